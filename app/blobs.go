@@ -1,0 +1,76 @@
+package app
+
+import "time"
+
+// Blobs keeps files and signs links to them: package blobs.
+type Blobs interface {
+	// Link gives the signed path and query of a link, to be appended to the
+	// base URL.
+	Link(l Link) string
+	// UploadPath gives where an upload's bytes lie.
+	UploadPath(id UploadID, generation int) string
+	// JobDir gives the directory of a job: its attempts, result and manifest.
+	JobDir(id JobID) string
+	// Manifest reads the list of a finished job's files, NotFound where there
+	// is none.
+	Manifest(id JobID) (*Manifest, error)
+	// ArchiveSize gives the length of the archive of these folders in bytes.
+	ArchiveSize(folders []Folder) (int64, error)
+	// RemoveUpload and RemoveJob free the disk at once; what is already gone
+	// is no error.
+	RemoveUpload(id UploadID, generation int) error
+	RemoveJob(id JobID) error
+}
+
+// LinkKind says what a link leads to.
+type LinkKind string
+
+// The kinds of links.
+const (
+	UploadPut   LinkKind = "put"     // the bytes of an upload, to be sent
+	UploadGet   LinkKind = "get"     // the bytes of an upload
+	ResultGet   LinkKind = "file"    // one file of a job's result
+	ArchiveGet  LinkKind = "zip"     // a job's result as an archive
+	PartArchive LinkKind = "partzip" // a batch's completed rows as an archive
+)
+
+// Link is what a signed URL allows: one verb on one thing until a time.
+type Link struct {
+	Kind        LinkKind
+	ID          string // of the upload or job
+	File        int    // of ResultGet: index in the manifest, which never changes
+	Filename    string // what a download is called
+	ContentType string // of UploadPut: the only one accepted
+	Expires     time.Time
+}
+
+// Manifest lists the files of a completed job: its result, log and record.
+type Manifest struct {
+	Files []ManifestFile `json:"files"` // sorted by Name
+}
+
+// ManifestFile is one file. Name is what clients call it, Path where it lies
+// below the job's directory.
+type ManifestFile struct {
+	Name   string `json:"name"`
+	Path   string `json:"path"`
+	Size   int64  `json:"size"`
+	CRC32  uint32 `json:"crc32"` // IEEE, as in zip
+	SHA256 string `json:"sha256"`
+}
+
+// Find gives the index of the file with this name, -1 where there is none.
+func (m *Manifest) Find(name string) int {
+	for i := range m.Files {
+		if m.Files[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Folder is a job's files within an archive, below Name where it has one.
+type Folder struct {
+	Name string
+	Job  JobID
+}

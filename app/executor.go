@@ -1,0 +1,105 @@
+package app
+
+import (
+	"context"
+	"time"
+)
+
+// Executor is a place where tasks run: this machine, or a cluster. All its
+// methods may be called at once from several goroutines and wait no longer
+// than their context allows.
+type Executor interface {
+	// Name is what jobs and the configuration call it: local, slurm.
+	Name() string
+
+	// Capacity gives what may be in use at once, or false where the executor
+	// queues by itself and takes any number of tasks.
+	Capacity() (Capacity, bool)
+
+	// Start sets a task going whose directory is laid out. An error says that
+	// the task does not run and never will; where that is not known, Start
+	// gives no error and Status finds out.
+	Start(ctx context.Context, t Task) (Handle, error)
+
+	// Status tells how each task stands, in the order asked. An error is no
+	// information about any of them. A task that is Lost has no process left.
+	Status(ctx context.Context, tasks []Task) ([]TaskStatus, error)
+
+	// Stop asks for a task's end; Status tells when it is gone. To repeat it
+	// is harmless.
+	Stop(ctx context.Context, t Task) error
+}
+
+// Capacity is what an executor may use at once.
+type Capacity struct {
+	CPUs        int
+	MemoryBytes int64
+	GPUs        []string // as CUDA_VISIBLE_DEVICES names them
+}
+
+// Handle is what an executor needs to find a task again; it is opaque to all
+// others and may be empty where the service died between start and record.
+type Handle string
+
+// Task is one attempt at a job, as executors see it. Dir holds task.json and
+// the rest of the attempt's files (package task).
+type Task struct {
+	Job     JobID
+	Attempt int
+	Token   string // names the attempt, never used twice
+	Dir     string // absolute
+	Needs   Resources
+	GPUs    []string // leased devices
+	Limit   time.Duration
+	Handle  Handle
+}
+
+// TaskState says how far a task is.
+type TaskState int
+
+// The states of a task.
+const (
+	TaskStarting TaskState = iota // accepted; no process yet
+	TaskRunning
+	TaskEnded // Outcome says how
+	TaskLost  // gone without an outcome
+)
+
+// TaskStatus is how a task stands.
+type TaskStatus struct {
+	State     TaskState
+	Reason    string // of TaskStarting: why it waits; of TaskLost: what is known
+	StartedAt time.Time
+	Progress  *Progress
+	Outcome   *Outcome
+}
+
+// Outcome says how a task ended. It is the content of outcome.json.
+type Outcome struct {
+	Protocol    int       `json:"protocol"` // 1
+	StartedAt   time.Time `json:"startedAt"`
+	EndedAt     time.Time `json:"endedAt"`
+	Cause       Cause     `json:"cause"`
+	Step        string    `json:"step,omitempty"` // the one that failed
+	ExitCode    int       `json:"exitCode"`
+	Signal      string    `json:"signal,omitempty"` // such as SIGSEGV
+	Message     string    `json:"message,omitempty"`
+	CPUSeconds  float64   `json:"cpuSeconds"`  // user and system, all processes
+	MaxRSSBytes int64     `json:"maxRssBytes"` // highest sum seen, or of the largest process
+}
+
+// Cause says what ended a task.
+type Cause string
+
+// The causes. Interrupted means that the machine went down, not that the
+// program failed: the attempt counts as lost.
+const (
+	CauseDone        Cause = "done" // every step exited 0
+	CauseExit        Cause = "exit"
+	CauseSignal      Cause = "signal"
+	CauseTimeout     Cause = "timeout"
+	CauseMemory      Cause = "memory"
+	CauseStopped     Cause = "stopped" // as asked
+	CauseInterrupted Cause = "interrupted"
+	CauseCannotStart Cause = "cannot_start"
+)

@@ -1,0 +1,188 @@
+package app
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Status is the state of a job.
+type Status string
+
+// The states. The last two are finished; Completed is final, Failed is left
+// only by Retry.
+const (
+	Queued    Status = "QUEUED"
+	Running   Status = "RUNNING"
+	Completed Status = "COMPLETED"
+	Failed    Status = "FAILED"
+)
+
+// Statuses lists all states in the order of a job's life.
+var Statuses = [...]Status{Queued, Running, Completed, Failed}
+
+// Finished reports whether nothing more will happen to the job by itself.
+func (s Status) Finished() bool { return s == Completed || s == Failed }
+
+// Valid reports whether s is one of the four states.
+func (s Status) Valid() bool {
+	return s == Queued || s == Running || s.Finished()
+}
+
+// Job is wanted work with a unique name in its organization. Its JSON is the
+// record that clients see, and is stored as such; what they don't see lies in
+// Private.
+type Job struct {
+	ID           JobID           `json:"jobId"`
+	Name         string          `json:"jobName"`
+	Type         string          `json:"type"`
+	Version      string          `json:"version"`
+	Status       Status          `json:"status"`
+	StatusReason string          `json:"statusReason,omitempty"`
+	Settings     json.RawMessage `json:"settings,omitempty"` // as sent; none on a batch
+	Inputs       []Input         `json:"inputs,omitempty"`
+	Organization string          `json:"organization"`
+	Email        string          `json:"jobEmail"` // of the submitter
+	Batch        string          `json:"batch,omitempty"`
+	Priority     int             `json:"priority"`
+	MaxRuntime   int64           `json:"maxRuntimeSeconds,omitempty"`
+	CreatedAt    Time            `json:"createdAt"`
+	StartedAt    Time            `json:"startedAt,omitzero"`
+	CompletedAt  Time            `json:"completedAt,omitzero"` // when it finished, also if it failed
+	Attempts     int             `json:"attempts"`
+	Executor     string          `json:"executor,omitempty"`
+	Metrics      *Metrics        `json:"metrics,omitempty"`
+	Failure      *Failure        `json:"failure,omitempty"`
+	ResultBytes  *int64          `json:"resultBytes,omitempty"`
+	Pinned       bool            `json:"pinned"`
+	Counts       *Counts         `json:"subjobCounts,omitempty"` // makes the job a batch
+
+	Private Private `json:"-"`
+}
+
+// IsBatch reports whether the job is made of subjobs.
+func (j *Job) IsBatch() bool { return j.Counts != nil }
+
+// Private is what is stored of a job and never shown.
+type Private struct {
+	Sent       string          `json:"sent,omitempty"`       // hash of the body as sent, hex
+	Meaning    string          `json:"meaning,omitempty"`    // hash of type, version and normalised settings, hex
+	Normalized json.RawMessage `json:"normalized,omitempty"` // settings as the program sees them
+	Definition string          `json:"definition,omitempty"` // digest of the algorithm file it was validated against
+	Batch      JobID           `json:"batch,omitempty"`      // parent of a subjob
+	Row        int             `json:"row,omitempty"`        // its place in the batch, from 0
+	Needs      Resources       `json:"needs"`
+	Retries    int             `json:"retries,omitempty"` // lost attempts that may still be repeated
+	Sources    []Source        `json:"sources,omitempty"`
+
+	// Of the current attempt.
+	Claimed bool     `json:"claimed,omitempty"` // taken from the queue by the runner
+	Stop    bool     `json:"stop,omitempty"`    // its end was asked for
+	Token   string   `json:"token,omitempty"`   // names the attempt to executors
+	Handle  Handle   `json:"handle,omitempty"`
+	GPUs    []string `json:"gpus,omitempty"` // leased devices
+}
+
+// Input is a file that a job reads, as shown.
+type Input struct {
+	Setting  string `json:"setting"`
+	FileID   string `json:"fileId,omitempty"` // of an upload
+	Job      string `json:"job,omitempty"`    // whose result it is
+	Path     string `json:"path,omitempty"`   // within that result
+	Filename string `json:"filename"`
+	SHA256   string `json:"sha256"`
+}
+
+// Source says where an input's bytes lie: an upload's generation, or a file
+// of a completed job's result.
+type Source struct {
+	Setting    string   `json:"setting"`
+	Upload     UploadID `json:"upload,omitempty"`
+	Generation int      `json:"generation,omitempty"`
+	Job        JobID    `json:"job,omitempty"`
+	Path       string   `json:"path,omitempty"`
+	Size       int64    `json:"size"`
+}
+
+// Progress is what a running program last said of itself.
+type Progress struct {
+	Fraction float64 `json:"fraction"` // 0 to 1
+	Text     string  `json:"text,omitempty"`
+}
+
+// Metrics are the figures of a finished job.
+type Metrics struct {
+	QueueSeconds float64         `json:"queueSeconds"` // from submission (or retry) to the start
+	RunSeconds   float64         `json:"runSeconds"`
+	CPUSeconds   float64         `json:"cpuSeconds"`
+	MaxRSSBytes  int64           `json:"maxRssBytes"`
+	Results      json.RawMessage `json:"results,omitempty"` // an object of the algorithm's own figures
+}
+
+// Failure says why a job failed.
+type Failure struct {
+	Code     FailureCode `json:"code"`
+	Message  string      `json:"message"` // a sentence for the user
+	ExitCode *int        `json:"exitCode,omitempty"`
+	Signal   string      `json:"signal,omitempty"`
+	LogTail  string      `json:"logTail,omitempty"`
+}
+
+// FailureCode names a kind of failed run.
+type FailureCode string
+
+// The kinds of failed runs.
+const (
+	FailedExit        FailureCode = "EXIT_STATUS"
+	FailedSignal      FailureCode = "SIGNAL"
+	FailedTimeout     FailureCode = "TIMEOUT"
+	FailedMemory      FailureCode = "OUT_OF_MEMORY"
+	FailedStopped     FailureCode = "STOPPED"
+	FailedInput       FailureCode = "INPUT_MISSING"
+	FailedCannotStart FailureCode = "CANNOT_START"
+	FailedLost        FailureCode = "LOST"
+)
+
+// Counts tells how many subjobs of a batch are in each state.
+type Counts struct {
+	Queued    int `json:"QUEUED"`
+	Running   int `json:"RUNNING"`
+	Completed int `json:"COMPLETED"`
+	Failed    int `json:"FAILED"`
+}
+
+// Of gives the place of the count for s.
+func (c *Counts) Of(s Status) *int {
+	switch s {
+	case Queued:
+		return &c.Queued
+	case Running:
+		return &c.Running
+	case Completed:
+		return &c.Completed
+	}
+	return &c.Failed
+}
+
+// Total gives the number of subjobs.
+func (c *Counts) Total() int { return c.Queued + c.Running + c.Completed + c.Failed }
+
+// Time is a moment as the wire writes it: UTC, to the millisecond.
+type Time struct{ time.Time }
+
+// TimeLayout is the form of every time on the wire.
+const TimeLayout = "2006-01-02T15:04:05.000Z"
+
+// At gives t in the wire's precision.
+func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
+
+// MarshalJSON writes the time in TimeLayout.
+func (t Time) MarshalJSON() ([]byte, error) {
+	return t.UTC().AppendFormat(make([]byte, 0, 26), `"`+TimeLayout+`"`), nil
+}
+
+// Resources are what a job needs or a machine has.
+type Resources struct {
+	CPUs        int   `json:"cpus"`
+	MemoryBytes int64 `json:"memoryBytes"`
+	GPUs        int   `json:"gpus"`
+}

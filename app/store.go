@@ -1,0 +1,119 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+)
+
+// Store keeps the records: package storage.
+type Store interface {
+	// View runs fn on one consistent state.
+	View(ctx context.Context, fn func(Tx) error) error
+
+	// Update runs fn and makes its changes durable before it returns, all or
+	// none. It puts concurrent callers into one commit, so fn may run twice:
+	// it touches only its Tx and variables that it owns and sets afresh.
+	// An error of fn comes back as it is and undoes fn's changes alone.
+	Update(ctx context.Context, fn func(Tx) error) error
+
+	// Floor gives the highest ID ever stored.
+	Floor() IDBytes
+}
+
+// Tx reads and changes records. What is absent is NotFound. Records that it
+// gives are the caller's own.
+type Tx interface {
+	Job(id JobID) (*Job, error)
+	JobNamed(organization, name string) (*Job, error)
+	JobJSON(id JobID) (json.RawMessage, error) // the record as stored
+	PutJob(j *Job) error                       // inserts or replaces
+	DeleteJob(id JobID) error
+
+	// Jobs gives the page of at most limit jobs older than before ("" is the
+	// newest page), newest first.
+	Jobs(f JobFilter, before JobID, limit int) (JobPage, error)
+	// Subjobs walks a batch's subjobs by row; status "" means any. Rows may be
+	// put or deleted while walking.
+	Subjobs(batch JobID, status Status) iter.Seq2[*Job, error]
+	// Queue visits the jobs that wait for an executor: higher priority first,
+	// then user by user, each user's oldest first.
+	Queue(executor string, visit func(Waiting) Visit) error
+	// Active walks the claimed jobs, oldest first.
+	Active() iter.Seq2[*Job, error]
+	// NeededBy gives an unfinished job that reads the upload or result with
+	// this ID, NotFound where there is none.
+	NeededBy(source string) (JobID, error)
+
+	Upload(id UploadID) (*Upload, error)
+	// UploadNamed gives the newest completed upload of that owner and name.
+	UploadNamed(organization, email, folder, filename string) (*Upload, error)
+	PutUpload(u *Upload) error
+	DeleteUpload(id UploadID) error
+	// Uploads gives a page, newest first, as Jobs does.
+	Uploads(f UploadFilter, before UploadID, limit int) (UploadPage, error)
+
+	Key(id string) (*APIKey, error)
+	PutKey(k *APIKey) error
+	DeleteKey(id string) error
+	Keys() ([]*APIKey, error)
+
+	// Definition gives the text of the algorithm file with that digest.
+	Definition(digest string) ([]byte, error)
+	PutDefinition(digest string, text []byte) error
+}
+
+// JobFilter selects jobs of one organization; an empty member selects all.
+// Without Batch and Name it selects no subjobs.
+type JobFilter struct {
+	Organization string
+	Email        string
+	Type         string
+	Status       Status
+	Name         string
+	Batch        JobID // the subjobs of this batch
+}
+
+// StoredJob is a job as stored: its bytes are what clients see.
+type StoredJob struct {
+	ID   JobID
+	JSON json.RawMessage
+}
+
+// JobPage is part of a listing.
+type JobPage struct {
+	Jobs []StoredJob
+	More bool // older ones follow
+}
+
+// UploadFilter selects uploads of one organization; an empty member selects all.
+type UploadFilter struct {
+	Organization string
+	Email        string
+	Folder       string
+}
+
+// UploadPage is part of a listing of uploads.
+type UploadPage struct {
+	Uploads []*Upload
+	More    bool
+}
+
+// Waiting is a queued job as the scheduler sees it.
+type Waiting struct {
+	ID           JobID
+	Organization string
+	Email        string
+	Priority     int
+	Needs        Resources
+}
+
+// Visit says how a walk of the queue goes on.
+type Visit int
+
+// Ways to go on.
+const (
+	NextJob  Visit = iota // the next job of this user
+	NextUser              // the next user of this priority, or the next priority
+	EndVisit
+)

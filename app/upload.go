@@ -1,0 +1,33 @@
+package app
+
+// Upload is a file given by a user. It is pending until its owner completes
+// it; then its bytes never change.
+type Upload struct {
+	ID           UploadID `json:"id"`
+	Organization string   `json:"organization"`
+	Email        string   `json:"email"` // of the owner
+	Folder       string   `json:"folder"`
+	Filename     string   `json:"filename"`
+	ContentType  string   `json:"contentType"` // the one that its PUT must declare
+	CreatedAt    Time     `json:"createdAt"`
+
+	// Of the bytes that were received last; Generation counts them, 0 is none.
+	Generation int    `json:"generation,omitempty"`
+	Size       int64  `json:"size,omitempty"`
+	SHA256     string `json:"sha256,omitempty"` // hex
+
+	CompletedAt Time `json:"completedAt,omitzero"`
+}
+
+// Completed reports whether the owner has confirmed the bytes.
+func (u *Upload) Completed() bool { return !u.CompletedAt.IsZero() }
+
+// Path gives folder and name, as users refer to the file in settings.
+func (u *Upload) Path() string { return u.Folder + "/" + u.Filename }
+
+// StoredFile is what arrived by one PUT.
+type StoredFile struct {
+	Generation int
+	Size       int64
+	SHA256     string // hex
+}
