@@ -7,8 +7,8 @@ type Role string
 
 // The roles. An admin may cancel, retry and delete what others submitted.
 const (
-	Member Role = "member"
-	Admin  Role = "admin"
+	RoleMember Role = "member"
+	RoleAdmin  Role = "admin"
 )
 
 // Caller is who asks: the user of an API key.
@@ -20,7 +20,7 @@ type Caller struct {
 }
 
 // May reports whether the caller may change what belongs to owner.
-func (c Caller) May(owner string) bool { return c.Role == Admin || c.Email == owner }
+func (c Caller) May(owner string) bool { return c.Role == RoleAdmin || c.Email == owner }
 
 // APIKey is the record of a key. The secret itself is shown once and only
 // its SHA-256 is kept.
