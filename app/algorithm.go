@@ -100,9 +100,9 @@ func (a *Algorithm) Results(out fs.FS) (json.RawMessage, []string) { panic("pend
 type Catalogue struct{}
 
 func NewCatalogue(all []*Algorithm) (*Catalogue, error)          { panic("pending") }
-func (c *Catalogue) Find(typ, version string) (*Algorithm, bool) // version "": the default { panic("pending") }
-func (c *Catalogue) Types() []string                             // sorted { panic("pending") }
-func (c *Catalogue) Versions(typ string) []*Algorithm            // newest last { panic("pending") }
+func (c *Catalogue) Find(typ, version string) (*Algorithm, bool) { panic("pending") } // version "": the default { panic("pending") }
+func (c *Catalogue) Types() []string { panic("pending") } // sorted { panic("pending") }
+func (c *Catalogue) Versions(typ string) []*Algorithm { panic("pending") } // newest last { panic("pending") }
 
 // AlgorithmView is an algorithm as clients see it.
 type AlgorithmView struct{}

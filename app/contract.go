@@ -45,9 +45,11 @@ type Validation struct {
 func (s *Service) Submit(ctx context.Context, by Caller, sub Submission) (rec Record, created bool, err error) {
 	panic("pending")
 }
+
 func (s *Service) SubmitBatch(ctx context.Context, by Caller, sub BatchSubmission) (rec Record, created bool, err error) {
 	panic("pending")
 }
+
 func (s *Service) Validate(ctx context.Context, by Caller, sub Submission) (*Validation, error) {
 	panic("pending")
 }
@@ -92,9 +94,11 @@ func (s *Service) Log(ctx context.Context, by Caller, name string, attempt int, 
 func (s *Service) ResultFiles(ctx context.Context, by Caller, name string) ([]ManifestFile, error) {
 	panic("pending")
 }
+
 func (s *Service) Cancel(ctx context.Context, by Caller, name string) (Record, error) {
 	panic("pending")
 }
+
 func (s *Service) Retry(ctx context.Context, by Caller, name string) (Record, error) {
 	panic("pending")
 }
@@ -166,7 +170,8 @@ func (s *Service) ArchiveFolders(ctx context.Context, id JobID, partial bool) ([
 }
 
 // Algorithms and Algorithm: the catalogue (JSON-ready).
-func (s *Service) Algorithms(by Caller) []AlgorithmView                             { panic("pending") }
+func (s *Service) Algorithms(by Caller) []AlgorithmView { panic("pending") }
+
 func (s *Service) Algorithm(by Caller, typ, version string) (*AlgorithmView, error) { panic("pending") }
 
 // Operator's use cases (control socket).
@@ -232,7 +237,7 @@ func (s *Service) Impossible(ctx context.Context, id JobID, message string) erro
 
 // Observe tells what is seen of jobs and not stored: progress of running ones, why queued ones wait. nil forgets.
 func (s *Service) ObserveProgress(id JobID, p *Progress)  { panic("pending") }
-func (s *Service) ObserveReason(reasons map[JobID]string) // replaces all reasons { panic("pending") }
+func (s *Service) ObserveReason(reasons map[JobID]string) // replaces all reasons { panic("pending") } { panic("pending") }
 
 // AlgorithmOf gives the definition that a job was validated against.
 func (s *Service) AlgorithmOf(ctx context.Context, j *Job) (*Algorithm, error) { panic("pending") }

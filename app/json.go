@@ -1,5 +1,16 @@
 package app
 
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
 // Kind is the kind of a JSON value.
 type Kind byte
 
@@ -11,6 +22,17 @@ const (
 	String
 	Array
 	Object
+)
+
+func (k Kind) String() string {
+	return [...]string{"null", "a boolean", "a number", "a string", "an array", "an object"}[k]
+}
+
+// What a JSON document of a client may not exceed.
+const (
+	maxDepth        = 64
+	maxNumberLength = 64
+	maxMembers      = 10_000 // of one object
 )
 
 // Value is a JSON value that keeps how it was written.
@@ -29,18 +51,491 @@ type Member struct {
 }
 
 // Member gives the value of an object's member, nil where there is none.
-func (v *Value) Member(name string) *Value { panic("pending") }
+func (v *Value) Member(name string) *Value {
+	for i := range v.Members {
+		if v.Members[i].Name == name {
+			return v.Members[i].Value
+		}
+	}
+	return nil
+}
 
 // Any gives the value as encoding/json with UseNumber would.
-func (v *Value) Any() any { panic("pending") }
+func (v *Value) Any() any {
+	switch v.Kind {
+	case Bool:
+		return v.Text == "true"
+	case Number:
+		return json.Number(v.Text)
+	case String:
+		return v.Text
+	case Array:
+		items := make([]any, len(v.Items))
+		for i, item := range v.Items {
+			items[i] = item.Any()
+		}
+		return items
+	case Object:
+		members := make(map[string]any, len(v.Members))
+		for _, m := range v.Members {
+			members[m.Name] = m.Value.Any()
+		}
+		return members
+	}
+	return nil
+}
 
-// ParseJSON reads exactly one JSON document, strictly: UTF-8, no duplicate
-// members, at most 64 levels, numbers of at most 64 characters and finite.
-// The error is an Invalid with the path of the fault after loc.
-func ParseJSON(data []byte, loc ...any) (*Value, error) { panic("pending") }
+// ParseJSON reads exactly one JSON document, more strictly than encoding/json:
+// UTF-8 without lone surrogates, no duplicate members, at most 64 levels and
+// 10,000 members an object, numbers of at most 64 characters that a float64
+// can hold. The error is an Invalid whose path begins with loc.
+func ParseJSON(data []byte, loc ...any) (*Value, error) {
+	p := parser{data: data, loc: slices.Clone(loc)}
+	if !utf8.Valid(data) {
+		return nil, p.fault("json", "the text is not valid UTF-8")
+	}
+	v, err := p.value(0)
+	if err != nil {
+		return nil, err
+	}
+	if p.space(); p.at < len(data) {
+		return nil, p.fault("json", "send one JSON document: something follows its end at byte %d", p.at)
+	}
+	return v, nil
+}
 
-// AppendCanonical appends the canonical form: sorted members, exact numbers.
-func (v *Value) AppendCanonical(b []byte) []byte { panic("pending") }
+// parser holds the rest of a document and the path of the value being read.
+type parser struct {
+	data []byte
+	at   int
+	loc  []any
+}
 
-// Nearest gives the known name that is most like name, "" where none is close.
-func Nearest(name string, known []string) string { panic("pending") }
+func (p *parser) fault(kind, format string, args ...any) error {
+	return InvalidFields(FieldError{Loc: slices.Clone(p.loc), Msg: fmt.Sprintf(format, args...), Type: kind})
+}
+
+func (p *parser) unexpected(want string) error {
+	if p.at >= len(p.data) {
+		return p.fault("json", "the JSON ends at byte %d where %s is expected", p.at, want)
+	}
+	r, _ := utf8.DecodeRune(p.data[p.at:])
+	return p.fault("json", "%s is expected at byte %d, not %q", want, p.at, r)
+}
+
+func (p *parser) space() {
+	for p.at < len(p.data) {
+		switch p.data[p.at] {
+		case ' ', '\t', '\n', '\r':
+			p.at++
+		default:
+			return
+		}
+	}
+}
+
+// peek gives the next byte, 0 at the end.
+func (p *parser) peek() byte {
+	if p.at < len(p.data) {
+		return p.data[p.at]
+	}
+	return 0
+}
+
+func (p *parser) value(depth int) (*Value, error) {
+	p.space()
+	if depth >= maxDepth {
+		return nil, p.fault("json", "the JSON is nested more than %d levels deep", maxDepth)
+	}
+	start := p.at
+	v := &Value{}
+	var err error
+	switch c := p.peek(); {
+	case c == '{':
+		err = p.object(v, depth)
+	case c == '[':
+		err = p.array(v, depth)
+	case c == '"':
+		v.Kind = String
+		v.Text, err = p.text()
+	case c == '-' || '0' <= c && c <= '9':
+		v.Kind = Number
+		v.Text, err = p.number()
+	default:
+		err = p.word(v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	v.Raw = p.data[start:p.at]
+	return v, nil
+}
+
+func (p *parser) word(v *Value) error {
+	rest := p.data[p.at:]
+	for _, word := range [...]string{"true", "false", "null"} {
+		if len(rest) >= len(word) && string(rest[:len(word)]) == word {
+			p.at += len(word)
+			if word != "null" {
+				v.Kind, v.Text = Bool, word
+			}
+			return nil
+		}
+	}
+	return p.unexpected("a JSON value")
+}
+
+func (p *parser) object(v *Value, depth int) error {
+	v.Kind = Object
+	seen := map[string]bool{}
+	p.at++
+	if p.space(); p.peek() == '}' {
+		p.at++
+		return nil
+	}
+	for {
+		if p.space(); p.peek() != '"' {
+			return p.unexpected("a member's name in quotes")
+		}
+		name, err := p.text()
+		if err != nil {
+			return err
+		}
+		p.loc = append(p.loc, name)
+		if seen[name] {
+			return p.fault("duplicate", "the member %q is there twice; send it once", name)
+		}
+		if seen[name] = true; len(seen) > maxMembers {
+			return p.fault("json", "an object has more than %d members", maxMembers)
+		}
+		if p.space(); p.peek() != ':' {
+			return p.unexpected(`":"`)
+		}
+		p.at++
+		value, err := p.value(depth + 1)
+		if err != nil {
+			return err
+		}
+		p.loc = p.loc[:len(p.loc)-1]
+		v.Members = append(v.Members, Member{name, value})
+		if done, err := p.next('}'); done || err != nil {
+			return err
+		}
+	}
+}
+
+func (p *parser) array(v *Value, depth int) error {
+	v.Kind = Array
+	p.at++
+	if p.space(); p.peek() == ']' {
+		p.at++
+		return nil
+	}
+	for {
+		p.loc = append(p.loc, len(v.Items))
+		item, err := p.value(depth + 1)
+		if err != nil {
+			return err
+		}
+		p.loc = p.loc[:len(p.loc)-1]
+		v.Items = append(v.Items, item)
+		if done, err := p.next(']'); done || err != nil {
+			return err
+		}
+	}
+}
+
+// next reads the comma before another element, or the closing bracket.
+func (p *parser) next(closing byte) (done bool, err error) {
+	p.space()
+	switch p.peek() {
+	case ',':
+		p.at++
+		return false, nil
+	case closing:
+		p.at++
+		return true, nil
+	}
+	return false, p.unexpected(fmt.Sprintf(`"," or %q`, closing))
+}
+
+func (p *parser) text() (string, error) {
+	p.at++
+	start := p.at
+	for p.at < len(p.data) {
+		switch c := p.data[p.at]; {
+		case c == '"':
+			p.at++
+			return string(p.data[start : p.at-1]), nil
+		case c == '\\':
+			return p.escapedText(start)
+		case c < 0x20:
+			return "", p.fault("json", "a control character in a string at byte %d must be escaped", p.at)
+		}
+		p.at++
+	}
+	return "", p.unexpected("the end of a string")
+}
+
+// escapedText reads the string that began at start and has its first escape
+// at p.at.
+func (p *parser) escapedText(start int) (string, error) {
+	b := append([]byte(nil), p.data[start:p.at]...)
+	for p.at < len(p.data) {
+		c := p.data[p.at]
+		p.at++
+		switch {
+		case c == '"':
+			return string(b), nil
+		case c < 0x20:
+			return "", p.fault("json", "a control character in a string at byte %d must be escaped", p.at-1)
+		case c != '\\':
+			b = append(b, c)
+		default:
+			r, err := p.escape()
+			if err != nil {
+				return "", err
+			}
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	return "", p.unexpected("the end of a string")
+}
+
+var escapes = map[byte]rune{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// escape reads what follows a backslash.
+func (p *parser) escape() (rune, error) {
+	c := p.peek()
+	if r, ok := escapes[c]; ok {
+		p.at++
+		return r, nil
+	}
+	if c != 'u' {
+		return 0, p.unexpected("an escape")
+	}
+	r, err := p.hex()
+	if err != nil || !utf16.IsSurrogate(r) {
+		return r, err
+	}
+	if strings.HasPrefix(string(p.data[p.at:min(p.at+2, len(p.data))]), `\u`) {
+		p.at++
+		low, err := p.hex()
+		if err != nil {
+			return 0, err
+		}
+		if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+			return r, nil
+		}
+	}
+	return 0, p.fault("json", "a \\u escape before byte %d is half a surrogate pair", p.at)
+}
+
+// hex reads "u" and four hexadecimal digits.
+func (p *parser) hex() (rune, error) {
+	if p.at+5 > len(p.data) {
+		p.at = len(p.data)
+		return 0, p.unexpected("four hexadecimal digits")
+	}
+	n, err := strconv.ParseUint(string(p.data[p.at+1:p.at+5]), 16, 16)
+	if err != nil {
+		return 0, p.unexpected("four hexadecimal digits")
+	}
+	p.at += 5
+	return rune(n), nil
+}
+
+func (p *parser) digits() int {
+	start := p.at
+	for p.at < len(p.data) && '0' <= p.data[p.at] && p.data[p.at] <= '9' {
+		p.at++
+	}
+	return p.at - start
+}
+
+func (p *parser) number() (string, error) {
+	start := p.at
+	if p.peek() == '-' {
+		p.at++
+	}
+	if p.peek() == '0' {
+		p.at++
+	} else if p.digits() == 0 {
+		return "", p.unexpected("a digit")
+	}
+	if p.peek() == '.' {
+		p.at++
+		if p.digits() == 0 {
+			return "", p.unexpected("a digit")
+		}
+	}
+	if c := p.peek(); c == 'e' || c == 'E' {
+		p.at++
+		if c := p.peek(); c == '+' || c == '-' {
+			p.at++
+		}
+		if p.digits() == 0 {
+			return "", p.unexpected("a digit")
+		}
+	}
+	text := string(p.data[start:p.at])
+	if len(text) > maxNumberLength {
+		return "", p.fault("value", "a number has more than %d characters", maxNumberLength)
+	}
+	if f, err := strconv.ParseFloat(text, 64); err != nil || !smallExponent(text) {
+		return "", p.fault("value", "the number %s is out of range, as %g", text, f)
+	}
+	return text, nil
+}
+
+// smallExponent refuses what exact arithmetic would need gigabytes for, such
+// as 1e-1000000000, which as a float64 is simply 0.
+func smallExponent(number string) bool {
+	i := strings.IndexAny(number, "eE")
+	if i < 0 {
+		return true
+	}
+	n, err := strconv.Atoi(number[i+1:])
+	return err == nil && -400 < n && n < 400
+}
+
+// AppendCanonical appends the canonical form: no space, members sorted by
+// name, numbers as exact decimals, so that two texts of one meaning are equal
+// and 2^53 and 2^53+1 are not.
+func (v *Value) AppendCanonical(b []byte) []byte {
+	switch v.Kind {
+	case Bool:
+		return append(b, v.Text...)
+	case Number:
+		return appendDecimal(b, v.Text)
+	case String:
+		return appendQuoted(b, v.Text)
+	case Array:
+		b = append(b, '[')
+		for i, item := range v.Items {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = item.AppendCanonical(b)
+		}
+		return append(b, ']')
+	case Object:
+		return appendMembers(b, v.Members)
+	}
+	return append(b, "null"...)
+}
+
+func appendMembers(b []byte, members []Member) []byte {
+	sorted := slices.Clone(members)
+	slices.SortFunc(sorted, func(x, y Member) int { return cmp.Compare(x.Name, y.Name) })
+	b = append(b, '{')
+	for i, m := range sorted {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendQuoted(b, m.Name), ':')
+		b = m.Value.AppendCanonical(b)
+	}
+	return append(b, '}')
+}
+
+// appendQuoted escapes only what JSON demands.
+func appendQuoted(b []byte, s string) []byte {
+	b = append(b, '"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c < 0x20:
+			b = fmt.Appendf(b, `\u%04x`, c)
+		default:
+			b = append(b, c)
+		}
+	}
+	return append(b, '"')
+}
+
+// appendDecimal writes a number exactly: as an integer where that takes at
+// most 25 digits, else as digits and exponent. 10, 1e1 and 10.0 are one.
+func appendDecimal(b []byte, text string) []byte {
+	digits, exponent, negative := decimal(text)
+	if digits == "" {
+		return append(b, '0')
+	}
+	if negative {
+		b = append(b, '-')
+	}
+	b = append(b, digits...)
+	switch {
+	case exponent == 0:
+		return b
+	case exponent > 0 && len(digits)+exponent <= 25:
+		return append(b, strings.Repeat("0", exponent)...)
+	}
+	return strconv.AppendInt(append(b, 'e'), int64(exponent), 10)
+}
+
+// decimal splits a JSON number into significant digits without zeros at
+// either end and the power of ten that they are multiplied by.
+func decimal(text string) (digits string, exponent int, negative bool) {
+	text, negative = strings.CutPrefix(text, "-")
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		exponent, _ = strconv.Atoi(text[i+1:]) // bounded by smallExponent
+		text = text[:i]
+	}
+	whole, fraction, _ := strings.Cut(text, ".")
+	exponent -= len(fraction)
+	digits = strings.TrimLeft(whole+fraction, "0")
+	trimmed := strings.TrimRight(digits, "0")
+	return trimmed, exponent + len(digits) - len(trimmed), negative
+}
+
+// Int gives the value as an integer, also where it was written as 1e3 or 5.0;
+// false where it is none or beyond ±2^53.
+func (v *Value) Int() (int64, bool) {
+	if v.Kind != Number {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(appendDecimal(nil, v.Text)), 10, 64)
+	if err != nil || n > 1<<53 || n < -1<<53 {
+		return 0, false
+	}
+	return n, true
+}
+
+// Nearest gives the known name that is most like name, "" where none is
+// close, for messages that suggest it.
+func Nearest(name string, known []string) string {
+	best, distance := "", max(2, len(name)/3)+1
+	for _, k := range known {
+		if d := editDistance(strings.ToLower(name), strings.ToLower(k)); d < distance {
+			best, distance = k, d
+		}
+	}
+	return best
+}
+
+// editDistance counts the insertions, deletions and replacements of bytes
+// that lead from a to b.
+func editDistance(a, b string) int {
+	if len(a) > 100 || len(b) > 100 {
+		return 100
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		corner := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := corner
+			if a[i] != b[j] {
+				d++
+			}
+			corner = row[j+1]
+			row[j+1] = min(d, row[j]+1, corner+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,178 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestParseJSONRefuses(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"nothing", "", "ends at byte 0"},
+		{"two documents", `{} {}`, "one JSON document"},
+		{"duplicate member", `{"a":{"b":1,"b":2}}`, `"b" is there twice`},
+		{"duplicate by escape", `{"a":1,"\u0061":2}`, `"a" is there twice`},
+		{"invalid UTF-8", "\"\xff\"", "UTF-8"},
+		{"half a surrogate", `"\ud800"`, "surrogate"},
+		{"low surrogate alone", `"\udc00x"`, "surrogate"},
+		{"control character", "\"\n\"", "control character"},
+		{"huge number", `1e400`, "out of range"},
+		{"tiny number", `1e-10000000000`, "out of range"},
+		{"zero with a tiny exponent", `0e-10000000000`, "out of range"},
+		{"long number", strings.Repeat("1", 65), "64 characters"},
+		{"leading zero", `01`, "one JSON document"},
+		{"plus", `+1`, "a JSON value"},
+		{"NaN", `NaN`, "a JSON value"},
+		{"bare fraction", `1.`, "a digit"},
+		{"trailing comma", `[1,]`, "a JSON value"},
+		{"too deep", strings.Repeat("[", 65) + strings.Repeat("]", 65), "64 levels"},
+		{"unclosed string", `"abc`, "end of a string"},
+		{"unclosed escape", `"\u12`, "hexadecimal"},
+		{"bad escape", `"\x"`, "an escape"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := ParseJSON([]byte(tt.text), "body")
+			if !errors.Is(err, Invalid) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("ParseJSON(%.40q) = %v, want Invalid with %q", tt.text, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestParseJSONNamesThePlace(t *testing.T) {
+	_, err := ParseJSON([]byte(`{"a":[1,{"b":1,"b":2}]}`), "body")
+	var e *Error
+	if !errors.As(err, &e) {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(e.Fields[0].Loc); got != "[body a 1 b]" {
+		t.Errorf("loc %s", got)
+	}
+}
+
+func TestCanonicalFormOfEqualMeaning(t *testing.T) {
+	tests := []struct {
+		want  string
+		texts []string
+	}{
+		{`{"a":10,"b":"é"}`, []string{` {"b":"\u00e9", "a":1e1}`, `{"a":10.0,"b":"é"}`, `{"a":100e-1,"b":"é"}`}},
+		{`0`, []string{`0`, `-0`, `0.000`, `0e5`}},
+		{`15e-1`, []string{`1.5`, `1.50`, `0.15e1`}},
+		{`9007199254740993`, []string{`9007199254740993`, `9007199254740993.0`}},
+		{`1e300`, []string{`1e300`, `10E299`}},
+		{`[true,false,null,"\u0001\"\\/"]`, []string{`[true, false,null,"\u0001\"\\\/"]`}},
+		{`"😀"`, []string{`"\ud83d\ude00"`}},
+	}
+	for _, tt := range tests {
+		for _, text := range tt.texts {
+			v, err := ParseJSON([]byte(text))
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			if got := string(v.AppendCanonical(nil)); got != tt.want {
+				t.Errorf("canonical form of %s is %s, want %s", text, got, tt.want)
+			}
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	known := []string{"jobName", "type", "settings", "version"}
+	for name, want := range map[string]string{"jobname": "jobName", "setings": "settings", "typ": "type", "quantum": ""} {
+		if got := Nearest(name, known); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestValueInt(t *testing.T) {
+	for text, want := range map[string]int64{"5": 5, "5.0": 5, "1e3": 1000, "-0": 0, "9007199254740992": 1 << 53} {
+		v, _ := ParseJSON([]byte(text))
+		if got, ok := v.Int(); !ok || got != want {
+			t.Errorf("Int of %s = %d, %v", text, got, ok)
+		}
+	}
+	for _, text := range []string{"1.5", "9007199254740993", "-1e20", `"5"`} {
+		v, _ := ParseJSON([]byte(text))
+		if got, ok := v.Int(); ok {
+			t.Errorf("Int of %s = %d, want none", text, got)
+		}
+	}
+}
+
+// FuzzParseJSON holds what is accepted against encoding/json, and the
+// canonical form against itself.
+func FuzzParseJSON(f *testing.F) {
+	for _, seed := range []string{`{"a":[1,2.5e3,"x\u00e9",null,true]}`, `"\ud83d\ude00"`, `-0.0e-0`, `{"a":1,"a":2}`, `[[[]]]`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		v, err := ParseJSON(data)
+		if err != nil {
+			if !errors.Is(err, Invalid) {
+				t.Fatalf("error %v is not Invalid", err)
+			}
+			return
+		}
+		if !json.Valid(data) {
+			t.Fatalf("accepted %q, which encoding/json refuses", data)
+		}
+		canonical := v.AppendCanonical(nil)
+		again, err := ParseJSON(canonical)
+		if err != nil {
+			t.Fatalf("canonical form %q of %q: %v", canonical, data, err)
+		}
+		if got := again.AppendCanonical(nil); string(got) != string(canonical) {
+			t.Fatalf("canonical form %q of %q becomes %q", canonical, data, got)
+		}
+	})
+}
+
+func TestNames(t *testing.T) {
+	good := []string{"a", "hst5", "Probe 7 (β)", "x.", "-x", strings.Repeat("é", 200), "名前"}
+	bad := []string{
+		"", ".", "..", "a/b", `a\b`, " a", "a ", "a\x00b", "a\nb", "a\u202eb", "e\u0301", "\xff",
+		strings.Repeat("a", 201), "a\u2066b", "\u00a0a", "a\u2028b",
+	}
+	for _, name := range good {
+		if msg := CheckName(name); msg != "" {
+			t.Errorf("CheckName(%q) = %q", name, msg)
+		}
+	}
+	for _, name := range bad {
+		if CheckName(name) == "" {
+			t.Errorf("CheckName(%q) accepts it", name)
+		}
+	}
+	for _, name := range []string{"-rf", "a.", strings.Repeat("é", 128)} {
+		if CheckFilename(name) == "" {
+			t.Errorf("CheckFilename(%q) accepts it", name)
+		}
+	}
+	for folder, ok := range map[string]bool{
+		"inputs": true, "a/b/c": true, "a//b": false, "/a": false, "a/": false, "a/../b": false, "": false,
+		"1/2/3/4/5/6/7/8": true, "1/2/3/4/5/6/7/8/9": false,
+	} {
+		if got := CheckFolder(folder); (got == "") != ok {
+			t.Errorf("CheckFolder(%q) = %q", folder, got)
+		}
+	}
+}
+
+// FuzzNames: what is accepted is safe to show and to put in a header.
+func FuzzNames(f *testing.F) {
+	f.Add("hst5")
+	f.Add("a\u202eb")
+	f.Add("..")
+	f.Fuzz(func(t *testing.T, name string) {
+		if CheckName(name) != "" && CheckFilename(name) != "" {
+			return
+		}
+		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00\n\r\x7f\u202e") {
+			t.Fatalf("accepted %q", name)
+		}
+	})
+}
