@@ -1,27 +1,42 @@
 package app
 
 import (
-	"context"
 	"encoding/json"
-	"io/fs"
+	"fmt"
+	"path"
+	"strings"
 	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Algorithm is a simulation on offer: one algorithm file (one type, one version).
+// Algorithm is a simulation on offer: one algorithm file, which is one
+// version of one type. It never changes; a job keeps to the file that it was
+// validated against.
 type Algorithm struct {
+	File               string // where it was read, for messages
 	Type, Version      string
-	Default            bool
+	Default            bool // the version taken when a submission names none
 	Title, Description string
 	Cite, Categories   []string
 	Functions          []string
 	Executor           string // any, local, slurm
-	Retries            int
-	Resumable          bool
+	Retries            int    // attempts beyond the first, for lost ones only
+	Resumable          bool   // a new attempt finds the previous one's output
 	MaxRuntime         time.Duration
 	Parameters         []Parameter
-	Source             []byte // the text of the file
-	Digest             string // hex SHA-256 of Source
-	// ... the rest is unexported
+	Sandbox            Sandbox
+	Example            *Example // nil: none
+	Source             []byte   // the text of the file
+	Digest             string   // hex SHA-256 of Source
+
+	schema    json.RawMessage // of the settings
+	resources resources
+	env       []envVariable
+	steps     []step
+	validator *validator
+	metrics   []metric
+	failures  []knownFailure
 }
 
 // Parameter is one setting that an algorithm declares.
@@ -31,6 +46,58 @@ type Parameter struct {
 	File                    []string        // extensions; non-empty makes the setting a reference to a file
 	Default                 json.RawMessage // nil: none
 	Schema                  json.RawMessage // JSON Schema of the value
+
+	compiled *jsonschema.Schema
+	fallback *Value         // Default
+	types    []string       // of the schema; empty: not stated
+	words    map[string]any // Schema as a map
+	nullable bool           // the schema takes null
+	argument bool           // the value goes into an argument or a variable
+}
+
+// Accepts reports whether a file of this name may be given for the parameter.
+func (p *Parameter) Accepts(filename string) bool {
+	name := strings.ToLower(path.Base(filename))
+	for _, ext := range p.File {
+		if len(name) > len(ext) && strings.HasSuffix(name, strings.ToLower(ext)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Extension gives the declared extension that a file's name ends with.
+func (p *Parameter) Extension(filename string) string {
+	longest := ""
+	for _, ext := range p.File {
+		one := Parameter{File: []string{ext}}
+		if len(ext) > len(longest) && one.Accepts(filename) {
+			longest = ext
+		}
+	}
+	return longest
+}
+
+// optional reports whether settings may lack a value for the parameter even
+// after defaults are filled in.
+func (p *Parameter) optional() bool {
+	return !p.Required && p.fallback == nil || p.nullable
+}
+
+// Sandbox says what a program may reach beyond the system's own folders. It
+// is kept and shown, and not enforced.
+type Sandbox struct {
+	Read    []string `json:"read"`
+	Network bool     `json:"network"`
+}
+
+// Example is a small job that shows the algorithm at work and what it must
+// give. Files in its settings may be example:NAME, one of those that come
+// with the algorithms.
+type Example struct {
+	Settings json.RawMessage
+	Files    []string              // that the result holds
+	Metrics  map[string][2]float64 // lowest and highest value of each
 }
 
 // Mistake is one fault of an algorithm file.
@@ -40,13 +107,7 @@ type Mistake struct {
 	Msg  string
 }
 
-// Machine is what readiness is judged by.
-type Machine struct {
-	CPUs        int
-	MemoryBytes int64
-	GPUs        int
-	Local       bool // programs run here, so they can be looked for
-}
+func (m Mistake) String() string { return fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Msg) }
 
 // Paths are what placeholders of a run stand for (absolute).
 type Paths struct {
@@ -64,45 +125,31 @@ type Step struct {
 	Stdout string   `json:"stdout,omitempty"` // absolute path; "" is the log
 }
 
-func ParseAlgorithm(file string, text []byte) (*Algorithm, []Mistake) { panic("pending") }
-
-// CheckSettings returns the normalised settings (constant defaults filled in, members sorted) and every fault; Loc is below the settings.
-func (a *Algorithm) CheckSettings(v *Value) (json.RawMessage, []FieldError) { panic("pending") }
-
-// Needs gives the resources of a job with these normalised settings; a fault names the setting.
-func (a *Algorithm) Needs(normalized json.RawMessage) (Resources, []FieldError) { panic("pending") }
-
-// Missing says what this machine lacks to run the algorithm; empty: ready.
-func (a *Algorithm) Missing(m Machine) []string { panic("pending") }
-
-// HasValidator tells whether there is a [validate]; RunValidator runs it (5 s at most) over several settings.
-func (a *Algorithm) RunValidator(ctx context.Context, rows []ValidatorRow) ([][]FieldError, error) {
-	panic("pending")
+// FileParameters gives the parameters whose value refers to a file.
+func (a *Algorithm) FileParameters() []Parameter {
+	var files []Parameter
+	for _, p := range a.Parameters {
+		if len(p.File) > 0 {
+			files = append(files, p)
+		}
+	}
+	return files
 }
 
-type ValidatorRow struct {
-	Normalized json.RawMessage
-	Paths      Paths // only Files and Program
+// parameter gives the one of that name, nil where there is none.
+func (a *Algorithm) parameter(name string) *Parameter {
+	for i := range a.Parameters {
+		if a.Parameters[i].Name == name {
+			return &a.Parameters[i]
+		}
+	}
+	return nil
 }
 
-// Expand gives the steps and the environment of a run.
-func (a *Algorithm) Expand(normalized json.RawMessage, needs Resources, p Paths) (steps []Step, env map[string]string, err error) {
-	panic("pending")
+func (a *Algorithm) parameterNames() []string {
+	names := make([]string, len(a.Parameters))
+	for i := range a.Parameters {
+		names[i] = a.Parameters[i].Name
+	}
+	return names
 }
-
-// Explain finds a known message in the end of a log; "" where none fits.
-func (a *Algorithm) Explain(logTail []byte) string { panic("pending") }
-
-// Results gives metrics.json and the [metrics] of an output folder as one JSON object; nil where there is none. Problems are told, not fatal.
-func (a *Algorithm) Results(out fs.FS) (json.RawMessage, []string) { panic("pending") }
-
-// Catalogue is all algorithms on offer.
-type Catalogue struct{}
-
-func NewCatalogue(all []*Algorithm) (*Catalogue, error)          { panic("pending") }
-func (c *Catalogue) Find(typ, version string) (*Algorithm, bool) { panic("pending") } // version "": the default { panic("pending") }
-func (c *Catalogue) Types() []string { panic("pending") } // sorted { panic("pending") }
-func (c *Catalogue) Versions(typ string) []*Algorithm { panic("pending") } // newest last { panic("pending") }
-
-// AlgorithmView is an algorithm as clients see it.
-type AlgorithmView struct{}

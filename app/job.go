@@ -73,10 +73,12 @@ type Private struct {
 	Needs      Resources       `json:"needs"`
 	Retries    int             `json:"retries,omitempty"` // lost attempts that may still be repeated
 	Sources    []Source        `json:"sources,omitempty"`
+	QueuedAt   Time            `json:"queuedAt,omitzero"` // by submission or retry
 
 	// Of the current attempt.
 	Claimed bool     `json:"claimed,omitempty"` // taken from the queue by the runner
 	Stop    bool     `json:"stop,omitempty"`    // its end was asked for
+	StopBy  string   `json:"stopBy,omitempty"`  // the e-mail of who asked
 	Token   string   `json:"token,omitempty"`   // names the attempt to executors
 	Handle  Handle   `json:"handle,omitempty"`
 	GPUs    []string `json:"gpus,omitempty"` // leased devices

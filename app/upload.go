@@ -1,5 +1,12 @@
 package app
 
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
 // Upload is a file given by a user. It is pending until its owner completes
 // it; then its bytes never change.
 type Upload struct {
@@ -11,7 +18,7 @@ type Upload struct {
 	ContentType  string   `json:"contentType"` // the one that its PUT must declare
 	CreatedAt    Time     `json:"createdAt"`
 
-	// Of the bytes that were received last; Generation counts them, 0 is none.
+	// Of the bytes that were received last; Generation 0 is none.
 	Generation int    `json:"generation,omitempty"`
 	Size       int64  `json:"size,omitempty"`
 	SHA256     string `json:"sha256,omitempty"` // hex
@@ -22,12 +29,239 @@ type Upload struct {
 // Completed reports whether the owner has confirmed the bytes.
 func (u *Upload) Completed() bool { return !u.CompletedAt.IsZero() }
 
-// Path gives folder and name, as users refer to the file in settings.
-func (u *Upload) Path() string { return u.Folder + "/" + u.Filename }
-
 // StoredFile is what arrived by one PUT.
 type StoredFile struct {
 	Generation int
 	Size       int64
 	SHA256     string // hex
 }
+
+// DefaultFolder is where uploads go that name no folder.
+const DefaultFolder = "inputs"
+
+// UploadGrant is a new upload with its links.
+type UploadGrant struct {
+	Upload                 *Upload
+	UploadURL, DownloadURL string
+	ExpiresAt              Time
+}
+
+// UploadRequest asks for an upload.
+type UploadRequest struct {
+	Folder, Filename string
+	Base             string // what links begin with
+	Faults           []FieldError
+}
+
+// CreateUpload makes a pending upload and the links to send and fetch it.
+func (s *Service) CreateUpload(ctx context.Context, by Caller, r UploadRequest) (*UploadGrant, error) {
+	if r.Folder == "" {
+		r.Folder = DefaultFolder
+	}
+	faults := r.Faults
+	if msg := CheckFilename(r.Filename); msg != "" {
+		faults = append(faults, FieldError{Loc: []any{"path", "filename"}, Msg: msg, Type: "value"})
+	}
+	if msg := CheckFolder(r.Folder); msg != "" {
+		faults = append(faults, FieldError{Loc: []any{"query", "folder"}, Msg: msg, Type: "value"})
+	}
+	if err := InvalidFields(faults...); err != nil {
+		return nil, err
+	}
+	now := s.now()
+	u := &Upload{
+		ID:           UploadID(s.ids.next(now)),
+		Organization: by.Organization,
+		Email:        by.Email,
+		Folder:       r.Folder,
+		Filename:     r.Filename,
+		ContentType:  contentType(r.Filename),
+		CreatedAt:    At(now),
+	}
+	if err := s.store.Update(ctx, func(tx Tx) error { return tx.PutUpload(u) }); err != nil {
+		return nil, err
+	}
+	link := Link{
+		Kind: UploadPut, ID: string(u.ID), Filename: u.Filename, ContentType: u.ContentType,
+		Expires: now.Add(s.options.UploadTTL),
+	}
+	grant := &UploadGrant{Upload: u, UploadURL: r.Base + s.blobs.Link(link), ExpiresAt: At(link.Expires)}
+	link.Kind = UploadGet
+	grant.DownloadURL = r.Base + s.blobs.Link(link)
+	return grant, nil
+}
+
+// contentTypes are the types that extensions imply. The table of the machine
+// is not asked, so that every server gives the same answer.
+var contentTypes = map[string]string{
+	".cif": "chemical/x-mmcif", ".csv": "text/csv", ".faa": "text/x-fasta", ".fa": "text/x-fasta",
+	".fasta": "text/x-fasta", ".gz": "application/gzip", ".json": "application/json", ".pdb": "chemical/x-pdb",
+	".tar": "application/x-tar", ".toml": "application/toml", ".txt": "text/plain", ".yaml": "application/yaml",
+	".yml": "application/yaml", ".zip": "application/zip",
+}
+
+func contentType(filename string) string {
+	if t, ok := contentTypes[extension(filename)]; ok {
+		return t
+	}
+	return "application/octet-stream"
+}
+
+// Upload gives the record of an upload to whoever holds a link to it.
+func (s *Service) Upload(ctx context.Context, id UploadID) (u *Upload, err error) {
+	err = s.store.View(ctx, func(tx Tx) (err error) {
+		u, err = tx.Upload(id)
+		return err
+	})
+	return u, err
+}
+
+// BeginUpload is asked before the body of a PUT is read. It gives a
+// generation that no other PUT was given.
+func (s *Service) BeginUpload(ctx context.Context, id UploadID) (generation int, err error) {
+	u, err := s.Upload(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	if u.Completed() {
+		return 0, uploadCompleted(u)
+	}
+	for {
+		last := s.generation.Load()
+		next := max(last+1, s.now().UnixMilli(), int64(u.Generation)+1)
+		if s.generation.CompareAndSwap(last, next) {
+			return int(next), nil
+		}
+	}
+}
+
+func uploadCompleted(u *Upload) error {
+	return Errorf(UploadCompleted, "the upload of %q is complete and can't change; ask for a new upload URL", u.Filename)
+}
+
+// FinishUpload makes what a PUT stored the upload's bytes, or refuses where
+// the upload was completed meanwhile. The generation that it replaces is
+// stale (0: none) and may be removed.
+func (s *Service) FinishUpload(ctx context.Context, id UploadID, f StoredFile) (stale int, err error) {
+	err = s.store.Update(ctx, func(tx Tx) error {
+		u, err := tx.Upload(id)
+		if err != nil {
+			return err
+		}
+		if u.Completed() {
+			return uploadCompleted(u)
+		}
+		stale = u.Generation
+		u.Generation, u.Size, u.SHA256 = f.Generation, f.Size, f.SHA256
+		return tx.PutUpload(u)
+	})
+	return stale, err
+}
+
+// uploadOf finds an upload of the caller's organization that they may change.
+func uploadOf(tx Tx, by Caller, id string) (*Upload, error) {
+	_, bad := ParseID(id)
+	var u *Upload
+	err := error(NotFound)
+	if bad == nil {
+		u, err = tx.Upload(UploadID(id))
+	}
+	switch {
+	case errors.Is(err, NotFound) || err == nil && u.Organization != by.Organization:
+		return nil, Errorf(NotFound, "there is no file %q in your organization; GET /files lists yours", id)
+	case err != nil:
+		return nil, err
+	case !by.May(u.Email):
+		return nil, Errorf(Forbidden, "the file %q belongs to %s; ask them or an admin of the organization", u.Filename, u.Email)
+	}
+	return u, nil
+}
+
+// CompleteUpload confirms the bytes that were received; from then on they
+// never change. To repeat it is harmless. A size, where given, must be theirs.
+func (s *Service) CompleteUpload(ctx context.Context, by Caller, id string, size *int64) (u *Upload, err error) {
+	err = s.store.Update(ctx, func(tx Tx) (err error) {
+		if u, err = uploadOf(tx, by, id); err != nil {
+			return err
+		}
+		switch {
+		case u.Generation == 0:
+			return Errorf(UploadNotReceived, "nothing was received of %q yet; PUT the file to its uploadUrl first", u.Filename)
+		case size != nil && *size != u.Size:
+			return InvalidFields(FieldError{
+				Loc: []any{"body", "size"}, Type: "value",
+				Msg: fmt.Sprintf("%d bytes were received, not %d; PUT the file again or leave size out", u.Size, *size),
+			})
+		case u.Completed():
+			return nil
+		}
+		u.CompletedAt = At(s.now())
+		return tx.PutUpload(u)
+	})
+	return u, err
+}
+
+// FileQuery selects and pages uploads; Folder "" is all.
+type FileQuery struct {
+	Folder            string
+	WholeOrganization bool // else the caller's own
+	Limit             int
+	StartKey          string
+}
+
+// FileListing is a page of uploads and the cursor of the next, "" on the last.
+type FileListing struct {
+	Uploads  []*Upload
+	StartKey string
+}
+
+// Files lists uploads, newest first.
+func (s *Service) Files(ctx context.Context, by Caller, q FileQuery) (*FileListing, error) {
+	f := UploadFilter{Organization: by.Organization, Email: by.Email, Folder: q.Folder}
+	if q.WholeOrganization {
+		f.Email = ""
+	}
+	listing := []string{"files", f.Organization, f.Email, f.Folder}
+	before, err := s.cursors.read(q.StartKey, listing...)
+	if err != nil {
+		return nil, err
+	}
+	var page UploadPage
+	err = s.store.View(ctx, func(tx Tx) (err error) {
+		page, err = tx.Uploads(f, UploadID(before), q.Limit)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &FileListing{Uploads: page.Uploads}
+	if page.More {
+		out.StartKey = s.cursors.make(string(page.Uploads[len(page.Uploads)-1].ID), listing...)
+	}
+	return out, nil
+}
+
+// DeleteFile removes an upload and frees its disk at once.
+func (s *Service) DeleteFile(ctx context.Context, by Caller, id string) error {
+	var u *Upload
+	err := s.store.Update(ctx, func(tx Tx) (err error) {
+		if u, err = uploadOf(tx, by, id); err != nil {
+			return err
+		}
+		reader, err := tx.NeededBy(string(u.ID))
+		switch {
+		case err == nil:
+			return inUse(tx, fmt.Sprintf("the file %q", u.Filename), reader)
+		case !errors.Is(err, NotFound):
+			return err
+		}
+		return tx.DeleteUpload(u.ID)
+	})
+	if err != nil || u.Generation == 0 {
+		return err
+	}
+	return s.blobs.RemoveUpload(u.ID, u.Generation)
+}
+
+// DefaultUploadTTL is how long upload links work unless configured otherwise.
+const DefaultUploadTTL = 24 * time.Hour

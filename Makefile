@@ -1,0 +1,27 @@
+# Two commands do everything: make demo, make test.
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS  = -s -w -X molrun/app/cli.version=$(VERSION)
+
+.PHONY: build demo test lint bench fuzz clean
+
+build: ## the binary, static
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
+
+demo: build ## start the service, run one simulation, show its result
+	./molrun demo --data molrun-data
+
+test: ## format, vet, static analysis, all tests
+	GO='$(GO)' .ci/test
+
+lint: ## only format, vet and static analysis
+	GO='$(GO)' .ci/test lint
+
+bench: ## all benchmarks, a few seconds each
+	$(GO) test -run '^$$' -bench . -benchtime 1s ./...
+
+fuzz: ## every fuzz target for FUZZTIME (60s)
+	GO='$(GO)' .ci/fuzz $(or $(FUZZTIME),60s)
+
+clean:
+	rm -f molrun

@@ -1,0 +1,164 @@
+package app
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	parameterPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+	extensionPattern = regexp.MustCompile(`^(\.[A-Za-z0-9][A-Za-z0-9_-]*)+$`)
+)
+
+// parameterKeys are a parameter's keys that are not words of JSON Schema.
+var parameterKeys = []string{"name", "title", "file", "required", "default", "unit", "help", "advanced"}
+
+// fileSchema is that of every setting that refers to a file.
+const fileSchema = `{"type":"string","minLength":1}`
+
+func (r *algorithmReader) parameters(root *tomlNode) []Parameter {
+	var all []Parameter
+	first := map[string]int{}
+	for _, t := range r.tables(root, "parameters") {
+		p := r.parameter(t)
+		if line, taken := first[p.Name]; taken && p.Name != "" {
+			r.mistake(t.line, "the parameter %q is there twice, first at line %d: keep one", p.Name, line)
+			continue
+		}
+		first[p.Name] = t.line
+		all = append(all, p)
+	}
+	return all
+}
+
+func (r *algorithmReader) parameter(t *tomlNode) Parameter {
+	p := Parameter{
+		Name:     r.name(t, "name", parameterPattern, `letters, digits, "_" and "-", at most 64, beginning with a letter or "_"`),
+		Title:    r.line(t, "title"),
+		Unit:     r.line(t, "unit"),
+		Help:     r.text(t, "help"),
+		Advanced: r.flag(t, "advanced"),
+		Required: r.required(t),
+	}
+	if t.member("file") != nil {
+		r.fileParameter(&p, t)
+	} else {
+		r.valueParameter(&p, t)
+	}
+	if n := t.member("default"); n != nil && p.Required {
+		r.mistake(n.line, "a required parameter needs no default: remove one of the two")
+	}
+	return p
+}
+
+func (r *algorithmReader) required(t *tomlNode) bool {
+	if n := t.member("required"); n != nil && n.kind == Array {
+		r.mistake(n.line, "required says true or false for the parameter itself: for members of an object write allOf = [{ required = [...] }]")
+		return false
+	}
+	return r.flag(t, "required")
+}
+
+// fileParameter reads a parameter whose value refers to a file, so that no
+// word of JSON Schema says anything about it.
+func (r *algorithmReader) fileParameter(p *Parameter, t *tomlNode) {
+	p.File = r.texts(t, "file")
+	n := t.member("file")
+	if n.kind == Array && len(p.File) == 0 {
+		r.mistake(n.line, `file needs at least one extension, such as [".pdb"]`)
+	}
+	for i, ext := range p.File {
+		if n.items[i].kind == String && !extensionPattern.MatchString(ext) {
+			r.mistake(n.items[i].line, `%q is no extension: write it like ".pdb" or ".tar.gz"`, ext)
+		}
+	}
+	for _, m := range t.members {
+		switch {
+		case m.name == "default":
+			r.mistake(m.line, "a file has no default: what it refers to belongs to the user who submits")
+		case slices.Contains(parameterKeys, m.name) || m.name == "type" && m.value.text == "string":
+		case schemaWords[m.name] != nil:
+			r.mistake(m.line, "%s says nothing about a file: remove it", m.name)
+		default:
+			r.unknownWord(m, parameterKeys)
+		}
+	}
+	p.Schema = json.RawMessage(fileSchema)
+	r.compile(p, t)
+}
+
+func (r *algorithmReader) valueParameter(p *Parameter, t *tomlNode) {
+	words := &tomlNode{kind: Object, line: t.line}
+	for _, m := range t.members {
+		if !slices.Contains(parameterKeys, m.name) {
+			words.members = append(words.members, m)
+		}
+	}
+	if !slices.ContainsFunc(words.members, func(m tomlMember) bool { return slices.Contains(shapeWords, m.name) }) {
+		r.mistake(t.line, `type is missing: say "string", "number", "integer", "boolean", "array" or "object", or give file, enum or const`)
+	}
+	r.schemaWords(words, parameterKeys)
+	p.Schema = words.appendJSON(nil)
+	r.compile(p, words)
+	if p.compiled == nil {
+		return
+	}
+	r.choices(p, words)
+	if n := t.member("default"); n != nil {
+		r.fallback(p, n)
+	}
+}
+
+// fallback reads the default, which has to fit the parameter's own schema.
+func (r *algorithmReader) fallback(p *Parameter, n *tomlNode) {
+	v, err := ParseJSON(n.appendJSON(nil))
+	if err != nil {
+		r.mistake(n.line, "the default cannot be used: %v", err)
+		return
+	}
+	for _, f := range p.faults(v) {
+		r.mistake(n.lineAt(f.Loc[1:]), "the default %s", f.Msg)
+	}
+	p.fallback, p.Default = v, appendNormal(nil, v)
+}
+
+// choices notes values of enum that the other words rule out.
+func (r *algorithmReader) choices(p *Parameter, words *tomlNode) {
+	n := words.member("enum")
+	if n == nil {
+		return
+	}
+	for _, item := range n.items {
+		v, err := ParseJSON(item.appendJSON(nil))
+		if err != nil {
+			continue // the compiler has seen it
+		}
+		for _, f := range p.faults(v) {
+			r.mistake(item.line, "this value can never be chosen: it %s", f.Msg)
+		}
+	}
+}
+
+// compile makes the schema ready for use. Where its text was found faulty
+// before, the compiler's opinion on that line adds nothing.
+func (r *algorithmReader) compile(p *Parameter, words *tomlNode) {
+	noted := map[int]bool{}
+	for _, m := range r.mistakes {
+		noted[m.Line] = true
+	}
+	compiled, doc, faults := compileSchema(p.Schema)
+	for _, f := range faults {
+		if line := words.lineAt(f.Loc); !noted[line] {
+			r.mistake(line, "%s", strings.TrimPrefix(joinPath(f.Loc)+" "+f.Msg, " "))
+		}
+	}
+	if compiled == nil {
+		return
+	}
+	p.compiled = compiled
+	p.words, _ = doc.(map[string]any)
+	p.types = typesOf(p.words)
+	p.nullable = compiled.Validate(nil) == nil
+}

@@ -1,0 +1,305 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// What a validator may use.
+const (
+	validatorTime    = 5 * time.Second  // for 100 rows
+	validatorMaxTime = 60 * time.Second // for any number of rows
+	validatorOutput  = 8 << 20
+	validatorsAtOnce = 2
+	maxDetailText    = 2000
+)
+
+// validator is [validate]: a program that checks what a schema cannot say. It
+// reads one JSON document of settings and prints one array of details. With
+// many it reads one document a line and prints one array a line, in order, so
+// that a batch needs one process.
+type validator struct {
+	command []argument
+	many    bool
+}
+
+// ValidatorRow is what a validator is asked about.
+type ValidatorRow struct {
+	Normalized json.RawMessage
+	Paths      Paths // only Files and Program
+}
+
+func (r *algorithmReader) validator(a *Algorithm, root *tomlNode) *validator {
+	t := r.table(root, "validate")
+	if t == nil {
+		return nil
+	}
+	r.known(t, "[validate]", []string{"command", "many"})
+	return &validator{command: r.command(a, t, []string{"settings", "files", "molrun"}), many: r.flag(t, "many")}
+}
+
+// HasValidator reports whether settings want RunValidator after CheckSettings.
+func (a *Algorithm) HasValidator() bool { return a.validator != nil }
+
+// RunValidator gives the faults that the algorithm's own program finds, a
+// list for each row; paths begin below the settings. An error says that the
+// program could not be asked, which is no fault of the settings.
+func (a *Algorithm) RunValidator(ctx context.Context, rows []ValidatorRow) ([][]FieldError, error) {
+	faults := make([][]FieldError, len(rows))
+	if a.validator == nil || len(rows) == 0 {
+		return faults, nil
+	}
+	calls, err := a.validatorCalls(rows)
+	if err != nil {
+		return nil, &Error{Code: Internal, Message: "the settings could not be checked", Err: fmt.Errorf("validator of %s %s: %w", a.Type, a.Version, err)}
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	work := make(chan validatorCall)
+	var first error
+	var once sync.Once
+	var workers sync.WaitGroup
+	for range min(validatorsAtOnce, len(calls)) {
+		workers.Go(func() {
+			for call := range work {
+				answers, err := a.ask(ctx, call)
+				if err != nil {
+					once.Do(func() { first = err; stop() })
+					continue
+				}
+				for i, row := range call.rows {
+					faults[row] = answers[i]
+				}
+			}
+		})
+	}
+	for _, call := range calls {
+		work <- call
+	}
+	close(work)
+	workers.Wait()
+	if first != nil {
+		return nil, first
+	}
+	return faults, nil
+}
+
+// validatorCall is one process: what it runs, what it reads, for which rows.
+type validatorCall struct {
+	argv  []string
+	input []byte
+	rows  []int
+}
+
+// validatorCalls makes one call of each row, or of all rows that have the
+// same arguments.
+func (a *Algorithm) validatorCalls(rows []ValidatorRow) ([]validatorCall, error) {
+	var calls []validatorCall
+	sameArguments := map[string]int{}
+	for i, row := range rows {
+		settings, err := ParseJSON(row.Normalized)
+		if err != nil {
+			return nil, fmt.Errorf("read normalized settings: %w", err)
+		}
+		e := &expansion{settings: settings, paths: row.Paths}
+		argv, err := e.argv(a.validator.command)
+		if err != nil {
+			return nil, err
+		}
+		at, known := sameArguments[strings.Join(argv, "\x00")]
+		if !known || !a.validator.many {
+			at = len(calls)
+			sameArguments[strings.Join(argv, "\x00")] = at
+			calls = append(calls, validatorCall{argv: argv})
+		}
+		c := &calls[at]
+		c.rows = append(c.rows, i)
+		c.input = append(appendNormal(c.input, settings), '\n')
+	}
+	return calls, nil
+}
+
+// ask runs one call. Its error names the algorithm, as the cause for the log
+// and as a sentence for the caller.
+func (a *Algorithm) ask(ctx context.Context, call validatorCall) ([][]FieldError, error) {
+	limit := min(validatorTime*time.Duration((len(call.rows)+99)/100), validatorMaxTime)
+	timed, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	output, err := runValidator(timed, call)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	fail := func(code Code, message string) error {
+		return &Error{Code: code, Message: message, Err: fmt.Errorf("validator of %s %s: %w", a.Type, a.Version, err)}
+	}
+	if timed.Err() != nil {
+		err = fmt.Errorf("no answer after %v", limit)
+		return nil, fail(Unavailable, fmt.Sprintf("checking the settings of %s took longer than %v; try again later", a.Type, limit))
+	}
+	answers, parseErr := parseAnswers(output, len(call.rows), a.validator.many)
+	if err != nil && (parseErr != nil || !anyFault(answers)) {
+		return nil, fail(Unavailable, fmt.Sprintf("the program that checks the settings of %s failed; ask an administrator", a.Type))
+	}
+	if err = parseErr; err != nil {
+		return nil, fail(Internal, fmt.Sprintf("the program that checks the settings of %s gave no usable answer; ask an administrator", a.Type))
+	}
+	return answers, nil
+}
+
+func anyFault(answers [][]FieldError) bool {
+	return slices.ContainsFunc(answers, func(f []FieldError) bool { return len(f) > 0 })
+}
+
+// runValidator runs a program in an empty folder of its own, with nothing of
+// the service's environment but PATH. It and what it started are gone when
+// runValidator returns.
+func runValidator(ctx context.Context, call validatorCall) (output []byte, err error) {
+	home, err := os.MkdirTemp("", "molrun-validate-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
+	ctx, tooMuch := context.WithCancel(ctx)
+	defer tooMuch()
+	stdout, stderr := &boundedBuffer{most: validatorOutput, full: tooMuch}, &boundedBuffer{most: maxDetailText}
+	cmd := exec.CommandContext(ctx, call.argv[0], call.argv[1:]...)
+	cmd.Dir = home
+	cmd.Env = []string{"PATH=" + searchPath(), "HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8"}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(call.input), stdout, stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	err = cmd.Wait()
+	if killErr := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); killErr != nil && !errors.Is(killErr, syscall.ESRCH) {
+		err = errors.Join(err, killErr)
+	}
+	switch {
+	case stdout.overflown():
+		return nil, fmt.Errorf("more than %d bytes of output", validatorOutput)
+	case err != nil && stderr.size() > 0:
+		err = fmt.Errorf("%w: %s", err, cleanText(stderr.bytes(), maxDetailText))
+	}
+	return stdout.bytes(), err
+}
+
+// searchPath is where programs are looked for.
+func searchPath() string {
+	if path := os.Getenv("PATH"); path != "" {
+		return path
+	}
+	return "/usr/local/bin:/usr/bin:/bin"
+}
+
+// boundedBuffer keeps the first bytes that a program writes, and calls full
+// once there are more.
+type boundedBuffer struct {
+	most int
+	full func() // may be nil
+	mu   sync.Mutex
+	kept []byte
+	over bool
+}
+
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	room := min(b.most-len(b.kept), len(p))
+	b.kept = append(b.kept, p[:room]...)
+	if room < len(p) && !b.over {
+		b.over = true
+		if b.full != nil {
+			b.full()
+		}
+	}
+	return len(p), nil
+}
+
+func (b *boundedBuffer) bytes() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.kept)
+}
+
+func (b *boundedBuffer) size() int { return len(b.bytes()) }
+
+func (b *boundedBuffer) overflown() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.over
+}
+
+// parseAnswers reads a validator's output: an array of details, or with many
+// one for each row, a line each.
+func parseAnswers(output []byte, rows int, many bool) ([][]FieldError, error) {
+	lists := [][]byte{output}
+	if many {
+		lists = slices.Collect(bytes.Lines(bytes.TrimSpace(output)))
+	}
+	if len(lists) != rows {
+		return nil, fmt.Errorf("%d lines for %d documents", len(lists), rows)
+	}
+	answers := make([][]FieldError, rows)
+	for i, list := range lists {
+		var err error
+		if answers[i], err = parseDetails(list); err != nil {
+			return nil, err
+		}
+	}
+	return answers, nil
+}
+
+func parseDetails(text []byte) ([]FieldError, error) {
+	v, err := ParseJSON(text)
+	if err != nil {
+		return nil, fmt.Errorf("output is not JSON: %w", err)
+	}
+	if v.Kind != Array {
+		return nil, fmt.Errorf("details must be an array, got %.60q", v.Raw)
+	}
+	var details []FieldError
+	for _, item := range v.Items {
+		f, err := parseDetail(item)
+		if err != nil {
+			return nil, err
+		}
+		details = append(details, f)
+	}
+	return details, nil
+}
+
+// parseDetail reads one {"loc":[…],"msg":"…","type":"…"}.
+func parseDetail(v *Value) (FieldError, error) {
+	loc, msg, typ := v.Member("loc"), v.Member("msg"), v.Member("type")
+	if msg == nil || msg.Kind != String || msg.Text == "" || loc == nil || loc.Kind != Array {
+		return FieldError{}, fmt.Errorf(`a detail needs "loc", a list, and "msg", a text; got %.60q`, v.Raw)
+	}
+	f := FieldError{Loc: []any{}, Msg: cleanText([]byte(msg.Text), maxDetailText), Type: "value"}
+	if typ != nil && typ.Kind == String && typ.Text != "" {
+		f.Type = cleanText([]byte(typ.Text), maxFigureText)
+	}
+	for _, step := range loc.Items {
+		n, whole := step.Int()
+		switch {
+		case step.Kind == String:
+			f.Loc = append(f.Loc, step.Text)
+		case whole:
+			f.Loc = append(f.Loc, int(n))
+		default:
+			return FieldError{}, fmt.Errorf(`"loc" may hold texts and whole numbers, got %.60q`, step.Raw)
+		}
+	}
+	return f, nil
+}

@@ -1,0 +1,238 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// changeable finds a job that the caller may change.
+func changeable(tx Tx, by Caller, name string) (*Job, error) {
+	j, err := jobNamed(tx, by, name)
+	if err == nil && !by.May(j.Email) {
+		return nil, Errorf(Forbidden, "job %q was submitted by %s; ask them or an admin of the organization", name, j.Email)
+	}
+	return j, err
+}
+
+// Cancel ends a job, or all rows of a batch. What waits fails at once; what
+// runs is stopped, and fails when its processes are gone. A finished job
+// stays as it is.
+func (s *Service) Cancel(ctx context.Context, by Caller, name string) (Record, error) {
+	return s.change(ctx, by, name, func(tx Tx, j *Job) error {
+		if !j.IsBatch() {
+			return s.stop(tx, j, by)
+		}
+		for row, err := range tx.Subjobs(j.ID, "") {
+			if err == nil {
+				err = s.stop(tx, row, by)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// change runs fn on a job that the caller may change and gives its record
+// after. fn gets jobs from tx, changes and puts them.
+func (s *Service) change(ctx context.Context, by Caller, name string, fn func(Tx, *Job) error) (Record, error) {
+	var stored StoredJob
+	err := s.store.Update(ctx, func(tx Tx) error {
+		j, err := changeable(tx, by, name)
+		if err != nil {
+			return err
+		}
+		stored.ID = j.ID
+		if err := fn(tx, j); err != nil {
+			return err
+		}
+		stored.JSON, err = tx.JobJSON(j.ID)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.wakeRunner()
+	s.changes.tell(stored.ID)
+	s.tellRows(ctx, stored.ID)
+	return s.show(stored), nil
+}
+
+// tellRows wakes those who wait for rows of a batch that changed as a whole.
+func (s *Service) tellRows(ctx context.Context, batch JobID) {
+	s.changes.mu.Lock()
+	waiting := make([]JobID, 0, len(s.changes.waiting))
+	for id := range s.changes.waiting {
+		waiting = append(waiting, id)
+	}
+	s.changes.mu.Unlock()
+	if len(waiting) == 0 {
+		return
+	}
+	var rows []JobID
+	_ = s.store.View(ctx, func(tx Tx) error { // a missed wake-up only delays an answer
+		for _, id := range waiting {
+			if j, err := tx.Job(id); err == nil && j.Private.Batch == batch {
+				rows = append(rows, id)
+			}
+		}
+		return nil
+	})
+	s.changes.tell(rows...)
+}
+
+// stop ends a job that waits and marks one that is claimed for the runner.
+func (s *Service) stop(tx Tx, j *Job, by Caller) error {
+	from := j.Status
+	switch {
+	case from.Finished() || j.Private.Stop:
+		return nil
+	case j.Private.Claimed:
+		j.Private.Stop, j.Private.StopBy = true, by.Email
+		j.StatusReason = "being stopped"
+	default:
+		j.fail(Failure{Code: FailedStopped, Message: fmt.Sprintf("The job was stopped by %s before it started.", by.Email)}, At(s.now()))
+	}
+	_, err := putChanged(tx, j, from)
+	return err
+}
+
+// fail ends a job.
+func (j *Job) fail(f Failure, at Time) {
+	j.Status, j.StatusReason = Failed, ""
+	j.Failure = &f
+	j.CompletedAt = at
+	j.release()
+}
+
+// release forgets what belongs to the current attempt alone.
+func (j *Job) release() {
+	p := &j.Private
+	p.Claimed, p.Stop, p.StopBy, p.Token, p.Handle, p.GPUs = false, false, "", "", "", nil
+}
+
+// Retry queues a failed job again, or the failed rows of a batch.
+func (s *Service) Retry(ctx context.Context, by Caller, name string) (Record, error) {
+	return s.change(ctx, by, name, func(tx Tx, j *Job) error {
+		if !j.IsBatch() {
+			if j.Status != Failed {
+				return Errorf(JobNotFailed, "job %q is %s; only a FAILED job can be tried again", name, j.Status)
+			}
+			return s.requeue(tx, j)
+		}
+		retried := 0
+		for row, err := range tx.Subjobs(j.ID, Failed) {
+			if err == nil {
+				err = s.requeue(tx, row)
+			}
+			if err != nil {
+				return err
+			}
+			retried++
+		}
+		if retried == 0 {
+			return Errorf(JobNotFailed, "no row of batch %q has failed; there is nothing to try again", name)
+		}
+		return nil
+	})
+}
+
+// requeue makes a failed job as if just submitted, but for its attempts.
+func (s *Service) requeue(tx Tx, j *Job) error {
+	from := j.Status
+	j.Status, j.StatusReason = Queued, ""
+	j.StartedAt, j.CompletedAt = Time{}, Time{}
+	j.Failure, j.Metrics, j.ResultBytes = nil, nil, nil
+	j.release()
+	j.Private.QueuedAt = At(s.now())
+	if a, ok := s.catalogue.Find(j.Type, j.Version); ok {
+		j.Private.Retries = a.Retries
+	}
+	_, err := putChanged(tx, j, from)
+	return err
+}
+
+// Delete removes a finished job, or a batch with all its rows, and frees its
+// disk at once.
+func (s *Service) Delete(ctx context.Context, by Caller, name string) error {
+	var gone []JobID
+	err := s.store.Update(ctx, func(tx Tx) error {
+		gone = nil
+		j, err := changeable(tx, by, name)
+		if err != nil {
+			return err
+		}
+		rows := []*Job{j}
+		if j.IsBatch() {
+			for row, err := range tx.Subjobs(j.ID, "") {
+				if err != nil {
+					return err
+				}
+				rows = append(rows, row)
+			}
+		}
+		for _, row := range rows {
+			if err := removable(tx, row); err != nil {
+				return err
+			}
+			gone = append(gone, row.ID)
+		}
+		return deleteJobs(tx, rows)
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range gone {
+		if removeErr := s.blobs.RemoveJob(id); removeErr != nil {
+			err = errors.Join(err, fmt.Errorf("remove files of job %s: %w", id, removeErr))
+		}
+	}
+	s.changes.tell(gone...)
+	return err
+}
+
+// removable says why a job can't be deleted now.
+func removable(tx Tx, j *Job) error {
+	if !j.Status.Finished() {
+		return Errorf(JobNotFinished, "job %q is %s; cancel it or wait for its end, then delete it", j.Name, j.Status)
+	}
+	id, err := tx.NeededBy(string(j.ID))
+	if errors.Is(err, NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return inUse(tx, fmt.Sprintf("the result of job %q", j.Name), id)
+}
+
+// inUse is the error that a job still reads something.
+func inUse(tx Tx, what string, id JobID) error {
+	reader, err := tx.Job(id)
+	if err != nil {
+		return err
+	}
+	return Errorf(FileInUse, "%s is read by job %q, which is %s; wait for its end or cancel it", what, reader.Name, reader.Status)
+}
+
+// deleteJobs deletes a job, a batch with its rows, or one row of a batch,
+// whose counts then follow.
+func deleteJobs(tx Tx, jobs []*Job) error {
+	for _, j := range jobs {
+		if err := tx.DeleteJob(j.ID); err != nil {
+			return err
+		}
+	}
+	if jobs[0].Private.Batch == "" {
+		return nil
+	}
+	parent, err := tx.Job(jobs[0].Private.Batch)
+	if err != nil {
+		return err
+	}
+	*parent.Counts.Of(jobs[0].Status)--
+	parent.conclude(jobs[0].CompletedAt)
+	return tx.PutJob(parent)
+}

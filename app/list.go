@@ -1,0 +1,204 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+)
+
+// Limits of listings.
+const (
+	MaxPage          = 100
+	DefaultPage      = 50
+	maxShownSubjobs  = 1000 // of one batch
+	maxListedSubjobs = 5000 // of all batches of a page
+	// MaxWait is how long a client may wait for a job's change.
+	MaxWait = time.Minute
+)
+
+// JobQuery selects and pages jobs; what is empty selects all.
+type JobQuery struct {
+	Name, Batch, Email, Algorithm string
+	Status                        Status
+	WholeOrganization             bool // else the caller's own, or those of Email
+	Subjobs                       bool // batches carry up to 1,000 of their rows
+	Limit                         int
+	StartKey                      string
+}
+
+// Listing is a page of records and the cursor of the next, "" on the last.
+type Listing struct {
+	Records  []json.RawMessage
+	StartKey string
+}
+
+// Jobs lists jobs, newest first.
+func (s *Service) Jobs(ctx context.Context, by Caller, q JobQuery) (*Listing, error) {
+	f := JobFilter{
+		Organization: by.Organization, Email: strings.ToLower(q.Email),
+		Type: q.Algorithm, Status: q.Status, Name: q.Name,
+	}
+	if f.Email == "" && !q.WholeOrganization {
+		f.Email = by.Email
+	}
+	listing := []string{"jobs", f.Organization, f.Email, f.Type, string(f.Status), f.Name, q.Batch}
+	before, err := s.cursors.read(q.StartKey, listing...)
+	if err != nil {
+		return nil, err
+	}
+	var page JobPage
+	subjobs := map[JobID]*subjobsView{}
+	err = s.store.View(ctx, func(tx Tx) error {
+		if q.Batch != "" {
+			batch, err := findBatch(tx, by.Organization, q.Batch)
+			if errors.Is(err, NotFound) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			f.Batch = batch.ID
+		}
+		var err error
+		if page, err = tx.Jobs(f, JobID(before), q.Limit); err != nil || !q.Subjobs {
+			return err
+		}
+		return s.collectSubjobs(tx, page, subjobs)
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &Listing{Records: make([]json.RawMessage, len(page.Jobs))}
+	for i, j := range page.Jobs {
+		out.Records[i] = subjobs[j.ID].addTo(s.show(j))
+	}
+	if page.More {
+		out.StartKey = s.cursors.make(string(page.Jobs[len(page.Jobs)-1].ID), listing...)
+	}
+	return out, nil
+}
+
+// findBatch finds a batch of the organization by its name or ID.
+func findBatch(tx Tx, organization, ref string) (*Job, error) {
+	j, err := tx.JobNamed(organization, ref)
+	if _, bad := ParseID(ref); errors.Is(err, NotFound) && bad == nil {
+		if j, err = tx.Job(JobID(ref)); err == nil && j.Organization != organization {
+			return nil, NotFound
+		}
+	}
+	if err == nil && !j.IsBatch() {
+		return nil, NotFound
+	}
+	return j, err
+}
+
+// subjobsView is what a batch's record carries of its rows.
+type subjobsView struct {
+	records   []json.RawMessage
+	truncated bool
+}
+
+// addTo splices the rows into a batch's record; a nil view adds nothing.
+func (v *subjobsView) addTo(record json.RawMessage) json.RawMessage {
+	if v == nil {
+		return record
+	}
+	return splice(splice(record, "subjobs", v.records), "subjobsTruncated", v.truncated)
+}
+
+// collectSubjobs reads the rows of the batches on a page. Rows beyond 5,000
+// in all are left out, so that the answer stays bounded.
+func (s *Service) collectSubjobs(tx Tx, page JobPage, views map[JobID]*subjobsView) error {
+	left := maxListedSubjobs
+	for _, j := range page.Jobs {
+		var batch struct {
+			Counts *Counts `json:"subjobCounts"`
+		}
+		if err := json.Unmarshal(j.JSON, &batch); err != nil {
+			return err
+		}
+		if batch.Counts == nil {
+			continue
+		}
+		view, err := s.subjobsOf(tx, j.ID, min(maxShownSubjobs, left))
+		if err != nil {
+			return err
+		}
+		views[j.ID] = view
+		left -= len(view.records)
+	}
+	return nil
+}
+
+func (s *Service) subjobsOf(tx Tx, batch JobID, limit int) (*subjobsView, error) {
+	view := &subjobsView{records: []json.RawMessage{}}
+	for sub, err := range tx.Subjobs(batch, "") {
+		if err != nil {
+			return nil, err
+		}
+		if len(view.records) >= limit {
+			view.truncated = true
+			break
+		}
+		record, err := tx.JobJSON(sub.ID)
+		if err != nil {
+			return nil, err
+		}
+		view.records = append(view.records, s.show(StoredJob{sub.ID, record}))
+	}
+	return view, nil
+}
+
+// Job gives a job's record; with wait > 0, once its state has changed, it is
+// finished or wait is over.
+func (s *Service) Job(ctx context.Context, by Caller, name string, wait time.Duration) (Record, error) {
+	j, err := s.read(ctx, by, name)
+	if err != nil || wait <= 0 {
+		return s.show(j), err
+	}
+	timer := time.NewTimer(min(wait, MaxWait))
+	defer timer.Stop()
+	for before := statusOf(j.JSON); ; {
+		changed, release := s.changes.next(j.ID)
+		j, err = s.read(ctx, by, name)
+		if now := statusOf(j.JSON); err != nil || now != before || now.Finished() {
+			release()
+			return s.show(j), err
+		}
+		select {
+		case <-changed:
+			release()
+		case <-timer.C:
+			release()
+			return s.show(j), nil
+		case <-ctx.Done():
+			release()
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// read gives a job of the caller's organization as stored.
+func (s *Service) read(ctx context.Context, by Caller, name string) (stored StoredJob, err error) {
+	err = s.store.View(ctx, func(tx Tx) error {
+		j, err := jobNamed(tx, by, name)
+		if err != nil {
+			return err
+		}
+		stored.ID = j.ID
+		stored.JSON, err = tx.JobJSON(j.ID)
+		return err
+	})
+	return stored, err
+}
+
+// jobNamed finds a job of the caller's organization.
+func jobNamed(tx Tx, by Caller, name string) (*Job, error) {
+	j, err := tx.JobNamed(by.Organization, name)
+	if errors.Is(err, NotFound) {
+		return nil, Errorf(NotFound, "there is no job %q in your organization; GET /jobs?organization=true lists them", name)
+	}
+	return j, err
+}

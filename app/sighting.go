@@ -1,0 +1,75 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"sync"
+)
+
+// sightings are what the runner sees of jobs and nobody stores: the progress
+// of running ones, why queued ones wait.
+type sightings struct {
+	mu       sync.Mutex
+	progress map[JobID]Progress
+	reasons  map[JobID]string
+}
+
+// ObserveProgress tells what a running program last said; nil forgets it.
+func (s *Service) ObserveProgress(id JobID, p *Progress) {
+	s.sightings.mu.Lock()
+	defer s.sightings.mu.Unlock()
+	if p == nil {
+		delete(s.sightings.progress, id)
+		return
+	}
+	if s.sightings.progress == nil {
+		s.sightings.progress = map[JobID]Progress{}
+	}
+	s.sightings.progress[id] = *p
+}
+
+// ObserveReasons tells why jobs wait, and replaces all that was told before.
+func (s *Service) ObserveReasons(reasons map[JobID]string) {
+	s.sightings.mu.Lock()
+	defer s.sightings.mu.Unlock()
+	s.sightings.reasons = maps.Clone(reasons)
+}
+
+// show adds to a stored record what is seen of the job now.
+func (s *Service) show(j StoredJob) json.RawMessage {
+	s.sightings.mu.Lock()
+	progress, runs := s.sightings.progress[j.ID]
+	reason, waits := s.sightings.reasons[j.ID]
+	s.sightings.mu.Unlock()
+	switch status := statusOf(j.JSON); {
+	case runs && status == Running:
+		return splice(j.JSON, "progress", progress)
+	case waits && status == Queued && !bytes.Contains(j.JSON, []byte(`"statusReason":`)):
+		return splice(j.JSON, "statusReason", reason)
+	}
+	return j.JSON
+}
+
+// statusOf reads the state out of a stored record. The member stands before
+// the settings, and quotes within names are escaped, so the first is the one.
+func statusOf(record []byte) Status {
+	_, rest, _ := bytes.Cut(record, []byte(`"status":"`))
+	status, _, _ := bytes.Cut(rest, []byte(`"`))
+	return Status(status)
+}
+
+// splice adds a member to the end of a JSON object.
+func splice(object json.RawMessage, name string, value any) json.RawMessage {
+	encoded, err := json.Marshal(value)
+	if err != nil || len(object) < 2 {
+		return object
+	}
+	b := make([]byte, 0, len(object)+len(name)+len(encoded)+4)
+	b = append(b, object[:len(object)-1]...)
+	if len(object) > 2 {
+		b = append(b, ',')
+	}
+	b = append(append(append(b, '"'), name...), `":`...)
+	return append(append(b, encoded...), '}')
+}
