@@ -95,7 +95,7 @@ func (c *Config) decode(file string, text []byte) error {
 		first := unknown.Errors[0]
 		line, _ := first.Position()
 		name := strings.Join(first.Key(), ".")
-		return Errorf(Invalid, "%s:%d: there is no setting %q%s", file, line, name, suggestion(name, c.names()))
+		return Errorf(Invalid, "%s:%d: there is no setting %q%s", file, line, name, suggestion(name, c.Names()))
 	}
 	var broken *toml.DecodeError
 	if errors.As(err, &broken) {
@@ -156,11 +156,18 @@ func set(place reflect.Value, text string) error {
 	return nil
 }
 
-// names lists all settings as section.name.
-func (c *Config) names() []string {
+// Names lists all settings as section.name.
+func (c *Config) Names() []string {
 	var names []string
 	c.walk(func(name string, _ reflect.Value) { names = append(names, name) })
 	return names
+}
+
+// Text lists all settings with their values, one a line.
+func (c *Config) Text() string {
+	var b strings.Builder
+	c.walk(func(name string, place reflect.Value) { fmt.Fprintf(&b, "%s = %v\n", name, place.Interface()) })
+	return b.String()
 }
 
 // walk visits every setting.

@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"molrun/app"
+	"molrun/app/algorithms"
+)
+
+func algorithmsCommand() *cobra.Command {
+	c := &cobra.Command{Use: "algorithms", Short: "Show what this service can run, check algorithm files"}
+	c.AddCommand(algorithmsListCommand(), algorithmsShowCommand(), algorithmsCheckCommand())
+	return c
+}
+
+// loadCatalogue joins built-in algorithms and the site's. A file with
+// mistakes is left out and each is told.
+func loadCatalogue(folder string, told func(app.Mistake)) (*app.Catalogue, error) {
+	all, err := algorithms.BuiltIn()
+	if err != nil {
+		return nil, err
+	}
+	if folder != "" {
+		site, mistakes, err := algorithms.Load(folder)
+		if err != nil {
+			return nil, fmt.Errorf("read the folder of algorithms: %w", err)
+		}
+		for _, m := range mistakes {
+			told(m)
+		}
+		all = append(all, site...)
+	}
+	return app.NewCatalogue(all)
+}
+
+func algorithmsListCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{Use: "list", Short: "List the algorithms and whether they are ready here", Args: cobra.NoArgs}
+	flags := addConfigFlags(c, false)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		catalogue, machine, err := catalogueHere(c, flags)
+		if err != nil {
+			return err
+		}
+		views := []app.AlgorithmView{}
+		var rows [][]string
+		for _, typ := range catalogue.Types() {
+			a, _ := catalogue.Find(typ, "")
+			view := a.Summary(machine, catalogue.VersionNames(typ))
+			views = append(views, view)
+			ready := "yes"
+			if !view.Ready {
+				ready = "no: " + strings.Join(view.Missing, "; ")
+			}
+			rows = append(rows, []string{view.Type, view.Version, ready, view.Title})
+		}
+		if asJSON {
+			return printJSON(c.OutOrStdout(), views)
+		}
+		return printTable(c.OutOrStdout(), []string{"TYPE", "VERSION", "READY", "TITLE"}, rows)
+	}
+	return c
+}
+
+// catalogueHere loads what the service would offer with this configuration.
+func catalogueHere(c *cobra.Command, flags *configFlags) (*app.Catalogue, app.Machine, error) {
+	config, err := flags.load()
+	if err != nil {
+		return nil, app.Machine{}, err
+	}
+	catalogue, err := loadCatalogue(config.Algorithms, func(m app.Mistake) { fmt.Fprintln(c.ErrOrStderr(), m) })
+	if err != nil {
+		return nil, app.Machine{}, err
+	}
+	return catalogue, machineHere(config), nil
+}
+
+// machineHere is the machine as far as it can be detected, for readiness.
+func machineHere(c app.Config) app.Machine {
+	s := service{config: c}
+	capacity, _ := s.capacity() // what is not detected counts as absent
+	return app.Machine{CPUs: capacity.CPUs, MemoryBytes: capacity.MemoryBytes, GPUs: len(capacity.GPUs), Local: true}
+}
+
+func algorithmsShowCommand() *cobra.Command {
+	var version string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "show TYPE",
+		Short: "Show an algorithm and its settings",
+		Args:  exactlyOne("the type of an algorithm; `molrun algorithms list` shows them"),
+	}
+	flags := addConfigFlags(c, false)
+	c.Flags().StringVar(&version, "version", "", "version (default the one that jobs take)")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the JSON Schema of the settings")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		catalogue, machine, err := catalogueHere(c, flags)
+		if err != nil {
+			return err
+		}
+		a, ok := catalogue.Find(args[0], version)
+		if !ok {
+			return app.Errorf(app.NotFound, "there is no algorithm %q %s here; `molrun algorithms list` shows them", args[0], version)
+		}
+		view := a.View(machine, catalogue.VersionNames(a.Type))
+		if asJSON {
+			return printJSON(c.OutOrStdout(), view)
+		}
+		return showAlgorithm(c, a, view)
+	}
+	return c
+}
+
+func showAlgorithm(c *cobra.Command, a *app.Algorithm, view app.AlgorithmView) error {
+	w := c.OutOrStdout()
+	fmt.Fprintf(w, "%s %s: %s\n", a.Type, a.Version, a.Title)
+	if a.Description != "" {
+		fmt.Fprintln(w, a.Description)
+	}
+	for _, missing := range view.Missing {
+		fmt.Fprintln(w, "not ready:", missing)
+	}
+	fmt.Fprintln(w)
+	rows := make([][]string, len(a.Parameters))
+	for i, p := range a.Parameters {
+		value := string(p.Default)
+		if p.Required {
+			value = "required"
+		}
+		rows[i] = []string{p.Name, value, p.Unit, p.Title}
+	}
+	return printTable(w, []string{"SETTING", "DEFAULT", "UNIT", "TITLE"}, rows)
+}
+
+func algorithmsCheckCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "check FILE...",
+		Short:   "Report every mistake in algorithm files, with its line",
+		Example: "  molrun algorithms check /etc/molrun/algorithms/*.toml",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, files []string) error {
+			config := app.DefaultConfig()
+			machine := machineHere(config)
+			wrong := 0
+			for _, file := range files {
+				text, err := os.ReadFile(file)
+				if err != nil {
+					return err
+				}
+				a, mistakes := app.ParseAlgorithm(file, text)
+				for _, m := range mistakes {
+					fmt.Fprintln(c.ErrOrStderr(), m)
+				}
+				if wrong += len(mistakes); len(mistakes) == 0 {
+					fmt.Fprintf(c.OutOrStdout(), "%s: %s %s is correct%s\n", file, a.Type, a.Version, notReady(a, machine))
+				}
+			}
+			if wrong > 0 {
+				fmt.Fprintln(c.ErrOrStderr(), "molrun:", strconv.Itoa(wrong), "mistakes")
+				return silent{exitInvalid}
+			}
+			return nil
+		},
+	}
+}
+
+func notReady(a *app.Algorithm, machine app.Machine) string {
+	missing := a.Missing(machine)
+	if len(missing) == 0 {
+		return " and ready on this machine"
+	}
+	return "; not ready on this machine: " + strings.Join(missing, "; ")
+}

@@ -1,0 +1,187 @@
+// Package cli is the command line of molrun: it reads flags and settings,
+// joins the packages, and starts what was asked for.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"molrun/app"
+	"molrun/app/task"
+	"molrun/web/client"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+// Exit codes, so that scripts can tell what went wrong.
+const (
+	exitFailed  = 1
+	exitUsage   = 2
+	exitKey     = 3 // the API key was refused
+	exitMissing = 4 // what was named does not exist
+	exitInvalid = 5 // a value is invalid or a name taken
+	exitStorage = 74
+)
+
+// Main runs the command line and gives the exit code of the process.
+func Main(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	go func() { // ends with the process: a second signal then ends it at once
+		<-ctx.Done()
+		stop()
+	}()
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "molrun:", message(err))
+	}
+	return exitCode(err)
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "molrun",
+		Short: "Run protein and molecular-simulation jobs for a lab",
+		Long: `molrun is one program that takes jobs over HTTP, runs them on this machine or
+on a Slurm cluster, and keeps their results.`,
+		Example: `  molrun demo                                       # see it work, in a minute
+  molrun serve --listen 127.0.0.1:8080              # start the service
+  molrun key create --organization lab --email ann@lab.example`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
+	})
+	root.AddCommand(
+		serveCommand(), keyCommand(), demoCommand(), algorithmsCommand(),
+		engineCommand(), taskCommand(), healthCommand(), versionCommand(),
+	)
+	return root
+}
+
+// usageError is a mistake in the command line itself.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// silent is an error whose message was printed already.
+type silent struct{ code int }
+
+func (s silent) Error() string { return "" }
+
+func message(err error) string {
+	var fault *app.Error
+	if errors.As(err, &fault) && len(fault.Fields) == 0 {
+		text := fault.Message
+		if fault.Err != nil {
+			text += ": " + fault.Err.Error()
+		}
+		return text
+	}
+	return err.Error()
+}
+
+// exitCode is the one table from errors to exit codes.
+func exitCode(err error) int {
+	var usage usageError
+	var quiet silent
+	var refused *client.Error
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &quiet):
+		return quiet.code
+	case errors.As(err, &usage), strings.HasPrefix(err.Error(), "unknown command"):
+		return exitUsage
+	case errors.Is(err, task.ErrRefused):
+		return task.ExitRefused
+	case errors.As(err, &refused):
+		return exitCodeOf(app.Code(refused.Code), refused.Status)
+	}
+	return exitCodeOf(app.CodeOf(err), 0)
+}
+
+func exitCodeOf(code app.Code, status int) int {
+	switch {
+	case code == app.Unauthorized || code == app.Forbidden:
+		return exitKey
+	case code == app.NotFound:
+		return exitMissing
+	case code == app.Invalid || code == app.JobAlreadyExists || status == 422:
+		return exitInvalid
+	}
+	return exitFailed
+}
+
+// configFlags are the flags of every command that needs the configuration.
+type configFlags struct {
+	file, data, listen, publicURL string
+	set                           *pflag.FlagSet
+}
+
+func addConfigFlags(c *cobra.Command, serving bool) *configFlags {
+	f := &configFlags{set: c.Flags()}
+	f.set.StringVar(&f.file, "config", "", "configuration file (default config.toml where there is one, or $MOLRUN_CONFIG)")
+	f.set.StringVar(&f.data, "data", "", "directory of all that is kept (default molrun-data)")
+	if serving {
+		f.set.StringVar(&f.listen, "listen", "", "address of the API (default 127.0.0.1:8080)")
+		f.set.StringVar(&f.publicURL, "public-url", "", "what links begin with, where it is not the address that clients use")
+	}
+	return f
+}
+
+// load reads flags over variables over the file over defaults.
+func (f *configFlags) load() (app.Config, error) {
+	file, optional := f.file, false
+	if file == "" {
+		file = os.Getenv("MOLRUN_CONFIG")
+	}
+	if file == "" {
+		file, optional = "config.toml", true
+	}
+	c, err := app.LoadConfig(file, optional, os.Environ())
+	if err != nil {
+		return c, err
+	}
+	for name, target := range map[string]*string{"data": &c.Data, "listen": &c.Listen, "public-url": &c.PublicURL} {
+		if flag := f.set.Lookup(name); flag != nil && flag.Changed {
+			*target = flag.Value.String()
+		}
+	}
+	return c, c.Check()
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this program",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			fmt.Fprintf(c.OutOrStdout(), "molrun %s %s %s/%s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return nil
+		},
+	}
+}
+
+// versionText is what the linker was told, or what the module says.
+func versionText() string {
+	if info, ok := debug.ReadBuildInfo(); ok && version == "dev" && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return version
+}

@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"molrun/app"
+	"molrun/web"
+	"molrun/web/client"
+)
+
+// The operator's socket, in the data directory. Whoever may open it (mode
+// 0600) is the operator.
+const socketName = "control.sock"
+
+// shortPath gives a name of the socket that fits the 107 bytes of a socket
+// address however long the data directory's own name is. The file has to stay
+// open while the name is used.
+func shortPath(dir *os.File) string {
+	return fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), socketName)
+}
+
+// listenControl makes the socket anew. The caller holds the database, so a
+// socket that is there was left by a process that is gone.
+func listenControl(data string) (net.Listener, error) {
+	dir, err := os.Open(data)
+	if err != nil {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	defer dir.Close()
+	if err := os.Remove(filepath.Join(data, socketName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: shortPath(dir), Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	listener.SetUnlinkOnClose(false) // the name is gone by then; the next start removes it
+	if err := os.Chmod(filepath.Join(data, socketName), 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("control socket: %w", err), listener.Close())
+	}
+	return listener, nil
+}
+
+// dialControl connects to the server that holds the data directory.
+func dialControl(ctx context.Context, data string) (net.Conn, error) {
+	dir, err := os.Open(data)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return (&net.Dialer{}).DialContext(ctx, "unix", shortPath(dir))
+}
+
+// operatorPatience bounds the wait for another command that holds the data
+// directory just now.
+const operatorPatience = 15 * time.Second
+
+// withControl runs fn against the server of the data directory. Where none
+// runs, it serves the socket itself until fn is done, so that commands work
+// the same and two at once do not harm each other.
+func withControl(ctx context.Context, c app.Config, fn func(context.Context, *client.Control) error) error {
+	ctx, cancel := context.WithTimeout(ctx, operatorPatience)
+	defer cancel()
+	for {
+		if conn, err := dialControl(ctx, c.Data); err == nil {
+			conn.Close()
+			return fn(ctx, controlClient(c.Data))
+		}
+		s, err := openService(c, zerolog.Nop())
+		if err == nil {
+			return errors.Join(s.operate(ctx, fn), s.close())
+		}
+		if !errors.Is(err, app.Unavailable) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func controlClient(data string) *client.Control {
+	return client.NewControl(func(ctx context.Context) (net.Conn, error) { return dialControl(ctx, data) })
+}
+
+// operate serves the control socket while fn runs.
+func (s *service) operate(ctx context.Context, fn func(context.Context, *client.Control) error) error {
+	listener, err := listenControl(s.config.Data)
+	if err != nil {
+		return err
+	}
+	server := web.Server(web.Control(s.app, s.log))
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	err = errors.Join(fn(ctx, controlClient(s.config.Data)), shutdown(server))
+	if closed := <-ended; !errors.Is(closed, http.ErrServerClosed) {
+		err = errors.Join(err, closed)
+	}
+	return err
+}

@@ -1,0 +1,253 @@
+package cli
+
+import (
+	"archive/zip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"molrun/app"
+	"molrun/app/algorithms"
+	"molrun/web/client"
+)
+
+// What the demonstration simulates, and what was measured of it.
+const (
+	demoJob      = "demo-hst5"
+	demoFile     = "hst5.fasta"
+	demoMeasured = "1.38 ± 0.05 nm (compiled in doi:10.12688/openreseurope.14967.2)"
+	demoPatience = 10 * time.Minute
+)
+
+// demoSettings are the conditions of the measurement.
+var demoSettings = map[string]any{
+	"fasta": "inputs/" + demoFile, "temperature_K": 293, "pH": 7.5, "ionic_strength_M": 0.15, "steps": 1_000_000, "seed": 1,
+}
+
+func demoCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Start the service, run one simulation, show its result",
+		Long: `Start the service on a free port of this machine, make an organization and a
+key, upload a sequence, simulate it with the built-in engine and download the
+result, all through the API. The data directory stays: molrun serve goes on with it.`,
+		Example: "  molrun demo --data molrun-data",
+		Args:    cobra.NoArgs,
+	}
+	flags := addConfigFlags(c, false)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		config, err := flags.load()
+		if err != nil {
+			return err
+		}
+		config.Listen, config.PublicURL = "127.0.0.1:0", ""
+		return demonstrate(c, config)
+	}
+	return c
+}
+
+// demonstrate runs the service and, beside it, a client of its API.
+func demonstrate(c *cobra.Command, config app.Config) error {
+	if err := os.MkdirAll(config.Data, 0o700); err != nil {
+		return err
+	}
+	logFile, err := os.OpenFile(filepath.Join(config.Data, "demo.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer logFile.Close()
+	ctx, cancel := context.WithTimeout(c.Context(), demoPatience)
+	defer cancel()
+	d := &demo{out: c.OutOrStdout(), data: config.Data, bar: isatty.IsTerminal(os.Stdout.Fd())}
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	started, ended := make(chan string, 1), make(chan error, 1)
+	go func() {
+		ended <- serve(serving, config, zerolog.New(logFile).With().Timestamp().Logger(), func(base string) { started <- base })
+	}()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("start the service: %w", err)
+	case base := <-started:
+		d.sayf("The service listens on %s; its data is in %s.", base, config.Data)
+		err = d.run(ctx, base)
+	}
+	stop()
+	return errors.Join(err, <-ended)
+}
+
+// demo is the client's side of the demonstration.
+type demo struct {
+	out  io.Writer
+	data string
+	bar  bool // draw a progress bar in place
+}
+
+func (d *demo) sayf(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
+
+func (d *demo) run(ctx context.Context, base string) error {
+	key, err := controlClient(d.data).CreateKey(ctx, client.KeyRequest{
+		Organization: "demo", Email: "demo@molrun.example", Role: string(app.RoleMember), ExpiresSeconds: 24 * 60 * 60,
+	})
+	if err != nil {
+		return fmt.Errorf("make a key: %w", err)
+	}
+	d.sayf("Made a key for %s of the organization %s.", key.Email, key.Organization)
+	api := client.New(base, key.Secret)
+	if err := d.upload(ctx, api); err != nil {
+		return fmt.Errorf("upload: %w", err)
+	}
+	job, err := api.Submit(ctx, client.Submission{JobName: demoJob, Type: "cg-idp", Settings: demoSettings})
+	if err != nil {
+		return fmt.Errorf("submit: %w", err)
+	}
+	if job.Created {
+		d.sayf("Submitted job %s: 1,000,000 steps of Langevin dynamics.", demoJob)
+	} else {
+		d.sayf("Job %s was submitted before; the same submission returns the same job.", demoJob)
+	}
+	if err := d.follow(ctx, api); err != nil {
+		return err
+	}
+	return d.fetch(ctx, api)
+}
+
+// upload sends the sequence through a presigned URL.
+func (d *demo) upload(ctx context.Context, api *client.Client) error {
+	text, err := algorithms.Example(demoFile)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(d.data, demoFile)
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return err
+	}
+	file, err := api.Upload(ctx, "inputs", path)
+	if err == nil {
+		d.sayf("Uploaded %s/%s (%d bytes).", file.Folder, file.Filename, file.Size)
+	}
+	return err
+}
+
+// follow shows the job's progress until its end.
+func (d *demo) follow(ctx context.Context, api *client.Client) error {
+	const look = 250 * time.Millisecond
+	ticker := time.NewTicker(look)
+	defer ticker.Stop()
+	last := ""
+	for {
+		job, err := api.Job(ctx, demoJob, 0)
+		if err != nil {
+			return fmt.Errorf("follow the job: %w", err)
+		}
+		if line := d.progressLine(job); line != last {
+			d.draw(line)
+			last = line
+		}
+		switch job.Status {
+		case "COMPLETED":
+			d.sayf("")
+			return nil
+		case "FAILED":
+			d.sayf("")
+			return fmt.Errorf("the job failed: %s", job.Failure.Message)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// draw shows a line in place of the one before, or below it where the output
+// is no terminal.
+func (d *demo) draw(line string) {
+	if d.bar {
+		fmt.Fprintf(d.out, "\r\033[K%s", line)
+		return
+	}
+	fmt.Fprintln(d.out, line)
+}
+
+// progressLine draws the job's progress in a line of 80 columns; where lines
+// follow each other, in tenths.
+func (d *demo) progressLine(job *client.Job) string {
+	const width, room = 30, 30
+	fraction, text := 0.0, ""
+	switch {
+	case job.Status == "COMPLETED":
+		fraction = 1
+	case job.Progress != nil:
+		fraction, text = job.Progress.Fraction, job.Progress.Text
+	}
+	if !d.bar {
+		fraction, text = math.Floor(10*fraction)/10, ""
+	}
+	if runes := []rune(text); len(runes) > room {
+		text = string(runes[:room-1]) + "…"
+	}
+	full := int(fraction * width)
+	return fmt.Sprintf("[%s%s] %3.0f %% %s %s", strings.Repeat("#", full), strings.Repeat(".", width-full), 100*fraction, job.Status, text)
+}
+
+// fetch downloads the archive through the result link and shows what is in it.
+func (d *demo) fetch(ctx context.Context, api *client.Client) error {
+	link, err := api.Result(ctx, client.ResultRequest{JobName: demoJob})
+	if err != nil {
+		return fmt.Errorf("ask for the result: %w", err)
+	}
+	archive := filepath.Join(d.data, link.FileName)
+	if err := api.Download(ctx, link.DownloadURL, archive); err != nil {
+		return fmt.Errorf("download the result: %w", err)
+	}
+	var metrics struct {
+		Rg float64 `json:"rg_nm"`
+		SE float64 `json:"rg_se_nm"`
+	}
+	text, err := readZipped(archive, "metrics.json")
+	if err == nil {
+		err = json.Unmarshal(text, &metrics)
+	}
+	if err != nil {
+		return fmt.Errorf("read the result: %w", err)
+	}
+	d.sayf("\nRadius of gyration of histatin 5 at 293 K, pH 7.5, 0.15 M salt:")
+	d.sayf("  simulated %.3f ± %.3f nm (CALVADOS 2 model, one chain)", metrics.Rg, metrics.SE)
+	d.sayf("  measured  %s", demoMeasured)
+	d.sayf("\nThe result is in %s: trajectory (traj.dcd, top.pdb), ensemble.pdb, time series, summary.", archive)
+	d.sayf("Go on with this data:  ./molrun serve --data %s", d.data)
+	return nil
+}
+
+// readZipped reads one file of an archive, the first of that base name.
+func readZipped(archive, name string) ([]byte, error) {
+	r, err := zip.OpenReader(archive)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	for _, f := range r.File {
+		if filepath.Base(f.Name) != name {
+			continue
+		}
+		content, err := f.Open()
+		if err != nil {
+			return nil, err
+		}
+		defer content.Close()
+		return io.ReadAll(io.LimitReader(content, 1<<20))
+	}
+	return nil, fmt.Errorf("%s holds no %s", archive, name)
+}

@@ -1,0 +1,468 @@
+package cli
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"molrun/web"
+	"molrun/web/contract"
+)
+
+// The test binary is molrun itself where its first argument is a command, so
+// that servers and tasks of tests are real processes of this very code.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
+		os.Exit(Main(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// patience bounds every wait of a test; nothing is expected to take as long.
+const patience = 2 * time.Minute
+
+// described checks every answer that any test sees against openapi.yaml.
+var described = sync.OnceValue(func() *contract.Checker {
+	checker, err := contract.New(web.OpenAPI())
+	if err != nil {
+		panic(err)
+	}
+	return checker
+})
+
+// server is a running molrun process on a data directory of its own.
+type server struct {
+	t       *testing.T
+	dir     string // of data, configuration and algorithms
+	base    string
+	process *exec.Cmd
+	log     *logBuffer
+	http    *http.Client
+	env     []string // beyond the common environment
+	exited  chan struct{}
+}
+
+// logBuffer keeps what a server printed.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// serverOptions say how a test's server differs from the default.
+type serverOptions struct {
+	config     string            // TOML beside data and algorithms
+	algorithms map[string]string // file name to text
+	env        []string
+}
+
+// startServer starts a server that ends with the test.
+func startServer(t *testing.T, o serverOptions) *server {
+	t.Helper()
+	s := &server{t: t, dir: t.TempDir(), env: o.env}
+	s.http = &http.Client{Transport: described().Transport(t, &http.Transport{}), Timeout: patience}
+	folder := filepath.Join(s.dir, "algorithms")
+	must(t, os.Mkdir(folder, 0o700))
+	for name, text := range o.algorithms {
+		must(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+	}
+	config := fmt.Sprintf("data = %q\nalgorithms = %q\nlisten = \"127.0.0.1:0\"\n%s", s.data(), folder, o.config)
+	must(t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(config), 0o600))
+	t.Cleanup(func() {
+		s.kill()
+		s.killTasks()
+		if t.Failed() {
+			t.Logf("log of the server:\n%s", s.tail())
+		}
+	})
+	s.start()
+	return s
+}
+
+func (s *server) data() string { return filepath.Join(s.dir, "data") }
+
+func (s *server) tail() string {
+	lines := strings.Split(s.log.String(), "\n")
+	return strings.Join(lines[max(0, len(lines)-60):], "\n")
+}
+
+// command makes a molrun command on the server's configuration.
+func (s *server) command(args ...string) *exec.Cmd {
+	c := exec.Command(os.Args[0], args...)
+	c.Dir = s.dir
+	c.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "MOLRUN_CONFIG=" + filepath.Join(s.dir, "config.toml"),
+		"GORACE=" + os.Getenv("GORACE"),
+	}, s.env...)
+	return c
+}
+
+// run runs a molrun command to its end and gives what it printed.
+func (s *server) run(args ...string) (stdout, stderr string, code int) {
+	s.t.Helper()
+	var out, errs bytes.Buffer
+	c := s.command(args...)
+	c.Stdout, c.Stderr = &out, &errs
+	err := c.Run()
+	if _, ok := err.(*exec.ExitError); err != nil && !ok {
+		s.t.Fatal(err)
+	}
+	return out.String(), errs.String(), c.ProcessState.ExitCode()
+}
+
+// start starts the process and waits until it answers.
+func (s *server) start() {
+	s.t.Helper()
+	s.process = s.command("serve")
+	s.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	stderr, err := s.process.StderrPipe()
+	must(s.t, err)
+	must(s.t, s.process.Start())
+	s.log = &logBuffer{}
+	listening := make(chan string, 1)
+	s.exited = make(chan struct{})
+	go s.follow(stderr, s.log, listening, s.exited, s.process)
+	select {
+	case address := <-listening:
+		s.base = "http://" + address
+	case <-s.exited:
+		s.t.Fatalf("the server ended at its start:\n%s", s.log)
+	case <-time.After(patience):
+		s.t.Fatalf("the server does not start:\n%s", s.log)
+	}
+}
+
+// follow keeps the server's log and finds its address in it.
+func (s *server) follow(stderr io.Reader, log *logBuffer, listening chan<- string, exited chan<- struct{}, process *exec.Cmd) {
+	lines := bufio.NewScanner(stderr)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		log.mu.Lock()
+		log.text.Write(append(lines.Bytes(), '\n'))
+		log.mu.Unlock()
+		var line struct{ Message, Listen string }
+		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Message == "started" {
+			listening <- line.Listen
+		}
+	}
+	_ = process.Wait() // how it ended shows in the log
+	close(exited)
+}
+
+// kill ends the server as a crash would; its tasks run on.
+func (s *server) kill() {
+	if s.process != nil && s.process.Process != nil {
+		_ = s.process.Process.Kill()
+		<-s.exited
+	}
+}
+
+// stop ends the server as an operator would.
+func (s *server) stop() {
+	s.t.Helper()
+	must(s.t, s.process.Process.Signal(syscall.SIGTERM))
+	select {
+	case <-s.exited:
+	case <-time.After(patience):
+		s.t.Fatalf("the server does not stop:\n%s", s.tail())
+	}
+	if code := s.process.ProcessState.ExitCode(); code != 0 {
+		s.t.Errorf("the server ended with %d after SIGTERM:\n%s", code, s.tail())
+	}
+}
+
+// killTasks ends what tasks a test left behind.
+func (s *server) killTasks() {
+	for _, p := range s.processes(s.data()) {
+		_ = syscall.Kill(p, syscall.SIGKILL)
+	}
+}
+
+// processes gives the processes whose command line, environment or current
+// directory holds text.
+func (s *server) processes(text string) (found []int) {
+	entries, err := os.ReadDir("/proc")
+	must(s.t, err)
+	for _, e := range entries {
+		var pid int
+		if _, err := fmt.Sscan(e.Name(), &pid); err != nil || pid == os.Getpid() {
+			continue
+		}
+		line, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline")
+		env, _ := os.ReadFile("/proc/" + e.Name() + "/environ")
+		cwd, _ := os.Readlink("/proc/" + e.Name() + "/cwd")
+		if strings.Contains(string(line)+string(env)+cwd, text) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// user is a caller of the API.
+type user struct {
+	*server
+	key string
+}
+
+// user makes a key and gives its user.
+func (s *server) user(organization, email string, more ...string) user {
+	s.t.Helper()
+	out, errs, code := s.run(append([]string{"key", "create", "--organization", organization, "--email", email}, more...)...)
+	if code != 0 {
+		s.t.Fatalf("key create ended with %d: %s", code, errs)
+	}
+	return user{s, strings.TrimSpace(out)}
+}
+
+// answer is a response read to its end.
+type answer struct {
+	t      *testing.T
+	status int
+	header http.Header
+	body   []byte
+}
+
+// do sends a request; a body that is a string is sent as JSON, header lines
+// are name and value in turn.
+func (u user) do(method, path string, body any, header ...string) answer {
+	u.t.Helper()
+	var reader io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		reader = strings.NewReader(b)
+		header = append([]string{"Content-Type", "application/json"}, header...)
+	case io.Reader:
+		reader = b
+	}
+	target := path
+	if !strings.HasPrefix(path, "http") {
+		target = u.base + path
+	}
+	r, err := http.NewRequestWithContext(u.t.Context(), method, target, reader)
+	must(u.t, err)
+	if u.key != "" && target != path {
+		r.Header.Set("x-api-key", u.key)
+	}
+	for i := 0; i < len(header); i += 2 {
+		if header[i+1] == "" {
+			r.Header.Del(header[i])
+		} else {
+			r.Header.Set(header[i], header[i+1])
+		}
+	}
+	response, err := u.http.Do(r)
+	must(u.t, err)
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	must(u.t, err)
+	return answer{u.t, response.StatusCode, response.Header, data}
+}
+
+// want fails the test unless the status is the one expected.
+func (a answer) want(status int) answer {
+	a.t.Helper()
+	if a.status != status {
+		a.t.Fatalf("status %d, want %d; body %s", a.status, status, a.body)
+	}
+	return a
+}
+
+// code wants a status and an error code.
+func (a answer) code(status int, code string) {
+	a.t.Helper()
+	var e struct {
+		Error struct{ Code, Message string }
+	}
+	if err := json.Unmarshal(a.body, &e); a.status != status || err != nil || e.Error.Code != code || e.Error.Message == "" {
+		a.t.Errorf("status %d, body %s; want %d with %s", a.status, a.body, status, code)
+	}
+}
+
+// detail wants a 422 with a fault at each of these places ("body.jobName").
+func (a answer) detail(places ...string) {
+	a.t.Helper()
+	var e struct {
+		Detail []struct {
+			Loc       []any
+			Msg, Type string
+		}
+	}
+	if err := json.Unmarshal(a.body, &e); a.status != 422 || err != nil {
+		a.t.Errorf("status %d, body %s; want 422", a.status, a.body)
+		return
+	}
+	got := map[string]bool{}
+	for _, d := range e.Detail {
+		var parts []string
+		for _, p := range d.Loc {
+			parts = append(parts, fmt.Sprint(p))
+		}
+		got[strings.Join(parts, ".")] = true
+		if d.Msg == "" || d.Type == "" {
+			a.t.Errorf("a fault without msg or type: %s", a.body)
+		}
+	}
+	for _, place := range places {
+		if !got[place] {
+			a.t.Errorf("no fault at %s in %s", place, a.body)
+		}
+	}
+}
+
+// into decodes the body.
+func (a answer) into(v any) answer {
+	a.t.Helper()
+	if err := json.Unmarshal(a.body, v); err != nil {
+		a.t.Fatalf("%v in body %s", err, a.body)
+	}
+	return a
+}
+
+// record is what tests read of a job.
+type record struct {
+	JobID, JobName, Type, Version, Status, StatusReason string
+	Settings                                            json.RawMessage
+	Created                                             *bool
+	Batch, Executor, JobEmail, Organization             string
+	Attempts                                            int
+	CreatedAt, StartedAt, CompletedAt                   string
+	Progress                                            *struct {
+		Fraction float64
+		Text     string
+	}
+	Metrics *struct {
+		QueueSeconds, RunSeconds, CPUSeconds float64
+		MaxRSSBytes                          int64
+		Results                              map[string]any
+	}
+	Failure *struct {
+		Code, Message, Signal, LogTail string
+		ExitCode                       *int
+	}
+	ResultBytes  int64
+	SubjobCounts map[string]int
+	Subjobs      []record
+	Inputs       []struct{ Setting, FileID, Filename, SHA256 string }
+}
+
+// submit submits a job and gives its record.
+func (u user) submit(name, typ, settings string) (r record) {
+	u.t.Helper()
+	body := fmt.Sprintf(`{"jobName":%q,"type":%q,"settings":%s}`, name, typ, settings)
+	u.do("POST", "/submit-job", body).want(200).into(&r)
+	return r
+}
+
+// job gives a job's record.
+func (u user) job(name string) (r record) {
+	u.t.Helper()
+	u.do("GET", "/jobs/"+url.PathEscape(name), nil).want(200).into(&r)
+	return r
+}
+
+// until waits until fn holds of the job.
+func (u user) until(name, what string, fn func(record) bool) record {
+	u.t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		var r record
+		u.do("GET", "/jobs/"+url.PathEscape(name)+"?wait=1s", nil).want(200).into(&r)
+		if fn(r) {
+			return r
+		}
+		if time.Now().After(deadline) {
+			u.t.Fatalf("job %s is never %s: %+v", name, what, r)
+		}
+	}
+}
+
+// finished waits for the end of a job.
+func (u user) finished(name string) record {
+	u.t.Helper()
+	return u.until(name, "finished", func(r record) bool { return r.Status == "COMPLETED" || r.Status == "FAILED" })
+}
+
+// running waits until a job runs.
+func (u user) running(name string) record {
+	u.t.Helper()
+	return u.until(name, "running", func(r record) bool { return r.Status == "RUNNING" })
+}
+
+// eventually waits for something that no job's state tells.
+func (s *server) eventually(what string, fn func() bool) {
+	s.t.Helper()
+	for deadline := time.Now().Add(patience); !fn(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("it never happens that %s", what)
+		}
+	}
+}
+
+// result downloads a file of a job's result; "" is the archive.
+func (u user) result(name, file string) []byte {
+	u.t.Helper()
+	var link struct{ DownloadURL, FileName string }
+	request := map[string]string{"jobName": name}
+	if file != "" {
+		request["fileName"] = file
+	}
+	body, err := json.Marshal(request)
+	must(u.t, err)
+	u.do("POST", "/result", string(body)).want(200).into(&link)
+	return u.do("GET", link.DownloadURL, nil).want(200).body
+}
+
+// unzip gives the files of an archive.
+func unzip(t *testing.T, archive []byte) map[string]string {
+	t.Helper()
+	reader, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+	must(t, err)
+	files := map[string]string{}
+	for _, f := range reader.File {
+		content, err := f.Open()
+		must(t, err)
+		data, err := io.ReadAll(content)
+		must(t, err)
+		files[f.Name] = string(data)
+	}
+	return files
+}
+
+// upload sends a file through the presigned URL and completes it.
+func (u user) upload(filename, text string) (fileID string) {
+	u.t.Helper()
+	var grant struct {
+		FileID, UploadURL string
+		Instructions      struct{ Headers map[string]string }
+	}
+	u.do("PUT", "/upload/"+url.PathEscape(filename), nil).want(200).into(&grant)
+	u.do("PUT", grant.UploadURL, strings.NewReader(text), "Content-Type", grant.Instructions.Headers["Content-Type"]).want(200)
+	u.do("POST", "/upload/"+grant.FileID+"/complete", fmt.Sprintf(`{"size":%d}`, len(text))).want(200)
+	return grant.FileID
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// importTable says who may import whom: packages of this module, then modules
+// of others. "*" is every one.
+var importTable = map[string]struct{ own, others []string }{
+	"molrun":                   {own: []string{"app/cli"}},
+	"app":                      {others: []string{"pelletier/go-toml", "santhosh-tekuri/jsonschema", "rs/zerolog", "golang.org/x/text"}},
+	"app/algorithms":           {own: []string{"app"}},
+	"app/task":                 {own: []string{"app"}},
+	"app/runner":               {own: []string{"app", "app/task"}, others: []string{"rs/zerolog"}},
+	"app/executor/local":       {own: []string{"app", "app/task"}},
+	"app/engine/cgidp":         {others: []string{"gonum.org/v1/plot"}},
+	"storage":                  {own: []string{"app"}, others: []string{"go.etcd.io/bbolt"}},
+	"blobs":                    {own: []string{"app"}, others: []string{"golang-jwt/jwt", "rs/zerolog"}},
+	"web":                      {own: []string{"app"}, others: []string{"gin-gonic/gin", "rs/zerolog", "prometheus/client_golang"}},
+	"web/client":               {},
+	"app/cli":                  {own: []string{"*"}, others: []string{"spf13/cobra", "spf13/pflag", "rs/zerolog", "mattn/go-isatty", "prometheus/client_golang"}},
+	"web/contract":             {others: []string{"goccy/go-yaml", "santhosh-tekuri/jsonschema", "golang.org/x/text"}}, // of tests alone
+	"app/executor/conformance": {own: []string{"app", "app/task"}},                                                     // of tests alone
+}
+
+func TestImports(t *testing.T) {
+	list := exec.Command("go", "list", "-json=ImportPath,Imports", "molrun/...")
+	out, err := list.Output()
+	must(t, err)
+	decoder := json.NewDecoder(strings.NewReader(string(out)))
+	for decoder.More() {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		must(t, decoder.Decode(&p))
+		name := strings.TrimPrefix(p.ImportPath, "molrun/")
+		allowed, ok := importTable[name]
+		if !ok {
+			t.Errorf("package %s is not in the table: say there what it may import", name)
+			continue
+		}
+		for _, path := range p.Imports {
+			own, isOwn := strings.CutPrefix(path, "molrun/")
+			first, _, _ := strings.Cut(path, "/")
+			switch {
+			case isOwn:
+				if !slices.Contains(allowed.own, own) && !slices.Contains(allowed.own, "*") {
+					t.Errorf("%s imports %s", name, own)
+				}
+			case strings.Contains(first, "."):
+				if !slices.ContainsFunc(allowed.others, func(m string) bool { return strings.Contains(path+"/", m+"/") }) {
+					t.Errorf("%s imports %s", name, path)
+				}
+			}
+		}
+	}
+}

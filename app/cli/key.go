@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"molrun/app"
+	"molrun/web/client"
+)
+
+func keyCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "key",
+		Short: "Make and manage API keys",
+		Long: `Make and manage API keys. Works while the service runs and while it does not,
+and takes effect at once.`,
+	}
+	c.AddCommand(
+		keyCreateCommand(),
+		keyListCommand(),
+		keyChangeCommand("disable", "Close a key; enable opens it again", (*client.Control).DisableKey),
+		keyChangeCommand("enable", "Open a disabled key again", (*client.Control).EnableKey),
+		keyDeleteCommand(),
+	)
+	return c
+}
+
+func keyCreateCommand() *cobra.Command {
+	var request client.KeyRequest
+	var expires string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "create",
+		Short: "Make a key and print it, once",
+		Long:  "Make a key. It is printed once, alone on standard output, and only its hash is kept.",
+		Example: `  molrun key create --organization lab --email ann@lab.example
+  molrun key create --organization lab --email bob@lab.example --role admin --expires 90d`,
+		Args: cobra.NoArgs,
+	}
+	flags := addConfigFlags(c, false)
+	c.Flags().StringVar(&request.Organization, "organization", "", "organization whose jobs the key opens (required)")
+	c.Flags().StringVar(&request.Email, "email", "", "e-mail address of the user (required)")
+	c.Flags().StringVar(&request.Role, "role", string(app.RoleMember), "member, or admin: may stop and delete what others submitted")
+	c.Flags().StringVar(&expires, "expires", "", "time after which the key closes by itself, such as 90d (default never)")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the key's record, with the key in it, as JSON")
+	for _, name := range []string{"organization", "email"} {
+		if err := c.MarkFlagRequired(name); err != nil {
+			panic(err) // a flag that was just added
+		}
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if expires != "" {
+			var d app.Duration
+			if err := d.UnmarshalText([]byte(expires)); err != nil {
+				return usageError{fmt.Errorf("--expires: %w", err)}
+			}
+			request.ExpiresSeconds = int64(time.Duration(d) / time.Second)
+		}
+		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
+			key, err := control.CreateKey(ctx, request)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(c.OutOrStdout(), key)
+			}
+			_, err = fmt.Fprintln(c.OutOrStdout(), key.Secret)
+			return err
+		})
+	}
+	return c
+}
+
+// operate loads the configuration and runs fn against the control socket.
+func operate(c *cobra.Command, flags *configFlags, fn func(context.Context, *client.Control) error) error {
+	config, err := flags.load()
+	if err != nil {
+		return err
+	}
+	return withControl(c.Context(), config, fn)
+}
+
+func keyListCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{Use: "list", Short: "List the keys, without their secrets", Args: cobra.NoArgs}
+	flags := addConfigFlags(c, false)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
+			keys, err := control.Keys(ctx)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(c.OutOrStdout(), keys)
+			}
+			rows := make([][]string, len(keys))
+			for i, k := range keys {
+				rows[i] = []string{k.ID, k.Organization, k.Email, k.Role, keyState(k), dateText(k.CreatedAt), dateText(k.ExpiresAt)}
+			}
+			return printTable(c.OutOrStdout(), []string{"ID", "ORGANIZATION", "EMAIL", "ROLE", "STATE", "CREATED", "EXPIRES"}, rows)
+		})
+	}
+	return c
+}
+
+func keyState(k client.Key) string {
+	switch {
+	case k.Disabled:
+		return "disabled"
+	case !k.ExpiresAt.IsZero() && time.Now().After(k.ExpiresAt):
+		return "expired"
+	}
+	return "active"
+}
+
+func dateText(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.Local().Format(time.DateOnly)
+}
+
+func keyChangeCommand(name, short string, change func(*client.Control, context.Context, string) (*client.Key, error)) *cobra.Command {
+	c := &cobra.Command{Use: name + " ID", Short: short, Args: exactlyOne("the ID of a key; `molrun key list` shows them")}
+	flags := addConfigFlags(c, false)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
+			key, err := change(control, ctx, args[0])
+			if err == nil {
+				fmt.Fprintf(c.ErrOrStderr(), "key %s of %s is %s\n", key.ID, key.Email, keyState(*key))
+			}
+			return err
+		})
+	}
+	return c
+}
+
+func keyDeleteCommand() *cobra.Command {
+	c := &cobra.Command{Use: "delete ID", Short: "Remove a key for ever", Args: exactlyOne("the ID of a key; `molrun key list` shows them")}
+	flags := addConfigFlags(c, false)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
+			err := control.DeleteKey(ctx, args[0])
+			if err == nil {
+				fmt.Fprintf(c.ErrOrStderr(), "key %s is deleted\n", args[0])
+			}
+			return err
+		})
+	}
+	return c
+}
+
+// exactlyOne wants one argument and says which.
+func exactlyOne(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usageError{fmt.Errorf("%s wants %s", c.CommandPath(), what)}
+		}
+		return nil
+	}
+}

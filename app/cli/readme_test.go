@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"molrun/app"
+)
+
+// root is the repository's top from this package's directory.
+const root = "../.."
+
+// readme gives the code block below a mark such as <!-- run: name -->.
+func readme(t *testing.T, mark string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	must(t, err)
+	_, after, found := strings.Cut(string(text), "<!-- "+mark+" -->\n```")
+	if !found {
+		t.Fatalf("README.md has no block marked %q", mark)
+	}
+	_, after, _ = strings.Cut(after, "\n")
+	block, _, _ := strings.Cut(after, "\n```")
+	return block + "\n"
+}
+
+func TestWalkthroughOfTheReadmeRunsAsWritten(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		skipUnlessRequired(t, "there is no curl")
+	}
+	s := startServer(t, serverOptions{})
+	u := s.user("lab", "ann@lab.example")
+	dir := t.TempDir()
+	shell := exec.Command("sh", "-c", readme(t, "run: walkthrough"))
+	shell.Dir = dir
+	shell.Env = []string{"PATH=" + os.Getenv("PATH"), "BASE=" + s.base, "KEY=" + u.key}
+	out, err := shell.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "the job is COMPLETED") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	archive, err := os.ReadFile(filepath.Join(dir, "first.zip"))
+	must(t, err)
+	if files := unzip(t, archive); files["job.json"] == "" || files["metrics.json"] == "" {
+		t.Errorf("first.zip lacks job.json or metrics.json")
+	}
+}
+
+func TestAlgorithmOfTheReadmeWrapsAnInstalledProgram(t *testing.T) {
+	text := readme(t, "file: word-count.toml")
+	if n := strings.Count(text, "\n"); n > 30 {
+		t.Errorf("the example has %d lines; it shows that 30 are enough", n)
+	}
+	u := startServer(t, serverOptions{algorithms: map[string]string{"word-count.toml": text}}).user("lab", "ann@lab.example")
+	u.upload("poem.txt", "one two three\nfour five\n")
+	u.submit("count", "word-count", `{"text":"inputs/poem.txt"}`)
+	j := u.finished("count")
+	if j.Status != "COMPLETED" || j.Metrics.Results["words"] != 5.0 {
+		t.Errorf("%s: %+v", j.Status, j)
+	}
+}
+
+func TestExampleConfigurationIsCompleteAndHoldsTheDefaults(t *testing.T) {
+	file := filepath.Join(root, "config.example.toml")
+	c, err := app.LoadConfig(file, false, nil)
+	must(t, err)
+	must(t, c.Check())
+	example, err := os.ReadFile(file)
+	must(t, err)
+	for _, name := range c.Names() {
+		_, setting, _ := strings.Cut("."+name, ".")
+		setting = setting[strings.LastIndex(setting, ".")+1:]
+		if !regexp.MustCompile(`(?m)^` + setting + ` +?= `).Match(example) {
+			t.Errorf("config.example.toml lacks %s", name)
+		}
+	}
+	defaults := app.DefaultConfig()
+	if got, want := c.Text(), defaults.Text(); got != want {
+		t.Errorf("config.example.toml says\n%s\nthe defaults are\n%s", got, want)
+	}
+}
+
+func TestFilesThatTheReadmeNamesExist(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	must(t, err)
+	for _, link := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(string(text), -1) {
+		if _, err := os.Stat(filepath.Join(root, link[1])); err != nil {
+			t.Errorf("README.md names %s: %v", link[1], err)
+		}
+	}
+}
+
+// skipUnlessRequired skips a test for want of something, but not where CI
+// demands that nothing is skipped.
+func skipUnlessRequired(t *testing.T, why string) {
+	t.Helper()
+	if os.Getenv("TEST_REQUIRE_ALL") != "" {
+		t.Fatalf("%s, and nothing may be skipped here", why)
+	}
+	t.Skip("skipped: " + why)
+}
