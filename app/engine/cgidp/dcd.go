@@ -1,0 +1,121 @@
+package cgidp
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+)
+
+// Layout of a DCD file: records of int32 length, payload, length again, all
+// little-endian, as CHARMM and NAMD write them.
+const (
+	dcdHeaderSize     = 276
+	dcdFramesOffset   = 8          // number of frames
+	dcdLastStepOffset = 20         // last saved step
+	dcdTimeUnit       = 0.04888821 // ps
+	angstrom          = 10.0       // per nm
+)
+
+// trajectory is an open DCD file. It is readable after every frame.
+type trajectory struct {
+	file   *os.File
+	beads  int
+	every  int64 // steps between frames
+	frames int64
+	buffer []byte // one frame
+}
+
+func createTrajectory(path, title string, beads int, every int64) (*trajectory, error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	t := &trajectory{file: file, beads: beads, every: every, buffer: make([]byte, dcdFrameSize(beads))}
+	if _, err := file.WriteAt(dcdHeader(title, beads, every), 0); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *trajectory) close() error { return t.file.Close() }
+
+// dcdFrameSize is three records of float32.
+func dcdFrameSize(beads int) int { return 3 * (4*beads + 8) }
+
+func dcdHeader(title string, beads int, every int64) []byte {
+	little := binary.LittleEndian
+	b := make([]byte, 0, dcdHeaderSize)
+	b = little.AppendUint32(b, 84)
+	b = append(b, "CORD"...)
+	var words [20]uint32
+	words[1] = uint32(every)
+	words[2] = uint32(every)
+	words[9] = math.Float32bits(float32(timeStep / dcdTimeUnit))
+	words[19] = 24 // CHARMM version, which marks the format
+	for _, w := range words {
+		b = little.AppendUint32(b, w)
+	}
+	b = little.AppendUint32(b, 84)
+
+	b = little.AppendUint32(b, 164)
+	b = little.AppendUint32(b, 2)
+	b = fmt.Appendf(b, "%-80.80s", title)
+	b = fmt.Appendf(b, "%-80.80s", fmt.Sprintf("%s %s, %s, one bead per residue", engineName, engineVersion, modelName))
+	b = little.AppendUint32(b, 164)
+
+	b = little.AppendUint32(b, 4)
+	b = little.AppendUint32(b, uint32(beads))
+	return little.AppendUint32(b, 4)
+}
+
+// append adds a frame of positions in nm, moved by -centre. The counts in the
+// header follow the frame, so they never promise more than there is.
+func (t *trajectory) append(x []vec, centre vec) error {
+	little := binary.LittleEndian
+	b := t.buffer[:0]
+	for axis := range 3 {
+		b = little.AppendUint32(b, uint32(4*t.beads))
+		for i := range x {
+			d := x[i].sub(centre)
+			value := [3]float64{d.X, d.Y, d.Z}[axis] * angstrom
+			b = little.AppendUint32(b, math.Float32bits(float32(value)))
+		}
+		b = little.AppendUint32(b, uint32(4*t.beads))
+	}
+	if _, err := t.file.WriteAt(b, dcdHeaderSize+t.frames*int64(len(b))); err != nil {
+		return err
+	}
+	t.frames++
+	return t.writeCounts()
+}
+
+func (t *trajectory) writeCounts() error {
+	var word [4]byte
+	binary.LittleEndian.PutUint32(word[:], uint32(t.frames))
+	if _, err := t.file.WriteAt(word[:], dcdFramesOffset); err != nil {
+		return err
+	}
+	binary.LittleEndian.PutUint32(word[:], uint32(t.frames*t.every))
+	_, err := t.file.WriteAt(word[:], dcdLastStepOffset)
+	return err
+}
+
+// readFrame returns the positions of a frame, counted from 0, in Å.
+func readFrame(file *os.File, beads int, frame int64) ([]vec, error) {
+	size := dcdFrameSize(beads)
+	b := make([]byte, size)
+	if _, err := file.ReadAt(b, dcdHeaderSize+frame*int64(size)); err != nil {
+		return nil, err
+	}
+	axis := func(k, i int) float64 {
+		at := k*(4*beads+8) + 4 + 4*i
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b[at:])))
+	}
+	x := make([]vec, beads)
+	for i := range x {
+		x[i] = vec{axis(0, i), axis(1, i), axis(2, i)}
+	}
+	return x, nil
+}

@@ -1,0 +1,113 @@
+package cgidp
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// dynamics moves one chain by the middle Langevin scheme (Zhang et al., J. Phys.
+// Chem. A 2019, 123, 6056). Its state is x, v, source and step: forces follow
+// from x, and the lists behind them leave no trace.
+type dynamics struct {
+	model  *model
+	x      []vec // nm, never wrapped or recentred
+	v      []vec // nm/ps, at half steps
+	source *rand.PCG
+	step   int64 // steps done
+
+	rng   *rand.Rand // draws from source, holds nothing itself
+	field *field
+	kick  []float64 // dt/m per bead
+	keep  float64   // part of a velocity that friction leaves in a step
+	noise []float64 // width of the random velocity added in a step, per bead
+}
+
+// randomStream separates this engine's numbers from others made of like seeds.
+const randomStream = 0x6367696470000000 // "cgidp"
+
+// newSource returns the random numbers of one replica. Sequence and replica have
+// bits of their own, hence no two replicas of a run share a generator state.
+func newSource(seed uint64, sequence, replica int) *rand.PCG {
+	return rand.NewPCG(seed, scramble(randomStream+uint64(sequence)<<12+uint64(replica)))
+}
+
+// scramble is the finalizer of SplitMix64: one to one, and near inputs give
+// unlike outputs.
+func scramble(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// newDynamics draws the start structure and the velocities. A nil error means
+// that forces are known for the first step.
+func newDynamics(m *model, source *rand.PCG) (*dynamics, error) {
+	d := &dynamics{model: m, source: source, rng: rand.New(source), field: newField(m)}
+	d.setFriction(m.friction)
+	d.x = walk(m, d.rng)
+	d.v = make([]vec, m.size())
+	for i := range d.v {
+		width := math.Sqrt(m.kT / m.mass[i])
+		d.v[i] = vec{width * d.rng.NormFloat64(), width * d.rng.NormFloat64(), width * d.rng.NormFloat64()}
+	}
+	return d, d.check(d.field.compute(d.x))
+}
+
+func (d *dynamics) setFriction(friction float64) {
+	m := d.model
+	d.keep = math.Exp(-friction * timeStep)
+	d.kick = make([]float64, m.size())
+	d.noise = make([]float64, m.size())
+	for i, mass := range m.mass {
+		d.kick[i] = timeStep / mass
+		d.noise[i] = math.Sqrt(m.kT * (1 - d.keep*d.keep) / mass)
+	}
+}
+
+// advance does n steps. It fails if the chain breaks.
+func (d *dynamics) advance(n int) error {
+	for range n {
+		d.move()
+		d.step++
+		if bead := d.field.compute(d.x); bead >= 0 {
+			return d.check(bead)
+		}
+	}
+	return nil
+}
+
+// move is one step of the integrator, with forces of the present positions.
+func (d *dynamics) move() {
+	const half = timeStep / 2
+	x, v, force := d.x, d.v[:len(d.x)], d.field.force[:len(d.x)]
+	kick, noise, keep, rng := d.kick[:len(x)], d.noise[:len(x)], d.keep, d.rng
+	for i := range x {
+		u := v[i].plus(kick[i], force[i])
+		b := noise[i]
+		w := vec{
+			keep*u.X + b*rng.NormFloat64(),
+			keep*u.Y + b*rng.NormFloat64(),
+			keep*u.Z + b*rng.NormFloat64(),
+		}
+		x[i] = x[i].plus(half, u).plus(half, w)
+		v[i] = w
+	}
+}
+
+func (d *dynamics) check(bead int) error {
+	if bead < 0 {
+		return nil
+	}
+	return fmt.Errorf("the chain broke at step %d, between residues %d and %d: "+
+		"this should not happen, please report it with these settings", d.step, bead+1, bead+2)
+}
+
+// temperature is the kinetic one, in K; nothing is constrained.
+func (d *dynamics) temperature() float64 {
+	twice := 0.0
+	for i := range d.v {
+		twice += d.model.mass[i] * d.v[i].norm2()
+	}
+	return twice / (3 * float64(len(d.v)) * gasConstant)
+}

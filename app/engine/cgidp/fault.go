@@ -1,0 +1,29 @@
+package cgidp
+
+import "fmt"
+
+// Fault is one mistake in the settings, in words for who wrote them.
+type Fault struct {
+	Loc  []any  `json:"loc"`  // path below the settings: keys and, in an array, indexes
+	Msg  string `json:"msg"`  // what is wrong and what to do
+	Type string `json:"type"` // one of the kinds below
+}
+
+// Kinds of faults.
+const (
+	faultJSON     = "json"     // no JSON object
+	faultMissing  = "missing"  // a required key is absent
+	faultUnknown  = "unknown"  // no such key
+	faultType     = "type"     // a value of another kind
+	faultRange    = "range"    // a number out of bounds
+	faultConflict = "conflict" // two settings that cannot be together
+	faultName     = "name"     // a name that cannot name a folder
+	faultSequence = "sequence" // not a sequence of the twenty amino acids
+)
+
+// loc is the path to a setting.
+func loc(path ...any) []any { return append([]any{}, path...) }
+
+func faultf(loc []any, kind, format string, args ...any) Fault {
+	return Fault{Loc: loc, Type: kind, Msg: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,6 @@
+//go:build race
+
+package cgidp
+
+// raceDetector makes steps about ten times slower; long runs are cut short.
+const raceDetector = true

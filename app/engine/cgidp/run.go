@@ -1,0 +1,202 @@
+package cgidp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+const (
+	reportEvery = time.Second      // lines of progress
+	saveEvery   = 30 * time.Second // results so far
+)
+
+// run is one call of Run.
+type run struct {
+	settings *Settings
+	dir      string
+	log      io.Writer
+	chains   []*chain
+	progress progress
+}
+
+// task is a replica to compute.
+type task struct {
+	chain  *chain
+	number int
+}
+
+// Run simulates all sequences and writes results below dir, and what it is doing
+// to log. It returns the error of ctx soon after that ends; the results so far
+// are then in place, marked as not complete.
+func Run(ctx context.Context, s *Settings, dir string, log io.Writer) error {
+	if len(s.Sequences) == 0 {
+		return fmt.Errorf("the settings name the FASTA file %q, but its content was not given", s.fasta)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	r := &run{settings: s, dir: dir, log: log}
+	for i := range s.Sequences {
+		r.chains = append(r.chains, newChain(s, i, dir))
+	}
+	r.progress = progress{log: log, chains: r.chains, started: time.Now()}
+	r.announce()
+	if err := r.work(ctx); err != nil {
+		return r.giveUp(ctx, err)
+	}
+	return r.conclude()
+}
+
+func (r *run) announce() {
+	s := r.settings
+	fmt.Fprintf(r.log, "%s %s, %s: %s, %s each, %s; about %s on an idle machine\n", engineName, engineVersion, modelName,
+		plural(len(s.Sequences), "sequence"), plural(s.Replicas, "replica"), plural(s.Cores, "core"),
+		shortDuration(s.Estimate().Seconds()))
+	for _, w := range s.Warnings() {
+		fmt.Fprintf(r.log, "warning: %s\n", w)
+	}
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// work computes all replicas, some at once, and returns the first error.
+func (r *run) work(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	tasks := make(chan task)
+	var workers sync.WaitGroup
+	for range r.settings.Cores {
+		workers.Go(func() {
+			for t := range tasks {
+				if err := r.compute(ctx, t); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	watching, stopWatching := context.WithCancel(ctx)
+	var watcher sync.WaitGroup
+	watcher.Go(func() {
+		if err := r.watch(watching); err != nil {
+			cancel(err)
+		}
+	})
+	r.deal(ctx, tasks)
+	workers.Wait()
+	stopWatching()
+	watcher.Wait()
+	return context.Cause(ctx)
+}
+
+// deal hands out replicas in order until there are no more or ctx ends.
+func (r *run) deal(ctx context.Context, tasks chan<- task) {
+	defer close(tasks)
+	for _, c := range r.chains {
+		for number := 1; number <= r.settings.Replicas; number++ {
+			select {
+			case tasks <- task{c, number}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+func (r *run) compute(ctx context.Context, t task) error {
+	rep, err := t.chain.begin(t.number)
+	if err != nil {
+		return t.wrap(err)
+	}
+	failed := rep.run(ctx)
+	complete, err := t.chain.end(rep)
+	switch {
+	case failed != nil:
+		return t.wrap(failed)
+	case err != nil:
+		return t.wrap(err)
+	case complete:
+		return t.chain.finish()
+	}
+	return nil
+}
+
+func (t task) wrap(err error) error {
+	return fmt.Errorf("sequence %s, replica %d: %w", t.chain.Name, t.number, err)
+}
+
+// watch reports and saves until ctx ends.
+func (r *run) watch(ctx context.Context) error {
+	report, save := time.NewTicker(reportEvery), time.NewTicker(saveEvery)
+	defer report.Stop()
+	defer save.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-report.C:
+			r.progress.report()
+		case <-save.C:
+			if err := r.saveStarted(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// saveStarted saves what unfinished chains have shown so far.
+func (r *run) saveStarted() error {
+	for _, c := range r.chains {
+		if err := c.saveSoFar(); err != nil {
+			return fmt.Errorf("sequence %s: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
+// giveUp leaves what there is in place and returns why the run ended.
+func (r *run) giveUp(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	if saving := r.saveStarted(); saving != nil {
+		return errors.Join(err, saving)
+	}
+	return err
+}
+
+// conclude writes the tables over all sequences.
+func (r *run) conclude() error {
+	var all []summary
+	for _, c := range r.chains {
+		all = append(all, *c.final)
+	}
+	if err := writeTables(r.dir, all); err != nil {
+		return err
+	}
+	for _, s := range all {
+		r.outcome(s)
+	}
+	r.progress.line(1, "done in "+shortDuration(time.Since(r.progress.started).Seconds()))
+	return nil
+}
+
+// outcome tells the results of a sequence in a line.
+func (r *run) outcome(s summary) {
+	rg, ree := s.Results.Rg, s.Results.Ree
+	fmt.Fprintf(r.log, "%s: Rg %s nm, end to end %s nm, nu %s\n", s.Name,
+		withError(float64(rg.Mean), float64(rg.SE)), withError(float64(ree.Mean), float64(ree.SE)),
+		decimals(float64(s.Results.Nu)))
+	for _, w := range s.Warnings {
+		fmt.Fprintf(r.log, "warning: %s: %s\n", s.Name, w)
+	}
+}

@@ -1,0 +1,413 @@
+package cgidp
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func settingsOf(t *testing.T, text string) *Settings {
+	t.Helper()
+	s, faults := Parse([]byte(text), nil)
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	return s
+}
+
+// simulate runs settings and returns the folder of results and the log.
+func simulate(t *testing.T, settings string) (dir, log string) {
+	t.Helper()
+	dir = t.TempDir()
+	var b bytes.Buffer
+	if err := Run(t.Context(), settingsOf(t, settings), dir, &b); err != nil {
+		t.Fatalf("%v; log:\n%s", err, b.String())
+	}
+	return dir, b.String()
+}
+
+func readJSON(t *testing.T, into any, path ...string) {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(content, into); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+func readCSV(t *testing.T, path ...string) [][]string {
+	t.Helper()
+	file, err := os.Open(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+var timing = regexp.MustCompile(`(?s)"(steps_per_second|wall_s|cores)": [0-9.e+]+|"performance": \{[^}]*\}`)
+
+// files returns all results of a folder without what depends on time and cores.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		name, _ := filepath.Rel(dir, path)
+		if strings.HasSuffix(name, ".json") {
+			content = timing.ReplaceAll(content, nil)
+		}
+		all[name] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func names(all map[string]string) []string {
+	var list []string
+	for name := range all {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// The published value is 1.671 ± 0.008 nm.
+func TestRunFCP1(t *testing.T) {
+	t.Parallel()
+	p := referenceProtein(t, "FCP1")
+	steps, tolerance := 1_000_000, 0.06
+	if raceDetector {
+		steps, tolerance = 50_000, 0.5
+	}
+	c := p.conditions
+	dir, log := simulate(t, fmt.Sprintf(
+		`{"sequences":[%q],"names":["FCP1"],"temperature_K":%g,"pH":%g,"ionic_strength_M":%g,"steps":%d,"seed":1}`,
+		p.sequence, c.temperature, c.pH, c.ionicStrength, steps))
+
+	var m map[string]any
+	readJSON(t, &m, dir, "metrics.json")
+	near(t, "Rg", m["rg_nm"].(float64), p.rg, tolerance)
+	for _, key := range []string{"rg_nm", "rg_se_nm", "ree_nm", "ree_se_nm", "nu", "converged", "steps_per_second"} {
+		if m[key] == nil {
+			t.Errorf("metrics.json lacks %s: %v", key, m)
+		}
+	}
+	if !raceDetector {
+		near(t, "nu", m["nu"].(float64), 0.62, 0.04)
+		if m["converged"] != true {
+			t.Errorf("not converged: %v", m)
+		}
+	}
+
+	d := readDCD(t, filepath.Join(dir, "FCP1", "traj.dcd"))
+	if len(d.frames) != steps/1000 || d.beads != 32 {
+		t.Errorf("%d frames of %d beads", len(d.frames), d.beads)
+	}
+	checkTop(t, filepath.Join(dir, "FCP1", "top.pdb"), d)
+	if rows := readCSV(t, dir, "FCP1", "timeseries.csv"); len(rows) != 1+steps/200 {
+		t.Errorf("%d rows in timeseries.csv, want %d", len(rows), 1+steps/200)
+	}
+	pdb, err := os.ReadFile(filepath.Join(dir, "FCP1", "ensemble.pdb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, want := bytes.Count(pdb, []byte("\nENDMDL")), min(100, steps/1000*9/10); n != want {
+		t.Errorf("%d models in ensemble.pdb, want %d", n, want)
+	}
+	if last := "molrun:progress 1 done"; !strings.Contains(log, last) {
+		t.Errorf("log lacks %q:\n%s", last, log)
+	}
+}
+
+// checkTop compares a topology with the first frame of the trajectory.
+func checkTop(t *testing.T, path string, d dcd) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	for i := range d.beads {
+		for axis := range 3 {
+			field := lines[i][30+8*axis : 38+8*axis]
+			v, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			near(t, "coordinate", v, float64(d.frames[0][axis][i]), 0.0006)
+		}
+	}
+}
+
+func TestSummary(t *testing.T) {
+	t.Parallel()
+	dir, _ := simulate(t, `{"sequences":["`+hst5+`"],"names":["Hst5"],"temperature_K":293,"pH":7.5,"steps":10000}`)
+	var got map[string]any
+	readJSON(t, &got, dir, "Hst5", "summary.json")
+	delete(got, "results")
+	delete(got, "performance")
+	want := map[string]any{
+		"engine": "cg-idp", "engine_version": "1", "model": "CALVADOS 2", "name": "Hst5", "sequence": hst5,
+		"n_residues": 24.0, "complete": true,
+		"settings": map[string]any{
+			"temperature_K": 293.0, "pH": 7.5, "ionic_strength_M": 0.15, "steps": 10000.0, "equilibration": 0.1,
+			"replicas": 1.0, "seed": 1.0, "frame_every": 1000.0, "sample_every": 200.0, "friction_per_ps": 0.01,
+			"charged_termini": true,
+		},
+		"derived":  map[string]any{"net_charge": 5.2146, "mass_Da": 3036.3, "dielectric": 80.3088, "debye_length_nm": 0.7876},
+		"warnings": got["warnings"],
+		"cite":     []any{"10.12688/openreseurope.14967.2"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if warnings := fmt.Sprint(got["warnings"]); !strings.Contains(warnings, "the run is short") {
+		t.Errorf("warnings %s", warnings)
+	}
+}
+
+// The mean of the rows is the mean of the summary, if all samples have a row.
+func TestResultsMatchTimeseries(t *testing.T) {
+	t.Parallel()
+	dir, _ := simulate(t, `{"sequences":["`+hst5+`"],"steps":15000,"replicas":2,"equilibration":0.3,"frame_every":700}`)
+	var rg, ree, temperature moments
+	for _, row := range readCSV(t, dir, "seq1", "timeseries.csv")[1:] {
+		if parse(t, row[0]) <= 4500 {
+			continue
+		}
+		near(t, "time", parse(t, row[1]), parse(t, row[0])/100, 1e-9)
+		rg.add(parse(t, row[3]))
+		ree.add(parse(t, row[4]))
+		temperature.add(parse(t, row[6]))
+	}
+	var s struct {
+		Results map[string]any
+	}
+	readJSON(t, &s, dir, "seq1", "summary.json")
+	mean := func(key string) float64 { return s.Results[key].(map[string]any)["mean"].(float64) }
+	near(t, "Rg", mean("rg_nm"), rg.mean, 1e-4)
+	near(t, "end to end", mean("ree_nm"), ree.mean, 1e-4)
+	near(t, "temperature", mean("temperature_K"), temperature.mean, 1e-2)
+	if rg.n != 2*53 {
+		t.Errorf("%d samples after equilibration, want 106", rg.n)
+	}
+	distance := readCSV(t, dir, "seq1", "distance_map.csv")
+	near(t, "distance of the ends", parse(t, distance[0][23]), ree.mean, 0.3)
+	if distance[0][23] != distance[23][0] || distance[5][5] != "0.0000" {
+		t.Errorf("the distance map is not symmetric: %s and %s", distance[0][23], distance[23][0])
+	}
+	for replica := 1; replica <= 2; replica++ {
+		d := readDCD(t, filepath.Join(dir, "seq1", trajectoryName(replica)))
+		if len(d.frames) != 15000/700 || d.words[3] != 15000/700*700 {
+			t.Errorf("replica %d: %d frames, the last of step %d", replica, len(d.frames), d.words[3])
+		}
+	}
+}
+
+const several = `{"sequences":["` + hst5 + `","GSGSGSGSGS","ACDEFGHIKLMNPQRSTVWY"],"names":["Hst5","short","all"],
+	"steps":3000,"replicas":3,"seed":5,"cores":%d}`
+
+func TestCoresMakeNoDifference(t *testing.T) {
+	t.Parallel()
+	one, _ := simulate(t, fmt.Sprintf(several, 1))
+	want := files(t, one)
+	for _, cores := range []int{2, 64} {
+		dir, _ := simulate(t, fmt.Sprintf(several, cores))
+		if diff := cmp.Diff(want, files(t, dir)); diff != "" {
+			t.Errorf("with %d cores -want +got:\n%s", cores, diff)
+		}
+	}
+	wantNames := []string{"metrics.json", "results.csv"}
+	for _, name := range []string{"Hst5", "all", "short"} {
+		for _, file := range []string{
+			"contact_map.csv", "distance_map.csv", "ensemble.pdb", "scaling.csv", "summary.json",
+			"timeseries.csv", "top.pdb", "traj.dcd", "traj_r2.dcd", "traj_r3.dcd",
+		} {
+			wantNames = append(wantNames, name+"/"+file)
+		}
+	}
+	slices.Sort(wantNames)
+	if diff := cmp.Diff(wantNames, names(want)); diff != "" {
+		t.Errorf("files -want +got:\n%s", diff)
+	}
+}
+
+func TestTables(t *testing.T) {
+	t.Parallel()
+	dir, _ := simulate(t, fmt.Sprintf(several, 2))
+	rows := readCSV(t, dir, "results.csv")
+	var m struct {
+		Sequences map[string]map[string]any
+	}
+	readJSON(t, &m, dir, "metrics.json")
+	for k, name := range []string{"Hst5", "short", "all"} {
+		row := rows[k+1]
+		if row[0] != name || row[5] != "3000" || row[6] != "3" {
+			t.Errorf("row %d is %v", k+1, row)
+		}
+		near(t, "Rg", m.Sequences[name]["rg_nm"].(float64), parse(t, row[7]), 1e-9)
+	}
+	if nu := m.Sequences["short"]["nu"]; nu != nil {
+		t.Errorf("nu of ten residues is %v, want null", nu)
+	}
+	if rows[2][11] != "" {
+		t.Errorf("nu of ten residues is %q in the table", rows[2][11])
+	}
+}
+
+func TestSameSettingsSameResults(t *testing.T) {
+	t.Parallel()
+	settings := `{"sequences":["` + hst5 + `"],"steps":5000,"seed":%d}`
+	a, _ := simulate(t, fmt.Sprintf(settings, 3))
+	b, _ := simulate(t, fmt.Sprintf(settings, 3))
+	if diff := cmp.Diff(files(t, a), files(t, b)); diff != "" {
+		t.Errorf("two runs differ:\n%s", diff)
+	}
+	c, _ := simulate(t, fmt.Sprintf(settings, 4))
+	if files(t, a)["seq1/traj.dcd"] == files(t, c)["seq1/traj.dcd"] {
+		t.Error("another seed gives the same trajectory")
+	}
+}
+
+func TestReplicasDiffer(t *testing.T) {
+	t.Parallel()
+	dir, _ := simulate(t, `{"sequences":["`+hst5+`","`+hst5+`"],"steps":2000,"replicas":2}`)
+	seen := map[string]string{}
+	for name, content := range files(t, dir) {
+		if !strings.HasSuffix(name, ".dcd") {
+			continue
+		}
+		coordinates := content[dcdHeaderSize:]
+		if other, ok := seen[coordinates]; ok {
+			t.Errorf("%s and %s are the same", name, other)
+		}
+		seen[coordinates] = name
+	}
+}
+
+func TestRowsAreThinned(t *testing.T) {
+	s := settingsOf(t, `{"sequences":["`+hst5+`"],"steps":2e6,"replicas":5,"sample_every":10}`)
+	p := newPlan(s, &s.Sequences[0])
+	if p.rowEvery != 50 {
+		t.Errorf("a row every %d samples, want 50", p.rowEvery)
+	}
+}
+
+// cancelOn is a log that ends a run when a line contains a text.
+type cancelOn struct {
+	text   string
+	cancel context.CancelFunc
+}
+
+func (c cancelOn) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte(c.text)) {
+		c.cancel()
+	}
+	return len(line), nil
+}
+
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"cg-idp 1", "molrun:progress"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		dir := t.TempDir()
+		s := settingsOf(t, `{"sequences":["`+hst5+`"],"steps":2e9,"frame_every":1e5,"replicas":2,"cores":2}`)
+		if err := Run(ctx, s, dir, cancelOn{text, cancel}); !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled at %q: error %v", text, err)
+		}
+		if text == "molrun:progress" {
+			var sum struct{ Complete *bool }
+			readJSON(t, &sum, dir, "seq1", "summary.json")
+			if sum.Complete == nil || *sum.Complete {
+				t.Error("a cancelled run counts as complete")
+			}
+		}
+		if _, err := os.Stat(filepath.Join(dir, "metrics.json")); err == nil {
+			t.Error("a cancelled run has metrics")
+		}
+	}
+}
+
+func TestRunNeedsFASTA(t *testing.T) {
+	err := Run(t.Context(), settingsOf(t, `{"fasta":"upload:abc"}`), t.TempDir(), io.Discard)
+	if err == nil || !strings.Contains(err.Error(), `"upload:abc"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestRunReportsFullFolder(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "seq1"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := Run(t.Context(), settingsOf(t, `{"sequences":["`+hst5+`"],"steps":1000}`), dir, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "sequence seq1, replica 1") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestProgressLine(t *testing.T) {
+	dir := t.TempDir()
+	s := settingsOf(t, `{"sequences":["`+hst5+`","GSGSGS"],"steps":10000}`)
+	var log bytes.Buffer
+	p := progress{log: &log, started: time.Now()}
+	for i := range s.Sequences {
+		p.chains = append(p.chains, newChain(s, i, dir))
+	}
+	r, err := p.chains[0].begin(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.trajectory.close()
+	p.report()
+	for range 10 {
+		if err := r.burst(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.report()
+	want := regexp.MustCompile(`^molrun:progress 0 seq1 step 0/10000 0\.0% replica 1/1 equilibrating Rg \d\.\d\d nm T \d+\.\d K
+molrun:progress 0\.4\d* seq1 step 5000/10000 50\.0% replica 1/1 Rg \d\.\d\d nm <Rg> \d\.\d{3}±\d\.\d{3} nm T \d+\.\d K \d+ ksteps/s ETA .* s
+$`)
+	if !want.Match(log.Bytes()) {
+		t.Errorf("progress:\n%s\nwant\n%s", log.String(), want)
+	}
+}
+
+func TestShortDuration(t *testing.T) {
+	for seconds, want := range map[float64]string{
+		2.24: "2.2 s", 119: "119.0 s", 600: "10m", 3720: "1h2m", 86400: "24h0m", 259200: "3.0 days",
+	} {
+		if got := shortDuration(seconds); got != want {
+			t.Errorf("%g s is %q, want %q", seconds, got, want)
+		}
+	}
+}

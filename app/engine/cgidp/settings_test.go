@@ -1,0 +1,244 @@
+package cgidp
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const hst5 = "DSHAKRHHGYKRKFHEKHHSHRGY"
+
+func TestParseFillsDefaults(t *testing.T) {
+	s, faults := Parse([]byte(`{"sequences":["`+hst5+`","`+strings.Repeat("ES", 50)+`"],"names":null,"pH":null}`), nil)
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	want := &Settings{
+		Sequences: []Sequence{
+			{Name: "seq1", Residues: hst5, Steps: 500_000, FrameEvery: 1000},
+			{Name: "seq2", Residues: strings.Repeat("ES", 50), Steps: 2_000_000, FrameEvery: 2000},
+		},
+		Cores: 1, Temperature: 298, PH: 7, IonicStrength: 0.15, Equilibration: 0.1, Replicas: 1, Seed: 1,
+		SampleEvery: 200, Friction: 0.01, ChargedTermini: true,
+	}
+	if diff := cmp.Diff(want, s, cmp.AllowUnexported(Settings{})); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestParseTakesAll(t *testing.T) {
+	s, faults := Parse([]byte(`{"fasta":"upload:x","names":["a","B.2-c_d"],"cores":64,"temperature_K":293,"pH":7.5,
+		"ionic_strength_M":0.2,"steps":1e6,"equilibration":0,"replicas":64,"seed":9007199254740991,"frame_every":500,
+		"sample_every":10,"friction_per_ps":1,"charged_termini":false}`), []byte(">x\nacdef\n>y\nGHIKL*\n"))
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	want := &Settings{
+		Sequences: []Sequence{
+			{Name: "a", Residues: "ACDEF", Steps: 1e6, FrameEvery: 500},
+			{Name: "B.2-c_d", Residues: "GHIKL", Steps: 1e6, FrameEvery: 500},
+		},
+		Cores: 64, Temperature: 293, PH: 7.5, IonicStrength: 0.2, Replicas: 64, Seed: 1<<53 - 1,
+		SampleEvery: 10, Friction: 1, fasta: "upload:x",
+	}
+	for i := range s.Sequences {
+		s.Sequences[i].Warnings = nil
+	}
+	if diff := cmp.Diff(want, s, cmp.AllowUnexported(Settings{})); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestSequencesAsText(t *testing.T) {
+	for settings, names := range map[string]string{
+		`{"sequences":"ACDEFG"}`:                             "[seq1]",
+		`{"sequences":">a\nACDEFG\n>b\nGHIKLM"}`:             "[a b]",
+		`{"sequences":[">Hst5 human\nACDEFG","GHIKLM"]}`:     "[Hst5 seq2]",
+		`{"sequences":"ACDEFG","names":["mine"]}`:            "[mine]",
+		`{"sequences":" a c d\te f g * \n"}`:                 "[seq1]",
+		`{"sequences":[">a\nACDEFG","GHIKLM"],"seed":0}`:     "[a seq2]",
+		`{"fasta":"file"}`:                                   "[]",
+		`{"fasta":"file","names":["given","before","file"]}`: "[]",
+	} {
+		s, faults := Parse([]byte(settings), nil)
+		if faults != nil {
+			t.Errorf("%s: %v", settings, faults)
+			continue
+		}
+		got := []string{}
+		for _, q := range s.Sequences {
+			got = append(got, q.Name)
+		}
+		if fmt.Sprint(got) != names {
+			t.Errorf("%s: names %v, want %s", settings, got, names)
+		}
+	}
+}
+
+// rules has one case for each way in which settings can be wrong. The rest of
+// the settings is right.
+var rules = []struct {
+	settings string
+	fasta    string
+	loc      string // as fmt.Sprint prints it
+	kind     string
+	msg      string // part of the message
+}{
+	{``, "", "[]", faultJSON, "one JSON object: nothing was given"},
+	{`null`, "", "[]", faultJSON, "null was given"},
+	{`[]`, "", "[]", faultJSON, "cannot unmarshal array"},
+	{`{} {}`, "", "[]", faultJSON, "more text follows"},
+	{`{"sequences":`, "", "[]", faultJSON, "unexpected EOF"},
+
+	{`{}`, "", "[sequences]", faultMissing, "give sequences"},
+	{`{"sequences":"ACDEF","fasta":"x"}`, ">a\nACDEF", "[fasta]", faultConflict, "either sequences or fasta"},
+	{`{"sequences":5}`, "", "[sequences]", faultType, "a list of sequences or one FASTA text, not the number 5"},
+	{`{"sequences":{}}`, "", "[sequences]", faultType, "not an object"},
+	{`{"sequences":["ACDEF",7]}`, "", "[sequences 1]", faultType, "item 2 of sequences must be text, not the number 7"},
+	{`{"sequences":[]}`, "", "[sequences]", faultSequence, "holds no sequence"},
+	{`{"sequences":""}`, "", "[sequences]", faultSequence, "holds no sequence"},
+	{`{"sequences":["ACDEF",""]}`, "", "[sequences 1]", faultSequence, `sequence "seq2" is empty`},
+	{`{"sequences":["` + strings.Repeat(`ACDEF","`, 64) + `ACDEF"]}`, "", "[sequences]", faultSequence, "holds 65 sequences; at most 64"},
+	{`{"sequences":[">a\nACDEF\n>b\nACDEF"]}`, "", "[sequences 0]", faultSequence, "holds 2 sequences; make each an item"},
+	{`{"fasta":["x"]}`, "", "[fasta]", faultType, "must name a file, not a list"},
+	{`{"fasta":"x"}`, " ", "[fasta]", faultSequence, "holds no sequence"},
+	{`{"fasta":"x"}`, ">a\nACDE1F", "[fasta]", faultSequence, `sequence "a", position 5: '1' is not an amino acid; remove numbers`},
+
+	{`{"sequences":["ACDEFB"]}`, "", "[sequences 0]", faultSequence, `sequence "seq1", position 6: 'B' is not an amino acid; B stands for D or N`},
+	{`{"sequences":["AJDEF"]}`, "", "[sequences 0]", faultSequence, "position 2: 'J' is not an amino acid; J stands for I or L"},
+	{`{"sequences":["ACDEO"]}`, "", "[sequences 0]", faultSequence, "use K"},
+	{`{"sequences":["ACDEu"]}`, "", "[sequences 0]", faultSequence, "position 5: 'U' is not an amino acid; selenocysteine is not part of the model: use C"},
+	{`{"sequences":["XCDEF"]}`, "", "[sequences 0]", faultSequence, "unknown residue"},
+	{`{"sequences":["ZCDEF"]}`, "", "[sequences 0]", faultSequence, "E or Q"},
+	{`{"sequences":["AC-EF"]}`, "", "[sequences 0]", faultSequence, "gaps of the alignment"},
+	{`{"sequences":["AC.EF"]}`, "", "[sequences 0]", faultSequence, "gaps of the alignment"},
+	{`{"sequences":["AC*EF*"]}`, "", "[sequences 0]", faultSequence, "reading frame"},
+	{`{"sequences":["A C D>E F"]}`, "", "[sequences 0]", faultSequence, "position 4: '>' is not an amino acid; begin each FASTA header"},
+	{`{"sequences":["ACDÉF"]}`, "", "[sequences 0]", faultSequence, "position 4: 'É' is not an amino acid; use the letters ACDEFGHIKLMNPQRSTVWY"},
+	{`{"sequences":["ACDE"]}`, "", "[sequences 0]", faultSequence, "has 4 residues; it needs at least 5"},
+	{`{"sequences":"` + strings.Repeat("A", 2001) + `"}`, "", "[sequences]", faultSequence, "has 2001 residues; at most 2000"},
+
+	{`{"sequences":"ACDEF","names":"a"}`, "", "[names]", faultType, "must be a list of names, not text"},
+	{`{"sequences":"ACDEF","names":[3]}`, "", "[names 0]", faultType, "item 1 of names must be text"},
+	{`{"sequences":"ACDEF","names":["a","b"]}`, "", "[names]", faultName, "2 names for 1 sequence; give one name for each"},
+	{`{"sequences":"ACDEF","names":["a b"]}`, "", "[names 0]", faultName, `name "a b" of sequence 1: ' ' is not allowed`},
+	{`{"fasta":"not read yet","names":["a b"]}`, "", "[names 0]", faultName, "' ' is not allowed"},
+	{`{"sequences":"ACDEF","names":["../a"]}`, "", "[names 0]", faultName, "must not begin with a dot"},
+	{`{"sequences":"ACDEF","names":["Metrics.json"]}`, "", "[names 0]", faultName, "taken by a result file"},
+	{`{"sequences":"ACDEF","names":["` + strings.Repeat("a", 65) + `"]}`, "", "[names 0]", faultName, "longer than 64"},
+	{`{"sequences":["ACDEF","ACDEF"],"names":["a","A"]}`, "", "[names 1]", faultName, `sequences 1 and 2 are both called "A"`},
+	{`{"sequences":">a\nACDEF\n>a\nACDEF"}`, "", "[sequences]", faultName, `sequences 1 and 2 are both called "a"`},
+
+	{`{"sequences":"ACDEF","temperature":300}`, "", "[temperature]", faultUnknown, `no setting "temperature"; did you mean "temperature_K"?`},
+	{`{"sequences":"ACDEF","PH":7}`, "", "[PH]", faultUnknown, `did you mean "pH"?`},
+	{`{"sequences":"ACDEF","temperature_K":"300"}`, "", "[temperature_K]", faultType, "must be a number, not text (remove the quotes?)"},
+	{`{"sequences":"ACDEF","temperature_K":273}`, "", "[temperature_K]", faultRange, "temperature_K is 273; choose between 273.15 and 373 K"},
+	{`{"sequences":"ACDEF","temperature_K":373.1}`, "", "[temperature_K]", faultRange, "choose between"},
+	{`{"sequences":"ACDEF","pH":1.9}`, "", "[pH]", faultRange, "between 2 and 12"},
+	{`{"sequences":"ACDEF","pH":12.1}`, "", "[pH]", faultRange, "between 2 and 12"},
+	{`{"sequences":"ACDEF","ionic_strength_M":0}`, "", "[ionic_strength_M]", faultRange, "between 0.001 and 2 mol/L"},
+	{`{"sequences":"ACDEF","ionic_strength_M":150}`, "", "[ionic_strength_M]", faultRange, "ionic_strength_M is 150"},
+	{`{"sequences":"ACDEF","steps":999}`, "", "[steps]", faultRange, "between 1000 and 2000000000"},
+	{`{"sequences":"ACDEF","steps":1e400}`, "", "[steps]", faultRange, "steps is 1e400"},
+	{`{"sequences":"ACDEF","steps":1000.5}`, "", "[steps]", faultType, "must be a whole number, not 1000.5"},
+	{`{"sequences":"ACDEF","equilibration":0.91}`, "", "[equilibration]", faultRange, "between 0 and 0.9, the fraction"},
+	{`{"sequences":"ACDEF","replicas":0}`, "", "[replicas]", faultRange, "between 1 and 64"},
+	{`{"sequences":"ACDEF","cores":65}`, "", "[cores]", faultRange, "between 1 and 64"},
+	{`{"sequences":"ACDEF","seed":-1}`, "", "[seed]", faultRange, "between 0 and 9007199254740991"},
+	{`{"sequences":"ACDEF","seed":9007199254740993}`, "", "[seed]", faultRange, "seed is 9007199254740993"},
+	{`{"sequences":"ACDEF","frame_every":99}`, "", "[frame_every]", faultRange, "between 100 and 10000000 steps"},
+	{`{"sequences":"ACDEF","steps":1e7,"frame_every":100}`, "", "[frame_every]", faultConflict, "saves 100000 frames in 10000000 steps; at most 20000 are possible: choose at least 500"},
+	{`{"sequences":"ACDEF","steps":1000,"frame_every":2000}`, "", "[frame_every]", faultConflict, "no frame would be saved; choose at most 1000"},
+	{`{"sequences":"ACDEF","sample_every":9}`, "", "[sample_every]", faultRange, "between 10 and 100000 steps"},
+	{`{"sequences":"ACDEF","steps":1000,"sample_every":600,"equilibration":0.7}`, "", "[sample_every]", faultConflict, "leaves no sample"},
+	{`{"sequences":"ACDEF","friction_per_ps":0}`, "", "[friction_per_ps]", faultRange, "between 0.001 and 10 per ps"},
+	{`{"sequences":"ACDEF","charged_termini":1}`, "", "[charged_termini]", faultType, "must be true or false, not the number 1"},
+}
+
+func TestRules(t *testing.T) {
+	for _, tt := range rules {
+		var fasta []byte
+		if tt.fasta != "" {
+			fasta = []byte(tt.fasta)
+		}
+		s, faults := Parse([]byte(tt.settings), fasta)
+		if s != nil || len(faults) != 1 {
+			t.Errorf("%s: settings %v and faults %v, want one fault", tt.settings, s, faults)
+			continue
+		}
+		f := faults[0]
+		if fmt.Sprint(f.Loc) != tt.loc || f.Type != tt.kind || !strings.Contains(f.Msg, tt.msg) {
+			t.Errorf("%s:\n got %v %s: %s\nwant %s %s: %s", tt.settings, f.Loc, f.Type, f.Msg, tt.loc, tt.kind, tt.msg)
+		}
+	}
+}
+
+func TestAllFaultsAtOnce(t *testing.T) {
+	_, faults := Parse([]byte(`{"sequences":["ACD1F","AC","GHXKL--------"],"names":["a","a","."],"pH":20,"seed":"x",
+		"replicas":1.5,"step":5,"charged_termini":"no","steps":10}`), nil)
+	var got []string
+	for _, f := range faults {
+		got = append(got, fmt.Sprint(f.Loc, " ", f.Type))
+	}
+	want := []string{
+		"[step] unknown",
+		"[names 1] name", "[names 2] name",
+		"[sequences 0] sequence", "[sequences 1] sequence",
+		"[sequences 2] sequence", "[sequences 2] sequence", "[sequences 2] sequence", "[sequences 2] sequence",
+		"[sequences 2] sequence", "[sequences 2] sequence",
+		"[pH] range", "[replicas] type", "[seed] type", "[charged_termini] type", "[steps] range",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if last := faults[10].Msg; last != `sequence ".": 4 more characters are not amino acids` {
+		t.Errorf("the rest of the characters: %s", last)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	folded := "MKVLAAGIVGLLLAQPSWVITLLGGIAVFNMLKDAG"
+	tests := []struct{ settings, want string }{
+		{`{"sequences":["` + hst5 + `"]}`, ""},
+		{`{"sequences":["` + hst5 + `"],"temperature_K":330}`, "from 277 to 323 K"},
+		{`{"sequences":["` + hst5 + `"],"temperature_K":275}`, "from 277 to 323 K"},
+		{`{"sequences":["` + hst5 + `"],"pH":4.9}`, "only histidine responds to pH"},
+		{`{"sequences":["` + hst5 + `"],"ionic_strength_M":0.6}`, "above 0.5 mol/L"},
+		{`{"sequences":["` + hst5 + `"],"steps":30000}`, "error of Rg of about 7 %; about 320000 steps reach 2 %"},
+		{`{"sequences":["` + strings.Repeat("GSEK", 126) + `"]}`, "504 residues"},
+		{`{"sequences":["` + folded + `"]}`, "typical of folded proteins"},
+		{`{"sequences":["` + strings.Repeat("ACGT", 10) + `"]}`, "is this DNA?"},
+	}
+	for _, tt := range tests {
+		s, faults := Parse([]byte(tt.settings), nil)
+		if faults != nil {
+			t.Errorf("%s: %v", tt.settings, faults)
+			continue
+		}
+		got := strings.Join(s.Warnings(), "\n")
+		if !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
+			t.Errorf("%s: warnings %q, want %q", tt.settings, got, tt.want)
+		}
+	}
+}
+
+func TestWarningsSayWhere(t *testing.T) {
+	s, faults := Parse([]byte(`{"sequences":["`+hst5+`","`+strings.Repeat("ACGT", 10)+`"],"pH":4}`), nil)
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	got := s.Warnings()
+	if len(got) < 2 || !strings.HasPrefix(got[0], "only histidine") || !strings.HasPrefix(got[1], "seq2: ") {
+		t.Errorf("warnings %q", got)
+	}
+}
+
+func TestEstimate(t *testing.T) {
+	s, faults := Parse([]byte(`{"sequences":["`+hst5+`"],"steps":1e6,"replicas":3,"cores":2}`), nil)
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	near(t, "seconds", s.Estimate().Seconds(), 1.5*0.08*33, 0.1)
+}
