@@ -1,0 +1,481 @@
+package blobs
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"molrun/app"
+)
+
+var someResult = map[string]string{
+	"job.json":           `{"jobName":"hst5"}`,
+	"log.txt":            "",
+	"models/a.pdb":       "ATOM      1  N   MET A   1\n",
+	"models/β sheet.cif": "data_x\n",
+	"traj.xtc":           strings.Repeat("0123456789abcdef", 5000),
+}
+
+// archiveLink gives the link to the archive of a job.
+func (f *fixture) archiveLink(id app.JobID) string {
+	return f.link(app.Link{Kind: app.ArchiveGet, ID: string(id), Filename: "result.zip"})
+}
+
+// download reads an archive by its link and checks its announced length.
+func (f *fixture) download(id app.JobID) string {
+	f.t.Helper()
+	res := f.do("GET", f.archiveLink(id), "")
+	if res.status != 200 || res.err != nil {
+		f.t.Fatalf("GET: status %d, err %v, body %.200q", res.status, res.err, res.body)
+	}
+	size, err := f.ArchiveSize(f.rules.folders[id])
+	if err != nil || size != int64(len(res.body)) {
+		f.t.Errorf("ArchiveSize gives %d, %v for an archive of %d bytes", size, err, len(res.body))
+	}
+	return res.body
+}
+
+// unzip reads all files of an archive; that checks their CRC-32, too.
+func unzip(t testing.TB, archive string) map[string]string {
+	t.Helper()
+	r, err := zip.NewReader(strings.NewReader(archive), int64(len(archive)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := make(map[string]string)
+	for _, f := range r.File {
+		rc, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(rc)
+		if err != nil {
+			t.Errorf("%s: %v", f.Name, err)
+		}
+		rc.Close()
+		files[f.Name] = string(data)
+		if f.Mode() != 0o644 || f.NonUTF8 || f.Method != zip.Store {
+			t.Errorf("%s: mode %v, method %d", f.Name, f.Mode(), f.Method)
+		}
+	}
+	return files
+}
+
+// tools runs the archive through the programs that people unpack it with.
+func tools(t *testing.T, name string) {
+	t.Helper()
+	for _, argv := range [][]string{
+		{"unzip", "-tqq", name},
+		{"python3", "-c", "import sys, zipfile; sys.exit(zipfile.ZipFile(sys.argv[1]).testzip())", name},
+	} {
+		if _, err := exec.LookPath(argv[0]); err != nil {
+			t.Logf("%s is not here to read the archive", argv[0])
+			continue
+		}
+		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", argv[0], err, out)
+		}
+	}
+}
+
+func TestArchiveHoldsTheResult(t *testing.T) {
+	f := start(t)
+	archive := f.download(f.result(someResult))
+	if diff := cmp.Diff(someResult, unzip(t, archive)); diff != "" {
+		t.Error(diff)
+	}
+	name := filepath.Join(t.TempDir(), "a.zip")
+	if err := os.WriteFile(name, []byte(archive), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tools(t, name)
+}
+
+func TestArchiveOfNothingIsEmpty(t *testing.T) {
+	f := start(t)
+	if files := unzip(t, f.download(f.result(nil))); len(files) != 0 {
+		t.Errorf("files %q", files)
+	}
+}
+
+func TestBatchArchiveHasAFolderForEachRow(t *testing.T) {
+	f := start(t)
+	first, second := f.result(map[string]string{"a": "1"}), f.result(map[string]string{"a": "2", "b/c": "3"})
+	batch := app.JobID(f.id())
+	f.rules.folders[batch] = []app.Folder{{Name: "screen-2", Job: first}, {Name: "screen-10", Job: second}}
+	want := map[string]string{"screen-2/a": "1", "screen-10/a": "2", "screen-10/b/c": "3"}
+	if diff := cmp.Diff(want, unzip(t, f.download(batch))); diff != "" {
+		t.Error(diff)
+	}
+	partial := f.do("GET", f.link(app.Link{Kind: app.PartArchive, ID: string(batch), Filename: "part.zip"}), "")
+	if diff := cmp.Diff(map[string]string{"screen-2/a": "1"}, unzip(t, partial.body)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestArchiveIsTheSameEverywhere(t *testing.T) {
+	f, g := start(t), start(t)
+	a, b := f.result(someResult), g.result(someResult)
+	first, second := f.do("GET", f.archiveLink(a), ""), g.do("GET", g.archiveLink(b), "")
+	if first.body != second.body || first.header.Get("ETag") != second.header.Get("ETag") {
+		t.Error("the same result gives two archives")
+	}
+	other := f.do("HEAD", f.archiveLink(f.result(map[string]string{"job.json": "{}"})), "")
+	if tag := other.header.Get("ETag"); tag == "" || tag == first.header.Get("ETag") {
+		t.Errorf("another result has the ETag %s", tag)
+	}
+}
+
+// TestEveryRangeOfAnArchiveIsItsSlice takes a small archive in all ways up to
+// a length that spans any two of its records, and from everywhere to its end.
+func TestEveryRangeOfAnArchiveIsItsSlice(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	batch := app.JobID(f.id())
+	f.rules.folders[batch] = []app.Folder{
+		{Name: "1", Job: f.result(map[string]string{"β": "012"})},
+		{Name: "2", Job: f.result(map[string]string{"a": ""})},
+	}
+	whole := f.download(batch)
+	a, err := f.archive(f.rules.folders[batch])
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(from, to int) {
+		t.Helper()
+		var got bytes.Buffer
+		n, err := f.send(t.Context(), a, &got, int64(from), int64(to-from))
+		if err != nil || n != int64(to-from) || got.String() != whole[from:to] {
+			t.Fatalf("bytes %d to %d: %d bytes, err %v, right %v", from, to, n, err, got.String() == whole[from:to])
+		}
+	}
+	for from := range len(whole) {
+		for to := from + 1; to < min(from+40, len(whole)); to++ {
+			check(from, to)
+		}
+		check(from, len(whole))
+	}
+}
+
+func TestRandomRangesOfAnArchiveAreItsSlices(t *testing.T) {
+	f := start(t)
+	batch := app.JobID(f.id())
+	for i := range 5 {
+		job := f.result(someResult)
+		f.rules.folders[batch] = append(f.rules.folders[batch], app.Folder{Name: fmt.Sprint("row-", i), Job: job})
+	}
+	whole := f.download(batch)
+	link := f.archiveLink(batch)
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 60 {
+		from := random.IntN(len(whole))
+		to := from + random.IntN(len(whole)-from)
+		res := f.do("GET", link, "", "Range", fmt.Sprintf("bytes=%d-%d", from, to))
+		if res.status != 206 || res.err != nil || res.body != whole[from:to+1] {
+			t.Fatalf("bytes %d to %d: status %d, err %v, %d bytes", from, to, res.status, res.err, len(res.body))
+		}
+	}
+}
+
+func TestInterruptedArchiveIsResumed(t *testing.T) {
+	f := start(t)
+	id := f.result(someResult)
+	whole := f.download(id)
+	etag := f.do("HEAD", f.archiveLink(id), "").header.Get("ETag")
+
+	// The same directory after a restart knows nothing of the first download.
+	g := startIn(t, f.path)
+	g.rules.folders = f.rules.folders
+	res := g.do("GET", g.archiveLink(id), "", "Range", "bytes=1000-", "If-Range", etag)
+	if res.status != 206 || res.body != whole[1000:] {
+		t.Errorf("status %d, %d bytes; want the rest of %d", res.status, len(res.body), len(whole)-1000)
+	}
+	res = g.do("GET", g.archiveLink(id), "", "Range", "bytes=0-1,5-6")
+	if res.status != 200 || res.body != whole {
+		t.Errorf("two ranges: status %d, %d bytes; want the whole", res.status, len(res.body))
+	}
+}
+
+// TestChangedResultCutsTheArchive checks that no archive looks complete which
+// is not what its manifest says.
+func TestChangedResultCutsTheArchive(t *testing.T) {
+	changes := map[string]func(f *fixture, id app.JobID) error{
+		"shorter": func(f *fixture, id app.JobID) error {
+			return os.Truncate(filepath.Join(f.JobDir(id), "result", "traj.xtc"), 5)
+		},
+		"longer": func(f *fixture, id app.JobID) error {
+			return os.Truncate(filepath.Join(f.JobDir(id), "result", "log.txt"), 5)
+		},
+		"gone": func(f *fixture, id app.JobID) error {
+			return os.Remove(filepath.Join(f.JobDir(id), "result", "log.txt"))
+		},
+		"link out of the job": func(f *fixture, id app.JobID) error {
+			name := filepath.Join(f.JobDir(id), "result", "log.txt")
+			return errors.Join(os.Remove(name), os.Symlink(filepath.Join(f.path, "secret"), name))
+		},
+		"other manifest": func(f *fixture, id app.JobID) error {
+			m, err := f.Manifest(id)
+			if err != nil {
+				return err
+			}
+			m.Files[0].Size++
+			return f.WriteManifest(id, m)
+		},
+		"no manifest": func(f *fixture, id app.JobID) error {
+			return os.Remove(filepath.Join(f.JobDir(id), manifestName))
+		},
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			f := start(t)
+			id := f.result(someResult)
+			f.download(id)
+			if err := change(f, id); err != nil {
+				t.Fatal(err)
+			}
+			req, err := http.NewRequest("GET", f.archiveLink(id), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := f.server.Client().Do(req)
+			if err != nil {
+				return // cut before the first byte
+			}
+			defer res.Body.Close()
+			if n, err := io.Copy(io.Discard, res.Body); err == nil {
+				t.Errorf("status %d and %d bytes as if all were well", res.StatusCode, n)
+			}
+		})
+	}
+}
+
+// repeated writes the manifest of a job that lists one file under many names.
+func (f *fixture) repeated(n int) app.JobID {
+	f.t.Helper()
+	id := f.result(map[string]string{"one": "x"})
+	m, err := f.Manifest(id)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	one := m.Files[0]
+	m.Files = nil
+	for i := range n {
+		one.Name = fmt.Sprintf("%06d", i)
+		m.Files = append(m.Files, one)
+	}
+	if err := f.WriteManifest(id, m); err != nil {
+		f.t.Fatal(err)
+	}
+	return id
+}
+
+func TestArchiveOfVeryManyFiles(t *testing.T) {
+	t.Parallel()
+	const n = 65535 // the least that takes Zip64
+	f := start(t)
+	name := filepath.Join(t.TempDir(), "a.zip")
+	archive := f.download(f.repeated(n))
+	if err := os.WriteFile(name, []byte(archive), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := zip.NewReader(strings.NewReader(archive), int64(len(archive)))
+	if err != nil || len(r.File) != n {
+		t.Fatalf("%d files, want %d (err %v)", len(r.File), n, err)
+	}
+	tools(t, name)
+}
+
+func TestArchiveOfManyRows(t *testing.T) {
+	f := start(t)
+	job := f.result(map[string]string{"a": "1", "b": "2"})
+	batch := app.JobID(f.id())
+	for i := range 1000 {
+		f.rules.folders[batch] = append(f.rules.folders[batch], app.Folder{Name: fmt.Sprint("row-", i+1), Job: job})
+	}
+	files := unzip(t, f.download(batch))
+	if len(files) != 2000 || files["row-1000/b"] != "2" {
+		t.Errorf("%d files, the last one %q", len(files), files["row-1000/b"])
+	}
+}
+
+// TestArchiveBeyondFourGiB puts a sparse file into an archive. What is not
+// zeros is fetched by ranges into another sparse file, which the tools read.
+func TestArchiveBeyondFourGiB(t *testing.T) {
+	const big = 4<<30 + 3
+	f := start(t)
+	id := f.result(map[string]string{"big": "", "small": "after four GiB"})
+	if err := os.Truncate(filepath.Join(f.JobDir(id), "result", "big"), big); err != nil {
+		t.Fatal(err)
+	}
+	m, err := f.Manifest(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Files[0].Size = big
+	if err := f.WriteManifest(id, m); err != nil {
+		t.Fatal(err)
+	}
+	size, err := f.ArchiveSize(f.rules.folders[id])
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	name := filepath.Join(t.TempDir(), "a.zip")
+	out, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	fetch := func(from, to int64) {
+		res := f.do("GET", f.archiveLink(id), "", "Range", fmt.Sprintf("bytes=%d-%d", from, to-1))
+		if res.status != 206 || res.err != nil || int64(len(res.body)) != to-from {
+			t.Fatalf("bytes %d to %d: status %d, %d bytes", from, to, res.status, len(res.body))
+		}
+		if _, err := out.WriteAt([]byte(res.body), from); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fetch(0, 1000)
+	fetch(size-1000, size)
+
+	for _, argv := range [][]string{
+		{"unzip", "-p", name, "small"},
+		{"python3", "-c", `import sys, zipfile
+z = zipfile.ZipFile(sys.argv[1])
+assert z.getinfo("big").file_size == 2**32 + 3
+assert z.open("big").read(100) == bytes(100)
+sys.stdout.write(z.read("small").decode())`, name},
+	} {
+		if _, err := exec.LookPath(argv[0]); err != nil {
+			t.Logf("%s is not here to read the archive", argv[0])
+			continue
+		}
+		if got, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); string(got) != "after four GiB" || err != nil {
+			t.Errorf("%s: %q, %v", argv[0], got, err)
+		}
+	}
+}
+
+// TestZipRecordsHaveTheirLengths checks what the layout relies on.
+func TestZipRecordsHaveTheirLengths(t *testing.T) {
+	sizes := []int64{0, 1, maxUint32 - 1, maxUint32, maxUint32 + 1, 1 << 40}
+	for _, size := range sizes {
+		for _, offset := range sizes {
+			e := &zipEntry{name: "a/b", size: size, offset: offset}
+			if got := int64(len(appendLocal(nil, e))); got != e.localLen() {
+				t.Errorf("%+v: local header of %d bytes, want %d", e, got, e.localLen())
+			}
+			if got := int64(len(appendCentral(nil, e))); got != e.centralLen() {
+				t.Errorf("%+v: central record of %d bytes, want %d", e, got, e.centralLen())
+			}
+			for _, n := range []int64{0, maxUint16 - 1, maxUint16, 1 << 20} {
+				z := zipEnd{entries: n, start: size, size: offset}
+				if got := int64(len(z.appendTo(nil))); got != z.length() {
+					t.Errorf("%+v: end of %d bytes, want %d", z, got, z.length())
+				}
+			}
+		}
+	}
+}
+
+func TestUnsafeManifestIsRefused(t *testing.T) {
+	f := start(t)
+	id := f.result(nil)
+	file := func(name, path string, size int64) app.ManifestFile {
+		return app.ManifestFile{Name: name, Path: path, Size: size}
+	}
+	tests := map[string][]app.ManifestFile{
+		"parent":          {file("../x", "result/x", 1)},
+		"parent within":   {file("a/../../x", "result/x", 1)},
+		"not clean":       {file("a//x", "result/x", 1)},
+		"absolute":        {file("/etc/passwd", "result/x", 1)},
+		"backslash":       {file(`a\..\x`, "result/x", 1)},
+		"NUL":             {file("a\x00", "result/x", 1)},
+		"no text":         {file("a\xff", "result/x", 1)},
+		"empty name":      {file("", "result/x", 1)},
+		"too long":        {file(strings.Repeat("a", 70_000), "result/x", 1)},
+		"path of another": {file("x", "../other/x", 1)},
+		"negative size":   {file("x", "result/x", -1)},
+		"twice":           {file("x", "result/x", 1), file("x", "result/y", 1)},
+		"not in order":    {file("y", "result/x", 1), file("x", "result/y", 1)},
+	}
+	for name, files := range tests {
+		if err := f.WriteManifest(id, &app.Manifest{Files: files}); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if m, err := f.Manifest(id); err != nil || len(m.Files) != 0 {
+		t.Errorf("the manifest has %d files (err %v), want the first one unchanged", len(m.Files), err)
+	}
+	if names := f.names(jobsDir); !slices.Equal(names, []string{string(id) + "/" + manifestName}) {
+		t.Errorf("files left: %q", names)
+	}
+	if _, err := f.ArchiveSize([]app.Folder{{Name: "../x", Job: id}}); err == nil {
+		t.Error("an unsafe folder is accepted")
+	}
+}
+
+func TestArchiveStopsWithItsRequest(t *testing.T) {
+	f := start(t)
+	id := f.result(someResult)
+	a, err := f.archive(f.rules.folders[id])
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.send(ctx, a, io.Discard, 0, a.size()); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+}
+
+func BenchmarkArchive(b *testing.B) {
+	f := start(b)
+	large := f.result(map[string]string{"a.xtc": strings.Repeat("ATOM", 16<<20), "log.txt": "done"})
+	small := f.repeated(10_000)
+	batch := app.JobID(f.id())
+	row := f.result(map[string]string{"job.json": "{}", "log.txt": "", "a.csv": "1,2", "a.xtc": "xyz"})
+	for i := range 10_000 {
+		f.rules.folders[batch] = append(f.rules.folders[batch], app.Folder{Name: fmt.Sprint("row-", i+1), Job: row})
+	}
+	for _, bm := range []struct {
+		name string
+		id   app.JobID
+	}{{"64MiB", large}, {"10000files", small}} {
+		b.Run(bm.name, func(b *testing.B) {
+			size, err := f.ArchiveSize(f.rules.folders[bm.id])
+			if err != nil {
+				b.Fatal(err)
+			}
+			benchmarkGet(b, f, f.archiveLink(bm.id), "", size)
+		})
+	}
+	b.Run("10000rows", func(b *testing.B) {
+		size, err := f.ArchiveSize(f.rules.folders[batch])
+		if err != nil {
+			b.Fatal(err)
+		}
+		benchmarkGet(b, f, f.archiveLink(batch), "", size)
+	})
+	b.Run("layout10000rows", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := f.newArchive(f.rules.folders[batch]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,326 @@
+package blobs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"molrun/app"
+)
+
+// clock is a wall clock that stands still until it is moved.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newClock() *clock { return &clock{now: time.Date(2026, 11, 20, 10, 40, 0, 0, time.UTC)} }
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) move(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// rules is the part of the service that the handler asks, over a plain map.
+type rules struct {
+	mu      sync.Mutex
+	uploads map[app.UploadID]*app.Upload
+	begun   map[app.UploadID]int
+	folders map[app.JobID][]app.Folder
+	finish  func() error // where set, what FinishUpload answers
+}
+
+func newRules() *rules {
+	return &rules{
+		uploads: make(map[app.UploadID]*app.Upload),
+		begun:   make(map[app.UploadID]int),
+		folders: make(map[app.JobID][]app.Folder),
+	}
+}
+
+func (s *rules) Upload(_ context.Context, id app.UploadID) (*app.Upload, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u, ok := s.uploads[id]
+	if !ok {
+		return nil, app.Errorf(app.NotFound, "There is no such upload.")
+	}
+	c := *u
+	return &c, nil
+}
+
+func (s *rules) BeginUpload(_ context.Context, id app.UploadID) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u, ok := s.uploads[id]
+	switch {
+	case !ok:
+		return 0, app.Errorf(app.NotFound, "There is no such upload.")
+	case u.Completed():
+		return 0, app.Errorf(app.UploadCompleted, "This upload is complete; make a new one.")
+	}
+	s.begun[id] = max(s.begun[id], u.Generation) + 1
+	return s.begun[id], nil
+}
+
+func (s *rules) FinishUpload(_ context.Context, id app.UploadID, f app.StoredFile) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.finish != nil {
+		if err := s.finish(); err != nil {
+			return 0, err
+		}
+	}
+	u, ok := s.uploads[id]
+	if !ok || u.Completed() || f.Generation <= u.Generation {
+		return 0, app.Errorf(app.UploadCompleted, "Another upload was faster.")
+	}
+	stale := u.Generation
+	u.Generation, u.Size, u.SHA256 = f.Generation, f.Size, f.SHA256
+	return stale, nil
+}
+
+func (s *rules) ArchiveFolders(_ context.Context, id app.JobID, partial bool) ([]app.Folder, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	folders, ok := s.folders[id]
+	if !ok {
+		return nil, app.Errorf(app.NotFound, "There is no such job.")
+	}
+	if partial {
+		folders = folders[:1]
+	}
+	return slices.Clone(folders), nil
+}
+
+// complete confirms an upload as its owner would.
+func (s *rules) complete(id app.UploadID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.uploads[id].CompletedAt = app.Time{Time: time.Unix(1, 0)}
+}
+
+// fixture is a directory served on the loopback interface.
+type fixture struct {
+	*Dir
+	t      testing.TB
+	path   string
+	clock  *clock
+	rules  *rules
+	server *httptest.Server
+	ids    byte
+}
+
+func start(t testing.TB, change ...func(*Options)) *fixture {
+	t.Helper()
+	return startIn(t, t.TempDir(), change...)
+}
+
+func startIn(t testing.TB, path string, change ...func(*Options)) *fixture {
+	t.Helper()
+	f := &fixture{t: t, path: path, clock: newClock(), rules: newRules()}
+	secret, err := LoadSecret(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Now: f.clock.Now, Secret: secret, Log: zerolog.Nop(), Reserve: 1}
+	for _, c := range change {
+		c(&o)
+	}
+	f.Dir, err = Open(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.server = httptest.NewServer(Handler(f.Dir, f.rules, writeError))
+	t.Cleanup(func() {
+		f.server.Close()
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+// writeError is what stands for the service's own way to answer errors.
+func writeError(w http.ResponseWriter, _ *http.Request, err error) {
+	status, ok := map[app.Code]int{
+		app.NotFound: 404, app.LinkInvalid: 403, app.LinkExpired: 403, app.MethodNotAllowed: 405,
+		app.UploadCompleted: 409, app.UploadNotReceived: 409, app.FileTooLarge: 413,
+		app.UnsupportedMediaType: 415, app.RangeInvalid: 416, app.Invalid: 422,
+		app.Unavailable: 503, app.StorageFull: 507,
+	}[app.CodeOf(err)]
+	if !ok {
+		status = 500
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `{"error":{"code":%q}}`, app.CodeOf(err))
+}
+
+// id gives an ID that this test has not used.
+func (f *fixture) id() string {
+	f.ids++
+	return app.IDBytes{0: 1, 15: f.ids}.String()
+}
+
+// newUpload makes the record of an upload to which nothing was sent yet.
+func (f *fixture) newUpload(contentType string) app.UploadID {
+	id := app.UploadID(f.id())
+	f.rules.mu.Lock()
+	defer f.rules.mu.Unlock()
+	f.rules.uploads[id] = &app.Upload{ID: id, ContentType: contentType}
+	return id
+}
+
+// link gives the whole address of a link that works for an hour.
+func (f *fixture) link(l app.Link) string {
+	l.Expires = f.clock.Now().Add(time.Hour)
+	return f.server.URL + f.Link(l)
+}
+
+func (f *fixture) putLink(id app.UploadID) string {
+	return f.link(app.Link{Kind: app.UploadPut, ID: string(id), Filename: "a.pdb", ContentType: "text/plain"})
+}
+
+func (f *fixture) getLink(id app.UploadID) string {
+	return f.link(app.Link{Kind: app.UploadGet, ID: string(id), Filename: "a.pdb"})
+}
+
+// upload sends content and checks that it is accepted.
+func (f *fixture) upload(id app.UploadID, content string) {
+	f.t.Helper()
+	if res := f.do("PUT", f.putLink(id), content); res.status != 200 {
+		f.t.Fatalf("PUT: status %d, body %s", res.status, res.body)
+	}
+}
+
+// stored makes an upload whose bytes lie on disk without having been sent.
+func (f *fixture) stored(content string) app.UploadID {
+	f.t.Helper()
+	id := f.newUpload("text/plain")
+	name := f.UploadPath(id, 1)
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+	u := f.rules.uploads[id]
+	u.Generation, u.Size, u.SHA256 = 1, int64(len(content)), sha(content)
+	return id
+}
+
+// result lays out a completed job with these files.
+func (f *fixture) result(files map[string]string) app.JobID {
+	f.t.Helper()
+	id := app.JobID(f.id())
+	if err := os.MkdirAll(f.JobDir(id), 0o700); err != nil {
+		f.t.Fatal(err)
+	}
+	m := &app.Manifest{}
+	for name, content := range files {
+		p := filepath.Join(f.JobDir(id), "result", name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
+			f.t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(content), 0o600); err != nil {
+			f.t.Fatal(err)
+		}
+		m.Files = append(m.Files, app.ManifestFile{
+			Name: name, Path: "result/" + name, Size: int64(len(content)),
+			CRC32: crc32.ChecksumIEEE([]byte(content)), SHA256: fmt.Sprintf("%064x", len(name)),
+		})
+	}
+	slices.SortFunc(m.Files, func(a, b app.ManifestFile) int { return strings.Compare(a.Name, b.Name) })
+	if err := f.WriteManifest(id, m); err != nil {
+		f.t.Fatal(err)
+	}
+	f.rules.folders[id] = []app.Folder{{Job: id}}
+	return id
+}
+
+// response is an answer read to its end.
+type response struct {
+	status int
+	header http.Header
+	body   string
+	err    error // of reading the body
+}
+
+// do sends a request; headers are pairs of name and value.
+func (f *fixture) do(method, url, body string, headers ...string) response {
+	f.t.Helper()
+	var r io.Reader
+	if body != "" {
+		r = strings.NewReader(body)
+	}
+	req, err := http.NewRequest(method, url, r)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Add(headers[i], headers[i+1])
+	}
+	res, err := f.server.Client().Do(req)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(res.Body)
+	return response{res.StatusCode, res.Header, string(data), err}
+}
+
+// code gives the error code of an answer.
+func (r response) code() app.Code {
+	var body struct {
+		Error struct{ Code app.Code }
+	}
+	_ = json.Unmarshal([]byte(r.body), &body)
+	return body.Error.Code
+}
+
+// want checks status and code.
+func (r response) want(t testing.TB, status int, code app.Code) {
+	t.Helper()
+	if r.status != status || r.code() != code {
+		t.Errorf("status %d, code %q, body %.200q; want %d, %q", r.status, r.code(), r.body, status, code)
+	}
+}
+
+// names lists the files below a directory of the fixture.
+func (f *fixture) names(dir string) []string {
+	f.t.Helper()
+	var names []string
+	root := filepath.Join(f.path, dir)
+	err := filepath.WalkDir(root, func(p string, e os.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			rel, _ := filepath.Rel(root, p)
+			names = append(names, rel)
+		}
+		return err
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return names
+}

@@ -1,0 +1,208 @@
+package blobs
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
+
+	"molrun/app"
+)
+
+func TestOpenLaysOutThePrivateDirectory(t *testing.T) {
+	f := startIn(t, filepath.Join(t.TempDir(), "new", "data"))
+	for _, name := range []string{".", "uploads", "uploads/tmp", "jobs", "trash"} {
+		info, err := os.Stat(filepath.Join(f.path, name))
+		if err != nil || info.Mode() != os.ModeDir|0o700 {
+			t.Errorf("%s: mode %v, err %v", name, info.Mode(), err)
+		}
+	}
+	id := app.UploadID(f.id())
+	if got, want := f.UploadPath(id, 7), filepath.Join(f.path, "uploads", string(id[24:]), string(id)+".7"); got != want {
+		t.Errorf("UploadPath %q, want %q", got, want)
+	}
+	if got, want := f.JobDir("X"), filepath.Join(f.path, "jobs", "X"); got != want {
+		t.Errorf("JobDir %q, want %q", got, want)
+	}
+}
+
+func TestOpenClosesWhatWasOpenToOthers(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "uploads"), 0o755), os.Chmod(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	startIn(t, dir)
+	if info, err := os.Stat(filepath.Join(dir, "uploads")); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("mode %v, err %v", info.Mode(), err)
+	}
+}
+
+func TestOpenRefusesADoubtfulDirectory(t *testing.T) {
+	shared := t.TempDir()
+	occupied := t.TempDir()
+	if err := errors.Join(
+		os.Chmod(shared, 0o770),
+		os.WriteFile(filepath.Join(occupied, "jobs"), nil, 0o600),
+	); err != nil {
+		t.Fatal(err)
+	}
+	escaping := t.TempDir()
+	if err := os.Symlink(t.TempDir(), filepath.Join(escaping, "jobs")); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]string{shared: "chmod 700", occupied: "not a directory", escaping: "jobs"} {
+		_, err := Open(dir, Options{Now: time.Now, Secret: newSecret(), Log: zerolog.Nop()})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	if _, err := Open(t.TempDir(), Options{Now: time.Now}); err == nil {
+		t.Error("opened without a secret")
+	}
+}
+
+func TestManifestIsReadAsWritten(t *testing.T) {
+	f := start(t)
+	id := f.result(someResult)
+	m, err := f.Manifest(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Find("traj.xtc") != len(m.Files)-1 || m.Files[0].Name != "job.json" || m.Files[0].Path != "result/job.json" {
+		t.Errorf("manifest %+v", m)
+	}
+	if err := f.WriteManifest(id, m); err != nil {
+		t.Fatal(err)
+	}
+	again, err := f.Manifest(id)
+	if diff := cmp.Diff(m, again); diff != "" || err != nil {
+		t.Errorf("err %v, %s", err, diff)
+	}
+	if _, err := f.Manifest(app.JobID(f.id())); !errors.Is(err, app.NotFound) {
+		t.Errorf("no manifest: error %v, want NOT_FOUND", err)
+	}
+	if err := os.WriteFile(filepath.Join(f.JobDir(id), manifestName), []byte(`{"files":`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Manifest(id); err == nil || errors.Is(err, app.NotFound) {
+		t.Errorf("damaged manifest: error %v", err)
+	}
+}
+
+func TestRemovalFreesTheDiskAtOnce(t *testing.T) {
+	f := start(t)
+	id := f.newUpload("text/plain")
+	f.upload(id, "x")
+	job := f.result(someResult)
+	for range 2 { // again is no error
+		if err := errors.Join(f.RemoveUpload(id, 1), f.RemoveJob(job)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if names := f.names("."); !slices.Equal(names, []string{"secret"}) {
+		t.Errorf("files left: %q", names)
+	}
+	if err := f.RemoveJob("../uploads"); err == nil {
+		t.Error("removed what is no job")
+	}
+	if err := f.RemoveUpload("../../secret", 1); err == nil {
+		t.Error("removed what is no upload")
+	}
+}
+
+func TestRemovalCopesWithClosedDirectories(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may write everywhere")
+	}
+	f := start(t)
+	job := f.result(someResult)
+	if err := os.Chmod(filepath.Join(f.JobDir(job), "result", "models"), 0o500); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.RemoveJob(job); err != nil {
+		t.Error(err)
+	}
+	if names := f.names(trashDir); len(names) > 0 {
+		t.Errorf("files left: %q", names)
+	}
+}
+
+func TestHeldRemovalsWaitForTheLastRelease(t *testing.T) {
+	f := start(t)
+	id := f.newUpload("text/plain")
+	f.upload(id, "x")
+	job := f.result(someResult)
+	first, second := f.HoldRemovals(), f.HoldRemovals()
+	if err := errors.Join(f.RemoveUpload(id, 1), f.RemoveJob(job)); err != nil {
+		t.Fatal(err)
+	}
+	first()
+	first() // counts once
+	if _, err := f.Manifest(job); err != nil {
+		t.Errorf("the job went while removals are held: %v", err)
+	}
+	if _, err := os.Stat(f.UploadPath(id, 1)); err != nil {
+		t.Errorf("the upload went while removals are held: %v", err)
+	}
+	second()
+	if names := f.names("."); !slices.Equal(names, []string{"secret"}) {
+		t.Errorf("files left: %q", names)
+	}
+}
+
+func TestSweepRemovesOnlyWhatIsOldAndUnknown(t *testing.T) {
+	f := start(t)
+	known := f.newUpload("text/plain")
+	f.upload(known, "first")
+	unknown := app.UploadID(f.id())
+	write := func(name string) {
+		t.Helper()
+		name = filepath.Join(f.path, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	knownJob, unknownJob := f.result(nil), f.result(nil)
+	write("uploads/tmp/OTHERRUN.x")
+	write("uploads/tmp/" + f.run + ".x") // arriving right now
+	write("trash/OTHERRUN.x/result/a")
+	write(uploadName(known, 2))
+	write(uploadName(unknown, 1))
+	write("uploads/ZZ/readme.txt")
+	write("jobs/notes/readme.txt")
+	sweep := func() int {
+		t.Helper()
+		n, err := f.Sweep(t.Context(),
+			func(id app.UploadID, generation int) bool { return id == known && generation == 1 },
+			func(id app.JobID) bool { return id == knownJob })
+		if err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+
+	f.clock.now = time.Now().Add(23 * time.Hour)
+	if n := sweep(); n != 2 {
+		t.Errorf("a young directory: %d removed, want the temporary file and the trash", n)
+	}
+	f.clock.move(2 * time.Hour)
+	if n := sweep(); n != 3 {
+		t.Errorf("a day later: %d removed, want two generations and a job", n)
+	}
+	want := []string{
+		"jobs/" + string(knownJob) + "/manifest.json", "jobs/notes/readme.txt", "secret",
+		uploadName(known, 1), "uploads/ZZ/readme.txt", "uploads/tmp/" + f.run + ".x",
+	}
+	got := f.names(".")
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("left of job %s: %s", unknownJob, diff)
+	}
+}

@@ -1,0 +1,332 @@
+package blobs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/rs/zerolog"
+
+	"molrun/app"
+)
+
+func TestDownloadServesRanges(t *testing.T) {
+	f := start(t)
+	const content = "0123456789"
+	id := f.newUpload("text/plain")
+	f.upload(id, content)
+	job := f.result(map[string]string{"a.pdb": content, "b/c.csv": "x"})
+	links := map[string]string{
+		"upload": f.getLink(id),
+		"result": f.link(app.Link{Kind: app.ResultGet, ID: string(job), File: 0, Filename: "a.pdb"}),
+	}
+	for name, link := range links {
+		etag := f.do("HEAD", link, "").header.Get("ETag")
+		tests := []struct {
+			name    string
+			headers []string
+			status  int
+			body    string
+		}{
+			{"whole", nil, 200, content},
+			{"range", []string{"Range", "bytes=2-4"}, 206, "234"},
+			{"from", []string{"Range", "bytes=7-"}, 206, "789"},
+			{"beyond the end", []string{"Range", "bytes=7-100"}, 206, "789"},
+			{"last", []string{"Range", "bytes=-3"}, 206, "789"},
+			{"same version", []string{"Range", "bytes=2-4", "If-Range", etag}, 206, "234"},
+			{"other version", []string{"Range", "bytes=2-4", "If-Range", `"other"`}, 200, content},
+			{"known", []string{"If-None-Match", etag}, 304, ""},
+			{"too many ranges", []string{"Range", "bytes=" + strings.Repeat("0-0,", maxRanges) + "1-1"}, 200, content},
+		}
+		for _, tt := range tests {
+			t.Run(name+" "+tt.name, func(t *testing.T) {
+				res := f.do("GET", link, "", tt.headers...)
+				if res.status != tt.status || res.body != tt.body || res.err != nil {
+					t.Errorf("status %d, body %q, err %v; want %d, %q", res.status, res.body, res.err, tt.status, tt.body)
+				}
+			})
+		}
+		if res := f.do("GET", link, "", "Range", "bytes=0-1,8-9"); res.status != 206 ||
+			!strings.Contains(res.body, "bytes 0-1/10") || !strings.Contains(res.body, "bytes 8-9/10") {
+			t.Errorf("%s, two ranges: status %d, body %q", name, res.status, res.body)
+		}
+		head := f.do("HEAD", link, "")
+		if head.status != 200 || head.header.Get("Content-Length") != "10" || head.header.Get("Accept-Ranges") != "bytes" {
+			t.Errorf("%s, HEAD: status %d, header %v", name, head.status, head.header)
+		}
+	}
+}
+
+func TestRangeOutsideIsAnErrorObject(t *testing.T) {
+	f := start(t)
+	id := f.newUpload("text/plain")
+	f.upload(id, "0123456789")
+	job := f.result(map[string]string{"a": "x"})
+	archive := f.link(app.Link{Kind: app.ArchiveGet, ID: string(job), Filename: "a.zip"})
+	size := f.do("HEAD", archive, "").header.Get("Content-Length")
+	for _, tt := range []struct{ link, size, ranges string }{
+		{f.getLink(id), "10", "bytes=10-"},
+		{f.getLink(id), "10", "bytes=4-2"},
+		{f.getLink(id), "10", "bytes=-0"},
+		{f.getLink(id), "10", "bytes= -00 , 20-"},
+		{f.getLink(id), "10", "lines=1-2"},
+		{archive, size, "bytes=100000-"},
+	} {
+		res := f.do("GET", tt.link, "", "Range", tt.ranges)
+		res.want(t, 416, app.RangeInvalid)
+		if got := res.header.Get("Content-Range"); got != "bytes */"+tt.size {
+			t.Errorf("%s: Content-Range %q, want the size %s", tt.ranges, got, tt.size)
+		}
+		if h := res.header; h.Get("ETag") != "" || h.Get("Content-Disposition") != "" || h.Get("Cache-Control") == "" {
+			t.Errorf("%s: header %v is that of a download", tt.ranges, h)
+		}
+	}
+}
+
+func TestEmptyFileIsServed(t *testing.T) {
+	f := start(t)
+	id := f.newUpload("text/plain")
+	f.upload(id, "")
+	for _, headers := range [][]string{nil, {"Range", "bytes=0-"}, {"Range", "bytes=-0"}, {"Range", "bytes=0-0"}, {"Range", "bytes=-0,-1"}} {
+		if res := f.do("GET", f.getLink(id), "", headers...); res.status != 200 || res.body != "" {
+			t.Errorf("%q: status %d, body %q; want 200 and nothing", headers, res.status, res.body)
+		}
+	}
+}
+
+func TestDownloadNeverRunsInABrowser(t *testing.T) {
+	f := start(t)
+	tests := []struct{ filename, contentType string }{
+		{"a.txt", "text/plain; charset=utf-8"},
+		{"A.PDB", "text/plain; charset=utf-8"},
+		{"a.json", "application/json"},
+		{"a.zip", "application/zip"},
+		{"a.png", "image/png"},
+		{"a.html", "application/octet-stream"},
+		{"a.svg", "application/octet-stream"},
+		{"a.xml", "application/octet-stream"},
+		{"a.pdf", "application/octet-stream"},
+		{"a.js", "application/octet-stream"},
+		{"html", "application/octet-stream"},
+	}
+	id := f.newUpload("text/html")
+	f.do("PUT", f.link(app.Link{Kind: app.UploadPut, ID: string(id), Filename: "a", ContentType: "text/html"}), "<script>")
+	for _, tt := range tests {
+		res := f.do("GET", f.link(app.Link{Kind: app.UploadGet, ID: string(id), Filename: tt.filename}), "")
+		want := map[string]string{
+			"Content-Type":                 tt.contentType,
+			"Content-Disposition":          `attachment; filename="` + tt.filename + `"; filename*=UTF-8''` + tt.filename,
+			"X-Content-Type-Options":       "nosniff",
+			"Content-Security-Policy":      "sandbox; default-src 'none'",
+			"Cross-Origin-Resource-Policy": "same-site",
+			"Cache-Control":                "private, no-store",
+			"Referrer-Policy":              "no-referrer",
+		}
+		for name, value := range want {
+			if got := res.header.Get(name); got != value {
+				t.Errorf("%s: %s is %q, want %q", tt.filename, name, got, value)
+			}
+		}
+	}
+}
+
+func TestWhatIsNotThereIsNotFound(t *testing.T) {
+	f := start(t)
+	job := f.result(map[string]string{"a": "x"})
+	id := f.newUpload("text/plain")
+	f.do("GET", f.getLink(id), "").want(t, 409, app.UploadNotReceived)
+	f.do("GET", f.getLink(app.UploadID(f.id())), "").want(t, 404, app.NotFound)
+	f.do("PUT", f.putLink(app.UploadID(f.id())), "x").want(t, 404, app.NotFound)
+
+	file := f.link(app.Link{Kind: app.ResultGet, ID: string(job), File: 0, Filename: "a"})
+	f.do("GET", f.link(app.Link{Kind: app.ResultGet, ID: string(job), File: 1, Filename: "a"}), "").want(t, 403, app.LinkInvalid)
+	f.do("GET", f.link(app.Link{Kind: app.ResultGet, ID: string(job), File: -1, Filename: "a"}), "").want(t, 403, app.LinkInvalid)
+	if err := f.RemoveJob(job); err != nil {
+		t.Fatal(err)
+	}
+	f.do("GET", file, "").want(t, 404, app.NotFound)
+}
+
+func TestChangedFileIsNotServed(t *testing.T) {
+	f := start(t)
+	id := f.newUpload("text/plain")
+	f.upload(id, "0123456789")
+	job := f.result(map[string]string{"a": "0123456789", "b": "0123456789"})
+	result := func(i int) string {
+		return f.link(app.Link{Kind: app.ResultGet, ID: string(job), File: i, Filename: "a"})
+	}
+	if err := os.Truncate(f.UploadPath(id, 1), 5); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(f.JobDir(job), "result", "a"), 5); err != nil {
+		t.Fatal(err)
+	}
+	outside := filepath.Join(f.path, "secret")
+	inside := filepath.Join(f.JobDir(job), "result", "b")
+	if err := errors.Join(os.Remove(inside), os.Symlink(outside, inside)); err != nil {
+		t.Fatal(err)
+	}
+	f.do("GET", f.getLink(id), "").want(t, 500, app.Internal)
+	f.do("GET", result(0), "").want(t, 500, app.Internal)
+	f.do("GET", result(1), "").want(t, 500, app.Internal)
+}
+
+func TestOtherMethodsAreNamed(t *testing.T) {
+	f := start(t)
+	for _, method := range []string{"POST", "DELETE", "OPTIONS", "PATCH"} {
+		res := f.do(method, f.getLink(f.newUpload("text/plain")), "")
+		res.want(t, 405, app.MethodNotAllowed)
+		if got := res.header.Get("Allow"); got != "GET, HEAD, PUT" {
+			t.Errorf("%s: Allow %q", method, got)
+		}
+	}
+}
+
+func TestTooManyTransfersAreSentAway(t *testing.T) {
+	f := start(t, func(o *Options) { o.Streams = 1 })
+	id := f.newUpload("text/plain")
+	conn, answer := f.dial(f.putLink(id), "Content-Length: 5", "Expect: 100-continue")
+	if line, err := answer.ReadString('\n'); err != nil || !strings.Contains(line, "100") {
+		t.Fatalf("first line %q, err %v", line, err)
+	}
+	res := f.do("GET", f.getLink(id), "")
+	res.want(t, 503, app.Unavailable)
+	if res.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	fmt.Fprint(conn, "hello")
+	_, _ = answer.ReadString('\n')
+	if line, err := answer.ReadString('\n'); !strings.Contains(line, "200") {
+		t.Errorf("the transfer that was there first: %q, err %v", line, err)
+	}
+}
+
+// TestDownloadDuringReplacement reads while other bytes take their place: each
+// answer is one of them, whole.
+func TestDownloadDuringReplacement(t *testing.T) {
+	f := start(t)
+	id := f.newUpload("text/plain")
+	f.upload(id, strings.Repeat("a", 1000))
+	link, put := f.getLink(id), f.putLink(id)
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(done)
+		for i := range 40 {
+			f.do("PUT", put, strings.Repeat(string(rune('a'+i%26)), 1000+i))
+		}
+	})
+	for stop := false; !stop; {
+		select {
+		case <-done:
+			stop = true
+		default:
+		}
+		res := f.do("GET", link, "")
+		if res.status != 200 || res.header.Get("ETag") != `"`+sha(res.body)+`"` {
+			t.Errorf("status %d, ETag %s of %d bytes", res.status, res.header.Get("ETag"), len(res.body))
+		}
+	}
+	wg.Wait()
+}
+
+func TestAccessLogTellsAllButTheLink(t *testing.T) {
+	var log bytes.Buffer
+	f := start(t, func(o *Options) { o.Log = zerolog.New(zerolog.SyncWriter(&log)) })
+	f.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Request-Id", "req-1")
+		Handler(f.Dir, f.rules, writeError).ServeHTTP(w, r)
+	})
+	id := f.newUpload("text/plain")
+	f.upload(id, "hello")
+	link := f.getLink(id)
+	f.do("GET", link, "", "Range", "bytes=0-1")
+	f.do("GET", link+"x", "")
+	f.server.Close()
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	for i, want := range []string{
+		`"request":"req-1","method":"PUT","kind":"put","id":"` + string(id) + `","status":200,"bytes":`,
+		`"request":"req-1","method":"GET","kind":"get","id":"` + string(id) + `","status":206,"bytes":2,`,
+		`"request":"req-1","method":"GET","code":"LINK_INVALID","status":403,`,
+	} {
+		if i >= len(lines) || !strings.Contains(lines[i], want) {
+			t.Errorf("log %q lacks %s", lines, want)
+		}
+	}
+	if strings.Contains(log.String(), "eyJ") {
+		t.Errorf("the log holds a token: %s", &log)
+	}
+}
+
+func FuzzDisposition(f *testing.F) {
+	for _, s := range []string{"a.pdb", "α β.csv", `a"b\c.txt`, "100%41.txt", "x\r\nSet-Cookie: y", "\u202egpj.exe", "\xff", "..", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		got := disposition(name)
+		for i := range len(got) {
+			if got[i] < ' ' || got[i] > '~' {
+				t.Fatalf("%q gives %q", name, got)
+			}
+		}
+		kind, params, err := mime.ParseMediaType(got)
+		if err != nil || kind != "attachment" {
+			t.Fatalf("%q gives %q: %v", name, got, err)
+		}
+		saved := params["filename"]
+		if saved != cleanName(name) || strings.ContainsAny(saved, "/\\\x00\n") || saved == "" || saved == ".." || !utf8.ValidString(saved) {
+			t.Errorf("%q would be saved as %q", name, saved)
+		}
+	})
+}
+
+func BenchmarkDownload(b *testing.B) {
+	f := start(b)
+	content := strings.Repeat("ATOM", 16<<20)
+	id := f.newUpload("text/plain")
+	f.upload(id, content)
+	job := f.result(map[string]string{"a.xtc": content})
+	for _, bm := range []struct {
+		name, link, ranges string
+		size               int64
+	}{
+		{"64MiB", f.getLink(id), "", 64 << 20},
+		{"range1MiB", f.getLink(id), "bytes=1048576-2097151", 1 << 20},
+		{"result1MiB", f.link(app.Link{Kind: app.ResultGet, ID: string(job), Filename: "a.xtc"}), "bytes=1048576-2097151", 1 << 20},
+	} {
+		b.Run(bm.name, func(b *testing.B) { benchmarkGet(b, f, bm.link, bm.ranges, bm.size) })
+	}
+}
+
+func benchmarkGet(b *testing.B, f *fixture, link, ranges string, size int64) {
+	b.SetBytes(size)
+	b.ReportAllocs()
+	buffer := make([]byte, 1<<20)
+	for b.Loop() {
+		req, err := http.NewRequest("GET", link, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if ranges != "" {
+			req.Header.Set("Range", ranges)
+		}
+		res, err := f.server.Client().Do(req)
+		if err != nil {
+			b.Fatal(err)
+		}
+		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{res.Body}, buffer)
+		res.Body.Close()
+		if err != nil || n != size {
+			b.Fatalf("%d bytes, want %d; err %v", n, size, err)
+		}
+	}
+}

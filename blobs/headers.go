@@ -1,0 +1,106 @@
+package blobs
+
+import (
+	"net/http"
+	"path"
+	"strings"
+	"unicode"
+)
+
+// secureHeaders are on every answer below /blobs/: what a stranger's file
+// says must never run in the browser of a colleague.
+var secureHeaders = map[string]string{
+	"X-Content-Type-Options":       "nosniff",
+	"Content-Security-Policy":      "sandbox; default-src 'none'",
+	"Cross-Origin-Resource-Policy": "same-site",
+	"Cache-Control":                "private, no-store",
+	"Referrer-Policy":              "no-referrer",
+}
+
+const (
+	plainText = "text/plain; charset=utf-8"
+	anyBytes  = "application/octet-stream"
+)
+
+// contentTypes are the types that files are served as, by extension: text
+// that browsers show as such, and formats that can't carry scripts. All else
+// is bytes.
+var contentTypes = map[string]string{
+	".json": "application/json", ".zip": "application/zip", ".gz": "application/gzip", ".tar": "application/x-tar",
+	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
+
+	".txt": plainText, ".log": plainText, ".out": plainText, ".err": plainText, ".md": plainText,
+	".csv": plainText, ".tsv": plainText, ".dat": plainText, ".xvg": plainText, ".jsonl": plainText,
+	".fasta": plainText, ".fa": plainText, ".faa": plainText, ".fna": plainText, ".seq": plainText,
+	".a2m": plainText, ".a3m": plainText, ".aln": plainText, ".sto": plainText, ".hhr": plainText,
+	".pdb": plainText, ".pqr": plainText, ".cif": plainText, ".mmcif": plainText, ".gro": plainText,
+	".mol": plainText, ".mol2": plainText, ".sdf": plainText, ".smi": plainText, ".xyz": plainText,
+	".top": plainText, ".itp": plainText, ".mdp": plainText, ".ndx": plainText, ".inp": plainText,
+	".toml": plainText, ".yaml": plainText, ".yml": plainText, ".ini": plainText,
+}
+
+// contentType gives the type that a file of this name is served as.
+func contentType(filename string) string {
+	if t, ok := contentTypes[strings.ToLower(path.Ext(filename))]; ok {
+		return t
+	}
+	return anyBytes
+}
+
+// disposition gives the Content-Disposition that saves a download under its
+// name: once for old clients in ASCII, once exactly (RFC 6266).
+func disposition(filename string) string {
+	filename = cleanName(filename)
+	return `attachment; filename="` + asciiName(filename) + `"; filename*=UTF-8''` + percentName(filename)
+}
+
+// cleanName replaces what no file should be called: separators, controls and
+// marks that make a name look like another.
+func cleanName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r == '/', r == '\\', r == unicode.ReplacementChar, unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+			return '_'
+		}
+		return r
+	}, name)
+	if strings.Trim(name, ".") == "" {
+		return "download"
+	}
+	return name
+}
+
+// asciiName replaces what a quoted string can't hold, and the percent sign,
+// which some clients decode.
+func asciiName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' || r == '"' || r == '\\' || r == '%' {
+			return '_'
+		}
+		return r
+	}, name)
+}
+
+// percentName escapes all but RFC 3986's unreserved characters.
+func percentName(name string) string {
+	const hexDigits = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(name) {
+		c := name[i]
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0 {
+			b.WriteByte(c)
+			continue
+		}
+		b.WriteByte('%')
+		b.WriteByte(hexDigits[c>>4])
+		b.WriteByte(hexDigits[c&15])
+	}
+	return b.String()
+}
+
+// setSecureHeaders sets them before anything else is known of the request.
+func setSecureHeaders(h http.Header) {
+	for name, value := range secureHeaders {
+		h.Set(name, value)
+	}
+}

@@ -1,0 +1,24 @@
+package blobs
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+const fallocKeepSize = 1 // FALLOC_FL_KEEP_SIZE
+
+// preallocate reserves blocks without changing the file's size. File systems
+// that can't are let off: then a full disk shows while writing.
+func preallocate(f *os.File, length int64) error {
+	for {
+		err := syscall.Fallocate(int(f.Fd()), fallocKeepSize, 0, length)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case errors.Is(err, syscall.ENOTSUP), errors.Is(err, syscall.ENOSYS):
+			return nil
+		}
+		return err
+	}
+}

@@ -1,0 +1,338 @@
+package blobs
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"molrun/app"
+)
+
+func sha(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return hex.EncodeToString(sum[:])
+}
+
+func TestUploadIsStoredWholeAndRecorded(t *testing.T) {
+	f := start(t)
+	big := make([]byte, 3*bufferSize+17)
+	rand.NewChaCha8([32]byte{1}).Read(big)
+	for _, content := range []string{"", "x", "ATOM      1\n", strings.Repeat("a", bufferSize), string(big)} {
+		for _, chunked := range []bool{false, true} {
+			id := f.newUpload("text/plain")
+			var body io.Reader = strings.NewReader(content)
+			if chunked {
+				body = io.MultiReader(body) // hides the length
+			}
+			req, err := http.NewRequest("PUT", f.putLink(id), body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := f.server.Client().Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got map[string]any
+			err = json.NewDecoder(res.Body).Decode(&got)
+			res.Body.Close()
+			want := map[string]any{"status": "received", "size": float64(len(content)), "sha256": sha(content)}
+			if diff := cmp.Diff(want, got); diff != "" || err != nil || res.StatusCode != 200 {
+				t.Errorf("%d bytes, chunked %v: status %d, err %v, body %s", len(content), chunked, res.StatusCode, err, diff)
+			}
+			u := f.rules.uploads[id]
+			if u.Generation != 1 || u.Size != int64(len(content)) || u.SHA256 != sha(content) {
+				t.Errorf("%d bytes, chunked %v: record %+v", len(content), chunked, u)
+			}
+			stored, err := os.ReadFile(f.UploadPath(id, 1))
+			if err != nil || string(stored) != content {
+				t.Errorf("%d bytes, chunked %v: stored %d bytes, err %v", len(content), chunked, len(stored), err)
+			}
+			info, err := os.Stat(f.UploadPath(id, 1))
+			if err != nil || info.Mode() != 0o600 {
+				t.Errorf("mode %v, err %v", info.Mode(), err)
+			}
+			if again := f.do("GET", f.getLink(id), ""); again.status != 200 || again.body != content {
+				t.Errorf("%d bytes, chunked %v: GET gives status %d, %d bytes", len(content), chunked, again.status, len(again.body))
+			}
+		}
+	}
+	if left := f.names(tmpDir); len(left) > 0 {
+		t.Errorf("temporary files left: %q", left)
+	}
+}
+
+func TestFurtherPutReplacesUntilCompletion(t *testing.T) {
+	f := start(t)
+	id := f.newUpload("text/plain")
+	f.upload(id, "first")
+	f.upload(id, "second")
+	if _, err := os.Stat(f.UploadPath(id, 1)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the first generation is still there: %v", err)
+	}
+	f.rules.complete(id)
+	f.do("PUT", f.putLink(id), "third").want(t, 409, app.UploadCompleted)
+	if res := f.do("GET", f.getLink(id), ""); res.body != "second" {
+		t.Errorf("GET gives %q, want the completed bytes", res.body)
+	}
+}
+
+func TestUploadRefusesWhatIsNotTheFile(t *testing.T) {
+	f := start(t)
+	id := f.newUpload("text/plain")
+	link := f.link(app.Link{Kind: app.UploadPut, ID: string(id), Filename: "a", ContentType: "text/plain; charset=utf-8"})
+	tests := []struct {
+		name    string
+		headers []string
+		status  int
+		code    app.Code
+	}{
+		{"none", nil, 200, ""},
+		{"the same", []string{"Content-Type", "text/plain; charset=utf-8"}, 200, ""},
+		{"the same in other letters", []string{"Content-Type", "TEXT/Plain;charset=utf-8"}, 200, ""},
+		{"another", []string{"Content-Type", "text/html"}, 403, app.LinkInvalid},
+		{"without its parameter", []string{"Content-Type", "text/plain"}, 403, app.LinkInvalid},
+		{"malformed", []string{"Content-Type", "text/plain; charset"}, 403, app.LinkInvalid},
+		{"twice", []string{"Content-Type", "text/plain; charset=utf-8", "Content-Type", "text/plain; charset=utf-8"}, 403, app.LinkInvalid},
+		{"a part", []string{"Content-Range", "bytes 0-3/10"}, 422, ""},
+		{"compressed", []string{"Content-Encoding", "gzip"}, 415, app.UnsupportedMediaType},
+		{"not compressed", []string{"Content-Encoding", "identity"}, 200, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			before := *f.rules.uploads[id]
+			res := f.do("PUT", link, tt.name, tt.headers...)
+			stored := *f.rules.uploads[id] != before
+			if res.status != tt.status || stored != (tt.status == 200) || tt.code != "" && res.code() != tt.code {
+				t.Errorf("status %d, stored %v, body %s; want %d %s", res.status, stored, res.body, tt.status, tt.code)
+			}
+		})
+	}
+}
+
+// TestConcurrentPutsNeverMix sends different bytes through one link at once:
+// what is recorded at the end is one of them, whole, and alone on disk.
+func TestConcurrentPutsNeverMix(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		t.Run(fmt.Sprintf("one generation for all %v", shared), func(t *testing.T) {
+			f := start(t)
+			id := f.newUpload("text/plain")
+			link := f.putLink(id)
+			svc := Service(f.rules)
+			if shared {
+				svc = sameGeneration{f.rules}
+			}
+			f.server.Config.Handler = Handler(f.Dir, svc, writeError)
+			var wg sync.WaitGroup
+			for i := range 16 {
+				wg.Go(func() {
+					res := f.do("PUT", link, strings.Repeat(string(rune('a'+i)), 100_000+i))
+					if res.status != 200 && res.code() != app.UploadCompleted {
+						t.Errorf("PUT: status %d, body %s", res.status, res.body)
+					}
+				})
+			}
+			wg.Wait()
+			u := f.rules.uploads[id]
+			stored, err := os.ReadFile(f.UploadPath(id, u.Generation))
+			if err != nil || sha(string(stored)) != u.SHA256 || int64(len(stored)) != u.Size {
+				t.Errorf("the record %+v does not fit the %d bytes stored (err %v)", u, len(stored), err)
+			}
+			if names := f.names(uploadsDir); len(names) != 1 {
+				t.Errorf("files %q, want the current generation only", names)
+			}
+		})
+	}
+}
+
+// sameGeneration hands the same generation to all that begin at once.
+type sameGeneration struct{ *rules }
+
+func (s sameGeneration) BeginUpload(ctx context.Context, id app.UploadID) (int, error) {
+	u, err := s.Upload(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	return u.Generation + 1, nil
+}
+
+func TestPutPassesOverWhatACrashLeft(t *testing.T) {
+	f := start(t)
+	id := f.newUpload("text/plain")
+	f.upload(id, "first")
+	if err := os.WriteFile(f.UploadPath(id, 2), []byte("not recorded"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.upload(id, "second")
+	if u := f.rules.uploads[id]; u.Generation != 3 || u.SHA256 != sha("second") {
+		t.Errorf("record %+v, want generation 3", u)
+	}
+	if left, err := os.ReadFile(f.UploadPath(id, 2)); string(left) != "not recorded" {
+		t.Errorf("the file of the crash was changed: %q, %v", left, err)
+	}
+}
+
+func TestUnfinishedPutLeavesOnlyWhatMayBeNamed(t *testing.T) {
+	tests := []struct {
+		name string
+		err  error
+		code app.Code
+		left int
+	}{
+		{"refused", app.Errorf(app.UploadCompleted, "completed meanwhile"), app.UploadCompleted, 0},
+		{"deleted", app.Errorf(app.NotFound, "deleted meanwhile"), app.NotFound, 0},
+		{"unknown", errors.New("commit: input/output error"), app.Internal, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := start(t)
+			f.rules.finish = func() error { return tt.err }
+			res := f.do("PUT", f.putLink(f.newUpload("text/plain")), "bytes")
+			if res.code() != tt.code {
+				t.Errorf("status %d, body %s; want %s", res.status, res.body, tt.code)
+			}
+			if names := f.names(uploadsDir); len(names) != tt.left {
+				t.Errorf("files %q, want %d", names, tt.left)
+			}
+		})
+	}
+}
+
+// dial opens a connection and sends the head of a PUT.
+func (f *fixture) dial(link string, headers ...string) (net.Conn, *bufio.Reader) {
+	f.t.Helper()
+	u, err := url.Parse(link)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", u.Host)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { conn.Close() })
+	fmt.Fprintf(conn, "PUT %s HTTP/1.1\r\nHost: %s\r\n%s\r\n\r\n", u.RequestURI(), u.Host, strings.Join(headers, "\r\n"))
+	return conn, bufio.NewReader(conn)
+}
+
+func TestBrokenUploadLeavesNothing(t *testing.T) {
+	tests := []struct {
+		name, header, body string
+		reset              bool
+	}{
+		{"too few bytes", "Content-Length: 100", "only these", false},
+		{"no last chunk", "Transfer-Encoding: chunked", "5\r\nhello\r\n", false},
+		{"malformed chunk", "Transfer-Encoding: chunked", "5\r\nhello\r\nxyz\r\n", false},
+		{"reset", "Content-Length: 100", "only these", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := start(t)
+			id := f.newUpload("text/plain")
+			conn, answer := f.dial(f.putLink(id), tt.header)
+			fmt.Fprint(conn, tt.body)
+			if tt.reset {
+				_ = conn.(*net.TCPConn).SetLinger(0)
+				conn.Close()
+			} else {
+				_ = conn.(*net.TCPConn).CloseWrite()
+				if rest, _ := io.ReadAll(answer); len(rest) > 0 {
+					t.Errorf("answer %q to half a file", rest)
+				}
+			}
+			f.server.Close() // waits for the handler
+			if names := f.names(uploadsDir); len(names) > 0 || f.rules.uploads[id].Generation != 0 {
+				t.Errorf("files %q and record %+v of half a file", names, f.rules.uploads[id])
+			}
+		})
+	}
+}
+
+func TestStalledUploadIsCut(t *testing.T) {
+	f := start(t, func(o *Options) { o.Idle = 20 * time.Millisecond })
+	conn, answer := f.dial(f.putLink(f.newUpload("text/plain")), "Content-Length: 100")
+	fmt.Fprint(conn, "only these")
+	if rest, err := io.ReadAll(answer); len(rest) > 0 {
+		t.Errorf("answer %q (err %v) to half a file", rest, err)
+	}
+	f.server.Close()
+	if names := f.names(uploadsDir); len(names) > 0 {
+		t.Errorf("files left: %q", names)
+	}
+}
+
+func TestRefusedPutIsNotAskedForItsBody(t *testing.T) {
+	f := start(t)
+	id := f.newUpload("text/plain")
+	expect := []string{"Content-Length: 5", "Expect: 100-continue"}
+
+	conn, answer := f.dial(f.putLink(id), expect...)
+	if line, err := answer.ReadString('\n'); !strings.Contains(line, "100") {
+		t.Fatalf("first line %q, err %v; want 100 Continue", line, err)
+	}
+	fmt.Fprint(conn, "hello")
+	_, _ = answer.ReadString('\n')
+	if line, err := answer.ReadString('\n'); !strings.Contains(line, "200") {
+		t.Fatalf("second line %q, err %v; want 200 OK", line, err)
+	}
+
+	f.rules.complete(id)
+	_, answer = f.dial(f.putLink(id), expect...)
+	if line, err := answer.ReadString('\n'); !strings.Contains(line, "409") {
+		t.Errorf("first line %q, err %v; want 409 at once", line, err)
+	}
+}
+
+func TestUploadKeepsTheReserveFree(t *testing.T) {
+	f := start(t, func(o *Options) { o.Reserve = 1 << 60 })
+	id := f.newUpload("text/plain")
+	f.do("PUT", f.putLink(id), "x").want(t, 507, app.StorageFull)
+
+	f = start(t)
+	id = f.newUpload("text/plain")
+	_, answer := f.dial(f.putLink(id), "Content-Length: 1000000000000000", "Expect: 100-continue")
+	if line, err := answer.ReadString('\n'); !strings.Contains(line, "507") {
+		t.Errorf("first line %q, err %v; want 507 before the body", line, err)
+	}
+}
+
+func BenchmarkUpload(b *testing.B) {
+	for _, size := range []int{1 << 20, 64 << 20} {
+		b.Run(fmt.Sprintf("%dMiB", size>>20), func(b *testing.B) {
+			f := start(b)
+			link := f.putLink(f.newUpload("text/plain"))
+			content := bytes.Repeat([]byte("ATOM"), size/4)
+			b.SetBytes(int64(size))
+			b.ReportAllocs()
+			for b.Loop() {
+				req, err := http.NewRequest("PUT", link, bytes.NewReader(content))
+				if err != nil {
+					b.Fatal(err)
+				}
+				res, err := f.server.Client().Do(req)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != 200 {
+					b.Fatalf("status %d, err %v", res.StatusCode, err)
+				}
+				res.Body.Close()
+			}
+		})
+	}
+}
