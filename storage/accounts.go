@@ -1,0 +1,79 @@
+package storage
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"molrun/app"
+)
+
+// Key gives the record of an API key.
+func (t *tx) Key(id string) (*app.APIKey, error) {
+	return readKey(id, t.bucket(bucketKeys).Get([]byte(id)))
+}
+
+func readKey(id string, value []byte) (*app.APIKey, error) {
+	if value == nil {
+		return nil, app.Errorf(app.NotFound, "there is no API key %s", id)
+	}
+	var k app.APIKey
+	if err := json.Unmarshal(value, &k); err != nil {
+		return nil, fmt.Errorf("read API key %s: %w", id, err)
+	}
+	return &k, nil
+}
+
+// PutKey inserts or replaces an API key.
+func (t *tx) PutKey(k *app.APIKey) error {
+	value, err := json.Marshal(k)
+	if err != nil {
+		return fmt.Errorf("put API key %s: %w", k.ID, err)
+	}
+	return t.replace(bucketKeys, []byte(k.ID), value)
+}
+
+// DeleteKey removes an API key.
+func (t *tx) DeleteKey(id string) error {
+	if _, err := t.Key(id); err != nil {
+		return err
+	}
+	return t.delete(bucketKeys, []byte(id))
+}
+
+// Keys gives all API keys, sorted by ID.
+func (t *tx) Keys() ([]*app.APIKey, error) {
+	var all []*app.APIKey
+	for id, value := range t.ascend(bucketKeys, nil) {
+		k, err := readKey(string(id), value)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, k)
+	}
+	return all, nil
+}
+
+// Definition gives the text of an algorithm file.
+func (t *tx) Definition(digest string) ([]byte, error) {
+	text := t.bucket(bucketDefinitions).Get([]byte(digest))
+	if text == nil {
+		return nil, app.Errorf(app.NotFound, "there is no algorithm file with digest %s", digest)
+	}
+	return bytes.Clone(text), nil
+}
+
+// PutDefinition keeps the text of an algorithm file. Doing so again costs no
+// write.
+func (t *tx) PutDefinition(digest string, text []byte) error {
+	return t.replace(bucketDefinitions, []byte(digest), bytes.Clone(text))
+}
+
+// present turns "not found" into nil.
+func present[T any](v *T, err error) (*T, error) {
+	if errors.Is(err, app.NotFound) {
+		return nil, nil
+	}
+	return v, err
+}

@@ -1,0 +1,439 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"molrun/app"
+)
+
+var rewrite = flag.Bool("update", false, "rewrite the golden files")
+
+// goldenJob has a value in every field, so that each of them is in the file.
+func goldenJob() *app.Job {
+	code, size := 3, int64(1234567)
+	j := testJob(1)
+	j.Status = app.Failed
+	j.StatusReason = "waiting for 1 GPU"
+	j.Inputs = []app.Input{{Setting: "fasta", FileID: jobText(5), Job: "other", Path: "out.pdb", Filename: "a.fasta", SHA256: "ab"}}
+	j.Batch = "screen"
+	j.Priority = -3
+	j.MaxRuntime = 86400
+	j.StartedAt = app.At(testID(2).Time())
+	j.CompletedAt = app.At(testID(3).Time())
+	j.Attempts = 2
+	j.Metrics = &app.Metrics{QueueSeconds: 1.5, RunSeconds: 61, CPUSeconds: 60.4, MaxRSSBytes: 1 << 20, Results: json.RawMessage(`{"rg_nm":1.316}`)}
+	j.Failure = &app.Failure{Code: app.FailedExit, Message: "It failed.", ExitCode: &code, Signal: "SIGSEGV", LogTail: "no"}
+	j.ResultBytes = &size
+	j.Pinned = true
+	j.Counts = &app.Counts{Queued: 1, Running: 2, Completed: 3, Failed: 4}
+	j.Private = app.Private{
+		Sent:       "5e",
+		Meaning:    "3e",
+		Normalized: json.RawMessage(`{"steps":1}`),
+		Definition: "de",
+		Batch:      jobID(4),
+		Row:        17,
+		QueuedAt:   app.At(testID(2).Time()),
+		Needs:      app.Resources{CPUs: 2, MemoryBytes: 1 << 30, GPUs: 1},
+		Retries:    1,
+		Sources:    []app.Source{{Setting: "fasta", Upload: app.UploadID(jobText(5)), Generation: 2, Job: jobID(6), Path: "out.pdb", Size: 99}},
+		Claimed:    true,
+		Stop:       true,
+		StopBy:     "bob@lab.example",
+		Token:      "70",
+		Handle:     "4711",
+		GPUs:       []string{"0"},
+	}
+	return j
+}
+
+func jobText(n int) string { return testID(n).String() }
+
+// TestRecordsKeepTheirForm fails where a field of a stored record is renamed,
+// which would lose it from every database there is.
+func TestRecordsKeepTheirForm(t *testing.T) {
+	s := openAt(t, filepath.Join(t.TempDir(), "jobs.db"), Options{})
+	job := goldenJob()
+	upload := &app.Upload{
+		ID: app.UploadID(jobText(1)), Organization: "lab", Email: "ann@lab.example",
+		Folder: "inputs", Filename: "a.pdb", ContentType: "chemical/x-pdb",
+		CreatedAt: app.At(testID(1).Time()), Generation: 2, Size: 99, SHA256: "ab",
+		CompletedAt: app.At(testID(2).Time()),
+	}
+	apiKey := &app.APIKey{
+		ID: "abcdefghijkl", Hash: "ab", Organization: "lab", Email: "ann@lab.example",
+		Role: app.RoleAdmin, Disabled: true,
+		CreatedAt: app.At(testID(1).Time()), ExpiresAt: app.At(testID(2).Time()),
+	}
+	update(t, s, func(tx app.Tx) error {
+		return errors.Join(tx.PutJob(job), tx.PutUpload(upload), tx.PutKey(apiKey))
+	})
+
+	for _, record := range []any{*job, job.Private, *upload, *apiKey} {
+		for field, value := range reflect.ValueOf(record).Fields() {
+			if value.IsZero() {
+				t.Errorf("%T.%s is empty here, so its name is not watched", record, field.Name)
+			}
+		}
+	}
+	id := testID(1)
+	for _, tt := range []struct {
+		bucket string
+		key    []byte
+		read   func(app.Tx) (any, error)
+		want   any
+	}{
+		{bucketJobs, id[:], func(tx app.Tx) (any, error) { return tx.Job(job.ID) }, job},
+		{bucketJobsPrivate, id[:], func(tx app.Tx) (any, error) { return tx.Job(job.ID) }, job},
+		{bucketUploads, id[:], func(tx app.Tx) (any, error) { return tx.Upload(upload.ID) }, upload},
+		{bucketKeys, []byte(apiKey.ID), func(tx app.Tx) (any, error) { return tx.Key(apiKey.ID) }, apiKey},
+	} {
+		t.Run(tt.bucket, func(t *testing.T) {
+			file := filepath.Join("testdata", tt.bucket+".json")
+			view(t, s, func(atx app.Tx) error {
+				stored := atx.(*tx).bucket(tt.bucket).Get(tt.key)
+				if *rewrite {
+					return os.WriteFile(file, append(stored[:len(stored):len(stored)], '\n'), 0o644)
+				}
+				golden, err := os.ReadFile(file)
+				if err != nil {
+					return err
+				}
+				if diff := gocmp.Diff(strings.TrimSpace(string(golden)), string(stored)); diff != "" {
+					t.Errorf("the stored form changed: records that are there would not be read\n%s", diff)
+				}
+				got, err := tt.read(atx)
+				if diff := gocmp.Diff(tt.want, got); err != nil || diff != "" {
+					t.Errorf("it reads as another: %v\n%s", err, diff)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+func TestGivenRecordsAreTheCallersOwn(t *testing.T) {
+	s := openNew(t)
+	putJobs(t, s, testJob(1))
+	update(t, s, func(tx app.Tx) error {
+		j, err := tx.Job(jobID(1))
+		if err != nil {
+			return err
+		}
+		shown, err := tx.JobJSON(jobID(1))
+		if err != nil {
+			return err
+		}
+		page, err := tx.Jobs(app.JobFilter{Organization: "lab"}, "", 1)
+		if err != nil {
+			return err
+		}
+		clear(j.Settings)
+		clear(shown)
+		clear(page.Jobs[0].JSON)
+		return nil
+	})
+	view(t, s, func(tx app.Tx) error {
+		j, err := tx.Job(jobID(1))
+		if diff := gocmp.Diff(testJob(1), j); diff != "" {
+			t.Errorf("writing to what was given changed the store: %s", diff)
+		}
+		return err
+	})
+}
+
+func TestBadRecordsAreRefused(t *testing.T) {
+	s := openNew(t)
+	for name, spoil := range map[string]func(*app.Job){
+		"no ID":        func(j *app.Job) { j.ID = "" },
+		"no status":    func(j *app.Job) { j.Status = "" },
+		"odd batch":    func(j *app.Job) { j.Private.Batch = "screen" },
+		"empty source": func(j *app.Job) { j.Private.Sources = []app.Source{{Setting: "fasta"}} },
+		"bad settings": func(j *app.Job) { j.Settings = json.RawMessage("{") },
+		"endless name": func(j *app.Job) { j.Name = strings.Repeat("a", 70000) },
+	} {
+		j := testJob(1)
+		spoil(j)
+		err := s.Update(t.Context(), func(tx app.Tx) error { return tx.PutJob(j) })
+		if err == nil {
+			t.Errorf("%s: it was stored", name)
+		}
+	}
+}
+
+// TestCursorStaysValidWhileJobsComeAndGo reads a listing page by page while
+// newer jobs are added and the one that the page ended with is deleted.
+func TestCursorStaysValidWhileJobsComeAndGo(t *testing.T) {
+	s := openNew(t)
+	putJobs(t, s, testJobs(30)...)
+	var seen []app.JobID
+	before := app.JobID("")
+	for more := true; more; {
+		view(t, s, func(tx app.Tx) error {
+			page, err := tx.Jobs(app.JobFilter{Organization: "lab", Type: "echo"}, before, 4)
+			if err != nil {
+				return err
+			}
+			for _, j := range page.Jobs {
+				seen = append(seen, j.ID)
+			}
+			more, before = page.More, seen[len(seen)-1]
+			return nil
+		})
+		update(t, s, func(tx app.Tx) error {
+			return errors.Join(tx.DeleteJob(before), tx.PutJob(testJob(1000+len(seen))))
+		})
+	}
+	if len(seen) != 30 {
+		t.Fatalf("%d jobs seen, want the 30 that were there", len(seen))
+	}
+	for i, id := range seen {
+		if want := jobID(29 - i); id != want {
+			t.Errorf("place %d has %s, want %s", i, id, want)
+		}
+	}
+}
+
+// TestRowsMayBeChangedWhileTheyAreWalked cancels, then deletes, all rows of a
+// batch that has more of them than a page of the database holds.
+func TestRowsMayBeChangedWhileTheyAreWalked(t *testing.T) {
+	s := openNew(t)
+	const rows = 300
+	parent := testJob(0)
+	parent.Counts = &app.Counts{Queued: rows}
+	all := []*app.Job{parent}
+	for n := range rows {
+		j := testJob(n + 1)
+		j.Private.Batch, j.Private.Row = parent.ID, n
+		all = append(all, j)
+	}
+	putJobs(t, s, all...)
+
+	walked := 0
+	update(t, s, func(tx app.Tx) error {
+		walked = 0
+		for j, err := range tx.Subjobs(parent.ID, app.Queued) {
+			if err != nil {
+				return err
+			}
+			if j.Private.Row != walked {
+				t.Fatalf("row %d, want %d", j.Private.Row, walked)
+			}
+			walked++
+			j.Status = app.Failed
+			if err := tx.PutJob(j); err != nil {
+				return err
+			}
+		}
+		parent.Counts = &app.Counts{Failed: rows}
+		return tx.PutJob(parent)
+	})
+	if walked != rows {
+		t.Errorf("%d rows were cancelled, want %d", walked, rows)
+	}
+	checkStore(t, s)
+
+	update(t, s, func(tx app.Tx) error {
+		walked = 0
+		for j, err := range tx.Subjobs(parent.ID, "") {
+			if err != nil {
+				return err
+			}
+			walked++
+			if err := tx.DeleteJob(j.ID); err != nil {
+				return err
+			}
+		}
+		return tx.DeleteJob(parent.ID)
+	})
+	if walked != rows {
+		t.Errorf("%d rows were deleted, want %d", walked, rows)
+	}
+}
+
+// TestClaimWhileTheQueueIsVisited takes every second job from the queue on
+// the way.
+func TestClaimWhileTheQueueIsVisited(t *testing.T) {
+	s := openNew(t)
+	putJobs(t, s, testJobs(200)...)
+	var visited []app.JobID
+	update(t, s, func(tx app.Tx) error {
+		visited = visited[:0]
+		var failed error
+		err := tx.Queue("local", func(w app.Waiting) app.Visit {
+			if visited = append(visited, w.ID); len(visited)%2 == 0 {
+				return app.NextJob
+			}
+			j, err := tx.Job(w.ID)
+			if err == nil {
+				j.Private.Claimed = true
+				err = tx.PutJob(j)
+			}
+			failed = errors.Join(failed, err)
+			return app.NextJob
+		})
+		return errors.Join(err, failed)
+	})
+	for n, id := range visited {
+		if id != jobID(n) {
+			t.Fatalf("visit %d was of %s, want %s", n, id, jobID(n))
+		}
+	}
+	left := 0
+	view(t, s, func(tx app.Tx) error {
+		return tx.Queue("local", func(app.Waiting) app.Visit { left++; return app.NextJob })
+	})
+	if len(visited) != 200 || left != 100 {
+		t.Errorf("%d were visited and %d left, want 200 and 100", len(visited), left)
+	}
+}
+
+// TestListingWithinTheTransactionThatEmptiedIt: bbolt's cursors go wrong on
+// leaves that the same transaction has emptied.
+func TestListingWithinTheTransactionThatEmptiedIt(t *testing.T) {
+	for _, kept := range []int{0, 1} {
+		t.Run(fmt.Sprint(kept, " kept"), func(t *testing.T) {
+			s := openNew(t)
+			putJobs(t, s, testJobs(500)...)
+			update(t, s, func(tx app.Tx) error {
+				for n := kept; n < 500; n++ {
+					if err := tx.DeleteJob(jobID(n)); err != nil {
+						return err
+					}
+				}
+				page, err := tx.Jobs(app.JobFilter{Organization: "lab"}, "", 50)
+				if len(page.Jobs) != kept {
+					t.Errorf("%d jobs are listed, want %d", len(page.Jobs), kept)
+				}
+				return err
+			})
+		})
+	}
+}
+
+func BenchmarkSubmit(b *testing.B) {
+	for _, callers := range []int{1, 64} {
+		b.Run(fmt.Sprint(callers), func(b *testing.B) {
+			s := openAt(b, filepath.Join(b.TempDir(), "jobs.db"), Options{})
+			next := make(chan int)
+			var all sync.WaitGroup
+			for range callers {
+				all.Go(func() {
+					for n := range next {
+						j := benchJob(n)
+						err := s.Update(context.Background(), func(tx app.Tx) error {
+							if _, err := tx.JobNamed(j.Organization, j.Name); !errors.Is(err, app.NotFound) {
+								return fmt.Errorf("name taken: %w", err)
+							}
+							return tx.PutJob(j)
+						})
+						if err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				next <- n
+			}
+			close(next)
+			all.Wait()
+			if info, err := os.Stat(s.db.Path()); err == nil {
+				b.ReportMetric(float64(info.Size())/float64(b.N), "file-B/op")
+			}
+		})
+	}
+}
+
+// BenchmarkSubmitBatch puts the largest batch there may be, all rows at once.
+func BenchmarkSubmitBatch(b *testing.B) {
+	s := openAt(b, filepath.Join(b.TempDir(), "jobs.db"), Options{})
+	const rows = 10_000
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		parent := benchJob(n * (rows + 1))
+		parent.Counts = &app.Counts{Queued: rows}
+		update(b, s, func(tx app.Tx) error {
+			if err := tx.PutJob(parent); err != nil {
+				return err
+			}
+			for row := range rows {
+				j := benchJob(n*(rows+1) + row + 1)
+				j.Private.Batch, j.Private.Row = parent.ID, row
+				if err := tx.PutJob(j); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// benchJob is as large as a usual job: 500 bytes shown, 300 private.
+func benchJob(n int) *app.Job {
+	j := testJob(n)
+	j.Settings = json.RawMessage(fmt.Sprintf(`{"fasta":"inputs/hst5.fasta","steps":1000000,"seed":%d}`, n))
+	j.Inputs = []app.Input{{Setting: "fasta", FileID: jobText(1), Filename: "hst5.fasta", SHA256: strings.Repeat("ab", 32)}}
+	j.Private.Sent, j.Private.Meaning = strings.Repeat("5e", 32), strings.Repeat("3e", 32)
+	j.Private.Normalized = j.Settings
+	j.Private.Sources = []app.Source{{Setting: "fasta", Upload: app.UploadID(jobText(1)), Generation: 1, Size: 100}}
+	return j
+}
+
+func BenchmarkList(b *testing.B) {
+	for _, size := range []struct {
+		name string
+		jobs int
+	}{{"1k", 1_000}, {"100k", 100_000}} {
+		s := openAt(b, filepath.Join(b.TempDir(), "jobs.db"), Options{})
+		for from := 0; from < size.jobs; from += 1000 {
+			update(b, s, func(tx app.Tx) error {
+				for n := range 1000 {
+					if err := tx.PutJob(benchJob(from + n)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		for _, listing := range []struct {
+			name   string
+			filter app.JobFilter
+			rows   int
+		}{
+			{"page", app.JobFilter{Organization: "lab"}, 50},
+			{"filtered", app.JobFilter{Organization: "lab", Email: "ann@lab.example", Status: app.Queued}, 50},
+			{"none", app.JobFilter{Organization: "lab", Status: app.Failed}, 0},
+		} {
+			b.Run(size.name+"/"+listing.name, func(b *testing.B) {
+				b.ReportAllocs()
+				for n := 0; b.Loop(); n++ {
+					err := s.View(context.Background(), func(tx app.Tx) error {
+						before := jobID(size.jobs - n%(size.jobs/2))
+						page, err := tx.Jobs(listing.filter, before, 50)
+						if len(page.Jobs) != listing.rows {
+							b.Errorf("%d rows, want %d", len(page.Jobs), listing.rows)
+						}
+						return err
+					})
+					if err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}

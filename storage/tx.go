@@ -1,0 +1,80 @@
+package storage
+
+import (
+	"bytes"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+
+	"molrun/app"
+)
+
+// The buckets of records; tables name those of their indexes.
+const (
+	bucketMeta        = "meta"
+	bucketJobs        = "jobs"
+	bucketJobsPrivate = "jobs.private"
+	bucketUploads     = "uploads"
+	bucketKeys        = "keys"
+	bucketDefinitions = "definitions"
+)
+
+// tx is app.Tx on a transaction of bbolt. Bytes that bbolt gives die with it,
+// so whatever leaves this package is a copy.
+type tx struct {
+	bolt    *bolt.Tx // nil once the closure has returned
+	changes int      // puts and deletions so far
+	top     app.IDBytes
+}
+
+var _ app.Tx = (*tx)(nil)
+
+// bucket gives an open bucket. All of them exist once Open has returned.
+func (t *tx) bucket(name string) *bolt.Bucket {
+	if t.bolt == nil {
+		panic("storage: a Tx was used after its closure had returned")
+	}
+	b := t.bolt.Bucket([]byte(name))
+	if t.bolt.Writable() && ordered(name) {
+		b.FillPercent = 0.9
+	}
+	return b
+}
+
+// ordered reports whether a bucket grows at its end alone, so that its pages
+// can be left nearly full.
+func ordered(name string) bool {
+	return name == bucketJobs || name == bucketJobsPrivate || name == bucketUploads
+}
+
+// put stores a value, which has to stay as it is until the commit.
+func (t *tx) put(bucket string, key, value []byte) error {
+	t.changes++
+	if err := t.bucket(bucket).Put(key, value); err != nil {
+		return fmt.Errorf("put into %s: %w", bucket, err)
+	}
+	return nil
+}
+
+// replace is put, but not where the value is there already.
+func (t *tx) replace(bucket string, key, value []byte) error {
+	if old := t.bucket(bucket).Get(key); old != nil && bytes.Equal(old, value) {
+		return nil
+	}
+	return t.put(bucket, key, value)
+}
+
+func (t *tx) delete(bucket string, key []byte) error {
+	t.changes++
+	if err := t.bucket(bucket).Delete(key); err != nil {
+		return fmt.Errorf("delete from %s: %w", bucket, err)
+	}
+	return nil
+}
+
+// raise notes an ID that is stored, for the floor.
+func (t *tx) raise(id app.IDBytes) {
+	if idLess(t.top, id) {
+		t.top = id
+	}
+}
