@@ -2,8 +2,6 @@ package app
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -266,61 +264,4 @@ func (r *algorithmReader) env(a *Algorithm, root *tomlNode) []envVariable {
 		}
 	}
 	return all
-}
-
-// Expand gives the steps and the environment of a run: every placeholder
-// replaced, one argument for each element, whatever its text. An argument
-// that is a user's text may begin with "-"; a file that passes such a text to
-// a program writes "--" before it, --name={settings.NAME}, or a pattern.
-func (a *Algorithm) Expand(normalized json.RawMessage, needs Resources, p Paths) (steps []Step, env map[string]string, err error) {
-	settings, err := ParseJSON(normalized)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read normalized settings: %w", err)
-	}
-	e := &expansion{settings: settings, needs: needs, paths: p}
-	for _, s := range a.steps {
-		step := Step{Name: s.name}
-		if step.Argv, err = e.argv(s.command); err != nil {
-			return nil, nil, fmt.Errorf("step %q: %w", s.name, err)
-		}
-		if step.Stdout, err = s.stdout.expand(e); err != nil {
-			return nil, nil, fmt.Errorf("stdout of step %q: %w", s.name, err)
-		}
-		steps = append(steps, step)
-	}
-	env = make(map[string]string, len(a.env))
-	for _, v := range a.env {
-		if env[v.name], err = v.text.expand(e); err != nil {
-			return nil, nil, fmt.Errorf("variable %s: %w", v.name, err)
-		}
-	}
-	return steps, env, nil
-}
-
-func (e *expansion) argv(command []argument) ([]string, error) {
-	var argv []string
-	for _, arg := range command {
-		texts := []template{arg.text}
-		if arg.when != "" {
-			texts = arg.then
-			if !e.given(arg.when) {
-				continue
-			}
-		}
-		for _, t := range texts {
-			text, err := t.expand(e)
-			if err != nil {
-				return nil, err
-			}
-			argv = append(argv, text)
-		}
-	}
-	return argv, nil
-}
-
-// given is the meaning of "if": the setting has a value, and that is neither
-// null nor false. 0 and "" are values.
-func (e *expansion) given(name string) bool {
-	v := e.settings.Member(name)
-	return v != nil && v.Kind != Null && (v.Kind != Bool || v.Text == "true")
 }

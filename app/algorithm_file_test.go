@@ -26,7 +26,7 @@ func parseOK(t *testing.T, text string) *Algorithm {
 	return a
 }
 
-// wantMistakes are lines and parts of messages, as "line: part".
+// checkMistakes compares lines and parts of messages, given as "line: part".
 func checkMistakes(t *testing.T, text string, want ...string) {
 	t.Helper()
 	a, mistakes := ParseAlgorithm("demo.toml", []byte(text))
@@ -73,7 +73,7 @@ func TestMistakesBelowHead(t *testing.T) {
 
 		{"key twice", "title = \"a\"\n\ntitle = \"b\"", []string{`7: "title" is there twice, first at line 5`}},
 		{"table twice", "[env]\nA = 1\n[sandbox]\n[env]\nB = 1", []string{"8: [env] is there twice, first at line 5"}},
-		{"table over a value", "title = \"a\"\n[title.b]", []string{`6: "title" is no table`, "5: "}},
+		{"table over a value", "title = \"a\"\n[title.b]", []string{`6: "title" is no table: line 5 gives it another value`}},
 		{"no TOML", "title = ", []string{"5: this is not TOML"}},
 		{"no TOML in a late line", "title = \"a\"\n\n\nx y", []string{"8: this is not TOML"}},
 		{"open text", "title = \"a", []string{"5: this is not TOML"}},
@@ -207,7 +207,7 @@ func TestMistakesInCommands(t *testing.T) {
 		{"empty command", `command = []`, []string{"4: command needs at least the name of a program"}},
 		{"empty program", `command = [""]`, []string{"4: command must begin with the name of a program"}},
 		{"relative program", `command = ["bin/x"]`, []string{`4: the program "bin/x" must be a plain name`}},
-		{"setting as program", `command = ["{settings.opt}"]`, []string{"4: a setting cannot choose the program", `4: the setting "opt" may have no value`}},
+		{"setting as program", `command = ["{settings.opt}"]`, []string{`4: the setting "opt" may have no value`, "4: a setting cannot choose the program"}},
 		{"conditional program", `command = [{ if = "settings.opt", args = ["a"] }]`, []string{"4: command must begin with the name of a program"}},
 		{"number as an element", "command = [\"a\",\n5]", []string{"5: each element of command must be a text in quotes"}},
 		{"unknown placeholder", "command = [\"a\",\n\"{outt}\"]", []string{"5: unknown placeholder {outt}; did you mean {out}?"}},
@@ -215,7 +215,7 @@ func TestMistakesInCommands(t *testing.T) {
 		{"misspelled kind", `command = ["a", "{setings.opt}"]`, []string{"4: unknown placeholder {setings.opt}; did you mean {settings.opt}?"}},
 		{"kind without name", `command = ["a", "{settings}", "{files.}"]`, []string{"4: {settings} needs the name", "4: {files.} needs the name"}},
 		{"open brace", `command = ["a", "{out"]`, []string{`4: a brace without its partner in "{out"`}},
-		{"closing brace", `command = ["a", "out}"]`, []string{`4: a brace without its partner in "}"`}},
+		{"closing brace", `command = ["a", "out}"]`, []string{`4: a brace without its partner in "out}"`}},
 		{"unknown setting", `command = ["a", "{settings.opd}"]`, []string{`4: no parameter is named "opd"; did you mean "opt"?`}},
 		{"unknown file", `command = ["a", "{files.zzzzzzz}"]`, []string{`4: no parameter is named "zzzzzzz"`}},
 		{"file that is none", `command = ["a", { if = "settings.opt", args = ["{files.opt}"] }]`, []string{`4: the parameter "opt" is no file: write {settings.opt}`}},

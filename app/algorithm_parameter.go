@@ -113,6 +113,9 @@ func (r *algorithmReader) valueParameter(p *Parameter, t *tomlNode) {
 
 // fallback reads the default, which has to fit the parameter's own schema.
 func (r *algorithmReader) fallback(p *Parameter, n *tomlNode) {
+	if r.noted(n.line, n.lastLine()) {
+		return
+	}
 	v, err := ParseJSON(n.appendJSON(nil))
 	if err != nil {
 		r.mistake(n.line, "the default cannot be used: %v", err)
@@ -141,17 +144,23 @@ func (r *algorithmReader) choices(p *Parameter, words *tomlNode) {
 	}
 }
 
-// compile makes the schema ready for use. Where its text was found faulty
-// before, the compiler's opinion on that line adds nothing.
+// noted reports whether a mistake was found on these lines before.
+func (r *algorithmReader) noted(first, last int) bool {
+	return slices.ContainsFunc(r.mistakes, func(m Mistake) bool { return first <= m.Line && m.Line <= last })
+}
+
+// compile makes the schema ready for use. Of a word that was found faulty
+// before, the compiler's opinion adds nothing.
 func (r *algorithmReader) compile(p *Parameter, words *tomlNode) {
-	noted := map[int]bool{}
-	for _, m := range r.mistakes {
-		noted[m.Line] = true
-	}
 	compiled, doc, faults := compileSchema(p.Schema)
 	for _, f := range faults {
-		if line := words.lineAt(f.Loc); !noted[line] {
-			r.mistake(line, "%s", strings.TrimPrefix(joinPath(f.Loc)+" "+f.Msg, " "))
+		faulty := words
+		if len(f.Loc) > 0 {
+			word, _ := f.Loc[0].(string)
+			faulty = words.member(word)
+		}
+		if faulty == nil || !r.noted(faulty.line, faulty.lastLine()) {
+			r.mistake(words.lineAt(f.Loc), "%s", strings.TrimPrefix(joinPath(f.Loc)+" "+f.Msg, " "))
 		}
 	}
 	if compiled == nil {

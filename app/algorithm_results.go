@@ -2,17 +2,14 @@ package app
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"math"
-	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -23,7 +20,6 @@ const (
 	maxMetricsFile = 1 << 20
 	maxScannedFile = 16 << 20
 	maxFigureText  = 200
-	maxFailureText = 1000
 )
 
 // metricsFile is what a program writes its own figures to.
@@ -192,18 +188,41 @@ func readTail(out fs.FS, name string, most int64) (text []byte, err error) {
 
 // lastMatch gives the first group of the last match, nil where none matches.
 func lastMatch(pattern *regexp.Regexp, text []byte) []byte {
-	var found []byte
-	for at := 0; at <= len(text); {
-		m := pattern.FindSubmatchIndex(text[at:])
-		if m == nil {
-			break
+	return lastMatchInPieces(pattern, text, 1<<20, 1<<16)
+}
+
+// lastMatchInPieces searches a text in pieces from its end, so that many
+// matches take little memory. Pieces overlap, since a match may lie across
+// their border.
+func lastMatchInPieces(pattern *regexp.Regexp, text []byte, size, overlap int) []byte {
+	for end := len(text); ; {
+		start := max(end-size, 0)
+		if start > 0 {
+			start += bytes.IndexByte(text[start:start+overlap], '\n') + 1 // where a line begins, if one does
 		}
-		if m[2] >= 0 {
-			found = text[at+m[2] : at+m[3]]
+		piece := text[start:min(end+overlap, len(text))]
+		if found := lastInPiece(pattern, piece, start == 0, start+len(piece) == len(text)); found != nil {
+			return found
 		}
-		at += max(m[1], 1)
+		if start == 0 {
+			return nil
+		}
+		end = start
 	}
-	return found
+}
+
+// lastInPiece looks at one piece of a text. A match at a cut is left to the
+// piece beside: there the pattern may take the cut for the text's own end.
+func lastInPiece(pattern *regexp.Regexp, piece []byte, isFirst, isLast bool) []byte {
+	all := pattern.FindAllSubmatchIndex(piece, -1)
+	for i := len(all) - 1; i >= 0; i-- {
+		m := all[i]
+		if m[2] < 0 || m[0] == 0 && !isFirst || m[1] == len(piece) && !isLast {
+			continue
+		}
+		return piece[m[2]:m[3]:m[3]]
+	}
+	return nil
 }
 
 // figure gives a found text as a number where it is one.
@@ -221,7 +240,11 @@ func figure(found []byte) *Value {
 
 // cleanText gives a program's output as a short line of valid text.
 func cleanText(b []byte, most int) string {
-	s := strings.Map(func(r rune) rune {
+	return cut(strings.TrimSpace(printable(b)), most)
+}
+
+func printable(b []byte) string {
+	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return ' '
 		}
@@ -230,159 +253,11 @@ func cleanText(b []byte, most int) string {
 		}
 		return r
 	}, string(bytes.ToValidUTF8(b, []byte("?"))))
-	s = strings.TrimSpace(s)
+}
+
+func cut(s string, most int) string {
 	if runes := []rune(s); len(runes) > most {
 		return string(runes[:most]) + "…"
 	}
 	return s
-}
-
-// knownFailure is one [[failures]].
-type knownFailure struct {
-	pattern *regexp.Regexp
-	message string // $1 stands for the first group
-}
-
-// groupPattern finds $1, ${1} and $$ in the message of a known failure.
-var groupPattern = regexp.MustCompile(`\$(?:\$|\d+|\{\d+\})`)
-
-func (r *algorithmReader) failures(root *tomlNode) []knownFailure {
-	var all []knownFailure
-	for _, t := range r.tables(root, "failures") {
-		r.known(t, "[[failures]]", []string{"pattern", "message"})
-		for _, key := range []string{"pattern", "message"} {
-			if t.member(key) == nil {
-				r.mistake(t.line, "%s is missing", key)
-			}
-		}
-		f := knownFailure{message: r.text(t, "message")}
-		if n := t.member("message"); n != nil && n.kind == String && strings.TrimSpace(f.message) == "" {
-			r.mistake(n.line, "message must say what happened")
-		}
-		n := t.member("pattern")
-		if n == nil || !r.is(n, "pattern", String) {
-			continue
-		}
-		if f.pattern = r.expression(n.line, "pattern", n.text); f.pattern == nil {
-			continue
-		}
-		for _, ref := range groupPattern.FindAllString(f.message, -1) {
-			if group := groupNumber(ref); group > f.pattern.NumSubexp() {
-				r.mistake(t.member("message").line, "%s in message: pattern has %s", ref, count(f.pattern.NumSubexp(), "group"))
-			}
-		}
-		all = append(all, f)
-	}
-	return all
-}
-
-// groupNumber gives the number in $1 or ${1}, -1 for $$.
-func groupNumber(ref string) int {
-	n, err := strconv.Atoi(strings.Trim(ref, "${}"))
-	switch {
-	case errors.Is(err, strconv.ErrRange):
-		return math.MaxInt
-	case err != nil:
-		return -1
-	}
-	return n
-}
-
-// Explain puts the end of a failed job's log into a sentence: that of the
-// first of [[failures]] that matches, at its last match. "" where none does.
-func (a *Algorithm) Explain(logTail []byte) string {
-	for _, f := range a.failures {
-		all := f.pattern.FindAllSubmatch(logTail, -1)
-		if len(all) == 0 {
-			continue
-		}
-		groups := all[len(all)-1]
-		text := groupPattern.ReplaceAllStringFunc(f.message, func(ref string) string {
-			if n := groupNumber(ref); n >= 0 {
-				return cleanText(groups[n], maxFigureText)
-			}
-			return "$"
-		})
-		return cleanText([]byte(text), maxFailureText)
-	}
-	return ""
-}
-
-// exampleFile is the prefix of a file that comes with the algorithms.
-const exampleFile = "example:"
-
-func (r *algorithmReader) example(a *Algorithm, root *tomlNode) *Example {
-	t := r.table(root, "example")
-	if t == nil {
-		return nil
-	}
-	r.known(t, "[example]", []string{"settings", "expect"})
-	e := &Example{Files: []string{}, Metrics: map[string][2]float64{}}
-	if t.member("settings") == nil {
-		r.mistake(t.line, "settings is missing in [example]")
-	} else if n := r.table(t, "settings"); n != nil {
-		e.Settings = r.exampleSettings(a, n)
-	}
-	if n := r.table(t, "expect"); n != nil {
-		r.expectations(e, n)
-	}
-	return e
-}
-
-func (r *algorithmReader) exampleSettings(a *Algorithm, n *tomlNode) json.RawMessage {
-	text := n.appendJSON(nil)
-	v, err := ParseJSON(text)
-	if err != nil {
-		r.mistake(n.line, "the example cannot be used: %v", err)
-		return nil
-	}
-	for _, p := range a.FileParameters() {
-		ref := v.Member(p.Name)
-		if ref == nil || ref.Kind != String {
-			continue
-		}
-		name, ok := strings.CutPrefix(ref.Text, exampleFile)
-		if ok && (name != path.Base(name) || !p.Accepts(name)) {
-			r.mistake(n.lineAt([]any{p.Name}), "%q must be %sNAME with NAME ending in %s", ref.Text, exampleFile, orList(p.File))
-		}
-	}
-	checked := Algorithm{Type: cmp.Or(a.Type, "the algorithm"), Parameters: slices.DeleteFunc(slices.Clone(a.Parameters), func(p Parameter) bool { return p.compiled == nil })}
-	_, faults := checked.CheckSettings(v)
-	for _, f := range faults {
-		name, _ := f.Loc[0].(string)
-		if p := a.parameter(name); p == nil || p.compiled != nil { // else noted at the parameter
-			r.mistake(n.lineAt(f.Loc), "the example's settings: %s %s", joinPath(f.Loc), f.Msg)
-		}
-	}
-	return text
-}
-
-func (r *algorithmReader) expectations(e *Example, n *tomlNode) {
-	r.known(n, "expect", []string{"files", "metrics"})
-	e.Files = r.texts(n, "files")
-	for i, file := range e.Files {
-		if item := n.member("files").items[i]; item.kind == String && !isResultPath(file) {
-			r.mistake(item.line, "%q is no path below the output folder", file)
-		}
-	}
-	t := r.table(n, "metrics")
-	if t == nil {
-		return
-	}
-	for _, m := range t.members {
-		low, high, ok := rangeOf(m.value)
-		if !ok {
-			r.mistake(m.line, "%s must be a range of two numbers, [lowest, highest]", m.name)
-		}
-		e.Metrics[m.name] = [2]float64{low, high}
-	}
-}
-
-func rangeOf(n *tomlNode) (low, high float64, ok bool) {
-	if n.kind != Array || len(n.items) != 2 || n.items[0].kind != Number || n.items[1].kind != Number {
-		return 0, 0, false
-	}
-	low, errLow := strconv.ParseFloat(n.items[0].text, 64)
-	high, errHigh := strconv.ParseFloat(n.items[1].text, 64)
-	return low, high, errLow == nil && errHigh == nil && low <= high
 }

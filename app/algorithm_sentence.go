@@ -42,7 +42,10 @@ func (s *sentencer) place(steps []string) ([]any, *Value) {
 	path, v := []any{}, s.root
 	for _, step := range steps {
 		if v.Kind == Array {
-			i, _ := strconv.Atoi(step)
+			i, err := strconv.Atoi(step)
+			if err != nil || i >= len(v.Items) {
+				return path, &Value{}
+			}
 			path, v = append(path, i), v.Items[i]
 			continue
 		}
@@ -77,6 +80,9 @@ func (s *sentencer) add(err *jsonschema.ValidationError) {
 			s.fault(append(slices.Clone(path), name), "unknown", "unknown member %q: remove it", name)
 		}
 	case *kind.PropertyNames:
+		if v.Member(k.Property) == nil {
+			path = objectWith(s.root, k.Property, len(err.InstanceLocation), nil)
+		}
 		s.fault(append(slices.Clone(path), k.Property), "value", "the name %q is not allowed", k.Property)
 	case *kind.Type:
 		s.fault(path, "type", "must be %s, got %s", typeNames(k.Want), typeNames([]string{k.Got}))
@@ -96,6 +102,29 @@ func (s *sentencer) add(err *jsonschema.ValidationError) {
 			s.fault(path, "value", "does not fit the rule %q", strings.Join(err.ErrorKind.KeywordPath(), "."))
 		}
 	}
+}
+
+// objectWith gives the path of the first object at a depth that has a member.
+// The library reuses the memory of the path that it gives with a forbidden
+// name, so that of such a path only the length can be relied on.
+func objectWith(v *Value, member string, depth int, path []any) []any {
+	if depth == 0 {
+		if v.Member(member) == nil {
+			return nil
+		}
+		return append([]any{}, path...)
+	}
+	for i, item := range v.Items {
+		if found := objectWith(item, member, depth-1, append(slices.Clip(path), i)); found != nil {
+			return found
+		}
+	}
+	for _, m := range v.Members {
+		if found := objectWith(m.Value, member, depth-1, append(slices.Clip(path), m.Name)); found != nil {
+			return found
+		}
+	}
+	return nil
 }
 
 // alternatives speaks of the one branch that was meant, which is the only one

@@ -59,7 +59,7 @@ required = true
 name = "seed"
 type = "integer"
 minimum = 0
-maximum = 18446744073709551615
+maximum = 18446744073709551615.0
 
 [[parameters]]
 name = "sequences"
@@ -165,7 +165,7 @@ func TestFaultsOfSettings(t *testing.T) {
 		{"no choice", `{"steps":1,"method":"fats"}`, []FieldError{fault("value", `must be one of "fast", "exact", got "fats"; did you mean "fast"?`, "method")}},
 		{"branch that was meant", `{"steps":1,"shape":{"radius":0}}`, []FieldError{fault("value", "must be more than 0, got 0", "shape", "radius")}},
 		{"branch lacks a member", `{"steps":1,"shape":{"radus":1}}`, []FieldError{fault("missing", "is required", "shape", "radius"), fault("unknown", `unknown member "radus": remove it`, "shape", "radus")}},
-		{"no branch", `{"steps":1,"shape":5}`, []FieldError{fault("value", `fits none of the allowed forms: must be text, got a number; or must be one of "sphere", "cube", got 5; or must be an object, got a number`, "shape")}},
+		{"no branch", `{"steps":1,"shape":5}`, []FieldError{fault("value", `fits none of the allowed forms: must be text, got a number; or must be an object, got a number`, "shape")}},
 		{"empty reference", `{"steps":1,"text":""}`, []FieldError{fault("value", "must not be empty", "text")}},
 		{"format", `{"steps":1,"mail":"x"}`, []FieldError{fault("value", `must be a valid email, got "x"`, "mail")}},
 		{"long text", `{"steps":1,"mail":"` + strings.Repeat("a", 50) + `@b.de"}`, []FieldError{fault("value", "must have at most 30 characters, got 55", "mail")}},

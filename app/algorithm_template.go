@@ -3,7 +3,6 @@ package app
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -93,65 +92,4 @@ func (t template) setting() (string, bool) {
 		return t[0].name, true
 	}
 	return "", false
-}
-
-// expansion is what placeholders of one job stand for.
-type expansion struct {
-	settings *Value
-	needs    Resources
-	paths    Paths
-}
-
-func (t template) expand(e *expansion) (string, error) {
-	var b strings.Builder
-	for _, part := range t {
-		text, err := e.value(part)
-		if err != nil {
-			return "", err
-		}
-		b.WriteString(text)
-	}
-	return b.String(), nil
-}
-
-func (e *expansion) value(part templatePart) (string, error) {
-	switch part.kind {
-	case "":
-		return part.text, nil
-	case "settings":
-		v := e.settings.Member(part.name)
-		if v == nil {
-			return "", fmt.Errorf("the setting %q has no value", part.name)
-		}
-		return argumentText(v), nil
-	case "files":
-		path := e.paths.Files[part.name]
-		if path == "" {
-			return "", fmt.Errorf("the file of the setting %q is not there", part.name)
-		}
-		return path, nil
-	case "cpus":
-		return strconv.Itoa(e.needs.CPUs), nil
-	case "gpus":
-		return strconv.Itoa(e.needs.GPUs), nil
-	}
-	path := map[string]string{
-		"settings_file": e.paths.SettingsFile,
-		"out":           e.paths.Out,
-		"work":          e.paths.Work,
-		"molrun":        e.paths.Program,
-	}[part.kind]
-	if path == "" {
-		return "", fmt.Errorf("{%s} has no path here", part.kind)
-	}
-	return path, nil
-}
-
-// argumentText gives a value as part of an argument: a string as it is, a
-// number in plain digits, a list or an object as compact JSON.
-func argumentText(v *Value) string {
-	if v.Kind == String {
-		return v.Text
-	}
-	return string(appendNormal(nil, v))
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // maxAlgorithmFile bounds the size of an algorithm file.
-const maxAlgorithmFile = 1 << 20
+const maxAlgorithmFile = 256 << 10
 
 // tomlNode is a TOML value that knows its line and keeps the order of its
 // keys and the digits of its numbers, neither of which a Go value does.
@@ -93,6 +93,18 @@ func (n *tomlNode) lineAt(path []any) int {
 		n = next
 	}
 	return n.line
+}
+
+// lastLine gives the line on which the last part of the value begins.
+func (n *tomlNode) lastLine() int {
+	last := n.line
+	for _, item := range n.items {
+		last = max(last, item.lastLine())
+	}
+	for _, m := range n.members {
+		last = max(last, m.line, m.value.lastLine())
+	}
+	return last
 }
 
 // tomlReader builds the tree of one file and gathers its mistakes.

@@ -1,6 +1,9 @@
 package app
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+)
 
 // AlgorithmView is an algorithm as clients see it. In a listing the detail is
 // left out.
@@ -45,7 +48,7 @@ type ResourcesView struct {
 type ParameterView struct {
 	Name     string          `json:"name"`
 	Title    string          `json:"title"`
-	Type     []string        `json:"type,omitempty"` // of JSON Schema; none: see the schema
+	Type     any             `json:"type,omitempty"` // as in JSON Schema: one, or a list; none: see the schema
 	Unit     string          `json:"unit,omitempty"`
 	Help     string          `json:"help,omitempty"`
 	Required bool            `json:"required"`
@@ -87,7 +90,7 @@ func (a *Algorithm) View(m Machine, versions []string) AlgorithmView {
 	}
 	for _, p := range a.Parameters {
 		v.Parameters = append(v.Parameters, ParameterView{
-			Name: p.Name, Title: p.Title, Type: p.types, Unit: p.Unit, Help: p.Help, Required: p.Required,
+			Name: p.Name, Title: cmp.Or(p.Title, p.Name), Type: p.words["type"], Unit: p.Unit, Help: p.Help, Required: p.Required,
 			Advanced: p.Advanced, File: p.File, Default: p.Default, Schema: p.Schema,
 		})
 	}

@@ -121,7 +121,7 @@ func (s *Service) Finished(ctx context.Context, id JobID, attempt int, e Ending)
 func (s *Service) FinalRecord(j *Job, e Ending) (Record, error) {
 	final := *j
 	final.settle(e, s.now())
-	return json.Marshal(&final)
+	return final.Encode()
 }
 
 func (j *Job) settle(e Ending, now time.Time) {

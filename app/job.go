@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 )
@@ -61,6 +62,18 @@ type Job struct {
 
 // IsBatch reports whether the job is made of subjobs.
 func (j *Job) IsBatch() bool { return j.Counts != nil }
+
+// Encode gives the record as it is stored and shown.
+func (j *Job) Encode() ([]byte, error) { return encode(j) }
+
+// encode writes JSON as clients sent it: without escapes for HTML.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
 
 // Private is what is stored of a job and never shown.
 type Private struct {

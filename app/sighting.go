@@ -61,7 +61,7 @@ func statusOf(record []byte) Status {
 
 // splice adds a member to the end of a JSON object.
 func splice(object json.RawMessage, name string, value any) json.RawMessage {
-	encoded, err := json.Marshal(value)
+	encoded, err := encode(value)
 	if err != nil || len(object) < 2 {
 		return object
 	}

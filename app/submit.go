@@ -130,7 +130,7 @@ func (s *Service) insert(ctx context.Context, job *Job, subjobs []*Job, a *Algor
 	}
 	if created {
 		s.wakeRunner()
-		rec, err = json.Marshal(job)
+		rec, err = job.Encode()
 	} else {
 		rec = s.show(StoredJob{job.ID, rec})
 	}
@@ -431,7 +431,7 @@ func compact(v *Value) json.RawMessage {
 	if v == nil {
 		return nil
 	}
-	b, err := json.Marshal(json.RawMessage(v.Raw))
+	b, err := encode(json.RawMessage(v.Raw))
 	if err != nil {
 		return v.AppendCanonical(nil)
 	}

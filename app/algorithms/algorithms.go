@@ -1,0 +1,107 @@
+// Package algorithms holds the algorithm files that come with the program,
+// and reads those that a site adds. Both are the same to all other code.
+package algorithms
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"molrun/app"
+)
+
+//go:embed *.toml
+var files embed.FS
+
+//go:embed examples
+var examples embed.FS
+
+// BuiltIn gives the algorithms of this program. An error is a mistake in the
+// program itself.
+func BuiltIn() ([]*app.Algorithm, error) {
+	all, mistakes, err := read(files, func(name string) string { return "(built in) " + name })
+	if err == nil && len(mistakes) > 0 {
+		err = errors.New(mistakes[0].String())
+	}
+	return all, err
+}
+
+// Load gives the algorithms of a folder: every file in it whose name ends in
+// .toml and begins with no dot. A file with mistakes is left out and its
+// mistakes are given; the others can be used.
+func Load(folder string) ([]*app.Algorithm, []app.Mistake, error) {
+	return read(os.DirFS(folder), func(name string) string { return filepath.Join(folder, name) })
+}
+
+// maxFile is more than an algorithm file may have, which ParseAlgorithm says.
+const maxFile = 1 << 20
+
+func read(folder fs.FS, shown func(string) string) ([]*app.Algorithm, []app.Mistake, error) {
+	entries, err := fs.ReadDir(folder, ".")
+	if err != nil {
+		return nil, nil, err
+	}
+	var all []*app.Algorithm
+	var mistakes []app.Mistake
+	for _, entry := range entries {
+		name := entry.Name()
+		if entry.IsDir() || !strings.HasSuffix(name, ".toml") || strings.HasPrefix(name, ".") {
+			continue
+		}
+		text, err := readFile(folder, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		a, wrong := app.ParseAlgorithm(shown(name), text)
+		if mistakes = append(mistakes, wrong...); len(wrong) == 0 {
+			all = append(all, a)
+		}
+	}
+	return all, mistakes, nil
+}
+
+// readFile reads a regular file; others, such as a pipe, might never end.
+func readFile(folder fs.FS, name string) (text []byte, err error) {
+	info, err := fs.Stat(folder, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file: remove it from the folder of algorithms", name)
+	}
+	f, err := folder.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return io.ReadAll(io.LimitReader(f, maxFile))
+}
+
+// Example gives one of the files that come with the algorithms, those which
+// settings of an [example] call example:NAME.
+func Example(name string) ([]byte, error) {
+	if name != path.Base(name) {
+		return nil, fs.ErrNotExist
+	}
+	return examples.ReadFile("examples/" + name)
+}
+
+// Examples lists the names of those files.
+func Examples() []string {
+	var names []string
+	entries, err := examples.ReadDir("examples")
+	if err != nil {
+		panic(err) // the folder is embedded
+	}
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return slices.Clip(names)
+}
