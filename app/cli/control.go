@@ -21,13 +21,6 @@ import (
 // 0600) is the operator.
 const socketName = "control.sock"
 
-// shortPath gives a name of the socket that fits the 107 bytes of a socket
-// address however long the data directory's own name is. The file has to stay
-// open while the name is used.
-func shortPath(dir *os.File) string {
-	return fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), socketName)
-}
-
 // listenControl makes the socket anew. The caller holds the database, so a
 // socket that is there was left by a process that is gone.
 func listenControl(data string) (net.Listener, error) {
@@ -39,7 +32,10 @@ func listenControl(data string) (net.Listener, error) {
 	if err := os.Remove(filepath.Join(data, socketName)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: shortPath(dir), Net: "unix"})
+	// This name fits the 107 bytes of a socket's address, however long that of
+	// the data directory is.
+	name := fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), socketName)
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
@@ -48,16 +44,6 @@ func listenControl(data string) (net.Listener, error) {
 		return nil, errors.Join(fmt.Errorf("control socket: %w", err), listener.Close())
 	}
 	return listener, nil
-}
-
-// dialControl connects to the server that holds the data directory.
-func dialControl(ctx context.Context, data string) (net.Conn, error) {
-	dir, err := os.Open(data)
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	return (&net.Dialer{}).DialContext(ctx, "unix", shortPath(dir))
 }
 
 // operatorPatience bounds the wait for another command that holds the data
@@ -71,7 +57,7 @@ func withControl(ctx context.Context, c app.Config, fn func(context.Context, *cl
 	ctx, cancel := context.WithTimeout(ctx, operatorPatience)
 	defer cancel()
 	for {
-		if conn, err := dialControl(ctx, c.Data); err == nil {
+		if conn, err := client.DialControl(ctx, filepath.Join(c.Data, socketName)); err == nil {
 			conn.Close()
 			return fn(ctx, controlClient(c.Data))
 		}
@@ -86,7 +72,7 @@ func withControl(ctx context.Context, c app.Config, fn func(context.Context, *cl
 }
 
 func controlClient(data string) *client.Control {
-	return client.NewControl(func(ctx context.Context) (net.Conn, error) { return dialControl(ctx, data) })
+	return client.NewControl(filepath.Join(data, socketName))
 }
 
 // operate serves the control socket while fn runs.

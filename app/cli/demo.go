@@ -31,9 +31,7 @@ const (
 )
 
 // demoSettings are the conditions of the measurement.
-var demoSettings = map[string]any{
-	"fasta": "inputs/" + demoFile, "temperature_K": 293, "pH": 7.5, "ionic_strength_M": 0.15, "steps": 1_000_000, "seed": 1,
-}
+const demoSettings = `{"fasta":"inputs/` + demoFile + `","temperature_K":293,"pH":7.5,"ionic_strength_M":0.15,"steps":1000000,"seed":1}`
 
 func demoCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -98,7 +96,7 @@ func (d *demo) sayf(format string, args ...any) { fmt.Fprintf(d.out, format+"\n"
 
 func (d *demo) run(ctx context.Context, base string) error {
 	key, err := controlClient(d.data).CreateKey(ctx, client.KeyRequest{
-		Organization: "demo", Email: "demo@molrun.example", Role: string(app.RoleMember), ExpiresSeconds: 24 * 60 * 60,
+		Organization: "demo", Email: "demo@molrun.example", Role: string(app.RoleMember), Expires: 24 * time.Hour,
 	})
 	if err != nil {
 		return fmt.Errorf("make a key: %w", err)
@@ -108,7 +106,7 @@ func (d *demo) run(ctx context.Context, base string) error {
 	if err := d.upload(ctx, api); err != nil {
 		return fmt.Errorf("upload: %w", err)
 	}
-	job, err := api.Submit(ctx, client.Submission{JobName: demoJob, Type: "cg-idp", Settings: demoSettings})
+	job, err := api.Submit(ctx, client.Submission{Name: demoJob, Type: "cg-idp", Settings: json.RawMessage(demoSettings)})
 	if err != nil {
 		return fmt.Errorf("submit: %w", err)
 	}
@@ -147,7 +145,7 @@ func (d *demo) follow(ctx context.Context, api *client.Client) error {
 	defer ticker.Stop()
 	last := ""
 	for {
-		job, err := api.Job(ctx, demoJob, 0)
+		job, err := api.Job(ctx, demoJob)
 		if err != nil {
 			return fmt.Errorf("follow the job: %w", err)
 		}
@@ -204,13 +202,9 @@ func (d *demo) progressLine(job *client.Job) string {
 
 // fetch downloads the archive through the result link and shows what is in it.
 func (d *demo) fetch(ctx context.Context, api *client.Client) error {
-	link, err := api.Result(ctx, client.ResultRequest{JobName: demoJob})
-	if err != nil {
-		return fmt.Errorf("ask for the result: %w", err)
-	}
-	archive := filepath.Join(d.data, link.FileName)
-	if err := api.Download(ctx, link.DownloadURL, archive); err != nil {
-		return fmt.Errorf("download the result: %w", err)
+	archive := filepath.Join(d.data, demoJob+".zip")
+	if err := api.Download(ctx, client.ResultRequest{Job: demoJob}, archive); err != nil {
+		return err
 	}
 	var metrics struct {
 		Rg float64 `json:"rg_nm"`

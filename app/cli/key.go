@@ -57,7 +57,7 @@ func keyCreateCommand() *cobra.Command {
 			if err := d.UnmarshalText([]byte(expires)); err != nil {
 				return usageError{fmt.Errorf("--expires: %w", err)}
 			}
-			request.ExpiresSeconds = int64(time.Duration(d) / time.Second)
+			request.Expires = time.Duration(d)
 		}
 		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
 			key, err := control.CreateKey(ctx, request)

@@ -1,47 +1,86 @@
-// Package client is a typed client of the service's API, for programs in Go.
+// Package client talks to a molrun service. It needs nothing of the service
+// but its address and an API key:
 //
-// It holds no rule of the service: what is wrong with a request, the service
-// says, and it arrives as an [Error].
+//	c := client.New("http://127.0.0.1:8080", key)
+//	job, err := c.Submit(ctx, client.Submission{Name: "hst5", Type: "cg-idp", Settings: settings})
+//	job, err = c.Wait(ctx, job.Name)
+//	err = c.Download(ctx, client.ResultRequest{Job: job.Name}, "hst5.zip")
 package client
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 )
 
-// Client calls one service with one API key. It is safe for concurrent use.
+// Client sends requests with one API key. It is safe for concurrent use.
 type Client struct {
 	base string
 	key  string
 	http *http.Client
 }
 
-// New gives a client of the service at base, such as http://127.0.0.1:8080.
+// New gives a client of the service at base, with the key of a user.
 func New(base, key string) *Client {
-	return &Client{base: strings.TrimRight(base, "/"), key: key, http: &http.Client{}}
+	transport := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   10 * time.Second,
+		IdleConnTimeout:       60 * time.Second,
+		ResponseHeaderTimeout: 5 * time.Minute, // the service waits a minute at most, its disk may take longer
+		ExpectContinueTimeout: time.Second,
+		MaxIdleConnsPerHost:   16,
+	}
+	return NewWith(base, key, transport)
 }
 
-// Error is an answer other than success.
+// NewWith is New with a transport of the caller's.
+func NewWith(base, key string, transport http.RoundTripper) *Client {
+	return &Client{base: strings.TrimRight(base, "/"), key: key, http: &http.Client{
+		Transport: transport,
+		// A key must not follow a redirect to somewhere else, and the
+		// service sends none.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Close ends idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Error is an answer that is no success.
 type Error struct {
 	Status  int
-	Code    string  // such as JOB_ALREADY_EXISTS; "" with Details
-	Message string  // says what to do next
-	Details []Fault // of status 422: every fault of the request
+	Code    string   // such as JOB_ALREADY_EXISTS; INVALID of a 422
+	Message string   // says what to do next
+	Details []Detail // of INVALID: every fault
+	Request string   // id of the exchange in the service's log
 }
 
-// Fault is one fault of a request.
-type Fault struct {
+// Detail is one fault of a request.
+type Detail struct {
 	Loc  []any  `json:"loc"`
 	Msg  string `json:"msg"`
 	Type string `json:"type"`
+}
+
+func (d Detail) String() string {
+	place := ""
+	for _, part := range d.Loc {
+		if i, ok := part.(float64); ok {
+			place += fmt.Sprintf("[%d]", int(i))
+			continue
+		}
+		place += fmt.Sprintf(".%v", part)
+	}
+	return strings.TrimPrefix(place, ".") + ": " + d.Msg
 }
 
 func (e *Error) Error() string {
@@ -50,218 +89,116 @@ func (e *Error) Error() string {
 	}
 	lines := make([]string, len(e.Details))
 	for i, d := range e.Details {
-		place := make([]string, len(d.Loc))
-		for k, part := range d.Loc {
-			place[k] = fmt.Sprint(part)
-		}
-		lines[i] = strings.Join(place, ".") + ": " + d.Msg
+		lines[i] = d.String()
 	}
 	return strings.Join(lines, "\n")
 }
 
-// maxAnswer bounds what is read of an answer that is no file: a page of 100
-// batches with their rows.
-const maxAnswer = 256 << 20
-
-// call sends a request, JSON where body is not nil, and decodes the answer.
-func (c *Client) call(ctx context.Context, method, path string, body, answer any) error {
-	return exchange(ctx, c.http, method, c.base+path, c.key, body, answer)
-}
-
-func exchange(ctx context.Context, doer *http.Client, method, target, key string, body, answer any) error {
-	var reader io.Reader
-	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
-			return err
-		}
-		reader = bytes.NewReader(text)
-	}
-	request, err := http.NewRequestWithContext(ctx, method, target, reader)
-	if err != nil {
-		return err
-	}
-	if key != "" {
-		request.Header.Set("x-api-key", key)
-	}
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	response, err := doer.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode >= 300 {
-		return errorOf(response)
-	}
-	if answer == nil {
-		return nil
-	}
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(answer); err != nil {
-		return fmt.Errorf("read the answer of %s: %w", request.URL.Path, err)
-	}
-	return nil
-}
-
-// errorOf reads an error object, or the faults of a 422.
-func errorOf(response *http.Response) error {
-	e := &Error{Status: response.StatusCode, Message: response.Status}
+// errorOf reads the answer that is no success, and closes it.
+func errorOf(resp *http.Response) error {
+	defer resp.Body.Close()
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, 16<<20)) // a part tells more than nothing
 	var body struct {
 		Error  struct{ Code, Message string }
-		Detail []Fault
+		Detail []Detail
 	}
-	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	if err == nil && json.Unmarshal(text, &body) == nil {
-		e.Code, e.Details = body.Error.Code, body.Detail
-		if body.Error.Message != "" {
-			e.Message = body.Error.Message
-		}
+	e := &Error{Status: resp.StatusCode, Request: resp.Header.Get("X-Request-Id")}
+	_ = json.Unmarshal(data, &body) // what is no JSON leaves the members empty
+	switch {
+	case len(body.Detail) > 0:
+		e.Code, e.Message, e.Details = "INVALID", body.Detail[0].Msg, body.Detail
+	case body.Error.Code != "":
+		e.Code, e.Message = body.Error.Code, body.Error.Message
+	default:
+		e.Message = fmt.Sprintf("the server answered %s and is perhaps no molrun service", resp.Status)
 	}
 	return e
 }
 
-// Submission asks for a job.
-type Submission struct {
-	JobName           string `json:"jobName"`
-	Type              string `json:"type"`
-	Settings          any    `json:"settings"` // marshals to an object
-	Version           string `json:"version,omitempty"`
-	Priority          int    `json:"priority,omitempty"`
-	MaxRuntimeSeconds int64  `json:"maxRuntimeSeconds,omitempty"`
-}
-
-// Job is a job's record.
-type Job struct {
-	JobID             string          `json:"jobId"`
-	JobName           string          `json:"jobName"`
-	Type              string          `json:"type"`
-	Version           string          `json:"version"`
-	Status            string          `json:"status"` // QUEUED, RUNNING, COMPLETED, FAILED
-	StatusReason      string          `json:"statusReason"`
-	Settings          json.RawMessage `json:"settings"`
-	Organization      string          `json:"organization"`
-	JobEmail          string          `json:"jobEmail"`
-	Batch             string          `json:"batch"`
-	Priority          int             `json:"priority"`
-	MaxRuntimeSeconds int64           `json:"maxRuntimeSeconds"`
-	CreatedAt         time.Time       `json:"createdAt"`
-	StartedAt         time.Time       `json:"startedAt"`
-	CompletedAt       time.Time       `json:"completedAt"`
-	Attempts          int             `json:"attempts"`
-	Executor          string          `json:"executor"`
-	Progress          *Progress       `json:"progress"`
-	Metrics           json.RawMessage `json:"metrics"`
-	Failure           *Failure        `json:"failure"`
-	ResultBytes       int64           `json:"resultBytes"`
-	SubjobCounts      map[string]int  `json:"subjobCounts"`
-	Subjobs           []Job           `json:"subjobs"`
-	Created           bool            `json:"created"` // of a submission's answer
-}
-
-// Finished reports whether the job has ended.
-func (j *Job) Finished() bool { return j.Status == "COMPLETED" || j.Status == "FAILED" }
-
-// Progress is what a running program last said of itself.
-type Progress struct {
-	Fraction float64 `json:"fraction"`
-	Text     string  `json:"text"`
-}
-
-// Failure says why a job failed.
-type Failure struct {
-	Code     string `json:"code"`
-	Message  string `json:"message"`
-	ExitCode *int   `json:"exitCode"`
-	Signal   string `json:"signal"`
-	LogTail  string `json:"logTail"`
-}
-
-// Submit queues a job, or gives the one that the same submission made.
-func (c *Client) Submit(ctx context.Context, s Submission) (*Job, error) {
-	var job Job
-	return &job, c.call(ctx, http.MethodPost, "/submit-job", s, &job)
-}
-
-// Job gives a job's record; with wait > 0 (a minute at most) once its state
-// has changed or wait is over.
-func (c *Client) Job(ctx context.Context, name string, wait time.Duration) (*Job, error) {
-	path := jobPath(name)
-	if wait > 0 {
-		path += "?wait=" + wait.String()
-	}
-	var job Job
-	return &job, c.call(ctx, http.MethodGet, path, nil, &job)
-}
-
-func jobPath(name string) string { return "/jobs/" + url.PathEscape(name) }
-
-// Wait waits until a job has ended.
-func (c *Client) Wait(ctx context.Context, name string) (*Job, error) {
-	for {
-		job, err := c.Job(ctx, name, 30*time.Second)
-		if err != nil || job.Finished() {
-			return job, err
+// path joins segments, each percent-encoded.
+func path(segments ...string) string {
+	out := ""
+	for _, s := range segments {
+		// A segment of dots alone would be taken for a way up.
+		if s == "." || s == ".." {
+			s = strings.ReplaceAll(s, ".", "%2E")
+		} else {
+			s = url.PathEscape(s)
 		}
+		out += "/" + s
 	}
+	return out
 }
 
-// Cancel ends a job, or all rows of a batch.
-func (c *Client) Cancel(ctx context.Context, name string) (*Job, error) {
-	var job Job
-	return &job, c.call(ctx, http.MethodPost, jobPath(name)+"/cancel", nil, &job)
-}
-
-// Retry queues a failed job again.
-func (c *Client) Retry(ctx context.Context, name string) (*Job, error) {
-	var job Job
-	return &job, c.call(ctx, http.MethodPost, jobPath(name)+"/retry", nil, &job)
-}
-
-// Delete removes a finished job and its result.
-func (c *Client) Delete(ctx context.Context, name string) error {
-	return c.call(ctx, http.MethodDelete, jobPath(name), nil, nil)
-}
-
-// JobQuery selects jobs; what is empty selects all.
-type JobQuery struct {
-	JobName, Batch, JobEmail, Algorithm, Status string
-	Organization                                bool // everybody's, not only the caller's
-	IncludeSubjobs                              bool
-	Limit                                       int
-	StartKey                                    string
-}
-
-func (q JobQuery) encode() string {
-	v := url.Values{}
-	for name, value := range map[string]string{
-		"jobName": q.JobName, "batch": q.Batch, "jobEmail": q.JobEmail,
-		"algorithm": q.Algorithm, "status": q.Status, "startKey": q.StartKey,
-	} {
-		if value != "" {
-			v.Set(name, value)
+// do sends a request to the API and gives its successful answer, open.
+func (c *Client) do(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
+	target := c.base + path
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	var send io.Reader
+	if body != nil {
+		data, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("encode request: %w", err)
 		}
+		send = bytes.NewReader(data)
 	}
-	if q.Organization {
-		v.Set("organization", "true")
+	r, err := http.NewRequestWithContext(ctx, method, target, send)
+	if err != nil {
+		return nil, err
 	}
-	if q.IncludeSubjobs {
-		v.Set("includeSubjobs", "true")
+	r.Header.Set("x-api-key", c.key)
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
 	}
-	if q.Limit > 0 {
-		v.Set("limit", strconv.Itoa(q.Limit))
-	}
-	return v.Encode()
+	return c.send(r)
 }
 
-// JobPage is part of a listing; StartKey is "" on the last.
-type JobPage struct {
-	Jobs     []Job  `json:"jobs"`
-	StartKey string `json:"startKey"`
+// send sends a request as it is and gives its successful answer, open.
+func (c *Client) send(r *http.Request) (*http.Response, error) {
+	resp, err := c.http.Do(r)
+	if err != nil {
+		return nil, withoutLink(err)
+	}
+	if resp.StatusCode/100 != 2 {
+		return nil, errorOf(resp)
+	}
+	return resp, nil
 }
 
-// Jobs lists jobs, newest first.
-func (c *Client) Jobs(ctx context.Context, q JobQuery) (*JobPage, error) {
-	var page JobPage
-	return &page, c.call(ctx, http.MethodGet, "/jobs?"+q.encode(), nil, &page)
+// withoutLink takes the query out of an error's URL, for it may be the token
+// of a link.
+func withoutLink(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		u.URL, _, _ = strings.Cut(u.URL, "?")
+	}
+	return err
+}
+
+// ask sends a request and gives its answer, decoded.
+func ask[T any](ctx context.Context, c *Client, method, path string, query url.Values, body any) (*T, error) {
+	var out T
+	if err := c.call(ctx, method, path, query, body, &out); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// call sends a request and decodes its answer into out, unless that is nil.
+func (c *Client) call(ctx context.Context, method, path string, query url.Values, body, out any) (err error) {
+	resp, err := c.do(ctx, method, path, query, body)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() // only read from
+	if out == nil {
+		_, err = io.Copy(io.Discard, resp.Body)
+		return err
+	}
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		return fmt.Errorf("decode answer to %s %s: %w", method, path, err)
+	}
+	return nil
 }

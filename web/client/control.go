@@ -2,37 +2,47 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
-	"net/url"
+	"os"
+	"path/filepath"
 	"time"
 )
 
-// Control calls the operator's routes on the control socket. No key is
-// wanted there: who may open the socket is the operator.
-type Control struct{ http *http.Client }
+// Control talks to a service on this machine through its control socket, as
+// its operator.
+type Control struct{ client *Client }
 
-// NewControl gives a client that connects by dial.
-func NewControl(dial func(context.Context) (net.Conn, error)) *Control {
-	return &Control{&http.Client{Transport: &http.Transport{
-		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
-		DisableKeepAlives: true, // a command makes one call
-	}}}
+// NewControl gives a client of the control socket at path.
+func NewControl(path string) *Control {
+	return &Control{NewWith("http://molrun", "", &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return DialControl(ctx, path)
+		},
+		DisableKeepAlives: true, // a command sends a request or two
+	})}
 }
 
-func (c *Control) call(ctx context.Context, method, path string, body, answer any) error {
-	return exchange(ctx, c.http, method, "http://control"+path, "", body, answer)
+// DialControl connects to the control socket at path, which may be longer
+// than the 107 bytes that an address of a socket holds.
+func DialControl(ctx context.Context, path string) (net.Conn, error) {
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	dialer := net.Dialer{Timeout: 10 * time.Second}
+	return dialer.DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path)))
 }
 
-// KeyRequest asks for a key; ExpiresSeconds 0 is never.
+// KeyRequest asks for an API key. Role "" is member; Expires 0 is never.
 type KeyRequest struct {
-	Organization   string `json:"organization"`
-	Email          string `json:"email"`
-	Role           string `json:"role,omitempty"`
-	ExpiresSeconds int64  `json:"expiresSeconds,omitempty"`
+	Organization, Email, Role string
+	Expires                   time.Duration
 }
 
-// Key is the record of an API key.
+// Key is an API key without its secret.
 type Key struct {
 	ID           string    `json:"id"`
 	Organization string    `json:"organization"`
@@ -43,42 +53,51 @@ type Key struct {
 	ExpiresAt    time.Time `json:"expiresAt,omitzero"`
 }
 
-// NewKey is a key that was just made: the only time that it is shown.
+// NewKey is a key that was just made. Secret is what goes into x-api-key; it
+// is never shown again.
 type NewKey struct {
-	Key
 	Secret string `json:"key"`
+	Key
 }
 
 // CreateKey makes a key.
 func (c *Control) CreateKey(ctx context.Context, r KeyRequest) (*NewKey, error) {
-	var key NewKey
-	return &key, c.call(ctx, http.MethodPost, "/control/keys", r, &key)
-}
-
-// Keys lists all keys.
-func (c *Control) Keys(ctx context.Context) ([]Key, error) {
-	var list struct {
-		Keys []Key `json:"keys"`
+	body := map[string]any{"organization": r.Organization, "email": r.Email}
+	if r.Role != "" {
+		body["role"] = r.Role
 	}
-	err := c.call(ctx, http.MethodGet, "/control/keys", nil, &list)
-	return list.Keys, err
+	if r.Expires > 0 {
+		body["expiresSeconds"] = int64(max(1, r.Expires.Seconds()))
+	}
+	return ask[NewKey](ctx, c.client, http.MethodPost, "/control/keys", nil, body)
 }
 
-// DisableKey closes a key.
+// Keys lists all keys, oldest first.
+func (c *Control) Keys(ctx context.Context) ([]Key, error) {
+	out, err := ask[struct {
+		Keys []Key `json:"keys"`
+	}](ctx, c.client, http.MethodGet, "/control/keys", nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return out.Keys, nil
+}
+
+// DisableKey closes a key at once.
 func (c *Control) DisableKey(ctx context.Context, id string) (*Key, error) {
-	var key Key
-	return &key, c.call(ctx, http.MethodPost, keyPath(id)+"/disable", nil, &key)
+	return c.key(ctx, path("control", "keys", id, "disable"))
 }
 
-// EnableKey opens a key again.
+// EnableKey opens a disabled key again.
 func (c *Control) EnableKey(ctx context.Context, id string) (*Key, error) {
-	var key Key
-	return &key, c.call(ctx, http.MethodPost, keyPath(id)+"/enable", nil, &key)
+	return c.key(ctx, path("control", "keys", id, "enable"))
 }
 
-// DeleteKey removes a key.
+// DeleteKey forgets a key.
 func (c *Control) DeleteKey(ctx context.Context, id string) error {
-	return c.call(ctx, http.MethodDelete, keyPath(id), nil, nil)
+	return c.client.call(ctx, http.MethodDelete, path("control", "keys", id), nil, nil, nil)
 }
 
-func keyPath(id string) string { return "/control/keys/" + url.PathEscape(id) }
+func (c *Control) key(ctx context.Context, path string) (*Key, error) {
+	return ask[Key](ctx, c.client, http.MethodPost, path, nil, nil)
+}

@@ -4,175 +4,144 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 )
 
-// File is a completed upload.
+// File is an uploaded file.
 type File struct {
-	Status      string    `json:"status"`
-	FileID      string    `json:"fileId"`
+	Status      string    `json:"status"` // completed, pending
+	ID          string    `json:"fileId"`
 	Filename    string    `json:"filename"`
 	Folder      string    `json:"folder"`
 	Size        int64     `json:"size"`
 	SHA256      string    `json:"sha256"`
 	ContentType string    `json:"contentType"`
-	UploadedAt  time.Time `json:"uploadedAt"`
+	UploadedAt  time.Time `json:"uploadedAt,omitzero"`
+	Email       string    `json:"email,omitempty"` // of the owner, in listings
 }
 
-// Upload sends the file at path through a presigned URL and completes it;
-// settings may then name it as folder/filename.
-func (c *Client) Upload(ctx context.Context, folder, path string) (*File, error) {
-	file, err := os.Open(path)
+// Upload is a place to send a file to.
+type Upload struct {
+	FileID       string    `json:"fileId"`
+	UploadURL    string    `json:"uploadUrl"`
+	DownloadURL  string    `json:"downloadUrl"`
+	Filename     string    `json:"filename"`
+	Folder       string    `json:"folder"`
+	ExpiresAt    time.Time `json:"expiresAt"`
+	Instructions struct {
+		Upload      string            `json:"upload"`
+		Headers     map[string]string `json:"headers"`
+		CurlExample string            `json:"curlExample"`
+	} `json:"instructions"`
+}
+
+// CreateUpload asks where to send a file; folder "" is the service's default.
+func (c *Client) CreateUpload(ctx context.Context, folder, filename string) (*Upload, error) {
+	q := url.Values{}
+	if folder != "" {
+		q.Set("folder", folder)
+	}
+	return ask[Upload](ctx, c, http.MethodPut, path("upload", filename), q, nil)
+}
+
+// Send sends the bytes of an upload: size of them, or all where size is
+// negative.
+func (c *Client) Send(ctx context.Context, u *Upload, from io.Reader, size int64) error {
+	if size == 0 {
+		from = http.NoBody
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPut, u.UploadURL, from)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("the service gave an unusable uploadUrl: %w", withoutLink(err))
 	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
+	r.ContentLength = size
+	for name, value := range u.Instructions.Headers {
+		r.Header.Set(name, value)
 	}
-	var grant struct {
-		FileID       string `json:"fileId"`
-		UploadURL    string `json:"uploadUrl"`
-		Instructions struct {
-			Headers map[string]string `json:"headers"`
-		} `json:"instructions"`
-	}
-	query := url.Values{"folder": {folder}}
-	target := "/upload/" + url.PathEscape(filepath.Base(path)) + "?" + query.Encode()
-	if err := c.call(ctx, http.MethodPut, target, nil, &grant); err != nil {
-		return nil, err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPut, grant.UploadURL, file)
-	if err != nil {
-		return nil, err
-	}
-	if request.ContentLength = info.Size(); info.Size() == 0 {
-		request.Body = http.NoBody
-	}
-	for name, value := range grant.Instructions.Headers {
-		request.Header.Set(name, value)
-	}
-	response, err := c.http.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	if response.StatusCode >= 300 {
-		return nil, errorOf(response)
-	}
-	var done File
-	return &done, c.call(ctx, http.MethodPost, "/upload/"+grant.FileID+"/complete", map[string]int64{"size": info.Size()}, &done)
-}
-
-// ResultRequest asks for a link; FileName "" is the archive of all files.
-type ResultRequest struct {
-	JobName  string `json:"jobName"`
-	FileName string `json:"fileName,omitempty"`
-	Partial  bool   `json:"partial,omitempty"`
-}
-
-// ResultLink is a link to a result. It works for an hour.
-type ResultLink struct {
-	DownloadURL string    `json:"downloadUrl"`
-	FileName    string    `json:"fileName"`
-	Size        int64     `json:"size"`
-	ExpiresAt   time.Time `json:"expiresAt"`
-}
-
-// Result asks for a link to a completed job's result.
-func (c *Client) Result(ctx context.Context, r ResultRequest) (*ResultLink, error) {
-	var link ResultLink
-	return &link, c.call(ctx, http.MethodPost, "/result", r, &link)
-}
-
-// Download fetches a link into the file at path. It writes path + ".part" and
-// renames it when all is there; a download that was cut goes on where it
-// stopped, as long as the content is the same.
-func (c *Client) Download(ctx context.Context, link, path string) error {
-	const tries = 5
-	var err error
-	tag := ""
-	for range tries {
-		var again bool
-		if again, err = c.downloadPart(ctx, link, path+".part", &tag); !again {
-			break
-		}
-	}
+	resp, err := c.send(r)
 	if err != nil {
 		return err
 	}
-	return os.Rename(path+".part", path)
-}
-
-// downloadPart appends what is missing. again says that another try may help.
-func (c *Client) downloadPart(ctx context.Context, link, path string, tag *string) (again bool, err error) {
-	mode := os.O_CREATE | os.O_WRONLY
-	if *tag == "" {
-		mode |= os.O_TRUNC // left by another download
-	}
-	file, err := os.OpenFile(path, mode, 0o600)
-	if err != nil {
-		return false, err
-	}
-	defer func() {
-		if closeErr := file.Close(); err == nil && closeErr != nil {
-			again, err = false, closeErr
-		}
-	}()
-	have, err := file.Seek(0, io.SeekEnd)
-	if err != nil {
-		return false, err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, link, nil)
-	if err != nil {
-		return false, err
-	}
-	if have > 0 {
-		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
-		request.Header.Set("If-Range", *tag)
-	}
-	response, err := c.http.Do(request)
-	if err != nil {
-		return ctx.Err() == nil, err
-	}
-	defer response.Body.Close()
-	switch response.StatusCode {
-	case http.StatusPartialContent:
-	case http.StatusOK: // the whole, from the start
-		if err := file.Truncate(0); err != nil {
-			return false, err
-		}
-		if _, err := file.Seek(0, io.SeekStart); err != nil {
-			return false, err
-		}
-	default:
-		return false, errorOf(response)
-	}
-	*tag = response.Header.Get("ETag")
-	_, err = io.Copy(file, response.Body)
-	return err != nil && ctx.Err() == nil && *tag != "", err
-}
-
-// Log copies what a job's latest attempt printed to w.
-func (c *Client) Log(ctx context.Context, name string, w io.Writer) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+jobPath(name)+"/logs", nil)
-	if err != nil {
-		return err
-	}
-	request.Header.Set("x-api-key", c.key)
-	response, err := c.http.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode >= 300 {
-		return errorOf(response)
-	}
-	_, err = io.Copy(w, response.Body)
+	_, err = io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
 	return err
+}
+
+// CompleteUpload confirms that size bytes were sent; negative leaves that out.
+func (c *Client) CompleteUpload(ctx context.Context, fileID string, size int64) (*File, error) {
+	body := map[string]int64{}
+	if size >= 0 {
+		body["size"] = size
+	}
+	return ask[File](ctx, c, http.MethodPost, path("upload", fileID, "complete"), nil, body)
+}
+
+// Upload uploads the file at path under its own name and confirms it.
+func (c *Client) Upload(ctx context.Context, folder, path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // only read from
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	u, err := c.CreateUpload(ctx, folder, filepath.Base(path))
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Send(ctx, u, f, info.Size()); err != nil {
+		return nil, fmt.Errorf("upload %s: %w", path, err)
+	}
+	return c.CompleteUpload(ctx, u.FileID, info.Size())
+}
+
+// FileFilter selects files; what is empty selects all.
+type FileFilter struct {
+	Folder            string
+	WholeOrganization bool
+	PageSize          int // 0: as the service likes
+}
+
+func (f FileFilter) query() url.Values {
+	q := url.Values{}
+	if f.Folder != "" {
+		q.Set("folder", f.Folder)
+	}
+	if f.WholeOrganization {
+		q.Set("organization", "true")
+	}
+	if f.PageSize > 0 {
+		q.Set("limit", strconv.Itoa(f.PageSize))
+	}
+	return q
+}
+
+// Files walks uploaded files, newest first. It ends at the first error.
+func (c *Client) Files(ctx context.Context, f FileFilter) iter.Seq2[*File, error] {
+	return pages(func(startKey string) ([]*File, string, error) {
+		page, err := ask[struct {
+			Files    []*File `json:"files"`
+			StartKey string  `json:"startKey"`
+		}](ctx, c, http.MethodGet, "/files", with(f.query(), startKey), nil)
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Files, page.StartKey, nil
+	})
+}
+
+// DeleteFile deletes an uploaded file.
+func (c *Client) DeleteFile(ctx context.Context, id string) error {
+	return c.call(ctx, http.MethodDelete, path("files", id), nil, nil, nil)
 }

@@ -1,0 +1,173 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Beside a file that is being downloaded lie the part that is there and a
+// note which file it is of.
+const (
+	partSuffix = ".part"
+	noteSuffix = ".part.etag"
+)
+
+// maxStuck is how often in a row a download may be resumed without getting
+// any further.
+const maxStuck = 3
+
+// Download writes a result to the file at path, which appears when all of it
+// is there. Broken connections are resumed, and what an earlier call left
+// unfinished is continued.
+func (c *Client) Download(ctx context.Context, r ResultRequest, path string) error {
+	for stuck := 0; ; {
+		link, err := c.Result(ctx, r)
+		if err != nil {
+			return err
+		}
+		gained, err := c.fetch(ctx, link, path)
+		if err == nil {
+			return publish(path)
+		}
+		if stuck++; gained > 0 {
+			stuck = 0
+		}
+		if stuck >= maxStuck || !passing(err) || !pause(ctx, stuck) {
+			return fmt.Errorf("download %s: %w", link.FileName, err)
+		}
+	}
+}
+
+// passing reports whether trying again may help: not where the service
+// refuses or this machine can't store the file.
+func passing(err error) bool {
+	var refused *Error
+	var local *fs.PathError
+	if errors.As(err, &refused) {
+		return refused.Status >= http.StatusInternalServerError
+	}
+	return !errors.As(err, &local)
+}
+
+// pause waits longer each time; it reports whether there is still reason to
+// go on.
+func pause(ctx context.Context, stuck int) bool {
+	timer := time.NewTimer(time.Duration(stuck) * 500 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// fetch appends what is missing of a file and syncs it. It tells how many
+// bytes came, also beside an error.
+func (c *Client) fetch(ctx context.Context, link *Result, path string) (gained int64, err error) {
+	f, err := os.OpenFile(path+partSuffix, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	etag, have, err := begun(f, path+noteSuffix)
+	if err != nil {
+		return 0, err
+	}
+	// Of what is there in full the last byte is fetched again, so that the
+	// service confirms the rest.
+	resp, err := c.get(ctx, link.DownloadURL, etag, min(have, link.Size-1))
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close() // only read from
+	have, err = prepare(f, resp, min(have, link.Size-1), path+noteSuffix)
+	if err != nil {
+		return 0, err
+	}
+	gained, err = io.Copy(f, resp.Body)
+	if err != nil {
+		return gained, err
+	}
+	if have+gained != link.Size {
+		return gained, fmt.Errorf("%d bytes came of %d", have+gained, link.Size)
+	}
+	return gained, f.Sync()
+}
+
+// begun tells how much of a part is there, and of which file. A part without
+// its note is worth nothing.
+func begun(part *os.File, note string) (etag string, have int64, err error) {
+	info, err := part.Stat()
+	if err != nil {
+		return "", 0, err
+	}
+	text, err := os.ReadFile(note)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(text) == 0 {
+		return "", 0, nil
+	}
+	return string(text), info.Size(), err
+}
+
+// get asks for the bytes from have on, or for all where the file is another
+// than etag says.
+func (c *Client) get(ctx context.Context, url, etag string, have int64) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, fmt.Errorf("the service gave an unusable downloadUrl: %w", withoutLink(err))
+	}
+	r.Header.Set("Accept-Encoding", "identity") // compressed, a part would not be one of the file
+	if etag != "" && have > 0 {
+		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
+		r.Header.Set("If-Range", etag)
+	}
+	return c.send(r)
+}
+
+// prepare cuts the part to where the answer goes on: after have bytes, or at
+// the beginning where the answer is the whole of another file.
+func prepare(f *os.File, resp *http.Response, have int64, note string) (int64, error) {
+	whole := resp.StatusCode != http.StatusPartialContent
+	if whole {
+		have = 0
+	} else if from := resp.Header.Get("Content-Range"); !strings.HasPrefix(from, fmt.Sprintf("bytes %d-", have)) {
+		return 0, fmt.Errorf("the server sent %q where byte %d was asked for", from, have)
+	}
+	if err := f.Truncate(have); err != nil {
+		return 0, err
+	}
+	if _, err := f.Seek(have, io.SeekStart); err != nil {
+		return 0, err
+	}
+	if !whole {
+		return have, nil
+	}
+	// The old bytes are gone for good before the note speaks of new ones.
+	if err := f.Sync(); err != nil {
+		return 0, err
+	}
+	return 0, os.WriteFile(note, []byte(resp.Header.Get("ETag")), 0o666)
+}
+
+// publish gives a complete file its name.
+func publish(path string) error {
+	if err := os.Rename(path+partSuffix, path); err != nil {
+		return err
+	}
+	if err := os.Remove(path + noteSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

@@ -1,0 +1,258 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Submission asks for one job.
+type Submission struct {
+	Name       string          `json:"jobName"`
+	Type       string          `json:"type"`
+	Version    string          `json:"version,omitempty"`
+	Settings   json.RawMessage `json:"settings"`
+	Priority   int             `json:"priority,omitempty"`
+	MaxRuntime int64           `json:"maxRuntimeSeconds,omitempty"`
+}
+
+// BatchSubmission asks for one job of each of Settings.
+type BatchSubmission struct {
+	Name       string            `json:"batchName"`
+	Type       string            `json:"type"`
+	Version    string            `json:"version,omitempty"`
+	Settings   []json.RawMessage `json:"settings"`
+	Names      []string          `json:"jobNames,omitempty"`
+	Priority   int               `json:"priority,omitempty"`
+	MaxRuntime int64             `json:"maxRuntimeSeconds,omitempty"`
+}
+
+// Job is a job's record.
+type Job struct {
+	ID               string          `json:"jobId"`
+	Name             string          `json:"jobName"`
+	Type             string          `json:"type"`
+	Version          string          `json:"version"`
+	Status           string          `json:"status"` // QUEUED, RUNNING, COMPLETED, FAILED
+	StatusReason     string          `json:"statusReason,omitempty"`
+	Settings         json.RawMessage `json:"settings,omitempty"`
+	Inputs           []Input         `json:"inputs,omitempty"`
+	Organization     string          `json:"organization"`
+	Email            string          `json:"jobEmail"`
+	Batch            string          `json:"batch,omitempty"`
+	Priority         int             `json:"priority"`
+	MaxRuntime       int64           `json:"maxRuntimeSeconds,omitempty"`
+	CreatedAt        time.Time       `json:"createdAt"`
+	StartedAt        time.Time       `json:"startedAt,omitzero"`
+	CompletedAt      time.Time       `json:"completedAt,omitzero"`
+	Attempts         int             `json:"attempts"`
+	Executor         string          `json:"executor,omitempty"`
+	Progress         *Progress       `json:"progress,omitempty"`
+	Metrics          *Metrics        `json:"metrics,omitempty"`
+	Failure          *Failure        `json:"failure,omitempty"`
+	ResultBytes      int64           `json:"resultBytes,omitempty"`
+	Pinned           bool            `json:"pinned"`
+	Counts           map[string]int  `json:"subjobCounts,omitempty"` // of a batch, by status
+	Subjobs          []Job           `json:"subjobs,omitempty"`
+	SubjobsTruncated bool            `json:"subjobsTruncated,omitempty"`
+	Created          bool            `json:"created,omitempty"` // by the submission that this answers
+}
+
+// Input is a file that a job reads.
+type Input struct {
+	Setting  string `json:"setting"`
+	FileID   string `json:"fileId,omitempty"`
+	Job      string `json:"job,omitempty"`
+	Path     string `json:"path,omitempty"`
+	Filename string `json:"filename"`
+	SHA256   string `json:"sha256"`
+}
+
+// Progress is what a running program last said.
+type Progress struct {
+	Fraction float64 `json:"fraction"`
+	Text     string  `json:"text,omitempty"`
+}
+
+// Metrics are the figures of a finished job.
+type Metrics struct {
+	QueueSeconds float64         `json:"queueSeconds"`
+	RunSeconds   float64         `json:"runSeconds"`
+	CPUSeconds   float64         `json:"cpuSeconds"`
+	MaxRSSBytes  int64           `json:"maxRssBytes"`
+	Results      json.RawMessage `json:"results,omitempty"`
+}
+
+// Failure says why a job failed.
+type Failure struct {
+	Code     string `json:"code"`
+	Message  string `json:"message"`
+	ExitCode *int   `json:"exitCode,omitempty"`
+	Signal   string `json:"signal,omitempty"`
+	LogTail  string `json:"logTail,omitempty"`
+}
+
+// Finished reports whether nothing more will happen to the job by itself.
+func (j *Job) Finished() bool { return j.Status == "COMPLETED" || j.Status == "FAILED" }
+
+// Submit queues a job, or gives the job that the same submission made before.
+// It may be called again where its outcome is unknown.
+func (c *Client) Submit(ctx context.Context, s Submission) (*Job, error) {
+	return ask[Job](ctx, c, http.MethodPost, "/submit-job", nil, s)
+}
+
+// SubmitBatch queues many jobs, all or none.
+func (c *Client) SubmitBatch(ctx context.Context, s BatchSubmission) (*Job, error) {
+	return ask[Job](ctx, c, http.MethodPost, "/submit-batch", nil, s)
+}
+
+// Validation is what the service says of a submission.
+type Validation struct {
+	Valid      bool            `json:"valid"`
+	Normalized json.RawMessage `json:"normalized,omitempty"`
+	Detail     []Detail        `json:"detail"`
+}
+
+// Validate checks a submission and submits nothing.
+func (c *Client) Validate(ctx context.Context, s Submission) (*Validation, error) {
+	return ask[Validation](ctx, c, http.MethodPost, "/validate-job", nil, s)
+}
+
+// Job gives a job as it is now.
+func (c *Client) Job(ctx context.Context, name string) (*Job, error) {
+	return ask[Job](ctx, c, http.MethodGet, path("jobs", name), nil, nil)
+}
+
+// NextJob gives a job when its state has changed, it is finished or wait is
+// over. The service waits for a minute at most.
+func (c *Client) NextJob(ctx context.Context, name string, wait time.Duration) (*Job, error) {
+	wait = max(0, min(wait, time.Minute))
+	return ask[Job](ctx, c, http.MethodGet, path("jobs", name), url.Values{"wait": {wait.String()}}, nil)
+}
+
+// Wait gives a job once it is finished.
+func (c *Client) Wait(ctx context.Context, name string) (*Job, error) {
+	for {
+		job, err := c.NextJob(ctx, name, time.Minute)
+		if err != nil || job.Finished() {
+			return job, err
+		}
+	}
+}
+
+// Cancel stops a job.
+func (c *Client) Cancel(ctx context.Context, name string) (*Job, error) {
+	return ask[Job](ctx, c, http.MethodPost, path("jobs", name, "cancel"), nil, nil)
+}
+
+// Retry queues a failed job again.
+func (c *Client) Retry(ctx context.Context, name string) (*Job, error) {
+	return ask[Job](ctx, c, http.MethodPost, path("jobs", name, "retry"), nil, nil)
+}
+
+// Delete removes a finished job with its result.
+func (c *Client) Delete(ctx context.Context, name string) error {
+	return c.call(ctx, http.MethodDelete, path("jobs", name), nil, nil, nil)
+}
+
+// JobFilter selects jobs; what is empty selects all.
+type JobFilter struct {
+	Name, Batch, Email, Algorithm, Status string
+	WholeOrganization                     bool
+	Subjobs                               bool // batches carry their rows
+	PageSize                              int  // 0: as the service likes
+}
+
+func (f JobFilter) query() url.Values {
+	q := url.Values{}
+	for name, value := range map[string]string{
+		"jobName": f.Name, "batch": f.Batch, "jobEmail": f.Email, "algorithm": f.Algorithm, "status": f.Status,
+	} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	if f.WholeOrganization {
+		q.Set("organization", "true")
+	}
+	if f.Subjobs {
+		q.Set("includeSubjobs", "true")
+	}
+	if f.PageSize > 0 {
+		q.Set("limit", strconv.Itoa(f.PageSize))
+	}
+	return q
+}
+
+// Jobs walks jobs, newest first, page by page. It ends at the first error.
+func (c *Client) Jobs(ctx context.Context, f JobFilter) iter.Seq2[*Job, error] {
+	return pages(func(startKey string) ([]*Job, string, error) {
+		page, err := ask[struct {
+			Jobs     []*Job `json:"jobs"`
+			StartKey string `json:"startKey"`
+		}](ctx, c, http.MethodGet, "/jobs", with(f.query(), startKey), nil)
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Jobs, page.StartKey, nil
+	})
+}
+
+func with(query url.Values, startKey string) url.Values {
+	if startKey != "" {
+		query.Set("startKey", startKey)
+	}
+	return query
+}
+
+// pages walks the items of all pages.
+func pages[T any](page func(startKey string) ([]*T, string, error)) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		for startKey := ""; ; {
+			items, next, err := page(startKey)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, item := range items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if next == "" {
+				return
+			}
+			startKey = next
+		}
+	}
+}
+
+// Log gives a part of what a job printed, and the size of all of it. Attempt
+// 0 is the latest; limit below 0 reads to the end. The caller closes it.
+func (c *Client) Log(ctx context.Context, name string, attempt int, offset, limit int64) (part io.ReadCloser, size int64, err error) {
+	q := url.Values{}
+	if attempt > 0 {
+		q.Set("attempt", strconv.Itoa(attempt))
+	}
+	if offset > 0 {
+		q.Set("offset", strconv.FormatInt(offset, 10))
+	}
+	if limit >= 0 {
+		q.Set("limit", strconv.FormatInt(limit, 10))
+	}
+	resp, err := c.do(ctx, http.MethodGet, path("jobs", name, "logs"), q, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	size, err = strconv.ParseInt(resp.Header.Get("X-Log-Size"), 10, 64)
+	if err != nil {
+		resp.Body.Close()
+		return nil, 0, err
+	}
+	return resp.Body, size, nil
+}

@@ -1,0 +1,46 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// ResultRequest names what a job produced. File "" is the archive of all;
+// Partial takes the completed rows of a batch.
+type ResultRequest struct {
+	Job     string `json:"jobName"`
+	File    string `json:"fileName,omitempty"`
+	Partial bool   `json:"partial,omitempty"`
+}
+
+// Result is a link to a file, good for an hour.
+type Result struct {
+	DownloadURL string    `json:"downloadUrl"`
+	FileName    string    `json:"fileName"`
+	Size        int64     `json:"size"`
+	ExpiresAt   time.Time `json:"expiresAt"`
+}
+
+// Result asks for a link.
+func (c *Client) Result(ctx context.Context, r ResultRequest) (*Result, error) {
+	return ask[Result](ctx, c, http.MethodPost, "/result", nil, r)
+}
+
+// ResultFile is a file of a result.
+type ResultFile struct {
+	Path   string `json:"path"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// ResultFiles lists the files of a completed job.
+func (c *Client) ResultFiles(ctx context.Context, name string) ([]ResultFile, error) {
+	out, err := ask[struct {
+		Files []ResultFile `json:"files"`
+	}](ctx, c, http.MethodGet, path("jobs", name, "files"), nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return out.Files, nil
+}
