@@ -133,8 +133,8 @@ func (j *Job) settle(e Ending, now time.Time) {
 	switch {
 	case j.Private.Stop && (e.lost() || e.Outcome.Cause == CauseStopped):
 		j.fail(j.stopped(e.Failure), At(now))
-	case e.lost() && j.Private.Retries > 0:
-		j.Private.Retries--
+	case e.lost() && j.Private.Lost < j.Private.Retries:
+		j.Private.Lost++
 		j.Status, j.StartedAt, j.Metrics = Queued, Time{}, nil
 		j.StatusReason = fmt.Sprintf("attempt %d was lost (%s); waiting for the next", j.Attempts, e.why())
 		j.release()

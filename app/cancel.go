@@ -146,10 +146,7 @@ func (s *Service) requeue(tx Tx, j *Job) error {
 	j.StartedAt, j.CompletedAt = Time{}, Time{}
 	j.Failure, j.Metrics, j.ResultBytes = nil, nil, nil
 	j.release()
-	j.Private.QueuedAt = At(s.now())
-	if a, ok := s.catalogue.Find(j.Type, j.Version); ok {
-		j.Private.Retries = a.Retries
-	}
+	j.Private.QueuedAt, j.Private.Lost = At(s.now()), 0
 	_, err := putChanged(tx, j, from)
 	return err
 }

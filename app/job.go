@@ -84,7 +84,8 @@ type Private struct {
 	Batch      JobID           `json:"batch,omitempty"`      // parent of a subjob
 	Row        int             `json:"row,omitempty"`        // its place in the batch, from 0
 	Needs      Resources       `json:"needs"`
-	Retries    int             `json:"retries,omitempty"` // lost attempts that may still be repeated
+	Retries    int             `json:"retries,omitempty"` // how many lost attempts may be repeated
+	Lost       int             `json:"lost,omitempty"`    // lost attempts since submission or retry
 	Sources    []Source        `json:"sources,omitempty"`
 	QueuedAt   Time            `json:"queuedAt,omitzero"` // by submission or retry
 

@@ -1,11 +1,15 @@
 package app
 
+import "fmt"
+
 // Algorithms lists what is on offer, one entry a type.
 func (s *Service) Algorithms(Caller) []AlgorithmView {
 	views := []AlgorithmView{}
 	for _, typ := range s.catalogue.Types() {
 		a, _ := s.catalogue.Find(typ, "")
-		views = append(views, a.Summary(s.machineOf(a), s.catalogue.VersionNames(typ)))
+		view := a.Summary(s.machineOf(a), s.catalogue.VersionNames(typ))
+		s.checkExecutor(a, &view)
+		views = append(views, view)
 	}
 	return views
 }
@@ -17,7 +21,17 @@ func (s *Service) Algorithm(_ Caller, typ, version string) (*AlgorithmView, erro
 		return nil, Errorf(NotFound, "there is no algorithm %q with version %q here; GET /algorithms lists what there is", typ, version)
 	}
 	view := a.View(s.machineOf(a), s.catalogue.VersionNames(typ))
+	s.checkExecutor(a, &view)
 	return &view, nil
+}
+
+// checkExecutor says in the view where an algorithm has nowhere to run.
+func (s *Service) checkExecutor(a *Algorithm, view *AlgorithmView) {
+	executor := s.executorOf(a)
+	if _, ok := s.options.Machines[executor]; !ok {
+		view.Ready = false
+		view.Missing = []string{fmt.Sprintf("the executor %q is not configured", executor)}
+	}
 }
 
 // machineOf is where an algorithm's jobs would run.

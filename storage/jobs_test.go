@@ -48,6 +48,7 @@ func goldenJob() *app.Job {
 		QueuedAt:   app.At(testID(2).Time()),
 		Needs:      app.Resources{CPUs: 2, MemoryBytes: 1 << 30, GPUs: 1},
 		Retries:    1,
+		Lost:       1,
 		Sources:    []app.Source{{Setting: "fasta", Upload: app.UploadID(jobText(5)), Generation: 2, Job: jobID(6), Path: "out.pdb", Size: 99}},
 		Claimed:    true,
 		Stop:       true,

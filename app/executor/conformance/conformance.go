@@ -1,0 +1,183 @@
+// Package conformance is one set of tests for every app.Executor: what the
+// runner relies on, seen from outside, with real programs.
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/task"
+)
+
+// Suite says what is tested.
+type Suite struct {
+	// New makes an executor as a starting service does. The tests call it
+	// again to play a restart; it closes what it made by t.Cleanup.
+	New func(t *testing.T) app.Executor
+	// Dir gives an empty directory where tasks can run, t.TempDir by default.
+	Dir func(t *testing.T) string
+	// Patience is what a task gets to start or to end, 30 s by default.
+	Patience time.Duration
+}
+
+// Run runs all tests.
+func (s Suite) Run(t *testing.T) {
+	if s.Dir == nil {
+		s.Dir = func(t *testing.T) string { return t.TempDir() }
+	}
+	if s.Patience == 0 {
+		s.Patience = 30 * time.Second
+	}
+	tests := []struct {
+		name string
+		test func(*suite)
+	}{
+		{"outcomes come in the order asked", (*suite).outcomes},
+		{"a program that cannot start is an outcome", (*suite).cannotStart},
+		{"a running task tells its progress", (*suite).progress},
+		{"a task is stopped", (*suite).stopped},
+		{"to stop what is over is harmless", (*suite).stoppedLate},
+		{"the next executor finds a running task", (*suite).adopted},
+		{"the next executor collects what ended meanwhile", (*suite).collected},
+		{"a repeated start runs nothing twice", (*suite).startedTwice},
+		{"what was never started is lost", (*suite).neverStarted},
+		{"many callers at once", (*suite).concurrent},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.test(&suite{Suite: s, T: t, executor: s.New(t)})
+		})
+	}
+}
+
+// suite is one test.
+type suite struct {
+	Suite
+	*testing.T
+	executor app.Executor
+}
+
+// waiting is part of scripts that run until the file out/go appears.
+const waiting = "while [ ! -e out/go ]; do sleep 0.05; done\n"
+
+// task lays out a task that runs the script.
+func (s *suite) task(script string) app.Task {
+	s.Helper()
+	return s.taskOf("sh", "-c", script)
+}
+
+func (s *suite) taskOf(argv ...string) app.Task {
+	s.Helper()
+	t := app.Task{
+		Job: "01JCONFORMANCE", Attempt: 1, Dir: s.Dir(s.T),
+		Needs: app.Resources{CPUs: 1, MemoryBytes: 256 << 20}, Limit: 10 * time.Minute,
+	}
+	t.Token = fmt.Sprintf("conformance-%d-%d", os.Getpid(), time.Now().UnixNano())
+	for _, dir := range []string{"in", "out", "tmp"} {
+		if err := os.MkdirAll(filepath.Join(t.Dir, task.WorkDir, dir), 0o700); err != nil {
+			s.Fatal(err)
+		}
+	}
+	err := task.Write(t.Dir, task.Spec{
+		Token: t.Token, Job: t.Job, Attempt: t.Attempt, Steps: []app.Step{{Name: "only", Argv: argv}},
+		CPUs: 1, GraceSeconds: 5, MaxRuntimeSeconds: int64(t.Limit.Seconds()),
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return t
+}
+
+// start starts the task and sees to it that it ends with the test.
+func (s *suite) start(t app.Task) app.Task {
+	s.Helper()
+	h, err := s.executor.Start(s.Context(), t)
+	if err != nil {
+		s.Fatal(err)
+	}
+	t.Handle = h
+	s.Cleanup(func() { s.end(t) })
+	return t
+}
+
+// end stops the task. The test's own context is over by then.
+func (s *suite) end(t app.Task) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.Patience)
+	defer cancel()
+	for ; ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
+		if err := s.executor.Stop(ctx, t); err != nil {
+			s.Error(err)
+			return
+		}
+		all, err := s.executor.Status(ctx, []app.Task{t})
+		if err == nil && all[0].State >= app.TaskEnded {
+			return
+		}
+	}
+	s.Errorf("the task %s can't be stopped", t.Token)
+}
+
+func (s *suite) status(tasks ...app.Task) []app.TaskStatus {
+	s.Helper()
+	all, err := s.executor.Status(s.Context(), tasks)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if len(all) != len(tasks) {
+		s.Fatalf("%d statuses for %d tasks", len(all), len(tasks))
+	}
+	return all
+}
+
+// until asks again and again until the task is as wanted.
+func (s *suite) until(t app.Task, what string, is func(app.TaskStatus) bool) app.TaskStatus {
+	s.Helper()
+	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		now := s.status(t)[0]
+		if is(now) {
+			return now
+		}
+		if time.Since(begin) > s.Patience {
+			s.Fatalf("not %s within %v, but %+v", what, s.Patience, now)
+		}
+	}
+}
+
+func (s *suite) ended(t app.Task) *app.Outcome {
+	s.Helper()
+	now := s.until(t, "over", func(now app.TaskStatus) bool { return now.State >= app.TaskEnded })
+	if now.State != app.TaskEnded || now.Outcome == nil {
+		s.Fatalf("status %+v, want an outcome", now)
+	}
+	return now.Outcome
+}
+
+func (s *suite) running(t app.Task) app.TaskStatus {
+	s.Helper()
+	return s.until(t, "running", func(now app.TaskStatus) bool { return now.State == app.TaskRunning })
+}
+
+// release lets a waiting script go on.
+func (s *suite) release(t app.Task) {
+	s.Helper()
+	if err := os.WriteFile(filepath.Join(t.Dir, task.WorkDir, "out", "go"), nil, 0o600); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// has reports whether the task's program has made that output.
+func (s *suite) has(t app.Task, name string) bool {
+	_, err := os.Stat(filepath.Join(t.Dir, task.WorkDir, "out", name))
+	return !errors.Is(err, os.ErrNotExist)
+}
+
+func (s *suite) untilHas(t app.Task, name string) {
+	s.Helper()
+	s.until(t, "writing "+name, func(app.TaskStatus) bool { return s.has(t, name) })
+}

@@ -1,0 +1,99 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"molrun/app"
+)
+
+// detectPatience bounds the question to nvidia-smi, which can hang on a broken
+// driver.
+const detectPatience = 10 * time.Second
+
+// Detect finds out what this machine has. GPUs are asked of the program
+// nvidiaSMI ("" is the one on PATH, where there is one). With an error it still
+// gives what it found.
+func Detect(nvidiaSMI string) (app.Capacity, error) {
+	c := app.Capacity{CPUs: runtime.GOMAXPROCS(0)} // a container's quota included
+	memory, memoryErr := machineMemory()
+	c.MemoryBytes = memory
+	gpus, gpuErr := machineGPUs(nvidiaSMI)
+	c.GPUs = gpus
+	return c, errors.Join(memoryErr, gpuErr)
+}
+
+// machineMemory gives the memory of the machine, or of the container that this
+// process is locked into.
+func machineMemory() (int64, error) {
+	data, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, fmt.Errorf("find out how much memory there is: %w", err)
+	}
+	_, rest, _ := strings.Cut(string(data), "MemTotal:")
+	number, _, _ := strings.Cut(strings.TrimSpace(rest), " kB")
+	kilobytes, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("find out how much memory there is: %w", err)
+	}
+	total := kilobytes << 10
+	if limit, ok := containerMemory(); ok {
+		return min(total, limit), nil
+	}
+	return total, nil
+}
+
+// containerMemory reads the limit that a container sees as its root's.
+func containerMemory() (int64, bool) {
+	data, err := os.ReadFile("/sys/fs/cgroup/memory.max")
+	if err != nil {
+		return 0, false
+	}
+	limit, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+	return limit, err == nil // "max" is no number
+}
+
+// machineGPUs names GPUs by their UUIDs: numbers mean different devices to
+// nvidia-smi and to programs.
+func machineGPUs(nvidiaSMI string) ([]string, error) {
+	if nvidiaSMI == "" {
+		found, err := exec.LookPath("nvidia-smi")
+		if err != nil {
+			return nil, nil
+		}
+		nvidiaSMI = found
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), detectPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, nvidiaSMI, "--query-gpu=index,uuid", "--format=csv,noheader")
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("ask %s for GPUs: %w", nvidiaSMI, errors.Join(err, ctx.Err()))
+	}
+	return parseGPUs(string(out))
+}
+
+// parseGPUs reads lines such as "0, GPU-8f6c…".
+func parseGPUs(csv string) ([]string, error) {
+	var gpus []string
+	for line := range strings.Lines(csv) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		_, uuid, found := strings.Cut(line, ",")
+		uuid = strings.TrimSpace(uuid)
+		if !found || !strings.HasPrefix(uuid, "GPU-") {
+			return nil, fmt.Errorf("ask nvidia-smi for GPUs: %q is no index and UUID", line)
+		}
+		gpus = append(gpus, uuid)
+	}
+	return gpus, nil
+}

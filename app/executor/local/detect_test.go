@@ -1,0 +1,65 @@
+package local_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"molrun/app/executor/local"
+)
+
+// standInSMI writes a script that stands in for nvidia-smi, which machines
+// without GPUs lack.
+func standInSMI(t *testing.T, script string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "nvidia-smi")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestDetectFindsGPUs(t *testing.T) {
+	tests := []struct {
+		name, script string
+		want         []string
+		fails        string
+	}{
+		{
+			"two",
+			`[ "$*" = "--query-gpu=index,uuid --format=csv,noheader" ] && printf '0, GPU-aa\n1, GPU-bb\n'`,
+			[]string{"GPU-aa", "GPU-bb"},
+			"",
+		},
+		{"none", "exit 0", nil, ""},
+		{"no driver", "echo no driver; exit 9", nil, "exit status 9"},
+		{"other words", "echo No devices were found", nil, "No devices were found"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := local.Detect(standInSMI(t, tt.script))
+			if !slices.Equal(got.GPUs, tt.want) {
+				t.Errorf("GPUs %q, want %q", got.GPUs, tt.want)
+			}
+			if (err != nil) != (tt.fails != "") || err != nil && !strings.Contains(err.Error(), tt.fails) {
+				t.Errorf("error %v, want %q", err, tt.fails)
+			}
+			if got.CPUs < 1 || got.MemoryBytes < 64<<20 {
+				t.Errorf("capacity %+v, want CPUs and memory whatever is with the GPUs", got)
+			}
+		})
+	}
+}
+
+func TestDetectLooksOnPATH(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	if got, err := local.Detect(""); len(got.GPUs) > 0 || err != nil {
+		t.Errorf("without nvidia-smi %q, %v; want none", got.GPUs, err)
+	}
+	t.Setenv("PATH", filepath.Dir(standInSMI(t, "echo 0, GPU-cc")))
+	if got, err := local.Detect(""); !slices.Equal(got.GPUs, []string{"GPU-cc"}) || err != nil {
+		t.Errorf("GPUs %q, %v; want the one that nvidia-smi names", got.GPUs, err)
+	}
+}

@@ -1,0 +1,74 @@
+// Package local runs tasks as processes of this machine.
+//
+// Each task is run by a process of its own, `molrun task DIR` (package task),
+// which outlives the service: all that is known of a task lies in its
+// directory, so an Executor finds the tasks of the one before it.
+package local
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"molrun/app"
+	"molrun/app/task"
+)
+
+// Options say how an Executor runs tasks.
+type Options struct {
+	Program     string // this program's path
+	CPUs        int
+	MemoryBytes int64
+	GPUs        []string
+	// StopMargin is what a task gets to end beyond the grace that it gives its
+	// program, before it is killed itself; 0 is 15 s.
+	StopMargin time.Duration
+}
+
+const defaultStopMargin = 15 * time.Second
+
+// Executor runs tasks on this machine.
+type Executor struct {
+	program  string
+	capacity app.Capacity
+	margin   time.Duration
+	reaper   *reaper
+	close    sync.Once
+}
+
+var _ app.Executor = (*Executor)(nil)
+
+// New gives an Executor. It has to be closed.
+func New(o Options) *Executor {
+	if o.StopMargin <= 0 {
+		o.StopMargin = defaultStopMargin
+	}
+	return &Executor{
+		program:  o.Program,
+		capacity: app.Capacity{CPUs: o.CPUs, MemoryBytes: o.MemoryBytes, GPUs: o.GPUs},
+		margin:   o.StopMargin,
+		reaper:   newReaper(),
+	}
+}
+
+// Close ends what the Executor does by itself. Tasks run on.
+func (e *Executor) Close() error {
+	e.close.Do(e.reaper.stop)
+	return nil
+}
+
+// Name is local.
+func (e *Executor) Name() string { return "local" }
+
+// Capacity gives what the configuration allows tasks to use of this machine.
+func (e *Executor) Capacity() (app.Capacity, bool) { return e.capacity, true }
+
+// failed names the task in an error.
+func failed(what string, t app.Task, err error) error {
+	return fmt.Errorf("%s task %s/%d: %w", what, t.Job, t.Attempt, err)
+}
+
+// started reports whether anything says that the task was once started.
+func started(dir string) bool {
+	return task.Exists(dir, task.RunFile) || task.Exists(dir, task.OutcomeFile)
+}

@@ -1,0 +1,318 @@
+package local_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"molrun/app"
+	"molrun/app/executor/conformance"
+	"molrun/app/executor/local"
+	"molrun/app/task"
+)
+
+func TestConformance(t *testing.T) {
+	conformance.Suite{New: func(t *testing.T) app.Executor { return newExecutor(t) }}.Run(t)
+}
+
+func TestTasksOutliveTheService(t *testing.T) {
+	tests := []struct {
+		name   string
+		script string // after the service's death
+		cause  app.Cause
+		while  func(e *local.Executor, a app.Task) error
+	}{
+		{"and are adopted", untilGo + "exit 3", app.CauseExit, func(_ *local.Executor, a app.Task) error {
+			return os.WriteFile(output(a, "go"), nil, 0o600)
+		}},
+		{"and can be stopped", forever, app.CauseStopped, func(e *local.Executor, a app.Task) error {
+			return e.Stop(context.Background(), a)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a := newTask(t, "echo > out/ready\n"+tt.script)
+			service := exec.Command(os.Args[0], "serve", a.Dir, a.Token)
+			if err := service.Start(); err != nil {
+				t.Fatal(err)
+			}
+			untilExists(t, output(a, "ready"))
+			if err := service.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			service.Wait() // killed, as it has to be
+			e := newExecutor(t)
+			if now := status(t, e, a); now.State != app.TaskRunning {
+				t.Errorf("status %+v, want running", now)
+			}
+			if err := tt.while(e, a); err != nil {
+				t.Fatal(err)
+			}
+			if now := over(t, e, a); now.Outcome == nil || now.Outcome.Cause != tt.cause {
+				t.Errorf("status %+v, outcome %+v; want %s", now, now.Outcome, tt.cause)
+			}
+		})
+	}
+}
+
+func TestTasksOutliveTheProgramsFile(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "molrun")
+	if err := copyFile(os.Args[0], program); err != nil {
+		t.Fatal(err)
+	}
+	e := newExecutorOf(t, local.Options{Program: program})
+	a := start(t, e, newTask(t, "echo > out/ready\n"+untilGo))
+	untilExists(t, output(a, "ready"))
+	if err := os.WriteFile(program+".new", []byte("#!/bin/false\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(program+".new", program); err != nil {
+		t.Fatal(err)
+	}
+	touch(t, output(a, "go"))
+	if now := over(t, e, a); now.Outcome == nil || now.Outcome.Cause != app.CauseDone {
+		t.Errorf("status %+v, want done", now)
+	}
+}
+
+func copyFile(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o700)
+}
+
+func TestKilledTaskIsLostWithAllItsProcesses(t *testing.T) {
+	e := newExecutor(t)
+	a := start(t, e, newTask(t, stubborn+forever))
+	untilExists(t, output(a, "ready"))
+	if err := shimOf(t, a.Handle).Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	now := over(t, e, a)
+	if now.State != app.TaskLost || now.Reason != "the task's process was killed" {
+		t.Errorf("status %+v, want lost since it was killed", now)
+	}
+}
+
+func TestStopClearsAwayWhatALostTaskLeft(t *testing.T) {
+	e := newExecutor(t)
+	a := start(t, e, newTask(t, stubborn+forever))
+	untilExists(t, output(a, "ready"))
+	if err := shimOf(t, a.Handle).Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "free lock", func() bool {
+		locked, err := task.Locked(a.Dir)
+		return !locked && err == nil
+	})
+	if err := e.Stop(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	if left := marked(t, a); len(left) > 0 {
+		t.Errorf("processes %v are left", left)
+	}
+}
+
+// The numbers in a directory from before a restart of the machine may be those
+// of other processes now.
+func TestNothingIsSignalledAfterARestartOfTheMachine(t *testing.T) {
+	for _, name := range []string{task.RunFile, "handle"} {
+		t.Run(name, func(t *testing.T) {
+			a := newTask(t, "true")
+			other := exec.Command("sleep", "1000")
+			other.Env = []string{"PATH=" + os.Getenv("PATH"), task.TokenVariable + "=" + a.Token}
+			if err := other.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				other.Process.Kill()
+				other.Wait() // killed
+			}()
+			p, err := task.FindProcess(other.Process.Pid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.BootID = "another"
+			data, err := json.Marshal(task.Started{Protocol: 1, Process: p, Token: a.Token})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == task.RunFile {
+				err = os.WriteFile(filepath.Join(a.Dir, name), data, 0o600)
+			} else {
+				a.Handle = app.Handle(data)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := newExecutor(t)
+			if err := e.Stop(t.Context(), a); err != nil {
+				t.Error(err)
+			}
+			if now := status(t, e, a); now.State != app.TaskLost || now.Reason != "the machine was restarted" {
+				t.Errorf("status %+v, want lost by a restart", now)
+			}
+			if left := marked(t, a); len(left) != 1 {
+				t.Errorf("the process that has the number now was signalled")
+			}
+		})
+	}
+}
+
+func TestTaskThatDoesNotEndIsKilledWhenAskedAgain(t *testing.T) {
+	e := newExecutor(t)
+	a := start(t, e, newTask(t, stubborn+forever))
+	untilExists(t, output(a, "ready"))
+	shim := shimOf(t, a.Handle)
+	if err := shim.Signal(syscall.SIGSTOP); err != nil { // it hangs
+		t.Fatal(err)
+	}
+	until(t, "end of the hanging task", func() bool {
+		if err := e.Stop(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		return status(t, e, a).State == app.TaskLost
+	})
+	if left := marked(t, a); len(left) > 0 {
+		t.Errorf("processes %v are left", left)
+	}
+}
+
+func TestTaskIsStartingUntilItsProcessReports(t *testing.T) {
+	e := newExecutor(t)
+	a := newTask(t, "true")
+	lock, err := task.Lock(a.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if now := status(t, e, a); now.State != app.TaskStarting {
+		t.Errorf("status %+v, want starting", now)
+	}
+	if err := e.Stop(t.Context(), a); err != nil {
+		t.Error(err)
+	}
+	if !task.StopAsked(a.Dir) {
+		t.Error("the task will not find that its end was asked for")
+	}
+}
+
+func TestTaskProcessHasNoSecretsAndNoTies(t *testing.T) {
+	t.Setenv("MOLRUN_SECRET", "hidden")
+	e := newExecutor(t)
+	a := start(t, e, newTask(t, "echo > out/ready\n"+untilGo))
+	untilExists(t, output(a, "ready"))
+	shim := shimOf(t, a.Handle)
+	run, err := task.ReadRun(a.Dir)
+	if err != nil || run.Process != shim || run.Token != a.Token {
+		t.Errorf("run.json %+v, %v; want process %+v of the handle", run, err, shim)
+	}
+	proc := filepath.Join("/proc", strconv.Itoa(shim.PID))
+	env, err := os.ReadFile(filepath.Join(proc, "environ"))
+	if err != nil || strings.Contains(string(env), "hidden") || !strings.Contains(string(env), "PATH=") {
+		t.Errorf("environment %q, %v; want PATH and no secret", env, err)
+	}
+	for fd, want := range []string{os.DevNull, filepath.Join(a.Dir, local.LogFile), filepath.Join(a.Dir, local.LogFile), filepath.Join(a.Dir, task.LockFile)} {
+		if got, err := os.Readlink(filepath.Join(proc, "fd", strconv.Itoa(fd))); got != want || err != nil {
+			t.Errorf("descriptor %d is %s, %v; want %s", fd, got, err, want)
+		}
+	}
+	session, err := os.ReadFile(filepath.Join(proc, "stat"))
+	if fields := strings.Fields(string(session)); err != nil || fields[5] != fields[0] {
+		t.Errorf("session %s of process %s, %v; want its own", fields[5], fields[0], err)
+	}
+	touch(t, output(a, "go"))
+	over(t, e, a)
+	until(t, "end of the zombie", func() bool {
+		_, err := os.Stat(proc)
+		return errors.Is(err, os.ErrNotExist)
+	})
+}
+
+func TestStartThatFailsLeavesNoLock(t *testing.T) {
+	a := newTask(t, "true")
+	e := newExecutorOf(t, local.Options{Program: "/no/such/molrun"})
+	if h, err := e.Start(t.Context(), a); err == nil || h != "" {
+		t.Errorf("start of no program: handle %q, %v", h, err)
+	}
+	if locked, err := task.Locked(a.Dir); locked || err != nil {
+		t.Errorf("locked = %v, %v; want a free lock", locked, err)
+	}
+	if now := over(t, newExecutor(t), start(t, newExecutor(t), a)); now.Outcome == nil || now.Outcome.Cause != app.CauseDone {
+		t.Errorf("status %+v after a start that works, want done", now)
+	}
+}
+
+func TestTaskWithoutAWordIsLostWithItsLastOnes(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "molrun")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho earlier >&2\necho out of luck >&2\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	e := newExecutorOf(t, local.Options{Program: program})
+	now := over(t, e, start(t, e, newTask(t, "true")))
+	if now.State != app.TaskLost || now.Reason != "the task did not start: out of luck" {
+		t.Errorf("status %+v, want lost and the last words", now)
+	}
+}
+
+func TestUnreadableOutcomeLosesOneTask(t *testing.T) {
+	e := newExecutor(t)
+	good := start(t, e, newTask(t, "true"))
+	over(t, e, good)
+	bad := newTask(t, "true")
+	if err := os.WriteFile(filepath.Join(bad.Dir, task.OutcomeFile), []byte(`{"protocol":99}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all, err := e.Status(t.Context(), []app.Task{bad, good})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all[0].State != app.TaskLost || !strings.Contains(all[0].Reason, "protocol 99") || all[1].State != app.TaskEnded {
+		t.Errorf("statuses %+v, want lost by its protocol, and ended", all)
+	}
+}
+
+// What says nothing about a task must not be taken for its end.
+func TestStatusThatCannotLookIsAnError(t *testing.T) {
+	e := newExecutor(t)
+	a := newTask(t, "true")
+	for _, name := range []string{task.LockFile, task.OutcomeFile} {
+		path := filepath.Join(a.Dir, name)
+		if err := os.Symlink(name, path); err != nil { // a loop: it can't be opened
+			t.Fatal(err)
+		}
+		if all, err := e.Status(t.Context(), []app.Task{a}); err == nil {
+			t.Errorf("%s can't be opened, and status is %+v", name, all)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if all, err := e.Status(ctx, []app.Task{a}); err == nil {
+		t.Errorf("status after the context's end: %+v", all)
+	}
+	if h, err := e.Start(ctx, a); err == nil {
+		t.Errorf("start after the context's end: %q", h)
+	}
+}
+
+func TestNameAndCapacity(t *testing.T) {
+	want := app.Capacity{CPUs: 3, MemoryBytes: 5 << 30, GPUs: []string{"GPU-1"}}
+	e := newExecutorOf(t, local.Options{CPUs: want.CPUs, MemoryBytes: want.MemoryBytes, GPUs: want.GPUs})
+	got, bounded := e.Capacity()
+	if e.Name() != "local" || !bounded || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%s has %+v, %v; want %+v", e.Name(), got, bounded, want)
+	}
+}

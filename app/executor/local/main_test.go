@@ -1,0 +1,195 @@
+package local_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/executor/local"
+	"molrun/app/task"
+)
+
+// TestMain makes the test binary play this program: `task` runs a task,
+// `serve` starts one and waits to be killed.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 {
+		switch os.Args[1] {
+		case "task":
+			exit(runTask(os.Args[2], os.Args[4]))
+		case "serve":
+			serve(os.Args[2], os.Args[3])
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// exit ends this process at once; os.Exit sleeps for a second under the race
+// detector, whose settings do not reach a task.
+func exit(code int) {
+	syscall.RawSyscall(syscall.SYS_EXIT_GROUP, uintptr(code), 0, 0)
+}
+
+func runTask(dir, lock string) int {
+	fd, err := strconv.Atoi(lock)
+	if err == nil {
+		err = task.Run(context.Background(), dir, task.Options{LockFD: fd})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return task.ExitCode(err)
+}
+
+func serve(dir, token string) {
+	e := local.New(local.Options{Program: os.Args[0]})
+	h, err := e.Start(context.Background(), app.Task{Dir: dir, Token: token})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println(h)
+	time.Sleep(time.Hour)
+}
+
+func newExecutor(t *testing.T) *local.Executor {
+	t.Helper()
+	return newExecutorOf(t, local.Options{Program: os.Args[0], StopMargin: 10 * time.Millisecond})
+}
+
+func newExecutorOf(t *testing.T, o local.Options) *local.Executor {
+	t.Helper()
+	e := local.New(o)
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// newTask lays out a task that runs the script; nothing of it outlives the
+// test.
+func newTask(t *testing.T, script string) app.Task {
+	t.Helper()
+	dir := t.TempDir()
+	a := app.Task{Job: "01J", Attempt: 1, Dir: dir, Token: "local" + strings.ReplaceAll(dir, "/", "-")}
+	if err := os.MkdirAll(filepath.Join(dir, task.WorkDir, "out"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	err := task.Write(dir, task.Spec{
+		Token: a.Token, GraceSeconds: 1, Steps: []app.Step{{Argv: []string{"sh", "-c", script}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := task.KillMarked(ctx, a.Token); err != nil {
+			t.Error(err)
+		}
+	})
+	return a
+}
+
+// stubborn starts a process in a session of its own that takes no hint.
+const stubborn = `setsid sh -c 'trap "" TERM; echo > out/stubborn; while :; do sleep 1000; done' &
+while [ ! -e out/stubborn ]; do sleep 0.02; done
+echo > out/ready
+`
+
+const (
+	forever = "while :; do sleep 1000; done"
+	untilGo = "while [ ! -e out/go ]; do sleep 0.02; done\n"
+)
+
+func start(t *testing.T, e *local.Executor, a app.Task) app.Task {
+	t.Helper()
+	h, err := e.Start(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Handle = h
+	return a
+}
+
+func output(a app.Task, name string) string {
+	return filepath.Join(a.Dir, task.WorkDir, "out", name)
+}
+
+// until waits for something that other processes do.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for begin := time.Now(); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(begin) > 30*time.Second {
+			t.Fatalf("%s: not within 30 s", what)
+		}
+	}
+}
+
+func untilExists(t *testing.T, path string) {
+	t.Helper()
+	until(t, path, func() bool {
+		_, err := os.Stat(path)
+		return !errors.Is(err, os.ErrNotExist)
+	})
+}
+
+func touch(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func status(t *testing.T, e *local.Executor, a app.Task) app.TaskStatus {
+	t.Helper()
+	all, err := e.Status(t.Context(), []app.Task{a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all[0]
+}
+
+// over waits until the task has ended or is lost, and checks that then no
+// process of it is left.
+func over(t *testing.T, e *local.Executor, a app.Task) app.TaskStatus {
+	t.Helper()
+	var now app.TaskStatus
+	until(t, "end of the task", func() bool {
+		now = status(t, e, a)
+		return now.State >= app.TaskEnded
+	})
+	if left := marked(t, a); len(left) > 0 {
+		t.Errorf("processes %v are left", left)
+	}
+	return now
+}
+
+func marked(t *testing.T, a app.Task) []int {
+	t.Helper()
+	pids, err := task.Marked(a.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pids
+}
+
+// shimOf gives the process that the handle names.
+func shimOf(t *testing.T, h app.Handle) task.Process {
+	t.Helper()
+	var p task.Process
+	if err := json.Unmarshal([]byte(h), &p); err != nil {
+		t.Fatalf("handle %q: %v", h, err)
+	}
+	return p
+}

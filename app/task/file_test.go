@@ -1,0 +1,147 @@
+package task
+
+import (
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"molrun/app"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// The files of protocol 1 stay readable: tasks outlive upgrades. Members may
+// be added to these golden files, none may change.
+func TestFilesOfProtocol1(t *testing.T) {
+	at := time.Date(2026, 11, 20, 10, 40, 0, 123e6, time.UTC)
+	spec := Spec{
+		Protocol: 1, Token: "01K.1.x", Job: "01K", Attempt: 2,
+		Steps: []app.Step{{Name: "fold", Argv: []string{"fold", "--in", "in/a.pdb"}, Stdout: "/d/work/out/fold.txt"}},
+		Env:   map[string]string{"OMP_NUM_THREADS": "4"}, GPUs: []string{"GPU-1"}, CPUs: 4,
+		MaxRuntimeSeconds: 3600, MemoryBytes: 1 << 30, LogBytes: 1 << 24, GraceSeconds: 10,
+	}
+	golden(t, SpecFile, &spec)
+	golden(t, RunFile, &Started{
+		Protocol: 1, Process: Process{PID: 4711, BootID: "8ef2b4a5-3f4b-4a1e-9a52-0a3c5c2f7a10", StartTime: 123456},
+		Token: "01K.1.x", StartedAt: at,
+	})
+	golden(t, OutcomeFile, &app.Outcome{
+		Protocol: 1, StartedAt: at, EndedAt: at.Add(time.Minute), Cause: app.CauseSignal, Step: "fold", ExitCode: 0,
+		Signal: "SIGSEGV", Message: `Step "fold" was ended by the signal SIGSEGV.`, CPUSeconds: 59.5, MaxRSSBytes: 12345678,
+	})
+	golden(t, ProgressFile, &progressRecord{1, app.Progress{Fraction: 0.42, Text: "step 420000/1000000"}})
+	golden(t, StopFile, &stopRecord{1, at, 1234.5})
+}
+
+// golden compares v with a golden file, in both directions, and reads it with
+// a member that this version does not know.
+func golden[T any](t *testing.T, name string, v *T) {
+	t.Helper()
+	data, err := encode(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("testdata", "protocol1", name)
+	if *update {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(data)); diff != "" {
+		t.Errorf("%s is written differently: %s", name, diff)
+	}
+	dir := t.TempDir()
+	later := strings.Replace(string(want), "{", `{"addedLater": {"x": [1]},`, 1)
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(later), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := read[T](dir, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(v, got); diff != "" {
+		t.Errorf("%s is read differently: %s", name, diff)
+	}
+}
+
+func TestFilesOfOtherProtocolsAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	for _, text := range []string{`{"protocol":2}`, `{"protocol":0}`, `{}`, `[]`, ``, `{"protocol":1`} {
+		if err := os.WriteFile(filepath.Join(dir, OutcomeFile), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if o, err := ReadOutcome(dir); !errors.Is(err, ErrUnreadable) || !strings.Contains(err.Error(), OutcomeFile) {
+			t.Errorf("%s is read as %+v, %v; want %v", text, o, err, ErrUnreadable)
+		}
+	}
+	if _, err := ReadOutcome(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("absent outcome: %v, want fs.ErrNotExist", err)
+	}
+}
+
+func TestWriteReplacesWholeFilesAndLeavesNoOther(t *testing.T) {
+	dir := t.TempDir()
+	want := Spec{Token: "t", Steps: []app.Step{{Argv: []string{"true"}}}}
+	for want.Attempt = 1; want.Attempt <= 2; want.Attempt++ {
+		if err := Write(dir, want); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := Read(dir)
+	if err != nil || got.Attempt != 2 || got.Protocol != Protocol {
+		t.Errorf("read %+v, %v", got, err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("directory has %v, %v", entries, err)
+	}
+	if err := Write(filepath.Join(dir, "absent"), want); err == nil {
+		t.Error("written into a directory that is not there")
+	}
+}
+
+func TestSpecNeedsATokenAndAStep(t *testing.T) {
+	for _, s := range []Spec{{Token: "t"}, {Steps: []app.Step{{Argv: []string{"true"}}}}} {
+		if err := Write(t.TempDir(), s); err == nil {
+			t.Errorf("%+v is written", s)
+		}
+	}
+}
+
+func TestAskStopTellsWhenItWasFirstAsked(t *testing.T) {
+	dir := t.TempDir()
+	if StopAsked(dir) {
+		t.Error("asked before it was")
+	}
+	if ago, err := AskStop(dir); ago != 0 || err != nil {
+		t.Errorf("first asked %v ago, %v; want now", ago, err)
+	}
+	if !StopAsked(dir) {
+		t.Error("not asked after it was")
+	}
+	now, err := uptime()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const before = 90 * time.Second
+	if err := write(dir, StopFile, stopRecord{Protocol: 1, UptimeSeconds: (now - before).Seconds()}); err != nil {
+		t.Fatal(err)
+	}
+	if ago, err := AskStop(dir); ago < before || err != nil {
+		t.Errorf("first asked %v ago, %v; want %v or more", ago, err, before)
+	}
+	if _, err := AskStop(filepath.Join(dir, "absent")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a directory: %v, want fs.ErrNotExist", err)
+	}
+}

@@ -1,0 +1,123 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// logFile keeps what a program prints, in at most limit bytes: the beginning,
+// where programs say what they read, and the end, where they say what went
+// wrong. It grows until it is full; then its middle goes and it grows again.
+// So every byte is copied less than twice, and whoever reads while the program
+// runs finds a whole log. A line in the middle tells how much is missing.
+type logFile struct {
+	path    string
+	f       *os.File
+	size    int64
+	limit   int64
+	head    int64 // length of the beginning that stays; 0 until the log was full
+	omitted int64
+	lost    int64 // bytes that could not be written
+}
+
+func openLog(dir string, limit int64) (*logFile, error) {
+	l := &logFile{path: filepath.Join(dir, LogFile), limit: max(limit, 4<<10)}
+	f, err := os.OpenFile(l.path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	l.f = f
+	if l.size, err = f.Seek(0, io.SeekEnd); err != nil {
+		return nil, fmt.Errorf("open the log: %w", errors.Join(err, f.Close()))
+	}
+	return l, nil
+}
+
+// Write never fails: a full disk must not stop the program. What is lost is
+// counted and told at the end.
+func (l *logFile) Write(p []byte) (int, error) {
+	n := len(p)
+	for len(p) > 0 {
+		if l.size >= l.limit && l.collapse() != nil {
+			l.lost += int64(len(p))
+			break
+		}
+		part := p[:min(int64(len(p)), l.limit-l.size)]
+		written, err := l.f.Write(part)
+		l.size += int64(written)
+		if err != nil {
+			l.lost += int64(len(p) - written)
+			break
+		}
+		p = p[len(part):]
+	}
+	return n, nil
+}
+
+// Close makes the log durable.
+func (l *logFile) Close() error {
+	var err error
+	if l.lost > 0 {
+		_, err = fmt.Fprintf(l.f, "\n[molrun: %d bytes could not be written here]\n", l.lost)
+	}
+	return errors.Join(err, l.f.Sync(), l.f.Close())
+}
+
+// collapse puts a shorter log in the place of the full one: its beginning, a
+// line that tells what is missing, its end. It is not synced, unlike Close:
+// what a crash of the machine takes away is the log of a lost attempt.
+func (l *logFile) collapse() error {
+	if l.head == 0 {
+		l.head = l.lineEnd(l.limit / 8)
+	}
+	tail := l.lineEnd(l.size - l.limit/4)
+	omitted := l.omitted + tail - l.head
+	if l.omitted > 0 {
+		omitted -= int64(len(omission(l.omitted)))
+	}
+	f, err := os.OpenFile(l.path+".new", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	size, err := l.copyTo(f, tail, omission(omitted))
+	if err == nil {
+		err = os.Rename(f.Name(), l.path)
+	}
+	if err != nil {
+		return errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	l.f.Close() // its content was copied: nothing is lost if this fails
+	l.f, l.size, l.omitted = f, size, omitted
+	return nil
+}
+
+func omission(bytes int64) string {
+	return fmt.Sprintf("\n[molrun: %d bytes omitted here]\n", bytes)
+}
+
+func (l *logFile) copyTo(f *os.File, tail int64, marker string) (int64, error) {
+	head, err := io.Copy(f, io.NewSectionReader(l.f, 0, l.head))
+	if err != nil {
+		return 0, err
+	}
+	if _, err := f.WriteString(marker); err != nil {
+		return 0, err
+	}
+	end, err := io.Copy(f, io.NewSectionReader(l.f, tail, l.size-tail))
+	return head + int64(len(marker)) + end, err
+}
+
+// lineEnd moves an offset behind the end of its line, unless that is far.
+func (l *logFile) lineEnd(offset int64) int64 {
+	near := make([]byte, min(4<<10, l.limit/16))
+	n, _ := l.f.ReadAt(near, offset) // a failed read finds no line
+	for i, b := range near[:n] {
+		if b == '\n' {
+			return offset + int64(i) + 1
+		}
+	}
+	return offset
+}

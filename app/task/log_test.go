@@ -1,0 +1,241 @@
+package task
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"molrun/app"
+)
+
+var omissionLine = regexp.MustCompile(`\n\[molrun: (\d+) bytes omitted here\]\n`)
+
+func TestLogKeepsBeginningAndEnd(t *testing.T) {
+	tests := []struct {
+		name        string
+		line        func(i int) string
+		lines, step int
+	}{
+		{"short lines", func(i int) string { return fmt.Sprintln("line", i) }, 60000, 1},
+		{"without line ends", func(i int) string { return fmt.Sprintf("%08d", i) }, 60000, 7},
+		{"larger than the cap at once", func(i int) string { return strings.Repeat(fmt.Sprintln(i), 20000) }, 9, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			const limit = 64 << 10
+			dir := t.TempDir()
+			l, err := openLog(dir, limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var all bytes.Buffer
+			for i := range tt.lines {
+				line := tt.line(i)
+				all.WriteString(line)
+				l.Write([]byte(line))
+				if i%997 == 0 { // who reads now finds a whole log
+					checkLog(t, dir, all.String(), limit)
+				}
+			}
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			checkLog(t, dir, all.String(), limit)
+			if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+				t.Errorf("directory has %v, %v; want the log alone", entries, err)
+			}
+		})
+	}
+}
+
+// checkLog checks that the log is the whole text, or its beginning and end
+// with the true number of missing bytes between.
+func checkLog(t *testing.T, dir, all string, limit int) {
+	t.Helper()
+	data, err := os.ReadFile(dir + "/" + LogFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := string(data)
+	if len(got) > limit {
+		t.Fatalf("the log has %d bytes, the cap is %d", len(got), limit)
+	}
+	if got == all {
+		return
+	}
+	m := omissionLine.FindStringSubmatchIndex(got)
+	if m == nil {
+		t.Fatalf("a log of %d bytes for %d does not say what is missing", len(got), len(all))
+	}
+	head, tail := got[:m[0]], got[m[1]:]
+	missing, err := strconv.Atoi(got[m[2]:m[3]])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(all, head) || !strings.HasSuffix(all, tail) {
+		t.Fatal("the log is not the beginning and the end")
+	}
+	if len(head)+missing+len(tail) != len(all) {
+		t.Fatalf("%d + %d missing + %d bytes, want %d", len(head), missing, len(tail), len(all))
+	}
+	if len(head) < limit/8 || len(tail) < limit/4-limit/16 {
+		t.Fatalf("only %d and %d bytes are kept", len(head), len(tail))
+	}
+}
+
+func TestHugeLogStaysSmall(t *testing.T) {
+	t.Parallel()
+	size := 256 << 20
+	if testing.Short() {
+		size = 64 << 20
+	}
+	a := newAttempt(t, fmt.Sprintf("echo first; yes 0123456789abcde | head -c %d; echo last", size))
+	a.spec.LogBytes = 1 << 20
+	if o := a.start().outcome(); o.Cause != app.CauseDone {
+		t.Fatalf("outcome %+v", o)
+	}
+	log := a.read(LogFile)
+	if len(log) > 1<<20 || !strings.HasPrefix(log, "first\n0123") || !strings.HasSuffix(log, "cde\nlast\n") {
+		t.Errorf("log of %d bytes from %.20q to %.20q", len(log), log, log[len(log)-20:])
+	}
+	m := omissionLine.FindStringSubmatch(log)
+	if m == nil {
+		t.Fatal("the log does not say what is missing")
+	}
+	missing, err := strconv.Atoi(m[1])
+	if err != nil || missing+len(log)-len(m[0]) != size+len("first\nlast\n") {
+		t.Errorf("%d bytes missing, %d there, %v; want %d together", missing, len(log)-len(m[0]), err, size+11)
+	}
+}
+
+func TestLostLogBytesAreCounted(t *testing.T) {
+	l, err := openLog(t.TempDir(), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writable := l.f
+	if l.f, err = os.Open(l.path); err != nil { // a disk that takes no more
+		t.Fatal(err)
+	}
+	l.Write(make([]byte, 1234))
+	if err := l.f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l.f = writable
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(l.path)
+	if err != nil || !strings.Contains(string(data), "1234 bytes could not be written") {
+		t.Errorf("log %q, %v", data, err)
+	}
+}
+
+func TestProgressIsFilteredFromTheLog(t *testing.T) {
+	const printed = "begin\nmolrun:progress 0.5 half\nmiddle molrun:progress 0.6 no\n" +
+		"molrun:progress\nmolrun:progress x\nmolrun:progress 2 no\nmolrun:progress NaN\nmolrun:progressive\n" +
+		"molrun:progress 0.7\r\nmolrun:prog\nend\nmolrun:progress 1 \x1b[1mdone\x1b[0m\xff  "
+	const logged = "begin\nmiddle molrun:progress 0.6 no\n" +
+		"molrun:progress\nmolrun:progress x\nmolrun:progress 2 no\nmolrun:progress NaN\nmolrun:progressive\nmolrun:prog\nend\n"
+	reports := []app.Progress{{Fraction: 0.5, Text: "half"}, {Fraction: 0.7}, {Fraction: 1, Text: "[1mdone[0m\uFFFD"}}
+
+	for range 300 { // whatever pieces it arrives in
+		var out bytes.Buffer
+		var got []app.Progress
+		f := &progressFilter{out: &out, report: func(p app.Progress) { got = append(got, p) }}
+		for rest := []byte(printed); len(rest) > 0; {
+			n := 1 + rand.IntN(min(len(rest), 40))
+			f.Write(rest[:n])
+			rest = rest[n:]
+		}
+		f.Flush()
+		if out.String() != logged {
+			t.Fatalf("log %q, want %q", out.String(), logged)
+		}
+		if fmt.Sprint(got) != fmt.Sprint(reports) {
+			t.Fatalf("progress %v, want %v", got, reports)
+		}
+	}
+}
+
+// FuzzProgressFilter: how output is cut into pieces changes nothing, and
+// nothing is lost but valid progress lines.
+func FuzzProgressFilter(f *testing.F) {
+	f.Add([]byte("a\nmolrun:progress 0.5 x\nb"), uint8(3))
+	f.Add([]byte("molrun:progress molrun:progress 0.1\n"), uint8(1))
+	f.Fuzz(func(t *testing.T, printed []byte, piece uint8) {
+		var want bytes.Buffer
+		for line := range bytes.Lines(printed) {
+			if _, ok := parseProgress(string(line)); !ok {
+				want.Write(line)
+			}
+		}
+		if len(printed) >= longestProgressLine {
+			return // where a long line is cut depends on the pieces
+		}
+		var got bytes.Buffer
+		filter := &progressFilter{out: &got, report: func(app.Progress) {}}
+		for rest := printed; len(rest) > 0; {
+			n := min(len(rest), 1+int(piece))
+			filter.Write(rest[:n])
+			rest = rest[n:]
+		}
+		filter.Flush()
+		if !bytes.Equal(got.Bytes(), want.Bytes()) {
+			t.Errorf("log %q, want %q", got.Bytes(), want.Bytes())
+		}
+	})
+}
+
+func TestEndlessLineIsNotHeldBack(t *testing.T) {
+	var out bytes.Buffer
+	f := &progressFilter{out: &out, report: func(app.Progress) { t.Error("reported") }}
+	f.Write([]byte(progressMark))
+	for range 1000 {
+		f.Write([]byte("0123456789"))
+	}
+	if out.Len() < 10000-longestProgressLine {
+		t.Errorf("only %d bytes passed on", out.Len())
+	}
+}
+
+func TestProgressIsWrittenWhileRunningAndAtTheEnd(t *testing.T) {
+	a := newAttempt(t, `echo molrun:progress 0.25 first >&2
+		while [ ! -e out/go ]; do sleep 0.02; done
+		for i in 3 4 5 6 7 8; do echo molrun:progress 0.$i step $i; done`)
+	r := a.start()
+	a.untilFile(ProgressFile)
+	if p, err := ReadProgress(a.dir); err != nil || *p != (app.Progress{Fraction: 0.25, Text: "first"}) {
+		t.Errorf("progress %v, %v; want the first", p, err)
+	}
+	if err := os.WriteFile(a.path(WorkDir, "out", "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.outcome()
+	if p, err := ReadProgress(a.dir); err != nil || *p != (app.Progress{Fraction: 0.8, Text: "step 8"}) {
+		t.Errorf("progress %v, %v; want the last", p, err)
+	}
+	if got := a.read(LogFile); got != "" {
+		t.Errorf("log %q, want none", got)
+	}
+}
+
+func TestHeldProgressIsWrittenWhileTheProgramIsSilent(t *testing.T) {
+	t.Parallel()
+	a := newAttempt(t, `echo molrun:progress 0.1; echo molrun:progress 0.2
+		while [ ! -e out/go ]; do sleep 0.02; done`)
+	r := a.start()
+	until(t, "second progress", func() bool {
+		p, err := ReadProgress(a.dir)
+		return err == nil && p.Fraction == 0.2
+	})
+	if err := os.WriteFile(a.path(WorkDir, "out", "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.outcome()
+}

@@ -1,0 +1,216 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"molrun/app"
+)
+
+// TestMain makes the test binary play the parts of this program and of those
+// that tasks run.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "task":
+			os.Exit(runTask(os.Args[2:]))
+		case "use":
+			use(os.Args[2], len(os.Args) > 3)
+			return
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// runTask is `molrun task DIR [--lock-fd N]`.
+func runTask(args []string) int {
+	var o Options
+	if len(args) == 3 {
+		o.LockFD, _ = strconv.Atoi(args[2])
+	}
+	err := Run(context.Background(), args[0], o)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return ExitCode(err)
+}
+
+// use is a program that uses 0.3 s of CPU and so many MiB of memory, and ends
+// unless it is to hold them.
+func use(mib string, hold bool) {
+	n, _ := strconv.Atoi(mib)
+	var usage syscall.Rusage
+	for usage.Utime.Nano()+usage.Stime.Nano() < 3e8 {
+		syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+	}
+	memory := make([]byte, n<<20)
+	for i := 0; i < len(memory); i += 1 << 10 {
+		memory[i] = 1
+	}
+	if hold {
+		time.Sleep(time.Hour)
+	}
+	fmt.Println(memory[len(memory)/2])
+}
+
+// attempt is a laid out directory.
+type attempt struct {
+	t     *testing.T
+	dir   string
+	spec  Spec
+	env   []string   // of the process that runs the task
+	files []*os.File // that it inherits, from 3
+}
+
+// newAttempt lays out an attempt that runs these scripts as its steps.
+func newAttempt(t *testing.T, scripts ...string) *attempt {
+	t.Helper()
+	a := &attempt{t: t, dir: t.TempDir(), env: append(os.Environ(), noRaceSleep)}
+	a.spec = Spec{Token: "token" + strings.ReplaceAll(a.dir, "/", "-"), Job: "01J", Attempt: 1, CPUs: 1, GraceSeconds: 20}
+	for _, script := range scripts {
+		a.spec.Steps = append(a.spec.Steps, app.Step{Argv: []string{"sh", "-c", script}})
+	}
+	for _, dir := range []string{"in", "out", "tmp"} {
+		if err := os.MkdirAll(a.path(WorkDir, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return a
+}
+
+func (a *attempt) path(parts ...string) string {
+	return filepath.Join(append([]string{a.dir}, parts...)...)
+}
+
+func (a *attempt) read(parts ...string) string {
+	a.t.Helper()
+	data, err := os.ReadFile(a.path(parts...))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return string(data)
+}
+
+// running is a process that runs a task.
+type running struct {
+	*attempt
+	cmd  *exec.Cmd
+	done chan error
+}
+
+// start starts the process that runs the task.
+func (a *attempt) start() *running {
+	a.t.Helper()
+	if err := Write(a.dir, a.spec); err != nil {
+		a.t.Fatal(err)
+	}
+	return a.startWith()
+}
+
+func (a *attempt) startWith() *running { return a.startWithFile(nil) }
+
+// startWithFile hands the lock down, or lets the process take it.
+func (a *attempt) startWithFile(lock *os.File) *running {
+	a.t.Helper()
+	log, err := os.Create(a.path("shim.log"))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer log.Close()
+	r := &running{attempt: a, done: make(chan error, 1)}
+	r.cmd = exec.Command(os.Args[0], "task", a.dir)
+	if lock != nil {
+		r.cmd.Args = append(r.cmd.Args, "--lock-fd", "3")
+		a.files = []*os.File{lock}
+	}
+	r.cmd.ExtraFiles = a.files
+	r.cmd.Env, r.cmd.Stdout, r.cmd.Stderr = a.env, log, log
+	if err := r.cmd.Start(); err != nil {
+		a.t.Fatal(err)
+	}
+	go func() { r.done <- r.cmd.Wait() }()
+	a.t.Cleanup(func() {
+		r.cmd.Process.Kill()
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := KillMarked(ctx, a.spec.Token); err != nil {
+			a.t.Error(err)
+		}
+	})
+	return r
+}
+
+// wait waits for the process that runs the task and gives its exit code.
+func (r *running) wait() int {
+	r.t.Helper()
+	select {
+	case err := <-r.done:
+		r.done <- err
+		return r.cmd.ProcessState.ExitCode()
+	case <-time.After(time.Minute):
+		r.t.Fatalf("the task does not end; log: %s", r.read(LogFile))
+		return 0
+	}
+}
+
+// outcome waits for the end and checks what holds at each: exit code 0, a
+// free lock, and no process left.
+func (r *running) outcome() *app.Outcome {
+	r.t.Helper()
+	if code := r.wait(); code != 0 {
+		r.t.Fatalf("the process exited with %d: %s", code, r.read("shim.log"))
+	}
+	if locked, err := Locked(r.dir); locked || err != nil {
+		r.t.Errorf("after the end locked = %v, %v", locked, err)
+	}
+	if left, err := Marked(r.spec.Token); len(left) > 0 || err != nil {
+		r.t.Errorf("after the end processes %v are left, %v", left, err)
+	}
+	o, err := ReadOutcome(r.dir)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if o.EndedAt.Before(o.StartedAt) || o.StartedAt.IsZero() {
+		r.t.Errorf("started at %v, ended at %v", o.StartedAt, o.EndedAt)
+	}
+	return o
+}
+
+func (r *running) signal(sig syscall.Signal) {
+	r.t.Helper()
+	if err := r.cmd.Process.Signal(sig); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// until waits for something that other processes do.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within 30 s", what)
+		}
+	}
+}
+
+// untilFile waits for a file of the attempt.
+func (a *attempt) untilFile(parts ...string) {
+	a.t.Helper()
+	until(a.t, filepath.Join(parts...), func() bool {
+		_, err := os.Stat(a.path(parts...))
+		return !errors.Is(err, os.ErrNotExist)
+	})
+}
+
+// noRaceSleep keeps processes under the race detector from sleeping for a
+// second when they end.
+const noRaceSleep = "GORACE=atexit_sleep_ms=0"

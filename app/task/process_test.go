@@ -1,0 +1,164 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// sleeper starts a process that is marked with the token.
+func sleeper(t *testing.T, token string) (*exec.Cmd, Process) {
+	t.Helper()
+	cmd := exec.Command("sleep", "1000")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), TokenVariable + "=" + token}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	p, err := FindProcess(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmd, p
+}
+
+func TestSignalReachesOnlyTheProcessMeant(t *testing.T) {
+	cmd, p := sleeper(t, "signal")
+	otherBoot, otherStart, group := p, p, p
+	otherBoot.BootID = "another"
+	otherStart.StartTime++
+	group.PID = -p.PID
+	for _, other := range []Process{otherBoot, otherStart, group, {BootID: p.BootID}} {
+		if err := other.Signal(syscall.SIGKILL); !errors.Is(err, ErrGone) {
+			t.Errorf("signal to %+v: %v, want %v", other, err, ErrGone)
+		}
+	}
+	if err := p.Signal(syscall.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGUSR1 {
+		t.Errorf("process ended with %v, want the one signal that was meant for it", err)
+	}
+	if err := p.Signal(syscall.SIGKILL); !errors.Is(err, ErrGone) {
+		t.Errorf("signal to an ended process: %v, want %v", err, ErrGone)
+	}
+	if _, err := FindProcess(p.PID); !errors.Is(err, ErrGone) {
+		t.Errorf("find an ended process: %v, want %v", err, ErrGone)
+	}
+}
+
+func TestKillMarkedKillsNoOthers(t *testing.T) {
+	one, _ := sleeper(t, "mark-1")
+	other, _ := sleeper(t, "mark-12")
+	marked, err := Marked("mark-1")
+	if err != nil || !slices.Equal(marked, []int{one.Process.Pid}) {
+		t.Errorf("marked %v, %v; want %d", marked, err, one.Process.Pid)
+	}
+	done := make(chan error, 1)
+	go func() { done <- one.Wait() }()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := KillMarked(ctx, "mark-1"); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("the marked process ended with %v", err)
+	}
+	if marked, err := Marked("mark-12"); err != nil || !slices.Equal(marked, []int{other.Process.Pid}) {
+		t.Errorf("the other is %v, %v; want alive", marked, err)
+	}
+	if err := KillMarked(ctx, ""); err == nil {
+		t.Error("an empty token is taken for one")
+	}
+}
+
+func TestDescendantsAreFoundBothWays(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command("sh", "-c", `setsid sh -c 'sleep 1000 & echo > ready; wait' & wait`)
+	cmd.Dir = dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, p := range descendants() {
+			p.signal(syscall.SIGKILL)
+		}
+		cmd.Wait()
+	})
+	until(t, "grandchild", func() bool { return exists(dir + "/ready") })
+	listed := descendantsBy(childrenListed)
+	searched := descendantsBy(childrenSearched())
+	if len(listed) != 3 {
+		t.Errorf("listed %v, want three processes", listed)
+	}
+	if !slices.Equal(listed, searched) {
+		t.Errorf("listed %v, searched %v; want the same", listed, searched)
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	const rest = " 42 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 1000 200"
+	tests := []struct {
+		name, line string
+		want       stat
+		fails      bool
+	}{
+		{"plain", "7 (sleep) S" + rest, stat{parent: 42, start: 987654}, false},
+		{"a name like a status", "7 (a) Z 1 (x) R) S" + rest, stat{parent: 42, start: 987654}, false},
+		{"zombie", "7 (sh) Z" + rest, stat{parent: 42, start: 987654, zombie: true}, false},
+		{"short", "7 (sh) S 42 7", stat{}, true},
+		{"empty", "", stat{}, true},
+		{"no number", "7 (sh) S" + strings.Replace(rest, "987654", "x", 1), stat{}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := parseStat([]byte(tt.line))
+			if got != tt.want || (err != nil) != tt.fails {
+				t.Errorf("%q is %+v, %v; want %+v", tt.line, got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestLockIsHeldByOne(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if locked, err := Locked(dir); locked || err != nil {
+		t.Errorf("before the first lock %v, %v", locked, err)
+	}
+	lock, err := Lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if locked, err := Locked(dir); !locked || err != nil {
+		t.Errorf("locked %v, %v; want true", locked, err)
+	}
+	if _, err := Lock(dir); !errors.Is(err, ErrLocked) {
+		t.Errorf("second lock: %v, want %v", err, ErrLocked)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if locked, err := Locked(dir); locked || err != nil {
+		t.Errorf("after the end %v, %v", locked, err)
+	}
+}
+
+func TestSizesForPeople(t *testing.T) {
+	for bytes, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1 << 10: "1.0 KiB", 3 << 29: "1.5 GiB", 1 << 62: "4.0 EiB"} {
+		if got := binary(bytes); got != want {
+			t.Errorf("%d bytes are %q, want %q", bytes, got, want)
+		}
+	}
+}

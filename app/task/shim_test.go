@@ -1,0 +1,289 @@
+package task
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"molrun/app"
+)
+
+func TestOutcomeSaysHowTheProgramEnded(t *testing.T) {
+	t.Parallel()
+	noScript := filepath.Join(t.TempDir(), "noscript")
+	if err := os.WriteFile(noScript, []byte("\x00\x01"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	notExecutable := filepath.Join(t.TempDir(), "notexecutable")
+	if err := os.WriteFile(notExecutable, []byte("#!/bin/sh\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name    string
+		argv    []string
+		want    app.Outcome
+		message string // part of it
+	}{
+		{"exit 0", []string{"sh", "-c", "exit 0"}, app.Outcome{Cause: app.CauseDone}, ""},
+		{
+			"exit 3",
+			[]string{"sh", "-c", "exit 3"},
+			app.Outcome{Cause: app.CauseExit, ExitCode: 3, Step: "1"},
+			"exit code 3",
+		},
+		{
+			"signal",
+			[]string{"sh", "-c", "kill -SEGV $$"},
+			app.Outcome{Cause: app.CauseSignal, Signal: "SIGSEGV", Step: "1"},
+			"SIGSEGV",
+		},
+		{
+			"not on PATH",
+			[]string{"no-such-program"},
+			app.Outcome{Cause: app.CauseCannotStart, Step: "1"},
+			`The program "no-such-program" was not found`,
+		},
+		{
+			"no such file",
+			[]string{"/no/such/program"},
+			app.Outcome{Cause: app.CauseCannotStart, Step: "1"},
+			"was not found",
+		},
+		{
+			"not executable",
+			[]string{notExecutable},
+			app.Outcome{Cause: app.CauseCannotStart, Step: "1"},
+			"may not be executed",
+		},
+		{
+			"not a program",
+			[]string{noScript},
+			app.Outcome{Cause: app.CauseCannotStart, Step: "1"},
+			"not made for this machine",
+		},
+		{
+			"arguments too long",
+			[]string{"true", strings.Repeat("x", 4<<20)},
+			app.Outcome{Cause: app.CauseCannotStart, Step: "1"},
+			"too long",
+		},
+		{
+			"no program",
+			[]string{""},
+			app.Outcome{Cause: app.CauseCannotStart, Step: "1"},
+			"has no program",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			a := newAttempt(t)
+			a.spec.Steps = []app.Step{{Argv: tt.argv}}
+			got := a.start().outcome()
+			if !strings.Contains(got.Message, tt.message) || (tt.message == "") != (got.Message == "") {
+				t.Errorf("message %q, want %q in it", got.Message, tt.message)
+			}
+			tt.want.Protocol = Protocol
+			if diff := cmp.Diff(&tt.want, got, cmpopts.IgnoreFields(app.Outcome{}, "StartedAt", "EndedAt", "Message", "CPUSeconds", "MaxRSSBytes")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestStepsRunInOrderUntilOneFails(t *testing.T) {
+	a := newAttempt(t, "echo one", "echo two; exit 4", "echo three")
+	a.spec.Steps[1].Name = "second"
+	o := a.start().outcome()
+	if o.Cause != app.CauseExit || o.ExitCode != 4 || o.Step != "second" {
+		t.Errorf("outcome %+v, want exit code 4 of step second", o)
+	}
+	if got := a.read(LogFile); got != "one\ntwo\n" {
+		t.Errorf("log %q, want the first two steps", got)
+	}
+}
+
+func TestUsageIsRecorded(t *testing.T) {
+	t.Parallel()
+	a := newAttempt(t)
+	// A grandchild uses it: its parent, a shell, waits for it.
+	a.spec.Steps = []app.Step{{Argv: []string{"sh", "-c", `"$0" use 96 & wait`, os.Args[0]}}}
+	o := a.start().outcome()
+	if o.Cause != app.CauseDone || o.CPUSeconds < 0.25 || o.MaxRSSBytes < 96<<20 || o.MaxRSSBytes > 400<<20 {
+		t.Errorf("outcome %+v, log %s; want 0.25 s or more of CPU and 96 MiB of memory or somewhat more", o, a.read(LogFile))
+	}
+}
+
+func TestTaskIsRunOnce(t *testing.T) {
+	t.Parallel()
+	a := newAttempt(t, "echo once >> out/count; echo > out/ready; while [ ! -e out/go ]; do sleep 0.05; done")
+	first := a.start()
+	a.untilFile(WorkDir, "out", "ready")
+	before := a.contents()
+	if code := a.startWith().wait(); code != ExitRefused {
+		t.Errorf("beside a running one: exit code %d, want %d", code, ExitRefused)
+	}
+	if diff := cmp.Diff(before, a.contents()); diff != "" {
+		t.Errorf("the refused one changed files: %s", diff)
+	}
+	if err := os.WriteFile(a.path(WorkDir, "out", "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first.outcome()
+	before = a.contents()
+	if code := a.startWith().wait(); code != ExitRefused {
+		t.Errorf("after the end: exit code %d, want %d", code, ExitRefused)
+	}
+	if diff := cmp.Diff(before, a.contents()); diff != "" {
+		t.Errorf("the refused one changed files: %s", diff)
+	}
+	if got := a.read(WorkDir, "out", "count"); got != "once\n" {
+		t.Errorf("the program ran as %q", got)
+	}
+}
+
+// contents gives the attempt's files (but for what the test itself writes)
+// with their content.
+func (a *attempt) contents() map[string]string {
+	a.t.Helper()
+	all := map[string]string{}
+	entries, err := os.ReadDir(a.dir)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Type().IsRegular() && e.Name() != "shim.log" {
+			all[e.Name()] = a.read(e.Name())
+		}
+	}
+	return all
+}
+
+func TestLostTaskIsNotRunAgain(t *testing.T) {
+	a := newAttempt(t, "echo > out/ready; sleep 1000")
+	r := a.start()
+	a.untilFile(WorkDir, "out", "ready")
+	r.signal(syscall.SIGKILL)
+	r.wait()
+	if code := a.startWith().wait(); code != ExitRefused {
+		t.Errorf("exit code %d, want %d", code, ExitRefused)
+	}
+}
+
+func TestLockIsInheritedAndNotPassedOn(t *testing.T) {
+	t.Parallel()
+	a := newAttempt(t, "ls /proc/$$/fd; echo > out/ready; while [ ! -e out/go ]; do sleep 0.05; done")
+	if err := Write(a.dir, a.spec); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := Lock(a.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := a.startWithFile(lock)
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if locked, err := Locked(a.dir); !locked || err != nil {
+		t.Errorf("once started locked = %v, %v", locked, err)
+	}
+	a.untilFile(WorkDir, "out", "ready")
+	if _, err := Lock(a.dir); !errors.Is(err, ErrLocked) {
+		t.Errorf("lock of a running task: %v, want %v", err, ErrLocked)
+	}
+	if err := os.WriteFile(a.path(WorkDir, "out", "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.outcome()
+	if got := strings.Fields(a.read(LogFile)); slices.Contains(got, "3") {
+		t.Errorf("the program has the descriptors %q", got)
+	}
+}
+
+func TestForeignDescriptorIsNoLock(t *testing.T) {
+	a := newAttempt(t, "true")
+	if err := Write(a.dir, a.spec); err != nil {
+		t.Fatal(err)
+	}
+	other, err := Lock(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if code := a.startWithFile(other).wait(); code != 1 {
+		t.Errorf("exit code %d, want 1; %s", code, a.read("shim.log"))
+	}
+	if Exists(a.dir, RunFile) {
+		t.Error("the task was begun without its lock")
+	}
+}
+
+func TestUnreadableTaskCannotStart(t *testing.T) {
+	tests := []struct{ name, json, message string }{
+		{"newer", `{"protocol":2,"token":"t","steps":[{"argv":["true"]}]}`, "protocol 2"},
+		{"damaged", `{"protocol":1,`, "task.json"},
+		{"absent", "", "task.json"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			a := newAttempt(t)
+			if tt.json != "" {
+				if err := os.WriteFile(a.path(SpecFile), []byte(tt.json), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			o := a.startWith().outcome()
+			if o.Cause != app.CauseCannotStart || !strings.Contains(o.Message, tt.message) {
+				t.Errorf("outcome %+v, want cannot_start and %q", o, tt.message)
+			}
+		})
+	}
+}
+
+// A program that fills the disk must not keep its own end from being told.
+func TestOutcomeIsToldOnAFullDisk(t *testing.T) {
+	a := newAttempt(t, "cat /dev/zero > fill; yes talking | head -c 100000; exit 5")
+	full := t.TempDir()
+	if err := syscall.Mount("none", full, "tmpfs", 0, "size=256k"); err != nil {
+		t.Skipf("a small disk needs root: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(full, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	a.dir = full
+	if err := os.MkdirAll(a.path(WorkDir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	o := a.start().outcome()
+	if o.Cause != app.CauseExit || o.ExitCode != 5 {
+		t.Errorf("outcome %+v, want exit code 5", o)
+	}
+	if info, err := os.Stat(a.path(WorkDir, "fill")); err != nil || info.Size() == 0 {
+		t.Errorf("the disk was not filled: %v", err)
+	}
+}
+
+func TestCapturedOutputIsWhole(t *testing.T) {
+	t.Parallel()
+	a := newAttempt(t, "seq 1 200000; seq 200001 400000 >&2")
+	a.start().outcome()
+	var want bytes.Buffer
+	for i := 1; i <= 400000; i++ {
+		fmt.Fprintln(&want, i)
+	}
+	if got := a.read(LogFile); got != want.String() {
+		t.Errorf("log has %d bytes, want %d", len(got), want.Len())
+	}
+}

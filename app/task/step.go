@@ -1,0 +1,178 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"molrun/app"
+)
+
+// output is what carries a program's words to the log: the program's end of a
+// pipe, and a goroutine at ours.
+type output struct {
+	pipe *os.File
+	done chan struct{}
+}
+
+// outputPatience bounds the wait for output after the last process ended.
+// Only a pipe that was passed on to a foreign process is still open then.
+const outputPatience = 5 * time.Second
+
+// start starts the step's program and the reading of its output.
+func (s *shim) start(step app.Step) (leader int, o *output, err error) {
+	program, err := lookUp(step.Argv, s.env, s.work)
+	if err != nil {
+		return 0, nil, err
+	}
+	in, err := os.Open(os.DevNull)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer in.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		return 0, nil, err
+	}
+	defer w.Close()
+	stdout := w
+	if step.Stdout != "" {
+		if stdout, err = createStdout(s.work, step.Stdout); err != nil {
+			return 0, nil, errors.Join(err, r.Close())
+		}
+		defer stdout.Close()
+	}
+	leader, err = s.fork(program, step.Argv, in, stdout, w)
+	if err != nil {
+		return 0, nil, errors.Join(explainStart(step.Argv[0], err), r.Close())
+	}
+	return leader, s.read(r), nil
+}
+
+// fork starts the program in a session of its own. It dies with this process,
+// which holds the thread that forks for that reason.
+func (s *shim) fork(program string, argv []string, in, out, errs *os.File) (int, error) {
+	pid, err := syscall.ForkExec(program, argv, &syscall.ProcAttr{
+		Dir:   s.work,
+		Env:   s.env,
+		Files: []uintptr{in.Fd(), out.Fd(), errs.Fd()},
+		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+	})
+	if err != nil {
+		return 0, err
+	}
+	// Where memory runs out the kernel shall take programs, not the service.
+	// It may be forbidden, and the program may have ended.
+	os.WriteFile(filepath.Join("/proc", strconv.Itoa(pid), "oom_score_adj"), []byte("500"), 0)
+	return pid, nil
+}
+
+// read moves what arrives in the pipe to the log.
+func (s *shim) read(pipe *os.File) *output {
+	o := &output{pipe: pipe, done: make(chan struct{})}
+	go func() {
+		defer close(o.done)
+		filter := &progressFilter{out: s.log, report: s.progress.set}
+		// It ends when the last writer is gone, or by finish.
+		io.CopyBuffer(filter, struct{ io.Reader }{pipe}, make([]byte, 64<<10))
+		filter.Flush()
+	}()
+	return o
+}
+
+// finish waits for the last words of a step whose processes are all gone.
+func (o *output) finish() error {
+	o.pipe.SetReadDeadline(time.Now().Add(outputPatience))
+	<-o.done
+	return o.pipe.Close()
+}
+
+// lookUp finds the program as execvp would in the task's environment, but
+// never in the current directory, where a user's files lie.
+func lookUp(argv, env []string, work string) (string, error) {
+	if len(argv) == 0 || argv[0] == "" {
+		return "", errors.New("the step has no program; correct the algorithm's command")
+	}
+	name := argv[0]
+	if strings.Contains(name, "/") {
+		if filepath.IsAbs(name) {
+			return name, nil
+		}
+		return filepath.Join(work, name), nil
+	}
+	for _, dir := range filepath.SplitList(variable(env, "PATH")) {
+		path := filepath.Join(dir, name)
+		info, err := os.Stat(path)
+		if filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("the program %q was not found; install it or put its folder into PATH", name)
+}
+
+func variable(env []string, name string) string {
+	for _, entry := range env {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// explainStart makes a sentence of what the kernel said.
+func explainStart(program string, err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOENT):
+		return fmt.Errorf("the program %q was not found, or the interpreter that it names; install it", program)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("the program %q may not be executed; check its permissions", program)
+	case errors.Is(err, syscall.ENOEXEC):
+		return fmt.Errorf("the program %q is not made for this machine, or is a script without #! in its first line", program)
+	case errors.Is(err, syscall.E2BIG):
+		return fmt.Errorf("the arguments of %q are too long; pass them in a file", program)
+	}
+	return fmt.Errorf("the program %q could not be started: %w", program, err)
+}
+
+// createStdout makes the file that takes a step's standard output, always
+// below the work directory: earlier steps may have put links there, which
+// os.Root does not follow out of it, and pipes, which would block.
+func createStdout(work, name string) (*os.File, error) {
+	path := name
+	if filepath.IsAbs(name) {
+		rel, err := filepath.Rel(work, name)
+		if err != nil {
+			return nil, fmt.Errorf("the output file %q: %w", name, err)
+		}
+		path = rel
+	}
+	if !filepath.IsLocal(path) || path == "." {
+		return nil, fmt.Errorf("the output file %q is outside of the work directory; correct the algorithm's stdout", name)
+	}
+	root, err := os.OpenRoot(work)
+	if err != nil {
+		return nil, fmt.Errorf("the output file %q: %w", name, err)
+	}
+	defer root.Close()
+	if err := root.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("the output file %q: %w", name, err)
+	}
+	f, err := root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("the output file %q: %w", name, err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is there already and no file")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the output file %q: %w", name, errors.Join(err, f.Close()))
+	}
+	return f, nil
+}

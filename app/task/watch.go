@@ -1,0 +1,142 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"molrun/app"
+)
+
+// watch is the life of one step: its program, and everything that it starts.
+type watch struct {
+	*shim
+	step     app.Step
+	last     bool // no step follows
+	leader   int
+	ended    bool // the leader is reaped
+	told     bool // what it left behind was asked to end
+	oomKills int64
+	kill     <-chan time.Time // when the grace is over, and then again and again
+	again    time.Duration    // how long until the next again
+	look     *time.Timer      // at the memory
+}
+
+// runStep runs one step until none of its processes is left.
+func (s *shim) runStep(step app.Step, last bool) {
+	w := &watch{shim: s, step: step, last: last, oomKills: kernelKills()}
+	leader, output, err := s.start(step)
+	if err != nil {
+		s.out.Step = step.Name
+		s.settle(app.CauseCannotStart, sentence(err.Error()))
+		return
+	}
+	w.leader = leader
+	s.memory.pause = 0
+	w.look = time.NewTimer(0) // short programs need memory, too
+	defer w.look.Stop()
+	w.watch()
+	if err := output.finish(); err != nil {
+		fmt.Fprintf(os.Stderr, "close the output of step %s: %v\n", step.Name, err)
+	}
+}
+
+// watch returns once this process has no child, which is the kernel's word
+// that no descendant is left.
+func (w *watch) watch() {
+	done := w.ctx.Done()
+	for !w.reap() {
+		if w.ended && !w.told {
+			w.endLeftovers()
+		}
+		select {
+		case <-w.children:
+		case <-w.ends:
+			w.interrupt()
+			w.terminate()
+		case <-done:
+			done = nil
+			w.interrupt()
+			w.terminate()
+		case <-w.wall:
+			w.settle(app.CauseTimeout, fmt.Sprintf("The job ran longer than its limit of %s.",
+				time.Duration(w.spec.MaxRuntimeSeconds)*time.Second))
+			w.terminate()
+		case <-w.kill:
+			w.killAll()
+		case <-w.look.C:
+			w.measure()
+		}
+	}
+}
+
+// reap takes the ends of all children that have ended, adopted ones included,
+// and reports whether no child is left.
+func (w *watch) reap() (none bool) {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil: // ECHILD: there are none
+			return true
+		case pid == 0:
+			return false
+		case pid == w.leader:
+			w.ended = true
+			w.judge(status)
+		}
+	}
+}
+
+// terminate asks the program to end. What has not ended when the grace is over
+// gets killed. To repeat it changes nothing.
+func (w *watch) terminate() {
+	if w.kill != nil {
+		return
+	}
+	w.kill = time.After(w.spec.Grace())
+	// The group is the leader's: while kill is nil, the leader is not reaped.
+	syscall.Kill(-w.leader, syscall.SIGTERM)
+	syscall.Kill(-w.leader, syscall.SIGCONT)
+}
+
+// endLeftovers ends what a program leaves behind, in the background or in
+// sessions of their own.
+func (w *watch) endLeftovers() {
+	w.told = true
+	if w.kill == nil {
+		w.kill = time.After(w.spec.Grace())
+	}
+	w.signalAll(syscall.SIGTERM)
+	w.signalAll(syscall.SIGCONT)
+}
+
+// killAll is repeated until nothing is left: a process may be born while it
+// looks. It takes its time with those that nothing can kill now, since they
+// wait for a disk.
+func (w *watch) killAll() {
+	w.signalAll(syscall.SIGKILL)
+	w.again = min(max(killPause, 2*w.again), usualPause)
+	w.kill = time.After(w.again)
+}
+
+// signalAll passes over what it can't reach: who ended meanwhile needs no
+// signal, and the rest is tried again.
+func (w *watch) signalAll(sig syscall.Signal) {
+	for _, p := range descendants() {
+		p.signal(sig)
+	}
+}
+
+func (w *watch) measure() {
+	if w.memory.look() {
+		w.settle(app.CauseMemory, fmt.Sprintf("The job used %s of memory, more than the %s that it may.",
+			binary(w.memory.peak), binary(w.memory.limit)))
+		w.killAll()
+	}
+	w.progress.tick()
+	w.look.Reset(w.memory.pause)
+}

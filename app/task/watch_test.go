@@ -1,0 +1,233 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"molrun/app"
+)
+
+// stubborn starts a process in a session of its own that takes no hint, and
+// waits until it takes none.
+const stubborn = `setsid sh -c 'trap "" TERM HUP INT; echo > out/stubborn; while :; do sleep 1000; done' &
+while [ ! -e out/stubborn ]; do sleep 0.02; done
+`
+
+// orphan starts a process whose parent ends at once.
+const orphan = `sh -c 'sh -c "trap \"\" TERM; echo > out/orphan; while :; do sleep 1000; done" & exit 0'
+while [ ! -e out/orphan ]; do sleep 0.02; done
+`
+
+func TestLeftoversAreCleared(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, script string
+		cause        app.Cause
+	}{
+		{"background", "sleep 1000 & exit 0", app.CauseDone},
+		{"own session", stubborn + "exit 0", app.CauseDone},
+		{"orphan", orphan + "exit 0", app.CauseDone},
+		{"after a failure", stubborn + orphan + "exit 9", app.CauseExit},
+		{"stopped", "sleep 1000 & kill -STOP $!; exit 0", app.CauseDone},
+	}
+	started := make([]*running, len(tests)) // all at once: they wait a lot
+	for i, tt := range tests {
+		a := newAttempt(t, tt.script)
+		a.spec.GraceSeconds = 1
+		started[i] = a.start()
+	}
+	for i, tt := range tests {
+		if o := started[i].outcome(); o.Cause != tt.cause { // outcome looks for leftovers
+			t.Errorf("%s: outcome %+v, want %s", tt.name, o, tt.cause)
+		}
+	}
+}
+
+func TestLeftoversAreGoneBeforeTheNextStep(t *testing.T) {
+	t.Parallel()
+	a := newAttempt(t, stubborn+"echo $! > out/pid", `[ ! -e /proc/$(cat out/pid) ]`)
+	a.spec.GraceSeconds = 1
+	if o := a.start().outcome(); o.Cause != app.CauseDone {
+		t.Errorf("outcome %+v, want done", o)
+	}
+}
+
+func TestLeftoversMayEndInOrder(t *testing.T) {
+	const orderly = `setsid sh -c 'trap "echo ended > out/ended; exit" TERM; echo > out/ready; while :; do sleep 0.05; done' &
+		while [ ! -e out/ready ]; do sleep 0.02; done
+		`
+	tests := []struct {
+		name, script string
+		signal       bool
+		cause        app.Cause
+	}{
+		{"after the program", "exit 0", false, app.CauseDone},
+		{"after an interrupted program", "sleep 1000", true, app.CauseInterrupted},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a := newAttempt(t, orderly+tt.script)
+			r := a.start()
+			a.untilFile(WorkDir, "out", "ready")
+			if tt.signal {
+				r.signal(syscall.SIGTERM)
+			}
+			if o := r.outcome(); o.Cause != tt.cause {
+				t.Errorf("outcome %+v, want %s", o, tt.cause)
+			}
+			if got := a.read(WorkDir, "out", "ended"); got != "ended\n" {
+				t.Errorf("the leftover wrote %q", got)
+			}
+		})
+	}
+}
+
+func TestTimeLimitEndsTheTask(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, script string }{
+		{"by TERM", "sleep 1000"},
+		{"by KILL", stubborn + orphan + "trap '' TERM; while :; do sleep 1000; done"},
+		{"whatever its exit code", "trap 'exit 0' TERM; while :; do sleep 0.05; done"},
+	}
+	started := make([]*running, len(tests))
+	for i, tt := range tests {
+		a := newAttempt(t, tt.script, "echo > out/next")
+		a.spec.MaxRuntimeSeconds, a.spec.GraceSeconds = 1, 1
+		started[i] = a.start()
+	}
+	for i, tt := range tests {
+		r := started[i]
+		o := r.outcome()
+		if o.Cause != app.CauseTimeout || !strings.Contains(o.Message, "limit of 1s") || o.Step != "1" {
+			t.Errorf("%s: outcome %+v, want timeout in step 1", tt.name, o)
+		}
+		if exists(r.path(WorkDir, "out", "next")) {
+			t.Errorf("%s: the next step ran", tt.name)
+		}
+	}
+}
+
+func TestSignalsEndTheTask(t *testing.T) {
+	t.Parallel()
+	const script = stubborn + orphan + "trap 'echo asked >> out/asked' TERM; echo > out/ready; while :; do sleep 0.05; done"
+	tests := []struct {
+		name    string
+		stop    bool
+		signals []syscall.Signal
+		cause   app.Cause
+	}{
+		{"stopped", true, []syscall.Signal{syscall.SIGTERM}, app.CauseStopped},
+		{"interrupted", false, []syscall.Signal{syscall.SIGTERM}, app.CauseInterrupted},
+		{"from a terminal", false, []syscall.Signal{syscall.SIGINT}, app.CauseInterrupted},
+		{"more than once", true, []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM, syscall.SIGINT, syscall.SIGTERM}, app.CauseStopped},
+		{"after a hangup", true, []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM}, app.CauseStopped},
+	}
+	started := make([]*running, len(tests))
+	for i := range tests {
+		a := newAttempt(t, script)
+		a.spec.GraceSeconds = 1
+		started[i] = a.start()
+	}
+	for i, tt := range tests {
+		r := started[i]
+		r.untilFile(WorkDir, "out", "ready")
+		if tt.stop {
+			if _, err := AskStop(r.dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, sig := range tt.signals {
+			r.signal(sig)
+		}
+	}
+	for i, tt := range tests {
+		r := started[i]
+		if o := r.outcome(); o.Cause != tt.cause || o.Signal != "SIGKILL" || o.Step != "1" {
+			t.Errorf("%s: outcome %+v, want %s by SIGKILL in step 1", tt.name, o, tt.cause)
+		}
+		if got := r.read(WorkDir, "out", "asked"); got != "asked\n" {
+			t.Errorf("%s: the program was asked to end as %q, want once", tt.name, got)
+		}
+	}
+}
+
+func TestStopBeforeTheStartRunsNothing(t *testing.T) {
+	a := newAttempt(t, "echo > out/ran")
+	if _, err := AskStop(a.dir); err != nil {
+		t.Fatal(err)
+	}
+	if o := a.start().outcome(); o.Cause != app.CauseStopped {
+		t.Errorf("outcome %+v, want stopped", o)
+	}
+	if exists(a.path(WorkDir, "out", "ran")) {
+		t.Error("the program ran")
+	}
+}
+
+func TestProgramDiesWithItsShim(t *testing.T) {
+	t.Parallel()
+	a := newAttempt(t, "echo > out/ready; exec sleep 1000")
+	r := a.start()
+	a.untilFile(WorkDir, "out", "ready")
+	r.signal(syscall.SIGKILL)
+	r.wait()
+	until(t, "end of the program", func() bool {
+		left, err := Marked(a.spec.Token)
+		return err == nil && len(left) == 0
+	})
+	if locked, err := Locked(a.dir); locked || err != nil {
+		t.Errorf("locked = %v, %v; want a free lock", locked, err)
+	}
+	if _, err := ReadOutcome(a.dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("outcome: %v, want none", err)
+	}
+}
+
+func TestMemoryLimitEndsTheTask(t *testing.T) {
+	t.Parallel()
+	a := newAttempt(t)
+	a.spec.MemoryBytes = 100 << 20
+	a.spec.Steps = []app.Step{{Argv: []string{"sh", "-c", stubborn + `"$0" use 250 hold; echo survived`, os.Args[0]}}}
+	o := a.start().outcome()
+	if o.Cause != app.CauseMemory || o.MaxRSSBytes < 100<<20 || !strings.Contains(o.Message, "100.0 MiB") {
+		t.Errorf("outcome %+v, log %q; want memory", o, a.read(LogFile))
+	}
+}
+
+// Memory that processes share after a fork counts once.
+func TestSharedMemoryCountsOnce(t *testing.T) {
+	const processes, each = 6, 24 << 20
+	dir := t.TempDir()
+	cmd := exec.Command("sh", "-c", fmt.Sprintf(`x=$(head -c %d /dev/zero | tr '\0' a)
+		for i in $(seq %d); do ( echo > ready$i; while [ ! -e go ]; do sleep 0.1; done; echo ${#x} ) & done
+		echo > ready; wait`, each, processes))
+	cmd.Dir = dir
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(os.WriteFile(dir+"/go", nil, 0o600), cmd.Wait()); err != nil {
+			t.Error(err)
+		}
+	})
+	for i := range processes {
+		until(t, "subshell", func() bool { return exists(fmt.Sprintf("%s/ready%d", dir, i+1)) })
+	}
+	m := &memory{limit: 4 * each}
+	if naive := sum(descendants(), "status", "RssAnon:"); naive <= m.limit {
+		t.Fatalf("the processes hold %d bytes one by one: nothing is shared that counts twice", naive)
+	}
+	if m.look() || m.peak < each {
+		t.Errorf("peak %d passes the limit %d", m.peak, m.limit)
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
