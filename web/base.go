@@ -1,0 +1,33 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+
+	"molrun/app"
+)
+
+// base gives what links begin with: the configured address, else the one that
+// this request was sent to. Forwarded headers are not believed.
+func (a *API) base(r *http.Request) (string, error) {
+	if a.options.PublicURL != "" {
+		return a.options.PublicURL, nil
+	}
+	if !plausibleHost(r.Host) {
+		return "", app.InvalidFields(app.FieldError{
+			Loc: []any{"header", "Host"}, Type: "value",
+			Msg: "send a host name or address, with its port where it has one",
+		})
+	}
+	if r.TLS != nil {
+		return "https://" + r.Host, nil
+	}
+	return "http://" + r.Host, nil
+}
+
+// plausibleHost reports whether host has only characters of names, addresses
+// and ports: nothing that would end the host within a URL.
+func plausibleHost(host string) bool {
+	const known = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]"
+	return host != "" && len(host) <= 255 && strings.Trim(host, known) == ""
+}

@@ -1,0 +1,174 @@
+// Package contract holds the service to its OpenAPI description in tests:
+// a transport looks at each exchange and reports what the description does
+// not say, and at the end one can ask what was never seen. It is imported by
+// tests alone.
+package contract
+
+import (
+	"bytes"
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// location names the document among the schemas.
+const location = "https://molrun.invalid/openapi.json"
+
+// Spec is an OpenAPI description.
+type Spec struct {
+	root     map[string]any
+	compiler *jsonschema.Compiler
+}
+
+// Operation is a method of a path as the description names it.
+type Operation struct{ Method, Path string }
+
+// Parse reads a description in YAML.
+func Parse(text []byte) (*Spec, error) {
+	encoded, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, fmt.Errorf("read OpenAPI: %w", err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(encoded))
+	if err != nil {
+		return nil, fmt.Errorf("read OpenAPI: %w", err)
+	}
+	root, ok := doc.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("read OpenAPI: the document is no object")
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	if err := compiler.AddResource(location, doc); err != nil {
+		return nil, fmt.Errorf("read OpenAPI: %w", err)
+	}
+	return &Spec{root, compiler}, nil
+}
+
+// Operations lists all operations, sorted by path.
+func (s *Spec) Operations() []Operation {
+	var all []Operation
+	for _, path := range sortedKeys(s.at("paths")) {
+		for _, key := range sortedKeys(s.at("paths", path)) {
+			if method := strings.ToUpper(key); slices.Contains(methods, method) {
+				all = append(all, Operation{method, path})
+			}
+		}
+	}
+	return all
+}
+
+var methods = []string{http.MethodDelete, http.MethodGet, http.MethodPatch, http.MethodPost, http.MethodPut}
+
+// Statuses lists the statuses that an operation may answer.
+func (s *Spec) Statuses(op Operation) []string { return sortedKeys(s.at(op.at("responses")...)) }
+
+// at gives the place of a part of the operation.
+func (op Operation) at(part ...string) []string {
+	return append([]string{"paths", op.Path, strings.ToLower(op.Method)}, part...)
+}
+
+// at gives the value at a place of the document, nil where there is none.
+func (s *Spec) at(place ...string) any {
+	var value any = s.root
+	for _, name := range place {
+		object, _ := value.(map[string]any)
+		value = object[name]
+	}
+	return value
+}
+
+// follow gives the place that a place refers to, itself where it does not.
+func (s *Spec) follow(place ...string) []string {
+	object, _ := s.at(place...).(map[string]any)
+	ref, _ := object["$ref"].(string)
+	if !strings.HasPrefix(ref, "#/") {
+		return place
+	}
+	parts := strings.Split(ref[2:], "/")
+	for i := range parts {
+		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(parts[i])
+	}
+	return s.follow(parts...)
+}
+
+// schema compiles the schema at a place.
+func (s *Spec) schema(place ...string) (*jsonschema.Schema, error) {
+	var pointer strings.Builder
+	for _, name := range place {
+		pointer.WriteString("/" + escapePointer(name))
+	}
+	return s.compiler.Compile(location + "#" + pointer.String())
+}
+
+// escapePointer writes a name for a JSON pointer within a URL.
+func escapePointer(name string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D", " ", "%20").Replace(name)
+}
+
+// find gives the operation that serves a request. HEAD is what GET would be.
+func (s *Spec) find(method, path string) (Operation, bool) {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	best, found := Operation{}, false
+	for _, op := range s.Operations() {
+		if op.Method == method && fits(op.Path, path) && (!found || strings.Count(op.Path, "{") < strings.Count(best.Path, "{")) {
+			best, found = op, true
+		}
+	}
+	return best, found
+}
+
+// fits reports whether an escaped path is one of a template's.
+func fits(template, path string) bool {
+	want, got := strings.Split(template, "/"), strings.Split(path, "/")
+	if len(want) != len(got) {
+		return false
+	}
+	for i := range want {
+		parameter := strings.HasPrefix(want[i], "{")
+		if parameter && got[i] == "" || !parameter && want[i] != got[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// content gives the place of the media type that a Content-Type is one of.
+func (s *Spec) content(place []string, contentType string) ([]string, bool) {
+	place = append(slices.Clone(place), "content")
+	got, gotParams, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return nil, false
+	}
+	for _, name := range sortedKeys(s.at(place...)) {
+		want, wantParams, err := mime.ParseMediaType(name)
+		if err != nil || want != got {
+			continue
+		}
+		same := true
+		for key, value := range wantParams {
+			same = same && strings.EqualFold(gotParams[key], value)
+		}
+		if same {
+			return append(place, name), true
+		}
+	}
+	return nil, false
+}
+
+func sortedKeys(value any) []string {
+	object, _ := value.(map[string]any)
+	keys := make([]string, 0, len(object))
+	for key := range object {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}

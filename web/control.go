@@ -1,0 +1,149 @@
+package web
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/rs/zerolog"
+
+	"molrun/app"
+)
+
+// control answers the operator's routes. They are served on a socket that
+// only the operator can open, and want no key.
+type control struct{ svc *app.Service }
+
+// Control gives the handler for the control socket.
+func Control(svc *app.Service, log zerolog.Logger) http.Handler {
+	o := &control{svc}
+	engine := newEngine()
+	buffered := &budget{size: 64 << 20}
+	mount(engine, o.routes(), func(class) gin.HandlerFunc {
+		return func(c *gin.Context) {
+			setDeadlines(c, readWithin)
+			l := &limits{max: 1 << 20, budget: buffered}
+			defer l.release()
+			c.Set(limitsKey, l)
+			c.Next()
+		}
+	})
+	return named(log, engine.ServeHTTP)
+}
+
+func (o *control) routes() []route {
+	return []route{
+		{"GET", "/control/keys", o.keys, open},
+		{"POST", "/control/keys", o.createKey, open},
+		{"DELETE", "/control/keys/:id", o.deleteKey, open},
+		{"POST", "/control/keys/:id/disable", o.disableKey, open},
+		{"POST", "/control/keys/:id/enable", o.enableKey, open},
+	}
+}
+
+// keyView is an API key as the operator sees it: never its secret or hash.
+type keyView struct {
+	ID           string   `json:"id"`
+	Organization string   `json:"organization"`
+	Email        string   `json:"email"`
+	Role         app.Role `json:"role"`
+	Disabled     bool     `json:"disabled"`
+	CreatedAt    app.Time `json:"createdAt"`
+	ExpiresAt    app.Time `json:"expiresAt,omitzero"`
+}
+
+func viewKey(k *app.APIKey) keyView {
+	return keyView{k.ID, k.Organization, k.Email, k.Role, k.Disabled, k.CreatedAt, k.ExpiresAt}
+}
+
+type keyRequest struct{ app.KeyRequest }
+
+func (r *keyRequest) read(in *input) {
+	b := in.object(required)
+	r.Organization = b.text("organization", required)
+	r.Email = b.text("email", required)
+	r.Role = or(app.Role(b.text("role", optional)), app.RoleMember)
+	r.Expires = time.Duration(valueOf(b.integer("expiresSeconds", 1, maxSeconds))) * time.Second
+}
+
+// maxSeconds is the longest time that a time.Duration holds.
+const maxSeconds = int64(1<<63-1) / int64(time.Second)
+
+type newKeyView struct {
+	Key string `json:"key"` // shown once
+	keyView
+}
+
+// createKey handles POST /control/keys.
+func (o *control) createKey(c *gin.Context) {
+	req, err := decode[keyRequest](c)
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	key, record, err := o.svc.CreateKey(ctx(c), req.KeyRequest)
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	reply(c, newKeyView{key, viewKey(record)})
+}
+
+// keys handles GET /control/keys.
+func (o *control) keys(c *gin.Context) {
+	if _, err := decode[bareRequest](c); err != nil {
+		fail(c, err)
+		return
+	}
+	records, err := o.svc.Keys(ctx(c))
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	views := make([]keyView, len(records))
+	for i, k := range records {
+		views[i] = viewKey(k)
+	}
+	reply(c, map[string]any{"keys": views})
+}
+
+type keyIDRequest struct{ id string }
+
+func (r *keyIDRequest) read(in *input) {
+	r.id = in.path("id")
+	in.noBody()
+}
+
+// disableKey handles POST /control/keys/{id}/disable.
+func (o *control) disableKey(c *gin.Context) { o.setDisabled(c, true) }
+
+// enableKey handles POST /control/keys/{id}/enable.
+func (o *control) enableKey(c *gin.Context) { o.setDisabled(c, false) }
+
+func (o *control) setDisabled(c *gin.Context, disabled bool) {
+	req, err := decode[keyIDRequest](c)
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	record, err := o.svc.DisableKey(ctx(c), req.id, disabled)
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	reply(c, viewKey(record))
+}
+
+// deleteKey handles DELETE /control/keys/{id}.
+func (o *control) deleteKey(c *gin.Context) {
+	req, err := decode[keyIDRequest](c)
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	if err := o.svc.DeleteKey(ctx(c), req.id); err != nil {
+		fail(c, err)
+		return
+	}
+	c.Status(http.StatusNoContent)
+}

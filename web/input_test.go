@@ -1,0 +1,162 @@
+package web
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gin-gonic/gin"
+
+	"molrun/app"
+)
+
+// everything is a request that reads one of each kind of part.
+type everything struct {
+	limit, count int64
+	wait         time.Duration
+	flag         bool
+	text         string
+	texts        []string
+	rows         []*app.Value
+}
+
+func (e *everything) read(in *input) {
+	e.text = in.path("name")
+	e.limit = in.integer("limit", 1, 100, 50)
+	e.wait = in.duration("wait", time.Minute)
+	e.flag = in.flag("flag")
+	in.text("text")
+	in.startKey()
+	in.status("status")
+	b := in.object(optional)
+	b.text("text", required)
+	b.member("settings", app.Object, required)
+	e.count = valueOf(b.integer("count", 0, maxExact))
+	e.texts = b.texts("texts")
+	e.rows = b.items("rows", app.Object, optional)
+	b.flag("flag")
+}
+
+// decoded decodes a request as a route would.
+func decoded(name, query string, body []byte) (everything, error) {
+	r := httptest.NewRequest("POST", "/", bytes.NewReader(body))
+	r.URL.RawQuery = query
+	r.Header.Set("Content-Type", jsonType)
+	c := gin.CreateTestContextOnly(httptest.NewRecorder(), gin.New())
+	c.Request = r
+	c.Params = gin.Params{{Key: "name", Value: name}}
+	c.Set(limitsKey, &limits{max: 1 << 20, budget: &budget{size: 1 << 30}})
+	return decode[everything](c)
+}
+
+func TestTimesToWait(t *testing.T) {
+	gin.SetMode(gin.ReleaseMode)
+	for text, want := range map[string]time.Duration{
+		"30s": 30 * time.Second, "30": 30 * time.Second, "0": 0, "0s": 0, "1m": time.Minute, "60": time.Minute, "250ms": 250 * time.Millisecond,
+	} {
+		if req, err := decoded("a", "wait="+text, nil); err != nil || req.wait != want {
+			t.Errorf("%s: %v, %v, want %v", text, req.wait, err, want)
+		}
+	}
+	for text, kind := range map[string]string{
+		"61": "value", "61s": "value", "-1s": "value", "1h": "value", "": "type", "soon": "type", "1.5": "type", "-1": "type", "99999999999999999999": "type",
+	} {
+		_, err := decoded("a", "wait="+text, nil)
+		if faults := faultsOf(err); len(faults) != 1 || faults[0].Type != kind {
+			t.Errorf("%s: %v, want a fault of kind %s", text, err, kind)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	gin.SetMode(gin.ReleaseMode)
+	f.Add("a", "limit=1&wait=3s&flag=TRUE", []byte(`{"text":"x","settings":{},"count":3,"texts":["a"],"rows":[{}],"flag":true}`))
+	f.Add("%2F", "limit=&limit=2", []byte(`{"text":1,"settings":[],"count":1e400,"texts":[1,2],"rows":[1]}`))
+	f.Add("%zz", "a=%zz;b", []byte(`{"":{"":[[[`))
+	f.Add("\xff", "%ff=%ff&startKey=%ff", []byte("\xff"))
+	f.Add("", "status=QUEUED", []byte(` null `))
+	f.Fuzz(func(t *testing.T, name, query string, body []byte) {
+		req, err := decoded(name, query, body)
+		if err != nil {
+			checkRefusal(t, err)
+			return
+		}
+		if req.limit < 1 || req.limit > 100 || req.count < 0 || req.wait < 0 || req.wait > time.Minute || !utf8.ValidString(req.text) {
+			t.Errorf("accepted %+v", req)
+		}
+		if _, err := url.ParseQuery(query); err != nil {
+			t.Errorf("accepted the query %q", query)
+		}
+		for _, row := range req.rows {
+			if row == nil {
+				t.Error("accepted a row that is no object")
+			}
+		}
+	})
+}
+
+// checkRefusal demands that an error is a 422 that a client can act on, or
+// says that the body is too large.
+func checkRefusal(t *testing.T, err error) {
+	t.Helper()
+	if app.CodeOf(err) == app.BodyTooLarge {
+		return
+	}
+	faults := faultsOf(err)
+	if len(faults) == 0 {
+		t.Fatalf("refused with %v", err)
+	}
+	for _, f := range faults {
+		first, _ := f.Loc[0].(string)
+		if !strings.Contains("body query path header", first) || first == "" || f.Msg == "" || f.Type == "" {
+			t.Errorf("a fault that says too little: %+v", f)
+		}
+	}
+	w := httptest.NewRecorder()
+	WriteError(w, httptest.NewRequest("GET", "/", nil), err)
+	if w.Code != http.StatusUnprocessableEntity || !utf8.Valid(w.Body.Bytes()) {
+		t.Errorf("answered %d %q", w.Code, w.Body)
+	}
+}
+
+// deadlines remembers the deadlines that were set for a connection.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	read []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(at time.Time) error {
+	d.read = append(d.read, at)
+	return nil
+}
+
+func (d *deadlines) SetWriteDeadline(time.Time) error { return nil }
+
+func TestDeadlineOfABodyEndsWithTheBody(t *testing.T) {
+	gin.SetMode(gin.ReleaseMode)
+	for _, tt := range []struct {
+		name, body string
+		sets       int
+	}{{"with body", "{}", 2}, {"without", "", 0}} {
+		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		engine := newEngine()
+		engine.POST("/", func(c *gin.Context) {
+			setDeadlines(c, time.Minute)
+			c.Set(limitsKey, &limits{max: 100, budget: &budget{size: 100}})
+			if _, err := readBody(c); err != nil {
+				t.Error(err)
+			}
+		})
+		r := httptest.NewRequest("POST", "/", strings.NewReader(tt.body))
+		r.Header.Set("Content-Type", jsonType)
+		engine.ServeHTTP(w, r)
+		if len(w.read) != tt.sets || tt.sets == 2 && (w.read[0].IsZero() || !w.read[1].IsZero()) {
+			t.Errorf("%s: read deadlines %v", tt.name, w.read)
+		}
+	}
+}

@@ -1,0 +1,296 @@
+package web_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"molrun/app"
+)
+
+func TestSubmittingTheSameAgainGivesTheSameJob(t *testing.T) {
+	s := start(t)
+	first := s.want(200, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{"steps":5}}`).fields(t)
+	same(t, "created", first["created"], any(true))
+	tests := []struct {
+		name, body string
+		status     int
+	}{
+		{"same", `{"jobName":"a","type":"echo","settings":{"steps":5}}`, 200},
+		{"other order and spacing", `{ "settings" : {"steps":5.0}, "type":"echo","jobName":"a"}`, 200},
+		{"the default named", `{"jobName":"a","type":"echo","version":"1","settings":{"steps":5}}`, 200},
+		{"other settings", `{"jobName":"a","type":"echo","settings":{"steps":6}}`, 409},
+		{"faulty settings", `{"jobName":"a","type":"echo","settings":{"steps":0}}`, 422},
+	}
+	for _, tt := range tests {
+		a := s.as(s.bob, "POST", "/submit-job", tt.body)
+		switch {
+		case a.status != tt.status:
+			t.Errorf("%s: %d %s", tt.name, a.status, a.body)
+		case a.status == 200:
+			again := a.fields(t)
+			same(t, tt.name, []any{again["jobId"], again["created"]}, []any{first["jobId"], false})
+		case a.status == 409:
+			same(t, tt.name, a.code(), "JOB_ALREADY_EXISTS")
+		}
+	}
+	if a := s.as(s.eve, "POST", "/submit-job", tests[3].body); a.status != 200 {
+		t.Errorf("the same name in another organization: %d %s", a.status, a.body)
+	}
+}
+
+func TestRecordsAreListedAsTheyAreShown(t *testing.T) {
+	s := start(t)
+	for i := range 5 {
+		s.submit(fmt.Sprint("job-", i))
+	}
+	s.run("job-1", nil)
+	s.run("job-2", map[string]string{"out.txt": "text"})
+	j := s.claim("job-3")
+	s.app.ObserveProgress(j.ID, &app.Progress{Fraction: 0.42, Text: "step 42/100"})
+
+	var names []string
+	query := "/jobs?limit=2"
+	for {
+		var page struct {
+			Jobs     []json.RawMessage
+			StartKey string
+		}
+		if err := json.Unmarshal([]byte(s.want(200, "GET", query, "").body), &page); err != nil {
+			t.Fatal(err)
+		}
+		for _, record := range page.Jobs {
+			var name struct{ JobName string }
+			if err := json.Unmarshal(record, &name); err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, name.JobName)
+			alone := s.want(200, "GET", "/jobs/"+name.JobName, "").body
+			same(t, name.JobName, string(record)+"\n", alone)
+		}
+		if page.StartKey == "" {
+			break
+		}
+		query = "/jobs?limit=2&startKey=" + page.StartKey
+	}
+	same(t, "names", names, []string{"job-4", "job-3", "job-2", "job-1", "job-0"})
+	if a := s.want(200, "GET", "/jobs/job-3", ""); !strings.Contains(a.body, `"progress":{"fraction":0.42,"text":"step 42/100"}`) {
+		t.Error(a.body)
+	}
+}
+
+func TestListingsAreOfTheCallerUnlessWidened(t *testing.T) {
+	s := start(t)
+	s.submit("a")
+	for query, names := range map[string]int{
+		"": 0, "?organization=true": 1, "?jobEmail=ann@lab.example": 1, "?jobEmail=bob@lab.example&organization=true": 0,
+		"?organization=1&status=QUEUED&algorithm=echo&jobName=a": 1, "?organization=1&status=RUNNING": 0,
+	} {
+		a := s.as(s.bob, "GET", "/jobs"+query, "")
+		if n := len(a.fields(t)["jobs"].([]any)); a.status != 200 || n != names {
+			t.Errorf("%s: %d jobs, want %d: %s", query, n, names, a.body)
+		}
+	}
+	if a := s.as(s.eve, "GET", "/jobs?organization=true", ""); a.body != "{\"jobs\":[]}\n" {
+		t.Errorf("another organization sees %s", a.body)
+	}
+}
+
+func TestCursorIsGoodForItsListingAlone(t *testing.T) {
+	s := start(t)
+	s.submit("a")
+	s.submit("b")
+	key := s.want(200, "GET", "/jobs?limit=1", "").fields(t)["startKey"].(string)
+	s.want(200, "GET", "/jobs?limit=7&includeSubjobs=true&startKey="+key, "")
+	for _, query := range []string{"startKey=" + key + "&status=QUEUED", "startKey=" + key + "&organization=true", "startKey=B" + key[1:], "startKey=" + key[:20] + flipped(key[20]) + key[21:], "startKey=" + key + "A"} {
+		if a := s.want(422, "GET", "/jobs?"+query, ""); a.faults(t)[0] != "query.startKey value" {
+			t.Errorf("%s: %s", query, a.body)
+		}
+	}
+}
+
+// flipped gives another letter.
+func flipped(letter byte) string {
+	if letter == 'A' {
+		return "B"
+	}
+	return "A"
+}
+
+func TestOtherOrganizationsFindNothing(t *testing.T) {
+	s := start(t)
+	s.submit("a")
+	s.run("a", map[string]string{"out.txt": "text"})
+	id := s.upload("a.pdb", "ATOM")
+	for _, c := range []struct{ method, path, foreign, absent, body string }{
+		{"GET", "/jobs/%s", "a", "x", ""},
+		{"GET", "/jobs/%s/files", "a", "x", ""},
+		{"GET", "/jobs/%s/logs", "a", "x", ""},
+		{"POST", "/jobs/%s/cancel", "a", "x", ""},
+		{"POST", "/jobs/%s/retry", "a", "x", ""},
+		{"DELETE", "/jobs/%s", "a", "x", ""},
+		{"POST", "/upload/%s/complete", id, "01AAAAAAAAAAAAAAAAAAAAAAAA", ""},
+		{"DELETE", "/files/%s", id, "01AAAAAAAAAAAAAAAAAAAAAAAA", ""},
+	} {
+		foreign := s.as(s.eve, c.method, fmt.Sprintf(c.path, c.foreign), c.body)
+		absent := s.as(s.eve, c.method, fmt.Sprintf(c.path, c.absent), c.body)
+		if foreign.status != 404 || absent.status != 404 {
+			t.Errorf("%s %s: %d, %d", c.method, c.path, foreign.status, absent.status)
+		}
+		same(t, c.path, strings.ReplaceAll(foreign.body, `\"`+c.foreign+`\"`, "it"), strings.ReplaceAll(absent.body, `\"`+c.absent+`\"`, "it"))
+	}
+	if a := s.as(s.eve, "POST", "/result", `{"jobName":"a"}`); a.status != 404 {
+		t.Errorf("result: %d %s", a.status, a.body)
+	}
+	s.want(200, "GET", "/jobs/a", "")
+}
+
+func TestOnlySubmitterAndAdminsChangeAJob(t *testing.T) {
+	s := start(t)
+	s.submit("a")
+	for _, c := range []struct{ method, path string }{
+		{"POST", "/jobs/a/cancel"}, {"POST", "/jobs/a/retry"}, {"DELETE", "/jobs/a"},
+	} {
+		if a := s.as(s.bob, c.method, c.path, ""); a.status != 403 || a.code() != "FORBIDDEN" {
+			t.Errorf("%s %s: %d %s", c.method, c.path, a.status, a.body)
+		}
+	}
+	if a := s.as(s.bob, "GET", "/jobs/a", ""); a.status != 200 {
+		t.Errorf("a member reads: %d", a.status)
+	}
+	for _, body := range []string{"", "{}", "null"} {
+		if a := s.as(s.root, "POST", "/jobs/a/cancel", body); a.status != 200 || a.fields(t)["status"] != "FAILED" {
+			t.Errorf("an admin cancels: %d %s", a.status, a.body)
+		}
+	}
+}
+
+func TestLifeOfAJob(t *testing.T) {
+	s := start(t)
+	s.submit("a")
+	s.want(409, "DELETE", "/jobs/a", "")
+	same(t, "retry", s.want(409, "POST", "/jobs/a/retry", "").code(), "JOB_NOT_FAILED")
+	same(t, "files", s.want(409, "GET", "/jobs/a/files", "").code(), "JOB_NOT_COMPLETED")
+	same(t, "log before the start", s.want(200, "GET", "/jobs/a/logs", "").body, "")
+	s.run("a", nil)
+	failed := s.want(200, "GET", "/jobs/a", "").fields(t)
+	same(t, "failure", failed["failure"], any(map[string]any{"code": "EXIT_STATUS", "message": "It ended with status 1.", "exitCode": 1.0, "logTail": "line 2\n"}))
+	same(t, "retried", s.want(200, "POST", "/jobs/a/retry", "{}").fields(t)["status"], any("QUEUED"))
+	s.run("a", map[string]string{"out.txt": "text", "sub/b.txt": ""})
+	same(t, "status", s.want(200, "GET", "/jobs/a", "").fields(t)["status"], any("COMPLETED"))
+	files := s.want(200, "GET", "/jobs/a/files", "")
+	same(t, "files", files.body, `{"files":[{"path":"out.txt","size":4,"sha256":"`+sha256Hex("text")+`"},{"path":"sub/b.txt","size":0,"sha256":"`+sha256Hex("")+`"}]}`+"\n")
+	gone := s.want(204, "DELETE", "/jobs/a", "")
+	same(t, "body", gone.body, "")
+	s.want(404, "DELETE", "/jobs/a", "")
+}
+
+func TestLogsAreGivenInParts(t *testing.T) {
+	s := start(t)
+	s.submit("a")
+	s.run("a", nil)
+	s.want(200, "POST", "/jobs/a/retry", "")
+	j := s.claim("a")
+	s.printed(j, strings.Repeat("é", 1000))
+	for query, want := range map[string]string{
+		"?attempt=1":                  "line 1\nline 2\n",
+		"?attempt=1&offset=7":         "line 2\n",
+		"?attempt=1&offset=7&limit=4": "line",
+		"?attempt=1&limit=0":          "",
+		"?attempt=1&offset=1000":      "",
+		"?attempt=2":                  strings.Repeat("é", 1000),
+		"":                            strings.Repeat("é", 1000),
+	} {
+		a := s.want(200, "GET", "/jobs/a/logs"+query, "")
+		same(t, query, a.body, want)
+		size := "14"
+		if !strings.Contains(query, "attempt=1") {
+			size = "2000"
+		}
+		same(t, query, []string{a.header.Get("X-Log-Size"), a.header.Get("Content-Type"), a.header.Get("X-Content-Type-Options")}, []string{size, "text/plain; charset=utf-8", "nosniff"})
+	}
+	if a := s.as(s.ann, "HEAD", "/jobs/a/logs", ""); a.body != "" || a.header.Get("Content-Length") != "2000" || a.header.Get("X-Log-Size") != "2000" {
+		t.Errorf("HEAD: %v %q", a.header, a.body)
+	}
+	s.want(404, "GET", "/jobs/a/logs?attempt=3", "")
+	s.want(422, "GET", "/jobs/a/logs?attempt=0&offset=-1&limit=x", "")
+}
+
+func TestLongLogsArriveWhole(t *testing.T) {
+	s := start(t)
+	s.submit("a")
+	j := s.claim("a")
+	text := strings.Repeat("0123456789abcde\n", 200_000) // three times what leaves at once
+	s.printed(j, text)
+	if a := s.want(200, "GET", "/jobs/a/logs", ""); a.body != text {
+		t.Errorf("%d bytes arrived of %d", len(a.body), len(text))
+	}
+}
+
+func TestWaitingEndsWithAChange(t *testing.T) {
+	s := start(t)
+	s.submit("a")
+	j := s.claim("a")
+	answers := make(chan answer)
+	go func() { answers <- s.as(s.ann, "GET", "/jobs/a?wait=60s", "") }()
+	go func() { answers <- s.as(s.bob, "GET", "/jobs/a?wait=60", "") }()
+	s.finish(j)
+	for range 2 {
+		if a := <-answers; a.status != 200 || a.fields(t)["status"] != "FAILED" {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	}
+	s.want(200, "GET", "/jobs/a?wait=60s", "") // finished: nothing to wait for
+	s.want(404, "GET", "/jobs/x?wait=60s", "")
+	s.want(422, "GET", "/jobs/a?wait=61s", "")
+}
+
+func TestWaitingEndsWithTheServer(t *testing.T) {
+	stopping, stop := context.WithCancel(t.Context())
+	s := start(t, func(with *setup) { with.options.Stopping = stopping })
+	s.submit("a")
+	waiting := make(chan answer)
+	go func() { waiting <- s.as(s.ann, "GET", "/jobs/a?wait=60s", "") }()
+	stop()
+	if a := <-waiting; a.status != 200 || a.fields(t)["status"] != "QUEUED" {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+func TestBatches(t *testing.T) {
+	s := start(t)
+	const body = `{"batchName":"screen","type":"echo","settings":[{"steps":1},{"steps":2}],"jobNames":["x","y"],"priority":-3}`
+	first := s.want(200, "POST", "/submit-batch", body).fields(t)
+	same(t, "batch", []any{first["created"], first["jobName"], first["subjobCounts"]}, []any{true, "screen", any(map[string]any{"QUEUED": 2.0, "RUNNING": 0.0, "COMPLETED": 0.0, "FAILED": 0.0})})
+	again := s.want(200, "POST", "/submit-batch", body).fields(t)
+	same(t, "again", []any{again["created"], again["jobId"]}, []any{false, first["jobId"]})
+	same(t, "other rows", s.want(409, "POST", "/submit-batch", strings.Replace(body, `"steps":2`, `"steps":3`, 1)).code(), "JOB_ALREADY_EXISTS")
+	s.want(200, "POST", "/submit-batch", `{"batchName":"plain","type":"echo","settings":[{},{}]}`)
+	s.want(200, "GET", "/jobs/plain-2", "")
+
+	rows := s.want(200, "GET", "/jobs?batch=screen", "").fields(t)["jobs"].([]any)
+	if len(rows) != 2 {
+		t.Errorf("%d rows", len(rows))
+	}
+	all := s.want(200, "GET", "/jobs?includeSubjobs=true", "").fields(t)["jobs"].([]any)
+	if n := len(all[1].(map[string]any)["subjobs"].([]any)); len(all) != 2 || n != 2 {
+		t.Errorf("%d jobs, the older with %d rows", len(all), n)
+	}
+	s.run("x", map[string]string{"out.txt": "x"})
+	same(t, "result", s.want(409, "POST", "/result", `{"jobName":"screen"}`).code(), "JOB_NOT_COMPLETED")
+	part := s.want(200, "POST", "/result", `{"jobName":"screen","partial":true}`).fields(t)
+	archive := s.send("GET", part["downloadUrl"].(string), "")
+	if archive.status != 200 || !strings.Contains(archive.body, "x/out.txt") || float64(len(archive.body)) != part["size"] {
+		t.Errorf("archive of a part: %d, %d bytes of %v", archive.status, len(archive.body), part["size"])
+	}
+}
+
+func TestRecordsGrowByOneMember(t *testing.T) {
+	s := start(t)
+	a := s.want(200, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{"steps":1}}`)
+	if !strings.HasSuffix(a.body, `,"created":true}`+"\n") || !strings.HasPrefix(a.body, `{"jobId":"`) {
+		t.Error(a.body)
+	}
+}

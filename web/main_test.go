@@ -1,0 +1,49 @@
+package web_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"molrun/web"
+	"molrun/web/contract"
+)
+
+// described checks every exchange of this package's tests.
+var described = func() *contract.Checker {
+	c, err := contract.New(web.OpenAPI())
+	if err != nil {
+		panic(err)
+	}
+	return c
+}()
+
+// TestMain demands, when all tests ran, that together they met each status of
+// each operation.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if code == 0 && everythingRan() {
+		if unmet := described.Unmet(unreachable); len(unmet) > 0 {
+			fmt.Printf("no test met these answers of openapi.yaml:\n\t%s\n", strings.Join(unmet, "\n\t"))
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+func everythingRan() bool {
+	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz"} {
+		if f := flag.Lookup(name); f != nil && f.Value.String() != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// unreachable are the answers that the rules of the service don't give yet:
+// nothing has a quota.
+func unreachable(op contract.Operation, status string) bool {
+	return status == "403" && (strings.HasPrefix(op.Path, "/submit-") || op.Method == "PUT")
+}

@@ -1,0 +1,78 @@
+package web_test
+
+import (
+	"archive/zip"
+	"io"
+	"strings"
+	"testing"
+)
+
+func TestResultIsALinkThatNeedsNoKey(t *testing.T) {
+	s := start(t)
+	s.submit("a b")
+	same(t, "too early", s.want(409, "POST", "/result", `{"jobName":"a b"}`).code(), "JOB_NOT_COMPLETED")
+	s.run("a%20b", map[string]string{"output/out.txt": "text", "log.txt": "log"})
+
+	link := s.want(200, "POST", "/result", `{"jobName":"a b"}`).fields(t)
+	same(t, "fileName", link["fileName"], any("a b.zip"))
+	got := s.send("GET", link["downloadUrl"].(string), "")
+	if got.status != 200 || float64(len(got.body)) != link["size"] {
+		t.Fatalf("download: %d, %d bytes of %v", got.status, len(got.body), link["size"])
+	}
+	archive, err := zip.NewReader(strings.NewReader(got.body), int64(len(got.body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := archive.Open("output/out.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(f)
+	if err != nil || string(text) != "text" {
+		t.Errorf("%q, %v", text, err)
+	}
+
+	link = s.want(200, "POST", "/result", `{"jobName":"a b","fileName":"output/out.txt"}`).fields(t)
+	same(t, "file", []any{link["fileName"], link["size"]}, []any{"output/out.txt", 4.0})
+	same(t, "bytes", s.send("GET", link["downloadUrl"].(string), "").body, "text")
+	for _, name := range []string{"out.txt", "../a", "/etc/passwd", "output"} {
+		s.want(404, "POST", "/result", `{"jobName":"a b","fileName":"`+name+`"}`)
+	}
+	s.want(422, "POST", "/result", `{"jobName":"a b","fileName":""}`)
+	s.want(404, "POST", "/result", `{"jobName":"absent"}`)
+}
+
+func TestLinksRefuseWhatTheyWereNotMadeFor(t *testing.T) {
+	s := start(t)
+	grant := s.want(200, "PUT", "/upload/a.txt", "").fields(t)
+	up := grant["uploadUrl"].(string)
+	for name, a := range map[string]answer{
+		"another method":       s.send("GET", up, ""),
+		"another Content-Type": s.send("PUT", up, "x", "Content-Type", "text/html"),
+		"an altered token":     s.send("PUT", up[:len(up)-2], "x", "Content-Type", "text/plain"),
+		"no token":             s.send("PUT", up[:strings.Index(up, "?")], "x", "Content-Type", "text/plain"),
+	} {
+		if a.status != 403 || a.code() != "LINK_INVALID" || a.header.Get("X-Request-Id") == "" {
+			t.Errorf("%s: %d %s", name, a.status, a.body)
+		}
+	}
+}
+
+func TestAlgorithmsAreShown(t *testing.T) {
+	s := start(t)
+	list := s.want(200, "GET", "/algorithms", "").fields(t)["algorithms"].([]any)
+	same(t, "type", list[0].(map[string]any)["type"], any("echo"))
+	one := s.want(200, "GET", "/algorithms/echo?version=1", "").fields(t)
+	same(t, "steps", one["schema"].(map[string]any)["properties"].(map[string]any)["steps"].(map[string]any)["maximum"], any(1000.0))
+	s.want(404, "GET", "/algorithms/echo?version=2", "")
+	s.want(404, "GET", "/algorithms/nothing", "")
+}
+
+func TestValidationGivesWhatWouldBeRun(t *testing.T) {
+	s := start(t)
+	v := s.want(200, "POST", "/validate-job", `{"jobName":"a","type":"echo","settings":{}}`)
+	same(t, "valid", v.body, `{"valid":true,"normalized":{"steps":10},"detail":[]}`+"\n")
+	v = s.want(200, "POST", "/validate-job", `{"jobName":"a","type":"echo","settings":{"structure":"inputs/none.pdb"}}`)
+	same(t, "missing file", v.fields(t)["valid"], any(false))
+	s.want(404, "GET", "/jobs/a", "")
+}

@@ -1,0 +1,299 @@
+package web_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/web"
+	"molrun/web/contract"
+)
+
+func TestRoutesAreSortedByPath(t *testing.T) {
+	var paths []string
+	for _, r := range web.Routes() {
+		paths = append(paths, strings.ReplaceAll(r.Path, ":", "")+" "+r.Method)
+	}
+	if !slices.IsSorted(paths) {
+		t.Errorf("the table of routes is not sorted by path: %q", paths)
+	}
+}
+
+func TestRoutesAreThoseOfTheDescription(t *testing.T) {
+	var routed, named []contract.Operation
+	for _, r := range web.Routes() {
+		routed = append(routed, contract.Operation{Method: r.Method, Path: template(r.Path)})
+	}
+	named = described.Spec.Operations()
+	order := func(a, b contract.Operation) int { return strings.Compare(a.Path+a.Method, b.Path+b.Method) }
+	slices.SortFunc(routed, order)
+	slices.SortFunc(named, order)
+	same(t, "routes", routed, named)
+}
+
+// call is a request that every route can be sent.
+type call struct{ method, path string }
+
+// calls gives one request for each route that wants a key.
+func calls() []call {
+	var all []call
+	for _, r := range web.Routes() {
+		if !r.Open {
+			path := template(r.Path)
+			for _, name := range []string{"{type}", "{fileId}", "{jobName}", "{filename}"} {
+				path = strings.ReplaceAll(path, name, "absent")
+			}
+			all = append(all, call{r.Method, path})
+		}
+	}
+	return all
+}
+
+func (c call) String() string { return c.method + " " + c.path }
+
+// takesBody tells which routes read a JSON body.
+func (c call) takesBody() bool {
+	return c.method == "POST" || c.method == "DELETE"
+}
+
+func TestEveryRouteRefusesEveryBadKeyAlike(t *testing.T) {
+	s := start(t)
+	disabled, expired := s.key("lab", "carl@lab.example", app.RoleMember), s.expiredKey()
+	s.disable(disabled)
+	last := string([]byte{s.ann[len(s.ann)-1] ^ 1})
+	bad := map[string][]string{
+		"missing":       nil,
+		"empty":         {"x-api-key", ""},
+		"sent twice":    {"x-api-key", s.ann, "x-api-key", s.ann},
+		"sent in query": nil,
+		"unknown":       {"x-api-key", "molrun_aaaaaaaaaaaa_" + strings.Repeat("A", 43) + "_AAAAAA"},
+		"mistyped":      {"x-api-key", s.ann[:len(s.ann)-1] + last},
+		"no key at all": {"x-api-key", "secret"},
+		"disabled":      {"x-api-key", disabled},
+		"expired":       {"x-api-key", expired},
+		"as a bearer":   {"Authorization", "Bearer " + s.ann},
+	}
+	const body = `{"error":{"code":"UNAUTHORIZED","message":"Send a valid API key in x-api-key; an administrator makes one with ` + "`molrun key create`" + `."}}` + "\n"
+	for _, c := range calls() {
+		for _, name := range sorted(bad) {
+			path := c.path
+			if name == "sent in query" {
+				path += "?x-api-key=" + s.ann
+			}
+			a := s.send(c.method, path, "", bad[name]...)
+			if a.status != 401 || a.body != body {
+				t.Errorf("%v, key %s: %d %s", c, name, a.status, a.body)
+			}
+		}
+	}
+}
+
+func TestDisabledKeyWorksAgainWhenEnabled(t *testing.T) {
+	s := start(t)
+	s.want(200, "GET", "/jobs", "")
+	s.disable(s.ann)
+	s.want(401, "GET", "/jobs", "")
+	if _, err := s.app.DisableKey(t.Context(), strings.Split(s.ann, "_")[1], false); err != nil {
+		t.Fatal(err)
+	}
+	s.want(200, "GET", "/jobs", "")
+}
+
+func (s *service) disable(key string) {
+	s.t.Helper()
+	if _, err := s.app.DisableKey(s.t.Context(), strings.Split(key, "_")[1], true); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// expiredKey makes a key whose time is over.
+func (s *service) expiredKey() string {
+	s.t.Helper()
+	key, record, err := s.app.CreateKey(s.t.Context(), app.KeyRequest{Organization: "lab", Email: "dora@lab.example", Role: app.RoleMember, Expires: time.Hour})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	record.ExpiresAt = app.At(time.Now().Add(-time.Hour))
+	if err := s.store.Update(s.t.Context(), func(tx app.Tx) error { return tx.PutKey(record) }); err != nil {
+		s.t.Fatal(err)
+	}
+	return key
+}
+
+func TestOpenRoutesNeedNoKey(t *testing.T) {
+	s := start(t)
+	for _, r := range web.Routes() {
+		if r.Open {
+			for _, method := range []string{"GET", "HEAD"} {
+				if a := s.send(method, r.Path, ""); a.status != 200 || (a.body == "") != (method == "HEAD") {
+					t.Errorf("%s %s: %d %.200s", method, r.Path, a.status, a.body)
+				}
+			}
+		}
+	}
+}
+
+func TestUnknownPathsAndMethodsAreErrorObjects(t *testing.T) {
+	s := start(t)
+	tests := []struct {
+		method, path string
+		status       int
+		code, allow  string
+	}{
+		{"GET", "/", 404, "NOT_FOUND", ""},
+		{"GET", "/nothing", 404, "NOT_FOUND", ""},
+		{"GET", "//jobs", 404, "NOT_FOUND", ""},
+		{"GET", "/jobs/", 404, "NOT_FOUND", ""},
+		{"GET", "/Jobs", 404, "NOT_FOUND", ""},
+		{"GET", "/job%73", 404, "NOT_FOUND", ""},
+		{"GET", "/jobs/a/b/c", 404, "NOT_FOUND", ""},
+		{"GET", "/x/../jobs", 404, "NOT_FOUND", ""},
+		{"GET", "/%2e%2e/jobs", 404, "NOT_FOUND", ""},
+		{"GET", "/" + strings.Repeat("x", 5000), 404, "NOT_FOUND", ""},
+		{"POST", "/jobs", 405, "METHOD_NOT_ALLOWED", "GET, HEAD"},
+		{"PATCH", "/jobs/a", 405, "METHOD_NOT_ALLOWED", "DELETE, GET, HEAD"},
+		{"OPTIONS", "/submit-job", 405, "METHOD_NOT_ALLOWED", "POST"},
+		{"GET", "/upload/a", 405, "METHOD_NOT_ALLOWED", "PUT"},
+		{"BREW", "/healthz", 405, "METHOD_NOT_ALLOWED", "GET, HEAD"},
+		{"POST", "/blobs/nothing", 405, "METHOD_NOT_ALLOWED", "GET, HEAD, PUT"},
+	}
+	for _, tt := range tests {
+		a := s.send(tt.method, tt.path, "")
+		if a.status != tt.status || a.code() != tt.code || a.header.Get("X-Request-Id") == "" {
+			t.Errorf("%s %s: %d %s", tt.method, tt.path, a.status, a.body)
+		}
+		allow := strings.Split(a.header.Get("Allow"), ", ")
+		slices.Sort(allow)
+		same(t, tt.method+" "+tt.path+" Allow", strings.Join(allow, ", "), tt.allow)
+		if a.header.Get("Location") != "" || a.header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s %s: headers %v", tt.method, tt.path, a.header)
+		}
+	}
+}
+
+func TestEveryRouteNamesUnknownParametersAndBodies(t *testing.T) {
+	s := start(t)
+	for _, c := range calls() {
+		a := s.as(s.ann, c.method, c.path+"?nonsense=1", "")
+		if a.status != 422 || !slices.Contains(a.faults(t), "query.nonsense unknown") {
+			t.Errorf("%v: %d %s", c, a.status, a.body)
+		}
+		if !c.takesBody() {
+			continue
+		}
+		for body, fault := range map[string]string{
+			`{"nonsense":1}`:   "body.nonsense unknown",
+			`{"a":1,"a":1}`:    "body.a duplicate",
+			`{`:                "body json",
+			`[]`:               "body type",
+			`{} {}`:            "body json",
+			"{\"a\":\"\xff\"}": "body json",
+		} {
+			if a := s.as(s.ann, c.method, c.path, body); !slices.Contains(a.refusals(t), fault) {
+				t.Errorf("%v %s: want %s, got %d %s", c, body, fault, a.status, a.body)
+			}
+		}
+	}
+}
+
+// refusals are the faults of a 422, or of the answer to a validation.
+func (a answer) refusals(t *testing.T) []string {
+	t.Helper()
+	if a.status == 422 || strings.Contains(a.body, `"detail"`) {
+		return a.faults(t)
+	}
+	return nil
+}
+
+func TestEveryBodyHasToBeDeclaredAsJSONAndBounded(t *testing.T) {
+	s := start(t, func(with *setup) { with.options.MaxBody, with.options.MaxBatchBody = 100, 200 })
+	long := `{"a":"` + strings.Repeat("x", 300) + `"}`
+	for _, c := range calls() {
+		if !c.takesBody() {
+			continue
+		}
+		for _, declared := range [][]string{
+			{},
+			{"Content-Type", "text/plain"},
+			{"Content-Type", "application/x-www-form-urlencoded"},
+			{"Content-Type", "application/json; charset=latin1"},
+			{"Content-Type", "application/json", "Content-Encoding", "gzip"},
+		} {
+			a := s.send(c.method, c.path, "{}", append(declared, "x-api-key", s.ann)...)
+			if a.status != 415 || a.code() != "UNSUPPORTED_MEDIA_TYPE" {
+				t.Errorf("%v declared as %v: %d %s", c, declared, a.status, a.body)
+			}
+		}
+		if a := s.as(s.ann, c.method, c.path, long); a.status != 413 || a.code() != "BODY_TOO_LARGE" {
+			t.Errorf("%v with a long body: %d %s", c, a.status, a.body)
+		}
+		if a := s.chunked(c, long); a.status != 413 || a.code() != "BODY_TOO_LARGE" {
+			t.Errorf("%v with a long body in chunks: %d %s", c, a.status, a.body)
+		}
+	}
+}
+
+// chunked sends a body whose length is not told beforehand.
+func (s *service) chunked(c call, body string) answer {
+	s.t.Helper()
+	r, err := http.NewRequest(c.method, s.url+c.path, struct{ *strings.Reader }{strings.NewReader(body)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.ContentLength = -1
+	r.Header.Set("x-api-key", s.ann)
+	r.Header.Set("Content-Type", "application/json; charset=UTF-8")
+	return s.do(r)
+}
+
+func TestEveryRouteAnswersTroubleWithTheStore(t *testing.T) {
+	s := start(t)
+	internal := app.Errorf(app.Internal, "the disk says secret-detail")
+	busy := app.Errorf(app.Unavailable, "The service is stopping; send the request again.")
+	for _, c := range calls() {
+		s.store.reading.Store(&internal)
+		a := s.as(s.ann, c.method, c.path, "")
+		id := a.header.Get("X-Request-Id")
+		if a.status != 500 || a.code() != "INTERNAL" || strings.Contains(a.body, "secret-detail") || !strings.Contains(a.body, id) {
+			t.Errorf("%v: %d %s", c, a.status, a.body)
+		}
+		if log := s.log.String(); !strings.Contains(log, "secret-detail") || !strings.Contains(log, id) {
+			t.Errorf("%v: the cause is not in the log", c)
+		}
+		s.store.reading.Store(&busy)
+		a = s.as(s.ann, c.method, c.path, "")
+		if a.status != 503 || a.code() != "UNAVAILABLE" || a.header.Get("Retry-After") == "" {
+			t.Errorf("%v: %d %s", c, a.status, a.body)
+		}
+		s.store.reading.Store(nil)
+	}
+}
+
+func TestWhatIsStoredIsRefusedWhenTheDiskIsFull(t *testing.T) {
+	s := start(t)
+	full := app.Errorf(app.StorageFull, "The disk is full; an administrator has to make room.")
+	s.store.writing.Store(&full)
+	job := `{"jobName":"a","type":"echo","settings":{}}`
+	tests := []struct{ method, path, body string }{
+		{"DELETE", "/files/absent", ""},
+		{"DELETE", "/jobs/absent", ""},
+		{"POST", "/jobs/absent/cancel", ""},
+		{"POST", "/jobs/absent/retry", ""},
+		{"POST", "/submit-batch", `{"batchName":"a","type":"echo","settings":[{}]}`},
+		{"POST", "/submit-job", job},
+		{"POST", "/upload/absent/complete", ""},
+		{"PUT", "/upload/a.txt", ""},
+	}
+	for _, tt := range tests {
+		if a := s.as(s.ann, tt.method, tt.path, tt.body); a.status != 507 || a.code() != "STORAGE_FULL" {
+			t.Errorf("%s %s: %d %s", tt.method, tt.path, a.status, a.body)
+		}
+	}
+	s.want(200, "GET", "/jobs", "")
+	s.want(200, "POST", "/validate-job", job)
+	s.store.writing.Store(nil)
+	s.want(200, "POST", "/submit-job", job)
+}

@@ -1,0 +1,423 @@
+package web_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"hash/crc32"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"molrun/app"
+	"molrun/blobs"
+	"molrun/storage"
+	"molrun/web"
+)
+
+// echoAlgorithm is the one algorithm of these tests.
+const echoAlgorithm = `
+format = 1
+type = "echo"
+version = "1"
+default = true
+title = "Echo"
+description = "Prints its text."
+executor = "any"
+max_runtime = "1h"
+command = ["echo", "{settings.steps}"]
+
+[[parameters]]
+name = "steps"
+title = "Steps"
+type = "integer"
+minimum = 1
+maximum = 1000
+default = 10
+
+[[parameters]]
+name = "structure"
+title = "Structure"
+file = [".pdb"]
+
+[resources]
+cpus = 1
+memory = "64MiB"
+`
+
+// breakable is the real store, until it is told to fail.
+type breakable struct {
+	app.Store
+	reading, writing atomic.Pointer[error]
+	panics           atomic.Bool
+}
+
+func (b *breakable) View(ctx context.Context, fn func(app.Tx) error) error {
+	if b.panics.Load() {
+		panic("the store panics")
+	}
+	if err := b.reading.Load(); err != nil {
+		return *err
+	}
+	return b.Store.View(ctx, fn)
+}
+
+func (b *breakable) Update(ctx context.Context, fn func(app.Tx) error) error {
+	if err := b.writing.Load(); err != nil {
+		return *err
+	}
+	return b.Store.Update(ctx, fn)
+}
+
+// service is a running service with real storage and files. Of a runner there
+// is only what the tests do by hand.
+type service struct {
+	t      *testing.T
+	app    *app.Service
+	store  *breakable
+	blobs  *blobs.Dir
+	url    string
+	client *http.Client
+	log    *lockedBuffer
+
+	ann, bob, root, eve string // keys: member, member, admin, of another organization
+}
+
+// lockedBuffer is a buffer that a server may write while a test reads.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// setup changes how a service is started.
+type setup struct {
+	options web.Options
+	from    string // remote address of all requests, "" is the real one
+}
+
+func start(t *testing.T, change ...func(*setup)) *service {
+	t.Helper()
+	var with setup
+	for _, c := range change {
+		c(&with)
+	}
+	s := &service{t: t, log: &lockedBuffer{}}
+	s.open(t.TempDir())
+	log := zerolog.New(s.log)
+	with.options.Version = "test"
+	api := web.New(s.app, with.options)
+	handler := web.Outer(api, blobs.Handler(s.blobs, s.app, web.WriteError), log)
+	if with.from != "" {
+		inner := handler
+		handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.RemoteAddr = with.from
+			inner.ServeHTTP(w, r)
+		})
+	}
+	server := httptest.NewUnstartedServer(nil)
+	server.Config = web.Server(handler)
+	server.Start()
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	s.client = &http.Client{
+		Transport:     described.Transport(t, &http.Transport{DisableCompression: true}),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	t.Cleanup(s.client.CloseIdleConnections)
+	s.ann = s.key("lab", "ann@lab.example", app.RoleMember)
+	s.bob = s.key("lab", "bob@lab.example", app.RoleMember)
+	s.root = s.key("lab", "root@lab.example", app.RoleAdmin)
+	s.eve = s.key("other", "eve@other.example", app.RoleAdmin)
+	return s
+}
+
+func (s *service) open(dir string) {
+	s.t.Helper()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	store, err := storage.Open(filepath.Join(dir, "jobs.db"), storage.Options{Fatal: func(err error) { s.t.Errorf("store: %v", err) }})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { s.close(store) })
+	s.store = &breakable{Store: store}
+	secret, err := blobs.LoadSecret(dir)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.blobs, err = blobs.Open(dir, blobs.Options{Now: time.Now, Secret: secret, Log: zerolog.New(s.log), Reserve: 1})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	algorithm, mistakes := app.ParseAlgorithm("echo.toml", []byte(echoAlgorithm))
+	if len(mistakes) > 0 {
+		s.t.Fatalf("echo.toml: %v", mistakes)
+	}
+	catalogue, err := app.NewCatalogue([]*app.Algorithm{algorithm})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.app, err = app.NewService(s.store, s.blobs, catalogue, app.Options{
+		Now:       time.Now,
+		CursorKey: bytes.Repeat([]byte{7}, 32),
+		UploadTTL: time.Hour,
+		Executor:  "local",
+		Machines:  map[string]app.Machine{"local": {CPUs: 4, MemoryBytes: 1 << 30, Local: true}},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *service) close(store *storage.Store) {
+	if err := store.Check(context.Background()); err != nil {
+		s.t.Errorf("the store after the test: %v", err)
+	}
+	if err := errors.Join(store.Close(), s.blobs.Close()); err != nil {
+		s.t.Error(err)
+	}
+}
+
+func (s *service) key(organization, email string, role app.Role) string {
+	s.t.Helper()
+	key, _, err := s.app.CreateKey(context.Background(), app.KeyRequest{Organization: organization, Email: email, Role: role})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return key
+}
+
+// answer is a response that was read to its end.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// send sends a request. Headers are given as names and values in turn; one
+// without a value is not sent.
+func (s *service) send(method, path, body string, headers ...string) answer {
+	s.t.Helper()
+	r := s.request(method, path, body)
+	r.Header.Del("x-api-key")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	return s.do(r)
+}
+
+// request makes a request of ann's to a path, or to the URL of a link.
+func (s *service) request(method, path, body string) *http.Request {
+	s.t.Helper()
+	url := path
+	if !strings.HasPrefix(path, "http://") {
+		url = s.url + path
+	}
+	r, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("x-api-key", s.ann)
+	return r
+}
+
+// do sends a request and reads its answer.
+func (s *service) do(r *http.Request) answer {
+	s.t.Helper()
+	resp, err := s.client.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return answer{resp.StatusCode, resp.Header, string(data)}
+}
+
+// as sends a request with a key, and a body as JSON where there is one.
+func (s *service) as(key, method, path, body string) answer {
+	s.t.Helper()
+	headers := []string{"x-api-key", key}
+	if body != "" {
+		headers = append(headers, "Content-Type", "application/json")
+	}
+	return s.send(method, path, body, headers...)
+}
+
+// want sends a request as ann and demands a status.
+func (s *service) want(status int, method, path, body string) answer {
+	s.t.Helper()
+	a := s.as(s.ann, method, path, body)
+	if a.status != status {
+		s.t.Fatalf("%s %s %s: status %d, want %d; body %s", method, path, body, a.status, status, a.body)
+	}
+	return a
+}
+
+// fields gives the members of an answer.
+func (a answer) fields(t *testing.T) map[string]any {
+	t.Helper()
+	var out map[string]any
+	if err := json.Unmarshal([]byte(a.body), &out); err != nil {
+		t.Fatalf("%v in %s", err, a.body)
+	}
+	return out
+}
+
+// code gives the code of an error, "" of anything else.
+func (a answer) code() string {
+	var e struct{ Error struct{ Code string } }
+	_ = json.Unmarshal([]byte(a.body), &e) // anything else has none
+	return e.Error.Code
+}
+
+// faults gives the places of a 422 as text, such as "body.settings.0.steps".
+func (a answer) faults(t *testing.T) []string {
+	t.Helper()
+	var e struct{ Detail []app.FieldError }
+	if err := json.Unmarshal([]byte(a.body), &e); err != nil {
+		t.Fatalf("%v in %s", err, a.body)
+	}
+	places := []string{}
+	for _, f := range e.Detail {
+		place := ""
+		for _, part := range f.Loc {
+			switch part := part.(type) {
+			case string:
+				place += "." + part
+			case float64:
+				place += "." + strconv.Itoa(int(part))
+			}
+		}
+		places = append(places, place[1:]+" "+f.Type)
+	}
+	return places
+}
+
+// submit queues a job of ann's.
+func (s *service) submit(name string) {
+	s.t.Helper()
+	s.want(200, "POST", "/submit-job", `{"jobName":"`+name+`","type":"echo","settings":{}}`)
+}
+
+// claim begins an attempt at a waiting job, as a runner would.
+func (s *service) claim(name string) *app.Job {
+	s.t.Helper()
+	id := s.want(200, "GET", "/jobs/"+name, "").fields(s.t)["jobId"].(string)
+	j, err := s.app.Claim(context.Background(), app.JobID(id), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.app.Started(context.Background(), j.ID, j.Attempts, time.Now()); err != nil {
+		s.t.Fatal(err)
+	}
+	return j
+}
+
+// run runs a queued job to its end, with a log and, where it completes, the
+// files of its result.
+func (s *service) run(name string, files map[string]string) {
+	s.t.Helper()
+	j := s.claim(name)
+	s.printed(j, "line 1\nline 2\n")
+	now := time.Now()
+	ending := app.Ending{Outcome: &app.Outcome{StartedAt: now.Add(-time.Second), EndedAt: now}}
+	if files == nil {
+		code := 1
+		ending.Failure = &app.Failure{Code: app.FailedExit, Message: "It ended with status 1.", ExitCode: &code, LogTail: "line 2\n"}
+	} else {
+		ending.Results = json.RawMessage(`{"rg_nm":1.316}`)
+		ending.ResultBytes = s.result(j.ID, files)
+	}
+	if err := s.app.Finished(context.Background(), j.ID, j.Attempts, ending); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// finish ends an attempt with a failure.
+func (s *service) finish(j *app.Job) {
+	s.t.Helper()
+	now := time.Now()
+	ending := app.Ending{
+		Outcome: &app.Outcome{StartedAt: now, EndedAt: now},
+		Failure: &app.Failure{Code: app.FailedExit, Message: "It failed."},
+	}
+	if err := s.app.Finished(context.Background(), j.ID, j.Attempts, ending); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// printed writes the log of an attempt.
+func (s *service) printed(j *app.Job, text string) {
+	s.t.Helper()
+	s.write(filepath.Join(s.blobs.JobDir(j.ID), strconv.Itoa(j.Attempts), "log"), text)
+}
+
+// result stores the files of a result with their manifest.
+func (s *service) result(id app.JobID, files map[string]string) (size int64) {
+	s.t.Helper()
+	m := &app.Manifest{}
+	for _, name := range sorted(files) {
+		text := files[name]
+		s.write(filepath.Join(s.blobs.JobDir(id), "result", name), text)
+		size += int64(len(text))
+		m.Files = append(m.Files, app.ManifestFile{
+			Name: name, Path: "result/" + name, Size: int64(len(text)),
+			CRC32: crc32.ChecksumIEEE([]byte(text)), SHA256: sha256Hex(text),
+		})
+	}
+	if err := s.blobs.WriteManifest(id, m); err != nil {
+		s.t.Fatal(err)
+	}
+	return size
+}
+
+func (s *service) write(path, text string) {
+	s.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// upload uploads and completes a file of ann's and gives its ID.
+func (s *service) upload(name, text string) string {
+	s.t.Helper()
+	grant := s.want(200, "PUT", "/upload/"+name, "").fields(s.t)
+	id := grant["fileId"].(string)
+	headers := grant["instructions"].(map[string]any)["headers"].(map[string]any)
+	put := s.send("PUT", grant["uploadUrl"].(string), text, "Content-Type", headers["Content-Type"].(string))
+	if put.status/100 != 2 {
+		s.t.Fatalf("upload: status %d: %s", put.status, put.body)
+	}
+	s.want(200, "POST", "/upload/"+id+"/complete", "")
+	return id
+}

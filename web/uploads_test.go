@@ -1,0 +1,193 @@
+package web_test
+
+import (
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"molrun/app"
+)
+
+func TestUploadFromGrantToFile(t *testing.T) {
+	s := start(t)
+	grant := s.want(200, "PUT", "/upload/hst5.fasta?folder=a/b", "").fields(t)
+	id := grant["fileId"].(string)
+	same(t, "grant", []any{grant["status"], grant["filename"], grant["folder"]}, []any{"ready", "hst5.fasta", "a/b"})
+	if !strings.HasPrefix(grant["uploadUrl"].(string), s.url+"/blobs/") {
+		t.Errorf("uploadUrl is %v", grant["uploadUrl"])
+	}
+	same(t, "too early", s.want(409, "POST", "/upload/"+id+"/complete", "").code(), "UPLOAD_NOT_RECEIVED")
+	put := s.send("PUT", grant["uploadUrl"].(string), ">a\nDSHAKRHH\n", "Content-Type", "text/x-fasta")
+	if put.status/100 != 2 {
+		t.Fatalf("PUT: %d %s", put.status, put.body)
+	}
+	same(t, "wrong size", s.want(422, "POST", "/upload/"+id+"/complete", `{"size":1}`).faults(t), []string{"body.size value"})
+	if a := s.as(s.bob, "POST", "/upload/"+id+"/complete", ""); a.status != 403 {
+		t.Errorf("another member completes: %d", a.status)
+	}
+	done := s.want(200, "POST", "/upload/"+id+"/complete", `{"size":12}`)
+	same(t, "repeated", s.want(200, "POST", "/upload/"+id+"/complete", "{}").body, done.body)
+	file := done.fields(t)
+	same(t, "file", []any{file["status"], file["filename"], file["folder"], file["size"], file["sha256"], file["contentType"]},
+		[]any{"completed", "hst5.fasta", "a/b", 12.0, sha256Hex(">a\nDSHAKRHH\n"), "text/x-fasta"})
+	same(t, "download", s.send("GET", grant["downloadUrl"].(string), "").body, ">a\nDSHAKRHH\n")
+	late := s.send("PUT", grant["uploadUrl"].(string), "other", "Content-Type", "text/x-fasta")
+	same(t, "late PUT", []any{late.status, late.code()}, []any{409, "UPLOAD_COMPLETED"})
+}
+
+func TestFilesAreListedAndDeleted(t *testing.T) {
+	s := start(t)
+	first := s.upload("a.pdb", "ATOM 1")
+	second := s.upload("b.pdb", "ATOM 2")
+	page := s.want(200, "GET", "/files?limit=1", "").fields(t)
+	same(t, "newest", page["files"].([]any)[0].(map[string]any)["fileId"], any(second))
+	rest := s.want(200, "GET", "/files?limit=1&startKey="+page["startKey"].(string), "").fields(t)["files"].([]any)[0].(map[string]any)
+	same(t, "next", []any{rest["fileId"], rest["email"]}, []any{first, "ann@lab.example"})
+	for query, n := range map[string]int{"": 0, "?organization=true": 2, "?organization=true&folder=inputs": 2, "?organization=true&folder=other": 0} {
+		if files := s.as(s.bob, "GET", "/files"+query, "").fields(t)["files"].([]any); len(files) != n {
+			t.Errorf("%s: %d files, want %d", query, len(files), n)
+		}
+	}
+	s.want(200, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{"structure":"`+first+`"}}`)
+	same(t, "in use", s.want(409, "DELETE", "/files/"+first, "").code(), "FILE_IN_USE")
+	if a := s.as(s.bob, "DELETE", "/files/"+second, ""); a.status != 403 {
+		t.Errorf("another member deletes: %d", a.status)
+	}
+	s.want(204, "DELETE", "/files/"+second, "")
+	s.want(404, "DELETE", "/files/"+second, "")
+	s.want(404, "DELETE", "/files/nothing", "")
+}
+
+func TestFileSentInPlaceOfARequestIsToldWhereToGo(t *testing.T) {
+	s := start(t)
+	long := strings.Repeat("x", 100_000)
+	for _, tt := range []struct {
+		body, contentType string
+		status            int
+	}{
+		{"", "", 200},
+		{"", "text/plain", 200},
+		{"{}", "", 200},
+		{" { }\n", "application/json", 200},
+		{"null", "application/json", 200},
+		{"[]", "application/json", 422},
+		{`{"a":1}`, "application/json", 422},
+		{">a\nDSHAKRHH\n", "", 422},
+		{long, "application/octet-stream", 422},
+	} {
+		a := s.send("PUT", "/upload/a.txt", tt.body, "x-api-key", s.ann, "Content-Type", tt.contentType)
+		if a.status != tt.status || tt.status == 422 && (a.faults(t)[0] != "body value" || !strings.Contains(a.body, "uploadUrl")) {
+			t.Errorf("%.20q: %d %s", tt.body, a.status, a.body)
+		}
+	}
+	if a := s.chunked(call{"PUT", "/upload/a.txt"}, long); a.status != 422 {
+		t.Errorf("in chunks: %d %s", a.status, a.body)
+	}
+	if a := s.chunked(call{"PUT", "/upload/a.txt"}, ""); a.status != 200 {
+		t.Errorf("nothing in chunks: %d %s", a.status, a.body)
+	}
+}
+
+func TestNamesOfUploads(t *testing.T) {
+	s := start(t)
+	tests := []struct {
+		name, folder string // folder "": not sent
+		faults       []string
+	}{
+		{"a.txt", "", nil},
+		{"蛋白 质.pdb", "x/y/z", nil},
+		{"100%25.txt", "", nil},
+		{"..", "", []string{"path.filename value"}},
+		{"a/b", "", []string{"path.filename value"}},
+		{"a\\b", "", []string{"path.filename value"}},
+		{"-rf", "", []string{"path.filename value"}},
+		{"a.", "", []string{"path.filename value"}},
+		{" a", "", []string{"path.filename value"}},
+		{"a\x00", "", []string{"path.filename value"}},
+		{"a\u202eb", "", []string{"path.filename value"}},
+		{"e\u0301", "", []string{"path.filename value"}}, // not NFC
+		{"\xff", "", []string{"path.filename value"}},
+		{strings.Repeat("x", 256), "", []string{"path.filename value"}},
+		{"a", "..", []string{"query.folder value"}},
+		{"a", "/etc", []string{"query.folder value"}},
+		{"a", "1/2/3/4/5/6/7/8/9", []string{"query.folder value"}},
+		{"a\n", "a//b", []string{"path.filename value", "query.folder value"}},
+	}
+	for _, tt := range tests {
+		path := "/upload/" + escaped(tt.name)
+		if tt.folder != "" {
+			path += "?folder=" + url.QueryEscape(tt.folder)
+		}
+		a := s.as(s.ann, "PUT", path, "")
+		if tt.faults != nil {
+			if a.status != 422 {
+				t.Errorf("%q in %q: %d %s", tt.name, tt.folder, a.status, a.body)
+				continue
+			}
+			same(t, tt.name, a.faults(t), tt.faults)
+			continue
+		}
+		same(t, tt.name, a.fields(t)["filename"], any(tt.name))
+	}
+}
+
+func TestLinksBeginWithThePublicURLOrTheHostAskedFor(t *testing.T) {
+	s := start(t)
+	for host, status := range map[string]int{
+		"molrun.lab.example": 200, "molrun.lab.example:8443": 200, "[::1]:80": 200, "a_b": 200,
+		"a/b": 422, "a@b": 422, "a\"b": 422,
+	} {
+		r := s.request("PUT", "/upload/a.txt", "")
+		r.Host = host
+		r.Header.Set("X-Forwarded-Host", "evil.example")
+		r.Header.Set("X-Forwarded-Proto", "https")
+		a := s.do(r)
+		if a.status != status {
+			t.Errorf("Host %q: %d %s", host, a.status, a.body)
+		}
+		if status == 200 && !strings.HasPrefix(a.fields(t)["uploadUrl"].(string), "http://"+host+"/blobs/") {
+			t.Errorf("Host %q: %s", host, a.body)
+		}
+	}
+	s = start(t, func(with *setup) { with.options.PublicURL = "https://lab.example/molrun/" })
+	s.submit("a")
+	s.run("a", map[string]string{"out.txt": "text"})
+	for _, a := range []answer{s.want(200, "PUT", "/upload/a.txt", ""), s.want(200, "POST", "/result", `{"jobName":"a"}`)} {
+		if !strings.HasPrefix(a.fields(t)["downloadUrl"].(string), "https://lab.example/molrun/blobs/") {
+			t.Error(a.body)
+		}
+	}
+}
+
+func TestCurlExampleWorksAsPasted(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("curl is not installed")
+	}
+	s := start(t)
+	dir := t.TempDir()
+	for _, name := range []string{"plain.pdb", "two words.fasta", `it's $HOME "quoted"; rm x.txt`, "a[1-3]{b,c}.csv", "蛋白质.json", "~", "@a"} {
+		if msg := app.CheckFilename(name); msg != "" {
+			t.Fatalf("%s: %s", name, msg)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("bytes of "+name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		grant := s.want(200, "PUT", "/upload/"+escaped(name), "").fields(t)
+		line := grant["instructions"].(map[string]any)["curlExample"].(string)
+		if strings.Contains(line, "\n") {
+			t.Errorf("more than a line: %q", line)
+		}
+		sh := exec.CommandContext(t.Context(), "sh", "-c", line)
+		sh.Dir = dir
+		sh.Env = append(os.Environ(), "no_proxy=*")
+		if out, err := sh.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", line, err, out)
+			continue
+		}
+		s.want(200, "POST", "/upload/"+grant["fileId"].(string)+"/complete", "")
+		same(t, name, s.send("GET", grant["downloadUrl"].(string), "").body, "bytes of "+name)
+	}
+}
