@@ -1,7 +1,7 @@
 # The service in a container. Data lies in /data: mount a volume there.
 #
 #   docker build -t molrun .
-#   docker run -p 8080:8080 -v molrun:/data molrun
+#   docker run --init -p 8080:8080 -v molrun:/data molrun
 #   docker exec CONTAINER molrun key create --organization lab --email ann@lab.example
 FROM golang:1.26-bookworm AS build
 WORKDIR /src

@@ -32,7 +32,8 @@ func (k Kind) String() string {
 const (
 	maxDepth        = 64
 	maxNumberLength = 64
-	maxMembers      = 10_000 // of one object
+	maxMembers      = 10_000    // of one object
+	maxValues       = 1_000_000 // of one document: some 150 bytes of memory each
 )
 
 // Value is a JSON value that keeps how it was written.
@@ -86,7 +87,7 @@ func (v *Value) Any() any {
 }
 
 // ParseJSON reads exactly one JSON document, more strictly than encoding/json:
-// UTF-8 without lone surrogates, no duplicate members, at most 64 levels and
+// UTF-8 without lone surrogates, no duplicate members, at most 64 levels,
 // 10,000 members an object, numbers of at most 64 characters that a float64
 // can hold. The error is an Invalid whose path begins with loc.
 func ParseJSON(data []byte, loc ...any) (*Value, error) {
@@ -106,9 +107,10 @@ func ParseJSON(data []byte, loc ...any) (*Value, error) {
 
 // parser holds the rest of a document and the path of the value being read.
 type parser struct {
-	data []byte
-	at   int
-	loc  []any
+	data   []byte
+	at     int
+	loc    []any
+	values int // read so far
 }
 
 func (p *parser) fault(kind, format string, args ...any) error {
@@ -146,6 +148,9 @@ func (p *parser) value(depth int) (*Value, error) {
 	p.space()
 	if depth >= maxDepth {
 		return nil, p.fault("json", "the JSON is nested more than %d levels deep", maxDepth)
+	}
+	if p.values++; p.values > maxValues {
+		return nil, p.fault("json", "the JSON has more than %d values", maxValues)
 	}
 	start := p.at
 	v := &Value{}

@@ -28,6 +28,7 @@ func TestParseJSONRefuses(t *testing.T) {
 		{"bare fraction", `1.`, "a digit"},
 		{"trailing comma", `[1,]`, "a JSON value"},
 		{"too deep", strings.Repeat("[", 65) + strings.Repeat("]", 65), "64 levels"},
+		{"too many values", "[" + strings.Repeat("0,", 1_000_000) + "0]", "1000000 values"},
 		{"unclosed string", `"abc`, "end of a string"},
 		{"unclosed escape", `"\u12`, "hexadecimal"},
 		{"bad escape", `"\x"`, "an escape"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	stdlog "log"
 	"net"
 	"net/http"
 	"os"
@@ -194,6 +195,9 @@ func serve(ctx context.Context, c app.Config, log zerolog.Logger, started func(b
 	return errors.Join(shutdown(api), shutdown(operator), servers.wait())
 }
 
+// errorLog takes what net/http has to say, such as failed accepts.
+func (s *service) errorLog() *stdlog.Logger { return stdlog.New(s.log, "", 0) }
+
 // handler joins the API and the links to files.
 func (s *service) handler(stopping context.Context) http.Handler {
 	api := web.New(s.app, web.Options{
@@ -203,9 +207,29 @@ func (s *service) handler(stopping context.Context) http.Handler {
 		MaxBody:      int64(s.config.Limits.Body),
 		MaxBatchBody: int64(s.config.Limits.BatchBody),
 		Registry:     prometheus.NewRegistry(),
+		Ready:        s.ready,
 		Stopping:     stopping,
 	})
 	return web.Outer(api, blobs.Handler(s.files, s.app, web.WriteError), s.log)
+}
+
+// ready tells whether requests can be answered. Anybody may ask, so it names
+// no program or path.
+func (s *service) ready(ctx context.Context) (checks map[string]any, ok bool) {
+	ready, lacking := 0, 0
+	for _, a := range s.app.Algorithms(app.Caller{}) {
+		if a.Ready {
+			ready++
+		} else {
+			lacking++
+		}
+	}
+	checks = map[string]any{"database": "ok", "algorithmsReady": ready, "algorithmsNotReady": lacking}
+	if _, err := s.app.Keys(ctx); err != nil {
+		checks["database"] = "can't be read"
+		return checks, false
+	}
+	return checks, true
 }
 
 func (s *service) runner() *runner.Runner {
