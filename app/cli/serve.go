@@ -180,6 +180,7 @@ func serve(ctx context.Context, c app.Config, log zerolog.Logger, started func(b
 	servers := group{stop: stop}
 	api := web.Server(s.handler(stopping))
 	operator := web.Server(web.Control(s.app, s.log))
+	api.ErrorLog, operator.ErrorLog = s.errorLog(), s.errorLog()
 	servers.run("api", func() error { return api.Serve(listener) })
 	servers.run("control socket", func() error { return operator.Serve(control) })
 	servers.run("runner", func() error { return s.runner().Run(stopping) })

@@ -1,0 +1,336 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"molrun/app"
+	"molrun/app/task"
+)
+
+// crash ends a runner at its n-th call of the service or the executor: before
+// the call, or after it and before its answer. From then on nothing that the
+// runner does reaches anybody, as if its process had died.
+type crash struct {
+	Jobs
+	*scripted
+
+	at    int
+	after bool
+	kill  func()
+
+	mu    sync.Mutex
+	calls int
+	dead  bool
+	where string
+}
+
+var errDead = errors.New("this process is dead")
+
+// around makes one call.
+func (c *crash) around(what string, call func() error) error {
+	if c.hit(what, false) {
+		return errDead
+	}
+	err := call()
+	if c.hit(what, true) {
+		return errDead
+	}
+	return err
+}
+
+// hit reports whether the runner is dead, or dies now.
+func (c *crash) hit(what string, after bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !after {
+		c.calls++
+	}
+	if !c.dead && c.calls == c.at && after == c.after && (!after || what == c.where) {
+		c.dead = true
+		c.kill()
+	}
+	if c.calls == c.at && !after {
+		c.where = what
+	}
+	return c.dead
+}
+
+// jobsAtCrash and executorAtCrash are the two sides that a runner calls.
+type (
+	jobsAtCrash     struct{ *crash }
+	executorAtCrash struct{ *crash }
+)
+
+func (c jobsAtCrash) ActiveJobs(ctx context.Context) (jobs []*app.Job, err error) {
+	err = c.around("ActiveJobs", func() (err error) { jobs, err = c.Jobs.ActiveJobs(ctx); return err })
+	return jobs, err
+}
+
+func (c jobsAtCrash) Claim(ctx context.Context, id app.JobID, gpus []string) (j *app.Job, err error) {
+	err = c.around("Claim", func() (err error) { j, err = c.Jobs.Claim(ctx, id, gpus); return err })
+	return j, err
+}
+
+func (c jobsAtCrash) SetHandle(ctx context.Context, id app.JobID, attempt int, h app.Handle) error {
+	return c.around("SetHandle", func() error { return c.Jobs.SetHandle(ctx, id, attempt, h) })
+}
+
+func (c jobsAtCrash) Started(ctx context.Context, id app.JobID, attempt int, at time.Time) error {
+	return c.around("Started", func() error { return c.Jobs.Started(ctx, id, attempt, at) })
+}
+
+func (c jobsAtCrash) Finished(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
+	return c.around("Finished", func() error { return c.Jobs.Finished(ctx, id, attempt, e) })
+}
+
+func (c jobsAtCrash) FinalRecord(j *app.Job, e app.Ending) (rec app.Record, err error) {
+	err = c.around("FinalRecord", func() (err error) { rec, err = c.Jobs.FinalRecord(j, e); return err })
+	return rec, err
+}
+
+func (c jobsAtCrash) AlgorithmOf(ctx context.Context, j *app.Job) (a *app.Algorithm, err error) {
+	err = c.around("AlgorithmOf", func() (err error) { a, err = c.Jobs.AlgorithmOf(ctx, j); return err })
+	return a, err
+}
+
+func (c jobsAtCrash) SourcePath(src app.Source) (path string, err error) {
+	err = c.around("SourcePath", func() (err error) { path, err = c.Jobs.SourcePath(src); return err })
+	return path, err
+}
+
+func (c executorAtCrash) Start(ctx context.Context, t app.Task) (h app.Handle, err error) {
+	err = c.around("Start", func() (err error) { h, err = c.scripted.Start(ctx, t); return err })
+	return h, err
+}
+
+func (c executorAtCrash) Status(ctx context.Context, tasks []app.Task) (s []app.TaskStatus, err error) {
+	err = c.around("Status", func() (err error) { s, err = c.scripted.Status(ctx, tasks); return err })
+	return s, err
+}
+
+func (c executorAtCrash) Stop(ctx context.Context, t app.Task) error {
+	return c.around("Stop", func() error { return c.scripted.Stop(ctx, t) })
+}
+
+// startToCrash starts a runner that dies at its call number at, and gives what
+// waits for its end.
+func (w *world) startToCrash(at int, after bool) (c *crash, wait func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	c = &crash{Jobs: w.jobs, scripted: w.executor, at: at, after: after, kill: cancel}
+	r := New(jobsAtCrash{c}, w.files, []app.Executor{executorAtCrash{c}}, w.options)
+	done := make(chan struct{})
+	go func() { defer close(done); _ = r.Run(ctx) }()
+	wait = func() { cancel(); <-done }
+	w.t.Cleanup(wait)
+	return c, wait
+}
+
+// TestRestartAtEveryStep lets a runner die at each of its calls in turn while
+// it takes three jobs through, and the next one do the rest: a job that is
+// completed, one whose first attempt is lost, and one that fails.
+func TestRestartAtEveryStep(t *testing.T) {
+	t.Parallel()
+	for _, after := range []bool{false, true} {
+		for at, over := 1, false; !over; at++ {
+			bubble(t, func(t *testing.T, w *world) { over = restartAt(t, w, at, after) })
+			if t.Failed() {
+				t.Fatalf("the first runner died at call %d (after it: %v)", at, after)
+			}
+		}
+	}
+}
+
+func restartAt(t *testing.T, w *world, at int, after bool) (over bool) {
+	u := w.upload(ann, "a.fasta", "MSEQ")
+	w.play(func(name string, attempt int) script {
+		s := script{runs: 40 * time.Millisecond, cause: app.CauseDone, out: map[string]string{"by": fmt.Sprint(attempt)}}
+		switch {
+		case name == "lost" && attempt == 1:
+			s.cause = ""
+		case name == "fails":
+			s.cause = app.CauseExit
+		}
+		return s
+	})
+	ids := map[string]app.JobID{}
+	for _, name := range []string{"good", "lost", "fails"} {
+		ids[name] = w.submit(ann, name, fmt.Sprintf(`{"gpus":2,"sequence":%q}`, u.ID)) // one after the other
+	}
+	c, wait := w.startToCrash(at, after)
+	time.Sleep(time.Minute)
+	wait()
+	w.start()
+	for name, id := range ids {
+		r := w.finished(name)
+		wantStatus, wantTasks := app.Completed, 1
+		switch name {
+		case "lost":
+			wantTasks = 2
+		case "fails":
+			wantStatus = app.Failed
+		}
+		if r.Status != wantStatus || r.Attempts != wantTasks || w.executor.started(id) != wantTasks {
+			t.Errorf("%s: %s after %d attempts and %d tasks, failure %+v", name, r.Status, r.Attempts, w.executor.started(id), r.Failure)
+		}
+		if r.Status == app.Completed {
+			if got := w.checkResult(id)["by"]; got != fmt.Sprint(wantTasks) {
+				t.Errorf("%s: the result is by attempt %q", name, got)
+			}
+		}
+	}
+	synctest.Wait()
+	if active, err := w.ActiveJobs(t.Context()); err != nil || len(active) != 0 {
+		t.Errorf("still claimed: %v, %v", active, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls < at
+}
+
+func TestRestartFindsTasksAsTheyAre(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		scripts := map[string]script{
+			"runs on":    {runs: time.Hour, cause: app.CauseDone},
+			"ended":      {runs: time.Minute, cause: app.CauseDone},
+			"failed":     {runs: time.Minute, cause: app.CauseExit},
+			"stopped":    {runs: 24 * time.Hour, cause: app.CauseDone},
+			"lost twice": {runs: time.Minute},
+		}
+		w.play(func(name string, _ int) script { return scripts[name] })
+		w.executor.capacity.CPUs = len(scripts) + 1 // there is room for one more all the time
+		stop := w.start()
+		ids := map[string]app.JobID{}
+		for name := range scripts {
+			ids[name] = w.submit(ann, name, `{}`)
+			w.until(name, app.Running)
+		}
+		stop()
+		_, err := w.Cancel(t.Context(), ann, "stopped")
+		must(t, err)
+		time.Sleep(30 * time.Minute)
+		w.executor.reach(false)
+		waits := w.submit(ann, "waits", `{"cpus":4}`)
+		next := w.submit(bob, "next", `{}`)
+		scripts["waits"], scripts["next"] = script{cause: app.CauseDone}, script{cause: app.CauseDone}
+		w.start()
+		time.Sleep(time.Hour)
+		if n := w.executor.started(waits) + w.executor.started(next); n != 0 {
+			t.Errorf("%d jobs were started before it was known what runs", n)
+		}
+		w.executor.reach(true)
+		want := map[string]app.Status{
+			"runs on": app.Completed, "ended": app.Completed, "failed": app.Failed,
+			"stopped": app.Failed, "lost twice": app.Failed, "waits": app.Completed, "next": app.Completed,
+		}
+		for name, status := range want {
+			r := w.finished(name)
+			if r.Status != status {
+				t.Errorf("%s: %s, failure %+v", name, r.Status, r.Failure)
+			}
+		}
+		codes := map[string]app.FailureCode{"failed": app.FailedExit, "lost twice": app.FailedLost}
+		for name, code := range codes {
+			if f := w.job(name).Failure; f.Code != code {
+				t.Errorf("%s: failure %+v", name, f)
+			}
+		}
+	})
+}
+
+func TestJobOfAnExecutorThatIsNotHereIsLeftAlone(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.play(func(string, int) script { return script{runs: time.Hour, cause: app.CauseDone} })
+		stop := w.start()
+		id := w.submit(ann, "a", `{}`)
+		w.until("a", app.Running)
+		stop()
+		w.executor.name = "elsewhere"
+		stop = w.start()
+		time.Sleep(2 * time.Hour)
+		if s := w.job("a").Status; s != app.Running {
+			t.Fatalf("status %s", s)
+		}
+		stop()
+		w.executor.name = "local"
+		stop = w.start()
+		if r := w.finished("a"); r.Status != app.Completed || w.executor.started(id) != 1 {
+			t.Errorf("record %+v", r.Job)
+		}
+		stop()
+		w.start()
+		w.submit(ann, "b", `{}`)
+		w.until("b", app.Running)
+	})
+}
+
+func TestStrandedJobCanBeStopped(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.play(func(string, int) script { return script{runs: 24 * time.Hour, cause: app.CauseDone} })
+		stop := w.start()
+		w.submit(ann, "a", `{}`)
+		w.until("a", app.Running)
+		stop()
+		w.executor.name = "elsewhere"
+		w.start()
+		_, err := w.Cancel(t.Context(), ann, "a")
+		must(t, err)
+		if f := w.finished("a").Failure; f.Code != app.FailedStopped {
+			t.Errorf("failure %+v", f)
+		}
+	})
+}
+
+// TestDirectoryInUseIsNotLaidOut is about a task that a runner set going just
+// before it died, too late for the executor to have seen it.
+func TestDirectoryInUseIsNotLaidOut(t *testing.T) {
+	tests := map[string]func(dir string) error{
+		"run.json":     func(dir string) error { return os.WriteFile(filepath.Join(dir, task.RunFile), nil, 0o600) },
+		"outcome.json": func(dir string) error { return os.WriteFile(filepath.Join(dir, task.OutcomeFile), nil, 0o600) },
+		"lock": func(dir string) error {
+			lock, err := task.Lock(dir)
+			t.Cleanup(func() { lock.Close() })
+			return err
+		},
+	}
+	for name, use := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				j, err := w.Claim(t.Context(), w.submit(ann, "a", `{}`), nil)
+				must(t, err)
+				r := New(w.jobs, w.files, []app.Executor{w.executor}, w.options)
+				a := r.newAttempt(r.places[0], j.ID, user{}, j.Private.Needs, nil)
+				a.own(j)
+				must(t, os.MkdirAll(a.dir, 0o700))
+				must(t, use(a.dir))
+				if err := a.layOut(t.Context()); !errors.Is(err, errAlive) {
+					t.Errorf("error %v, want %v", err, errAlive)
+				}
+				if isDir(a.workDir()) {
+					t.Error("a work directory was made")
+				}
+			})
+		})
+	}
+}
+
+func TestTaskThatIsGoneThoughItWasNeverSeenIsLost(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		id := w.submit(ann, "a", `{}`)
+		_, err := w.Claim(t.Context(), id, nil)
+		must(t, err)
+		must(t, os.MkdirAll(w.path(id, "1"), 0o700))
+		must(t, os.WriteFile(w.path(id, "1", task.RunFile), nil, 0o600))
+		w.start()
+		if r := w.finished("a"); w.executor.started(id) != 1 || r.Attempts != 2 {
+			t.Errorf("%d tasks, record %+v; want the second attempt alone to be started", w.executor.started(id), r.Job)
+		}
+	})
+}

@@ -1,0 +1,144 @@
+package runner
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"molrun/app"
+	"molrun/app/task"
+)
+
+const (
+	// searchedTail is how much of a log's end is searched for known failures.
+	searchedTail = 64 << 10
+	// shownTail is how much of it a job's record shows.
+	shownTail = 4 << 10
+)
+
+// failure says why a task that ended badly did so.
+func failure(j *app.Job, o *app.Outcome, alg *app.Algorithm, tail string) *app.Failure {
+	f := &app.Failure{Code: codes[o.Cause], LogTail: lastBytes(tail, shownTail)}
+	if f.Code == "" {
+		f.Code = app.FailedExit
+	}
+	if o.Cause == app.CauseExit {
+		f.ExitCode = &o.ExitCode
+	}
+	f.Signal = o.Signal
+	if alg != nil && explainable[o.Cause] {
+		f.Message = alg.Explain([]byte(tail))
+	}
+	if f.Message == "" {
+		f.Message = sentence(j, o)
+	}
+	return f
+}
+
+var codes = map[app.Cause]app.FailureCode{
+	app.CauseExit:        app.FailedExit,
+	app.CauseSignal:      app.FailedSignal,
+	app.CauseTimeout:     app.FailedTimeout,
+	app.CauseMemory:      app.FailedMemory,
+	app.CauseStopped:     app.FailedStopped,
+	app.CauseCannotStart: app.FailedCannotStart,
+}
+
+// explainable are the causes that lie with the program, so that its log may
+// tell more than the cause does.
+var explainable = map[app.Cause]bool{app.CauseExit: true, app.CauseSignal: true}
+
+// sentence tells the cause to the job's user.
+func sentence(j *app.Job, o *app.Outcome) string {
+	program := "The program"
+	if o.Step != "" {
+		program = fmt.Sprintf("The program of step %q", o.Step)
+	}
+	switch o.Cause {
+	case app.CauseExit:
+		return fmt.Sprintf("%s ended with exit status %d.", program, o.ExitCode)
+	case app.CauseSignal:
+		return fmt.Sprintf("%s was ended by signal %s.", program, o.Signal)
+	case app.CauseTimeout:
+		limit := time.Duration(j.MaxRuntime) * time.Second
+		return fmt.Sprintf("%s ran longer than its limit of %v. Give the job more time (maxRuntimeSeconds) or less to do.", program, limit)
+	case app.CauseStopped:
+		return "The job was stopped."
+	}
+	if o.Message != "" {
+		return o.Message
+	}
+	switch o.Cause {
+	case app.CauseMemory:
+		return fmt.Sprintf("%s used more than its %s of memory.", program, bytesText(j.Private.Needs.MemoryBytes))
+	case app.CauseCannotStart:
+		return "The program could not be started."
+	}
+	return fmt.Sprintf("%s failed (%s).", program, o.Cause)
+}
+
+// logTail gives the end of an attempt's log, fit to be shown; "" where there
+// is none.
+func logTail(attemptDir string) string {
+	f, err := os.OpenFile(filepath.Join(attemptDir, task.LogFile), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	from := max(0, info.Size()-searchedTail)
+	data, err := io.ReadAll(io.NewSectionReader(f, from, searchedTail))
+	if err != nil {
+		return ""
+	}
+	return plainText(string(data))
+}
+
+// control matches the sequences by which programs steer terminals: titles and
+// links up to their end, colours and movements, and single escapes.
+var control = regexp.MustCompile(`\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[\[0-9;?<=>!]*[ -/]*[@-~]?|\x9b[0-9;?]*[@-~]?`)
+
+// plainText makes a program's output fit to be shown: valid UTF-8 without
+// control characters. A carriage return, with which programs overwrite a line,
+// ends it.
+func plainText(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	s = control.ReplaceAllString(s, "")
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\r':
+			return '\n'
+		case r == '\n' || r == '\t':
+			return r
+		case r < ' ' || r >= 0x7f && r < 0xa0:
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// lastBytes gives at most n bytes of the end of s, from the begin of a line
+// where there is one.
+func lastBytes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	s = s[len(s)-n:]
+	if i := strings.IndexByte(s, '\n'); i >= 0 && i < len(s)-1 {
+		return s[i+1:]
+	}
+	for s != "" && !utf8.RuneStart(s[0]) {
+		s = s[1:]
+	}
+	return s
+}

@@ -1,0 +1,122 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
+
+	"molrun/app"
+	"molrun/app/executor/local"
+	"molrun/app/task"
+)
+
+// TestMain lets the test binary run tasks, as this program does.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "task" {
+		os.Exit(runTask(os.Args[2:]))
+	}
+	os.Exit(m.Run())
+}
+
+// runTask is `molrun task DIR --lock-fd N`.
+func runTask(args []string) int {
+	var o task.Options
+	if len(args) == 3 {
+		o.LockFD, _ = strconv.Atoi(args[2])
+	}
+	err := task.Run(context.Background(), args[0], o)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return task.ExitCode(err)
+}
+
+// shFile runs shell scripts, for tests only.
+const shFile = `
+format = 1
+type = "sim"
+version = "1"
+title = "Run a script"
+retries = 1
+max_runtime = "1h"
+command = ["sh", "-c", "{settings.script}", "sh", "{out}"]
+
+[[parameters]]
+name = "script"
+type = "string"
+required = true
+`
+
+// onThisMachine is a world whose tasks are processes; its clock is the real
+// one.
+func onThisMachine(t *testing.T) (w *world, start func() (stop func())) {
+	w = newWorld(t)
+	w.Service = w.service(shFile)
+	program, err := os.Executable()
+	must(t, err)
+	e := local.New(local.Options{Program: program, CPUs: 2, MemoryBytes: 4 * gib})
+	t.Cleanup(func() { must(t, e.Close()) })
+	w.options.Log = zerolog.New(zerolog.NewTestWriter(t))
+	return w, func() func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		r := New(w.Service, w.files, []app.Executor{e}, w.options)
+		done := make(chan struct{})
+		go func() { defer close(done); _ = r.Run(ctx) }()
+		stop := func() { cancel(); <-done }
+		t.Cleanup(stop)
+		return stop
+	}
+}
+
+func TestProcessesOfThisMachine(t *testing.T) {
+	w, start := onThisMachine(t)
+	start()
+	good := w.submit(ann, "good", `{"script":"echo said; echo made > $1/a.txt; echo molrun:progress 0.5 half"}`)
+	w.submit(ann, "bad", `{"script":"echo why >&2; exit 3"}`)
+	w.submit(ann, "long", `{"script":"sleep 600"}`)
+	w.until("long", app.Running)
+	_, err := w.Cancel(t.Context(), ann, "long")
+	must(t, err)
+	if r := w.finished("good"); r.Status != app.Completed {
+		t.Fatalf("good: %+v", r.Failure)
+	}
+	got := w.checkResult(good)
+	delete(got, recordFile)
+	if diff := cmp.Diff(map[string]string{"a.txt": "made\n", "log.txt": "said\n"}, got); diff != "" {
+		t.Errorf("result (-want +got):\n%s", diff)
+	}
+	if f := w.finished("bad").Failure; f == nil || f.Code != app.FailedExit || *f.ExitCode != 3 || !strings.Contains(f.LogTail, "why") {
+		t.Errorf("bad: %+v", f)
+	}
+	if f := w.finished("long").Failure; f == nil || f.Code != app.FailedStopped {
+		t.Errorf("long: %+v", f)
+	}
+}
+
+func TestProcessOutlivesTheRunner(t *testing.T) {
+	w, start := onThisMachine(t)
+	gate := w.dir + "/gate"
+	stop := start()
+	id := w.submit(ann, "a", fmt.Sprintf(`{"script":"until [ -e %s ]; do sleep 0.05; done; echo $$ > $1/pid"}`, gate))
+	w.until("a", app.Running)
+	stop()
+	run, err := task.ReadRun(w.path(id, "1"))
+	must(t, err)
+	must(t, os.WriteFile(gate, nil, 0o600))
+	start()
+	r := w.finished("a")
+	if r.Status != app.Completed || r.Attempts != 1 {
+		t.Fatalf("record %+v", r.Job)
+	}
+	if r.StartedAt.Sub(run.StartedAt).Abs() > time.Millisecond {
+		t.Errorf("started at %v, its process at %v", r.StartedAt, run.StartedAt)
+	}
+	w.checkResult(id)
+}

@@ -1,0 +1,178 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"molrun/app"
+)
+
+const (
+	// lookEvery is how often the queue is looked at in depth while nothing is
+	// free; it bounds how old the reasons for waiting are.
+	lookEvery = time.Second
+	// roundEvery is how often the loop goes round though nothing happened.
+	roundEvery = 15 * time.Second
+	// maxPreparing bounds the jobs of one executor that are claimed and not
+	// started yet. The others stay in the queue, where turns are fair.
+	maxPreparing = 64
+	// longestPause bounds how long the loop rests after much work.
+	longestPause = 250 * time.Millisecond
+)
+
+// place is an executor as the loop sees it.
+type place struct {
+	name     string
+	executor app.Executor
+	watcher  *watcher
+	turns    *turns
+
+	unknown   int // jobs found at the start whose task was not seen yet
+	preparing int // jobs claimed and not started yet
+	looked    time.Time
+	stale     bool // a round since then did not look in depth
+	busy      bool // the last round left work to do at once
+	failed    bool // the queue could not be read
+	reasons   map[app.JobID]string
+}
+
+func newPlace(e app.Executor, o Options) *place {
+	poll := o.Poll
+	if _, bounded := e.Capacity(); !bounded {
+		poll = o.ClusterPoll
+	}
+	return &place{
+		name:     e.Name(),
+		executor: e,
+		watcher:  newWatcher(e, poll, o.Log),
+		turns:    newTurns(e, o.ReserveAfter),
+	}
+}
+
+// event is what an attempt tells the loop.
+type event struct {
+	attempt *attempt
+	kind    eventKind
+	reason  string // of evWaiting
+}
+
+type eventKind int
+
+const (
+	evClaimed  eventKind = iota // the job's record says that it is ours
+	evSeen                      // the task of a job found at the start was seen
+	evPrepared                  // the task was started
+	evWaiting                   // why the task does not run yet
+	evFreed                     // the task is gone, its room is free
+	evDone                      // the attempt is settled, or was never ours
+)
+
+// loop looks after the queue until ctx ends.
+func (r *Runner) loop(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	changed := true // what ActiveJobs gives may have
+	for {
+		begin := time.Now()
+		if changed {
+			changed = !r.reconcile(ctx)
+		}
+		if !changed {
+			r.rounds(ctx)
+		}
+		r.pause(ctx, time.Since(begin))
+		timer.Reset(r.nextRound(changed))
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.jobs.Wake():
+			changed = true
+		case <-timer.C:
+			changed = true
+		case e := <-r.events:
+			r.handle(e)
+		}
+		r.drain()
+	}
+}
+
+// pause lets the loop take no more than a fifth of the time when many things
+// happen at once. After a quiet moment it does not wait.
+func (r *Runner) pause(ctx context.Context, took time.Duration) {
+	if took < time.Millisecond {
+		return
+	}
+	sleep(ctx, min(4*took, longestPause))
+}
+
+func (r *Runner) nextRound(failed bool) time.Duration {
+	next := roundEvery
+	if failed {
+		next = lookEvery
+	}
+	for _, p := range r.places {
+		switch {
+		case p.failed:
+			next = lookEvery
+		case p.busy:
+			return 0
+		case p.stale:
+			next = min(next, max(0, lookEvery-time.Since(p.looked)))
+		}
+	}
+	return next
+}
+
+// drain handles all that attempts have to tell before the next round.
+func (r *Runner) drain() {
+	for {
+		select {
+		case e := <-r.events:
+			r.handle(e)
+		default:
+			return
+		}
+	}
+}
+
+func (r *Runner) handle(e event) {
+	a := e.attempt
+	switch e.kind {
+	case evClaimed:
+		a.claimed = true
+	case evSeen:
+		r.seen(a)
+	case evPrepared:
+		r.prepared(a)
+	case evWaiting:
+		a.reason, a.place.stale = e.reason, true
+	case evFreed:
+		r.free(a)
+	case evDone:
+		r.seen(a)
+		r.prepared(a)
+		r.free(a)
+		delete(r.held, a.id)
+	}
+}
+
+func (r *Runner) seen(a *attempt) {
+	if a.unknown {
+		a.unknown = false
+		a.place.unknown--
+	}
+}
+
+func (r *Runner) prepared(a *attempt) {
+	if a.preparing {
+		a.preparing = false
+		a.place.preparing--
+	}
+}
+
+func (r *Runner) free(a *attempt) {
+	if a.holds {
+		a.holds = false
+		a.place.turns.end(a.user, a.needs, a.gpus)
+	}
+}

@@ -1,0 +1,106 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"molrun/app"
+)
+
+// rounds looks once at the queue of every executor.
+func (r *Runner) rounds(ctx context.Context) {
+	looked := false
+	for _, p := range r.places {
+		before := p.looked
+		p.failed = false
+		if err := r.round(ctx, p); err != nil && ctx.Err() == nil {
+			p.failed = true
+			r.options.Log.Warn().Err(err).Str("executor", p.name).Msg("the queue can't be read; will try again")
+		}
+		looked = looked || p.looked != before
+	}
+	if looked {
+		r.observe()
+	}
+}
+
+// round starts what may start now on one executor. It starts nothing before
+// every task found at the start was seen: till then it is not known what is
+// in use.
+func (r *Runner) round(ctx context.Context, p *place) error {
+	p.busy = false
+	if p.unknown > 0 {
+		return nil
+	}
+	limit := maxPreparing - p.preparing
+	thorough := time.Since(p.looked) >= lookEvery
+	g := p.turns.gather(limit, thorough, func(id app.JobID) bool { return r.held[id] != nil })
+	if !thorough && g.all.spent() {
+		p.stale = true
+		return nil
+	}
+	if err := r.jobs.Queue(ctx, p.name, g.visit); err != nil {
+		return err
+	}
+	decided := p.turns.choose(time.Now(), p.name, g.waiting, limit)
+	for _, l := range decided.Start {
+		r.launch(ctx, p, l)
+	}
+	for _, i := range decided.Impossible {
+		r.refuse(ctx, p, i)
+	}
+	p.busy = len(decided.Impossible) > 0 // there may be more behind them
+	p.stale = !thorough
+	if thorough {
+		p.looked, p.reasons = time.Now(), decided.Reasons
+	}
+	return nil
+}
+
+// refuse fails a job that can never start.
+func (r *Runner) refuse(ctx context.Context, p *place, i refusal) {
+	log := r.options.Log.With().Str("job", string(i.ID)).Str("executor", p.name).Logger()
+	switch err := r.jobs.Impossible(ctx, i.ID, i.Message); {
+	case err == nil:
+		log.Info().Str("reason", i.Message).Msg("job can never start")
+	case !errors.Is(err, app.NotFound) && ctx.Err() == nil:
+		log.Warn().Err(err).Msg("job can never start, which can't be recorded; will try again")
+		p.failed = true
+	}
+}
+
+// observe tells why jobs wait: those in the queue and those that executors
+// hold back.
+func (r *Runner) observe() {
+	reasons := map[app.JobID]string{}
+	for _, p := range r.places {
+		for id, reason := range p.reasons {
+			reasons[id] = reason
+		}
+	}
+	for id, a := range r.held {
+		delete(reasons, id)
+		if a.reason != "" {
+			reasons[id] = a.reason
+		}
+	}
+	r.jobs.ObserveReasons(reasons)
+}
+
+// launch takes a job in hand; its room is taken already.
+func (r *Runner) launch(ctx context.Context, p *place, l lease) {
+	a := r.newAttempt(p, l.ID, userOf(l.Waiting), l.Needs, l.GPUs)
+	a.holds, a.preparing = true, true
+	p.preparing++
+	r.attend(ctx, a, a.fresh)
+}
+
+// attend gives an attempt its goroutine.
+func (r *Runner) attend(ctx context.Context, a *attempt, life func(context.Context)) {
+	r.held[a.id] = a
+	r.attempts.Go(func() {
+		life(ctx)
+		a.tell(ctx, event{kind: evDone})
+	})
+}

@@ -1,0 +1,183 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/task"
+)
+
+// script says how a task goes.
+type script struct {
+	waits     time.Duration // from Start to its process
+	why       string        // it waits
+	runs      time.Duration
+	cause     app.Cause // "": it is lost
+	exitCode  int
+	stopTakes time.Duration     // from Stop to its end
+	out       map[string]string // what it writes; nil: its number of the attempt
+	log       string
+	refuses   error // of Start
+}
+
+// scripted is the executor of the tests: tasks live and end as scripts say. It
+// fails the test where two tasks of a job live at once, where more is in use
+// than there is, and where a task is started twice.
+type scripted struct {
+	t        testing.TB
+	name     string
+	capacity app.Capacity
+	bounded  bool
+	play     func(app.Task) script
+
+	mu          sync.Mutex
+	tasks       map[string]*scriptedTask // by token
+	order       []app.JobID              // as they were started
+	unreachable bool
+	stops       int
+}
+
+type scriptedTask struct {
+	app.Task
+	script
+	begin, end time.Time // of the process
+	cause      app.Cause
+}
+
+func (s *scripted) Name() string                   { return s.name }
+func (s *scripted) Capacity() (app.Capacity, bool) { return s.capacity, s.bounded }
+
+func (s *scripted) Start(_ context.Context, t app.Task) (app.Handle, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.play(t)
+	if p.refuses != nil {
+		return "", p.refuses
+	}
+	spec, err := task.Read(t.Dir)
+	if err != nil || spec.Token != t.Token || len(spec.GPUs) != t.Needs.GPUs {
+		s.t.Errorf("task.json of %s/%d: %+v, %v", t.Job, t.Attempt, spec, err)
+	}
+	if s.tasks[t.Token] != nil {
+		s.t.Errorf("task %s/%d is started twice", t.Job, t.Attempt)
+	}
+	now := time.Now()
+	begin := now.Add(p.waits)
+	s.tasks[t.Token] = &scriptedTask{Task: t, script: p, begin: begin, end: begin.Add(p.runs), cause: p.cause}
+	s.order = append(s.order, t.Job)
+	s.check(now)
+	return app.Handle("handle of " + t.Token), s.write(t, p)
+}
+
+// check looks at all tasks that live.
+func (s *scripted) check(now time.Time) {
+	var used app.Resources
+	jobs, devices := map[app.JobID]bool{}, map[string]bool{}
+	for _, t := range s.tasks {
+		if !now.Before(t.end) {
+			continue
+		}
+		if jobs[t.Job] {
+			s.t.Errorf("two tasks of job %s live at once", t.Job)
+		}
+		jobs[t.Job] = true
+		for _, d := range t.GPUs {
+			if devices[d] {
+				s.t.Errorf("device %s is used by two tasks", d)
+			}
+			devices[d] = true
+		}
+		used = plus(used, t.Needs)
+	}
+	slots := slots{capacity: s.capacity}
+	if s.bounded && short(slots.total(), used) != (app.Resources{}) {
+		s.t.Errorf("in use: %+v of %+v", used, slots.total())
+	}
+}
+
+// write leaves what the task's program would.
+func (s *scripted) write(t app.Task, p script) error {
+	out := p.out
+	if out == nil {
+		out = map[string]string{"attempt.txt": fmt.Sprint(t.Attempt)}
+	}
+	err := errors.Join(
+		os.WriteFile(filepath.Join(t.Dir, task.RunFile), []byte(`{"protocol":1}`), 0o600),
+		os.WriteFile(filepath.Join(t.Dir, task.LogFile), []byte(p.log), 0o600),
+	)
+	for name, text := range out {
+		path := filepath.Join(t.Dir, task.WorkDir, outDir, name)
+		err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
+	}
+	return err
+}
+
+func (s *scripted) Status(_ context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unreachable {
+		return nil, errors.New("the cluster does not answer")
+	}
+	var all []app.TaskStatus
+	for _, t := range tasks {
+		all = append(all, s.status(s.tasks[t.Token]))
+	}
+	return all, nil
+}
+
+func (s *scripted) status(t *scriptedTask) app.TaskStatus {
+	now := time.Now()
+	switch {
+	case t == nil:
+		return app.TaskStatus{State: app.TaskLost, Reason: "nobody knows of it"}
+	case now.Before(t.begin) && now.Before(t.end):
+		return app.TaskStatus{State: app.TaskStarting, Reason: t.why}
+	case now.Before(t.end):
+		fraction := float64(now.Sub(t.begin)) / float64(t.end.Sub(t.begin))
+		return app.TaskStatus{State: app.TaskRunning, StartedAt: t.begin, Progress: &app.Progress{Fraction: fraction}}
+	case t.cause == "":
+		return app.TaskStatus{State: app.TaskLost, Reason: "its node went down"}
+	}
+	o := &app.Outcome{Protocol: 1, EndedAt: t.end, Cause: t.cause, ExitCode: t.exitCode, CPUSeconds: 1}
+	if !t.end.Before(t.begin) {
+		o.StartedAt = t.begin
+	}
+	return app.TaskStatus{State: app.TaskEnded, StartedAt: o.StartedAt, Outcome: o}
+}
+
+func (s *scripted) Stop(_ context.Context, t app.Task) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stops++
+	if p := s.tasks[t.Token]; p != nil {
+		if end := time.Now().Add(p.stopTakes); end.Before(p.end) {
+			p.end, p.cause = end, app.CauseStopped
+		}
+	}
+	return nil
+}
+
+// started gives how many tasks of a job were started.
+func (s *scripted) started(id app.JobID) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, j := range s.order {
+		if j == id {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *scripted) reach(is bool) {
+	s.mu.Lock()
+	s.unreachable = !is
+	s.mu.Unlock()
+}
