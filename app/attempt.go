@@ -131,7 +131,7 @@ func (j *Job) settle(e Ending, now time.Time) {
 		now = e.Outcome.EndedAt
 	}
 	switch {
-	case j.Private.Stop && (e.lost() || e.Outcome.Cause == CauseStopped):
+	case j.Private.Stop && (e.lost() || e.Outcome != nil && e.Outcome.Cause == CauseStopped):
 		j.fail(j.stopped(e.Failure), At(now))
 	case e.lost() && j.Private.Lost < j.Private.Retries:
 		j.Private.Lost++
