@@ -1,6 +1,7 @@
 # Two commands do everything: make demo, make test.
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+DATA    ?= molrun-data
 LDFLAGS  = -s -w -X molrun/app/cli.version=$(VERSION)
 
 .PHONY: build demo test lint bench fuzz clean
@@ -9,7 +10,7 @@ build: ## the binary, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
 
 demo: build ## start the service, run one simulation, show its result
-	./molrun demo --data molrun-data
+	./molrun demo --data '$(DATA)'
 
 test: ## format, vet, static analysis, all tests
 	GO='$(GO)' .ci/test

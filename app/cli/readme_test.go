@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"bufio"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"molrun/app"
 )
@@ -46,6 +49,51 @@ func TestWalkthroughOfTheReadmeRunsAsWritten(t *testing.T) {
 	must(t, err)
 	if files := unzip(t, archive); files["job.json"] == "" || files["metrics.json"] == "" {
 		t.Errorf("first.zip lacks job.json or metrics.json")
+	}
+}
+
+// TestStartCommandsOfTheReadmeRunAsWritten runs them on a folder in which
+// molrun is this test's binary and make does nothing; only the port is another.
+func TestStartCommandsOfTheReadmeRunAsWritten(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.Symlink(os.Args[0], filepath.Join(dir, "molrun")))
+	must(t, os.WriteFile(filepath.Join(dir, "make"), []byte("#!/bin/sh\n"), 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, "word-count.toml"), []byte(readme(t, "file: word-count.toml")), 0o600))
+	example, err := os.ReadFile(filepath.Join(root, "config.example.toml"))
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, "config.example.toml"), example, 0o600))
+	shell := func(mark string, env ...string) *exec.Cmd {
+		c := exec.Command("sh", "-ec", strings.ReplaceAll(readme(t, mark), "127.0.0.1:8080", "127.0.0.1:0"))
+		c.Dir = dir
+		c.Env = append([]string{"PATH=" + dir + ":" + os.Getenv("PATH")}, env...)
+		return c
+	}
+	out, err := shell("run: key").Output()
+	if err != nil || !strings.HasPrefix(string(out), "molrun_") {
+		t.Errorf("key create: %v, %s", err, out)
+	}
+	out, err = shell("run: check").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "word-count 1 is correct and ready") {
+		t.Errorf("algorithms check: %v, %s", err, out)
+	}
+	for _, serve := range []*exec.Cmd{shell("run: serve"), shell("run: config", "MOLRUN_LISTEN=127.0.0.1:0")} {
+		serve.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		stderr, err := serve.StderrPipe()
+		must(t, err)
+		must(t, serve.Start())
+		stop := time.AfterFunc(patience, func() { _ = syscall.Kill(-serve.Process.Pid, syscall.SIGKILL) })
+		lines, started := bufio.NewScanner(stderr), false
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), `"message":"started"`) {
+				started = true
+				must(t, syscall.Kill(-serve.Process.Pid, syscall.SIGTERM))
+			}
+		}
+		_ = serve.Wait() // the shell ends by the signal
+		stop.Stop()
+		if !started {
+			t.Errorf("%s does not start", serve.Args[2])
+		}
 	}
 }
 
