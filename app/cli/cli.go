@@ -44,7 +44,10 @@ func Main(args []string) int {
 	}()
 	root := newRoot()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := checkCommand(root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "molrun:", message(err))
 	}
@@ -62,7 +65,6 @@ on a Slurm cluster, and keeps their results.`,
   molrun key create --organization lab --email ann@lab.example`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
@@ -72,6 +74,16 @@ on a Slurm cluster, and keeps their results.`,
 		engineCommand(), taskCommand(), healthCommand(), versionCommand(),
 	)
 	return root
+}
+
+// checkCommand refuses a word where the name of a command of a group is
+// wanted. cobra would show the group's help and call it done.
+func checkCommand(root *cobra.Command, args []string) error {
+	c, rest, err := root.Find(args)
+	if err != nil || c.Runnable() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") {
+		return nil // an error of Find is found again, and told, by Execute
+	}
+	return usageError{fmt.Errorf("unknown command %q; see %s --help", rest[0], c.CommandPath())}
 }
 
 // usageError is a mistake in the command line itself.
@@ -106,7 +118,7 @@ func exitCode(err error) int {
 		return 0
 	case errors.As(err, &quiet):
 		return quiet.code
-	case errors.As(err, &usage), strings.HasPrefix(err.Error(), "unknown command"):
+	case errors.As(err, &usage), foundByCobra(err):
 		return exitUsage
 	case errors.Is(err, task.ErrRefused):
 		return task.ExitRefused
@@ -114,6 +126,12 @@ func exitCode(err error) int {
 		return exitCodeOf(app.Code(refused.Code), refused.Status)
 	}
 	return exitCodeOf(app.CodeOf(err), 0)
+}
+
+// foundByCobra reports whether err is a mistake in the command line that
+// cobra tells by its text alone.
+func foundByCobra(err error) bool {
+	return strings.HasPrefix(err.Error(), "unknown command") || strings.HasPrefix(err.Error(), "required flag")
 }
 
 func exitCodeOf(code app.Code, status int) int {

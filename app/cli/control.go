@@ -21,26 +21,31 @@ import (
 // 0600) is the operator.
 const socketName = "control.sock"
 
-// listenControl makes the socket anew. The caller holds the database, so a
-// socket that is there was left by a process that is gone.
-func listenControl(data string) (net.Listener, error) {
+// commandSocket is where a command talks to itself while no server runs. It
+// has a name of its own, so that no other command finds it and is cut off
+// when this one is done: the others wait for the database.
+const commandSocket = "command.sock"
+
+// listenControl makes a socket in the data directory anew. The caller holds
+// the database, so one that is there was left by a process that is gone.
+func listenControl(data, name string) (net.Listener, error) {
 	dir, err := os.Open(data)
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
 	defer dir.Close()
-	if err := os.Remove(filepath.Join(data, socketName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(filepath.Join(data, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
-	// This name fits the 107 bytes of a socket's address, however long that of
+	// The short name fits the 107 bytes of a socket's address, however long that of
 	// the data directory is.
-	name := fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), socketName)
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
+	short := fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), name)
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
 	listener.SetUnlinkOnClose(false) // the name is gone by then; the next start removes it
-	if err := os.Chmod(filepath.Join(data, socketName), 0o600); err != nil {
+	if err := os.Chmod(filepath.Join(data, name), 0o600); err != nil {
 		return nil, errors.Join(fmt.Errorf("control socket: %w", err), listener.Close())
 	}
 	return listener, nil
@@ -51,8 +56,8 @@ func listenControl(data string) (net.Listener, error) {
 const operatorPatience = 15 * time.Second
 
 // withControl runs fn against the server of the data directory. Where none
-// runs, it serves the socket itself until fn is done, so that commands work
-// the same and two at once do not harm each other.
+// runs, the command takes the directory for itself until fn is done, so that
+// commands work the same and two at once take turns.
 func withControl(ctx context.Context, c app.Config, fn func(context.Context, *client.Control) error) error {
 	ctx, cancel := context.WithTimeout(ctx, operatorPatience)
 	defer cancel()
@@ -75,16 +80,17 @@ func controlClient(data string) *client.Control {
 	return client.NewControl(filepath.Join(data, socketName))
 }
 
-// operate serves the control socket while fn runs.
+// operate runs fn against this process, over a socket that lasts as long.
 func (s *service) operate(ctx context.Context, fn func(context.Context, *client.Control) error) error {
-	listener, err := listenControl(s.config.Data)
+	listener, err := listenControl(s.config.Data, commandSocket)
 	if err != nil {
 		return err
 	}
+	socket := filepath.Join(s.config.Data, commandSocket)
 	server := web.Server(web.Control(s.app, s.log))
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
-	err = errors.Join(fn(ctx, controlClient(s.config.Data)), shutdown(server))
+	err = errors.Join(fn(ctx, client.NewControl(socket)), shutdown(server), os.Remove(socket))
 	if closed := <-ended; !errors.Is(closed, http.ErrServerClosed) {
 		err = errors.Join(err, closed)
 	}

@@ -52,6 +52,7 @@ type server struct {
 	log     *logBuffer
 	http    *http.Client
 	env     []string // beyond the common environment
+	flags   []string // of serve
 	exited  chan struct{}
 }
 
@@ -72,12 +73,13 @@ type serverOptions struct {
 	config     string            // TOML beside data and algorithms
 	algorithms map[string]string // file name to text
 	env        []string
+	flags      []string // of serve
 }
 
 // startServer starts a server that ends with the test.
 func startServer(t *testing.T, o serverOptions) *server {
 	t.Helper()
-	s := &server{t: t, dir: t.TempDir(), env: o.env}
+	s := &server{t: t, dir: t.TempDir(), env: o.env, flags: o.flags}
 	s.http = &http.Client{Transport: described().Transport(t, &http.Transport{}), Timeout: patience}
 	folder := filepath.Join(s.dir, "algorithms")
 	must(t, os.Mkdir(folder, 0o700))
@@ -131,7 +133,7 @@ func (s *server) run(args ...string) (stdout, stderr string, code int) {
 // start starts the process and waits until it answers.
 func (s *server) start() {
 	s.t.Helper()
-	s.process = s.command("serve")
+	s.process = s.command(append([]string{"serve"}, s.flags...)...)
 	s.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stderr, err := s.process.StderrPipe()
 	must(s.t, err)

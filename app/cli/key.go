@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -56,6 +57,9 @@ func keyCreateCommand() *cobra.Command {
 			var d app.Duration
 			if err := d.UnmarshalText([]byte(expires)); err != nil {
 				return usageError{fmt.Errorf("--expires: %w", err)}
+			}
+			if time.Duration(d) < time.Second {
+				return usageError{errors.New("--expires: give a time of at least a second ahead, such as 90d; leave it out for a key that never expires")}
 			}
 			request.Expires = time.Duration(d)
 		}

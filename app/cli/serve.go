@@ -171,7 +171,7 @@ func serve(ctx context.Context, c app.Config, log zerolog.Logger, started func(b
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", s.config.Listen, err)
 	}
-	control, err := listenControl(s.config.Data)
+	control, err := listenControl(s.config.Data, socketName)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}

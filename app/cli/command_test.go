@@ -1,0 +1,288 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"molrun/web/client"
+)
+
+// unstarted gives a server that does not run, with this configuration.
+func unstarted(t *testing.T, config string, env ...string) *server {
+	t.Helper()
+	s := &server{t: t, dir: t.TempDir(), env: env}
+	must(t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(fmt.Sprintf("data = %q\n", s.data())+config), 0o600))
+	return s
+}
+
+func TestKeyCreatePrintsTheKeyAloneAndOnce(t *testing.T) {
+	t.Parallel()
+	s := unstarted(t, "")
+	out, errs, code := s.run("key", "create", "--organization", "lab", "--email", "Ann@Lab.example")
+	if code != 0 || errs != "" || len(strings.Fields(out)) != 1 || !strings.HasPrefix(out, "molrun_") || !strings.HasSuffix(out, "\n") {
+		t.Fatalf("printed %q and %q, ended with %d; want the key alone", out, errs, code)
+	}
+	asJSON, errs, _ := s.run("key", "create", "--organization", "lab", "--email", "bob@lab.example", "--role", "admin", "--expires", "90d", "--json")
+	var made struct {
+		Key, ID, Organization, Email, Role string
+		Disabled                           bool
+		ExpiresAt                          time.Time
+	}
+	if err := json.Unmarshal([]byte(asJSON), &made); err != nil || !strings.Contains(made.Key, "_"+made.ID+"_") || made.Role != "admin" || made.Email != "bob@lab.example" || time.Until(made.ExpiresAt) < 89*24*time.Hour {
+		t.Errorf("--json printed %s, %v; stderr %q", asJSON, err, errs)
+	}
+	for _, args := range [][]string{{"key", "list"}, {"key", "list", "--json"}} {
+		list, _, code := s.run(args...)
+		for _, key := range []string{out, made.Key} {
+			parts := strings.Split(key, "_")
+			if code != 0 || !strings.Contains(list, parts[1]) || strings.Contains(list, parts[2]) {
+				t.Errorf("%v ended with %d and printed %s; want ids and no secrets", args, code, list)
+			}
+		}
+		if !strings.Contains(list, "ann@lab.example") || strings.Contains(list, "hash") {
+			t.Errorf("%v printed %s", args, list)
+		}
+	}
+}
+
+func TestKeysAreManagedWhileTheServerRunsAndWhileItDoesNot(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{})
+	u := s.user("lab", "ann@lab.example")
+	id := strings.Split(u.key, "_")[1]
+	change := func(command string) {
+		t.Helper()
+		if _, errs, code := s.run("key", command, id); code != 0 || !strings.Contains(errs, id) {
+			t.Fatalf("key %s ended with %d: %s", command, code, errs)
+		}
+	}
+	u.do("GET", "/jobs", nil).want(200)
+	change("disable")
+	u.do("GET", "/jobs", nil).want(401)
+	if list, _, _ := s.run("key", "list"); !strings.Contains(list, "disabled") {
+		t.Errorf("key list: %s", list)
+	}
+	change("enable")
+	u.do("GET", "/jobs", nil).want(200)
+	s.stop()
+	change("disable")
+	s.start()
+	u.do("GET", "/jobs", nil).want(401)
+	s.stop()
+	change("enable")
+	s.start()
+	u.do("GET", "/jobs", nil).want(200)
+	change("delete")
+	u.do("GET", "/jobs", nil).want(401)
+	if _, errs, code := s.run("key", "enable", id); code != exitMissing {
+		t.Errorf("a deleted key: ended with %d: %s", code, errs)
+	}
+}
+
+func TestCommandsAtOnceWithoutAServerTakeTurns(t *testing.T) {
+	t.Parallel()
+	s := unstarted(t, "")
+	var wg sync.WaitGroup
+	for i := range 5 {
+		wg.Go(func() {
+			if _, errs, code := s.run("key", "create", "--organization", "lab", "--email", fmt.Sprintf("u%d@lab.example", i)); code != 0 {
+				t.Errorf("ended with %d: %s", code, errs)
+			}
+		})
+	}
+	wg.Wait()
+	if list, _, _ := s.run("key", "list"); strings.Count(list, "@lab.example") != 5 {
+		t.Errorf("key list: %s", list)
+	}
+}
+
+func TestFlagsStandOverVariablesOverFileOverDefaults(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{
+		config: "public_url = \"http://file.example\"\n[links]\nupload = \"2h\"\n[limits]\nbody = \"4KiB\"\n",
+		env:    []string{"MOLRUN_PUBLIC_URL=http://variable.example", "MOLRUN_LIMITS_BODY=2KiB", "MOLRUN_DATA=/nowhere"},
+		flags:  []string{"--public-url", "http://flag.example", "--listen", "127.0.0.2:0"},
+	}.withData())
+	if !strings.HasPrefix(s.base, "http://127.0.0.2:") {
+		t.Errorf("it listens on %s, though a flag says 127.0.0.2", s.base)
+	}
+	out, errs, code := s.run("key", "create", "--data", s.data(), "--organization", "lab", "--email", "ann@lab.example")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	u := user{s, strings.TrimSpace(out)}
+	g := u.grant("a.txt")
+	if !strings.HasPrefix(g.UploadURL, "http://flag.example/blobs/") {
+		t.Errorf("uploadUrl %s, want the flag's address", g.UploadURL)
+	}
+	if at, err := time.Parse(time.RFC3339Nano, g.ExpiresAt); err != nil || time.Until(at) > 2*time.Hour || time.Until(at) < time.Hour {
+		t.Errorf("expiresAt %s, want 2h from the file", g.ExpiresAt)
+	}
+	u.do("POST", "/submit-job", `{"jobName":"`+strings.Repeat("x", 3000)+`"}`).code(413, "BODY_TOO_LARGE") // 2KiB of the variable
+	u.do("POST", "/submit-batch", `{"batchName":"`+strings.Repeat("x", 3000)+`"}`).want(422)               // 64MiB by default
+}
+
+// withData names the data directory by a flag, which the server fills in.
+func (o serverOptions) withData() serverOptions {
+	o.flags = append(o.flags, "--data", "data") // the process runs in the server's directory
+	return o
+}
+
+func TestSettingsThatAreUnknownOrFaultyAreErrors(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ config, variable, says string }{
+		{"lisen = \":1\"\n", "X=1", `did you mean "listen"?`},
+		{"[runner]\ncpu = 1\n", "X=1", `did you mean "runner.cpus"?`},
+		{"", "MOLRUN_LISEN=:1", `did you mean "MOLRUN_LISTEN"?`},
+		{"[links]\nupload = \"30d\"\n", "X=1", "links.upload"},
+		{"", "MOLRUN_RUNNER_GRACE=soon", "MOLRUN_RUNNER_GRACE"},
+		{"", "MOLRUN_CONFIG=/nowhere.toml", "/nowhere.toml"},
+	} {
+		for _, args := range [][]string{{"serve"}, {"key", "list"}} {
+			_, errs, code := unstarted(t, tt.config, tt.variable).run(args...)
+			if code == 0 || !strings.Contains(errs, tt.says) {
+				t.Errorf("%v with %q and %s ended with %d: %s; want %s", args, tt.config, tt.variable, code, errs, tt.says)
+			}
+		}
+	}
+	s := unstarted(t, "")
+	other := filepath.Join(s.dir, "other.toml")
+	must(t, os.WriteFile(other, []byte("lisen = 1\n"), 0o600))
+	if _, errs, code := s.run("serve", "--config", other); code == 0 || !strings.Contains(errs, "other.toml:1") {
+		t.Errorf("serve --config ended with %d: %s", code, errs)
+	}
+}
+
+func TestExitCodesTellWhatWentWrong(t *testing.T) {
+	t.Parallel()
+	s := unstarted(t, "")
+	bad := filepath.Join(s.dir, "bad.toml")
+	must(t, os.WriteFile(bad, []byte("format = 1\ntype = \"a\"\ncomand = [\"true\"]\n"), 0o600))
+	for _, tt := range []struct {
+		code int
+		args string
+	}{
+		{0, "version"},
+		{0, "serve --help"},
+		{0, "key list"},
+		{0, "algorithms list"},
+		{exitFailed, "health --listen 127.0.0.1:1"},
+		{exitUsage, "no-such-command"},
+		{exitUsage, "key no-such-command"},
+		{exitUsage, "algorithms no-such-command --json"},
+		{exitUsage, "serve no-such-command"},
+		{exitUsage, "version --no-such-flag"},
+		{0, "key"},
+		{0, "help key"},
+		{exitUsage, "key list --no-such-flag"},
+		{exitUsage, "key list too many"},
+		{exitUsage, "key disable"},
+		{exitUsage, "key create"},
+		{exitUsage, "key create --organization lab"},
+		{exitUsage, "key create --organization lab --email a@b.example --expires soon"},
+		{exitUsage, "key create --organization lab --email a@b.example --expires 0d"},
+		{exitUsage, "key create --organization lab --email a@b.example --expires -1h"},
+		{exitUsage, "engine cg-idp"},
+		{exitMissing, "key disable absent"},
+		{exitMissing, "key delete absent"},
+		{exitMissing, "algorithms show absent"},
+		{exitInvalid, "key create --organization lab --email nobody"},
+		{exitInvalid, "key create --organization a/b --email a@b.example"},
+		{exitInvalid, "key create --organization lab --email a@b.example --role king"},
+		{exitInvalid, "algorithms check " + bad},
+	} {
+		out, errs, code := s.run(strings.Fields(tt.args)...)
+		if code != tt.code || (code != 0) != strings.HasPrefix(errs+out, "molrun: ") && !strings.Contains(errs+out, "bad.toml") {
+			t.Errorf("molrun %s ended with %d, want %d: %s%s", tt.args, code, tt.code, out, errs)
+		}
+	}
+	if list, _, _ := s.run("key", "list"); strings.Contains(list, "@") {
+		t.Errorf("a refused key create made a key: %s", list)
+	}
+}
+
+func TestExitCodesFollowTheAnswersOfTheAPI(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "")
+	u, other := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
+	u.submit("j", "shell", script("true"))
+	u.finished("j")
+	as := func(key string) *client.Client {
+		c := client.New(s.base, key)
+		t.Cleanup(c.Close)
+		return c
+	}
+	ann, ctx := as(u.key), t.Context()
+	_, none := ann.Job(ctx, "none")
+	_, refused := as("molrun_wrong").Job(ctx, "j")
+	forbidden := as(other.key).Delete(ctx, "j")
+	_, taken := ann.Submit(ctx, client.Submission{Name: "j", Type: "shell", Settings: json.RawMessage(script("false"))})
+	_, invalid := ann.Submit(ctx, client.Submission{Name: "k", Type: "shell", Settings: json.RawMessage(`{}`)})
+	_, done := ann.Job(ctx, "j")
+	_, failed := ann.Retry(ctx, "j")
+	for _, tt := range []struct {
+		name string
+		err  error
+		code int
+	}{
+		{"an answer", done, 0},
+		{"a job that can't be tried again", failed, exitFailed},
+		{"a refused key", refused, exitKey},
+		{"what one may not do", forbidden, exitKey},
+		{"an absent job", none, exitMissing},
+		{"a taken name", taken, exitInvalid},
+		{"a faulty submission", invalid, exitInvalid},
+	} {
+		if got := exitCode(tt.err); got != tt.code {
+			t.Errorf("%s: exit code %d, want %d (%v)", tt.name, got, tt.code, tt.err)
+		}
+	}
+}
+
+func TestDataDirectoryHasOneServer(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{})
+	_, errs, code := s.run("serve", "--listen", "127.0.0.1:0")
+	if code != exitFailed || !strings.Contains(errs, "molrun: ") {
+		t.Errorf("a second server on the same data ended with %d: %s", code, errs)
+	}
+	if _, errs, code := s.run("health", "--listen", strings.TrimPrefix(s.base, "http://")); code != 0 {
+		t.Errorf("the first one is not well: %s", errs)
+	}
+}
+
+func TestEngineTakesSequencesInlineAndFromAFile(t *testing.T) {
+	t.Parallel()
+	u := startServer(t, serverOptions{}).user("lab", "ann@lab.example")
+	u.upload("two.fasta", ">a\nDSHAKRHHGY\n>b\nKRKFHEKHHS\n")
+	u.submit("inline", "cg-idp", `{"sequences":["DSHAKRHHGY"],"steps":1000}`)
+	u.submit("file", "cg-idp", `{"fasta":"inputs/two.fasta","steps":1000}`)
+	u.do("POST", "/submit-job", `{"jobName":"bad","type":"cg-idp","settings":{"sequences":["DSHAKRHHGY","DSH1KRHHGY"]}}`).detail("body.settings.sequences.1")
+	u.do("POST", "/submit-job", `{"jobName":"none","type":"cg-idp","settings":{"steps":1000}}`).detail("body.settings.sequences")
+	for _, name := range []string{"inline", "file"} {
+		if j := u.finished(name); j.Status != "COMPLETED" || len(j.Metrics.Results) == 0 {
+			t.Errorf("%s: %+v", name, j)
+		}
+		if files := unzip(t, u.result(name, "")); files["metrics.json"] == "" {
+			t.Errorf("%s: files %q", name, sortedNames(files))
+		}
+	}
+}
+
+func TestDescriptionIsOfVersion1(t *testing.T) {
+	t.Parallel()
+	nobody := user{startServer(t, serverOptions{}), ""}
+	if text := string(nobody.do("GET", "/openapi.yaml", nil).want(200).body); !strings.Contains(text, "\n  version: 1.0.0\n") {
+		t.Errorf("the description is of another version: %.300s", text)
+	}
+	var v map[string]any
+	if nobody.do("GET", "/version", nil).want(200).into(&v); len(v) == 0 {
+		t.Error("GET /version is empty")
+	}
+}

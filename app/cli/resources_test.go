@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestJobsBookTheMemoryThatIsConfigured(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "[runner]\ncpus = 8\nmemory = \"130MiB\"\n") // room for two of 64 MiB
+	u := s.user("lab", "ann@lab.example")
+	open := s.gate("go")
+	u.batch("b", "shell", slices.Repeat([]string{script(open.wait())}, 3)...)
+	u.settled("b", 3, func(c map[string]int) bool { return c["RUNNING"] == 2 })
+	j := u.until("b-3", "told why it waits", func(r record) bool { return r.StatusReason != "" })
+	if !strings.Contains(j.StatusReason, "memory") || j.Status != "QUEUED" {
+		t.Errorf("the third of two that fit is %s: %q", j.Status, j.StatusReason)
+	}
+	open.open(t)
+	if b := u.finished("b"); b.Status != "COMPLETED" {
+		t.Errorf("%+v", b)
+	}
+}
+
+func TestGPUsAreThoseConfigured(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "[runner]\ncpus = 8\ngpus = \"GPU-x,7\"\n")
+	u := s.user("lab", "ann@lab.example")
+	show := `echo "$CUDA_VISIBLE_DEVICES" > out/devices`
+	u.submit("both", "shell", script(show, `,"gpus":2`))
+	u.submit("none", "shell", script(show))
+	for name, want := range map[string]string{"both": "GPU-x,7\n", "none": "\n"} {
+		u.finished(name)
+		if got := string(u.result(name, "devices")); got != want {
+			t.Errorf("%s: devices %q, want %q", name, got, want)
+		}
+	}
+	u.do("POST", "/submit-job", jobBody("three", script("true", `,"gpus":3`))).detail("body.settings")
+}
+
+func TestHigherPriorityRunsFirst(t *testing.T) {
+	t.Parallel()
+	s, open := heldServer(t, "")
+	ann, chief := s.user("lab", "ann@lab.example"), s.user("lab", "chief@lab.example", "--role", "admin")
+	run := script("true")
+	ann.do("POST", "/submit-job", jobBody("later", run, `,"priority":-5`)).want(200)
+	ann.do("POST", "/submit-job", jobBody("plain", run)).want(200)
+	chief.do("POST", "/submit-job", jobBody("urgent", run, `,"priority":5`)).want(200)
+	open.open(t)
+	var started []string
+	for _, name := range []string{"urgent", "plain", "later"} {
+		started = append(started, ann.finished(name).StartedAt)
+	}
+	if !slices.IsSorted(started) || started[0] == started[2] {
+		t.Errorf("urgent, plain and later were started at %q", started)
+	}
+}

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// testsOfTheTree gives every test of this repository as package.TestName, and
+// the file that has it.
+func testsOfTheTree(t *testing.T) map[string]string {
+	t.Helper()
+	tests := map[string]string{}
+	must(t, filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if ok && f.Recv == nil && regexp.MustCompile(`^(Test|Fuzz)\p{Lu}`).MatchString(f.Name.Name) {
+				tests[strings.TrimSuffix(file.Name.Name, "_test")+"."+f.Name.Name] = filepath.Base(path)
+			}
+		}
+		return nil
+	}))
+	return tests
+}
+
+// TestRulesNameTestsThatExist reads the table of rules: each rule is held by
+// tests that exist, and each test of the wire and of commands holds a rule.
+func TestRulesNameTestsThatExist(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "rules.md"))
+	must(t, err)
+	tests := testsOfTheTree(t)
+	named := map[string]bool{}
+	rules := 0
+	for i, line := range strings.Split(string(text), "\n") {
+		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "| rule |") || strings.HasPrefix(line, "|---") {
+			continue
+		}
+		cells := strings.Split(strings.Trim(line, "| "), " | ")
+		if len(cells) != 2 || cells[0] == "" {
+			t.Errorf("rules.md:%d: want a rule and its tests: %s", i+1, line)
+			continue
+		}
+		rules++
+		for name := range strings.SplitSeq(cells[1], ", ") {
+			named[name] = true
+			if tests[name] == "" {
+				t.Errorf("rules.md:%d: there is no test %s of the rule %q", i+1, name, cells[0])
+			}
+		}
+	}
+	if rules < 100 {
+		t.Errorf("only %d rules were found in rules.md", rules)
+	}
+	for name, file := range tests {
+		holds := strings.HasPrefix(file, "wire_") || file == "command_test.go" || file == "resources_test.go"
+		if holds && strings.HasPrefix(name, "cli.") && !named[name] {
+			t.Errorf("%s in %s holds no rule of rules.md", name, file)
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"math/big"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"molrun/web"
+	"molrun/web/contract"
+)
+
+// openPaths want no key.
+var openPaths = []string{"/healthz", "/readyz", "/version", "/metrics", "/openapi.yaml"}
+
+// closedRoutes gives every described route that wants a key, with names in
+// place of its parameters.
+func closedRoutes(t *testing.T) (routes []contract.Operation) {
+	t.Helper()
+	spec, err := contract.Parse(web.OpenAPI())
+	must(t, err)
+	for _, op := range spec.Operations() {
+		if !slices.Contains(openPaths, op.Path) {
+			op.Path = regexp.MustCompile(`\{\w+\}`).ReplaceAllString(op.Path, "absent")
+			routes = append(routes, op)
+		}
+	}
+	if len(routes) < 17 {
+		t.Fatalf("only %d routes want a key", len(routes))
+	}
+	return routes
+}
+
+func TestEveryBadKeyIsRefusedAlikeOnEveryRoute(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{})
+	good, disabled, deleted := s.user("lab", "ann@lab.example").key, s.user("lab", "bob@lab.example").key, s.user("lab", "cy@lab.example").key
+	expired := user{s, s.user("lab", "dee@lab.example", "--expires", "1s").key}
+	for command, key := range map[string]string{"disable": disabled, "delete": deleted} {
+		if _, errs, code := s.run("key", command, strings.Split(key, "_")[1]); code != 0 {
+			t.Fatal(errs)
+		}
+	}
+	s.eventually("the key expires", func() bool { return expired.do("GET", "/jobs", nil).status == 401 })
+	parts := strings.Split(good, "_")
+	wrongSecret := parts[0] + "_" + parts[1] + "_" + strings.Split(disabled, "_")[2]
+	bad := map[string][]string{
+		"missing":               nil,
+		"empty":                 {""},
+		"several":               {good, good},
+		"several in one header": {good + ", " + good},
+		"unknown":               {deleted[:7] + "aaaaaaaaaaaa" + deleted[19:]},
+		"mistyped":              {good[:len(good)-1] + string(good[len(good)-1]^1)},
+		"secret of another":     {wrongSecret + "_" + keyChecksum(wrongSecret)},
+		"no key at all":         {"secret"},
+		"disabled":              {disabled},
+		"expired":               {expired.key},
+		"deleted":               {deleted},
+	}
+	const want = `{"error":{"code":"UNAUTHORIZED","message":"Send a valid API key in x-api-key; an administrator makes one with ` + "`molrun key create`" + `."}}` + "\n"
+	for _, op := range closedRoutes(t) {
+		for name, keys := range bad {
+			r, err := http.NewRequestWithContext(t.Context(), op.Method, s.base+op.Path, strings.NewReader(`{"not":"read`))
+			must(t, err)
+			r.Header["X-Api-Key"] = keys
+			r.Header.Set("Content-Type", "application/json")
+			response, err := s.http.Do(r)
+			must(t, err)
+			if got := body(t, response); response.StatusCode != 401 || got != want {
+				t.Errorf("%s %s with a key that is %s: %d %s", op.Method, op.Path, name, response.StatusCode, got)
+			}
+		}
+	}
+	user{s, good}.do("GET", "/jobs", nil).want(200)
+	nobody := user{s, ""}
+	for _, path := range openPaths {
+		nobody.do("GET", path, nil).want(200)
+	}
+}
+
+// keyChecksum is the last part of a key: the CRC-32 of what stands before.
+func keyChecksum(text string) string {
+	sum := big.NewInt(int64(crc32.ChecksumIEEE([]byte(text)))).Text(62)
+	// big.Int counts a to z before A to Z; keys the other way round.
+	sum = strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z':
+			return r - 'a' + 'A'
+		case 'A' <= r && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return r
+	}, sum)
+	return strings.Repeat("0", 6-len(sum)) + sum
+}
+
+func TestKeysHaveTheirFormAndChecksum(t *testing.T) {
+	t.Parallel()
+	key := startServer(t, serverOptions{}).user("lab", "ann@lab.example").key
+	if !regexp.MustCompile(`^molrun_[a-z]{12}_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$`).MatchString(key) {
+		t.Fatalf("the key %s has another form", key)
+	}
+	if i := strings.LastIndexByte(key, '_'); keyChecksum(key[:i]) != key[i+1:] {
+		t.Errorf("the checksum of %s is not %s", key, keyChecksum(key[:i]))
+	}
+}
+
+func TestRefusalComesBeforeTheBodyIsRead(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{})
+	for _, op := range closedRoutes(t) {
+		// The body that is announced never comes.
+		a := user{s, "none"}.raw(op.Method, op.Path, "Content-Type: application/json", "Content-Length: 1000", "Expect: 100-continue")
+		if a.StatusCode != 401 {
+			t.Errorf("%s %s: %d before the body, want 401", op.Method, op.Path, a.StatusCode)
+		}
+	}
+}
+
+// stored calls visit with every file of the data directory.
+func (s *server) stored(visit func(path string, info fs.FileInfo)) {
+	s.t.Helper()
+	must(s.t, filepath.WalkDir(s.data(), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil {
+			visit(path, info)
+		}
+		return err
+	}))
+}
+
+func TestKeysAreStoredAsTheirHashAlone(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{})
+	key := s.user("lab", "ann@lab.example").key
+	user{s, key}.do("GET", "/jobs", nil).want(200)
+	s.stop()
+	secret := strings.Split(key, "_")[2]
+	sum := sha256.Sum256([]byte(secret))
+	found := false
+	s.stored(func(path string, info fs.FileInfo) {
+		text, err := os.ReadFile(path)
+		must(t, err)
+		if strings.Contains(string(text), secret) {
+			t.Errorf("%s holds the secret of a key", path)
+		}
+		found = found || strings.Contains(string(text), hex.EncodeToString(sum[:]))
+		if info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s is open to others: %v", path, info.Mode())
+		}
+	})
+	if !found {
+		t.Error("the hash of the key is stored nowhere")
+	}
+}
+
+func TestNoKeyTokenOrLinkIsInAnyLog(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{config: "[log]\nlevel = \"debug\"\n", algorithms: map[string]string{"shell.toml": shellFile}})
+	u, v := s.user("lab", "ann@lab.example"), s.user("other", "eve@other.example")
+	file := u.upload("in.txt", "text")
+	u.submit("j", "shell", script("cat in/input.txt > out/a; env", `,"input":"`+file+`"`))
+	u.finished("j")
+	log := string(u.do("GET", "/jobs/j/logs", nil).want(200).body)
+	whole, part := u.linkTo(`{"jobName":"j"}`).DownloadURL, u.linkTo(`{"jobName":"j","fileName":"a"}`).DownloadURL
+	var grant struct{ UploadURL, DownloadURL string }
+	u.do("PUT", "/upload/x.txt", nil).want(200).into(&grant)
+	u.do("GET", whole, nil, "Range", "bytes=1-2").want(206)
+	u.do("GET", part, nil).want(200)
+	u.do("GET", part+"x", nil).want(403)
+	u.do("GET", grant.UploadURL, nil).want(403)
+	u.do("GET", grant.DownloadURL, nil).want(409)
+	u.do("PUT", grant.UploadURL, strings.NewReader("<p>"), "Content-Type", "text/html").want(403)
+	u.do("GET", "/jobs?x-api-key="+u.key, nil).want(422)
+	user{s, v.key + "x"}.do("GET", "/jobs", nil).want(401)
+	user{s, ""}.do("GET", "/jobs", nil, "Authorization", "Bearer "+v.key).want(401)
+	_, errs, _ := s.run("key", "list")
+	s.stop()
+	log += s.log.String() + errs
+	if strings.Count(log, "\n") < 15 {
+		t.Fatalf("the log is too short to tell anything: %s", log)
+	}
+	for _, secret := range []string{
+		strings.Split(u.key, "_")[2], strings.Split(v.key, "_")[2], "token=", "eyJ", "Bearer", "x-api-key",
+	} {
+		if i := strings.Index(log, secret); i >= 0 {
+			t.Errorf("a log holds %q: …%s…", secret, log[max(0, i-80):min(len(log), i+80)])
+		}
+	}
+}
+
+func TestEveryRequestHasOneLineInTheLog(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "")
+	u := s.user("lab", "ann@lab.example")
+	file := u.upload("in.txt", "text")
+	answers := []answer{
+		u.do("GET", "/jobs", nil), u.do("GET", "/none", nil), user{s, ""}.do("GET", "/jobs", nil), u.do("GET", "/healthz", nil),
+		u.do("POST", "/submit-job", "{"), u.do("GET", "/blobs/x", nil), u.do("DELETE", "/files/"+file, nil), u.do("PUT", "/jobs", nil),
+	}
+	s.stop()
+	log := s.log.String()
+	for _, a := range answers {
+		id := a.header.Get("X-Request-Id")
+		if n := strings.Count(log, fmt.Sprintf(`"request":"%s"`, id)); n != 1 {
+			t.Errorf("%d lines of the log tell of request %s, which was answered %d", n, id, a.status)
+		}
+	}
+}

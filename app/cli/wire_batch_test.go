@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestBatchWithOneBadRowCreatesNothing(t *testing.T) {
+	t.Parallel()
+	s, _ := heldServer(t, "")
+	u := s.user("lab", "ann@lab.example")
+	rows := slices.Repeat([]string{script("true")}, 1000)
+	rows[17] = script("true", `,"cpus":0`)
+	faults := u.do("POST", "/submit-batch", batchBody("b", "shell", rows...)).messages()
+	if len(faults) != 1 || faults["body.settings.17.cpus"] == "" {
+		t.Errorf("faults %q, want the one of row 17", faults)
+	}
+	rows[17], rows[400], rows[999] = script("true"), script("true", `,"input":"inputs/none.txt"`), `{"scirpt":"true"}`
+	faults = u.do("POST", "/submit-batch", batchBody("b", "shell", rows...)).messages()
+	same(t, "faults", sortedNames(faults), []string{"body.settings.400.input", "body.settings.999.scirpt", "body.settings.999.script"})
+	if all := u.names(url.Values{"organization": {"true"}}); len(all) != 0 {
+		t.Errorf("jobs after a refused batch: %q", all)
+	}
+	u.do("GET", "/jobs/b-1", nil).code(404, "NOT_FOUND")
+	if got := u.names(url.Values{"batch": {"b"}}); got != nil {
+		t.Errorf("rows of a refused batch: %q", got)
+	}
+}
+
+func TestBatchTakesTenThousandRowsAndNoMore(t *testing.T) {
+	t.Parallel()
+	s, _ := heldServer(t, "")
+	u := s.user("lab", "ann@lab.example")
+	rows := slices.Repeat([]string{"{}"}, 10_001)
+	u.do("POST", "/submit-batch", batchBody("b", "words", rows...)).detail("body.settings")
+	u.do("POST", "/submit-batch", batchBody("b", "words")).detail("body.settings")
+	if b := u.batch("b", "words", rows[1:]...); b.SubjobCounts["QUEUED"] != 10_000 {
+		t.Errorf("counts %v", b.SubjobCounts)
+	}
+	if j := u.job("b-10000"); j.Batch != "b" || j.Status != "QUEUED" {
+		t.Errorf("the last row: %+v", j)
+	}
+}
+
+func TestRowsAreNamedAfterTheBatchOrAsGiven(t *testing.T) {
+	t.Parallel()
+	s, _ := heldServer(t, "")
+	u := s.user("lab", "ann@lab.example")
+	const named = `{"batchName":"named","type":"words","settings":[{},{"text":"b"}],"jobNames":["x","y"],"priority":-2}`
+	var first, again record
+	u.do("POST", "/submit-batch", named).want(200).into(&first)
+	u.do("POST", "/submit-batch", named).want(200).into(&again)
+	if !*first.Created || *again.Created || again.JobID != first.JobID {
+		t.Errorf("created %v, then %v; jobs %s, %s", *first.Created, *again.Created, first.JobID, again.JobID)
+	}
+	u.batch("plain", "words", "{}", "{}")
+	for batch, want := range map[string][]string{"named": {"y", "x"}, "plain": {"plain-2", "plain-1"}, first.JobID: {"y", "x"}} {
+		same(t, "rows of "+batch, u.names(url.Values{"batch": {batch}}), want)
+	}
+	same(t, "the name of a row", u.names(url.Values{"jobName": {"y"}}), []string{"y"})
+	if y := u.job("y"); y.Batch != "named" || string(y.Settings) != `{"text":"b"}` {
+		t.Errorf("row y: %+v", y)
+	}
+	u.do("POST", "/submit-batch", strings.Replace(named, `"b"`, `"c"`, 1)).code(409, "JOB_ALREADY_EXISTS")
+	u.do("POST", "/submit-batch", strings.Replace(named, `"y"]`, `"z"]`, 1)).code(409, "JOB_ALREADY_EXISTS")
+	for _, names := range []string{`["x"]`, `["p","q","r"]`, `["p","p"]`, `["p","new"]`, `["p",""]`, `["p",1]`, `"p"`} {
+		a := u.do("POST", "/submit-batch", strings.NewReplacer(`"named"`, `"new"`, `["x","y"]`, names).Replace(named)).messages()
+		if !slices.ContainsFunc(sortedNames(a), func(at string) bool { return strings.HasPrefix(at, "body.jobNames") }) {
+			t.Errorf("jobNames %s: faults %q", names, a)
+		}
+	}
+}
+
+// settled watches a batch until its rows are in these states, and fails
+// unless the counts sum up whenever they are seen.
+func (u user) settled(name string, rows int, done func(counts map[string]int) bool) record {
+	u.t.Helper()
+	var last record
+	u.server.eventually("the rows of "+name+" settle", func() bool {
+		last = u.job(name)
+		sum := 0
+		for _, n := range last.SubjobCounts {
+			sum += n
+			if n < 0 {
+				u.t.Errorf("counts %v", last.SubjobCounts)
+			}
+		}
+		if sum != rows || len(last.SubjobCounts) != 4 {
+			u.t.Fatalf("counts %v of %d rows", last.SubjobCounts, rows)
+		}
+		return done(last.SubjobCounts)
+	})
+	return last
+}
+
+func TestBatchFromItsFirstStartToItsArchive(t *testing.T) {
+	t.Parallel()
+	const n = 40
+	s := shellServer(t, "[runner]\ncpus = 4\n")
+	u := s.user("lab", "ann@lab.example")
+	open, fixed := s.gate("go"), filepath.Join(s.dir, "fixed")
+	rows := make([]string, n)
+	for i := range rows {
+		rows[i] = script(fmt.Sprintf("echo %d > out/row", i+1))
+		if i%4 == 1 {
+			rows[i] = script(fmt.Sprintf("echo %d > out/row; test -e '%s'", i+1, fixed))
+		}
+	}
+	rows[0] = script("echo 1 > out/row; " + open.wait())
+	b := u.batch("b", "shell", rows...)
+	if b.Status != "QUEUED" || b.SubjobCounts["QUEUED"] != n {
+		t.Errorf("a new batch: %+v", b)
+	}
+	u.do("POST", "/jobs/b/retry", nil).code(409, "JOB_NOT_FAILED")
+	u.do("DELETE", "/jobs/b", nil).code(409, "JOB_NOT_FINISHED")
+	b = u.settled("b", n, func(c map[string]int) bool { return c["COMPLETED"] == 29 && c["FAILED"] == 10 })
+	if b.Status != "RUNNING" || b.StartedAt == "" {
+		t.Errorf("a batch with a row that runs: %+v", b)
+	}
+	u.do("POST", "/result", `{"jobName":"b"}`).code(409, "JOB_NOT_COMPLETED")
+	u.do("GET", "/jobs/b/logs", nil).code(404, "NOT_FOUND")
+	partial := unzip(t, u.do("GET", u.linkTo(`{"jobName":"b","partial":true}`).DownloadURL, nil).want(200).body)
+	if len(partial) != 3*29 || partial["b-3/row"] != "3\n" || partial["b-2/row"] != "" || partial["b-1/row"] != "" {
+		t.Errorf("the partial archive has %d files", len(partial))
+	}
+	open.open(t)
+	if b = u.finished("b"); b.Status != "FAILED" || b.CompletedAt == "" || b.SubjobCounts["FAILED"] != 10 {
+		t.Errorf("a batch of which rows failed: %+v", b)
+	}
+	u.do("POST", "/result", `{"jobName":"b"}`).code(409, "JOB_NOT_COMPLETED")
+
+	must(t, os.WriteFile(fixed, nil, 0o600))
+	var again record
+	u.do("POST", "/jobs/b/retry", nil).want(200).into(&again)
+	if again.Status != "QUEUED" || again.StatusReason != "" || again.CompletedAt != "" || again.SubjobCounts["COMPLETED"] != 30 || again.SubjobCounts["QUEUED"] != 10 {
+		t.Errorf("after retry: %+v", again)
+	}
+	b = u.settled("b", n, func(c map[string]int) bool { return c["COMPLETED"] == n })
+	if b.Status != "COMPLETED" || b.ResultBytes == 0 {
+		t.Errorf("after all: %+v", b)
+	}
+	if j, k := u.job("b-2"), u.job("b-3"); j.Attempts != 2 || k.Attempts != 1 {
+		t.Errorf("attempts %d of a failed row, %d of another", j.Attempts, k.Attempts)
+	}
+	link := u.linkTo(`{"jobName":"b"}`)
+	files := unzip(t, u.do("GET", link.DownloadURL, nil).want(200).body)
+	if link.FileName != "b.zip" || len(files) != 3*n {
+		t.Errorf("archive %s of %d files, want %d", link.FileName, len(files), 3*n)
+	}
+	for i := range n {
+		if got := files[fmt.Sprintf("b-%d/row", i+1)]; got != fmt.Sprintf("%d\n", i+1) {
+			t.Errorf("row %d in the archive: %q", i+1, got)
+		}
+	}
+	if got := string(u.result("b", "b-7/row")); got != "7\n" {
+		t.Errorf("one file of a row: %q", got)
+	}
+	u.do("DELETE", "/jobs/b", nil).want(204)
+	for _, name := range []string{"b", "b-1", "b-40"} {
+		u.do("GET", "/jobs/"+name, nil).code(404, "NOT_FOUND")
+	}
+	if left, err := os.ReadDir(filepath.Join(s.data(), "jobs")); err != nil || len(left) != 0 {
+		t.Errorf("folders left of a deleted batch: %d, %v", len(left), err)
+	}
+}
+
+func TestCancelOfABatchEndsEachRow(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "[runner]\ncpus = 3\ngrace = \"300ms\"\n")
+	u := s.user("lab", "ann@lab.example")
+	hold := script(s.gate("never").wait())
+	u.batch("b", "shell", script("true"), hold, hold, hold, hold, hold)
+	u.settled("b", 6, func(c map[string]int) bool { return c["COMPLETED"] == 1 && c["RUNNING"] == 3 })
+	u.do("POST", "/jobs/b/cancel", nil).want(200)
+	b := u.settled("b", 6, func(c map[string]int) bool { return c["FAILED"] == 5 })
+	if b.Status != "FAILED" || b.SubjobCounts["COMPLETED"] != 1 {
+		t.Errorf("after cancel: %+v", b)
+	}
+	for _, name := range []string{"b-2", "b-6"} {
+		if f := u.job(name).Failure; f == nil || f.Code != "STOPPED" {
+			t.Errorf("%s: failure %+v", name, f)
+		}
+	}
+	u.do("POST", "/jobs/b-6/retry", nil).want(200)
+	u.running("b-6")
+	if b = u.job("b"); b.Status != "RUNNING" || b.SubjobCounts["FAILED"] != 4 {
+		t.Errorf("after retry of one row: %+v", b)
+	}
+	u.do("POST", "/jobs/b-6/cancel", nil).want(200)
+	u.finished("b")
+}

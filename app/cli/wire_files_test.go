@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestFilesInSettingsAreNamedInThreeWays(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "")
+	u := s.user("lab", "ann@lab.example")
+	u.upload("in.txt", "old\n")
+	id := u.upload("in.txt", "new\n")
+	u.submit("source", "shell", script("mkdir out/sub; echo made > out/sub/made.txt"))
+	u.finished("source")
+	for name, ref := range map[string]string{"by id": id, "by name": "inputs/in.txt", "of a job": "job:source/sub/made.txt"} {
+		j := u.submit(name, "shell", script("cp in/* out/copy", fmt.Sprintf(`,"input":%q`, ref)))
+		want, filename := "new\n", "in.txt"
+		if name == "of a job" {
+			want, filename = "made\n", "made.txt"
+		}
+		if len(j.Inputs) != 1 || j.Inputs[0].Setting != "input" || j.Inputs[0].Filename != filename || j.Inputs[0].SHA256 == "" || (j.Inputs[0].FileID == id) != (name != "of a job") {
+			t.Errorf("%s: inputs %+v", name, j.Inputs)
+		}
+		u.finished(name)
+		if got := string(u.result(name, "copy")); got != want {
+			t.Errorf("%s: the program read %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestFileReferencesThatLeadNowhereAreFaults(t *testing.T) {
+	t.Parallel()
+	s, _ := heldServer(t, "")
+	u, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
+	theirs := bob.upload("bobs.txt", "text")
+	u.upload("wrong.pdb", "ATOM")
+	var pending struct{ FileID string }
+	u.do("PUT", "/upload/pending.txt", nil).want(200).into(&pending)
+	u.submit("queued", "shell", script("true"))
+	u.batch("batch", "words", "{}")
+	for _, ref := range []string{
+		"", "nothing", "inputs/nothing.txt", "bobs.txt", "inputs/bobs.txt", "01AAAAAAAAAAAAAAAAAAAAAAAA", pending.FileID, "inputs/pending.txt",
+		"inputs/wrong.pdb", "job:none/a.txt", "job:queued/a.txt", "job:batch/a.txt", "job:", "job:queued", "/etc/passwd", "../inputs/in.txt", "job:queued/../../x",
+	} {
+		u.do("POST", "/submit-job", jobBody("j", script("true", fmt.Sprintf(`,"input":%q`, ref)))).detail("body.settings.input")
+		u.do("POST", "/submit-batch", batchBody("b", "shell", script("true"), script("true", fmt.Sprintf(`,"input":%q`, ref)))).detail("body.settings.1.input")
+	}
+	u.submit("by id", "shell", script("true", fmt.Sprintf(`,"input":%q`, theirs))) // the organization's, by its id
+}
+
+func TestInputsArePinnedAtSubmission(t *testing.T) {
+	t.Parallel()
+	s, open := heldServer(t, "")
+	u := s.user("lab", "ann@lab.example")
+	old := u.upload("in.txt", "as submitted")
+	j := u.submit("j", "shell", script("cp in/input.txt out/copy", `,"input":"inputs/in.txt"`))
+	u.upload("in.txt", "uploaded later")
+	open.open(t)
+	u.finished("j")
+	if got := string(u.result("j", "copy")); got != "as submitted" || j.Inputs[0].FileID != old {
+		t.Errorf("the program read %q, of %+v", got, j.Inputs)
+	}
+}
+
+func TestWhatAJobStillReadsCantBeDeleted(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "[runner]\ncpus = 1\n")
+	u := s.user("lab", "ann@lab.example")
+	file := u.upload("in.txt", "text")
+	u.submit("source", "shell", script("echo made > out/made.txt"))
+	u.finished("source")
+	u.batch("rows", "shell", script("echo made > out/made.txt"))
+	u.finished("rows")
+	open := s.gate("go")
+	u.submit("runs", "shell", script(open.wait(), `,"input":"`+file+`"`))
+	u.running("runs")
+	u.submit("waits", "shell", script("true", `,"input":"job:source/made.txt","other":"job:rows-1/made.txt"`))
+	refused := func() {
+		t.Helper()
+		u.do("DELETE", "/files/"+file, nil).code(409, "FILE_IN_USE")
+		u.do("DELETE", "/jobs/source", nil).code(409, "FILE_IN_USE")
+		u.do("DELETE", "/jobs/rows", nil).code(409, "FILE_IN_USE")
+		u.do("DELETE", "/jobs/rows-1", nil).code(409, "FILE_IN_USE")
+	}
+	refused()
+	s.stop()
+	s.start()
+	refused()
+	open.open(t)
+	u.finished("runs")
+	u.finished("waits")
+	before := 0
+	s.stored(func(path string, _ os.FileInfo) {
+		if strings.Contains(path, file) {
+			before++
+		}
+	})
+	u.do("DELETE", "/files/"+file, nil).want(204)
+	s.stored(func(path string, _ os.FileInfo) {
+		if strings.Contains(path, file) {
+			t.Errorf("%s is left of a deleted file", path)
+		}
+	})
+	if before != 1 {
+		t.Errorf("%d files on disk for one upload", before)
+	}
+	u.do("DELETE", "/jobs/source", nil).want(204)
+	u.do("DELETE", "/jobs/rows", nil).want(204)
+}
+
+func TestMembersReadAndOnlyOwnersAndAdminsChange(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "")
+	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
+	chief, stranger := s.user("lab", "chief@lab.example", "--role", "admin"), s.user("other", "chief@lab.example", "--role", "admin")
+	file := ann.upload("in.txt", "text")
+	ann.submit("j", "shell", script("echo printed; echo a > out/a; false"))
+	ann.finished("j")
+	ann.submit("done", "shell", script("echo a > out/a"))
+	ann.finished("done")
+	for _, path := range []string{"/jobs/j", "/jobs/j/logs", "/jobs/done/files", "/jobs?organization=true", "/files?organization=true"} {
+		bob.do("GET", path, nil).want(200)
+	}
+	if got := string(bob.result("done", "a")); got != "a\n" {
+		t.Errorf("a member reads the result %q", got)
+	}
+	changes := []struct{ method, path string }{
+		{"POST", "/jobs/j/cancel"}, {"POST", "/jobs/j/retry"}, {"DELETE", "/jobs/j"}, {"DELETE", "/files/" + file}, {"POST", "/upload/" + file + "/complete"},
+	}
+	for _, c := range changes {
+		bob.do(c.method, c.path, nil).code(403, "FORBIDDEN")
+		stranger.do(c.method, c.path, nil).code(404, "NOT_FOUND")
+	}
+	chief.do("POST", "/jobs/j/cancel", nil).want(200) // finished: stays as it is
+	chief.do("POST", "/jobs/j/retry", nil).want(200)
+	ann.finished("j")
+	chief.do("DELETE", "/jobs/j", nil).want(204)
+	chief.do("DELETE", "/files/"+file, nil).want(204)
+}
+
+func TestResultsAreOfCompletedJobsOnlyAndThoseAreFinal(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "[runner]\ncpus = 1\n")
+	u := s.user("lab", "ann@lab.example")
+	open := s.gate("go")
+	u.submit("runs", "shell", script(open.wait()+"; echo a > out/a"))
+	u.running("runs")
+	u.submit("waits", "shell", script("false"))
+	refused := func(name string) {
+		t.Helper()
+		u.do("POST", "/result", `{"jobName":"`+name+`"}`).code(409, "JOB_NOT_COMPLETED")
+		u.do("POST", "/result", `{"jobName":"`+name+`","fileName":"a","partial":true}`).code(409, "JOB_NOT_COMPLETED")
+		u.do("GET", "/jobs/"+name+"/files", nil).code(409, "JOB_NOT_COMPLETED")
+	}
+	refused("runs")
+	refused("waits")
+	open.open(t)
+	u.finished("runs")
+	if j := u.finished("waits"); j.Status != "FAILED" {
+		t.Fatalf("%+v", j)
+	}
+	refused("waits")
+	u.do("POST", "/result", `{"jobName":"none"}`).code(404, "NOT_FOUND")
+	u.do("POST", "/result", `{"jobName":"runs","fileName":"b"}`).code(404, "NOT_FOUND")
+	before := string(u.do("GET", "/jobs/runs", nil).body)
+	u.do("POST", "/jobs/runs/cancel", nil).want(200)
+	u.do("POST", "/jobs/runs/retry", nil).code(409, "JOB_NOT_FAILED")
+	if after := string(u.do("GET", "/jobs/runs", nil).body); after != before {
+		t.Errorf("a completed job changed from %s to %s", before, after)
+	}
+}
+
+func TestLogsAreReadWhileTheJobRuns(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "")
+	u := s.user("lab", "ann@lab.example")
+	open := s.gate("go")
+	u.submit("j", "shell", script("echo first; "+open.wait()+"; echo second; false"))
+	u.running("j")
+	var log answer
+	s.eventually("the first line is in the log", func() bool {
+		log = u.do("GET", "/jobs/j/logs", nil).want(200)
+		return string(log.body) == "first\n"
+	})
+	if log.header.Get("X-Log-Size") != "6" {
+		t.Errorf("X-Log-Size %s", log.header.Get("X-Log-Size"))
+	}
+	open.open(t)
+	u.finished("j")
+	for query, want := range map[string]string{"": "first\nsecond\n", "?offset=6": "second\n", "?attempt=1&offset=1&limit=4": "irst", "?limit=0": ""} {
+		if got := string(u.do("GET", "/jobs/j/logs"+query, nil).want(200).body); got != want {
+			t.Errorf("%s: %q, want %q", query, got, want)
+		}
+	}
+	u.do("GET", "/jobs/j/logs?attempt=2", nil).code(404, "NOT_FOUND")
+}

@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// tenant is one of two organizations that use the same names for everything.
+type tenant struct {
+	user
+	file, job, batch, cursor, fileCursor string // ids and cursors of its own
+}
+
+// furnish makes the same things in an organization; only their content
+// differs. With more, there are some that the other one has not.
+func furnish(t *testing.T, s *server, organization string, more bool) (n tenant) {
+	t.Helper()
+	n.user = s.user(organization, "ann@lab.example", "--role", "admin")
+	n.upload("same.txt", "file of "+organization)
+	n.file = n.upload("in.txt", "input of "+organization)
+	n.job = n.submit("j", "shell", script("echo printed by "+organization+"; cat in/input.txt > out/a", `,"input":"inputs/in.txt"`)).JobID
+	n.batch = n.user.batch("b", "shell", script("echo row of "+organization+" > out/a"), script("true")).JobID
+	n.finished("j")
+	n.finished("b")
+	if more {
+		n.upload("only.txt", "secret")
+		var g grant
+		n.do("PUT", "/upload/x.txt?folder=only", nil).want(200).into(&g)
+		n.submit("only", "shell", script("echo secret > out/a"))
+		n.user.batch("only-b", "shell", script("true"))
+		n.finished("only")
+		n.finished("only-b")
+	}
+	n.cursor = n.list(url.Values{"limit": {"1"}}).StartKey
+	var files struct{ StartKey string }
+	n.do("GET", "/files?limit=1", nil).want(200).into(&files)
+	n.fileCursor = files.StartKey
+	return n
+}
+
+var requestIDs = regexp.MustCompile(`[0-9A-Z]{26}`)
+
+func TestNothingOfAnotherOrganizationIsFound(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "")
+	ann, eve := furnish(t, s, "lab", true), furnish(t, s, "other", false)
+	const neverID = "01AAAAAAAAAAAAAAAAAAAAAAAA"
+	// Each request names something of ann's, then something that never was.
+	pairs := []struct{ method, path, body, theirs, never string }{
+		{"POST", "/upload/%s/complete", "", ann.file, neverID},
+		{"POST", "/upload/%s/complete", `{"size":1}`, ann.file, neverID},
+		{"DELETE", "/files/%s", "", ann.file, neverID},
+		{"GET", "/jobs?batch=%s", "", ann.batch, neverID},
+		{"GET", "/jobs?batch=%s", "", "only-b", "none"},
+		{"GET", "/jobs?organization=true&batch=%s", "", ann.batch, neverID},
+		{"GET", "/jobs?organization=true&jobName=%s", "", "only", "none"},
+		{"GET", "/jobs?jobName=%s&jobEmail=ann@lab.example", "", "only-b-1", "none"},
+		{"GET", "/files?organization=true&folder=%s", "", "only", "none"},
+		{"POST", "/submit-job", jobBody("x", script("true", `,"input":"%s"`)), ann.file, neverID},
+		{"POST", "/submit-job", jobBody("x", script("true", `,"input":"inputs/%s"`)), "only.txt", "none.txt"},
+		{"POST", "/submit-job", jobBody("x", script("true", `,"input":"job:%s/a"`)), "only", "none"},
+		{"POST", "/validate-job", jobBody("x", script("true", `,"input":"%s"`)), ann.file, neverID},
+		{"POST", "/validate-job", jobBody("x", script("true", `,"input":"job:%s/a"`)), "only-b-1", "none"},
+		{"POST", "/submit-batch", batchBody("x", "shell", script("true", `,"input":"%s"`)), ann.file, neverID},
+	}
+	for _, name := range []string{"only", "only-b", "only-b-1", ann.job, ann.batch} {
+		for _, c := range []struct{ method, path, body string }{
+			{"GET", "/jobs/%s", ""},
+			{"GET", "/jobs/%s?wait=1s", ""},
+			{"GET", "/jobs/%s/files", ""},
+			{"GET", "/jobs/%s/logs", ""},
+			{"GET", "/jobs/%s/logs?attempt=1", ""},
+			{"POST", "/jobs/%s/cancel", ""},
+			{"POST", "/jobs/%s/retry", ""},
+			{"DELETE", "/jobs/%s", ""},
+			{"POST", "/result", `{"jobName":"%s"}`},
+			{"POST", "/result", `{"jobName":"%s","fileName":"a"}`},
+			{"POST", "/result", `{"jobName":"%s","partial":true}`},
+		} {
+			pairs = append(pairs, struct{ method, path, body, theirs, never string }{c.method, c.path, c.body, name, "none"})
+		}
+	}
+	for _, p := range pairs {
+		send := func(name string) string {
+			path, body := p.path, p.body
+			if body == "" {
+				path = fmt.Sprintf(path, name)
+			} else {
+				body = strings.ReplaceAll(body, "%s", name)
+				path = strings.ReplaceAll(path, "%s", name)
+			}
+			var sent any
+			if body != "" {
+				sent = body
+			}
+			a := eve.do(p.method, path, sent)
+			if a.status == 500 {
+				t.Errorf("%s %s: %s", p.method, path, a.body)
+			}
+			return fmt.Sprint(a.status, " ", strings.ReplaceAll(string(a.body), name, "<name>"))
+		}
+		if theirs, never := send(p.theirs), send(p.never); theirs != never {
+			t.Errorf("%s %s %s\n%s of another organization gives %s\nwhat never was gives %s", p.method, p.path, p.body, p.theirs, theirs, never)
+		}
+	}
+	// Cursors.
+	for path, cursors := range map[string][]string{"/jobs": {ann.cursor, ann.fileCursor}, "/files": {ann.fileCursor, ann.cursor}} {
+		invented := eve.do("GET", path+"?startKey=AAAA", nil)
+		for _, cursor := range cursors {
+			if a := eve.do("GET", path+"?startKey="+cursor, nil); string(a.body) != string(invented.body) || a.status != 422 {
+				t.Errorf("a cursor of another organization: %d %s", a.status, a.body)
+			}
+		}
+	}
+	// After all that, ann's things are as they were, and each sees its own under the common names.
+	for _, n := range []struct {
+		tenant
+		organization string
+	}{{ann, "lab"}, {eve, "other"}} {
+		if got := string(n.result("j", "a")); got != "input of "+n.organization {
+			t.Errorf("%s: result %q", n.organization, got)
+		}
+		if got := string(n.result("b", "b-1/a")); got != "row of "+n.organization+"\n" {
+			t.Errorf("%s: row %q", n.organization, got)
+		}
+		if got := string(n.do("GET", "/jobs/j/logs", nil).want(200).body); got != "printed by "+n.organization+"\n" {
+			t.Errorf("%s: log %q", n.organization, got)
+		}
+		if j := n.user.job("j"); j.JobID != n.job || j.Organization != n.organization {
+			t.Errorf("%s: job %+v", n.organization, j)
+		}
+		if k := n.submit("k", "shell", script("cat in/input.txt > out/a", `,"input":"inputs/same.txt"`)); !*k.Created {
+			t.Errorf("%s: the name k is taken", n.organization)
+		}
+		n.finished("k")
+		if got := string(n.result("k", "a")); got != "file of "+n.organization {
+			t.Errorf("%s: the program read %q", n.organization, got)
+		}
+		for _, query := range []string{"/jobs?organization=true&includeSubjobs=true&limit=100", "/jobs?jobEmail=ann@lab.example", "/files?organization=true"} {
+			other := "other"
+			if n.organization == "other" {
+				other = "lab"
+			}
+			a := n.do("GET", query, nil).want(200)
+			if strings.Contains(string(a.body), `"organization":"`+other+`"`) || strings.Contains(string(a.body), "only") != (n.organization == "lab") && !strings.Contains(query, "jobEmail") {
+				t.Errorf("%s: %s gives %s", n.organization, query, a.body)
+			}
+			for _, id := range []string{ann.job, ann.batch, ann.file} {
+				if n.organization == "other" && strings.Contains(string(a.body), id) {
+					t.Errorf("%s tells of %s", query, id)
+				}
+			}
+		}
+	}
+	eve.do("DELETE", "/jobs/j", nil).want(204)
+	eve.do("DELETE", "/jobs/b", nil).want(204)
+	if got := string(ann.result("j", "a")); got != "input of lab" {
+		t.Errorf("after the other organization deleted its job: %q", got)
+	}
+}
+
+func TestLinksOfAnotherOrganizationCantBeMadeOfOnesOwn(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "")
+	ann, eve := furnish(t, s, "lab", false), furnish(t, s, "other", false)
+	theirs, own := ann.grant("g.txt"), eve.grant("g.txt")
+	ann.do("PUT", theirs.UploadURL, strings.NewReader("of lab")).want(200)
+	eve.do("PUT", own.UploadURL, strings.NewReader("of other")).want(200)
+	invented := eve.do("GET", strings.Replace(own.DownloadURL, own.FileID, "01AAAAAAAAAAAAAAAAAAAAAAAA", 1), nil)
+	invented.code(403, "LINK_INVALID")
+	for _, l := range []struct{ method, own, theirs, ownID, theirID string }{
+		{"PUT", own.UploadURL, theirs.UploadURL, own.FileID, theirs.FileID},
+		{"GET", own.DownloadURL, theirs.DownloadURL, own.FileID, theirs.FileID},
+		{"GET", eve.linkTo(`{"jobName":"j"}`).DownloadURL, ann.linkTo(`{"jobName":"j"}`).DownloadURL, eve.job, ann.job},
+		{"GET", eve.linkTo(`{"jobName":"j","fileName":"a"}`).DownloadURL, ann.linkTo(`{"jobName":"j","fileName":"a"}`).DownloadURL, eve.job, ann.job},
+		{"GET", eve.linkTo(`{"jobName":"b"}`).DownloadURL, ann.linkTo(`{"jobName":"b"}`).DownloadURL, eve.batch, ann.batch},
+		{"GET", eve.linkTo(`{"jobName":"b","partial":true}`).DownloadURL, ann.linkTo(`{"jobName":"b"}`).DownloadURL, eve.batch, ann.batch},
+	} {
+		path, ownToken, _ := strings.Cut(l.own, "?")
+		theirPath, theirToken, _ := strings.Cut(l.theirs, "?")
+		if !strings.Contains(path, l.ownID) || !strings.Contains(theirPath, l.theirID) {
+			t.Fatalf("links %s, %s do not name %s, %s", path, theirPath, l.ownID, l.theirID)
+		}
+		ownSigned, theirSigned := strings.Split(ownToken, "."), strings.Split(theirToken, ".")
+		for _, forged := range []string{
+			theirPath + "?" + ownToken,
+			path + "?" + theirToken,
+			theirPath + "?token=" + theirSigned[0][len("token="):] + "." + theirSigned[1] + "." + ownSigned[2],
+			theirPath,
+		} {
+			a := eve.do(l.method, forged, nil)
+			if got, want := requestIDs.ReplaceAllString(string(a.body), ""), requestIDs.ReplaceAllString(string(invented.body), ""); a.status != 403 || got != want {
+				t.Errorf("%s %s\n%d %s, want %s", l.method, forged, a.status, got, want)
+			}
+		}
+	}
+	// Whoever was given a link may use it, with any key or none.
+	if got := eve.do("GET", theirs.DownloadURL, nil, "x-api-key", eve.key).want(200); string(got.body) != "of lab" {
+		t.Errorf("a link that was handed on gives %q", got.body)
+	}
+}

@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"mime"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// claims reads what a link's token says.
+func claims(t *testing.T, link string) (c map[string]any) {
+	t.Helper()
+	_, token, _ := strings.Cut(link, "?token=")
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		t.Fatalf("no token in %q", link)
+	}
+	for i, into := range []any{&map[string]any{}, &c} {
+		text, err := base64.RawURLEncoding.DecodeString(parts[i])
+		must(t, err)
+		must(t, json.Unmarshal(text, into))
+		if head, ok := into.(*map[string]any); ok && i == 0 && (*head)["alg"] != "HS256" {
+			t.Errorf("a token is signed with %v", (*head)["alg"])
+		}
+	}
+	return c
+}
+
+func TestLinksAllowOneMethodOnOneFileWithoutAKey(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "")
+	u, nobody := s.user("lab", "ann@lab.example"), user{s, ""}
+	g, other := u.grant("a.txt"), u.grant("b.txt")
+	u.submit("j", "shell", script("echo a > out/a; echo b > out/b"))
+	u.finished("j")
+	a, b := u.linkTo(`{"jobName":"j","fileName":"a"}`).DownloadURL, u.linkTo(`{"jobName":"j","fileName":"b"}`).DownloadURL
+	nobody.do("PUT", g.UploadURL, strings.NewReader("text")).want(200)
+	nobody.do("GET", g.UploadURL, nil).code(403, "LINK_INVALID")
+	nobody.do("PUT", g.DownloadURL, strings.NewReader("text")).code(403, "LINK_INVALID")
+	nobody.do("PUT", a, strings.NewReader("text")).code(403, "LINK_INVALID")
+	nobody.do("POST", a, nil).code(405, "METHOD_NOT_ALLOWED")
+	if head := nobody.do("HEAD", a, nil).want(200); head.header.Get("Content-Length") != "2" || len(head.body) != 0 {
+		t.Errorf("HEAD: %v", head.header)
+	}
+	if got := nobody.do("GET", a, nil).want(200); string(got.body) != "a\n" {
+		t.Errorf("GET: %q", got.body)
+	}
+	swap := func(link, token string) string {
+		path, _, _ := strings.Cut(link, "?")
+		_, query, _ := strings.Cut(token, "?")
+		return path + "?" + query
+	}
+	if got := nobody.do("GET", swap(b, a), nil); got.status == 200 && string(got.body) != "a\n" {
+		t.Errorf("the token of one file opens another: %q", got.body)
+	}
+	for _, link := range []string{swap(other.DownloadURL, g.DownloadURL), swap(a, g.DownloadURL), a + "x", strings.Split(a, "?")[0], a + "&token=x"} {
+		nobody.do("GET", link, nil).code(403, "LINK_INVALID")
+	}
+	nobody.do("GET", other.DownloadURL, nil).code(409, "UPLOAD_NOT_RECEIVED")
+	u.do("DELETE", "/files/"+g.FileID, nil).want(204)
+	nobody.do("GET", g.DownloadURL, nil).code(404, "NOT_FOUND")
+	nobody.do("PUT", g.UploadURL, strings.NewReader("text")).code(404, "NOT_FOUND")
+	u.do("DELETE", "/jobs/j", nil).want(204)
+	nobody.do("GET", a, nil).code(404, "NOT_FOUND")
+}
+
+func TestDownloadsAreSavedUnderTheirNameAndNeverShown(t *testing.T) {
+	t.Parallel()
+	u := shellServer(t, "").user("lab", "ann@lab.example")
+	u.submit("Probe 7 (β)", "shell", script(`mkdir out/d; echo '<script>' > 'out/d/x y.html'`))
+	u.finished("Probe 7 (β)")
+	for request, name := range map[string]string{
+		`{"jobName":"Probe 7 (β)"}`:                              "Probe 7 (β).zip",
+		`{"jobName":"Probe 7 (β)","fileName":"Probe 7 (β).zip"}`: "Probe 7 (β).zip",
+		`{"jobName":"Probe 7 (β)","fileName":"d/x y.html"}`:      "x y.html",
+	} {
+		link := u.linkTo(request)
+		a := u.do("GET", link.DownloadURL, nil).want(200)
+		kind, params, err := mime.ParseMediaType(a.header.Get("Content-Disposition"))
+		if err != nil || kind != "attachment" || params["filename"] != name {
+			t.Errorf("%s: Content-Disposition %s, %v", request, a.header.Get("Content-Disposition"), err)
+		}
+		if int64(len(a.body)) != link.Size || a.header.Get("X-Content-Type-Options") != "nosniff" || a.header.Get("ETag") == "" || a.header.Get("Accept-Ranges") != "bytes" ||
+			!strings.Contains(a.header.Get("Content-Security-Policy"), "sandbox") || strings.Contains(a.header.Get("Content-Type"), "html") {
+			t.Errorf("%s: %d bytes of %d, headers %v", request, len(a.body), link.Size, a.header)
+		}
+	}
+}
+
+func TestArchiveIsReadByOtherPrograms(t *testing.T) {
+	t.Parallel()
+	u := shellServer(t, "").user("lab", "ann@lab.example")
+	u.submit("j", "shell", script(`mkdir -p "out/ä b/c"; echo 1 > "out/ä b/c/1.txt"; : > out/empty; head -c 100000 /dev/urandom > out/random; echo mine > out/job.json`))
+	u.finished("j")
+	u.batch("b", "shell", script("echo 1 > out/a"), script("echo 2 > out/a"))
+	u.finished("b")
+	for _, name := range []string{"j", "b"} {
+		file := filepath.Join(t.TempDir(), "a.zip")
+		must(t, os.WriteFile(file, u.result(name, ""), 0o600))
+		for _, argv := range [][]string{{"unzip", "-tqq", file}, {"python3", "-m", "zipfile", "-t", file}} {
+			if _, err := exec.LookPath(argv[0]); err != nil {
+				t.Logf("there is no %s to read the archive", argv[0])
+				continue
+			}
+			out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput()
+			if err != nil || strings.Contains(string(out), "corrupted") {
+				t.Errorf("%s: %v\n%s", argv[0], err, out)
+			}
+		}
+	}
+	files := unzip(t, u.result("j", ""))
+	if files["output/job.json"] != "mine\n" || !strings.Contains(files["job.json"], `"jobName":"j"`) || files["ä b/c/1.txt"] != "1\n" {
+		t.Errorf("files of the archive: %q", sortedNames(files))
+	}
+	same(t, "rows in the archive", sortedNames(unzip(t, u.result("b", ""))), []string{"b-1/a", "b-1/job.json", "b-1/log.txt", "b-2/a", "b-2/job.json", "b-2/log.txt"})
+}
+
+func TestDownloadCutAnywhereResumesByteExactly(t *testing.T) {
+	t.Parallel()
+	u := shellServer(t, "").user("lab", "ann@lab.example")
+	u.submit("j", "shell", script("head -c 3000000 /dev/urandom > out/large; echo a > out/small; : > out/empty"))
+	u.finished("j")
+	link := u.linkTo(`{"jobName":"j"}`)
+	whole := u.do("GET", link.DownloadURL, nil).want(200)
+	etag := whole.header.Get("ETag")
+	cuts := []int{1, 29, 30, 31, 100_000, 1 << 20, 2_999_999, 3_000_500}
+	for at := len(whole.body) - 900; at < len(whole.body); at += 13 { // the directory of the archive
+		cuts = append(cuts, at)
+	}
+	for _, at := range append(cuts, len(whole.body)-1) {
+		first := make([]byte, at)
+		response, err := http.Get(link.DownloadURL)
+		must(t, err)
+		_, err = io.ReadFull(response.Body, first)
+		must(t, err)
+		response.Body.Close() // the connection breaks
+		again := u.linkTo(`{"jobName":"j"}`).DownloadURL
+		rest := u.do("GET", again, nil, "Range", fmt.Sprintf("bytes=%d-", at), "If-Range", etag).want(206)
+		if string(first)+string(rest.body) != string(whole.body) || rest.header.Get("ETag") != etag {
+			t.Fatalf("cut at %d of %d: the parts are not the whole", at, len(whole.body))
+		}
+	}
+	if other := u.do("GET", link.DownloadURL, nil, "Range", "bytes=5-", "If-Range", `"another"`).want(200); string(other.body) != string(whole.body) {
+		t.Errorf("after a change: %d bytes, want the whole anew", len(other.body))
+	}
+	u.do("GET", link.DownloadURL, nil, "Range", fmt.Sprintf("bytes=%d-", len(whole.body))).code(416, "RANGE_INVALID")
+}
+
+func TestArchiveTakesNoSecondCopyOnDisk(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "")
+	u := s.user("lab", "ann@lab.example")
+	u.submit("j", "shell", script("head -c 2000000 /dev/urandom > out/large"))
+	u.finished("j")
+	stored := func() (files []string, large int) {
+		s.stored(func(path string, info fs.FileInfo) {
+			files = append(files, fmt.Sprint(strings.TrimPrefix(path, s.data()), " ", info.Size()))
+			if info.Size() >= 2_000_000 && filepath.Base(path) != "jobs.db" {
+				large++
+			}
+		})
+		return files, large
+	}
+	before, copies := stored()
+	if copies != 1 {
+		t.Errorf("%d files of the size of the result before its download", copies)
+	}
+	link := u.linkTo(`{"jobName":"j"}`).DownloadURL
+	response, err := http.Get(link)
+	must(t, err)
+	defer response.Body.Close()
+	_, err = io.ReadFull(response.Body, make([]byte, 10_000))
+	must(t, err)
+	during, _ := stored()
+	_, err = io.Copy(io.Discard, response.Body)
+	must(t, err)
+	after, _ := stored()
+	if !slices.Equal(before, during) || !slices.Equal(before, after) {
+		t.Errorf("files before %q,\nduring %q,\nafter %q", before, during, after)
+	}
+}
+
+func TestLinksBeginWithThePublicAddress(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "")
+	u := s.user("lab", "ann@lab.example")
+	if g := u.grant("a.txt"); !strings.HasPrefix(g.UploadURL, s.base+"/blobs/") || !strings.HasPrefix(g.DownloadURL, s.base+"/blobs/") {
+		t.Errorf("links %s, %s do not begin as the request was sent", g.UploadURL, g.DownloadURL)
+	}
+	u = startServer(t, serverOptions{config: "public_url = \"https://lab.example/molrun/\"\n"}).user("lab", "ann@lab.example")
+	if g := u.grant("a.txt"); !strings.HasPrefix(g.UploadURL, "https://lab.example/molrun/blobs/") || !strings.Contains(g.Instructions.CurlExample, g.UploadURL) {
+		t.Errorf("%+v does not begin with the public address", g)
+	}
+}

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// wordsFile is a second algorithm beside shellFile.
+const wordsFile = `
+format = 1
+type = "words"
+version = "7"
+title = "Print words"
+command = ["echo", "{settings.text}"]
+
+[[parameters]]
+name = "text"
+type = "string"
+default = "hello"
+`
+
+// heldServer starts a server whose one CPU a job of another organization
+// keeps busy until the gate is opened: what is submitted meanwhile stays
+// QUEUED.
+func heldServer(t *testing.T, config string) (*server, gate) {
+	t.Helper()
+	s := startServer(t, serverOptions{
+		config:     config + "\n[runner]\ncpus = 1\n",
+		algorithms: map[string]string{"shell.toml": shellFile, "words.toml": wordsFile},
+	})
+	return s, s.hold("hold")
+}
+
+// hold has a job take a CPU until the gate of that name is opened.
+func (s *server) hold(name string) gate {
+	s.t.Helper()
+	holder, open := s.user("holders", "holder@holders.example"), s.gate(name)
+	holder.submit(name, "shell", script(open.wait()))
+	holder.running(name)
+	return open
+}
+
+// page is an answer of GET /jobs.
+type page struct {
+	Jobs     []record
+	StartKey string
+}
+
+// list gives one page.
+func (u user) list(query url.Values) (p page) {
+	u.t.Helper()
+	u.do("GET", "/jobs?"+query.Encode(), nil).want(200).into(&p)
+	return p
+}
+
+// names gives the names of all jobs of a listing, page after page.
+func (u user) names(query url.Values) (names []string) {
+	u.t.Helper()
+	query = maps.Clone(query)
+	for {
+		p := u.list(query)
+		names = append(names, jobNames(p.Jobs)...)
+		if p.StartKey == "" {
+			return names
+		}
+		query.Set("startKey", p.StartKey)
+	}
+}
+
+func jobNames(jobs []record) (names []string) {
+	for _, j := range jobs {
+		names = append(names, j.JobName)
+	}
+	return names
+}
+
+// members gives what a record of a job holds, member by member.
+func (u user) members(name string) (m map[string]json.RawMessage) {
+	u.t.Helper()
+	u.do("GET", "/jobs/"+url.PathEscape(name), nil).want(200).into(&m)
+	return m
+}
+
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// batch submits a batch of these settings.
+func (u user) batch(name, typ string, rows ...string) (r record) {
+	u.t.Helper()
+	u.do("POST", "/submit-batch", batchBody(name, typ, rows...)).want(200).into(&r)
+	return r
+}
+
+func batchBody(name, typ string, rows ...string) string {
+	return fmt.Sprintf(`{"batchName":%q,"type":%q,"settings":[%s]}`, name, typ, strings.Join(rows, ","))
+}
+
+// jobBody is a submission of a shell job.
+func jobBody(name, settings string, more ...string) string {
+	return fmt.Sprintf(`{"jobName":%q,"type":"shell","settings":%s%s}`, name, settings, strings.Join(more, ""))
+}
+
+// linkTo asks for a link to a result.
+func (u user) linkTo(body string) (link struct {
+	DownloadURL, FileName, ExpiresAt string
+	Size                             int64
+},
+) {
+	u.t.Helper()
+	u.do("POST", "/result", body).want(200).into(&link)
+	return link
+}
+
+// messages gives msg and loc of each fault of a 422.
+func (a answer) messages() map[string]string {
+	a.t.Helper()
+	var e struct {
+		Detail []struct {
+			Loc []any
+			Msg string
+		}
+	}
+	a.want(422).into(&e)
+	all := map[string]string{}
+	for _, d := range e.Detail {
+		all[strings.Trim(strings.ReplaceAll(fmt.Sprint(d.Loc), " ", "."), "[]")] = d.Msg
+	}
+	return all
+}
+
+// body reads a response to its end.
+func body(t *testing.T, response *http.Response) string {
+	t.Helper()
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	must(t, err)
+	return string(data)
+}
+
+// same compares two lists of strings.
+func same(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: got %q, want %q", what, got, want)
+	}
+}
