@@ -46,7 +46,7 @@ func (r *algorithmReader) steps(a *Algorithm, root *tomlNode) []step {
 		r.mistake(root.member("stdout").line, "stdout belongs into one of the [[steps]]")
 	}
 	if command != nil {
-		return []step{r.step(a, root, "run")}
+		return []step{r.step(a, root, "")}
 	}
 	var all []step
 	for i, t := range r.tables(root, "steps") {

@@ -186,7 +186,7 @@ func TestArgumentsReachAProgramWhole(t *testing.T) {
 func TestCommandAloneIsOneStep(t *testing.T) {
 	a := parseOK(t, head+"stdout = \"{out}/log.txt\"\n")
 	steps, env, err := a.Expand([]byte(`{}`), Resources{CPUs: 1}, commandPaths)
-	want := []Step{{Name: "run", Argv: []string{"true"}, Stdout: "/w/out/log.txt"}}
+	want := []Step{{Argv: []string{"true"}, Stdout: "/w/out/log.txt"}}
 	if diff := cmp.Diff(want, steps); diff != "" || err != nil || len(env) != 0 {
 		t.Errorf("%v, env %v, steps (-want +got)\n%s", err, env, diff)
 	}

@@ -32,6 +32,7 @@ func readme(t *testing.T, mark string) string {
 }
 
 func TestWalkthroughOfTheReadmeRunsAsWritten(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
 		skipUnlessRequired(t, "there is no curl")
 	}
@@ -55,6 +56,7 @@ func TestWalkthroughOfTheReadmeRunsAsWritten(t *testing.T) {
 // TestStartCommandsOfTheReadmeRunAsWritten runs them on a folder in which
 // molrun is this test's binary and make does nothing; only the port is another.
 func TestStartCommandsOfTheReadmeRunAsWritten(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	must(t, os.Symlink(os.Args[0], filepath.Join(dir, "molrun")))
 	must(t, os.WriteFile(filepath.Join(dir, "make"), []byte("#!/bin/sh\n"), 0o700))
@@ -98,6 +100,7 @@ func TestStartCommandsOfTheReadmeRunAsWritten(t *testing.T) {
 }
 
 func TestAlgorithmOfTheReadmeWrapsAnInstalledProgram(t *testing.T) {
+	t.Parallel()
 	text := readme(t, "file: word-count.toml")
 	if n := strings.Count(text, "\n"); n > 30 {
 		t.Errorf("the example has %d lines; it shows that 30 are enough", n)
@@ -112,6 +115,7 @@ func TestAlgorithmOfTheReadmeWrapsAnInstalledProgram(t *testing.T) {
 }
 
 func TestExampleConfigurationIsCompleteAndHoldsTheDefaults(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(root, "config.example.toml")
 	c, err := app.LoadConfig(file, false, nil)
 	must(t, err)
@@ -132,6 +136,7 @@ func TestExampleConfigurationIsCompleteAndHoldsTheDefaults(t *testing.T) {
 }
 
 func TestFilesThatTheReadmeNamesExist(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
 	must(t, err)
 	for _, link := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(string(text), -1) {

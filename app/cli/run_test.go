@@ -80,6 +80,7 @@ func (g gate) open(t *testing.T) {
 }
 
 func TestJobRunsToItsResult(t *testing.T) {
+	t.Parallel()
 	u := shellServer(t, "").user("lab", "ann@lab.example")
 	u.upload("in.txt", "hello\n")
 	made := u.submit("j", "shell", script(
@@ -111,6 +112,7 @@ func TestJobRunsToItsResult(t *testing.T) {
 }
 
 func TestFailureIsASentenceWithTheTailOfTheLog(t *testing.T) {
+	t.Parallel()
 	u := shellServer(t, "").user("lab", "ann@lab.example")
 	u.submit("exit", "shell", script("echo cannot read a.pdb; exit 3"))
 	u.submit("signal", "shell", script("kill -SEGV $$"))
@@ -132,6 +134,7 @@ func TestFailureIsASentenceWithTheTailOfTheLog(t *testing.T) {
 func (s *server) alive(marker string) int { return len(s.processes(marker)) }
 
 func TestCancelLeavesNoProcessBehind(t *testing.T) {
+	t.Parallel()
 	s := shellServer(t, "[runner]\ngrace = \"500ms\"\n")
 	u := s.user("lab", "ann@lab.example")
 	stubborn := `trap "" TERM; setsid sh -c 'trap "" TERM; (trap "" TERM; sleep 7771) & sleep 7771' & sleep 7771`
@@ -149,6 +152,7 @@ func TestCancelLeavesNoProcessBehind(t *testing.T) {
 }
 
 func TestTimeLimitEndsTheProgram(t *testing.T) {
+	t.Parallel()
 	s := shellServer(t, "[runner]\ngrace = \"500ms\"\n")
 	u := s.user("lab", "ann@lab.example")
 	u.do("POST", "/submit-job", `{"jobName":"j","type":"shell","maxRuntimeSeconds":1,"settings":`+script(`trap "" TERM; sleep 7772; sleep 7772`)+`}`).want(200)
@@ -160,6 +164,7 @@ func TestTimeLimitEndsTheProgram(t *testing.T) {
 }
 
 func TestHugeLogStaysUnderItsCap(t *testing.T) {
+	t.Parallel()
 	u := shellServer(t, "[runner]\nlog_limit = \"1MiB\"\n").user("lab", "ann@lab.example")
 	u.submit("j", "shell", script("echo first line; yes | head -c 1000000000; echo last line"))
 	if j := u.finished("j"); j.Status != "COMPLETED" {
@@ -172,6 +177,7 @@ func TestHugeLogStaysUnderItsCap(t *testing.T) {
 }
 
 func TestEnvironmentIsBuiltFromNothing(t *testing.T) {
+	t.Parallel()
 	u := shellServer(t, "", "SECRET_OF_THE_SERVER=hunter2").user("lab", "ann@lab.example")
 	u.submit("j", "shell", script("env; umask; tr '\\0' '\\n' < /proc/$PPID/environ; ls -l /proc/self/fd"))
 	u.finished("j")
@@ -187,6 +193,7 @@ func TestEnvironmentIsBuiltFromNothing(t *testing.T) {
 }
 
 func TestEveryJobSurvivesKillNine(t *testing.T) {
+	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 8\nmemory = \"8GiB\"\n")
 	u := s.user("lab", "ann@lab.example")
 	open := s.gate("go")
@@ -217,6 +224,7 @@ func TestEveryJobSurvivesKillNine(t *testing.T) {
 }
 
 func TestJobsThatEndWhileTheServerIsDownAreCollected(t *testing.T) {
+	t.Parallel()
 	s := shellServer(t, "")
 	u := s.user("lab", "ann@lab.example")
 	open, over := s.gate("go"), s.gate("over")
@@ -235,6 +243,7 @@ func TestJobsThatEndWhileTheServerIsDownAreCollected(t *testing.T) {
 }
 
 func TestOneUsersThousandJobsDoNotHoldUpAnother(t *testing.T) {
+	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 1\n")
 	a, b := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
 	first, rest := s.gate("first"), s.gate("rest")
@@ -261,6 +270,7 @@ func TestOneUsersThousandJobsDoNotHoldUpAnother(t *testing.T) {
 const standInSMI = "#!/bin/sh\necho '0, GPU-aaaa'\necho '1, GPU-bbbb'\n"
 
 func TestFiveGPUJobsNeverShareAGPU(t *testing.T) {
+	t.Parallel()
 	bin := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte(standInSMI), 0o700))
 	s := shellServer(t, "[runner]\ncpus = 8\n", "PATH="+bin+":"+os.Getenv("PATH"))
@@ -284,26 +294,27 @@ func TestFiveGPUJobsNeverShareAGPU(t *testing.T) {
 }
 
 func TestJobThatNeedsAllCPUsIsNotStarved(t *testing.T) {
+	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 2\nreserve_after = \"300ms\"\n")
 	u := s.user("lab", "ann@lab.example")
-	for i := range 40 {
-		u.submit(fmt.Sprintf("small%d", i), "shell", script("sleep 0.4"))
+	const many = 15
+	for i := range many {
+		u.submit(fmt.Sprintf("small%d", i), "shell", script("sleep 0.2"))
 	}
 	u.submit("big", "shell", script("true", `,"cpus":2`))
-	for i := range 40 {
-		u.submit(fmt.Sprintf("late%d", i), "shell", script("sleep 0.4"))
-	}
 	v := s.user("lab", "bob@lab.example") // whose turn comes as often
-	for i := range 40 {
-		v.submit(fmt.Sprintf("bob%d", i), "shell", script("sleep 0.4"))
+	for i := range many {
+		u.submit(fmt.Sprintf("late%d", i), "shell", script("sleep 0.2"))
+		v.submit(fmt.Sprintf("bob%d", i), "shell", script("sleep 0.2"))
 	}
 	u.finished("big")
-	if left := u.job("late39").Status; left != "QUEUED" {
+	if left := u.job(fmt.Sprintf("late%d", many-1)).Status; left != "QUEUED" {
 		t.Errorf("the big job ran only after all others: the last one is %s", left)
 	}
 }
 
 func TestProgressIsShownWhileTheJobRuns(t *testing.T) {
+	t.Parallel()
 	s := shellServer(t, "")
 	u := s.user("lab", "ann@lab.example")
 	open := s.gate("go")
@@ -319,6 +330,7 @@ func TestProgressIsShownWhileTheJobRuns(t *testing.T) {
 }
 
 func TestDeleteFreesTheDiskAtOnce(t *testing.T) {
+	t.Parallel()
 	s := shellServer(t, "")
 	u := s.user("lab", "ann@lab.example")
 	open := s.gate("go")
@@ -339,6 +351,7 @@ func TestDeleteFreesTheDiskAtOnce(t *testing.T) {
 }
 
 func TestQueuedJobsTellWhyTheyWait(t *testing.T) {
+	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 2\n")
 	u := s.user("lab", "ann@lab.example")
 	open := s.gate("go")
@@ -354,6 +367,7 @@ func TestQueuedJobsTellWhyTheyWait(t *testing.T) {
 }
 
 func TestLostAttemptIsRepeated(t *testing.T) {
+	t.Parallel()
 	s := shellServer(t, "")
 	u := s.user("lab", "ann@lab.example")
 	mark := filepath.Join(s.dir, "ran")

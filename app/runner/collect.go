@@ -162,7 +162,7 @@ func (c *collection) conclude() error {
 	}
 	results, problems := c.alg.Results(root.FS())
 	for _, p := range problems {
-		c.log.Warn().Str("problem", p).Msg("a metric can't be read")
+		c.log.Debug().Str("problem", p).Msg("a metric can't be read")
 	}
 	c.ending.Results = results
 	return root.Close()
