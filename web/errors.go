@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 	"github.com/rs/zerolog"
@@ -82,7 +85,18 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 		writeJSON(w, status, detailBody{detail(shown)})
 		return
 	}
-	writeJSON(w, status, errorBody{errorObject{shown.Code, shown.Message}})
+	writeJSON(w, status, errorBody{errorObject{shown.Code, sentence(shown.Message)}})
+}
+
+// sentence gives a message, which the rules write as part of one, a capital
+// and a full stop.
+func sentence(message string) string {
+	first, size := utf8.DecodeRuneInString(message)
+	message = string(unicode.ToUpper(first)) + message[size:]
+	if strings.HasSuffix(message, ".") {
+		return message
+	}
+	return message + "."
 }
 
 // explain gives the error as the caller may see it.
