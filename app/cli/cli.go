@@ -58,8 +58,8 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "molrun",
 		Short: "Run protein and molecular-simulation jobs for a lab",
-		Long: `molrun is one program that takes jobs over HTTP, runs them on this machine or
-on a Slurm cluster, and keeps their results.`,
+		Long: `molrun is one program that takes jobs over HTTP, runs them on this machine and
+keeps their results.`,
 		Example: `  molrun demo                                       # see it work, in a minute
   molrun serve --listen 127.0.0.1:8080              # start the service
   molrun key create --organization lab --email ann@lab.example`,
