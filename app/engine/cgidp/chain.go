@@ -23,8 +23,8 @@ type chain struct {
 	model    *model
 	plan     plan
 	folder   string
-	started  time.Time
-	wall     time.Duration // from the first start of a replica to the last end
+	started  time.Time     // if this process has begun a replica
+	wall     time.Duration // from the first start of a replica to the last end, pauses apart
 
 	mu       sync.Mutex
 	replicas []*replica // nil until started
@@ -48,8 +48,11 @@ func newChain(s *Settings, index int, dir string) *chain {
 	}
 }
 
-// begin makes a replica ready to run.
+// begin makes a replica ready to run, unless a checkpoint did so.
 func (c *chain) begin(number int) (*replica, error) {
+	if r := c.replica(number); r != nil {
+		return r, nil
+	}
 	if err := os.MkdirAll(c.folder, 0o755); err != nil {
 		return nil, err
 	}
@@ -60,21 +63,57 @@ func (c *chain) begin(number int) (*replica, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.total == nil {
-		c.started = time.Now()
 		c.total = newPairSums(c.model.size())
 	}
 	c.replicas[number-1] = r
 	return r, nil
 }
 
-// end closes a replica and tells whether that completed the chain. It adds up the
-// pairs of replicas in the order of their numbers, whichever ends first, since
-// the sum depends on it in the last digits.
+// replica is nil if it has not begun. The first one asked for starts the clock.
+func (c *chain) replica(number int) *replica {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.started.IsZero() {
+		c.started = time.Now().Add(-c.wall)
+	}
+	return c.replicas[number-1]
+}
+
+// elapsed needs the lock.
+func (c *chain) elapsed() time.Duration {
+	if c.started.IsZero() {
+		return c.wall
+	}
+	return time.Since(c.started)
+}
+
+// pending are the numbers of the replicas that are not finished.
+func (c *chain) pending() []int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var numbers []int
+	for k, r := range c.replicas {
+		if r == nil || !r.finished() {
+			numbers = append(numbers, k+1)
+		}
+	}
+	return numbers
+}
+
+// end closes a replica and tells whether that completed the chain.
 func (c *chain) end(r *replica) (complete bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.wall = time.Since(c.started)
+	c.wall = c.elapsed()
 	before := c.merged
+	c.mergeFinished()
+	return before < c.merged && c.merged == len(c.replicas), r.trajectory.close()
+}
+
+// mergeFinished adds up the pairs of replicas in the order of their numbers,
+// whichever ends first, since the sum depends on it in the last digits. It needs
+// the lock.
+func (c *chain) mergeFinished() {
 	for c.merged < len(c.replicas) {
 		next := c.replicas[c.merged]
 		if next == nil || !next.finished() {
@@ -84,7 +123,6 @@ func (c *chain) end(r *replica) (complete bool, err error) {
 		next.pairs = nil
 		c.merged++
 	}
-	return before < c.merged && c.merged == len(c.replicas), r.trajectory.close()
 }
 
 // finished tells whether all steps of a replica are done.
@@ -108,12 +146,16 @@ func (c *chain) running() []*replica {
 	return slices.DeleteFunc(slices.Clone(c.replicas), func(r *replica) bool { return r == nil })
 }
 
-// finish writes the final results and frees what is no longer needed.
+// finish writes the final results and frees what is no longer needed. The
+// checkpoint stays until all sequences are finished.
 func (c *chain) finish() error {
 	c.saving.Lock()
 	defer c.saving.Unlock()
 	final, err := c.save()
 	if err != nil {
+		return err
+	}
+	if err := c.saveCheckpoint(); err != nil {
 		return err
 	}
 	c.final = &final
@@ -124,15 +166,18 @@ func (c *chain) finish() error {
 	return nil
 }
 
-// saveSoFar writes the results of a chain that has begun and is not finished.
+// saveSoFar writes the results and a checkpoint of a chain that has begun and is
+// not finished.
 func (c *chain) saveSoFar() error {
 	c.saving.Lock()
 	defer c.saving.Unlock()
 	if c.final != nil || len(c.running()) == 0 {
 		return nil
 	}
-	_, err := c.save()
-	return err
+	if _, err := c.save(); err != nil {
+		return err
+	}
+	return c.saveCheckpoint()
 }
 
 // save writes all files but the trajectories, for the steps done so far.
@@ -143,6 +188,7 @@ func (c *chain) save() (summary, error) {
 		writeFile(filepath.Join(c.folder, seriesFile), c.timeseries()),
 		c.saveEnsemble(),
 		c.saveMaps(res),
+		c.saveRgPlot(res),
 		writeJSON(filepath.Join(c.folder, summaryFile), s),
 	)
 }
@@ -210,20 +256,33 @@ func (c *chain) saveMaps(res results) error {
 	if res.pairs.frames == 0 {
 		return nil
 	}
-	tables := []struct {
+	picture, err := c.distancePlot(res.pairs)
+	if err != nil {
+		return err
+	}
+	files := []struct {
 		name    string
 		content []byte
 	}{
 		{distanceFile, matrix(c.model.size(), res.pairs.meanDistance)},
 		{contactFile, matrix(c.model.size(), res.pairs.contact)},
 		{scalingFile, scalingTable(res.rms, res.scaling)},
+		{distancePlotFile, picture},
 	}
-	for _, t := range tables {
+	for _, t := range files {
 		if err := writeFile(filepath.Join(c.folder, t.name), t.content); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (c *chain) saveRgPlot(res results) error {
+	content, err := c.rgPlot(res)
+	if err != nil || content == nil {
+		return err
+	}
+	return writeFile(filepath.Join(c.folder, rgPlotFile), content)
 }
 
 // matrix is a table without header: row i, column j.

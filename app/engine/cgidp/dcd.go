@@ -2,9 +2,11 @@ package cgidp
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 )
 
 // Layout of a DCD file: records of int32 length, payload, length again, all
@@ -17,7 +19,7 @@ const (
 	angstrom          = 10.0       // per nm
 )
 
-// trajectory is an open DCD file. It is readable after every frame.
+// trajectory is a DCD file. It is readable after every frame.
 type trajectory struct {
 	file   *os.File
 	beads  int
@@ -26,20 +28,35 @@ type trajectory struct {
 	buffer []byte // one frame
 }
 
-func createTrajectory(path, title string, beads int, every int64) (*trajectory, error) {
-	file, err := os.Create(path)
-	if err != nil {
-		return nil, err
-	}
-	t := &trajectory{file: file, beads: beads, every: every, buffer: make([]byte, dcdFrameSize(beads))}
-	if _, err := file.WriteAt(dcdHeader(title, beads, every), 0); err != nil {
-		file.Close()
-		return nil, err
-	}
-	return t, nil
+func newTrajectory(beads int, every int64) *trajectory {
+	return &trajectory{beads: beads, every: every, buffer: make([]byte, dcdFrameSize(beads))}
 }
 
-func (t *trajectory) close() error { return t.file.Close() }
+// create begins a file without frames.
+func (t *trajectory) create(path, title string) error {
+	var err error
+	if t.file, err = os.Create(path); err != nil {
+		return err
+	}
+	_, err = t.file.WriteAt(dcdHeader(title, t.beads, t.every), 0)
+	return err
+}
+
+// resume opens the file again and cuts off what came after frames.
+func (t *trajectory) resume(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	t.file = file
+	size := dcdHeaderSize + t.frames*int64(dcdFrameSize(t.beads))
+	if info, err := file.Stat(); err != nil || info.Size() < size {
+		return errors.Join(err, fmt.Errorf("%s lacks some of its frames", filepath.Base(path)))
+	}
+	return errors.Join(file.Truncate(size), t.writeCounts())
+}
+
+func (t *trajectory) close() error { return errors.Join(t.file.Sync(), t.file.Close()) }
 
 // dcdFrameSize is three records of float32.
 func dcdFrameSize(beads int) int { return 3 * (4*beads + 8) }

@@ -64,7 +64,8 @@ func readDCD(t *testing.T, path string) dcd {
 func TestTrajectoryIsReadableAfterEachFrame(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "traj.dcd")
 	const beads, every = 7, 500
-	w, err := createTrajectory(path, "Hst5", beads, every)
+	w := newTrajectory(beads, every)
+	err := w.create(path, "Hst5")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,8 @@ func TestTrajectoryHeader(t *testing.T) {
 
 func TestReadFrame(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "traj.dcd")
-	w, err := createTrajectory(path, "", 5, 100)
+	w := newTrajectory(5, 100)
+	err := w.create(path, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,19 +40,34 @@ func scramble(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// newDynamics draws the start structure and the velocities. A nil error means
-// that forces are known for the first step.
+// newDynamics returns a chain with a start structure and velocities drawn from
+// source. A nil error means that forces are known for the first step.
 func newDynamics(m *model, source *rand.PCG) (*dynamics, error) {
-	d := &dynamics{model: m, source: source, rng: rand.New(source), field: newField(m)}
-	d.setFriction(m.friction)
+	d := blankDynamics(m, source)
+	return d, d.start()
+}
+
+func (d *dynamics) start() error {
+	m := d.model
 	d.x = walk(m, d.rng)
-	d.v = make([]vec, m.size())
 	for i := range d.v {
 		width := math.Sqrt(m.kT / m.mass[i])
 		d.v[i] = vec{width * d.rng.NormFloat64(), width * d.rng.NormFloat64(), width * d.rng.NormFloat64()}
 	}
-	return d, d.check(d.field.compute(d.x))
+	return d.wake()
 }
+
+// blankDynamics has neither positions nor velocities yet.
+func blankDynamics(m *model, source *rand.PCG) *dynamics {
+	d := &dynamics{model: m, source: source, rng: rand.New(source), field: newField(m)}
+	d.setFriction(m.friction)
+	d.x = make([]vec, m.size())
+	d.v = make([]vec, m.size())
+	return d
+}
+
+// wake computes the forces that the first step needs.
+func (d *dynamics) wake() error { return d.check(d.field.compute(d.x)) }
 
 func (d *dynamics) setFriction(friction float64) {
 	m := d.model

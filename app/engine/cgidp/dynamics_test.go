@@ -40,7 +40,7 @@ func TestBondsOfChain(t *testing.T) {
 	if raceDetector {
 		samples = 200
 	}
-	d := referenceProtein(t, "Hst5").dynamics(t)
+	d := thermostatted(t, referenceProtein(t, "Hst5").sequence, 293, 1)
 	advance(t, d, 10_000)
 	var bond moments
 	for range samples {

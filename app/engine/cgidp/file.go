@@ -2,6 +2,7 @@ package cgidp
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -20,6 +21,9 @@ const (
 	contactFile    = "contact_map.csv"
 	scalingFile    = "scaling.csv"
 	trajectoryFile = "traj.dcd"
+
+	rgPlotFile       = "rg.svg"
+	distancePlotFile = "distance_map.png"
 )
 
 // trajectoryName is the file of a replica, which count from 1.
@@ -32,11 +36,35 @@ func trajectoryName(replica int) string {
 
 // writeFile replaces a file whole or not at all.
 func writeFile(path string, content []byte) error {
-	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
+	temporary := temporaryName(path)
 	if err := os.WriteFile(temporary, content, 0o644); err != nil {
 		return err
 	}
 	return os.Rename(temporary, path)
+}
+
+func temporaryName(path string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
+}
+
+// writeTemporary writes what is to become a file to the disk, and returns where.
+func writeTemporary(path string, content []byte) (temporary string, err error) {
+	temporary = temporaryName(path)
+	file, err := os.Create(temporary)
+	if err != nil {
+		return "", err
+	}
+	_, err = file.Write(content)
+	return temporary, errors.Join(err, file.Sync(), file.Close())
+}
+
+// syncFolder makes renames last.
+func syncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 func writeJSON(path string, value any) error {

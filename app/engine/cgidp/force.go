@@ -49,14 +49,15 @@ func (f *field) addStick(x []vec) {
 	for i := range x {
 		xi, table := x[i], &f.model.stick[types[i]]
 		var sx, sy, sz float64
-		for _, j := range list.col[list.start[i]:list.start[i+1]] {
+		for _, p := range list.col[list.start[i]:list.start[i+1]] {
+			j := p.bead()
 			xj := &x[j]
 			dx, dy, dz := xj.X-xi.X, xj.Y-xi.Y, xj.Z-xi.Z
 			r2 := dx*dx + dy*dy + dz*dz
 			if !(r2 < stickCutoff*stickCutoff) {
 				continue
 			}
-			w := table[types[j]&31].forceOverR(r2)
+			w := table[p.kind()].forceOverR(r2)
 			dx *= w
 			dy *= w
 			dz *= w
@@ -82,7 +83,8 @@ func (f *field) addScreen(x []vec) {
 		row := n.screen.col[lo:hi]
 		strength := n.strength[lo:hi][:len(row)]
 		var sx, sy, sz float64
-		for e, j := range row {
+		for e, p := range row {
+			j := p.bead()
 			xj := &x[j]
 			dx, dy, dz := xj.X-xi.X, xj.Y-xi.Y, xj.Z-xi.Z
 			r2 := dx*dx + dy*dy + dz*dz
@@ -124,13 +126,13 @@ func (f *field) energy(x []vec) energies {
 		e.bond += bondStiffness / 2 * stretch * stretch
 	}
 	for i := range x {
-		for _, j := range n.stick.col[n.stick.start[i]:n.stick.start[i+1]] {
-			e.stick += m.stick[m.types[i]][m.types[j]].energy(x[i].sub(x[j]).norm2())
+		for _, p := range n.stick.col[n.stick.start[i]:n.stick.start[i+1]] {
+			e.stick += m.stick[m.types[i]][p.kind()].energy(x[i].sub(x[p.bead()]).norm2())
 		}
 	}
 	for k, i := range n.charged {
 		for p := n.screen.start[k]; p < n.screen.start[k+1]; p++ {
-			r := x[i].sub(x[n.screen.col[p]]).norm()
+			r := x[i].sub(x[n.screen.col[p].bead()]).norm()
 			e.screen += screenedEnergy(n.strength[p], m.kappa, r)
 		}
 	}

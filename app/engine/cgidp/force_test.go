@@ -78,7 +78,7 @@ func pairsWithin(l *pairList, rows []int32, x []vec, cutoff float64) int {
 	count := 0
 	for k, i := range rows {
 		for _, j := range l.col[l.start[k]:l.start[k+1]] {
-			if x[i].sub(x[j]).norm() < cutoff {
+			if x[i].sub(x[j.bead()]).norm() < cutoff {
 				count++
 			}
 		}
@@ -190,7 +190,7 @@ func TestListsMissNoPair(t *testing.T) {
 	if raceDetector {
 		times = 8
 	}
-	for _, name := range []string{"DSS1", "aSyn140"} {
+	for _, name := range []string{"DSS1", "aSyn140", "ht2N4R"} {
 		d := referenceProtein(t, name).dynamics(t)
 		rng := rand.New(rand.NewPCG(1, 1))
 		for range times {

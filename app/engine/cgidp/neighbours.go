@@ -1,5 +1,7 @@
 package cgidp
 
+import "math"
+
 // skin is how much farther than the cutoff the lists reach, in nm. Any value
 // gives the same trajectory, bit for bit; this one is about the fastest.
 const skin = 0.4
@@ -9,8 +11,23 @@ const skin = 0.4
 // forces independent of when the list was built.
 type pairList struct {
 	start []int32
-	col   []int32
+	col   []partner
 }
+
+// partner is a bead and its type, in one number: the loop over pairs reads one
+// list instead of two.
+type partner uint16
+
+const (
+	beadBits = 11                   // enough for maxResidues
+	maxTypes = 1 << (16 - beadBits) // enough for residueLetters
+)
+
+func newPartner(bead int, kind uint8) partner { return partner(bead | int(kind)<<beadBits) }
+
+func (p partner) bead() int { return int(p & (1<<beadBits - 1)) }
+
+func (p partner) kind() int { return int(p >> beadBits) }
 
 func (l *pairList) reset() {
 	l.start = append(l.start[:0], 0)
@@ -64,13 +81,21 @@ func (n *neighbours) build(x []vec) {
 }
 
 func (n *neighbours) buildStick(x []vec) {
-	const reach = (stickCutoff + skin) * (stickCutoff + skin)
+	const (
+		reach = stickCutoff + skin
+		far   = reach + 2*maxBond
+	)
 	n.stick.reset()
 	for i := range x {
 		xi := x[i]
 		for j := i + 2; j < len(x); j++ {
-			if xi.sub(x[j]).norm2() < reach {
-				n.stick.col = append(n.stick.col, int32(j))
+			r2 := xi.sub(x[j]).norm2()
+			switch {
+			case r2 < reach*reach:
+				n.stick.col = append(n.stick.col, newPartner(j, n.model.types[j]))
+			case r2 > far*far:
+				// The chain takes at least so many beads to come back from there.
+				j += int((math.Sqrt(r2) - reach) / maxBond)
 			}
 		}
 		n.stick.endRow()
@@ -86,7 +111,7 @@ func (n *neighbours) buildScreen(x []vec) {
 		xi, qi := x[i], n.model.lBkT*q[i]
 		for _, j := range n.charged[k+1:] {
 			if j != i+1 && xi.sub(x[j]).norm2() < reach {
-				n.screen.col = append(n.screen.col, j)
+				n.screen.col = append(n.screen.col, newPartner(int(j), n.model.types[j]))
 				n.strength = append(n.strength, qi*q[j])
 			}
 		}

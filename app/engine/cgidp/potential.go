@@ -3,17 +3,18 @@ package cgidp
 import "math"
 
 // stickPair holds the Ashbaugh-Hatch parameters of two types (JACS 2008, 130,
-// 9536). It has what the force needs and no more, to stay in the fastest cache.
+// 9536), as the force needs them.
 type stickPair struct {
-	sigma6 float64
-	// scale is 24 epsilon within the minimum of the Lennard-Jones potential and
+	// scale is 12 epsilon within the minimum of the Lennard-Jones potential and
 	// that times lambda beyond.
-	scale [2]float64
+	scale  [2]float64
+	sigma6 float64 // 2 sigma⁶, nm⁶
+	min2   float64 // nm², where the minimum is: 2^(1/3) sigma²
 }
 
-// stickTable has a row and a column for each type. The width is a power of two,
-// so that a masked index needs no bounds check.
-type stickTable [len(residueLetters)][32]stickPair
+// stickTable has a row and a column for each type. The width is that of a type in
+// partner, so that an index needs no bounds check.
+type stickTable [len(residueLetters)][maxTypes]stickPair
 
 func newStickTable() *stickTable {
 	table := new(stickTable)
@@ -21,7 +22,11 @@ func newStickTable() *stickTable {
 		for b := range residues {
 			sigma := (residues[a].sigma + residues[b].sigma) / 2
 			lambda := (residues[a].lambda + residues[b].lambda) / 2
-			table[a][b] = stickPair{math.Pow(sigma, 6), [2]float64{24 * stickEnergy, 24 * stickEnergy * lambda}}
+			table[a][b] = stickPair{
+				scale:  [2]float64{12 * stickEnergy, 12 * stickEnergy * lambda},
+				sigma6: 2 * math.Pow(sigma, 6),
+				min2:   math.Cbrt(2) * sigma * sigma,
+			}
 		}
 	}
 	return table
@@ -32,7 +37,7 @@ func (p *stickPair) lambda() float64 { return p.scale[1] / p.scale[0] }
 // lennardJones is 4 epsilon [(sigma/r)¹² - (sigma/r)⁶] in kJ/mol.
 func (p *stickPair) lennardJones(r2 float64) float64 {
 	a := p.sigma6 / (r2 * r2 * r2)
-	return 4 * stickEnergy * (a*a - a)
+	return stickEnergy * a * (a - 2)
 }
 
 // energy is in kJ/mol, zero from the cutoff on.
@@ -42,20 +47,22 @@ func (p *stickPair) energy(r2 float64) float64 {
 	}
 	lambda := p.lambda()
 	shift := lambda * p.lennardJones(stickCutoff*stickCutoff)
-	if r2 <= math.Cbrt(2*p.sigma6) {
+	if r2 <= p.min2 {
 		return p.lennardJones(r2) + stickEnergy*(1-lambda) - shift
 	}
 	return lambda*p.lennardJones(r2) - shift
 }
 
 // forceOverR times the separation is the force. It is cut, not switched, at the
-// cutoff: that is how the model was fitted. With a = (sigma/r)⁶ it is
-// 24 epsilon (2a - 1) a / r², and the minimum is where 2a - 1 changes sign.
+// cutoff: that is how the model was fitted. With a = 2 (sigma/r)⁶ it is
+// 12 epsilon (a - 1) a / r². The order of the products keeps short what has to
+// wait for the division; the scale is looked up meanwhile, without a branch that
+// would often be mispredicted.
 func (p *stickPair) forceOverR(r2 float64) float64 {
 	u := 1 / r2
-	a := p.sigma6 * (u * u * u)
-	b := 2*a - 1
-	return b * a * u * p.scale[math.Float64bits(b)>>63]
+	scale := p.scale[math.Float64bits(p.min2-r2)>>63]
+	a := (p.sigma6 * u) * (u * u)
+	return (a - 1) * (scale * u * a)
 }
 
 // screenedEnergy is the Debye-Hückel energy of two charges with
@@ -72,38 +79,50 @@ func screenedForceOverR(kappa, r float64) float64 {
 	return math.Exp(-kappa*r) * (1 + kappa*r) / (r * r * r)
 }
 
-// Segments of screenTable, which are equal in r².
+// Segments of screenTable. Each octave of r² is cut into equal parts, so the top
+// bits of r² as a float64 are the number of its segment. The table takes half of
+// the fastest cache; with equal segments throughout it would not fit.
 const (
-	screenSegments = 2048
-	screenPerNm2   = screenSegments / (chargeCutoff * chargeCutoff)
-	screenMin2     = 0.16 // nm²; the table is not used below
+	screenMin2     = 0.125 // nm²; the table is not used below
+	screenOctaves  = 7     // up to the square of chargeCutoff
+	octaveBits     = 6     // 2^6 segments per octave
+	segmentShift   = 52 - octaveBits
+	segmentMask    = 1<<segmentShift - 1 // bits of r² within a segment
+	firstSegment   = (1023 - 3) << octaveBits
+	screenSegments = screenOctaves << octaveBits
 )
 
 // screenTable gives screenedForceOverR from r² by cubic Hermite interpolation,
 // since an exponential per pair would dominate the cost of charged chains.
 type screenTable struct {
 	kappa   float64
-	segment [screenSegments][4]float64 // coefficients of 1, t, t², t³
+	segment [8 << octaveBits][4]float64 // coefficients of powers of r² minus its start
 }
 
 func newScreenTable(kappa float64) *screenTable {
 	table := &screenTable{kappa: kappa}
-	for k := 1; k < screenSegments; k++ {
-		f0, d0 := table.exact(float64(k) / screenPerNm2)
-		f1, d1 := table.exact(float64(k+1) / screenPerNm2)
-		rise := f1 - f0
-		table.segment[k] = [4]float64{f0, d0, 3*rise - 2*d0 - d1, d0 + d1 - 2*rise}
+	for k := range screenSegments {
+		start, end := segmentStart(k), segmentStart(k+1)
+		f0, d0 := table.exact(start)
+		f1, d1 := table.exact(end)
+		h := end - start
+		secant := (f1 - f0) / h
+		table.segment[k] = [4]float64{f0, d0, (3*secant - 2*d0 - d1) / h, (d0 + d1 - 2*secant) / (h * h)}
 	}
 	return table
 }
 
-// exact returns the value at r2 and its derivative per segment.
+// segmentStart is the least r² of a segment.
+func segmentStart(k int) float64 {
+	return math.Float64frombits(uint64(k+firstSegment) << segmentShift)
+}
+
+// exact returns the value at r2 and its derivative.
 func (s *screenTable) exact(r2 float64) (value, slope float64) {
 	r := math.Sqrt(r2)
 	k := s.kappa
-	value = screenedForceOverR(k, r)
 	perR := -math.Exp(-k*r) * (k*k/r2 + 3*(1+k*r)/(r2*r2))
-	return value, perR / (2 * r) / screenPerNm2
+	return screenedForceOverR(k, r), perR / (2 * r)
 }
 
 // forceOverR is exact where the table ends. The loop over pairs makes this choice
@@ -117,9 +136,8 @@ func (s *screenTable) forceOverR(r2 float64) float64 {
 
 // interpolated needs screenMin2 <= r2 < chargeCutoff².
 func (s *screenTable) interpolated(r2 float64) float64 {
-	t := r2 * screenPerNm2
-	k := int32(t)
-	t -= float64(k)
-	c := &s.segment[k&(screenSegments-1)]
-	return c[0] + t*(c[1]+t*(c[2]+t*c[3]))
+	bits := math.Float64bits(r2)
+	t := r2 - math.Float64frombits(bits&^segmentMask)
+	c := &s.segment[(bits>>segmentShift-firstSegment)%uint64(len(s.segment))]
+	return (c[0] + t*c[1]) + t*t*(c[2]+t*c[3])
 }

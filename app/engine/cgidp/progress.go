@@ -14,6 +14,7 @@ type progress struct {
 	log     io.Writer
 	chains  []*chain
 	started time.Time
+	before  float64 // done when this run started
 }
 
 // done is the part of all work that is done, between 0 and 1.
@@ -83,10 +84,10 @@ func withError(mean, se float64) string {
 // remaining is the time left at the pace of this run so far.
 func (p *progress) remaining() string {
 	done := p.done()
-	if done == 0 {
+	if done == p.before {
 		return ""
 	}
-	left := time.Since(p.started).Seconds() * (1 - done) / done
+	left := time.Since(p.started).Seconds() * (1 - done) / (done - p.before)
 	return " ETA " + shortDuration(left)
 }
 

@@ -69,17 +69,42 @@ type replica struct {
 }
 
 func (c *chain) newReplica(number int) (*replica, error) {
-	r := &replica{plan: c.plan, number: number, folder: c.folder, pairs: newPairSums(c.model.size())}
-	r.rg.half = c.plan.kept() / 2
-	r.ree.half, r.kinetic.half = r.rg.half, r.rg.half
-	var err error
-	if r.dynamics, err = newDynamics(c.model, newSource(c.settings.Seed, c.index, number)); err != nil {
+	r := c.blankReplica(number)
+	if err := r.start(); err != nil {
 		return nil, err
 	}
 	r.last = r.sample()
-	path := filepath.Join(c.folder, trajectoryName(number))
-	r.trajectory, err = createTrajectory(path, c.Name, c.model.size(), c.plan.frameEvery)
-	return r, err
+	return r, r.trajectory.create(r.trajectoryPath(), c.Name)
+}
+
+// blankReplica has no start structure and no open trajectory yet.
+func (c *chain) blankReplica(number int) *replica {
+	n := c.model.size()
+	r := &replica{
+		dynamics:   blankDynamics(c.model, newSource(c.settings.Seed, c.index, number)),
+		plan:       c.plan,
+		number:     number,
+		folder:     c.folder,
+		trajectory: newTrajectory(n, c.plan.frameEvery),
+		pairs:      newPairSums(n),
+	}
+	r.rg.half = c.plan.kept() / 2
+	r.ree.half, r.kinetic.half = r.rg.half, r.rg.half
+	return r
+}
+
+func (r *replica) trajectoryPath() string { return filepath.Join(r.folder, trajectoryName(r.number)) }
+
+// wake makes a replica from a checkpoint ready to go on.
+func (r *replica) wake() error {
+	if err := r.trajectory.resume(r.trajectoryPath()); err != nil {
+		return err
+	}
+	r.last = r.sample()
+	if r.done() {
+		return r.trajectory.close()
+	}
+	return r.dynamics.wake()
 }
 
 func (r *replica) done() bool { return r.step == r.plan.steps }

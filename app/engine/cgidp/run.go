@@ -12,7 +12,7 @@ import (
 
 const (
 	reportEvery = time.Second      // lines of progress
-	saveEvery   = 30 * time.Second // results so far
+	saveEvery   = 30 * time.Second // results so far, and checkpoints
 )
 
 // run is one call of Run.
@@ -22,6 +22,8 @@ type run struct {
 	log      io.Writer
 	chains   []*chain
 	progress progress
+
+	saveEvery time.Duration
 }
 
 // task is a replica to compute.
@@ -32,24 +34,51 @@ type task struct {
 
 // Run simulates all sequences and writes results below dir, and what it is doing
 // to log. It returns the error of ctx soon after that ends; the results so far
-// are then in place, marked as not complete.
+// are then in place, marked as not complete. If dir holds checkpoints of the same
+// settings, it goes on from there, with the results of a run that never stopped.
 func Run(ctx context.Context, s *Settings, dir string, log io.Writer) error {
-	if len(s.Sequences) == 0 {
-		return fmt.Errorf("the settings name the FASTA file %q, but its content was not given", s.fasta)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	r := &run{settings: s, dir: dir, log: log}
+	return newRun(s, dir, log).run(ctx)
+}
+
+func newRun(s *Settings, dir string, log io.Writer) *run {
+	r := &run{settings: s, dir: dir, log: log, saveEvery: saveEvery}
 	for i := range s.Sequences {
 		r.chains = append(r.chains, newChain(s, i, dir))
 	}
-	r.progress = progress{log: log, chains: r.chains, started: time.Now()}
+	return r
+}
+
+func (r *run) run(ctx context.Context) error {
+	if len(r.chains) == 0 {
+		return fmt.Errorf("the settings name the FASTA file %q, but its content was not given", r.settings.fasta)
+	}
+	if err := os.MkdirAll(r.dir, 0o755); err != nil {
+		return err
+	}
 	r.announce()
+	if err := r.resume(); err != nil {
+		return err
+	}
+	r.progress = progress{log: r.log, chains: r.chains, started: time.Now()}
+	r.progress.before = r.progress.done()
 	if err := r.work(ctx); err != nil {
 		return r.giveUp(ctx, err)
 	}
 	return r.conclude()
+}
+
+// resume goes back to the checkpoints there are.
+func (r *run) resume() error {
+	for _, c := range r.chains {
+		err := c.restore(r.log)
+		if err == nil && c.complete() {
+			err = c.finish()
+		}
+		if err != nil {
+			return fmt.Errorf("sequence %s: %w", c.Name, err)
+		}
+	}
+	return nil
 }
 
 func (r *run) announce() {
@@ -102,7 +131,7 @@ func (r *run) work(ctx context.Context) error {
 func (r *run) deal(ctx context.Context, tasks chan<- task) {
 	defer close(tasks)
 	for _, c := range r.chains {
-		for number := 1; number <= r.settings.Replicas; number++ {
+		for _, number := range c.pending() {
 			select {
 			case tasks <- task{c, number}:
 			case <-ctx.Done():
@@ -136,7 +165,7 @@ func (t task) wrap(err error) error {
 
 // watch reports and saves until ctx ends.
 func (r *run) watch(ctx context.Context) error {
-	report, save := time.NewTicker(reportEvery), time.NewTicker(saveEvery)
+	report, save := time.NewTicker(reportEvery), time.NewTicker(r.saveEvery)
 	defer report.Stop()
 	defer save.Stop()
 	for {
@@ -182,6 +211,11 @@ func (r *run) conclude() error {
 	}
 	if err := writeTables(r.dir, all); err != nil {
 		return err
+	}
+	for _, c := range r.chains {
+		if err := c.removeCheckpoints(); err != nil {
+			return err
+		}
 	}
 	for _, s := range all {
 		r.outcome(s)

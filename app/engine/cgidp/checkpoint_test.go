@@ -1,0 +1,294 @@
+package cgidp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// restartable is what the tests below interrupt: %d is the number of cores.
+func restartable(cores int) string {
+	steps := 30_000
+	if raceDetector {
+		steps = 4000
+	}
+	return fmt.Sprintf(`{"sequences":["%s","GSGSGSGSGSGSGS"],"names":["Hst5","short"],"steps":%d,"replicas":2,
+		"frame_every":700,"sample_every":50,"seed":11,"cores":%d}`, hst5, steps, cores)
+}
+
+// TestMain turns the test binary into a simulation, to be killed from outside.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("CGIDP_TEST_DIR"); dir != "" {
+		s, faults := Parse([]byte(os.Getenv("CGIDP_TEST_SETTINGS")), nil)
+		if len(faults) > 0 {
+			panic(faults)
+		}
+		r := newRun(s, dir, os.Stdout)
+		r.saveEvery = 20 * time.Millisecond
+		if err := r.run(context.Background()); err != nil {
+			panic(err)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// runProcess is one attempt in a process of its own. With a delay, it is killed
+// that long after it has a checkpoint. It tells whether it came to its end.
+func runProcess(t *testing.T, dir, settings string, delay time.Duration) (ended bool, log string) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), os.Args[0])
+	c.Env = append(os.Environ(), "CGIDP_TEST_DIR="+dir, "CGIDP_TEST_SETTINGS="+settings)
+	var out bytes.Buffer
+	c.Stdout, c.Stderr = &out, &out
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	exited := make(chan error, 1)
+	go func() { exited <- c.Wait() }()
+	killed := false
+	for {
+		select {
+		case err := <-exited:
+			if err != nil && !killed {
+				t.Fatalf("%v; log:\n%s", err, out.String())
+			}
+			return err == nil, out.String()
+		case <-time.After(time.Millisecond):
+			if _, err := os.Stat(filepath.Join(dir, "Hst5", checkpointFile)); err != nil || delay == 0 || killed {
+				continue
+			}
+			time.Sleep(delay)
+			killed = true
+			c.Process.Kill() //nolint:errcheck // it may have ended
+		}
+	}
+}
+
+// A run that is killed at any time ends with the files of one that is not.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	whole, _ := simulate(t, restartable(1))
+	want := files(t, whole)
+	kills := 4
+	if raceDetector {
+		kills = 2
+	}
+	for _, cores := range []int{1, 2} {
+		dir := t.TempDir()
+		processes, resumed := 0, 0
+		for ended := false; !ended; {
+			var delay time.Duration
+			if processes < kills {
+				delay = 1 + rand.N(100*time.Millisecond)
+			}
+			var log string
+			ended, log = runProcess(t, dir, restartable(cores), delay)
+			resumed += strings.Count(log, "goes on from")
+			if strings.Contains(log, "cannot be used") {
+				t.Errorf("after %d processes:\n%s", processes, log)
+			}
+			processes++
+		}
+		if resumed == 0 {
+			t.Errorf("%d cores: no checkpoint was used", cores)
+		}
+		t.Logf("%d cores: %d processes, %d checkpoints used", cores, processes, resumed)
+		if diff := cmp.Diff(want, files(t, dir)); diff != "" {
+			t.Errorf("%d cores, %d processes: -whole +killed:\n%s", cores, processes, diff)
+		}
+	}
+}
+
+// stopAfter is a context that has ended once it was asked so many times, which
+// is once for each burst of steps.
+type stopAfter struct {
+	context.Context
+	bursts int
+}
+
+func (s *stopAfter) Err() error {
+	if s.bursts--; s.bursts < 0 {
+		return context.Canceled
+	}
+	return s.Context.Err()
+}
+
+// stopped runs settings for some bursts of steps of a single replica, at most
+// until it is finished.
+func stopped(t *testing.T, dir, settings string, bursts int) *run {
+	t.Helper()
+	r := newRun(settingsOf(t, settings), dir, io.Discard)
+	if err := r.resume(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range r.chains {
+		for _, number := range c.pending() {
+			ctx := &stopAfter{t.Context(), bursts}
+			err := r.compute(ctx, task{c, number})
+			if err != nil && !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			bursts = max(0, ctx.bursts)
+			if errors.Is(err, context.Canceled) {
+				if err := r.saveStarted(); err != nil {
+					t.Fatal(err)
+				}
+				return r
+			}
+		}
+	}
+	return r
+}
+
+// resumeLog runs to the end in a folder that has been begun.
+func resumeLog(t *testing.T, dir, settings string) string {
+	t.Helper()
+	var log bytes.Buffer
+	if err := Run(t.Context(), settingsOf(t, settings), dir, &log); err != nil {
+		t.Fatal(err)
+	}
+	return log.String()
+}
+
+func TestResume(t *testing.T) {
+	t.Parallel()
+	whole, _ := simulate(t, restartable(1))
+	want := files(t, whole)
+	cases := [][]int{{7, 3, 2}, {0}, {90}}
+	if raceDetector {
+		cases = cases[:1]
+	}
+	for _, stops := range cases {
+		dir := t.TempDir()
+		for _, bursts := range stops {
+			stopped(t, dir, restartable(1), bursts)
+		}
+		resumeLog(t, dir, restartable(2))
+		if diff := cmp.Diff(want, files(t, dir)); diff != "" {
+			t.Errorf("stops %v: -whole +resumed:\n%s", stops, diff)
+		}
+	}
+}
+
+// spoil changes a byte in the middle of a file.
+func spoil(t *testing.T, path string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[len(content)/2] ^= 1
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestResumeAfterDamage(t *testing.T) {
+	t.Parallel()
+	settings := `{"sequences":["` + hst5 + `"],"names":["a"],"steps":3000,"frame_every":300}`
+	whole, _ := simulate(t, settings)
+	tests := []struct {
+		name, want string
+		damage     func(t *testing.T, folder string)
+	}{
+		{"none", "goes on from checkpoint.bin, with 0 of 1 replica finished and 1000 of 3000 steps done", func(*testing.T, string) {}},
+		{"last", "checkpoint.bin cannot be used: it is damaged\na goes on from checkpoint.old.bin, with 0 of 1 replica finished and 500 of 3000 steps done", func(t *testing.T, folder string) {
+			spoil(t, filepath.Join(folder, checkpointFile))
+		}},
+		{"between renames", "goes on from checkpoint.old.bin", func(t *testing.T, folder string) {
+			if err := os.Remove(filepath.Join(folder, checkpointFile)); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"both", "it is damaged\nwarning: a starts from the beginning", func(t *testing.T, folder string) {
+			spoil(t, filepath.Join(folder, checkpointFile))
+			spoil(t, filepath.Join(folder, oldCheckpointFile))
+		}},
+		{"cut short", "it is no checkpoint of this version", func(t *testing.T, folder string) {
+			if err := os.Truncate(filepath.Join(folder, checkpointFile), 10); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"trajectory cut short", "traj.dcd lacks some of its frames", func(t *testing.T, folder string) {
+			if err := os.Truncate(filepath.Join(folder, trajectoryFile), 1000); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"no trajectory", "warning: a starts from the beginning", func(t *testing.T, folder string) {
+			if err := os.Remove(filepath.Join(folder, trajectoryFile)); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"rows beyond the checkpoint", "goes on from checkpoint.bin", func(t *testing.T, folder string) {
+			if err := os.WriteFile(filepath.Join(folder, seriesFile), []byte("no rows"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	}
+	if raceDetector {
+		tests = tests[:2]
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			stopped(t, dir, settings, 1)
+			stopped(t, dir, settings, 1)
+			tt.damage(t, filepath.Join(dir, "a"))
+			if log := resumeLog(t, dir, settings); !strings.Contains(log, tt.want) {
+				t.Errorf("log lacks %q:\n%s", tt.want, log)
+			}
+			if diff := cmp.Diff(files(t, whole), files(t, dir)); diff != "" {
+				t.Errorf("-whole +resumed:\n%s", diff)
+			}
+		})
+	}
+}
+
+// Other settings make a checkpoint worthless; other cores do not.
+func TestResumeWithOtherSettings(t *testing.T) {
+	t.Parallel()
+	settings := `{"sequences":["` + hst5 + `"],"steps":2000,"seed":%d,"cores":%d}`
+	dir := t.TempDir()
+	stopped(t, dir, fmt.Sprintf(settings, 1, 1), 2)
+	stopped(t, dir, fmt.Sprintf(settings, 1, 2), 0)
+	log := resumeLog(t, dir, fmt.Sprintf(settings, 2, 1))
+	if n := strings.Count(log, "it belongs to other settings"); n != 2 {
+		t.Errorf("%d checkpoints of other settings, want 2:\n%s", n, log)
+	}
+	whole, _ := simulate(t, fmt.Sprintf(settings, 2, 1))
+	if diff := cmp.Diff(files(t, whole), files(t, dir)); diff != "" {
+		t.Errorf("-whole +resumed:\n%s", diff)
+	}
+}
+
+// A run that was stopped between its last step and its last file has nothing
+// left to compute.
+func TestResumeFinished(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	settings := `{"sequences":["` + hst5 + `"],"steps":1500}`
+	r := stopped(t, dir, settings, 100)
+	if r.chains[0].final == nil {
+		t.Fatal("the sequence is not finished")
+	}
+	log := resumeLog(t, dir, settings)
+	if want := "with 1 of 1 replica finished and 1500 of 1500 steps done"; !strings.Contains(log, want) {
+		t.Errorf("log lacks %q:\n%s", want, log)
+	}
+	whole, _ := simulate(t, settings)
+	if diff := cmp.Diff(files(t, whole), files(t, dir)); diff != "" {
+		t.Errorf("-whole +resumed:\n%s", diff)
+	}
+}
