@@ -36,7 +36,7 @@ type Fail func(w http.ResponseWriter, r *http.Request, err error)
 // a ResponseWriter that leads to the connection unchanged, for that is what
 // lets the kernel copy files. It panics with http.ErrAbortHandler to cut a
 // connection on which an answer can't be completed.
-func Handler(dir *Dir, svc Service, fail func(w http.ResponseWriter, r *http.Request, err error)) http.Handler {
+func Handler(dir *Dir, svc Service, fail Fail) http.Handler {
 	return &handler{dir: dir, svc: svc, fail: fail, slots: make(chan struct{}, dir.options.Streams)}
 }
 

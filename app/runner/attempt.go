@@ -191,6 +191,10 @@ func (a *attempt) stopTask(ctx context.Context) <-chan time.Time {
 // notice passes on how a living task stands.
 func (a *attempt) notice(ctx context.Context, s app.TaskStatus) {
 	if s.State == app.TaskStarting {
+		if a.started {
+			a.log.Warn().Str("reason", s.Reason).Msg("the executor no longer sees the task run; will go on asking")
+			return
+		}
 		a.tell(ctx, event{kind: evWaiting, reason: s.Reason})
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +28,7 @@ const (
 // before: whenever it is cut short, a new one goes on and ends the same.
 type collection struct {
 	job     *app.Job
+	dirs    Dirs
 	dir     string         // of the job
 	attempt int            // that completed
 	outcome *app.Outcome   // how
@@ -72,7 +74,7 @@ func (c *collection) steps() []collectStep {
 		{"write the record", c.writeRecord},
 		{"write the manifest", c.writeManifest},
 	}
-	if m, err := readManifest(c.dir); err == nil {
+	if m, err := c.dirs.Manifest(c.job.ID); err == nil {
 		c.manifest = *m
 		steps = []collectStep{{"read the metrics", c.conclude}}
 	}
@@ -86,18 +88,46 @@ func (c *collection) resultDir() string { return filepath.Join(c.dir, resultDir)
 // keepOutput renames the program's output folder to be the result. What is no
 // folder of its own, such as a link in its place, is no result.
 func (c *collection) keepOutput() error {
-	if isDir(c.resultDir()) {
-		return nil
+	if kept, err := openFolder(c.resultDir()); kept || err != nil {
+		return err
 	}
-	out := filepath.Join(c.attemptDir(), task.WorkDir, outDir)
-	if !isDir(filepath.Dir(out)) || !isDir(out) {
+	out, err := openOutput(c.attemptDir())
+	switch {
+	case err != nil:
+		return err
+	case out == "":
 		c.log.Warn().Msg("the program left no output folder")
 		return os.Mkdir(c.resultDir(), 0o700)
 	}
-	if err := os.Chmod(out, 0o700); err != nil { // a folder must be writable to be moved
-		return err
-	}
 	return os.Rename(out, c.resultDir())
+}
+
+// openOutput gives the output folder of an attempt, "" where there is none.
+func openOutput(attemptDir string) (string, error) {
+	work := filepath.Join(attemptDir, task.WorkDir)
+	out := filepath.Join(work, outDir)
+	found, err := openFolder(work)
+	if found {
+		found, err = openFolder(out)
+	}
+	if !found {
+		return "", err
+	}
+	return out, err
+}
+
+// openFolder makes a folder usable, whatever mode its program gave it, and
+// reports whether there is one. Only what is known to be absent is: a fault of
+// the disk must not make a result empty.
+func openFolder(path string) (bool, error) {
+	info, err := os.Lstat(path)
+	if notExist(err) {
+		return false, nil
+	}
+	if err != nil || !info.IsDir() {
+		return false, err
+	}
+	return true, os.Chmod(path, 0o700)
 }
 
 func isDir(path string) bool {
@@ -185,7 +215,8 @@ func (c *collection) writeManifest() error {
 	if err := c.syncFolders(); err != nil {
 		return err
 	}
-	return writeManifest(c.dir, &c.manifest)
+	slices.SortFunc(c.manifest.Files, func(a, b app.ManifestFile) int { return strings.Compare(a.Name, b.Name) })
+	return c.dirs.WriteManifest(c.job.ID, &c.manifest)
 }
 
 func (c *collection) syncFolders() error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,17 +18,26 @@ import (
 
 	"molrun/app"
 	"molrun/app/task"
+	"molrun/blobs"
 )
 
 // site is a job's directory with an attempt that has ended well.
 type site struct {
-	t   *testing.T
-	dir string
+	t     *testing.T
+	files *blobs.Dir
+	dir   string
 }
 
 func newSite(t *testing.T, attempt int) *site {
 	t.Helper()
-	s := &site{t, filepath.Join(t.TempDir(), "job")}
+	data := t.TempDir()
+	must(t, os.Chmod(data, 0o700))
+	secret, err := blobs.LoadSecret(data)
+	must(t, err)
+	files, err := blobs.Open(data, blobs.Options{Now: time.Now, Secret: secret, Log: zerolog.Nop()})
+	must(t, err)
+	t.Cleanup(func() { must(t, files.Close()) })
+	s := &site{t, files, files.JobDir("J")}
 	for _, sub := range []string{inDir, outDir, task.TempDir} {
 		must(t, os.MkdirAll(filepath.Join(s.dir, fmt.Sprint(attempt), task.WorkDir, sub), 0o700))
 	}
@@ -46,6 +56,7 @@ func (s *site) write(name, text string) {
 func (s *site) collection() *collection {
 	return &collection{
 		job:     &app.Job{ID: "J", Name: "j"},
+		dirs:    s.files,
 		dir:     s.dir,
 		attempt: 1,
 		outcome: &app.Outcome{Cause: app.CauseDone, EndedAt: time.Unix(1e9, 0)},
@@ -62,7 +73,7 @@ func (s *site) collection() *collection {
 // result gives the collected files by name.
 func (s *site) result() map[string]string {
 	s.t.Helper()
-	m, err := readManifest(s.dir)
+	m, err := s.files.Manifest("J")
 	must(s.t, err)
 	return readResult(s.t, s.dir, m)
 }
@@ -175,6 +186,44 @@ func TestCollect(t *testing.T) {
 	}
 }
 
+// unprivileged takes root's way around permissions from the test's goroutine
+// and gives the folder to whom it then is.
+func unprivileged(t *testing.T, dir string) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return
+	}
+	const nobody = 65534
+	must(t, os.Chmod(filepath.Dir(t.TempDir()), 0o711)) // of all folders of the test
+	must(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, nobody, nobody))
+	}))
+	runtime.LockOSThread() // for ever: the thread ends with the goroutine
+	must(t, syscall.Setfsuid(nobody))
+	t.Cleanup(func() { must(t, syscall.Setfsuid(0)) })
+}
+
+func TestCollectOpensWhatItsProgramClosed(t *testing.T) {
+	for _, mode := range []os.FileMode{0, 0o500} {
+		t.Run(mode.String(), func(t *testing.T) {
+			s := newSite(t, 1)
+			s.write("d/f", "x")
+			unprivileged(t, filepath.Dir(filepath.Dir(s.dir)))
+			for _, name := range []string{"d/f", "d", ".", ".."} {
+				must(t, os.Chmod(s.out(name), mode))
+			}
+			e, err := s.collection().run()
+			must(t, err)
+			if e.ResultBytes != 1 || s.result()["d/f"] != "x" {
+				t.Errorf("result of %d bytes: %v", e.ResultBytes, s.result())
+			}
+			if _, err := os.Lstat(filepath.Join(s.dir, "1", task.WorkDir)); !notExist(err) {
+				t.Errorf("the work directory is still there: %v", err)
+			}
+		})
+	}
+}
+
 // TestCollectGoesOnWhereItWasCutShort ends a collection after each step, and
 // once in the midst of the manifest, and lets another one do the rest.
 func TestCollectGoesOnWhereItWasCutShort(t *testing.T) {
@@ -198,7 +247,7 @@ func TestCollectGoesOnWhereItWasCutShort(t *testing.T) {
 		for _, step := range cut.steps()[:min(after, steps)] {
 			must(t, step.do())
 		}
-		must(t, os.WriteFile(filepath.Join(s.dir, "."+manifestFile+".new"), []byte(`{"fi`), 0o600))
+		must(t, os.WriteFile(filepath.Join(s.dir, "."+recordFile+".new"), []byte(`{"jo`), 0o600))
 		for again := range 2 { // the second finds all done
 			c := s.collection()
 			if again == 1 {
@@ -240,7 +289,7 @@ func TestCollectStopsWhereItIsToldTo(t *testing.T) {
 	if _, err := c.run(); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := readManifest(s.dir); !notExist(err) {
+	if _, err := s.files.Manifest("J"); !errors.Is(err, app.NotFound) {
 		t.Errorf("there is a manifest: %v", err)
 	}
 }

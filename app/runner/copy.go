@@ -35,8 +35,12 @@ func copyFile(to, from *os.File, check func() error) error {
 }
 
 // copyTree copies folders and regular files below from, and nothing else: a
-// link that a program left could lead anywhere.
+// link that a program left could lead anywhere. Names may be any bytes, and
+// what the program has closed is opened.
 func copyTree(to, from string, check func() error) (err error) {
+	if _, err := openFolder(from); err != nil {
+		return err
+	}
 	source, err := os.OpenRoot(from)
 	if err != nil {
 		return err
@@ -47,29 +51,37 @@ func copyTree(to, from string, check func() error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, target.Close()) }()
-	return fs.WalkDir(source.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err == nil {
+			path, err = filepath.Rel(from, path)
+		}
 		switch {
-		case err != nil:
+		case err != nil || path == ".":
 			return err
-		case d.IsDir() && path != ".":
-			return target.Mkdir(filepath.FromSlash(path), 0o700)
+		case d.IsDir(): // it is read when this has returned
+			return errors.Join(source.Chmod(path, 0o700), target.Mkdir(path, 0o700))
 		case d.Type().IsRegular():
-			return copyBetween(target, source, filepath.FromSlash(path), check)
+			return copyBetween(target, source, path, check)
 		}
 		return nil
 	})
 }
 
 func copyBetween(target, source *os.Root, path string, check func() error) error {
+	info, err := source.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o400 == 0 {
+		if err := source.Chmod(path, info.Mode().Perm()|0o600); err != nil {
+			return err
+		}
+	}
 	in, err := source.Open(path)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	info, err := in.Stat()
-	if err != nil {
-		return err
-	}
 	out, err := target.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm()|0o600)
 	if err != nil {
 		return err

@@ -70,6 +70,26 @@ func TestCopyTreeTakesFilesAlone(t *testing.T) {
 	}
 }
 
+func TestCopyTreeTakesWhateverNamesAndModes(t *testing.T) {
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	must(t, os.Mkdir(to, 0o700))
+	for _, name := range []string{"bad\xff/f\n", "closed/deep/f", "f"} {
+		must(t, os.MkdirAll(filepath.Dir(filepath.Join(from, name)), 0o700))
+		must(t, os.WriteFile(filepath.Join(from, name), []byte("x"), 0o600))
+	}
+	unprivileged(t, dir)
+	for _, name := range []string{"closed/deep/f", "closed/deep", "closed", "f", "."} {
+		must(t, os.Chmod(filepath.Join(from, name), 0))
+	}
+	must(t, copyTree(to, from, func() error { return nil }))
+	for _, name := range []string{"bad\xff/f\n", "closed/deep/f", "f"} {
+		if text, err := os.ReadFile(filepath.Join(to, name)); err != nil || string(text) != "x" {
+			t.Errorf("%q: %q, %v", name, text, err)
+		}
+	}
+}
+
 func TestPlainText(t *testing.T) {
 	tests := []struct{ in, want string }{
 		{"plain\ttext\n", "plain\ttext\n"},
@@ -149,14 +169,17 @@ func TestLogTailIsBounded(t *testing.T) {
 }
 
 // oneDir puts every job into the same directory.
-type oneDir string
+type oneDir struct {
+	Dirs
+	path string
+}
 
-func (d oneDir) JobDir(id app.JobID) string { return filepath.Join(string(d), string(id)) }
+func (d oneDir) JobDir(id app.JobID) string { return filepath.Join(d.path, string(id)) }
 
 func TestSweepKeepsWhatIsYoungAndForeign(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
-	k := kept{dir: filepath.Join(dir, "kept"), keep: time.Hour, now: func() time.Time { return now }, dirs: oneDir(dir), log: zerolog.Nop()}
+	k := kept{dir: filepath.Join(dir, "kept"), keep: time.Hour, now: func() time.Time { return now }, dirs: oneDir{path: dir}, log: zerolog.Nop()}
 	must(t, k.sweep(t.Context())) // nothing was noted yet
 	const old, young = app.JobID("01KA000000000000000000000A"), app.JobID("01KA000000000000000000000B")
 	for _, id := range []app.JobID{old, young} {

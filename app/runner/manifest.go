@@ -3,7 +3,6 @@ package runner
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -12,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"molrun/app"
@@ -86,29 +84,6 @@ func below(taken map[string]bool, name string) string {
 		folder = fmt.Sprintf("output~%d", n)
 	}
 	return folder + "/" + name
-}
-
-// readManifest gives the list of a result that is complete.
-func readManifest(dir string) (*app.Manifest, error) {
-	data, err := os.ReadFile(filepath.Join(dir, manifestFile))
-	if err != nil {
-		return nil, err
-	}
-	m := new(app.Manifest)
-	return m, json.Unmarshal(data, m)
-}
-
-// writeManifest sorts the list and makes it appear, the last step to a result.
-func writeManifest(dir string, m *app.Manifest) error {
-	slices.SortFunc(m.Files, func(a, b app.ManifestFile) int { return strings.Compare(a.Name, b.Name) })
-	data, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	if err := writeWhole(dir, manifestFile, data); err != nil {
-		return err
-	}
-	return syncDir(dir)
 }
 
 // writeWhole makes a file appear whole or not at all; its name lasts once the

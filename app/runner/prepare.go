@@ -34,10 +34,12 @@ func (r *refused) Unwrap() error { return r.cause }
 // prepare lays out the attempt's directory and starts its task. It gives an
 // ending where the job can't start; an error says that ctx has ended.
 func (a *attempt) prepare(ctx context.Context) (*app.Ending, error) {
-	err := a.makeReady(ctx)
-	if err == nil {
-		err = a.startTask(ctx)
-	}
+	err := a.patiently(ctx, func() error {
+		if err := a.r.worker(ctx, func() error { return a.layOut(ctx) }); err != nil {
+			return err
+		}
+		return a.startTask(ctx)
+	})
 	var no *refused
 	switch {
 	case ctx.Err() != nil:
@@ -56,12 +58,13 @@ func (a *attempt) prepare(ctx context.Context) (*app.Ending, error) {
 	return no.ending(), nil
 }
 
-// makeReady lays out the directory. A full disk may have room again soon: the
-// job keeps its place and tries until prepPatience is over.
-func (a *attempt) makeReady(ctx context.Context) error {
+// patiently gets a task going. A full disk may have room again soon, as may a
+// table of files or processes: the job keeps its place and tries until
+// prepPatience is over.
+func (a *attempt) patiently(ctx context.Context, start func() error) error {
 	begin := time.Now()
 	for b := (backoff{time.Second, 30 * time.Second}); ; b.next = min(2*b.next, b.most) {
-		err := a.r.worker(ctx, func() error { return a.layOut(ctx) })
+		err := start()
 		switch {
 		case !passing(err):
 			return err
@@ -71,7 +74,7 @@ func (a *attempt) makeReady(ctx context.Context) error {
 		default:
 			return err
 		}
-		a.log.Warn().Err(err).Msg("the job can't be laid out now; will try again")
+		a.log.Warn().AnErr("error", rootOf(err)).Msg("the job can't be started now; will try again")
 		if noSpace(err) {
 			a.tell(ctx, event{kind: evWaiting, reason: "waiting for room on the server's disk"})
 		}
@@ -79,6 +82,14 @@ func (a *attempt) makeReady(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// rootOf gives what is of use in the log: not the sentence for the user.
+func rootOf(err error) error {
+	if no, ok := errors.AsType[*refused](err); ok {
+		return no.cause
+	}
+	return err
 }
 
 // rest waits for d, or until there is no reason to.
@@ -138,9 +149,16 @@ func noSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
+// exhausted reports whether err says that the machine or this process has no
+// more open files, processes or memory to give.
+func exhausted(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) ||
+		errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENOMEM)
+}
+
 // passing reports whether the same may well succeed a while later.
 func passing(err error) bool {
-	return noSpace(err) || errors.Is(err, app.Unavailable) || errors.Is(err, app.StorageFull) ||
+	return noSpace(err) || exhausted(err) || errors.Is(err, app.Unavailable) || errors.Is(err, app.StorageFull) ||
 		errors.Is(err, context.DeadlineExceeded)
 }
 

@@ -47,9 +47,12 @@ type Jobs interface {
 
 var _ Jobs = (*app.Service)(nil)
 
-// Dirs is what the runner needs of app.Blobs.
+// Dirs is what the runner needs of package blobs. A manifest is written once,
+// when all that it lists is durable.
 type Dirs interface {
 	JobDir(id app.JobID) string
+	Manifest(id app.JobID) (*app.Manifest, error)
+	WriteManifest(id app.JobID, m *app.Manifest) error
 }
 
 // Options are what a runner needs besides its parts. The zero value of a

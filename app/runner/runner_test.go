@@ -371,6 +371,28 @@ func TestFullDiskIsWaitedForAndThenFails(t *testing.T) {
 	})
 }
 
+// A machine that is short of files or processes for a minute must cost no job.
+func TestTaskThatCannotBeStartedNowIsStartedLater(t *testing.T) {
+	for _, short := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ENOSPC} {
+		t.Run(short.Error(), func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				enough := time.Now().Add(time.Minute)
+				w.play(func(string, int) script {
+					if time.Now().Before(enough) {
+						return script{refuses: fmt.Errorf("start task: %w", &os.PathError{Op: "fork/exec", Err: short})}
+					}
+					return script{runs: time.Minute, cause: app.CauseDone}
+				})
+				w.start()
+				w.submit(ann, "a", `{}`)
+				if r := w.finished("a"); r.Status != app.Completed || r.Attempts != 1 {
+					t.Errorf("%s after %d attempts: %+v", r.Status, r.Attempts, r.Failure)
+				}
+			})
+		})
+	}
+}
+
 func TestLostAttempts(t *testing.T) {
 	tests := []struct {
 		name string

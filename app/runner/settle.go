@@ -50,6 +50,7 @@ func (a *attempt) collect(ctx context.Context, o *app.Outcome) (ending app.Endin
 	}
 	c := &collection{
 		job:     a.job,
+		dirs:    a.r.dirs,
 		dir:     filepath.Dir(a.dir),
 		attempt: a.number,
 		outcome: o,
@@ -73,7 +74,7 @@ func (a *attempt) leave(ctx context.Context, e app.Ending) {
 	if e.Failure == nil && e.Outcome != nil && e.Outcome.Cause == app.CauseDone {
 		return
 	}
-	again := e.Failure == nil && a.job.Private.Retries > 0 && !a.stopAsked()
+	again := e.Failure == nil && a.job.Private.Lost < a.job.Private.Retries && !a.stopAsked()
 	err := a.r.worker(ctx, func() error { return a.r.kept.leave(a.id, a.number, again) })
 	if err != nil && ctx.Err() == nil {
 		a.log.Warn().Err(err).Msg("a work directory stays until the job is deleted")

@@ -17,7 +17,7 @@ import (
 // Names in a work directory.
 const (
 	inDir        = "in"
-	outDir       = "out"
+	outDir       = task.OutDir
 	settingsFile = "settings.json"
 )
 
@@ -150,9 +150,9 @@ func (a *attempt) writeTask(alg *app.Algorithm, p app.Paths) error {
 // resume copies what the attempt before left in its output folder, if that is
 // still there.
 func (a *attempt) resume(check func() error) error {
-	from := filepath.Join(filepath.Dir(a.dir), strconv.Itoa(a.number-1), task.WorkDir, outDir)
-	if info, err := os.Lstat(from); err != nil || !info.IsDir() {
-		return nil
+	from, err := openOutput(filepath.Join(filepath.Dir(a.dir), strconv.Itoa(a.number-1)))
+	if from == "" || err != nil {
+		return err
 	}
 	return copyTree(filepath.Join(a.workDir(), outDir), from, check)
 }

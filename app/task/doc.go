@@ -10,6 +10,7 @@
 //	stop           there once the end was asked for
 //	outcome.json   how it ended; its appearance is the last thing to happen
 //	work/          the program's current directory and HOME
+//	work/out/      what is kept of it; durable before outcome.json appears
 //
 // Every JSON carries a protocol number, since a task may be older than the
 // service that reads it. A directory is run at most once. Whoever finds no

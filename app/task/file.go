@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"molrun/app"
@@ -25,6 +27,7 @@ const (
 	StopFile     = "stop"
 	OutcomeFile  = "outcome.json"
 	WorkDir      = "work"
+	OutDir       = "out" // below WorkDir: what is kept of it
 	TempDir      = "tmp" // below WorkDir
 )
 
@@ -114,7 +117,7 @@ func ReadProgress(dir string) (*app.Progress, error) {
 // read decodes a file of an attempt. Members it does not know are ignored: an
 // upgrade may add some within a protocol.
 func read[T any](dir, name string) (*T, error) {
-	data, err := os.ReadFile(filepath.Join(dir, name))
+	data, err := readWhole(dir, name)
 	if err != nil {
 		return nil, err
 	}
@@ -134,6 +137,45 @@ func read[T any](dir, name string) (*T, error) {
 	}
 	return v, nil
 }
+
+// largestFile bounds what is read of a file. No task comes near it.
+const largestFile = 16 << 20
+
+func readWhole(dir, name string) ([]byte, error) {
+	f, err := open(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, largestFile+1))
+	if err == nil && len(data) > largestFile {
+		return nil, fmt.Errorf("%s is %w: it is longer than %d bytes", name, ErrUnreadable, largestFile)
+	}
+	return data, err
+}
+
+// open opens a file of an attempt. A program can reach these files and put
+// anything in their place: what is no file is unreadable, and holds up nobody
+// who tries, as a pipe would.
+func open(dir, name string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) { // a link, a socket
+		return nil, notFile(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = notFile(name)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func notFile(name string) error { return fmt.Errorf("%s is %w: it is no file", name, ErrUnreadable) }
 
 // write puts v into a file that appears whole or not at all and stays.
 func write(dir, name string, v any) error {

@@ -29,10 +29,11 @@ func Lock(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Locked reports whether a process runs the task.
+// Locked reports whether a process runs the task. One whose lock was removed,
+// or replaced by what is no file, can't be told from a dead one.
 func Locked(dir string) (bool, error) {
-	f, err := os.Open(filepath.Join(dir, LockFile))
-	if errors.Is(err, fs.ErrNotExist) {
+	f, err := open(dir, LockFile)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrUnreadable) {
 		return false, nil
 	}
 	if err != nil {

@@ -72,6 +72,7 @@ func Run(ctx context.Context, dir string, o Options) error {
 		return err
 	}
 	s.run()
+	s.keepOutput()
 	return reserve.write(s.outcome())
 }
 

@@ -282,22 +282,29 @@ func TestUnreadableOutcomeLosesOneTask(t *testing.T) {
 	}
 }
 
-// What says nothing about a task must not be taken for its end.
-func TestStatusThatCannotLookIsAnError(t *testing.T) {
+// What says nothing about a task must not be taken for its end, nor keep the
+// others from being looked at.
+func TestTaskThatCannotBeLookedAtHidesNoOther(t *testing.T) {
+	e := newExecutor(t)
+	good := start(t, e, newTask(t, "true"))
+	over(t, e, good)
+	bad := newTask(t, "true")
+	bad.Dir = filepath.Join(bad.Dir, task.SpecFile, "below") // a file has nothing below it
+	all, err := e.Status(t.Context(), []app.Task{bad, good})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all[0].State != app.TaskStarting || !strings.Contains(all[0].Reason, "not a directory") || strings.Contains(all[0].Reason, bad.Dir) {
+		t.Errorf("status of what can't be looked at: %+v", all[0])
+	}
+	if all[1].State != app.TaskEnded {
+		t.Errorf("status of the other: %+v", all[1])
+	}
+}
+
+func TestNothingIsDoneAfterTheContextsEnd(t *testing.T) {
 	e := newExecutor(t)
 	a := newTask(t, "true")
-	for _, name := range []string{task.LockFile, task.OutcomeFile} {
-		path := filepath.Join(a.Dir, name)
-		if err := os.Symlink(name, path); err != nil { // a loop: it can't be opened
-			t.Fatal(err)
-		}
-		if all, err := e.Status(t.Context(), []app.Task{a}); err == nil {
-			t.Errorf("%s can't be opened, and status is %+v", name, all)
-		}
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if all, err := e.Status(ctx, []app.Task{a}); err == nil {
@@ -305,6 +312,45 @@ func TestStatusThatCannotLookIsAnError(t *testing.T) {
 	}
 	if h, err := e.Start(ctx, a); err == nil {
 		t.Errorf("start after the context's end: %q", h)
+	}
+}
+
+// A program can put anything in the place of its task's files. That may cost
+// its own job, but no other may have to wait for it.
+func TestProgramThatSpoilsItsControlFilesHoldsUpNoOther(t *testing.T) {
+	tests := []struct {
+		name, script string
+		want         app.TaskState // while it runs
+	}{
+		{"a pipe for run.json", "rm ../run.json; mkfifo ../run.json", app.TaskStarting},
+		{"a folder for run.json", "rm ../run.json; mkdir ../run.json", app.TaskStarting},
+		{"a pipe for progress.json", "mkfifo ../progress.json", app.TaskRunning},
+		{"a folder for progress.json", "mkdir ../progress.json", app.TaskRunning},
+		{"a long progress.json", "truncate -s 1T ../progress.json", app.TaskRunning},
+		{"a pipe for run.lock", "rm ../run.lock; mkfifo ../run.lock", app.TaskLost},
+		{"a link for run.lock", "rm ../run.lock; ln -s run.lock ../run.lock", app.TaskLost},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := newExecutor(t)
+			a := start(t, e, newTask(t, tt.script+"; echo > out/ready; "+forever))
+			untilExists(t, output(a, "ready"))
+			if now := status(t, e, a); now.State != tt.want {
+				t.Errorf("status %+v, want %v", now, tt.want)
+			}
+			if err := e.Stop(t.Context(), a); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestFolderInThePlaceOfTheOutcomeLosesTheTask(t *testing.T) {
+	e := newExecutor(t)
+	now := over(t, e, start(t, e, newTask(t, "mkdir ../outcome.json")))
+	if now.State != app.TaskLost || !strings.Contains(now.Reason, task.OutcomeFile) {
+		t.Errorf("status %+v, want lost for its outcome", now)
 	}
 }
 

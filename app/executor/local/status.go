@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"molrun/app"
@@ -18,7 +19,9 @@ import (
 const killPatience = 2 * time.Second
 
 // Status reads the tasks' directories. It is for tasks whose Start has
-// returned: one without lock, outcome and process is lost.
+// returned: one without lock, outcome and process is lost. One that can't be
+// looked at hides no other: it is as if it had not begun, so that nothing
+// follows from it and its resources are not free.
 func (e *Executor) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
 	all := make([]app.TaskStatus, 0, len(tasks))
 	for _, t := range tasks {
@@ -26,12 +29,24 @@ func (e *Executor) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStat
 			return nil, err
 		}
 		s, err := status(ctx, t)
+		if ctx.Err() != nil {
+			return nil, failed("look at", t, ctx.Err())
+		}
 		if err != nil {
-			return nil, failed("look at", t, err)
+			s = app.TaskStatus{State: app.TaskStarting, Reason: "the server can't look at the task: " + cause(err)}
 		}
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+// cause gives what the system said, without the paths that are no user's
+// business.
+func cause(err error) string {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return errno.Error()
+	}
+	return err.Error()
 }
 
 // status looks at the lock first. A task lets go of it after its outcome is

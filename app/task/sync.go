@@ -1,0 +1,59 @@
+package task
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"molrun/app"
+)
+
+// keepOutput makes durable what the program of a task that is done has left.
+// Otherwise the outcome could outlive a power cut that the files before it do
+// not, and an empty result would be taken for the job's. Where the disk fails,
+// the task has to run again.
+func (s *shim) keepOutput() {
+	if s.out.Cause != app.CauseDone {
+		return
+	}
+	if err := syncTree(filepath.Join(s.work, OutDir)); err != nil {
+		s.out.Cause = app.CauseInterrupted
+		s.out.Message = "The program ended well, but its output could not be stored: " + systemCause(err) + "."
+	}
+}
+
+// syncTree makes files and folders durable. What its program has closed or is
+// gone is passed over, links are not followed.
+func syncTree(path string) error {
+	return filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && (d.IsDir() || d.Type().IsRegular()) {
+			err = syncFile(path)
+		}
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			return nil
+		}
+		return err
+	})
+}
+
+func syncFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if errors.Is(err, syscall.EINVAL) { // a file system that can't
+		err = nil
+	}
+	return errors.Join(err, f.Close())
+}
+
+// systemCause gives what the system said, without the path.
+func systemCause(err error) string {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return errno.Error()
+	}
+	return err.Error()
+}

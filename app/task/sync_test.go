@@ -1,0 +1,69 @@
+package task
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"molrun/app"
+)
+
+// A power cut after the outcome must not find the result unwritten: each file,
+// and each folder for its names, is synced before the outcome appears.
+func TestOutputIsDurableBeforeItsOutcome(t *testing.T) {
+	if err := exec.Command("strace", "-qq", "-e", "trace=none", "true").Run(); err != nil {
+		t.Skipf("strace can't trace here: %v", err)
+	}
+	a := newAttempt(t, "mkdir out/d; echo x > out/d/f; ln -s /etc/passwd out/link; mkfifo out/fifo")
+	if err := Write(a.dir, a.spec); err != nil {
+		t.Fatal(err)
+	}
+	trace := filepath.Join(t.TempDir(), "trace")
+	c := exec.Command("strace", "-f", "-qq", "-y", "-e", "trace=fsync,rename,renameat,renameat2", "-e", "signal=none",
+		"-o", trace, os.Args[0], "task", a.dir)
+	c.Env = a.env
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	text, err := os.ReadFile(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, appeared := strings.Cut(string(text), "/"+OutcomeFile+`"`)
+	if !appeared {
+		t.Fatalf("no outcome in the trace:\n%s", text)
+	}
+	for _, name := range []string{"out", "out/d", "out/d/f"} {
+		if !strings.Contains(before, "<"+a.path(WorkDir, name)+">)") {
+			t.Errorf("%s is not synced before the outcome:\n%s", name, text)
+		}
+	}
+}
+
+func TestSyncPassesOverWhatIsNoFile(t *testing.T) {
+	dir := t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.Symlink("/nowhere", filepath.Join(dir, "link")))
+	must(syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
+	must(os.Mkdir(filepath.Join(dir, "bad\xff"), 0o700))
+	must(syncTree(dir))
+	must(syncTree(filepath.Join(dir, "absent")))
+	must(syncTree(filepath.Join(dir, "link")))
+}
+
+func TestOutputThatCannotBeStoredLosesTheTask(t *testing.T) {
+	s := &shim{work: strings.Repeat("long/", 2000)} // the system refuses such a path
+	s.settle(app.CauseDone, "")
+	s.keepOutput()
+	if s.out.Cause != app.CauseInterrupted || !strings.Contains(s.out.Message, "name too long") {
+		t.Errorf("outcome %+v, want interrupted by the system's word", s.out)
+	}
+}
