@@ -1,8 +1,6 @@
 package app
 
 import (
-	"cmp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -10,37 +8,13 @@ import (
 // appendNormal appends the form of settings that programs read: compact,
 // members sorted, numbers exact and as plain as they can be. It is canonical:
 // two texts of one meaning give the same bytes.
-func appendNormal(b []byte, v *Value) []byte {
-	switch v.Kind {
-	case Number:
-		return append(b, plainNumber(v.Text)...)
-	case Array:
-		b = append(b, '[')
-		for i, item := range v.Items {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendNormal(b, item)
-		}
-		return append(b, ']')
-	case Object:
-		return appendNormalMembers(b, v.Members)
-	}
-	return v.AppendCanonical(b)
-}
+func appendNormal(b []byte, v *Value) []byte { return v.appendSorted(b, appendPlain) }
 
 func appendNormalMembers(b []byte, members []Member) []byte {
-	sorted := slices.SortedFunc(slices.Values(members), func(x, y Member) int { return cmp.Compare(x.Name, y.Name) })
-	b = append(b, '{')
-	for i, m := range sorted {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(appendQuoted(b, m.Name), ':')
-		b = appendNormal(b, m.Value)
-	}
-	return append(b, '}')
+	return appendMembers(b, members, appendPlain)
 }
+
+func appendPlain(b []byte, text string) []byte { return append(b, plainNumber(text)...) }
 
 // plainNumber writes a JSON number exactly and as people do: 1e6 is 1000000
 // and 5.0 is 5, so that programs that read digits only understand it too;

@@ -11,12 +11,16 @@ import (
 // AppendCanonical appends the canonical form: no space, members sorted by
 // name, numbers as exact decimals, so that two texts of one meaning are equal
 // and 2^53 and 2^53+1 are not.
-func (v *Value) AppendCanonical(b []byte) []byte {
+func (v *Value) AppendCanonical(b []byte) []byte { return v.appendSorted(b, appendDecimal) }
+
+// appendSorted appends a value without space, members sorted by name, numbers
+// as number writes them.
+func (v *Value) appendSorted(b []byte, number func([]byte, string) []byte) []byte {
 	switch v.Kind {
 	case Bool:
 		return append(b, v.Text...)
 	case Number:
-		return appendDecimal(b, v.Text)
+		return number(b, v.Text)
 	case String:
 		return appendQuoted(b, v.Text)
 	case Array:
@@ -25,16 +29,16 @@ func (v *Value) AppendCanonical(b []byte) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = item.AppendCanonical(b)
+			b = item.appendSorted(b, number)
 		}
 		return append(b, ']')
 	case Object:
-		return appendMembers(b, v.Members)
+		return appendMembers(b, v.Members, number)
 	}
 	return append(b, "null"...)
 }
 
-func appendMembers(b []byte, members []Member) []byte {
+func appendMembers(b []byte, members []Member, number func([]byte, string) []byte) []byte {
 	sorted := slices.Clone(members)
 	slices.SortFunc(sorted, func(x, y Member) int { return cmp.Compare(x.Name, y.Name) })
 	b = append(b, '{')
@@ -43,7 +47,7 @@ func appendMembers(b []byte, members []Member) []byte {
 			b = append(b, ',')
 		}
 		b = append(appendQuoted(b, m.Name), ':')
-		b = m.Value.AppendCanonical(b)
+		b = m.Value.appendSorted(b, number)
 	}
 	return append(b, '}')
 }
