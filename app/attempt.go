@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -50,7 +51,7 @@ func (s *Service) Claim(ctx context.Context, id JobID, gpus []string) (j *Job, e
 }
 
 // attempt runs fn on a claimed job's current attempt; where that is over, or
-// the job is gone, nothing happens. fn gives the state it found.
+// the job is gone, nothing happens.
 func (s *Service) attempt(ctx context.Context, id JobID, attempt int, fn func(*Job)) error {
 	var batch JobID
 	changed := false
@@ -175,7 +176,7 @@ func (j *Job) measure(e Ending) {
 	j.Metrics = &Metrics{
 		QueueSeconds: seconds(o.StartedAt.Sub(j.Private.QueuedAt.Time)),
 		RunSeconds:   seconds(o.EndedAt.Sub(o.StartedAt)),
-		CPUSeconds:   o.CPUSeconds,
+		CPUSeconds:   math.Round(o.CPUSeconds*1000) / 1000,
 		MaxRSSBytes:  o.MaxRSSBytes,
 		Results:      e.Results,
 	}

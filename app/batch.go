@@ -125,12 +125,13 @@ func putChanged(tx Tx, j *Job, from Status) (batch JobID, err error) {
 	return parent.ID, tx.PutJob(parent)
 }
 
-// count moves a subjob from one state to its present one.
+// count moves a subjob from one state to its present one. Of a short one the
+// end may be the first that is heard.
 func (parent *Job) count(j *Job, from Status) {
 	*parent.Counts.Of(from)--
 	*parent.Counts.Of(j.Status)++
 	switch {
-	case j.Status == Running && parent.Status == Queued:
+	case parent.Status == Queued && !j.StartedAt.IsZero():
 		parent.Status = Running
 		if parent.StartedAt.IsZero() {
 			parent.StartedAt = j.StartedAt
@@ -156,10 +157,30 @@ func (parent *Job) conclude(at Time) {
 	}
 	parent.Status, parent.StatusReason = Completed, ""
 	if c.Failed > 0 {
-		parent.Status = Failed
-		parent.StatusReason = fmt.Sprintf("%d of %d subjobs failed", c.Failed, c.Total())
+		parent.Status, parent.StatusReason = Failed, c.reason()
 	}
 	if parent.CompletedAt.Before(at.Time) {
 		parent.CompletedAt = at
+	}
+}
+
+// reason says why a batch has failed.
+func (c *Counts) reason() string {
+	if c.Failed == 0 {
+		return "the subjobs that failed were deleted"
+	}
+	return fmt.Sprintf("%d of %d subjobs failed", c.Failed, c.Total())
+}
+
+// forget takes a finished subjob that is deleted out of the counts. The state
+// stays: a batch that has failed is not completed by what is thrown away.
+func (parent *Job) forget(row *Job) {
+	*parent.Counts.Of(row.Status)--
+	if row.ResultBytes != nil && parent.ResultBytes != nil {
+		rest := *parent.ResultBytes - *row.ResultBytes
+		parent.ResultBytes = &rest
+	}
+	if parent.Status == Failed {
+		parent.StatusReason = parent.Counts.reason()
 	}
 }

@@ -39,12 +39,13 @@ func (s *Service) Cancel(ctx context.Context, by Caller, name string) (Record, e
 // after. fn gets jobs from tx, changes and puts them.
 func (s *Service) change(ctx context.Context, by Caller, name string, fn func(Tx, *Job) error) (Record, error) {
 	var stored StoredJob
+	var batch JobID
 	err := s.store.Update(ctx, func(tx Tx) error {
 		j, err := changeable(tx, by, name)
 		if err != nil {
 			return err
 		}
-		stored.ID = j.ID
+		stored.ID, batch = j.ID, j.Private.Batch
 		if err := fn(tx, j); err != nil {
 			return err
 		}
@@ -55,7 +56,7 @@ func (s *Service) change(ctx context.Context, by Caller, name string, fn func(Tx
 		return nil, err
 	}
 	s.wakeRunner()
-	s.changes.tell(stored.ID)
+	s.changes.tell(stored.ID, batch)
 	s.tellRows(ctx, stored.ID)
 	return s.show(stored), nil
 }
@@ -229,7 +230,6 @@ func deleteJobs(tx Tx, jobs []*Job) error {
 	if err != nil {
 		return err
 	}
-	*parent.Counts.Of(jobs[0].Status)--
-	parent.conclude(jobs[0].CompletedAt)
+	parent.forget(jobs[0])
 	return tx.PutJob(parent)
 }

@@ -12,8 +12,11 @@ import (
 const (
 	MaxPage          = 100
 	DefaultPage      = 50
-	maxShownSubjobs  = 1000 // of one batch
-	maxListedSubjobs = 5000 // of all batches of a page
+	maxShownSubjobs  = 1000    // of one batch
+	maxListedSubjobs = 5000    // of all batches of a page
+	enoughBytes      = 4 << 20 // of a page: no more are added
+	enoughSubjobs    = 6 << 20 // bytes of those of a page, likewise
+	pageStep         = 5       // jobs read before their size is looked at
 	// MaxWait is how long a client may wait for a job's change.
 	MaxWait = time.Minute
 )
@@ -62,7 +65,7 @@ func (s *Service) Jobs(ctx context.Context, by Caller, q JobQuery) (*Listing, er
 			f.Batch = batch.ID
 		}
 		var err error
-		if page, err = tx.Jobs(f, JobID(before), q.Limit); err != nil || !q.Subjobs {
+		if page, err = pageOf(tx, f, JobID(before), q.Limit); err != nil || !q.Subjobs {
 			return err
 		}
 		return s.collectSubjobs(tx, page, subjobs)
@@ -78,6 +81,25 @@ func (s *Service) Jobs(ctx context.Context, by Caller, q JobQuery) (*Listing, er
 		out.StartKey = s.cursors.make(string(page.Jobs[len(page.Jobs)-1].ID), listing...)
 	}
 	return out, nil
+}
+
+// pageOf gives a page of at most limit jobs, and of fewer where they are large:
+// the settings of a single one may have megabytes.
+func pageOf(tx Tx, f JobFilter, before JobID, limit int) (page JobPage, err error) {
+	for size := 0; ; {
+		part, err := tx.Jobs(f, before, min(limit-len(page.Jobs), pageStep))
+		if err != nil {
+			return page, err
+		}
+		for _, j := range part.Jobs {
+			size += len(j.JSON)
+			before = j.ID
+		}
+		page.Jobs, page.More = append(page.Jobs, part.Jobs...), part.More
+		if !part.More || len(page.Jobs) >= limit || size >= enoughBytes {
+			return page, nil
+		}
+	}
 }
 
 // findBatch finds a batch of the organization by its name or ID.
@@ -109,9 +131,9 @@ func (v *subjobsView) addTo(record json.RawMessage) json.RawMessage {
 }
 
 // collectSubjobs reads the rows of the batches on a page. Rows beyond 5,000
-// in all are left out, so that the answer stays bounded.
+// or some megabytes in all are left out, so that the answer stays bounded.
 func (s *Service) collectSubjobs(tx Tx, page JobPage, views map[JobID]*subjobsView) error {
-	left := maxListedSubjobs
+	left, size := maxListedSubjobs, 0
 	for _, j := range page.Jobs {
 		var batch struct {
 			Counts *Counts `json:"subjobCounts"`
@@ -122,7 +144,7 @@ func (s *Service) collectSubjobs(tx Tx, page JobPage, views map[JobID]*subjobsVi
 		if batch.Counts == nil {
 			continue
 		}
-		view, err := s.subjobsOf(tx, j.ID, min(maxShownSubjobs, left))
+		view, err := s.subjobsOf(tx, j.ID, min(maxShownSubjobs, left), &size)
 		if err != nil {
 			return err
 		}
@@ -132,13 +154,14 @@ func (s *Service) collectSubjobs(tx Tx, page JobPage, views map[JobID]*subjobsVi
 	return nil
 }
 
-func (s *Service) subjobsOf(tx Tx, batch JobID, limit int) (*subjobsView, error) {
+// subjobsOf reads up to limit rows of a batch and adds to the size of all.
+func (s *Service) subjobsOf(tx Tx, batch JobID, limit int, size *int) (*subjobsView, error) {
 	view := &subjobsView{records: []json.RawMessage{}}
 	for sub, err := range tx.Subjobs(batch, "") {
 		if err != nil {
 			return nil, err
 		}
-		if len(view.records) >= limit {
+		if len(view.records) >= limit || *size >= enoughSubjobs {
 			view.truncated = true
 			break
 		}
@@ -146,6 +169,7 @@ func (s *Service) subjobsOf(tx Tx, batch JobID, limit int) (*subjobsView, error)
 		if err != nil {
 			return nil, err
 		}
+		*size += len(record)
 		view.records = append(view.records, s.show(StoredJob{sub.ID, record}))
 	}
 	return view, nil

@@ -39,7 +39,7 @@ func (s *Service) newOrder(by Caller, typ, version string, priority int, maxRunt
 
 // fault adds a fault of the body.
 func (o *order) fault(kind, msg string, loc ...any) {
-	o.faults = append(o.faults, FieldError{Loc: append([]any{"body"}, loc...), Msg: msg, Type: kind})
+	o.addBelow([]any{"body"}, []FieldError{{Loc: loc, Msg: msg, Type: kind}})
 }
 
 // faulty reports whether a member of the body has a fault already.

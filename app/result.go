@@ -60,7 +60,7 @@ func (s *Service) Result(ctx context.Context, by Caller, r ResultRequest) (*Resu
 	if r.File == "" {
 		err = s.linkArchive(&link, out, j, folders, r.Partial)
 	} else {
-		err = s.linkFile(&link, out, j, r.File)
+		err = s.linkFile(&link, out, j, r.File, folders)
 	}
 	if err != nil {
 		return nil, err
@@ -69,14 +69,14 @@ func (s *Service) Result(ctx context.Context, by Caller, r ResultRequest) (*Resu
 	return out, nil
 }
 
-// fileOf settles what a file name means: "" or <jobName>.zip is the archive;
-// in a batch, <row>/<path> is a file of that row.
+// fileOf settles what a file name means: "" is the archive; in a batch, so is
+// <batchName>.zip, and <row>/<path> is a file of that row.
 func fileOf(tx Tx, j *Job, file string) (string, *Job, error) {
-	if file == "" || file == j.Name+".zip" {
-		return "", j, nil
-	}
-	if !j.IsBatch() {
+	if file == "" || !j.IsBatch() {
 		return file, j, nil
+	}
+	if file == archiveName(j) {
+		return "", j, nil
 	}
 	name, path, _ := strings.Cut(file, "/")
 	row, err := tx.JobNamed(j.Organization, name)
@@ -86,24 +86,31 @@ func fileOf(tx Tx, j *Job, file string) (string, *Job, error) {
 	return path, row, nil
 }
 
+func archiveName(j *Job) string { return j.Name + ".zip" }
+
 func (s *Service) linkArchive(link *Link, out *ResultLink, j *Job, folders []Folder, partial bool) (err error) {
 	link.Kind = ArchiveGet
 	if partial && j.IsBatch() {
 		link.Kind = PartArchive
 	}
-	out.FileName = j.Name + ".zip"
+	out.FileName = archiveName(j)
 	link.Filename = out.FileName
 	out.Size, err = s.blobs.ArchiveSize(folders)
 	return err
 }
 
-func (s *Service) linkFile(link *Link, out *ResultLink, j *Job, file string) error {
+// linkFile links to a file of a result. The archive's own name is that of a
+// file where the program made one.
+func (s *Service) linkFile(link *Link, out *ResultLink, j *Job, file string, folders []Folder) error {
 	manifest, err := s.blobs.Manifest(j.ID)
 	if err != nil {
 		return err
 	}
 	i := manifest.Find(file)
-	if i < 0 {
+	switch {
+	case i < 0 && file == archiveName(j):
+		return s.linkArchive(link, out, j, folders, false)
+	case i < 0:
 		return Errorf(NotFound, "the result of job %q has no file %q; GET /jobs/{jobName}/files lists them", j.Name, file)
 	}
 	link.Kind, link.File, link.Filename = ResultGet, i, filepath.Base(file)
@@ -205,7 +212,7 @@ func (s *Service) Log(ctx context.Context, by Caller, r LogRequest) (*Log, error
 	case j.IsBatch():
 		return nil, Errorf(NotFound, "batch %q has no log of its own; ask for the log of a row", r.Name)
 	case r.Attempt > j.Attempts:
-		return nil, Errorf(NotFound, "job %q had %d attempts so far", r.Name, j.Attempts)
+		return nil, Errorf(NotFound, "job %q had %d attempts so far; leave attempt out for the log of the latest", r.Name, j.Attempts)
 	case r.Attempt == 0:
 		r.Attempt = j.Attempts
 	}

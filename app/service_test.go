@@ -84,6 +84,12 @@ func newSite(t *testing.T, definitions ...string) *site {
 // with gives a service on the same data with other algorithms.
 func (s *site) with(definitions ...string) *app.Service {
 	s.t.Helper()
+	return s.on(s.store, definitions...)
+}
+
+// on gives a service on another way to the same data.
+func (s *site) on(store app.Store, definitions ...string) *app.Service {
+	s.t.Helper()
 	var all []*app.Algorithm
 	for i, text := range definitions {
 		a, mistakes := app.ParseAlgorithm(fmt.Sprintf("%d.toml", i), []byte(text))
@@ -94,7 +100,7 @@ func (s *site) with(definitions ...string) *app.Service {
 	}
 	catalogue, err := app.NewCatalogue(all)
 	must(s.t, err)
-	service, err := app.NewService(s.store, s.files, catalogue, app.Options{
+	service, err := app.NewService(store, s.files, catalogue, app.Options{
 		Now: s.now, CursorKey: make([]byte, 32), UploadTTL: time.Hour, Executor: "local",
 		Machines: map[string]app.Machine{"local": {CPUs: 4, MemoryBytes: 8 << 30, Local: true}},
 	})
@@ -232,6 +238,21 @@ func TestSameWorkUnderANameIsOneJob(t *testing.T) {
 	_, _, err := s.Submit(t.Context(), ann, submission(t, "a", `{"steps":11}`))
 	if !errors.Is(err, app.JobAlreadyExists) {
 		t.Errorf("other settings: %v, want JOB_ALREADY_EXISTS", err)
+	}
+}
+
+func TestSameWorkOfARunningJobShowsItsProgress(t *testing.T) {
+	s := newSite(t)
+	j := s.submit(ann, "a", `{"steps":10}`)
+	_, err := s.Claim(t.Context(), j.ID, nil)
+	must(t, err)
+	must(t, s.Started(t.Context(), j.ID, 1, s.now()))
+	s.ObserveProgress(j.ID, &app.Progress{Fraction: 0.5})
+	for _, settings := range []string{`{"steps":10}`, `{}`} { // as sent, as meant
+		rec, created, err := s.Submit(t.Context(), ann, submission(t, "a", settings))
+		if err != nil || created || !bytes.Contains(rec, []byte(`"progress":{"fraction":0.5}`)) {
+			t.Errorf("settings %s: created %v, %v: %s", settings, created, err, rec)
+		}
 	}
 }
 

@@ -108,12 +108,14 @@ func (s *Service) prepare(ctx context.Context, by Caller, sub Submission) (*Job,
 
 // insert queues a job with its subjobs, unless the name is taken.
 func (s *Service) insert(ctx context.Context, job *Job, subjobs []*Job, a *Algorithm) (rec Record, created bool, err error) {
+	var id JobID
 	err = s.store.Update(ctx, func(tx Tx) error {
 		rec, created = nil, false
 		old, err := tx.JobNamed(job.Organization, job.Name)
 		switch {
 		case err == nil && old.sameWork(job):
-			rec, err = tx.JobJSON(old.ID)
+			id = old.ID
+			rec, err = tx.JobJSON(id)
 			return err
 		case err == nil:
 			return Errorf(JobAlreadyExists, "job %q already exists with other content; choose another jobName, or send the same again to get that job", job.Name)
@@ -130,7 +132,7 @@ func (s *Service) insert(ctx context.Context, job *Job, subjobs []*Job, a *Algor
 		s.wakeRunner()
 		rec, err = job.Encode()
 	} else {
-		rec = s.show(StoredJob{job.ID, rec})
+		rec = s.show(StoredJob{id, rec})
 	}
 	return rec, created, err
 }
@@ -172,8 +174,12 @@ func sourcesRemain(tx Tx, j *Job) error {
 			_, err = tx.Job(src.Job)
 		}
 		if errors.Is(err, NotFound) {
+			loc := []any{"body", "settings"}
+			if j.Private.Batch != "" {
+				loc = append(loc, j.Private.Row)
+			}
 			return InvalidFields(FieldError{
-				Loc: []any{"body", "settings", src.Setting}, Type: "file",
+				Loc: append(loc, src.Setting), Type: "file",
 				Msg: fmt.Sprintf("the file %q was deleted just now; upload it again", j.Inputs[i].Filename),
 			})
 		}

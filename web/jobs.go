@@ -66,8 +66,16 @@ func (a *API) job(c *gin.Context) {
 }
 
 // waitForJob gives the record as the service does, but waits no longer than
-// the server runs.
+// the server runs. Those who wait leave room for requests that don't.
 func (a *API) waitForJob(ctx context.Context, by app.Caller, req jobRequest) (app.Record, error) {
+	if req.wait > 0 {
+		select {
+		case a.waiting <- struct{}{}:
+			defer func() { <-a.waiting }()
+		default:
+			return nil, app.Errorf(app.Unavailable, "Too many requests wait for a change; send this one again in a few seconds, or without wait.")
+		}
+	}
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(a.options.Stopping, cancel)()

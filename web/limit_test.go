@@ -109,6 +109,37 @@ func TestRequestsBeyondTheBoundAreRefusedAtOnce(t *testing.T) {
 	s.want(200, "GET", "/algorithms", "")
 }
 
+func TestRequestsThatWaitLeaveRoomForTheOthers(t *testing.T) {
+	s := start(t, func(with *setup) { with.options.MaxInFlight = 3 }) // one of them may wait
+	s.submit("a")
+	j := s.claim("a")
+	wait := func(path string) answer {
+		for range 10_000 {
+			if a := s.as(s.ann, "GET", path, ""); a.status != 503 {
+				return a
+			}
+		}
+		return answer{}
+	}
+	waiting := make(chan answer)
+	go func() { waiting <- wait("/jobs/a?wait=60s") }()
+	refused := false
+	for i := 0; i < 10_000 && !refused; i++ { // until the other one has arrived
+		refused = s.as(s.bob, "GET", "/jobs/a?wait=1ms", "").status == 503
+	}
+	if !refused {
+		t.Error("more requests wait than may")
+	}
+	s.want(200, "GET", "/jobs/a", "")
+	s.finish(j)
+	if a := <-waiting; a.status != 200 || !strings.Contains(a.body, `"FAILED"`) {
+		t.Errorf("the waiting request: %d %s", a.status, a.body)
+	}
+	if a := wait("/jobs/a?wait=60s"); a.status != 200 {
+		t.Errorf("after the waiting request: %d %s", a.status, a.body)
+	}
+}
+
 func TestBodiesShareABudgetOfMemory(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.MaxBuffered = 1000 })
 	long := `{"jobName":"` + strings.Repeat("x", 1000) + `"}`

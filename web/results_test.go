@@ -42,6 +42,22 @@ func TestResultIsALinkThatNeedsNoKey(t *testing.T) {
 	s.want(404, "POST", "/result", `{"jobName":"absent"}`)
 }
 
+func TestFileNamedLikeTheArchiveIsTheFile(t *testing.T) {
+	s := start(t)
+	for name, begins := range map[string]string{
+		"a": "text", // the result has a file a.zip
+		"b": "PK",   // but no b.zip, so this is the archive
+	} {
+		s.submit(name)
+		s.run(name, map[string]string{"a.zip": "text", "log.txt": "log"})
+		link := s.want(200, "POST", "/result", `{"jobName":"`+name+`","fileName":"`+name+`.zip"}`).fields(t)
+		got := s.send("GET", link["downloadUrl"].(string), "").body
+		if !strings.HasPrefix(got, begins) || float64(len(got)) != link["size"] || link["fileName"] != name+".zip" {
+			t.Errorf("%s.zip: %v, %d bytes %.20q, want %s", name, link, len(got), got, begins)
+		}
+	}
+}
+
 func TestLinksRefuseWhatTheyWereNotMadeFor(t *testing.T) {
 	s := start(t)
 	grant := s.want(200, "PUT", "/upload/a.txt", "").fields(t)

@@ -28,7 +28,7 @@ type Options struct {
 	MaxBody      int64 // bytes of a JSON body, 8 MiB
 	MaxBatchBody int64 // bytes of a batch's body, 64 MiB
 	MaxBuffered  int64 // bytes of all bodies being read or handled at once, 256 MiB
-	MaxInFlight  int   // requests handled at once, 1024
+	MaxInFlight  int   // requests handled at once, 1024; half as many may wait for a change
 
 	Rates          Rates
 	TrustedProxies []netip.Prefix // not slowed down when keys are refused
@@ -87,6 +87,7 @@ type API struct {
 	rates    map[class]*buckets
 	buffered *budget
 	inFlight chan struct{}
+	waiting  chan struct{} // of those in flight, for a change
 }
 
 // New gives the handler of the API, to be served below [Outer].
@@ -106,6 +107,7 @@ func New(svc *app.Service, o Options) http.Handler {
 		},
 		buffered: &budget{size: o.MaxBuffered},
 		inFlight: make(chan struct{}, o.MaxInFlight),
+		waiting:  make(chan struct{}, max(1, o.MaxInFlight/2)),
 	}
 	engine := newEngine(a.access)
 	mount(engine, a.routes(), a.admit)

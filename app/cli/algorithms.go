@@ -92,9 +92,10 @@ func algorithmsShowCommand() *cobra.Command {
 	var version string
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "show TYPE",
-		Short: "Show an algorithm and its settings",
-		Args:  exactlyOne("the type of an algorithm; `molrun algorithms list` shows them"),
+		Use:     "show TYPE",
+		Short:   "Show an algorithm and its settings",
+		Example: "  molrun algorithms show cg-idp",
+		Args:    exactlyOne("the type of an algorithm; `molrun algorithms list` shows them"),
 	}
 	flags := addConfigFlags(c, false)
 	c.Flags().StringVar(&version, "version", "", "version (default the one that jobs take)")
@@ -162,12 +163,19 @@ func algorithmsCheckCommand() *cobra.Command {
 				}
 			}
 			if wrong > 0 {
-				fmt.Fprintln(c.ErrOrStderr(), "molrun:", strconv.Itoa(wrong), "mistakes")
+				fmt.Fprintln(c.ErrOrStderr(), "molrun:", mistakesText(wrong))
 				return silent{exitInvalid}
 			}
 			return nil
 		},
 	}
+}
+
+func mistakesText(n int) string {
+	if n == 1 {
+		return "1 mistake"
+	}
+	return strconv.Itoa(n) + " mistakes"
 }
 
 func notReady(a *app.Algorithm, machine app.Machine) string {

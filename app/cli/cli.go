@@ -48,7 +48,7 @@ func Main(args []string) int {
 	if err == nil {
 		err = root.ExecuteContext(ctx)
 	}
-	if err != nil {
+	if err != nil && !errors.As(err, new(silent)) {
 		fmt.Fprintln(os.Stderr, "molrun:", message(err))
 	}
 	return exitCode(err)
@@ -121,7 +121,7 @@ func exitCode(err error) int {
 	case errors.As(err, &usage), foundByCobra(err):
 		return exitUsage
 	case errors.Is(err, task.ErrRefused):
-		return task.ExitRefused
+		return task.ExitCode(err)
 	case errors.As(err, &refused):
 		return exitCodeOf(app.Code(refused.Code), refused.Status)
 	}

@@ -201,6 +201,9 @@ func TestExitCodesTellWhatWentWrong(t *testing.T) {
 		if code != tt.code || (code != 0) != strings.HasPrefix(errs+out, "molrun: ") && !strings.Contains(errs+out, "bad.toml") {
 			t.Errorf("molrun %s ended with %d, want %d: %s%s", tt.args, code, tt.code, out, errs)
 		}
+		if strings.Contains(errs, "molrun: \n") {
+			t.Errorf("molrun %s says nothing after its name: %s", tt.args, errs)
+		}
 	}
 	if list, _, _ := s.run("key", "list"); strings.Contains(list, "@") {
 		t.Errorf("a refused key create made a key: %s", list)

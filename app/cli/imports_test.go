@@ -2,7 +2,9 @@ package cli
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +33,8 @@ func TestImports(t *testing.T) {
 	list := exec.Command("go", "list", "-json=ImportPath,Imports", "molrun/...")
 	out, err := list.Output()
 	must(t, err)
+	doc, err := os.ReadFile(filepath.Join(root, "app", "doc.go"))
+	must(t, err)
 	decoder := json.NewDecoder(strings.NewReader(string(out)))
 	for decoder.More() {
 		var p struct {
@@ -43,6 +47,9 @@ func TestImports(t *testing.T) {
 		if !ok {
 			t.Errorf("package %s is not in the table: say there what it may import", name)
 			continue
+		}
+		if name != "molrun" && name != "app" && !strings.Contains(string(doc), "//\tmolrun/"+name+" ") {
+			t.Errorf("app/doc.go does not say what package %s is for", name)
 		}
 		for _, path := range p.Imports {
 			own, isOwn := strings.CutPrefix(path, "molrun/")

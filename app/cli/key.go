@@ -129,7 +129,10 @@ func dateText(t time.Time) string {
 }
 
 func keyChangeCommand(name, short string, change func(*client.Control, context.Context, string) (*client.Key, error)) *cobra.Command {
-	c := &cobra.Command{Use: name + " ID", Short: short, Args: exactlyOne("the ID of a key; `molrun key list` shows them")}
+	c := &cobra.Command{
+		Use: name + " ID", Short: short, Example: "  molrun key " + name + " acatwwcwiblh",
+		Args: exactlyOne("the ID of a key; `molrun key list` shows them"),
+	}
 	flags := addConfigFlags(c, false)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
@@ -144,7 +147,10 @@ func keyChangeCommand(name, short string, change func(*client.Control, context.C
 }
 
 func keyDeleteCommand() *cobra.Command {
-	c := &cobra.Command{Use: "delete ID", Short: "Remove a key for ever", Args: exactlyOne("the ID of a key; `molrun key list` shows them")}
+	c := &cobra.Command{
+		Use: "delete ID", Short: "Remove a key for ever", Example: "  molrun key delete acatwwcwiblh",
+		Args: exactlyOne("the ID of a key; `molrun key list` shows them"),
+	}
 	flags := addConfigFlags(c, false)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return operate(c, flags, func(ctx context.Context, control *client.Control) error {

@@ -78,7 +78,10 @@ func TestStartCommandsOfTheReadmeRunAsWritten(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "word-count 1 is correct and ready") {
 		t.Errorf("algorithms check: %v, %s", err, out)
 	}
-	for _, serve := range []*exec.Cmd{shell("run: serve"), shell("run: config", "MOLRUN_LISTEN=127.0.0.1:0")} {
+	var listed strings.Builder
+	add := shell("run: add", "MOLRUN_LISTEN=127.0.0.1:0")
+	add.Stdout = &listed
+	for _, serve := range []*exec.Cmd{shell("run: serve"), shell("run: config", "MOLRUN_LISTEN=127.0.0.1:0"), add} {
 		serve.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		stderr, err := serve.StderrPipe()
 		must(t, err)
@@ -96,6 +99,9 @@ func TestStartCommandsOfTheReadmeRunAsWritten(t *testing.T) {
 		if !started {
 			t.Errorf("%s does not start", serve.Args[2])
 		}
+	}
+	if !strings.Contains(listed.String(), "word-count") {
+		t.Errorf("the algorithm that was added is not listed: %s", listed.String())
 	}
 }
 

@@ -373,14 +373,17 @@ func TestLostAttemptIsRepeated(t *testing.T) {
 	mark := filepath.Join(s.dir, "ran")
 	open := s.gate("go")
 	u.submit("j", "shell", script(fmt.Sprintf("echo run >> '%s'; %s", mark, open.wait())))
-	u.running("j")
+	ran := func(times int) func() bool {
+		return func() bool {
+			text, _ := os.ReadFile(mark)
+			return string(text) == strings.Repeat("run\n", times)
+		}
+	}
+	s.eventually("the first attempt has begun", ran(1))
 	s.kill()
 	s.killTasks() // as when the machine goes down
 	s.start()
-	s.eventually("the second attempt has begun", func() bool {
-		text, _ := os.ReadFile(mark)
-		return string(text) == "run\nrun\n"
-	})
+	s.eventually("the second attempt has begun", ran(2))
 	open.open(t)
 	if j := u.finished("j"); j.Status != "COMPLETED" || j.Attempts != 2 {
 		t.Errorf("%+v", j)
