@@ -28,9 +28,19 @@ func (a *archive) word(v uint64) uint64 {
 	return v
 }
 
-func (a *archive) integer(v *int64) { *v = int64(a.word(uint64(*v))) }
+// integer, like its likes, leaves v alone when it writes the archive: others
+// may be reading it.
+func (a *archive) integer(v *int64) {
+	if w := a.word(uint64(*v)); a.reading {
+		*v = int64(w)
+	}
+}
 
-func (a *archive) float(v *float64) { *v = math.Float64frombits(a.word(math.Float64bits(*v))) }
+func (a *archive) float(v *float64) {
+	if w := a.word(math.Float64bits(*v)); a.reading {
+		*v = math.Float64frombits(w)
+	}
+}
 
 func (a *archive) duration(v *time.Duration) { a.integer((*int64)(v)) }
 
@@ -39,8 +49,9 @@ func (a *archive) flag(v *bool) {
 	if *v {
 		set = 1
 	}
-	a.integer(&set)
-	*v = set != 0
+	if a.integer(&set); a.reading {
+		*v = set != 0
+	}
 }
 
 func (a *archive) floats(v []float64) {
@@ -93,7 +104,9 @@ func (p *pairSums) archive(a *archive) {
 	a.floats(p.distance)
 	a.floats(p.separation)
 	for k := range p.contacts {
-		p.contacts[k] = uint32(a.word(uint64(p.contacts[k])))
+		if w := a.word(uint64(p.contacts[k])); a.reading {
+			p.contacts[k] = uint32(w)
+		}
 	}
 }
 
@@ -120,8 +133,9 @@ func (r *replica) archive(a *archive) {
 func (c *chain) archive(a *archive) {
 	a.duration(&c.wall)
 	merged := int64(c.merged)
-	a.integer(&merged)
-	c.merged = int(merged)
+	if a.integer(&merged); a.reading {
+		c.merged = int(merged)
+	}
 	c.total.archive(a)
 	for k := range c.replicas {
 		begun := c.replicas[k] != nil
