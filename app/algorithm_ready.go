@@ -51,7 +51,7 @@ func (a *Algorithm) tooSmall(m Machine) []string {
 		missing = append(missing, fmt.Sprintf("it needs at least %s, and there are %d", count(int(n), "CPU"), m.CPUs))
 	}
 	if n := a.resources.memory.least(a); m.MemoryBytes > 0 && n > m.MemoryBytes {
-		missing = append(missing, fmt.Sprintf("it needs at least %s of memory, and there are %s", byteText(n), byteText(m.MemoryBytes)))
+		missing = append(missing, fmt.Sprintf("it needs at least %s of memory, and there are %s", Bytes(n), Bytes(m.MemoryBytes)))
 	}
 	if n := a.resources.gpus.least(a); n > int64(m.GPUs) {
 		missing = append(missing, fmt.Sprintf("it needs at least %s, and there are %d", count(int(n), "GPU"), m.GPUs))

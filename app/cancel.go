@@ -40,12 +40,13 @@ func (s *Service) Cancel(ctx context.Context, by Caller, name string) (Record, e
 func (s *Service) change(ctx context.Context, by Caller, name string, fn func(Tx, *Job) error) (Record, error) {
 	var stored StoredJob
 	var batch JobID
+	var hasRows bool
 	err := s.store.Update(ctx, func(tx Tx) error {
 		j, err := changeable(tx, by, name)
 		if err != nil {
 			return err
 		}
-		stored.ID, batch = j.ID, j.Private.Batch
+		stored.ID, batch, hasRows = j.ID, j.Private.Batch, j.IsBatch()
 		if err := fn(tx, j); err != nil {
 			return err
 		}
@@ -57,7 +58,9 @@ func (s *Service) change(ctx context.Context, by Caller, name string, fn func(Tx
 	}
 	s.wakeRunner()
 	s.changes.tell(stored.ID, batch)
-	s.tellRows(ctx, stored.ID)
+	if hasRows {
+		s.tellRows(ctx, stored.ID)
+	}
 	return s.show(stored), nil
 }
 

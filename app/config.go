@@ -163,10 +163,10 @@ func (c *Config) Names() []string {
 	return names
 }
 
-// Text lists all settings with their values, one a line.
+// Text lists all settings with their exact values, one a line.
 func (c *Config) Text() string {
 	var b strings.Builder
-	c.walk(func(name string, place reflect.Value) { fmt.Fprintf(&b, "%s = %v\n", name, place.Interface()) })
+	c.walk(func(name string, place reflect.Value) { fmt.Fprintf(&b, "%s = %#v\n", name, place.Interface()) })
 	return b.String()
 }
 
@@ -281,6 +281,20 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 	}
 	*b = Bytes(n * float64(unit))
 	return nil
+}
+
+// String writes a size as people do, with one decimal in the largest unit that
+// fits.
+func (b Bytes) String() string {
+	const units = "KMGTPE"
+	if b < 1<<10 {
+		return fmt.Sprintf("%d bytes", int64(b))
+	}
+	size, unit := float64(b)/(1<<10), 0
+	for size >= 1<<10 && unit < len(units)-1 {
+		size, unit = size/(1<<10), unit+1
+	}
+	return fmt.Sprintf("%.1f %ciB", size, units[unit])
 }
 
 // GPUList names GPU devices, or is the one word auto.

@@ -166,7 +166,7 @@ func (o *order) needs(normalized json.RawMessage) (Resources, []FieldError) {
 		short = append(short, fmt.Sprintf("%d CPUs of %d", needs.CPUs, machine.CPUs))
 	}
 	if needs.MemoryBytes > machine.MemoryBytes {
-		short = append(short, fmt.Sprintf("%s of memory of %s", byteText(needs.MemoryBytes), byteText(machine.MemoryBytes)))
+		short = append(short, fmt.Sprintf("%s of memory of %s", Bytes(needs.MemoryBytes), Bytes(machine.MemoryBytes)))
 	}
 	if needs.GPUs > machine.GPUs {
 		short = append(short, fmt.Sprintf("%d GPUs of %d", needs.GPUs, machine.GPUs))
@@ -178,20 +178,6 @@ func (o *order) needs(normalized json.RawMessage) (Resources, []FieldError) {
 		})
 	}
 	return needs, faults
-}
-
-// byteText writes a size as people do.
-func byteText(n int64) string {
-	const unit = 1024
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
-	}
-	size, prefix := float64(n)/unit, 0
-	for size >= unit && prefix < 4 {
-		size /= unit
-		prefix++
-	}
-	return fmt.Sprintf("%.1f %ciB", size, "KMGTP"[prefix])
 }
 
 // validate has the algorithm's own validator read the settings.

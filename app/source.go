@@ -21,26 +21,34 @@ func (o *order) resolveFiles(ctx context.Context, rows []row, loc func(i int) []
 			if rows[i].sent == nil {
 				continue
 			}
-			for _, p := range parameters {
-				v := rows[i].sent.Member(p.Name)
-				if v == nil || v.Kind != String {
-					continue
-				}
-				input, src, err := o.service.resolve(tx, o.by, p, v.Text)
-				var fault *Error
-				switch {
-				case errors.As(err, &fault) && fault.Code == Invalid:
-					o.addBelow(slices.Concat(loc(i), []any{p.Name}), []FieldError{{Msg: fault.Message, Type: "file"}})
-				case err != nil:
-					return err
-				default:
-					rows[i].inputs = append(rows[i].inputs, input)
-					rows[i].sources = append(rows[i].sources, src)
-				}
+			if err := o.resolveRow(tx, &rows[i], parameters, loc(i)); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
+}
+
+// resolveRow finds the files of one row, whose path is loc.
+func (o *order) resolveRow(tx Tx, r *row, parameters []Parameter, loc []any) error {
+	for _, p := range parameters {
+		v := r.sent.Member(p.Name)
+		if v == nil || v.Kind != String {
+			continue
+		}
+		input, src, err := o.service.resolve(tx, o.by, p, v.Text)
+		var fault *Error
+		switch {
+		case errors.As(err, &fault) && fault.Code == Invalid:
+			o.addBelow(slices.Concat(loc, []any{p.Name}), []FieldError{{Msg: fault.Message, Type: "file"}})
+		case err != nil:
+			return err
+		default:
+			r.inputs = append(r.inputs, input)
+			r.sources = append(r.sources, src)
+		}
+	}
+	return nil
 }
 
 // resolve finds what one reference means: a fileId, folder/filename among the

@@ -76,7 +76,7 @@ func sentence(j *app.Job, o *app.Outcome) string {
 	}
 	switch o.Cause {
 	case app.CauseMemory:
-		return fmt.Sprintf("%s used more than its %s of memory.", program, bytesText(j.Private.Needs.MemoryBytes))
+		return fmt.Sprintf("%s used more than its %s of memory.", program, app.Bytes(j.Private.Needs.MemoryBytes))
 	case app.CauseCannotStart:
 		return "The program could not be started."
 	}

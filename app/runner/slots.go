@@ -121,7 +121,7 @@ func amounts(r app.Resources) string {
 		parts = append(parts, counted(r.CPUs, "CPU"))
 	}
 	if r.MemoryBytes > 0 {
-		parts = append(parts, bytesText(r.MemoryBytes)+" of memory")
+		parts = append(parts, app.Bytes(r.MemoryBytes).String()+" of memory")
 	}
 	if len(parts) == 0 {
 		return "nothing"
@@ -138,17 +138,4 @@ func counted(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// bytesText writes a size with one decimal in the largest unit that fits.
-func bytesText(n int64) string {
-	const units = "KMGTPE"
-	if n < 1<<10 {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	size, unit := float64(n)/(1<<10), 0
-	for size >= 1<<10 && unit < len(units)-1 {
-		size, unit = size/(1<<10), unit+1
-	}
-	return fmt.Sprintf("%.1f %ciB", size, units[unit])
 }
