@@ -19,7 +19,7 @@ var importTable = map[string]struct{ own, others []string }{
 	"app/task":                 {own: []string{"app"}},
 	"app/runner":               {own: []string{"app", "app/task"}, others: []string{"rs/zerolog"}},
 	"app/executor/local":       {own: []string{"app", "app/task"}},
-	"app/engine/cgidp":         {others: []string{"gonum.org/v1/plot"}},
+	"app/engine/cgidp":         {others: []string{"gonum.org/v1/plot", "golang.org/x/sys"}},
 	"storage":                  {own: []string{"app"}, others: []string{"go.etcd.io/bbolt"}},
 	"blobs":                    {own: []string{"app"}, others: []string{"golang-jwt/jwt", "rs/zerolog"}},
 	"web":                      {own: []string{"app"}, others: []string{"gin-gonic/gin", "rs/zerolog", "prometheus/client_golang"}},

@@ -116,17 +116,20 @@ func (r *replica) archive(a *archive) {
 	a.integer(&r.step)
 	a.vectors(r.x)
 	a.vectors(r.v)
-	source, _ := r.source.MarshalBinary()
-	a.text(&source)
-	if a.reading && r.source.UnmarshalBinary(source) != nil {
-		a.short = true
-	}
+	r.source.archive(a)
 	a.integer(&r.trajectory.frames)
 	a.text(&r.rows)
 	a.duration(&r.busy)
 	r.rg.archive(a)
 	r.ree.archive(a)
 	r.kinetic.archive(a)
+}
+
+func (g *generator) archive(a *archive) {
+	hi, lo := a.word(g.hi), a.word(g.lo)
+	if a.reading {
+		g.hi, g.lo = hi, lo
+	}
 }
 
 // archive needs the lock of the chain.

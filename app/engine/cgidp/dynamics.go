@@ -13,56 +13,41 @@ type dynamics struct {
 	model  *model
 	x      []vec // nm, never wrapped or recentred
 	v      []vec // nm/ps, at half steps
-	source *rand.PCG
+	source *generator
 	step   int64 // steps done
 
-	rng   *rand.Rand // draws from source, holds nothing itself
-	field *field
-	kick  []float64 // dt/m per bead
-	keep  float64   // part of a velocity that friction leaves in a step
-	noise []float64 // width of the random velocity added in a step, per bead
-}
-
-// randomStream separates this engine's numbers from others made of like seeds.
-const randomStream = 0x6367696470000000 // "cgidp"
-
-// newSource returns the random numbers of one replica. Sequence and replica have
-// bits of their own, hence no two replicas of a run share a generator state.
-func newSource(seed uint64, sequence, replica int) *rand.PCG {
-	return rand.NewPCG(seed, scramble(randomStream+uint64(sequence)<<12+uint64(replica)))
-}
-
-// scramble is the finalizer of SplitMix64: one to one, and near inputs give
-// unlike outputs.
-func scramble(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
+	field  *field
+	kick   []float64 // dt/m per bead
+	keep   float64   // part of a velocity that friction leaves in a step
+	noise  []float64 // width of the random velocity added in a step, per bead
+	random []float64 // of one step: x, y, z of the first bead and so on
 }
 
 // newDynamics returns a chain with a start structure and velocities drawn from
 // source. A nil error means that forces are known for the first step.
-func newDynamics(m *model, source *rand.PCG) (*dynamics, error) {
+func newDynamics(m *model, source *generator) (*dynamics, error) {
 	d := blankDynamics(m, source)
 	return d, d.start()
 }
 
 func (d *dynamics) start() error {
 	m := d.model
-	d.x = walk(m, d.rng)
+	rng := rand.New(d.source)
+	d.x = walk(m, rng)
 	for i := range d.v {
 		width := math.Sqrt(m.kT / m.mass[i])
-		d.v[i] = vec{width * d.rng.NormFloat64(), width * d.rng.NormFloat64(), width * d.rng.NormFloat64()}
+		d.v[i] = vec{width * rng.NormFloat64(), width * rng.NormFloat64(), width * rng.NormFloat64()}
 	}
 	return d.wake()
 }
 
 // blankDynamics has neither positions nor velocities yet.
-func blankDynamics(m *model, source *rand.PCG) *dynamics {
-	d := &dynamics{model: m, source: source, rng: rand.New(source), field: newField(m)}
+func blankDynamics(m *model, source *generator) *dynamics {
+	d := &dynamics{model: m, source: source, field: newField(m)}
 	d.setFriction(m.friction)
 	d.x = make([]vec, m.size())
 	d.v = make([]vec, m.size())
+	d.random = make([]float64, 3*m.size())
 	return d
 }
 
@@ -95,16 +80,15 @@ func (d *dynamics) advance(n int) error {
 // move is one step of the integrator, with forces of the present positions.
 func (d *dynamics) move() {
 	const half = timeStep / 2
-	x, v, force := d.x, d.v[:len(d.x)], d.field.force[:len(d.x)]
-	kick, noise, keep, rng := d.kick[:len(x)], d.noise[:len(x)], d.keep, d.rng
+	d.source.normals(d.random)
+	x, v, quads := d.x, d.v[:len(d.x)], d.field.beads
+	kick, noise, keep := d.kick[:len(x)], d.noise[:len(x)], d.keep
 	for i := range x {
-		u := v[i].plus(kick[i], force[i])
+		q, lane := bead(quads, i)
+		r := (*[3]float64)(d.random[3*i:])
+		u := v[i].plus(kick[i], q.force(lane))
 		b := noise[i]
-		w := vec{
-			keep*u.X + b*rng.NormFloat64(),
-			keep*u.Y + b*rng.NormFloat64(),
-			keep*u.Z + b*rng.NormFloat64(),
-		}
+		w := vec{keep*u.X + b*r[0], keep*u.Y + b*r[1], keep*u.Z + b*r[2]}
 		x[i] = x[i].plus(half, u).plus(half, w)
 		v[i] = w
 	}

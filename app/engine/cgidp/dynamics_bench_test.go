@@ -16,8 +16,8 @@ func BenchmarkStep(b *testing.B) {
 				advance(b, d, 1)
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "steps/s")
-			b.ReportMetric(float64(len(d.field.neighbours.stick.col)), "stick-pairs")
-			b.ReportMetric(float64(len(d.field.neighbours.screen.col)), "screen-pairs")
+			b.ReportMetric(float64(len(d.field.stick.tiles)), "stick-tiles")
+			b.ReportMetric(float64(len(d.field.screen.tiles)), "screen-tiles")
 		})
 	}
 }

@@ -53,14 +53,14 @@ func TestSpiral(t *testing.T) {
 			near(t, "Debye-Hückel energy", e.screen, tt.screen, 1e-5)
 			near(t, "Rg", m.gyrationRadius(x), tt.rg, 1e-6)
 			near(t, "end to end", endToEnd(x), tt.ree, 1e-6)
-			if n := pairsWithin(&f.neighbours.stick, f.allBeads(), x, stickCutoff); n != tt.stickPairs {
+			if n := f.stick.pairsWithin(x, f.allBeads(), stickCutoff); n != tt.stickPairs {
 				t.Errorf("%d Ashbaugh-Hatch pairs, want %d", n, tt.stickPairs)
 			}
-			if n := pairsWithin(&f.neighbours.screen, f.neighbours.charged, x, chargeCutoff); n != tt.screenedPairs {
+			if n := f.screen.pairsWithin(x, f.charged, chargeCutoff); n != tt.screenedPairs {
 				t.Errorf("%d Debye-Hückel pairs, want %d", n, tt.screenedPairs)
 			}
 			if tt.first != nil {
-				near(t, "force on bead 0", f.force[0].sub(*tt.first).norm(), 0, 1e-4)
+				near(t, "force on bead 0", f.force(0).sub(*tt.first).norm(), 0, 1e-4)
 			}
 		})
 	}
@@ -74,13 +74,11 @@ func (f *field) allBeads() []int32 {
 	return all
 }
 
-func pairsWithin(l *pairList, rows []int32, x []vec, cutoff float64) int {
+func (l *pairList) pairsWithin(x []vec, beads []int32, cutoff float64) int {
 	count := 0
-	for k, i := range rows {
-		for _, j := range l.col[l.start[k]:l.start[k+1]] {
-			if x[i].sub(x[j.bead()]).norm() < cutoff {
-				count++
-			}
+	for i, j := range l.all() {
+		if x[beads[i]].sub(x[beads[j]]).norm() < cutoff {
+			count++
 		}
 	}
 	return count
@@ -118,6 +116,15 @@ func plainEnergy(m *model, x []vec) float64 {
 	return total
 }
 
+func plainStickForce(p stickPair, r2 float64) float64 {
+	a := p.sigma6 / (r2 * r2 * r2)
+	w := 12 * stickEnergy * a * (a - 1) / r2
+	if r2 > p.min2 {
+		w *= p.lambda
+	}
+	return w
+}
+
 // plainForces are forces over all pairs, without lists.
 func plainForces(m *model, x []vec) []vec {
 	force := make([]vec, len(x))
@@ -131,7 +138,7 @@ func plainForces(m *model, x []vec) []vec {
 				w = bondStiffness * (bondLength - math.Sqrt(r2)) / math.Sqrt(r2)
 			default:
 				if r2 < 4 {
-					w += m.stick[m.types[i]][m.types[j]].forceOverR(r2)
+					w += plainStickForce(m.stick[m.types[i]][m.types[j]], r2)
 				}
 				if r2 < 16 {
 					w += m.lBkT * m.charge[i] * m.charge[j] * m.screen.forceOverR(r2)
@@ -152,7 +159,7 @@ func TestForcesAreGradients(t *testing.T) {
 	const h = 1e-5
 	var wrong, all float64
 	for i := range d.x {
-		force := d.field.force[i]
+		force := d.field.force(i)
 		for axis, f := range []float64{force.X, force.Y, force.Z} {
 			slope := plainSlope(d.model, d.x, i, axis, h)
 			wrong += (f + slope) * (f + slope)
@@ -179,8 +186,8 @@ func plainSlope(m *model, x []vec, bead, axis int, h float64) float64 {
 func checkAgainstPlain(t *testing.T, d *dynamics) {
 	t.Helper()
 	for i, want := range plainForces(d.model, d.x) {
-		if diff := d.field.force[i].sub(want).norm(); diff > 1e-9*(1+want.norm()) {
-			t.Fatalf("step %d, bead %d: force %v, over all pairs %v", d.step, i, d.field.force[i], want)
+		if diff := d.field.force(i).sub(want).norm(); diff > 1e-9*(1+want.norm()) {
+			t.Fatalf("step %d, bead %d: force %v, over all pairs %v", d.step, i, d.field.force(i), want)
 		}
 	}
 }
@@ -212,9 +219,9 @@ func TestForcesForgetLists(t *testing.T) {
 		advance(t, d, 17)
 		fresh := newField(d.model)
 		fresh.compute(d.x)
-		for i := range fresh.force {
-			if fresh.force[i] != d.field.force[i] {
-				t.Fatalf("step %d, bead %d: force %v, with fresh lists %v", d.step, i, d.field.force[i], fresh.force[i])
+		for i := range d.x {
+			if fresh.force(i) != d.field.force(i) {
+				t.Fatalf("step %d, bead %d: force %v, with fresh lists %v", d.step, i, d.field.force(i), fresh.force(i))
 			}
 		}
 	}
@@ -232,4 +239,13 @@ func TestBrokenChain(t *testing.T) {
 			t.Errorf("%s: bead %d, want 6", name, bead)
 		}
 	}
+}
+
+// forces are those on all beads.
+func (f *field) forces() []vec {
+	all := make([]vec, f.model.size())
+	for i := range all {
+		all[i] = f.force(i)
+	}
+	return all
 }

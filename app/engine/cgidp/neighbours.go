@@ -1,120 +1,139 @@
 package cgidp
 
-import "math"
+import (
+	"iter"
+	"math/bits"
+)
 
 // skin is how much farther than the cutoff the lists reach, in nm. Any value
 // gives the same trajectory, bit for bit; this one is about the fastest.
 const skin = 0.4
 
-// pairList holds, for each bead, the partners with a higher number, in rising
-// order: those of row k are col[start[k]:start[k+1]]. The order makes the sum of
-// forces independent of when the list was built.
+// pairList holds, for each quad, those with partners of a higher number, in
+// rising order: the tiles of quad k are tiles[start[k]:start[k+1]]. The beads of
+// a chain near one of a quad are mostly near the others too, so few pairs are
+// computed for nothing. These add nothing to a force, and sums over the others
+// are made in the order of their numbers: forces depend on positions alone, not
+// on when the list was built.
 type pairList struct {
 	start []int32
-	col   []partner
+	tiles []tile
 }
 
-// partner is a bead and its type, in one number: the loop over pairs reads one
-// list instead of two.
-type partner uint16
+// tile is a quad of partners and the pairs with them that count: bit 4i+j is that
+// of the bead in lane i and the partner in lane j.
+type tile struct{ quad, pairs uint16 }
 
-const (
-	beadBits = 11                   // enough for maxResidues
-	maxTypes = 1 << (16 - beadBits) // enough for residueLetters
-)
-
-func newPartner(bead int, kind uint8) partner { return partner(bead | int(kind)<<beadBits) }
-
-func (p partner) bead() int { return int(p & (1<<beadBits - 1)) }
-
-func (p partner) kind() int { return int(p >> beadBits) }
-
-func (l *pairList) reset() {
-	l.start = append(l.start[:0], 0)
-	l.col = l.col[:0]
+// all yields the pairs of beads that are listed, near or not.
+func (l *pairList) all() iter.Seq2[int, int] {
+	return func(yield func(i, j int) bool) {
+		for k := range len(l.start) - 1 {
+			for _, t := range l.tiles[l.start[k]:l.start[k+1]] {
+				for pairs := t.pairs; pairs != 0; pairs &= pairs - 1 {
+					pair := bits.TrailingZeros16(pairs)
+					if !yield(k*quadSize+pair/quadSize, int(t.quad)*quadSize+pair%quadSize) {
+						return
+					}
+				}
+			}
+		}
+	}
 }
 
-func (l *pairList) endRow() { l.start = append(l.start, int32(len(l.col))) }
-
-// neighbours are Verlet lists: all pairs within a cutoff plus the skin when the
-// lists were built. They hold every pair within the cutoff until some bead has
+// neighbours are the Verlet lists for one kind of pairs: all within reach when
+// they were built. They hold every pair within the cutoff until some bead has
 // moved half the skin.
 type neighbours struct {
-	model   *model
-	charged []int32  // beads with a charge; the rows of screen
-	built   []vec    // positions at the last build
-	stick   pairList // all beads but bonded pairs
-	screen  pairList // charged beads but bonded pairs
-	// strength is lBkT q q for each entry of screen.col.
-	strength []float64
+	pairList
+	reach float64 // nm, cutoff and skin
+	first []int32 // for each bead, the first with a higher number that is no bonded partner
+	balls []ball  // around the quads
 }
 
-func newNeighbours(m *model) *neighbours {
-	n := &neighbours{model: m}
-	for i, q := range m.charge {
-		if q != 0 {
-			n.charged = append(n.charged, int32(i))
-		}
-	}
-	return n
+// ball is a sphere around the beads of a quad.
+type ball struct {
+	centre vec
+	radius float64
 }
 
-// follow rebuilds the lists if they no longer hold for x.
-func (n *neighbours) follow(x []vec) {
-	if len(n.built) != len(x) {
-		n.build(x)
-		return
-	}
-	const limit = (skin / 2) * (skin / 2)
-	for i := range x {
-		if x[i].sub(n.built[i]).norm2() > limit {
-			n.build(x)
-			return
-		}
-	}
+func newNeighbours(cutoff float64, first []int32) *neighbours {
+	return &neighbours{reach: cutoff + skin, first: first}
 }
 
-func (n *neighbours) build(x []vec) {
-	n.built = append(n.built[:0], x...)
-	n.buildStick(x)
-	n.buildScreen(x)
-}
-
-func (n *neighbours) buildStick(x []vec) {
-	const (
-		reach = stickCutoff + skin
-		far   = reach + 2*maxBond
-	)
-	n.stick.reset()
-	for i := range x {
-		xi := x[i]
-		for j := i + 2; j < len(x); j++ {
-			r2 := xi.sub(x[j]).norm2()
-			switch {
-			case r2 < reach*reach:
-				n.stick.col = append(n.stick.col, newPartner(j, n.model.types[j]))
-			case r2 > far*far:
-				// The chain takes at least so many beads to come back from there.
-				j += int((math.Sqrt(r2) - reach) / maxBond)
+// build makes the lists for the positions in quads.
+func (n *neighbours) build(quads []quad) {
+	n.start = append(n.start[:0], 0)
+	n.tiles = n.tiles[:0]
+	n.enclose(quads)
+	for k := range quads {
+		for l := k; l < len(quads); l++ {
+			if !n.apart(k, l) && n.near(&quads[k], &quads[l]) {
+				n.addTile(k, l)
 			}
 		}
-		n.stick.endRow()
+		n.start = append(n.start, int32(len(n.tiles)))
 	}
 }
 
-func (n *neighbours) buildScreen(x []vec) {
-	const reach = (chargeCutoff + skin) * (chargeCutoff + skin)
-	n.screen.reset()
-	n.strength = n.strength[:0]
-	q := n.model.charge
-	for k, i := range n.charged {
-		xi, qi := x[i], n.model.lBkT*q[i]
-		for _, j := range n.charged[k+1:] {
-			if j != i+1 && xi.sub(x[j]).norm2() < reach {
-				n.screen.col = append(n.screen.col, newPartner(int(j), n.model.types[j]))
-				n.strength = append(n.strength, qi*q[j])
+// beads are how many there are in a quad.
+func (n *neighbours) beads(quad int) int { return min(quadSize, len(n.first)-quad*quadSize) }
+
+// enclose finds the balls.
+func (n *neighbours) enclose(quads []quad) {
+	n.balls = n.balls[:0]
+	for k := range quads {
+		q, beads := &quads[k], n.beads(k)
+		var b ball
+		for lane := range beads {
+			b.centre = b.centre.plus(1/float64(beads), q.position(lane))
+		}
+		for lane := range beads {
+			b.radius = max(b.radius, q.position(lane).sub(b.centre).norm())
+		}
+		n.balls = append(n.balls, b)
+	}
+}
+
+// apart tells whether no bead of one quad can be within reach of the other.
+func (n *neighbours) apart(k, l int) bool {
+	a, b := &n.balls[k], &n.balls[l]
+	far := n.reach + a.radius + b.radius
+	return a.centre.sub(b.centre).norm2() > far*far
+}
+
+// near tells whether two lanes are within reach. Empty ones may be, too.
+func (n *neighbours) near(a, b *quad) bool {
+	for i := range quadSize {
+		xi := a.position(i)
+		for j := range quadSize {
+			if xi.sub(b.position(j)).norm2() < n.reach*n.reach {
+				return true
 			}
 		}
-		n.screen.endRow()
 	}
+	return false
+}
+
+func (n *neighbours) addTile(k, l int) {
+	t := tile{quad: uint16(l), pairs: 1<<(quadSize*quadSize) - 1}
+	if l <= k+1 || l == len(n.balls)-1 {
+		t.pairs = n.counted(k, l)
+	}
+	if t.pairs != 0 {
+		n.tiles = append(n.tiles, t)
+	}
+}
+
+// counted are the pairs of two quads that are not bonded, not counted already
+// the other way round, and beads at all.
+func (n *neighbours) counted(k, l int) uint16 {
+	var pairs uint16
+	for i := range n.beads(k) {
+		for j := range n.beads(l) {
+			if l*quadSize+j >= int(n.first[k*quadSize+i]) {
+				pairs |= 1 << (i*quadSize + j)
+			}
+		}
+	}
+	return pairs
 }

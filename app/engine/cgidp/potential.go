@@ -3,36 +3,30 @@ package cgidp
 import "math"
 
 // stickPair holds the Ashbaugh-Hatch parameters of two types (JACS 2008, 130,
-// 9536), as the force needs them.
+// 9536).
 type stickPair struct {
-	// scale is 12 epsilon within the minimum of the Lennard-Jones potential and
-	// that times lambda beyond.
-	scale  [2]float64
 	sigma6 float64 // 2 sigma⁶, nm⁶
-	min2   float64 // nm², where the minimum is: 2^(1/3) sigma²
+	min2   float64 // nm², where the minimum of Lennard-Jones is: 2^(1/3) sigma²
+	lambda float64
 }
 
-// stickTable has a row and a column for each type. The width is that of a type in
-// partner, so that an index needs no bounds check.
-type stickTable [len(residueLetters)][maxTypes]stickPair
+// stickTable has a row and a column for each type.
+type stickTable [len(residueLetters)][len(residueLetters)]stickPair
 
 func newStickTable() *stickTable {
 	table := new(stickTable)
 	for a := range residues {
 		for b := range residues {
 			sigma := (residues[a].sigma + residues[b].sigma) / 2
-			lambda := (residues[a].lambda + residues[b].lambda) / 2
 			table[a][b] = stickPair{
-				scale:  [2]float64{12 * stickEnergy, 12 * stickEnergy * lambda},
 				sigma6: 2 * math.Pow(sigma, 6),
 				min2:   math.Cbrt(2) * sigma * sigma,
+				lambda: (residues[a].lambda + residues[b].lambda) / 2,
 			}
 		}
 	}
 	return table
 }
-
-func (p *stickPair) lambda() float64 { return p.scale[1] / p.scale[0] }
 
 // lennardJones is 4 epsilon [(sigma/r)¹² - (sigma/r)⁶] in kJ/mol.
 func (p *stickPair) lennardJones(r2 float64) float64 {
@@ -45,24 +39,39 @@ func (p *stickPair) energy(r2 float64) float64 {
 	if !(r2 < stickCutoff*stickCutoff) {
 		return 0
 	}
-	lambda := p.lambda()
-	shift := lambda * p.lennardJones(stickCutoff*stickCutoff)
+	shift := p.lambda * p.lennardJones(stickCutoff*stickCutoff)
 	if r2 <= p.min2 {
-		return p.lennardJones(r2) + stickEnergy*(1-lambda) - shift
+		return p.lennardJones(r2) + stickEnergy*(1-p.lambda) - shift
 	}
-	return lambda*p.lennardJones(r2) - shift
+	return p.lambda*p.lennardJones(r2) - shift
 }
 
-// forceOverR times the separation is the force. It is cut, not switched, at the
-// cutoff: that is how the model was fitted. With a = 2 (sigma/r)⁶ it is
-// 12 epsilon (a - 1) a / r². The order of the products keeps short what has to
-// wait for the division; the scale is looked up meanwhile, without a branch that
-// would often be mispredicted.
-func (p *stickPair) forceOverR(r2 float64) float64 {
+// stickScale is 12 epsilon, kJ/mol.
+const stickScale = 12 * stickEnergy
+
+// halfStick returns what a bead of a type adds to the parameters of its pairs in
+// stickForce.
+func halfStick(kind uint8) (size, strength float64) {
+	r := residues[kind]
+	return math.Pow(2, 1.0/6) * r.sigma / 2, stickScale * r.lambda / 2
+}
+
+// stickForce times the separation is the Ashbaugh-Hatch force for r² in nm²; the
+// size of the pair is 2^(1/6) sigma, its strength 12 epsilon lambda. It is cut,
+// not switched, at the cutoff: that is how the model was fitted. With
+// a = 2 (sigma/r)⁶ Lennard-Jones gives 12 epsilon (a - 1) a / r², and within the
+// minimum, where a is above 1, lambda does not count.
+//
+// Conversions keep products from being fused with sums, so that all
+// architectures give the same bits as the vector code.
+func stickForce(r2, size, strength float64) float64 {
 	u := 1 / r2
-	scale := p.scale[math.Float64bits(p.min2-r2)>>63]
-	a := (p.sigma6 * u) * (u * u)
-	return (a - 1) * (scale * u * a)
+	b := float64(size*size) * u
+	a := float64(float64(b*b) * b)
+	if a >= 1 {
+		strength = stickScale
+	}
+	return (a - 1) * (float64(strength*u) * a)
 }
 
 // screenedEnergy is the Debye-Hückel energy of two charges with
@@ -80,31 +89,33 @@ func screenedForceOverR(kappa, r float64) float64 {
 }
 
 // Segments of screenTable. Each octave of r² is cut into equal parts, so the top
-// bits of r² as a float64 are the number of its segment. The table takes half of
-// the fastest cache; with equal segments throughout it would not fit.
+// bits of r² as a float64 are the number of its segment. What chains visit, from
+// 0.4 nm on, fits into half of the fastest cache; with equal segments throughout
+// it would not.
 const (
-	screenMin2     = 0.125 // nm²; the table is not used below
-	screenOctaves  = 7     // up to the square of chargeCutoff
-	octaveBits     = 6     // 2^6 segments per octave
-	segmentShift   = 52 - octaveBits
+	screenOctaves  = 16                  // up to the square of chargeCutoff
+	screenMin2     = 1.0 / (1 << 12)     // nm², the start of the first
+	octaveBits     = 6                   // 2^6 segments per octave
+	segmentShift   = 52 - octaveBits     // of the bits of r²
 	segmentMask    = 1<<segmentShift - 1 // bits of r² within a segment
-	firstSegment   = (1023 - 3) << octaveBits
+	firstSegment   = (1023 - 12) << octaveBits
 	screenSegments = screenOctaves << octaveBits
 )
 
-// screenTable gives screenedForceOverR from r² by cubic Hermite interpolation,
-// since an exponential per pair would dominate the cost of charged chains.
+// screenTable gives the force of Debye-Hückel from r² by cubic Hermite
+// interpolation, since an exponential per pair would dominate the cost of charged
+// chains. Below 0.016 nm, closer than beads of half a nanometre ever come, it
+// stays at its value there.
 type screenTable struct {
-	kappa   float64
-	segment [8 << octaveBits][4]float64 // coefficients of powers of r² minus its start
+	segment [screenSegments][4]float64 // coefficients of powers of r² minus its start
 }
 
 func newScreenTable(kappa float64) *screenTable {
-	table := &screenTable{kappa: kappa}
+	table := new(screenTable)
 	for k := range screenSegments {
 		start, end := segmentStart(k), segmentStart(k+1)
-		f0, d0 := table.exact(start)
-		f1, d1 := table.exact(end)
+		f0, d0 := screenedSlope(kappa, start)
+		f1, d1 := screenedSlope(kappa, end)
 		h := end - start
 		secant := (f1 - f0) / h
 		table.segment[k] = [4]float64{f0, d0, (3*secant - 2*d0 - d1) / h, (d0 + d1 - 2*secant) / (h * h)}
@@ -117,27 +128,18 @@ func segmentStart(k int) float64 {
 	return math.Float64frombits(uint64(k+firstSegment) << segmentShift)
 }
 
-// exact returns the value at r2 and its derivative.
-func (s *screenTable) exact(r2 float64) (value, slope float64) {
-	r := math.Sqrt(r2)
-	k := s.kappa
+// screenedSlope returns screenedForceOverR at r² and its derivative by r².
+func screenedSlope(kappa, r2 float64) (value, slope float64) {
+	r, k := math.Sqrt(r2), kappa
 	perR := -math.Exp(-k*r) * (k*k/r2 + 3*(1+k*r)/(r2*r2))
 	return screenedForceOverR(k, r), perR / (2 * r)
 }
 
-// forceOverR is exact where the table ends. The loop over pairs makes this choice
-// itself, for the sake of inlining.
+// forceOverR is for r² below the square of chargeCutoff and strength 1.
 func (s *screenTable) forceOverR(r2 float64) float64 {
-	if r2 < screenMin2 {
-		return screenedForceOverR(s.kappa, math.Sqrt(r2))
-	}
-	return s.interpolated(r2)
-}
-
-// interpolated needs screenMin2 <= r2 < chargeCutoff².
-func (s *screenTable) interpolated(r2 float64) float64 {
+	r2 = max(r2, screenMin2)
 	bits := math.Float64bits(r2)
 	t := r2 - math.Float64frombits(bits&^segmentMask)
-	c := &s.segment[(bits>>segmentShift-firstSegment)%uint64(len(s.segment))]
-	return (c[0] + t*c[1]) + t*t*(c[2]+t*c[3])
+	c := &s.segment[(bits>>segmentShift-firstSegment)%screenSegments]
+	return (c[0] + float64(t*c[1])) + float64(float64(t*t)*(c[2]+float64(t*c[3])))
 }

@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package cgidp
+
+func vectorLoops() []loops { return nil }

@@ -1,0 +1,48 @@
+package cgidp
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+func TestRandomNumbersAreThoseOfTheStandardLibrary(t *testing.T) {
+	draws := 3_000_000 // about 10,000 from the tail
+	if raceDetector {
+		draws = 300_000
+	}
+	const seed, stream = 5, 77
+	s, pcg := &generator{seed, stream}, rand.NewPCG(seed, stream)
+	for range 1000 {
+		if got, want := s.Uint64(), pcg.Uint64(); got != want {
+			t.Fatalf("%d, want %d", got, want)
+		}
+	}
+	want := rand.New(pcg)
+	numbers := make([]float64, 300)
+	for range draws / len(numbers) {
+		s.normals(numbers)
+		for _, n := range numbers {
+			if w := want.NormFloat64(); n != w {
+				t.Fatalf("%g, want %g", n, w)
+			}
+		}
+	}
+}
+
+// The fast way must be the usual one, and never one that the standard library
+// would not take.
+func TestLayersOfTheZiggurat(t *testing.T) {
+	for i, l := range ziggurat {
+		if i != 1 && (l.safe < layerUnit/2 || l.safe >= layerUnit) {
+			t.Errorf("layer %d: %d integers of %d are under the curve", i, l.safe, layerUnit)
+		}
+	}
+}
+
+func BenchmarkNormal(b *testing.B) {
+	s, numbers := newSource(1, 0, 1), make([]float64, 300)
+	b.SetBytes(int64(len(numbers)))
+	for b.Loop() {
+		s.normals(numbers)
+	}
+}
