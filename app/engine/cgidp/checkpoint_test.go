@@ -17,12 +17,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// restartable is what the tests below interrupt: %d is the number of cores.
-func restartable(cores int) string {
-	steps := 30_000
-	if raceDetector {
-		steps = 4000
-	}
+// restartable is what the tests below interrupt.
+func restartable(cores int) string { return ofSteps(length(4000, 30_000, 30_000), cores) }
+
+func ofSteps(steps, cores int) string {
 	return fmt.Sprintf(`{"sequences":["%s","GSGSGSGSGSGSGS"],"names":["Hst5","short"],"steps":%d,"replicas":2,
 		"frame_every":700,"sample_every":50,"seed":11,"cores":%d}`, hst5, steps, cores)
 }
@@ -79,36 +77,58 @@ func runProcess(t *testing.T, dir, settings string, delay time.Duration) (ended 
 // A run that is killed at any time ends with the files of one that is not.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	whole, _ := simulate(t, restartable(1))
+	steps := length(4000, 30_000, 300_000)
+	began := time.Now()
+	whole, _ := simulate(t, ofSteps(steps, 1))
 	want := files(t, whole)
-	kills := 4
-	if raceDetector {
-		kills = 2
-	}
+	// Delays of this size leave several kills to a run, at all its stages.
+	longest := max(100*time.Millisecond, time.Since(began)/5)
 	for _, cores := range []int{1, 2} {
-		dir := t.TempDir()
-		processes, resumed := 0, 0
-		for ended := false; !ended; {
-			var delay time.Duration
-			if processes < kills {
-				delay = 1 + rand.N(100*time.Millisecond)
+		kills := length(2, 4, 20)
+		for round := 0; kills > 0; round++ {
+			if round == 10 {
+				t.Fatalf("%d cores: runs end before they are killed, so %d kills are left", cores, kills)
 			}
-			var log string
-			ended, log = runProcess(t, dir, restartable(cores), delay)
-			resumed += strings.Count(log, "goes on from")
-			if strings.Contains(log, "cannot be used") {
-				t.Errorf("after %d processes:\n%s", processes, log)
+			dir := t.TempDir()
+			done := killUntilDone(t, dir, ofSteps(steps, cores), kills, longest)
+			if diff := cmp.Diff(want, files(t, dir)); diff != "" {
+				t.Errorf("%d cores, killed %d times: -whole +killed:\n%s", cores, done, diff)
 			}
-			processes++
-		}
-		if resumed == 0 {
-			t.Errorf("%d cores: no checkpoint was used", cores)
-		}
-		t.Logf("%d cores: %d processes, %d checkpoints used", cores, processes, resumed)
-		if diff := cmp.Diff(want, files(t, dir)); diff != "" {
-			t.Errorf("%d cores, %d processes: -whole +killed:\n%s", cores, processes, diff)
+			kills -= done
 		}
 	}
+}
+
+// killUntilDone runs settings to the end in as many processes as that takes, and
+// tells how many of them were killed, at most some.
+func killUntilDone(t *testing.T, dir, settings string, most int, longest time.Duration) (killed int) {
+	t.Helper()
+	resumed := 0
+	for ended := false; !ended; {
+		var delay time.Duration
+		if killed < most {
+			delay = 1 + rand.N(longest)
+		}
+		var log string
+		ended, log = runProcess(t, dir, settings, delay)
+		if strings.Contains(log, "cannot be used") {
+			t.Errorf("after %d kills:\n%s", killed, log)
+		}
+		for line := range strings.Lines(log) {
+			if strings.Contains(line, "goes on from") {
+				resumed++
+				t.Logf("kill %d: %s", killed, strings.TrimSpace(line))
+			}
+		}
+		if !ended {
+			killed++
+		}
+	}
+	// A single kill may come when the checkpoints are gone, just before the end.
+	if killed > 1 && resumed == 0 {
+		t.Error("no checkpoint was used")
+	}
+	return killed
 }
 
 // stopAfter is a context that has ended once it was asked so many times, which

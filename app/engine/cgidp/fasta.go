@@ -11,6 +11,8 @@ import (
 type record struct {
 	id      string // first word of the header, made fit for a file name; or ""
 	letters string // upper case, without white space and one trailing "*"
+	lines   []int  // letters of each line
+	headed  bool   // it has a header
 }
 
 // parseFASTA splits a text into records. A text without headers is one sequence.
@@ -18,10 +20,12 @@ type record struct {
 func parseFASTA(text []byte) []record {
 	var records []record
 	var letters strings.Builder
-	id, open := "", false
+	var now record
+	open := false
 	end := func() {
 		if open {
-			records = append(records, record{id, cleanSequence(letters.String())})
+			now.letters = cleanSequence(letters.String())
+			records = append(records, now)
 		}
 		letters.Reset()
 	}
@@ -31,10 +35,12 @@ func parseFASTA(text []byte) []record {
 		case len(line) == 0 || line[0] == ';': // ';' begins a comment in old files
 		case line[0] == '>':
 			end()
-			id, open = recordID(string(line[1:])), true
+			now, open = record{id: recordID(string(line[1:])), headed: true}, true
 		default:
 			open = true
 			letters.Write(line)
+			letters.WriteByte('\n') // parts bytes that are no letters; dropped later
+			now.lines = append(now.lines, len(cleanSequence(string(line))))
 		}
 	}
 	end()
@@ -64,38 +70,35 @@ func recordID(header string) string {
 }
 
 // cleanSequence drops white space and one trailing "*", the stop sign of
-// translated sequences.
+// translated sequences. Only plain letters change their case, so that others
+// are told as they were given.
 func cleanSequence(text string) string {
 	text = strings.Map(func(c rune) rune {
-		if unicode.IsSpace(c) {
+		switch {
+		case unicode.IsSpace(c):
 			return -1
+		case c >= 'a' && c <= 'z':
+			return c - 'a' + 'A'
 		}
-		return unicode.ToUpper(c)
+		return c
 	}, text)
 	return strings.TrimSuffix(text, "*")
 }
 
-// hints say what to do about characters that are often met in sequences.
-var hints = map[rune]string{
-	'B': "B stands for D or N: choose one",
-	'J': "J stands for I or L: choose one",
-	'O': "pyrrolysine is not part of the model: use K",
-	'U': "selenocysteine is not part of the model: use C",
-	'X': "X stands for an unknown residue: fill it in or cut it out",
-	'Z': "Z stands for E or Q: choose one",
-	'-': "remove the gaps of the alignment",
-	'.': "remove the gaps of the alignment",
-	'*': "a stop within the sequence: check the reading frame, or cut the sequence there",
-	'>': "begin each FASTA header on a line of its own",
-}
+// leastWrap is where lines of one sequence are broken at the earliest.
+const leastWrap = 40
 
-// hint says what to do about one character that is not an amino acid.
-func hint(c rune) string {
-	if text, ok := hints[c]; ok {
-		return text
+// severalLines tells whether the lines of a record without a header may be
+// sequences of their own: they are not one sequence broken at a fixed width.
+func (r record) severalLines() bool {
+	if r.headed || len(r.lines) < 2 {
+		return false
 	}
-	if unicode.IsDigit(c) {
-		return "remove numbers from the sequence"
+	width, last := r.lines[0], len(r.lines)-1
+	for _, n := range r.lines[:last] {
+		if n != width {
+			return true
+		}
 	}
-	return "use the letters " + residueLetters
+	return width < leastWrap || r.lines[last] > width
 }

@@ -193,10 +193,7 @@ func checkAgainstPlain(t *testing.T, d *dynamics) {
 }
 
 func TestListsMissNoPair(t *testing.T) {
-	times := 40
-	if raceDetector {
-		times = 8
-	}
+	times := length(8, 40, 200)
 	for _, name := range []string{"DSS1", "aSyn140", "ht2N4R"} {
 		d := referenceProtein(t, name).dynamics(t)
 		rng := rand.New(rand.NewPCG(1, 1))

@@ -25,9 +25,26 @@ const (
 	mapDPI    = 96
 )
 
+// viridis runs from dark to bright without a break, also for the colour-blind
+// and in print.
+var viridis = []color.Color{
+	color.NRGBA{R: 0x44, G: 0x01, B: 0x54, A: 0xff},
+	color.NRGBA{R: 0x47, G: 0x2d, B: 0x7b, A: 0xff},
+	color.NRGBA{R: 0x3b, G: 0x52, B: 0x8b, A: 0xff},
+	color.NRGBA{R: 0x2c, G: 0x72, B: 0x8e, A: 0xff},
+	color.NRGBA{R: 0x21, G: 0x91, B: 0x8c, A: 0xff},
+	color.NRGBA{R: 0x28, G: 0xae, B: 0x80, A: 0xff},
+	color.NRGBA{R: 0x5e, G: 0xc9, B: 0x62, A: 0xff},
+	color.NRGBA{R: 0xad, G: 0xdc, B: 0x30, A: 0xff},
+	color.NRGBA{R: 0xfd, G: 0xe7, B: 0x25, A: 0xff},
+}
+
 // distanceColors goes from dark for 0 to bright for the longest distance in nm.
 func distanceColors(longest float64) palette.ColorMap {
-	colors := moreland.Kindlmann()
+	colors, err := moreland.NewLuminance(viridis)
+	if err != nil {
+		panic(err) // they are in order
+	}
 	colors.SetMin(0)
 	colors.SetMax(longest)
 	return colors
@@ -119,6 +136,7 @@ func colorBar(colors palette.ColorMap) *plot.Plot {
 	p.X.Tick.Marker = plot.ConstantTicks(nil)
 	p.X.Width = 0
 	p.Y.Label.Text = "mean distance / nm"
+	p.Y.Tick.Marker = roundTicks{}
 	p.Add(&plotter.ColorBar{ColorMap: colors, Vertical: true})
 	return p
 }

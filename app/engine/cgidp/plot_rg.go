@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"image/color"
+	"math"
 	"strconv"
 	"strings"
 
@@ -16,13 +17,14 @@ import (
 
 const (
 	drawnPoints   = 500 // of one replica
-	histogramBins = 40
+	histogramBins = 25
 )
 
 var (
 	traceColor = color.NRGBA{R: 0x9d, G: 0xb4, B: 0xc8, A: 0xff}
 	meanColor  = color.NRGBA{R: 0x1f, G: 0x4e, B: 0x79, A: 0xff}
 	bandColor  = color.NRGBA{R: 0xe0, G: 0x8a, B: 0x1e, A: 0x70}
+	restColor  = color.NRGBA{R: 0xe8, G: 0xe8, B: 0xe8, A: 0xff}
 )
 
 // rgCurve is Rg against the step, in millions, as in timeseries.csv.
@@ -105,18 +107,23 @@ func (c *chain) rgCourse(curves []plotter.XYs, rg estimate) (*plot.Plot, error) 
 	p.Title.Text = c.Name
 	p.X.Label.Text = "million steps"
 	p.Y.Label.Text = "radius of gyration / nm"
-	p.Legend.Top = true
-	if err := addLines(p, "Rg", curves, traceColor, vg.Points(0.6)); err != nil {
+	p.X.Tick.Marker, p.Y.Tick.Marker = roundTicks{}, roundTicks{}
+	p.Legend.Top, p.Legend.Padding = true, vg.Points(2)
+	low, high := reach(curves)
+	if from := c.equilibrated(); from > 0 {
+		if err := addArea(p, "equilibration, left out", box(0, from, low, high), restColor); err != nil {
+			return nil, err
+		}
+	}
+	if err := addLines(p, c.traceName(), curves, traceColor, vg.Points(0.6)); err != nil {
 		return nil, err
 	}
 	if rg.se > 0 { // not so if unknown
-		band, err := plotter.NewPolygon(box(c.equilibrated(), float64(c.plan.steps)/1e6, rg.mean-rg.se, rg.mean+rg.se))
-		if err != nil {
+		band := box(c.equilibrated(), c.allSteps(), rg.mean-rg.se, rg.mean+rg.se)
+		name := fmt.Sprintf("mean ± standard error: %.3f ± %.3f nm", rg.mean, rg.se)
+		if err := addArea(p, name, band, bandColor); err != nil {
 			return nil, err
 		}
-		band.Color, band.LineStyle.Width = bandColor, 0
-		p.Add(band)
-		p.Legend.Add(fmt.Sprintf("mean ± standard error: %s nm", withError(rg.mean, rg.se)), band)
 	}
 	var means []plotter.XYs
 	for _, curve := range curves {
@@ -125,9 +132,45 @@ func (c *chain) rgCourse(curves []plotter.XYs, rg estimate) (*plot.Plot, error) 
 		}
 	}
 	err := addLines(p, "running mean", means, meanColor, vg.Points(1.5))
-	p.X.Min, p.X.Max = 0, float64(c.plan.steps)/1e6
-	p.Y.Max += (p.Y.Max - p.Y.Min) / 4 // room for the legend
+	p.X.Min, p.X.Max = 0, c.allSteps()
+	p.Y.Min, p.Y.Max = low, high+(high-low)/3 // room for the legend
 	return p, err
+}
+
+// allSteps is the last step, in millions.
+func (c *chain) allSteps() float64 { return float64(c.plan.steps) / 1e6 }
+
+func (c *chain) traceName() string {
+	if n := len(c.replicas); n > 1 {
+		return fmt.Sprintf("Rg of %d replicas", n)
+	}
+	return "Rg"
+}
+
+// reach is the least and the greatest Rg, apart from each other.
+func reach(curves []plotter.XYs) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, curve := range curves {
+		for _, p := range curve {
+			low, high = min(low, p.Y), max(high, p.Y)
+		}
+	}
+	if low == high {
+		return low - 0.1, high + 0.1
+	}
+	return low, high
+}
+
+// addArea fills an area.
+func addArea(p *plot.Plot, name string, corners plotter.XYs, c color.Color) error {
+	area, err := plotter.NewPolygon(corners)
+	if err != nil {
+		return err
+	}
+	area.Color, area.LineStyle.Width = c, 0
+	p.Add(area)
+	p.Legend.Add(name, area)
+	return nil
 }
 
 func box(left, right, low, high float64) plotter.XYs {
@@ -155,7 +198,7 @@ func (c *chain) rgHistogram(curves []plotter.XYs) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text = " " // as high as the other
 	p.X.Label.Text = "density per nm"
-	p.Y.Tick.Marker = plot.ConstantTicks(nil)
+	p.X.Tick.Marker, p.Y.Tick.Marker = roundTicks{}, plot.ConstantTicks(nil)
 	var values plotter.Values
 	for _, curve := range curves {
 		for _, point := range curve {

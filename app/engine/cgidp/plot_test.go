@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -29,7 +30,7 @@ func checkRgPlot(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	texts, elements := readSVG(t, content)
-	for _, want := range []string{"Hst5", "million steps", "radius of gyration / nm", "Rg", "running mean", "density per nm"} {
+	for _, want := range []string{"Hst5", "million steps", "radius of gyration / nm", "Rg of 2 replicas", "running mean", "equilibration, left out", "density per nm"} {
 		if !slices.Contains(texts, want) {
 			t.Errorf("rg.svg lacks %q among %q", want, texts)
 		}
@@ -130,6 +131,29 @@ func TestPaintDistances(t *testing.T) {
 	}
 	if c := img.NRGBAAt(9, 40); c.A != 0 {
 		t.Errorf("painted beside the area: %v", c)
+	}
+}
+
+func TestRoundTicks(t *testing.T) {
+	tests := []struct {
+		low, high float64
+		want      string
+	}{
+		{0, 0.6, "0.0 0.1 0.2 0.3 0.4 0.5 0.6"},
+		{2.1, 6.6, "3 4 5 6"},
+		{0, 8.8, "0 2 4 6 8"},
+		{1.02, 1.31, "1.05 1.10 1.15 1.20 1.25 1.30"},
+		{0, 2000, "0 500 1000 1500 2000"},
+		{0, 1e-3, "0.0000 0.0002 0.0004 0.0006 0.0008 0.0010"},
+	}
+	for _, tt := range tests {
+		var labels []string
+		for _, tick := range (roundTicks{}).Ticks(tt.low, tt.high) {
+			labels = append(labels, tick.Label)
+		}
+		if got := strings.Join(labels, " "); got != tt.want {
+			t.Errorf("from %g to %g: %s, want %s", tt.low, tt.high, got, tt.want)
+		}
 	}
 }
 

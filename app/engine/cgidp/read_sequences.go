@@ -43,34 +43,70 @@ func (r *reader) inlineSources() []source {
 		if item == nil {
 			continue
 		}
-		records := parseFASTA([]byte(*item))
-		if len(records) > 1 {
-			r.fault(loc(key, i), faultSequence, "item %d of sequences holds %d sequences; make each an item of its own",
-				i+1, len(records))
-			continue
+		if records, ok := r.records(*item, i); ok {
+			sources = append(sources, source{append(records, record{})[0], i, loc(key, i)})
 		}
-		sources = append(sources, source{append(records, record{})[0], i, loc(key, i)})
 	}
 	return r.counted(key, len(items), sources)
 }
 
+// records reads an item of sequences, which may hold one.
+func (r *reader) records(item string, index int) ([]record, bool) {
+	records := parseFASTA([]byte(item))
+	if len(records) > 1 {
+		r.fault(loc("sequences", index), faultSequence, "item %d of sequences holds %d sequences; make each an item of its own",
+			index+1, len(records))
+		return nil, false
+	}
+	return records, true
+}
+
 // textSources reads one FASTA text.
 func (r *reader) textSources(key string, text []byte) []source {
+	if len(text) > MaxFASTA {
+		r.fault(loc(key), faultSequence, "%s has more than %d MiB; give at most %d sequences of at most %d residues",
+			key, MaxFASTA>>20, maxSequences, maxResidues)
+		return nil
+	}
+	text, instead := plainText(text)
+	if instead != "" {
+		r.fault(loc(key), faultSequence, "%s is %s; save the sequences as plain text in FASTA format: a line \">name\" above the letters of each",
+			key, instead)
+		return nil
+	}
 	var sources []source
-	for i, rec := range parseFASTA(text) {
+	for i, rec := range r.headed(key, parseFASTA(text)) {
 		sources = append(sources, source{rec, i, loc(key)})
 	}
 	return r.counted(key, len(sources), sources)
 }
 
+// headed refuses a text of which one cannot be sure where sequences begin: what
+// is not meant as one chain must not be simulated as one.
+func (r *reader) headed(key string, records []record) []record {
+	switch {
+	case len(records) == 0 || records[0].headed:
+	case len(records) > 1:
+		r.fault(loc(key), faultSequence, "%s has text before the first header, %q; give it a header (a line \">name\") or remove it",
+			key, shortened(records[0].letters, 20))
+		return records[1:]
+	case records[0].severalLines():
+		r.fault(loc(key), faultSequence, "%s has %d lines but no header, so these may be several sequences; write a line \">name\" above each sequence",
+			key, len(records[0].lines))
+		return nil
+	}
+	return records
+}
+
 // counted checks how many sequences there are.
 func (r *reader) counted(key string, count int, sources []source) []source {
 	switch {
-	case count == 0:
-		r.fault(loc(key), faultSequence, "%s holds no sequence; give at least one", key)
 	case count > maxSequences:
-		r.fault(loc(key), faultSequence, "%s holds %d sequences; at most %d can be simulated in one job", key, count, maxSequences)
+		r.fault(loc(key), faultSequence, "%s holds %d sequences; at most %d can be simulated in one job: make several jobs",
+			key, count, maxSequences)
 		return nil
+	case count == 0 && !r.faulty(key):
+		r.fault(loc(key), faultSequence, "%s holds no sequence; give at least one", key)
 	}
 	return sources
 }
@@ -97,7 +133,7 @@ func (r *reader) sequences(sources []source) []Sequence {
 // makes no difference, as it makes none to the file systems of many readers.
 func (r *reader) checkName(name string, where []any, taken map[string]int, index int) {
 	if wrong := checkName(name); wrong != "" {
-		r.fault(where, faultName, "name %q of sequence %d: %s", name, index+1, wrong)
+		r.fault(where, faultName, "the name %q of sequence %d %s", name, index+1, wrong)
 	}
 	lower := strings.ToLower(name)
 	if first, ok := taken[lower]; ok {
@@ -118,8 +154,8 @@ func (r *reader) names(sequences int, taken map[string]int) []*string {
 	case !ok:
 		r.fault(loc("names"), faultType, "names must be a list of names, not %s", kindOf(r.raw["names"]))
 	case sequences > 0 && len(names) != sequences && !r.faulty("sequences"):
-		r.fault(loc("names"), faultName, "there are %s for %s; give one name for each",
-			plural(len(names), "name"), plural(sequences, "sequence"))
+		r.fault(loc("names"), faultName, "there %s for %s; give one name for each",
+			verbal(len(names), "name"), plural(sequences, "sequence"))
 	}
 	for i, name := range names {
 		if name != nil {
@@ -179,7 +215,15 @@ func (r *reader) checkFrameEvery(every, shortest, longest int64) {
 
 func (r *reader) checkSamples(s *Settings, steps int64) {
 	if s.SampleEvery > 0 && steps/s.SampleEvery <= discarded(s.Equilibration, steps)/s.SampleEvery {
-		r.fault(loc("sample_every"), faultConflict, "sample_every of %d leaves no sample after equilibration in %d steps; choose less",
-			s.SampleEvery, steps)
+		r.fault(loc("sample_every"), faultConflict, "sample_every of %d leaves no sample after equilibration in %d steps; choose at most %d",
+			s.SampleEvery, steps, steps-discarded(s.Equilibration, steps))
 	}
+}
+
+// verbal is plural with the verb before it.
+func verbal(n int, noun string) string {
+	if n == 1 {
+		return "is " + plural(n, noun)
+	}
+	return "are " + plural(n, noun)
 }

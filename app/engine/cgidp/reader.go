@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -52,15 +53,28 @@ func (r *reader) checkKeys() {
 	}
 	slices.Sort(unknown)
 	for _, key := range unknown {
-		r.fault(loc(key), faultUnknown, "there is no setting %q; did you mean %q?", key, nearest(key, keys))
+		if near := nearest(key, keys); near != "" {
+			r.fault(loc(key), faultUnknown, "there is no setting %q; did you mean %q?", key, near)
+			continue
+		}
+		r.fault(loc(key), faultUnknown, "there is no setting %q; there are %s", key, strings.Join(keys, ", "))
 	}
 }
 
-// nearest is the word that takes the fewest edits to reach, case aside.
+// nearest is the word that begins like another, or that takes the fewest edits
+// to reach, case aside; "" if none is near.
 func nearest(word string, words []string) string {
-	return slices.MinFunc(words, func(a, b string) int {
-		return edits(word, a) - edits(word, b)
-	})
+	const leastBeginning = 3
+	best, distance := "", max(2, len(word)/3)+1
+	for _, w := range words {
+		if len(word) >= leastBeginning && strings.HasPrefix(strings.ToLower(w), strings.ToLower(word)) {
+			return w
+		}
+		if d := edits(word, w); d < distance {
+			best, distance = w, d
+		}
+	}
+	return best
 }
 
 // edits is the Levenshtein distance of two words, case aside.
@@ -105,11 +119,30 @@ func (r *reader) number(l limit) float64 {
 	}
 	value, _ := strconv.ParseFloat(string(raw), 64) // infinite if too large
 	if value < l.low || value > l.high {
-		r.fault(loc(l.key), faultRange, "%s is %s; choose between %s and %s%s",
-			l.key, raw, plain(l.low), plain(l.high), l.unit)
+		r.fault(loc(l.key), faultRange, "%s is %s; choose between %s and %s%s%s",
+			l.key, raw, plain(l.low), plain(l.high), l.unit, l.adviceOn(value))
 		return l.preset
 	}
 	return value
+}
+
+// adviceOn is what there is to say on a value out of bounds, in parentheses.
+func (l limit) adviceOn(value float64) string {
+	if l.advice == nil {
+		return ""
+	}
+	if advice := l.advice(l, value); advice != "" {
+		return " (" + advice + ")"
+	}
+	return ""
+}
+
+// instead writes a value that may have been meant, if it is within bounds.
+func (l limit) instead(value float64, format string) string {
+	if value < l.low || value > l.high {
+		return ""
+	}
+	return fmt.Sprintf(format, plain(math.Round(value*1e6)/1e6))
 }
 
 // integer is a number without a fraction; 1e6 is one.

@@ -12,7 +12,8 @@ import (
 
 const (
 	reportEvery = time.Second      // lines of progress
-	saveEvery   = 30 * time.Second // results so far, and checkpoints
+	firstSave   = time.Second      // until the first results so far and checkpoint
+	saveEvery   = 30 * time.Second // between them later
 )
 
 // run is one call of Run.
@@ -163,9 +164,11 @@ func (t task) wrap(err error) error {
 	return fmt.Errorf("sequence %s, replica %d: %w", t.chain.Name, t.number, err)
 }
 
-// watch reports and saves until ctx ends.
+// watch reports and saves until ctx ends. Saves come at growing intervals: a
+// young run has results to look at soon, and loses little when it is killed.
 func (r *run) watch(ctx context.Context) error {
-	report, save := time.NewTicker(reportEvery), time.NewTicker(r.saveEvery)
+	pause := min(firstSave, r.saveEvery)
+	report, save := time.NewTicker(reportEvery), time.NewTimer(pause)
 	defer report.Stop()
 	defer save.Stop()
 	for {
@@ -178,6 +181,8 @@ func (r *run) watch(ctx context.Context) error {
 			if err := r.saveStarted(); err != nil {
 				return err
 			}
+			pause = min(2*pause, r.saveEvery)
+			save.Reset(pause)
 		}
 	}
 }

@@ -12,9 +12,6 @@ const (
 	minResidues   = 5
 	maxResidues   = 2000
 	maxNameLength = 64
-
-	// shownPositions is how many wrong characters of a sequence get a fault each.
-	shownPositions = 5
 )
 
 // Sequence is one chain to simulate, with the settings that depend on its length.
@@ -33,35 +30,14 @@ type source struct {
 	loc   []any
 }
 
-// checkLetters returns the faults of one sequence.
-func checkLetters(s source, name string) []Fault {
-	var faults []Fault
-	position, wrong := 0, 0
-	for _, c := range s.letters {
-		position++
-		if c < 128 && strings.IndexByte(residueLetters, byte(c)) >= 0 {
-			continue
-		}
-		if wrong++; wrong <= shownPositions {
-			faults = append(faults, faultf(s.loc, faultSequence, "sequence %q, position %d: %q is not an amino acid; %s",
-				name, position, c, hint(c)))
-		}
-	}
-	if wrong > shownPositions {
-		faults = append(faults, faultf(s.loc, faultSequence, "sequence %q: %d more characters are not amino acids",
-			name, wrong-shownPositions))
-	}
-	return append(faults, checkLength(s, name, position)...)
-}
-
 func checkLength(s source, name string, n int) []Fault {
 	switch {
 	case n == 0:
-		return []Fault{faultf(s.loc, faultSequence, "sequence %q is empty; give it at least %d residues", name, minResidues)}
+		return []Fault{faultf(s.loc, faultSequence, "sequence %q is empty; give it %d to %d residues, or remove it", name, minResidues, maxResidues)}
 	case n < minResidues:
-		return []Fault{faultf(s.loc, faultSequence, "sequence %q has %d residues; it needs at least %d", name, n, minResidues)}
+		return []Fault{faultf(s.loc, faultSequence, "sequence %q has %s; it needs at least %d", name, plural(n, "residue"), minResidues)}
 	case n > maxResidues:
-		return []Fault{faultf(s.loc, faultSequence, "sequence %q has %d residues; at most %d can be simulated: take its disordered regions one by one",
+		return []Fault{faultf(s.loc, faultSequence, "sequence %q has %d residues; at most %d can be simulated: give its disordered regions as sequences of their own",
 			name, n, maxResidues)}
 	}
 	return nil
@@ -83,21 +59,21 @@ func isNameByte(c byte) bool {
 // reservedNames are taken by files beside the folders of the sequences.
 var reservedNames = []string{metricsFile, resultsFile, "log"}
 
-// checkName returns what is wrong with a name, or "".
+// checkName returns what is wrong with a name and what to do, or "".
 func checkName(name string) string {
 	switch {
 	case name == "":
-		return "the name is empty"
+		return "is empty; write at least one letter"
 	case len(name) > maxNameLength:
-		return fmt.Sprintf("the name is longer than %d characters", maxNameLength)
+		return fmt.Sprintf("is too long; use at most %d characters", maxNameLength)
 	case strings.HasPrefix(name, "."):
-		return "a name must not begin with a dot"
+		return "begins with a dot; begin it with a letter or digit"
 	case slices.Contains(reservedNames, strings.ToLower(name)):
-		return "this name is taken by a result file"
+		return "is that of a result file; choose another"
 	}
 	for _, c := range name {
 		if c >= 128 || !isNameByte(byte(c)) {
-			return fmt.Sprintf("%q is not allowed; use letters, digits, '_', '.' and '-'", c)
+			return fmt.Sprintf("has the character %q; use only the letters A to Z, digits, '_', '.' and '-'", c)
 		}
 	}
 	return ""

@@ -29,21 +29,44 @@ type limit struct {
 	key               string
 	preset, low, high float64
 	unit              string
+	advice            func(l limit, value float64) string // on one out of bounds; may be nil
 }
 
 var (
-	limitCores         = limit{"cores", 1, 1, 64, ""}
-	limitTemperature   = limit{"temperature_K", 298, 273.15, 373, " K"}
-	limitPH            = limit{"pH", 7, 2, 12, ""}
-	limitIonicStrength = limit{"ionic_strength_M", 0.15, 0.001, 2, " mol/L"}
-	limitSteps         = limit{"steps", 0, 1000, 2e9, ""}
-	limitEquilibration = limit{"equilibration", 0.1, 0, 0.9, ", the fraction of the steps to discard"}
-	limitReplicas      = limit{"replicas", 1, 1, 64, ""}
-	limitSeed          = limit{"seed", 1, 0, 1<<53 - 1, ""}
-	limitFrameEvery    = limit{"frame_every", 0, 100, 1e7, " steps"}
-	limitSampleEvery   = limit{"sample_every", 200, 10, 1e5, " steps"}
-	limitFriction      = limit{"friction_per_ps", 0.01, 0.001, 10, " per ps"}
+	limitCores         = limit{"cores", 1, 1, 64, "", nil}
+	limitTemperature   = limit{"temperature_K", 298, 273.15, 373, " K", kelvin}
+	limitPH            = limit{"pH", 7, 2, 12, "", nil}
+	limitIonicStrength = limit{"ionic_strength_M", 0.15, 0.001, 2, " mol/L", molar}
+	limitSteps         = limit{"steps", 0, 1000, 2e9, "", moreReplicas}
+	limitEquilibration = limit{"equilibration", 0.1, 0, 0.9, ", the fraction of the steps to discard", percent}
+	limitReplicas      = limit{"replicas", 1, 1, 64, "", nil}
+	limitSeed          = limit{"seed", 1, 0, 1<<53 - 1, "", nil}
+	limitFrameEvery    = limit{"frame_every", 0, 100, 1e7, " steps", nil}
+	limitSampleEvery   = limit{"sample_every", 200, 10, 1e5, " steps", nil}
+	limitFriction      = limit{"friction_per_ps", 0.01, 0.001, 10, " per ps", nil}
 )
+
+// kelvin helps those who think in degrees Celsius.
+func kelvin(l limit, celsius float64) string {
+	return l.instead(celsius+273.15, plain(celsius)+" °C is %s K")
+}
+
+// molar helps those who think in millimoles per litre.
+func molar(l limit, millimolar float64) string {
+	return l.instead(millimolar/1000, plain(millimolar)+" mmol/L is %s mol/L")
+}
+
+// percent helps those who think in hundredths.
+func percent(l limit, hundredths float64) string {
+	return l.instead(hundredths/100, plain(hundredths)+" %% is %s")
+}
+
+func moreReplicas(l limit, steps float64) string {
+	if steps < l.high {
+		return ""
+	}
+	return "use replicas for more"
+}
 
 // keys are all settings there are.
 var keys = []string{

@@ -102,44 +102,61 @@ var rules = []struct {
 	{`{"sequences":["ACDEF",""]}`, "", "[sequences 1]", faultSequence, `sequence "seq2" is empty`},
 	{`{"sequences":["` + strings.Repeat(`ACDEF","`, 64) + `ACDEF"]}`, "", "[sequences]", faultSequence, "holds 65 sequences; at most 64"},
 	{`{"sequences":[">a\nACDEF\n>b\nACDEF"]}`, "", "[sequences 0]", faultSequence, "holds 2 sequences; make each an item"},
+	{`{"sequences":"ACDEF\nGHIKL\nMNPQR"}`, "", "[sequences]", faultSequence, `sequences has 3 lines but no header, so these may be several sequences; write a line ">name" above each sequence`},
+	{`{"fasta":"x"}`, "My proteins:\n>a\nACDEF", "[fasta]", faultSequence, `fasta has text before the first header, "MYPROTEINS:"; give it a header (a line ">name") or remove it`},
+	{`{"fasta":"x"}`, "%PDF-1.4\n", "[fasta]", faultSequence, "fasta is a PDF document; save the sequences as plain text in FASTA format"},
+	{`{"fasta":"x"}`, strings.Repeat("A", MaxFASTA+1), "[fasta]", faultSequence, "fasta has more than 4 MiB; give at most 64 sequences of at most 2000 residues"},
 	{`{"fasta":["x"]}`, "", "[fasta]", faultType, "must name a file, not a list"},
 	{`{"fasta":"x"}`, " ", "[fasta]", faultSequence, "holds no sequence"},
-	{`{"fasta":"x"}`, ">a\nACDE1F", "[fasta]", faultSequence, `sequence "a", position 5: '1' is not an amino acid; remove numbers`},
+	{`{"fasta":"x"}`, ">a\nACDE1F", "[fasta]", faultSequence, `sequence "a", position 5: digits are not amino acids; remove numbers from the sequence`},
 
 	{`{"sequences":["ACDEFB"]}`, "", "[sequences 0]", faultSequence, `sequence "seq1", position 6: 'B' is not an amino acid; B stands for D or N`},
 	{`{"sequences":["AJDEF"]}`, "", "[sequences 0]", faultSequence, "position 2: 'J' is not an amino acid; J stands for I or L"},
 	{`{"sequences":["ACDEO"]}`, "", "[sequences 0]", faultSequence, "use K"},
-	{`{"sequences":["ACDEu"]}`, "", "[sequences 0]", faultSequence, "position 5: 'U' is not an amino acid; selenocysteine is not part of the model: use C"},
+	{`{"sequences":["ACDEu"]}`, "", "[sequences 0]", faultSequence, "position 5: 'U' is not an amino acid; U is selenocysteine, which the model does not have: use C, the nearest"},
 	{`{"sequences":["XCDEF"]}`, "", "[sequences 0]", faultSequence, "unknown residue"},
 	{`{"sequences":["ZCDEF"]}`, "", "[sequences 0]", faultSequence, "E or Q"},
-	{`{"sequences":["AC-EF"]}`, "", "[sequences 0]", faultSequence, "gaps of the alignment"},
-	{`{"sequences":["AC.EF"]}`, "", "[sequences 0]", faultSequence, "gaps of the alignment"},
-	{`{"sequences":["AC*EF*"]}`, "", "[sequences 0]", faultSequence, "reading frame"},
+	{`{"sequences":["AC-EFG"]}`, "", "[sequences 0]", faultSequence, "gaps of the alignment"},
+	{`{"sequences":["AC.EFG"]}`, "", "[sequences 0]", faultSequence, "gaps of the alignment"},
+	{`{"sequences":["AC*EFG*"]}`, "", "[sequences 0]", faultSequence, "reading frame"},
 	{`{"sequences":["A C D>E F"]}`, "", "[sequences 0]", faultSequence, "position 4: '>' is not an amino acid; begin each FASTA header"},
-	{`{"sequences":["ACDÉF"]}`, "", "[sequences 0]", faultSequence, "position 4: 'É' is not an amino acid; use the letters ACDEFGHIKLMNPQRSTVWY"},
+	{`{"sequences":["ACDÉF"]}`, "", "[sequences 0]", faultSequence, "position 4: 'É' (U+00C9) is not an amino acid; type it anew as one of the plain letters ACDEFGHIKLMNPQRSTVWY"},
+	{`{"sequences":["ACD\u200bEF"]}`, "", "[sequences 0]", faultSequence, "position 4: there is an invisible character (U+200B); type the sequence anew there"},
+	{`{"sequences":["ACDEF–G"]}`, "", "[sequences 0]", faultSequence, "position 6: '–' (U+2013) is not an amino acid; remove the gaps"},
+	{`{"sequences":["XCXEXFXXXGX"]}`, "", "[sequences 0]", faultSequence, `sequence "seq1", positions 1, 3, 5, 7, 8 and 2 more: 'X' is not`},
+	{`{"sequences":["1 ACD 4 EFG"]}`, "", "[sequences 0]", faultSequence, "positions 1 and 5: digits are not amino acids"},
+	{`{"sequences":["acguacguu"]}`, "", "[sequences 0]", faultSequence, `sequence "seq1" has only A, C, G and U, so it looks like RNA; give the protein that it codes for`},
+	{`{"sequences":["Asp-Ser-His-Ala-Lys"]}`, "", "[sequences 0]", faultSequence, `sequence "seq1" is written in three-letter codes; write one letter for each residue: DSHAK`},
+	{`{"sequences":["` + strings.Repeat("ALA ", 70) + `"]}`, "", "[sequences 0]", faultSequence, strings.Repeat("A", 60) + "…"},
 	{`{"sequences":["ACDE"]}`, "", "[sequences 0]", faultSequence, "has 4 residues; it needs at least 5"},
 	{`{"sequences":"` + strings.Repeat("A", 2001) + `"}`, "", "[sequences]", faultSequence, "has 2001 residues; at most 2000"},
 
 	{`{"sequences":"ACDEF","names":"a"}`, "", "[names]", faultType, "must be a list of names, not text"},
 	{`{"sequences":"ACDEF","names":[3]}`, "", "[names 0]", faultType, "item 1 of names must be text"},
 	{`{"sequences":"ACDEF","names":["a","b"]}`, "", "[names]", faultName, "2 names for 1 sequence; give one name for each"},
-	{`{"sequences":"ACDEF","names":["a b"]}`, "", "[names 0]", faultName, `name "a b" of sequence 1: ' ' is not allowed`},
-	{`{"fasta":"not read yet","names":["a b"]}`, "", "[names 0]", faultName, "' ' is not allowed"},
-	{`{"sequences":"ACDEF","names":["../a"]}`, "", "[names 0]", faultName, "must not begin with a dot"},
-	{`{"sequences":"ACDEF","names":["Metrics.json"]}`, "", "[names 0]", faultName, "taken by a result file"},
-	{`{"sequences":"ACDEF","names":["` + strings.Repeat("a", 65) + `"]}`, "", "[names 0]", faultName, "longer than 64"},
+	{`{"sequences":"ACDEF","names":["a b"]}`, "", "[names 0]", faultName, `the name "a b" of sequence 1 has the character ' '; use only the letters A to Z`},
+	{`{"fasta":"not read yet","names":["a b"]}`, "", "[names 0]", faultName, "has the character ' '"},
+	{`{"sequences":"ACDEF","names":["../a"]}`, "", "[names 0]", faultName, "begins with a dot; begin it with a letter or digit"},
+	{`{"sequences":"ACDEF","names":["Metrics.json"]}`, "", "[names 0]", faultName, "is that of a result file; choose another"},
+	{`{"sequences":"ACDEF","names":["` + strings.Repeat("a", 65) + `"]}`, "", "[names 0]", faultName, "is too long; use at most 64 characters"},
 	{`{"sequences":["ACDEF","ACDEF"],"names":["a","A"]}`, "", "[names 1]", faultName, `sequences 1 and 2 are both called "A"`},
 	{`{"sequences":">a\nACDEF\n>a\nACDEF"}`, "", "[sequences]", faultName, `sequences 1 and 2 are both called "a"`},
 
 	{`{"sequences":"ACDEF","temperature":300}`, "", "[temperature]", faultUnknown, `no setting "temperature"; did you mean "temperature_K"?`},
 	{`{"sequences":"ACDEF","PH":7}`, "", "[PH]", faultUnknown, `did you mean "pH"?`},
+	{`{"sequences":"ACDEF","friction":1}`, "", "[friction]", faultUnknown, `did you mean "friction_per_ps"?`},
+	{`{"sequences":"ACDEF","box":7}`, "", "[box]", faultUnknown, `there is no setting "box"; there are sequences, fasta, names, cores`},
 	{`{"sequences":"ACDEF","temperature_K":"300"}`, "", "[temperature_K]", faultType, "must be a number, not text (remove the quotes?)"},
 	{`{"sequences":"ACDEF","temperature_K":273}`, "", "[temperature_K]", faultRange, "temperature_K is 273; choose between 273.15 and 373 K"},
+	{`{"sequences":"ACDEF","temperature_K":25}`, "", "[temperature_K]", faultRange, "temperature_K is 25; choose between 273.15 and 373 K (25 °C is 298.15 K)"},
+	{`{"sequences":"ACDEF","temperature_K":-20}`, "", "[temperature_K]", faultRange, "choose between 273.15 and 373 K"},
+	{`{"sequences":"ACDEF","equilibration":10}`, "", "[equilibration]", faultRange, "(10 % is 0.1)"},
+	{`{"sequences":"ACDEF","steps":1e10}`, "", "[steps]", faultRange, "(use replicas for more)"},
 	{`{"sequences":"ACDEF","temperature_K":373.1}`, "", "[temperature_K]", faultRange, "choose between"},
 	{`{"sequences":"ACDEF","pH":1.9}`, "", "[pH]", faultRange, "between 2 and 12"},
 	{`{"sequences":"ACDEF","pH":12.1}`, "", "[pH]", faultRange, "between 2 and 12"},
 	{`{"sequences":"ACDEF","ionic_strength_M":0}`, "", "[ionic_strength_M]", faultRange, "between 0.001 and 2 mol/L"},
-	{`{"sequences":"ACDEF","ionic_strength_M":150}`, "", "[ionic_strength_M]", faultRange, "ionic_strength_M is 150"},
+	{`{"sequences":"ACDEF","ionic_strength_M":150}`, "", "[ionic_strength_M]", faultRange, "ionic_strength_M is 150; choose between 0.001 and 2 mol/L (150 mmol/L is 0.15 mol/L)"},
 	{`{"sequences":"ACDEF","steps":999}`, "", "[steps]", faultRange, "between 1000 and 2000000000"},
 	{`{"sequences":"ACDEF","steps":1e400}`, "", "[steps]", faultRange, "steps is 1e400"},
 	{`{"sequences":"ACDEF","steps":1000.5}`, "", "[steps]", faultType, "must be a whole number, not 1000.5"},
@@ -152,7 +169,7 @@ var rules = []struct {
 	{`{"sequences":"ACDEF","steps":1e7,"frame_every":100}`, "", "[frame_every]", faultConflict, "saves 100000 frames in 10000000 steps; at most 20000 are possible: choose at least 500"},
 	{`{"sequences":"ACDEF","steps":1000,"frame_every":2000}`, "", "[frame_every]", faultConflict, "no frame would be saved; choose at most 1000"},
 	{`{"sequences":"ACDEF","sample_every":9}`, "", "[sample_every]", faultRange, "between 10 and 100000 steps"},
-	{`{"sequences":"ACDEF","steps":1000,"sample_every":600,"equilibration":0.7}`, "", "[sample_every]", faultConflict, "leaves no sample"},
+	{`{"sequences":"ACDEF","steps":1000,"sample_every":600,"equilibration":0.7}`, "", "[sample_every]", faultConflict, "leaves no sample after equilibration in 1000 steps; choose at most 300"},
 	{`{"sequences":"ACDEF","friction_per_ps":0}`, "", "[friction_per_ps]", faultRange, "between 0.001 and 10 per ps"},
 	{`{"sequences":"ACDEF","charged_termini":1}`, "", "[charged_termini]", faultType, "must be true or false, not the number 1"},
 }
@@ -176,7 +193,7 @@ func TestRules(t *testing.T) {
 }
 
 func TestAllFaultsAtOnce(t *testing.T) {
-	_, faults := Parse([]byte(`{"sequences":["ACD1F","AC","GHXKL--------"],"names":["a","a","."],"pH":20,"seed":"x",
+	_, faults := Parse([]byte(`{"sequences":["ACD1FG","AC","GHXKL--------OUBZJ-"],"names":["a","a","."],"pH":20,"seed":"x",
 		"replicas":1.5,"step":5,"charged_termini":"no","steps":10}`), nil)
 	var got []string
 	for _, f := range faults {
@@ -193,7 +210,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if last := faults[10].Msg; last != `sequence ".": 4 more characters are not amino acids` {
+	if last := faults[10].Msg; last != `sequence "." has 2 other characters that are not amino acids` {
 		t.Errorf("the rest of the characters: %s", last)
 	}
 }

@@ -1,0 +1,203 @@
+package cgidp
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// memory computes a replica once more, without files, and keeps what its
+// trajectory has to hold.
+type memory struct {
+	*dynamics
+	every  int
+	frames [][][3]float64 // Å, from the centre of mass
+}
+
+func newMemory(t *testing.T, s *Settings, sequence, replica int) *memory {
+	t.Helper()
+	q := s.Sequences[sequence]
+	d, err := newDynamics(newModel(q.Residues, s.conditions()), newSource(s.Seed, sequence, replica))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &memory{dynamics: d, every: int(q.FrameEvery)}
+}
+
+// first returns the first frames, and computes those that are missing.
+func (m *memory) first(t *testing.T, count int) [][][3]float64 {
+	t.Helper()
+	for len(m.frames) < count {
+		advance(t, m.dynamics, m.every)
+		m.frames = append(m.frames, m.frame())
+	}
+	return m.frames[:count]
+}
+
+func (m *memory) frame() [][3]float64 {
+	var centre vec
+	for i, mass := range m.model.mass {
+		centre = centre.plus(mass/m.model.totalMass(), m.x[i])
+	}
+	frame := make([][3]float64, len(m.x))
+	for i, x := range m.x {
+		frame[i] = [3]float64{10 * (x.X - centre.X), 10 * (x.Y - centre.Y), 10 * (x.Z - centre.Z)}
+	}
+	return frame
+}
+
+// apart is the largest difference of coordinates in Å; infinite if the numbers
+// of beads differ.
+func apart(a, b [][3]float64) float64 {
+	if len(a) != len(b) {
+		return math.Inf(1)
+	}
+	largest := 0.0
+	for i := range a {
+		for axis := range 3 {
+			largest = max(largest, math.Abs(a[i][axis]-b[i][axis]))
+		}
+	}
+	return largest
+}
+
+const sameÅ = 0.01 // what coordinates may differ by
+
+// checkFrames wants exactly these frames, in this order.
+func checkFrames(t *testing.T, what string, got, want [][][3]float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d frames, want %d", what, len(got), len(want))
+		return
+	}
+	for k := range want {
+		if d := apart(got[k], want[k]); !(d <= sameÅ) {
+			t.Errorf("%s: frame %d is off by %g Å", what, k, d)
+		}
+	}
+}
+
+// checkAmong wants each frame to be one of those, in their order.
+func checkAmong(t *testing.T, what string, got, those [][][3]float64) {
+	t.Helper()
+	for k, frame := range got {
+		at := slices.IndexFunc(those, func(other [][3]float64) bool { return apart(frame, other) <= sameÅ })
+		if at < 0 {
+			t.Errorf("%s: model %d is no frame of the trajectory, or not in order", what, k)
+			return
+		}
+		those = those[at+1:]
+	}
+}
+
+// checkChain wants the residues of a sequence, each bonded to the next.
+func checkChain(t *testing.T, what string, got inLibrary, sequence string) {
+	t.Helper()
+	var want []string
+	for _, letter := range sequence {
+		want = append(want, residues[strings.IndexRune(residueLetters, letter)].three)
+	}
+	if !slices.Equal(got.Residues, want) {
+		t.Errorf("%s: residues %v, want %v", what, got.Residues, want)
+	}
+	bonded := len(got.Bonds) == len(sequence)-1
+	for i, bond := range got.Bonds {
+		bonded = bonded && bond == [2]int{i, i + 1}
+	}
+	if !bonded {
+		t.Errorf("%s: bonds %v", what, got.Bonds)
+	}
+}
+
+// checkTimes wants a frame every so many ps, the first one after that time.
+func checkTimes(t *testing.T, what string, got inLibrary, every float64) {
+	t.Helper()
+	near(t, what+": ps between frames", got.Spacing, every, 1e-6*every)
+	for k, time := range got.Times {
+		near(t, what+": ps at a frame", time, every*float64(k+1), 1e-6*every*float64(k+1))
+	}
+	if len(got.Times) != len(got.Frames) {
+		t.Errorf("%s: %d times for %d frames", what, len(got.Times), len(got.Frames))
+	}
+}
+
+// Other programs read from the files of a run what it held in memory: when it is
+// finished, while it goes on, and after an interruption.
+func TestLibrariesReadFiles(t *testing.T) {
+	t.Parallel()
+	readers := libraryReaders(t)
+	t.Run("finished", func(t *testing.T) {
+		settings := `{"sequences":["` + hst5 + `","ACDEFGHIKLMNPQRSTVWY"],"names":["Hst5","all"],
+			"steps":7000,"replicas":2,"frame_every":700,"equilibration":0.3,"seed":3,"cores":2}`
+		dir, _ := simulate(t, settings)
+		checkResults(t, readers, settingsOf(t, settings), dir)
+	})
+	t.Run("long chain", func(t *testing.T) { // at length, the longest there may be
+		settings := `{"sequences":["` + strings.Repeat("GSWED", length(10, 40, 400)) + `"],"steps":1000,"frame_every":500,"equilibration":0}`
+		dir, _ := simulate(t, settings)
+		checkResults(t, readers, settingsOf(t, settings), dir)
+	})
+	t.Run("resumed", func(t *testing.T) {
+		settings := `{"sequences":["` + hst5 + `"],"steps":9000,"replicas":2,"frame_every":300,"equilibration":0,"seed":4}`
+		dir := t.TempDir()
+		for _, bursts := range []int{5, 9, 8} {
+			stopped(t, dir, settings, bursts)
+		}
+		resumeLog(t, dir, settings)
+		checkResults(t, readers, settingsOf(t, settings), dir)
+	})
+	t.Run("running", func(t *testing.T) { checkRunning(t, readers) })
+}
+
+// checkResults compares all frames of finished sequences with memory. Their
+// ensembles have to have room for all of them after equilibration.
+func checkResults(t *testing.T, readers []*libraryReader, s *Settings, dir string) {
+	t.Helper()
+	for sequence, q := range s.Sequences {
+		folder := filepath.Join(dir, q.Name)
+		var trajectories [][][][3]float64
+		for replica := 1; replica <= s.Replicas; replica++ {
+			frames := newMemory(t, s, sequence, replica).first(t, int(q.Steps/q.FrameEvery))
+			trajectories = append(trajectories, frames)
+		}
+		skipped := int(s.Equilibration*float64(q.Steps)) / int(q.FrameEvery)
+		for _, r := range readers {
+			r.checkTrajectories(t, q, folder, trajectories)
+			r.checkStructures(t, q, folder, trajectories, skipped)
+		}
+	}
+}
+
+func (r *libraryReader) checkTrajectories(t *testing.T, q Sequence, folder string, want [][][][3]float64) {
+	t.Helper()
+	for k := range want {
+		name := trajectoryName(k + 1)
+		what := fmt.Sprintf("%s, %s, %s", r.library, q.Name, name)
+		got := r.read(t, filepath.Join(folder, "top.pdb"), filepath.Join(folder, name))
+		checkChain(t, what, got, q.Residues)
+		checkFrames(t, what, got.Frames, want[k])
+		if r.readsTimes() {
+			checkTimes(t, what, got, float64(q.FrameEvery)*0.01)
+		}
+	}
+}
+
+// readsTimes is whether the library looks at time steps: MDTraj numbers frames.
+func (r *libraryReader) readsTimes() bool { return r.library == "mdanalysis" }
+
+func (r *libraryReader) checkStructures(t *testing.T, q Sequence, folder string, trajectories [][][][3]float64, skipped int) {
+	t.Helper()
+	var kept [][][3]float64
+	for _, frames := range trajectories {
+		kept = append(kept, frames[skipped:]...)
+	}
+	for name, want := range map[string][][][3]float64{"top.pdb": trajectories[0][:1], "ensemble.pdb": kept} {
+		what := fmt.Sprintf("%s, %s, %s", r.library, q.Name, name)
+		got := r.read(t, filepath.Join(folder, name), "")
+		checkChain(t, what, got, q.Residues)
+		checkFrames(t, what, got.Frames, want)
+	}
+}

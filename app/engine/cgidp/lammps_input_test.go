@@ -1,0 +1,230 @@
+package cgidp
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// lammpsKind is what LAMMPS calls a type. Beads at the ends of the chain have
+// another mass and charge than their residue has elsewhere.
+type lammpsKind struct {
+	residue      uint8
+	mass, charge float64
+}
+
+// lammpsKinds returns the kinds of a chain's beads in order of appearance, and
+// the place of each bead's kind, from 1 as LAMMPS counts.
+func lammpsKinds(m *model) (kinds []lammpsKind, of []int) {
+	place := map[lammpsKind]int{}
+	for i := range m.size() {
+		k := lammpsKind{m.types[i], m.mass[i], m.charge[i]}
+		if place[k] == 0 {
+			kinds = append(kinds, k)
+			place[k] = len(kinds)
+		}
+		of = append(of, place[k])
+	}
+	return kinds, of
+}
+
+// writeLAMMPSData writes the beads with their velocities and bonds. Numbers are
+// given in full, so that both programs begin with the same bits.
+func writeLAMMPSData(t testing.TB, path string, d *dynamics) {
+	t.Helper()
+	kinds, of := lammpsKinds(d.model)
+	var b strings.Builder
+	fmt.Fprintf(&b, "beads in nm, nm/ps, g/mol\n\n%d atoms\n%d bonds\n%d atom types\n1 bond types\n",
+		len(d.x), len(d.x)-1, len(kinds))
+	low, high := corners(d.x)
+	fmt.Fprintf(&b, "%g %g xlo xhi\n%g %g ylo yhi\n%g %g zlo zhi\n", low.X, high.X, low.Y, high.Y, low.Z, high.Z)
+	b.WriteString("\nMasses\n\n")
+	for k, kind := range kinds {
+		fmt.Fprintf(&b, "%d %.17g # %s\n", k+1, kind.mass, residues[kind.residue].three)
+	}
+	b.WriteString("\nAtoms # bond\n\n")
+	for i, x := range d.x {
+		fmt.Fprintf(&b, "%d 1 %d %.17g %.17g %.17g\n", i+1, of[i], x.X, x.Y, x.Z)
+	}
+	b.WriteString("\nVelocities\n\n")
+	for i, v := range d.v {
+		fmt.Fprintf(&b, "%d %.17g %.17g %.17g\n", i+1, v.X, v.Y, v.Z)
+	}
+	b.WriteString("\nBonds\n\n")
+	for i := 1; i < len(d.x); i++ {
+		fmt.Fprintf(&b, "%d 1 %d %d\n", i, i, i+1)
+	}
+	writeText(t, path, b.String())
+}
+
+// corners are those of a box with room around x. LAMMPS shrinks it to fit.
+func corners(x []vec) (low, high vec) {
+	low, high = x[0], x[0]
+	for _, p := range x {
+		low = vec{min(low.X, p.X), min(low.Y, p.Y), min(low.Z, p.Z)}
+		high = vec{max(high.X, p.X), max(high.Y, p.Y), max(high.Z, p.Z)}
+	}
+	room := vec{1, 1, 1}
+	return low.sub(room), high.plus(1, room)
+}
+
+// lammpsPair is what two kinds of beads have between them, by the formulas: it
+// shares only parameters with the engine.
+type lammpsPair struct {
+	sigma, lambda   float64
+	strength, kappa float64 // lBkT q q and 1/Debye length
+}
+
+func newLAMMPSPair(m *model, a, b lammpsKind) lammpsPair {
+	ra, rb := residues[a.residue], residues[b.residue]
+	return lammpsPair{
+		sigma:    (ra.sigma + rb.sigma) / 2,
+		lambda:   (ra.lambda + rb.lambda) / 2,
+		strength: m.lBkT * a.charge * b.charge,
+		kappa:    m.kappa,
+	}
+}
+
+func (p lammpsPair) minimum() float64 { return math.Pow(2, 1.0/6) * p.sigma }
+
+// cutoff is where the last of the pair's potentials ends.
+func (p lammpsPair) cutoff() float64 {
+	if p.strength != 0 {
+		return chargeCutoff
+	}
+	return stickCutoff
+}
+
+func (p lammpsPair) lennardJones(r float64) (energy, force float64) {
+	s6 := math.Pow(p.sigma/r, 6)
+	return 4 * stickEnergy * (s6*s6 - s6), 24 * stickEnergy * (2*s6*s6 - s6) / r
+}
+
+// at is the energy and the force, positive if the beads repel each other.
+func (p lammpsPair) at(r float64) (energy, force float64) {
+	if r < stickCutoff {
+		end, _ := p.lennardJones(stickCutoff)
+		energy, force = p.lennardJones(r)
+		if r <= p.minimum() {
+			energy += stickEnergy * (1 - p.lambda)
+		} else {
+			energy *= p.lambda
+			force *= p.lambda
+		}
+		energy -= p.lambda * end
+	}
+	if r < chargeCutoff {
+		u := p.strength * math.Exp(-p.kappa*r) / r
+		energy += u - p.strength*math.Exp(-p.kappa*chargeCutoff)/chargeCutoff
+		force += u * (p.kappa + 1/r)
+	}
+	return energy, force
+}
+
+// lammpsPairs calls f for each pair of kinds.
+func lammpsPairs(m *model, f func(a, b int, p lammpsPair)) {
+	kinds, _ := lammpsKinds(m)
+	for a := range kinds {
+		for b := a; b < len(kinds); b++ {
+			f(a+1, b+1, newLAMMPSPair(m, kinds[a], kinds[b]))
+		}
+	}
+}
+
+// exactPairs gives the potentials as LAMMPS's own formulas: Ashbaugh-Hatch is
+// lambda times a shifted Lennard-Jones potential, plus 1 - lambda times one that
+// ends in its minimum; Debye-Hückel is a shifted Yukawa potential.
+func exactPairs(m *model) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "pair_style hybrid/overlay lj/cut %g lj/cut %g yukawa %.17g %g\n",
+		stickCutoff, stickCutoff, m.kappa, chargeCutoff)
+	lammpsPairs(m, func(i, j int, p lammpsPair) {
+		fmt.Fprintf(&b, "pair_coeff %d %d lj/cut 1 %.17g %.17g\n", i, j, stickEnergy*p.lambda, p.sigma)
+		fmt.Fprintf(&b, "pair_coeff %d %d lj/cut 2 %.17g %.17g %.17g\n",
+			i, j, stickEnergy*(1-p.lambda), p.sigma, p.minimum())
+		if p.strength != 0 {
+			fmt.Fprintf(&b, "pair_coeff %d %d yukawa %.17g\n", i, j, p.strength)
+		}
+	})
+	b.WriteString("pair_modify shift yes\n")
+	return b.String()
+}
+
+// tableStart is where tables begin, in nm. No pair comes so close: two glycines,
+// the smallest beads, would have 900 kT there.
+const tableStart = 0.26
+
+// tabledPairs gives the potentials as one table for each pair of kinds, in files
+// of their own in dir. The entries are where LAMMPS wants them for its style, so
+// that it takes them as they are.
+func tabledPairs(t testing.TB, dir string, m *model, s lammpsSettings) string {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "pair_style table %s %d\n", s.style, s.size)
+	lammpsPairs(m, func(i, j int, p lammpsPair) {
+		path := filepath.Join(dir, fmt.Sprintf("%d-%d.table", i, j))
+		writeText(t, path, p.table(s))
+		fmt.Fprintf(&b, "pair_coeff %d %d %s PAIR %g\n", i, j, path, p.cutoff())
+	})
+	return b.String()
+}
+
+func (p lammpsPair) table(s lammpsSettings) string {
+	var b strings.Builder
+	distances, spacing := evenSquares(s.size, p.cutoff()), "RSQ"
+	if s.style == "bitmap" {
+		distances, spacing = evenBits(s.size, p.cutoff()), "BITMAP"
+	}
+	fmt.Fprintf(&b, "# nm, kJ/mol, kJ/mol/nm\n\nPAIR\nN %d %s %g %g\n\n", len(distances), spacing, tableStart, p.cutoff())
+	for i, r := range distances {
+		energy, force := p.at(r)
+		fmt.Fprintf(&b, "%d %.17g %.17g %.17g\n", i+1, r, energy, force)
+	}
+	return b.String()
+}
+
+// evenSquares are n distances with evenly spaced squares.
+func evenSquares(n int, end float64) []float64 {
+	r := make([]float64, n)
+	for i := range r {
+		part := float64(i) / float64(n-1)
+		r[i] = math.Sqrt(tableStart*tableStart + part*(end*end-tableStart*tableStart))
+	}
+	return r
+}
+
+// evenBits are 2^bits distances whose squares have the place in the table as some
+// of their bits: as a float32, the top ones of the fraction and the bottom ones of
+// the exponent. Squares below that of tableStart, which nothing looks up, lend
+// their places to squares above that of the cutoff. One of these is needed: an r²
+// that is below the cutoff's may be rounded up to it, and LAMMPS would look it up
+// as the smallest one and throw the beads apart. It takes less than a million
+// steps until that happens.
+func evenBits(bits int, end float64) []float64 {
+	const mantissa = 23
+	start := math.Float32bits(tableStart*tableStart) >> mantissa
+	octaves := math.Float32bits(float32(end*end))>>mantissa - start
+	octaveBits := int(math.Ceil(math.Log2(float64(octaves))))
+	period := uint32(1) << (mantissa + octaveBits)
+	low := start << mantissa / period * period
+	r := make([]float64, 1<<bits)
+	for i := range r {
+		place := low + uint32(i)<<(mantissa+octaveBits-bits)
+		square := float64(math.Float32frombits(place))
+		if square < tableStart*tableStart {
+			square = float64(math.Float32frombits(place + period))
+		}
+		r[i] = math.Sqrt(square)
+	}
+	return r
+}
+
+func writeText(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,127 @@
+package cgidp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// trajectoryLibraries are the ones whose opinion of the files counts.
+var trajectoryLibraries = []struct{ name, module string }{
+	{"mdtraj", "mdtraj"},
+	{"mdanalysis", "MDAnalysis"},
+}
+
+// libraryReader is a Python process that reads files with one of them.
+type libraryReader struct {
+	library  string
+	requests io.Writer
+	answers  *json.Decoder
+}
+
+// inLibrary is what a library found in files.
+type inLibrary struct {
+	Error    string
+	Residues []string
+	Bonds    [][2]int
+	Frames   [][][3]float64 // Å
+	Times    []float64      // ps, if the library reads them
+	Spacing  float64        // ps between frames
+}
+
+// libraryReaders starts a reader for each library that is installed. Without
+// any, the test is skipped.
+func libraryReaders(t *testing.T) []*libraryReader {
+	t.Helper()
+	var all []*libraryReader
+	for _, library := range trajectoryLibraries {
+		python := pythonWith(t, library.module)
+		switch {
+		case python != "":
+			all = append(all, startReader(t, python, library.name))
+		case physics():
+			t.Fatalf("no Python here has %s, which .ci/physics installs", library.module)
+		}
+	}
+	switch {
+	case len(all) == 0 && os.Getenv("TEST_REQUIRE_ALL") != "":
+		t.Fatal("no Python here has mdtraj or MDAnalysis, and nothing may be skipped")
+	case len(all) == 0:
+		t.Skip("skipped: no Python here has mdtraj or MDAnalysis, which would read trajectories")
+	}
+	return all
+}
+
+// pythonWith returns an interpreter that has a module: the user's own, or
+// the one that the packages of the distribution belong to.
+func pythonWith(t *testing.T, module string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	const find = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		if exec.CommandContext(ctx, python, "-c", find, module).Run() == nil {
+			return python
+		}
+	}
+	return ""
+}
+
+func startReader(t *testing.T, python, library string) *libraryReader {
+	t.Helper()
+	// It ends in a cleanup, when the context of the test has ended already.
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	c := exec.CommandContext(ctx, python, filepath.Join("testdata", "read_trajectory.py"), library)
+	var complaints bytes.Buffer
+	c.Stderr = &complaints
+	requests, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		requests.Close()
+		io.Copy(io.Discard, answers) //nolint:errcheck // what a failed test left unread
+		if err := c.Wait(); err != nil {
+			t.Errorf("%s: %v: %s", library, err, complaints.String())
+		}
+		cancel()
+	})
+	return &libraryReader{library, requests, json.NewDecoder(answers)}
+}
+
+// read gives the frames of a trajectory, or those of the topology without one.
+func (r *libraryReader) read(t *testing.T, topology, trajectory string) inLibrary {
+	t.Helper()
+	request := map[string]string{"topology": topology}
+	if trajectory != "" {
+		request["trajectory"] = trajectory
+	}
+	line, err := json.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.requests.Write(append(line, '\n')); err != nil {
+		t.Fatalf("%s: %v", r.library, err)
+	}
+	var found inLibrary
+	if err := r.answers.Decode(&found); err != nil {
+		t.Fatalf("%s: %v", r.library, err)
+	}
+	if found.Error != "" {
+		t.Fatalf("%s cannot read %s %s: %s", r.library, topology, trajectory, found.Error)
+	}
+	return found
+}

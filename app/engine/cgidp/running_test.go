@@ -1,0 +1,152 @@
+package cgidp
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// checkRunning reads the files of another process, which is killed in between and
+// goes on, and compares what was found with memory afterwards.
+func checkRunning(t *testing.T, readers []*libraryReader) {
+	t.Helper()
+	// It would take a minute or more, but ends when it has been read often enough.
+	settings := `{"sequences":["` + hst5 + `"],"names":["Hst5"],"steps":2e7,"frame_every":5000,"equilibration":0,"seed":5}`
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "Hst5")
+	m := newMemory(t, settingsOf(t, settings), 0, 1)
+	reached := 0 // frames there ever were
+	for _, sign := range []string{"molrun:progress", "goes on from"} {
+		p := startProcess(t, dir, settings, sign)
+		all := readOften(t, readers, folder)
+		p.kill(t)
+		// Models are saved before a checkpoint: until the next time, a run that goes
+		// on from it has some of frames that it has yet to compute again.
+		reached = max(reached, framesIn(t, folder))
+		before := 0
+		for k, found := range all {
+			found.check(t, fmt.Sprintf("%s, reading %d", sign, k), m, reached)
+			if n := found.frames(); n < before {
+				t.Errorf("%s, reading %d: %d frames after %d", sign, k, n, before)
+			} else {
+				before = n
+			}
+		}
+		t.Logf("%s: %d readings, of %d to %d frames", sign, len(all), all[0].frames(), before)
+		if before == all[0].frames() {
+			t.Errorf("%s: the files did not grow while they were read", sign)
+		}
+	}
+}
+
+// readOften reads a number of times, and at most a hundred times until there are
+// more frames than at first.
+func readOften(t *testing.T, readers []*libraryReader, folder string) []readInPassing {
+	t.Helper()
+	var all []readInPassing
+	for k := range 100 {
+		for _, r := range readers {
+			all = append(all, r.readRunning(t, folder))
+		}
+		grown := all[len(all)-1].frames() > all[0].frames()
+		if k+1 >= length(3, 5, 10) && grown {
+			break
+		}
+	}
+	return all
+}
+
+// framesIn is how many frames a trajectory has, by its size.
+func framesIn(t *testing.T, folder string) int {
+	t.Helper()
+	info, err := os.Stat(filepath.Join(folder, "traj.dcd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(info.Size()-dcdHeaderSize) / dcdFrameSize(len(hst5))
+}
+
+// readInPassing is what a library found while a run went on.
+type readInPassing struct{ trajectory, top, ensemble inLibrary }
+
+func (r *libraryReader) readRunning(t *testing.T, folder string) readInPassing {
+	t.Helper()
+	top := filepath.Join(folder, "top.pdb")
+	return readInPassing{
+		trajectory: r.read(t, top, filepath.Join(folder, "traj.dcd")),
+		top:        r.read(t, top, ""),
+		ensemble:   r.read(t, oneVersion(t, filepath.Join(folder, "ensemble.pdb")), ""),
+	}
+}
+
+func (found *readInPassing) frames() int { return len(found.trajectory.Frames) }
+
+func (found *readInPassing) check(t *testing.T, what string, m *memory, reached int) {
+	t.Helper()
+	want := m.first(t, found.frames())
+	checkChain(t, what, found.trajectory, hst5)
+	checkFrames(t, what+": traj.dcd", found.trajectory.Frames, want)
+	checkFrames(t, what+": top.pdb", found.top.Frames, want[:1])
+	checkAmong(t, what+": ensemble.pdb", found.ensemble.Frames, m.first(t, reached))
+	if n := len(found.ensemble.Frames); n == 0 || n > maxModels {
+		t.Errorf("%s: %d models in ensemble.pdb", what, n)
+	}
+}
+
+// oneVersion links to a file that is replaced whole now and then: some libraries
+// open a file twice, and expect the same content.
+func oneVersion(t *testing.T, path string) string {
+	t.Helper()
+	link := filepath.Join(t.TempDir(), filepath.Base(path))
+	if err := os.Link(path, link); err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
+// process is this test binary as a simulation, see TestMain.
+type process struct {
+	command *exec.Cmd
+	log     io.Reader
+}
+
+// startProcess returns when a line of its log contains a sign.
+func startProcess(t *testing.T, dir, settings, sign string) *process {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	c := exec.CommandContext(ctx, os.Args[0])
+	c.Env = append(os.Environ(), "CGIDP_TEST_DIR="+dir, "CGIDP_TEST_SETTINGS="+settings)
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), sign) {
+			return &process{c, out}
+		}
+	}
+	t.Fatalf("the process ended without %q in its log: %v", sign, c.Wait())
+	return nil
+}
+
+// kill fails if the process came to its end before.
+func (p *process) kill(t *testing.T) {
+	t.Helper()
+	p.command.Process.Kill()   //nolint:errcheck // Wait tells
+	io.Copy(io.Discard, p.log) //nolint:errcheck // so that Wait is not waited for
+	if p.command.Wait() == nil {
+		t.Error("the process ended before it was killed")
+	}
+}
