@@ -1,0 +1,258 @@
+package simulation
+
+import (
+	"fmt"
+	"time"
+
+	"molrun/app"
+)
+
+// apply takes over what the store committed, if the rules allow it.
+func (s *simulation) apply(c *change) {
+	r := s.requests[c.label]
+	if r != nil {
+		r.foresee(s, c)
+	}
+	s.changed = s.changed || c.ran
+	if !c.ran || c.err != nil || len(c.jobs) == 0 {
+		return
+	}
+	s.tracef("  %s commits:", c.label)
+	for _, j := range c.jobs {
+		old := s.ledger.jobs[j.id]
+		if err := s.judge(c, old, j); err != nil {
+			s.complain("%s: %s: %v", c.label, s.names.of(j.id), err)
+		}
+		s.tracef("    %s: %s -> %s", s.names.of(j.id), brief(old), brief(j.entry()))
+	}
+	for _, j := range c.jobs {
+		s.enter(r, j)
+	}
+	s.judgeBatches(c)
+	if r != nil {
+		r.happened(s)
+	}
+	s.judgeRoom()
+}
+
+func (j *jobChange) entry() *entry {
+	if j.now == nil {
+		return nil
+	}
+	return &entry{stored: j.now}
+}
+
+// brief says in the trace how a job stands.
+func brief(e *entry) string {
+	if e == nil {
+		return "none"
+	}
+	text := string(e.Status)
+	switch {
+	case e.IsBatch():
+		return fmt.Sprintf("%s %+v", text, *e.Counts)
+	case e.Private.Stop:
+		text += " stopping"
+	case e.Private.Claimed:
+		text += " claimed"
+	}
+	if e.Failure != nil {
+		text += " " + string(e.Failure.Code)
+	}
+	return fmt.Sprintf("%s attempt %d", text, e.Attempts)
+}
+
+// enter makes the ledger say what was committed.
+func (s *simulation) enter(r *request, j *jobChange) {
+	if j.now == nil {
+		delete(s.ledger.jobs, j.id)
+		s.deleted[j.id] = true
+		return
+	}
+	old := s.ledger.jobs[j.id]
+	now := &entry{stored: j.now}
+	if old != nil {
+		now.wish, now.made, now.stopped = old.wish, old.made, old.stopped
+	} else if r != nil {
+		now.wish, now.made = r.submission, time.Now()
+	}
+	if now.Private.Stop && !old.Private.Stop {
+		now.stopped = time.Now()
+	}
+	s.ledger.jobs[j.id] = now
+	s.ledger.highest = max(s.ledger.highest, j.id)
+	if now.Private.Token != "" {
+		s.ledger.tokens[now.Private.Token] = true
+	}
+}
+
+// judge says what is wrong with a change of one job.
+func (s *simulation) judge(c *change, old *entry, j *jobChange) error {
+	switch {
+	case j.now == nil && old == nil:
+		return fmt.Errorf("a job that never was is deleted")
+	case j.now == nil:
+		return allow(c.label.verb == "delete" && old.Status.Finished() && !old.Private.Claimed, "a job that is not over is deleted")
+	case old == nil:
+		return s.judgeNew(c, j.now)
+	case !sameWork(&old.Job, &j.now.Job):
+		return fmt.Errorf("what was submitted has changed: %s, then %s", old.shown, j.now.shown)
+	case old.IsBatch():
+		return judgeParent(c, old, j.now)
+	case old.Status == app.Completed:
+		return fmt.Errorf("a completed job changes")
+	}
+	rule, ok := changes[c.label.verb]
+	if !ok {
+		return fmt.Errorf("nothing allows a %s to change a job", c.label.verb)
+	}
+	return rule(s, old, j.now)
+}
+
+func allow(is bool, otherwise string) error {
+	if is {
+		return nil
+	}
+	return fmt.Errorf("%s", otherwise)
+}
+
+// sameWork compares what never changes of a job.
+func sameWork(a, b *app.Job) bool {
+	work := func(j *app.Job) string {
+		p := &j.Private
+		return fmt.Sprint(j.ID, j.Name, j.Type, j.Version, string(j.Settings), j.Inputs, j.Organization, j.Email, j.Batch, j.Priority,
+			j.MaxRuntime, j.CreatedAt, j.Executor, j.IsBatch(), p.Sent, p.Meaning, string(p.Normalized), p.Definition, p.Batch, p.Row,
+			p.Needs, p.Retries, p.Sources)
+	}
+	return work(a) == work(b)
+}
+
+// judgeNew looks at a job that was not there before.
+func (s *simulation) judgeNew(c *change, now *stored) error {
+	r := s.requests[c.label]
+	switch {
+	case r == nil || r.submission == nil:
+		return fmt.Errorf("nobody asked for this job")
+	case now.Status != app.Queued || now.Attempts != 0 || now.Private.Claimed:
+		return fmt.Errorf("a new job is %s", brief(&entry{stored: now}))
+	case now.ID <= r.above:
+		return fmt.Errorf("the ID of a new job is not above those given before")
+	case s.ledger.named(now.Organization, now.Name) != nil:
+		return fmt.Errorf("there are two jobs of this name")
+	}
+	return r.submission.made(r, now)
+}
+
+// changes says what each caller may do to a job.
+var changes = map[string]func(s *simulation, old *entry, now *stored) error{
+	"claim":    judgeClaim,
+	"handle":   judgeHandle,
+	"started":  judgeStarted,
+	"finished": judgeFinished,
+	"cancel":   judgeCancel,
+	"retry":    judgeRetry,
+}
+
+func judgeClaim(s *simulation, old *entry, now *stored) error {
+	switch {
+	case !old.waits() || now.Status != app.Queued || !now.Private.Claimed:
+		return fmt.Errorf("a job that does not wait is claimed")
+	case now.Attempts != old.Attempts+1:
+		return fmt.Errorf("attempt %d follows %d", now.Attempts, old.Attempts)
+	case now.Private.Token == "" || s.ledger.tokens[now.Private.Token]:
+		return fmt.Errorf("two attempts share a token")
+	case len(now.Private.GPUs) != now.Private.Needs.GPUs:
+		return fmt.Errorf("it needs %d devices and gets %v", now.Private.Needs.GPUs, now.Private.GPUs)
+	}
+	s.round.claimed(now.ID)
+	return nil
+}
+
+func judgeHandle(_ *simulation, old *entry, now *stored) error {
+	same := *now
+	same.Private.Handle = old.Private.Handle
+	return allow(old.Private.Claimed && now.shown == old.shown && fmt.Sprint(same.Private) == fmt.Sprint(old.Private),
+		"more than the handle changes")
+}
+
+func judgeStarted(s *simulation, old *entry, now *stored) error {
+	task := s.machine.find(old.Private.Token)
+	switch {
+	case old.Status != app.Queued || !old.Private.Claimed || now.Status != app.Running || !now.Private.Claimed:
+		return fmt.Errorf("a job that was not claimed starts")
+	case now.Attempts != old.Attempts || now.StartedAt.IsZero():
+		return fmt.Errorf("it starts without an attempt or a time")
+	case task == nil || time.Now().Before(task.begin):
+		return fmt.Errorf("it is running, but its process never began")
+	}
+	return nil
+}
+
+func judgeCancel(_ *simulation, old *entry, now *stored) error {
+	switch {
+	case old.Status.Finished():
+		return fmt.Errorf("a finished job is stopped")
+	case old.Private.Claimed:
+		return allow(now.Status == old.Status && now.Private.Claimed && now.Private.Stop && now.Attempts == old.Attempts,
+			"a claimed job is not marked to be stopped")
+	}
+	return allow(now.Status == app.Failed && now.Failure != nil && now.Failure.Code == app.FailedStopped && !now.Private.Stop,
+		"a waiting job is not stopped at once")
+}
+
+func judgeRetry(_ *simulation, old *entry, now *stored) error {
+	return allow(old.Status == app.Failed && now.Status == app.Queued && !now.Private.Claimed && !now.Private.Stop &&
+		now.Private.Lost == 0 && now.Attempts == old.Attempts && now.Failure == nil && now.Private.Token == "",
+		"a retry does not begin afresh")
+}
+
+// judgeParent looks at the state of a batch.
+func judgeParent(c *change, old *entry, now *stored) error {
+	from, to := old.Status, now.Status
+	switch {
+	case now.Private.Claimed || now.Attempts != 0:
+		return fmt.Errorf("a batch itself is run")
+	case from == to:
+		return nil
+	case from.Finished():
+		return allow(to == app.Queued && c.label.verb == "retry", "a batch that has ended comes back to life")
+	}
+	return allow(from == app.Queued || to.Finished(), "a batch goes back from running to queued")
+}
+
+// judgeBatches recounts the batches of which something changed.
+func (s *simulation) judgeBatches(c *change) {
+	for _, j := range c.jobs {
+		parent := s.ledger.jobs[j.id]
+		if parent == nil || !parent.IsBatch() {
+			continue
+		}
+		var counts app.Counts
+		for _, row := range s.ledger.rows(j.id) {
+			*counts.Of(row.Status)++
+		}
+		if counts != *parent.Counts {
+			s.complain("%s: %s counts %+v, its rows are %+v", c.label, parent.Name, *parent.Counts, counts)
+		}
+		if err := s.batchStatus(c, parent, counts); err != nil {
+			s.complain("%s: %s: %v", c.label, parent.Name, err)
+		}
+	}
+}
+
+// batchStatus compares a batch with its rows: it runs when one does, has ended
+// when all have, and well if all have. What is deleted changes nothing.
+func (s *simulation) batchStatus(c *change, parent *entry, counts app.Counts) error {
+	over := counts.Queued+counts.Running == 0
+	switch {
+	case parent.Status.Finished() != over:
+		return fmt.Errorf("it is %s, its rows are %+v", parent.Status, counts)
+	case counts.Running > 0 && parent.Status != app.Running:
+		return fmt.Errorf("it is %s while a row runs", parent.Status)
+	case over && counts.Failed > 0 && parent.Status != app.Failed:
+		return fmt.Errorf("it is %s though a row failed", parent.Status)
+	case over && counts.Failed == 0 && parent.Status != app.Completed && c.label.verb != "delete":
+		return fmt.Errorf("it is %s though no row failed", parent.Status)
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package simulation
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"molrun/app"
+	"molrun/storage"
+)
+
+// ledger is what the store has to hold: every job as it was last committed,
+// with what is known of it besides.
+type ledger struct {
+	jobs    map[app.JobID]*entry
+	highest app.JobID // ever given
+	tokens  map[string]bool
+}
+
+type entry struct {
+	*stored
+	wish *submission // that made the job or, of a row, its batch
+
+	// On a clock that never jumps: when it was submitted, and when its end was
+	// asked for.
+	made, stopped time.Time
+}
+
+func newLedger() *ledger {
+	return &ledger{jobs: map[app.JobID]*entry{}, tokens: map[string]bool{}}
+}
+
+// named finds a job.
+func (l *ledger) named(organization, name string) *entry {
+	for _, e := range l.jobs {
+		if e.Organization == organization && e.Name == name {
+			return e
+		}
+	}
+	return nil
+}
+
+// sorted gives the jobs that fit, oldest first.
+func (l *ledger) sorted(fits func(*entry) bool) []*entry {
+	var all []*entry
+	for _, e := range l.jobs {
+		if fits(e) {
+			all = append(all, e)
+		}
+	}
+	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.ID, b.ID) })
+	return all
+}
+
+func (l *ledger) rows(batch app.JobID) []*entry {
+	return l.sorted(func(e *entry) bool { return e.Private.Batch == batch })
+}
+
+// withRows gives a job, and the rows where it is a batch.
+func (l *ledger) withRows(e *entry) []*entry {
+	if !e.IsBatch() {
+		return []*entry{e}
+	}
+	return append([]*entry{e}, l.rows(e.ID)...)
+}
+
+// waits reports whether the job is in the queue.
+func (e *entry) waits() bool {
+	return e.Status == app.Queued && !e.Private.Claimed && !e.IsBatch()
+}
+
+// needed gives the unfinished job that reads the result of another.
+func (l *ledger) needed(id app.JobID) bool {
+	for _, e := range l.jobs {
+		for _, src := range e.Private.Sources {
+			if src.Job == id && !e.Status.Finished() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// compare holds the store to the ledger: the database agrees with itself and
+// has these jobs and no others, to the byte.
+func (l *ledger) compare(store *storage.Store) error {
+	ctx := context.Background()
+	if err := store.Check(ctx); err != nil {
+		return err
+	}
+	return store.View(ctx, func(tx app.Tx) error {
+		have := 0
+		for _, organization := range organizations {
+			page, err := tx.Jobs(app.JobFilter{Organization: organization}, "", 1000)
+			if err != nil {
+				return err
+			}
+			have += len(page.Jobs)
+		}
+		for _, e := range l.sorted(func(*entry) bool { return true }) {
+			if err := e.compare(tx); err != nil {
+				return err
+			}
+			if e.Private.Batch != "" {
+				have++
+			}
+		}
+		if have != len(l.jobs) {
+			return fmt.Errorf("the store has %d jobs, %d were committed", have, len(l.jobs))
+		}
+		return nil
+	})
+}
+
+func (e *entry) compare(tx app.Tx) error {
+	j, err := tx.JobNamed(e.Organization, e.Name)
+	if err != nil {
+		return fmt.Errorf("a committed job is lost: %w", err)
+	}
+	shown, err := tx.JobJSON(e.ID)
+	if err != nil {
+		return err
+	}
+	private, err := json.Marshal(&j.Private)
+	switch {
+	case err != nil:
+		return err
+	case j.ID != e.ID || string(shown) != e.shown || string(private) != e.private:
+		return fmt.Errorf("%s is stored as\n%s %s\nbut was committed as\n%s %s", e.Name, shown, private, e.shown, e.private)
+	}
+	return nil
+}
+
+// visible holds what users see to the ledger: every job is found by its name
+// and in its listings, as committed.
+func (l *ledger) visible(p *process) error {
+	ctx := context.Background()
+	for _, by := range admins {
+		listed := map[string]bool{}
+		for start := ""; ; {
+			page, err := p.Jobs(ctx, by, app.JobQuery{WholeOrganization: true, Subjobs: true, Limit: 7, StartKey: start})
+			if err != nil {
+				return err
+			}
+			for _, rec := range page.Records {
+				if err := l.look(by, rec, listed); err != nil {
+					return err
+				}
+			}
+			if start = page.StartKey; start == "" {
+				break
+			}
+		}
+		for _, e := range l.sorted(func(e *entry) bool { return e.Organization == by.Organization }) {
+			rec, err := p.Job(ctx, by, e.Name, 0)
+			if err != nil {
+				return err
+			}
+			if err := e.shownAs(rec); err != nil {
+				return err
+			}
+			delete(listed, e.Name)
+		}
+		for name := range maps.Keys(listed) {
+			return fmt.Errorf("%s is listed and does not exist", name)
+		}
+	}
+	return nil
+}
+
+// look notes a listed record and its rows.
+func (l *ledger) look(by app.Caller, rec app.Record, listed map[string]bool) error {
+	var r struct {
+		app.Job
+		Subjobs []app.Job `json:"subjobs"`
+	}
+	if err := json.Unmarshal(rec, &r); err != nil {
+		return err
+	}
+	for _, j := range append(r.Subjobs, r.Job) {
+		if listed[j.Name] {
+			return fmt.Errorf("%s is listed twice", j.Name)
+		}
+		listed[j.Name] = true
+	}
+	e := l.named(by.Organization, r.Name)
+	if e == nil || len(l.withRows(e)) != 1+len(r.Subjobs) {
+		return fmt.Errorf("%s is listed with %d rows, which it does not have", r.Name, len(r.Subjobs))
+	}
+	return nil
+}
+
+// shownAs compares a record with what was committed. Progress and reasons for
+// waiting are seen, not stored.
+func (e *entry) shownAs(rec app.Record) error {
+	if string(rec) == e.shown {
+		return nil
+	}
+	var have app.Job
+	if err := json.Unmarshal(rec, &have); err != nil {
+		return err
+	}
+	if have.StatusReason != e.StatusReason && e.Status == app.Queued && e.StatusReason == "" {
+		have.StatusReason = ""
+	}
+	shown, err := have.Encode()
+	if err == nil && string(shown) != e.shown {
+		err = fmt.Errorf("%s is shown as\n%s\nbut was committed as\n%s", e.Name, shown, e.shown)
+	}
+	return err
+}

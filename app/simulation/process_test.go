@@ -1,0 +1,179 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"molrun/app"
+	"molrun/app/runner"
+	"molrun/blobs"
+	"molrun/storage"
+)
+
+// process is one life of the service, from its start to its death.
+type process struct {
+	*app.Service
+	door   *door
+	store  *storage.Store
+	files  *blobs.Dir
+	cancel context.CancelFunc
+	ended  chan struct{} // closed when the runner has returned
+
+	requests sync.WaitGroup
+}
+
+// site is what a process finds when it starts and leaves when it dies.
+type site struct {
+	dir       string
+	catalogue *app.Catalogue
+	secret    *blobs.Secret
+	machine   *machine
+	order     atomic.Int64
+	patience  time.Duration // after which a job that was passed over reserves room
+	wall      func() time.Time
+	full      func() bool // whether the disk is
+	names     names
+	complain  func(format string, args ...any)
+}
+
+// names tells what jobs are called, for ever. IDs differ from run to run.
+type names struct{ known sync.Map }
+
+func (n *names) learn(j *app.Job) { n.known.Store(j.ID, j.Organization+"/"+j.Name) }
+
+func (n *names) of(id app.JobID) string {
+	name, ok := n.known.Load(id)
+	if !ok {
+		return "a job without a name"
+	}
+	return name.(string)
+}
+
+// boot starts the service as the program does: storage, files, service,
+// runner.
+func (s *site) boot() (*process, error) {
+	p := &process{door: newDoor(), ended: make(chan struct{})}
+	var err error
+	p.store, err = storage.Open(filepath.Join(s.dir, "jobs.db"), storage.Options{
+		Fatal: func(err error) { s.complain("the store failed: %v", err) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.files, err = blobs.Open(s.dir, blobs.Options{Now: s.wall, Secret: s.secret, Log: zerolog.Nop()})
+	if err != nil {
+		return nil, errors.Join(err, p.store.Close())
+	}
+	store := &guardedStore{Store: p.store, door: p.door, site: s}
+	files := &guardedFiles{Dir: p.files, door: p.door, site: s}
+	p.Service, err = app.NewService(store, files, s.catalogue, app.Options{
+		Now: s.wall, CursorKey: make([]byte, 32), UploadTTL: time.Hour, Executor: "local",
+		Machines: map[string]app.Machine{"local": {CPUs: 4, MemoryBytes: 1 << 30, GPUs: 2, Local: true}},
+	})
+	if err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	machine := &guardedMachine{machine: s.machine, door: p.door, site: s, told: map[string]bool{}, last: time.Now()}
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
+	// The times between two looks are no multiples of the runner's other times,
+	// so that seldom two things happen at the same moment by accident.
+	poll := runner.Poll{Min: 53 * time.Millisecond, Max: 4789 * time.Millisecond}
+	r := runner.New(guardedJobs{p.Service, s}, files, []app.Executor{machine}, runner.Options{
+		Now: s.wall, Log: zerolog.Nop(), Program: "/bin/molrun", ReserveAfter: s.patience,
+		Poll:       poll,
+		KeepFailed: time.Hour, KeptDir: filepath.Join(s.dir, "failed"),
+	})
+	go func() {
+		defer close(p.ended)
+		if err := r.Run(ctx); err != nil {
+			s.complain("the runner ended with %v", err)
+		}
+	}()
+	return p, nil
+}
+
+// die ends the process without warning: whatever it has under way reaches
+// nobody any more.
+func (p *process) die() error {
+	p.cancel()
+	p.door.die()
+	p.requests.Wait()
+	<-p.ended
+	return p.close()
+}
+
+func (p *process) close() error { return errors.Join(p.store.Close(), p.files.Close()) }
+
+// guardedFiles are the real files behind a door, on the same disk.
+type guardedFiles struct {
+	*blobs.Dir
+	door *door
+	site *site
+}
+
+// WriteManifest finds the disk full when the records do.
+func (f *guardedFiles) WriteManifest(id app.JobID, m *app.Manifest) (err error) {
+	dead := f.door.around(label{"manifest", f.site.names.of(id)}, func() error {
+		if f.site.full() {
+			err = &app.Error{Code: app.StorageFull, Message: "the simulated disk is full", Err: syscall.ENOSPC}
+			return nil
+		}
+		err = f.Dir.WriteManifest(id, m)
+		return nil
+	})
+	return errors.Join(dead, err)
+}
+
+// RemoveJob fails now and then when the disk is in trouble: a full disk takes
+// no new names.
+func (f *guardedFiles) RemoveJob(id app.JobID) (err error) {
+	dead := f.door.around(label{"remove", f.site.names.of(id)}, func() error {
+		if f.site.full() {
+			err = syscall.ENOSPC
+			return nil
+		}
+		err = f.Dir.RemoveJob(id)
+		return nil
+	})
+	return errors.Join(dead, err)
+}
+
+// guardedJobs is the service as the runner sees it; it says who asks.
+type guardedJobs struct {
+	*app.Service
+	site *site
+}
+
+var _ runner.Jobs = guardedJobs{}
+
+func (g guardedJobs) called(ctx context.Context, verb string, id app.JobID) context.Context {
+	return called(ctx, label{verb, g.site.names.of(id)})
+}
+
+func (g guardedJobs) Claim(ctx context.Context, id app.JobID, gpus []string) (*app.Job, error) {
+	return g.Service.Claim(g.called(ctx, "claim", id), id, gpus)
+}
+
+func (g guardedJobs) SetHandle(ctx context.Context, id app.JobID, attempt int, h app.Handle) error {
+	return g.Service.SetHandle(g.called(ctx, "handle", id), id, attempt, h)
+}
+
+func (g guardedJobs) Started(ctx context.Context, id app.JobID, attempt int, at time.Time) error {
+	return g.Service.Started(g.called(ctx, "started", id), id, attempt, at)
+}
+
+func (g guardedJobs) Finished(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
+	return g.Service.Finished(g.called(ctx, "finished", id), id, attempt, e)
+}
+
+func (g guardedJobs) Impossible(ctx context.Context, id app.JobID, message string) error {
+	return g.Service.Impossible(g.called(ctx, "impossible", id), id, message)
+}

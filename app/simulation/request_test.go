@@ -1,0 +1,292 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"molrun/app"
+)
+
+// request is one call of a user, from when it is sent to its answer.
+type request struct {
+	label      label
+	by         app.Caller
+	name       string
+	submission *submission // of submit and batch
+
+	sent    time.Time
+	sources map[string]app.JobID // of the results that a submission reads, by name
+	above   app.JobID            // every new job has a higher ID
+
+	before app.Status // of wait: how the job stood
+
+	want     *answer // as the records called for when the store answered
+	have     answer
+	answered bool
+}
+
+// answer is what a user gets: a code, "" where all went well, and the job.
+type answer struct {
+	code    app.Code
+	created bool
+	id      app.JobID
+	status  app.Status // of wait
+}
+
+// send starts a request; the answer is looked at by collect.
+func (s *simulation) send(r *request) {
+	s.sends++
+	r.label.of = fmt.Sprintf("%s/%s by %s, request %d", r.by.Organization, r.name, r.by.Email, s.sends)
+	r.sent, r.above, r.sources = time.Now(), s.ledger.highest, map[string]app.JobID{}
+	s.requests[r.label] = r
+	if r.submission != nil {
+		r.want = s.foreseeBody(r)
+	}
+	s.tracef("%s", r.label)
+	p := s.process
+	p.requests.Go(func() {
+		have, err := r.call(called(context.Background(), r.label), p)
+		if p.door.isDead() {
+			return
+		}
+		if err != nil {
+			have = answer{code: app.CodeOf(err)}
+		}
+		s.answers <- func() { r.have, r.answered = have, true }
+	})
+}
+
+func (r *request) call(ctx context.Context, p *process) (answer, error) {
+	switch r.label.verb {
+	case "submit", "batch":
+		rec, created, err := r.submit(ctx, p)
+		return answer{id: idOf(rec), created: created}, err
+	case "cancel":
+		rec, err := p.Cancel(ctx, r.by, r.name)
+		return answer{id: idOf(rec)}, err
+	case "retry":
+		rec, err := p.Retry(ctx, r.by, r.name)
+		return answer{id: idOf(rec)}, err
+	case "wait":
+		rec, err := p.Job(ctx, r.by, r.name, waitFor)
+		return answer{id: idOf(rec), status: recordOf(rec).Status}, err
+	}
+	return answer{}, p.Delete(ctx, r.by, r.name)
+}
+
+func recordOf(rec app.Record) (j app.Job) {
+	_ = json.Unmarshal(rec, &j) // of no record all is empty
+	return j
+}
+
+func idOf(rec app.Record) app.JobID { return recordOf(rec).ID }
+
+func (r *request) submit(ctx context.Context, p *process) (app.Record, bool, error) {
+	sub := r.submission
+	body, err := app.ParseJSON([]byte(sub.body()))
+	if err != nil {
+		return nil, false, err
+	}
+	settings := body.Member("settings")
+	if !sub.batch {
+		return p.Submit(ctx, r.by, app.Submission{
+			Name: sub.name, Type: sub.typ, Settings: settings, Priority: sub.priority, Body: body,
+		})
+	}
+	return p.SubmitBatch(ctx, r.by, app.BatchSubmission{
+		Name: sub.name, Type: sub.typ, Rows: settings.Items, RowNames: sub.rowNames, Priority: sub.priority, Body: body,
+	})
+}
+
+// foreseeBody gives the answer to a submission that never gets to change
+// anything, nil where it does.
+func (s *simulation) foreseeBody(r *request) *answer {
+	sub := r.submission
+	if old := s.ledger.named(r.by.Organization, sub.name); old != nil && old.submitted(sub) && old.wish.body() == sub.body() {
+		return &answer{id: old.ID}
+	}
+	if sub.faulty != "" {
+		return &answer{code: app.Invalid}
+	}
+	for _, w := range sub.rows {
+		if w.before == "" {
+			continue
+		}
+		source := s.ledger.named(r.by.Organization, w.before)
+		if source == nil || source.Status != app.Completed || source.IsBatch() {
+			return &answer{code: app.Invalid}
+		}
+		r.sources[w.before] = source.ID
+	}
+	return nil
+}
+
+// submitted reports whether the job is what a submission of that kind made.
+func (e *entry) submitted(sub *submission) bool {
+	return e.Private.Batch == "" && e.wish != nil && e.wish.batch == sub.batch
+}
+
+// foresee gives the answer that the records call for at the moment at which
+// the store runs the request.
+func (r *request) foresee(s *simulation, c *change) {
+	switch {
+	case !c.ran:
+		return // its answer is an error that changes nothing, and is looked at there
+	case c.refused:
+		r.want = &answer{code: app.StorageFull}
+		return
+	}
+	want := r.rule(s)
+	r.want = &want
+}
+
+func (r *request) rule(s *simulation) answer {
+	old := s.ledger.named(r.by.Organization, r.name)
+	switch {
+	case r.submission != nil:
+		return r.ruleOfSubmission(s, old)
+	case old == nil:
+		return answer{code: app.NotFound}
+	case !r.by.May(old.Email):
+		return answer{code: app.Forbidden}
+	}
+	switch r.label.verb {
+	case "retry":
+		return ruleOfRetry(s, old)
+	case "delete":
+		return ruleOfDelete(s, old)
+	}
+	return answer{id: old.ID}
+}
+
+func (r *request) ruleOfSubmission(s *simulation, old *entry) answer {
+	sub := r.submission
+	if old != nil {
+		if old.submitted(sub) && (old.wish.body() == sub.body() || old.wish.meaning() == sub.meaning()) {
+			return answer{id: old.ID}
+		}
+		return answer{code: app.JobAlreadyExists}
+	}
+	for i := range sub.rows {
+		if sub.batch && s.ledger.named(r.by.Organization, sub.rowName(i)) != nil {
+			return answer{code: app.JobAlreadyExists}
+		}
+	}
+	for _, source := range r.sources {
+		if s.ledger.jobs[source] == nil {
+			return answer{code: app.Invalid}
+		}
+	}
+	return answer{created: true}
+}
+
+func ruleOfRetry(s *simulation, old *entry) answer {
+	for _, e := range s.ledger.withRows(old) {
+		if e.Status == app.Failed && !e.IsBatch() {
+			return answer{id: old.ID}
+		}
+	}
+	return answer{code: app.JobNotFailed}
+}
+
+func ruleOfDelete(s *simulation, old *entry) answer {
+	for _, e := range s.ledger.withRows(old) {
+		switch {
+		case !e.Status.Finished():
+			return answer{code: app.JobNotFinished}
+		case s.ledger.needed(e.ID):
+			return answer{code: app.FileInUse}
+		}
+	}
+	return answer{}
+}
+
+// happened looks whether a request that was granted did what it says.
+func (r *request) happened(s *simulation) {
+	if r.want.code != "" {
+		s.complain("%s: it changed something, the answer has to be %s", r.label, r.want.code)
+		return
+	}
+	now := s.ledger.named(r.by.Organization, r.name)
+	if (now == nil) != (r.label.verb == "delete") {
+		s.complain("%s: the job is there: %v", r.label, now != nil)
+		return
+	}
+	if now == nil {
+		return
+	}
+	all := s.ledger.withRows(now)
+	if sub := r.submission; sub != nil && sub.batch && len(all) != 1+len(sub.rows) {
+		s.complain("%s: %d rows were made", r.label, len(all)-1)
+	}
+	for _, e := range all {
+		switch {
+		case e.IsBatch():
+		case r.label.verb == "cancel" && !e.Status.Finished() && !e.Private.Stop:
+			s.complain("%s: %s is not stopped", r.label, e.Name)
+		case r.label.verb == "retry" && e.Status == app.Failed:
+			s.complain("%s: %s is not tried again", r.label, e.Name)
+		}
+	}
+}
+
+// collect looks at the answers that have come.
+func (s *simulation) collect() {
+	for {
+		select {
+		case take := <-s.answers:
+			take()
+			continue
+		default:
+		}
+		break
+	}
+	for _, r := range s.inOrder() {
+		if r.answered {
+			delete(s.requests, r.label)
+			s.tracef("%s: answer %+v", r.label, r.have.brief())
+			s.judgeAnswer(r)
+		}
+	}
+}
+
+// brief leaves out what differs from run to run.
+func (a answer) brief() string {
+	if a.code != "" {
+		return string(a.code)
+	}
+	return fmt.Sprintf("ok, created %v", a.created)
+}
+
+// judgeAnswer compares an answer with what the records called for. What it
+// acknowledges is in the ledger, to which the store is held ever after.
+func (s *simulation) judgeAnswer(r *request) {
+	if r.label.verb == "wait" {
+		s.judgeWait(r)
+		return
+	}
+	if r.want == nil {
+		s.complain("%s: it was answered %s and never asked the store", r.label, r.have.brief())
+		return
+	}
+	want := *r.want
+	removal := r.label.verb == "delete" && r.have.code == app.Internal && s.fullSince(r.sent)
+	switch {
+	case removal && want.code == "": // the records are gone, some files are not
+		return
+	case r.have.code != want.code || r.have.created != want.created:
+		s.complain("%s: answered %s, want %s", r.label, r.have.brief(), want.brief())
+		return
+	case want.code != "" || r.label.verb == "delete":
+		return
+	}
+	if r.have.id == "" || want.id != "" && r.have.id != want.id {
+		s.complain("%s: the answer is about another job", r.label)
+		return
+	}
+	if s.ledger.jobs[r.have.id] == nil && !s.deleted[r.have.id] {
+		s.complain("%s: a job was acknowledged and is not there", r.label)
+	}
+}

@@ -1,0 +1,96 @@
+package simulation
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"molrun/app"
+)
+
+// TestSabotageIsFound does what a broken service would, in the midst of an
+// otherwise good life, and wants it to be noticed.
+func TestSabotageIsFound(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(*simulation){
+		"a job vanishes":          func(s *simulation) { s.forge(func(tx app.Tx, j *app.Job) error { return tx.DeleteJob(j.ID) }) },
+		"a record changes":        func(s *simulation) { s.forge(promote) },
+		"the runner falls asleep": func(s *simulation) { s.process.cancel() },
+		"a task is started twice": func(s *simulation) { s.startAgain() },
+		"a change comes from nowhere": func(s *simulation) {
+			s.apply(&change{label: label{"nobody", "lab/a"}, ran: true, jobs: []*jobChange{{s.ledger.highest, nil}}})
+		},
+	}
+	for name, sabotage := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := plan{seed: 1, patience: time.Hour}
+			job := step{&kind{do: func(s *simulation) {
+				s.send(&request{label: label{verb: "submit"}, by: ann, name: "a", submission: simple("a")})
+				s.pass(100 * time.Millisecond)
+			}}, 1}
+			other := step{&kind{do: func(s *simulation) {
+				s.pass(seenWithin)
+				sabotage(s)
+				s.changed = true
+				s.send(&request{label: label{verb: "submit"}, by: bob, name: "b", submission: simple("b")})
+				s.pass(2 * startsWithin)
+			}}, 2}
+			p.steps = []step{job, job, other}
+			if o := run(t, p); len(o.faults) == 0 {
+				t.Errorf("nothing was found wrong:\n%s", o.trace)
+			}
+			p.steps = []step{job, job}
+			if o := run(t, p); len(o.faults) > 0 {
+				t.Errorf("without it: %s", o.faults[0])
+			}
+		})
+	}
+}
+
+func simple(name string) *submission {
+	return &submission{name: name, typ: "short", rows: []wish{{cpus: 1}}}
+}
+
+// forge changes the first job in the store and not in the ledger.
+func (s *simulation) forge(change func(app.Tx, *app.Job) error) {
+	err := s.process.store.Update(context.Background(), func(tx app.Tx) error {
+		j, err := tx.JobNamed("lab", "a")
+		if err != nil {
+			return err
+		}
+		return change(tx, j)
+	})
+	if err != nil {
+		panic(err) // the forger's own mistake
+	}
+}
+
+func promote(tx app.Tx, j *app.Job) error {
+	j.Priority++
+	return tx.PutJob(j)
+}
+
+// startAgain starts a task that was started before.
+func (s *simulation) startAgain() {
+	for _, l := range s.machine.tasks {
+		if _, err := s.machine.start(l.Task); err != nil {
+			panic(err) // the forger's own mistake
+		}
+	}
+}
+
+func TestShrinkKeepsWhatFails(t *testing.T) {
+	p := planOf(1)
+	first, last := p.steps[3], p.steps[17]
+	fails := func(p plan) bool {
+		has := map[uint64]bool{}
+		for _, s := range p.steps {
+			has[s.seed] = true
+		}
+		return has[first.seed] && has[last.seed]
+	}
+	short := shrink(p, 1000, fails)
+	if len(short.steps) != 2 || short.steps[0] != first || short.steps[1] != last {
+		t.Errorf("shrunk to %d steps, want the two that it takes", len(short.steps))
+	}
+}

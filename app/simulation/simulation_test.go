@@ -1,0 +1,81 @@
+package simulation
+
+import (
+	"flag"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+var (
+	seeds   = flag.Uint64("seeds", 200, "how many seeds to run")
+	oneSeed = flag.Int64("seed", -1, "the one seed to run; -v shows what happens")
+)
+
+// endsWithin is how long one seed may take on a slow machine before it is
+// taken to hang.
+const endsWithin = 2 * time.Minute
+
+// TestSeeds lets seeds decide what happens to the service, and fails at the
+// first that finds something wrong.
+func TestSeeds(t *testing.T) {
+	if *oneSeed >= 0 {
+		o := runSeed(t, planOf(uint64(*oneSeed)))
+		t.Logf("seed %d:\n%s", *oneSeed, o.trace)
+		report(t, uint64(*oneSeed), o)
+		return
+	}
+	last := *seeds
+	if testing.Short() {
+		last = min(last, 20)
+	}
+	var next atomic.Uint64
+	for worker := range runtime.GOMAXPROCS(0) {
+		t.Run(fmt.Sprint("worker ", worker+1), func(t *testing.T) {
+			t.Parallel()
+			for seed := next.Add(1); seed <= last && !t.Failed(); seed = next.Add(1) {
+				report(t, seed, runSeed(t, planOf(seed)))
+			}
+		})
+	}
+}
+
+// runSeed runs a plan and says which where it hangs.
+func runSeed(t *testing.T, p plan) outcome {
+	watch := time.AfterFunc(endsWithin, func() { panic(fmt.Sprintf("seed %d does not end", p.seed)) })
+	defer watch.Stop()
+	defer func() {
+		if v := recover(); v != nil {
+			panic(fmt.Sprintf("seed %d: %v", p.seed, v))
+		}
+	}()
+	return run(t, p)
+}
+
+// report fails the test with the shortest plan that still fails.
+func report(t *testing.T, seed uint64, o outcome) {
+	t.Helper()
+	if len(o.faults) == 0 {
+		return
+	}
+	p := planOf(seed)
+	short := shrink(p, 100, func(p plan) bool { return len(runSeed(t, p).faults) > 0 })
+	shortest := runSeed(t, short)
+	t.Errorf("seed %d: %s\nIts %d steps shrink to %d that give: %s\n%s\nRepeat all of it with: go test ./app/simulation -seed %d -v",
+		seed, o.faults[0], len(p.steps), len(short.steps), shortest.faults[0], shortest.trace, seed)
+}
+
+// TestSameSeedSameTrace runs seeds twice: what a failing one did can be seen
+// again.
+func TestSameSeedSameTrace(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(10) {
+		p := planOf(1_000_000 + seed)
+		first, second := runSeed(t, p), runSeed(t, p)
+		if first.trace != second.trace {
+			t.Errorf("seed %d goes one way\n%s\nand then another\n%s", p.seed, first.trace, second.trace)
+		}
+	}
+}

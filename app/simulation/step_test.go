@@ -1,0 +1,244 @@
+package simulation
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing/synctest"
+	"time"
+
+	"molrun/app"
+)
+
+// maxOpen bounds the jobs that are not over: the scheduler looks at so many of
+// one user and no more, and beyond that other rules hold.
+const maxOpen = 24
+
+// kind is a sort of step.
+type kind struct {
+	name   string
+	weight int
+	sort   sort
+	do     func(*simulation)
+}
+
+// sort says when a plan has steps of a kind.
+type sort int
+
+const (
+	always    sort = iota
+	sometimes      // in two plans of three
+	trouble        // likewise, but in no plan in which all goes well
+)
+
+var kinds = []kind{
+	{"a job is submitted", 30, always, func(s *simulation) { s.submit(false); s.linger() }},
+	{"a batch is submitted", 8, sometimes, func(s *simulation) { s.submit(true); s.linger() }},
+	{"something is submitted again", 8, sometimes, func(s *simulation) { s.resubmit(); s.linger() }},
+	{"a job is cancelled", 8, sometimes, func(s *simulation) { s.ask("cancel"); s.linger() }},
+	{"a job is tried again", 8, sometimes, func(s *simulation) { s.ask("retry"); s.linger() }},
+	{"a job is deleted", 8, sometimes, func(s *simulation) { s.ask("delete"); s.linger() }},
+	{"somebody waits for a job", 8, sometimes, func(s *simulation) { s.wait(); s.linger() }},
+	{"several ask at once", 12, always, (*simulation).several},
+	{"time passes", 16, always, func(s *simulation) { s.pass(seconds(s.rng, 40)) }},
+	{"a report comes too late", 3, trouble, func(s *simulation) { s.late(); s.linger() }},
+	{"a crash is near", 8, trouble, func(s *simulation) { s.crashIn = 1 + s.rng.IntN(12) }},
+	{"a restart", 3, trouble, (*simulation).restart},
+	{"the clock jumps", 4, sometimes, (*simulation).jump},
+	{"the disk is full", 4, trouble, (*simulation).fill},
+	{"the machine does not answer", 4, trouble, (*simulation).unreachable},
+	{"everything is slow", 4, trouble, (*simulation).slow},
+}
+
+// linger lets a moment pass: mostly too short for anything to come to its end.
+func (s *simulation) linger() { s.pass(seconds(s.rng, 2)) }
+
+// submit sends a new submission.
+func (s *simulation) submit(batch bool) {
+	s.up()
+	open := s.ledger.sorted(func(e *entry) bool { return !e.Status.Finished() })
+	if s.process == nil || len(open) > maxOpen {
+		return
+	}
+	by := users[s.rng.IntN(len(users))]
+	sub := s.randomSubmission(s.rng, by, batch)
+	s.send(&request{label: label{verb: verbOf(sub)}, by: by, name: sub.name, submission: sub})
+}
+
+func verbOf(sub *submission) string {
+	if sub.batch {
+		return "batch"
+	}
+	return "submit"
+}
+
+// resubmit sends what was sent before: as it was, written another way, or with
+// a difference that makes it other work.
+func (s *simulation) resubmit() {
+	s.up()
+	e := s.some(func(e *entry) bool { return e.wish != nil && e.Private.Batch == "" })
+	if s.process == nil || e == nil {
+		return
+	}
+	sub := *e.wish
+	sub.rows = slices.Clone(sub.rows)
+	row := &sub.rows[s.rng.IntN(len(sub.rows))]
+	switch s.rng.IntN(4) {
+	case 0:
+		row.explicit = !row.explicit
+	case 1:
+		row.cpus = 1 + row.cpus%4
+	}
+	by := app.Caller{Organization: e.Organization, Email: e.Email, Role: app.RoleAdmin}
+	s.send(&request{label: label{verb: verbOf(&sub)}, by: by, name: sub.name, submission: &sub})
+}
+
+// some gives one of the jobs that fit, nil where there is none.
+func (s *simulation) some(fits func(*entry) bool) *entry {
+	all := s.ledger.sorted(fits)
+	if len(all) == 0 {
+		return nil
+	}
+	return all[s.rng.IntN(len(all))]
+}
+
+// ask has a user, mostly one who may, change a job, mostly one that is there.
+func (s *simulation) ask(verb string) {
+	s.up()
+	if s.process == nil {
+		return
+	}
+	e := s.some(func(e *entry) bool {
+		switch verb {
+		case "retry":
+			return e.Status == app.Failed
+		case "delete":
+			return e.Status.Finished()
+		}
+		return !e.Status.Finished()
+	})
+	if e == nil || s.rng.IntN(6) == 0 {
+		e = s.some(func(*entry) bool { return true })
+	}
+	by, name := users[s.rng.IntN(len(users))], string(rune('a'+s.rng.IntN(8)))
+	if e != nil {
+		name = e.Name
+		if s.rng.IntN(5) > 0 {
+			by = app.Caller{Organization: e.Organization, Email: e.Email, Role: app.RoleMember}
+		}
+	}
+	s.send(&request{label: label{verb: verb}, by: by, name: name})
+}
+
+// several sends requests that all arrive before the first is served.
+func (s *simulation) several() {
+	for range 2 + s.rng.IntN(3) {
+		switch s.rng.IntN(7) {
+		case 0, 1:
+			s.submit(s.rng.IntN(4) == 0)
+		case 2:
+			s.resubmit()
+		case 3:
+			s.ask("cancel")
+		case 4:
+			s.ask("retry")
+		case 5:
+			s.ask("delete")
+		case 6:
+			s.wait()
+		}
+		synctest.Wait() // it stands at the door
+	}
+	s.linger()
+}
+
+// late sends the end of an attempt that is over, as of a runner that does not
+// know that it is: nothing may change.
+func (s *simulation) late() {
+	s.up()
+	e := s.some(func(e *entry) bool { return e.Attempts > 1 || e.Attempts == 1 && !e.Private.Claimed })
+	if s.process == nil || e == nil {
+		return
+	}
+	attempt := e.Attempts
+	if e.Private.Claimed {
+		attempt--
+	}
+	p, id, l := s.process, e.ID, label{"late report", s.names.of(e.ID)}
+	p.requests.Go(func() {
+		err := p.Finished(called(context.Background(), l), id, attempt, app.Ending{Outcome: &app.Outcome{Cause: app.CauseDone}})
+		if err != nil && !p.door.isDead() {
+			s.answers <- func() { s.complain("%s: %v", l, err) }
+		}
+	})
+}
+
+// restart has the process end as it does for an operator. Users who wait for
+// an answer get it first.
+func (s *simulation) restart() {
+	s.up()
+	if s.process == nil {
+		return
+	}
+	s.crashIn = 0
+	for len(s.requests) > 0 && len(s.faults) == 0 && s.process != nil {
+		s.pass(time.Second)
+	}
+	if s.process == nil {
+		return
+	}
+	s.tracef("the process is asked to end")
+	s.stopping = s.process
+	s.bootAt = time.Now().Add(seconds(s.rng, 5))
+	s.process.cancel()
+	for begin := time.Now(); s.stopping != nil && len(s.faults) == 0; s.pass(time.Second) {
+		if time.Since(begin) > 2*time.Minute {
+			s.complain("the process does not end")
+		}
+	}
+	s.bootAt = time.Now().Add(seconds(s.rng, 5))
+}
+
+// jump sets the clocks on the walls, for which nothing but records cares.
+func (s *simulation) jump() {
+	by := seconds(s.rng, 5000)
+	if s.rng.IntN(2) == 0 {
+		by = -by
+	}
+	s.offset += by
+	s.tracef("clocks are off by %v", s.offset)
+}
+
+// fill lets the disk be full for a while: mostly seconds, sometimes longer
+// than the runner has patience.
+func (s *simulation) fill() {
+	s.fullTill = time.Now().Add(seconds(s.rng, 60))
+	s.notCalmBefore(s.fullTill.Add(retriedWithin))
+	s.tracef("until %v", s.fullTill.Sub(s.begin))
+}
+
+func (s *simulation) unreachable() {
+	until := time.Now().Add(seconds(s.rng, 60))
+	s.machine.hide(until)
+	s.notCalmBefore(until.Add(retriedWithin))
+	s.tracef("until %v", until.Sub(s.begin))
+}
+
+func (s *simulation) slow() {
+	s.slowTill = time.Now().Add(seconds(s.rng, 60))
+	s.notCalmBefore(s.slowTill.Add(time.Minute + retriedWithin))
+	s.tracef("until %v", s.slowTill.Sub(s.begin))
+}
+
+// fullSince reports whether the disk was full at some time since t.
+func (s *simulation) fullSince(t time.Time) bool { return !s.fullTill.Before(t) }
+
+// inOrder gives the requests under way, oldest first.
+func (s *simulation) inOrder() []*request {
+	var all []*request
+	for _, r := range s.requests {
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b *request) int { return strings.Compare(a.label.String(), b.label.String()) })
+	return all
+}

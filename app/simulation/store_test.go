@@ -1,0 +1,131 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+
+	"molrun/app"
+	"molrun/storage"
+)
+
+// change is what one call of Update did to the jobs.
+type change struct {
+	label   label
+	order   int64 // of the closure among all, as the store ran them
+	ran     bool
+	jobs    []*jobChange
+	refused bool // the disk was full
+	err     error
+}
+
+// jobChange is a job as a transaction left it; nil was deleted.
+type jobChange struct {
+	id  app.JobID
+	now *stored
+}
+
+// stored is a job as it was put: the record that users see, and the rest.
+type stored struct {
+	app.Job
+	shown, private string
+}
+
+func asStored(j *app.Job) (*stored, error) {
+	s := &stored{Job: *j}
+	if j.Counts != nil {
+		counts := *j.Counts
+		s.Counts = &counts
+	}
+	shown, err := j.Encode()
+	if err != nil {
+		return nil, err
+	}
+	private, err := json.Marshal(&j.Private)
+	s.shown, s.private = string(shown), string(private)
+	return s, err
+}
+
+// note keeps the last state of a job within the transaction.
+func (c *change) note(id app.JobID, now *stored) {
+	for _, j := range c.jobs {
+		if j.id == id {
+			j.now = now
+			return
+		}
+	}
+	c.jobs = append(c.jobs, &jobChange{id, now})
+}
+
+// guardedStore is the real store behind a door. It has a disk that may be
+// full: then the store rolls back whatever a closure has changed.
+type guardedStore struct {
+	*storage.Store
+	door *door
+	site *site
+}
+
+func (s *guardedStore) View(ctx context.Context, fn func(app.Tx) error) error {
+	if s.door.isDead() {
+		return errDead
+	}
+	return s.Store.View(ctx, fn)
+}
+
+func (s *guardedStore) Update(ctx context.Context, fn func(app.Tx) error) error {
+	if ctx.Err() != nil {
+		return s.Store.Update(ctx, fn) // it refuses
+	}
+	l := labelOf(ctx)
+	if err := s.door.knock(&visit{label: l, enters: true}); err != nil {
+		return err
+	}
+	c := &change{label: l}
+	err := s.Store.Update(ctx, func(tx app.Tx) error {
+		if c.order == 0 { // to be run again does not change its turn
+			c.order = s.site.order.Add(1)
+		}
+		*c = change{label: l, order: c.order, ran: true}
+		w := &watchedTx{Tx: tx, change: c, site: s.site}
+		err := fn(w)
+		if err == nil && w.changed && s.site.full() {
+			c.refused = true
+			return app.Errorf(app.StorageFull, "the simulated disk is full")
+		}
+		return err
+	})
+	c.err = err
+	if dead := s.door.knock(&visit{label: l, leaves: true, change: c}); dead != nil {
+		return dead
+	}
+	return err
+}
+
+// watchedTx tells what a closure changes.
+type watchedTx struct {
+	app.Tx
+	change  *change
+	site    *site
+	changed bool
+}
+
+func (w *watchedTx) PutJob(j *app.Job) error {
+	w.changed = true
+	now, err := asStored(j)
+	if err != nil {
+		return err
+	}
+	w.site.names.learn(j)
+	w.change.note(j.ID, now)
+	return w.Tx.PutJob(j)
+}
+
+func (w *watchedTx) DeleteJob(id app.JobID) error {
+	w.changed = true
+	w.change.note(id, nil)
+	return w.Tx.DeleteJob(id)
+}
+
+func (w *watchedTx) PutDefinition(digest string, text []byte) error {
+	w.changed = true
+	return w.Tx.PutDefinition(digest, text)
+}

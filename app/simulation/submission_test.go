@@ -1,0 +1,240 @@
+package simulation
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"molrun/app"
+)
+
+// simFiles are the algorithms: one whose lost attempts are repeated, and one
+// that is run once.
+var simFiles = []string{`
+format = 1
+type = "long"
+version = "1"
+title = "Pretend to compute"
+retries = 1
+resumable = true
+max_runtime = "5m"
+command = ["sh", "-c", "exit 0", "{settings_file}", "{out}"]
+
+[[parameters]]
+name = "cpus"
+type = "integer"
+minimum = 1
+default = 1
+
+[[parameters]]
+name = "gpus"
+type = "integer"
+minimum = 0
+default = 0
+
+[[parameters]]
+name = "before"
+file = [".txt"]
+
+[resources]
+cpus = "{settings.cpus}"
+gpus = "{settings.gpus}"
+memory = "1MiB"
+`, `
+format = 1
+type = "short"
+version = "1"
+title = "Pretend to compute, once"
+max_runtime = "1m"
+command = ["sh", "-c", "exit 0", "{settings_file}", "{out}"]
+
+[[parameters]]
+name = "cpus"
+type = "integer"
+minimum = 1
+default = 1
+
+[resources]
+cpus = "{settings.cpus}"
+memory = "256MiB"
+`}
+
+// The users, of two organizations that never see each other.
+var (
+	ann   = app.Caller{Organization: "lab", Email: "ann@lab.example", Role: app.RoleMember}
+	bob   = app.Caller{Organization: "lab", Email: "bob@lab.example", Role: app.RoleMember}
+	chief = app.Caller{Organization: "lab", Email: "chief@lab.example", Role: app.RoleAdmin}
+	eve   = app.Caller{Organization: "firm", Email: "eve@firm.example", Role: app.RoleMember}
+	boss  = app.Caller{Organization: "firm", Email: "boss@firm.example", Role: app.RoleAdmin}
+
+	users         = []app.Caller{ann, ann, bob, bob, chief, eve, boss}
+	admins        = []app.Caller{chief, boss}
+	organizations = []string{"lab", "firm"}
+)
+
+// submission is a job or a batch that somebody asks for.
+type submission struct {
+	name     string
+	typ      string
+	rows     []wish   // one of a job
+	rowNames []string // of a batch; nil are its own
+	batch    bool
+	priority int
+	faulty   string // why it has to be refused; "" where it is fine
+}
+
+// wish is the settings of one job.
+type wish struct {
+	cpus, gpus int
+	explicit   bool   // defaults are written out
+	before     string // the job whose result is read
+}
+
+func (w wish) settings(typ string) string {
+	var members []string
+	if w.cpus != 1 || w.explicit {
+		members = append(members, fmt.Sprintf(`"cpus":%d`, w.cpus))
+	}
+	if typ == "long" && (w.gpus != 0 || w.explicit) {
+		members = append(members, fmt.Sprintf(`"gpus":%d`, w.gpus))
+	}
+	if w.before != "" {
+		members = append(members, fmt.Sprintf(`"before":"job:%s/%s"`, w.before, resultFile))
+	}
+	return "{" + strings.Join(members, ",") + "}"
+}
+
+// body is the request as sent. All who ask for the same send the same.
+func (s *submission) body() string {
+	var all []string
+	for _, w := range s.rows {
+		all = append(all, w.settings(s.typ))
+	}
+	if !s.batch {
+		return fmt.Sprintf(`{"jobName":%q,"type":%q,"settings":%s,"priority":%d}`, s.name, s.typ, all[0], s.priority)
+	}
+	names := ""
+	if s.rowNames != nil {
+		names = fmt.Sprintf(`,"jobNames":["%s"]`, strings.Join(s.rowNames, `","`))
+	}
+	return fmt.Sprintf(`{"batchName":%q,"type":%q,"settings":[%s],"priority":%d%s}`, s.name, s.typ, strings.Join(all, ","), s.priority, names)
+}
+
+// meaning is what is asked for, however it is written.
+func (s *submission) meaning() string {
+	text := fmt.Sprint(s.batch, s.typ)
+	for i, w := range s.rows {
+		if s.batch {
+			text += " " + s.rowName(i)
+		}
+		text += fmt.Sprintf(" %d CPUs %d GPUs after %q", w.cpus, w.gpus, w.before)
+	}
+	return text
+}
+
+func (s *submission) rowName(i int) string {
+	if s.rowNames != nil {
+		return s.rowNames[i]
+	}
+	return fmt.Sprintf("%s-%d", s.name, i+1)
+}
+
+// made compares a new job with what was asked for.
+func (s *submission) made(r *request, now *stored) error {
+	w, name := s.rows[0], s.name
+	if now.Private.Batch != "" {
+		if now.Private.Row >= len(s.rows) || now.Batch != s.name {
+			return fmt.Errorf("it is row %d of %q", now.Private.Row, now.Batch)
+		}
+		w, name = s.rows[now.Private.Row], s.rowName(now.Private.Row)
+	}
+	settings := w.settings(s.typ)
+	if now.IsBatch() {
+		settings = ""
+	}
+	switch {
+	case now.Name != name || now.Type != s.typ || now.Priority != s.priority || string(now.Settings) != settings:
+		return fmt.Errorf("it is not what was asked for: %s", now.shown)
+	case now.Organization != r.by.Organization || now.Email != r.by.Email:
+		return fmt.Errorf("it is another's: %s", now.shown)
+	case now.IsBatch() != (s.batch && now.Private.Batch == ""):
+		return fmt.Errorf("a batch and its rows are mixed up: %s", now.shown)
+	case !now.IsBatch() && (now.Private.Needs.CPUs != w.cpus || now.Private.Needs.GPUs != w.gpus):
+		return fmt.Errorf("it asks for %+v", now.Private.Needs)
+	case !now.IsBatch() && sourceOf(&now.Job) != r.sources[w.before]:
+		return fmt.Errorf("it reads the result of another job")
+	}
+	return nil
+}
+
+// sourceOf gives the job whose result a job reads, "" for none.
+func sourceOf(j *app.Job) app.JobID {
+	for _, src := range j.Private.Sources {
+		return src.Job
+	}
+	return ""
+}
+
+// randomSubmission makes one that may be faulty.
+func (s *simulation) randomSubmission(rng *rand.Rand, by app.Caller, batch bool) *submission {
+	sub := &submission{name: string(rune('a' + rng.IntN(8))), typ: "long", batch: batch}
+	if rng.IntN(3) == 0 {
+		sub.typ = "short"
+	}
+	rows := 1
+	if batch {
+		sub.name = "set" + sub.name
+		rows = 1 + rng.IntN(4)
+	}
+	for range rows {
+		sub.rows = append(sub.rows, s.randomWish(rng, by, sub.typ))
+	}
+	if batch && rng.IntN(4) == 0 {
+		for _, i := range rng.Perm(8)[:rows] {
+			sub.rowNames = append(sub.rowNames, string(rune('a'+i)))
+		}
+	}
+	sub.priority = []int{-1, 0, 0, 0}[rng.IntN(4)]
+	if by.Role == app.RoleAdmin && rng.IntN(3) == 0 {
+		sub.priority = 1
+	}
+	if rng.IntN(10) == 0 {
+		sub.spoil(rng)
+	}
+	return sub
+}
+
+func (s *simulation) randomWish(rng *rand.Rand, by app.Caller, typ string) wish {
+	w := wish{cpus: 1 + rng.IntN(3), explicit: rng.IntN(2) == 0}
+	if rng.IntN(8) == 0 {
+		w.cpus = 4
+	}
+	if typ != "long" {
+		return w
+	}
+	if rng.IntN(3) == 0 {
+		w.gpus = 1 + rng.IntN(2)
+	}
+	completed := s.ledger.sorted(func(e *entry) bool {
+		return e.Organization == by.Organization && e.Status == app.Completed && !e.IsBatch()
+	})
+	if len(completed) > 0 && rng.IntN(4) == 0 {
+		w.before = completed[rng.IntN(len(completed))].Name
+	}
+	return w
+}
+
+// spoil makes a submission that has to be refused.
+func (s *submission) spoil(rng *rand.Rand) {
+	row := rng.IntN(len(s.rows))
+	switch rng.IntN(4) {
+	case 0:
+		s.rows[row].cpus, s.faulty = 0, "a setting is out of bounds"
+	case 1:
+		s.rows[row].cpus, s.faulty = 9, "it needs more than there is"
+	case 2:
+		s.typ, s.faulty = "none", "there is no such algorithm"
+	case 3:
+		s.priority, s.faulty = 11, "there is no such priority"
+	}
+}

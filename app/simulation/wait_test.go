@@ -1,0 +1,43 @@
+package simulation
+
+import (
+	"time"
+
+	"molrun/app"
+)
+
+// waitFor is how long users wait for a change of a job.
+const waitFor = 30 * time.Second
+
+// wait has a user ask for a job's record once it has changed.
+func (s *simulation) wait() {
+	s.up()
+	finished := s.rng.IntN(6) == 0 // then the answer comes at once
+	e := s.some(func(e *entry) bool { return e.Status.Finished() == finished })
+	if s.process == nil || e == nil {
+		return
+	}
+	by := app.Caller{Organization: e.Organization, Email: e.Email, Role: app.RoleMember}
+	s.send(&request{label: label{verb: "wait"}, by: by, name: e.Name, before: e.Status})
+}
+
+// judgeWaiting complains of users who still wait, at a quiet moment, for a
+// change that has taken place.
+func (s *simulation) judgeWaiting() {
+	for _, r := range s.inOrder() {
+		if r.label.verb != "wait" {
+			continue
+		}
+		if e := s.ledger.named(r.by.Organization, r.name); e == nil || e.Status != r.before {
+			s.complain("%s: it is not told that the job has changed", r.label)
+		}
+	}
+}
+
+// judgeWait looks whether an answer came for a reason.
+func (s *simulation) judgeWait(r *request) {
+	over := r.have.code == app.NotFound || r.have.status != r.before || r.have.status.Finished()
+	if !over && time.Since(r.sent) < waitFor {
+		s.complain("%s: answered %s after %v though nothing changed", r.label, r.have.status, time.Since(r.sent))
+	}
+}

@@ -1,0 +1,242 @@
+package simulation
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"molrun/app"
+	"molrun/blobs"
+)
+
+// simulation is one seed while it runs.
+type simulation struct {
+	*site
+	plan plan
+
+	begin   time.Time
+	offset  time.Duration // of clocks on walls; jumps
+	process *process      // nil while none runs
+	ledger  *ledger
+	deleted map[app.JobID]bool
+
+	requests map[label]*request
+	answers  chan func()
+	sends    int
+
+	rng *rand.Rand // of the present step
+
+	// What is out of order.
+	crashIn  int       // admissions until the process dies; 0 is never
+	bootAt   time.Time // when the next one starts
+	stopping *process  // one that was asked to end
+	fullTill time.Time
+	slowTill time.Time
+	calmFrom time.Time // when things will have come to rest
+
+	could map[app.JobID]time.Time // since when jobs could start
+	round round
+
+	changed bool // since the store was last held to the ledger
+	trace   strings.Builder
+	faults  []string // what was wrong; the first ends the simulation
+}
+
+// outcome is what a seed gives.
+type outcome struct {
+	trace  string
+	faults []string
+}
+
+// run runs a plan in a bubble.
+func run(t *testing.T, p plan) (o outcome) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSimulation(t, p)
+		s.live()
+		o = outcome{trace: s.trace.String(), faults: s.faults}
+	})
+	return o
+}
+
+func newSimulation(t *testing.T, p plan) *simulation {
+	t.Helper()
+	dir := scratch(t)
+	secret, err := blobs.LoadSecret(dir)
+	must(t, err)
+	var all []*app.Algorithm
+	for _, text := range simFiles {
+		a, mistakes := app.ParseAlgorithm("simulated.toml", []byte(text))
+		for _, m := range mistakes {
+			t.Fatal(m)
+		}
+		all = append(all, a)
+	}
+	catalogue, err := app.NewCatalogue(all)
+	must(t, err)
+	s := &simulation{
+		plan: p, begin: time.Now(), ledger: newLedger(), deleted: map[app.JobID]bool{},
+		requests: map[label]*request{}, answers: make(chan func(), 1000),
+	}
+	s.site = &site{
+		dir: dir, catalogue: catalogue, secret: secret, patience: p.patience,
+		wall:     func() time.Time { return time.Now().Add(s.offset) },
+		full:     func() bool { return time.Now().Before(s.fullTill) },
+		complain: s.complain,
+	}
+	s.machine = newMachine(s.complain)
+	s.machine.wall = s.wall
+	s.machine.fate = func(t app.Task) fate { return fateOf(p.seed, s.names.of(t.Job), t.Attempt) }
+	return s
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// scratch gives a directory in memory where there is such: what is tested is
+// what happens in which order, not a disk.
+func scratch(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "simulation-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
+	return dir
+}
+
+// live goes through the plan, and then lets everything come to its end.
+func (s *simulation) live() {
+	s.boot()
+	for i, step := range s.plan.steps {
+		if len(s.faults) > 0 {
+			break
+		}
+		s.tracef("-- step %d: %s", i+1, step.kind.name)
+		s.rng = step.rng()
+		step.kind.do(s)
+		s.check()
+	}
+	if len(s.faults) == 0 {
+		s.drain()
+	}
+	if s.process != nil {
+		s.crash()
+	}
+}
+
+// boot starts a process.
+func (s *simulation) boot() {
+	p, err := s.site.boot()
+	if err != nil {
+		s.complain("the service does not start: %v", err)
+		return
+	}
+	s.tracef("a process starts")
+	s.process, s.changed = p, true
+	s.notCalmBefore(time.Now().Add(seenWithin))
+}
+
+// crash ends the process without warning.
+func (s *simulation) crash() {
+	s.tracef("the process dies")
+	s.absorb()
+	if err := s.process.die(); err != nil {
+		s.complain("after a crash: %v", err)
+	}
+	s.gone()
+}
+
+// gone forgets a process, and the requests that it leaves without an answer.
+func (s *simulation) gone() {
+	s.process, s.stopping, s.crashIn, s.round = nil, nil, 0, round{}
+	s.collect()
+	clear(s.requests)
+}
+
+// up sees to it that a process runs.
+func (s *simulation) up() {
+	for (s.process == nil || s.stopping != nil) && len(s.faults) == 0 {
+		s.pass(time.Second)
+	}
+}
+
+// pass lets time go by, and everything happen that wants to.
+func (s *simulation) pass(d time.Duration) {
+	for end := time.Now().Add(d); len(s.faults) == 0; {
+		s.judgeQueue()
+		s.settle()
+		now := time.Now()
+		if s.process == nil && !now.Before(s.bootAt) {
+			s.boot()
+			continue
+		}
+		if !now.Before(end) || len(s.faults) > 0 {
+			return
+		}
+		s.sleep(end)
+	}
+}
+
+// sleep ends when somebody comes to a door, or something is due.
+func (s *simulation) sleep(until time.Time) {
+	var arrived, ended <-chan struct{}
+	if p := s.process; p == nil {
+		until = earlier(until, s.bootAt)
+	} else {
+		arrived = p.door.arrived
+		for _, v := range p.door.visits() {
+			until = earlier(until, v.due)
+		}
+		if s.stopping != nil {
+			ended = p.ended
+		}
+	}
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-arrived:
+	case <-ended:
+	case <-timer.C:
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// check holds everything to the ledger.
+func (s *simulation) check() {
+	if s.process == nil || len(s.faults) > 0 || !s.changed {
+		return
+	}
+	s.changed = false
+	if err := s.ledger.compare(s.process.store); err != nil {
+		s.complain("%v", err)
+		return
+	}
+	if err := s.ledger.visible(s.process); err != nil {
+		s.complain("%v", err)
+	}
+}
+
+// tracef adds a line to the trace.
+func (s *simulation) tracef(format string, args ...any) {
+	fmt.Fprintf(&s.trace, "%12v  %s\n", time.Since(s.begin), fmt.Sprintf(format, args...))
+}
+
+// complain notes what is wrong.
+func (s *simulation) complain(format string, args ...any) {
+	s.faults = append(s.faults, fmt.Sprintf(format, args...))
+	s.tracef("WRONG: "+format, args...)
+}
