@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 DATA    ?= molrun-data
 LDFLAGS  = -s -w -X molrun/app/cli.version=$(VERSION)
 
-.PHONY: build demo test lint bench fuzz clean
+.PHONY: build demo test lint bench fuzz physics compare simulate clean
 
 build: ## the binary, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
@@ -23,6 +23,15 @@ bench: ## all benchmarks, a few seconds each
 
 fuzz: ## every fuzz target for FUZZTIME (60s)
 	GO='$(GO)' .ci/fuzz $(or $(FUZZTIME),60s)
+
+physics: ## the engine's physics at length: up to 30 minutes on two cores
+	GO='$(GO)' .ci/physics
+
+compare: ## the engine's speed next to LAMMPS (lmp), about four minutes
+	CGIDP_LAMMPS=Hst5,DSS1,aSyn140,ht2N4R $(GO) test -run SpeedNextToLAMMPS -count 1 -timeout 0 -v ./app/engine/cgidp
+
+simulate: ## random seeds against the whole service: SEEDS=10000
+	$(GO) test ./app/simulation -run TestSeeds -timeout 2h -seeds $(or $(SEEDS),10000)
 
 clean:
 	rm -f molrun

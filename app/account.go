@@ -44,6 +44,8 @@ type APIKey struct {
 	Disabled     bool   `json:"disabled,omitempty"`
 	CreatedAt    Time   `json:"createdAt"`
 	ExpiresAt    Time   `json:"expiresAt,omitzero"`
+	LastUsedAt   Time   `json:"lastUsedAt,omitzero"` // written a minute later at most
+	Successor    string `json:"successor,omitempty"` // id of the key that RotateKey made of it
 }
 
 // live reports whether the key opens anything at the moment now.
@@ -98,6 +100,15 @@ func splitKey(key string) (id, secret string, ok bool) {
 	return parts[1], parts[2], parts[3] == keyChecksum(strings.Join(parts[:3], "_"))
 }
 
+// KeyID gives the id within a well-formed key, "" for anything else.
+func KeyID(key string) string {
+	id, _, ok := splitKey(key)
+	if !ok || strings.Trim(id, "abcdefghijklmnopqrstuvwxyz") != "" {
+		return ""
+	}
+	return id
+}
+
 func secretHash(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
@@ -134,6 +145,7 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Caller, error) 
 	if !same || !k.live(s.now()) {
 		return Caller{}, errUnauthorized
 	}
+	s.uses.note(k.ID, s.now())
 	return Caller{KeyID: k.ID, Organization: k.Organization, Email: k.Email, Role: k.Role}, nil
 }
 

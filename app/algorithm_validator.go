@@ -23,16 +23,17 @@ const (
 // validator is [validate]: a program that checks what a schema cannot say. It
 // reads one JSON document of settings and prints one array of details. With
 // many it reads one document a line and prints one array a line, in order, so
-// that a batch needs one process.
+// that a batch needs one process. With always it is asked although the schema
+// found faults, and reads the settings as sent.
 type validator struct {
-	command []argument
-	many    bool
+	command      []argument
+	many, always bool
 }
 
 // ValidatorRow is what a validator is asked about.
 type ValidatorRow struct {
-	Normalized json.RawMessage
-	Paths      Paths // only Files and Program
+	Normalized json.RawMessage // or as sent, of faulty settings
+	Paths      Paths           // only Files and Program
 }
 
 func (r *algorithmReader) validator(a *Algorithm, root *tomlNode) *validator {
@@ -40,8 +41,12 @@ func (r *algorithmReader) validator(a *Algorithm, root *tomlNode) *validator {
 	if t == nil {
 		return nil
 	}
-	r.known(t, "[validate]", []string{"command", "many"})
-	return &validator{command: r.command(a, t, []string{"settings", "files", "molrun"}), many: r.flag(t, "many")}
+	r.known(t, "[validate]", []string{"command", "many", "always"})
+	return &validator{
+		command: r.command(a, t, []string{"settings", "files", "molrun"}),
+		many:    r.flag(t, "many"),
+		always:  r.flag(t, "always"),
+	}
 }
 
 // HasValidator reports whether settings want RunValidator after CheckSettings.

@@ -16,6 +16,10 @@ type Blobs interface {
 	Manifest(id JobID) (*Manifest, error)
 	// ArchiveSize gives the length of the archive of these folders in bytes.
 	ArchiveSize(folders []Folder) (int64, error)
+	// Disk tells how full the disk is.
+	Disk() (Disk, error)
+	// JobSize gives the bytes of all files of a job, 0 where it has none.
+	JobSize(id JobID) (int64, error)
 	// RemoveUpload and RemoveJob free the disk at once; what is already gone
 	// is no error.
 	RemoveUpload(id UploadID, generation int) error
@@ -41,6 +45,7 @@ type Link struct {
 	File        int    // of ResultGet: index in the manifest, which never changes
 	Filename    string // what a download is called
 	ContentType string // of UploadPut: the only one accepted
+	Holder      string // who asked for it, by the id of an API key; shares a bound on transfers
 	Expires     time.Time
 }
 

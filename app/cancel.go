@@ -124,7 +124,13 @@ func (s *Service) Retry(ctx context.Context, by Caller, name string) (Record, er
 			if j.Status != Failed {
 				return Errorf(JobNotFailed, "job %q is %s; only a FAILED job can be tried again", name, j.Status)
 			}
+			if err := s.admitJobs(tx, j.Organization, 1); err != nil {
+				return err
+			}
 			return s.requeue(tx, j)
+		}
+		if err := s.admitJobs(tx, j.Organization, j.Counts.Failed); err != nil {
+			return err
 		}
 		retried := 0
 		for row, err := range tx.Subjobs(j.ID, Failed) {
@@ -165,14 +171,9 @@ func (s *Service) Delete(ctx context.Context, by Caller, name string) error {
 		if err != nil {
 			return err
 		}
-		rows := []*Job{j}
-		if j.IsBatch() {
-			for row, err := range tx.Subjobs(j.ID, "") {
-				if err != nil {
-					return err
-				}
-				rows = append(rows, row)
-			}
+		rows, err := withRows(tx, j)
+		if err != nil {
+			return err
 		}
 		for _, row := range rows {
 			if err := removable(tx, row); err != nil {
@@ -185,13 +186,7 @@ func (s *Service) Delete(ctx context.Context, by Caller, name string) error {
 	if err != nil {
 		return err
 	}
-	for _, id := range gone {
-		if removeErr := s.blobs.RemoveJob(id); removeErr != nil {
-			err = errors.Join(err, fmt.Errorf("remove files of job %s: %w", id, removeErr))
-		}
-	}
-	s.changes.tell(gone...)
-	return err
+	return s.removeJobs(gone)
 }
 
 // removable says why a job can't be deleted now.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -34,16 +35,41 @@ type Config struct {
 		KeepFailed   Duration `toml:"keep_failed"`   // work directories of failed jobs
 		Grace        Duration `toml:"grace"`         // from TERM to KILL
 		LogLimit     Bytes    `toml:"log_limit"`     // of one attempt
+		Sandbox      string   `toml:"sandbox"`       // auto, required or off
+		Cgroup       string   `toml:"cgroup"`        // below which jobs get theirs; "": the service's own
+		Processes    int      `toml:"processes"`     // that a job may have at once; 0: no limit
+		FileSize     Bytes    `toml:"file_size"`     // of a job's file; 0: the disk's size
 	} `toml:"runner"`
 
 	Links struct {
 		Upload Duration `toml:"upload"`
 	} `toml:"links"`
 
-	Limits struct {
-		Body      Bytes `toml:"body"`
-		BatchBody Bytes `toml:"batch_body"`
-	} `toml:"limits"`
+	Database struct {
+		MaxSize    Bytes  `toml:"max_size"`    // 0: as the disk allows
+		FileSystem string `toml:"file_system"` // local, or any
+	} `toml:"database"`
+
+	Disk struct {
+		Reserve Bytes `toml:"reserve"` // what uploads and new jobs leave free; 0: 1 GiB or 5 %
+	} `toml:"disk"`
+
+	Quota     QuotaSettings     `toml:"quota"`
+	Retention RetentionSettings `toml:"retention"`
+
+	// Organizations are exceptions for some. They are in the file alone.
+	Organizations map[string]OrganizationSettings `toml:"organizations"`
+
+	Stop struct {
+		Requests Duration `toml:"requests"` // how long they may take after a stop was asked for
+	} `toml:"stop"`
+
+	Limits LimitSettings `toml:"limits"`
+	Rates  RateSettings  `toml:"rates"`
+	Proxy  ProxySettings `toml:"proxy"`
+	CORS   CORSSettings  `toml:"cors"`
+	TLS    TLSSettings   `toml:"tls"`
+	Audit  AuditSettings `toml:"audit"`
 
 	Log struct {
 		Level  string `toml:"level"`  // debug, info, warn, error
@@ -62,9 +88,13 @@ func DefaultConfig() Config {
 	c.Runner.KeepFailed = Duration(72 * time.Hour)
 	c.Runner.Grace = Duration(10 * time.Second)
 	c.Runner.LogLimit = 16 << 20
+	c.Runner.Sandbox = "auto"
+	c.Runner.Processes = 4096
 	c.Links.Upload = Duration(DefaultUploadTTL)
-	c.Limits.Body = 8 << 20
-	c.Limits.BatchBody = 64 << 20
+	c.Database.FileSystem = "local"
+	c.Retention.KeepLastOf = "user"
+	c.Stop.Requests = Duration(20 * time.Second)
+	c.setSecurityDefaults()
 	c.Log.Level = "info"
 	c.Log.Format = "auto"
 	return c
@@ -150,6 +180,12 @@ func set(place reflect.Value, text string) error {
 			return fmt.Errorf("%q is no whole number", text)
 		}
 		*target = n
+	case *bool:
+		on, err := strconv.ParseBool(text)
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", text)
+		}
+		*target = on
 	case encoding.TextUnmarshaler:
 		return target.UnmarshalText([]byte(text))
 	}
@@ -175,7 +211,11 @@ func (c *Config) walk(visit func(name string, place reflect.Value)) {
 	top := reflect.ValueOf(c).Elem()
 	for i := range top.NumField() {
 		name := top.Type().Field(i).Tag.Get("toml")
-		if top.Field(i).Kind() != reflect.Struct {
+		switch top.Field(i).Kind() {
+		case reflect.Map:
+			continue
+		case reflect.Struct:
+		default:
 			visit(name, top.Field(i))
 			continue
 		}
@@ -188,10 +228,7 @@ func (c *Config) walk(visit func(name string, place reflect.Value)) {
 
 // Check refuses values that no service could run with.
 func (c *Config) Check() error {
-	checks := []struct {
-		bad bool
-		msg string
-	}{
+	checks := []settingCheck{
 		{c.Data == "", "data: name a directory"},
 		{c.Listen == "", "listen: give host:port, such as 127.0.0.1:8080"},
 		{c.Runner.CPUs < 0, "runner.cpus: give 0 (as detected) or more"},
@@ -199,16 +236,24 @@ func (c *Config) Check() error {
 		{c.Runner.KeepFailed < 0, "runner.keep_failed: give 0 or more, such as 72h"},
 		{c.Runner.Grace <= 0, "runner.grace: give a time above 0, such as 10s"},
 		{c.Runner.LogLimit < 64<<10, "runner.log_limit: give at least 64KiB"},
+		{!slices.Contains([]string{"auto", "required", "off"}, c.Runner.Sandbox), "runner.sandbox: use auto, required or off"},
+		{c.Runner.Cgroup != "" && !filepath.IsAbs(c.Runner.Cgroup), "runner.cgroup: give an absolute path, such as /sys/fs/cgroup/molrun.slice"},
+		{c.Runner.Processes < 0 || c.Runner.Processes > 0 && c.Runner.Processes < 16, "runner.processes: give 0 (no limit) or at least 16"},
+		{c.Runner.FileSize > 0 && c.Runner.FileSize < 1<<20, "runner.file_size: give 0 (the disk's size) or at least 1MiB"},
 		{c.Links.Upload < Duration(time.Minute) || c.Links.Upload > Duration(7*24*time.Hour), "links.upload: give 1m to 7d"},
-		{c.Limits.Body < 1<<10, "limits.body: give at least 1KiB"},
-		{c.Limits.BatchBody < c.Limits.Body, "limits.batch_body: give at least limits.body"},
+		{c.Database.MaxSize != 0 && c.Database.MaxSize < 16<<20, "database.max_size: give 0 (no bound) or at least 16MiB"},
+		{!slices.Contains([]string{"local", "any"}, c.Database.FileSystem), "database.file_system: use local or any"},
+		{c.Stop.Requests <= 0 || c.Stop.Requests > Duration(time.Hour), "stop.requests: give a time above 0 up to 1h, such as 20s"},
 		{!slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level), "log.level: use debug, info, warn or error"},
 		{!slices.Contains([]string{"auto", "pretty", "json"}, c.Log.Format), "log.format: use auto, pretty or json"},
 	}
-	for _, check := range checks {
+	for _, check := range append(checks, c.securityChecks()...) {
 		if check.bad {
 			return Errorf(Invalid, "%s", check.msg)
 		}
+	}
+	if err := c.checkKept(); err != nil {
+		return err
 	}
 	return c.checkPublicURL()
 }

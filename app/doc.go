@@ -39,6 +39,8 @@
 //	molrun/app/runner                starts jobs in fair order, watches and collects them
 //	molrun/app/executor/local        Executor: processes of this machine
 //	molrun/app/executor/conformance  tests that every executor passes
+//	molrun/app/faults                tests: the real program, killed, starved and lied to
+//	molrun/app/simulation            tests: whole services driven by random seeds
 //	molrun/app/task                  runs one attempt: task.json in, outcome.json out
 //	molrun/app/algorithms            the algorithm files that are built in, and the site's
 //	molrun/app/engine/cgidp          the engine of cg-idp

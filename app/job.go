@@ -87,7 +87,9 @@ type Private struct {
 	Retries    int             `json:"retries,omitempty"` // how many lost attempts may be repeated
 	Lost       int             `json:"lost,omitempty"`    // lost attempts since submission or retry
 	Sources    []Source        `json:"sources,omitempty"`
-	QueuedAt   Time            `json:"queuedAt,omitzero"` // by submission or retry
+	QueuedAt   Time            `json:"queuedAt,omitzero"`  // by submission or retry
+	PinnedBy   string          `json:"pinnedBy,omitempty"` // the e-mail of who pinned it
+	PinnedAt   Time            `json:"pinnedAt,omitzero"`
 
 	// Of the current attempt.
 	Claimed bool     `json:"claimed,omitempty"` // taken from the queue by the runner

@@ -35,6 +35,17 @@ const (
 	maxValues       = 1_000_000 // of one document: some 150 bytes of memory each
 )
 
+// JSONLimits are what a JSON document may not exceed. The default ones are
+// what the API promises to take; a site may take less.
+type JSONLimits struct {
+	Depth        int // levels of nesting
+	Members      int // of one object
+	NumberLength int // characters
+}
+
+// DefaultJSONLimits are those of ParseJSON.
+func DefaultJSONLimits() JSONLimits { return JSONLimits{maxDepth, maxMembers, maxNumberLength} }
+
 // Value is a JSON value that keeps how it was written.
 type Value struct {
 	Kind    Kind
@@ -90,7 +101,12 @@ func (v *Value) Any() any {
 // 10,000 members an object, numbers of at most 64 characters that a float64
 // can hold. The error is an Invalid whose path begins with loc.
 func ParseJSON(data []byte, loc ...any) (*Value, error) {
-	p := parser{data: data, loc: slices.Clone(loc)}
+	return DefaultJSONLimits().Parse(data, loc...)
+}
+
+// Parse is ParseJSON with limits of one's own.
+func (l JSONLimits) Parse(data []byte, loc ...any) (*Value, error) {
+	p := parser{limits: l, data: data, loc: slices.Clone(loc)}
 	if !utf8.Valid(data) {
 		return nil, p.fault("json", "the text is not valid UTF-8")
 	}
@@ -106,6 +122,7 @@ func ParseJSON(data []byte, loc ...any) (*Value, error) {
 
 // parser holds the rest of a document and the path of the value being read.
 type parser struct {
+	limits JSONLimits
 	data   []byte
 	at     int
 	loc    []any
@@ -145,8 +162,8 @@ func (p *parser) peek() byte {
 
 func (p *parser) value(depth int) (*Value, error) {
 	p.space()
-	if depth >= maxDepth {
-		return nil, p.fault("json", "the JSON is nested more than %d levels deep", maxDepth)
+	if depth >= p.limits.Depth {
+		return nil, p.fault("json", "the JSON is nested more than %d levels deep", p.limits.Depth)
 	}
 	if p.values++; p.values > maxValues {
 		return nil, p.fault("json", "the JSON has more than %d values", maxValues)
@@ -209,8 +226,8 @@ func (p *parser) object(v *Value, depth int) error {
 		if seen[name] {
 			return p.fault("duplicate", "the member %q is there twice; send it once", name)
 		}
-		if seen[name] = true; len(seen) > maxMembers {
-			return p.fault("json", "an object has more than %d members", maxMembers)
+		if seen[name] = true; len(seen) > p.limits.Members {
+			return p.fault("json", "an object has more than %d members", p.limits.Members)
 		}
 		if p.space(); p.peek() != ':' {
 			return p.unexpected(`":"`)
@@ -383,8 +400,8 @@ func (p *parser) number() (string, error) {
 		}
 	}
 	text := string(p.data[start:p.at])
-	if len(text) > maxNumberLength {
-		return "", p.fault("value", "a number has more than %d characters", maxNumberLength)
+	if len(text) > p.limits.NumberLength {
+		return "", p.fault("value", "a number has more than %d characters", p.limits.NumberLength)
 	}
 	if f, err := strconv.ParseFloat(text, 64); err != nil || !smallExponent(text) {
 		return "", p.fault("value", "the number %s is out of range, as %g", text, f)

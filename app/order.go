@@ -109,10 +109,11 @@ func (o *order) checkRuntime() {
 // row is the settings of one job, checked.
 type row struct {
 	sent       *Value
-	normalized json.RawMessage
+	normalized json.RawMessage // nil where the settings are faulty
 	needs      Resources
 	inputs     []Input
 	sources    []Source
+	faults     []FieldError // paths begin below the settings
 }
 
 // rows checks the settings of every job that is asked for. loc gives the path
@@ -124,20 +125,24 @@ func (o *order) rows(ctx context.Context, all []*Value, loc func(i int) []any) (
 			continue
 		}
 		rows[i].sent = settings
-		var faults []FieldError
-		rows[i].normalized, faults = o.algorithm.CheckSettings(settings)
-		if len(faults) == 0 {
-			rows[i].needs, faults = o.needs(rows[i].normalized)
+		rows[i].normalized, rows[i].faults = o.algorithm.CheckSettings(settings)
+		if len(rows[i].faults) == 0 {
+			rows[i].needs, rows[i].faults = o.needs(rows[i].normalized)
 		}
-		o.addBelow(loc(i), faults)
 	}
-	if err := o.resolveFiles(ctx, rows, loc); err != nil {
+	if err := o.resolveFiles(ctx, rows); err != nil {
 		return nil, err
+	}
+	if err := o.validate(ctx, rows); err != nil {
+		return nil, err
+	}
+	for i, r := range rows {
+		o.addBelow(loc(i), r.faults)
 	}
 	if len(o.faults) > 0 {
 		return nil, nil
 	}
-	return rows, o.validate(ctx, rows, loc)
+	return rows, nil
 }
 
 // maxFaults bounds the answer to a batch in which every row is wrong.
@@ -180,30 +185,79 @@ func (o *order) needs(normalized json.RawMessage) (Resources, []FieldError) {
 	return needs, faults
 }
 
-// validate has the algorithm's own validator read the settings.
-func (o *order) validate(ctx context.Context, rows []row, loc func(i int) []any) error {
+// validate has the algorithm's own validator read the settings of the rows that
+// it can judge.
+func (o *order) validate(ctx context.Context, rows []row) error {
 	if !o.algorithm.HasValidator() {
 		return nil
 	}
-	asked := make([]ValidatorRow, len(rows))
+	var asked []ValidatorRow
+	var index []int
 	for i, r := range rows {
-		asked[i] = ValidatorRow{Normalized: r.normalized, Paths: Paths{Program: o.service.options.Program, Files: map[string]string{}}}
-		for _, src := range r.sources {
-			path, err := o.service.SourcePath(src)
-			if err != nil {
-				return err
-			}
-			asked[i].Paths.Files[src.Setting] = path
+		if !o.judgeable(r) {
+			continue
 		}
+		question, err := o.question(r)
+		if err != nil {
+			return err
+		}
+		asked, index = append(asked, question), append(index, i)
 	}
 	answers, err := o.algorithm.RunValidator(ctx, asked)
 	if err != nil {
 		return err
 	}
-	for i, faults := range answers {
-		o.addBelow(loc(i), faults)
+	for k, faults := range answers {
+		r := &rows[index[k]]
+		r.faults = mergeFaults(r.faults, faults)
 	}
 	return nil
+}
+
+// judgeable reports whether the validator can be asked about a row: not where
+// the schema found faults, unless it is made for that, nor without a file.
+func (o *order) judgeable(r row) bool {
+	if r.sent == nil || len(r.faults) > 0 && !o.algorithm.validator.always {
+		return false
+	}
+	for _, p := range o.algorithm.FileParameters() {
+		given := r.sent.Member(p.Name)
+		found := slices.ContainsFunc(r.sources, func(s Source) bool { return s.Setting == p.Name })
+		if given != nil && given.Kind != Null && !found {
+			return false
+		}
+	}
+	return true
+}
+
+// question is what the validator reads of a row: the settings as the program
+// would see them or, where they are faulty, as they were sent.
+func (o *order) question(r row) (ValidatorRow, error) {
+	q := ValidatorRow{Normalized: r.normalized, Paths: Paths{Program: o.service.options.Program, Files: map[string]string{}}}
+	if q.Normalized == nil {
+		q.Normalized = appendNormal(nil, r.sent)
+	}
+	for _, src := range r.sources {
+		path, err := o.service.SourcePath(src)
+		if err != nil {
+			return q, err
+		}
+		q.Paths.Files[src.Setting] = path
+	}
+	return q, nil
+}
+
+// mergeFaults puts the validator's faults behind those of the schema. Where both
+// speak of a setting, the validator knows better what to say.
+func mergeFaults(schema, validator []FieldError) []FieldError {
+	told := map[any]bool{}
+	for _, f := range validator {
+		if len(f.Loc) > 0 {
+			told[f.Loc[0]] = true
+		}
+	}
+	kept := slices.DeleteFunc(slices.Clone(schema), func(f FieldError) bool { return len(f.Loc) > 0 && told[f.Loc[0]] })
+	return append(kept, validator...)
 }
 
 // job makes the queued job of a row.

@@ -56,7 +56,7 @@ func (s *Service) Result(ctx context.Context, by Caller, r ResultRequest) (*Resu
 	}
 	expires := At(s.now().Add(resultLinkLife))
 	out := &ResultLink{ExpiresAt: expires}
-	link := Link{ID: string(j.ID), Expires: expires.Time}
+	link := Link{ID: string(j.ID), Expires: expires.Time, Holder: by.KeyID}
 	if r.File == "" {
 		err = s.linkArchive(&link, out, j, folders, r.Partial)
 	} else {

@@ -22,7 +22,10 @@ type Service struct {
 	changes     changes
 	sightings   sightings
 	definitions definitions
+	uses        keyUses
 	generation  atomic.Int64 // highest given to a PUT
+	arrivals    arrivals
+	retention   retention
 }
 
 // Options are what a service needs besides its parts.
@@ -33,6 +36,10 @@ type Options struct {
 	Executor  string           // where algorithms run that name none
 	Machines  map[string]Machine
 	Program   string // path of this binary, for {molrun}
+
+	// Policy tells what an organization may use and keep; nil bounds and deletes
+	// nothing.
+	Policy func(organization string) Policy
 }
 
 // NewService joins the parts.

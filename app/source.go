@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
 // resolveFiles finds the file that each reference in the rows' settings
 // means, and pins it: the job reads these bytes whatever is uploaded later.
-func (o *order) resolveFiles(ctx context.Context, rows []row, loc func(i int) []any) error {
+func (o *order) resolveFiles(ctx context.Context, rows []row) error {
 	parameters := o.algorithm.FileParameters()
 	if len(parameters) == 0 {
 		return nil
@@ -21,7 +20,7 @@ func (o *order) resolveFiles(ctx context.Context, rows []row, loc func(i int) []
 			if rows[i].sent == nil {
 				continue
 			}
-			if err := o.resolveRow(tx, &rows[i], parameters, loc(i)); err != nil {
+			if err := o.resolveRow(tx, &rows[i], parameters); err != nil {
 				return err
 			}
 		}
@@ -29,8 +28,8 @@ func (o *order) resolveFiles(ctx context.Context, rows []row, loc func(i int) []
 	})
 }
 
-// resolveRow finds the files of one row, whose path is loc.
-func (o *order) resolveRow(tx Tx, r *row, parameters []Parameter, loc []any) error {
+// resolveRow finds the files of one row.
+func (o *order) resolveRow(tx Tx, r *row, parameters []Parameter) error {
 	for _, p := range parameters {
 		v := r.sent.Member(p.Name)
 		if v == nil || v.Kind != String {
@@ -40,7 +39,7 @@ func (o *order) resolveRow(tx Tx, r *row, parameters []Parameter, loc []any) err
 		var fault *Error
 		switch {
 		case errors.As(err, &fault) && fault.Code == Invalid:
-			o.addBelow(slices.Concat(loc, []any{p.Name}), []FieldError{{Msg: fault.Message, Type: "file"}})
+			r.faults = append(r.faults, FieldError{Loc: []any{p.Name}, Msg: fault.Message, Type: "file"})
 		case err != nil:
 			return err
 		default:

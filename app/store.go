@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"time"
 )
 
 // Store keeps the records: package storage.
@@ -44,6 +45,16 @@ type Tx interface {
 	// NeededBy gives an unfinished job that reads the upload or result with
 	// this ID, NotFound where there is none.
 	NeededBy(source string) (JobID, error)
+	// Readers walks the jobs, finished ones too, that read it.
+	Readers(source string) iter.Seq2[JobID, error]
+
+	// Finished walks the jobs of an organization that have ended with this
+	// status after that one, the first that ended first. Subjobs and pinned jobs
+	// are not among them.
+	Finished(organization string, status Status, after Ended) iter.Seq2[Ended, error]
+	// Newest gives the limit of them, of either status, that ended last, the last
+	// first; email "" is all users. It is for View.
+	Newest(organization, email string, limit int) ([]Ended, error)
 
 	Upload(id UploadID) (*Upload, error)
 	// UploadNamed gives the newest completed upload of that owner and name.
@@ -52,6 +63,19 @@ type Tx interface {
 	DeleteUpload(id UploadID) error
 	// Uploads gives a page, newest first, as Jobs does.
 	Uploads(f UploadFilter, before UploadID, limit int) (UploadPage, error)
+	// OldestUploads walks all uploads newer than after, oldest first.
+	OldestUploads(after UploadID) iter.Seq2[*Upload, error]
+
+	// Stored gives what an organization uses in all.
+	Stored(organization string) (Usage, error)
+	// Organizations lists those that have jobs or uploads, sorted.
+	Organizations() ([]string, error)
+	// Usage walks what is used by whom and for what.
+	Usage() iter.Seq2[UsageShare, error]
+
+	// Stamp gives the time that PutStamp stored last, zero if none.
+	Stamp() (time.Time, error)
+	PutStamp(at time.Time) error
 
 	Key(id string) (*APIKey, error)
 	PutKey(k *APIKey) error

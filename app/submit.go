@@ -122,6 +122,9 @@ func (s *Service) insert(ctx context.Context, job *Job, subjobs []*Job, a *Algor
 		case !errors.Is(err, NotFound):
 			return err
 		}
+		if err := s.admitJobs(tx, job.Organization, max(1, len(subjobs))); err != nil {
+			return err
+		}
 		created = true
 		return putNew(tx, job, subjobs, a)
 	})

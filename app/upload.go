@@ -78,12 +78,18 @@ func (s *Service) CreateUpload(ctx context.Context, by Caller, r UploadRequest) 
 		ContentType:  contentType(r.Filename),
 		CreatedAt:    At(now),
 	}
-	if err := s.store.Update(ctx, func(tx Tx) error { return tx.PutUpload(u) }); err != nil {
+	err := s.store.Update(ctx, func(tx Tx) error {
+		if err := s.admitUpload(tx, u.Organization); err != nil {
+			return err
+		}
+		return tx.PutUpload(u)
+	})
+	if err != nil {
 		return nil, err
 	}
 	link := Link{
 		Kind: UploadPut, ID: string(u.ID), Filename: u.Filename, ContentType: u.ContentType,
-		Expires: now.Add(s.options.UploadTTL),
+		Expires: now.Add(s.options.UploadTTL), Holder: by.KeyID,
 	}
 	grant := &UploadGrant{Upload: u, UploadURL: r.Base + s.blobs.Link(link), ExpiresAt: At(link.Expires)}
 	link.Kind = UploadGet
@@ -140,7 +146,7 @@ func uploadCompleted(u *Upload) error {
 }
 
 // FinishUpload makes what a PUT stored the upload's bytes, or refuses where
-// the upload was completed meanwhile. The generation that it replaces is
+// the upload was completed meanwhile or the organization has no room for it. The generation that it replaces is
 // stale (0: none) and may be removed.
 func (s *Service) FinishUpload(ctx context.Context, id UploadID, f StoredFile) (stale int, err error) {
 	err = s.store.Update(ctx, func(tx Tx) error {
@@ -150,6 +156,9 @@ func (s *Service) FinishUpload(ctx context.Context, id UploadID, f StoredFile) (
 		}
 		if u.Completed() {
 			return uploadCompleted(u)
+		}
+		if err := s.admitBytes(tx, u, f.Size, 0); err != nil {
+			return err
 		}
 		stale = u.Generation
 		u.Generation, u.Size, u.SHA256 = f.Generation, f.Size, f.SHA256

@@ -24,6 +24,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -45,9 +46,13 @@ type Options struct {
 	Now     func() time.Time // wall clock: expiry of links, age of what is swept
 	Secret  *Secret          // signs links
 	Log     zerolog.Logger
-	Reserve int64         // bytes that uploads leave free; default 1 GiB or 5 % of the disk, whichever is more
-	Streams int           // transfers at once, default 256; more are answered 503
-	Idle    time.Duration // how long a transfer may stand still, default one minute
+	Reserve int64 // bytes that uploads leave free; default 1 GiB or 5 % of the disk, whichever is more
+	Streams int   // transfers at once, default 256; more are answered 503
+
+	// StreamsPerHolder is how many of these may be by links of one holder;
+	// default half of them.
+	StreamsPerHolder int
+	Idle             time.Duration // how long a transfer may stand still, default one minute
 }
 
 // Dir is the data directory's files. It is safe for concurrent use.
@@ -55,12 +60,13 @@ type Dir struct {
 	path    string // absolute
 	root    *os.Root
 	options Options
-	links   *links
+	links   atomic.Pointer[links]
 	run     string // begins the names of this process's temporary files
 
 	shardMu sync.Mutex
 	shards  map[string]bool // directories below uploads that are known to be durable
 
+	rotating sync.Mutex // held while the secret is replaced
 	holds    holds
 	archives archiveCache
 	buffers  sync.Pool // *[]byte of bufferSize
@@ -92,10 +98,10 @@ func Open(dir string, o Options) (*Dir, error) {
 		path:    dir,
 		root:    root,
 		options: withDefaults(o),
-		links:   newLinks(o.Secret, o.Now),
 		run:     rand.Text()[:8],
 		shards:  make(map[string]bool),
 	}
+	d.links.Store(newLinks(o.Secret, o.Now))
 	d.buffers.New = func() any { b := make([]byte, bufferSize); return &b }
 	return d, nil
 }
@@ -103,6 +109,9 @@ func Open(dir string, o Options) (*Dir, error) {
 func withDefaults(o Options) Options {
 	if o.Streams <= 0 {
 		o.Streams = 256
+	}
+	if o.StreamsPerHolder <= 0 {
+		o.StreamsPerHolder = max(1, o.Streams/2)
 	}
 	if o.Idle <= 0 {
 		o.Idle = time.Minute
@@ -124,7 +133,7 @@ func (d *Dir) JobDir(id app.JobID) string {
 }
 
 // Link gives the signed path and query of a link.
-func (d *Dir) Link(l app.Link) string { return d.links.sign(l) }
+func (d *Dir) Link(l app.Link) string { return d.links.Load().sign(l) }
 
 func uploadName(id app.UploadID, generation int) string {
 	return path.Join(uploadsDir, shardOf(id), string(id)+"."+strconv.Itoa(generation))

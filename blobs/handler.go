@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -22,6 +23,9 @@ type Service interface {
 	// BeginUpload is asked before a body is read; it gives the generation to
 	// store it as, another one with each call.
 	BeginUpload(ctx context.Context, id app.UploadID) (generation int, err error)
+	// UploadRoom takes room for length bytes, -1 where that is not known. It has
+	// to be released.
+	UploadRoom(ctx context.Context, id app.UploadID, length int64) (*app.UploadRoom, error)
 	// FinishUpload makes a stored generation current or refuses it. Stale is
 	// the generation that is no longer needed, 0 for none.
 	FinishUpload(ctx context.Context, id app.UploadID, f app.StoredFile) (stale int, err error)
@@ -37,14 +41,14 @@ type Fail func(w http.ResponseWriter, r *http.Request, err error)
 // lets the kernel copy files. It panics with http.ErrAbortHandler to cut a
 // connection on which an answer can't be completed.
 func Handler(dir *Dir, svc Service, fail Fail) http.Handler {
-	return &handler{dir: dir, svc: svc, fail: fail, slots: make(chan struct{}, dir.options.Streams)}
+	return &handler{dir: dir, svc: svc, fail: fail, transfers: newTransfers(dir.options.Streams, dir.options.StreamsPerHolder)}
 }
 
 type handler struct {
-	dir   *Dir
-	svc   Service
-	fail  Fail
-	slots chan struct{} // one taken by each transfer
+	dir       *Dir
+	svc       Service
+	fail      Fail
+	transfers *transfers
 }
 
 // cutError says why a transfer broke off when it was too late for an answer.
@@ -54,7 +58,7 @@ func (e cutError) Unwrap() error { return e.error }
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a := access{started: time.Now(), request: w.Header().Get("X-Request-Id"), method: r.Method}
+	a := access{started: time.Now(), request: w.Header().Get("X-Request-Id"), method: r.Method, remote: remote(r)}
 	s := newSender(w, h.dir.options.Idle)
 	defer a.log(h.dir.options.Log, s)
 	s.moveDeadline()
@@ -76,18 +80,17 @@ func (h *handler) serve(s *sender, r *http.Request, a *access) error {
 		s.Header().Set("Allow", "GET, HEAD, PUT")
 		return app.Errorf(app.MethodNotAllowed, "Use GET or HEAD with a download link, PUT with an upload link.")
 	}
-	c, err := h.dir.links.verify(r)
+	c, err := h.dir.links.Load().verify(r)
 	if err != nil {
 		return err
 	}
 	a.kind, a.id = c.Kind, c.Subject
-	select {
-	case h.slots <- struct{}{}:
-		defer func() { <-h.slots }()
-	default:
+	end, err := h.transfers.begin(c.Holder)
+	if err != nil {
 		s.Header().Set("Retry-After", "5")
-		return app.Errorf(app.Unavailable, "Too many files are on their way at once; try again in a few seconds.")
+		return err
 	}
+	defer end()
 	switch c.Kind {
 	case app.UploadPut:
 		return h.put(s, r, c, a)
@@ -107,10 +110,20 @@ type access struct {
 	started time.Time
 	request string
 	method  string
+	remote  string
 	kind    app.LinkKind
 	id      string
 	taken   int64 // bytes of the body
 	err     error
+}
+
+// remote gives the address that a request came from.
+func remote(r *http.Request) string {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return ""
+	}
+	return from.Addr().Unmap().WithZone("").String()
 }
 
 func (a *access) log(log zerolog.Logger, s *sender) {
@@ -127,5 +140,6 @@ func (a *access) log(log zerolog.Logger, s *sender) {
 	case s.err != nil:
 		e = e.Err(s.err)
 	}
-	e.Int("status", s.status).Int64("bytes", s.bytes+a.taken).Dur("took", time.Since(a.started)).Msg("blob request")
+	e.Int("status", s.status).Int64("bytes", s.bytes+a.taken).Dur("took", time.Since(a.started)).
+		Str("remote", a.remote).Msg("blob request")
 }

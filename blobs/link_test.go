@@ -154,7 +154,7 @@ func TestForgedLinkIsRefused(t *testing.T) {
 		cl := &claims{
 			RegisteredClaims: jwt.RegisteredClaims{
 				Issuer: l.issuer, Audience: jwt.ClaimStrings{audienceGet}, Subject: someID,
-				ExpiresAt: jwt.NewNumericDate(c.Now().Add(time.Hour)), IssuedAt: jwt.NewNumericDate(c.Now()),
+				ExpiresAt: jwt.NewNumericDate(c.Now().Add(time.Hour)), IssuedAt: jwt.NewNumericDate(c.Now()), ID: "id",
 			},
 			Method: "GET", Kind: app.UploadGet, Filename: []byte("a"),
 		}
@@ -167,7 +167,7 @@ func TestForgedLinkIsRefused(t *testing.T) {
 		}
 		return path + "?token=" + s
 	}
-	signed := func(f change) string { return forge(jwt.SigningMethodHS256, l.keys[l.kid], f) }
+	signed := func(f change) string { return forge(jwt.SigningMethodHS256, l.get.keys[l.kid], f) }
 	if _, err := l.verify(request(t, "GET", signed(func(*claims, *jwt.Token) {}))); err != nil {
 		t.Fatalf("the forger's pattern is not accepted itself: %v", err)
 	}
@@ -193,7 +193,7 @@ func TestForgedLinkIsRefused(t *testing.T) {
 		"too long":           path + "?token=" + strings.Repeat("a", maxToken+1),
 		"many dots":          path + "?token=" + strings.Repeat(".", maxToken),
 		"not signed":         forge(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, func(*claims, *jwt.Token) {}),
-		"HS512":              forge(jwt.SigningMethodHS512, l.keys[l.kid], func(*claims, *jwt.Token) {}),
+		"HS512":              forge(jwt.SigningMethodHS512, l.get.keys[l.kid], func(*claims, *jwt.Token) {}),
 		"empty key":          forge(jwt.SigningMethodHS256, []byte{}, func(*claims, *jwt.Token) {}),
 		"unknown kid":        signed(func(_ *claims, t *jwt.Token) { t.Header["kid"] = "../secret" }),
 		"no kid":             signed(func(_ *claims, t *jwt.Token) { delete(t.Header, "kid") }),

@@ -27,16 +27,28 @@ func (h *handler) put(s *sender, r *http.Request, c *claims, a *access) error {
 	if err != nil {
 		return err
 	}
-	in, err := h.dir.receive(r.ContentLength)
-	if err != nil {
-		return err
-	}
-	f, err := h.store(s, r, in, id, generation)
-	a.taken = in.size
+	f, err := h.take(s, r, a, id, generation)
 	if err != nil {
 		return err
 	}
 	return received(s, f)
+}
+
+// take receives the body within the quota and has it recorded.
+func (h *handler) take(s *sender, r *http.Request, a *access, id app.UploadID, generation int) (f app.StoredFile, err error) {
+	room, err := h.svc.UploadRoom(r.Context(), id, r.ContentLength)
+	if err != nil {
+		return f, err
+	}
+	defer room.Release()
+	in, err := h.dir.receive(r.ContentLength)
+	if err != nil {
+		return f, err
+	}
+	in.room = room
+	f, err = h.store(s, r, in, id, generation)
+	a.taken = in.size
+	return f, err
 }
 
 // store fills the file, publishes it and has it recorded. The temporary name
@@ -98,6 +110,9 @@ func (h *handler) copyBody(s *sender, r *http.Request, in *incoming) error {
 	defer h.dir.buffers.Put(buffer)
 	for {
 		n, readErr := fill(s, r.Body, *buffer)
+		if err := in.room.Grow(r.Context(), in.size+int64(n)); err != nil {
+			return err
+		}
 		if _, err := in.Write((*buffer)[:n]); err != nil {
 			return err
 		}

@@ -120,23 +120,12 @@ func createSecret(dir, name string) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	data, err := json.MarshalIndent(newSecret(), "", "  ")
+	staged, err := newSecret().stage(dir)
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".secret.*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.Remove(f.Name())) }()
-	_, err = f.Write(append(data, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := os.Link(f.Name(), name); err != nil && !errors.Is(err, fs.ErrExist) {
+	defer func() { err = errors.Join(err, os.Remove(staged)) }()
+	if err := os.Link(staged, name); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	root, err := os.OpenRoot(dir)
@@ -147,10 +136,8 @@ func createSecret(dir, name string) (err error) {
 }
 
 func newSecret() *Secret {
-	key := make([]byte, keySize)
-	rand.Read(key) // never fails (crypto/rand)
 	return &Secret{
 		StoreID: rand.Text(),
-		Keys:    []SecretKey{{ID: rand.Text()[:8], Key: key, CreatedAt: time.Now().UTC().Truncate(time.Second)}},
+		Keys:    []SecretKey{newSecretKey(time.Now().UTC().Truncate(time.Second))},
 	}
 }

@@ -12,20 +12,40 @@ import (
 // free space.
 const spaceInterval = 64 << 20
 
+// Space gives the bytes that are free where path lies, and how many of them
+// uploads leave alone unless configured otherwise.
+func Space(path string) (free, reserve int64, err error) {
+	disk, err := diskOf(path)
+	return disk.Free, disk.Reserve, err
+}
+
+func diskOf(path string) (app.Disk, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(path, &s); err != nil {
+		return app.Disk{}, fmt.Errorf("look at free space: %w", err)
+	}
+	size := int64(s.Blocks) * int64(s.Bsize)
+	return app.Disk{Size: size, Free: int64(s.Bavail) * int64(s.Bsize), Reserve: max(1<<30, size/20)}, nil
+}
+
+// Disk tells how full the disk of this directory is.
+func (d *Dir) Disk() (app.Disk, error) {
+	disk, err := diskOf(d.path)
+	if d.options.Reserve != 0 {
+		disk.Reserve = d.options.Reserve
+	}
+	return disk, err
+}
+
 // checkSpace refuses an upload of this length where it would eat into the
 // reserve, which is what lets records be written on a disk that uploads fill.
 func (d *Dir) checkSpace(length int64) error {
-	var s syscall.Statfs_t
-	if err := syscall.Statfs(d.path, &s); err != nil {
-		return fmt.Errorf("look at free space: %w", err)
+	disk, err := d.Disk()
+	if err != nil {
+		return err
 	}
-	free := int64(s.Bavail) * int64(s.Bsize)
-	reserve := d.options.Reserve
-	if reserve == 0 {
-		reserve = max(1<<30, int64(s.Blocks)*int64(s.Bsize)/20)
-	}
-	if free-length < reserve {
-		return storageFull(fmt.Errorf("%d bytes free, %d wanted, %d reserved", free, length, reserve))
+	if disk.Free-length < disk.Reserve {
+		return storageFull(fmt.Errorf("%d bytes free, %d wanted, %d reserved", disk.Free, length, disk.Reserve))
 	}
 	return nil
 }

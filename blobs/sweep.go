@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"strconv"
@@ -83,17 +84,35 @@ func (s *sweep) jobs(known func(app.JobID) bool) error {
 	})
 }
 
-// each visits the entries of a directory. One that can't be removed does not
-// keep the others.
+// sweepPiece is how many names of a directory are in memory at once.
+const sweepPiece = 1024
+
+// each visits the entries of a directory, piece by piece. One that can't be
+// removed does not keep the others.
 func (s *sweep) each(dir string, visit func(fs.DirEntry) error) error {
-	entries, err := fs.ReadDir(s.dir.root.FS(), dir)
-	for _, e := range entries {
-		if s.ctx.Err() != nil {
-			return s.ctx.Err()
-		}
-		err = errors.Join(err, visit(e))
+	f, err := s.dir.root.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // removed meanwhile
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	var all error
+	for {
+		entries, err := f.ReadDir(sweepPiece)
+		for _, e := range entries {
+			if s.ctx.Err() != nil {
+				return errors.Join(s.ctx.Err(), f.Close())
+			}
+			all = errors.Join(all, visit(e))
+		}
+		if len(entries) == 0 {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return errors.Join(all, err, f.Close())
+		}
+	}
 }
 
 // old reports whether the entry has not changed for long. What vanished

@@ -21,21 +21,25 @@ func (s *Store) Check(ctx context.Context) error {
 		return found.err() // no record can be looked for on damaged pages
 	}
 	err := s.View(ctx, func(view app.Tx) error {
-		t := view.(*tx)
-		for _, tab := range tables {
-			if err := tab.check(ctx, t, &found); err != nil {
-				return err
-			}
-		}
-		checkPrivate(t, &found)
-		checkNames(t, &found)
-		checkFloor(t, s.Floor(), &found)
-		return checkJobs(ctx, t, &found)
+		return checkRecords(ctx, view.(*tx), s.Floor(), &found)
 	})
 	if err != nil {
 		return fmt.Errorf("check: %w", err)
 	}
 	return found.err()
+}
+
+// checkRecords checks everything above the pages.
+func checkRecords(ctx context.Context, t *tx, floor app.IDBytes, found *problems) error {
+	for _, tab := range tables {
+		if err := tab.check(ctx, t, found); err != nil {
+			return err
+		}
+	}
+	checkPrivate(t, found)
+	checkNames(t, found)
+	checkFloor(t, floor, found)
+	return checkJobs(ctx, t, found)
 }
 
 // checkPages holds the write lock, since bbolt's list of free pages is not
@@ -54,15 +58,39 @@ func (s *Store) checkPages(ctx context.Context, found *problems) error {
 	return b.Rollback()
 }
 
-// problems are what Check found, the first few in words.
-type problems struct {
-	count int
-	first []string
+// Problem is one thing that a check found.
+type Problem struct {
+	Text string `json:"text"`
+
+	// Derivable problems follow from records that are sound: Repair puts them
+	// right.
+	Derivable bool `json:"derivable"`
 }
 
-func (p *problems) addf(format string, args ...any) {
-	if p.count++; p.count <= 20 {
-		p.first = append(p.first, fmt.Sprintf(format, args...))
+// maxProblems bounds what is told in words; one damaged index is enough for
+// a line of each record.
+const maxProblems = 200
+
+// problems are what a check found, the first few in words.
+type problems struct {
+	count     int
+	derivable int
+	first     []Problem
+}
+
+// addf notes what nothing else in the database can put right.
+func (p *problems) addf(format string, args ...any) { p.add(false, format, args) }
+
+// derivef notes what follows from records, and disagrees with them.
+func (p *problems) derivef(format string, args ...any) { p.add(true, format, args) }
+
+func (p *problems) add(derivable bool, format string, args []any) {
+	p.count++
+	if derivable {
+		p.derivable++
+	}
+	if len(p.first) < maxProblems {
+		p.first = append(p.first, Problem{fmt.Sprintf(format, args...), derivable})
 	}
 }
 
@@ -70,8 +98,12 @@ func (p *problems) err() error {
 	if p.count == 0 {
 		return nil
 	}
+	var lines []string
+	for _, one := range p.first[:min(20, len(p.first))] {
+		lines = append(lines, one.Text)
+	}
 	return fmt.Errorf("the database disagrees with itself in %d places; restore a backup:\n%s",
-		p.count, strings.Join(p.first, "\n"))
+		p.count, strings.Join(lines, "\n"))
 }
 
 // checkPrivate finds private parts without a job; the table's check finds
@@ -105,7 +137,7 @@ func checkNames(t *tx, found *problems) {
 func checkFloor(t *tx, floor app.IDBytes, found *problems) {
 	for _, bucket := range []string{bucketJobs, bucketUploads} {
 		if last, _ := t.bucket(bucket).Cursor().Last(); string(last) > string(floor[:]) {
-			found.addf("%s has an ID above the floor %s", bucket, floor)
+			found.derivef("%s has an ID above the floor %s", bucket, floor)
 		}
 	}
 }
@@ -118,6 +150,16 @@ type batchSums struct {
 }
 
 func checkJobs(ctx context.Context, t *tx, found *problems) error {
+	batches, err := sumBatches(ctx, t, found)
+	for id, batch := range batches {
+		batch.check(id, found)
+	}
+	return err
+}
+
+// sumBatches visits every job, notes those whose state makes no sense, and
+// sums up the rows of each batch.
+func sumBatches(ctx context.Context, t *tx, found *problems) (map[app.JobID]*batchSums, error) {
 	batches := map[app.JobID]*batchSums{}
 	sums := func(id app.JobID) *batchSums {
 		if batches[id] == nil {
@@ -127,7 +169,7 @@ func checkJobs(ctx context.Context, t *tx, found *problems) error {
 	}
 	for id := range t.ascend(bucketJobs, nil) {
 		if err := ctx.Err(); err != nil {
-			return err
+			return nil, err
 		}
 		j, err := t.jobAt(id)
 		if err != nil {
@@ -141,10 +183,7 @@ func checkJobs(ctx context.Context, t *tx, found *problems) error {
 			sums(j.Private.Batch).add(j, found)
 		}
 	}
-	for id, batch := range batches {
-		batch.check(id, found)
-	}
-	return nil
+	return batches, nil
 }
 
 func (t *tx) jobAt(k key) (*app.Job, error) {
@@ -185,7 +224,7 @@ func (b *batchSums) check(id app.JobID, found *problems) {
 	case b.parent == nil:
 		found.addf("subjob %s belongs to no batch", b.row.ID)
 	case *b.parent.Counts != b.counts:
-		found.addf("batch %s counts %+v, its subjobs are %+v", id, *b.parent.Counts, b.counts)
+		found.derivef("batch %s counts %+v, its subjobs are %+v", id, *b.parent.Counts, b.counts)
 	case b.row != nil && !kin(b.parent, b.row):
 		found.addf("subjob %s differs from its batch in organization, user or type", b.row.ID)
 	}

@@ -43,6 +43,21 @@ func TestCheckFinds(t *testing.T) {
 		{"wrong value in the queue", "jobs.queue has another value", func(tx *bolt.Tx) error {
 			return bucket(tx, indexJobsQueue).Put(firstKey(tx, indexJobsQueue), []byte{2, 2, 2})
 		}},
+		{"sum that is wrong", "jobs.total says {Jobs:9 ", func(tx *bolt.Tx) error {
+			return bucket(tx, sumJobsTotal).Put(firstKey(tx, sumJobsTotal), appendUsage(nil, app.Usage{Jobs: 9, Queued: 9}))
+		}},
+		{"sum that is lost", "uploads.usage says nothing of", func(tx *bolt.Tx) error {
+			return bucket(tx, sumUploadsUsage).Delete(firstKey(tx, sumUploadsUsage))
+		}},
+		{"sum of nobody", `jobs.usage says {Jobs:1 `, func(tx *bolt.Tx) error {
+			return bucket(tx, sumJobsUsage).Put([]byte("stray"), appendUsage(nil, app.Usage{Jobs: 1}))
+		}},
+		{"sum that is no sum", "uploads.total says", func(tx *bolt.Tx) error {
+			return bucket(tx, sumUploadsTotal).Put(firstKey(tx, sumUploadsTotal), []byte{1})
+		}},
+		{"finished job that retention would not see", "jobs.finished has", func(tx *bolt.Tx) error {
+			return bucket(tx, indexJobsFinished).Put(finishedKey("lab", "", app.Failed).time(testID(1).Time()).id(id), nil)
+		}},
 		{"upload left in the index", "uploads.name has", func(tx *bolt.Tx) error {
 			upload := testID(50)
 			return bucket(tx, bucketUploads).Delete(upload[:])

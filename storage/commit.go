@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -92,6 +93,7 @@ func (c *call) wait(ctx context.Context, ended <-chan struct{}) {
 
 // write is the writer. It lives until Close.
 func (s *Store) write() {
+	debug.SetPanicOnFault(true)
 	stopped := false
 	defer func() {
 		if !stopped {
@@ -222,7 +224,7 @@ func (c *call) run(t *tx) (damage error) {
 	defer func() {
 		switch v := recover(); {
 		case v == nil:
-		case inBolt():
+		case isDamage(v):
 			damage = fmt.Errorf("the database is damaged: %v", v)
 		default:
 			c.panicked = newPanicked(v)
@@ -246,9 +248,11 @@ func (s *Store) commit(t *tx) (err error) {
 			return err
 		}
 	}
+	commit := int64(t.bolt.ID())
 	if err := t.bolt.Commit(); err != nil {
 		return err
 	}
+	s.counts.note(commit)
 	if rises {
 		s.floor.Store(&top)
 	}

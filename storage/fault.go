@@ -62,6 +62,14 @@ func (p *panicked) Unwrap() error {
 	return err
 }
 
+// isDamage reports, in a deferred function, whether a panic means that the
+// database is not what it has to be: bbolt panics at pages that make no sense,
+// and the system at parts of the file that the disk does not give.
+func isDamage(v any) bool {
+	_, fault := v.(interface{ Addr() uintptr })
+	return fault || inBolt()
+}
+
 // inBolt reports, in a deferred function, whether the panic arose in bbolt,
 // which panics where a page is not what it has to be.
 func inBolt() bool {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -25,54 +26,42 @@ const (
 	// mapSize is address space, not memory or disk. A file that outgrows its
 	// map has to wait for every reader, and every reader for that.
 	mapSize = int64(4) << 30
-
-	markerSuffix = ".initialised"
-	markerText   = "The records of this data directory are in the database beside this file.\n" +
-		"While this file is here, a missing or empty database is refused.\n"
 )
 
 // openFile opens the bbolt file, but no other in its place.
-func openFile(path string, maxSize int64) (*bolt.DB, error) {
-	if err := expectRecords(path); err != nil {
+func openFile(path string, o Options) (*bolt.DB, error) {
+	if !o.AnyFileSystem {
+		if err := RefuseFileSystem(filepath.Dir(path)); err != nil {
+			return nil, err
+		}
+	}
+	id, err := expectRecords(path)
+	if err != nil {
 		return nil, err
 	}
-	o := &bolt.Options{
-		Timeout:      lockWait,
-		FreelistType: bolt.FreelistMapType,
-		MaxSize:      int(maxSize),
-	}
+	options := &bolt.Options{Timeout: lockWait, FreelistType: bolt.FreelistMapType, MaxSize: int(o.MaxSize)}
 	if bits.UintSize == 64 {
 		size := mapSize
-		o.InitialMmapSize = int(size)
+		options.InitialMmapSize = int(size)
 	}
-	db, err := openGuarded(path, o)
-	switch {
-	case errors.Is(err, berrors.ErrTimeout):
-		return nil, app.Errorf(app.Unavailable, "another process%s holds this data directory; stop it first, or choose another directory", holder(path))
-	case err != nil:
+	db, err := openLocked(path, options)
+	if err != nil {
 		return nil, err
+	}
+	if err := guarded(func() error { return expectDatabase(db, id) }); err != nil {
+		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
 }
 
-// expectRecords refuses to begin anew where there were records.
-func expectRecords(path string) error {
-	if _, err := os.Stat(path + markerSuffix); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
+// openLocked says who holds the file where somebody does.
+func openLocked(path string, o *bolt.Options) (*bolt.DB, error) {
+	db, err := openGuarded(path, o)
+	if errors.Is(err, berrors.ErrTimeout) {
+		holder, _ := Holder(path)
+		return nil, app.Errorf(app.Unavailable, "%s holds this data directory; stop it first, or choose another directory", holder)
 	}
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("the database is missing, but %s says that it was here; restore a backup, or remove that file to begin anew", filepath.Base(path)+markerSuffix)
-	case err != nil:
-		return err
-	case info.Size() == 0:
-		return fmt.Errorf("the database is empty, but %s says that it was not; restore a backup, or remove both files to begin anew", filepath.Base(path)+markerSuffix)
-	}
-	return nil
+	return db, err
 }
 
 // openGuarded turns the ways in which bbolt meets a damaged file (errors,
@@ -96,10 +85,40 @@ func openGuarded(path string, o *bolt.Options) (db *bolt.DB, err error) {
 	case err != nil:
 		return nil, err
 	}
+	if err := stillThere(file, path); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	if err := wholeFile(db, path); err != nil {
 		return nil, errors.Join(damaged(err), db.Close())
 	}
 	return db, nil
+}
+
+// stillThere refuses a file that was replaced, as by compacting, while its
+// lock was waited for: what is written to it would be lost.
+func stillThere(file *os.File, path string) error {
+	there, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if opened, err := file.Stat(); err != nil || !os.SameFile(there, opened) {
+		return errors.Join(app.Errorf(app.Unavailable, "the database was replaced while it was opened; try again"), err)
+	}
+	return nil
+}
+
+// guarded makes an error of the damage that fn meets.
+func guarded(fn func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if v := recover(); v != nil {
+			if !isDamage(v) {
+				panic(v)
+			}
+			err = damaged(fmt.Errorf("%v", v))
+		}
+	}()
+	return fn()
 }
 
 func damaged(err error) error {
@@ -124,18 +143,10 @@ func wholeFile(db *bolt.DB, path string) error {
 // settleOnDisk makes sure that what was read so far, perhaps from a cache
 // that a crashed process left behind, is on the disk, and leaves the marker.
 func settleOnDisk(db *bolt.DB) error {
-	path := db.Path()
 	if err := db.Sync(); err != nil {
 		return fmt.Errorf("sync: %w", err)
 	}
-	marker := path + markerSuffix
-	if _, err := os.Stat(marker); err == nil {
-		return syncDir(filepath.Dir(path))
-	}
-	return writeFile(marker, func(f *os.File) error {
-		_, err := f.WriteString(markerText)
-		return err
-	})
+	return leaveMarker(db)
 }
 
 // writeFile makes a file appear whole or not at all.
@@ -162,20 +173,33 @@ func syncDir(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// holder names the process that has locked the file, as " NAME (PID)", where
-// the system tells.
-func holder(path string) string {
+// Process is one of this machine.
+type Process struct {
+	PID  int
+	Name string
+}
+
+func (p Process) String() string {
+	if p.PID == 0 {
+		return "another process"
+	}
+	return fmt.Sprintf("%s (process %d)", p.Name, p.PID)
+}
+
+// Holder gives the process that has locked the database at path, false where
+// there is none or the system does not tell.
+func Holder(path string) (Process, bool) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return ""
+		return Process{}, false
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return ""
+		return Process{}, false
 	}
 	locks, err := os.ReadFile("/proc/locks")
 	if err != nil {
-		return ""
+		return Process{}, false
 	}
 	// 1: FLOCK  ADVISORY  WRITE 4711 fe:00:1234567 0 EOF
 	inode := fmt.Sprintf(":%d", stat.Ino)
@@ -186,9 +210,10 @@ func holder(path string) string {
 		}
 		name, err := os.ReadFile("/proc/" + f[4] + "/comm")
 		if err != nil {
-			return ""
+			continue
 		}
-		return fmt.Sprintf(" %s (process %s)", bytes.TrimSpace(name), f[4])
+		pid, err := strconv.Atoi(f[4])
+		return Process{pid, string(bytes.TrimSpace(name))}, err == nil
 	}
-	return ""
+	return Process{}, false
 }

@@ -20,8 +20,14 @@ var jobs = table[app.Job]{
 		{indexJobsBatch, jobBatch},
 		{indexJobsName, jobName},
 		{indexJobsFile, jobFile},
+		{indexJobsSource, jobSource},
+		{indexJobsFinished, jobFinished},
 		{indexJobsQueue, jobQueue},
 		{indexJobsActive, jobActive},
+	},
+	sums: []sum[app.Job]{
+		{sumJobsTotal, jobTotal},
+		{sumJobsUsage, jobUsage},
 	},
 }
 
@@ -80,6 +86,11 @@ func jobFile(id app.IDBytes, j *app.Job) []entry {
 	if j.Status.Finished() {
 		return nil
 	}
+	return jobSource(id, j)
+}
+
+// jobSource: upload or other job that was read, id; also finished jobs.
+func jobSource(id app.IDBytes, j *app.Job) []entry {
 	var all []entry
 	for _, src := range j.Private.Sources {
 		e := entry{key: key{}.id(sourceID(src)).id(id)}

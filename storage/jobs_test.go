@@ -46,6 +46,8 @@ func goldenJob() *app.Job {
 		Batch:      jobID(4),
 		Row:        17,
 		QueuedAt:   app.At(testID(2).Time()),
+		PinnedBy:   "carl@lab.example",
+		PinnedAt:   app.At(testID(3).Time()),
 		Needs:      app.Resources{CPUs: 2, MemoryBytes: 1 << 30, GPUs: 1},
 		Retries:    1,
 		Lost:       1,
@@ -77,6 +79,7 @@ func TestRecordsKeepTheirForm(t *testing.T) {
 		ID: "abcdefghijkl", Hash: "ab", Organization: "lab", Email: "ann@lab.example",
 		Role: app.RoleAdmin, Disabled: true,
 		CreatedAt: app.At(testID(1).Time()), ExpiresAt: app.At(testID(2).Time()),
+		LastUsedAt: app.At(testID(3).Time()), Successor: "mnopqrstuvwx",
 	}
 	update(t, s, func(tx app.Tx) error {
 		return errors.Join(tx.PutJob(job), tx.PutUpload(upload), tx.PutKey(apiKey))

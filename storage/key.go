@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"time"
 
 	"molrun/app"
 )
@@ -14,6 +15,7 @@ import (
 //
 //	text      2 bytes of length, then its bytes: shorter ones first
 //	priority  8 bytes: higher ones first
+//	time      8 bytes of milliseconds: earlier ones first
 //	id        16 bytes: older ones first
 //	letter    1 byte
 //
@@ -33,6 +35,19 @@ func (k key) letter(c byte) key { return append(k, c) }
 // priority turns the order round and, by the sign bit, makes it one of bytes.
 func (k key) priority(p int) key {
 	return binary.BigEndian.AppendUint64(k, math.MaxUint64-(uint64(int64(p))^1<<63))
+}
+
+// time turns the sign round, so that times before 1970 come first, too.
+func (k key) time(t time.Time) key {
+	return binary.BigEndian.AppendUint64(k, uint64(t.UnixMilli())^1<<63)
+}
+
+// cutTime reads the time with which the key begins.
+func (k key) cutTime() (time.Time, key, error) {
+	if len(k) < 8 {
+		return time.Time{}, nil, errKey
+	}
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(k) ^ 1<<63)).UTC(), k[8:], nil
 }
 
 // end gives a key above all that continue k with an ID.

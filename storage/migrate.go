@@ -1,9 +1,9 @@
 package storage
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,9 +43,12 @@ func prepare(db *bolt.DB, steps []migration) (app.IDBytes, error) {
 	case schema == 0:
 		err = db.Update(func(tx *bolt.Tx) error { return create(tx, latest) })
 	case schema > latest:
-		err = fmt.Errorf("it was written by a newer version of this program (schema %d, this one knows %d); install that version again", schema, latest)
+		err = refuseNewer(schema, latest)
 	default:
 		err = migrate(db, schema, steps)
+	}
+	if err == nil {
+		err = ensureNames(db)
 	}
 	if err == nil {
 		err = prepareIndexes(db)
@@ -54,6 +57,13 @@ func prepare(db *bolt.DB, steps []migration) (app.IDBytes, error) {
 		return app.IDBytes{}, err
 	}
 	return readFloor(db)
+}
+
+func refuseNewer(schema, latest int) error {
+	if schema <= latest {
+		return nil
+	}
+	return fmt.Errorf("it was written by a newer version of this program (schema %d, this one knows %d); install that version again", schema, latest)
 }
 
 // readSchema gives 0 for a database with nothing in it.
@@ -90,7 +100,24 @@ func create(tx *bolt.Tx, schema int) error {
 			return err
 		}
 	}
+	if err := nameDatabase(tx); err != nil {
+		return err
+	}
 	return putSchema(tx, schema)
+}
+
+// ensureNames names a database that was made before databases had names.
+func ensureNames(db *bolt.DB) error {
+	for _, name := range []string{metaID, metaLineage} {
+		text, err := readMeta(db, name)
+		if err != nil {
+			return err
+		}
+		if text == "" {
+			return db.Update(nameDatabase)
+		}
+	}
+	return nil
 }
 
 func createBuckets(tx *bolt.Tx) error {
@@ -122,7 +149,7 @@ func indexNames() []string {
 func migrate(db *bolt.DB, schema int, steps []migration) error {
 	for ; schema <= len(steps); schema++ {
 		next := schema + 1
-		if err := snapshot(db, fmt.Sprintf("%s.before-%d", db.Path(), next)); err != nil {
+		if err := snapshot(context.Background(), db, fmt.Sprintf("%s.before-%d", db.Path(), next)); err != nil {
 			return fmt.Errorf("copy the database before it is migrated to schema %d: %w", next, err)
 		}
 		err := db.Update(func(tx *bolt.Tx) error {
@@ -136,15 +163,6 @@ func migrate(db *bolt.DB, schema int, steps []migration) error {
 		}
 	}
 	return nil
-}
-
-func snapshot(db *bolt.DB, path string) error {
-	return writeFile(path, func(f *os.File) error {
-		return db.View(func(tx *bolt.Tx) error {
-			_, err := tx.WriteTo(f)
-			return err
-		})
-	})
 }
 
 // prepareIndexes drops what is no index any more, so that an older version

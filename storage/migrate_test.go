@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 )
 
 // renameType is a migration such as a later version may need: it changes
-// records and gives up the index that they invalidate.
+// records and gives up the index and the sum that they invalidate.
 func renameType(tx *bolt.Tx) error {
 	b := tx.Bucket([]byte(bucketJobs))
 	changed := map[string][]byte{}
@@ -25,7 +26,7 @@ func renameType(tx *bolt.Tx) error {
 	for k, v := range changed {
 		err = errors.Join(err, b.Put([]byte(k), v))
 	}
-	return errors.Join(err, tx.DeleteBucket([]byte(indexJobsList)))
+	return errors.Join(err, tx.DeleteBucket([]byte(indexJobsList)), tx.DeleteBucket([]byte(sumJobsUsage)))
 }
 
 func openSteps(t *testing.T, path string, steps ...migration) *Store {
@@ -182,11 +183,20 @@ func TestDamagedMetaIsRefused(t *testing.T) {
 	}
 }
 
-func TestNothingButTheDatabaseAndItsMarkerIsLeft(t *testing.T) {
+func TestNothingButTheDatabaseAndWhatWatchesOverItIsLeft(t *testing.T) {
 	dir := t.TempDir()
+	for _, name := range []string{"jobs.db.snapshot.1.tmp", "jobs.db.compact.tmp"} { // of processes that were killed
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	closeStore(t, openSteps(t, filepath.Join(dir, "jobs.db")))
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 2 || entries[0].Name() != "jobs.db" || entries[1].Name() != "jobs.db.initialised" {
-		t.Errorf("the directory holds %v, %v", entries, err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if want := []string{"jobs.db", "jobs.db.commits", "jobs.db.initialised"}; err != nil || !slices.Equal(names, want) {
+		t.Errorf("the directory holds %q, want %q; %v", names, want, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -195,6 +196,14 @@ func (s *simulation) setState(j *app.Job) {
 	default:
 		j.Private.Claimed = s.r.IntN(3) == 0
 	}
+	j.CompletedAt, j.ResultBytes, j.Pinned = app.Time{}, nil, s.r.IntN(4) == 0
+	if j.Status.Finished() {
+		j.CompletedAt = app.At(testID(s.r.IntN(50)).Time().Add(time.Duration(s.r.IntN(3)) * 24 * time.Hour))
+	}
+	if j.Status == app.Completed {
+		size := s.r.Int64N(1 << 40)
+		j.ResultBytes = &size
+	}
 	j.Private.Handle = ""
 	if j.Private.Claimed {
 		j.Private.Handle = app.Handle(fmt.Sprint(s.r.IntN(1000)))
@@ -301,6 +310,8 @@ func (s *simulation) putUpload(tx app.Tx) error {
 		Email:        pick(s.r, someEmails),
 		Folder:       pick(s.r, someFolders),
 		Filename:     pick(s.r, someFilenames),
+		Size:         s.r.Int64N(1 << 40),
+		CreatedAt:    app.At(testID(s.r.IntN(50)).Time()),
 	}
 	if old := s.uploads[anyOf(s.r, s.uploads)]; old != nil && s.r.IntN(3) == 0 {
 		*u = *old
@@ -424,6 +435,8 @@ func agree(t *testing.T, tx app.Tx, s *simulation) {
 	agreeListings(t, tx, s)
 	agreeQueue(t, tx, s)
 	agreeUploads(t, tx, s)
+	agreeUsage(t, tx, s)
+	agreeFinished(t, tx, s)
 	agreeAccounts(t, tx, s)
 }
 

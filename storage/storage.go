@@ -2,10 +2,15 @@
 //
 // Beside the database, jobs.db, an operator finds
 //
-//	jobs.db.initialised  says that jobs.db has to be there: with it, a missing
-//	                     or empty database is an error and not a new beginning
-//	jobs.db.before-N     the database as it was before it was migrated to
-//	                     schema N; may be deleted once the upgrade has proved good
+//	jobs.db.initialised    says that jobs.db has to be there, and which: with it,
+//	                       a missing, empty or other database is an error and
+//	                       not a new beginning
+//	jobs.db.commits        the number of the last commit; a start tells if the
+//	                       database has lost some
+//	jobs.db.before-N       the database as it was before it was migrated to
+//	                       schema N; may be deleted once the upgrade has proved good
+//	jobs.db.before-repair  the same, before molrun check --repair changed it
+//	jobs.db.*.tmp          what is being written; removed at the next start
 //
 // The file has to lie on a local file system and must not be copied while a
 // process holds it. A record is JSON under its ID; every index is declared as
@@ -16,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -36,6 +42,19 @@ type Options struct {
 	// MaxSize bounds the database in bytes, 0 does not. What does not fit is
 	// refused as STORAGE_FULL.
 	MaxSize int64
+
+	// AnyFileSystem keeps the database where it may not be safe.
+	AnyFileSystem bool
+
+	// Warn is told, once each, what an operator has to know though the store
+	// works, such as commits that are lost. nil: nobody is told.
+	Warn func(string)
+}
+
+func (o Options) warn(text string) {
+	if o.Warn != nil {
+		o.Warn(text)
+	}
 }
 
 // Store is the database of one data directory, which it holds alone.
@@ -44,6 +63,7 @@ type Store struct {
 	fatal  func(error)
 	floor  atomic.Pointer[app.IDBytes]
 	broken atomic.Pointer[app.Error] // why nothing is answered any more
+	counts *counter
 
 	// Of the writer (commit.go).
 	queue chan *call
@@ -63,26 +83,39 @@ func Open(path string, o Options) (*Store, error) {
 }
 
 func open(path string, o Options, steps []migration) (*Store, error) {
-	db, err := openFile(path, o.MaxSize)
+	db, err := openFile(path, o)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	floor, err := prepare(db, steps)
+	var counts *counter
+	var floor app.IDBytes
+	err = guarded(func() (err error) {
+		floor, err = prepare(db, steps)
+		if err == nil {
+			err = settleOnDisk(db)
+		}
+		if err == nil {
+			counts, err = newCounter(db, o.warn)
+		}
+		return err
+	})
 	if err == nil {
-		err = settleOnDisk(db)
+		err = removeLeftovers(path)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
 	}
 	s := &Store{
-		db:    db,
-		fatal: o.Fatal,
-		queue: make(chan *call, maxGroup),
-		stop:  make(chan struct{}),
-		ended: make(chan struct{}),
+		db:     db,
+		fatal:  o.Fatal,
+		counts: counts,
+		queue:  make(chan *call, maxGroup),
+		stop:   make(chan struct{}),
+		ended:  make(chan struct{}),
 	}
 	s.floor.Store(&floor)
 	go s.write()
+	go counts.run(s.ended)
 	return s, nil
 }
 
@@ -92,6 +125,7 @@ func (s *Store) Close() error {
 	s.closing.Do(func() {
 		close(s.stop)
 		<-s.ended
+		<-s.counts.ended
 		if err := s.db.Close(); err != nil {
 			s.closeErr = fmt.Errorf("close the database: %w", err)
 		}
@@ -113,10 +147,11 @@ func (s *Store) View(ctx context.Context, fn func(app.Tx) error) error {
 		return s.beginError(err)
 	}
 	t := &tx{bolt: b}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		v := recover()
 		t.bolt = nil
-		if v != nil && inBolt() {
+		if v != nil && isDamage(v) {
 			s.fail(fmt.Errorf("the database is damaged: %v", v))
 		}
 		_ = b.Rollback() // of a read transaction: it cannot fail

@@ -10,13 +10,31 @@ import (
 	"molrun/app"
 )
 
-// table is a bucket of records under their IDs, with the indexes that follow
-// from them. To add an index is to declare it: Open builds what is missing.
+// table is a bucket of records under their IDs, with the indexes and sums that
+// follow from them. To add one is to declare it: Open builds what is missing.
 // One whose entries change needs another name, or a migration that removes it.
 type table[T any] struct {
 	bucket  string
 	read    func(t *tx, id app.IDBytes) (*T, error)
 	indexes []index[T]
+	sums    []sum[T]
+}
+
+// follower is a bucket that follows from a table's records.
+type follower[T any] interface {
+	name() string
+	follow(t *tx, id app.IDBytes, old, now *T) error
+}
+
+func (tab *table[T]) followers() []follower[T] {
+	all := make([]follower[T], 0, len(tab.indexes)+len(tab.sums))
+	for i := range tab.indexes {
+		all = append(all, &tab.indexes[i])
+	}
+	for i := range tab.sums {
+		all = append(all, &tab.sums[i])
+	}
+	return all
 }
 
 // index declares which entries a record has in the index's bucket. Every key
@@ -47,14 +65,25 @@ type indexed interface {
 // tables are all that have indexes.
 var tables = []indexed{&jobs, &uploads}
 
-// reindex makes the indexes follow a record's change; nil is no record.
+// reindex makes indexes and sums follow a record's change; nil is no record.
 func (tab *table[T]) reindex(t *tx, id app.IDBytes, old, now *T) error {
-	for _, ix := range tab.indexes {
-		if err := ix.change(t, ix.of(id, old), ix.of(id, now)); err != nil {
+	for i := range tab.indexes {
+		if err := tab.indexes[i].follow(t, id, old, now); err != nil {
+			return err
+		}
+	}
+	for i := range tab.sums {
+		if err := tab.sums[i].follow(t, id, old, now); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (ix *index[T]) name() string { return ix.bucket }
+
+func (ix *index[T]) follow(t *tx, id app.IDBytes, old, now *T) error {
+	return ix.change(t, ix.of(id, old), ix.of(id, now))
 }
 
 func (ix *index[T]) of(id app.IDBytes, v *T) []entry {
@@ -102,17 +131,17 @@ func holdsKey(all []entry, k key) bool {
 }
 
 func (tab *table[T]) indexNames() []string {
-	names := make([]string, len(tab.indexes))
-	for i, ix := range tab.indexes {
-		names[i] = ix.bucket
+	var names []string
+	for _, f := range tab.followers() {
+		names = append(names, f.name())
 	}
 	return names
 }
 
-// build adds the entries of some records to an index, beginning at from, and
-// gives where to go on, nil at the end.
+// build adds some records to an index or sum, beginning at from, and gives
+// where to go on, nil at the end.
 func (tab *table[T]) build(t *tx, name string, from []byte, records int) ([]byte, error) {
-	ix := tab.index(name)
+	f := tab.follower(name)
 	w := t.walk(tab.bucket)
 	for w.seek(from); w.key != nil; w.next() {
 		if records--; records < 0 {
@@ -126,26 +155,30 @@ func (tab *table[T]) build(t *tx, name string, from []byte, records int) ([]byte
 		if err != nil {
 			return nil, err
 		}
-		if err := ix.change(t, nil, ix.of(id, v)); err != nil {
+		if err := f.follow(t, id, nil, v); err != nil {
 			return nil, err
 		}
 	}
 	return nil, nil
 }
 
-func (tab *table[T]) index(name string) *index[T] {
-	for i := range tab.indexes {
-		if tab.indexes[i].bucket == name {
-			return &tab.indexes[i]
+func (tab *table[T]) follower(name string) follower[T] {
+	for _, f := range tab.followers() {
+		if f.name() == name {
+			return f
 		}
 	}
 	panic("storage: no index " + name)
 }
 
 // check compares the indexes with the records both ways: each record has its
-// entries, and no index has more.
+// entries, and no index has more. It counts what the sums have to be.
 func (tab *table[T]) check(ctx context.Context, t *tx, found *problems) error {
 	want := make(map[string]int, len(tab.indexes))
+	counted := make([]map[string]app.Usage, len(tab.sums))
+	for i := range counted {
+		counted[i] = map[string]app.Usage{}
+	}
 	w := t.walk(tab.bucket)
 	for w.seek(nil); w.key != nil; w.next() {
 		if err := ctx.Err(); err != nil {
@@ -166,10 +199,20 @@ func (tab *table[T]) check(ctx context.Context, t *tx, found *problems) error {
 			want[ix.bucket] += len(entries)
 			checkEntries(t.bucket(ix.bucket), ix.bucket, id, entries, found)
 		}
+		for i := range tab.sums {
+			if k, share := tab.sums[i].of(v); k != nil {
+				counted[i][string(k)] = counted[i][string(k)].Plus(share)
+			}
+		}
 	}
 	for _, ix := range tab.indexes {
 		if have := t.bucket(ix.bucket).Stats().KeyN; have != want[ix.bucket] {
-			found.addf("%s has %d entries, its records have %d", ix.bucket, have, want[ix.bucket])
+			found.derivef("%s has %d entries, its records have %d", ix.bucket, have, want[ix.bucket])
+		}
+	}
+	for i := range tab.sums {
+		if err := tab.sums[i].check(ctx, t, counted[i], found); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -180,9 +223,9 @@ func checkEntries(b *bolt.Bucket, name string, id app.IDBytes, entries []entry, 
 		value := b.Get(e.key)
 		switch {
 		case value == nil:
-			found.addf("%s lacks an entry of %s", name, id)
+			found.derivef("%s lacks an entry of %s", name, id)
 		case !bytes.Equal(value, e.value):
-			found.addf("%s has another value for %s", name, id)
+			found.derivef("%s has another value for %s", name, id)
 		}
 	}
 }

@@ -14,6 +14,10 @@ var uploads = table[app.Upload]{
 		{indexUploadsList, uploadList},
 		{indexUploadsName, uploadName},
 	},
+	sums: []sum[app.Upload]{
+		{sumUploadsTotal, uploadTotal},
+		{sumUploadsUsage, uploadUsage},
+	},
 }
 
 const (

@@ -10,13 +10,6 @@ import (
 	"molrun/app"
 )
 
-// How long a request may take to arrive and its answer to leave.
-const (
-	readWithin      = 30 * time.Second
-	readBatchWithin = 5 * time.Minute
-	writeWithin     = 60 * time.Second
-)
-
 // callerKey and limitsKey name what admit leaves in gin's context.
 const (
 	callerKey = "caller"
@@ -27,13 +20,17 @@ const (
 // the exchange, bounds how many are handled at once, and demands an API key,
 // all before anything of the body is read.
 func (a *API) admit(of class) gin.HandlerFunc {
-	max, within := a.options.MaxBody, readWithin
+	max, within := a.options.MaxBody, a.options.BodyTime
 	if of == batch {
-		max, within = a.options.MaxBatchBody, readBatchWithin
+		max, within = a.options.MaxBatchBody, a.options.BatchTime
 	}
 	return func(c *gin.Context) {
-		setDeadlines(c, within)
+		setDeadlines(c, within, a.options.AnswerTime)
+		l := &limits{url: a.options.MaxURL, json: a.options.JSON, max: max, budget: a.buffered}
+		defer l.release()
+		c.Set(limitsKey, l)
 		if of == open {
+			c.Next()
 			return
 		}
 		select {
@@ -47,9 +44,6 @@ func (a *API) admit(of class) gin.HandlerFunc {
 			fail(c, err)
 			return
 		}
-		l := &limits{max: max, budget: a.buffered}
-		defer l.release()
-		c.Set(limitsKey, l)
 		c.Next()
 	}
 }
@@ -58,12 +52,12 @@ func (a *API) admit(of class) gin.HandlerFunc {
 // while a body is to be read: one that passes later would end the request's
 // context. The one for writing is always set anew, since that of the previous
 // request on the connection may still stand.
-func setDeadlines(c *gin.Context, within time.Duration) {
+func setDeadlines(c *gin.Context, arrive, leave time.Duration) {
 	conn := http.NewResponseController(c.Writer)
 	if c.Request.ContentLength != 0 {
-		_ = conn.SetReadDeadline(time.Now().Add(within)) // a writer without deadlines is a test's
+		_ = conn.SetReadDeadline(time.Now().Add(arrive)) // a writer without deadlines is a test's
 	}
-	_ = conn.SetWriteDeadline(time.Now().Add(writeWithin))
+	_ = conn.SetWriteDeadline(time.Now().Add(leave))
 }
 
 // authenticate finds the caller and leaves it in c. Failed attempts beyond a

@@ -1,13 +1,13 @@
 package web
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,9 +16,11 @@ import (
 	"molrun/app"
 )
 
-// limits bounds the body of one request.
+// limits bounds one request.
 type limits struct {
-	max    int64
+	url    int   // bytes of path and query
+	max    int64 // bytes of the body
+	json   app.JSONLimits
 	budget *budget
 	held   int64 // taken from the budget
 }
@@ -28,8 +30,9 @@ func (l *limits) release() { l.budget.give(l.held) }
 // budget bounds the memory of all bodies together: it counts the bytes that
 // were read for requests that are not answered yet.
 type budget struct {
-	size  int64
-	taken atomic.Int64
+	size   int64
+	taken  atomic.Int64
+	chunks sync.Pool // *[]byte of largestChunk, for all bodies
 }
 
 func (b *budget) take(n int64) bool { return b.taken.Add(n) <= b.size }
@@ -78,15 +81,15 @@ func readBody(c *gin.Context) ([]byte, error) {
 func readAll(c *gin.Context, l *limits) ([]byte, error) {
 	w := below(c)
 	from := metered{http.MaxBytesReader(w, c.Request.Body, l.max), l}
-	var data bytes.Buffer
-	data.Grow(int(min(max(c.Request.ContentLength, 0), 64<<10)) + bytes.MinRead)
-	if _, err := data.ReadFrom(from); err != nil {
+	read := pile{pool: &l.budget.chunks}
+	defer read.free()
+	if err := read.from(from); err != nil {
 		return nil, unread(err)
 	}
 	// The deadline has done its work; left standing, it would end the
 	// request's context while the answer is made.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	return data.Bytes(), nil
+	return read.joined(), nil
 }
 
 // below gives the server's own writer, which MaxBytesReader tells to close

@@ -12,23 +12,42 @@ import (
 
 // control answers the operator's routes. They are served on a socket that
 // only the operator can open, and want no key.
-type control struct{ svc *app.Service }
+type control struct {
+	svc     *app.Service
+	options ControlOptions
+	audit   *audit
+}
+
+// ControlOptions are what the operator's routes need besides the service.
+type ControlOptions struct {
+	Log zerolog.Logger
+	// Audit takes what the audit log tells; nil tells nothing.
+	Audit func(app.AuditEntry)
+	// RotateSecret makes a new key for links and gives its id.
+	RotateSecret func() (kid string, err error)
+}
 
 // Control gives the handler for the control socket.
-func Control(svc *app.Service, log zerolog.Logger) http.Handler {
-	o := &control{svc}
-	engine := newEngine()
+func Control(svc *app.Service, o ControlOptions) http.Handler {
+	ctl := &control{svc, o, newAudit(o.Audit, time.Now)}
+	engine := newEngine(ctl.around)
 	buffered := &budget{size: 64 << 20}
-	mount(engine, o.routes(), func(class) gin.HandlerFunc {
+	mount(engine, ctl.routes(), func(class) gin.HandlerFunc {
 		return func(c *gin.Context) {
-			setDeadlines(c, readWithin)
-			l := &limits{max: 1 << 20, budget: buffered}
+			setDeadlines(c, 30*time.Second, time.Minute)
+			l := &limits{url: 16 << 10, json: app.DefaultJSONLimits(), max: 1 << 20, budget: buffered}
 			defer l.release()
 			c.Set(limitsKey, l)
 			c.Next()
 		}
 	})
-	return named(log, engine.ServeHTTP)
+	return named(o.Log, engine.ServeHTTP)
+}
+
+// around stands around every request of the operator's.
+func (o *control) around(c *gin.Context) {
+	c.Next()
+	o.audit.request(c, "control socket")
 }
 
 func (o *control) routes() []route {
@@ -38,6 +57,10 @@ func (o *control) routes() []route {
 		{"DELETE", "/control/keys/:id", o.deleteKey, open},
 		{"POST", "/control/keys/:id/disable", o.disableKey, open},
 		{"POST", "/control/keys/:id/enable", o.enableKey, open},
+		{"POST", "/control/keys/:id/rotate", o.rotateKey, open},
+		{"POST", "/control/prune", o.prune, open},
+		{"POST", "/control/secret/rotate", o.rotateSecret, open},
+		{"GET", "/control/storage", o.storage, open},
 	}
 }
 
@@ -50,10 +73,11 @@ type keyView struct {
 	Disabled     bool     `json:"disabled"`
 	CreatedAt    app.Time `json:"createdAt"`
 	ExpiresAt    app.Time `json:"expiresAt,omitzero"`
+	LastUsedAt   app.Time `json:"lastUsedAt,omitzero"` // within a minute or two
 }
 
 func viewKey(k *app.APIKey) keyView {
-	return keyView{k.ID, k.Organization, k.Email, k.Role, k.Disabled, k.CreatedAt, k.ExpiresAt}
+	return keyView{k.ID, k.Organization, k.Email, k.Role, k.Disabled, k.CreatedAt, k.ExpiresAt, k.LastUsedAt}
 }
 
 type keyRequest struct{ app.KeyRequest }
@@ -86,6 +110,7 @@ func (o *control) createKey(c *gin.Context) {
 		fail(c, err)
 		return
 	}
+	about(c, record.ID)
 	reply(c, newKeyView{key, viewKey(record)})
 }
 
@@ -132,6 +157,46 @@ func (o *control) setDisabled(c *gin.Context, disabled bool) {
 		return
 	}
 	reply(c, viewKey(record))
+}
+
+type rotationRequest struct {
+	id      string
+	overlap time.Duration
+}
+
+func (r *rotationRequest) read(in *input) {
+	r.id = in.path("id")
+	r.overlap = time.Duration(valueOf(in.object(required).integer("overlapSeconds", 0, maxSeconds))) * time.Second
+}
+
+// rotateKey handles POST /control/keys/{id}/rotate.
+func (o *control) rotateKey(c *gin.Context) {
+	req, err := decode[rotationRequest](c)
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	key, record, err := o.svc.RotateKey(ctx(c), req.id, req.overlap)
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	reply(c, newKeyView{key, viewKey(record)})
+}
+
+// rotateSecret handles POST /control/secret/rotate.
+func (o *control) rotateSecret(c *gin.Context) {
+	if _, err := decode[bareRequest](c); err != nil {
+		fail(c, err)
+		return
+	}
+	kid, err := o.options.RotateSecret()
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	about(c, kid)
+	reply(c, map[string]string{"kid": kid})
 }
 
 // deleteKey handles DELETE /control/keys/{id}.

@@ -20,12 +20,17 @@ import (
 // control serves the control socket of the service.
 func (s *service) control() (socket string) {
 	s.t.Helper()
+	return s.controlWith(web.ControlOptions{Log: zerolog.Nop()})
+}
+
+func (s *service) controlWith(o web.ControlOptions) (socket string) {
+	s.t.Helper()
 	socket = filepath.Join(s.t.TempDir(), "control.sock")
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	server := &httptest.Server{Listener: listener, Config: web.Server(web.Control(s.app, zerolog.Nop()))}
+	server := &httptest.Server{Listener: listener, Config: web.Server(web.Control(s.app, o))}
 	server.Start()
 	s.t.Cleanup(server.Close)
 	return socket

@@ -14,9 +14,6 @@ import (
 	"molrun/app"
 )
 
-// maxURL bounds path and query together.
-const maxURL = 16 << 10
-
 // reader is what decode fills: a request type beside its handler, whose read
 // takes each part of the request by name.
 type reader[T any] interface {
@@ -44,6 +41,9 @@ type input struct {
 	faults []app.FieldError
 	err    error // the body could not be read: no 422
 }
+
+// limits gives what bounds the request.
+func (in *input) limits() *limits { return in.c.MustGet(limitsKey).(*limits) }
 
 func (in *input) fault(kind string, loc []any, format string, args ...any) {
 	in.faults = append(in.faults, app.FieldError{Loc: loc, Msg: fmt.Sprintf(format, args...), Type: kind})

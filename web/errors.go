@@ -149,5 +149,6 @@ func forgetBody(h http.Header) {
 // fail answers with err and keeps later handlers from running.
 func fail(c *gin.Context, err error) {
 	c.Abort()
+	c.Set(codeKey, string(app.CodeOf(err)))
 	WriteError(c.Writer, c.Request, err)
 }

@@ -14,3 +14,15 @@ func Routes() []Route {
 	}
 	return routes
 }
+
+// Audited reports whether the audit log tells of a route.
+func Audited(route string) bool { return audited[route] != "" }
+
+// ControlRoutes gives the table of the operator's routes.
+func ControlRoutes() []Route {
+	var routes []Route
+	for _, r := range (&control{}).routes() {
+		routes = append(routes, Route{r.method, r.path, true})
+	}
+	return routes
+}

@@ -50,7 +50,7 @@ func decoded(name, query string, body []byte) (everything, error) {
 	c := gin.CreateTestContextOnly(httptest.NewRecorder(), gin.New())
 	c.Request = r
 	c.Params = gin.Params{{Key: "name", Value: name}}
-	c.Set(limitsKey, &limits{max: 1 << 20, budget: &budget{size: 1 << 30}})
+	c.Set(limitsKey, &limits{url: 1000, json: app.DefaultJSONLimits(), max: 1 << 20, budget: &budget{size: 1 << 30}})
 	return decode[everything](c)
 }
 
@@ -146,8 +146,8 @@ func TestDeadlineOfABodyEndsWithTheBody(t *testing.T) {
 		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 		engine := newEngine()
 		engine.POST("/", func(c *gin.Context) {
-			setDeadlines(c, time.Minute)
-			c.Set(limitsKey, &limits{max: 100, budget: &budget{size: 100}})
+			setDeadlines(c, time.Minute, time.Minute)
+			c.Set(limitsKey, &limits{url: 1000, json: app.DefaultJSONLimits(), max: 100, budget: &budget{size: 100}})
 			if _, err := readBody(c); err != nil {
 				t.Error(err)
 			}

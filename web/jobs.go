@@ -56,7 +56,7 @@ func (a *API) job(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(req.wait + writeWithin))
+	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(req.wait + a.options.AnswerTime))
 	record, err := a.waitForJob(ctx(c), caller(c), req)
 	if err != nil {
 		fail(c, err)
@@ -101,6 +101,12 @@ func (a *API) cancelJob(c *gin.Context) { a.change(c, a.svc.Cancel) }
 
 // retryJob handles POST /jobs/{jobName}/retry.
 func (a *API) retryJob(c *gin.Context) { a.change(c, a.svc.Retry) }
+
+// pinJob handles POST /jobs/{jobName}/pin.
+func (a *API) pinJob(c *gin.Context) { a.change(c, a.svc.Pin) }
+
+// unpinJob handles DELETE /jobs/{jobName}/pin.
+func (a *API) unpinJob(c *gin.Context) { a.change(c, a.svc.Unpin) }
 
 // change does something to a job and answers with its record.
 func (a *API) change(c *gin.Context, do func(context.Context, app.Caller, string) (app.Record, error)) {

@@ -8,9 +8,6 @@ import (
 	"time"
 )
 
-// refusalsPerSecond is how many failed authentications an address may make.
-const refusalsPerSecond = 100
-
 // maxBuckets bounds the memory of one set of buckets.
 const maxBuckets = 10_000
 
@@ -95,6 +92,15 @@ func (a *API) exempt(r *http.Request) bool {
 		}
 	}
 	return false
+}
+
+// remote gives the address that a request came from, for logs.
+func remote(r *http.Request) string {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return ""
+	}
+	return from.Addr().Unmap().WithZone("").String()
 }
 
 // address names who sent the request: an IPv4 address, or the IPv6 network

@@ -39,7 +39,7 @@ func (in *input) object(n need) *object {
 		}
 		return in.body
 	}
-	value, err := app.ParseJSON(data, "body")
+	value, err := in.limits().json.Parse(data, "body")
 	switch {
 	case err != nil:
 		in.refuse(err)

@@ -78,6 +78,7 @@ func (a *API) access(c *gin.Context) {
 		took := time.Since(start)
 		a.observed.request(c, took)
 		logAccess(c, took)
+		a.audit.request(c, remote(c.Request))
 		if p != nil {
 			panic(p)
 		}
@@ -92,7 +93,8 @@ func logAccess(c *gin.Context, took time.Duration) {
 		e.Str("organization", by.Organization).Str("key", by.KeyID)
 	}
 	e.Str("method", c.Request.Method).
-		Str("path", cut(c.Request.URL.Path)).
+		Str("path", redact(cut(c.Request.URL.Path))).
+		Str("remote", remote(c.Request)).
 		Int("status", c.Writer.Status()).
 		Int("bytes", max(0, c.Writer.Size())).
 		Dur("took", took).

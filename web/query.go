@@ -13,8 +13,8 @@ import (
 )
 
 func (in *input) parseQuery() {
-	if len(in.c.Request.RequestURI) > maxURL {
-		in.fault("value", []any{"query"}, "shorten the address to at most %d bytes", maxURL)
+	if most := in.limits().url; len(in.c.Request.RequestURI) > most {
+		in.fault("value", []any{"query"}, "shorten the address to at most %d bytes", most)
 		return
 	}
 	values, err := url.ParseQuery(in.c.Request.URL.RawQuery)

@@ -38,6 +38,7 @@ func (a *API) result(c *gin.Context) {
 		fail(c, err)
 		return
 	}
+	about(c, req.Name)
 	link, err := a.svc.Result(ctx(c), caller(c), req.ResultRequest)
 	if err != nil {
 		fail(c, err)
@@ -104,20 +105,20 @@ func (a *API) log(c *gin.Context) {
 	if c.Request.Method == http.MethodHead {
 		return
 	}
-	if err := copyPaced(c.Writer, part, part.Length); err != nil {
+	if err := copyPaced(c.Writer, part, part.Length, a.options.AnswerTime); err != nil {
 		logger(c).Info().Err(err).Msg("log not sent to its end")
 		panic(http.ErrAbortHandler) // so that a part is not taken for the whole
 	}
 }
 
-// pace is how much has to leave within writeWithin.
+// pace is how much has to leave within the time of an answer.
 const pace = 1 << 20
 
 // copyPaced copies n bytes to a client that may be slow but must not stall.
-func copyPaced(w http.ResponseWriter, from io.Reader, n int64) error {
+func copyPaced(w http.ResponseWriter, from io.Reader, n int64, within time.Duration) error {
 	conn := http.NewResponseController(w)
 	for n > 0 {
-		_ = conn.SetWriteDeadline(time.Now().Add(writeWithin))
+		_ = conn.SetWriteDeadline(time.Now().Add(within))
 		copied, err := io.CopyN(w, from, min(n, pace))
 		if err != nil {
 			return err

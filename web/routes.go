@@ -39,6 +39,8 @@ func (a *API) routes() []route {
 		{"POST", "/jobs/:jobName/cancel", a.cancelJob, keyed},
 		{"GET", "/jobs/:jobName/files", a.resultFiles, keyed},
 		{"GET", "/jobs/:jobName/logs", a.log, keyed},
+		{"DELETE", "/jobs/:jobName/pin", a.unpinJob, keyed},
+		{"POST", "/jobs/:jobName/pin", a.pinJob, keyed},
 		{"POST", "/jobs/:jobName/retry", a.retryJob, keyed},
 		{"GET", "/metrics", a.metrics, open},
 		{"GET", "/openapi.yaml", a.openAPI, open},

@@ -281,6 +281,8 @@ func TestWhatIsStoredIsRefusedWhenTheDiskIsFull(t *testing.T) {
 		{"DELETE", "/files/absent", ""},
 		{"DELETE", "/jobs/absent", ""},
 		{"POST", "/jobs/absent/cancel", ""},
+		{"DELETE", "/jobs/absent/pin", ""},
+		{"POST", "/jobs/absent/pin", ""},
 		{"POST", "/jobs/absent/retry", ""},
 		{"POST", "/submit-batch", `{"batchName":"a","type":"echo","settings":[{}]}`},
 		{"POST", "/submit-job", job},

@@ -25,13 +25,22 @@ type Options struct {
 	PublicURL string         // base of links; "": scheme and host of the request
 	Version   string         // of this program, told by GET /version
 
+	MaxURL       int   // bytes of path and query, 16 KiB
 	MaxBody      int64 // bytes of a JSON body, 8 MiB
 	MaxBatchBody int64 // bytes of a batch's body, 64 MiB
-	MaxBuffered  int64 // bytes of all bodies being read or handled at once, 256 MiB
+	MaxBuffered  int64 // bytes of all bodies being read or handled at once, 96 MiB
 	MaxInFlight  int   // requests handled at once, 1024; half as many may wait for a change
+	JSON         app.JSONLimits
+
+	BodyTime   time.Duration // for a JSON body to arrive, 30 s
+	BatchTime  time.Duration // for a batch's body, 5 min
+	AnswerTime time.Duration // for an answer to leave, 1 min
 
 	Rates          Rates
 	TrustedProxies []netip.Prefix // not slowed down when keys are refused
+
+	// Audit takes what the audit log tells; nil tells nothing.
+	Audit func(app.AuditEntry)
 
 	// Registry takes the metrics that GET /metrics shows. It serves one API.
 	Registry *prometheus.Registry
@@ -45,14 +54,22 @@ type Options struct {
 }
 
 // Rates are how many requests a second each API key may make; 0 is no limit.
-type Rates struct{ Submit, List, Upload float64 }
+// Failed is how many without a valid key an address may make: 100 where it is
+// 0, without limit where it is below.
+type Rates struct{ Submit, List, Upload, Failed float64 }
 
 func (o Options) withDefaults() Options {
 	o.PublicURL = strings.TrimRight(o.PublicURL, "/")
+	o.MaxURL = or(o.MaxURL, 16<<10)
 	o.MaxBody = or(o.MaxBody, 8<<20)
 	o.MaxBatchBody = or(o.MaxBatchBody, 64<<20)
-	o.MaxBuffered = or(o.MaxBuffered, 256<<20)
+	o.MaxBuffered = or(o.MaxBuffered, 96<<20)
 	o.MaxInFlight = or(o.MaxInFlight, 1024)
+	o.JSON = or(o.JSON, app.DefaultJSONLimits())
+	o.BodyTime = or(o.BodyTime, 30*time.Second)
+	o.BatchTime = or(o.BatchTime, 5*time.Minute)
+	o.AnswerTime = or(o.AnswerTime, time.Minute)
+	o.Rates.Failed = or(o.Rates.Failed, 100)
 	o.Version = or(o.Version, "unknown")
 	if o.Registry == nil {
 		o.Registry = prometheus.NewRegistry()
@@ -83,6 +100,7 @@ type API struct {
 	svc      *app.Service
 	options  Options
 	observed *observed
+	audit    *audit
 	refused  *buckets // failed authentications by address
 	rates    map[class]*buckets
 	buffered *budget
@@ -98,7 +116,8 @@ func New(svc *app.Service, o Options) http.Handler {
 		svc:      svc,
 		options:  o,
 		observed: observe(o.Registry),
-		refused:  newBuckets(refusalsPerSecond, o.Now),
+		audit:    newAudit(o.Audit, o.Now),
+		refused:  newBuckets(o.Rates.Failed, o.Now),
 		rates: map[class]*buckets{
 			submitting: submissions,
 			batch:      submissions,

@@ -43,6 +43,7 @@ func (a *API) submitJob(c *gin.Context) {
 		fail(c, err)
 		return
 	}
+	about(c, req.Name)
 	record, created, err := a.svc.Submit(ctx(c), caller(c), req.Submission)
 	if err != nil {
 		fail(c, err)
@@ -58,6 +59,7 @@ func (a *API) submitBatch(c *gin.Context) {
 		fail(c, err)
 		return
 	}
+	about(c, req.Name)
 	record, created, err := a.svc.SubmitBatch(ctx(c), caller(c), req.BatchSubmission)
 	if err != nil {
 		fail(c, err)

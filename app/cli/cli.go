@@ -1,5 +1,23 @@
 // Package cli is the command line of molrun: it reads flags and settings,
 // joins the packages, and starts what was asked for.
+//
+// # Backups
+//
+// A directory of backups, as molrun backup makes it and molrun restore reads it,
+// holds
+//
+//	molrun-backups.json    whose backups these are
+//	20261121T034000Z/      a backup, named after its moment; may be removed alone
+//	  backup.json          what it is, and the digest of SHA256SUMS
+//	  SHA256SUMS           of every file in it, for sha256sum --check, too
+//	  data/                the data directory: jobs.db, secret, uploads/, jobs/ ...
+//	partial/               a backup that is not done; the next one goes on with it
+//
+// A file that the backup before has too is a hard link to that one's, as
+// stored files never change: each backup is whole, and costs what is new. What
+// damages such a file in place damages it in all of them, which
+// molrun backup --deep finds and mends for the backups from then on. Nothing is
+// ever linked to the live data. Why a backup is of one moment stands in hold.go.
 package cli
 
 import (
@@ -42,6 +60,7 @@ func Main(args []string) int {
 		<-ctx.Done()
 		stop()
 	}()
+	syscall.Umask(0o077) // what is made here is its owner's alone
 	root := newRoot()
 	root.SetArgs(args)
 	err := checkCommand(root, args)
@@ -72,6 +91,9 @@ keeps their results.`,
 	root.AddCommand(
 		serveCommand(), keyCommand(), demoCommand(), algorithmsCommand(),
 		engineCommand(), taskCommand(), healthCommand(), versionCommand(),
+		secretCommand(), auditCommand(),
+		storageCommand(), pruneCommand(), unitCommand(),
+		backupCommand(), restoreCommand(), checkDataCommand(), compactCommand(), doctorCommand(),
 	)
 	return root
 }

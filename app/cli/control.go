@@ -61,7 +61,13 @@ const operatorPatience = 15 * time.Second
 func withControl(ctx context.Context, c app.Config, fn func(context.Context, *client.Control) error) error {
 	ctx, cancel := context.WithTimeout(ctx, operatorPatience)
 	defer cancel()
-	for {
+	return withLongControl(ctx, c, fn)
+}
+
+// withLongControl is withControl for what may take long; fn bounds each of its
+// requests.
+func withLongControl(ctx context.Context, c app.Config, fn func(context.Context, *client.Control) error) error {
+	for patience := time.Now().Add(operatorPatience); ; {
 		if conn, err := client.DialControl(ctx, filepath.Join(c.Data, socketName)); err == nil {
 			conn.Close()
 			return fn(ctx, controlClient(c.Data))
@@ -70,7 +76,7 @@ func withControl(ctx context.Context, c app.Config, fn func(context.Context, *cl
 		if err == nil {
 			return errors.Join(s.operate(ctx, fn), s.close())
 		}
-		if !errors.Is(err, app.Unavailable) || ctx.Err() != nil {
+		if !errors.Is(err, app.Unavailable) || ctx.Err() != nil || time.Now().After(patience) {
 			return err
 		}
 	}
@@ -87,12 +93,17 @@ func (s *service) operate(ctx context.Context, fn func(context.Context, *client.
 		return err
 	}
 	socket := filepath.Join(s.config.Data, commandSocket)
-	server := web.Server(web.Control(s.app, s.log))
+	server := web.Server(s.control())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
-	err = errors.Join(fn(ctx, client.NewControl(socket)), shutdown(server), os.Remove(socket))
+	err = errors.Join(fn(ctx, client.NewControl(socket)), drain(operatorPatience, server), os.Remove(socket))
 	if closed := <-ended; !errors.Is(closed, http.ErrServerClosed) {
 		err = errors.Join(err, closed)
 	}
 	return err
+}
+
+// control gives the handler of the operator's routes for keys and secret.
+func (s *service) control() http.Handler {
+	return web.Control(s.app, web.ControlOptions{Log: s.log, Audit: s.audit.add, RotateSecret: s.files.RotateSecret})
 }

@@ -53,11 +53,8 @@ input and print its faults, one array a line.`,
 	return c
 }
 
-// maxFASTA bounds what is read of a FASTA file: 64 chains of 2,000 residues
-// with room for headers and spaces.
-const maxFASTA = 4 << 20
-
-// readFASTA gives the file's text, nil where none is named.
+// readFASTA gives the file's text, nil where none is named. Of one that is too
+// long it gives enough for that to be told.
 func (f *cgidpFlags) readFASTA() ([]byte, error) {
 	if f.fasta == "" {
 		return nil, nil
@@ -67,10 +64,7 @@ func (f *cgidpFlags) readFASTA() ([]byte, error) {
 		return nil, fmt.Errorf("read the FASTA file: %w", err)
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxFASTA+1))
-	if err == nil && len(text) > maxFASTA {
-		err = errors.New("the FASTA file has more than 4 MiB; give at most 64 sequences")
-	}
+	text, err := io.ReadAll(io.LimitReader(file, cgidp.MaxFASTA+1))
 	if text == nil {
 		text = []byte{} // an empty file is still a file
 	}

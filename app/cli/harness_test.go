@@ -53,6 +53,7 @@ type server struct {
 	http    *http.Client
 	env     []string // beyond the common environment
 	flags   []string // of serve
+	files   int      // that serve may have open, 0 as many as this process may
 	exited  chan struct{}
 }
 
@@ -74,16 +75,19 @@ type serverOptions struct {
 	algorithms map[string]string // file name to text
 	env        []string
 	flags      []string // of serve
+	files      int      // that it may have open
 }
 
 // startServer starts a server that ends with the test.
 func startServer(t *testing.T, o serverOptions) *server {
 	t.Helper()
-	s := &server{t: t, dir: t.TempDir(), env: o.env, flags: o.flags}
+	s := &server{t: t, dir: t.TempDir(), env: o.env, flags: o.flags, files: o.files}
 	s.http = &http.Client{Transport: described().Transport(t, &http.Transport{}), Timeout: patience}
 	folder := filepath.Join(s.dir, "algorithms")
 	must(t, os.Mkdir(folder, 0o700))
+	must(t, os.Mkdir(filepath.Join(s.dir, "gates"), 0o700))
 	for name, text := range o.algorithms {
+		text = strings.ReplaceAll(text, "@DIR@", s.dir)
 		must(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	config := fmt.Sprintf("data = %q\nalgorithms = %q\nlisten = \"127.0.0.1:0\"\n%s", s.data(), folder, o.config)
@@ -134,6 +138,10 @@ func (s *server) run(args ...string) (stdout, stderr string, code int) {
 func (s *server) start() {
 	s.t.Helper()
 	s.process = s.command(append([]string{"serve"}, s.flags...)...)
+	if s.files > 0 {
+		s.process.Path = "/bin/sh"
+		s.process.Args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, s.files)}, s.process.Args...)
+	}
 	s.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stderr, err := s.process.StderrPipe()
 	must(s.t, err)

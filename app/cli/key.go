@@ -24,6 +24,7 @@ and takes effect at once.`,
 		keyListCommand(),
 		keyChangeCommand("disable", "Close a key; enable opens it again", (*client.Control).DisableKey),
 		keyChangeCommand("enable", "Open a disabled key again", (*client.Control).EnableKey),
+		keyRotateCommand(),
 		keyDeleteCommand(),
 	)
 	return c
@@ -103,9 +104,9 @@ func keyListCommand() *cobra.Command {
 			}
 			rows := make([][]string, len(keys))
 			for i, k := range keys {
-				rows[i] = []string{k.ID, k.Organization, k.Email, k.Role, keyState(k), dateText(k.CreatedAt), dateText(k.ExpiresAt)}
+				rows[i] = []string{k.ID, k.Organization, k.Email, k.Role, keyState(k), dateText(k.CreatedAt), dateText(k.ExpiresAt), dateText(k.LastUsedAt)}
 			}
-			return printTable(c.OutOrStdout(), []string{"ID", "ORGANIZATION", "EMAIL", "ROLE", "STATE", "CREATED", "EXPIRES"}, rows)
+			return printTable(c.OutOrStdout(), []string{"ID", "ORGANIZATION", "EMAIL", "ROLE", "STATE", "CREATED", "EXPIRES", "LAST USED"}, rows)
 		})
 	}
 	return c

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	stdlog "log"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
@@ -22,9 +20,6 @@ import (
 	"molrun/storage"
 	"molrun/web"
 )
-
-// drainTime is how long running requests may take after a stop was asked for.
-const drainTime = 20 * time.Second
 
 func serveCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -59,6 +54,7 @@ type service struct {
 	executor  *local.Executor
 	catalogue *app.Catalogue
 	app       *app.Service
+	audit     *auditLog
 	program   string // path of this binary
 }
 
@@ -76,15 +72,12 @@ func openService(c app.Config, log zerolog.Logger) (s *service, err error) {
 	if err != nil {
 		return s, err
 	}
-	if err := os.MkdirAll(data, 0o700); err != nil {
-		return s, fmt.Errorf("make the data directory: %w", err)
+	if err := ownDirectory(data, log); err != nil {
+		return s, err
 	}
 	s.config.Data = data
 	// The database first: its lock makes the directory ours.
-	s.store, err = storage.Open(filepath.Join(data, "jobs.db"), storage.Options{Fatal: func(err error) {
-		log.Error().Err(err).Msg("the database failed; restart the service, nothing that was confirmed is lost")
-		os.Exit(exitStorage)
-	}})
+	s.store, err = storage.Open(filepath.Join(data, databaseName), storageOptions(c, log))
 	if err != nil {
 		return s, err
 	}
@@ -92,7 +85,19 @@ func openService(c app.Config, log zerolog.Logger) (s *service, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.files, err = blobs.Open(data, blobs.Options{Now: time.Now, Secret: secret, Log: log})
+	if err := s.fit(); err != nil {
+		return s, err
+	}
+	limits := s.config.Limits
+	s.files, err = blobs.Open(data, blobs.Options{
+		Now: time.Now, Secret: secret, Log: log,
+		Reserve: int64(s.config.Disk.Reserve),
+		Streams: limits.Streams, StreamsPerHolder: limits.StreamsPerKey, Idle: time.Duration(limits.TransferIdle),
+	})
+	if err != nil {
+		return s, err
+	}
+	s.audit, err = openAudit(data, c.Audit, log)
 	if err != nil {
 		return s, err
 	}
@@ -112,6 +117,7 @@ func (s *service) join(secret *blobs.Secret) error {
 	}
 	s.executor = local.New(local.Options{
 		Program: program, CPUs: capacity.CPUs, MemoryBytes: capacity.MemoryBytes, GPUs: capacity.GPUs,
+		SandboxOf: s.sandboxOf,
 	})
 	s.catalogue, err = loadCatalogue(s.config.Algorithms, func(m app.Mistake) {
 		s.log.Error().Str("file", m.File).Int("line", m.Line).Msg("algorithm file left out: " + m.Msg)
@@ -127,6 +133,7 @@ func (s *service) join(secret *blobs.Secret) error {
 		Executor:  s.config.Runner.Executor,
 		Machines:  map[string]app.Machine{s.executor.Name(): machine},
 		Program:   program,
+		Policy:    s.config.Policy,
 	})
 	return err
 }
@@ -159,6 +166,9 @@ func (s *service) close() error {
 	if s.files != nil {
 		errs = append(errs, s.files.Close())
 	}
+	if s.audit != nil {
+		errs = append(errs, s.audit.close())
+	}
 	return errors.Join(errs...)
 }
 
@@ -170,6 +180,13 @@ func serve(ctx context.Context, c app.Config, log zerolog.Logger, started func(b
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
+	if err := s.isolate(ctx); err != nil {
+		return err
+	}
+	own, err := openCertificate(s.config, log)
+	if err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", s.config.Listen)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", s.config.Listen, err)
@@ -181,59 +198,36 @@ func serve(ctx context.Context, c app.Config, log zerolog.Logger, started func(b
 	stopping, stop := context.WithCancel(ctx)
 	defer stop()
 	servers := group{stop: stop}
-	api := web.Server(s.handler(stopping))
-	operator := web.Server(web.Control(s.app, s.log))
+	running := &requests{}
+	api := s.server(running.counted(s.handler(stopping)))
+	listener = web.BoundConnections(api, listener, s.config.Limits.Connections)
+	operator := web.Server(running.counted(s.operator(stopping)))
 	api.ErrorLog, operator.ErrorLog = s.errorLog(), s.errorLog()
-	servers.run("api", func() error { return api.Serve(listener) })
+	servers.run("api", func() error { return serveAPI(api, listener, own) })
 	servers.run("control socket", func() error { return operator.Serve(control) })
 	servers.run("runner", func() error { return s.runner().Run(stopping) })
 	servers.run("sweep", func() error { return s.sweep(stopping) })
+	servers.run("retention", func() error { return s.retain(stopping) })
+	servers.run("key uses", func() error { s.recordKeyUses(stopping); return nil })
+	servers.run("hangup", func() error { reloadOnHangup(stopping, own); return nil })
 
-	base := "http://" + listener.Addr().String()
-	log.Info().Str("listen", listener.Addr().String()).Str("data", s.config.Data).Str("version", versionText()).Msg("started")
+	base, line := "http://", log.Info()
+	if own != nil {
+		base, line = "https://", line.Str("fingerprint", own.fingerprint())
+	}
+	base += listener.Addr().String()
+	line.Str("listen", listener.Addr().String()).Str("data", s.config.Data).Str("version", versionText()).Msg("started")
 	if started != nil {
 		started(base)
 	}
+	supervisor := newSupervisor(os.Environ(), log)
+	supervisor.tell("READY=1")
+	servers.run("watchdog", func() error { return supervisor.watch(stopping, s.alive) })
 	<-stopping.Done()
+	supervisor.tell("STOPPING=1")
 	log.Info().Msg("stopping; running jobs go on")
-	return errors.Join(shutdown(api), shutdown(operator), servers.wait())
-}
-
-// errorLog takes what net/http has to say, such as failed accepts.
-func (s *service) errorLog() *stdlog.Logger { return stdlog.New(s.log, "", 0) }
-
-// handler joins the API and the links to files.
-func (s *service) handler(stopping context.Context) http.Handler {
-	api := web.New(s.app, web.Options{
-		Log:          s.log,
-		PublicURL:    s.config.PublicURL,
-		Version:      versionText(),
-		MaxBody:      int64(s.config.Limits.Body),
-		MaxBatchBody: int64(s.config.Limits.BatchBody),
-		Registry:     prometheus.NewRegistry(),
-		Ready:        s.ready,
-		Stopping:     stopping,
-	})
-	return web.Outer(api, blobs.Handler(s.files, s.app, web.WriteError), s.log)
-}
-
-// ready tells whether requests can be answered. Anybody may ask, so it names
-// no program or path.
-func (s *service) ready(ctx context.Context) (checks map[string]any, ok bool) {
-	ready, lacking := 0, 0
-	for _, a := range s.app.Algorithms(app.Caller{}) {
-		if a.Ready {
-			ready++
-		} else {
-			lacking++
-		}
-	}
-	checks = map[string]any{"database": "ok", "algorithmsReady": ready, "algorithmsNotReady": lacking}
-	if _, err := s.app.Keys(ctx); err != nil {
-		checks["database"] = "can't be read"
-		return checks, false
-	}
-	return checks, true
+	err = errors.Join(running.drain(time.Duration(s.config.Stop.Requests), api, operator), servers.wait())
+	return errors.Join(err, s.saveKeyUses())
 }
 
 func (s *service) runner() *runner.Runner {
@@ -246,55 +240,9 @@ func (s *service) runner() *runner.Runner {
 		ReserveAfter: time.Duration(r.ReserveAfter),
 		KeepFailed:   time.Duration(r.KeepFailed),
 		KeptDir:      filepath.Join(s.config.Data, "kept"),
+		Room:         s.app.Room,
 		Program:      s.program,
 	})
-}
-
-const sweepEvery = 24 * time.Hour
-
-// sweep removes now and daily what no record names.
-func (s *service) sweep(ctx context.Context) error {
-	ticker := time.NewTicker(sweepEvery)
-	defer ticker.Stop()
-	for {
-		s.sweepOnce(ctx)
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-func (s *service) sweepOnce(ctx context.Context) {
-	upload := func(id app.UploadID, generation int) bool {
-		u, err := s.app.Upload(ctx, id)
-		return err == nil && u.Generation == generation || err != nil && !errors.Is(err, app.NotFound)
-	}
-	job := func(id app.JobID) bool {
-		err := s.store.View(ctx, func(tx app.Tx) error {
-			_, err := tx.Job(id)
-			return err
-		})
-		return !errors.Is(err, app.NotFound)
-	}
-	removed, err := s.files.Sweep(ctx, upload, job)
-	if err != nil && ctx.Err() == nil {
-		s.log.Warn().Err(err).Msg("not all leftovers could be removed")
-	}
-	if removed > 0 {
-		s.log.Info().Int("removed", removed).Msg("removed leftovers of earlier runs")
-	}
-}
-
-// shutdown lets running requests end, then cuts the rest.
-func shutdown(server *http.Server) error {
-	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
-	defer cancel()
-	if err := server.Shutdown(ctx); err != nil {
-		return server.Close()
-	}
-	return nil
 }
 
 // group runs the parts of the service; the end of one stops all.
@@ -326,4 +274,21 @@ func (g *group) wait() error {
 		errs = append(errs, <-result)
 	}
 	return errors.Join(errs...)
+}
+
+// recordKeyUses writes now and then when keys were used last.
+func (s *service) recordKeyUses(ctx context.Context) {
+	s.app.RecordKeyUses(ctx, func(err error) {
+		s.log.Warn().Err(err).Msg("when keys were used last could not be written; it is tried again")
+	})
+}
+
+// saveKeyUses does so when no more requests come.
+func (s *service) saveKeyUses() error {
+	ctx, cancel := context.WithTimeout(context.Background(), abandonAfter)
+	defer cancel()
+	if err := s.app.SaveKeyUses(ctx); err != nil {
+		s.log.Warn().Err(err).Msg("when keys were used last could not be written")
+	}
+	return nil
 }

@@ -103,7 +103,7 @@ func TestBatchFromItsFirstStartToItsArchive(t *testing.T) {
 	const n = 40
 	s := shellServer(t, "[runner]\ncpus = 4\n")
 	u := s.user("lab", "ann@lab.example")
-	open, fixed := s.gate("go"), filepath.Join(s.dir, "fixed")
+	open, fixed := s.gate("go"), string(s.gate("fixed"))
 	rows := make([]string, n)
 	for i := range rows {
 		rows[i] = script(fmt.Sprintf("echo %d > out/row", i+1))

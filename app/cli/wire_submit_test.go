@@ -146,7 +146,7 @@ func TestIdenticalBodyReturnsTheJobWhateverBecameOfItsParts(t *testing.T) {
 	}
 	s.stop()
 	algorithm := filepath.Join(s.dir, "algorithms", "shell.toml")
-	must(t, os.WriteFile(algorithm, []byte(strings.NewReplacer(`name = "script"`, `name = "code"`, "settings.script", "settings.code").Replace(shellFile)), 0o600))
+	must(t, os.WriteFile(algorithm, []byte(strings.NewReplacer(`name = "script"`, `name = "code"`, "settings.script", "settings.code", "@DIR@", s.dir).Replace(shellFile)), 0o600))
 	s.start()
 	u.do("POST", "/submit-job", body).want(200).into(&again)
 	if again.JobID != first.JobID || *again.Created {

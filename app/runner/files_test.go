@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -176,18 +177,23 @@ type oneDir struct {
 
 func (d oneDir) JobDir(id app.JobID) string { return filepath.Join(d.path, string(id)) }
 
+// nothingClaimed is a service without jobs in hand.
+type nothingClaimed struct{ Jobs }
+
+func (nothingClaimed) ActiveJobs(context.Context) ([]*app.Job, error) { return nil, nil }
+
 func TestSweepKeepsWhatIsYoungAndForeign(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
-	k := kept{dir: filepath.Join(dir, "kept"), keep: time.Hour, now: func() time.Time { return now }, dirs: oneDir{path: dir}, log: zerolog.Nop()}
+	k := kept{dir: filepath.Join(dir, "kept"), keep: time.Hour, now: func() time.Time { return now }, jobs: nothingClaimed{}, dirs: oneDir{path: dir}, log: zerolog.Nop()}
 	must(t, k.sweep(t.Context())) // nothing was noted yet
 	const old, young = app.JobID("01KA000000000000000000000A"), app.JobID("01KA000000000000000000000B")
 	for _, id := range []app.JobID{old, young} {
 		must(t, os.MkdirAll(filepath.Join(dir, string(id), "2", task.WorkDir), 0o700))
 	}
-	must(t, k.leave(old, 2, false))
+	must(t, k.note(old, 2))
 	now = now.Add(time.Hour)
-	must(t, k.leave(young, 2, false))
+	must(t, k.note(young, 2))
 	must(t, os.WriteFile(filepath.Join(k.dir, "notes"), []byte("mine"), 0o600))
 	must(t, os.WriteFile(filepath.Join(k.dir, string(young)+".1"), nil, 0o600)) // cut short by a crash
 	must(t, k.sweep(t.Context()))

@@ -34,6 +34,7 @@ type place struct {
 	busy      bool // the last round left work to do at once
 	failed    bool // the queue could not be read
 	reasons   map[app.JobID]string
+	full      string // why no job may be started, as was last found
 }
 
 func newPlace(e app.Executor, o Options) *place {

@@ -43,7 +43,17 @@ func (r *Runner) round(ctx context.Context, p *place) error {
 	if err := r.jobs.Queue(ctx, p.name, g.visit); err != nil {
 		return err
 	}
+	full := r.full(p, g.waiting)
+	if full != "" {
+		limit = 0
+	}
 	decided := p.turns.choose(time.Now(), p.name, g.waiting, limit)
+	if full != "" {
+		for id := range decided.Reasons {
+			decided.Reasons[id] = full
+		}
+		thorough = true // so that the reason is seen at once
+	}
 	for _, l := range decided.Start {
 		r.launch(ctx, p, l)
 	}
@@ -51,11 +61,29 @@ func (r *Runner) round(ctx context.Context, p *place) error {
 		r.refuse(ctx, p, i)
 	}
 	p.busy = len(decided.Impossible) > 0 // there may be more behind them
-	p.stale = !thorough
+	p.stale = !thorough || full != ""
 	if thorough {
 		p.looked, p.reasons = time.Now(), decided.Reasons
 	}
 	return nil
+}
+
+// full tells why none of the waiting jobs may be started, "" where they may:
+// what a job writes must not take the room that records need.
+func (r *Runner) full(p *place, waiting []app.Waiting) string {
+	if len(waiting) == 0 {
+		return ""
+	}
+	why := r.options.Room()
+	if why != p.full {
+		p.full = why
+		if why == "" {
+			r.options.Log.Info().Str("executor", p.name).Msg("jobs are started again")
+		} else {
+			r.options.Log.Warn().Str("executor", p.name).Str("reason", why).Msg("no job is started")
+		}
+	}
+	return why
 }
 
 // refuse fails a job that can never start.

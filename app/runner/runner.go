@@ -71,6 +71,10 @@ type Options struct {
 	Workers      int           // how many jobs are laid out or collected at once; default 4
 	MaxFiles     int           // how many files and folders a result may have; default 100,000
 
+	// Room tells in words why no job may be started now, "" where one may; nil is
+	// always. It is asked before jobs are started, so it answers at once.
+	Room func() string
+
 	// KeepFailed is how long the work directory of a failed job stays; 0 is
 	// not at all. KeptDir is a directory of the runner's own in which it notes
 	// those directories; without it none stays.
@@ -106,6 +110,9 @@ func (o Options) withDefaults() Options {
 	if o.MaxFiles <= 0 {
 		o.MaxFiles = 100_000
 	}
+	if o.Room == nil {
+		o.Room = func() string { return "" }
+	}
 	if o.KeptDir == "" {
 		o.KeepFailed = 0
 	}
@@ -138,7 +145,7 @@ func New(jobs Jobs, dirs Dirs, executors []app.Executor, o Options) *Runner {
 		jobs:    jobs,
 		dirs:    dirs,
 		options: o,
-		kept:    kept{dir: o.KeptDir, keep: o.KeepFailed, now: o.Now, dirs: dirs, log: o.Log},
+		kept:    kept{dir: o.KeptDir, keep: o.KeepFailed, now: o.Now, jobs: jobs, dirs: dirs, log: o.Log},
 		workers: make(chan struct{}, o.Workers),
 		held:    map[app.JobID]*attempt{},
 		events:  make(chan event, 256),
@@ -158,7 +165,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	for _, p := range r.places {
 		others.Go(func() { p.watcher.run(ctx) })
 	}
-	if r.options.KeepFailed > 0 {
+	if r.options.KeptDir != "" {
 		others.Go(func() { r.kept.run(ctx) })
 	}
 	r.loop(ctx)

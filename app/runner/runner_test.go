@@ -551,6 +551,10 @@ func TestFailedWorkDirectoryGoesAtOnceWhereNoneIsKept(t *testing.T) {
 		w.start()
 		id := w.submit(ann, "a", `{}`)
 		w.finished("a")
+		synctest.Wait() // they go once the end is recorded
+		if notes, err := os.ReadDir(w.options.KeptDir); err != nil || len(notes) != 0 {
+			t.Errorf("notes left: %v, %v", notes, err)
+		}
 		for _, attempt := range []string{"1", "2"} {
 			if _, err := os.Stat(w.path(id, attempt, "work")); !notExist(err) {
 				t.Errorf("work directory of attempt %s: %v", attempt, err)

@@ -68,17 +68,38 @@ func (a *attempt) collect(ctx context.Context, o *app.Outcome) (ending app.Endin
 	return ending, err
 }
 
-// leave sees to the work directory of an attempt that was not completed. The
-// one of a lost attempt is needed by the next where the algorithm resumes.
-func (a *attempt) leave(ctx context.Context, e app.Ending) {
-	if e.Failure == nil && e.Outcome != nil && e.Outcome.Cause == app.CauseDone {
+// note remembers the work directory of an attempt that was not completed, for
+// as long as it is kept. The one of a lost attempt is needed by the next where
+// the algorithm resumes, so where none are kept it is not noted.
+func (a *attempt) note(e app.Ending) {
+	if completed(e) || a.again(e) && a.r.kept.keep <= 0 {
 		return
 	}
-	again := e.Failure == nil && a.job.Private.Lost < a.job.Private.Retries && !a.stopAsked()
-	err := a.r.worker(ctx, func() error { return a.r.kept.leave(a.id, a.number, again) })
-	if err != nil && ctx.Err() == nil {
+	if err := a.r.kept.note(a.id, a.number); err != nil {
 		a.log.Warn().Err(err).Msg("a work directory stays until the job is deleted")
 	}
+}
+
+// leave removes what need not be kept of an attempt that was not completed.
+func (a *attempt) leave(ctx context.Context, e app.Ending) {
+	if completed(e) {
+		return
+	}
+	err := a.r.worker(ctx, func() error { return a.r.kept.leave(a.id, a.number, a.again(e)) })
+	if err != nil && ctx.Err() == nil {
+		a.log.Warn().Err(err).Msg("a work directory can't be removed now")
+	}
+}
+
+// completed reports whether the attempt's program did all it had to, and its
+// result was kept.
+func completed(e app.Ending) bool {
+	return e.Failure == nil && e.Outcome != nil && e.Outcome.Cause == app.CauseDone
+}
+
+// again reports whether the job runs again after such an end.
+func (a *attempt) again(e app.Ending) bool {
+	return e.Failure == nil && a.job.Private.Lost < a.job.Private.Retries && !a.stopAsked()
 }
 
 // spoil gives up on the result of a task that was done: the files go back to
@@ -101,15 +122,17 @@ func (a *attempt) failed(ctx context.Context, o *app.Outcome) {
 	a.settle(ctx, app.Ending{Outcome: o, Failure: failure(a.job, o, alg, tail)})
 }
 
-// settle records how the attempt ended.
+// settle records how the attempt ended. Only then its files may go: whoever
+// finds the attempt without that record settles it by them.
 func (a *attempt) settle(ctx context.Context, e app.Ending) {
-	a.leave(ctx, e)
+	a.note(e)
 	err := a.record(ctx, "end", func(ctx context.Context) error {
 		return a.r.jobs.Finished(ctx, a.id, a.number, e)
 	})
 	if err != nil {
 		return // ctx ended; the next runner finds the same
 	}
+	a.leave(ctx, e)
 	took := time.Since(a.begin)
 	switch {
 	case e.Failure != nil:

@@ -32,13 +32,21 @@ func descendants() []process {
 	return descendantsBy(childrenListed)
 }
 
-func descendantsBy(children func(parent int) []int) []process {
+// children gives the numbers of a process's own children.
+func children(parent int) []int {
+	if _, err := listed(os.Getpid(), strconv.Itoa(os.Getpid())); err != nil {
+		return childrenSearched()(parent)
+	}
+	return childrenListed(parent)
+}
+
+func descendantsBy(childrenOf func(parent int) []int) []process {
 	var found []process
 	self := os.Getpid()
 	for next := []int{self}; len(next) > 0; {
 		parent := next[0]
 		next = next[1:]
-		for _, pid := range children(parent) {
+		for _, pid := range childrenOf(parent) {
 			s, err := readStat(pid)
 			if err != nil || (s.parent != parent && s.parent != self) {
 				continue // it ended, and the number may be another's already

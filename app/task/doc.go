@@ -5,6 +5,7 @@
 //	task.json      what to run: steps, environment, limits
 //	run.json       which process runs it
 //	run.lock       locked as long as that process lives
+//	sandbox.json   which process is the first in the sandbox of a step
 //	progress.json  what the program last said of itself
 //	log            what it printed, the middle left out where it is long
 //	stop           there once the end was asked for

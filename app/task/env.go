@@ -60,3 +60,8 @@ func (s *Spec) visibleGPUs() string {
 	}
 	return os.Getenv("CUDA_VISIBLE_DEVICES")
 }
+
+// grantedGPUs gives the same as a list.
+func (s *Spec) grantedGPUs() []string {
+	return strings.FieldsFunc(s.visibleGPUs(), func(r rune) bool { return r == ',' })
+}

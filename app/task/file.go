@@ -25,10 +25,13 @@ const (
 	ProgressFile = "progress.json"
 	LogFile      = "log"
 	StopFile     = "stop"
+	SandboxFile  = "sandbox.json"
 	OutcomeFile  = "outcome.json"
 	WorkDir      = "work"
 	OutDir       = "out" // below WorkDir: what is kept of it
 	TempDir      = "tmp" // below WorkDir
+	InDir        = "in"  // below WorkDir: copies of the job's files, only read
+	SettingsFile = "settings.json"
 )
 
 // What a task gets where its Spec says nothing.
@@ -77,7 +80,14 @@ type Started struct {
 	Protocol int `json:"protocol"`
 	Process
 	Token     string    `json:"token"`
+	Isolation string    `json:"isolation,omitempty"` // bubblewrap, cgroup, bubblewrap+cgroup or none
 	StartedAt time.Time `json:"startedAt"`
+}
+
+// ended is the content of outcome.json.
+type ended struct {
+	app.Outcome
+	Isolation string `json:"isolation,omitempty"` // as in run.json
 }
 
 // progressRecord is the content of progress.json.

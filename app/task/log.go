@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // logFile keeps what a program prints, in at most limit bytes: the beginning,
@@ -63,8 +64,14 @@ func (l *logFile) Close() error {
 	if l.lost > 0 {
 		_, err = fmt.Fprintf(l.f, "\n[molrun: %d bytes could not be written here]\n", l.lost)
 	}
-	return errors.Join(err, l.f.Sync(), l.f.Close())
+	info, statErr := l.f.Stat()
+	if statErr == nil {
+		statErr = l.f.Truncate(info.Size()) // gives back what collapse has reserved
+	}
+	return errors.Join(err, statErr, l.f.Sync(), l.f.Close())
 }
+
+const keepSize = 1 // FALLOC_FL_KEEP_SIZE of fallocate(2)
 
 // collapse puts a shorter log in the place of the full one: its beginning, a
 // line that tells what is missing, its end. It is not synced, unlike Close:
@@ -82,6 +89,9 @@ func (l *logFile) collapse() error {
 	if err != nil {
 		return err
 	}
+	// A file system that has promised the room need not write this file out when
+	// it takes the other's name, which for floods of output is most of the work.
+	syscall.Fallocate(int(f.Fd()), keepSize, 0, l.limit)
 	size, err := l.copyTo(f, tail, omission(omitted))
 	if err == nil {
 		err = os.Rename(f.Name(), l.path)

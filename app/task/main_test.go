@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -31,13 +32,23 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runTask is `molrun task DIR [--lock-fd N]`.
+// runTask is `molrun task DIR [--lock-fd N] [--isolation TEXT]`, or what runs
+// inside of a sandbox.
 func runTask(args []string) int {
-	var o Options
-	if len(args) == 3 {
-		o.LockFD, _ = strconv.Atoi(args[2])
+	if args[0] == "--inside" {
+		if err := Inside(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
 	}
-	err := Run(context.Background(), args[0], o)
+	flags := flag.NewFlagSet("task", flag.ExitOnError)
+	lock, isolation := flags.Int("lock-fd", 0, ""), flags.String("isolation", "", "")
+	flags.Parse(args[1:])
+	i, err := ParseIsolation(*isolation)
+	if err == nil {
+		err = Run(context.Background(), args[0], Options{LockFD: *lock, Isolation: i})
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -64,11 +75,12 @@ func use(mib string, hold bool) {
 
 // attempt is a laid out directory.
 type attempt struct {
-	t     *testing.T
-	dir   string
-	spec  Spec
-	env   []string   // of the process that runs the task
-	files []*os.File // that it inherits, from 3
+	t         *testing.T
+	dir       string
+	spec      Spec
+	isolation Isolation
+	env       []string   // of the process that runs the task
+	files     []*os.File // that it inherits, from 3
 }
 
 // newAttempt lays out an attempt that runs these scripts as its steps.
@@ -127,7 +139,7 @@ func (a *attempt) startWithFile(lock *os.File) *running {
 	}
 	defer log.Close()
 	r := &running{attempt: a, done: make(chan error, 1)}
-	r.cmd = exec.Command(os.Args[0], "task", a.dir)
+	r.cmd = exec.Command(os.Args[0], "task", a.dir, "--isolation", a.isolation.String())
 	if lock != nil {
 		r.cmd.Args = append(r.cmd.Args, "--lock-fd", "3")
 		a.files = []*os.File{lock}

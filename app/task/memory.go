@@ -26,8 +26,7 @@ const (
 
 // look measures, and reports whether the limit is passed. It sets the pause
 // until the next look.
-func (m *memory) look() (exceeded bool) {
-	all := descendants()
+func (m *memory) look(all []process) (exceeded bool) {
 	used := sum(all, "status", "RssAnon:", "RssShmem:")
 	m.pause = min(max(firstPause, 2*m.pause), usualPause)
 	switch {

@@ -51,7 +51,14 @@ func (w *watch) judge(status syscall.WaitStatus) {
 
 func (w *watch) judgeSignal(sig syscall.Signal) {
 	w.out.Signal = signalName(sig)
-	if sig == syscall.SIGKILL && kernelKills() > w.oomKills {
+	switch {
+	case sig == syscall.SIGKILL && w.group != nil && w.group.count("memory.events", "oom_kill") > w.groupKills:
+		w.settle(app.CauseMemory, fmt.Sprintf("The job used more than the %s of memory that it may.", binary(w.spec.MemoryBytes)))
+		return
+	case sig == syscall.SIGXFSZ && w.isolation.FileBytes > 0:
+		w.settle(app.CauseSignal, fmt.Sprintf("Step %q wrote a file larger than the %s that one may have.", w.step.Name, binary(w.isolation.FileBytes)))
+		return
+	case sig == syscall.SIGKILL && kernelKills() > w.oomKills:
 		w.settle(app.CauseMemory, "The machine had no memory left, so the kernel killed the program.")
 		return
 	}
@@ -98,7 +105,7 @@ func reserveOutcome(dir string) (*reserve, error) {
 
 // write makes the outcome appear, the last act of the task. Where that fails
 // it is tried again for some seconds: nothing else can still be done.
-func (r *reserve) write(o app.Outcome) error {
+func (r *reserve) write(o ended) error {
 	data, err := encode(o)
 	if err != nil {
 		return err

@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
-
-	"molrun/app"
 )
 
 // output is what carries a program's words to the log: the program's end of a
@@ -26,51 +25,117 @@ type output struct {
 const outputPatience = 5 * time.Second
 
 // start starts the step's program and the reading of its output.
-func (s *shim) start(step app.Step) (leader int, o *output, err error) {
-	program, err := lookUp(step.Argv, s.env, s.work)
+func (w *watch) start() (*output, error) {
+	path, err := lookUp(w.step.Argv, w.env, w.work)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	in, err := os.Open(os.DevNull)
+	from, errs, err := os.Pipe()
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	defer in.Close()
-	r, w, err := os.Pipe()
-	if err != nil {
-		return 0, nil, err
-	}
-	defer w.Close()
-	stdout := w
-	if step.Stdout != "" {
-		if stdout, err = createStdout(s.work, step.Stdout); err != nil {
-			return 0, nil, errors.Join(err, r.Close())
+	defer errs.Close()
+	out := errs
+	if w.step.Stdout != "" {
+		if out, err = createStdout(w.work, w.step.Stdout); err != nil {
+			return nil, errors.Join(err, from.Close())
 		}
-		defer stdout.Close()
+		defer out.Close()
 	}
-	leader, err = s.fork(program, step.Argv, in, stdout, w)
+	if w.isolation.Bubblewrap != "" {
+		err = w.startInside(path, out, errs)
+	} else {
+		err = w.startPlain(path, out, errs)
+	}
 	if err != nil {
-		return 0, nil, errors.Join(explainStart(step.Argv[0], err), r.Close())
+		return nil, errors.Join(err, from.Close())
 	}
-	return leader, s.read(r), nil
+	return w.read(from), nil
 }
 
-// fork starts the program in a session of its own. It dies with this process,
-// which holds the thread that forks for that reason.
-func (s *shim) fork(program string, argv []string, in, out, errs *os.File) (int, error) {
-	pid, err := syscall.ForkExec(program, argv, &syscall.ProcAttr{
-		Dir:   s.work,
-		Env:   s.env,
+func (w *watch) startInside(path string, out, errs *os.File) (err error) {
+	if w.box, err = w.enter(path, w.step, out, errs); err == nil {
+		w.leader, w.toldEnd = w.box.leader, w.box.ended
+	}
+	return err
+}
+
+// startPlain starts the program where it sees the whole machine.
+func (w *watch) startPlain(path string, out, errs *os.File) error {
+	in, err := os.Open(os.DevNull)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	w.leader, err = w.forkExec(path, w.step.Argv, &syscall.ProcAttr{
+		Dir:   w.work,
+		Env:   w.env,
 		Files: []uintptr{in.Fd(), out.Fd(), errs.Fd()},
-		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	})
+	if err != nil {
+		return explainStart(w.step.Argv[0], err)
+	}
+	if err := limitFiles(w.leader, w.isolation.FileBytes); err != nil && !errors.Is(err, syscall.ESRCH) {
+		fmt.Fprintln(os.Stderr, err) // it runs: that is worth more than the limit
+	}
+	return nil
+}
+
+// forkExec starts a process in a session of its own, and in the task's cgroup
+// where there is one. It dies with this process, which holds the thread that
+// forks for that reason.
+func (s *shim) forkExec(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
+	attr.Sys = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	start := func() (int, error) { return syscall.ForkExec(path, argv, attr) }
+	if s.isolation.Cgroup != "" {
+		start = func() (int, error) { return s.forkExecInGroup(path, argv, attr) }
+	}
+	pid, err := start()
+	for n := 1; n < groupTries && errors.Is(err, syscall.ENODEV); n++ {
+		pid, err = start() // the empty cgroup was swept away
+	}
 	if err != nil {
 		return 0, err
 	}
-	// Where memory runs out the kernel shall take programs, not the service.
-	// It may be forbidden, and the program may have ended.
-	os.WriteFile(filepath.Join("/proc", strconv.Itoa(pid), "oom_score_adj"), []byte("500"), 0)
+	expendable(pid)
 	return pid, nil
+}
+
+// groupTries bounds the tries to get into a cgroup before somebody, who takes it
+// for a leftover, removes it.
+const groupTries = 5
+
+func (s *shim) forkExecInGroup(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
+	group, err := s.joinGroup(attr.Sys)
+	if err != nil {
+		return 0, err
+	}
+	defer group.Close()
+	return syscall.ForkExec(path, argv, attr)
+}
+
+// joinGroup makes the task's cgroup, as often as there are steps.
+func (s *shim) joinGroup(attr *syscall.SysProcAttr) (*os.File, error) {
+	g, err := makeGroup(s.isolation.Cgroup, s.spec.Token, groupLimits{s.spec.MemoryBytes, s.isolation.Processes})
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.Open(g.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, syscall.ENODEV // as when it goes a moment later
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the task's cgroup: %w", err)
+	}
+	s.group = g
+	attr.UseCgroupFD, attr.CgroupFD = true, int(dir.Fd())
+	return dir, nil
+}
+
+// expendable makes the kernel take this process where memory runs out, rather
+// than the service. It may be forbidden, and the process may have ended.
+func expendable(pid int) {
+	os.WriteFile(filepath.Join("/proc", strconv.Itoa(pid), "oom_score_adj"), []byte("500"), 0)
 }
 
 // read moves what arrives in the pipe to the log.

@@ -51,6 +51,7 @@ type Key struct {
 	Disabled     bool      `json:"disabled"`
 	CreatedAt    time.Time `json:"createdAt"`
 	ExpiresAt    time.Time `json:"expiresAt,omitzero"`
+	LastUsedAt   time.Time `json:"lastUsedAt,omitzero"` // within a minute or two
 }
 
 // NewKey is a key that was just made. Secret is what goes into x-api-key; it
@@ -91,6 +92,24 @@ func (c *Control) DisableKey(ctx context.Context, id string) (*Key, error) {
 // EnableKey opens a disabled key again.
 func (c *Control) EnableKey(ctx context.Context, id string) (*Key, error) {
 	return c.key(ctx, path("control", "keys", id, "enable"))
+}
+
+// RotateKey makes a key in place of another, which closes when the overlap is
+// over.
+func (c *Control) RotateKey(ctx context.Context, id string, overlap time.Duration) (*NewKey, error) {
+	body := map[string]any{"overlapSeconds": int64(overlap.Seconds())}
+	return ask[NewKey](ctx, c.client, http.MethodPost, path("control", "keys", id, "rotate"), nil, body)
+}
+
+// RotateSecret makes a new key that signs links, and gives its id.
+func (c *Control) RotateSecret(ctx context.Context) (kid string, err error) {
+	out, err := ask[struct {
+		KID string `json:"kid"`
+	}](ctx, c.client, http.MethodPost, path("control", "secret", "rotate"), nil, nil)
+	if err != nil {
+		return "", err
+	}
+	return out.KID, nil
 }
 
 // DeleteKey forgets a key.

@@ -155,6 +155,16 @@ func (c *Client) Retry(ctx context.Context, name string) (*Job, error) {
 	return ask[Job](ctx, c, http.MethodPost, path("jobs", name, "retry"), nil, nil)
 }
 
+// Pin keeps a job from retention and prune.
+func (c *Client) Pin(ctx context.Context, name string) (*Job, error) {
+	return ask[Job](ctx, c, http.MethodPost, path("jobs", name, "pin"), nil, nil)
+}
+
+// Unpin gives a job up to retention and prune again.
+func (c *Client) Unpin(ctx context.Context, name string) (*Job, error) {
+	return ask[Job](ctx, c, http.MethodDelete, path("jobs", name, "pin"), nil, nil)
+}
+
 // Delete removes a finished job with its result.
 func (c *Client) Delete(ctx context.Context, name string) error {
 	return c.call(ctx, http.MethodDelete, path("jobs", name), nil, nil, nil)

@@ -6,6 +6,7 @@
 package local
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -20,6 +21,10 @@ type Options struct {
 	CPUs        int
 	MemoryBytes int64
 	GPUs        []string
+	Isolation   Isolation // as Isolate gave it; zero: none
+	// SandboxOf gives what a job's algorithm may reach; nil: nothing more than
+	// any.
+	SandboxOf func(context.Context, app.JobID) (app.Sandbox, error)
 	// StopMargin is what a task gets to end beyond the grace that it gives its
 	// program, before it is killed itself; 0 is 15 s.
 	StopMargin time.Duration
@@ -29,11 +34,13 @@ const defaultStopMargin = 15 * time.Second
 
 // Executor runs tasks on this machine.
 type Executor struct {
-	program  string
-	capacity app.Capacity
-	margin   time.Duration
-	reaper   *reaper
-	close    sync.Once
+	program   string
+	capacity  app.Capacity
+	isolation Isolation
+	sandboxOf func(context.Context, app.JobID) (app.Sandbox, error)
+	margin    time.Duration
+	reaper    *reaper
+	close     sync.Once
 }
 
 var _ app.Executor = (*Executor)(nil)
@@ -43,12 +50,33 @@ func New(o Options) *Executor {
 	if o.StopMargin <= 0 {
 		o.StopMargin = defaultStopMargin
 	}
-	return &Executor{
-		program:  o.Program,
-		capacity: app.Capacity{CPUs: o.CPUs, MemoryBytes: o.MemoryBytes, GPUs: o.GPUs},
-		margin:   o.StopMargin,
-		reaper:   newReaper(),
+	if o.SandboxOf == nil {
+		o.SandboxOf = func(context.Context, app.JobID) (app.Sandbox, error) { return app.Sandbox{}, nil }
 	}
+	return &Executor{
+		program:   o.Program,
+		capacity:  app.Capacity{CPUs: o.CPUs, MemoryBytes: o.MemoryBytes, GPUs: o.GPUs},
+		isolation: o.Isolation,
+		sandboxOf: o.SandboxOf,
+		margin:    o.StopMargin,
+		reaper:    newReaper(),
+	}
+}
+
+// Use makes tasks run in this isolation. It is for whoever opens an executor
+// before it is known whether any task will run, and called before the first one
+// does.
+func (e *Executor) Use(i Isolation) { e.isolation = i }
+
+// Isolation names the isolation in force, as run.json does.
+func (e *Executor) Isolation() string { return e.isolation.Kind() }
+
+// Sweep removes the empty cgroups that tasks of an earlier service have left.
+func (e *Executor) Sweep() error {
+	if e.isolation.Cgroup == "" {
+		return nil
+	}
+	return task.SweepGroups(e.isolation.Cgroup)
 }
 
 // Close ends what the Executor does by itself. Tasks run on.

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 {
 		switch os.Args[1] {
 		case "task":
-			exit(runTask(os.Args[2], os.Args[4]))
+			exit(runTask(os.Args[2:]))
 		case "serve":
 			serve(os.Args[2], os.Args[3])
 		}
@@ -38,10 +38,18 @@ func exit(code int) {
 	syscall.RawSyscall(syscall.SYS_EXIT_GROUP, uintptr(code), 0, 0)
 }
 
-func runTask(dir, lock string) int {
-	fd, err := strconv.Atoi(lock)
+// runTask is `molrun task --inside` or `molrun task DIR --lock-fd N --isolation
+// TEXT`.
+func runTask(args []string) int {
+	if args[0] == "--inside" {
+		return task.ExitCode(task.Inside())
+	}
+	fd, err := strconv.Atoi(args[2])
 	if err == nil {
-		err = task.Run(context.Background(), dir, task.Options{LockFD: fd})
+		var isolation task.Isolation
+		if isolation, err = task.ParseIsolation(args[4]); err == nil {
+			err = task.Run(context.Background(), args[0], task.Options{LockFD: fd, Isolation: isolation})
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

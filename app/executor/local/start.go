@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -36,7 +37,7 @@ func (e *Executor) Start(ctx context.Context, t app.Task) (app.Handle, error) {
 	if started(t.Dir) {
 		return "", nil // it ran
 	}
-	pid, err := e.fork(t, lock)
+	pid, err := e.fork(ctx, t, lock)
 	if err != nil {
 		return "", failed("start", t, err)
 	}
@@ -47,7 +48,12 @@ func (e *Executor) Start(ctx context.Context, t app.Task) (app.Handle, error) {
 // fork starts the process with nothing of this one but the variables that any
 // program needs, in a session of its own, with files for its words: it must
 // not notice when this process ends.
-func (e *Executor) fork(t app.Task, lock *os.File) (int, error) {
+func (e *Executor) fork(ctx context.Context, t app.Task, lock *os.File) (int, error) {
+	isolation := e.isolation.Isolation
+	var err error
+	if isolation.Sandbox, err = e.sandboxOf(ctx, t.Job); err != nil {
+		return 0, fmt.Errorf("find out what the algorithm may reach: %w", err)
+	}
 	in, err := os.Open(os.DevNull)
 	if err != nil {
 		return 0, err
@@ -58,7 +64,8 @@ func (e *Executor) fork(t app.Task, lock *os.File) (int, error) {
 		return 0, err
 	}
 	defer log.Close()
-	return syscall.ForkExec(e.program, []string{e.program, "task", t.Dir, "--lock-fd", "3"}, &syscall.ProcAttr{
+	argv := []string{e.program, "task", t.Dir, "--lock-fd", "3", "--isolation", isolation.String()}
+	return syscall.ForkExec(e.program, argv, &syscall.ProcAttr{
 		Dir:   t.Dir,
 		Env:   append(task.InheritedEnv(), task.TokenVariable+"="+t.Token),
 		Files: []uintptr{in.Fd(), log.Fd(), log.Fd(), lockDescriptor: lock.Fd()},

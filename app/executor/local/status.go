@@ -28,7 +28,7 @@ func (e *Executor) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStat
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		s, err := status(ctx, t)
+		s, err := e.status(ctx, t)
 		if ctx.Err() != nil {
 			return nil, failed("look at", t, ctx.Err())
 		}
@@ -51,7 +51,7 @@ func cause(err error) string {
 
 // status looks at the lock first. A task lets go of it after its outcome is
 // there, so a free lock makes the outcome's absence final.
-func status(ctx context.Context, t app.Task) (app.TaskStatus, error) {
+func (e *Executor) status(ctx context.Context, t app.Task) (app.TaskStatus, error) {
 	locked, err := task.Locked(t.Dir)
 	if err != nil {
 		return app.TaskStatus{}, err
@@ -64,9 +64,9 @@ func status(ctx context.Context, t app.Task) (app.TaskStatus, error) {
 	case err == nil:
 		return app.TaskStatus{State: app.TaskEnded, StartedAt: outcome.StartedAt, Outcome: outcome}, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return lost(ctx, t, "")
+		return e.lost(ctx, t, "")
 	case errors.Is(err, task.ErrUnreadable): // this must not hide the other tasks
-		return lost(ctx, t, err.Error())
+		return e.lost(ctx, t, err.Error())
 	}
 	return app.TaskStatus{}, err
 }
@@ -96,7 +96,7 @@ func alive(dir string) (app.TaskStatus, error) {
 // lost makes sure that nothing of a lost task still runs. What can't be killed
 // now (a process that waits for a dead disk) keeps the task running: its
 // resources are not free.
-func lost(ctx context.Context, t app.Task, why string) (app.TaskStatus, error) {
+func (e *Executor) lost(ctx context.Context, t app.Task, why string) (app.TaskStatus, error) {
 	run, err := readRun(t.Dir)
 	if err != nil {
 		return app.TaskStatus{}, err
@@ -113,7 +113,7 @@ func lost(ctx context.Context, t app.Task, why string) (app.TaskStatus, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, killPatience)
 	defer cancel()
-	if err := task.KillMarked(ctx, t.Token); err != nil {
+	if err := e.killAll(ctx, t); err != nil {
 		if ctx.Err() == nil {
 			return app.TaskStatus{}, err
 		}

@@ -29,7 +29,7 @@ func (e *Executor) Stop(ctx context.Context, t app.Task) error {
 	switch {
 	case err != nil:
 	case !locked, asked > grace(t.Dir)+e.margin:
-		err = kill(ctx, t)
+		err = e.kill(ctx, t)
 	default:
 		err = terminate(t)
 	}
@@ -49,9 +49,9 @@ func grace(dir string) time.Duration {
 	return spec.Grace()
 }
 
-// kill kills all that carries the task's mark, its own process included. A
-// task from before this start of the machine has left nothing.
-func kill(ctx context.Context, t app.Task) error {
+// kill kills all that belongs to the task, its own process included. A task
+// from before this start of the machine has left nothing.
+func (e *Executor) kill(ctx context.Context, t app.Task) error {
 	run, err := readRun(t.Dir)
 	if err != nil {
 		return err
@@ -61,7 +61,22 @@ func kill(ctx context.Context, t app.Task) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, killPatience)
 	defer cancel()
-	return task.KillMarked(ctx, t.Token)
+	return e.killAll(ctx, t)
+}
+
+// killAll kills what is in the task's cgroup and what carries its mark, and
+// waits until that is gone, and the sandbox with whatever was in it: that dies
+// with the task's own process, but not at once.
+func (e *Executor) killAll(ctx context.Context, t app.Task) error {
+	if e.isolation.Cgroup != "" {
+		if err := task.KillGroup(ctx, e.isolation.Cgroup, t.Token); err != nil {
+			return err
+		}
+	}
+	if err := task.KillMarked(ctx, t.Token); err != nil {
+		return err
+	}
+	return task.AwaitSandboxEnd(ctx, t.Dir)
 }
 
 // terminate tells the task's own process, if it has begun and is still there.

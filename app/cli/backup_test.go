@@ -1,0 +1,439 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/storage"
+	"molrun/web/client"
+)
+
+// ok runs a command that has to succeed and gives what it printed.
+func (s *server) ok(args ...string) string {
+	s.t.Helper()
+	out, errs, code := s.run(args...)
+	if code != 0 {
+		s.t.Fatalf("molrun %s ended with %d: %s%s", strings.Join(args, " "), code, out, errs)
+	}
+	return out
+}
+
+// backup makes a backup and gives its record.
+func (s *server) backup(dir string, flags ...string) (r backupRecord) {
+	s.t.Helper()
+	out := s.ok(append([]string{"backup", dir, "--json"}, flags...)...)
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		s.t.Fatalf("%v in %s", err, out)
+	}
+	return r
+}
+
+// clean wants a check of a data directory without any problem.
+func (s *server) clean(data string) {
+	s.t.Helper()
+	s.ok("check", "--deep", "--data", data)
+}
+
+// moved gives a server of the same configuration on another data directory.
+func (s *server) moved(data string) *server {
+	s.t.Helper()
+	other := &server{t: s.t, dir: s.dir, env: s.env, http: s.http, flags: []string{"--data", data, "--listen", "127.0.0.1:0"}}
+	s.t.Cleanup(func() {
+		other.kill()
+		for _, p := range s.processes(data) {
+			must(s.t, killProcess(p))
+		}
+	})
+	other.start()
+	return other
+}
+
+func killProcess(pid int) error {
+	p, err := os.FindProcess(pid)
+	if err == nil {
+		_ = p.Kill() // it may be gone
+	}
+	return err
+}
+
+// load keeps a service busy: every client uploads, submits and deletes in turn.
+type load struct {
+	cancel  context.CancelFunc
+	clients sync.WaitGroup
+	rounds  [4]int
+}
+
+func startLoad(t *testing.T, s *server, key, dir string) *load {
+	ctx, cancel := context.WithCancel(t.Context())
+	l := &load{cancel: cancel}
+	t.Cleanup(l.stop)
+	for n := range l.rounds {
+		c := client.New(s.base, key)
+		l.clients.Go(func() {
+			defer c.Close()
+			for ; ctx.Err() == nil; l.rounds[n]++ {
+				round(ctx, c, dir, fmt.Sprintf("load-%d-%d", n, l.rounds[n]))
+			}
+		})
+	}
+	return l
+}
+
+func (l *load) stop() {
+	l.cancel()
+	l.clients.Wait()
+}
+
+// round makes and removes what the load is made of. It ends with its context,
+// anywhere.
+func round(ctx context.Context, c *client.Client, dir, name string) {
+	path := filepath.Join(dir, name+".txt")
+	if os.WriteFile(path, []byte(strings.Repeat(name+"\n", 2000)), 0o600) != nil {
+		return
+	}
+	file, err := c.Upload(ctx, "inputs", path)
+	if err != nil {
+		return
+	}
+	_, _ = c.Submit(ctx, client.Submission{
+		Name: name, Type: "shell", Settings: json.RawMessage(script("echo " + name + " > out/name.txt")),
+	})
+	if strings.HasSuffix(name, "3") {
+		_ = c.DeleteFile(ctx, file.ID)
+		if _, err := c.Wait(ctx, name); err == nil {
+			_ = c.Delete(ctx, name)
+		}
+	}
+}
+
+func TestBackupUnderLoadIsRestoredElsewhereToTheByte(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "[runner]\ncpus = 4\nmemory = \"4GiB\"\n")
+	u := s.user("lab", "ann@lab.example")
+	for i := range 5 {
+		name := fmt.Sprintf("before-%d", i)
+		u.upload(name+".txt", name)
+		u.submit(name, "shell", script("echo "+name+" > out/name.txt"))
+		u.finished(name)
+	}
+	gate := s.gate("go")
+	u.submit("runs", "shell", script(gate.wait()+"; echo runs > out/name.txt"))
+	u.running("runs")
+	l := startLoad(t, s, u.key, t.TempDir())
+	dir := filepath.Join(t.TempDir(), "backups")
+	var last backupRecord
+	for i := range 3 {
+		last = s.backup(dir)
+		if i > 0 && (last.Linked == 0 || last.Linked >= last.Bytes) {
+			t.Errorf("backup %d links %d bytes of %d", i, last.Linked, last.Bytes)
+		}
+		s.ok("check") // the running service, at a moment of its own
+	}
+	l.stop()
+
+	data := filepath.Join(t.TempDir(), "elsewhere")
+	var r restored
+	must(t, json.Unmarshal([]byte(s.ok("restore", dir, "--data", data, "--json")), &r))
+	if r.Backup != last.Name || r.Files != last.Files || r.Requeued == 0 {
+		t.Errorf("restored %+v of %+v", r, last)
+	}
+	s.clean(data)
+	sameAsSnapshot(t, s, u, filepath.Join(dir, last.Name, backupData), data)
+
+	gate.open(t)
+	if j := u.finished("runs"); j.Status != "COMPLETED" || j.Attempts != 1 {
+		t.Errorf("the job that ran on, where it was: %+v", j)
+	}
+	t.Logf("%d rounds of load; the last backup has %d jobs, %d uploads, %d files of %d bytes, %d copied",
+		l.rounds[0]+l.rounds[1]+l.rounds[2]+l.rounds[3], last.Jobs, last.Uploads, last.Files, last.Bytes, last.Copied)
+}
+
+// sameAsSnapshot asks a service on the restored data for every job and file that
+// the snapshot lists.
+func sameAsSnapshot(t *testing.T, s *server, u user, snapshot, data string) {
+	t.Helper()
+	records, err := storage.OpenReadOnly(filepath.Join(snapshot, databaseName))
+	must(t, err)
+	defer records.Close()
+	restored := user{s.moved(data), u.key}
+	jobs, files := 0, 0
+	for j, err := range records.Jobs(t.Context()) {
+		must(t, err)
+		jobs++
+		now := restored.job(j.Name)
+		switch {
+		case now.JobID != string(j.ID):
+			t.Errorf("job %s is %s now", j.ID, now.JobID)
+		case j.Status == app.Completed:
+			if got := string(restored.result(j.Name, "name.txt")); got != j.Name+"\n" {
+				t.Errorf("result of %s: %q", j.Name, got)
+			}
+		case j.Status == app.Running && now.Status == "RUNNING" && now.Attempts <= j.Attempts:
+			t.Errorf("job %s is believed to run: %+v", j.Name, now)
+		}
+	}
+	for f, err := range records.Uploads(t.Context()) {
+		must(t, err)
+		if f.Generation == 0 {
+			continue
+		}
+		files++
+		name := strings.TrimSuffix(f.Filename, ".txt")
+		want := name
+		if strings.HasPrefix(name, "load-") {
+			want = strings.Repeat(name+"\n", 2000)
+		}
+		path := fmt.Sprintf("uploads/%s/%s.%d", f.ID[len(f.ID)-2:], f.ID, f.Generation)
+		if got, err := os.ReadFile(filepath.Join(data, path)); err != nil || string(got) != want {
+			t.Errorf("file %s has %d bytes of %d, %v", f.Filename, len(got), len(want), err)
+		}
+	}
+	if jobs < 6 || files < 5 {
+		t.Errorf("the snapshot lists only %d jobs and %d files", jobs, files)
+	}
+	restored.stop()
+}
+
+func TestWhatIsDeletedDuringABackupIsInItAndGoesAfterwards(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "")
+	u := s.user("lab", "ann@lab.example")
+	id := u.upload("a.txt", "a")
+	u.submit("j", "shell", script("echo j > out/name.txt"))
+	job := filepath.Join(s.data(), "jobs", u.finished("j").JobID)
+	uploads := func() (names []string) {
+		must(t, eachFile(filepath.Join(s.data(), "uploads"), func(path string) error {
+			names = append(names, path)
+			return nil
+		}))
+		return names
+	}
+	config := app.DefaultConfig()
+	config.Data = s.data()
+	must(t, withView(t.Context(), config, func(ctx context.Context, v *view) error {
+		u.do("DELETE", "/files/"+id, nil)
+		u.do("DELETE", "/jobs/j", nil)
+		u.do("GET", "/jobs/j", nil).code(404, "NOT_FOUND")
+		n := 0
+		for f, err := range v.inventory(ctx) {
+			must(t, err)
+			opened, _, err := v.files.Open(f.Path)
+			must(t, err)
+			must(t, opened.Close())
+			n++
+		}
+		if n < 6 {
+			t.Errorf("the view names only %d files", n)
+		}
+		return nil
+	}))
+	s.eventually("the deleted files go", func() bool {
+		_, err := os.Stat(job)
+		return os.IsNotExist(err) && len(uploads()) == 0
+	})
+	if left, _ := filepath.Glob(filepath.Join(s.data(), "*.tmp")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func TestBackupEndsWithTheServiceThatHoldsItsFiles(t *testing.T) {
+	t.Parallel()
+	for _, end := range []func(*server){(*server).kill, (*server).stop} {
+		s := startServer(t, serverOptions{})
+		config := app.DefaultConfig()
+		config.Data = s.data()
+		err := withView(t.Context(), config, func(ctx context.Context, v *view) error {
+			end(s)
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(patience):
+				return fmt.Errorf("nobody tells that the hold is over")
+			}
+		})
+		if app.CodeOf(err) != app.Unavailable || !strings.Contains(err.Error(), "do this again") {
+			t.Errorf("error %v, want it to say what happened", err)
+		}
+	}
+}
+
+// fullServer gives a service with some files, and its user.
+func fullServer(t *testing.T, files int) (*server, user) {
+	t.Helper()
+	s := shellServer(t, "")
+	u := s.user("lab", "ann@lab.example")
+	for i := range files {
+		u.upload(fmt.Sprintf("f%d.txt", i), strings.Repeat(fmt.Sprintf("line of %d\n", i), 1000))
+	}
+	u.submit("j", "shell", script("echo j > out/name.txt"))
+	u.finished("j")
+	return s, u
+}
+
+// killedWhen starts a command and kills it as soon as it has come so far. It
+// reports whether the command had not ended by itself.
+func (s *server) killedWhen(far func() bool, args ...string) bool {
+	s.t.Helper()
+	c := s.command(args...)
+	must(s.t, c.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			must(s.t, err)
+			return false
+		default:
+			if far() {
+				must(s.t, c.Process.Kill())
+				return (<-ended).(*exec.ExitError) != nil
+			}
+		}
+	}
+}
+
+// filesBelow counts the files in a folder, which may be absent.
+func filesBelow(dir string) (n int) {
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			n++
+		}
+		return nil // what vanishes meanwhile is not counted
+	})
+	return n
+}
+
+// sound reads every file of a backup again.
+func sound(t *testing.T, dir, name string) {
+	t.Helper()
+	record, sums, err := (&backups{dir}).read(name)
+	must(t, err)
+	for path, want := range sums {
+		got, _, err := newDigester().path(t.Context(), filepath.Join(dir, name, path))
+		if err != nil || got != want {
+			t.Errorf("%s of backup %s: %v", path, name, err)
+		}
+	}
+	if len(sums) != record.Files || len(record.Problems) > 0 {
+		t.Errorf("backup %s: %d files, record %+v", name, len(sums), record)
+	}
+}
+
+func TestKilledBackupIsGoneOnWithAndHarmsNothing(t *testing.T) {
+	t.Parallel()
+	s, u := fullServer(t, 40)
+	dir := filepath.Join(t.TempDir(), "backups")
+	first := s.backup(dir)
+	for i := range 20 { // something to copy for the next
+		u.upload(fmt.Sprintf("g%d.txt", i), strings.Repeat(fmt.Sprintf("line %d\n", i), 50_000))
+	}
+	killed := 0
+	for _, files := range []int{1, 5, 20, 50, 60} {
+		far := func() bool { return filesBelow(filepath.Join(dir, partialDir)) >= files }
+		if s.killedWhen(far, "backup", dir) {
+			killed++
+		}
+		names, err := (&backups{dir}).names()
+		must(t, err)
+		for _, name := range names {
+			sound(t, dir, name)
+		}
+		s.ok("check")
+	}
+	if killed == 0 {
+		t.Fatal("no backup was killed before its end")
+	}
+	last := s.backup(dir)
+	sound(t, dir, last.Name)
+	sound(t, dir, first.Name)
+	if last.Files < first.Files+20 || filesBelow(filepath.Join(dir, partialDir)) > 0 {
+		t.Errorf("the last backup has %d files, the first %d", last.Files, first.Files)
+	}
+	s.eventually("the service lets go of what killed backups held", func() bool {
+		left, _ := filepath.Glob(filepath.Join(s.data(), "*.tmp"))
+		return len(left) == 0
+	})
+	t.Logf("%d of 5 backups were killed before their end", killed)
+}
+
+func TestKilledRestoreIsNoDataDirectoryAndCanBeRepeated(t *testing.T) {
+	t.Parallel()
+	s, _ := fullServer(t, 30)
+	dir := filepath.Join(t.TempDir(), "backups")
+	taken := s.backup(dir)
+	s.stop()
+	killed := 0
+	for _, files := range []int{1, 10, 30, 40} {
+		data := filepath.Join(t.TempDir(), "new")
+		far := func() bool { return filesBelow(filepath.Join(data, restoringDir)) >= files }
+		if !s.killedWhen(far, "restore", dir, "--data", data) {
+			continue
+		}
+		killed++
+		if _, err := os.Stat(filepath.Join(data, databaseName)); err != nil {
+			if out, errs, code := s.run("key", "list", "--data", data); code == 0 {
+				t.Errorf("a half restored directory is used: %s%s", out, errs)
+			}
+		}
+		sound(t, dir, taken.Name)
+		s.ok("restore", dir, "--data", data)
+		s.clean(data)
+		if _, err := os.Stat(filepath.Join(data, restoringDir)); !os.IsNotExist(err) {
+			t.Errorf("the folder %s is left: %v", restoringDir, err)
+		}
+	}
+	if killed == 0 {
+		t.Fatal("no restore was killed before its end")
+	}
+	t.Logf("%d of 4 restores were killed before their end", killed)
+}
+
+func TestKilledCompactLeavesTheDatabaseWhole(t *testing.T) {
+	t.Parallel()
+	s, u := fullServer(t, 1)
+	rows := slices.Repeat([]string{script("true")}, 3000)
+	u.do("POST", "/submit-batch", `{"batchName":"many","type":"shell","settings":[`+strings.Join(rows, ",")+`]}`).want(200)
+	u.do("POST", "/jobs/many/cancel", nil).want(200)
+	u.finished("many")
+	s.stop()
+	killed := 0
+	for range 3 {
+		far := func() bool {
+			return filesBelow(s.data()) > 0 && exists(filepath.Join(s.data(), databaseName+".compact.tmp"))
+		}
+		if s.killedWhen(far, "compact") {
+			killed++
+		}
+		s.clean(s.data())
+	}
+	if killed == 0 {
+		t.Fatal("no compact was killed before its end")
+	}
+	var sizes storage.Compacted
+	must(t, json.Unmarshal([]byte(s.ok("compact", "--json")), &sizes))
+	s.clean(s.data())
+	if sizes.Before < sizes.After || sizes.After == 0 {
+		t.Errorf("sizes %+v", sizes)
+	}
+	s.start()
+	if counts := u.job("many").SubjobCounts; counts["FAILED"]+counts["COMPLETED"] != 3000 {
+		t.Errorf("after all that: %v", counts)
+	}
+	t.Logf("%d of 3 compacts were killed before their end; %+v", killed, sizes)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

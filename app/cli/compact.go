@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"molrun/app"
+	"molrun/storage"
+)
+
+func compactCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "compact",
+		Short: "Give the disk back what deleted records have left in the database",
+		Long: `Write the database anew without the space that deletions have left in it. The
+service has to be stopped meanwhile. The old file is replaced only when the new one is
+on the disk and has proved to be sound and equal, so there has to be room for both.`,
+		Example: "  molrun compact --data /srv/molrun",
+		Args:    cobra.NoArgs,
+	}
+	flags := addConfigFlags(c, false)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		config, err := flags.load()
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(config.Data, databaseName)
+		if err := expectDatabaseAt(path); err != nil {
+			return err
+		}
+		sizes, err := storage.Compact(c.Context(), path, storageOptions(config, zerolog.Nop()))
+		switch {
+		case err != nil:
+			return err
+		case asJSON:
+			return printJSON(c.OutOrStdout(), sizes)
+		}
+		_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s before, %s after\n", path, app.Bytes(sizes.Before), app.Bytes(sizes.After))
+		return err
+	}
+	return c
+}
+
+// expectDatabaseAt keeps a command from making a database where there is none.
+func expectDatabaseAt(path string) error {
+	records, err := storage.OpenReadOnly(path)
+	if err != nil {
+		return err
+	}
+	return records.Close()
+}

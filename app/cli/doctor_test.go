@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/storage"
+)
+
+// diagnosis runs the doctor and gives what it says by check.
+func (s *server) diagnosis(args ...string) (said map[string]string, code int) {
+	s.t.Helper()
+	out, errs, code := s.run(append([]string{"doctor", "--json"}, args...)...)
+	var findings []finding
+	if err := json.Unmarshal([]byte(out), &findings); err != nil {
+		s.t.Fatalf("%v in %s%s", err, out, errs)
+	}
+	said = map[string]string{}
+	for _, f := range findings {
+		said[f.Check] += fmt.Sprintf("%s: %s\n", f.Result, f.Text)
+		if f.Text == "" {
+			s.t.Errorf("%s says nothing", f.Check)
+		}
+	}
+	return said, code
+}
+
+// used gives a data directory that a service has used and left.
+func used(t *testing.T, config string, env ...string) *server {
+	t.Helper()
+	s := unstarted(t, config, env...)
+	s.ok("key", "create", "--organization", "lab", "--email", "ann@lab.example")
+	return s
+}
+
+func TestDoctorFindsNothingWrongWithASoundInstallation(t *testing.T) {
+	t.Parallel()
+	healthy := func(s *server, args ...string) map[string]string {
+		t.Helper()
+		said, _ := s.diagnosis(args...)
+		for check, text := range said {
+			if strings.Contains(text, string(wrong)) && check != "free space" { // which is this machine's
+				t.Errorf("%s: %s", check, text)
+			}
+		}
+		return said
+	}
+	healthy(unstarted(t, "listen = \"127.0.0.1:0\"\n"))
+	healthy(used(t, "listen = \"127.0.0.1:0\"\n"))
+	running := startServer(t, serverOptions{})
+	said := healthy(running, "--listen", strings.TrimPrefix(running.base, "http://"))
+	for check, want := range map[string]string{"database": "open and held by", "service": "runs on", "address": "the service listens", "open files": "the service may open"} {
+		if !strings.Contains(said[check], want) {
+			t.Errorf("%s of a running service: %s, want %q", check, said[check], want)
+		}
+	}
+	if out := running.ok("doctor", "--listen", strings.TrimPrefix(running.base, "http://")); !strings.Contains(out, "WHAT TO DO") {
+		t.Errorf("the table: %s", out)
+	}
+}
+
+const missingProgram = `format = 1
+type = "far"
+version = "1"
+title = "Far"
+max_runtime = "10m"
+executor = "slurm"
+[resources]
+cpus = 1
+memory = "64MiB"
+[[steps]]
+name = "run"
+command = ["no-such-program"]
+`
+
+// TestDoctorNamesEachPlantedFault plants one fault after the other for real.
+func TestDoctorNamesEachPlantedFault(t *testing.T) {
+	t.Parallel()
+	in := func(s *server, name string) string { return filepath.Join(s.data(), name) }
+	tests := []struct {
+		name, check, says string
+		config            string
+		plant             func(*testing.T, *server)
+	}{
+		{"a misspelt setting", "configuration", "did you mean", "lisen = \":1\"\n", nil},
+		{"a data directory open to others", "data directory", "run chmod 700", "", func(t *testing.T, s *server) {
+			must(t, os.Chmod(s.data(), 0o777))
+		}},
+		{"a database open to others", "data directory", "jobs.db is open to others", "", func(t *testing.T, s *server) {
+			must(t, os.Chmod(in(s, databaseName), 0o644))
+		}},
+		{"a file in the place of the data directory", "data directory", "is no directory", "", func(t *testing.T, s *server) {
+			must(t, os.RemoveAll(s.data()))
+			must(t, os.WriteFile(s.data(), nil, 0o600))
+		}},
+		{"a database that was cut off", "database", "restore a backup", "", func(t *testing.T, s *server) {
+			must(t, os.Truncate(in(s, databaseName), 9000))
+		}},
+		{"a missing database", "database", "is missing", "", func(t *testing.T, s *server) {
+			must(t, os.Remove(in(s, databaseName)))
+		}},
+		{"a database that another program holds", "database", fmt.Sprintf("(process %d) holds it", os.Getpid()), "", func(t *testing.T, s *server) {
+			store, err := storage.Open(in(s, databaseName), storage.Options{})
+			must(t, err)
+			t.Cleanup(func() { must(t, store.Close()) })
+		}},
+		{"a database that has lost commits", "database", "is lost", "", func(t *testing.T, s *server) {
+			changeCommits(t, in(s, databaseName), func(c *storage.Commits) { c.Commit += 5 })
+		}},
+		{"a clock that went back", "clock", "it went back", "", func(t *testing.T, s *server) {
+			changeCommits(t, in(s, databaseName), func(c *storage.Commits) { c.At = time.Now().Add(48 * time.Hour) })
+		}},
+		{"a secret open to others", "secret", "run chmod 600", "", func(t *testing.T, s *server) {
+			must(t, os.Chmod(in(s, "secret"), 0o644))
+		}},
+		{"a damaged secret", "secret", "damaged", "", func(t *testing.T, s *server) {
+			must(t, os.WriteFile(in(s, "secret"), []byte("{}"), 0o600))
+		}},
+		{"a missing secret", "secret", "it is missing", "", func(t *testing.T, s *server) {
+			must(t, os.Remove(in(s, "secret")))
+		}},
+		{"a mistake in an algorithm file", "algorithms", "comand", "algorithms = \"algorithms\"\n", func(t *testing.T, s *server) {
+			s.algorithm(strings.Replace(missingProgram, "command", "comand", 1))
+		}},
+		{"an algorithm without its program", "algorithms", "no-such-program is not installed", "algorithms = \"algorithms\"\n", func(t *testing.T, s *server) {
+			s.algorithm(missingProgram)
+		}},
+		{"a cluster without its commands", "slurm", "PATH has no sbatch, squeue", "algorithms = \"algorithms\"\n", func(t *testing.T, s *server) {
+			s.algorithm(missingProgram)
+			s.env = append(s.env, "PATH="+s.dir)
+		}},
+		{"a folder of algorithms that is not there", "algorithms", "folder of algorithms", "algorithms = \"nowhere\"\n", nil},
+		{"a port that is taken", "address", fmt.Sprintf("(process %d) listens on", os.Getpid()), "", func(t *testing.T, s *server) {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			must(t, err)
+			t.Cleanup(func() { listener.Close() })
+			s.env = append(s.env, "MOLRUN_LISTEN="+listener.Addr().String())
+		}},
+		{"an address of another machine", "address", "no network interface", "listen = \"192.0.2.1:8080\"\n", nil},
+		{"links to the wrong port", "public url", "make them agree", "public_url = \"http://127.0.0.1:1234\"\n", nil},
+		{"links that lead to their reader", "public url", "to itself", "listen = \":8080\"\npublic_url = \"http://localhost:8080\"\n", nil},
+		{"a certificate that has expired", "certificate", "renew it", "[tls]\ncert = \"cert.pem\"\nkey = \"key.pem\"\n", func(t *testing.T, s *server) {
+			s.certificate("cert.pem", "key.pem", time.Now().AddDate(-5, 0, 0))
+		}},
+		{"a key of another certificate", "certificate", "can't be used", "[tls]\ncert = \"cert.pem\"\nkey = \"key.pem\"\n", func(t *testing.T, s *server) {
+			s.certificate("cert.pem", "first.pem", time.Now())
+			s.certificate("other.pem", "key.pem", time.Now())
+		}},
+		{"a full disk", "free space", "uploads are refused", "[disk]\nreserve = \"4000000TiB\"\n", nil},
+		{"a GPU that is not there", "gpus", "names GPU-cccc", "[runner]\ngpus = [\"GPU-aaaa\", \"GPU-cccc\"]\n", func(t *testing.T, s *server) {
+			s.program("nvidia-smi", standInSMI)
+		}},
+		{"a broken GPU driver", "gpus", "mend the driver", "", func(t *testing.T, s *server) {
+			s.program("nvidia-smi", "#!/bin/sh\necho 'Failed to initialize NVML' >&2\nexit 9\n")
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := used(t, "")
+			if tt.plant != nil {
+				tt.plant(t, s)
+			}
+			config := fmt.Sprintf("data = %q\n", s.data()) + tt.config
+			must(t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(config), 0o600))
+			said, code := s.diagnosis()
+			if code != exitFailed || !strings.Contains(said[tt.check], string(wrong)+": ") || !strings.Contains(said[tt.check], tt.says) {
+				t.Errorf("ended with %d; %s says %q, want a problem with %q", code, tt.check, said[tt.check], tt.says)
+			}
+		})
+	}
+}
+
+func changeCommits(t *testing.T, database string, change func(*storage.Commits)) {
+	t.Helper()
+	c, err := storage.ReadCommits(database)
+	must(t, err)
+	change(&c)
+	must(t, writeJSON(database+".commits", c))
+}
+
+// algorithm puts a file into the server's folder of algorithms.
+func (s *server) algorithm(text string) {
+	s.t.Helper()
+	must(s.t, os.MkdirAll(filepath.Join(s.dir, "algorithms"), 0o700))
+	must(s.t, os.WriteFile(filepath.Join(s.dir, "algorithms", "far.toml"), []byte(text), 0o600))
+}
+
+// certificate makes one as of a moment, in the server's directory.
+func (s *server) certificate(cert, key string, now time.Time) {
+	s.t.Helper()
+	must(s.t, ensureSelfSigned(filepath.Join(s.dir, cert), filepath.Join(s.dir, key), []string{"localhost"}, now))
+}
+
+// program puts a stand-in before all others on the PATH.
+func (s *server) program(name, text string) {
+	s.t.Helper()
+	bin := s.t.TempDir()
+	must(s.t, os.WriteFile(filepath.Join(bin, name), []byte(text), 0o700))
+	s.env = append(s.env, "PATH="+bin+":"+os.Getenv("PATH"))
+}
+
+func TestDoctorNamesALowLimitOfOpenFiles(t *testing.T) {
+	t.Parallel()
+	s := used(t, "")
+	c := exec.Command("sh", "-c", `ulimit -n 512; exec "$0" doctor --listen 127.0.0.1:0`, os.Args[0])
+	c.Dir, c.Env = s.dir, s.command().Env
+	out, err := c.Output()
+	if err == nil || !strings.Contains(string(out), "may open only 512 files; set LimitNOFILE=65536") {
+		t.Errorf("%v: %s", err, out)
+	}
+}

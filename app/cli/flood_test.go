@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// openFilesOf counts the files that the server has open.
+func (s *server) openFilesOf() int {
+	s.t.Helper()
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.process.Process.Pid))
+	must(s.t, err)
+	return len(entries)
+}
+
+// metric gives a number of GET /metrics.
+func (s *server) metric(name string) float64 {
+	s.t.Helper()
+	text := user{s, ""}.do("GET", "/metrics", nil).want(200).body
+	found := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindSubmatch(text)
+	if found == nil {
+		s.t.Fatalf("there is no metric %s", name)
+	}
+	value, err := strconv.ParseFloat(string(found[1]), 64)
+	must(s.t, err)
+	return value
+}
+
+// hold opens connections that send the beginning of something and then stay.
+func (s *server) holdConnections(count int, begin string) (conns []net.Conn) {
+	s.t.Helper()
+	for range count {
+		c, err := net.DialTimeout("tcp", strings.TrimPrefix(s.base, "http://"), patience)
+		must(s.t, err)
+		s.t.Cleanup(func() { _ = c.Close() })
+		_, err = io.WriteString(c, begin)
+		must(s.t, err)
+		conns = append(conns, c)
+	}
+	return conns
+}
+
+func TestConnectionsThatStayTakeNoMoreThanTheirShare(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{config: "[limits]\nconnections = 32\nheader_time = \"1s\"\n"})
+	u := s.user("lab", "ann@lab.example")
+	before := s.openFilesOf()
+	s.holdConnections(200, "GET /jobs HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+	u.do("GET", "/jobs", nil).want(200) // when those before it have had their time
+	if open := s.openFilesOf(); open > before+32+2 {
+		t.Errorf("%d files are open, %d before", open, before)
+	}
+}
+
+func TestBodiesThatTrickleTakeNoMoreThanTheirShare(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{config: "[limits]\nrequests = 20\n"})
+	u := s.user("lab", "ann@lab.example")
+	head := "POST /submit-job HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\nx-api-key: %s\r\n\r\n{"
+	s.holdConnections(100, fmt.Sprintf(head, "none")) // refused before their bodies
+	u.do("GET", "/jobs", nil).want(200)
+	conns := s.holdConnections(60, fmt.Sprintf(head, u.key))
+	s.eventually("there is no room for more requests", func() bool { return u.do("GET", "/jobs", nil).status == 503 })
+	user{s, ""}.do("GET", "/healthz", nil).want(200)
+	for _, c := range conns {
+		must(t, c.Close())
+	}
+	s.eventually("there is room again", func() bool { return u.do("GET", "/jobs", nil).status == 200 })
+}
+
+// endless gives n bytes of a JSON text that never ends.
+func endless(n int64) io.Reader {
+	return io.LimitReader(io.MultiReader(strings.NewReader(`{"jobName":"`), digits{}), n)
+}
+
+// digits reads as the digit 0 for ever.
+type digits struct{}
+
+func (digits) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = '0'
+	}
+	return len(p), nil
+}
+
+func TestHugeBodiesAndHeadersTakeBoundedMemory(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{})
+	u := s.user("lab", "ann@lab.example")
+	done := make(chan error)
+	const clients = 30
+	for i := range clients {
+		go func() {
+			path := []string{"/submit-job", "/submit-batch", "/validate-job"}[i%3]
+			r, err := http.NewRequestWithContext(t.Context(), "POST", s.base+path, endless(100<<20))
+			if err == nil {
+				r.Header.Set("x-api-key", u.key)
+				r.Header.Set("Content-Type", "application/json")
+				err = refusedAs(r, 413, 503)
+			}
+			done <- err
+		}()
+	}
+	for range clients {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	for _, size := range []int{60_000, 64 << 10, 200_000} {
+		a := u.do("GET", "/jobs", nil, "Cookie", strings.Repeat("x", size))
+		if want := map[int]int{60_000: 200, 64 << 10: 422, 200_000: 431}[size]; a.status != want {
+			t.Errorf("a header of %d bytes: %d, want %d", size, a.status, want)
+		}
+	}
+	if heap := s.metric("go_memstats_heap_sys_bytes"); heap > 350<<20 {
+		t.Errorf("the heap has %.0f MiB, though all bodies together may have 96", heap/(1<<20))
+	}
+	u.do("GET", "/jobs", nil).want(200)
+}
+
+// refusedAs sends a request whose body may not be read to its end.
+func refusedAs(r *http.Request, statuses ...int) error {
+	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
+	var broken *net.OpError
+	if errors.As(err, &broken) { // the connection was cut while the body was on its way
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	for _, want := range statuses {
+		if response.StatusCode == want {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s %s: status %d, want one of %v", r.Method, r.URL.Path, response.StatusCode, statuses)
+}
+
+func TestFewOpenFilesAreEnough(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{files: 48, config: "[limits]\nheader_time = \"1s\"\ntransfer_idle = \"1s\"\n"})
+	if s.logged("the system allows few open files, so fewer connections and transfers are taken; raise it (LimitNOFILE, ulimit -n) for more", "files") != "48" {
+		t.Errorf("the log does not say that few files may be open: %s", s.log)
+	}
+	u := s.user("lab", "ann@lab.example")
+	for range 10 {
+		g := u.grant("a.txt")
+		path := strings.TrimPrefix(g.UploadURL, s.base)
+		s.holdConnections(3, "PUT "+path+" HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
+		s.holdConnections(5, "GET /jobs HTTP/1.1\r\nHost: x\r\n")
+		if open := s.openFilesOf(); open > 48 {
+			t.Errorf("%d files are open", open)
+		}
+		s.user("lab", "bob@lab.example") // by the control socket
+	}
+	u.upload("b.txt", "text")
+	u.do("GET", "/jobs", nil).want(200)
+	s.stop()
+	if strings.Contains(s.log.String(), "too many open files") {
+		t.Errorf("the service ran out of files: %s", s.tail())
+	}
+}

@@ -1,0 +1,259 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+// hostileConfig keeps hostile programs small enough for a test.
+const hostileConfig = `
+[runner]
+cpus = 8
+memory = "8GiB"
+grace = "500ms"
+log_limit = "1MiB"
+processes = 200
+file_size = "1GiB"
+`
+
+// isolation gives the kind of isolation that is in force.
+func (s *server) isolation() string {
+	s.t.Helper()
+	var ready struct{ Checks struct{ Isolation string } }
+	user{server: s}.do("GET", "/readyz", nil).want(200).into(&ready)
+	if ready.Checks.Isolation == "" {
+		s.t.Error("/readyz does not tell the isolation")
+	}
+	return ready.Checks.Isolation
+}
+
+func (s *server) sandboxed() bool { return strings.Contains(s.isolation(), "bubblewrap") }
+
+// goesOn checks that another user's job still runs to its end, and that of the
+// job before it no process is left.
+func (s *server) goesOn(after string) {
+	s.t.Helper()
+	other := s.user("lab", "bob@lab.example")
+	other.submit("after-"+after, "shell", script("echo fine > out/fine"))
+	if j := other.finished("after-" + after); j.Status != "COMPLETED" {
+		s.t.Errorf("after %s another user's job ended so: %+v", after, j.Failure)
+	}
+	jobs := filepath.Join(s.data(), "jobs")
+	for _, pid := range s.processes(jobs) {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // for the message
+		s.t.Errorf("after %s process %d is left: %q", after, pid, line)
+	}
+}
+
+func TestForkBombEndsWithItsJob(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, hostileConfig)
+	u := s.user("lab", "ann@lab.example")
+	// Each of 512 leaves would leave a line. Without end, a bomb would take the
+	// machine along where no limit is in force.
+	u.submit("bomb", "shell", script(`
+bomb() { if [ $1 = 0 ]; then echo leaf >> out/leaves; sleep 3; else bomb $(($1-1)) & bomb $(($1-1)) & wait; fi; }
+bomb 9
+[ $(wc -l < out/leaves) = 512 ]`))
+	if j := u.finished("bomb"); j.Status != "FAILED" {
+		t.Errorf("all processes of the bomb ran, and it is %s", j.Status)
+	}
+	s.goesOn("the bomb")
+}
+
+func TestDaemonsEndWithTheirJob(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, hostileConfig)
+	u := s.user("lab", "ann@lab.example")
+	u.submit("daemons", "shell", script(`
+daemon='trap "" TERM HUP INT; echo > "out/ready$1"; while :; do sleep 7779; done'
+for i in 1 2 3; do env -i PATH="$PATH" setsid sh -c "$daemon" daemon $i & done
+(setsid sh -c "$daemon" daemon 4 &) &
+for i in 1 2 3 4; do while [ ! -e out/ready$i ]; do sleep 0.02; done; done`))
+	if j := u.finished("daemons"); j.Status != "COMPLETED" {
+		t.Errorf("%+v", j.Failure)
+	}
+	if n := s.alive("sleep\x007779"); n != 0 {
+		t.Errorf("%d daemons live on when the job is over", n)
+	}
+	s.goesOn("daemons")
+}
+
+func TestKilledTaskTakesItsDaemonsAlong(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, hostileConfig)
+	u := s.user("lab", "ann@lab.example")
+	if s.isolation() == "none" {
+		skipUnlessRequired(t, "there is neither bubblewrap nor a cgroup")
+	}
+	id := u.submit("j", "shell", script(`[ ! -e /proc/1/no ] && env -i PATH="$PATH" setsid sh -c 'trap "" TERM; while :; do sleep 7781; done' & sleep 7781`)).JobID
+	s.eventually("the daemon runs", func() bool { return s.alive("sleep\x007781") >= 2 })
+	for _, pid := range s.processes(filepath.Join(s.data(), "jobs", id, "1")) {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if strings.Contains(string(line), "\x00--lock-fd\x00") {
+			p, err := os.FindProcess(pid)
+			must(t, err)
+			must(t, p.Kill())
+		}
+	}
+	// The next attempt begins only when nothing of the first is left.
+	u.until("j", "in its second attempt", func(r record) bool { return r.Attempts == 2 })
+	for _, pid := range s.processes(filepath.Join(s.data(), "jobs", id, "1")) {
+		t.Errorf("process %d of the first attempt lives in the second", pid)
+	}
+	u.do("POST", "/jobs/j/cancel", nil).want(200)
+	u.finished("j")
+	s.goesOn("the killed task")
+}
+
+// mischief fills the output folder with what is no result, next to what is.
+const mischief = `
+echo good > out/good
+ln -s /etc/passwd out/passwd
+ln -s '%[1]s' out/canary
+ln -s ../.. out/up
+mkfifo out/fifo
+mknod out/null c 1 3 || true
+mknod out/disk b 8 0 || true
+(truncate -s 1T out/sparse) 2> /dev/null && echo > out/sparse-was-made
+rm -f out/sparse
+echo dots > out/..hidden
+echo line > "$(printf 'out/new\nline')"
+echo bell > "$(printf 'out/be\007ll\033[31m')"
+echo bytes > "$(printf 'out/in\377valid')"
+echo back > 'out/..\..\back'
+mkdir -p out/a/b/c/d/e/f/g/h && echo deep > out/a/b/c/d/e/f/g/h/deep
+i=0; while [ $i -lt 1000 ]; do echo > out/many$i; i=$((i+1)); done
+chmod 0 out/many1
+`
+
+func TestMischiefInTheOutputFolderIsNoResult(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, hostileConfig)
+	u := s.user("lab", "ann@lab.example")
+	canary := filepath.Join(s.dir, "canary")
+	must(t, os.WriteFile(canary, []byte("secret of the server\n"), 0o600))
+	u.submit("mischief", "shell", script(fmt.Sprintf(mischief, canary)))
+	if j := u.finished("mischief"); j.Status != "COMPLETED" {
+		t.Fatalf("%+v", j.Failure)
+	}
+	files := unzip(t, u.result("mischief", ""))
+	for name, text := range files {
+		if !filepath.IsLocal(name) || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) || strings.Contains(name, `\`) {
+			t.Errorf("the result has a file named %q", name)
+		}
+		if strings.Contains(text, "secret of the server") || strings.Contains(text, "root:") {
+			t.Errorf("%s of the result holds what lies outside: %s", name, text)
+		}
+	}
+	for _, name := range []string{"passwd", "canary", "up", "fifo", "null", "disk", "sparse", "sparse-was-made"} {
+		if _, there := files[name]; there {
+			t.Errorf("%s is in the result", name)
+		}
+	}
+	for name, want := range map[string]string{
+		"good": "good\n", "..hidden": "dots\n", "new%0Aline": "line\n", "in%FFvalid": "bytes\n",
+		"a/b/c/d/e/f/g/h/deep": "deep\n", "many1": "\n", "many999": "\n",
+	} {
+		if files[name] != want {
+			t.Errorf("%s is %q, want %q", name, files[name], want)
+		}
+	}
+	s.goesOn("mischief")
+}
+
+func TestResultTooDeepOrTooLargeFailsItsJobAlone(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, hostileConfig)
+	u := s.user("lab", "ann@lab.example")
+	u.submit("deep", "shell", script(`cd out; i=0; while [ $i -lt 300 ]; do mkdir d; cd d; i=$((i+1)); done; echo > bottom`))
+	u.submit("large", "shell", script(`exec truncate -s 1T out/sparse`))
+	for _, name := range []string{"deep", "large"} {
+		if j := u.finished(name); j.Status != "FAILED" || j.Failure.Message == "" {
+			t.Errorf("%s: %s, %+v; want FAILED and why", name, j.Status, j.Failure)
+		}
+	}
+	s.goesOn("a deep and a large result")
+}
+
+func TestTenGigabytesOfLogStayUnderTheCap(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, hostileConfig)
+	u := s.user("lab", "ann@lab.example")
+	u.submit("log", "shell", script("echo first; head -c 10000000000 /dev/zero; echo; echo last"))
+	if j := u.finished("log"); j.Status != "COMPLETED" {
+		t.Fatalf("%+v", j.Failure)
+	}
+	log := string(u.do("GET", "/jobs/log/logs", nil).want(200).body)
+	if len(log) > 1<<20 || !strings.HasPrefix(log, "first\n") || !strings.HasSuffix(log, "last\n") {
+		t.Errorf("a log of %d bytes begins %.20q", len(log), log)
+	}
+	s.goesOn("ten gigabytes of log")
+}
+
+func TestSandboxHidesTheMachine(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, hostileConfig, "SECRET_OF_THE_SERVER=hunter2")
+	if !s.sandboxed() {
+		skipUnlessRequired(t, "bubblewrap can't be used here")
+	}
+	u := s.user("lab", "ann@lab.example")
+	canary := filepath.Join(s.dir, "canary")
+	must(t, os.WriteFile(canary, []byte("secret of the server\n"), 0o666))
+	u.upload("in.txt", "hello\n")
+	// Each line that works is one too many; the last one has to.
+	attempts := []string{
+		"cat '" + canary + "'",
+		"cat '" + filepath.Join(s.data(), "jobs.db") + "'",
+		"cat '" + filepath.Join(s.dir, "config.toml") + "'",
+		"cat ../run.json",
+		"cat /etc/shadow",
+		"ls /root",
+		"ls /home",
+		"echo > /usr/spoilt",
+		"echo > /spoilt",
+		"echo > /dev/spoilt",
+		"echo > /etc/passwd",
+		"echo spoilt > in/input.txt",
+		"rm -f in/input.txt",
+		"mv in elsewhere",
+		"cat /dev/sda /dev/vda",
+		"cat /proc/1/environ | tr '\\0' '\\n' | grep hunter2",
+		"kill -0 " + fmt.Sprint(s.process.Process.Pid),
+		"mount -t tmpfs none /tmp",
+		"chroot / true",
+		"grep -v -e lo: -e '|' /proc/net/dev",
+	}
+	text := "export LC_ALL=C\n"
+	for i, line := range attempts {
+		text += fmt.Sprintf("( %s ) > /dev/null 2>&1 && echo %d >> out/worked\n", line, i)
+	}
+	// Folders outside are not there, or lie in the job's own /tmp: what is written
+	// to them is lost.
+	text += fmt.Sprintf("(echo spoilt > '%s'; echo spoilt > ../task.json) 2> /dev/null\n", canary)
+	text += "echo temp > /tmp/temp && echo temp > \"$TMPDIR/temp\" && cat in/input.txt > out/input && touch out/worked"
+	u.submit("j", "shell", script(text, `,"input":"inputs/in.txt"`))
+	if j := u.finished("j"); j.Status != "COMPLETED" {
+		t.Fatalf("%+v", j.Failure)
+	}
+	files := unzip(t, u.result("j", ""))
+	for line := range strings.FieldsSeq(files["worked"]) {
+		var i int
+		if _, err := fmt.Sscan(line, &i); err != nil || i >= len(attempts) {
+			t.Fatalf("the program wrote %q", line)
+		}
+		t.Errorf("inside of the sandbox this worked: %s", attempts[i])
+	}
+	if files["input"] != "hello\n" {
+		t.Errorf("the input inside is %q", files["input"])
+	}
+	if text, err := os.ReadFile(canary); err != nil || string(text) != "secret of the server\n" {
+		t.Errorf("the canary is %q, %v", text, err)
+	}
+	s.goesOn("a curious program")
+}

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// nginx runs a real nginx with the location of nginx.example.conf before the server,
+// over TLS, and gives the base address that clients use.
+func (s *server) nginx(prefix, listen string) {
+	s.t.Helper()
+	program, err := exec.LookPath("nginx")
+	if err != nil {
+		program = "/usr/sbin/nginx"
+	}
+	if _, err := os.Stat(program); err != nil {
+		skipUnlessRequired(s.t, "there is no nginx")
+	}
+	dir := s.t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	must(s.t, ensureSelfSigned(cert, key, []string{"127.0.0.1"}, time.Now()))
+	example, err := os.ReadFile(filepath.Join(root, "nginx.example.conf"))
+	must(s.t, err)
+	location := strings.ReplaceAll(string(example), "http://127.0.0.1:8080", s.base)
+	if !strings.Contains(location, s.base+"/;") || !strings.Contains(location, "location "+prefix) {
+		s.t.Fatalf("nginx.example.conf leads elsewhere: %s", location)
+	}
+	config := fmt.Sprintf(`daemon off;
+master_process off;
+worker_processes 1;
+pid %[1]s/pid;
+error_log stderr;
+events { worker_connections 256; }
+http {
+  access_log off;
+  client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
+  server {
+    listen %[2]s ssl;
+    ssl_certificate %[3]s;
+    ssl_certificate_key %[4]s;
+    %[5]s
+  }
+}
+`, dir, listen, cert, key, location)
+	file := filepath.Join(dir, "nginx.conf")
+	must(s.t, os.WriteFile(file, []byte(config), 0o600))
+	proxy := exec.Command(program, "-p", dir, "-e", "stderr", "-c", file)
+	var log strings.Builder
+	proxy.Stderr = &log
+	must(s.t, proxy.Start())
+	s.t.Cleanup(func() {
+		_ = proxy.Process.Kill()
+		_ = proxy.Wait() // it was killed
+		if s.t.Failed() {
+			s.t.Logf("nginx says:\n%s", log.String())
+		}
+	})
+	// The description of the API knows no path before its own.
+	s.http = &http.Client{Transport: &http.Transport{TLSClientConfig: s.secure(cert)}, Timeout: patience}
+	s.base = "https://" + listen + strings.TrimSuffix(prefix, "/")
+}
+
+// freeAddress gives an address of this machine that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func TestServiceWorksBehindNginxBelowAPath(t *testing.T) {
+	t.Parallel()
+	listen := freeAddress(t)
+	base := "https://" + listen + "/molrun"
+	s := startServer(t, serverOptions{
+		config:     fmt.Sprintf("public_url = %q\n[proxy]\ntrusted = \"127.0.0.1\"\n", base),
+		algorithms: map[string]string{"shell.toml": shellFile},
+	})
+	key := s.user("lab", "ann@lab.example").key
+	s.nginx("/molrun/", listen)
+	u := user{s, key}
+	s.eventually("nginx answers", func() bool {
+		response, err := s.http.Get(s.base + "/healthz")
+		if err != nil {
+			return false
+		}
+		response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	})
+	const name = "größe 50% [a]+b.txt"
+	g := u.grant(name)
+	if !strings.HasPrefix(g.UploadURL, base+"/blobs/") || !strings.HasPrefix(g.DownloadURL, base+"/blobs/") {
+		t.Errorf("links %s and %s do not begin with %s", g.UploadURL, g.DownloadURL, base)
+	}
+	text := strings.Repeat("0123456789abcdef", 300_000) // beyond nginx's own bound on bodies
+	u.do("PUT", g.UploadURL, strings.NewReader(text), "Content-Type", "text/plain").want(200)
+	u.do("POST", "/upload/"+g.FileID+"/complete", fmt.Sprintf(`{"size":%d}`, len(text))).want(200)
+	whole := u.do("GET", g.DownloadURL, nil).want(200)
+	if string(whole.body) != text || whole.header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("the download has %d bytes of %d", len(whole.body), len(text))
+	}
+	part := u.do("GET", g.DownloadURL, nil, "Range", "bytes=4800000-", "If-Range", whole.header.Get("ETag"))
+	if len(text) != 4_800_000 || part.status != 416 {
+		t.Errorf("a range beyond the end: %d", part.status)
+	}
+	if part := u.do("GET", g.DownloadURL, nil, "Range", "bytes=-16", "If-Range", whole.header.Get("ETag")).want(206); string(part.body) != "0123456789abcdef" {
+		t.Errorf("a range: %q", part.body)
+	}
+	u.do("HEAD", g.DownloadURL, nil).want(200)
+	u.submit("probe ü", "shell", script("true"))
+	var page struct{ Jobs []record }
+	u.do("GET", "/jobs?limit=1", nil).want(200).into(&page)
+	if len(page.Jobs) != 1 {
+		t.Errorf("%d jobs are listed", len(page.Jobs))
+	}
+	if j := u.job("probe ü"); j.JobName != "probe ü" {
+		t.Errorf("%+v", j)
+	}
+	u.do("GET", "/jobs/no%20such%25job", nil).code(404, "NOT_FOUND")
+	u.do("GET", "/jobs?x=1", nil).detail("query.x")
+	user{s, "wrong"}.do("GET", "/jobs", nil).code(401, "UNAUTHORIZED")
+	u.do("GET", g.UploadURL, nil).code(403, "LINK_INVALID")
+	u.do("PUT", g.UploadURL, strings.NewReader("more")).code(409, "UPLOAD_COMPLETED")
+	u.do("POST", "/submit-job", strings.Repeat(" ", 9<<20)).code(413, "BODY_TOO_LARGE")
+	u.do("PATCH", "/jobs", nil).code(405, "METHOD_NOT_ALLOWED")
+	u.do("GET", "/none", nil).code(404, "NOT_FOUND")
+}

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"molrun/app"
+)
+
+func restoreCommand() *cobra.Command {
+	var o restoring
+	var asJSON, list bool
+	c := &cobra.Command{
+		Use:   "restore DIR",
+		Short: "Make a data directory out of a backup",
+		Long: `Make a data directory, which has to be absent or empty, out of the newest backup
+in DIR or the one that --snapshot names. Every file is compared with its digest, and
+what comes out is checked before it is called done; one that was cut short is begun
+anew by the same command, and the service refuses to start on it.
+
+Jobs that ran when the backup was made are lost to it, wherever they went on: they
+are queued again where their algorithm has retries left, else FAILED with the reason,
+to be tried again by their users.`,
+		Example: `  molrun restore /mnt/backups/molrun --data /srv/molrun
+  molrun restore /mnt/backups/molrun --list`,
+		Args: exactlyOne("the directory of backups"),
+	}
+	flags := addConfigFlags(c, false)
+	c.Flags().StringVar(&o.name, "snapshot", "", "name of a backup in DIR (default the newest)")
+	c.Flags().BoolVar(&o.skipDamaged, "skip-damaged", false, "leave damaged files out instead of giving up")
+	c.Flags().BoolVar(&list, "list", false, "list the backups in DIR and restore nothing")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		o.backups = &backups{args[0]}
+		if list {
+			return listBackups(c, o.backups, asJSON)
+		}
+		config, err := flags.load()
+		if err != nil {
+			return err
+		}
+		o.config = config
+		began := time.Now()
+		r, err := o.run(c.Context())
+		if err != nil {
+			return fmt.Errorf("restore %s: %w", config.Data, err)
+		}
+		if asJSON {
+			err = printJSON(c.OutOrStdout(), r)
+		} else {
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%s is backup %s of %s: %d files of %s in %s; of the jobs that ran then, %d are queued again and %d failed\n",
+				config.Data, r.Backup, r.TakenAt.Local().Format(time.DateTime), r.Files, app.Bytes(r.Bytes),
+				time.Since(began).Round(10*time.Millisecond), r.Requeued, r.Lost)
+		}
+		for _, p := range r.Problems {
+			fmt.Fprintln(c.ErrOrStderr(), p)
+		}
+		if err == nil && len(r.Problems) > 0 {
+			err = fmt.Errorf("restored but for %d problems; see above", len(r.Problems))
+		}
+		return err
+	}
+	return c
+}
+
+// listBackups shows what there is to restore.
+func listBackups(c *cobra.Command, b *backups, asJSON bool) error {
+	names, err := b.names()
+	if err != nil {
+		return err
+	}
+	records := []*backupRecord{}
+	var rows [][]string
+	for _, name := range names {
+		record, err := readJSON[backupRecord](b.path(name, backupFile))
+		if err != nil {
+			fmt.Fprintln(c.ErrOrStderr(), err)
+			continue
+		}
+		record.Name = name
+		records = append(records, record)
+		rows = append(rows, []string{
+			name, record.TakenAt.Local().Format(time.DateTime), fmt.Sprint(record.Jobs), fmt.Sprint(record.Uploads),
+			app.Bytes(record.Bytes).String(), app.Bytes(record.Copied).String(), fmt.Sprint(len(record.Problems)),
+		})
+	}
+	if asJSON {
+		return printJSON(c.OutOrStdout(), records)
+	}
+	return printTable(c.OutOrStdout(), []string{"BACKUP", "TAKEN", "JOBS", "UPLOADS", "SIZE", "NEW", "PROBLEMS"}, rows)
+}

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestRestoreWantsAnEmptyDirectoryAndASoundBackup(t *testing.T) {
+	t.Parallel()
+	s, _ := fullServer(t, 2)
+	dir := filepath.Join(t.TempDir(), "backups")
+	first := s.backup(dir)
+	s.stop()
+	second := s.backup(dir) // of a service that does not run
+	full := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(full, "notes"), nil, 0o600))
+	fails := func(says string, args ...string) {
+		t.Helper()
+		if out, errs, code := s.run(args...); code == 0 || !strings.Contains(errs, says) {
+			t.Errorf("molrun %s ended with %d: %s%s; want %q", strings.Join(args, " "), code, out, errs, says)
+		}
+	}
+	fails("it is not empty: it has notes", "restore", dir, "--data", full)
+	fails("not empty", "restore", dir)
+	fails("no finished backup", "restore", t.TempDir(), "--data", filepath.Join(full, "new"))
+	fails("--list shows", "restore", dir, "--snapshot", "nonsense", "--data", filepath.Join(full, "new"))
+	fails("lies in the data directory", "backup", filepath.Join(s.data(), "backups"))
+	fails("holds other things", "backup", full)
+	if list := s.ok("restore", dir, "--list"); !strings.Contains(list, first.Name) || !strings.Contains(list, second.Name) {
+		t.Errorf("--list printed %s", list)
+	}
+
+	// The two share their files: one damaged is damaged in both, which only
+	// reading it again finds.
+	upload := anUpload(t, filepath.Join(dir, second.Name, backupData))
+	must(t, os.WriteFile(upload, []byte(strings.Repeat("x", int(sizeOfFile(t, upload)))), 0o600))
+	data := filepath.Join(t.TempDir(), "new")
+	fails("is damaged", "restore", dir, "--data", data)
+	fails("restored but for", "restore", dir, "--data", data, "--skip-damaged")
+	out, errs, code := s.run("backup", dir, "--deep")
+	if code != exitFailed || !strings.Contains(errs, "damaged") {
+		t.Errorf("backup --deep ended with %d: %s%s", code, out, errs)
+	}
+	names, err := (&backups{dir}).names()
+	must(t, err)
+	mended := filepath.Join(t.TempDir(), "mended")
+	s.ok("restore", dir, "--data", mended, "--snapshot", names[len(names)-1])
+	s.clean(mended)
+}
+
+func anUpload(t *testing.T, data string) (path string) {
+	t.Helper()
+	must(t, eachFile(filepath.Join(data, "uploads"), func(p string) error { path = p; return nil }))
+	if path == "" {
+		t.Fatalf("no uploads in %s", data)
+	}
+	return path
+}
+
+func sizeOfFile(t *testing.T, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	must(t, err)
+	return info.Size()
+}
+
+func TestBackupsOfTwoServicesAreKeptApart(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "backups")
+	one, other := unstarted(t, ""), unstarted(t, "")
+	for _, s := range []*server{one, other} {
+		s.ok("key", "create", "--organization", "lab", "--email", "ann@lab.example")
+	}
+	one.backup(dir)
+	if _, errs, code := other.run("backup", dir); code != exitInvalid || !strings.Contains(errs, "another service") {
+		t.Errorf("ended with %d: %s", code, errs)
+	}
+}
+
+func TestBackupKeepsSecretsPrivate(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{})
+	s.ok("key", "create", "--organization", "lab", "--email", "ann@lab.example")
+	must(t, os.Mkdir(filepath.Join(s.data(), "tls"), 0o700))
+	s.certificate("data/tls/cert.pem", "data/tls/key.pem", time.Now()) // as if it had made one
+	dir := filepath.Join(t.TempDir(), "backups")
+	r := s.backup(dir)
+	data := filepath.Join(t.TempDir(), "new")
+	s.ok("restore", dir, "--data", data)
+	for _, top := range []string{filepath.Join(dir, r.Name), data} {
+		must(t, filepath.WalkDir(top, func(path string, e os.DirEntry, err error) error {
+			must(t, err)
+			info, err := e.Info()
+			must(t, err)
+			if info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s is open to others: %v", path, info.Mode())
+			}
+			return nil
+		}))
+	}
+	for _, name := range []string{"secret", auditName, "tls/cert.pem", "tls/key.pem"} {
+		want, err := os.ReadFile(filepath.Join(s.data(), name))
+		must(t, err)
+		if got, err := os.ReadFile(filepath.Join(data, name)); err != nil || !strings.HasPrefix(string(got), string(want)) {
+			t.Errorf("%s is another: %v", name, err)
+		}
+	}
+}

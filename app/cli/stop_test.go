@@ -1,0 +1,305 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// send sends a PUT that may be cut, and gives what was answered; status 0 is
+// nothing.
+func (u user) send(target string, body io.Reader, length int64) (status int, text []byte) {
+	r, err := http.NewRequestWithContext(u.t.Context(), http.MethodPut, target, body)
+	if err != nil {
+		return 0, []byte(err.Error())
+	}
+	r.ContentLength = length
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	if err != nil {
+		return 0, []byte(err.Error())
+	}
+	defer response.Body.Close()
+	text, err = io.ReadAll(response.Body)
+	if err != nil {
+		return 0, []byte(err.Error())
+	}
+	return response.StatusCode, text
+}
+
+func TestStopUnderLoadLosesNothingAndLeavesJobsRunning(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, openSandbox+"[stop]\nrequests = \"2s\"\n")
+	u := s.user("lab", "ann@lab.example")
+	open := s.gate("go")
+	mark := filepath.Join(s.dir, "ran")
+	u.submit("runs", "shell", script(fmt.Sprintf("echo run >> '%s'; %s", mark, open.wait())))
+	u.running("runs")
+	stalled := u.put("stalled.txt", 1<<20)
+	_, err := io.WriteString(stalled.pipe, "half")
+	must(t, err)
+	s.underWay()
+
+	// Submissions until the service no longer answers; a listener on a change.
+	var known sync.Map
+	var submitted atomic.Int64
+	var load sync.WaitGroup
+	for i := range 8 {
+		load.Go(func() {
+			for n := 0; ; n++ {
+				name := fmt.Sprintf("load-%d-%d", i, n)
+				body := fmt.Sprintf(`{"jobName":%q,"type":"shell","settings":%s,"priority":-1}`, name, script("true"))
+				r, err := http.NewRequest(http.MethodPost, s.base+"/submit-job", strings.NewReader(body))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				r.Header.Set("x-api-key", u.key)
+				r.Header.Set("Content-Type", "application/json")
+				response, err := http.DefaultClient.Do(r)
+				if err != nil {
+					return // the service has stopped
+				}
+				response.Body.Close()
+				if response.StatusCode == http.StatusOK {
+					known.Store(name, true)
+					submitted.Add(1)
+				}
+			}
+		})
+	}
+	waiting := make(chan int, 1)
+	go func() {
+		r, _ := http.NewRequest(http.MethodGet, s.base+"/jobs/runs?wait=60s", nil)
+		r.Header.Set("x-api-key", u.key)
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			waiting <- 0
+			return
+		}
+		response.Body.Close()
+		waiting <- response.StatusCode
+	}()
+	s.eventually("some jobs are submitted", func() bool { return submitted.Load() > 20 })
+
+	begin := time.Now()
+	s.stop() // wants exit status 0
+	t.Logf("it took %v to stop with a stalled upload, the requests' time being 2 s; %d submissions were answered", time.Since(begin), submitted.Load())
+	load.Wait()
+	if status := <-waiting; status != http.StatusOK {
+		t.Errorf("who waited for a change was answered %d, want 200", status)
+	}
+	if got := stalled.end(); got.status == http.StatusOK {
+		t.Error("the stalled upload was taken for whole")
+	}
+	if left := s.temporary(); len(left) > 0 {
+		t.Errorf("the stalled upload left %v", left)
+	}
+
+	s.start()
+	u.base = s.base
+	known.Range(func(name, _ any) bool {
+		u.do("GET", "/jobs/"+url.PathEscape(name.(string)), nil).want(200)
+		return true
+	})
+	if r := u.job("runs"); r.Status != "RUNNING" || r.Attempts != 1 {
+		t.Errorf("the job that ran: %s, attempt %d", r.Status, r.Attempts)
+	}
+	u.do("POST", "/upload/"+stalled.id+"/complete", nil).code(409, "UPLOAD_NOT_RECEIVED")
+	open.open(t)
+	if r := u.finished("runs"); r.Status != "COMPLETED" {
+		t.Errorf("%+v", r.Failure)
+	}
+	if text, err := os.ReadFile(mark); err != nil || string(text) != "run\n" {
+		t.Errorf("the job's program ran %q, %v; want once, all along", text, err)
+	}
+}
+
+func TestStopTakesNoMoreConnections(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{config: "[stop]\nrequests = \"1h\"\n"})
+	u := s.user("lab", "ann@lab.example")
+	slow := u.put("slow.txt", 8)
+	_, err := io.WriteString(slow.pipe, "half")
+	must(t, err)
+	s.underWay()
+	must(t, s.process.Process.Signal(syscall.SIGTERM))
+	s.eventually("no connection is taken", func() bool {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	})
+	_, err = io.WriteString(slow.pipe, "half")
+	must(t, err)
+	slow.end().want(200) // what is under way may end
+	select {
+	case <-s.exited:
+	case <-time.After(patience):
+		t.Fatalf("the server does not stop once nothing is under way:\n%s", s.tail())
+	}
+	if code := s.process.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+}
+
+func TestSecondSignalEndsTheServiceAtOnce(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{config: "[stop]\nrequests = \"1h\"\n"})
+	u := s.user("lab", "ann@lab.example")
+	stalled := u.put("stalled.txt", 8)
+	_, err := io.WriteString(stalled.pipe, "half")
+	must(t, err)
+	s.underWay()
+	must(t, s.process.Process.Signal(syscall.SIGTERM))
+	s.eventually("the service stops", func() bool { return strings.Contains(s.log.String(), "stopping; running jobs go on") })
+	must(t, s.process.Process.Signal(syscall.SIGTERM))
+	select {
+	case <-s.exited:
+	case <-time.After(patience):
+		t.Fatal("the server waits on")
+	}
+	s.start() // and what was cut leaves nothing
+	s.eventually("leftovers are swept", func() bool { return len(s.temporary()) == 0 })
+}
+
+// notified is a socket as systemd has it.
+type notified struct {
+	conn *net.UnixConn
+	said chan string
+}
+
+func newNotified(t *testing.T, address string) *notified {
+	t.Helper()
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
+	must(t, err)
+	n := &notified{conn, make(chan string, 1000)}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer close(n.said)
+		buffer := make([]byte, 4096)
+		for {
+			length, err := conn.Read(buffer)
+			if err != nil {
+				return
+			}
+			n.said <- string(buffer[:length])
+		}
+	}()
+	t.Cleanup(func() {
+		conn.Close()
+		<-ended
+	})
+	return n
+}
+
+// hears waits for a message and gives those before it.
+func (n *notified) hears(t *testing.T, want string) (before []string) {
+	t.Helper()
+	limit := time.After(patience)
+	for {
+		select {
+		case got := <-n.said:
+			if got == want {
+				return before
+			}
+			before = append(before, got)
+		case <-limit:
+			t.Fatalf("%q is never said, but %q", want, before)
+		}
+	}
+}
+
+func TestSupervisorIsToldOfStartLifeAndStop(t *testing.T) {
+	t.Parallel()
+	folder, err := os.MkdirTemp("", "n")
+	must(t, err)
+	t.Cleanup(func() { must(t, os.RemoveAll(folder)) })
+	for name, address := range map[string]string{
+		"a file":       filepath.Join(folder, "s"),
+		"without file": fmt.Sprintf("@molrun-test-%d", os.Getpid()),
+	} {
+		t.Run(name, func(t *testing.T) {
+			supervisor := newNotified(t, address)
+			s := startServer(t, serverOptions{env: []string{"NOTIFY_SOCKET=" + address, "WATCHDOG_USEC=60000"}})
+			if before := supervisor.hears(t, "READY=1"); len(before) > 0 {
+				t.Errorf("before READY=1: %q", before)
+			}
+			for range 3 {
+				if before := supervisor.hears(t, "WATCHDOG=1"); len(before) > 0 {
+					t.Errorf("among the signs of life: %q", before)
+				}
+			}
+			s.stop()
+			for _, said := range supervisor.hears(t, "STOPPING=1") {
+				if said != "WATCHDOG=1" {
+					t.Errorf("%q is said", said)
+				}
+			}
+		})
+	}
+}
+
+func TestServiceThatCannotStartNeverSaysItIsReady(t *testing.T) {
+	t.Parallel()
+	address := fmt.Sprintf("@molrun-test-bad-%d", os.Getpid())
+	supervisor := newNotified(t, address)
+	s := unstarted(t, "listen = \"256.0.0.1:1\"\n", "NOTIFY_SOCKET="+address)
+	if _, errs, code := s.run("serve"); code == 0 {
+		t.Fatalf("it started: %s", errs)
+	}
+	supervisor.conn.Close()
+	for said := range supervisor.said {
+		t.Errorf("%q is said", said)
+	}
+}
+
+func TestUnitFileIsOneThatSystemdTakes(t *testing.T) {
+	t.Parallel()
+	s := unstarted(t, "")
+	unit, errs, code := s.run("systemd-unit", "--user", "root", "--data", s.data())
+	if code != 0 {
+		t.Fatalf("%d: %s", code, errs)
+	}
+	for _, line := range []string{
+		"KillMode=process", "Restart=always", "Type=notify", "NoNewPrivileges=yes", "UMask=0077", "LimitNOFILE=65536",
+		"ProtectSystem=strict", "Delegate=yes",
+		"ReadWritePaths=" + s.data() + " /tmp /var/tmp",
+		"ExecStart=" + os.Args[0] + " serve --config " + filepath.Join(s.dir, "config.toml") + " --data " + s.data(),
+	} {
+		if !strings.Contains(unit, "\n"+line+"\n") {
+			t.Errorf("the unit lacks %s:\n%s", line, unit)
+		}
+	}
+	if _, errs, code := s.run("systemd-unit", "--data", "/srv/with space"); code != exitInvalid || !strings.Contains(errs, "with space") {
+		t.Errorf("a path that can't stand there: %d, %s", code, errs)
+	}
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		skipUnlessRequired(t, "there is no systemd-analyze")
+	}
+	must(t, os.MkdirAll(s.data(), 0o700))
+	file := filepath.Join(s.dir, "molrun.service")
+	must(t, os.WriteFile(file, []byte(unit), 0o600))
+	out, err := exec.Command(analyze, "verify", file).CombinedOutput()
+	if err != nil {
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+	for line := range strings.Lines(string(out)) { // DelegateSubgroup is of version 254
+		if strings.Contains(line, file) && !strings.Contains(line, "DelegateSubgroup") {
+			t.Errorf("systemd-analyze verify: %s", line)
+		}
+	}
+}

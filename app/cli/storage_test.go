@@ -1,0 +1,288 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// arriving is an upload whose bytes come as the test sends them.
+type arriving struct {
+	user
+	id   string
+	pipe *io.PipeWriter
+	done chan answer
+}
+
+// put begins a PUT of a declared length, -1 for one that is not declared.
+func (u user) put(filename string, length int64) *arriving {
+	u.t.Helper()
+	a := &arriving{user: u, done: make(chan answer, 1)}
+	var grant struct{ FileID, UploadURL string }
+	u.do("PUT", "/upload/"+filename, nil).want(200).into(&grant)
+	a.id = grant.FileID
+	body, pipe := io.Pipe()
+	a.pipe = pipe
+	go func() {
+		status, text := u.send(grant.UploadURL, body, length)
+		a.done <- answer{t: u.t, status: status, body: text}
+	}()
+	u.t.Cleanup(func() { pipe.Close() })
+	return a
+}
+
+// end closes the body and waits for the answer.
+func (a *arriving) end() answer {
+	a.t.Helper()
+	a.pipe.Close()
+	return a.answer()
+}
+
+func (a *arriving) answer() answer {
+	a.t.Helper()
+	select {
+	case got := <-a.done:
+		return got
+	case <-time.After(patience):
+		a.t.Fatal("the PUT is never answered")
+		return answer{}
+	}
+}
+
+// underWay waits until bytes of an upload are on the disk.
+func (s *server) underWay() {
+	s.t.Helper()
+	s.eventually("bytes of an upload arrive", func() bool { return len(s.temporary()) > 0 })
+}
+
+// temporary lists what is arriving.
+func (s *server) temporary() []string {
+	s.t.Helper()
+	found, err := filepath.Glob(filepath.Join(s.data(), "uploads", "tmp", "*"))
+	must(s.t, err)
+	return found
+}
+
+func TestUploadsBeyondTheQuotaAreRefused(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{config: "[quota]\nstorage = \"100000\"\n[organizations.\"rich\"]\nquota = { storage = \"1GiB\" }\n"})
+	u := s.user("lab", "ann@lab.example")
+	text := strings.Repeat("x", 60_000)
+
+	first := u.put("first.txt", int64(len(text)))
+	_, err := io.WriteString(first.pipe, text[:1000])
+	must(t, err)
+	s.underWay()
+	u.put("second.txt", 60_000).answer().code(403, "QUOTA_EXCEEDED") // beside the first
+	_, err = io.WriteString(first.pipe, text[1000:])
+	must(t, err)
+	first.end().want(200)
+
+	chunked := u.put("chunked.txt", -1)
+	go func() { _, _ = io.WriteString(chunked.pipe, strings.Repeat(text, 100)) }() // is cut off
+	chunked.answer().code(403, "QUOTA_EXCEEDED")
+	if left := s.temporary(); len(left) > 0 {
+		t.Errorf("left of what was refused: %v", left)
+	}
+	small := u.put("small.txt", -1)
+	_, err = io.WriteString(small.pipe, text[:40_000])
+	must(t, err)
+	small.end().want(200)
+	u.do("PUT", "/upload/more.txt", nil).code(403, "QUOTA_EXCEEDED")
+	u.do("DELETE", "/files/"+first.id, nil).want(204)
+	u.upload("more.txt", text)
+
+	s.user("rich", "eve@rich.example").upload("large.txt", strings.Repeat(text, 3))
+}
+
+func TestJobsBeyondTheQuotaAreRefusedUntilSomeHaveStarted(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "[runner]\ncpus = 1\n[quota]\nqueued = 2\n")
+	u := s.user("lab", "ann@lab.example")
+	open := s.gate("go")
+	u.submit("runs", "shell", script(open.wait()))
+	u.running("runs")
+	u.submit("a", "shell", script("true"))
+	u.submit("b", "shell", script("true"))
+	u.do("POST", "/submit-job", `{"jobName":"c","type":"shell","settings":`+script("true")+`}`).code(403, "QUOTA_EXCEEDED")
+	open.open(t)
+	u.finished("b")
+	u.submit("c", "shell", script("true"))
+}
+
+// smallDisk gives a folder on a file system of its own, which only root can
+// mount.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("molrun-test", dir, "tmpfs", 0, "mode=0700,size="+size); err != nil {
+		skipUnlessRequired(t, fmt.Sprintf("no file system can be mounted here: %v", err))
+	}
+	t.Cleanup(func() { must(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
+	return dir
+}
+
+func TestFullDiskRefusesUploadsAndHoldsJobsUntilThereIsRoom(t *testing.T) {
+	t.Parallel()
+	disk := smallDisk(t, "96m")
+	s := shellServer(t, "[disk]\nreserve = \"32MiB\"\n", "MOLRUN_DATA="+filepath.Join(disk, "data"), "MOLRUN_DATABASE_FILE_SYSTEM=any")
+	u := s.user("lab", "ann@lab.example")
+	u.upload("in.txt", "before\n")
+	filler := filepath.Join(disk, "filler")
+	must(t, os.WriteFile(filler, make([]byte, 75<<20), 0o600))
+
+	u.put("large.txt", 10).answer().code(507, "STORAGE_FULL")
+	u.submit("waits", "shell", script("cat in/input.txt > out/out.txt", `,"input":"inputs/in.txt"`))
+	j := u.until("waits", "told why it waits", func(r record) bool { return r.StatusReason != "" })
+	if j.Status != "QUEUED" || !strings.Contains(j.StatusReason, "free disk space") || !strings.Contains(j.StatusReason, "32.0 MiB") {
+		t.Errorf("%s, reason %q", j.Status, j.StatusReason)
+	}
+	u.do("GET", "/jobs", nil).want(200)
+	u.do("GET", "/files", nil).want(200)
+
+	must(t, os.Remove(filler))
+	if j := u.finished("waits"); j.Status != "COMPLETED" || string(u.result("waits", "out.txt")) != "before\n" {
+		t.Errorf("with room again: %s, %+v", j.Status, j.Failure)
+	}
+	u.upload("large.txt", strings.Repeat("x", 1<<20))
+}
+
+// pruned is what molrun prune --json prints.
+type pruned struct {
+	DryRun bool
+	Bytes  int64
+	Jobs   []struct {
+		JobName, Organization, User, Type, Status string
+		Uploads                                   []string
+		Bytes                                     int64
+	}
+}
+
+func (s *server) prune(args ...string) (p pruned) {
+	s.t.Helper()
+	out, errs, code := s.run(append([]string{"prune", "--json"}, args...)...)
+	if err := json.Unmarshal([]byte(out), &p); code != 0 || err != nil {
+		s.t.Fatalf("prune ended with %d, %v: %s%s", code, err, out, errs)
+	}
+	return p
+}
+
+func TestPruneAndReportWorkWhetherTheServiceRunsOrNot(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "[runner]\nkeep_failed = \"72h\"\n[quota]\nstorage = \"1MiB\"\n")
+	u := s.user("lab", "ann@lab.example")
+	u.upload("in.txt", "hello\n")
+	u.submit("done", "shell", script("head -c 1000 /dev/zero > out/a", `,"input":"inputs/in.txt"`))
+	u.submit("failed", "shell", script("head -c 5000 /dev/zero > out/a; exit 3"))
+	u.submit("pinned", "shell", script("true"))
+	for _, name := range []string{"done", "failed", "pinned"} {
+		u.finished(name)
+	}
+	u.do("POST", "/jobs/pinned/pin", nil).want(200)
+
+	if p := s.prune("--older-than", "1h", "--dry-run"); len(p.Jobs) != 0 {
+		t.Errorf("of an hour ago: %+v", p)
+	}
+	told := s.prune("--older-than", "0s", "--dry-run")
+	if len(told.Jobs) != 2 || !told.DryRun || told.Bytes < 6000 {
+		t.Errorf("a dry run tells %+v, want the two jobs and their bytes", told)
+	}
+	if p := s.prune("--older-than", "0s", "--failed", "--user", "Ann@lab.example", "--algorithm", "shell", "--yes"); len(p.Jobs) != 1 || p.Jobs[0].JobName != "failed" || p.Bytes < 5000 {
+		t.Errorf("--failed deletes %+v, want the failed job with its work directory", p)
+	}
+	u.do("GET", "/jobs/failed", nil).code(404, "NOT_FOUND")
+	u.do("GET", "/jobs/done", nil).want(200)
+
+	check := func(state string) {
+		t.Helper()
+		out, errs, code := s.run("storage", "report", "--json", "--by", "user")
+		var report struct {
+			Disk struct{ Size, Free, Reserve int64 }
+			Rows []struct {
+				Organization, User       string
+				Jobs, Files              int
+				ResultBytes, UploadBytes int64
+			}
+		}
+		if err := json.Unmarshal([]byte(out), &report); err != nil || code != 0 || len(report.Rows) != 1 {
+			t.Fatalf("%s: report: %d, %v: %s%s", state, code, err, out, errs)
+		}
+		if r := report.Rows[0]; r.User != "ann@lab.example" || r.Jobs != 2 || r.Files != 1 || r.ResultBytes != 1000 || r.UploadBytes != 6 || report.Disk.Size == 0 {
+			t.Errorf("%s: %+v", state, report)
+		}
+		out, errs, code = s.run("storage", "report")
+		if code != 0 || !strings.Contains(out, "lab") || !strings.Contains(out, "of 1.0 MiB") || !strings.Contains(out, "are kept free") {
+			t.Errorf("%s: report: %d: %s%s", state, code, out, errs)
+		}
+		for _, by := range []string{"algorithm", "age"} {
+			if out, errs, code := s.run("storage", "report", "--by", by); code != 0 || !strings.Contains(out, strings.ToUpper(by)) {
+				t.Errorf("%s: report by %s: %d: %s%s", state, by, code, out, errs)
+			}
+		}
+	}
+	check("while it runs")
+	s.stop()
+	check("while it does not")
+	out, errs, code := s.run("prune", "--older-than", "0s", "--yes")
+	if code != 0 || !strings.Contains(out, "done") || !strings.Contains(out, "inputs/in.txt") || !strings.Contains(out, "deleted: 1 jobs and 1 uploads, ") {
+		t.Errorf("prune: %d: %s%s", code, out, errs)
+	}
+	s.start()
+	u.base = s.base
+	u.do("GET", "/jobs/done", nil).code(404, "NOT_FOUND")
+	u.do("GET", "/jobs/pinned", nil).want(200)
+	if left, err := os.ReadDir(filepath.Join(s.data(), "jobs")); err != nil || len(left) != 1 {
+		t.Errorf("directories of jobs: %v, %v, want that of the pinned one", left, err)
+	}
+}
+
+func TestPruneDeletesNothingWhereNobodyCanBeAsked(t *testing.T) {
+	t.Parallel()
+	s := unstarted(t, "")
+	for _, tt := range []struct {
+		args []string
+		say  string
+	}{
+		{[]string{}, "older-than"},
+		{[]string{"--older-than", "30d"}, "--yes"},
+		{[]string{"--older-than", "soon", "--dry-run"}, "soon"},
+		{[]string{"--older-than", "-1h", "--dry-run"}, "--older-than"},
+		{[]string{"--older-than", "30d", "--dry-run", "--yes"}, "not both"},
+		{[]string{"--older-than", "30d", "--json"}, "--json"},
+		{[]string{"--older-than", "30d", "--dry-run", "--larger-than", "big"}, "big"},
+	} {
+		if out, errs, code := s.run(append([]string{"prune"}, tt.args...)...); code != exitUsage || !strings.Contains(errs, tt.say) || out != "" {
+			t.Errorf("prune %v: %d %q %q, want it refused with %q", tt.args, code, out, errs, tt.say)
+		}
+	}
+	if out, errs, code := s.run("storage", "report", "--by", "moon"); code != exitUsage || !strings.Contains(errs, "age") {
+		t.Errorf("report by moon: %d %q %q", code, out, errs)
+	}
+}
+
+func TestRulesOfRetentionWorkFromTheStartOn(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "[retention]\nfailed = \"1ms\"\n[organizations.\"careful\"]\nretention = { failed = \"0\" }\n")
+	u, careful := s.user("lab", "ann@lab.example"), s.user("careful", "eve@careful.example")
+	for _, one := range []user{u, careful} {
+		one.submit("failed", "shell", script("exit 1"))
+		one.submit("done", "shell", script("true"))
+		one.finished("failed")
+		one.finished("done")
+	}
+	s.stop()
+	s.start()
+	u.base, careful.base = s.base, s.base
+	s.eventually("the old job goes", func() bool { return u.do("GET", "/jobs/failed", nil).status == 404 })
+	u.do("GET", "/jobs/done", nil).want(200)
+	careful.do("GET", "/jobs/failed", nil).want(200)
+	s.eventually("the log tells", func() bool {
+		return strings.Contains(s.log.String(), `"name":"failed"`) && strings.Contains(s.log.String(), "deleted by the rules of retention")
+	})
+}

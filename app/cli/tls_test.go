@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// secure makes the server's client speak TLS with whoever has the certificate
+// in this file.
+func (s *server) secure(file string) *tls.Config {
+	s.t.Helper()
+	text, err := os.ReadFile(file)
+	must(s.t, err)
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		s.t.Fatalf("%s holds no certificate", file)
+	}
+	config := &tls.Config{RootCAs: pool}
+	s.base = strings.Replace(s.base, "http://", "https://", 1)
+	s.http = &http.Client{
+		Transport: described().Transport(s.t, &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}), Timeout: patience,
+	}
+	return config
+}
+
+// logged gives a member of the first line of the log with this message.
+func (s *server) logged(message, member string) string {
+	for line := range strings.Lines(s.log.String()) {
+		var fields map[string]any
+		if json.Unmarshal([]byte(line), &fields) == nil && fields["message"] == message {
+			return fmt.Sprint(fields[member])
+		}
+	}
+	return ""
+}
+
+// fingerprintOf gives that of the first certificate in a file.
+func fingerprintOf(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	must(t, err)
+	block, _ := pem.Decode(text)
+	sum := sha256.Sum256(block.Bytes)
+	return strings.ReplaceAll(fmt.Sprintf("% X", sum), " ", ":")
+}
+
+func TestServiceMakesACertificateOfItsOwn(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{config: "public_url = \"https://molrun.lab.example/x\"\n[tls]\nself_signed = true\n"})
+	file := filepath.Join(s.data(), "tls", "cert.pem")
+	if got, want := s.logged("started", "fingerprint"), fingerprintOf(t, file); got != want {
+		t.Errorf("the log says %s, the certificate is %s", got, want)
+	}
+	config := s.secure(file)
+	u := s.user("lab", "ann@lab.example")
+	u.do("GET", "/jobs", nil).want(200)
+	address := strings.TrimPrefix(s.base, "https://")
+	old := config.Clone()
+	old.MaxVersion = tls.VersionTLS11
+	old.MinVersion = tls.VersionTLS10
+	if c, err := tls.Dial("tcp", address, old); err == nil {
+		c.Close()
+		t.Error("TLS 1.1 is taken")
+	}
+	for _, name := range []string{"molrun.lab.example", "localhost", "127.0.0.1"} {
+		named := config.Clone()
+		named.ServerName = name
+		c, err := tls.Dial("tcp", address, named)
+		if err != nil {
+			t.Errorf("as %s: %v", name, err)
+			continue
+		}
+		c.Close()
+	}
+	plain, err := http.Get("http://" + address + "/healthz")
+	must(t, err)
+	plain.Body.Close()
+	if plain.StatusCode != 400 {
+		t.Errorf("plain HTTP gets %d", plain.StatusCode)
+	}
+	before := fingerprintOf(t, file)
+	s.stop()
+	s.start()
+	if after := fingerprintOf(t, file); after != before {
+		t.Error("a restart makes another certificate")
+	}
+}
+
+func TestFilesOfAnySizeGoThroughHTTP2(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{config: "[tls]\nself_signed = true\n"})
+	s.secure(filepath.Join(s.data(), "tls", "cert.pem"))
+	u := s.user("lab", "ann@lab.example")
+	g := u.grant("a.txt")
+	if !strings.HasPrefix(g.UploadURL, s.base+"/blobs/") {
+		t.Errorf("uploadUrl %s does not begin with %s", g.UploadURL, s.base)
+	}
+	text := strings.Repeat("0123456789abcdef", 1<<20) // beyond every buffer
+	u.do("PUT", g.UploadURL, strings.NewReader(text)).want(200)
+	u.do("POST", "/upload/"+g.FileID+"/complete", "{}").want(200)
+	r, err := http.NewRequestWithContext(t.Context(), "GET", g.DownloadURL, nil)
+	must(t, err)
+	response, err := s.http.Do(r)
+	must(t, err)
+	defer response.Body.Close()
+	got, err := io.ReadAll(response.Body)
+	must(t, err)
+	if response.ProtoMajor != 2 || string(got) != text {
+		t.Errorf("HTTP/%d gives %d bytes of %d", response.ProtoMajor, len(got), len(text))
+	}
+	part := u.do("GET", g.DownloadURL, nil, "Range", "bytes=16-31").want(206)
+	if string(part.body) != "0123456789abcdef" {
+		t.Errorf("a range: %q", part.body)
+	}
+}
+
+func TestChangedCertificateIsTakenWithoutDroppingConnections(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	renew := func() {
+		t.Helper()
+		certPEM, keyPEM, err := selfSign([]string{"127.0.0.1"}, time.Now())
+		must(t, err)
+		must(t, writeWhole(cert, certPEM))
+		must(t, writeWhole(key, keyPEM))
+	}
+	renew()
+	s := startServer(t, serverOptions{config: fmt.Sprintf("[tls]\ncert = %q\nkey = %q\n", cert, key)})
+	s.secure(cert)
+	old := s.http
+	nobody := user{s, ""}
+	nobody.do("GET", "/healthz", nil).want(200)
+	first := fingerprintOf(t, cert)
+	renew()
+	must(t, s.process.Process.Signal(syscall.SIGHUP))
+	s.eventually("the certificate is read again", func() bool {
+		return s.logged("the certificate was read again", "fingerprint") == fingerprintOf(t, cert)
+	})
+	nobody.do("GET", "/healthz", nil).want(200) // by the old connection: the old client trusts the old certificate alone
+	if first == fingerprintOf(t, cert) {
+		t.Fatal("the certificate is the same")
+	}
+	s.secure(cert)
+	nobody.do("GET", "/healthz", nil).want(200) // by a new one, with the new certificate
+	s.http = old
+	must(t, os.WriteFile(cert, []byte("damaged"), 0o600))
+	must(t, s.process.Process.Signal(syscall.SIGHUP))
+	s.eventually("the damaged certificate is refused", func() bool {
+		return s.logged("the new certificate can't be used; the old one stays", "level") == "error"
+	})
+	nobody.do("GET", "/healthz", nil).want(200)
+}
+
+func TestSelfSignedCertificateIsRenewed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "tls", "cert.pem"), filepath.Join(dir, "tls", "key.pem")
+	now := time.Now()
+	ensure := func(names []string, at time.Time) string {
+		t.Helper()
+		must(t, ensureSelfSigned(cert, key, names, at))
+		return fingerprintOf(t, cert)
+	}
+	first := ensure([]string{"a.example", "127.0.0.1"}, now)
+	if again := ensure([]string{"a.example"}, now.AddDate(1, 0, 0)); again != first {
+		t.Error("it is renewed though it is good")
+	}
+	second := ensure([]string{"b.example"}, now)
+	if second == first {
+		t.Error("it is not renewed for another name")
+	}
+	if third := ensure([]string{"b.example"}, now.Add(selfSignedLife-renewBefore+time.Hour)); third == second {
+		t.Error("it is not renewed before its end")
+	}
+	must(t, os.Remove(key))
+	ensure([]string{"b.example"}, now)
+	if _, err := tls.LoadX509KeyPair(cert, key); err != nil {
+		t.Error(err)
+	}
+}

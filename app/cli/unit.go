@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"molrun/app"
+)
+
+// unitTemplate is the unit file. What it leaves out matters as much:
+//
+//   - PrivateTmp would empty /tmp under jobs that outlive the service.
+//   - RestrictNamespaces, ProtectProc, ProcSubset, ProtectKernelTunables,
+//     ProtectControlGroups and PrivateUsers keep bubblewrap from making the
+//     namespaces of a job's sandbox, or its /proc, or the cgroup of its limits.
+//   - PrivateDevices hides GPUs.
+var unitTemplate = template.Must(template.New("unit").Parse(`# Made by molrun systemd-unit. Save it as /etc/systemd/system/molrun.service, then:
+#   systemctl daemon-reload && systemctl enable --now molrun
+
+[Unit]
+Description=molrun, protein and molecular-simulation jobs
+Wants=network-online.target
+After=network-online.target
+RequiresMountsFor={{.Data}}
+
+[Service]
+Type=notify
+User={{.User}}
+ExecStart={{.Program}} serve{{.Flags}}
+ExecReload=/bin/kill -HUP $MAINPID
+
+# Jobs run on while the service is stopped, upgraded or starts anew.
+KillMode=process
+Restart=always
+RestartSec=2
+# Wrong usage or configuration does not get better by itself.
+RestartPreventExitStatus=2 5
+# An upgrade may have indexes to build.
+TimeoutStartSec=15min
+TimeoutStopSec={{.StopSeconds}}
+WatchdogSec=60
+
+# Each job gets a cgroup of its own.
+Delegate=yes
+DelegateSubgroup=molrun-service
+LimitNOFILE=65536
+UMask=0077
+NoNewPrivileges=yes
+ProtectSystem=strict
+ReadWritePaths={{.Data}} /tmp /var/tmp
+
+[Install]
+WantedBy=multi-user.target
+`))
+
+// unit is what the template is filled with.
+type unit struct {
+	User, Program, Flags, Data string
+	StopSeconds                int
+}
+
+func unitCommand() *cobra.Command {
+	var user string
+	c := &cobra.Command{
+		Use:   "systemd-unit",
+		Short: "Print a unit file that runs the service under systemd",
+		Long: `Print a unit file for this program with this configuration. The user has to exist
+and to own the data directory:
+
+  useradd --system --no-create-home molrun
+  install -d -m 700 -o molrun /srv/molrun
+
+Make keys as the same user: sudo -u molrun molrun key create --data /srv/molrun …`,
+		Example: "  molrun systemd-unit --data /srv/molrun > /etc/systemd/system/molrun.service",
+		Args:    cobra.NoArgs,
+	}
+	flags := addConfigFlags(c, false)
+	c.Flags().StringVar(&user, "user", "molrun", "user that the service runs as")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		config, err := flags.load()
+		if err != nil {
+			return err
+		}
+		u, err := newUnit(config, flags, user)
+		if err != nil {
+			return err
+		}
+		return unitTemplate.Execute(c.OutOrStdout(), u)
+	}
+	return c
+}
+
+func newUnit(c app.Config, flags *configFlags, user string) (u unit, err error) {
+	u = unit{User: user, StopSeconds: int((time.Duration(c.Stop.Requests) + 2*abandonAfter + time.Second - 1) / time.Second)}
+	if u.Program, err = os.Executable(); err != nil {
+		return u, fmt.Errorf("find this program: %w", err)
+	}
+	if u.Data, err = filepath.Abs(c.Data); err != nil {
+		return u, err
+	}
+	words := []string{"--data", u.Data}
+	if file := flags.configFile(); file != "" {
+		if file, err = filepath.Abs(file); err != nil {
+			return u, err
+		}
+		words = append([]string{"--config", file}, words...)
+	}
+	for _, word := range append([]string{user, u.Program}, words...) {
+		if strings.ContainsAny(word, " \t\n\"'\\%$;") {
+			return u, app.Errorf(app.Invalid, "%q can't stand in a unit file; use a path or name without spaces, quotes, $, %% and ;", word)
+		}
+	}
+	u.Flags = " " + strings.Join(words, " ")
+	return u, nil
+}
+
+// configFile gives the configuration file in use, "" where there is none.
+func (f *configFlags) configFile() string {
+	for _, file := range []string{f.file, os.Getenv("MOLRUN_CONFIG")} {
+		if file != "" {
+			return file
+		}
+	}
+	if _, err := os.Stat("config.toml"); err == nil {
+		return "config.toml"
+	}
+	return ""
+}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"molrun/app"
+)
+
+const sweepEvery = 24 * time.Hour
+
+// sweep removes now and daily what no record names.
+func (s *service) sweep(ctx context.Context) error {
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	for {
+		s.sweepOnce(ctx)
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (s *service) sweepOnce(ctx context.Context) {
+	upload := func(id app.UploadID, generation int) bool {
+		u, err := s.app.Upload(ctx, id)
+		return err == nil && u.Generation == generation || err != nil && !errors.Is(err, app.NotFound)
+	}
+	job := func(id app.JobID) bool {
+		err := s.store.View(ctx, func(tx app.Tx) error {
+			_, err := tx.Job(id)
+			return err
+		})
+		return !errors.Is(err, app.NotFound)
+	}
+	removed, err := s.files.Sweep(ctx, upload, job)
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn().Err(err).Msg("not all leftovers could be removed")
+	}
+	if removed > 0 {
+		s.log.Info().Int("removed", removed).Msg("removed leftovers of earlier runs")
+	}
+}
+
+const retainEvery = time.Hour
+
+// retain deletes now and hourly what the rules no longer keep. The time between
+// is one that passes, whatever the clock on the wall does.
+func (s *service) retain(ctx context.Context) error {
+	ticker := time.NewTicker(retainEvery)
+	defer ticker.Stop()
+	for {
+		s.retainOnce(ctx)
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (s *service) retainOnce(ctx context.Context) {
+	done, err := s.app.Retain(ctx, func(e app.Expired) {
+		s.log.Info().Str("job", string(e.Job)).Str("name", e.Name).Str("organization", e.Organization).Str("user", e.Email).
+			Str("status", string(e.Status)).Int("rows", e.Rows).Strs("uploads", e.Uploads).Int64("bytes", e.Bytes).
+			Msg("deleted by the rules of retention")
+	})
+	switch {
+	case err != nil && ctx.Err() == nil:
+		s.log.Warn().Err(err).Msg("not all that is no longer kept could be deleted; it is tried again in an hour")
+	case done.Doubt:
+		s.log.Warn().Msg("the clock is more than a day from when the service last ran; nothing is deleted by the rules of retention for an hour")
+	}
+}

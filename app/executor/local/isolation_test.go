@@ -1,0 +1,280 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/executor/conformance"
+	"molrun/app/executor/local"
+	"molrun/app/task"
+)
+
+// skipUnlessRequired skips a test for want of something, but not where CI
+// demands that nothing is skipped.
+func skipUnlessRequired(t *testing.T, why string) {
+	t.Helper()
+	if os.Getenv("TEST_REQUIRE_ALL") != "" {
+		t.Fatalf("%s, and nothing may be skipped here", why)
+	}
+	t.Skip("skipped: " + why)
+}
+
+// machine finds out what isolation can be had here.
+func machine(t *testing.T, sandbox string) local.Isolation {
+	t.Helper()
+	i, err := local.Isolate(t.Context(), local.IsolationOptions{Program: os.Args[0], Sandbox: sandbox})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// isolated runs a test with each kind of isolation. Cgroups of version 2 can't
+// be installed, so a machine without them is no fault.
+func isolated(t *testing.T, test func(t *testing.T, i local.Isolation)) {
+	t.Run("sandbox", func(t *testing.T) {
+		i := machine(t, local.SandboxAuto)
+		if i.Cgroup = ""; i.Bubblewrap == "" {
+			skipUnlessRequired(t, i.Sentence())
+		}
+		test(t, i)
+	})
+	t.Run("cgroup", func(t *testing.T) {
+		i := machine(t, local.SandboxOff)
+		if i.Cgroup == "" {
+			t.Skip(i.Sentence())
+		}
+		test(t, i)
+	})
+	t.Run("sandbox and cgroup", func(t *testing.T) {
+		i := machine(t, local.SandboxAuto)
+		if i.Bubblewrap == "" {
+			skipUnlessRequired(t, i.Sentence())
+		}
+		if i.Cgroup == "" {
+			t.Skip(i.Sentence())
+		}
+		test(t, i)
+	})
+}
+
+func isolatedExecutor(t *testing.T, i local.Isolation) *local.Executor {
+	t.Helper()
+	return newExecutorOf(t, local.Options{Program: os.Args[0], StopMargin: 10 * time.Millisecond, Isolation: i})
+}
+
+func TestConformanceOfIsolatedTasks(t *testing.T) {
+	isolated(t, func(t *testing.T, i local.Isolation) {
+		conformance.Suite{New: func(t *testing.T) app.Executor { return isolatedExecutor(t, i) }}.Run(t)
+	})
+}
+
+// nameless starts a process in a session of its own that has neither the mark
+// nor a parent, takes no hint, and writes its number.
+const nameless = `env -i setsid sh -c '(trap "" TERM HUP; echo > out/nameless; while :; do /bin/sleep 1000; done) & exit 0'
+while [ ! -e out/nameless ]; do sleep 0.02; done
+`
+
+// strays gives the processes that hold a file of the task open or work in its
+// directory, whatever their environment.
+func strays(t *testing.T, a app.Task) (pids []string) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		cwd, err := os.Readlink(filepath.Join(p, "cwd"))
+		if err == nil && strings.HasPrefix(cwd, a.Dir) {
+			pids = append(pids, filepath.Base(p))
+		}
+	}
+	return pids
+}
+
+func TestNothingOfAKilledTaskEscapes(t *testing.T) {
+	isolated(t, func(t *testing.T, i local.Isolation) {
+		e := isolatedExecutor(t, i)
+		a := start(t, e, newTask(t, nameless+stubborn+forever))
+		untilExists(t, output(a, "ready"))
+		if n := len(strays(t, a)); n < 4 { // else there is nothing to escape
+			t.Fatalf("%d processes run", n)
+		}
+		if err := shimOf(t, a.Handle).Signal(syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if now := over(t, e, a); now.State != app.TaskLost {
+			t.Errorf("status %+v, want lost", now)
+		}
+		if left := strays(t, a); len(left) > 0 {
+			t.Errorf("processes %v are left when the task is lost", left)
+		}
+	})
+}
+
+func TestNothingOfAStoppedTaskEscapes(t *testing.T) {
+	isolated(t, func(t *testing.T, i local.Isolation) {
+		e := isolatedExecutor(t, i)
+		a := start(t, e, newTask(t, nameless+stubborn+`trap "" TERM; `+forever))
+		untilExists(t, output(a, "ready"))
+		if err := e.Stop(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		if now := over(t, e, a); now.Outcome == nil || now.Outcome.Cause != app.CauseStopped || now.Outcome.Signal != "SIGKILL" {
+			t.Errorf("status %+v, outcome %+v; want stopped by SIGKILL", now, now.Outcome)
+		}
+		if left := strays(t, a); len(left) > 0 {
+			t.Errorf("processes %v are left when the task has ended", left)
+		}
+	})
+}
+
+func TestIsolatedTasksLeaveNoCgroup(t *testing.T) {
+	i := machine(t, local.SandboxOff)
+	if i.Cgroup == "" {
+		t.Skip(i.Sentence())
+	}
+	e := isolatedExecutor(t, i)
+	ended := start(t, e, newTask(t, "exit 0"))
+	over(t, e, ended)
+	lost := start(t, e, newTask(t, stubborn+forever))
+	untilExists(t, output(lost, "ready"))
+	if err := shimOf(t, lost.Handle).Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	over(t, e, lost)
+	for _, a := range []app.Task{ended, lost} {
+		if _, err := os.Stat(filepath.Join(i.Cgroup, "molrun-task-"+a.Token)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the cgroup of %s is still there: %v", a.Token, err)
+		}
+	}
+	left := filepath.Join(i.Cgroup, fmt.Sprintf("molrun-task-left-%d", os.Getpid()), "below")
+	if err := os.MkdirAll(left, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	living := start(t, e, newTask(t, "echo > out/ready\n"+untilGo))
+	untilExists(t, output(living, "ready"))
+	if err := e.Sweep(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Dir(left)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the sweep left an empty cgroup: %v", err)
+	}
+	touch(t, output(living, "go"))
+	if now := over(t, e, living); now.Outcome == nil || now.Outcome.Cause != app.CauseDone {
+		t.Errorf("status %+v, want done", now)
+	}
+}
+
+func TestSandboxThatIsRequiredHasToWork(t *testing.T) {
+	broken := filepath.Join(t.TempDir(), "bwrap") // stands in for one that may make no namespaces
+	script := "#!/bin/sh\n[ \"$1\" = --help ] || { echo 'bwrap: setting up uid map: Permission denied' >&2; exit 1; }\n"
+	if err := os.WriteFile(broken, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ name, path, says string }{
+		{"not installed", t.TempDir(), "install the package bubblewrap"},
+		{"forbidden", filepath.Dir(broken), "setting up uid map: Permission denied"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv("PATH", tt.path)
+			o := local.IsolationOptions{Program: os.Args[0], Sandbox: local.SandboxRequired}
+			if _, err := local.Isolate(t.Context(), o); !errors.Is(err, app.Invalid) || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("required: %v, want a refusal that says %q", err, tt.says)
+			}
+			o.Sandbox = local.SandboxAuto
+			i, err := local.Isolate(t.Context(), o)
+			if err != nil || i.Bubblewrap != "" || !strings.Contains(i.Sentence(), tt.says) {
+				t.Errorf("auto: %q, %v; want none, and why", i.Sentence(), err)
+			}
+		})
+	}
+}
+
+func TestSandboxIsTriedNotLookedFor(t *testing.T) {
+	if _, err := exec.LookPath("bwrap"); err != nil {
+		skipUnlessRequired(t, "bwrap is not installed")
+	}
+	i := machine(t, local.SandboxRequired)
+	if i.Kind() == "none" || !strings.HasPrefix(i.Sentence(), "Each job runs in a bubblewrap sandbox") {
+		t.Errorf("isolation %s: %s", i.Kind(), i.Sentence())
+	}
+	if off := machine(t, local.SandboxOff); off.Bubblewrap != "" || !strings.Contains(off.Sentence(), "runner.sandbox is off") {
+		t.Errorf("off: %s", off.Sentence())
+	}
+}
+
+func TestCgroupHasToBeOne(t *testing.T) {
+	o := local.IsolationOptions{Program: os.Args[0], Sandbox: local.SandboxOff, Cgroup: t.TempDir()}
+	i, err := local.Isolate(t.Context(), o)
+	if err != nil || i.Cgroup != "" || !slices.ContainsFunc(i.Lacks, func(s string) bool { return strings.Contains(s, "is no cgroup of version 2") }) {
+		t.Errorf("%+v, %v; want no cgroup and why", i, err)
+	}
+	if made, err := os.ReadDir(o.Cgroup); len(made) > 0 || err != nil {
+		t.Errorf("outside of cgroups %v was made, %v", made, err)
+	}
+}
+
+func TestAlgorithmSaysWhatItsProgramsReach(t *testing.T) {
+	i := machine(t, local.SandboxAuto)
+	i.Cgroup = ""
+	if i.Bubblewrap == "" {
+		skipUnlessRequired(t, i.Sentence())
+	}
+	tools := t.TempDir()
+	if err := os.WriteFile(filepath.Join(tools, "data"), []byte("listed\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name    string
+		sandbox app.Sandbox
+		script  string
+		err     error
+		code    int
+	}{
+		{"nothing", app.Sandbox{}, "[ ! -e " + tools + " ]", nil, 0},
+		{"a folder", app.Sandbox{Read: []string{tools}}, "grep -q listed " + tools + "/data && ! echo > " + tools + "/data", nil, 0},
+		{"no network", app.Sandbox{}, "[ $(wc -l < /proc/net/dev) = 3 ]", nil, 0}, // two lines of titles, and lo
+		{"unknown", app.Sandbox{}, "", app.Unavailable, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e := newExecutorOf(t, local.Options{
+				Program: os.Args[0], Isolation: i,
+				SandboxOf: func(_ context.Context, job app.JobID) (app.Sandbox, error) {
+					if job != "01J" {
+						t.Errorf("asked about the job %q", job)
+					}
+					return tt.sandbox, tt.err
+				},
+			})
+			a := newTask(t, tt.script)
+			h, err := e.Start(t.Context(), a)
+			if !errors.Is(err, tt.err) {
+				t.Fatalf("start: %v, want %v", err, tt.err)
+			}
+			if err != nil {
+				return
+			}
+			a.Handle = h
+			if now := over(t, e, a); now.Outcome == nil || now.Outcome.ExitCode != tt.code || now.Outcome.Cause != app.CauseDone {
+				log, _ := os.ReadFile(filepath.Join(a.Dir, task.LogFile)) // for the message
+				t.Errorf("outcome %+v, want done; log %s", now.Outcome, log)
+			}
+			if run, err := task.ReadRun(a.Dir); err != nil || run.Isolation != i.Kind() {
+				t.Errorf("run.json says %+v, %v; want %s", run, err, i.Kind())
+			}
+		})
+	}
+}

@@ -1,0 +1,207 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Ended is a finished job in the order of ends.
+type Ended struct {
+	ID JobID
+	At time.Time
+}
+
+// Compare orders by time, then by ID.
+func (e Ended) Compare(other Ended) int {
+	return cmp.Or(e.At.Compare(other.At), strings.Compare(string(e.ID), string(other.ID)))
+}
+
+// Expired is what retention or prune deleted, or would: a job with its rows
+// and the uploads that no other job refers to, or an upload alone.
+type Expired struct {
+	Job          JobID    `json:"jobId,omitempty"`
+	Name         string   `json:"jobName,omitempty"`
+	Organization string   `json:"organization"`
+	Email        string   `json:"user"`
+	Type         string   `json:"type,omitempty"`
+	Status       Status   `json:"status,omitempty"`
+	EndedAt      Time     `json:"completedAt,omitzero"`
+	Rows         int      `json:"rows,omitempty"` // of a batch
+	Uploads      []string `json:"uploads,omitempty"`
+	Bytes        int64    `json:"bytes"` // on the disk
+
+	counted int64 // bytes as quotas count them
+}
+
+// expiry is a job that is about to be deleted.
+type expiry struct {
+	rows    []*Job // the job itself is the first
+	uploads []*Upload
+}
+
+// expire deletes a finished job that nobody has pinned, if fits still says so,
+// as its owner would, and what nobody refers to afterwards. It gives nil where
+// the job has to stay.
+func (s *Service) expire(ctx context.Context, id JobID, fits func(*Job) bool) (*Expired, error) {
+	var e *expiry
+	err := s.store.Update(ctx, func(tx Tx) (err error) {
+		if e, err = s.expiryOf(tx, id, fits); e == nil || err != nil {
+			return err
+		}
+		if err := deleteJobs(tx, e.rows); err != nil {
+			return err
+		}
+		if e.uploads, err = unread(tx, e.rows); err != nil {
+			return err
+		}
+		for _, u := range e.uploads {
+			if err := tx.DeleteUpload(u.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if e == nil || err != nil {
+		return nil, err
+	}
+	out, err := s.describe(e)
+	return out, errors.Join(err, s.removeFiles(e))
+}
+
+// expiryOf reads a job with its rows, nil where it can't be deleted.
+func (s *Service) expiryOf(tx Tx, id JobID, fits func(*Job) bool) (*expiry, error) {
+	j, err := tx.Job(id)
+	if errors.Is(err, NotFound) || err == nil && !fits(j) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	rows, err := withRows(tx, j)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		if row.Pinned {
+			return nil, nil
+		}
+		switch err := removable(tx, row); {
+		case errors.Is(err, JobNotFinished), errors.Is(err, FileInUse):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+	}
+	return &expiry{rows: rows}, nil
+}
+
+// uploadsOf gives the uploads that jobs have read, each once.
+func uploadsOf(rows []*Job) []UploadID {
+	var ids []UploadID
+	seen := map[UploadID]bool{}
+	for _, row := range rows {
+		for _, src := range row.Private.Sources {
+			if src.Upload != "" && !seen[src.Upload] {
+				seen[src.Upload] = true
+				ids = append(ids, src.Upload)
+			}
+		}
+	}
+	return ids
+}
+
+// unread gives those of the jobs' uploads that no job refers to.
+func unread(tx Tx, rows []*Job) ([]*Upload, error) {
+	var uploads []*Upload
+	for _, id := range uploadsOf(rows) {
+		read, err := isRead(tx, id)
+		if err != nil {
+			return nil, err
+		}
+		u, err := tx.Upload(id)
+		if read || errors.Is(err, NotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		uploads = append(uploads, u)
+	}
+	return uploads, nil
+}
+
+func isRead(tx Tx, id UploadID) (bool, error) {
+	for _, err := range tx.Readers(string(id)) {
+		return err == nil, err
+	}
+	return false, nil
+}
+
+// describe tells what goes, with the room that it takes on the disk now.
+func (s *Service) describe(e *expiry) (*Expired, error) {
+	j := e.rows[0]
+	out := &Expired{
+		Job: j.ID, Name: j.Name, Organization: j.Organization, Email: j.Email,
+		Type: j.Type, Status: j.Status, EndedAt: j.CompletedAt, Rows: len(e.rows) - 1,
+	}
+	var all error
+	for _, row := range e.rows {
+		size, err := s.blobs.JobSize(row.ID)
+		all = errors.Join(all, err)
+		out.Bytes += size
+		if !row.IsBatch() {
+			out.counted += row.Usage().Bytes
+		}
+	}
+	for _, u := range e.uploads {
+		out.Uploads = append(out.Uploads, u.Folder+"/"+u.Filename)
+		out.Bytes += u.Size
+		out.counted += u.Size
+	}
+	return out, all
+}
+
+// removeFiles frees the disk. What a crash keeps from it is left to the sweep.
+func (s *Service) removeFiles(e *expiry) error {
+	var err error
+	ids := make([]JobID, len(e.rows))
+	for i, row := range e.rows {
+		ids[i] = row.ID
+	}
+	for _, u := range e.uploads {
+		if u.Generation > 0 {
+			err = errors.Join(err, s.blobs.RemoveUpload(u.ID, u.Generation))
+		}
+	}
+	return errors.Join(err, s.removeJobs(ids))
+}
+
+// removeJobs frees the disk of jobs that have no record any more.
+func (s *Service) removeJobs(ids []JobID) (err error) {
+	for _, id := range ids {
+		if removeErr := s.blobs.RemoveJob(id); removeErr != nil {
+			err = errors.Join(err, fmt.Errorf("remove files of job %s: %w", id, removeErr))
+		}
+	}
+	s.changes.tell(ids...)
+	return err
+}
+
+// withRows gives a job, and of a batch all its rows.
+func withRows(tx Tx, j *Job) ([]*Job, error) {
+	rows := []*Job{j}
+	if !j.IsBatch() {
+		return rows, nil
+	}
+	for row, err := range tx.Subjobs(j.ID, "") {
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}

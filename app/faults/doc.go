@@ -1,0 +1,22 @@
+// Package faults holds tests alone: they run the real program, do to it what
+// happens to servers, and look at what is left. A crash, a power cut, a full
+// disk, a system call that fails, too few descriptors, a damaged file.
+//
+// A ledger (ledger_test.go) is written by the clients: each request before it
+// is sent, each answer once it is there. What was answered with success was
+// promised. After each fault, what the service holds is compared with it
+// (verify_test.go): nothing promised may be lost or doubled. Jobs keep a diary
+// outside of their directories (algorithm_test.go), which shows whether an
+// attempt ran twice or two ran at once.
+//
+// Plain `go test` runs a short form of every campaign but the power cuts. At
+// length:
+//
+//	go test ./app/faults -run Kills -kills 200 -v
+//	go test ./app/faults -run FailingCalls -positions 20 -v
+//	go test ./app/faults -run PowerCuts -machine DIR -cuts 25 -v
+//
+// -machine names a directory with kernel and initrd (.ci/powercut makes it);
+// -seed repeats the choices of a run; -binary tests another molrun than this
+// source's.
+package faults

@@ -1,0 +1,200 @@
+package faults
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// guestBoot is what the virtual machine does once its disk is there.
+const guestBoot = `
+cd /disk
+export MOLRUN_CONFIG=/disk/config.toml
+if [ -e data/jobs.db ]; then
+	./molrun check --deep
+	echo "check ends with $?."
+else
+	./molrun key create --organization lab --email ann@lab.example --role admin
+fi
+./molrun serve &
+`
+
+const guestConfig = `
+data = "/disk/data"
+algorithms = "/disk/algorithms"
+listen = "0.0.0.0:8080"
+[runner]
+cpus = 4
+memory = "512MiB"
+grace = "1s"
+[log]
+format = "json"
+`
+
+// guest is a virtual machine that runs molrun. Its server has the address and
+// key by which the tests' clients reach it.
+type guest struct {
+	t       *testing.T
+	server  *server
+	disk    *disk
+	port    int
+	process *exec.Cmd
+	console io.WriteCloser
+	log     *logBuffer
+	parts   sync.WaitGroup // what serves this boot
+}
+
+// newGuest makes a machine with an empty data directory, which is off.
+func newGuest(t *testing.T) *guest {
+	t.Helper()
+	root := t.TempDir()
+	for _, dir := range []string{"algorithms", "diary"} {
+		must(t, os.Mkdir(filepath.Join(root, dir), 0o700))
+	}
+	for name, text := range map[string]string{
+		"boot": guestBoot, "config.toml": guestConfig, "algorithms/diary.toml": fmt.Sprintf(diaryFile, "/disk/diary"),
+	} {
+		must(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
+	}
+	molrun, err := os.ReadFile(*program)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(root, "molrun"), molrun, 0o700))
+	image := filepath.Join(t.TempDir(), "disk")
+	must(t, os.WriteFile(image, nil, 0o600))
+	must(t, os.Truncate(image, 2<<30))
+	if out, err := exec.Command("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", "-d", root, image).CombinedOutput(); err != nil {
+		t.Fatalf("mkfs.ext4: %v\n%s", err, out)
+	}
+	g := &guest{t: t, disk: openDisk(t, image), port: freePort(t), log: &logBuffer{}}
+	g.server = &server{t: t, remote: true, log: g.log, base: fmt.Sprintf("http://127.0.0.1:%d", g.port)}
+	t.Cleanup(func() {
+		g.off()
+		if t.Failed() {
+			t.Logf("console of the last boot:\n%s", g.log.tail())
+		}
+	})
+	return g
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// boot switches the machine on and waits until molrun answers.
+func (g *guest) boot() {
+	g.t.Helper()
+	nbd, err := net.Listen("tcp", "127.0.0.1:0")
+	must(g.t, err)
+	defer nbd.Close()
+	g.process = exec.Command("qemu-system-x86_64",
+		"-accel", "tcg", "-cpu", "max", "-smp", "2", "-m", "1024", "-display", "none", "-no-reboot",
+		"-kernel", filepath.Join(*machine, "kernel"), "-initrd", filepath.Join(*machine, "initrd"),
+		"-append", "console=ttyS0 quiet panic=-1",
+		"-drive", fmt.Sprintf("file=nbd:%s,format=raw,if=virtio,cache=none", nbd.Addr()),
+		"-netdev", fmt.Sprintf("user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:8080", g.port),
+		"-device", "virtio-net-pci,netdev=net,romfile=",
+		"-serial", "stdio", "-monitor", "none")
+	g.console, err = g.process.StdinPipe()
+	must(g.t, err)
+	output, err := g.process.StdoutPipe()
+	must(g.t, err)
+	g.process.Stderr = os.Stderr
+	must(g.t, g.process.Start())
+	g.log.clear()
+	g.parts.Go(func() {
+		conn, err := nbd.Accept()
+		if err == nil {
+			err = g.disk.serve(conn)
+		}
+		if err != nil {
+			g.log.add([]byte("disk: " + err.Error()))
+		}
+	})
+	g.read(output)
+}
+
+// read follows the console until molrun has started, and beyond.
+func (g *guest) read(output io.Reader) {
+	g.t.Helper()
+	started, ended := make(chan struct{}), make(chan struct{})
+	key := ""
+	g.parts.Go(func() {
+		defer close(ended)
+		lines := bufio.NewScanner(output)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			line := strings.TrimRight(lines.Text(), "\r")
+			switch {
+			case strings.HasPrefix(line, "molrun_"):
+				key = line
+			case strings.Contains(line, `"message":"started"`):
+				close(started)
+			case strings.HasSuffix(line, `request"}`):
+				continue
+			}
+			g.log.add([]byte(line))
+		}
+	})
+	select {
+	case <-started:
+	case <-ended:
+		g.t.Fatalf("the machine ends at its start:\n%s", g.log.tail())
+	case <-time.After(patience):
+		g.t.Fatalf("the machine does not start:\n%s", g.log.tail())
+	}
+	g.server.exited = ended
+	if g.server.key == "" {
+		g.server.key = key
+		return
+	}
+	if console := g.log.String(); !strings.Contains(console, "check ends with 0.") {
+		g.t.Errorf("molrun check finds problems:\n%s", g.log.tail())
+	}
+}
+
+// tell types a command.
+func (g *guest) tell(command string) {
+	g.t.Helper()
+	_, err := io.WriteString(g.console, command+"\n")
+	must(g.t, err)
+}
+
+// off takes the power away.
+func (g *guest) off() {
+	if g.process == nil {
+		return
+	}
+	_ = g.process.Process.Kill() // it may be off
+	g.parts.Wait()
+	_ = g.process.Wait() // killed
+	g.process = nil
+}
+
+// cut takes the power away at the next flush, and with it some of what the
+// disk had not flushed.
+func (g *guest) cut(r *rand.Rand) (cached int) {
+	g.t.Helper()
+	select {
+	case <-g.disk.darken():
+	case <-g.server.exited:
+	case <-time.After(patience):
+		g.t.Errorf("the disk is not asked to flush:\n%s", g.log.tail())
+	}
+	g.off()
+	cached, err := g.disk.cut(r)
+	must(g.t, err)
+	return cached
+}

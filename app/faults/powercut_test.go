@@ -1,0 +1,94 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// needMachine skips where there is nothing to make a virtual machine of.
+func needMachine(t *testing.T) {
+	t.Helper()
+	if *machine == "" {
+		t.Skip("-machine names no directory; .ci/powercut makes one")
+	}
+	for _, name := range []string{"qemu-system-x86_64", "mkfs.ext4"} {
+		if _, err := exec.LookPath(name); err != nil {
+			lacks(t, "%s is not installed", name)
+		}
+	}
+	if path, err := filepath.Abs(*machine); err == nil {
+		*machine = path
+	}
+}
+
+// guestLoad is clients of a virtual machine, which may be slow.
+func guestLoad(boot int, r *rand.Rand) load {
+	return load{life: fmt.Sprintf("b%d", boot), clients: 6, jobs: 3, seed: r.Uint64()}
+}
+
+// The power goes under load again and again, and once between the clock jumps
+// a year ahead and back.
+func TestPowerCutsLoseNothingThatWasAcknowledged(t *testing.T) {
+	needMachine(t)
+	g := newGuest(t)
+	random := rand.New(rand.NewPCG(*seed, 2))
+	l, v := newLedger(), &verdict{mayFail: true}
+	sectors := 0
+	for n := range *cuts {
+		g.boot()
+		g.server.verify(l, v, false)
+		moment := time.Duration(random.IntN(100_000)) * time.Microsecond
+		g.server.loadUntil(l, guestLoad(n, random), 10+random.IntN(60), moment, func() { sectors += g.cut(random) })
+		t.Logf("cut %d: acknowledged %d so far", n+1, l.acknowledged())
+		if t.Failed() {
+			t.Fatalf("at cut %d of seed %d", n+1, *seed)
+		}
+	}
+	g.boot()
+	g.jumpClock(l, random)
+	g.boot()
+	g.server.verify(l, v, false)
+	g.server.drain(l, v)
+	g.server.verify(l, v, true)
+	v.report(t)
+	t.Logf("%d power cuts and a clock jump, %d jobs, %d uploads, %d writes and %d flushes of the disk, %d sectors not flushed at the cuts, seed %d",
+		*cuts+1, len(l.jobs), len(l.files), g.disk.writes, g.disk.flushes, sectors, *seed)
+	t.Logf("acknowledged %d, %v", l.acknowledged(), v)
+}
+
+// jumpClock sets the clock a year ahead under load, then back, and cuts the
+// power. Links that were made on the other side of a jump may be refused.
+func (g *guest) jumpClock(l *ledger, random *rand.Rand) {
+	g.t.Helper()
+	l.note(func() { l.excused = []string{"LINK_EXPIRED", "LINK_INVALID"} })
+	o := guestLoad(*cuts, random)
+	g.server.loadUntil(l, o, 20, 0, func() { g.tell("date -s @$(($(date +%s) + 31536000))") })
+	o.life += "ahead"
+	g.server.loadUntil(l, o, 20, 0, func() { g.tell("date -s @$(($(date +%s) - 31536000 - 600))") })
+	o.life += "back"
+	g.server.loadUntil(l, o, 20, 0, func() { g.cut(random) })
+}
+
+// For control: a disk that answers flushes and forgets them loses what was
+// acknowledged, and the comparison finds that.
+func TestPowerCutOfADiskThatLiesIsFound(t *testing.T) {
+	needMachine(t)
+	g := newGuest(t)
+	random := rand.New(rand.NewPCG(*seed, 3))
+	l, v := newLedger(), &verdict{}
+	g.boot()
+	g.server.loadUntil(l, guestLoad(0, random), 20, 0, func() { g.cut(random) })
+	g.disk.lies = true
+	g.boot()
+	g.server.loadUntil(l, guestLoad(1, random), 40, 0, func() { g.cut(random) })
+	g.boot()
+	g.server.verify(l, v, false)
+	if len(v.lost) < 10 {
+		t.Errorf("lost %d of what a lying disk had taken: the method finds nothing", len(v.lost))
+	}
+	t.Logf("control with a disk that lies (%d writes, %d flushes): acknowledged %d, %v", g.disk.writes, g.disk.flushes, l.acknowledged(), v)
+}

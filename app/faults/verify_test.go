@@ -1,0 +1,243 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/web/client"
+)
+
+// verdict is what comparisons of a service with its ledger have found.
+type verdict struct {
+	lost, duplicated, stuck, orphans, other []string
+
+	mayFail   bool // jobs have reasons to fail
+	mayRepeat bool // an attempt may be lost after its program has ended
+}
+
+func (v *verdict) String() string {
+	return fmt.Sprintf("lost %d, duplicated %d, stuck %d, orphans %d",
+		len(v.lost), len(v.duplicated), len(v.stuck), len(v.orphans))
+}
+
+// report fails the test for all that is not as it has to be.
+func (v *verdict) report(t *testing.T) {
+	t.Helper()
+	for what, all := range map[string][]string{
+		"lost": v.lost, "duplicated": v.duplicated, "stuck": v.stuck, "orphan process": v.orphans, "wrong": v.other,
+	} {
+		for _, one := range all[:min(len(all), 20)] {
+			t.Errorf("%s: %s", what, one)
+		}
+	}
+}
+
+// sameSettings reports whether a job has the settings that were sent.
+func sameSettings(job *client.Job, s client.Submission) bool {
+	var a, b bytes.Buffer
+	return json.Compact(&a, job.Settings) == nil && json.Compact(&b, s.Settings) == nil && bytes.Equal(a.Bytes(), b.Bytes())
+}
+
+// verify compares all jobs and uploads with the ledger, while no client works.
+// The bytes of files are read that were not since they were sent; again, all
+// of them.
+func (s *server) verify(l *ledger, v *verdict, again bool) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c := s.client()
+	defer c.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v.other = append(v.other, l.faults...)
+	l.faults = nil
+	must(s.t, l.compareJobs(ctx, c, v))
+	must(s.t, l.compareFiles(ctx, c, s.base, v, again))
+}
+
+// compareJobs lists every job there is. The ledger is locked.
+func (l *ledger) compareJobs(ctx context.Context, c *client.Client, v *verdict) error {
+	there, ids := map[string]*client.Job{}, map[string]string{}
+	for job, err := range c.Jobs(ctx, client.JobFilter{WholeOrganization: true, PageSize: 100}) {
+		if err != nil {
+			return fmt.Errorf("list jobs: %w", err)
+		}
+		if there[job.Name] != nil || ids[job.ID] != "" {
+			v.duplicated = append(v.duplicated, fmt.Sprintf("job %s with id %s", job.Name, job.ID))
+		}
+		there[job.Name], ids[job.ID] = job, job.Name
+		if l.jobs[job.Name] == nil {
+			v.other = append(v.other, "nobody asked for job "+job.Name)
+		}
+	}
+	for name, fact := range l.jobs {
+		fact.compare(name, there[name], v)
+	}
+	return nil
+}
+
+// compare looks at one job, nil where the service has none of the name.
+func (f *jobFact) compare(name string, job *client.Job, v *verdict) {
+	switch {
+	case f.deleting && !f.deleted:
+		f.deleted = job == nil // either is right; from now on it stays
+		f.deleting = f.deleted
+	case job == nil && f.id != "" && !f.deleted:
+		v.lost = append(v.lost, "job "+name)
+	case job != nil && f.deleted:
+		v.lost = append(v.lost, "the deletion of job "+name)
+	}
+	if job == nil {
+		return
+	}
+	if f.id == "" {
+		f.id = job.ID // its answer was lost; from now on it stays
+	}
+	if f.id != job.ID {
+		v.duplicated = append(v.duplicated, fmt.Sprintf("job %s was %s and is %s", name, f.id, job.ID))
+	}
+	if !sameSettings(job, f.submission) {
+		v.lost = append(v.lost, "the settings of job "+name)
+	}
+	if f.final != "" && f.final != job.Status {
+		v.lost = append(v.lost, fmt.Sprintf("the end of job %s: it was %s and is %s", name, f.final, job.Status))
+	}
+	if job.Finished() {
+		f.final = job.Status
+	}
+}
+
+// compareFiles lists every upload there is. The ledger is locked.
+func (l *ledger) compareFiles(ctx context.Context, c *client.Client, base string, v *verdict, again bool) error {
+	there := map[string]*client.File{}
+	for file, err := range c.Files(ctx, client.FileFilter{PageSize: 100}) {
+		if err != nil {
+			return fmt.Errorf("list files: %w", err)
+		}
+		if there[file.ID] != nil {
+			v.duplicated = append(v.duplicated, "file "+file.ID)
+		}
+		there[file.ID] = file
+	}
+	for id, fact := range l.files {
+		file := there[id]
+		switch {
+		case fact.deleting && !fact.deleted:
+			fact.deleted = file == nil
+			fact.deleting = fact.deleted
+		case fact.deleted && file != nil:
+			v.lost = append(v.lost, "the deletion of file "+id)
+		case fact.completed && !fact.deleted && (file == nil || file.Status != "completed" || file.SHA256 != fact.sha256() || file.Size != int64(len(fact.text))):
+			v.lost = append(v.lost, fmt.Sprintf("file %s: %+v", id, file))
+		}
+	}
+	return l.compareBytes(ctx, base, v, again)
+}
+
+// compareBytes downloads files. The ledger is locked.
+func (l *ledger) compareBytes(ctx context.Context, base string, v *verdict, again bool) error {
+	for id, fact := range l.files {
+		if !fact.completed || fact.deleted || fact.fetched && !again {
+			continue
+		}
+		text, err := get(ctx, base+fact.link)
+		if except(err, l.excused...) == nil && err != nil {
+			continue // its record was compared
+		}
+		if except(err, "NOT_FOUND") == nil && err != nil {
+			v.lost = append(v.lost, "the bytes of file "+id)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("download file %s: %w", id, err)
+		}
+		if fact.fetched = text == fact.text; !fact.fetched {
+			v.lost = append(v.lost, fmt.Sprintf("the bytes of file %s: %d instead of %d, or others", id, len(text), len(fact.text)))
+		}
+	}
+	return nil
+}
+
+// drain waits until every job is finished; those that are not are stuck.
+func (s *server) drain(l *ledger, v *verdict) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*patience)
+	defer cancel()
+	c := s.client()
+	defer c.Close()
+	for name, fact := range l.jobs {
+		if fact.id == "" || fact.deleted {
+			continue
+		}
+		job, err := c.Wait(ctx, name)
+		switch {
+		case ctx.Err() != nil:
+			v.stuck = append(v.stuck, name)
+		case err != nil:
+			v.other = append(v.other, fmt.Sprintf("wait for job %s: %v", name, err))
+		case !s.remote:
+			s.readDiary(job, fact, v)
+		}
+	}
+}
+
+// readDiary compares what a job's attempts wrote with what its record says.
+func (s *server) readDiary(job *client.Job, fact *jobFact, v *verdict) {
+	page := diary(s.t, s.path("diary"), job.Name)
+	begins, ends := 0, 0
+	for _, line := range page {
+		switch line {
+		case "begin":
+			begins++
+		case "end":
+			ends++
+		}
+	}
+	completed := job.Status == "COMPLETED"
+	switch {
+	case slices.Contains(page, "overlap"):
+		v.duplicated = append(v.duplicated, fmt.Sprintf("two attempts of job %s ran at once", job.Name))
+	case begins > job.Attempts:
+		v.duplicated = append(v.duplicated, fmt.Sprintf("job %s began %d times in %d attempts", job.Name, begins, job.Attempts))
+	case completed && (ends == 0 || ends > 1 && !v.mayRepeat || !strings.HasSuffix(strings.Join(page, " "), "begin end")):
+		v.other = append(v.other, fmt.Sprintf("job %s is completed and its diary says %q", job.Name, page))
+	case v.mayFail && !completed && (job.Failure == nil || job.Failure.Message == ""):
+		v.other = append(v.other, fmt.Sprintf("job %s failed without a reason", job.Name))
+	case !v.mayFail && !completed && !fact.cancelling:
+		v.other = append(v.other, fmt.Sprintf("job %s failed: %+v", job.Name, job.Failure))
+	}
+}
+
+// findOrphans waits a moment for processes of jobs to be gone; those that are
+// not are orphans.
+func (s *server) findOrphans(v *verdict) {
+	s.t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	left := s.tasks()
+	for ; len(left) > 0 && time.Now().Before(deadline); left = s.tasks() {
+		time.Sleep(20 * time.Millisecond)
+	}
+	for _, pid := range left {
+		v.orphans = append(v.orphans, fmt.Sprint(pid))
+	}
+}
+
+// conclude brings all jobs to their ends, compares everything and says what
+// came of it.
+func (s *server) conclude(l *ledger, v *verdict) {
+	s.t.Helper()
+	s.verify(l, v, false)
+	s.drain(l, v)
+	s.findOrphans(v)
+	s.verify(l, v, true)
+	s.stop()
+	s.check("--deep")
+	v.report(s.t)
+	s.t.Logf("acknowledged %d, %v", l.acknowledged(), v)
+}

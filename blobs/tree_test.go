@@ -1,0 +1,132 @@
+package blobs
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"molrun/app"
+)
+
+func write(t *testing.T, top string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(top, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func openTree(t *testing.T, dir string) *Tree {
+	t.Helper()
+	tree, err := OpenTree(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tree.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return tree
+}
+
+const (
+	treeJob   = app.JobID("01M7Y8K3GVW6R131MCY2J7HPKF")
+	strayJob  = app.JobID("01M7Y8K3GVW6R131MCY2J7HPKG")
+	treeInput = app.UploadID("01M7Y8K3DF2Q6P8R1RCJS9KHGE")
+)
+
+func TestTreeNamesWhatAJobHasLeft(t *testing.T) {
+	dir := t.TempDir()
+	const manifest = `{"files":[{"name":"a/b","path":"result/a/b","size":3,"sha256":"ab"}]}`
+	job := "jobs/" + string(treeJob)
+	write(t, dir, map[string]string{
+		job + "/manifest.json": manifest, job + "/result/a/b": "abc", job + "/1/log": "x", job + "/1/work/out/big": "x",
+	})
+	tree := openTree(t, dir)
+	files, err := tree.Result(treeJob)
+	want := []File{{Path: job + "/manifest.json", Size: int64(len(manifest))}, {Path: job + "/result/a/b", Size: 3, SHA256: "ab"}}
+	if diff := cmp.Diff(want, files); err != nil || diff != "" {
+		t.Errorf("result: %v\n%s", err, diff)
+	}
+	files, err = tree.Attempt(treeJob, 1)
+	if diff := cmp.Diff([]File{{Path: job + "/1/log", Size: -1}}, files); err != nil || diff != "" {
+		t.Errorf("attempt, without its work directory: %v\n%s", err, diff)
+	}
+	if files, err := tree.Attempt(treeJob, 2); err != nil || files != nil {
+		t.Errorf("an attempt that left nothing: %v, %v", files, err)
+	}
+	if _, err := tree.Result(strayJob); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no result: %v", err)
+	}
+	write(t, dir, map[string]string{job + "/manifest.json": `{"files":[{"name":"x","path":"../../secret"}]}`})
+	if files, err := tree.Result(treeJob); err == nil {
+		t.Errorf("a manifest that leads out of its job: %v", files)
+	}
+}
+
+func TestTreeOpensRegularFilesWithinIt(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"secret": "s"})
+	for name, to := range map[string]string{"inside": "secret", "outside": "/etc/hostname"} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree := openTree(t, dir)
+	for name, good := range map[string]bool{"secret": true, "inside": false, "outside": false, "../x": false, ".": false} {
+		f, _, err := tree.Open(name)
+		if (err == nil) != good {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil {
+			f.Close()
+		}
+	}
+}
+
+func TestStraysAreFoundAndSetAside(t *testing.T) {
+	dir := t.TempDir()
+	known, stale := uploadName(treeInput, 7), uploadName(treeInput, 6)
+	write(t, dir, map[string]string{
+		known: "x", stale: "y", "uploads/tmp/arriving": "z", "uploads/GE/not-ours": "n",
+		"jobs/" + string(treeJob) + "/1/log": "l", "jobs/" + string(strayJob) + "/1/log": "m", "jobs/notes": "n",
+	})
+	tree := openTree(t, dir)
+	strays := func() (paths []string) {
+		found, err := tree.Strays(
+			func(id app.UploadID, generation int) bool { return id == treeInput && generation == 7 },
+			func(id app.JobID) bool { return id == treeJob },
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range found {
+			paths = append(paths, s.Path)
+		}
+		return paths
+	}
+	found := strays()
+	if diff := cmp.Diff([]string{stale, "jobs/" + string(strayJob)}, found); diff != "" {
+		t.Fatal(diff)
+	}
+	for _, path := range found {
+		if err := tree.SetAside(path, "set-aside/now"); err != nil {
+			t.Error(err)
+		}
+	}
+	if left := strays(); left != nil {
+		t.Errorf("still there: %q", left)
+	}
+	for path, want := range map[string]string{stale: "y", "jobs/" + string(strayJob) + "/1/log": "m"} {
+		if got, err := os.ReadFile(filepath.Join(dir, "set-aside/now", path)); err != nil || string(got) != want {
+			t.Errorf("%s is %q now, %v", path, got, err)
+		}
+	}
+}

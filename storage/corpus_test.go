@@ -1,0 +1,293 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"molrun/app"
+)
+
+// The corpus of damaged databases: each is a good one of corpusJobs jobs with
+// one thing wrong. Whatever that is, a start either fails and leaves the file
+// alone, or all records are there, or somebody is told: by a warning at the
+// start, by the store when it meets the damage, or by a check. What never
+// happens is that records are missing and nobody hears of it.
+const corpusJobs = 40
+
+// good gives the bytes of a sound database, its marker and its counter, the
+// jobs in it, and how many of its pages are in use.
+func good(t *testing.T) (files map[string][]byte, jobs map[app.JobID]string, pages int) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "jobs.db")
+	s := openAt(t, path, Options{})
+	putJobs(t, s, testJobs(corpusJobs-1)...)
+	putJobs(t, s, testJob(corpusJobs-1))
+	closeStore(t, s)
+	jobs, pages = readAll(t, path)
+	if len(jobs) != corpusJobs {
+		t.Fatalf("%d jobs, want %d", len(jobs), corpusJobs)
+	}
+	files = map[string][]byte{}
+	for _, suffix := range []string{"", MarkerSuffix, counterSuffix} {
+		data, err := os.ReadFile(path + suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[suffix] = data
+	}
+	return files, jobs, pages
+}
+
+func readAll(t *testing.T, path string) (jobs map[app.JobID]string, pages int) {
+	t.Helper()
+	r, err := OpenReadOnly(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	jobs = map[app.JobID]string{}
+	for j, err := range r.Jobs(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := j.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs[j.ID] = string(text)
+	}
+	err = r.view(func(t *tx) error { pages = int(t.bolt.Size() / page); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return jobs, pages
+}
+
+// How a damaged database was dealt with.
+const (
+	refusedAtStart = "refused at the start"
+	warnedAtStart  = "warned at the start"
+	metByStore     = "met by the store"
+	foundByCheck   = "found by check"
+	unharmed       = "unharmed"
+	altered        = "a value altered" // which nothing in the file could tell
+	silent         = "lost in silence"
+)
+
+// verdict opens the database and finds out.
+func verdict(t *testing.T, path string, want map[app.JobID]string) string {
+	t.Helper()
+	before, _ := os.ReadFile(path)
+	said := ""
+	s, err := Open(path, Options{
+		Warn:  func(string) { said = warnedAtStart },
+		Fatal: func(error) { said = metByStore },
+	})
+	if err != nil {
+		if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
+			t.Errorf("the refused file was changed")
+		}
+		return refusedAtStart
+	}
+	defer func() { _ = s.Close() }() // it may be broken
+	have, readErr := recordsOf(s)
+	switch {
+	case said != "":
+		return said
+	case readErr != nil:
+		return foundByCheck // the reader has told
+	}
+	_ = s.Close()
+	if r, err := OpenReadOnly(path); err != nil {
+		return foundByCheck
+	} else {
+		defer r.Close()
+		if report, err := r.Check(t.Context()); err != nil || report.Count > 0 {
+			return foundByCheck
+		}
+	}
+	return compare(have, want)
+}
+
+func compare(have, want map[app.JobID]string) string {
+	if len(have) != len(want) {
+		return silent
+	}
+	for id, record := range want {
+		if have[id] == "" {
+			return silent
+		}
+		if have[id] != record {
+			return altered
+		}
+	}
+	return unharmed
+}
+
+// recordsOf reads all jobs as a listing does.
+func recordsOf(s *Store) (have map[app.JobID]string, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%v", v)
+		}
+	}()
+	have = map[app.JobID]string{}
+	err = s.View(context.Background(), func(tx app.Tx) error {
+		page, err := tx.Jobs(app.JobFilter{Organization: "lab"}, "", 2*corpusJobs)
+		for _, j := range page.Jobs {
+			have[j.ID] = string(j.JSON)
+		}
+		return err
+	})
+	return have, err
+}
+
+// damage is one way to spoil a file of pages.
+type damage struct {
+	name  string
+	spoil func(path string, data []byte) error
+}
+
+func rewritten(change func(data []byte) []byte) func(string, []byte) error {
+	return func(path string, data []byte) error { return os.WriteFile(path, change(bytes.Clone(data)), 0o600) }
+}
+
+const page = 4096
+
+// corpus lists the damages for a file of that many pages.
+func corpus(pages int) []damage {
+	all := []damage{
+		{"nothing", rewritten(func(d []byte) []byte { return d })},
+		{"missing", func(path string, _ []byte) error { return os.Remove(path) }},
+		{"a directory in its place", func(path string, _ []byte) error {
+			return errors.Join(os.Remove(path), os.Mkdir(path, 0o700))
+		}},
+		{"a link to nowhere", func(path string, _ []byte) error {
+			return errors.Join(os.Remove(path), os.Symlink(path+".gone", path))
+		}},
+		{"unreadable", func(path string, _ []byte) error { return os.Chmod(path, 0) }},
+		{"text", rewritten(func(d []byte) []byte { return bytes.Repeat([]byte("no database\n"), len(d)/12) })},
+		{"random bytes", rewritten(func(d []byte) []byte {
+			for i, x := 0, uint64(88172645463325252); i+8 <= len(d); i += 8 {
+				x ^= x << 13
+				x ^= x >> 7
+				x ^= x << 17
+				binary.LittleEndian.PutUint64(d[i:], x)
+			}
+			return d
+		})},
+		{"shifted by a byte", rewritten(func(d []byte) []byte { return append([]byte{0}, d...) })},
+		{"doubled", rewritten(func(d []byte) []byte { return append(d, d...) })},
+		{"pages swapped", rewritten(func(d []byte) []byte {
+			swap := bytes.Clone(d[5*page : 6*page])
+			copy(d[5*page:], d[6*page:7*page])
+			copy(d[6*page:], swap)
+			return d
+		})},
+		{"both meta pages with a flipped bit", rewritten(func(d []byte) []byte { d[40] ^= 1; d[page+40] ^= 1; return d })},
+		{"another program's meta version", rewritten(func(d []byte) []byte { d[20]++; d[page+20]++; return d })},
+	}
+	for _, size := range []int{0, 1, 100, page, 2 * page, 3 * page, 4*page + 17, pages / 2 * page} {
+		all = append(all, damage{fmt.Sprintf("cut to %d bytes", size), rewritten(func(d []byte) []byte { return d[:size] })})
+	}
+	for n := range pages {
+		at := n * page
+		all = append(all,
+			damage{fmt.Sprintf("page %d zeroed", n), rewritten(func(d []byte) []byte { clear(d[at : at+page]); return d })},
+			damage{fmt.Sprintf("page %d of ones", n), rewritten(func(d []byte) []byte {
+				copy(d[at:], bytes.Repeat([]byte{0xFF}, page))
+				return d
+			})},
+			damage{fmt.Sprintf("page %d with a flipped bit in its head", n), rewritten(func(d []byte) []byte { d[at+8] ^= 2; return d })},
+			damage{fmt.Sprintf("page %d with another count", n), rewritten(func(d []byte) []byte { d[at+10] ^= 5; return d })},
+			damage{fmt.Sprintf("page %d with a flipped bit further on", n), rewritten(func(d []byte) []byte { d[at+40] ^= 1; return d })},
+			damage{fmt.Sprintf("page %d with a flipped bit at its end", n), rewritten(func(d []byte) []byte { d[at+page-100] ^= 1; return d })},
+		)
+	}
+	return all
+}
+
+// inMemory gives a folder where syncs cost nothing, if there is one.
+func inMemory(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "molrun-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func emptied(dir string) error {
+	return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700))
+}
+
+func TestDamagedDatabaseNeverLosesRecordsInSilence(t *testing.T) {
+	files, want, pages := good(t)
+	tally := map[string]int{}
+	all := corpus(pages)
+	dir := inMemory(t)
+	for _, d := range all {
+		path := filepath.Join(dir, "jobs.db")
+		if err := emptied(dir); err != nil {
+			t.Fatal(err)
+		}
+		for suffix, data := range files {
+			if err := os.WriteFile(path+suffix, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := d.spoil(path, files[""]); err != nil {
+			t.Fatal(err)
+		}
+		got := verdict(t, path, want)
+		tally[got]++
+		if got == silent || d.name == "nothing" && got != unharmed {
+			t.Errorf("%s: %s", d.name, got)
+		}
+		if got == altered && !strings.Contains(d.name, "flipped bit") {
+			t.Errorf("%s: %s", d.name, got)
+		}
+	}
+	t.Logf("%d cases: %v", len(all), tally)
+	if len(all) < 200 || tally[refusedAtStart] < 15 {
+		t.Errorf("only %d cases, %d refused: the corpus has shrunk", len(all), tally[refusedAtStart])
+	}
+}
+
+func TestAnotherStoresDatabaseIsRefused(t *testing.T) {
+	mine, theirs := filepath.Join(t.TempDir(), "jobs.db"), filepath.Join(t.TempDir(), "jobs.db")
+	for _, path := range []string{mine, theirs} {
+		s := openAt(t, path, Options{})
+		putJobs(t, s, testJob(1))
+		closeStore(t, s)
+	}
+	data, err := os.ReadFile(theirs)
+	if err == nil {
+		err = os.WriteFile(mine, data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := Open(mine, Options{}); err == nil {
+		t.Error(errors.Join(errors.New("it was opened"), s.Close()))
+	} else if !strings.Contains(err.Error(), "not the one that was here") {
+		t.Errorf("error %q, want it to say that it is another database", err)
+	}
+	if after, _ := os.ReadFile(mine); !bytes.Equal(after, data) {
+		t.Error("the refused file was changed")
+	}
+}

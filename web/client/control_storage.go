@@ -1,0 +1,100 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// StorageReport is what is stored, and the disk on which it is, in bytes.
+type StorageReport struct {
+	By   string `json:"by"`
+	Disk struct {
+		Size    int64 `json:"size"`
+		Free    int64 `json:"free"`
+		Reserve int64 `json:"reserve"` // of what is free, left alone by uploads and new jobs
+	} `json:"disk"`
+	Rows []StorageRow `json:"rows"`
+}
+
+// StorageRow is what one organization, user or algorithm stores, or what is of
+// one age. What does not tell rows apart is "".
+type StorageRow struct {
+	Organization string `json:"organization,omitempty"`
+	User         string `json:"user,omitempty"`
+	Algorithm    string `json:"algorithm,omitempty"` // "" is uploads
+	Age          string `json:"age,omitempty"`
+
+	Jobs        int   `json:"jobs"`
+	Queued      int   `json:"queued"` // of the jobs
+	Files       int   `json:"files"`  // uploads
+	ResultBytes int64 `json:"resultBytes"`
+	UploadBytes int64 `json:"uploadBytes"`
+	QuotaBytes  int64 `json:"quotaBytes,omitempty"` // of an organization that has one
+}
+
+// Storage sums up what is stored by organization, user, algorithm or age.
+func (c *Control) Storage(ctx context.Context, by string) (*StorageReport, error) {
+	return ask[StorageReport](ctx, c.client, http.MethodGet, "/control/storage", url.Values{"by": {by}}, nil)
+}
+
+// PruneRequest selects finished jobs to delete; what is empty selects all.
+type PruneRequest struct {
+	EndedBefore  time.Time
+	Failed       bool // only failed ones
+	Organization string
+	User         string
+	Algorithm    string
+	LargerThan   int64 // bytes of the result
+	DryRun       bool  // delete nothing
+}
+
+// Pruned is a job that was deleted, or would be, with its rows and the uploads
+// that no other job refers to.
+type Pruned struct {
+	JobID        string    `json:"jobId"`
+	JobName      string    `json:"jobName"`
+	Organization string    `json:"organization"`
+	User         string    `json:"user"`
+	Type         string    `json:"type"`
+	Status       string    `json:"status"`
+	CompletedAt  time.Time `json:"completedAt"`
+	Rows         int       `json:"rows,omitempty"` // of a batch
+	Uploads      []string  `json:"uploads,omitempty"`
+	Bytes        int64     `json:"bytes"` // on the disk
+}
+
+// Prune deletes jobs, page by page, and walks what is gone. It ends at the
+// first error, and where it is not walked to its end.
+func (c *Control) Prune(ctx context.Context, r PruneRequest) iter.Seq2[*Pruned, error] {
+	body := map[string]any{"endedBefore": r.EndedBefore.UTC().Format("2006-01-02T15:04:05.000Z")}
+	for name, value := range map[string]string{"organization": r.Organization, "user": r.User, "algorithm": r.Algorithm} {
+		if value != "" {
+			body[name] = value
+		}
+	}
+	if r.Failed {
+		body["failed"] = true
+	}
+	if r.LargerThan > 0 {
+		body["largerThan"] = r.LargerThan
+	}
+	if r.DryRun {
+		body["dryRun"] = true
+	}
+	return pages(func(after string) ([]*Pruned, string, error) {
+		if after != "" {
+			body["after"] = after
+		}
+		page, err := ask[struct {
+			Jobs []*Pruned `json:"jobs"`
+			Next string    `json:"next"`
+		}](ctx, c.client, http.MethodPost, "/control/prune", nil, body)
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Jobs, page.Next, nil
+	})
+}

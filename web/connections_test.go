@@ -1,0 +1,160 @@
+package web_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"molrun/web"
+)
+
+// bounded serves with at most so many connections. Requests to /held wait
+// until the test lets them go.
+type bounded struct {
+	t       *testing.T
+	address string
+	open    atomic.Int64 // connections that the server has
+	most    atomic.Int64
+	held    chan struct{}
+}
+
+func newBounded(t *testing.T, most int) *bounded {
+	t.Helper()
+	b := &bounded{t: t, held: make(chan struct{})}
+	server := web.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/held" {
+			<-b.held
+		}
+		fmt.Fprint(w, "ok")
+	}))
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := web.BoundConnections(server, inner, most)
+	follow := server.ConnState
+	server.ConnState = func(c net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			b.most.Store(max(b.most.Load(), b.open.Add(1)))
+		case http.StateClosed:
+			b.open.Add(-1)
+		}
+		follow(c, state)
+	}
+	b.address = inner.Addr().String()
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("the server ended with %v", err)
+		}
+	})
+	return b
+}
+
+// caller is one connection.
+type caller struct {
+	net.Conn
+	from *bufio.Reader
+}
+
+func (b *bounded) dial() *caller {
+	b.t.Helper()
+	c, err := net.Dial("tcp", b.address)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = c.Close() })
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	return &caller{c, bufio.NewReader(c)}
+}
+
+func (c *caller) send(path string) error {
+	_, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path)
+	return err
+}
+
+// ask sends a request and gives the error of its answer.
+func (c *caller) ask(path string) error {
+	if err := c.send(path); err != nil {
+		return err
+	}
+	return c.answer()
+}
+
+func (c *caller) answer() error {
+	response, err := http.ReadResponse(c.from, nil)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	_, err = io.Copy(io.Discard, response.Body)
+	return err
+}
+
+func TestUnusedConnectionsMakeRoomForNewOnes(t *testing.T) {
+	b := newBounded(t, 4)
+	var clients []*caller
+	for i := range 40 { // all stay open, as far as they are concerned
+		c := b.dial()
+		if err := c.ask("/"); err != nil {
+			t.Fatalf("client %d: %v", i, err)
+		}
+		clients = append(clients, c)
+	}
+	if got := b.most.Load(); got > 4 {
+		t.Errorf("%d connections were open at once", got)
+	}
+	if _, err := clients[0].from.ReadByte(); err != io.EOF {
+		t.Errorf("the longest unused connection: %v, want it closed", err)
+	}
+	if err := clients[39].ask("/"); err != nil {
+		t.Errorf("the last one: %v", err)
+	}
+}
+
+func TestConnectionsInUseAreLeftAloneAndNewOnesWait(t *testing.T) {
+	b := newBounded(t, 2)
+	first, second, third := b.dial(), b.dial(), b.dial()
+	for _, c := range []*caller{first, second, third} {
+		if err := c.send("/held"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	late := b.dial()
+	if err := late.send("/"); err != nil {
+		t.Fatal(err)
+	}
+	close(b.held)
+	for name, c := range map[string]*caller{"first": first, "second": second, "third": third, "late": late} {
+		if err := c.answer(); err != nil {
+			t.Errorf("the %s: %v", name, err)
+		}
+	}
+	if got := b.most.Load(); got > 2 {
+		t.Errorf("%d connections were open at once", got)
+	}
+}
+
+func TestBoundedListenerEndsWhileAClientWaits(t *testing.T) {
+	b := newBounded(t, 1)
+	held := b.dial()
+	if err := held.send("/held"); err != nil {
+		t.Fatal(err)
+	}
+	waiting := b.dial()
+	if err := waiting.send("/"); err != nil {
+		t.Fatal(err)
+	}
+	close(b.held) // the clean-up stops the server, whichever client it let in
+}
