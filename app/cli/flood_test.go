@@ -114,12 +114,13 @@ func TestHugeBodiesAndHeadersTakeBoundedMemory(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, size := range []int{60_000, 64 << 10, 200_000} {
-		a := u.do("GET", "/jobs", nil, "Cookie", strings.Repeat("x", size))
-		if want := map[int]int{60_000: 200, 64 << 10: 422, 200_000: 431}[size]; a.status != want {
-			t.Errorf("a header of %d bytes: %d, want %d", size, a.status, want)
-		}
-	}
+	u.do("GET", "/jobs", nil, "Cookie", strings.Repeat("x", 60_000)).want(200)
+	u.do("GET", "/jobs", nil, "Cookie", strings.Repeat("x", 64<<10)).want(422)
+	// Far beyond the limit net/http answers by itself, in plain text.
+	r, err := http.NewRequestWithContext(t.Context(), "GET", s.base+"/jobs", nil)
+	must(t, err)
+	r.Header.Set("Cookie", strings.Repeat("x", 200_000))
+	must(t, refusedAs(r, 431))
 	if heap := s.metric("go_memstats_heap_sys_bytes"); heap > 350<<20 {
 		t.Errorf("the heap has %.0f MiB, though all bodies together may have 96", heap/(1<<20))
 	}

@@ -163,6 +163,9 @@ func TestArchiveTakesNoSecondCopyOnDisk(t *testing.T) {
 	u.finished("j")
 	stored := func() (files []string, large int) {
 		s.stored(func(path string, info fs.FileInfo) {
+			if filepath.Base(path) == "audit.log" {
+				return
+			}
 			files = append(files, fmt.Sprint(strings.TrimPrefix(path, s.data()), " ", info.Size()))
 			if info.Size() >= 2_000_000 && filepath.Base(path) != "jobs.db" {
 				large++
