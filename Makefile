@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 DATA    ?= molrun-data
 LDFLAGS  = -s -w -X molrun/app/cli.version=$(VERSION)
 
-.PHONY: build demo test lint bench fuzz physics compare simulate clean
+.PHONY: build demo test lint bench fuzz physics compare simulate faults powercut clean
 
 build: ## the binary, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
@@ -32,6 +32,12 @@ compare: ## the engine's speed next to LAMMPS (lmp), about four minutes
 
 simulate: ## random seeds against the whole service: SEEDS=10000
 	$(GO) test ./app/simulation -run TestSeeds -timeout 2h -seeds $(or $(SEEDS),10000)
+
+faults: ## crashes, failing calls, full disk and damage, on the real binary
+	GO='$(GO)' .ci/faults $(or $(KILLS),200) $(or $(POSITIONS),20)
+
+powercut: ## power cuts and a clock jump in a virtual machine (Debian, qemu)
+	GO='$(GO)' .ci/powercut $(or $(CUTS),25)
 
 clean:
 	rm -f molrun

@@ -83,7 +83,7 @@ func (c *comparison) round(t *testing.T, l *lammps, d *dynamics, steps int) {
 		t.Error("LAMMPS looked too seldom at its neighbour lists, which makes it faster and wrong")
 	}
 	c.tabled = log.total
-	near(t, "potential energy by LAMMPS", c.tabled, c.exact, tableError*float64(len(d.x)))
+	near(t, "potential energy by LAMMPS", c.tabled, c.exact, 5*tableError*float64(len(d.x))) // beads that touch are worse than most
 	start := userSeconds(t)
 	advance(t, d, steps)
 	c.lammps = append(c.lammps, float64(steps)/log.seconds)
