@@ -9,8 +9,8 @@
 // outside of their directories (algorithm_test.go), which shows whether an
 // attempt ran twice or two ran at once.
 //
-// Plain `go test` runs a short form of every campaign but the power cuts. At
-// length:
+// Plain `go test` runs a short form of every campaign but failing calls and power
+// cuts. At length:
 //
 //	go test ./app/faults -run Kills -kills 200 -v
 //	go test ./app/faults -run FailingCalls -positions 20 -v

@@ -25,13 +25,19 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runTask is `molrun task DIR --lock-fd N`.
+// runTask is `molrun task --inside` or `molrun task DIR --lock-fd N --isolation
+// TEXT`.
 func runTask(args []string) int {
-	var o task.Options
-	if len(args) == 3 {
-		o.LockFD, _ = strconv.Atoi(args[2])
+	if args[0] == "--inside" {
+		return task.ExitCode(task.Inside())
 	}
-	err := task.Run(context.Background(), args[0], o)
+	fd, err := strconv.Atoi(args[2])
+	if err == nil {
+		var isolation task.Isolation
+		if isolation, err = task.ParseIsolation(args[4]); err == nil {
+			err = task.Run(context.Background(), args[0], task.Options{LockFD: fd, Isolation: isolation})
+		}
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
