@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// nginx runs a real nginx with the location of nginx.example.conf before the server,
+// nginx runs a real nginx with the location of web/nginx.example.conf before the server,
 // over TLS, and gives the base address that clients use.
 func (s *server) nginx(prefix, listen string) {
 	s.t.Helper()
@@ -26,11 +26,11 @@ func (s *server) nginx(prefix, listen string) {
 	dir := s.t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	must(s.t, ensureSelfSigned(cert, key, []string{"127.0.0.1"}, time.Now()))
-	example, err := os.ReadFile(filepath.Join(root, "nginx.example.conf"))
+	example, err := os.ReadFile(filepath.Join(root, "web", "nginx.example.conf"))
 	must(s.t, err)
 	location := strings.ReplaceAll(string(example), "http://127.0.0.1:8080", s.base)
 	if !strings.Contains(location, s.base+"/;") || !strings.Contains(location, "location "+prefix) {
-		s.t.Fatalf("nginx.example.conf leads elsewhere: %s", location)
+		s.t.Fatalf("web/nginx.example.conf leads elsewhere: %s", location)
 	}
 	config := fmt.Sprintf(`daemon off;
 master_process off;
