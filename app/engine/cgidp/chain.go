@@ -230,6 +230,8 @@ func (c *chain) ensembleFrames() []frame {
 	return picked
 }
 
+// saveEnsemble writes nothing before the first frame: readers take a file without
+// models for a damaged one.
 func (c *chain) saveEnsemble() error {
 	var models [][]vec
 	for _, f := range c.ensembleFrames() {
@@ -238,6 +240,9 @@ func (c *chain) saveEnsemble() error {
 			return err
 		}
 		models = append(models, x)
+	}
+	if len(models) == 0 {
+		return nil
 	}
 	return writeFile(filepath.Join(c.folder, ensembleFile), ensemblePDB(c.model.types, models))
 }

@@ -25,6 +25,7 @@ func checkRunning(t *testing.T, readers []*libraryReader) {
 	reached := 0 // frames there ever were
 	for _, sign := range []string{"molrun:progress", "goes on from"} {
 		p := startProcess(t, dir, settings, sign)
+		awaitFile(t, filepath.Join(folder, "ensemble.pdb"))
 		all := readOften(t, readers, folder)
 		p.kill(t)
 		// Models are saved before a checkpoint: until the next time, a run that goes
@@ -42,6 +43,20 @@ func checkRunning(t *testing.T, readers []*libraryReader) {
 		t.Logf("%s: %d readings, of %d to %d frames", sign, len(all), all[0].frames(), before)
 		if before == all[0].frames() {
 			t.Errorf("%s: the files did not grow while they were read", sign)
+		}
+	}
+}
+
+// awaitFile waits for a file of a process that goes on, a minute at most.
+func awaitFile(t *testing.T, path string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		_, err := os.Stat(path)
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
 		}
 	}
 }
