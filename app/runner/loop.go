@@ -93,7 +93,7 @@ func (r *Runner) loop(ctx context.Context) {
 		case e := <-r.events:
 			r.handle(e)
 		}
-		r.drain()
+		changed = r.drain() || changed
 	}
 }
 
@@ -124,14 +124,17 @@ func (r *Runner) nextRound(failed bool) time.Duration {
 	return next
 }
 
-// drain handles all that attempts have to tell before the next round.
-func (r *Runner) drain() {
+// drain handles all that has happened before the next round, and reports
+// whether the service woke the runner too.
+func (r *Runner) drain() (woken bool) {
 	for {
 		select {
+		case <-r.jobs.Wake():
+			woken = true
 		case e := <-r.events:
 			r.handle(e)
 		default:
-			return
+			return woken
 		}
 	}
 }

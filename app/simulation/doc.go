@@ -7,8 +7,10 @@
 // does not answer. All that the service asks of the world goes through a door
 // (door_test.go): where several things want to happen at once the seed says
 // which is first, and the process may die at any door, before its commit or
-// between the commit and the answer. Time passes in a bubble of
-// testing/synctest, so an hour takes a few milliseconds.
+// between the commit and the answer. Who only asks how things stand, as the
+// runner does of tasks and claimed jobs, is let through when nothing else
+// happens at that moment, so the speed of the machine decides nothing. Time
+// passes in a bubble of testing/synctest, so an hour takes a few milliseconds.
 //
 // What has to be so is checked at every commit and after every step: the
 // records change by the rules alone (change_test.go, ending_test.go), requests

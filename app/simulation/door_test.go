@@ -18,6 +18,7 @@ type visit struct {
 	label  label
 	leaves bool       // the call was made, its answer is on the way
 	enters bool       // into the store
+	looks  bool       // it only wants to know how things stand
 	change *change    // that the store has made
 	due    time.Time  // when it may go on; zero until it was seen
 	open   chan error // what it gets
@@ -50,13 +51,14 @@ func labelOf(ctx context.Context) label {
 // door is where the calls of one process wait to be let through.
 type door struct {
 	arrived chan struct{} // holds one; somebody came
+	stall   func()        // what a slow machine does to whoever goes through
 
 	mu      sync.Mutex
 	waiting []*visit
 	dead    bool
 }
 
-func newDoor() *door { return &door{arrived: make(chan struct{}, 1)} }
+func newDoor(stall func()) *door { return &door{arrived: make(chan struct{}, 1), stall: stall} }
 
 // knock waits to be let through. An error says that the process has died.
 func (d *door) knock(v *visit) error {
@@ -72,8 +74,15 @@ func (d *door) knock(v *visit) error {
 	case d.arrived <- struct{}{}:
 	default:
 	}
-	return <-v.open
+	err := <-v.open
+	d.stall()
+	return err
 }
+
+// look waits until nothing else happens at this moment. Whoever asks how things
+// stand has to: otherwise the speed of the machine would say what has happened
+// before and what has not, and not the seed.
+func (d *door) look(verb string) error { return d.knock(&visit{label: label{verb: verb}, looks: true}) }
 
 // around makes a call between two doors.
 func (d *door) around(l label, call func() error) error {
@@ -106,7 +115,7 @@ func (d *door) visited(name string) bool {
 func (d *door) visits() []*visit {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	slices.SortFunc(d.waiting, func(a, b *visit) int {
+	slices.SortStableFunc(d.waiting, func(a, b *visit) int {
 		return cmp.Or(cmp.Compare(a.label.verb, b.label.verb), cmp.Compare(a.label.of, b.label.of))
 	})
 	return slices.Clone(d.waiting)

@@ -223,8 +223,17 @@ type guardedMachine struct {
 	site *site
 
 	toldMu sync.Mutex
-	told   map[string]bool // tokens whose end the process knows
-	last   time.Time       // when it was told of one, or began
+	begun  map[string]bool      // tokens that the process itself started
+	found  map[string]time.Time // when the others were first asked about
+	told   map[string]bool      // tokens whose end the process knows
+	last   time.Time            // when it was told of one, or began
+}
+
+func newGuardedMachine(s *site, d *door) *guardedMachine {
+	return &guardedMachine{
+		machine: s.machine, door: d, site: s,
+		begun: map[string]bool{}, found: map[string]time.Time{}, told: map[string]bool{}, last: time.Now(),
+	}
 }
 
 var _ app.Executor = (*guardedMachine)(nil)
@@ -237,6 +246,9 @@ func (g *guardedMachine) Start(ctx context.Context, t app.Task) (h app.Handle, e
 		return "", ctx.Err()
 	}
 	dead := g.door.around(label{"start", g.site.names.of(t.Job)}, func() error {
+		g.toldMu.Lock()
+		g.begun[t.Token] = true
+		g.toldMu.Unlock()
 		h, err = g.start(t)
 		return nil
 	})
@@ -246,13 +258,13 @@ func (g *guardedMachine) Start(ctx context.Context, t app.Task) (h app.Handle, e
 	return h, err
 }
 
-// Status tells of one end at a moment, of none as the process begins, and of
-// none whose attempt stands at a door. Otherwise goroutines would take up several things at the same moment,
-// or one would choose among them, and what came first would not be for the seed
-// to say.
+// Status tells of one end at a moment, of none as the process begins or has
+// just found the task, and of none whose attempt stands at a door. Otherwise
+// goroutines would take up several things at the same moment, or one would
+// choose among them, and what came first would not be for the seed to say.
 func (g *guardedMachine) Status(_ context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
-	if g.door.isDead() {
-		return nil, errDead
+	if err := g.door.look("how tasks stand"); err != nil {
+		return nil, err
 	}
 	all, err := g.status(tasks)
 	if err != nil {
@@ -262,7 +274,7 @@ func (g *guardedMachine) Status(_ context.Context, tasks []app.Task) ([]app.Task
 	defer g.toldMu.Unlock()
 	first, now := -1, time.Now()
 	for i, t := range tasks {
-		if all[i].State < app.TaskEnded || now.Equal(g.last) || g.told[t.Token] || g.door.visited(g.site.names.of(t.Job)) {
+		if g.justFound(t, now) || all[i].State < app.TaskEnded || now.Equal(g.last) || g.told[t.Token] || g.door.visited(g.site.names.of(t.Job)) {
 			continue
 		}
 		if first < 0 || t.Job < tasks[first].Job {
@@ -278,6 +290,18 @@ func (g *guardedMachine) Status(_ context.Context, tasks []app.Task) ([]app.Task
 		}
 	}
 	return all, nil
+}
+
+// justFound reports whether the process learns only now that there may be such
+// a task.
+func (g *guardedMachine) justFound(t app.Task, now time.Time) bool {
+	if g.begun[t.Token] {
+		return false
+	}
+	if g.found[t.Token].IsZero() {
+		g.found[t.Token] = now
+	}
+	return g.found[t.Token].Equal(now)
 }
 
 func (g *guardedMachine) Stop(ctx context.Context, t app.Task) (err error) {

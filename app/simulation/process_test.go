@@ -24,6 +24,7 @@ type process struct {
 	store  *storage.Store
 	files  *blobs.Dir
 	cancel context.CancelFunc
+	wake   chan struct{} // as the runner sees it; holds one
 	ended  chan struct{} // closed when the runner has returned
 
 	requests sync.WaitGroup
@@ -40,6 +41,7 @@ type site struct {
 	wall      func() time.Time
 	full      func() bool // whether the disk is
 	names     names
+	stall     func() // holds up whoever calls it for some time of the real machine
 	complain  func(format string, args ...any)
 }
 
@@ -59,7 +61,7 @@ func (n *names) of(id app.JobID) string {
 // boot starts the service as the program does: storage, files, service,
 // runner.
 func (s *site) boot() (*process, error) {
-	p := &process{door: newDoor(), ended: make(chan struct{})}
+	p := &process{door: newDoor(s.stall), wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	var err error
 	p.store, err = storage.Open(filepath.Join(s.dir, "jobs.db"), storage.Options{
 		Fatal: func(err error) { s.complain("the store failed: %v", err) },
@@ -80,24 +82,45 @@ func (s *site) boot() (*process, error) {
 	if err != nil {
 		return nil, errors.Join(err, p.close())
 	}
-	machine := &guardedMachine{machine: s.machine, door: p.door, site: s, told: map[string]bool{}, last: time.Now()}
+	machine := newGuardedMachine(s, p.door)
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	// The times between two looks are no multiples of the runner's other times,
 	// so that seldom two things happen at the same moment by accident.
 	poll := runner.Poll{Min: 53 * time.Millisecond, Max: 4789 * time.Millisecond}
-	r := runner.New(guardedJobs{p.Service, s}, files, []app.Executor{machine}, runner.Options{
+	r := runner.New(guardedJobs{p.Service, p, s}, files, []app.Executor{machine}, runner.Options{
 		Now: s.wall, Log: zerolog.Nop(), Program: "/bin/molrun", ReserveAfter: s.patience,
 		Poll:       poll,
 		KeepFailed: time.Hour, KeptDir: filepath.Join(s.dir, "failed"),
 	})
 	go func() {
 		defer close(p.ended)
+		var waking sync.WaitGroup
+		waking.Go(func() { p.wakeRunner(ctx) })
 		if err := r.Run(ctx); err != nil {
 			s.complain("the runner ended with %v", err)
 		}
+		waking.Wait()
 	}()
 	return p, nil
+}
+
+// wakeRunner passes on through a door that the service wakes its runner: what
+// the runner has seen by then is for the seed to say.
+func (p *process) wakeRunner(ctx context.Context) {
+	for {
+		select {
+		case <-p.Service.Wake():
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil || p.door.knock(&visit{label: label{"wake", "the runner"}}) != nil {
+			return
+		}
+		select {
+		case p.wake <- struct{}{}:
+		default: // it is awake already
+		}
+	}
 }
 
 // die ends the process without warning: whatever it has under way reaches
@@ -117,6 +140,12 @@ type guardedFiles struct {
 	*blobs.Dir
 	door *door
 	site *site
+}
+
+// JobDir is asked for by every goroutine of the runner, again and again.
+func (f *guardedFiles) JobDir(id app.JobID) string {
+	f.site.stall()
+	return f.Dir.JobDir(id)
 }
 
 // WriteManifest finds the disk full when the records do.
@@ -149,13 +178,23 @@ func (f *guardedFiles) RemoveJob(id app.JobID) (err error) {
 // guardedJobs is the service as the runner sees it; it says who asks.
 type guardedJobs struct {
 	*app.Service
-	site *site
+	process *process
+	site    *site
 }
 
 var _ runner.Jobs = guardedJobs{}
 
 func (g guardedJobs) called(ctx context.Context, verb string, id app.JobID) context.Context {
 	return called(ctx, label{verb, g.site.names.of(id)})
+}
+
+func (g guardedJobs) Wake() <-chan struct{} { return g.process.wake }
+
+func (g guardedJobs) ActiveJobs(ctx context.Context) ([]*app.Job, error) {
+	if err := g.process.door.look("the claimed jobs"); err != nil {
+		return nil, err
+	}
+	return g.Service.ActiveJobs(ctx)
 }
 
 func (g guardedJobs) Claim(ctx context.Context, id app.JobID, gpus []string) (*app.Job, error) {

@@ -3,14 +3,18 @@ package simulation
 import (
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
 
 var (
 	seeds   = flag.Uint64("seeds", 200, "how many seeds to run")
+	twice   = flag.Uint64("twice", 10, "how many seeds to run twice")
 	oneSeed = flag.Int64("seed", -1, "the one seed to run; -v shows what happens")
 )
 
@@ -67,15 +71,37 @@ func report(t *testing.T, seed uint64, o outcome) {
 		seed, o.faults[0], len(p.steps), len(short.steps), shortest.faults[0], shortest.trace, seed)
 }
 
-// TestSameSeedSameTrace runs seeds twice: what a failing one did can be seen
-// again.
+// TestSameSeedSameTrace runs seeds twice, the second time on a machine that is
+// held up here and there: what a failing one did can be seen again, however
+// fast the machine is.
 func TestSameSeedSameTrace(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(10) {
+	for seed := range *twice {
 		p := planOf(1_000_000 + seed)
-		first, second := runSeed(t, p), runSeed(t, p)
+		first := runSeed(t, p)
+		second := runStalled(t, p, stallNowAndThen)
 		if first.trace != second.trace {
-			t.Errorf("seed %d goes one way\n%s\nand then another\n%s", p.seed, first.trace, second.trace)
+			t.Errorf("seed %d goes differently %s", p.seed, parting(first.trace, second.trace))
 		}
 	}
+}
+
+// stallNowAndThen takes some time of the real machine: in a bubble,
+// time.Sleep would not.
+func stallNowAndThen() {
+	if rand.IntN(20) == 0 {
+		_ = syscall.Nanosleep(&syscall.Timespec{Nsec: rand.Int64N(300_000)}, nil) // cut short is fine too
+	}
+}
+
+// parting shows where two traces part, and what was before.
+func parting(a, b string) string {
+	one, two := strings.Split(a, "\n"), strings.Split(b, "\n")
+	n := 0
+	for n < min(len(one), len(two)) && one[n] == two[n] {
+		n++
+	}
+	before := strings.Join(one[max(0, n-20):n], "\n")
+	after := func(lines []string) string { return strings.Join(lines[n:min(n+5, len(lines))], "\n") }
+	return fmt.Sprintf("from line %d on, after\n%s\nfirst\n%s\nthen\n%s", n+1, before, after(one), after(two))
 }

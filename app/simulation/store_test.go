@@ -68,6 +68,7 @@ func (s *guardedStore) View(ctx context.Context, fn func(app.Tx) error) error {
 	if s.door.isDead() {
 		return errDead
 	}
+	s.door.stall()
 	return s.Store.View(ctx, fn)
 }
 

@@ -53,9 +53,13 @@ type outcome struct {
 }
 
 // run runs a plan in a bubble.
-func run(t *testing.T, p plan) (o outcome) {
+func run(t *testing.T, p plan) outcome { return runStalled(t, p, func() {}) }
+
+// runStalled runs a plan on a machine that is held up again and again.
+func runStalled(t *testing.T, p plan, stall func()) (o outcome) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulation(t, p)
+		s.stall = stall
 		s.live()
 		o = outcome{trace: s.trace.String(), faults: s.faults}
 	})
