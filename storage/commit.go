@@ -36,6 +36,7 @@ type call struct {
 	err      error
 	panicked *panicked
 	undone   bool // it failed after changes, which were rolled back
+	misled   bool // before that it may have seen changes of others, which went too
 }
 
 const (
@@ -165,20 +166,50 @@ func (s *Store) settle(group []*call) (crowd int) {
 			taken = append(taken, c)
 		}
 	}
-	settled := false
 	defer func() {
 		crowd = len(taken) + len(s.queue)
 		for _, c := range taken {
-			if !settled {
-				c.err = app.Errorf(app.Internal, "a change was abandoned by its program; try again")
-			}
 			close(c.done)
 		}
 	}()
-	for !settled {
-		settled = s.attempt(taken)
-	}
+	s.finish(taken)
+	s.finishMisled(taken)
 	return crowd
+}
+
+// finish runs the group until every call in it has its answer.
+func (s *Store) finish(group []*call) {
+	settled := false
+	defer func() {
+		if !settled { // a closure ended this goroutine
+			abandon(group)
+		}
+	}()
+	for !settled {
+		settled = s.attempt(group)
+	}
+}
+
+func abandon(group []*call) {
+	for _, c := range group {
+		c.err = app.Errorf(app.Internal, "a change was abandoned by its program; try again")
+	}
+}
+
+// finishMisled runs once more, each alone, the calls whose failure may be due
+// to a change of another that was then not committed.
+func (s *Store) finishMisled(group []*call) {
+	var misled []*call
+	for _, c := range group {
+		if c.misled {
+			misled = append(misled, c)
+		}
+	}
+	abandon(misled) // until they have run
+	for _, c := range misled {
+		c.undone, c.misled = false, false
+		s.finish([]*call{c})
+	}
 }
 
 // attempt runs the group in one transaction. Where a call fails after it has
@@ -189,6 +220,9 @@ func (s *Store) settle(group []*call) (crowd int) {
 // Such a call too hears of its failure only after the commit, since what it
 // saw may have been another's change.
 func (s *Store) attempt(group []*call) (settled bool) {
+	if broken := s.broken.Load(); broken != nil {
+		return s.refuse(group, broken)
+	}
 	b, err := s.db.Begin(true)
 	if err != nil {
 		return s.refuse(group, s.beginError(err))
@@ -204,7 +238,7 @@ func (s *Store) attempt(group []*call) (settled bool) {
 			return s.refuse(group, s.fail(damage))
 		}
 		if c.failed() && t.changes > before {
-			c.undone = true
+			c.undone, c.misled = true, before > 0
 			return false
 		}
 	}

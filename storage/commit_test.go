@@ -480,3 +480,90 @@ func TestDamagedPageBreaksTheStore(t *testing.T) {
 		})
 	}
 }
+
+// TestFailureDueToAChangeThatIsLostIsNotTold has a call fail, after a change of
+// its own, because of what another of its group has put and the disk then
+// refuses.
+func TestFailureDueToAChangeThatIsLostIsNotTold(t *testing.T) {
+	s := openAt(t, filepath.Join(t.TempDir(), "jobs.db"), Options{MaxSize: 4 << 20})
+	release := hold(t, s)
+	var all sync.WaitGroup
+	all.Go(func() {
+		err := s.Update(context.Background(), func(tx app.Tx) error {
+			if err := tx.PutJob(testJob(1)); err != nil {
+				return err
+			}
+			return tx.PutDefinition("too much", make([]byte, 8<<20))
+		})
+		if app.CodeOf(err) != app.StorageFull {
+			t.Errorf("the first call: %v, want STORAGE_FULL", err)
+		}
+	})
+	waitQueued(s, 1)
+	all.Go(func() {
+		err := s.Update(context.Background(), func(tx app.Tx) error {
+			if err := tx.PutJob(testJob(2)); err != nil {
+				return err
+			}
+			_, err := tx.Job(jobID(1))
+			if err == nil {
+				return errMine // there is such a job already
+			}
+			if errors.Is(err, app.NotFound) {
+				return nil
+			}
+			return err
+		})
+		if err != nil {
+			t.Errorf("the second call: %v, which is about a job that never was", err)
+		}
+	})
+	waitQueued(s, 2)
+	release()
+	all.Wait()
+	view(t, s, func(tx app.Tx) error {
+		if _, err := tx.Job(jobID(1)); !errors.Is(err, app.NotFound) {
+			t.Errorf("a refused job is there: %v", err)
+		}
+		_, err := tx.Job(jobID(2))
+		return err
+	})
+	checkStore(t, s)
+}
+
+// TestBrokenStoreRunsNothingThatWaits has callers wait while the commit before
+// theirs breaks the store.
+func TestBrokenStoreRunsNothingThatWaits(t *testing.T) {
+	o, calls := fatalCounter()
+	s := openAt(t, filepath.Join(t.TempDir(), "jobs.db"), o)
+	putJobs(t, s, testJob(1))
+	divert(t, s, "/dev/null") // takes writes and refuses to sync them
+
+	put, waiting := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		err := s.Update(context.Background(), func(tx app.Tx) error {
+			close(put)
+			<-waiting
+			return tx.PutJob(testJob(2))
+		})
+		if app.CodeOf(err) != app.Internal {
+			t.Errorf("the call whose commit fails: %v, want INTERNAL", err)
+		}
+	})
+	<-put
+	var ran atomic.Bool
+	all.Go(func() {
+		err := s.Update(context.Background(), func(app.Tx) error { ran.Store(true); return nil })
+		if app.CodeOf(err) != app.Internal {
+			t.Errorf("the call that waited: %v, want INTERNAL", err)
+		}
+	})
+	waitQueued(s, 1)
+	close(waiting)
+	all.Wait()
+	if ran.Load() {
+		t.Error("a broken store ran a call that waited")
+	}
+	answersNothing(t, s, calls)
+}

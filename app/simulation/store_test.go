@@ -11,7 +11,7 @@ import (
 // change is what one call of Update did to the jobs.
 type change struct {
 	label   label
-	order   int64 // of the closure among all, as the store ran them
+	order   int64 // of the closure's last run among all
 	ran     bool
 	jobs    []*jobChange
 	refused bool // the disk was full
@@ -82,10 +82,7 @@ func (s *guardedStore) Update(ctx context.Context, fn func(app.Tx) error) error 
 	}
 	c := &change{label: l}
 	err := s.Store.Update(ctx, func(tx app.Tx) error {
-		if c.order == 0 { // to be run again does not change its turn
-			c.order = s.site.order.Add(1)
-		}
-		*c = change{label: l, order: c.order, ran: true}
+		*c = change{label: l, order: s.site.order.Add(1), ran: true}
 		w := &watchedTx{Tx: tx, change: c, site: s.site}
 		err := fn(w)
 		if err == nil && w.changed && s.site.full() {
