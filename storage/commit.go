@@ -245,6 +245,7 @@ func (s *Store) attempt(group []*call) (settled bool) {
 	if t.changes == 0 {
 		return true
 	}
+	defer s.takeOff(b.ID()).land() // after commitError: by then the store has failed, if it does
 	if err := s.commit(t); err != nil {
 		return s.refuse(group, s.commitError(err))
 	}

@@ -64,6 +64,7 @@ type Store struct {
 	floor  atomic.Pointer[app.IDBytes]
 	broken atomic.Pointer[app.Error] // why nothing is answered any more
 	counts *counter
+	flying atomic.Pointer[flight] // the last commit, on the disk or on its way; nil before the first
 
 	// Of the writer (commit.go).
 	queue chan *call
@@ -136,8 +137,9 @@ func (s *Store) Close() error {
 // Floor gives the highest ID ever stored, also when its record is gone.
 func (s *Store) Floor() app.IDBytes { return *s.floor.Load() }
 
-// View runs fn on one consistent state, beside any writer. It copies what it
-// needs and returns soon: an open View keeps the file from reusing pages.
+// View runs fn on one consistent state, beside any writer, and returns when
+// that is on the disk. fn copies what it needs and returns soon: until then the
+// file can't reuse pages.
 func (s *Store) View(ctx context.Context, fn func(app.Tx) error) error {
 	if err := s.ready(ctx); err != nil {
 		return err
@@ -146,6 +148,16 @@ func (s *Store) View(ctx context.Context, fn func(app.Tx) error) error {
 	if err != nil {
 		return s.beginError(err)
 	}
+	seen := b.ID()
+	err = s.read(b, fn)
+	if doubt := s.durable(ctx, seen); doubt != nil {
+		return doubt // rather than an answer, or a refusal, out of what may not stay
+	}
+	return err
+}
+
+// read runs fn on a read transaction and ends that.
+func (s *Store) read(b *bolt.Tx, fn func(app.Tx) error) error {
 	t := &tx{bolt: b}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
