@@ -30,6 +30,7 @@ if command -v flock >/dev/null && ! flock -n 9; then
 	exit 9
 fi
 echo begin >&9
+echo "$1 begins"
 sleep "$2"
 if [ -n "$4" ]; then
 	until [ -e "$4" ]; do sleep 0.05; done

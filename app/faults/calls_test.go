@@ -2,39 +2,56 @@ package faults
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+
+	"molrun/web/client"
 )
 
 // failing is a kind of system call that is made to fail.
 type failing struct {
 	name  string
-	calls string   // as strace names them
-	aim   []string // paths below the data directory; none: wherever the program and its tasks call
-	note  int      // load.note: the database grows by 16 MiB at a time
+	calls []string
+	files string // expression that finds the files, by path below the data directory
+	note  int    // load.note: the database grows by 16 MiB at a time
 }
 
-// failingCalls are those by which anything gets onto a disk. Plain writes are
-// not among them: strace can't tell those into files of changing names from
-// those into sockets. A full disk makes them fail in TestFullDisk.
+// failingCalls are those by which anything gets onto a disk, of the service
+// and of its tasks. What jobs write themselves is theirs.
 var failingCalls = []failing{
-	{name: "database write", calls: "pwrite64", aim: []string{"jobs.db"}},
-	{name: "database sync", calls: "fdatasync", aim: []string{"jobs.db"}},
-	{name: "database growth", calls: "ftruncate", aim: []string{"jobs.db"}, note: 2 << 20},
-	{name: "upload create", calls: "openat", aim: []string{"uploads/tmp"}},
-	{name: "upload reserve", calls: "fallocate"},
-	{name: "upload link", calls: "linkat"},
-	{name: "any sync", calls: "fsync"},
-	{name: "any rename", calls: "rename,renameat,renameat2"},
-	{name: "any mkdir", calls: "mkdir,mkdirat"},
-	{name: "any unlink", calls: "unlink,unlinkat"},
+	{name: "database write", calls: []string{"pwrite64"}, files: `^jobs\.db$`},
+	{name: "database sync", calls: []string{"fdatasync"}, files: `^jobs\.db$`},
+	{name: "database growth", calls: []string{"ftruncate"}, files: `^jobs\.db$`, note: 2 << 20},
+	{name: "audit write", calls: []string{"write"}, files: `^audit`},
+	{name: "counter write", calls: []string{"write"}, files: `^jobs\.db\.commits`},
+	{name: "upload create", calls: []string{"openat"}, files: `^uploads/tmp/`},
+	{name: "upload reserve", calls: []string{"fallocate"}, files: `^uploads/`},
+	{name: "upload write", calls: []string{"write"}, files: `^uploads/`},
+	{name: "upload link", calls: []string{"link", "linkat"}, files: `^uploads/`},
+	{name: "task write", calls: []string{"write"}, files: `^jobs/[^/]+/[0-9]+/(\.task\.json|work/settings\.json)`},
+	{name: "run write", calls: []string{"write"}, files: `/run\.json`},
+	{name: "log write", calls: []string{"write", "pwrite64"}, files: `^jobs/[^/]+/[0-9]+/log`},
+	{name: "outcome reserve", calls: []string{"openat", "fallocate"}, files: `/\.outcome\.json`},
+	{name: "outcome write", calls: []string{"write", "ftruncate"}, files: `/\.outcome\.json`},
+	{name: "result write", calls: []string{"write"}, files: `^jobs/[^/]+/[^/]+$`},
+	{name: "any create", calls: []string{"openat"}, files: notWork},
+	{name: "any sync", calls: []string{"fsync"}, files: notWork},
+	{name: "any rename", calls: []string{"rename", "renameat", "renameat2"}, files: notWork},
+	{name: "any mkdir", calls: []string{"mkdir", "mkdirat"}, files: ``},
+	{name: "any unlink", calls: []string{"unlink", "unlinkat", "rmdir"}, files: ``},
 }
+
+// notWork is all but what programs make in their work directories.
+const notWork = `^([^j]|jobs\.|jobs/[^/]+/([^0-9]|[0-9]+/([^w]|$)|[0-9]+$))`
+
+// faultErrors are the ways in which a call fails; 0 kills its process.
+var faultErrors = map[string]syscall.Errno{"EIO": syscall.EIO, "ENOSPC": syscall.ENOSPC, "KILL": 0}
 
 // How a run with a failing call ended, as the table shows it.
 const (
@@ -69,35 +86,29 @@ func (b *table) add(f failing, fault, ends string, l *ledger, v *verdict) {
 }
 
 // Every call that stores something fails once, at its first, second, third
-// time and so on; or the service dies there.
+// time and so on; or its process dies there.
 func TestFailingCallsLoseNothingThatWasAcknowledged(t *testing.T) {
-	if *positions == 0 {
-		t.Skip("runs with -positions")
-	}
 	t.Parallel()
-	strace, err := exec.LookPath("strace")
-	if err == nil {
-		err = exec.Command(strace, "-qq", "-e", "trace=none", "true").Run()
-	}
-	if err != nil {
-		lacks(t, "strace can't trace here: %v", err)
+	if err := canInject(); err != nil {
+		lacks(t, "%v", err)
 	}
 	var b table
 	t.Run("calls", func(t *testing.T) {
 		for _, f := range failingCalls {
-			for _, fault := range []string{"EIO", "ENOSPC", "KILL"} {
+			for _, fault := range slices.Sorted(maps.Keys(faultErrors)) {
 				t.Run(strings.ReplaceAll(f.name, " ", "_")+"/"+fault, func(t *testing.T) {
 					t.Parallel()
-					f.campaign(t, strace, fault, &b)
+					f.campaign(t, fault, &b)
 				})
 			}
 		}
 	})
-	t.Logf("%s\n%s\nacknowledged %d, %v", legend, strings.Join(b.rows, "\n"), b.acks, &b.sum)
+	t.Logf("%s\n%s\nacknowledged %d, %v", legend, strings.Join(slices.Sorted(slices.Values(b.rows)), "\n"), b.acks, &b.sum)
 }
 
-// campaign makes the call fail at one position after the other.
-func (f failing) campaign(t *testing.T, strace, fault string, b *table) {
+// campaign makes the call fail at one position after the other, until it is
+// not made as often.
+func (f failing) campaign(t *testing.T, fault string, b *table) {
 	s := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\ngrace = \"1s\"\n")
 	s.start() // for the key
 	s.stop()
@@ -107,58 +118,86 @@ func (f failing) campaign(t *testing.T, strace, fault string, b *table) {
 	if f.note > 0 {
 		last = 1 // jobs this large add up
 	}
-	for n := 1; n <= last; n++ {
+	for n := 1; n <= last && !strings.HasSuffix(ends, notReached); n++ {
 		o := load{life: fmt.Sprintf("p%d", n), clients: 3, jobs: 3, note: f.note, seed: random.Uint64()}
-		end := f.run(s, strace, fault, n, l, o)
+		end, what := f.run(s, fault, n, l, o)
 		ends += end
 		if end == wrong {
-			t.Errorf("%s of the %d. %s ends with %v:\n%s", fault, n, f.calls, s.process.ProcessState, s.log.tail())
+			t.Errorf("%s of the %d. of %v (%s) ends with %v:\n%s", fault, n, f.calls, what, s.process.ProcessState, s.log.tail())
 		}
 		s.prefix = nil
 		s.check()
 		s.start()
 		s.verify(l, v, false)
-		if n < last {
-			s.kill()
+		if t.Failed() {
+			t.Fatalf("after %s of the %d. of %v (%s), seed %d", fault, n, f.calls, what, *seed)
 		}
+		s.kill()
 	}
+	if ends == notReached {
+		t.Errorf("no call of %v on %s was made", f.calls, f.files)
+	}
+	s.start()
 	s.conclude(l, v)
 	b.add(f, fault, ends, l, v)
 }
 
-// run lives one life with a failing call and gives its end.
-func (f failing) run(s *server, strace, fault string, n int, l *ledger, o load) string {
+// run lives one life with a failing call, gives its end and what call it was.
+func (f failing) run(s *server, fault string, n int, l *ledger, o load) (end, what string) {
 	s.t.Helper()
-	trace := s.path("trace")
-	s.prefix = f.strace(strace, s.data, fault, n, trace)
+	in := injection{Calls: f.calls, Files: f.files, Dir: s.data, When: n, Error: faultErrors[fault], Trace: s.path(fmt.Sprintf("trace%d", n))}
+	s.prefix = in.prefix(s.t)
 	before := l.refusedAnswers()
 	err := s.begin()
 	if err == nil {
-		s.loadUntil(l, o, 25, 0, func() {})
+		acks := 30
+		if f.note > 0 {
+			acks = 15 // each costs much
+		}
+		s.loadUntil(l, o, acks, 0, func() {})
+		s.eventually("the call is made or nothing more is to be done", func() bool {
+			info, err := os.Stat(in.Trace)
+			return s.ended() || err == nil && info.Size() > 0 || s.idle()
+		})
 	}
 	alive := !s.ended()
 	if alive {
 		must(s.t, s.process.Process.Signal(syscall.SIGTERM))
 		s.await()
 	}
-	text, readErr := os.ReadFile(trace)
+	text, readErr := os.ReadFile(in.Trace)
 	must(s.t, readErr)
-	status := s.process.ProcessState.Sys().(syscall.WaitStatus)
+	what = strings.TrimSpace(string(text))
+	return f.judge(fault, s.process.ProcessState.Sys().(syscall.WaitStatus), what != "", err == nil, alive, l.refusedAnswers() > before), what
+}
+
+// idle reports whether no job waits or runs.
+func (s *server) idle() bool {
+	for _, status := range []string{"QUEUED", "RUNNING"} {
+		for _, err := range s.client().Jobs(s.t.Context(), client.JobFilter{WholeOrganization: true, Status: status}) {
+			return err != nil && s.ended()
+		}
+	}
+	return true
+}
+
+// judge says how a life has ended, and whether it may have.
+func (f failing) judge(fault string, status syscall.WaitStatus, reached, started, alive, refused bool) string {
 	switch {
 	case status.Signaled() && status.Signal() == syscall.SIGKILL && fault == "KILL":
 		return killed
-	case !strings.Contains(string(text), "(INJECTED)"):
-		return f.expect(err == nil && alive && status.ExitStatus() == 0, notReached)
-	case err != nil:
+	case !reached:
+		return f.expect(started && alive && status.ExitStatus() == 0, notReached)
+	case !started:
 		return f.expect(status.ExitStatus() == 1 || status.ExitStatus() == 74, startRefused)
 	case !alive:
-		return f.expect(status.ExitStatus() == 74 && !f.mayNotEnd(fault), exitStorage)
+		return f.expect(status.ExitStatus() == 74 && f.mayEnd(fault), exitStorage)
 	case f.name == "database sync":
 		return wrong // what a failed sync leaves behind is not known
-	case l.refusedAnswers() > before:
+	case refused:
 		return answered
 	}
-	return unnoticed
+	return f.expect(status.ExitStatus() == 0, unnoticed)
 }
 
 func (failing) expect(ok bool, end string) string {
@@ -168,24 +207,10 @@ func (failing) expect(ok bool, end string) string {
 	return wrong
 }
 
-// mayNotEnd reports whether the service has to live on: a full disk is no
-// reason to end.
-func (f failing) mayNotEnd(fault string) bool {
-	return fault == "ENOSPC" && (f.name == "database write" || f.name == "database growth" || strings.HasPrefix(f.name, "upload"))
-}
-
-// strace gives the command that makes the n-th call of each thread fail.
-// (-D: the service is this process's child, strace is not in between.)
-func (f failing) strace(strace, data, fault string, n int, trace string) []string {
-	inject := fmt.Sprintf("inject=%s:error=%s:when=%d", f.calls, fault, n)
-	if fault == "KILL" {
-		inject = fmt.Sprintf("inject=%s:signal=KILL:when=%d", f.calls, n)
-	}
-	argv := []string{strace, "-D", "-f", "-qq", "-e", "signal=none", "-o", trace, "-e", "trace=" + f.calls, "-e", inject}
-	for _, path := range f.aim {
-		argv = append(argv, "-P", filepath.Join(data, path))
-	}
-	return argv
+// mayEnd reports whether the service may end: where it no longer knows what is
+// in its database. A full disk is no reason, nor is any other file.
+func (f failing) mayEnd(fault string) bool {
+	return f.name == "database sync" || strings.HasPrefix(f.name, "database") && fault != "ENOSPC"
 }
 
 // refusedAnswers counts the answers without success so far.

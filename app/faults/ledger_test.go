@@ -27,12 +27,19 @@ type ledger struct {
 	onAck    func(acks int) // called at each acknowledgement, outside of mu
 }
 
-// jobFact is what is known of one job.
+// jobFact is what is known of one job. A batch is a job with rows.
 type jobFact struct {
 	submission client.Submission
+	rows       []string // names of a batch's jobs
+	isRow      bool
 	id         string // "" until the submission was acknowledged
 	final      string // the finished state that was seen, which stays
 	cancelling bool   // a cancellation was sent
+	stopping   bool   // and acknowledged, before the job was finished
+	retrying   bool   // a retry was sent: what was final may no longer be
+	retried    bool   // and acknowledged
+	attempts   int    // by then, or when it was to stop
+	pinned     bool   // acknowledged
 	deleting   bool   // a deletion was sent
 	deleted    bool   // and acknowledged
 	held       int    // clients that submit under this name: it must not be deleted, or they would make it anew
@@ -43,7 +50,8 @@ type fileFact struct {
 	id        string
 	text      string
 	link      string // path and query of its downloadUrl
-	completed bool   // acknowledged
+	sent      bool   // its bytes were acknowledged
+	completed bool   // that, too
 	deleting  bool
 	deleted   bool
 	fetched   bool // by a verification, after the last fault

@@ -56,10 +56,13 @@ func (w *worker) run() {
 		step   func() error
 	}{
 		{6, w.submit},
+		{1, w.submitBatch},
 		{1, w.submitAgain},
 		{1, w.submitOther},
 		{3, w.upload},
 		{1, w.cancel},
+		{1, w.retry},
+		{1, w.pin},
 		{1, w.remove},
 		{1, w.removeFile},
 		{3, w.look},
@@ -100,70 +103,6 @@ func (w *worker) failed(err error) {
 	}
 }
 
-// submit makes a job of a new name.
-func (w *worker) submit() error {
-	if w.jobsMade >= w.jobs {
-		return w.look()
-	}
-	w.jobsMade++
-	name := fmt.Sprintf("%s-%d-%d", w.life, w.number, w.jobsMade)
-	s := diaryJob(name, float64(w.rand.IntN(300))/1000, int64(w.rand.IntN(20_000)))
-	s = withNote(s, w.note)
-	w.ledger.note(func() { w.ledger.jobs[name] = &jobFact{submission: s} })
-	return w.send(s)
-}
-
-// send submits, as often as one likes: the name has one job for ever.
-func (w *worker) send(s client.Submission) error {
-	job, err := w.client.Submit(w.ctx, s)
-	if err != nil {
-		return err
-	}
-	w.ledger.acknowledge(func() {
-		fact := w.ledger.jobs[s.Name]
-		if fact.id == "" {
-			fact.id = job.ID
-		}
-		if fact.id != job.ID || !sameSettings(job, s) {
-			w.ledger.faults = append(w.ledger.faults, fmt.Sprintf("job %s was %s and is now %s", s.Name, fact.id, job.ID))
-		}
-	})
-	return nil
-}
-
-// submitAgain repeats a submission, answered before or not.
-func (w *worker) submitAgain() error {
-	fact, release, ok := w.ledger.hold(w.rand, func(jobFact) bool { return true })
-	if !ok {
-		return nil
-	}
-	defer release()
-	return w.send(fact.submission)
-}
-
-// submitOther wants other work under a name that is taken.
-func (w *worker) submitOther() error {
-	fact, release, ok := w.ledger.hold(w.rand, func(f jobFact) bool { return f.id != "" })
-	if !ok {
-		return nil
-	}
-	defer release()
-	other := diaryJob("another", 1, 1)
-	other.Name = fact.submission.Name
-	job, err := w.client.Submit(w.ctx, other)
-	if err == nil {
-		w.ledger.faultf("job %s of %s was given for other work", job.ID, other.Name)
-	}
-	return except(err, "JOB_ALREADY_EXISTS")
-}
-
-// deletedMeanwhile reports whether somebody wants a job gone since fact was
-// read.
-func (w *worker) deletedMeanwhile(fact jobFact) (deleting bool) {
-	w.ledger.note(func() { deleting = w.ledger.jobs[fact.submission.Name].deleting })
-	return deleting
-}
-
 // except forgets an answer that is as it should be.
 func except(err error, codes ...string) error {
 	if refused, ok := errors.AsType[*client.Error](err); ok && slices.Contains(codes, refused.Code) {
@@ -172,7 +111,7 @@ func except(err error, codes ...string) error {
 	return err
 }
 
-// upload sends a file and confirms it.
+// upload asks for a place, sends a file there and confirms it.
 func (w *worker) upload() error {
 	w.files++
 	name := fmt.Sprintf("%s-%d-%d.txt", w.life, w.number, w.files)
@@ -182,7 +121,7 @@ func (w *worker) upload() error {
 	}
 	text := strings.Repeat(name+"\n", 1+w.rand.IntN(4000))
 	link := "/" + strings.SplitN(u.DownloadURL, "/", 4)[3]
-	w.ledger.note(func() { w.ledger.files[u.FileID] = &fileFact{id: u.FileID, text: text, link: link} })
+	w.ledger.acknowledge(func() { w.ledger.files[u.FileID] = &fileFact{id: u.FileID, text: text, link: link} })
 	size := int64(len(text))
 	if w.rand.IntN(3) == 0 {
 		size = -1 // chunked
@@ -190,6 +129,7 @@ func (w *worker) upload() error {
 	if err := w.client.Send(w.ctx, u, strings.NewReader(text), size); err != nil {
 		return err
 	}
+	w.ledger.acknowledge(func() { w.ledger.files[u.FileID].sent = true })
 	file, err := w.client.CompleteUpload(w.ctx, u.FileID, int64(len(text)))
 	if err != nil {
 		return err
@@ -201,65 +141,6 @@ func (w *worker) upload() error {
 			w.ledger.faults = append(w.ledger.faults, fmt.Sprintf("file %s has another SHA-256 than what was sent", file.ID))
 		}
 	})
-	return nil
-}
-
-// cancel stops a job that is not known to be finished.
-func (w *worker) cancel() error {
-	fact, ok := w.ledger.job(w.rand, func(f jobFact) bool {
-		return f.id != "" && f.final == "" && !f.cancelling && !f.deleting
-	})
-	if !ok {
-		return nil
-	}
-	name := fact.submission.Name
-	w.ledger.note(func() { w.ledger.jobs[name].cancelling = true })
-	job, err := w.client.Cancel(w.ctx, name)
-	if err != nil {
-		return w.unlessDeleted(fact, err)
-	}
-	w.ledger.acknowledge(func() { w.saw(job) })
-	return nil
-}
-
-// saw notes a finished state, which is for ever. The ledger is locked.
-func (w *worker) saw(job *client.Job) {
-	fact := w.ledger.jobs[job.Name]
-	switch {
-	case fact.final == "" && job.Finished():
-		fact.final = job.Status
-	case fact.final != "" && fact.final != job.Status && !fact.deleting:
-		w.ledger.faults = append(w.ledger.faults, fmt.Sprintf("job %s was %s and is %s", job.Name, fact.final, job.Status))
-	}
-}
-
-// unlessDeleted forgets that a job is not there where somebody deletes it.
-func (w *worker) unlessDeleted(fact jobFact, err error) error {
-	if w.deletedMeanwhile(fact) {
-		return except(err, "NOT_FOUND")
-	}
-	return err
-}
-
-// remove deletes a finished job.
-func (w *worker) remove() error {
-	fact, ok := w.ledger.job(w.rand, func(f jobFact) bool { return f.final != "" && !f.deleting && f.held == 0 })
-	if !ok {
-		return nil
-	}
-	name, mine := fact.submission.Name, false
-	w.ledger.note(func() {
-		if now := w.ledger.jobs[name]; !now.deleting && now.held == 0 {
-			now.deleting, mine = true, true
-		}
-	})
-	if !mine {
-		return nil // another client was faster
-	}
-	if err := w.client.Delete(w.ctx, name); err != nil {
-		return err
-	}
-	w.ledger.acknowledge(func() { w.ledger.jobs[name].deleted = true })
 	return nil
 }
 
@@ -284,23 +165,9 @@ func (w *worker) removeFile() error {
 	return nil
 }
 
-// look reads a job.
-func (w *worker) look() error {
-	fact, ok := w.ledger.job(w.rand, func(f jobFact) bool { return f.id != "" && !f.deleting })
-	if !ok {
-		return nil
-	}
-	job, err := w.client.Job(w.ctx, fact.submission.Name)
-	if err != nil {
-		return w.unlessDeleted(fact, err)
-	}
-	w.ledger.note(func() { w.saw(job) })
-	return nil
-}
-
 // fetchResult downloads what a job has made.
 func (w *worker) fetchResult() error {
-	fact, ok := w.ledger.job(w.rand, func(f jobFact) bool { return f.final == "COMPLETED" && !f.deleting })
+	fact, ok := w.ledger.job(w.rand, func(f jobFact) bool { return f.final == "COMPLETED" && f.rows == nil && !f.deleting })
 	if !ok {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 var (
 	program   = flag.String("binary", "", "molrun to test; empty builds this source")
 	kills     = flag.Int("kills", 5, "how often the service is killed under load")
-	positions = flag.Int("positions", 0, "how many calls of each kind are made to fail, one a run; 0 leaves this campaign out")
+	positions = flag.Int("positions", 1, "how many calls of each kind are made to fail, one a run")
 	machine   = flag.String("machine", "", "directory with kernel and initrd; empty leaves the power cuts out")
 	cuts      = flag.Int("cuts", 25, "how often the machine loses power")
 	seed      = flag.Uint64("seed", 0, "of the random choices; 0 takes one of the clock")
@@ -27,6 +27,13 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 // run builds the program once for all tests: static, as it is installed.
 func run(m *testing.M) int {
 	flag.Parse()
+	if yes, err := injected(); yes {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	}
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
 	}

@@ -1,0 +1,123 @@
+package faults
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"molrun/web/client"
+)
+
+// submit makes a job of a new name.
+func (w *worker) submit() error {
+	name, s, ok := w.newJob()
+	if !ok {
+		return w.look()
+	}
+	w.ledger.note(func() { w.ledger.jobs[name] = &jobFact{submission: s} })
+	return w.send(s)
+}
+
+// newJob invents a job, false where this client has made enough.
+func (w *worker) newJob() (name string, s client.Submission, ok bool) {
+	if w.jobsMade >= w.jobs {
+		return "", s, false
+	}
+	w.jobsMade++
+	name = fmt.Sprintf("%s-%d-%d", w.life, w.number, w.jobsMade)
+	s = diaryJob(name, float64(w.rand.IntN(300))/1000, int64(w.rand.IntN(20_000)))
+	return name, withNote(s, w.note), true
+}
+
+// send submits, as often as one likes: the name has one job for ever.
+func (w *worker) send(s client.Submission) error {
+	job, err := w.client.Submit(w.ctx, s)
+	if err != nil {
+		return err
+	}
+	w.ledger.acknowledge(func() {
+		w.ledger.named(s.Name, job)
+		if !sameSettings(job, s) {
+			w.ledger.faults = append(w.ledger.faults, fmt.Sprintf("job %s is answered with the settings %s", s.Name, job.Settings))
+		}
+	})
+	return nil
+}
+
+// named notes the one ID that a name has. The ledger is locked.
+func (l *ledger) named(name string, job *client.Job) {
+	fact := l.jobs[name]
+	if fact.id == "" {
+		fact.id = job.ID
+	}
+	if fact.id != job.ID {
+		l.faults = append(l.faults, fmt.Sprintf("job %s was %s and is now %s", name, fact.id, job.ID))
+	}
+}
+
+// submitBatch makes two jobs at once, both or none.
+func (w *worker) submitBatch() error {
+	_, first, ok := w.newJob()
+	if !ok {
+		return w.look()
+	}
+	name := first.Name + "-both"
+	fact := &jobFact{submission: client.Submission{Name: name, Type: first.Type}}
+	rows := map[string]*jobFact{}
+	for _, row := range []string{name + "-1", name + "-2"} {
+		s := diaryJob(row, float64(w.rand.IntN(300))/1000, int64(w.rand.IntN(20_000)))
+		fact.rows = append(fact.rows, row)
+		rows[row] = &jobFact{submission: s, isRow: true}
+	}
+	w.ledger.note(func() {
+		w.ledger.jobs[name] = fact
+		for row, fact := range rows {
+			w.ledger.jobs[row] = fact
+		}
+	})
+	return w.sendBatch(*fact)
+}
+
+func (w *worker) sendBatch(fact jobFact) error {
+	name := fact.submission.Name
+	batch := client.BatchSubmission{Name: name, Type: fact.submission.Type}
+	w.ledger.note(func() {
+		for _, row := range fact.rows {
+			batch.Settings = append(batch.Settings, json.RawMessage(w.ledger.jobs[row].submission.Settings))
+		}
+	})
+	job, err := w.client.SubmitBatch(w.ctx, batch)
+	if err != nil {
+		return err
+	}
+	w.ledger.acknowledge(func() { w.ledger.named(name, job) })
+	return nil
+}
+
+// submitAgain repeats a submission, answered before or not.
+func (w *worker) submitAgain() error {
+	fact, release, ok := w.ledger.hold(w.rand, func(f jobFact) bool { return !f.isRow })
+	if !ok {
+		return nil
+	}
+	defer release()
+	if fact.rows != nil {
+		return w.sendBatch(fact)
+	}
+	return w.send(fact.submission)
+}
+
+// submitOther wants other work under a name that is taken.
+func (w *worker) submitOther() error {
+	fact, release, ok := w.ledger.hold(w.rand, func(f jobFact) bool { return f.id != "" })
+	if !ok {
+		return nil
+	}
+	defer release()
+	other := diaryJob("another", 1, 1)
+	other.Name = fact.submission.Name
+	job, err := w.client.Submit(w.ctx, other)
+	if err == nil {
+		w.ledger.faultf("job %s of %s was given for other work", job.ID, other.Name)
+	}
+	return except(err, "JOB_ALREADY_EXISTS")
+}

@@ -1,0 +1,178 @@
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"syscall"
+	"unsafe"
+)
+
+// callNumbers are the system calls that can be made to fail.
+var callNumbers = map[string]uint32{
+	"write": syscall.SYS_WRITE, "pwrite64": syscall.SYS_PWRITE64,
+	"fsync": syscall.SYS_FSYNC, "fdatasync": syscall.SYS_FDATASYNC,
+	"ftruncate": syscall.SYS_FTRUNCATE, "fallocate": syscall.SYS_FALLOCATE,
+	"openat": syscall.SYS_OPENAT, "mkdirat": syscall.SYS_MKDIRAT, "unlinkat": syscall.SYS_UNLINKAT,
+	"renameat": syscall.SYS_RENAMEAT, "renameat2": 316, "linkat": syscall.SYS_LINKAT,
+	"mkdir": syscall.SYS_MKDIR, "unlink": syscall.SYS_UNLINK, "rmdir": syscall.SYS_RMDIR,
+	"rename": syscall.SYS_RENAME, "link": syscall.SYS_LINK,
+}
+
+// Of ptrace(2), prctl(2) and seccomp(2), beyond what package syscall has.
+const (
+	ptraceSeize        = 0x4206
+	ptraceListen       = 0x4208
+	ptraceTraceSeccomp = 0x80
+	eventSeccomp       = 7
+	eventStop          = 128
+
+	prSetNoNewPrivs = 38
+	prSetPtracer    = 0x59616d61
+	prSetSeccomp    = 22
+	filterMode      = 2
+	filterAllow     = 0x7fff0000
+	filterTrace     = 0x7ff00000
+)
+
+// canInject says what is in the way of injections here.
+func canInject() error { return nil }
+
+// allowTracer lets a child trace this process where the system restricts that.
+func allowTracer() {
+	syscall.RawSyscall(syscall.SYS_PRCTL, prSetPtracer, ^uintptr(0), 0) // fails where there is no restriction
+}
+
+// stopAt makes this thread, and all that it will become and start, stop for
+// the tracer at some system calls. The others cost nothing.
+func stopAt(calls []string) error {
+	filter := []syscall.SockFilter{{Code: syscall.BPF_LD | syscall.BPF_W | syscall.BPF_ABS}} // the call's number
+	for i, name := range calls {
+		number, ok := callNumbers[name]
+		if !ok {
+			return fmt.Errorf("no call %s", name)
+		}
+		filter = append(filter, syscall.SockFilter{
+			Code: syscall.BPF_JMP | syscall.BPF_JEQ | syscall.BPF_K, K: number, Jt: uint8(len(calls) - i),
+		})
+	}
+	filter = append(filter,
+		syscall.SockFilter{Code: syscall.BPF_RET | syscall.BPF_K, K: filterAllow},
+		syscall.SockFilter{Code: syscall.BPF_RET | syscall.BPF_K, K: filterTrace})
+	program := syscall.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, prSetNoNewPrivs, 1, 0, 0, 0, 0); errno != 0 {
+		return fmt.Errorf("give up new privileges: %w", errno)
+	}
+	_, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetSeccomp, filterMode, uintptr(unsafe.Pointer(&program)))
+	runtime.KeepAlive(filter)
+	if errno != 0 {
+		return fmt.Errorf("filter system calls: %w", errno)
+	}
+	return nil
+}
+
+// tracer follows a program and all that it starts.
+type tracer struct {
+	injection
+	files   *regexp.Regexp
+	trace   *os.File
+	matches int
+}
+
+// traceThread traces until all that came of the thread has ended.
+func traceThread(thread int, in injection, ready *os.File) error {
+	runtime.LockOSThread() // a tracer is a thread
+	files, err := regexp.Compile(in.Files)
+	if err != nil {
+		return err
+	}
+	out, err := os.OpenFile(in.Trace, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	const options = syscall.PTRACE_O_TRACECLONE | syscall.PTRACE_O_TRACEFORK | syscall.PTRACE_O_TRACEVFORK |
+		syscall.PTRACE_O_TRACEEXEC | ptraceTraceSeccomp
+	if err := ptrace(ptraceSeize, thread, options); err != nil {
+		return fmt.Errorf("trace: %w", err)
+	}
+	if _, err := ready.Write([]byte{1}); err != nil {
+		return err
+	}
+	must := ready.Close()
+	t := &tracer{injection: in, files: files, trace: out}
+	for {
+		var status syscall.WaitStatus
+		thread, err := syscall.Wait4(-1, &status, syscall.WALL, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.ECHILD):
+			return must
+		case err != nil:
+			return err
+		case status.Stopped():
+			t.goOn(thread, status)
+		}
+	}
+}
+
+// goOn lets a stopped thread run. It may have been killed: then nothing here
+// succeeds and nothing has to.
+func (t *tracer) goOn(thread int, status syscall.WaitStatus) {
+	signal := status.StopSignal()
+	switch event := int(status) >> 16; {
+	case event == eventSeccomp:
+		t.judge(thread)
+		_ = syscall.PtraceCont(thread, 0)
+	case event == eventStop && slices.Contains([]syscall.Signal{syscall.SIGSTOP, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU}, signal):
+		_ = ptrace(ptraceListen, thread, 0) // it is stopped like anybody
+	case event != 0:
+		_ = syscall.PtraceCont(thread, 0)
+	default:
+		_ = syscall.PtraceCont(thread, int(signal))
+	}
+}
+
+// judge makes the call fail that a thread is about to make, if it is the one.
+func (t *tracer) judge(thread int) {
+	var regs syscall.PtraceRegs
+	if syscall.PtraceGetRegs(thread, &regs) != nil {
+		return // killed
+	}
+	name := callName(uint32(regs.Orig_rax))
+	path := t.describe(thread, name, [6]uint64{regs.Rdi, regs.Rsi, regs.Rdx, regs.R10, regs.R8, regs.R9})
+	if path == "" || !t.files.MatchString(path) {
+		return
+	}
+	if t.matches++; t.matches != t.When {
+		return
+	}
+	if t.Error == 0 {
+		fmt.Fprintf(t.trace, "%s %s: killed (INJECTED)\n", name, path)
+		_ = syscall.Kill(thread, syscall.SIGKILL)
+		return
+	}
+	fmt.Fprintf(t.trace, "%s %s: %v (INJECTED)\n", name, path, t.Error)
+	regs.Orig_rax, regs.Rax = ^uint64(0), uint64(-int64(t.Error)) // no call, and what it gave
+	_ = syscall.PtraceSetRegs(thread, &regs)
+}
+
+func callName(number uint32) string {
+	for name, n := range callNumbers {
+		if n == number {
+			return name
+		}
+	}
+	return ""
+}
+
+func ptrace(request, thread int, data uintptr) error {
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_PTRACE, uintptr(request), uintptr(thread), 0, data, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
