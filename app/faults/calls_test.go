@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -155,9 +156,10 @@ func (f failing) run(s *server, fault string, n int, l *ledger, o load) (end, wh
 			acks = 15 // each costs much
 		}
 		s.loadUntil(l, o, acks, 0, func() {})
+		c := s.client()
 		s.eventually("the call is made or nothing more is to be done", func() bool {
 			info, err := os.Stat(in.Trace)
-			return s.ended() || err == nil && info.Size() > 0 || s.idle()
+			return s.ended() || err == nil && info.Size() > 0 || idle(s.t.Context(), c)
 		})
 	}
 	alive := !s.ended()
@@ -171,11 +173,11 @@ func (f failing) run(s *server, fault string, n int, l *ledger, o load) (end, wh
 	return f.judge(fault, s.process.ProcessState.Sys().(syscall.WaitStatus), what != "", err == nil, alive, l.refusedAnswers() > before), what
 }
 
-// idle reports whether no job waits or runs.
-func (s *server) idle() bool {
+// idle reports whether no job waits or runs, as far as it can be seen.
+func idle(ctx context.Context, c *client.Client) bool {
 	for _, status := range []string{"QUEUED", "RUNNING"} {
-		for _, err := range s.client().Jobs(s.t.Context(), client.JobFilter{WholeOrganization: true, Status: status}) {
-			return err != nil && s.ended()
+		for range c.Jobs(ctx, client.JobFilter{WholeOrganization: true, Status: status, PageSize: 1}) {
+			return false // one, or an error
 		}
 	}
 	return true
