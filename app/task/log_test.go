@@ -2,9 +2,11 @@ package task
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -238,4 +240,34 @@ func TestHeldProgressIsWrittenWhileTheProgramIsSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.outcome()
+}
+
+// BenchmarkFloodOfOutput is how fast a program can print beyond the cap.
+func BenchmarkFloodOfOutput(b *testing.B) {
+	const size = 256 << 20
+	for _, limit := range []int64{1 << 20, DefaultLogBytes} {
+		b.Run(fmt.Sprintf("cap=%dMiB", limit>>20), func(b *testing.B) {
+			b.SetBytes(size)
+			for b.Loop() {
+				s := &shim{}
+				var err error
+				if s.log, err = openLog(b.TempDir(), limit); err != nil {
+					b.Fatal(err)
+				}
+				from, to, err := os.Pipe()
+				if err != nil {
+					b.Fatal(err)
+				}
+				flood := exec.Command("head", "-c", strconv.Itoa(size), "/dev/zero")
+				flood.Stdout = to
+				output := s.read(from)
+				if err := errors.Join(flood.Run(), to.Close()); err != nil {
+					b.Fatal(err)
+				}
+				if err := errors.Join(output.finish(), s.log.Close()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

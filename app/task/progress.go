@@ -68,9 +68,16 @@ func (f *progressFilter) markIn(data []byte) int {
 		}
 		from += len(progressMark)
 	}
-	last := bytes.LastIndexByte(data, '\n') + 1
-	if last < len(data) && f.beginsLine(data, last) && strings.HasPrefix(progressMark, string(data[last:])) {
-		return last
+	return f.markAtEnd(data)
+}
+
+// markAtEnd gives where the last line begins, if it could become a mark, or else
+// the length of data. Only as many bytes are looked at as a mark has.
+func (f *progressFilter) markAtEnd(data []byte) int {
+	for at := max(0, len(data)-len(progressMark)+1); at < len(data); at++ {
+		if f.beginsLine(data, at) && strings.HasPrefix(progressMark, string(data[at:])) {
+			return at
+		}
 	}
 	return len(data)
 }
