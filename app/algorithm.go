@@ -84,8 +84,9 @@ func (p *Parameter) optional() bool {
 	return !p.Required && p.fallback == nil || p.nullable
 }
 
-// Sandbox says what a program may reach beyond the system's own folders. It
-// is kept and shown, and not enforced.
+// Sandbox says what a program may reach beyond the system's own folders and its
+// work directory. Tasks that run on this machine are held to it wherever it can
+// make a sandbox; tasks on a cluster are not, so there it is only shown.
 type Sandbox struct {
 	Read    []string `json:"read"`
 	Network bool     `json:"network"`

@@ -136,7 +136,7 @@ func (j *Job) settle(e Ending, now time.Time) {
 		j.fail(j.stopped(e.Failure), At(now))
 	case e.lost() && j.Private.Lost < j.Private.Retries:
 		j.Private.Lost++
-		j.Status, j.StartedAt, j.Metrics = Queued, Time{}, nil
+		j.Status, j.StartedAt, j.Metrics, j.Isolation = Queued, Time{}, nil, ""
 		j.StatusReason = fmt.Sprintf("attempt %d was lost (%s); waiting for the next", j.Attempts, e.why())
 		j.release()
 	case e.lost():
@@ -173,6 +173,7 @@ func (j *Job) stopped(seen *Failure) Failure {
 
 func (j *Job) measure(e Ending) {
 	o := e.Outcome
+	j.Isolation = o.Isolation
 	j.Metrics = &Metrics{
 		QueueSeconds: seconds(o.StartedAt.Sub(j.Private.QueuedAt.Time)),
 		RunSeconds:   seconds(o.EndedAt.Sub(o.StartedAt)),

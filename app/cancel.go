@@ -154,7 +154,7 @@ func (s *Service) requeue(tx Tx, j *Job) error {
 	from := j.Status
 	j.Status, j.StatusReason = Queued, ""
 	j.StartedAt, j.CompletedAt = Time{}, Time{}
-	j.Failure, j.Metrics, j.ResultBytes = nil, nil, nil
+	j.Failure, j.Metrics, j.ResultBytes, j.Isolation = nil, nil, nil, ""
 	j.release()
 	j.Private.QueuedAt, j.Private.Lost = At(s.now()), 0
 	_, err := putChanged(tx, j, from)

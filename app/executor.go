@@ -86,6 +86,11 @@ type Outcome struct {
 	Message     string    `json:"message,omitempty"`
 	CPUSeconds  float64   `json:"cpuSeconds"`  // user and system, all processes
 	MaxRSSBytes int64     `json:"maxRssBytes"` // highest sum seen, or of the largest process
+
+	// Isolation is what kept the programs from the rest of the machine:
+	// bubblewrap, cgroup, bubblewrap+cgroup or none. An older version did not
+	// always tell it.
+	Isolation string `json:"isolation,omitempty"`
 }
 
 // Cause says what ended a task.

@@ -51,6 +51,7 @@ type Job struct {
 	CompletedAt  Time            `json:"completedAt,omitzero"` // when it finished, also if it failed
 	Attempts     int             `json:"attempts"`
 	Executor     string          `json:"executor,omitempty"`
+	Isolation    string          `json:"isolation,omitempty"` // of the attempt that ended, as in Outcome
 	Metrics      *Metrics        `json:"metrics,omitempty"`
 	Failure      *Failure        `json:"failure,omitempty"`
 	ResultBytes  *int64          `json:"resultBytes,omitempty"`

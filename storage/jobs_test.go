@@ -28,6 +28,7 @@ func goldenJob() *app.Job {
 	j.StatusReason = "waiting for 1 GPU"
 	j.Inputs = []app.Input{{Setting: "fasta", FileID: jobText(5), Job: "other", Path: "out.pdb", Filename: "a.fasta", SHA256: "ab"}}
 	j.Batch = "screen"
+	j.Isolation = "bubblewrap"
 	j.Priority = -3
 	j.MaxRuntime = 86400
 	j.StartedAt = app.At(testID(2).Time())

@@ -25,6 +25,16 @@ type ControlOptions struct {
 	Audit func(app.AuditEntry)
 	// RotateSecret makes a new key for links and gives its id.
 	RotateSecret func() (kid string, err error)
+	// Isolation is what keeps jobs from the rest of the machine; the zero one is
+	// that of a process that runs none.
+	Isolation Isolation
+}
+
+// Isolation says what keeps jobs from the rest of the machine, as a word and as a
+// sentence that tells why not more does.
+type Isolation struct {
+	Kind     string `json:"kind"`
+	Sentence string `json:"sentence"`
 }
 
 // Control gives the handler for the control socket.
@@ -52,6 +62,7 @@ func (o *control) around(c *gin.Context) {
 
 func (o *control) routes() []route {
 	return []route{
+		{"GET", "/control/isolation", o.isolation, open},
 		{"GET", "/control/keys", o.keys, open},
 		{"POST", "/control/keys", o.createKey, open},
 		{"DELETE", "/control/keys/:id", o.deleteKey, open},
@@ -62,6 +73,15 @@ func (o *control) routes() []route {
 		{"POST", "/control/secret/rotate", o.rotateSecret, open},
 		{"GET", "/control/storage", o.storage, open},
 	}
+}
+
+// isolation handles GET /control/isolation.
+func (o *control) isolation(c *gin.Context) {
+	if o.options.Isolation.Kind == "" {
+		fail(c, app.Errorf(app.NotFound, "this process runs no jobs; ask a service, which molrun serve starts"))
+		return
+	}
+	reply(c, o.options.Isolation)
 }
 
 // keyView is an API key as the operator sees it: never its secret or hash.

@@ -105,6 +105,7 @@ var checks = []struct {
 	{"clock", lookAtClock},
 	{"open files", lookAtLimits},
 	{"gpus", lookAtGPUs},
+	{"sandbox", lookAtSandbox},
 	{"algorithms", lookAtAlgorithms},
 	{"slurm", lookAtSlurm},
 	{"address", lookAtAddress},

@@ -170,7 +170,7 @@ func lookAtSlurm(_ context.Context, p *patient) []finding {
 	if missing != nil {
 		return say(wrong, "jobs are to run there, but PATH has no %s; install Slurm's commands, or use the executor local", strings.Join(missing, ", "))
 	}
-	return say(fine, "its commands are there")
+	return say(fine, "its commands are there; its jobs run in no sandbox of molrun's, so they see what the service's user sees on the cluster")
 }
 
 func (p *patient) wantsSlurm() bool {

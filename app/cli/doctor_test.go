@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,6 +158,9 @@ func TestDoctorNamesEachPlantedFault(t *testing.T) {
 		{"a GPU that is not there", "gpus", "names GPU-cccc", "[runner]\ngpus = [\"GPU-aaaa\", \"GPU-cccc\"]\n", func(t *testing.T, s *server) {
 			s.program("nvidia-smi", standInSMI)
 		}},
+		{"a sandbox that there must be and can't", "sandbox", "Operation not permitted", "[runner]\nsandbox = \"required\"\n", func(t *testing.T, s *server) {
+			s.program("bwrap", standInBubblewrap)
+		}},
 		{"a broken GPU driver", "gpus", "mend the driver", "", func(t *testing.T, s *server) {
 			s.program("nvidia-smi", "#!/bin/sh\necho 'Failed to initialize NVML' >&2\nexit 9\n")
 		}},
@@ -175,6 +179,53 @@ func TestDoctorNamesEachPlantedFault(t *testing.T) {
 				t.Errorf("ended with %d; %s says %q, want a problem with %q", code, tt.check, said[tt.check], tt.says)
 			}
 		})
+	}
+}
+
+// standInBubblewrap is bwrap where user namespaces are forbidden.
+const standInBubblewrap = `#!/bin/sh
+[ "$1" != --help ] || exit 0
+echo 'bwrap: No permissions to create new namespace: Operation not permitted' >&2
+exit 1
+`
+
+func TestDoctorTellsWhatHoldsJobs(t *testing.T) {
+	t.Parallel()
+	running := shellServer(t, "")
+	said, _ := running.diagnosis("--listen", strings.TrimPrefix(running.base, "http://"))
+	var all string
+	for text, kinds := range map[string][]string{
+		"bubblewrap sandbox": {"bubblewrap", "bubblewrap+cgroup"}, "plain processes": {"none"}, "cgroup of its own": {"cgroup", "bubblewrap+cgroup"},
+	} {
+		if slices.Contains(kinds, running.isolation()) {
+			all += text
+			if !strings.Contains(said["sandbox"], text) {
+				t.Errorf("the service has %s, and doctor says %q", running.isolation(), said["sandbox"])
+			}
+		}
+	}
+	if all == "" {
+		t.Errorf("/readyz tells %q", running.isolation())
+	}
+	for _, tt := range []struct{ name, config, bwrap, says string }{
+		{"switched off", "[runner]\nsandbox = \"off\"\n", "", "warning: Jobs run as plain processes"},
+		{"not possible", "", standInBubblewrap, "Operation not permitted"},
+	} {
+		s := unstarted(t, tt.config)
+		if tt.bwrap != "" {
+			s.program("bwrap", tt.bwrap)
+		}
+		if said, _ := s.diagnosis(); !strings.HasPrefix(said["sandbox"], string(doubtful)) || !strings.Contains(said["sandbox"], tt.says) {
+			t.Errorf("%s: %q, want a warning with %q", tt.name, said["sandbox"], tt.says)
+		}
+	}
+}
+
+func TestDoctorGoesByTheConfiguredReserve(t *testing.T) {
+	t.Parallel()
+	said, _ := unstarted(t, "[disk]\nreserve = \"3MiB\"\n").diagnosis()
+	if !strings.Contains(said["free space"], "uploads leave 3.0 MiB of them") {
+		t.Errorf("free space: %q", said["free space"])
 	}
 }
 

@@ -352,7 +352,7 @@ type record struct {
 	JobID, JobName, Type, Version, Status, StatusReason string
 	Settings                                            json.RawMessage
 	Created                                             *bool
-	Batch, Executor, JobEmail, Organization             string
+	Batch, Executor, Isolation, JobEmail, Organization  string
 	Attempts                                            int
 	CreatedAt, StartedAt, CompletedAt                   string
 	Progress                                            *struct {

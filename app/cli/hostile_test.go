@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -48,6 +49,32 @@ func (s *server) goesOn(after string) {
 	for _, pid := range s.processes(jobs) {
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // for the message
 		s.t.Errorf("after %s process %d is left: %q", after, pid, line)
+	}
+}
+
+func TestJobsTellWhatHeldThem(t *testing.T) {
+	t.Parallel()
+	for _, sandbox := range []string{"auto", "off"} {
+		t.Run(sandbox, func(t *testing.T) {
+			t.Parallel()
+			s := shellServer(t, "[runner]\nsandbox = \""+sandbox+"\"\n")
+			u := s.user("lab", "ann@lab.example")
+			u.submit("well", "shell", script("true"))
+			u.submit("badly", "shell", script("exit 3"))
+			for _, name := range []string{"well", "badly"} {
+				if j := u.finished(name); j.Isolation != s.isolation() {
+					t.Errorf("%s: the record tells %q, /readyz %q", name, j.Isolation, s.isolation())
+				}
+			}
+			var kept record
+			must(t, json.Unmarshal([]byte(unzip(t, u.result("well", ""))["job.json"]), &kept))
+			if kept.Isolation != s.isolation() {
+				t.Errorf("job.json of the result tells %q, /readyz %q", kept.Isolation, s.isolation())
+			}
+			if sandbox == "off" && s.sandboxed() {
+				t.Error("there is a sandbox, though it is switched off")
+			}
+		})
 	}
 }
 

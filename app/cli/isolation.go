@@ -7,6 +7,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/executor/local"
+	"molrun/web"
 )
 
 // isolate finds out how jobs can be kept from the rest of the machine, before
@@ -21,6 +22,7 @@ func (s *service) isolate(ctx context.Context) error {
 		return err
 	}
 	s.executor.Use(isolation)
+	s.isolation = web.Isolation{Kind: isolation.Kind(), Sentence: isolation.Sentence()}
 	if isolation.Bubblewrap == "" && s.config.Runner.Sandbox != local.SandboxOff {
 		s.log.Warn().Str("isolation", isolation.Kind()).Msg(isolation.Sentence())
 	} else {

@@ -55,7 +55,8 @@ type service struct {
 	catalogue *app.Catalogue
 	app       *app.Service
 	audit     *auditLog
-	program   string // path of this binary
+	isolation web.Isolation // zero where no jobs run
+	program   string        // path of this binary
 }
 
 // openService builds the parts bottom up. It takes the data directory for

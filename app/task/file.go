@@ -84,12 +84,6 @@ type Started struct {
 	StartedAt time.Time `json:"startedAt"`
 }
 
-// ended is the content of outcome.json.
-type ended struct {
-	app.Outcome
-	Isolation string `json:"isolation,omitempty"` // as in run.json
-}
-
 // progressRecord is the content of progress.json.
 type progressRecord struct {
 	Protocol int `json:"protocol"`

@@ -73,6 +73,7 @@ func (s *shim) outcome() app.Outcome {
 	s.out.EndedAt = moment(s.begin.Add(time.Since(s.begin)))
 	s.out.CPUSeconds = cpu
 	s.out.MaxRSSBytes = max(s.memory.peak, largest)
+	s.out.Isolation = s.isolation.Kind()
 	return s.out
 }
 
@@ -105,7 +106,7 @@ func reserveOutcome(dir string) (*reserve, error) {
 
 // write makes the outcome appear, the last act of the task. Where that fails
 // it is tried again for some seconds: nothing else can still be done.
-func (r *reserve) write(o ended) error {
+func (r *reserve) write(o app.Outcome) error {
 	data, err := encode(o)
 	if err != nil {
 		return err

@@ -77,7 +77,7 @@ func Run(ctx context.Context, dir string, o Options) error {
 	}
 	s.run()
 	s.keepOutput()
-	return reserve.write(ended{s.outcome(), s.isolation.Kind()})
+	return reserve.write(s.outcome())
 }
 
 func takeLock(dir string, fd int) error {

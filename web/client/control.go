@@ -112,6 +112,17 @@ func (c *Control) RotateSecret(ctx context.Context) (kid string, err error) {
 	return out.KID, nil
 }
 
+// Isolation is what keeps jobs from the rest of the machine.
+type Isolation struct {
+	Kind     string `json:"kind"`     // bubblewrap, cgroup, bubblewrap+cgroup, none
+	Sentence string `json:"sentence"` // that, and why not more
+}
+
+// Isolation tells what is in force for the jobs that the service runs.
+func (c *Control) Isolation(ctx context.Context) (*Isolation, error) {
+	return ask[Isolation](ctx, c.client, http.MethodGet, path("control", "isolation"), nil, nil)
+}
+
 // DeleteKey forgets a key.
 func (c *Control) DeleteKey(ctx context.Context, id string) error {
 	return c.client.call(ctx, http.MethodDelete, path("control", "keys", id), nil, nil, nil)

@@ -52,6 +52,7 @@ type Job struct {
 	CompletedAt      time.Time       `json:"completedAt,omitzero"`
 	Attempts         int             `json:"attempts"`
 	Executor         string          `json:"executor,omitempty"`
+	Isolation        string          `json:"isolation,omitempty"` // bubblewrap, cgroup, bubblewrap+cgroup, none
 	Progress         *Progress       `json:"progress,omitempty"`
 	Metrics          *Metrics        `json:"metrics,omitempty"`
 	Failure          *Failure        `json:"failure,omitempty"`

@@ -38,9 +38,22 @@ type Isolation struct {
 	Lacks []string // a part of a sentence for each thing
 }
 
-// Isolate finds out, by trying, what isolation this machine can give. It fails
-// where a sandbox is required and can't be had.
+// Isolate finds out, by trying, what isolation this machine can give, and makes
+// room for the cgroups of jobs. It fails where a sandbox is required and can't be
+// had.
 func Isolate(ctx context.Context, o IsolationOptions) (Isolation, error) {
+	i, err := Sandboxed(ctx, o)
+	if err != nil {
+		return i, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, isolatePatience)
+	defer cancel()
+	i.tryCgroup(ctx, o)
+	return i, nil
+}
+
+// Sandboxed does so for the sandbox alone, and changes nothing on the machine.
+func Sandboxed(ctx context.Context, o IsolationOptions) (Isolation, error) {
 	ctx, cancel := context.WithTimeout(ctx, isolatePatience)
 	defer cancel()
 	i := Isolation{Isolation: task.Isolation{Processes: int64(o.Processes), FileBytes: o.FileBytes}}
@@ -51,7 +64,6 @@ func Isolate(ctx context.Context, o IsolationOptions) (Isolation, error) {
 	} else if err != nil {
 		i.lacks("no sandbox: %v", err)
 	}
-	i.tryCgroup(ctx, o)
 	return i, nil
 }
 
