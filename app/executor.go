@@ -104,6 +104,7 @@ const (
 	CauseSignal      Cause = "signal"
 	CauseTimeout     Cause = "timeout"
 	CauseMemory      Cause = "memory"
+	CauseLimit       Cause = "limit"   // of processes or of a file's size; Message says which
 	CauseStopped     Cause = "stopped" // as asked
 	CauseInterrupted Cause = "interrupted"
 	CauseCannotStart Cause = "cannot_start"

@@ -392,6 +392,11 @@ func (u user) job(name string) (r record) {
 // until waits until fn holds of the job.
 func (u user) until(name, what string, fn func(record) bool) record {
 	u.t.Helper()
+	return u.untilWithin(patience, name, what, fn)
+}
+
+func (u user) untilWithin(patience time.Duration, name, what string, fn func(record) bool) record {
+	u.t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
 		var r record

@@ -88,8 +88,12 @@ func TestForkBombEndsWithItsJob(t *testing.T) {
 bomb() { if [ $1 = 0 ]; then echo leaf >> out/leaves; sleep 3; else bomb $(($1-1)) & bomb $(($1-1)) & wait; fi; }
 bomb 9
 [ $(wc -l < out/leaves) = 512 ]`))
-	if j := u.finished("bomb"); j.Status != "FAILED" {
-		t.Errorf("all processes of the bomb ran, and it is %s", j.Status)
+	j := u.finished("bomb")
+	if j.Status != "FAILED" {
+		t.Fatalf("all processes of the bomb ran, and it is %s", j.Status)
+	}
+	if j.Failure.Code != "SIGNAL" || !strings.Contains(j.Failure.Message, "more than the 200 that it may (runner.processes)") {
+		t.Errorf("%+v; want the limit and what to do", j.Failure)
 	}
 	s.goesOn("the bomb")
 }
@@ -201,9 +205,10 @@ func TestResultTooDeepOrTooLargeFailsItsJobAlone(t *testing.T) {
 	u := s.user("lab", "ann@lab.example")
 	u.submit("deep", "shell", script(`cd out; i=0; while [ $i -lt 300 ]; do mkdir d; cd d; i=$((i+1)); done; echo > bottom`))
 	u.submit("large", "shell", script(`exec truncate -s 1T out/sparse`))
-	for _, name := range []string{"deep", "large"} {
-		if j := u.finished(name); j.Status != "FAILED" || j.Failure.Message == "" {
-			t.Errorf("%s: %s, %+v; want FAILED and why", name, j.Status, j.Failure)
+	for name, says := range map[string]string{"deep": "more than 64 deep", "large": "larger than the 1.0 GiB that one may have (runner.file_size)"} {
+		j := u.finished(name)
+		if j.Status != "FAILED" || !strings.Contains(j.Failure.Message, says) {
+			t.Errorf("%s: %s, %+v; want FAILED and %q", name, j.Status, j.Failure, says)
 		}
 	}
 	s.goesOn("a deep and a large result")
@@ -232,7 +237,7 @@ func (s *server) flood(size int64) {
 	s.t.Helper()
 	u := s.user("lab", "ann@lab.example")
 	u.submit("log", "shell", script(fmt.Sprintf("echo first; head -c %d /dev/zero; echo; echo last", size)))
-	j := u.until("log", "finished", func(r record) bool {
+	j := u.untilWithin(patience*time.Duration(1+size/floodBytes), "log", "finished", func(r record) bool {
 		if r.Status == "RUNNING" {
 			log := u.do("GET", "/jobs/log/logs", nil).want(200).body
 			if len(log) > 1<<20 {

@@ -28,6 +28,7 @@ func TestDecide(t *testing.T) {
 		{"exit", true, ended(app.CauseExit), [4]step{stepFail, stepFail, stepFail, stepFail}},
 		{"signal", true, ended(app.CauseSignal), [4]step{stepFail, stepFail, stepFail, stepFail}},
 		{"timeout", true, ended(app.CauseTimeout), [4]step{stepFail, stepFail, stepFail, stepFail}},
+		{"limit", true, ended(app.CauseLimit), [4]step{stepFail, stepFail, stepFail, stepFail}},
 		{"memory", true, ended(app.CauseMemory), [4]step{stepFail, stepFail, stepFail, stepFail}},
 		{"stopped", true, ended(app.CauseStopped), [4]step{stepFail, stepFail, stepFail, stepFail}},
 		{"cannot start", true, ended(app.CauseCannotStart), [4]step{stepFail, stepFail, stepFail, stepFail}},

@@ -46,6 +46,7 @@ var codes = map[app.Cause]app.FailureCode{
 	app.CauseSignal:      app.FailedSignal,
 	app.CauseTimeout:     app.FailedTimeout,
 	app.CauseMemory:      app.FailedMemory,
+	app.CauseLimit:       app.FailedSignal, // by which the kernel or the task itself ended the program
 	app.CauseStopped:     app.FailedStopped,
 	app.CauseCannotStart: app.FailedCannotStart,
 }

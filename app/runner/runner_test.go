@@ -171,6 +171,11 @@ func TestFailureTellsTheCause(t *testing.T) {
 			app.Failure{Code: app.FailedMemory, Message: "The program used more than its 1.0 MiB of memory."},
 		},
 		{
+			"limit",
+			script{cause: app.CauseLimit, message: "The job had 31 processes at once.", log: "cannot read x.pdb\n"},
+			app.Failure{Code: app.FailedSignal, Message: "The job had 31 processes at once.", LogTail: "cannot read x.pdb\n"},
+		},
+		{
 			"start",
 			script{refuses: app.Errorf(app.Unavailable, "The queue is closed.")},
 			app.Failure{Code: app.FailedCannotStart, Message: "The queue is closed."},

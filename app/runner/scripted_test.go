@@ -24,7 +24,8 @@ type script struct {
 	stopTakes time.Duration     // from Stop to its end
 	out       map[string]string // what it writes; nil: its number of the attempt
 	log       string
-	refuses   error // of Start
+	message   string // of the outcome
+	refuses   error  // of Start
 }
 
 // scripted is the executor of the tests: tasks live and end as scripts say. It
@@ -145,7 +146,7 @@ func (s *scripted) status(t *scriptedTask) app.TaskStatus {
 	case t.cause == "":
 		return app.TaskStatus{State: app.TaskLost, Reason: "its node went down"}
 	}
-	o := &app.Outcome{Protocol: 1, EndedAt: t.end, Cause: t.cause, ExitCode: t.exitCode, CPUSeconds: 1}
+	o := &app.Outcome{Protocol: 1, EndedAt: t.end, Cause: t.cause, ExitCode: t.exitCode, CPUSeconds: 1, Message: t.message}
 	if !t.end.Before(t.begin) {
 		o.StartedAt = t.begin
 	}

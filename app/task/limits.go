@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"os"
 	"syscall"
 	"unsafe"
 )
@@ -32,6 +33,27 @@ func limitFiles(pid int, fileBytes int64) error {
 		return fmt.Errorf("limit files: %w", err)
 	}
 	return nil
+}
+
+// withFileLimit runs start while this process has the limit that the program,
+// which start starts, is to inherit. Nothing is written meanwhile.
+func withFileLimit(fileBytes int64, start func() error) error {
+	if fileBytes <= 0 {
+		return start()
+	}
+	var own syscall.Rlimit
+	if err := prlimit(0, syscall.RLIMIT_FSIZE, nil, &own); err != nil {
+		return fmt.Errorf("limit files: %w", err)
+	}
+	passed := syscall.Rlimit{Cur: min(uint64(fileBytes), own.Cur), Max: own.Max}
+	if err := prlimit(0, syscall.RLIMIT_FSIZE, &passed, nil); err != nil {
+		return fmt.Errorf("limit files: %w", err)
+	}
+	err := start()
+	if back := prlimit(0, syscall.RLIMIT_FSIZE, &own, nil); back != nil {
+		fmt.Fprintf(os.Stderr, "lift the limit of files: %v\n", back) // what it still writes is smaller
+	}
+	return err
 }
 
 // lower sets a limit, for good, where it is not lower yet.

@@ -56,7 +56,8 @@ func (w *watch) judgeSignal(sig syscall.Signal) {
 		w.settle(app.CauseMemory, fmt.Sprintf("The job used more than the %s of memory that it may.", binary(w.spec.MemoryBytes)))
 		return
 	case sig == syscall.SIGXFSZ && w.isolation.FileBytes > 0:
-		w.settle(app.CauseSignal, fmt.Sprintf("Step %q wrote a file larger than the %s that one may have.", w.step.Name, binary(w.isolation.FileBytes)))
+		w.settle(app.CauseLimit, fmt.Sprintf("Step %q wrote a file larger than the %s that one may have (runner.file_size). "+
+			"Have it write less or several files, or ask an administrator for more.", w.step.Name, binary(w.isolation.FileBytes)))
 		return
 	case sig == syscall.SIGKILL && kernelKills() > w.oomKills:
 		w.settle(app.CauseMemory, "The machine had no memory left, so the kernel killed the program.")

@@ -92,7 +92,7 @@ func TestOutcomeSaysHowTheProgramEnded(t *testing.T) {
 			if !strings.Contains(got.Message, tt.message) || (tt.message == "") != (got.Message == "") {
 				t.Errorf("message %q, want %q in it", got.Message, tt.message)
 			}
-			tt.want.Protocol = Protocol
+			tt.want.Protocol, tt.want.Isolation = Protocol, "none"
 			if diff := cmp.Diff(&tt.want, got, cmpopts.IgnoreFields(app.Outcome{}, "StartedAt", "EndedAt", "Message", "CPUSeconds", "MaxRSSBytes")); diff != "" {
 				t.Error(diff)
 			}

@@ -67,14 +67,18 @@ func (w *watch) startPlain(path string, out, errs *os.File) error {
 		return err
 	}
 	defer in.Close()
-	w.leader, err = w.forkExec(path, w.step.Argv, &syscall.ProcAttr{
-		Dir:   w.work,
-		Env:   w.env,
-		Files: []uintptr{in.Fd(), out.Fd(), errs.Fd()},
+	err = withFileLimit(w.isolation.FileBytes, func() (err error) {
+		w.leader, err = w.forkExec(path, w.step.Argv, &syscall.ProcAttr{
+			Dir:   w.work,
+			Env:   w.env,
+			Files: []uintptr{in.Fd(), out.Fd(), errs.Fd()},
+		})
+		return err
 	})
 	if err != nil {
 		return explainStart(w.step.Argv[0], err)
 	}
+	// For good: a program could raise what it has inherited.
 	if err := limitFiles(w.leader, w.isolation.FileBytes); err != nil && !errors.Is(err, syscall.ESRCH) {
 		fmt.Fprintln(os.Stderr, err) // it runs: that is worth more than the limit
 	}

@@ -214,7 +214,8 @@ func (w *watch) countProcesses(n int64) {
 	}
 	w.counted = n
 	if n > limit {
-		w.settle(app.CauseMemory, fmt.Sprintf("The job had %d processes at once, more than the %d that it may.", n, limit))
+		w.settle(app.CauseLimit, fmt.Sprintf("The job had %d processes at once, more than the %d that it may (runner.processes). "+
+			"Have it start fewer, or ask an administrator for more.", n, limit))
 		w.killAll()
 	}
 }
