@@ -167,6 +167,16 @@ func (r resource) of(settings *Value, lowest, highest int64) (int64, string) {
 	return n, ""
 }
 
+// tooMuch is the fault of asking for more than there is, at the setting that asks
+// for it, if one does.
+func (r resource) tooMuch(format string, args ...any) FieldError {
+	f := FieldError{Type: "value", Msg: "the job would need more than this server has: " + fmt.Sprintf(format, args...) + "; ask for less"}
+	if r.setting != "" {
+		f.Loc = []any{r.setting}
+	}
+	return f
+}
+
 // least gives the smallest amount that some job of the algorithm may need.
 func (r resource) least(a *Algorithm) int64 {
 	if r.setting == "" {

@@ -159,28 +159,22 @@ func (o *order) addBelow(loc []any, faults []FieldError) {
 	}
 }
 
-// needs gives a job's resources, or the fault that no machine here has them.
+// needs gives a job's resources, or a fault for each that no machine here has.
 func (o *order) needs(normalized json.RawMessage) (Resources, []FieldError) {
 	needs, faults := o.algorithm.Needs(normalized)
 	machine, known := o.service.options.Machines[o.executor]
 	if len(faults) > 0 || !known || !machine.Local {
 		return needs, faults
 	}
-	var short []string
+	from := o.algorithm.resources
 	if needs.CPUs > machine.CPUs {
-		short = append(short, fmt.Sprintf("%d CPUs of %d", needs.CPUs, machine.CPUs))
+		faults = append(faults, from.cpus.tooMuch("%d CPUs of %d", needs.CPUs, machine.CPUs))
 	}
 	if needs.MemoryBytes > machine.MemoryBytes {
-		short = append(short, fmt.Sprintf("%s of memory of %s", Bytes(needs.MemoryBytes), Bytes(machine.MemoryBytes)))
+		faults = append(faults, from.memory.tooMuch("%s of memory of %s", Bytes(needs.MemoryBytes), Bytes(machine.MemoryBytes)))
 	}
 	if needs.GPUs > machine.GPUs {
-		short = append(short, fmt.Sprintf("%d GPUs of %d", needs.GPUs, machine.GPUs))
-	}
-	if len(short) > 0 {
-		faults = append(faults, FieldError{
-			Type: "value",
-			Msg:  "the job would need more than this server has: " + strings.Join(short, ", ") + "; ask for less",
-		})
+		faults = append(faults, from.gpus.tooMuch("%d GPUs of %d", needs.GPUs, machine.GPUs))
 	}
 	return needs, faults
 }

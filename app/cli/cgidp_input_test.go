@@ -136,7 +136,7 @@ var badSettings = []struct {
 	{`{"sequences":["ACDEFG"],"seed":9007199254740992}`, []string{"seed: seed is 9007199254740992; choose between 0 and 9007199254740991"}},
 	{`{"sequences":["ACDEFG"],"friction_per_ps":0}`, []string{"friction_per_ps: friction_per_ps is 0; choose between 0.001 and 10 per ps"}},
 	{`{"sequences":["ACDEFG"],"charged_termini":"yes"}`, []string{"charged_termini: charged_termini must be true or false, not text (remove the quotes?)"}},
-	{`{"sequences":["ACDEFG"],"cores":3}`, []string{": the job would need more than this server has: 3 CPUs of 2; ask for less"}},
+	{`{"sequences":["ACDEFG"],"cores":3}`, []string{"cores: the job would need more than this server has: 3 CPUs of 2; ask for less"}},
 
 	// Settings that do not fit together.
 	{
