@@ -135,16 +135,20 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// tidy removes from the result what is no file and finds the files.
+// tidy removes from the result what is no file of its own and finds the files.
 func (c *collection) tidy() error {
 	root, err := os.OpenRoot(c.resultDir())
 	if err != nil {
 		return err
 	}
 	t := tidying{root: root, limit: c.limit}
-	err = errors.Join(t.folder(".", 0), root.Close())
+	err = t.folder(".", 0)
+	if err == nil {
+		err = t.settleShared(filepath.Join(c.attemptDir(), task.WorkDir))
+	}
+	err = errors.Join(err, root.Close())
 	if len(t.dropped) > 0 || t.more > 0 {
-		c.log.Warn().Strs("paths", t.dropped).Int("more", t.more).Msg("left out of the result: no regular files")
+		c.log.Warn().Strs("paths", t.dropped).Int("more", t.more).Msg("left out of the result: no regular files of its own")
 	}
 	c.files = t.files
 	return err

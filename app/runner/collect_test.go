@@ -294,6 +294,41 @@ func TestCollectStopsWhereItIsToldTo(t *testing.T) {
 	}
 }
 
+// Where no sandbox keeps a program from it, it can give names in its output
+// folder to files that are not its own.
+func TestFilesWithNamesElsewhereAreNoResult(t *testing.T) {
+	s := newSite(t, 1)
+	outside := filepath.Join(t.TempDir(), "outside")
+	must(t, os.WriteFile(outside, []byte("not the program's"), 0o400))
+	work := filepath.Join(s.dir, "1", task.WorkDir)
+	must(t, os.WriteFile(filepath.Join(work, inDir, "input"), []byte("input"), 0o600))
+	must(t, os.WriteFile(filepath.Join(work, task.TempDir, "temp"), []byte("temp"), 0o600))
+	s.write("own", "own")
+	for from, to := range map[string][]string{
+		outside:                             {"a", "sub/b"},
+		s.out("own"):                        {"sub/own"},
+		filepath.Join(work, inDir, "input"): {"input"},
+		filepath.Join(work, task.TempDir, "temp"): {"temp", "sub/temp"},
+	} {
+		for _, name := range to {
+			must(t, os.MkdirAll(filepath.Dir(s.out(name)), 0o700))
+			must(t, os.Link(from, s.out(name)))
+		}
+	}
+	_, err := s.collection().run()
+	must(t, err)
+	got := s.result()
+	delete(got, recordFile)
+	delete(got, logName)
+	want := map[string]string{"own": "own", "sub/own": "own", "input": "input", "temp": "temp", "sub/temp": "temp"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("result (-want +got):\n%s", diff)
+	}
+	if info, err := os.Stat(outside); err != nil || info.Mode().Perm() != 0o400 {
+		t.Errorf("the file outside has become %v, %v", info.Mode(), err)
+	}
+}
+
 func TestUnfitResults(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -310,6 +345,12 @@ func TestUnfitResults(t *testing.T) {
 				s.write(fmt.Sprintf("%d/x", i), "")
 			}
 		}, "more than 100 files"},
+		{"holes", func(s *site) {
+			for i := range 3 { // of which each could be kept
+				s.write(fmt.Sprint(i), "begin")
+				must(s.t, os.Truncate(s.out(fmt.Sprint(i)), maxHoles/2))
+			}
+		}, "more than 16.0 GiB of holes"},
 		{"depth", func(s *site) { s.write(strings.Repeat("d/", maxDepth+1)+"x", "") }, "64 deep"},
 	}
 	for _, tt := range tests {

@@ -32,7 +32,9 @@ type tidying struct {
 	limit int
 
 	entries int
-	files   []string // sorted within each folder
+	files   []string         // sorted within each folder
+	shared  map[inode]*names // of files that have several names
+	holes   int64            // bytes
 	dropped []string
 	more    int // dropped and not listed
 }
@@ -97,14 +99,29 @@ func (t *tidying) entry(dir string, e fs.DirEntry, names map[string]bool, depth 
 	if err != nil {
 		return err
 	}
-	if err := t.open(path, e); err != nil {
+	info, err := t.root.Lstat(path)
+	if err != nil {
 		return err
 	}
 	if e.IsDir() {
+		if err := t.open(path, info); err != nil {
+			return err
+		}
 		return t.folder(path, depth+1)
 	}
 	t.files = append(t.files, path)
-	return nil
+	if t.count(path, info) {
+		return nil // until it is known whose it is, it is not touched
+	}
+	return t.accept(path, info)
+}
+
+// accept takes a file for one of the result.
+func (t *tidying) accept(path string, info fs.FileInfo) error {
+	if err := t.open(path, info); err != nil {
+		return err
+	}
+	return t.sound(path, info)
 }
 
 func (t *tidying) drop(path string) {
@@ -131,13 +148,9 @@ func (t *tidying) rename(dir, name string, names map[string]bool) (string, error
 }
 
 // open makes sure that the service itself may read the entry.
-func (t *tidying) open(path string, e fs.DirEntry) error {
-	info, err := t.root.Lstat(path)
-	if err != nil {
-		return err
-	}
+func (t *tidying) open(path string, info fs.FileInfo) error {
 	want := fs.FileMode(0o600)
-	if e.IsDir() {
+	if info.IsDir() {
 		want = 0o700
 	}
 	if info.Mode().Perm()&want == want {
