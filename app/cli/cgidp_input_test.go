@@ -9,27 +9,30 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// badFiles are uploaded for the settings below.
-var badFiles = map[string]string{
-	"empty.fasta":    "",
-	"blank.fa":       "\n \r\n",
-	"header.fasta":   ">lonely\n",
-	"faults.fasta":   ">a\nACDEFX\n>b\n\n>a\nACDEFGH\n",
-	"names.faa":      ">.x\nACDEFG\n>log\nACDEFG\n",
-	"title.fasta":    "My proteins\n>a\nACDEFG\n",
-	"peptides.txt":   "ACDEFGH\nIKLMNPQ\n",
-	"report.fasta":   "%PDF-1.4\n%\xe2\xe3\n1 0 obj",
-	"memory.fasta":   "\x00\x01\x02ACDEF",
-	"windows.fasta":  "\ufeff>a\r\nACDEFG\r\n>b\r\nACDEFJ\r\n",
-	"notepad.txt":    "\xff\xfe>\x00a\x00\n\x00A\x00C\x00D\x00E\x00F\x00X\x00",
-	"latin1.fasta":   ">\xe9t\xe9\nACD\xe9FG\n",
-	"mrna.fasta":     ">m\nAUGGCUUUUAAA\n",
-	"many.fasta":     strings.Repeat(">a\nACDEFG\n", 65),
-	"genome.fasta":   ">chr1\n" + strings.Repeat("ACGT", 1<<20),
-	"sequences.csv":  "a,ACDEFG\n",
-	"alignment.fa":   ">a\nAC--DEFG\n>b\nACW.DEFG\n",
-	"long.fasta":     ">long\n" + strings.Repeat("GS", 1001) + "\n",
-	"numbered.fasta": ">n\n    1 ACDEF GHIKL\n   11 MNPQR\n",
+// badFiles are uploaded for the settings below. They are made when needed, not
+// at the start of every process of these tests.
+func badFiles() map[string]string {
+	return map[string]string{
+		"empty.fasta":    "",
+		"blank.fa":       "\n \r\n",
+		"header.fasta":   ">lonely\n",
+		"faults.fasta":   ">a\nACDEFX\n>b\n\n>a\nACDEFGH\n",
+		"names.faa":      ">.x\nACDEFG\n>log\nACDEFG\n",
+		"title.fasta":    "My proteins\n>a\nACDEFG\n",
+		"peptides.txt":   "ACDEFGH\nIKLMNPQ\n",
+		"report.fasta":   "%PDF-1.4\n%\xe2\xe3\n1 0 obj",
+		"memory.fasta":   "\x00\x01\x02ACDEF",
+		"windows.fasta":  "\ufeff>a\r\nACDEFG\r\n>b\r\nACDEFJ\r\n",
+		"notepad.txt":    "\xff\xfe>\x00a\x00\n\x00A\x00C\x00D\x00E\x00F\x00X\x00",
+		"latin1.fasta":   ">\xe9t\xe9\nACD\xe9FG\n",
+		"mrna.fasta":     ">m\nAUGGCUUUUAAA\n",
+		"many.fasta":     strings.Repeat(">a\nACDEFG\n", 65),
+		"genome.fasta":   ">chr1\n" + strings.Repeat("ACGT", 1<<20),
+		"sequences.csv":  "a,ACDEFG\n",
+		"alignment.fa":   ">a\nAC--DEFG\n>b\nACW.DEFG\n",
+		"long.fasta":     ">long\n" + strings.Repeat("GS", 1001) + "\n",
+		"numbered.fasta": ">n\n    1 ACDEF GHIKL\n   11 MNPQR\n",
+	}
 }
 
 // badSettings has the kinds of mistakes that users make. Every fault is told at
@@ -270,7 +273,7 @@ func TestBadInputIsRefusedInWordsForBiologists(t *testing.T) {
 	t.Parallel()
 	u := startServer(t, serverOptions{config: "[runner]\ncpus = 2\n"}).user("lab", "ann@lab.example")
 	ids := map[string]string{}
-	for name, text := range badFiles {
+	for name, text := range badFiles() {
 		ids[name] = u.upload(name, text)
 	}
 	for _, tt := range badSettings {
@@ -305,7 +308,7 @@ func (u user) leftNothing(files map[string]string) {
 func TestOneBadRowRefusesABatch(t *testing.T) {
 	t.Parallel()
 	u := startServer(t, serverOptions{}).user("lab", "ann@lab.example")
-	ids := map[string]string{"faults.fasta": u.upload("faults.fasta", badFiles["faults.fasta"])}
+	ids := map[string]string{"faults.fasta": u.upload("faults.fasta", badFiles()["faults.fasta"])}
 	body := batchBody("screen", "cg-idp",
 		`{"sequences":["ACDEFG"],"steps":1000}`,
 		`{"sequences":["ACDEFX"],"steps":1000}`,

@@ -114,7 +114,7 @@ func TestCoresOfASimulationAreBooked(t *testing.T) {
 }
 
 // twoChains has a short chain that is soon finished and a long one.
-var twoChains = `{"sequences":["GSGSGSGSGSGSGS","` + strings.Repeat("GSEKDRPQTN", 100) + `"],"names":["short","long"],"steps":6000,"seed":3}`
+var twoChains = `{"sequences":["GSGSGSGSGSGSGS","` + strings.Repeat("GSEKDRPQTN", longChain) + `"],"names":["short","long"],"steps":6000,"seed":3}`
 
 func TestSimulationGoesOnFromItsCheckpointAfterTheMachineWentDown(t *testing.T) {
 	t.Parallel()

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"molrun/web"
+	"molrun/web/client"
 	"molrun/web/contract"
 )
 
@@ -26,7 +27,7 @@ import (
 // that servers and tasks of tests are real processes of this very code.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
-		os.Exit(Main(os.Args[1:]))
+		exit(Main(os.Args[1:]))
 	}
 	os.Exit(m.Run())
 }
@@ -46,10 +47,14 @@ var described = sync.OnceValue(func() *contract.Checker {
 // server is a running molrun process on a data directory of its own.
 type server struct {
 	t       *testing.T
-	dir     string // of data, configuration and algorithms
+	dir     string // of configuration, algorithms and usually data
+	kept    string // where else the data directory is
 	base    string
 	process *exec.Cmd
-	log     *logBuffer
+	log     *logBuffer   // of the last start
+	logs    []*logBuffer // of all
+	said    logBuffer    // standard error of commands beside it
+	secrets confidential
 	http    *http.Client
 	env     []string // beyond the common environment
 	flags   []string // of serve
@@ -61,6 +66,12 @@ type server struct {
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
+}
+
+func (b *logBuffer) add(text []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text.Write(text)
 }
 
 func (b *logBuffer) String() string {
@@ -76,12 +87,13 @@ type serverOptions struct {
 	env        []string
 	flags      []string // of serve
 	files      int      // that it may have open
+	data       string   // directory elsewhere than beside the configuration
 }
 
 // startServer starts a server that ends with the test.
 func startServer(t *testing.T, o serverOptions) *server {
 	t.Helper()
-	s := &server{t: t, dir: t.TempDir(), env: o.env, flags: o.flags, files: o.files}
+	s := &server{t: t, dir: t.TempDir(), kept: o.data, env: o.env, flags: o.flags, files: o.files}
 	s.http = &http.Client{Transport: described().Transport(t, &http.Transport{}), Timeout: patience}
 	folder := filepath.Join(s.dir, "algorithms")
 	must(t, os.Mkdir(folder, 0o700))
@@ -103,7 +115,12 @@ func startServer(t *testing.T, o serverOptions) *server {
 	return s
 }
 
-func (s *server) data() string { return filepath.Join(s.dir, "data") }
+func (s *server) data() string {
+	if s.kept != "" {
+		return s.kept
+	}
+	return filepath.Join(s.dir, "data")
+}
 
 func (s *server) tail() string {
 	lines := strings.Split(s.log.String(), "\n")
@@ -116,7 +133,6 @@ func (s *server) command(args ...string) *exec.Cmd {
 	c.Dir = s.dir
 	c.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "MOLRUN_CONFIG=" + filepath.Join(s.dir, "config.toml"),
-		"GORACE=" + os.Getenv("GORACE"),
 	}, s.env...)
 	return c
 }
@@ -131,6 +147,8 @@ func (s *server) run(args ...string) (stdout, stderr string, code int) {
 	if _, ok := err.(*exec.ExitError); err != nil && !ok {
 		s.t.Fatal(err)
 	}
+	s.secrets.keys(out.String())
+	s.said.add(errs.Bytes())
 	return out.String(), errs.String(), c.ProcessState.ExitCode()
 }
 
@@ -146,7 +164,11 @@ func (s *server) start() {
 	stderr, err := s.process.StderrPipe()
 	must(s.t, err)
 	must(s.t, s.process.Start())
+	if s.logs == nil {
+		s.t.Cleanup(s.keepsItsSecrets)
+	}
 	s.log = &logBuffer{}
+	s.logs = append(s.logs, s.log)
 	listening := make(chan string, 1)
 	s.exited = make(chan struct{})
 	go s.follow(stderr, s.log, listening, s.exited, s.process)
@@ -165,9 +187,7 @@ func (s *server) follow(stderr io.Reader, log *logBuffer, listening chan<- strin
 	lines := bufio.NewScanner(stderr)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		log.mu.Lock()
-		log.text.Write(append(lines.Bytes(), '\n'))
-		log.mu.Unlock()
+		log.add(append(lines.Bytes(), '\n'))
 		var line struct{ Message, Listen string }
 		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Message == "started" {
 			listening <- line.Listen
@@ -232,14 +252,17 @@ type user struct {
 	key string
 }
 
-// user makes a key and gives its user.
+// user makes a key by the running server's control socket, as `molrun key
+// create` does, and gives its user. What more there is are flags of that.
 func (s *server) user(organization, email string, more ...string) user {
 	s.t.Helper()
-	out, errs, code := s.run(append([]string{"key", "create", "--organization", organization, "--email", email}, more...)...)
-	if code != 0 {
-		s.t.Fatalf("key create ended with %d: %s", code, errs)
+	if len(more) > 0 {
+		return user{s, strings.TrimSpace(s.ok(append([]string{"key", "create", "--organization", organization, "--email", email}, more...)...))}
 	}
-	return user{s, strings.TrimSpace(out)}
+	key, err := client.NewControl(filepath.Join(s.data(), socketName)).CreateKey(s.t.Context(), client.KeyRequest{Organization: organization, Email: email})
+	must(s.t, err)
+	s.secrets.keys(key.Secret)
+	return user{s, key.Secret}
 }
 
 // answer is a response read to its end.
@@ -258,6 +281,7 @@ func (u user) do(method, path string, body any, header ...string) answer {
 	switch b := body.(type) {
 	case nil:
 	case string:
+		u.secrets.settings(b)
 		reader = strings.NewReader(b)
 		header = append([]string{"Content-Type", "application/json"}, header...)
 	case io.Reader:
@@ -469,6 +493,7 @@ func (u user) upload(filename, text string) (fileID string) {
 		FileID, UploadURL string
 		Instructions      struct{ Headers map[string]string }
 	}
+	u.secrets.add(strings.Split(text, "\n")...)
 	u.do("PUT", "/upload/"+url.PathEscape(filename), nil).want(200).into(&grant)
 	u.do("PUT", grant.UploadURL, strings.NewReader(text), "Content-Type", grant.Instructions.Headers["Content-Type"]).want(200)
 	u.do("POST", "/upload/"+grant.FileID+"/complete", fmt.Sprintf(`{"size":%d}`, len(text))).want(200)

@@ -131,7 +131,11 @@ func smallDisk(t *testing.T, size string) string {
 func TestFullDiskRefusesUploadsAndHoldsJobsUntilThereIsRoom(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t, "96m")
-	s := shellServer(t, "[disk]\nreserve = \"32MiB\"\n", "MOLRUN_DATA="+filepath.Join(disk, "data"), "MOLRUN_DATABASE_FILE_SYSTEM=any")
+	s := startServer(t, serverOptions{
+		config:     "[disk]\nreserve = \"32MiB\"\n[database]\nfile_system = \"any\"\n",
+		algorithms: map[string]string{"shell.toml": shellFile},
+		data:       filepath.Join(disk, "data"),
+	})
 	u := s.user("lab", "ann@lab.example")
 	u.upload("in.txt", "before\n")
 	filler := filepath.Join(disk, "filler")

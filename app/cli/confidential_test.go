@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// confidential is what clients of a server have been given or have sent that
+// no log may tell: secrets of keys, settings, contents of files.
+type confidential struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+// shortest is the length from which on a text is known again in a log; words
+// such as "true" are in every one. Identifiers are meant to be in logs.
+const shortest = 16
+
+var identifier = regexp.MustCompile(`^[0-9A-Z]{26}$`)
+
+func (c *confidential) add(texts ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, text := range texts {
+		if len(text) >= shortest && !identifier.MatchString(text) {
+			c.texts = append(c.texts, text)
+		}
+	}
+}
+
+var (
+	wholeKey  = regexp.MustCompile(`molrun_[a-z]{12}_([0-9A-Za-z]{43})_[0-9A-Za-z]{6}`)
+	anySecret = regexp.MustCompile(wholeKey.String() + `|eyJ[0-9A-Za-z_-]{10,}\.|[?&]token=`)
+)
+
+// keys adds the secrets of the keys in what a command printed.
+func (c *confidential) keys(printed string) {
+	for _, key := range wholeKey.FindAllStringSubmatch(printed, -1) {
+		c.add(key[1])
+	}
+}
+
+// settings adds the texts among the settings of a submission, however deep.
+func (c *confidential) settings(body string) {
+	var sent struct{ Settings any }
+	if json.Unmarshal([]byte(body), &sent) == nil {
+		c.leaves(sent.Settings)
+	}
+}
+
+func (c *confidential) leaves(value any) {
+	switch v := value.(type) {
+	case string:
+		c.add(v)
+	case []any:
+		for _, item := range v {
+			c.leaves(item)
+		}
+	case map[string]any:
+		for _, item := range v {
+			c.leaves(item)
+		}
+	}
+}
+
+// leaks gives what a log holds of all that, and every key and token in it,
+// each with some of what stands around.
+func (c *confidential) leaks(log string) (found []string) {
+	for _, at := range anySecret.FindAllStringIndex(log, -1) {
+		found = append(found, around(log, at[0]))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	slices.Sort(c.texts)
+	c.texts = slices.Compact(c.texts)
+	for _, text := range c.texts {
+		quoted, _ := json.Marshal(text) // of a string never fails
+		for _, form := range []string{text, string(quoted[1 : len(quoted)-1])} {
+			if i := strings.Index(log, form); i >= 0 {
+				found = append(found, around(log, i))
+				break
+			}
+		}
+	}
+	return found
+}
+
+// raceReport begins what the race detector prints.
+const raceReport = "WARNING: DATA RACE"
+
+func around(text string, i int) string {
+	return "…" + text[max(0, i-200):min(len(text), i+100)] + "…"
+}
+
+// keepsItsSecrets ends the server and searches all that it and the commands
+// beside it have written about themselves. It is done for every server of
+// every test.
+func (s *server) keepsItsSecrets() {
+	s.kill()
+	logs := map[string]string{}
+	for i, log := range s.logs {
+		logs[fmt.Sprintf("the log of start %d", i+1)] = log.String()
+	}
+	logs["standard error of commands"] = s.said.String()
+	audits, err := filepath.Glob(filepath.Join(s.data(), auditName+"*"))
+	must(s.t, err)
+	for _, name := range audits {
+		text, err := os.ReadFile(name)
+		must(s.t, err)
+		logs[filepath.Base(name)] = string(text)
+	}
+	for name, log := range logs {
+		for _, leak := range s.secrets.leaks(log) {
+			s.t.Errorf("%s holds what is nobody's business: %s", name, leak)
+		}
+		if strings.Contains(log, raceReport) {
+			s.t.Errorf("%s tells of a data race", name)
+		}
+	}
+}
+
+func TestLogsAreSearchedForAllThatTheyMayNotHold(t *testing.T) {
+	t.Parallel()
+	key, _, _ := strings.Cut("molrun_abcdefghijkl_"+strings.Repeat("k", 43)+"_123456 and more", " ")
+	var c confidential
+	c.keys("your key is " + key + "\n")
+	c.settings(`{"jobName":"j","settings":{"chains":[{"sequence":"MKTAYIAKQRQISFVK"}],"note":"two\nlines, <quoted>"}}`)
+	c.add("line of the file", "short")
+	for _, tt := range []struct {
+		log   string
+		leaks int
+	}{
+		{`{"message":"started","job":"j","key":"abcdefghijkl","request":"MKTAYIAKQRQISFV"}`, 0},
+		{"short", 0},
+		{"key " + key, 2}, // as a key, and as what was given to a user
+		{"another molrun_mnopqrstuvwx_" + strings.Repeat("x", 43) + "_654321", 1},
+		{"the secret alone " + strings.Repeat("k", 43), 1},
+		{`{"path":"/blobs/x/a.txt?token=eyJhbGciOiJIUzI1NiJ9.e30.x"}`, 2},
+		{`{"err":"not MKTAYIAKQRQISFVK"}`, 1},
+		{`{"err":"two\nlines, \u003cquoted\u003e"}`, 1},
+		{"the line of the file", 1},
+	} {
+		if got := c.leaks(tt.log); len(got) != tt.leaks {
+			t.Errorf("in %q leaks are %q, want %d", tt.log, got, tt.leaks)
+		}
+	}
+}
