@@ -14,7 +14,7 @@ type choice struct {
 	limit    int
 	free     app.Resources // at the beginning of the round
 	reserved *app.Waiting
-	skipped  []app.JobID // whose turn came and who did not fit
+	skipped  []app.Waiting // whose turn came and who did not fit
 }
 
 // refuse sorts out the jobs that can never start.
@@ -85,21 +85,21 @@ func (c *choice) serveUser(l *line) {
 			return
 		}
 		c.Reasons[w.ID] = c.reason(w)
-		c.skipped = append(c.skipped, w.ID)
+		c.skipped = append(c.skipped, w)
 	}
 }
 
 func (c *choice) fits(w app.Waiting) bool {
-	return len(c.Start) < c.limit && c.slots.lacks(w.Needs, c.kept(w)) == (app.Resources{})
+	return len(c.Start) < c.limit && c.slots.lacks(w.Needs, keptFrom(w, c.reserved)) == (app.Resources{})
 }
 
-// kept gives the room that w must leave alone. A reservation binds all but
+// keptFrom gives the room that w must leave alone. A reservation binds all but
 // the job itself and those of a higher priority.
-func (c *choice) kept(w app.Waiting) app.Resources {
-	if c.reserved == nil || w.ID == c.reserved.ID || w.Priority > c.reserved.Priority {
+func keptFrom(w app.Waiting, reserved *app.Waiting) app.Resources {
+	if reserved == nil || w.ID == reserved.ID || w.Priority > reserved.Priority {
 		return app.Resources{}
 	}
-	return c.reserved.Needs
+	return reserved.Needs
 }
 
 // start takes the room of w. Whoever was skipped before has now been passed
@@ -111,9 +111,9 @@ func (c *choice) start(w app.Waiting) {
 	c.starts++
 	c.started[u] = c.starts
 	delete(c.passed, w.ID)
-	for _, id := range c.skipped {
-		if c.passed[id] == nil {
-			c.passed[id] = &passedOver{since: c.now, seen: c.now}
+	for _, w := range c.skipped {
+		if c.passed[w.ID] == nil {
+			c.passed[w.ID] = &passedOver{Waiting: w, since: c.now}
 		}
 	}
 	c.skipped = c.skipped[:0]

@@ -1,16 +1,24 @@
 package runner
 
-import "molrun/app"
+import (
+	"time"
+
+	"molrun/app"
+)
 
 // gathering picks from the queue what a round has to look at: of each user as
-// many jobs as could start if that user had all that is free, at most
-// lookDepth. A thorough one looks lookDepth deep at everybody, for the sake
-// of the reasons and reservations of jobs that wait.
+// many jobs as could start if that user had all that is free and not reserved,
+// at most lookDepth. Where others take that room, smaller jobs behind them are
+// found by the next thorough round, which is never far.
+//
+// A thorough one looks lookDepth deep at everybody, for the sake of the reasons
+// and reservations of jobs that wait.
 type gathering struct {
 	turns    *turns
 	thorough bool
 	held     func(app.JobID) bool // in hand already, though still in the queue
 	limit    int
+	reserved *app.Waiting // as known before
 
 	waiting  []app.Waiting
 	begun    bool
@@ -37,8 +45,13 @@ func (b *budget) take(needs app.Resources) {
 
 func (b *budget) spent() bool { return b.starts <= 0 || b.bounded && b.room.CPUs <= 0 }
 
-func (t *turns) gather(limit int, thorough bool, held func(app.JobID) bool) *gathering {
-	g := &gathering{turns: t, thorough: thorough, held: held, limit: limit}
+// gather begins a gathering. It is thorough in any case where the job with the
+// reservation can start: wherever that one stands, it has to be found.
+func (t *turns) gather(now time.Time, limit int, thorough bool, held func(app.JobID) bool) *gathering {
+	g := &gathering{turns: t, thorough: thorough, held: held, limit: limit, reserved: t.reservation(now)}
+	if g.reserved != nil && t.slots.lacks(g.reserved.Needs, app.Resources{}) == (app.Resources{}) {
+		g.thorough = true
+	}
 	g.all = g.fresh()
 	return g
 }
@@ -50,6 +63,7 @@ func (g *gathering) visit(w app.Waiting) app.Visit {
 	}
 	if !g.begun || w.Priority != g.priority || userOf(w) != g.user {
 		g.begun, g.user, g.priority, g.looked, g.own = true, userOf(w), w.Priority, 0, g.fresh()
+		g.own.room = minus(g.own.room, keptFrom(w, g.reserved))
 	}
 	if g.held(w.ID) {
 		return app.NextJob

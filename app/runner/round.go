@@ -35,7 +35,8 @@ func (r *Runner) round(ctx context.Context, p *place) error {
 	}
 	limit := maxPreparing - p.preparing
 	thorough := time.Since(p.looked) >= lookEvery
-	g := p.turns.gather(limit, thorough, func(id app.JobID) bool { return r.held[id] != nil })
+	g := p.turns.gather(time.Now(), limit, thorough, func(id app.JobID) bool { return r.held[id] != nil })
+	thorough = g.thorough
 	if !thorough && g.all.spent() {
 		p.stale = true
 		return nil
@@ -47,7 +48,7 @@ func (r *Runner) round(ctx context.Context, p *place) error {
 	if full != "" {
 		limit = 0
 	}
-	decided := p.turns.choose(time.Now(), p.name, g.waiting, limit)
+	decided := p.turns.choose(time.Now(), p.name, g, limit)
 	if full != "" {
 		for id := range decided.Reasons {
 			decided.Reasons[id] = full

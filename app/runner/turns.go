@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"molrun/app"
@@ -9,10 +10,6 @@ import (
 
 // lookDepth is how many waiting jobs of one user are looked at in one round.
 const lookDepth = 32
-
-// forgetAfter is how long a job that was passed over and is no longer seen in
-// the queue is remembered.
-const forgetAfter = time.Hour
 
 // user is a person in an organization: turns go round among users, however
 // many jobs each has queued.
@@ -27,13 +24,16 @@ type turns struct {
 	running  map[user]int    // jobs that hold room
 	started  map[user]uint64 // when the user last started a job, counted in starts
 	starts   uint64
-	passed   map[app.JobID]*passedOver
-	patience time.Duration // after which a job that was passed over reserves room
+	passed   map[app.JobID]*passedOver // all of them waited at the last thorough look
+	patience time.Duration             // after which a job that was passed over reserves room
 }
 
 // passedOver is the memory of a job that did not fit when its turn came and
 // saw another one start in its place.
-type passedOver struct{ since, seen time.Time }
+type passedOver struct {
+	app.Waiting
+	since time.Time
+}
 
 func newTurns(e app.Executor, patience time.Duration) *turns {
 	return &turns{
@@ -78,65 +78,70 @@ func (t *turns) end(u user, needs app.Resources, gpus []string) {
 	}
 }
 
-// choose decides which of the waiting jobs start now, at most limit. They
+// choose decides which of the gathered jobs start now, at most limit. They
 // come in the order of the queue: higher priority first, then user by user.
 // What it lets start is taken from the slots.
-func (t *turns) choose(now time.Time, executor string, waiting []app.Waiting, limit int) round {
+func (t *turns) choose(now time.Time, executor string, g *gathering, limit int) round {
+	if g.thorough {
+		t.forgetAllBut(g.waiting)
+	}
 	c := &choice{
 		turns:    t,
 		now:      now,
 		limit:    limit,
 		free:     t.slots.free(),
-		reserved: t.reservation(now, waiting),
+		reserved: t.reservation(now),
 		round:    round{Reasons: map[app.JobID]string{}},
 	}
-	possible := c.refuse(executor, waiting)
+	possible := c.refuse(executor, g.waiting)
 	for len(possible) > 0 {
 		level, rest := cutLevel(possible)
 		c.serve(linesOf(level))
 		possible = rest
 	}
-	t.forget(now)
 	return c.round
 }
 
 // reservation gives the job for which room is kept: of those passed over for
 // too long the one of the highest priority, then the one that waits longest.
 // The order does not depend on what runs, so the reservation does not move
-// from one job to another before the first has started.
-func (t *turns) reservation(now time.Time, waiting []app.Waiting) *app.Waiting {
-	var first *app.Waiting
-	for i := range waiting {
-		w := &waiting[i]
-		p := t.passed[w.ID]
-		if p == nil {
-			continue
-		}
-		p.seen = now
-		if now.Sub(p.since) >= t.patience && (first == nil || t.before(w, first)) {
-			first = w
+// from one job to another before the first has started. Nor does it depend on
+// how deep a round looks: room that was kept a moment ago is not given away
+// because the job stands behind others of its user.
+func (t *turns) reservation(now time.Time) *app.Waiting {
+	var first *passedOver
+	for _, p := range t.passed {
+		if now.Sub(p.since) >= t.patience && (first == nil || p.before(first)) {
+			first = p
 		}
 	}
-	return first
+	if first == nil {
+		return nil
+	}
+	return &first.Waiting
 }
 
-func (t *turns) before(a, b *app.Waiting) bool {
-	if a.Priority != b.Priority {
-		return a.Priority > b.Priority
+func (p *passedOver) before(q *passedOver) bool {
+	if p.Priority != q.Priority {
+		return p.Priority > q.Priority
 	}
-	since, other := t.passed[a.ID].since, t.passed[b.ID].since
-	if !since.Equal(other) {
-		return since.Before(other)
+	if !p.since.Equal(q.since) {
+		return p.since.Before(q.since)
 	}
-	return a.ID < b.ID
+	return p.ID < q.ID
 }
 
-func (t *turns) forget(now time.Time) {
-	for id, p := range t.passed {
-		if now.Sub(p.seen) > forgetAfter {
-			delete(t.passed, id)
-		}
+// forgetAllBut forgets who no longer waits, though it may come back: a job that
+// is cancelled and tried again begins to wait anew.
+func (t *turns) forgetAllBut(waiting []app.Waiting) {
+	if len(t.passed) == 0 {
+		return
 	}
+	waits := make(map[app.JobID]bool, len(waiting))
+	for _, w := range waiting {
+		waits[w.ID] = true
+	}
+	maps.DeleteFunc(t.passed, func(id app.JobID, _ *passedOver) bool { return !waits[id] })
 }
 
 // line is the waiting jobs of one user and priority, oldest first.

@@ -87,9 +87,9 @@ type played struct {
 
 func (b *board) roundOf(thorough bool) played {
 	b.t.Helper()
-	g := b.turns.gather(maxPreparing, thorough, func(app.JobID) bool { return false })
+	g := b.turns.gather(b.now, maxPreparing, thorough, func(app.JobID) bool { return false })
 	b.queue.visit(g.visit)
-	p := played{round: b.turns.choose(b.now, "local", g.waiting, maxPreparing)}
+	p := played{round: b.turns.choose(b.now, "local", g, maxPreparing)}
 	for _, l := range p.Start {
 		b.runs[l.ID] = l
 		p.started = append(p.started, string(l.ID))
@@ -345,6 +345,72 @@ func TestReservationLeavesOthersWhatItDoesNotNeed(t *testing.T) {
 	}
 }
 
+// passOver brings a board of four CPUs to where ann's job that needs all of
+// them has just been passed over by bob, who runs three.
+func passOver(t *testing.T) *board {
+	t.Helper()
+	b := newBoard(t, app.Capacity{CPUs: 4})
+	b.add("ann", "a0", cpus(1))
+	for i := range 3 {
+		b.add("bob", fmt.Sprintf("b%d", i), cpus(1))
+	}
+	b.round()
+	b.add("ann", "whole", cpus(4))
+	b.add("bob", "b3", cpus(1))
+	b.end("b0")
+	if got := b.round(); !slices.Equal(got, []string{"b3"}) {
+		t.Fatalf("started %v, want b3 past the large job", got)
+	}
+	return b
+}
+
+func TestReservationHoldsWhereAShallowLookEndsBeforeIt(t *testing.T) {
+	b := passOver(t)
+	b.now = b.now.Add(11 * time.Minute)
+	b.add("ann", "a1", cpus(1)) // older than the large one, tried again
+	b.add("bob", "b4", cpus(1))
+	for _, id := range []string{"b1", "b2", "b3"} {
+		b.end(id)
+		if got := b.roundOf(false).started; len(got) != 0 {
+			t.Fatalf("as %s ended: started %v in the room kept for the large job", id, got)
+		}
+	}
+	b.end("a0")
+	if got := b.roundOf(false).started; !slices.Equal(got, []string{"whole"}) {
+		t.Errorf("started %v, want the large job", got)
+	}
+}
+
+func TestShallowLookGoesPastWhatAReservationHolds(t *testing.T) {
+	b := newBoard(t, app.Capacity{CPUs: 8, GPUs: []string{"0"}})
+	b.add("ann", "0", app.Resources{CPUs: 1, GPUs: 1})
+	b.round()
+	b.add("cy", "device", app.Resources{CPUs: 4, GPUs: 1})
+	b.add("ann", "1", cpus(1))
+	b.round() // passes
+	b.now = b.now.Add(11 * time.Minute)
+	b.add("bob", "many", cpus(6)) // all that is free, of which 4 are kept
+	b.add("bob", "some", cpus(2))
+	if got, want := b.roundOf(false).started, []string{"some"}; !slices.Equal(got, want) {
+		t.Errorf("started %v, want %v", got, want)
+	}
+}
+
+func TestJobThatWasCancelledAndTriedAgainIsPatientAnew(t *testing.T) {
+	b := passOver(t)
+	whole := b.queue
+	b.queue = nil
+	b.now = b.now.Add(9 * time.Minute)
+	b.round()
+	b.queue = whole
+	b.now = b.now.Add(2 * time.Minute)
+	b.add("bob", "b4", cpus(1))
+	b.end("b1")
+	if got := b.round(); !slices.Equal(got, []string{"b4"}) {
+		t.Errorf("started %v, want b4: the large job has waited for a moment", got)
+	}
+}
+
 func TestHigherPriorityIsNotBoundByReservation(t *testing.T) {
 	b := newBoard(t, app.Capacity{CPUs: 4})
 	b.add("bob", "b0", cpus(2))
@@ -401,9 +467,9 @@ func TestExecutorWithoutCapacityTakesAnything(t *testing.T) {
 	for i := range maxPreparing + 10 {
 		b.queue = append(b.queue, app.Waiting{ID: app.JobID(fmt.Sprintf("%03d", i)), Email: fmt.Sprint("u", i%8), Needs: cpus(1000)})
 	}
-	g := b.turns.gather(maxPreparing, true, func(app.JobID) bool { return false })
+	g := b.turns.gather(b.now, maxPreparing, true, func(app.JobID) bool { return false })
 	b.queue.visit(g.visit)
-	p := b.turns.choose(b.now, "cluster", g.waiting, maxPreparing)
+	p := b.turns.choose(b.now, "cluster", g, maxPreparing)
 	if got := len(p.Start); got != maxPreparing {
 		t.Errorf("%d jobs start, want %d", got, maxPreparing)
 	}
@@ -416,7 +482,7 @@ func TestJobsInHandAreLeftOut(t *testing.T) {
 	b := newBoard(t, app.Capacity{CPUs: 4})
 	b.add("ann", "a", cpus(1))
 	b.add("ann", "b", cpus(1))
-	g := b.turns.gather(maxPreparing, true, func(id app.JobID) bool { return id == "a" })
+	g := b.turns.gather(b.now, maxPreparing, true, func(id app.JobID) bool { return id == "a" })
 	b.queue.visit(g.visit)
 	if len(g.waiting) != 1 || g.waiting[0].ID != "b" {
 		t.Errorf("gathered %v, want b alone", g.waiting)
