@@ -28,6 +28,7 @@ func (s *simulation) apply(c *change) {
 	for _, j := range c.jobs {
 		s.enter(r, j)
 	}
+	s.meddle(c)
 	s.judgeBatches(c)
 	if r != nil {
 		r.happened(s)
@@ -91,12 +92,18 @@ func (s *simulation) judge(c *change, old *entry, j *jobChange) error {
 	switch {
 	case j.now == nil && old == nil:
 		return fmt.Errorf("a job that never was is deleted")
+	case j.now == nil && (c.label.verb == "prune" || c.label.verb == "retain"):
+		return s.judgeCleared(c, old)
 	case j.now == nil:
 		return allow(c.label.verb == "delete" && old.Status.Finished() && !old.Private.Claimed, "a job that is not over is deleted")
 	case old == nil:
 		return s.judgeNew(c, j.now)
 	case !sameWork(&old.Job, &j.now.Job):
 		return fmt.Errorf("what was submitted has changed: %s, then %s", old.shown, j.now.shown)
+	case c.label.verb == "pin" || c.label.verb == "unpin":
+		return judgePin(c, old, j.now)
+	case old.Pinned != j.now.Pinned:
+		return fmt.Errorf("its pin changes")
 	case old.IsBatch():
 		return judgeParent(c, old, j.now)
 	case old.Status == app.Completed:
@@ -241,9 +248,10 @@ func (s *simulation) judgeBatches(c *change) {
 }
 
 // batchStatus compares a batch with its rows: it runs when one does, has ended
-// when all have, and well if all have. What is deleted changes nothing.
+// when all have, and well if all have. What is deleted or pinned changes nothing.
 func (s *simulation) batchStatus(c *change, parent *entry, counts app.Counts) error {
 	over := counts.Queued+counts.Running == 0
+	stays := map[string]bool{"delete": true, "pin": true, "unpin": true}[c.label.verb]
 	switch {
 	case parent.Status.Finished() != over:
 		return fmt.Errorf("it is %s, its rows are %+v", parent.Status, counts)
@@ -251,7 +259,7 @@ func (s *simulation) batchStatus(c *change, parent *entry, counts app.Counts) er
 		return fmt.Errorf("it is %s while a row runs", parent.Status)
 	case over && counts.Failed > 0 && parent.Status != app.Failed:
 		return fmt.Errorf("it is %s though a row failed", parent.Status)
-	case over && counts.Failed == 0 && parent.Status != app.Completed && c.label.verb != "delete":
+	case over && counts.Failed == 0 && parent.Status != app.Completed && !stays:
 		return fmt.Errorf("it is %s though no row failed", parent.Status)
 	}
 	return nil

@@ -14,9 +14,10 @@
 //
 // What has to be so is checked at every commit and after every step: the
 // records change by the rules alone (change_test.go, ending_test.go), requests
-// get the answers that the records call for (request_test.go), the store is
-// what was committed (ledger_test.go), and whatever can start does, in fair
-// order (turn_test.go).
+// get the answers that the records call for (request_test.go), nothing that is
+// pinned or needed goes by itself, and all else that is old enough does
+// (keep_test.go), the store is what was committed (ledger_test.go), and whatever
+// can start does, in fair order (turn_test.go).
 //
 // To repeat a seed and see what happened:
 //

@@ -78,6 +78,7 @@ func (s *site) boot() (*process, error) {
 	p.Service, err = app.NewService(store, files, s.catalogue, app.Options{
 		Now: s.wall, CursorKey: make([]byte, 32), UploadTTL: time.Hour, Executor: "local",
 		Machines: map[string]app.Machine{"local": {CPUs: 4, MemoryBytes: 1 << 30, GPUs: 2, Local: true}},
+		Policy:   func(string) app.Policy { return app.Policy{Rules: rules} },
 	})
 	if err != nil {
 		return nil, errors.Join(err, p.close())

@@ -15,6 +15,7 @@ type request struct {
 	by         app.Caller
 	name       string
 	submission *submission // of submit and batch
+	clearance  *clearance  // of prune and retain
 
 	sent    time.Time
 	sources map[string]app.JobID // of the results that a submission reads, by name
@@ -39,6 +40,9 @@ type answer struct {
 func (s *simulation) send(r *request) {
 	s.sends++
 	r.label.of = fmt.Sprintf("%s/%s by %s, request %d", r.by.Organization, r.name, r.by.Email, s.sends)
+	if r.clearance != nil {
+		r.label.of = fmt.Sprintf("by the operator, request %d", s.sends)
+	}
 	r.sent, r.above, r.sources = time.Now(), s.ledger.highest, map[string]app.JobID{}
 	s.requests[r.label] = r
 	if r.submission != nil {
@@ -69,6 +73,14 @@ func (r *request) call(ctx context.Context, p *process) (answer, error) {
 	case "retry":
 		rec, err := p.Retry(ctx, r.by, r.name)
 		return answer{id: idOf(rec)}, err
+	case "pin":
+		rec, err := p.Pin(ctx, r.by, r.name)
+		return answer{id: idOf(rec)}, err
+	case "unpin":
+		rec, err := p.Unpin(ctx, r.by, r.name)
+		return answer{id: idOf(rec)}, err
+	case "prune", "retain":
+		return answer{}, r.clearance.call(ctx, r.label.verb, p)
 	case "wait":
 		rec, err := p.Job(ctx, r.by, r.name, waitFor)
 		return answer{id: idOf(rec), status: recordOf(rec).Status}, err
@@ -132,7 +144,7 @@ func (e *entry) submitted(sub *submission) bool {
 // the store runs the request.
 func (r *request) foresee(s *simulation, c *change) {
 	switch {
-	case !c.ran:
+	case !c.ran || r.clearance != nil:
 		return // its answer is an error that changes nothing, and is looked at there
 	case c.refused:
 		r.want = &answer{code: app.StorageFull}
@@ -205,6 +217,9 @@ func ruleOfDelete(s *simulation, old *entry) answer {
 
 // happened looks whether a request that was granted did what it says.
 func (r *request) happened(s *simulation) {
+	if r.clearance != nil {
+		return
+	}
 	if r.want.code != "" {
 		s.complain("%s: it changed something, the answer has to be %s", r.label, r.want.code)
 		return
@@ -265,6 +280,10 @@ func (a answer) brief() string {
 func (s *simulation) judgeAnswer(r *request) {
 	if r.label.verb == "wait" {
 		s.judgeWait(r)
+		return
+	}
+	if r.clearance != nil {
+		s.judgeClearance(r)
 		return
 	}
 	if r.want == nil {

@@ -38,6 +38,10 @@ var kinds = []kind{
 	{"a job is cancelled", 8, sometimes, func(s *simulation) { s.ask("cancel"); s.linger() }},
 	{"a job is tried again", 8, sometimes, func(s *simulation) { s.ask("retry"); s.linger() }},
 	{"a job is deleted", 8, sometimes, func(s *simulation) { s.ask("delete"); s.linger() }},
+	{"a job is pinned", 5, sometimes, func(s *simulation) { s.ask("pin"); s.linger() }},
+	{"a job is unpinned", 3, sometimes, func(s *simulation) { s.ask("unpin"); s.linger() }},
+	{"the operator prunes", 4, sometimes, func(s *simulation) { s.prune(); s.linger() }},
+	{"old jobs go by themselves", 4, sometimes, func(s *simulation) { s.retain(); s.linger() }},
 	{"somebody waits for a job", 8, sometimes, func(s *simulation) { s.wait(); s.linger() }},
 	{"several ask at once", 12, always, (*simulation).several},
 	{"time passes", 16, always, func(s *simulation) { s.pass(seconds(s.rng, 40)) }},
@@ -112,8 +116,10 @@ func (s *simulation) ask(verb string) {
 		switch verb {
 		case "retry":
 			return e.Status == app.Failed
-		case "delete":
+		case "delete", "pin":
 			return e.Status.Finished()
+		case "unpin":
+			return e.Pinned
 		}
 		return !e.Status.Finished()
 	})
@@ -133,7 +139,7 @@ func (s *simulation) ask(verb string) {
 // several sends requests that all arrive before the first is served.
 func (s *simulation) several() {
 	for range 2 + s.rng.IntN(3) {
-		switch s.rng.IntN(7) {
+		switch s.rng.IntN(10) {
 		case 0, 1:
 			s.submit(s.rng.IntN(4) == 0)
 		case 2:
@@ -146,6 +152,12 @@ func (s *simulation) several() {
 			s.ask("delete")
 		case 6:
 			s.wait()
+		case 7:
+			s.ask("pin")
+		case 8:
+			s.prune()
+		case 9:
+			s.retain()
 		}
 		synctest.Wait() // it stands at the door
 	}
@@ -206,6 +218,7 @@ func (s *simulation) jump() {
 		by = -by
 	}
 	s.offset += by
+	s.leap()
 	s.tracef("clocks are off by %v", s.offset)
 }
 

@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"molrun/app"
 	"molrun/storage"
@@ -121,6 +122,11 @@ func (w *watchedTx) DeleteJob(id app.JobID) error {
 	w.changed = true
 	w.change.note(id, nil)
 	return w.Tx.DeleteJob(id)
+}
+
+func (w *watchedTx) PutStamp(at time.Time) error {
+	w.changed = true
+	return w.Tx.PutStamp(at)
 }
 
 func (w *watchedTx) PutDefinition(digest string, text []byte) error {
