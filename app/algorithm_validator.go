@@ -54,8 +54,9 @@ func (a *Algorithm) HasValidator() bool { return a.validator != nil }
 
 // RunValidator gives the faults that the algorithm's own program finds, a
 // list for each row; paths begin below the settings. An error says that the
-// program could not be asked, which is no fault of the settings.
-func (a *Algorithm) RunValidator(ctx context.Context, rows []ValidatorRow) ([][]FieldError, error) {
+// program could not be asked, which is no fault of the settings. The program runs
+// confined; nil is with all rights of this process.
+func (a *Algorithm) RunValidator(ctx context.Context, confine Confine, rows []ValidatorRow) ([][]FieldError, error) {
 	faults := make([][]FieldError, len(rows))
 	if a.validator == nil || len(rows) == 0 {
 		return faults, nil
@@ -73,7 +74,7 @@ func (a *Algorithm) RunValidator(ctx context.Context, rows []ValidatorRow) ([][]
 	for range min(validatorsAtOnce, len(calls)) {
 		workers.Go(func() {
 			for call := range work {
-				answers, err := a.ask(ctx, call, call.limit())
+				answers, err := a.ask(ctx, confine, call, call.limit())
 				if err != nil {
 					once.Do(func() { first = err; stop() })
 					continue
@@ -98,6 +99,7 @@ func (a *Algorithm) RunValidator(ctx context.Context, rows []ValidatorRow) ([][]
 // validatorCall is one process: what it runs, what it reads, for which rows.
 type validatorCall struct {
 	argv  []string
+	files []string // whose paths are in argv
 	input []byte
 	rows  []int
 }
@@ -127,7 +129,7 @@ func (a *Algorithm) validatorCalls(rows []ValidatorRow) ([]validatorCall, error)
 		if !known || !a.validator.many {
 			at = len(calls)
 			sameArguments[strings.Join(argv, "\x00")] = at
-			calls = append(calls, validatorCall{argv: argv})
+			calls = append(calls, validatorCall{argv: argv, files: named(row.Paths.Files, argv)})
 		}
 		c := &calls[at]
 		c.rows = append(c.rows, i)
@@ -136,12 +138,22 @@ func (a *Algorithm) validatorCalls(rows []ValidatorRow) ([]validatorCall, error)
 	return calls, nil
 }
 
+// named gives the files that arguments name.
+func named(files map[string]string, argv []string) (paths []string) {
+	for _, path := range files {
+		if slices.ContainsFunc(argv, func(arg string) bool { return strings.Contains(arg, path) }) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
 // ask runs one call. Its error names the algorithm, as the cause for the log
 // and as a sentence for the caller.
-func (a *Algorithm) ask(ctx context.Context, call validatorCall, limit time.Duration) ([][]FieldError, error) {
+func (a *Algorithm) ask(ctx context.Context, confine Confine, call validatorCall, limit time.Duration) ([][]FieldError, error) {
 	timed, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	output, err := runValidator(timed, call)
+	output, err := a.runValidator(timed, confine, call)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

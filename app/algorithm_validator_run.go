@@ -13,10 +13,14 @@ import (
 	"time"
 )
 
+// Confine makes a command run in a sandbox, in which it reads these files and what
+// the algorithm allows. done clears up when it has ended, or was not started.
+type Confine func(c *exec.Cmd, may Sandbox, files []string) (done func(), err error)
+
 // runValidator runs a program in an empty folder of its own, with nothing of
 // the service's environment but PATH. It and what it started are gone when
 // runValidator returns.
-func runValidator(ctx context.Context, call validatorCall) (output []byte, err error) {
+func (a *Algorithm) runValidator(ctx context.Context, confine Confine, call validatorCall) (output []byte, err error) {
 	home, err := os.MkdirTemp("", "molrun-validate-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder: %w", err)
@@ -32,6 +36,13 @@ func runValidator(ctx context.Context, call validatorCall) (output []byte, err e
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
+	if confine != nil {
+		done, err := confine(cmd, a.Sandbox, call.files)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

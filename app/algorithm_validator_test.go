@@ -35,7 +35,7 @@ const faulty = `while read -r line; do case "$line" in *13*) echo "[{\"loc\":[\"
 func TestValidatorAnswersEachRow(t *testing.T) {
 	for _, many := range []string{"", "many = true"} {
 		a := validated(t, faulty, many)
-		got, err := a.RunValidator(t.Context(), rowsOf(`{"n":1}`, `{"n":13}`, `{"n":2}`, `{"n":130}`, `{"n":3}`))
+		got, err := a.RunValidator(t.Context(), nil, rowsOf(`{"n":1}`, `{"n":13}`, `{"n":2}`, `{"n":130}`, `{"n":3}`))
 		if want := "[[] [{[n 0] unlucky luck}] [] [{[n 0] unlucky luck}] []]"; err != nil || fmt.Sprint(got) != want {
 			t.Errorf("%q: %v, %v; want %s", many, got, err, want)
 		}
@@ -52,7 +52,7 @@ func TestManyRowsAreOneProcess(t *testing.T) {
 	for i := range settings {
 		settings[i] = fmt.Sprintf(`{"n":%d}`, i)
 	}
-	got, err := a.RunValidator(t.Context(), rowsOf(settings...))
+	got, err := a.RunValidator(t.Context(), nil, rowsOf(settings...))
 	if err != nil || len(got) != len(settings) || got[13] == nil || got[12] != nil || got[1999] != nil {
 		t.Fatalf("%d answers, %v", len(got), err)
 	}
@@ -72,7 +72,7 @@ func TestValidatorReadsFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := a.RunValidator(t.Context(), rows)
+	got, err := a.RunValidator(t.Context(), nil, rows)
 	if want := "[[{[] b- value}] [{[] - value}] [{[] c- value}] [{[] b- value}]]"; err != nil || fmt.Sprint(got) != want {
 		t.Errorf("%v, %v; want %s", got, err, want)
 	}
@@ -81,7 +81,7 @@ func TestValidatorReadsFiles(t *testing.T) {
 func TestValidatorSeesNothingOfTheService(t *testing.T) {
 	t.Setenv("MOLRUN_SECRET", "s3cret")
 	a := validated(t, `echo "[{\"loc\":[],\"msg\":\"$(env | cut -d= -f1 | sort | tr '\n' ' ')in $(ls -A | wc -l) files\"}]"`, "")
-	got, err := a.RunValidator(t.Context(), rowsOf(`{}`))
+	got, err := a.RunValidator(t.Context(), nil, rowsOf(`{}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestValidatorThatCannotAnswer(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := validated(t, tt.script, tt.many).RunValidator(t.Context(), rowsOf(`{}`, `{"n":1}`))
+			got, err := validated(t, tt.script, tt.many).RunValidator(t.Context(), nil, rowsOf(`{}`, `{"n":1}`))
 			var e *Error
 			if got != nil || !errors.As(err, &e) || e.Code != tt.code || e.Message == "" || !strings.Contains(e.Err.Error(), tt.cause) {
 				t.Errorf("%v, error %v; want %s with cause %q", got, err, tt.code, tt.cause)
@@ -123,7 +123,7 @@ func TestValidatorThatCannotAnswer(t *testing.T) {
 // Tools that exit with 1 where they found something have answered.
 func TestValidatorMayExitWithItsFindings(t *testing.T) {
 	a := validated(t, `echo '[{"loc":["n"],"msg":"bad"}]'; exit 1`, "")
-	got, err := a.RunValidator(t.Context(), rowsOf(`{}`))
+	got, err := a.RunValidator(t.Context(), nil, rowsOf(`{}`))
 	if want := "[[{[n] bad value}]]"; err != nil || fmt.Sprint(got) != want {
 		t.Errorf("%v, %v; want %s", got, err, want)
 	}
@@ -131,7 +131,7 @@ func TestValidatorMayExitWithItsFindings(t *testing.T) {
 
 func TestMissingValidatorProgram(t *testing.T) {
 	a := parseOK(t, head+"[validate]\ncommand = [\"/nosuch/program\"]\n")
-	if _, err := a.RunValidator(t.Context(), rowsOf(`{}`)); CodeOf(err) != Unavailable {
+	if _, err := a.RunValidator(t.Context(), nil, rowsOf(`{}`)); CodeOf(err) != Unavailable {
 		t.Errorf("error %v", err)
 	}
 }
@@ -147,7 +147,7 @@ func TestValidatorIsStoppedWithItsCaller(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := a.RunValidator(ctx, rowsOf(`{}`))
+		_, err := a.RunValidator(ctx, nil, rowsOf(`{}`))
 		done <- err
 	}()
 	f, err := os.Open(pipe) // waits for the validator
@@ -174,7 +174,7 @@ func TestValidatorThatTakesTooLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := a.ask(t.Context(), calls[0], time.Millisecond)
+	got, err := a.ask(t.Context(), nil, calls[0], time.Millisecond)
 	if got != nil || CodeOf(err) != Unavailable || !strings.Contains(err.Error(), "took longer than 1ms") {
 		t.Errorf("%v, error %v", got, err)
 	}
@@ -187,7 +187,7 @@ func TestValidatorThatTakesTooLong(t *testing.T) {
 
 func TestNoValidator(t *testing.T) {
 	a := parseOK(t, head)
-	got, err := a.RunValidator(t.Context(), rowsOf(`{}`, `{}`))
+	got, err := a.RunValidator(t.Context(), nil, rowsOf(`{}`, `{}`))
 	if a.HasValidator() || err != nil || len(got) != 2 {
 		t.Errorf("%v, %v", got, err)
 	}

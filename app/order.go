@@ -197,7 +197,7 @@ func (o *order) validate(ctx context.Context, rows []row) error {
 		}
 		asked, index = append(asked, question), append(index, i)
 	}
-	answers, err := o.algorithm.RunValidator(ctx, asked)
+	answers, err := o.algorithm.RunValidator(ctx, o.service.options.Confine, asked)
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,10 @@ type Options struct {
 	Machines  map[string]Machine
 	Program   string // path of this binary, for {molrun}
 
+	// Confine is for the programs that check settings; nil lets them do what this
+	// process may.
+	Confine Confine
+
 	// Policy tells what an organization may use and keep; nil bounds and deletes
 	// nothing.
 	Policy func(organization string) Policy

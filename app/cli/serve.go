@@ -134,6 +134,7 @@ func (s *service) join(secret *blobs.Secret) error {
 		Executor:  s.config.Runner.Executor,
 		Machines:  map[string]app.Machine{s.executor.Name(): machine},
 		Program:   program,
+		Confine:   s.executor.Confine,
 		Policy:    s.config.Policy,
 	})
 	return err

@@ -1,6 +1,11 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,4 +40,57 @@ func TestFaultsOfSchemaAndValidatorAreToldTogether(t *testing.T) {
 	if len(got) != 2 || got[1] != "body.settings.n: is three" {
 		t.Errorf("with a bad name: %q", got)
 	}
+}
+
+// curiousFile has a validator that tells what it could do, one letter for each.
+const curiousFile = `
+format = 1
+type = "curious"
+version = "1"
+title = "Look around"
+command = ["true"]
+
+[[parameters]]
+name = "input"
+file = [".txt"]
+required = true
+
+[sandbox]
+read = ["@DIR@/gates"]
+
+[validate]
+command = ["sh", "-c", '''
+did=
+try() {{ if "$@" > /dev/null 2>&1; then did="$did $letter"; fi; }}
+letter=I; try grep -q hello "$1"
+letter=G; try ls '@DIR@/gates/here'
+letter=H; try sh -c 'echo x > "$HOME/x" && rm "$HOME/x" && echo x > /tmp/x'
+letter=C; try cat '@DIR@/canary'
+letter=D; try cat '@DIR@/data/jobs.db'
+letter=W; try sh -c 'echo x >> "$0"' "$1"
+letter=U; try sh -c 'echo x > /usr/spoilt'
+letter=N; try grep -v -e lo: -e '|' /proc/net/dev
+letter=P; try kill -0 @PID@
+letter=L; try ls -d /root /home
+setsid sleep 7787 > /dev/null 2>&1 &
+printf '[{{"loc":["input"],"msg":"did%s"}}]' "$did"
+''', "check", "{files.input}"]
+`
+
+func TestValidatorsRunInTheSandbox(t *testing.T) {
+	t.Parallel()
+	text := strings.ReplaceAll(curiousFile, "@PID@", strconv.Itoa(os.Getpid()))
+	s := startServer(t, serverOptions{algorithms: map[string]string{"curious.toml": text}})
+	if !s.sandboxed() {
+		skipUnlessRequired(t, "bubblewrap can't be used here")
+	}
+	must(t, os.WriteFile(filepath.Join(s.dir, "canary"), []byte("secret of the server\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(s.dir, "gates", "here"), nil, 0o600))
+	u := s.user("lab", "ann@lab.example")
+	u.upload("in.txt", "hello\n")
+	got := u.do("POST", "/submit-job", `{"jobName":"j","type":"curious","settings":{"input":"inputs/in.txt"}}`).want(422).details()
+	if want := []string{"body.settings.input: did I G H"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q: its own input, folder and [sandbox] read, and nothing else", got, want)
+	}
+	s.eventually("what the validator left behind is gone", func() bool { return s.alive("sleep\x007787") == 0 })
 }

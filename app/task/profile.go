@@ -36,32 +36,51 @@ type profile struct {
 	devices  []string
 	network  bool
 	shmBytes int64 // of /dev/shm; 0 leaves it to the kernel
+
+	// scratchBytes, where not 0, is how much fits into work and into /tmp, which
+	// then begin empty and go with the sandbox. Nothing of the disk is written.
+	scratchBytes int64
 }
 
-// arguments are those of bwrap, in the order in which it does things.
+// arguments are those of bwrap for a task.
 func (p *profile) arguments() []string {
+	a := append([]string{"--as-pid-1"}, p.view(insideAccounts, insideGroups)...)
+	return append(a, "--", "/proc/self/fd/"+strconv.Itoa(insideSelf), "task", "--inside")
+}
+
+// view are arguments of bwrap that make what programs see, in the order in which
+// it does things. Two descriptors give what users and groups there are.
+func (p *profile) view(accounts, groups int) []string {
 	a := []string{
 		"--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",
-		"--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL",
+		"--die-with-parent", "--new-session", "--cap-drop", "ALL",
 	}
 	if !p.network {
 		a = append(a, "--unshare-net")
 	}
 	a = append(a, p.system()...)
-	a = append(a, "--file", strconv.Itoa(insideAccounts), "/etc/passwd", "--file", strconv.Itoa(insideGroups), "/etc/group")
+	a = append(a, "--file", strconv.Itoa(accounts), "/etc/passwd", "--file", strconv.Itoa(groups), "/etc/group")
 	a = append(a, "--proc", "/proc")
 	a = append(a, p.deviceFolder()...)
-	a = append(a, "--dir", "/run", "--dir", "/var", "--symlink", "/tmp", "/var/tmp", "--bind", p.temp, "/tmp")
+	a = append(a, "--dir", "/run", "--dir", "/var", "--symlink", "/tmp", "/var/tmp")
+	a = append(a, p.writable(p.temp, "/tmp")...)
 	for _, path := range p.read {
 		a = append(a, "--ro-bind", path, path)
 	}
-	a = append(a, "--bind", p.work, p.work)
+	a = append(a, p.writable(p.work, p.work)...)
 	for _, path := range p.inputs {
 		a = append(a, "--ro-bind", path, path)
 	}
 	// The root itself is memory, which is not for programs to fill.
-	return append(a, "--remount-ro", "/", "--chdir", p.work,
-		"--", "/proc/self/fd/"+strconv.Itoa(insideSelf), "task", "--inside")
+	return append(a, "--remount-ro", "/", "--chdir", p.work)
+}
+
+// writable makes a folder that programs write to.
+func (p *profile) writable(dir, seenAs string) []string {
+	if p.scratchBytes > 0 {
+		return []string{"--size", strconv.FormatInt(p.scratchBytes, 10), "--tmpfs", seenAs}
+	}
+	return []string{"--bind", dir, seenAs}
 }
 
 func (p *profile) system() []string {

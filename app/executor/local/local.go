@@ -8,6 +8,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"os/exec"
 	"sync"
 	"time"
 
@@ -70,6 +71,13 @@ func (e *Executor) Use(i Isolation) { e.isolation = i }
 
 // Isolation names the isolation in force, as run.json does.
 func (e *Executor) Isolation() string { return e.isolation.Kind() }
+
+// Confine makes a command run in a sandbox such as tasks have, if they have one.
+func (e *Executor) Confine(c *exec.Cmd, s app.Sandbox, files []string) (done func(), err error) {
+	i := e.isolation.Isolation
+	i.Sandbox = s
+	return i.Confine(c, files)
+}
 
 // Sweep removes the empty cgroups that tasks of an earlier service have left.
 func (e *Executor) Sweep() error {
