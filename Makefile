@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 DATA    ?= molrun-data
 LDFLAGS  = -s -w -X molrun/app/cli.version=$(VERSION)
 
-.PHONY: build demo test lint bench fuzz physics compare simulate faults soak powercut clean
+.PHONY: build demo test lint bench fuzz physics compare simulate faults powercut soak clean
 
 build: ## the binary, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
@@ -36,11 +36,11 @@ simulate: ## random seeds against the whole service: SEEDS=10000
 faults: ## crashes, failing calls, full disk and damage, on the real binary
 	GO='$(GO)' .ci/faults $(or $(KILLS),200) $(or $(POSITIONS),20)
 
-soak: ## minutes of strain and 10 GiB up, down and in a log: SOAK=256MiB for less
-	MOLRUN_SOAK=$(or $(SOAK),1) $(GO) test ./app/cli -run Soak -count 1 -timeout 60m -v
-
 powercut: ## power cuts and a clock jump in a virtual machine (Debian, qemu)
 	GO='$(GO)' .ci/powercut $(or $(CUTS),25)
+
+soak: ## what strains the service most, at once, with files of SIZE=10GiB: some minutes
+	MOLRUN_SOAK=$(or $(SIZE),10GiB) $(GO) test ./app/cli -run Soak -count 1 -timeout 2h -v
 
 clean:
 	rm -f molrun
