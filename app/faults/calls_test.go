@@ -158,8 +158,7 @@ func (f failing) run(s *server, fault string, n int, l *ledger, o load) (end, wh
 		s.loadUntil(l, o, acks, 0, func() {})
 		c := s.client()
 		s.eventually("the call is made or nothing more is to be done", func() bool {
-			info, err := os.Stat(in.Trace)
-			return s.ended() || err == nil && info.Size() > 0 || idle(s.t.Context(), c)
+			return s.ended() || in.made() || idle(s.t.Context(), c)
 		})
 	}
 	alive := !s.ended()

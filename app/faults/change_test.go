@@ -12,6 +12,10 @@ func (w *worker) look() error {
 	if !ok {
 		return nil
 	}
+	return w.lookAt(fact)
+}
+
+func (w *worker) lookAt(fact jobFact) error {
 	job, err := w.client.Job(w.ctx, fact.submission.Name)
 	if err != nil {
 		return w.unlessDeleted(fact, err)

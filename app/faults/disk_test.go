@@ -22,14 +22,18 @@ type disk struct {
 	mu      sync.Mutex
 	cache   map[int64][]byte // sectors that a power cut may take away, by number
 	lies    bool             // it answers flushes and does not do them: for control
+	meta    bool             // the last page of a commit of bbolt is in it
 	writes  int              // so far
 	flushes int
 	dark    chan struct{} // not nil: the next flush is not done, closes this, and nothing is answered any more
+	patient bool          // not the next, but the next with meta
 }
 
 var errDark = errors.New("the power is gone")
 
 const sectorSize = 512 // what a disk writes whole or not at all
+
+const boltMagic = 0xed0cdaed // of the page that a commit of bbolt writes last, 16 bytes into it
 
 func openDisk(t *testing.T, path string) *disk {
 	t.Helper()
@@ -191,7 +195,9 @@ func (d *disk) write(data []byte, sector int64) {
 	defer d.mu.Unlock()
 	d.writes++
 	for at := int64(0); at*sectorSize < int64(len(data)); at++ {
-		d.cache[sector+at] = data[at*sectorSize : (at+1)*sectorSize]
+		one := data[at*sectorSize : (at+1)*sectorSize]
+		d.cache[sector+at] = one
+		d.meta = d.meta || binary.LittleEndian.Uint32(one[16:]) == boltMagic
 	}
 }
 
@@ -199,7 +205,7 @@ func (d *disk) flush() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.flushes++
-	if d.dark != nil {
+	if d.dark != nil && (d.meta || !d.patient) {
 		close(d.dark)
 		d.dark = nil
 		return errDark
@@ -221,15 +227,17 @@ func (d *disk) settle(keep func() bool) error {
 		}
 	}
 	clear(d.cache)
+	d.meta = false
 	return nil
 }
 
-// darken makes the power go at the next flush, when most is at stake. The
-// channel is closed then.
-func (d *disk) darken() <-chan struct{} {
+// darken makes the power go at the next flush, when most is at stake, or at
+// the next of those that end a commit of the database. The channel is closed
+// then.
+func (d *disk) darken(commit bool) <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.dark = make(chan struct{})
+	d.dark, d.patient = make(chan struct{}), commit
 	return d.dark
 }
 

@@ -7,8 +7,8 @@
 // promised. After each fault, what the service holds is compared with it
 // (verify_test.go): nothing promised may be lost or doubled. Jobs keep a diary
 // outside of their directories (algorithm_test.go), which shows whether an
-// attempt ran twice or two ran at once. System calls are made to fail by a tracer
-// of the tests' own (inject_test.go).
+// attempt ran twice or two ran at once. System calls are made to fail, or
+// never to return, by a tracer of the tests' own (inject_test.go).
 //
 // Plain `go test` runs a short form of every campaign but power cuts, which want
 // a virtual machine. At length:

@@ -27,6 +27,8 @@ type injection struct {
 	Dir   string
 	When  int           // 1 is the first
 	Error syscall.Errno // what the call says; 0: its process is killed before it
+	Hold  bool          // instead, the call never returns
+	Armed string        // file that has to be there for calls to count; "": they count from the start
 	Trace string        // file that tells of it
 }
 
@@ -59,6 +61,12 @@ func (in injection) prefix(t *testing.T) []string {
 	text, err := json.Marshal(in)
 	must(t, err)
 	return []string{self, "-inject=" + string(text), "--"}
+}
+
+// made reports whether the call was made.
+func (in injection) made() bool {
+	info, err := os.Stat(in.Trace)
+	return err == nil && info.Size() > 0
 }
 
 // becomeTraced starts the tracer of this thread and becomes the program.

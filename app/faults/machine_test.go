@@ -2,6 +2,7 @@ package faults
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -13,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"molrun/web/client"
 )
 
 // guestBoot is what the virtual machine does once its disk is there.
@@ -183,18 +186,62 @@ func (g *guest) off() {
 	g.process = nil
 }
 
-// cut takes the power away at the next flush, and with it some of what the
-// disk had not flushed.
-func (g *guest) cut(r *rand.Rand) (cached int) {
+// cut takes the power away at a flush, and with it some of what the disk had
+// not flushed. The machine lives on for a moment with a disk that no longer
+// answers: what it tells clients then has to be on the disk already.
+func (g *guest) cut(l *ledger, life string, r *rand.Rand) (cached int) {
 	g.t.Helper()
+	c, moment := g.server.client(), time.Duration(r.IntN(1000))*time.Millisecond
+	ctx, cancel := context.WithTimeout(g.t.Context(), patience)
+	defer cancel()
+	dark := g.disk.darken(r.IntN(2) == 0)
+	late := l.submitLate(ctx, life, c)
 	select {
-	case <-g.disk.darken():
+	case <-dark:
+		l.askAll(ctx, moment, c)
 	case <-g.server.exited:
-	case <-time.After(patience):
+	case <-ctx.Done():
 		g.t.Errorf("the disk is not asked to flush:\n%s", g.log.tail())
 	}
 	g.off()
+	cancel()
+	late.Wait()
 	cached, err := g.disk.cut(r)
 	must(g.t, err)
 	return cached
+}
+
+// submitLate submits some jobs when the power is about to go: most get no
+// answer.
+func (l *ledger) submitLate(ctx context.Context, life string, c *client.Client) *sync.WaitGroup {
+	w := &worker{load: load{client: c, ledger: l}, ctx: ctx}
+	var all sync.WaitGroup
+	for n := range 4 {
+		s := diaryJob(fmt.Sprintf("%s-late-%d", life, n), 0, 0)
+		l.note(func() { l.jobs[s.Name] = &jobFact{submission: s} })
+		all.Go(func() { _ = w.send(s) })
+	}
+	return &all
+}
+
+// askAll repeats, for a moment, every submission that was not answered, and
+// looks at every job that is not known to be finished.
+func (l *ledger) askAll(ctx context.Context, moment time.Duration, c *client.Client) {
+	ctx, cancel := context.WithTimeout(ctx, moment)
+	defer cancel()
+	w := &worker{load: load{client: c, ledger: l}, ctx: ctx}
+	var all sync.WaitGroup
+	l.note(func() {
+		for _, fact := range l.jobs {
+			switch fact := *fact; {
+			case fact.deleting, fact.isRow, fact.rows != nil:
+			case fact.id == "":
+				all.Go(func() { _ = w.send(fact.submission) })
+			case fact.final == "":
+				all.Go(func() { _ = w.lookAt(fact) })
+			}
+		}
+	})
+	<-ctx.Done()
+	all.Wait()
 }

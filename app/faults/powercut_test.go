@@ -3,6 +3,7 @@ package faults
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -42,14 +43,15 @@ func TestPowerCutsLoseNothingThatWasAcknowledged(t *testing.T) {
 		g.boot()
 		g.server.verify(l, v, false)
 		moment := time.Duration(random.IntN(100_000)) * time.Microsecond
-		g.server.loadUntil(l, guestLoad(n, random), 10+random.IntN(60), moment, func() { sectors += g.cut(random) })
+		o := guestLoad(n, random)
+		g.server.loadUntil(l, o, 10+random.IntN(60), moment, func() { sectors += g.cut(l, o.life, random) })
 		t.Logf("cut %d: acknowledged %d so far", n+1, l.acknowledged())
 		if t.Failed() {
 			t.Fatalf("at cut %d of seed %d", n+1, *seed)
 		}
 	}
 	g.boot()
-	g.jumpClock(l, random)
+	sectors += g.jumpClock(l, random)
 	g.boot()
 	g.server.verify(l, v, false)
 	g.server.drain(l, v)
@@ -62,15 +64,34 @@ func TestPowerCutsLoseNothingThatWasAcknowledged(t *testing.T) {
 
 // jumpClock sets the clock a year ahead under load, then back, and cuts the
 // power. Links that were made on the other side of a jump may be refused.
-func (g *guest) jumpClock(l *ledger, random *rand.Rand) {
+func (g *guest) jumpClock(l *ledger, random *rand.Rand) (sectors int) {
 	g.t.Helper()
 	l.note(func() { l.excused = []string{"LINK_EXPIRED", "LINK_INVALID"} })
 	o := guestLoad(*cuts, random)
-	g.server.loadUntil(l, o, 20, 0, func() { g.tell("date -s @$(($(date +%s) + 31536000))") })
+	const year = 365 * 24 * time.Hour
+	g.server.loadUntil(l, o, 20, 0, func() { g.setClock(year) })
 	o.life += "ahead"
-	g.server.loadUntil(l, o, 20, 0, func() { g.tell("date -s @$(($(date +%s) - 31536000 - 600))") })
+	g.server.loadUntil(l, o, 20, 0, func() { g.setClock(-10 * time.Minute) })
 	o.life += "back"
-	g.server.loadUntil(l, o, 20, 0, func() { g.cut(random) })
+	g.server.loadUntil(l, o, 20, 0, func() { sectors += g.cut(l, o.life, random) })
+	return sectors
+}
+
+// setClock sets the machine's clock beside the true time and waits until
+// molrun's answers show it.
+func (g *guest) setClock(beside time.Duration) {
+	g.t.Helper()
+	c := &http.Client{Timeout: patience}
+	g.tell(fmt.Sprintf("date -s @%d", time.Now().Add(beside).Unix()))
+	g.server.eventually("the clock is set", func() bool {
+		answer, err := c.Get(g.server.base + "/healthz")
+		if err != nil {
+			return false
+		}
+		answer.Body.Close() // only its header counts
+		shown, err := http.ParseTime(answer.Header.Get("Date"))
+		return err == nil && time.Since(shown.Add(-beside)).Abs() < 5*time.Minute
+	})
 }
 
 // For control: a disk that answers flushes and forgets them loses what was
@@ -81,10 +102,12 @@ func TestPowerCutOfADiskThatLiesIsFound(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 3))
 	l, v := newLedger(), &verdict{}
 	g.boot()
-	g.server.loadUntil(l, guestLoad(0, random), 20, 0, func() { g.cut(random) })
+	o := guestLoad(0, random)
+	g.server.loadUntil(l, o, 20, 0, func() { g.cut(l, o.life, random) })
 	g.disk.lies = true
 	g.boot()
-	g.server.loadUntil(l, guestLoad(1, random), 40, 0, func() { g.cut(random) })
+	o = guestLoad(1, random)
+	g.server.loadUntil(l, o, 40, 0, func() { g.cut(l, o.life, random) })
 	g.boot()
 	g.server.verify(l, v, false)
 	if len(v.lost) < 10 {

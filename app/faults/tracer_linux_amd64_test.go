@@ -125,8 +125,9 @@ func (t *tracer) goOn(thread int, status syscall.WaitStatus) {
 	signal := status.StopSignal()
 	switch event := int(status) >> 16; {
 	case event == eventSeccomp:
-		t.judge(thread)
-		_ = syscall.PtraceCont(thread, 0)
+		if t.judge(thread) {
+			_ = syscall.PtraceCont(thread, 0)
+		}
 	case event == eventStop && slices.Contains([]syscall.Signal{syscall.SIGSTOP, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU}, signal):
 		_ = ptrace(ptraceListen, thread, 0) // it is stopped like anybody
 	case event != 0:
@@ -136,28 +137,42 @@ func (t *tracer) goOn(thread int, status syscall.WaitStatus) {
 	}
 }
 
-// judge makes the call fail that a thread is about to make, if it is the one.
-func (t *tracer) judge(thread int) {
+// judge makes the call fail that a thread is about to make, if it is the one,
+// and reports whether the thread may go on.
+func (t *tracer) judge(thread int) bool {
 	var regs syscall.PtraceRegs
 	if syscall.PtraceGetRegs(thread, &regs) != nil {
-		return // killed
+		return true // killed
 	}
 	name := callName(uint32(regs.Orig_rax))
 	path := t.describe(thread, name, [6]uint64{regs.Rdi, regs.Rsi, regs.Rdx, regs.R10, regs.R8, regs.R9})
-	if path == "" || !t.files.MatchString(path) {
-		return
+	if path == "" || !t.files.MatchString(path) || !t.armed() {
+		return true
 	}
 	if t.matches++; t.matches != t.When {
-		return
+		return true
 	}
-	if t.Error == 0 {
-		fmt.Fprintf(t.trace, "%s %s: killed (INJECTED)\n", name, path)
+	switch {
+	case t.Hold:
+		fmt.Fprintf(t.trace, "%s %s: held\n", name, path)
+		return false
+	case t.Error == 0:
+		fmt.Fprintf(t.trace, "%s %s: killed\n", name, path)
 		_ = syscall.Kill(thread, syscall.SIGKILL)
-		return
+	default:
+		fmt.Fprintf(t.trace, "%s %s: %v\n", name, path, t.Error)
+		regs.Orig_rax, regs.Rax = ^uint64(0), uint64(-int64(t.Error)) // no call, and what it gave
+		_ = syscall.PtraceSetRegs(thread, &regs)
 	}
-	fmt.Fprintf(t.trace, "%s %s: %v (INJECTED)\n", name, path, t.Error)
-	regs.Orig_rax, regs.Rax = ^uint64(0), uint64(-int64(t.Error)) // no call, and what it gave
-	_ = syscall.PtraceSetRegs(thread, &regs)
+	return true
+}
+
+func (t *tracer) armed() bool {
+	if t.Armed == "" {
+		return true
+	}
+	_, err := os.Stat(t.Armed)
+	return err == nil
 }
 
 func callName(number uint32) string {
