@@ -51,8 +51,10 @@ var failingCalls = []failing{
 // notWork is all but what programs make in their work directories.
 const notWork = `^([^j]|jobs\.|jobs/[^/]+/([^0-9]|[0-9]+/([^w]|$)|[0-9]+$))`
 
-// faultErrors are the ways in which a call fails; 0 kills its process.
-var faultErrors = map[string]syscall.Errno{"EIO": syscall.EIO, "ENOSPC": syscall.ENOSPC, "KILL": 0}
+// ways are those in which a call fails. LASTING is EIO from then on.
+var ways = map[string]injection{
+	"EIO": {Error: syscall.EIO}, "ENOSPC": {Error: syscall.ENOSPC}, "KILL": {}, "LASTING": {Error: syscall.EIO, Lasts: true},
+}
 
 // How a run with a failing call ended, as the table shows it.
 const (
@@ -86,8 +88,8 @@ func (b *table) add(f failing, fault, ends string, l *ledger, v *verdict) {
 	b.sum.orphans = append(b.sum.orphans, v.orphans...)
 }
 
-// Every call that stores something fails once, at its first, second, third
-// time and so on; or its process dies there.
+// Every call that stores something fails, at its first, second, third time and
+// so on, once or from then on; or its process dies there.
 func TestFailingCallsLoseNothingThatWasAcknowledged(t *testing.T) {
 	t.Parallel()
 	if err := canInject(); err != nil {
@@ -96,7 +98,7 @@ func TestFailingCallsLoseNothingThatWasAcknowledged(t *testing.T) {
 	var b table
 	t.Run("calls", func(t *testing.T) {
 		for _, f := range failingCalls {
-			for _, fault := range slices.Sorted(maps.Keys(faultErrors)) {
+			for _, fault := range slices.Sorted(maps.Keys(ways)) {
 				t.Run(strings.ReplaceAll(f.name, " ", "_")+"/"+fault, func(t *testing.T) {
 					t.Parallel()
 					f.campaign(t, fault, &b)
@@ -146,7 +148,8 @@ func (f failing) campaign(t *testing.T, fault string, b *table) {
 // run lives one life with a failing call, gives its end and what call it was.
 func (f failing) run(s *server, fault string, n int, l *ledger, o load) (end, what string) {
 	s.t.Helper()
-	in := injection{Calls: f.calls, Files: f.files, Dir: s.data, When: n, Error: faultErrors[fault], Trace: s.path(fmt.Sprintf("trace%d", n))}
+	in := ways[fault]
+	in.Calls, in.Files, in.Dir, in.When, in.Trace = f.calls, f.files, s.data, n, s.path(fmt.Sprintf("trace%d", n))
 	s.prefix = in.prefix(s.t)
 	before := l.refusedAnswers()
 	err := s.begin()
@@ -168,7 +171,7 @@ func (f failing) run(s *server, fault string, n int, l *ledger, o load) (end, wh
 	}
 	text, readErr := os.ReadFile(in.Trace)
 	must(s.t, readErr)
-	what = strings.TrimSpace(string(text))
+	what, _, _ = strings.Cut(string(text), "\n")
 	return f.judge(fault, s.process.ProcessState.Sys().(syscall.WaitStatus), what != "", err == nil, alive, l.refusedAnswers() > before), what
 }
 

@@ -27,6 +27,7 @@ type injection struct {
 	Dir   string
 	When  int           // 1 is the first
 	Error syscall.Errno // what the call says; 0: its process is killed before it
+	Lasts bool          // so do all that follow
 	Hold  bool          // instead, the call never returns
 	Armed string        // file that has to be there for calls to count; "": they count from the start
 	Trace string        // file that tells of it

@@ -51,6 +51,7 @@ func TestKillsLoseNothingThatWasAcknowledged(t *testing.T) {
 	for life := range *kills {
 		s.start()
 		s.verify(l, v, false)
+		v.stop(t)
 		o := load{life: fmt.Sprintf("l%d", life), clients: 6, jobs: 3, seed: random.Uint64()}
 		s.loadUntil(l, o, 5+random.IntN(40), time.Duration(random.IntN(10_000))*time.Microsecond, s.kill)
 		s.check()

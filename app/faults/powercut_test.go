@@ -42,6 +42,7 @@ func TestPowerCutsLoseNothingThatWasAcknowledged(t *testing.T) {
 	for n := range *cuts {
 		g.boot()
 		g.server.verify(l, v, false)
+		v.stop(t)
 		moment := time.Duration(random.IntN(100_000)) * time.Microsecond
 		o := guestLoad(n, random)
 		g.server.loadUntil(l, o, 10+random.IntN(60), moment, func() { sectors += g.cut(l, o.life, random) })

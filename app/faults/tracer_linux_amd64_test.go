@@ -149,7 +149,7 @@ func (t *tracer) judge(thread int) bool {
 	if path == "" || !t.files.MatchString(path) || !t.armed() {
 		return true
 	}
-	if t.matches++; t.matches != t.When {
+	if t.matches++; t.matches < t.When || t.matches > t.When && !t.Lasts {
 		return true
 	}
 	switch {

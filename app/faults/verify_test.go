@@ -38,6 +38,15 @@ func (v *verdict) report(t *testing.T) {
 	}
 }
 
+// stop ends a campaign that has found something.
+func (v *verdict) stop(t *testing.T) {
+	t.Helper()
+	if len(v.lost)+len(v.duplicated)+len(v.stuck)+len(v.orphans)+len(v.other) > 0 {
+		v.report(t)
+		t.FailNow()
+	}
+}
+
 // sameSettings reports whether a job has the settings that were sent.
 func sameSettings(job *client.Job, s client.Submission) bool {
 	var a, b bytes.Buffer
