@@ -224,6 +224,13 @@ func mischievous(t *testing.T, s *server) {
 			t.Errorf("%s is %q, want %q", name, files[name], want)
 		}
 	}
+	for _, name := range []string{"passwd", "hard", "up/1/work/out/good", "../result/good", "a/../good", "/etc/passwd", "./good", "new\nline", ".."} {
+		request, err := json.Marshal(map[string]string{"jobName": "mischief", "fileName": name})
+		must(t, err)
+		if a := u.do("POST", "/result", string(request)); a.status != 404 && a.status != 422 {
+			t.Errorf("%q is answered with %d %s", name, a.status, a.body)
+		}
+	}
 	u.do("DELETE", "/jobs/mischief", nil).want(204)
 	// What the service reads, marks as its own or deletes is not what links lead to.
 	info, err := os.Stat(canary)
