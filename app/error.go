@@ -12,7 +12,8 @@ type Code string
 // The codes. Invalid is the only one without a name on the wire: it becomes
 // the list of field errors of status 422.
 const (
-	NotFound             Code = "NOT_FOUND" // absent, or not the caller's to see
+	NotFound             Code = "NOT_FOUND"   // absent, or not the caller's to see
+	BadRequest           Code = "BAD_REQUEST" // not even HTTP
 	Unauthorized         Code = "UNAUTHORIZED"
 	Forbidden            Code = "FORBIDDEN"
 	LinkInvalid          Code = "LINK_INVALID"

@@ -11,7 +11,8 @@ import (
 // BoundConnections gives listener for server, with at most so many
 // connections open at once. Where all are taken, one that is not in use makes
 // room, the longest unused first; where all are in use, the next client waits
-// to be let in.
+// to be let in. What clients send that is no request is answered like any
+// other mistake.
 func BoundConnections(server *http.Server, listener net.Listener, most int) net.Listener {
 	b := &boundListener{
 		Listener: listener,
@@ -20,6 +21,7 @@ func BoundConnections(server *http.Server, listener net.Listener, most int) net.
 		idle:     map[net.Conn]*list.Element{},
 	}
 	server.ConnState = b.follow
+	followAnswers(server)
 	return b
 }
 
@@ -42,6 +44,7 @@ func (b *boundListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	c = onWire(c)
 	select {
 	case b.room <- struct{}{}:
 		return c, nil
@@ -81,6 +84,9 @@ func (b *boundListener) want(wanting bool) {
 
 // follow is told by the server what a connection does from now on.
 func (b *boundListener) follow(c net.Conn, state http.ConnState) {
+	if state == http.StateIdle {
+		rested(c)
+	}
 	b.mu.Lock()
 	if e := b.idle[c]; e != nil {
 		b.order.Remove(e)

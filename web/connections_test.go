@@ -7,12 +7,16 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"molrun/web"
 )
+
+// lookalike is a body that begins as net/http's own refusals do.
+var lookalike = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n" + strings.Repeat("x", 64<<10)
 
 // bounded serves with at most so many connections. Requests to /held wait
 // until the test lets them go.
@@ -28,8 +32,15 @@ func newBounded(t *testing.T, most int) *bounded {
 	t.Helper()
 	b := &bounded{t: t, held: make(chan struct{})}
 	server := web.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/held" {
+		switch r.URL.Path {
+		case "/held":
 			<-b.held
+		case "/lookalike":
+			w.Header().Set("Content-Length", fmt.Sprint(len(lookalike)))
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+			_, _ = io.WriteString(w, lookalike) // larger than any buffer
+			return
 		}
 		fmt.Fprint(w, "ok")
 	}))

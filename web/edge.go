@@ -77,11 +77,14 @@ func headerSize(r *http.Request) int {
 // refuse answers a header that is too large.
 func (e Edge) refuse(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Connection", "close")
-	err := app.InvalidFields(app.FieldError{
+	WriteError(w, r, headerTooLarge())
+	e.log(r, http.StatusUnprocessableEntity)
+}
+
+func headerTooLarge() error {
+	return app.InvalidFields(app.FieldError{
 		Loc: []any{"header"}, Type: "value", Msg: "send a smaller header; cookies are not needed here",
 	})
-	WriteError(w, r, err)
-	e.log(r, http.StatusUnprocessableEntity)
 }
 
 // log writes the line of a request that goes no further.

@@ -17,6 +17,7 @@ import (
 
 // statuses is the only place where codes become statuses.
 var statuses = map[app.Code]int{
+	app.BadRequest:           http.StatusBadRequest,
 	app.Unauthorized:         http.StatusUnauthorized,
 	app.Forbidden:            http.StatusForbidden,
 	app.LinkInvalid:          http.StatusForbidden,

@@ -86,9 +86,8 @@ func TestServiceMakesACertificateOfItsOwn(t *testing.T) {
 	}
 	plain, err := http.Get("http://" + address + "/healthz")
 	must(t, err)
-	plain.Body.Close()
-	if plain.StatusCode != 400 {
-		t.Errorf("plain HTTP gets %d", plain.StatusCode)
+	if text := body(t, plain); plain.StatusCode != 400 || !strings.Contains(text, `"BAD_REQUEST"`) || !strings.Contains(text, "https://") {
+		t.Errorf("plain HTTP gets %d %s", plain.StatusCode, text)
 	}
 	before := fingerprintOf(t, file)
 	s.stop()
