@@ -10,5 +10,5 @@ type AuditEntry struct {
 	Action       string `json:"action"`           // such as job.submit or key.create
 	Object       string `json:"object,omitempty"` // name of a job, id of a file or key
 	Result       string `json:"result"`           // ok, or the error's code
-	Remote       string `json:"remote,omitempty"` // address, or "control socket"
+	Remote       string `json:"remote,omitempty"` // address, "control socket" or "command"
 }

@@ -38,6 +38,7 @@ var audited = map[string]string{
 const (
 	codeKey   = "code"
 	objectKey = "object"
+	idleKey   = "idle"
 )
 
 // failedAttemptsPerSecond bounds how many failed authentications are audited,
@@ -66,9 +67,13 @@ func about(c *gin.Context, name string) {
 	}
 }
 
+// nothingDone keeps a request that only asks what would happen out of the
+// audit log.
+func nothingDone(c *gin.Context) { c.Set(idleKey, true) }
+
 // request notes how a request ended, if it is one to be told of.
 func (a *audit) request(c *gin.Context, remote string) {
-	if a == nil {
+	if a == nil || c.GetBool(idleKey) {
 		return
 	}
 	e := app.AuditEntry{

@@ -70,6 +70,10 @@ func (o *control) prune(c *gin.Context) {
 		fail(c, err)
 		return
 	}
+	about(c, req.Organization)
+	if req.DryRun {
+		nothingDone(c)
+	}
 	page, err := o.svc.Prune(ctx(c), req.PruneRequest)
 	if err != nil {
 		fail(c, err)

@@ -37,8 +37,8 @@ func auditCommand() *cobra.Command {
 		Short: "Show who changed what",
 		Long: `Show the audit log: submissions, cancels, retries and deletions, new and
 completed uploads, links to results, all that is done to keys and to the
-secret, and failed authentications. Works while the service runs and while it
-does not.`,
+secret, prune, backup, restore, repair and compact, and failed authentications.
+Works while the service runs and while it does not.`,
 		Example: `  molrun audit --since 24h
   molrun audit --key acatwwcwiblh --action job
   molrun audit --action authenticate --follow`,

@@ -123,11 +123,23 @@ func (a *auditLog) write(before []app.AuditEntry, e app.AuditEntry) error {
 			return err
 		}
 	}
-	if _, err := a.file.Write(lines); err != nil {
-		return errors.Join(err, a.file.Truncate(a.size)) // no half lines
+	if n, err := a.file.Write(lines); err != nil {
+		return errors.Join(err, a.cut(n))
 	}
 	a.size += int64(len(lines))
 	return nil
+}
+
+// cut takes back the last bytes, written of lines that do not fit as a whole.
+func (a *auditLog) cut(n int) error {
+	if n == 0 {
+		return nil
+	}
+	info, err := a.file.Stat()
+	if err != nil {
+		return err
+	}
+	return a.file.Truncate(info.Size() - int64(n))
 }
 
 // rotate begins a new file. The names move up, from the oldest on.

@@ -91,6 +91,36 @@ func TestAuditLogTellsWhoChangedWhat(t *testing.T) {
 	}
 }
 
+func TestCommandsOnTheWholeDirectoryAreAudited(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{})
+	backups, elsewhere := filepath.Join(t.TempDir(), "backups"), filepath.Join(t.TempDir(), "elsewhere")
+	first := s.backup(backups)
+	s.prune("--older-than", "30d", "--dry-run") // does nothing
+	s.prune("--older-than", "30d", "--yes", "--organization", "lab")
+	s.ok("secret", "rotate")
+	s.stop()
+	s.ok("compact")
+	s.ok("check") // only reads
+	s.ok("check", "--repair")
+	s.ok("key", "create", "--organization", "lab", "--email", "ann@lab.example")
+	second := s.backup(backups)
+	s.ok("restore", backups, "--data", elsewhere)
+	got, entries := s.audited()
+	for i, e := range entries {
+		if e.Action == "secret.rotate" || e.Action == "key.create" {
+			got[i] = e.Action // of a random object
+		}
+		if e.Remote != byCommand && e.Remote != "control socket" {
+			t.Errorf("%+v comes from elsewhere", e)
+		}
+	}
+	before := []string{"backup " + first.Name + " ok", "prune lab ok", "secret.rotate", "compact  ok", "repair  ok", "key.create"}
+	same(t, "entries", got, append(before, "backup "+second.Name+" ok"))
+	restored, _ := s.audited("--data", elsewhere, "--action", "restore")
+	same(t, "entries of the restored directory", restored, []string{"restore " + second.Name + " ok"})
+}
+
 // testAudit opens an audit log of small files.
 func testAudit(t *testing.T, keep int) (*auditLog, *bytes.Buffer) {
 	t.Helper()

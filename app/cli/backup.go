@@ -45,6 +45,7 @@ configuration and your algorithm files lie elsewhere; copy them yourself.`,
 		if err != nil {
 			return err
 		}
+		tell(c, config.Data, "backup", record.Name)
 		if asJSON {
 			err = printJSON(c.OutOrStdout(), record)
 		} else {

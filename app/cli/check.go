@@ -46,6 +46,9 @@ them, and the service removes them when they are a day old.`,
 			return err
 		}
 		found, err := checkData(c.Context(), config, o)
+		if o.repair && found != nil {
+			tell(c, config.Data, "repair", "")
+		}
 		if err != nil {
 			return fmt.Errorf("check %s: %w", config.Data, err)
 		}

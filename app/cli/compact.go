@@ -34,10 +34,11 @@ on the disk and has proved to be sound and equal, so there has to be room for bo
 			return err
 		}
 		sizes, err := storage.Compact(c.Context(), path, storageOptions(config, zerolog.Nop()))
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case asJSON:
+		}
+		tell(c, config.Data, "compact", "")
+		if asJSON {
 			return printJSON(c.OutOrStdout(), sizes)
 		}
 		_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s before, %s after\n", path, app.Bytes(sizes.Before), app.Bytes(sizes.After))

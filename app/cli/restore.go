@@ -47,6 +47,7 @@ to be tried again by their users.`,
 		if err != nil {
 			return fmt.Errorf("restore %s: %w", config.Data, err)
 		}
+		tell(c, config.Data, "restore", r.Backup)
 		if asJSON {
 			err = printJSON(c.OutOrStdout(), r)
 		} else {
