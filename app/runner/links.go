@@ -46,11 +46,11 @@ func (t *tidying) count(path string, info fs.FileInfo) bool {
 	return true
 }
 
-// settleShared accepts the files with several names that are the program's own,
-// and removes files from the result that have names outside of it and of
-// the work directory, which goes. They are not the program's own: it may have made
-// a link to what it could not read, and who has the other name can change what is
-// kept. A sandbox lets programs link their own files only.
+// settleShared accepts files with several names that are the program's own, and
+// removes from the result those with a name outside of it and of the work
+// directory, which goes. Such a file is another's: the program may have had no
+// right to read it, and who has the other name can change what is kept. A sandbox
+// lets programs link their own files only.
 func (t *tidying) settleShared(work string) error {
 	if len(t.shared) == 0 {
 		return nil
