@@ -191,11 +191,12 @@ func (g *guest) off() {
 // answers: what it tells clients then has to be on the disk already.
 func (g *guest) cut(l *ledger, life string, r *rand.Rand) (cached int) {
 	g.t.Helper()
-	c, moment := g.server.client(), time.Duration(r.IntN(1000))*time.Millisecond
+	c, moment := g.server.client(), time.Duration(r.IntN(4000))*time.Millisecond
 	ctx, cancel := context.WithTimeout(g.t.Context(), patience)
 	defer cancel()
-	dark := g.disk.darken(r.IntN(2) == 0)
 	late := l.submitLate(ctx, life, c)
+	time.Sleep(time.Duration(r.IntN(200)) * time.Millisecond) // until about the time of their commit
+	dark := g.disk.darken(r.IntN(2) == 0)
 	select {
 	case <-dark:
 		l.askAll(ctx, moment, c)
@@ -216,7 +217,7 @@ func (g *guest) cut(l *ledger, life string, r *rand.Rand) (cached int) {
 func (l *ledger) submitLate(ctx context.Context, life string, c *client.Client) *sync.WaitGroup {
 	w := &worker{load: load{client: c, ledger: l}, ctx: ctx}
 	var all sync.WaitGroup
-	for n := range 4 {
+	for n := range 8 {
 		s := diaryJob(fmt.Sprintf("%s-late-%d", life, n), 0, 0)
 		l.note(func() { l.jobs[s.Name] = &jobFact{submission: s} })
 		all.Go(func() { _ = w.send(s) })
