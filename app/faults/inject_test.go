@@ -3,6 +3,7 @@ package faults
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -81,12 +82,12 @@ func becomeTraced(argv []string, in injection) error {
 	tracer := exec.Command("/proc/self/exe", "-inject="+*inject, fmt.Sprintf("-trace=%d", syscall.Gettid()))
 	tracer.ExtraFiles = []*os.File{begun}
 	tracer.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := tracer.Start(); err != nil {
+	if err := errors.Join(tracer.Start(), begun.Close()); err != nil {
 		return err
 	}
-	must := begun.Close()
-	if n, err := ready.Read(make([]byte, 1)); n != 1 || must != nil {
-		return fmt.Errorf("the tracer does not begin: %w, %w", err, must)
+	_, err = ready.Read(make([]byte, 1)) // its end says that the tracer is gone
+	if err != nil {
+		return fmt.Errorf("the tracer does not begin: %w", err)
 	}
 	if err := stopAt(in.Calls); err != nil {
 		return err

@@ -102,7 +102,9 @@ func traceThread(thread int, in injection, ready *os.File) error {
 	if _, err := ready.Write([]byte{1}); err != nil {
 		return err
 	}
-	must := ready.Close()
+	if err := ready.Close(); err != nil {
+		return err
+	}
 	t := &tracer{injection: in, files: files, trace: out}
 	for {
 		var status syscall.WaitStatus
@@ -110,7 +112,7 @@ func traceThread(thread int, in injection, ready *os.File) error {
 		switch {
 		case errors.Is(err, syscall.EINTR):
 		case errors.Is(err, syscall.ECHILD):
-			return must
+			return nil
 		case err != nil:
 			return err
 		case status.Stopped():
