@@ -63,9 +63,13 @@ func (t *tx) Stored(organization string) (app.Usage, error) {
 	return ofJobs.Plus(ofUploads), err
 }
 
-// Organizations lists those that have jobs or uploads, sorted.
+// Organizations lists those that have jobs or uploads, sorted. A batch whose
+// rows were deleted adds nothing to the sums, and yet it may have to go.
 func (t *tx) Organizations() ([]string, error) {
-	var names []string
+	names, err := t.organizationsOfFinished()
+	if err != nil {
+		return nil, err
+	}
 	for _, bucket := range []string{sumJobsTotal, sumUploadsTotal} {
 		for k := range t.ascend(bucket, nil) {
 			name, _, err := k.cutText()
@@ -77,6 +81,21 @@ func (t *tx) Organizations() ([]string, error) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
+}
+
+// organizationsOfFinished lists those that have a job that Finished walks.
+func (t *tx) organizationsOfFinished() (names []string, err error) {
+	scope := key{}.letter('o')
+	w := t.walk(indexJobsFinished)
+	for w.seek(scope); w.key != nil && bytes.HasPrefix(w.key, scope); {
+		name, _, err := w.key[len(scope):].cutText()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", indexJobsFinished, err)
+		}
+		names = append(names, name)
+		w.seek(key{}.letter('o').text(name).end())
+	}
+	return names, nil
 }
 
 // Usage walks what is used by whom and for what, jobs first.

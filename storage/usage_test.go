@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,7 +53,10 @@ func agreeUsage(t *testing.T, tx app.Tx, s *simulation) {
 		if err != nil || got != total[organization] {
 			t.Errorf("%q stores %+v, %v, want %+v", organization, got, err, total[organization])
 		}
-		if got != (app.Usage{}) {
+		ends := func(j *app.Job) bool {
+			return j.Organization == organization && j.Status.Finished() && !j.Pinned && j.Private.Batch == ""
+		}
+		if got != (app.Usage{}) || slices.ContainsFunc(slices.Collect(maps.Values(s.jobs)), ends) {
 			organizations = append(organizations, organization)
 		}
 	}
@@ -72,6 +76,20 @@ func agreeUsage(t *testing.T, tx app.Tx, s *simulation) {
 	if diff := differ(shares, got); diff != "" {
 		t.Errorf("shares: %s", diff)
 	}
+}
+
+func TestOrganizationOfNothingButAnEmptyBatchIsListed(t *testing.T) {
+	s := openNew(t)
+	batch := testJob(1)
+	batch.Organization, batch.Status, batch.Counts = "firm", app.Completed, &app.Counts{}
+	putJobs(t, s, batch)
+	view(t, s, func(tx app.Tx) error {
+		got, err := tx.Organizations()
+		if want := []string{"firm"}; !slices.Equal(got, want) {
+			t.Errorf("organizations %q, want %q: retention has to find the batch", got, want)
+		}
+		return err
+	})
 }
 
 // agreeFinished walks what retention may delete.
