@@ -27,7 +27,11 @@ func judgeFinished(s *simulation, old *entry, now *stored) error {
 	if task != nil && task.lives(time.Now()) {
 		return fmt.Errorf("it is settled as %v while its task lives", have)
 	}
-	if now.Private.Lost != old.Private.Lost && (have.status != app.Queued || now.Private.Lost != old.Private.Lost+1) {
+	lost := old.Private.Lost
+	if have.status == app.Queued {
+		lost++
+	}
+	if now.Private.Lost != lost {
 		return fmt.Errorf("its lost attempts go from %d to %d", old.Private.Lost, now.Private.Lost)
 	}
 	for _, may := range s.endings(old, task) {
