@@ -95,6 +95,34 @@ func TestRepairWantsTheServiceStoppedAndSetsStraysAside(t *testing.T) {
 	}
 }
 
+// TestServiceThatEndsBeforeItAnswersIsAsGoodAsNone puts a listener in the place
+// of a service that a crash has ended, whose socket is open for a moment longer.
+func TestServiceThatEndsBeforeItAnswersIsAsGoodAsNone(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{})
+	s.stop()
+	last, err := listenControl(s.data(), socketName)
+	must(t, err)
+	asked := make(chan error, 1)
+	go func() {
+		asked <- func() error {
+			probe, err := last.Accept() // whether anybody is there
+			if err != nil {
+				return err
+			}
+			question, err := last.Accept()
+			if err != nil {
+				return errors.Join(err, probe.Close())
+			}
+			return errors.Join(probe.Close(), question.Close(), last.Close())
+		}()
+	}()
+	if c, code := s.checked(); code != 0 || c.Count != 0 {
+		t.Errorf("%+v, ended with %d", c, code)
+	}
+	must(t, <-asked)
+}
+
 // TestDamageThatAServiceMeetsEndsIt overwrites the pages below a service.
 func TestDamageThatAServiceMeetsEndsIt(t *testing.T) {
 	t.Parallel()

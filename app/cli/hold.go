@@ -111,13 +111,18 @@ var errReleased = app.Errorf(app.Unavailable, "the service has ended or was stop
 
 // withView runs fn on a view of the data directory: by a hold of the service
 // that runs there, or else of the directory itself, on which no service can
-// start meanwhile. Commands that come at once take turns.
+// start meanwhile. Commands that come at once take turns. A service that ends
+// before it has answered is as good as none.
 func withView(ctx context.Context, c app.Config, fn func(context.Context, *view) error) error {
 	patience := time.Now().Add(operatorPatience)
 	for {
 		if conn, err := client.DialControl(ctx, filepath.Join(c.Data, socketName)); err == nil {
 			conn.Close()
-			return withHold(ctx, c.Data, fn)
+			err = withHold(ctx, c.Data, fn)
+			if !errors.Is(err, errUnanswered) || ctx.Err() != nil || time.Now().After(patience) {
+				return err
+			}
+			continue
 		}
 		records, err := storage.OpenReadOnly(filepath.Join(c.Data, databaseName))
 		if err == nil {
@@ -128,6 +133,10 @@ func withView(ctx context.Context, c app.Config, fn func(context.Context, *view)
 		}
 	}
 }
+
+// errUnanswered says that the service has given no hold, most likely since it
+// has just ended: a crash can leave its socket open for a moment longer.
+var errUnanswered = errors.New("it does not answer")
 
 func withHold(ctx context.Context, data string, fn func(context.Context, *view) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -169,7 +178,7 @@ func askHold(ctx context.Context, data string) (io.ReadCloser, held, error) {
 	}
 	response, err := socket.RoundTrip(request)
 	if err != nil {
-		return nil, held{}, err
+		return nil, held{}, fmt.Errorf("%w: %w", errUnanswered, err)
 	}
 	var h held
 	body := bufio.NewReader(response.Body)

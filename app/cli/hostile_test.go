@@ -59,7 +59,11 @@ func bothWays(t *testing.T, hostile func(*testing.T, *server)) {
 	for _, sandbox := range []string{"auto", "off"} {
 		t.Run("sandbox "+sandbox, func(t *testing.T) {
 			t.Parallel()
-			s := shellServer(t, hostileConfig+fmt.Sprintf("sandbox = %q\n", sandbox))
+			s := startServer(t, serverOptions{
+				config: hostileConfig + fmt.Sprintf("sandbox = %q\n", sandbox),
+				// Enough for as many processes as a job may have.
+				algorithms: map[string]string{"shell.toml": strings.Replace(shellFile, "64MiB", "1GiB", 1)},
+			})
 			other := s.user("lab", "carl@lab.example")
 			end := s.gate("end")
 			other.submit("beside", "shell", script("echo begun > out/beside; "+end.wait()+"; echo ended >> out/beside"))

@@ -36,7 +36,7 @@ func TestGPUsAreThoseConfigured(t *testing.T) {
 			t.Errorf("%s: devices %q, want %q", name, got, want)
 		}
 	}
-	u.do("POST", "/submit-job", jobBody("three", script("true", `,"gpus":3`))).detail("body.settings")
+	u.do("POST", "/submit-job", jobBody("three", script("true", `,"gpus":3`))).detail("body.settings.gpus")
 }
 
 func TestHigherPriorityRunsFirst(t *testing.T) {

@@ -297,7 +297,7 @@ func TestFiveGPUJobsNeverShareAGPU(t *testing.T) {
 	if len(seen) != 2 || seen[""] != 0 {
 		t.Errorf("devices used: %v, want both GPUs, one at a time", seen)
 	}
-	u.do("POST", "/submit-job", `{"jobName":"g9","type":"shell","settings":`+script("true", `,"gpus":3`)+`}`).detail("body.settings")
+	u.do("POST", "/submit-job", `{"jobName":"g9","type":"shell","settings":`+script("true", `,"gpus":3`)+`}`).detail("body.settings.gpus")
 }
 
 func TestJobThatNeedsAllCPUsIsNotStarved(t *testing.T) {

@@ -37,7 +37,7 @@ func TestRecordHasTheMembersOfItsStateAndNoOthers(t *testing.T) {
 	u.finished("good")
 	u.finished("bad")
 	good := u.members("good")
-	same(t, "a completed job", sortedNames(good), with("inputs", "startedAt", "completedAt", "metrics", "resultBytes"))
+	same(t, "a completed job", sortedNames(good), with("inputs", "startedAt", "completedAt", "isolation", "metrics", "resultBytes"))
 	if got := string(good["settings"]); !strings.HasSuffix(got, `,"cpus":1.0,"input":"inputs/in.txt"}`) {
 		t.Errorf("settings %s are not as sent", got)
 	}
@@ -50,7 +50,7 @@ func TestRecordHasTheMembersOfItsStateAndNoOthers(t *testing.T) {
 		}
 	}
 	bad := u.members("bad")
-	same(t, "a failed job", sortedNames(bad), with("startedAt", "completedAt", "metrics", "failure"))
+	same(t, "a failed job", sortedNames(bad), with("startedAt", "completedAt", "isolation", "metrics", "failure"))
 	if got := string(bad["failure"]); !strings.HasPrefix(got, `{"code":"EXIT_STATUS","message":"The program`) || !strings.HasSuffix(got, `exit status 2.","exitCode":2,"logTail":"oh\n"}`) {
 		t.Errorf("failure %s", got)
 	}
