@@ -15,7 +15,8 @@ const drainWithin = 12 * time.Hour
 func (s *simulation) drain() {
 	s.tracef("-- all is put in order")
 	s.rng = rand.New(rand.NewPCG(s.plan.seed, 1))
-	s.crashIn, s.fullTill, s.slowTill = 0, time.Time{}, time.Time{}
+	s.crashIn, s.slowTill = 0, time.Time{}
+	s.fullTill = earlier(s.fullTill, time.Now()) // answers under way may still be about it
 	s.machine.hide(time.Time{})
 	s.notCalmBefore(time.Now().Add(retriedWithin))
 	s.up()
