@@ -224,11 +224,13 @@ func (w *world) job(name string) record {
 	return w.read(rec)
 }
 
-// until waits for the job to be in one of the states.
+// until waits for the job to be in one of the states. A change between two
+// requests is no change to the second of them, so the first ones are short.
 func (w *world) until(name string, states ...app.Status) record {
 	w.t.Helper()
+	wait := time.Millisecond
 	for range 24 * 60 * 3 { // three days
-		rec, err := w.Job(w.t.Context(), chief, name, time.Minute)
+		rec, err := w.Job(w.t.Context(), chief, name, wait)
 		must(w.t, err)
 		r := w.read(rec)
 		for _, s := range states {
@@ -236,6 +238,7 @@ func (w *world) until(name string, states ...app.Status) record {
 				return r
 			}
 		}
+		wait = min(2*wait, time.Minute)
 	}
 	w.t.Fatalf("job %s did not come to be one of %v: %+v", name, states, w.job(name))
 	return record{}
