@@ -90,6 +90,8 @@ func TestSimulationTellsHowFarItIs(t *testing.T) {
 	u.do("POST", "/jobs/j/cancel", nil).want(200)
 	if j := u.finished("j"); j.Failure.Code != "STOPPED" {
 		t.Errorf("%+v", j.Failure)
+	} else if j.Metrics.MaxRSSBytes == 0 { // of shorter programs nobody may see the memory
+		t.Errorf("metrics: %+v", *j.Metrics)
 	}
 }
 
