@@ -39,6 +39,7 @@
 //	molrun/app/runner                starts jobs in fair order, watches and collects them
 //	molrun/app/executor/local        Executor: processes of this machine
 //	molrun/app/executor/conformance  tests that every executor passes
+//	molrun/app/bench                 measures the program next to limits and peers
 //	molrun/app/faults                tests: the real program, killed, starved and lied to
 //	molrun/app/simulation            tests: whole services driven by random seeds
 //	molrun/app/task                  runs one attempt: task.json in, outcome.json out

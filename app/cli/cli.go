@@ -94,6 +94,7 @@ keeps their results.`,
 		secretCommand(), auditCommand(),
 		storageCommand(), pruneCommand(), unitCommand(),
 		backupCommand(), restoreCommand(), checkDataCommand(), compactCommand(), doctorCommand(),
+		benchCommand(),
 	)
 	return root
 }

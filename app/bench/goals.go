@@ -1,0 +1,124 @@
+package bench
+
+import (
+	"math"
+	"slices"
+)
+
+// goal is what a figure, or a ratio of two, shall be.
+type goal struct {
+	what          string
+	unit          string // "x" is a ratio of two sides of a round
+	want, stretch float64
+	atLeast       bool // else at most
+	of            func(figures) float64
+}
+
+// outcome is a goal with what was found in each round.
+type outcome struct {
+	goal
+	values []float64 // sorted
+}
+
+func (o outcome) median() float64 {
+	if len(o.values) == 0 {
+		return math.NaN()
+	}
+	return o.values[len(o.values)/2]
+}
+
+// verdict says in a word how it went.
+func (o outcome) verdict() string {
+	m := o.median()
+	meets := func(limit float64) bool { return m <= limit && !o.atLeast || m >= limit && o.atLeast }
+	switch {
+	case math.IsNaN(m):
+		return "-"
+	case meets(o.stretch):
+		return "stretch"
+	case meets(o.want):
+		return "met"
+	}
+	return "missed"
+}
+
+// goals gives each goal with the values of all rounds.
+func goals(rounds []figures) []outcome {
+	var all []outcome
+	for _, g := range goalTable(slowDisk(rounds)) {
+		o := outcome{goal: g}
+		for _, f := range rounds {
+			if v := g.of(f); !math.IsNaN(v) && !math.IsInf(v, 0) {
+				o.values = append(o.values, v)
+			}
+		}
+		slices.Sort(o.values)
+		all = append(all, o)
+	}
+	return all
+}
+
+// slowDisk reports whether a sync takes more than a millisecond in most rounds:
+// then commits decide and not the CPU, and more is asked.
+func slowDisk(rounds []figures) bool {
+	slow := 0
+	for _, f := range rounds {
+		if f["sync.p50"] > 1 {
+			slow++
+		}
+	}
+	return 2*slow > len(rounds)
+}
+
+// value gives a figure, ratio one over another. What was not measured is NaN.
+func value(name string) func(figures) float64 {
+	return func(f figures) float64 {
+		if v, measured := f[name]; measured {
+			return v
+		}
+		return math.NaN()
+	}
+}
+
+func ratio(over, under string) func(figures) float64 {
+	return func(f figures) float64 { return value(over)(f) / value(under)(f) }
+}
+
+func goalTable(slowDisk bool) []goal {
+	submit, stretch, disk := 0.35, 0.5, "quiet disk"
+	if slowDisk {
+		submit, stretch, disk = 0.7, 0.85, "a sync takes over 1 ms"
+	}
+	return []goal{
+		{"durable submissions, 64 clients / bare group commits, " + disk, "x", submit, stretch, true, ratio("submit.rate", "commit.rate")},
+		{"one client's submission p50 / one bare commit", "x", 1.6, 1.3, false, ratio("submit1.p50", "commit1.p50")},
+		{"server CPU per durable submission", "us", 130, 90, false, value("submit.cpu")},
+		{"submission p99 / p50, 64 clients", "x", 4, 2.5, false, ratio("submit.p99", "submit.p50")},
+		{"first page of 50, all jobs / 1,000", "x", 1.3, 1.15, false, ratio("list.large.first", "list.small.first")},
+		{"random page of 50, all jobs / 1,000", "x", 1.5, 1.25, false, ratio("list.large.random", "list.small.random")},
+		{"dearest combination of filters, many hits / first page", "x", 1.3, 1, false, value("filter.many")},
+		{"dearest combination of filters, few hits / first page", "x", 1.3, 1, false, value("filter.few")},
+		{"dearest combination of filters, no hits / first page", "x", 1.3, 1, false, value("filter.none")},
+		{"server CPU per page of 50", "us", 250, 120, false, value("list.large.cpu")},
+		{"page p99 while 64 clients submit / idle", "x", 4, 2, false, ratio("list.busy.p99", "list.quiet.p99")},
+		{"download, 1 client / nginx sendfile", "x", .85, .97, true, ratio("download1.molrun", "download1.nginx")},
+		{"download, 4 clients / nginx sendfile", "x", 1.05, 1.25, true, ratio("download4.molrun", "download4.nginx")},
+		{"CPU per GiB downloaded, 4 clients / nginx", "x", 1.2, 1, false, ratio("download4.molrun.cpu", "download4.nginx.cpu")},
+		{"ranges of 1 MiB, 8 clients / nginx", "x", 1.1, 1.3, true, ratio("ranges.molrun", "ranges.nginx")},
+		{"durable upload with SHA-256 / nginx DAV", "x", 1, 1.5, true, ratio("upload.molrun", "upload.nginx")},
+		{"CPU of the digest", "s/GiB", .85, .75, false, value("digest.cpu")},
+		{"archive of 1,000 files: first byte", "ms", 20, 5, false, value("archive.many.first")},
+		{"archive of one very large file: first byte", "ms", 20, 5, false, value("archive.hole.first")},
+		{"archive of 1,000 files / one plain file", "x", .8, .95, true, ratio("archive.many", "plain.many")},
+		{"archive of one very large file / the plain file", "x", .8, .95, true, ratio("archive.hole", "plain.hole")},
+		{"extra disk of archives", "bytes", 0, 0, false, value("archive.disk")},
+		{"peak anonymous memory, 8 clients moving files", "MiB", 64, 32, false, value("memory")},
+		{"trivial jobs / bare starts of processes", "x", .25, .4, true, ratio("jobs.rate", "starts.rate")},
+		{"submission to process start p50, beyond 2 syncs", "ms", 15, 5, false, func(f figures) float64 {
+			return value("start.p50")(f) - 2*value("start.sync")(f)
+		}},
+		{"cold start with all jobs: first answer", "ms", 300, 100, false, value("cold.first")},
+		{"cold start with all jobs: anonymous memory", "MiB", 80, 40, false, value("cold.memory")},
+		{"database per job", "KiB", 1.6, 1.2, false, func(f figures) float64 { return value("database.bytes")(f) / 1024 }},
+	}
+}

@@ -1,0 +1,146 @@
+package bench
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// The limit of submissions: records of 500 bytes with as many index entries as
+// a job has listings, and nothing else, put into bbolt by one goroutine that
+// commits for all who wait.
+const (
+	limitIndexes = 8
+	limitValue   = 500
+	limitGather  = 500 * time.Microsecond
+)
+
+// limitCommits measures the bare commits of a number of clients.
+func limitCommits(ctx context.Context, dir string, clients int, d time.Duration) (s sample, err error) {
+	path := filepath.Join(dir, "limit.db")
+	db, err := bolt.Open(path, 0o600, &bolt.Options{FreelistType: bolt.FreelistMapType, Timeout: time.Second})
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, db.Close(), os.Remove(path)) }()
+	if err := db.Update(createLimit); err != nil {
+		return s, err
+	}
+	c := &committer{db: db, calls: make(chan commitCall, 4096), ended: make(chan struct{})}
+	go c.run()
+	defer func() { close(c.calls); <-c.ended }()
+	var sequence atomic.Uint64
+	return closed(ctx, clients, d, func(int) (func() error, func(), error) {
+		value, done := make([]byte, limitValue), make(chan error, 1)
+		return func() error {
+			c.calls <- commitCall{sequence.Add(1), value, done}
+			return <-done
+		}, func() {}, nil
+	})
+}
+
+func limitBucket(n int) []byte { return fmt.Appendf(nil, "index%d", n) }
+
+func createLimit(tx *bolt.Tx) error {
+	_, err := tx.CreateBucket([]byte("records"))
+	for n := range limitIndexes {
+		_, e := tx.CreateBucket(limitBucket(n))
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+type commitCall struct {
+	sequence uint64
+	value    []byte
+	done     chan error
+}
+
+type committer struct {
+	db    *bolt.DB
+	calls chan commitCall
+	ended chan struct{}
+}
+
+// run commits for all that wait, and waits a moment for as many as last time.
+func (c *committer) run() {
+	defer close(c.ended)
+	crowd := 1
+	for first := range c.calls {
+		group := c.gather(first, crowd)
+		err := c.db.Update(func(tx *bolt.Tx) error {
+			for _, call := range group {
+				if err := putLimit(tx, call); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		crowd = len(group) + len(c.calls)
+		for _, call := range group {
+			call.done <- err
+		}
+	}
+}
+
+func (c *committer) gather(first commitCall, crowd int) []commitCall {
+	group := []commitCall{first}
+	if crowd == 1 && len(c.calls) == 0 {
+		return group
+	}
+	enough := time.NewTimer(limitGather)
+	defer enough.Stop()
+	for len(group) < crowd || len(c.calls) > 0 {
+		select {
+		case call, open := <-c.calls:
+			if !open {
+				return group
+			}
+			group = append(group, call)
+		case <-enough.C:
+			return group
+		}
+	}
+	return group
+}
+
+// putLimit puts a record under a rising key, and into each index behind one of
+// 16 groups.
+func putLimit(tx *bolt.Tx, call commitCall) error {
+	key := make([]byte, 16)
+	binary.BigEndian.PutUint64(key, call.sequence)
+	if err := tx.Bucket([]byte("records")).Put(key, call.value); err != nil {
+		return err
+	}
+	for n := range limitIndexes {
+		group := (call.sequence + uint64(n)) * 0x9e3779b97f4a7c15 >> 60
+		entry := append(fmt.Appendf(make([]byte, 0, 32), "group%07d", group), key...)
+		if err := tx.Bucket(limitBucket(n)).Put(entry, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// limitSync measures what it takes to make 4 KiB durable.
+func limitSync(ctx context.Context, dir string, d time.Duration) (s sample, err error) {
+	f, err := os.OpenFile(filepath.Join(dir, "limit.sync"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
+	block := make([]byte, 4096)
+	return closed(ctx, 1, d, func(int) (func() error, func(), error) {
+		return func() error {
+			_, err := f.WriteAt(block, 0)
+			return errors.Join(err, f.Sync())
+		}, func() {}, nil
+	})
+}

@@ -1,0 +1,47 @@
+package bench
+
+import (
+	"path/filepath"
+	"testing"
+
+	"molrun/storage"
+)
+
+func TestSeededDatabaseIsSoundAndHasOddJobsForEachFilter(t *testing.T) {
+	data := t.TempDir()
+	const jobs = seedGroup + 500 // more than one transaction
+	if err := Seed(t.Context(), data, jobs, nil); err != nil {
+		t.Fatal(err)
+	}
+	r, err := storage.OpenReadOnly(filepath.Join(data, "jobs.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	report, err := r.Check(t.Context())
+	if err != nil || report.Count > 0 {
+		t.Errorf("check: %v, %+v", err, report)
+	}
+	users, algorithms, all := map[string]int{}, map[string]int{}, 0
+	for j, err := range r.Jobs(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all++
+		users[j.Email]++
+		algorithms[j.Type]++
+		if n := len(j.Settings); n < seedSettings-10 || n > seedSettings+10 {
+			t.Fatalf("job %s has settings of %d bytes, want some %d", j.Name, n, seedSettings)
+		}
+	}
+	if all != jobs || users[rareUser] != rareHits || algorithms[rareAlgorithm] != rareHits {
+		t.Errorf("%d jobs, %d of the rare user, %d of the rare algorithm; want %d, %d, %[5]d",
+			all, users[rareUser], algorithms[rareAlgorithm], jobs, rareHits)
+	}
+	if users[noUser]+algorithms[noAlgorithm] > 0 {
+		t.Error("there are jobs of those that shall have none")
+	}
+	if users[seedUser(0)] < 5*users[seedUser(30)] {
+		t.Errorf("users have %v: a few should have most of the jobs", users)
+	}
+}
