@@ -59,7 +59,10 @@ func letterValue(c byte) byte {
 	return 255
 }
 
-func (id IDBytes) String() string {
+func (id IDBytes) String() string { return string(id.Append(make([]byte, 0, IDLength))) }
+
+// Append adds the text form to b.
+func (id IDBytes) Append(b []byte) []byte {
 	hi, lo := binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:])
 	var text [IDLength]byte
 	for i := IDLength - 1; i >= 0; i-- {
@@ -67,7 +70,7 @@ func (id IDBytes) String() string {
 		lo = lo>>5 | hi<<59
 		hi >>= 5
 	}
-	return string(text[:])
+	return append(b, text[:]...)
 }
 
 // Time gives the moment at which the ID was made, to the millisecond.

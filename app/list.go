@@ -14,9 +14,8 @@ const (
 	DefaultPage      = 50
 	maxShownSubjobs  = 1000    // of one batch
 	maxListedSubjobs = 5000    // of all batches of a page
-	enoughBytes      = 4 << 20 // of a page: no more are added
+	EnoughBytes      = 4 << 20 // of a page: no more jobs are added
 	enoughSubjobs    = 6 << 20 // bytes of those of a page, likewise
-	pageStep         = 5       // jobs read before their size is looked at
 	// MaxWait is how long a client may wait for a job's change.
 	MaxWait = time.Minute
 )
@@ -65,7 +64,7 @@ func (s *Service) Jobs(ctx context.Context, by Caller, q JobQuery) (*Listing, er
 			f.Batch = batch.ID
 		}
 		var err error
-		if page, err = pageOf(tx, f, JobID(before), q.Limit); err != nil || !q.Subjobs {
+		if page, err = tx.Jobs(f, JobID(before), q.Limit); err != nil || !q.Subjobs {
 			return err
 		}
 		return s.collectSubjobs(tx, page, subjobs)
@@ -81,25 +80,6 @@ func (s *Service) Jobs(ctx context.Context, by Caller, q JobQuery) (*Listing, er
 		out.StartKey = s.cursors.make(string(page.Jobs[len(page.Jobs)-1].ID), listing...)
 	}
 	return out, nil
-}
-
-// pageOf gives a page of at most limit jobs, and of fewer where they are large:
-// the settings of a single one may have megabytes.
-func pageOf(tx Tx, f JobFilter, before JobID, limit int) (page JobPage, err error) {
-	for size := 0; ; {
-		part, err := tx.Jobs(f, before, min(limit-len(page.Jobs), pageStep))
-		if err != nil {
-			return page, err
-		}
-		for _, j := range part.Jobs {
-			size += len(j.JSON)
-			before = j.ID
-		}
-		page.Jobs, page.More = append(page.Jobs, part.Jobs...), part.More
-		if !part.More || len(page.Jobs) >= limit || size >= enoughBytes {
-			return page, nil
-		}
-	}
 }
 
 // findBatch finds a batch of the organization by its name or ID.

@@ -56,6 +56,11 @@ func (s *Service) show(j StoredJob) json.RawMessage {
 func statusOf(record []byte) Status {
 	_, rest, _ := bytes.Cut(record, []byte(`"status":"`))
 	status, _, _ := bytes.Cut(rest, []byte(`"`))
+	for _, s := range Statuses {
+		if string(status) == string(s) {
+			return s // without a copy
+		}
+	}
 	return Status(status)
 }
 

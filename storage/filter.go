@@ -15,15 +15,36 @@ func (t *tx) Jobs(f app.JobFilter, before app.JobID, limit int) (app.JobPage, er
 	if err != nil {
 		return app.JobPage{}, fmt.Errorf("list jobs: %w", err)
 	}
-	page := app.JobPage{Jobs: make([]app.StoredJob, len(ids)), More: more}
+	stored := make([][]byte, 0, len(ids))
+	size := 0
 	records := t.walk(bucketJobs)
-	for i, id := range ids {
+	for _, id := range ids {
 		if records.seek(id[:]); !bytes.Equal(records.key, id[:]) {
 			return app.JobPage{}, fmt.Errorf("list jobs: %w", noJob(id.String()))
 		}
-		page.Jobs[i] = app.StoredJob{ID: app.JobID(id.String()), JSON: bytes.Clone(records.value)}
+		stored = append(stored, records.value)
+		if size += len(records.value); size >= app.EnoughBytes {
+			break
+		}
 	}
-	return page, nil
+	return app.JobPage{Jobs: copyJobs(ids, stored, size), More: more || len(stored) < len(ids)}, nil
+}
+
+// copyJobs copies records out of the transaction, all into one piece of memory.
+func copyJobs(ids []app.IDBytes, stored [][]byte, size int) []app.StoredJob {
+	page := make([]app.StoredJob, len(stored))
+	records, letters := make([]byte, 0, size), make([]byte, 0, len(stored)*app.IDLength)
+	for i, record := range stored {
+		begin := len(records)
+		records = append(records, record...)
+		page[i].JSON = records[begin:len(records):len(records)]
+		letters = ids[i].Append(letters)
+	}
+	text := string(letters)
+	for i := range page {
+		page[i].ID = app.JobID(text[i*app.IDLength : (i+1)*app.IDLength])
+	}
+	return page
 }
 
 func (t *tx) jobIDs(f app.JobFilter, before string, limit int) ([]app.IDBytes, bool, error) {
@@ -81,6 +102,7 @@ func (t *tx) page(index string, prefix key, before string, limit int, fits func(
 		}
 		bound = append(bytes.Clone(prefix), id[:]...)
 	}
+	ids = make([]app.IDBytes, 0, min(limit, app.MaxPage))
 	for k := range t.descend(index, prefix, bound) {
 		id, err := k.lastID()
 		if err != nil {

@@ -25,6 +25,14 @@ type tx struct {
 	bolt    *bolt.Tx // nil once the closure has returned
 	changes int      // puts and deletions so far
 	top     app.IDBytes
+	open    []openBucket // few, so that looking through them is the fastest
+}
+
+// openBucket is a bucket that was used before in the transaction: to open one
+// costs a search.
+type openBucket struct {
+	name   string
+	bucket *bolt.Bucket
 }
 
 var _ app.Tx = (*tx)(nil)
@@ -34,10 +42,16 @@ func (t *tx) bucket(name string) *bolt.Bucket {
 	if t.bolt == nil {
 		panic("storage: a Tx was used after its closure had returned")
 	}
+	for i := range t.open {
+		if t.open[i].name == name {
+			return t.open[i].bucket
+		}
+	}
 	b := t.bolt.Bucket([]byte(name))
 	if t.bolt.Writable() && ordered(name) {
 		b.FillPercent = 0.9
 	}
+	t.open = append(t.open, openBucket{name, b})
 	return b
 }
 
