@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -66,6 +67,25 @@ func (j *Job) IsBatch() bool { return j.Counts != nil }
 
 // Encode gives the record as it is stored and shown.
 func (j *Job) Encode() ([]byte, error) { return encode(j) }
+
+// EncodedJob is a job with the bytes that are stored of it. They are made where
+// there is a CPU for each caller, and not in the store's one writer.
+type EncodedJob struct {
+	Job            *Job
+	Shown, Private []byte
+}
+
+// Encoded gives the job as it is stored. The job may not change any more.
+func (j *Job) Encoded() (e EncodedJob, err error) {
+	e.Job = j
+	if e.Shown, err = j.Encode(); err != nil {
+		return e, fmt.Errorf("encode job %s: %w", j.ID, err)
+	}
+	if e.Private, err = json.Marshal(&j.Private); err != nil {
+		return e, fmt.Errorf("encode what is private of job %s: %w", j.ID, err)
+	}
+	return e, nil
+}
 
 // encode writes JSON as clients sent it: without escapes for HTML.
 func encode(v any) ([]byte, error) {

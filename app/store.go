@@ -29,10 +29,12 @@ type Tx interface {
 	JobNamed(organization, name string) (*Job, error)
 	JobJSON(id JobID) (json.RawMessage, error) // the record as stored
 	PutJob(j *Job) error                       // inserts or replaces
+	PutEncoded(j EncodedJob) error             // the same, with less to do
 	DeleteJob(id JobID) error
 
 	// Jobs gives the page of at most limit jobs older than before ("" is the
-	// newest page), newest first.
+	// newest page), newest first; fewer where they are large, so that the page
+	// has EnoughBytes and not much more.
 	Jobs(f JobFilter, before JobID, limit int) (JobPage, error)
 	// Subjobs walks a batch's subjobs by row; status "" means any. Rows may be
 	// put or deleted while walking.

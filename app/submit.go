@@ -108,6 +108,10 @@ func (s *Service) prepare(ctx context.Context, by Caller, sub Submission) (*Job,
 
 // insert queues a job with its subjobs, unless the name is taken.
 func (s *Service) insert(ctx context.Context, job *Job, subjobs []*Job, a *Algorithm) (rec Record, created bool, err error) {
+	all, err := encodeAll(append([]*Job{job}, subjobs...))
+	if err != nil {
+		return nil, false, err
+	}
 	var id JobID
 	err = s.store.Update(ctx, func(tx Tx) error {
 		rec, created = nil, false
@@ -126,45 +130,62 @@ func (s *Service) insert(ctx context.Context, job *Job, subjobs []*Job, a *Algor
 			return err
 		}
 		created = true
-		return putNew(tx, job, subjobs, a)
+		return putNew(tx, all, a)
 	})
 	if err != nil {
 		return nil, false, err
 	}
 	if created {
 		s.wakeRunner()
-		rec, err = job.Encode()
-	} else {
-		rec = s.show(StoredJob{id, rec})
+		return all[0].Shown, true, nil
 	}
-	return rec, created, err
+	return s.show(StoredJob{id, rec}), false, nil
 }
 
-func putNew(tx Tx, job *Job, subjobs []*Job, a *Algorithm) error {
+func encodeAll(jobs []*Job) (all []EncodedJob, err error) {
+	all = make([]EncodedJob, len(jobs))
+	for i, j := range jobs {
+		if all[i], err = j.Encoded(); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// putNew stores a job and, behind it, its subjobs.
+func putNew(tx Tx, all []EncodedJob, a *Algorithm) error {
 	if _, err := tx.Definition(a.Digest); errors.Is(err, NotFound) {
 		if err := tx.PutDefinition(a.Digest, a.Source); err != nil {
 			return err
 		}
 	}
-	if err := tx.PutJob(job); err != nil {
-		return err
-	}
-	for _, sub := range subjobs {
-		if _, err := tx.JobNamed(sub.Organization, sub.Name); err == nil {
-			return Errorf(JobAlreadyExists, "a job %q already exists, so the batch can't have a row of that name; nothing was created: choose another batchName or give jobNames", sub.Name)
-		} else if !errors.Is(err, NotFound) {
-			return err
+	for i, e := range all {
+		if i > 0 { // the job itself was looked for before
+			if err := rowNameIsFree(tx, e.Job); err != nil {
+				return err
+			}
 		}
-		if err := tx.PutJob(sub); err != nil {
+		if err := tx.PutEncoded(e); err != nil {
 			return err
 		}
 	}
-	for _, j := range append(subjobs, job) {
-		if err := sourcesRemain(tx, j); err != nil {
+	for _, e := range all {
+		if err := sourcesRemain(tx, e.Job); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func rowNameIsFree(tx Tx, row *Job) error {
+	_, err := tx.JobNamed(row.Organization, row.Name)
+	switch {
+	case err == nil:
+		return Errorf(JobAlreadyExists, "a job %q already exists, so the batch can't have a row of that name; nothing was created: choose another batchName or give jobNames", row.Name)
+	case errors.Is(err, NotFound):
+		return nil
+	}
+	return err
 }
 
 // sourcesRemain sees to it that no input was deleted since it was resolved.

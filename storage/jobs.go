@@ -198,30 +198,31 @@ func (t *tx) JobJSON(id app.JobID) (json.RawMessage, error) {
 
 // PutJob inserts or replaces a job.
 func (t *tx) PutJob(j *app.Job) error {
-	id, err := checkJob(j)
+	e, err := j.Encoded()
 	if err != nil {
-		return fmt.Errorf("put job %q: %w", j.ID, err)
+		return fmt.Errorf("put: %w", err)
+	}
+	return t.PutEncoded(e)
+}
+
+// PutEncoded is PutJob without the encoding.
+func (t *tx) PutEncoded(e app.EncodedJob) error {
+	id, err := checkJob(e.Job)
+	if err != nil {
+		return fmt.Errorf("put job %q: %w", e.Job.ID, err)
 	}
 	old, err := present(readJob(t, id))
 	if err != nil {
 		return err
 	}
-	shown, err := j.Encode()
-	if err != nil {
-		return fmt.Errorf("put job %s: %w", j.ID, err)
-	}
-	private, err := json.Marshal(&j.Private)
-	if err != nil {
-		return fmt.Errorf("put job %s: %w", j.ID, err)
-	}
-	if err := t.replace(bucketJobs, id[:], shown); err != nil {
+	if err := t.replace(bucketJobs, id[:], e.Shown); err != nil {
 		return err
 	}
-	if err := t.replace(bucketJobsPrivate, id[:], private); err != nil {
+	if err := t.replace(bucketJobsPrivate, id[:], e.Private); err != nil {
 		return err
 	}
 	t.raise(id)
-	return jobs.reindex(t, id, old, j)
+	return jobs.reindex(t, id, old, e.Job)
 }
 
 // checkJob refuses what could be stored but not found again.

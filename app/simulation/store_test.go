@@ -118,6 +118,8 @@ func (w *watchedTx) PutJob(j *app.Job) error {
 	return w.Tx.PutJob(j)
 }
 
+func (w *watchedTx) PutEncoded(e app.EncodedJob) error { return w.PutJob(e.Job) }
+
 func (w *watchedTx) DeleteJob(id app.JobID) error {
 	w.changed = true
 	w.change.note(id, nil)
