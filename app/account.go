@@ -127,17 +127,7 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Caller, error) 
 	if !ok {
 		return Caller{}, errUnauthorized
 	}
-	unknown := APIKey{Hash: secretHash(""), Disabled: true}
-	k := &unknown // compared all the same, so that time tells nothing
-	err := s.store.View(ctx, func(tx Tx) error {
-		found, err := tx.Key(id)
-		if err == nil {
-			k = found
-		} else if errors.Is(err, NotFound) {
-			return nil
-		}
-		return err
-	})
+	k, err := s.keyOf(ctx, id)
 	if err != nil {
 		return Caller{}, err
 	}
@@ -147,6 +137,27 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Caller, error) 
 	}
 	s.uses.note(k.ID, s.now())
 	return Caller{KeyID: k.ID, Organization: k.Organization, Email: k.Email, Role: k.Role}, nil
+}
+
+// keyOf gives the record of a key. One that does not exist opens nothing, and is
+// compared all the same, so that time tells nothing.
+func (s *Service) keyOf(ctx context.Context, id string) (*APIKey, error) {
+	k, changes := s.keys.find(id)
+	if k != nil {
+		return k, nil
+	}
+	err := s.store.View(ctx, func(tx Tx) (err error) {
+		k, err = tx.Key(id)
+		return err
+	})
+	switch {
+	case errors.Is(err, NotFound):
+		return &APIKey{Hash: secretHash(""), Disabled: true}, nil
+	case err != nil:
+		return nil, err
+	}
+	s.keys.keep(k, changes)
+	return k, nil
 }
 
 // KeyRequest asks for a key; Expires 0 is never.
@@ -206,6 +217,7 @@ func (s *Service) Keys(ctx context.Context) (keys []*APIKey, err error) {
 
 // DisableKey closes a key or opens it again; it takes effect at once.
 func (s *Service) DisableKey(ctx context.Context, id string, disabled bool) (k *APIKey, err error) {
+	defer s.keys.forget()
 	err = s.store.Update(ctx, func(tx Tx) (err error) {
 		if k, err = keyNamed(tx, id); err != nil {
 			return err
@@ -218,6 +230,7 @@ func (s *Service) DisableKey(ctx context.Context, id string, disabled bool) (k *
 
 // DeleteKey removes a key for ever.
 func (s *Service) DeleteKey(ctx context.Context, id string) error {
+	defer s.keys.forget()
 	return s.store.Update(ctx, func(tx Tx) error {
 		if _, err := keyNamed(tx, id); err != nil {
 			return err

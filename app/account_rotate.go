@@ -10,6 +10,7 @@ import (
 // a pause. A key that would have expired by itself gets a successor that
 // lives as long as it was meant to.
 func (s *Service) RotateKey(ctx context.Context, id string, overlap time.Duration) (key string, rec *APIKey, err error) {
+	defer s.keys.forget()
 	key, newID, secret := newKey()
 	err = s.store.Update(ctx, func(tx Tx) error {
 		old, err := keyNamed(tx, id)

@@ -83,9 +83,15 @@ func (o *order) checkReady() {
 		o.fault("not_ready", fmt.Sprintf("%s runs on the executor %q, which is not configured here", o.algorithm.Type, o.executor), "type")
 		return
 	}
-	if missing := o.algorithm.Missing(machine); len(missing) > 0 {
-		o.fault("not_ready", fmt.Sprintf("%s is not ready on this server: %s", o.algorithm.Type, strings.Join(missing, "; ")), "type")
+	if o.service.ready.recently(o.algorithm) {
+		return
 	}
+	missing := o.algorithm.Missing(machine)
+	if len(missing) == 0 {
+		o.service.ready.note(o.algorithm)
+		return
+	}
+	o.fault("not_ready", fmt.Sprintf("%s is not ready on this server: %s", o.algorithm.Type, strings.Join(missing, "; ")), "type")
 }
 
 // executorOf says where an algorithm's jobs run.

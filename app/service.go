@@ -22,6 +22,8 @@ type Service struct {
 	changes     changes
 	sightings   sightings
 	definitions definitions
+	ready       readiness
+	keys        knownKeys
 	uses        keyUses
 	generation  atomic.Int64 // highest given to a PUT
 	arrivals    arrivals

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -174,9 +175,17 @@ func (s *service) close() error {
 	return errors.Join(errs...)
 }
 
+// spareHeap is memory that is asked for and never touched, so that it costs
+// none: but the collector, which runs each time the heap has doubled, then lets
+// some tens of MiB of garbage gather instead of four. It would otherwise take a
+// seventh of the CPU time of many small requests.
+const spareHeap = 16 << 20
+
 // serve runs the service until ctx ends. started, where not nil, is told the
 // base URL once requests are answered.
 func serve(ctx context.Context, c app.Config, log zerolog.Logger, started func(base string)) (err error) {
+	spare := make([]byte, spareHeap)
+	defer runtime.KeepAlive(spare)
 	s, err := openService(c, log)
 	if err != nil {
 		return err
