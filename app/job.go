@@ -81,7 +81,7 @@ func (j *Job) Encoded() (e EncodedJob, err error) {
 	if e.Shown, err = j.Encode(); err != nil {
 		return e, fmt.Errorf("encode job %s: %w", j.ID, err)
 	}
-	if e.Private, err = json.Marshal(&j.Private); err != nil {
+	if e.Private, err = j.encodePrivate(); err != nil {
 		return e, fmt.Errorf("encode what is private of job %s: %w", j.ID, err)
 	}
 	return e, nil

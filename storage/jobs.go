@@ -153,7 +153,7 @@ func readJob(t *tx, id app.IDBytes) (*app.Job, error) {
 	if err := json.Unmarshal(shown, &j); err != nil {
 		return nil, fmt.Errorf("read job %s: %w", id, err)
 	}
-	if err := json.Unmarshal(t.bucket(bucketJobsPrivate).Get(id[:]), &j.Private); err != nil {
+	if err := j.DecodePrivate(t.bucket(bucketJobsPrivate).Get(id[:])); err != nil {
 		return nil, fmt.Errorf("read what is private of job %s: %w", id, err)
 	}
 	return &j, nil

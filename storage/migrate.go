@@ -19,7 +19,11 @@ type migration func(*bolt.Tx) error
 
 // migrations leads from schema 1 to the present one, a step each. Steps are
 // only ever added. A new field of a record needs none.
-var migrations = []migration{}
+var migrations = []migration{
+	// 2: private parts of jobs may leave out settings that the record has. What
+	// is there stays good, but older versions would not find them.
+	func(*bolt.Tx) error { return nil },
+}
 
 // Keys of the bucket meta. Each index that is built whole has one too.
 const (

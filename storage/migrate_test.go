@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app"
@@ -90,6 +92,43 @@ func TestMigrationRunsOnceAndKeepsWhatWasBefore(t *testing.T) {
 	if _, err := open(path, Options{}, nil); err == nil || !strings.Contains(err.Error(), "newer version") {
 		t.Errorf("a newer schema: %v, want it refused", err)
 	}
+}
+
+// TestPrivatePartsOfSchema1AreRead opens what a version stored that kept the
+// settings twice, changes a job, and reads it as before.
+func TestPrivatePartsOfSchema1AreRead(t *testing.T) {
+	s := openAt(t, oldDatabase(t), Options{})
+	settings := json.RawMessage(`{"note":"` + strings.Repeat("x", 500) + `"}`)
+	var old *app.Job
+	update(t, s, func(tx app.Tx) error {
+		page, err := tx.Jobs(app.JobFilter{Organization: "lab"}, "", 100)
+		if err != nil {
+			return err
+		}
+		for _, stored := range page.Jobs {
+			j, err := tx.Job(stored.ID)
+			if err != nil {
+				return err
+			}
+			old = j
+			if err := tx.PutJob(j); err != nil {
+				return err
+			}
+		}
+		old.Settings, old.Private.Normalized = settings, settings
+		return tx.PutJob(old)
+	})
+	view(t, s, func(tx app.Tx) error {
+		j, err := tx.Job(old.ID)
+		if diff := gocmp.Diff(old, j); diff != "" {
+			t.Errorf("it reads as another: %s", diff)
+		}
+		if n := len(privateOf(tx, old.ID)); n > 450 {
+			t.Errorf("the private part has %d bytes, want the settings to be kept once", n)
+		}
+		return err
+	})
+	checkStore(t, s)
 }
 
 func TestFailedMigrationChangesNothing(t *testing.T) {
@@ -199,4 +238,9 @@ func TestNothingButTheDatabaseAndWhatWatchesOverItIsLeft(t *testing.T) {
 	if want := []string{"jobs.db", "jobs.db.commits", "jobs.db.initialised"}; err != nil || !slices.Equal(names, want) {
 		t.Errorf("the directory holds %q, want %q; %v", names, want, err)
 	}
+}
+
+func privateOf(atx app.Tx, id app.JobID) []byte {
+	key := idOf(id)
+	return atx.(*tx).bucket(bucketJobsPrivate).Get(key[:])
 }

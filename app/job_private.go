@@ -1,0 +1,96 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// storedPrivate is Private as it is stored. The settings as programs see them
+// mostly repeat those as sent, which are in the record already: then only what
+// differs is kept.
+type storedPrivate struct {
+	Private
+	AsSent bool            `json:"asSent,omitempty"` // the settings as sent are in normal form
+	Added  json.RawMessage `json:"added,omitempty"`  // in normal form they are, with these members
+}
+
+// minRepeated is how long settings are that are worth looking at for what they
+// repeat.
+const minRepeated = 256
+
+func (j *Job) encodePrivate() ([]byte, error) {
+	s := storedPrivate{Private: j.Private}
+	switch normal := j.Private.Normalized; {
+	case len(normal) < minRepeated:
+	case bytes.Equal(normal, j.Settings):
+		s.Normalized, s.AsSent = nil, true
+	default:
+		if s.Added = addedSettings(j.Settings, normal); s.Added != nil {
+			s.Normalized = nil
+		}
+	}
+	return json.Marshal(&s)
+}
+
+// DecodePrivate reads what Encoded gives as Private into a job that has the
+// rest.
+func (j *Job) DecodePrivate(text []byte) (err error) {
+	var s storedPrivate
+	if err := json.Unmarshal(text, &s); err != nil {
+		return err
+	}
+	j.Private = s.Private
+	switch {
+	case s.AsSent:
+		j.Private.Normalized = bytes.Clone(j.Settings)
+	case s.Added != nil:
+		j.Private.Normalized, err = joinSettings(j.Settings, s.Added)
+	}
+	return err
+}
+
+// addedSettings gives the members of normal settings that those as sent do not
+// give, nil where the one can't be told by the others.
+func addedSettings(sent, normal json.RawMessage) json.RawMessage {
+	was, err := ParseJSON(sent)
+	if err != nil || was.Kind != Object {
+		return nil
+	}
+	now, err := ParseJSON(normal)
+	if err != nil || now.Kind != Object {
+		return nil
+	}
+	var more []Member
+	for _, m := range now.Members {
+		if v := was.Member(m.Name); v == nil || !bytes.Equal(appendNormal(nil, v), m.Value.Raw) {
+			more = append(more, m)
+		}
+	}
+	added := appendNormalMembers(nil, more)
+	if again, err := joinSettings(sent, added); err != nil || !bytes.Equal(again, normal) {
+		return nil
+	}
+	return added
+}
+
+// joinSettings gives settings in normal form, members that were added in place
+// of those as sent.
+func joinSettings(sent, added json.RawMessage) (json.RawMessage, error) {
+	was, err := ParseJSON(sent)
+	if err != nil {
+		return nil, fmt.Errorf("read the settings as sent: %w", err)
+	}
+	more, err := ParseJSON(added)
+	if err != nil {
+		return nil, fmt.Errorf("read what is added to the settings: %w", err)
+	}
+	all := slices.Clone(more.Members)
+	for _, m := range was.Members {
+		if more.Member(m.Name) == nil {
+			all = append(all, m)
+		}
+	}
+	return appendNormalMembers(nil, all), nil
+}
