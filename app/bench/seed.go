@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -152,7 +153,7 @@ func (s *seeding) spread(j *app.Job) {
 
 // finish says how the job went.
 func (s *seeding) finish(j *app.Job, at time.Time) {
-	waited, ran := s.random.ExpFloat64()*60, s.random.ExpFloat64()*3600
+	waited, ran := s.seconds(60), s.seconds(3600)
 	j.StartedAt = app.At(at.Add(time.Duration(waited * float64(time.Second))))
 	j.CompletedAt = app.At(j.StartedAt.Add(time.Duration(ran * float64(time.Second))))
 	j.Metrics = &app.Metrics{QueueSeconds: waited, RunSeconds: ran, CPUSeconds: ran, MaxRSSBytes: s.random.Int64N(1 << 32)}
@@ -163,6 +164,11 @@ func (s *seeding) finish(j *app.Job, at time.Time) {
 	}
 	size := s.random.Int64N(1 << 30)
 	j.ResultBytes = &size
+}
+
+// seconds gives a time of this mean, to the millisecond.
+func (s *seeding) seconds(mean float64) float64 {
+	return math.Round(s.random.ExpFloat64()*mean*1000) / 1000
 }
 
 // settings gives some 500 bytes of JSON.
