@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 DATA    ?= molrun-data
 LDFLAGS  = -s -w -X molrun/app/cli.version=$(VERSION)
 
-.PHONY: build demo test lint bench benchmarks fuzz physics compare simulate faults powercut soak clean
+.PHONY: build demo test lint bench growth benchmarks fuzz physics compare simulate faults powercut soak clean
 
 build: ## the binary, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
@@ -21,6 +21,10 @@ lint: ## only format, vet and static analysis
 bench: ## each goal next to its limit or peer: BENCH_JOBS=1000000 BENCH_ROUNDS=5, half an hour
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
 	@./molrun bench run --jobs $(or $(BENCH_JOBS),1000000) --rounds $(or $(BENCH_ROUNDS),5) $(BENCH_FLAGS)
+
+growth: ## what depends on how many jobs there are, 10^3 to 10^6: draws growth.svg
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
+	@./molrun bench grow --svg growth.svg
 
 benchmarks: ## the Go benchmarks beside the code, a few seconds each
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./...

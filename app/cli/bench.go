@@ -20,7 +20,7 @@ func benchCommand() *cobra.Command {
 		Short:  "Measure this program next to what the machine allows",
 		Hidden: true,
 	}
-	c.AddCommand(benchSeedCommand(), benchRunCommand())
+	c.AddCommand(benchSeedCommand(), benchRunCommand(), benchGrowCommand())
 	return c
 }
 
@@ -82,6 +82,31 @@ func benchRunCommand() *cobra.Command {
 			o.Table, o.Lines = io.Discard, c.OutOrStdout()
 		}
 		return bench.Table(c.Context(), o, args...)
+	}
+	return c
+}
+
+func benchGrowCommand() *cobra.Command {
+	o := bench.Options{}
+	var numbers []int
+	var plot string
+	c := &cobra.Command{
+		Use:     "grow",
+		Short:   "Measure what depends on how many jobs there are",
+		Example: "  molrun bench grow --jobs 1000,10000,100000,1000000 --svg growth.svg",
+		Args:    cobra.NoArgs,
+	}
+	f := c.Flags()
+	f.IntSliceVar(&numbers, "jobs", []int{1000, 10_000, 100_000, 1_000_000}, "in the databases, one after the other")
+	f.DurationVar(&o.For, "for", 2*time.Second, "how long one measurement takes")
+	f.StringVar(&o.Dir, "dir", "", "where to write; all of it is removed (default the system's place for such)")
+	f.StringVar(&plot, "svg", "", "file that gets a drawing")
+	c.RunE = func(c *cobra.Command, _ []string) (err error) {
+		if o.Program, err = os.Executable(); err != nil {
+			return err
+		}
+		o.Lines, o.Log = c.OutOrStdout(), c.ErrOrStderr()
+		return bench.Growth(c.Context(), o, numbers, plot)
 	}
 	return c
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -67,5 +68,19 @@ func TestBenchPrintsEachRunAsALineOfJSON(t *testing.T) {
 	}
 	if out, errs, code := s.run("bench", "run", "--size", "much"); code != exitUsage {
 		t.Errorf("an odd size: ended with %d: %s%s", code, out, errs)
+	}
+}
+
+func TestBenchDrawsWhatGrows(t *testing.T) {
+	t.Parallel()
+	s := unstarted(t, "")
+	plot := filepath.Join(t.TempDir(), "growth.svg")
+	out, errs, code := s.run("bench", "grow", "--jobs", "300,600", "--for", "50ms", "--dir", t.TempDir(), "--svg", plot)
+	if code != 0 {
+		t.Fatalf("it ended with %d: %s", code, errs)
+	}
+	svg, err := os.ReadFile(plot)
+	if lines := strings.Count(out, "\n"); err != nil || lines != 2 || !strings.Contains(string(svg), "<polyline") {
+		t.Errorf("%d lines, want 2; drawing %.100s, %v", lines, svg, err)
 	}
 }
