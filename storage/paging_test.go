@@ -1,0 +1,121 @@
+package storage
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"molrun/app"
+)
+
+// everyFilter gives all combinations of the filters of a listing.
+func everyFilter(organization string) (all []app.JobFilter) {
+	for _, email := range append(someEmails, "") {
+		for _, typ := range append(someTypes, "") {
+			for _, status := range append(app.Statuses[:], "") {
+				all = append(all, app.JobFilter{Organization: organization, Email: email, Type: typ, Status: status})
+			}
+		}
+	}
+	return all
+}
+
+func ids(jobs []*app.Job) map[app.JobID]bool {
+	set := map[app.JobID]bool{}
+	for _, j := range jobs {
+		set[j.ID] = true
+	}
+	return set
+}
+
+// TestPagingIsExactWhileJobsComeChangeAndGo reads listings of every combination
+// of filters page by page, each in a transaction of its own, with random changes
+// between. No job may be seen twice, none that fitted throughout may be missing,
+// and none may be seen that never fitted meanwhile.
+func TestPagingIsExactWhileJobsComeChangeAndGo(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	s := openAt(t, filepath.Join(t.TempDir(), "jobs.db"), Options{})
+	sim := &simulation{r: r, last: 100, model: newModel()}
+	steps := func(n int) {
+		update(t, s, func(tx app.Tx) error {
+			for range n {
+				if err := sim.step(tx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	steps(300)
+	for _, f := range everyFilter(pick(r, someOrganizations)) {
+		p := &paging{t: t, store: s, sim: sim, filter: f, seen: map[app.JobID]bool{}}
+		p.throughout, p.ever = ids(sim.listed(f)), ids(sim.listed(f))
+		for p.page(1 + r.IntN(6)) {
+			steps(1 + r.IntN(4))
+			p.changed()
+		}
+		p.judge()
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+	checkStore(t, s)
+}
+
+// paging is the reading of one listing while its jobs change.
+type paging struct {
+	t                      *testing.T
+	store                  *Store
+	sim                    *simulation
+	filter                 app.JobFilter
+	before                 app.JobID
+	seen, throughout, ever map[app.JobID]bool
+}
+
+func (p *paging) String() string { return fmt.Sprintf("%+v", p.filter) }
+
+// page reads the next page and reports whether there is another.
+func (p *paging) page(limit int) (more bool) {
+	view(p.t, p.store, func(tx app.Tx) error {
+		page, err := tx.Jobs(p.filter, p.before, limit)
+		for _, j := range page.Jobs {
+			switch {
+			case p.seen[j.ID]:
+				p.t.Errorf("%v: %s is seen twice", p, j.ID)
+			case p.before != "" && j.ID >= p.before:
+				p.t.Errorf("%v: %s comes after %s", p, j.ID, p.before)
+			}
+			p.seen[j.ID], p.before = true, j.ID
+		}
+		more = page.More
+		return err
+	})
+	return more
+}
+
+// changed looks at what fits now.
+func (p *paging) changed() {
+	now := ids(p.sim.listed(p.filter))
+	for id := range p.throughout {
+		if !now[id] {
+			delete(p.throughout, id)
+		}
+	}
+	for id := range now {
+		p.ever[id] = true
+	}
+}
+
+func (p *paging) judge() {
+	for id := range p.throughout {
+		if !p.seen[id] {
+			p.t.Errorf("%v: %s was there throughout and is not seen", p, id)
+		}
+	}
+	for id := range p.seen {
+		if !p.ever[id] {
+			p.t.Errorf("%v: %s is seen and never fitted", p, id)
+		}
+	}
+}
