@@ -23,7 +23,7 @@ const (
 	seedUsers      = 60
 	seedAlgorithms = 12
 	seedSettings   = 500 // bytes of each job's
-	seedGroup      = 2000
+	seedGroup      = 10_000
 	seedYears      = 3
 
 	rareHits = 20 // jobs each of the rare user, of the rare algorithm and that run

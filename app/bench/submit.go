@@ -21,10 +21,19 @@ func (b *bench) measureSync(ctx context.Context, f figures) error {
 
 // measureSubmit compares durable submissions of many clients with bare commits.
 func (b *bench) measureSubmit(ctx context.Context, f figures) error {
+	used, err := ownCPU()
+	if err != nil {
+		return err
+	}
 	limit, err := limitCommits(ctx, b.dir, crowd, b.For)
 	if err != nil {
 		return err
 	}
+	now, err := ownCPU()
+	if err != nil {
+		return err
+	}
+	f["commit.cpu"] = microseconds(now-used) / float64(len(limit.took)) // tells how fast the CPU is just now
 	before, err := os.Stat(filepath.Join(b.queue.data(), "jobs.db"))
 	if err != nil {
 		return err
