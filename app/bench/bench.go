@@ -171,11 +171,8 @@ func (b *bench) openData(ctx context.Context, f figures) error {
 	}
 	data := filepath.Join(b.dir, "large", "data")
 	if b.Data != "" {
-		if err := os.MkdirAll(filepath.Dir(data), 0o700); err != nil {
+		if err := seedOrCopy(ctx, b.Data, data, b.Jobs); err != nil {
 			return err
-		}
-		if err := os.CopyFS(data, os.DirFS(b.Data)); err != nil {
-			return fmt.Errorf("copy the seeded data: %w", err)
 		}
 		return databaseSize(data, b.Jobs, f)
 	}

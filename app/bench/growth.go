@@ -46,8 +46,12 @@ type growing struct {
 // each number, and draws the costs where plot names a file.
 func Growth(ctx context.Context, o Options, numbers []int, plot string) error {
 	series := make([][]point, len(costs))
-	for _, n := range numbers {
+	seeded := o.Data
+	for k, n := range numbers {
 		f := figures{}
+		if o.Data = ""; k == len(numbers)-1 {
+			o.Data = seeded
+		}
 		if err := growTo(ctx, o, n, f); err != nil {
 			return fmt.Errorf("with %d jobs: %w", n, err)
 		}
@@ -79,7 +83,7 @@ func growTo(ctx context.Context, o Options, n int, f figures) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := Seed(ctx, s.data(), n, nil); err != nil {
+	if err := seedOrCopy(ctx, o.Data, s.data(), n); err != nil {
 		return err
 	}
 	if _, err := s.start(ctx); err != nil { // makes the key
@@ -93,6 +97,17 @@ func growTo(ctx context.Context, o Options, n int, f figures) (err error) {
 		}
 	}
 	return b.release(s)
+}
+
+// seedOrCopy fills a data directory, from another where one is named.
+func seedOrCopy(ctx context.Context, from, data string, jobs int) error {
+	if from == "" {
+		return Seed(ctx, data, jobs, nil)
+	}
+	if err := os.CopyFS(data, os.DirFS(from)); err != nil {
+		return fmt.Errorf("copy the seeded data: %w", err)
+	}
+	return nil
 }
 
 func (g *growing) coldStart(ctx context.Context) (float64, error) {

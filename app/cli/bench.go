@@ -100,6 +100,7 @@ func benchGrowCommand() *cobra.Command {
 	f.IntSliceVar(&numbers, "jobs", []int{1000, 10_000, 100_000, 1_000_000}, "in the databases, one after the other")
 	f.DurationVar(&o.For, "for", 2*time.Second, "how long one measurement takes")
 	f.StringVar(&o.Dir, "dir", "", "where to write; all of it is removed (default the system's place for such)")
+	f.StringVar(&o.Data, "seeded", "", "data directory that bench seed has filled with the last number of jobs, to be copied")
 	f.StringVar(&plot, "svg", "", "file that gets a drawing")
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
 		if o.Program, err = os.Executable(); err != nil {
