@@ -39,7 +39,6 @@ type growing struct {
 	*bench
 	*server
 	jobs int
-	far  []byte // asks for a page far from the first
 }
 
 // Growth measures each cost with each number of jobs, prints a line of JSON for
