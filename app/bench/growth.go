@@ -38,7 +38,8 @@ var costs = []cost{
 type growing struct {
 	*bench
 	*server
-	jobs int
+	jobs  int
+	holds bool // a job keeps the others waiting
 }
 
 // Growth measures each cost with each number of jobs, prints a line of JSON for
@@ -88,14 +89,21 @@ func growTo(ctx context.Context, o Options, n int, f figures) (err error) {
 	if _, err := s.start(ctx); err != nil { // makes the key
 		return err
 	}
-	defer func() { err = errors.Join(err, s.stop()) }()
+	holds := false
+	defer func() {
+		if holds {
+			err = errors.Join(err, b.release(s))
+		}
+		err = errors.Join(err, s.stop())
+	}()
 	g := &growing{bench: b, server: s, jobs: n}
 	for _, c := range costs {
-		if f[c.name], err = c.find(g, ctx); err != nil {
+		f[c.name], err = c.find(g, ctx)
+		if holds = g.holds; err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 	}
-	return b.release(s)
+	return nil
 }
 
 // seedOrCopy fills a data directory, from another where one is named.
@@ -173,6 +181,7 @@ func (g *growing) submission(ctx context.Context) (float64, error) {
 	if err := g.ask(g.post("/submit-job", submission("hold", "hold", `{"seconds":3600}`)), nil); err != nil {
 		return 0, err
 	}
+	g.holds = true
 	s, err := closed(ctx, 1, g.For/2, g.submitting(g.server))
 	return s.quantile(.5), err
 }
