@@ -24,6 +24,7 @@ const (
 	seedAlgorithms = 12
 	seedSettings   = 500 // bytes of each job's
 	seedGroup      = 10_000
+	leastSeedGroup = 1000
 	seedYears      = 3
 
 	rareHits = 20 // jobs each of the rare user, of the rare algorithm and that run
@@ -53,7 +54,7 @@ func Seed(ctx context.Context, data string, jobs int, progress func(done int)) (
 	defer func() { err = errors.Join(err, store.Close()) }()
 	s := newSeeding(jobs)
 	for s.made < jobs {
-		group := make([]*app.Job, min(seedGroup, jobs-s.made))
+		group := make([]*app.Job, min(groupAfter(s.made), jobs-s.made))
 		for i := range group {
 			group[i] = s.next()
 		}
@@ -74,6 +75,11 @@ func Seed(ctx context.Context, data string, jobs int, progress func(done int)) (
 	}
 	return nil
 }
+
+// groupAfter is how many jobs go into the next transaction. Many save commits,
+// but a page takes all that a transaction puts into it, at a cost that grows with
+// the square: so few as long as there are few pages.
+func groupAfter(made int) int { return min(max(leastSeedGroup, made/4), seedGroup) }
 
 // seeding makes jobs in the order of their time, the same in every run but for
 // the times.

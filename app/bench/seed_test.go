@@ -9,7 +9,7 @@ import (
 
 func TestSeededDatabaseIsSoundAndHasOddJobsForEachFilter(t *testing.T) {
 	data := t.TempDir()
-	const jobs = seedGroup + 500 // more than one transaction
+	const jobs = 2*leastSeedGroup + 500 // more than one transaction
 	if err := Seed(t.Context(), data, jobs, nil); err != nil {
 		t.Fatal(err)
 	}
