@@ -28,7 +28,7 @@ type failing struct {
 var failingCalls = []failing{
 	{name: "database write", calls: []string{"pwrite64"}, files: `^jobs\.db$`},
 	{name: "database sync", calls: []string{"fdatasync"}, files: `^jobs\.db$`},
-	{name: "database growth", calls: []string{"ftruncate"}, files: `^jobs\.db$`, note: 2 << 20},
+	{name: "database growth", calls: []string{"ftruncate"}, files: `^jobs\.db$`, note: 4 << 20},
 	{name: "audit write", calls: []string{"write"}, files: `^audit`},
 	{name: "counter write", calls: []string{"write"}, files: `^jobs\.db\.commits`},
 	{name: "upload create", calls: []string{"openat"}, files: `^uploads/tmp/`},
