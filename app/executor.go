@@ -52,6 +52,8 @@ type Task struct {
 	GPUs    []string // leased devices
 	Limit   time.Duration
 	Handle  Handle
+
+	Placement Placement // for executors that are clusters
 }
 
 // TaskState says how far a task is.
