@@ -84,14 +84,6 @@ func (p *Parameter) optional() bool {
 	return !p.Required && p.fallback == nil || p.nullable
 }
 
-// Sandbox says what a program may reach beyond the system's own folders and its
-// work directory. Tasks that run on this machine are held to it wherever it can
-// make a sandbox; tasks on a cluster are not, so there it is only shown.
-type Sandbox struct {
-	Read    []string `json:"read"`
-	Network bool     `json:"network"`
-}
-
 // Example is a small job that shows the algorithm at work and what it must
 // give. Files in its settings may be example:NAME, one of those that come
 // with the algorithms.
@@ -117,13 +109,6 @@ type Paths struct {
 	SettingsFile string            // {settings_file}
 	Files        map[string]string // {files.NAME}
 	Program      string            // {molrun}
-}
-
-// Step is one program to run.
-type Step struct {
-	Name   string   `json:"name"`
-	Argv   []string `json:"argv"`
-	Stdout string   `json:"stdout,omitempty"` // absolute path; "" is the log
 }
 
 // FileParameters gives the parameters whose value refers to a file.

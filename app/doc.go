@@ -43,10 +43,13 @@
 //	molrun/app/faults                tests: the real program, killed, starved and lied to
 //	molrun/app/simulation            tests: whole services driven by random seeds
 //	molrun/app/task                  runs one attempt: task.json in, outcome.json out
+//	molrun/app/task/start            the command that does it, fast to start
+//	molrun/app/protocol              what the service and its tasks tell one another
 //	molrun/app/algorithms            the algorithm files that are built in, and the site's
 //	molrun/app/engine/cgidp          the engine of cg-idp
 //	molrun/app/cli                   commands; joins all of the above
 //
 // Imports point at app: storage, blobs, web and executors know only it (executors
-// also package task), and never one another. Only app/cli knows all.
+// also package task), and never one another. Only app/cli knows all. Package task
+// knows package protocol alone, so that its process starts fast.
 package app

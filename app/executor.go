@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"time"
+
+	"molrun/app/protocol"
 )
 
 // Executor is a place where tasks run: this machine, or a cluster. All its
@@ -76,38 +78,25 @@ type TaskStatus struct {
 	Outcome   *Outcome
 }
 
-// Outcome says how a task ended. It is the content of outcome.json.
-type Outcome struct {
-	Protocol    int       `json:"protocol"` // 1
-	StartedAt   time.Time `json:"startedAt"`
-	EndedAt     time.Time `json:"endedAt"`
-	Cause       Cause     `json:"cause"`
-	Step        string    `json:"step,omitempty"` // the one that failed
-	ExitCode    int       `json:"exitCode"`
-	Signal      string    `json:"signal,omitempty"` // such as SIGSEGV
-	Message     string    `json:"message,omitempty"`
-	CPUSeconds  float64   `json:"cpuSeconds"`  // user and system, all processes
-	MaxRSSBytes int64     `json:"maxRssBytes"` // highest sum seen, or of the largest process
+// What passes between an executor and its tasks is package protocol's, so that
+// the process of a task need not know this package.
+type (
+	Outcome  = protocol.Outcome
+	Cause    = protocol.Cause
+	Progress = protocol.Progress
+	Step     = protocol.Step
+	Sandbox  = protocol.Sandbox
+)
 
-	// Isolation is what kept the programs from the rest of the machine:
-	// bubblewrap, cgroup, bubblewrap+cgroup or none. An older version did not
-	// always tell it.
-	Isolation string `json:"isolation,omitempty"`
-}
-
-// Cause says what ended a task.
-type Cause string
-
-// The causes. Interrupted means that the machine went down, not that the
-// program failed: the attempt counts as lost.
+// The causes; package protocol says what each means.
 const (
-	CauseDone        Cause = "done" // every step exited 0
-	CauseExit        Cause = "exit"
-	CauseSignal      Cause = "signal"
-	CauseTimeout     Cause = "timeout"
-	CauseMemory      Cause = "memory"
-	CauseLimit       Cause = "limit"   // of processes or of a file's size; Message says which
-	CauseStopped     Cause = "stopped" // as asked
-	CauseInterrupted Cause = "interrupted"
-	CauseCannotStart Cause = "cannot_start"
+	CauseDone        = protocol.CauseDone
+	CauseExit        = protocol.CauseExit
+	CauseSignal      = protocol.CauseSignal
+	CauseTimeout     = protocol.CauseTimeout
+	CauseMemory      = protocol.CauseMemory
+	CauseLimit       = protocol.CauseLimit
+	CauseStopped     = protocol.CauseStopped
+	CauseInterrupted = protocol.CauseInterrupted
+	CauseCannotStart = protocol.CauseCannotStart
 )

@@ -142,12 +142,6 @@ type Source struct {
 	Size       int64    `json:"size"`
 }
 
-// Progress is what a running program last said of itself.
-type Progress struct {
-	Fraction float64 `json:"fraction"` // 0 to 1
-	Text     string  `json:"text,omitempty"`
-}
-
 // Metrics are the figures of a finished job.
 type Metrics struct {
 	QueueSeconds float64         `json:"queueSeconds"` // from submission (or retry) to the start

@@ -35,7 +35,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"molrun/app"
-	"molrun/app/task"
+	_ "molrun/app/task/start" // the command `task`
 	"molrun/web/client"
 )
 
@@ -90,7 +90,7 @@ keeps their results.`,
 	})
 	root.AddCommand(
 		serveCommand(), keyCommand(), demoCommand(), algorithmsCommand(),
-		engineCommand(), taskCommand(), healthCommand(), versionCommand(),
+		engineCommand(), healthCommand(), versionCommand(),
 		secretCommand(), auditCommand(),
 		storageCommand(), pruneCommand(), unitCommand(),
 		backupCommand(), restoreCommand(), checkDataCommand(), compactCommand(), doctorCommand(),
@@ -143,8 +143,6 @@ func exitCode(err error) int {
 		return quiet.code
 	case errors.As(err, &usage), foundByCobra(err):
 		return exitUsage
-	case errors.Is(err, task.ErrRefused):
-		return task.ExitCode(err)
 	case errors.As(err, &refused):
 		return exitCodeOf(app.Code(refused.Code), refused.Status)
 	}

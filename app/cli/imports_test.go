@@ -14,9 +14,11 @@ import (
 // of others. "*" is every one.
 var importTable = map[string]struct{ own, others []string }{
 	"molrun":                   {own: []string{"app/cli"}},
-	"app":                      {others: []string{"pelletier/go-toml", "santhosh-tekuri/jsonschema", "rs/zerolog", "golang.org/x/text"}},
+	"app":                      {own: []string{"app/protocol"}, others: []string{"pelletier/go-toml", "santhosh-tekuri/jsonschema", "rs/zerolog", "golang.org/x/text"}},
 	"app/algorithms":           {own: []string{"app"}},
-	"app/task":                 {own: []string{"app"}},
+	"app/protocol":             {},
+	"app/task":                 {own: []string{"app/protocol"}},
+	"app/task/start":           {own: []string{"app/task"}},
 	"app/runner":               {own: []string{"app", "app/task"}, others: []string{"rs/zerolog"}},
 	"app/executor/local":       {own: []string{"app", "app/task"}},
 	"app/engine/cgidp":         {others: []string{"gonum.org/v1/plot", "golang.org/x/sys"}},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,34 +14,8 @@ import (
 	"molrun/app"
 	"molrun/app/executor/local"
 	"molrun/app/task"
+	_ "molrun/app/task/start" // the test binary runs tasks, as this program does
 )
-
-// TestMain lets the test binary run tasks, as this program does.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "task" {
-		os.Exit(runTask(os.Args[2:]))
-	}
-	os.Exit(m.Run())
-}
-
-// runTask is `molrun task --inside` or `molrun task DIR --lock-fd N --isolation
-// TEXT`.
-func runTask(args []string) int {
-	if args[0] == "--inside" {
-		return task.ExitCode(task.Inside())
-	}
-	fd, err := strconv.Atoi(args[2])
-	if err == nil {
-		var isolation task.Isolation
-		if isolation, err = task.ParseIsolation(args[4]); err == nil {
-			err = task.Run(context.Background(), args[0], task.Options{LockFD: fd, Isolation: isolation})
-		}
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	return task.ExitCode(err)
-}
 
 // shFile runs shell scripts, for tests only.
 const shFile = `

@@ -99,7 +99,7 @@ func TestInputsAreLaidOutUnderTheNamesOfSettings(t *testing.T) {
 			if diff := cmp.Diff(argv, spec.Steps[0].Argv); diff != "" {
 				t.Errorf("argv (-want +got):\n%s", diff)
 			}
-			if spec.MaxRuntimeSeconds != 3600 || spec.MemoryBytes != 1<<20 || spec.CPUs != 1 || spec.Job != id {
+			if spec.MaxRuntimeSeconds != 3600 || spec.MemoryBytes != 1<<20 || spec.CPUs != 1 || spec.Job != string(id) {
 				t.Errorf("task.json: %+v", spec)
 			}
 		}

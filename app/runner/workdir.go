@@ -134,7 +134,7 @@ func (a *attempt) writeTask(alg *app.Algorithm, p app.Paths) error {
 	}
 	return task.Write(a.dir, task.Spec{
 		Token:             a.job.Private.Token,
-		Job:               a.id,
+		Job:               string(a.id),
 		Attempt:           a.number,
 		Steps:             steps,
 		Env:               env,

@@ -81,7 +81,7 @@ func (m *machine) inspect(t app.Task) {
 	switch {
 	case err != nil:
 		m.complain("task.json of attempt %d: %v", t.Attempt, err)
-	case spec.Token != t.Token || spec.Job != t.Job || spec.Attempt != t.Attempt || len(spec.GPUs) != t.Needs.GPUs:
+	case spec.Token != t.Token || spec.Job != string(t.Job) || spec.Attempt != t.Attempt || len(spec.GPUs) != t.Needs.GPUs:
 		m.complain("task.json is of another task: %+v", spec)
 	case m.tasks[t.Token] != nil:
 		m.complain("attempt %d is started twice", t.Attempt)

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app"
+	"molrun/app/protocol"
 )
 
 // Protocol is the form of the files that this program writes, and the newest
@@ -48,9 +48,9 @@ var ErrUnreadable = errors.New("unreadable")
 type Spec struct {
 	Protocol          int               `json:"protocol"`
 	Token             string            `json:"token"`
-	Job               app.JobID         `json:"jobId"`
+	Job               string            `json:"jobId"`
 	Attempt           int               `json:"attempt"`
-	Steps             []app.Step        `json:"steps"`
+	Steps             []protocol.Step   `json:"steps"`
 	Env               map[string]string `json:"env,omitempty"`
 	GPUs              []string          `json:"gpus,omitempty"` // leased devices
 	CPUs              int               `json:"cpus"`
@@ -87,7 +87,7 @@ type Started struct {
 // progressRecord is the content of progress.json.
 type progressRecord struct {
 	Protocol int `json:"protocol"`
-	app.Progress
+	protocol.Progress
 }
 
 // Write lays down task.json in an attempt's directory.
@@ -107,10 +107,12 @@ func Read(dir string) (*Spec, error) { return read[Spec](dir, SpecFile) }
 func ReadRun(dir string) (*Started, error) { return read[Started](dir, RunFile) }
 
 // ReadOutcome gives the content of outcome.json.
-func ReadOutcome(dir string) (*app.Outcome, error) { return read[app.Outcome](dir, OutcomeFile) }
+func ReadOutcome(dir string) (*protocol.Outcome, error) {
+	return read[protocol.Outcome](dir, OutcomeFile)
+}
 
 // ReadProgress gives what the program last said of itself.
-func ReadProgress(dir string) (*app.Progress, error) {
+func ReadProgress(dir string) (*protocol.Progress, error) {
 	r, err := read[progressRecord](dir, ProgressFile)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app"
+	"molrun/app/protocol"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -23,7 +23,7 @@ func TestFilesOfProtocol1(t *testing.T) {
 	at := time.Date(2026, 11, 20, 10, 40, 0, 123e6, time.UTC)
 	spec := Spec{
 		Protocol: 1, Token: "01K.1.x", Job: "01K", Attempt: 2,
-		Steps: []app.Step{{Name: "fold", Argv: []string{"fold", "--in", "in/a.pdb"}, Stdout: "/d/work/out/fold.txt"}},
+		Steps: []protocol.Step{{Name: "fold", Argv: []string{"fold", "--in", "in/a.pdb"}, Stdout: "/d/work/out/fold.txt"}},
 		Env:   map[string]string{"OMP_NUM_THREADS": "4"}, GPUs: []string{"GPU-1"}, CPUs: 4,
 		MaxRuntimeSeconds: 3600, MemoryBytes: 1 << 30, LogBytes: 1 << 24, GraceSeconds: 10,
 	}
@@ -32,11 +32,11 @@ func TestFilesOfProtocol1(t *testing.T) {
 		Protocol: 1, Process: Process{PID: 4711, BootID: "8ef2b4a5-3f4b-4a1e-9a52-0a3c5c2f7a10", StartTime: 123456},
 		Token: "01K.1.x", StartedAt: at,
 	})
-	golden(t, OutcomeFile, &app.Outcome{
-		Protocol: 1, StartedAt: at, EndedAt: at.Add(time.Minute), Cause: app.CauseSignal, Step: "fold", ExitCode: 0,
+	golden(t, OutcomeFile, &protocol.Outcome{
+		Protocol: 1, StartedAt: at, EndedAt: at.Add(time.Minute), Cause: protocol.CauseSignal, Step: "fold", ExitCode: 0,
 		Signal: "SIGSEGV", Message: `Step "fold" was ended by the signal SIGSEGV.`, CPUSeconds: 59.5, MaxRSSBytes: 12345678,
 	})
-	golden(t, ProgressFile, &progressRecord{1, app.Progress{Fraction: 0.42, Text: "step 420000/1000000"}})
+	golden(t, ProgressFile, &progressRecord{1, protocol.Progress{Fraction: 0.42, Text: "step 420000/1000000"}})
 	golden(t, StopFile, &stopRecord{1, at, 1234.5})
 }
 
@@ -92,7 +92,7 @@ func TestFilesOfOtherProtocolsAreRefused(t *testing.T) {
 
 func TestWriteReplacesWholeFilesAndLeavesNoOther(t *testing.T) {
 	dir := t.TempDir()
-	want := Spec{Token: "t", Steps: []app.Step{{Argv: []string{"true"}}}}
+	want := Spec{Token: "t", Steps: []protocol.Step{{Argv: []string{"true"}}}}
 	for want.Attempt = 1; want.Attempt <= 2; want.Attempt++ {
 		if err := Write(dir, want); err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func TestWriteReplacesWholeFilesAndLeavesNoOther(t *testing.T) {
 }
 
 func TestSpecNeedsATokenAndAStep(t *testing.T) {
-	for _, s := range []Spec{{Token: "t"}, {Steps: []app.Step{{Argv: []string{"true"}}}}} {
+	for _, s := range []Spec{{Token: "t"}, {Steps: []protocol.Step{{Argv: []string{"true"}}}}} {
 		if err := Write(t.TempDir(), s); err == nil {
 			t.Errorf("%+v is written", s)
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"molrun/app"
+	"molrun/app/protocol"
 )
 
 // Isolation says how the programs of a task are kept from the rest of the
@@ -24,7 +24,7 @@ type Isolation struct {
 	// FileBytes is how large a file may become; 0 is no limit.
 	FileBytes int64 `json:"fileBytes,omitempty"`
 	// Sandbox is what the algorithm asks for.
-	Sandbox app.Sandbox `json:"sandbox"`
+	Sandbox protocol.Sandbox `json:"sandbox"`
 }
 
 // ParseIsolation reads what String gave; "" is none.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app"
+	"molrun/app/protocol"
 )
 
 var omissionLine = regexp.MustCompile(`\n\[molrun: (\d+) bytes omitted here\]\n`)
@@ -98,7 +98,7 @@ func TestHugeLogStaysSmall(t *testing.T) {
 	}
 	a := newAttempt(t, fmt.Sprintf("echo first; yes 0123456789abcde | head -c %d; echo last", size))
 	a.spec.LogBytes = 1 << 20
-	if o := a.start().outcome(); o.Cause != app.CauseDone {
+	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
 		t.Fatalf("outcome %+v", o)
 	}
 	log := a.read(LogFile)
@@ -144,12 +144,12 @@ func TestProgressIsFilteredFromTheLog(t *testing.T) {
 		"molrun:progress 0.7\r\nmolrun:prog\nend\nmolrun:progress 1 \x1b[1mdone\x1b[0m\xff  "
 	const logged = "begin\nmiddle molrun:progress 0.6 no\n" +
 		"molrun:progress\nmolrun:progress x\nmolrun:progress 2 no\nmolrun:progress NaN\nmolrun:progressive\nmolrun:prog\nend\n"
-	reports := []app.Progress{{Fraction: 0.5, Text: "half"}, {Fraction: 0.7}, {Fraction: 1, Text: "[1mdone[0m\uFFFD"}}
+	reports := []protocol.Progress{{Fraction: 0.5, Text: "half"}, {Fraction: 0.7}, {Fraction: 1, Text: "[1mdone[0m\uFFFD"}}
 
 	for range 300 { // whatever pieces it arrives in
 		var out bytes.Buffer
-		var got []app.Progress
-		f := &progressFilter{out: &out, report: func(p app.Progress) { got = append(got, p) }}
+		var got []protocol.Progress
+		f := &progressFilter{out: &out, report: func(p protocol.Progress) { got = append(got, p) }}
 		for rest := []byte(printed); len(rest) > 0; {
 			n := 1 + rand.IntN(min(len(rest), 40))
 			f.Write(rest[:n])
@@ -181,7 +181,7 @@ func FuzzProgressFilter(f *testing.F) {
 			return // where a long line is cut depends on the pieces
 		}
 		var got bytes.Buffer
-		filter := &progressFilter{out: &got, report: func(app.Progress) {}}
+		filter := &progressFilter{out: &got, report: func(protocol.Progress) {}}
 		for rest := printed; len(rest) > 0; {
 			n := min(len(rest), 1+int(piece))
 			filter.Write(rest[:n])
@@ -196,7 +196,7 @@ func FuzzProgressFilter(f *testing.F) {
 
 func TestEndlessLineIsNotHeldBack(t *testing.T) {
 	var out bytes.Buffer
-	f := &progressFilter{out: &out, report: func(app.Progress) { t.Error("reported") }}
+	f := &progressFilter{out: &out, report: func(protocol.Progress) { t.Error("reported") }}
 	f.Write([]byte(progressMark))
 	for range 1000 {
 		f.Write([]byte("0123456789"))
@@ -212,14 +212,14 @@ func TestProgressIsWrittenWhileRunningAndAtTheEnd(t *testing.T) {
 		for i in 3 4 5 6 7 8; do echo molrun:progress 0.$i step $i; done`)
 	r := a.start()
 	a.untilFile(ProgressFile)
-	if p, err := ReadProgress(a.dir); err != nil || *p != (app.Progress{Fraction: 0.25, Text: "first"}) {
+	if p, err := ReadProgress(a.dir); err != nil || *p != (protocol.Progress{Fraction: 0.25, Text: "first"}) {
 		t.Errorf("progress %v, %v; want the first", p, err)
 	}
 	if err := os.WriteFile(a.path(WorkDir, "out", "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r.outcome()
-	if p, err := ReadProgress(a.dir); err != nil || *p != (app.Progress{Fraction: 0.8, Text: "step 8"}) {
+	if p, err := ReadProgress(a.dir); err != nil || *p != (protocol.Progress{Fraction: 0.8, Text: "step 8"}) {
 		t.Errorf("progress %v, %v; want the last", p, err)
 	}
 	if got := a.read(LogFile); got != "" {

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app"
+	"molrun/app/protocol"
 )
 
 // TestMain makes the test binary play the parts of this program and of those
@@ -89,7 +89,7 @@ func newAttempt(t *testing.T, scripts ...string) *attempt {
 	a := &attempt{t: t, dir: t.TempDir(), env: append(os.Environ(), noRaceSleep)}
 	a.spec = Spec{Token: "token" + strings.ReplaceAll(a.dir, "/", "-"), Job: "01J", Attempt: 1, CPUs: 1, GraceSeconds: 20}
 	for _, script := range scripts {
-		a.spec.Steps = append(a.spec.Steps, app.Step{Argv: []string{"sh", "-c", script}})
+		a.spec.Steps = append(a.spec.Steps, protocol.Step{Argv: []string{"sh", "-c", script}})
 	}
 	for _, dir := range []string{"in", "out", "tmp"} {
 		if err := os.MkdirAll(a.path(WorkDir, dir), 0o700); err != nil {
@@ -176,7 +176,7 @@ func (r *running) wait() int {
 
 // outcome waits for the end and checks what holds at each: exit code 0, a
 // free lock, and no process left.
-func (r *running) outcome() *app.Outcome {
+func (r *running) outcome() *protocol.Outcome {
 	r.t.Helper()
 	if code := r.wait(); code != 0 {
 		r.t.Fatalf("the process exited with %d: %s", code, r.read("shim.log"))

@@ -10,12 +10,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"molrun/app"
+	"molrun/app/protocol"
 )
 
 // settle decides how the task ended. The first decision stands: what a program
 // does once it was asked to end does not count.
-func (s *shim) settle(cause app.Cause, message string) {
+func (s *shim) settle(cause protocol.Cause, message string) {
 	if s.out.Cause != "" {
 		return
 	}
@@ -26,10 +26,10 @@ func (s *shim) settle(cause app.Cause, message string) {
 // down.
 func (s *shim) interrupt() {
 	if StopAsked(s.dir) {
-		s.settle(app.CauseStopped, "The job was stopped.")
+		s.settle(protocol.CauseStopped, "The job was stopped.")
 		return
 	}
-	s.settle(app.CauseInterrupted, "The machine ended the job, which did not fail by itself.")
+	s.settle(protocol.CauseInterrupted, "The machine ended the job, which did not fail by itself.")
 }
 
 // judge decides by how the leader of a step ended. After the last step the
@@ -40,11 +40,11 @@ func (w *watch) judge(status syscall.WaitStatus) {
 		w.judgeSignal(status.Signal())
 	case status.ExitStatus() != 0:
 		w.out.ExitCode = status.ExitStatus()
-		w.settle(app.CauseExit, fmt.Sprintf("Step %q ended with exit code %d.", w.step.Name, status.ExitStatus()))
+		w.settle(protocol.CauseExit, fmt.Sprintf("Step %q ended with exit code %d.", w.step.Name, status.ExitStatus()))
 	case w.last:
-		w.settle(app.CauseDone, "")
+		w.settle(protocol.CauseDone, "")
 	}
-	if w.out.Cause != "" && w.out.Cause != app.CauseDone {
+	if w.out.Cause != "" && w.out.Cause != protocol.CauseDone {
 		w.out.Step = w.step.Name
 	}
 }
@@ -53,21 +53,21 @@ func (w *watch) judgeSignal(sig syscall.Signal) {
 	w.out.Signal = signalName(sig)
 	switch {
 	case sig == syscall.SIGKILL && w.group != nil && w.group.count("memory.events", "oom_kill") > w.groupKills:
-		w.settle(app.CauseMemory, fmt.Sprintf("The job used more than the %s of memory that it may.", binary(w.spec.MemoryBytes)))
+		w.settle(protocol.CauseMemory, fmt.Sprintf("The job used more than the %s of memory that it may.", binary(w.spec.MemoryBytes)))
 		return
 	case sig == syscall.SIGXFSZ && w.isolation.FileBytes > 0:
-		w.settle(app.CauseLimit, fmt.Sprintf("Step %q wrote a file larger than the %s that one may have (runner.file_size). "+
+		w.settle(protocol.CauseLimit, fmt.Sprintf("Step %q wrote a file larger than the %s that one may have (runner.file_size). "+
 			"Have it write less or several files, or ask an administrator for more.", w.step.Name, binary(w.isolation.FileBytes)))
 		return
 	case sig == syscall.SIGKILL && kernelKills() > w.oomKills:
-		w.settle(app.CauseMemory, "The machine had no memory left, so the kernel killed the program.")
+		w.settle(protocol.CauseMemory, "The machine had no memory left, so the kernel killed the program.")
 		return
 	}
-	w.settle(app.CauseSignal, fmt.Sprintf("Step %q was ended by the signal %s.", w.step.Name, w.out.Signal))
+	w.settle(protocol.CauseSignal, fmt.Sprintf("Step %q was ended by the signal %s.", w.step.Name, w.out.Signal))
 }
 
 // outcome sums up once no process is left.
-func (s *shim) outcome() app.Outcome {
+func (s *shim) outcome() protocol.Outcome {
 	cpu, largest := usage()
 	s.out.Protocol = Protocol
 	s.out.StartedAt = moment(s.begin)
@@ -107,7 +107,7 @@ func reserveOutcome(dir string) (*reserve, error) {
 
 // write makes the outcome appear, the last act of the task. Where that fails
 // it is tried again for some seconds: nothing else can still be done.
-func (r *reserve) write(o app.Outcome) error {
+func (r *reserve) write(o protocol.Outcome) error {
 	data, err := encode(o)
 	if err != nil {
 		return err

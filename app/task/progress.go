@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode"
 
-	"molrun/app"
+	"molrun/app/protocol"
 )
 
 // progressMark begins a line by which a program tells how far it is:
@@ -27,7 +27,7 @@ const (
 // without marks costs one fast search.
 type progressFilter struct {
 	out     io.Writer
-	report  func(app.Progress)
+	report  func(protocol.Progress)
 	held    []byte // the begin of a line that may be progress
 	midLine bool   // what was passed on last did not end a line
 }
@@ -126,17 +126,17 @@ func (f *progressFilter) take(line []byte) bool {
 	return ok
 }
 
-func parseProgress(line string) (app.Progress, bool) {
+func parseProgress(line string) (protocol.Progress, bool) {
 	rest, ok := strings.CutPrefix(line, progressMark)
 	if !ok || len(line) > longestProgressLine {
-		return app.Progress{}, false
+		return protocol.Progress{}, false
 	}
 	number, text, _ := strings.Cut(strings.TrimSpace(rest), " ")
 	fraction, err := strconv.ParseFloat(number, 64)
 	if err != nil || !(fraction >= 0 && fraction <= 1) { // NaN neither
-		return app.Progress{}, false
+		return protocol.Progress{}, false
 	}
-	return app.Progress{Fraction: fraction, Text: cleanText(text)}, true
+	return protocol.Progress{Fraction: fraction, Text: cleanText(text)}, true
 }
 
 // cleanText makes a program's words fit to be shown.
@@ -160,12 +160,12 @@ type progress struct {
 	dir string
 
 	mu      sync.Mutex
-	last    app.Progress
+	last    protocol.Progress
 	pending bool
 	written time.Time
 }
 
-func (p *progress) set(to app.Progress) {
+func (p *progress) set(to protocol.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last, p.pending = to, true

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app"
+	"molrun/app/protocol"
 )
 
 // boxPatience bounds the start of a sandbox, which takes milliseconds.
@@ -30,7 +30,7 @@ type box struct {
 }
 
 // enter starts a step's program in a sandbox.
-func (s *shim) enter(path string, step app.Step, out, errs *os.File) (*box, error) {
+func (s *shim) enter(path string, step protocol.Step, out, errs *os.File) (*box, error) {
 	p, err := s.profile(path)
 	if err != nil {
 		return nil, err

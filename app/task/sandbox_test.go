@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app"
+	"molrun/app/protocol"
 )
 
 // boxed makes an attempt whose scripts run in a sandbox.
@@ -35,19 +35,19 @@ func boxed(t *testing.T, scripts ...string) *attempt {
 func TestSandboxTellsHowTheProgramEnded(t *testing.T) {
 	tests := []struct {
 		name, script string
-		want         app.Outcome
+		want         protocol.Outcome
 	}{
-		{"done", "true", app.Outcome{Cause: app.CauseDone}},
-		{"exit code", "exit 3", app.Outcome{Cause: app.CauseExit, ExitCode: 3, Step: "1"}},
-		{"exit code like a signal's", "exit 137", app.Outcome{Cause: app.CauseExit, ExitCode: 137, Step: "1"}},
-		{"signal", "kill -KILL $$", app.Outcome{Cause: app.CauseSignal, Signal: "SIGKILL", Step: "1"}},
-		{"signal of a child", "sh -c 'kill -SEGV $$'", app.Outcome{Cause: app.CauseExit, ExitCode: 139, Step: "1"}},
-		{"signals to the first process", "kill -TERM 1; kill -HUP 1; kill -INT 1; kill -USR1 1; exit 4", app.Outcome{Cause: app.CauseExit, ExitCode: 4, Step: "1"}},
+		{"done", "true", protocol.Outcome{Cause: protocol.CauseDone}},
+		{"exit code", "exit 3", protocol.Outcome{Cause: protocol.CauseExit, ExitCode: 3, Step: "1"}},
+		{"exit code like a signal's", "exit 137", protocol.Outcome{Cause: protocol.CauseExit, ExitCode: 137, Step: "1"}},
+		{"signal", "kill -KILL $$", protocol.Outcome{Cause: protocol.CauseSignal, Signal: "SIGKILL", Step: "1"}},
+		{"signal of a child", "sh -c 'kill -SEGV $$'", protocol.Outcome{Cause: protocol.CauseExit, ExitCode: 139, Step: "1"}},
+		{"signals to the first process", "kill -TERM 1; kill -HUP 1; kill -INT 1; kill -USR1 1; exit 4", protocol.Outcome{Cause: protocol.CauseExit, ExitCode: 4, Step: "1"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			o := boxed(t, tt.script).start().outcome()
-			got := app.Outcome{Cause: o.Cause, ExitCode: o.ExitCode, Signal: o.Signal, Step: o.Step}
+			got := protocol.Outcome{Cause: o.Cause, ExitCode: o.ExitCode, Signal: o.Signal, Step: o.Step}
 			if got != tt.want {
 				t.Errorf("outcome %+v, want %+v", o, tt.want)
 			}
@@ -57,17 +57,17 @@ func TestSandboxTellsHowTheProgramEnded(t *testing.T) {
 
 func TestSandboxCountsWhatProgramsUse(t *testing.T) {
 	a := boxed(t)
-	a.spec.Steps = []app.Step{{Argv: []string{os.Args[0], "use", "64"}}}
+	a.spec.Steps = []protocol.Step{{Argv: []string{os.Args[0], "use", "64"}}}
 	a.isolation.Sandbox.Read = []string{filepath.Dir(os.Args[0])}
 	o := a.start().outcome()
-	if o.Cause != app.CauseDone || o.CPUSeconds < 0.3 || o.MaxRSSBytes < 64<<20 {
+	if o.Cause != protocol.CauseDone || o.CPUSeconds < 0.3 || o.MaxRSSBytes < 64<<20 {
 		t.Errorf("outcome %+v, want 0.3 s of CPU and 64 MiB", o)
 	}
 }
 
 func TestSandboxLeavesNothingInTheWorkDirectory(t *testing.T) {
 	a := boxed(t, "echo x > /tmp/x; [ -e /var/tmp/x ]", "[ ! -e /tmp/x ]")
-	if o := a.start().outcome(); o.Cause != app.CauseDone {
+	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
 		t.Errorf("outcome %+v, want done; log %s", o, a.read(LogFile))
 	}
 	left, err := filepath.Glob(a.path(WorkDir, ".*"))
@@ -85,7 +85,7 @@ func TestLinksDoNotLeadOutOfTheSandbox(t *testing.T) {
 	if err := os.Remove(a.path(WorkDir, InDir)); err != nil {
 		t.Fatal(err)
 	}
-	if o := a.start().outcome(); o.Cause != app.CauseDone {
+	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
 		t.Errorf("outcome %+v, want done; log %s", o, a.read(LogFile))
 	}
 	if spoilt, err := os.ReadDir(outside); len(spoilt) > 0 || err != nil {
@@ -113,9 +113,9 @@ func TestMissingFoldersAreNamed(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			a := boxed(t)
-			a.spec.Steps = []app.Step{{Argv: []string{tt.program}}}
+			a.spec.Steps = []protocol.Step{{Argv: []string{tt.program}}}
 			a.isolation.Sandbox.Read = tt.read
-			if o := a.start().outcome(); o.Cause != app.CauseCannotStart || !strings.Contains(o.Message, tt.says) {
+			if o := a.start().outcome(); o.Cause != protocol.CauseCannotStart || !strings.Contains(o.Message, tt.says) {
 				t.Errorf("outcome %+v, want cannot_start that says %q", o, tt.says)
 			}
 		})
@@ -135,8 +135,8 @@ func TestProgramsFolderIsReadable(t *testing.T) {
 	}
 	for _, program := range []string{filepath.Join(folder, "tool"), link} {
 		a := boxed(t)
-		a.spec.Steps = []app.Step{{Argv: []string{program}}}
-		if o := a.start().outcome(); o.Cause != app.CauseDone || a.read(LogFile) != "found\n" {
+		a.spec.Steps = []protocol.Step{{Argv: []string{program}}}
+		if o := a.start().outcome(); o.Cause != protocol.CauseDone || a.read(LogFile) != "found\n" {
 			t.Errorf("%s: outcome %+v, log %s", program, o, a.read(LogFile))
 		}
 	}
@@ -172,7 +172,7 @@ func TestFilesHaveALimit(t *testing.T) {
 			}
 			a.isolation.FileBytes = 1 << 20
 			o := a.start().outcome()
-			if o.Cause != app.CauseLimit || o.Signal != "SIGXFSZ" || !strings.Contains(o.Message, "larger than the 1.0 MiB") {
+			if o.Cause != protocol.CauseLimit || o.Signal != "SIGXFSZ" || !strings.Contains(o.Message, "larger than the 1.0 MiB") {
 				t.Errorf("outcome %+v, want the limit and the signal", o)
 			}
 			if info, err := os.Stat(a.path(WorkDir, OutDir, "large")); err == nil && info.Size() > 1<<20 {
@@ -191,7 +191,7 @@ func TestProcessesHaveALimit(t *testing.T) {
 				a = boxed(t, script)
 			}
 			a.isolation.Processes = 30
-			if o := a.start().outcome(); o.Cause != app.CauseLimit || o.Signal != "SIGKILL" || !strings.Contains(o.Message, "more than the 30 that it may") {
+			if o := a.start().outcome(); o.Cause != protocol.CauseLimit || o.Signal != "SIGKILL" || !strings.Contains(o.Message, "more than the 30 that it may") {
 				t.Errorf("outcome %+v, want the limit and the signal", o)
 			}
 		})
@@ -256,7 +256,7 @@ func TestOutcomeNamesTheIsolation(t *testing.T) {
 }
 
 func TestIsolationPassesACommandLine(t *testing.T) {
-	i := Isolation{Bubblewrap: "/usr/bin/bwrap", Cgroup: "/sys/fs/cgroup", Processes: 3, Sandbox: app.Sandbox{Read: []string{"/opt/a b"}, Network: true}}
+	i := Isolation{Bubblewrap: "/usr/bin/bwrap", Cgroup: "/sys/fs/cgroup", Processes: 3, Sandbox: protocol.Sandbox{Read: []string{"/opt/a b"}, Network: true}}
 	got, err := ParseIsolation(i.String())
 	if diff := cmp.Diff(i, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)

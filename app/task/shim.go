@@ -13,7 +13,7 @@ import (
 	"time"
 	"unsafe"
 
-	"molrun/app"
+	"molrun/app/protocol"
 )
 
 // Options are what the command line of `molrun task` says.
@@ -162,7 +162,7 @@ type shim struct {
 	wall     <-chan time.Time
 
 	begin time.Time
-	out   app.Outcome // Cause is empty while nothing decided the end
+	out   protocol.Outcome // Cause is empty while nothing decided the end
 }
 
 func newShim(ctx context.Context, dir string) *shim {
@@ -196,7 +196,7 @@ func (s *shim) announce() error {
 	spec, err := Read(s.dir)
 	if err != nil {
 		// It would fail again however often it is tried.
-		s.settle(app.CauseCannotStart, err.Error())
+		s.settle(protocol.CauseCannotStart, err.Error())
 	} else {
 		s.spec, token = spec, spec.Token
 	}
@@ -211,7 +211,7 @@ func (s *shim) run() {
 		return
 	}
 	if err := s.prepare(); err != nil {
-		s.settle(app.CauseCannotStart, sentence(err.Error()))
+		s.settle(protocol.CauseCannotStart, sentence(err.Error()))
 		return
 	}
 	if StopAsked(s.dir) {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"molrun/app"
+	"molrun/app/protocol"
 )
 
 func TestOutcomeSaysHowTheProgramEnded(t *testing.T) {
@@ -30,56 +30,56 @@ func TestOutcomeSaysHowTheProgramEnded(t *testing.T) {
 	tests := []struct {
 		name    string
 		argv    []string
-		want    app.Outcome
+		want    protocol.Outcome
 		message string // part of it
 	}{
-		{"exit 0", []string{"sh", "-c", "exit 0"}, app.Outcome{Cause: app.CauseDone}, ""},
+		{"exit 0", []string{"sh", "-c", "exit 0"}, protocol.Outcome{Cause: protocol.CauseDone}, ""},
 		{
 			"exit 3",
 			[]string{"sh", "-c", "exit 3"},
-			app.Outcome{Cause: app.CauseExit, ExitCode: 3, Step: "1"},
+			protocol.Outcome{Cause: protocol.CauseExit, ExitCode: 3, Step: "1"},
 			"exit code 3",
 		},
 		{
 			"signal",
 			[]string{"sh", "-c", "kill -SEGV $$"},
-			app.Outcome{Cause: app.CauseSignal, Signal: "SIGSEGV", Step: "1"},
+			protocol.Outcome{Cause: protocol.CauseSignal, Signal: "SIGSEGV", Step: "1"},
 			"SIGSEGV",
 		},
 		{
 			"not on PATH",
 			[]string{"no-such-program"},
-			app.Outcome{Cause: app.CauseCannotStart, Step: "1"},
+			protocol.Outcome{Cause: protocol.CauseCannotStart, Step: "1"},
 			`The program "no-such-program" was not found`,
 		},
 		{
 			"no such file",
 			[]string{"/no/such/program"},
-			app.Outcome{Cause: app.CauseCannotStart, Step: "1"},
+			protocol.Outcome{Cause: protocol.CauseCannotStart, Step: "1"},
 			"was not found",
 		},
 		{
 			"not executable",
 			[]string{notExecutable},
-			app.Outcome{Cause: app.CauseCannotStart, Step: "1"},
+			protocol.Outcome{Cause: protocol.CauseCannotStart, Step: "1"},
 			"may not be executed",
 		},
 		{
 			"not a program",
 			[]string{noScript},
-			app.Outcome{Cause: app.CauseCannotStart, Step: "1"},
+			protocol.Outcome{Cause: protocol.CauseCannotStart, Step: "1"},
 			"not made for this machine",
 		},
 		{
 			"arguments too long",
 			[]string{"true", strings.Repeat("x", 4<<20)},
-			app.Outcome{Cause: app.CauseCannotStart, Step: "1"},
+			protocol.Outcome{Cause: protocol.CauseCannotStart, Step: "1"},
 			"too long",
 		},
 		{
 			"no program",
 			[]string{""},
-			app.Outcome{Cause: app.CauseCannotStart, Step: "1"},
+			protocol.Outcome{Cause: protocol.CauseCannotStart, Step: "1"},
 			"has no program",
 		},
 	}
@@ -87,13 +87,13 @@ func TestOutcomeSaysHowTheProgramEnded(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			a := newAttempt(t)
-			a.spec.Steps = []app.Step{{Argv: tt.argv}}
+			a.spec.Steps = []protocol.Step{{Argv: tt.argv}}
 			got := a.start().outcome()
 			if !strings.Contains(got.Message, tt.message) || (tt.message == "") != (got.Message == "") {
 				t.Errorf("message %q, want %q in it", got.Message, tt.message)
 			}
 			tt.want.Protocol, tt.want.Isolation = Protocol, "none"
-			if diff := cmp.Diff(&tt.want, got, cmpopts.IgnoreFields(app.Outcome{}, "StartedAt", "EndedAt", "Message", "CPUSeconds", "MaxRSSBytes")); diff != "" {
+			if diff := cmp.Diff(&tt.want, got, cmpopts.IgnoreFields(protocol.Outcome{}, "StartedAt", "EndedAt", "Message", "CPUSeconds", "MaxRSSBytes")); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -104,7 +104,7 @@ func TestStepsRunInOrderUntilOneFails(t *testing.T) {
 	a := newAttempt(t, "echo one", "echo two; exit 4", "echo three")
 	a.spec.Steps[1].Name = "second"
 	o := a.start().outcome()
-	if o.Cause != app.CauseExit || o.ExitCode != 4 || o.Step != "second" {
+	if o.Cause != protocol.CauseExit || o.ExitCode != 4 || o.Step != "second" {
 		t.Errorf("outcome %+v, want exit code 4 of step second", o)
 	}
 	if got := a.read(LogFile); got != "one\ntwo\n" {
@@ -116,9 +116,9 @@ func TestUsageIsRecorded(t *testing.T) {
 	t.Parallel()
 	a := newAttempt(t)
 	// A grandchild uses it: its parent, a shell, waits for it.
-	a.spec.Steps = []app.Step{{Argv: []string{"sh", "-c", `"$0" use 96 & wait`, os.Args[0]}}}
+	a.spec.Steps = []protocol.Step{{Argv: []string{"sh", "-c", `"$0" use 96 & wait`, os.Args[0]}}}
 	o := a.start().outcome()
-	if o.Cause != app.CauseDone || o.CPUSeconds < 0.25 || o.MaxRSSBytes < 96<<20 || o.MaxRSSBytes > 400<<20 {
+	if o.Cause != protocol.CauseDone || o.CPUSeconds < 0.25 || o.MaxRSSBytes < 96<<20 || o.MaxRSSBytes > 400<<20 {
 		t.Errorf("outcome %+v, log %s; want 0.25 s or more of CPU and 96 MiB of memory or somewhat more", o, a.read(LogFile))
 	}
 }
@@ -243,7 +243,7 @@ func TestUnreadableTaskCannotStart(t *testing.T) {
 				}
 			}
 			o := a.startWith().outcome()
-			if o.Cause != app.CauseCannotStart || !strings.Contains(o.Message, tt.message) {
+			if o.Cause != protocol.CauseCannotStart || !strings.Contains(o.Message, tt.message) {
 				t.Errorf("outcome %+v, want cannot_start and %q", o, tt.message)
 			}
 		})
@@ -267,7 +267,7 @@ func TestOutcomeIsToldOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := a.start().outcome()
-	if o.Cause != app.CauseExit || o.ExitCode != 5 {
+	if o.Cause != protocol.CauseExit || o.ExitCode != 5 {
 		t.Errorf("outcome %+v, want exit code 5", o)
 	}
 	if info, err := os.Stat(a.path(WorkDir, "fill")); err != nil || info.Size() == 0 {

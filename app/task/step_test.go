@@ -11,14 +11,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app"
+	"molrun/app/protocol"
 )
 
 func TestStdoutGoesToTheStepsFile(t *testing.T) {
 	a := newAttempt(t, "echo result; echo remark >&2", "echo more")
 	a.spec.Steps[0].Stdout = a.path(WorkDir, "out", "deep", "result.txt")
 	a.spec.Steps[1].Stdout = "out/more.txt"
-	if o := a.start().outcome(); o.Cause != app.CauseDone {
+	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
 		t.Fatalf("outcome %+v", o)
 	}
 	got := []string{a.read(WorkDir, "out", "deep", "result.txt"), a.read(WorkDir, "out", "more.txt"), a.read(LogFile)}
@@ -45,7 +45,7 @@ func TestStdoutStaysBelowTheWorkDirectory(t *testing.T) {
 			a := newAttempt(t, tt.prepare, "echo escaped")
 			a.spec.Steps[1].Stdout = tt.stdout
 			o := a.start().outcome()
-			if o.Cause != app.CauseCannotStart || !strings.Contains(o.Message, "output file") {
+			if o.Cause != protocol.CauseCannotStart || !strings.Contains(o.Message, "output file") {
 				t.Errorf("outcome %+v, want that the output file is refused", o)
 			}
 			for _, path := range []string{filepath.Join(outside, "escaped"), a.path("escaped")} {
@@ -60,8 +60,8 @@ func TestStdoutStaysBelowTheWorkDirectory(t *testing.T) {
 // environmentOf gives what a program of the task prints as its environment.
 func environmentOf(t *testing.T, a *attempt) []string {
 	t.Helper()
-	a.spec.Steps = []app.Step{{Argv: []string{"env"}, Stdout: "out/env"}}
-	if o := a.start().outcome(); o.Cause != app.CauseDone {
+	a.spec.Steps = []protocol.Step{{Argv: []string{"env"}, Stdout: "out/env"}}
+	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
 		t.Fatalf("outcome %+v", o)
 	}
 	lines := strings.Split(strings.TrimSpace(a.read(WorkDir, "out", "env")), "\n")
@@ -141,7 +141,7 @@ func TestProgramsStartInAnOrderlyState(t *testing.T) {
 // What the process that runs a task got from whoever started it stays there.
 func TestProgramsInheritNoFiles(t *testing.T) {
 	a := newAttempt(t)
-	a.spec.Steps = []app.Step{{Argv: []string{"ls", "/proc/self/fd"}}}
+	a.spec.Steps = []protocol.Step{{Argv: []string{"ls", "/proc/self/fd"}}}
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

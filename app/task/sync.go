@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"molrun/app"
+	"molrun/app/protocol"
 )
 
 // keepOutput makes durable what the program of a task that is done has left.
@@ -15,11 +15,11 @@ import (
 // not, and an empty result would be taken for the job's. Where the disk fails,
 // the task has to run again.
 func (s *shim) keepOutput() {
-	if s.out.Cause != app.CauseDone {
+	if s.out.Cause != protocol.CauseDone {
 		return
 	}
 	if err := syncTree(filepath.Join(s.work, OutDir)); err != nil {
-		s.out.Cause = app.CauseInterrupted
+		s.out.Cause = protocol.CauseInterrupted
 		s.out.Message = "The program ended well, but its output could not be stored: " + systemCause(err) + "."
 	}
 }

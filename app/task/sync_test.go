@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"molrun/app"
+	"molrun/app/protocol"
 )
 
 // A power cut after the outcome must not find the result unwritten: each file,
@@ -61,9 +61,9 @@ func TestSyncPassesOverWhatIsNoFile(t *testing.T) {
 
 func TestOutputThatCannotBeStoredLosesTheTask(t *testing.T) {
 	s := &shim{work: strings.Repeat("long/", 2000)} // the system refuses such a path
-	s.settle(app.CauseDone, "")
+	s.settle(protocol.CauseDone, "")
 	s.keepOutput()
-	if s.out.Cause != app.CauseInterrupted || !strings.Contains(s.out.Message, "name too long") {
+	if s.out.Cause != protocol.CauseInterrupted || !strings.Contains(s.out.Message, "name too long") {
 		t.Errorf("outcome %+v, want interrupted by the system's word", s.out)
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app"
+	"molrun/app/protocol"
 )
 
 // watch is the life of one step: its program, and everything that it starts.
 type watch struct {
 	*shim
-	step       app.Step
+	step       protocol.Step
 	last       bool // no step follows
 	leader     int
 	box        *box                      // nil: the program sees the whole machine
@@ -30,7 +30,7 @@ type watch struct {
 }
 
 // runStep runs one step until none of its processes is left.
-func (s *shim) runStep(step app.Step, last bool) {
+func (s *shim) runStep(step protocol.Step, last bool) {
 	w := &watch{shim: s, step: step, last: last, oomKills: kernelKills()}
 	if s.group != nil {
 		w.groupKills = s.group.count("memory.events", "oom_kill")
@@ -38,7 +38,7 @@ func (s *shim) runStep(step app.Step, last bool) {
 	output, err := w.start()
 	if err != nil {
 		s.out.Step = step.Name
-		s.settle(app.CauseCannotStart, sentence(err.Error()))
+		s.settle(protocol.CauseCannotStart, sentence(err.Error()))
 		return
 	}
 	s.memory.pause = 0
@@ -74,7 +74,7 @@ func (w *watch) watch() {
 			w.interrupt()
 			w.terminate()
 		case <-w.wall:
-			w.settle(app.CauseTimeout, fmt.Sprintf("The job ran longer than its limit of %s.",
+			w.settle(protocol.CauseTimeout, fmt.Sprintf("The job ran longer than its limit of %s.",
 				time.Duration(w.spec.MaxRuntimeSeconds)*time.Second))
 			w.terminate()
 		case <-w.kill:
@@ -193,7 +193,7 @@ func (w *watch) freeze() {
 func (w *watch) measure() {
 	all := w.programs()
 	if w.memory.look(all) {
-		w.settle(app.CauseMemory, fmt.Sprintf("The job used %s of memory, more than the %s that it may.",
+		w.settle(protocol.CauseMemory, fmt.Sprintf("The job used %s of memory, more than the %s that it may.",
 			binary(w.memory.peak), binary(w.memory.limit)))
 		w.killAll()
 	}
@@ -214,7 +214,7 @@ func (w *watch) countProcesses(n int64) {
 	}
 	w.counted = n
 	if n > limit {
-		w.settle(app.CauseLimit, fmt.Sprintf("The job had %d processes at once, more than the %d that it may (runner.processes). "+
+		w.settle(protocol.CauseLimit, fmt.Sprintf("The job had %d processes at once, more than the %d that it may (runner.processes). "+
 			"Have it start fewer, or ask an administrator for more.", n, limit))
 		w.killAll()
 	}

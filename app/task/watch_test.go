@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"molrun/app"
+	"molrun/app/protocol"
 )
 
 // stubborn starts a process in a session of its own that takes no hint, and
@@ -27,13 +27,13 @@ func TestLeftoversAreCleared(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, script string
-		cause        app.Cause
+		cause        protocol.Cause
 	}{
-		{"background", "sleep 1000 & exit 0", app.CauseDone},
-		{"own session", stubborn + "exit 0", app.CauseDone},
-		{"orphan", orphan + "exit 0", app.CauseDone},
-		{"after a failure", stubborn + orphan + "exit 9", app.CauseExit},
-		{"stopped", "sleep 1000 & kill -STOP $!; exit 0", app.CauseDone},
+		{"background", "sleep 1000 & exit 0", protocol.CauseDone},
+		{"own session", stubborn + "exit 0", protocol.CauseDone},
+		{"orphan", orphan + "exit 0", protocol.CauseDone},
+		{"after a failure", stubborn + orphan + "exit 9", protocol.CauseExit},
+		{"stopped", "sleep 1000 & kill -STOP $!; exit 0", protocol.CauseDone},
 	}
 	started := make([]*running, len(tests)) // all at once: they wait a lot
 	for i, tt := range tests {
@@ -52,7 +52,7 @@ func TestLeftoversAreGoneBeforeTheNextStep(t *testing.T) {
 	t.Parallel()
 	a := newAttempt(t, stubborn+"echo $! > out/pid", `[ ! -e /proc/$(cat out/pid) ]`)
 	a.spec.GraceSeconds = 1
-	if o := a.start().outcome(); o.Cause != app.CauseDone {
+	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
 		t.Errorf("outcome %+v, want done", o)
 	}
 }
@@ -64,10 +64,10 @@ func TestLeftoversMayEndInOrder(t *testing.T) {
 	tests := []struct {
 		name, script string
 		signal       bool
-		cause        app.Cause
+		cause        protocol.Cause
 	}{
-		{"after the program", "exit 0", false, app.CauseDone},
-		{"after an interrupted program", "sleep 1000", true, app.CauseInterrupted},
+		{"after the program", "exit 0", false, protocol.CauseDone},
+		{"after an interrupted program", "sleep 1000", true, protocol.CauseInterrupted},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestTimeLimitEndsTheTask(t *testing.T) {
 	for i, tt := range tests {
 		r := started[i]
 		o := r.outcome()
-		if o.Cause != app.CauseTimeout || !strings.Contains(o.Message, "limit of 1s") || o.Step != "1" {
+		if o.Cause != protocol.CauseTimeout || !strings.Contains(o.Message, "limit of 1s") || o.Step != "1" {
 			t.Errorf("%s: outcome %+v, want timeout in step 1", tt.name, o)
 		}
 		if exists(r.path(WorkDir, "out", "next")) {
@@ -119,13 +119,13 @@ func TestSignalsEndTheTask(t *testing.T) {
 		name    string
 		stop    bool
 		signals []syscall.Signal
-		cause   app.Cause
+		cause   protocol.Cause
 	}{
-		{"stopped", true, []syscall.Signal{syscall.SIGTERM}, app.CauseStopped},
-		{"interrupted", false, []syscall.Signal{syscall.SIGTERM}, app.CauseInterrupted},
-		{"from a terminal", false, []syscall.Signal{syscall.SIGINT}, app.CauseInterrupted},
-		{"more than once", true, []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM, syscall.SIGINT, syscall.SIGTERM}, app.CauseStopped},
-		{"after a hangup", true, []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM}, app.CauseStopped},
+		{"stopped", true, []syscall.Signal{syscall.SIGTERM}, protocol.CauseStopped},
+		{"interrupted", false, []syscall.Signal{syscall.SIGTERM}, protocol.CauseInterrupted},
+		{"from a terminal", false, []syscall.Signal{syscall.SIGINT}, protocol.CauseInterrupted},
+		{"more than once", true, []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM, syscall.SIGINT, syscall.SIGTERM}, protocol.CauseStopped},
+		{"after a hangup", true, []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM}, protocol.CauseStopped},
 	}
 	started := make([]*running, len(tests))
 	for i := range tests {
@@ -161,7 +161,7 @@ func TestStopBeforeTheStartRunsNothing(t *testing.T) {
 	if _, err := AskStop(a.dir); err != nil {
 		t.Fatal(err)
 	}
-	if o := a.start().outcome(); o.Cause != app.CauseStopped {
+	if o := a.start().outcome(); o.Cause != protocol.CauseStopped {
 		t.Errorf("outcome %+v, want stopped", o)
 	}
 	if exists(a.path(WorkDir, "out", "ran")) {
@@ -192,9 +192,9 @@ func TestMemoryLimitEndsTheTask(t *testing.T) {
 	t.Parallel()
 	a := newAttempt(t)
 	a.spec.MemoryBytes = 100 << 20
-	a.spec.Steps = []app.Step{{Argv: []string{"sh", "-c", stubborn + `"$0" use 250 hold; echo survived`, os.Args[0]}}}
+	a.spec.Steps = []protocol.Step{{Argv: []string{"sh", "-c", stubborn + `"$0" use 250 hold; echo survived`, os.Args[0]}}}
 	o := a.start().outcome()
-	if o.Cause != app.CauseMemory || o.MaxRSSBytes < 100<<20 || !strings.Contains(o.Message, "100.0 MiB") {
+	if o.Cause != protocol.CauseMemory || o.MaxRSSBytes < 100<<20 || !strings.Contains(o.Message, "100.0 MiB") {
 		t.Errorf("outcome %+v, log %q; want memory", o, a.read(LogFile))
 	}
 }

@@ -85,7 +85,7 @@ func (s *suite) taskOf(argv ...string) app.Task {
 		}
 	}
 	err := task.Write(t.Dir, task.Spec{
-		Token: t.Token, Job: t.Job, Attempt: t.Attempt, Steps: []app.Step{{Name: "only", Argv: argv}},
+		Token: t.Token, Job: string(t.Job), Attempt: t.Attempt, Steps: []app.Step{{Name: "only", Argv: argv}},
 		CPUs: 1, GraceSeconds: 5, MaxRuntimeSeconds: int64(t.Limit.Seconds()),
 	})
 	if err != nil {

@@ -7,54 +7,23 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"molrun/app"
 	"molrun/app/executor/local"
 	"molrun/app/task"
+	_ "molrun/app/task/start" // the test binary runs tasks, as this program does
 )
 
-// TestMain makes the test binary play this program: `task` runs a task,
-// `serve` starts one and waits to be killed.
+// TestMain makes the test binary play this program: `serve` starts a task and
+// waits to be killed.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 {
-		switch os.Args[1] {
-		case "task":
-			exit(runTask(os.Args[2:]))
-		case "serve":
-			serve(os.Args[2], os.Args[3])
-		}
+	if len(os.Args) > 2 && os.Args[1] == "serve" {
+		serve(os.Args[2], os.Args[3])
 	}
 	os.Exit(m.Run())
-}
-
-// exit ends this process at once; os.Exit sleeps for a second under the race
-// detector, whose settings do not reach a task.
-func exit(code int) {
-	syscall.RawSyscall(syscall.SYS_EXIT_GROUP, uintptr(code), 0, 0)
-}
-
-// runTask is `molrun task --inside` or `molrun task DIR --lock-fd N --isolation
-// TEXT`.
-func runTask(args []string) int {
-	if args[0] == "--inside" {
-		return task.ExitCode(task.Inside())
-	}
-	fd, err := strconv.Atoi(args[2])
-	if err == nil {
-		var isolation task.Isolation
-		if isolation, err = task.ParseIsolation(args[4]); err == nil {
-			err = task.Run(context.Background(), args[0], task.Options{LockFD: fd, Isolation: isolation})
-		}
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	return task.ExitCode(err)
 }
 
 func serve(dir, token string) {
