@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,6 +27,7 @@ type JobQuery struct {
 	Status                        Status
 	WholeOrganization             bool // else the caller's own, or those of Email
 	Subjobs                       bool // batches carry up to 1,000 of their rows
+	Statuses                      bool // the listing counts its jobs by status
 	Limit                         int
 	StartKey                      string
 }
@@ -34,6 +36,7 @@ type JobQuery struct {
 type Listing struct {
 	Records  []json.RawMessage
 	StartKey string
+	Statuses *Counts // where they were asked for: of the user, the organization or the batch, whatever the other filters
 }
 
 // Jobs lists jobs, newest first.
@@ -51,6 +54,7 @@ func (s *Service) Jobs(ctx context.Context, by Caller, q JobQuery) (*Listing, er
 		return nil, err
 	}
 	var page JobPage
+	var statuses *Counts
 	subjobs := map[JobID]*subjobsView{}
 	err = s.store.View(ctx, func(tx Tx) error {
 		if q.Batch != "" {
@@ -61,9 +65,16 @@ func (s *Service) Jobs(ctx context.Context, by Caller, q JobQuery) (*Listing, er
 			if err != nil {
 				return err
 			}
-			f.Batch = batch.ID
+			f.Batch, statuses = batch.ID, batch.Counts
 		}
 		var err error
+		if q.Statuses && q.Batch == "" {
+			counts, err := tx.Statuses(f.Organization, f.Email)
+			if err != nil {
+				return err
+			}
+			statuses = &counts
+		}
 		if page, err = tx.Jobs(f, JobID(before), q.Limit); err != nil || !q.Subjobs {
 			return err
 		}
@@ -73,6 +84,9 @@ func (s *Service) Jobs(ctx context.Context, by Caller, q JobQuery) (*Listing, er
 		return nil, err
 	}
 	out := &Listing{Records: make([]json.RawMessage, len(page.Jobs))}
+	if q.Statuses {
+		out.Statuses = cmp.Or(statuses, &Counts{}) // of no batch of that name, nothing
+	}
 	for i, j := range page.Jobs {
 		out.Records[i] = subjobs[j.ID].addTo(s.show(j))
 	}

@@ -68,6 +68,9 @@ type Tx interface {
 	// OldestUploads walks all uploads newer than after, oldest first.
 	OldestUploads(after UploadID) iter.Seq2[*Upload, error]
 
+	// Statuses counts the jobs of each status, batches as one each and without
+	// their rows; email "" is all users of the organization.
+	Statuses(organization, email string) (Counts, error)
 	// Stored gives what an organization uses in all.
 	Stored(organization string) (Usage, error)
 	// Organizations lists those that have jobs or uploads, sorted.

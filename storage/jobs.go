@@ -28,6 +28,8 @@ var jobs = table[app.Job]{
 	sums: []sum[app.Job]{
 		{sumJobsTotal, jobTotal},
 		{sumJobsUsage, jobUsage},
+		{sumStatusesOrganization, statusesOfOrganization},
+		{sumStatusesUser, statusesOfUser},
 	},
 }
 

@@ -60,6 +60,7 @@ func agreeUsage(t *testing.T, tx app.Tx, s *simulation) {
 			organizations = append(organizations, organization)
 		}
 	}
+	agreeStatuses(t, tx, s)
 	slices.Sort(organizations)
 	if got, err := tx.Organizations(); err != nil || !slices.Equal(got, organizations) {
 		t.Errorf("organizations %q, %v, want %q", got, err, organizations)
@@ -75,6 +76,24 @@ func agreeUsage(t *testing.T, tx app.Tx, s *simulation) {
 	}
 	if diff := differ(shares, got); diff != "" {
 		t.Errorf("shares: %s", diff)
+	}
+}
+
+// agreeStatuses counts all jobs but rows.
+func agreeStatuses(t *testing.T, tx app.Tx, s *simulation) {
+	t.Helper()
+	for _, organization := range someOrganizations {
+		for _, email := range append([]string{""}, someEmails...) {
+			var want app.Counts
+			for _, j := range s.jobs {
+				if j.Organization == organization && (email == "" || j.Email == email) && j.Private.Batch == "" {
+					*want.Of(j.Status)++
+				}
+			}
+			if got, err := tx.Statuses(organization, email); err != nil || got != want {
+				t.Errorf("%q of %q has %+v, %v, want %+v", email, organization, got, err, want)
+			}
+		}
 	}
 }
 

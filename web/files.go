@@ -67,7 +67,7 @@ func (a *API) files(c *gin.Context) {
 		view.Email = u.Email
 		records[i], _ = json.Marshal(view) // strings, numbers and a time
 	}
-	replyPage(c, "files", records, page.StartKey)
+	replyPage(c, "files", records, page.StartKey, nil)
 }
 
 type fileRequest struct{ id string }

@@ -19,6 +19,7 @@ func (r *jobsRequest) read(in *input) {
 	r.Batch = in.text("batch")
 	r.WholeOrganization = in.flag("organization")
 	r.Subjobs = in.flag("includeSubjobs")
+	r.Statuses = in.flag("statuses")
 	r.Email = in.text("jobEmail")
 	r.Algorithm = in.text("algorithm")
 	r.Status = in.status("status")
@@ -36,7 +37,7 @@ func (a *API) jobs(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	replyPage(c, "jobs", page.Records, page.StartKey)
+	replyPage(c, "jobs", page.Records, page.StartKey, page.Statuses)
 }
 
 type jobRequest struct {

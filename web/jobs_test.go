@@ -259,6 +259,30 @@ func TestWaitingEndsWithTheServer(t *testing.T) {
 	}
 }
 
+func TestListingsCountByStatusWhatTheyAreOf(t *testing.T) {
+	s := start(t)
+	s.submit("a")
+	s.submit("b")
+	s.as(s.bob, "POST", "/submit-job", `{"jobName":"c","type":"echo","settings":{}}`)
+	s.want(200, "POST", "/submit-batch", `{"batchName":"many","type":"echo","settings":[{},{},{}]}`)
+	s.want(200, "POST", "/jobs/b/cancel", "")
+	for query, want := range map[string]string{
+		"":                                  `{"QUEUED":2,"RUNNING":0,"COMPLETED":0,"FAILED":1}`,
+		"&organization=true":                `{"QUEUED":3,"RUNNING":0,"COMPLETED":0,"FAILED":1}`,
+		"&organization=true&status=FAILED":  `{"QUEUED":3,"RUNNING":0,"COMPLETED":0,"FAILED":1}`,
+		"&jobEmail=bob@lab.example&limit=1": `{"QUEUED":1,"RUNNING":0,"COMPLETED":0,"FAILED":0}`,
+		"&batch=many":                       `{"QUEUED":3,"RUNNING":0,"COMPLETED":0,"FAILED":0}`,
+		"&batch=nothing":                    `{"QUEUED":0,"RUNNING":0,"COMPLETED":0,"FAILED":0}`,
+	} {
+		if a := s.want(200, "GET", "/jobs?statuses=true"+query, ""); !strings.HasSuffix(a.body, `,"statuses":`+want+"}\n") {
+			t.Errorf("%s: want %s: %s", query, want, a.body)
+		}
+	}
+	if a := s.as(s.eve, "GET", "/jobs?organization=true&statuses=true", ""); !strings.HasSuffix(a.body, `{"QUEUED":0,"RUNNING":0,"COMPLETED":0,"FAILED":0}}`+"\n") {
+		t.Errorf("another organization counts %s", a.body)
+	}
+}
+
 func TestBatches(t *testing.T) {
 	s := start(t)
 	const body = `{"batchName":"screen","type":"echo","settings":[{"steps":1},{"steps":2}],"jobNames":["x","y"],"priority":-3}`

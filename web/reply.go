@@ -3,11 +3,14 @@ package web
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 
 	"github.com/gin-gonic/gin"
 	"github.com/rs/zerolog"
+
+	"molrun/app"
 )
 
 const jsonType = "application/json"
@@ -56,8 +59,8 @@ func with(record json.RawMessage, member string, value bool) json.RawMessage {
 
 // replyPage answers 200 with a page of a listing: records as they are stored
 // and, where there is more, the cursor.
-func replyPage(c *gin.Context, noun string, records []json.RawMessage, startKey string) {
-	size := len(noun) + len(startKey) + 32
+func replyPage(c *gin.Context, noun string, records []json.RawMessage, startKey string, statuses *app.Counts) {
+	size := len(noun) + len(startKey) + 160
 	for _, r := range records {
 		size += len(r) + 1
 	}
@@ -73,6 +76,10 @@ func replyPage(c *gin.Context, noun string, records []json.RawMessage, startKey 
 	if startKey != "" {
 		b = append(b, `,"startKey":`...)
 		b = strconv.AppendQuote(b, startKey) // cursors are plain ASCII
+	}
+	if statuses != nil {
+		b = fmt.Appendf(b, `,"statuses":{"QUEUED":%d,"RUNNING":%d,"COMPLETED":%d,"FAILED":%d}`,
+			statuses.Queued, statuses.Running, statuses.Completed, statuses.Failed)
 	}
 	writeBody(c.Writer, http.StatusOK, jsonType, append(b, "}\n"...))
 }
