@@ -38,6 +38,7 @@ type bench struct {
 	dir     string
 	payload string // a file of Size bytes
 	peer    *nginx // nil: there is none
+	bare    *bare
 
 	large, small *server // of many jobs and of a thousand
 	queue        *server // where submitted jobs wait
@@ -216,7 +217,7 @@ func (b *bench) close() error {
 	for _, s := range []*server{b.large, b.small, b.queue, b.jobs} {
 		errs = append(errs, s.stop())
 	}
-	errs = append(errs, b.peer.stop())
+	errs = append(errs, b.peer.stop(), b.bare.stop())
 	if b.dir != "" {
 		errs = append(errs, os.RemoveAll(b.dir))
 	}

@@ -1,9 +1,11 @@
 package bench
 
 import (
+	"context"
 	"crypto/sha256"
 	"io"
 	"os"
+	"os/exec"
 	"syscall"
 	"time"
 )
@@ -36,6 +38,17 @@ func readCost(path string, to io.Writer) (time.Duration, error) {
 	}
 	after, err := ownCPU()
 	return after - before, err
+}
+
+// opensslCost gives what OpenSSL takes for the same, reading included; false
+// where it is not installed.
+func opensslCost(ctx context.Context, path string, size int64) (float64, bool) {
+	c := exec.CommandContext(ctx, "openssl", "dgst", "-sha256", path)
+	if c.Run() != nil {
+		return 0, false
+	}
+	used := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	return used.Seconds() / (float64(size) / (1 << 30)), true
 }
 
 // ownCPU gives the CPU time of this process, more exactly than /proc.

@@ -28,6 +28,9 @@ func (b *bench) openFiles(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if b.bare, err = startBare(ctx, b.Program, filepath.Dir(b.payload)); err != nil {
+		return err
+	}
 	grant, err := b.put("payload.bin")
 	if err != nil {
 		return fmt.Errorf("upload: %w", err)
@@ -161,11 +164,14 @@ type side struct {
 
 // sides gives those that serve the payload, the peer first where there is one.
 func (b *bench) sides() []side {
-	own := side{"molrun", b.jobs.address, b.upload, []int{b.jobs.pid()}}
-	if b.peer == nil {
-		return []side{own}
+	all := []side{
+		{"bare", b.bare.address, "/payload", []int{b.bare.process.Process.Pid}},
+		{"molrun", b.jobs.address, b.upload, []int{b.jobs.pid()}},
 	}
-	return []side{{"nginx", b.peer.address, "/payload", b.peer.pids()}, own}
+	if b.peer == nil {
+		return all
+	}
+	return append([]side{{"nginx", b.peer.address, "/payload", b.peer.pids()}}, all...)
 }
 
 // measureDownload compares downloads of a whole file.
@@ -226,6 +232,9 @@ func (b *bench) measureUpload(ctx context.Context, f figures) error {
 	f["upload.molrun"], f["upload.molrun.cpu"] = m.rate(), m.cost()
 	if f["digest.cpu"], err = digestCost(b.payload, b.Size); err != nil {
 		return err
+	}
+	if cost, ok := opensslCost(ctx, b.payload, b.Size); ok {
+		f["digest.openssl"] = cost
 	}
 	return b.jobs.ask(head("DELETE", "/files/"+g.id, b.jobs.header(), 0), nil)
 }

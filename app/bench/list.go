@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -204,7 +205,8 @@ func (s *server) alternately(ctx context.Context, d time.Duration, one, other []
 }
 
 // measureListUnderLoad compares first pages while many clients submit with
-// those of a quiet service.
+// those of a quiet service, and with answers that cost nothing but their turn
+// on the CPUs, which the submitting clients share.
 func (b *bench) measureListUnderLoad(ctx context.Context, f figures) error {
 	s := b.large
 	listing := s.asking([][]byte{s.get(firstPage)})
@@ -215,14 +217,15 @@ func (b *bench) measureListUnderLoad(ctx context.Context, f figures) error {
 	var load sample
 	var loadErr error
 	var submitting sync.WaitGroup
-	submitting.Go(func() { load, loadErr = closed(ctx, crowd, b.For, b.submitting(s)) })
+	submitting.Go(func() { load, loadErr = closed(ctx, crowd, 2*b.For, b.submitting(s)) })
 	time.Sleep(b.For / 10) // until all are at it
 	busy, err := closed(ctx, 1, b.For*8/10, listing)
+	empty, emptyErr := closed(ctx, 1, b.For*8/10, s.asking([][]byte{s.get("/version")}))
 	submitting.Wait()
-	if err != nil || loadErr != nil {
-		return fmt.Errorf("%w, %w", err, loadErr)
+	if err := errors.Join(err, emptyErr, loadErr); err != nil {
+		return err
 	}
-	f["list.quiet.p99"], f["list.busy.p99"] = quiet.quantile(.99), busy.quantile(.99)
+	f["list.quiet.p99"], f["list.busy.p99"], f["empty.busy.p99"] = quiet.quantile(.99), busy.quantile(.99), empty.quantile(.99)
 	f["list.busy.p50"], f["submit.large.rate"] = busy.quantile(.5), load.rate()
 	return nil
 }

@@ -20,7 +20,7 @@ func benchCommand() *cobra.Command {
 		Short:  "Measure this program next to what the machine allows",
 		Hidden: true,
 	}
-	c.AddCommand(benchSeedCommand(), benchRunCommand(), benchGrowCommand())
+	c.AddCommand(benchSeedCommand(), benchRunCommand(), benchGrowCommand(), benchBareCommand())
 	return c
 }
 
@@ -109,6 +109,20 @@ func benchGrowCommand() *cobra.Command {
 		o.Lines, o.Log = c.OutOrStdout(), c.ErrOrStderr()
 		return bench.Growth(c.Context(), o, numbers, plot)
 	}
+	return c
+}
+
+// benchBareCommand is started by the run.
+func benchBareCommand() *cobra.Command {
+	var dir, address string
+	c := &cobra.Command{
+		Use:   "bare",
+		Short: "Serve the files of a folder with the standard library alone",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return bench.Bare(c.Context(), dir, address) },
+	}
+	c.Flags().StringVar(&dir, "files", "", "the folder")
+	c.Flags().StringVar(&address, "listen", "", "address")
 	return c
 }
 
