@@ -38,6 +38,7 @@
 //	molrun/web/contract                holds the API to openapi.yaml in tests
 //	molrun/app/runner                  starts jobs in fair order, watches and collects them
 //	molrun/app/executor/local          Executor: processes of this machine
+//	molrun/app/executor/slurm          Executor: jobs of a Slurm cluster
 //	molrun/app/executor/conformance    tests that every executor passes
 //	molrun/app/executor/slurm/cluster  a real Slurm cluster on one machine, for tests
 //	molrun/app/bench                   measures the program next to limits and peers

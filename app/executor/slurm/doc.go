@@ -1,0 +1,2 @@
+// Package slurm runs tasks on a cluster that Slurm looks after.
+package slurm
