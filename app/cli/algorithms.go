@@ -52,7 +52,7 @@ func algorithmsListCommand() *cobra.Command {
 		var rows [][]string
 		for _, typ := range catalogue.Types() {
 			a, _ := catalogue.Find(typ, "")
-			view := a.Summary(machine, catalogue.VersionNames(typ))
+			view := a.Summary(a.Missing(machine), catalogue.VersionNames(typ))
 			views = append(views, view)
 			ready := "yes"
 			if !view.Ready {
@@ -109,7 +109,7 @@ func algorithmsShowCommand() *cobra.Command {
 		if !ok {
 			return app.Errorf(app.NotFound, "there is no algorithm %q %s here; `molrun algorithms list` shows them", args[0], version)
 		}
-		view := a.View(machine, catalogue.VersionNames(a.Type))
+		view := a.View(a.Missing(machine), catalogue.VersionNames(a.Type))
 		if asJSON {
 			return printJSON(c.OutOrStdout(), view)
 		}

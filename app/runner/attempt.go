@@ -36,8 +36,9 @@ type attempt struct {
 
 	// Of the attempt's goroutine; set by own.
 	job     *app.Job
-	number  int    // the loop may read it once claimed is set
-	dir     string // of the attempt
+	where   app.Placement // as far as located
+	number  int           // the loop may read it once claimed is set
+	dir     string        // of the attempt
 	log     zerolog.Logger
 	started bool // the record says RUNNING
 	begin   time.Time
@@ -92,6 +93,9 @@ func (a *attempt) fresh(ctx context.Context) {
 // found goes on with a job that was claimed by an earlier runner: first of all
 // its executor has to tell how its task stands.
 func (a *attempt) found(ctx context.Context) {
+	for b := recordBackoff(); passing(a.locate(ctx)) && ctx.Err() == nil; b.wait(ctx) {
+		a.log.Warn().Msg("where the job goes can't be found out; will try again")
+	}
 	news := a.place.watcher.add(a.task())
 	select {
 	case status := <-news:
@@ -100,6 +104,14 @@ func (a *attempt) found(ctx context.Context) {
 		a.live(ctx, situation{begun: a.begun(), seen: true, status: status})
 	case <-ctx.Done():
 	}
+}
+
+// locate finds out where on its executor the task goes.
+func (a *attempt) locate(ctx context.Context) error {
+	return bounded(ctx, func(ctx context.Context) (err error) {
+		a.where, err = a.r.jobs.PlacementOf(ctx, a.job)
+		return err
+	})
 }
 
 // begun reports whether the attempt's task may have come to life. Doubt counts
@@ -149,6 +161,8 @@ func (a *attempt) task() app.Task {
 		GPUs:    a.gpus,
 		Limit:   time.Duration(a.job.MaxRuntime) * time.Second,
 		Handle:  a.job.Private.Handle,
+
+		Placement: a.where,
 	}
 }
 

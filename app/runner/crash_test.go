@@ -101,6 +101,11 @@ func (c jobsAtCrash) AlgorithmOf(ctx context.Context, j *app.Job) (a *app.Algori
 	return a, err
 }
 
+func (c jobsAtCrash) PlacementOf(ctx context.Context, j *app.Job) (p app.Placement, err error) {
+	err = c.around("PlacementOf", func() (err error) { p, err = c.Jobs.PlacementOf(ctx, j); return err })
+	return p, err
+}
+
 func (c jobsAtCrash) SourcePath(src app.Source) (path string, err error) {
 	err = c.around("SourcePath", func() (err error) { path, err = c.Jobs.SourcePath(src); return err })
 	return path, err

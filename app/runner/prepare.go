@@ -111,6 +111,9 @@ func (a *attempt) startTask(ctx context.Context) error {
 	if a.stopAsked() {
 		return errStopped
 	}
+	if err := a.locate(ctx); err != nil {
+		return cannotStart(startMessage(err), err)
+	}
 	callCtx, cancel := context.WithTimeout(ctx, callPatience)
 	defer cancel()
 	handle, err := a.place.executor.Start(callCtx, a.task())

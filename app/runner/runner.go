@@ -41,6 +41,7 @@ type Jobs interface {
 	ObserveProgress(id app.JobID, p *app.Progress)
 	ObserveReasons(reasons map[app.JobID]string)
 	AlgorithmOf(ctx context.Context, j *app.Job) (*app.Algorithm, error)
+	PlacementOf(ctx context.Context, j *app.Job) (app.Placement, error)
 	SourcePath(src app.Source) (string, error)
 	Wake() <-chan struct{}
 }
