@@ -114,7 +114,7 @@ func (a *attempt) startTask(ctx context.Context) error {
 	if err := a.locate(ctx); err != nil {
 		return cannotStart(startMessage(err), err)
 	}
-	callCtx, cancel := context.WithTimeout(ctx, callPatience)
+	callCtx, cancel := context.WithTimeout(ctx, a.place.patience)
 	defer cancel()
 	handle, err := a.place.executor.Start(callCtx, a.task())
 	if err != nil {
