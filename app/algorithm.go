@@ -25,6 +25,7 @@ type Algorithm struct {
 	Resumable          bool   // a new attempt finds the previous one's output
 	MaxRuntime         time.Duration
 	Parameters         []Parameter
+	Placement          Placement // on a cluster
 	Sandbox            Sandbox
 	Example            *Example // nil: none
 	Source             []byte   // the text of the file

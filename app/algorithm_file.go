@@ -30,7 +30,7 @@ var (
 
 var topKeys = []string{
 	"format", "type", "version", "default", "title", "description", "cite", "categories", "functions",
-	"executor", "retries", "resumable", "max_runtime", "parameters", "resources", "sandbox", "env",
+	"executor", "retries", "resumable", "max_runtime", "parameters", "resources", "slurm", "sandbox", "env",
 	"command", "stdout", "steps", "validate", "metrics", "failures", "example",
 }
 
@@ -105,6 +105,7 @@ func (r *algorithmReader) algorithm(a *Algorithm, root *tomlNode) {
 	a.MaxRuntime = r.maxRuntime(root)
 	a.Parameters = r.parameters(root)
 	a.resources = r.resources(a, root)
+	a.Placement = r.slurm(root)
 	a.Sandbox = r.sandbox(root)
 	a.env = r.env(a, root)
 	a.steps = r.steps(a, root)

@@ -88,7 +88,7 @@ func checkExpansion(t *testing.T, a *Algorithm) {
 func TestFormatReferenceNamesEveryKey(t *testing.T) {
 	text := formatReference(t)
 	keys := slices.Concat(topKeys, parameterKeys,
-		[]string{"cpus", "memory", "gpus", "read", "network", "many", "pattern", "better", "message", "settings", "expect", "files", "if", "args"})
+		[]string{"cpus", "memory", "gpus", "partition", "account", "qos", "constraint", "options", "read", "network", "many", "pattern", "better", "message", "settings", "expect", "files", "if", "args"})
 	for _, key := range keys {
 		if !regexp.MustCompile("[`\\[]" + key + "[`\\] ]").MatchString(text) {
 			t.Errorf("the reference does not name the key %s", key)

@@ -50,7 +50,7 @@ func TestWhatAMachineLacks(t *testing.T) {
 			if len(got) > 1 || strings.Join(got, "") == "" != (tt.want == "") || !strings.Contains(strings.Join(got, ""), tt.want) {
 				t.Errorf("Missing = %q, want %q", got, tt.want)
 			}
-			view := a.View(tt.machine, []string{"1"})
+			view := a.View(a.Missing(tt.machine), []string{"1"})
 			if view.Ready != (tt.want == "") {
 				t.Errorf("ready %v with %q missing", view.Ready, got)
 			}

@@ -169,8 +169,8 @@ func (r resource) of(settings *Value, lowest, highest int64) (int64, string) {
 
 // tooMuch is the fault of asking for more than there is, at the setting that asks
 // for it, if one does.
-func (r resource) tooMuch(format string, args ...any) FieldError {
-	f := FieldError{Type: "value", Msg: "the job would need more than this server has: " + fmt.Sprintf(format, args...) + "; ask for less"}
+func (r resource) tooMuch(where, amounts string) FieldError {
+	f := FieldError{Type: "value", Msg: fmt.Sprintf("the job would need more than %s: %s; ask for less", where, amounts)}
 	if r.setting != "" {
 		f.Loc = []any{r.setting}
 	}

@@ -67,9 +67,8 @@ type MetricView struct {
 }
 
 // Summary gives the algorithm for a listing: versions are all of its type,
-// m is where it would run.
-func (a *Algorithm) Summary(m Machine, versions []string) AlgorithmView {
-	missing := a.Missing(m)
+// missing is what Missing says of where it would run.
+func (a *Algorithm) Summary(missing, versions []string) AlgorithmView {
 	return AlgorithmView{
 		Type: a.Type, Version: a.Version, Versions: versions, Title: a.Title, Description: a.Description,
 		Categories: a.Categories, Functions: a.Functions, Ready: len(missing) == 0, Missing: missing,
@@ -77,8 +76,8 @@ func (a *Algorithm) Summary(m Machine, versions []string) AlgorithmView {
 }
 
 // View gives all that clients may know of the algorithm.
-func (a *Algorithm) View(m Machine, versions []string) AlgorithmView {
-	v := a.Summary(m, versions)
+func (a *Algorithm) View(missing, versions []string) AlgorithmView {
+	v := a.Summary(missing, versions)
 	v.AlgorithmDetail = &AlgorithmDetail{
 		Default: a.Default, Cite: a.Cite, Executor: a.Executor, MaxRuntimeSeconds: int64(a.MaxRuntime.Seconds()),
 		Retries: a.Retries, Resumable: a.Resumable, Sandbox: a.Sandbox, Schema: a.schema,

@@ -19,8 +19,8 @@ func TestViewsOfAnAlgorithm(t *testing.T) {
 	a := parseOK(t, string(text))
 	m := Machine{CPUs: 4, MemoryBytes: 1 << 30}
 	for file, view := range map[string]AlgorithmView{
-		"testdata/algorithms/view.json":    a.View(m, []string{"2023.1", "2024.1"}),
-		"testdata/algorithms/summary.json": a.Summary(m, []string{"2023.1", "2024.1"}),
+		"testdata/algorithms/view.json":    a.View(a.Missing(m), []string{"2023.1", "2024.1"}),
+		"testdata/algorithms/summary.json": a.Summary(a.Missing(m), []string{"2023.1", "2024.1"}),
 	} {
 		got, err := json.MarshalIndent(view, "", "  ")
 		if err != nil {
@@ -43,7 +43,7 @@ func TestViewsOfAnAlgorithm(t *testing.T) {
 
 // Lists are never null: clients walk them.
 func TestViewOfTheSmallestFile(t *testing.T) {
-	text, err := json.Marshal(parseOK(t, head).View(Machine{}, []string{"1"}))
+	text, err := json.Marshal(parseOK(t, head).View([]string{}, []string{"1"}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func (s *Service) SubmitBatch(ctx context.Context, by Caller, sub BatchSubmissio
 // batch makes the parent and its subjobs. The parent has the lowest ID, the
 // rows rise in their order.
 func (o *order) batch(name string, names []string, rows []row) (*Job, []*Job) {
-	parent := o.job(name, row{})
+	parent := o.job(name, row{executor: commonExecutor(rows)})
 	parent.Counts = &Counts{Queued: len(rows)}
 	parent.Private.Retries = 0
 	meanings := make([]json.RawMessage, 0, 2*len(rows))
@@ -66,6 +66,16 @@ func (o *order) batch(name string, names []string, rows []row) (*Job, []*Job) {
 	}
 	parent.Private.Meaning = meaningHash("batch", o.algorithm, meanings...)
 	return parent, subjobs
+}
+
+// commonExecutor names where all rows run, "" where they do not run in one place.
+func commonExecutor(rows []row) string {
+	for _, r := range rows {
+		if r.executor != rows[0].executor {
+			return ""
+		}
+	}
+	return rows[0].executor
 }
 
 // rowNames gives the names of the rows and notes what is wrong with them.

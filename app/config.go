@@ -39,7 +39,12 @@ type Config struct {
 		Cgroup       string   `toml:"cgroup"`        // below which jobs get theirs; "": the service's own
 		Processes    int      `toml:"processes"`     // that a job may have at once; 0: no limit
 		FileSize     Bytes    `toml:"file_size"`     // of a job's file; 0: the disk's size
+
+		// Rules say which jobs run elsewhere. They are in the file alone.
+		Rules []RuleSettings `toml:"rules"`
 	} `toml:"runner"`
+
+	Slurm SlurmSettings `toml:"slurm"`
 
 	Links struct {
 		Upload Duration `toml:"upload"`
@@ -94,6 +99,7 @@ func DefaultConfig() Config {
 	c.Database.FileSystem = "local"
 	c.Retention.KeepLastOf = "user"
 	c.Stop.Requests = Duration(20 * time.Second)
+	c.setSlurmDefaults()
 	c.setSecurityDefaults()
 	c.Log.Level = "info"
 	c.Log.Format = "auto"
@@ -206,7 +212,7 @@ func (c *Config) Text() string {
 	return b.String()
 }
 
-// walk visits every setting.
+// walk visits every setting but those that are in the file alone.
 func (c *Config) walk(visit func(name string, place reflect.Value)) {
 	top := reflect.ValueOf(c).Elem()
 	for i := range top.NumField() {
@@ -221,7 +227,9 @@ func (c *Config) walk(visit func(name string, place reflect.Value)) {
 		}
 		section := top.Field(i)
 		for k := range section.NumField() {
-			visit(name+"."+section.Type().Field(k).Tag.Get("toml"), section.Field(k))
+			if _, rules := section.Field(k).Interface().([]RuleSettings); !rules {
+				visit(name+"."+section.Type().Field(k).Tag.Get("toml"), section.Field(k))
+			}
 		}
 	}
 }
@@ -253,6 +261,9 @@ func (c *Config) Check() error {
 		}
 	}
 	if err := c.checkKept(); err != nil {
+		return err
+	}
+	if err := c.checkSlurm(); err != nil {
 		return err
 	}
 	return c.checkPublicURL()

@@ -31,23 +31,25 @@
 //
 // The other packages:
 //
-//	molrun/storage                   Store: records, in one bbolt file
-//	molrun/blobs                     Blobs: files, and links to them over HTTP
-//	molrun/web                       the API: requests in, one method of Service, answers out
-//	molrun/web/client                the API seen from its other end
-//	molrun/web/contract              holds the API to openapi.yaml in tests
-//	molrun/app/runner                starts jobs in fair order, watches and collects them
-//	molrun/app/executor/local        Executor: processes of this machine
-//	molrun/app/executor/conformance  tests that every executor passes
-//	molrun/app/bench                 measures the program next to limits and peers
-//	molrun/app/faults                tests: the real program, killed, starved and lied to
-//	molrun/app/simulation            tests: whole services driven by random seeds
-//	molrun/app/task                  runs one attempt: task.json in, outcome.json out
-//	molrun/app/task/start            the command that does it, fast to start
-//	molrun/app/protocol              what the service and its tasks tell one another
-//	molrun/app/algorithms            the algorithm files that are built in, and the site's
-//	molrun/app/engine/cgidp          the engine of cg-idp
-//	molrun/app/cli                   commands; joins all of the above
+//	molrun/storage                     Store: records, in one bbolt file
+//	molrun/blobs                       Blobs: files, and links to them over HTTP
+//	molrun/web                         the API: requests in, one method of Service, answers out
+//	molrun/web/client                  the API seen from its other end
+//	molrun/web/contract                holds the API to openapi.yaml in tests
+//	molrun/app/runner                  starts jobs in fair order, watches and collects them
+//	molrun/app/executor/local          Executor: processes of this machine
+//	molrun/app/executor/slurm          Executor: jobs of a Slurm cluster
+//	molrun/app/executor/conformance    tests that every executor passes
+//	molrun/app/executor/slurm/cluster  a real Slurm cluster on one machine, for tests
+//	molrun/app/bench                   measures the program next to limits and peers
+//	molrun/app/faults                  tests: the real program, killed, starved and lied to
+//	molrun/app/simulation              tests: whole services driven by random seeds
+//	molrun/app/task                    runs one attempt: task.json in, outcome.json out
+//	molrun/app/task/start              the command that does it, fast to start
+//	molrun/app/protocol                what the service and its tasks tell one another
+//	molrun/app/algorithms              the algorithm files that are built in, and the site's
+//	molrun/app/engine/cgidp            the engine of cg-idp
+//	molrun/app/cli                     commands; joins all of the above
 //
 // Imports point at app: storage, blobs, web and executors know only it (executors
 // also package task), and never one another. Only app/cli knows all. Package task

@@ -32,6 +32,23 @@ type Executor interface {
 	Stop(ctx context.Context, t Task) error
 }
 
+// Remote is an Executor whose tasks run on other machines, which don't see the
+// data directory. Their directories lie in a folder that both sides see, and
+// come back when they have ended.
+type Remote interface {
+	Executor
+
+	// AttemptsDir is where they lie: <job>/<attempt> in this folder.
+	AttemptsDir() string
+
+	// Program gives the path of this program as tasks find it. The error is
+	// Unavailable where the folder can't be reached now.
+	Program(ctx context.Context) (string, error)
+
+	// MaxTasks is how many tasks it takes at once. Other jobs stay in the queue.
+	MaxTasks() int
+}
+
 // Capacity is what an executor may use at once.
 type Capacity struct {
 	CPUs        int

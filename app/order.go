@@ -13,8 +13,8 @@ import (
 type order struct {
 	service    *Service
 	by         Caller
-	algorithm  *Algorithm // nil where there is none such
-	executor   string
+	algorithm  *Algorithm            // nil where there is none such
+	unready    map[string]FieldError // executors where it can't run, and why; others of its may do
 	priority   int
 	maxRuntime int64
 	faults     []FieldError
@@ -76,30 +76,22 @@ func (o *order) findAlgorithm(typ, version string) {
 	}
 }
 
+// checkReady finds out where the algorithm can run. That it can somewhere is
+// enough here: which of its executors a job goes to may depend on the job's
+// size.
 func (o *order) checkReady() {
-	o.executor = o.service.executorOf(o.algorithm)
-	machine, ok := o.service.options.Machines[o.executor]
-	if !ok {
-		o.fault("not_ready", fmt.Sprintf("%s runs on the executor %q, which is not configured here", o.algorithm.Type, o.executor), "type")
-		return
+	executors := o.service.executorsFor(o.algorithm, o.by)
+	for _, executor := range executors {
+		if msg := o.service.unready(o.algorithm, executor); msg != "" {
+			if o.unready == nil {
+				o.unready = map[string]FieldError{}
+			}
+			o.unready[executor] = FieldError{Type: "not_ready", Msg: msg}
+		}
 	}
-	if o.service.ready.recently(o.algorithm) {
-		return
+	if len(o.unready) == len(executors) {
+		o.fault("not_ready", o.unready[executors[0]].Msg, "type")
 	}
-	missing := o.algorithm.Missing(machine)
-	if len(missing) == 0 {
-		o.service.ready.note(o.algorithm)
-		return
-	}
-	o.fault("not_ready", fmt.Sprintf("%s is not ready on this server: %s", o.algorithm.Type, strings.Join(missing, "; ")), "type")
-}
-
-// executorOf says where an algorithm's jobs run.
-func (s *Service) executorOf(a *Algorithm) string {
-	if a.Executor == "" || a.Executor == "any" {
-		return s.options.Executor
-	}
-	return a.Executor
 }
 
 func (o *order) checkRuntime() {
@@ -117,6 +109,7 @@ type row struct {
 	sent       *Value
 	normalized json.RawMessage // nil where the settings are faulty
 	needs      Resources
+	executor   string
 	inputs     []Input
 	sources    []Source
 	faults     []FieldError // paths begin below the settings
@@ -133,7 +126,7 @@ func (o *order) rows(ctx context.Context, all []*Value, loc func(i int) []any) (
 		rows[i].sent = settings
 		rows[i].normalized, rows[i].faults = o.algorithm.CheckSettings(settings)
 		if len(rows[i].faults) == 0 {
-			rows[i].needs, rows[i].faults = o.needs(rows[i].normalized)
+			rows[i].faults = o.place(&rows[i])
 		}
 	}
 	if err := o.resolveFiles(ctx, rows); err != nil {
@@ -163,26 +156,6 @@ func (o *order) addBelow(loc []any, faults []FieldError) {
 		f.Loc = slices.Concat(loc, f.Loc)
 		o.faults = append(o.faults, f)
 	}
-}
-
-// needs gives a job's resources, or a fault for each that no machine here has.
-func (o *order) needs(normalized json.RawMessage) (Resources, []FieldError) {
-	needs, faults := o.algorithm.Needs(normalized)
-	machine, known := o.service.options.Machines[o.executor]
-	if len(faults) > 0 || !known || !machine.Local {
-		return needs, faults
-	}
-	from := o.algorithm.resources
-	if needs.CPUs > machine.CPUs {
-		faults = append(faults, from.cpus.tooMuch("%d CPUs of %d", needs.CPUs, machine.CPUs))
-	}
-	if needs.MemoryBytes > machine.MemoryBytes {
-		faults = append(faults, from.memory.tooMuch("%s of memory of %s", Bytes(needs.MemoryBytes), Bytes(machine.MemoryBytes)))
-	}
-	if needs.GPUs > machine.GPUs {
-		faults = append(faults, from.gpus.tooMuch("%d GPUs of %d", needs.GPUs, machine.GPUs))
-	}
-	return needs, faults
 }
 
 // validate has the algorithm's own validator read the settings of the rows that
@@ -276,7 +249,7 @@ func (o *order) job(name string, r row) *Job {
 		Priority:     o.priority,
 		MaxRuntime:   o.maxRuntime,
 		CreatedAt:    now,
-		Executor:     o.executor,
+		Executor:     r.executor,
 		Private: Private{
 			Normalized: r.normalized,
 			Definition: o.algorithm.Digest,

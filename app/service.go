@@ -32,12 +32,13 @@ type Service struct {
 
 // Options are what a service needs besides its parts.
 type Options struct {
-	Now       func() time.Time // wall clock; only shown and stored
-	CursorKey []byte           // 32 bytes
-	UploadTTL time.Duration    // of upload links and an upload's download link
-	Executor  string           // where algorithms run that name none
-	Machines  map[string]Machine
-	Program   string // path of this binary, for {molrun}
+	Now       func() time.Time   // wall clock; only shown and stored
+	CursorKey []byte             // 32 bytes
+	UploadTTL time.Duration      // of upload links and an upload's download link
+	Executor  string             // where algorithms run that name none
+	Routing   Routing            // which run elsewhere, and where on a cluster
+	Machines  map[string]Machine // the executors that there are
+	Program   string             // path of this binary, for {molrun}
 
 	// Confine is for the programs that check settings; nil lets them do what this
 	// process may.

@@ -13,25 +13,27 @@ import (
 // importTable says who may import whom: packages of this module, then modules
 // of others. "*" is every one.
 var importTable = map[string]struct{ own, others []string }{
-	"molrun":                   {own: []string{"app/cli"}},
-	"app":                      {own: []string{"app/protocol"}, others: []string{"pelletier/go-toml", "santhosh-tekuri/jsonschema", "rs/zerolog", "golang.org/x/text"}},
-	"app/algorithms":           {own: []string{"app"}},
-	"app/protocol":             {},
-	"app/task":                 {own: []string{"app/protocol"}},
-	"app/task/start":           {own: []string{"app/task"}},
-	"app/runner":               {own: []string{"app", "app/task"}, others: []string{"rs/zerolog"}},
-	"app/executor/local":       {own: []string{"app", "app/task"}},
-	"app/engine/cgidp":         {others: []string{"gonum.org/v1/plot", "golang.org/x/sys"}},
-	"storage":                  {own: []string{"app"}, others: []string{"go.etcd.io/bbolt"}},
-	"blobs":                    {own: []string{"app"}, others: []string{"golang-jwt/jwt", "rs/zerolog"}},
-	"web":                      {own: []string{"app"}, others: []string{"gin-gonic/gin", "rs/zerolog", "prometheus/client_golang"}},
-	"web/client":               {},
-	"app/cli":                  {own: []string{"*"}, others: []string{"spf13/cobra", "spf13/pflag", "rs/zerolog", "mattn/go-isatty", "prometheus/client_golang"}},
-	"web/contract":             {others: []string{"goccy/go-yaml", "santhosh-tekuri/jsonschema", "golang.org/x/text"}}, // of tests alone
-	"app/bench":                {own: []string{"app", "storage"}, others: []string{"go.etcd.io/bbolt", "golang.org/x/sys"}},
-	"app/faults":               {},                                 // tests alone
-	"app/simulation":           {},                                 // tests alone
-	"app/executor/conformance": {own: []string{"app", "app/task"}}, // of tests alone
+	"molrun":                     {own: []string{"app/cli"}},
+	"app":                        {own: []string{"app/protocol"}, others: []string{"pelletier/go-toml", "santhosh-tekuri/jsonschema", "rs/zerolog", "golang.org/x/text"}},
+	"app/algorithms":             {own: []string{"app"}},
+	"app/protocol":               {},
+	"app/task":                   {own: []string{"app/protocol"}},
+	"app/task/start":             {own: []string{"app/task"}},
+	"app/runner":                 {own: []string{"app", "app/task"}, others: []string{"rs/zerolog"}},
+	"app/executor/local":         {own: []string{"app", "app/task"}},
+	"app/engine/cgidp":           {others: []string{"gonum.org/v1/plot", "golang.org/x/sys"}},
+	"storage":                    {own: []string{"app"}, others: []string{"go.etcd.io/bbolt"}},
+	"blobs":                      {own: []string{"app"}, others: []string{"golang-jwt/jwt", "rs/zerolog"}},
+	"web":                        {own: []string{"app"}, others: []string{"gin-gonic/gin", "rs/zerolog", "prometheus/client_golang"}},
+	"web/client":                 {},
+	"app/cli":                    {own: []string{"*"}, others: []string{"spf13/cobra", "spf13/pflag", "rs/zerolog", "mattn/go-isatty", "prometheus/client_golang"}},
+	"web/contract":               {others: []string{"goccy/go-yaml", "santhosh-tekuri/jsonschema", "golang.org/x/text"}}, // of tests alone
+	"app/bench":                  {own: []string{"app", "storage"}, others: []string{"go.etcd.io/bbolt", "golang.org/x/sys"}},
+	"app/faults":                 {}, // tests alone
+	"app/simulation":             {}, // tests alone
+	"app/executor/slurm":         {own: []string{"app", "app/task"}},
+	"app/executor/conformance":   {own: []string{"app", "app/task"}}, // of tests alone
+	"app/executor/slurm/cluster": {},                                 // of tests alone
 }
 
 func TestImports(t *testing.T) {

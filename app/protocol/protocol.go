@@ -40,6 +40,11 @@ type Outcome struct {
 	CPUSeconds  float64   `json:"cpuSeconds"`  // user and system, all processes
 	MaxRSSBytes int64     `json:"maxRssBytes"` // highest sum seen, or of the largest process
 
+	// OutputFiles and OutputBytes are what a task that is done left in its
+	// output folder, for who copies it.
+	OutputFiles int   `json:"outputFiles,omitempty"`
+	OutputBytes int64 `json:"outputBytes,omitempty"`
+
 	// Isolation is what kept the programs from the rest of the machine:
 	// bubblewrap, cgroup, bubblewrap+cgroup or none. An older version did not
 	// always tell it.

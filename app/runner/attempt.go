@@ -36,8 +36,10 @@ type attempt struct {
 
 	// Of the attempt's goroutine; set by own.
 	job     *app.Job
-	number  int    // the loop may read it once claimed is set
-	dir     string // of the attempt
+	where   app.Placement // as far as located
+	number  int           // the loop may read it once claimed is set
+	home    string        // its directory, in the data directory
+	dir     string        // where it lies while the task lives: home, but on other machines
 	log     zerolog.Logger
 	started bool // the record says RUNNING
 	begin   time.Time
@@ -50,7 +52,8 @@ func (r *Runner) newAttempt(p *place, id app.JobID, u user, needs app.Resources,
 // own sets what the job's record tells.
 func (a *attempt) own(j *app.Job) {
 	a.job, a.number = j, j.Attempts
-	a.dir = attemptDir(a.r.dirs, j.ID, j.Attempts)
+	a.home = attemptDir(a.r.dirs, j.ID, j.Attempts)
+	a.dir = a.place.attemptDir(a.home, j)
 	a.started = j.Status == app.Running
 	a.begin = time.Now()
 	a.log = a.r.options.Log.With().Str("job", string(j.ID)).Str("organization", j.Organization).
@@ -92,6 +95,9 @@ func (a *attempt) fresh(ctx context.Context) {
 // found goes on with a job that was claimed by an earlier runner: first of all
 // its executor has to tell how its task stands.
 func (a *attempt) found(ctx context.Context) {
+	for b := recordBackoff(); passing(a.locate(ctx)) && ctx.Err() == nil; b.wait(ctx) {
+		a.log.Warn().Msg("where the job goes can't be found out; will try again")
+	}
 	news := a.place.watcher.add(a.task())
 	select {
 	case status := <-news:
@@ -102,10 +108,18 @@ func (a *attempt) found(ctx context.Context) {
 	}
 }
 
+// locate finds out where on its executor the task goes.
+func (a *attempt) locate(ctx context.Context) error {
+	return bounded(ctx, func(ctx context.Context) (err error) {
+		a.where, err = a.r.jobs.PlacementOf(ctx, a.job)
+		return err
+	})
+}
+
 // begun reports whether the attempt's task may have come to life. Doubt counts
 // as yes.
 func (a *attempt) begun() bool {
-	return a.job.Private.Handle != "" || task.Exists(a.dir, task.RunFile)
+	return a.job.Private.Handle != "" || task.Exists(a.dir, task.RunFile) || task.Exists(a.dir, task.ClaimDir)
 }
 
 // live takes the job from where it stands to its end, or until ctx ends.
@@ -132,6 +146,7 @@ func (a *attempt) live(ctx context.Context, s situation) {
 			a.failed(ctx, s.status.Outcome)
 			return
 		case stepLose:
+			a.fetch(ctx)
 			a.settle(ctx, app.Ending{Outcome: s.status.Outcome, Lost: s.status.Reason})
 			return
 		}
@@ -149,6 +164,8 @@ func (a *attempt) task() app.Task {
 		GPUs:    a.gpus,
 		Limit:   time.Duration(a.job.MaxRuntime) * time.Second,
 		Handle:  a.job.Private.Handle,
+
+		Placement: a.where,
 	}
 }
 
@@ -179,7 +196,7 @@ func (a *attempt) watch(ctx context.Context) app.TaskStatus {
 // stopTask asks the executor for the task's end and gives the time to ask
 // again.
 func (a *attempt) stopTask(ctx context.Context) <-chan time.Time {
-	callCtx, cancel := context.WithTimeout(ctx, callPatience)
+	callCtx, cancel := context.WithTimeout(ctx, a.place.patience)
 	defer cancel()
 	if err := a.place.executor.Stop(callCtx, a.task()); err != nil && ctx.Err() == nil {
 		a.log.Warn().Err(err).Msg("the executor can't stop the task; will ask again")

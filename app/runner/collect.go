@@ -268,16 +268,19 @@ func giveBack(attemptDir string) error {
 // removeWork removes an attempt's work directory, whatever modes its program
 // gave to folders in it.
 func removeWork(attemptDir string) error {
-	work := filepath.Join(attemptDir, task.WorkDir)
-	err := os.RemoveAll(work)
+	return removeTree(filepath.Join(attemptDir, task.WorkDir))
+}
+
+func removeTree(dir string) error {
+	err := os.RemoveAll(dir)
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	filepath.WalkDir(work, func(path string, d fs.DirEntry, _ error) error {
+	filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
 		if d != nil && d.IsDir() {
 			os.Chmod(path, 0o700) // RemoveAll tells if that was not enough
 		}
 		return nil
 	})
-	return os.RemoveAll(work)
+	return os.RemoveAll(dir)
 }

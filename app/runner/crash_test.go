@@ -101,6 +101,11 @@ func (c jobsAtCrash) AlgorithmOf(ctx context.Context, j *app.Job) (a *app.Algori
 	return a, err
 }
 
+func (c jobsAtCrash) PlacementOf(ctx context.Context, j *app.Job) (p app.Placement, err error) {
+	err = c.around("PlacementOf", func() (err error) { p, err = c.Jobs.PlacementOf(ctx, j); return err })
+	return p, err
+}
+
 func (c jobsAtCrash) SourcePath(src app.Source) (path string, err error) {
 	err = c.around("SourcePath", func() (err error) { path, err = c.Jobs.SourcePath(src); return err })
 	return path, err
@@ -125,7 +130,12 @@ func (c executorAtCrash) Stop(ctx context.Context, t app.Task) error {
 func (w *world) startToCrash(at int, after bool) (c *crash, wait func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c = &crash{Jobs: w.jobs, scripted: w.executor, at: at, after: after, kill: cancel}
-	r := New(jobsAtCrash{c}, w.files, []app.Executor{executorAtCrash{c}}, w.options)
+	place := app.Executor(executorAtCrash{c})
+	if r, ok := w.place.(remote); ok {
+		r.Executor = place
+		place = r
+	}
+	r := New(jobsAtCrash{c}, w.files, []app.Executor{place}, w.options)
 	done := make(chan struct{})
 	go func() { defer close(done); _ = r.Run(ctx) }()
 	wait = func() { cancel(); <-done }
@@ -138,9 +148,21 @@ func (w *world) startToCrash(at int, after bool) (c *crash, wait func()) {
 // completed, one whose first attempt is lost, and one that fails.
 func TestRestartAtEveryStep(t *testing.T) {
 	t.Parallel()
+	restartEverywhere(t, func(*world) {})
+}
+
+func TestRestartAtEveryStepOfTasksElsewhere(t *testing.T) {
+	t.Parallel()
+	restartEverywhere(t, func(w *world) { w.moveAway(100) })
+}
+
+func restartEverywhere(t *testing.T, prepare func(*world)) {
 	for _, after := range []bool{false, true} {
 		for at, over := 1, false; !over; at++ {
-			bubble(t, func(t *testing.T, w *world) { over = restartAt(t, w, at, after) })
+			bubble(t, func(t *testing.T, w *world) {
+				prepare(w)
+				over = restartAt(t, w, at, after)
+			})
 			if t.Failed() {
 				t.Fatalf("the first runner died at call %d (after it: %v)", at, after)
 			}
@@ -189,6 +211,9 @@ func restartAt(t *testing.T, w *world, at int, after bool) (over bool) {
 	synctest.Wait()
 	if active, err := w.ActiveJobs(t.Context()); err != nil || len(active) != 0 {
 		t.Errorf("still claimed: %v, %v", active, err)
+	}
+	if left := w.away(); len(left) > 0 {
+		t.Errorf("directories %v are left", left)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

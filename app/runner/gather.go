@@ -8,7 +8,8 @@ import (
 
 // gathering picks from the queue what a round has to look at: of each user as
 // many jobs as could start if that user had all that is free and not reserved,
-// at most lookDepth. Where others take that room, smaller jobs behind them are
+// at most lookDepth, but where nothing bounds what is free: there room is for
+// all that may be started. Where others take that room, smaller jobs behind them are
 // found by the next thorough round, which is never far.
 //
 // A thorough one looks lookDepth deep at everybody, for the sake of the reasons
@@ -72,10 +73,17 @@ func (g *gathering) visit(w app.Waiting) app.Visit {
 	g.looked++
 	g.own.take(w.Needs)
 	g.all.take(w.Needs)
-	if g.looked >= lookDepth || !g.thorough && g.own.spent() {
+	if g.looked >= g.depth() || !g.thorough && g.own.spent() {
 		return app.NextUser
 	}
 	return app.NextJob
+}
+
+func (g *gathering) depth() int {
+	if g.turns.slots.bounded {
+		return lookDepth
+	}
+	return max(lookDepth, g.limit)
 }
 
 func (g *gathering) fresh() budget {

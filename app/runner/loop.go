@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"molrun/app"
@@ -16,6 +17,10 @@ const (
 	// maxPreparing bounds the jobs of one executor that are claimed and not
 	// started yet. The others stay in the queue, where turns are fair.
 	maxPreparing = 64
+	// maxRemotePreparing is the same for a cluster. It gathers tasks into
+	// arrays, so that as many have to be there at once as an array has, and as
+	// many again while that is submitted.
+	maxRemotePreparing = 2000
 	// longestPause bounds how long the loop rests after much work.
 	longestPause = 250 * time.Millisecond
 )
@@ -24,11 +29,14 @@ const (
 type place struct {
 	name     string
 	executor app.Executor
+	remote   app.Remote // nil: its tasks run on this machine
+	patience time.Duration
 	watcher  *watcher
 	turns    *turns
 
 	unknown   int // jobs found at the start whose task was not seen yet
 	preparing int // jobs claimed and not started yet
+	inHand    int // jobs that hold room
 	looked    time.Time
 	stale     bool // a round since then did not look in depth
 	busy      bool // the last round left work to do at once
@@ -42,12 +50,29 @@ func newPlace(e app.Executor, o Options) *place {
 	if _, bounded := e.Capacity(); !bounded {
 		poll = o.ClusterPoll
 	}
-	return &place{
-		name:     e.Name(),
-		executor: e,
-		watcher:  newWatcher(e, poll, o.Log),
-		turns:    newTurns(e, o.ReserveAfter),
+	p := &place{name: e.Name(), executor: e, patience: callPatience, turns: newTurns(e, o.ReserveAfter)}
+	if p.remote, _ = e.(app.Remote); p.remote != nil {
+		p.patience = remotePatience
 	}
+	p.watcher = newWatcher(e, poll, p.patience, o.Log)
+	return p
+}
+
+// starts is how many more jobs may be claimed now.
+func (p *place) starts() int {
+	if p.remote == nil {
+		return maxPreparing - p.preparing
+	}
+	return max(0, min(maxRemotePreparing-p.preparing, p.remote.MaxTasks()-p.inHand))
+}
+
+// atMost says why a job waits where the executor has all the tasks that it may
+// have, else "".
+func (p *place) atMost() string {
+	if p.remote == nil || p.inHand < p.remote.MaxTasks() {
+		return ""
+	}
+	return fmt.Sprintf("waiting for its turn: the cluster has %d jobs of this service, as many as it may have", p.inHand)
 }
 
 // event is what an attempt tells the loop.
@@ -177,6 +202,7 @@ func (r *Runner) prepared(a *attempt) {
 func (r *Runner) free(a *attempt) {
 	if a.holds {
 		a.holds = false
+		a.place.inHand--
 		a.place.turns.end(a.user, a.needs, a.gpus)
 	}
 }

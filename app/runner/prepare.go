@@ -111,7 +111,10 @@ func (a *attempt) startTask(ctx context.Context) error {
 	if a.stopAsked() {
 		return errStopped
 	}
-	callCtx, cancel := context.WithTimeout(ctx, callPatience)
+	if err := a.locate(ctx); err != nil {
+		return cannotStart(startMessage(err), err)
+	}
+	callCtx, cancel := context.WithTimeout(ctx, a.place.patience)
 	defer cancel()
 	handle, err := a.place.executor.Start(callCtx, a.task())
 	if err != nil {

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -33,7 +34,7 @@ func (r *Runner) round(ctx context.Context, p *place) error {
 	if p.unknown > 0 {
 		return nil
 	}
-	limit := maxPreparing - p.preparing
+	limit := p.starts()
 	thorough := time.Since(p.looked) >= lookEvery
 	g := p.turns.gather(time.Now(), limit, thorough, func(id app.JobID) bool { return r.held[id] != nil })
 	thorough = g.thorough
@@ -50,9 +51,6 @@ func (r *Runner) round(ctx context.Context, p *place) error {
 	}
 	decided := p.turns.choose(time.Now(), p.name, g, limit)
 	if full != "" {
-		for id := range decided.Reasons {
-			decided.Reasons[id] = full
-		}
 		thorough = true // so that the reason is seen at once
 	}
 	for _, l := range decided.Start {
@@ -60,6 +58,11 @@ func (r *Runner) round(ctx context.Context, p *place) error {
 	}
 	for _, i := range decided.Impossible {
 		r.refuse(ctx, p, i)
+	}
+	if full = cmp.Or(full, p.atMost()); full != "" {
+		for id := range decided.Reasons {
+			decided.Reasons[id] = full
+		}
 	}
 	p.busy = len(decided.Impossible) > 0 // there may be more behind them
 	p.stale = !thorough || full != ""
@@ -122,6 +125,7 @@ func (r *Runner) launch(ctx context.Context, p *place, l lease) {
 	a := r.newAttempt(p, l.ID, userOf(l.Waiting), l.Needs, l.GPUs)
 	a.holds, a.preparing = true, true
 	p.preparing++
+	p.inHand++
 	r.attend(ctx, a, a.fresh)
 }
 

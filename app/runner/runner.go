@@ -9,7 +9,8 @@
 //
 // A job's directory:
 //
-//	<attempt>/      one for each attempt, from 1 on; package task says what is in it
+//	<attempt>/      one for each attempt, from 1 on; package task says what is in it;
+//	                a link while it lies where other machines see it (remote.go)
 //	<attempt>/work/ the program's current directory: in/ out/ tmp/ settings.json
 //	result/         what a completed job's program left in out/
 //	job.json        the record of a completed job
@@ -41,6 +42,7 @@ type Jobs interface {
 	ObserveProgress(id app.JobID, p *app.Progress)
 	ObserveReasons(reasons map[app.JobID]string)
 	AlgorithmOf(ctx context.Context, j *app.Job) (*app.Algorithm, error)
+	PlacementOf(ctx context.Context, j *app.Job) (app.Placement, error)
 	SourcePath(src app.Source) (string, error)
 	Wake() <-chan struct{}
 }
@@ -164,6 +166,11 @@ func (r *Runner) Run(ctx context.Context) error {
 	var others sync.WaitGroup
 	for _, p := range r.places {
 		others.Go(func() { p.watcher.run(ctx) })
+	}
+	for _, p := range r.places {
+		if p.remote != nil {
+			others.Go(func() { r.sweepAway(ctx, p) })
+		}
 	}
 	if r.options.KeptDir != "" {
 		others.Go(func() { r.kept.run(ctx) })

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -51,7 +52,7 @@ func (a *attempt) collect(ctx context.Context, o *app.Outcome) (ending app.Endin
 	c := &collection{
 		job:     a.job,
 		dirs:    a.r.dirs,
-		dir:     filepath.Dir(a.dir),
+		dir:     filepath.Dir(a.home),
 		attempt: a.number,
 		outcome: o,
 		alg:     alg,
@@ -62,6 +63,9 @@ func (a *attempt) collect(ctx context.Context, o *app.Outcome) (ending app.Endin
 	}
 	err = a.r.worker(ctx, func() (err error) {
 		a.tell(ctx, event{kind: evFreed})
+		if err := a.bringHome(ctx, o); err != nil {
+			return fmt.Errorf("bring the result home: %w", err)
+		}
 		ending, err = c.run()
 		return err
 	})
@@ -82,6 +86,11 @@ func (a *attempt) note(e app.Ending) {
 
 // leave removes what need not be kept of an attempt that was not completed.
 func (a *attempt) leave(ctx context.Context, e app.Ending) {
+	if a.away() {
+		if err := a.r.worker(ctx, a.clearAway); err != nil && ctx.Err() == nil {
+			a.log.Warn().Err(err).Msg("an attempt's directory can't be removed now from the folder that is shared with the cluster")
+		}
+	}
 	if completed(e) {
 		return
 	}
@@ -105,7 +114,7 @@ func (a *attempt) again(e app.Ending) bool {
 // spoil gives up on the result of a task that was done: the files go back to
 // where work directories are looked after.
 func (a *attempt) spoil(o *app.Outcome, message string) app.Ending {
-	if err := giveBack(a.dir); err != nil {
+	if err := giveBack(a.home); err != nil {
 		a.log.Warn().Err(err).Msg("what was collected stays until the job is deleted or retried")
 	}
 	return app.Ending{Outcome: o, Failure: &app.Failure{Code: app.FailedExit, Message: message, ExitCode: &o.ExitCode}}
@@ -118,7 +127,8 @@ func (a *attempt) failed(ctx context.Context, o *app.Outcome) {
 	if err != nil {
 		a.log.Warn().Err(err).Msg("the log is not searched for known failures")
 	}
-	tail := logTail(a.dir)
+	a.fetch(ctx)
+	tail := logTail(a.home)
 	a.settle(ctx, app.Ending{Outcome: o, Failure: failure(a.job, o, alg, tail)})
 }
 

@@ -11,14 +11,20 @@ import (
 	"molrun/app"
 )
 
-// callPatience bounds every call of an executor.
-const callPatience = 30 * time.Second
+const (
+	// callPatience bounds every call of an executor.
+	callPatience = 30 * time.Second
+	// remotePatience is the same for a cluster, where a call takes several
+	// commands and each has its time.
+	remotePatience = 2 * time.Minute
+)
 
 // watcher asks one executor how its tasks stand and hands the news to the
 // attempts.
 type watcher struct {
 	executor app.Executor
 	poll     Poll
+	patience time.Duration // of one call
 	log      zerolog.Logger
 	nudge    chan struct{} // there is a new task, or one about to change
 
@@ -35,10 +41,11 @@ type watched struct {
 	last  *app.TaskStatus
 }
 
-func newWatcher(e app.Executor, poll Poll, log zerolog.Logger) *watcher {
+func newWatcher(e app.Executor, poll Poll, patience time.Duration, log zerolog.Logger) *watcher {
 	return &watcher{
 		executor: e,
 		poll:     poll,
+		patience: patience,
 		log:      log.With().Str("executor", e.Name()).Logger(),
 		nudge:    make(chan struct{}, 1),
 		tasks:    map[app.JobID]*watched{},
@@ -135,7 +142,7 @@ func (w *watcher) ask(ctx context.Context, entries []*watched) {
 	for i, entry := range entries {
 		tasks[i] = entry.task
 	}
-	callCtx, cancel := context.WithTimeout(ctx, callPatience)
+	callCtx, cancel := context.WithTimeout(ctx, w.patience)
 	statuses, err := w.executor.Status(callCtx, tasks)
 	cancel()
 	if ctx.Err() != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -28,7 +27,7 @@ const (
 // The task's lock is held meanwhile, so a task that a runner before this one
 // may just have set going can't begin in the middle.
 func (a *attempt) layOut(ctx context.Context) error {
-	if err := os.MkdirAll(a.dir, 0o700); err != nil {
+	if err := a.makeDir(); err != nil {
 		return fmt.Errorf("lay out: %w", err)
 	}
 	lock, err := task.Lock(a.dir)
@@ -42,7 +41,7 @@ func (a *attempt) layOut(ctx context.Context) error {
 	default:
 		defer lock.Close()
 	}
-	if task.Exists(a.dir, task.RunFile) || task.Exists(a.dir, task.OutcomeFile) {
+	if task.Exists(a.dir, task.RunFile) || task.Exists(a.dir, task.OutcomeFile) || task.Exists(a.dir, task.ClaimDir) {
 		return errAlive
 	}
 	return a.fill(ctx)
@@ -57,7 +56,11 @@ func (a *attempt) fill(ctx context.Context) error {
 	if err := a.clear(); err != nil {
 		return fmt.Errorf("lay out: %w", err)
 	}
-	paths, err := a.makeWork()
+	program, err := a.program(ctx)
+	if err != nil {
+		return err
+	}
+	paths, err := a.makeWork(program)
 	if err != nil {
 		return fmt.Errorf("lay out: %w", err)
 	}
@@ -97,7 +100,7 @@ func (a *attempt) algorithm(ctx context.Context) (*app.Algorithm, error) {
 // clear removes what an earlier try left: a half laid out directory, and what
 // an earlier attempt that was lost had begun to collect.
 func (a *attempt) clear() error {
-	job := filepath.Dir(a.dir)
+	job := filepath.Dir(a.home)
 	return errors.Join(
 		os.RemoveAll(filepath.Join(a.dir, task.SpecFile)),
 		os.RemoveAll(a.workDir()),
@@ -110,13 +113,13 @@ func (a *attempt) clear() error {
 func (a *attempt) workDir() string { return filepath.Join(a.dir, task.WorkDir) }
 
 // makeWork makes the work directory with all but the inputs.
-func (a *attempt) makeWork() (app.Paths, error) {
+func (a *attempt) makeWork(program string) (app.Paths, error) {
 	work := a.workDir()
 	p := app.Paths{
 		Work:         work,
 		Out:          filepath.Join(work, outDir),
 		SettingsFile: filepath.Join(work, settingsFile),
-		Program:      a.r.options.Program,
+		Program:      program,
 	}
 	for _, dir := range []string{work, p.Out, filepath.Join(work, inDir), filepath.Join(work, task.TempDir)} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
@@ -150,7 +153,7 @@ func (a *attempt) writeTask(alg *app.Algorithm, p app.Paths) error {
 // resume copies what the attempt before left in its output folder, if that is
 // still there.
 func (a *attempt) resume(check func() error) error {
-	from, err := openOutput(filepath.Join(filepath.Dir(a.dir), strconv.Itoa(a.number-1)))
+	from, err := openOutput(attemptDir(a.r.dirs, a.id, a.number-1))
 	if from == "" || err != nil {
 		return err
 	}

@@ -72,6 +72,7 @@ type world struct {
 	store    *storage.Store
 	files    *blobs.Dir
 	executor *scripted
+	place    app.Executor // executor, or what stands in front of it
 	options  Options
 	jobs     Jobs // what runners use; the service unless a test puts something in between
 }
@@ -101,6 +102,7 @@ func newWorld(t testing.TB) *world {
 		must(t, w.store.Close())
 		must(t, w.files.Close())
 	})
+	w.place = w.executor
 	w.Service = w.service(simFile)
 	w.jobs = w.Service
 	w.options = Options{Now: time.Now, Log: zerolog.Nop(), Program: "/bin/molrun", KeepFailed: 72 * time.Hour, KeptDir: filepath.Join(dir, "failed")}
@@ -149,7 +151,7 @@ func must(t testing.TB, err error) {
 // start starts a runner and gives what ends it.
 func (w *world) start() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := New(w.jobs, w.files, []app.Executor{w.executor}, w.options)
+	r := New(w.jobs, w.files, []app.Executor{w.place}, w.options)
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
 	stopped := false

@@ -8,6 +8,7 @@
 //	sandbox.json   which process is the first in the sandbox of a step
 //	progress.json  what the program last said of itself
 //	log            what it printed, the middle left out where it is long
+//	claim/         on a cluster: which of its jobs runs the task
 //	stop           there once the end was asked for
 //	outcome.json   how it ended; its appearance is the last thing to happen
 //	work/          the program's current directory and HOME

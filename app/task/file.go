@@ -27,6 +27,7 @@ const (
 	StopFile     = "stop"
 	SandboxFile  = "sandbox.json"
 	OutcomeFile  = "outcome.json"
+	ClaimDir     = "claim" // on a cluster: made by the job that runs the attempt
 	WorkDir      = "work"
 	OutDir       = "out" // below WorkDir: what is kept of it
 	TempDir      = "tmp" // below WorkDir

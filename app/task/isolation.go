@@ -1,8 +1,10 @@
 package task
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"os/exec"
 	"strings"
 
 	"molrun/app/protocol"
@@ -12,6 +14,11 @@ import (
 // machine. Whoever starts the task decides it; nothing of it is optional then:
 // a task that can't be isolated so does not start.
 type Isolation struct {
+	// Find says that the task finds out by itself whether it can have a sandbox,
+	// since it runs on another machine: FindAuto takes one where there can be
+	// one, FindRequired does not start without. Anything else leaves it to
+	// Bubblewrap.
+	Find string `json:"find,omitempty"`
 	// Bubblewrap is the path of bwrap; "": programs see the whole machine.
 	Bubblewrap string `json:"bubblewrap,omitempty"`
 	// Sized says that this bwrap can bound the size of shared memory.
@@ -25,6 +32,30 @@ type Isolation struct {
 	FileBytes int64 `json:"fileBytes,omitempty"`
 	// Sandbox is what the algorithm asks for.
 	Sandbox protocol.Sandbox `json:"sandbox"`
+}
+
+// The wishes for a sandbox that a task finds by itself.
+const (
+	FindAuto     = "auto"
+	FindRequired = "required"
+)
+
+// found looks for the sandbox that this machine can give, if that is asked for.
+func (i Isolation) found(ctx context.Context) (Isolation, error) {
+	if i.Find != FindAuto && i.Find != FindRequired {
+		return i, nil
+	}
+	bwrap, err := exec.LookPath("bwrap")
+	if err == nil {
+		i.Sized, err = TryBubblewrap(ctx, bwrap, "/proc/self/exe")
+	}
+	switch {
+	case err == nil:
+		i.Bubblewrap = bwrap
+	case i.Find == FindRequired:
+		return i, fmt.Errorf("the node can give no sandbox, and runner.sandbox is %q: %w", FindRequired, err)
+	}
+	return i, nil
 }
 
 // ParseIsolation reads what String gave; "" is none.

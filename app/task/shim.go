@@ -69,9 +69,13 @@ func Run(ctx context.Context, dir string, o Options) error {
 		return err
 	}
 	keepTime()
+	isolation, cannot := o.Isolation.found(ctx)
 	s := newShim(ctx, dir)
-	s.isolation = o.Isolation
+	s.isolation = isolation
 	defer s.close()
+	if cannot != nil {
+		s.settle(protocol.CauseCannotStart, sentence(cannot.Error()))
+	}
 	if err := s.announce(); err != nil {
 		return err
 	}

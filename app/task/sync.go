@@ -18,24 +18,42 @@ func (s *shim) keepOutput() {
 	if s.out.Cause != protocol.CauseDone {
 		return
 	}
-	if err := syncTree(filepath.Join(s.work, OutDir)); err != nil {
+	var err error
+	if s.out.OutputFiles, s.out.OutputBytes, err = syncTree(filepath.Join(s.work, OutDir)); err != nil {
 		s.out.Cause = protocol.CauseInterrupted
 		s.out.Message = "The program ended well, but its output could not be stored: " + systemCause(err) + "."
 	}
 }
 
-// syncTree makes files and folders durable. What its program has closed or is
+// syncTree makes files and folders durable, and counts the files. What its program has closed or is
 // gone is passed over, links are not followed.
-func syncTree(path string) error {
-	return filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+func syncTree(path string) (files int, bytes int64, err error) {
+	err = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && (d.IsDir() || d.Type().IsRegular()) {
 			err = syncFile(path)
+		}
+		if info := regular(d); err == nil && info != nil {
+			files++
+			bytes += info.Size()
 		}
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 			return nil
 		}
 		return err
 	})
+	return files, bytes, err
+}
+
+// regular gives what is known of a file, nil where it is none.
+func regular(d fs.DirEntry) fs.FileInfo {
+	if d == nil || !d.Type().IsRegular() {
+		return nil
+	}
+	info, err := d.Info()
+	if err != nil {
+		return nil
+	}
+	return info
 }
 
 func syncFile(path string) error {

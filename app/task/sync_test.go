@@ -43,7 +43,7 @@ func TestOutputIsDurableBeforeItsOutcome(t *testing.T) {
 	}
 }
 
-func TestSyncPassesOverWhatIsNoFile(t *testing.T) {
+func TestSyncCountsFilesAndPassesOverTheRest(t *testing.T) {
 	dir := t.TempDir()
 	must := func(err error) {
 		t.Helper()
@@ -51,12 +51,21 @@ func TestSyncPassesOverWhatIsNoFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	counted := func(dir string, files int, bytes int64) {
+		t.Helper()
+		f, b, err := syncTree(dir)
+		if f != files || b != bytes || err != nil {
+			t.Errorf("%d files with %d bytes, %v; want %d with %d", f, b, err, files, bytes)
+		}
+	}
 	must(os.Symlink("/nowhere", filepath.Join(dir, "link")))
 	must(syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
 	must(os.Mkdir(filepath.Join(dir, "bad\xff"), 0o700))
-	must(syncTree(dir))
-	must(syncTree(filepath.Join(dir, "absent")))
-	must(syncTree(filepath.Join(dir, "link")))
+	must(os.WriteFile(filepath.Join(dir, "bad\xff", "file"), []byte("12345"), 0o600))
+	must(os.WriteFile(filepath.Join(dir, "empty"), nil, 0o600))
+	counted(dir, 2, 5)
+	counted(filepath.Join(dir, "absent"), 0, 0)
+	counted(filepath.Join(dir, "link"), 0, 0)
 }
 
 func TestOutputThatCannotBeStoredLosesTheTask(t *testing.T) {

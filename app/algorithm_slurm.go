@@ -1,0 +1,19 @@
+package app
+
+// slurm reads where on a cluster the jobs go. Which options may be given is for
+// the configuration to say, so an algorithm with others is not ready.
+func (r *algorithmReader) slurm(root *tomlNode) Placement {
+	t := r.table(root, "slurm")
+	if t == nil {
+		return Placement{}
+	}
+	r.known(t, "[slurm]", []string{"partition", "account", "qos", "constraint", "options"})
+	p := Placement{
+		Partition: r.line(t, "partition"), Account: r.line(t, "account"), QOS: r.line(t, "qos"),
+		Constraint: r.line(t, "constraint"), Options: r.texts(t, "options"),
+	}
+	if field, msg := p.faults(); field != "" {
+		r.mistake(t.member(field).line, "%s: %s", field, msg)
+	}
+	return p
+}

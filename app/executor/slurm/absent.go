@@ -1,0 +1,144 @@
+package slurm
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"molrun/app"
+	"molrun/app/task"
+)
+
+// lostRounds is in how many rounds Slurm must not know a task before anything
+// follows from it.
+const lostRounds = 3
+
+// absent tells of a task that neither squeue nor sacct knows, or whose end
+// sacct did not hear of. An answer may come late, a controller that was
+// restarted may take a while: so for some time the task is as before.
+func (e *Executor) absent(t app.Task, k *tracked) (app.TaskStatus, error) {
+	o, err := readOutcome(t.Dir)
+	if o != nil || err != nil {
+		return ended(o), err
+	}
+	if !e.justSubmitted(k.row.Name) && k.round != e.view.round {
+		if k.missing == 0 {
+			k.missingAt = e.view.at
+		}
+		k.missing++
+		k.round = e.view.round
+	}
+	if !e.missingForGood(k) {
+		return e.asBefore(t, k)
+	}
+	_, isClaimed, err := claimed(t.Dir)
+	switch number := e.lists.number(k.row.Name); {
+	case err != nil:
+		return app.TaskStatus{}, err
+	case isClaimed:
+		return e.orphan(t, k)
+	case task.StopAsked(t.Dir):
+		return app.TaskStatus{State: app.TaskLost, Reason: "Slurm has no job of it"}, nil
+	case number != "":
+		return app.TaskStatus{State: app.TaskLost, Reason: fmt.Sprintf("Slurm no longer knows its job %s", k.row.numbered(number).Job)}, nil
+	}
+	return e.resubmit(t, k)
+}
+
+// missingForGood reports whether a task has been missing long enough. What
+// Slurm refused for want of room is tried again sooner.
+func (e *Executor) missingForGood(k *tracked) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	submitted := e.fresh[k.row.Name]
+	since := k.missingAt
+	if submitted.After(since) {
+		since = submitted
+	}
+	return k.missing >= lostRounds && e.view.at.Sub(since) >= e.options.LostAfter
+}
+
+// asBefore tells of a task of which nothing new is known.
+func (e *Executor) asBefore(t app.Task, k *tracked) (app.TaskStatus, error) {
+	if !k.startedAt.IsZero() {
+		return e.alive(t, k, record{})
+	}
+	e.mu.Lock()
+	why := e.refusal[k.row.Name]
+	e.mu.Unlock()
+	if why == "" {
+		why = "the cluster does not show its job yet"
+	}
+	return app.TaskStatus{State: app.TaskStarting, Reason: why}, nil
+}
+
+// orphan tells of a task that has begun and that Slurm has forgotten, as after
+// a crash of its controller. It may still run, and then ends as any other. Its
+// lock tells; where the file system has none, its time limit does.
+func (e *Executor) orphan(t app.Task, k *tracked) (app.TaskStatus, error) {
+	lost := app.TaskStatus{State: app.TaskLost, Reason: "Slurm has forgotten its job, and the process is gone"}
+	locked, err := task.Locked(t.Dir)
+	switch {
+	case err == nil && locked:
+		return e.alive(t, k, record{})
+	case err == nil:
+		return lost, nil
+	case !errors.Is(err, syscall.ENOSYS) && !errors.Is(err, syscall.ENOLCK) && !errors.Is(err, syscall.EOPNOTSUPP):
+		return app.TaskStatus{}, err
+	}
+	s, err := e.alive(t, k, record{})
+	if err != nil || s.State != app.TaskRunning || t.Limit <= 0 {
+		return lost, err
+	}
+	if e.options.Now().Sub(s.StartedAt) > t.Limit+e.options.Grace+timeRoom {
+		return lost, nil
+	}
+	return s, nil
+}
+
+// resubmit submits a name again of which Slurm, asked several times, knows
+// nothing and of which no job has ever claimed anything. Should the first
+// submission turn up after all, the claim keeps the task from running twice.
+func (e *Executor) resubmit(t app.Task, k *tracked) (app.TaskStatus, error) {
+	name := k.row.Name
+	s := app.TaskStatus{State: app.TaskStarting, Reason: "it is submitted to Slurm again"}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.again[name] || e.end.Err() != nil {
+		return s, nil
+	}
+	e.again[name] = true
+	e.parts.Go(func() { e.submitAgain(name, t) })
+	return s, nil
+}
+
+func (e *Executor) submitAgain(name string, t app.Task) {
+	err := func() error {
+		tasks, err := e.lists.read(name)
+		if err != nil {
+			return err
+		}
+		r, err := e.requestOf(e.end, t)
+		if err != nil {
+			return err
+		}
+		_, err = e.sbatch(e.end, r, name, len(tasks))
+		return err
+	}()
+	no, refused := errors.AsType[*app.Error](err)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.again, name)
+	e.fresh[name] = time.Now() // whatever happened: not at once again
+	if refused && no.Code == app.Invalid {
+		e.refused[name] = no.Message
+	}
+}
+
+// refusedAgain tells why a name can't be submitted, "" where it can.
+func (e *Executor) refusedAgain(name string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.refused[name]
+}

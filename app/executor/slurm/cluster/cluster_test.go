@@ -1,0 +1,115 @@
+package cluster
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMain makes the test binary play a test process that starts a cluster and
+// waits to be killed, where it is called with that word.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "start-and-wait" {
+		c, err := start(Knobs{Nodes: 1, NoAccounting: true})
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println(c.base, c.ports.first)
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+func TestClusterRunsJobsAndAccountsForThem(t *testing.T) {
+	var shared Shared
+	c := shared.Start(t)
+	t.Cleanup(func() {
+		if err := shared.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c.Run(t, "sbatch", "--wait", "--output=/dev/null", "--job-name=first", "--wrap=true")
+	until(t, "COMPLETED in sacct", func() bool {
+		return strings.Contains(c.Run(t, "sacct", "-X", "-n", "-P", "--name=first", "-o", "State"), "COMPLETED")
+	})
+	before := c.Process(t, Controller)
+	c.Kill(t, Controller)
+	if alive(before) {
+		t.Error("the controller lives after it was killed")
+	}
+	if again := shared.Start(t); again != c || c.Process(t, Controller) == before {
+		t.Error("the next test does not get the same cluster with a new controller")
+	}
+	if up := c.Run(t, "scontrol", "ping"); !strings.Contains(up, "UP") {
+		t.Errorf("scontrol ping says %s", up)
+	}
+}
+
+func TestNodeThatCrashesTakesItsJobsAlong(t *testing.T) {
+	c := New(t, Knobs{Nodes: 1, NoAccounting: true})
+	file := filepath.Join(c.base, "pid")
+	c.Run(t, "sbatch", "--output=/dev/null", "--wrap=echo $$ >"+file+".tmp; mv "+file+".tmp "+file+"; sleep 600")
+	var pid int
+	until(t, "the job to start", func() bool {
+		_, err := fmt.Sscan(read(file), &pid)
+		return err == nil
+	})
+	c.CrashNode(t, "c1")
+	until(t, "the job's death", func() bool { return !alive(pid) })
+}
+
+func TestClusterGoesWhenItsTestIsKilled(t *testing.T) {
+	skipWithoutSlurm(t)
+	player := exec.Command(os.Args[0], "start-and-wait")
+	out, err := player.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := player.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	killed := player.Process.Kill()
+	_ = player.Wait()
+	var base string
+	var port int
+	if _, scanned := fmt.Sscan(line, &base, &port); err != nil || killed != nil || scanned != nil {
+		t.Fatalf("%v, %v, %v: %s", err, killed, scanned, line)
+	}
+	until(t, "removal of "+base, func() bool {
+		_, err := os.Stat(base)
+		return errors.Is(err, fs.ErrNotExist)
+	})
+	if !free(port, 4) {
+		t.Error("daemons listen on after the cluster was purged")
+	}
+}
+
+func read(file string) string {
+	text, _ := os.ReadFile(file)
+	return string(text)
+}
+
+// alive takes a zombie for dead: not every machine's first process reaps.
+func alive(pid int) bool {
+	_, rest, found := strings.Cut(read(fmt.Sprintf("/proc/%d/stat", pid)), ") ")
+	return syscall.Kill(pid, 0) == nil && found && !strings.HasPrefix(rest, "Z")
+}
+
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for begin := time.Now(); !is(); time.Sleep(50 * time.Millisecond) {
+		if time.Since(begin) > patience {
+			t.Fatalf("waited %v for %s in vain", patience, what)
+		}
+	}
+}

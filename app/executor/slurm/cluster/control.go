@@ -1,0 +1,102 @@
+package cluster
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Components of a cluster, beside its nodes c1, c2 and so on.
+const (
+	Controller = "ctld"
+	Accounting = "dbd"
+	Database   = "db"
+	Munge      = "munge"
+)
+
+// Env is what Slurm's commands need to talk to this cluster and no other.
+func (c *Cluster) Env() []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "SLURM_CONF=" + c.Conf}
+}
+
+// Up starts components that do not run, all of them where none is named, and
+// waits until the cluster takes jobs. Nodes that are down come back into
+// service.
+func (c *Cluster) Up(t testing.TB, components ...string) {
+	t.Helper()
+	if err := c.up(nil, components...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Stop ends components in order. Jobs on a node whose slurmd is stopped run on.
+func (c *Cluster) Stop(t testing.TB, components ...string) {
+	t.Helper()
+	c.down(t, nil, components)
+}
+
+// Kill crashes components. Jobs on a node whose slurmd is killed run on.
+func (c *Cluster) Kill(t testing.TB, components ...string) {
+	t.Helper()
+	c.down(t, []string{"--kill"}, components)
+}
+
+// CrashNode plays the power cut of a node: its slurmd and all its jobs die.
+func (c *Cluster) CrashNode(t testing.TB, node string) {
+	t.Helper()
+	c.down(t, []string{"--node-crash"}, []string{node})
+}
+
+func (c *Cluster) down(t testing.TB, flags, components []string) {
+	t.Helper()
+	if len(components) == 0 {
+		t.Fatal("name the components")
+	}
+	args := append([]string{"slurm-down"}, flags...)
+	if err := c.script(nil, append(append(args, c.state), components...)...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Run runs one of Slurm's commands to its end and gives what it prints.
+func (c *Cluster) Run(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	command := exec.CommandContext(ctx, name, args...)
+	command.Env = append(c.Env(), "LC_ALL=C")
+	var wrong strings.Builder
+	command.Stderr = &wrong
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s%s", command, err, out, wrong.String())
+	}
+	return string(out)
+}
+
+// Process gives the process ID of a component that runs, for signals such as
+// STOP.
+func (c *Cluster) Process(t testing.TB, component string) int {
+	t.Helper()
+	pid, err := readPID(filepath.Join(c.state, "run", component+".pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+// logIfFailed shows the end of the controller's log under a test that failed.
+func (c *Cluster) logIfFailed(t testing.TB) {
+	if !t.Failed() {
+		return
+	}
+	text, err := os.ReadFile(filepath.Join(c.state, "log", "slurmctld.log"))
+	if err != nil {
+		return
+	}
+	lines := strings.Split(string(text), "\n")
+	t.Logf("log of slurmctld:\n%s", strings.Join(lines[max(0, len(lines)-40):], "\n"))
+}

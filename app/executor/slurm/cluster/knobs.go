@@ -1,0 +1,52 @@
+package cluster
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Knobs say how a cluster differs from the usual one of two nodes with four
+// CPUs, 4000 MiB and two GPUs each. What is zero is as usual.
+type Knobs struct {
+	Nodes         int
+	CPUs          int // of each node; may exceed the machine's
+	MemoryMiB     int // of each node
+	NoGPUs        bool
+	NoAccounting  bool   // no slurmdbd: sacct is disabled
+	MinJobAge     int    // seconds that the controller remembers an ended job, 300
+	SlurmdTimeout int    // seconds until a silent node is down, 10
+	KillWait      int    // seconds from TERM to KILL, 3
+	Cgroup        bool   // memory limits by cgroups, where they can be written
+	Extra         string // further lines of slurm.conf
+}
+
+// environ gives them as slurm-up reads them. Extra goes into a file in dir.
+func (k Knobs) environ(dir string, port int) ([]string, error) {
+	env := []string{fmt.Sprintf("SLURM_TEST_PORT=%d", port)}
+	number := func(name string, n int) {
+		if n > 0 {
+			env = append(env, fmt.Sprintf("SLURM_TEST_%s=%d", name, n))
+		}
+	}
+	number("NODES", k.Nodes)
+	number("CPUS", k.CPUs)
+	number("MEM", k.MemoryMiB)
+	number("MIN_JOB_AGE", k.MinJobAge)
+	number("SLURMD_TIMEOUT", k.SlurmdTimeout)
+	number("KILL_WAIT", k.KillWait)
+	if k.NoGPUs {
+		env = append(env, "SLURM_TEST_GPUS=0")
+	}
+	if k.NoAccounting {
+		env = append(env, "SLURM_TEST_ACCT=0")
+	}
+	if k.Cgroup {
+		env = append(env, "SLURM_TEST_CGROUP=1")
+	}
+	if k.Extra == "" {
+		return env, nil
+	}
+	file := filepath.Join(dir, "extra.conf")
+	return append(env, "SLURM_TEST_EXTRA="+file), os.WriteFile(file, []byte(k.Extra), 0o644)
+}

@@ -1,0 +1,110 @@
+package slurm_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/executor/slurm"
+	"molrun/app/executor/slurm/cluster"
+	"molrun/app/task"
+)
+
+var daemons cluster.Shared
+
+// TestMain makes the test binary play this program: `task` runs a task, and
+// `version` ends well.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "version" {
+		exit(0)
+	}
+	if len(os.Args) > 2 && os.Args[1] == "task" {
+		exit(runTask(os.Args[2:]))
+	}
+	code := m.Run()
+	if err := daemons.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// exit ends this process at once; os.Exit sleeps for a second under the race
+// detector, whose settings do not reach a task.
+func exit(code int) {
+	syscall.RawSyscall(syscall.SYS_EXIT_GROUP, uintptr(code), 0, 0)
+}
+
+// runTask is `molrun task --inside` or `molrun task DIR --isolation TEXT`.
+func runTask(args []string) int {
+	if args[0] == "--inside" {
+		return task.ExitCode(task.Inside())
+	}
+	isolation, err := task.ParseIsolation(args[2])
+	if err == nil {
+		err = task.Run(context.Background(), args[0], task.Options{Isolation: isolation})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return task.ExitCode(err)
+}
+
+// world is a cluster with a shared folder.
+type world struct {
+	*testing.T
+	cluster *cluster.Cluster
+	options slurm.Options
+	tasks   atomic.Int64
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	return worldOn(t, daemons.Start(t))
+}
+
+func worldOn(t *testing.T, c *cluster.Cluster) *world {
+	t.Helper()
+	shared := t.TempDir()
+	return &world{T: t, cluster: c, options: slurm.Options{
+		SharedDir: shared, Program: os.Args[0], SlurmConf: c.Conf, Sandbox: slurm.SandboxOff,
+		Poll: 200 * time.Millisecond, LostAfter: 2 * time.Second, Late: 2 * time.Second, Grace: 2 * time.Second,
+		Log: func(message string, fields ...any) { t.Log(append([]any{message}, fields...)...) },
+	}}
+}
+
+// executor makes an executor as a starting service does.
+func (w *world) executor() *slurm.Executor {
+	w.Helper()
+	e, err := slurm.New(w.options)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			w.Error(err)
+		}
+	})
+	return e
+}
+
+// dir makes an attempt's directory.
+func (w *world) dir() string {
+	w.Helper()
+	dir := filepath.Join(w.options.SharedDir, "attempts", fmt.Sprintf("JOB%d", w.tasks.Add(1)), "1")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		w.Fatal(err)
+	}
+	return dir
+}
+
+// patience bounds every wait of these tests.
+const patience = time.Minute
+
+var _ app.Remote = (*slurm.Executor)(nil)

@@ -1,0 +1,44 @@
+package slurm
+
+import (
+	"context"
+	"fmt"
+
+	"molrun/app"
+	"molrun/app/task"
+)
+
+// Start submits the task, with others that come now and ask for the same. A
+// task is submitted once: to repeat it finds what is there.
+func (e *Executor) Start(ctx context.Context, t app.Task) (app.Handle, error) {
+	h, err := e.start(ctx, t)
+	if err != nil {
+		return "", fmt.Errorf("start task %s/%d: %w", t.Job, t.Attempt, err)
+	}
+	return h, nil
+}
+
+func (e *Executor) start(ctx context.Context, t app.Task) (app.Handle, error) {
+	r, submitted, err := e.lists.find(t.Token)
+	switch {
+	case err != nil:
+		return "", app.Errorf(app.Unavailable, "The folder that is shared with the cluster can't be read: %v", err)
+	case submitted:
+		return r.numbered(e.lists.number(r.Name)).encode(), nil
+	case task.Exists(t.Dir, task.RunFile) || task.Exists(t.Dir, task.OutcomeFile):
+		return "", nil // it ran
+	}
+	asked, err := e.requestOf(ctx, t)
+	if err != nil {
+		return "", err
+	}
+	h, known, err := e.gatherer.add(ctx, e.end, asked, t)
+	if known {
+		return h, err
+	}
+	// Its submission goes on, and the list of it may be there already.
+	if r, submitted, _ := e.lists.find(t.Token); submitted {
+		return r.numbered("").encode(), nil
+	}
+	return "", nil
+}

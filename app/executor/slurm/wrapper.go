@@ -1,0 +1,51 @@
+package slurm
+
+import "strings"
+
+// How the wrapper ends where the task was not begun. 76 is also how molrun task
+// ends in a directory that was run before.
+const (
+	exitNoDir   = 75 // the node does not see the shared folder, or not all of it
+	exitClaimed = 76 // another job runs the attempt, or did
+)
+
+// wrapper is the batch script: it finds the attempt's directory in the list,
+// claims it, and becomes molrun task. It takes nothing along of the environment
+// that the node gave it but the devices that Slurm granted.
+type wrapper struct {
+	list      string // path
+	program   string // path
+	isolation string // JSON
+	path      string // PATH of programs
+	gpus      bool
+}
+
+const script = `#!/bin/sh
+umask 077
+index=${SLURM_ARRAY_TASK_ID:-1}
+row=$(sed -n "$((index + 1))p" LIST) && [ -n "$row" ] || exit 75
+token=${row%% *}
+dir=${row#* }
+cd "$dir" || exit 75
+mkdir claim || exit 76
+printf '%s\n' "$SLURM_JOB_ID" >claim/job.new && mv claim/job.new claim/job || exit 75
+exec >>shim.log 2>&1
+exec env -i PATH=PATHS MOLRUN_TASK="$token" DEVICES PROGRAM task "$dir" --isolation ISOLATION
+`
+
+// devices passes on what Slurm granted, and to a job without GPUs nothing.
+const devices = `${CUDA_VISIBLE_DEVICES+"CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES"}`
+
+func (w wrapper) String() string {
+	granted := ""
+	if w.gpus {
+		granted = devices
+	}
+	return strings.NewReplacer(
+		"LIST", quote(w.list), "PATHS", quote(w.path), "DEVICES", granted,
+		"PROGRAM", quote(w.program), "ISOLATION", quote(w.isolation),
+	).Replace(script)
+}
+
+// quote makes one word of text for sh, whatever is in it.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -1,0 +1,243 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"molrun/app"
+	"molrun/app/task"
+)
+
+// remote is an executor whose tasks' directories lie in a folder of their own.
+type remote struct {
+	app.Executor
+	dir  string
+	most int
+}
+
+func (r remote) AttemptsDir() string                     { return r.dir }
+func (r remote) Program(context.Context) (string, error) { return "/shared/molrun", nil }
+func (r remote) MaxTasks() int                           { return r.most }
+
+// moveAway makes the world's tasks run elsewhere.
+func (w *world) moveAway(most int) {
+	w.executor.bounded = false
+	dir := filepath.Join(w.dir, "shared")
+	must(w.t, os.Mkdir(dir, 0o700))
+	w.place = remote{w.executor, dir, most}
+}
+
+// away gives the attempts' directories that lie elsewhere.
+func (w *world) away() []string {
+	found, err := filepath.Glob(filepath.Join(w.dir, "shared", "*", "*"))
+	must(w.t, err)
+	return found
+}
+
+func awayBubble(t *testing.T, test func(t *testing.T, w *world)) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.moveAway(100)
+		test(t, w)
+	})
+}
+
+func TestTaskElsewhere(t *testing.T) {
+	awayBubble(t, func(t *testing.T, w *world) {
+		u := w.upload(ann, "a.fasta", "MSEQ")
+		w.play(func(string, int) script {
+			return script{runs: time.Hour, cause: app.CauseDone, log: "hello", out: map[string]string{"d/one": "1", "two": "22"}}
+		})
+		w.start()
+		id := w.submit(ann, "a", `{"sequence":"`+string(u.ID)+`"}`)
+		w.until("a", app.Running)
+		dirs := w.away()
+		if len(dirs) != 1 || dirs[0] != filepath.Join(w.dir, "shared", string(id), "1") {
+			t.Fatalf("directories %v", dirs)
+		}
+		spec, err := task.Read(dirs[0])
+		must(t, err)
+		for _, word := range spec.Steps[0].Argv {
+			if strings.HasPrefix(word, w.files.JobDir(id)) {
+				t.Errorf("the task is told of %s, which only this machine sees", word)
+			}
+		}
+		log, err := w.Log(t.Context(), ann, app.LogRequest{Name: "a", Limit: -1})
+		must(t, err)
+		text, err := io.ReadAll(log)
+		must(t, errors.Join(err, log.Close()))
+		if string(text) != "hello" {
+			t.Errorf("the log of the running task is %q", text)
+		}
+		if r := w.finished("a"); r.Status != app.Completed {
+			t.Fatalf("record %+v", r)
+		}
+		result := w.checkResult(id)
+		if result["d/one"] != "1" || result["two"] != "22" || result["log.txt"] != "hello" {
+			t.Errorf("result %v", result)
+		}
+		synctest.Wait()
+		if left := w.away(); len(left) > 0 {
+			t.Errorf("directories %v are left", left)
+		}
+		if !isDir(w.path(id, "1")) {
+			t.Error("the attempt's directory is not at home")
+		}
+	})
+}
+
+func TestFailedTaskElsewhereLeavesItsLogAndOutput(t *testing.T) {
+	awayBubble(t, func(t *testing.T, w *world) {
+		w.play(func(string, int) script {
+			return script{runs: time.Minute, cause: app.CauseExit, exitCode: 3, log: "oh no", out: map[string]string{"part": "half"}}
+		})
+		w.start()
+		id := w.submit(ann, "a", `{}`)
+		if f := w.finished("a").Failure; f == nil || f.LogTail != "oh no" {
+			t.Errorf("failure %+v", f)
+		}
+		synctest.Wait()
+		if got := w.text(w.path(id, "1", "work", "out", "part")); got != "half" {
+			t.Errorf("the output is %q", got)
+		}
+		if left := w.away(); len(left) > 0 {
+			t.Errorf("directories %v are left", left)
+		}
+	})
+}
+
+func TestNextAttemptElsewhereGoesOnFromTheLast(t *testing.T) {
+	awayBubble(t, func(t *testing.T, w *world) {
+		w.play(func(_ string, attempt int) script {
+			if attempt == 1 {
+				return script{runs: time.Minute, out: map[string]string{"checkpoint": "step 7"}}
+			}
+			return script{runs: time.Minute, cause: app.CauseDone, out: map[string]string{}}
+		})
+		w.start()
+		id := w.submit(ann, "a", `{}`)
+		if r := w.finished("a"); r.Status != app.Completed || r.Attempts != 2 {
+			t.Fatalf("record %+v, failure %+v", r.Job, r.Failure)
+		}
+		if got := w.checkResult(id)["checkpoint"]; got != "step 7" {
+			t.Errorf("the second attempt found the checkpoint %q", got)
+		}
+	})
+}
+
+// lateFiles is an executor whose tasks tell of a file that is not seen yet, as
+// over a network.
+type lateFiles struct{ remote }
+
+func (l lateFiles) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
+	all, err := l.remote.Status(ctx, tasks)
+	for _, s := range all {
+		if s.Outcome != nil {
+			s.Outcome.OutputFiles, s.Outcome.OutputBytes = 2, 5
+		}
+	}
+	return all, err
+}
+
+func TestResultWaitsForFilesThatAreSeenLate(t *testing.T) {
+	awayBubble(t, func(t *testing.T, w *world) {
+		w.play(func(string, int) script {
+			return script{runs: time.Second, cause: app.CauseDone, out: map[string]string{"early": "1"}}
+		})
+		w.place = lateFiles{w.place.(remote)}
+		w.start()
+		id := w.submit(ann, "a", `{}`)
+		w.until("a", app.Running)
+		time.Sleep(30 * time.Second)
+		if s := w.job("a").Status; s != app.Running {
+			t.Fatalf("status %s though a file is not seen yet", s)
+		}
+		must(t, os.WriteFile(filepath.Join(w.away()[0], "work", "out", "late"), []byte("2345"), 0o600))
+		if r := w.finished("a"); r.Status != app.Completed {
+			t.Fatalf("record %+v", r.Job)
+		}
+		if got := w.checkResult(id)["late"]; got != "2345" {
+			t.Errorf("the late file is %q", got)
+		}
+	})
+}
+
+func TestNoMoreTasksElsewhereThanAllowed(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.moveAway(3)
+		w.play(func(string, int) script { return script{waits: time.Minute, runs: time.Hour, cause: app.CauseDone} })
+		w.start()
+		for _, name := range []string{"a", "b", "c", "d", "e"} {
+			w.submit(ann, name, `{}`)
+		}
+		time.Sleep(30 * time.Minute)
+		if n := len(w.away()); n != 3 {
+			t.Errorf("%d tasks elsewhere, want 3", n)
+		}
+		waiting := 0
+		for _, name := range []string{"a", "b", "c", "d", "e"} {
+			r := w.job(name)
+			if r.Status == app.Queued {
+				waiting++
+				if !strings.Contains(r.StatusReason, "the cluster has 3 jobs") {
+					t.Errorf("%s waits since %q", name, r.StatusReason)
+				}
+			}
+		}
+		if waiting != 2 {
+			t.Errorf("%d jobs wait, want 2", waiting)
+		}
+		for _, name := range []string{"a", "b", "c", "d", "e"} {
+			if r := w.finished(name); r.Status != app.Completed {
+				t.Errorf("%s: %+v", name, r.Job)
+			}
+		}
+	})
+}
+
+func TestDirectoriesElsewhereThatNobodyNeedsAreSwept(t *testing.T) {
+	awayBubble(t, func(t *testing.T, w *world) {
+		w.play(func(string, int) script { return script{runs: 24 * time.Hour, cause: app.CauseDone} })
+		shared := filepath.Join(w.dir, "shared")
+		gone := app.IDBytes{1, 2, 3}.String()
+		must(t, os.MkdirAll(filepath.Join(shared, gone, "1", "work"), 0o700))
+		foreign := filepath.Join(shared, "of somebody else")
+		must(t, os.MkdirAll(foreign, 0o700))
+		stop := w.start()
+		id := w.submit(ann, "a", `{}`)
+		w.until("a", app.Running)
+		stop()
+		w.start()
+		time.Sleep(2 * time.Hour)
+		if isDir(filepath.Join(shared, gone)) {
+			t.Error("the directory of a job that is not there stays")
+		}
+		if !isDir(foreign) || !isDir(filepath.Join(shared, string(id), "1")) {
+			t.Error("a directory was removed that is needed, or not ours")
+		}
+	})
+}
+
+func TestFolderThatIsNotMountedHoldsJobsUp(t *testing.T) {
+	awayBubble(t, func(t *testing.T, w *world) {
+		w.play(func(string, int) script { return script{runs: time.Minute, cause: app.CauseDone} })
+		shared := filepath.Join(w.dir, "shared")
+		must(t, os.Remove(shared))
+		w.start()
+		w.submit(ann, "a", `{}`)
+		time.Sleep(2 * time.Minute)
+		if s := w.job("a").Status; s != app.Queued {
+			t.Fatalf("status %s", s)
+		}
+		must(t, os.Mkdir(shared, 0o700))
+		if r := w.finished("a"); r.Status != app.Completed || r.Attempts != 1 {
+			t.Errorf("record %+v, failure %+v", r.Job, r.Failure)
+		}
+	})
+}
