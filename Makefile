@@ -19,6 +19,7 @@ lint: ## only format, vet and static analysis
 	GO='$(GO)' .ci/test lint
 
 bench: ## each goal next to its limit or peer: BENCH_JOBS=1000000 BENCH_ROUNDS=5, half an hour
+	@.ci/peers
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
 	@./molrun bench run --jobs $(or $(BENCH_JOBS),1000000) --rounds $(or $(BENCH_ROUNDS),5) $(BENCH_FLAGS)
 
