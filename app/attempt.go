@@ -25,6 +25,30 @@ func (s *Service) ActiveJobs(ctx context.Context) (jobs []*Job, err error) {
 	return jobs, err
 }
 
+// Claimed says that a job is claimed, for which attempt, and whether its end
+// is asked for.
+type Claimed struct {
+	Job     JobID
+	Attempt int
+	Stop    bool
+}
+
+// Claims tells which jobs are claimed, oldest first. It costs next to nothing
+// a job.
+func (s *Service) Claims(ctx context.Context) (claims []Claimed, err error) {
+	err = s.store.View(ctx, func(tx Tx) error {
+		claims = nil
+		for c, err := range tx.Claims() {
+			if err != nil {
+				return err
+			}
+			claims = append(claims, c)
+		}
+		return nil
+	})
+	return claims, err
+}
+
 // Queue visits the jobs that wait for an executor, as Tx.Queue does.
 func (s *Service) Queue(ctx context.Context, executor string, visit func(Waiting) Visit) error {
 	return s.store.View(ctx, func(tx Tx) error { return tx.Queue(executor, visit) })

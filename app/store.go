@@ -42,6 +42,8 @@ type Tx interface {
 	// Queue visits the jobs that wait for an executor: higher priority first,
 	// then user by user, each user's oldest first.
 	Queue(executor string, visit func(Waiting) Visit) error
+	// Claims tells of the claimed jobs, oldest first, without reading them.
+	Claims() iter.Seq2[Claimed, error]
 	// Active walks the claimed jobs, oldest first.
 	Active() iter.Seq2[*Job, error]
 	// NeededBy gives an unfinished job that reads the upload or result with

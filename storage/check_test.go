@@ -37,8 +37,8 @@ func TestCheckFinds(t *testing.T) {
 		{"lost index entry", "jobs.list lacks an entry", func(tx *bolt.Tx) error {
 			return bucket(tx, indexJobsList).Delete(firstKey(tx, indexJobsList))
 		}},
-		{"stray index entry", "jobs.active has 2 entries, its records have 1", func(tx *bolt.Tx) error {
-			return bucket(tx, indexJobsActive).Put(id[:], nil)
+		{"stray index entry", "jobs.claimed has 2 entries, its records have 1", func(tx *bolt.Tx) error {
+			return bucket(tx, indexJobsClaimed).Put(id[:], nil)
 		}},
 		{"wrong value in the queue", "jobs.queue has another value", func(tx *bolt.Tx) error {
 			return bucket(tx, indexJobsQueue).Put(firstKey(tx, indexJobsQueue), []byte{2, 2, 2})

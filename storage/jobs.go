@@ -23,7 +23,7 @@ var jobs = table[app.Job]{
 		{indexJobsSource, jobSource},
 		{indexJobsFinished, jobFinished},
 		{indexJobsQueue, jobQueue},
-		{indexJobsActive, jobActive},
+		{indexJobsClaimed, jobClaimed},
 	},
 	sums: []sum[app.Job]{
 		{sumJobsTotal, jobTotal},
@@ -34,12 +34,12 @@ var jobs = table[app.Job]{
 }
 
 const (
-	indexJobsList   = "jobs.list"
-	indexJobsBatch  = "jobs.batch"
-	indexJobsName   = "jobs.name"
-	indexJobsFile   = "jobs.file"
-	indexJobsQueue  = "jobs.queue"
-	indexJobsActive = "jobs.active"
+	indexJobsList    = "jobs.list"
+	indexJobsBatch   = "jobs.batch"
+	indexJobsName    = "jobs.name"
+	indexJobsFile    = "jobs.file"
+	indexJobsQueue   = "jobs.queue"
+	indexJobsClaimed = "jobs.claimed"
 )
 
 // jobList: each combination of the filters of a listing, id; no subjobs.
@@ -138,12 +138,48 @@ func cutResources(b []byte) (app.Resources, error) {
 	return app.Resources{CPUs: int(numbers[0]), MemoryBytes: numbers[1], GPUs: int(numbers[2])}, nil
 }
 
-// jobActive: id; only claimed jobs.
-func jobActive(id app.IDBytes, j *app.Job) []entry {
+// jobClaimed: id, with the number of the attempt and whether its end is asked
+// for; only claimed jobs.
+func jobClaimed(id app.IDBytes, j *app.Job) []entry {
 	if !j.Private.Claimed || j.Status.Finished() {
 		return nil
 	}
-	return []entry{{key: key{}.id(id)}}
+	var stop uint64
+	if j.Private.Stop {
+		stop = 1
+	}
+	return []entry{{key: key{}.id(id), value: binary.AppendUvarint(binary.AppendUvarint(nil, uint64(j.Attempts)), stop)}}
+}
+
+// Claims tells of the claimed jobs, oldest first. It reads the index alone.
+func (t *tx) Claims() iter.Seq2[app.Claimed, error] {
+	return func(yield func(app.Claimed, error) bool) {
+		for k, value := range t.ascend(indexJobsClaimed, nil) {
+			c, err := readClaimed(k, value)
+			if err != nil {
+				err = fmt.Errorf("%s: %w", indexJobsClaimed, err)
+			}
+			if !yield(c, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func readClaimed(k key, value []byte) (app.Claimed, error) {
+	id, err := k.lastID()
+	if err != nil {
+		return app.Claimed{}, err
+	}
+	attempt, n := binary.Uvarint(value)
+	if n <= 0 {
+		return app.Claimed{}, errKey
+	}
+	stop, m := binary.Uvarint(value[n:])
+	if m <= 0 || stop > 1 {
+		return app.Claimed{}, errKey
+	}
+	return app.Claimed{Job: app.JobID(id.String()), Attempt: int(attempt), Stop: stop == 1}, nil
 }
 
 func readJob(t *tx, id app.IDBytes) (*app.Job, error) {
@@ -276,7 +312,7 @@ func (t *tx) Subjobs(batch app.JobID, status app.Status) iter.Seq2[*app.Job, err
 
 // Active walks the claimed jobs, oldest first.
 func (t *tx) Active() iter.Seq2[*app.Job, error] {
-	return t.eachJob(indexJobsActive, nil)
+	return t.eachJob(indexJobsClaimed, nil)
 }
 
 func (t *tx) eachJob(index string, prefix key) iter.Seq2[*app.Job, error] {

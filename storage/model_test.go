@@ -204,8 +204,9 @@ func (s *simulation) setState(j *app.Job) {
 		size := s.r.Int64N(1 << 40)
 		j.ResultBytes = &size
 	}
-	j.Private.Handle = ""
+	j.Private.Handle, j.Private.Stop = "", false
 	if j.Private.Claimed {
+		j.Private.Stop = s.r.IntN(4) == 0
 		j.Private.Handle = app.Handle(fmt.Sprint(s.r.IntN(1000)))
 	}
 }
@@ -463,7 +464,26 @@ func agreeJobs(t *testing.T, tx app.Tx, s *simulation) {
 	if !errors.Is(e1, app.NotFound) || !errors.Is(e2, app.NotFound) || !errors.Is(e3, app.NotFound) {
 		t.Errorf("an absent job: %v, %v, %v", e1, e2, e3)
 	}
-	agreeWalk(t, "active", tx.Active(), s.sorted(func(j *app.Job) bool { return j.Private.Claimed }))
+	claimed := s.sorted(func(j *app.Job) bool { return j.Private.Claimed })
+	agreeWalk(t, "active", tx.Active(), claimed)
+	agreeClaims(t, tx, claimed)
+}
+
+func agreeClaims(t *testing.T, tx app.Tx, jobs []*app.Job) {
+	t.Helper()
+	var want, got []app.Claimed
+	for _, j := range jobs {
+		want = append(want, app.Claimed{Job: j.ID, Attempt: j.Attempts, Stop: j.Private.Stop})
+	}
+	for c, err := range tx.Claims() {
+		if err != nil {
+			t.Error(err)
+		}
+		got = append(got, c)
+	}
+	if diff := differ(want, got); diff != "" {
+		t.Errorf("claims: %s", diff)
+	}
 }
 
 func agreeWalk(t *testing.T, what string, walk iter.Seq2[*app.Job, error], want []*app.Job) {

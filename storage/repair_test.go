@@ -28,7 +28,7 @@ func TestRepairDerivesWhatRecordsSayAndNothingElse(t *testing.T) {
 		{"a lost index entry", "", func(tx *bolt.Tx) error {
 			return bucket(tx, indexJobsList).Delete(first(tx, indexJobsList))
 		}},
-		{"a stray index entry", "", func(tx *bolt.Tx) error { return bucket(tx, indexJobsActive).Put(id[:], nil) }},
+		{"a stray index entry", "", func(tx *bolt.Tx) error { return bucket(tx, indexJobsClaimed).Put(id[:], nil) }},
 		{"a name in the index twice", "", func(tx *bolt.Tx) error {
 			return bucket(tx, indexJobsName).Put(nameKey("lab", "job-1").id(testID(3)), nil)
 		}},
@@ -39,7 +39,7 @@ func TestRepairDerivesWhatRecordsSayAndNothingElse(t *testing.T) {
 		}},
 		{"a floor below a record", "", func(tx *bolt.Tx) error { return putFloor(tx, testID(2)) }},
 		{"a record that is no JSON", "read job", func(tx *bolt.Tx) error {
-			return errors.Join(bucket(tx, bucketJobs).Put(id[:], []byte("{")), bucket(tx, indexJobsActive).Put(id[:], nil))
+			return errors.Join(bucket(tx, bucketJobs).Put(id[:], []byte("{")), bucket(tx, indexJobsClaimed).Put(id[:], nil))
 		}},
 		{"a lost private part", "what is private", func(tx *bolt.Tx) error {
 			return bucket(tx, bucketJobsPrivate).Delete(id[:])

@@ -69,6 +69,11 @@ type (
 	executorAtCrash struct{ *crash }
 )
 
+func (c jobsAtCrash) Claims(ctx context.Context) (claims []app.Claimed, err error) {
+	err = c.around("Claims", func() (err error) { claims, err = c.Jobs.Claims(ctx); return err })
+	return claims, err
+}
+
 func (c jobsAtCrash) ActiveJobs(ctx context.Context) (jobs []*app.Job, err error) {
 	err = c.around("ActiveJobs", func() (err error) { jobs, err = c.Jobs.ActiveJobs(ctx); return err })
 	return jobs, err

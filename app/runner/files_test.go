@@ -180,7 +180,7 @@ func (d oneDir) JobDir(id app.JobID) string { return filepath.Join(d.path, strin
 // nothingClaimed is a service without jobs in hand.
 type nothingClaimed struct{ Jobs }
 
-func (nothingClaimed) ActiveJobs(context.Context) ([]*app.Job, error) { return nil, nil }
+func (nothingClaimed) Claims(context.Context) ([]app.Claimed, error) { return nil, nil }
 
 func TestSweepKeepsWhatIsYoungAndForeign(t *testing.T) {
 	dir := t.TempDir()

@@ -123,10 +123,10 @@ func (k *kept) sweep(ctx context.Context) error {
 
 // claimed gives the jobs that a runner has in hand, or should have.
 func (k *kept) claimed(ctx context.Context) (map[app.JobID]bool, error) {
-	jobs, err := k.jobs.ActiveJobs(ctx)
-	claimed := make(map[app.JobID]bool, len(jobs))
-	for _, j := range jobs {
-		claimed[j.ID] = true
+	claims, err := k.jobs.Claims(ctx)
+	claimed := make(map[app.JobID]bool, len(claims))
+	for _, c := range claims {
+		claimed[c.Job] = true
 	}
 	return claimed, err
 }

@@ -11,30 +11,49 @@ import (
 // after a restart all of them, later one whose claim was recorded though its
 // answer was lost. A job whose end is asked for is told so, as is one that is
 // no longer ours.
+//
+// It happens at every wake-up, so it reads no job that is in hand.
 func (r *Runner) reconcile(ctx context.Context) bool {
-	jobs, err := r.jobs.ActiveJobs(ctx)
+	claims, err := r.jobs.Claims(ctx)
+	claimed, strange := make(map[app.JobID]int, len(claims)), false
+	for _, c := range claims {
+		claimed[c.Job] = c.Attempt
+		switch a := r.held[c.Job]; {
+		case a == nil:
+			strange = strange || !r.astray[c.Job] || c.Stop
+		case c.Stop:
+			a.askStop()
+		}
+	}
+	if err == nil && strange {
+		err = r.adoptAll(ctx)
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			r.options.Log.Warn().Err(err).Msg("the claimed jobs can't be read; will try again")
 		}
 		return false
 	}
-	active := make(map[app.JobID]int, len(jobs))
-	for _, j := range jobs {
-		active[j.ID] = j.Attempts
-		switch a := r.held[j.ID]; {
-		case a == nil:
-			r.adopt(ctx, j)
-		case j.Private.Stop:
-			a.askStop()
-		}
-	}
 	for id, a := range r.held {
-		if attempt, ok := active[id]; a.claimed && (!ok || attempt != a.number) {
+		if attempt, ok := claimed[id]; a.claimed && (!ok || attempt != a.number) {
 			a.askStop()
 		}
 	}
 	return true
+}
+
+// adoptAll takes in hand the claimed jobs that nobody looks after.
+func (r *Runner) adoptAll(ctx context.Context) error {
+	jobs, err := r.jobs.ActiveJobs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		if r.held[j.ID] == nil {
+			r.adopt(ctx, j)
+		}
+	}
+	return nil
 }
 
 // adopt takes a claimed job in hand whose task may or may not exist.

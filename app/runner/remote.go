@@ -255,13 +255,13 @@ func (r *Runner) sweepAwayOnce(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	jobs, err := r.jobs.ActiveJobs(ctx)
+	claims, err := r.jobs.Claims(ctx)
 	if err != nil {
 		return err
 	}
-	current := make(map[string]int, len(jobs))
-	for _, j := range jobs {
-		current[string(j.ID)] = j.Attempts
+	current := make(map[string]int, len(claims))
+	for _, c := range claims {
+		current[string(c.Job)] = c.Attempt
 	}
 	for _, e := range found {
 		if _, foreign := app.ParseID(e.Name()); foreign != nil || ctx.Err() != nil {

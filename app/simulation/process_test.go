@@ -191,6 +191,13 @@ func (g guardedJobs) called(ctx context.Context, verb string, id app.JobID) cont
 
 func (g guardedJobs) Wake() <-chan struct{} { return g.process.wake }
 
+func (g guardedJobs) Claims(ctx context.Context) ([]app.Claimed, error) {
+	if err := g.process.door.look("what is claimed"); err != nil {
+		return nil, err
+	}
+	return g.Service.Claims(ctx)
+}
+
 func (g guardedJobs) ActiveJobs(ctx context.Context) ([]*app.Job, error) {
 	if err := g.process.door.look("the claimed jobs"); err != nil {
 		return nil, err
