@@ -23,9 +23,9 @@ bench: ## each goal next to its limit or peer: BENCH_JOBS=1000000 BENCH_ROUNDS=5
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
 	@./molrun bench run --jobs $(or $(BENCH_JOBS),1000000) --rounds $(or $(BENCH_ROUNDS),5) $(BENCH_FLAGS)
 
-growth: ## what depends on how many jobs there are, 10^3 to 10^6: draws growth.svg
+growth: ## what depends on how many jobs there are, 10^3 to 10^6: draws app/bench/growth.svg
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
-	@./molrun bench grow --svg growth.svg
+	@./molrun bench grow --svg app/bench/growth.svg
 
 benchmarks: ## the Go benchmarks beside the code, a few seconds each
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./...

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -199,11 +200,14 @@ func databaseSize(data string, jobs int, f figures) error {
 }
 
 // missing says in sentences what this machine lacks.
-func (b *bench) missing() []string {
+func (b *bench) missing() (sentences []string) {
 	if b.peer == nil {
-		return []string{"skipped: the comparisons with nginx, which is not installed (Debian: nginx-light)"}
+		sentences = append(sentences, "skipped: the comparisons with nginx, which is not installed (Debian: nginx-light)")
 	}
-	return nil
+	if _, err := exec.LookPath("openssl"); err != nil {
+		sentences = append(sentences, "skipped: the comparison with OpenSSL, which is not installed")
+	}
+	return sentences
 }
 
 // close ends what runs and removes what was written.

@@ -12,7 +12,7 @@ type point struct{ jobs, cost float64 }
 
 // The drawing, in pixels.
 const (
-	plotLeft, plotTop     = 70, 20
+	plotLeft, plotTop     = 84, 20
 	plotWidth, plotHeight = 520, 460
 	legendWidth           = 260
 )
