@@ -26,6 +26,8 @@ type commands struct {
 	env     []string
 	timeout time.Duration
 	turns   map[string]chan struct{}
+	now     func() time.Time
+	health  health // of the controller
 }
 
 func newCommands(o Options) *commands {
@@ -37,7 +39,7 @@ func newCommands(o Options) *commands {
 	if o.SlurmConf != "" {
 		env = append(env, "SLURM_CONF="+o.SlurmConf)
 	}
-	c := &commands{path: o.Path, env: env, timeout: o.Timeout, turns: map[string]chan struct{}{}}
+	c := &commands{path: o.Path, env: env, timeout: o.Timeout, now: o.Now, turns: map[string]chan struct{}{}}
 	for name, atOnce := range map[string]int{"sbatch": submitsAtOnce, "squeue": 1, "sacct": 1, "scancel": 1, "scontrol": 1, "sinfo": 1} {
 		c.turns[name] = make(chan struct{}, atOnce)
 	}
@@ -73,6 +75,14 @@ func lastLine(said string) string {
 
 // run runs a command to its end, in its turn, and gives what it prints.
 func (c *commands) run(ctx context.Context, stdin, name string, args ...string) (string, error) {
+	out, err := c.inTurn(ctx, stdin, name, args)
+	if (name == "squeue" || name == "sinfo") && ctx.Err() == nil {
+		c.health.note(err, c.now())
+	}
+	return out, err
+}
+
+func (c *commands) inTurn(ctx context.Context, stdin, name string, args []string) (string, error) {
 	turn := c.turns[name]
 	select {
 	case turn <- struct{}{}:

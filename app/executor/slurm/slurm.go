@@ -26,6 +26,7 @@ type Executor struct {
 	lists    lists
 	program  program
 	cluster  cluster
+	nodes    nodes
 	looking  chan struct{} // holds a token while nobody looks at Slurm's jobs
 	view     view          // of whoever has the token
 
@@ -72,6 +73,7 @@ func New(o Options) (*Executor, error) {
 	e.parts.Go(func() { e.gatherer.run(e.end) })
 	e.parts.Go(func() { e.canceler.run(e.end) })
 	e.parts.Go(func() { e.sweepNowAndThen(e.end) })
+	e.parts.Go(func() { e.keepNodes(e.end) })
 	return e, nil
 }
 

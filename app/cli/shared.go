@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"molrun/app"
+)
+
+// sharedFolder looks at the folder that this machine shares with the cluster. An
+// app.Error of the code Unavailable says that it is not there or can't be used
+// now, which may pass, as when it is not mounted yet; any other error says that
+// it is not safe.
+func sharedFolder(shared, data string) error {
+	info, err := os.Stat(shared)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return app.Errorf(app.Unavailable, "%s is not there; mount it or make it, with this service's user as its owner", shared)
+	case err != nil:
+		return app.Errorf(app.Unavailable, "%s can't be looked at: %v", shared, err)
+	case !info.IsDir():
+		return app.Errorf(app.Invalid, "%s is no folder; name another by the setting slurm.shared_dir", shared)
+	}
+	if within, err := entwined(shared, data); err != nil || within {
+		return errors.Join(err, app.Errorf(app.Invalid, "%s and the data directory %s lie in one another; nodes must not reach the data directory, so name a folder elsewhere by the setting slurm.shared_dir", shared, data))
+	}
+	if text := foreign(shared, info); text != "" {
+		return app.Errorf(app.Invalid, "%s", text)
+	}
+	if perm := info.Mode().Perm(); perm&0o022 != 0 {
+		return app.Errorf(app.Invalid, "others may write to %s (mode %#o), and so make the cluster run what they like; run chmod 700 on it", shared, perm)
+	}
+	if err := syscall.Access(shared, 7); err != nil { // read, write and search
+		return app.Errorf(app.Unavailable, "%s can't be written to: %v", shared, err)
+	}
+	return nil
+}
+
+// entwined reports whether one of two folders lies in the other, behind all
+// links.
+func entwined(a, b string) (bool, error) {
+	a, errA := filepath.EvalSymlinks(a)
+	b, errB := filepath.EvalSymlinks(b)
+	if errors.Is(errB, fs.ErrNotExist) { // the data directory is not made yet
+		return false, errA
+	}
+	if err := errors.Join(errA, errB); err != nil {
+		return false, fmt.Errorf("follow links: %w", err)
+	}
+	return inside(a, b) || inside(b, a), nil
+}
+
+func inside(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}

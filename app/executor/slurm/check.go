@@ -1,0 +1,158 @@
+package slurm
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"molrun/app"
+)
+
+// Finding is one thing that Check found out: what it is and, where it is not
+// fine, what to do.
+type Finding struct {
+	Grade Grade
+	Text  string
+}
+
+// Grade says how good it is.
+type Grade int
+
+// The grades.
+const (
+	Fine     Grade = iota
+	Doubtful       // jobs run, but not as well or as long as they could
+	Wrong          // jobs don't run
+)
+
+// Check looks whether jobs can run on the cluster, at the first of the places
+// with a job of its own that ends at once. It needs no Executor and disturbs
+// none.
+func Check(ctx context.Context, o Options, places ...app.Placement) []Finding {
+	o = o.withDefaults()
+	if err := o.valid(); err != nil {
+		return []Finding{{Wrong, err.Error()}}
+	}
+	c := &checkup{options: o, slurm: newCommands(o)}
+	c.cluster.slurm = c.slurm
+	if c.commands(); c.failed() {
+		return c.found
+	}
+	if c.controller(ctx); c.failed() {
+		return c.found
+	}
+	c.settings(ctx)
+	c.partitions(ctx, places)
+	if !c.failed() {
+		c.probe(ctx, slices.Concat(places, []app.Placement{{}})[0])
+	}
+	return c.found
+}
+
+// checkup is one look at the cluster.
+type checkup struct {
+	options Options
+	slurm   *commands
+	cluster cluster
+	found   []Finding
+}
+
+func (c *checkup) say(g Grade, format string, args ...any) {
+	c.found = append(c.found, Finding{g, fmt.Sprintf(format, args...)})
+}
+
+// failed reports whether jobs can't run, as far as it is known.
+func (c *checkup) failed() bool {
+	return slices.ContainsFunc(c.found, func(f Finding) bool { return f.Grade == Wrong })
+}
+
+func (c *checkup) commands() {
+	var missing []string
+	for _, name := range []string{"sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo"} {
+		if _, err := c.slurm.find(name); err != nil {
+			missing = append(missing, name)
+		}
+	}
+	if missing != nil {
+		c.say(Wrong, "%s has no %s; install Slurm's commands, or name their folder by the setting slurm.path", c.options.Path, strings.Join(missing, ", "))
+	}
+}
+
+// controller asks who answers. The commands wait ten seconds for one that is
+// away.
+func (c *checkup) controller(ctx context.Context) {
+	text, err := c.slurm.run(ctx, "", "scontrol", "ping")
+	switch {
+	case err != nil:
+		c.say(Wrong, "the controller does not answer (%v); look at slurmctld and munge, or name the right slurm.conf by the setting slurm.conf; jobs in Slurm go on meanwhile", err)
+		return
+	case !strings.Contains(text, "UP"):
+		c.say(Wrong, "the controller is down (%s); start slurmctld; jobs in Slurm go on meanwhile", strings.TrimSpace(text))
+		return
+	}
+	version := "of an unknown version"
+	if text, err := c.slurm.run(ctx, "", "sbatch", "--version"); err == nil {
+		version = strings.TrimSpace(text)
+	}
+	c.say(Fine, "the controller answers; its commands are %s", version)
+}
+
+// settings looks at what bounds jobs, and at how long Slurm remembers them.
+func (c *checkup) settings(ctx context.Context) {
+	settings, err := c.cluster.settings(ctx)
+	if err != nil {
+		c.say(Doubtful, "the controller does not tell its settings: %v", err)
+		return
+	}
+	if most, ok := leadingNumber(settings["MaxJobCount"]); ok && most <= c.options.MaxTasks {
+		c.say(Doubtful, "the cluster holds %d jobs of all users (MaxJobCount), so slurm.max_jobs = %d can be in others' way; lower it", most, c.options.MaxTasks)
+	}
+	if !strings.HasSuffix(settings["AccountingStorageType"], "none") {
+		return
+	}
+	enough := 10 * int(c.options.Poll/time.Second)
+	age, _ := leadingNumber(settings["MinJobAge"])
+	if age < enough {
+		c.say(Wrong, "there is no accounting (slurmdbd), and the controller forgets a job %d s after its end, before molrun has surely asked; set MinJobAge to %d or more, or set up accounting", age, enough)
+		return
+	}
+	c.say(Doubtful, "there is no accounting (slurmdbd): what ends while molrun is down for more than %d s (MinJobAge) counts as lost where its files don't tell the end", age)
+}
+
+// partitions looks whether those that are configured exist.
+func (c *checkup) partitions(ctx context.Context, places []app.Placement) {
+	text, err := c.slurm.run(ctx, "", "sinfo", nodesWords...)
+	if err != nil {
+		c.say(Doubtful, "the controller does not tell its partitions: %v", err)
+		return
+	}
+	known := parseNodes(text)
+	for _, p := range places {
+		for name := range strings.SplitSeq(p.Partition, ",") {
+			if _, ok := known[name]; ok {
+				continue
+			}
+			if name == "" {
+				c.say(Wrong, "the cluster has no default partition; name one by the setting slurm.partition")
+			} else {
+				c.say(Wrong, "there is no partition %s; sinfo lists those that are", name)
+			}
+		}
+	}
+}
+
+// probe runs a job that reads what was written here, and writes what is read
+// here.
+func (c *checkup) probe(ctx context.Context, place app.Placement) {
+	dir, err := os.MkdirTemp(c.options.SharedDir, ".probe-")
+	if err != nil {
+		c.say(Wrong, "the shared folder can't be written to: %v", err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	p := &probe{checkup: c, dir: dir, place: place}
+	p.run(ctx)
+}

@@ -1,0 +1,132 @@
+package slurm_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/executor/slurm"
+	"molrun/app/executor/slurm/cluster"
+)
+
+// findings are what Check says, a line each.
+func (w *world) findings(places ...app.Placement) (text string, worst slurm.Grade) {
+	w.Helper()
+	var lines []string
+	for _, f := range slurm.Check(w.Context(), w.options, places...) {
+		lines = append(lines, fmt.Sprint(f.Grade, " ", f.Text))
+		worst = max(worst, f.Grade)
+	}
+	return strings.Join(lines, "\n"), worst
+}
+
+func (w *world) finds(worst slurm.Grade, want string, places ...app.Placement) {
+	w.Helper()
+	text, got := w.findings(places...)
+	if got != worst || !strings.Contains(text, want) {
+		w.Errorf("worst is %d, want %d with %q in\n%s", got, worst, want, text)
+	}
+}
+
+func TestCheckSeesTheSharedFolderFromBothSides(t *testing.T) {
+	w := newWorld(t)
+	w.finds(slurm.Fine, "read what was written here", app.Placement{Partition: "main"})
+	left, err := filepath.Glob(filepath.Join(w.options.SharedDir, ".probe-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("it leaves %v, %v", left, err)
+	}
+}
+
+// TestCheckNamesWhatIsWrongWithCluster plants one fault after the other.
+func TestCheckNamesWhatIsWrongWithCluster(t *testing.T) {
+	tests := []struct {
+		name  string
+		worst slurm.Grade
+		want  string
+		place app.Placement
+		plant func(*world)
+	}{
+		{"no commands", slurm.Wrong, "has no sbatch, squeue", app.Placement{}, func(w *world) { w.options.Path = w.options.SharedDir }},
+		{"no such slurm.conf", slurm.Wrong, "the controller does not answer", app.Placement{}, func(w *world) {
+			w.options.SlurmConf = filepath.Join(w.options.SharedDir, "slurm.conf")
+		}},
+		{"no such partition", slurm.Wrong, "there is no partition nowhere", app.Placement{Partition: "main,nowhere"}, func(*world) {}},
+		{"nodes of a kind that there is not", slurm.Wrong, "can't be submitted", app.Placement{Constraint: "nowhere"}, func(*world) {}},
+		{"no shared folder", slurm.Wrong, "can't be written to", app.Placement{}, func(w *world) {
+			w.options.SharedDir = filepath.Join(w.options.SharedDir, "absent")
+		}},
+		{"more jobs than the cluster holds", slurm.Doubtful, "(MaxJobCount)", app.Placement{}, func(w *world) { w.options.MaxTasks = 20000 }},
+		{"a program that nodes can't run", slurm.Wrong, "this program does not run on node", app.Placement{}, func(w *world) {
+			w.options.Program = filepath.Join(w.options.SharedDir, "broken")
+			if err := os.WriteFile(w.options.Program, []byte("no program"), 0o700); err != nil {
+				w.Fatal(err)
+			}
+		}},
+		{"a clock that is behind", slurm.Doubtful, "s ahead of this machine's", app.Placement{}, func(w *world) {
+			w.options.Now = func() time.Time { return time.Now().Add(-time.Hour) }
+		}},
+		{"a clock that is ahead", slurm.Doubtful, "s behind this machine's", app.Placement{}, func(w *world) {
+			w.options.Now = func() time.Time { return time.Now().Add(time.Hour) }
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			tt.plant(w)
+			w.finds(tt.worst, tt.want, tt.place)
+		})
+	}
+}
+
+func TestCheckTellsOfControllerThatIsDown(t *testing.T) {
+	w := newWorld(t)
+	w.cluster.Kill(t, cluster.Controller)
+	w.finds(slurm.Wrong, "slurmctld")
+	w.cluster.Up(t)
+}
+
+func TestCheckTellsOfMissingAccounting(t *testing.T) {
+	w := worldOn(t, cluster.New(t, cluster.Knobs{Nodes: 1, NoAccounting: true, MinJobAge: 20}))
+	w.options.Poll = 10 * time.Second
+	w.finds(slurm.Wrong, "set MinJobAge to 100 or more")
+	w.options.Poll = time.Second
+	w.finds(slurm.Doubtful, "counts as lost")
+}
+
+func TestExecutorRemembersWhetherTheControllerAnswers(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor()
+	until(t, "the cluster's nodes are known", func() bool { _, known := e.Largest(app.Placement{}); return known })
+	since, err := e.Answers()
+	if err != nil || since.IsZero() {
+		t.Errorf("the controller does not answer since %v: %v", since, err)
+	}
+	got, known := e.Largest(app.Placement{Partition: "main"})
+	if want := (app.Node{CPUs: 4, MemoryBytes: (4000 - 64) << 20, GPUs: 2, Seconds: 7*24*3600 - 62}); got != want || !known {
+		t.Errorf("the largest node is %+v, want %+v", got, want)
+	}
+	if _, known := e.Largest(app.Placement{Partition: "nowhere"}); known {
+		t.Error("something is known of a partition that is not there")
+	}
+	w.cluster.Kill(t, cluster.Controller)
+	if _, err := e.Status(t.Context(), []app.Task{{Token: "none", Dir: w.dir()}}); err == nil {
+		t.Error("a controller that is killed tells how tasks stand")
+	}
+	if again, err := e.Answers(); err == nil || !again.After(since) {
+		t.Errorf("the controller answers, and has since %v: %v", again, err)
+	}
+	w.cluster.Up(t)
+}
+
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for begin := time.Now(); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Since(begin) > patience {
+			t.Fatalf("waited %v in vain until %s", patience, what)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package slurm
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"molrun/app"
+)
+
+const (
+	// probePatience is how long a probe's job may take to start and to answer.
+	probePatience = 30 * time.Second
+	// clockSlack is how far clocks may differ without anybody's noticing.
+	clockSlack = 5 * time.Second
+)
+
+// probe is one job that answers in a folder of its own.
+type probe struct {
+	*checkup
+	dir   string
+	place app.Placement
+	nonce string
+	sent  time.Time
+}
+
+// probeScript answers line by line: what it read, the time, the node, the user,
+// and whether this program runs there.
+const probeScript = `#!/bin/sh
+umask 077
+cd DIR || exit 75
+{ cat nonce; date +%s; hostname; id -u; PROGRAM version >/dev/null 2>&1; echo $?; } >answer.new
+mv answer.new answer
+`
+
+func (p *probe) run(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	defer cancel()
+	job, err := p.submit(ctx)
+	if err != nil {
+		p.say(Wrong, "a job to try the cluster with can't be submitted: %v", err)
+		return
+	}
+	answer, seen := p.await(ctx)
+	if seen {
+		p.judge(answer, p.options.Now())
+		return
+	}
+	p.silent(job)
+}
+
+func (p *probe) submit(ctx context.Context) (job string, err error) {
+	p.nonce = rand.Text()
+	if err := os.WriteFile(filepath.Join(p.dir, "nonce"), []byte(p.nonce+"\n"), 0o600); err != nil {
+		return "", err
+	}
+	installer := program{from: p.options.Program, dir: filepath.Join(p.options.SharedDir, binDir)}
+	program, err := installer.install(ctx)
+	if err != nil {
+		return "", err
+	}
+	script := strings.NewReplacer("DIR", quote(p.dir), "PROGRAM", quote(program)).Replace(probeScript)
+	p.sent = p.options.Now()
+	words := append(placementWords(p.place), "--parsable", "--no-requeue", "--export=NIL",
+		"--job-name="+p.options.Prefix+"_probe", "--output=/dev/null", "--error=/dev/null", "--chdir="+p.options.SharedDir,
+		"--nodes=1", "--ntasks=1", "--cpus-per-task=1", "--time=1")
+	out, err := p.slurm.run(ctx, script, "sbatch", words...)
+	if err != nil {
+		return "", err
+	}
+	job, _, _ = strings.Cut(strings.TrimSpace(out), ";")
+	if !isNumber(job) {
+		return "", fmt.Errorf("sbatch printed %.80q, which is no number of a job", out)
+	}
+	return job, nil
+}
+
+// await looks for the answer. The folder is listed anew each time: a network
+// file system may remember for a while that a file was not there.
+func (p *probe) await(ctx context.Context) (answer string, seen bool) {
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		if _, err := os.ReadDir(p.dir); err == nil {
+			if text, err := os.ReadFile(filepath.Join(p.dir, "answer")); err == nil {
+				return string(text), true
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return "", false
+		case <-ticker.C:
+		}
+	}
+}
+
+// judge reads the answer, which was seen at that time.
+func (p *probe) judge(answer string, seen time.Time) {
+	lines := strings.Split(strings.TrimSpace(answer), "\n")
+	if len(lines) != 5 || lines[0] != p.nonce {
+		p.say(Wrong, "a node reads other files in %s than were written here; mount the same file system there", p.options.SharedDir)
+		return
+	}
+	node := lines[2]
+	p.say(Fine, "a job on node %s read what was written here, and its answer was read here, within %v", node, seen.Sub(p.sent).Round(time.Second/10))
+	if lines[3] != strconv.Itoa(os.Geteuid()) {
+		p.say(Wrong, "the job ran as user %s and molrun as user %d; give the account the same number on all nodes", lines[3], os.Geteuid())
+	}
+	if lines[4] != "0" {
+		p.say(Wrong, "this program does not run on node %s (exit status %s); is the node of another architecture, or the folder mounted noexec?", node, lines[4])
+	}
+	p.judgeClock(lines[1], node, seen)
+}
+
+// judgeClock knows that the node read its clock between two readings of this
+// machine's.
+func (p *probe) judgeClock(text, node string, seen time.Time) {
+	seconds, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		p.say(Doubtful, "node %s does not tell the time", node)
+		return
+	}
+	there := time.Unix(seconds, 0)
+	ahead := there.Sub(seen).Seconds()
+	behind := p.sent.Truncate(time.Second).Sub(there).Seconds()
+	switch apart := math.Max(ahead, behind); {
+	case apart <= clockSlack.Seconds():
+	case ahead > behind:
+		p.say(Doubtful, "the clock of node %s is %.0f s ahead of this machine's, so the times of jobs are wrong; keep both in step (NTP)", node, apart)
+	default:
+		p.say(Doubtful, "the clock of node %s is %.0f s behind this machine's, so the times of jobs are wrong; keep both in step (NTP)", node, apart)
+	}
+}
+
+// silent says what has become of a job without an answer, and takes it back.
+func (p *probe) silent(job string) {
+	ctx, cancel := context.WithTimeout(context.Background(), p.options.Timeout)
+	defer cancel()
+	text, err := p.slurm.run(ctx, "", "squeue", "--noheader", "--states=all", "--jobs="+job, "--format=%T|%r|%N")
+	_, _ = p.slurm.run(ctx, "", "scancel", job)
+	state, rest, _ := strings.Cut(strings.TrimSpace(text), "|")
+	reason, node, _ := strings.Cut(rest, "|")
+	switch {
+	case err != nil:
+		p.say(Doubtful, "the job %s to try the cluster with did not answer within %v, and the controller does not tell why: %v", job, probePatience, err)
+	case states[state] == queued:
+		p.say(Doubtful, "the job to try the cluster with still waited after %v (%s), so it is not known whether nodes see the shared folder; try again when the cluster is less busy", probePatience, reason)
+	default:
+		p.say(Wrong, "the job to try the cluster with is %s on node %s (%s), but its answer is not seen in %s; mount the same file system there, under that path", state, node, reason, p.options.SharedDir)
+	}
+}
