@@ -44,7 +44,7 @@ func algorithmsListCommand() *cobra.Command {
 	flags := addConfigFlags(c, false)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		catalogue, machine, err := catalogueHere(c, flags)
+		catalogue, here, err := catalogueHere(c, flags)
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func algorithmsListCommand() *cobra.Command {
 		var rows [][]string
 		for _, typ := range catalogue.Types() {
 			a, _ := catalogue.Find(typ, "")
-			view := a.Summary(a.Missing(machine), catalogue.VersionNames(typ))
+			view := a.Summary(here.missing(a), catalogue.VersionNames(typ))
 			views = append(views, view)
 			ready := "yes"
 			if !view.Ready {
@@ -69,23 +69,47 @@ func algorithmsListCommand() *cobra.Command {
 }
 
 // catalogueHere loads what the service would offer with this configuration.
-func catalogueHere(c *cobra.Command, flags *configFlags) (*app.Catalogue, app.Machine, error) {
+func catalogueHere(c *cobra.Command, flags *configFlags) (*app.Catalogue, places, error) {
 	config, err := flags.load()
 	if err != nil {
-		return nil, app.Machine{}, err
+		return nil, places{}, err
 	}
 	catalogue, err := loadCatalogue(config.Algorithms, func(m app.Mistake) { fmt.Fprintln(c.ErrOrStderr(), m) })
 	if err != nil {
-		return nil, app.Machine{}, err
+		return nil, places{}, err
 	}
-	return catalogue, machineHere(config), nil
+	return catalogue, placesHere(config), nil
 }
 
-// machineHere is the machine as far as it can be detected, for readiness.
-func machineHere(c app.Config) app.Machine {
+// places are where algorithms run with a configuration.
+type places struct {
+	config  app.Config
+	machine app.Machine // this one, as far as it can be detected
+}
+
+func placesHere(c app.Config) places {
 	s := service{config: c}
 	capacity, _ := s.capacity() // what is not detected counts as absent
-	return app.Machine{CPUs: capacity.CPUs, MemoryBytes: capacity.MemoryBytes, GPUs: len(capacity.GPUs), Local: true}
+	return places{c, app.Machine{CPUs: capacity.CPUs, MemoryBytes: capacity.MemoryBytes, GPUs: len(capacity.GPUs), Local: true}}
+}
+
+// missing says what an algorithm lacks where it runs unless a rule says else. Of
+// a cluster it can only be said that there is none.
+func (p places) missing(a *app.Algorithm) []string {
+	switch executor := p.executor(a); {
+	case executor == app.ExecutorLocal:
+		return a.Missing(p.machine)
+	case !p.config.Slurm.On():
+		return []string{fmt.Sprintf("the executor %q is not configured", executor)}
+	}
+	return a.Missing(app.Machine{})
+}
+
+func (p places) executor(a *app.Algorithm) string {
+	if a.Executor == "any" {
+		return p.config.Runner.Executor
+	}
+	return a.Executor
 }
 
 func algorithmsShowCommand() *cobra.Command {
@@ -101,7 +125,7 @@ func algorithmsShowCommand() *cobra.Command {
 	c.Flags().StringVar(&version, "version", "", "version (default the one that jobs take)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the JSON Schema of the settings")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		catalogue, machine, err := catalogueHere(c, flags)
+		catalogue, here, err := catalogueHere(c, flags)
 		if err != nil {
 			return err
 		}
@@ -109,7 +133,7 @@ func algorithmsShowCommand() *cobra.Command {
 		if !ok {
 			return app.Errorf(app.NotFound, "there is no algorithm %q %s here; `molrun algorithms list` shows them", args[0], version)
 		}
-		view := a.View(a.Missing(machine), catalogue.VersionNames(a.Type))
+		view := a.View(here.missing(a), catalogue.VersionNames(a.Type))
 		if asJSON {
 			return printJSON(c.OutOrStdout(), view)
 		}
@@ -146,8 +170,7 @@ func algorithmsCheckCommand() *cobra.Command {
 		Example: "  molrun algorithms check /etc/molrun/algorithms/*.toml",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, files []string) error {
-			config := app.DefaultConfig()
-			machine := machineHere(config)
+			machine := placesHere(app.DefaultConfig()).machine
 			wrong := 0
 			for _, file := range files {
 				text, err := os.ReadFile(file)

@@ -21,8 +21,8 @@ func doctorCommand() *cobra.Command {
 		Short: "Look for what is wrong with this installation",
 		Long: `Look at the configuration, the data directory, the database, the machine and the
 programs that jobs need, while the service runs or while it does not, and say what to
-do about what is wrong. It changes nothing. Whether records and files are sound is a
-question for molrun check.
+do about what is wrong. It changes nothing; on a cluster it runs a job that ends at
+once. Whether records and files are sound is a question for molrun check.
 
 Ends with 1 if there is a problem; a warning is none.`,
 		Example: "  molrun doctor\n  molrun doctor --json",
@@ -114,7 +114,7 @@ var checks = []struct {
 }
 
 // examinePatience bounds all checks together; each bounds what it waits for.
-const examinePatience = time.Minute
+const examinePatience = 2 * time.Minute
 
 func examine(ctx context.Context, config app.Config) []finding {
 	ctx, cancel := context.WithTimeout(ctx, examinePatience)

@@ -137,10 +137,10 @@ func lookAtAlgorithms(_ context.Context, p *patient) []finding {
 	if err != nil {
 		return say(wrong, "%s", message(err))
 	}
-	machine, ready := machineHere(p.config), 0
+	here, ready := placesHere(p.config), 0
 	for _, typ := range catalogue.Types() {
 		for _, a := range catalogue.Versions(typ) {
-			missing := a.Missing(machine)
+			missing := here.missing(a)
 			if len(missing) == 0 {
 				ready++
 				continue
@@ -152,41 +152,4 @@ func lookAtAlgorithms(_ context.Context, p *patient) []finding {
 		return say(fine, "%d are ready", ready)
 	}
 	return found
-}
-
-// slurmCommands are those that running jobs on a cluster takes.
-var slurmCommands = []string{"sbatch", "squeue", "sacct", "scancel"}
-
-func lookAtSlurm(_ context.Context, p *patient) []finding {
-	if !p.wantsSlurm() {
-		return say(fine, "no algorithm is configured to run there")
-	}
-	var missing []string
-	for _, name := range slurmCommands {
-		if _, err := exec.LookPath(name); err != nil {
-			missing = append(missing, name)
-		}
-	}
-	if missing != nil {
-		return say(wrong, "jobs are to run there, but PATH has no %s; install Slurm's commands, or use the executor local", strings.Join(missing, ", "))
-	}
-	return say(fine, "its commands are there; its jobs run in no sandbox of molrun's, so they see what the service's user sees on the cluster")
-}
-
-func (p *patient) wantsSlurm() bool {
-	if p.config.Runner.Executor == "slurm" {
-		return true
-	}
-	catalogue, err := loadCatalogue(p.config.Algorithms, func(app.Mistake) {})
-	if err != nil {
-		return false
-	}
-	for _, typ := range catalogue.Types() {
-		for _, a := range catalogue.Versions(typ) {
-			if a.Executor == "slurm" {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -72,7 +72,7 @@ type = "far"
 version = "1"
 title = "Far"
 max_runtime = "10m"
-executor = "slurm"
+executor = "local"
 [resources]
 cpus = 1
 memory = "64MiB"
@@ -133,9 +133,26 @@ func TestDoctorNamesEachPlantedFault(t *testing.T) {
 		{"an algorithm without its program", "algorithms", "no-such-program is not installed", "algorithms = \"algorithms\"\n", func(t *testing.T, s *server) {
 			s.algorithm(missingProgram)
 		}},
-		{"a cluster without its commands", "slurm", "PATH has no sbatch, squeue", "algorithms = \"algorithms\"\n", func(t *testing.T, s *server) {
-			s.algorithm(missingProgram)
-			s.env = append(s.env, "PATH="+s.dir)
+		{"an algorithm for a cluster that is not configured", "slurm", "no cluster is configured", "algorithms = \"algorithms\"\n", func(t *testing.T, s *server) {
+			s.algorithm(strings.Replace(missingProgram, "local", "slurm", 1))
+		}},
+		{"a cluster without its commands", "slurm", "has no sbatch, squeue", "[slurm]\nshared_dir = \"@DIR@/shared\"\npath = \"@DIR@\"\n", func(t *testing.T, s *server) {
+			must(t, os.Mkdir(in(s, "../shared"), 0o700))
+		}},
+		{"a shared folder that is not there", "slurm", "mount it or make it", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", nil},
+		{"a shared folder open to others", "slurm", "run chmod 700", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *server) {
+			must(t, os.Mkdir(in(s, "../shared"), 0o700))
+			must(t, os.Chmod(in(s, "../shared"), 0o770))
+		}},
+		{"a shared folder of another user", "slurm", "belongs to user", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *server) {
+			if os.Geteuid() != 0 {
+				skipUnlessRequired(t, "only root gives folders away")
+			}
+			must(t, os.Mkdir(in(s, "../shared"), 0o700))
+			must(t, os.Chown(in(s, "../shared"), 4711, 4711))
+		}},
+		{"a shared folder that leads to the data", "slurm", "lie in one another", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *server) {
+			must(t, os.Symlink(s.dir, in(s, "../shared")))
 		}},
 		{"a folder of algorithms that is not there", "algorithms", "folder of algorithms", "algorithms = \"nowhere\"\n", nil},
 		{"a port that is taken", "address", fmt.Sprintf("(process %d) listens on", os.Getpid()), "", func(t *testing.T, s *server) {
@@ -172,7 +189,7 @@ func TestDoctorNamesEachPlantedFault(t *testing.T) {
 			if tt.plant != nil {
 				tt.plant(t, s)
 			}
-			config := fmt.Sprintf("data = %q\n", s.data()) + tt.config
+			config := fmt.Sprintf("data = %q\n", s.data()) + strings.ReplaceAll(tt.config, "@DIR@", s.dir)
 			must(t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(config), 0o600))
 			said, code := s.diagnosis()
 			if code != exitFailed || !strings.Contains(said[tt.check], string(wrong)+": ") || !strings.Contains(said[tt.check], tt.says) {

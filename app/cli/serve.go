@@ -16,6 +16,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/executor/local"
+	"molrun/app/executor/slurm"
 	"molrun/app/runner"
 	"molrun/blobs"
 	"molrun/storage"
@@ -53,6 +54,7 @@ type service struct {
 	store     *storage.Store
 	files     *blobs.Dir
 	executor  *local.Executor
+	slurm     *slurm.Executor // nil where no jobs run, or no cluster is configured
 	catalogue *app.Catalogue
 	app       *app.Service
 	audit     *auditLog
@@ -128,12 +130,17 @@ func (s *service) join(secret *blobs.Secret) error {
 		return err
 	}
 	machine := app.Machine{CPUs: capacity.CPUs, MemoryBytes: capacity.MemoryBytes, GPUs: len(capacity.GPUs), Local: true}
+	machines := map[string]app.Machine{app.ExecutorLocal: machine}
+	if s.config.Slurm.On() {
+		machines[app.ExecutorSlurm] = app.Machine{} // its nodes are of any size
+	}
 	s.app, err = app.NewService(s.store, s.files, s.catalogue, app.Options{
 		Now:       time.Now,
 		CursorKey: secret.Derive("cursors"),
 		UploadTTL: time.Duration(s.config.Links.Upload),
 		Executor:  s.config.Runner.Executor,
-		Machines:  map[string]app.Machine{s.executor.Name(): machine},
+		Routing:   s.routing(),
+		Machines:  machines,
 		Program:   program,
 		Confine:   s.executor.Confine,
 		Policy:    s.config.Policy,
@@ -160,6 +167,9 @@ func (s *service) capacity() (app.Capacity, error) {
 // close gives the data directory back, in reverse order.
 func (s *service) close() error {
 	var errs []error
+	if s.slurm != nil {
+		errs = append(errs, s.slurm.Close())
+	}
 	if s.executor != nil {
 		errs = append(errs, s.executor.Close())
 	}
@@ -192,6 +202,9 @@ func serve(ctx context.Context, c app.Config, log zerolog.Logger, started func(b
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	if err := s.isolate(ctx); err != nil {
+		return err
+	}
+	if err := s.openCluster(); err != nil {
 		return err
 	}
 	own, err := openCertificate(s.config, log)
@@ -243,7 +256,7 @@ func serve(ctx context.Context, c app.Config, log zerolog.Logger, started func(b
 
 func (s *service) runner() *runner.Runner {
 	r := s.config.Runner
-	return runner.New(s.app, s.files, []app.Executor{s.executor}, runner.Options{
+	return runner.New(s.app, s.files, s.executors(), runner.Options{
 		Now:          time.Now,
 		Log:          s.log,
 		LogBytes:     int64(r.LogLimit),

@@ -116,6 +116,9 @@ func (s *service) ready(ctx context.Context) (checks map[string]any, ok bool) {
 		}
 	}
 	checks = map[string]any{"database": "ok", "algorithmsReady": ready, "algorithmsNotReady": lacking, "isolation": s.executor.Isolation()}
+	if s.slurm != nil {
+		checks["slurm"] = s.slurmAnswers()
+	}
 	if _, err := s.app.Keys(ctx); err != nil {
 		checks["database"] = "can't be read"
 		return checks, false
