@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"molrun/app"
@@ -137,6 +138,18 @@ func (w *world) text(path string) string {
 		w.Fatal(err)
 	}
 	return string(text)
+}
+
+// kill kills the process that runs the task.
+func (w *world) kill(t app.Task) {
+	w.Helper()
+	run, err := task.ReadRun(t.Dir)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if err := run.Signal(syscall.SIGKILL); err != nil {
+		w.Fatal(err)
+	}
 }
 
 // jobs gives what Slurm has of that name, a line each: number and state.
