@@ -255,3 +255,30 @@ func TestClusterWithoutAccounting(t *testing.T) {
 		t.Errorf("warned: %v; sacct was called %d times, want once", found, w.lines(calls))
 	}
 }
+
+// TestCancelledTaskOfAnArrayThatWaits is about tasks of which Slurm keeps no
+// trace.
+func TestCancelledTaskOfAnArrayThatWaits(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor()
+	w.cluster.Run(t, "scontrol", "update", "PartitionName=main", "State=DOWN")
+	tasks := w.startAll(e, 4, "exit 0")
+	w.cluster.Run(t, "scancel", number(tasks[1]))
+	o := w.ended(e, tasks[1])
+	if o.Cause != app.CauseStopped || !strings.Contains(o.Message, "cancelled in Slurm") {
+		t.Errorf("outcome %+v, want cancelled in Slurm", o)
+	}
+	w.until(e, tasks[2], "waiting", func(now app.TaskStatus) bool { return strings.Contains(now.Reason, "PartitionDown") })
+	if err := e.Stop(t.Context(), tasks[2]); err != nil {
+		t.Fatal(err)
+	}
+	if o := w.ended(e, tasks[2]); o.Cause != app.CauseStopped || o.Message != "The job was stopped." {
+		t.Errorf("outcome %+v, want stopped", o)
+	}
+	w.cluster.Run(t, "scontrol", "update", "PartitionName=main", "State=UP")
+	for _, i := range []int{0, 3} {
+		if o := w.ended(e, tasks[i]); o.Cause != app.CauseDone {
+			t.Errorf("outcome %+v, want done", o)
+		}
+	}
+}

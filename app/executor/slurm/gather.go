@@ -127,7 +127,7 @@ func (g *gatherer) join(ctx context.Context, a *arrival) {
 	w.arrivals, w.last = append(w.arrivals, a), now
 	w.stream = w.stream || len(w.arrivals) > 1
 	g.seen[a.request] = now
-	if len(w.arrivals) >= g.most(ctx) {
+	if len(w.arrivals) > 1 && len(w.arrivals) >= g.most(ctx) {
 		g.send(ctx, a.request)
 	}
 }

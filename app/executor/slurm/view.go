@@ -33,6 +33,7 @@ type view struct {
 	at        time.Time // when the question was asked
 	pace      time.Duration
 	records   map[row][]record
+	names     map[string]bool     // of which Slurm knows a job
 	accounted map[string]bool     // names that sacct was asked for in this round
 	tracked   map[string]*tracked // by token
 	without   bool                // there is no accounting
@@ -86,7 +87,7 @@ func (e *Executor) ask(ctx context.Context) error {
 	}
 	v.round++
 	v.at = begin
-	v.accounted = map[string]bool{}
+	v.names, v.accounted = map[string]bool{}, map[string]bool{}
 	v.records = map[row][]record{}
 	v.add(parseQueue(out, e.options.Prefix))
 	v.forget(begin)
@@ -96,6 +97,7 @@ func (e *Executor) ask(ctx context.Context) error {
 func (v *view) add(records []record) {
 	for _, r := range records {
 		v.records[r.row] = append(v.records[r.row], r)
+		v.names[r.Name] = true
 	}
 }
 
@@ -131,6 +133,7 @@ func (e *Executor) account(ctx context.Context, since time.Time, names map[strin
 // knows, who cancelled them.
 func (v *view) accept(records []record) {
 	for _, r := range records {
+		v.names[r.Name] = true
 		known := v.records[r.row]
 		i := slices.IndexFunc(known, func(k record) bool { return k.id == r.id || k.target() == r.target() })
 		switch {
