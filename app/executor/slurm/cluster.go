@@ -21,7 +21,7 @@ const (
 type cluster struct {
 	slurm *commands
 
-	mu    sync.Mutex
+	mu      sync.Mutex
 	known   map[string]string
 	failure error
 	asked   time.Time
