@@ -34,14 +34,14 @@ func (p *place) attemptDir(home string, j *app.Job) string {
 
 func (a *attempt) away() bool { return a.dir != a.home }
 
-// makeDir makes the attempt's directory. Of one that is away the shared folder
-// itself is not made: where it is missing, a file system is not mounted.
+// makeDir makes the attempt's directory. Of one that is away the folder of all
+// attempts is not made, which the executor does once: where it is missing, a
+// file system is not mounted.
 func (a *attempt) makeDir() error {
 	if !a.away() {
 		return os.MkdirAll(a.dir, 0o700)
 	}
-	job := filepath.Dir(a.dir)
-	for _, dir := range []string{filepath.Dir(job), job, a.dir} {
+	for _, dir := range []string{filepath.Dir(a.dir), a.dir} {
 		if err := os.Mkdir(dir, 0o700); notExist(err) {
 			return app.Errorf(app.Unavailable, "The folder that is shared with the cluster can't be used: %v", err)
 		} else if err != nil && !errors.Is(err, fs.ErrExist) {

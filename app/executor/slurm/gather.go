@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -167,29 +168,33 @@ func (g *gatherer) release(ctx context.Context, now time.Time) {
 func (g *gatherer) send(ctx context.Context, r request) {
 	arrivals := g.groups[r].arrivals
 	delete(g.groups, r)
-	g.submits.Go(func() {
-		select {
-		case g.gates <- struct{}{}:
-			defer func() { <-g.gates }()
-		case <-ctx.Done():
+	for piece := range slices.Chunk(arrivals, g.most(ctx)) {
+		g.submits.Go(func() { g.sendPiece(ctx, r, piece) })
+	}
+}
+
+func (g *gatherer) sendPiece(ctx context.Context, r request, arrivals []*arrival) {
+	select {
+	case g.gates <- struct{}{}:
+		defer func() { <-g.gates }()
+	case <-ctx.Done():
+	}
+	going, tasks := g.seal(arrivals)
+	if len(going) == 0 {
+		return
+	}
+	defer g.unseal(tasks)
+	var handles []app.Handle
+	err := errClosed
+	if ctx.Err() == nil {
+		handles, err = g.submit(ctx, r, tasks)
+	}
+	for i, a := range going {
+		if a.err = err; err == nil {
+			a.handle = handles[i]
 		}
-		going, tasks := g.seal(arrivals)
-		if len(going) == 0 {
-			return
-		}
-		defer g.unseal(tasks)
-		var handles []app.Handle
-		err := error(errClosed)
-		if ctx.Err() == nil {
-			handles, err = g.submit(ctx, r, tasks)
-		}
-		for i, a := range going {
-			if a.err = err; err == nil {
-				a.handle = handles[i]
-			}
-			close(a.done)
-		}
-	})
+		close(a.done)
+	}
 }
 
 // seal takes the arrivals that still wait.

@@ -246,3 +246,32 @@ func (w *world) bareTasks(n int) []app.Task {
 	}
 	return tasks
 }
+
+func TestFolderThatIsGoneIsNoInformation(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor()
+	a := w.start(e, w.task("exit 0"))
+	w.untilQuiet([]app.Task{a})
+	away := w.options.SharedDir + "-away"
+	if err := os.Rename(w.options.SharedDir, away); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(away) })
+	if all, err := e.Status(t.Context(), []app.Task{a}); err == nil {
+		t.Errorf("status %+v of a task whose files nobody sees", all)
+	}
+	if _, err := e.Start(t.Context(), w.unmade()); err == nil {
+		t.Error("a task is started whose files nobody sees")
+	}
+	if err := os.Rename(away, w.options.SharedDir); err != nil {
+		t.Fatal(err)
+	}
+	if o := w.ended(e, a); o.Cause != app.CauseDone {
+		t.Errorf("outcome %+v, want done", o)
+	}
+}
+
+// unmade gives a task that has no directory.
+func (w *world) unmade() app.Task {
+	return app.Task{Job: "01JSLURM", Attempt: 1, Dir: filepath.Join(w.options.SharedDir, "attempts", "none", "1"), Token: "unmade", Limit: time.Hour}
+}

@@ -64,6 +64,7 @@ func New(o Options) (*Executor, error) {
 		refused: map[string]string{},
 		again:   map[string]bool{},
 	}
+	e.program.prepare = e.makeDirs
 	e.cluster = cluster{slurm: e.slurm}
 	e.looking <- struct{}{}
 	e.view = view{pace: o.Poll, tracked: map[string]*tracked{}}
@@ -111,8 +112,9 @@ func (e *Executor) hurry() {
 	e.mu.Unlock()
 }
 
-// makeDirs makes the parts of the shared folder, whose own absence is not
-// mended: it may be a file system that is not mounted.
+// makeDirs makes the parts of the shared folder, once for each Executor. Should
+// they vanish later, a file system is not mounted, and to make them again would
+// hide it.
 func (e *Executor) makeDirs() error {
 	for _, name := range []string{attemptsDir, submissionsDir, binDir} {
 		if err := os.Mkdir(filepath.Join(e.options.SharedDir, name), 0o700); err != nil && !os.IsExist(err) {

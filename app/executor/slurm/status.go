@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"slices"
 	"time"
 
 	"molrun/app"
@@ -24,6 +26,9 @@ func (e *Executor) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStat
 	}
 	defer e.lookAway()
 	hurried, err := e.identify(tasks)
+	if err == nil {
+		err = e.mounted(tasks)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +65,16 @@ func (e *Executor) identify(tasks []app.Task) (hurried bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return hurried || e.hurried, nil
+}
+
+// mounted looks whether the folder is there that submitted tasks had. Without it
+// they would all seem to have left nothing.
+func (e *Executor) mounted(tasks []app.Task) error {
+	submitted := slices.ContainsFunc(tasks, func(t app.Task) bool { return e.view.tracked[t.Token].found })
+	if _, err := os.Stat(e.AttemptsDir()); submitted && err != nil {
+		return app.Errorf(app.Unavailable, "The folder that is shared with the cluster can't be reached: %v", err)
+	}
+	return nil
 }
 
 func (e *Executor) identifyOne(t app.Task, k *tracked) (err error) {
