@@ -19,7 +19,6 @@ import (
 // submitted with.
 type program struct {
 	from, dir string
-	prepare   func() error // makes the folders
 
 	mu   sync.Mutex
 	path string // once it is there
@@ -32,7 +31,7 @@ func (p *program) install(ctx context.Context) (string, error) {
 	if p.path != "" {
 		return p.path, nil
 	}
-	if err := p.prepare(); err != nil {
+	if err := makeDirs(filepath.Dir(p.dir)); err != nil {
 		return "", err
 	}
 	path, err := p.copy(ctx)

@@ -64,7 +64,6 @@ func New(o Options) (*Executor, error) {
 		refused: map[string]string{},
 		again:   map[string]bool{},
 	}
-	e.program.prepare = e.makeDirs
 	e.cluster = cluster{slurm: e.slurm}
 	e.looking <- struct{}{}
 	e.view = view{pace: o.Poll, tracked: map[string]*tracked{}}
@@ -115,9 +114,9 @@ func (e *Executor) hurry() {
 // makeDirs makes the parts of the shared folder, once for each Executor. Should
 // they vanish later, a file system is not mounted, and to make them again would
 // hide it.
-func (e *Executor) makeDirs() error {
+func makeDirs(shared string) error {
 	for _, name := range []string{attemptsDir, submissionsDir, binDir} {
-		if err := os.Mkdir(filepath.Join(e.options.SharedDir, name), 0o700); err != nil && !os.IsExist(err) {
+		if err := os.Mkdir(filepath.Join(shared, name), 0o700); err != nil && !os.IsExist(err) {
 			return app.Errorf(app.Unavailable, "The folder that is shared with the cluster can't be used: %v", err)
 		}
 	}
