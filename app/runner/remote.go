@@ -90,8 +90,8 @@ func (a *attempt) bringHome(ctx context.Context, o *app.Outcome) error {
 	if !a.away() || isDir(a.home) {
 		return nil
 	}
-	if _, err := os.Lstat(a.dir); notExist(err) && o == nil {
-		return nil // it was never laid out
+	if _, err := os.Lstat(a.dir); o == nil && (notExist(err) || !task.Exists(a.dir, task.RunFile)) {
+		return nil // it never began
 	} else if err != nil {
 		return app.Errorf(app.Unavailable, "The attempt's directory can't be seen: %v", err)
 	}
