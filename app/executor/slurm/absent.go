@@ -22,6 +22,9 @@ func (e *Executor) absent(t app.Task, k *tracked) (app.TaskStatus, error) {
 	if o != nil || err != nil {
 		return ended(o), err
 	}
+	if !e.view.complete(k.row.Name) {
+		return e.asBefore(t, k)
+	}
 	if !e.justSubmitted(k.row.Name) && k.round != e.view.round {
 		if k.missing == 0 {
 			k.missingAt = e.view.at

@@ -216,7 +216,7 @@ func TestControllerThatIsAwayChangesNothing(t *testing.T) {
 	}
 }
 
-func TestAccountingThatIsAwayIsNoInformation(t *testing.T) {
+func TestAccountingThatIsAwayIsNoInformationOnTasksThatSqueueDoesNotKnow(t *testing.T) {
 	w := newWorld(t)
 	first := w.executor()
 	a := w.start(first, w.task("exit 0"))
@@ -224,11 +224,24 @@ func TestAccountingThatIsAwayIsNoInformation(t *testing.T) {
 	if err := os.Remove(filepath.Join(a.Dir, task.OutcomeFile)); err != nil {
 		t.Fatal(err)
 	}
-	w.standIn("squeue", "exit 0")
+	name := w.name(a)
+	w.standIn("squeue", `$real "$@" | grep -v '`+name+`'; exit 0`)
 	w.standIn("sacct", `echo "sacct: error: Problem talking to the database: Connection refused" >&2; exit 1`)
 	second := w.executor()
-	if all, err := second.Status(t.Context(), []app.Task{a}); err == nil {
-		t.Errorf("status %+v of a task that nobody can know", all)
+	begin := time.Now()
+	w.until(second, a, "unknown for long", func(now app.TaskStatus) bool {
+		if now.State != app.TaskStarting {
+			t.Fatalf("status %+v of a task that nobody can know", now)
+		}
+		return time.Since(begin) > 2*w.options.LostAfter
+	})
+	b := w.start(second, w.task("exit 3"))
+	all, err := second.Status(t.Context(), []app.Task{a, b})
+	if err != nil || len(all) != 2 {
+		t.Fatalf("statuses %+v, %v", all, err)
+	}
+	if o := w.ended(second, b); o.ExitCode != 3 {
+		t.Errorf("outcome %+v, want exit code 3", o)
 	}
 }
 
