@@ -34,7 +34,7 @@ func TestJobsOnTheCluster(t *testing.T) {
 		"rules send jobs here and there":                rulesSendJobs,
 		"jobs go on while the service is down":          jobsGoOnWithoutService,
 		"jobs are cancelled, waiting and running":       jobsAreCancelled,
-		"the rows of a batch take few calls of sbatch":      batchIsFewSubmissions,
+		"the rows of a batch take few calls of sbatch":  batchIsFewSubmissions,
 		"a job that no node holds is refused":           tooLargeJobIsRefused,
 		"the README's part for administrators is right": readmeOfTheCluster,
 		"doctor and readyz tell how the cluster is":     doctorAndReadyz,
