@@ -35,6 +35,7 @@ func TestJobsOnTheCluster(t *testing.T) {
 		"jobs go on while the service is down":          jobsGoOnWithoutService,
 		"jobs are cancelled, waiting and running":       jobsAreCancelled,
 		"the rows of a batch take few calls of sbatch":  batchIsFewSubmissions,
+		"a shared folder is mounted later":              sharedFolderComesLater,
 		"a job that no node holds is refused":           tooLargeJobIsRefused,
 		"the README's part for administrators is right": readmeOfTheCluster,
 		"doctor and readyz tell how the cluster is":     doctorAndReadyz,
@@ -346,6 +347,25 @@ func batchIsFewSubmissions(t *testing.T, c *cluster.Cluster) {
 			t.Errorf("%s took %d attempts on %s", j.JobName, j.Attempts, j.Executor)
 		}
 	}
+}
+
+// sharedFolderComesLater starts without the folder, as a machine does whose
+// network is slow.
+func sharedFolderComesLater(t *testing.T, c *cluster.Cluster) {
+	s := clusterServer(t, c, "", serverOptions{config: everywhere})
+	s.stop()
+	must(t, os.RemoveAll(s.shared))
+	s.start()
+	u := s.user("lab", "ann@lab.example")
+	u.submit("early", "shell", script("true"))
+	s.eventually("the service tells that it waits for the folder", func() bool {
+		return strings.Contains(s.log.String(), "the folder shared with the cluster can't be used") && strings.Contains(s.log.String(), "will try again")
+	})
+	if j := u.job("early"); j.Status != "QUEUED" {
+		t.Errorf("a job without a folder is %s: %+v", j.Status, j.Failure)
+	}
+	must(t, os.Mkdir(s.shared, 0o700))
+	u.completed("early")
 }
 
 func tooLargeJobIsRefused(t *testing.T, c *cluster.Cluster) {
