@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 DATA    ?= molrun-data
 LDFLAGS  = -s -w -X molrun/app/cli.version=$(VERSION)
 
-.PHONY: build demo test lint bench growth benchmarks fuzz physics compare simulate faults powercut soak clean
+.PHONY: build demo test lint bench growth benchmarks fuzz physics compare simulate faults powercut soak cluster clean
 
 build: ## the binary, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
@@ -50,6 +50,9 @@ powercut: ## power cuts and a clock jump in a virtual machine (Debian, qemu)
 
 soak: ## what strains the service most, at once, with files of SIZE=10GiB: some minutes
 	MOLRUN_SOAK=$(or $(SIZE),10GiB) $(GO) test ./app/cli -run Soak -count 1 -timeout 2h -v
+
+cluster: ## jobs on a real Slurm cluster on this machine (root, .ci/slurm), a batch of ROWS=1000 among them
+	MOLRUN_CLUSTER_ROWS=$(or $(ROWS),1000) TEST_REQUIRE_ALL=1 $(GO) test ./app/cli -run JobsOnTheCluster -count 1 -timeout 2h -v
 
 clean:
 	rm -f molrun

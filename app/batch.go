@@ -50,7 +50,7 @@ func (s *Service) SubmitBatch(ctx context.Context, by Caller, sub BatchSubmissio
 // batch makes the parent and its subjobs. The parent has the lowest ID, the
 // rows rise in their order.
 func (o *order) batch(name string, names []string, rows []row) (*Job, []*Job) {
-	parent := o.job(name, row{executor: commonExecutor(rows)})
+	parent := o.job(name, row{executor: commonExecutor(rows), maxRuntime: o.maxRuntime})
 	parent.Counts = &Counts{Queued: len(rows)}
 	parent.Private.Retries = 0
 	meanings := make([]json.RawMessage, 0, 2*len(rows))

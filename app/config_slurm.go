@@ -108,7 +108,7 @@ func (c *Config) checkSlurm() error {
 		complaint(s.HoldGrace < Duration(time.Second), "slurm.hold_grace: give at least 1s, such as 10m"),
 		complaint(s.Poll < Duration(100*time.Millisecond) || s.Poll > Duration(time.Minute), "slurm.poll: give 100ms to 1m"),
 		allowFault(s.AllowOptions),
-		placementFault("slurm.", s.Placement(), nil),
+		placementFault("slurm.", s.Placement()),
 	)
 	if msg != "" {
 		return Errorf(Invalid, "%s", msg)
@@ -149,23 +149,20 @@ func (c *Config) ruleFault(r RuleSettings) string {
 		complaint(r.Executor == "" && r.placement().Empty(), "say with executor, partition, account, qos, constraint or options what holds for these jobs"),
 		complaint(r.Executor == ExecutorLocal && !r.placement().Empty(), "partition, account, qos, constraint and options are for the executor slurm alone"),
 		complaint(executor == ExecutorLocal && r.Executor == "" && !c.Slurm.On(), "partition, account, qos, constraint and options take effect on a cluster: set slurm.shared_dir"),
-		placementFault("", r.placement(), c.Slurm.AllowOptions),
+		placementFault("", r.placement()),
+		notAllowedFault(r.placement(), c.Slurm.AllowOptions),
 	)
 }
 
-// placementFault says what is wrong with a placement in the configuration; all
-// options are allowed where none is named.
-func placementFault(prefix string, p Placement, allowed []string) string {
-	if field, msg := p.faults(); field != "" {
-		return prefix + field + ": " + msg
-	}
-	if allowed == nil {
-		return ""
-	}
-	if word := p.notAllowed(allowed); word != "" {
-		return fmt.Sprintf("%soptions: %s is not among slurm.allow_options; add it there if jobs may ask for it", prefix, word)
-	}
-	return ""
+// placementFault says what is wrong with a placement in the configuration.
+func placementFault(prefix string, p Placement) string {
+	field, msg := p.faults()
+	return complaint(field != "", prefix+field+": "+msg)
+}
+
+func notAllowedFault(p Placement, allowed []string) string {
+	word := p.notAllowed(allowed)
+	return complaint(word != "", fmt.Sprintf("options: %s is not among slurm.allow_options; add it there if jobs may ask for it", word))
 }
 
 func allowFault(names []string) string {

@@ -62,6 +62,7 @@ func TestUnknownAndFaultySettingsAreErrors(t *testing.T) {
 		{"rule of a partition without a cluster", "[[runner.rules]]\npartition = \"a\"\n", "", "rule 1: partition, account"},
 		{"rule of a partition here", "[slurm]\nshared_dir = \"/s\"\n[[runner.rules]]\nexecutor = \"local\"\npartition = \"a\"\n", "", "rule 1: partition, account"},
 		{"rule with an option that is not allowed", "[slurm]\nshared_dir = \"/s\"\n[[runner.rules]]\noptions = \"--mail-user=a@b\"\n", "", "rule 1: options: --mail-user is not among slurm.allow_options"},
+		{"rule with an option where none is allowed", "[slurm]\nshared_dir = \"/s\"\nallow_options = \"\"\n[[runner.rules]]\noptions = \"--nice=1\"\n", "", "rule 1: options: --nice is not among slurm.allow_options"},
 		{"unknown word in a rule", "[[runner.rules]]\npartitions = \"a\"\n", "", `there is no setting "runner.rules.partitions"`},
 		{"links too long", "[links]\nupload = \"30d\"\n", "", "links.upload"},
 	}

@@ -17,11 +17,12 @@ type order struct {
 	unready    map[string]FieldError // executors where it can't run, and why; others of its may do
 	priority   int
 	maxRuntime int64
+	asksTime   bool // it gives maxRuntime
 	faults     []FieldError
 }
 
 func (s *Service) newOrder(by Caller, typ, version string, priority int, maxRuntime int64, faults []FieldError) *order {
-	o := &order{service: s, by: by, priority: priority, maxRuntime: maxRuntime, faults: slices.Clone(faults)}
+	o := &order{service: s, by: by, priority: priority, maxRuntime: maxRuntime, asksTime: maxRuntime != 0, faults: slices.Clone(faults)}
 	if !o.faulty("type") {
 		o.findAlgorithm(typ, version)
 	}
@@ -110,6 +111,7 @@ type row struct {
 	normalized json.RawMessage // nil where the settings are faulty
 	needs      Resources
 	executor   string
+	maxRuntime int64
 	inputs     []Input
 	sources    []Source
 	faults     []FieldError // paths begin below the settings
@@ -247,7 +249,7 @@ func (o *order) job(name string, r row) *Job {
 		Organization: o.by.Organization,
 		Email:        o.by.Email,
 		Priority:     o.priority,
-		MaxRuntime:   o.maxRuntime,
+		MaxRuntime:   r.maxRuntime,
 		CreatedAt:    now,
 		Executor:     r.executor,
 		Private: Private{

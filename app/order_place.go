@@ -10,6 +10,7 @@ func (o *order) place(r *row) []FieldError {
 		return faults
 	}
 	r.needs = needs
+	r.maxRuntime = o.maxRuntime
 	r.executor = o.service.executorFor(o.algorithm, o.by, needs)
 	fault, unready := o.unready[r.executor]
 	switch {
@@ -22,17 +23,18 @@ func (o *order) place(r *row) []FieldError {
 		has := Node{CPUs: machine.CPUs, MemoryBytes: machine.MemoryBytes, GPUs: machine.GPUs}
 		return o.algorithm.resources.beyond(needs, has, "this server has")
 	}
-	return o.fitsCluster(needs, r.executor)
+	return o.fitsCluster(r)
 }
 
 // fitsCluster gives a fault for each need that no node meets where the job would
-// go: there it would wait for ever.
-func (o *order) fitsCluster(needs Resources, executor string) []FieldError {
+// go: there it would wait for ever. A job that asks for no time gets no more than
+// the cluster lets it run.
+func (o *order) fitsCluster(r *row) []FieldError {
 	largest := o.service.options.Routing.Largest
 	if largest == nil {
 		return nil
 	}
-	placement := o.service.placement(o.algorithm, executor, o.by, needs)
+	placement := o.service.placement(o.algorithm, r.executor, o.by, r.needs)
 	node, known := largest(placement)
 	if !known {
 		return nil
@@ -41,10 +43,14 @@ func (o *order) fitsCluster(needs Resources, executor string) []FieldError {
 	if placement.Partition != "" {
 		where = fmt.Sprintf("any node of the partition %s has", placement.Partition)
 	}
-	faults := o.algorithm.resources.beyond(needs, node, where)
-	if node.Seconds > 0 && o.maxRuntime > node.Seconds {
+	faults := o.algorithm.resources.beyond(r.needs, node, where)
+	switch {
+	case node.Seconds == 0 || r.maxRuntime <= node.Seconds:
+	case o.asksTime:
 		faults = append(faults, FieldError{Type: "value", Msg: fmt.Sprintf(
-			"the job might run %d seconds, and the cluster lets it run %d there; give a maxRuntimeSeconds of at most that", o.maxRuntime, node.Seconds)})
+			"the cluster lets jobs run %d seconds there; give a maxRuntimeSeconds of at most that, or leave it out", node.Seconds)})
+	default:
+		r.maxRuntime = node.Seconds
 	}
 	return faults
 }

@@ -175,9 +175,15 @@ func TestJobThatNoNodeHoldsIsRefusedWithItsSetting(t *testing.T) {
 	}
 	sub := submission(t, "a", `{}`)
 	sub.Type, sub.MaxRuntime = "greedy", 3601
-	want := []string{"[body settings] the job might run 3601 seconds, and the cluster lets it run 3600 there; give a maxRuntimeSeconds of at most that"}
+	want := []string{"[body settings] the cluster lets jobs run 3600 seconds there; give a maxRuntimeSeconds of at most that, or leave it out"}
 	if diff := cmp.Diff(want, faultsOf(t, service, sub)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+	sub.MaxRuntime = 0
+	rec, _, err := service.Submit(t.Context(), ann, sub)
+	must(t, err)
+	if j := s.stored(rec); j.MaxRuntime != 3600 {
+		t.Errorf("a job that asks for no time gets %d s, want the 3600 s of the partition", j.MaxRuntime)
 	}
 }
 

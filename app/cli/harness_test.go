@@ -29,7 +29,12 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
 		exit(Main(os.Args[1:]))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := slurmDaemons.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // patience bounds every wait of a test; nothing is expected to take as long.

@@ -268,7 +268,7 @@ func TestServiceThatCannotStartNeverSaysItIsReady(t *testing.T) {
 
 func TestUnitFileIsOneThatSystemdTakes(t *testing.T) {
 	t.Parallel()
-	s := unstarted(t, "")
+	s := unstarted(t, "[slurm]\nshared_dir = \"/shared/molrun\"\n")
 	unit, errs, code := s.run("systemd-unit", "--user", "root", "--data", s.data())
 	if code != 0 {
 		t.Fatalf("%d: %s", code, errs)
@@ -276,7 +276,7 @@ func TestUnitFileIsOneThatSystemdTakes(t *testing.T) {
 	for _, line := range []string{
 		"KillMode=process", "Restart=always", "Type=notify", "NoNewPrivileges=yes", "UMask=0077", "LimitNOFILE=65536",
 		"ProtectSystem=strict", "Delegate=yes",
-		"ReadWritePaths=" + s.data() + " /tmp /var/tmp",
+		"ReadWritePaths=" + s.data() + " /tmp /var/tmp -/shared/molrun",
 		"ExecStart=" + os.Args[0] + " serve --config " + filepath.Join(s.dir, "config.toml") + " --data " + s.data(),
 	} {
 		if !strings.Contains(unit, "\n"+line+"\n") {

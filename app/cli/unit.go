@@ -26,7 +26,7 @@ var unitTemplate = template.Must(template.New("unit").Parse(`# Made by molrun sy
 [Unit]
 Description=molrun, protein and molecular-simulation jobs
 Wants=network-online.target
-After=network-online.target
+After=network-online.target remote-fs.target
 RequiresMountsFor={{.Data}}
 
 [Service]
@@ -53,7 +53,7 @@ LimitNOFILE=65536
 UMask=0077
 NoNewPrivileges=yes
 ProtectSystem=strict
-ReadWritePaths={{.Data}} /tmp /var/tmp
+ReadWritePaths={{.Data}} /tmp /var/tmp{{if .Shared}} -{{.Shared}}{{end}}
 
 [Install]
 WantedBy=multi-user.target
@@ -62,6 +62,7 @@ WantedBy=multi-user.target
 // unit is what the template is filled with.
 type unit struct {
 	User, Program, Flags, Data string
+	Shared                     string // with a cluster, which may be mounted later; "": none
 	StopSeconds                int
 }
 
@@ -104,6 +105,7 @@ func newUnit(c app.Config, flags *configFlags, user string) (u unit, err error) 
 	if u.Data, err = filepath.Abs(c.Data); err != nil {
 		return u, err
 	}
+	u.Shared = c.Slurm.SharedDir
 	words := []string{"--data", u.Data}
 	if file := flags.configFile(); file != "" {
 		if file, err = filepath.Abs(file); err != nil {
@@ -111,7 +113,7 @@ func newUnit(c app.Config, flags *configFlags, user string) (u unit, err error) 
 		}
 		words = append([]string{"--config", file}, words...)
 	}
-	for _, word := range append([]string{user, u.Program}, words...) {
+	for _, word := range append([]string{user, u.Program, u.Shared}, words...) {
 		if strings.ContainsAny(word, " \t\n\"'\\%$;") {
 			return u, app.Errorf(app.Invalid, "%q can't stand in a unit file; use a path or name without spaces, quotes, $, %% and ;", word)
 		}

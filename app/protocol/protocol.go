@@ -14,8 +14,8 @@ type Step struct {
 }
 
 // Sandbox says what a program may reach beyond the system's own folders and its
-// work directory. Tasks that run on this machine are held to it wherever it can
-// make a sandbox; tasks on a cluster are not, so there it is only shown.
+// work directory. Tasks are held to it wherever they run and the machine can make
+// a sandbox.
 type Sandbox struct {
 	Read    []string `json:"read"`
 	Network bool     `json:"network"`

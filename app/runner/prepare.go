@@ -60,7 +60,8 @@ func (a *attempt) prepare(ctx context.Context) (*app.Ending, error) {
 
 // patiently gets a task going. A full disk may have room again soon, as may a
 // table of files or processes: the job keeps its place and tries until
-// prepPatience is over.
+// prepPatience is over. A cluster that is away is waited for as long as it takes:
+// its jobs must not all fail.
 func (a *attempt) patiently(ctx context.Context, start func() error) error {
 	begin := time.Now()
 	for b := (backoff{time.Second, 30 * time.Second}); ; b.next = min(2*b.next, b.most) {
@@ -68,7 +69,7 @@ func (a *attempt) patiently(ctx context.Context, start func() error) error {
 		switch {
 		case !passing(err):
 			return err
-		case time.Since(begin) < prepPatience:
+		case time.Since(begin) < prepPatience || a.away() && errors.Is(err, app.Unavailable):
 		case noSpace(err):
 			return cannotStart("The server's disk had no room for the job's files. Ask an administrator to free some, then retry the job.", err)
 		default:
@@ -77,6 +78,8 @@ func (a *attempt) patiently(ctx context.Context, start func() error) error {
 		a.log.Warn().AnErr("error", rootOf(err)).Msg("the job can't be started now; will try again")
 		if noSpace(err) {
 			a.tell(ctx, event{kind: evWaiting, reason: "waiting for room on the server's disk"})
+		} else if a.away() {
+			a.tell(ctx, event{kind: evWaiting, reason: "waiting for the cluster, or the folder that is shared with it"})
 		}
 		if err := a.rest(ctx, b.next); err != nil {
 			return err

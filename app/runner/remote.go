@@ -34,8 +34,9 @@ func (p *place) attemptDir(home string, j *app.Job) string {
 
 func (a *attempt) away() bool { return a.dir != a.home }
 
-// makeDir makes the attempt's directory. Of one that is away the folder above
-// all is not made: where it is missing, a file system is not mounted.
+// makeDir makes the attempt's directory. Of one that is away the folder of all
+// attempts is not made, which the executor does once: where it is missing, a
+// file system is not mounted.
 func (a *attempt) makeDir() error {
 	if !a.away() {
 		return os.MkdirAll(a.dir, 0o700)
@@ -89,8 +90,8 @@ func (a *attempt) bringHome(ctx context.Context, o *app.Outcome) error {
 	if !a.away() || isDir(a.home) {
 		return nil
 	}
-	if _, err := os.Lstat(a.dir); notExist(err) && o == nil {
-		return nil // it was never laid out
+	if _, err := os.Lstat(a.dir); o == nil && (notExist(err) || !task.Exists(a.dir, task.RunFile)) {
+		return nil // it never began
 	} else if err != nil {
 		return app.Errorf(app.Unavailable, "The attempt's directory can't be seen: %v", err)
 	}

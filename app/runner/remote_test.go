@@ -231,9 +231,9 @@ func TestFolderThatIsNotMountedHoldsJobsUp(t *testing.T) {
 		must(t, os.Remove(shared))
 		w.start()
 		w.submit(ann, "a", `{}`)
-		time.Sleep(2 * time.Minute)
-		if s := w.job("a").Status; s != app.Queued {
-			t.Fatalf("status %s", s)
+		time.Sleep(2 * time.Hour)
+		if r := w.job("a"); r.Status != app.Queued || !strings.Contains(r.StatusReason, "waiting for the cluster") {
+			t.Fatalf("status %s, %s", r.Status, r.StatusReason)
 		}
 		must(t, os.Mkdir(shared, 0o700))
 		if r := w.finished("a"); r.Status != app.Completed || r.Attempts != 1 {

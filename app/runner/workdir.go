@@ -27,6 +27,10 @@ const (
 // The task's lock is held meanwhile, so a task that a runner before this one
 // may just have set going can't begin in the middle.
 func (a *attempt) layOut(ctx context.Context) error {
+	program, err := a.program(ctx)
+	if err != nil {
+		return err
+	}
 	if err := a.makeDir(); err != nil {
 		return fmt.Errorf("lay out: %w", err)
 	}
@@ -44,21 +48,17 @@ func (a *attempt) layOut(ctx context.Context) error {
 	if task.Exists(a.dir, task.RunFile) || task.Exists(a.dir, task.OutcomeFile) || task.Exists(a.dir, task.ClaimDir) {
 		return errAlive
 	}
-	return a.fill(ctx)
+	return a.fill(ctx, program)
 }
 
 // fill makes the content of the directory.
-func (a *attempt) fill(ctx context.Context) error {
+func (a *attempt) fill(ctx context.Context, program string) error {
 	alg, err := a.algorithm(ctx)
 	if err != nil {
 		return err
 	}
 	if err := a.clear(); err != nil {
 		return fmt.Errorf("lay out: %w", err)
-	}
-	program, err := a.program(ctx)
-	if err != nil {
-		return err
 	}
 	paths, err := a.makeWork(program)
 	if err != nil {

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -38,6 +39,65 @@ func (s *suite) cannotStart() {
 	}
 }
 
+func (s *suite) signalled() {
+	o := s.ended(s.start(s.task("kill -SEGV $$")))
+	if o.Cause != app.CauseSignal || o.Signal != "SIGSEGV" {
+		s.Errorf("outcome %+v, want signal SIGSEGV", o)
+	}
+}
+
+func (s *suite) tooLong() {
+	o := s.ended(s.start(s.taskWith(task.Spec{Steps: script("trap 'echo > out/asked; exit 0' TERM\n" + waiting), MaxRuntimeSeconds: 1})))
+	if o.Cause != app.CauseTimeout {
+		s.Errorf("outcome %+v, want timeout", o)
+	}
+}
+
+func (s *suite) tooLarge() {
+	const most = 64 << 20
+	eats := "head -c 110M /dev/zero | tail -c 110M | (" + waiting + ")" // tail keeps all of it
+	o := s.ended(s.start(s.taskWith(task.Spec{Steps: script(eats), MemoryBytes: most})))
+	if o.Cause != app.CauseMemory || o.MaxRSSBytes < most {
+		s.Errorf("outcome %+v, want memory, and more than %d bytes", o, most)
+	}
+}
+
+func script(text string) []app.Step {
+	return []app.Step{{Name: "only", Argv: []string{"sh", "-c", text}}}
+}
+
+func (s *suite) logged() {
+	t := s.start(s.task("echo so far\n" + waiting + "echo and on"))
+	log := func() string {
+		text, err := os.ReadFile(filepath.Join(t.Dir, task.LogFile))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			s.Fatal(err)
+		}
+		return string(text)
+	}
+	s.until(t, "in the log", func(app.TaskStatus) bool { return log() == "so far\n" })
+	if now := s.running(t); now.Outcome != nil {
+		s.Errorf("status %+v while the task runs", now)
+	}
+	s.release(t)
+	s.ended(t)
+	if log() != "so far\nand on\n" {
+		s.Errorf("log %q", log())
+	}
+}
+
+func (s *suite) left() {
+	t := s.start(s.task("mkdir out/d && printf 12345 > out/d/file && : > out/empty"))
+	o := s.ended(t)
+	if o.Cause != app.CauseDone || o.OutputFiles != 2 || o.OutputBytes != 5 {
+		s.Errorf("outcome %+v, want 2 files with 5 bytes", o)
+	}
+	text, err := os.ReadFile(filepath.Join(t.Dir, task.WorkDir, task.OutDir, "d", "file"))
+	if err != nil || string(text) != "12345" {
+		s.Errorf("output %q, %v", text, err)
+	}
+}
+
 func (s *suite) progress() {
 	t := s.start(s.task("echo molrun:progress 0.5 half way\n" + waiting))
 	now := s.until(t, "half way", func(now app.TaskStatus) bool { return now.Progress != nil })
@@ -63,6 +123,24 @@ func (s *suite) stopped() {
 	}
 	if !s.has(t, "asked") {
 		s.Error("the program was not asked to end")
+	}
+}
+
+// stoppedEarly asks for the end while the task may still wait to begin: it may
+// end before it was anything.
+func (s *suite) stoppedEarly() {
+	t := s.start(s.task(waiting))
+	if err := s.executor.Stop(s.Context(), t); err != nil {
+		s.Fatal(err)
+	}
+	now := s.until(t, "over", func(now app.TaskStatus) bool {
+		if err := s.executor.Stop(s.Context(), t); err != nil {
+			s.Fatal(err)
+		}
+		return now.State >= app.TaskEnded
+	})
+	if now.State == app.TaskEnded && now.Outcome.Cause != app.CauseStopped {
+		s.Errorf("outcome %+v, want stopped", now.Outcome)
 	}
 }
 

@@ -40,8 +40,14 @@ func (s Suite) Run(t *testing.T) {
 	}{
 		{"outcomes come in the order asked", (*suite).outcomes},
 		{"a program that cannot start is an outcome", (*suite).cannotStart},
+		{"a signal is an outcome", (*suite).signalled},
+		{"a task ends at its time limit", (*suite).tooLong},
+		{"a task ends at its memory limit", (*suite).tooLarge},
+		{"the log of a running task can be read", (*suite).logged},
+		{"what a task leaves is there when it has ended", (*suite).left},
 		{"a running task tells its progress", (*suite).progress},
 		{"a task is stopped", (*suite).stopped},
+		{"a task is stopped as soon as it is started", (*suite).stoppedEarly},
 		{"to stop what is over is harmless", (*suite).stoppedLate},
 		{"the next executor finds a running task", (*suite).adopted},
 		{"the next executor collects what ended meanwhile", (*suite).collected},
@@ -74,6 +80,12 @@ func (s *suite) task(script string) app.Task {
 
 func (s *suite) taskOf(argv ...string) app.Task {
 	s.Helper()
+	return s.taskWith(task.Spec{Steps: []app.Step{{Name: "only", Argv: argv}}})
+}
+
+// taskWith lays out a task of this specification, but for what every task has.
+func (s *suite) taskWith(spec task.Spec) app.Task {
+	s.Helper()
 	t := app.Task{
 		Job: "01JCONFORMANCE", Attempt: 1, Dir: s.Dir(s.T),
 		Needs: app.Resources{CPUs: 1, MemoryBytes: 256 << 20}, Limit: 10 * time.Minute,
@@ -84,12 +96,16 @@ func (s *suite) taskOf(argv ...string) app.Task {
 			s.Fatal(err)
 		}
 	}
-	err := task.Write(t.Dir, task.Spec{
-		Token: t.Token, Job: string(t.Job), Attempt: t.Attempt, Steps: []app.Step{{Name: "only", Argv: argv}},
-		CPUs: 1, GraceSeconds: 5, MaxRuntimeSeconds: int64(t.Limit.Seconds()),
-	})
-	if err != nil {
+	spec.Token, spec.Job, spec.Attempt, spec.CPUs, spec.GraceSeconds = t.Token, string(t.Job), t.Attempt, 1, 5
+	if spec.MaxRuntimeSeconds == 0 {
+		spec.MaxRuntimeSeconds = int64(t.Limit.Seconds())
+	}
+	if err := task.Write(t.Dir, spec); err != nil {
 		s.Fatal(err)
+	}
+	t.Limit = time.Duration(spec.MaxRuntimeSeconds) * time.Second
+	if spec.MemoryBytes > 0 {
+		t.Needs.MemoryBytes = spec.MemoryBytes
 	}
 	return t
 }

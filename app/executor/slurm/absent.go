@@ -22,12 +22,20 @@ func (e *Executor) absent(t app.Task, k *tracked) (app.TaskStatus, error) {
 	if o != nil || err != nil {
 		return ended(o), err
 	}
+	if !e.view.complete(k.row.Name) {
+		return e.asBefore(t, k)
+	}
 	if !e.justSubmitted(k.row.Name) && k.round != e.view.round {
 		if k.missing == 0 {
 			k.missingAt = e.view.at
 		}
 		k.missing++
 		k.round = e.view.round
+	}
+	if e.view.names[k.row.Name] && k.missing > 1 {
+		if s, ok, err := e.dropped(t, k); ok || err != nil {
+			return s, err
+		}
 	}
 	if !e.missingForGood(k) {
 		return e.asBefore(t, k)
@@ -44,6 +52,21 @@ func (e *Executor) absent(t app.Task, k *tracked) (app.TaskStatus, error) {
 		return app.TaskStatus{State: app.TaskLost, Reason: fmt.Sprintf("Slurm no longer knows its job %s", k.row.numbered(number).Job)}, nil
 	}
 	return e.resubmit(t, k)
+}
+
+// dropped tells of a task of an array that Slurm knows, but without this task:
+// of one that is cancelled while it waits Slurm keeps nothing at all. Where
+// there is no accounting it may as well have begun and be forgotten.
+func (e *Executor) dropped(t app.Task, k *tracked) (s app.TaskStatus, ok bool, err error) {
+	_, isClaimed, err := claimed(t.Dir)
+	if isClaimed || err != nil {
+		return s, false, err
+	}
+	d := ending{record: record{row: k.row, state: "CANCELLED"}, stopped: task.StopAsked(t.Dir), refused: readRefusal(t.Dir), tracked: k}
+	if d.foreign() && (e.view.without || !e.missingForGood(k)) {
+		return s, false, nil
+	}
+	return d.status(), true, nil
 }
 
 // missingForGood reports whether a task has been missing long enough. What

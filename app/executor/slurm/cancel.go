@@ -26,8 +26,9 @@ const (
 type manner int
 
 const (
-	ask manner = iota // molrun task is asked, which ends its program in good order
-	end               // by Slurm; for a job that waits this is at once
+	drop manner = iota // if it still waits
+	ask                // molrun task is asked, which ends its program in good order
+	end                // by Slurm; for a job that waits this is at once
 )
 
 // Stop notes that the task's end is wanted and has scancel called. That this
@@ -120,7 +121,7 @@ func (c *canceler) gather(ctx context.Context, first cancelRequest) map[string]m
 }
 
 func (c *canceler) flush(ctx context.Context, wishes map[string]manner) {
-	for _, how := range []manner{ask, end} {
+	for _, how := range []manner{drop, ask, end} {
 		targets := slices.Sorted(maps.Keys(wishes))
 		targets = slices.DeleteFunc(targets, func(t string) bool { return wishes[t] != how })
 		for piece := range slices.Chunk(targets, cancelsAtOnce) {
@@ -133,7 +134,10 @@ func (c *canceler) flush(ctx context.Context, wishes map[string]manner) {
 // jobs and succeeds for jobs that are not there.
 func (e *Executor) cancelJobs(ctx context.Context, how manner, targets []string) {
 	words := targets
-	if how == ask {
+	switch how {
+	case drop:
+		words = append([]string{"--state=PENDING"}, targets...)
+	case ask:
 		words = append([]string{"--signal=TERM", "--batch"}, targets...)
 	}
 	if _, err := e.slurm.run(ctx, "", "scancel", words...); err != nil && ctx.Err() == nil {

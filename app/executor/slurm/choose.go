@@ -9,7 +9,8 @@ import (
 // choose finds the job of a task among those of its name. There is one, but
 // where a submission whose answer was lost was repeated and both came to be:
 // then the one counts that has claimed the attempt, before that the oldest, and
-// the others are ended. False says that Slurm does not know the job that counts.
+// the others are cancelled while they wait; one that starts finds the claim.
+// False says that Slurm does not know the job that counts.
 func (e *Executor) choose(t app.Task, k *tracked) (record, bool, error) {
 	records := e.view.records[k.row]
 	switch {
@@ -24,9 +25,9 @@ func (e *Executor) choose(t app.Task, k *tracked) (record, bool, error) {
 	}
 	counts, known := pick(records, id, isClaimed)
 	for _, r := range records {
-		if !states[r.state].over() && (isClaimed || known) && r.id != counts.id {
+		if states[r.state] == queued && known && r.submission() != counts.submission() {
 			e.log("a second job for one task is cancelled", "job", string(t.Job), "slurm", r.target(), "name", r.Name)
-			e.canceler.tryAdd(r.target(), end)
+			e.canceler.tryAdd(r.target(), drop)
 		}
 	}
 	return counts, known, nil

@@ -11,32 +11,36 @@ import (
 const (
 	// usualArraySize is MaxArraySize where the site does not set it.
 	usualArraySize = 1001
-	// settingsAge is how long what the controller said of its settings holds.
+	// settingsAge is how long what the controller said of its settings holds, and
+	// silenceAge how long that it said nothing.
 	settingsAge = 10 * time.Minute
+	silenceAge  = time.Minute
 )
 
 // cluster is what the controller says of its own settings.
 type cluster struct {
 	slurm *commands
 
-	mu    sync.Mutex
-	known map[string]string
-	asked time.Time
+	mu      sync.Mutex
+	known   map[string]string
+	failure error
+	asked   time.Time
 }
 
 // settings gives the controller's settings, as scontrol show config does.
 func (c *cluster) settings(ctx context.Context) (map[string]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.known != nil && time.Since(c.asked) < settingsAge {
-		return c.known, nil
+	age := time.Since(c.asked)
+	if c.known != nil && age < settingsAge || c.failure != nil && age < silenceAge {
+		return c.known, c.failure
 	}
 	text, err := c.slurm.run(ctx, "", "scontrol", "show", "config")
-	if err != nil {
-		return nil, err
+	c.known, c.failure, c.asked = nil, err, time.Now()
+	if err == nil {
+		c.known = parseSettings(text)
 	}
-	c.known, c.asked = parseSettings(text), time.Now()
-	return c.known, nil
+	return c.known, c.failure
 }
 
 // parseSettings reads lines such as "MinJobAge               = 300 sec".

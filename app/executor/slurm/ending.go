@@ -40,7 +40,9 @@ func (e *Executor) over(t app.Task, k *tracked, r record) (app.TaskStatus, error
 	end := ending{record: r, outcome: o, stopped: task.StopAsked(t.Dir), refused: readRefusal(t.Dir), needs: t.Needs, tracked: k}
 	since := time.Since(k.overAt)
 	if o == nil && since < e.options.Late && e.began(t, r) || end.foreign() && r.by == "" && !e.view.without && since < min(byPatience, e.options.Late) {
-		e.hurry()
+		if o != nil {
+			e.hurry() // it is sacct that is waited for
+		}
 		if k.startedAt.IsZero() {
 			return app.TaskStatus{State: app.TaskStarting, Reason: "it has ended; its files are not seen yet"}, nil
 		}

@@ -3,6 +3,8 @@ package slurm
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,7 +15,8 @@ import (
 const (
 	// lonelyFor is how long a task waits for a second one.
 	lonelyFor = 30 * time.Millisecond
-	// streamFor is how long tasks of which there are several wait for more.
+	// streamFor is how long tasks wait for more of their kind where there are
+	// several, or was one no longer ago than that.
 	streamFor = 500 * time.Millisecond
 	// gatheredFor is how long a task waits at most.
 	gatheredFor = 10 * time.Second
@@ -31,6 +34,7 @@ type gatherer struct {
 
 	arrivals chan *arrival
 	groups   map[request]*group
+	seen     map[request]time.Time // when the last one of a kind came
 	submits  sync.WaitGroup
 	gates    chan struct{}
 
@@ -57,6 +61,7 @@ const (
 
 type group struct {
 	arrivals    []*arrival
+	stream      bool
 	first, last time.Time
 }
 
@@ -65,6 +70,7 @@ func newGatherer(submit func(context.Context, request, []app.Task) ([]app.Handle
 		submit: submit, most: most,
 		arrivals: make(chan *arrival),
 		groups:   map[request]*group{},
+		seen:     map[request]time.Time{},
 		gates:    make(chan struct{}, submitsAtOnce),
 		sealed:   map[string]bool{},
 	}
@@ -116,11 +122,13 @@ func (g *gatherer) join(ctx context.Context, a *arrival) {
 	now := time.Now()
 	w := g.groups[a.request]
 	if w == nil {
-		w = &group{first: now}
+		w = &group{first: now, stream: now.Sub(g.seen[a.request]) < streamFor}
 		g.groups[a.request] = w
 	}
 	w.arrivals, w.last = append(w.arrivals, a), now
-	if len(w.arrivals) >= g.most(ctx) {
+	w.stream = w.stream || len(w.arrivals) > 1
+	g.seen[a.request] = now
+	if len(w.arrivals) > 1 && len(w.arrivals) >= g.most(ctx) {
 		g.send(ctx, a.request)
 	}
 }
@@ -128,7 +136,7 @@ func (g *gatherer) join(ctx context.Context, a *arrival) {
 // due is when a group leaves though it is not full.
 func (w *group) due() time.Time {
 	quiet := lonelyFor
-	if len(w.arrivals) > 1 {
+	if w.stream {
 		quiet = streamFor
 	}
 	due := w.last.Add(quiet)
@@ -153,35 +161,40 @@ func (g *gatherer) release(ctx context.Context, now time.Time) {
 			g.send(ctx, r)
 		}
 	}
+	maps.DeleteFunc(g.seen, func(_ request, at time.Time) bool { return now.Sub(at) > streamFor })
 }
 
 // send submits a group, without those who no longer want it.
 func (g *gatherer) send(ctx context.Context, r request) {
 	arrivals := g.groups[r].arrivals
 	delete(g.groups, r)
-	g.submits.Go(func() {
-		select {
-		case g.gates <- struct{}{}:
-			defer func() { <-g.gates }()
-		case <-ctx.Done():
+	for piece := range slices.Chunk(arrivals, g.most(ctx)) {
+		g.submits.Go(func() { g.sendPiece(ctx, r, piece) })
+	}
+}
+
+func (g *gatherer) sendPiece(ctx context.Context, r request, arrivals []*arrival) {
+	select {
+	case g.gates <- struct{}{}:
+		defer func() { <-g.gates }()
+	case <-ctx.Done():
+	}
+	going, tasks := g.seal(arrivals)
+	if len(going) == 0 {
+		return
+	}
+	defer g.unseal(tasks)
+	var handles []app.Handle
+	err := errClosed
+	if ctx.Err() == nil {
+		handles, err = g.submit(ctx, r, tasks)
+	}
+	for i, a := range going {
+		if a.err = err; err == nil {
+			a.handle = handles[i]
 		}
-		going, tasks := g.seal(arrivals)
-		if len(going) == 0 {
-			return
-		}
-		defer g.unseal(tasks)
-		var handles []app.Handle
-		err := error(errClosed)
-		if ctx.Err() == nil {
-			handles, err = g.submit(ctx, r, tasks)
-		}
-		for i, a := range going {
-			if a.err = err; err == nil {
-				a.handle = handles[i]
-			}
-			close(a.done)
-		}
-	})
+		close(a.done)
+	}
 }
 
 // seal takes the arrivals that still wait.

@@ -3,7 +3,6 @@ package slurm
 import (
 	"encoding/json"
 	"strconv"
-	"strings"
 	"time"
 
 	"molrun/app"
@@ -69,12 +68,20 @@ func (r record) target() string {
 	return r.array + "_" + strconv.Itoa(r.Index)
 }
 
-// older orders jobs by their numbers.
+// older orders jobs by the numbers that sbatch gave. A task of an array gets one
+// of its own when it starts.
 func (r record) older(than record) bool {
-	a, errA := strconv.Atoi(r.id)
-	b, errB := strconv.Atoi(than.id)
+	a, errA := strconv.Atoi(r.submission())
+	b, errB := strconv.Atoi(than.submission())
 	if errA != nil || errB != nil {
-		return strings.Compare(r.id, than.id) < 0
+		return r.submission() < than.submission()
 	}
 	return a < b
+}
+
+func (r record) submission() string {
+	if r.Index == 0 {
+		return r.id
+	}
+	return r.array
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -32,6 +31,9 @@ func (p *program) install(ctx context.Context) (string, error) {
 	if p.path != "" {
 		return p.path, nil
 	}
+	if err := makeDirs(filepath.Dir(p.dir)); err != nil {
+		return "", err
+	}
 	path, err := p.copy(ctx)
 	if err != nil {
 		return "", app.Errorf(app.Unavailable, "This program can't be copied to the folder that is shared with the cluster: %v", err)
@@ -42,9 +44,6 @@ func (p *program) install(ctx context.Context) (string, error) {
 
 // copy copies and hashes in one pass, and gives the copy its name at the end.
 func (p *program) copy(ctx context.Context) (string, error) {
-	if err := os.Mkdir(p.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", err
-	}
 	in, err := os.Open(p.from)
 	if err != nil {
 		return "", err

@@ -111,11 +111,12 @@ func (e *Executor) hurry() {
 	e.mu.Unlock()
 }
 
-// makeDirs makes the parts of the shared folder, whose own absence is not
-// mended: it may be a file system that is not mounted.
-func (e *Executor) makeDirs() error {
+// makeDirs makes the parts of the shared folder, once for each Executor. Should
+// they vanish later, a file system is not mounted, and to make them again would
+// hide it.
+func makeDirs(shared string) error {
 	for _, name := range []string{attemptsDir, submissionsDir, binDir} {
-		if err := os.Mkdir(filepath.Join(e.options.SharedDir, name), 0o700); err != nil && !os.IsExist(err) {
+		if err := os.Mkdir(filepath.Join(shared, name), 0o700); err != nil && !os.IsExist(err) {
 			return app.Errorf(app.Unavailable, "The folder that is shared with the cluster can't be used: %v", err)
 		}
 	}

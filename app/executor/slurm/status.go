@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"slices"
 	"time"
 
 	"molrun/app"
@@ -12,8 +14,8 @@ import (
 )
 
 // Status asks squeue once for all tasks, then sacct for those that squeue does
-// not know, then looks at the files of each. Where a command fails nothing is
-// known of any task.
+// not know, then looks at the files of each. Where squeue fails nothing is known
+// of any task.
 func (e *Executor) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
 	all := make([]app.TaskStatus, len(tasks))
 	if len(tasks) == 0 {
@@ -24,15 +26,16 @@ func (e *Executor) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStat
 	}
 	defer e.lookAway()
 	hurried, err := e.identify(tasks)
+	if err == nil {
+		err = e.mounted(tasks)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if err := e.refresh(ctx, hurried); err != nil {
 		return nil, err
 	}
-	if err := e.accountFor(ctx, tasks); err != nil {
-		return nil, err
-	}
+	e.accountFor(ctx, tasks)
 	for i, t := range tasks {
 		if all[i], err = e.status(t, e.view.tracked[t.Token]); err != nil {
 			all[i] = app.TaskStatus{State: app.TaskStarting, Reason: "the server can't look at the job's files: " + err.Error()}
@@ -60,6 +63,16 @@ func (e *Executor) identify(tasks []app.Task) (hurried bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return hurried || e.hurried, nil
+}
+
+// mounted looks whether the folder is there that submitted tasks had. Without it
+// they would all seem to have left nothing.
+func (e *Executor) mounted(tasks []app.Task) error {
+	submitted := slices.ContainsFunc(tasks, func(t app.Task) bool { return e.view.tracked[t.Token].found })
+	if _, err := os.Stat(e.AttemptsDir()); submitted && err != nil {
+		return app.Errorf(app.Unavailable, "The folder that is shared with the cluster can't be reached: %v", err)
+	}
+	return nil
 }
 
 func (e *Executor) identifyOne(t app.Task, k *tracked) (err error) {
@@ -94,7 +107,7 @@ func (e *Executor) soon(t app.Task, k *tracked) bool {
 
 // accountFor asks sacct for tasks that squeue does not know, and for who
 // cancelled tasks whose end we did not ask for.
-func (e *Executor) accountFor(ctx context.Context, tasks []app.Task) error {
+func (e *Executor) accountFor(ctx context.Context, tasks []app.Task) {
 	names := map[string]bool{}
 	since := time.Now()
 	for _, t := range tasks {
@@ -106,7 +119,7 @@ func (e *Executor) accountFor(ctx context.Context, tasks []app.Task) error {
 			}
 		}
 	}
-	return e.account(ctx, since, names)
+	e.account(ctx, since, names)
 }
 
 func (e *Executor) wantsAccount(t app.Task, k *tracked) bool {

@@ -94,7 +94,7 @@ func (e *Executor) words(r request, name string, tasks int) []string {
 // says that none of them is in Slurm or will be. Where that is not known there
 // is no error, and Status finds out.
 func (e *Executor) submit(ctx context.Context, r request, tasks []app.Task) ([]app.Handle, error) {
-	if err := e.makeDirs(); err != nil {
+	if _, err := e.Program(ctx); err != nil {
 		return nil, err
 	}
 	name := e.lists.single(tasks[0].Token).Name

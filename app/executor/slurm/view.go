@@ -33,9 +33,11 @@ type view struct {
 	at        time.Time // when the question was asked
 	pace      time.Duration
 	records   map[row][]record
+	names     map[string]bool     // of which Slurm knows a job
 	accounted map[string]bool     // names that sacct was asked for in this round
 	tracked   map[string]*tracked // by token
 	without   bool                // there is no accounting
+	silent    bool                // there is, and it does not answer
 	tried     time.Time           // when squeue was called last
 	failure   error               // of that call
 }
@@ -86,7 +88,7 @@ func (e *Executor) ask(ctx context.Context) error {
 	}
 	v.round++
 	v.at = begin
-	v.accounted = map[string]bool{}
+	v.names, v.accounted = map[string]bool{}, map[string]bool{}
 	v.records = map[row][]record{}
 	v.add(parseQueue(out, e.options.Prefix))
 	v.forget(begin)
@@ -96,16 +98,17 @@ func (e *Executor) ask(ctx context.Context) error {
 func (v *view) add(records []record) {
 	for _, r := range records {
 		v.records[r.row] = append(v.records[r.row], r)
+		v.names[r.Name] = true
 	}
 }
 
 // account asks sacct for names that squeue does not know. It is asked once in a
-// round for each.
-func (e *Executor) account(ctx context.Context, since time.Time, names map[string]bool) error {
+// round for each. Where it does not answer, nothing follows for them.
+func (e *Executor) account(ctx context.Context, since time.Time, names map[string]bool) {
 	v := &e.view
 	asked := slices.DeleteFunc(slices.Sorted(maps.Keys(names)), func(n string) bool { return v.accounted[n] })
 	if v.without {
-		return nil
+		return
 	}
 	hours := int(time.Since(since)/time.Hour) + 24
 	for piece := range slices.Chunk(asked, namesAtOnce) {
@@ -113,24 +116,37 @@ func (e *Executor) account(ctx context.Context, since time.Time, names map[strin
 			"-S", fmt.Sprintf("now-%dhours", hours), "-E", "now+7days", "--name", strings.Join(piece, ","), "-o", accountFormat)
 		if noAccounting(err) {
 			e.withoutAccounting(ctx)
-			return nil
+			return
 		}
 		if err != nil {
-			return err
+			e.accountingFails(ctx, err)
+			return
 		}
 		v.accept(parseAccount(out, e.options.Prefix))
 		for _, name := range piece {
 			v.accounted[name] = true
 		}
+		v.silent = false
 	}
-	return nil
 }
+
+// accountingFails says once that accounting does not answer.
+func (e *Executor) accountingFails(ctx context.Context, err error) {
+	if !e.view.silent && ctx.Err() == nil {
+		e.log("accounting does not answer; tasks that squeue does not know stay as they were", "err", err)
+	}
+	e.view.silent = true
+}
+
+// complete reports whether all is known of a name that there is to know.
+func (v *view) complete(name string) bool { return v.without || v.accounted[name] }
 
 // accept adds what sacct says: of jobs that squeue does not know, those that
 // have ended, since of others it has not heard the end; of those that squeue
 // knows, who cancelled them.
 func (v *view) accept(records []record) {
 	for _, r := range records {
+		v.names[r.Name] = true
 		known := v.records[r.row]
 		i := slices.IndexFunc(known, func(k record) bool { return k.id == r.id || k.target() == r.target() })
 		switch {

@@ -1,0 +1,277 @@
+package slurm_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/executor/slurm"
+)
+
+// noBubblewrap hides bwrap from the nodes, and sees to it that sh is there.
+func (w *world) noBubblewrap() {
+	w.Helper()
+	w.options.NodePath = w.TempDir()
+	for _, name := range []string{"sh", "sleep"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			w.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(w.options.NodePath, name)); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+func TestSandboxOnTheNode(t *testing.T) {
+	if _, err := exec.LookPath("bwrap"); err != nil {
+		if os.Getenv("TEST_REQUIRE_ALL") != "" {
+			t.Fatal(err)
+		}
+		t.Skip("there is no bwrap; install the package bubblewrap")
+	}
+	const script = "if [ -e %s ]; then echo seen; else echo unseen; fi > out/sees"
+	tests := []struct {
+		sandbox string
+		without bool // on a node that can give none
+		cause   app.Cause
+		kind    string
+		sees    string
+	}{
+		{slurm.SandboxAuto, false, app.CauseDone, "bubblewrap", "unseen\n"},
+		{slurm.SandboxRequired, false, app.CauseDone, "bubblewrap", "unseen\n"},
+		{slurm.SandboxOff, false, app.CauseDone, "none", "seen\n"},
+		{slurm.SandboxAuto, true, app.CauseDone, "none", "seen\n"},
+		{slurm.SandboxRequired, true, app.CauseCannotStart, "none", ""},
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprintf("%s, node without: %v", tt.sandbox, tt.without), func(t *testing.T) {
+			w := newWorld(t)
+			w.options.Sandbox = tt.sandbox
+			if tt.without {
+				w.noBubblewrap()
+			}
+			e := w.executor()
+			a := w.start(e, w.task(fmt.Sprintf(script, filepath.Join(w.options.SharedDir, "submissions"))))
+			o := w.ended(e, a)
+			if o.Cause != tt.cause || o.Isolation != tt.kind {
+				t.Fatalf("outcome %+v, want %s and isolation %s", o, tt.cause, tt.kind)
+			}
+			if tt.sees != "" && w.text(w.out(a, "sees")) != tt.sees {
+				t.Errorf("the shared folder is %s", w.text(w.out(a, "sees")))
+			}
+			if tt.cause == app.CauseCannotStart && !strings.Contains(o.Message, "can give no sandbox") {
+				t.Errorf("message %q", o.Message)
+			}
+		})
+	}
+}
+
+func TestProgramIsCopiedOnceForEachVersion(t *testing.T) {
+	w := newWorld(t)
+	paths := map[string]bool{}
+	for range 2 {
+		path, err := w.executor().Program(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths[path] = true
+	}
+	other := filepath.Join(t.TempDir(), "molrun")
+	if err := os.WriteFile(other, []byte("another version"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.options.Program = other
+	path, err := w.executor().Program(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(paths) != 1 || paths[path] || w.text(path) != "another version" {
+		t.Errorf("copies %v, then %s", paths, path)
+	}
+	left, err := filepath.Glob(filepath.Join(w.options.SharedDir, "bin", "*"))
+	if err != nil || len(left) != 2 {
+		t.Errorf("in bin are %v, %v", left, err)
+	}
+}
+
+func TestSharedFolderIsSwept(t *testing.T) {
+	w := newWorld(t)
+	first := w.executor()
+	old, err := first.Program(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := w.start(first, w.task(untilGo))
+	gone := w.startAll(first, 3, "exit 0")
+	for _, a := range gone {
+		w.ended(first, a)
+		if err := os.RemoveAll(a.Dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.options.Program = filepath.Join(t.TempDir(), "molrun")
+	if err := os.WriteFile(w.options.Program, []byte("the next version"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	e := w.executor()
+	lists := func() []string {
+		found, err := filepath.Glob(filepath.Join(w.options.SharedDir, "submissions", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	sweep := func(age time.Duration) {
+		t.Helper()
+		if err := e.Sweep(t.Context(), age); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if sweep(time.Hour); len(lists()) != 4 {
+		t.Errorf("after a sweep of what is old: %v", lists())
+	}
+	sweep(-time.Hour)
+	if found := lists(); len(found) != 2 || !strings.HasSuffix(found[0], kept.Token) {
+		t.Errorf("after a sweep of everything: %v", found)
+	}
+	if _, err := os.Stat(old); err != nil {
+		t.Errorf("a program is gone that a task was submitted with: %v", err)
+	}
+	w.release(kept)
+	w.ended(first, kept)
+	if err := os.RemoveAll(kept.Dir); err != nil {
+		t.Fatal(err)
+	}
+	sweep(-time.Hour)
+	if _, err := os.Stat(old); !os.IsNotExist(err) || len(lists()) != 0 {
+		t.Errorf("lists %v and the old program (%v) stay", lists(), err)
+	}
+}
+
+// TestThousandsOfTasksInFewCommands submits more tasks than one array takes, to
+// a partition that is down, and ends them again.
+func TestThousandsOfTasksInFewCommands(t *testing.T) {
+	const count, most = 2500, 1000
+	w := newWorld(t)
+	size := w.cluster.Run(t, "scontrol", "show", "config")
+	if !strings.Contains(size, "MaxArraySize            = 1001\n") {
+		w.standIn("scontrol", `[ "$2" = config ] && echo "MaxArraySize = 1001" && exit; exec $real "$@"`)
+	}
+	submits := w.standIn("sbatch", `echo >>$calls; exec $real "$@"`)
+	cancels := w.standIn("scancel", `echo >>$calls; exec $real "$@"`)
+	lists := w.standIn("squeue", `echo >>$calls; exec $real "$@"`)
+	e := w.executor()
+	w.cluster.Run(t, "scontrol", "update", "PartitionName=main", "State=DOWN")
+	defer w.cluster.Run(t, "scontrol", "update", "PartitionName=main", "State=UP")
+	tasks := w.bareTasks(count)
+	begin := time.Now()
+	var callers sync.WaitGroup
+	for i := range tasks {
+		callers.Go(func() {
+			h, err := e.Start(context.Background(), tasks[i])
+			if err != nil {
+				t.Error(err)
+			}
+			tasks[i].Handle = h
+		})
+	}
+	callers.Wait()
+	t.Logf("%d tasks submitted by %d commands in %v", count, w.lines(submits), time.Since(begin))
+	if n := w.lines(submits); n < (count+most-1)/most || n > (count+most-1)/most+1 {
+		t.Errorf("%d calls of sbatch", n)
+	}
+	waiting := func(all []app.TaskStatus) (n int) {
+		for _, s := range all {
+			if s.State == app.TaskStarting && strings.Contains(s.Reason, "PartitionDown") {
+				n++
+			}
+		}
+		return n
+	}
+	until(t, "all wait in Slurm", func() bool {
+		all, err := e.Status(t.Context(), tasks)
+		return err == nil && waiting(all) == count
+	})
+	asked := w.lines(lists)
+	begin = time.Now()
+	if _, err := e.Status(t.Context(), tasks); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("statuses of %d tasks in %v", count, time.Since(begin))
+	if n := w.lines(lists) - asked; n > 1 {
+		t.Errorf("squeue was called %d times for one look", n)
+	}
+	for _, a := range tasks {
+		if err := e.Stop(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, "all are stopped", func() bool {
+		all, err := e.Status(t.Context(), tasks)
+		for i, s := range all {
+			if s.State < app.TaskEnded {
+				if err := e.Stop(t.Context(), tasks[i]); err != nil {
+					t.Fatal(err)
+				}
+				return false
+			}
+			if s.Outcome == nil || s.Outcome.Cause != app.CauseStopped {
+				t.Fatalf("status %+v, want stopped", s)
+			}
+		}
+		return err == nil
+	})
+	if n := w.lines(cancels); n > count/20 {
+		t.Errorf("%d calls of scancel", n)
+	}
+}
+
+// bareTasks gives tasks that are never to run.
+func (w *world) bareTasks(n int) []app.Task {
+	w.Helper()
+	tasks := make([]app.Task, n)
+	for i := range tasks {
+		tasks[i] = app.Task{
+			Job: "01JSLURM", Attempt: 1, Dir: w.dir(), Token: fmt.Sprintf("bare-%d-%d-%d", os.Getpid(), time.Now().UnixNano(), i),
+			Needs: app.Resources{CPUs: 1, MemoryBytes: 1 << 20}, Limit: time.Hour,
+		}
+	}
+	return tasks
+}
+
+func TestFolderThatIsGoneIsNoInformation(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor()
+	a := w.start(e, w.task("exit 0"))
+	w.untilQuiet([]app.Task{a})
+	away := w.options.SharedDir + "-away"
+	if err := os.Rename(w.options.SharedDir, away); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(away) })
+	if all, err := e.Status(t.Context(), []app.Task{a}); err == nil {
+		t.Errorf("status %+v of a task whose files nobody sees", all)
+	}
+	if _, err := e.Start(t.Context(), w.unmade()); err == nil {
+		t.Error("a task is started whose files nobody sees")
+	}
+	if err := os.Rename(away, w.options.SharedDir); err != nil {
+		t.Fatal(err)
+	}
+	if o := w.ended(e, a); o.Cause != app.CauseDone {
+		t.Errorf("outcome %+v, want done", o)
+	}
+}
+
+// unmade gives a task that has no directory.
+func (w *world) unmade() app.Task {
+	return app.Task{Job: "01JSLURM", Attempt: 1, Dir: filepath.Join(w.options.SharedDir, "attempts", "none", "1"), Token: "unmade", Limit: time.Hour}
+}

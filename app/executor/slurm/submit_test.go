@@ -1,0 +1,252 @@
+package slurm_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/executor/slurm"
+	"molrun/app/task"
+)
+
+func TestNothingOfTheServicesEnvironmentReachesTheJob(t *testing.T) {
+	w := newWorld(t)
+	const secret = "hunter2-of-the-service"
+	for name, value := range map[string]string{
+		"MOLRUN_SECRET": secret, "SBATCH_EXPORT": "ALL", "SLURM_EXPORT_ENV": "ALL", "SBATCH_COMMENT": secret,
+		"SBATCH_JOB_NAME": secret, "SQUEUE_FORMAT": "%i", "SLURM_TIME_FORMAT": "relative", "SACCT_FORMAT": "JobID",
+	} {
+		t.Setenv(name, value)
+	}
+	calls := w.standIn("sbatch", `cat >$calls.script; { env; echo "$@"; } >>$calls; exec $real "$@" <$calls.script`)
+	e := w.executor()
+	a := w.start(e, w.task("env > out/env; "+untilGo))
+	w.running(e, a)
+	run, err := task.ReadRun(a.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shim := w.text(filepath.Join("/proc", strconv.Itoa(run.PID), "environ"))
+	job := w.cluster.Run(t, "scontrol", "show", "job", "--details", number(a))
+	w.release(a)
+	if o := w.ended(e, a); o.Cause != app.CauseDone {
+		t.Fatalf("outcome %+v", o)
+	}
+	for what, text := range map[string]string{
+		"sbatch": w.text(calls), "its script": w.text(calls + ".script"), "the job": job,
+		"molrun task": shim, "the program": w.text(w.out(a, "env")),
+	} {
+		if strings.Contains(text, secret) {
+			t.Errorf("%s knows the secret:\n%s", what, text)
+		}
+	}
+	for _, variable := range strings.Split(strings.TrimRight(shim, "\x00"), "\x00") {
+		if name, _, _ := strings.Cut(variable, "="); name != "PATH" && name != task.TokenVariable {
+			t.Errorf("molrun task has the variable %s", variable)
+		}
+	}
+}
+
+// number gives the number in the task's handle.
+func number(t app.Task) string {
+	_, rest, _ := strings.Cut(string(t.Handle), `"job":"`)
+	id, _, _ := strings.Cut(rest, `"`)
+	return id
+}
+
+func TestJobsGetTheGPUsThatSlurmGrantsThem(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor()
+	const script = `printf %s "$CUDA_VISIBLE_DEVICES" > out/gpus`
+	with, without := w.task(script), w.task(script)
+	with.Needs.GPUs = 2
+	with, without = w.start(e, with), w.start(e, without)
+	for _, tt := range []struct {
+		task app.Task
+		want string
+	}{{with, "0,1"}, {without, ""}} {
+		if o := w.ended(e, tt.task); o.Cause != app.CauseDone {
+			t.Errorf("outcome %+v", o)
+		}
+		if got := w.text(w.out(tt.task, "gpus")); got != tt.want {
+			t.Errorf("with %d GPUs: devices %q, want %q", tt.task.Needs.GPUs, got, tt.want)
+		}
+	}
+}
+
+func TestSlurmLeavesRoomForTheTasksOwnLimits(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor()
+	a := w.task(untilGo)
+	a.Needs, a.Limit = app.Resources{CPUs: 2, MemoryBytes: 100 << 20}, 10*time.Minute
+	a.Placement = app.Placement{Partition: "main", Account: "test", Options: []string{"--nice=7"}}
+	a = w.start(e, a)
+	w.running(e, a)
+	job := w.cluster.Run(t, "scontrol", "show", "job", number(a))
+	for _, want := range []string{
+		"TimeLimit=00:12:00", "NumCPUs=2", "MinMemoryNode=164M", "Requeue=0", "Partition=main", "Account=test", "Nice=7",
+		"StdOut=/dev/null", "WorkDir=" + w.options.SharedDir, "JobName=molrun-" + a.Token,
+	} {
+		if !strings.Contains(job, want) {
+			t.Errorf("the job lacks %s:\n%s", want, job)
+		}
+	}
+	w.release(a)
+	w.ended(e, a)
+}
+
+func TestWhatSlurmRefusesIsNotStarted(t *testing.T) {
+	tests := []struct {
+		name string
+		want string
+		set  func(*app.Task)
+	}{
+		{"partition", "invalid partition specified: nowhere", func(a *app.Task) { a.Placement.Partition = "nowhere" }},
+		{"memory", "Requested node configuration is not available", func(a *app.Task) { a.Needs.MemoryBytes = 1 << 50 }},
+		{"GPUs", "Requested node configuration is not available", func(a *app.Task) { a.Needs.GPUs = 100 }},
+	}
+	w := newWorld(t)
+	e := w.executor()
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a := w.task("exit 0")
+			tt.set(&a)
+			_, err := e.Start(t.Context(), a)
+			var refused *app.Error
+			if !errors.As(err, &refused) || refused.Code != app.Invalid || !strings.Contains(refused.Message, tt.want) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+			if now := w.status(e, a); now.State != app.TaskLost {
+				t.Errorf("status %+v, want lost", now)
+			}
+		})
+	}
+}
+
+// TestSubmissionOfUnknownOutcome is about an sbatch that does not say what came
+// of it. Whatever did, the task runs exactly once.
+func TestSubmissionOfUnknownOutcome(t *testing.T) {
+	const silent = `echo "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation" >&2; exit 1`
+	tests := []struct {
+		name   string
+		sbatch string
+		calls  int
+	}{
+		{"it took effect", `echo >>$calls; $real "$@" >/dev/null; ` + silent, 1},
+		{"it did not", `echo >>$calls; [ $(wc -l <$calls) -gt 1 ] && exec $real "$@"; ` + silent, 2},
+		{"it took effect after sbatch was killed", `echo >>$calls; $real "$@" >/dev/null; kill -9 $$`, 1},
+		{"it takes effect twice", `echo >>$calls; cat >$calls.in; $real "$@" <$calls.in >/dev/null; exec $real "$@" <$calls.in`, 1},
+		{"there is no room for it", `echo >>$calls; [ $(wc -l <$calls) -gt 1 ] && exec $real "$@"
+			echo "sbatch: error: AssocMaxSubmitJobLimit" >&2
+			echo "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)" >&2; exit 1`, 2},
+		{"munge is away", `echo >>$calls; [ $(wc -l <$calls) -gt 1 ] && exec $real "$@"
+			echo "sbatch: error: Batch job submission failed: Invalid authentication credential" >&2; exit 1`, 2},
+	}
+	for _, tt := range tests {
+		for _, rows := range []int{1, 5} {
+			t.Run(tt.name+", "+strconv.Itoa(rows)+" at once", func(t *testing.T) {
+				w := newWorld(t)
+				calls := w.standIn("sbatch", tt.sbatch)
+				e := w.executor()
+				tasks := w.startAll(e, rows, "echo once >> out/count")
+				for _, a := range tasks {
+					if o := w.ended(e, a); o.Cause != app.CauseDone {
+						t.Errorf("outcome %+v", o)
+					}
+				}
+				w.untilQuiet(tasks)
+				for _, a := range tasks {
+					if got := w.text(w.out(a, "count")); got != "once\n" {
+						t.Errorf("it ran as %q", got)
+					}
+				}
+				if n := w.lines(calls); n != tt.calls {
+					t.Errorf("sbatch was called %d times, want %d", n, tt.calls)
+				}
+			})
+		}
+	}
+}
+
+// startAll starts tasks at the same time.
+func (w *world) startAll(e *slurm.Executor, n int, script string) []app.Task {
+	w.Helper()
+	tasks := make([]app.Task, n)
+	for i := range tasks {
+		tasks[i] = w.task(script)
+	}
+	done := make(chan int)
+	for i := range tasks {
+		go func() {
+			h, err := e.Start(w.Context(), tasks[i])
+			if err != nil {
+				w.Error(err)
+			}
+			tasks[i].Handle = h
+			done <- i
+		}()
+	}
+	for range tasks {
+		<-done
+	}
+	w.Cleanup(func() { w.cancel(tasks[0]) })
+	return tasks
+}
+
+// untilQuiet waits until Slurm has no job of these tasks left that could run.
+func (w *world) untilQuiet(tasks []app.Task) {
+	w.Helper()
+	until(w.T, "no job is left", func() bool {
+		for _, job := range w.jobs(w.name(tasks[0])) {
+			if !strings.HasSuffix(job, ":COMPLETED") && !strings.HasSuffix(job, ":CANCELLED") && !strings.HasSuffix(job, ":FAILED") {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func TestAcknowledgedJobThatVanishesIsLost(t *testing.T) {
+	w := newWorld(t)
+	w.standIn("sbatch", "cat >/dev/null; echo 999999")
+	e := w.executor()
+	a := w.start(e, w.task("echo > out/ran"))
+	now := w.over(e, a)
+	if now.State != app.TaskLost || !strings.Contains(now.Reason, "999999") {
+		t.Errorf("status %+v, want lost, and the number", now)
+	}
+	if _, err := os.Stat(w.out(a, "ran")); err == nil {
+		t.Error("it ran")
+	}
+}
+
+func TestStartThatIsCutShortIsFoundAgain(t *testing.T) {
+	w := newWorld(t)
+	calls := w.standIn("sbatch", `echo >>$calls; while [ ! -e $calls.go ]; do sleep 0.05; done; exec $real "$@"`)
+	first := w.executor()
+	a := w.task("echo once >> out/count")
+	failed := make(chan error)
+	go func() {
+		_, err := first.Start(t.Context(), a)
+		failed <- err
+	}()
+	until(t, "sbatch is called", func() bool { return w.lines(calls) == 1 })
+	if err := first.Close(); err != nil { // sbatch is killed
+		t.Error(err)
+	}
+	if err := <-failed; err != nil {
+		t.Errorf("it is not known that the task does not run, and yet: %v", err)
+	}
+	if err := os.WriteFile(calls+".go", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second := w.executor()
+	if o := w.ended(second, a); o.Cause != app.CauseDone || w.text(w.out(a, "count")) != "once\n" {
+		t.Errorf("outcome %+v", o)
+	}
+}

@@ -1,0 +1,188 @@
+package slurm_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"molrun/app"
+	"molrun/app/executor/slurm"
+	"molrun/app/task"
+)
+
+// untilGo is part of scripts that run until the file out/go appears.
+const untilGo = "while [ ! -e out/go ]; do sleep 0.05; done\n"
+
+// task lays out a task that runs the script.
+func (w *world) task(script string) app.Task {
+	w.Helper()
+	t := app.Task{
+		Job: "01JSLURM", Attempt: 1, Dir: w.dir(), Limit: time.Hour,
+		Needs: app.Resources{CPUs: 1, MemoryBytes: 64 << 20},
+	}
+	t.Token = fmt.Sprintf("%s-%d-%d", strings.ReplaceAll(w.Name(), "/", "."), os.Getpid(), time.Now().UnixNano())
+	for _, dir := range []string{task.OutDir, task.TempDir} {
+		if err := os.MkdirAll(filepath.Join(t.Dir, task.WorkDir, dir), 0o700); err != nil {
+			w.Fatal(err)
+		}
+	}
+	err := task.Write(t.Dir, task.Spec{
+		Token: t.Token, Job: string(t.Job), Attempt: 1, CPUs: 1, GraceSeconds: 1,
+		Steps: []app.Step{{Name: "only", Argv: []string{"sh", "-c", script}}},
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return t
+}
+
+// start starts the task and sees to it that nothing of it outlives the test.
+func (w *world) start(e *slurm.Executor, t app.Task) app.Task {
+	w.Helper()
+	h, err := e.Start(w.Context(), t)
+	if err != nil {
+		w.Fatal(err)
+	}
+	t.Handle = h
+	w.Cleanup(func() { w.cancel(t) })
+	return t
+}
+
+// cancel has Slurm end all jobs of the task's name.
+func (w *world) cancel(t app.Task) {
+	for _, name := range []string{w.name(t), w.prefix() + "-" + t.Token} {
+		if name != "" {
+			w.cluster.Run(w, "scancel", "--quiet", "--name="+name)
+		}
+	}
+}
+
+func (w *world) prefix() string {
+	if w.options.Prefix != "" {
+		return w.options.Prefix
+	}
+	return "molrun"
+}
+
+// name gives the name of the task's job, as its handle has it.
+func (w *world) name(t app.Task) string {
+	_, rest, _ := strings.Cut(string(t.Handle), `"name":"`)
+	name, _, _ := strings.Cut(rest, `"`)
+	return name
+}
+
+func (w *world) status(e *slurm.Executor, t app.Task) app.TaskStatus {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	defer cancel()
+	all, err := e.Status(ctx, []app.Task{t})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return all[0]
+}
+
+// until asks again and again until the task is as wanted.
+func (w *world) until(e *slurm.Executor, t app.Task, what string, is func(app.TaskStatus) bool) app.TaskStatus {
+	w.Helper()
+	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		now := w.status(e, t)
+		if is(now) {
+			return now
+		}
+		if time.Since(begin) > patience {
+			w.Fatalf("not %s within %v, but %+v", what, patience, now)
+		}
+	}
+}
+
+func (w *world) over(e *slurm.Executor, t app.Task) app.TaskStatus {
+	w.Helper()
+	return w.until(e, t, "over", func(now app.TaskStatus) bool { return now.State >= app.TaskEnded })
+}
+
+func (w *world) ended(e *slurm.Executor, t app.Task) *app.Outcome {
+	w.Helper()
+	now := w.over(e, t)
+	if now.State != app.TaskEnded || now.Outcome == nil {
+		w.Fatalf("status %+v, want an outcome", now)
+	}
+	return now.Outcome
+}
+
+func (w *world) running(e *slurm.Executor, t app.Task) app.TaskStatus {
+	w.Helper()
+	return w.until(e, t, "running", func(now app.TaskStatus) bool { return now.State == app.TaskRunning })
+}
+
+// release lets a waiting script go on.
+func (w *world) release(t app.Task) {
+	w.Helper()
+	if err := os.WriteFile(w.out(t, "go"), nil, 0o600); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) out(t app.Task, name string) string {
+	return filepath.Join(t.Dir, task.WorkDir, task.OutDir, name)
+}
+
+func (w *world) text(path string) string {
+	w.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return string(text)
+}
+
+// kill kills the process that runs the task.
+func (w *world) kill(t app.Task) {
+	w.Helper()
+	run, err := task.ReadRun(t.Dir)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if err := run.Signal(syscall.SIGKILL); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// jobs gives what Slurm has of that name, a line each: number and state.
+func (w *world) jobs(name string) []string {
+	w.Helper()
+	out := w.cluster.Run(w, "squeue", "--noheader", "--states=all", "--array", "--name="+name, "--format=%i %T")
+	return strings.Fields(strings.ReplaceAll(out, " ", ":"))
+}
+
+// standIn puts a script in the place of one of Slurm's commands, for executors
+// that are made from now on. It finds the real one as $real, and $calls is a
+// file of its own.
+func (w *world) standIn(command, script string) (calls string) {
+	w.Helper()
+	dir := w.TempDir()
+	calls = filepath.Join(dir, "calls")
+	search := w.options.Path
+	if search == "" {
+		search = os.Getenv("PATH")
+	}
+	text := fmt.Sprintf("#!/bin/bash\ncalls='%s'\nreal=$(PATH='%s' command -v %s)\n%s\n", calls, search, command, script)
+	if err := os.WriteFile(filepath.Join(dir, command), []byte(text), 0o700); err != nil {
+		w.Fatal(err)
+	}
+	w.options.Path = dir + ":" + search
+	return calls
+}
+
+// lines gives how many lines a file has, 0 where there is none.
+func (w *world) lines(path string) int {
+	text, err := os.ReadFile(path)
+	if err != nil && !os.IsNotExist(err) {
+		w.Fatal(err)
+	}
+	return strings.Count(string(text), "\n")
+}
