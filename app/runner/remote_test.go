@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -237,6 +238,66 @@ func TestFolderThatIsNotMountedHoldsJobsUp(t *testing.T) {
 		}
 		must(t, os.Mkdir(shared, 0o700))
 		if r := w.finished("a"); r.Status != app.Completed || r.Attempts != 1 {
+			t.Errorf("record %+v, failure %+v", r.Job, r.Failure)
+		}
+	})
+}
+
+func TestResultElsewhereThatCannotBeKeptLeavesItsLog(t *testing.T) {
+	awayBubble(t, func(t *testing.T, w *world) {
+		w.options.MaxFiles = 2
+		w.play(func(string, int) script {
+			return script{runs: time.Minute, cause: app.CauseDone, log: "much", out: map[string]string{"a": "", "b": "", "c": ""}}
+		})
+		w.start()
+		id := w.submit(ann, "a", `{}`)
+		if r := w.finished("a"); r.Status != app.Failed || !strings.Contains(r.Failure.Message, "more than 2 files") {
+			t.Fatalf("record %+v, failure %+v", r.Job, r.Failure)
+		}
+		synctest.Wait()
+		if got := w.text(w.path(id, "1", task.LogFile)); got != "much" {
+			t.Errorf("the log is %q", got)
+		}
+		if left := w.away(); len(left) > 0 {
+			t.Errorf("directories %v are left", left)
+		}
+	})
+}
+
+// gathered is an executor whose tasks start together, or not at all.
+type gathered struct {
+	remote
+	count   int
+	arrived chan struct{}
+	all     chan struct{}
+}
+
+func (g gathered) Start(ctx context.Context, t app.Task) (app.Handle, error) {
+	g.arrived <- struct{}{}
+	if len(g.arrived) == g.count {
+		close(g.all)
+	}
+	select {
+	case <-g.all:
+		return g.remote.Start(ctx, t)
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// TestAsManyTasksAreStartedAtOnceAsAnArrayHas holds the runner to what a cluster
+// needs to make arrays.
+func TestAsManyTasksAreStartedAtOnceAsAnArrayHas(t *testing.T) {
+	const count = 1000
+	bubble(t, func(t *testing.T, w *world) {
+		w.moveAway(2 * count)
+		w.play(func(string, int) script { return script{runs: time.Second, cause: app.CauseDone} })
+		w.place = gathered{w.place.(remote), count, make(chan struct{}, 10*count), make(chan struct{})}
+		for i := range count {
+			w.submit(ann, fmt.Sprintf("job-%d", i), `{}`)
+		}
+		w.start()
+		if r := w.finished("job-0"); r.Status != app.Completed || r.Attempts != 1 {
 			t.Errorf("record %+v, failure %+v", r.Job, r.Failure)
 		}
 	})

@@ -27,10 +27,12 @@ func (a *attempt) collected(ctx context.Context, o *app.Outcome) {
 		case ctx.Err() != nil:
 			return
 		case errors.As(err, &no):
+			a.fetch(ctx)
 			a.settle(ctx, a.spoil(o, string(no)))
 			return
 		case !passing(err) && time.Since(begin) >= collectPatience:
 			a.log.Error().Err(err).Msg("the result can't be kept")
+			a.fetch(ctx)
 			a.settle(ctx, a.spoil(o, "The program ended well, but the server could not keep its result; its log says why. Retry the job."))
 			return
 		}

@@ -69,8 +69,8 @@ func (e *Executor) dropped(t app.Task, k *tracked) (s app.TaskStatus, ok bool, e
 	return d.status(), true, nil
 }
 
-// missingForGood reports whether a task has been missing long enough. What
-// Slurm refused for want of room is tried again sooner.
+// missingForGood reports whether a task has been missing long enough, counted
+// from its last submission on.
 func (e *Executor) missingForGood(k *tracked) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
