@@ -25,7 +25,7 @@ const (
 )
 
 // byPatience is how long it may take accounting to know who cancelled a job.
-const byPatience = 5 * time.Second
+const byPatience = 15 * time.Second
 
 // over tells how a task ended whose job is no more. What it left may be seen
 // here only after a while.
@@ -39,7 +39,7 @@ func (e *Executor) over(t app.Task, k *tracked, r record) (app.TaskStatus, error
 	}
 	end := ending{record: r, outcome: o, stopped: task.StopAsked(t.Dir), refused: readRefusal(t.Dir), needs: t.Needs, tracked: k}
 	since := time.Since(k.overAt)
-	if o == nil && since < e.options.Late && e.began(t, r) || end.foreign() && r.by == "" && !e.view.without && since < min(byPatience, e.options.Late) {
+	if o == nil && since < e.options.Late && e.began(t, r) || end.foreign() && r.by == "" && !e.view.without && !e.view.silent && since < byPatience {
 		if o != nil {
 			e.hurry() // it is sacct that is waited for
 		}

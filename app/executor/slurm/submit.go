@@ -169,7 +169,7 @@ func (e *Executor) unsure(name string, err error) error {
 	case ok && f.exit && full(f.said):
 		e.note(name, "the cluster takes no more jobs of this account now")
 	case ok && f.exit && refused(f.said):
-		return app.Errorf(app.Invalid, "The cluster refuses the job: %s. Ask an administrator to look at the cluster's settings of molrun.", lastLine(f.said))
+		return app.Errorf(app.Invalid, "The cluster refuses the job: %s. Ask an administrator to look at the cluster's settings of molrun.", refusal(f.said))
 	default:
 		e.note(name, "the cluster did not say whether it took the job")
 	}
@@ -193,6 +193,19 @@ func refused(said string) bool {
 		return false
 	}
 	return slices.ContainsFunc(refusals, func(words string) bool { return strings.Contains(said, words) })
+}
+
+// refusal gives what sbatch was told, which may be in several lines: the first
+// often says what the last one calls invalid.
+func refusal(said string) string {
+	var parts []string
+	for line := range strings.Lines(said) {
+		part := strings.TrimPrefix(lastLine(line), "Batch job submission failed: ")
+		if part != "" && !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // full reports whether a limit on the number of submitted jobs was in the way.

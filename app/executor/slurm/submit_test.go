@@ -150,6 +150,7 @@ func TestSubmissionOfUnknownOutcome(t *testing.T) {
 	for _, tt := range tests {
 		for _, rows := range []int{1, 5} {
 			t.Run(tt.name+", "+strconv.Itoa(rows)+" at once", func(t *testing.T) {
+				t.Parallel()
 				w := newWorld(t)
 				calls := w.standIn("sbatch", tt.sbatch)
 				e := w.executor()
