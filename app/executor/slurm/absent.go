@@ -3,6 +3,7 @@ package slurm
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"syscall"
 	"time"
 
@@ -98,26 +99,35 @@ func (e *Executor) asBefore(t app.Task, k *tracked) (app.TaskStatus, error) {
 
 // orphan tells of a task that has begun and that Slurm has forgotten, as after
 // a crash of its controller. It may still run, and then ends as any other. Its
-// lock tells; where the file system has none, its time limit does.
+// lock tells; where the file system has none that all machines see, its time
+// limit does.
 func (e *Executor) orphan(t app.Task, k *tracked) (app.TaskStatus, error) {
 	lost := app.TaskStatus{State: app.TaskLost, Reason: "Slurm has forgotten its job, and the process is gone"}
-	locked, err := task.Locked(t.Dir)
-	switch {
-	case err == nil && locked:
-		return e.alive(t, k, record{})
-	case err == nil:
-		return lost, nil
-	case !errors.Is(err, syscall.ENOSYS) && !errors.Is(err, syscall.ENOLCK) && !errors.Is(err, syscall.EOPNOTSUPP):
+	locked, lockErr := task.Locked(t.Dir)
+	if lockErr != nil && !noLocks(lockErr) {
+		return app.TaskStatus{}, lockErr
+	}
+	run, err := task.ReadRun(t.Dir)
+	switch began := err == nil; {
+	case err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, task.ErrUnreadable):
 		return app.TaskStatus{}, err
-	}
-	s, err := e.alive(t, k, record{})
-	if err != nil || s.State != app.TaskRunning || t.Limit <= 0 {
-		return lost, err
-	}
-	if e.options.Now().Sub(s.StartedAt) > t.Limit+e.options.Grace+timeRoom {
+	case locked && began:
+		e.locks.look(t.Dir, run)
+		return e.alive(t, k, record{})
+	case locked:
+		return e.alive(t, k, record{})
+	case !began, t.Limit <= 0, lockErr == nil && e.locks.tell(run):
 		return lost, nil
 	}
-	return s, nil
+	if e.options.Now().Sub(run.StartedAt) > t.Limit+e.options.Grace+timeRoom {
+		return lost, nil
+	}
+	return e.alive(t, k, record{})
+}
+
+// noLocks reports whether the file system has no locks at all.
+func noLocks(err error) bool {
+	return errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.EOPNOTSUPP)
 }
 
 // resubmit submits a name again of which Slurm, asked several times, knows

@@ -192,6 +192,42 @@ func TestForgottenJobThatRunsIsWaitedFor(t *testing.T) {
 	}
 }
 
+// TestForgottenJobOfAnotherMachineIsGoneWhenItsTimeIsOrLocksAreShared is about
+// file systems that keep locks to each machine: all of a cluster of one machine
+// are shared, so what says where the task runs is changed instead.
+func TestForgottenJobOfAnotherMachineIsGoneWhenItsTimeIsOrLocksAreShared(t *testing.T) {
+	w := newWorld(t)
+	first := w.executor()
+	a, b := w.start(first, w.task(untilGo)), w.start(first, w.task(untilGo))
+	w.running(first, a)
+	w.running(first, b)
+	w.kill(a)
+	w.elsewhere(a)
+	w.standIn("squeue", "exit 0")
+	w.standIn("sacct", "exit 0")
+	second := w.executor()
+	begin := time.Now()
+	w.until(second, a, "missing for long", func(now app.TaskStatus) bool {
+		if now.State >= app.TaskEnded {
+			t.Fatalf("status %+v of a task that may run where locks are not seen", now)
+		}
+		return time.Since(begin) > 2*w.options.LostAfter
+	})
+	w.elsewhere(b)
+	third := w.executor()
+	w.until(third, b, "its lock is seen", func(now app.TaskStatus) bool {
+		return now.State == app.TaskRunning
+	})
+	if now := w.over(third, a); now.State != app.TaskLost {
+		t.Errorf("status %+v where another task shows that locks are shared, want lost", now)
+	}
+	w.options.Now = func() time.Time { return time.Now().Add(a.Limit + time.Hour) }
+	if now := w.over(w.executor(), a); now.State != app.TaskLost {
+		t.Errorf("status %+v after the task's time, want lost", now)
+	}
+	w.release(b)
+}
+
 func TestControllerThatIsAwayChangesNothing(t *testing.T) {
 	w := worldOn(t, cluster.New(t, cluster.Knobs{}))
 	e := w.executor()

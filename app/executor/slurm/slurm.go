@@ -27,6 +27,7 @@ type Executor struct {
 	program  program
 	cluster  cluster
 	nodes    nodes
+	locks    locks
 	looking  chan struct{} // holds a token while nobody looks at Slurm's jobs
 	view     view          // of whoever has the token
 

@@ -219,6 +219,7 @@ func (e *Executor) alive(t app.Task, k *tracked, r record) (app.TaskStatus, erro
 			return app.TaskStatus{}, err
 		default:
 			k.startedAt = run.StartedAt
+			e.locks.look(t.Dir, run)
 		}
 	}
 	s := app.TaskStatus{State: app.TaskRunning, StartedAt: k.startedAt}

@@ -1,7 +1,9 @@
 package slurm_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -148,6 +150,24 @@ func (w *world) kill(t app.Task) {
 		w.Fatal(err)
 	}
 	if err := run.Signal(syscall.SIGKILL); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// elsewhere makes the task's files say that another machine runs it.
+func (w *world) elsewhere(t app.Task) {
+	w.Helper()
+	path := filepath.Join(t.Dir, task.RunFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		w.Fatal(err)
+	}
+	boot, err := task.BootID()
+	if err != nil {
+		w.Fatal(err)
+	}
+	text = bytes.Replace(text, []byte(boot), []byte("00000000-another-machine"), 1)
+	if err := errors.Join(os.WriteFile(path+".new", text, 0o600), os.Rename(path+".new", path)); err != nil {
 		w.Fatal(err)
 	}
 }
