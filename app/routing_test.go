@@ -255,3 +255,31 @@ func faultsOf(t *testing.T, service *app.Service, sub app.Submission) (got []str
 	}
 	return got
 }
+
+func TestJobThatWaitsForAnExecutorThatIsGoneSaysSo(t *testing.T) {
+	s := newSite(t)
+	there := s.routed(app.Routing{}, tied("slurm", ""), echoFile)
+	for name, typ := range map[string]string{"far": "greedy", "near": "echo"} {
+		sub := submission(t, name, `{}`)
+		sub.Type = typ
+		_, _, err := there.Submit(t.Context(), ann, sub)
+		must(t, err)
+	}
+	reason := func(service *app.Service, name string) string {
+		rec, err := service.Job(t.Context(), ann, name, 0)
+		must(t, err)
+		var j app.Job
+		must(t, json.Unmarshal(rec, &j))
+		return j.StatusReason
+	}
+	if r := reason(there, "far"); r != "" {
+		t.Errorf("%q while the cluster is configured", r)
+	}
+	without := s.with(tied("slurm", ""), echoFile)
+	if r := reason(without, "far"); !strings.Contains(r, "executor slurm is no longer configured") {
+		t.Errorf("%q where the cluster is not configured", r)
+	}
+	if r := reason(without, "near"); r != "" {
+		t.Errorf("%q of a job of this machine", r)
+	}
+}

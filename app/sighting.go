@@ -45,10 +45,30 @@ func (s *Service) show(j StoredJob) json.RawMessage {
 	switch status := statusOf(j.JSON); {
 	case runs && status == Running:
 		return splice(j.JSON, "progress", progress)
-	case waits && status == Queued && !bytes.Contains(j.JSON, []byte(`"statusReason":`)):
+	case status != Queued || bytes.Contains(j.JSON, []byte(`"statusReason":`)):
+	case waits:
 		return splice(j.JSON, "statusReason", reason)
+	default:
+		if e := executorOf(j.JSON); e != "" && s.absent(e) {
+			return splice(j.JSON, "statusReason", "waiting: the executor "+e+" is no longer configured here; ask an administrator, or cancel the job and submit it again")
+		}
 	}
 	return j.JSON
+}
+
+// absent reports whether no executor of that name is configured.
+func (s *Service) absent(executor string) bool {
+	_, ok := s.options.Machines[executor]
+	return !ok && len(s.options.Machines) > 0
+}
+
+// executorOf reads where a job is to run out of the record of a queued one, ""
+// where its rows run in several places. The member stands behind the last one
+// that users have written.
+func executorOf(record []byte) string {
+	_, rest, _ := bytes.Cut(record[max(0, bytes.LastIndex(record, []byte(`"jobEmail":"`))):], []byte(`"executor":"`))
+	name, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(name)
 }
 
 // statusOf reads the state out of a stored record. The member stands before
