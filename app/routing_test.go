@@ -18,17 +18,7 @@ import (
 // routed gives a service on two executors.
 func (s *site) routed(routing app.Routing, definitions ...string) *app.Service {
 	s.t.Helper()
-	var all []*app.Algorithm
-	for i, text := range definitions {
-		a, mistakes := app.ParseAlgorithm(fmt.Sprintf("%d.toml", i), []byte(text))
-		for _, m := range mistakes {
-			s.t.Fatal(m)
-		}
-		all = append(all, a)
-	}
-	catalogue, err := app.NewCatalogue(all)
-	must(s.t, err)
-	service, err := app.NewService(s.store, s.files, catalogue, app.Options{
+	service, err := app.NewService(s.store, s.files, s.catalogue(definitions), app.Options{
 		Now: s.now, CursorKey: make([]byte, 32), UploadTTL: time.Hour, Executor: "local", Routing: routing,
 		Machines: map[string]app.Machine{"local": {CPUs: 4, MemoryBytes: 8 << 30, Local: true}, "slurm": {}},
 	})

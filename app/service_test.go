@@ -90,6 +90,17 @@ func (s *site) with(definitions ...string) *app.Service {
 // on gives a service on another way to the same data.
 func (s *site) on(store app.Store, definitions ...string) *app.Service {
 	s.t.Helper()
+	service, err := app.NewService(store, s.files, s.catalogue(definitions), app.Options{
+		Now: s.now, CursorKey: make([]byte, 32), UploadTTL: time.Hour, Executor: "local",
+		Machines: map[string]app.Machine{"local": {CPUs: 4, MemoryBytes: 8 << 30, Local: true}},
+	})
+	must(s.t, err)
+	return service
+}
+
+// catalogue reads algorithm files.
+func (s *site) catalogue(definitions []string) *app.Catalogue {
+	s.t.Helper()
 	var all []*app.Algorithm
 	for i, text := range definitions {
 		a, mistakes := app.ParseAlgorithm(fmt.Sprintf("%d.toml", i), []byte(text))
@@ -100,12 +111,7 @@ func (s *site) on(store app.Store, definitions ...string) *app.Service {
 	}
 	catalogue, err := app.NewCatalogue(all)
 	must(s.t, err)
-	service, err := app.NewService(store, s.files, catalogue, app.Options{
-		Now: s.now, CursorKey: make([]byte, 32), UploadTTL: time.Hour, Executor: "local",
-		Machines: map[string]app.Machine{"local": {CPUs: 4, MemoryBytes: 8 << 30, Local: true}},
-	})
-	must(s.t, err)
-	return service
+	return catalogue
 }
 
 func (s *site) now() time.Time {

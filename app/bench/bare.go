@@ -2,12 +2,9 @@ package bench
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"os/exec"
-	"syscall"
 	"time"
 )
 
@@ -33,9 +30,8 @@ func Bare(ctx context.Context, dir, address string) error {
 
 // bare is that server as a process of its own.
 type bare struct {
+	*child
 	address string
-	process *exec.Cmd
-	ended   chan error
 }
 
 func startBare(ctx context.Context, program, dir string) (*bare, error) {
@@ -43,44 +39,16 @@ func startBare(ctx context.Context, program, dir string) (*bare, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &bare{address: address, process: exec.Command(program, "bench", "bare", "--files", dir, "--listen", address), ended: make(chan error, 1)}
-	s.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt is ours to pass on
-	if err := s.process.Start(); err != nil {
+	process, err := startChild("the bare server", exec.Command(program, "bench", "bare", "--files", dir, "--listen", address))
+	if err != nil {
 		return nil, err
 	}
-	go func() { s.ended <- s.process.Wait() }()
-	return s, s.answers(ctx)
-}
-
-func (s *bare) answers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	for {
-		if c, err := dial(s.address); err == nil {
-			c.close()
-			return nil
-		}
-		select {
-		case err := <-s.ended:
-			s.ended <- err
-			return fmt.Errorf("the bare server ended at its start: %w", err)
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the bare server: %w", ctx.Err())
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	return &bare{process, address}, process.await(ctx, connects(address), func() []byte { return nil })
 }
 
 func (s *bare) stop() error {
 	if s == nil {
 		return nil
 	}
-	_ = s.process.Process.Signal(syscall.SIGTERM)
-	select {
-	case err := <-s.ended:
-		return err
-	case <-time.After(30 * time.Second):
-		_ = s.process.Process.Kill()
-		return errors.Join(errors.New("the bare server did not stop"), <-s.ended)
-	}
+	return s.child.stop()
 }

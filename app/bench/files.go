@@ -165,7 +165,7 @@ type side struct {
 // sides gives those that serve the payload, the peer first where there is one.
 func (b *bench) sides() []side {
 	all := []side{
-		{"bare", b.bare.address, "/payload", []int{b.bare.process.Process.Pid}},
+		{"bare", b.bare.address, "/payload", []int{b.bare.pid()}},
 		{"molrun", b.jobs.address, b.upload, []int{b.jobs.pid()}},
 	}
 	if b.peer == nil {

@@ -2,23 +2,19 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
-	"time"
 )
 
 // nginx is the peer that gives and takes files: by sendfile, and by DAV.
 type nginx struct {
+	*child
 	dir     string
 	address string
-	process *exec.Cmd
-	ended   chan error
 }
 
 const nginxConfig = `daemon off;
@@ -70,39 +66,21 @@ func startNginx(ctx context.Context, dir string) (*nginx, error) {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return nil, err
 	}
-	n.process = exec.Command(program, "-p", dir, "-c", file, "-e", filepath.Join(dir, "error.log"))
-	n.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := n.process.Start(); err != nil {
+	n.child, err = startChild("nginx", exec.Command(program, "-p", dir, "-c", file, "-e", n.log()))
+	if err != nil {
 		return nil, err
 	}
-	n.ended = make(chan error, 1)
-	go func() { n.ended <- n.process.Wait() }()
-	return n, n.answers(ctx)
+	return n, n.await(ctx, connects(n.address), func() []byte {
+		text, _ := os.ReadFile(n.log())
+		return text
+	})
 }
 
-func (n *nginx) answers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	for {
-		if c, err := dial(n.address); err == nil {
-			c.close()
-			return nil
-		}
-		select {
-		case err := <-n.ended:
-			n.ended <- err
-			text, _ := os.ReadFile(filepath.Join(n.dir, "error.log"))
-			return fmt.Errorf("nginx ended at its start: %w: %.1000s", err, text)
-		case <-ctx.Done():
-			return fmt.Errorf("wait for nginx: %w", ctx.Err())
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-}
+func (n *nginx) log() string { return filepath.Join(n.dir, "error.log") }
 
 // pids gives the processes, the first of which starts the others.
 func (n *nginx) pids() []int {
-	first := n.process.Process.Pid
+	first := n.pid()
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", first))
 	all := []int{first}
 	for _, field := range strings.Fields(string(text)) {
@@ -117,12 +95,5 @@ func (n *nginx) stop() error {
 	if n == nil {
 		return nil
 	}
-	_ = n.process.Process.Signal(syscall.SIGTERM)
-	select {
-	case err := <-n.ended:
-		return err
-	case <-time.After(30 * time.Second):
-		_ = n.process.Process.Kill()
-		return errors.Join(errors.New("nginx did not stop"), <-n.ended)
-	}
+	return n.child.stop()
 }

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -20,8 +19,7 @@ type server struct {
 	dir     string // of data, configuration, algorithms and log
 	address string
 	key     string
-	process *exec.Cmd
-	ended   chan error
+	process *child
 }
 
 // algorithms of the server, by file.
@@ -73,17 +71,17 @@ func (s *server) start(ctx context.Context) (took time.Duration, err error) {
 		return 0, err
 	}
 	defer log.Close()
-	s.process = exec.Command(s.program, "serve", "--config", s.config(), "--listen", s.address)
-	s.process.Env = environment()
-	s.process.Stderr = log
-	s.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt is ours to pass on
+	c := exec.Command(s.program, "serve", "--config", s.config(), "--listen", s.address)
+	c.Env, c.Stderr = environment(), log
 	began := time.Now()
-	if err := s.process.Start(); err != nil {
+	if s.process, err = startChild("the server", c); err != nil {
 		return 0, err
 	}
-	s.ended = make(chan error, 1)
-	go func() { s.ended <- s.process.Wait() }()
-	if err := s.answers(ctx); err != nil {
+	err = s.process.await(ctx, s.answers, func() []byte {
+		text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+		return text
+	})
+	if err != nil {
 		return 0, errors.Join(err, s.stop())
 	}
 	took = time.Since(began)
@@ -111,26 +109,15 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// answers waits until the server does.
-func (s *server) answers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	for {
-		if c, err := dial(s.address); err == nil {
-			_, err := c.do(head("GET", "/version", "", 0))
-			c.close()
-			return err
-		}
-		select {
-		case err := <-s.ended:
-			s.ended <- err
-			text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
-			return fmt.Errorf("the server ended at its start: %w: %.2000s", err, text)
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the server: %w", ctx.Err())
-		case <-time.After(time.Millisecond):
-		}
+// answers tries one request.
+func (s *server) answers() error {
+	c, err := dial(s.address)
+	if err != nil {
+		return err
 	}
+	defer c.close()
+	_, err = c.do(head("GET", "/version", "", 0))
+	return err
 }
 
 func (s *server) makeKey(ctx context.Context) error {
@@ -152,21 +139,15 @@ func (s *server) run(ctx context.Context, args ...string) (string, error) {
 
 // stop ends the process.
 func (s *server) stop() error {
-	if s == nil || s.process == nil {
+	if s == nil {
 		return nil
 	}
-	_ = s.process.Process.Signal(syscall.SIGTERM)
-	defer func() { s.process = nil }()
-	select {
-	case err := <-s.ended:
-		return err
-	case <-time.After(time.Minute):
-		_ = s.process.Process.Kill()
-		return errors.Join(errors.New("the server did not stop within a minute"), <-s.ended)
-	}
+	p := s.process
+	s.process = nil
+	return p.stop()
 }
 
-func (s *server) pid() int { return s.process.Process.Pid }
+func (s *server) pid() int { return s.process.pid() }
 
 // header authenticates a request.
 func (s *server) header() string { return "X-Api-Key: " + s.key + "\r\n" }
