@@ -29,6 +29,7 @@ type SlurmSettings struct {
 	MaxJobs      int        `toml:"max_jobs"`      // there at once, array tasks counted
 	HoldGrace    Duration   `toml:"hold_grace"`    // that a job may be held in a way that never heals
 	Poll         Duration   `toml:"poll"`          // how often the cluster is asked how jobs stand
+	LostAfter    Duration   `toml:"lost_after"`    // that the cluster must not know a job before it counts as lost
 }
 
 // RuleSettings is one rule of where jobs run.
@@ -85,6 +86,7 @@ func (c *Config) setSlurmDefaults() {
 	c.Slurm.MaxJobs = 5000
 	c.Slurm.HoldGrace = Duration(10 * time.Minute)
 	c.Slurm.Poll = Duration(5 * time.Second)
+	c.Slurm.LostAfter = Duration(2 * time.Minute)
 }
 
 var slurmPrefix = regexp.MustCompile(`^[a-z0-9][a-z0-9_]{0,31}$`)
@@ -107,6 +109,7 @@ func (c *Config) checkSlurm() error {
 		complaint(s.MaxJobs < 1 || s.MaxJobs > 1_000_000, "slurm.max_jobs: give 1 to 1000000"),
 		complaint(s.HoldGrace < Duration(time.Second), "slurm.hold_grace: give at least 1s, such as 10m"),
 		complaint(s.Poll < Duration(100*time.Millisecond) || s.Poll > Duration(time.Minute), "slurm.poll: give 100ms to 1m"),
+		complaint(s.LostAfter < Duration(time.Second) || s.LostAfter > Duration(time.Hour), "slurm.lost_after: give 1s to 1h, such as 2m"),
 		allowFault(s.AllowOptions),
 		placementFault("slurm.", s.Placement()),
 	)

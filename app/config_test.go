@@ -52,6 +52,7 @@ func TestUnknownAndFaultySettingsAreErrors(t *testing.T) {
 		{"prefix with a slash", "[slurm]\nprefix = \"a/b\"\n", "", "slurm.prefix"},
 		{"no jobs at once", "[slurm]\nmax_jobs = 0\n", "", "slurm.max_jobs"},
 		{"no grace", "[slurm]\nhold_grace = \"0s\"\n", "", "slurm.hold_grace"},
+		{"lost at once", "[slurm]\nlost_after = \"0s\"\n", "", "slurm.lost_after"},
 		{"polling without end", "[slurm]\npoll = \"1ms\"\n", "", "slurm.poll"},
 		{"partition of two words", "[slurm]\npartition = \"a b\"\n", "", "slurm.partition"},
 		{"constraint that ends the line", "[slurm]\nconstraint = \"a\\nb\"\n", "", "slurm.constraint"},

@@ -68,8 +68,8 @@ type = "string"
 memory = "16MiB"
 `
 
-// jobPrograms are all that diaryFile runs.
-var jobPrograms = []string{"sh", "sleep", "head", "flock"}
+// jobPrograms are all that diaryFile and shiftFile run.
+var jobPrograms = []string{"sh", "sleep", "head", "flock", "date"}
 
 // linkPrograms makes the folder that is the service's whole PATH. There is no
 // bwrap in it: jobs in a sandbox could not write the diary.

@@ -45,7 +45,7 @@ func (l *ledger) saw(before jobFact, job *client.Job) {
 // cancel stops a job that is not known to be finished.
 func (w *worker) cancel() error {
 	fact, ok := w.ledger.job(w.rand, func(f jobFact) bool {
-		return f.id != "" && f.final == "" && f.rows == nil && !f.cancelling && !f.retrying && !f.deleting
+		return f.id != "" && f.final == "" && f.rows == nil && !f.cancelling && !f.retrying && !f.deleting && !f.kept
 	})
 	if !ok {
 		return nil
@@ -112,7 +112,7 @@ func (w *worker) pin() error {
 // remove deletes a finished job.
 func (w *worker) remove() error {
 	removable := func(f jobFact) bool {
-		return f.final != "" && f.rows == nil && !f.isRow && !f.deleting && f.held == 0
+		return f.final != "" && f.rows == nil && !f.isRow && !f.deleting && f.held == 0 && !f.kept
 	}
 	fact, ok := w.ledger.job(w.rand, removable)
 	if !ok {

@@ -42,6 +42,7 @@ type jobFact struct {
 	pinned     bool   // acknowledged
 	deleting   bool   // a deletion was sent
 	deleted    bool   // and acknowledged
+	kept       bool   // clients neither cancel nor delete it
 	held       int    // clients that submit under this name: it must not be deleted, or they would make it anew
 }
 

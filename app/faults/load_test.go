@@ -25,6 +25,18 @@ type load struct {
 	jobs    int // that each client may submit; other requests have no end
 	note    int // letters in the settings of each job
 	seed    uint64
+
+	kind  func(r *rand.Rand, name string) client.Submission // of jobs; nil: those of the diary
+	rows  int                                               // of each batch; 0: two
+	pause time.Duration                                     // between a client's requests
+}
+
+// job invents what a job of this name does.
+func (o load) job(r *rand.Rand, name string) client.Submission {
+	if o.kind != nil {
+		return o.kind(r, name)
+	}
+	return withNote(diaryJob(name, float64(r.IntN(300))/1000, int64(r.IntN(20_000))), o.note)
 }
 
 // run works until stop is closed. Requests are not cut short then, since what
@@ -77,6 +89,20 @@ func (w *worker) run() {
 		if err != nil {
 			w.failed(err)
 		}
+		w.rest(w.pause)
+	}
+}
+
+// rest waits, or until the load ends.
+func (w *worker) rest(d time.Duration) {
+	if d == 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-w.stop:
+	case <-timer.C:
 	}
 }
 
@@ -95,12 +121,7 @@ func (w *worker) failed(err error) {
 	if refused, ok := errors.AsType[*client.Error](err); ok {
 		w.ledger.refused(refused)
 	}
-	timer := time.NewTimer(5 * time.Millisecond)
-	defer timer.Stop()
-	select {
-	case <-w.stop:
-	case <-timer.C:
-	}
+	w.rest(5 * time.Millisecond)
 }
 
 // except forgets an answer that is as it should be.

@@ -16,6 +16,10 @@ var (
 	positions = flag.Int("positions", 1, "how many calls of each kind are made to fail, one a run")
 	machine   = flag.String("machine", "", "directory with kernel and initrd; empty leaves the power cuts out")
 	cuts      = flag.Int("cuts", 25, "how often the machine loses power")
+	rounds    = flag.Int("rounds", 2, "how often something happens to a cluster under load")
+	only      = flag.String("only", "", "kind of fault, by a part of its name, that alone happens to a cluster")
+	rows      = flag.Int("rows", 200, "of the batch that a cluster runs")
+	arraySize = flag.Int("array-size", 0, "MaxArraySize of that cluster; 0 is as Slurm has it")
 	seed      = flag.Uint64("seed", 0, "of the random choices; 0 takes one of the clock")
 )
 

@@ -24,8 +24,7 @@ func (w *worker) newJob() (name string, s client.Submission, ok bool) {
 	}
 	w.jobsMade++
 	name = fmt.Sprintf("%s-%d-%d", w.life, w.number, w.jobsMade)
-	s = diaryJob(name, float64(w.rand.IntN(300))/1000, int64(w.rand.IntN(20_000)))
-	return name, withNote(s, w.note), true
+	return name, w.job(w.rand, name), true
 }
 
 // send submits, as often as one likes: the name has one job for ever.
@@ -54,19 +53,19 @@ func (l *ledger) named(name string, job *client.Job) {
 	}
 }
 
-// submitBatch makes two jobs at once, both or none.
+// submitBatch makes jobs at once, all or none.
 func (w *worker) submitBatch() error {
 	_, first, ok := w.newJob()
 	if !ok {
 		return w.look()
 	}
-	name := first.Name + "-both"
+	name := first.Name + "-batch"
 	fact := &jobFact{submission: client.Submission{Name: name, Type: first.Type}}
 	rows := map[string]*jobFact{}
-	for _, row := range []string{name + "-1", name + "-2"} {
-		s := diaryJob(row, float64(w.rand.IntN(300))/1000, int64(w.rand.IntN(20_000)))
+	for i := range max(2, w.rows) {
+		row := fmt.Sprintf("%s-%d", name, i+1)
 		fact.rows = append(fact.rows, row)
-		rows[row] = &jobFact{submission: s, isRow: true}
+		rows[row] = &jobFact{submission: w.job(w.rand, row), isRow: true}
 	}
 	w.ledger.note(func() {
 		w.ledger.jobs[name] = fact

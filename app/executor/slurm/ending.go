@@ -48,8 +48,27 @@ func (e *Executor) over(t app.Task, k *tracked, r record) (app.TaskStatus, error
 		}
 		return e.alive(t, k, r)
 	}
+	if o == nil && !end.stopped && e.cutOff(t, r) {
+		return e.alive(t, k, r)
+	}
 	end.words = lastWords(t.Dir)
 	return end.status(), nil
+}
+
+// cutOff reports whether the task lives on though Slurm has given up on its
+// node, which it no longer reaches. It ends by itself, or Slurm ends it when the
+// node is back; another attempt would run beside it till then. A lock that
+// outlives its machine counts no longer than the task could have lived.
+func (e *Executor) cutOff(t app.Task, r record) bool {
+	if states[r.state] != broken {
+		return false
+	}
+	locked, err := task.Locked(t.Dir)
+	if err != nil || !locked {
+		return false
+	}
+	run, err := task.ReadRun(t.Dir)
+	return err == nil && (t.Limit <= 0 || e.options.Now().Sub(run.StartedAt) <= t.Limit+e.options.Grace+timeRoom)
 }
 
 // began reports whether the task came so far that it should leave an outcome.

@@ -139,6 +139,29 @@ func TestTaskOfACrashedNodeIsLost(t *testing.T) {
 	}
 }
 
+// Slurm gives up on a node that it does not reach; what runs there may reach
+// the shared folder still.
+func TestTaskOfANodeThatIsCutOffIsWaitedFor(t *testing.T) {
+	w := worldOn(t, cluster.New(t, cluster.Knobs{Nodes: 1}))
+	w.options.Late = time.Millisecond
+	e := w.executor()
+	a := w.start(e, w.task(untilGo))
+	w.running(e, a)
+	w.cluster.Kill(t, "c1")
+	w.until(e, a, "given up by Slurm", func(app.TaskStatus) bool {
+		return strings.Contains(strings.Join(w.jobs(w.name(a)), " "), "NODE_FAIL")
+	})
+	for begin := time.Now(); time.Since(begin) < 10*w.options.Poll; time.Sleep(w.options.Poll / 2) {
+		if now := w.status(e, a); now.State != app.TaskRunning {
+			t.Fatalf("status %+v while its process lives", now)
+		}
+	}
+	w.release(a)
+	if o := w.ended(e, a); o.Cause != app.CauseDone {
+		t.Errorf("outcome %+v of a task that came to its end", o)
+	}
+}
+
 func TestAccountingTellsOfJobsThatTheControllerForgot(t *testing.T) {
 	w := newWorld(t)
 	first := w.executor()

@@ -57,7 +57,8 @@ func TestClusterRunsJobsAndAccountsForThem(t *testing.T) {
 func TestNodeThatCrashesTakesItsJobsAlong(t *testing.T) {
 	c := New(t, Knobs{Nodes: 1, NoAccounting: true})
 	file := filepath.Join(c.base, "pid")
-	c.Run(t, "sbatch", "--output=/dev/null", "--wrap=echo $$ >"+file+".tmp; mv "+file+".tmp "+file+"; sleep 600")
+	script := "echo $$ >" + file + ".tmp; mv " + file + ".tmp " + file + "; sleep 600"
+	c.Run(t, "sbatch", "--output=/dev/null", "--wrap=exec env -i PATH=/usr/bin:/bin sh -c '"+script+"'")
 	var pid int
 	until(t, "the job to start", func() bool {
 		_, err := fmt.Sscan(read(file), &pid)

@@ -1,0 +1,138 @@
+package faults
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/app/executor/slurm/cluster"
+	"molrun/web/client"
+)
+
+// A batch goes to the cluster in a few arrays, not in a submission for each
+// row, and what Slurm is asked does not grow with the rows: one squeue a tick.
+func TestRowsOnTheCluster(t *testing.T) {
+	// A busy machine must not pass for a node that is down.
+	knobs := cluster.Knobs{Nodes: 2, CPUs: 4, MemoryMiB: 8000, NoGPUs: true, SlurmdTimeout: 300, Extra: "MaxJobCount=50000\n"}
+	most := 1000 // in an array, as Slurm has it
+	if *arraySize > 0 {
+		knobs.Extra += fmt.Sprintf("MaxArraySize=%d\n", *arraySize)
+		most = *arraySize - 1
+	}
+	s := newSite(t, cluster.New(t, knobs), fmt.Sprintf("max_jobs = %d\n", max(5000, most)))
+	s.start()
+	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Duration(*rows)*time.Second)
+	defer cancel()
+	c := s.client()
+	begin := time.Now()
+	_, err := c.SubmitBatch(ctx, smallestRows(*rows))
+	must(t, err)
+	accepted := time.Since(begin)
+	batch, err := c.Wait(ctx, "rows")
+	must(t, err)
+	took := time.Since(begin)
+	if batch.Status != "COMPLETED" || batch.Counts["COMPLETED"] != *rows {
+		t.Errorf("the batch is %s with %v, want %d COMPLETED", batch.Status, batch.Counts, *rows)
+	}
+	s.compareRows(ctx, c)
+	arrays := s.arrays()
+	if want := (*rows + most - 1) / most; len(arrays) < want || len(arrays) > 5*want+5 {
+		t.Errorf("%d rows went to Slurm in %d submissions; %d are enough", *rows, len(arrays), want)
+	}
+	own, commands := s.cpu()
+	t.Logf("%d rows: accepted after %v, completed after %v; %d sbatch, with %v tasks; CPU of the service %v, of Slurm's commands %v",
+		*rows, accepted.Round(time.Millisecond), took.Round(time.Second), len(arrays), arrays, own, commands)
+	for _, name := range []string{"sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo"} {
+		t.Log(describe(name, s.calls()))
+	}
+	s.stop()
+	s.check()
+}
+
+// smallestRows are runs of the engine that are as short as it allows, each of
+// its own seed.
+func smallestRows(n int) client.BatchSubmission {
+	b := client.BatchSubmission{Name: "rows", Type: "cg-idp", MaxRuntime: 600}
+	for i := range n {
+		b.Settings = append(b.Settings, json.RawMessage(fmt.Sprintf(`{"sequences":["GGGGG"],"steps":1000,"seed":%d}`, i)))
+	}
+	return b
+}
+
+// compareRows looks at every row, and at what is left on the cluster.
+func (s *site) compareRows(ctx context.Context, c *client.Client) {
+	s.t.Helper()
+	seen := map[string]bool{}
+	for job, err := range c.Jobs(ctx, client.JobFilter{Batch: "rows", PageSize: 100}) {
+		must(s.t, err)
+		if seen[job.Name] || job.Status != "COMPLETED" || job.Attempts != 1 || job.ResultBytes == 0 {
+			s.t.Errorf("row %s is %s after %d attempts, with %d bytes", job.Name, job.Status, job.Attempts, job.ResultBytes)
+		}
+		seen[job.Name] = true
+	}
+	if len(seen) != *rows {
+		s.t.Errorf("the batch has %d rows, want %d", len(seen), *rows)
+	}
+	if left := append(s.soonNone(s.inSlurm), s.soonNone(s.attemptsLeft)...); len(left) > 0 {
+		s.t.Errorf("%d are left on the cluster: %s", len(left), left[0])
+	}
+}
+
+// arrays gives how many tasks each submission had, the largest first.
+func (s *site) arrays() (tasks []int) {
+	lists, err := filepath.Glob(filepath.Join(s.shared, "submissions", "*"))
+	must(s.t, err)
+	for _, list := range lists {
+		if filepath.Ext(list) == "" {
+			text, err := os.ReadFile(list)
+			must(s.t, err)
+			tasks = append(tasks, strings.Count(string(text), "\n")-1)
+		}
+	}
+	slices.SortFunc(tasks, func(a, b int) int { return cmp.Compare(b, a) })
+	return tasks
+}
+
+// cpu gives what the service has used, and what the commands that it called.
+func (s *site) cpu() (own, commands time.Duration) {
+	s.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Process.Pid))
+	must(s.t, err)
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	var ticks [4]time.Duration // user and system, then those of children
+	for i := range ticks {
+		_, err := fmt.Sscan(fields[11+i], &ticks[i])
+		must(s.t, err)
+	}
+	const tick = time.Second / 100
+	return (ticks[0] + ticks[1]) * tick, (ticks[2] + ticks[3]) * tick
+}
+
+// describe sums up the calls of a command.
+func describe(name string, all []call) string {
+	var took []time.Duration
+	var sum time.Duration
+	failed := 0
+	for _, c := range all {
+		if c.name == name {
+			took = append(took, c.end.Sub(c.begin))
+			sum += c.end.Sub(c.begin)
+			failed += min(1, c.code)
+		}
+	}
+	if len(took) == 0 {
+		return name + ": never called"
+	}
+	slices.Sort(took)
+	ms := func(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
+	return fmt.Sprintf("%s: called %d times, %d failed; median %v, longest %v, together %v",
+		name, len(took), failed, ms(took[len(took)/2]), ms(took[len(took)-1]), ms(sum))
+}
