@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 DATA    ?= molrun-data
 LDFLAGS  = -s -w -X molrun/app/cli.version=$(VERSION)
 
-.PHONY: build demo test lint bench growth benchmarks fuzz physics compare simulate faults powercut soak cluster clean
+.PHONY: build demo test lint bench growth benchmarks fuzz physics compare simulate faults faults-slurm powercut soak cluster clean
 
 build: ## the binary, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
@@ -44,6 +44,9 @@ simulate: ## random seeds against the whole service: SEEDS=10000
 
 faults: ## crashes, failing calls, full disk and damage, on the real binary
 	GO='$(GO)' .ci/faults $(or $(KILLS),200) $(or $(POSITIONS),20)
+
+faults-slurm: ## a Slurm cluster that fails in many ways: ROUNDS=50; a large batch on one: ROWS=10000
+	GO='$(GO)' .ci/faults-slurm $(or $(ROUNDS),50) $(or $(ROWS),10000) $(or $(ARRAY_SIZE),1001)
 
 powercut: ## power cuts and a clock jump in a virtual machine (Debian, qemu)
 	GO='$(GO)' .ci/powercut $(or $(CUTS),25)

@@ -70,14 +70,7 @@ func (g *campaign) String() string {
 func (g *campaign) run() {
 	g.t.Helper()
 	begin := time.Now()
-	if g.site.ended() {
-		g.start()
-	}
 	all := g.choose()
-	if *only != "" {
-		all = all[:1]
-		all[0] = strikes[slices.IndexFunc(strikes, func(k strike) bool { return strings.Contains(k.name, *only) })]
-	}
 	for _, k := range all {
 		if k.when != "" {
 			g.order(k.when, k.line(g.site, g.random))
@@ -93,14 +86,14 @@ func (g *campaign) run() {
 		}
 	})
 	if g.site.ended() {
+		if !slices.ContainsFunc(all, func(k strike) bool { return k.ends }) {
+			g.t.Errorf("the service ended with %v", g.process.ProcessState)
+		}
 		g.start()
 	}
 	g.cluster.Up(g.t)
 	g.settle(&g.verdict)
 	g.verdict.report(g.t)
-	if *only != "" {
-		g.t.Logf("%+v\n%s", readPage(g.path("diary", fmt.Sprintf("r%d-long", g.round))), g.log)
-	}
 	g.t.Logf("round %d, %v: %s", g.round+1, time.Since(begin).Round(time.Second), names(all))
 }
 
@@ -108,12 +101,17 @@ func (g *campaign) run() {
 // meets two, of which not both wait for the same moment.
 func (g *campaign) choose() []strike {
 	if len(g.next) < 2 {
-		more := slices.Clone(strikes)
+		more := slices.DeleteFunc(slices.Clone(strikes), func(k strike) bool {
+			return !strings.Contains(k.name, *only) || k.long && *only == "" && *rounds < len(strikes)
+		})
+		if len(more) == 0 {
+			g.t.Fatalf("no kind of fault has %q in its name", *only)
+		}
 		g.random.Shuffle(len(more), func(i, j int) { more[i], more[j] = more[j], more[i] })
 		g.next = append(g.next, more...)
 	}
 	n := 1
-	if g.random.IntN(3) == 0 && (g.next[0].when == "" || g.next[0].when != g.next[1].when) {
+	if len(g.next) > 1 && g.random.IntN(3) == 0 && (g.next[0].when == "" || g.next[0].when != g.next[1].when) {
 		n = 2
 	}
 	all := g.next[:n]

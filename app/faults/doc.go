@@ -10,12 +10,19 @@
 // attempt ran twice or two ran at once. System calls are made to fail, or
 // never to return, by a tracer of the tests' own (inject_test.go).
 //
+// On a cluster (site_test.go) there are more who can fail: Slurm's controller,
+// its accounting, nodes, sbatch, and the service at the worst moment
+// (strikes_test.go). When all jobs have ended, records, diary, results, shared
+// folder and Slurm have to agree (settled_test.go).
+//
 // Plain `go test` runs a short form of every campaign but power cuts, which want
 // a virtual machine. At length:
 //
 //	go test ./app/faults -run Kills -kills 200 -v
 //	go test ./app/faults -run FailingCalls -positions 20 -v
 //	go test ./app/faults -run PowerCuts -machine DIR -cuts 25 -v
+//	go test ./app/faults -run OfTheCluster -rounds 50 -v
+//	go test ./app/faults -run OnTheCluster -rows 10000 -v
 //
 // -machine names a directory with kernel and initrd (.ci/powercut makes it);
 // -seed repeats the choices of a run; -binary tests another molrun than this

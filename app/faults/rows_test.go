@@ -19,29 +19,28 @@ import (
 // A batch goes to the cluster in a few arrays, not in a submission for each
 // row, and what Slurm is asked does not grow with the rows: one squeue a tick.
 func TestRowsOnTheCluster(t *testing.T) {
-	// A busy machine must not pass for a node that is down.
-	knobs := cluster.Knobs{Nodes: 2, CPUs: 4, MemoryMiB: 8000, NoGPUs: true, SlurmdTimeout: 300, Extra: "MaxJobCount=50000\n"}
-	most := 1000 // in an array, as Slurm has it
-	if *arraySize > 0 {
-		knobs.Extra += fmt.Sprintf("MaxArraySize=%d\n", *arraySize)
-		most = *arraySize - 1
-	}
-	s := newSite(t, cluster.New(t, knobs), fmt.Sprintf("max_jobs = %d\n", max(5000, most)))
+	most := *arraySize - 1 // in an array
+	c := cluster.New(t, cluster.Knobs{
+		Nodes: 2, CPUs: 4, MemoryMiB: 8000, NoGPUs: true,
+		SlurmdTimeout: 300, // a busy machine must not pass for a node that is down
+		Extra:         fmt.Sprintf("MaxJobCount=50000\nMaxArraySize=%d\n", *arraySize),
+	})
+	s := newSite(t, c, fmt.Sprintf("max_jobs = %d\n", max(5000, most)))
 	s.start()
 	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Duration(*rows)*time.Second)
 	defer cancel()
-	c := s.client()
+	lab := s.client()
 	begin := time.Now()
-	_, err := c.SubmitBatch(ctx, smallestRows(*rows))
+	_, err := lab.SubmitBatch(ctx, smallestRows(*rows))
 	must(t, err)
 	accepted := time.Since(begin)
-	batch, err := c.Wait(ctx, "rows")
+	batch, err := lab.Wait(ctx, "rows")
 	must(t, err)
 	took := time.Since(begin)
 	if batch.Status != "COMPLETED" || batch.Counts["COMPLETED"] != *rows {
 		t.Errorf("the batch is %s with %v, want %d COMPLETED", batch.Status, batch.Counts, *rows)
 	}
-	s.compareRows(ctx, c)
+	s.compareRows(ctx, lab)
 	arrays := s.arrays()
 	if want := (*rows + most - 1) / most; len(arrays) < want || len(arrays) > 5*want+5 {
 		t.Errorf("%d rows went to Slurm in %d submissions; %d are enough", *rows, len(arrays), want)

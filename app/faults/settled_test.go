@@ -111,7 +111,7 @@ func (v *verdict) comparePage(job *client.Job, p page) {
 	if p.wrong != "" {
 		v.other = append(v.other, fmt.Sprintf("the diary of job %s: %s", job.Name, p.wrong))
 	}
-	if p.overlaps > 0 {
+	if len(p.overlaps) > 0 {
 		v.duplicated = append(v.duplicated, fmt.Sprintf("attempts of job %s ran at once: %+v", job.Name, p))
 	}
 	for i, s := range p.shifts {

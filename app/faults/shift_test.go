@@ -95,7 +95,7 @@ type shift struct {
 // page is what a job's attempts have noted, in order.
 type page struct {
 	shifts   []shift
-	overlaps int    // attempts that found another one alive
+	overlaps []int  // attempts that found another one alive
 	wrong    string // what makes no sense
 }
 
@@ -129,7 +129,7 @@ func (p *page) take(line string) {
 	case word == "end" && last >= 0 && p.shifts[last].attempt == attempt && p.shifts[last].end.IsZero():
 		p.shifts[last].end, p.shifts[last].code = moment(at), number
 	case word == "overlap":
-		p.overlaps++
+		p.overlaps = append(p.overlaps, attempt)
 	default:
 		p.wrong = fmt.Sprintf("%q does not follow what stands above it", line)
 	}

@@ -22,7 +22,9 @@ type strike struct {
 	when string
 	line func(s *site, r *rand.Rand) string
 	// hit does the rest, under load; false says that there was no occasion.
-	hit func(g *campaign) bool
+	hit  func(g *campaign) bool
+	ends bool // it ends the service
+	long bool // it takes minutes, and is left out of short campaigns
 }
 
 // strikes are all kinds. Those of a campaign take turns.
@@ -107,7 +109,8 @@ var strikes = []strike{
 		},
 	},
 	{
-		name: "node cut off for minutes",
+		// A minute after it is given up nobody waits for its files any more.
+		name: "node cut off for minutes", long: true,
 		hit: func(g *campaign) bool {
 			node := g.submitLong()
 			if node == "" {
@@ -121,7 +124,7 @@ var strikes = []strike{
 		},
 	},
 	{
-		name: "service killed between a submission and its record", when: "after",
+		name: "service killed between a submission and its record", ends: true, when: "after",
 		line: func(*site, *rand.Rand) string { return "kill -KILL $PPID" },
 		hit: func(g *campaign) bool {
 			if !g.obeyed("after", occasion) {
@@ -132,7 +135,7 @@ var strikes = []strike{
 		},
 	},
 	{
-		name: "service killed",
+		name: "service killed", ends: true,
 		hit: func(g *campaign) bool {
 			time.Sleep(upTo(g.random, 2*time.Second))
 			g.kill()
@@ -140,7 +143,7 @@ var strikes = []strike{
 		},
 	},
 	{
-		name: "service stopped",
+		name: "service stopped", ends: true,
 		hit: func(g *campaign) bool {
 			time.Sleep(upTo(g.random, 2*time.Second))
 			if !g.ended() {
