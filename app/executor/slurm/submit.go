@@ -46,7 +46,23 @@ func (e *Executor) requestOf(ctx context.Context, t app.Task) (request, error) {
 	for _, w := range placementWords(t.Placement) {
 		words.WriteString(w + "\n")
 	}
-	return request{needs: t.Needs, limit: t.Limit, isolation: isolation.String(), placement: words.String()}, nil
+	return request{needs: t.Needs, limit: e.limitOf(t), isolation: isolation.String(), placement: words.String()}, nil
+}
+
+// limitOf gives how long the task may run by its own limit or its partition's,
+// whichever is less. Jobs are checked against the partition when they are
+// submitted, unless the cluster was away; Slurm would let one that asks for
+// more wait for ever.
+func (e *Executor) limitOf(t app.Task) time.Duration {
+	node, known := e.Largest(t.Placement)
+	if !known || node.Seconds == 0 {
+		return t.Limit
+	}
+	most := time.Duration(node.Seconds) * time.Second
+	if t.Limit <= 0 {
+		return most
+	}
+	return min(t.Limit, most)
 }
 
 // placementWords are the words of sbatch that say where a task goes.

@@ -100,6 +100,21 @@ func TestSlurmLeavesRoomForTheTasksOwnLimits(t *testing.T) {
 	w.ended(e, a)
 }
 
+func TestNoMoreTimeIsAskedForThanThePartitionGives(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor()
+	until(t, "the cluster's nodes are known", func() bool { _, known := e.Largest(app.Placement{}); return known })
+	a := w.task(untilGo)
+	a.Limit = 400 * 24 * time.Hour
+	a = w.start(e, a)
+	w.running(e, a)
+	if limit := w.cluster.Run(t, "squeue", "--noheader", "--name="+w.name(a), "--format=%l"); strings.TrimSpace(limit) != "7-00:00:00" {
+		t.Errorf("the job may run for %s", limit)
+	}
+	w.release(a)
+	w.ended(e, a)
+}
+
 func TestWhatSlurmRefusesIsNotStarted(t *testing.T) {
 	tests := []struct {
 		name string
