@@ -131,7 +131,7 @@ func TestDaemonsEndWithTheirJob(t *testing.T) { bothWays(t, daemons) }
 func daemons(t *testing.T, s *server) {
 	u := s.user("lab", "ann@lab.example")
 	seconds := 7779 // tell these sleeps from those of the other way
-	if s.isolation() == "none" {
+	if s.sandboxed() {
 		seconds = 7783
 	}
 	u.submit("daemons", "shell", script(fmt.Sprintf("seconds=%d", seconds)+`

@@ -166,8 +166,8 @@ func TestAccountingTellsOfJobsThatTheControllerForgot(t *testing.T) {
 	w := newWorld(t)
 	first := w.executor()
 	tasks := append(w.startAll(first, 3, "exit 7"), w.start(first, w.task("exit 7")))
-	w.untilQuiet(tasks)
-	w.untilQuiet(tasks[3:])
+	w.untilAccounted(tasks[0], 3)
+	w.untilAccounted(tasks[3], 1)
 	for _, a := range tasks {
 		if err := os.Remove(filepath.Join(a.Dir, task.OutcomeFile)); err != nil {
 			t.Fatal(err)

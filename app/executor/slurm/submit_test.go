@@ -227,6 +227,16 @@ func (w *world) untilQuiet(tasks []app.Task) {
 	})
 }
 
+// untilAccounted waits until accounting has heard of so many ends of a name's
+// tasks, of which there are no more.
+func (w *world) untilAccounted(t app.Task, ends int) {
+	w.Helper()
+	until(w.T, "accounting knows the ends", func() bool {
+		out := w.cluster.Run(w, "sacct", "--noheader", "--allocations", "--parsable2", "--name="+w.name(t), "--format=State")
+		return strings.Count(out, "FAILED")+strings.Count(out, "COMPLETED")+strings.Count(out, "CANCELLED") == ends
+	})
+}
+
 func TestAcknowledgedJobThatVanishesIsLost(t *testing.T) {
 	w := newWorld(t)
 	w.standIn("sbatch", "cat >/dev/null; echo 999999")
