@@ -18,7 +18,7 @@ var (
 	cuts      = flag.Int("cuts", 25, "how often the machine loses power")
 	rounds    = flag.Int("rounds", 2, "how often something happens to a cluster under load")
 	only      = flag.String("only", "", "kind of fault, by a part of its name, that alone happens to a cluster")
-	rows      = flag.Int("rows", 200, "of the batch that a cluster runs")
+	rows      = flag.Int("rows", 60, "of the batch that a cluster runs")
 	arraySize = flag.Int("array-size", 1001, "MaxArraySize of that cluster")
 	seed      = flag.Uint64("seed", 0, "of the random choices; 0 takes one of the clock")
 )
