@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -55,4 +57,16 @@ func TestHigherPriorityRunsFirst(t *testing.T) {
 	if !slices.IsSorted(started) || started[0] == started[2] {
 		t.Errorf("urgent, plain and later were started at %q", started)
 	}
+}
+
+func TestCPUsForJobsAreThoseOfTheMachine(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "")
+	u := s.user("lab", "ann@lab.example")
+	here := runtime.GOMAXPROCS(0) // as the service finds it, which then takes more threads for itself
+	u.submit("all", "shell", script("true", fmt.Sprintf(`,"cpus":%d`, here)))
+	if j := u.finished("all"); j.Status != "COMPLETED" {
+		t.Errorf("%+v", j.Failure)
+	}
+	u.do("POST", "/submit-job", jobBody("more", script("true", fmt.Sprintf(`,"cpus":%d`, here+1)))).detail("body.settings.cpus")
 }

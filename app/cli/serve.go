@@ -191,6 +191,12 @@ func (s *service) close() error {
 // seventh of the CPU time of many small requests.
 const spareHeap = 16 << 20
 
+// leastProcs is how many goroutines run at once at least, also with fewer
+// CPUs: the kernel then shares these out. Go asks the network for new requests
+// only when what was ready has run, and a commit makes dozens ready; with two at
+// once a listing waited half as long again for its turn.
+const leastProcs = 4
+
 // serve runs the service until ctx ends. started, where not nil, is told the
 // base URL once requests are answered.
 func serve(ctx context.Context, c app.Config, log zerolog.Logger, started func(base string)) (err error) {
@@ -201,6 +207,9 @@ func serve(ctx context.Context, c app.Config, log zerolog.Logger, started func(b
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
+	if runtime.GOMAXPROCS(0) < leastProcs && os.Getenv("GOMAXPROCS") == "" {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(leastProcs)) // what there is for jobs is known by now
+	}
 	if err := s.isolate(ctx); err != nil {
 		return err
 	}
