@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -82,14 +83,11 @@ func (l *ledger) compareJobs(ctx context.Context, c *client.Client, v *verdict) 
 			v.other = append(v.other, "nobody asked for job "+job.Name)
 		}
 	}
-	for job, err := range c.Jobs(ctx, client.JobFilter{WholeOrganization: true, Subjobs: true, PageSize: 100}) {
+	for job, err := range everyJob(ctx, c) {
 		if err != nil {
 			return fmt.Errorf("list jobs: %w", err)
 		}
 		take(job)
-		for i := range job.Subjobs {
-			take(&job.Subjobs[i])
-		}
 	}
 	for name, fact := range l.jobs {
 		for _, row := range fact.rows {
@@ -100,6 +98,38 @@ func (l *ledger) compareJobs(ctx context.Context, c *client.Client, v *verdict) 
 		fact.compare(name, there[name], v)
 	}
 	return nil
+}
+
+// everyJob walks all jobs, each batch before its rows. It ends at the first
+// error.
+func everyJob(ctx context.Context, c *client.Client) iter.Seq2[*client.Job, error] {
+	return func(yield func(*client.Job, error) bool) {
+		for job, err := range c.Jobs(ctx, client.JobFilter{WholeOrganization: true, Subjobs: true, PageSize: 100}) {
+			if !yield(job, err) || err != nil {
+				return
+			}
+			for row, err := range rowsOf(ctx, c, job) {
+				if !yield(row, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// rowsOf walks the rows of a listed batch. A page carries no more than some
+// megabytes of them; beyond, they have a listing of their own.
+func rowsOf(ctx context.Context, c *client.Client, batch *client.Job) iter.Seq2[*client.Job, error] {
+	if batch.SubjobsTruncated {
+		return c.Jobs(ctx, client.JobFilter{Batch: batch.Name, WholeOrganization: true, PageSize: 100})
+	}
+	return func(yield func(*client.Job, error) bool) {
+		for i := range batch.Subjobs {
+			if !yield(&batch.Subjobs[i], nil) {
+				return
+			}
+		}
+	}
 }
 
 // compare looks at one job, nil where the service has none of the name.
