@@ -104,22 +104,19 @@ func (e *Executor) asBefore(t app.Task, k *tracked) (app.TaskStatus, error) {
 func (e *Executor) orphan(t app.Task, k *tracked) (app.TaskStatus, error) {
 	lost := app.TaskStatus{State: app.TaskLost, Reason: "Slurm has forgotten its job, and the process is gone"}
 	locked, lockErr := task.Locked(t.Dir)
-	if lockErr != nil && !noLocks(lockErr) {
+	switch {
+	case lockErr != nil && !noLocks(lockErr):
 		return app.TaskStatus{}, lockErr
-	}
-	run, err := task.ReadRun(t.Dir)
-	switch began := err == nil; {
-	case err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, task.ErrUnreadable):
-		return app.TaskStatus{}, err
-	case locked && began:
-		e.locks.look(t.Dir, run)
-		return e.alive(t, k, record{})
 	case locked:
 		return e.alive(t, k, record{})
-	case !began, t.Limit <= 0, lockErr == nil && e.locks.tell(run):
-		return lost, nil
 	}
-	if e.options.Now().Sub(run.StartedAt) > t.Limit+e.options.Grace+timeRoom {
+	run, err := task.ReadRun(t.Dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, task.ErrUnreadable):
+		return lost, nil // it never began
+	case err != nil:
+		return app.TaskStatus{}, err
+	case t.Limit <= 0, lockErr == nil && e.locks.tell(run), e.overdue(t, run):
 		return lost, nil
 	}
 	return e.alive(t, k, record{})

@@ -68,7 +68,7 @@ func (e *Executor) cutOff(t app.Task, r record) bool {
 		return false
 	}
 	run, err := task.ReadRun(t.Dir)
-	return err == nil && (t.Limit <= 0 || e.options.Now().Sub(run.StartedAt) <= t.Limit+e.options.Grace+timeRoom)
+	return err == nil && !e.overdue(t, run)
 }
 
 // began reports whether the task came so far that it should leave an outcome.
@@ -86,7 +86,7 @@ func (e *Executor) giveUp(t app.Task, r record) error {
 	why := fmt.Sprintf("%s. Slurm had no place for it within %v. Ask an administrator whether the cluster can run such jobs, then retry it.",
 		strings.ToUpper(waits(r)[:1])+waits(r)[1:], e.options.HoldGrace)
 	if readRefusal(t.Dir) == "" {
-		if err := writeFile(filepath.Join(t.Dir, refusedFile), []byte(why), 0o600); err != nil {
+		if err := writeFile(filepath.Join(t.Dir, refusedFile), []byte(why)); err != nil {
 			return err
 		}
 		e.log("a task can't start and is given up", "job", string(t.Job), "slurm", r.target(), "reason", r.reason)

@@ -43,7 +43,7 @@ func (l *lists) write(name string, tasks []app.Task) ([]row, error) {
 	for _, t := range tasks {
 		fmt.Fprintf(&text, "%s %s\n", t.Token, t.Dir)
 	}
-	if err := writeFile(l.path(name), []byte(text.String()), 0o600); err != nil {
+	if err := writeFile(l.path(name), []byte(text.String())); err != nil {
 		return nil, fmt.Errorf("write the list of a submission: %w", err)
 	}
 	rows := make([]row, len(tasks))
@@ -131,7 +131,7 @@ func (l *lists) read(name string) ([]app.Task, error) {
 
 // accepted notes that Slurm took a submission, and the number that it gave.
 func (l *lists) accepted(name, id string) error {
-	return writeFile(l.path(name+".job"), []byte(id+"\n"), 0o600)
+	return writeFile(l.path(name+".job"), []byte(id+"\n"))
 }
 
 // number gives the number of a name that Slurm took, "" where it never said so.
@@ -170,16 +170,13 @@ func (l *lists) remove(name string) error {
 	return err
 }
 
-// writeFile makes a file appear whole and stay.
-func writeFile(path string, data []byte, mode fs.FileMode) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+// writeFile makes a file appear whole and stay, its owner's alone.
+func writeFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(mode)
-	}
 	if err == nil {
 		err = f.Sync()
 	}

@@ -1,7 +1,6 @@
 package slurm_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,19 +12,17 @@ import (
 	"molrun/app"
 	"molrun/app/executor/slurm"
 	"molrun/app/executor/slurm/cluster"
-	"molrun/app/task"
+	_ "molrun/app/task/start" // the test binary runs tasks, as this program does
 )
 
 var daemons cluster.Shared
 
-// TestMain makes the test binary play this program: `task` runs a task, and
-// `version` ends well.
+// TestMain makes the test binary play this program: `version` ends well, and
+// that at once: os.Exit sleeps for a second under the race detector, whose
+// settings do not reach a job.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "version" {
-		exit(0)
-	}
-	if len(os.Args) > 2 && os.Args[1] == "task" {
-		exit(runTask(os.Args[2:]))
+		syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)
 	}
 	code := m.Run()
 	if err := daemons.Close(); err != nil {
@@ -33,27 +30,6 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	os.Exit(code)
-}
-
-// exit ends this process at once; os.Exit sleeps for a second under the race
-// detector, whose settings do not reach a task.
-func exit(code int) {
-	syscall.RawSyscall(syscall.SYS_EXIT_GROUP, uintptr(code), 0, 0)
-}
-
-// runTask is `molrun task --inside` or `molrun task DIR --isolation TEXT`.
-func runTask(args []string) int {
-	if args[0] == "--inside" {
-		return task.ExitCode(task.Inside())
-	}
-	isolation, err := task.ParseIsolation(args[2])
-	if err == nil {
-		err = task.Run(context.Background(), args[0], task.Options{Isolation: isolation})
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	return task.ExitCode(err)
 }
 
 // world is a cluster with a shared folder.

@@ -44,8 +44,7 @@ func (e *Executor) Largest(p app.Placement) (app.Node, bool) {
 	}
 	n.MemoryBytes = max(0, n.MemoryBytes-memoryRoom)
 	if n.Seconds > 0 {
-		room := e.options.Grace + timeRoom
-		n.Seconds = max(1, n.Seconds-int64(room.Seconds()))
+		n.Seconds = max(1, n.Seconds-int64(e.room().Seconds()))
 	}
 	return *n, true
 }

@@ -3,7 +3,6 @@ package slurm
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -67,18 +66,13 @@ func (p *probe) submit(ctx context.Context) (job string, err error) {
 	}
 	script := strings.NewReplacer("DIR", quote(p.dir), "PROGRAM", quote(program)).Replace(probeScript)
 	p.sent = p.options.Now()
-	words := append(placementWords(p.place), "--parsable", "--no-requeue", "--export=NIL",
-		"--job-name="+p.options.Prefix+"_probe", "--output=/dev/null", "--error=/dev/null", "--chdir="+p.options.SharedDir,
-		"--nodes=1", "--ntasks=1", "--cpus-per-task=1", "--time=1")
+	words := append(placementWords(p.place), p.options.ownWords(p.options.Prefix+"_probe", 1)...)
+	words = append(words, "--time=1")
 	out, err := p.slurm.run(ctx, script, "sbatch", words...)
 	if err != nil {
 		return "", err
 	}
-	job, _, _ = strings.Cut(strings.TrimSpace(out), ";")
-	if !isNumber(job) {
-		return "", fmt.Errorf("sbatch printed %.80q, which is no number of a job", out)
-	}
-	return job, nil
+	return jobNumber(out)
 }
 
 // await looks for the answer. The folder is listed anew each time: a network

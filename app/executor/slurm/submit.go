@@ -30,7 +30,7 @@ type request struct {
 	needs     app.Resources
 	limit     time.Duration
 	isolation string
-	placement string // words of sbatch, with a line's end behind each
+	placement string // words of sbatch, with a line's end between
 }
 
 func (e *Executor) requestOf(ctx context.Context, t app.Task) (request, error) {
@@ -42,11 +42,10 @@ func (e *Executor) requestOf(ctx context.Context, t app.Task) (request, error) {
 		Find: e.options.Sandbox, Sandbox: sandbox,
 		Processes: int64(e.options.Processes), FileBytes: e.options.FileBytes,
 	}
-	var words strings.Builder
-	for _, w := range placementWords(t.Placement) {
-		words.WriteString(w + "\n")
-	}
-	return request{needs: t.Needs, limit: e.limitOf(t), isolation: isolation.String(), placement: words.String()}, nil
+	return request{
+		needs: t.Needs, limit: e.limitOf(t), isolation: isolation.String(),
+		placement: strings.Join(placementWords(t.Placement), "\n"),
+	}, nil
 }
 
 // limitOf gives how long the task may run by its own limit or its partition's,
@@ -65,6 +64,15 @@ func (e *Executor) limitOf(t app.Task) time.Duration {
 	return min(t.Limit, most)
 }
 
+// room is what Slurm lets a task live beyond its own limit.
+func (e *Executor) room() time.Duration { return e.options.Grace + timeRoom }
+
+// overdue reports whether a task can't live any more, as Slurm would have ended
+// it. One without limit may live for ever.
+func (e *Executor) overdue(t app.Task, run *task.Started) bool {
+	return t.Limit > 0 && e.options.Now().Sub(run.StartedAt) > t.Limit+e.room()
+}
+
 // placementWords are the words of sbatch that say where a task goes.
 func placementWords(p app.Placement) []string {
 	words := slices.Clone(p.Options)
@@ -81,15 +89,9 @@ func placementWords(p app.Placement) []string {
 // words are the arguments of sbatch. Ours come last: of two that contradict
 // each other sbatch takes the later.
 func (e *Executor) words(r request, name string, tasks int) []string {
-	words := strings.Split(strings.TrimSuffix(r.placement, "\n"), "\n")
-	if r.placement == "" {
-		words = nil
-	}
-	words = append(words,
-		"--parsable", "--no-requeue", "--export=NIL", "--dependency=singleton",
-		"--job-name="+name, "--output=/dev/null", "--error=/dev/null", "--chdir="+e.options.SharedDir,
-		"--nodes=1", "--ntasks=1", "--cpus-per-task="+strconv.Itoa(max(1, r.needs.CPUs)),
-	)
+	words := strings.FieldsFunc(r.placement, func(c rune) bool { return c == '\n' })
+	words = append(words, e.options.ownWords(name, max(1, r.needs.CPUs))...)
+	words = append(words, "--dependency=singleton")
 	if r.needs.MemoryBytes > 0 {
 		words = append(words, fmt.Sprintf("--mem=%dM", (r.needs.MemoryBytes+memoryRoom+1<<20-1)>>20))
 	}
@@ -97,13 +99,34 @@ func (e *Executor) words(r request, name string, tasks int) []string {
 		words = append(words, "--gres=gpu:"+strconv.Itoa(r.needs.GPUs))
 	}
 	if r.limit > 0 {
-		room := r.limit + e.options.Grace + timeRoom
-		words = append(words, fmt.Sprintf("--time=%d", (room+time.Minute-1)/time.Minute))
+		whole := r.limit + e.room()
+		words = append(words, fmt.Sprintf("--time=%d", (whole+time.Minute-1)/time.Minute))
 	}
 	if e.lists.isArray(name) {
 		words = append(words, fmt.Sprintf("--array=1-%d", tasks))
 	}
 	return words
+}
+
+// ownWords are the arguments of every sbatch: a job that is told about by its
+// number alone, never runs twice, takes nothing of this process along, and runs
+// on CPUs of one node.
+func (o Options) ownWords(name string, cpus int) []string {
+	return []string{
+		"--parsable", "--no-requeue", "--export=NIL",
+		"--job-name=" + name, "--output=/dev/null", "--error=/dev/null", "--chdir=" + o.SharedDir,
+		"--nodes=1", "--ntasks=1", "--cpus-per-task=" + strconv.Itoa(cpus),
+	}
+}
+
+// jobNumber reads what sbatch prints: the number of the job, behind which the
+// name of the cluster may follow.
+func jobNumber(out string) (id string, err error) {
+	id, _, _ = strings.Cut(strings.TrimSpace(out), ";")
+	if !isNumber(id) {
+		return "", fmt.Errorf("sbatch: it printed %.80q, which is no number of a job", out)
+	}
+	return id, nil
 }
 
 // submit submits tasks that ask for the same. It gives their handles; an error
@@ -153,9 +176,8 @@ func (e *Executor) sbatch(ctx context.Context, r request, name string, tasks int
 	if err != nil {
 		return "", e.unsure(name, err)
 	}
-	id, _, _ = strings.Cut(strings.TrimSpace(out), ";") // a cluster's name may follow
-	if !isNumber(id) {
-		return "", e.unsure(name, fmt.Errorf("sbatch: it printed %.80q, which is no number of a job", out))
+	if id, err = jobNumber(out); err != nil {
+		return "", e.unsure(name, err)
 	}
 	if err := e.lists.accepted(name, id); err != nil {
 		e.log("a job's number can't be noted; it is found by its name", "name", name, "err", err)
