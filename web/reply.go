@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strconv"
 
@@ -78,8 +77,8 @@ func replyPage(c *gin.Context, noun string, records []json.RawMessage, startKey 
 		b = strconv.AppendQuote(b, startKey) // cursors are plain ASCII
 	}
 	if statuses != nil {
-		b = fmt.Appendf(b, `,"statuses":{"QUEUED":%d,"RUNNING":%d,"COMPLETED":%d,"FAILED":%d}`,
-			statuses.Queued, statuses.Running, statuses.Completed, statuses.Failed)
+		counts, _ := json.Marshal(statuses) // of numbers, which can't fail
+		b = append(append(b, `,"statuses":`...), counts...)
 	}
 	writeBody(c.Writer, http.StatusOK, jsonType, append(b, "}\n"...))
 }
