@@ -6,23 +6,29 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"time"
 )
 
 // ActiveJobs gives the claimed jobs, oldest first.
-func (s *Service) ActiveJobs(ctx context.Context) (jobs []*Job, err error) {
-	err = s.store.View(ctx, func(tx Tx) error {
-		jobs = nil
-		for j, err := range tx.Active() {
+func (s *Service) ActiveJobs(ctx context.Context) ([]*Job, error) {
+	return collect(ctx, s.store, Tx.Active)
+}
+
+// collect gives all that a walk of one transaction finds.
+func collect[T any](ctx context.Context, store Store, walk func(Tx) iter.Seq2[T, error]) (all []T, err error) {
+	err = store.View(ctx, func(tx Tx) error {
+		all = nil
+		for v, err := range walk(tx) {
 			if err != nil {
 				return err
 			}
-			jobs = append(jobs, j)
+			all = append(all, v)
 		}
 		return nil
 	})
-	return jobs, err
+	return all, err
 }
 
 // Claimed says that a job is claimed, for which attempt, and whether its end
@@ -35,18 +41,8 @@ type Claimed struct {
 
 // Claims tells which jobs are claimed, oldest first. It costs next to nothing
 // a job.
-func (s *Service) Claims(ctx context.Context) (claims []Claimed, err error) {
-	err = s.store.View(ctx, func(tx Tx) error {
-		claims = nil
-		for c, err := range tx.Claims() {
-			if err != nil {
-				return err
-			}
-			claims = append(claims, c)
-		}
-		return nil
-	})
-	return claims, err
+func (s *Service) Claims(ctx context.Context) ([]Claimed, error) {
+	return collect(ctx, s.store, Tx.Claims)
 }
 
 // Queue visits the jobs that wait for an executor, as Tx.Queue does.

@@ -134,11 +134,11 @@ func notInScripts(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsR
 // other.
 func (c *Config) shares() bool {
 	data, err := filepath.Abs(c.Data)
-	return err == nil && (lies(c.Slurm.SharedDir, data) || lies(data, c.Slurm.SharedDir))
+	return err == nil && (Inside(c.Slurm.SharedDir, data) || Inside(data, c.Slurm.SharedDir))
 }
 
-// lies reports whether path is dir or lies in it.
-func lies(path, dir string) bool {
+// Inside reports whether path is dir or lies in it, going by their names.
+func Inside(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
 }

@@ -28,7 +28,7 @@ func (s *Service) missingFor(a *Algorithm, by Caller) []string {
 	var first []string
 	for _, executor := range s.executorsFor(a, by) {
 		missing := []string{fmt.Sprintf("the executor %q is not configured", executor)}
-		if _, ok := s.options.Machines[executor]; ok {
+		if s.has(executor) {
 			missing = s.missing(a, executor)
 		}
 		if len(missing) == 0 {

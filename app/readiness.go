@@ -41,9 +41,15 @@ func (r *readiness) note(a readyAt) {
 	r.found[a] = time.Now()
 }
 
+// has reports whether an executor of that name is configured.
+func (s *Service) has(executor string) bool {
+	_, ok := s.options.Machines[executor]
+	return ok
+}
+
 // unready says why a caller's jobs can't run on an executor, "" where they can.
 func (s *Service) unready(a *Algorithm, executor string) string {
-	if _, ok := s.options.Machines[executor]; !ok {
+	if !s.has(executor) {
 		return fmt.Sprintf("%s runs on the executor %q, which is not configured here", a.Type, executor)
 	}
 	if s.ready.recently(readyAt{a, executor}) {

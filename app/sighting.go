@@ -49,17 +49,11 @@ func (s *Service) show(j StoredJob) json.RawMessage {
 	case waits:
 		return splice(j.JSON, "statusReason", reason)
 	default:
-		if e := executorOf(j.JSON); e != "" && s.absent(e) {
+		if e := executorOf(j.JSON); e != "" && !s.has(e) {
 			return splice(j.JSON, "statusReason", "waiting: the executor "+e+" is no longer configured here; ask an administrator, or cancel the job and submit it again")
 		}
 	}
 	return j.JSON
-}
-
-// absent reports whether no executor of that name is configured.
-func (s *Service) absent(executor string) bool {
-	_, ok := s.options.Machines[executor]
-	return !ok && len(s.options.Machines) > 0
 }
 
 // executorOf reads where a job is to run out of the record of a queued one, ""

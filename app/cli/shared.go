@@ -51,10 +51,5 @@ func entwined(a, b string) (bool, error) {
 	if err := errors.Join(errA, errB); err != nil {
 		return false, fmt.Errorf("follow links: %w", err)
 	}
-	return inside(a, b) || inside(b, a), nil
-}
-
-func inside(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
+	return app.Inside(a, b) || app.Inside(b, a), nil
 }
