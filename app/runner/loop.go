@@ -75,6 +75,18 @@ func (p *place) atMost() string {
 	return fmt.Sprintf("waiting for its turn: the cluster has %d jobs of this service, as many as it may have", p.inHand)
 }
 
+// unheard says why no job starts before every task found at the start was seen,
+// else "": till then it is not known what is in use.
+func (p *place) unheard() string {
+	switch {
+	case p.unknown == 0:
+		return ""
+	case p.remote == nil:
+		return "waiting for the server to find what runs since before its start"
+	}
+	return "waiting for the cluster to tell how the jobs stand that it has since before the server's start"
+}
+
 // event is what an attempt tells the loop.
 type event struct {
 	attempt *attempt
@@ -187,7 +199,7 @@ func (r *Runner) handle(e event) {
 
 func (r *Runner) seen(a *attempt) {
 	if a.unknown {
-		a.unknown = false
+		a.unknown, a.reason = false, ""
 		a.place.unknown--
 	}
 }

@@ -225,6 +225,30 @@ func TestDirectoriesElsewhereThatNobodyNeedsAreSwept(t *testing.T) {
 	})
 }
 
+func TestJobsSayThatTheClusterWasNotHeardYet(t *testing.T) {
+	awayBubble(t, func(t *testing.T, w *world) {
+		w.play(func(string, int) script {
+			return script{waits: time.Hour, why: "the node is being cleaned", cause: app.CauseDone}
+		})
+		stop := w.start()
+		w.submit(ann, "claimed", `{}`)
+		time.Sleep(time.Minute)
+		stop()
+		w.executor.reach(false)
+		w.start()
+		w.submit(ann, "queued", `{}`)
+		for _, want := range []string{"waiting for the cluster to tell", "the node is being cleaned"} {
+			time.Sleep(time.Minute)
+			for _, name := range []string{"claimed", "queued"} {
+				if r := w.job(name); r.Status != app.Queued || !strings.HasPrefix(r.StatusReason, want) {
+					t.Errorf("%s is %s: %q, want %q", name, r.Status, r.StatusReason, want)
+				}
+			}
+			w.executor.reach(true)
+		}
+	})
+}
+
 func TestFolderThatIsNotMountedHoldsJobsUp(t *testing.T) {
 	awayBubble(t, func(t *testing.T, w *world) {
 		w.play(func(string, int) script { return script{runs: time.Minute, cause: app.CauseDone} })

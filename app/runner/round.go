@@ -26,15 +26,13 @@ func (r *Runner) rounds(ctx context.Context) {
 	}
 }
 
-// round starts what may start now on one executor. It starts nothing before
-// every task found at the start was seen: till then it is not known what is
-// in use.
+// round starts what may start now on one executor.
 func (r *Runner) round(ctx context.Context, p *place) error {
 	p.busy = false
-	if p.unknown > 0 {
-		return nil
+	limit, unheard := p.starts(), p.unheard()
+	if unheard != "" {
+		limit = 0
 	}
-	limit := p.starts()
 	thorough := time.Since(p.looked) >= lookEvery
 	g := p.turns.gather(time.Now(), limit, thorough, func(id app.JobID) bool { return r.held[id] != nil })
 	thorough = g.thorough
@@ -45,7 +43,7 @@ func (r *Runner) round(ctx context.Context, p *place) error {
 	if err := r.jobs.Queue(ctx, p.name, g.visit); err != nil {
 		return err
 	}
-	full := r.full(p, g.waiting)
+	full := cmp.Or(r.full(p, g.waiting), unheard)
 	if full != "" {
 		limit = 0
 	}

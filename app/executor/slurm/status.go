@@ -212,7 +212,7 @@ func (e *Executor) alive(t app.Task, k *tracked, r record) (app.TaskStatus, erro
 		run, err := task.ReadRun(t.Dir)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return app.TaskStatus{State: app.TaskStarting, Reason: "it starts on node " + r.node}, nil
+			return app.TaskStatus{State: app.TaskStarting, Reason: starts(r)}, nil
 		case errors.Is(err, task.ErrUnreadable):
 			k.startedAt = r.started
 		case err != nil:
@@ -227,6 +227,14 @@ func (e *Executor) alive(t app.Task, k *tracked, r record) (app.TaskStatus, erro
 		s.Progress = p // which may be absent: programs need not tell any
 	}
 	return s, nil
+}
+
+// starts says where a task starts; Slurm may have forgotten it.
+func starts(r record) string {
+	if r.node == "" {
+		return "it starts"
+	}
+	return "it starts on node " + r.node
 }
 
 // readOutcome gives nil where there is none that makes sense.
