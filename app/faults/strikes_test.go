@@ -183,12 +183,13 @@ func (s *site) busyNode() string {
 	return ""
 }
 
-// untilDown waits until Slurm has given up on a node.
+// untilDown waits until Slurm has given up on a node. That may be drained too,
+// which sinfo would show alone: where a job could not be begun.
 func (s *site) untilDown(node string) {
 	s.t.Helper()
 	s.eventually("node "+node+" is down", func() bool {
 		time.Sleep(200 * time.Millisecond)
-		return strings.HasPrefix(strings.TrimSpace(s.cluster.Run(s.t, "sinfo", "--noheader", "--nodes="+node, "-o", "%T")), "down")
+		return strings.Contains(s.cluster.Run(s.t, "scontrol", "--oneliner", "show", "node", node), " State=DOWN")
 	})
 }
 
