@@ -25,7 +25,7 @@ func TestRowsOnTheCluster(t *testing.T) {
 		SlurmdTimeout: 300, // a busy machine must not pass for a node that is down
 		Extra:         fmt.Sprintf("MaxJobCount=50000\nMaxArraySize=%d\n", *arraySize),
 	})
-	s := newSite(t, c, fmt.Sprintf("max_jobs = %d\n", max(5000, most)))
+	s := newSite(t, c, fmt.Sprintf("max_jobs = %d\n", max(5000, *rows)))
 	s.start()
 	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Duration(*rows)*time.Second)
 	defer cancel()

@@ -21,6 +21,10 @@ const (
 	// arrays, so that as many have to be there at once as an array has, and as
 	// many again while that is submitted.
 	maxRemotePreparing = 2000
+	// topUpEvery is how long a cluster that was full is left alone, unless a
+	// tenth of its tasks end before: a few jobs at a time would each be an array
+	// of their own.
+	topUpEvery = time.Minute
 	// longestPause bounds how long the loop rests after much work.
 	longestPause = 250 * time.Millisecond
 )
@@ -34,9 +38,10 @@ type place struct {
 	watcher  *watcher
 	turns    *turns
 
-	unknown   int // jobs found at the start whose task was not seen yet
-	preparing int // jobs claimed and not started yet
-	inHand    int // jobs that hold room
+	unknown   int       // jobs found at the start whose task was not seen yet
+	preparing int       // jobs claimed and not started yet
+	inHand    int       // jobs that hold room
+	filled    time.Time // when a cluster last got all the tasks that it may have
 	looked    time.Time
 	stale     bool // a round since then did not look in depth
 	busy      bool // the last round left work to do at once
@@ -63,16 +68,34 @@ func (p *place) starts() int {
 	if p.remote == nil {
 		return maxPreparing - p.preparing
 	}
-	return max(0, min(maxRemotePreparing-p.preparing, p.remote.MaxTasks()-p.inHand))
+	return max(0, min(maxRemotePreparing-p.preparing, p.room()))
 }
 
-// atMost says why a job waits where the executor has all the tasks that it may
+// room is how many more tasks a cluster is to get now.
+func (p *place) room() int {
+	most := p.remote.MaxTasks()
+	left := most - p.inHand
+	if left < most/10 && time.Since(p.filled) < topUpEvery {
+		return 0
+	}
+	return left
+}
+
+// take counts a job that gets room.
+func (p *place) take() {
+	p.inHand++
+	if p.remote != nil && p.inHand >= p.remote.MaxTasks() {
+		p.filled = time.Now()
+	}
+}
+
+// atMost says why a job waits where a cluster has all the tasks that it may
 // have, else "".
 func (p *place) atMost() string {
-	if p.remote == nil || p.inHand < p.remote.MaxTasks() {
+	if p.remote == nil || p.room() > 0 {
 		return ""
 	}
-	return fmt.Sprintf("waiting for its turn: the cluster has %d jobs of this service, as many as it may have", p.inHand)
+	return fmt.Sprintf("waiting for its turn: the cluster may have %d jobs of this service at once, and has them", p.remote.MaxTasks())
 }
 
 // unheard says why no job starts before every task found at the start was seen,

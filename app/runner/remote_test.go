@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -186,7 +187,7 @@ func TestNoMoreTasksElsewhereThanAllowed(t *testing.T) {
 			r := w.job(name)
 			if r.Status == app.Queued {
 				waiting++
-				if !strings.Contains(r.StatusReason, "the cluster has 3 jobs") {
+				if !strings.Contains(r.StatusReason, "the cluster may have 3 jobs") {
 					t.Errorf("%s waits since %q", name, r.StatusReason)
 				}
 			}
@@ -200,6 +201,43 @@ func TestNoMoreTasksElsewhereThanAllowed(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestFullClusterIsToppedUpByManyOrEveryMinute(t *testing.T) {
+	const most = 200
+	for _, test := range []struct {
+		every       time.Duration // a job ends
+		least, more int           // times that jobs are started beyond the first
+	}{
+		{2 * time.Second, 8, 14},   // a tenth at once, of 400 s
+		{20 * time.Second, 55, 80}, // each minute of 4,000 s
+	} {
+		t.Run(test.every.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				w.moveAway(most)
+				w.play(func(name string, _ int) script {
+					n, err := strconv.Atoi(name)
+					must(t, err)
+					return script{runs: time.Hour + time.Duration(n)*test.every, cause: app.CauseDone}
+				})
+				w.start()
+				for i := range 2 * most {
+					w.submit(ann, strconv.Itoa(i), `{}`)
+				}
+				time.Sleep(time.Hour)
+				times, before := 0, w.executor.count()
+				for before < 2*most {
+					time.Sleep(time.Second)
+					if now := w.executor.count(); now > before {
+						times, before = times+1, now
+					}
+				}
+				if times < test.least || times > test.more {
+					t.Errorf("jobs were started %d times, want %d to %d", times, test.least, test.more)
+				}
+			})
+		})
+	}
 }
 
 func TestDirectoriesElsewhereThatNobodyNeedsAreSwept(t *testing.T) {

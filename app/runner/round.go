@@ -123,7 +123,7 @@ func (r *Runner) launch(ctx context.Context, p *place, l lease) {
 	a := r.newAttempt(p, l.ID, userOf(l.Waiting), l.Needs, l.GPUs)
 	a.holds, a.preparing = true, true
 	p.preparing++
-	p.inHand++
+	p.take()
 	r.attend(ctx, a, a.fresh)
 }
 

@@ -177,6 +177,13 @@ func (s *scripted) started(id app.JobID) (n int) {
 	return n
 }
 
+// count gives how many tasks were started.
+func (s *scripted) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.order)
+}
+
 func (s *scripted) reach(is bool) {
 	s.mu.Lock()
 	s.unreachable = !is
