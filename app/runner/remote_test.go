@@ -133,6 +133,29 @@ func TestNextAttemptElsewhereGoesOnFromTheLast(t *testing.T) {
 	})
 }
 
+func TestOnlyWhatCameHomeIsResumed(t *testing.T) {
+	w := newWorld(t)
+	a := &attempt{r: New(w.jobs, w.files, []app.Executor{w.place}, w.options), id: "job", number: 2, dir: filepath.Join(w.dir, "second")}
+	home, away := attemptDir(w.files, "job", 1), filepath.Join(w.dir, "away")
+	for _, dir := range []string{filepath.Dir(home), filepath.Join(away, task.WorkDir, outDir), filepath.Join(a.workDir(), outDir)} {
+		must(t, os.MkdirAll(dir, 0o700))
+	}
+	must(t, os.WriteFile(filepath.Join(away, task.WorkDir, outDir, "checkpoint"), nil, 0o600))
+	must(t, os.Symlink(away, home))
+	resumed := func() bool {
+		must(t, a.resume(func() error { return nil }))
+		return task.Exists(filepath.Join(a.workDir(), outDir), "checkpoint")
+	}
+	if resumed() {
+		t.Error("what lies behind a link was taken over")
+	}
+	must(t, os.Remove(home))
+	must(t, os.Rename(away, home))
+	if !resumed() {
+		t.Error("what came home was not taken over")
+	}
+}
+
 // lateFiles is an executor whose tasks tell of a file that is not seen yet, as
 // over a network.
 type lateFiles struct{ remote }

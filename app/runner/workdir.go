@@ -151,9 +151,14 @@ func (a *attempt) writeTask(alg *app.Algorithm, p app.Paths) error {
 }
 
 // resume copies what the attempt before left in its output folder, if that is
-// still there.
+// still there. Where a link stands for that attempt nothing came home, and what
+// the link shows is about to go.
 func (a *attempt) resume(check func() error) error {
-	from, err := openOutput(attemptDir(a.r.dirs, a.id, a.number-1))
+	before := attemptDir(a.r.dirs, a.id, a.number-1)
+	if !isDir(before) {
+		return nil
+	}
+	from, err := openOutput(before)
 	if from == "" || err != nil {
 		return err
 	}
