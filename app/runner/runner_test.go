@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -398,6 +399,16 @@ func TestTaskThatCannotBeStartedNowIsStartedLater(t *testing.T) {
 	}
 }
 
+// lateAnswers has the runner look around between the record of an end and what
+// follows from it.
+type lateAnswers struct{ Jobs }
+
+func (j lateAnswers) Finished(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
+	err := j.Jobs.Finished(ctx, id, attempt, e)
+	time.Sleep(time.Minute)
+	return err
+}
+
 func TestLostAttempts(t *testing.T) {
 	tests := []struct {
 		name string
@@ -414,6 +425,7 @@ func TestLostAttempts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
 				w.options.KeepFailed = 0 // what the next attempt reads stays all the same
+				w.jobs = lateAnswers{w.jobs}
 				w.play(func(_ string, attempt int) script {
 					return script{runs: time.Minute, cause: tt.ends[attempt-1], out: map[string]string{fmt.Sprint("by-", attempt): "x"}}
 				})

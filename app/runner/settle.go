@@ -77,8 +77,8 @@ func (a *attempt) collect(ctx context.Context, o *app.Outcome) (ending app.Endin
 // note remembers the work directory of an attempt that was not completed, for
 // as long as it is kept. The one of a lost attempt is needed by the next where
 // the algorithm resumes, so where none are kept it is not noted.
-func (a *attempt) note(e app.Ending) {
-	if completed(e) || a.again(e) && a.r.kept.keep <= 0 {
+func (a *attempt) note(e app.Ending, again bool) {
+	if completed(e) || again && a.r.kept.keep <= 0 {
 		return
 	}
 	if err := a.r.kept.note(a.id, a.number); err != nil {
@@ -87,7 +87,7 @@ func (a *attempt) note(e app.Ending) {
 }
 
 // leave removes what need not be kept of an attempt that was not completed.
-func (a *attempt) leave(ctx context.Context, e app.Ending) {
+func (a *attempt) leave(ctx context.Context, e app.Ending, again bool) {
 	if a.away() {
 		if err := a.r.worker(ctx, a.clearAway); err != nil && ctx.Err() == nil {
 			a.log.Warn().Err(err).Msg("an attempt's directory can't be removed now from the folder that is shared with the cluster")
@@ -96,7 +96,7 @@ func (a *attempt) leave(ctx context.Context, e app.Ending) {
 	if completed(e) {
 		return
 	}
-	err := a.r.worker(ctx, func() error { return a.r.kept.leave(a.id, a.number, a.again(e)) })
+	err := a.r.worker(ctx, func() error { return a.r.kept.leave(a.id, a.number, again) })
 	if err != nil && ctx.Err() == nil {
 		a.log.Warn().Err(err).Msg("a work directory can't be removed now")
 	}
@@ -106,11 +106,6 @@ func (a *attempt) leave(ctx context.Context, e app.Ending) {
 // result was kept.
 func completed(e app.Ending) bool {
 	return e.Failure == nil && e.Outcome != nil && e.Outcome.Cause == app.CauseDone
-}
-
-// again reports whether the job runs again after such an end.
-func (a *attempt) again(e app.Ending) bool {
-	return e.Failure == nil && a.job.Private.Lost < a.job.Private.Retries && !a.stopAsked()
 }
 
 // spoil gives up on the result of a task that was done: the files go back to
@@ -135,23 +130,26 @@ func (a *attempt) failed(ctx context.Context, o *app.Outcome) {
 }
 
 // settle records how the attempt ended. Only then its files may go: whoever
-// finds the attempt without that record settles it by them.
+// finds the attempt without that record settles it by them. Once it is recorded
+// the job is no longer ours, and the attempt is told to stop for that reason.
 func (a *attempt) settle(ctx context.Context, e app.Ending) {
-	a.note(e)
+	stopped := a.stopAsked()
+	again := e.Failure == nil && a.job.Private.Lost < a.job.Private.Retries && !stopped
+	a.note(e, again)
 	err := a.record(ctx, "end", func(ctx context.Context) error {
 		return a.r.jobs.Finished(ctx, a.id, a.number, e)
 	})
 	if err != nil {
 		return // ctx ended; the next runner finds the same
 	}
-	a.leave(ctx, e)
+	a.leave(ctx, e, again)
 	took := time.Since(a.begin)
 	switch {
 	case e.Failure != nil:
 		a.log.Info().Dur("took", took).Str("code", string(e.Failure.Code)).Str("reason", e.Failure.Message).Msg("job failed")
 	case e.Outcome != nil && e.Outcome.Cause == app.CauseDone:
 		a.log.Info().Dur("took", took).Int64("bytes", e.ResultBytes).Msg("job completed")
-	case a.stopAsked():
+	case stopped:
 		a.log.Info().Dur("took", took).Msg("job stopped")
 	default:
 		a.log.Warn().Dur("took", took).Str("reason", e.Lost).Msg("attempt lost")
