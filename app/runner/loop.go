@@ -81,7 +81,7 @@ func (p *place) room() int {
 	return left
 }
 
-// take counts a job that gets room.
+// take counts a job that has room.
 func (p *place) take() {
 	p.inHand++
 	if p.remote != nil && p.inHand >= p.remote.MaxTasks() {

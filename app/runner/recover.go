@@ -67,7 +67,7 @@ func (r *Runner) adopt(ctx context.Context, j *app.Job) {
 	a.own(j)
 	a.holds, a.unknown, a.claimed = true, true, true
 	p.unknown++
-	p.inHand++
+	p.take()
 	a.reason = p.unheard()
 	p.turns.begin(a.user, a.needs, a.gpus)
 	if j.Private.Stop {
