@@ -246,41 +246,50 @@ func (r *Runner) sweepAway(ctx context.Context, p *place) {
 	}
 }
 
-// sweepAwayOnce lists the directories first: one that is there belongs to a job
-// that was claimed before the claimed jobs are read.
+// sweepAwayOnce lists the directories first: one that is there was made for a
+// claim from before the claims are read.
 func (r *Runner) sweepAwayOnce(ctx context.Context, dir string) error {
-	found, err := os.ReadDir(dir)
-	if notExist(err) {
-		return nil
+	found, err := attemptsIn(dir)
+	claims, unread := r.jobs.Claims(ctx)
+	if unread != nil {
+		return errors.Join(err, unread)
 	}
-	if err != nil {
-		return err
-	}
-	claims, err := r.jobs.Claims(ctx)
-	if err != nil {
-		return err
-	}
-	current := make(map[string]int, len(claims))
+	current := make(map[app.JobID]int, len(claims))
 	for _, c := range claims {
-		current[string(c.Job)] = c.Attempt
+		current[c.Job] = c.Attempt
 	}
-	for _, e := range found {
-		if _, foreign := app.ParseID(e.Name()); foreign != nil || ctx.Err() != nil {
-			continue
+	for job, attempts := range found {
+		for _, n := range attempts {
+			if now := current[job]; (now == 0 || n < now) && ctx.Err() == nil {
+				err = errors.Join(err, removeTree(filepath.Join(dir, string(job), strconv.Itoa(n))))
+			}
 		}
-		err = errors.Join(err, sweepJob(filepath.Join(dir, e.Name()), current[e.Name()]))
+		os.Remove(filepath.Join(dir, string(job))) // fails where an attempt stays
 	}
 	return err
 }
 
-// sweepJob removes the attempts of a job but the current one; 0 is none.
-func sweepJob(dir string, current int) error {
-	attempts, err := os.ReadDir(dir)
-	for _, e := range attempts {
-		if n, notOurs := strconv.Atoi(e.Name()); notOurs == nil && (current == 0 || n < current) {
-			err = errors.Join(err, removeTree(filepath.Join(dir, e.Name())))
-		}
+// attemptsIn lists the directories of attempts by job, as far as they can be
+// read. What has another name is not ours.
+func attemptsIn(dir string) (map[app.JobID][]int, error) {
+	jobs, err := os.ReadDir(dir)
+	if notExist(err) {
+		return nil, nil
 	}
-	os.Remove(dir) // fails where an attempt stays
-	return err
+	found := make(map[app.JobID][]int, len(jobs))
+	for _, e := range jobs {
+		if _, foreign := app.ParseID(e.Name()); foreign != nil {
+			continue
+		}
+		attempts, unread := os.ReadDir(filepath.Join(dir, e.Name()))
+		err = errors.Join(err, unread)
+		numbers := []int{}
+		for _, a := range attempts {
+			if n, foreign := strconv.Atoi(a.Name()); foreign == nil {
+				numbers = append(numbers, n)
+			}
+		}
+		found[app.JobID(e.Name())] = numbers
+	}
+	return found, err
 }

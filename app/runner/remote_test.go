@@ -310,6 +310,31 @@ func TestJobsSayThatTheClusterWasNotHeardYet(t *testing.T) {
 	})
 }
 
+// claimedMeanwhile has a job claimed, and laid out, just after the claims were
+// read.
+type claimedMeanwhile struct {
+	Jobs
+	layOut func()
+}
+
+func (j claimedMeanwhile) Claims(ctx context.Context) ([]app.Claimed, error) {
+	defer j.layOut()
+	return j.Jobs.Claims(ctx)
+}
+
+func TestSweepLeavesAloneWhatIsMadeMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	job := filepath.Join(w.dir, app.IDBytes{1, 2, 3}.String())
+	first, second := filepath.Join(job, "1"), filepath.Join(job, "2")
+	must(t, os.MkdirAll(first, 0o700))
+	jobs := claimedMeanwhile{w.jobs, func() { must(t, os.Mkdir(second, 0o700)) }}
+	r := New(jobs, w.files, []app.Executor{w.place}, w.options)
+	must(t, r.sweepAwayOnce(t.Context(), w.dir))
+	if isDir(first) || !isDir(second) {
+		t.Errorf("the attempt before is there: %v, the one just made: %v", isDir(first), isDir(second))
+	}
+}
+
 func TestFolderThatIsNotMountedHoldsJobsUp(t *testing.T) {
 	awayBubble(t, func(t *testing.T, w *world) {
 		w.play(func(string, int) script { return script{runs: time.Minute, cause: app.CauseDone} })
