@@ -301,6 +301,9 @@ func (u user) do(method, path string, body any, header ...string) answer {
 	if u.key != "" && target != path {
 		r.Header.Set("x-api-key", u.key)
 	}
+	if method == http.MethodPut {
+		r.Header["Idempotency-Key"] = nil // not sent: the client may repeat it where its old connection was just closed
+	}
 	for i := 0; i < len(header); i += 2 {
 		if header[i+1] == "" {
 			r.Header.Del(header[i])
