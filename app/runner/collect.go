@@ -106,14 +106,12 @@ func (c *collection) keepOutput() error {
 func openOutput(attemptDir string) (string, error) {
 	work := filepath.Join(attemptDir, task.WorkDir)
 	out := filepath.Join(work, outDir)
-	found, err := openFolder(work)
-	if found {
-		found, err = openFolder(out)
+	for _, dir := range []string{attemptDir, work, out} {
+		if found, err := openFolder(dir); !found || err != nil {
+			return "", err
+		}
 	}
-	if !found {
-		return "", err
-	}
-	return out, err
+	return out, nil
 }
 
 // openFolder makes a folder usable, whatever mode its program gave it, and

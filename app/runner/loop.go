@@ -65,7 +65,10 @@ func newPlace(e app.Executor, o Options) *place {
 
 // starts is how many more jobs may be claimed now.
 func (p *place) starts() int {
-	if p.remote == nil {
+	switch {
+	case p.unknown > 0:
+		return 0
+	case p.remote == nil:
 		return maxPreparing - p.preparing
 	}
 	return max(0, min(maxRemotePreparing-p.preparing, p.room()))

@@ -29,10 +29,7 @@ func (r *Runner) rounds(ctx context.Context) {
 // round starts what may start now on one executor.
 func (r *Runner) round(ctx context.Context, p *place) error {
 	p.busy = false
-	limit, unheard := p.starts(), p.unheard()
-	if unheard != "" {
-		limit = 0
-	}
+	limit := p.starts()
 	thorough := time.Since(p.looked) >= lookEvery
 	g := p.turns.gather(time.Now(), limit, thorough, func(id app.JobID) bool { return r.held[id] != nil })
 	thorough = g.thorough
@@ -43,7 +40,7 @@ func (r *Runner) round(ctx context.Context, p *place) error {
 	if err := r.jobs.Queue(ctx, p.name, g.visit); err != nil {
 		return err
 	}
-	full := cmp.Or(r.full(p, g.waiting), unheard)
+	full := cmp.Or(r.full(p, g.waiting), p.unheard())
 	if full != "" {
 		limit = 0
 	}

@@ -154,11 +154,7 @@ func (a *attempt) writeTask(alg *app.Algorithm, p app.Paths) error {
 // still there. Where a link stands for that attempt nothing came home, and what
 // the link shows is about to go.
 func (a *attempt) resume(check func() error) error {
-	before := attemptDir(a.r.dirs, a.id, a.number-1)
-	if !isDir(before) {
-		return nil
-	}
-	from, err := openOutput(before)
+	from, err := openOutput(attemptDir(a.r.dirs, a.id, a.number-1))
 	if from == "" || err != nil {
 		return err
 	}
