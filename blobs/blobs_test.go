@@ -60,8 +60,8 @@ func newRules() *rules {
 	}
 }
 
-// UploadRoom gives boundless room.
-func (s *rules) UploadRoom(context.Context, app.UploadID, int64) (*app.UploadRoom, error) {
+// ReserveUpload bounds nothing.
+func (s *rules) ReserveUpload(context.Context, app.UploadID, int64) (*app.Reservation, error) {
 	return nil, nil
 }
 

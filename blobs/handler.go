@@ -17,16 +17,16 @@ import (
 // bufferSize is how much of an upload is gathered before it is written.
 const bufferSize = 256 << 10
 
-// Service are the rules that the handler asks; *app.Service has them.
+// Service are the rules that the handler asks; *app.Files has them.
 type Service interface {
 	// Upload gives the record of an upload.
 	Upload(ctx context.Context, id app.UploadID) (*app.Upload, error)
 	// BeginUpload is asked before a body is read; it gives the generation to
 	// store it as, another one with each call.
 	BeginUpload(ctx context.Context, id app.UploadID) (generation int, err error)
-	// UploadRoom takes room for length bytes, -1 where that is not known. It has
+	// ReserveUpload reserves length bytes of the quota, -1 where that is not known. It has
 	// to be released.
-	UploadRoom(ctx context.Context, id app.UploadID, length int64) (*app.UploadRoom, error)
+	ReserveUpload(ctx context.Context, id app.UploadID, length int64) (*app.Reservation, error)
 	// FinishUpload makes a stored generation current or refuses it. Stale is
 	// the generation that is no longer needed, 0 for none.
 	FinishUpload(ctx context.Context, id app.UploadID, f app.StoredFile) (stale int, err error)

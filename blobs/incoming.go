@@ -23,7 +23,7 @@ type incoming struct {
 	size    int64
 	checked int64 // size at which free space was last looked at
 	digest  hash.Hash
-	room    *app.UploadRoom // of the quota
+	room    *app.Reservation // of the quota
 }
 
 // receive begins a file. A length of at least 0 is known beforehand and

@@ -37,7 +37,7 @@ func (h *handler) put(s *sender, r *http.Request, c *claims, a *access) error {
 
 // take receives the body within the quota and has it recorded.
 func (h *handler) take(s *sender, r *http.Request, a *access, id app.UploadID, generation int) (f app.StoredFile, err error) {
-	room, err := h.svc.UploadRoom(r.Context(), id, r.ContentLength)
+	room, err := h.svc.ReserveUpload(r.Context(), id, r.ContentLength)
 	if err != nil {
 		return f, err
 	}

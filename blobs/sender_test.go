@@ -172,5 +172,5 @@ var _ rangeSender = (*archiveContent)(nil)
 
 // TestServiceHasTheRules keeps the handler's interface within the service's.
 func TestServiceHasTheRules(*testing.T) {
-	var _ Service = (*app.Service)(nil)
+	var _ Service = (*app.Files)(nil)
 }

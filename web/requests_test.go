@@ -15,6 +15,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
+	"molrun/app/apikey"
 	"molrun/app/placement"
 	"molrun/app/routing"
 	"molrun/blobs"
@@ -69,12 +70,12 @@ func benchHandler(b *testing.B) (h http.Handler, key string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	key, _, err = s.CreateKey(b.Context(), app.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: app.RoleMember})
+	key, _, err = s.Accounts.CreateKey(b.Context(), app.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member})
 	if err != nil {
 		b.Fatal(err)
 	}
 	api := web.New(s, web.Options{})
-	return web.Edge{}.Before(web.Outer(api, blobs.Handler(files, s, web.WriteError), zerolog.New(io.Discard))), key
+	return web.Edge{}.Before(web.Outer(api, blobs.Handler(files, s.Files, web.WriteError), zerolog.New(io.Discard))), key
 }
 
 // serveOne answers one request and keeps nothing of the answer but its status.

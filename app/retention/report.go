@@ -1,4 +1,4 @@
-package app
+package retention
 
 import (
 	"cmp"
@@ -6,49 +6,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"molrun/app"
 )
-
-// Usage is what jobs and uploads use. Bytes are those of results and uploads,
-// not of logs and work directories.
-type Usage struct {
-	Jobs   int   `json:"jobs"`   // of all states; a batch counts as its rows
-	Queued int   `json:"queued"` // of them, those that wait
-	Files  int   `json:"files"`  // uploads
-	Bytes  int64 `json:"bytes"`
-}
-
-// Plus adds.
-func (u Usage) Plus(v Usage) Usage {
-	return Usage{u.Jobs + v.Jobs, u.Queued + v.Queued, u.Files + v.Files, u.Bytes + v.Bytes}
-}
-
-// Minus subtracts.
-func (u Usage) Minus(v Usage) Usage {
-	return Usage{u.Jobs - v.Jobs, u.Queued - v.Queued, u.Files - v.Files, u.Bytes - v.Bytes}
-}
-
-// Usage gives what a job adds to that of its organization.
-func (j *Job) Usage() Usage {
-	u := Usage{Jobs: 1}
-	if j.Status == Queued {
-		u.Queued = 1
-	}
-	if j.ResultBytes != nil {
-		u.Bytes = *j.ResultBytes
-	}
-	return u
-}
-
-// Usage gives what an upload adds to that of its organization.
-func (u *Upload) Usage() Usage { return Usage{Files: 1, Bytes: u.Size} }
-
-// UsageShare is what is used by one user for one algorithm since one day. Type
-// is "" for uploads.
-type UsageShare struct {
-	Organization, Email, Type string
-	Day                       time.Time // of the end of jobs; of submission if they have not ended
-	Usage
-}
 
 // ReportBy says what the rows of a storage report are.
 type ReportBy string
@@ -78,17 +38,10 @@ type UsageRow struct {
 	class int // of age, youngest first
 }
 
-// StorageReport is what is stored, and the disk on which it is.
-type StorageReport struct {
-	By   ReportBy   `json:"by"`
-	Disk Disk       `json:"disk"`
-	Rows []UsageRow `json:"rows"`
-}
-
 // Bytes gives all that the row stores.
 func (r *UsageRow) Bytes() int64 { return r.ResultBytes + r.UploadBytes }
 
-func (r *UsageRow) add(s UsageShare) {
+func (r *UsageRow) add(s app.UsageShare) {
 	r.Jobs, r.Queued, r.Files = r.Jobs+s.Jobs, r.Queued+s.Queued, r.Files+s.Files
 	if s.Files != 0 {
 		r.UploadBytes += s.Bytes
@@ -97,21 +50,28 @@ func (r *UsageRow) add(s UsageShare) {
 	r.ResultBytes += s.Bytes
 }
 
-// StorageReport sums up what is stored, the largest rows first, or by age the
+// StorageReport is what is stored, and the disk on which it is.
+type StorageReport struct {
+	By   ReportBy   `json:"by"`
+	Disk app.Disk   `json:"disk"`
+	Rows []UsageRow `json:"rows"`
+}
+
+// Report sums up what is stored, the largest rows first, or by age the
 // youngest.
-func (s *Service) StorageReport(ctx context.Context, by ReportBy) (*StorageReport, error) {
-	rows, err := s.usageRows(ctx, by)
+func (k *Keeper) Report(ctx context.Context, by ReportBy) (*StorageReport, error) {
+	rows, err := k.usageRows(ctx, by)
 	if err != nil {
 		return nil, err
 	}
-	disk, err := s.blobs.Disk()
+	disk, err := k.blobs.Disk()
 	return &StorageReport{By: by, Disk: disk, Rows: rows}, err
 }
 
-func (s *Service) usageRows(ctx context.Context, by ReportBy) ([]UsageRow, error) {
-	today := s.now().UTC().Truncate(24 * time.Hour)
+func (k *Keeper) usageRows(ctx context.Context, by ReportBy) ([]UsageRow, error) {
+	today := k.options.Now().UTC().Truncate(24 * time.Hour)
 	var rows map[UsageRow]*UsageRow
-	err := s.store.View(ctx, func(tx Tx) error {
+	err := k.store.View(ctx, func(tx app.Tx) error {
 		rows = map[UsageRow]*UsageRow{}
 		for share, err := range tx.Usage() {
 			if err != nil {
@@ -131,8 +91,8 @@ func (s *Service) usageRows(ctx context.Context, by ReportBy) ([]UsageRow, error
 	}
 	report := make([]UsageRow, 0, len(rows))
 	for _, row := range rows {
-		if by == ByOrganization {
-			row.QuotaBytes = s.policy(row.Organization).Quota.Bytes
+		if by == ByOrganization && k.options.Quota != nil {
+			row.QuotaBytes = k.options.Quota(row.Organization).Bytes
 		}
 		report = append(report, *row)
 	}
@@ -146,7 +106,7 @@ func (s *Service) usageRows(ctx context.Context, by ReportBy) ([]UsageRow, error
 }
 
 // rowOf gives the empty row to which a share belongs.
-func rowOf(s UsageShare, by ReportBy, today time.Time) UsageRow {
+func rowOf(s app.UsageShare, by ReportBy, today time.Time) UsageRow {
 	switch by {
 	case ByUser:
 		return UsageRow{Organization: s.Organization, User: s.Email}

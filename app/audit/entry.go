@@ -1,10 +1,11 @@
-package app
+// Package audit is the log of who changed what.
+package audit
 
 import "molrun/app/unit"
 
-// AuditEntry is a line of the audit log: who changed what, or tried to. It
+// Entry is a line of the audit log: who changed what, or tried to. It
 // holds names and ids, never what a request carried.
-type AuditEntry struct {
+type Entry struct {
 	Time         unit.Time `json:"time"`
 	Request      string    `json:"request,omitempty"` // id, as in the log and in X-Request-Id
 	Key          string    `json:"key,omitempty"`     // id of the API key that asked

@@ -1,4 +1,4 @@
-package app
+package naming
 
 import (
 	"strings"
@@ -12,12 +12,12 @@ func TestNames(t *testing.T) {
 		strings.Repeat("a", 201), "a\u2066b", "\u00a0a", "a\u2028b",
 	}
 	for _, name := range good {
-		if msg := CheckName(name); msg != "" {
+		if msg := Check(name); msg != "" {
 			t.Errorf("CheckName(%q) = %q", name, msg)
 		}
 	}
 	for _, name := range bad {
-		if CheckName(name) == "" {
+		if Check(name) == "" {
 			t.Errorf("CheckName(%q) accepts it", name)
 		}
 	}
@@ -42,7 +42,7 @@ func FuzzNames(f *testing.F) {
 	f.Add("a\u202eb")
 	f.Add("..")
 	f.Fuzz(func(t *testing.T, name string) {
-		if CheckName(name) != "" && CheckFilename(name) != "" {
+		if Check(name) != "" && CheckFilename(name) != "" {
 			return
 		}
 		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00\n\r\x7f\u202e") {

@@ -5,8 +5,11 @@ import (
 	"molrun/app/fault"
 )
 
-// Algorithms lists what is on offer, one entry a type.
-func (s *Service) Algorithms(by Caller) []algorithm.View {
+// Algorithms are the use cases of the catalogue.
+type Algorithms struct{ *core }
+
+// List gives what is on offer, one entry a type.
+func (s *Algorithms) List(by Caller) []algorithm.View {
 	views := []algorithm.View{}
 	for _, typ := range s.catalogue.Types() {
 		a, _ := s.catalogue.Find(typ, "")
@@ -15,8 +18,8 @@ func (s *Service) Algorithms(by Caller) []algorithm.View {
 	return views
 }
 
-// Algorithm gives all about one algorithm; version "" is the default.
-func (s *Service) Algorithm(by Caller, typ, version string) (*algorithm.View, error) {
+// Get gives all about one algorithm; version "" is the default.
+func (s *Algorithms) Get(by Caller, typ, version string) (*algorithm.View, error) {
 	a, ok := s.catalogue.Find(typ, version)
 	if !ok {
 		return nil, fault.Errorf(fault.NotFound, "there is no algorithm %q with version %q here; GET /algorithms lists what there is", typ, version)

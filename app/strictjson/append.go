@@ -1,11 +1,10 @@
 package strictjson
 
-import (
-	"encoding/json"
-)
+import "encoding/json"
 
-// splice adds a member to the end of a JSON object.
-func Splice(object json.RawMessage, name string, value any) json.RawMessage {
+// Append adds a member to the end of a JSON object, which must not have one of
+// that name. An object or value that is no JSON leaves it as it is.
+func Append(object json.RawMessage, name string, value any) json.RawMessage {
 	encoded, err := Encode(value)
 	if err != nil || len(object) < 2 {
 		return object

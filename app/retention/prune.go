@@ -1,10 +1,11 @@
-package app
+package retention
 
 import (
 	"context"
 	"slices"
 	"time"
 
+	"molrun/app"
 	"molrun/app/fault"
 )
 
@@ -23,12 +24,12 @@ type PruneRequest struct {
 type PrunePosition struct {
 	Organization string    `json:"organization"`
 	At           time.Time `json:"at"`
-	ID           JobID     `json:"id"`
+	ID           app.JobID `json:"id"`
 }
 
 // Pruned is a page of what was deleted, or would be. Next is nil on the last.
 type Pruned struct {
-	Jobs []Expired
+	Jobs []app.Expired
 	Next *PrunePosition
 }
 
@@ -40,18 +41,18 @@ const (
 // Prune deletes finished jobs that were asked for by the operator, organization
 // by organization, what ended first first. Pinned jobs stay, and those whose
 // result an unfinished job needs.
-func (s *Service) Prune(ctx context.Context, r PruneRequest) (*Pruned, error) {
-	organizations, err := s.pruneOrganizations(ctx, r)
+func (k *Keeper) Prune(ctx context.Context, r PruneRequest) (*Pruned, error) {
+	organizations, err := k.pruneOrganizations(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	p := &prunePage{plan: prunePlan{request: r, verdicts: map[UploadID]verdict{}}, begin: time.Now()}
+	p := &prunePage{plan: prunePlan{request: r, verdicts: map[app.UploadID]verdict{}}, begin: time.Now()}
 	for _, organization := range organizations {
-		after := Ended{}
+		after := app.Ended{}
 		if r.After != nil && r.After.Organization == organization {
-			after = Ended{r.After.ID, r.After.At}
+			after = app.Ended{ID: r.After.ID, At: r.After.At}
 		}
-		if err := s.pruneOrganization(ctx, p, organization, after); err != nil {
+		if err := k.pruneOrganization(ctx, p, organization, after); err != nil {
 			return nil, err
 		}
 		if p.out.Next != nil {
@@ -74,12 +75,12 @@ func (p *prunePage) full() bool {
 }
 
 // pruneOrganization goes through the jobs of one organization.
-func (s *Service) pruneOrganization(ctx context.Context, p *prunePage, organization string, after Ended) error {
-	statuses := []Status{Completed, Failed}
+func (k *Keeper) pruneOrganization(ctx context.Context, p *prunePage, organization string, after app.Ended) error {
+	statuses := []app.Status{app.Completed, app.Failed}
 	if p.plan.request.Failed {
 		statuses = statuses[1:]
 	}
-	jobs := pass{Service: s, organization: organization}
+	jobs := pass{Keeper: k, organization: organization}
 	for {
 		some, err := jobs.page(ctx, statuses, after)
 		if err != nil || len(some) == 0 {
@@ -89,7 +90,7 @@ func (s *Service) pruneOrganization(ctx context.Context, p *prunePage, organizat
 			if !e.At.Before(p.plan.request.EndedBefore) {
 				return nil
 			}
-			gone, err := s.prune(ctx, e, &p.plan)
+			gone, err := k.prune(ctx, e, &p.plan)
 			if err != nil {
 				return err
 			}
@@ -97,7 +98,7 @@ func (s *Service) pruneOrganization(ctx context.Context, p *prunePage, organizat
 				p.out.Jobs = append(p.out.Jobs, *gone)
 			}
 			if after = e; p.full() {
-				p.out.Next = &PrunePosition{organization, e.At, e.ID}
+				p.out.Next = &PrunePosition{Organization: organization, At: e.At, ID: e.ID}
 				return nil
 			}
 		}
@@ -105,8 +106,8 @@ func (s *Service) pruneOrganization(ctx context.Context, p *prunePage, organizat
 }
 
 // pruneOrganizations lists the organizations that are left to be looked at.
-func (s *Service) pruneOrganizations(ctx context.Context, r PruneRequest) (names []string, err error) {
-	err = s.store.View(ctx, func(tx Tx) (err error) {
+func (k *Keeper) pruneOrganizations(ctx context.Context, r PruneRequest) (names []string, err error) {
+	err = k.store.View(ctx, func(tx app.Tx) (err error) {
 		names, err = tx.Organizations()
 		return err
 	})
@@ -116,51 +117,40 @@ func (s *Service) pruneOrganizations(ctx context.Context, r PruneRequest) (names
 }
 
 // prune deletes one job where it fits, or tells what would be deleted.
-func (s *Service) prune(ctx context.Context, e Ended, plan *prunePlan) (*Expired, error) {
-	if !plan.request.DryRun {
-		return s.expire(ctx, e.ID, plan.fits)
+func (k *Keeper) prune(ctx context.Context, e app.Ended, plan *prunePlan) (*app.Expired, error) {
+	if plan.request.DryRun {
+		return k.jobs.WouldExpire(ctx, e.ID, plan.fits, plan.uploads)
 	}
-	var found *expiry
-	err := s.store.View(ctx, func(tx Tx) (err error) {
-		if found, err = s.expiryOf(tx, e.ID, plan.fits); found == nil || err != nil {
-			return err
-		}
-		found.uploads, err = plan.uploads(tx, found.rows)
-		return err
-	})
-	if found == nil || err != nil {
-		return nil, err
-	}
-	return s.describe(found)
+	return k.jobs.Expire(ctx, e.ID, plan.fits)
 }
 
 // prunePlan tells what a dry run has to tell: an upload goes with the last of
 // the jobs that read it, if all of them go.
 type prunePlan struct {
 	request  PruneRequest
-	verdicts map[UploadID]verdict
+	verdicts map[app.UploadID]verdict
 }
 
 // verdict is the job with which an upload goes, "" where it stays.
-type verdict struct{ with JobID }
+type verdict struct{ with app.JobID }
 
-func (p *prunePlan) fits(j *Job) bool {
+func (p *prunePlan) fits(j *app.Job) bool {
 	r := p.request
 	size := int64(0)
 	if j.ResultBytes != nil {
 		size = *j.ResultBytes
 	}
 	return j.Status.Finished() && !j.Pinned && j.CompletedAt.Before(r.EndedBefore) &&
-		(!r.Failed || j.Status == Failed) &&
+		(!r.Failed || j.Status == app.Failed) &&
 		(r.User == "" || j.Email == r.User) &&
 		(r.Algorithm == "" || j.Type == r.Algorithm) &&
 		size >= r.LargerThan
 }
 
 // uploads gives those that go with a job.
-func (p *prunePlan) uploads(tx Tx, rows []*Job) ([]*Upload, error) {
-	var gone []*Upload
-	for _, id := range uploadsOf(rows) {
+func (p *prunePlan) uploads(tx app.Tx, rows []*app.Job) ([]*app.Upload, error) {
+	var gone []*app.Upload
+	for _, id := range app.UploadsOf(rows) {
 		v, known := p.verdicts[id]
 		if !known {
 			var err error
@@ -182,15 +172,15 @@ func (p *prunePlan) uploads(tx Tx, rows []*Job) ([]*Upload, error) {
 }
 
 // judge looks at all that read an upload.
-func (p *prunePlan) judge(tx Tx, id UploadID) (v verdict, err error) {
+func (p *prunePlan) judge(tx app.Tx, id app.UploadID) (v verdict, err error) {
 	if _, err := tx.Upload(id); err != nil {
 		if fault.CodeOf(err) == fault.NotFound {
 			err = nil
 		}
 		return verdict{}, err
 	}
-	last := Ended{}
-	seen := map[JobID]bool{} // batches that were looked at
+	last := app.Ended{}
+	seen := map[app.JobID]bool{} // batches that were looked at
 	for reader, err := range tx.Readers(string(id)) {
 		if err != nil {
 			return v, err
@@ -209,7 +199,7 @@ func (p *prunePlan) judge(tx Tx, id UploadID) (v verdict, err error) {
 		if !p.fits(j) {
 			return verdict{}, nil
 		}
-		if e := (Ended{j.ID, j.CompletedAt.Time}); e.Compare(last) > 0 {
+		if e := (app.Ended{ID: j.ID, At: j.CompletedAt.Time}); e.Compare(last) > 0 {
 			last = e
 		}
 	}

@@ -1,4 +1,6 @@
-package app
+// Package retention deletes what nobody keeps: by the rules of an organization,
+// or when the operator prunes; and reports who stores what.
+package retention
 
 import (
 	"context"
@@ -6,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"molrun/app"
 	"molrun/app/fault"
 )
 
@@ -32,9 +35,26 @@ const (
 	clockDoubt = time.Hour
 )
 
-// retention is what its passes remember.
-type retention struct {
+// Keeper deletes what the rules no longer keep, and what the operator prunes.
+type Keeper struct {
+	store   app.Store
+	blobs   app.Blobs
+	jobs    *app.Jobs
+	options Options
+
 	doubtSince time.Time // zero: the clock is trusted
+}
+
+// Options are what a keeper needs besides its parts.
+type Options struct {
+	Now   func() time.Time
+	Rules func(organization string) Rules     // nil deletes nothing by itself
+	Quota func(organization string) app.Quota // nil is no bound
+}
+
+// New gives a keeper of the records in store and the files in blobs.
+func New(store app.Store, blobs app.Blobs, jobs *app.Jobs, o Options) *Keeper {
+	return &Keeper{store: store, blobs: blobs, jobs: jobs, options: o}
 }
 
 // Retained is what a pass of retention did.
@@ -43,31 +63,34 @@ type Retained struct {
 	Deleted int
 }
 
-// Retain deletes what the rules of its organization no longer keep and tells
+// Run deletes what the rules of its organization no longer keep and tells
 // of each as soon as it is gone. Its caller calls it at the start and every
 // hour, never twice at once. Where the clock is more than a day from when it
 // last ran, an hour has to pass before it deletes anything: time to put a wrong
 // clock right.
-func (s *Service) Retain(ctx context.Context, gone func(Expired)) (r Retained, err error) {
-	trusted, err := s.clockTrusted(ctx)
+func (k *Keeper) Run(ctx context.Context, gone func(app.Expired)) (r Retained, err error) {
+	trusted, err := k.clockTrusted(ctx)
 	if err != nil || !trusted {
 		return Retained{Doubt: err == nil}, err
 	}
 	var organizations []string
-	err = s.store.View(ctx, func(tx Tx) (err error) {
+	err = k.store.View(ctx, func(tx app.Tx) (err error) {
 		organizations, err = tx.Organizations()
 		return err
 	})
-	tell := func(e *Expired) {
+	tell := func(e *app.Expired) {
 		r.Deleted++
 		gone(*e)
 	}
 	for _, organization := range organizations {
-		p := pass{Service: s, organization: organization, rules: s.policy(organization).Rules, now: s.now(), gone: tell}
+		p := pass{Keeper: k, organization: organization, now: k.options.Now(), gone: tell}
+		if k.options.Rules != nil {
+			p.rules = k.options.Rules(organization)
+		}
 		err = errors.Join(err, p.run(ctx))
 	}
 	if err == nil {
-		err = s.store.Update(ctx, func(tx Tx) error { return tx.PutStamp(s.now()) })
+		err = k.store.Update(ctx, func(tx app.Tx) error { return tx.PutStamp(k.options.Now()) })
 	}
 	return r, err
 }
@@ -75,63 +98,63 @@ func (s *Service) Retain(ctx context.Context, gone func(Expired)) (r Retained, e
 // clockTrusted compares the clock with when retention last ran, or where it
 // never did, with the last record. The stamp stays as it is while the clock is
 // in doubt, so a restart does not settle the doubt.
-func (s *Service) clockTrusted(ctx context.Context) (bool, error) {
+func (k *Keeper) clockTrusted(ctx context.Context) (bool, error) {
 	var last time.Time
-	err := s.store.View(ctx, func(tx Tx) (err error) {
+	err := k.store.View(ctx, func(tx app.Tx) (err error) {
 		last, err = tx.Stamp()
 		return err
 	})
 	if err != nil {
 		return false, err
 	}
-	now := s.now()
+	now := k.options.Now()
 	if last.IsZero() {
-		floor := s.store.Floor()
-		if floor == (IDBytes{}) {
+		floor := k.store.Floor()
+		if floor == (app.IDBytes{}) {
 			return true, nil // there is nothing yet that could be deleted
 		}
 		last = floor.Time()
 	}
 	if leap := now.Round(0).Sub(last); leap.Abs() <= clockLeap {
-		s.retention.doubtSince = time.Time{}
+		k.doubtSince = time.Time{}
 		return true, nil
 	}
-	if s.retention.doubtSince.IsZero() {
-		s.retention.doubtSince = now
+	if k.doubtSince.IsZero() {
+		k.doubtSince = now
 	}
-	return now.Sub(s.retention.doubtSince) >= clockDoubt, nil
+	return now.Sub(k.doubtSince) >= clockDoubt, nil
 }
 
 // pass is retention of one organization.
 type pass struct {
-	*Service
+	*Keeper
 	organization string
 	rules        Rules
 	now          time.Time
-	gone         func(*Expired)
-	firstKept    map[string]Ended // by user, "" for all: the oldest of those that KeepLast keeps
+	gone         func(*app.Expired)
+	firstKept    map[string]app.Ended // by user, "" for all: the oldest of those that KeepLast keeps
 }
 
 func (p *pass) run(ctx context.Context) error {
-	p.firstKept = map[string]Ended{}
+	p.firstKept = map[string]app.Ended{}
 	return errors.Join(
-		p.byAge(ctx, Failed, p.rules.Failed),
-		p.byAge(ctx, Completed, p.rules.Completed),
+		p.byAge(ctx, app.Failed, p.rules.Failed),
+		p.byAge(ctx, app.Completed, p.rules.Completed),
 		p.oldUploads(ctx),
 		p.byTotal(ctx),
 	)
 }
 
 // byAge deletes what ended with this status longer ago than age.
-func (p *pass) byAge(ctx context.Context, status Status, age time.Duration) error {
+func (p *pass) byAge(ctx context.Context, status app.Status, age time.Duration) error {
 	if age <= 0 {
 		return nil
 	}
 	until := p.now.Add(-age)
-	return p.walk(ctx, []Status{status}, due{
-		now:     func(e Ended) bool { return e.At.Before(until) },
-		worth:   func(*Job) bool { return true },
-		deleted: func(*Expired) {},
+	return p.walk(ctx, []app.Status{status}, due{
+		now:     func(e app.Ended) bool { return e.At.Before(until) },
+		worth:   func(*app.Job) bool { return true },
+		deleted: func(*app.Expired) {},
 	})
 }
 
@@ -141,7 +164,7 @@ func (p *pass) byTotal(ctx context.Context) error {
 		return nil
 	}
 	var excess int64
-	err := p.store.View(ctx, func(tx Tx) error {
+	err := p.store.View(ctx, func(tx app.Tx) error {
 		used, err := tx.Stored(p.organization)
 		excess = used.Bytes - p.rules.Total
 		return err
@@ -149,29 +172,29 @@ func (p *pass) byTotal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.walk(ctx, []Status{Completed, Failed}, due{
-		now:     func(Ended) bool { return excess > 0 },
+	return p.walk(ctx, []app.Status{app.Completed, app.Failed}, due{
+		now:     func(app.Ended) bool { return excess > 0 },
 		worth:   storesAny,
-		deleted: func(e *Expired) { excess -= e.counted },
+		deleted: func(e *app.Expired) { excess -= e.Counted },
 	})
 }
 
 // storesAny reports whether room may be won by deleting a job.
-func storesAny(j *Job) bool {
-	return j.IsBatch() || j.Usage().Bytes > 0 || len(uploadsOf([]*Job{j})) > 0
+func storesAny(j *app.Job) bool {
+	return j.IsBatch() || j.Usage().Bytes > 0 || len(app.UploadsOf([]*app.Job{j})) > 0
 }
 
 // due says which jobs a walk deletes.
 type due struct {
-	now     func(Ended) bool // false ends the walk
-	worth   func(*Job) bool
-	deleted func(*Expired) // is told of each
+	now     func(app.Ended) bool // false ends the walk
+	worth   func(*app.Job) bool
+	deleted func(*app.Expired) // is told of each
 }
 
 // walk deletes jobs in the order of their ends.
-func (p *pass) walk(ctx context.Context, statuses []Status, due due) error {
+func (p *pass) walk(ctx context.Context, statuses []app.Status, due due) error {
 	var all error
-	for after := (Ended{}); ctx.Err() == nil; {
+	for after := (app.Ended{}); ctx.Err() == nil; {
 		page, err := p.page(ctx, statuses, after)
 		if err != nil || len(page) == 0 {
 			return errors.Join(all, err)
@@ -193,8 +216,8 @@ func (p *pass) walk(ctx context.Context, statuses []Status, due due) error {
 }
 
 // page gives the next jobs in the order of their ends.
-func (p *pass) page(ctx context.Context, statuses []Status, after Ended) (page []Ended, err error) {
-	err = p.store.View(ctx, func(tx Tx) error {
+func (p *pass) page(ctx context.Context, statuses []app.Status, after app.Ended) (page []app.Ended, err error) {
+	err = p.store.View(ctx, func(tx app.Tx) error {
 		for _, status := range statuses {
 			n := 0
 			for e, err := range tx.Finished(p.organization, status, after) {
@@ -209,25 +232,25 @@ func (p *pass) page(ctx context.Context, statuses []Status, after Ended) (page [
 		}
 		return nil
 	})
-	slices.SortFunc(page, Ended.Compare)
+	slices.SortFunc(page, app.Ended.Compare)
 	return page[:min(retainPage, len(page))], err
 }
 
 // consider deletes a job unless it is one of the last, or has been changed.
-func (p *pass) consider(ctx context.Context, e Ended, worth func(*Job) bool) (*Expired, error) {
+func (p *pass) consider(ctx context.Context, e app.Ended, worth func(*app.Job) bool) (*app.Expired, error) {
 	var stays bool
-	err := p.store.View(ctx, func(tx Tx) (err error) {
+	err := p.store.View(ctx, func(tx app.Tx) (err error) {
 		stays, err = p.isLast(tx, e)
 		return err
 	})
 	if stays || err != nil {
 		return nil, err
 	}
-	return p.expire(ctx, e.ID, func(j *Job) bool { return j.CompletedAt.Equal(e.At) && worth(j) })
+	return p.jobs.Expire(ctx, e.ID, func(j *app.Job) bool { return j.CompletedAt.Equal(e.At) && worth(j) })
 }
 
 // isLast reports whether a job is one of those that KeepLast keeps.
-func (p *pass) isLast(tx Tx, e Ended) (bool, error) {
+func (p *pass) isLast(tx app.Tx, e app.Ended) (bool, error) {
 	if p.rules.KeepLast <= 0 {
 		return false, nil
 	}
@@ -263,10 +286,10 @@ func (p *pass) oldUploads(ctx context.Context) error {
 	}
 	until := p.now.Add(-p.rules.Uploads)
 	var all error
-	for after := UploadID(""); ctx.Err() == nil; {
-		var due []*Upload
+	for after := app.UploadID(""); ctx.Err() == nil; {
+		var due []*app.Upload
 		looked := 0
-		err := p.store.View(ctx, func(tx Tx) error {
+		err := p.store.View(ctx, func(tx app.Tx) error {
 			for u, err := range tx.OldestUploads(after) {
 				if err != nil || !u.CreatedAt.Before(until) || looked == retainPage {
 					return err
@@ -291,9 +314,9 @@ func (p *pass) oldUploads(ctx context.Context) error {
 
 // expireUpload deletes an upload unless a job refers to it, or it was
 // completed only lately.
-func (p *pass) expireUpload(ctx context.Context, id UploadID, until time.Time) error {
-	var u *Upload
-	err := p.store.Update(ctx, func(tx Tx) error {
+func (p *pass) expireUpload(ctx context.Context, id app.UploadID, until time.Time) error {
+	var u *app.Upload
+	err := p.store.Update(ctx, func(tx app.Tx) error {
 		u = nil
 		found, err := tx.Upload(id)
 		if errors.Is(err, fault.NotFound) || err == nil && !found.CompletedAt.Before(until) {
@@ -302,7 +325,7 @@ func (p *pass) expireUpload(ctx context.Context, id UploadID, until time.Time) e
 		if err != nil {
 			return err
 		}
-		if read, err := isRead(tx, id); read || err != nil {
+		if read, err := app.IsRead(tx, id); read || err != nil {
 			return err
 		}
 		u = found
@@ -311,7 +334,7 @@ func (p *pass) expireUpload(ctx context.Context, id UploadID, until time.Time) e
 	if u == nil || err != nil {
 		return err
 	}
-	p.gone(&Expired{
+	p.gone(&app.Expired{
 		Organization: u.Organization, Email: u.Email, Uploads: []string{u.Folder + "/" + u.Filename}, Bytes: u.Size,
 	})
 	if u.Generation == 0 {

@@ -1,4 +1,5 @@
-package app
+// Package naming says which names jobs, files, folders and users may have.
+package naming
 
 import (
 	"fmt"
@@ -20,7 +21,7 @@ const (
 // CheckName says what is wrong with the name of a job or batch, "" if nothing.
 // Names are 1 to 200 characters of NFC text that no path, terminal or shell
 // could take for something else; they are never used as a path all the same.
-func CheckName(name string) string {
+func Check(name string) string {
 	if n := utf8.RuneCountInString(name); n > maxNameRunes {
 		return fmt.Sprintf("use at most %d characters, not %d", maxNameRunes, n)
 	}
@@ -96,4 +97,4 @@ func CheckEmail(email string) string {
 }
 
 // extension gives the lower-case extension of a file name, with its dot.
-func extension(name string) string { return strings.ToLower(path.Ext(name)) }
+func Extension(name string) string { return strings.ToLower(path.Ext(name)) }
