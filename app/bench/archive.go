@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -14,12 +14,12 @@ const archivedFiles = 1000
 
 // measureArchive downloads the results of two jobs, of many files and of one
 // very large, as archives, next to plain files of those sizes.
-func (b *bench) measureArchive(ctx context.Context, f figures) error {
+func (b *testbed) measureArchive(ctx context.Context, f figures) error {
 	jobs := []struct {
 		name, typ, settings, file string
 	}{
-		{"many", "make-files", fmt.Sprintf(`{"bytes":%d,"each":%d}`, b.Size, max(1, (b.Size+archivedFiles-1)/archivedFiles)), ""},
-		{"hole", "make-hole", fmt.Sprintf(`{"bytes":%d}`, b.Hole), "hole"},
+		{"many", "make-files", fmt.Sprintf(`{"bytes":%d,"each":%d}`, int64(b.Size), max(1, (int64(b.Size)+archivedFiles-1)/archivedFiles)), ""},
+		{"hole", "make-hole", fmt.Sprintf(`{"bytes":%d}`, b.Largest), "hole"},
 	}
 	for _, j := range jobs {
 		if err := b.finished(j.name, j.typ, j.settings); err != nil {
@@ -110,7 +110,7 @@ func diskUse(dir string) (total int64, err error) {
 
 // measureMemory watches the server while clients move whole files, half of
 // them each way.
-func (b *bench) measureMemory(ctx context.Context, f figures) error {
+func (b *testbed) measureMemory(ctx context.Context, f figures) error {
 	const each = 4
 	stop := peak(b.jobs.pid())
 	grants := make([]grant, each)

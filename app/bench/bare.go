@@ -1,9 +1,10 @@
-package bench
+package main
 
 import (
 	"context"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"time"
 )
@@ -34,12 +35,16 @@ type bare struct {
 	address string
 }
 
-func startBare(ctx context.Context, program, dir string) (*bare, error) {
+func startBare(ctx context.Context, dir string) (*bare, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
-	process, err := startChild("the bare server", exec.Command(program, "bench", "bare", "--files", dir, "--listen", address))
+	process, err := startChild("the bare server", exec.Command(program, "bare", "--files", dir, "--listen", address))
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -16,14 +16,14 @@ import (
 
 // Options say how large a run is.
 type Options struct {
-	Program string        // molrun, whose servers are measured
+	Program string        // the molrun binary to measure
 	Dir     string        // what is written goes below it, and is removed; "": the system's place
 	Data    string        // a directory that Seed has filled, instead of seeding one
 	Jobs    int           // in the large database
 	Rounds  int           // of all measurements; each figure is the median
 	For     time.Duration // of each measurement
-	Size    int64         // of the files that are moved
-	Hole    int64         // of the largest file in a result; it takes no room on the disk
+	Size    app.Bytes     // of the files that are moved
+	Largest app.Bytes       // of the largest file in a result; it takes no room on the disk
 
 	Table io.Writer // the goals, at the end
 	Lines io.Writer // each run as a line of JSON; nil: nobody reads them
@@ -33,8 +33,8 @@ type Options struct {
 // figures are what was measured, by name.
 type figures map[string]float64
 
-// bench is a run: its servers, and what they were given once.
-type bench struct {
+// testbed is a run: its servers, and what they were given once.
+type testbed struct {
 	Options
 	dir     string
 	payload string // a file of Size bytes
@@ -52,32 +52,32 @@ type bench struct {
 // measurement is one part of a round.
 type measurement struct {
 	name string
-	run  func(*bench, context.Context, figures) error
+	run  func(*testbed, context.Context, figures) error
 }
 
 // measurements in their order: what is compared stands side by side.
 var measurements = []measurement{
-	{"sync", (*bench).measureSync},
-	{"submit", (*bench).measureSubmit},
-	{"submit-one", (*bench).measureSubmitOne},
-	{"list", (*bench).measureList},
-	{"filters", (*bench).measureFilters},
-	{"list-while-submitting", (*bench).measureListUnderLoad},
-	{"download", (*bench).measureDownload},
-	{"ranges", (*bench).measureRanges},
-	{"upload", (*bench).measureUpload},
-	{"archive", (*bench).measureArchive},
-	{"memory", (*bench).measureMemory},
-	{"jobs", (*bench).measureJobs},
-	{"start", (*bench).measureStart},
-	{"cold-start", (*bench).measureColdStart},
-	{"idle", (*bench).measureIdle},
+	{"sync", (*testbed).measureSync},
+	{"submit", (*testbed).measureSubmit},
+	{"submit-one", (*testbed).measureSubmitOne},
+	{"list", (*testbed).measureList},
+	{"filters", (*testbed).measureFilters},
+	{"list-while-submitting", (*testbed).measureListUnderLoad},
+	{"download", (*testbed).measureDownload},
+	{"ranges", (*testbed).measureRanges},
+	{"upload", (*testbed).measureUpload},
+	{"archive", (*testbed).measureArchive},
+	{"memory", (*testbed).measureMemory},
+	{"jobs", (*testbed).measureJobs},
+	{"start", (*testbed).measureStart},
+	{"cold-start", (*testbed).measureColdStart},
+	{"idle", (*testbed).measureIdle},
 }
 
 // Table measures everything in rounds and prints the goals. Measurements are
 // named to run only these.
 func Table(ctx context.Context, o Options, only ...string) (err error) {
-	b := &bench{Options: o, cursors: map[*server][]string{}}
+	b := &testbed{Options: o, cursors: map[*server][]string{}}
 	defer func() { err = errors.Join(err, b.close()) }()
 	once := figures{}
 	if err := b.open(ctx, once); err != nil {
@@ -119,10 +119,10 @@ func chosen(name string, only []string) bool {
 	return len(only) == 0
 }
 
-func (b *bench) logf(format string, args ...any) { fmt.Fprintf(b.Log, format+"\n", args...) }
+func (b *testbed) logf(format string, args ...any) { fmt.Fprintf(b.Log, format+"\n", args...) }
 
 // line prints a run.
-func (b *bench) line(round int, what string, f figures) {
+func (b *testbed) line(round int, what string, f figures) {
 	if b.Lines == nil {
 		return
 	}
@@ -133,7 +133,7 @@ func (b *bench) line(round int, what string, f figures) {
 }
 
 // open makes data and starts all servers.
-func (b *bench) open(ctx context.Context, f figures) (err error) {
+func (b *testbed) open(ctx context.Context, f figures) (err error) {
 	if b.dir, err = os.MkdirTemp(b.Dir, "molrun-bench-"); err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (b *bench) open(ctx context.Context, f figures) (err error) {
 }
 
 // openData seeds the databases.
-func (b *bench) openData(ctx context.Context, f figures) error {
+func (b *testbed) openData(ctx context.Context, f figures) error {
 	const few = 1000
 	if err := Seed(ctx, filepath.Join(b.dir, "small", "data"), min(few, b.Jobs), nil); err != nil {
 		return err
@@ -200,7 +200,7 @@ func databaseSize(data string, jobs int, f figures) error {
 }
 
 // missing says in sentences what this machine lacks.
-func (b *bench) missing() (sentences []string) {
+func (b *testbed) missing() (sentences []string) {
 	if b.peer == nil {
 		sentences = append(sentences, "skipped: the comparisons with nginx, which is not installed (Debian: nginx-light)")
 	}
@@ -211,7 +211,7 @@ func (b *bench) missing() (sentences []string) {
 }
 
 // close ends what runs and removes what was written.
-func (b *bench) close() error {
+func (b *testbed) close() error {
 	var errs []error
 	for _, s := range []*server{b.large, b.queue} {
 		if s != nil && s.process != nil && s.key != "" {
@@ -233,7 +233,7 @@ func (b *bench) close() error {
 
 // release ends the job that keeps others waiting, and those others before it
 // could begin.
-func (b *bench) release(s *server) error {
+func (b *testbed) release(s *server) error {
 	c, err := dial(s.address)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 const mebibyte = 1 << 20
 
 // openFiles makes what is moved, and starts the peer.
-func (b *bench) openFiles(ctx context.Context) (err error) {
+func (b *testbed) openFiles(ctx context.Context) (err error) {
 	if err := b.makePayload(); err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (b *bench) openFiles(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if b.bare, err = startBare(ctx, b.Program, filepath.Dir(b.payload)); err != nil {
+	if b.bare, err = startBare(ctx, filepath.Dir(b.payload)); err != nil {
 		return err
 	}
 	grant, err := b.put("payload.bin")
@@ -36,12 +36,12 @@ func (b *bench) openFiles(ctx context.Context) (err error) {
 		return fmt.Errorf("upload: %w", err)
 	}
 	b.upload = grant.download
-	return b.jobs.ask(b.jobs.post("/upload/"+grant.id+"/complete", fmt.Appendf(nil, `{"size":%d}`, b.Size)), nil)
+	return b.jobs.ask(b.jobs.post("/upload/"+grant.id+"/complete", fmt.Appendf(nil, `{"size":%d}`, int64(b.Size))), nil)
 }
 
 // makePayload makes a file of random bytes, in memory where there is room, so
 // that clients cost little.
-func (b *bench) makePayload() error {
+func (b *testbed) makePayload() error {
 	dir, err := os.MkdirTemp("/dev/shm", "molrun-bench-")
 	if err != nil {
 		if dir, err = os.MkdirTemp(b.dir, "payload-"); err != nil {
@@ -53,7 +53,7 @@ func (b *bench) makePayload() error {
 	if err != nil {
 		return err
 	}
-	_, err = io.CopyN(f, rand.NewChaCha8([32]byte{}), b.Size)
+	_, err = io.CopyN(f, rand.NewChaCha8([32]byte{}), int64(b.Size))
 	return errors.Join(err, f.Close())
 }
 
@@ -78,7 +78,7 @@ type grant struct {
 }
 
 // put uploads the payload under a name.
-func (b *bench) put(name string) (g grant, err error) {
+func (b *testbed) put(name string) (g grant, err error) {
 	var made struct{ FileID, UploadURL, DownloadURL string }
 	if err := b.jobs.ask(head("PUT", "/upload/"+name, b.jobs.header(), 0), &made); err != nil {
 		return g, err
@@ -98,7 +98,7 @@ func pathOf(link string) string {
 }
 
 // sendPayload makes one PUT.
-func (b *bench) sendPayload(address, path string) (time.Duration, error) {
+func (b *testbed) sendPayload(address, path string) (time.Duration, error) {
 	f, err := os.Open(b.payload)
 	if err != nil {
 		return 0, err
@@ -110,7 +110,7 @@ func (b *bench) sendPayload(address, path string) (time.Duration, error) {
 	}
 	defer c.close()
 	began := time.Now()
-	err = c.send(head("PUT", path, "Content-Type: application/octet-stream\r\n", b.Size), f)
+	err = c.send(head("PUT", path, "Content-Type: application/octet-stream\r\n", int64(b.Size)), f)
 	return time.Since(began), err
 }
 
@@ -163,7 +163,7 @@ type side struct {
 }
 
 // sides gives those that serve the payload, the peer first where there is one.
-func (b *bench) sides() []side {
+func (b *testbed) sides() []side {
 	all := []side{
 		{"bare", b.bare.address, "/payload", []int{b.bare.pid()}},
 		{"molrun", b.jobs.address, b.upload, []int{b.jobs.pid()}},
@@ -175,7 +175,7 @@ func (b *bench) sides() []side {
 }
 
 // measureDownload compares downloads of a whole file.
-func (b *bench) measureDownload(ctx context.Context, f figures) error {
+func (b *testbed) measureDownload(ctx context.Context, f figures) error {
 	for _, clients := range []int{1, 4} {
 		for _, s := range b.sides() {
 			m, err := fetch(ctx, clients, b.For/2, s.address, s.pids, [][]byte{head("GET", s.path, "", 0)})
@@ -190,12 +190,12 @@ func (b *bench) measureDownload(ctx context.Context, f figures) error {
 }
 
 // measureRanges compares downloads of 1 MiB at random places.
-func (b *bench) measureRanges(ctx context.Context, f figures) error {
-	r, length := rand.New(rand.NewPCG(5, 6)), min(mebibyte, b.Size)
+func (b *testbed) measureRanges(ctx context.Context, f figures) error {
+	r, length := rand.New(rand.NewPCG(5, 6)), min(mebibyte, int64(b.Size))
 	for _, s := range b.sides() {
 		var requests [][]byte
 		for range 256 {
-			from := r.Int64N(b.Size - length + 1)
+			from := r.Int64N(int64(b.Size) - length + 1)
 			requests = append(requests, head("GET", s.path, fmt.Sprintf("Range: bytes=%d-%d\r\n", from, from+length-1), 0))
 		}
 		m, err := fetch(ctx, 8, b.For/2, s.address, s.pids, requests)
@@ -209,7 +209,7 @@ func (b *bench) measureRanges(ctx context.Context, f figures) error {
 
 // measureUpload compares durable uploads with a digest with those of the peer,
 // which has neither.
-func (b *bench) measureUpload(ctx context.Context, f figures) error {
+func (b *testbed) measureUpload(ctx context.Context, f figures) error {
 	if b.peer != nil {
 		path := "/dav/upload"
 		m, err := b.uploading(b.peer.pids(), func() (time.Duration, error) { return b.sendPayload(b.peer.address, path) })
@@ -230,21 +230,21 @@ func (b *bench) measureUpload(ctx context.Context, f figures) error {
 		return err
 	}
 	f["upload.molrun"], f["upload.molrun.cpu"] = m.rate(), m.cost()
-	if f["digest.cpu"], err = digestCost(b.payload, b.Size); err != nil {
+	if f["digest.cpu"], err = digestCost(b.payload, int64(b.Size)); err != nil {
 		return err
 	}
-	if cost, ok := opensslCost(ctx, b.payload, b.Size); ok {
+	if cost, ok := opensslCost(ctx, b.payload, int64(b.Size)); ok {
 		f["digest.openssl"] = cost
 	}
 	return b.jobs.ask(head("DELETE", "/files/"+g.id, b.jobs.header(), 0), nil)
 }
 
-func (b *bench) uploading(pids []int, put func() (time.Duration, error)) (m moved, err error) {
+func (b *testbed) uploading(pids []int, put func() (time.Duration, error)) (m moved, err error) {
 	before, err := cpuOf(pids...)
 	if err != nil {
 		return m, err
 	}
-	m.bytes = b.Size
+	m.bytes = int64(b.Size)
 	if m.elapsed, err = put(); err != nil {
 		return m, err
 	}
@@ -254,7 +254,7 @@ func (b *bench) uploading(pids []int, put func() (time.Duration, error)) (m move
 }
 
 // resultLink gives the path of a result, or of one of its files.
-func (b *bench) resultLink(job, file string) (string, error) {
+func (b *testbed) resultLink(job, file string) (string, error) {
 	var link struct{ DownloadURL string }
 	body := fmt.Sprintf(`{"jobName":%q}`, job)
 	if file != "" {

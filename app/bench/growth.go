@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -36,7 +36,7 @@ var costs = []cost{
 
 // growing is a server with so many jobs.
 type growing struct {
-	*bench
+	*testbed
 	*server
 	jobs  int
 	holds bool // a job keeps the others waiting
@@ -55,7 +55,7 @@ func Growth(ctx context.Context, o Options, numbers []int, plot string) error {
 		if err := growTo(ctx, o, n, f); err != nil {
 			return fmt.Errorf("with %d jobs: %w", n, err)
 		}
-		(&bench{Options: Options{Lines: o.Lines, Jobs: n}}).line(1, "growth", f)
+		(&testbed{Options: Options{Lines: o.Lines, Jobs: n}}).line(1, "growth", f)
 		for i, c := range costs {
 			series[i] = append(series[i], point{float64(n), f[c.name]})
 		}
@@ -77,7 +77,7 @@ func growTo(ctx context.Context, o Options, n int, f figures) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	b := &bench{Options: o, dir: dir}
+	b := &testbed{Options: o, dir: dir}
 	b.logf("%d jobs", n)
 	s, err := newServer(o.Program, dir, 1)
 	if err != nil {
@@ -96,7 +96,7 @@ func growTo(ctx context.Context, o Options, n int, f figures) (err error) {
 		}
 		err = errors.Join(err, s.stop())
 	}()
-	g := &growing{bench: b, server: s, jobs: n}
+	g := &growing{testbed: b, server: s, jobs: n}
 	for _, c := range costs {
 		f[c.name], err = c.find(g, ctx)
 		if holds = g.holds; err != nil {
@@ -213,7 +213,7 @@ func (g *growing) prune(ctx context.Context) (float64, error) {
 // are none makes it fail in the end.
 func (g *growing) backup(ctx context.Context) (float64, error) {
 	began := time.Now()
-	_, err := g.run(ctx, "backup", filepath.Join(g.bench.dir, "backups"))
+	_, err := g.run(ctx, "backup", filepath.Join(g.testbed.dir, "backups"))
 	took := time.Since(began)
 	if err != nil && !strings.Contains(err.Error(), "the backup is complete but for") {
 		return 0, err

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 // finished submits a job, unless it is there, and waits for its end.
-func (b *bench) finished(name, typ, settings string) error {
+func (b *testbed) finished(name, typ, settings string) error {
 	s := b.jobs
 	c, err := dial(s.address)
 	if err != nil {
@@ -48,7 +48,7 @@ func (b *bench) finished(name, typ, settings string) error {
 
 // measureJobs compares jobs that do nothing, from the first submission to the
 // end of the last, with bare starts of processes.
-func (b *bench) measureJobs(ctx context.Context, f figures) error {
+func (b *testbed) measureJobs(ctx context.Context, f figures) error {
 	limit, err := limitStarts(ctx, b.dir, b.For/2)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (b *bench) measureJobs(ctx context.Context, f figures) error {
 var errEnough = errors.New("enough jobs were submitted")
 
 // quiet waits until no job waits or runs.
-func (b *bench) quiet(ctx context.Context) error {
+func (b *testbed) quiet(ctx context.Context) error {
 	c, err := dial(b.jobs.address)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // measureStart measures, while nothing else happens, how long it takes from
 // the submission of a job until its process runs, by that process's own word.
-func (b *bench) measureStart(ctx context.Context, f figures) error {
+func (b *testbed) measureStart(ctx context.Context, f figures) error {
 	series := time.Now().UnixNano()
 	var all []time.Duration
 	for n := range max(3, int(b.For/(100*time.Millisecond))) {
@@ -160,7 +160,7 @@ func (b *bench) measureStart(ctx context.Context, f figures) error {
 }
 
 // measureColdStart restarts the server with many jobs.
-func (b *bench) measureColdStart(ctx context.Context, f figures) error {
+func (b *testbed) measureColdStart(ctx context.Context, f figures) error {
 	if err := b.large.stop(); err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (b *bench) measureColdStart(ctx context.Context, f figures) error {
 }
 
 // measureIdle watches a server that has nothing to do.
-func (b *bench) measureIdle(ctx context.Context, f figures) error {
+func (b *testbed) measureIdle(ctx context.Context, f figures) error {
 	s := b.small
 	sleeps, err := wakeUps(s.pid())
 	if err != nil {

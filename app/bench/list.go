@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -75,7 +75,7 @@ func (s *server) asking(requests [][]byte) worker {
 
 // pages gives the requests for random pages, the first page where there is no
 // other.
-func (b *bench) pages(s *server) [][]byte {
+func (b *testbed) pages(s *server) [][]byte {
 	requests := [][]byte{}
 	for _, cursor := range b.cursors[s] {
 		requests = append(requests, s.get(firstPage+"&startKey="+url.QueryEscape(cursor)))
@@ -88,7 +88,7 @@ func (b *bench) pages(s *server) [][]byte {
 }
 
 // measureList compares pages of 50 among many jobs with those among a thousand.
-func (b *bench) measureList(ctx context.Context, f figures) error {
+func (b *testbed) measureList(ctx context.Context, f figures) error {
 	d := b.For / 4
 	for _, s := range []struct {
 		*server
@@ -165,7 +165,7 @@ func filters() map[string][]filter {
 
 // measureFilters measures each combination next to the first page, and keeps
 // the dearest of each kind.
-func (b *bench) measureFilters(ctx context.Context, f figures) error {
+func (b *testbed) measureFilters(ctx context.Context, f figures) error {
 	for kind, all := range filters() {
 		for _, one := range all {
 			first, found, err := b.large.alternately(ctx, b.For/10, b.large.get(firstPage), b.large.get(one.path()))
@@ -207,7 +207,7 @@ func (s *server) alternately(ctx context.Context, d time.Duration, one, other []
 // measureListUnderLoad compares first pages while many clients submit with
 // those of a quiet service, and with answers that cost nothing but their turn
 // on the CPUs, which the submitting clients share.
-func (b *bench) measureListUnderLoad(ctx context.Context, f figures) error {
+func (b *testbed) measureListUnderLoad(ctx context.Context, f figures) error {
 	s := b.large
 	listing := s.asking([][]byte{s.get(firstPage)})
 	quiet, err := closed(ctx, 1, b.For/2, listing)

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"bytes"
@@ -13,14 +13,14 @@ import (
 const crowd = 64
 
 // measureSync tells which regime the disk is in.
-func (b *bench) measureSync(ctx context.Context, f figures) error {
+func (b *testbed) measureSync(ctx context.Context, f figures) error {
 	s, err := limitSync(ctx, b.dir, b.For/4)
 	f["sync.p50"], f["sync.p99"] = s.quantile(.5), s.quantile(.99)
 	return err
 }
 
 // measureSubmit compares durable submissions of many clients with bare commits.
-func (b *bench) measureSubmit(ctx context.Context, f figures) error {
+func (b *testbed) measureSubmit(ctx context.Context, f figures) error {
 	used, err := ownCPU()
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (b *bench) measureSubmit(ctx context.Context, f figures) error {
 
 // measureSubmitOne compares the submissions of a single client with single
 // commits.
-func (b *bench) measureSubmitOne(ctx context.Context, f figures) error {
+func (b *testbed) measureSubmitOne(ctx context.Context, f figures) error {
 	limit, err := limitCommits(ctx, b.dir, 1, b.For/2)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (b *bench) measureSubmitOne(ctx context.Context, f figures) error {
 
 // submitting gives clients that submit jobs of new names, each with settings of
 // some hundred bytes.
-func (b *bench) submitting(s *server) worker {
+func (b *testbed) submitting(s *server) worker {
 	b.submitted++
 	series := b.submitted
 	return func(n int) (func() error, func(), error) {
