@@ -13,16 +13,16 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// The limit of submissions: records of 500 bytes with as many index entries as
-// a job has listings, and nothing else, put into bbolt by one goroutine that
-// commits for all who wait.
+// The limit of submissions puts records of 500 bytes into bbolt, with one index
+// entry for each listing that a job is in, and does nothing else. One goroutine
+// commits for all waiting clients.
 const (
 	limitIndexes = 8
 	limitValue   = 500
 	limitGather  = 500 * time.Microsecond
 )
 
-// limitCommits measures the bare commits of a number of clients.
+// limitCommits measures bare commits.
 func limitCommits(ctx context.Context, dir string, clients int, d time.Duration) (s sample, err error) {
 	path := filepath.Join(dir, "limit.db")
 	db, err := bolt.Open(path, 0o600, &bolt.Options{FreelistType: bolt.FreelistMapType, Timeout: time.Second})
@@ -37,7 +37,7 @@ func limitCommits(ctx context.Context, dir string, clients int, d time.Duration)
 	go c.run()
 	defer func() { close(c.calls); <-c.ended }()
 	var sequence atomic.Uint64
-	return closed(ctx, clients, d, func(int) (func() error, func(), error) {
+	return closedLoop(ctx, clients, d, func(int) (func() error, func(), error) {
 		value, done := make([]byte, limitValue), make(chan error, 1)
 		return func() error {
 			c.calls <- commitCall{sequence.Add(1), value, done}
@@ -69,7 +69,8 @@ type committer struct {
 	ended chan struct{}
 }
 
-// run commits for all that wait, and waits a moment for as many as last time.
+// run commits for all waiting callers. It waits a moment until there are as many
+// as last time.
 func (c *committer) run() {
 	defer close(c.ended)
 	crowd := 1
@@ -111,8 +112,8 @@ func (c *committer) gather(first commitCall, crowd int) []commitCall {
 	return group
 }
 
-// putLimit puts a record under a rising key, and into each index behind one of
-// 16 groups.
+// putLimit puts a record under an ascending key, and an entry into each index
+// under one of 16 groups.
 func putLimit(tx *bolt.Tx, call commitCall) error {
 	key := make([]byte, 16)
 	binary.BigEndian.PutUint64(key, call.sequence)
@@ -129,7 +130,7 @@ func putLimit(tx *bolt.Tx, call commitCall) error {
 	return nil
 }
 
-// limitSync measures what it takes to make 4 KiB durable.
+// limitSync measures how long it takes to make 4 KiB durable.
 func limitSync(ctx context.Context, dir string, d time.Duration) (s sample, err error) {
 	f, err := os.OpenFile(filepath.Join(dir, "limit.sync"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -137,10 +138,8 @@ func limitSync(ctx context.Context, dir string, d time.Duration) (s sample, err 
 	}
 	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
 	block := make([]byte, 4096)
-	return closed(ctx, 1, d, func(int) (func() error, func(), error) {
-		return func() error {
-			_, err := f.WriteAt(block, 0)
-			return errors.Join(err, f.Sync())
-		}, func() {}, nil
-	})
+	return closedLoop(ctx, 1, d, local(func() error {
+		_, err := f.WriteAt(block, 0)
+		return errors.Join(err, f.Sync())
+	}))
 }

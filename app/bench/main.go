@@ -23,9 +23,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
-	"molrun/app"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -61,7 +58,7 @@ const exitUsage = 2
 type usageError struct{ error }
 
 func runCommand() *cobra.Command {
-	o := Options{Size: 1 << 30, Largest: 10 << 30}
+	o := options{Size: 1 << 30, Largest: 10 << 30}
 	var asJSON bool
 	c := &cobra.Command{
 		Use:     "run [MEASUREMENT ...]",
@@ -72,7 +69,7 @@ func runCommand() *cobra.Command {
 	addFlags(f, &o)
 	f.IntVar(&o.Jobs, "jobs", 1_000_000, "jobs in the large database")
 	f.IntVar(&o.Rounds, "rounds", 5, "rounds of all measurements; the table shows medians")
-	f.StringVar(&o.Data, "seeded", "", "copy this data directory, made by bench seed, instead of seeding one")
+	f.StringVar(&o.Seeded, "seeded", "", "copy this data directory, made by bench seed, instead of seeding one")
 	f.Var(size{&o.Size}, "size", "size of uploaded and downloaded files")
 	f.Var(size{&o.Largest}, "largest", "size of the largest result file, which is sparse")
 	f.BoolVar(&asJSON, "json", false, "print each measurement as a line of JSON instead of the table")
@@ -81,13 +78,13 @@ func runCommand() *cobra.Command {
 		if asJSON {
 			o.Table, o.Lines = io.Discard, c.OutOrStdout()
 		}
-		return withMolrun(c.Context(), o, func(o Options) error { return Table(c.Context(), o, args...) })
+		return withMolrun(c.Context(), o, func(o options) error { return runRounds(c.Context(), o, args) })
 	}
 	return c
 }
 
 func growCommand() *cobra.Command {
-	o := Options{}
+	o := options{}
 	var numbers []int
 	var plot string
 	c := &cobra.Command{
@@ -99,35 +96,28 @@ func growCommand() *cobra.Command {
 	f := c.Flags()
 	addFlags(f, &o)
 	f.IntSliceVar(&numbers, "jobs", []int{1000, 10_000, 100_000, 1_000_000}, "jobs in each database, measured one after the other")
-	f.StringVar(&o.Data, "seeded", "", "copy this data directory, made by bench seed, for the last number of jobs")
+	f.StringVar(&o.Seeded, "seeded", "", "copy this data directory, made by bench seed, for the last number of jobs")
 	f.StringVar(&plot, "svg", "", "file to draw the costs in")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		o.Lines, o.Log = c.OutOrStdout(), c.ErrOrStderr()
-		return withMolrun(c.Context(), o, func(o Options) error { return Growth(c.Context(), o, numbers, plot) })
+		return withMolrun(c.Context(), o, func(o options) error { return measureGrowth(c.Context(), o, numbers, plot) })
 	}
 	return c
 }
 
-// addFlags adds the flags that run and grow share.
-func addFlags(f *pflag.FlagSet, o *Options) {
-	f.StringVar(&o.Program, "molrun", "", "molrun binary to measure (default: build one)")
-	f.DurationVar(&o.For, "for", 2*time.Second, "duration of one measurement")
-	f.StringVar(&o.Dir, "dir", "", "directory for temporary files (default: the system's)")
-}
-
 // withMolrun runs a measurement of the molrun binary in the options, or of one
 // that it builds for it.
-func withMolrun(ctx context.Context, o Options, measure func(Options) error) (err error) {
-	if o.Program != "" {
+func withMolrun(ctx context.Context, o options, measure func(options) error) (err error) {
+	if o.Molrun != "" {
 		return measure(o)
 	}
-	dir, err := os.MkdirTemp("", "molrun-bench-")
+	dir, err := os.MkdirTemp(o.Dir, "molrun-bench-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	o.Program = filepath.Join(dir, "molrun")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", o.Program, "molrun")
+	o.Molrun = filepath.Join(dir, "molrun")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", o.Molrun, "molrun")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build molrun: %w\n%s", err, out)
@@ -145,7 +135,7 @@ func seedCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			began := time.Now()
-			if err := Seed(c.Context(), data, jobs, nil); err != nil {
+			if err := seed(c.Context(), data, jobs, nil); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintf(c.OutOrStdout(), "%d jobs in %s\n", jobs, time.Since(began).Round(time.Millisecond))
@@ -166,18 +156,9 @@ func bareCommand() *cobra.Command {
 		Short:  "Serve the files of a directory with the standard library alone",
 		Args:   cobra.NoArgs,
 		Hidden: true,
-		RunE:   func(c *cobra.Command, _ []string) error { return Bare(c.Context(), dir, address) },
+		RunE:   func(c *cobra.Command, _ []string) error { return serveBare(c.Context(), dir, address) },
 	}
 	c.Flags().StringVar(&dir, "files", "", "the directory")
 	c.Flags().StringVar(&address, "listen", "", "address to listen on")
 	return c
 }
-
-// size is a flag such as 16MiB.
-type size struct{ *app.Bytes }
-
-// Set reads the value of the flag.
-func (s size) Set(text string) error { return s.UnmarshalText([]byte(text)) }
-
-// Type names the kind of value in the help.
-func (size) Type() string { return "size" }

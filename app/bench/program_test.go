@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 		os.Exit(run(os.Args[1:]))
 	}
 	code := 1
-	err := withMolrun(context.Background(), Options{}, func(o Options) error {
-		molrun = o.Program
+	err := withMolrun(context.Background(), options{}, func(o options) error {
+		molrun = o.Molrun
 		code = m.Run()
 		return nil
 	})
