@@ -46,17 +46,6 @@ func limitCommits(ctx context.Context, dir string, clients int, d time.Duration)
 	})
 }
 
-func limitBucket(n int) []byte { return fmt.Appendf(nil, "index%d", n) }
-
-func createLimit(tx *bolt.Tx) error {
-	_, err := tx.CreateBucket([]byte("records"))
-	for n := range limitIndexes {
-		_, e := tx.CreateBucket(limitBucket(n))
-		err = errors.Join(err, e)
-	}
-	return err
-}
-
 type commitCall struct {
 	sequence uint64
 	value    []byte
@@ -69,13 +58,13 @@ type committer struct {
 	ended chan struct{}
 }
 
-// run commits for all waiting callers. It waits a moment until there are as many
-// as last time.
+// run commits for all waiting callers at once. Before a commit it waits a moment
+// for as many callers as last time.
 func (c *committer) run() {
 	defer close(c.ended)
-	crowd := 1
+	expected := 1
 	for first := range c.calls {
-		group := c.gather(first, crowd)
+		group := c.gather(first, expected)
 		err := c.db.Update(func(tx *bolt.Tx) error {
 			for _, call := range group {
 				if err := putLimit(tx, call); err != nil {
@@ -84,33 +73,44 @@ func (c *committer) run() {
 			}
 			return nil
 		})
-		crowd = len(group) + len(c.calls)
+		expected = len(group) + len(c.calls)
 		for _, call := range group {
 			call.done <- err
 		}
 	}
 }
 
-func (c *committer) gather(first commitCall, crowd int) []commitCall {
+func (c *committer) gather(first commitCall, expected int) []commitCall {
 	group := []commitCall{first}
-	if crowd == 1 && len(c.calls) == 0 {
+	if expected == 1 && len(c.calls) == 0 {
 		return group
 	}
-	enough := time.NewTimer(limitGather)
-	defer enough.Stop()
-	for len(group) < crowd || len(c.calls) > 0 {
+	timeout := time.NewTimer(limitGather)
+	defer timeout.Stop()
+	for len(group) < expected || len(c.calls) > 0 {
 		select {
 		case call, open := <-c.calls:
 			if !open {
 				return group
 			}
 			group = append(group, call)
-		case <-enough.C:
+		case <-timeout.C:
 			return group
 		}
 	}
 	return group
 }
+
+func createLimit(tx *bolt.Tx) error {
+	_, err := tx.CreateBucket([]byte("records"))
+	for n := range limitIndexes {
+		_, e := tx.CreateBucket(limitBucket(n))
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+func limitBucket(n int) []byte { return fmt.Appendf(nil, "index%d", n) }
 
 // putLimit puts a record under an ascending key, and an entry into each index
 // under one of 16 groups.
