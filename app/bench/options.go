@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"molrun/app"
+	"molrun/app/unit"
 )
 
 // options say what to measure and how long.
@@ -18,8 +18,8 @@ type options struct {
 	Jobs     int           // in the large database
 	Rounds   int           // of all measurements; the table shows medians
 	Duration time.Duration // of each measurement
-	Size     app.Bytes     // of uploaded and downloaded files
-	Largest  app.Bytes     // of the largest file of a result, which is sparse
+	Size     unit.Bytes    // of uploaded and downloaded files
+	Largest  unit.Bytes    // of the largest file of a result, which is sparse
 
 	Table io.Writer // of the goals
 	Lines io.Writer // JSON, one line for each measurement; nil for none
@@ -36,7 +36,7 @@ func addFlags(f *pflag.FlagSet, o *options) {
 }
 
 // size is a flag such as 16MiB.
-type size struct{ *app.Bytes }
+type size struct{ *unit.Bytes }
 
 // Set reads the value of the flag.
 func (s size) Set(text string) error { return s.UnmarshalText([]byte(text)) }
