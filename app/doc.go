@@ -41,7 +41,7 @@
 //	molrun/app/executor/slurm          Executor: jobs of a Slurm cluster
 //	molrun/app/executor/conformance    tests that every executor passes
 //	molrun/app/executor/slurm/cluster  a real Slurm cluster on one machine, for tests
-//	molrun/app/bench                   measures the program next to limits and peers
+//	molrun/app/bench                   a program of its own: measures molrun next to limits and peers
 //	molrun/app/faults                  tests: the real program, killed, starved and lied to
 //	molrun/app/simulation              tests: whole services driven by random seeds
 //	molrun/app/task                    runs one attempt: task.json in, outcome.json out

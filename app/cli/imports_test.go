@@ -28,7 +28,7 @@ var importTable = map[string]struct{ own, others []string }{
 	"web/client":                 {},
 	"app/cli":                    {own: []string{"*"}, others: []string{"spf13/cobra", "spf13/pflag", "rs/zerolog", "mattn/go-isatty", "prometheus/client_golang"}},
 	"web/contract":               {others: []string{"goccy/go-yaml", "santhosh-tekuri/jsonschema", "golang.org/x/text"}}, // of tests alone
-	"app/bench":                  {own: []string{"app", "storage"}, others: []string{"go.etcd.io/bbolt", "golang.org/x/sys"}},
+	"app/bench":                  {own: []string{"app", "app/placement", "app/unit", "storage"}, others: []string{"spf13/cobra", "spf13/pflag", "go.etcd.io/bbolt", "golang.org/x/sys"}},
 	"app/faults":                 {}, // tests alone
 	"app/simulation":             {}, // tests alone
 	"app/executor/slurm":         {own: []string{"app", "app/task"}},

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"bytes"
@@ -7,30 +7,31 @@ import (
 	"math"
 )
 
-// point is a cost with so many jobs.
+// point is a cost at a number of jobs.
 type point struct{ jobs, cost float64 }
 
-// The drawing, in pixels.
+// The chart, in pixels.
 const (
 	plotLeft, plotTop     = 84, 20
 	plotWidth, plotHeight = 520, 460
 	legendWidth           = 260
 )
 
-// colours tell the series apart, also for most who see fewer of them.
-var colours = []string{
+// colors can be told apart by most people with color blindness too.
+var colors = []string{
 	"#0072b2", "#56b4e9", "#009e73", "#d55e00", "#e69f00", "#cc79a7",
 	"#000000", "#7f7f7f", "#6a3d9a", "#b15928", "#33a02c",
 }
 
-// axis turns values into places, by their logarithm.
+// axis maps values to positions on a logarithmic scale.
 type axis struct{ low, high, from, to float64 }
 
 func (a axis) at(v float64) float64 {
 	return a.from + (math.Log10(v)-a.low)/(a.high-a.low)*(a.to-a.from)
 }
 
-// spanning gives an axis of whole powers of ten around all values.
+// spanning returns an axis from one power of ten to another that covers all
+// values.
 func spanning(series [][]point, of func(point) float64, from, to float64) axis {
 	a := axis{low: math.Inf(1), high: math.Inf(-1), from: from, to: to}
 	for _, points := range series {
@@ -41,15 +42,15 @@ func spanning(series [][]point, of func(point) float64, from, to float64) axis {
 			}
 		}
 	}
-	if a.low >= a.high { // one value, or none
+	if a.low >= a.high { // one value or none
 		a.low, a.high = min(a.low, 0), min(a.low, 0)+1
 	}
 	return a
 }
 
-// drawing gives costs against the number of jobs as SVG, both by logarithm: what
-// stays flat does not depend on the number.
-func drawing(names []string, series [][]point) []byte {
+// drawChart returns an SVG of costs against the number of jobs, both axes
+// logarithmic: the line of a cost that does not depend on the number is flat.
+func drawChart(names []string, series [][]point) []byte {
 	x := spanning(series, func(p point) float64 { return p.jobs }, plotLeft, plotLeft+plotWidth)
 	y := spanning(series, func(p point) float64 { return p.cost }, plotTop+plotHeight, plotTop)
 	var b bytes.Buffer
@@ -58,8 +59,8 @@ func drawing(names []string, series [][]point) []byte {
 	fmt.Fprintln(&b, `<rect width="100%" height="100%" fill="white"/>`)
 	drawGrid(&b, x, y)
 	for i, points := range series {
-		colour := colours[i%len(colours)]
-		fmt.Fprintf(&b, `<polyline fill="none" stroke="%s" stroke-width="2" points="`, colour)
+		color := colors[i%len(colors)]
+		fmt.Fprintf(&b, `<polyline fill="none" stroke="%s" stroke-width="2" points="`, color)
 		for _, p := range points {
 			if p.cost > 0 {
 				fmt.Fprintf(&b, "%.1f,%.1f ", x.at(p.jobs), y.at(p.cost))
@@ -68,7 +69,7 @@ func drawing(names []string, series [][]point) []byte {
 		fmt.Fprintln(&b, `"/>`)
 		at := plotTop + 14 + 20*i
 		fmt.Fprintf(&b, `<line x1="%d" y1="%d" x2="%d" y2="%[2]d" stroke="%[4]s" stroke-width="2"/><text x="%[5]d" y="%[6]d">%[7]s</text>`+"\n",
-			plotLeft+plotWidth+14, at-4, plotLeft+plotWidth+34, colour, plotLeft+plotWidth+40, at, html.EscapeString(names[i]))
+			plotLeft+plotWidth+14, at-4, plotLeft+plotWidth+34, color, plotLeft+plotWidth+40, at, html.EscapeString(names[i]))
 	}
 	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle">jobs in the database</text>`+"\n</svg>\n", plotLeft+plotWidth/2, plotTop+plotHeight+42)
 	return b.Bytes()
@@ -87,7 +88,7 @@ func drawGrid(b *bytes.Buffer, x, y axis) {
 	}
 }
 
-// power writes a power of ten as people do.
+// power formats a power of ten, with separators between thousands.
 func power(e float64) string {
 	if e < 0 {
 		return fmt.Sprintf("%.*f", int(-e), math.Pow(10, e))

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"encoding/xml"
@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-func TestDrawingIsXMLWithALineForEachCost(t *testing.T) {
+func TestChartIsXMLWithALineForEachCost(t *testing.T) {
 	series := [][]point{
 		{{1e3, .3}, {1e4, .3}, {1e6, .31}},
 		{{1e3, 20}, {1e4, 200}, {1e6, 20000}},
 		{{1e3, 0}},
 	}
-	svg := drawing([]string{"a page", "a backup <all>", "nothing"}, series)
+	svg := drawChart([]string{"a page", "a backup <all>", "nothing"}, series)
 	lines := 0
 	decoder := xml.NewDecoder(strings.NewReader(string(svg)))
 	for {
@@ -34,15 +34,15 @@ func TestDrawingIsXMLWithALineForEachCost(t *testing.T) {
 	}
 	for _, want := range []string{">1,000<", ">1,000,000<", ">0.1<", "a backup &lt;all&gt;"} {
 		if !strings.Contains(string(svg), want) {
-			t.Errorf("it lacks %s", want)
+			t.Errorf("the chart lacks %s", want)
 		}
 	}
 	if strings.Contains(string(svg), "NaN") || strings.Contains(string(svg), "Inf") || strings.Contains(string(svg), "%!") {
-		t.Errorf("there are odd numbers in it: %s", svg)
+		t.Errorf("the chart has invalid numbers: %s", svg)
 	}
 }
 
-func TestPowersOfTenAreWrittenAsPeopleDo(t *testing.T) {
+func TestPowersOfTenHaveSeparators(t *testing.T) {
 	for e, want := range map[float64]string{-2: "0.01", -1: "0.1", 0: "1", 2: "100", 3: "1,000", 6: "1,000,000"} {
 		if got := power(e); got != want {
 			t.Errorf("10^%v is %q, want %q", e, got, want)

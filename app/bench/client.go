@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"bufio"
@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// conn is a client that costs next to nothing, since it shares the CPUs with
-// the server that it measures: requests are written as they are, and of answers
-// it reads status and length. It speaks HTTP/1.1 on one connection.
+// conn is an HTTP/1.1 client on one connection. It shares the CPUs with the
+// server that it measures, so it does next to nothing: it writes requests that
+// are ready-made bytes, and parses only the status and length of a response.
 type conn struct {
 	net    net.Conn
 	reader *bufio.Reader
-	body   []byte
-	sink   []byte // for answers that nobody keeps
+	body   []byte // of the last response that do returned
+	sink   []byte // for bodies that are discarded
 }
 
 // patience bounds every exchange.
@@ -35,12 +35,13 @@ func dial(address string) (*conn, error) {
 
 func (c *conn) close() { _ = c.net.Close() }
 
-// head gives the head of a request; header lines end with \r\n.
-func head(method, path, header string, length int64) []byte {
+// requestHead returns the head of a request; header lines end with \r\n.
+func requestHead(method, path, header string, length int64) []byte {
 	return fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: bench\r\n%sContent-Length: %d\r\n\r\n", method, path, header, length)
 }
 
-// do sends a request and gives the answer's body, which is good until the next.
+// do sends a request and returns the body of the response, which is valid until
+// the next call.
 func (c *conn) do(request []byte) ([]byte, error) {
 	length, err := c.begin(request)
 	if err != nil {
@@ -54,16 +55,12 @@ func (c *conn) do(request []byte) ([]byte, error) {
 	return c.body, err
 }
 
-// drop sends a request, reads the answer's body and keeps nothing. It gives
-// its length, and when its first byte was there.
-func (c *conn) drop(request []byte) (length int, first time.Time, err error) {
-	if length, err = c.begin(request); err != nil || length == 0 {
-		return length, time.Now(), err
+// discard sends a request, reads the body of the response, keeps nothing of it
+// and returns its length.
+func (c *conn) discard(request []byte) (length int, err error) {
+	if length, err = c.begin(request); err != nil {
+		return length, err
 	}
-	if _, err := c.reader.Peek(1); err != nil {
-		return length, first, err
-	}
-	first = time.Now()
 	buffered, err := c.reader.Discard(min(length, c.reader.Buffered()))
 	if c.sink == nil {
 		c.sink = make([]byte, 1<<20)
@@ -73,11 +70,10 @@ func (c *conn) drop(request []byte) (length int, first time.Time, err error) {
 		n, err = c.net.Read(c.sink[:min(left, len(c.sink))])
 		left -= n
 	}
-	return length, first, err
+	return length, err
 }
 
-// send sends a request whose body is a file's, which goes to the network inside
-// the kernel.
+// send sends a request whose body is a file. The kernel copies it to the network.
 func (c *conn) send(head []byte, body *os.File) error {
 	if err := c.net.SetDeadline(time.Now().Add(patience)); err != nil {
 		return err
@@ -88,13 +84,14 @@ func (c *conn) send(head []byte, body *os.File) error {
 	if _, err := io.Copy(c.net, body); err != nil {
 		return err
 	}
-	length, err := c.answer()
+	length, err := c.readHead()
 	if err == nil {
 		_, err = c.reader.Discard(length)
 	}
 	return err
 }
 
+// begin sends a request and reads the head of the response.
 func (c *conn) begin(request []byte) (length int, err error) {
 	if err := c.net.SetDeadline(time.Now().Add(patience)); err != nil {
 		return 0, err
@@ -102,19 +99,19 @@ func (c *conn) begin(request []byte) (length int, err error) {
 	if _, err := c.net.Write(request); err != nil {
 		return 0, err
 	}
-	return c.answer()
+	return c.readHead()
 }
 
 var contentLength = []byte("content-length:")
 
-// answer reads the head of an answer and gives the length of the body.
-func (c *conn) answer() (length int, err error) {
+// readHead reads the head of a response and returns the length of its body.
+func (c *conn) readHead() (length int, err error) {
 	line, err := c.reader.ReadSlice('\n')
 	if err != nil {
 		return 0, err
 	}
 	if len(line) < 12 {
-		return 0, fmt.Errorf("the answer begins with %q", line)
+		return 0, fmt.Errorf("the response begins with %q", line)
 	}
 	code := string(line[9:12])
 	length = -1
@@ -137,7 +134,7 @@ func (c *conn) answer() (length int, err error) {
 		text, _ := io.ReadAll(io.LimitReader(c.reader, int64(min(max(length, 0), 1000))))
 		return 0, fmt.Errorf("status %s: %s", code, text)
 	case length < 0 && code != "204" && code != "201":
-		return 0, errors.New("the answer does not tell its length")
+		return 0, errors.New("the response has no Content-Length")
 	}
 	return max(length, 0), nil
 }
