@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app"
+	"molrun/blobs/result"
 )
 
 var someResult = map[string]string{
@@ -150,15 +151,17 @@ func TestEveryRangeOfAnArchiveIsItsSlice(t *testing.T) {
 		{Name: "2", Job: f.result(map[string]string{"a": ""})},
 	}
 	whole := f.download(batch)
-	a, err := f.archive(f.rules.folders[batch])
+	a, err := f.archives.Open(f.rules.folders[batch])
 	if err != nil {
 		t.Fatal(err)
 	}
+	content := a.Content(t.Context())
 	check := func(from, to int) {
 		t.Helper()
 		var got bytes.Buffer
-		n, err := f.send(t.Context(), a, &got, int64(from), int64(to-from))
-		if err != nil || n != int64(to-from) || got.String() != whole[from:to] {
+		_, seekErr := content.Seek(int64(from), io.SeekStart)
+		n, err := content.SendTo(&got, int64(to-from))
+		if err = errors.Join(seekErr, err); err != nil || n != int64(to-from) || got.String() != whole[from:to] {
 			t.Fatalf("bytes %d to %d: %d bytes, err %v, right %v", from, to, n, err, got.String() == whole[from:to])
 		}
 	}
@@ -235,7 +238,7 @@ func TestChangedResultCutsTheArchive(t *testing.T) {
 			return f.WriteManifest(id, m)
 		},
 		"no manifest": func(f *fixture, id app.JobID) error {
-			return os.Remove(filepath.Join(f.JobDir(id), manifestName))
+			return os.Remove(filepath.Join(f.path, result.ManifestName(id)))
 		},
 	}
 	for name, change := range changes {
@@ -369,28 +372,6 @@ sys.stdout.write(z.read("small").decode())`, name},
 	}
 }
 
-// TestZipRecordsHaveTheirLengths checks what the layout relies on.
-func TestZipRecordsHaveTheirLengths(t *testing.T) {
-	sizes := []int64{0, 1, maxUint32 - 1, maxUint32, maxUint32 + 1, 1 << 40}
-	for _, size := range sizes {
-		for _, offset := range sizes {
-			e := &zipEntry{name: "a/b", size: size, offset: offset}
-			if got := int64(len(appendLocal(nil, e))); got != e.localLen() {
-				t.Errorf("%+v: local header of %d bytes, want %d", e, got, e.localLen())
-			}
-			if got := int64(len(appendCentral(nil, e))); got != e.centralLen() {
-				t.Errorf("%+v: central record of %d bytes, want %d", e, got, e.centralLen())
-			}
-			for _, n := range []int64{0, maxUint16 - 1, maxUint16, 1 << 20} {
-				z := zipEnd{entries: n, start: size, size: offset}
-				if got := int64(len(z.appendTo(nil))); got != z.length() {
-					t.Errorf("%+v: end of %d bytes, want %d", z, got, z.length())
-				}
-			}
-		}
-	}
-}
-
 func TestUnsafeManifestIsRefused(t *testing.T) {
 	f := start(t)
 	id := f.result(nil)
@@ -420,7 +401,7 @@ func TestUnsafeManifestIsRefused(t *testing.T) {
 	if m, err := f.Manifest(id); err != nil || len(m.Files) != 0 {
 		t.Errorf("the manifest has %d files (err %v), want the first one unchanged", len(m.Files), err)
 	}
-	if names := f.names(jobsDir); !slices.Equal(names, []string{string(id) + "/" + manifestName}) {
+	if names := f.names("jobs"); !slices.Equal(names, []string{string(id) + "/manifest.json"}) {
 		t.Errorf("files left: %q", names)
 	}
 	if _, err := f.ArchiveSize([]app.Folder{{Name: "../x", Job: id}}); err == nil {
@@ -431,13 +412,13 @@ func TestUnsafeManifestIsRefused(t *testing.T) {
 func TestArchiveStopsWithItsRequest(t *testing.T) {
 	f := start(t)
 	id := f.result(someResult)
-	a, err := f.archive(f.rules.folders[id])
+	a, err := f.archives.Open(f.rules.folders[id])
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := f.send(ctx, a, io.Discard, 0, a.size()); !errors.Is(err, context.Canceled) {
+	if _, err := a.Content(ctx).SendTo(io.Discard, a.Size()); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
 }
@@ -473,7 +454,7 @@ func BenchmarkArchive(b *testing.B) {
 	b.Run("layout10000rows", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := f.newArchive(f.rules.folders[batch]); err != nil {
+			if _, err := result.NewArchives(f.root).Open(f.rules.folders[batch]); err != nil {
 				b.Fatal(err)
 			}
 		}

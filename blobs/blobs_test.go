@@ -19,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/blobs/link"
 )
 
 // clock is a wall clock that stands still until it is moved.
@@ -144,7 +145,7 @@ func start(t testing.TB, change ...func(*Options)) *fixture {
 func startIn(t testing.TB, path string, change ...func(*Options)) *fixture {
 	t.Helper()
 	f := &fixture{t: t, path: path, clock: newClock(), rules: newRules()}
-	secret, err := LoadSecret(path)
+	secret, err := link.LoadSecret(path)
 	if err != nil {
 		t.Fatal(err)
 	}

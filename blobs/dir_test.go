@@ -13,6 +13,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/blobs/link"
+	"molrun/blobs/result"
 )
 
 func TestOpenLaysOutThePrivateDirectory(t *testing.T) {
@@ -52,12 +54,16 @@ func TestOpenRefusesADoubtfulDirectory(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
+	secret, err := link.LoadSecret(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	escaping := t.TempDir()
 	if err := os.Symlink(t.TempDir(), filepath.Join(escaping, "jobs")); err != nil {
 		t.Fatal(err)
 	}
 	for dir, want := range map[string]string{shared: "chmod 700", occupied: "not a directory", escaping: "jobs"} {
-		_, err := Open(dir, Options{Now: time.Now, Secret: newSecret(), Log: zerolog.Nop()})
+		_, err := Open(dir, Options{Now: time.Now, Secret: secret, Log: zerolog.Nop()})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
@@ -87,7 +93,7 @@ func TestManifestIsReadAsWritten(t *testing.T) {
 	if _, err := f.Manifest(app.JobID(f.id())); !errors.Is(err, app.NotFound) {
 		t.Errorf("no manifest: error %v, want NOT_FOUND", err)
 	}
-	if err := os.WriteFile(filepath.Join(f.JobDir(id), manifestName), []byte(`{"files":`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(f.path, result.ManifestName(id)), []byte(`{"files":`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Manifest(id); err == nil || errors.Is(err, app.NotFound) {
@@ -138,7 +144,7 @@ func TestHeldRemovalsWaitForTheLastRelease(t *testing.T) {
 	id := f.newUpload("text/plain")
 	f.upload(id, "x")
 	job := f.result(someResult)
-	first, second := f.HoldRemovals(), f.HoldRemovals()
+	first, second := f.PauseRemovals(), f.PauseRemovals()
 	if err := errors.Join(f.RemoveUpload(id, 1), f.RemoveJob(job)); err != nil {
 		t.Fatal(err)
 	}

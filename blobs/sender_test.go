@@ -168,8 +168,6 @@ type writerFunc func(p []byte) (int, error)
 
 func (w writerFunc) Write(p []byte) (int, error) { return w(p) }
 
-var _ rangeSender = (*archiveContent)(nil)
-
 // TestServiceHasTheRules keeps the handler's interface within the service's.
 func TestServiceHasTheRules(*testing.T) {
 	var _ Service = (*app.Service)(nil)

@@ -15,6 +15,7 @@ import (
 
 	"molrun/app"
 	"molrun/blobs"
+	"molrun/blobs/link"
 	"molrun/storage"
 	"molrun/web"
 )
@@ -42,7 +43,7 @@ func benchHandler(b *testing.B) (h http.Handler, key string) {
 	}
 	b.Cleanup(func() { _ = store.Close() })
 	dir := b.TempDir()
-	secret, err := blobs.LoadSecret(dir)
+	secret, err := link.LoadSecret(dir)
 	if err != nil {
 		b.Fatal(err)
 	}

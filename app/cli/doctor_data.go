@@ -11,6 +11,7 @@ import (
 
 	"molrun/app"
 	"molrun/blobs"
+	"molrun/blobs/link"
 	"molrun/storage"
 )
 
@@ -136,7 +137,7 @@ func lookAtService(_ context.Context, p *patient) []finding {
 }
 
 func lookAtSecret(_ context.Context, p *patient) []finding {
-	err := blobs.CheckSecret(p.data)
+	err := link.CheckSecret(p.data)
 	_, noDatabase := os.Stat(p.database)
 	switch {
 	case err == nil:

@@ -14,6 +14,7 @@ import (
 	"molrun/app"
 	"molrun/app/runner"
 	"molrun/blobs"
+	"molrun/blobs/link"
 	"molrun/storage"
 )
 
@@ -34,7 +35,7 @@ type process struct {
 type site struct {
 	dir       string
 	catalogue *app.Catalogue
-	secret    *blobs.Secret
+	secret    *link.Secret
 	machine   *machine
 	order     atomic.Int64
 	patience  time.Duration // after which a job that was passed over reserves room

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/blobs"
+	"molrun/blobs/link"
 )
 
 // simulation is one seed while it runs.
@@ -69,7 +69,7 @@ func runStalled(t *testing.T, p plan, stall func()) (o outcome) {
 func newSimulation(t *testing.T, p plan) *simulation {
 	t.Helper()
 	dir := scratch(t)
-	secret, err := blobs.LoadSecret(dir)
+	secret, err := link.LoadSecret(dir)
 	must(t, err)
 	var all []*app.Algorithm
 	for _, text := range simFiles {

@@ -1,4 +1,4 @@
-package blobs
+package link
 
 import (
 	"errors"
@@ -16,10 +16,19 @@ import (
 
 var someID = app.IDBytes{0: 1, 14: 0xfe, 15: 0xdc}.String()
 
-func testLinks(t testing.TB) (*links, *clock) {
+// clock is a wall clock that stands still until it is moved.
+type clock struct{ now time.Time }
+
+func newClock() *clock { return &clock{time.Date(2026, 11, 20, 10, 40, 0, 0, time.UTC)} }
+
+func (c *clock) Now() time.Time { return c.now }
+
+func (c *clock) move(d time.Duration) { c.now = c.now.Add(d) }
+
+func newSigner(t testing.TB) (*Signer, *clock) {
 	t.Helper()
 	c := newClock()
-	return newLinks(newSecret(), c.Now), c
+	return NewSigner(t.TempDir(), newSecret(), c.Now), c
 }
 
 func request(t testing.TB, method, target string) *http.Request {
@@ -32,14 +41,14 @@ func request(t testing.TB, method, target string) *http.Request {
 }
 
 func TestLinkAllowsItsVerbOnly(t *testing.T) {
-	l, c := testLinks(t)
+	l, c := newSigner(t)
 	for _, kind := range []app.LinkKind{app.UploadPut, app.UploadGet, app.ResultGet, app.ArchiveGet, app.PartArchive} {
-		link := l.sign(app.Link{
+		link := l.Sign(app.Link{
 			Kind: kind, ID: someID, File: 3, Filename: "α 1/β%?.pdb", ContentType: "text/plain", Expires: c.Now().Add(time.Hour),
 		})
-		for _, method := range []string{"GET", "HEAD", "PUT"} {
-			got, err := l.verify(request(t, method, link))
-			if (method == "PUT") != (kind == app.UploadPut) {
+		for _, method := range []string{"GET", "HEAD", "PUT", "POST"} {
+			got, err := l.Verify(request(t, method, link))
+			if (method == "PUT") != (kind == app.UploadPut) || method == "POST" {
 				if !errors.Is(err, app.LinkInvalid) {
 					t.Errorf("%s with a link of kind %s: error %v, want LINK_INVALID", method, kind, err)
 				}
@@ -49,16 +58,16 @@ func TestLinkAllowsItsVerbOnly(t *testing.T) {
 				t.Errorf("%s with a link of kind %s: %v", method, kind, err)
 				continue
 			}
-			if got.Kind != kind || got.Subject != someID || got.File != 3 || string(got.Filename) != "β%?.pdb" ||
-				got.ContentType != "text/plain" {
-				t.Errorf("claims %+v", got)
+			want := app.Link{Kind: kind, ID: someID, File: 3, Filename: "β%?.pdb", ContentType: "text/plain", Expires: got.Expires}
+			if got != want || !got.Expires.Equal(c.Now().Add(time.Hour)) {
+				t.Errorf("verified %+v, want %+v", got, want)
 			}
 		}
 	}
 }
 
 func TestLinkPathNamesTheFile(t *testing.T) {
-	l, c := testLinks(t)
+	l, c := newSigner(t)
 	tests := []struct{ filename, want string }{
 		{"a b.pdb", "a%20b.pdb"},
 		{"x/y.cif", "y.cif"},
@@ -67,7 +76,7 @@ func TestLinkPathNamesTheFile(t *testing.T) {
 		{"50%?.csv", "50%25%3F.csv"},
 	}
 	for _, tt := range tests {
-		link := l.sign(app.Link{Kind: app.UploadGet, ID: someID, Filename: tt.filename, Expires: c.Now().Add(time.Hour)})
+		link := l.Sign(app.Link{Kind: app.UploadGet, ID: someID, Filename: tt.filename, Expires: c.Now().Add(time.Hour)})
 		if want := "/blobs/" + someID + "/" + tt.want + "?token="; !strings.HasPrefix(link, want) {
 			t.Errorf("link to %q is %q, want it to begin with %q", tt.filename, link, want)
 		}
@@ -75,67 +84,67 @@ func TestLinkPathNamesTheFile(t *testing.T) {
 }
 
 func TestLinkExpires(t *testing.T) {
-	l, c := testLinks(t)
-	link := l.sign(app.Link{Kind: app.UploadGet, ID: someID, Filename: "a", Expires: c.Now().Add(time.Hour)})
+	l, c := newSigner(t)
+	link := l.Sign(app.Link{Kind: app.UploadGet, ID: someID, Filename: "a", Expires: c.Now().Add(time.Hour)})
 	c.move(time.Hour + leeway - time.Second)
-	if _, err := l.verify(request(t, "GET", link)); err != nil {
+	if _, err := l.Verify(request(t, "GET", link)); err != nil {
 		t.Errorf("within the leeway: %v", err)
 	}
 	c.move(time.Second)
-	if _, err := l.verify(request(t, "GET", link)); !errors.Is(err, app.LinkExpired) {
+	if _, err := l.Verify(request(t, "GET", link)); !errors.Is(err, app.LinkExpired) {
 		t.Errorf("after its time: error %v, want LINK_EXPIRED", err)
 	}
 	c.move(-2 * time.Hour)
-	if _, err := l.verify(request(t, "GET", link)); !errors.Is(err, app.LinkInvalid) {
+	if _, err := l.Verify(request(t, "GET", link)); !errors.Is(err, app.LinkInvalid) {
 		t.Errorf("before it was made: error %v, want LINK_INVALID", err)
 	}
 }
 
 func TestLinkLivesAWeekAtMost(t *testing.T) {
-	l, c := testLinks(t)
-	link := l.sign(app.Link{Kind: app.UploadPut, ID: someID, Filename: "a", Expires: c.Now().Add(30 * 24 * time.Hour)})
-	if _, err := l.verify(request(t, "PUT", link)); err != nil {
+	l, c := newSigner(t)
+	link := l.Sign(app.Link{Kind: app.UploadPut, ID: someID, Filename: "a", Expires: c.Now().Add(30 * 24 * time.Hour)})
+	if _, err := l.Verify(request(t, "PUT", link)); err != nil {
 		t.Errorf("a link for a month does not work for a week: %v", err)
 	}
-	c.move(MaxLinkLife + leeway)
-	if _, err := l.verify(request(t, "PUT", link)); !errors.Is(err, app.LinkExpired) {
+	c.move(MaxLife + leeway)
+	if _, err := l.Verify(request(t, "PUT", link)); !errors.Is(err, app.LinkExpired) {
 		t.Errorf("after a week: error %v, want LINK_EXPIRED", err)
 	}
 }
 
-func TestLinkOfOlderKeyStillWorks(t *testing.T) {
+func TestLinkWorksUntilItsKeyIsGone(t *testing.T) {
 	c := newClock()
 	secret := newSecret()
-	link := newLinks(secret, c.Now).sign(app.Link{Kind: app.UploadGet, ID: someID, Filename: "a", Expires: c.Now().Add(time.Hour)})
+	link := NewSigner("", secret, c.Now).Sign(app.Link{Kind: app.UploadGet, ID: someID, Filename: "a", Expires: c.Now().Add(time.Hour)})
 	newer := newSecret().Keys[0]
 	newer.CreatedAt = secret.Keys[0].CreatedAt.Add(time.Hour)
 	rotated := &Secret{StoreID: secret.StoreID, Keys: append(slices.Clone(secret.Keys), newer)}
-	if _, err := newLinks(rotated, c.Now).verify(request(t, "GET", link)); err != nil {
+	if _, err := NewSigner("", rotated, c.Now).Verify(request(t, "GET", link)); err != nil {
 		t.Errorf("after a new key: %v", err)
 	}
 	rotated.Keys = rotated.Keys[1:]
-	if _, err := newLinks(rotated, c.Now).verify(request(t, "GET", link)); !errors.Is(err, app.LinkInvalid) {
+	if _, err := NewSigner("", rotated, c.Now).Verify(request(t, "GET", link)); !errors.Is(err, app.LinkInvalid) {
 		t.Errorf("after its key is gone: error %v, want LINK_INVALID", err)
 	}
 }
 
 func TestLongestNameFitsInAToken(t *testing.T) {
-	l, c := testLinks(t)
+	l, c := newSigner(t)
 	for _, filename := range []string{
 		strings.Repeat("𝛼", 200) + ".zip",
 		strings.Repeat("<", 816) + ".zip",
 		strings.Repeat("x", 5000) + ".zip",
 	} {
-		link := l.sign(app.Link{
+		link := l.Sign(app.Link{
 			Kind: app.PartArchive, ID: someID, File: 1 << 40, Filename: filename,
 			ContentType: "application/x-a-rather-long-type", Expires: c.Now().Add(time.Hour),
 		})
-		got, err := l.verify(request(t, "GET", link))
+		got, err := l.Verify(request(t, "GET", link))
 		if err != nil {
 			t.Errorf("name of %d bytes: %v", len(filename), err)
 			continue
 		}
-		if !strings.HasSuffix(filename, string(got.Filename)) || !strings.HasSuffix(string(got.Filename), ".zip") {
+		if !strings.HasSuffix(filename, got.Filename) || !strings.HasSuffix(got.Filename, ".zip") {
 			t.Errorf("name %.20q… became %.20q…", filename, got.Filename)
 		}
 	}
@@ -144,22 +153,23 @@ func TestLongestNameFitsInAToken(t *testing.T) {
 // TestForgedLinkIsRefused signs with the right key what the service would
 // never sign, and changes what it did sign.
 func TestForgedLinkIsRefused(t *testing.T) {
-	l, c := testLinks(t)
-	good := l.sign(app.Link{Kind: app.UploadGet, ID: someID, Filename: "a", Expires: c.Now().Add(time.Hour)})
+	l, c := newSigner(t)
+	good := l.Sign(app.Link{Kind: app.UploadGet, ID: someID, Filename: "a", Expires: c.Now().Add(time.Hour)})
 	path, token, _ := strings.Cut(good, "?token=")
 	other := app.IDBytes{0: 1, 14: 0xfe, 15: 0xdd}.String()
+	ring := l.ring.Load()
 
 	type change func(*claims, *jwt.Token)
 	forge := func(method jwt.SigningMethod, key any, f change) string {
 		cl := &claims{
 			RegisteredClaims: jwt.RegisteredClaims{
-				Issuer: l.issuer, Audience: jwt.ClaimStrings{audienceGet}, Subject: someID,
+				Issuer: ring.issuer, Audience: jwt.ClaimStrings{audienceGet}, Subject: someID,
 				ExpiresAt: jwt.NewNumericDate(c.Now().Add(time.Hour)), IssuedAt: jwt.NewNumericDate(c.Now()), ID: "id",
 			},
 			Method: "GET", Kind: app.UploadGet, Filename: []byte("a"),
 		}
 		tok := jwt.NewWithClaims(method, cl)
-		tok.Header["kid"] = l.kid
+		tok.Header["kid"] = ring.kid
 		f(cl, tok)
 		s, err := tok.SignedString(key)
 		if err != nil {
@@ -167,8 +177,8 @@ func TestForgedLinkIsRefused(t *testing.T) {
 		}
 		return path + "?token=" + s
 	}
-	signed := func(f change) string { return forge(jwt.SigningMethodHS256, l.get.keys[l.kid], f) }
-	if _, err := l.verify(request(t, "GET", signed(func(*claims, *jwt.Token) {}))); err != nil {
+	signed := func(f change) string { return forge(jwt.SigningMethodHS256, ring.get.keys[ring.kid], f) }
+	if _, err := l.Verify(request(t, "GET", signed(func(*claims, *jwt.Token) {}))); err != nil {
 		t.Fatalf("the forger's pattern is not accepted itself: %v", err)
 	}
 
@@ -193,7 +203,7 @@ func TestForgedLinkIsRefused(t *testing.T) {
 		"too long":           path + "?token=" + strings.Repeat("a", maxToken+1),
 		"many dots":          path + "?token=" + strings.Repeat(".", maxToken),
 		"not signed":         forge(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, func(*claims, *jwt.Token) {}),
-		"HS512":              forge(jwt.SigningMethodHS512, l.get.keys[l.kid], func(*claims, *jwt.Token) {}),
+		"HS512":              forge(jwt.SigningMethodHS512, ring.get.keys[ring.kid], func(*claims, *jwt.Token) {}),
 		"empty key":          forge(jwt.SigningMethodHS256, []byte{}, func(*claims, *jwt.Token) {}),
 		"unknown kid":        signed(func(_ *claims, t *jwt.Token) { t.Header["kid"] = "../secret" }),
 		"no kid":             signed(func(_ *claims, t *jwt.Token) { delete(t.Header, "kid") }),
@@ -202,7 +212,7 @@ func TestForgedLinkIsRefused(t *testing.T) {
 		"no beginning":       signed(func(c *claims, _ *jwt.Token) { c.IssuedAt = nil }),
 		"made in the future": signed(func(cl *claims, _ *jwt.Token) { cl.IssuedAt = jwt.NewNumericDate(c.Now().Add(time.Minute)) }),
 		"lives too long": signed(func(cl *claims, _ *jwt.Token) {
-			cl.ExpiresAt = jwt.NewNumericDate(c.Now().Add(MaxLinkLife + 2*time.Second))
+			cl.ExpiresAt = jwt.NewNumericDate(c.Now().Add(MaxLife + 2*time.Second))
 		}),
 		"other store":           signed(func(c *claims, _ *jwt.Token) { c.Issuer = "another" }),
 		"other audience":        signed(func(c *claims, _ *jwt.Token) { c.Audience = jwt.ClaimStrings{audiencePut} }),
@@ -211,22 +221,22 @@ func TestForgedLinkIsRefused(t *testing.T) {
 		"subject of another id": signed(func(c *claims, _ *jwt.Token) { c.Subject = other }),
 	}
 	for name, target := range tests {
-		if _, err := l.verify(request(t, "GET", target)); !errors.Is(err, app.LinkInvalid) {
+		if _, err := l.Verify(request(t, "GET", target)); !errors.Is(err, app.LinkInvalid) {
 			t.Errorf("%s: error %v, want LINK_INVALID", name, err)
 		}
 	}
 }
 
 func FuzzLink(f *testing.F) {
-	l, c := testLinks(f)
-	good := l.sign(app.Link{Kind: app.ResultGet, ID: someID, Filename: "a.pdb", Expires: c.Now().Add(time.Hour)})
+	l, c := newSigner(f)
+	good := l.Sign(app.Link{Kind: app.ResultGet, ID: someID, Filename: "a.pdb", Expires: c.Now().Add(time.Hour)})
 	path, token, _ := strings.Cut(good, "?token=")
 	f.Add("GET", path, "token="+token)
 	f.Add("HEAD", "/blobs/"+someID+"/x", "token="+token)
 	f.Add("PUT", "/blobs/%2e%2e/x", "token=a.b.c&token=")
 	f.Fuzz(func(t *testing.T, method, path, query string) {
 		u := &url.URL{Path: path, RawQuery: query}
-		got, err := l.verify(&http.Request{Method: method, URL: u})
+		got, err := l.Verify(&http.Request{Method: method, URL: u})
 		if err != nil {
 			if !errors.Is(err, app.LinkInvalid) {
 				t.Errorf("error %v without LINK_INVALID", err)
@@ -234,7 +244,7 @@ func FuzzLink(f *testing.F) {
 			return
 		}
 		values, _ := url.ParseQuery(query)
-		if values.Get("token") != token || !strings.HasPrefix(path, Prefix+someID+"/") || got.Subject != someID ||
+		if values.Get("token") != token || !strings.HasPrefix(path, Prefix+someID+"/") || got.ID != someID ||
 			method != "GET" && method != "HEAD" {
 			t.Errorf("accepted %s %q ? %q", method, path, query)
 		}
@@ -242,19 +252,19 @@ func FuzzLink(f *testing.F) {
 }
 
 func BenchmarkLink(b *testing.B) {
-	l, c := testLinks(b)
+	l, c := newSigner(b)
 	link := app.Link{Kind: app.ResultGet, ID: someID, Filename: "trajectory.xtc", Expires: c.Now().Add(time.Hour)}
-	r := request(b, "GET", l.sign(link))
+	r := request(b, "GET", l.Sign(link))
 	b.Run("sign", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			l.sign(link)
+			l.Sign(link)
 		}
 	})
 	b.Run("verify", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := l.verify(r); err != nil {
+			if _, err := l.Verify(r); err != nil {
 				b.Fatal(err)
 			}
 		}
