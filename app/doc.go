@@ -55,6 +55,7 @@
 //	molrun/app/cli                     commands; joins all of the above
 //
 // Imports point at app: storage, blobs, web and executors know only it and what
-// is below them (executors also package task), and never one another. Only app/cli knows all. Package task
-// knows package protocol alone, so that its process starts fast.
+// is below them (executors also package task), and never one another. Only
+// app/cli knows all. Package task knows package protocol alone, so that its
+// process starts fast.
 package app

@@ -92,7 +92,7 @@ func tools(t *testing.T, name string) {
 	}
 }
 
-func TestArchiveHoldsTheResult(t *testing.T) {
+func TestArchiveContainsTheResult(t *testing.T) {
 	f := start(t)
 	archive := f.download(f.result(someResult))
 	if diff := cmp.Diff(someResult, unzip(t, archive)); diff != "" {
@@ -105,7 +105,7 @@ func TestArchiveHoldsTheResult(t *testing.T) {
 	tools(t, name)
 }
 
-func TestArchiveOfNothingIsEmpty(t *testing.T) {
+func TestArchiveOfAnEmptyResultIsEmpty(t *testing.T) {
 	f := start(t)
 	if files := unzip(t, f.download(f.result(nil))); len(files) != 0 {
 		t.Errorf("files %q", files)
@@ -127,7 +127,7 @@ func TestBatchArchiveHasAFolderForEachRow(t *testing.T) {
 	}
 }
 
-func TestArchiveIsTheSameEverywhere(t *testing.T) {
+func TestEqualResultsGiveEqualArchives(t *testing.T) {
 	f, g := start(t), start(t)
 	a, b := f.result(someResult), g.result(someResult)
 	first, second := f.do("GET", f.archiveLink(a), ""), g.do("GET", g.archiveLink(b), "")
@@ -140,9 +140,9 @@ func TestArchiveIsTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// TestEveryRangeOfAnArchiveIsItsSlice takes a small archive in all ways up to
+// TestEveryRangeOfAnArchiveMatchesTheWhole takes a small archive in all ways up to
 // a length that spans any two of its records, and from everywhere to its end.
-func TestEveryRangeOfAnArchiveIsItsSlice(t *testing.T) {
+func TestEveryRangeOfAnArchiveMatchesTheWhole(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	batch := app.JobID(f.id())
@@ -173,7 +173,7 @@ func TestEveryRangeOfAnArchiveIsItsSlice(t *testing.T) {
 	}
 }
 
-func TestRandomRangesOfAnArchiveAreItsSlices(t *testing.T) {
+func TestRandomRangesOfAnArchiveMatchTheWhole(t *testing.T) {
 	f := start(t)
 	batch := app.JobID(f.id())
 	for i := range 5 {
@@ -193,7 +193,7 @@ func TestRandomRangesOfAnArchiveAreItsSlices(t *testing.T) {
 	}
 }
 
-func TestInterruptedArchiveIsResumed(t *testing.T) {
+func TestArchiveResumesAfterARestart(t *testing.T) {
 	f := start(t)
 	id := f.result(someResult)
 	whole := f.download(id)
@@ -212,9 +212,9 @@ func TestInterruptedArchiveIsResumed(t *testing.T) {
 	}
 }
 
-// TestChangedResultCutsTheArchive checks that no archive looks complete which
+// TestChangedResultAbortsTheArchive checks that no archive looks complete which
 // is not what its manifest says.
-func TestChangedResultCutsTheArchive(t *testing.T) {
+func TestChangedResultAbortsTheArchive(t *testing.T) {
 	changes := map[string]func(f *fixture, id app.JobID) error{
 		"shorter": func(f *fixture, id app.JobID) error {
 			return os.Truncate(filepath.Join(f.JobDir(id), "result", "traj.xtc"), 5)
@@ -285,7 +285,7 @@ func (f *fixture) repeated(n int) app.JobID {
 	return id
 }
 
-func TestArchiveOfVeryManyFiles(t *testing.T) {
+func TestArchiveOf65535FilesUsesZip64(t *testing.T) {
 	t.Parallel()
 	const n = 65535 // the least that takes Zip64
 	f := start(t)
@@ -301,7 +301,7 @@ func TestArchiveOfVeryManyFiles(t *testing.T) {
 	tools(t, name)
 }
 
-func TestArchiveOfManyRows(t *testing.T) {
+func TestArchiveOf1000Rows(t *testing.T) {
 	f := start(t)
 	job := f.result(map[string]string{"a": "1", "b": "2"})
 	batch := app.JobID(f.id())
@@ -409,7 +409,7 @@ func TestUnsafeManifestIsRefused(t *testing.T) {
 	}
 }
 
-func TestArchiveStopsWithItsRequest(t *testing.T) {
+func TestArchiveStopsWhenItsRequestIsCanceled(t *testing.T) {
 	f := start(t)
 	id := f.result(someResult)
 	a, err := f.archives.Open(f.rules.folders[id])

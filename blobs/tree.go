@@ -106,7 +106,7 @@ func (t *Tree) Open(name string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	if !before.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("%s is not a regular file", name)
+		return nil, nil, fmt.Errorf("%s is no regular file", name)
 	}
 	f, err := t.root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

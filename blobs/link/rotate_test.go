@@ -38,17 +38,10 @@ func rotate(t testing.TB, s *Signer, want int) (kid string) {
 
 func TestRotatedKeySignsAndOldLinksStillWork(t *testing.T) {
 	s, c := loadSigner(t)
-	sign := func() string {
-		return s.Sign(app.Link{Kind: app.UploadGet, ID: someID, Filename: "a", Expires: c.Now().Add(MaxLife)})
-	}
-	before := sign()
+	before := getLink(s, MaxLife)
 	kid := rotate(t, s, 2)
-	after := sign()
-	for when, link := range map[string]string{"before": before, "after": after} {
-		if _, err := s.Verify(request(t, "GET", link)); err != nil {
-			t.Errorf("a link signed %s the rotation: %v", when, err)
-		}
-	}
+	verify(t, s, "link signed before", "GET", before, "")
+	verify(t, s, "link signed after", "GET", getLink(s, MaxLife), "")
 	if got := s.ring.Load().kid; got != kid {
 		t.Errorf("%q signs, want %q", got, kid)
 	}
@@ -56,9 +49,7 @@ func TestRotatedKeySignsAndOldLinksStillWork(t *testing.T) {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 	c.move(MaxLife + time.Minute)
-	if _, err := s.Verify(request(t, "GET", before)); !errors.Is(err, app.LinkExpired) {
-		t.Errorf("the old link after its time: %v, want LINK_EXPIRED", err)
-	}
+	verify(t, s, "old link after its time", "GET", before, app.LinkExpired)
 }
 
 func TestRotationDropsKeysThatNoLinkCanName(t *testing.T) {
@@ -91,17 +82,15 @@ func TestKeyRingIsBounded(t *testing.T) {
 }
 
 func TestFailedRotationKeepsTheSecret(t *testing.T) {
-	s, c := loadSigner(t)
-	link := s.Sign(app.Link{Kind: app.UploadGet, ID: someID, Filename: "a", Expires: c.Now().Add(time.Hour)})
+	s, _ := loadSigner(t)
+	link := getLink(s, time.Hour)
 	if err := os.Chmod(filepath.Join(s.dir, SecretName), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Rotate(); err == nil {
 		t.Error("rotated a secret that others can read")
 	}
-	if _, err := s.Verify(request(t, "GET", link)); err != nil {
-		t.Errorf("a link after the failure: %v", err)
-	}
+	verify(t, s, "link after the failure", "GET", link, "")
 }
 
 func TestReadingAndWritingHaveDifferentKeys(t *testing.T) {
