@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-
 )
 
 // sendfileChild is the environment variable that names the download of
