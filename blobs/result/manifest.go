@@ -26,7 +26,7 @@ const JobsDir = "jobs"
 func JobDir(id app.JobID) string { return path.Join(JobsDir, string(id)) }
 
 // ManifestName returns the path of a job's manifest in the data directory.
-func ManifestName(id app.JobID) string { return path.Join(JobDir(id), "manifest.json") }
+func ManifestName(id app.JobID) string { return path.Join(JobsDir, string(id), "manifest.json") }
 
 // WriteManifest stores the list of a job's files, whole or not at all. The
 // files must be in place: links and archives rely on a manifest for as long as
