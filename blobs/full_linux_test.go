@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"molrun/app"
+	"molrun/app/fault"
 )
 
 // This test fills a real file system.
@@ -24,7 +24,7 @@ func TestFullDiskIsReportedUntilSpaceIsFreed(t *testing.T) {
 	f := startIn(t, dir)
 	id := f.newUpload("text/plain")
 	body := io.MultiReader(bytes.NewReader(make([]byte, 8<<20))) // hides the length
-	f.send("PUT", f.putLink(id), body).want(t, 507, app.StorageFull)
+	f.send("PUT", f.putLink(id), body).want(t, 507, fault.StorageFull)
 	if left := f.names(tmpDir); len(left) > 0 {
 		t.Errorf("temporary files left: %q", left)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
 	"molrun/blobs/link"
 	"molrun/blobs/result"
 )
@@ -38,7 +39,7 @@ func (h *handler) openUpload(r *http.Request, id app.UploadID) (*os.File, *app.U
 			return nil, nil, err
 		}
 		if u.Generation == 0 {
-			return nil, nil, app.Errorf(app.UploadNotReceived, "Nothing was uploaded here yet; PUT the file to its upload link first.")
+			return nil, nil, fault.Errorf(fault.UploadNotReceived, "Nothing was uploaded here yet; PUT the file to its upload link first.")
 		}
 		f, err := h.dir.root.Open(uploadName(u.ID, u.Generation))
 		if errors.Is(err, fs.ErrNotExist) && attempt < 10 {
@@ -132,7 +133,7 @@ func serveContent(s *sender, r *http.Request, l app.Link, d download) error {
 	}
 	setSecureHeaders(header)
 	header.Set("Content-Range", fmt.Sprintf("bytes */%d", size))
-	return app.Errorf(app.RangeInvalid, "The range is not within the file of %d bytes; ask for one that begins before its end.", size)
+	return fault.Errorf(fault.RangeInvalid, "The range is not within the file of %d bytes; ask for one that begins before its end.", size)
 }
 
 // limitRanges drops a Range of too many parts or of an empty file. It turns

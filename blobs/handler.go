@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/fault"
 	"molrun/blobs/link"
 )
 
@@ -82,7 +83,7 @@ func (h *handler) serve(s *sender, r *http.Request, a *access) error {
 	case http.MethodGet, http.MethodHead, http.MethodPut:
 	default:
 		s.Header().Set("Allow", "GET, HEAD, PUT")
-		return app.Errorf(app.MethodNotAllowed, "Use GET or HEAD with a download link, PUT with an upload link.")
+		return fault.Errorf(fault.MethodNotAllowed, "Use GET or HEAD with a download link, PUT with an upload link.")
 	}
 	l, err := h.dir.signer.Verify(r)
 	if err != nil {
@@ -129,7 +130,7 @@ func (a *access) log(log zerolog.Logger, r *http.Request, s *sender) {
 	case errors.As(a.err, &abort):
 		e = e.Err(abort)
 	case a.err != nil:
-		e = e.Str("code", string(app.CodeOf(a.err)))
+		e = e.Str("code", string(fault.CodeOf(a.err)))
 	case s.err != nil:
 		e = e.Err(s.err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 // bufferSize is how much of an upload is gathered before it is written.
@@ -47,16 +48,16 @@ func (h *handler) put(s *sender, r *http.Request, l app.Link, a *access) error {
 // checkPut refuses a body that is not the file itself.
 func checkPut(r *http.Request, want string) error {
 	if given := r.Header.Values("Content-Type"); len(given) > 1 || len(given) == 1 && !sameType(given[0], want) {
-		return app.Errorf(app.LinkInvalid, "This link takes the Content-Type %s, not %s; send that or none.",
+		return fault.Errorf(fault.LinkInvalid, "This link takes the Content-Type %s, not %s; send that or none.",
 			want, strings.Join(given, ", "))
 	}
 	if r.Header.Get("Content-Range") != "" {
-		return app.InvalidFields(app.FieldError{
+		return fault.List(fault.Field{
 			Loc: []any{"header", "Content-Range"}, Msg: "send the whole file without Content-Range", Type: "unknown",
 		})
 	}
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return app.Errorf(app.UnsupportedMediaType, "Send the file as it is, without Content-Encoding.")
+		return fault.Errorf(fault.UnsupportedMediaType, "Send the file as it is, without Content-Encoding.")
 	}
 	return nil
 }
@@ -151,7 +152,7 @@ func (h *handler) finish(ctx context.Context, id app.UploadID, f app.StoredFile)
 	unnamed, err := h.svc.FinishUpload(ctx, id, f)
 	if err != nil {
 		unnamed = 0
-		if app.CodeOf(err) != app.Internal {
+		if fault.CodeOf(err) != fault.Internal {
 			unnamed = f.Generation
 		}
 	}

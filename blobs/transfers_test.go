@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 func TestTransfersOfOneHolderLeaveSlotsForOthers(t *testing.T) {
@@ -13,7 +14,7 @@ func TestTransfersOfOneHolderLeaveSlotsForOthers(t *testing.T) {
 	begin := func(holder string, want bool) func() {
 		t.Helper()
 		end, err := transfers.begin(holder)
-		if (err == nil) != want || err != nil && !errors.Is(err, app.Unavailable) {
+		if (err == nil) != want || err != nil && !errors.Is(err, fault.Unavailable) {
 			t.Errorf("transfer of %q: %v, want it to begin: %v", holder, err, want)
 		}
 		return end
@@ -40,7 +41,7 @@ func TestLinksOfOneHolderShareItsLimit(t *testing.T) {
 	conn, answer := f.dial("PUT", put("ann"), "Content-Length: 5", "Expect: 100-continue")
 	wantLine(t, answer, "100 Continue") // so the transfer has begun
 	second := put("ann")
-	f.do("PUT", second, "").want(t, 503, app.Unavailable)
+	f.do("PUT", second, "").want(t, 503, fault.Unavailable)
 	if res := f.do("PUT", put("bob"), ""); res.status != 200 {
 		t.Errorf("another holder: status %d, want 200", res.status)
 	}

@@ -23,7 +23,7 @@ var importTable = map[string]struct{ own, others []string }{
 	"app/executor/local":         {own: []string{"app", "app/task"}},
 	"app/engine/cgidp":           {others: []string{"gonum.org/v1/plot", "golang.org/x/sys"}},
 	"storage":                    {own: []string{"app"}, others: []string{"go.etcd.io/bbolt"}},
-	"blobs":                      {own: []string{"app", "blobs/link", "blobs/result", "durable"}, others: []string{"rs/zerolog"}},
+	"blobs":                      {own: []string{"app", "app/fault", "blobs/link", "blobs/result", "durable"}, others: []string{"rs/zerolog"}},
 	"blobs/link":                 {own: []string{"app", "durable"}, others: []string{"golang-jwt/jwt"}},
 	"blobs/result":               {own: []string{"app", "durable"}},
 	"durable":                    {},

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 var someID = app.IDBytes{0: 1, 14: 0xfe, 15: 0xdc}.String()
@@ -48,7 +49,7 @@ func getLink(s *Signer, life time.Duration) string {
 }
 
 // verify checks the error of a request, "" for none.
-func verify(t testing.TB, s *Signer, when, method, target string, want app.Code) app.Link {
+func verify(t testing.TB, s *Signer, when, method, target string, want fault.Code) app.Link {
 	t.Helper()
 	got, err := s.Verify(request(t, method, target))
 	if want == "" && err != nil || want != "" && !errors.Is(err, want) {
@@ -66,7 +67,7 @@ func TestLinkAllowsOnlyItsVerb(t *testing.T) {
 		link := s.Sign(signed)
 		for _, method := range []string{"GET", "HEAD", "PUT", "POST"} {
 			if method == "POST" || (method == "PUT") != (kind == app.UploadPut) {
-				verify(t, s, "link of kind "+string(kind), method, link, app.LinkInvalid)
+				verify(t, s, "link of kind "+string(kind), method, link, fault.LinkInvalid)
 				continue
 			}
 			got := verify(t, s, "link of kind "+string(kind), method, link, "")
@@ -100,9 +101,9 @@ func TestLinkExpires(t *testing.T) {
 	c.move(time.Hour + leeway - time.Second)
 	verify(t, s, "within the leeway", "GET", link, "")
 	c.move(time.Second)
-	verify(t, s, "after its time", "GET", link, app.LinkExpired)
+	verify(t, s, "after its time", "GET", link, fault.LinkExpired)
 	c.move(-2 * time.Hour)
-	verify(t, s, "before it was signed", "GET", link, app.LinkInvalid)
+	verify(t, s, "before it was signed", "GET", link, fault.LinkInvalid)
 }
 
 func TestLinkLivesAtMostAWeek(t *testing.T) {
@@ -110,7 +111,7 @@ func TestLinkLivesAtMostAWeek(t *testing.T) {
 	link := getLink(s, 30*24*time.Hour)
 	verify(t, s, "link for a month", "GET", link, "")
 	c.move(MaxLife + leeway)
-	verify(t, s, "after a week", "GET", link, app.LinkExpired)
+	verify(t, s, "after a week", "GET", link, fault.LinkExpired)
 }
 
 func TestLinkWorksUntilItsKeyIsGone(t *testing.T) {
@@ -122,7 +123,7 @@ func TestLinkWorksUntilItsKeyIsGone(t *testing.T) {
 	rotated := &Secret{StoreID: secret.StoreID, Keys: append(slices.Clone(secret.Keys), newer)}
 	verify(t, NewSigner("", rotated, c.Now), "after a new key", "GET", link, "")
 	rotated.Keys = rotated.Keys[1:]
-	verify(t, NewSigner("", rotated, c.Now), "after its key is gone", "GET", link, app.LinkInvalid)
+	verify(t, NewSigner("", rotated, c.Now), "after its key is gone", "GET", link, fault.LinkInvalid)
 }
 
 func TestLongestNameFitsInAToken(t *testing.T) {
@@ -212,7 +213,7 @@ func TestForgedLinkIsRefused(t *testing.T) {
 		"subject of another id":  signed(func(c *claims, _ *jwt.Token) { c.Subject = other }),
 	}
 	for name, target := range tests {
-		verify(t, s, name, "GET", target, app.LinkInvalid)
+		verify(t, s, name, "GET", target, fault.LinkInvalid)
 	}
 }
 
@@ -227,7 +228,7 @@ func FuzzLink(f *testing.F) {
 		u := &url.URL{Path: path, RawQuery: query}
 		got, err := s.Verify(&http.Request{Method: method, URL: u})
 		if err != nil {
-			if !errors.Is(err, app.LinkInvalid) {
+			if !errors.Is(err, fault.LinkInvalid) {
 				t.Errorf("error %v without LINK_INVALID", err)
 			}
 			return

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"molrun/app"
+	"molrun/app/fault"
 	"molrun/durable"
 )
 
@@ -25,7 +25,7 @@ func (s *Signer) Rotate() (kid string, err error) {
 	}
 	next := secret.rotated(s.now())
 	if len(next.Keys) > maxKeys {
-		return "", app.Errorf(app.Invalid, "there are %d keys already, since links live up to a week; rotate again when the oldest are no longer needed", maxKeys)
+		return "", fault.Errorf(fault.Invalid, "there are %d keys already, since links live up to a week; rotate again when the oldest are no longer needed", maxKeys)
 	}
 	if err := next.replace(s.dir); err != nil {
 		return "", err

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app"
+	"molrun/app/fault"
 )
 
 // loadSigner returns a signer for the secret of a new directory.
@@ -49,7 +49,7 @@ func TestRotatedKeySignsAndOldLinksStillWork(t *testing.T) {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 	c.move(MaxLife + time.Minute)
-	verify(t, s, "old link after its time", "GET", before, app.LinkExpired)
+	verify(t, s, "old link after its time", "GET", before, fault.LinkExpired)
 }
 
 func TestRotationDropsKeysThatNoLinkCanName(t *testing.T) {
@@ -73,7 +73,7 @@ func TestKeyRingIsBounded(t *testing.T) {
 	for i := range maxKeys - 1 {
 		rotate(t, s, i+2)
 	}
-	if _, err := s.Rotate(); !errors.Is(err, app.Invalid) {
+	if _, err := s.Rotate(); !errors.Is(err, fault.Invalid) {
 		t.Errorf("one more: %v, want INVALID", err)
 	}
 	if secret, err := LoadSecret(s.dir); err != nil || len(secret.Keys) != maxKeys {

@@ -10,6 +10,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 // Verify returns the link that a request was made with, or LinkInvalid or
@@ -18,7 +19,7 @@ import (
 func (s *Signer) Verify(r *http.Request) (app.Link, error) {
 	c, err := s.ring.Load().verify(r)
 	switch {
-	case errors.Is(err, app.LinkExpired):
+	case errors.Is(err, fault.LinkExpired):
 		return app.Link{}, err
 	case err != nil:
 		return app.Link{}, Invalid(err)
@@ -31,8 +32,8 @@ func (s *Signer) Verify(r *http.Request) (app.Link, error) {
 
 // Invalid returns the error LinkInvalid. The cause is for the log only.
 func Invalid(cause error) error {
-	return &app.Error{
-		Code:    app.LinkInvalid,
+	return &fault.Error{
+		Code:    fault.LinkInvalid,
 		Message: "This link does not allow the request; use it unchanged and with its own method, or ask for a new one.",
 		Err:     cause,
 	}
@@ -77,7 +78,7 @@ func (r *ring) verify(request *http.Request) (*claims, error) {
 		return nil, err
 	}
 	if parseErr != nil {
-		return nil, &app.Error{Code: app.LinkExpired, Message: "This link has expired; ask for a new one.", Err: parseErr}
+		return nil, &fault.Error{Code: fault.LinkExpired, Message: "This link has expired; ask for a new one.", Err: parseErr}
 	}
 	return c, nil
 }

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"molrun/app"
+	"molrun/app/fault"
 	"molrun/durable"
 )
 
@@ -85,7 +86,7 @@ func ReadManifest(root *os.Root, id app.JobID) (*app.Manifest, []byte, error) {
 // returns any other error as it is.
 func NotFound(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return app.Errorf(app.NotFound, "There is no result here: it was deleted or never made.")
+		return fault.Errorf(fault.NotFound, "There is no result here: it was deleted or never made.")
 	}
 	return err
 }
