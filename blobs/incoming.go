@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"syscall"
 
 	"molrun/app"
 	"molrun/durable"
@@ -48,6 +49,16 @@ func (d *Dir) receive(length int64) (*incoming, error) {
 		}
 	}
 	return in, nil
+}
+
+// checkSpace refuses an upload of this length if it would use up the reserve.
+// The reserve lets records be written on a disk that uploads have filled.
+func (d *Dir) checkSpace(length int64) error {
+	disk, err := d.Disk()
+	if err == nil && disk.Free-length < disk.Reserve {
+		err = fmt.Errorf("%d bytes free, %d wanted, %d reserved: %w", disk.Free, length, disk.Reserve, syscall.ENOSPC)
+	}
+	return diskError("check free space", err)
 }
 
 // Write adds to the file and its digest.

@@ -11,42 +11,21 @@ import (
 	"molrun/blobs/result"
 )
 
-// Space returns the free bytes of the disk that holds path, and how many of
-// them uploads leave free unless configured otherwise.
-func Space(path string) (free, reserve int64, err error) {
-	disk, err := diskOf(path)
-	return disk.Free, disk.Reserve, err
-}
-
 // Disk returns how full the disk of this directory is.
-func (d *Dir) Disk() (app.Disk, error) {
-	disk, err := diskOf(d.path)
-	if d.options.Reserve != 0 {
-		disk.Reserve = d.options.Reserve
-	}
-	return disk, err
-}
+func (d *Dir) Disk() (app.Disk, error) { return Space(d.path, d.options.Reserve) }
 
-func diskOf(path string) (app.Disk, error) {
+// Space returns how full the disk that holds path is. A reserve of 0 means the
+// default.
+func Space(path string, reserve int64) (app.Disk, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil {
 		return app.Disk{}, fmt.Errorf("look up free space: %w", err)
 	}
 	size := int64(s.Blocks) * int64(s.Bsize)
-	return app.Disk{Size: size, Free: int64(s.Bavail) * int64(s.Bsize), Reserve: max(1<<30, size/20)}, nil
-}
-
-// checkSpace refuses an upload of this length if it would use up the reserve.
-// The reserve lets records be written on a disk that uploads have filled.
-func (d *Dir) checkSpace(length int64) error {
-	disk, err := d.Disk()
-	if err != nil {
-		return err
+	if reserve == 0 {
+		reserve = max(1<<30, size/20)
 	}
-	if disk.Free-length < disk.Reserve {
-		return storageFull(fmt.Errorf("%d bytes free, %d wanted, %d reserved", disk.Free, length, disk.Reserve))
-	}
-	return nil
+	return app.Disk{Size: size, Free: int64(s.Bavail) * int64(s.Bsize), Reserve: reserve}, nil
 }
 
 // diskError adds the operation to an error of the file system, and the code if
@@ -58,7 +37,11 @@ func diskError(op string, err error) error {
 	err = fmt.Errorf("%s: %w", op, err)
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return storageFull(err)
+		return &fault.Error{
+			Code:    fault.StorageFull,
+			Message: "The server's disk is full; delete files or jobs that are no longer needed, or ask an administrator.",
+			Err:     err,
+		}
 	case errors.Is(err, syscall.EFBIG):
 		return &fault.Error{
 			Code:    fault.FileTooLarge,
@@ -67,14 +50,6 @@ func diskError(op string, err error) error {
 		}
 	}
 	return err
-}
-
-func storageFull(cause error) error {
-	return &fault.Error{
-		Code:    fault.StorageFull,
-		Message: "The server's disk is full; delete files or jobs that are no longer needed, or ask an administrator.",
-		Err:     cause,
-	}
 }
 
 // JobSize returns the bytes of all files of a job, 0 if it has none.

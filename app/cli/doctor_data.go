@@ -86,10 +86,8 @@ func lookAtFileSystem(_ context.Context, p *patient) []finding {
 }
 
 func lookAtSpace(_ context.Context, p *patient) []finding {
-	free, reserve, err := blobs.Space(p.nearest())
-	if p.config.Disk.Reserve > 0 {
-		reserve = int64(p.config.Disk.Reserve)
-	}
+	disk, err := blobs.Space(p.nearest(), int64(p.config.Disk.Reserve))
+	free, reserve := disk.Free, disk.Reserve
 	switch {
 	case err != nil:
 		return say(doubtful, "%v", err)
