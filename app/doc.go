@@ -33,6 +33,9 @@
 //
 //	molrun/storage                     Store: records, in one bbolt file
 //	molrun/blobs                       Blobs: files, and links to them over HTTP
+//	molrun/blobs/link                  signs and verifies links; keeps the secret
+//	molrun/blobs/result                manifests, files and archives of results
+//	molrun/app/durable                     files that survive a crash whole or not at all
 //	molrun/web                         the API: requests in, one method of Service, answers out
 //	molrun/web/client                  the API seen from its other end
 //	molrun/web/contract                holds the API to openapi.yaml in tests
@@ -51,7 +54,8 @@
 //	molrun/app/engine/cgidp            the engine of cg-idp
 //	molrun/app/cli                     commands; joins all of the above
 //
-// Imports point at app: storage, blobs, web and executors know only it (executors
-// also package task), and never one another. Only app/cli knows all. Package task
-// knows package protocol alone, so that its process starts fast.
+// Imports point at app: storage, blobs, web and executors know only it and what
+// is below them (executors also package task), and never one another. Only
+// app/cli knows all. Package task knows package protocol alone, so that its
+// process starts fast.
 package app

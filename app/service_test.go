@@ -27,6 +27,7 @@ import (
 	"molrun/app/routing"
 	"molrun/app/strictjson"
 	"molrun/blobs"
+	"molrun/blobs/link"
 	"molrun/storage"
 )
 
@@ -72,7 +73,7 @@ func newSite(t *testing.T, definitions ...string) *site {
 	t.Helper()
 	dir := t.TempDir()
 	s := &site{t: t, time: time.Date(2026, 11, 20, 10, 40, 0, 0, time.UTC)}
-	secret, err := blobs.LoadSecret(dir)
+	secret, err := link.LoadSecret(dir)
 	must(t, err)
 	s.files, err = blobs.Open(dir, blobs.Options{Now: s.now, Secret: secret, Log: zerolog.Nop()})
 	must(t, err)

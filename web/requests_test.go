@@ -19,6 +19,7 @@ import (
 	"molrun/app/placement"
 	"molrun/app/routing"
 	"molrun/blobs"
+	"molrun/blobs/link"
 	"molrun/storage"
 	"molrun/web"
 )
@@ -46,7 +47,7 @@ func benchHandler(b *testing.B) (h http.Handler, key string) {
 	}
 	b.Cleanup(func() { _ = store.Close() })
 	dir := b.TempDir()
-	secret, err := blobs.LoadSecret(dir)
+	secret, err := link.LoadSecret(dir)
 	if err != nil {
 		b.Fatal(err)
 	}

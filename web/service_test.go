@@ -28,6 +28,7 @@ import (
 	"molrun/app/retention"
 	"molrun/app/routing"
 	"molrun/blobs"
+	"molrun/blobs/link"
 	"molrun/storage"
 	"molrun/web"
 )
@@ -172,7 +173,7 @@ func (s *service) open(dir string) {
 	}
 	s.t.Cleanup(func() { s.close(store) })
 	s.store = &breakable{Store: store}
-	secret, err := blobs.LoadSecret(dir)
+	secret, err := link.LoadSecret(dir)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ import (
 	"molrun/app/retention"
 	"molrun/app/runner"
 	"molrun/blobs"
+	"molrun/blobs/link"
 	"molrun/storage"
 	"molrun/web"
 )
@@ -90,7 +91,7 @@ func openService(c config.Config, log zerolog.Logger) (s *service, err error) {
 	if err != nil {
 		return s, err
 	}
-	secret, err := blobs.LoadSecret(data)
+	secret, err := link.LoadSecret(data)
 	if err != nil {
 		return s, err
 	}
@@ -114,7 +115,7 @@ func openService(c config.Config, log zerolog.Logger) (s *service, err error) {
 }
 
 // join makes executor and use cases of what is open.
-func (s *service) join(secret *blobs.Secret) error {
+func (s *service) join(secret *link.Secret) error {
 	program, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)

@@ -22,6 +22,7 @@ import (
 	"molrun/app/routing"
 	"molrun/app/strictjson"
 	"molrun/blobs"
+	"molrun/blobs/link"
 	"molrun/storage"
 )
 
@@ -96,7 +97,7 @@ func newWorld(t testing.TB) *world {
 		tasks:    map[string]*scriptedTask{},
 		play:     func(app.Task) script { return script{runs: time.Minute, cause: app.CauseDone} },
 	}}
-	secret, err := blobs.LoadSecret(dir)
+	secret, err := link.LoadSecret(dir)
 	must(t, err)
 	w.files, err = blobs.Open(dir, blobs.Options{Now: time.Now, Secret: secret, Log: zerolog.Nop()})
 	must(t, err)

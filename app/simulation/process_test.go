@@ -19,6 +19,7 @@ import (
 	"molrun/app/routing"
 	"molrun/app/runner"
 	"molrun/blobs"
+	"molrun/blobs/link"
 	"molrun/storage"
 )
 
@@ -40,7 +41,7 @@ type process struct {
 type site struct {
 	dir       string
 	catalogue *algorithm.Catalogue
-	secret    *blobs.Secret
+	secret    *link.Secret
 	machine   *machine
 	order     atomic.Int64
 	patience  time.Duration // after which a job that was passed over reserves room

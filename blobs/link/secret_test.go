@@ -1,4 +1,4 @@
-package blobs
+package link
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestSecretIsMadeOnce(t *testing.T) {
+func TestSecretIsCreatedOnce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	secrets := make([]*Secret, 8)
 	var wg sync.WaitGroup
@@ -47,7 +47,7 @@ func TestDerivedKeysDifferByPurposeAndStore(t *testing.T) {
 	other.Keys = s.Keys
 	a := s.Derive("links")
 	if len(a) != 32 || !bytes.Equal(a, s.Derive("links")) {
-		t.Errorf("Derive gives %d bytes that differ each time or have a wrong length", len(a))
+		t.Errorf("Derive returns %d bytes, which differ each time or have the wrong length", len(a))
 	}
 	if bytes.Equal(a, s.Derive("cursors")) || bytes.Equal(a, other.Derive("links")) || bytes.Equal(a, s.Keys[0].Key) {
 		t.Error("keys of two purposes or stores are the same")
@@ -64,7 +64,7 @@ func TestNewestKeySigns(t *testing.T) {
 	}
 }
 
-func TestDoubtfulSecretIsRefused(t *testing.T) {
+func TestUnsafeSecretIsRefused(t *testing.T) {
 	good := newSecret()
 	encode := func(change func(*Secret)) string {
 		s := Secret{StoreID: good.StoreID, Keys: []SecretKey{good.Keys[0]}}

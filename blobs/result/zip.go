@@ -1,10 +1,10 @@
-package blobs
+package result
 
 import "encoding/binary"
 
-// The records of a zip archive (APPNOTE 6.3.10), as far as stored files need
-// them. Sizes and checksums are known beforehand, so they stand in the local
-// header and every record has a length that can be told without writing it.
+// The records of a zip archive (APPNOTE 6.3.10) of stored files. Sizes and
+// checksums are known beforehand, so they are in the local header, and the
+// length of every record is known without writing it.
 
 const (
 	localSize      = 30
@@ -15,12 +15,12 @@ const (
 	maxUint16      = 1<<16 - 1
 	maxUint32      = 1<<32 - 1
 	maxZipName     = maxUint16
-	maxZipSize     = 1 << 60 // leaves room for sums
+	maxZipSize     = 1 << 60 // sums of sizes do not overflow
 	zipVersion     = 20
 	zip64Version   = 45
 	madeByUnix     = 3 << 8
 	flagUTF8       = 1 << 11
-	dosDate        = 1<<5 | 1 // 1 January 1980: archives differ only where files do
+	dosDate        = 1<<5 | 1 // 1 January 1980, so equal files give equal archives
 	regularFile    = 0o100644 << 16
 	extraZip64     = 1
 	localExtraSize = 4 + 16
@@ -44,7 +44,7 @@ func (e *zipEntry) version() uint16 {
 	return zipVersion
 }
 
-// centralExtra gives the length of the Zip64 values in the central record.
+// centralExtra returns the length of the Zip64 values in the central record.
 func (e *zipEntry) centralExtra() int {
 	n := 0
 	if e.bigSize() {
@@ -59,7 +59,7 @@ func (e *zipEntry) centralExtra() int {
 	return n
 }
 
-// localLen gives the length of what appendLocal appends.
+// localLen returns the length of what appendLocal appends.
 func (e *zipEntry) localLen() int64 {
 	n := localSize + len(e.name)
 	if e.bigSize() {
@@ -68,12 +68,12 @@ func (e *zipEntry) localLen() int64 {
 	return int64(n)
 }
 
-// centralLen gives the length of what appendCentral appends.
+// centralLen returns the length of what appendCentral appends.
 func (e *zipEntry) centralLen() int64 {
 	return int64(centralSize + len(e.name) + e.centralExtra())
 }
 
-// appendLocal appends the header that stands before a file's bytes.
+// appendLocal appends the header that precedes a file's bytes.
 func appendLocal(b []byte, e *zipEntry) []byte {
 	le := binary.LittleEndian
 	extra := 0
@@ -117,7 +117,7 @@ func appendCentral(b []byte, e *zipEntry) []byte {
 	return b
 }
 
-// appendCommon appends the fields that both headers of a file share: version,
+// appendCommon appends the fields that both records of a file share: version,
 // flags, method, time, checksum, sizes and lengths.
 func appendCommon(b []byte, e *zipEntry, extra uint16) []byte {
 	le := binary.LittleEndian
@@ -133,7 +133,7 @@ func appendCommon(b []byte, e *zipEntry, extra uint16) []byte {
 	return le.AppendUint16(b, extra)
 }
 
-// zipEnd is what the end of an archive says of its central directory.
+// zipEnd describes the central directory at the end of an archive.
 type zipEnd struct {
 	entries int64
 	start   int64 // of the central directory
@@ -144,7 +144,7 @@ func (z zipEnd) big() bool {
 	return z.entries >= maxUint16 || z.start >= maxUint32 || z.size >= maxUint32
 }
 
-// length gives the length of what appendTo appends.
+// length returns the length of what appendTo appends.
 func (z zipEnd) length() int64 {
 	if z.big() {
 		return end64Size + locator64Size + endSize
