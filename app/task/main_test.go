@@ -15,10 +15,11 @@ import (
 	"time"
 
 	"molrun/app/protocol"
+	"molrun/app/task/process"
+	"molrun/app/task/sandbox"
 )
 
-// TestMain makes the test binary play the parts of this program and of those
-// that tasks run.
+// TestMain makes the test binary play this program, and a program of a task.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -32,11 +33,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runTask is `molrun task DIR [--lock-fd N] [--isolation TEXT]`, or what runs
-// inside of a sandbox.
+// runTask is `molrun task DIR [--lock-fd N] [--isolation TEXT]`, or the first
+// process in a sandbox.
 func runTask(args []string) int {
 	if args[0] == "--inside" {
-		if err := Inside(); err != nil {
+		if err := sandbox.Init(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -73,17 +74,17 @@ func use(mib string, hold bool) {
 	fmt.Println(memory[len(memory)/2])
 }
 
-// attempt is a laid out directory.
+// attempt is the directory of an attempt.
 type attempt struct {
 	t         *testing.T
 	dir       string
 	spec      Spec
 	isolation Isolation
 	env       []string   // of the process that runs the task
-	files     []*os.File // that it inherits, from 3
+	files     []*os.File // that this process inherits, from 3
 }
 
-// newAttempt lays out an attempt that runs these scripts as its steps.
+// newAttempt makes an attempt whose steps are these scripts.
 func newAttempt(t *testing.T, scripts ...string) *attempt {
 	t.Helper()
 	a := &attempt{t: t, dir: t.TempDir(), env: append(os.Environ(), noRaceSleep)}
@@ -125,13 +126,14 @@ func (a *attempt) start() *running {
 	if err := Write(a.dir, a.spec); err != nil {
 		a.t.Fatal(err)
 	}
-	return a.startWith()
+	return a.startAgain()
 }
 
-func (a *attempt) startWith() *running { return a.startWithFile(nil) }
+// startAgain starts it without writing task.json.
+func (a *attempt) startAgain() *running { return a.startWith(nil) }
 
-// startWithFile hands the lock down, or lets the process take it.
-func (a *attempt) startWithFile(lock *os.File) *running {
+// startWith passes the lock on or, if lock is nil, lets the process take it.
+func (a *attempt) startWith(lock *os.File) *running {
 	a.t.Helper()
 	log, err := os.Create(a.path("shim.log"))
 	if err != nil {
@@ -154,7 +156,7 @@ func (a *attempt) startWithFile(lock *os.File) *running {
 		r.cmd.Process.Kill()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		if err := KillMarked(ctx, a.spec.Token); err != nil {
+		if err := process.KillMarked(ctx, a.spec.Token); err != nil {
 			a.t.Error(err)
 		}
 	})
@@ -174,8 +176,8 @@ func (r *running) wait() int {
 	}
 }
 
-// outcome waits for the end and checks what holds at each: exit code 0, a
-// free lock, and no process left.
+// outcome waits for the end of the task and checks what must always hold then:
+// exit code 0, a free lock, and no process left.
 func (r *running) outcome() *protocol.Outcome {
 	r.t.Helper()
 	if code := r.wait(); code != 0 {
@@ -184,7 +186,7 @@ func (r *running) outcome() *protocol.Outcome {
 	if locked, err := Locked(r.dir); locked || err != nil {
 		r.t.Errorf("after the end locked = %v, %v", locked, err)
 	}
-	if left, err := Marked(r.spec.Token); len(left) > 0 || err != nil {
+	if left, err := process.Marked(r.spec.Token); len(left) > 0 || err != nil {
 		r.t.Errorf("after the end processes %v are left, %v", left, err)
 	}
 	o, err := ReadOutcome(r.dir)
@@ -204,7 +206,7 @@ func (r *running) signal(sig syscall.Signal) {
 	}
 }
 
-// until waits for something that other processes do.
+// until waits for something that another process does.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
@@ -214,13 +216,24 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
+// release lets a script go on that waits for the file out/go.
+func (a *attempt) release() {
+	a.t.Helper()
+	if err := os.WriteFile(a.path(WorkDir, OutDir, "go"), nil, 0o600); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// has reports whether the attempt has the file.
+func (a *attempt) has(parts ...string) bool {
+	_, err := os.Stat(a.path(parts...))
+	return !errors.Is(err, os.ErrNotExist)
+}
+
 // untilFile waits for a file of the attempt.
 func (a *attempt) untilFile(parts ...string) {
 	a.t.Helper()
-	until(a.t, filepath.Join(parts...), func() bool {
-		_, err := os.Stat(a.path(parts...))
-		return !errors.Is(err, os.ErrNotExist)
-	})
+	until(a.t, filepath.Join(parts...), func() bool { return a.has(parts...) })
 }
 
 // noRaceSleep keeps processes under the race detector from sleeping for a
