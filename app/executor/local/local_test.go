@@ -17,6 +17,7 @@ import (
 	"molrun/app/executor/conformance"
 	"molrun/app/executor/local"
 	"molrun/app/task"
+	"molrun/app/task/process"
 )
 
 func TestConformance(t *testing.T) {
@@ -130,7 +131,7 @@ func TestNothingIsSignalledAfterARestartOfTheMachine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newTask(t, "true")
 			other := exec.Command("sleep", "1000")
-			other.Env = []string{"PATH=" + os.Getenv("PATH"), task.TokenVariable + "=" + a.Token}
+			other.Env = []string{"PATH=" + os.Getenv("PATH"), process.TokenVariable + "=" + a.Token}
 			if err := other.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -138,12 +139,12 @@ func TestNothingIsSignalledAfterARestartOfTheMachine(t *testing.T) {
 				other.Process.Kill()
 				other.Wait() // killed
 			}()
-			p, err := task.FindProcess(other.Process.Pid)
+			p, err := process.Find(other.Process.Pid)
 			if err != nil {
 				t.Fatal(err)
 			}
 			p.BootID = "another"
-			data, err := json.Marshal(task.Started{Protocol: 1, Process: p, Token: a.Token})
+			data, err := json.Marshal(task.Started{Protocol: 1, ID: p, Token: a.Token})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -202,7 +203,7 @@ func TestTaskIsStartingUntilItsProcessReports(t *testing.T) {
 	if err := e.Stop(t.Context(), a); err != nil {
 		t.Error(err)
 	}
-	if !task.StopAsked(a.Dir) {
+	if !task.StopRequested(a.Dir) {
 		t.Error("the task will not find that its end was asked for")
 	}
 }
@@ -214,7 +215,7 @@ func TestTaskProcessHasNoSecretsAndNoTies(t *testing.T) {
 	untilExists(t, output(a, "ready"))
 	shim := shimOf(t, a.Handle)
 	run, err := task.ReadRun(a.Dir)
-	if err != nil || run.Process != shim || run.Token != a.Token {
+	if err != nil || run.ID != shim || run.Token != a.Token {
 		t.Errorf("run.json %+v, %v; want process %+v of the handle", run, err, shim)
 	}
 	proc := filepath.Join("/proc", strconv.Itoa(shim.PID))

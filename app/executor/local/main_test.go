@@ -14,6 +14,7 @@ import (
 	"molrun/app"
 	"molrun/app/executor/local"
 	"molrun/app/task"
+	"molrun/app/task/process"
 	_ "molrun/app/task/start" // the test binary runs tasks, as this program does
 )
 
@@ -71,7 +72,7 @@ func newTask(t *testing.T, script string) app.Task {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		if err := task.KillMarked(ctx, a.Token); err != nil {
+		if err := process.KillMarked(ctx, a.Token); err != nil {
 			t.Error(err)
 		}
 	})
@@ -154,7 +155,7 @@ func over(t *testing.T, e *local.Executor, a app.Task) app.TaskStatus {
 
 func marked(t *testing.T, a app.Task) []int {
 	t.Helper()
-	pids, err := task.Marked(a.Token)
+	pids, err := process.Marked(a.Token)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,9 +163,9 @@ func marked(t *testing.T, a app.Task) []int {
 }
 
 // shimOf gives the process that the handle names.
-func shimOf(t *testing.T, h app.Handle) task.Process {
+func shimOf(t *testing.T, h app.Handle) process.ID {
 	t.Helper()
-	var p task.Process
+	var p process.ID
 	if err := json.Unmarshal([]byte(h), &p); err != nil {
 		t.Fatalf("handle %q: %v", h, err)
 	}
