@@ -30,6 +30,10 @@ func TestMain(m *testing.M) {
 			return
 		}
 	}
+	// Parallel tests mostly wait. The command line overrides this.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
 
