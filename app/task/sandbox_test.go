@@ -53,6 +53,7 @@ func TestSandboxReportsHowTheProgramEnded(t *testing.T) {
 }
 
 func TestUsageIsRecordedInASandbox(t *testing.T) {
+	t.Parallel()
 	a := sandboxed(t)
 	a.spec.Steps = []protocol.Step{{Argv: []string{os.Args[0], "use", "64"}}}
 	a.isolation.Sandbox.Read = []string{filepath.Dir(os.Args[0])}
@@ -63,6 +64,7 @@ func TestUsageIsRecordedInASandbox(t *testing.T) {
 }
 
 func TestSandboxLeavesNothingInTheWorkDirectory(t *testing.T) {
+	t.Parallel()
 	a := sandboxed(t, "echo x > /tmp/x; [ -e /var/tmp/x ]", "[ ! -e /tmp/x ]")
 	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
 		t.Errorf("outcome %+v, want done; log %s", o, a.read(LogFile))
@@ -75,6 +77,7 @@ func TestSandboxLeavesNothingInTheWorkDirectory(t *testing.T) {
 
 // A step may leave links where bwrap builds the sandbox of the next step.
 func TestLinksDoNotLeadOutOfTheSandbox(t *testing.T) {
+	t.Parallel()
 	outside := t.TempDir()
 	a := sandboxed(t,
 		"rm -rf tmp && ln -s '"+outside+"' tmp; ln -s '"+outside+"' in; ln -s /etc/shadow settings.json; ln -s '"+outside+"' .tmp-1",
@@ -141,8 +144,14 @@ func TestFolderOfTheProgramIsReadable(t *testing.T) {
 
 // withAndWithoutSandbox runs a test of an attempt that runs the script.
 func withAndWithoutSandbox(t *testing.T, script string, test func(*testing.T, *attempt)) {
-	t.Run("plain", func(t *testing.T) { test(t, newAttempt(t, script)) })
-	t.Run("sandbox", func(t *testing.T) { test(t, sandboxed(t, script)) })
+	t.Run("plain", func(t *testing.T) {
+		t.Parallel()
+		test(t, newAttempt(t, script))
+	})
+	t.Run("sandbox", func(t *testing.T) {
+		t.Parallel()
+		test(t, sandboxed(t, script))
+	})
 }
 
 func TestFileSizeIsLimited(t *testing.T) {

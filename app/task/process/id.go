@@ -69,12 +69,12 @@ func (id ID) AwaitEnd(ctx context.Context) error {
 
 // running is false for a zombie.
 func (id ID) running() bool {
-	now, err := Find(id.PID)
-	if err != nil || now != id {
+	boot, err := BootID()
+	if err != nil || boot != id.BootID {
 		return false
 	}
 	s, err := readStat(id.PID)
-	return err == nil && !s.zombie
+	return err == nil && s.start == id.StartTime && !s.zombie
 }
 
 // signalIf sends sig if isTarget still holds once a pidfd has pinned the PID.

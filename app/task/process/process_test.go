@@ -3,14 +3,26 @@ package process
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
+
+// init makes the test binary play a program whose first thread has ended while
+// another one lives. In init, this is the first thread.
+func init() {
+	if len(os.Args) == 2 && os.Args[1] == "leaderless" {
+		runtime.LockOSThread()
+		go time.Sleep(time.Hour)
+		syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
+	}
+}
 
 // sleeper starts a process that is marked with the token.
 func sleeper(t *testing.T, token string) (*exec.Cmd, ID) {
@@ -114,6 +126,41 @@ func TestDescendantsAreFoundBothWays(t *testing.T) {
 	}
 }
 
+func TestProcessLivesUntilItsLastThreadHasEnded(t *testing.T) {
+	cmd := exec.Command(os.Args[0], "leaderless")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	pid := cmd.Process.Pid
+	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(status), ") Z ") {
+			break
+		}
+		if time.Since(begin) > 30*time.Second {
+			t.Fatalf("its first thread does not end within 30 s: %s", status)
+		}
+	}
+	found := Descendants()
+	if len(found) != 1 || found[0].PID != pid {
+		t.Fatalf("descendants %v, want %d", found, pid)
+	}
+	if id, err := Find(pid); err != nil || !id.running() {
+		t.Errorf("process %+v does not run, %v", id, err)
+	}
+	if err := found[0].Signal(syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("it ended with %v, want killed", err)
+	}
+}
+
 func TestParseStat(t *testing.T) {
 	const rest = " 42 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 1000 200"
 	tests := []struct {
@@ -124,6 +171,7 @@ func TestParseStat(t *testing.T) {
 		{"plain", "7 (sleep) S" + rest, stat{parent: 42, start: 987654}, false},
 		{"a name like a status", "7 (a) Z 1 (x) R) S" + rest, stat{parent: 42, start: 987654}, false},
 		{"zombie", "7 (sh) Z" + rest, stat{parent: 42, start: 987654, zombie: true}, false},
+		{"zombie with a living thread", "7 (sh) Z" + strings.Replace(rest, "20 0 1 0", "20 0 2 0", 1), stat{parent: 42, start: 987654}, false},
 		{"short", "7 (sh) S 42 7", stat{}, true},
 		{"empty", "", stat{}, true},
 		{"no number", "7 (sh) S" + strings.Replace(rest, "987654", "x", 1), stat{}, true},

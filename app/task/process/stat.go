@@ -14,7 +14,7 @@ import (
 type stat struct {
 	parent int
 	start  uint64
-	zombie bool
+	zombie bool // it has ended, with all its threads
 }
 
 func readStat(pid int) (stat, error) {
@@ -31,7 +31,7 @@ func readStat(pid int) (stat, error) {
 // parseStat reads the fields after the program's name, which may contain
 // spaces and parentheses itself.
 func parseStat(data []byte) (stat, error) {
-	const state, parent, start = 0, 1, 19 // fields 3, 4 and 22, counted after the name
+	const state, parent, threads, start = 0, 1, 17, 19 // fields 3, 4, 20 and 22, counted after the name
 	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
 	if len(fields) <= start {
 		return stat{}, fmt.Errorf("process status %q has too few fields", data)
@@ -44,8 +44,14 @@ func parseStat(data []byte) (stat, error) {
 	if err != nil {
 		return stat{}, fmt.Errorf("process status: %w", err)
 	}
+	// A process whose first thread has ended is shown as a zombie, but lives on
+	// until its last thread has ended.
+	count, err := strconv.Atoi(string(fields[threads]))
+	if err != nil {
+		return stat{}, fmt.Errorf("process status: %w", err)
+	}
 	s := fields[state][0]
-	return stat{parent: ppid, start: ticks, zombie: s == 'Z' || s == 'X'}, nil
+	return stat{parent: ppid, start: ticks, zombie: s == 'X' || s == 'Z' && count <= 1}, nil
 }
 
 // all gives the PIDs of all processes of the machine.
