@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/placement"
 	"molrun/app/task"
 )
 
@@ -94,7 +95,7 @@ func (s *suite) taskWith(spec task.Spec) app.Task {
 	s.Helper()
 	t := app.Task{
 		Job: "01JCONFORMANCE", Attempt: 1, Dir: s.Dir(s.T),
-		Needs: app.Resources{CPUs: 1, MemoryBytes: 256 << 20}, Limit: 10 * time.Minute,
+		Needs: placement.Resources{CPUs: 1, MemoryBytes: 256 << 20}, Limit: 10 * time.Minute,
 	}
 	t.Token = "conformance-" + rand.Text()
 	for _, dir := range []string{"in", "out", "tmp"} {
