@@ -238,7 +238,7 @@ func TestHeldProgressIsWrittenWhileTheProgramIsSilent(t *testing.T) {
 	r.outcome()
 }
 
-// BenchmarkFloodOfOutput is how fast a program can print beyond the cap.
+// BenchmarkFloodOfOutput measures how fast a program can print beyond the limit.
 func BenchmarkFloodOfOutput(b *testing.B) {
 	const size = 256 << 20
 	for _, limit := range []int64{1 << 20, DefaultLogBytes} {

@@ -60,8 +60,8 @@ func runTask(args []string) int {
 	return ExitCode(err)
 }
 
-// use is a program that uses 0.3 s of CPU and so many MiB of memory, and ends
-// unless it is to hold them.
+// use is a program that uses 0.3 s of CPU and so many MiB of memory, and then
+// ends or holds the memory.
 func use(mib string, hold bool) {
 	n, _ := strconv.Atoi(mib)
 	var usage syscall.Rusage

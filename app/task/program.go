@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 
 	"molrun/app/task/process"
-	"molrun/app/task/sandbox"
 )
 
 // start starts the step's program and the reading of its output.
@@ -39,48 +37,6 @@ func (r *runningStep) start() (*output, error) {
 		return nil, errors.Join(err, pipe.Close())
 	}
 	return r.readOutput(pipe), nil
-}
-
-// startSandboxed starts the program in a sandbox of its own.
-func (r *runningStep) startSandboxed(path string, stdout, stderr *os.File) error {
-	c := sandbox.Config{
-		Bubblewrap: r.isolation.Bubblewrap,
-		Token:      r.spec.Token,
-		Allowed:    r.isolation.Sandbox,
-		Work:       r.work,
-		ReadOnly:   readOnlyInputs(r.work),
-		GPUs:       r.spec.grantedGPUs(),
-		Stdout:     stdout, Stderr: stderr,
-		Fork: r.forkExec,
-		Started: func(first process.ID) error {
-			return writeUnsynced(r.dir, SandboxFile, sandboxRecord{Protocol, first})
-		},
-	}
-	if r.isolation.Sized {
-		c.SharedMemoryBytes = r.spec.MemoryBytes
-	}
-	s, err := sandbox.Start(c, sandbox.Program{
-		Path: path, Argv: r.step.Argv, Env: r.env, Work: r.work,
-		Processes: r.isolation.Processes, FileBytes: r.isolation.FileBytes,
-	})
-	if err != nil {
-		return err
-	}
-	r.sandbox, r.leader = s, s.PID
-	return nil
-}
-
-// readOnlyInputs gives the parts of the work directory that programs may only
-// read. An earlier step may have replaced them: links are not followed.
-func readOnlyInputs(work string) []string {
-	var inputs []string
-	if info, err := os.Lstat(filepath.Join(work, InDir)); err == nil && info.IsDir() {
-		inputs = append(inputs, filepath.Join(work, InDir))
-	}
-	if info, err := os.Lstat(filepath.Join(work, SettingsFile)); err == nil && info.Mode().IsRegular() {
-		inputs = append(inputs, filepath.Join(work, SettingsFile))
-	}
-	return inputs
 }
 
 // startPlain starts the program without a sandbox: it sees the whole machine.

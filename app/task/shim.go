@@ -121,6 +121,3 @@ func (s *shim) prepare() (err error) {
 	s.log, err = openLog(s.dir, s.spec.logBytes())
 	return err
 }
-
-// milliseconds is the form in which times are written.
-func milliseconds(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"molrun/app/task/process"
 )
 
 // stopRecord is the content of the file stop: when somebody first asked the task
@@ -59,24 +56,4 @@ func uptime() (time.Duration, error) {
 		return 0, fmt.Errorf("read the uptime: %w", err)
 	}
 	return time.Duration(seconds * float64(time.Second)), nil
-}
-
-// sandboxRecord is the content of sandbox.json: the first process in the
-// sandbox. When it has ended, nothing inside is left.
-type sandboxRecord struct {
-	Protocol int `json:"protocol"`
-	process.ID
-}
-
-// AwaitSandboxEnd waits until the sandbox of a task whose own process is gone
-// has ended, or ctx ends.
-func AwaitSandboxEnd(ctx context.Context, dir string) error {
-	r, err := read[sandboxRecord](dir, SandboxFile)
-	if err != nil {
-		return nil // no sandbox
-	}
-	if err := r.AwaitEnd(ctx); err != nil {
-		return fmt.Errorf("the task's sandbox is still there: %w", err)
-	}
-	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"syscall"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -26,6 +27,9 @@ func formatBytes(bytes int64) string {
 	}
 	return fmt.Sprintf("%.1f %ciB", value, units[unit])
 }
+
+// milliseconds is the form in which times are written.
+func milliseconds(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 // signalNames are the names of kill -l, by number.
 var signalNames = [...]string{

@@ -123,7 +123,7 @@ func delegate(parent, controller string) error {
 }
 
 // leave moves this process from parent into a cgroup of its own. It fails if
-// parent holds other processes, because nothing is known about them.
+// parent holds other processes, which it must not move.
 func leave(parent string) error {
 	pids, err := os.ReadFile(filepath.Join(parent, "cgroup.procs"))
 	if err != nil {

@@ -50,7 +50,7 @@ func TestTasksOutliveTheService(t *testing.T) {
 			if err := service.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			service.Wait() // killed, as it has to be
+			service.Wait() // fails: it was killed
 			e := newExecutor(t)
 			if now := status(t, e, a); now.State != app.TaskRunning {
 				t.Errorf("status %+v, want running", now)

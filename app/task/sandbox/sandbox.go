@@ -29,8 +29,8 @@ type Config struct {
 	SharedMemoryBytes int64 // size of /dev/shm; 0 leaves it to the kernel
 	Stdout, Stderr    *os.File
 
-	// Fork starts a process. Started learns the sandbox's first process before
-	// the program begins; whoever kills that process kills all of the sandbox.
+	// Fork starts a process. Started is called with the sandbox's first process
+	// before the program begins: killing that process kills the whole sandbox.
 	Fork    func(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error)
 	Started func(first process.ID) error
 }
@@ -92,7 +92,7 @@ func (c Config) view(program string) (*view, error) {
 }
 
 // fork starts bwrap. Nothing about the program is in bwrap's arguments or
-// environment: the first process inside is told later.
+// environment: the first process inside gets that later.
 func (s *Sandbox) fork(c Config, v *view) error {
 	d := openDescriptors("/proc/self/exe")
 	defer d.close()
