@@ -73,7 +73,7 @@ func TestProgramsSeeOnlyTheirOwnEnvironment(t *testing.T) {
 	a := newAttempt(t)
 	a.env = []string{
 		"PATH=" + os.Getenv("PATH"), "LD_LIBRARY_PATH=/opt/lib", "LANG=C.UTF-8", "LC_ALL=C", "TZ=UTC",
-		"MOLRUN_SECRET=hidden", "AWS_SECRET_ACCESS_KEY=hidden", "HOME=/root", "MOLRUN_TASK=another", noRaceSleep,
+		"MOLRUN_SECRET=hidden", "AWS_SECRET_ACCESS_KEY=hidden", "HOME=/root", "MOLRUN_TASK=another",
 	}
 	a.spec.CPUs = 3
 	a.spec.Env = map[string]string{
@@ -106,7 +106,7 @@ func TestProgramsSeeTheirGPUs(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			a := newAttempt(t)
-			a.env = []string{"PATH=" + os.Getenv("PATH"), tt.env, noRaceSleep}
+			a.env = []string{"PATH=" + os.Getenv("PATH"), tt.env}
 			a.spec.GPUs = tt.leased
 			if got := environmentOf(t, a); !slices.Contains(got, "CUDA_VISIBLE_DEVICES="+tt.want) {
 				t.Errorf("environment %q, want CUDA_VISIBLE_DEVICES=%s", got, tt.want)
