@@ -49,6 +49,8 @@
 //	molrun/app/simulation              tests: whole services driven by random seeds
 //	molrun/app/task                    runs one attempt: task.json in, outcome.json out
 //	molrun/app/task/start              the command that does it, fast to start
+//	molrun/app/task/process            finds, limits and kills the processes of a task
+//	molrun/app/task/sandbox            the bubblewrap sandbox of a task's programs
 //	molrun/app/protocol                what the service and its tasks tell one another
 //	molrun/app/algorithms              the algorithm files that are built in, and the site's
 //	molrun/app/engine/cgidp            the engine of cg-idp
@@ -58,4 +60,7 @@
 // is below them (executors also package task), and never one another. Only
 // app/cli knows all. Package task knows package protocol alone, so that its
 // process starts fast.
+// Imports point at app: storage, blobs, web and executors know only it (executors
+// also package task), and never one another. Only app/cli knows all. Package task
+// knows its own parts and package protocol alone, so that its process starts fast.
 package app

@@ -29,7 +29,7 @@ func (p *patient) trySandbox(ctx context.Context) []finding {
 	if err != nil {
 		return say(doubtful, "%v", fmt.Errorf("find this program: %w", err))
 	}
-	i, err := local.Sandboxed(ctx, local.IsolationOptions{Program: program, Sandbox: p.config.Runner.Sandbox})
+	i, err := local.ProbeSandbox(ctx, local.IsolationOptions{Program: program, Sandbox: p.config.Runner.Sandbox})
 	if err != nil {
 		return say(wrong, "no job can start: %s", message(err))
 	}

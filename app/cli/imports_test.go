@@ -17,10 +17,12 @@ var importTable = map[string]struct{ own, others []string }{
 	"app":                        {own: []string{"app/protocol"}, others: []string{"pelletier/go-toml", "santhosh-tekuri/jsonschema", "rs/zerolog", "golang.org/x/text"}},
 	"app/algorithms":             {own: []string{"app"}},
 	"app/protocol":               {},
-	"app/task":                   {own: []string{"app/protocol"}},
-	"app/task/start":             {own: []string{"app/task"}},
+	"app/task":                   {own: []string{"app/protocol", "app/task/process", "app/task/sandbox"}},
+	"app/task/process":           {},
+	"app/task/sandbox":           {own: []string{"app/protocol", "app/task/process"}},
+	"app/task/start":             {own: []string{"app/task", "app/task/sandbox"}},
 	"app/runner":                 {own: []string{"app", "app/task"}, others: []string{"rs/zerolog"}},
-	"app/executor/local":         {own: []string{"app", "app/task"}},
+	"app/executor/local":         {own: []string{"app", "app/task", "app/task/process", "app/task/sandbox"}},
 	"app/engine/cgidp":           {others: []string{"gonum.org/v1/plot", "golang.org/x/sys"}},
 	"storage":                    {own: []string{"app"}, others: []string{"go.etcd.io/bbolt"}},
 	"blobs":                      {own: []string{"app", "app/fault", "blobs/link", "blobs/result", "app/durable"}, others: []string{"rs/zerolog"}},
@@ -34,7 +36,7 @@ var importTable = map[string]struct{ own, others []string }{
 	"app/bench":                  {own: []string{"app", "app/placement", "app/unit", "storage"}, others: []string{"spf13/cobra", "spf13/pflag", "go.etcd.io/bbolt", "golang.org/x/sys"}},
 	"app/faults":                 {}, // tests alone
 	"app/simulation":             {}, // tests alone
-	"app/executor/slurm":         {own: []string{"app", "app/task"}},
+	"app/executor/slurm":         {own: []string{"app", "app/task", "app/task/process"}},
 	"app/executor/conformance":   {own: []string{"app", "app/task"}}, // of tests alone
 	"app/executor/slurm/cluster": {},                                 // of tests alone
 }

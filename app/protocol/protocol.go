@@ -1,7 +1,6 @@
-// Package protocol is what the service and the processes of its tasks tell one
-// another in files. It imports next to nothing: those processes must start as
-// fast as a program can, and packages initialise themselves even where they are
-// of no use (package app/task/start).
+// Package protocol has the types that the service and the processes of its tasks
+// exchange in files. It imports next to nothing, because those processes must
+// start fast and every imported package is initialised (package app/task/start).
 package protocol
 
 import "time"
@@ -14,14 +13,13 @@ type Step struct {
 }
 
 // Sandbox says what a program may reach beyond the system's own folders and its
-// work directory. Tasks are held to it wherever they run and the machine can make
-// a sandbox.
+// work directory. It is enforced on every machine that can make a sandbox.
 type Sandbox struct {
 	Read    []string `json:"read"`
 	Network bool     `json:"network"`
 }
 
-// Progress is what a running program last said of itself.
+// Progress is the last progress report of a running program.
 type Progress struct {
 	Fraction float64 `json:"fraction"` // 0 to 1
 	Text     string  `json:"text,omitempty"`
@@ -40,22 +38,22 @@ type Outcome struct {
 	CPUSeconds  float64   `json:"cpuSeconds"`  // user and system, all processes
 	MaxRSSBytes int64     `json:"maxRssBytes"` // highest sum seen, or of the largest process
 
-	// OutputFiles and OutputBytes are what a task that is done left in its
-	// output folder, for who copies it.
+	// OutputFiles and OutputBytes are the size of a finished task's output folder,
+	// to check copies against.
 	OutputFiles int   `json:"outputFiles,omitempty"`
 	OutputBytes int64 `json:"outputBytes,omitempty"`
 
-	// Isolation is what kept the programs from the rest of the machine:
-	// bubblewrap, cgroup, bubblewrap+cgroup or none. An older version did not
-	// always tell it.
+	// Isolation is what isolated the programs from the rest of the machine:
+	// bubblewrap, cgroup, bubblewrap+cgroup or none. It is empty in outcomes of older
+	// versions.
 	Isolation string `json:"isolation,omitempty"`
 }
 
 // Cause says what ended a task.
 type Cause string
 
-// The causes. Interrupted means that the machine went down, not that the
-// program failed: the attempt counts as lost.
+// The causes. Interrupted means that the machine shut down, not that the program
+// failed: the attempt counts as lost.
 const (
 	CauseDone        Cause = "done" // every step exited 0
 	CauseExit        Cause = "exit"
@@ -63,7 +61,7 @@ const (
 	CauseTimeout     Cause = "timeout"
 	CauseMemory      Cause = "memory"
 	CauseLimit       Cause = "limit"   // of processes or of a file's size; Message says which
-	CauseStopped     Cause = "stopped" // as asked
+	CauseStopped     Cause = "stopped" // somebody asked for it
 	CauseInterrupted Cause = "interrupted"
 	CauseCannotStart Cause = "cannot_start"
 )

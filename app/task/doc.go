@@ -3,18 +3,18 @@
 // The directory of an attempt holds
 //
 //	task.json      what to run: steps, environment, limits
-//	run.json       which process runs it
+//	run.json       the process that runs it
 //	run.lock       locked as long as that process lives
-//	sandbox.json   which process is the first in the sandbox of a step
-//	progress.json  what the program last said of itself
-//	log            what it printed, the middle left out where it is long
+//	sandbox.json   the first process in the sandbox of a step
+//	progress.json  the program's last progress report
+//	log            the program's output; the middle is left out if it is long
 //	claim/         on a cluster: which of its jobs runs the task
-//	stop           there once the end was asked for
-//	outcome.json   how it ended; its appearance is the last thing to happen
+//	stop           exists once somebody has asked the task to stop
+//	outcome.json   how it ended; it appears last
 //	work/          the program's current directory and HOME
-//	work/out/      what is kept of it; durable before outcome.json appears
+//	work/out/      its output; durable before outcome.json appears
 //
-// Every JSON carries a protocol number, since a task may be older than the
-// service that reads it. A directory is run at most once. Whoever finds no
-// outcome and no lock knows that the task is lost.
+// Every JSON file carries a protocol number, because a task may be older than
+// the service that reads its files. A directory is run at most once. If it has
+// neither an outcome nor a held lock, the task is lost.
 package task

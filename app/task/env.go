@@ -7,17 +7,20 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"molrun/app/task/process"
 )
 
-// defaultPath is where programs are looked for if nobody says.
+// defaultPath is the PATH of programs if the service has none.
 const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 
-// inherited are the variables that pass from the service to its tasks and
-// from a task to its programs: where programs and their libraries are, and how
-// the site writes. Everything else stays behind, above all secrets.
+// inherited are the variables that pass from the service to its tasks and from a
+// task to its programs: search paths, language and time zone. All others stay
+// behind, because they may hold secrets.
 var inherited = []string{"PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ"}
 
-// InheritedEnv gives what may pass of this process's environment.
+// InheritedEnv gives the part of this process's environment that tasks and
+// programs inherit.
 func InheritedEnv() []string {
 	var env []string
 	for _, name := range inherited {
@@ -28,9 +31,9 @@ func InheritedEnv() []string {
 	return env
 }
 
-// environment is what programs of the task see, and all they see. The
-// algorithm's own variables may replace what is inherited; what marks the task
-// and shares out the devices they may not.
+// environment is the whole environment of the task's programs. The algorithm's
+// variables replace inherited ones, but not those that mark the task and assign
+// its CPUs and GPUs.
 func (s *Spec) environment(work string) []string {
 	env := map[string]string{"PATH": defaultPath}
 	for _, entry := range InheritedEnv() {
@@ -40,7 +43,7 @@ func (s *Spec) environment(work string) []string {
 	env["HOME"] = work
 	env["TMPDIR"] = filepath.Join(work, TempDir)
 	maps.Copy(env, s.Env)
-	env[TokenVariable] = s.Token
+	env[process.TokenVariable] = s.Token
 	env["MOLRUN_CPUS"] = fmt.Sprint(s.CPUs)
 	env["CUDA_VISIBLE_DEVICES"] = s.visibleGPUs()
 
@@ -51,9 +54,9 @@ func (s *Spec) environment(work string) []string {
 	return list
 }
 
-// visibleGPUs gives the leased devices, or else those that a cluster has
-// granted to this process. Neither is "": a program that takes what it finds
-// then finds nothing.
+// visibleGPUs gives the leased devices, or else those that a cluster has granted
+// to this process. If there are none it is "", which hides all GPUs: programs
+// would otherwise use every one that they find.
 func (s *Spec) visibleGPUs() string {
 	if len(s.GPUs) > 0 {
 		return strings.Join(s.GPUs, ",")

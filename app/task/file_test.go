@@ -13,12 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app/protocol"
+	"molrun/app/task/process"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// The files of protocol 1 stay readable: tasks outlive upgrades. Members may
-// be added to these golden files, none may change.
+// The files of protocol 1 must stay readable, because tasks outlive upgrades of
+// the service. Members may be added to these golden files, but not changed.
 func TestFilesOfProtocol1(t *testing.T) {
 	at := time.Date(2026, 11, 20, 10, 40, 0, 123e6, time.UTC)
 	spec := Spec{
@@ -29,7 +30,7 @@ func TestFilesOfProtocol1(t *testing.T) {
 	}
 	golden(t, SpecFile, &spec)
 	golden(t, RunFile, &Started{
-		Protocol: 1, Process: Process{PID: 4711, BootID: "8ef2b4a5-3f4b-4a1e-9a52-0a3c5c2f7a10", StartTime: 123456},
+		Protocol: 1, ID: process.ID{PID: 4711, BootID: "8ef2b4a5-3f4b-4a1e-9a52-0a3c5c2f7a10", StartTime: 123456},
 		Token: "01K.1.x", StartedAt: at,
 	})
 	golden(t, OutcomeFile, &protocol.Outcome{
@@ -90,7 +91,7 @@ func TestFilesOfOtherProtocolsAreRefused(t *testing.T) {
 	}
 }
 
-func TestWriteReplacesWholeFilesAndLeavesNoOther(t *testing.T) {
+func TestWriteReplacesTheFileAndLeavesNoOther(t *testing.T) {
 	dir := t.TempDir()
 	want := Spec{Token: "t", Steps: []protocol.Step{{Argv: []string{"true"}}}}
 	for want.Attempt = 1; want.Attempt <= 2; want.Attempt++ {
@@ -107,28 +108,28 @@ func TestWriteReplacesWholeFilesAndLeavesNoOther(t *testing.T) {
 		t.Errorf("directory has %v, %v", entries, err)
 	}
 	if err := Write(filepath.Join(dir, "absent"), want); err == nil {
-		t.Error("written into a directory that is not there")
+		t.Error("wrote into a directory that does not exist")
 	}
 }
 
 func TestSpecNeedsATokenAndAStep(t *testing.T) {
 	for _, s := range []Spec{{Token: "t"}, {Steps: []protocol.Step{{Argv: []string{"true"}}}}} {
 		if err := Write(t.TempDir(), s); err == nil {
-			t.Errorf("%+v is written", s)
+			t.Errorf("%+v was written", s)
 		}
 	}
 }
 
-func TestAskStopTellsWhenItWasFirstAsked(t *testing.T) {
+func TestRequestStopGivesTheTimeSinceTheFirstRequest(t *testing.T) {
 	dir := t.TempDir()
-	if StopAsked(dir) {
-		t.Error("asked before it was")
+	if StopRequested(dir) {
+		t.Error("a stop is requested before it was")
 	}
-	if ago, err := AskStop(dir); ago != 0 || err != nil {
-		t.Errorf("first asked %v ago, %v; want now", ago, err)
+	if ago, err := RequestStop(dir); ago != 0 || err != nil {
+		t.Errorf("first requested %v ago, %v; want now", ago, err)
 	}
-	if !StopAsked(dir) {
-		t.Error("not asked after it was")
+	if !StopRequested(dir) {
+		t.Error("no stop is requested after it was")
 	}
 	now, err := uptime()
 	if err != nil {
@@ -138,10 +139,10 @@ func TestAskStopTellsWhenItWasFirstAsked(t *testing.T) {
 	if err := write(dir, StopFile, stopRecord{Protocol: 1, UptimeSeconds: (now - before).Seconds()}); err != nil {
 		t.Fatal(err)
 	}
-	if ago, err := AskStop(dir); ago < before || err != nil {
-		t.Errorf("first asked %v ago, %v; want %v or more", ago, err, before)
+	if ago, err := RequestStop(dir); ago < before || err != nil {
+		t.Errorf("first requested %v ago, %v; want %v or more", ago, err, before)
 	}
-	if _, err := AskStop(filepath.Join(dir, "absent")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := RequestStop(filepath.Join(dir, "absent")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a directory: %v, want fs.ErrNotExist", err)
 	}
 }

@@ -8,25 +8,25 @@ import (
 	"strings"
 
 	"molrun/app/protocol"
+	"molrun/app/task/sandbox"
 )
 
-// Isolation says how the programs of a task are kept from the rest of the
-// machine. Whoever starts the task decides it; nothing of it is optional then:
-// a task that can't be isolated so does not start.
+// Isolation says how the programs of a task are isolated from the rest of the
+// machine. The starter of the task decides it. A task that can't be isolated in
+// this way does not start.
 type Isolation struct {
-	// Find says that the task finds out by itself whether it can have a sandbox,
-	// since it runs on another machine: FindAuto takes one where there can be
-	// one, FindRequired does not start without. Anything else leaves it to
-	// Bubblewrap.
+	// Find makes the task find out by itself whether it can have a sandbox,
+	// because it runs on another machine: FindAuto takes one if possible,
+	// FindRequired does not start without. Otherwise Bubblewrap decides.
 	Find string `json:"find,omitempty"`
-	// Bubblewrap is the path of bwrap; "": programs see the whole machine.
+	// Bubblewrap is the path of bwrap. If it is "", programs see the whole machine.
 	Bubblewrap string `json:"bubblewrap,omitempty"`
-	// Sized says that this bwrap can bound the size of shared memory.
+	// Sized says that this bwrap can limit the size of shared memory.
 	Sized bool `json:"sized,omitempty"`
-	// Cgroup is the cgroup in which the task makes its own; "": none.
+	// Cgroup is the cgroup in which the task makes its own; "" is none.
 	Cgroup string `json:"cgroup,omitempty"`
-	// Processes is how many processes and threads may be there at once; 0 is
-	// no limit.
+	// Processes is how many processes and threads may exist at once; 0 is no
+	// limit.
 	Processes int64 `json:"processes,omitempty"`
 	// FileBytes is how large a file may become; 0 is no limit.
 	FileBytes int64 `json:"fileBytes,omitempty"`
@@ -34,20 +34,20 @@ type Isolation struct {
 	Sandbox protocol.Sandbox `json:"sandbox"`
 }
 
-// The wishes for a sandbox that a task finds by itself.
+// The values of Isolation.Find.
 const (
 	FindAuto     = "auto"
 	FindRequired = "required"
 )
 
-// found looks for the sandbox that this machine can give, if that is asked for.
-func (i Isolation) found(ctx context.Context) (Isolation, error) {
+// resolve does what Find asks for.
+func (i Isolation) resolve(ctx context.Context) (Isolation, error) {
 	if i.Find != FindAuto && i.Find != FindRequired {
 		return i, nil
 	}
 	bwrap, err := exec.LookPath("bwrap")
 	if err == nil {
-		i.Sized, err = TryBubblewrap(ctx, bwrap, "/proc/self/exe")
+		i.Sized, err = sandbox.Probe(ctx, bwrap, "/proc/self/exe")
 	}
 	switch {
 	case err == nil:
@@ -58,7 +58,7 @@ func (i Isolation) found(ctx context.Context) (Isolation, error) {
 	return i, nil
 }
 
-// ParseIsolation reads what String gave; "" is none.
+// ParseIsolation reads the form that String gives; "" is no isolation.
 func ParseIsolation(text string) (Isolation, error) {
 	var i Isolation
 	if text == "" {
@@ -74,13 +74,13 @@ func ParseIsolation(text string) (Isolation, error) {
 func (i Isolation) String() string {
 	text, err := json.Marshal(i)
 	if err != nil {
-		panic(err) // it has nothing that JSON lacks
+		panic(err) // never: JSON can represent every field
 	}
 	return string(text)
 }
 
-// Kind names what holds programs, for run.json and outcome.json: bubblewrap,
-// cgroup, both with a + between, or none.
+// Kind names the isolation for run.json and outcome.json: bubblewrap, cgroup,
+// bubblewrap+cgroup or none.
 func (i Isolation) Kind() string {
 	var kinds []string
 	if i.Bubblewrap != "" {

@@ -13,24 +13,26 @@ import (
 // ErrLocked says that another process runs the task.
 var ErrLocked = errors.New("another process runs this task")
 
-// lockPatience covers those who look at a lock (Locked) while it is taken.
-const lockPatience = time.Second
+// lockTimeout is how long Lock waits for those who only check the lock (Locked).
+const lockTimeout = time.Second
 
-// Lock takes the lock of an attempt, which says "this task lives" until the
-// file is closed by everyone who inherited it. It fails with ErrLocked.
+// Lock takes the lock of an attempt, which says that the task lives until every
+// process that inherited the file has closed it. If it is held, Lock gives
+// ErrLocked.
 func Lock(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, LockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock the task: %w", err)
 	}
-	if err := flock(int(f.Fd()), syscall.LOCK_EX, lockPatience); err != nil {
+	if err := flock(int(f.Fd()), syscall.LOCK_EX, lockTimeout); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
-// Locked reports whether a process runs the task. One whose lock was removed,
-// or replaced by what is no file, can't be told from a dead one.
+// Locked reports whether a process runs the task. It can't tell if a program has
+// removed the lock or replaced it with anything but a regular file, and then
+// reports false.
 func Locked(dir string) (bool, error) {
 	f, err := open(dir, LockFile)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrUnreadable) {
@@ -47,23 +49,23 @@ func Locked(dir string) (bool, error) {
 }
 
 // inheritLock takes over the lock that the starter of this process holds, so
-// that there is no moment at which nobody does.
+// that it is held without a gap.
 func inheritLock(fd int, dir string) error {
-	var given, there syscall.Stat_t
-	if err := syscall.Fstat(fd, &given); err != nil {
+	var inherited, expected syscall.Stat_t
+	if err := syscall.Fstat(fd, &inherited); err != nil {
 		return fmt.Errorf("inherit the lock: descriptor %d: %w", fd, err)
 	}
-	if err := syscall.Stat(filepath.Join(dir, LockFile), &there); err != nil {
+	if err := syscall.Stat(filepath.Join(dir, LockFile), &expected); err != nil {
 		return fmt.Errorf("inherit the lock: %s: %w", LockFile, err)
 	}
-	if given.Dev != there.Dev || given.Ino != there.Ino {
+	if inherited.Dev != expected.Dev || inherited.Ino != expected.Ino {
 		return fmt.Errorf("inherit the lock: descriptor %d is not %s of this task", fd, LockFile)
 	}
 	return flock(fd, syscall.LOCK_EX, 0)
 }
 
-// keepLock takes the lock for the rest of this process's life, as a descriptor
-// that nothing closes: a free lock then means that the process is gone.
+// keepLock takes the lock for the rest of this process's life, by a descriptor
+// that nothing closes: if the lock is free, the process is gone.
 func keepLock(dir string) error {
 	f, err := Lock(dir)
 	if err != nil {
@@ -73,8 +75,8 @@ func keepLock(dir string) error {
 	return errors.Join(err, f.Close())
 }
 
-// flock locks a file, waiting at most patience.
-func flock(fd, how int, patience time.Duration) error {
+// flock locks a file, and gives ErrLocked if that takes longer than timeout.
+func flock(fd, how int, timeout time.Duration) error {
 	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		err := syscall.Flock(fd, how|syscall.LOCK_NB)
 		switch {
@@ -84,7 +86,7 @@ func flock(fd, how int, patience time.Duration) error {
 			continue
 		case err != syscall.EWOULDBLOCK:
 			return fmt.Errorf("flock: %w", err)
-		case time.Since(begin) >= patience:
+		case time.Since(begin) >= timeout:
 			return ErrLocked
 		}
 	}

@@ -11,15 +11,15 @@ import (
 
 // logFile keeps what a program prints, in at most limit bytes: the beginning,
 // where programs say what they read, and the end, where they say what went
-// wrong. It grows until it is full; then its middle goes and it grows again.
-// So every byte is copied less than twice, and whoever reads while the program
-// runs finds a whole log. A line in the middle tells how much is missing.
+// wrong. When it is full, it drops its middle and grows again. So every byte is
+// copied less than twice, and a reader finds a complete log at any time. A line
+// in the middle says how much is missing.
 type logFile struct {
 	path    string
 	f       *os.File
 	size    int64
 	limit   int64
-	head    int64 // length of the beginning that stays; 0 until the log was full
+	head    int64 // length of the beginning that stays; 0 until the log is full
 	omitted int64
 	lost    int64 // bytes that could not be written
 }
@@ -37,8 +37,8 @@ func openLog(dir string, limit int64) (*logFile, error) {
 	return l, nil
 }
 
-// Write never fails: a full disk must not stop the program. What is lost is
-// counted and told at the end.
+// Write never fails: a full disk must not stop the program. The end of the log
+// says how many bytes were lost.
 func (l *logFile) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {
@@ -66,16 +66,16 @@ func (l *logFile) Close() error {
 	}
 	info, statErr := l.f.Stat()
 	if statErr == nil {
-		statErr = l.f.Truncate(info.Size()) // gives back what collapse has reserved
+		statErr = l.f.Truncate(info.Size()) // frees what collapse has reserved
 	}
 	return errors.Join(err, statErr, l.f.Sync(), l.f.Close())
 }
 
 const keepSize = 1 // FALLOC_FL_KEEP_SIZE of fallocate(2)
 
-// collapse puts a shorter log in the place of the full one: its beginning, a
-// line that tells what is missing, its end. It is not synced, unlike Close:
-// what a crash of the machine takes away is the log of a lost attempt.
+// collapse replaces the full log with a shorter one: its beginning, a line that
+// says what is missing, its end. Unlike Close it does not sync: a crash of the
+// machine takes only the log of a lost attempt.
 func (l *logFile) collapse() error {
 	if l.head == 0 {
 		l.head = l.lineEnd(l.limit / 8)
@@ -89,8 +89,8 @@ func (l *logFile) collapse() error {
 	if err != nil {
 		return err
 	}
-	// A file system that has promised the room need not write this file out when
-	// it takes the other's name, which for floods of output is most of the work.
+	// With space already allocated, the file system need not write this file out
+	// at the rename below, which would be most of the work if there is much output.
 	syscall.Fallocate(int(f.Fd()), keepSize, 0, l.limit)
 	size, err := l.copyTo(f, tail, omission(omitted))
 	if err == nil {
@@ -99,7 +99,7 @@ func (l *logFile) collapse() error {
 	if err != nil {
 		return errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
-	l.f.Close() // its content was copied: nothing is lost if this fails
+	l.f.Close() // its content was copied, so failure loses nothing
 	l.f, l.size, l.omitted = f, size, omitted
 	return nil
 }
@@ -120,7 +120,7 @@ func (l *logFile) copyTo(f *os.File, tail int64, marker string) (int64, error) {
 	return head + int64(len(marker)) + end, err
 }
 
-// lineEnd moves an offset behind the end of its line, unless that is far.
+// lineEnd moves an offset to the start of the next line, unless that is far.
 func (l *logFile) lineEnd(offset int64) int64 {
 	near := make([]byte, min(4<<10, l.limit/16))
 	n, _ := l.f.ReadAt(near, offset) // a failed read finds no line

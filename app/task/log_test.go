@@ -25,7 +25,7 @@ func TestLogKeepsBeginningAndEnd(t *testing.T) {
 	}{
 		{"short lines", func(i int) string { return fmt.Sprintln("line", i) }, 60000, 1},
 		{"without line ends", func(i int) string { return fmt.Sprintf("%08d", i) }, 60000, 7},
-		{"larger than the cap at once", func(i int) string { return strings.Repeat(fmt.Sprintln(i), 20000) }, 9, 1},
+		{"larger than the limit at once", func(i int) string { return strings.Repeat(fmt.Sprintln(i), 20000) }, 9, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestLogKeepsBeginningAndEnd(t *testing.T) {
 				line := tt.line(i)
 				all.WriteString(line)
 				l.Write([]byte(line))
-				if i%997 == 0 { // who reads now finds a whole log
+				if i%997 == 0 { // a reader finds a complete log at any time
 					checkLog(t, dir, all.String(), limit)
 				}
 			}
@@ -65,7 +65,7 @@ func checkLog(t *testing.T, dir, all string, limit int) {
 	}
 	got := string(data)
 	if len(got) > limit {
-		t.Fatalf("the log has %d bytes, the cap is %d", len(got), limit)
+		t.Fatalf("the log has %d bytes, the limit is %d", len(got), limit)
 	}
 	if got == all {
 		return
@@ -121,7 +121,7 @@ func TestLostLogBytesAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	writable := l.f
-	if l.f, err = os.Open(l.path); err != nil { // a disk that takes no more
+	if l.f, err = os.Open(l.path); err != nil { // like a full disk
 		t.Fatal(err)
 	}
 	l.Write(make([]byte, 1234))
@@ -146,7 +146,7 @@ func TestProgressIsFilteredFromTheLog(t *testing.T) {
 		"molrun:progress\nmolrun:progress x\nmolrun:progress 2 no\nmolrun:progress NaN\nmolrun:progressive\nmolrun:prog\nend\n"
 	reports := []protocol.Progress{{Fraction: 0.5, Text: "half"}, {Fraction: 0.7}, {Fraction: 1, Text: "[1mdone[0m\uFFFD"}}
 
-	for range 300 { // whatever pieces it arrives in
+	for range 300 { // in random chunks
 		var out bytes.Buffer
 		var got []protocol.Progress
 		f := &progressFilter{out: &out, report: func(p protocol.Progress) { got = append(got, p) }}
@@ -165,8 +165,8 @@ func TestProgressIsFilteredFromTheLog(t *testing.T) {
 	}
 }
 
-// FuzzProgressFilter: how output is cut into pieces changes nothing, and
-// nothing is lost but valid progress lines.
+// FuzzProgressFilter checks that the filter removes valid progress lines and
+// nothing else, however the output is cut into chunks.
 func FuzzProgressFilter(f *testing.F) {
 	f.Add([]byte("a\nmolrun:progress 0.5 x\nb"), uint8(3))
 	f.Add([]byte("molrun:progress molrun:progress 0.1\n"), uint8(1))
@@ -178,7 +178,7 @@ func FuzzProgressFilter(f *testing.F) {
 			}
 		}
 		if len(printed) >= longestProgressLine {
-			return // where a long line is cut depends on the pieces
+			return // where a long line is cut depends on the chunks
 		}
 		var got bytes.Buffer
 		filter := &progressFilter{out: &got, report: func(protocol.Progress) {}}
@@ -215,9 +215,7 @@ func TestProgressIsWrittenWhileRunningAndAtTheEnd(t *testing.T) {
 	if p, err := ReadProgress(a.dir); err != nil || *p != (protocol.Progress{Fraction: 0.25, Text: "first"}) {
 		t.Errorf("progress %v, %v; want the first", p, err)
 	}
-	if err := os.WriteFile(a.path(WorkDir, "out", "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	a.release()
 	r.outcome()
 	if p, err := ReadProgress(a.dir); err != nil || *p != (protocol.Progress{Fraction: 0.8, Text: "step 8"}) {
 		t.Errorf("progress %v, %v; want the last", p, err)
@@ -236,13 +234,11 @@ func TestHeldProgressIsWrittenWhileTheProgramIsSilent(t *testing.T) {
 		p, err := ReadProgress(a.dir)
 		return err == nil && p.Fraction == 0.2
 	})
-	if err := os.WriteFile(a.path(WorkDir, "out", "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	a.release()
 	r.outcome()
 }
 
-// BenchmarkFloodOfOutput is how fast a program can print beyond the cap.
+// BenchmarkFloodOfOutput measures how fast a program can print beyond the limit.
 func BenchmarkFloodOfOutput(b *testing.B) {
 	const size = 256 << 20
 	for _, limit := range []int64{1 << 20, DefaultLogBytes} {
@@ -260,7 +256,7 @@ func BenchmarkFloodOfOutput(b *testing.B) {
 				}
 				flood := exec.Command("head", "-c", strconv.Itoa(size), "/dev/zero")
 				flood.Stdout = to
-				output := s.read(from)
+				output := s.readOutput(from)
 				if err := errors.Join(flood.Run(), to.Close()); err != nil {
 					b.Fatal(err)
 				}

@@ -15,28 +15,33 @@ import (
 	"time"
 
 	"molrun/app/protocol"
+	"molrun/app/task/process"
+	"molrun/app/task/sandbox"
 )
 
-// TestMain makes the test binary play the parts of this program and of those
-// that tasks run.
+// TestMain makes the test binary play this program, and a program of a task.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "task":
-			os.Exit(runTask(os.Args[2:]))
+			exit(runTask(os.Args[2:]))
 		case "use":
 			use(os.Args[2], len(os.Args) > 3)
-			return
+			exit(0)
 		}
+	}
+	// Parallel tests mostly wait. The command line overrides this.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
 
-// runTask is `molrun task DIR [--lock-fd N] [--isolation TEXT]`, or what runs
-// inside of a sandbox.
+// runTask is `molrun task DIR [--lock-fd N] [--isolation TEXT]`, or the first
+// process in a sandbox.
 func runTask(args []string) int {
 	if args[0] == "--inside" {
-		if err := Inside(); err != nil {
+		if err := sandbox.Init(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -55,8 +60,12 @@ func runTask(args []string) int {
 	return ExitCode(err)
 }
 
-// use is a program that uses 0.3 s of CPU and so many MiB of memory, and ends
-// unless it is to hold them.
+// exit ends this process at once. Under the race detector, os.Exit would sleep for
+// a second.
+func exit(code int) { syscall.RawSyscall(syscall.SYS_EXIT_GROUP, uintptr(code), 0, 0) }
+
+// use is a program that uses 0.3 s of CPU and so many MiB of memory, and then
+// ends or holds the memory.
 func use(mib string, hold bool) {
 	n, _ := strconv.Atoi(mib)
 	var usage syscall.Rusage
@@ -73,20 +82,20 @@ func use(mib string, hold bool) {
 	fmt.Println(memory[len(memory)/2])
 }
 
-// attempt is a laid out directory.
+// attempt is the directory of an attempt.
 type attempt struct {
 	t         *testing.T
 	dir       string
 	spec      Spec
 	isolation Isolation
 	env       []string   // of the process that runs the task
-	files     []*os.File // that it inherits, from 3
+	files     []*os.File // that this process inherits, from 3
 }
 
-// newAttempt lays out an attempt that runs these scripts as its steps.
+// newAttempt makes an attempt whose steps are these scripts.
 func newAttempt(t *testing.T, scripts ...string) *attempt {
 	t.Helper()
-	a := &attempt{t: t, dir: t.TempDir(), env: append(os.Environ(), noRaceSleep)}
+	a := &attempt{t: t, dir: t.TempDir(), env: os.Environ()}
 	a.spec = Spec{Token: "token" + strings.ReplaceAll(a.dir, "/", "-"), Job: "01J", Attempt: 1, CPUs: 1, GraceSeconds: 20}
 	for _, script := range scripts {
 		a.spec.Steps = append(a.spec.Steps, protocol.Step{Argv: []string{"sh", "-c", script}})
@@ -125,13 +134,14 @@ func (a *attempt) start() *running {
 	if err := Write(a.dir, a.spec); err != nil {
 		a.t.Fatal(err)
 	}
-	return a.startWith()
+	return a.startAgain()
 }
 
-func (a *attempt) startWith() *running { return a.startWithFile(nil) }
+// startAgain starts it without writing task.json.
+func (a *attempt) startAgain() *running { return a.startWith(nil) }
 
-// startWithFile hands the lock down, or lets the process take it.
-func (a *attempt) startWithFile(lock *os.File) *running {
+// startWith passes the lock on or, if lock is nil, lets the process take it.
+func (a *attempt) startWith(lock *os.File) *running {
 	a.t.Helper()
 	log, err := os.Create(a.path("shim.log"))
 	if err != nil {
@@ -154,7 +164,7 @@ func (a *attempt) startWithFile(lock *os.File) *running {
 		r.cmd.Process.Kill()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		if err := KillMarked(ctx, a.spec.Token); err != nil {
+		if err := process.KillMarked(ctx, a.spec.Token); err != nil {
 			a.t.Error(err)
 		}
 	})
@@ -174,8 +184,8 @@ func (r *running) wait() int {
 	}
 }
 
-// outcome waits for the end and checks what holds at each: exit code 0, a
-// free lock, and no process left.
+// outcome waits for the end of the task and checks what must always hold then:
+// exit code 0, a free lock, and no process left.
 func (r *running) outcome() *protocol.Outcome {
 	r.t.Helper()
 	if code := r.wait(); code != 0 {
@@ -184,7 +194,7 @@ func (r *running) outcome() *protocol.Outcome {
 	if locked, err := Locked(r.dir); locked || err != nil {
 		r.t.Errorf("after the end locked = %v, %v", locked, err)
 	}
-	if left, err := Marked(r.spec.Token); len(left) > 0 || err != nil {
+	if left, err := process.Marked(r.spec.Token); len(left) > 0 || err != nil {
 		r.t.Errorf("after the end processes %v are left, %v", left, err)
 	}
 	o, err := ReadOutcome(r.dir)
@@ -204,7 +214,7 @@ func (r *running) signal(sig syscall.Signal) {
 	}
 }
 
-// until waits for something that other processes do.
+// until waits for something that another process does.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
@@ -214,15 +224,22 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
+// release lets a script go on that waits for the file out/go.
+func (a *attempt) release() {
+	a.t.Helper()
+	if err := os.WriteFile(a.path(WorkDir, OutDir, "go"), nil, 0o600); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// has reports whether the attempt has the file.
+func (a *attempt) has(parts ...string) bool {
+	_, err := os.Stat(a.path(parts...))
+	return !errors.Is(err, os.ErrNotExist)
+}
+
 // untilFile waits for a file of the attempt.
 func (a *attempt) untilFile(parts ...string) {
 	a.t.Helper()
-	until(a.t, filepath.Join(parts...), func() bool {
-		_, err := os.Stat(a.path(parts...))
-		return !errors.Is(err, os.ErrNotExist)
-	})
+	until(a.t, filepath.Join(parts...), func() bool { return a.has(parts...) })
 }
-
-// noRaceSleep keeps processes under the race detector from sleeping for a
-// second when they end.
-const noRaceSleep = "GORACE=atexit_sleep_ms=0"

@@ -7,29 +7,28 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"molrun/app/protocol"
 )
 
-// progressMark begins a line by which a program tells how far it is:
-// molrun:progress 0.42 some text
+// progressMark begins a line by which a program reports its progress:
+//
+//	molrun:progress 0.42 some text
 const progressMark = "molrun:progress "
 
 const (
 	longestProgressLine = 4 << 10
-	longestProgressText = 200 // letters
 	progressPause       = time.Second
 )
 
-// progressFilter passes on what a program prints, but for its progress lines.
-// A mark is looked for in whole pieces of output, not line by line: output
+// progressFilter passes on what a program prints, except its progress lines. It
+// searches whole chunks of output for a mark, not line by line, so that output
 // without marks costs one fast search.
 type progressFilter struct {
 	out     io.Writer
 	report  func(protocol.Progress)
-	held    []byte // the begin of a line that may be progress
-	midLine bool   // what was passed on last did not end a line
+	held    []byte // the beginning of a line that may be progress
+	midLine bool   // the output passed on so far does not end with a line
 }
 
 func (f *progressFilter) Write(p []byte) (int, error) {
@@ -46,7 +45,7 @@ func (f *progressFilter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush ends the output: what was held back is a line without its end.
+// Flush ends the output. What was held back is a line without a newline.
 func (f *progressFilter) Flush() {
 	line := f.held
 	f.held = nil
@@ -55,8 +54,8 @@ func (f *progressFilter) Flush() {
 	}
 }
 
-// markIn gives where a progress line begins in data, or could begin if more
-// came, or else the length of data.
+// markIn gives the offset at which a progress line begins in data, or may begin
+// once more data comes. If there is none, it gives the length of data.
 func (f *progressFilter) markIn(data []byte) int {
 	for from := 0; ; {
 		i := bytes.Index(data[from:], []byte(progressMark))
@@ -71,8 +70,8 @@ func (f *progressFilter) markIn(data []byte) int {
 	return f.markAtEnd(data)
 }
 
-// markAtEnd gives where the last line begins, if it could become a mark, or else
-// the length of data. Only as many bytes are looked at as a mark has.
+// markAtEnd gives the offset of the last line if that may become a mark, or else
+// the length of data. It looks at no more bytes than a mark has.
 func (f *progressFilter) markAtEnd(data []byte) int {
 	for at := max(0, len(data)-len(progressMark)+1); at < len(data); at++ {
 		if f.beginsLine(data, at) && strings.HasPrefix(progressMark, string(data[at:])) {
@@ -89,8 +88,8 @@ func (f *progressFilter) beginsLine(data []byte, at int) bool {
 	return data[at-1] == '\n'
 }
 
-// line deals with the line that data begins with, which may be progress, and
-// gives the rest.
+// line handles the first line of data, which may be progress, and gives the
+// rest.
 func (f *progressFilter) line(data []byte) []byte {
 	end := bytes.IndexByte(data, '\n') + 1
 	switch {
@@ -113,11 +112,11 @@ func (f *progressFilter) pass(text []byte) {
 	if len(text) == 0 {
 		return
 	}
-	f.out.Write(text) // a logFile: it does not fail
+	f.out.Write(text) // a logFile, which never fails
 	f.midLine = text[len(text)-1] != '\n'
 }
 
-// take reports a progress line, or gives false where it is none.
+// take reports a progress line, or gives false if it is none.
 func (f *progressFilter) take(line []byte) bool {
 	p, ok := parseProgress(string(line))
 	if ok {
@@ -133,29 +132,20 @@ func parseProgress(line string) (protocol.Progress, bool) {
 	}
 	number, text, _ := strings.Cut(strings.TrimSpace(rest), " ")
 	fraction, err := strconv.ParseFloat(number, 64)
-	if err != nil || !(fraction >= 0 && fraction <= 1) { // NaN neither
+	if err != nil || !(fraction >= 0 && fraction <= 1) { // also refuses NaN
 		return protocol.Progress{}, false
 	}
-	return protocol.Progress{Fraction: fraction, Text: cleanText(text)}, true
+	return protocol.Progress{Fraction: fraction, Text: protocol.CleanText(text)}, true
 }
 
-// cleanText makes a program's words fit to be shown.
-func cleanText(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
-	text = strings.TrimSpace(text)
-	if letters := []rune(text); len(letters) > longestProgressText {
-		text = string(letters[:longestProgressText])
-	}
-	return text
+// progressRecord is the content of progress.json.
+type progressRecord struct {
+	Protocol int `json:"protocol"`
+	protocol.Progress
 }
 
-// progress keeps the last word of the program in progress.json, written at
-// most once in a while.
+// progress writes the program's last progress report to progress.json, at most
+// once per progressPause.
 type progress struct {
 	dir string
 
@@ -172,7 +162,7 @@ func (p *progress) set(to protocol.Progress) {
 	p.writeIfDue()
 }
 
-// tick writes what came too soon after the one before.
+// tick writes a report that came too soon after the one before.
 func (p *progress) tick() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,18 +175,18 @@ func (p *progress) writeIfDue() {
 	}
 }
 
-// finish writes the last word.
+// finish writes the last report.
 func (p *progress) finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.writeNow()
 }
 
-// writeNow passes over a failure: the next word comes soon.
+// writeNow ignores failure: the next report comes soon.
 func (p *progress) writeNow() {
 	if !p.pending {
 		return
 	}
 	p.pending, p.written = false, time.Now()
-	writeForNow(p.dir, ProgressFile, progressRecord{Protocol, p.last})
+	writeUnsynced(p.dir, ProgressFile, progressRecord{Protocol, p.last})
 }

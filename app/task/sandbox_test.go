@@ -1,26 +1,23 @@
 package task
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/protocol"
+	"molrun/app/task/sandbox"
 )
 
-// boxed makes an attempt whose scripts run in a sandbox.
-func boxed(t *testing.T, scripts ...string) *attempt {
+// sandboxed makes an attempt whose scripts run in a sandbox.
+func sandboxed(t *testing.T, scripts ...string) *attempt {
 	t.Helper()
 	a := newAttempt(t, scripts...)
 	bwrap, err := exec.LookPath("bwrap")
 	if err == nil {
-		a.isolation.Sized, err = TryBubblewrap(t.Context(), bwrap, os.Args[0])
+		a.isolation.Sized, err = sandbox.Probe(t.Context(), bwrap, os.Args[0])
 	}
 	if err != nil && os.Getenv("TEST_REQUIRE_ALL") != "" {
 		t.Fatalf("bubblewrap can't be used here, and nothing may be skipped: %v", err)
@@ -32,7 +29,7 @@ func boxed(t *testing.T, scripts ...string) *attempt {
 	return a
 }
 
-func TestSandboxTellsHowTheProgramEnded(t *testing.T) {
+func TestSandboxReportsHowTheProgramEnded(t *testing.T) {
 	tests := []struct {
 		name, script string
 		want         protocol.Outcome
@@ -46,7 +43,7 @@ func TestSandboxTellsHowTheProgramEnded(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			o := boxed(t, tt.script).start().outcome()
+			o := sandboxed(t, tt.script).start().outcome()
 			got := protocol.Outcome{Cause: o.Cause, ExitCode: o.ExitCode, Signal: o.Signal, Step: o.Step}
 			if got != tt.want {
 				t.Errorf("outcome %+v, want %+v", o, tt.want)
@@ -55,8 +52,9 @@ func TestSandboxTellsHowTheProgramEnded(t *testing.T) {
 	}
 }
 
-func TestSandboxCountsWhatProgramsUse(t *testing.T) {
-	a := boxed(t)
+func TestUsageIsRecordedInASandbox(t *testing.T) {
+	t.Parallel()
+	a := sandboxed(t)
 	a.spec.Steps = []protocol.Step{{Argv: []string{os.Args[0], "use", "64"}}}
 	a.isolation.Sandbox.Read = []string{filepath.Dir(os.Args[0])}
 	o := a.start().outcome()
@@ -66,7 +64,8 @@ func TestSandboxCountsWhatProgramsUse(t *testing.T) {
 }
 
 func TestSandboxLeavesNothingInTheWorkDirectory(t *testing.T) {
-	a := boxed(t, "echo x > /tmp/x; [ -e /var/tmp/x ]", "[ ! -e /tmp/x ]")
+	t.Parallel()
+	a := sandboxed(t, "echo x > /tmp/x; [ -e /var/tmp/x ]", "[ ! -e /tmp/x ]")
 	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
 		t.Errorf("outcome %+v, want done; log %s", o, a.read(LogFile))
 	}
@@ -76,10 +75,11 @@ func TestSandboxLeavesNothingInTheWorkDirectory(t *testing.T) {
 	}
 }
 
-// A step may leave links where the next step's sandbox is built.
+// A step may leave links where bwrap builds the sandbox of the next step.
 func TestLinksDoNotLeadOutOfTheSandbox(t *testing.T) {
+	t.Parallel()
 	outside := t.TempDir()
-	a := boxed(t,
+	a := sandboxed(t,
 		"rm -rf tmp && ln -s '"+outside+"' tmp; ln -s '"+outside+"' in; ln -s /etc/shadow settings.json; ln -s '"+outside+"' .tmp-1",
 		"echo spoilt > tmp/spoilt; echo spoilt > in/spoilt; cat settings.json && exit 9; exit 0")
 	if err := os.Remove(a.path(WorkDir, InDir)); err != nil {
@@ -112,7 +112,7 @@ func TestMissingFoldersAreNamed(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			a := boxed(t)
+			a := sandboxed(t)
 			a.spec.Steps = []protocol.Step{{Argv: []string{tt.program}}}
 			a.isolation.Sandbox.Read = tt.read
 			if o := a.start().outcome(); o.Cause != protocol.CauseCannotStart || !strings.Contains(o.Message, tt.says) {
@@ -122,7 +122,7 @@ func TestMissingFoldersAreNamed(t *testing.T) {
 	}
 }
 
-func TestProgramsFolderIsReadable(t *testing.T) {
+func TestFolderOfTheProgramIsReadable(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{"tool": "#!/bin/sh\n. '" + folder + "/library'\n", "library": "echo found\n"} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o700); err != nil {
@@ -134,7 +134,7 @@ func TestProgramsFolderIsReadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, program := range []string{filepath.Join(folder, "tool"), link} {
-		a := boxed(t)
+		a := sandboxed(t)
 		a.spec.Steps = []protocol.Step{{Argv: []string{program}}}
 		if o := a.start().outcome(); o.Cause != protocol.CauseDone || a.read(LogFile) != "found\n" {
 			t.Errorf("%s: outcome %+v, log %s", program, o, a.read(LogFile))
@@ -142,129 +142,49 @@ func TestProgramsFolderIsReadable(t *testing.T) {
 	}
 }
 
-func TestProgramFolderIsNoWiderThanNeeded(t *testing.T) {
-	prefix := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(prefix, "conda-meta"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for program, want := range map[string]string{
-		"/opt/tool/tool":                    "/opt/tool",
-		"/opt/tool/bin/tool":                "/opt/tool/bin",
-		"/opt/tool.sh":                      "/opt/tool.sh",
-		"/home/ann/tool.sh":                 "/home/ann/tool.sh",
-		"/root/tool.sh":                     "/root/tool.sh",
-		"/tool":                             "/tool",
-		filepath.Join(prefix, "bin", "gmx"): prefix,
-	} {
-		if got := programFolder(program); got != want {
-			t.Errorf("of %s all of %s is readable, want %s", program, got, want)
-		}
-	}
+// withAndWithoutSandbox runs a test of an attempt that runs the script.
+func withAndWithoutSandbox(t *testing.T, script string, test func(*testing.T, *attempt)) {
+	t.Run("plain", func(t *testing.T) {
+		t.Parallel()
+		test(t, newAttempt(t, script))
+	})
+	t.Run("sandbox", func(t *testing.T) {
+		t.Parallel()
+		test(t, sandboxed(t, script))
+	})
 }
 
-func TestFilesHaveALimit(t *testing.T) {
-	for _, kind := range []string{"plain", "sandbox"} {
-		t.Run(kind, func(t *testing.T) {
-			const script = "head -c 1000 /dev/zero > out/small && exec truncate -s 1T out/large"
-			a := newAttempt(t, script)
-			if kind == "sandbox" {
-				a = boxed(t, script)
-			}
-			a.isolation.FileBytes = 1 << 20
-			o := a.start().outcome()
-			if o.Cause != protocol.CauseLimit || o.Signal != "SIGXFSZ" || !strings.Contains(o.Message, "larger than the 1.0 MiB") {
-				t.Errorf("outcome %+v, want the limit and the signal", o)
-			}
-			if info, err := os.Stat(a.path(WorkDir, OutDir, "large")); err == nil && info.Size() > 1<<20 {
-				t.Errorf("the file has %d bytes", info.Size())
-			}
-		})
-	}
+func TestFileSizeIsLimited(t *testing.T) {
+	const script = "head -c 1000 /dev/zero > out/small && exec truncate -s 1T out/large"
+	withAndWithoutSandbox(t, script, func(t *testing.T, a *attempt) {
+		a.isolation.FileBytes = 1 << 20
+		o := a.start().outcome()
+		if o.Cause != protocol.CauseLimit || o.Signal != "SIGXFSZ" || !strings.Contains(o.Message, "larger than the 1.0 MiB") {
+			t.Errorf("outcome %+v, want the limit and the signal", o)
+		}
+		if info, err := os.Stat(a.path(WorkDir, OutDir, "large")); err == nil && info.Size() > 1<<20 {
+			t.Errorf("the file has %d bytes", info.Size())
+		}
+	})
 }
 
-func TestProcessesHaveALimit(t *testing.T) {
-	for _, kind := range []string{"plain", "sandbox"} {
-		t.Run(kind, func(t *testing.T) {
-			const script = "i=0; while [ $i -lt 60 ]; do sleep 1000 & i=$((i+1)); done; wait"
-			a := newAttempt(t, script)
-			if kind == "sandbox" {
-				a = boxed(t, script)
-			}
-			a.isolation.Processes = 30
-			if o := a.start().outcome(); o.Cause != protocol.CauseLimit || o.Signal != "SIGKILL" || !strings.Contains(o.Message, "more than the 30 that it may") {
-				t.Errorf("outcome %+v, want the limit and the signal", o)
-			}
-		})
-	}
-}
-
-// The driver's files stand in for GPUs, which this machine has not.
-func TestOnlyGrantedGPUsAreInTheSandbox(t *testing.T) {
-	root := t.TempDir()
-	put := func(path, text string) {
-		t.Helper()
-		path = filepath.Join(root, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
+func TestNumberOfProcessesIsLimited(t *testing.T) {
+	const script = "i=0; while [ $i -lt 60 ]; do sleep 1000 & i=$((i+1)); done; wait"
+	withAndWithoutSandbox(t, script, func(t *testing.T, a *attempt) {
+		a.isolation.Processes = 30
+		o := a.start().outcome()
+		if o.Cause != protocol.CauseLimit || o.Signal != "SIGKILL" || !strings.Contains(o.Message, "more than the 30 that it may") {
+			t.Errorf("outcome %+v, want the limit and the signal", o)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, name := range []string{"nvidia0", "nvidia1", "nvidia10", "nvidiactl", "nvidia-uvm", "sda"} {
-		put("dev/"+name, "")
-	}
-	for i, uuid := range []string{"GPU-aa", "GPU-bb"} {
-		put(fmt.Sprintf("proc/driver/nvidia/gpus/0000:0%d:00.0/information", i),
-			fmt.Sprintf("Model: \t\t Stand-in\nGPU UUID:   \t %s\nDevice Minor: \t %d\n", uuid, i))
-	}
-	shared := []string{"nvidia-uvm", "nvidiactl"}
-	tests := []struct {
-		name string
-		gpus []string
-		want []string
-	}{
-		{"none", nil, nil},
-		{"one", []string{"GPU-bb"}, append([]string{"nvidia1"}, shared...)},
-		{"both", []string{"GPU-aa", "GPU-bb"}, append([]string{"nvidia0", "nvidia1"}, shared...)},
-		{"by number", []string{"0"}, append([]string{"nvidia0", "nvidia1", "nvidia10"}, shared...)},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			var want []string
-			for _, name := range tt.want {
-				want = append(want, filepath.Join(root, "dev", name))
-			}
-			got := gpuDevices(root, tt.gpus)
-			slices.Sort(got)
-			slices.Sort(want)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
+	})
 }
 
 func TestOutcomeNamesTheIsolation(t *testing.T) {
-	a := boxed(t, "true")
+	a := sandboxed(t, "true")
 	a.start().outcome()
 	for _, file := range []string{RunFile, OutcomeFile} {
 		if text := a.read(file); !strings.Contains(text, `"isolation": "bubblewrap"`) {
 			t.Errorf("%s does not name it: %s", file, text)
 		}
-	}
-}
-
-func TestIsolationPassesACommandLine(t *testing.T) {
-	i := Isolation{Bubblewrap: "/usr/bin/bwrap", Cgroup: "/sys/fs/cgroup", Processes: 3, Sandbox: protocol.Sandbox{Read: []string{"/opt/a b"}, Network: true}}
-	got, err := ParseIsolation(i.String())
-	if diff := cmp.Diff(i, got); diff != "" || err != nil {
-		t.Errorf("%v\n%s", err, diff)
-	}
-	if none, err := ParseIsolation(""); none.Kind() != "none" || err != nil {
-		t.Errorf("of nothing: %+v, %v", none, err)
-	}
-	if _, err := ParseIsolation("{"); err == nil {
-		t.Error("half an isolation is taken for one")
 	}
 }

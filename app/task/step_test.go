@@ -4,153 +4,229 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"molrun/app/protocol"
+	"molrun/app/task/process"
 )
 
-func TestStdoutGoesToTheStepsFile(t *testing.T) {
-	a := newAttempt(t, "echo result; echo remark >&2", "echo more")
-	a.spec.Steps[0].Stdout = a.path(WorkDir, "out", "deep", "result.txt")
-	a.spec.Steps[1].Stdout = "out/more.txt"
-	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
-		t.Fatalf("outcome %+v", o)
-	}
-	got := []string{a.read(WorkDir, "out", "deep", "result.txt"), a.read(WorkDir, "out", "more.txt"), a.read(LogFile)}
-	if want := []string{"result\n", "more\n", "remark\n"}; !slices.Equal(got, want) {
-		t.Errorf("files %q, want %q", got, want)
-	}
-}
+// stubborn starts a process in a session of its own that ignores signals, and
+// waits until it does.
+const stubborn = `setsid sh -c 'trap "" TERM HUP INT; echo > out/stubborn; while :; do sleep 1000; done' &
+while [ ! -e out/stubborn ]; do sleep 0.02; done
+`
 
-func TestStdoutStaysBelowTheWorkDirectory(t *testing.T) {
+// orphan starts a process whose parent ends at once.
+const orphan = `sh -c 'sh -c "trap \"\" TERM; echo > out/orphan; while :; do sleep 1000; done" & exit 0'
+while [ ! -e out/orphan ]; do sleep 0.02; done
+`
+
+func TestLeftoverProcessesAreKilled(t *testing.T) {
 	t.Parallel()
-	outside := t.TempDir()
-	tests := []struct{ name, prepare, stdout string }{
-		{"up", "true", "../escaped"},
-		{"absolute", "true", filepath.Join(outside, "escaped")},
-		{"link", "ln -s " + outside + " out/link", "out/link/escaped"},
-		{"link to a file", "ln -s " + filepath.Join(outside, "escaped") + " out/link", "out/link"},
-		{"pipe", "mkfifo out/pipe", "out/pipe"},
-		{"directory", "true", "out"},
-		{"itself", "true", "."},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			a := newAttempt(t, tt.prepare, "echo escaped")
-			a.spec.Steps[1].Stdout = tt.stdout
-			o := a.start().outcome()
-			if o.Cause != protocol.CauseCannotStart || !strings.Contains(o.Message, "output file") {
-				t.Errorf("outcome %+v, want that the output file is refused", o)
-			}
-			for _, path := range []string{filepath.Join(outside, "escaped"), a.path("escaped")} {
-				if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-					t.Errorf("%s is there: %v", path, err)
-				}
-			}
-		})
-	}
-}
-
-// environmentOf gives what a program of the task prints as its environment.
-func environmentOf(t *testing.T, a *attempt) []string {
-	t.Helper()
-	a.spec.Steps = []protocol.Step{{Argv: []string{"env"}, Stdout: "out/env"}}
-	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
-		t.Fatalf("outcome %+v", o)
-	}
-	lines := strings.Split(strings.TrimSpace(a.read(WorkDir, "out", "env")), "\n")
-	slices.Sort(lines)
-	return lines
-}
-
-func TestProgramsSeeOnlyTheirOwnEnvironment(t *testing.T) {
-	a := newAttempt(t)
-	a.env = []string{
-		"PATH=" + os.Getenv("PATH"), "LD_LIBRARY_PATH=/opt/lib", "LANG=C.UTF-8", "LC_ALL=C", "TZ=UTC",
-		"MOLRUN_SECRET=hidden", "AWS_SECRET_ACCESS_KEY=hidden", "HOME=/root", "MOLRUN_TASK=another", noRaceSleep,
-	}
-	a.spec.CPUs = 3
-	a.spec.Env = map[string]string{
-		"OMP_NUM_THREADS": "3", "TZ": "Europe/Berlin",
-		"MOLRUN_TASK": "forged", "CUDA_VISIBLE_DEVICES": "0,1,2,3",
-	}
-	want := []string{
-		"CUDA_VISIBLE_DEVICES=", "HOME=" + a.path(WorkDir), "LANG=C.UTF-8", "LC_ALL=C", "LD_LIBRARY_PATH=/opt/lib",
-		"MOLRUN_CPUS=3", "MOLRUN_TASK=" + a.spec.Token, "OMP_NUM_THREADS=3", "PATH=" + os.Getenv("PATH"),
-		"TMPDIR=" + a.path(WorkDir, "tmp"), "TZ=Europe/Berlin",
-	}
-	if diff := cmp.Diff(want, environmentOf(t, a)); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestProgramsSeeTheirGPUs(t *testing.T) {
 	tests := []struct {
-		name   string
-		leased []string
-		env    string // of the process that runs the task
-		want   string
+		name, script string
+		cause        protocol.Cause
 	}{
-		{"none", nil, "", ""},
-		{"leased", []string{"GPU-a", "GPU-b"}, "", "GPU-a,GPU-b"},
-		{"granted by a cluster", nil, "CUDA_VISIBLE_DEVICES=2", "2"},
-		{"leased wins", []string{"GPU-a"}, "CUDA_VISIBLE_DEVICES=2", "GPU-a"},
+		{"background", "sleep 1000 & exit 0", protocol.CauseDone},
+		{"own session", stubborn + "exit 0", protocol.CauseDone},
+		{"orphan", orphan + "exit 0", protocol.CauseDone},
+		{"after a failure", stubborn + orphan + "exit 9", protocol.CauseExit},
+		{"stopped", "sleep 1000 & kill -STOP $!; exit 0", protocol.CauseDone},
+	}
+	started := make([]*running, len(tests)) // all at once, because they mostly wait
+	for i, tt := range tests {
+		a := newAttempt(t, tt.script)
+		a.spec.GraceSeconds = 1
+		started[i] = a.start()
+	}
+	for i, tt := range tests {
+		if o := started[i].outcome(); o.Cause != tt.cause { // outcome looks for leftovers
+			t.Errorf("%s: outcome %+v, want %s", tt.name, o, tt.cause)
+		}
+	}
+}
+
+func TestLeftoversAreGoneBeforeTheNextStep(t *testing.T) {
+	t.Parallel()
+	a := newAttempt(t, stubborn+"echo $! > out/pid", `[ ! -e /proc/$(cat out/pid) ]`)
+	a.spec.GraceSeconds = 1
+	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
+		t.Errorf("outcome %+v, want done", o)
+	}
+}
+
+func TestLeftoversMayEndGracefully(t *testing.T) {
+	const graceful = `setsid sh -c 'trap "echo ended > out/ended; exit" TERM; echo > out/ready; while :; do sleep 0.05; done' &
+		while [ ! -e out/ready ]; do sleep 0.02; done
+		`
+	tests := []struct {
+		name, script string
+		signal       bool
+		cause        protocol.Cause
+	}{
+		{"after the program", "exit 0", false, protocol.CauseDone},
+		{"after an interrupted program", "sleep 1000", true, protocol.CauseInterrupted},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			a := newAttempt(t)
-			a.env = []string{"PATH=" + os.Getenv("PATH"), tt.env, noRaceSleep}
-			a.spec.GPUs = tt.leased
-			if got := environmentOf(t, a); !slices.Contains(got, "CUDA_VISIBLE_DEVICES="+tt.want) {
-				t.Errorf("environment %q, want CUDA_VISIBLE_DEVICES=%s", got, tt.want)
+			a := newAttempt(t, graceful+tt.script)
+			r := a.start()
+			a.untilFile(WorkDir, "out", "ready")
+			if tt.signal {
+				r.signal(syscall.SIGTERM)
+			}
+			if o := r.outcome(); o.Cause != tt.cause {
+				t.Errorf("outcome %+v, want %s", o, tt.cause)
+			}
+			if got := a.read(WorkDir, "out", "ended"); got != "ended\n" {
+				t.Errorf("the leftover wrote %q", got)
 			}
 		})
 	}
 }
 
-func TestProgramsStartInAnOrderlyState(t *testing.T) {
-	a := newAttempt(t, `
-		echo umask $(umask)
-		echo core $(ulimit -c)
-		echo dir $(pwd)
-		echo input $(wc -c)
-		echo leader $(cut -d' ' -f6 /proc/$$/stat) $$
-		kill -HUP $$; echo survived`)
-	o := a.start().outcome()
-	if o.Signal != "SIGHUP" {
-		t.Errorf("outcome %+v, want that SIGHUP has its usual effect", o)
+func TestTimeLimitEndsTheTask(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, script string }{
+		{"by TERM", "sleep 1000"},
+		{"by KILL", stubborn + orphan + "trap '' TERM; while :; do sleep 1000; done"},
+		{"whatever its exit code", "trap 'exit 0' TERM; while :; do sleep 0.05; done"},
 	}
-	lines := strings.Split(strings.TrimSpace(a.read(LogFile)), "\n")
-	var sid, pid int
-	if _, err := fmt.Sscanf(lines[len(lines)-1], "leader %d %d", &sid, &pid); err != nil || sid != pid {
-		t.Errorf("%q: the program leads no session of its own", lines[len(lines)-1])
+	started := make([]*running, len(tests))
+	for i, tt := range tests {
+		a := newAttempt(t, tt.script, "echo > out/next")
+		a.spec.MaxRuntimeSeconds, a.spec.GraceSeconds = 1, 1
+		started[i] = a.start()
 	}
-	want := []string{"umask 0077", "core 0", "dir " + a.path(WorkDir), "input 0"}
-	if diff := cmp.Diff(want, lines[:len(lines)-1]); diff != "" {
-		t.Error(diff)
+	for i, tt := range tests {
+		r := started[i]
+		o := r.outcome()
+		if o.Cause != protocol.CauseTimeout || !strings.Contains(o.Message, "limit of 1s") || o.Step != "1" {
+			t.Errorf("%s: outcome %+v, want timeout in step 1", tt.name, o)
+		}
+		if r.has(WorkDir, "out", "next") {
+			t.Errorf("%s: the next step ran", tt.name)
+		}
 	}
 }
 
-// What the process that runs a task got from whoever started it stays there.
-func TestProgramsInheritNoFiles(t *testing.T) {
-	a := newAttempt(t)
-	a.spec.Steps = []protocol.Step{{Argv: []string{"ls", "/proc/self/fd"}}}
-	r, w, err := os.Pipe()
-	if err != nil {
+func TestSignalsEndTheTask(t *testing.T) {
+	t.Parallel()
+	const script = stubborn + orphan + "trap 'echo asked >> out/asked' TERM; echo > out/ready; while :; do sleep 0.05; done"
+	tests := []struct {
+		name    string
+		stop    bool
+		signals []syscall.Signal
+		cause   protocol.Cause
+	}{
+		{"stopped", true, []syscall.Signal{syscall.SIGTERM}, protocol.CauseStopped},
+		{"interrupted", false, []syscall.Signal{syscall.SIGTERM}, protocol.CauseInterrupted},
+		{"from a terminal", false, []syscall.Signal{syscall.SIGINT}, protocol.CauseInterrupted},
+		{"more than once", true, []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM, syscall.SIGINT, syscall.SIGTERM}, protocol.CauseStopped},
+		{"after a hangup", true, []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM}, protocol.CauseStopped},
+	}
+	started := make([]*running, len(tests))
+	for i := range tests {
+		a := newAttempt(t, script)
+		a.spec.GraceSeconds = 1
+		started[i] = a.start()
+	}
+	for i, tt := range tests {
+		r := started[i]
+		r.untilFile(WorkDir, "out", "ready")
+		if tt.stop {
+			if _, err := RequestStop(r.dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, sig := range tt.signals {
+			r.signal(sig)
+		}
+	}
+	for i, tt := range tests {
+		r := started[i]
+		if o := r.outcome(); o.Cause != tt.cause || o.Signal != "SIGKILL" || o.Step != "1" {
+			t.Errorf("%s: outcome %+v, want %s by SIGKILL in step 1", tt.name, o, tt.cause)
+		}
+		if got := r.read(WorkDir, "out", "asked"); got != "asked\n" {
+			t.Errorf("%s: the program was asked to end as %q, want once", tt.name, got)
+		}
+	}
+}
+
+func TestTaskStoppedBeforeItStartsRunsNothing(t *testing.T) {
+	a := newAttempt(t, "echo > out/ran")
+	if _, err := RequestStop(a.dir); err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
-	defer w.Close()
-	a.files = []*os.File{r, w}
-	a.start().outcome()
-	if got := strings.Fields(a.read(LogFile)); !slices.Equal(got, []string{"0", "1", "2", "3"}) { // 3 is the listed directory
-		t.Errorf("the program has the descriptors %q", got)
+	if o := a.start().outcome(); o.Cause != protocol.CauseStopped {
+		t.Errorf("outcome %+v, want stopped", o)
+	}
+	if a.has(WorkDir, "out", "ran") {
+		t.Error("the program ran")
+	}
+}
+
+func TestProgramDiesWithItsShim(t *testing.T) {
+	t.Parallel()
+	a := newAttempt(t, "echo > out/ready; exec sleep 1000")
+	r := a.start()
+	a.untilFile(WorkDir, "out", "ready")
+	r.signal(syscall.SIGKILL)
+	r.wait()
+	until(t, "end of the program", func() bool {
+		left, err := process.Marked(a.spec.Token)
+		return err == nil && len(left) == 0
+	})
+	if locked, err := Locked(a.dir); locked || err != nil {
+		t.Errorf("locked = %v, %v; want a free lock", locked, err)
+	}
+	if _, err := ReadOutcome(a.dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("outcome: %v, want none", err)
+	}
+}
+
+func TestMemoryLimitEndsTheTask(t *testing.T) {
+	t.Parallel()
+	a := newAttempt(t)
+	a.spec.MemoryBytes = 100 << 20
+	a.spec.Steps = []protocol.Step{{Argv: []string{"sh", "-c", stubborn + `"$0" use 250 hold; echo survived`, os.Args[0]}}}
+	o := a.start().outcome()
+	if o.Cause != protocol.CauseMemory || o.MaxRSSBytes < 100<<20 || !strings.Contains(o.Message, "100.0 MiB") {
+		t.Errorf("outcome %+v, log %q; want memory", o, a.read(LogFile))
+	}
+}
+
+// Memory that processes share after a fork counts once.
+func TestSharedMemoryCountsOnce(t *testing.T) {
+	const processes, each = 6, 24 << 20
+	dir := t.TempDir()
+	cmd := exec.Command("sh", "-c", fmt.Sprintf(`x=$(head -c %d /dev/zero | tr '\0' a)
+		for i in $(seq %d); do ( echo > ready$i; while [ ! -e go ]; do sleep 0.1; done; echo ${#x} ) & done
+		echo > ready; wait`, each, processes))
+	cmd.Dir = dir
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(os.WriteFile(dir+"/go", nil, 0o600), cmd.Wait()); err != nil {
+			t.Error(err)
+		}
+	})
+	for i := range processes {
+		until(t, "subshell", func() bool {
+			_, err := os.Stat(fmt.Sprintf("%s/ready%d", dir, i+1))
+			return err == nil
+		})
+	}
+	m := &memory{limit: 4 * each}
+	if naive := process.RSS(process.Descendants()); naive <= m.limit {
+		t.Fatalf("the processes hold %d bytes one by one: they share nothing that counts twice", naive)
+	}
+	if m.check(process.Descendants()) || m.peak < each {
+		t.Errorf("peak %d passes the limit %d", m.peak, m.limit)
 	}
 }

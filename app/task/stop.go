@@ -2,23 +2,27 @@ package task
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
+	"strconv"
+	"strings"
 	"time"
 )
 
-// stopRecord is the content of the file stop: when the end was first asked
-// for, by the clock and by the time since the machine started.
+// stopRecord is the content of the file stop: when somebody first asked the task
+// to stop, by the clock and by the time since boot.
 type stopRecord struct {
 	Protocol      int       `json:"protocol"`
 	AskedAt       time.Time `json:"askedAt"`
 	UptimeSeconds float64   `json:"uptimeSeconds"`
 }
 
-// AskStop notes that the task's end is wanted and tells how long ago that was
-// first asked for. The note makes the difference between a task that was
-// stopped and one that the machine took down; it also reaches a task that has
-// not begun yet. A signal has to follow to hurry one that has.
-func AskStop(dir string) (time.Duration, error) {
+// RequestStop writes the file stop, and gives the time since the first request.
+// The file tells a stopped task from one that ended with the machine, and also
+// stops a task that has not begun yet. To end one that runs, send a signal
+// afterwards.
+func RequestStop(dir string) (time.Duration, error) {
 	now, err := uptime()
 	if err != nil {
 		return 0, err
@@ -32,10 +36,24 @@ func AskStop(dir string) (time.Duration, error) {
 	}
 	return 0, write(dir, StopFile, stopRecord{
 		Protocol:      Protocol,
-		AskedAt:       time.Now().UTC().Truncate(time.Millisecond),
+		AskedAt:       milliseconds(time.Now()),
 		UptimeSeconds: now.Seconds(),
 	})
 }
 
-// StopAsked reports whether the task's end was asked for.
-func StopAsked(dir string) bool { return Exists(dir, StopFile) }
+// StopRequested reports whether somebody asked the task to stop.
+func StopRequested(dir string) bool { return Exists(dir, StopFile) }
+
+// uptime gives the time since boot, which nobody can set, unlike the clock.
+func uptime() (time.Duration, error) {
+	data, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		return 0, err
+	}
+	text, _, _ := strings.Cut(string(data), " ")
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read the uptime: %w", err)
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
+}

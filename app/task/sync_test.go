@@ -11,8 +11,8 @@ import (
 	"molrun/app/protocol"
 )
 
-// A power cut after the outcome must not find the result unwritten: each file,
-// and each folder for its names, is synced before the outcome appears.
+// After a power cut, an outcome must not exist without the output: every file and
+// folder is synced before the outcome appears.
 func TestOutputIsDurableBeforeItsOutcome(t *testing.T) {
 	if err := exec.Command("strace", "-qq", "-e", "trace=none", "true").Run(); err != nil {
 		t.Skipf("strace can't trace here: %v", err)
@@ -43,7 +43,7 @@ func TestOutputIsDurableBeforeItsOutcome(t *testing.T) {
 	}
 }
 
-func TestSyncCountsFilesAndPassesOverTheRest(t *testing.T) {
+func TestSyncCountsRegularFilesOnly(t *testing.T) {
 	dir := t.TempDir()
 	must := func(err error) {
 		t.Helper()
@@ -68,11 +68,11 @@ func TestSyncCountsFilesAndPassesOverTheRest(t *testing.T) {
 	counted(filepath.Join(dir, "link"), 0, 0)
 }
 
-func TestOutputThatCannotBeStoredLosesTheTask(t *testing.T) {
+func TestTaskIsInterruptedIfItsOutputCannotBeStored(t *testing.T) {
 	s := &shim{work: strings.Repeat("long/", 2000)} // the system refuses such a path
-	s.settle(protocol.CauseDone, "")
-	s.keepOutput()
-	if s.out.Cause != protocol.CauseInterrupted || !strings.Contains(s.out.Message, "name too long") {
-		t.Errorf("outcome %+v, want interrupted by the system's word", s.out)
+	s.decide(protocol.CauseDone, "")
+	s.syncOutput()
+	if s.outcome.Cause != protocol.CauseInterrupted || !strings.Contains(s.outcome.Message, "name too long") {
+		t.Errorf("outcome %+v, want interrupted, with the system's error", s.outcome)
 	}
 }

@@ -86,7 +86,7 @@ func (s *suite) logged() {
 	}
 }
 
-func (s *suite) left() {
+func (s *suite) output() {
 	t := s.start(s.task("mkdir out/d && printf 12345 > out/d/file && : > out/empty"))
 	o := s.ended(t)
 	if o.Cause != app.CauseDone || o.OutputFiles != 2 || o.OutputBytes != 5 {
@@ -113,7 +113,7 @@ func (s *suite) progress() {
 func (s *suite) stopped() {
 	t := s.start(s.task(`trap 'echo > out/asked; exit 0' TERM; echo > out/ready` + "\n" + waiting))
 	s.untilHas(t, "ready")
-	for range 3 { // to repeat it is harmless
+	for range 3 { // repeating it is harmless
 		if err := s.executor.Stop(s.Context(), t); err != nil {
 			s.Fatal(err)
 		}
@@ -126,8 +126,8 @@ func (s *suite) stopped() {
 	}
 }
 
-// stoppedEarly asks for the end while the task may still wait to begin: it may
-// end before it was anything.
+// stoppedEarly stops the task while it may not have begun yet. Then it may have no
+// outcome.
 func (s *suite) stoppedEarly() {
 	t := s.start(s.task(waiting))
 	if err := s.executor.Stop(s.Context(), t); err != nil {
@@ -166,7 +166,7 @@ func (s *suite) adopted() {
 	s.untilHas(t, "ready")
 	before := s.running(t)
 	s.executor = s.New(s.T)
-	for _, handle := range []app.Handle{t.Handle, ""} { // the service may have died before it stored it
+	for _, handle := range []app.Handle{t.Handle, ""} { // the service may have died before it stored the handle
 		t.Handle = handle
 		if now := s.status(t)[0]; now.State != app.TaskRunning || !now.StartedAt.Equal(before.StartedAt) {
 			s.Errorf("with handle %q: status %+v, want running since %v", handle, now, before.StartedAt)
@@ -181,10 +181,10 @@ func (s *suite) adopted() {
 func (s *suite) collected() {
 	t := s.start(s.task(waiting + "exit 6"))
 	s.running(t)
-	s.release(t) // while nobody looks
+	s.release(t) // while no executor watches
 	for begin := time.Now(); !task.Exists(t.Dir, task.OutcomeFile); time.Sleep(10 * time.Millisecond) {
-		if time.Since(begin) > s.Patience {
-			s.Fatalf("no outcome within %v", s.Patience)
+		if time.Since(begin) > s.Timeout {
+			s.Fatalf("no outcome within %v", s.Timeout)
 		}
 	}
 	s.executor = s.New(s.T)

@@ -1,11 +1,11 @@
-// Package conformance is one set of tests for every app.Executor: what the
-// runner relies on, seen from outside, with real programs.
+// Package conformance tests what the runner relies on in every app.Executor, from
+// outside and with real programs.
 package conformance
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,15 +16,17 @@ import (
 	"molrun/app/task"
 )
 
-// Suite says what is tested.
+// Suite says what to test.
 type Suite struct {
-	// New makes an executor as a starting service does. The tests call it
-	// again to play a restart; it closes what it made by t.Cleanup.
+	// New makes an executor as a starting service does, and closes it by t.Cleanup.
+	// The tests call it again to simulate a restart.
 	New func(t *testing.T) app.Executor
-	// Dir gives an empty directory where tasks can run, t.TempDir by default.
+	// Dir gives an empty directory for a task, t.TempDir by default.
 	Dir func(t *testing.T) string
-	// Patience is what a task gets to start or to end, 30 s by default.
-	Patience time.Duration
+	// Timeout is how long a task may take to start or to end, 30 s by default.
+	Timeout time.Duration
+	// Parallel runs the tests at the same time.
+	Parallel bool
 }
 
 // Run runs all tests.
@@ -32,32 +34,35 @@ func (s Suite) Run(t *testing.T) {
 	if s.Dir == nil {
 		s.Dir = func(t *testing.T) string { return t.TempDir() }
 	}
-	if s.Patience == 0 {
-		s.Patience = 30 * time.Second
+	if s.Timeout == 0 {
+		s.Timeout = 30 * time.Second
 	}
 	tests := []struct {
 		name string
 		test func(*suite)
 	}{
-		{"outcomes come in the order asked", (*suite).outcomes},
+		{"outcomes come in the order of the request", (*suite).outcomes},
 		{"a program that cannot start is an outcome", (*suite).cannotStart},
 		{"a signal is an outcome", (*suite).signalled},
 		{"a task ends at its time limit", (*suite).tooLong},
 		{"a task ends at its memory limit", (*suite).tooLarge},
 		{"the log of a running task can be read", (*suite).logged},
-		{"what a task leaves is there when it has ended", (*suite).left},
-		{"a running task tells its progress", (*suite).progress},
+		{"the output of a task is there when it has ended", (*suite).output},
+		{"a running task reports its progress", (*suite).progress},
 		{"a task is stopped", (*suite).stopped},
 		{"a task is stopped as soon as it is started", (*suite).stoppedEarly},
-		{"to stop what is over is harmless", (*suite).stoppedLate},
+		{"stopping a task that has ended is harmless", (*suite).stoppedLate},
 		{"the next executor finds a running task", (*suite).adopted},
-		{"the next executor collects what ended meanwhile", (*suite).collected},
-		{"a repeated start runs nothing twice", (*suite).startedTwice},
-		{"what was never started is lost", (*suite).neverStarted},
+		{"the next executor collects a task that ended meanwhile", (*suite).collected},
+		{"a repeated start does not run a task twice", (*suite).startedTwice},
+		{"a task that was never started is lost", (*suite).neverStarted},
 		{"many callers at once", (*suite).concurrent},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			if s.Parallel {
+				t.Parallel()
+			}
 			tt.test(&suite{Suite: s, T: t, executor: s.New(t)})
 		})
 	}
@@ -70,10 +75,10 @@ type suite struct {
 	executor app.Executor
 }
 
-// waiting is part of scripts that run until the file out/go appears.
+// waiting is a part of scripts that waits for the file out/go.
 const waiting = "while [ ! -e out/go ]; do sleep 0.05; done\n"
 
-// task lays out a task that runs the script.
+// task makes a task that runs the script.
 func (s *suite) task(script string) app.Task {
 	s.Helper()
 	return s.taskOf("sh", "-c", script)
@@ -84,14 +89,15 @@ func (s *suite) taskOf(argv ...string) app.Task {
 	return s.taskWith(task.Spec{Steps: []app.Step{{Name: "only", Argv: argv}}})
 }
 
-// taskWith lays out a task of this specification, but for what every task has.
+// taskWith makes a task of this specification, completed by what all tasks have in
+// common.
 func (s *suite) taskWith(spec task.Spec) app.Task {
 	s.Helper()
 	t := app.Task{
 		Job: "01JCONFORMANCE", Attempt: 1, Dir: s.Dir(s.T),
 		Needs: placement.Resources{CPUs: 1, MemoryBytes: 256 << 20}, Limit: 10 * time.Minute,
 	}
-	t.Token = fmt.Sprintf("conformance-%d-%d", os.Getpid(), time.Now().UnixNano())
+	t.Token = "conformance-" + rand.Text()
 	for _, dir := range []string{"in", "out", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(t.Dir, task.WorkDir, dir), 0o700); err != nil {
 			s.Fatal(err)
@@ -111,7 +117,7 @@ func (s *suite) taskWith(spec task.Spec) app.Task {
 	return t
 }
 
-// start starts the task and sees to it that it ends with the test.
+// start starts the task, and stops it when the test ends.
 func (s *suite) start(t app.Task) app.Task {
 	s.Helper()
 	h, err := s.executor.Start(s.Context(), t)
@@ -123,9 +129,9 @@ func (s *suite) start(t app.Task) app.Task {
 	return t
 }
 
-// end stops the task. The test's own context is over by then.
+// end stops the task. It runs after the end of the test's own context.
 func (s *suite) end(t app.Task) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), s.Timeout)
 	defer cancel()
 	for ; ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
 		if err := s.executor.Stop(ctx, t); err != nil {
@@ -152,7 +158,7 @@ func (s *suite) status(tasks ...app.Task) []app.TaskStatus {
 	return all
 }
 
-// until asks again and again until the task is as wanted.
+// until polls the task's status until it is as wanted.
 func (s *suite) until(t app.Task, what string, is func(app.TaskStatus) bool) app.TaskStatus {
 	s.Helper()
 	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
@@ -160,8 +166,8 @@ func (s *suite) until(t app.Task, what string, is func(app.TaskStatus) bool) app
 		if is(now) {
 			return now
 		}
-		if time.Since(begin) > s.Patience {
-			s.Fatalf("not %s within %v, but %+v", what, s.Patience, now)
+		if time.Since(begin) > s.Timeout {
+			s.Fatalf("not %s within %v, but %+v", what, s.Timeout, now)
 		}
 	}
 }
@@ -188,7 +194,7 @@ func (s *suite) release(t app.Task) {
 	}
 }
 
-// has reports whether the task's program has made that output.
+// has reports whether the task's program has written that output file.
 func (s *suite) has(t app.Task, name string) bool {
 	_, err := os.Stat(filepath.Join(t.Dir, task.WorkDir, "out", name))
 	return !errors.Is(err, os.ErrNotExist)

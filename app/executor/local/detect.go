@@ -14,15 +14,14 @@ import (
 	"molrun/app"
 )
 
-// detectPatience bounds the question to nvidia-smi, which can hang on a broken
-// driver.
-const detectPatience = 10 * time.Second
+// detectTimeout bounds the run of nvidia-smi, which can hang on a broken driver.
+const detectTimeout = 10 * time.Second
 
-// Detect finds out what this machine has. GPUs are asked of the program
-// nvidiaSMI ("" is the one on PATH, where there is one). With an error it still
-// gives what it found.
+// Detect finds out what this machine has. It gets the GPUs from the program
+// nvidiaSMI; "" is the one on PATH, if any. With an error it still gives what it
+// found.
 func Detect(nvidiaSMI string) (app.Capacity, error) {
-	c := app.Capacity{CPUs: runtime.GOMAXPROCS(0)} // a container's quota included
+	c := app.Capacity{CPUs: runtime.GOMAXPROCS(0)} // respects a container's quota
 	memory, memoryErr := machineMemory()
 	c.MemoryBytes = memory
 	gpus, gpuErr := machineGPUs(nvidiaSMI)
@@ -31,7 +30,7 @@ func Detect(nvidiaSMI string) (app.Capacity, error) {
 }
 
 // machineMemory gives the memory of the machine, or of the container that this
-// process is locked into.
+// process runs in.
 func machineMemory() (int64, error) {
 	data, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -50,7 +49,7 @@ func machineMemory() (int64, error) {
 	return total, nil
 }
 
-// containerMemory reads the limit that a container sees as its root's.
+// containerMemory reads the limit of the root cgroup that a container sees.
 func containerMemory() (int64, bool) {
 	data, err := os.ReadFile("/sys/fs/cgroup/memory.max")
 	if err != nil {
@@ -60,8 +59,8 @@ func containerMemory() (int64, bool) {
 	return limit, err == nil // "max" is no number
 }
 
-// machineGPUs names GPUs by their UUIDs: numbers mean different devices to
-// nvidia-smi and to programs.
+// machineGPUs gives the UUIDs of GPUs, because nvidia-smi and programs number
+// them differently.
 func machineGPUs(nvidiaSMI string) ([]string, error) {
 	if nvidiaSMI == "" {
 		found, err := exec.LookPath("nvidia-smi")
@@ -70,7 +69,7 @@ func machineGPUs(nvidiaSMI string) ([]string, error) {
 		}
 		nvidiaSMI = found
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), detectPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), detectTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, nvidiaSMI, "--query-gpu=index,uuid", "--format=csv,noheader")
 	cmd.WaitDelay = time.Second

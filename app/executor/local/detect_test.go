@@ -10,8 +10,7 @@ import (
 	"molrun/app/executor/local"
 )
 
-// standInSMI writes a script that stands in for nvidia-smi, which machines
-// without GPUs lack.
+// standInSMI writes a script that stands in for nvidia-smi.
 func standInSMI(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "nvidia-smi")
@@ -35,7 +34,7 @@ func TestDetectFindsGPUs(t *testing.T) {
 		},
 		{"none", "exit 0", nil, ""},
 		{"no driver", "echo no driver; exit 9", nil, "exit status 9"},
-		{"other words", "echo No devices were found", nil, "No devices were found"},
+		{"other output", "echo No devices were found", nil, "No devices were found"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -47,7 +46,7 @@ func TestDetectFindsGPUs(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tt.fails)
 			}
 			if got.CPUs < 1 || got.MemoryBytes < 64<<20 {
-				t.Errorf("capacity %+v, want CPUs and memory whatever is with the GPUs", got)
+				t.Errorf("capacity %+v, want CPUs and memory even without GPUs", got)
 			}
 		})
 	}

@@ -10,56 +10,58 @@ import (
 
 	"molrun/app/fault"
 	"molrun/app/task"
+	"molrun/app/task/sandbox"
 )
 
-// isolatePatience bounds finding out what this machine can do.
-const isolatePatience = 30 * time.Second
+// probeTimeout bounds finding out what this machine can do.
+const probeTimeout = 30 * time.Second
 
-// The wishes for a sandbox, as in the configuration.
+// The values of runner.sandbox in the configuration.
 const (
-	SandboxAuto     = "auto"     // where it can be had
-	SandboxRequired = "required" // else nothing starts
+	SandboxAuto     = "auto"     // if possible
+	SandboxRequired = "required" // or nothing starts
 	SandboxOff      = "off"
 )
 
-// IsolationOptions say how jobs are to be kept from the rest of the machine.
+// IsolationOptions say how jobs are to be isolated.
 type IsolationOptions struct {
-	Program   string // this program's path
+	Program   string // path of this program
 	Sandbox   string // SandboxAuto, SandboxRequired or SandboxOff
-	Cgroup    string // the cgroup below which jobs get theirs; "": this process's own
-	Processes int    // that a job may have at once; 0 is no limit
+	Cgroup    string // parent of the jobs' cgroups; "": the cgroup of this process
+	Processes int    // of a job at once; 0 is no limit
 	FileBytes int64  // how large a file of a job may become; 0 is no limit
 }
 
-// Isolation is how jobs are kept from the rest of the machine and from each
+// Isolation is how jobs are isolated from the rest of the machine and from each
 // other, and why not better.
 type Isolation struct {
 	task.Isolation
-	Lacks []string // a part of a sentence for each thing
+	Lacks []string // for each missing part of isolation, what is missing and why
 }
 
-// Isolate finds out, by trying, what isolation this machine can give, and makes
-// room for the cgroups of jobs. It fails where a sandbox is required and can't be
-// had.
+// Isolate finds out by probing what isolation this machine can give, and
+// prepares the parent of the jobs' cgroups. It fails if a sandbox is required but
+// not possible.
 func Isolate(ctx context.Context, o IsolationOptions) (Isolation, error) {
-	i, err := Sandboxed(ctx, o)
+	i, err := ProbeSandbox(ctx, o)
 	if err != nil {
 		return i, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, isolatePatience)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	i.tryCgroup(ctx, o)
+	i.findCgroup(ctx, o)
 	return i, nil
 }
 
-// Sandboxed does so for the sandbox alone, and changes nothing on the machine.
-func Sandboxed(ctx context.Context, o IsolationOptions) (Isolation, error) {
-	ctx, cancel := context.WithTimeout(ctx, isolatePatience)
+// ProbeSandbox is Isolate for the sandbox alone, and changes nothing on the
+// machine.
+func ProbeSandbox(ctx context.Context, o IsolationOptions) (Isolation, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	i := Isolation{Isolation: task.Isolation{Processes: int64(o.Processes), FileBytes: o.FileBytes}}
 	if o.Sandbox == SandboxOff {
 		i.lacks("no sandbox, since runner.sandbox is off")
-	} else if err := i.trySandbox(ctx, o); err != nil && o.Sandbox == SandboxRequired {
+	} else if err := i.findSandbox(ctx, o); err != nil && o.Sandbox == SandboxRequired {
 		return i, fault.Errorf(fault.Invalid, `runner.sandbox is "required" and there can be none: %v; or set runner.sandbox to "auto"`, err)
 	} else if err != nil {
 		i.lacks("no sandbox: %v", err)
@@ -71,12 +73,12 @@ func (i *Isolation) lacks(format string, args ...any) {
 	i.Lacks = append(i.Lacks, fmt.Sprintf(format, args...))
 }
 
-func (i *Isolation) trySandbox(ctx context.Context, o IsolationOptions) error {
+func (i *Isolation) findSandbox(ctx context.Context, o IsolationOptions) error {
 	bwrap, err := exec.LookPath("bwrap")
 	if err != nil {
 		return errors.New("bwrap is not on PATH, install the package bubblewrap")
 	}
-	sized, err := task.TryBubblewrap(ctx, bwrap, o.Program)
+	sized, err := sandbox.Probe(ctx, bwrap, o.Program)
 	if err != nil {
 		return fmt.Errorf("%s fails (%w), allow unprivileged user namespaces to this service", bwrap, err)
 	}
@@ -84,10 +86,10 @@ func (i *Isolation) trySandbox(ctx context.Context, o IsolationOptions) error {
 	return nil
 }
 
-func (i *Isolation) tryCgroup(ctx context.Context, o IsolationOptions) {
+func (i *Isolation) findCgroup(ctx context.Context, o IsolationOptions) {
 	parent, lacks, err := jobsCgroup(o.Cgroup)
 	if err == nil {
-		err = task.TryCgroup(ctx, parent, o.Program)
+		err = sandbox.ProbeCgroup(ctx, parent, o.Program)
 	}
 	if err != nil {
 		i.lacks("no cgroup: %v; delegate one to this service", err)
@@ -97,7 +99,7 @@ func (i *Isolation) tryCgroup(ctx context.Context, o IsolationOptions) {
 	i.Lacks = append(i.Lacks, lacks...)
 }
 
-// Sentence says for an operator what is in force, and why not better.
+// Sentence tells an operator what isolation is in force, and why not better.
 func (i Isolation) Sentence() string {
 	var s string
 	switch {

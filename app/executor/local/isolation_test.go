@@ -20,8 +20,7 @@ import (
 	"molrun/app/task"
 )
 
-// skipUnlessRequired skips a test for want of something, but not where CI
-// demands that nothing is skipped.
+// skipUnlessRequired skips a test, or fails it if nothing may be skipped.
 func skipUnlessRequired(t *testing.T, why string) {
 	t.Helper()
 	if os.Getenv("TEST_REQUIRE_ALL") != "" {
@@ -30,7 +29,7 @@ func skipUnlessRequired(t *testing.T, why string) {
 	t.Skip("skipped: " + why)
 }
 
-// machine finds out what isolation can be had here.
+// machine finds out what isolation is possible here.
 func machine(t *testing.T, sandbox string) local.Isolation {
 	t.Helper()
 	i, err := local.Isolate(t.Context(), local.IsolationOptions{Program: os.Args[0], Sandbox: sandbox})
@@ -40,33 +39,37 @@ func machine(t *testing.T, sandbox string) local.Isolation {
 	return i
 }
 
-// isolated runs a test with each kind of isolation. Cgroups of version 2 can't
-// be installed, so a machine without them is no fault.
+// isolated runs a test with each kind of isolation. It always skips those that
+// need cgroups of version 2 if there are none, because they can't be installed.
 func isolated(t *testing.T, test func(t *testing.T, i local.Isolation)) {
-	t.Run("sandbox", func(t *testing.T) {
-		i := machine(t, local.SandboxAuto)
-		if i.Cgroup = ""; i.Bubblewrap == "" {
-			skipUnlessRequired(t, i.Sentence())
-		}
-		test(t, i)
-	})
-	t.Run("cgroup", func(t *testing.T) {
-		i := machine(t, local.SandboxOff)
-		if i.Cgroup == "" {
-			t.Skip(i.Sentence())
-		}
-		test(t, i)
-	})
-	t.Run("sandbox and cgroup", func(t *testing.T) {
-		i := machine(t, local.SandboxAuto)
-		if i.Bubblewrap == "" {
-			skipUnlessRequired(t, i.Sentence())
-		}
-		if i.Cgroup == "" {
-			t.Skip(i.Sentence())
-		}
-		test(t, i)
-	})
+	kinds := []struct {
+		name            string
+		sandbox, cgroup bool
+	}{
+		{"sandbox", true, false},
+		{"cgroup", false, true},
+		{"sandbox and cgroup", true, true},
+	}
+	for _, kind := range kinds {
+		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
+			want := local.SandboxOff
+			if kind.sandbox {
+				want = local.SandboxAuto
+			}
+			i := machine(t, want)
+			if kind.sandbox && i.Bubblewrap == "" {
+				skipUnlessRequired(t, i.Sentence())
+			}
+			if kind.cgroup && i.Cgroup == "" {
+				t.Skip(i.Sentence())
+			}
+			if !kind.cgroup {
+				i.Cgroup = ""
+			}
+			test(t, i)
+		})
+	}
 }
 
 func isolatedExecutor(t *testing.T, i local.Isolation) *local.Executor {
@@ -75,19 +78,20 @@ func isolatedExecutor(t *testing.T, i local.Isolation) *local.Executor {
 }
 
 func TestConformanceOfIsolatedTasks(t *testing.T) {
+	t.Parallel()
 	isolated(t, func(t *testing.T, i local.Isolation) {
-		conformance.Suite{New: func(t *testing.T) app.Executor { return isolatedExecutor(t, i) }}.Run(t)
+		conformance.Suite{Parallel: true, New: func(t *testing.T) app.Executor { return isolatedExecutor(t, i) }}.Run(t)
 	})
 }
 
-// nameless starts a process in a session of its own that has neither the mark
-// nor a parent, takes no hint, and writes its number.
+// nameless starts an orphan in a session of its own that is not marked and ignores
+// TERM.
 const nameless = `env -i setsid sh -c '(trap "" TERM HUP; echo > out/nameless; while :; do /bin/sleep 1000; done) & exit 0'
 while [ ! -e out/nameless ]; do sleep 0.02; done
 `
 
-// strays gives the processes that hold a file of the task open or work in its
-// directory, whatever their environment.
+// strays gives the processes whose current directory is below the task's,
+// whatever their environment.
 func strays(t *testing.T, a app.Task) (pids []string) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*")
@@ -103,7 +107,7 @@ func strays(t *testing.T, a app.Task) (pids []string) {
 	return pids
 }
 
-func TestNothingOfAKilledTaskEscapes(t *testing.T) {
+func TestNoProcessOfAKilledTaskEscapes(t *testing.T) {
 	isolated(t, func(t *testing.T, i local.Isolation) {
 		e := isolatedExecutor(t, i)
 		a := start(t, e, newTask(t, nameless+stubborn+forever))
@@ -123,7 +127,8 @@ func TestNothingOfAKilledTaskEscapes(t *testing.T) {
 	})
 }
 
-func TestNothingOfAStoppedTaskEscapes(t *testing.T) {
+func TestNoProcessOfAStoppedTaskEscapes(t *testing.T) {
+	t.Parallel()
 	isolated(t, func(t *testing.T, i local.Isolation) {
 		e := isolatedExecutor(t, i)
 		a := start(t, e, newTask(t, nameless+stubborn+`trap "" TERM; `+forever))
@@ -169,7 +174,7 @@ func TestIsolatedTasksLeaveNoCgroup(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Dir(left)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the sweep left an empty cgroup: %v", err)
+		t.Errorf("the sweep did not remove an empty cgroup: %v", err)
 	}
 	touch(t, output(living, "go"))
 	if now := over(t, e, living); now.Outcome == nil || now.Outcome.Cause != app.CauseDone {
@@ -177,8 +182,8 @@ func TestIsolatedTasksLeaveNoCgroup(t *testing.T) {
 	}
 }
 
-func TestSandboxThatIsRequiredHasToWork(t *testing.T) {
-	broken := filepath.Join(t.TempDir(), "bwrap") // stands in for one that may make no namespaces
+func TestRequiredSandboxMustWork(t *testing.T) {
+	broken := filepath.Join(t.TempDir(), "bwrap") // stands in for one that may not make namespaces
 	script := "#!/bin/sh\n[ \"$1\" = --help ] || { echo 'bwrap: setting up uid map: Permission denied' >&2; exit 1; }\n"
 	if err := os.WriteFile(broken, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
@@ -203,7 +208,7 @@ func TestSandboxThatIsRequiredHasToWork(t *testing.T) {
 	}
 }
 
-func TestSandboxIsTriedNotLookedFor(t *testing.T) {
+func TestSandboxIsProbed(t *testing.T) {
 	if _, err := exec.LookPath("bwrap"); err != nil {
 		skipUnlessRequired(t, "bwrap is not installed")
 	}
@@ -216,18 +221,18 @@ func TestSandboxIsTriedNotLookedFor(t *testing.T) {
 	}
 }
 
-func TestCgroupHasToBeOne(t *testing.T) {
+func TestConfiguredCgroupMustBeOne(t *testing.T) {
 	o := local.IsolationOptions{Program: os.Args[0], Sandbox: local.SandboxOff, Cgroup: t.TempDir()}
 	i, err := local.Isolate(t.Context(), o)
 	if err != nil || i.Cgroup != "" || !slices.ContainsFunc(i.Lacks, func(s string) bool { return strings.Contains(s, "is no cgroup of version 2") }) {
 		t.Errorf("%+v, %v; want no cgroup and why", i, err)
 	}
 	if made, err := os.ReadDir(o.Cgroup); len(made) > 0 || err != nil {
-		t.Errorf("outside of cgroups %v was made, %v", made, err)
+		t.Errorf("it made %v in a folder that is no cgroup, %v", made, err)
 	}
 }
 
-func TestAlgorithmSaysWhatItsProgramsReach(t *testing.T) {
+func TestProgramsReachWhatTheAlgorithmAllows(t *testing.T) {
 	i := machine(t, local.SandboxAuto)
 	i.Cgroup = ""
 	if i.Bubblewrap == "" {

@@ -17,10 +17,12 @@ import (
 	"molrun/app/executor/conformance"
 	"molrun/app/executor/local"
 	"molrun/app/task"
+	"molrun/app/task/process"
 )
 
 func TestConformance(t *testing.T) {
-	conformance.Suite{New: func(t *testing.T) app.Executor { return newExecutor(t) }}.Run(t)
+	t.Parallel()
+	conformance.Suite{Parallel: true, New: func(t *testing.T) app.Executor { return newExecutor(t) }}.Run(t)
 }
 
 func TestTasksOutliveTheService(t *testing.T) {
@@ -30,10 +32,10 @@ func TestTasksOutliveTheService(t *testing.T) {
 		cause  app.Cause
 		while  func(e *local.Executor, a app.Task) error
 	}{
-		{"and are adopted", untilGo + "exit 3", app.CauseExit, func(_ *local.Executor, a app.Task) error {
+		{"adopted", untilGo + "exit 3", app.CauseExit, func(_ *local.Executor, a app.Task) error {
 			return os.WriteFile(output(a, "go"), nil, 0o600)
 		}},
-		{"and can be stopped", forever, app.CauseStopped, func(e *local.Executor, a app.Task) error {
+		{"stopped", forever, app.CauseStopped, func(e *local.Executor, a app.Task) error {
 			return e.Stop(context.Background(), a)
 		}},
 	}
@@ -48,7 +50,7 @@ func TestTasksOutliveTheService(t *testing.T) {
 			if err := service.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			service.Wait() // killed, as it has to be
+			service.Wait() // fails: it was killed
 			e := newExecutor(t)
 			if now := status(t, e, a); now.State != app.TaskRunning {
 				t.Errorf("status %+v, want running", now)
@@ -104,7 +106,7 @@ func TestKilledTaskIsLostWithAllItsProcesses(t *testing.T) {
 	}
 }
 
-func TestStopClearsAwayWhatALostTaskLeft(t *testing.T) {
+func TestStopKillsWhatALostTaskLeft(t *testing.T) {
 	e := newExecutor(t)
 	a := start(t, e, newTask(t, stubborn+forever))
 	untilExists(t, output(a, "ready"))
@@ -123,14 +125,13 @@ func TestStopClearsAwayWhatALostTaskLeft(t *testing.T) {
 	}
 }
 
-// The numbers in a directory from before a restart of the machine may be those
-// of other processes now.
-func TestNothingIsSignalledAfterARestartOfTheMachine(t *testing.T) {
+// After a reboot, the PIDs in a directory may be those of other processes.
+func TestNothingIsSignalledAfterAReboot(t *testing.T) {
 	for _, name := range []string{task.RunFile, "handle"} {
 		t.Run(name, func(t *testing.T) {
 			a := newTask(t, "true")
 			other := exec.Command("sleep", "1000")
-			other.Env = []string{"PATH=" + os.Getenv("PATH"), task.TokenVariable + "=" + a.Token}
+			other.Env = []string{"PATH=" + os.Getenv("PATH"), process.TokenVariable + "=" + a.Token}
 			if err := other.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -138,12 +139,12 @@ func TestNothingIsSignalledAfterARestartOfTheMachine(t *testing.T) {
 				other.Process.Kill()
 				other.Wait() // killed
 			}()
-			p, err := task.FindProcess(other.Process.Pid)
+			p, err := process.Find(other.Process.Pid)
 			if err != nil {
 				t.Fatal(err)
 			}
 			p.BootID = "another"
-			data, err := json.Marshal(task.Started{Protocol: 1, Process: p, Token: a.Token})
+			data, err := json.Marshal(task.Started{Protocol: 1, ID: p, Token: a.Token})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,18 +164,19 @@ func TestNothingIsSignalledAfterARestartOfTheMachine(t *testing.T) {
 				t.Errorf("status %+v, want lost by a restart", now)
 			}
 			if left := marked(t, a); len(left) != 1 {
-				t.Errorf("the process that has the number now was signalled")
+				t.Errorf("the process that has the PID now was signalled")
 			}
 		})
 	}
 }
 
-func TestTaskThatDoesNotEndIsKilledWhenAskedAgain(t *testing.T) {
+func TestRepeatedStopKillsATaskThatDoesNotEnd(t *testing.T) {
+	t.Parallel()
 	e := newExecutor(t)
 	a := start(t, e, newTask(t, stubborn+forever))
 	untilExists(t, output(a, "ready"))
 	shim := shimOf(t, a.Handle)
-	if err := shim.Signal(syscall.SIGSTOP); err != nil { // it hangs
+	if err := shim.Signal(syscall.SIGSTOP); err != nil { // simulates a hanging task
 		t.Fatal(err)
 	}
 	until(t, "end of the hanging task", func() bool {
@@ -202,8 +204,8 @@ func TestTaskIsStartingUntilItsProcessReports(t *testing.T) {
 	if err := e.Stop(t.Context(), a); err != nil {
 		t.Error(err)
 	}
-	if !task.StopAsked(a.Dir) {
-		t.Error("the task will not find that its end was asked for")
+	if !task.StopRequested(a.Dir) {
+		t.Error("the task will not find the request to stop")
 	}
 }
 
@@ -214,7 +216,7 @@ func TestTaskProcessHasNoSecretsAndNoTies(t *testing.T) {
 	untilExists(t, output(a, "ready"))
 	shim := shimOf(t, a.Handle)
 	run, err := task.ReadRun(a.Dir)
-	if err != nil || run.Process != shim || run.Token != a.Token {
+	if err != nil || run.ID != shim || run.Token != a.Token {
 		t.Errorf("run.json %+v, %v; want process %+v of the handle", run, err, shim)
 	}
 	proc := filepath.Join("/proc", strconv.Itoa(shim.PID))
@@ -253,7 +255,7 @@ func TestStartThatFailsLeavesNoLock(t *testing.T) {
 	}
 }
 
-func TestTaskWithoutAWordIsLostWithItsLastOnes(t *testing.T) {
+func TestTaskThatDoesNotStartIsLostWithItsLastLogLine(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "molrun")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho earlier >&2\necho out of luck >&2\n"), 0o700); err != nil {
 		t.Fatal(err)
@@ -261,7 +263,7 @@ func TestTaskWithoutAWordIsLostWithItsLastOnes(t *testing.T) {
 	e := newExecutorOf(t, local.Options{Program: program})
 	now := over(t, e, start(t, e, newTask(t, "true")))
 	if now.State != app.TaskLost || now.Reason != "the task did not start: out of luck" {
-		t.Errorf("status %+v, want lost and the last words", now)
+		t.Errorf("status %+v, want lost and the last line", now)
 	}
 }
 
@@ -282,9 +284,8 @@ func TestUnreadableOutcomeLosesOneTask(t *testing.T) {
 	}
 }
 
-// What says nothing about a task must not be taken for its end, nor keep the
-// others from being looked at.
-func TestTaskThatCannotBeLookedAtHidesNoOther(t *testing.T) {
+// An error must not be taken for the end of a task, nor hide the other tasks.
+func TestUnreadableDirectoryHidesNoOtherTask(t *testing.T) {
 	e := newExecutor(t)
 	good := start(t, e, newTask(t, "true"))
 	over(t, e, good)
@@ -295,29 +296,29 @@ func TestTaskThatCannotBeLookedAtHidesNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	if all[0].State != app.TaskStarting || !strings.Contains(all[0].Reason, "not a directory") || strings.Contains(all[0].Reason, bad.Dir) {
-		t.Errorf("status of what can't be looked at: %+v", all[0])
+		t.Errorf("status of the unreadable task: %+v", all[0])
 	}
 	if all[1].State != app.TaskEnded {
 		t.Errorf("status of the other: %+v", all[1])
 	}
 }
 
-func TestNothingIsDoneAfterTheContextsEnd(t *testing.T) {
+func TestNothingIsDoneWithACancelledContext(t *testing.T) {
 	e := newExecutor(t)
 	a := newTask(t, "true")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if all, err := e.Status(ctx, []app.Task{a}); err == nil {
-		t.Errorf("status after the context's end: %+v", all)
+		t.Errorf("status with a cancelled context: %+v", all)
 	}
 	if h, err := e.Start(ctx, a); err == nil {
-		t.Errorf("start after the context's end: %q", h)
+		t.Errorf("start with a cancelled context: %q", h)
 	}
 }
 
-// A program can put anything in the place of its task's files. That may cost
-// its own job, but no other may have to wait for it.
-func TestProgramThatSpoilsItsControlFilesHoldsUpNoOther(t *testing.T) {
+// A program can replace the files of its task with anything. That may make its
+// own job fail, but must not block the executor.
+func TestReplacedControlFilesDoNotBlockTheExecutor(t *testing.T) {
 	tests := []struct {
 		name, script string
 		want         app.TaskState // while it runs
@@ -346,11 +347,11 @@ func TestProgramThatSpoilsItsControlFilesHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-func TestFolderInThePlaceOfTheOutcomeLosesTheTask(t *testing.T) {
+func TestTaskIsLostIfItsOutcomeIsAFolder(t *testing.T) {
 	e := newExecutor(t)
 	now := over(t, e, start(t, e, newTask(t, "mkdir ../outcome.json")))
 	if now.State != app.TaskLost || !strings.Contains(now.Reason, task.OutcomeFile) {
-		t.Errorf("status %+v, want lost for its outcome", now)
+		t.Errorf("status %+v, want lost because of its outcome", now)
 	}
 }
 

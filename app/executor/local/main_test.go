@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,14 +15,19 @@ import (
 	"molrun/app"
 	"molrun/app/executor/local"
 	"molrun/app/task"
+	"molrun/app/task/process"
 	_ "molrun/app/task/start" // the test binary runs tasks, as this program does
 )
 
-// TestMain makes the test binary play this program: `serve` starts a task and
-// waits to be killed.
+// TestMain makes the test binary play the service: `serve` starts a task and waits
+// to be killed.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "serve" {
 		serve(os.Args[2], os.Args[3])
+	}
+	// Parallel tests mostly wait. The command line overrides this.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -53,7 +59,7 @@ func newExecutorOf(t *testing.T, o local.Options) *local.Executor {
 	return e
 }
 
-// newTask lays out a task that runs the script; nothing of it outlives the
+// newTask makes a task that runs the script. None of its processes outlives the
 // test.
 func newTask(t *testing.T, script string) app.Task {
 	t.Helper()
@@ -71,14 +77,14 @@ func newTask(t *testing.T, script string) app.Task {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		if err := task.KillMarked(ctx, a.Token); err != nil {
+		if err := process.KillMarked(ctx, a.Token); err != nil {
 			t.Error(err)
 		}
 	})
 	return a
 }
 
-// stubborn starts a process in a session of its own that takes no hint.
+// stubborn starts a process in a session of its own that ignores TERM.
 const stubborn = `setsid sh -c 'trap "" TERM; echo > out/stubborn; while :; do sleep 1000; done' &
 while [ ! -e out/stubborn ]; do sleep 0.02; done
 echo > out/ready
@@ -103,7 +109,7 @@ func output(a app.Task, name string) string {
 	return filepath.Join(a.Dir, task.WorkDir, "out", name)
 }
 
-// until waits for something that other processes do.
+// until waits for something that another process does.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for begin := time.Now(); !is(); time.Sleep(5 * time.Millisecond) {
@@ -137,8 +143,8 @@ func status(t *testing.T, e *local.Executor, a app.Task) app.TaskStatus {
 	return all[0]
 }
 
-// over waits until the task has ended or is lost, and checks that then no
-// process of it is left.
+// over waits until the task has ended or is lost, and checks that none of its
+// processes is left.
 func over(t *testing.T, e *local.Executor, a app.Task) app.TaskStatus {
 	t.Helper()
 	var now app.TaskStatus
@@ -154,17 +160,17 @@ func over(t *testing.T, e *local.Executor, a app.Task) app.TaskStatus {
 
 func marked(t *testing.T, a app.Task) []int {
 	t.Helper()
-	pids, err := task.Marked(a.Token)
+	pids, err := process.Marked(a.Token)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return pids
 }
 
-// shimOf gives the process that the handle names.
-func shimOf(t *testing.T, h app.Handle) task.Process {
+// shimOf gives the process that the handle identifies.
+func shimOf(t *testing.T, h app.Handle) process.ID {
 	t.Helper()
-	var p task.Process
+	var p process.ID
 	if err := json.Unmarshal([]byte(h), &p); err != nil {
 		t.Fatalf("handle %q: %v", h, err)
 	}

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// reaper takes the ends of the processes that were started, so that they do
-// not stay as zombies. How they ended does not matter: their directories say
-// it. It asks for its own children only and so leaves os/exec its ones.
+// reaper reaps the processes that were started, so that they do not stay as
+// zombies. How they ended does not matter: their directories say it. It waits
+// for these processes only, because os/exec waits for its own.
 type reaper struct {
 	ended chan os.Signal
 	quit  chan struct{}
@@ -22,7 +22,7 @@ type reaper struct {
 
 func newReaper() *reaper {
 	r := &reaper{
-		ended:    make(chan os.Signal, 1), // one pending signal stands for all
+		ended:    make(chan os.Signal, 1), // one pending signal is enough
 		quit:     make(chan struct{}),
 		done:     make(chan struct{}),
 		children: map[int]struct{}{},
@@ -44,7 +44,7 @@ func (r *reaper) run() {
 	}
 }
 
-// add takes over a child. It may have ended already.
+// add takes over a child, which may have ended already.
 func (r *reaper) add(pid int) {
 	r.mu.Lock()
 	r.children[pid] = struct{}{}
@@ -71,7 +71,7 @@ func gone(pid int) bool {
 	}
 }
 
-// stop ends the reaping. The children live on.
+// stop stops reaping. The children live on.
 func (r *reaper) stop() {
 	ossignal.Stop(r.ended)
 	close(r.quit)

@@ -11,54 +11,55 @@ import (
 
 	"molrun/app"
 	"molrun/app/task"
+	"molrun/app/task/process"
 )
 
-// LogFile takes what the process that runs a task says about itself.
+// LogFile takes the error output of the process that runs a task.
 const LogFile = "shim.log"
 
 // lockDescriptor is where the started process finds the lock.
 const lockDescriptor = 3
 
-// Start starts the process that runs the task. The lock is taken here and
-// handed down, so that from the first instant a held lock means a living task.
-// A directory is started once: to repeat it finds what is there.
+// Start starts the process that runs the task. It takes the lock and passes it
+// on to the process, so that a held lock means a living task from the first
+// moment. A directory is started once: repeating Start is harmless.
 func (e *Executor) Start(ctx context.Context, t app.Task) (app.Handle, error) {
 	if err := ctx.Err(); err != nil {
-		return "", failed("start", t, err)
+		return "", taskError("start", t, err)
 	}
 	lock, err := task.Lock(t.Dir)
 	if errors.Is(err, task.ErrLocked) {
 		return "", nil // it runs
 	}
 	if err != nil {
-		return "", failed("start", t, err)
+		return "", taskError("start", t, err)
 	}
 	defer lock.Close()
-	if started(t.Dir) {
-		return "", nil // it ran
+	if hasStarted(t.Dir) {
+		return "", nil // it has run
 	}
 	pid, err := e.fork(ctx, t, lock)
 	if err != nil {
-		return "", failed("start", t, err)
+		return "", taskError("start", t, err)
 	}
-	defer e.reaper.add(pid) // until then the number stays its own
-	return handle(pid), nil
+	defer e.reaper.add(pid) // the PID can't be reused before
+	return handleOf(pid), nil
 }
 
-// fork starts the process with nothing of this one but the variables that any
-// program needs, in a session of its own, with files for its words: it must
-// not notice when this process ends.
+// fork starts the process in a session of its own, with the few variables that
+// any program needs and with files for its output: it must not notice when the
+// service ends.
 func (e *Executor) fork(ctx context.Context, t app.Task, lock *os.File) (int, error) {
 	isolation := e.isolation.Isolation
 	var err error
 	if isolation.Sandbox, err = e.sandboxOf(ctx, t.Job); err != nil {
 		return 0, fmt.Errorf("find out what the algorithm may reach: %w", err)
 	}
-	in, err := os.Open(os.DevNull)
+	stdin, err := os.Open(os.DevNull)
 	if err != nil {
 		return 0, err
 	}
-	defer in.Close()
+	defer stdin.Close()
 	log, err := os.OpenFile(filepath.Join(t.Dir, LogFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return 0, err
@@ -67,29 +68,29 @@ func (e *Executor) fork(ctx context.Context, t app.Task, lock *os.File) (int, er
 	argv := []string{e.program, "task", t.Dir, "--lock-fd", "3", "--isolation", isolation.String()}
 	return syscall.ForkExec(e.program, argv, &syscall.ProcAttr{
 		Dir:   t.Dir,
-		Env:   append(task.InheritedEnv(), task.TokenVariable+"="+t.Token),
-		Files: []uintptr{in.Fd(), log.Fd(), log.Fd(), lockDescriptor: lock.Fd()},
+		Env:   append(task.InheritedEnv(), process.TokenVariable+"="+t.Token),
+		Files: []uintptr{stdin.Fd(), log.Fd(), log.Fd(), lockDescriptor: lock.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 }
 
-// handle names the started process. It is a help, not a need: without it the
-// directory says the same a moment later.
-func handle(pid int) app.Handle {
-	p, err := task.FindProcess(pid)
+// handleOf identifies the started process. It may be empty: a moment later the
+// directory says the same.
+func handleOf(pid int) app.Handle {
+	id, err := process.Find(pid)
 	if err != nil {
 		return ""
 	}
-	text, err := json.Marshal(p)
+	text, err := json.Marshal(id)
 	if err != nil {
 		return ""
 	}
 	return app.Handle(text)
 }
 
-// process reads a handle; false where it is empty or no handle.
-func process(h app.Handle) (task.Process, bool) {
-	var p task.Process
-	err := json.Unmarshal([]byte(h), &p)
-	return p, err == nil && p.PID > 0
+// parseHandle gives false if the handle is empty or not one of this executor.
+func parseHandle(h app.Handle) (process.ID, bool) {
+	var id process.ID
+	err := json.Unmarshal([]byte(h), &id)
+	return id, err == nil && id.PID > 0
 }

@@ -8,20 +8,20 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"molrun/app"
 	"molrun/app/task"
+	"molrun/app/task/process"
 )
 
-// killPatience bounds the wait for what a lost task leaves behind.
-const killPatience = 2 * time.Second
+// killTimeout bounds the wait for killed processes to be gone.
+const killTimeout = 2 * time.Second
 
-// Status reads the tasks' directories. It is for tasks whose Start has
-// returned: one without lock, outcome and process is lost. One that can't be
-// looked at hides no other: it is as if it had not begun, so that nothing
-// follows from it and its resources are not free.
+// Status reads the tasks' directories. It is for tasks whose Start has returned:
+// a task without lock, outcome and process is lost. A task whose directory can't
+// be read counts as starting, so that it keeps its resources, and does not keep
+// the others from being read.
 func (e *Executor) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
 	all := make([]app.TaskStatus, 0, len(tasks))
 	for _, t := range tasks {
@@ -30,34 +30,25 @@ func (e *Executor) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStat
 		}
 		s, err := e.status(ctx, t)
 		if ctx.Err() != nil {
-			return nil, failed("look at", t, ctx.Err())
+			return nil, taskError("look at", t, ctx.Err())
 		}
 		if err != nil {
-			s = app.TaskStatus{State: app.TaskStarting, Reason: "the server can't look at the task: " + cause(err)}
+			s = app.TaskStatus{State: app.TaskStarting, Reason: "the server can't look at the task: " + process.SystemCause(err)}
 		}
 		all = append(all, s)
 	}
 	return all, nil
 }
 
-// cause gives what the system said, without the paths that are no user's
-// business.
-func cause(err error) string {
-	if errno, ok := errors.AsType[syscall.Errno](err); ok {
-		return errno.Error()
-	}
-	return err.Error()
-}
-
-// status looks at the lock first. A task lets go of it after its outcome is
-// there, so a free lock makes the outcome's absence final.
+// status checks the lock first. A task releases it after it has written its
+// outcome, so if the lock is free, no outcome will come any more.
 func (e *Executor) status(ctx context.Context, t app.Task) (app.TaskStatus, error) {
 	locked, err := task.Locked(t.Dir)
 	if err != nil {
 		return app.TaskStatus{}, err
 	}
 	if locked {
-		return alive(t.Dir)
+		return running(t.Dir)
 	}
 	outcome, err := task.ReadOutcome(t.Dir)
 	switch {
@@ -65,13 +56,13 @@ func (e *Executor) status(ctx context.Context, t app.Task) (app.TaskStatus, erro
 		return app.TaskStatus{State: app.TaskEnded, StartedAt: outcome.StartedAt, Outcome: outcome}, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return e.lost(ctx, t, "")
-	case errors.Is(err, task.ErrUnreadable): // this must not hide the other tasks
+	case errors.Is(err, task.ErrUnreadable): // an error would hide the other tasks
 		return e.lost(ctx, t, err.Error())
 	}
 	return app.TaskStatus{}, err
 }
 
-// readRun gives nil where the task has not begun, as far as can be told.
+// readRun gives nil if the task has not begun, or has lost its run.json.
 func readRun(dir string) (*task.Started, error) {
 	run, err := task.ReadRun(dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, task.ErrUnreadable) {
@@ -80,22 +71,22 @@ func readRun(dir string) (*task.Started, error) {
 	return run, err
 }
 
-// alive tells of a task whose lock is held.
-func alive(dir string) (app.TaskStatus, error) {
+// running gives the status of a task whose lock is held.
+func running(dir string) (app.TaskStatus, error) {
 	run, err := readRun(dir)
 	if run == nil || err != nil {
 		return app.TaskStatus{State: app.TaskStarting}, err
 	}
 	s := app.TaskStatus{State: app.TaskRunning, StartedAt: run.StartedAt}
 	if p, err := task.ReadProgress(dir); err == nil {
-		s.Progress = p // which may be absent: programs need not tell any
+		s.Progress = p // programs need not report any
 	}
 	return s, nil
 }
 
-// lost makes sure that nothing of a lost task still runs. What can't be killed
-// now (a process that waits for a dead disk) keeps the task running: its
-// resources are not free.
+// lost kills what is left of a lost task. While some of it can't be killed (a
+// process that waits for a dead disk), the task counts as running: its resources
+// are in use.
 func (e *Executor) lost(ctx context.Context, t app.Task, why string) (app.TaskStatus, error) {
 	run, err := readRun(t.Dir)
 	if err != nil {
@@ -111,22 +102,22 @@ func (e *Executor) lost(ctx context.Context, t app.Task, why string) (app.TaskSt
 	if before {
 		return app.TaskStatus{State: app.TaskLost, Reason: why}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, killPatience)
+	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
 	if err := e.killAll(ctx, t); err != nil {
 		if ctx.Err() == nil {
 			return app.TaskStatus{}, err
 		}
-		return alive(t.Dir)
+		return running(t.Dir)
 	}
 	return app.TaskStatus{State: app.TaskLost, Reason: why}, nil
 }
 
-// beforeThisBoot reports whether the task belongs to an earlier start of the
-// machine. Its numbers mean nothing now, so nothing is signalled.
+// beforeThisBoot reports whether the task was started before this boot. Its PIDs
+// mean nothing now, so nothing is signalled.
 func beforeThisBoot(run *task.Started, h app.Handle) (bool, error) {
 	then := ""
-	if p, ok := process(h); ok {
+	if p, ok := parseHandle(h); ok {
 		then = p.BootID
 	}
 	if run != nil {
@@ -135,7 +126,7 @@ func beforeThisBoot(run *task.Started, h app.Handle) (bool, error) {
 	if then == "" {
 		return false, nil
 	}
-	now, err := task.BootID()
+	now, err := process.BootID()
 	return err == nil && then != now, err
 }
 
@@ -146,15 +137,15 @@ func reason(dir string, run *task.Started, before bool) string {
 	case run != nil:
 		return "the task's process was killed"
 	}
-	if words := lastWords(dir); words != "" {
-		return "the task did not start: " + words
+	if line := lastLogLine(dir); line != "" {
+		return "the task did not start: " + line
 	}
 	return "the task did not start"
 }
 
-// lastWords gives the last line that the process that runs the task has
-// written about itself.
-func lastWords(dir string) string {
+// lastLogLine gives the last line that the process that runs the task has
+// written to its error output.
+func lastLogLine(dir string) string {
 	f, err := os.Open(filepath.Join(dir, LogFile))
 	if err != nil {
 		return ""

@@ -48,7 +48,7 @@ func (e *Executor) absent(t app.Task, k *tracked) (app.TaskStatus, error) {
 		return app.TaskStatus{}, err
 	case isClaimed:
 		return e.orphan(t, k)
-	case task.StopAsked(t.Dir):
+	case task.StopRequested(t.Dir):
 		return app.TaskStatus{State: app.TaskLost, Reason: "Slurm has no job of it"}, nil
 	case number != "":
 		return app.TaskStatus{State: app.TaskLost, Reason: fmt.Sprintf("Slurm no longer knows its job %s", k.row.numbered(number).Job)}, nil
@@ -64,7 +64,7 @@ func (e *Executor) dropped(t app.Task, k *tracked) (s app.TaskStatus, ok bool, e
 	if isClaimed || err != nil {
 		return s, false, err
 	}
-	d := ending{record: record{row: k.row, state: "CANCELLED"}, stopped: task.StopAsked(t.Dir), refused: readRefusal(t.Dir), tracked: k}
+	d := ending{record: record{row: k.row, state: "CANCELLED"}, stopped: task.StopRequested(t.Dir), refused: readRefusal(t.Dir), tracked: k}
 	if d.foreign() && (e.view.without || !e.missingForGood(k)) {
 		return s, false, nil
 	}

@@ -36,7 +36,7 @@ const (
 // has an effect only Status tells, so it is repeated till then; and it has to
 // be, where the job is not known yet.
 func (e *Executor) Stop(ctx context.Context, t app.Task) error {
-	asked, err := task.AskStop(t.Dir)
+	asked, err := task.RequestStop(t.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be written: %v", err)
 	}

@@ -39,7 +39,7 @@ func (e *Executor) over(t app.Task, k *tracked, r record) (app.TaskStatus, error
 	if err != nil {
 		return app.TaskStatus{}, err
 	}
-	end := ending{record: r, outcome: o, stopped: task.StopAsked(t.Dir), refused: readRefusal(t.Dir), needs: t.Needs, tracked: k}
+	end := ending{record: r, outcome: o, stopped: task.StopRequested(t.Dir), refused: readRefusal(t.Dir), needs: t.Needs, tracked: k}
 	since := time.Since(k.overAt)
 	if o == nil && since < e.options.Late && e.began(t, r) || end.foreign() && r.by == "" && !e.view.without && !e.view.silent && since < byPatience {
 		if o != nil {

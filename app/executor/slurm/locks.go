@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"molrun/app/task"
+	"molrun/app/task/process"
 )
 
 // locks knows whether a lock that a task holds on a node is seen here. Some
@@ -27,6 +28,6 @@ func (l *locks) tell(run *task.Started) bool { return l.shared.Load() || here(ru
 
 // here reports whether a task runs, or ran, on this machine as it is up now.
 func here(run *task.Started) bool {
-	boot, err := task.BootID()
+	boot, err := process.BootID()
 	return err == nil && run.BootID == boot
 }

@@ -16,7 +16,7 @@ func TestConformance(t *testing.T) {
 			inner := &world{T: t, cluster: w.cluster, options: o}
 			return inner.executor()
 		},
-		Dir:      func(*testing.T) string { return w.dir() },
-		Patience: patience,
+		Dir:     func(*testing.T) string { return w.dir() },
+		Timeout: patience,
 	}.Run(t)
 }

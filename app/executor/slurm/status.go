@@ -129,7 +129,7 @@ func (e *Executor) wantsAccount(t app.Task, k *tracked) bool {
 		return true
 	}
 	r := records[0]
-	return states[r.state] == cancelled && r.by == "" && !task.StopAsked(t.Dir)
+	return states[r.state] == cancelled && r.by == "" && !task.StopRequested(t.Dir)
 }
 
 // justSubmitted reports whether the name was submitted after squeue was asked.

@@ -14,6 +14,7 @@ import (
 	"molrun/app/fault"
 	"molrun/app/placement"
 	"molrun/app/task"
+	"molrun/app/task/process"
 )
 
 func TestNothingOfTheServicesEnvironmentReachesTheJob(t *testing.T) {
@@ -48,7 +49,7 @@ func TestNothingOfTheServicesEnvironmentReachesTheJob(t *testing.T) {
 		}
 	}
 	for _, variable := range strings.Split(strings.TrimRight(shim, "\x00"), "\x00") {
-		if name, _, _ := strings.Cut(variable, "="); name != "PATH" && name != task.TokenVariable {
+		if name, _, _ := strings.Cut(variable, "="); name != "PATH" && name != process.TokenVariable {
 			t.Errorf("molrun task has the variable %s", variable)
 		}
 	}

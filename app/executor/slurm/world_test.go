@@ -15,6 +15,7 @@ import (
 	"molrun/app/executor/slurm"
 	"molrun/app/placement"
 	"molrun/app/task"
+	"molrun/app/task/process"
 )
 
 // untilGo is part of scripts that run until the file out/go appears.
@@ -163,7 +164,7 @@ func (w *world) elsewhere(t app.Task) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	boot, err := task.BootID()
+	boot, err := process.BootID()
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -1,15 +1,15 @@
 // Package start is the command `molrun task`, which executors start for each
-// attempt. It is hidden: nobody types it, and its protocol is files.
+// attempt. It is hidden, because no user types it. It communicates by files.
 //
 //	molrun task DIR [--lock-fd N] [--isolation JSON]   runs the attempt in DIR to its outcome
 //	molrun task --inside                               is the first process in a sandbox
 //
-// To import it is to have the command: it runs while the program initialises
-// and ends the program. Go initialises packages in the order of their paths as
-// soon as what they import is, so this one's turn comes before that of nearly
-// all that the service needs and a task does not (schemas, metrics, plots). That
-// makes a task's start some twenty times as fast and its process smaller; a
-// test counts what was initialised before it.
+// A program that imports this package has the command: it runs in this package's
+// init function and exits. Go initialises a package once its imports are, and
+// picks the one whose path sorts first. So this package comes before nearly all
+// that the service needs and a task does not (schemas, metrics, plots), which
+// makes a task start some twenty times as fast and its process smaller. A test
+// checks what is initialised before it.
 package start
 
 import (
@@ -22,9 +22,10 @@ import (
 	"syscall"
 
 	"molrun/app/task"
+	"molrun/app/task/sandbox"
 )
 
-// exitUsage is that of all commands.
+// exitUsage is the exit code for wrong usage, as of all commands.
 const exitUsage = 2
 
 func init() {
@@ -33,8 +34,8 @@ func init() {
 	}
 }
 
-// exit ends this process at once. os.Exit would sleep for a second under the
-// race detector, whose settings do not reach a task.
+// exit ends this process at once. Under the race detector, os.Exit would sleep
+// for a second, because a task does not inherit the variable that prevents it.
 func exit(code int) {
 	syscall.RawSyscall(syscall.SYS_EXIT_GROUP, uintptr(code), 0, 0)
 }
@@ -46,7 +47,7 @@ func command(args []string) int {
 		return exitUsage
 	}
 	if inside {
-		err = task.Inside()
+		err = sandbox.Init()
 	} else {
 		err = task.Run(context.Background(), dir, options)
 	}

@@ -18,22 +18,22 @@ import (
 //go:embed slurm-up slurm-down
 var scripts embed.FS
 
-// patience bounds one call of a script: a cluster that starts on a busy machine
+// timeout bounds one call of a script: on a busy machine, starting a cluster
 // takes a minute.
-const patience = 4 * time.Minute
+const timeout = 4 * time.Minute
 
 // Cluster is a running cluster.
 type Cluster struct {
 	Conf string // path of slurm.conf
 
-	base   string // of the scripts and, but for a cluster of the user's, of state
-	state  string // the directory that slurm-up and slurm-down are given
+	base   string // directory of the scripts, and of state unless the cluster is the user's
+	state  string // directory given to slurm-up and slurm-down
 	ports  *ports
 	keeper *exec.Cmd // purges the cluster when life closes
 	life   io.Closer
 }
 
-// New starts a cluster that ends with the test.
+// New starts a cluster for one test.
 func New(t testing.TB, k Knobs) *Cluster {
 	t.Helper()
 	skipWithoutSlurm(t)
@@ -50,10 +50,10 @@ func New(t testing.TB, k Knobs) *Cluster {
 	return c
 }
 
-// start starts a cluster of its own.
+// start starts a new cluster.
 func start(k Knobs) (c *Cluster, err error) {
-	// Not below TMPDIR, whose path may be too long for sockets, or closed to the
-	// user slurm.
+	// Not below TMPDIR: its path may be too long for sockets, or closed to the user
+	// slurm.
 	base, err := os.MkdirTemp("/tmp", "molrun-slurm-")
 	if err != nil {
 		return nil, err
@@ -75,13 +75,14 @@ func start(k Knobs) (c *Cluster, err error) {
 	if err != nil {
 		return c, err
 	}
-	if err := c.keep(); err != nil {
+	if err := c.startKeeper(); err != nil {
 		return c, err
 	}
 	return c, c.up(env)
 }
 
-// unpack writes the scripts into the base directory, which others may enter.
+// unpack writes the scripts into the base directory, and lets other users enter
+// it.
 func (c *Cluster) unpack() error {
 	if err := os.Chmod(c.base, 0o755); err != nil {
 		return err
@@ -99,11 +100,10 @@ func (c *Cluster) unpack() error {
 	return nil
 }
 
-// keep starts a process that purges the cluster as soon as this one lets go of
-// the pipe between them: when it closes the cluster, or when it dies, however
-// that may be. It has a session of its own, so that what kills the tests does
-// not kill it.
-func (c *Cluster) keep() error {
+// startKeeper starts a process that purges the cluster once this process closes
+// the pipe between them, be it by close or by dying. The keeper has a session of
+// its own, so that a signal that kills the tests does not kill it.
+func (c *Cluster) startKeeper() error {
 	const script = `read -r _; bash "$1/slurm-down" --purge "$1/state" >"$1/down.log" 2>&1 && rm -rf "$1"`
 	keeper := exec.Command("bash", "-c", script, "keeper", c.base)
 	keeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -126,29 +126,29 @@ func (c *Cluster) close() error {
 	if c.keeper == nil {
 		return os.RemoveAll(c.base)
 	}
-	late := time.AfterFunc(patience, func() { _ = c.keeper.Process.Kill() })
-	defer late.Stop()
+	timer := time.AfterFunc(timeout, func() { _ = c.keeper.Process.Kill() })
+	defer timer.Stop()
 	err := c.life.Close()
 	if err := errors.Join(err, c.keeper.Wait()); err != nil {
-		said, _ := os.ReadFile(filepath.Join(c.base, "down.log"))
-		return fmt.Errorf("stop the cluster in %s: %w\n%s", c.state, err, said)
+		output, _ := os.ReadFile(filepath.Join(c.base, "down.log"))
+		return fmt.Errorf("stop the cluster in %s: %w\n%s", c.state, err, output)
 	}
 	return nil
 }
 
-// up starts what does not run of the named components, or of all.
+// up starts those of the named components, or of all, that do not run.
 func (c *Cluster) up(env []string, components ...string) error {
 	return c.script(env, append([]string{"slurm-up", c.state}, components...)...)
 }
 
 // script runs one of the two scripts.
 func (c *Cluster) script(env []string, args ...string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	script := exec.CommandContext(ctx, "bash", append([]string{filepath.Join(c.base, args[0])}, args[1:]...)...)
 	script.Env = append([]string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}, env...)
-	if said, err := script.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, said)
+	if output, err := script.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, output)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // TestMain makes the test binary play a test process that starts a cluster and
-// waits to be killed, where it is called with that word.
+// waits to be killed, if its argument says so.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "start-and-wait" {
 		c, err := start(Knobs{Nodes: 1, NoAccounting: true})
@@ -44,7 +44,7 @@ func TestClusterRunsJobsAndAccountsForThem(t *testing.T) {
 	before := c.Process(t, Controller)
 	c.Kill(t, Controller)
 	if alive(before) {
-		t.Error("the controller lives after it was killed")
+		t.Error("the killed controller still runs")
 	}
 	if again := shared.Start(t); again != c || c.Process(t, Controller) == before {
 		t.Error("the next test does not get the same cluster with a new controller")
@@ -54,7 +54,7 @@ func TestClusterRunsJobsAndAccountsForThem(t *testing.T) {
 	}
 }
 
-func TestNodeThatCrashesTakesItsJobsAlong(t *testing.T) {
+func TestCrashOfANodeKillsItsJobs(t *testing.T) {
 	c := New(t, Knobs{Nodes: 1, NoAccounting: true})
 	file := filepath.Join(c.base, "pid")
 	script := "echo $$ >" + file + ".tmp; mv " + file + ".tmp " + file + "; sleep 600"
@@ -68,7 +68,7 @@ func TestNodeThatCrashesTakesItsJobsAlong(t *testing.T) {
 	until(t, "the job's death", func() bool { return !alive(pid) })
 }
 
-func TestClusterGoesWhenItsTestIsKilled(t *testing.T) {
+func TestClusterIsRemovedWhenItsTestIsKilled(t *testing.T) {
 	skipWithoutSlurm(t)
 	player := exec.Command(os.Args[0], "start-and-wait")
 	out, err := player.StdoutPipe()
@@ -91,7 +91,7 @@ func TestClusterGoesWhenItsTestIsKilled(t *testing.T) {
 		return errors.Is(err, fs.ErrNotExist)
 	})
 	if !free(port, 4) {
-		t.Error("daemons listen on after the cluster was purged")
+		t.Error("daemons still listen after the purge of the cluster")
 	}
 }
 
@@ -100,7 +100,7 @@ func read(file string) string {
 	return string(text)
 }
 
-// alive takes a zombie for dead: not every machine's first process reaps.
+// alive is false for a zombie: not every machine's first process reaps.
 func alive(pid int) bool {
 	_, rest, found := strings.Cut(read(fmt.Sprintf("/proc/%d/stat", pid)), ") ")
 	return syscall.Kill(pid, 0) == nil && found && !strings.HasPrefix(rest, "Z")
@@ -109,8 +109,8 @@ func alive(pid int) bool {
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for begin := time.Now(); !is(); time.Sleep(50 * time.Millisecond) {
-		if time.Since(begin) > patience {
-			t.Fatalf("waited %v for %s in vain", patience, what)
+		if time.Since(begin) > timeout {
+			t.Fatalf("%s: not within %v", what, timeout)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Components of a cluster, beside its nodes c1, c2 and so on.
+// The components of a cluster, besides its nodes c1, c2 and so on.
 const (
 	Controller = "ctld"
 	Accounting = "dbd"
@@ -17,14 +17,13 @@ const (
 	Munge      = "munge"
 )
 
-// Env is what Slurm's commands need to talk to this cluster and no other.
+// Env is the environment that makes Slurm's commands use this cluster.
 func (c *Cluster) Env() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "SLURM_CONF=" + c.Conf}
 }
 
-// Up starts components that do not run, all of them where none is named, and
-// waits until the cluster takes jobs. Nodes that are down come back into
-// service.
+// Up starts the named components, or all, if they do not run, and waits until the
+// cluster takes jobs. It puts nodes that are down back into service.
 func (c *Cluster) Up(t testing.TB, components ...string) {
 	t.Helper()
 	if err := c.up(nil, components...); err != nil {
@@ -32,19 +31,20 @@ func (c *Cluster) Up(t testing.TB, components ...string) {
 	}
 }
 
-// Stop ends components in order. Jobs on a node whose slurmd is stopped run on.
+// Stop shuts components down in order. Jobs run on when their node's slurmd is
+// stopped.
 func (c *Cluster) Stop(t testing.TB, components ...string) {
 	t.Helper()
 	c.down(t, nil, components)
 }
 
-// Kill crashes components. Jobs on a node whose slurmd is killed run on.
+// Kill crashes components. Jobs run on when their node's slurmd is killed.
 func (c *Cluster) Kill(t testing.TB, components ...string) {
 	t.Helper()
 	c.down(t, []string{"--kill"}, components)
 }
 
-// CrashNode plays the power cut of a node: its slurmd and all its jobs die.
+// CrashNode simulates a power cut of a node: its slurmd and all its jobs die.
 func (c *Cluster) CrashNode(t testing.TB, node string) {
 	t.Helper()
 	c.down(t, []string{"--node-crash"}, []string{node})
@@ -61,24 +61,23 @@ func (c *Cluster) down(t testing.TB, flags, components []string) {
 	}
 }
 
-// Run runs one of Slurm's commands to its end and gives what it prints.
+// Run runs one of Slurm's commands and gives what it prints.
 func (c *Cluster) Run(t testing.TB, name string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	command := exec.CommandContext(ctx, name, args...)
 	command.Env = append(c.Env(), "LC_ALL=C")
-	var wrong strings.Builder
-	command.Stderr = &wrong
+	var stderr strings.Builder
+	command.Stderr = &stderr
 	out, err := command.Output()
 	if err != nil {
-		t.Fatalf("%s: %v\n%s%s", command, err, out, wrong.String())
+		t.Fatalf("%s: %v\n%s%s", command, err, out, stderr.String())
 	}
 	return string(out)
 }
 
-// Process gives the process ID of a component that runs, for signals such as
-// STOP.
+// Process gives the PID of a running component, for signals such as STOP.
 func (c *Cluster) Process(t testing.TB, component string) int {
 	t.Helper()
 	pid, err := readPID(filepath.Join(c.state, "run", component+".pid"))
@@ -88,7 +87,7 @@ func (c *Cluster) Process(t testing.TB, component string) int {
 	return pid
 }
 
-// logIfFailed shows the end of the controller's log under a test that failed.
+// logIfFailed logs the end of the controller's log if the test has failed.
 func (c *Cluster) logIfFailed(t testing.TB) {
 	if !t.Failed() {
 		return

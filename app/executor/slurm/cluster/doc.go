@@ -1,8 +1,9 @@
 // Package cluster starts a real Slurm cluster on this machine for tests:
 // controller, accounting with its database, and nodes, all on 127.0.0.1. It
-// wants root and the packages that .ci/slurm installs.
+// needs root and the packages that .ci/slurm installs.
 //
-// A package's tests share one cluster, since to start one takes ten seconds:
+// The tests of a package share one cluster, because starting one takes ten
+// seconds:
 //
 //	var daemons cluster.Shared
 //
@@ -20,5 +21,5 @@
 //		...
 //	}
 //
-// A test that wants another kind of cluster makes its own with New.
+// A test that needs another kind of cluster starts its own with New.
 package cluster

@@ -6,22 +6,23 @@ import (
 	"path/filepath"
 )
 
-// Knobs say how a cluster differs from the usual one of two nodes with four
-// CPUs, 4000 MiB and two GPUs each. What is zero is as usual.
+// Knobs say how a cluster differs from the default of two nodes with four CPUs,
+// 4000 MiB and two GPUs each. Zero means the default.
 type Knobs struct {
 	Nodes         int
-	CPUs          int // of each node; may exceed the machine's
+	CPUs          int // of each node; may exceed those of the machine
 	MemoryMiB     int // of each node
 	NoGPUs        bool
 	NoAccounting  bool   // no slurmdbd: sacct is disabled
-	MinJobAge     int    // seconds that the controller remembers an ended job, 300
+	MinJobAge     int    // seconds for which the controller remembers an ended job, 300
 	SlurmdTimeout int    // seconds until a silent node is down, 10
 	KillWait      int    // seconds from TERM to KILL, 3
-	Cgroup        bool   // memory limits by cgroups, where they can be written
+	Cgroup        bool   // memory limits by cgroups, if they are writable
 	Extra         string // further lines of slurm.conf
 }
 
-// environ gives them as slurm-up reads them. Extra goes into a file in dir.
+// environ gives the knobs as environment variables of slurm-up. It writes Extra
+// to a file in dir.
 func (k Knobs) environ(dir string, port int) ([]string, error) {
 	env := []string{fmt.Sprintf("SLURM_TEST_PORT=%d", port)}
 	number := func(name string, n int) {

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	firstPort = 26817 // where SLURM_TEST_PORT says nothing else
-	lastPort  = 32767 // above it the system hands out ports to anyone
+	firstPort = 26817 // unless SLURM_TEST_PORT is set
+	lastPort  = 32767 // the system assigns those above to any program
 	blockSize = 40
 	maxNodes  = 32
 )
 
-// ports is a block of TCP ports. Its last one is kept open by this process, so
-// that tests of other packages, which run at the same time, take another block
-// also while none of the daemons listens yet.
+// ports is a block of TCP ports. This process listens on the last one, so that
+// tests of other packages, which run at the same time, take another block even
+// while no daemon listens yet.
 type ports struct {
 	first int
 	guard net.Listener

@@ -11,10 +11,9 @@ import (
 	"testing"
 )
 
-// Shared is one cluster for all tests of a package, started by the first that
-// wants it. Where SLURM_TEST_DIR names the state directory of a cluster that
-// slurm-up started, as the output of slurm-up does, that one is used and left
-// running.
+// Shared is one cluster for all tests of a package. The first test that needs it
+// starts it. If SLURM_TEST_DIR, which slurm-up prints, names the state directory
+// of a running cluster, Shared uses that and leaves it running.
 type Shared struct {
 	Knobs Knobs
 
@@ -23,15 +22,15 @@ type Shared struct {
 	err     error // of the start
 }
 
-// Start gives the cluster with all its components running, whatever the test
-// before did to them. The test is skipped where there is no Slurm.
+// Start gives the cluster with all its components running, even if the test
+// before has stopped some. It skips the test if there is no Slurm.
 func (s *Shared) Start(t testing.TB) *Cluster {
 	t.Helper()
 	skipWithoutSlurm(t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.err != nil: // once is enough to wait for
+	case s.err != nil: // do not wait for the same failure again
 	case s.cluster == nil:
 		s.cluster, s.err = s.open()
 	default:
@@ -60,8 +59,8 @@ func (s *Shared) open() (*Cluster, error) {
 	return c, c.up(nil)
 }
 
-// Close stops the cluster and removes all of it. Without it the cluster goes
-// when the process ends.
+// Close stops the cluster and removes all of it. Without Close that happens when
+// the process ends.
 func (s *Shared) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,11 +72,11 @@ func (s *Shared) Close() error {
 	return c.close()
 }
 
-// skipWithoutSlurm skips a test where no cluster can be started, or fails it
-// where nothing may be skipped.
+// skipWithoutSlurm skips a test if no cluster can be started, or fails it if
+// nothing may be skipped.
 func skipWithoutSlurm(t testing.TB) {
 	t.Helper()
-	why := lacking()
+	why := whyNoCluster()
 	switch {
 	case why == "":
 	case os.Getenv("TEST_REQUIRE_ALL") != "":
@@ -87,8 +86,8 @@ func skipWithoutSlurm(t testing.TB) {
 	}
 }
 
-// lacking says why no cluster can be started here, "" where one can.
-func lacking() string {
+// whyNoCluster says why no cluster can be started here; "" if one can.
+func whyNoCluster() string {
 	if os.Geteuid() != 0 {
 		return "only root can start Slurm's daemons"
 	}
@@ -100,7 +99,7 @@ func lacking() string {
 	return ""
 }
 
-// installed also looks where only root's PATH does.
+// installed also looks in a folder that may only be on root's PATH.
 func installed(name string) bool {
 	if _, err := exec.LookPath(name); err == nil {
 		return true
@@ -109,7 +108,7 @@ func installed(name string) bool {
 	return err == nil
 }
 
-// readPID reads the file that slurm-up writes of a component: its process ID
+// readPID reads the PID from the file that slurm-up writes for a component: PID
 // and start time.
 func readPID(file string) (int, error) {
 	text, err := os.ReadFile(file)

@@ -1,10 +1,12 @@
-package task
+package process
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -12,8 +14,18 @@ import (
 	"time"
 )
 
+// init makes the test binary play a program whose first thread has ended while
+// another one lives. In init, this is the first thread.
+func init() {
+	if len(os.Args) == 2 && os.Args[1] == "leaderless" {
+		runtime.LockOSThread()
+		go time.Sleep(time.Hour)
+		syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
+	}
+}
+
 // sleeper starts a process that is marked with the token.
-func sleeper(t *testing.T, token string) (*exec.Cmd, Process) {
+func sleeper(t *testing.T, token string) (*exec.Cmd, ID) {
 	t.Helper()
 	cmd := exec.Command("sleep", "1000")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), TokenVariable + "=" + token}
@@ -24,20 +36,20 @@ func sleeper(t *testing.T, token string) (*exec.Cmd, Process) {
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
-	p, err := FindProcess(cmd.Process.Pid)
+	p, err := Find(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return cmd, p
 }
 
-func TestSignalReachesOnlyTheProcessMeant(t *testing.T) {
+func TestSignalReachesNoOtherProcess(t *testing.T) {
 	cmd, p := sleeper(t, "signal")
 	otherBoot, otherStart, group := p, p, p
 	otherBoot.BootID = "another"
 	otherStart.StartTime++
 	group.PID = -p.PID
-	for _, other := range []Process{otherBoot, otherStart, group, {BootID: p.BootID}} {
+	for _, other := range []ID{otherBoot, otherStart, group, {BootID: p.BootID}} {
 		if err := other.Signal(syscall.SIGKILL); !errors.Is(err, ErrGone) {
 			t.Errorf("signal to %+v: %v, want %v", other, err, ErrGone)
 		}
@@ -47,12 +59,12 @@ func TestSignalReachesOnlyTheProcessMeant(t *testing.T) {
 	}
 	var exit *exec.ExitError
 	if err := cmd.Wait(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGUSR1 {
-		t.Errorf("process ended with %v, want the one signal that was meant for it", err)
+		t.Errorf("process ended with %v, want SIGUSR1 alone", err)
 	}
 	if err := p.Signal(syscall.SIGKILL); !errors.Is(err, ErrGone) {
 		t.Errorf("signal to an ended process: %v, want %v", err, ErrGone)
 	}
-	if _, err := FindProcess(p.PID); !errors.Is(err, ErrGone) {
+	if _, err := Find(p.PID); !errors.Is(err, ErrGone) {
 		t.Errorf("find an ended process: %v, want %v", err, ErrGone)
 	}
 }
@@ -78,7 +90,7 @@ func TestKillMarkedKillsNoOthers(t *testing.T) {
 		t.Errorf("the other is %v, %v; want alive", marked, err)
 	}
 	if err := KillMarked(ctx, ""); err == nil {
-		t.Error("an empty token is taken for one")
+		t.Error("an empty token is accepted")
 	}
 }
 
@@ -91,12 +103,19 @@ func TestDescendantsAreFoundBothWays(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		for _, p := range descendants() {
-			p.signal(syscall.SIGKILL)
+		for _, p := range Descendants() {
+			p.Signal(syscall.SIGKILL)
 		}
 		cmd.Wait()
 	})
-	until(t, "grandchild", func() bool { return exists(dir + "/ready") })
+	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(dir + "/ready"); err == nil {
+			break
+		}
+		if time.Since(begin) > 30*time.Second {
+			t.Fatal("the grandchild does not start within 30 s")
+		}
+	}
 	listed := descendantsBy(childrenListed)
 	searched := descendantsBy(childrenSearched())
 	if len(listed) != 3 {
@@ -104,6 +123,41 @@ func TestDescendantsAreFoundBothWays(t *testing.T) {
 	}
 	if !slices.Equal(listed, searched) {
 		t.Errorf("listed %v, searched %v; want the same", listed, searched)
+	}
+}
+
+func TestProcessLivesUntilItsLastThreadHasEnded(t *testing.T) {
+	cmd := exec.Command(os.Args[0], "leaderless")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	pid := cmd.Process.Pid
+	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(status), ") Z ") {
+			break
+		}
+		if time.Since(begin) > 30*time.Second {
+			t.Fatalf("its first thread does not end within 30 s: %s", status)
+		}
+	}
+	found := Descendants()
+	if len(found) != 1 || found[0].PID != pid {
+		t.Fatalf("descendants %v, want %d", found, pid)
+	}
+	if id, err := Find(pid); err != nil || !id.running() {
+		t.Errorf("process %+v does not run, %v", id, err)
+	}
+	if err := found[0].Signal(syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("it ended with %v, want killed", err)
 	}
 }
 
@@ -117,6 +171,7 @@ func TestParseStat(t *testing.T) {
 		{"plain", "7 (sleep) S" + rest, stat{parent: 42, start: 987654}, false},
 		{"a name like a status", "7 (a) Z 1 (x) R) S" + rest, stat{parent: 42, start: 987654}, false},
 		{"zombie", "7 (sh) Z" + rest, stat{parent: 42, start: 987654, zombie: true}, false},
+		{"zombie with a living thread", "7 (sh) Z" + strings.Replace(rest, "20 0 1 0", "20 0 2 0", 1), stat{parent: 42, start: 987654}, false},
 		{"short", "7 (sh) S 42 7", stat{}, true},
 		{"empty", "", stat{}, true},
 		{"no number", "7 (sh) S" + strings.Replace(rest, "987654", "x", 1), stat{}, true},
@@ -128,37 +183,5 @@ func TestParseStat(t *testing.T) {
 				t.Errorf("%q is %+v, %v; want %+v", tt.line, got, err, tt.want)
 			}
 		})
-	}
-}
-
-func TestLockIsHeldByOne(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	if locked, err := Locked(dir); locked || err != nil {
-		t.Errorf("before the first lock %v, %v", locked, err)
-	}
-	lock, err := Lock(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if locked, err := Locked(dir); !locked || err != nil {
-		t.Errorf("locked %v, %v; want true", locked, err)
-	}
-	if _, err := Lock(dir); !errors.Is(err, ErrLocked) {
-		t.Errorf("second lock: %v, want %v", err, ErrLocked)
-	}
-	if err := lock.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if locked, err := Locked(dir); locked || err != nil {
-		t.Errorf("after the end %v, %v", locked, err)
-	}
-}
-
-func TestSizesForPeople(t *testing.T) {
-	for bytes, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1 << 10: "1.0 KiB", 3 << 29: "1.5 GiB", 1 << 62: "4.0 EiB"} {
-		if got := binary(bytes); got != want {
-			t.Errorf("%d bytes are %q, want %q", bytes, got, want)
-		}
 	}
 }

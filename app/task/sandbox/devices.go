@@ -1,4 +1,4 @@
-package task
+package sandbox
 
 import (
 	"bufio"
@@ -15,9 +15,9 @@ var sharedDevices = []string{
 }
 
 // gpuDevices gives the device files of the granted GPUs below root, which is /
-// but in tests. GPUs are told apart where they are named by UUID and the driver
-// says which device that is; else all are given, and CUDA_VISIBLE_DEVICES alone
-// tells programs which are theirs.
+// except in tests. If the GPUs are not named by UUID, or the driver does not
+// say which device a UUID is, it gives those of all GPUs, and programs have
+// only CUDA_VISIBLE_DEVICES to tell which are theirs.
 func gpuDevices(root string, gpus []string) []string {
 	if len(gpus) == 0 {
 		return nil
@@ -30,35 +30,34 @@ func gpuDevices(root string, gpus []string) []string {
 	}
 	all, err := filepath.Glob(filepath.Join(root, "dev/nvidia[0-9]*"))
 	if err != nil {
-		return found // the pattern is right
+		return found // never: the pattern is valid
 	}
-	if own := ownDevices(root, gpus); own != nil {
-		all = slices.DeleteFunc(all, func(path string) bool { return !slices.Contains(own, filepath.Base(path)) })
+	if granted := deviceNames(root, gpus); granted != nil {
+		all = slices.DeleteFunc(all, func(path string) bool { return !slices.Contains(granted, filepath.Base(path)) })
 	}
 	return append(found, all...)
 }
 
-// ownDevices gives the names of the granted GPUs' devices, nil where one of
-// them can't be told.
-func ownDevices(root string, gpus []string) []string {
+// deviceNames gives the names of the GPUs' devices, nil if one is unknown.
+func deviceNames(root string, gpus []string) []string {
 	minors := deviceMinors(root)
-	var own []string
+	var names []string
 	for _, gpu := range gpus {
 		minor, ok := minors[gpu]
 		if !ok {
 			return nil
 		}
-		own = append(own, "nvidia"+minor)
+		names = append(names, "nvidia"+minor)
 	}
-	return own
+	return names
 }
 
-// deviceMinors reads what the driver says of its GPUs: device numbers by UUID.
+// deviceMinors reads the device numbers of GPUs, by UUID, from the driver.
 func deviceMinors(root string) map[string]string {
 	minors := map[string]string{}
 	files, err := filepath.Glob(filepath.Join(root, "proc/driver/nvidia/gpus/*/information"))
 	if err != nil {
-		return minors // the pattern is right
+		return minors // never: the pattern is valid
 	}
 	for _, file := range files {
 		fields := readFields(file)
@@ -82,9 +81,4 @@ func readFields(file string) map[string]string {
 		fields[strings.TrimSpace(name)] = strings.TrimSpace(value)
 	}
 	return fields
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

@@ -2,7 +2,6 @@ package task
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -115,7 +114,7 @@ func TestStepsRunInOrderUntilOneFails(t *testing.T) {
 func TestUsageIsRecorded(t *testing.T) {
 	t.Parallel()
 	a := newAttempt(t)
-	// A grandchild uses it: its parent, a shell, waits for it.
+	// A grandchild uses it, whose parent is a shell that waits for it.
 	a.spec.Steps = []protocol.Step{{Argv: []string{"sh", "-c", `"$0" use 96 & wait`, os.Args[0]}}}
 	o := a.start().outcome()
 	if o.Cause != protocol.CauseDone || o.CPUSeconds < 0.25 || o.MaxRSSBytes < 96<<20 || o.MaxRSSBytes > 400<<20 {
@@ -123,36 +122,34 @@ func TestUsageIsRecorded(t *testing.T) {
 	}
 }
 
-func TestTaskIsRunOnce(t *testing.T) {
+func TestTaskRunsOnce(t *testing.T) {
 	t.Parallel()
 	a := newAttempt(t, "echo once >> out/count; echo > out/ready; while [ ! -e out/go ]; do sleep 0.05; done")
 	first := a.start()
 	a.untilFile(WorkDir, "out", "ready")
 	before := a.contents()
-	if code := a.startWith().wait(); code != ExitRefused {
-		t.Errorf("beside a running one: exit code %d, want %d", code, ExitRefused)
+	if code := a.startAgain().wait(); code != ExitRefused {
+		t.Errorf("while another one runs: exit code %d, want %d", code, ExitRefused)
 	}
 	if diff := cmp.Diff(before, a.contents()); diff != "" {
-		t.Errorf("the refused one changed files: %s", diff)
+		t.Errorf("the refused process changed files: %s", diff)
 	}
-	if err := os.WriteFile(a.path(WorkDir, "out", "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	a.release()
 	first.outcome()
 	before = a.contents()
-	if code := a.startWith().wait(); code != ExitRefused {
+	if code := a.startAgain().wait(); code != ExitRefused {
 		t.Errorf("after the end: exit code %d, want %d", code, ExitRefused)
 	}
 	if diff := cmp.Diff(before, a.contents()); diff != "" {
-		t.Errorf("the refused one changed files: %s", diff)
+		t.Errorf("the refused process changed files: %s", diff)
 	}
 	if got := a.read(WorkDir, "out", "count"); got != "once\n" {
 		t.Errorf("the program ran as %q", got)
 	}
 }
 
-// contents gives the attempt's files (but for what the test itself writes)
-// with their content.
+// contents gives the attempt's files with their content, except the one that the
+// test writes.
 func (a *attempt) contents() map[string]string {
 	a.t.Helper()
 	all := map[string]string{}
@@ -174,7 +171,7 @@ func TestLostTaskIsNotRunAgain(t *testing.T) {
 	a.untilFile(WorkDir, "out", "ready")
 	r.signal(syscall.SIGKILL)
 	r.wait()
-	if code := a.startWith().wait(); code != ExitRefused {
+	if code := a.startAgain().wait(); code != ExitRefused {
 		t.Errorf("exit code %d, want %d", code, ExitRefused)
 	}
 }
@@ -189,27 +186,25 @@ func TestLockIsInheritedAndNotPassedOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := a.startWithFile(lock)
+	r := a.startWith(lock)
 	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if locked, err := Locked(a.dir); !locked || err != nil {
-		t.Errorf("once started locked = %v, %v", locked, err)
+		t.Errorf("after the start locked = %v, %v", locked, err)
 	}
 	a.untilFile(WorkDir, "out", "ready")
-	if _, err := Lock(a.dir); !errors.Is(err, ErrLocked) {
-		t.Errorf("lock of a running task: %v, want %v", err, ErrLocked)
+	if locked, err := Locked(a.dir); !locked || err != nil {
+		t.Errorf("while it runs locked = %v, %v", locked, err)
 	}
-	if err := os.WriteFile(a.path(WorkDir, "out", "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	a.release()
 	r.outcome()
 	if got := strings.Fields(a.read(LogFile)); slices.Contains(got, "3") {
 		t.Errorf("the program has the descriptors %q", got)
 	}
 }
 
-func TestForeignDescriptorIsNoLock(t *testing.T) {
+func TestLockOfAnotherTaskIsRefused(t *testing.T) {
 	a := newAttempt(t, "true")
 	if err := Write(a.dir, a.spec); err != nil {
 		t.Fatal(err)
@@ -219,11 +214,11 @@ func TestForeignDescriptorIsNoLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if code := a.startWithFile(other).wait(); code != 1 {
+	if code := a.startWith(other).wait(); code != 1 {
 		t.Errorf("exit code %d, want 1; %s", code, a.read("shim.log"))
 	}
 	if Exists(a.dir, RunFile) {
-		t.Error("the task was begun without its lock")
+		t.Error("the task began without its lock")
 	}
 }
 
@@ -242,7 +237,7 @@ func TestUnreadableTaskCannotStart(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			o := a.startWith().outcome()
+			o := a.startAgain().outcome()
 			if o.Cause != protocol.CauseCannotStart || !strings.Contains(o.Message, tt.message) {
 				t.Errorf("outcome %+v, want cannot_start and %q", o, tt.message)
 			}
@@ -250,8 +245,8 @@ func TestUnreadableTaskCannotStart(t *testing.T) {
 	}
 }
 
-// A program that fills the disk must not keep its own end from being told.
-func TestOutcomeIsToldOnAFullDisk(t *testing.T) {
+// A program that fills the disk must not keep its outcome from being written.
+func TestOutcomeIsWrittenOnAFullDisk(t *testing.T) {
 	a := newAttempt(t, "cat /dev/zero > fill; yes talking | head -c 100000; exit 5")
 	full := t.TempDir()
 	if err := syscall.Mount("none", full, "tmpfs", 0, "size=256k"); err != nil {
@@ -275,7 +270,7 @@ func TestOutcomeIsToldOnAFullDisk(t *testing.T) {
 	}
 }
 
-func TestCapturedOutputIsWhole(t *testing.T) {
+func TestOutputBelowTheLimitIsLoggedWhole(t *testing.T) {
 	t.Parallel()
 	a := newAttempt(t, "seq 1 200000; seq 200001 400000 >&2")
 	a.start().outcome()

@@ -1,0 +1,30 @@
+package task
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestLockIsHeldByOne(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if locked, err := Locked(dir); locked || err != nil {
+		t.Errorf("before the first lock %v, %v", locked, err)
+	}
+	lock, err := Lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if locked, err := Locked(dir); !locked || err != nil {
+		t.Errorf("locked %v, %v; want true", locked, err)
+	}
+	if _, err := Lock(dir); !errors.Is(err, ErrLocked) {
+		t.Errorf("second lock: %v, want %v", err, ErrLocked)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if locked, err := Locked(dir); locked || err != nil {
+		t.Errorf("after the end %v, %v", locked, err)
+	}
+}

@@ -1,0 +1,161 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Cgroup is a cgroup (version 2) that holds all programs of a task. No process
+// can leave it, so all of them can be killed at once and counted.
+type Cgroup struct {
+	dir string
+}
+
+// cgroupPrefix begins the names of tasks' cgroups, to tell them from others
+// below the same parent.
+const cgroupPrefix = "molrun-task-"
+
+// CgroupLimits are what the processes of a cgroup may use together.
+type CgroupLimits struct {
+	MemoryBytes, Processes int64 // 0 is no limit
+}
+
+// MakeCgroup makes the cgroup of a task's token below parent. It may exist
+// already, from the step before.
+func MakeCgroup(parent, token string, l CgroupLimits) (*Cgroup, error) {
+	g := cgroupOf(parent, token)
+	if err := os.Mkdir(g.dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("make the task's cgroup: %w", err)
+	}
+	for _, s := range l.settings() {
+		// Without the controller, package task watches the limit by itself.
+		if err := WriteControl(g.dir, s.file, s.value); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("set up the task's cgroup: %w", err)
+		}
+	}
+	return g, nil
+}
+
+func cgroupOf(parent, token string) *Cgroup {
+	return &Cgroup{filepath.Join(parent, cgroupPrefix+token)}
+}
+
+type cgroupSetting struct{ file, value string }
+
+func (l CgroupLimits) settings() []cgroupSetting {
+	var all []cgroupSetting
+	if l.MemoryBytes > 0 {
+		all = append(all, cgroupSetting{"memory.max", strconv.FormatInt(l.MemoryBytes, 10)},
+			cgroupSetting{"memory.swap.max", "0"}, cgroupSetting{"memory.oom.group", "1"})
+	}
+	if l.Processes > 0 {
+		all = append(all, cgroupSetting{"pids.max", strconv.FormatInt(l.Processes+extraThreads, 10)})
+	}
+	return all
+}
+
+// WriteControl writes a control file of a cgroup. It never creates the file: on
+// another file system that would succeed and do nothing.
+func WriteControl(dir, name, value string) error {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value)
+	return errors.Join(err, f.Close())
+}
+
+// Open opens the cgroup's directory, to start processes in it.
+func (g *Cgroup) Open() (*os.File, error) { return os.Open(g.dir) }
+
+// Kill kills every process in the cgroup, including those that are just being
+// forked.
+func (g *Cgroup) Kill() error { return WriteControl(g.dir, "cgroup.kill", "1") }
+
+// OOMKills counts the processes of the cgroup that the kernel killed because
+// the cgroup reached its memory limit.
+func (g *Cgroup) OOMKills() int64 { return g.count("memory.events", "oom_kill") }
+
+func (g *Cgroup) populated() bool { return g.count("cgroup.events", "populated") != 0 }
+
+// count reads a line such as "oom_kill 2" of one of the cgroup's files; 0 if
+// there is none.
+func (g *Cgroup) count(file, field string) int64 {
+	data, err := os.ReadFile(filepath.Join(g.dir, file))
+	if err != nil {
+		return 0
+	}
+	for line := range bytes.Lines(data) {
+		name, number, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
+		if string(name) == field {
+			n, _ := strconv.ParseInt(string(number), 10, 64) // the kernel writes numbers
+			return n
+		}
+	}
+	return 0
+}
+
+// Remove removes the cgroup and those that programs have made below it. It
+// fails while a process is left.
+func (g *Cgroup) Remove() error {
+	entries, err := os.ReadDir(g.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			err = errors.Join(err, (&Cgroup{filepath.Join(g.dir, e.Name())}).Remove())
+		}
+	}
+	if err = errors.Join(err, syscall.Rmdir(g.dir)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// KillCgroup kills what is left in the cgroup of a token below parent, waits
+// until it is gone or ctx ends, and removes the cgroup. It is for tasks whose
+// own process is gone.
+func KillCgroup(ctx context.Context, parent, token string) error {
+	g := cgroupOf(parent, token)
+	if token == "" || filepath.Dir(g.dir) != filepath.Clean(parent) {
+		return nil
+	}
+	if _, err := os.Stat(g.dir); err != nil {
+		return nil
+	}
+	for g.populated() {
+		if err := g.Kill(); err != nil {
+			return fmt.Errorf("kill the task's cgroup: %w", err)
+		}
+		if err := pause(ctx, killPause); err != nil {
+			return fmt.Errorf("the processes of cgroup %s are killed and still there: %w", g.dir, err)
+		}
+	}
+	return g.Remove()
+}
+
+// SweepCgroups removes the empty cgroups that ended tasks have left below
+// parent. A living task's cgroup is not empty, or is made again for the next
+// step.
+func SweepCgroups(parent string) error {
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return fmt.Errorf("look for left cgroups: %w", err)
+	}
+	for _, e := range entries {
+		g := &Cgroup{filepath.Join(parent, e.Name())}
+		if e.IsDir() && strings.HasPrefix(e.Name(), cgroupPrefix) && !g.populated() {
+			g.Remove() // fails if a process has been started in it meanwhile
+		}
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package process
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// Descendant is a process below this one, as seen at one moment.
+type Descendant struct {
+	PID   int
+	start uint64
+}
+
+// Signal reaches the process only if it is still the one that was seen.
+func (d Descendant) Signal(sig syscall.Signal) error {
+	return signalIf(d.PID, sig, func() bool {
+		s, err := readStat(d.PID)
+		return err == nil && s.start == d.start
+	})
+}
+
+// Descendants gives the living processes below this one. If this process is a
+// subreaper, none can leave that tree. A process that is just being forked may
+// be missed: to end them all, ask again until none is left.
+func Descendants() []Descendant { return descendantsBy(children()) }
+
+// Children gives the PIDs of a process's own children.
+func Children(parent int) []int { return children()(parent) }
+
+// SignalDescendants signals every process below this one. It skips those that
+// it can't reach, most of which have just ended.
+func SignalDescendants(sig syscall.Signal) {
+	for _, d := range Descendants() {
+		d.Signal(sig)
+	}
+}
+
+// FreezeDescendants stops every process below this one, round after round
+// until it finds no new one: processes that fork faster than they can be
+// killed can't fork while they are stopped.
+func FreezeDescendants() {
+	const mostRounds = 50
+	stopped := map[Descendant]bool{}
+	for range mostRounds {
+		before := len(stopped)
+		for _, d := range Descendants() {
+			if !stopped[d] {
+				d.Signal(syscall.SIGSTOP)
+				stopped[d] = true
+			}
+		}
+		if len(stopped) == before {
+			return
+		}
+	}
+}
+
+func descendantsBy(childrenOf func(parent int) []int) []Descendant {
+	var found []Descendant
+	self := os.Getpid()
+	for next := []int{self}; len(next) > 0; {
+		parent := next[0]
+		next = next[1:]
+		for _, pid := range childrenOf(parent) {
+			s, err := readStat(pid)
+			if err != nil || (s.parent != parent && s.parent != self) {
+				continue // it ended, and its PID may have been reused
+			}
+			next = append(next, pid)
+			if !s.zombie {
+				found = append(found, Descendant{pid, s.start})
+			}
+		}
+	}
+	return found
+}
+
+// children gives the way to list children that this kernel offers.
+func children() func(parent int) []int {
+	if _, err := childrenOfThread(os.Getpid(), strconv.Itoa(os.Getpid())); err != nil {
+		return childrenSearched()
+	}
+	return childrenListed
+}
+
+// childrenListed reads the kernel's lists, one per thread. Its cost does not
+// depend on how many processes the machine runs.
+func childrenListed(parent int) []int {
+	threads, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(parent), "task"))
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for _, thread := range threads {
+		if listed, err := childrenOfThread(parent, thread.Name()); err == nil {
+			pids = append(pids, listed...)
+		}
+	}
+	return pids
+}
+
+func childrenOfThread(pid int, thread string) ([]int, error) {
+	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "task", thread, "children"))
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for field := range bytes.FieldsSeq(data) {
+		if pid, err := strconv.Atoi(string(field)); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}
+
+// childrenSearched reads the parent of every process of the machine, once. It
+// is for kernels without lists of children.
+func childrenSearched() func(parent int) []int {
+	byParent := map[int][]int{}
+	pids, err := all()
+	if err != nil {
+		return func(int) []int { return nil }
+	}
+	for _, pid := range pids {
+		if s, err := readStat(pid); err == nil {
+			byParent[s.parent] = append(byParent[s.parent], pid)
+		}
+	}
+	return func(parent int) []int { return byParent[parent] }
+}

@@ -1,0 +1,79 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"unsafe"
+)
+
+// extraThreads is what a sandbox may have beyond the program's limit of
+// processes, for the threads of its own first process.
+const extraThreads = 64
+
+const rlimitProcesses = 6 // RLIMIT_NPROC of setrlimit(2)
+
+// Limit bounds the processes and the size of files of this process and all
+// that it starts; 0 is no limit. The kernel counts processes by user and user
+// namespace, so this is for a sandbox, which has a namespace to itself. The
+// kernel exempts root, whose processes package task counts.
+func Limit(processes, fileBytes int64) error {
+	if processes > 0 {
+		if err := lower(0, rlimitProcesses, uint64(processes+extraThreads)); err != nil {
+			return fmt.Errorf("limit processes: %w", err)
+		}
+	}
+	return LimitFileSize(0, fileBytes)
+}
+
+// LimitFileSize bounds, for good, the files that a process writes; PID 0 is
+// this process.
+func LimitFileSize(pid int, fileBytes int64) error {
+	if fileBytes <= 0 {
+		return nil
+	}
+	if err := lower(pid, syscall.RLIMIT_FSIZE, uint64(fileBytes)); err != nil {
+		return fmt.Errorf("limit files: %w", err)
+	}
+	return nil
+}
+
+// WithFileSizeLimit runs start while this process itself has the limit, for
+// the program that start starts to inherit. Start must not write files.
+func WithFileSizeLimit(fileBytes int64, start func() error) error {
+	if fileBytes <= 0 {
+		return start()
+	}
+	var old syscall.Rlimit
+	if err := prlimit(0, syscall.RLIMIT_FSIZE, nil, &old); err != nil {
+		return fmt.Errorf("limit files: %w", err)
+	}
+	inherited := syscall.Rlimit{Cur: min(uint64(fileBytes), old.Cur), Max: old.Max}
+	if err := prlimit(0, syscall.RLIMIT_FSIZE, &inherited, nil); err != nil {
+		return fmt.Errorf("limit files: %w", err)
+	}
+	err := start()
+	if restored := prlimit(0, syscall.RLIMIT_FSIZE, &old, nil); restored != nil {
+		fmt.Fprintf(os.Stderr, "restore the limit of files: %v\n", restored) // this process writes smaller files
+	}
+	return err
+}
+
+// lower sets a limit, for good, unless it is lower already.
+func lower(pid, resource int, to uint64) error {
+	var now syscall.Rlimit
+	if err := prlimit(pid, resource, nil, &now); err != nil {
+		return err
+	}
+	to = min(to, now.Max)
+	return prlimit(pid, resource, &syscall.Rlimit{Cur: to, Max: to}, nil)
+}
+
+func prlimit(pid, resource int, to, old *syscall.Rlimit) error {
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), uintptr(resource),
+		uintptr(unsafe.Pointer(to)), uintptr(unsafe.Pointer(old)), 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}

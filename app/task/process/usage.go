@@ -1,0 +1,79 @@
+package process
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// RSS adds up the resident memory of processes, in bytes. Pages that forked
+// processes share count once for each.
+func RSS(all []Descendant) int64 { return sum(all, "status", "RssAnon:", "RssShmem:") }
+
+// PSS adds up the memory of processes, in bytes, and counts shared pages once.
+// It costs much more than RSS.
+func PSS(all []Descendant) int64 { return sum(all, "smaps_rollup", "Pss_Anon:", "Pss_Shmem:") }
+
+// sum adds up fields of a file that each process has in /proc, in bytes.
+func sum(all []Descendant, file string, fields ...string) int64 {
+	var total int64
+	for _, d := range all {
+		data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(d.PID), file))
+		if err != nil {
+			continue // it ended
+		}
+		for _, field := range fields {
+			total += number(data, field) << 10
+		}
+	}
+	return total
+}
+
+// number reads a line such as "RssAnon:	  1234 kB" or "oom_kill 2"; 0 if there
+// is none. The line must not be the first.
+func number(data []byte, field string) int64 {
+	_, rest, _ := bytes.Cut(data, []byte("\n"+field))
+	rest = bytes.TrimLeft(rest, " \t")
+	end := bytes.IndexAny(rest, " \n")
+	if end < 0 {
+		return 0
+	}
+	n, _ := strconv.ParseInt(string(rest[:end]), 10, 64) // the kernel writes numbers
+	return n
+}
+
+// ChildrenUsage gives what all children that ended have used: CPU seconds, and
+// the memory of the largest one in bytes.
+func ChildrenUsage() (cpuSeconds float64, largest int64) {
+	var children, self syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_CHILDREN, &children) != nil ||
+		syscall.Getrusage(syscall.RUSAGE_SELF, &self) != nil {
+		return 0, 0
+	}
+	seconds := func(t syscall.Timeval) float64 { return time.Duration(t.Nano()).Seconds() }
+	cpuSeconds = seconds(children.Utime) + seconds(children.Stime)
+	if children.Maxrss <= self.Maxrss {
+		return cpuSeconds, 0 // a child counts the memory it was forked from
+	}
+	return cpuSeconds, children.Maxrss << 10
+}
+
+// OOMKills counts the processes that the kernel has killed since boot because
+// memory ran out.
+func OOMKills() int64 {
+	data, err := os.ReadFile("/proc/vmstat")
+	if err != nil {
+		return 0
+	}
+	return number(data, "oom_kill ")
+}
+
+// PreferOOMKill makes the kernel kill this process rather than the service if
+// memory runs out. Failure is ignored: it may be forbidden, and the process may
+// have ended.
+func PreferOOMKill(pid int) {
+	os.WriteFile(filepath.Join("/proc", strconv.Itoa(pid), "oom_score_adj"), []byte("500"), 0)
+}

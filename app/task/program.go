@@ -1,0 +1,109 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"molrun/app/task/process"
+)
+
+// start starts the step's program and the reading of its output.
+func (r *runningStep) start() (*output, error) {
+	path, err := process.LookUp(r.step.Argv, r.env, r.work)
+	if err != nil {
+		return nil, err
+	}
+	pipe, stderr, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer stderr.Close()
+	stdout := stderr
+	if r.step.Stdout != "" {
+		if stdout, err = createStdout(r.work, r.step.Stdout); err != nil {
+			return nil, errors.Join(err, pipe.Close())
+		}
+		defer stdout.Close()
+	}
+	if r.isolation.Bubblewrap != "" {
+		err = r.startSandboxed(path, stdout, stderr)
+	} else {
+		err = r.startPlain(path, stdout, stderr)
+	}
+	if err != nil {
+		return nil, errors.Join(err, pipe.Close())
+	}
+	return r.readOutput(pipe), nil
+}
+
+// startPlain starts the program without a sandbox: it sees the whole machine.
+func (r *runningStep) startPlain(path string, stdout, stderr *os.File) error {
+	stdin, err := os.Open(os.DevNull)
+	if err != nil {
+		return err
+	}
+	defer stdin.Close()
+	err = process.WithFileSizeLimit(r.isolation.FileBytes, func() (err error) {
+		r.leader, err = r.forkExec(path, r.step.Argv, &syscall.ProcAttr{
+			Dir:   r.work,
+			Env:   r.env,
+			Files: []uintptr{stdin.Fd(), stdout.Fd(), stderr.Fd()},
+		})
+		return err
+	})
+	if err != nil {
+		return process.StartError(r.step.Argv[0], err)
+	}
+	// A program could raise the limit that it has inherited, but not this one.
+	if err := process.LimitFileSize(r.leader, r.isolation.FileBytes); err != nil && !errors.Is(err, syscall.ESRCH) {
+		fmt.Fprintln(os.Stderr, err) // not worth failing a program that runs
+	}
+	return nil
+}
+
+// cgroupAttempts bounds the attempts to start a process in the task's cgroup
+// before a sweep removes it as a leftover.
+const cgroupAttempts = 5
+
+// forkExec starts a process in a session of its own, and in the task's cgroup
+// if there is one. The process dies with the thread that forks it, which lives
+// as long as this process.
+func (s *shim) forkExec(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
+	attr.Sys = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	fork := syscall.ForkExec
+	if s.isolation.Cgroup != "" {
+		fork = s.forkExecInCgroup
+	}
+	pid, err := fork(path, argv, attr)
+	for n := 1; n < cgroupAttempts && errors.Is(err, syscall.ENODEV); n++ {
+		pid, err = fork(path, argv, attr) // a sweep has removed the empty cgroup
+	}
+	if err != nil {
+		return 0, err
+	}
+	process.PreferOOMKill(pid)
+	return pid, nil
+}
+
+// forkExecInCgroup makes the task's cgroup, for each step anew.
+func (s *shim) forkExecInCgroup(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
+	limits := process.CgroupLimits{MemoryBytes: s.spec.MemoryBytes, Processes: s.isolation.Processes}
+	cgroup, err := process.MakeCgroup(s.isolation.Cgroup, s.spec.Token, limits)
+	if err != nil {
+		return 0, err
+	}
+	dir, err := cgroup.Open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, syscall.ENODEV // as if it had been removed a moment later
+	}
+	if err != nil {
+		return 0, fmt.Errorf("open the task's cgroup: %w", err)
+	}
+	defer dir.Close()
+	s.cgroup = cgroup
+	attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, int(dir.Fd())
+	return syscall.ForkExec(path, argv, attr)
+}

@@ -1,0 +1,156 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/protocol"
+)
+
+func TestStdoutGoesToTheStepsFile(t *testing.T) {
+	a := newAttempt(t, "echo result; echo remark >&2", "echo more")
+	a.spec.Steps[0].Stdout = a.path(WorkDir, "out", "deep", "result.txt")
+	a.spec.Steps[1].Stdout = "out/more.txt"
+	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
+		t.Fatalf("outcome %+v", o)
+	}
+	got := []string{a.read(WorkDir, "out", "deep", "result.txt"), a.read(WorkDir, "out", "more.txt"), a.read(LogFile)}
+	if want := []string{"result\n", "more\n", "remark\n"}; !slices.Equal(got, want) {
+		t.Errorf("files %q, want %q", got, want)
+	}
+}
+
+func TestStdoutStaysBelowTheWorkDirectory(t *testing.T) {
+	t.Parallel()
+	outside := t.TempDir()
+	tests := []struct{ name, prepare, stdout string }{
+		{"up", "true", "../escaped"},
+		{"absolute", "true", filepath.Join(outside, "escaped")},
+		{"link", "ln -s " + outside + " out/link", "out/link/escaped"},
+		{"link to a file", "ln -s " + filepath.Join(outside, "escaped") + " out/link", "out/link"},
+		{"pipe", "mkfifo out/pipe", "out/pipe"},
+		{"directory", "true", "out"},
+		{"itself", "true", "."},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			a := newAttempt(t, tt.prepare, "echo escaped")
+			a.spec.Steps[1].Stdout = tt.stdout
+			o := a.start().outcome()
+			if o.Cause != protocol.CauseCannotStart || !strings.Contains(o.Message, "output file") {
+				t.Errorf("outcome %+v, want that it refuses the output file", o)
+			}
+			for _, path := range []string{filepath.Join(outside, "escaped"), a.path("escaped")} {
+				if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+					t.Errorf("%s is there: %v", path, err)
+				}
+			}
+		})
+	}
+}
+
+// environmentOf gives the environment of a program of the task.
+func environmentOf(t *testing.T, a *attempt) []string {
+	t.Helper()
+	a.spec.Steps = []protocol.Step{{Argv: []string{"env"}, Stdout: "out/env"}}
+	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
+		t.Fatalf("outcome %+v", o)
+	}
+	lines := strings.Split(strings.TrimSpace(a.read(WorkDir, "out", "env")), "\n")
+	slices.Sort(lines)
+	return lines
+}
+
+func TestProgramsSeeOnlyTheirOwnEnvironment(t *testing.T) {
+	a := newAttempt(t)
+	a.env = []string{
+		"PATH=" + os.Getenv("PATH"), "LD_LIBRARY_PATH=/opt/lib", "LANG=C.UTF-8", "LC_ALL=C", "TZ=UTC",
+		"MOLRUN_SECRET=hidden", "AWS_SECRET_ACCESS_KEY=hidden", "HOME=/root", "MOLRUN_TASK=another",
+	}
+	a.spec.CPUs = 3
+	a.spec.Env = map[string]string{
+		"OMP_NUM_THREADS": "3", "TZ": "Europe/Berlin",
+		"MOLRUN_TASK": "forged", "CUDA_VISIBLE_DEVICES": "0,1,2,3",
+	}
+	want := []string{
+		"CUDA_VISIBLE_DEVICES=", "HOME=" + a.path(WorkDir), "LANG=C.UTF-8", "LC_ALL=C", "LD_LIBRARY_PATH=/opt/lib",
+		"MOLRUN_CPUS=3", "MOLRUN_TASK=" + a.spec.Token, "OMP_NUM_THREADS=3", "PATH=" + os.Getenv("PATH"),
+		"TMPDIR=" + a.path(WorkDir, "tmp"), "TZ=Europe/Berlin",
+	}
+	if diff := cmp.Diff(want, environmentOf(t, a)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestProgramsSeeTheirGPUs(t *testing.T) {
+	tests := []struct {
+		name   string
+		leased []string
+		env    string // of the shim
+		want   string
+	}{
+		{"none", nil, "", ""},
+		{"leased", []string{"GPU-a", "GPU-b"}, "", "GPU-a,GPU-b"},
+		{"granted by a cluster", nil, "CUDA_VISIBLE_DEVICES=2", "2"},
+		{"leased wins", []string{"GPU-a"}, "CUDA_VISIBLE_DEVICES=2", "GPU-a"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			a := newAttempt(t)
+			a.env = []string{"PATH=" + os.Getenv("PATH"), tt.env}
+			a.spec.GPUs = tt.leased
+			if got := environmentOf(t, a); !slices.Contains(got, "CUDA_VISIBLE_DEVICES="+tt.want) {
+				t.Errorf("environment %q, want CUDA_VISIBLE_DEVICES=%s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestProgramsStartInAnOrderlyState(t *testing.T) {
+	a := newAttempt(t, `
+		echo umask $(umask)
+		echo core $(ulimit -c)
+		echo dir $(pwd)
+		echo input $(wc -c)
+		echo leader $(cut -d' ' -f6 /proc/$$/stat) $$
+		kill -HUP $$; echo survived`)
+	o := a.start().outcome()
+	if o.Signal != "SIGHUP" {
+		t.Errorf("outcome %+v, want that SIGHUP has its usual effect", o)
+	}
+	lines := strings.Split(strings.TrimSpace(a.read(LogFile)), "\n")
+	var sid, pid int
+	if _, err := fmt.Sscanf(lines[len(lines)-1], "leader %d %d", &sid, &pid); err != nil || sid != pid {
+		t.Errorf("%q: the program leads no session of its own", lines[len(lines)-1])
+	}
+	want := []string{"umask 0077", "core 0", "dir " + a.path(WorkDir), "input 0"}
+	if diff := cmp.Diff(want, lines[:len(lines)-1]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Descriptors that the shim inherits stay there.
+func TestProgramsInheritNoFiles(t *testing.T) {
+	a := newAttempt(t)
+	a.spec.Steps = []protocol.Step{{Argv: []string{"ls", "/proc/self/fd"}}}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	a.files = []*os.File{r, w}
+	a.start().outcome()
+	if got := strings.Fields(a.read(LogFile)); !slices.Equal(got, []string{"0", "1", "2", "3"}) { // 3 is the listed directory
+		t.Errorf("the program has the descriptors %q", got)
+	}
+}

@@ -1,0 +1,116 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestMain makes the test binary play the first process in a sandbox.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "task" && os.Args[2] == "--inside" {
+		code := 0
+		if err := Init(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+		// Under the race detector, os.Exit would sleep for a second.
+		syscall.RawSyscall(syscall.SYS_EXIT_GROUP, uintptr(code), 0, 0)
+	}
+	os.Exit(m.Run())
+}
+
+// confinement gives what bubblewrap offers here.
+func confinement(t *testing.T) Confinement {
+	t.Helper()
+	bwrap, err := exec.LookPath("bwrap")
+	sized := false
+	if err == nil {
+		sized, err = Probe(t.Context(), bwrap, os.Args[0])
+	}
+	if err != nil && os.Getenv("TEST_REQUIRE_ALL") != "" {
+		t.Fatalf("bubblewrap can't be used here, and nothing may be skipped: %v", err)
+	}
+	if err != nil {
+		t.Skipf("skipped: bubblewrap can't be used here: %v", err)
+	}
+	return Confinement{Bubblewrap: bwrap, Sized: sized}
+}
+
+// confined runs a script like a validator, and gives what it printed and what it
+// left in its folder.
+func confined(t *testing.T, o Confinement, script string) (out string, left []os.DirEntry, err error) {
+	t.Helper()
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "home")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.Mkdir(dir, 0o700))
+	c := exec.Command("sh", append([]string{"-c", script, "check"}, o.Files...)...)
+	c.Dir, c.Env, c.Stdin = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C"}, strings.NewReader("asked\n")
+	done, err := Confine(c, o)
+	must(err)
+	output, err := c.CombinedOutput()
+	done()
+	all, listErr := os.ReadDir(parent)
+	must(listErr)
+	if len(all) != 1 {
+		t.Errorf("beside its folder it leaves %v", all)
+	}
+	left, listErr = os.ReadDir(dir)
+	must(listErr)
+	return string(output), left, err
+}
+
+func TestConfinedProgramReadsItsFilesAndWritesToItsFolder(t *testing.T) {
+	for _, kind := range []string{"in memory", "on disk"} {
+		t.Run(kind, func(t *testing.T) {
+			o := confinement(t)
+			o.Sized = o.Sized && kind == "in memory"
+			outside := t.TempDir()
+			for _, file := range []string{"given", "hidden"} {
+				if err := os.WriteFile(filepath.Join(outside, file), []byte(file+"\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			o.Files = []string{filepath.Join(outside, "given")}
+			const script = `ls -A; ls "${1%/*}"; cat "$1"; echo x > "$HOME/x" && echo y > /tmp/y && cat "$HOME/x" /tmp/y; cat; exit 7`
+			out, left, err := confined(t, o, script)
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != 7 || out != "given\ngiven\nx\ny\nasked\n" {
+				t.Errorf("%q, %v", out, err)
+			}
+			if o.Sized && len(left) > 0 {
+				t.Errorf("it has written to the disk: %v", left)
+			}
+		})
+	}
+}
+
+func TestConfinedProgramHasLimitedScratchSpace(t *testing.T) {
+	o := confinement(t)
+	if !o.Sized {
+		t.Skip("skipped: this bubblewrap can't limit the size of memory")
+	}
+	out, _, err := confined(t, o, `head -c 50000000 /dev/zero > "$HOME/a" && ! head -c 50000000 /dev/zero > "$HOME/b"`)
+	if err != nil || !strings.Contains(out, "No space left") {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+func TestConfinedProgramMustExist(t *testing.T) {
+	c := exec.Command("no-such-program")
+	c.Dir = t.TempDir()
+	if _, err := Confine(c, confinement(t)); err == nil || !strings.Contains(err.Error(), "no-such-program") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,126 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// descriptors collects what bwrap and Init inherit: 0 to 2, then the
+// connection, this program, and what is added. It keeps the first error.
+type descriptors struct {
+	err        error
+	files      []*os.File // from 3 on
+	null       *os.File
+	conn       *os.File // this process's end of the connection
+	stderrPipe *os.File // 1 and 2
+	stderr     *stderr
+	opened     []*os.File // to be closed in this process in any case
+}
+
+// openDescriptors opens the connection and the program that runs as Init.
+func openDescriptors(program string) *descriptors {
+	d := &descriptors{}
+	d.null = d.open(os.DevNull)
+	d.connect()
+	d.add(d.open(program))
+	return d
+}
+
+func (d *descriptors) add(files ...*os.File) { d.files = append(d.files, files...) }
+
+func (d *descriptors) open(path string) *os.File {
+	f, err := os.Open(path)
+	d.fail(err)
+	d.opened = append(d.opened, f)
+	return f
+}
+
+func (d *descriptors) fail(err error) {
+	if d.err == nil {
+		d.err = err
+	}
+}
+
+// connect makes the connection between this process and Init.
+func (d *descriptors) connect() {
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		d.fail(err)
+		d.add(nil)
+		return
+	}
+	d.fail(syscall.SetNonblock(pair[0], true)) // for deadlines
+	d.conn = os.NewFile(uintptr(pair[0]), "connection")
+	other := os.NewFile(uintptr(pair[1]), "connection inside")
+	d.opened = append(d.opened, other)
+	d.add(other)
+}
+
+// accounts adds /etc/passwd and /etc/group for the sandbox.
+func (d *descriptors) accounts() {
+	uid, gid := os.Getuid(), os.Getgid()
+	users := "nobody:x:65534:65534:nobody:/:/bin/sh\n"
+	groups := "nogroup:x:65534:\n"
+	if uid != 0 {
+		users += fmt.Sprintf("molrun:x:%d:%d:molrun:/:/bin/sh\n", uid, gid)
+	}
+	if gid != 0 {
+		groups += fmt.Sprintf("molrun:x:%d:\n", gid)
+	}
+	d.addText("root:x:0:0:root:/:/bin/sh\n" + users)
+	d.addText("root:x:0:\n" + groups)
+}
+
+// addText adds a pipe that holds a short text.
+func (d *descriptors) addText(text string) {
+	r, w, err := os.Pipe()
+	if err == nil {
+		d.opened = append(d.opened, r)
+		_, err = w.WriteString(text)
+		err = errors.Join(err, w.Close())
+	}
+	d.fail(err)
+	d.add(r)
+}
+
+// captureStderr makes 1 and 2 a pipe that this process reads.
+func (d *descriptors) captureStderr() {
+	r, w, err := os.Pipe()
+	if err != nil {
+		d.fail(err)
+		return
+	}
+	d.opened = append(d.opened, w)
+	d.stderrPipe = w
+	d.stderr = captureStderr(r)
+}
+
+// fds gives the descriptors in their order.
+func (d *descriptors) fds() []uintptr {
+	fds := []uintptr{d.null.Fd(), d.stderrPipe.Fd(), d.stderrPipe.Fd()}
+	for _, f := range d.files {
+		fds = append(fds, f.Fd())
+	}
+	return fds
+}
+
+// release gives what close is to leave open.
+func (d *descriptors) release() (conn *os.File, err *stderr) {
+	conn, err = d.conn, d.stderr
+	d.conn, d.stderr = nil, nil
+	return conn, err
+}
+
+func (d *descriptors) close() {
+	for _, f := range d.opened {
+		f.Close() // pipes and files only read: nothing can be lost
+	}
+	if d.conn != nil {
+		d.conn.Close()
+	}
+	if d.stderr != nil {
+		d.stderr.end()
+	}
+}

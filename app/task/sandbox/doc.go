@@ -1,0 +1,7 @@
+// Package sandbox runs programs in a bubblewrap sandbox: they see the system's
+// own folders, what the algorithm lists and their work directory, and nothing
+// else of the machine.
+//
+// The first process in the sandbox is this program again, by [Init]. It starts
+// the step's program and reports to the process outside how that ended.
+package sandbox

@@ -1,0 +1,167 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"molrun/app/task/process"
+)
+
+// The descriptors of the first process in a sandbox, beside 0 to 2.
+const (
+	connFD     = 3 // to the process outside
+	programFD  = 4 // this program's file, which may have no path inside
+	stdoutFD   = 5 // the step's standard output
+	stderrFD   = 6
+	accountsFD = 7 // /etc/passwd, which bwrap reads and closes
+	groupsFD   = 8 // /etc/group, likewise
+)
+
+// command is what the process outside sends: first which program to run, then
+// what to signal. When it closes the connection, everything inside ends.
+type command struct {
+	Run    *Program       `json:"run,omitempty"`
+	Signal syscall.Signal `json:"signal,omitempty"`
+	All    bool           `json:"all,omitempty"` // all processes, else the program's group
+}
+
+// event is what the first process inside reports: that it is ready, that it
+// started the program or could not, and how the program ended.
+type event struct {
+	Ready   bool                `json:"ready,omitempty"`
+	Started bool                `json:"started,omitempty"`
+	Fault   syscall.Errno       `json:"fault,omitempty"`
+	Ended   *syscall.WaitStatus `json:"ended,omitempty"`
+}
+
+// Init is the whole life of the first process in a sandbox (PID 1). It starts
+// the program, reaps orphans, passes signals on and reports exactly how the
+// program ended: bwrap by itself does not tell a signal from an exit code above
+// 128. It decides nothing. When it ends, the kernel kills all that is left.
+func Init() error {
+	// A program may signal every process that it can. That must not end this
+	// one, and with it the sandbox.
+	ignored := make(chan os.Signal, 1)
+	signal.Notify(ignored, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT,
+		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGPIPE, syscall.SIGTSTP)
+	children := make(chan os.Signal, 1)
+	signal.Notify(children, syscall.SIGCHLD)
+	for fd := connFD; fd <= stderrFD; fd++ {
+		syscall.CloseOnExec(fd)
+	}
+	conn := os.NewFile(connFD, "connection")
+	defer conn.Close()
+	p := initProcess{children: children, events: json.NewEncoder(conn), commands: make(chan command)}
+	if err := p.events.Encode(event{Ready: true}); err != nil {
+		return err
+	}
+	go p.listen(conn) // ends with the connection, or this process
+	return p.run()
+}
+
+// initProcess is the state of Init.
+type initProcess struct {
+	children chan os.Signal
+	commands chan command // closed when the process outside is gone
+	events   *json.Encoder
+	leader   int // the program
+	ended    bool
+}
+
+func (p *initProcess) listen(conn *os.File) {
+	defer close(p.commands)
+	for decoder := json.NewDecoder(conn); ; {
+		var c command
+		if decoder.Decode(&c) != nil {
+			return
+		}
+		p.commands <- c
+	}
+}
+
+func (p *initProcess) run() error {
+	first, ok := <-p.commands
+	if !ok {
+		return nil // this was only a probe
+	}
+	if first.Run == nil {
+		return errors.New("the first command names no program")
+	}
+	if err := p.start(first.Run); err != nil {
+		return p.events.Encode(event{Fault: faultOf(err)})
+	}
+	if err := p.events.Encode(event{Started: true}); err != nil {
+		return err
+	}
+	for !p.reap() {
+		select {
+		case <-p.children:
+		case c, ok := <-p.commands:
+			if !ok {
+				return errors.New("the process that runs the task is gone")
+			}
+			p.signal(c)
+		}
+	}
+	return nil
+}
+
+func faultOf(err error) syscall.Errno {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return errno
+	}
+	return syscall.EIO
+}
+
+// start starts the program, with the limits that it and its children get.
+func (p *initProcess) start(program *Program) (err error) {
+	if err := process.Limit(program.Processes, program.FileBytes); err != nil {
+		return err
+	}
+	p.leader, err = syscall.ForkExec(program.Path, program.Argv, &syscall.ProcAttr{
+		Dir:   program.Work,
+		Env:   program.Env,
+		Files: []uintptr{0, stdoutFD, stderrFD},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+	syscall.Close(stdoutFD) // the log ends when its last writer does
+	syscall.Close(stderrFD)
+	return err
+}
+
+// signal ignores failure: the processes may have ended.
+func (p *initProcess) signal(c command) {
+	pid := -p.leader
+	if c.All {
+		pid = -1 // all but this process
+	} else if p.ended {
+		return
+	}
+	syscall.Kill(pid, c.Signal)
+	syscall.Kill(pid, syscall.SIGCONT)
+}
+
+// reap collects all processes that have ended, and reports whether the program
+// and all that it started are gone.
+func (p *initProcess) reap() (none bool) {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil: // ECHILD: there are none
+			return true
+		case pid == 0:
+			return false
+		case pid == p.leader:
+			p.ended = true
+			if err := p.events.Encode(event{Ended: &status}); err != nil {
+				fmt.Fprintf(os.Stderr, "report the program's end: %v\n", err)
+			}
+		}
+	}
+}

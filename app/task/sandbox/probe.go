@@ -1,0 +1,113 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"molrun/app/task/process"
+)
+
+// Probe finds out whether bwrap can make a sandbox here, by making one like that
+// of a step: user namespaces may be forbidden, or a container may mask /proc.
+// Program is the path of this program. Sized says that this bwrap can limit the
+// size of shared memory.
+func Probe(ctx context.Context, bwrap, program string) (sized bool, err error) {
+	help, err := exec.CommandContext(ctx, bwrap, "--help").CombinedOutput()
+	if err != nil {
+		return false, fmt.Errorf("%s --help: %w", bwrap, err)
+	}
+	sized = bytes.Contains(help, []byte("--size "))
+	dir, err := os.MkdirTemp("", "molrun-try-")
+	if err != nil {
+		return sized, err
+	}
+	defer os.RemoveAll(dir)
+	temp, err := os.MkdirTemp(dir, "tmp-")
+	if err != nil {
+		return sized, err
+	}
+	v := &view{work: dir, temp: temp}
+	if sized {
+		v.shmBytes = 1 << 20
+	}
+	return sized, probe(ctx, bwrap, program, v)
+}
+
+// probe makes a sandbox, waits until its first process is ready, and lets it
+// end.
+func probe(ctx context.Context, bwrap, program string, v *view) error {
+	d := openDescriptors(program)
+	defer d.close()
+	d.add(d.null, d.null)
+	d.accounts()
+	if d.err != nil {
+		return d.err
+	}
+	c := exec.CommandContext(ctx, bwrap, v.initArguments()...)
+	var output bytes.Buffer
+	c.Stderr, c.ExtraFiles, c.Env, c.WaitDelay = &output, d.files, []string{}, time.Second
+	if err := c.Start(); err != nil {
+		return err
+	}
+	// Leave only the sandbox with its end of the connection: if it dies, the read
+	// below ends.
+	for _, f := range d.opened {
+		f.Close()
+	}
+	var e event
+	err := d.conn.SetDeadline(time.Now().Add(startTimeout))
+	if err == nil {
+		err = json.NewDecoder(d.conn).Decode(&e)
+	}
+	d.conn.Close() // ends the process inside
+	err = errors.Join(c.Wait(), err)
+	if err != nil && strings.TrimSpace(output.String()) != "" {
+		return errors.New(firstLine(output.String()))
+	}
+	return err
+}
+
+// ProbeCgroup finds out whether tasks can have cgroups below parent, by starting
+// a process in one and killing it there. Program is the path of this program.
+func ProbeCgroup(ctx context.Context, parent, program string) (err error) {
+	g, err := process.MakeCgroup(parent, fmt.Sprintf("try-%d", os.Getpid()), process.CgroupLimits{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.Remove()) }()
+	dir, err := g.Open()
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	d := openDescriptors(program)
+	defer d.close()
+	if d.err != nil {
+		return d.err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	c := exec.CommandContext(ctx, program, "task", "--inside") // waits for a command
+	c.ExtraFiles, c.Env, c.WaitDelay = d.files, []string{}, time.Second
+	c.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+	if err := c.Start(); err != nil {
+		return fmt.Errorf("start a process in a cgroup: %w", err)
+	}
+	killed := g.Kill()
+	if killed != nil {
+		c.Process.Kill()
+	}
+	var exit *exec.ExitError
+	if waited := c.Wait(); killed == nil && !errors.As(waited, &exit) {
+		return errors.New("a process in a killed cgroup lived on")
+	}
+	return killed
+}

@@ -1,0 +1,27 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestProgramFolderIsNoWiderThanNeeded(t *testing.T) {
+	prefix := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(prefix, "conda-meta"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for program, want := range map[string]string{
+		"/opt/tool/tool":                    "/opt/tool",
+		"/opt/tool/bin/tool":                "/opt/tool/bin",
+		"/opt/tool.sh":                      "/opt/tool.sh",
+		"/home/ann/tool.sh":                 "/home/ann/tool.sh",
+		"/root/tool.sh":                     "/root/tool.sh",
+		"/tool":                             "/tool",
+		filepath.Join(prefix, "bin", "gmx"): prefix,
+	} {
+		if got := programFolder(program); got != want {
+			t.Errorf("for %s the folder %s is readable, want %s", program, got, want)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package sandbox
+
+import (
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"molrun/app/protocol"
+)
+
+// stderr passes on bwrap's error output to that of this process, and keeps its
+// beginning.
+type stderr struct {
+	pipe *os.File
+	done chan struct{}
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+const mostStderr = 4 << 10
+
+func captureStderr(pipe *os.File) *stderr {
+	s := &stderr{pipe: pipe, done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		io.Copy(io.MultiWriter(os.Stderr, s), pipe) // until the last writer is gone, or end
+	}()
+	return s
+}
+
+// Write keeps the beginning.
+func (s *stderr) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text.Write(p[:min(len(p), max(0, mostStderr-s.text.Len()))])
+	return len(p), nil
+}
+
+// reason gives why bwrap failed, after it has.
+func (s *stderr) reason() string {
+	s.end()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return firstLine(s.text.String())
+}
+
+// end waits for the last output of processes that are gone. It may be called
+// again.
+func (s *stderr) end() {
+	s.pipe.SetReadDeadline(time.Now().Add(endTimeout)) // fails after the first call
+	<-s.done
+	s.pipe.Close()
+}
+
+// firstLine gives the first line of bwrap's output, to fit into a sentence.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	line = strings.TrimPrefix(line, "bwrap: ")
+	if line == "" {
+		return "bubblewrap did not say why"
+	}
+	return protocol.CleanText(line)
+}

@@ -1,0 +1,57 @@
+package task
+
+import (
+	"errors"
+	"time"
+
+	"molrun/app/protocol"
+)
+
+// The defaults of a Spec.
+const (
+	DefaultLogBytes     = 16 << 20
+	DefaultGraceSeconds = 10
+)
+
+// Spec is the content of task.json: all that is needed to run an attempt.
+type Spec struct {
+	Protocol          int               `json:"protocol"`
+	Token             string            `json:"token"`
+	Job               string            `json:"jobId"`
+	Attempt           int               `json:"attempt"`
+	Steps             []protocol.Step   `json:"steps"`
+	Env               map[string]string `json:"env,omitempty"`
+	GPUs              []string          `json:"gpus,omitempty"` // leased devices
+	CPUs              int               `json:"cpus"`
+	MaxRuntimeSeconds int64             `json:"maxRuntimeSeconds"` // of all steps together; 0 is no limit
+	MemoryBytes       int64             `json:"memoryBytes"`       // of all processes together; 0 is no limit
+	LogBytes          int64             `json:"logBytes"`          // 0 is DefaultLogBytes
+	GraceSeconds      int64             `json:"graceSeconds"`      // from TERM to KILL; 0 is DefaultGraceSeconds
+}
+
+// Write writes task.json into an attempt's directory.
+func Write(dir string, s Spec) error {
+	s.Protocol = Protocol
+	if s.Token == "" || len(s.Steps) == 0 {
+		return errors.New("write task.json: a task needs a token and a step")
+	}
+	return write(dir, SpecFile, s)
+}
+
+// Read gives the content of task.json.
+func Read(dir string) (*Spec, error) { return read[Spec](dir, SpecFile) }
+
+// Grace gives how long a program has to end once it is asked to.
+func (s *Spec) Grace() time.Duration {
+	if s.GraceSeconds <= 0 {
+		return DefaultGraceSeconds * time.Second
+	}
+	return time.Duration(s.GraceSeconds) * time.Second
+}
+
+func (s *Spec) logBytes() int64 {
+	if s.LogBytes <= 0 {
+		return DefaultLogBytes
+	}
+	return s.LogBytes
+}
