@@ -50,7 +50,10 @@ func (s *server) clean(data string) {
 // moved gives a server of the same configuration on another data directory.
 func (s *server) moved(data string) *server {
 	s.t.Helper()
-	other := &server{t: s.t, dir: s.dir, kept: data, env: s.env, http: s.http, flags: []string{"--data", data, "--listen", "127.0.0.1:0"}}
+	other := &server{
+		t: s.t, dir: s.dir, kept: data, env: s.env, flags: []string{"--data", data, "--listen", "127.0.0.1:0"},
+		said: &logBuffer{}, secrets: &confidential{}, http: s.http,
+	}
 	s.t.Cleanup(func() {
 		other.kill()
 		for _, p := range s.processes(data) {

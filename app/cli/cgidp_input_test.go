@@ -269,6 +269,8 @@ func below(settings string, faults []string) (placed []string) {
 	return placed
 }
 
+// TestBadInputIsRefusedInWordsForBiologists submits all bad settings as one batch,
+// which takes far fewer processes that check them, and every fourth as a job.
 func TestBadInputIsRefusedInWordsForBiologists(t *testing.T) {
 	t.Parallel()
 	u := startServer(t, serverOptions{config: "[runner]\ncpus = 2\n"}).user("lab", "ann@lab.example")
@@ -276,19 +278,27 @@ func TestBadInputIsRefusedInWordsForBiologists(t *testing.T) {
 	for name, text := range badFiles() {
 		ids[name] = u.upload(name, text)
 	}
-	for _, tt := range badSettings {
-		body := fmt.Sprintf(`{"jobName":"bad","type":"cg-idp","settings":%s}`, tt.settings)
-		want := below("body.settings", tt.faults)
+	var rows, want []string
+	for i, tt := range badSettings {
+		rows = append(rows, tt.settings)
+		want = append(want, below(fmt.Sprintf("body.settings.%d", i), tt.faults)...)
+	}
+	if diff := cmp.Diff(want, u.do("POST", "/submit-batch", batchBody("bad", "cg-idp", rows...)).want(422).details()); diff != "" {
+		t.Errorf("submitting all -want +got:\n%s", diff)
+	}
+	for i := 0; i < len(badSettings); i += 4 {
+		body := fmt.Sprintf(`{"jobName":"bad","type":"cg-idp","settings":%s}`, badSettings[i].settings)
+		want := below("body.settings", badSettings[i].faults)
 		if diff := cmp.Diff(want, u.do("POST", "/submit-job", body).want(422).details()); diff != "" {
-			t.Errorf("submitting %.200s -want +got:\n%s", tt.settings, diff)
+			t.Errorf("submitting %.200s -want +got:\n%s", badSettings[i].settings, diff)
 		}
 		validation := u.do("POST", "/validate-job", body).want(200)
 		if diff := cmp.Diff(want, validation.details()); diff != "" {
-			t.Errorf("validating %.200s -want +got:\n%s", tt.settings, diff)
+			t.Errorf("validating %.200s -want +got:\n%s", badSettings[i].settings, diff)
 		}
 		var verdict struct{ Valid bool }
 		if validation.into(&verdict); verdict.Valid {
-			t.Errorf("valid: %.200s", tt.settings)
+			t.Errorf("valid: %.200s", badSettings[i].settings)
 		}
 	}
 	u.leftNothing(ids)
@@ -307,7 +317,7 @@ func (u user) leftNothing(files map[string]string) {
 
 func TestOneBadRowRefusesABatch(t *testing.T) {
 	t.Parallel()
-	u := startServer(t, serverOptions{}).user("lab", "ann@lab.example")
+	u := plain(t).user("lab", "ann@lab.example")
 	ids := map[string]string{"faults.fasta": u.upload("faults.fasta", badFiles()["faults.fasta"])}
 	body := batchBody("screen", "cg-idp",
 		`{"sequences":["ACDEFG"],"steps":1000}`,
@@ -341,7 +351,7 @@ func TestOneBadRowRefusesABatch(t *testing.T) {
 // What only makes results doubtful is let pass, and told in the log.
 func TestDoubtfulInputPasses(t *testing.T) {
 	t.Parallel()
-	u := startServer(t, serverOptions{}).user("lab", "ann@lab.example")
+	u := plain(t).user("lab", "ann@lab.example")
 	u.upload("odd.fasta", "\xff\xfe>\x00d\x00n\x00a\x00\r\x00\n\x00"+strings.Repeat("a\x00c\x00g\x00t\x00", 5))
 	u.submit("doubtful", "cg-idp", `{"fasta":"inputs/odd.fasta","steps":1000,"temperature_K":330,"pH":4,"ionic_strength_M":1}`)
 	u.completed("doubtful")

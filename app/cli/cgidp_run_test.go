@@ -16,7 +16,7 @@ const neverending = `{"sequences":["DSHAKRHHGYKRKFHEKHHSHRGY"],"names":["Hst5"],
 
 func TestResultsOfASimulationAreShownWithTheJob(t *testing.T) {
 	t.Parallel()
-	u := startServer(t, serverOptions{}).user("lab", "ann@lab.example")
+	u := plain(t).user("lab", "ann@lab.example")
 	u.submit("one", "cg-idp", `{"sequences":["DSHAKRHHGYKRKFHEKHHSHRGY"],"steps":20000}`)
 	u.submit("two", "cg-idp", `{"sequences":["DSHAKRHHGYKRKFHEKHHSHRGY","GSGSGSGS"],"names":["Hst5","linker"],"steps":20000}`)
 	one := u.completed("one").Metrics.Results
@@ -71,7 +71,7 @@ func checkFigures(t *testing.T, of string, figures map[string]any) {
 
 func TestSimulationTellsHowFarItIs(t *testing.T) {
 	t.Parallel()
-	u := startServer(t, serverOptions{}).user("lab", "ann@lab.example")
+	u := plain(t).user("lab", "ann@lab.example")
 	u.submit("j", "cg-idp", fmt.Sprintf(neverending, 1))
 	j := u.until("j", "on its way", func(r record) bool { return r.Progress != nil && r.Progress.Fraction > 0 })
 	if f := j.Progress.Fraction; f >= 0.5 {

@@ -16,7 +16,7 @@ import (
 // unstarted gives a server that does not run, with this configuration.
 func unstarted(t *testing.T, config string, env ...string) *server {
 	t.Helper()
-	s := &server{t: t, dir: t.TempDir(), env: env}
+	s := &server{t: t, dir: t.TempDir(), env: env, said: &logBuffer{}, secrets: &confidential{}}
 	must(t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(fmt.Sprintf("data = %q\n", s.data())+config), 0o600))
 	return s
 }
@@ -212,7 +212,7 @@ func TestExitCodesTellWhatWentWrong(t *testing.T) {
 
 func TestExitCodesFollowTheAnswersOfTheAPI(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, "")
+	s := plain(t)
 	u, other := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
 	u.submit("j", "shell", script("true"))
 	u.finished("j")
@@ -262,7 +262,7 @@ func TestDataDirectoryHasOneServer(t *testing.T) {
 
 func TestEngineTakesSequencesInlineAndFromAFile(t *testing.T) {
 	t.Parallel()
-	u := startServer(t, serverOptions{}).user("lab", "ann@lab.example")
+	u := plain(t).user("lab", "ann@lab.example")
 	u.upload("two.fasta", ">a\nDSHAKRHHGY\n>b\nKRKFHEKHHS\n")
 	u.submit("inline", "cg-idp", `{"sequences":["DSHAKRHHGY"],"steps":1000}`)
 	u.submit("file", "cg-idp", `{"fasta":"inputs/two.fasta","steps":1000}`)
@@ -280,7 +280,7 @@ func TestEngineTakesSequencesInlineAndFromAFile(t *testing.T) {
 
 func TestDescriptionIsOfVersion1(t *testing.T) {
 	t.Parallel()
-	nobody := user{startServer(t, serverOptions{}), ""}
+	nobody := user{plain(t), ""}
 	if text := string(nobody.do("GET", "/openapi.yaml", nil).want(200).body); !strings.Contains(text, "\n  version: 1.0.0\n") {
 		t.Errorf("the description is of another version: %.300s", text)
 	}

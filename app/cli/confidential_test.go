@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -104,26 +105,34 @@ func around(text string, i int) string {
 // every test.
 func (s *server) keepsItsSecrets() {
 	s.kill()
-	logs := map[string]string{}
+	if err := s.indiscretions(); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// indiscretions says what a server and the commands beside it have written that
+// no log may tell, and whether they tell of a data race.
+func (s *server) indiscretions() error {
+	logs := map[string]string{"standard error of commands": s.said.String()}
 	for i, log := range s.logs {
 		logs[fmt.Sprintf("the log of start %d", i+1)] = log.String()
 	}
-	logs["standard error of commands"] = s.said.String()
 	audits, err := filepath.Glob(filepath.Join(s.data(), auditName+"*"))
-	must(s.t, err)
+	all := []error{err}
 	for _, name := range audits {
 		text, err := os.ReadFile(name)
-		must(s.t, err)
+		all = append(all, err)
 		logs[filepath.Base(name)] = string(text)
 	}
 	for name, log := range logs {
 		for _, leak := range s.secrets.leaks(log) {
-			s.t.Errorf("%s holds what is nobody's business: %s", name, leak)
+			all = append(all, fmt.Errorf("%s holds what is nobody's business: %s", name, leak))
 		}
 		if strings.Contains(log, raceReport) {
-			s.t.Errorf("%s tells of a data race", name)
+			all = append(all, fmt.Errorf("%s tells of a data race:\n%s", name, log))
 		}
 	}
+	return errors.Join(all...)
 }
 
 func TestLogsAreSearchedForAllThatTheyMayNotHold(t *testing.T) {

@@ -13,7 +13,7 @@ func TestExamplesOfBuiltInAlgorithmsGiveWhatTheyPromise(t *testing.T) {
 	t.Parallel()
 	all, err := algorithms.BuiltIn()
 	must(t, err)
-	u := startServer(t, serverOptions{}).user("lab", "ann@lab.example")
+	u := plain(t).user("lab", "ann@lab.example")
 	for _, name := range algorithms.Examples() {
 		text, err := algorithms.Example(name)
 		must(t, err)

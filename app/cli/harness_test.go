@@ -5,6 +5,8 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -29,12 +32,24 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
 		exit(Main(os.Args[1:]))
 	}
+	flag.Parse()
+	waitsInParallel()
 	code := m.Run()
-	if err := slurmDaemons.Close(); err != nil {
+	if err := errors.Join(plainServer.close(), busyServer.close(), slurmDaemons.Close()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// waitsInParallel lets twice as many tests run at once as there are CPUs, since
+// most of them wait. The command line overrides it.
+func waitsInParallel() {
+	set := false
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
+	if !set {
+		_ = flag.Set("test.parallel", fmt.Sprint(2*runtime.GOMAXPROCS(0))) // a number
+	}
 }
 
 // patience bounds every wait of a test; nothing is expected to take as long.
@@ -58,8 +73,10 @@ type server struct {
 	process *exec.Cmd
 	log     *logBuffer   // of the last start
 	logs    []*logBuffer // of all
-	said    logBuffer    // standard error of commands beside it
-	secrets confidential
+	said    *logBuffer   // standard error of commands beside it
+	secrets *confidential
+	shared  bool   // it outlives the test that starts it
+	tenant  string // on a shared server, ends the names of a test's organizations and gates
 	http    *http.Client
 	env     []string // beyond the common environment
 	flags   []string // of serve
@@ -98,17 +115,11 @@ type serverOptions struct {
 // startServer starts a server that ends with the test.
 func startServer(t *testing.T, o serverOptions) *server {
 	t.Helper()
-	s := &server{t: t, dir: t.TempDir(), kept: o.data, env: o.env, flags: o.flags, files: o.files}
-	s.http = &http.Client{Transport: described().Transport(t, &http.Transport{}), Timeout: patience}
-	folder := filepath.Join(s.dir, "algorithms")
-	must(t, os.Mkdir(folder, 0o700))
-	must(t, os.Mkdir(filepath.Join(s.dir, "gates"), 0o700))
-	for name, text := range o.algorithms {
-		text = strings.ReplaceAll(text, "@DIR@", s.dir)
-		must(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+	s := &server{
+		t: t, dir: t.TempDir(), kept: o.data, env: o.env, flags: o.flags, files: o.files,
+		said: &logBuffer{}, secrets: &confidential{}, http: checkedClient(t),
 	}
-	config := fmt.Sprintf("data = %q\nalgorithms = %q\nlisten = \"127.0.0.1:0\"\n%s", s.data(), folder, o.config)
-	must(t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(config), 0o600))
+	s.layOut(o)
 	t.Cleanup(func() {
 		s.kill()
 		s.killTasks()
@@ -118,6 +129,25 @@ func startServer(t *testing.T, o serverOptions) *server {
 	})
 	s.start()
 	return s
+}
+
+// checkedClient gives a client whose answers are held to openapi.yaml.
+func checkedClient(t *testing.T) *http.Client {
+	return &http.Client{Transport: described().Transport(t, &http.Transport{}), Timeout: patience}
+}
+
+// layOut writes the files with which a server starts.
+func (s *server) layOut(o serverOptions) {
+	s.t.Helper()
+	folder := filepath.Join(s.dir, "algorithms")
+	must(s.t, os.Mkdir(folder, 0o700))
+	must(s.t, os.Mkdir(filepath.Join(s.dir, "gates"), 0o700))
+	for name, text := range o.algorithms {
+		text = strings.ReplaceAll(text, "@DIR@", s.dir)
+		must(s.t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+	}
+	config := fmt.Sprintf("data = %q\nalgorithms = %q\nlisten = \"127.0.0.1:0\"\n%s", s.data(), folder, o.config)
+	must(s.t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(config), 0o600))
 }
 
 func (s *server) data() string {
@@ -169,7 +199,7 @@ func (s *server) start() {
 	stderr, err := s.process.StderrPipe()
 	must(s.t, err)
 	must(s.t, s.process.Start())
-	if s.logs == nil {
+	if s.logs == nil && !s.shared {
 		s.t.Cleanup(s.keepsItsSecrets)
 	}
 	s.log = &logBuffer{}
@@ -261,6 +291,7 @@ type user struct {
 // create` does, and gives its user. What more there is are flags of that.
 func (s *server) user(organization, email string, more ...string) user {
 	s.t.Helper()
+	organization += s.tenant
 	if len(more) > 0 {
 		return user{s, strings.TrimSpace(s.ok(append([]string{"key", "create", "--organization", organization, "--email", email}, more...)...))}
 	}

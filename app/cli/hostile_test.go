@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode"
@@ -128,12 +129,12 @@ bomb 9
 
 func TestDaemonsEndWithTheirJob(t *testing.T) { bothWays(t, daemons) }
 
+// daemonSeconds tells the sleeps of one way from those of the other.
+var daemonSeconds atomic.Int64
+
 func daemons(t *testing.T, s *server) {
 	u := s.user("lab", "ann@lab.example")
-	seconds := 7779 // tell these sleeps from those of the other way
-	if s.sandboxed() {
-		seconds = 7783
-	}
+	seconds := 7790 + daemonSeconds.Add(1)
 	u.submit("daemons", "shell", script(fmt.Sprintf("seconds=%d", seconds)+`
 daemon='trap "" TERM HUP INT; echo > "out/ready$1"; while :; do sleep '$seconds'; done'
 for i in 1 2 3; do env -i PATH="$PATH" setsid sh -c "$daemon" daemon $i & done

@@ -77,7 +77,7 @@ const openSandbox = "[runner]\nsandbox = \"off\"\n"
 // gate is a file that scripts wait for, also in a sandbox.
 type gate string
 
-func (s *server) gate(name string) gate { return gate(filepath.Join(s.dir, "gates", name)) }
+func (s *server) gate(name string) gate { return gate(filepath.Join(s.dir, "gates", name+s.tenant)) }
 
 func (g gate) wait() string { return fmt.Sprintf("until [ -e '%s' ]; do sleep 0.05; done", string(g)) }
 
@@ -88,7 +88,7 @@ func (g gate) open(t *testing.T) {
 
 func TestJobRunsToItsResult(t *testing.T) {
 	t.Parallel()
-	u := shellServer(t, "").user("lab", "ann@lab.example")
+	u := plain(t).user("lab", "ann@lab.example")
 	u.upload("in.txt", "hello\n")
 	made := u.submit("j", "shell", script(
 		`echo to the log; mkdir out/sub; cp in/input.txt out/sub/copy.txt; echo score=7.5 > out/score.txt; echo mine > out/log.txt; echo '{"x":1}' > out/metrics.json; echo molrun:progress 0.5 half`,
@@ -120,7 +120,7 @@ func TestJobRunsToItsResult(t *testing.T) {
 
 func TestFailureIsASentenceWithTheTailOfTheLog(t *testing.T) {
 	t.Parallel()
-	u := shellServer(t, "").user("lab", "ann@lab.example")
+	u := plain(t).user("lab", "ann@lab.example")
 	u.submit("exit", "shell", script("echo cannot read a.pdb; exit 3"))
 	u.submit("signal", "shell", script("kill -SEGV $$"))
 	u.submit("memory", "shell", script("exec tail /dev/zero")) // tail keeps the line, which never ends
@@ -322,7 +322,7 @@ func TestJobThatNeedsAllCPUsIsNotStarved(t *testing.T) {
 
 func TestProgressIsShownWhileTheJobRuns(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, "")
+	s := plain(t)
 	u := s.user("lab", "ann@lab.example")
 	open := s.gate("go")
 	u.submit("j", "shell", script("echo molrun:progress 0.42 step 42 of 100; "+open.wait()))
@@ -338,7 +338,7 @@ func TestProgressIsShownWhileTheJobRuns(t *testing.T) {
 
 func TestDeleteFreesTheDiskAtOnce(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, "")
+	s := plain(t)
 	u := s.user("lab", "ann@lab.example")
 	open := s.gate("go")
 	id := u.submit("j", "shell", script("echo a > out/a; "+open.wait())).JobID

@@ -42,7 +42,7 @@ func closedRoutes(t *testing.T) (routes []contract.Operation) {
 
 func TestEveryBadKeyIsRefusedAlikeOnEveryRoute(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, serverOptions{})
+	s := plain(t)
 	good, disabled, deleted := s.user("lab", "ann@lab.example").key, s.user("lab", "bob@lab.example").key, s.user("lab", "cy@lab.example").key
 	expired := user{s, s.user("lab", "dee@lab.example", "--expires", "1s").key}
 	for command, key := range map[string]string{"disable": disabled, "delete": deleted} {
@@ -105,7 +105,7 @@ func keyChecksum(text string) string {
 
 func TestKeysHaveTheirFormAndChecksum(t *testing.T) {
 	t.Parallel()
-	key := startServer(t, serverOptions{}).user("lab", "ann@lab.example").key
+	key := plain(t).user("lab", "ann@lab.example").key
 	if !regexp.MustCompile(`^molrun_[a-z]{12}_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$`).MatchString(key) {
 		t.Fatalf("the key %s has another form", key)
 	}
@@ -116,7 +116,7 @@ func TestKeysHaveTheirFormAndChecksum(t *testing.T) {
 
 func TestRefusalComesBeforeTheBodyIsRead(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, serverOptions{})
+	s := plain(t)
 	for _, op := range closedRoutes(t) {
 		// The body that is announced never comes.
 		a := user{s, "none"}.raw(op.Method, op.Path, "Content-Type: application/json", "Content-Length: 1000", "Expect: 100-continue")

@@ -12,7 +12,7 @@ import (
 
 func TestBatchWithOneBadRowCreatesNothing(t *testing.T) {
 	t.Parallel()
-	s, _ := heldServer(t, "")
+	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
 	rows := slices.Repeat([]string{script("true")}, 1000)
 	rows[17] = script("true", `,"cpus":0`)
@@ -49,7 +49,7 @@ func TestBatchTakesTenThousandRowsAndNoMore(t *testing.T) {
 
 func TestRowsAreNamedAfterTheBatchOrAsGiven(t *testing.T) {
 	t.Parallel()
-	s, _ := heldServer(t, "")
+	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
 	const named = `{"batchName":"named","type":"words","settings":[{},{"text":"b"}],"jobNames":["x","y"],"priority":-2}`
 	var first, again record

@@ -29,7 +29,7 @@ func (u user) raw(method, path string, header ...string) *http.Response {
 
 func TestUnknownMembersAreNamedWithTheNearest(t *testing.T) {
 	t.Parallel()
-	u := shellServer(t, "").user("lab", "ann@lab.example")
+	u := plain(t).user("lab", "ann@lab.example")
 	for _, tt := range []struct{ method, path, body, at, nearest string }{
 		{"POST", "/submit-job", `{"jobname":"j","type":"shell","settings":{"script":"true"}}`, "body.jobname", "jobName"},
 		{"POST", "/submit-job", jobBody("j", `{"script":"true","cpu":1}`), "body.settings.cpu", "cpus"},
@@ -58,7 +58,7 @@ func TestUnknownMembersAreNamedWithTheNearest(t *testing.T) {
 
 func TestBodiesAreStrictJSON(t *testing.T) {
 	t.Parallel()
-	u := shellServer(t, "").user("lab", "ann@lab.example")
+	u := plain(t).user("lab", "ann@lab.example")
 	nested := func(depth int) string { // of the whole body
 		return `{"jobName":"j","type":"shell","settings":{"script":` + strings.Repeat("[", depth-2) + strings.Repeat("]", depth-2) + `}}`
 	}
@@ -100,7 +100,7 @@ func TestBodiesAreStrictJSON(t *testing.T) {
 
 func TestBodiesAreRefusedForTheirSizeBeforeTheyAreRead(t *testing.T) {
 	t.Parallel()
-	u := shellServer(t, "").user("lab", "ann@lab.example")
+	u := plain(t).user("lab", "ann@lab.example")
 	for _, tt := range []struct {
 		path   string
 		length int
@@ -124,7 +124,7 @@ func TestBodiesAreRefusedForTheirSizeBeforeTheyAreRead(t *testing.T) {
 
 func TestEveryResponseHasARequestIDOfItsOwn(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, "")
+	s := plain(t)
 	u, nobody := s.user("lab", "ann@lab.example"), user{s, ""}
 	file := u.upload("in.txt", "0123456789")
 	u.submit("j", "shell", script("echo a > out/a"))

@@ -9,7 +9,7 @@ import (
 
 func TestFilesInSettingsAreNamedInThreeWays(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, "")
+	s := plain(t)
 	u := s.user("lab", "ann@lab.example")
 	u.upload("in.txt", "old\n")
 	id := u.upload("in.txt", "new\n")
@@ -33,7 +33,7 @@ func TestFilesInSettingsAreNamedInThreeWays(t *testing.T) {
 
 func TestFileReferencesThatLeadNowhereAreFaults(t *testing.T) {
 	t.Parallel()
-	s, _ := heldServer(t, "")
+	s := busy(t)
 	u, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
 	theirs := bob.upload("bobs.txt", "text")
 	u.upload("wrong.pdb", "ATOM")
@@ -113,7 +113,7 @@ func TestWhatAJobStillReadsCantBeDeleted(t *testing.T) {
 
 func TestMembersReadAndOnlyOwnersAndAdminsChange(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, "")
+	s := plain(t)
 	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
 	chief, stranger := s.user("lab", "chief@lab.example", "--role", "admin"), s.user("other", "chief@lab.example", "--role", "admin")
 	file := ann.upload("in.txt", "text")
@@ -175,7 +175,7 @@ func TestResultsAreOfCompletedJobsOnlyAndThoseAreFinal(t *testing.T) {
 
 func TestLogsAreReadWhileTheJobRuns(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, "")
+	s := plain(t)
 	u := s.user("lab", "ann@lab.example")
 	open := s.gate("go")
 	u.submit("j", "shell", script("echo first; "+open.wait()+"; echo second; false"))

@@ -384,7 +384,7 @@ func (f *forger) attempts(put, other string) []attempt {
 // keys, and what anybody could with a link of theirs.
 func TestForgedLinksAreRefusedAlike(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, serverOptions{})
+	s := plain(t)
 	u := s.user("lab", "ann@lab.example")
 	var links [2]struct{ FileID, UploadURL, DownloadURL string }
 	for i := range links {
@@ -417,7 +417,7 @@ func TestForgedLinksAreRefusedAlike(t *testing.T) {
 // link may be told apart.
 func TestLinksEndAsTheirFilesDo(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, serverOptions{})
+	s := plain(t)
 	u, nobody := s.user("lab", "ann@lab.example"), user{s, ""}
 	g := u.grant("a.txt")
 	nobody.do("PUT", g.UploadURL, strings.NewReader("text")).want(200)

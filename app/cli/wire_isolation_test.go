@@ -11,6 +11,7 @@ import (
 // tenant is one of two organizations that use the same names for everything.
 type tenant struct {
 	user
+	organization                         string
 	file, job, batch, cursor, fileCursor string // ids and cursors of its own
 }
 
@@ -18,11 +19,12 @@ type tenant struct {
 // differs. With more, there are some that the other one has not.
 func furnish(t *testing.T, s *server, organization string, more bool) (n tenant) {
 	t.Helper()
+	n.organization = organization + s.tenant
 	n.user = s.user(organization, "ann@lab.example", "--role", "admin")
-	n.upload("same.txt", "file of "+organization)
-	n.file = n.upload("in.txt", "input of "+organization)
-	n.job = n.submit("j", "shell", script("echo printed by "+organization+"; cat in/input.txt > out/a", `,"input":"inputs/in.txt"`)).JobID
-	n.batch = n.user.batch("b", "shell", script("echo row of "+organization+" > out/a"), script("true")).JobID
+	n.upload("same.txt", "file of "+n.organization)
+	n.file = n.upload("in.txt", "input of "+n.organization)
+	n.job = n.submit("j", "shell", script("echo printed by "+n.organization+"; cat in/input.txt > out/a", `,"input":"inputs/in.txt"`)).JobID
+	n.batch = n.user.batch("b", "shell", script("echo row of "+n.organization+" > out/a"), script("true")).JobID
 	n.finished("j")
 	n.finished("b")
 	if more {
@@ -45,7 +47,7 @@ var requestIDs = regexp.MustCompile(`[0-9A-Z]{26}`)
 
 func TestNothingOfAnotherOrganizationIsFound(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, "")
+	s := plain(t)
 	ann, eve := furnish(t, s, "lab", true), furnish(t, s, "other", false)
 	const neverID = "01AAAAAAAAAAAAAAAAAAAAAAAA"
 	// Each request names something of ann's, then something that never was.
@@ -116,10 +118,7 @@ func TestNothingOfAnotherOrganizationIsFound(t *testing.T) {
 		}
 	}
 	// After all that, ann's things are as they were, and each sees its own under the common names.
-	for _, n := range []struct {
-		tenant
-		organization string
-	}{{ann, "lab"}, {eve, "other"}} {
+	for _, n := range []tenant{ann, eve} {
 		if got := string(n.result("j", "a")); got != "input of "+n.organization {
 			t.Errorf("%s: result %q", n.organization, got)
 		}
@@ -140,16 +139,16 @@ func TestNothingOfAnotherOrganizationIsFound(t *testing.T) {
 			t.Errorf("%s: the program read %q", n.organization, got)
 		}
 		for _, query := range []string{"/jobs?organization=true&includeSubjobs=true&limit=100", "/jobs?jobEmail=ann@lab.example", "/files?organization=true"} {
-			other := "other"
-			if n.organization == "other" {
-				other = "lab"
+			other := eve.organization
+			if n.organization == other {
+				other = ann.organization
 			}
 			a := n.do("GET", query, nil).want(200)
-			if strings.Contains(string(a.body), `"organization":"`+other+`"`) || strings.Contains(string(a.body), "only") != (n.organization == "lab") && !strings.Contains(query, "jobEmail") {
+			if strings.Contains(string(a.body), `"organization":"`+other+`"`) || strings.Contains(string(a.body), "only") != (n.organization == ann.organization) && !strings.Contains(query, "jobEmail") {
 				t.Errorf("%s: %s gives %s", n.organization, query, a.body)
 			}
 			for _, id := range []string{ann.job, ann.batch, ann.file} {
-				if n.organization == "other" && strings.Contains(string(a.body), id) {
+				if n.organization == eve.organization && strings.Contains(string(a.body), id) {
 					t.Errorf("%s tells of %s", query, id)
 				}
 			}
@@ -157,14 +156,14 @@ func TestNothingOfAnotherOrganizationIsFound(t *testing.T) {
 	}
 	eve.do("DELETE", "/jobs/j", nil).want(204)
 	eve.do("DELETE", "/jobs/b", nil).want(204)
-	if got := string(ann.result("j", "a")); got != "input of lab" {
+	if got := string(ann.result("j", "a")); got != "input of "+ann.organization {
 		t.Errorf("after the other organization deleted its job: %q", got)
 	}
 }
 
 func TestLinksOfAnotherOrganizationCantBeMadeOfOnesOwn(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, "")
+	s := plain(t)
 	ann, eve := furnish(t, s, "lab", false), furnish(t, s, "other", false)
 	theirs, own := ann.grant("g.txt"), eve.grant("g.txt")
 	ann.do("PUT", theirs.UploadURL, strings.NewReader("of lab")).want(200)

@@ -37,7 +37,7 @@ func claims(t *testing.T, link string) (c map[string]any) {
 
 func TestLinksAllowOneMethodOnOneFileWithoutAKey(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, "")
+	s := plain(t)
 	u, nobody := s.user("lab", "ann@lab.example"), user{s, ""}
 	g, other := u.grant("a.txt"), u.grant("b.txt")
 	u.submit("j", "shell", script("echo a > out/a; echo b > out/b"))
@@ -75,7 +75,7 @@ func TestLinksAllowOneMethodOnOneFileWithoutAKey(t *testing.T) {
 
 func TestDownloadsAreSavedUnderTheirNameAndNeverShown(t *testing.T) {
 	t.Parallel()
-	u := shellServer(t, "").user("lab", "ann@lab.example")
+	u := plain(t).user("lab", "ann@lab.example")
 	u.submit("Probe 7 (β)", "shell", script(`mkdir out/d; echo '<script>' > 'out/d/x y.html'`))
 	u.finished("Probe 7 (β)")
 	for request, name := range map[string]string{
@@ -98,7 +98,7 @@ func TestDownloadsAreSavedUnderTheirNameAndNeverShown(t *testing.T) {
 
 func TestArchiveIsReadByOtherPrograms(t *testing.T) {
 	t.Parallel()
-	u := shellServer(t, "").user("lab", "ann@lab.example")
+	u := plain(t).user("lab", "ann@lab.example")
 	u.submit("j", "shell", script(`mkdir -p "out/ä b/c"; echo 1 > "out/ä b/c/1.txt"; : > out/empty; head -c 100000 /dev/urandom > out/random; echo mine > out/job.json`))
 	u.finished("j")
 	u.batch("b", "shell", script("echo 1 > out/a"), script("echo 2 > out/a"))
@@ -126,7 +126,7 @@ func TestArchiveIsReadByOtherPrograms(t *testing.T) {
 
 func TestDownloadCutAnywhereResumesByteExactly(t *testing.T) {
 	t.Parallel()
-	u := shellServer(t, "").user("lab", "ann@lab.example")
+	u := plain(t).user("lab", "ann@lab.example")
 	u.submit("j", "shell", script("head -c 3000000 /dev/urandom > out/large; echo a > out/small; : > out/empty"))
 	u.finished("j")
 	link := u.linkTo(`{"jobName":"j"}`)

@@ -100,7 +100,7 @@ func expected(all, rows []record, query url.Values) (names []string) {
 
 func TestListingGivesFiftyUnlessAskedAndGoesOnAtItsCursor(t *testing.T) {
 	t.Parallel()
-	s, _ := heldServer(t, "")
+	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
 	var want []string
 	for i := range 120 {
@@ -133,7 +133,7 @@ func TestListingGivesFiftyUnlessAskedAndGoesOnAtItsCursor(t *testing.T) {
 
 func TestSubjobsAreShownOnlyWhenAskedForAndUpToAThousand(t *testing.T) {
 	t.Parallel()
-	s, _ := heldServer(t, "")
+	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
 	u.batch("large", "words", slices.Repeat([]string{"{}"}, 1001)...)
 	u.batch("small", "words", "{}", "{}")
@@ -179,7 +179,7 @@ func TestSubjobsAreShownOnlyWhenAskedForAndUpToAThousand(t *testing.T) {
 
 func TestCursorTellsNothingAndTakesNoChange(t *testing.T) {
 	t.Parallel()
-	s, _ := heldServer(t, "")
+	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
 	for _, name := range []string{"a", "b", "c"} {
 		u.submit(name, "words", "{}")

@@ -107,7 +107,7 @@ func submitAll(t *testing.T, u user, path string, bodies []string) (o outcome) {
 
 func TestIdenticalSubmissionsAtOnceMakeOneJob(t *testing.T) {
 	t.Parallel()
-	s, _ := heldServer(t, "")
+	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
 	if got := submitAll(t, u, "/submit-job", slices.Repeat([]string{jobBody("same", script("true"))}, 200)); got != (outcome{created: 1, again: 199}) {
 		t.Errorf("200 identical submissions: %+v", got)
@@ -119,7 +119,7 @@ func TestIdenticalSubmissionsAtOnceMakeOneJob(t *testing.T) {
 
 func TestConflictingSubmissionsAtOnceMakeOneJob(t *testing.T) {
 	t.Parallel()
-	s, _ := heldServer(t, "")
+	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
 	bodies := make([]string, 200)
 	for i := range bodies {
@@ -164,7 +164,7 @@ func TestIdenticalBodyReturnsTheJobWhateverBecameOfItsParts(t *testing.T) {
 
 func TestSameWorkIsRecognisedAsSentAndAsMeant(t *testing.T) {
 	t.Parallel()
-	s, _ := heldServer(t, "")
+	s := busy(t)
 	u, v := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
 	u.upload("in.txt", "text")
 	first := u.submit("j", "shell", script("true", `,"cpus":1,"input":"inputs/in.txt"`))
@@ -210,7 +210,7 @@ func TestSameWorkIsRecognisedAsSentAndAsMeant(t *testing.T) {
 
 func TestNamesAreUniqueWithBatchesAndTheirRows(t *testing.T) {
 	t.Parallel()
-	s, _ := heldServer(t, "")
+	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
 	u.submit("job", "words", "{}")
 	u.submit("b-2", "words", "{}")
@@ -232,7 +232,7 @@ func TestNamesAreUniqueWithBatchesAndTheirRows(t *testing.T) {
 
 func TestNamesAreTextOfOneLineAndNoPath(t *testing.T) {
 	t.Parallel()
-	s, _ := heldServer(t, "")
+	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
 	for _, bad := range []string{
 		`""`, `"."`, `".."`, `"a/b"`, `"a\\b"`, `" a"`, `"a "`, `"a\u0000"`, `"a\n"`, `"a\u202eb"`, `"a\u2066b"`, `"e\u0301"`, `"` + strings.Repeat("x", 201) + `"`,
@@ -318,7 +318,7 @@ func TestVersionPriorityAndTimeLimitAreOptional(t *testing.T) {
 
 func TestValidationIsTheSameCodeAsSubmissionAndQueuesNothing(t *testing.T) {
 	t.Parallel()
-	s, _ := heldServer(t, "")
+	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
 	var v struct {
 		Valid      bool
@@ -349,7 +349,7 @@ func TestValidationIsTheSameCodeAsSubmissionAndQueuesNothing(t *testing.T) {
 
 func TestAlgorithmIsShownWithAllThatASubmissionNeeds(t *testing.T) {
 	t.Parallel()
-	u := shellServer(t, "").user("lab", "ann@lab.example")
+	u := plain(t).user("lab", "ann@lab.example")
 	var list struct {
 		Algorithms []struct {
 			Type, Version, Title string
@@ -381,7 +381,7 @@ func TestAlgorithmIsShownWithAllThatASubmissionNeeds(t *testing.T) {
 
 func TestWaitIsOverWhenItsTimeIsUp(t *testing.T) {
 	t.Parallel()
-	s, _ := heldServer(t, "")
+	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
 	u.submit("j", "words", "{}")
 	var r record

@@ -34,7 +34,7 @@ func (u user) grant(filename string) (g grant) {
 
 func TestUploadRecordTellsAllThatTheUploadNeeds(t *testing.T) {
 	t.Parallel()
-	u := startServer(t, serverOptions{}).user("lab", "ann@lab.example")
+	u := plain(t).user("lab", "ann@lab.example")
 	for name, want := range map[string]string{
 		"a.pdb": "chemical/x-pdb", "a.FASTA": "text/x-fasta", "a.json": "application/json", "a.txt": "text/plain", "a.csv": "text/csv",
 		"a.html": "application/octet-stream", "a": "application/octet-stream", "a.pdb.gz": "application/gzip",
@@ -65,7 +65,7 @@ func TestUploadRecordTellsAllThatTheUploadNeeds(t *testing.T) {
 
 func TestUploadIsReplacedUntilItIsComplete(t *testing.T) {
 	t.Parallel()
-	u := startServer(t, serverOptions{}).user("lab", "ann@lab.example")
+	u := plain(t).user("lab", "ann@lab.example")
 	g := u.grant("a.txt")
 	complete := "/upload/" + g.FileID + "/complete"
 	u.do("POST", complete, nil).code(409, "UPLOAD_NOT_RECEIVED")
@@ -147,7 +147,7 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func TestFilesAreListedNewestFirstAndDeletedForGood(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, serverOptions{})
+	s := plain(t)
 	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
 	var want []string
 	for i := range 5 {
