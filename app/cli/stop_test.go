@@ -170,6 +170,10 @@ func TestSecondSignalEndsTheServiceAtOnce(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("the server waits on")
 	}
+	if status := s.process.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() {
+		t.Errorf("it ended with %v, want by the signal", s.process.ProcessState)
+	}
+	s.ok("check")
 	s.start() // and what was cut leaves nothing
 	s.eventually("leftovers are swept", func() bool { return len(s.temporary()) == 0 })
 }

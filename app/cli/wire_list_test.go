@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -43,30 +44,43 @@ func TestEveryCombinationOfFilters(t *testing.T) {
 	if len(rows) != 2 {
 		t.Fatalf("%d rows of the newest job, want 2", len(rows))
 	}
+	check := func(query url.Values) {
+		t.Helper()
+		p := ann.list(query)
+		same(t, query.Encode(), jobNames(p.Jobs), expected(all, rows, query))
+		if p.StartKey != "" {
+			t.Errorf("%s: a startKey on the last page", query.Encode())
+		}
+	}
 	for _, who := range []url.Values{{}, {"organization": {"true"}}, {"jobEmail": {"bob@lab.example"}}, {"jobEmail": {"ann@lab.example"}, "organization": {"1"}}} {
 		for _, status := range []string{"", "QUEUED", "RUNNING", "COMPLETED", "FAILED"} {
-			for _, algorithm := range []string{"", "shell", "words", "word"} {
-				for _, name := range []string{"", "ann-good", "ann-goo", "ANN-GOOD", "screen", "screen-2"} {
-					for _, b := range []string{"", "screen", batch.JobID, "ann-good", "screen-1"} {
-						query := url.Values{}
-						for k, v := range who {
-							query[k] = v
-						}
-						for k, v := range map[string]string{"status": status, "algorithm": algorithm, "jobName": name, "batch": b} {
-							if v != "" {
-								query.Set(k, v)
-							}
-						}
-						p := ann.list(query)
-						same(t, query.Encode(), jobNames(p.Jobs), expected(all, rows, query))
-						if p.StartKey != "" {
-							t.Errorf("%s: a startKey on the last page", query.Encode())
-						}
+			for _, algorithm := range []string{"", "shell", "words"} {
+				for _, name := range []string{"", "ann-good", "screen", "screen-2"} {
+					for _, b := range []string{"", "screen", batch.JobID} {
+						check(filters(who, status, algorithm, name, b))
 					}
 				}
 			}
 		}
+		// What is nearly the value of a filter matches nothing.
+		check(filters(who, "", "word", "", ""))
+		for _, b := range []string{"", "ann-good", "screen-1"} {
+			for _, name := range []string{"ann-good", "ann-goo", "ANN-GOOD", "screen-1"} {
+				check(filters(who, "", "", name, b))
+			}
+		}
 	}
+}
+
+// filters makes a query of those that are not empty.
+func filters(who url.Values, status, algorithm, name, batch string) url.Values {
+	query := maps.Clone(who)
+	for k, v := range map[string]string{"status": status, "algorithm": algorithm, "jobName": name, "batch": batch} {
+		if v != "" {
+			query.Set(k, v)
+		}
+	}
+	return query
 }
 
 // expected says what a listing of ann's has to give.

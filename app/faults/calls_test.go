@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"molrun/web/client"
 )
@@ -124,7 +125,7 @@ func (f failing) campaign(t *testing.T, fault string, b *table) {
 	for n := 1; ; n++ {
 		o := load{life: fmt.Sprintf("p%d", n), clients: 3, jobs: 3, note: f.note, seed: random.Uint64()}
 		if f.note > 0 {
-			o.jobs = 2 // each change of one writes all of it
+			o.clients, o.jobs = 2, 2 // each change of a job writes all of it
 		}
 		end, what := f.run(s, fault, n, l, o)
 		ends += end
@@ -162,7 +163,7 @@ func (f failing) run(s *server, fault string, n int, l *ledger, o load) (end, wh
 	if err == nil {
 		acks := 30
 		if f.note > 0 {
-			acks = 15 // each costs much
+			acks = 6 // each costs much
 		}
 		s.loadUntil(l, o, acks, 0, func() {})
 		c := s.client()
@@ -181,8 +182,10 @@ func (f failing) run(s *server, fault string, n int, l *ledger, o load) (end, wh
 	return f.judge(fault, s.process.ProcessState.Sys().(syscall.WaitStatus), what != "", err == nil, alive, l.refusedAnswers() > before), what
 }
 
-// idle reports whether no job waits or runs, as far as it can be seen.
+// idle reports whether no job waits or runs, as far as it can be seen. It takes
+// its time, since the jobs that it lists may be large.
 func idle(ctx context.Context, c *client.Client) bool {
+	time.Sleep(100 * time.Millisecond)
 	for _, status := range []string{"QUEUED", "RUNNING"} {
 		for range c.Jobs(ctx, client.JobFilter{WholeOrganization: true, Status: status, PageSize: 1}) {
 			return false // one, or an error

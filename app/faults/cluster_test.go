@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 // Every job that was acknowledged comes to its one end, and no two of its
 // attempts run at once.
 func TestFaultsOfTheCluster(t *testing.T) {
+	oneCluster(t)
 	c := cluster.New(t, cluster.Knobs{Nodes: 3, CPUs: 16, MemoryMiB: 8000, MinJobAge: 10})
 	s := newSite(t, c, "poll = \"500ms\"\nlost_after = \"10s\"\n")
 	s.start()
@@ -31,6 +33,16 @@ func TestFaultsOfTheCluster(t *testing.T) {
 	s.stop()
 	s.check("--deep")
 	t.Logf("%v, seed %d, %v", g, *seed, time.Since(begin).Round(time.Second))
+}
+
+var clusters sync.Mutex
+
+// oneCluster lets a test run beside others, but not beside one that has a cluster,
+// too: together they would be slow to start.
+func oneCluster(t *testing.T) {
+	t.Parallel()
+	clusters.Lock()
+	t.Cleanup(clusters.Unlock)
 }
 
 // campaign is rounds of faults, and what came of them.

@@ -214,13 +214,3 @@ func (s *server) eventually(what string, fn func() bool) {
 		}
 	}
 }
-
-// logged reports whether this life has said something.
-func (s *server) logged(text string) bool { return strings.Contains(s.log.String(), text) }
-
-// temporary lists the names in which files arrive.
-func (s *server) temporary() []string {
-	left, err := filepath.Glob(filepath.Join(s.data, "uploads", "tmp", "*"))
-	must(s.t, err)
-	return left
-}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -38,6 +39,7 @@ func run(m *testing.M) int {
 		}
 		return 0
 	}
+	waitsInParallel()
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
 	}
@@ -58,6 +60,16 @@ func run(m *testing.M) int {
 		return 1
 	}
 	return m.Run()
+}
+
+// waitsInParallel lets twice as many tests run at once as there are CPUs, since
+// most of them wait. The command line overrides it.
+func waitsInParallel() {
+	set := false
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
+	if !set {
+		_ = flag.Set("test.parallel", fmt.Sprint(2*runtime.GOMAXPROCS(0))) // a number
+	}
 }
 
 // lacks skips a test that wants something which this machine does not have,

@@ -19,6 +19,7 @@ import (
 // A batch goes to the cluster in a few arrays, not in a submission for each
 // row, and what Slurm is asked does not grow with the rows: one squeue a tick.
 func TestRowsOnTheCluster(t *testing.T) {
+	oneCluster(t)
 	most := *arraySize - 1 // in an array
 	c := cluster.New(t, cluster.Knobs{
 		Nodes: 2, CPUs: 4, MemoryMiB: 8000, NoGPUs: true,
