@@ -13,8 +13,8 @@ import (
 )
 
 var (
-	seeds   = flag.Uint64("seeds", 200, "how many seeds to run")
-	twice   = flag.Uint64("twice", 10, "how many seeds to run twice")
+	seeds   = flag.Uint64("seeds", 100, "how many seeds to run")
+	twice   = flag.Uint64("twice", 5, "how many seeds to run twice")
 	oneSeed = flag.Int64("seed", -1, "the one seed to run; -v shows what happens")
 )
 
