@@ -21,7 +21,11 @@ var importTable = map[string]struct{ own, others []string }{
 	"app/task/start":             {own: []string{"app/task"}},
 	"app/runner":                 {own: []string{"app", "app/task"}, others: []string{"rs/zerolog"}},
 	"app/executor/local":         {own: []string{"app", "app/task"}},
-	"app/engine/cgidp":           {others: []string{"gonum.org/v1/plot", "golang.org/x/sys"}},
+	"app/engine/cgidp":           {own: []string{"app/engine/cgidp/md", "app/engine/cgidp/plot", "app/engine/cgidp/sequence"}},
+	"app/engine/cgidp/md":        {others: []string{"golang.org/x/sys"}},
+	"app/engine/cgidp/plot":      {others: []string{"gonum.org/v1/plot"}},
+	"app/engine/cgidp/sequence":  {},
+	"app/engine/cgidp/cgidptest": {}, // of tests alone
 	"storage":                    {own: []string{"app"}, others: []string{"go.etcd.io/bbolt"}},
 	"blobs":                      {own: []string{"app"}, others: []string{"golang-jwt/jwt", "rs/zerolog"}},
 	"web":                        {own: []string{"app"}, others: []string{"gin-gonic/gin", "rs/zerolog", "prometheus/client_golang"}},

@@ -2,10 +2,15 @@ package cgidp
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/engine/cgidp/cgidptest"
+	"molrun/app/engine/cgidp/md"
+	"molrun/app/engine/cgidp/sequence"
 )
 
 const hst5 = "DSHAKRHHGYKRKFHEKHHSHRGY"
@@ -77,8 +82,8 @@ func TestSequencesAsText(t *testing.T) {
 	}
 }
 
-// rules has one case for each way in which settings can be wrong. The rest of
-// the settings is right.
+// rules has one case for each possible mistake in settings. The rest of the
+// settings is right.
 var rules = []struct {
 	settings string
 	fasta    string
@@ -257,5 +262,62 @@ func TestEstimate(t *testing.T) {
 	if faults != nil {
 		t.Fatal(faults)
 	}
-	near(t, "seconds", s.Estimate().Seconds(), 1.5*0.08*33, 0.1)
+	cgidptest.Near(t, "seconds", s.Estimate().Seconds(), 1.5*0.08*33, 0.1)
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"sequences":["ACDEFG"],"steps":1000}`), []byte(nil))
+	f.Add([]byte(`{"fasta":"x.fasta","names":["a"],"seed":1e3}`), []byte(">q\nACDEFGHIK"))
+	f.Add([]byte(`{"sequences":">a\nACDEF\n>b\nACDEG","pH":"7","frame_every":1e7}`), []byte(nil))
+	f.Fuzz(func(t *testing.T, settings, fasta []byte) {
+		s, faults := Parse(settings, fasta)
+		if (s == nil) == (len(faults) == 0) {
+			t.Fatalf("settings %v with faults %v", s, faults)
+		}
+		for _, fault := range faults {
+			if fault.Loc == nil || fault.Msg == "" || fault.Type == "" {
+				t.Errorf("fault %+v", fault)
+			}
+		}
+		if s != nil {
+			s.Warnings()
+			s.Estimate()
+		}
+	})
+}
+
+// The settings beside the LAMMPS script of package md are those of the chains that
+// its tests simulate.
+func TestLAMMPSSettingsMatchReference(t *testing.T) {
+	for _, name := range []string{"Hst5", "DSS1", "aSyn140", "ht2N4R"} {
+		p := cgidptest.ReferenceProtein(t, name)
+		path := fmt.Sprintf("md/testdata/lammps/settings-%d.json", len(p.Sequence))
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, faults := Parse(text, nil)
+		if len(faults) > 0 {
+			t.Errorf("%s: %v", path, faults)
+			continue
+		}
+		if len(s.Sequences) != 1 || s.Sequences[0].Residues != p.Sequence || s.Sequences[0].Name != name {
+			t.Errorf("%s: sequences %v, want %s alone", path, s.Sequences, name)
+		}
+		want := md.Conditions{
+			Temperature: p.Temperature, PH: p.PH, IonicStrength: p.IonicStrength,
+			Friction: limitFriction.preset, ChargedTermini: true,
+		}
+		if got := s.conditions(); got != want {
+			t.Errorf("%s: conditions %+v, want %+v", path, got, want)
+		}
+	}
+}
+
+// Every letter that a sequence may have has parameters.
+func TestModelHasAllLetters(t *testing.T) {
+	m := md.NewModel(sequence.Letters, md.Conditions{Temperature: 298, PH: 7, IonicStrength: 0.15})
+	if m.Size() != len(sequence.Letters) {
+		t.Errorf("%d beads, want %d", m.Size(), len(sequence.Letters))
+	}
 }
