@@ -7,6 +7,25 @@ import (
 	"molrun/app/engine/cgidp/sequence"
 )
 
+// topologyPDB is one structure with its bonds.
+func topologyPDB(residues string, x []md.Vec) []byte {
+	b := appendAtoms(nil, residues, x)
+	b = appendBonds(b, len(residues))
+	return append(b, "END\n"...)
+}
+
+// ensemblePDB holds several structures as models.
+func ensemblePDB(residues string, models [][]md.Vec) []byte {
+	var b []byte
+	for k, x := range models {
+		b = fmt.Appendf(b, "MODEL     %4d\n", k+1)
+		b = appendAtoms(b, residues, x)
+		b = append(b, "ENDMDL\n"...)
+	}
+	b = appendBonds(b, len(residues))
+	return append(b, "END\n"...)
+}
+
 // appendAtoms writes one ATOM record per bead for positions in Å.
 func appendAtoms(b []byte, residues string, x []md.Vec) []byte {
 	for i := range x {
@@ -39,23 +58,4 @@ func appendBonds(b []byte, beads int) []byte {
 		b = append(b, '\n')
 	}
 	return b
-}
-
-// topologyPDB is one structure with its bonds.
-func topologyPDB(residues string, x []md.Vec) []byte {
-	b := appendAtoms(nil, residues, x)
-	b = appendBonds(b, len(residues))
-	return append(b, "END\n"...)
-}
-
-// ensemblePDB holds several structures as models.
-func ensemblePDB(residues string, models [][]md.Vec) []byte {
-	var b []byte
-	for k, x := range models {
-		b = fmt.Appendf(b, "MODEL     %4d\n", k+1)
-		b = appendAtoms(b, residues, x)
-		b = append(b, "ENDMDL\n"...)
-	}
-	b = appendBonds(b, len(residues))
-	return append(b, "END\n"...)
 }

@@ -64,7 +64,7 @@ func (c *chain) results() *results {
 	return res
 }
 
-// addPairs adds the pairs of all replicas, finished or not.
+// addPairs adds the pairs of all replicas, finished or not, and the wall time.
 func (c *chain) addPairs(res *results) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

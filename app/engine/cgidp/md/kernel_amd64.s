@@ -1,14 +1,14 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// The loops of kernel.go for AVX2, a bead and all its partners of a tile at once,
-// and for AVX-512, two beads and theirs.
-// Operations and their order are those of the Go code, lane by lane; fused
-// multiplication and addition would give other bits and is not used. Pairs that
-// do not count or are out of reach go through all of it, and a mask sets their
-// force to zero.
+// The loops of kernel.go for AVX2, which take a bead and all its partners of a tile
+// at once, and for AVX-512, which take two beads and theirs.
+// Operations and their order are those of the Go code, lane by lane. Fused
+// multiplication and addition would give different bits and is not used. Pairs that
+// do not count or are out of reach are computed too, and a mask sets their force to
+// zero.
 
-// lanes masks those lanes whose bits are set, for all sixteen patterns.
+// lanes are masks of the lanes whose bits are set, for all sixteen patterns.
 #define LANES(at, a, b, c, d) \
 	DATA lanes<>+(at+0)(SB)/8, a  \
 	DATA lanes<>+(at+8)(SB)/8, b  \
@@ -33,7 +33,7 @@ LANES(448, $0, $-1, $-1, $-1)
 LANES(480, $-1, $-1, $-1, $-1)
 GLOBL lanes<>(SB), RODATA|NOPTR, $512
 
-// Numbers four times over.
+// FOUR defines a number repeated four times.
 #define FOUR(name, value) \
 	DATA name<>+0(SB)/8, value  \
 	DATA name<>+8(SB)/8, value  \
@@ -47,13 +47,13 @@ FOUR(stickScale, $10.0416)
 FOUR(chargeCutoff2, $16.0)
 FOUR(screenMin2, $0x3F30000000000000)   // 2^-12
 FOUR(screenMax2, $0x402FFFFFFFFFFFFF)   // just below 16
-FOUR(segmentStart, $0xFFFFC00000000000) // bits of r² but those within a segment
+FOUR(segmentStart, $0xFFFFC00000000000) // all bits of r² except those within a segment
 
-// Where what the beads of a quad lose is on the stack: for each bead, four lanes
-// of x, y and z.
+// LOST is the place on the stack of the sums that the beads of a quad lose: for each
+// bead, four lanes of x, y and z.
 #define LOST(row, axis) (96*row+32*axis)(SP)
 
-// CLEAR sets what is lost to zero. It uses Y0.
+// CLEAR sets these sums to zero. It uses Y0.
 #define CLEAR \
 	VXORPD  Y0, Y0, Y0     \
 	VMOVUPD Y0, LOST(0, 0) \
@@ -69,8 +69,8 @@ FOUR(segmentStart, $0xFFFFC00000000000) // bits of r² but those within a segmen
 	VMOVUPD Y0, LOST(3, 1) \
 	VMOVUPD Y0, LOST(3, 2)
 
-// LOSE subtracts the sums over lanes from the forces of the quad at SI, for one
-// axis. It uses Y0 to Y3.
+// LOSE adds the sums up over lanes and subtracts them from the forces of the quad at
+// SI, for one axis. It uses Y0 to Y3.
 #define LOSE(axis, force) \
 	VMOVUPD     LOST(0, axis), X0                      \
 	VMOVUPD     16+LOST(0, axis), X1                   \
@@ -101,16 +101,16 @@ FOUR(segmentStart, $0xFFFFC00000000000) // bits of r² but those within a segmen
 	VMOVUPD quad_fy(BX), Y11 \
 	VMOVUPD quad_fz(BX), Y12
 
-// PAIRS points R8 to the mask of the pairs of a row: bits of DX that are moved to
-// where they are numbers of masks.
+// PAIRS points R8 to the mask of the pairs of a row: it shifts their bits in DX to an
+// offset in the masks.
 #define PAIRS(move, by) \
 	MOVL DX, R8      \
 	move $by, R8     \
 	ANDL $0x1E0, R8  \
 	ADDQ R13, R8
 
-// APART sets Y0, Y1, Y2 to the separations from the bead in a row, and Y3 to their
-// squares. It uses Y4.
+// APART sets Y0, Y1, Y2 to the separations from the bead in a row, and Y3 to the
+// squares of the distances. It uses Y4.
 #define APART(row) \
 	VBROADCASTSD (quad_x+8*row)(SI), Y0 \
 	VBROADCASTSD (quad_y+8*row)(SI), Y1 \
@@ -124,8 +124,8 @@ FOUR(segmentStart, $0xFFFFC00000000000) // bits of r² but those within a segmen
 	VMULPD       Y2, Y2, Y4             \
 	VADDPD       Y4, Y3, Y3
 
-// GAIN adds Y4 times the separations to the forces on the partners and to what
-// the bead in a row loses.
+// GAIN adds Y4 times the separations to the forces on the partners and to the sums
+// that the bead in a row loses.
 #define GAIN(row) \
 	VMULPD  Y4, Y0, Y0           \
 	VMULPD  Y4, Y1, Y1           \
@@ -140,13 +140,13 @@ FOUR(segmentStart, $0xFFFFC00000000000) // bits of r² but those within a segmen
 	VMOVUPD Y1, LOST(row, 1)     \
 	VMOVUPD Y2, LOST(row, 2)
 
-// STORE ends a tile.
+// STORE writes the forces of a tile back.
 #define STORE \
 	VMOVUPD Y10, quad_fx(BX) \
 	VMOVUPD Y11, quad_fy(BX) \
 	VMOVUPD Y12, quad_fz(BX)
 
-// STICK does the pairs of a row. The partners' parameters are in Y8 and Y9, ones
+// STICK computes the pairs of a row. The partners' parameters are in Y8 and Y9, ones
 // in Y15. It uses Y0 to Y4, Y13 and Y14.
 #define STICK(row, move, by) \
 	PAIRS(move, by)                                      \
@@ -171,8 +171,8 @@ FOUR(segmentStart, $0xFFFFC00000000000) // bits of r² but those within a segmen
 	VMULPD       Y13, Y4, Y4                             \
 	GAIN(row)
 
-// COEFFICIENTS sets Y15 and Y13 to two neighbouring coefficients, from an offset
-// in the table, for the segments at R8, R10, R14 and R15. It uses Y9.
+// COEFFICIENTS sets Y15 and Y13 to two consecutive coefficients, from an offset in
+// the table, for the segments at R8, R10, R14 and R15. It uses Y9.
 #define COEFFICIENTS(offset) \
 	VMOVUPD     offset(R12)(R8*1), X9            \
 	VMOVUPD     offset(R12)(R10*1), X13          \
@@ -181,7 +181,7 @@ FOUR(segmentStart, $0xFFFFC00000000000) // bits of r² but those within a segmen
 	VUNPCKLPD   Y13, Y9, Y15                     \
 	VUNPCKHPD   Y13, Y9, Y13
 
-// SCREEN does the pairs of a row. The partners' charges are in Y8. It uses Y0 to
+// SCREEN computes the pairs of a row. The partners' charges are in Y8. It uses Y0 to
 // Y4, Y9 and Y13 to Y15.
 #define SCREEN(row, move, by) \
 	PAIRS(move, by)                                      \
@@ -214,10 +214,10 @@ FOUR(segmentStart, $0xFFFFC00000000000) // bits of r² but those within a segmen
 	VMULPD       Y14, Y4, Y4                             \
 	GAIN(row)
 
-// For AVX-512, rows of a tile come in couples: the first in the lower half of a
+// AVX-512 takes the rows of a tile in couples: the first is in the lower half of a
 // register, the second in the upper one, which K7 selects.
 
-// COUPLE broadcasts a field of two beads.
+// COUPLE broadcasts a field of two beads, each to its half.
 #define COUPLE(field, row, to) \
 	VBROADCASTSD (field+8*row)(SI), to        \
 	VBROADCASTSD (field+8*row+8)(SI), K7, to
@@ -283,13 +283,13 @@ FOUR(segmentStart, $0xFFFFC00000000000) // bits of r² but those within a segmen
 	VADDPD        Y6, Y12, Y12 \
 	VADDPD        Y7, Y13, Y13
 
-// STORE512 ends a tile.
+// STORE512 writes the forces of a tile back.
 #define STORE512 \
 	VMOVUPD Y11, quad_fx(BX) \
 	VMOVUPD Y12, quad_fy(BX) \
 	VMOVUPD Y13, quad_fz(BX)
 
-// LOSE512 subtracts the sums of the couples, for one axis. It uses Y0 to Y3.
+// LOSE512 is LOSE for the sums of the couples.
 #define LOSE512(axis, force, first, both, third, others) \
 	VMOVUPD       first, LOST(0, axis)      \
 	VEXTRACTF64X4 $1, both, LOST(1, axis)   \
@@ -297,7 +297,7 @@ FOUR(segmentStart, $0xFFFFC00000000000) // bits of r² but those within a segmen
 	VEXTRACTF64X4 $1, others, LOST(3, axis) \
 	LOSE(axis, force)
 
-// STICK512 does the pairs of a couple. The partners' parameters are in Z3 and Z4,
+// STICK512 computes the pairs of a couple. The partners' parameters are in Z3 and Z4,
 // ones in Z15, stickScale in Z14. It uses Z5 to Z10, K3 and K4.
 #define STICK512(pairs, AX, AY, AZ, P, Q, SX, SY, SZ) \
 	APART512(AX, AY, AZ)                                    \
@@ -317,8 +317,8 @@ FOUR(segmentStart, $0xFFFFC00000000000) // bits of r² but those within a segmen
 	VMULPD      Z10, Z9, Z9                              \
 	GAIN512(SX, SY, SZ)
 
-// SEGMENTS sets the coefficients of the eight numbers at indices on the stack:
-// Z9, Z10 and Z22, Z23. It uses R8, R10, Z24 and Z25.
+// SEGMENTS loads the coefficients of eight numbers, whose offsets are on the stack,
+// to Z9, Z10 and Z22, Z23. It uses R8, Z24 and Z25.
 #define SEGMENT(lane, A, B) \
 	MOVQ        (384+8*lane)(SP), R8                                                  \
 	VINSERTF64X2 $(lane/2), (screenTable_segment-const_firstSegment*32)(R12)(R8*1), A, A    \
@@ -343,7 +343,7 @@ FOUR(segmentStart, $0xFFFFC00000000000) // bits of r² but those within a segmen
 	VUNPCKLPD Z25, Z24, Z22   \
 	VUNPCKHPD Z25, Z24, Z23
 
-// SCREEN512 does the pairs of a couple. The partners' charges are in Z3. It uses
+// SCREEN512 computes the pairs of a couple. The partners' charges are in Z3. It uses
 // Z4 to Z10, Z22 to Z25 and K3.
 #define SCREEN512(pairs, AX, AY, AZ, P, SX, SY, SZ) \
 	APART512(AX, AY, AZ)                                     \
