@@ -2,23 +2,23 @@ package md
 
 func vectorLoops() []loops {
 	var all []loops
-	if hasAVX2 {
+	add := func(name string,
+		stick func(*quad, *int32, *tile, int),
+		screen func(*quad, *int32, *tile, int, *screenTable),
+	) {
 		all = append(all, loops{
-			"AVX2",
-			func(quads []quad, l *pairList) { avx2Stick(&quads[0], &l.start[0], &l.tiles[0], len(quads)) },
+			name,
+			func(quads []quad, l *pairList) { stick(&quads[0], &l.start[0], &l.tiles[0], len(quads)) },
 			func(quads []quad, l *pairList, table *screenTable) {
-				avx2Screen(&quads[0], &l.start[0], &l.tiles[0], len(quads), table)
+				screen(&quads[0], &l.start[0], &l.tiles[0], len(quads), table)
 			},
 		})
 	}
+	if hasAVX2 {
+		add("AVX2", avx2Stick, avx2Screen)
+	}
 	if hasAVX512 {
-		all = append(all, loops{
-			"AVX-512",
-			func(quads []quad, l *pairList) { avx512Stick(&quads[0], &l.start[0], &l.tiles[0], len(quads)) },
-			func(quads []quad, l *pairList, table *screenTable) {
-				avx512Screen(&quads[0], &l.start[0], &l.tiles[0], len(quads), table)
-			},
-		})
+		add("AVX-512", avx512Stick, avx512Screen)
 	}
 	return all
 }
