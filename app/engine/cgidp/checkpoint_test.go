@@ -77,7 +77,7 @@ func runProcess(t *testing.T, dir, settings string, delay time.Duration) (ended 
 }
 
 // A run that is killed at any time ends with the same files as one that is not.
-func TestKill(t *testing.T) {
+func TestResumeAfterKill(t *testing.T) {
 	t.Parallel()
 	steps := cgidptest.Length(4000, 30_000, 300_000)
 	began := time.Now()
@@ -296,7 +296,7 @@ func TestResumeWithOtherSettings(t *testing.T) {
 }
 
 // A run that was stopped between its last step and its last file only writes files.
-func TestResumeFinished(t *testing.T) {
+func TestResumeFinishedRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	settings := `{"sequences":["` + hst5 + `"],"steps":1500}`

@@ -267,7 +267,7 @@ func TestCoresMakeNoDifference(t *testing.T) {
 	}
 }
 
-func TestTables(t *testing.T) {
+func TestTablesHaveAllSequences(t *testing.T) {
 	t.Parallel()
 	dir, _ := simulate(t, fmt.Sprintf(several, 2))
 	rows := readCSV(t, dir, "results.csv")
@@ -290,7 +290,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-func TestSameSettingsSameResults(t *testing.T) {
+func TestResultsDependOnSettingsAlone(t *testing.T) {
 	t.Parallel()
 	settings := `{"sequences":["` + hst5 + `"],"steps":5000,"seed":%d}`
 	a, _ := simulate(t, fmt.Sprintf(settings, 3))
@@ -320,7 +320,7 @@ func TestReplicasDiffer(t *testing.T) {
 	}
 }
 
-func TestRowsAreThinned(t *testing.T) {
+func TestTimeseriesIsThinned(t *testing.T) {
 	s := settingsOf(t, `{"sequences":["`+hst5+`"],"steps":2e6,"replicas":5,"sample_every":10}`)
 	p := newPlan(s, &s.Sequences[0])
 	if p.rowEvery != 50 {
@@ -341,7 +341,7 @@ func (c cancelOn) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-func TestCancel(t *testing.T) {
+func TestCancelledRunCanResume(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"cg-idp 1", "molrun:progress"} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -385,7 +385,7 @@ func TestRunNeedsFASTA(t *testing.T) {
 	}
 }
 
-func TestRunReportsFullFolder(t *testing.T) {
+func TestRunReportsUnusableFolder(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "seq1"), nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func TestParseFillsDefaults(t *testing.T) {
 	}
 }
 
-func TestParseTakesAll(t *testing.T) {
+func TestParseAcceptsAllSettings(t *testing.T) {
 	s, faults := Parse([]byte(`{"fasta":"upload:x","names":["a","B.2-c_d"],"cores":64,"temperature_K":293,"pH":7.5,
 		"ionic_strength_M":0.2,"steps":1e6,"equilibration":0,"replicas":64,"seed":9007199254740991,"frame_every":500,
 		"sample_every":10,"friction_per_ps":1,"charged_termini":false}`), []byte(">x\nacdef\n>y\nGHIKL*\n"))
@@ -56,7 +56,7 @@ func TestParseTakesAll(t *testing.T) {
 	}
 }
 
-func TestSequencesAsText(t *testing.T) {
+func TestParseReadsSequencesFromText(t *testing.T) {
 	for settings, names := range map[string]string{
 		`{"sequences":"ACDEFG"}`:                             "[seq1]",
 		`{"sequences":">a\nACDEFG\n>b\nGHIKLM"}`:             "[a b]",
@@ -179,7 +179,7 @@ var rules = []struct {
 	{`{"sequences":"ACDEF","charged_termini":1}`, "", "[charged_termini]", faultType, "must be true or false, not the number 1"},
 }
 
-func TestRules(t *testing.T) {
+func TestParseRefuses(t *testing.T) {
 	for _, tt := range rules {
 		var fasta []byte
 		if tt.fasta != "" {
@@ -197,7 +197,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-func TestAllFaultsAtOnce(t *testing.T) {
+func TestParseReturnsAllFaultsAtOnce(t *testing.T) {
 	_, faults := Parse([]byte(`{"sequences":["ACD1FG","AC","GHXKL--------OUBZJ-"],"names":["a","a","."],"pH":20,"seed":"x",
 		"replicas":1.5,"step":5,"charged_termini":"no","steps":10}`), nil)
 	var got []string
@@ -246,7 +246,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-func TestWarningsSayWhere(t *testing.T) {
+func TestWarningsNameSequences(t *testing.T) {
 	s, faults := Parse([]byte(`{"sequences":["`+hst5+`","`+strings.Repeat("ACGT", 10)+`"],"pH":4}`), nil)
 	if faults != nil {
 		t.Fatal(faults)

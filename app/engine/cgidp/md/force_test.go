@@ -20,7 +20,7 @@ func spiral(n int) []Vec {
 
 // The numbers come from two other implementations of the model, which agree in all
 // digits.
-func TestSpiral(t *testing.T) {
+func TestEnergiesOfSpiral(t *testing.T) {
 	tests := []struct {
 		name                      string
 		charge, mass              float64
@@ -194,7 +194,7 @@ func checkAgainstPlain(t *testing.T, d *Dynamics) {
 	}
 }
 
-func TestListsMissNoPair(t *testing.T) {
+func TestListsContainAllPairs(t *testing.T) {
 	times := cgidptest.Length(8, 40, 200)
 	for _, name := range []string{"DSS1", "aSyn140", "ht2N4R"} {
 		d := started(t, referenceModel(t, name))
@@ -226,7 +226,7 @@ func TestForcesDoNotDependOnLists(t *testing.T) {
 	}
 }
 
-func TestBrokenChain(t *testing.T) {
+func TestComputeFindsBrokenBond(t *testing.T) {
 	for name, spoil := range map[string]func(*Vec){
 		"long bond": func(p *Vec) { p.X += 1.5 },
 		"no number": func(p *Vec) { p.Y = math.NaN() },

@@ -72,9 +72,6 @@ func (p *PairSums) Archive(a Archive) {
 	}
 }
 
-// Residues returns the number of residues.
-func (p *PairSums) Residues() int { return p.residues }
-
 // Frames returns the number of frames.
 func (p *PairSums) Frames() int64 { return p.frames }
 

@@ -40,7 +40,7 @@ func TestLayersOfTheZiggurat(t *testing.T) {
 	}
 }
 
-func TestSourcesDiffer(t *testing.T) {
+func TestRandomNumbersOfReplicasDiffer(t *testing.T) {
 	const sequences, replicas = 64, 64
 	seen := map[uint64]bool{}
 	for sequence := range sequences {

@@ -58,7 +58,7 @@ func TestSeriesMatchesBlocking(t *testing.T) {
 	}
 }
 
-func TestStandardErrorNeedsBlocks(t *testing.T) {
+func TestStandardErrorNeedsEnoughBlocks(t *testing.T) {
 	s := seriesOf(correlated(15, 0))
 	if se := s.StandardError(); !math.IsNaN(se) {
 		t.Errorf("error of 15 numbers is %g, want none", se)
@@ -66,7 +66,7 @@ func TestStandardErrorNeedsBlocks(t *testing.T) {
 }
 
 // For correlation a^lag the error of the mean is sqrt((1+a)/(1-a)/n).
-func TestStandardErrorOfCorrelated(t *testing.T) {
+func TestStandardErrorOfCorrelatedNumbers(t *testing.T) {
 	const n, keep = 1 << 18, 0.95
 	s := seriesOf(correlated(n, keep))
 	want := math.Sqrt((1 + keep) / (1 - keep) / n)
@@ -92,7 +92,7 @@ func TestPool(t *testing.T) {
 	cgidptest.Near(t, "drift", e.Drift, (a.halves[1].mean-a.halves[0].mean+b.halves[1].mean-b.halves[0].mean)/2, 1e-12)
 }
 
-func TestDriftIsNotConverged(t *testing.T) {
+func TestDriftPreventsConvergence(t *testing.T) {
 	values := correlated(4096, 0.5)
 	for i := range values {
 		values[i] += float64(i) / 4096
@@ -145,7 +145,7 @@ func TestFitScaling(t *testing.T) {
 	}
 }
 
-func TestMisfitOfNoPowerLaw(t *testing.T) {
+func TestMisfitWithoutPowerLaw(t *testing.T) {
 	rms := make([]float64, 50)
 	for s := range rms {
 		rms[s] = 2 + math.Sin(float64(s)/5)
