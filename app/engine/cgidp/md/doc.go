@@ -10,12 +10,3 @@
 // Units throughout: nm, ps, g/mol, kJ/mol, K, elementary charge, mol/L. They are
 // coherent: 1 g/mol nm²/ps² = 1 kJ/mol.
 package md
-
-// Archive stores numbers or restores them, in the order of the calls. One method
-// of a type, Archive, describes both directions, so that they cannot differ. An
-// Archive that stores must not change the numbers.
-type Archive interface {
-	Integer(v *int64)
-	Float(v *float64)
-	Word(v *uint64)
-}

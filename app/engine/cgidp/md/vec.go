@@ -16,12 +16,3 @@ func (a Vec) Norm2() float64 { return a.X*a.X + a.Y*a.Y + a.Z*a.Z }
 
 // Norm is the length.
 func (a Vec) Norm() float64 { return math.Sqrt(a.Norm2()) }
-
-// archiveVectors stores or restores the components of vectors.
-func archiveVectors(a Archive, v []Vec) {
-	for i := range v {
-		a.Float(&v[i].X)
-		a.Float(&v[i].Y)
-		a.Float(&v[i].Z)
-	}
-}
