@@ -11,6 +11,10 @@ import (
 	"math/big"
 	"strings"
 	"time"
+
+	"molrun/app/fault"
+	"molrun/app/routing"
+	"molrun/app/unit"
 )
 
 // Role says what a key's user may do in the organization.
@@ -30,22 +34,27 @@ type Caller struct {
 	Role         Role
 }
 
+// routed gives the caller as routing rules see them.
+func (c Caller) routed() routing.User {
+	return routing.User{Organization: c.Organization, Email: c.Email}
+}
+
 // May reports whether the caller may change what belongs to owner.
 func (c Caller) May(owner string) bool { return c.Role == RoleAdmin || c.Email == owner }
 
 // APIKey is the record of a key. The secret itself is shown once and only
 // its SHA-256 is kept.
 type APIKey struct {
-	ID           string `json:"id"` // 12 letters
-	Hash         string `json:"hash"`
-	Organization string `json:"organization"`
-	Email        string `json:"email"`
-	Role         Role   `json:"role"`
-	Disabled     bool   `json:"disabled,omitempty"`
-	CreatedAt    Time   `json:"createdAt"`
-	ExpiresAt    Time   `json:"expiresAt,omitzero"`
-	LastUsedAt   Time   `json:"lastUsedAt,omitzero"` // written a minute later at most
-	Successor    string `json:"successor,omitempty"` // id of the key that RotateKey made of it
+	ID           string    `json:"id"` // 12 letters
+	Hash         string    `json:"hash"`
+	Organization string    `json:"organization"`
+	Email        string    `json:"email"`
+	Role         Role      `json:"role"`
+	Disabled     bool      `json:"disabled,omitempty"`
+	CreatedAt    unit.Time `json:"createdAt"`
+	ExpiresAt    unit.Time `json:"expiresAt,omitzero"`
+	LastUsedAt   unit.Time `json:"lastUsedAt,omitzero"` // written a minute later at most
+	Successor    string    `json:"successor,omitempty"` // id of the key that RotateKey made of it
 }
 
 // live reports whether the key opens anything at the moment now.
@@ -116,8 +125,8 @@ func secretHash(secret string) string {
 
 // errUnauthorized is the one answer to every key that opens nothing, whatever
 // the reason.
-var errUnauthorized = &Error{
-	Code:    Unauthorized,
+var errUnauthorized = &fault.Error{
+	Code:    fault.Unauthorized,
 	Message: "Send a valid API key in x-api-key; an administrator makes one with `molrun key create`.",
 }
 
@@ -151,7 +160,7 @@ func (s *Service) keyOf(ctx context.Context, id string) (*APIKey, error) {
 		return err
 	})
 	switch {
-	case errors.Is(err, NotFound):
+	case errors.Is(err, fault.NotFound):
 		return &APIKey{Hash: secretHash(""), Disabled: true}, nil
 	case err != nil:
 		return nil, err
@@ -179,20 +188,20 @@ func (s *Service) CreateKey(ctx context.Context, r KeyRequest) (key string, rec 
 		Organization: r.Organization,
 		Email:        strings.ToLower(r.Email),
 		Role:         r.Role,
-		CreatedAt:    At(s.now()),
+		CreatedAt:    unit.At(s.now()),
 	}
 	if r.Expires > 0 {
-		rec.ExpiresAt = At(s.now().Add(r.Expires))
+		rec.ExpiresAt = unit.At(s.now().Add(r.Expires))
 	}
 	err = s.store.Update(ctx, func(tx Tx) error { return tx.PutKey(rec) })
 	return key, rec, err
 }
 
 func checkKeyRequest(r KeyRequest) error {
-	var faults []FieldError
+	var faults []fault.Field
 	add := func(member, msg string) {
 		if msg != "" {
-			faults = append(faults, FieldError{Loc: []any{"body", member}, Msg: msg, Type: "value"})
+			faults = append(faults, fault.Field{Loc: []any{"body", member}, Msg: msg, Type: "value"})
 		}
 	}
 	add("organization", CheckName(r.Organization))
@@ -203,7 +212,7 @@ func checkKeyRequest(r KeyRequest) error {
 	if r.Expires < 0 {
 		add("expires", "use a time ahead, such as 90d")
 	}
-	return InvalidFields(faults...)
+	return fault.List(faults...)
 }
 
 // Keys lists all keys, oldest first.
@@ -241,8 +250,8 @@ func (s *Service) DeleteKey(ctx context.Context, id string) error {
 
 func keyNamed(tx Tx, id string) (*APIKey, error) {
 	k, err := tx.Key(id)
-	if errors.Is(err, NotFound) {
-		return nil, Errorf(NotFound, "there is no key %q; `molrun key list` shows them", id)
+	if errors.Is(err, fault.NotFound) {
+		return nil, fault.Errorf(fault.NotFound, "there is no key %q; `molrun key list` shows them", id)
 	}
 	return k, err
 }

@@ -3,6 +3,9 @@ package app
 import (
 	"context"
 	"time"
+
+	"molrun/app/fault"
+	"molrun/app/unit"
 )
 
 // RotateKey makes a key for the user of another one, which closes when the
@@ -19,15 +22,15 @@ func (s *Service) RotateKey(ctx context.Context, id string, overlap time.Duratio
 		}
 		now := s.now()
 		if !old.live(now) {
-			return Errorf(Invalid, "key %s is disabled or expired; make a new one with `molrun key create`", id)
+			return fault.Errorf(fault.Invalid, "key %s is disabled or expired; make a new one with `molrun key create`", id)
 		}
 		if old.Successor != "" {
-			return Errorf(Invalid, "key %s was rotated before; rotate its successor %s", id, old.Successor)
+			return fault.Errorf(fault.Invalid, "key %s was rotated before; rotate its successor %s", id, old.Successor)
 		}
 		old.Successor = newID
 		rec = old.successor(newID, secretHash(secret), now)
 		if end := now.Add(overlap); old.ExpiresAt.IsZero() || end.Before(old.ExpiresAt.Time) {
-			old.ExpiresAt = At(end)
+			old.ExpiresAt = unit.At(end)
 		}
 		if err := tx.PutKey(old); err != nil {
 			return err
@@ -40,10 +43,10 @@ func (s *Service) RotateKey(ctx context.Context, id string, overlap time.Duratio
 // successor gives the record of a key that takes this one's place.
 func (k *APIKey) successor(id, hash string, now time.Time) *APIKey {
 	next := &APIKey{
-		ID: id, Hash: hash, Organization: k.Organization, Email: k.Email, Role: k.Role, CreatedAt: At(now),
+		ID: id, Hash: hash, Organization: k.Organization, Email: k.Email, Role: k.Role, CreatedAt: unit.At(now),
 	}
 	if !k.ExpiresAt.IsZero() {
-		next.ExpiresAt = At(now.Add(k.ExpiresAt.Sub(k.CreatedAt.Time)))
+		next.ExpiresAt = unit.At(now.Add(k.ExpiresAt.Sub(k.CreatedAt.Time)))
 	}
 	return next
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 // pass lets time go by.
@@ -88,17 +89,17 @@ func TestKeyIsRotatedOnceAndWhileItOpens(t *testing.T) {
 			_, err := s.DisableKey(t.Context(), id, true)
 			must(t, err)
 		}
-		if _, _, err := s.RotateKey(t.Context(), id, time.Hour); !errors.Is(err, app.Invalid) {
+		if _, _, err := s.RotateKey(t.Context(), id, time.Hour); !errors.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v, want INVALID", what, err)
 		}
 	}
 	_, twice := s.newKey(0)
 	_, _, err = s.RotateKey(t.Context(), twice.ID, time.Hour)
 	must(t, err)
-	if _, _, err := s.RotateKey(t.Context(), twice.ID, time.Hour); !errors.Is(err, app.Invalid) {
+	if _, _, err := s.RotateKey(t.Context(), twice.ID, time.Hour); !errors.Is(err, fault.Invalid) {
 		t.Errorf("a key that has a successor: %v, want INVALID", err)
 	}
-	if _, _, err := s.RotateKey(t.Context(), "absent", time.Hour); !errors.Is(err, app.NotFound) {
+	if _, _, err := s.RotateKey(t.Context(), "absent", time.Hour); !errors.Is(err, fault.NotFound) {
 		t.Errorf("no key: %v, want NOT_FOUND", err)
 	}
 }

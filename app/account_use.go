@@ -5,6 +5,9 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"molrun/app/fault"
+	"molrun/app/unit"
 )
 
 // useInterval is how far apart two writes of a key's last use are: requests
@@ -92,13 +95,13 @@ func (s *Service) SaveKeyUses(ctx context.Context) error {
 func putUse(tx Tx, id string, at time.Time) error {
 	k, err := tx.Key(id)
 	switch {
-	case errors.Is(err, NotFound):
+	case errors.Is(err, fault.NotFound):
 		return nil
 	case err != nil:
 		return err
 	case !at.After(k.LastUsedAt.Time):
 		return nil
 	}
-	k.LastUsedAt = At(at)
+	k.LastUsedAt = unit.At(at)
 	return tx.PutKey(k)
 }

@@ -9,6 +9,11 @@ import (
 	"iter"
 	"math"
 	"time"
+
+	"molrun/app/fault"
+	"molrun/app/placement"
+	"molrun/app/routing"
+	"molrun/app/unit"
 )
 
 // ActiveJobs gives the claimed jobs, oldest first.
@@ -59,7 +64,7 @@ func (s *Service) Claim(ctx context.Context, id JobID, gpus []string) (j *Job, e
 			return err
 		}
 		if j.Status != Queued || j.Private.Claimed || j.IsBatch() {
-			return Errorf(NotFound, "job %s no longer waits", id)
+			return fault.Errorf(fault.NotFound, "job %s no longer waits", id)
 		}
 		j.Attempts++
 		j.Private.Claimed = true
@@ -78,7 +83,7 @@ func (s *Service) attempt(ctx context.Context, id JobID, attempt int, fn func(*J
 	err := s.store.Update(ctx, func(tx Tx) error {
 		changed = false
 		j, err := tx.Job(id)
-		if errors.Is(err, NotFound) {
+		if errors.Is(err, fault.NotFound) {
 			return nil
 		}
 		if err != nil || !j.Private.Claimed || j.Attempts != attempt {
@@ -108,7 +113,7 @@ func (s *Service) Started(ctx context.Context, id JobID, attempt int, at time.Ti
 
 func (j *Job) start(at time.Time) {
 	if j.Status == Queued {
-		j.Status, j.StartedAt = Running, At(at)
+		j.Status, j.StartedAt = Running, unit.At(at)
 		if !j.Private.Stop {
 			j.StatusReason = ""
 		}
@@ -153,19 +158,19 @@ func (j *Job) settle(e Ending, now time.Time) {
 	}
 	switch {
 	case j.Private.Stop && (e.lost() || e.Outcome != nil && e.Outcome.Cause == CauseStopped):
-		j.fail(j.stopped(e.Failure), At(now))
+		j.fail(j.stopped(e.Failure), unit.At(now))
 	case e.lost() && j.Private.Lost < j.Private.Retries:
 		j.Private.Lost++
-		j.Status, j.StartedAt, j.Metrics, j.Isolation = Queued, Time{}, nil, ""
+		j.Status, j.StartedAt, j.Metrics, j.Isolation = Queued, unit.Time{}, nil, ""
 		j.StatusReason = fmt.Sprintf("attempt %d was lost (%s); waiting for the next", j.Attempts, e.why())
 		j.release()
 	case e.lost():
-		j.fail(Failure{Code: FailedLost, Message: fmt.Sprintf("The job was lost: %s. Retry it to run it again.", e.why())}, At(now))
+		j.fail(Failure{Code: FailedLost, Message: fmt.Sprintf("The job was lost: %s. Retry it to run it again.", e.why())}, unit.At(now))
 	case e.Failure != nil:
-		j.fail(*e.Failure, At(now))
+		j.fail(*e.Failure, unit.At(now))
 	default:
 		j.Status, j.StatusReason = Completed, ""
-		j.CompletedAt = At(now)
+		j.CompletedAt = unit.At(now)
 		j.ResultBytes = &e.ResultBytes
 		j.release()
 	}
@@ -213,13 +218,13 @@ func (s *Service) Impossible(ctx context.Context, id JobID, message string) erro
 	var batch JobID
 	err := s.store.Update(ctx, func(tx Tx) error {
 		j, err := tx.Job(id)
-		if errors.Is(err, NotFound) {
+		if errors.Is(err, fault.NotFound) {
 			return nil
 		}
 		if err != nil || j.Status != Queued || j.Private.Claimed {
 			return err
 		}
-		j.fail(Failure{Code: FailedCannotStart, Message: message}, At(s.now()))
+		j.fail(Failure{Code: FailedCannotStart, Message: message}, unit.At(s.now()))
 		batch, err = putChanged(tx, j, Queued)
 		return err
 	})
@@ -227,4 +232,21 @@ func (s *Service) Impossible(ctx context.Context, id JobID, message string) erro
 		s.changes.tell(id, batch)
 	}
 	return err
+}
+
+// PlacementOf says where on its executor a job goes, by the rules of today: they
+// may have changed since it was submitted.
+func (s *Service) PlacementOf(ctx context.Context, j *Job) (placement.Placement, error) {
+	if j.Executor == placement.Local {
+		return placement.Placement{}, nil
+	}
+	a, err := s.AlgorithmOf(ctx, j)
+	if err != nil {
+		return placement.Placement{}, err
+	}
+	p := s.router.Placement(a, j.Executor, routing.User{Organization: j.Organization, Email: j.Email}, j.Private.Needs)
+	if option := s.router.Forbidden(a); option != "" {
+		return p, fault.Errorf(fault.Invalid, "The job's algorithm asks for the cluster's option %s, which is no longer allowed. Ask an administrator to allow it, or submit the job anew.", option)
+	}
+	return p, nil
 }

@@ -4,6 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"molrun/app/fault"
+	"molrun/app/strictjson"
+	"molrun/app/unit"
 )
 
 // MaxBatchRows is how many jobs one batch may have.
@@ -14,12 +18,12 @@ type BatchSubmission struct {
 	Name       string
 	Type       string
 	Version    string
-	Rows       []*Value // settings, objects; nil where one is among Faults
-	RowNames   []string // nil: <batchName>-1 …
+	Rows       []*strictjson.Value // settings, objects; nil where one is among Faults
+	RowNames   []string            // nil: <batchName>-1 …
 	Priority   int
 	MaxRuntime int64
-	Body       *Value
-	Faults     []FieldError
+	Body       *strictjson.Value
+	Faults     []fault.Field
 }
 
 // SubmitBatch queues all rows or none. The same body again returns the batch
@@ -37,7 +41,7 @@ func (s *Service) SubmitBatch(ctx context.Context, by Caller, sub BatchSubmissio
 		rows, err = order.rows(ctx, sub.Rows, func(i int) []any { return []any{"body", "settings", i} })
 	}
 	if err == nil {
-		err = InvalidFields(order.faults...)
+		err = fault.List(order.faults...)
 	}
 	if err != nil {
 		return nil, false, err
@@ -147,7 +151,7 @@ func (parent *Job) count(j *Job, from Status) {
 			parent.StartedAt = j.StartedAt
 		}
 	case j.Status == Queued && parent.Status.Finished(): // a retry
-		parent.Status, parent.StatusReason, parent.CompletedAt = Queued, "", Time{}
+		parent.Status, parent.StatusReason, parent.CompletedAt = Queued, "", unit.Time{}
 	}
 	if j.Status == Completed && j.ResultBytes != nil {
 		total := *j.ResultBytes
@@ -160,7 +164,7 @@ func (parent *Job) count(j *Job, from Status) {
 }
 
 // conclude ends a batch whose rows have all ended.
-func (parent *Job) conclude(at Time) {
+func (parent *Job) conclude(at unit.Time) {
 	c := parent.Counts
 	if c.Queued+c.Running > 0 {
 		return

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 // batch submits a batch and gives its record.
@@ -108,7 +109,7 @@ func TestFaultsOfABatchAreABoundedList(t *testing.T) {
 	body := value(t, `{"batchName":"b","type":"echo","settings":[{}],"jobNames":[`+many+`]}`)
 	sub := app.BatchSubmission{Name: "b", Type: "echo", Rows: body.Member("settings").Items, RowNames: make([]string, 50_001), Body: body}
 	_, _, err := s.SubmitBatch(t.Context(), ann, sub)
-	var e *app.Error
+	var e *fault.Error
 	if !errors.As(err, &e) || len(e.Fields) != 1000 || fmt.Sprint(e.Fields[0].Loc) != "[body jobNames]" {
 		t.Errorf("50,001 faulty names: %.300v", err)
 	}
@@ -185,7 +186,7 @@ func TestFileDeletedDuringSubmissionIsAFaultOfItsRow(t *testing.T) {
 	for _, tt := range tests {
 		inTheWay.before = func() { must(t, s.DeleteFile(t.Context(), ann, string(u.ID))) }
 		err := tt.submit()
-		var e *app.Error
+		var e *fault.Error
 		if !errors.As(err, &e) || len(e.Fields) != 1 || fmt.Sprint(e.Fields[0].Loc) != tt.want {
 			t.Errorf("%v, want a fault at %s", err, tt.want)
 		}

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"molrun/app/fault"
+	"molrun/app/unit"
 )
 
 // changeable finds a job that the caller may change.
 func changeable(tx Tx, by Caller, name string) (*Job, error) {
 	j, err := jobNamed(tx, by, name)
 	if err == nil && !by.May(j.Email) {
-		return nil, Errorf(Forbidden, "job %q was submitted by %s; ask them or an admin of the organization", name, j.Email)
+		return nil, fault.Errorf(fault.Forbidden, "job %q was submitted by %s; ask them or an admin of the organization", name, j.Email)
 	}
 	return j, err
 }
@@ -97,14 +100,14 @@ func (s *Service) stop(tx Tx, j *Job, by Caller) error {
 		j.Private.Stop, j.Private.StopBy = true, by.Email
 		j.StatusReason = "being stopped"
 	default:
-		j.fail(Failure{Code: FailedStopped, Message: fmt.Sprintf("The job was stopped by %s before it started.", by.Email)}, At(s.now()))
+		j.fail(Failure{Code: FailedStopped, Message: fmt.Sprintf("The job was stopped by %s before it started.", by.Email)}, unit.At(s.now()))
 	}
 	_, err := putChanged(tx, j, from)
 	return err
 }
 
 // fail ends a job.
-func (j *Job) fail(f Failure, at Time) {
+func (j *Job) fail(f Failure, at unit.Time) {
 	j.Status, j.StatusReason = Failed, ""
 	j.Failure = &f
 	j.CompletedAt = at
@@ -122,7 +125,7 @@ func (s *Service) Retry(ctx context.Context, by Caller, name string) (Record, er
 	return s.change(ctx, by, name, func(tx Tx, j *Job) error {
 		if !j.IsBatch() {
 			if j.Status != Failed {
-				return Errorf(JobNotFailed, "job %q is %s; only a FAILED job can be tried again", name, j.Status)
+				return fault.Errorf(fault.JobNotFailed, "job %q is %s; only a FAILED job can be tried again", name, j.Status)
 			}
 			if err := s.admitJobs(tx, j.Organization, 1); err != nil {
 				return err
@@ -143,7 +146,7 @@ func (s *Service) Retry(ctx context.Context, by Caller, name string) (Record, er
 			retried++
 		}
 		if retried == 0 {
-			return Errorf(JobNotFailed, "no row of batch %q has failed; there is nothing to try again", name)
+			return fault.Errorf(fault.JobNotFailed, "no row of batch %q has failed; there is nothing to try again", name)
 		}
 		return nil
 	})
@@ -153,10 +156,10 @@ func (s *Service) Retry(ctx context.Context, by Caller, name string) (Record, er
 func (s *Service) requeue(tx Tx, j *Job) error {
 	from := j.Status
 	j.Status, j.StatusReason = Queued, ""
-	j.StartedAt, j.CompletedAt = Time{}, Time{}
+	j.StartedAt, j.CompletedAt = unit.Time{}, unit.Time{}
 	j.Failure, j.Metrics, j.ResultBytes, j.Isolation = nil, nil, nil, ""
 	j.release()
-	j.Private.QueuedAt, j.Private.Lost = At(s.now()), 0
+	j.Private.QueuedAt, j.Private.Lost = unit.At(s.now()), 0
 	_, err := putChanged(tx, j, from)
 	return err
 }
@@ -192,10 +195,10 @@ func (s *Service) Delete(ctx context.Context, by Caller, name string) error {
 // removable says why a job can't be deleted now.
 func removable(tx Tx, j *Job) error {
 	if !j.Status.Finished() {
-		return Errorf(JobNotFinished, "job %q is %s; cancel it or wait for its end, then delete it", j.Name, j.Status)
+		return fault.Errorf(fault.JobNotFinished, "job %q is %s; cancel it or wait for its end, then delete it", j.Name, j.Status)
 	}
 	id, err := tx.NeededBy(string(j.ID))
-	if errors.Is(err, NotFound) {
+	if errors.Is(err, fault.NotFound) {
 		return nil
 	}
 	if err != nil {
@@ -210,7 +213,7 @@ func inUse(tx Tx, what string, id JobID) error {
 	if err != nil {
 		return err
 	}
-	return Errorf(FileInUse, "%s is read by job %q, which is %s; wait for its end or cancel it", what, reader.Name, reader.Status)
+	return fault.Errorf(fault.FileInUse, "%s is read by job %q, which is %s; wait for its end or cancel it", what, reader.Name, reader.Status)
 }
 
 // deleteJobs deletes a job, a batch with its rows, or one row of a batch,

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+
+	"molrun/app/fault"
 )
 
 // cursorKey signs cursors, so that one is good only for the listing that
@@ -37,7 +39,7 @@ func (k cursorKey) read(cursor string, listing ...string) (string, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(b) != cursorSize || b[0] != cursorVersion ||
 		!hmac.Equal(b[1+IDSize:], k.mac(b[:1+IDSize], listing)) {
-		return "", InvalidFields(FieldError{
+		return "", fault.List(fault.Field{
 			Loc: []any{"query", "startKey"}, Type: "value",
 			Msg: "this startKey is not of this listing; use the one from the page before with the same filters, or leave it out",
 		})

@@ -1,6 +1,10 @@
 package app
 
-import "fmt"
+import (
+	"fmt"
+
+	"molrun/app/unit"
+)
 
 // Disk is how full the disk of the data directory is.
 type Disk struct {
@@ -17,5 +21,5 @@ func (s *Service) Room() string {
 	if err != nil || disk.Free >= disk.Reserve {
 		return "" // a disk that can't be asked is found out about soon enough
 	}
-	return fmt.Sprintf("waiting for free disk space: %s are free, %s are kept free", Bytes(disk.Free), Bytes(disk.Reserve))
+	return fmt.Sprintf("waiting for free disk space: %s are free, %s are kept free", unit.Bytes(disk.Free), unit.Bytes(disk.Reserve))
 }

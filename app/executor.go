@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"molrun/app/placement"
 	"molrun/app/protocol"
 )
 
@@ -67,12 +68,12 @@ type Task struct {
 	Attempt int
 	Token   string // names the attempt, never used twice
 	Dir     string // absolute
-	Needs   Resources
+	Needs   placement.Resources
 	GPUs    []string // leased devices
 	Limit   time.Duration
 	Handle  Handle
 
-	Placement Placement // for executors that are clusters
+	Placement placement.Placement // for executors that are clusters
 }
 
 // TaskState says how far a task is.

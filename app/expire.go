@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"molrun/app/fault"
+	"molrun/app/unit"
 )
 
 // Ended is a finished job in the order of ends.
@@ -23,16 +26,16 @@ func (e Ended) Compare(other Ended) int {
 // Expired is what retention or prune deleted, or would: a job with its rows
 // and the uploads that no other job refers to, or an upload alone.
 type Expired struct {
-	Job          JobID    `json:"jobId,omitempty"`
-	Name         string   `json:"jobName,omitempty"`
-	Organization string   `json:"organization"`
-	Email        string   `json:"user"`
-	Type         string   `json:"type,omitempty"`
-	Status       Status   `json:"status,omitempty"`
-	EndedAt      Time     `json:"completedAt,omitzero"`
-	Rows         int      `json:"rows,omitempty"` // of a batch
-	Uploads      []string `json:"uploads,omitempty"`
-	Bytes        int64    `json:"bytes"` // on the disk
+	Job          JobID     `json:"jobId,omitempty"`
+	Name         string    `json:"jobName,omitempty"`
+	Organization string    `json:"organization"`
+	Email        string    `json:"user"`
+	Type         string    `json:"type,omitempty"`
+	Status       Status    `json:"status,omitempty"`
+	EndedAt      unit.Time `json:"completedAt,omitzero"`
+	Rows         int       `json:"rows,omitempty"` // of a batch
+	Uploads      []string  `json:"uploads,omitempty"`
+	Bytes        int64     `json:"bytes"` // on the disk
 
 	counted int64 // bytes as quotas count them
 }
@@ -75,7 +78,7 @@ func (s *Service) expire(ctx context.Context, id JobID, fits func(*Job) bool) (*
 // expiryOf reads a job with its rows, nil where it can't be deleted.
 func (s *Service) expiryOf(tx Tx, id JobID, fits func(*Job) bool) (*expiry, error) {
 	j, err := tx.Job(id)
-	if errors.Is(err, NotFound) || err == nil && !fits(j) {
+	if errors.Is(err, fault.NotFound) || err == nil && !fits(j) {
 		return nil, nil
 	}
 	if err != nil {
@@ -90,7 +93,7 @@ func (s *Service) expiryOf(tx Tx, id JobID, fits func(*Job) bool) (*expiry, erro
 			return nil, nil
 		}
 		switch err := removable(tx, row); {
-		case errors.Is(err, JobNotFinished), errors.Is(err, FileInUse):
+		case errors.Is(err, fault.JobNotFinished), errors.Is(err, fault.FileInUse):
 			return nil, nil
 		case err != nil:
 			return nil, err
@@ -123,7 +126,7 @@ func unread(tx Tx, rows []*Job) ([]*Upload, error) {
 			return nil, err
 		}
 		u, err := tx.Upload(id)
-		if read || errors.Is(err, NotFound) {
+		if read || errors.Is(err, fault.NotFound) {
 			continue
 		}
 		if err != nil {

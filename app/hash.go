@@ -5,6 +5,9 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+
+	"molrun/app/algorithm"
+	"molrun/app/strictjson"
 )
 
 // hashVersion begins every hash, so that another canonical form can tell its
@@ -24,13 +27,13 @@ func hash(parts ...[]byte) string {
 }
 
 // sentHash names a request body of one kind by what was sent.
-func sentHash(kind string, body *Value) string {
+func sentHash(kind string, body *strictjson.Value) string {
 	return hash([]byte(hashVersion), []byte(kind+" as sent"), body.AppendCanonical(nil))
 }
 
 // meaningHash names work by what it does: algorithm, version and settings
 // with defaults filled in, files as they were written.
-func meaningHash(kind string, a *Algorithm, rows ...json.RawMessage) string {
+func meaningHash(kind string, a *algorithm.File, rows ...json.RawMessage) string {
 	parts := [][]byte{[]byte(hashVersion), []byte(kind), []byte(a.Type), []byte(a.Version)}
 	for _, row := range rows {
 		parts = append(parts, row)

@@ -1,10 +1,12 @@
 package app
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"time"
+
+	"molrun/app/placement"
+	"molrun/app/strictjson"
+	"molrun/app/unit"
 )
 
 // Status is the state of a job.
@@ -47,9 +49,9 @@ type Job struct {
 	Batch        string          `json:"batch,omitempty"`
 	Priority     int             `json:"priority"`
 	MaxRuntime   int64           `json:"maxRuntimeSeconds,omitempty"`
-	CreatedAt    Time            `json:"createdAt"`
-	StartedAt    Time            `json:"startedAt,omitzero"`
-	CompletedAt  Time            `json:"completedAt,omitzero"` // when it finished, also if it failed
+	CreatedAt    unit.Time       `json:"createdAt"`
+	StartedAt    unit.Time       `json:"startedAt,omitzero"`
+	CompletedAt  unit.Time       `json:"completedAt,omitzero"` // when it finished, also if it failed
 	Attempts     int             `json:"attempts"`
 	Executor     string          `json:"executor,omitempty"`
 	Isolation    string          `json:"isolation,omitempty"` // of the attempt that ended, as in Outcome
@@ -66,7 +68,7 @@ type Job struct {
 func (j *Job) IsBatch() bool { return j.Counts != nil }
 
 // Encode gives the record as it is stored and shown.
-func (j *Job) Encode() ([]byte, error) { return encode(j) }
+func (j *Job) Encode() ([]byte, error) { return strictjson.Encode(j) }
 
 // EncodedJob is a job with the bytes that are stored of it. They are made where
 // there is a CPU for each caller, and not in the store's one writer.
@@ -87,30 +89,21 @@ func (j *Job) Encoded() (e EncodedJob, err error) {
 	return e, nil
 }
 
-// encode writes JSON as clients sent it: without escapes for HTML.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
-}
-
 // Private is what is stored of a job and never shown.
 type Private struct {
-	Sent       string          `json:"sent,omitempty"`       // hash of the body as sent, hex
-	Meaning    string          `json:"meaning,omitempty"`    // hash of type, version and normalised settings, hex
-	Normalized json.RawMessage `json:"normalized,omitempty"` // settings as the program sees them
-	Definition string          `json:"definition,omitempty"` // digest of the algorithm file it was validated against
-	Batch      JobID           `json:"batch,omitempty"`      // parent of a subjob
-	Row        int             `json:"row,omitempty"`        // its place in the batch, from 0
-	Needs      Resources       `json:"needs"`
-	Retries    int             `json:"retries,omitempty"` // how many lost attempts may be repeated
-	Lost       int             `json:"lost,omitempty"`    // lost attempts since submission or retry
-	Sources    []Source        `json:"sources,omitempty"`
-	QueuedAt   Time            `json:"queuedAt,omitzero"`  // by submission or retry
-	PinnedBy   string          `json:"pinnedBy,omitempty"` // the e-mail of who pinned it
-	PinnedAt   Time            `json:"pinnedAt,omitzero"`
+	Sent       string              `json:"sent,omitempty"`       // hash of the body as sent, hex
+	Meaning    string              `json:"meaning,omitempty"`    // hash of type, version and normalised settings, hex
+	Normalized json.RawMessage     `json:"normalized,omitempty"` // settings as the program sees them
+	Definition string              `json:"definition,omitempty"` // digest of the algorithm file it was validated against
+	Batch      JobID               `json:"batch,omitempty"`      // parent of a subjob
+	Row        int                 `json:"row,omitempty"`        // its place in the batch, from 0
+	Needs      placement.Resources `json:"needs"`
+	Retries    int                 `json:"retries,omitempty"` // how many lost attempts may be repeated
+	Lost       int                 `json:"lost,omitempty"`    // lost attempts since submission or retry
+	Sources    []Source            `json:"sources,omitempty"`
+	QueuedAt   unit.Time           `json:"queuedAt,omitzero"`  // by submission or retry
+	PinnedBy   string              `json:"pinnedBy,omitempty"` // the e-mail of who pinned it
+	PinnedAt   unit.Time           `json:"pinnedAt,omitzero"`
 
 	// Of the current attempt.
 	Claimed bool     `json:"claimed,omitempty"` // taken from the queue by the runner
@@ -198,24 +191,3 @@ func (c *Counts) Of(s Status) *int {
 
 // Total gives the number of subjobs.
 func (c *Counts) Total() int { return c.Queued + c.Running + c.Completed + c.Failed }
-
-// Time is a moment as the wire writes it: UTC, to the millisecond.
-type Time struct{ time.Time }
-
-// TimeLayout is the form of every time on the wire.
-const TimeLayout = "2006-01-02T15:04:05.000Z"
-
-// At gives t in the wire's precision.
-func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
-
-// MarshalJSON writes the time in TimeLayout.
-func (t Time) MarshalJSON() ([]byte, error) {
-	return t.UTC().AppendFormat(make([]byte, 0, 26), `"`+TimeLayout+`"`), nil
-}
-
-// Resources are what a job needs or a machine has.
-type Resources struct {
-	CPUs        int   `json:"cpus"`
-	MemoryBytes int64 `json:"memoryBytes"`
-	GPUs        int   `json:"gpus"`
-}

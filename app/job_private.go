@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"molrun/app/strictjson"
 )
 
 // storedPrivate is Private as it is stored. The settings as programs see them
@@ -54,21 +56,21 @@ func (j *Job) DecodePrivate(text []byte) (err error) {
 // addedSettings gives the members of normal settings that those as sent do not
 // give, nil where the one can't be told by the others.
 func addedSettings(sent, normal json.RawMessage) json.RawMessage {
-	was, err := ParseJSON(sent)
-	if err != nil || was.Kind != Object {
+	was, err := strictjson.Parse(sent)
+	if err != nil || was.Kind != strictjson.Object {
 		return nil
 	}
-	now, err := ParseJSON(normal)
-	if err != nil || now.Kind != Object {
+	now, err := strictjson.Parse(normal)
+	if err != nil || now.Kind != strictjson.Object {
 		return nil
 	}
-	var more []Member
+	var more []strictjson.Member
 	for _, m := range now.Members {
-		if v := was.Member(m.Name); v == nil || !bytes.Equal(appendNormal(nil, v), m.Value.Raw) {
+		if v := was.Member(m.Name); v == nil || !bytes.Equal(strictjson.AppendPlain(nil, v), m.Value.Raw) {
 			more = append(more, m)
 		}
 	}
-	added := appendNormalMembers(nil, more)
+	added := strictjson.AppendPlainMembers(nil, more)
 	if again, err := joinSettings(sent, added); err != nil || !bytes.Equal(again, normal) {
 		return nil
 	}
@@ -78,11 +80,11 @@ func addedSettings(sent, normal json.RawMessage) json.RawMessage {
 // joinSettings gives settings in normal form, members that were added in place
 // of those as sent.
 func joinSettings(sent, added json.RawMessage) (json.RawMessage, error) {
-	was, err := ParseJSON(sent)
+	was, err := strictjson.Parse(sent)
 	if err != nil {
 		return nil, fmt.Errorf("read the settings as sent: %w", err)
 	}
-	more, err := ParseJSON(added)
+	more, err := strictjson.Parse(added)
 	if err != nil {
 		return nil, fmt.Errorf("read what is added to the settings: %w", err)
 	}
@@ -92,5 +94,5 @@ func joinSettings(sent, added json.RawMessage) (json.RawMessage, error) {
 			all = append(all, m)
 		}
 	}
-	return appendNormalMembers(nil, all), nil
+	return strictjson.AppendPlainMembers(nil, all), nil
 }

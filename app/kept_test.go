@@ -15,6 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app"
+	"molrun/app/algorithm"
+	"molrun/app/fault"
+	"molrun/app/placement"
+	"molrun/app/routing"
 )
 
 const day = 24 * time.Hour
@@ -27,15 +31,15 @@ func (s *site) keeping(p app.Policy) *site {
 
 func (s *site) keepingBy(policy func(organization string) app.Policy) *site {
 	s.t.Helper()
-	a, mistakes := app.ParseAlgorithm("echo.toml", []byte(echoFile))
+	a, mistakes := algorithm.Parse("echo.toml", []byte(echoFile))
 	for _, m := range mistakes {
 		s.t.Fatal(m)
 	}
-	catalogue, err := app.NewCatalogue([]*app.Algorithm{a})
+	catalogue, err := algorithm.NewCatalogue([]*algorithm.File{a})
 	must(s.t, err)
 	s.Service, err = app.NewService(s.store, s.files, catalogue, app.Options{
-		Now: s.now, CursorKey: make([]byte, 32), UploadTTL: time.Hour, Executor: "local", Policy: policy,
-		Machines: map[string]app.Machine{"local": {CPUs: 4, MemoryBytes: 8 << 30, Local: true}},
+		Now: s.now, CursorKey: make([]byte, 32), UploadTTL: time.Hour, Policy: policy,
+		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: 8 << 30, Local: true}}},
 	})
 	must(s.t, err)
 	return s
@@ -316,10 +320,10 @@ func TestRetentionGoesOnAfterACrash(t *testing.T) {
 func TestPinIsForOwnersAndAdminsAndIsOnRecord(t *testing.T) {
 	s := newSite(t)
 	id := s.submit(ann, "a", `{}`).ID
-	if _, err := s.Pin(t.Context(), bob, "a"); !errors.Is(err, app.Forbidden) {
+	if _, err := s.Pin(t.Context(), bob, "a"); !errors.Is(err, fault.Forbidden) {
 		t.Errorf("by another member: %v", err)
 	}
-	if _, err := s.Pin(t.Context(), eve, "a"); !errors.Is(err, app.NotFound) {
+	if _, err := s.Pin(t.Context(), eve, "a"); !errors.Is(err, fault.NotFound) {
 		t.Errorf("by another organization: %v", err)
 	}
 	for _, by := range []app.Caller{ann, chief} { // the second changes nothing
@@ -351,12 +355,12 @@ func TestQuotaOfQueuedJobs(t *testing.T) {
 	s := newSite(t).keeping(app.Policy{Quota: app.Quota{Queued: 3}})
 	first := s.submit(ann, "a", `{}`)
 	_, _, err := s.SubmitBatch(t.Context(), ann, batchSubmission(t, "large", `{}`, `{}`, `{}`))
-	if !errors.Is(err, app.QuotaExceeded) || !strings.Contains(err.Error(), "has 1, so that 3 more don't fit") {
+	if !errors.Is(err, fault.QuotaExceeded) || !strings.Contains(err.Error(), "has 1, so that 3 more don't fit") {
 		t.Errorf("a batch beyond the quota: %v", err)
 	}
 	_, _, err = s.SubmitBatch(t.Context(), ann, batchSubmission(t, "fits", `{}`, `{}`))
 	must(t, err)
-	if _, _, err := s.Submit(t.Context(), bob, submission(t, "b", `{}`)); !errors.Is(err, app.QuotaExceeded) {
+	if _, _, err := s.Submit(t.Context(), bob, submission(t, "b", `{}`)); !errors.Is(err, fault.QuotaExceeded) {
 		t.Errorf("a fourth job: %v", err)
 	}
 	if _, created, err := s.Submit(t.Context(), ann, submission(t, "a", `{}`)); err != nil || created {
@@ -367,7 +371,7 @@ func TestQuotaOfQueuedJobs(t *testing.T) {
 	}
 	s.run(first.ID, broken())
 	s.submit(bob, "b", `{}`)
-	if _, err := s.Retry(t.Context(), ann, "a"); !errors.Is(err, app.QuotaExceeded) {
+	if _, err := s.Retry(t.Context(), ann, "a"); !errors.Is(err, fault.QuotaExceeded) {
 		t.Errorf("retry beyond the quota: %v", err)
 	}
 	_, err = s.Cancel(t.Context(), ann, "fits-1")
@@ -389,7 +393,7 @@ func TestManySubmissionsAtOnceKeepToTheQuota(t *testing.T) {
 	for _, err := range errs {
 		if err == nil {
 			admitted++
-		} else if !errors.Is(err, app.QuotaExceeded) {
+		} else if !errors.Is(err, fault.QuotaExceeded) {
 			t.Error(err)
 		}
 	}
@@ -413,16 +417,16 @@ func TestQuotaOfBytes(t *testing.T) {
 	s := newSite(t).keeping(app.Policy{Quota: app.Quota{Bytes: 1000}})
 	u, err := s.put(ann, "a.txt", 600)
 	must(t, err)
-	if _, err := s.put(ann, "b.txt", 401); !errors.Is(err, app.QuotaExceeded) || !strings.Contains(err.Error(), `may store 1000 bytes and stores 600 bytes, so that "b.txt" of 401 bytes does not fit`) {
+	if _, err := s.put(ann, "b.txt", 401); !errors.Is(err, fault.QuotaExceeded) || !strings.Contains(err.Error(), `may store 1000 bytes and stores 600 bytes, so that "b.txt" of 401 bytes does not fit`) {
 		t.Errorf("beyond the quota: %v", err)
 	}
 	_, err = s.FinishUpload(t.Context(), u.ID, app.StoredFile{Generation: 2, Size: 900, SHA256: "ab"})
 	must(t, err) // in the place of the 600
 	s.finish(s.submit(ann, "job", `{}`).ID, 300)
-	if _, _, err := s.Submit(t.Context(), ann, submission(t, "more", `{}`)); !errors.Is(err, app.QuotaExceeded) {
+	if _, _, err := s.Submit(t.Context(), ann, submission(t, "more", `{}`)); !errors.Is(err, fault.QuotaExceeded) {
 		t.Errorf("a job without room for its result: %v", err)
 	}
-	if _, err := s.put(ann, "c.txt", 0); !errors.Is(err, app.QuotaExceeded) {
+	if _, err := s.put(ann, "c.txt", 0); !errors.Is(err, fault.QuotaExceeded) {
 		t.Errorf("an upload where nothing fits: %v", err)
 	}
 	_, err = s.FinishUpload(t.Context(), u.ID, app.StoredFile{Generation: 3, Size: 800, SHA256: "ab"})
@@ -450,13 +454,13 @@ func TestUploadsOnTheirWayShareTheQuota(t *testing.T) {
 	}
 	first, err := s.UploadRoom(ctx, ids[0], 600)
 	must(t, err)
-	if _, err := s.UploadRoom(ctx, ids[1], 500); !errors.Is(err, app.QuotaExceeded) || !strings.Contains(err.Error(), "600 bytes are being uploaded") {
+	if _, err := s.UploadRoom(ctx, ids[1], 500); !errors.Is(err, fault.QuotaExceeded) || !strings.Contains(err.Error(), "600 bytes are being uploaded") {
 		t.Errorf("a second that does not fit beside the first: %v", err)
 	}
 	second, err := s.UploadRoom(ctx, ids[1], -1) // of unknown length
 	must(t, err)
 	must(t, second.Grow(ctx, 400))
-	if err := second.Grow(ctx, 401); !errors.Is(err, app.QuotaExceeded) {
+	if err := second.Grow(ctx, 401); !errors.Is(err, fault.QuotaExceeded) {
 		t.Errorf("it grows into the first: %v", err)
 	}
 	first.Release()

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"strings"
 	"time"
+
+	"molrun/app/fault"
+	"molrun/app/strictjson"
 )
 
 // Limits of listings.
@@ -59,7 +62,7 @@ func (s *Service) Jobs(ctx context.Context, by Caller, q JobQuery) (*Listing, er
 	err = s.store.View(ctx, func(tx Tx) error {
 		if q.Batch != "" {
 			batch, err := findBatch(tx, by.Organization, q.Batch)
-			if errors.Is(err, NotFound) {
+			if errors.Is(err, fault.NotFound) {
 				return nil
 			}
 			if err != nil {
@@ -99,13 +102,13 @@ func (s *Service) Jobs(ctx context.Context, by Caller, q JobQuery) (*Listing, er
 // findBatch finds a batch of the organization by its name or ID.
 func findBatch(tx Tx, organization, ref string) (*Job, error) {
 	j, err := tx.JobNamed(organization, ref)
-	if _, bad := ParseID(ref); errors.Is(err, NotFound) && bad == nil {
+	if _, bad := ParseID(ref); errors.Is(err, fault.NotFound) && bad == nil {
 		if j, err = tx.Job(JobID(ref)); err == nil && j.Organization != organization {
-			return nil, NotFound
+			return nil, fault.NotFound
 		}
 	}
 	if err == nil && !j.IsBatch() {
-		return nil, NotFound
+		return nil, fault.NotFound
 	}
 	return j, err
 }
@@ -121,7 +124,7 @@ func (v *subjobsView) addTo(record json.RawMessage) json.RawMessage {
 	if v == nil {
 		return record
 	}
-	return splice(splice(record, "subjobs", v.records), "subjobsTruncated", v.truncated)
+	return strictjson.Splice(strictjson.Splice(record, "subjobs", v.records), "subjobsTruncated", v.truncated)
 }
 
 // collectSubjobs reads the rows of the batches on a page. Rows beyond 5,000
@@ -215,8 +218,8 @@ func (s *Service) read(ctx context.Context, by Caller, name string) (stored Stor
 // jobNamed finds a job of the caller's organization.
 func jobNamed(tx Tx, by Caller, name string) (*Job, error) {
 	j, err := tx.JobNamed(by.Organization, name)
-	if errors.Is(err, NotFound) {
-		return nil, Errorf(NotFound, "there is no job %q in your organization; GET /jobs?organization=true lists them", name)
+	if errors.Is(err, fault.NotFound) {
+		return nil, fault.Errorf(fault.NotFound, "there is no job %q in your organization; GET /jobs?organization=true lists them", name)
 	}
 	return j, err
 }

@@ -6,6 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"molrun/app/algorithm"
+	"molrun/app/fault"
+	"molrun/app/nearest"
+	"molrun/app/placement"
+	"molrun/app/strictjson"
+	"molrun/app/unit"
 )
 
 // order is what a submission or a batch asks of one algorithm, while it is
@@ -13,15 +20,15 @@ import (
 type order struct {
 	service    *Service
 	by         Caller
-	algorithm  *Algorithm            // nil where there is none such
-	unready    map[string]FieldError // executors where it can't run, and why; others of its may do
+	algorithm  *algorithm.File        // nil where there is none such
+	unready    map[string]fault.Field // executors where it can't run, and why; others of its may do
 	priority   int
 	maxRuntime int64
 	asksTime   bool // it gives maxRuntime
-	faults     []FieldError
+	faults     []fault.Field
 }
 
-func (s *Service) newOrder(by Caller, typ, version string, priority int, maxRuntime int64, faults []FieldError) *order {
+func (s *Service) newOrder(by Caller, typ, version string, priority int, maxRuntime int64, faults []fault.Field) *order {
 	o := &order{service: s, by: by, priority: priority, maxRuntime: maxRuntime, asksTime: maxRuntime != 0, faults: slices.Clone(faults)}
 	if !o.faulty("type") {
 		o.findAlgorithm(typ, version)
@@ -40,12 +47,12 @@ func (s *Service) newOrder(by Caller, typ, version string, priority int, maxRunt
 
 // fault adds a fault of the body.
 func (o *order) fault(kind, msg string, loc ...any) {
-	o.addBelow([]any{"body"}, []FieldError{{Loc: loc, Msg: msg, Type: kind}})
+	o.addBelow([]any{"body"}, []fault.Field{{Loc: loc, Msg: msg, Type: kind}})
 }
 
 // faulty reports whether a member of the body has a fault already.
 func (o *order) faulty(member string) bool {
-	return slices.ContainsFunc(o.faults, func(f FieldError) bool { return len(f.Loc) > 1 && f.Loc[1] == member })
+	return slices.ContainsFunc(o.faults, func(f fault.Field) bool { return len(f.Loc) > 1 && f.Loc[1] == member })
 }
 
 func (o *order) checkName(name, member string) {
@@ -68,7 +75,7 @@ func (o *order) findAlgorithm(typ, version string) {
 		o.fault("unknown", fmt.Sprintf("%s has no version %q; it has %s", typ, version, strings.Join(known, ", ")), "version")
 	default:
 		msg := fmt.Sprintf("there is no algorithm %q here", typ)
-		if near := Nearest(typ, catalogue.Types()); near != "" {
+		if near := nearest.Of(typ, catalogue.Types()); near != "" {
 			msg += fmt.Sprintf("; did you mean %q?", near)
 		} else {
 			msg += "; GET /algorithms lists them"
@@ -81,13 +88,13 @@ func (o *order) findAlgorithm(typ, version string) {
 // enough here: which of its executors a job goes to may depend on the job's
 // size.
 func (o *order) checkReady() {
-	executors := o.service.executorsFor(o.algorithm, o.by)
+	executors := o.service.router.Executors(o.algorithm, o.by.routed())
 	for _, executor := range executors {
-		if msg := o.service.unready(o.algorithm, executor); msg != "" {
+		if msg := o.service.router.Unready(o.algorithm, executor); msg != "" {
 			if o.unready == nil {
-				o.unready = map[string]FieldError{}
+				o.unready = map[string]fault.Field{}
 			}
-			o.unready[executor] = FieldError{Type: "not_ready", Msg: msg}
+			o.unready[executor] = fault.Field{Type: "not_ready", Msg: msg}
 		}
 	}
 	if len(o.unready) == len(executors) {
@@ -107,19 +114,19 @@ func (o *order) checkRuntime() {
 
 // row is the settings of one job, checked.
 type row struct {
-	sent       *Value
+	sent       *strictjson.Value
 	normalized json.RawMessage // nil where the settings are faulty
-	needs      Resources
+	needs      placement.Resources
 	executor   string
 	maxRuntime int64
 	inputs     []Input
 	sources    []Source
-	faults     []FieldError // paths begin below the settings
+	faults     []fault.Field // paths begin below the settings
 }
 
 // rows checks the settings of every job that is asked for. loc gives the path
 // of the i-th.
-func (o *order) rows(ctx context.Context, all []*Value, loc func(i int) []any) ([]row, error) {
+func (o *order) rows(ctx context.Context, all []*strictjson.Value, loc func(i int) []any) ([]row, error) {
 	rows := make([]row, len(all))
 	for i, settings := range all {
 		if settings == nil { // told while decoding
@@ -150,7 +157,7 @@ func (o *order) rows(ctx context.Context, all []*Value, loc func(i int) []any) (
 const maxFaults = 1000
 
 // addBelow adds faults whose paths begin below loc.
-func (o *order) addBelow(loc []any, faults []FieldError) {
+func (o *order) addBelow(loc []any, faults []fault.Field) {
 	for _, f := range faults {
 		if len(o.faults) >= maxFaults {
 			return
@@ -166,7 +173,7 @@ func (o *order) validate(ctx context.Context, rows []row) error {
 	if !o.algorithm.HasValidator() {
 		return nil
 	}
-	var asked []ValidatorRow
+	var asked []algorithm.ValidatorRow
 	var index []int
 	for i, r := range rows {
 		if !o.judgeable(r) {
@@ -192,13 +199,13 @@ func (o *order) validate(ctx context.Context, rows []row) error {
 // judgeable reports whether the validator can be asked about a row: not where
 // the schema found faults, unless it is made for that, nor without a file.
 func (o *order) judgeable(r row) bool {
-	if r.sent == nil || len(r.faults) > 0 && !o.algorithm.validator.always {
+	if r.sent == nil || len(r.faults) > 0 && !o.algorithm.ValidatesFaulty() {
 		return false
 	}
 	for _, p := range o.algorithm.FileParameters() {
 		given := r.sent.Member(p.Name)
 		found := slices.ContainsFunc(r.sources, func(s Source) bool { return s.Setting == p.Name })
-		if given != nil && given.Kind != Null && !found {
+		if given != nil && given.Kind != strictjson.Null && !found {
 			return false
 		}
 	}
@@ -207,10 +214,10 @@ func (o *order) judgeable(r row) bool {
 
 // question is what the validator reads of a row: the settings as the program
 // would see them or, where they are faulty, as they were sent.
-func (o *order) question(r row) (ValidatorRow, error) {
-	q := ValidatorRow{Normalized: r.normalized, Paths: Paths{Program: o.service.options.Program, Files: map[string]string{}}}
+func (o *order) question(r row) (algorithm.ValidatorRow, error) {
+	q := algorithm.ValidatorRow{Normalized: r.normalized, Paths: algorithm.Paths{Program: o.service.options.Program, Files: map[string]string{}}}
 	if q.Normalized == nil {
-		q.Normalized = appendNormal(nil, r.sent)
+		q.Normalized = strictjson.AppendPlain(nil, r.sent)
 	}
 	for _, src := range r.sources {
 		path, err := o.service.SourcePath(src)
@@ -224,20 +231,20 @@ func (o *order) question(r row) (ValidatorRow, error) {
 
 // mergeFaults puts the validator's faults behind those of the schema. Where both
 // speak of a setting, the validator knows better what to say.
-func mergeFaults(schema, validator []FieldError) []FieldError {
+func mergeFaults(schema, validator []fault.Field) []fault.Field {
 	told := map[any]bool{}
 	for _, f := range validator {
 		if len(f.Loc) > 0 {
 			told[f.Loc[0]] = true
 		}
 	}
-	kept := slices.DeleteFunc(slices.Clone(schema), func(f FieldError) bool { return len(f.Loc) > 0 && told[f.Loc[0]] })
+	kept := slices.DeleteFunc(slices.Clone(schema), func(f fault.Field) bool { return len(f.Loc) > 0 && told[f.Loc[0]] })
 	return append(kept, validator...)
 }
 
 // job makes the queued job of a row.
 func (o *order) job(name string, r row) *Job {
-	now := At(o.service.now())
+	now := unit.At(o.service.now())
 	return &Job{
 		ID:           o.service.newJobID(),
 		Name:         name,
@@ -264,11 +271,11 @@ func (o *order) job(name string, r row) *Job {
 }
 
 // compact gives the settings as sent, without the space between.
-func compact(v *Value) json.RawMessage {
+func compact(v *strictjson.Value) json.RawMessage {
 	if v == nil {
 		return nil
 	}
-	b, err := encode(json.RawMessage(v.Raw))
+	b, err := strictjson.Encode(json.RawMessage(v.Raw))
 	if err != nil {
 		return v.AppendCanonical(nil)
 	}

@@ -1,6 +1,10 @@
 package app
 
-import "context"
+import (
+	"context"
+
+	"molrun/app/unit"
+)
 
 // Pin keeps a job, or a batch with all its rows, from retention and prune. Who
 // may delete it by hand still may. To repeat it is harmless.
@@ -9,7 +13,7 @@ func (s *Service) Pin(ctx context.Context, by Caller, name string) (Record, erro
 		if j.Pinned {
 			return nil // whoever pinned it first stays on record
 		}
-		j.Pinned, j.Private.PinnedBy, j.Private.PinnedAt = true, by.Email, At(s.now())
+		j.Pinned, j.Private.PinnedBy, j.Private.PinnedAt = true, by.Email, unit.At(s.now())
 		return tx.PutJob(j)
 	})
 }
@@ -20,7 +24,7 @@ func (s *Service) Unpin(ctx context.Context, by Caller, name string) (Record, er
 		if !j.Pinned {
 			return nil
 		}
-		j.Pinned, j.Private.PinnedBy, j.Private.PinnedAt = false, "", Time{}
+		j.Pinned, j.Private.PinnedBy, j.Private.PinnedAt = false, "", unit.Time{}
 		return tx.PutJob(j)
 	})
 }

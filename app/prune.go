@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"molrun/app/fault"
 )
 
 // PruneRequest selects finished jobs to delete; what is empty selects all.
@@ -182,7 +184,7 @@ func (p *prunePlan) uploads(tx Tx, rows []*Job) ([]*Upload, error) {
 // judge looks at all that read an upload.
 func (p *prunePlan) judge(tx Tx, id UploadID) (v verdict, err error) {
 	if _, err := tx.Upload(id); err != nil {
-		if CodeOf(err) == NotFound {
+		if fault.CodeOf(err) == fault.NotFound {
 			err = nil
 		}
 		return verdict{}, err

@@ -3,6 +3,9 @@ package app
 import (
 	"context"
 	"sync"
+
+	"molrun/app/fault"
+	"molrun/app/unit"
 )
 
 // Policy is what a site lets an organization use and keep.
@@ -38,7 +41,7 @@ func (s *Service) admitJobs(tx Tx, organization string, jobs int) error {
 	case err != nil:
 		return err
 	case q.Queued > 0 && used.Queued+jobs > q.Queued:
-		return Errorf(QuotaExceeded, "organization %q may have %d jobs queued and has %d, so that %d more don't fit; wait until some have started, cancel some, or ask an administrator",
+		return fault.Errorf(fault.QuotaExceeded, "organization %q may have %d jobs queued and has %d, so that %d more don't fit; wait until some have started, cancel some, or ask an administrator",
 			organization, q.Queued, used.Queued, jobs)
 	}
 	return anyRoom(organization, q.Bytes, used.Bytes)
@@ -61,8 +64,8 @@ func anyRoom(organization string, quota, used int64) error {
 	if quota == 0 || used < quota {
 		return nil
 	}
-	return Errorf(QuotaExceeded, "organization %q may store %s and stores %s, so that there is no room for more files or results; delete files or jobs that are no longer needed, or ask an administrator",
-		organization, Bytes(quota), Bytes(used))
+	return fault.Errorf(fault.QuotaExceeded, "organization %q may store %s and stores %s, so that there is no room for more files or results; delete files or jobs that are no longer needed, or ask an administrator",
+		organization, unit.Bytes(quota), unit.Bytes(used))
 }
 
 // admitBytes refuses an upload of size bytes that takes the place of old ones.
@@ -77,8 +80,8 @@ func (s *Service) admitBytes(tx Tx, u *Upload, size, coming int64) error {
 	}
 	// What makes use smaller is welcome also beyond the quota.
 	if size > u.Size && used.Bytes-u.Size+coming+size > quota {
-		return Errorf(QuotaExceeded, "organization %q may store %s and stores %s%s, so that %q of %s does not fit; delete files or jobs that are no longer needed, or ask an administrator",
-			u.Organization, Bytes(quota), Bytes(used.Bytes), andComing(coming), u.Filename, Bytes(size))
+		return fault.Errorf(fault.QuotaExceeded, "organization %q may store %s and stores %s%s, so that %q of %s does not fit; delete files or jobs that are no longer needed, or ask an administrator",
+			u.Organization, unit.Bytes(quota), unit.Bytes(used.Bytes), andComing(coming), u.Filename, unit.Bytes(size))
 	}
 	return nil
 }
@@ -87,7 +90,7 @@ func andComing(bytes int64) string {
 	if bytes == 0 {
 		return ""
 	}
-	return ", and " + Bytes(bytes).String() + " are being uploaded"
+	return ", and " + unit.Bytes(bytes).String() + " are being uploaded"
 }
 
 // arrivals are the bytes of uploads on their way, by organization, so that two

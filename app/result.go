@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"molrun/app/fault"
+	"molrun/app/unit"
 )
 
 // resultLinkLife is how long a link to a result works. It is part of the
@@ -22,7 +25,7 @@ type ResultLink struct {
 	URL       string
 	FileName  string
 	Size      int64
-	ExpiresAt Time
+	ExpiresAt unit.Time
 }
 
 // ResultRequest asks for a link. File "" is the archive of all files; Partial
@@ -43,7 +46,7 @@ func (s *Service) Result(ctx context.Context, by Caller, r ResultRequest) (*Resu
 			return err
 		}
 		if j.Status != Completed && (!r.Partial || !j.IsBatch()) {
-			return Errorf(JobNotCompleted, "job %q is %s; a result can be fetched when it is COMPLETED", r.Name, j.Status)
+			return fault.Errorf(fault.JobNotCompleted, "job %q is %s; a result can be fetched when it is COMPLETED", r.Name, j.Status)
 		}
 		if r.File, j, err = fileOf(tx, j, r.File); err != nil {
 			return err
@@ -54,7 +57,7 @@ func (s *Service) Result(ctx context.Context, by Caller, r ResultRequest) (*Resu
 	if err != nil {
 		return nil, err
 	}
-	expires := At(s.now().Add(resultLinkLife))
+	expires := unit.At(s.now().Add(resultLinkLife))
 	out := &ResultLink{ExpiresAt: expires}
 	link := Link{ID: string(j.ID), Expires: expires.Time, Holder: by.KeyID}
 	if r.File == "" {
@@ -81,7 +84,7 @@ func fileOf(tx Tx, j *Job, file string) (string, *Job, error) {
 	name, path, _ := strings.Cut(file, "/")
 	row, err := tx.JobNamed(j.Organization, name)
 	if err != nil || row.Private.Batch != j.ID || row.Status != Completed || path == "" {
-		return "", nil, Errorf(NotFound, "batch %q has no completed row with the file %q; name it <row>/<path>", j.Name, file)
+		return "", nil, fault.Errorf(fault.NotFound, "batch %q has no completed row with the file %q; name it <row>/<path>", j.Name, file)
 	}
 	return path, row, nil
 }
@@ -111,7 +114,7 @@ func (s *Service) linkFile(link *Link, out *ResultLink, j *Job, file string, fol
 	case i < 0 && file == archiveName(j):
 		return s.linkArchive(link, out, j, folders, false)
 	case i < 0:
-		return Errorf(NotFound, "the result of job %q has no file %q; GET /jobs/{jobName}/files lists them", j.Name, file)
+		return fault.Errorf(fault.NotFound, "the result of job %q has no file %q; GET /jobs/{jobName}/files lists them", j.Name, file)
 	}
 	link.Kind, link.File, link.Filename = ResultGet, i, filepath.Base(file)
 	out.FileName, out.Size = file, manifest.Files[i].Size
@@ -127,7 +130,7 @@ func (s *Service) ArchiveFolders(ctx context.Context, id JobID, partial bool) (f
 			return err
 		}
 		if j.Status != Completed && !partial {
-			return Errorf(NotFound, "the result is no longer there; ask for a new link")
+			return fault.Errorf(fault.NotFound, "the result is no longer there; ask for a new link")
 		}
 		folders, err = archiveFolders(tx, j, partial)
 		return err
@@ -158,7 +161,7 @@ func (s *Service) ResultFiles(ctx context.Context, by Caller, name string) ([]Ma
 			return err
 		}
 		if j.Status != Completed {
-			return Errorf(JobNotCompleted, "job %q is %s; its files are listed when it is COMPLETED", name, j.Status)
+			return fault.Errorf(fault.JobNotCompleted, "job %q is %s; its files are listed when it is COMPLETED", name, j.Status)
 		}
 		folders, err = archiveFolders(tx, j, false)
 		return err
@@ -210,9 +213,9 @@ func (s *Service) Log(ctx context.Context, by Caller, r LogRequest) (*Log, error
 	case err != nil:
 		return nil, err
 	case j.IsBatch():
-		return nil, Errorf(NotFound, "batch %q has no log of its own; ask for the log of a row", r.Name)
+		return nil, fault.Errorf(fault.NotFound, "batch %q has no log of its own; ask for the log of a row", r.Name)
 	case r.Attempt > j.Attempts:
-		return nil, Errorf(NotFound, "job %q had %d attempts so far; leave attempt out for the log of the latest", r.Name, j.Attempts)
+		return nil, fault.Errorf(fault.NotFound, "job %q had %d attempts so far; leave attempt out for the log of the latest", r.Name, j.Attempts)
 	case r.Attempt == 0:
 		r.Attempt = j.Attempts
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"molrun/app/fault"
 )
 
 // Rules say what becomes of finished jobs and of uploads by itself; 0 is never.
@@ -232,7 +234,7 @@ func (p *pass) isLast(tx Tx, e Ended) (bool, error) {
 	user := ""
 	if p.rules.KeepPerUser {
 		j, err := tx.Job(e.ID)
-		if errors.Is(err, NotFound) {
+		if errors.Is(err, fault.NotFound) {
 			return true, nil // it is gone already
 		}
 		if err != nil {
@@ -294,7 +296,7 @@ func (p *pass) expireUpload(ctx context.Context, id UploadID, until time.Time) e
 	err := p.store.Update(ctx, func(tx Tx) error {
 		u = nil
 		found, err := tx.Upload(id)
-		if errors.Is(err, NotFound) || err == nil && !found.CompletedAt.Before(until) {
+		if errors.Is(err, fault.NotFound) || err == nil && !found.CompletedAt.Before(until) {
 			return nil
 		}
 		if err != nil {

@@ -13,14 +13,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app"
+	"molrun/app/config"
+	"molrun/app/placement"
+	"molrun/app/routing"
 )
 
 // routed gives a service on two executors.
-func (s *site) routed(routing app.Routing, definitions ...string) *app.Service {
+func (s *site) routed(table routing.Table, definitions ...string) *app.Service {
 	s.t.Helper()
+	table.Executor = "local"
+	table.Machines = map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: 8 << 30, Local: true}, "slurm": {}}
 	service, err := app.NewService(s.store, s.files, s.catalogue(definitions), app.Options{
-		Now: s.now, CursorKey: make([]byte, 32), UploadTTL: time.Hour, Executor: "local", Routing: routing,
-		Machines: map[string]app.Machine{"local": {CPUs: 4, MemoryBytes: 8 << 30, Local: true}, "slurm": {}},
+		Now: s.now, CursorKey: make([]byte, 32), UploadTTL: time.Hour, Routing: table,
 	})
 	must(s.t, err)
 	return service
@@ -41,11 +45,11 @@ func (s *site) stored(rec app.Record) (j *app.Job) {
 }
 
 // routingOf reads the sections of a configuration.
-func routingOf(t *testing.T, text string) app.Routing {
+func routingOf(t *testing.T, text string) routing.Table {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.toml")
 	must(t, os.WriteFile(file, []byte("data = \"/data\"\n[slurm]\nshared_dir = \"/shared\"\n"+text), 0o600))
-	c, err := app.LoadConfig(file, false, nil)
+	c, err := config.Load(file, false, nil)
 	must(t, err)
 	must(t, c.Check())
 	return c.Routing()
@@ -85,18 +89,18 @@ account = "gpu"
 		definition string
 		settings   string
 		executor   string
-		placement  app.Placement
+		placement  placement.Placement
 	}{
-		{"no rule", ann, greedyFile, `{}`, "local", app.Placement{}},
-		{"too small for one", ann, greedyFile, `{"cores":2}`, "local", app.Placement{}},
-		{"by algorithm and size", ann, greedyFile, `{"cores":3}`, "slurm", app.Placement{Partition: "long", Options: []string{"--nice=5", "--exclusive"}}},
-		{"the first of two", bob, greedyFile, `{"cores":3}`, "local", app.Placement{}},
-		{"by organization", eve, greedyFile, `{}`, "slurm", app.Placement{Partition: "main", Options: []string{"--nice=10"}}},
-		{"by two sizes", ann, greedyFile, `{"cards":1,"memory_gb":4}`, "slurm", app.Placement{Partition: "main", Account: "gpu", Options: []string{"--nice=10"}}},
-		{"one size is not enough", ann, greedyFile, `{"cards":0,"memory_gb":4}`, "local", app.Placement{}},
-		{"the algorithm is of this machine", ann, tied("local", ""), `{"cores":3}`, "local", app.Placement{}},
-		{"the algorithm is of the cluster", bob, tied("slurm", table), `{}`, "slurm", app.Placement{Partition: "own", QOS: "high", Options: []string{"--nice=10"}}},
-		{"a rule stands over the algorithm", ann, tied("slurm", table), `{"cores":3}`, "slurm", app.Placement{Partition: "long", QOS: "high", Options: []string{"--nice=5", "--exclusive"}}},
+		{"no rule", ann, greedyFile, `{}`, "local", placement.Placement{}},
+		{"too small for one", ann, greedyFile, `{"cores":2}`, "local", placement.Placement{}},
+		{"by algorithm and size", ann, greedyFile, `{"cores":3}`, "slurm", placement.Placement{Partition: "long", Options: []string{"--nice=5", "--exclusive"}}},
+		{"the first of two", bob, greedyFile, `{"cores":3}`, "local", placement.Placement{}},
+		{"by organization", eve, greedyFile, `{}`, "slurm", placement.Placement{Partition: "main", Options: []string{"--nice=10"}}},
+		{"by two sizes", ann, greedyFile, `{"cards":1,"memory_gb":4}`, "slurm", placement.Placement{Partition: "main", Account: "gpu", Options: []string{"--nice=10"}}},
+		{"one size is not enough", ann, greedyFile, `{"cards":0,"memory_gb":4}`, "local", placement.Placement{}},
+		{"the algorithm is of this machine", ann, tied("local", ""), `{"cores":3}`, "local", placement.Placement{}},
+		{"the algorithm is of the cluster", bob, tied("slurm", table), `{}`, "slurm", placement.Placement{Partition: "own", QOS: "high", Options: []string{"--nice=10"}}},
+		{"a rule stands over the algorithm", ann, tied("slurm", table), `{"cores":3}`, "slurm", placement.Placement{Partition: "long", QOS: "high", Options: []string{"--nice=5", "--exclusive"}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -144,8 +148,8 @@ func TestRowsOfBatchGoWhereTheirSizeSays(t *testing.T) {
 
 func TestJobThatNoNodeHoldsIsRefusedWithItsSetting(t *testing.T) {
 	routing := routingOf(t, "partition = \"main\"\n[[runner.rules]]\nmin_gpus = 1\nexecutor = \"slurm\"\npartition = \"gpu\"\n[[runner.rules]]\nexecutor = \"slurm\"\n")
-	routing.Largest = func(p app.Placement) (app.Node, bool) {
-		return map[string]app.Node{"main": {CPUs: 64, MemoryBytes: 256 << 30, Seconds: 3600}}[p.Partition], p.Partition == "main"
+	routing.Largest = func(p placement.Placement) (placement.Node, bool) {
+		return map[string]placement.Node{"main": {CPUs: 64, MemoryBytes: 256 << 30, Seconds: 3600}}[p.Partition], p.Partition == "main"
 	}
 	s := newSite(t)
 	service := s.routed(routing, greedyFile)
@@ -248,7 +252,7 @@ func faultsOf(t *testing.T, service *app.Service, sub app.Submission) (got []str
 
 func TestJobThatWaitsForAnExecutorThatIsGoneSaysSo(t *testing.T) {
 	s := newSite(t)
-	there := s.routed(app.Routing{}, tied("slurm", ""), echoFile)
+	there := s.routed(routing.Table{}, tied("slurm", ""), echoFile)
 	for name, typ := range map[string]string{"far": "greedy", "near": "echo"} {
 		sub := submission(t, name, `{}`)
 		sub.Type = typ

@@ -6,6 +6,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"molrun/app/algorithm"
+	"molrun/app/fault"
+	"molrun/app/routing"
 )
 
 // Service is every use case, one method each. It holds the rules and knows no
@@ -13,7 +17,8 @@ import (
 type Service struct {
 	store     Store
 	blobs     Blobs
-	catalogue *Catalogue
+	catalogue *algorithm.Catalogue
+	router    *routing.Router
 	options   Options
 	ids       *idSource
 	cursors   cursorKey
@@ -22,7 +27,6 @@ type Service struct {
 	changes     changes
 	sightings   sightings
 	definitions definitions
-	ready       readiness
 	keys        knownKeys
 	uses        keyUses
 	generation  atomic.Int64 // highest given to a PUT
@@ -32,17 +36,15 @@ type Service struct {
 
 // Options are what a service needs besides its parts.
 type Options struct {
-	Now       func() time.Time   // wall clock; only shown and stored
-	CursorKey []byte             // 32 bytes
-	UploadTTL time.Duration      // of upload links and an upload's download link
-	Executor  string             // where algorithms run that name none
-	Routing   Routing            // which run elsewhere, and where on a cluster
-	Machines  map[string]Machine // the executors that there are
-	Program   string             // path of this binary, for {molrun}
+	Now       func() time.Time // wall clock; only shown and stored
+	CursorKey []byte           // 32 bytes
+	UploadTTL time.Duration    // of upload links and an upload's download link
+	Routing   routing.Table    // where jobs run
+	Program   string           // path of this binary, for {molrun}
 
 	// Confine is for the programs that check settings; nil lets them do what this
 	// process may.
-	Confine Confine
+	Confine algorithm.Confine
 
 	// Policy tells what an organization may use and keep; nil bounds and deletes
 	// nothing.
@@ -50,7 +52,7 @@ type Options struct {
 }
 
 // NewService joins the parts.
-func NewService(store Store, blobs Blobs, catalogue *Catalogue, o Options) (*Service, error) {
+func NewService(store Store, blobs Blobs, catalogue *algorithm.Catalogue, o Options) (*Service, error) {
 	switch {
 	case len(o.CursorKey) < 32:
 		return nil, errors.New("the key that signs cursors must have 32 bytes")
@@ -61,6 +63,7 @@ func NewService(store Store, blobs Blobs, catalogue *Catalogue, o Options) (*Ser
 		store:     store,
 		blobs:     blobs,
 		catalogue: catalogue,
+		router:    routing.New(o.Routing),
 		options:   o,
 		ids:       newIDSource(store.Floor()),
 		cursors:   cursorKey(o.CursorKey),
@@ -132,14 +135,14 @@ func (c *changes) tell(ids ...JobID) {
 // definitions caches algorithm files that jobs were validated against.
 type definitions struct {
 	mu     sync.Mutex
-	parsed map[string]*Algorithm
+	parsed map[string]*algorithm.File
 }
 
 const maxDefinitions = 256 // parsed ones in memory
 
 // AlgorithmOf gives the definition that a job was validated against, which
 // may be older than the catalogue's.
-func (s *Service) AlgorithmOf(ctx context.Context, j *Job) (*Algorithm, error) {
+func (s *Service) AlgorithmOf(ctx context.Context, j *Job) (*algorithm.File, error) {
 	digest := j.Private.Definition
 	if a, ok := s.catalogue.Find(j.Type, j.Version); ok && a.Digest == digest {
 		return a, nil
@@ -157,12 +160,12 @@ func (s *Service) AlgorithmOf(ctx context.Context, j *Job) (*Algorithm, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, mistakes := ParseAlgorithm(j.Type+"-"+j.Version+".toml", text)
+	a, mistakes := algorithm.Parse(j.Type+"-"+j.Version+".toml", text)
 	if len(mistakes) > 0 {
-		return nil, Errorf(Internal, "the stored definition of %s %s can't be read: line %d: %s", j.Type, j.Version, mistakes[0].Line, mistakes[0].Msg)
+		return nil, fault.Errorf(fault.Internal, "the stored definition of %s %s can't be read: line %d: %s", j.Type, j.Version, mistakes[0].Line, mistakes[0].Msg)
 	}
 	if s.definitions.parsed == nil || len(s.definitions.parsed) >= maxDefinitions {
-		s.definitions.parsed = map[string]*Algorithm{}
+		s.definitions.parsed = map[string]*algorithm.File{}
 	}
 	s.definitions.parsed[digest] = a
 	return a, nil

@@ -19,6 +19,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/algorithm"
+	"molrun/app/fault"
+	"molrun/app/placement"
+	"molrun/app/routing"
+	"molrun/app/strictjson"
 	"molrun/blobs"
 	"molrun/storage"
 )
@@ -91,25 +96,25 @@ func (s *site) with(definitions ...string) *app.Service {
 func (s *site) on(store app.Store, definitions ...string) *app.Service {
 	s.t.Helper()
 	service, err := app.NewService(store, s.files, s.catalogue(definitions), app.Options{
-		Now: s.now, CursorKey: make([]byte, 32), UploadTTL: time.Hour, Executor: "local",
-		Machines: map[string]app.Machine{"local": {CPUs: 4, MemoryBytes: 8 << 30, Local: true}},
+		Now: s.now, CursorKey: make([]byte, 32), UploadTTL: time.Hour,
+		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: 8 << 30, Local: true}}},
 	})
 	must(s.t, err)
 	return service
 }
 
 // catalogue reads algorithm files.
-func (s *site) catalogue(definitions []string) *app.Catalogue {
+func (s *site) catalogue(definitions []string) *algorithm.Catalogue {
 	s.t.Helper()
-	var all []*app.Algorithm
+	var all []*algorithm.File
 	for i, text := range definitions {
-		a, mistakes := app.ParseAlgorithm(fmt.Sprintf("%d.toml", i), []byte(text))
+		a, mistakes := algorithm.Parse(fmt.Sprintf("%d.toml", i), []byte(text))
 		for _, m := range mistakes {
 			s.t.Fatal(m)
 		}
 		all = append(all, a)
 	}
-	catalogue, err := app.NewCatalogue(all)
+	catalogue, err := algorithm.NewCatalogue(all)
 	must(s.t, err)
 	return catalogue
 }
@@ -128,9 +133,9 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func value(t *testing.T, text string) *app.Value {
+func value(t *testing.T, text string) *strictjson.Value {
 	t.Helper()
-	v, err := app.ParseJSON([]byte(text))
+	v, err := strictjson.Parse([]byte(text))
 	must(t, err)
 	return v
 }
@@ -242,7 +247,7 @@ func TestSameWorkUnderANameIsOneJob(t *testing.T) {
 		}
 	}
 	_, _, err := s.Submit(t.Context(), ann, submission(t, "a", `{"steps":11}`))
-	if !errors.Is(err, app.JobAlreadyExists) {
+	if !errors.Is(err, fault.JobAlreadyExists) {
 		t.Errorf("other settings: %v, want JOB_ALREADY_EXISTS", err)
 	}
 }
@@ -293,7 +298,7 @@ func TestRepeatReturnsTheJobWhateverBecameOfItsParts(t *testing.T) {
 	if len(first.Inputs) != 1 || first.Inputs[0].FileID != string(u.ID) || first.Inputs[0].SHA256 != u.SHA256 {
 		t.Errorf("inputs %+v, want the upload %s", first.Inputs, u.ID)
 	}
-	if err := s.DeleteFile(t.Context(), ann, string(u.ID)); !errors.Is(err, app.FileInUse) {
+	if err := s.DeleteFile(t.Context(), ann, string(u.ID)); !errors.Is(err, fault.FileInUse) {
 		t.Errorf("delete of a file that a queued job reads: %v, want FILE_IN_USE", err)
 	}
 	s.run(first.ID, done())
@@ -316,8 +321,8 @@ func TestAllFaultsOfASubmissionAreTold(t *testing.T) {
 	sub := submission(t, "a/b", `{"steps":0,"inptu":"x","input":"inputs/none.txt"}`)
 	sub.Priority, sub.MaxRuntime = 5, -1
 	_, _, err := s.Submit(t.Context(), ann, sub)
-	var e *app.Error
-	if !errors.As(err, &e) || e.Code != app.Invalid {
+	var e *fault.Error
+	if !errors.As(err, &e) || e.Code != fault.Invalid {
 		t.Fatalf("got %v, want INVALID", err)
 	}
 	var at []string
@@ -365,7 +370,7 @@ func TestLostAttemptsAreRepeatedAndFailuresAreNot(t *testing.T) {
 func TestOnlyFailedJobsAreRetried(t *testing.T) {
 	s := newSite(t)
 	j := s.submit(ann, "a", `{}`)
-	if _, err := s.Retry(t.Context(), ann, "a"); !errors.Is(err, app.JobNotFailed) {
+	if _, err := s.Retry(t.Context(), ann, "a"); !errors.Is(err, fault.JobNotFailed) {
 		t.Errorf("retry of a queued job: %v", err)
 	}
 	s.run(j.ID, broken())
@@ -379,7 +384,7 @@ func TestOnlyFailedJobsAreRetried(t *testing.T) {
 	if got.Status != app.Completed || got.Attempts != 2 || *got.ResultBytes != 7 {
 		t.Errorf("after the second attempt: %+v", got)
 	}
-	if _, err := s.Retry(t.Context(), ann, "a"); !errors.Is(err, app.JobNotFailed) {
+	if _, err := s.Retry(t.Context(), ann, "a"); !errors.Is(err, fault.JobNotFailed) {
 		t.Errorf("retry of a completed job: %v", err)
 	}
 }
@@ -410,10 +415,10 @@ func TestCancelEndsWhatWaitsAndMarksWhatRuns(t *testing.T) {
 func TestWhoMayChangeAJob(t *testing.T) {
 	s := newSite(t)
 	j := s.submit(ann, "a", `{}`)
-	if _, err := s.Cancel(t.Context(), bob, "a"); !errors.Is(err, app.Forbidden) {
+	if _, err := s.Cancel(t.Context(), bob, "a"); !errors.Is(err, fault.Forbidden) {
 		t.Errorf("cancel by another member: %v, want FORBIDDEN", err)
 	}
-	if _, err := s.Cancel(t.Context(), eve, "a"); !errors.Is(err, app.NotFound) {
+	if _, err := s.Cancel(t.Context(), eve, "a"); !errors.Is(err, fault.NotFound) {
 		t.Errorf("cancel from another organization: %v, want NOT_FOUND", err)
 	}
 	s.run(j.ID, broken())
@@ -426,7 +431,7 @@ func TestBatchIsAllOrNothing(t *testing.T) {
 	rows := slices.Repeat([]string{`{"steps":1}`}, 1000)
 	rows[17] = `{"steps":0}`
 	_, _, err := s.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", rows...))
-	var e *app.Error
+	var e *fault.Error
 	if !errors.As(err, &e) || fmt.Sprint(e.Fields[0].Loc) != "[body settings 17 steps]" || len(e.Fields) != 1 {
 		t.Fatalf("a bad row: %v", err)
 	}
@@ -437,10 +442,10 @@ func TestBatchIsAllOrNothing(t *testing.T) {
 	}
 	s.submit(ann, "b-7", `{}`)
 	rows[17] = `{"steps":1}`
-	if _, _, err = s.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", rows...)); !errors.Is(err, app.JobAlreadyExists) {
+	if _, _, err = s.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", rows...)); !errors.Is(err, fault.JobAlreadyExists) {
 		t.Errorf("a taken row name: %v", err)
 	}
-	if _, err := s.Job(t.Context(), ann, "b-1", 0); !errors.Is(err, app.NotFound) {
+	if _, err := s.Job(t.Context(), ann, "b-1", 0); !errors.Is(err, fault.NotFound) {
 		t.Errorf("row of a refused batch: %v", err)
 	}
 }
@@ -487,7 +492,7 @@ func TestCancelAndDeleteOfABatchActOnAllRows(t *testing.T) {
 	s := newSite(t)
 	_, _, err := s.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", `{}`, `{"steps":2}`))
 	must(t, err)
-	if err := s.Delete(t.Context(), ann, "b"); !errors.Is(err, app.JobNotFinished) {
+	if err := s.Delete(t.Context(), ann, "b"); !errors.Is(err, fault.JobNotFinished) {
 		t.Errorf("delete of a queued batch: %v", err)
 	}
 	rec, err := s.Cancel(t.Context(), ann, "b")
@@ -497,7 +502,7 @@ func TestCancelAndDeleteOfABatchActOnAllRows(t *testing.T) {
 	}
 	must(t, s.Delete(t.Context(), ann, "b"))
 	for _, name := range []string{"b", "b-1", "b-2"} {
-		if _, err := s.Job(t.Context(), ann, name, 0); !errors.Is(err, app.NotFound) {
+		if _, err := s.Job(t.Context(), ann, name, 0); !errors.Is(err, fault.NotFound) {
 			t.Errorf("%s after delete: %v", name, err)
 		}
 	}
@@ -540,7 +545,7 @@ func TestListingPagesThroughWithFilters(t *testing.T) {
 	page, err := s.Jobs(t.Context(), ann, app.JobQuery{Limit: 4})
 	must(t, err)
 	other := app.JobQuery{Limit: 4, Status: app.Queued, StartKey: page.StartKey}
-	if _, err := s.Jobs(t.Context(), ann, other); !errors.Is(err, app.Invalid) {
+	if _, err := s.Jobs(t.Context(), ann, other); !errors.Is(err, fault.Invalid) {
 		t.Errorf("cursor used with another filter: %v", err)
 	}
 }
@@ -580,7 +585,7 @@ func TestUploadsAreReplacedUntilTheyAreComplete(t *testing.T) {
 	grant, err := s.CreateUpload(ctx, ann, app.UploadRequest{Filename: "a.txt", Folder: "x/y"})
 	must(t, err)
 	id := grant.Upload.ID
-	if _, err := s.CompleteUpload(ctx, ann, string(id), nil); !errors.Is(err, app.UploadNotReceived) {
+	if _, err := s.CompleteUpload(ctx, ann, string(id), nil); !errors.Is(err, fault.UploadNotReceived) {
 		t.Errorf("complete before anything arrived: %v", err)
 	}
 	first, err := s.BeginUpload(ctx, id)
@@ -599,10 +604,10 @@ func TestUploadsAreReplacedUntilTheyAreComplete(t *testing.T) {
 		t.Errorf("other bytes: stale %d, %v; want %d", stale, err, second)
 	}
 	wrong, right := int64(3), int64(5)
-	if _, err := s.CompleteUpload(ctx, ann, string(id), &wrong); !errors.Is(err, app.Invalid) {
+	if _, err := s.CompleteUpload(ctx, ann, string(id), &wrong); !errors.Is(err, fault.Invalid) {
 		t.Errorf("complete with another size: %v", err)
 	}
-	if _, err := s.CompleteUpload(ctx, bob, string(id), &right); !errors.Is(err, app.Forbidden) {
+	if _, err := s.CompleteUpload(ctx, bob, string(id), &right); !errors.Is(err, fault.Forbidden) {
 		t.Errorf("complete by another member: %v", err)
 	}
 	one, err := s.CompleteUpload(ctx, ann, string(id), &right)
@@ -611,10 +616,10 @@ func TestUploadsAreReplacedUntilTheyAreComplete(t *testing.T) {
 	if err != nil || *one != *two {
 		t.Errorf("repeat of complete: %+v, %v; want %+v", two, err, one)
 	}
-	if _, err := s.BeginUpload(ctx, id); !errors.Is(err, app.UploadCompleted) {
+	if _, err := s.BeginUpload(ctx, id); !errors.Is(err, fault.UploadCompleted) {
 		t.Errorf("PUT after complete: %v", err)
 	}
-	if _, err := s.FinishUpload(ctx, id, app.StoredFile{Generation: second + 1}); !errors.Is(err, app.UploadCompleted) {
+	if _, err := s.FinishUpload(ctx, id, app.StoredFile{Generation: second + 1}); !errors.Is(err, fault.UploadCompleted) {
 		t.Errorf("PUT that ends after complete: %v", err)
 	}
 }
@@ -629,7 +634,7 @@ func TestKeysOpenUntilDisabledExpiredOrDeleted(t *testing.T) {
 	}
 	refused := func(why, key string) {
 		t.Helper()
-		if _, err := s.Authenticate(ctx, key); !errors.Is(err, app.Unauthorized) {
+		if _, err := s.Authenticate(ctx, key); !errors.Is(err, fault.Unauthorized) {
 			t.Errorf("%s: %v, want UNAUTHORIZED", why, err)
 		}
 	}
@@ -652,7 +657,7 @@ func TestKeysOpenUntilDisabledExpiredOrDeleted(t *testing.T) {
 	refused("expired", key)
 	must(t, s.DeleteKey(ctx, rec.ID))
 	refused("deleted", key)
-	if err := s.DeleteKey(ctx, rec.ID); !errors.Is(err, app.NotFound) {
+	if err := s.DeleteKey(ctx, rec.ID); !errors.Is(err, fault.NotFound) {
 		t.Errorf("second delete: %v", err)
 	}
 }
@@ -678,7 +683,7 @@ func FuzzCursor(f *testing.F) {
 	f.Fuzz(func(t *testing.T, cursor string) {
 		site := fuzzSite()
 		page, err := site.Jobs(t.Context(), ann, app.JobQuery{Limit: 1, StartKey: cursor})
-		if cursor != "" && !errors.Is(err, app.Invalid) {
+		if cursor != "" && !errors.Is(err, fault.Invalid) {
 			t.Fatalf("cursor %q: %v, %v", cursor, page, err)
 		}
 	})
@@ -694,7 +699,7 @@ var fuzzSite = sync.OnceValue(func() *app.Service {
 	if err != nil {
 		panic(err)
 	}
-	catalogue, _ := app.NewCatalogue(nil)
+	catalogue, _ := algorithm.NewCatalogue(nil)
 	service, err := app.NewService(store, nil, catalogue, app.Options{Now: time.Now, CursorKey: make([]byte, 32)})
 	if err != nil {
 		panic(err)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"maps"
 	"sync"
+
+	"molrun/app/strictjson"
 )
 
 // sightings are what the runner sees of jobs and nobody stores: the progress
@@ -44,13 +46,13 @@ func (s *Service) show(j StoredJob) json.RawMessage {
 	s.sightings.mu.Unlock()
 	switch status := statusOf(j.JSON); {
 	case runs && status == Running:
-		return splice(j.JSON, "progress", progress)
+		return strictjson.Splice(j.JSON, "progress", progress)
 	case status != Queued || bytes.Contains(j.JSON, []byte(`"statusReason":`)):
 	case waits:
-		return splice(j.JSON, "statusReason", reason)
+		return strictjson.Splice(j.JSON, "statusReason", reason)
 	default:
-		if e := executorOf(j.JSON); e != "" && !s.has(e) {
-			return splice(j.JSON, "statusReason", "waiting: the executor "+e+" is no longer configured here; ask an administrator, or cancel the job and submit it again")
+		if e := executorOf(j.JSON); e != "" && !s.router.Has(e) {
+			return strictjson.Splice(j.JSON, "statusReason", "waiting: the executor "+e+" is no longer configured here; ask an administrator, or cancel the job and submit it again")
 		}
 	}
 	return j.JSON
@@ -76,19 +78,4 @@ func statusOf(record []byte) Status {
 		}
 	}
 	return Status(status)
-}
-
-// splice adds a member to the end of a JSON object.
-func splice(object json.RawMessage, name string, value any) json.RawMessage {
-	encoded, err := encode(value)
-	if err != nil || len(object) < 2 {
-		return object
-	}
-	b := make([]byte, 0, len(object)+len(name)+len(encoded)+4)
-	b = append(b, object[:len(object)-1]...)
-	if len(object) > 2 {
-		b = append(b, ',')
-	}
-	b = append(append(append(b, '"'), name...), `":`...)
-	return append(append(b, encoded...), '}')
 }

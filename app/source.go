@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"molrun/app/algorithm"
+	"molrun/app/fault"
+	"molrun/app/strictjson"
 )
 
 // resolveFiles finds the file that each reference in the rows' settings
@@ -29,17 +33,17 @@ func (o *order) resolveFiles(ctx context.Context, rows []row) error {
 }
 
 // resolveRow finds the files of one row.
-func (o *order) resolveRow(tx Tx, r *row, parameters []Parameter) error {
+func (o *order) resolveRow(tx Tx, r *row, parameters []algorithm.Parameter) error {
 	for _, p := range parameters {
 		v := r.sent.Member(p.Name)
-		if v == nil || v.Kind != String {
+		if v == nil || v.Kind != strictjson.String {
 			continue
 		}
 		input, src, err := o.service.resolve(tx, o.by, p, v.Text)
-		var fault *Error
+		var refused *fault.Error
 		switch {
-		case errors.As(err, &fault) && fault.Code == Invalid:
-			r.faults = append(r.faults, FieldError{Loc: []any{p.Name}, Msg: fault.Message, Type: "file"})
+		case errors.As(err, &refused) && refused.Code == fault.Invalid:
+			r.faults = append(r.faults, fault.Field{Loc: []any{p.Name}, Msg: refused.Message, Type: "file"})
 		case err != nil:
 			return err
 		default:
@@ -53,7 +57,7 @@ func (o *order) resolveRow(tx Tx, r *row, parameters []Parameter) error {
 // resolve finds what one reference means: a fileId, folder/filename among the
 // submitter's own uploads, or job:<jobName>/<path>. The error is Invalid
 // where there is no such file.
-func (s *Service) resolve(tx Tx, by Caller, p Parameter, ref string) (Input, Source, error) {
+func (s *Service) resolve(tx Tx, by Caller, p algorithm.Parameter, ref string) (Input, Source, error) {
 	var input Input
 	var src Source
 	var err error
@@ -66,7 +70,7 @@ func (s *Service) resolve(tx Tx, by Caller, p Parameter, ref string) (Input, Sou
 		return input, src, err
 	}
 	if !p.Accepts(input.Filename) {
-		return input, src, Errorf(Invalid, "%q is not a file of the kind wanted here (%s)", input.Filename, strings.Join(p.File, ", "))
+		return input, src, fault.Errorf(fault.Invalid, "%q is not a file of the kind wanted here (%s)", input.Filename, strings.Join(p.File, ", "))
 	}
 	input.Setting, src.Setting = p.Name, p.Name
 	return input, src, nil
@@ -75,12 +79,12 @@ func (s *Service) resolve(tx Tx, by Caller, p Parameter, ref string) (Input, Sou
 func resolveUpload(tx Tx, by Caller, ref string) (Input, Source, error) {
 	u, err := findUpload(tx, by, ref)
 	switch {
-	case errors.Is(err, NotFound):
-		return Input{}, Source{}, Errorf(Invalid, "there is no completed upload %q; give a fileId, folder/filename of a file that you uploaded, or job:<jobName>/<path>", ref)
+	case errors.Is(err, fault.NotFound):
+		return Input{}, Source{}, fault.Errorf(fault.Invalid, "there is no completed upload %q; give a fileId, folder/filename of a file that you uploaded, or job:<jobName>/<path>", ref)
 	case err != nil:
 		return Input{}, Source{}, err
 	case !u.Completed():
-		return Input{}, Source{}, Errorf(Invalid, "the upload %q is not completed; send POST /upload/%s/complete first", ref, u.ID)
+		return Input{}, Source{}, fault.Errorf(fault.Invalid, "the upload %q is not completed; send POST /upload/%s/complete first", ref, u.ID)
 	}
 	input := Input{FileID: string(u.ID), Filename: u.Filename, SHA256: u.SHA256}
 	return input, Source{Upload: u.ID, Generation: u.Generation, Size: u.Size}, nil
@@ -90,13 +94,13 @@ func findUpload(tx Tx, by Caller, ref string) (*Upload, error) {
 	if _, err := ParseID(ref); err == nil {
 		u, err := tx.Upload(UploadID(ref))
 		if err == nil && u.Organization != by.Organization {
-			return nil, NotFound
+			return nil, fault.NotFound
 		}
 		return u, err
 	}
 	i := strings.LastIndexByte(ref, '/')
 	if i < 0 {
-		return nil, NotFound
+		return nil, fault.NotFound
 	}
 	return tx.UploadNamed(by.Organization, by.Email, ref[:i], ref[i+1:])
 }
@@ -105,12 +109,12 @@ func (s *Service) resolveResult(tx Tx, by Caller, ref string) (Input, Source, er
 	name, path, _ := strings.Cut(ref, "/")
 	j, err := tx.JobNamed(by.Organization, name)
 	switch {
-	case errors.Is(err, NotFound):
-		return Input{}, Source{}, Errorf(Invalid, "there is no job %q; a result is named job:<jobName>/<path>", name)
+	case errors.Is(err, fault.NotFound):
+		return Input{}, Source{}, fault.Errorf(fault.Invalid, "there is no job %q; a result is named job:<jobName>/<path>", name)
 	case err != nil:
 		return Input{}, Source{}, err
 	case j.Status != Completed || j.IsBatch():
-		return Input{}, Source{}, Errorf(Invalid, "job %q has no result to read; wait until it is COMPLETED (of a batch, name a row)", name)
+		return Input{}, Source{}, fault.Errorf(fault.Invalid, "job %q has no result to read; wait until it is COMPLETED (of a batch, name a row)", name)
 	}
 	manifest, err := s.blobs.Manifest(j.ID)
 	if err != nil {
@@ -118,7 +122,7 @@ func (s *Service) resolveResult(tx Tx, by Caller, ref string) (Input, Source, er
 	}
 	i := manifest.Find(path)
 	if i < 0 {
-		return Input{}, Source{}, Errorf(Invalid, "the result of job %q has no file %q; GET /jobs/{jobName}/files lists them", name, path)
+		return Input{}, Source{}, fault.Errorf(fault.Invalid, "the result of job %q has no file %q; GET /jobs/{jobName}/files lists them", name, path)
 	}
 	f := manifest.Files[i]
 	input := Input{Job: name, Path: path, Filename: filepath.Base(path), SHA256: f.SHA256}
@@ -133,5 +137,5 @@ func (s *Service) SourcePath(src Source) (string, error) {
 	case src.Job != "" && filepath.IsLocal(src.Path):
 		return filepath.Join(s.blobs.JobDir(src.Job), src.Path), nil
 	}
-	return "", Errorf(Internal, "the source of setting %q can't be read", src.Setting)
+	return "", fault.Errorf(fault.Internal, "the source of setting %q can't be read", src.Setting)
 }

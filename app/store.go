@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"iter"
 	"time"
+
+	"molrun/app/placement"
 )
 
 // Store keeps the records: package storage.
@@ -136,7 +138,7 @@ type Waiting struct {
 	Organization string
 	Email        string
 	Priority     int
-	Needs        Resources
+	Needs        placement.Resources
 }
 
 // Visit says how a walk of the queue goes on.

@@ -5,6 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"molrun/app/algorithm"
+	"molrun/app/fault"
+	"molrun/app/strictjson"
 )
 
 // Limits of a submission.
@@ -18,12 +22,12 @@ const (
 type Submission struct {
 	Name       string
 	Type       string
-	Version    string // "" takes the algorithm's default
-	Settings   *Value // an object; nil where it is among Faults
+	Version    string            // "" takes the algorithm's default
+	Settings   *strictjson.Value // an object; nil where it is among Faults
 	Priority   int
-	MaxRuntime int64  // seconds; 0 takes the algorithm's limit
-	Body       *Value // the whole body
-	Faults     []FieldError
+	MaxRuntime int64             // seconds; 0 takes the algorithm's limit
+	Body       *strictjson.Value // the whole body
+	Faults     []fault.Field
 }
 
 // Record is a job's JSON as clients see it now, progress included.
@@ -40,7 +44,7 @@ func (s *Service) Submit(ctx context.Context, by Caller, sub Submission) (rec Re
 	}
 	job, definition, faults, err := s.prepare(ctx, by, sub)
 	if err == nil {
-		err = InvalidFields(faults...)
+		err = fault.List(faults...)
 	}
 	if err != nil {
 		return nil, false, err
@@ -53,7 +57,7 @@ func (s *Service) Submit(ctx context.Context, by Caller, sub Submission) (rec Re
 type Validation struct {
 	Valid      bool
 	Normalized json.RawMessage // settings as the program would see them; nil where they are faulty
-	Detail     []FieldError
+	Detail     []fault.Field
 }
 
 // Validate checks a submission as Submit does and queues nothing.
@@ -74,7 +78,7 @@ func (s *Service) Validate(ctx context.Context, by Caller, sub Submission) (*Val
 func (s *Service) sentBefore(ctx context.Context, by Caller, name, sent string) (rec Record, err error) {
 	err = s.store.View(ctx, func(tx Tx) error {
 		old, err := tx.JobNamed(by.Organization, name)
-		if errors.Is(err, NotFound) || err == nil && old.Private.Sent != sent {
+		if errors.Is(err, fault.NotFound) || err == nil && old.Private.Sent != sent {
 			return nil
 		}
 		if err != nil {
@@ -91,13 +95,13 @@ func (s *Service) sentBefore(ctx context.Context, by Caller, name, sent string) 
 
 // prepare checks a submission and makes the job that it asks for. It gives
 // every fault; then the job is of no use.
-func (s *Service) prepare(ctx context.Context, by Caller, sub Submission) (*Job, *Algorithm, []FieldError, error) {
+func (s *Service) prepare(ctx context.Context, by Caller, sub Submission) (*Job, *algorithm.File, []fault.Field, error) {
 	order := s.newOrder(by, sub.Type, sub.Version, sub.Priority, sub.MaxRuntime, sub.Faults)
 	order.checkName(sub.Name, "jobName")
 	if order.algorithm == nil || sub.Settings == nil {
 		return nil, nil, order.faults, nil
 	}
-	rows, err := order.rows(ctx, []*Value{sub.Settings}, func(int) []any { return []any{"body", "settings"} })
+	rows, err := order.rows(ctx, []*strictjson.Value{sub.Settings}, func(int) []any { return []any{"body", "settings"} })
 	if err != nil || len(order.faults) > 0 {
 		return nil, nil, order.faults, err
 	}
@@ -107,7 +111,7 @@ func (s *Service) prepare(ctx context.Context, by Caller, sub Submission) (*Job,
 }
 
 // insert queues a job with its subjobs, unless the name is taken.
-func (s *Service) insert(ctx context.Context, job *Job, subjobs []*Job, a *Algorithm) (rec Record, created bool, err error) {
+func (s *Service) insert(ctx context.Context, job *Job, subjobs []*Job, a *algorithm.File) (rec Record, created bool, err error) {
 	all, err := encodeAll(append([]*Job{job}, subjobs...))
 	if err != nil {
 		return nil, false, err
@@ -122,8 +126,8 @@ func (s *Service) insert(ctx context.Context, job *Job, subjobs []*Job, a *Algor
 			rec, err = tx.JobJSON(id)
 			return err
 		case err == nil:
-			return Errorf(JobAlreadyExists, "job %q already exists with other content; choose another jobName, or send the same again to get that job", job.Name)
-		case !errors.Is(err, NotFound):
+			return fault.Errorf(fault.JobAlreadyExists, "job %q already exists with other content; choose another jobName, or send the same again to get that job", job.Name)
+		case !errors.Is(err, fault.NotFound):
 			return err
 		}
 		if err := s.admitJobs(tx, job.Organization, max(1, len(subjobs))); err != nil {
@@ -153,8 +157,8 @@ func encodeAll(jobs []*Job) (all []EncodedJob, err error) {
 }
 
 // putNew stores a job and, behind it, its subjobs.
-func putNew(tx Tx, all []EncodedJob, a *Algorithm) error {
-	if _, err := tx.Definition(a.Digest); errors.Is(err, NotFound) {
+func putNew(tx Tx, all []EncodedJob, a *algorithm.File) error {
+	if _, err := tx.Definition(a.Digest); errors.Is(err, fault.NotFound) {
 		if err := tx.PutDefinition(a.Digest, a.Source); err != nil {
 			return err
 		}
@@ -181,8 +185,8 @@ func rowNameIsFree(tx Tx, row *Job) error {
 	_, err := tx.JobNamed(row.Organization, row.Name)
 	switch {
 	case err == nil:
-		return Errorf(JobAlreadyExists, "a job %q already exists, so the batch can't have a row of that name; nothing was created: choose another batchName or give jobNames", row.Name)
-	case errors.Is(err, NotFound):
+		return fault.Errorf(fault.JobAlreadyExists, "a job %q already exists, so the batch can't have a row of that name; nothing was created: choose another batchName or give jobNames", row.Name)
+	case errors.Is(err, fault.NotFound):
 		return nil
 	}
 	return err
@@ -197,12 +201,12 @@ func sourcesRemain(tx Tx, j *Job) error {
 		} else {
 			_, err = tx.Job(src.Job)
 		}
-		if errors.Is(err, NotFound) {
+		if errors.Is(err, fault.NotFound) {
 			loc := []any{"body", "settings"}
 			if j.Private.Batch != "" {
 				loc = append(loc, j.Private.Row)
 			}
-			return InvalidFields(FieldError{
+			return fault.List(fault.Field{
 				Loc: append(loc, src.Setting), Type: "file",
 				Msg: fmt.Sprintf("the file %q was deleted just now; upload it again", j.Inputs[i].Filename),
 			})

@@ -5,25 +5,28 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"molrun/app/fault"
+	"molrun/app/unit"
 )
 
 // Upload is a file given by a user. It is pending until its owner completes
 // it; then its bytes never change.
 type Upload struct {
-	ID           UploadID `json:"id"`
-	Organization string   `json:"organization"`
-	Email        string   `json:"email"` // of the owner
-	Folder       string   `json:"folder"`
-	Filename     string   `json:"filename"`
-	ContentType  string   `json:"contentType"` // the one that its PUT must declare
-	CreatedAt    Time     `json:"createdAt"`
+	ID           UploadID  `json:"id"`
+	Organization string    `json:"organization"`
+	Email        string    `json:"email"` // of the owner
+	Folder       string    `json:"folder"`
+	Filename     string    `json:"filename"`
+	ContentType  string    `json:"contentType"` // the one that its PUT must declare
+	CreatedAt    unit.Time `json:"createdAt"`
 
 	// Of the bytes that were received last; Generation 0 is none.
 	Generation int    `json:"generation,omitempty"`
 	Size       int64  `json:"size,omitempty"`
 	SHA256     string `json:"sha256,omitempty"` // hex
 
-	CompletedAt Time `json:"completedAt,omitzero"`
+	CompletedAt unit.Time `json:"completedAt,omitzero"`
 }
 
 // Completed reports whether the owner has confirmed the bytes.
@@ -43,14 +46,14 @@ const DefaultFolder = "inputs"
 type UploadGrant struct {
 	Upload                 *Upload
 	UploadURL, DownloadURL string
-	ExpiresAt              Time
+	ExpiresAt              unit.Time
 }
 
 // UploadRequest asks for an upload.
 type UploadRequest struct {
 	Folder, Filename string
 	Base             string // what links begin with
-	Faults           []FieldError
+	Faults           []fault.Field
 }
 
 // CreateUpload makes a pending upload and the links to send and fetch it.
@@ -60,12 +63,12 @@ func (s *Service) CreateUpload(ctx context.Context, by Caller, r UploadRequest) 
 	}
 	faults := r.Faults
 	if msg := CheckFilename(r.Filename); msg != "" {
-		faults = append(faults, FieldError{Loc: []any{"path", "filename"}, Msg: msg, Type: "value"})
+		faults = append(faults, fault.Field{Loc: []any{"path", "filename"}, Msg: msg, Type: "value"})
 	}
 	if msg := CheckFolder(r.Folder); msg != "" {
-		faults = append(faults, FieldError{Loc: []any{"query", "folder"}, Msg: msg, Type: "value"})
+		faults = append(faults, fault.Field{Loc: []any{"query", "folder"}, Msg: msg, Type: "value"})
 	}
-	if err := InvalidFields(faults...); err != nil {
+	if err := fault.List(faults...); err != nil {
 		return nil, err
 	}
 	now := s.now()
@@ -76,7 +79,7 @@ func (s *Service) CreateUpload(ctx context.Context, by Caller, r UploadRequest) 
 		Folder:       r.Folder,
 		Filename:     r.Filename,
 		ContentType:  contentType(r.Filename),
-		CreatedAt:    At(now),
+		CreatedAt:    unit.At(now),
 	}
 	err := s.store.Update(ctx, func(tx Tx) error {
 		if err := s.admitUpload(tx, u.Organization); err != nil {
@@ -91,7 +94,7 @@ func (s *Service) CreateUpload(ctx context.Context, by Caller, r UploadRequest) 
 		Kind: UploadPut, ID: string(u.ID), Filename: u.Filename, ContentType: u.ContentType,
 		Expires: now.Add(s.options.UploadTTL), Holder: by.KeyID,
 	}
-	grant := &UploadGrant{Upload: u, UploadURL: r.Base + s.blobs.Link(link), ExpiresAt: At(link.Expires)}
+	grant := &UploadGrant{Upload: u, UploadURL: r.Base + s.blobs.Link(link), ExpiresAt: unit.At(link.Expires)}
 	link.Kind = UploadGet
 	grant.DownloadURL = r.Base + s.blobs.Link(link)
 	return grant, nil
@@ -142,7 +145,7 @@ func (s *Service) BeginUpload(ctx context.Context, id UploadID) (generation int,
 }
 
 func uploadCompleted(u *Upload) error {
-	return Errorf(UploadCompleted, "the upload of %q is complete and can't change; ask for a new upload URL", u.Filename)
+	return fault.Errorf(fault.UploadCompleted, "the upload of %q is complete and can't change; ask for a new upload URL", u.Filename)
 }
 
 // FinishUpload makes what a PUT stored the upload's bytes, or refuses where
@@ -171,17 +174,17 @@ func (s *Service) FinishUpload(ctx context.Context, id UploadID, f StoredFile) (
 func uploadOf(tx Tx, by Caller, id string) (*Upload, error) {
 	_, bad := ParseID(id)
 	var u *Upload
-	err := error(NotFound)
+	err := error(fault.NotFound)
 	if bad == nil {
 		u, err = tx.Upload(UploadID(id))
 	}
 	switch {
-	case errors.Is(err, NotFound) || err == nil && u.Organization != by.Organization:
-		return nil, Errorf(NotFound, "there is no file %q in your organization; GET /files lists yours", id)
+	case errors.Is(err, fault.NotFound) || err == nil && u.Organization != by.Organization:
+		return nil, fault.Errorf(fault.NotFound, "there is no file %q in your organization; GET /files lists yours", id)
 	case err != nil:
 		return nil, err
 	case !by.May(u.Email):
-		return nil, Errorf(Forbidden, "the file %q belongs to %s; ask them or an admin of the organization", u.Filename, u.Email)
+		return nil, fault.Errorf(fault.Forbidden, "the file %q belongs to %s; ask them or an admin of the organization", u.Filename, u.Email)
 	}
 	return u, nil
 }
@@ -195,16 +198,16 @@ func (s *Service) CompleteUpload(ctx context.Context, by Caller, id string, size
 		}
 		switch {
 		case u.Generation == 0:
-			return Errorf(UploadNotReceived, "nothing was received of %q yet; PUT the file to its uploadUrl first", u.Filename)
+			return fault.Errorf(fault.UploadNotReceived, "nothing was received of %q yet; PUT the file to its uploadUrl first", u.Filename)
 		case size != nil && *size != u.Size:
-			return InvalidFields(FieldError{
+			return fault.List(fault.Field{
 				Loc: []any{"body", "size"}, Type: "value",
 				Msg: fmt.Sprintf("%d bytes were received, not %d; PUT the file again or leave size out", u.Size, *size),
 			})
 		case u.Completed():
 			return nil
 		}
-		u.CompletedAt = At(s.now())
+		u.CompletedAt = unit.At(s.now())
 		return tx.PutUpload(u)
 	})
 	return u, err
@@ -261,7 +264,7 @@ func (s *Service) DeleteFile(ctx context.Context, by Caller, id string) error {
 		switch {
 		case err == nil:
 			return inUse(tx, fmt.Sprintf("the file %q", u.Filename), reader)
-		case !errors.Is(err, NotFound):
+		case !errors.Is(err, fault.NotFound):
 			return err
 		}
 		return tx.DeleteUpload(u.ID)

@@ -19,6 +19,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/unit"
 )
 
 // clock is a wall clock that stands still until it is moved.
@@ -68,7 +70,7 @@ func (s *rules) Upload(_ context.Context, id app.UploadID) (*app.Upload, error) 
 	defer s.mu.Unlock()
 	u, ok := s.uploads[id]
 	if !ok {
-		return nil, app.Errorf(app.NotFound, "There is no such upload.")
+		return nil, fault.Errorf(fault.NotFound, "There is no such upload.")
 	}
 	c := *u
 	return &c, nil
@@ -80,9 +82,9 @@ func (s *rules) BeginUpload(_ context.Context, id app.UploadID) (int, error) {
 	u, ok := s.uploads[id]
 	switch {
 	case !ok:
-		return 0, app.Errorf(app.NotFound, "There is no such upload.")
+		return 0, fault.Errorf(fault.NotFound, "There is no such upload.")
 	case u.Completed():
-		return 0, app.Errorf(app.UploadCompleted, "This upload is complete; make a new one.")
+		return 0, fault.Errorf(fault.UploadCompleted, "This upload is complete; make a new one.")
 	}
 	s.begun[id] = max(s.begun[id], u.Generation) + 1
 	return s.begun[id], nil
@@ -98,7 +100,7 @@ func (s *rules) FinishUpload(_ context.Context, id app.UploadID, f app.StoredFil
 	}
 	u, ok := s.uploads[id]
 	if !ok || u.Completed() || f.Generation <= u.Generation {
-		return 0, app.Errorf(app.UploadCompleted, "Another upload was faster.")
+		return 0, fault.Errorf(fault.UploadCompleted, "Another upload was faster.")
 	}
 	stale := u.Generation
 	u.Generation, u.Size, u.SHA256 = f.Generation, f.Size, f.SHA256
@@ -110,7 +112,7 @@ func (s *rules) ArchiveFolders(_ context.Context, id app.JobID, partial bool) ([
 	defer s.mu.Unlock()
 	folders, ok := s.folders[id]
 	if !ok {
-		return nil, app.Errorf(app.NotFound, "There is no such job.")
+		return nil, fault.Errorf(fault.NotFound, "There is no such job.")
 	}
 	if partial {
 		folders = folders[:1]
@@ -122,7 +124,7 @@ func (s *rules) ArchiveFolders(_ context.Context, id app.JobID, partial bool) ([
 func (s *rules) complete(id app.UploadID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.uploads[id].CompletedAt = app.Time{Time: time.Unix(1, 0)}
+	s.uploads[id].CompletedAt = unit.Time{Time: time.Unix(1, 0)}
 }
 
 // fixture is a directory served on the loopback interface.
@@ -168,18 +170,18 @@ func startIn(t testing.TB, path string, change ...func(*Options)) *fixture {
 
 // writeError is what stands for the service's own way to answer errors.
 func writeError(w http.ResponseWriter, _ *http.Request, err error) {
-	status, ok := map[app.Code]int{
-		app.NotFound: 404, app.LinkInvalid: 403, app.LinkExpired: 403, app.MethodNotAllowed: 405,
-		app.UploadCompleted: 409, app.UploadNotReceived: 409, app.FileTooLarge: 413,
-		app.UnsupportedMediaType: 415, app.RangeInvalid: 416, app.Invalid: 422,
-		app.Unavailable: 503, app.StorageFull: 507,
-	}[app.CodeOf(err)]
+	status, ok := map[fault.Code]int{
+		fault.NotFound: 404, fault.LinkInvalid: 403, fault.LinkExpired: 403, fault.MethodNotAllowed: 405,
+		fault.UploadCompleted: 409, fault.UploadNotReceived: 409, fault.FileTooLarge: 413,
+		fault.UnsupportedMediaType: 415, fault.RangeInvalid: 416, fault.Invalid: 422,
+		fault.Unavailable: 503, fault.StorageFull: 507,
+	}[fault.CodeOf(err)]
 	if !ok {
 		status = 500
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	fmt.Fprintf(w, `{"error":{"code":%q}}`, app.CodeOf(err))
+	fmt.Fprintf(w, `{"error":{"code":%q}}`, fault.CodeOf(err))
 }
 
 // id gives an ID that this test has not used.
@@ -296,16 +298,16 @@ func (f *fixture) do(method, url, body string, headers ...string) response {
 }
 
 // code gives the error code of an answer.
-func (r response) code() app.Code {
+func (r response) code() fault.Code {
 	var body struct {
-		Error struct{ Code app.Code }
+		Error struct{ Code fault.Code }
 	}
 	_ = json.Unmarshal([]byte(r.body), &body)
 	return body.Error.Code
 }
 
 // want checks status and code.
-func (r response) want(t testing.TB, status int, code app.Code) {
+func (r response) want(t testing.TB, status int, code fault.Code) {
 	t.Helper()
 	if r.status != status || r.code() != code {
 		t.Errorf("status %d, code %q, body %.200q; want %d, %q", r.status, r.code(), r.body, status, code)

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 func TestOpenLaysOutThePrivateDirectory(t *testing.T) {
@@ -84,13 +85,13 @@ func TestManifestIsReadAsWritten(t *testing.T) {
 	if diff := cmp.Diff(m, again); diff != "" || err != nil {
 		t.Errorf("err %v, %s", err, diff)
 	}
-	if _, err := f.Manifest(app.JobID(f.id())); !errors.Is(err, app.NotFound) {
+	if _, err := f.Manifest(app.JobID(f.id())); !errors.Is(err, fault.NotFound) {
 		t.Errorf("no manifest: error %v, want NOT_FOUND", err)
 	}
 	if err := os.WriteFile(filepath.Join(f.JobDir(id), manifestName), []byte(`{"files":`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Manifest(id); err == nil || errors.Is(err, app.NotFound) {
+	if _, err := f.Manifest(id); err == nil || errors.Is(err, fault.NotFound) {
 		t.Errorf("damaged manifest: error %v", err)
 	}
 }

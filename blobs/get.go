@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 // maxRanges is how many ranges one request may ask for; beyond, it gets the
@@ -38,7 +39,7 @@ func (h *handler) openUpload(r *http.Request, id app.UploadID) (*os.File, *app.U
 			return nil, nil, err
 		}
 		if u.Generation == 0 {
-			return nil, nil, app.Errorf(app.UploadNotReceived, "Nothing was uploaded here yet; PUT the file to its upload link first.")
+			return nil, nil, fault.Errorf(fault.UploadNotReceived, "Nothing was uploaded here yet; PUT the file to its upload link first.")
 		}
 		f, err := h.dir.openUpload(u)
 		if err == nil || try == 10 || !errors.Is(err, fs.ErrNotExist) {
@@ -162,5 +163,5 @@ func refuseRange(header http.Header, size int64) error {
 	}
 	setSecureHeaders(header)
 	header.Set("Content-Range", fmt.Sprintf("bytes */%d", size))
-	return app.Errorf(app.RangeInvalid, "The range is not within the file of %d bytes; ask for one that begins before its end.", size)
+	return fault.Errorf(fault.RangeInvalid, "The range is not within the file of %d bytes; ask for one that begins before its end.", size)
 }

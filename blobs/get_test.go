@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 func TestDownloadServesRanges(t *testing.T) {
@@ -82,7 +83,7 @@ func TestRangeOutsideIsAnErrorObject(t *testing.T) {
 		{archive, size, "bytes=100000-"},
 	} {
 		res := f.do("GET", tt.link, "", "Range", tt.ranges)
-		res.want(t, 416, app.RangeInvalid)
+		res.want(t, 416, fault.RangeInvalid)
 		if got := res.header.Get("Content-Range"); got != "bytes */"+tt.size {
 			t.Errorf("%s: Content-Range %q, want the size %s", tt.ranges, got, tt.size)
 		}
@@ -143,17 +144,17 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	f := start(t)
 	job := f.result(map[string]string{"a": "x"})
 	id := f.newUpload("text/plain")
-	f.do("GET", f.getLink(id), "").want(t, 409, app.UploadNotReceived)
-	f.do("GET", f.getLink(app.UploadID(f.id())), "").want(t, 404, app.NotFound)
-	f.do("PUT", f.putLink(app.UploadID(f.id())), "x").want(t, 404, app.NotFound)
+	f.do("GET", f.getLink(id), "").want(t, 409, fault.UploadNotReceived)
+	f.do("GET", f.getLink(app.UploadID(f.id())), "").want(t, 404, fault.NotFound)
+	f.do("PUT", f.putLink(app.UploadID(f.id())), "x").want(t, 404, fault.NotFound)
 
 	file := f.link(app.Link{Kind: app.ResultGet, ID: string(job), File: 0, Filename: "a"})
-	f.do("GET", f.link(app.Link{Kind: app.ResultGet, ID: string(job), File: 1, Filename: "a"}), "").want(t, 403, app.LinkInvalid)
-	f.do("GET", f.link(app.Link{Kind: app.ResultGet, ID: string(job), File: -1, Filename: "a"}), "").want(t, 403, app.LinkInvalid)
+	f.do("GET", f.link(app.Link{Kind: app.ResultGet, ID: string(job), File: 1, Filename: "a"}), "").want(t, 403, fault.LinkInvalid)
+	f.do("GET", f.link(app.Link{Kind: app.ResultGet, ID: string(job), File: -1, Filename: "a"}), "").want(t, 403, fault.LinkInvalid)
 	if err := f.RemoveJob(job); err != nil {
 		t.Fatal(err)
 	}
-	f.do("GET", file, "").want(t, 404, app.NotFound)
+	f.do("GET", file, "").want(t, 404, fault.NotFound)
 }
 
 func TestChangedFileIsNotServed(t *testing.T) {
@@ -175,16 +176,16 @@ func TestChangedFileIsNotServed(t *testing.T) {
 	if err := errors.Join(os.Remove(inside), os.Symlink(outside, inside)); err != nil {
 		t.Fatal(err)
 	}
-	f.do("GET", f.getLink(id), "").want(t, 500, app.Internal)
-	f.do("GET", result(0), "").want(t, 500, app.Internal)
-	f.do("GET", result(1), "").want(t, 500, app.Internal)
+	f.do("GET", f.getLink(id), "").want(t, 500, fault.Internal)
+	f.do("GET", result(0), "").want(t, 500, fault.Internal)
+	f.do("GET", result(1), "").want(t, 500, fault.Internal)
 }
 
 func TestOtherMethodsAreNamed(t *testing.T) {
 	f := start(t)
 	for _, method := range []string{"POST", "DELETE", "OPTIONS", "PATCH"} {
 		res := f.do(method, f.getLink(f.newUpload("text/plain")), "")
-		res.want(t, 405, app.MethodNotAllowed)
+		res.want(t, 405, fault.MethodNotAllowed)
 		if got := res.header.Get("Allow"); got != "GET, HEAD, PUT" {
 			t.Errorf("%s: Allow %q", method, got)
 		}
@@ -199,7 +200,7 @@ func TestTooManyTransfersAreSentAway(t *testing.T) {
 		t.Fatalf("first line %q, err %v", line, err)
 	}
 	res := f.do("GET", f.getLink(id), "")
-	res.want(t, 503, app.Unavailable)
+	res.want(t, 503, fault.Unavailable)
 	if res.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}

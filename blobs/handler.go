@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 // bufferSize is how much of an upload is gathered before it is written.
@@ -78,7 +79,7 @@ func (h *handler) serve(s *sender, r *http.Request, a *access) error {
 	case http.MethodGet, http.MethodHead, http.MethodPut:
 	default:
 		s.Header().Set("Allow", "GET, HEAD, PUT")
-		return app.Errorf(app.MethodNotAllowed, "Use GET or HEAD with a download link, PUT with an upload link.")
+		return fault.Errorf(fault.MethodNotAllowed, "Use GET or HEAD with a download link, PUT with an upload link.")
 	}
 	c, err := h.dir.links.Load().verify(r)
 	if err != nil {
@@ -136,7 +137,7 @@ func (a *access) log(log zerolog.Logger, s *sender) {
 	case errors.As(a.err, &cut):
 		e = e.Err(cut)
 	case a.err != nil:
-		e = e.Str("code", string(app.CodeOf(a.err)))
+		e = e.Str("code", string(fault.CodeOf(a.err)))
 	case s.err != nil:
 		e = e.Err(s.err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 var someID = app.IDBytes{0: 1, 14: 0xfe, 15: 0xdc}.String()
@@ -40,7 +41,7 @@ func TestLinkAllowsItsVerbOnly(t *testing.T) {
 		for _, method := range []string{"GET", "HEAD", "PUT"} {
 			got, err := l.verify(request(t, method, link))
 			if (method == "PUT") != (kind == app.UploadPut) {
-				if !errors.Is(err, app.LinkInvalid) {
+				if !errors.Is(err, fault.LinkInvalid) {
 					t.Errorf("%s with a link of kind %s: error %v, want LINK_INVALID", method, kind, err)
 				}
 				continue
@@ -82,11 +83,11 @@ func TestLinkExpires(t *testing.T) {
 		t.Errorf("within the leeway: %v", err)
 	}
 	c.move(time.Second)
-	if _, err := l.verify(request(t, "GET", link)); !errors.Is(err, app.LinkExpired) {
+	if _, err := l.verify(request(t, "GET", link)); !errors.Is(err, fault.LinkExpired) {
 		t.Errorf("after its time: error %v, want LINK_EXPIRED", err)
 	}
 	c.move(-2 * time.Hour)
-	if _, err := l.verify(request(t, "GET", link)); !errors.Is(err, app.LinkInvalid) {
+	if _, err := l.verify(request(t, "GET", link)); !errors.Is(err, fault.LinkInvalid) {
 		t.Errorf("before it was made: error %v, want LINK_INVALID", err)
 	}
 }
@@ -98,7 +99,7 @@ func TestLinkLivesAWeekAtMost(t *testing.T) {
 		t.Errorf("a link for a month does not work for a week: %v", err)
 	}
 	c.move(MaxLinkLife + leeway)
-	if _, err := l.verify(request(t, "PUT", link)); !errors.Is(err, app.LinkExpired) {
+	if _, err := l.verify(request(t, "PUT", link)); !errors.Is(err, fault.LinkExpired) {
 		t.Errorf("after a week: error %v, want LINK_EXPIRED", err)
 	}
 }
@@ -114,7 +115,7 @@ func TestLinkOfOlderKeyStillWorks(t *testing.T) {
 		t.Errorf("after a new key: %v", err)
 	}
 	rotated.Keys = rotated.Keys[1:]
-	if _, err := newLinks(rotated, c.Now).verify(request(t, "GET", link)); !errors.Is(err, app.LinkInvalid) {
+	if _, err := newLinks(rotated, c.Now).verify(request(t, "GET", link)); !errors.Is(err, fault.LinkInvalid) {
 		t.Errorf("after its key is gone: error %v, want LINK_INVALID", err)
 	}
 }
@@ -211,7 +212,7 @@ func TestForgedLinkIsRefused(t *testing.T) {
 		"subject of another id": signed(func(c *claims, _ *jwt.Token) { c.Subject = other }),
 	}
 	for name, target := range tests {
-		if _, err := l.verify(request(t, "GET", target)); !errors.Is(err, app.LinkInvalid) {
+		if _, err := l.verify(request(t, "GET", target)); !errors.Is(err, fault.LinkInvalid) {
 			t.Errorf("%s: error %v, want LINK_INVALID", name, err)
 		}
 	}
@@ -228,7 +229,7 @@ func FuzzLink(f *testing.F) {
 		u := &url.URL{Path: path, RawQuery: query}
 		got, err := l.verify(&http.Request{Method: method, URL: u})
 		if err != nil {
-			if !errors.Is(err, app.LinkInvalid) {
+			if !errors.Is(err, fault.LinkInvalid) {
 				t.Errorf("error %v without LINK_INVALID", err)
 			}
 			return

@@ -10,6 +10,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 // verify gives what the request's link allows, or LinkInvalid or LinkExpired.
@@ -38,7 +39,7 @@ func (l *links) verify(r *http.Request) (*claims, error) {
 		return nil, invalidLink(fault)
 	}
 	if err != nil {
-		return nil, &app.Error{Code: app.LinkExpired, Message: "This link has expired; ask for a new one.", Err: err}
+		return nil, &fault.Error{Code: fault.LinkExpired, Message: "This link has expired; ask for a new one.", Err: err}
 	}
 	return &c, nil
 }
@@ -134,8 +135,8 @@ func queryToken(u *url.URL) (string, error) {
 }
 
 func invalidLink(cause error) error {
-	return &app.Error{
-		Code:    app.LinkInvalid,
+	return &fault.Error{
+		Code:    fault.LinkInvalid,
 		Message: "This link does not allow the request; use it unchanged and with its own method, or ask for a new one.",
 		Err:     cause,
 	}

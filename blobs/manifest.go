@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 const manifestName = "manifest.json"
@@ -28,7 +29,7 @@ func (d *Dir) Manifest(id app.JobID) (*app.Manifest, error) {
 func (d *Dir) manifest(id app.JobID) (*app.Manifest, []byte, error) {
 	data, err := d.root.ReadFile(path.Join(jobsDir, string(id), manifestName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, app.Errorf(app.NotFound, "There is no result here: it was deleted or never made.")
+		return nil, nil, fault.Errorf(fault.NotFound, "There is no result here: it was deleted or never made.")
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("read manifest: %w", err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 // finishTime bounds how long a received file may wait to be recorded.
@@ -90,7 +91,7 @@ func (h *handler) finish(ctx context.Context, id app.UploadID, f app.StoredFile)
 // refused removes a file that the rules refuse. After any other fault it is
 // unknown whether a record names the file, so that it stays for the sweep.
 func (h *handler) refused(id app.UploadID, f app.StoredFile, err error) error {
-	if app.CodeOf(err) != app.Internal {
+	if fault.CodeOf(err) != fault.Internal {
 		h.remove(id, f.Generation)
 	}
 	return err
@@ -145,16 +146,16 @@ func fill(s *sender, body io.Reader, buffer []byte) (n int, err error) {
 // checkPut refuses bodies that are not the file itself.
 func checkPut(r *http.Request, want string) error {
 	if given := r.Header.Values("Content-Type"); len(given) > 1 || len(given) == 1 && !sameType(given[0], want) {
-		return app.Errorf(app.LinkInvalid, "This link takes the Content-Type %s, not %s; send that or none.",
+		return fault.Errorf(fault.LinkInvalid, "This link takes the Content-Type %s, not %s; send that or none.",
 			want, strings.Join(given, ", "))
 	}
 	if r.Header.Get("Content-Range") != "" {
-		return app.InvalidFields(app.FieldError{
+		return fault.List(fault.Field{
 			Loc: []any{"header", "Content-Range"}, Msg: "send the whole file without Content-Range", Type: "unknown",
 		})
 	}
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return app.Errorf(app.UnsupportedMediaType, "Send the file as it is, without Content-Encoding.")
+		return fault.Errorf(fault.UnsupportedMediaType, "Send the file as it is, without Content-Encoding.")
 	}
 	return nil
 }

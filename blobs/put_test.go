@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 func sha(content string) string {
@@ -87,7 +88,7 @@ func TestFurtherPutReplacesUntilCompletion(t *testing.T) {
 		t.Errorf("the first generation is still there: %v", err)
 	}
 	f.rules.complete(id)
-	f.do("PUT", f.putLink(id), "third").want(t, 409, app.UploadCompleted)
+	f.do("PUT", f.putLink(id), "third").want(t, 409, fault.UploadCompleted)
 	if res := f.do("GET", f.getLink(id), ""); res.body != "second" {
 		t.Errorf("GET gives %q, want the completed bytes", res.body)
 	}
@@ -101,17 +102,17 @@ func TestUploadRefusesWhatIsNotTheFile(t *testing.T) {
 		name    string
 		headers []string
 		status  int
-		code    app.Code
+		code    fault.Code
 	}{
 		{"none", nil, 200, ""},
 		{"the same", []string{"Content-Type", "text/plain; charset=utf-8"}, 200, ""},
 		{"the same in other letters", []string{"Content-Type", "TEXT/Plain;charset=utf-8"}, 200, ""},
-		{"another", []string{"Content-Type", "text/html"}, 403, app.LinkInvalid},
-		{"without its parameter", []string{"Content-Type", "text/plain"}, 403, app.LinkInvalid},
-		{"malformed", []string{"Content-Type", "text/plain; charset"}, 403, app.LinkInvalid},
-		{"twice", []string{"Content-Type", "text/plain; charset=utf-8", "Content-Type", "text/plain; charset=utf-8"}, 403, app.LinkInvalid},
+		{"another", []string{"Content-Type", "text/html"}, 403, fault.LinkInvalid},
+		{"without its parameter", []string{"Content-Type", "text/plain"}, 403, fault.LinkInvalid},
+		{"malformed", []string{"Content-Type", "text/plain; charset"}, 403, fault.LinkInvalid},
+		{"twice", []string{"Content-Type", "text/plain; charset=utf-8", "Content-Type", "text/plain; charset=utf-8"}, 403, fault.LinkInvalid},
 		{"a part", []string{"Content-Range", "bytes 0-3/10"}, 422, ""},
-		{"compressed", []string{"Content-Encoding", "gzip"}, 415, app.UnsupportedMediaType},
+		{"compressed", []string{"Content-Encoding", "gzip"}, 415, fault.UnsupportedMediaType},
 		{"not compressed", []string{"Content-Encoding", "identity"}, 200, ""},
 	}
 	for _, tt := range tests {
@@ -143,7 +144,7 @@ func TestConcurrentPutsNeverMix(t *testing.T) {
 			for i := range 16 {
 				wg.Go(func() {
 					res := f.do("PUT", link, strings.Repeat(string(rune('a'+i)), 100_000+i))
-					if res.status != 200 && res.code() != app.UploadCompleted {
+					if res.status != 200 && res.code() != fault.UploadCompleted {
 						t.Errorf("PUT: status %d, body %s", res.status, res.body)
 					}
 				})
@@ -192,12 +193,12 @@ func TestUnfinishedPutLeavesOnlyWhatMayBeNamed(t *testing.T) {
 	tests := []struct {
 		name string
 		err  error
-		code app.Code
+		code fault.Code
 		left int
 	}{
-		{"refused", app.Errorf(app.UploadCompleted, "completed meanwhile"), app.UploadCompleted, 0},
-		{"deleted", app.Errorf(app.NotFound, "deleted meanwhile"), app.NotFound, 0},
-		{"unknown", errors.New("commit: input/output error"), app.Internal, 1},
+		{"refused", fault.Errorf(fault.UploadCompleted, "completed meanwhile"), fault.UploadCompleted, 0},
+		{"deleted", fault.Errorf(fault.NotFound, "deleted meanwhile"), fault.NotFound, 0},
+		{"unknown", errors.New("commit: input/output error"), fault.Internal, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -301,7 +302,7 @@ func TestRefusedPutIsNotAskedForItsBody(t *testing.T) {
 func TestUploadKeepsTheReserveFree(t *testing.T) {
 	f := start(t, func(o *Options) { o.Reserve = 1 << 60 })
 	id := f.newUpload("text/plain")
-	f.do("PUT", f.putLink(id), "x").want(t, 507, app.StorageFull)
+	f.do("PUT", f.putLink(id), "x").want(t, 507, fault.StorageFull)
 
 	f = start(t)
 	id = f.newUpload("text/plain")

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"molrun/app"
+	"molrun/app/fault"
 )
 
 // maxKeys bounds the ring: every request may name any key of it.
@@ -28,7 +28,7 @@ func (d *Dir) RotateSecret() (kid string, err error) {
 	}
 	next := s.rotated(d.options.Now())
 	if len(next.Keys) > maxKeys {
-		return "", app.Errorf(app.Invalid, "there are %d keys already, since links live up to a week; rotate again when the oldest are no longer needed", maxKeys)
+		return "", fault.Errorf(fault.Invalid, "there are %d keys already, since links live up to a week; rotate again when the oldest are no longer needed", maxKeys)
 	}
 	if err := next.write(d.path); err != nil {
 		return "", diskError("rotate secret", err)

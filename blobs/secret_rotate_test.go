@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 func (f *fixture) status(method, link string) int {
@@ -99,7 +100,7 @@ func TestKeyRingIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := f.RotateSecret(); !errors.Is(err, app.Invalid) {
+	if _, err := f.RotateSecret(); !errors.Is(err, fault.Invalid) {
 		t.Errorf("one more: %v, want INVALID", err)
 	}
 	if s, err := LoadSecret(f.path); err != nil || len(s.Keys) != maxKeys {
@@ -137,7 +138,7 @@ func TestTransfersOfOneHolderLeaveRoomForOthers(t *testing.T) {
 	begin := func(holder string, want bool) func() {
 		t.Helper()
 		end, err := transfers.begin(holder)
-		if (err == nil) != want || err != nil && !errors.Is(err, app.Unavailable) {
+		if (err == nil) != want || err != nil && !errors.Is(err, fault.Unavailable) {
 			t.Errorf("a transfer of %q: %v, want room: %v", holder, err, want)
 		}
 		return end

@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 // spaceInterval is how many bytes of an upload pass between two looks at the
@@ -58,8 +59,8 @@ func diskError(op string, err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return storageFull(fmt.Errorf("%s: %w", op, err))
 	case errors.Is(err, syscall.EFBIG):
-		return &app.Error{
-			Code:    app.FileTooLarge,
+		return &fault.Error{
+			Code:    fault.FileTooLarge,
 			Message: "The server's file system can't hold a file of this length; split it.",
 			Err:     fmt.Errorf("%s: %w", op, err),
 		}
@@ -68,8 +69,8 @@ func diskError(op string, err error) error {
 }
 
 func storageFull(cause error) error {
-	return &app.Error{
-		Code:    app.StorageFull,
+	return &fault.Error{
+		Code:    fault.StorageFull,
 		Message: "The server's disk is full; delete files or jobs that are no longer needed, or ask an administrator.",
 		Err:     cause,
 	}

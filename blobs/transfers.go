@@ -3,7 +3,7 @@ package blobs
 import (
 	"sync"
 
-	"molrun/app"
+	"molrun/app/fault"
 )
 
 // transfers counts the uploads and downloads that are on their way: all
@@ -26,9 +26,9 @@ func (t *transfers) begin(holder string) (end func(), err error) {
 	defer t.mu.Unlock()
 	switch {
 	case t.all >= t.most:
-		return nil, app.Errorf(app.Unavailable, "Too many files are on their way at once; try again in a few seconds.")
+		return nil, fault.Errorf(fault.Unavailable, "Too many files are on their way at once; try again in a few seconds.")
 	case holder != "" && t.byHolder[holder] >= t.mostPerHolder:
-		return nil, app.Errorf(app.Unavailable, "Too many files are on their way at once by links of one API key; try again when some have arrived.")
+		return nil, fault.Errorf(fault.Unavailable, "Too many files are on their way at once by links of one API key; try again when some have arrived.")
 	}
 	t.all++
 	t.byHolder[holder]++

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 // Key gives the record of an API key.
@@ -16,7 +17,7 @@ func (t *tx) Key(id string) (*app.APIKey, error) {
 
 func readKey(id string, value []byte) (*app.APIKey, error) {
 	if value == nil {
-		return nil, app.Errorf(app.NotFound, "there is no API key %s", id)
+		return nil, fault.Errorf(fault.NotFound, "there is no API key %s", id)
 	}
 	var k app.APIKey
 	if err := json.Unmarshal(value, &k); err != nil {
@@ -59,7 +60,7 @@ func (t *tx) Keys() ([]*app.APIKey, error) {
 func (t *tx) Definition(digest string) ([]byte, error) {
 	text := t.bucket(bucketDefinitions).Get([]byte(digest))
 	if text == nil {
-		return nil, app.Errorf(app.NotFound, "there is no algorithm file with digest %s", digest)
+		return nil, fault.Errorf(fault.NotFound, "there is no algorithm file with digest %s", digest)
 	}
 	return bytes.Clone(text), nil
 }
@@ -72,7 +73,7 @@ func (t *tx) PutDefinition(digest string, text []byte) error {
 
 // present turns "not found" into nil.
 func present[T any](v *T, err error) (*T, error) {
-	if errors.Is(err, app.NotFound) {
+	if errors.Is(err, fault.NotFound) {
 		return nil, nil
 	}
 	return v, err

@@ -11,6 +11,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app"
+	"molrun/app/unit"
 )
 
 // TestCheckFinds spoils a good database, each time in another way.
@@ -130,7 +131,7 @@ func putSample(t *testing.T, s *Store) {
 	update(t, s, func(tx app.Tx) error {
 		return tx.PutUpload(&app.Upload{
 			ID: app.UploadID(jobText(50)), Organization: "lab",
-			Folder: "inputs", Filename: "a", CompletedAt: app.At(testID(51).Time()),
+			Folder: "inputs", Filename: "a", CompletedAt: unit.At(testID(51).Time()),
 		})
 	})
 }

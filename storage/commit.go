@@ -10,6 +10,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 // A commit costs two syncs, whether it holds the changes of one caller or of
@@ -192,7 +193,7 @@ func (s *Store) finish(group []*call) {
 
 func abandon(group []*call) {
 	for _, c := range group {
-		c.err = app.Errorf(app.Internal, "a change was abandoned by its program; try again")
+		c.err = fault.Errorf(fault.Internal, "a change was abandoned by its program; try again")
 	}
 }
 

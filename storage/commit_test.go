@@ -17,6 +17,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 var errMine = errors.New("mine")
@@ -100,7 +101,7 @@ func TestFailuresOfNeighboursUndoNothingElse(t *testing.T) {
 		for n := range callers {
 			_, err := tx.Job(jobID(n))
 			want := n%5 == 0 || n%5 == 4
-			if want != (err == nil) || err != nil && !errors.Is(err, app.NotFound) {
+			if want != (err == nil) || err != nil && !errors.Is(err, fault.NotFound) {
 				t.Errorf("job %d: there %v, want %v (%v)", n, err == nil, want, err)
 			}
 		}
@@ -244,7 +245,7 @@ func TestPanicIsTheCallersOwn(t *testing.T) {
 		})
 	}()
 	view(t, s, func(tx app.Tx) error {
-		if _, err := tx.Job(jobID(1)); !errors.Is(err, app.NotFound) {
+		if _, err := tx.Job(jobID(1)); !errors.Is(err, fault.NotFound) {
 			t.Errorf("what the closure did before its panic is there: %v", err)
 		}
 		return nil
@@ -260,12 +261,12 @@ func TestClosureThatEndsItsGoroutineDoesNotEndTheWriter(t *testing.T) {
 		runtime.Goexit()
 		return nil
 	})
-	if app.CodeOf(err) != app.Internal {
+	if fault.CodeOf(err) != fault.Internal {
 		t.Errorf("error %v, want INTERNAL", err)
 	}
 	putJobs(t, s, testJob(2))
 	view(t, s, func(tx app.Tx) error {
-		if _, err := tx.Job(jobID(1)); !errors.Is(err, app.NotFound) {
+		if _, err := tx.Job(jobID(1)); !errors.Is(err, fault.NotFound) {
 			t.Errorf("the abandoned change is there: %v", err)
 		}
 		_, err := tx.Job(jobID(2))
@@ -291,10 +292,10 @@ func TestCloseFinishesWhatWasAsked(t *testing.T) {
 	all.Wait()
 
 	nothing := func(app.Tx) error { return nil }
-	if err := s.Update(t.Context(), nothing); app.CodeOf(err) != app.Unavailable {
+	if err := s.Update(t.Context(), nothing); fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("update of a closed store: %v, want UNAVAILABLE", err)
 	}
-	if err := s.View(t.Context(), nothing); app.CodeOf(err) != app.Unavailable {
+	if err := s.View(t.Context(), nothing); fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("view of a closed store: %v, want UNAVAILABLE", err)
 	}
 
@@ -319,7 +320,7 @@ func fill(t *testing.T, s *Store) int {
 			return tx.PutDefinition(fmt.Sprint(n), make([]byte, 256<<10))
 		})
 		if err != nil {
-			if app.CodeOf(err) != app.StorageFull {
+			if fault.CodeOf(err) != fault.StorageFull {
 				t.Fatalf("error %v, want STORAGE_FULL", err)
 			}
 			return n
@@ -342,14 +343,14 @@ func refusesAndServes(t *testing.T, s *Store, makeSpace func()) {
 		}
 		return tx.PutDefinition("more", make([]byte, 1<<20))
 	})
-	if app.CodeOf(err) != app.StorageFull {
+	if fault.CodeOf(err) != fault.StorageFull {
 		t.Errorf("error %v, want STORAGE_FULL", err)
 	}
 	if s.Floor() != floor {
 		t.Error("a refused commit raised the floor")
 	}
 	view(t, s, func(tx app.Tx) error {
-		if _, err := tx.Job(jobID(2)); !errors.Is(err, app.NotFound) {
+		if _, err := tx.Job(jobID(2)); !errors.Is(err, fault.NotFound) {
 			t.Errorf("a refused job is there: %v", err)
 		}
 		for n := range stored {
@@ -404,10 +405,10 @@ func answersNothing(t *testing.T, s *Store, calls *atomic.Int32) {
 	t.Helper()
 	ran := false
 	closure := func(app.Tx) error { ran = true; return nil }
-	if err := s.Update(t.Context(), closure); app.CodeOf(err) != app.Internal || ran {
+	if err := s.Update(t.Context(), closure); fault.CodeOf(err) != fault.Internal || ran {
 		t.Errorf("update of a broken store: %v, closure ran: %v", err, ran)
 	}
-	if err := s.View(t.Context(), closure); app.CodeOf(err) != app.Internal || ran {
+	if err := s.View(t.Context(), closure); fault.CodeOf(err) != fault.Internal || ran {
 		t.Errorf("view of a broken store: %v, closure ran: %v", err, ran)
 	}
 	if got := calls.Load(); got != 1 {
@@ -426,7 +427,7 @@ func TestFailedSyncBreaksTheStore(t *testing.T) {
 	for n := range 5 {
 		all.Go(func() {
 			err := s.Update(context.Background(), func(tx app.Tx) error { return tx.PutJob(testJob(10 + n)) })
-			if app.CodeOf(err) != app.Internal {
+			if fault.CodeOf(err) != fault.Internal {
 				t.Errorf("error %v, want INTERNAL", err)
 			}
 		})
@@ -451,7 +452,7 @@ func TestDamagedPageBreaksTheStore(t *testing.T) {
 		}},
 		{"met by the writer", func(s *Store) error {
 			err := s.Update(context.Background(), func(tx app.Tx) error { return tx.PutJob(testJob(2)) })
-			if app.CodeOf(err) != app.Internal {
+			if fault.CodeOf(err) != fault.Internal {
 				return fmt.Errorf("error %w, want INTERNAL", err)
 			}
 			return nil
@@ -495,7 +496,7 @@ func TestFailureDueToAChangeThatIsLostIsNotTold(t *testing.T) {
 			}
 			return tx.PutDefinition("too much", make([]byte, 8<<20))
 		})
-		if app.CodeOf(err) != app.StorageFull {
+		if fault.CodeOf(err) != fault.StorageFull {
 			t.Errorf("the first call: %v, want STORAGE_FULL", err)
 		}
 	})
@@ -509,7 +510,7 @@ func TestFailureDueToAChangeThatIsLostIsNotTold(t *testing.T) {
 			if err == nil {
 				return errMine // there is such a job already
 			}
-			if errors.Is(err, app.NotFound) {
+			if errors.Is(err, fault.NotFound) {
 				return nil
 			}
 			return err
@@ -522,7 +523,7 @@ func TestFailureDueToAChangeThatIsLostIsNotTold(t *testing.T) {
 	release()
 	all.Wait()
 	view(t, s, func(tx app.Tx) error {
-		if _, err := tx.Job(jobID(1)); !errors.Is(err, app.NotFound) {
+		if _, err := tx.Job(jobID(1)); !errors.Is(err, fault.NotFound) {
 			t.Errorf("a refused job is there: %v", err)
 		}
 		_, err := tx.Job(jobID(2))
@@ -547,7 +548,7 @@ func TestBrokenStoreRunsNothingThatWaits(t *testing.T) {
 			<-waiting
 			return tx.PutJob(testJob(2))
 		})
-		if app.CodeOf(err) != app.Internal {
+		if fault.CodeOf(err) != fault.Internal {
 			t.Errorf("the call whose commit fails: %v, want INTERNAL", err)
 		}
 	})
@@ -555,7 +556,7 @@ func TestBrokenStoreRunsNothingThatWaits(t *testing.T) {
 	var ran atomic.Bool
 	all.Go(func() {
 		err := s.Update(context.Background(), func(app.Tx) error { ran.Store(true); return nil })
-		if app.CodeOf(err) != app.Internal {
+		if fault.CodeOf(err) != fault.Internal {
 			t.Errorf("the call that waited: %v, want INTERNAL", err)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"molrun/app"
+	"molrun/app/fault"
 )
 
 // Compacted tells the size of the file before and after.
@@ -43,7 +43,7 @@ func Compact(ctx context.Context, path string, o Options) (c Compacted, err erro
 	if err := compactInto(ctx, small, db); err != nil {
 		err = errors.Join(err, os.Remove(small))
 		if isFull(err) {
-			return c, &app.Error{Code: app.StorageFull, Message: "the disk has no room for a second copy of the database; nothing was changed", Err: err}
+			return c, &fault.Error{Code: fault.StorageFull, Message: "the disk has no room for a second copy of the database; nothing was changed", Err: err}
 		}
 		return c, fmt.Errorf("compact: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 // grown gives a closed database that was larger than it needs to be.
@@ -58,7 +59,7 @@ func TestCompactRefusesWhatIsOpenOrDamagedAndLeavesItAlone(t *testing.T) {
 	t.Parallel() // it waits out the lock
 	path := grown(t)
 	s := openAt(t, path, Options{})
-	if _, err := Compact(t.Context(), path, Options{}); !errors.Is(err, app.Unavailable) {
+	if _, err := Compact(t.Context(), path, Options{}); !errors.Is(err, fault.Unavailable) {
 		t.Errorf("of an open database: %v", err)
 	}
 	zeroIndex(t, s)
@@ -84,7 +85,7 @@ func TestOpenRefusesAFileThatWasReplacedMeanwhile(t *testing.T) {
 	if _, err := Compact(t.Context(), path, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := stillThere(old, path); !errors.Is(err, app.Unavailable) {
+	if err := stillThere(old, path); !errors.Is(err, fault.Unavailable) {
 		t.Errorf("error %v, want UNAVAILABLE", err)
 	}
 	now, err := os.Open(path)

@@ -11,7 +11,7 @@ import (
 
 	berrors "go.etcd.io/bbolt/errors"
 
-	"molrun/app"
+	"molrun/app/fault"
 )
 
 // commitError sorts the errors of a commit. A full disk refuses cleanly:
@@ -20,8 +20,8 @@ import (
 // the system may have dropped what it could not write.
 func (s *Store) commitError(err error) error {
 	if isFull(err) {
-		return &app.Error{
-			Code:    app.StorageFull,
+		return &fault.Error{
+			Code:    fault.StorageFull,
 			Message: "the server's disk is full; try again once there is space",
 			Err:     fmt.Errorf("commit: %w", err),
 		}

@@ -17,7 +17,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 
-	"molrun/app"
+	"molrun/app/fault"
 )
 
 const (
@@ -59,7 +59,7 @@ func openLocked(path string, o *bolt.Options) (*bolt.DB, error) {
 	db, err := openGuarded(path, o)
 	if errors.Is(err, berrors.ErrTimeout) {
 		holder, _ := Holder(path)
-		return nil, app.Errorf(app.Unavailable, "%s holds this data directory; stop it first, or choose another directory", holder)
+		return nil, fault.Errorf(fault.Unavailable, "%s holds this data directory; stop it first, or choose another directory", holder)
 	}
 	return db, err
 }
@@ -102,7 +102,7 @@ func stillThere(file *os.File, path string) error {
 		return err
 	}
 	if opened, err := file.Stat(); err != nil || !os.SameFile(there, opened) {
-		return errors.Join(app.Errorf(app.Unavailable, "the database was replaced while it was opened; try again"), err)
+		return errors.Join(fault.Errorf(fault.Unavailable, "the database was replaced while it was opened; try again"), err)
 	}
 	return nil
 }

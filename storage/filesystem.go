@@ -6,7 +6,7 @@ import (
 	"strings"
 	"syscall"
 
-	"molrun/app"
+	"molrun/app/fault"
 )
 
 // FileSystem is the file system that a path lies on.
@@ -120,6 +120,6 @@ func RefuseFileSystem(dir string) error {
 	if err != nil || fs.Unsafe == "" {
 		return err
 	}
-	return app.Errorf(app.Invalid, "the data directory lies on %s, where a database is not safe: %s; "+
+	return fault.Errorf(fault.Invalid, "the data directory lies on %s, where a database is not safe: %s; "+
 		"choose a directory on a local disk, or set database.file_system = \"any\" if you know better", fs.Name, fs.Unsafe)
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 // Readers that never rest meet commits at every stage. What one of them was
@@ -55,7 +56,7 @@ func TestViewReturnsWithTheCommitItHasSeen(t *testing.T) {
 		want  error
 	}{
 		{"on the disk", 0, true, func(_ *Store, _ context.CancelFunc, f *flight) { f.land() }, nil},
-		{"never on the disk", 0, true, func(s *Store, _ context.CancelFunc, f *flight) { s.fail(errSync); f.land() }, app.Internal},
+		{"never on the disk", 0, true, func(s *Store, _ context.CancelFunc, f *flight) { s.fail(errSync); f.land() }, fault.Internal},
 		{"the caller goes away", 0, true, func(_ *Store, cancel context.CancelFunc, _ *flight) { cancel() }, context.Canceled},
 		{"not seen", 1, false, func(*Store, context.CancelFunc, *flight) {}, nil},
 	}
@@ -96,9 +97,9 @@ func TestRefusalOutOfALostCommitIsNotTold(t *testing.T) {
 	err := s.View(t.Context(), func(app.Tx) error {
 		s.fail(errors.New("sync failed"))
 		f.land()
-		return app.Errorf(app.JobAlreadyExists, "job 1 exists")
+		return fault.Errorf(fault.JobAlreadyExists, "job 1 exists")
 	})
-	if app.CodeOf(err) != app.Internal {
+	if fault.CodeOf(err) != fault.Internal {
 		t.Errorf("error %v, want INTERNAL", err)
 	}
 }

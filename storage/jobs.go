@@ -8,6 +8,8 @@ import (
 	"iter"
 
 	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/placement"
 )
 
 // jobs keeps a job as clients see it, byte for byte, so that a listing copies
@@ -120,22 +122,22 @@ func jobQueue(id app.IDBytes, j *app.Job) []entry {
 	return []entry{{key: k, value: appendResources(nil, j.Private.Needs)}}
 }
 
-func appendResources(b []byte, r app.Resources) []byte {
+func appendResources(b []byte, r placement.Resources) []byte {
 	b = binary.AppendVarint(b, int64(r.CPUs))
 	b = binary.AppendVarint(b, r.MemoryBytes)
 	return binary.AppendVarint(b, int64(r.GPUs))
 }
 
-func cutResources(b []byte) (app.Resources, error) {
+func cutResources(b []byte) (placement.Resources, error) {
 	var numbers [3]int64
 	for i := range numbers {
 		v, n := binary.Varint(b)
 		if n <= 0 {
-			return app.Resources{}, errKey
+			return placement.Resources{}, errKey
 		}
 		numbers[i], b = v, b[n:]
 	}
-	return app.Resources{CPUs: int(numbers[0]), MemoryBytes: numbers[1], GPUs: int(numbers[2])}, nil
+	return placement.Resources{CPUs: int(numbers[0]), MemoryBytes: numbers[1], GPUs: int(numbers[2])}, nil
 }
 
 // jobClaimed: id, with the number of the attempt and whether its end is asked
@@ -197,7 +199,7 @@ func readJob(t *tx, id app.IDBytes) (*app.Job, error) {
 	return &j, nil
 }
 
-func noJob(id string) error { return app.Errorf(app.NotFound, "there is no job %s", id) }
+func noJob(id string) error { return fault.Errorf(fault.NotFound, "there is no job %s", id) }
 
 // Job gives a job with what is private.
 func (t *tx) Job(id app.JobID) (*app.Job, error) {
@@ -218,7 +220,7 @@ func (t *tx) JobNamed(organization, name string) (*app.Job, error) {
 		}
 		return readJob(t, id)
 	}
-	return nil, app.Errorf(app.NotFound, "there is no job %q", name)
+	return nil, fault.Errorf(fault.NotFound, "there is no job %q", name)
 }
 
 // JobJSON gives the record as clients see it.
@@ -339,7 +341,7 @@ func (t *tx) NeededBy(source string) (app.JobID, error) {
 			return app.JobID(id.String()), err
 		}
 	}
-	return "", app.Errorf(app.NotFound, "no unfinished job needs %s", source)
+	return "", fault.Errorf(fault.NotFound, "no unfinished job needs %s", source)
 }
 
 // Queue visits the jobs that wait for an executor. It reads the index alone.

@@ -16,6 +16,9 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/placement"
+	"molrun/app/unit"
 )
 
 var rewrite = flag.Bool("update", false, "rewrite the golden files")
@@ -31,8 +34,8 @@ func goldenJob() *app.Job {
 	j.Isolation = "bubblewrap"
 	j.Priority = -3
 	j.MaxRuntime = 86400
-	j.StartedAt = app.At(testID(2).Time())
-	j.CompletedAt = app.At(testID(3).Time())
+	j.StartedAt = unit.At(testID(2).Time())
+	j.CompletedAt = unit.At(testID(3).Time())
 	j.Attempts = 2
 	j.Metrics = &app.Metrics{QueueSeconds: 1.5, RunSeconds: 61, CPUSeconds: 60.4, MaxRSSBytes: 1 << 20, Results: json.RawMessage(`{"rg_nm":1.316}`)}
 	j.Failure = &app.Failure{Code: app.FailedExit, Message: "It failed.", ExitCode: &code, Signal: "SIGSEGV", LogTail: "no"}
@@ -46,10 +49,10 @@ func goldenJob() *app.Job {
 		Definition: "de",
 		Batch:      jobID(4),
 		Row:        17,
-		QueuedAt:   app.At(testID(2).Time()),
+		QueuedAt:   unit.At(testID(2).Time()),
 		PinnedBy:   "carl@lab.example",
-		PinnedAt:   app.At(testID(3).Time()),
-		Needs:      app.Resources{CPUs: 2, MemoryBytes: 1 << 30, GPUs: 1},
+		PinnedAt:   unit.At(testID(3).Time()),
+		Needs:      placement.Resources{CPUs: 2, MemoryBytes: 1 << 30, GPUs: 1},
 		Retries:    1,
 		Lost:       1,
 		Sources:    []app.Source{{Setting: "fasta", Upload: app.UploadID(jobText(5)), Generation: 2, Job: jobID(6), Path: "out.pdb", Size: 99}},
@@ -73,14 +76,14 @@ func TestRecordsKeepTheirForm(t *testing.T) {
 	upload := &app.Upload{
 		ID: app.UploadID(jobText(1)), Organization: "lab", Email: "ann@lab.example",
 		Folder: "inputs", Filename: "a.pdb", ContentType: "chemical/x-pdb",
-		CreatedAt: app.At(testID(1).Time()), Generation: 2, Size: 99, SHA256: "ab",
-		CompletedAt: app.At(testID(2).Time()),
+		CreatedAt: unit.At(testID(1).Time()), Generation: 2, Size: 99, SHA256: "ab",
+		CompletedAt: unit.At(testID(2).Time()),
 	}
 	apiKey := &app.APIKey{
 		ID: "abcdefghijkl", Hash: "ab", Organization: "lab", Email: "ann@lab.example",
 		Role: app.RoleAdmin, Disabled: true,
-		CreatedAt: app.At(testID(1).Time()), ExpiresAt: app.At(testID(2).Time()),
-		LastUsedAt: app.At(testID(3).Time()), Successor: "mnopqrstuvwx",
+		CreatedAt: unit.At(testID(1).Time()), ExpiresAt: unit.At(testID(2).Time()),
+		LastUsedAt: unit.At(testID(3).Time()), Successor: "mnopqrstuvwx",
 	}
 	update(t, s, func(tx app.Tx) error {
 		return errors.Join(tx.PutJob(job), tx.PutUpload(upload), tx.PutKey(apiKey))
@@ -339,7 +342,7 @@ func BenchmarkSubmit(b *testing.B) {
 					for n := range next {
 						j := benchJob(n)
 						err := s.Update(context.Background(), func(tx app.Tx) error {
-							if _, err := tx.JobNamed(j.Organization, j.Name); !errors.Is(err, app.NotFound) {
+							if _, err := tx.JobNamed(j.Organization, j.Name); !errors.Is(err, fault.NotFound) {
 								return fmt.Errorf("name taken: %w", err)
 							}
 							return tx.PutJob(j)

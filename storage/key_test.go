@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"molrun/app"
+	"molrun/app/placement"
 )
 
 // parts are what a key of the queue is made of; it uses every kind of part.
@@ -96,7 +97,7 @@ func FuzzReadWaiting(f *testing.F) {
 }
 
 func TestResourcesReadAsWritten(t *testing.T) {
-	for _, want := range []app.Resources{
+	for _, want := range []placement.Resources{
 		{},
 		{CPUs: 1, MemoryBytes: 1 << 50, GPUs: 8},
 		{CPUs: -1, MemoryBytes: -1 << 63, GPUs: 1<<63 - 1},

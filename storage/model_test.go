@@ -18,6 +18,9 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/placement"
+	"molrun/app/unit"
 )
 
 // model is a store as a plain map would be: it says what every answer has to
@@ -165,11 +168,11 @@ func (s *simulation) newJob() *app.Job {
 		Organization: pick(s.r, someOrganizations),
 		Email:        pick(s.r, someEmails),
 		Priority:     s.r.IntN(5) - 2,
-		CreatedAt:    app.At(idOf(id).Time()),
+		CreatedAt:    unit.At(idOf(id).Time()),
 		Executor:     pick(s.r, someExecutors),
 		Private: app.Private{
 			Sent:  fmt.Sprintf("%064x", s.r.Uint64()),
-			Needs: app.Resources{CPUs: s.r.IntN(8), MemoryBytes: s.r.Int64N(1 << 40), GPUs: s.r.IntN(2)},
+			Needs: placement.Resources{CPUs: s.r.IntN(8), MemoryBytes: s.r.Int64N(1 << 40), GPUs: s.r.IntN(2)},
 		},
 	}
 	for range s.r.IntN(4) {
@@ -196,9 +199,9 @@ func (s *simulation) setState(j *app.Job) {
 	default:
 		j.Private.Claimed = s.r.IntN(3) == 0
 	}
-	j.CompletedAt, j.ResultBytes, j.Pinned = app.Time{}, nil, s.r.IntN(4) == 0
+	j.CompletedAt, j.ResultBytes, j.Pinned = unit.Time{}, nil, s.r.IntN(4) == 0
 	if j.Status.Finished() {
-		j.CompletedAt = app.At(testID(s.r.IntN(50)).Time().Add(time.Duration(s.r.IntN(3)) * 24 * time.Hour))
+		j.CompletedAt = unit.At(testID(s.r.IntN(50)).Time().Add(time.Duration(s.r.IntN(3)) * 24 * time.Hour))
 	}
 	if j.Status == app.Completed {
 		size := s.r.Int64N(1 << 40)
@@ -312,12 +315,12 @@ func (s *simulation) putUpload(tx app.Tx) error {
 		Folder:       pick(s.r, someFolders),
 		Filename:     pick(s.r, someFilenames),
 		Size:         s.r.Int64N(1 << 40),
-		CreatedAt:    app.At(testID(s.r.IntN(50)).Time()),
+		CreatedAt:    unit.At(testID(s.r.IntN(50)).Time()),
 	}
 	if old := s.uploads[anyOf(s.r, s.uploads)]; old != nil && s.r.IntN(3) == 0 {
 		*u = *old
 		u.Generation++
-		u.CompletedAt = app.At(testID(s.last).Time())
+		u.CompletedAt = unit.At(testID(s.last).Time())
 	}
 	s.uploads[u.ID] = u
 	s.raise(string(u.ID))
@@ -461,7 +464,7 @@ func agreeJobs(t *testing.T, tx app.Tx, s *simulation) {
 	_, e1 := tx.Job(absent)
 	_, e2 := tx.JobNamed("lab", "")
 	_, e3 := tx.JobJSON(absent)
-	if !errors.Is(e1, app.NotFound) || !errors.Is(e2, app.NotFound) || !errors.Is(e3, app.NotFound) {
+	if !errors.Is(e1, fault.NotFound) || !errors.Is(e2, fault.NotFound) || !errors.Is(e3, fault.NotFound) {
 		t.Errorf("an absent job: %v, %v, %v", e1, e2, e3)
 	}
 	claimed := s.sorted(func(j *app.Job) bool { return j.Private.Claimed })
@@ -616,7 +619,7 @@ func agreeQueue(t *testing.T, tx app.Tx, s *simulation) {
 		})
 		got, err := tx.NeededBy(source)
 		switch {
-		case len(needed) == 0 && !errors.Is(err, app.NotFound):
+		case len(needed) == 0 && !errors.Is(err, fault.NotFound):
 			t.Errorf("%s is needed by %s, %v, want by none", source, got, err)
 		case len(needed) > 0 && (err != nil || got != needed[0].ID):
 			t.Errorf("%s is needed by %s, %v, want by %s", source, got, err, needed[0].ID)
@@ -670,7 +673,7 @@ func agreeUploads(t *testing.T, tx app.Tx, s *simulation) {
 			newest = u
 		}
 	}
-	if diff := differ(newest, named); diff != "" || (newest == nil) != errors.Is(err, app.NotFound) {
+	if diff := differ(newest, named); diff != "" || (newest == nil) != errors.Is(err, fault.NotFound) {
 		t.Errorf("file %s/%s: %v\n%s", folder, filename, err, diff)
 	}
 	if newest != nil {

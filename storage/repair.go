@@ -8,6 +8,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 const beforeRepair = ".before-repair"
@@ -33,7 +34,7 @@ func Repair(ctx context.Context, path string, o Options) (repaired *Report, err 
 	}
 	switch {
 	case !found.Readable && found.Derivable < found.Count:
-		return nil, app.Errorf(app.Internal, "the database is damaged in a way that can't be repaired (%s); restore a backup", found.Problems[0].Text)
+		return nil, fault.Errorf(fault.Internal, "the database is damaged in a way that can't be repaired (%s); restore a backup", found.Problems[0].Text)
 	case found.Derivable == 0:
 		return found, nil
 	}

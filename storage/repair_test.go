@@ -10,7 +10,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"molrun/app"
+	"molrun/app/fault"
 )
 
 func TestRepairDerivesWhatRecordsSayAndNothingElse(t *testing.T) {
@@ -84,7 +84,7 @@ func TestRepairRefusesDamagedPagesAndAnOpenDatabase(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jobs.db")
 	s := openAt(t, path, Options{})
 	putJobs(t, s, testJobs(300)...)
-	if _, err := Repair(t.Context(), path, Options{}); !errors.Is(err, app.Unavailable) {
+	if _, err := Repair(t.Context(), path, Options{}); !errors.Is(err, fault.Unavailable) {
 		t.Errorf("of an open database: %v", err)
 	}
 	zeroIndex(t, s)

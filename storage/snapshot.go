@@ -10,7 +10,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"molrun/app"
+	"molrun/app/fault"
 )
 
 // Snapshot writes the database as it is now to a file beside it and gives the
@@ -31,7 +31,7 @@ func (s *Store) Snapshot(ctx context.Context) (path string, err error) {
 	if err != nil {
 		_ = os.Remove(path) // else the next Open does
 		if isFull(err) {
-			return "", &app.Error{Code: app.StorageFull, Message: "the disk has no room for a snapshot of the database; make some and try again", Err: err}
+			return "", &fault.Error{Code: fault.StorageFull, Message: "the disk has no room for a snapshot of the database; make some and try again", Err: err}
 		}
 		return "", fmt.Errorf("make a snapshot: %w", err)
 	}

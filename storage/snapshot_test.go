@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 func TestSnapshotIsOneStateWhileOthersWrite(t *testing.T) {
@@ -67,7 +68,7 @@ func TestReadOnlyKeepsAStoreFromOpeningAndWritesNothing(t *testing.T) {
 	path := filepath.Join(dir, "jobs.db")
 	s := openAt(t, path, Options{})
 	putJobs(t, s, testJob(1))
-	if _, err := OpenReadOnly(path); !errors.Is(err, app.Unavailable) {
+	if _, err := OpenReadOnly(path); !errors.Is(err, fault.Unavailable) {
 		t.Errorf("beside a store: %v", err)
 	}
 	closeStore(t, s)
@@ -76,7 +77,7 @@ func TestReadOnlyKeepsAStoreFromOpeningAndWritesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err := Open(path, Options{}); !errors.Is(err, app.Unavailable) {
+	if s, err := Open(path, Options{}); !errors.Is(err, fault.Unavailable) {
 		t.Error(errors.Join(errors.New("a store opened beside a reader"), err, s.Close()))
 	}
 	if report, err := r.Check(t.Context()); err != nil || report.Jobs != 1 || report.Count > 0 {

@@ -29,6 +29,7 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 // Options are what a store can be told besides its path.
@@ -62,7 +63,7 @@ type Store struct {
 	db     *bolt.DB
 	fatal  func(error)
 	floor  atomic.Pointer[app.IDBytes]
-	broken atomic.Pointer[app.Error] // why nothing is answered any more
+	broken atomic.Pointer[fault.Error] // why nothing is answered any more
 	counts *counter
 	flying atomic.Pointer[flight] // the last commit, on the disk or on its way; nil before the first
 
@@ -194,14 +195,14 @@ func (s *Store) beginError(err error) error {
 }
 
 func errClosed() error {
-	return app.Errorf(app.Unavailable, "the service is stopping; try again in a moment")
+	return fault.Errorf(fault.Unavailable, "the service is stopping; try again in a moment")
 }
 
 // fail ends the store for good: what is on the disk is no longer known, so no
 // answer is better than a doubtful one.
 func (s *Store) fail(cause error) error {
-	broken := &app.Error{
-		Code:    app.Internal,
+	broken := &fault.Error{
+		Code:    fault.Internal,
 		Message: "the database failed; the service has to be restarted",
 		Err:     cause,
 	}

@@ -15,6 +15,9 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/placement"
+	"molrun/app/unit"
 )
 
 // openAt opens a store that is closed when the test ends.
@@ -84,9 +87,9 @@ func testJob(n int) *app.Job {
 		Settings:     []byte(fmt.Sprintf(`{"steps":%d}`, n)),
 		Organization: "lab",
 		Email:        "ann@lab.example",
-		CreatedAt:    app.At(testID(n).Time()),
+		CreatedAt:    unit.At(testID(n).Time()),
 		Executor:     "local",
-		Private:      app.Private{Needs: app.Resources{CPUs: 1, MemoryBytes: 1 << 30}},
+		Private:      app.Private{Needs: placement.Resources{CPUs: 1, MemoryBytes: 1 << 30}},
 	}
 }
 
@@ -272,7 +275,7 @@ func TestReadersSeeOneStateWhileOthersWrite(t *testing.T) {
 	putJobs(t, s, testJob(1))
 	view(t, s, func(tx app.Tx) error {
 		putJobs(t, s, testJob(2))
-		if _, err := tx.Job(jobID(2)); !errors.Is(err, app.NotFound) {
+		if _, err := tx.Job(jobID(2)); !errors.Is(err, fault.NotFound) {
 			t.Errorf("a view saw a later commit: %v", err)
 		}
 		return nil

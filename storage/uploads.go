@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 var uploads = table[app.Upload]{
@@ -54,7 +55,7 @@ func readUpload(t *tx, id app.IDBytes) (*app.Upload, error) {
 	return &u, nil
 }
 
-func noUpload(id string) error { return app.Errorf(app.NotFound, "there is no file %s", id) }
+func noUpload(id string) error { return fault.Errorf(fault.NotFound, "there is no file %s", id) }
 
 // Upload gives the record of an upload.
 func (t *tx) Upload(id app.UploadID) (*app.Upload, error) {
@@ -75,7 +76,7 @@ func (t *tx) UploadNamed(organization, email, folder, filename string) (*app.Upl
 		}
 		return readUpload(t, id)
 	}
-	return nil, app.Errorf(app.NotFound, "there is no completed file %q", folder+"/"+filename)
+	return nil, fault.Errorf(fault.NotFound, "there is no completed file %q", folder+"/"+filename)
 }
 
 // PutUpload inserts or replaces an upload.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/unit"
 )
 
 // What an organization uses is summed up twice: in all, for quotas, and by
@@ -50,7 +51,7 @@ func uploadUsage(u *app.Upload) (key, app.Usage) {
 	return make(key, 0, 128).text(u.Organization).text(u.Email).text("").time(dayOf(u.CreatedAt)), u.Usage()
 }
 
-func dayOf(t app.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
+func dayOf(t unit.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
 // Stored gives what an organization uses in all.
 func (t *tx) Stored(organization string) (app.Usage, error) {

@@ -15,6 +15,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app"
+	"molrun/app/unit"
 )
 
 // agreeUsage counts all records anew.
@@ -22,7 +23,7 @@ func agreeUsage(t *testing.T, tx app.Tx, s *simulation) {
 	t.Helper()
 	total := map[string]app.Usage{}
 	shares := map[app.UsageShare]app.Usage{}
-	count := func(organization, email, typ string, at app.Time, u app.Usage) {
+	count := func(organization, email, typ string, at unit.Time, u app.Usage) {
 		total[organization] = total[organization].Plus(u)
 		share := app.UsageShare{Organization: organization, Email: email, Type: typ, Day: at.Truncate(24 * time.Hour)}
 		shares[share] = shares[share].Plus(u)

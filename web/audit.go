@@ -8,6 +8,8 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/unit"
 )
 
 // audited names the actions that the audit log tells of: what changes
@@ -77,7 +79,7 @@ func (a *audit) request(c *gin.Context, remote string) {
 		return
 	}
 	e := app.AuditEntry{
-		Time: app.At(a.now()), Request: c.Writer.Header().Get(requestIDHeader),
+		Time: unit.At(a.now()), Request: c.Writer.Header().Get(requestIDHeader),
 		Action: audited[c.Request.Method+" "+c.FullPath()], Object: objectOf(c),
 		Result: resultOf(c), Remote: remote,
 	}
@@ -85,12 +87,12 @@ func (a *audit) request(c *gin.Context, remote string) {
 		e.Key, e.Organization = by.(app.Caller).KeyID, by.(app.Caller).Organization
 	}
 	switch e.Result {
-	case string(app.Unauthorized):
+	case string(fault.Unauthorized):
 		if !a.failed.take("") || !a.failer.take(remote) {
 			return
 		}
 		e.Action, e.Object, e.Key = "authenticate", "", attempted(c)
-	case string(app.RateLimited), string(app.Unavailable):
+	case string(fault.RateLimited), string(fault.Unavailable):
 		return // nothing was done, and there may be very many
 	}
 	if e.Action != "" {
@@ -116,7 +118,7 @@ func resultOf(c *gin.Context) string {
 	case code != "":
 		return code
 	case c.Writer.Status() >= 500:
-		return string(app.Internal) // a panic
+		return string(fault.Internal) // a panic
 	}
 	return "ok"
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 // callerKey and limitsKey name what admit leaves in gin's context.
@@ -37,7 +38,7 @@ func (a *API) admit(of class) gin.HandlerFunc {
 		case a.inFlight <- struct{}{}:
 			defer func() { <-a.inFlight }()
 		default:
-			fail(c, app.Errorf(app.Unavailable, "The service is busy; send the request again in a few seconds."))
+			fail(c, fault.Errorf(fault.Unavailable, "The service is busy; send the request again in a few seconds."))
 			return
 		}
 		if err := a.authenticate(c, of); err != nil {
@@ -65,14 +66,14 @@ func setDeadlines(c *gin.Context, arrive, leave time.Duration) {
 func (a *API) authenticate(c *gin.Context, of class) error {
 	caller, err := a.identify(c.Request)
 	if err != nil {
-		if app.CodeOf(err) == app.Unauthorized && !a.exempt(c.Request) && !a.refused.take(address(c.Request)) {
-			return app.Errorf(app.RateLimited, "Too many requests without a valid API key came from this address; wait a second.")
+		if fault.CodeOf(err) == fault.Unauthorized && !a.exempt(c.Request) && !a.refused.take(address(c.Request)) {
+			return fault.Errorf(fault.RateLimited, "Too many requests without a valid API key came from this address; wait a second.")
 		}
 		return err
 	}
 	c.Set(callerKey, caller)
 	if rate := a.rates[of]; rate != nil && !rate.take(caller.KeyID) {
-		return app.Errorf(app.RateLimited, "This API key made too many requests of this kind; wait a second and go on more slowly.")
+		return fault.Errorf(fault.RateLimited, "This API key made too many requests of this kind; wait a second and go on more slowly.")
 	}
 	return nil
 }
@@ -85,14 +86,14 @@ func (a *API) identify(r *http.Request) (app.Caller, error) {
 		return app.Caller{}, refusal()
 	}
 	caller, err := a.svc.Authenticate(r.Context(), keys[0])
-	if err != nil && app.CodeOf(err) == app.Unauthorized {
+	if err != nil && fault.CodeOf(err) == fault.Unauthorized {
 		return app.Caller{}, refusal()
 	}
 	return caller, err
 }
 
 func refusal() error {
-	return app.Errorf(app.Unauthorized, "Send a valid API key in x-api-key; an administrator makes one with `molrun key create`.")
+	return fault.Errorf(fault.Unauthorized, "Send a valid API key in x-api-key; an administrator makes one with `molrun key create`.")
 }
 
 // caller gives whom admit found.

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"molrun/app"
+	"molrun/app/fault"
 )
 
 // base gives what links begin with: the configured address, else the one that
@@ -14,7 +14,7 @@ func (a *API) base(r *http.Request) (string, error) {
 		return a.options.PublicURL, nil
 	}
 	if !plausibleHost(r.Host) {
-		return "", app.InvalidFields(app.FieldError{
+		return "", fault.List(fault.Field{
 			Loc: []any{"header", "Host"}, Type: "value",
 			Msg: "send a host name or address, with its port where it has one",
 		})

@@ -13,14 +13,15 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/strictjson"
 )
 
 // limits bounds one request.
 type limits struct {
 	url    int   // bytes of path and query
 	max    int64 // bytes of the body
-	json   app.JSONLimits
+	json   strictjson.Limits
 	budget *budget
 	held   int64 // taken from the budget
 }
@@ -38,7 +39,7 @@ type budget struct {
 func (b *budget) take(n int64) bool { return b.taken.Add(n) <= b.size }
 func (b *budget) give(n int64)      { b.taken.Add(-n) }
 
-var errNoBudget = app.Errorf(app.Unavailable, "The service is reading too many large requests; send this one again in a few seconds.")
+var errNoBudget = fault.Errorf(fault.Unavailable, "The service is reading too many large requests; send this one again in a few seconds.")
 
 // metered reads a body on the budget of all.
 type metered struct {
@@ -104,7 +105,7 @@ func below(c *gin.Context) http.ResponseWriter {
 // unread says why a body could not be read to its end.
 func unread(err error) error {
 	var large *http.MaxBytesError
-	var known *app.Error
+	var known *fault.Error
 	switch {
 	case errors.As(err, &known):
 		return err
@@ -117,15 +118,15 @@ func unread(err error) error {
 }
 
 func bodyFault(kind, msg string) error {
-	return app.InvalidFields(app.FieldError{Loc: []any{"body"}, Msg: msg, Type: kind})
+	return fault.List(fault.Field{Loc: []any{"body"}, Msg: msg, Type: kind})
 }
 
 func tooLarge(limit int64) error {
-	return app.Errorf(app.BodyTooLarge, "Send at most %d bytes of JSON; files go to an uploadUrl, many jobs into several batches.", limit)
+	return fault.Errorf(fault.BodyTooLarge, "Send at most %d bytes of JSON; files go to an uploadUrl, many jobs into several batches.", limit)
 }
 
 func notJSON() error {
-	return app.Errorf(app.UnsupportedMediaType, "Send the body as JSON in UTF-8, with the header Content-Type: application/json and no Content-Encoding.")
+	return fault.Errorf(fault.UnsupportedMediaType, "Send the body as JSON in UTF-8, with the header Content-Type: application/json and no Content-Encoding.")
 }
 
 // isJSON reports whether the body is declared as plain JSON.

@@ -8,6 +8,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/strictjson"
+	"molrun/app/unit"
 )
 
 // control answers the operator's routes. They are served on a socket that
@@ -45,7 +48,7 @@ func Control(svc *app.Service, o ControlOptions) http.Handler {
 	mount(engine, ctl.routes(), func(class) gin.HandlerFunc {
 		return func(c *gin.Context) {
 			setDeadlines(c, 30*time.Second, time.Minute)
-			l := &limits{url: 16 << 10, json: app.DefaultJSONLimits(), max: 1 << 20, budget: buffered}
+			l := &limits{url: 16 << 10, json: strictjson.DefaultLimits(), max: 1 << 20, budget: buffered}
 			defer l.release()
 			c.Set(limitsKey, l)
 			c.Next()
@@ -78,7 +81,7 @@ func (o *control) routes() []route {
 // isolation handles GET /control/isolation.
 func (o *control) isolation(c *gin.Context) {
 	if o.options.Isolation.Kind == "" {
-		fail(c, app.Errorf(app.NotFound, "this process runs no jobs; ask a service, which molrun serve starts"))
+		fail(c, fault.Errorf(fault.NotFound, "this process runs no jobs; ask a service, which molrun serve starts"))
 		return
 	}
 	reply(c, o.options.Isolation)
@@ -86,14 +89,14 @@ func (o *control) isolation(c *gin.Context) {
 
 // keyView is an API key as the operator sees it: never its secret or hash.
 type keyView struct {
-	ID           string   `json:"id"`
-	Organization string   `json:"organization"`
-	Email        string   `json:"email"`
-	Role         app.Role `json:"role"`
-	Disabled     bool     `json:"disabled"`
-	CreatedAt    app.Time `json:"createdAt"`
-	ExpiresAt    app.Time `json:"expiresAt,omitzero"`
-	LastUsedAt   app.Time `json:"lastUsedAt,omitzero"` // within a minute or two
+	ID           string    `json:"id"`
+	Organization string    `json:"organization"`
+	Email        string    `json:"email"`
+	Role         app.Role  `json:"role"`
+	Disabled     bool      `json:"disabled"`
+	CreatedAt    unit.Time `json:"createdAt"`
+	ExpiresAt    unit.Time `json:"expiresAt,omitzero"`
+	LastUsedAt   unit.Time `json:"lastUsedAt,omitzero"` // within a minute or two
 }
 
 func viewKey(k *app.APIKey) keyView {

@@ -7,6 +7,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
+	"molrun/app/unit"
 )
 
 type storageRequest struct{ by app.ReportBy }
@@ -49,7 +50,7 @@ func (r *pruneRequest) read(in *input) {
 	r.DryRun = b.flag("dryRun")
 	after := b.text("after", optional)
 	var err error
-	if r.EndedBefore, err = time.Parse(app.TimeLayout, ended); err != nil && ended != "" {
+	if r.EndedBefore, err = time.Parse(unit.TimeLayout, ended); err != nil && ended != "" {
 		b.fault("value", "endedBefore", "use a time such as 2026-11-20T10:40:00.000Z")
 	}
 	if after != "" && json.Unmarshal([]byte(after), &r.After) != nil {

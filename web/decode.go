@@ -11,7 +11,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/nearest"
 )
 
 // reader is what decode fills: a request type beside its handler, whose read
@@ -38,7 +39,7 @@ type input struct {
 	query  url.Values
 	known  []string // query parameters that were asked for
 	body   *object  // nil until asked for
-	faults []app.FieldError
+	faults []fault.Field
 	err    error // the body could not be read: no 422
 }
 
@@ -46,7 +47,7 @@ type input struct {
 func (in *input) limits() *limits { return in.c.MustGet(limitsKey).(*limits) }
 
 func (in *input) fault(kind string, loc []any, format string, args ...any) {
-	in.faults = append(in.faults, app.FieldError{Loc: loc, Msg: fmt.Sprintf(format, args...), Type: kind})
+	in.faults = append(in.faults, fault.Field{Loc: loc, Msg: fmt.Sprintf(format, args...), Type: kind})
 }
 
 // refuse takes over the faults of an Invalid, and any other error as it is.
@@ -67,7 +68,7 @@ func (in *input) end() error {
 	if in.err != nil {
 		return in.err
 	}
-	return app.InvalidFields(in.faults...)
+	return fault.List(in.faults...)
 }
 
 // path gives a parameter of the path, decoded once.
@@ -90,9 +91,9 @@ func (in *input) decoded(name string) string {
 }
 
 // faultsOf gives the faults that an Invalid lists, none for another error.
-func faultsOf(err error) []app.FieldError {
-	var invalid *app.Error
-	if !errors.As(err, &invalid) || invalid.Code != app.Invalid {
+func faultsOf(err error) []fault.Field {
+	var invalid *fault.Error
+	if !errors.As(err, &invalid) || invalid.Code != fault.Invalid {
 		return nil
 	}
 	return invalid.Fields
@@ -101,7 +102,7 @@ func faultsOf(err error) []app.FieldError {
 // suggest ends a message about an unknown name: what may have been meant, or
 // what there is.
 func suggest(name string, known []string) string {
-	if nearest := app.Nearest(name, known); nearest != "" {
+	if nearest := nearest.Of(name, known); nearest != "" {
 		return fmt.Sprintf("did you mean %q?", nearest)
 	}
 	if len(known) == 0 {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"molrun/app"
+	"molrun/app/fault"
 )
 
 // Edge is what stands before the API and the links alike: who the client is,
@@ -82,7 +82,7 @@ func (e Edge) refuse(w http.ResponseWriter, r *http.Request) {
 }
 
 func headerTooLarge() error {
-	return app.InvalidFields(app.FieldError{
+	return fault.List(fault.Field{
 		Loc: []any{"header"}, Type: "value", Msg: "send a smaller header; cookies are not needed here",
 	})
 }

@@ -12,41 +12,41 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/rs/zerolog"
 
-	"molrun/app"
+	"molrun/app/fault"
 )
 
 // statuses is the only place where codes become statuses.
-var statuses = map[app.Code]int{
-	app.BadRequest:           http.StatusBadRequest,
-	app.Unauthorized:         http.StatusUnauthorized,
-	app.Forbidden:            http.StatusForbidden,
-	app.LinkInvalid:          http.StatusForbidden,
-	app.LinkExpired:          http.StatusForbidden,
-	app.QuotaExceeded:        http.StatusForbidden,
-	app.NotFound:             http.StatusNotFound,
-	app.MethodNotAllowed:     http.StatusMethodNotAllowed,
-	app.JobAlreadyExists:     http.StatusConflict,
-	app.JobNotCompleted:      http.StatusConflict,
-	app.JobNotFinished:       http.StatusConflict,
-	app.JobNotFailed:         http.StatusConflict,
-	app.UploadNotReceived:    http.StatusConflict,
-	app.UploadCompleted:      http.StatusConflict,
-	app.FileInUse:            http.StatusConflict,
-	app.BodyTooLarge:         http.StatusRequestEntityTooLarge,
-	app.FileTooLarge:         http.StatusRequestEntityTooLarge,
-	app.UnsupportedMediaType: http.StatusUnsupportedMediaType,
-	app.RangeInvalid:         http.StatusRequestedRangeNotSatisfiable,
-	app.Invalid:              http.StatusUnprocessableEntity,
-	app.RateLimited:          http.StatusTooManyRequests,
-	app.Internal:             http.StatusInternalServerError,
-	app.Unavailable:          http.StatusServiceUnavailable,
-	app.StorageFull:          http.StatusInsufficientStorage,
+var statuses = map[fault.Code]int{
+	fault.BadRequest:           http.StatusBadRequest,
+	fault.Unauthorized:         http.StatusUnauthorized,
+	fault.Forbidden:            http.StatusForbidden,
+	fault.LinkInvalid:          http.StatusForbidden,
+	fault.LinkExpired:          http.StatusForbidden,
+	fault.QuotaExceeded:        http.StatusForbidden,
+	fault.NotFound:             http.StatusNotFound,
+	fault.MethodNotAllowed:     http.StatusMethodNotAllowed,
+	fault.JobAlreadyExists:     http.StatusConflict,
+	fault.JobNotCompleted:      http.StatusConflict,
+	fault.JobNotFinished:       http.StatusConflict,
+	fault.JobNotFailed:         http.StatusConflict,
+	fault.UploadNotReceived:    http.StatusConflict,
+	fault.UploadCompleted:      http.StatusConflict,
+	fault.FileInUse:            http.StatusConflict,
+	fault.BodyTooLarge:         http.StatusRequestEntityTooLarge,
+	fault.FileTooLarge:         http.StatusRequestEntityTooLarge,
+	fault.UnsupportedMediaType: http.StatusUnsupportedMediaType,
+	fault.RangeInvalid:         http.StatusRequestedRangeNotSatisfiable,
+	fault.Invalid:              http.StatusUnprocessableEntity,
+	fault.RateLimited:          http.StatusTooManyRequests,
+	fault.Internal:             http.StatusInternalServerError,
+	fault.Unavailable:          http.StatusServiceUnavailable,
+	fault.StorageFull:          http.StatusInsufficientStorage,
 }
 
 // retryAfter is after how many seconds it is worth to try again.
-var retryAfter = map[app.Code]string{
-	app.RateLimited: "1",
-	app.Unavailable: "5",
+var retryAfter = map[fault.Code]string{
+	fault.RateLimited: "1",
+	fault.Unavailable: "5",
 }
 
 type errorBody struct {
@@ -54,12 +54,12 @@ type errorBody struct {
 }
 
 type errorObject struct {
-	Code    app.Code `json:"code"`
-	Message string   `json:"message"`
+	Code    fault.Code `json:"code"`
+	Message string     `json:"message"`
 }
 
 type detailBody struct {
-	Detail []app.FieldError `json:"detail"`
+	Detail []fault.Field `json:"detail"`
 }
 
 // WriteError answers the request with what went wrong. What is ours to fix is
@@ -68,10 +68,10 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	shown := explain(r, err)
 	status, known := statuses[shown.Code]
 	if !known {
-		shown.Code, status = app.Internal, http.StatusInternalServerError
+		shown.Code, status = fault.Internal, http.StatusInternalServerError
 	}
 	logCause(r, shown.Code, err)
-	if shown.Code == app.Internal {
+	if shown.Code == fault.Internal {
 		shown.Message = fmt.Sprintf("Something went wrong in the service; tell its administrator the request id %s.",
 			w.Header().Get(requestIDHeader))
 	}
@@ -79,10 +79,10 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	if seconds := retryAfter[shown.Code]; seconds != "" {
 		w.Header().Set("Retry-After", seconds)
 	}
-	if shown.Code == app.Unauthorized {
+	if shown.Code == fault.Unauthorized {
 		w.Header().Set("WWW-Authenticate", `ApiKey header="x-api-key"`)
 	}
-	if shown.Code == app.Invalid {
+	if shown.Code == fault.Invalid {
 		writeJSON(w, status, detailBody{detail(shown)})
 		return
 	}
@@ -101,41 +101,41 @@ func sentence(message string) string {
 }
 
 // explain gives the error as the caller may see it.
-func explain(r *http.Request, err error) app.Error {
-	var known *app.Error
+func explain(r *http.Request, err error) fault.Error {
+	var known *fault.Error
 	switch {
 	case errors.As(err, &known):
 		return *known
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
-		return app.Error{Code: app.Unavailable, Message: "The request was given up before it was done; send it again."}
+		return fault.Error{Code: fault.Unavailable, Message: "The request was given up before it was done; send it again."}
 	case errors.Is(err, context.DeadlineExceeded):
-		return app.Error{Code: app.Unavailable, Message: "The service did not answer in time; send the request again."}
+		return fault.Error{Code: fault.Unavailable, Message: "The service did not answer in time; send the request again."}
 	}
-	code := app.CodeOf(err) // without a message, from below the rules
-	if code == app.NotFound {
-		return app.Error{Code: code, Message: "There is nothing of that name here any more; list what there is and try again."}
+	code := fault.CodeOf(err) // without a message, from below the rules
+	if code == fault.NotFound {
+		return fault.Error{Code: code, Message: "There is nothing of that name here any more; list what there is and try again."}
 	}
-	return app.Error{Code: code, Message: "The request was refused; tell the administrator the request id in X-Request-Id."}
+	return fault.Error{Code: code, Message: "The request was refused; tell the administrator the request id in X-Request-Id."}
 }
 
 // detail gives the faults of an Invalid; one without any is about the body.
-func detail(e app.Error) []app.FieldError {
+func detail(e fault.Error) []fault.Field {
 	if len(e.Fields) > 0 {
 		return e.Fields
 	}
-	return []app.FieldError{{Loc: []any{"body"}, Msg: e.Message, Type: "value"}}
+	return []fault.Field{{Loc: []any{"body"}, Msg: e.Message, Type: "value"}}
 }
 
 // logCause logs what an operator has to know: our own failures, and what lies
 // behind a refusal that names no cause.
-func logCause(r *http.Request, code app.Code, err error) {
+func logCause(r *http.Request, code fault.Code, err error) {
 	log := zerolog.Ctx(r.Context())
 	switch {
 	case r.Context().Err() != nil && errors.Is(err, context.Canceled):
 		log.Debug().Err(err).Msg("request given up")
-	case code == app.Internal:
+	case code == fault.Internal:
 		log.Error().Err(err).Msg("request failed")
-	case code == app.StorageFull || code == app.Unavailable:
+	case code == fault.StorageFull || code == fault.Unavailable:
 		log.Warn().Err(err).Msg("request refused")
 	}
 }
@@ -150,6 +150,6 @@ func forgetBody(h http.Header) {
 // fail answers with err and keeps later handlers from running.
 func fail(c *gin.Context, err error) {
 	c.Abort()
-	c.Set(codeKey, string(app.CodeOf(err)))
+	c.Set(codeKey, string(fault.CodeOf(err)))
 	WriteError(c.Writer, c.Request, err)
 }

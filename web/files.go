@@ -7,6 +7,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
+	"molrun/app/unit"
 )
 
 // fileView is an upload: completed, or pending in a listing, which also names
@@ -19,7 +20,7 @@ type fileView struct {
 	Size        int64        `json:"size"`
 	SHA256      string       `json:"sha256,omitempty"`
 	ContentType string       `json:"contentType"`
-	UploadedAt  app.Time     `json:"uploadedAt,omitzero"`
+	UploadedAt  unit.Time    `json:"uploadedAt,omitzero"`
 	Email       string       `json:"email,omitempty"`
 }
 

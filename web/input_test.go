@@ -12,7 +12,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/strictjson"
 )
 
 // everything is a request that reads one of each kind of part.
@@ -22,7 +23,7 @@ type everything struct {
 	flag         bool
 	text         string
 	texts        []string
-	rows         []*app.Value
+	rows         []*strictjson.Value
 }
 
 func (e *everything) read(in *input) {
@@ -35,10 +36,10 @@ func (e *everything) read(in *input) {
 	in.status("status")
 	b := in.object(optional)
 	b.text("text", required)
-	b.member("settings", app.Object, required)
+	b.member("settings", strictjson.Object, required)
 	e.count = valueOf(b.integer("count", 0, maxExact))
 	e.texts = b.texts("texts")
-	e.rows = b.items("rows", app.Object, optional)
+	e.rows = b.items("rows", strictjson.Object, optional)
 	b.flag("flag")
 }
 
@@ -50,7 +51,7 @@ func decoded(name, query string, body []byte) (everything, error) {
 	c := gin.CreateTestContextOnly(httptest.NewRecorder(), gin.New())
 	c.Request = r
 	c.Params = gin.Params{{Key: "name", Value: name}}
-	c.Set(limitsKey, &limits{url: 1000, json: app.DefaultJSONLimits(), max: 1 << 20, budget: &budget{size: 1 << 30}})
+	c.Set(limitsKey, &limits{url: 1000, json: strictjson.DefaultLimits(), max: 1 << 20, budget: &budget{size: 1 << 30}})
 	return decode[everything](c)
 }
 
@@ -104,7 +105,7 @@ func FuzzDecode(f *testing.F) {
 // says that the body is too large.
 func checkRefusal(t *testing.T, err error) {
 	t.Helper()
-	if app.CodeOf(err) == app.BodyTooLarge {
+	if fault.CodeOf(err) == fault.BodyTooLarge {
 		return
 	}
 	faults := faultsOf(err)
@@ -147,7 +148,7 @@ func TestDeadlineOfABodyEndsWithTheBody(t *testing.T) {
 		engine := newEngine()
 		engine.POST("/", func(c *gin.Context) {
 			setDeadlines(c, time.Minute, time.Minute)
-			c.Set(limitsKey, &limits{url: 1000, json: app.DefaultJSONLimits(), max: 100, budget: &budget{size: 100}})
+			c.Set(limitsKey, &limits{url: 1000, json: strictjson.DefaultLimits(), max: 100, budget: &budget{size: 100}})
 			if _, err := readBody(c); err != nil {
 				t.Error(err)
 			}

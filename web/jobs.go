@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 type jobsRequest struct{ app.JobQuery }
@@ -74,7 +75,7 @@ func (a *API) waitForJob(ctx context.Context, by app.Caller, req jobRequest) (ap
 		case a.waiting <- struct{}{}:
 			defer func() { <-a.waiting }()
 		default:
-			return nil, app.Errorf(app.Unavailable, "Too many requests wait for a change; send this one again in a few seconds, or without wait.")
+			return nil, fault.Errorf(fault.Unavailable, "Too many requests wait for a change; send this one again in a few seconds, or without wait.")
 		}
 	}
 	waiting, cancel := context.WithCancel(ctx)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"molrun/app"
+	"molrun/app/strictjson"
 )
 
 // maxExact is the largest integer that every JSON reader keeps.
@@ -13,7 +14,7 @@ const maxExact = 1 << 53
 // there, gives zero values and no further faults.
 type object struct {
 	in    *input
-	value *app.Value // nil: nothing to read
+	value *strictjson.Value // nil: nothing to read
 	known []string
 }
 
@@ -43,8 +44,8 @@ func (in *input) object(n need) *object {
 	switch {
 	case err != nil:
 		in.refuse(err)
-	case value.Kind == app.Null && n == optional:
-	case value.Kind != app.Object:
+	case value.Kind == strictjson.Null && n == optional:
+	case value.Kind != strictjson.Object:
 		in.fault("type", []any{"body"}, "send a JSON object, not %v", value.Kind)
 	default:
 		in.body.value = value
@@ -69,7 +70,7 @@ func (o *object) end() {
 
 // member gives a member of a kind, nil where there is none. An optional one
 // may be null, which is the same as none.
-func (o *object) member(name string, kind app.Kind, n need) *app.Value {
+func (o *object) member(name string, kind strictjson.Kind, n need) *strictjson.Value {
 	o.known = append(o.known, name)
 	if o.value == nil {
 		return nil
@@ -78,7 +79,7 @@ func (o *object) member(name string, kind app.Kind, n need) *app.Value {
 	switch {
 	case v == nil && n == required:
 		o.fault("missing", name, "this member is required")
-	case v == nil || v.Kind == app.Null && n == optional:
+	case v == nil || v.Kind == strictjson.Null && n == optional:
 	case v.Kind != kind:
 		o.fault("type", name, "use %v, not %v", kind, v.Kind)
 	default:
@@ -93,7 +94,7 @@ func (o *object) fault(kind, name, format string, args ...any) {
 
 // text gives a string, which is not empty where it is sent.
 func (o *object) text(name string, n need) string {
-	v := o.member(name, app.String, n)
+	v := o.member(name, strictjson.String, n)
 	if v == nil {
 		return ""
 	}
@@ -105,7 +106,7 @@ func (o *object) text(name string, n need) string {
 
 // integer gives a whole number from min to max, nil where none is sent.
 func (o *object) integer(name string, min, max int64) *int64 {
-	v := o.member(name, app.Number, optional)
+	v := o.member(name, strictjson.Number, optional)
 	if v == nil {
 		return nil
 	}
@@ -123,18 +124,18 @@ func (o *object) integer(name string, min, max int64) *int64 {
 
 // flag gives a boolean, false where none is sent.
 func (o *object) flag(name string) bool {
-	v := o.member(name, app.Bool, optional)
+	v := o.member(name, strictjson.Bool, optional)
 	return v != nil && v.Text == "true"
 }
 
 // items gives the elements of an array; one that is not of that kind is nil
 // and a fault.
-func (o *object) items(name string, kind app.Kind, n need) []*app.Value {
-	v := o.member(name, app.Array, n)
+func (o *object) items(name string, kind strictjson.Kind, n need) []*strictjson.Value {
+	v := o.member(name, strictjson.Array, n)
 	if v == nil {
 		return nil
 	}
-	items := make([]*app.Value, len(v.Items))
+	items := make([]*strictjson.Value, len(v.Items))
 	for i, item := range v.Items {
 		if item.Kind == kind {
 			items[i] = item
@@ -151,7 +152,7 @@ const maxItemFaults = app.MaxBatchRows
 
 // texts gives an array of strings, nil where there is none or it has a fault.
 func (o *object) texts(name string) []string {
-	items := o.items(name, app.String, optional)
+	items := o.items(name, strictjson.String, optional)
 	if items == nil {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"molrun/app"
+	"molrun/app/fault"
 	"molrun/web"
 )
 
@@ -174,7 +174,7 @@ func TestMetricsCountRequestsByRoute(t *testing.T) {
 }
 
 func TestEveryCodeHasItsStatus(t *testing.T) {
-	statuses := map[app.Code]int{
+	statuses := map[fault.Code]int{
 		"BAD_REQUEST": 400, "UNAUTHORIZED": 401, "FORBIDDEN": 403, "LINK_INVALID": 403, "LINK_EXPIRED": 403, "QUOTA_EXCEEDED": 403,
 		"NOT_FOUND": 404, "METHOD_NOT_ALLOWED": 405, "JOB_ALREADY_EXISTS": 409, "JOB_NOT_COMPLETED": 409,
 		"JOB_NOT_FINISHED": 409, "JOB_NOT_FAILED": 409, "UPLOAD_NOT_RECEIVED": 409, "UPLOAD_COMPLETED": 409,
@@ -185,7 +185,7 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 	given, cancel := context.WithCancel(t.Context())
 	cancel()
 	for code, status := range statuses {
-		for _, err := range []error{app.Errorf(code, "say %s", code), fmt.Errorf("store: %w", app.Errorf(code, "say %s", code)), fmt.Errorf("store: %w", code)} {
+		for _, err := range []error{fault.Errorf(code, "say %s", code), fmt.Errorf("store: %w", fault.Errorf(code, "say %s", code)), fmt.Errorf("store: %w", code)} {
 			w := httptest.NewRecorder()
 			web.WriteError(w, httptest.NewRequest("GET", "/", nil), err)
 			if w.Code != status {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"molrun/app"
+	"molrun/app/fault"
 )
 
 // APIVersion is the version of what openapi.yaml describes.
@@ -45,10 +45,10 @@ func (a *API) readyz(c *gin.Context) {
 		reply(c, readinessView{Status: "ready", Checks: checks})
 		return
 	}
-	c.Header("Retry-After", retryAfter[app.Unavailable])
+	c.Header("Retry-After", retryAfter[fault.Unavailable])
 	writeJSON(c.Writer, http.StatusServiceUnavailable, readinessView{
 		Status: "unready",
 		Checks: checks,
-		Error:  &errorObject{app.Unavailable, "The service can't take work now; checks says why."},
+		Error:  &errorObject{fault.Unavailable, "The service can't take work now; checks says why."},
 	})
 }

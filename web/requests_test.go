@@ -14,6 +14,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/algorithm"
+	"molrun/app/placement"
+	"molrun/app/routing"
 	"molrun/blobs"
 	"molrun/storage"
 	"molrun/web"
@@ -51,17 +54,17 @@ func benchHandler(b *testing.B) (h http.Handler, key string) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = files.Close() })
-	note, mistakes := app.ParseAlgorithm("note.toml", []byte(noteAlgorithm))
+	note, mistakes := algorithm.Parse("note.toml", []byte(noteAlgorithm))
 	if len(mistakes) > 0 {
 		b.Fatal(mistakes)
 	}
-	catalogue, err := app.NewCatalogue([]*app.Algorithm{note})
+	catalogue, err := algorithm.NewCatalogue([]*algorithm.File{note})
 	if err != nil {
 		b.Fatal(err)
 	}
 	s, err := app.NewService(store, files, catalogue, app.Options{
-		Now: time.Now, CursorKey: secret.Derive("cursors"), UploadTTL: time.Hour, Executor: "local",
-		Machines: map[string]app.Machine{"local": {CPUs: 64, MemoryBytes: 1 << 40, Local: true}},
+		Now: time.Now, CursorKey: secret.Derive("cursors"), UploadTTL: time.Hour,
+		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 64, MemoryBytes: 1 << 40, Local: true}}},
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
+	"molrun/app/unit"
 )
 
 type resultRequest struct{ app.ResultRequest }
@@ -21,10 +22,10 @@ func (r *resultRequest) read(in *input) {
 }
 
 type resultView struct {
-	DownloadURL string   `json:"downloadUrl"`
-	FileName    string   `json:"fileName"`
-	Size        int64    `json:"size"`
-	ExpiresAt   app.Time `json:"expiresAt"`
+	DownloadURL string    `json:"downloadUrl"`
+	FileName    string    `json:"fileName"`
+	Size        int64     `json:"size"`
+	ExpiresAt   unit.Time `json:"expiresAt"`
 }
 
 // result handles POST /result.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/unit"
 	"molrun/web"
 	"molrun/web/contract"
 )
@@ -116,7 +118,7 @@ func (s *service) expiredKey() string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	record.ExpiresAt = app.At(time.Now().Add(-time.Hour))
+	record.ExpiresAt = unit.At(time.Now().Add(-time.Hour))
 	if err := s.store.Update(s.t.Context(), func(tx app.Tx) error { return tx.PutKey(record) }); err != nil {
 		s.t.Fatal(err)
 	}
@@ -251,8 +253,8 @@ func (s *service) chunked(c call, body string) answer {
 
 func TestEveryRouteAnswersTroubleWithTheStore(t *testing.T) {
 	s := start(t)
-	internal := app.Errorf(app.Internal, "the disk says secret-detail")
-	busy := app.Errorf(app.Unavailable, "The service is stopping; send the request again.")
+	internal := fault.Errorf(fault.Internal, "the disk says secret-detail")
+	busy := fault.Errorf(fault.Unavailable, "The service is stopping; send the request again.")
 	for _, c := range calls() {
 		s.store.reading.Store(&internal)
 		a := s.as(s.ann, c.method, c.path, "")
@@ -274,7 +276,7 @@ func TestEveryRouteAnswersTroubleWithTheStore(t *testing.T) {
 
 func TestWhatIsStoredIsRefusedWhenTheDiskIsFull(t *testing.T) {
 	s := start(t)
-	full := app.Errorf(app.StorageFull, "The disk is full; an administrator has to make room.")
+	full := fault.Errorf(fault.StorageFull, "The disk is full; an administrator has to make room.")
 	s.store.writing.Store(&full)
 	job := `{"jobName":"a","type":"echo","settings":{}}`
 	tests := []struct{ method, path, body string }{

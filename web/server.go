@@ -16,6 +16,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/strictjson"
 )
 
 // Options are what the API needs besides the service. Zero values take the
@@ -30,7 +32,7 @@ type Options struct {
 	MaxBatchBody int64 // bytes of a batch's body, 64 MiB
 	MaxBuffered  int64 // bytes of all bodies being read or handled at once, 96 MiB
 	MaxInFlight  int   // requests handled at once, 1024; half as many may wait for a change
-	JSON         app.JSONLimits
+	JSON         strictjson.Limits
 
 	BodyTime   time.Duration // for a JSON body to arrive, 30 s
 	BatchTime  time.Duration // for a batch's body, 5 min
@@ -65,7 +67,7 @@ func (o Options) withDefaults() Options {
 	o.MaxBatchBody = or(o.MaxBatchBody, 64<<20)
 	o.MaxBuffered = or(o.MaxBuffered, 96<<20)
 	o.MaxInFlight = or(o.MaxInFlight, 1024)
-	o.JSON = or(o.JSON, app.DefaultJSONLimits())
+	o.JSON = or(o.JSON, strictjson.DefaultLimits())
 	o.BodyTime = or(o.BodyTime, 30*time.Second)
 	o.BatchTime = or(o.BatchTime, 5*time.Minute)
 	o.AnswerTime = or(o.AnswerTime, time.Minute)
@@ -155,7 +157,7 @@ func newEngine(around ...gin.HandlerFunc) *gin.Engine {
 }
 
 func noRoute(c *gin.Context) {
-	fail(c, app.Errorf(app.NotFound, "There is no %s %s here; GET /openapi.yaml lists what there is.",
+	fail(c, fault.Errorf(fault.NotFound, "There is no %s %s here; GET /openapi.yaml lists what there is.",
 		c.Request.Method, cut(c.Request.URL.EscapedPath())))
 }
 
@@ -168,7 +170,7 @@ func cut(s string) string {
 }
 
 func noMethod(c *gin.Context) {
-	fail(c, app.Errorf(app.MethodNotAllowed, "%s is not possible here; use %s.",
+	fail(c, fault.Errorf(fault.MethodNotAllowed, "%s is not possible here; use %s.",
 		c.Request.Method, c.Writer.Header().Get("Allow")))
 }
 

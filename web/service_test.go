@@ -21,6 +21,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/algorithm"
+	"molrun/app/fault"
+	"molrun/app/placement"
+	"molrun/app/routing"
 	"molrun/blobs"
 	"molrun/storage"
 	"molrun/web"
@@ -173,11 +177,11 @@ func (s *service) open(dir string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	algorithm, mistakes := app.ParseAlgorithm("echo.toml", []byte(echoAlgorithm))
+	echo, mistakes := algorithm.Parse("echo.toml", []byte(echoAlgorithm))
 	if len(mistakes) > 0 {
 		s.t.Fatalf("echo.toml: %v", mistakes)
 	}
-	catalogue, err := app.NewCatalogue([]*app.Algorithm{algorithm})
+	catalogue, err := algorithm.NewCatalogue([]*algorithm.File{echo})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -185,8 +189,8 @@ func (s *service) open(dir string) {
 		Now:       time.Now,
 		CursorKey: bytes.Repeat([]byte{7}, 32),
 		UploadTTL: time.Hour,
-		Executor:  "local",
-		Machines:  map[string]app.Machine{"local": {CPUs: 4, MemoryBytes: 1 << 30, Local: true}},
+
+		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: 1 << 30, Local: true}}},
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -300,7 +304,7 @@ func (a answer) code() string {
 // faults gives the places of a 422 as text, such as "body.settings.0.steps".
 func (a answer) faults(t *testing.T) []string {
 	t.Helper()
-	var e struct{ Detail []app.FieldError }
+	var e struct{ Detail []fault.Field }
 	if err := json.Unmarshal([]byte(a.body), &e); err != nil {
 		t.Fatalf("%v in %s", err, a.body)
 	}

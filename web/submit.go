@@ -7,6 +7,8 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/strictjson"
 )
 
 type submitRequest struct{ app.Submission }
@@ -17,7 +19,7 @@ func (r *submitRequest) read(in *input) {
 	r.Name = b.text("jobName", required)
 	r.Type = b.text("type", required)
 	r.Version = b.text("version", optional)
-	r.Settings = b.member("settings", app.Object, required)
+	r.Settings = b.member("settings", strictjson.Object, required)
 	r.Priority = int(valueOf(b.integer("priority", -maxExact, maxExact)))
 	r.MaxRuntime = valueOf(b.integer("maxRuntimeSeconds", 1, maxExact))
 }
@@ -30,7 +32,7 @@ func (r *batchRequest) read(in *input) {
 	r.Name = b.text("batchName", required)
 	r.Type = b.text("type", required)
 	r.Version = b.text("version", optional)
-	r.Rows = b.items("settings", app.Object, required)
+	r.Rows = b.items("settings", strictjson.Object, required)
 	r.RowNames = b.texts("jobNames")
 	r.Priority = int(valueOf(b.integer("priority", -maxExact, maxExact)))
 	r.MaxRuntime = valueOf(b.integer("maxRuntimeSeconds", 1, maxExact))
@@ -69,9 +71,9 @@ func (a *API) submitBatch(c *gin.Context) {
 }
 
 type validationView struct {
-	Valid      bool             `json:"valid"`
-	Normalized json.RawMessage  `json:"normalized,omitempty"`
-	Detail     []app.FieldError `json:"detail"`
+	Valid      bool            `json:"valid"`
+	Normalized json.RawMessage `json:"normalized,omitempty"`
+	Detail     []fault.Field   `json:"detail"`
 }
 
 // validateJob handles POST /validate-job. What is wrong with a body that is a
@@ -89,16 +91,16 @@ func (a *API) validateJob(c *gin.Context) {
 	}
 	view := validationView{v.Valid, v.Normalized, v.Detail}
 	if view.Detail == nil {
-		view.Detail = []app.FieldError{}
+		view.Detail = []fault.Field{}
 	}
 	reply(c, view)
 }
 
 // passOn gives the faults that decode found in a body which could be read, so
 // that the service tells them together with its own. Any other error stays.
-func passOn(err error, body *app.Value) ([]app.FieldError, error) {
+func passOn(err error, body *strictjson.Value) ([]fault.Field, error) {
 	faults := faultsOf(err)
-	elsewhere := func(f app.FieldError) bool { return f.Loc[0] != "body" }
+	elsewhere := func(f fault.Field) bool { return f.Loc[0] != "body" }
 	if body == nil || faults == nil || slices.ContainsFunc(faults, elsewhere) {
 		return nil, err
 	}

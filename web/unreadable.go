@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"molrun/app"
+	"molrun/app/fault"
 )
 
 // What a client sends that is no request reaches no handler: net/http itself
@@ -75,12 +75,12 @@ func (c *wireConn) Write(p []byte) (int, error) {
 func unreadable(answer []byte) []byte {
 	line, _, _ := strings.Cut(string(answer), "\r\n")
 	_, status, _ := strings.Cut(line, " ")
-	err := app.Errorf(app.BadRequest, "What came is no request that can be read (%s); look at what sends it.", strings.ToLower(reason(status)))
+	err := fault.Errorf(fault.BadRequest, "What came is no request that can be read (%s); look at what sends it.", strings.ToLower(reason(status)))
 	switch {
 	case strings.HasPrefix(status, "431 "):
 		err = headerTooLarge()
 	case bytes.Contains(answer, []byte("HTTPS server")):
-		err = app.Errorf(app.BadRequest, "This port takes HTTPS alone; begin the address with https://.")
+		err = fault.Errorf(fault.BadRequest, "This port takes HTTPS alone; begin the address with https://.")
 	}
 	w := &wholeAnswer{header: http.Header{requestIDHeader: {rand.Text()}, "Connection": {"close"}}}
 	WriteError(w, new(http.Request), err)

@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
+	"molrun/app/unit"
 )
 
 type uploadRequest struct{ app.UploadRequest }
@@ -40,7 +41,7 @@ type uploadView struct {
 	DownloadURL  string       `json:"downloadUrl"`
 	Filename     string       `json:"filename"`
 	Folder       string       `json:"folder"`
-	ExpiresAt    app.Time     `json:"expiresAt"`
+	ExpiresAt    unit.Time    `json:"expiresAt"`
 	Instructions instructions `json:"instructions"`
 }
 

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"molrun/app"
+	"molrun/app/algorithm"
 )
 
 //go:embed *.toml
@@ -25,7 +25,7 @@ var examples embed.FS
 
 // BuiltIn gives the algorithms of this program. An error is a mistake in the
 // program itself.
-func BuiltIn() ([]*app.Algorithm, error) {
+func BuiltIn() ([]*algorithm.File, error) {
 	all, mistakes, err := read(files, func(name string) string { return "(built in) " + name })
 	if err == nil && len(mistakes) > 0 {
 		err = errors.New(mistakes[0].String())
@@ -36,20 +36,20 @@ func BuiltIn() ([]*app.Algorithm, error) {
 // Load gives the algorithms of a folder: every file in it whose name ends in
 // .toml and begins with no dot. A file with mistakes is left out and its
 // mistakes are given; the others can be used.
-func Load(folder string) ([]*app.Algorithm, []app.Mistake, error) {
+func Load(folder string) ([]*algorithm.File, []algorithm.Mistake, error) {
 	return read(os.DirFS(folder), func(name string) string { return filepath.Join(folder, name) })
 }
 
 // maxFile is more than an algorithm file may have, which ParseAlgorithm says.
 const maxFile = 1 << 20
 
-func read(folder fs.FS, shown func(string) string) ([]*app.Algorithm, []app.Mistake, error) {
+func read(folder fs.FS, shown func(string) string) ([]*algorithm.File, []algorithm.Mistake, error) {
 	entries, err := fs.ReadDir(folder, ".")
 	if err != nil {
 		return nil, nil, err
 	}
-	var all []*app.Algorithm
-	var mistakes []app.Mistake
+	var all []*algorithm.File
+	var mistakes []algorithm.Mistake
 	for _, entry := range entries {
 		name := entry.Name()
 		if entry.IsDir() || !strings.HasSuffix(name, ".toml") || strings.HasPrefix(name, ".") {
@@ -59,7 +59,7 @@ func read(folder fs.FS, shown func(string) string) ([]*app.Algorithm, []app.Mist
 		if err != nil {
 			return nil, nil, err
 		}
-		a, wrong := app.ParseAlgorithm(shown(name), text)
+		a, wrong := algorithm.Parse(shown(name), text)
 		if mistakes = append(mistakes, wrong...); len(wrong) == 0 {
 			all = append(all, a)
 		}

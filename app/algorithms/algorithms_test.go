@@ -9,25 +9,28 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app"
+	"molrun/app/algorithm"
+	"molrun/app/fault"
+	"molrun/app/placement"
+	"molrun/app/strictjson"
 )
 
-func builtIn(t *testing.T, typ string) *app.Algorithm {
+func builtIn(t *testing.T, typ string) *algorithm.File {
 	t.Helper()
 	all, err := BuiltIn()
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(all, func(a *app.Algorithm) bool { return a.Type == typ })
+	i := slices.IndexFunc(all, func(a *algorithm.File) bool { return a.Type == typ })
 	if i < 0 {
 		t.Fatalf("no %s among %d algorithms", typ, len(all))
 	}
 	return all[i]
 }
 
-func check(t *testing.T, a *app.Algorithm, settings string) (string, []app.FieldError) {
+func check(t *testing.T, a *algorithm.File, settings string) (string, []fault.Field) {
 	t.Helper()
-	v, err := app.ParseJSON([]byte(settings))
+	v, err := strictjson.Parse([]byte(settings))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,19 +43,19 @@ func TestBuiltInAlgorithmsMakeACatalogue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := app.NewCatalogue(all); err != nil {
+	if _, err := algorithm.NewCatalogue(all); err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range all {
 		if a.Example == nil || a.Title == a.Type || a.Description == "" || len(a.Cite) == 0 {
-			t.Errorf("%s: a built-in algorithm needs a title, a description, a source and an example", a.File)
+			t.Errorf("%s: a built-in algorithm needs a title, a description, a source and an example", a.Path)
 		}
-		if missing := a.Missing(app.Machine{CPUs: 1, MemoryBytes: 1 << 30, Local: true}); len(missing) > 0 {
-			t.Errorf("%s is not ready on a small machine: %q", a.File, missing)
+		if missing := a.Missing(placement.Machine{CPUs: 1, MemoryBytes: 1 << 30, Local: true}); len(missing) > 0 {
+			t.Errorf("%s is not ready on a small machine: %q", a.Path, missing)
 		}
 		for _, p := range a.Parameters {
 			if p.Title == "" || p.Help == "" && p.Name != "pH" {
-				t.Errorf("%s: the parameter %s needs a title and help", a.File, p.Name)
+				t.Errorf("%s: the parameter %s needs a title and help", a.Path, p.Name)
 			}
 		}
 	}
@@ -67,7 +70,7 @@ func TestDefaultsOfCGIDP(t *testing.T) {
 		t.Errorf("normalized %s, %v; want %s", got, faults, want)
 	}
 	needs, faults := a.Needs([]byte(`{"cores":8}`))
-	if want := (app.Resources{CPUs: 8, MemoryBytes: 512 << 20}); needs != want || faults != nil {
+	if want := (placement.Resources{CPUs: 8, MemoryBytes: 512 << 20}); needs != want || faults != nil {
 		t.Errorf("needs %+v, %v; want %+v", needs, faults, want)
 	}
 }
@@ -103,13 +106,13 @@ func TestBoundsOfCGIDP(t *testing.T) {
 
 func TestCommandOfCGIDP(t *testing.T) {
 	a := builtIn(t, "cg-idp")
-	paths := app.Paths{Work: "/w", Out: "/w/out", SettingsFile: "/w/s.json", Program: "/molrun", Files: map[string]string{"fasta": "/w/in/fasta.fasta"}}
+	paths := algorithm.Paths{Work: "/w", Out: "/w/out", SettingsFile: "/w/s.json", Program: "/molrun", Files: map[string]string{"fasta": "/w/in/fasta.fasta"}}
 	for settings, want := range map[string]string{
 		`{"sequences":["ACDEF"]}`:       "/molrun engine cg-idp --settings /w/s.json --out /w/out",
 		`{"fasta":"inputs/hst5.fasta"}`: "/molrun engine cg-idp --settings /w/s.json --out /w/out --fasta /w/in/fasta.fasta",
 	} {
 		normalized, _ := check(t, a, settings)
-		steps, _, err := a.Expand([]byte(normalized), app.Resources{CPUs: 1}, paths)
+		steps, _, err := a.Expand([]byte(normalized), placement.Resources{CPUs: 1}, paths)
 		if err != nil || len(steps) != 1 || strings.Join(steps[0].Argv, " ") != want {
 			t.Errorf("%s: %+v, %v; want %s", settings, steps, err, want)
 		}
@@ -156,7 +159,7 @@ func TestFolderOfASite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []app.Mistake{{File: filepath.Join(dir, "a.toml"), Line: 1, Msg: "nothing to run: write a command or [[steps]]"}}
+	want := []algorithm.Mistake{{File: filepath.Join(dir, "a.toml"), Line: 1, Msg: "nothing to run: write a command or [[steps]]"}}
 	if diff := cmp.Diff(want, mistakes); diff != "" {
 		t.Errorf("mistakes (-want +got)\n%s", diff)
 	}
@@ -164,7 +167,7 @@ func TestFolderOfASite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := app.NewCatalogue(append(all, site...))
+	c, err := algorithm.NewCatalogue(append(all, site...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +193,7 @@ func TestSiteCannotRedefineABuiltInVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = app.NewCatalogue(append(all, site...))
+	_, err = algorithm.NewCatalogue(append(all, site...))
 	if err == nil || !strings.Contains(err.Error(), "(built in) cg-idp.toml and "+filepath.Join(dir, "mine.toml")) {
 		t.Errorf("error %v", err)
 	}

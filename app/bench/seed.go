@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/placement"
+	"molrun/app/unit"
 	"molrun/storage"
 )
 
@@ -126,7 +128,7 @@ func (s *seeding) next() *app.Job {
 		Organization: Organization,
 		Email:        seedUser(int(s.users.Uint64())),
 		MaxRuntime:   86400,
-		CreatedAt:    app.At(at),
+		CreatedAt:    unit.At(at),
 		Attempts:     1,
 		Executor:     "local",
 		Private: app.Private{
@@ -134,8 +136,8 @@ func (s *seeding) next() *app.Job {
 			Meaning:    fmt.Sprintf("%064x", s.random.Uint64()),
 			Normalized: settings,
 			Definition: fmt.Sprintf("%064x", 1),
-			Needs:      app.Resources{CPUs: 1, MemoryBytes: 1 << 30},
-			QueuedAt:   app.At(at),
+			Needs:      placement.Resources{CPUs: 1, MemoryBytes: 1 << 30},
+			QueuedAt:   unit.At(at),
 		},
 	}
 	s.spread(j)
@@ -160,8 +162,8 @@ func (s *seeding) spread(j *app.Job) {
 // finish says how the job went.
 func (s *seeding) finish(j *app.Job, at time.Time) {
 	waited, ran := s.seconds(60), s.seconds(3600)
-	j.StartedAt = app.At(at.Add(time.Duration(waited * float64(time.Second))))
-	j.CompletedAt = app.At(j.StartedAt.Add(time.Duration(ran * float64(time.Second))))
+	j.StartedAt = unit.At(at.Add(time.Duration(waited * float64(time.Second))))
+	j.CompletedAt = unit.At(j.StartedAt.Add(time.Duration(ran * float64(time.Second))))
 	j.Metrics = &app.Metrics{QueueSeconds: waited, RunSeconds: ran, CPUSeconds: ran, MaxRSSBytes: s.random.Int64N(1 << 32)}
 	if j.Status == app.Failed {
 		code := 1

@@ -8,8 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app"
+	"molrun/app/algorithm"
 	"molrun/app/algorithms"
+	"molrun/app/config"
+	"molrun/app/fault"
+	"molrun/app/placement"
 )
 
 func algorithmsCommand() *cobra.Command {
@@ -20,7 +23,7 @@ func algorithmsCommand() *cobra.Command {
 
 // loadCatalogue joins built-in algorithms and the site's. A file with
 // mistakes is left out and each is told.
-func loadCatalogue(folder string, told func(app.Mistake)) (*app.Catalogue, error) {
+func loadCatalogue(folder string, told func(algorithm.Mistake)) (*algorithm.Catalogue, error) {
 	all, err := algorithms.BuiltIn()
 	if err != nil {
 		return nil, err
@@ -35,7 +38,7 @@ func loadCatalogue(folder string, told func(app.Mistake)) (*app.Catalogue, error
 		}
 		all = append(all, site...)
 	}
-	return app.NewCatalogue(all)
+	return algorithm.NewCatalogue(all)
 }
 
 func algorithmsListCommand() *cobra.Command {
@@ -48,7 +51,7 @@ func algorithmsListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		views := []app.AlgorithmView{}
+		views := []algorithm.View{}
 		var rows [][]string
 		for _, typ := range catalogue.Types() {
 			a, _ := catalogue.Find(typ, "")
@@ -69,12 +72,12 @@ func algorithmsListCommand() *cobra.Command {
 }
 
 // catalogueHere loads what the service would offer with this configuration.
-func catalogueHere(c *cobra.Command, flags *configFlags) (*app.Catalogue, places, error) {
+func catalogueHere(c *cobra.Command, flags *configFlags) (*algorithm.Catalogue, places, error) {
 	config, err := flags.load()
 	if err != nil {
 		return nil, places{}, err
 	}
-	catalogue, err := loadCatalogue(config.Algorithms, func(m app.Mistake) { fmt.Fprintln(c.ErrOrStderr(), m) })
+	catalogue, err := loadCatalogue(config.Algorithms, func(m algorithm.Mistake) { fmt.Fprintln(c.ErrOrStderr(), m) })
 	if err != nil {
 		return nil, places{}, err
 	}
@@ -83,29 +86,29 @@ func catalogueHere(c *cobra.Command, flags *configFlags) (*app.Catalogue, places
 
 // places are where algorithms run with a configuration.
 type places struct {
-	config  app.Config
-	machine app.Machine // this one, as far as it can be detected
+	config  config.Config
+	machine placement.Machine // this one, as far as it can be detected
 }
 
-func placesHere(c app.Config) places {
+func placesHere(c config.Config) places {
 	s := service{config: c}
 	capacity, _ := s.capacity() // what is not detected counts as absent
-	return places{c, app.Machine{CPUs: capacity.CPUs, MemoryBytes: capacity.MemoryBytes, GPUs: len(capacity.GPUs), Local: true}}
+	return places{c, placement.Machine{CPUs: capacity.CPUs, MemoryBytes: capacity.MemoryBytes, GPUs: len(capacity.GPUs), Local: true}}
 }
 
 // missing says what an algorithm lacks where it runs unless a rule says else. Of
 // a cluster it can only be said that there is none.
-func (p places) missing(a *app.Algorithm) []string {
+func (p places) missing(a *algorithm.File) []string {
 	switch executor := p.executor(a); {
-	case executor == app.ExecutorLocal:
+	case executor == placement.Local:
 		return a.Missing(p.machine)
 	case !p.config.Slurm.On():
 		return []string{fmt.Sprintf("the executor %q is not configured", executor)}
 	}
-	return a.Missing(app.Machine{})
+	return a.Missing(placement.Machine{})
 }
 
-func (p places) executor(a *app.Algorithm) string {
+func (p places) executor(a *algorithm.File) string {
 	if a.Executor == "any" {
 		return p.config.Runner.Executor
 	}
@@ -131,7 +134,7 @@ func algorithmsShowCommand() *cobra.Command {
 		}
 		a, ok := catalogue.Find(args[0], version)
 		if !ok {
-			return app.Errorf(app.NotFound, "there is no algorithm %q %s here; `molrun algorithms list` shows them", args[0], version)
+			return fault.Errorf(fault.NotFound, "there is no algorithm %q %s here; `molrun algorithms list` shows them", args[0], version)
 		}
 		view := a.View(here.missing(a), catalogue.VersionNames(a.Type))
 		if asJSON {
@@ -142,7 +145,7 @@ func algorithmsShowCommand() *cobra.Command {
 	return c
 }
 
-func showAlgorithm(c *cobra.Command, a *app.Algorithm, view app.AlgorithmView) error {
+func showAlgorithm(c *cobra.Command, a *algorithm.File, view algorithm.View) error {
 	w := c.OutOrStdout()
 	fmt.Fprintf(w, "%s %s: %s\n", a.Type, a.Version, a.Title)
 	if a.Description != "" {
@@ -170,14 +173,14 @@ func algorithmsCheckCommand() *cobra.Command {
 		Example: "  molrun algorithms check /etc/molrun/algorithms/*.toml",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, files []string) error {
-			machine := placesHere(app.DefaultConfig()).machine
+			machine := placesHere(config.Default()).machine
 			wrong := 0
 			for _, file := range files {
 				text, err := os.ReadFile(file)
 				if err != nil {
 					return err
 				}
-				a, mistakes := app.ParseAlgorithm(file, text)
+				a, mistakes := algorithm.Parse(file, text)
 				for _, m := range mistakes {
 					fmt.Fprintln(c.ErrOrStderr(), m)
 				}
@@ -201,7 +204,7 @@ func mistakesText(n int) string {
 	return strconv.Itoa(n) + " mistakes"
 }
 
-func notReady(a *app.Algorithm, machine app.Machine) string {
+func notReady(a *algorithm.File, machine placement.Machine) string {
 	missing := a.Missing(machine)
 	if len(missing) == 0 {
 		return " and ready on this machine"

@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/unit"
 )
 
 // auditFilter selects entries.
@@ -77,7 +79,7 @@ func sinceWhen(text string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	var ago app.Duration
+	var ago unit.Duration
 	if err := ago.UnmarshalText([]byte(text)); err != nil {
 		return time.Time{}, errors.New("give a time ago, such as 24h or 7d, or a date, such as 2026-11-20")
 	}
@@ -193,7 +195,7 @@ func (r *auditReader) open() error {
 	file, err := os.Open(r.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(filepath.Dir(r.path)); err != nil {
-			return app.Errorf(app.NotFound, "there is no data directory %s; name it by --data", filepath.Dir(r.path))
+			return fault.Errorf(fault.NotFound, "there is no data directory %s; name it by --data", filepath.Dir(r.path))
 		}
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app"
+	"molrun/app/unit"
 )
 
 // byCommand is where acts come from that a command does by itself, not by a
@@ -22,7 +23,7 @@ const byCommand = "command"
 // whole. It is done already: that it can't be noted is said and changes
 // nothing.
 func tell(c *cobra.Command, data, action, object string) {
-	e := app.AuditEntry{Time: app.At(time.Now()), Action: action, Object: object, Result: "ok", Remote: byCommand}
+	e := app.AuditEntry{Time: unit.At(time.Now()), Action: action, Object: object, Result: "ok", Remote: byCommand}
 	if err := appendAudit(data, e); err != nil {
 		fmt.Fprintf(c.ErrOrStderr(), "warning: the audit log does not tell of this: %v\n", err)
 	}

@@ -14,6 +14,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/config"
+	"molrun/app/fault"
+	"molrun/app/unit"
 )
 
 // auditName is the audit log's in the data directory. Older files are
@@ -40,7 +43,7 @@ type auditLog struct {
 }
 
 // openAudit takes hold of the audit log of the data directory.
-func openAudit(data string, s app.AuditSettings, log zerolog.Logger) (*auditLog, error) {
+func openAudit(data string, s config.Audit, log zerolog.Logger) (*auditLog, error) {
 	a := &auditLog{path: filepath.Join(data, auditName), maxSize: int64(s.MaxSize), keep: s.Keep, log: log}
 	if err := a.open(); err != nil {
 		return nil, fmt.Errorf("open the audit log: %w", err)
@@ -102,11 +105,11 @@ func (a *auditLog) add(e app.AuditEntry) {
 }
 
 // missing gives the entry that tells of lost ones, if there are any.
-func (a *auditLog) missing(at app.Time) []app.AuditEntry {
+func (a *auditLog) missing(at unit.Time) []app.AuditEntry {
 	if a.lost == 0 {
 		return nil
 	}
-	return []app.AuditEntry{{Time: at, Action: "audit.lost", Object: strconv.Itoa(a.lost), Result: string(app.Internal)}}
+	return []app.AuditEntry{{Time: at, Action: "audit.lost", Object: strconv.Itoa(a.lost), Result: string(fault.Internal)}}
 }
 
 func (a *auditLog) write(before []app.AuditEntry, e app.AuditEntry) error {

@@ -16,6 +16,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/config"
+	"molrun/app/unit"
 )
 
 // audited runs `molrun audit --json` and gives its entries as "action object
@@ -125,14 +127,14 @@ func TestCommandsOnTheWholeDirectoryAreAudited(t *testing.T) {
 func testAudit(t *testing.T, keep int) (*auditLog, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
-	a, err := openAudit(t.TempDir(), app.AuditSettings{MaxSize: 500, Keep: keep}, zerolog.New(&log))
+	a, err := openAudit(t.TempDir(), config.Audit{MaxSize: 500, Keep: keep}, zerolog.New(&log))
 	must(t, err)
 	t.Cleanup(func() { must(t, a.close()) })
 	return a, &log
 }
 
 func entry(i int) app.AuditEntry {
-	return app.AuditEntry{Time: app.At(time.Unix(int64(i), 0)), Action: "job.submit", Object: fmt.Sprint(i), Result: "ok"}
+	return app.AuditEntry{Time: unit.At(time.Unix(int64(i), 0)), Action: "job.submit", Object: fmt.Sprint(i), Result: "ok"}
 }
 
 // objects reads the whole log.
@@ -202,7 +204,7 @@ func TestAuditLogDropsTheLineThatACrashCutOff(t *testing.T) {
 	must(t, err)
 	_, err = io.WriteString(file, `{"time":"2026-`)
 	must(t, errors.Join(err, file.Close()))
-	again, err := openAudit(filepath.Dir(a.path), app.AuditSettings{MaxSize: 500, Keep: 3}, zerolog.Nop())
+	again, err := openAudit(filepath.Dir(a.path), config.Audit{MaxSize: 500, Keep: 3}, zerolog.Nop())
 	must(t, err)
 	again.add(entry(2))
 	must(t, again.close())

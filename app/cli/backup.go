@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app"
+	"molrun/app/config"
+	"molrun/app/fault"
+	"molrun/app/unit"
 )
 
 func backupCommand() *cobra.Command {
@@ -51,7 +53,7 @@ configuration and your algorithm files lie elsewhere; copy them yourself.`,
 		} else {
 			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d jobs, %d uploads, %d files of %s (%s copied) in %s\n",
 				filepath.Join(args[0], record.Name), record.Jobs, record.Uploads, record.Files,
-				app.Bytes(record.Bytes), app.Bytes(record.Copied), time.Since(began).Round(10*time.Millisecond))
+				unit.Bytes(record.Bytes), unit.Bytes(record.Copied), time.Since(began).Round(10*time.Millisecond))
 		}
 		if err != nil || len(record.Problems) == 0 {
 			return err
@@ -65,7 +67,7 @@ configuration and your algorithm files lie elsewhere; copy them yourself.`,
 }
 
 // backUp makes a backup of the data directory into dir.
-func backUp(ctx context.Context, config app.Config, dir string, deep bool) (record *backupRecord, err error) {
+func backUp(ctx context.Context, config config.Config, dir string, deep bool) (record *backupRecord, err error) {
 	if err := refuseWithin(dir, config.Data); err != nil {
 		return nil, err
 	}
@@ -100,7 +102,7 @@ func refuseWithin(dir, data string) error {
 		return err
 	}
 	if dir == data || strings.HasPrefix(dir, data+string(filepath.Separator)) {
-		return app.Errorf(app.Invalid, "%s lies in the data directory; name another directory, best on another disk", dir)
+		return fault.Errorf(fault.Invalid, "%s lies in the data directory; name another directory, best on another disk", dir)
 	}
 	return nil
 }

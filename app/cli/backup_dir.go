@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app"
+	"molrun/app/fault"
 )
 
 // The names in a directory of backups; the package comment says what they are.
@@ -81,7 +81,7 @@ func lockDir(dir, taken string) (*os.File, error) {
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {
 	case errors.Is(err, syscall.EWOULDBLOCK):
-		return nil, errors.Join(app.Errorf(app.Unavailable, "%s", taken), f.Close())
+		return nil, errors.Join(fault.Errorf(fault.Unavailable, "%s", taken), f.Close())
 	case err == nil, errors.Is(err, syscall.ENOLCK), errors.Is(err, syscall.ENOSYS), errors.Is(err, syscall.EOPNOTSUPP):
 		return f, nil
 	}
@@ -93,7 +93,7 @@ func (b *backups) claim(database string) error {
 	of, err := readJSON[backupsOf](b.path(backupsMarker))
 	switch {
 	case err == nil && of.Database != database:
-		return app.Errorf(app.Invalid, "%s has the backups of another service; give this one a directory of its own", b.dir)
+		return fault.Errorf(fault.Invalid, "%s has the backups of another service; give this one a directory of its own", b.dir)
 	case err == nil:
 		return refuseFormat(b.path(backupsMarker), of.Format)
 	case !errors.Is(err, fs.ErrNotExist):
@@ -105,7 +105,7 @@ func (b *backups) claim(database string) error {
 	}
 	for _, e := range entries {
 		if e.Name() != "lost+found" && !strings.HasPrefix(e.Name(), "."+backupsMarker) {
-			return app.Errorf(app.Invalid, "%s holds other things, such as %s; name an empty directory or one of backups", b.dir, e.Name())
+			return fault.Errorf(fault.Invalid, "%s holds other things, such as %s; name an empty directory or one of backups", b.dir, e.Name())
 		}
 	}
 	return writeJSON(b.path(backupsMarker), backupsOf{backupFormat, database})

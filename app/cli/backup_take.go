@@ -8,7 +8,7 @@ import (
 	"path"
 	"path/filepath"
 
-	"molrun/app"
+	"molrun/app/fault"
 	"molrun/blobs"
 	"molrun/storage"
 )
@@ -73,7 +73,7 @@ func (t *taking) database(ctx context.Context) error {
 		return err
 	}
 	if !report.Readable {
-		return app.Errorf(app.Internal, "the database is damaged (%s), so no backup was made; keep the earlier ones and run molrun check", report.Problems[0].Text)
+		return fault.Errorf(fault.Internal, "the database is damaged (%s), so no backup was made; keep the earlier ones and run molrun check", report.Problems[0].Text)
 	}
 	if report.Count > 0 {
 		t.problemf("the database disagrees with itself in %d places; run molrun check", report.Count)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/config"
+	"molrun/app/fault"
 	"molrun/storage"
 	"molrun/web/client"
 )
@@ -219,7 +221,7 @@ func TestWhatIsDeletedDuringABackupIsInItAndGoesAfterwards(t *testing.T) {
 		}))
 		return names
 	}
-	config := app.DefaultConfig()
+	config := config.Default()
 	config.Data = s.data()
 	must(t, withView(t.Context(), config, func(ctx context.Context, v *view) error {
 		u.do("DELETE", "/files/"+id, nil)
@@ -251,7 +253,7 @@ func TestBackupEndsWithTheServiceThatHoldsItsFiles(t *testing.T) {
 	t.Parallel()
 	for _, end := range []func(*server){(*server).kill, (*server).stop} {
 		s := startServer(t, serverOptions{})
-		config := app.DefaultConfig()
+		config := config.Default()
 		config.Data = s.data()
 		err := withView(t.Context(), config, func(ctx context.Context, v *view) error {
 			end(s)
@@ -262,7 +264,7 @@ func TestBackupEndsWithTheServiceThatHoldsItsFiles(t *testing.T) {
 				return fmt.Errorf("nobody tells that the hold is over")
 			}
 		})
-		if app.CodeOf(err) != app.Unavailable || !strings.Contains(err.Error(), "do this again") {
+		if fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "do this again") {
 			t.Errorf("error %v, want it to say what happened", err)
 		}
 	}

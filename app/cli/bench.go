@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app"
 	"molrun/app/bench"
+	"molrun/app/unit"
 )
 
 // benchCommand measures this program; make bench runs it. It is hidden: nobody
@@ -127,7 +127,7 @@ func benchBareCommand() *cobra.Command {
 }
 
 func parseSize(flag, text string) (int64, error) {
-	var size app.Bytes
+	var size unit.Bytes
 	if err := size.UnmarshalText([]byte(text)); err != nil {
 		return 0, usageError{fmt.Errorf("%s: %w", flag, err)}
 	}

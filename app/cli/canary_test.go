@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app"
+	"molrun/app/config"
 )
 
 // TestNothingThatClientsSendIsInAnyLog walks all routes, well and badly, with
@@ -143,7 +143,7 @@ func TestOpenSecretsAndDirectoriesAreRefused(t *testing.T) {
 
 func TestBoundsFitWhatTheSystemAllows(t *testing.T) {
 	t.Parallel()
-	defaults := app.DefaultConfig().Limits
+	defaults := config.Default().Limits
 	for _, files := range []int{32, 48, 64, 256, 1024, 4096, 65536, 1 << 20} {
 		l := fitFiles(defaults, files)
 		used := l.Connections + l.Streams*filesPerTransfer

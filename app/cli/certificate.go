@@ -12,7 +12,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"molrun/app"
+	"molrun/app/config"
+	"molrun/app/fault"
 )
 
 // certificate is what the service shows to clients. It is read again when its
@@ -39,7 +40,7 @@ const lookEvery = time.Second
 
 // openCertificate reads the certificate of the configuration, or makes one in
 // the data directory where it asks for that. It gives nil for plain HTTP.
-func openCertificate(c app.Config, log zerolog.Logger) (*certificate, error) {
+func openCertificate(c config.Config, log zerolog.Logger) (*certificate, error) {
 	if !c.TLS.On() {
 		return nil, nil
 	}
@@ -92,7 +93,7 @@ func private(name string) error {
 		return err
 	}
 	if perm := info.Mode().Perm(); perm&0o077 != 0 {
-		return app.Errorf(app.Invalid, "%s may be read by others (mode %#o): run chmod 600 on it", name, perm)
+		return fault.Errorf(fault.Invalid, "%s may be read by others (mode %#o): run chmod 600 on it", name, perm)
 	}
 	return nil
 }

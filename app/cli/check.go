@@ -12,7 +12,9 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"molrun/app"
+	"molrun/app/config"
+	"molrun/app/fault"
+	"molrun/app/unit"
 	"molrun/storage"
 )
 
@@ -93,7 +95,7 @@ func (f *checked) problemf(format string, args ...any) {
 }
 
 // checkData checks a data directory and, where asked to, repairs it first.
-func checkData(ctx context.Context, config app.Config, o checkOptions) (*checked, error) {
+func checkData(ctx context.Context, config config.Config, o checkOptions) (*checked, error) {
 	before := 0
 	if o.repair {
 		found, err := checkData(ctx, config, checkOptions{})
@@ -190,7 +192,7 @@ func (f *checked) strays(v *view, o checkOptions) error {
 			continue
 		}
 		if v.live {
-			return app.Errorf(app.Unavailable, "a service runs on the data directory; stop it first")
+			return fault.Errorf(fault.Unavailable, "a service runs on the data directory; stop it first")
 		}
 		if err := v.files.SetAside(s.Path, filepath.ToSlash(aside)); err != nil {
 			return err
@@ -226,7 +228,7 @@ func (f *checked) print(c *cobra.Command) error {
 		how = "bytes"
 	}
 	_, err := fmt.Fprintf(w, "%d jobs, %d uploads, %d keys, %s of %d files (%s): %d problems\n",
-		f.Jobs, f.Uploads, f.Keys, how, f.Files, app.Bytes(f.Bytes), f.Count)
+		f.Jobs, f.Uploads, f.Keys, how, f.Files, unit.Bytes(f.Bytes), f.Count)
 	return err
 }
 

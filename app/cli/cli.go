@@ -34,7 +34,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"molrun/app"
+	"molrun/app/config"
+	"molrun/app/fault"
 	_ "molrun/app/task/start" // the command `task`
 	"molrun/web/client"
 )
@@ -120,7 +121,7 @@ type silent struct{ code int }
 func (s silent) Error() string { return "" }
 
 func message(err error) string {
-	var fault *app.Error
+	var fault *fault.Error
 	if errors.As(err, &fault) && len(fault.Fields) == 0 {
 		text := fault.Message
 		if fault.Err != nil {
@@ -144,9 +145,9 @@ func exitCode(err error) int {
 	case errors.As(err, &usage), foundByCobra(err):
 		return exitUsage
 	case errors.As(err, &refused):
-		return exitCodeOf(app.Code(refused.Code), refused.Status)
+		return exitCodeOf(fault.Code(refused.Code), refused.Status)
 	}
-	return exitCodeOf(app.CodeOf(err), 0)
+	return exitCodeOf(fault.CodeOf(err), 0)
 }
 
 // foundByCobra reports whether err is a mistake in the command line that
@@ -155,13 +156,13 @@ func foundByCobra(err error) bool {
 	return strings.HasPrefix(err.Error(), "unknown command") || strings.HasPrefix(err.Error(), "required flag")
 }
 
-func exitCodeOf(code app.Code, status int) int {
+func exitCodeOf(code fault.Code, status int) int {
 	switch {
-	case code == app.Unauthorized || code == app.Forbidden:
+	case code == fault.Unauthorized || code == fault.Forbidden:
 		return exitKey
-	case code == app.NotFound:
+	case code == fault.NotFound:
 		return exitMissing
-	case code == app.Invalid || code == app.JobAlreadyExists || status == 422:
+	case code == fault.Invalid || code == fault.JobAlreadyExists || status == 422:
 		return exitInvalid
 	}
 	return exitFailed
@@ -185,7 +186,7 @@ func addConfigFlags(c *cobra.Command, serving bool) *configFlags {
 }
 
 // load reads flags over variables over the file over defaults.
-func (f *configFlags) load() (app.Config, error) {
+func (f *configFlags) load() (config.Config, error) {
 	file, optional := f.file, false
 	if file == "" {
 		file = os.Getenv("MOLRUN_CONFIG")
@@ -193,7 +194,7 @@ func (f *configFlags) load() (app.Config, error) {
 	if file == "" {
 		file, optional = "config.toml", true
 	}
-	c, err := app.LoadConfig(file, optional, os.Environ())
+	c, err := config.Load(file, optional, os.Environ())
 	if err != nil {
 		return c, err
 	}

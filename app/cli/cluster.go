@@ -8,7 +8,11 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/config"
 	"molrun/app/executor/slurm"
+	"molrun/app/fault"
+	"molrun/app/placement"
+	"molrun/app/routing"
 )
 
 // openCluster makes the executor of the cluster, where one is configured.
@@ -17,8 +21,8 @@ func (s *service) openCluster() (err error) {
 		return nil
 	}
 	switch err := sharedFolder(s.config.Slurm.SharedDir, s.config.Data); {
-	case errors.Is(err, app.Unavailable): // it may not be mounted yet
-		s.log.Warn().Str("executor", app.ExecutorSlurm).Msg("the folder shared with the cluster can't be used, so its jobs wait: " + message(err))
+	case errors.Is(err, fault.Unavailable): // it may not be mounted yet
+		s.log.Warn().Str("executor", placement.Slurm).Msg("the folder shared with the cluster can't be used, so its jobs wait: " + message(err))
 	case err != nil:
 		return err
 	}
@@ -27,20 +31,21 @@ func (s *service) openCluster() (err error) {
 }
 
 // routing says where jobs run.
-func (s *service) routing() app.Routing {
-	routing := s.config.Routing()
-	routing.Largest = func(p app.Placement) (app.Node, bool) {
+func (s *service) routing(machines map[string]placement.Machine) routing.Table {
+	table := s.config.Routing()
+	table.Machines = machines
+	table.Largest = func(p placement.Placement) (placement.Node, bool) {
 		if s.slurm == nil {
-			return app.Node{}, false
+			return placement.Node{}, false
 		}
 		return s.slurm.Largest(p)
 	}
-	return routing
+	return table
 }
 
 // slurmOptions are what the configuration says of the cluster. Nothing else of
 // it, and no secret, reaches the executor.
-func slurmOptions(c app.Config, program string, sandboxOf func(context.Context, app.JobID) (app.Sandbox, error), tell func(string, ...any)) slurm.Options {
+func slurmOptions(c config.Config, program string, sandboxOf func(context.Context, app.JobID) (app.Sandbox, error), tell func(string, ...any)) slurm.Options {
 	path := c.Slurm.Path
 	if path == "" {
 		path = os.Getenv("PATH")
@@ -72,7 +77,7 @@ func slurmOptions(c app.Config, program string, sandboxOf func(context.Context, 
 
 // tell logs what the cluster's executor has to say.
 func (s *service) tell(message string, fields ...any) {
-	s.log.Info().Str("executor", app.ExecutorSlurm).Fields(fields).Msg(message)
+	s.log.Info().Str("executor", placement.Slurm).Fields(fields).Msg(message)
 }
 
 // executors are all that jobs can run on.

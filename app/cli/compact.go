@@ -7,7 +7,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"molrun/app"
+	"molrun/app/unit"
 	"molrun/storage"
 )
 
@@ -41,7 +41,7 @@ on the disk and has proved to be sound and equal, so there has to be room for bo
 		if asJSON {
 			return printJSON(c.OutOrStdout(), sizes)
 		}
-		_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s before, %s after\n", path, app.Bytes(sizes.Before), app.Bytes(sizes.After))
+		_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s before, %s after\n", path, unit.Bytes(sizes.Before), unit.Bytes(sizes.After))
 		return err
 	}
 	return c

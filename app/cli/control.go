@@ -12,7 +12,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"molrun/app"
+	"molrun/app/config"
+	"molrun/app/fault"
 	"molrun/web"
 	"molrun/web/client"
 )
@@ -58,7 +59,7 @@ const operatorPatience = 15 * time.Second
 // withControl runs fn against the server of the data directory. Where none
 // runs, the command takes the directory for itself until fn is done, so that
 // commands work the same and two at once take turns.
-func withControl(ctx context.Context, c app.Config, fn func(context.Context, *client.Control) error) error {
+func withControl(ctx context.Context, c config.Config, fn func(context.Context, *client.Control) error) error {
 	ctx, cancel := context.WithTimeout(ctx, operatorPatience)
 	defer cancel()
 	return withLongControl(ctx, c, fn)
@@ -66,7 +67,7 @@ func withControl(ctx context.Context, c app.Config, fn func(context.Context, *cl
 
 // withLongControl is withControl for what may take long; fn bounds each of its
 // requests.
-func withLongControl(ctx context.Context, c app.Config, fn func(context.Context, *client.Control) error) error {
+func withLongControl(ctx context.Context, c config.Config, fn func(context.Context, *client.Control) error) error {
 	for patience := time.Now().Add(operatorPatience); ; {
 		if conn, err := client.DialControl(ctx, filepath.Join(c.Data, socketName)); err == nil {
 			conn.Close()
@@ -76,7 +77,7 @@ func withLongControl(ctx context.Context, c app.Config, fn func(context.Context,
 		if err == nil {
 			return errors.Join(s.operate(ctx, fn), s.close())
 		}
-		if !errors.Is(err, app.Unavailable) || ctx.Err() != nil || time.Now().After(patience) {
+		if !errors.Is(err, fault.Unavailable) || ctx.Err() != nil || time.Now().After(patience) {
 			return err
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithms"
+	"molrun/app/config"
 	"molrun/web/client"
 )
 
@@ -56,7 +57,7 @@ result, all through the API. The data directory stays: molrun serve goes on with
 }
 
 // demonstrate runs the service and, beside it, a client of its API.
-func demonstrate(c *cobra.Command, config app.Config) error {
+func demonstrate(c *cobra.Command, config config.Config) error {
 	if err := os.MkdirAll(config.Data, 0o700); err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@ package cli
 import (
 	"syscall"
 
-	"molrun/app"
+	"molrun/app/config"
 )
 
 // Files that the service may have open besides connections and what they
@@ -30,7 +30,7 @@ func openFiles() (int, error) {
 
 // fitFiles lowers the bounds on connections and transfers to what so many
 // open files allow, so that clients can't take what the service needs itself.
-func fitFiles(l app.LimitSettings, files int) app.LimitSettings {
+func fitFiles(l config.Limits, files int) config.Limits {
 	left := files - max(fewestOwnFiles, min(mostOwnFiles, files/4))
 	l.Streams = max(1, min(l.Streams, left/(3*filesPerTransfer)))
 	l.StreamsPerKey = min(l.StreamsPerKey, l.Streams)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app"
+	"molrun/app/config"
 	"molrun/storage"
 	"molrun/web/client"
 )
@@ -82,7 +82,7 @@ const (
 
 // patient is what the checks look at.
 type patient struct {
-	config   app.Config
+	config   config.Config
 	data     string // absolute
 	database string
 	holder   storage.Process // of the database
@@ -116,7 +116,7 @@ var checks = []struct {
 // examinePatience bounds all checks together; each bounds what it waits for.
 const examinePatience = 2 * time.Minute
 
-func examine(ctx context.Context, config app.Config) []finding {
+func examine(ctx context.Context, config config.Config) []finding {
 	ctx, cancel := context.WithTimeout(ctx, examinePatience)
 	defer cancel()
 	p := &patient{config: config, data: config.Data, now: time.Now()}

@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/unit"
 	"molrun/blobs"
 	"molrun/storage"
 )
@@ -92,11 +93,11 @@ func lookAtSpace(_ context.Context, p *patient) []finding {
 	case err != nil:
 		return say(doubtful, "%v", err)
 	case free < reserve:
-		return say(wrong, "%s are free of the %s that are kept for records, so uploads are refused; delete files or jobs, or use a larger disk", app.Bytes(free), app.Bytes(reserve))
+		return say(wrong, "%s are free of the %s that are kept for records, so uploads are refused; delete files or jobs, or use a larger disk", unit.Bytes(free), unit.Bytes(reserve))
 	case free < 2*reserve:
-		return say(doubtful, "%s are free, and uploads are refused below %s; make room soon", app.Bytes(free), app.Bytes(reserve))
+		return say(doubtful, "%s are free, and uploads are refused below %s; make room soon", unit.Bytes(free), unit.Bytes(reserve))
 	}
-	return say(fine, "%s are free; uploads leave %s of them", app.Bytes(free), app.Bytes(reserve))
+	return say(fine, "%s are free; uploads leave %s of them", unit.Bytes(free), unit.Bytes(reserve))
 }
 
 func lookAtDatabase(_ context.Context, p *patient) []finding {
@@ -109,7 +110,7 @@ func lookAtDatabase(_ context.Context, p *patient) []finding {
 	}
 	records, err := storage.OpenReadOnly(p.database)
 	switch {
-	case errors.Is(err, app.Unavailable):
+	case errors.Is(err, fault.Unavailable):
 		return say(wrong, "%s holds it, but no service answers on %s; look what that process is and stop it", p.holder, filepath.Join(p.data, socketName))
 	case err != nil:
 		return say(wrong, "%s", message(err))

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app"
+	"molrun/app/algorithm"
 	"molrun/app/executor/local"
 	"molrun/storage"
 )
@@ -131,7 +131,7 @@ func hasGPU(there []string, wanted string) bool {
 
 func lookAtAlgorithms(_ context.Context, p *patient) []finding {
 	var found []finding
-	catalogue, err := loadCatalogue(p.config.Algorithms, func(m app.Mistake) {
+	catalogue, err := loadCatalogue(p.config.Algorithms, func(m algorithm.Mistake) {
 		found = append(found, say(wrong, "%s", m)...)
 	})
 	if err != nil {

@@ -4,8 +4,9 @@ import (
 	"context"
 	"os"
 
-	"molrun/app"
+	"molrun/app/algorithm"
 	"molrun/app/executor/slurm"
+	"molrun/app/placement"
 )
 
 // lookAtSlurm looks at the cluster, if jobs may run on one. It runs a small job
@@ -38,11 +39,11 @@ func lookAtSlurm(ctx context.Context, p *patient) []finding {
 
 // placements are all where the configuration sends jobs on the cluster, first
 // the one that holds where no rule does.
-func (p *patient) placements() []app.Placement {
+func (p *patient) placements() []placement.Placement {
 	routing := p.config.Routing()
-	all := []app.Placement{routing.Placement}
+	all := []placement.Placement{routing.Placement}
 	for _, r := range routing.Rules {
-		if r.Executor != app.ExecutorLocal {
+		if r.Executor != placement.Local {
 			all = append(all, r.Placement.Over(routing.Placement))
 		}
 	}
@@ -50,13 +51,13 @@ func (p *patient) placements() []app.Placement {
 }
 
 func (p *patient) wantsSlurm() bool {
-	catalogue, err := loadCatalogue(p.config.Algorithms, func(app.Mistake) {})
+	catalogue, err := loadCatalogue(p.config.Algorithms, func(algorithm.Mistake) {})
 	if err != nil {
 		return false
 	}
 	for _, typ := range catalogue.Types() {
 		for _, a := range catalogue.Versions(typ) {
-			if a.Executor == app.ExecutorSlurm {
+			if a.Executor == placement.Slurm {
 				return true
 			}
 		}

@@ -21,7 +21,7 @@ func TestExamplesOfBuiltInAlgorithmsGiveWhatTheyPromise(t *testing.T) {
 	}
 	for _, a := range all {
 		if a.Example == nil {
-			t.Errorf("%s has no [example]", a.File)
+			t.Errorf("%s has no [example]", a.Path)
 			continue
 		}
 		settings := strings.ReplaceAll(string(a.Example.Settings), `"example:`, `"inputs/`)

@@ -15,7 +15,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"molrun/app"
+	"molrun/app/config"
+	"molrun/app/fault"
 	"molrun/blobs"
 	"molrun/storage"
 	"molrun/web"
@@ -107,13 +108,13 @@ type view struct {
 }
 
 // errReleased is why the use of a view ends before its time.
-var errReleased = app.Errorf(app.Unavailable, "the service has ended or was stopped meanwhile; do this again once it runs, or while it does not")
+var errReleased = fault.Errorf(fault.Unavailable, "the service has ended or was stopped meanwhile; do this again once it runs, or while it does not")
 
 // withView runs fn on a view of the data directory: by a hold of the service
 // that runs there, or else of the directory itself, on which no service can
 // start meanwhile. Commands that come at once take turns. A service that ends
 // before it has answered is as good as none.
-func withView(ctx context.Context, c app.Config, fn func(context.Context, *view) error) error {
+func withView(ctx context.Context, c config.Config, fn func(context.Context, *view) error) error {
 	patience := time.Now().Add(operatorPatience)
 	for {
 		if conn, err := client.DialControl(ctx, filepath.Join(c.Data, socketName)); err == nil {
@@ -128,7 +129,7 @@ func withView(ctx context.Context, c app.Config, fn func(context.Context, *view)
 		if err == nil {
 			return useView(ctx, c.Data, records, false, fn)
 		}
-		if !errors.Is(err, app.Unavailable) || ctx.Err() != nil || time.Now().After(patience) {
+		if !errors.Is(err, fault.Unavailable) || ctx.Err() != nil || time.Now().After(patience) {
 			return err
 		}
 	}
@@ -200,7 +201,7 @@ func askHold(ctx context.Context, data string) (io.ReadCloser, held, error) {
 
 // refusal reads an answer that is no success.
 func refusal(status string, body []byte) error {
-	var answer struct{ Error app.Error }
+	var answer struct{ Error fault.Error }
 	if json.Unmarshal(body, &answer) != nil || answer.Error.Message == "" {
 		return fmt.Errorf("the service answers %s; it may be of another version", status)
 	}
@@ -222,7 +223,7 @@ func useView(ctx context.Context, data string, records *storage.ReadOnly, live b
 const databaseName = "jobs.db"
 
 // storageOptions are those of the database of this configuration.
-func storageOptions(c app.Config, log zerolog.Logger) storage.Options {
+func storageOptions(c config.Config, log zerolog.Logger) storage.Options {
 	return storage.Options{
 		MaxSize:       int64(c.Database.MaxSize),
 		AnyFileSystem: c.Database.FileSystem == "any",

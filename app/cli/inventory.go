@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"molrun/app"
+	"molrun/app/fault"
 	"molrun/blobs"
 )
 
@@ -108,11 +109,11 @@ func (v *view) strays() ([]blobs.Stray, error) {
 	return v.files.Strays(
 		func(id app.UploadID, generation int) bool {
 			u, err := v.records.Upload(id)
-			return err == nil && u.Generation == generation || err != nil && !errors.Is(err, app.NotFound)
+			return err == nil && u.Generation == generation || err != nil && !errors.Is(err, fault.NotFound)
 		},
 		func(id app.JobID) bool {
 			_, err := v.records.Job(id)
-			return !errors.Is(err, app.NotFound)
+			return !errors.Is(err, fault.NotFound)
 		},
 	)
 }

@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"molrun/app"
+	"molrun/app/config"
 	"molrun/app/executor/local"
 	"molrun/web"
 )
@@ -35,7 +36,7 @@ func (s *service) isolate(ctx context.Context) error {
 }
 
 // isolationOptions are what the configuration says of isolation.
-func isolationOptions(c app.Config, program string) (local.IsolationOptions, error) {
+func isolationOptions(c config.Config, program string) (local.IsolationOptions, error) {
 	o := local.IsolationOptions{
 		Program:   program,
 		Sandbox:   c.Runner.Sandbox,

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app"
+	"molrun/app/unit"
 	"molrun/web/client"
 )
 
@@ -55,7 +56,7 @@ func keyCreateCommand() *cobra.Command {
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if expires != "" {
-			var d app.Duration
+			var d unit.Duration
 			if err := d.UnmarshalText([]byte(expires)); err != nil {
 				return usageError{fmt.Errorf("--expires: %w", err)}
 			}

@@ -7,12 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app"
+	"molrun/app/unit"
 	"molrun/web/client"
 )
 
 func keyRotateCommand() *cobra.Command {
-	overlap := app.Duration(24 * time.Hour)
+	overlap := unit.Duration(24 * time.Hour)
 	var overlapText string
 	var asJSON bool
 	c := &cobra.Command{

@@ -8,11 +8,11 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
 
-	"molrun/app"
+	"molrun/app/config"
 )
 
 // newLogger writes for people on a terminal and JSON else.
-func newLogger(c app.Config, w *os.File) zerolog.Logger {
+func newLogger(c config.Config, w *os.File) zerolog.Logger {
 	var out io.Writer = w
 	if c.Log.Format == "pretty" || c.Log.Format == "auto" && isatty.IsTerminal(w.Fd()) {
 		out = zerolog.ConsoleWriter{Out: w, TimeFormat: time.DateTime}

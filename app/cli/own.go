@@ -6,7 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"molrun/app"
+	"molrun/app/fault"
 )
 
 // ownDirectory makes the data directory, or closes it to all others.
@@ -21,12 +21,12 @@ func ownDirectory(data string, log zerolog.Logger) error {
 	perm := info.Mode().Perm()
 	switch {
 	case perm&0o022 != 0: // what lies in it may be anybody's
-		return app.Errorf(app.Invalid, "others may write to %s (mode %#o): look at what is in it, then run chmod 700 on it", data, perm)
+		return fault.Errorf(fault.Invalid, "others may write to %s (mode %#o): look at what is in it, then run chmod 700 on it", data, perm)
 	case perm&0o077 == 0:
 		return nil
 	}
 	if err := os.Chmod(data, 0o700); err != nil {
-		return app.Errorf(app.Invalid, "others may look into %s (mode %#o) and this can't be changed: %v; run chmod 700 on it as its owner", data, perm, err)
+		return fault.Errorf(fault.Invalid, "others may look into %s (mode %#o) and this can't be changed: %v; run chmod 700 on it as its owner", data, perm, err)
 	}
 	log.Warn().Str("data", data).Str("mode", fmt.Sprintf("%#o", perm)).Msg("others could look into the data directory; it is closed to them now")
 	return nil

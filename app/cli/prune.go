@@ -13,7 +13,7 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
-	"molrun/app"
+	"molrun/app/unit"
 	"molrun/web/client"
 )
 
@@ -69,14 +69,14 @@ What would be deleted is shown first; the sizes are those on the disk.`,
 
 // request checks the flags.
 func (f *pruneFlags) request(now time.Time) (r client.PruneRequest, err error) {
-	var age app.Duration
+	var age unit.Duration
 	if err := age.UnmarshalText([]byte(f.olderThan)); err != nil {
 		return r, fmt.Errorf("--older-than: %w", err)
 	}
 	if age < 0 {
 		return r, errors.New("--older-than: give a time such as 30d")
 	}
-	var size app.Bytes
+	var size unit.Bytes
 	if f.largerThan != "" {
 		if err := size.UnmarshalText([]byte(f.largerThan)); err != nil {
 			return r, fmt.Errorf("--larger-than: %w", err)
@@ -149,7 +149,7 @@ func (f *pruneFlags) show(c *cobra.Command, found []*client.Pruned) error {
 		}
 		rows[i] = []string{
 			name, p.Organization, p.User, p.Type, p.Status, dateText(p.CompletedAt),
-			app.Bytes(p.Bytes).String(), strings.Join(p.Uploads, ", "),
+			unit.Bytes(p.Bytes).String(), strings.Join(p.Uploads, ", "),
 		}
 	}
 	if len(rows) > 0 {
@@ -176,7 +176,7 @@ func prunedText(found []*client.Pruned, done string) string {
 	if uploads > 0 {
 		text += fmt.Sprintf(" and %d uploads", uploads)
 	}
-	return text + ", " + app.Bytes(bytesOf(found)).String()
+	return text + ", " + unit.Bytes(bytesOf(found)).String()
 }
 
 func bytesOf(found []*client.Pruned) (bytes int64) {

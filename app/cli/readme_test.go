@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app"
+	"molrun/app/config"
 )
 
 // root is the repository's top from this package's directory.
@@ -123,7 +123,7 @@ func TestAlgorithmOfTheReadmeWrapsAnInstalledProgram(t *testing.T) {
 func TestExampleConfigurationIsCompleteAndHoldsTheDefaults(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(root, "config.example.toml")
-	c, err := app.LoadConfig(file, false, nil)
+	c, err := config.Load(file, false, nil)
 	must(t, err)
 	must(t, c.Check())
 	example, err := os.ReadFile(file)
@@ -135,7 +135,7 @@ func TestExampleConfigurationIsCompleteAndHoldsTheDefaults(t *testing.T) {
 			t.Errorf("config.example.toml lacks %s", name)
 		}
 	}
-	defaults := app.DefaultConfig()
+	defaults := config.Default()
 	if got, want := c.Text(), defaults.Text(); got != want {
 		t.Errorf("config.example.toml says\n%s\nthe defaults are\n%s", got, want)
 	}

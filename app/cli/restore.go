@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app"
+	"molrun/app/unit"
 )
 
 func restoreCommand() *cobra.Command {
@@ -52,7 +52,7 @@ to be tried again by their users.`,
 			err = printJSON(c.OutOrStdout(), r)
 		} else {
 			_, err = fmt.Fprintf(c.OutOrStdout(), "%s is backup %s of %s: %d files of %s in %s; of the jobs that ran then, %d are queued again and %d failed\n",
-				config.Data, r.Backup, r.TakenAt.Local().Format(time.DateTime), r.Files, app.Bytes(r.Bytes),
+				config.Data, r.Backup, r.TakenAt.Local().Format(time.DateTime), r.Files, unit.Bytes(r.Bytes),
 				time.Since(began).Round(10*time.Millisecond), r.Requeued, r.Lost)
 		}
 		for _, p := range r.Problems {
@@ -84,7 +84,7 @@ func listBackups(c *cobra.Command, b *backups, asJSON bool) error {
 		records = append(records, record)
 		rows = append(rows, []string{
 			name, record.TakenAt.Local().Format(time.DateTime), fmt.Sprint(record.Jobs), fmt.Sprint(record.Uploads),
-			app.Bytes(record.Bytes).String(), app.Bytes(record.Copied).String(), fmt.Sprint(len(record.Problems)),
+			unit.Bytes(record.Bytes).String(), unit.Bytes(record.Copied).String(), fmt.Sprint(len(record.Problems)),
 		})
 	}
 	if asJSON {

@@ -15,6 +15,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/config"
+	"molrun/app/fault"
 	"molrun/storage"
 )
 
@@ -29,7 +31,7 @@ const (
 // restoring is what is asked of a restore.
 type restoring struct {
 	backups     *backups
-	config      app.Config
+	config      config.Config
 	name        string // of the backup, "" is the newest
 	skipDamaged bool
 }
@@ -72,11 +74,11 @@ func (o *restoring) choose() (string, error) {
 	case err != nil:
 		return "", err
 	case len(names) == 0:
-		return "", app.Errorf(app.NotFound, "there is no finished backup in %s", o.backups.dir)
+		return "", fault.Errorf(fault.NotFound, "there is no finished backup in %s", o.backups.dir)
 	case o.name == "":
 		return names[len(names)-1], nil
 	case !slices.Contains(names, o.name):
-		return "", app.Errorf(app.NotFound, "there is no backup %q in %s; --list shows what there is", o.name, o.backups.dir)
+		return "", fault.Errorf(fault.NotFound, "there is no backup %q in %s; --list shows what there is", o.name, o.backups.dir)
 	}
 	return o.name, nil
 }
@@ -130,7 +132,7 @@ func (o *restoring) prepare(data, database string) error {
 	for name := range names {
 		mine := names[restoringDir] && (name == restoringDir || strings.HasPrefix(name, marker))
 		if !mine && name != "lost+found" {
-			return app.Errorf(app.Invalid, "it is not empty: it has %s; name a new directory by --data", name)
+			return fault.Errorf(fault.Invalid, "it is not empty: it has %s; name a new directory by --data", name)
 		}
 	}
 	if !o.anyFileSystem() {
@@ -212,7 +214,7 @@ func copyOne(ctx context.Context, digests *digester, to, from, want string) (int
 // settleLost opens what was restored as the service does and lets its rules
 // decide about the jobs that ran when the backup was made. Nothing of them is
 // looked for: they ran elsewhere, and may still.
-func settleLost(ctx context.Context, config app.Config, r *restored) (err error) {
+func settleLost(ctx context.Context, config config.Config, r *restored) (err error) {
 	s, err := openService(config, zerolog.Nop())
 	if err != nil {
 		return err
@@ -248,7 +250,7 @@ func settleLost(ctx context.Context, config app.Config, r *restored) (err error)
 // expectAll checks the whole. What the backup knew to be wrong is no news, and
 // what was left out is told already; anything else means that the restore
 // itself went wrong.
-func expectAll(ctx context.Context, config app.Config, record *backupRecord, r *restored) error {
+func expectAll(ctx context.Context, config config.Config, record *backupRecord, r *restored) error {
 	found, err := checkData(ctx, config, checkOptions{})
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 	"slices"
 	"time"
 
-	"molrun/app"
+	"molrun/app/config"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 
 // certificateNames gives the names and addresses that clients may know the
 // service by: those of the configuration, the machine's, and localhost.
-func certificateNames(c app.Config) []string {
+func certificateNames(c config.Config) []string {
 	names := []string{"localhost", "127.0.0.1", "::1"}
 	if host, err := os.Hostname(); err == nil {
 		names = append(names, host)

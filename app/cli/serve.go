@@ -15,8 +15,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app"
+	"molrun/app/algorithm"
+	"molrun/app/config"
 	"molrun/app/executor/local"
 	"molrun/app/executor/slurm"
+	"molrun/app/placement"
 	"molrun/app/runner"
 	"molrun/blobs"
 	"molrun/storage"
@@ -49,13 +52,13 @@ over the configuration file.`,
 
 // service is all parts of molrun on one data directory, joined.
 type service struct {
-	config    app.Config
+	config    config.Config
 	log       zerolog.Logger
 	store     *storage.Store
 	files     *blobs.Dir
 	executor  *local.Executor
 	slurm     *slurm.Executor // nil where no jobs run, or no cluster is configured
-	catalogue *app.Catalogue
+	catalogue *algorithm.Catalogue
 	app       *app.Service
 	audit     *auditLog
 	isolation web.Isolation // zero where no jobs run
@@ -64,7 +67,7 @@ type service struct {
 
 // openService builds the parts bottom up. It takes the data directory for
 // itself until close.
-func openService(c app.Config, log zerolog.Logger) (s *service, err error) {
+func openService(c config.Config, log zerolog.Logger) (s *service, err error) {
 	s = &service{config: c, log: log}
 	defer func() {
 		if err != nil {
@@ -123,24 +126,22 @@ func (s *service) join(secret *blobs.Secret) error {
 		Program: program, CPUs: capacity.CPUs, MemoryBytes: capacity.MemoryBytes, GPUs: capacity.GPUs,
 		SandboxOf: s.sandboxOf,
 	})
-	s.catalogue, err = loadCatalogue(s.config.Algorithms, func(m app.Mistake) {
+	s.catalogue, err = loadCatalogue(s.config.Algorithms, func(m algorithm.Mistake) {
 		s.log.Error().Str("file", m.File).Int("line", m.Line).Msg("algorithm file left out: " + m.Msg)
 	})
 	if err != nil {
 		return err
 	}
-	machine := app.Machine{CPUs: capacity.CPUs, MemoryBytes: capacity.MemoryBytes, GPUs: len(capacity.GPUs), Local: true}
-	machines := map[string]app.Machine{app.ExecutorLocal: machine}
+	machine := placement.Machine{CPUs: capacity.CPUs, MemoryBytes: capacity.MemoryBytes, GPUs: len(capacity.GPUs), Local: true}
+	machines := map[string]placement.Machine{placement.Local: machine}
 	if s.config.Slurm.On() {
-		machines[app.ExecutorSlurm] = app.Machine{} // its nodes are of any size
+		machines[placement.Slurm] = placement.Machine{} // its nodes are of any size
 	}
 	s.app, err = app.NewService(s.store, s.files, s.catalogue, app.Options{
 		Now:       time.Now,
 		CursorKey: secret.Derive("cursors"),
 		UploadTTL: time.Duration(s.config.Links.Upload),
-		Executor:  s.config.Runner.Executor,
-		Routing:   s.routing(),
-		Machines:  machines,
+		Routing:   s.routing(machines),
 		Program:   program,
 		Confine:   s.executor.Confine,
 		Policy:    s.config.Policy,
@@ -199,7 +200,7 @@ const leastProcs = 4
 
 // serve runs the service until ctx ends. started, where not nil, is told the
 // base URL once requests are answered.
-func serve(ctx context.Context, c app.Config, log zerolog.Logger, started func(base string)) (err error) {
+func serve(ctx context.Context, c config.Config, log zerolog.Logger, started func(base string)) (err error) {
 	spare := make([]byte, spareHeap)
 	defer runtime.KeepAlive(spare)
 	s, err := openService(c, log)

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"molrun/app"
+	"molrun/app/strictjson"
 	"molrun/blobs"
 	"molrun/web"
 )
@@ -77,7 +78,7 @@ func (s *service) handler(stopping context.Context) http.Handler {
 		MaxBatchBody:   int64(l.BatchBody),
 		MaxBuffered:    int64(l.Buffered),
 		MaxInFlight:    l.Requests,
-		JSON:           app.JSONLimits{Depth: l.JSONDepth, Members: l.JSONMembers, NumberLength: l.NumberLength},
+		JSON:           strictjson.Limits{Depth: l.JSONDepth, Members: l.JSONMembers, NumberLength: l.NumberLength},
 		BodyTime:       time.Duration(l.BodyTime),
 		BatchTime:      time.Duration(l.BatchTime),
 		AnswerTime:     time.Duration(l.AnswerTime),

@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"molrun/app"
+	"molrun/app/config"
+	"molrun/app/fault"
 )
 
 // sharedFolder looks at the folder that this machine shares with the cluster. An
@@ -19,23 +20,23 @@ func sharedFolder(shared, data string) error {
 	info, err := os.Stat(shared)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return app.Errorf(app.Unavailable, "%s is not there; mount it or make it, with this service's user as its owner", shared)
+		return fault.Errorf(fault.Unavailable, "%s is not there; mount it or make it, with this service's user as its owner", shared)
 	case err != nil:
-		return app.Errorf(app.Unavailable, "%s can't be looked at: %v", shared, err)
+		return fault.Errorf(fault.Unavailable, "%s can't be looked at: %v", shared, err)
 	case !info.IsDir():
-		return app.Errorf(app.Invalid, "%s is no folder; name another by the setting slurm.shared_dir", shared)
+		return fault.Errorf(fault.Invalid, "%s is no folder; name another by the setting slurm.shared_dir", shared)
 	}
 	if within, err := entwined(shared, data); err != nil || within {
-		return errors.Join(err, app.Errorf(app.Invalid, "%s and the data directory %s lie in one another; nodes must not reach the data directory, so name a folder elsewhere by the setting slurm.shared_dir", shared, data))
+		return errors.Join(err, fault.Errorf(fault.Invalid, "%s and the data directory %s lie in one another; nodes must not reach the data directory, so name a folder elsewhere by the setting slurm.shared_dir", shared, data))
 	}
 	if text := foreign(shared, info); text != "" {
-		return app.Errorf(app.Invalid, "%s", text)
+		return fault.Errorf(fault.Invalid, "%s", text)
 	}
 	if perm := info.Mode().Perm(); perm&0o022 != 0 {
-		return app.Errorf(app.Invalid, "others may write to %s (mode %#o), and so make the cluster run what they like; run chmod 700 on it", shared, perm)
+		return fault.Errorf(fault.Invalid, "others may write to %s (mode %#o), and so make the cluster run what they like; run chmod 700 on it", shared, perm)
 	}
 	if err := syscall.Access(shared, 7); err != nil { // read, write and search
-		return app.Errorf(app.Unavailable, "%s can't be written to: %v", shared, err)
+		return fault.Errorf(fault.Unavailable, "%s can't be written to: %v", shared, err)
 	}
 	return nil
 }
@@ -51,5 +52,5 @@ func entwined(a, b string) (bool, error) {
 	if err := errors.Join(errA, errB); err != nil {
 		return false, fmt.Errorf("follow links: %w", err)
 	}
-	return app.Inside(a, b) || app.Inside(b, a), nil
+	return config.Inside(a, b) || config.Inside(b, a), nil
 }

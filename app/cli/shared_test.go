@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app"
+	"molrun/app/fault"
 )
 
 // TestSharedFolderIsSafeOrRefused has for each folder what a start makes of it:
@@ -24,16 +24,16 @@ func TestSharedFolderIsSafeOrRefused(t *testing.T) {
 	must(t, os.Symlink("data/within", path("link")))
 	for _, tt := range []struct {
 		name string
-		code app.Code
+		code fault.Code
 		says string
 	}{
 		{"good", "", ""},
-		{"absent", app.Unavailable, "mount it or make it"},
-		{"file", app.Invalid, "is no folder"},
-		{"open", app.Invalid, "run chmod 700"},
-		{"link", app.Invalid, "lie in one another"},
-		{".", app.Invalid, "lie in one another"},
-		{"data", app.Invalid, "lie in one another"},
+		{"absent", fault.Unavailable, "mount it or make it"},
+		{"file", fault.Invalid, "is no folder"},
+		{"open", fault.Invalid, "run chmod 700"},
+		{"link", fault.Invalid, "lie in one another"},
+		{".", fault.Invalid, "lie in one another"},
+		{"data", fault.Invalid, "lie in one another"},
 	} {
 		err := sharedFolder(path(tt.name), path("data"))
 		if tt.code == "" && err == nil {

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app"
+	"molrun/app/unit"
 )
 
 // What the server may take, and how long an ordinary request may, whatever
@@ -90,7 +90,7 @@ func soakSize(t *testing.T) (size int64, campaign bool) {
 	if text == "" {
 		return 16 << 20, false
 	}
-	var bytes app.Bytes
+	var bytes unit.Bytes
 	must(t, bytes.UnmarshalText([]byte(text)))
 	return int64(bytes), true
 }

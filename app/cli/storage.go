@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app"
+	"molrun/app/unit"
 	"molrun/web/client"
 )
 
@@ -86,7 +87,7 @@ func printReport(w io.Writer, r *client.StorageReport) error {
 		state = "; until more is free no upload is taken and no job is started"
 	}
 	_, err := fmt.Fprintf(w, "\ndisk: %s free of %s, %s are kept free%s\n",
-		app.Bytes(r.Disk.Free), app.Bytes(r.Disk.Size), app.Bytes(r.Disk.Reserve), state)
+		unit.Bytes(r.Disk.Free), unit.Bytes(r.Disk.Size), unit.Bytes(r.Disk.Reserve), state)
 	return err
 }
 
@@ -119,10 +120,10 @@ func reportColumns(r *client.StorageReport) []reportColumn {
 	columns = append(columns, []reportColumn{
 		{"JOBS", func(row *client.StorageRow) string { return fmt.Sprint(row.Jobs) }},
 		{"QUEUED", func(row *client.StorageRow) string { return fmt.Sprint(row.Queued) }},
-		{"RESULTS", func(row *client.StorageRow) string { return app.Bytes(row.ResultBytes).String() }},
+		{"RESULTS", func(row *client.StorageRow) string { return unit.Bytes(row.ResultBytes).String() }},
 		{"UPLOADS", func(row *client.StorageRow) string { return fmt.Sprint(row.Files) }},
-		{"THEIR SIZE", func(row *client.StorageRow) string { return app.Bytes(row.UploadBytes).String() }},
-		{"IN ALL", func(row *client.StorageRow) string { return app.Bytes(row.ResultBytes + row.UploadBytes).String() }},
+		{"THEIR SIZE", func(row *client.StorageRow) string { return unit.Bytes(row.UploadBytes).String() }},
+		{"IN ALL", func(row *client.StorageRow) string { return unit.Bytes(row.ResultBytes + row.UploadBytes).String() }},
 	}...)
 	if slices.ContainsFunc(r.Rows, func(row client.StorageRow) bool { return row.QuotaBytes > 0 }) {
 		columns = append(columns, reportColumn{"OF QUOTA", quotaText})
@@ -135,7 +136,7 @@ func quotaText(row *client.StorageRow) string {
 		return ""
 	}
 	share := 100 * float64(row.ResultBytes+row.UploadBytes) / float64(row.QuotaBytes)
-	return fmt.Sprintf("%.0f %% of %s", share, app.Bytes(row.QuotaBytes))
+	return fmt.Sprintf("%.0f %% of %s", share, unit.Bytes(row.QuotaBytes))
 }
 
 func totalOf(rows []client.StorageRow) (total client.StorageRow) {

@@ -10,7 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app"
+	"molrun/app/config"
+	"molrun/app/fault"
 )
 
 // unitTemplate is the unit file. What it leaves out matters as much:
@@ -60,7 +61,7 @@ WantedBy=multi-user.target
 `))
 
 // unit is what the template is filled with.
-type unit struct {
+type systemdUnit struct {
 	User, Program, Flags, Data string
 	Shared                     string // with a cluster, which may be mounted later; "": none
 	StopSeconds                int
@@ -97,8 +98,8 @@ Make keys as the same user: sudo -u molrun molrun key create --data /srv/molrun 
 	return c
 }
 
-func newUnit(c app.Config, flags *configFlags, user string) (u unit, err error) {
-	u = unit{User: user, StopSeconds: int((time.Duration(c.Stop.Requests) + 2*abandonAfter + time.Second - 1) / time.Second)}
+func newUnit(c config.Config, flags *configFlags, user string) (u systemdUnit, err error) {
+	u = systemdUnit{User: user, StopSeconds: int((time.Duration(c.Stop.Requests) + 2*abandonAfter + time.Second - 1) / time.Second)}
 	if u.Program, err = os.Executable(); err != nil {
 		return u, fmt.Errorf("find this program: %w", err)
 	}
@@ -115,7 +116,7 @@ func newUnit(c app.Config, flags *configFlags, user string) (u unit, err error) 
 	}
 	for _, word := range append([]string{user, u.Program, u.Shared}, words...) {
 		if strings.ContainsAny(word, " \t\n\"'\\%$;") {
-			return u, app.Errorf(app.Invalid, "%q can't stand in a unit file; use a path or name without spaces, quotes, $, %% and ;", word)
+			return u, fault.Errorf(fault.Invalid, "%q can't stand in a unit file; use a path or name without spaces, quotes, $, %% and ;", word)
 		}
 	}
 	u.Flags = " " + strings.Join(words, " ")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 const sweepEvery = 24 * time.Hour
@@ -27,14 +28,14 @@ func (s *service) sweep(ctx context.Context) error {
 func (s *service) sweepOnce(ctx context.Context) {
 	upload := func(id app.UploadID, generation int) bool {
 		u, err := s.app.Upload(ctx, id)
-		return err == nil && u.Generation == generation || err != nil && !errors.Is(err, app.NotFound)
+		return err == nil && u.Generation == generation || err != nil && !errors.Is(err, fault.NotFound)
 	}
 	job := func(id app.JobID) bool {
 		err := s.store.View(ctx, func(tx app.Tx) error {
 			_, err := tx.Job(id)
 			return err
 		})
-		return !errors.Is(err, app.NotFound)
+		return !errors.Is(err, fault.NotFound)
 	}
 	removed, err := s.files.Sweep(ctx, upload, job)
 	if err != nil && ctx.Err() == nil {

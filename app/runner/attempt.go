@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/placement"
 	"molrun/app/task"
 )
 
@@ -24,7 +25,7 @@ type attempt struct {
 	place *place
 	id    app.JobID
 	user  user
-	needs app.Resources
+	needs placement.Resources
 	gpus  []string
 
 	// Of the loop.
@@ -36,16 +37,16 @@ type attempt struct {
 
 	// Of the attempt's goroutine; set by own.
 	job     *app.Job
-	where   app.Placement // as far as located
-	number  int           // the loop may read it once claimed is set
-	home    string        // its directory, in the data directory
-	dir     string        // where it lies while the task lives: home, but on other machines
+	where   placement.Placement // as far as located
+	number  int                 // the loop may read it once claimed is set
+	home    string              // its directory, in the data directory
+	dir     string              // where it lies while the task lives: home, but on other machines
 	log     zerolog.Logger
 	started bool // the record says RUNNING
 	begin   time.Time
 }
 
-func (r *Runner) newAttempt(p *place, id app.JobID, u user, needs app.Resources, gpus []string) *attempt {
+func (r *Runner) newAttempt(p *place, id app.JobID, u user, needs placement.Resources, gpus []string) *attempt {
 	return &attempt{r: r, place: p, id: id, user: u, needs: needs, gpus: gpus, stop: make(chan struct{})}
 }
 

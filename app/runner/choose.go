@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/placement"
 )
 
 // choice is one round while it is being decided.
@@ -12,7 +13,7 @@ type choice struct {
 	round
 	now      time.Time
 	limit    int
-	free     app.Resources // at the beginning of the round
+	free     placement.Resources // at the beginning of the round
 	reserved *app.Waiting
 	skipped  []app.Waiting // whose turn came and who did not fit
 }
@@ -22,7 +23,7 @@ func (c *choice) refuse(executor string, waiting []app.Waiting) []app.Waiting {
 	var possible []app.Waiting
 	for _, w := range waiting {
 		lack := c.slots.never(w.Needs)
-		if lack == (app.Resources{}) {
+		if lack == (placement.Resources{}) {
 			possible = append(possible, w)
 			continue
 		}
@@ -34,7 +35,7 @@ func (c *choice) refuse(executor string, waiting []app.Waiting) []app.Waiting {
 }
 
 // within gives of has only what lack speaks of.
-func within(has, lack app.Resources) app.Resources {
+func within(has, lack placement.Resources) placement.Resources {
 	if lack.CPUs == 0 {
 		has.CPUs = 0
 	}
@@ -90,14 +91,14 @@ func (c *choice) serveUser(l *line) {
 }
 
 func (c *choice) fits(w app.Waiting) bool {
-	return len(c.Start) < c.limit && c.slots.lacks(w.Needs, keptFrom(w, c.reserved)) == (app.Resources{})
+	return len(c.Start) < c.limit && c.slots.lacks(w.Needs, keptFrom(w, c.reserved)) == (placement.Resources{})
 }
 
 // keptFrom gives the room that w must leave alone. A reservation binds all but
 // the job itself and those of a higher priority.
-func keptFrom(w app.Waiting, reserved *app.Waiting) app.Resources {
+func keptFrom(w app.Waiting, reserved *app.Waiting) placement.Resources {
 	if reserved == nil || w.ID == reserved.ID || w.Priority > reserved.Priority {
-		return app.Resources{}
+		return placement.Resources{}
 	}
 	return reserved.Needs
 }
@@ -121,15 +122,15 @@ func (c *choice) start(w app.Waiting) {
 
 // reason says why w does not start in this round.
 func (c *choice) reason(w app.Waiting) string {
-	lack := c.slots.lacks(w.Needs, app.Resources{})
+	lack := c.slots.lacks(w.Needs, placement.Resources{})
 	switch {
 	case len(c.Start) >= c.limit:
 		return "waiting for its turn"
 	case c.reserved != nil && w.ID == c.reserved.ID:
 		return "reserved: next to start, waiting for " + amounts(lack)
-	case lack == (app.Resources{}):
+	case lack == (placement.Resources{}):
 		return "reserved: what is free is kept for a job that has waited longer"
-	case short(c.free, w.Needs) != (app.Resources{}):
+	case short(c.free, w.Needs) != (placement.Resources{}):
 		return "waiting for " + amounts(lack)
 	}
 	return "waiting for its turn"

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/algorithm"
 	"molrun/app/task"
 )
 
@@ -29,11 +30,11 @@ const (
 type collection struct {
 	job     *app.Job
 	dirs    Dirs
-	dir     string         // of the job
-	attempt int            // that completed
-	outcome *app.Outcome   // how
-	alg     *app.Algorithm // nil where its definition can't be read: then there are no metrics
-	limit   int            // of files and folders
+	dir     string          // of the job
+	attempt int             // that completed
+	outcome *app.Outcome    // how
+	alg     *algorithm.File // nil where its definition can't be read: then there are no metrics
+	limit   int             // of files and folders
 	record  func(*app.Job, app.Ending) (app.Record, error)
 	check   func() error // whether to go on
 	log     zerolog.Logger

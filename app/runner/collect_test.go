@@ -17,6 +17,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/algorithm"
+	"molrun/app/fault"
 	"molrun/app/task"
 	"molrun/blobs"
 )
@@ -78,9 +80,9 @@ func (s *site) result() map[string]string {
 	return readResult(s.t, s.dir, m)
 }
 
-func simAlgorithm(t testing.TB) *app.Algorithm {
+func simAlgorithm(t testing.TB) *algorithm.File {
 	t.Helper()
-	a, mistakes := app.ParseAlgorithm("sim.toml", []byte(simFile))
+	a, mistakes := algorithm.Parse("sim.toml", []byte(simFile))
 	if len(mistakes) > 0 {
 		t.Fatal(mistakes)
 	}
@@ -289,7 +291,7 @@ func TestCollectStopsWhereItIsToldTo(t *testing.T) {
 	if _, err := c.run(); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := s.files.Manifest("J"); !errors.Is(err, app.NotFound) {
+	if _, err := s.files.Manifest("J"); !errors.Is(err, fault.NotFound) {
 		t.Errorf("there is a manifest: %v", err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/algorithm"
+	"molrun/app/placement"
 	"molrun/app/task"
 )
 
@@ -101,12 +103,12 @@ func (c jobsAtCrash) FinalRecord(j *app.Job, e app.Ending) (rec app.Record, err 
 	return rec, err
 }
 
-func (c jobsAtCrash) AlgorithmOf(ctx context.Context, j *app.Job) (a *app.Algorithm, err error) {
+func (c jobsAtCrash) AlgorithmOf(ctx context.Context, j *app.Job) (a *algorithm.File, err error) {
 	err = c.around("AlgorithmOf", func() (err error) { a, err = c.Jobs.AlgorithmOf(ctx, j); return err })
 	return a, err
 }
 
-func (c jobsAtCrash) PlacementOf(ctx context.Context, j *app.Job) (p app.Placement, err error) {
+func (c jobsAtCrash) PlacementOf(ctx context.Context, j *app.Job) (p placement.Placement, err error) {
 	err = c.around("PlacementOf", func() (err error) { p, err = c.Jobs.PlacementOf(ctx, j); return err })
 	return p, err
 }

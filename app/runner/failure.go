@@ -12,7 +12,9 @@ import (
 	"unicode/utf8"
 
 	"molrun/app"
+	"molrun/app/algorithm"
 	"molrun/app/task"
+	"molrun/app/unit"
 )
 
 const (
@@ -23,7 +25,7 @@ const (
 )
 
 // failure says why a task that ended badly did so.
-func failure(j *app.Job, o *app.Outcome, alg *app.Algorithm, tail string) *app.Failure {
+func failure(j *app.Job, o *app.Outcome, alg *algorithm.File, tail string) *app.Failure {
 	f := &app.Failure{Code: codes[o.Cause], LogTail: lastBytes(tail, shownTail)}
 	if f.Code == "" {
 		f.Code = app.FailedExit
@@ -77,7 +79,7 @@ func sentence(j *app.Job, o *app.Outcome) string {
 	}
 	switch o.Cause {
 	case app.CauseMemory:
-		return fmt.Sprintf("%s used more than its %s of memory.", program, app.Bytes(j.Private.Needs.MemoryBytes))
+		return fmt.Sprintf("%s used more than its %s of memory.", program, unit.Bytes(j.Private.Needs.MemoryBytes))
 	case app.CauseCannotStart:
 		return "The program could not be started."
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/placement"
 )
 
 // gathering picks from the queue what a round has to look at: of each user as
@@ -31,13 +32,13 @@ type gathering struct {
 
 // budget is what is left if everything gathered so far were started.
 type budget struct {
-	room    app.Resources
+	room    placement.Resources
 	starts  int
 	bounded bool
 }
 
-func (b *budget) take(needs app.Resources) {
-	if b.bounded && short(b.room, needs) != (app.Resources{}) {
+func (b *budget) take(needs placement.Resources) {
+	if b.bounded && short(b.room, needs) != (placement.Resources{}) {
 		return
 	}
 	b.room = minus(b.room, needs)
@@ -50,7 +51,7 @@ func (b *budget) spent() bool { return b.starts <= 0 || b.bounded && b.room.CPUs
 // reservation can start: wherever that one stands, it has to be found.
 func (t *turns) gather(now time.Time, limit int, thorough bool, held func(app.JobID) bool) *gathering {
 	g := &gathering{turns: t, thorough: thorough, held: held, limit: limit, reserved: t.reservation(now)}
-	if g.reserved != nil && t.slots.lacks(g.reserved.Needs, app.Resources{}) == (app.Resources{}) {
+	if g.reserved != nil && t.slots.lacks(g.reserved.Needs, placement.Resources{}) == (placement.Resources{}) {
 		g.thorough = true
 	}
 	g.all = g.fresh()

@@ -7,7 +7,7 @@ import (
 	"os"
 	"syscall"
 
-	"molrun/app"
+	"molrun/app/unit"
 )
 
 // maxHoles is how much of a result may be holes of sparse files. They take no
@@ -33,7 +33,7 @@ func (t *tidying) sound(path string, info fs.FileInfo) error {
 		return err
 	}
 	if t.holes += holes; t.holes > maxHoles {
-		return unfit(fmt.Sprintf("The program left files with more than %s of holes (sparse files); let it write only what they hold.", app.Bytes(maxHoles)))
+		return unfit(fmt.Sprintf("The program left files with more than %s of holes (sparse files); let it write only what they hold.", unit.Bytes(maxHoles)))
 	}
 	return nil
 }

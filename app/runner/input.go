@@ -8,12 +8,14 @@ import (
 	"syscall"
 
 	"molrun/app"
+	"molrun/app/algorithm"
+	"molrun/app/fault"
 )
 
 // copyInputs puts the job's files into its work directory and tells where, by
 // setting. The names that users gave are not used: a file is called after its
 // setting, with the declared extension that its name has.
-func (a *attempt) copyInputs(alg *app.Algorithm, check func() error) (map[string]string, error) {
+func (a *attempt) copyInputs(alg *algorithm.File, check func() error) (map[string]string, error) {
 	files := make(map[string]string, len(a.job.Private.Sources))
 	for _, src := range a.job.Private.Sources {
 		given := filenameOf(a.job, src.Setting)
@@ -45,7 +47,7 @@ func filenameOf(j *app.Job, setting string) string {
 
 // extension gives the declared extension that the file's name ends with, else
 // the first that is declared.
-func extension(alg *app.Algorithm, setting, filename string) string {
+func extension(alg *algorithm.File, setting, filename string) string {
 	for _, p := range alg.FileParameters() {
 		if p.Name != setting {
 			continue
@@ -68,7 +70,7 @@ func inputMissing(setting, filename string, cause error) error {
 
 func (a *attempt) copyInput(to string, src app.Source, check func() error) error {
 	from, err := a.r.jobs.SourcePath(src)
-	if errors.Is(err, app.NotFound) {
+	if errors.Is(err, fault.NotFound) {
 		return errMissing
 	}
 	if err != nil {

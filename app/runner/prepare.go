@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
 	"molrun/app/task"
 )
 
@@ -69,7 +70,7 @@ func (a *attempt) patiently(ctx context.Context, start func() error) error {
 		switch {
 		case !passing(err):
 			return err
-		case time.Since(begin) < prepPatience || a.away() && errors.Is(err, app.Unavailable):
+		case time.Since(begin) < prepPatience || a.away() && errors.Is(err, fault.Unavailable):
 		case noSpace(err):
 			return cannotStart("The server's disk had no room for the job's files. Ask an administrator to free some, then retry the job.", err)
 		default:
@@ -131,8 +132,8 @@ func (a *attempt) startTask(ctx context.Context) error {
 
 // startMessage gives the executor's own sentence where it has one for users.
 func startMessage(err error) string {
-	var e *app.Error
-	if errors.As(err, &e) && e.Code != app.Internal {
+	var e *fault.Error
+	if errors.As(err, &e) && e.Code != fault.Internal {
 		return e.Message
 	}
 	return "The server could not start the job's program; its log says why. Retry the job."
@@ -164,7 +165,7 @@ func exhausted(err error) bool {
 
 // passing reports whether the same may well succeed a while later.
 func passing(err error) bool {
-	return noSpace(err) || exhausted(err) || errors.Is(err, app.Unavailable) || errors.Is(err, app.StorageFull) ||
+	return noSpace(err) || exhausted(err) || errors.Is(err, fault.Unavailable) || errors.Is(err, fault.StorageFull) ||
 		errors.Is(err, context.DeadlineExceeded)
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 // backoff gives growing pauses between tries.
@@ -25,7 +26,7 @@ func (a *attempt) record(ctx context.Context, what string, change func(context.C
 	for b := recordBackoff(); ; b.wait(ctx) {
 		err := bounded(ctx, change)
 		switch {
-		case err == nil || errors.Is(err, app.NotFound): // of a deleted job nothing is to be told
+		case err == nil || errors.Is(err, fault.NotFound): // of a deleted job nothing is to be told
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -41,7 +42,7 @@ func (a *attempt) claim(ctx context.Context) (j *app.Job) {
 	for b := recordBackoff(); ; b.wait(ctx) {
 		err := bounded(ctx, func(ctx context.Context) (err error) {
 			j, err = a.r.jobs.Claim(ctx, a.id, a.gpus)
-			if doubt && errors.Is(err, app.NotFound) {
+			if doubt && errors.Is(err, fault.NotFound) {
 				j, err = a.ownClaim(ctx)
 			}
 			return err
@@ -49,7 +50,7 @@ func (a *attempt) claim(ctx context.Context) (j *app.Job) {
 		switch {
 		case err == nil:
 			return j
-		case errors.Is(err, app.NotFound) || ctx.Err() != nil:
+		case errors.Is(err, fault.NotFound) || ctx.Err() != nil:
 			return nil
 		}
 		doubt = true
@@ -69,7 +70,7 @@ func (a *attempt) ownClaim(ctx context.Context) (*app.Job, error) {
 			return j, nil
 		}
 	}
-	return nil, app.NotFound
+	return nil, fault.NotFound
 }
 
 // bounded runs one call of the service with the time it may take.

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
 	"molrun/app/task"
+	"molrun/app/unit"
 )
 
 // An attempt that runs on other machines has its directory where they see it
@@ -43,7 +45,7 @@ func (a *attempt) makeDir() error {
 	}
 	for _, dir := range []string{filepath.Dir(a.dir), a.dir} {
 		if err := os.Mkdir(dir, 0o700); notExist(err) {
-			return app.Errorf(app.Unavailable, "The folder that is shared with the cluster can't be used: %v", err)
+			return fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be used: %v", err)
 		} else if err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
@@ -93,7 +95,7 @@ func (a *attempt) bringHome(ctx context.Context, o *app.Outcome) error {
 	if _, err := os.Lstat(a.dir); o == nil && (notExist(err) || !task.Exists(a.dir, task.RunFile)) {
 		return nil // it never began
 	} else if err != nil {
-		return app.Errorf(app.Unavailable, "The attempt's directory can't be seen: %v", err)
+		return fault.Errorf(fault.Unavailable, "The attempt's directory can't be seen: %v", err)
 	}
 	to := a.home + newHome
 	if err := errors.Join(removeTree(to), os.MkdirAll(to, 0o700)); err != nil {
@@ -129,7 +131,7 @@ func (a *attempt) bringOutput(to string, o *app.Outcome, check func() error) err
 		return err
 	}
 	if o != nil && (seen.files < o.OutputFiles || seen.bytes < o.OutputBytes) {
-		return app.Errorf(app.Unavailable, "The task left %d files with %d bytes, of which %d with %d are seen", o.OutputFiles, o.OutputBytes, seen.files, seen.bytes)
+		return fault.Errorf(fault.Unavailable, "The task left %d files with %d bytes, of which %d with %d are seen", o.OutputFiles, o.OutputBytes, seen.files, seen.bytes)
 	}
 	copied := filepath.Join(to, task.WorkDir, outDir)
 	if err := os.MkdirAll(copied, 0o700); err != nil {
@@ -140,7 +142,7 @@ func (a *attempt) bringOutput(to string, o *app.Outcome, check func() error) err
 	}
 	come, err := survey(copied, a.r.options.MaxFiles, check)
 	if err == nil && come.bytes < seen.bytes {
-		err = app.Errorf(app.Unavailable, "Of %d bytes of output only %d were read", seen.bytes, come.bytes)
+		err = fault.Errorf(fault.Unavailable, "Of %d bytes of output only %d were read", seen.bytes, come.bytes)
 	}
 	return err
 }
@@ -189,7 +191,7 @@ func survey(dir string, most int, check func() error) (n amount, err error) {
 		return nil
 	})
 	if err == nil && holes > maxHoles && n.bytes > maxHoles {
-		err = unfit(fmt.Sprintf("The program left files with more than %s of holes (sparse files); let it write only what they hold.", app.Bytes(maxHoles)))
+		err = unfit(fmt.Sprintf("The program left files with more than %s of holes (sparse files); let it write only what they hold.", unit.Bytes(maxHoles)))
 	}
 	return n, err
 }

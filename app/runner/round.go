@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 // rounds looks once at the queue of every executor.
@@ -91,7 +92,7 @@ func (r *Runner) refuse(ctx context.Context, p *place, i refusal) {
 	switch err := r.jobs.Impossible(ctx, i.ID, i.Message); {
 	case err == nil:
 		log.Info().Str("reason", i.Message).Msg("job can never start")
-	case !errors.Is(err, app.NotFound) && ctx.Err() == nil:
+	case !errors.Is(err, fault.NotFound) && ctx.Err() == nil:
 		log.Warn().Err(err).Msg("job can never start, which can't be recorded; will try again")
 		p.failed = true
 	}

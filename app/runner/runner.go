@@ -27,6 +27,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/algorithm"
+	"molrun/app/placement"
 )
 
 // Jobs is what the runner needs of app.Service.
@@ -42,8 +44,8 @@ type Jobs interface {
 	Impossible(ctx context.Context, id app.JobID, message string) error
 	ObserveProgress(id app.JobID, p *app.Progress)
 	ObserveReasons(reasons map[app.JobID]string)
-	AlgorithmOf(ctx context.Context, j *app.Job) (*app.Algorithm, error)
-	PlacementOf(ctx context.Context, j *app.Job) (app.Placement, error)
+	AlgorithmOf(ctx context.Context, j *app.Job) (*algorithm.File, error)
+	PlacementOf(ctx context.Context, j *app.Job) (placement.Placement, error)
 	SourcePath(src app.Source) (string, error)
 	Wake() <-chan struct{}
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/strictjson"
 	"molrun/app/task"
 )
 
@@ -178,7 +180,7 @@ func TestFailureTellsTheCause(t *testing.T) {
 		},
 		{
 			"start",
-			script{refuses: app.Errorf(app.Unavailable, "The queue is closed.")},
+			script{refuses: fault.Errorf(fault.Unavailable, "The queue is closed.")},
 			app.Failure{Code: app.FailedCannotStart, Message: "The queue is closed."},
 		},
 		{
@@ -202,7 +204,7 @@ func TestFailureTellsTheCause(t *testing.T) {
 			if _, err := os.Stat(w.path(id, "1", "work", "out")); err != nil {
 				t.Errorf("%s: the work directory is gone: %v", tt.name, err)
 			}
-			if _, err := w.files.Manifest(id); !errors.Is(err, app.NotFound) {
+			if _, err := w.files.Manifest(id); !errors.Is(err, fault.NotFound) {
 				t.Errorf("%s: a failed job has a manifest: %v", tt.name, err)
 			}
 		}
@@ -251,7 +253,7 @@ func TestWaitingJobsSayWhy(t *testing.T) {
 
 func TestManyJobsOfOneUserDoNotHoldUpAnother(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		body, err := app.ParseJSON([]byte(`{"rows":[` + strings.Repeat(`{},`, 499) + `{}]}`))
+		body, err := strictjson.Parse([]byte(`{"rows":[` + strings.Repeat(`{},`, 499) + `{}]}`))
 		must(t, err)
 		_, _, err = w.SubmitBatch(t.Context(), ann, app.BatchSubmission{
 			Name: "many", Type: "sim", Rows: body.Member("rows").Items, Body: body,
@@ -473,15 +475,15 @@ func TestUnreachableExecutorMeansNothing(t *testing.T) {
 func TestEndingOutlivesTroubleOfTheStore(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		until := time.Now().Add(time.Hour)
-		trouble := func(code app.Code) func() error {
+		trouble := func(code fault.Code) func() error {
 			return func() error {
 				if time.Now().Before(until) {
-					return app.Errorf(code, "try later")
+					return fault.Errorf(code, "try later")
 				}
 				return nil
 			}
 		}
-		w.jobs = &tap{Jobs: w.Service, finished: trouble(app.StorageFull), handle: trouble(app.Unavailable)}
+		w.jobs = &tap{Jobs: w.Service, finished: trouble(fault.StorageFull), handle: trouble(fault.Unavailable)}
 		w.start()
 		id := w.submit(ann, "a", `{}`)
 		if r := w.finished("a"); r.Status != app.Completed || time.Now().Before(until) {
@@ -584,7 +586,7 @@ func TestClusterTakesJobsAFewAtATime(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.executor.bounded = false
 		w.play(func(string, int) script { return script{waits: time.Minute, runs: time.Minute, cause: app.CauseDone} })
-		body, err := app.ParseJSON([]byte(`{"rows":[` + strings.Repeat(`{"cpus":4},`, 79) + `{}]}`))
+		body, err := strictjson.Parse([]byte(`{"rows":[` + strings.Repeat(`{"cpus":4},`, 79) + `{}]}`))
 		must(t, err)
 		_, _, err = w.SubmitBatch(t.Context(), ann, app.BatchSubmission{Name: "many", Type: "sim", Rows: body.Member("rows").Items, Body: body})
 		must(t, err)

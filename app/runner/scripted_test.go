@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/placement"
 	"molrun/app/task"
 )
 
@@ -79,7 +80,7 @@ func (s *scripted) Start(_ context.Context, t app.Task) (app.Handle, error) {
 
 // check looks at all tasks that live.
 func (s *scripted) check(now time.Time) {
-	var used app.Resources
+	var used placement.Resources
 	jobs, devices := map[app.JobID]bool{}, map[string]bool{}
 	for _, t := range s.tasks {
 		if !now.Before(t.end) {
@@ -98,7 +99,7 @@ func (s *scripted) check(now time.Time) {
 		used = plus(used, t.Needs)
 	}
 	slots := slots{capacity: s.capacity}
-	if s.bounded && short(slots.total(), used) != (app.Resources{}) {
+	if s.bounded && short(slots.total(), used) != (placement.Resources{}) {
 		s.t.Errorf("in use: %+v of %+v", used, slots.total())
 	}
 }

@@ -5,13 +5,15 @@ import (
 	"strings"
 
 	"molrun/app"
+	"molrun/app/placement"
+	"molrun/app/unit"
 )
 
 // slots is the room of one executor: what it has and what is taken of it.
 type slots struct {
 	capacity app.Capacity
 	bounded  bool // false: the executor queues by itself, anything fits
-	used     app.Resources
+	used     placement.Resources
 	leased   map[string]int // by device; more than one only where a restart found it so
 }
 
@@ -21,8 +23,8 @@ func newSlots(e app.Executor) slots {
 }
 
 // total gives the whole room.
-func (s *slots) total() app.Resources {
-	return app.Resources{
+func (s *slots) total() placement.Resources {
+	return placement.Resources{
 		CPUs:        s.capacity.CPUs,
 		MemoryBytes: s.capacity.MemoryBytes,
 		GPUs:        len(s.capacity.GPUs),
@@ -30,28 +32,28 @@ func (s *slots) total() app.Resources {
 }
 
 // free gives what nobody holds.
-func (s *slots) free() app.Resources { return minus(s.total(), s.used) }
+func (s *slots) free() placement.Resources { return minus(s.total(), s.used) }
 
 // lacks gives those needs for which there is no room once kept is left alone.
 // A job that needs none of a resource is never held up by it, so a shortage of
 // GPUs does not stop jobs that only compute on CPUs.
-func (s *slots) lacks(needs, kept app.Resources) app.Resources {
+func (s *slots) lacks(needs, kept placement.Resources) placement.Resources {
 	if !s.bounded {
-		return app.Resources{}
+		return placement.Resources{}
 	}
 	return short(minus(s.free(), kept), needs)
 }
 
 // never gives those needs that the whole executor could not meet.
-func (s *slots) never(needs app.Resources) app.Resources {
+func (s *slots) never(needs placement.Resources) placement.Resources {
 	if !s.bounded {
-		return app.Resources{}
+		return placement.Resources{}
 	}
 	return short(s.total(), needs)
 }
 
 // lease takes room for a job that fits and names its devices.
-func (s *slots) lease(needs app.Resources) []string {
+func (s *slots) lease(needs placement.Resources) []string {
 	var gpus []string
 	for _, device := range s.capacity.GPUs {
 		if len(gpus) < needs.GPUs && s.leased[device] == 0 {
@@ -63,7 +65,7 @@ func (s *slots) lease(needs app.Resources) []string {
 }
 
 // hold takes the room of a job that has its devices already.
-func (s *slots) hold(needs app.Resources, gpus []string) {
+func (s *slots) hold(needs placement.Resources, gpus []string) {
 	s.used = plus(s.used, needs)
 	for _, device := range gpus {
 		s.leased[device]++
@@ -71,7 +73,7 @@ func (s *slots) hold(needs app.Resources, gpus []string) {
 }
 
 // release gives back what lease or hold took.
-func (s *slots) release(needs app.Resources, gpus []string) {
+func (s *slots) release(needs placement.Resources, gpus []string) {
 	s.used = minus(s.used, needs)
 	for _, device := range gpus {
 		if s.leased[device]--; s.leased[device] == 0 {
@@ -81,8 +83,8 @@ func (s *slots) release(needs app.Resources, gpus []string) {
 }
 
 // short gives those needs that room does not hold.
-func short(room, needs app.Resources) app.Resources {
-	var lack app.Resources
+func short(room, needs placement.Resources) placement.Resources {
+	var lack placement.Resources
 	if needs.CPUs > max(room.CPUs, 0) {
 		lack.CPUs = needs.CPUs
 	}
@@ -95,16 +97,16 @@ func short(room, needs app.Resources) app.Resources {
 	return lack
 }
 
-func plus(a, b app.Resources) app.Resources {
-	return app.Resources{
+func plus(a, b placement.Resources) placement.Resources {
+	return placement.Resources{
 		CPUs:        a.CPUs + b.CPUs,
 		MemoryBytes: a.MemoryBytes + b.MemoryBytes,
 		GPUs:        a.GPUs + b.GPUs,
 	}
 }
 
-func minus(a, b app.Resources) app.Resources {
-	return app.Resources{
+func minus(a, b placement.Resources) placement.Resources {
+	return placement.Resources{
 		CPUs:        a.CPUs - b.CPUs,
 		MemoryBytes: a.MemoryBytes - b.MemoryBytes,
 		GPUs:        a.GPUs - b.GPUs,
@@ -112,7 +114,7 @@ func minus(a, b app.Resources) app.Resources {
 }
 
 // amounts writes resources for people: "2 GPUs, 1 CPU and 3.5 GiB of memory".
-func amounts(r app.Resources) string {
+func amounts(r placement.Resources) string {
 	var parts []string
 	if r.GPUs > 0 {
 		parts = append(parts, counted(r.GPUs, "GPU"))
@@ -121,7 +123,7 @@ func amounts(r app.Resources) string {
 		parts = append(parts, counted(r.CPUs, "CPU"))
 	}
 	if r.MemoryBytes > 0 {
-		parts = append(parts, app.Bytes(r.MemoryBytes).String()+" of memory")
+		parts = append(parts, unit.Bytes(r.MemoryBytes).String()+" of memory")
 	}
 	if len(parts) == 0 {
 		return "nothing"

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/placement"
 )
 
 // lookDepth is how many waiting jobs of one user are looked at in one round.
@@ -65,13 +66,13 @@ type refusal struct {
 }
 
 // begin counts a job as running, as after a restart.
-func (t *turns) begin(u user, needs app.Resources, gpus []string) {
+func (t *turns) begin(u user, needs placement.Resources, gpus []string) {
 	t.running[u]++
 	t.slots.hold(needs, gpus)
 }
 
 // end gives back the room of a job.
-func (t *turns) end(u user, needs app.Resources, gpus []string) {
+func (t *turns) end(u user, needs placement.Resources, gpus []string) {
 	t.slots.release(needs, gpus)
 	if t.running[u]--; t.running[u] == 0 {
 		delete(t.running, u)
@@ -195,7 +196,7 @@ func (t *turns) sooner(a, b *line) bool {
 }
 
 // impossible says why a job can never start.
-func impossible(executor string, needs, has app.Resources) string {
+func impossible(executor string, needs, has placement.Resources) string {
 	return fmt.Sprintf("The job needs %s, but the executor %q has %s in all. "+
 		"Choose settings that need less, or ask an administrator for another executor.",
 		amounts(needs), executor, amounts(has))

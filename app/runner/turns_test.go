@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app"
+	"molrun/app/placement"
 )
 
 const gib = 1 << 30
@@ -65,11 +66,11 @@ func newBoard(t *testing.T, c app.Capacity) *board {
 	}
 }
 
-func (b *board) add(email, id string, needs app.Resources) {
+func (b *board) add(email, id string, needs placement.Resources) {
 	b.queue = append(b.queue, app.Waiting{ID: app.JobID(id), Organization: "lab", Email: email, Needs: needs})
 }
 
-func (b *board) addUrgent(email, id string, priority int, needs app.Resources) {
+func (b *board) addUrgent(email, id string, priority int, needs placement.Resources) {
 	b.add(email, id, needs)
 	b.queue[len(b.queue)-1].Priority = priority
 }
@@ -102,7 +103,7 @@ func (b *board) roundOf(thorough bool) played {
 // check fails where more is in use than there is, or a device twice.
 func (b *board) check() {
 	b.t.Helper()
-	var used app.Resources
+	var used placement.Resources
 	devices := map[string]bool{}
 	for id, l := range b.runs {
 		used = plus(used, l.Needs)
@@ -116,7 +117,7 @@ func (b *board) check() {
 			devices[d] = true
 		}
 	}
-	if lack := short(b.turns.slots.total(), used); lack != (app.Resources{}) {
+	if lack := short(b.turns.slots.total(), used); lack != (placement.Resources{}) {
 		b.t.Errorf("in use: %+v of %+v", used, b.turns.slots.total())
 	}
 	if used != b.turns.slots.used {
@@ -132,7 +133,7 @@ func (b *board) end(ids ...string) {
 	}
 }
 
-func cpus(n int) app.Resources { return app.Resources{CPUs: n} }
+func cpus(n int) placement.Resources { return placement.Resources{CPUs: n} }
 
 func TestOneJobOfAnotherUserIsNext(t *testing.T) {
 	b := newBoard(t, app.Capacity{CPUs: 2})
@@ -209,7 +210,7 @@ func TestHigherPriorityStartsFirst(t *testing.T) {
 
 func TestFiveJobsShareTwoDevices(t *testing.T) {
 	b := newBoard(t, app.Capacity{CPUs: 8, GPUs: []string{"GPU-a", "GPU-b"}})
-	needs := app.Resources{CPUs: 1, GPUs: 1}
+	needs := placement.Resources{CPUs: 1, GPUs: 1}
 	for i := range 5 {
 		b.add("ann", fmt.Sprint(i), needs)
 	}
@@ -238,8 +239,8 @@ func TestWhatDoesNotFitIsPassedOver(t *testing.T) {
 	b := newBoard(t, app.Capacity{CPUs: 4, MemoryBytes: 8 * gib})
 	b.add("ann", "1-runs", cpus(2))
 	b.add("ann", "2-wide", cpus(3))
-	b.add("ann", "3-fat", app.Resources{CPUs: 1, MemoryBytes: 6 * gib})
-	b.add("ann", "4-fat", app.Resources{CPUs: 1, MemoryBytes: 6 * gib})
+	b.add("ann", "3-fat", placement.Resources{CPUs: 1, MemoryBytes: 6 * gib})
+	b.add("ann", "4-fat", placement.Resources{CPUs: 1, MemoryBytes: 6 * gib})
 	p := b.roundOf(true)
 	if want := []string{"1-runs", "3-fat"}; !slices.Equal(p.started, want) {
 		t.Fatalf("started %v, want %v", p.started, want)
@@ -253,10 +254,10 @@ func TestWhatDoesNotFitIsPassedOver(t *testing.T) {
 
 func TestLookIsBoundedForEachUser(t *testing.T) {
 	b := newBoard(t, app.Capacity{CPUs: 4, GPUs: []string{"0"}})
-	b.add("ann", "0", app.Resources{CPUs: 1, GPUs: 1})
+	b.add("ann", "0", placement.Resources{CPUs: 1, GPUs: 1})
 	b.round()
 	for i := range 40 {
-		b.add("ann", fmt.Sprintf("g%02d", i), app.Resources{CPUs: 1, GPUs: 1})
+		b.add("ann", fmt.Sprintf("g%02d", i), placement.Resources{CPUs: 1, GPUs: 1})
 	}
 	b.add("ann", "late", cpus(1))
 	b.add("bob", "b", cpus(1))
@@ -330,13 +331,13 @@ func TestWholeMachineIsReservedAfterTenMinutes(t *testing.T) {
 
 func TestReservationLeavesOthersWhatItDoesNotNeed(t *testing.T) {
 	b := newBoard(t, app.Capacity{CPUs: 8, GPUs: []string{"0", "1"}})
-	b.add("ann", "0", app.Resources{CPUs: 1, GPUs: 1})
+	b.add("ann", "0", placement.Resources{CPUs: 1, GPUs: 1})
 	b.round()
-	b.add("cy", "both", app.Resources{CPUs: 2, GPUs: 2})
+	b.add("cy", "both", placement.Resources{CPUs: 2, GPUs: 2})
 	b.add("bob", "first", cpus(1))
 	b.round() // first passes
 	b.now = b.now.Add(11 * time.Minute)
-	b.add("bob", "gpu", app.Resources{CPUs: 1, GPUs: 1})
+	b.add("bob", "gpu", placement.Resources{CPUs: 1, GPUs: 1})
 	b.add("bob", "many", cpus(5))
 	b.add("bob", "some", cpus(4))
 	p := b.roundOf(true)
@@ -383,9 +384,9 @@ func TestReservationHoldsWhereAShallowLookEndsBeforeIt(t *testing.T) {
 
 func TestShallowLookGoesPastWhatAReservationHolds(t *testing.T) {
 	b := newBoard(t, app.Capacity{CPUs: 8, GPUs: []string{"0"}})
-	b.add("ann", "0", app.Resources{CPUs: 1, GPUs: 1})
+	b.add("ann", "0", placement.Resources{CPUs: 1, GPUs: 1})
 	b.round()
-	b.add("cy", "device", app.Resources{CPUs: 4, GPUs: 1})
+	b.add("cy", "device", placement.Resources{CPUs: 4, GPUs: 1})
 	b.add("ann", "1", cpus(1))
 	b.round() // passes
 	b.now = b.now.Add(11 * time.Minute)
@@ -448,7 +449,7 @@ func TestOnlyOneReservationAtATime(t *testing.T) {
 
 func TestImpossibleNamesNeedAndCapacity(t *testing.T) {
 	b := newBoard(t, app.Capacity{CPUs: 4, MemoryBytes: 8 * gib, GPUs: []string{"0"}})
-	b.add("ann", "big", app.Resources{CPUs: 2, MemoryBytes: 16 * gib, GPUs: 2})
+	b.add("ann", "big", placement.Resources{CPUs: 2, MemoryBytes: 16 * gib, GPUs: 2})
 	b.add("ann", "ok", cpus(4))
 	p := b.roundOf(false)
 	if want := []string{"ok"}; !slices.Equal(p.started, want) {
@@ -491,7 +492,7 @@ func TestJobsInHandAreLeftOut(t *testing.T) {
 
 func TestDeviceHeldTwiceIsFreeAfterBothEnd(t *testing.T) {
 	s := newSlots(&scripted{capacity: app.Capacity{CPUs: 4, GPUs: []string{"0", "1"}}, bounded: true})
-	needs := app.Resources{CPUs: 1, GPUs: 1}
+	needs := placement.Resources{CPUs: 1, GPUs: 1}
 	s.hold(needs, []string{"0"}) // ended, not settled
 	s.hold(needs, []string{"0"}) // runs
 	s.release(needs, []string{"0"})
@@ -502,15 +503,15 @@ func TestDeviceHeldTwiceIsFreeAfterBothEnd(t *testing.T) {
 
 func TestAmounts(t *testing.T) {
 	tests := []struct {
-		r    app.Resources
+		r    placement.Resources
 		want string
 	}{
-		{app.Resources{}, "nothing"},
-		{app.Resources{CPUs: 1}, "1 CPU"},
-		{app.Resources{GPUs: 1, CPUs: 4}, "1 GPU and 4 CPUs"},
-		{app.Resources{GPUs: 2, CPUs: 4, MemoryBytes: 3 * gib / 2}, "2 GPUs, 4 CPUs and 1.5 GiB of memory"},
-		{app.Resources{MemoryBytes: 1000}, "1000 bytes of memory"},
-		{app.Resources{MemoryBytes: 1 << 20}, "1.0 MiB of memory"},
+		{placement.Resources{}, "nothing"},
+		{placement.Resources{CPUs: 1}, "1 CPU"},
+		{placement.Resources{GPUs: 1, CPUs: 4}, "1 GPU and 4 CPUs"},
+		{placement.Resources{GPUs: 2, CPUs: 4, MemoryBytes: 3 * gib / 2}, "2 GPUs, 4 CPUs and 1.5 GiB of memory"},
+		{placement.Resources{MemoryBytes: 1000}, "1000 bytes of memory"},
+		{placement.Resources{MemoryBytes: 1 << 20}, "1.0 MiB of memory"},
 	}
 	for _, tt := range tests {
 		if got := amounts(tt.r); got != tt.want {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"molrun/app"
+	"molrun/app/algorithm"
 	"molrun/app/task"
 )
 
@@ -85,8 +85,8 @@ func (a *attempt) goOn(ctx context.Context) error {
 }
 
 // algorithm gives the definition that the job was validated against.
-func (a *attempt) algorithm(ctx context.Context) (*app.Algorithm, error) {
-	var alg *app.Algorithm
+func (a *attempt) algorithm(ctx context.Context) (*algorithm.File, error) {
+	var alg *algorithm.File
 	err := bounded(ctx, func(ctx context.Context) (err error) {
 		alg, err = a.r.jobs.AlgorithmOf(ctx, a.job)
 		return err
@@ -113,9 +113,9 @@ func (a *attempt) clear() error {
 func (a *attempt) workDir() string { return filepath.Join(a.dir, task.WorkDir) }
 
 // makeWork makes the work directory with all but the inputs.
-func (a *attempt) makeWork(program string) (app.Paths, error) {
+func (a *attempt) makeWork(program string) (algorithm.Paths, error) {
 	work := a.workDir()
-	p := app.Paths{
+	p := algorithm.Paths{
 		Work:         work,
 		Out:          filepath.Join(work, outDir),
 		SettingsFile: filepath.Join(work, settingsFile),
@@ -130,7 +130,7 @@ func (a *attempt) makeWork(program string) (app.Paths, error) {
 }
 
 // writeTask puts down what to run.
-func (a *attempt) writeTask(alg *app.Algorithm, p app.Paths) error {
+func (a *attempt) writeTask(alg *algorithm.File, p algorithm.Paths) error {
 	steps, env, err := alg.Expand(a.job.Private.Normalized, a.needs, p)
 	if err != nil {
 		return cannotStart("The algorithm's commands could not be made from the settings: "+err.Error(), err)

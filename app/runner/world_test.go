@@ -16,6 +16,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/algorithm"
+	"molrun/app/placement"
+	"molrun/app/routing"
+	"molrun/app/strictjson"
 	"molrun/blobs"
 	"molrun/storage"
 )
@@ -123,19 +127,19 @@ func scratch(t testing.TB) string {
 
 func (w *world) service(definitions ...string) *app.Service {
 	w.t.Helper()
-	var all []*app.Algorithm
+	var all []*algorithm.File
 	for _, text := range definitions {
-		a, mistakes := app.ParseAlgorithm("test.toml", []byte(text))
+		a, mistakes := algorithm.Parse("test.toml", []byte(text))
 		for _, m := range mistakes {
 			w.t.Fatal(m)
 		}
 		all = append(all, a)
 	}
-	catalogue, err := app.NewCatalogue(all)
+	catalogue, err := algorithm.NewCatalogue(all)
 	must(w.t, err)
 	s, err := app.NewService(w.store, w.files, catalogue, app.Options{
-		Now: time.Now, CursorKey: make([]byte, 32), UploadTTL: time.Hour, Executor: "local",
-		Machines: map[string]app.Machine{"local": {CPUs: 4, MemoryBytes: gib, GPUs: 2, Local: true}},
+		Now: time.Now, CursorKey: make([]byte, 32), UploadTTL: time.Hour,
+		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: gib, GPUs: 2, Local: true}}},
 	})
 	must(w.t, err)
 	return s
@@ -177,7 +181,7 @@ func (w *world) submit(by app.Caller, name, settings string) app.JobID {
 
 func (w *world) submitWith(by app.Caller, name, settings string, priority int) app.JobID {
 	w.t.Helper()
-	body, err := app.ParseJSON([]byte(fmt.Sprintf(`{"jobName":%q,"type":"sim","settings":%s,"priority":%d}`, name, settings, priority)))
+	body, err := strictjson.Parse([]byte(fmt.Sprintf(`{"jobName":%q,"type":"sim","settings":%s,"priority":%d}`, name, settings, priority)))
 	must(w.t, err)
 	rec, _, err := w.Submit(w.t.Context(), by, app.Submission{
 		Name: name, Type: "sim", Settings: body.Member("settings"), Priority: priority, Body: body,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 // fate is how a task goes.
@@ -27,7 +28,7 @@ var (
 		app.CauseDone, app.CauseDone, app.CauseDone, app.CauseDone, app.CauseDone, app.CauseExit, app.CauseExit,
 		app.CauseSignal, app.CauseMemory, app.CauseCannotStart, app.CauseInterrupted, "", "",
 	}
-	refusals = []error{syscall.ENOSPC, syscall.EAGAIN, app.Unavailable, errors.New("the machine refuses")}
+	refusals = []error{syscall.ENOSPC, syscall.EAGAIN, fault.Unavailable, errors.New("the machine refuses")}
 )
 
 // fateOf gives the fate of an attempt, whatever happened before.

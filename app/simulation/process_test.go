@@ -12,6 +12,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/algorithm"
+	"molrun/app/fault"
+	"molrun/app/placement"
+	"molrun/app/routing"
 	"molrun/app/runner"
 	"molrun/blobs"
 	"molrun/storage"
@@ -33,7 +37,7 @@ type process struct {
 // site is what a process finds when it starts and leaves when it dies.
 type site struct {
 	dir       string
-	catalogue *app.Catalogue
+	catalogue *algorithm.Catalogue
 	secret    *blobs.Secret
 	machine   *machine
 	order     atomic.Int64
@@ -76,9 +80,9 @@ func (s *site) boot() (*process, error) {
 	store := &guardedStore{Store: p.store, door: p.door, site: s}
 	files := &guardedFiles{Dir: p.files, door: p.door, site: s}
 	p.Service, err = app.NewService(store, files, s.catalogue, app.Options{
-		Now: s.wall, CursorKey: make([]byte, 32), UploadTTL: time.Hour, Executor: "local",
-		Machines: map[string]app.Machine{"local": {CPUs: 4, MemoryBytes: 1 << 30, GPUs: 2, Local: true}},
-		Policy:   func(string) app.Policy { return app.Policy{Rules: rules} },
+		Now: s.wall, CursorKey: make([]byte, 32), UploadTTL: time.Hour,
+		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: 1 << 30, GPUs: 2, Local: true}}},
+		Policy:  func(string) app.Policy { return app.Policy{Rules: rules} },
 	})
 	if err != nil {
 		return nil, errors.Join(err, p.close())
@@ -153,7 +157,7 @@ func (f *guardedFiles) JobDir(id app.JobID) string {
 func (f *guardedFiles) WriteManifest(id app.JobID, m *app.Manifest) (err error) {
 	dead := f.door.around(label{"manifest", f.site.names.of(id)}, func() error {
 		if f.site.full() {
-			err = &app.Error{Code: app.StorageFull, Message: "the simulated disk is full", Err: syscall.ENOSPC}
+			err = &fault.Error{Code: fault.StorageFull, Message: "the simulated disk is full", Err: syscall.ENOSPC}
 			return nil
 		}
 		err = f.Dir.WriteManifest(id, m)

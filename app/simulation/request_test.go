@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/strictjson"
 )
 
 // request is one call of a user, from when it is sent to its answer.
@@ -30,7 +32,7 @@ type request struct {
 
 // answer is what a user gets: a code, "" where all went well, and the job.
 type answer struct {
-	code    app.Code
+	code    fault.Code
 	created bool
 	id      app.JobID
 	status  app.Status // of wait
@@ -56,7 +58,7 @@ func (s *simulation) send(r *request) {
 			return
 		}
 		if err != nil {
-			have = answer{code: app.CodeOf(err)}
+			have = answer{code: fault.CodeOf(err)}
 		}
 		s.answers <- func() { r.have, r.answered = have, true }
 	})
@@ -97,7 +99,7 @@ func idOf(rec app.Record) app.JobID { return recordOf(rec).ID }
 
 func (r *request) submit(ctx context.Context, p *process) (app.Record, bool, error) {
 	sub := r.submission
-	body, err := app.ParseJSON([]byte(sub.body()))
+	body, err := strictjson.Parse([]byte(sub.body()))
 	if err != nil {
 		return nil, false, err
 	}
@@ -120,7 +122,7 @@ func (s *simulation) foreseeBody(r *request) *answer {
 		return &answer{id: old.ID}
 	}
 	if sub.faulty != "" {
-		return &answer{code: app.Invalid}
+		return &answer{code: fault.Invalid}
 	}
 	for _, w := range sub.rows {
 		if w.before == "" {
@@ -128,7 +130,7 @@ func (s *simulation) foreseeBody(r *request) *answer {
 		}
 		source := s.ledger.named(r.by.Organization, w.before)
 		if source == nil || source.Status != app.Completed || source.IsBatch() {
-			return &answer{code: app.Invalid}
+			return &answer{code: fault.Invalid}
 		}
 		r.sources[w.before] = source.ID
 	}
@@ -147,7 +149,7 @@ func (r *request) foresee(s *simulation, c *change) {
 	case !c.ran || r.clearance != nil:
 		return // its answer is an error that changes nothing, and is looked at there
 	case c.refused:
-		r.want = &answer{code: app.StorageFull}
+		r.want = &answer{code: fault.StorageFull}
 		return
 	}
 	want := r.rule(s)
@@ -160,9 +162,9 @@ func (r *request) rule(s *simulation) answer {
 	case r.submission != nil:
 		return r.ruleOfSubmission(s, old)
 	case old == nil:
-		return answer{code: app.NotFound}
+		return answer{code: fault.NotFound}
 	case !r.by.May(old.Email):
-		return answer{code: app.Forbidden}
+		return answer{code: fault.Forbidden}
 	}
 	switch r.label.verb {
 	case "retry":
@@ -179,16 +181,16 @@ func (r *request) ruleOfSubmission(s *simulation, old *entry) answer {
 		if old.submitted(sub) && (old.wish.body() == sub.body() || old.wish.meaning() == sub.meaning()) {
 			return answer{id: old.ID}
 		}
-		return answer{code: app.JobAlreadyExists}
+		return answer{code: fault.JobAlreadyExists}
 	}
 	for i := range sub.rows {
 		if sub.batch && s.ledger.named(r.by.Organization, sub.rowName(i)) != nil {
-			return answer{code: app.JobAlreadyExists}
+			return answer{code: fault.JobAlreadyExists}
 		}
 	}
 	for _, source := range r.sources {
 		if s.ledger.jobs[source] == nil {
-			return answer{code: app.Invalid}
+			return answer{code: fault.Invalid}
 		}
 	}
 	return answer{created: true}
@@ -200,16 +202,16 @@ func ruleOfRetry(s *simulation, old *entry) answer {
 			return answer{id: old.ID}
 		}
 	}
-	return answer{code: app.JobNotFailed}
+	return answer{code: fault.JobNotFailed}
 }
 
 func ruleOfDelete(s *simulation, old *entry) answer {
 	for _, e := range s.ledger.withRows(old) {
 		switch {
 		case !e.Status.Finished():
-			return answer{code: app.JobNotFinished}
+			return answer{code: fault.JobNotFinished}
 		case s.ledger.needed(e.ID):
-			return answer{code: app.FileInUse}
+			return answer{code: fault.FileInUse}
 		}
 	}
 	return answer{}
@@ -291,7 +293,7 @@ func (s *simulation) judgeAnswer(r *request) {
 		return
 	}
 	want := *r.want
-	removal := r.label.verb == "delete" && r.have.code == app.Internal && s.fullSince(r.sent)
+	removal := r.label.verb == "delete" && r.have.code == fault.Internal && s.fullSince(r.sent)
 	switch {
 	case removal && want.code == "": // the records are gone, some files are not
 		return

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
 	"molrun/storage"
 )
 
@@ -88,7 +89,7 @@ func (s *guardedStore) Update(ctx context.Context, fn func(app.Tx) error) error 
 		err := fn(w)
 		if err == nil && w.changed && s.site.full() {
 			c.refused = true
-			return app.Errorf(app.StorageFull, "the simulated disk is full")
+			return fault.Errorf(fault.StorageFull, "the simulated disk is full")
 		}
 		return err
 	})

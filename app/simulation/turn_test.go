@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/placement"
 )
 
 const (
@@ -25,15 +26,15 @@ func userOf(j *app.Job) user { return user{j.Organization, j.Email} }
 type round struct {
 	queue   map[app.JobID]*entry // as it was at the first
 	started []app.JobID
-	free    app.Resources
+	free    placement.Resources
 	ended   int // jobs that have ended meanwhile
 }
 
 func (r *round) claimed(id app.JobID) { r.started = append(r.started, id) }
 
 // room is what claimed jobs leave.
-func (s *simulation) room(holds func(*entry) bool) app.Resources {
-	left := app.Resources{
+func (s *simulation) room(holds func(*entry) bool) placement.Resources {
+	left := placement.Resources{
 		CPUs: s.machine.capacity.CPUs, MemoryBytes: s.machine.capacity.MemoryBytes, GPUs: len(s.machine.capacity.GPUs),
 	}
 	for _, e := range s.ledger.jobs {
@@ -44,12 +45,12 @@ func (s *simulation) room(holds func(*entry) bool) app.Resources {
 	return left
 }
 
-func without(a, b app.Resources) app.Resources {
-	return app.Resources{CPUs: a.CPUs - b.CPUs, MemoryBytes: a.MemoryBytes - b.MemoryBytes, GPUs: a.GPUs - b.GPUs}
+func without(a, b placement.Resources) placement.Resources {
+	return placement.Resources{CPUs: a.CPUs - b.CPUs, MemoryBytes: a.MemoryBytes - b.MemoryBytes, GPUs: a.GPUs - b.GPUs}
 }
 
 // fits reports whether the room holds the needs. What is not needed may lack.
-func fits(needs, room app.Resources) bool {
+func fits(needs, room placement.Resources) bool {
 	return (needs.CPUs == 0 || needs.CPUs <= room.CPUs) &&
 		(needs.MemoryBytes == 0 || needs.MemoryBytes <= room.MemoryBytes) &&
 		(needs.GPUs == 0 || needs.GPUs <= room.GPUs)
@@ -111,7 +112,7 @@ func (s *simulation) watchQueue() {
 
 // mayStart reports whether nothing can keep the job from starting: it fits, and
 // it does so beside any other that has waited so long that room is kept for it.
-func (s *simulation) mayStart(e *entry, free app.Resources) bool {
+func (s *simulation) mayStart(e *entry, free placement.Resources) bool {
 	if !fits(e.Private.Needs, free) {
 		return false
 	}

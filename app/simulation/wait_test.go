@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 // waitFor is how long users wait for a change of a job.
@@ -36,7 +37,7 @@ func (s *simulation) judgeWaiting() {
 
 // judgeWait looks whether an answer came for a reason.
 func (s *simulation) judgeWait(r *request) {
-	over := r.have.code == app.NotFound || r.have.status != r.before || r.have.status.Finished()
+	over := r.have.code == fault.NotFound || r.have.status != r.before || r.have.status.Finished()
 	if !over && time.Since(r.sent) < waitFor {
 		s.complain("%s: answered %s after %v though nothing changed", r.label, r.have.status, time.Since(r.sent))
 	}

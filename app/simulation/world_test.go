@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/algorithm"
 	"molrun/blobs"
 )
 
@@ -71,15 +72,15 @@ func newSimulation(t *testing.T, p plan) *simulation {
 	dir := scratch(t)
 	secret, err := blobs.LoadSecret(dir)
 	must(t, err)
-	var all []*app.Algorithm
+	var all []*algorithm.File
 	for _, text := range simFiles {
-		a, mistakes := app.ParseAlgorithm("simulated.toml", []byte(text))
+		a, mistakes := algorithm.Parse("simulated.toml", []byte(text))
 		for _, m := range mistakes {
 			t.Fatal(m)
 		}
 		all = append(all, a)
 	}
-	catalogue, err := app.NewCatalogue(all)
+	catalogue, err := algorithm.NewCatalogue(all)
 	must(t, err)
 	s := &simulation{
 		plan: p, begin: time.Now(), ledger: newLedger(), deleted: map[app.JobID]bool{},

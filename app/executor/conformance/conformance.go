@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/placement"
 	"molrun/app/task"
 )
 
@@ -88,7 +89,7 @@ func (s *suite) taskWith(spec task.Spec) app.Task {
 	s.Helper()
 	t := app.Task{
 		Job: "01JCONFORMANCE", Attempt: 1, Dir: s.Dir(s.T),
-		Needs: app.Resources{CPUs: 1, MemoryBytes: 256 << 20}, Limit: 10 * time.Minute,
+		Needs: placement.Resources{CPUs: 1, MemoryBytes: 256 << 20}, Limit: 10 * time.Minute,
 	}
 	t.Token = fmt.Sprintf("conformance-%d-%d", os.Getpid(), time.Now().UnixNano())
 	for _, dir := range []string{"in", "out", "tmp"} {

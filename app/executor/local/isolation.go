@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"molrun/app"
+	"molrun/app/fault"
 	"molrun/app/task"
 )
 
@@ -60,7 +60,7 @@ func Sandboxed(ctx context.Context, o IsolationOptions) (Isolation, error) {
 	if o.Sandbox == SandboxOff {
 		i.lacks("no sandbox, since runner.sandbox is off")
 	} else if err := i.trySandbox(ctx, o); err != nil && o.Sandbox == SandboxRequired {
-		return i, app.Errorf(app.Invalid, `runner.sandbox is "required" and there can be none: %v; or set runner.sandbox to "auto"`, err)
+		return i, fault.Errorf(fault.Invalid, `runner.sandbox is "required" and there can be none: %v; or set runner.sandbox to "auto"`, err)
 	} else if err != nil {
 		i.lacks("no sandbox: %v", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"molrun/app"
 	"molrun/app/executor/conformance"
 	"molrun/app/executor/local"
+	"molrun/app/fault"
 	"molrun/app/task"
 )
 
@@ -190,7 +191,7 @@ func TestSandboxThatIsRequiredHasToWork(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("PATH", tt.path)
 			o := local.IsolationOptions{Program: os.Args[0], Sandbox: local.SandboxRequired}
-			if _, err := local.Isolate(t.Context(), o); !errors.Is(err, app.Invalid) || !strings.Contains(err.Error(), tt.says) {
+			if _, err := local.Isolate(t.Context(), o); !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("required: %v, want a refusal that says %q", err, tt.says)
 			}
 			o.Sandbox = local.SandboxAuto
@@ -246,7 +247,7 @@ func TestAlgorithmSaysWhatItsProgramsReach(t *testing.T) {
 		{"nothing", app.Sandbox{}, "[ ! -e " + tools + " ]", nil, 0},
 		{"a folder", app.Sandbox{Read: []string{tools}}, "grep -q listed " + tools + "/data && ! echo > " + tools + "/data", nil, 0},
 		{"no network", app.Sandbox{}, "[ $(wc -l < /proc/net/dev) = 3 ]", nil, 0}, // two lines of titles, and lo
-		{"unknown", app.Sandbox{}, "", app.Unavailable, 0},
+		{"unknown", app.Sandbox{}, "", fault.Unavailable, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

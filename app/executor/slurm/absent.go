@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
 	"molrun/app/task"
 )
 
@@ -156,12 +157,12 @@ func (e *Executor) submitAgain(name string, t app.Task) {
 		_, err = e.sbatch(e.end, r, name, len(tasks))
 		return err
 	}()
-	no, refused := errors.AsType[*app.Error](err)
+	no, refused := errors.AsType[*fault.Error](err)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.again, name)
 	e.fresh[name] = time.Now() // whatever happened: not at once again
-	if refused && no.Code == app.Invalid {
+	if refused && no.Code == fault.Invalid {
 		e.refused[name] = no.Message
 	}
 }

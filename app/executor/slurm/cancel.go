@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
 	"molrun/app/task"
 )
 
@@ -37,7 +38,7 @@ const (
 func (e *Executor) Stop(ctx context.Context, t app.Task) error {
 	asked, err := task.AskStop(t.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return app.Errorf(app.Unavailable, "The folder that is shared with the cluster can't be written: %v", err)
+		return fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be written: %v", err)
 	}
 	e.mu.Lock()
 	r, known := e.latest[t.Token]

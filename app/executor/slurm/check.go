@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"molrun/app"
+	"molrun/app/placement"
 )
 
 // Finding is one thing that Check found out: what it is and, where it is not
@@ -31,7 +31,7 @@ const (
 // Check looks whether jobs can run on the cluster, at the first of the places
 // with a job of its own that ends at once. It needs no Executor and disturbs
 // none.
-func Check(ctx context.Context, o Options, places ...app.Placement) []Finding {
+func Check(ctx context.Context, o Options, places ...placement.Placement) []Finding {
 	o = o.withDefaults()
 	if err := o.valid(); err != nil {
 		return []Finding{{Wrong, err.Error()}}
@@ -47,7 +47,7 @@ func Check(ctx context.Context, o Options, places ...app.Placement) []Finding {
 	c.settings(ctx)
 	c.partitions(ctx, places)
 	if !c.failed() {
-		c.probe(ctx, slices.Concat(places, []app.Placement{{}})[0])
+		c.probe(ctx, slices.Concat(places, []placement.Placement{{}})[0])
 	}
 	return c.found
 }
@@ -123,7 +123,7 @@ func (c *checkup) settings(ctx context.Context) {
 }
 
 // partitions looks whether those that are configured exist.
-func (c *checkup) partitions(ctx context.Context, places []app.Placement) {
+func (c *checkup) partitions(ctx context.Context, places []placement.Placement) {
 	text, err := c.slurm.run(ctx, "", "sinfo", nodesWords...)
 	if err != nil {
 		c.say(Doubtful, "the controller does not tell its partitions: %v", err)
@@ -146,7 +146,7 @@ func (c *checkup) partitions(ctx context.Context, places []app.Placement) {
 
 // probe runs a job that reads what was written here, and writes what is read
 // here.
-func (c *checkup) probe(ctx context.Context, place app.Placement) {
+func (c *checkup) probe(ctx context.Context, place placement.Placement) {
 	dir, err := os.MkdirTemp(c.options.SharedDir, ".probe-")
 	if err != nil {
 		c.say(Wrong, "the shared folder can't be written to: %v", err)

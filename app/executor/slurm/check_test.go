@@ -11,10 +11,11 @@ import (
 	"molrun/app"
 	"molrun/app/executor/slurm"
 	"molrun/app/executor/slurm/cluster"
+	"molrun/app/placement"
 )
 
 // findings are what Check says, a line each.
-func (w *world) findings(places ...app.Placement) (text string, worst slurm.Grade) {
+func (w *world) findings(places ...placement.Placement) (text string, worst slurm.Grade) {
 	w.Helper()
 	var lines []string
 	for _, f := range slurm.Check(w.Context(), w.options, places...) {
@@ -24,7 +25,7 @@ func (w *world) findings(places ...app.Placement) (text string, worst slurm.Grad
 	return strings.Join(lines, "\n"), worst
 }
 
-func (w *world) finds(worst slurm.Grade, want string, places ...app.Placement) {
+func (w *world) finds(worst slurm.Grade, want string, places ...placement.Placement) {
 	w.Helper()
 	text, got := w.findings(places...)
 	if got != worst || !strings.Contains(text, want) {
@@ -34,7 +35,7 @@ func (w *world) finds(worst slurm.Grade, want string, places ...app.Placement) {
 
 func TestCheckSeesTheSharedFolderFromBothSides(t *testing.T) {
 	w := newWorld(t)
-	w.finds(slurm.Fine, "read what was written here", app.Placement{Partition: "main"})
+	w.finds(slurm.Fine, "read what was written here", placement.Placement{Partition: "main"})
 	left, err := filepath.Glob(filepath.Join(w.options.SharedDir, ".probe-*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("it leaves %v, %v", left, err)
@@ -47,29 +48,29 @@ func TestCheckNamesWhatIsWrongWithCluster(t *testing.T) {
 		name  string
 		worst slurm.Grade
 		want  string
-		place app.Placement
+		place placement.Placement
 		plant func(*world)
 	}{
-		{"no commands", slurm.Wrong, "has no sbatch, squeue", app.Placement{}, func(w *world) { w.options.Path = w.options.SharedDir }},
-		{"no such slurm.conf", slurm.Wrong, "the controller does not answer", app.Placement{}, func(w *world) {
+		{"no commands", slurm.Wrong, "has no sbatch, squeue", placement.Placement{}, func(w *world) { w.options.Path = w.options.SharedDir }},
+		{"no such slurm.conf", slurm.Wrong, "the controller does not answer", placement.Placement{}, func(w *world) {
 			w.options.SlurmConf = filepath.Join(w.options.SharedDir, "slurm.conf")
 		}},
-		{"no such partition", slurm.Wrong, "there is no partition nowhere", app.Placement{Partition: "main,nowhere"}, func(*world) {}},
-		{"nodes of a kind that there is not", slurm.Wrong, "can't be submitted", app.Placement{Constraint: "nowhere"}, func(*world) {}},
-		{"no shared folder", slurm.Wrong, "can't be written to", app.Placement{}, func(w *world) {
+		{"no such partition", slurm.Wrong, "there is no partition nowhere", placement.Placement{Partition: "main,nowhere"}, func(*world) {}},
+		{"nodes of a kind that there is not", slurm.Wrong, "can't be submitted", placement.Placement{Constraint: "nowhere"}, func(*world) {}},
+		{"no shared folder", slurm.Wrong, "can't be written to", placement.Placement{}, func(w *world) {
 			w.options.SharedDir = filepath.Join(w.options.SharedDir, "absent")
 		}},
-		{"more jobs than the cluster holds", slurm.Doubtful, "(MaxJobCount)", app.Placement{}, func(w *world) { w.options.MaxTasks = 20000 }},
-		{"a program that nodes can't run", slurm.Wrong, "this program does not run on node", app.Placement{}, func(w *world) {
+		{"more jobs than the cluster holds", slurm.Doubtful, "(MaxJobCount)", placement.Placement{}, func(w *world) { w.options.MaxTasks = 20000 }},
+		{"a program that nodes can't run", slurm.Wrong, "this program does not run on node", placement.Placement{}, func(w *world) {
 			w.options.Program = filepath.Join(w.options.SharedDir, "broken")
 			if err := os.WriteFile(w.options.Program, []byte("no program"), 0o700); err != nil {
 				w.Fatal(err)
 			}
 		}},
-		{"a clock that is behind", slurm.Doubtful, "s ahead of this machine's", app.Placement{}, func(w *world) {
+		{"a clock that is behind", slurm.Doubtful, "s ahead of this machine's", placement.Placement{}, func(w *world) {
 			w.options.Now = func() time.Time { return time.Now().Add(-time.Hour) }
 		}},
-		{"a clock that is ahead", slurm.Doubtful, "s behind this machine's", app.Placement{}, func(w *world) {
+		{"a clock that is ahead", slurm.Doubtful, "s behind this machine's", placement.Placement{}, func(w *world) {
 			w.options.Now = func() time.Time { return time.Now().Add(time.Hour) }
 		}},
 	}
@@ -100,16 +101,16 @@ func TestCheckTellsOfMissingAccounting(t *testing.T) {
 func TestExecutorRemembersWhetherTheControllerAnswers(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor()
-	until(t, "the cluster's nodes are known", func() bool { _, known := e.Largest(app.Placement{}); return known })
+	until(t, "the cluster's nodes are known", func() bool { _, known := e.Largest(placement.Placement{}); return known })
 	since, err := e.Answers()
 	if err != nil || since.IsZero() {
 		t.Errorf("the controller does not answer since %v: %v", since, err)
 	}
-	got, known := e.Largest(app.Placement{Partition: "main"})
-	if want := (app.Node{CPUs: 4, MemoryBytes: (4000 - 64) << 20, GPUs: 2, Seconds: 7*24*3600 - 62}); got != want || !known {
+	got, known := e.Largest(placement.Placement{Partition: "main"})
+	if want := (placement.Node{CPUs: 4, MemoryBytes: (4000 - 64) << 20, GPUs: 2, Seconds: 7*24*3600 - 62}); got != want || !known {
 		t.Errorf("the largest node is %+v, want %+v", got, want)
 	}
-	if _, known := e.Largest(app.Placement{Partition: "nowhere"}); known {
+	if _, known := e.Largest(placement.Placement{Partition: "nowhere"}); known {
 		t.Error("something is known of a partition that is not there")
 	}
 	w.cluster.Kill(t, cluster.Controller)

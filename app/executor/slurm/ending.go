@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/placement"
 	"molrun/app/task"
+	"molrun/app/unit"
 )
 
 // The files in an attempt's directory beside those of package task.
@@ -109,7 +111,7 @@ type ending struct {
 	outcome *app.Outcome // nil: it left none
 	stopped bool         // its end was asked for
 	refused string       // why we gave it up
-	needs   app.Resources
+	needs   placement.Resources
 	words   string // the last that was said of itself by what ran it
 	tracked *tracked
 }
@@ -126,7 +128,7 @@ func (d ending) status() app.TaskStatus {
 	case timedOut:
 		return d.failed(app.CauseTimeout, "Slurm ended the job at its time limit.")
 	case outOfMemory:
-		return d.failed(app.CauseMemory, fmt.Sprintf("The job used more than the %s of memory that it asked the cluster for.", app.Bytes(d.needs.MemoryBytes)))
+		return d.failed(app.CauseMemory, fmt.Sprintf("The job used more than the %s of memory that it asked the cluster for.", unit.Bytes(d.needs.MemoryBytes)))
 	case cancelled:
 		return d.cancelled()
 	}
@@ -155,7 +157,7 @@ func (d ending) without() app.TaskStatus {
 		return d.lost(d.breakage())
 	case d.signal == int(syscall.SIGKILL):
 		s := d.failed(app.CauseSignal, fmt.Sprintf("Slurm killed the job on node %s, most likely since it used more than the %s of memory that it asked for.",
-			d.node, app.Bytes(d.needs.MemoryBytes)))
+			d.node, unit.Bytes(d.needs.MemoryBytes)))
 		s.Outcome.Signal = "SIGKILL"
 		return s
 	case d.code == exitNoDir:

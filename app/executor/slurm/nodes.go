@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"molrun/app"
+	"molrun/app/placement"
 )
 
 const (
@@ -29,7 +29,7 @@ var nodesWords = []string{"--noheader", "--all", "--exact", "--format=" + nodesF
 // nodes remembers what the largest nodes of each partition have.
 type nodes struct {
 	mu    sync.Mutex
-	known map[string]app.Node // by partition; the default one also as ""
+	known map[string]placement.Node // by partition; the default one also as ""
 	asked time.Time
 }
 
@@ -37,10 +37,10 @@ type nodes struct {
 // job, each quantity by itself, and how long it may run there. It is false
 // where that is not known, as in the first moments and while the controller is
 // away. It answers at once.
-func (e *Executor) Largest(p app.Placement) (app.Node, bool) {
+func (e *Executor) Largest(p placement.Placement) (placement.Node, bool) {
 	n := e.nodes.of(p.Partition)
 	if n == nil {
-		return app.Node{}, false
+		return placement.Node{}, false
 	}
 	n.MemoryBytes = max(0, n.MemoryBytes-memoryRoom)
 	if n.Seconds > 0 {
@@ -50,13 +50,13 @@ func (e *Executor) Largest(p app.Placement) (app.Node, bool) {
 }
 
 // of joins the partitions of which Slurm may take any.
-func (k *nodes) of(partitions string) *app.Node {
+func (k *nodes) of(partitions string) *placement.Node {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if time.Since(k.asked) > nodesAge {
 		return nil
 	}
-	var all *app.Node
+	var all *placement.Node
 	for name := range strings.SplitSeq(partitions, ",") {
 		n, ok := k.known[name]
 		if !ok {
@@ -99,8 +99,8 @@ func (e *Executor) lookForNodes(ctx context.Context) {
 
 // parseNodes reads what sinfo prints. Nodes that are down count: they may be
 // back before the job's turn.
-func parseNodes(text string) map[string]app.Node {
-	known := map[string]app.Node{}
+func parseNodes(text string) map[string]placement.Node {
+	known := map[string]placement.Node{}
 	for line := range strings.Lines(text) {
 		fields := strings.Split(strings.TrimSpace(line), "|")
 		if len(fields) != 5 {
@@ -111,7 +111,7 @@ func parseNodes(text string) map[string]app.Node {
 		if errCPUs != nil || errMemory != nil {
 			continue
 		}
-		n := app.Node{CPUs: cpus, MemoryBytes: mib << 20, GPUs: parseGPUs(fields[3]), Seconds: parseLimit(fields[4])}
+		n := placement.Node{CPUs: cpus, MemoryBytes: mib << 20, GPUs: parseGPUs(fields[3]), Seconds: parseLimit(fields[4])}
 		name, standard := strings.CutSuffix(fields[0], "*")
 		known[name] = larger(known[name], n)
 		if standard {
@@ -123,12 +123,12 @@ func parseNodes(text string) map[string]app.Node {
 
 // larger takes of each quantity the larger one. A partition's time limit is the
 // same on all its nodes; of several partitions, one without limit has none.
-func larger(a, b app.Node) app.Node {
+func larger(a, b placement.Node) placement.Node {
 	seconds := max(a.Seconds, b.Seconds)
-	if a != (app.Node{}) && min(a.Seconds, b.Seconds) == 0 {
+	if a != (placement.Node{}) && min(a.Seconds, b.Seconds) == 0 {
 		seconds = 0
 	}
-	return app.Node{
+	return placement.Node{
 		CPUs:        max(a.CPUs, b.CPUs),
 		MemoryBytes: max(a.MemoryBytes, b.MemoryBytes),
 		GPUs:        max(a.GPUs, b.GPUs),

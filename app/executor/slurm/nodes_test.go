@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app"
+	"molrun/app/placement"
 )
 
 // As sinfo of Slurm 22.05 printed it, but for the last three lines.
@@ -22,8 +22,8 @@ nonsense|many|1|(null)|1:00
 
 func TestLargestNodesOfEachPartitionAreRead(t *testing.T) {
 	const mib = 1 << 20
-	main := app.Node{CPUs: 16, MemoryBytes: 64000 * mib, GPUs: 2, Seconds: 7 * 24 * 3600}
-	want := map[string]app.Node{
+	main := placement.Node{CPUs: 16, MemoryBytes: 64000 * mib, GPUs: 2, Seconds: 7 * 24 * 3600}
+	want := map[string]placement.Node{
 		"":        main,
 		"main":    main,
 		"big":     {CPUs: 16, MemoryBytes: 64000 * mib, GPUs: 2, Seconds: 9000},
@@ -37,25 +37,25 @@ func TestLargestNodesOfEachPartitionAreRead(t *testing.T) {
 
 func TestLargestLeavesRoomForWhatTheTaskItselfTakes(t *testing.T) {
 	e := &Executor{options: Options{Grace: 10 * time.Second}.withDefaults()}
-	if _, known := e.Largest(app.Placement{}); known {
+	if _, known := e.Largest(placement.Placement{}); known {
 		t.Error("something is known before anybody asked")
 	}
 	e.nodes.known, e.nodes.asked = parseNodes(recordedNodes), time.Now()
-	for partition, want := range map[string]app.Node{
+	for partition, want := range map[string]placement.Node{
 		"big":         {CPUs: 16, MemoryBytes: 64000<<20 - memoryRoom, GPUs: 2, Seconds: 9000 - 70},
 		"big,mixed":   {CPUs: 64, MemoryBytes: 512000<<20 - memoryRoom, GPUs: 6, Seconds: 9000 - 70},
 		"big,forever": {CPUs: 16, MemoryBytes: 64000<<20 - memoryRoom, GPUs: 2},
 	} {
-		got, known := e.Largest(app.Placement{Partition: partition})
+		got, known := e.Largest(placement.Placement{Partition: partition})
 		if diff := cmp.Diff(want, got); !known || diff != "" {
 			t.Errorf("%s, known %v: -want +got:\n%s", partition, known, diff)
 		}
 	}
-	if _, known := e.Largest(app.Placement{Partition: "big,other"}); known {
+	if _, known := e.Largest(placement.Placement{Partition: "big,other"}); known {
 		t.Error("of a partition that sinfo does not name something is known")
 	}
 	e.nodes.asked = time.Now().Add(-2 * nodesAge)
-	if _, known := e.Largest(app.Placement{}); known {
+	if _, known := e.Largest(placement.Placement{}); known {
 		t.Error("what the controller said long ago still counts")
 	}
 }

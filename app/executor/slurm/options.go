@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
 	"molrun/app/task"
 )
 
@@ -112,9 +113,9 @@ func setDefault[T string | int | time.Duration](field *T, value T) {
 func (o Options) valid() error {
 	switch {
 	case !filepath.IsAbs(o.SharedDir) || filepath.Clean(o.SharedDir) != o.SharedDir || strings.ContainsAny(o.SharedDir, "\n%\\"):
-		return app.Errorf(app.Invalid, "slurm.shared_dir is %q: give the absolute path of a folder that all nodes see, without %%, \\ or a line's end", o.SharedDir)
+		return fault.Errorf(fault.Invalid, "slurm.shared_dir is %q: give the absolute path of a folder that all nodes see, without %%, \\ or a line's end", o.SharedDir)
 	case strings.Trim(o.Prefix, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") != "" || len(o.Prefix) > 64:
-		return app.Errorf(app.Invalid, "slurm.prefix is %q: use at most 64 letters, digits, _, - and .", o.Prefix)
+		return fault.Errorf(fault.Invalid, "slurm.prefix is %q: use at most 64 letters, digits, _, - and .", o.Prefix)
 	case o.MaxTasks < 0 || min(o.HoldGrace, o.Grace, o.Poll, o.LostAfter, o.Late, o.Timeout) < 0:
 		return errors.New("a number of the Slurm executor's options is negative")
 	}

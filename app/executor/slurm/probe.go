@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"molrun/app"
+	"molrun/app/placement"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 type probe struct {
 	*checkup
 	dir   string
-	place app.Placement
+	place placement.Placement
 	nonce string
 	sent  time.Time
 }

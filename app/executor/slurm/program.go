@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"molrun/app"
+	"molrun/app/fault"
 )
 
 // program is this program's copy for the nodes. It is named by its digest, so
@@ -36,7 +36,7 @@ func (p *program) install(ctx context.Context) (string, error) {
 	}
 	path, err := p.copy(ctx)
 	if err != nil {
-		return "", app.Errorf(app.Unavailable, "This program can't be copied to the folder that is shared with the cluster: %v", err)
+		return "", fault.Errorf(fault.Unavailable, "This program can't be copied to the folder that is shared with the cluster: %v", err)
 	}
 	p.path = path
 	return path, nil

@@ -13,6 +13,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/executor/slurm"
+	"molrun/app/placement"
 )
 
 // noBubblewrap hides bwrap from the nodes, and sees to it that sh is there.
@@ -241,7 +242,7 @@ func (w *world) bareTasks(n int) []app.Task {
 	for i := range tasks {
 		tasks[i] = app.Task{
 			Job: "01JSLURM", Attempt: 1, Dir: w.dir(), Token: fmt.Sprintf("bare-%d-%d-%d", os.Getpid(), time.Now().UnixNano(), i),
-			Needs: app.Resources{CPUs: 1, MemoryBytes: 1 << 20}, Limit: time.Hour,
+			Needs: placement.Resources{CPUs: 1, MemoryBytes: 1 << 20}, Limit: time.Hour,
 		}
 	}
 	return tasks

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 // The parts of the shared folder.
@@ -118,7 +119,7 @@ func (e *Executor) hurry() {
 func makeDirs(shared string) error {
 	for _, name := range []string{attemptsDir, submissionsDir, binDir} {
 		if err := os.Mkdir(filepath.Join(shared, name), 0o700); err != nil && !os.IsExist(err) {
-			return app.Errorf(app.Unavailable, "The folder that is shared with the cluster can't be used: %v", err)
+			return fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be used: %v", err)
 		}
 	}
 	return nil

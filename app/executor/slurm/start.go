@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"molrun/app"
+	"molrun/app/fault"
 	"molrun/app/task"
 )
 
@@ -22,7 +23,7 @@ func (e *Executor) start(ctx context.Context, t app.Task) (app.Handle, error) {
 	r, submitted, err := e.lists.find(t.Token)
 	switch {
 	case err != nil:
-		return "", app.Errorf(app.Unavailable, "The folder that is shared with the cluster can't be read: %v", err)
+		return "", fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be read: %v", err)
 	case submitted:
 		return r.numbered(e.lists.number(r.Name)).encode(), nil
 	case task.Exists(t.Dir, task.RunFile) || task.Exists(t.Dir, task.OutcomeFile):

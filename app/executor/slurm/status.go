@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
 	"molrun/app/task"
 )
 
@@ -70,7 +71,7 @@ func (e *Executor) identify(tasks []app.Task) (hurried bool, err error) {
 func (e *Executor) mounted(tasks []app.Task) error {
 	submitted := slices.ContainsFunc(tasks, func(t app.Task) bool { return e.view.tracked[t.Token].found })
 	if _, err := os.Stat(e.AttemptsDir()); submitted && err != nil {
-		return app.Errorf(app.Unavailable, "The folder that is shared with the cluster can't be reached: %v", err)
+		return fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be reached: %v", err)
 	}
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/placement"
 	"molrun/app/task"
 )
 
@@ -27,7 +29,7 @@ const (
 
 // request is what is the same for all tasks of one sbatch.
 type request struct {
-	needs     app.Resources
+	needs     placement.Resources
 	limit     time.Duration
 	isolation string
 	placement string // words of sbatch, with a line's end between
@@ -74,7 +76,7 @@ func (e *Executor) overdue(t app.Task, run *task.Started) bool {
 }
 
 // placementWords are the words of sbatch that say where a task goes.
-func placementWords(p app.Placement) []string {
+func placementWords(p placement.Placement) []string {
 	words := slices.Clone(p.Options)
 	for _, o := range []struct{ name, value string }{
 		{"partition", p.Partition}, {"account", p.Account}, {"qos", p.QOS}, {"constraint", p.Constraint},
@@ -145,7 +147,7 @@ func (e *Executor) submit(ctx context.Context, r request, tasks []app.Task) ([]a
 		return nil, err
 	}
 	id, err := e.sbatch(ctx, r, name, len(tasks))
-	if _, no := errors.AsType[*app.Error](err); no {
+	if _, no := errors.AsType[*fault.Error](err); no {
 		return nil, errors.Join(err, e.lists.remove(name))
 	}
 	handles := make([]app.Handle, len(rows))
@@ -203,11 +205,11 @@ func (e *Executor) unsure(name string, err error) error {
 	f, ok := errors.AsType[*failed](err)
 	switch {
 	case ok && errors.Is(f.err, errNoCommand):
-		return app.Errorf(app.Unavailable, "The cluster's command sbatch is not installed on the server.")
+		return fault.Errorf(fault.Unavailable, "The cluster's command sbatch is not installed on the server.")
 	case ok && f.exit && full(f.said):
 		e.note(name, "the cluster takes no more jobs of this account now")
 	case ok && f.exit && refused(f.said):
-		return app.Errorf(app.Invalid, "The cluster refuses the job: %s. Ask an administrator to look at the cluster's settings of molrun.", refusal(f.said))
+		return fault.Errorf(fault.Invalid, "The cluster refuses the job: %s. Ask an administrator to look at the cluster's settings of molrun.", refusal(f.said))
 	default:
 		e.note(name, "the cluster did not say whether it took the job")
 	}

@@ -11,6 +11,8 @@ import (
 
 	"molrun/app"
 	"molrun/app/executor/slurm"
+	"molrun/app/fault"
+	"molrun/app/placement"
 	"molrun/app/task"
 )
 
@@ -83,8 +85,8 @@ func TestSlurmLeavesRoomForTheTasksOwnLimits(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor()
 	a := w.task(untilGo)
-	a.Needs, a.Limit = app.Resources{CPUs: 2, MemoryBytes: 100 << 20}, 10*time.Minute
-	a.Placement = app.Placement{Partition: "main", Account: "test", Options: []string{"--nice=7"}}
+	a.Needs, a.Limit = placement.Resources{CPUs: 2, MemoryBytes: 100 << 20}, 10*time.Minute
+	a.Placement = placement.Placement{Partition: "main", Account: "test", Options: []string{"--nice=7"}}
 	a = w.start(e, a)
 	w.running(e, a)
 	job := w.cluster.Run(t, "scontrol", "show", "job", number(a))
@@ -103,7 +105,7 @@ func TestSlurmLeavesRoomForTheTasksOwnLimits(t *testing.T) {
 func TestNoMoreTimeIsAskedForThanThePartitionGives(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor()
-	until(t, "the cluster's nodes are known", func() bool { _, known := e.Largest(app.Placement{}); return known })
+	until(t, "the cluster's nodes are known", func() bool { _, known := e.Largest(placement.Placement{}); return known })
 	a := w.task(untilGo)
 	a.Limit = 400 * 24 * time.Hour
 	a = w.start(e, a)
@@ -132,8 +134,8 @@ func TestWhatSlurmRefusesIsNotStarted(t *testing.T) {
 			a := w.task("exit 0")
 			tt.set(&a)
 			_, err := e.Start(t.Context(), a)
-			var refused *app.Error
-			if !errors.As(err, &refused) || refused.Code != app.Invalid || !strings.Contains(refused.Message, tt.want) {
+			var refused *fault.Error
+			if !errors.As(err, &refused) || refused.Code != fault.Invalid || !strings.Contains(refused.Message, tt.want) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
 			if now := w.status(e, a); now.State != app.TaskLost {

@@ -13,6 +13,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/executor/slurm"
+	"molrun/app/placement"
 	"molrun/app/task"
 )
 
@@ -24,7 +25,7 @@ func (w *world) task(script string) app.Task {
 	w.Helper()
 	t := app.Task{
 		Job: "01JSLURM", Attempt: 1, Dir: w.dir(), Limit: time.Hour,
-		Needs: app.Resources{CPUs: 1, MemoryBytes: 64 << 20},
+		Needs: placement.Resources{CPUs: 1, MemoryBytes: 64 << 20},
 	}
 	t.Token = fmt.Sprintf("%s-%d-%d", strings.ReplaceAll(w.Name(), "/", "."), os.Getpid(), time.Now().UnixNano())
 	for _, dir := range []string{task.OutDir, task.TempDir} {

@@ -1,0 +1,230 @@
+package algorithm
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"molrun/app/placement"
+	"molrun/app/protocol"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const commandFile = `format = 1
+type = "demo"
+version = "1"
+
+[[steps]]
+name = "first"
+command = [
+  "/bin/prog", "{settings.text}", "{settings.number}", "--flag={settings.flag}", "{settings.list}", "{settings.object}",
+  "{files.pdb}", "{settings_file}", "{out}/x", "{work}", "{cpus}", "{gpus}", "{molrun}",
+  "{{print ${{1}}}}", "plain text with $(echo) \"quotes\"", "",
+  { if = "settings.flag", args = ["on"] },
+  { if = "settings.extra", args = ["-e", "{settings.extra}"] },
+  { if = "settings.more", args = ["-m", "{files.more}"] },
+  { if = "settings.number", args = ["n"] },
+]
+stdout = "{out}/first.txt"
+
+[[steps]]
+command = ["{molrun}", "x"]
+stdout = "{work}/a/b.txt"
+
+[[steps]]
+command = ["last"]
+
+[env]
+THREADS = "{cpus}"
+PLAIN = 4
+FRACTION = 0.50
+YES = true
+PLACE = "{work}:{out}"
+
+[[parameters]]
+name = "text"
+type = "string"
+required = true
+[[parameters]]
+name = "number"
+type = "number"
+default = 1.5
+[[parameters]]
+name = "flag"
+type = "boolean"
+default = false
+[[parameters]]
+name = "list"
+type = "array"
+default = ["a b", 1.0, true]
+[[parameters]]
+name = "object"
+type = "object"
+default = { b = 1, a = { c = "x" } }
+[[parameters]]
+name = "extra"
+type = ["string", "null"]
+[[parameters]]
+name = "pdb"
+file = [".pdb"]
+required = true
+[[parameters]]
+name = "more"
+file = [".pdb"]
+`
+
+var commandPaths = Paths{
+	Work: "/w", Out: "/w/out", SettingsFile: "/w/settings.json", Program: "/usr/bin/molrun",
+	Files: map[string]string{"pdb": "/w/in/pdb.pdb", "more": "/w/in/more.pdb"},
+}
+
+func TestEveryPlaceholder(t *testing.T) {
+	a := parseOK(t, commandFile)
+	normalized, faults := a.CheckSettings(parseJSON(t, `{"text":"; rm -rf ~ \" '\n$(x)","pdb":"inputs/a.pdb"}`))
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	steps, env, err := a.Expand(normalized, placement.Resources{CPUs: 4, GPUs: 2}, commandPaths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []protocol.Step{
+		{Name: "first", Stdout: "/w/out/first.txt", Argv: []string{
+			"/bin/prog", "; rm -rf ~ \" '\n$(x)", "1.5", "--flag=false", `["a b",1,true]`, `{"a":{"c":"x"},"b":1}`,
+			"/w/in/pdb.pdb", "/w/settings.json", "/w/out/x", "/w", "4", "2", "/usr/bin/molrun",
+			"{print ${1}}", `plain text with $(echo) "quotes"`, "", "n",
+		}},
+		{Name: "step 2", Stdout: "/w/a/b.txt", Argv: []string{"/usr/bin/molrun", "x"}},
+		{Name: "step 3", Argv: []string{"last"}},
+	}
+	if diff := cmp.Diff(want, steps); diff != "" {
+		t.Errorf("steps (-want +got)\n%s", diff)
+	}
+	wantEnv := map[string]string{"THREADS": "4", "PLAIN": "4", "FRACTION": "0.50", "YES": "true", "PLACE": "/w:/w/out"}
+	if diff := cmp.Diff(wantEnv, env); diff != "" {
+		t.Errorf("environment (-want +got)\n%s", diff)
+	}
+}
+
+// A value counts unless it is null or false: 0 and the empty text do.
+func TestConditionalArguments(t *testing.T) {
+	a := parseOK(t, commandFile)
+	tests := []struct{ settings, want string }{
+		{`{}`, `n`},
+		{`{"flag":true}`, `on n`},
+		{`{"flag":false,"extra":null}`, `n`},
+		{`{"extra":""}`, `-e  n`},
+		{`{"extra":"x","more":"job:j/a.pdb"}`, `-e x -m /w/in/more.pdb n`},
+		{`{"number":0}`, `n`},
+	}
+	for _, tt := range tests {
+		settings := parseJSON(t, tt.settings)
+		settings.Members = append(settings.Members, parseJSON(t, `{"text":"t","pdb":"a/b.pdb"}`).Members...)
+		normalized, faults := a.CheckSettings(settings)
+		if faults != nil {
+			t.Fatal(tt.settings, faults)
+		}
+		steps, _, err := a.Expand(normalized, placement.Resources{CPUs: 1}, commandPaths)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(steps[0].Argv[16:], " "); got != tt.want {
+			t.Errorf("%s gives %q, want %q", tt.settings, got, tt.want)
+		}
+	}
+}
+
+func TestNumbersAsArguments(t *testing.T) {
+	a := parseOK(t, commandFile)
+	for number, want := range map[string]string{"5.0": "5", "1e6": "1000000", "-0.25": "-0.25", "1e-3": "0.001", "0.1": "0.1", "-0": "0"} {
+		normalized, faults := a.CheckSettings(parseJSON(t, `{"text":"t","pdb":"a/b.pdb","number":`+number+`}`))
+		if faults != nil {
+			t.Fatal(faults)
+		}
+		steps, _, err := a.Expand(normalized, placement.Resources{CPUs: 1}, commandPaths)
+		if err != nil || steps[0].Argv[2] != want {
+			t.Errorf("%s becomes %q, %v; want %q", number, steps[0].Argv[2], err, want)
+		}
+	}
+}
+
+func TestExpandNeedsWhatIsNamed(t *testing.T) {
+	a := parseOK(t, commandFile)
+	good := `{"flag":false,"list":[],"number":1,"object":{},"pdb":"a/b.pdb","text":"t"}`
+	tests := []struct {
+		name, settings, want string
+		change               func(*Paths)
+	}{
+		{"no file", good, `the file of the setting "pdb" is not there`, func(p *Paths) { p.Files = nil }},
+		{"no setting", `{}`, `the setting "text" has no value`, func(*Paths) {}},
+		{"no folder", good, "{out} has no path", func(p *Paths) { p.Out = "" }},
+		{"no settings", `{`, "read normalized settings", func(*Paths) {}},
+	}
+	for _, tt := range tests {
+		paths := commandPaths
+		tt.change(&paths)
+		if _, _, err := a.Expand([]byte(tt.settings), placement.Resources{}, paths); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// One element is one argument for a real program too.
+func TestArgumentsReachAProgramWhole(t *testing.T) {
+	a := parseOK(t, strings.Replace(head, `["true"]`, `["printf", "%s\\n", "{settings.a}", "{settings.b}"]`, 1)+
+		"[[parameters]]\nname = \"a\"\ntype = \"string\"\nrequired = true\n[[parameters]]\nname = \"b\"\ntype = \"string\"\nrequired = true\n")
+	normalized, _ := a.CheckSettings(parseJSON(t, `{"a":"--help; $(id) *","b":"two  words \u00e9 'x'"}`))
+	steps, _, err := a.Expand(normalized, placement.Resources{CPUs: 1}, Paths{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(steps[0].Argv[0], steps[0].Argv[1:]...).Output()
+	if want := "--help; $(id) *\ntwo  words é 'x'\n"; err != nil || string(out) != want {
+		t.Errorf("printed %q, %v; want %q", out, err, want)
+	}
+}
+
+func TestCommandAloneIsOneStep(t *testing.T) {
+	a := parseOK(t, head+"stdout = \"{out}/log.txt\"\n")
+	steps, env, err := a.Expand([]byte(`{}`), placement.Resources{CPUs: 1}, commandPaths)
+	want := []protocol.Step{{Argv: []string{"true"}, Stdout: "/w/out/log.txt"}}
+	if diff := cmp.Diff(want, steps); diff != "" || err != nil || len(env) != 0 {
+		t.Errorf("%v, env %v, steps (-want +got)\n%s", err, env, diff)
+	}
+}
+
+// A short file wraps an installed program: its steps run as they are given
+// and its figure comes out.
+func TestInstalledProgramIsWrapped(t *testing.T) {
+	text, err := os.ReadFile("testdata/algorithms/word-count.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := parseOK(t, string(text))
+	if lines := strings.Count(string(text), "\n"); lines > 30 {
+		t.Errorf("%d lines", lines)
+	}
+	normalized, faults := a.CheckSettings(parseJSON(t, string(a.Example.Settings)))
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	out := t.TempDir()
+	steps, _, err := a.Expand(normalized, placement.Resources{CPUs: 1}, Paths{Out: out, Files: map[string]string{"text": "algorithms/examples/hst5.fasta"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range steps {
+		stdout, err := exec.Command(s.Argv[0], s.Argv[1:]...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(s.Stdout, stdout, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, problems := a.Results(os.DirFS(out)); string(got) != `{"distinct_lines":2}` || problems != nil {
+		t.Errorf("figures %s, problems %q", got, problems)
+	}
+}

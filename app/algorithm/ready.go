@@ -1,0 +1,75 @@
+package algorithm
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"molrun/app/placement"
+	"molrun/app/unit"
+)
+
+// Missing says what the machine lacks to run the algorithm, a sentence for
+// each thing; empty: ready. A validator always runs here.
+func (a *File) Missing(m placement.Machine) []string {
+	missing := []string{}
+	programs := func(command []argument) {
+		name, plain := command[0].text.literal()
+		if msg := missingProgram(name); plain && msg != "" && !slices.Contains(missing, msg) {
+			missing = append(missing, msg)
+		}
+	}
+	if m.Local {
+		for _, s := range a.steps {
+			programs(s.command)
+		}
+		for _, path := range a.Sandbox.Read {
+			if _, err := os.Stat(path); err != nil {
+				missing = append(missing, fmt.Sprintf("%s is not there: it is listed in the algorithm's [sandbox]", path))
+			}
+		}
+	}
+	if a.validator != nil {
+		programs(a.validator.command)
+	}
+	return append(missing, a.tooSmall(m)...)
+}
+
+func (a *File) tooSmall(m placement.Machine) []string {
+	var missing []string
+	if !m.Local && m.CPUs == 0 && m.MemoryBytes == 0 && m.GPUs == 0 {
+		return nil
+	}
+	if n := a.resources.cpus.least(a); m.CPUs > 0 && n > int64(m.CPUs) {
+		missing = append(missing, fmt.Sprintf("it needs at least %s, and there are %d", unit.Count(int(n), "CPU"), m.CPUs))
+	}
+	if n := a.resources.memory.least(a); m.MemoryBytes > 0 && n > m.MemoryBytes {
+		missing = append(missing, fmt.Sprintf("it needs at least %s of memory, and there are %s", unit.Bytes(n), unit.Bytes(m.MemoryBytes)))
+	}
+	if n := a.resources.gpus.least(a); n > int64(m.GPUs) {
+		missing = append(missing, fmt.Sprintf("it needs at least %s, and there are %d", unit.Count(int(n), "GPU"), m.GPUs))
+	}
+	return missing
+}
+
+// missingProgram says why a program cannot be run, "" if it can.
+func missingProgram(name string) string {
+	if filepath.IsAbs(name) {
+		if !isProgram(name) {
+			return fmt.Sprintf("the program %s is not there, or may not be run", name)
+		}
+		return ""
+	}
+	for _, folder := range filepath.SplitList(searchPath()) {
+		if isProgram(filepath.Join(folder, name)) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("the program %s is not installed: no folder of PATH has it", name)
+}
+
+func isProgram(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}

@@ -1,0 +1,61 @@
+package algorithm
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"molrun/app/placement"
+)
+
+func TestWhatAMachineLacks(t *testing.T) {
+	dir := t.TempDir()
+	program, text := filepath.Join(dir, "prog"), filepath.Join(dir, "text")
+	for path, mode := range map[string]os.FileMode{program: 0o755, text: 0o644} {
+		if err := os.WriteFile(path, nil, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir)
+	here := placement.Machine{CPUs: 4, MemoryBytes: 8 << 30, GPUs: 1, Local: true}
+	elsewhere := placement.Machine{}
+	const sized = "[[parameters]]\nname = \"cores\"\ntype = \"integer\"\nminimum = 8\ndefault = 8\n[resources]\ncpus = \"{settings.cores}\"\n"
+	tests := []struct {
+		name, command, more string
+		machine             placement.Machine
+		want                string // of the only sentence; "" none
+	}{
+		{"there", `"prog"`, "", here, ""},
+		{"there by path", `"` + program + `"`, "", here, ""},
+		{"this program", `"{molrun}"`, "", here, ""},
+		{"not on PATH", `"nosuch"`, "", here, "the program nosuch is not installed"},
+		{"not at its path", `"/nosuch/prog"`, "", here, "the program /nosuch/prog is not there"},
+		{"no program", `"text"`, "", here, "the program text is not installed"},
+		{"folder", `"` + dir + `"`, "", here, "is not there, or may not be run"},
+		{"elsewhere", `"nosuch"`, "[sandbox]\nread = [\"/nosuch\"]\n", elsewhere, ""},
+		{"sandbox", `"prog"`, "[sandbox]\nread = [\"" + dir + "\", \"/nosuch\"]\n", here, "/nosuch is not there"},
+		{"validator", `"nosuch"`, "[validate]\ncommand = [\"nosuch\"]\n", elsewhere, "the program nosuch is not installed"},
+		{"CPUs", `"prog"`, "[resources]\ncpus = 5\n", here, "it needs at least 5 CPUs, and there are 4"},
+		{"least CPUs of a setting", `"prog"`, sized, here, "it needs at least 8 CPUs"},
+		{"least choice of a setting", `"prog"`, strings.Replace(sized, "minimum = 8", "enum = [16, 8]", 1), here, "it needs at least 8 CPUs"},
+		{"fewer CPUs by a setting", `"prog"`, strings.Replace(sized, "minimum = 8", "minimum = 1", 1), here, ""},
+		{"memory", `"prog"`, "[resources]\nmemory = \"16GiB\"\n", here, "it needs at least 16.0 GiB of memory, and there are 8.0 GiB"},
+		{"GPU", `"prog"`, "[resources]\ngpus = 2\n", here, "it needs at least 2 GPUs, and there are 1"},
+		{"GPU of an unknown machine", `"prog"`, "[resources]\ngpus = 2\n", elsewhere, ""},
+		{"GPU of a cluster without", `"prog"`, "[resources]\ngpus = 2\n", placement.Machine{CPUs: 64}, "it needs at least 2 GPUs, and there are 0"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a := parseOK(t, strings.Replace(head, `"true"`, tt.command, 1)+tt.more)
+			got := a.Missing(tt.machine)
+			if len(got) > 1 || strings.Join(got, "") == "" != (tt.want == "") || !strings.Contains(strings.Join(got, ""), tt.want) {
+				t.Errorf("Missing = %q, want %q", got, tt.want)
+			}
+			view := a.View(a.Missing(tt.machine), []string{"1"})
+			if view.Ready != (tt.want == "") {
+				t.Errorf("ready %v with %q missing", view.Ready, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,73 @@
+package algorithm
+
+import (
+	"fmt"
+	"testing"
+
+	"molrun/app/placement"
+)
+
+func TestSizes(t *testing.T) {
+	tests := map[string]int64{
+		"0": 0, "1048576": 1 << 20, "500MB": 500e6, "2GiB": 2 << 30, "1.5 GiB": 3 << 29, "1kB": 1000, "3TiB": 3 << 40,
+	}
+	for text, want := range tests {
+		if got, ok := parseBytes(text); !ok || got != want {
+			t.Errorf("parseBytes(%q) = %d, %v; want %d", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"", "GiB", "2G", "-1", "1e40", "inf", "NaN", "2 GiBs", "0x10", "2000TiB"} {
+		if got, ok := parseBytes(text); ok {
+			t.Errorf("parseBytes(%q) = %d, want none", text, got)
+		}
+	}
+}
+
+func TestNeedsOfAJob(t *testing.T) {
+	a := parseOK(t, head+`
+[resources]
+cpus = "{settings.cores}"
+memory = "{settings.memory}"
+gpus = "{settings.devices}"
+[[parameters]]
+name = "cores"
+type = "integer"
+default = 2
+[[parameters]]
+name = "memory"
+type = "string"
+default = "1.5GiB"
+[[parameters]]
+name = "devices"
+type = "integer"
+default = 0
+`)
+	gigabytes := parseOK(t, head+"[resources]\nmemory = \"{settings.gb}GB\"\n[[parameters]]\nname = \"gb\"\ntype = \"number\"\ndefault = 1\n")
+	tests := []struct {
+		name, settings string
+		algorithm      *File
+		want           placement.Resources
+		faults         string
+	}{
+		{"defaults", `{}`, a, placement.Resources{CPUs: 2, MemoryBytes: 3 << 29, GPUs: 0}, "[]"},
+		{"given", `{"cores":8,"memory":"500MB","devices":2}`, a, placement.Resources{CPUs: 8, MemoryBytes: 500e6, GPUs: 2}, "[]"},
+		{"written as an exponent", `{"cores":1e1}`, a, placement.Resources{CPUs: 10, MemoryBytes: 3 << 29, GPUs: 0}, "[]"},
+		{"no CPU", `{"cores":0}`, a, placement.Resources{CPUs: 0, MemoryBytes: 3 << 29, GPUs: 0}, "[{[cores] must be a whole number from 1 to 65536, got 0 value}]"},
+		{"too many", `{"cores":100000,"devices":-1}`, a, placement.Resources{CPUs: 0, MemoryBytes: 3 << 29, GPUs: 0}, "[{[cores] must be a whole number from 1 to 65536, got 100000 value} {[devices] must be a whole number from 0 to 1024, got -1 value}]"},
+		{"no size", `{"memory":"lots"}`, a, placement.Resources{CPUs: 2, MemoryBytes: 0, GPUs: 0}, `[{[memory] must be a size such as 2GiB, got "lots" value}]`},
+		{"unit in the file", `{"gb":2.5}`, gigabytes, placement.Resources{CPUs: 1, MemoryBytes: 2500e6, GPUs: 0}, "[]"},
+		{"negative size", `{"gb":-1}`, gigabytes, placement.Resources{CPUs: 1, MemoryBytes: 0, GPUs: 0}, "[{[gb] must be a size such as 2GiB, got -1GB value}]"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			normalized, faults := tt.algorithm.CheckSettings(parseJSON(t, tt.settings))
+			if faults != nil {
+				t.Fatal(faults)
+			}
+			got, faults := tt.algorithm.Needs(normalized)
+			if got != tt.want || fmt.Sprint(faults) != tt.faults {
+				t.Errorf("Needs(%s) = %+v, %v; want %+v, %s", normalized, got, faults, tt.want, tt.faults)
+			}
+		})
+	}
+}

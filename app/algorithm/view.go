@@ -1,0 +1,115 @@
+package algorithm
+
+import (
+	"cmp"
+	"encoding/json"
+
+	"molrun/app/protocol"
+)
+
+// AlgorithmView is an algorithm as clients see it. In a listing the detail is
+// left out.
+type View struct {
+	Type        string   `json:"type"`
+	Version     string   `json:"version"`
+	Versions    []string `json:"versions"`
+	Title       string   `json:"title"`
+	Description string   `json:"description"`
+	Categories  []string `json:"categories"`
+	Functions   []string `json:"functions"`
+	Ready       bool     `json:"ready"`
+	Missing     []string `json:"missing"`
+
+	*Detail
+}
+
+// AlgorithmDetail is what a client needs to fill in settings.
+type Detail struct {
+	Default           bool             `json:"default"`
+	Cite              []string         `json:"cite"`
+	Executor          string           `json:"executor"`
+	MaxRuntimeSeconds int64            `json:"maxRuntimeSeconds"`
+	Retries           int              `json:"retries"`
+	Resumable         bool             `json:"resumable"`
+	Resources         ResourcesView    `json:"resources"`
+	Sandbox           protocol.Sandbox `json:"sandbox"`
+	Parameters        []ParameterView  `json:"parameters"`
+	Metrics           []MetricView     `json:"metrics"`
+	Schema            json.RawMessage  `json:"schema"` // JSON Schema 2020-12 of the settings
+	Example           json.RawMessage  `json:"example,omitempty"`
+}
+
+// ResourcesView is what a job needs: numbers, or "{settings.NAME}".
+type ResourcesView struct {
+	CPUs   any `json:"cpus"`
+	Memory any `json:"memory"` // bytes
+	GPUs   any `json:"gpus"`
+}
+
+// ParameterView is a parameter as forms need it, in the order of the file.
+type ParameterView struct {
+	Name     string          `json:"name"`
+	Title    string          `json:"title"`
+	Type     any             `json:"type,omitempty"` // as in JSON Schema: one, or a list; none: see the schema
+	Unit     string          `json:"unit,omitempty"`
+	Help     string          `json:"help,omitempty"`
+	Required bool            `json:"required"`
+	Advanced bool            `json:"advanced"`
+	File     []string        `json:"file,omitempty"` // extensions
+	Default  json.RawMessage `json:"default,omitempty"`
+	Schema   json.RawMessage `json:"schema"`
+}
+
+// MetricView says how to show a figure of the results.
+type MetricView struct {
+	Name   string `json:"name"`
+	Title  string `json:"title,omitempty"`
+	Unit   string `json:"unit,omitempty"`
+	Better string `json:"better,omitempty"` // higher, lower
+}
+
+// Summary gives the algorithm for a listing: versions are all of its type,
+// missing is what Missing says of where it would run.
+func (a *File) Summary(missing, versions []string) View {
+	return View{
+		Type: a.Type, Version: a.Version, Versions: versions, Title: a.Title, Description: a.Description,
+		Categories: a.Categories, Functions: a.Functions, Ready: len(missing) == 0, Missing: missing,
+	}
+}
+
+// View gives all that clients may know of the algorithm.
+func (a *File) View(missing, versions []string) View {
+	v := a.Summary(missing, versions)
+	v.Detail = &Detail{
+		Default: a.Default, Cite: a.Cite, Executor: a.Executor, MaxRuntimeSeconds: int64(a.MaxRuntime.Seconds()),
+		Retries: a.Retries, Resumable: a.Resumable, Sandbox: a.Sandbox, Schema: a.schema,
+		Resources:  ResourcesView{a.resources.cpus.view(), a.resources.memory.view(), a.resources.gpus.view()},
+		Parameters: []ParameterView{}, Metrics: a.Metrics(),
+	}
+	if a.Example != nil {
+		v.Example = a.Example.Settings
+	}
+	for _, p := range a.Parameters {
+		v.Parameters = append(v.Parameters, ParameterView{
+			Name: p.Name, Title: cmp.Or(p.Title, p.Name), Type: p.words["type"], Unit: p.Unit, Help: p.Help, Required: p.Required,
+			Advanced: p.Advanced, File: p.File, Default: p.Default, Schema: p.Schema,
+		})
+	}
+	return v
+}
+
+// Metrics says how to show the figures of a result, in the order of the file.
+func (a *File) Metrics() []MetricView {
+	views := []MetricView{}
+	for _, m := range a.metrics {
+		views = append(views, MetricView{m.name, m.title, m.unit, m.better})
+	}
+	return views
+}
+
+func (r resource) view() any {
+	if r.setting == "" {
+		return r.amount
+	}
+	return "{settings." + r.setting + "}" + r.suffix
+}

@@ -1,0 +1,59 @@
+package algorithm
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"testing"
+
+	"molrun/app/placement"
+	"molrun/app/strictjson"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var updateGolden = flag.Bool("update", false, "rewrite golden files")
+
+func TestViewsOfAnAlgorithm(t *testing.T) {
+	text, err := os.ReadFile("testdata/algorithms/fold-compare.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := parseOK(t, string(text))
+	m := placement.Machine{CPUs: 4, MemoryBytes: 1 << 30}
+	for file, view := range map[string]View{
+		"testdata/algorithms/view.json":    a.View(a.Missing(m), []string{"2023.1", "2024.1"}),
+		"testdata/algorithms/summary.json": a.Summary(a.Missing(m), []string{"2023.1", "2024.1"}),
+	} {
+		got, err := json.MarshalIndent(view, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = append(got, '\n'); *updateGolden {
+			if err := os.WriteFile(file, got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", file, diff)
+		}
+	}
+}
+
+// Lists are never null: clients walk them.
+func TestViewOfTheSmallestFile(t *testing.T) {
+	text, err := json.Marshal(parseOK(t, head).View([]string{}, []string{"1"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := parseJSON(t, string(text))
+	for _, list := range []string{"versions", "categories", "functions", "missing", "cite", "parameters", "metrics"} {
+		if m := v.Member(list); m == nil || m.Kind != strictjson.Array {
+			t.Errorf("%s is no list in %s", list, text)
+		}
+	}
+}

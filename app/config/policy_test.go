@@ -1,0 +1,67 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/config"
+)
+
+func loadText(t *testing.T, text string) (config.Config, error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config.toml")
+	must(t, os.WriteFile(file, []byte(text), 0o600))
+	c, err := config.Load(file, false, nil)
+	if err != nil {
+		return c, err
+	}
+	return c, c.Check()
+}
+
+func TestOrganizationsDifferOnlyInWhatTheySet(t *testing.T) {
+	c, err := loadText(t, `
+[quota]
+storage = "1TiB"
+queued = 50
+[retention]
+completed = "90d"
+failed = "30d"
+keep_last = 3
+[organizations."big lab"]
+quota = { storage = "0" }
+retention = { completed = "365d", keep_last_of = "organization" }
+`)
+	must(t, err)
+	common := app.Policy{
+		Quota: app.Quota{Bytes: 1 << 40, Queued: 50},
+		Rules: app.Rules{Completed: 90 * 24 * time.Hour, Failed: 30 * 24 * time.Hour, KeepLast: 3, KeepPerUser: true},
+	}
+	wantSame(t, "others", c.Policy("lab"), common)
+	common.Quota.Bytes, common.Rules.Completed, common.Rules.KeepPerUser = 0, 365*24*time.Hour, false
+	wantSame(t, "the exception", c.Policy("big lab"), common)
+	wantSame(t, "the default", new(config.Config).Policy("lab"), app.Policy{})
+}
+
+func TestImpossibleQuotasAndRulesAreRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"[quota]\nqueued = -1": "quota.queued",
+		"[retention]\nuploads = \"1h\"\n[links]\nupload = \"24h\"": "retention.uploads: give at least links.upload",
+		"[retention]\ncompleted = \"-1h\"":                         "retention.completed",
+		"[retention]\nkeep_last = 1000000":                         "retention.keep_last",
+		"[retention]\nkeep_last_of = \"team\"":                     "retention.keep_last_of",
+		"[organizations.lab]\nretention = { keep_last = -1 }":      `organizations."lab".retention.keep_last`,
+		"[organizations.lab]\nquota = { stroage = \"1GiB\" }":      "stroage",
+		"[organizations.\"a/b\"]\nquota = { queued = 1 }":          `organizations."a/b"`,
+		"[organizations.lab.retention]\nfailed = \"soon\"":         "soon",
+		"[disk]\nreserve = \"much\"":                               "much",
+		"[stop]\nrequests = \"0s\"":                                "stop.requests",
+	} {
+		if _, err := loadText(t, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want it refused with %q", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"molrun/app/strictjson"
+	"molrun/app/unit"
+)
+
+// LimitSettings bound what clients can make the service hold at once.
+type Limits struct {
+	Header       unit.Bytes `toml:"header"`        // of a request, all lines together
+	URL          unit.Bytes `toml:"url"`           // path and query
+	Body         unit.Bytes `toml:"body"`          // of JSON
+	BatchBody    unit.Bytes `toml:"batch_body"`    // of a batch's JSON
+	Buffered     unit.Bytes `toml:"buffered"`      // all JSON bodies together
+	JSONDepth    int        `toml:"json_depth"`    // levels of nesting
+	JSONMembers  int        `toml:"json_members"`  // of one object
+	NumberLength int        `toml:"number_length"` // characters
+
+	Requests      int `toml:"requests"`        // with JSON, at once
+	Connections   int `toml:"connections"`     // at once
+	Streams       int `toml:"streams"`         // uploads and downloads at once
+	StreamsPerKey int `toml:"streams_per_key"` // by links of one API key
+
+	HeaderTime   unit.Duration `toml:"header_time"`   // for the header to arrive
+	BodyTime     unit.Duration `toml:"body_time"`     // for a JSON body to arrive
+	BatchTime    unit.Duration `toml:"batch_time"`    // for a batch's body to arrive
+	AnswerTime   unit.Duration `toml:"answer_time"`   // for an answer to leave
+	IdleTime     unit.Duration `toml:"idle_time"`     // between two requests of a connection
+	TransferIdle unit.Duration `toml:"transfer_idle"` // that a file may stand still
+}
+
+// RateSettings are how many requests a second are answered; 0 is no limit.
+type Rates struct {
+	Submit int `toml:"submit"` // of one API key
+	List   int `toml:"list"`   // of one API key
+	Upload int `toml:"upload"` // of one API key
+	Failed int `toml:"failed"` // without a valid key, from one address
+}
+
+// ProxySettings say which proxies stand before the service.
+type Proxy struct {
+	Trusted Networks `toml:"trusted"` // whose X-Forwarded-For is believed
+}
+
+// CORSSettings say which web pages of other hosts may use the API.
+type CORS struct {
+	Origins Origins `toml:"origins"`
+}
+
+// TLSSettings make the service speak HTTPS by itself.
+type TLS struct {
+	Cert       string `toml:"cert"` // PEM file
+	Key        string `toml:"key"`  // PEM file
+	SelfSigned bool   `toml:"self_signed"`
+}
+
+// On reports whether the service speaks HTTPS.
+func (t TLS) On() bool { return t.SelfSigned || t.Cert != "" }
+
+// AuditSettings bound the audit log.
+type Audit struct {
+	MaxSize unit.Bytes `toml:"max_size"` // of one file
+	Keep    int        `toml:"keep"`     // older files beside it
+}
+
+// setSecurityDefaults is the part of DefaultConfig that these settings are.
+func (c *Config) setSecurityDefaults() {
+	json := strictjson.DefaultLimits()
+	c.Limits = Limits{
+		Header: 64 << 10, URL: 16 << 10, Body: 8 << 20, BatchBody: 64 << 20, Buffered: 96 << 20,
+		JSONDepth: json.Depth, JSONMembers: json.Members, NumberLength: json.NumberLength,
+		Requests: 1024, Connections: 4096, Streams: 256, StreamsPerKey: 128,
+		HeaderTime: unit.Duration(10 * time.Second), BodyTime: unit.Duration(30 * time.Second), BatchTime: unit.Duration(5 * time.Minute),
+		AnswerTime: unit.Duration(time.Minute), IdleTime: unit.Duration(2 * time.Minute), TransferIdle: unit.Duration(time.Minute),
+	}
+	c.Rates.Failed = 100
+	c.Audit = Audit{MaxSize: 16 << 20, Keep: 8}
+}
+
+type settingCheck struct {
+	bad bool
+	msg string
+}
+
+// securityChecks are the part of Check that these settings are.
+func (c *Config) securityChecks() []settingCheck {
+	l, json := c.Limits, strictjson.DefaultLimits()
+	within := func(name string, value, lowest, highest int) settingCheck {
+		return settingCheck{value < lowest || value > highest, fmt.Sprintf("%s: give %d to %d", name, lowest, highest)}
+	}
+	wait := func(name string, value unit.Duration) settingCheck {
+		return settingCheck{value < unit.Duration(time.Second) || value > unit.Duration(time.Hour), name + ": give 1s to 1h"}
+	}
+	return []settingCheck{
+		{l.Header < 4<<10 || l.Header > 1<<20, "limits.header: give 4KiB to 1MiB"},
+		{l.URL < 4<<10 || l.URL > 64<<10, "limits.url: give 4KiB to 64KiB"},
+		{l.Body < 1<<10, "limits.body: give at least 1KiB"},
+		{l.BatchBody < l.Body, "limits.batch_body: give at least limits.body"},
+		{l.Buffered < l.BatchBody, "limits.buffered: give at least limits.batch_body"},
+		within("limits.json_depth", l.JSONDepth, 8, json.Depth),
+		within("limits.json_members", l.JSONMembers, 64, json.Members),
+		within("limits.number_length", l.NumberLength, 20, json.NumberLength),
+		within("limits.requests", l.Requests, 2, 1_000_000),
+		within("limits.connections", l.Connections, 4, 1_000_000),
+		within("limits.streams", l.Streams, 1, 100_000),
+		within("limits.streams_per_key", l.StreamsPerKey, 1, 100_000),
+		wait("limits.header_time", l.HeaderTime),
+		wait("limits.body_time", l.BodyTime),
+		wait("limits.batch_time", l.BatchTime),
+		wait("limits.answer_time", l.AnswerTime),
+		wait("limits.idle_time", l.IdleTime),
+		wait("limits.transfer_idle", l.TransferIdle),
+		{min(c.Rates.Submit, c.Rates.List, c.Rates.Upload, c.Rates.Failed) < 0, "rates: give 0 (no limit) or more requests a second"},
+		{(c.TLS.Cert == "") != (c.TLS.Key == ""), "tls: give both cert and key"},
+		{c.TLS.SelfSigned && c.TLS.Cert != "", "tls: use either self_signed or cert and key"},
+		{c.Audit.MaxSize < 64<<10, "audit.max_size: give at least 64KiB"},
+		within("audit.keep", c.Audit.Keep, 1, 1000),
+	}
+}
+
+// Networks are blocks of addresses, written with commas between.
+type Networks []netip.Prefix
+
+// UnmarshalText reads addresses and blocks, such as "10.0.0.7, 192.0.2.0/24".
+func (n *Networks) UnmarshalText(text []byte) error {
+	*n = nil
+	for _, part := range commaList(text) {
+		block, err := netip.ParsePrefix(part)
+		if err != nil {
+			address, err := netip.ParseAddr(part)
+			if err != nil || address.Zone() != "" {
+				return fmt.Errorf("%q is no address or block; write 10.0.0.7 or 192.0.2.0/24", part)
+			}
+			block = netip.PrefixFrom(address, address.BitLen())
+		}
+		*n = append(*n, block.Masked())
+	}
+	return nil
+}
+
+// Origins are schemes with hosts, as browsers name where a page is from.
+type Origins []string
+
+// UnmarshalText reads origins, such as "https://portal.lab.example".
+func (o *Origins) UnmarshalText(text []byte) error {
+	*o = nil
+	for _, part := range commaList(text) {
+		u, err := url.Parse(part)
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Scheme+"://"+u.Host != part || strings.ToLower(part) != part {
+			return fmt.Errorf("%q is no origin; write scheme and host alone, in lower case, such as https://portal.lab.example", part)
+		}
+		*o = append(*o, part)
+	}
+	return nil
+}
+
+func commaList(text []byte) (parts []string) {
+	for part := range strings.SplitSeq(string(text), ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}

@@ -1,0 +1,98 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Code names a kind of failure that callers can act on. The values are those
+// of the wire; package web maps each to its HTTP status.
+type Code string
+
+// The codes. Invalid is the only one without a name on the wire: it becomes
+// the list of field errors of status 422.
+const (
+	NotFound             Code = "NOT_FOUND"   // absent, or not the caller's to see
+	BadRequest           Code = "BAD_REQUEST" // not even HTTP
+	Unauthorized         Code = "UNAUTHORIZED"
+	Forbidden            Code = "FORBIDDEN"
+	LinkInvalid          Code = "LINK_INVALID"
+	LinkExpired          Code = "LINK_EXPIRED"
+	QuotaExceeded        Code = "QUOTA_EXCEEDED"
+	MethodNotAllowed     Code = "METHOD_NOT_ALLOWED"
+	JobAlreadyExists     Code = "JOB_ALREADY_EXISTS" // the name is taken by other work
+	JobNotCompleted      Code = "JOB_NOT_COMPLETED"
+	JobNotFinished       Code = "JOB_NOT_FINISHED"
+	JobNotFailed         Code = "JOB_NOT_FAILED"
+	UploadNotReceived    Code = "UPLOAD_NOT_RECEIVED"
+	UploadCompleted      Code = "UPLOAD_COMPLETED"
+	FileInUse            Code = "FILE_IN_USE"
+	BodyTooLarge         Code = "BODY_TOO_LARGE"
+	FileTooLarge         Code = "FILE_TOO_LARGE"
+	UnsupportedMediaType Code = "UNSUPPORTED_MEDIA_TYPE"
+	RangeInvalid         Code = "RANGE_INVALID"
+	RateLimited          Code = "RATE_LIMITED"
+	Unavailable          Code = "UNAVAILABLE"
+	StorageFull          Code = "STORAGE_FULL"
+	Internal             Code = "INTERNAL" // ours to fix; the cause is logged
+	Invalid              Code = "INVALID"  // Fields says what to fix
+)
+
+func (c Code) Error() string { return string(c) }
+
+// Error is a failure with a code and a sentence for whoever asked.
+type Error struct {
+	Code    Code
+	Message string  // says what to do next
+	Fields  []Field // of Invalid: every fault of the request
+	Err     error   // cause, for the log only
+}
+
+// FieldError is one fault of a request: where it is, what to do, what kind.
+type Field struct {
+	Loc  []any  `json:"loc"` // strings and ints; begins with body, query, path or header
+	Msg  string `json:"msg"`
+	Type string `json:"type"` // missing, unknown, type, value, taken …
+}
+
+func (e *Error) Error() string {
+	switch {
+	case len(e.Fields) > 0:
+		return fmt.Sprintf("%s: %v: %s", e.Code, e.Fields[0].Loc, e.Fields[0].Msg)
+	case e.Err != nil:
+		return fmt.Sprintf("%s: %s: %v", e.Code, e.Message, e.Err)
+	}
+	return fmt.Sprintf("%s: %s", e.Code, e.Message)
+}
+
+// Is lets errors.Is(err, NotFound) find the code.
+func (e *Error) Is(target error) bool { return target == e.Code }
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf makes an Error with a message for the caller.
+func Errorf(code Code, format string, args ...any) error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// InvalidFields makes the error that lists faults, or nil where there is none.
+func List(faults ...Field) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	return &Error{Code: Invalid, Message: faults[0].Msg, Fields: faults}
+}
+
+// CodeOf gives the code that err carries, Internal where it carries none.
+func CodeOf(err error) Code {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	var c Code
+	if errors.As(err, &c) {
+		return c
+	}
+	return Internal
+}

@@ -1,0 +1,121 @@
+package placement
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Placement says where on a cluster a task goes, besides what its resources
+// say. What is empty is left to the cluster.
+type Placement struct {
+	Partition  string
+	Account    string
+	QOS        string
+	Constraint string
+	Options    []string // further ones of the cluster's own command, each a word such as --exclusive or --nice=100
+}
+
+// Over gives the placement that holds where p says more than base does. An
+// option takes the place of base's option of that name.
+func (p Placement) Over(base Placement) Placement {
+	for _, field := range []struct{ own, base *string }{
+		{&p.Partition, &base.Partition},
+		{&p.Account, &base.Account},
+		{&p.QOS, &base.QOS},
+		{&p.Constraint, &base.Constraint},
+	} {
+		if *field.own == "" {
+			*field.own = *field.base
+		}
+	}
+	var options []string
+	for _, word := range base.Options {
+		if !slices.ContainsFunc(p.Options, func(own string) bool { return optionName(own) == optionName(word) }) {
+			options = append(options, word)
+		}
+	}
+	p.Options = append(options, p.Options...)
+	return p
+}
+
+// Empty reports whether the placement says nothing.
+func (p Placement) Empty() bool {
+	return p.Partition == "" && p.Account == "" && p.QOS == "" && p.Constraint == "" && len(p.Options) == 0
+}
+
+var (
+	placeName       = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.,+@-]{0,254}$`)
+	placeConstraint = regexp.MustCompile(`^[A-Za-z0-9_(\[!][A-Za-z0-9_.,+&|()\[\]*:=!-]{0,254}$`)
+	optionWord      = regexp.MustCompile(`^--[a-z][a-z0-9-]*(=[!-~]{1,255})?$`)
+)
+
+// faults gives what is wrong with the placement's words, by the name of the
+// field that is at fault.
+func (p Placement) Check() (field, msg string) {
+	for _, f := range []struct {
+		name, value string
+		pattern     *regexp.Regexp
+	}{
+		{"partition", p.Partition, placeName},
+		{"account", p.Account, placeName},
+		{"qos", p.QOS, placeName},
+		{"constraint", p.Constraint, placeConstraint},
+	} {
+		if f.value != "" && !f.pattern.MatchString(f.value) {
+			return f.name, fmt.Sprintf("%q is not what the cluster could call one", f.value)
+		}
+	}
+	for _, word := range p.Options {
+		if msg := CheckOption(word); msg != "" {
+			return "options", msg
+		}
+	}
+	return "", ""
+}
+
+// ownOptions are those of sbatch that molrun sets by itself, or that would
+// change what it can know of a job.
+var ownOptions = []string{
+	"account", "array", "batch", "begin", "bb", "bbf", "chdir", "cluster", "cluster-constraint", "clusters", "comment",
+	"constraint", "cpus-per-gpu", "cpus-per-task", "deadline", "dependency", "error", "export", "export-file", "get-user-env",
+	"gid", "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres", "help", "hold", "ignore-pbs", "input",
+	"job-name", "kill-on-invalid-dep", "mem", "mem-per-cpu", "mem-per-gpu", "nodefile", "nodes", "no-kill", "no-requeue",
+	"ntasks", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-node", "ntasks-per-socket", "open-mode", "output", "parsable",
+	"partition", "propagate", "qos", "quiet", "requeue", "signal", "test-only", "time", "time-min", "uid", "usage", "verbose",
+	"version", "wait", "wrap",
+}
+
+// optionFault says why a word is not an option that may be handed on, "" if it
+// may. The cluster's command takes a beginning of a name for the name, so such
+// a beginning is refused too.
+func CheckOption(word string) string {
+	if !optionWord.MatchString(word) {
+		return fmt.Sprintf("%q is no option; write --name or --name=value, without spaces", word)
+	}
+	name := optionName(word)
+	for _, own := range ownOptions {
+		if strings.HasPrefix(own, name) {
+			return fmt.Sprintf("--%s is not for files to set, since molrun does it (--%s)", name, own)
+		}
+	}
+	return ""
+}
+
+// optionName gives the name of an option such as --nice=100.
+func optionName(word string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(word, "--"), "=")
+	return name
+}
+
+// notAllowed gives the first option that is not among the allowed names, ""
+// where all are.
+func (p Placement) NotAllowed(allowed []string) string {
+	for _, word := range p.Options {
+		if !slices.Contains(allowed, optionName(word)) {
+			return "--" + optionName(word)
+		}
+	}
+	return ""
+}

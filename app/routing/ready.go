@@ -1,0 +1,128 @@
+package routing
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"molrun/app/algorithm"
+	"molrun/app/fault"
+	"molrun/app/placement"
+)
+
+// Has reports whether an executor of that name is configured.
+func (r *Router) Has(executor string) bool {
+	_, ok := r.table.Machines[executor]
+	return ok
+}
+
+// Unready says why an algorithm can't run on an executor, "" where it can.
+func (r *Router) Unready(a *algorithm.File, executor string) string {
+	if !r.Has(executor) {
+		return fmt.Sprintf("%s runs on the executor %q, which is not configured here", a.Type, executor)
+	}
+	if r.ready.fresh(candidate{a, executor}) {
+		return ""
+	}
+	if missing := r.missing(a, executor); len(missing) > 0 {
+		return fmt.Sprintf("%s is not ready on this server: %s", a.Type, strings.Join(missing, "; "))
+	}
+	r.ready.add(candidate{a, executor})
+	return ""
+}
+
+// MissingFor says what a user's jobs lack wherever they would run; empty where
+// at least one of their executors can run them.
+func (r *Router) MissingFor(a *algorithm.File, by User) []string {
+	var first []string
+	for _, executor := range r.Executors(a, by) {
+		missing := []string{fmt.Sprintf("the executor %q is not configured", executor)}
+		if r.Has(executor) {
+			missing = r.missing(a, executor)
+		}
+		if len(missing) == 0 {
+			return missing
+		}
+		if first == nil {
+			first = missing
+		}
+	}
+	return first
+}
+
+// missing says what an executor lacks to run the algorithm.
+func (r *Router) missing(a *algorithm.File, executor string) []string {
+	missing := a.Missing(r.table.Machines[executor])
+	if executor == placement.Local {
+		return missing
+	}
+	if option := r.Forbidden(a); option != "" {
+		missing = append(missing, fmt.Sprintf("its [slurm] options have %s, which slurm.allow_options does not name", option))
+	}
+	return missing
+}
+
+// Forbidden gives the first cluster option of an algorithm that the
+// configuration does not allow, "" where all are allowed.
+func (r *Router) Forbidden(a *algorithm.File) string { return a.Placement.NotAllowed(r.table.Allowed) }
+
+// Fit gives a fault for each need of a job that its executor can never meet:
+// there it would wait for ever. seconds is how long the job may run; a positive
+// limit is the most that the cluster grants where that is less.
+func (r *Router) Fit(a *algorithm.File, executor string, by User, needs placement.Resources, seconds int64) (limit int64, faults []fault.Field) {
+	if machine := r.table.Machines[executor]; machine.Local {
+		has := placement.Node{CPUs: machine.CPUs, MemoryBytes: machine.MemoryBytes, GPUs: machine.GPUs}
+		return 0, a.Beyond(needs, has, "this server has")
+	}
+	if r.table.Largest == nil {
+		return 0, nil
+	}
+	p := r.Placement(a, executor, by, needs)
+	node, known := r.table.Largest(p)
+	if !known {
+		return 0, nil
+	}
+	where := "any node of the cluster has"
+	if p.Partition != "" {
+		where = fmt.Sprintf("any node of the partition %s has", p.Partition)
+	}
+	if node.Seconds > 0 && seconds > node.Seconds {
+		limit = node.Seconds
+	}
+	return limit, a.Beyond(needs, node, where)
+}
+
+// readyFor is how long a successful readiness check holds. Looking for an
+// algorithm's programs costs a few system calls, too many for each of thousands
+// of submissions a second. A failed check is repeated every time, and jobs whose
+// program has just vanished fail with a sentence.
+const readyFor = time.Second
+
+// readyCache remembers when an algorithm was last found ready.
+type readyCache struct {
+	mu    sync.Mutex
+	found map[candidate]time.Time // bounded by the catalogue
+}
+
+// candidate is an algorithm on one executor.
+type candidate struct {
+	algorithm *algorithm.File
+	executor  string
+}
+
+func (c *readyCache) fresh(k candidate) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, known := c.found[k]
+	return known && time.Since(at) < readyFor
+}
+
+func (c *readyCache) add(k candidate) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.found == nil {
+		c.found = map[candidate]time.Time{}
+	}
+	c.found[k] = time.Now()
+}

@@ -1,0 +1,118 @@
+// Package routing decides where jobs run: on which executor, where on a cluster,
+// and whether they can run there at all.
+package routing
+
+import (
+	"slices"
+
+	"molrun/app/algorithm"
+	"molrun/app/placement"
+)
+
+// Table is what the configuration and the machine say about where jobs run.
+type Table struct {
+	Executor  string                       // for algorithms that name none
+	Machines  map[string]placement.Machine // by executor: those that exist
+	Rules     []Rule                       // the first that matches a job decides
+	Placement placement.Placement          // where neither rule nor algorithm says otherwise
+	Allowed   []string                     // names of the cluster options that rules and algorithms may use
+
+	// Largest gives the most that any one node of a placement offers, each
+	// quantity by itself, and how long a job may run there; false where that is
+	// unknown. A zero quantity is unknown.
+	Largest func(placement.Placement) (placement.Node, bool)
+}
+
+// Rule sends the jobs that match it to an executor, and to a place there. An
+// empty criterion matches every job; an empty target changes nothing.
+type Rule struct {
+	Algorithm, Organization, User string              // type; name; e-mail
+	Least                         placement.Resources // the least that a job needs of each
+
+	Executor  string
+	Placement placement.Placement
+}
+
+// User is the submitter of a job, as rules see it.
+type User struct{ Organization, Email string }
+
+// matches reports whether the rule is for a user's jobs of this type, whatever
+// their size. An algorithm that names its executor stays there: rules that lead
+// elsewhere do not match it.
+func (r *Rule) matches(executor, typ string, by User) bool {
+	return (r.Algorithm == "" || r.Algorithm == typ) &&
+		(r.Organization == "" || r.Organization == by.Organization) &&
+		(r.User == "" || r.User == by.Email) &&
+		(executor == placement.Any || r.Executor == "" || r.Executor == executor)
+}
+
+func (r *Rule) matchesSize(needs placement.Resources) bool {
+	return needs.CPUs >= r.Least.CPUs && needs.MemoryBytes >= r.Least.MemoryBytes && needs.GPUs >= r.Least.GPUs
+}
+
+// Router applies a Table. It may be used by several goroutines at once.
+type Router struct {
+	table Table
+	ready readyCache
+}
+
+// New gives a router for a table, which must not change any more.
+func New(t Table) *Router { return &Router{table: t} }
+
+// rule gives the rule that decides for a job, an empty one where none matches.
+func (r *Router) rule(executor, typ string, by User, needs placement.Resources) Rule {
+	for _, rule := range r.table.Rules {
+		if rule.matches(executor, typ, by) && rule.matchesSize(needs) {
+			return rule
+		}
+	}
+	return Rule{}
+}
+
+// Executor names the executor of a user's job of that size.
+func (r *Router) Executor(a *algorithm.File, by User, needs placement.Resources) string {
+	if a.Executor != placement.Any {
+		return a.Executor
+	}
+	if rule := r.rule(placement.Any, a.Type, by, needs); rule.Executor != "" {
+		return rule.Executor
+	}
+	return r.table.Executor
+}
+
+// Executors lists the executors that a user's jobs may get, depending on their
+// size.
+func (r *Router) Executors(a *algorithm.File, by User) []string {
+	if a.Executor != placement.Any {
+		return []string{a.Executor}
+	}
+	var all []string
+	add := func(name string) {
+		if name == "" {
+			name = r.table.Executor
+		}
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	for _, rule := range r.table.Rules {
+		if !rule.matches(placement.Any, a.Type, by) {
+			continue
+		}
+		add(rule.Executor)
+		if rule.Least == (placement.Resources{}) { // no job gets past this rule
+			return all
+		}
+	}
+	add("")
+	return all
+}
+
+// Placement says where on its executor a job goes.
+func (r *Router) Placement(a *algorithm.File, executor string, by User, needs placement.Resources) placement.Placement {
+	if executor == placement.Local {
+		return placement.Placement{}
+	}
+	rule := r.rule(executor, a.Type, by, needs)
+	return rule.Placement.Over(a.Placement.Over(r.table.Placement))
+}

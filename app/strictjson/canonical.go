@@ -1,0 +1,117 @@
+package strictjson
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// AppendCanonical appends the canonical form: no space, members sorted by
+// name, numbers as exact decimals, so that two texts of one meaning are equal
+// and 2^53 and 2^53+1 are not.
+func (v *Value) AppendCanonical(b []byte) []byte { return v.appendSorted(b, appendDecimal) }
+
+// appendSorted appends a value without space, members sorted by name, numbers
+// as number writes them.
+func (v *Value) appendSorted(b []byte, number func([]byte, string) []byte) []byte {
+	switch v.Kind {
+	case Bool:
+		return append(b, v.Text...)
+	case Number:
+		return number(b, v.Text)
+	case String:
+		return AppendQuoted(b, v.Text)
+	case Array:
+		b = append(b, '[')
+		for i, item := range v.Items {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = item.appendSorted(b, number)
+		}
+		return append(b, ']')
+	case Object:
+		return appendMembers(b, v.Members, number)
+	}
+	return append(b, "null"...)
+}
+
+func appendMembers(b []byte, members []Member, number func([]byte, string) []byte) []byte {
+	sorted := slices.Clone(members)
+	slices.SortFunc(sorted, func(x, y Member) int { return cmp.Compare(x.Name, y.Name) })
+	b = append(b, '{')
+	for i, m := range sorted {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(AppendQuoted(b, m.Name), ':')
+		b = m.Value.appendSorted(b, number)
+	}
+	return append(b, '}')
+}
+
+// appendQuoted escapes only what JSON demands.
+func AppendQuoted(b []byte, s string) []byte {
+	b = append(b, '"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c < 0x20:
+			b = fmt.Appendf(b, `\u%04x`, c)
+		default:
+			b = append(b, c)
+		}
+	}
+	return append(b, '"')
+}
+
+// appendDecimal writes a number exactly: as an integer where that takes at
+// most 25 digits, else as digits and exponent. 10, 1e1 and 10.0 are one.
+func appendDecimal(b []byte, text string) []byte {
+	digits, exponent, negative := decimal(text)
+	if digits == "" {
+		return append(b, '0')
+	}
+	if negative {
+		b = append(b, '-')
+	}
+	b = append(b, digits...)
+	switch {
+	case exponent == 0:
+		return b
+	case exponent > 0 && len(digits)+exponent <= 25:
+		return append(b, strings.Repeat("0", exponent)...)
+	}
+	return strconv.AppendInt(append(b, 'e'), int64(exponent), 10)
+}
+
+// decimal splits a JSON number into significant digits without zeros at
+// either end and the power of ten that they are multiplied by.
+func decimal(text string) (digits string, exponent int, negative bool) {
+	text, negative = strings.CutPrefix(text, "-")
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		exponent, _ = strconv.Atoi(text[i+1:]) // bounded by smallExponent
+		text = text[:i]
+	}
+	whole, fraction, _ := strings.Cut(text, ".")
+	exponent -= len(fraction)
+	digits = strings.TrimLeft(whole+fraction, "0")
+	trimmed := strings.TrimRight(digits, "0")
+	return trimmed, exponent + len(digits) - len(trimmed), negative
+}
+
+// Int gives the value as an integer, also where it was written as 1e3 or 5.0;
+// false where it is none or beyond ±2^53.
+func (v *Value) Int() (int64, bool) {
+	if v.Kind != Number {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(appendDecimal(nil, v.Text)), 10, 64)
+	if err != nil || n > 1<<53 || n < -1<<53 {
+		return 0, false
+	}
+	return n, true
+}

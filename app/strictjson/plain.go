@@ -1,0 +1,45 @@
+package strictjson
+
+import (
+	"strconv"
+	"strings"
+)
+
+// appendNormal appends the form of settings that programs read: compact,
+// members sorted, numbers exact and as plain as they can be. It is canonical:
+// two texts of one meaning give the same bytes.
+func AppendPlain(b []byte, v *Value) []byte { return v.appendSorted(b, appendPlain) }
+
+func AppendPlainMembers(b []byte, members []Member) []byte {
+	return appendMembers(b, members, appendPlain)
+}
+
+func appendPlain(b []byte, text string) []byte { return append(b, PlainNumber(text)...) }
+
+// plainNumber writes a JSON number exactly and as people do: 1e6 is 1000000
+// and 5.0 is 5, so that programs that read digits only understand it too;
+// an exponent appears where there would be many zeros.
+func PlainNumber(text string) string {
+	digits, exponent, negative := decimal(text)
+	if digits == "" {
+		return "0"
+	}
+	sign := ""
+	if negative {
+		sign = "-"
+	}
+	point := len(digits) + exponent // digits before the decimal point
+	switch {
+	case point > 21 || point < -5:
+		mantissa := digits[:1]
+		if len(digits) > 1 {
+			mantissa += "." + digits[1:]
+		}
+		return sign + mantissa + "e" + strconv.Itoa(point-1)
+	case point <= 0:
+		return sign + "0." + strings.Repeat("0", -point) + digits
+	case exponent >= 0:
+		return sign + digits + strings.Repeat("0", exponent)
+	}
+	return sign + digits[:point] + "." + digits[point:]
+}
