@@ -18,14 +18,12 @@ test: ## format, vet, static analysis, all tests
 lint: ## only format, vet and static analysis
 	GO='$(GO)' .ci/test lint
 
-bench: ## each goal next to its limit or peer: BENCH_JOBS=1000000 BENCH_ROUNDS=5, half an hour
+bench: build ## each goal next to its limit or peer: BENCH_JOBS=1000000 BENCH_ROUNDS=5, half an hour
 	@.ci/peers
-	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
-	@./molrun bench run --jobs $(or $(BENCH_JOBS),1000000) --rounds $(or $(BENCH_ROUNDS),5) $(BENCH_FLAGS)
+	@$(GO) run ./app/bench run --molrun ./molrun --jobs $(or $(BENCH_JOBS),1000000) --rounds $(or $(BENCH_ROUNDS),5) $(BENCH_FLAGS)
 
-growth: ## what depends on how many jobs there are, 10^3 to 10^6: draws app/bench/growth.svg
-	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
-	@./molrun bench grow --svg app/bench/growth.svg
+growth: build ## costs that may depend on the number of jobs, 10^3 to 10^6: draws app/bench/growth.svg
+	@$(GO) run ./app/bench grow --molrun ./molrun --svg app/bench/growth.svg $(GROWTH_FLAGS)
 
 benchmarks: ## the Go benchmarks beside the code, a few seconds each
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./...

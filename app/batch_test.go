@@ -19,7 +19,7 @@ import (
 // batch submits a batch and gives its record.
 func (s *site) batch(by app.Caller, name string, rows ...string) view {
 	s.t.Helper()
-	rec, created, err := s.SubmitBatch(s.t.Context(), by, batchSubmission(s.t, name, rows...))
+	rec, created, err := s.Jobs.SubmitBatch(s.t.Context(), by, batchSubmission(s.t, name, rows...))
 	must(s.t, err)
 	if !created {
 		s.t.Fatalf("batch %q was there already", name)
@@ -31,11 +31,11 @@ func (s *site) batch(by app.Caller, name string, rows ...string) view {
 // one that is over at once.
 func (s *site) end(name string, e app.Ending) {
 	s.t.Helper()
-	j, err := s.Claim(s.t.Context(), s.job(ann, name).ID, nil)
+	j, err := s.Runs.Claim(s.t.Context(), s.job(ann, name).ID, nil)
 	must(s.t, err)
 	e.Outcome.StartedAt = s.now()
 	e.Outcome.EndedAt = s.now()
-	must(s.t, s.Finished(s.t.Context(), j.ID, j.Attempts, e))
+	must(s.t, s.Runs.Finish(s.t.Context(), j.ID, j.Attempts, e))
 }
 
 func TestBatchRunsFromAFirstRowWhoseStartWasNotSeen(t *testing.T) {
@@ -57,7 +57,7 @@ func TestDeletionOfARowLeavesTheStateOfItsBatch(t *testing.T) {
 	s.batch(ann, "b", `{"steps":1}`, `{"steps":2}`, `{"steps":3}`)
 	s.end("b-1", done())
 	s.end("b-2", broken())
-	must(t, s.Delete(t.Context(), ann, "b-2"))
+	must(t, s.Jobs.Delete(t.Context(), ann, "b-2"))
 	if got := s.job(ann, "b"); got.Status != app.Running || *got.Counts != (app.Counts{Queued: 1, Completed: 1}) {
 		t.Errorf("without its failed row: %s %+v", got.Status, *got.Counts)
 	}
@@ -71,13 +71,13 @@ func TestDeletionOfARowLeavesTheStateOfItsBatch(t *testing.T) {
 		{"b-3", "the subjobs that failed were deleted", app.Counts{}, 0},
 	}
 	for _, step := range steps {
-		must(t, s.Delete(t.Context(), ann, step.row))
+		must(t, s.Jobs.Delete(t.Context(), ann, step.row))
 		got := s.job(ann, "b")
 		if got.Status != app.Failed || got.StatusReason != step.reason || *got.Counts != step.counts || *got.ResultBytes != step.bytes {
 			t.Errorf("without %s: %s, %q, %+v, %d bytes; want FAILED and %+v", step.row, got.Status, got.StatusReason, *got.Counts, *got.ResultBytes, step)
 		}
 	}
-	must(t, s.Delete(t.Context(), ann, "b"))
+	must(t, s.Jobs.Delete(t.Context(), ann, "b"))
 }
 
 func TestWaitForABatchEndsWithTheCancelOfItsLastRow(t *testing.T) {
@@ -87,7 +87,7 @@ func TestWaitForABatchEndsWithTheCancelOfItsLastRow(t *testing.T) {
 		begin := time.Now()
 		answer := make(chan view)
 		go func() {
-			rec, err := s.Job(context.Background(), ann, "b", time.Minute)
+			rec, err := s.Jobs.Get(context.Background(), ann, "b", time.Minute)
 			var v view
 			if err = errors.Join(err, json.Unmarshal(rec, &v)); err != nil {
 				t.Error(err)
@@ -95,7 +95,7 @@ func TestWaitForABatchEndsWithTheCancelOfItsLastRow(t *testing.T) {
 			answer <- v
 		}()
 		synctest.Wait() // until it waits
-		_, err := s.Cancel(t.Context(), ann, "b-1")
+		_, err := s.Jobs.Cancel(t.Context(), ann, "b-1")
 		must(t, err)
 		if got := <-answer; got.Status != app.Failed || time.Since(begin) >= time.Minute {
 			t.Errorf("%s after %v, want FAILED at once", got.Status, time.Since(begin))
@@ -108,7 +108,7 @@ func TestFaultsOfABatchAreABoundedList(t *testing.T) {
 	many := strings.Repeat(`"",`, 50_000) + `""`
 	body := value(t, `{"batchName":"b","type":"echo","settings":[{}],"jobNames":[`+many+`]}`)
 	sub := app.BatchSubmission{Name: "b", Type: "echo", Rows: body.Member("settings").Items, RowNames: make([]string, 50_001), Body: body}
-	_, _, err := s.SubmitBatch(t.Context(), ann, sub)
+	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, sub)
 	var e *fault.Error
 	if !errors.As(err, &e) || len(e.Fields) != 1000 || fmt.Sprint(e.Fields[0].Loc) != "[body jobNames]" {
 		t.Errorf("50,001 faulty names: %.300v", err)
@@ -130,11 +130,11 @@ type = "string"
 	large := `{"text":"` + strings.Repeat("x", 17<<16) + `"}`
 	rows := slices.Repeat([]string{large}, 7)
 	body := value(t, `{"batchName":"b","type":"text","settings":[`+joined(rows)+`]}`)
-	_, _, err := s.SubmitBatch(t.Context(), ann, app.BatchSubmission{Name: "b", Type: "text", Rows: body.Member("settings").Items, Body: body})
+	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, app.BatchSubmission{Name: "b", Type: "text", Rows: body.Member("settings").Items, Body: body})
 	must(t, err)
 	var pages []int
 	for q := (app.JobQuery{Batch: "b", Limit: 100}); ; {
-		page, err := s.Jobs(t.Context(), ann, q)
+		page, err := s.Jobs.List(t.Context(), ann, q)
 		must(t, err)
 		pages = append(pages, len(page.Records))
 		if q.StartKey = page.StartKey; q.StartKey == "" {
@@ -144,7 +144,7 @@ type = "string"
 	if !slices.Equal(pages, []int{4, 3}) { // four have more than 4 MiB
 		t.Errorf("pages of %d records, want 4 and 3", pages)
 	}
-	page, err := s.Jobs(t.Context(), ann, app.JobQuery{Limit: 100, Subjobs: true})
+	page, err := s.Jobs.List(t.Context(), ann, app.JobQuery{Limit: 100, Subjobs: true})
 	must(t, err)
 	if n := len(read(t, page.Records[0]).Subjobs); n != 6 || !bytes.HasSuffix(page.Records[0], []byte(`"subjobsTruncated":true}`)) {
 		t.Errorf("%d subjobs shown of 7 large ones, want 6", n)
@@ -175,16 +175,16 @@ func TestFileDeletedDuringSubmissionIsAFaultOfItsRow(t *testing.T) {
 		submit func() error
 	}{
 		{"[body settings 1 input]", func() error {
-			_, _, err := service.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", `{}`, `{"input":"inputs/in.txt"}`))
+			_, _, err := service.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", `{}`, `{"input":"inputs/in.txt"}`))
 			return err
 		}},
 		{"[body settings input]", func() error {
-			_, _, err := service.Submit(t.Context(), ann, submission(t, "j", `{"input":"inputs/in.txt"}`))
+			_, _, err := service.Jobs.Submit(t.Context(), ann, submission(t, "j", `{"input":"inputs/in.txt"}`))
 			return err
 		}},
 	}
 	for _, tt := range tests {
-		inTheWay.before = func() { must(t, s.DeleteFile(t.Context(), ann, string(u.ID))) }
+		inTheWay.before = func() { must(t, s.Files.Delete(t.Context(), ann, string(u.ID))) }
 		err := tt.submit()
 		var e *fault.Error
 		if !errors.As(err, &e) || len(e.Fields) != 1 || fmt.Sprint(e.Fields[0].Loc) != tt.want {

@@ -26,6 +26,13 @@ type Blobs interface {
 	RemoveJob(id JobID) error
 }
 
+// Disk is how full the disk of the data directory is.
+type Disk struct {
+	Size    int64 `json:"size"`    // bytes in all
+	Free    int64 `json:"free"`    // of them, those that this process may still use
+	Reserve int64 `json:"reserve"` // of these, those that uploads and new jobs leave alone
+}
+
 // LinkKind says what a link leads to.
 type LinkKind string
 

@@ -33,6 +33,9 @@
 //
 //	molrun/storage                     Store: records, in one bbolt file
 //	molrun/blobs                       Blobs: files, and links to them over HTTP
+//	molrun/blobs/link                  signs and verifies links; keeps the secret
+//	molrun/blobs/result                manifests, files and archives of results
+//	molrun/app/durable                     files that survive a crash whole or not at all
 //	molrun/web                         the API: requests in, one method of Service, answers out
 //	molrun/web/client                  the API seen from its other end
 //	molrun/web/contract                holds the API to openapi.yaml in tests
@@ -41,7 +44,7 @@
 //	molrun/app/executor/slurm          Executor: jobs of a Slurm cluster
 //	molrun/app/executor/conformance    tests that every executor passes
 //	molrun/app/executor/slurm/cluster  a real Slurm cluster on one machine, for tests
-//	molrun/app/bench                   measures the program next to limits and peers
+//	molrun/app/bench                   a program of its own: measures molrun next to limits and peers
 //	molrun/app/faults                  tests: the real program, killed, starved and lied to
 //	molrun/app/simulation              tests: whole services driven by random seeds
 //	molrun/app/task                    runs one attempt: task.json in, outcome.json out
@@ -55,7 +58,8 @@
 //	molrun/app/engine/cgidp/cgidptest  proteins and helpers for its tests
 //	molrun/app/cli                     commands; joins all of the above
 //
-// Imports point at app: storage, blobs, web and executors know only it (executors
-// also package task), and never one another. Only app/cli knows all. Package task
-// knows package protocol alone, so that its process starts fast.
+// Imports point at app: storage, blobs, web and executors know only it and what
+// is below them (executors also package task), and never one another. Only
+// app/cli knows all. Package task knows package protocol alone, so that its
+// process starts fast.
 package app

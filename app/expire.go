@@ -1,27 +1,12 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"strings"
-	"time"
 
 	"molrun/app/fault"
 	"molrun/app/unit"
 )
-
-// Ended is a finished job in the order of ends.
-type Ended struct {
-	ID JobID
-	At time.Time
-}
-
-// Compare orders by time, then by ID.
-func (e Ended) Compare(other Ended) int {
-	return cmp.Or(e.At.Compare(other.At), strings.Compare(string(e.ID), string(other.ID)))
-}
 
 // Expired is what retention or prune deleted, or would: a job with its rows
 // and the uploads that no other job refers to, or an upload alone.
@@ -37,19 +22,13 @@ type Expired struct {
 	Uploads      []string  `json:"uploads,omitempty"`
 	Bytes        int64     `json:"bytes"` // on the disk
 
-	counted int64 // bytes as quotas count them
+	Counted int64 `json:"-"` // bytes as quotas count them
 }
 
-// expiry is a job that is about to be deleted.
-type expiry struct {
-	rows    []*Job // the job itself is the first
-	uploads []*Upload
-}
-
-// expire deletes a finished job that nobody has pinned, if fits still says so,
+// Expire deletes a finished job that nobody has pinned, if fits still says so,
 // as its owner would, and what nobody refers to afterwards. It gives nil where
 // the job has to stay.
-func (s *Service) expire(ctx context.Context, id JobID, fits func(*Job) bool) (*Expired, error) {
+func (s *Jobs) Expire(ctx context.Context, id JobID, fits func(*Job) bool) (*Expired, error) {
 	var e *expiry
 	err := s.store.Update(ctx, func(tx Tx) (err error) {
 		if e, err = s.expiryOf(tx, id, fits); e == nil || err != nil {
@@ -75,8 +54,31 @@ func (s *Service) expire(ctx context.Context, id JobID, fits func(*Job) bool) (*
 	return out, errors.Join(err, s.removeFiles(e))
 }
 
+// WouldExpire tells what Expire would delete. uploads gives those that would go
+// with the rows.
+func (s *Jobs) WouldExpire(ctx context.Context, id JobID, fits func(*Job) bool, uploads func(Tx, []*Job) ([]*Upload, error)) (*Expired, error) {
+	var e *expiry
+	err := s.store.View(ctx, func(tx Tx) (err error) {
+		if e, err = s.expiryOf(tx, id, fits); e == nil || err != nil {
+			return err
+		}
+		e.uploads, err = uploads(tx, e.rows)
+		return err
+	})
+	if e == nil || err != nil {
+		return nil, err
+	}
+	return s.describe(e)
+}
+
+// expiry is a job that is about to be deleted.
+type expiry struct {
+	rows    []*Job // the job itself is the first
+	uploads []*Upload
+}
+
 // expiryOf reads a job with its rows, nil where it can't be deleted.
-func (s *Service) expiryOf(tx Tx, id JobID, fits func(*Job) bool) (*expiry, error) {
+func (s *Jobs) expiryOf(tx Tx, id JobID, fits func(*Job) bool) (*expiry, error) {
 	j, err := tx.Job(id)
 	if errors.Is(err, fault.NotFound) || err == nil && !fits(j) {
 		return nil, nil
@@ -102,26 +104,11 @@ func (s *Service) expiryOf(tx Tx, id JobID, fits func(*Job) bool) (*expiry, erro
 	return &expiry{rows: rows}, nil
 }
 
-// uploadsOf gives the uploads that jobs have read, each once.
-func uploadsOf(rows []*Job) []UploadID {
-	var ids []UploadID
-	seen := map[UploadID]bool{}
-	for _, row := range rows {
-		for _, src := range row.Private.Sources {
-			if src.Upload != "" && !seen[src.Upload] {
-				seen[src.Upload] = true
-				ids = append(ids, src.Upload)
-			}
-		}
-	}
-	return ids
-}
-
 // unread gives those of the jobs' uploads that no job refers to.
 func unread(tx Tx, rows []*Job) ([]*Upload, error) {
 	var uploads []*Upload
-	for _, id := range uploadsOf(rows) {
-		read, err := isRead(tx, id)
+	for _, id := range UploadsOf(rows) {
+		read, err := IsRead(tx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +124,23 @@ func unread(tx Tx, rows []*Job) ([]*Upload, error) {
 	return uploads, nil
 }
 
-func isRead(tx Tx, id UploadID) (bool, error) {
+// UploadsOf gives the uploads that jobs have read, each once.
+func UploadsOf(rows []*Job) []UploadID {
+	var ids []UploadID
+	seen := map[UploadID]bool{}
+	for _, row := range rows {
+		for _, ref := range row.Private.References {
+			if ref.Upload != "" && !seen[ref.Upload] {
+				seen[ref.Upload] = true
+				ids = append(ids, ref.Upload)
+			}
+		}
+	}
+	return ids
+}
+
+// IsRead reports whether any job refers to an upload.
+func IsRead(tx Tx, id UploadID) (bool, error) {
 	for _, err := range tx.Readers(string(id)) {
 		return err == nil, err
 	}
@@ -145,7 +148,7 @@ func isRead(tx Tx, id UploadID) (bool, error) {
 }
 
 // describe tells what goes, with the room that it takes on the disk now.
-func (s *Service) describe(e *expiry) (*Expired, error) {
+func (s *Jobs) describe(e *expiry) (*Expired, error) {
 	j := e.rows[0]
 	out := &Expired{
 		Job: j.ID, Name: j.Name, Organization: j.Organization, Email: j.Email,
@@ -157,19 +160,19 @@ func (s *Service) describe(e *expiry) (*Expired, error) {
 		all = errors.Join(all, err)
 		out.Bytes += size
 		if !row.IsBatch() {
-			out.counted += row.Usage().Bytes
+			out.Counted += row.Usage().Bytes
 		}
 	}
 	for _, u := range e.uploads {
 		out.Uploads = append(out.Uploads, u.Folder+"/"+u.Filename)
 		out.Bytes += u.Size
-		out.counted += u.Size
+		out.Counted += u.Size
 	}
 	return out, all
 }
 
 // removeFiles frees the disk. What a crash keeps from it is left to the sweep.
-func (s *Service) removeFiles(e *expiry) error {
+func (s *Jobs) removeFiles(e *expiry) error {
 	var err error
 	ids := make([]JobID, len(e.rows))
 	for i, row := range e.rows {
@@ -181,30 +184,4 @@ func (s *Service) removeFiles(e *expiry) error {
 		}
 	}
 	return errors.Join(err, s.removeJobs(ids))
-}
-
-// removeJobs frees the disk of jobs that have no record any more.
-func (s *Service) removeJobs(ids []JobID) (err error) {
-	for _, id := range ids {
-		if removeErr := s.blobs.RemoveJob(id); removeErr != nil {
-			err = errors.Join(err, fmt.Errorf("remove files of job %s: %w", id, removeErr))
-		}
-	}
-	s.changes.tell(ids...)
-	return err
-}
-
-// withRows gives a job, and of a batch all its rows.
-func withRows(tx Tx, j *Job) ([]*Job, error) {
-	rows := []*Job{j}
-	if !j.IsBatch() {
-		return rows, nil
-	}
-	for row, err := range tx.Subjobs(j.ID, "") {
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, row)
-	}
-	return rows, nil
 }

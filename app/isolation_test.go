@@ -26,7 +26,7 @@ func TestRecordTellsTheIsolationOfTheAttemptThatEndedIt(t *testing.T) {
 		}, ""},
 		{"failed", func() { s.run(j.ID, within(broken(), "bubblewrap")) }, "bubblewrap"},
 		{"retried", func() {
-			_, err := s.Retry(t.Context(), ann, "a")
+			_, err := s.Jobs.Retry(t.Context(), ann, "a")
 			must(t, err)
 		}, ""},
 		{"completed", func() { s.run(j.ID, within(done(), "bubblewrap+cgroup")) }, "bubblewrap+cgroup"},
@@ -48,7 +48,7 @@ func TestRecordOfAnOlderVersionTellsNoIsolation(t *testing.T) {
 	s := newSite(t)
 	id := s.submit(ann, "a", `{}`).ID
 	s.run(id, done()) // of a task that an older version started
-	if rec, err := s.Job(t.Context(), ann, "a", 0); err != nil || strings.Contains(string(rec), "isolation") {
+	if rec, err := s.Jobs.Get(t.Context(), ann, "a", 0); err != nil || strings.Contains(string(rec), "isolation") {
 		t.Errorf("%s, %v", rec, err)
 	}
 }

@@ -100,7 +100,7 @@ type Private struct {
 	Needs      placement.Resources `json:"needs"`
 	Retries    int                 `json:"retries,omitempty"` // how many lost attempts may be repeated
 	Lost       int                 `json:"lost,omitempty"`    // lost attempts since submission or retry
-	Sources    []Source            `json:"sources,omitempty"`
+	References []Reference         `json:"sources,omitempty"`
 	QueuedAt   unit.Time           `json:"queuedAt,omitzero"`  // by submission or retry
 	PinnedBy   string              `json:"pinnedBy,omitempty"` // the e-mail of who pinned it
 	PinnedAt   unit.Time           `json:"pinnedAt,omitzero"`
@@ -124,9 +124,9 @@ type Input struct {
 	SHA256   string `json:"sha256"`
 }
 
-// Source says where an input's bytes lie: an upload's generation, or a file
+// Reference says where an input's bytes lie: an upload's generation, or a file
 // of a completed job's result.
-type Source struct {
+type Reference struct {
 	Setting    string   `json:"setting"`
 	Upload     UploadID `json:"upload,omitempty"`
 	Generation int      `json:"generation,omitempty"`

@@ -42,8 +42,8 @@ type Listing struct {
 	Statuses *Counts // where they were asked for: of the user, the organization or the batch, whatever the other filters
 }
 
-// Jobs lists jobs, newest first.
-func (s *Service) Jobs(ctx context.Context, by Caller, q JobQuery) (*Listing, error) {
+// List gives jobs, newest first.
+func (s *Jobs) List(ctx context.Context, by Caller, q JobQuery) (*Listing, error) {
 	f := JobFilter{
 		Organization: by.Organization, Email: strings.ToLower(q.Email),
 		Type: q.Algorithm, Status: q.Status, Name: q.Name,
@@ -99,37 +99,23 @@ func (s *Service) Jobs(ctx context.Context, by Caller, q JobQuery) (*Listing, er
 	return out, nil
 }
 
-// findBatch finds a batch of the organization by its name or ID.
-func findBatch(tx Tx, organization, ref string) (*Job, error) {
-	j, err := tx.JobNamed(organization, ref)
-	if _, bad := ParseID(ref); errors.Is(err, fault.NotFound) && bad == nil {
-		if j, err = tx.Job(JobID(ref)); err == nil && j.Organization != organization {
-			return nil, fault.NotFound
-		}
-	}
-	if err == nil && !j.IsBatch() {
-		return nil, fault.NotFound
-	}
-	return j, err
-}
-
 // subjobsView is what a batch's record carries of its rows.
 type subjobsView struct {
 	records   []json.RawMessage
 	truncated bool
 }
 
-// addTo splices the rows into a batch's record; a nil view adds nothing.
+// addTo adds the rows to a batch's record; a nil view adds nothing.
 func (v *subjobsView) addTo(record json.RawMessage) json.RawMessage {
 	if v == nil {
 		return record
 	}
-	return strictjson.Splice(strictjson.Splice(record, "subjobs", v.records), "subjobsTruncated", v.truncated)
+	return strictjson.Append(strictjson.Append(record, "subjobs", v.records), "subjobsTruncated", v.truncated)
 }
 
 // collectSubjobs reads the rows of the batches on a page. Rows beyond 5,000
 // or some megabytes in all are left out, so that the answer stays bounded.
-func (s *Service) collectSubjobs(tx Tx, page JobPage, views map[JobID]*subjobsView) error {
+func (s *Jobs) collectSubjobs(tx Tx, page JobPage, views map[JobID]*subjobsView) error {
 	left, size := maxListedSubjobs, 0
 	for _, j := range page.Jobs {
 		var batch struct {
@@ -152,7 +138,7 @@ func (s *Service) collectSubjobs(tx Tx, page JobPage, views map[JobID]*subjobsVi
 }
 
 // subjobsOf reads up to limit rows of a batch and adds to the size of all.
-func (s *Service) subjobsOf(tx Tx, batch JobID, limit int, size *int) (*subjobsView, error) {
+func (s *Jobs) subjobsOf(tx Tx, batch JobID, limit int, size *int) (*subjobsView, error) {
 	view := &subjobsView{records: []json.RawMessage{}}
 	for sub, err := range tx.Subjobs(batch, "") {
 		if err != nil {
@@ -172,19 +158,20 @@ func (s *Service) subjobsOf(tx Tx, batch JobID, limit int, size *int) (*subjobsV
 	return view, nil
 }
 
-// Job gives a job's record; with wait > 0, once its state has changed, it is
+// Get gives a job's record; with wait > 0, once its state has changed, it is
 // finished or wait is over.
-func (s *Service) Job(ctx context.Context, by Caller, name string, wait time.Duration) (Record, error) {
+func (s *Jobs) Get(ctx context.Context, by Caller, name string, wait time.Duration) (Record, error) {
 	j, err := s.read(ctx, by, name)
 	if err != nil || wait <= 0 {
 		return s.show(j), err
 	}
 	timer := time.NewTimer(min(wait, MaxWait))
 	defer timer.Stop()
-	for before := statusOf(j.JSON); ; {
-		changed, release := s.changes.next(j.ID)
+	before, _ := statusOf(j.JSON)
+	for {
+		changed, release := s.changes.watch(j.ID)
 		j, err = s.read(ctx, by, name)
-		if now := statusOf(j.JSON); err != nil || now != before || now.Finished() {
+		if now, _ := statusOf(j.JSON); err != nil || now != before || now.Finished() {
 			release()
 			return s.show(j), err
 		}
@@ -199,27 +186,4 @@ func (s *Service) Job(ctx context.Context, by Caller, name string, wait time.Dur
 			return nil, ctx.Err()
 		}
 	}
-}
-
-// read gives a job of the caller's organization as stored.
-func (s *Service) read(ctx context.Context, by Caller, name string) (stored StoredJob, err error) {
-	err = s.store.View(ctx, func(tx Tx) error {
-		j, err := jobNamed(tx, by, name)
-		if err != nil {
-			return err
-		}
-		stored.ID = j.ID
-		stored.JSON, err = tx.JobJSON(j.ID)
-		return err
-	})
-	return stored, err
-}
-
-// jobNamed finds a job of the caller's organization.
-func jobNamed(tx Tx, by Caller, name string) (*Job, error) {
-	j, err := tx.JobNamed(by.Organization, name)
-	if errors.Is(err, fault.NotFound) {
-		return nil, fault.Errorf(fault.NotFound, "there is no job %q in your organization; GET /jobs?organization=true lists them", name)
-	}
-	return j, err
 }

@@ -49,7 +49,7 @@ func TestSettingThatAsksForTooMuchIsNamed(t *testing.T) {
 	} {
 		sub := submission(t, "a", settings)
 		sub.Type = "greedy"
-		found, err := s.Validate(t.Context(), ann, sub)
+		found, err := s.Jobs.Validate(t.Context(), ann, sub)
 		must(t, err)
 		var got []string
 		for _, f := range found.Detail {

@@ -8,31 +8,11 @@ import (
 	"molrun/app/unit"
 )
 
-// Policy is what a site lets an organization use and keep.
-type Policy struct {
-	Quota Quota
-	Rules Rules
-}
-
-// Quota bounds what an organization uses; 0 does not.
-type Quota struct {
-	Bytes  int64 // of uploads and results
-	Queued int   // jobs that wait
-}
-
-// policy gives what holds for an organization.
-func (s *Service) policy(organization string) Policy {
-	if s.options.Policy == nil {
-		return Policy{}
-	}
-	return s.options.Policy(organization)
-}
-
 // admitJobs refuses jobs beyond the quota of their organization. Results of
 // jobs that were admitted are kept even where they go beyond it; then nothing
 // more is admitted.
-func (s *Service) admitJobs(tx Tx, organization string, jobs int) error {
-	q := s.policy(organization).Quota
+func (c *core) admitJobs(tx Tx, organization string, jobs int) error {
+	q := c.quota(organization)
 	if q == (Quota{}) || jobs == 0 {
 		return nil
 	}
@@ -44,12 +24,12 @@ func (s *Service) admitJobs(tx Tx, organization string, jobs int) error {
 		return fault.Errorf(fault.QuotaExceeded, "organization %q may have %d jobs queued and has %d, so that %d more don't fit; wait until some have started, cancel some, or ask an administrator",
 			organization, q.Queued, used.Queued, jobs)
 	}
-	return anyRoom(organization, q.Bytes, used.Bytes)
+	return refuseFull(organization, q.Bytes, used.Bytes)
 }
 
 // admitUpload refuses another upload where nothing fits, before it is sent.
-func (s *Service) admitUpload(tx Tx, organization string) error {
-	quota := s.policy(organization).Quota.Bytes
+func (c *core) admitUpload(tx Tx, organization string) error {
+	quota := c.quota(organization).Bytes
 	if quota == 0 {
 		return nil
 	}
@@ -57,10 +37,10 @@ func (s *Service) admitUpload(tx Tx, organization string) error {
 	if err != nil {
 		return err
 	}
-	return anyRoom(organization, quota, used.Bytes)
+	return refuseFull(organization, quota, used.Bytes)
 }
 
-func anyRoom(organization string, quota, used int64) error {
+func refuseFull(organization string, quota, used int64) error {
 	if quota == 0 || used < quota {
 		return nil
 	}
@@ -69,8 +49,8 @@ func anyRoom(organization string, quota, used int64) error {
 }
 
 // admitBytes refuses an upload of size bytes that takes the place of old ones.
-func (s *Service) admitBytes(tx Tx, u *Upload, size, coming int64) error {
-	quota := s.policy(u.Organization).Quota.Bytes
+func (c *core) admitBytes(tx Tx, u *Upload, size, coming int64) error {
+	quota := c.quota(u.Organization).Bytes
 	if quota == 0 {
 		return nil
 	}
@@ -100,35 +80,33 @@ type arrivals struct {
 	coming map[string]int64
 }
 
-// UploadRoom is the part of a quota that a PUT takes while it lasts.
-type UploadRoom struct {
-	service *Service
-	upload  *Upload
-	size    int64
-}
-
-// UploadRoom is asked after BeginUpload, with the length of the body where it
-// is known. What it gives has to be released when the PUT has ended. Whether
-// the bytes fit in the end, FinishUpload decides.
-func (s *Service) UploadRoom(ctx context.Context, id UploadID, length int64) (*UploadRoom, error) {
-	u, err := s.Upload(ctx, id)
-	if err != nil {
-		return nil, err
+func (a *arrivals) add(organization string, bytes int64) {
+	if a.coming == nil {
+		a.coming = map[string]int64{}
 	}
-	r := &UploadRoom{service: s, upload: u}
-	return r, r.Grow(ctx, max(0, length))
+	if a.coming[organization] += bytes; a.coming[organization] == 0 {
+		delete(a.coming, organization)
+	}
 }
 
-// Grow takes room for size bytes in all, or refuses. A nil room is boundless.
-func (r *UploadRoom) Grow(ctx context.Context, size int64) error {
-	if r == nil || size <= r.size || r.service.policy(r.upload.Organization).Quota.Bytes == 0 {
+// Reservation is the part of a quota that a PUT takes while it lasts.
+type Reservation struct {
+	*core
+	arrivals *arrivals
+	upload   *Upload
+	size     int64
+}
+
+// Grow reserves size bytes in all, or refuses. A nil reservation is boundless.
+func (r *Reservation) Grow(ctx context.Context, size int64) error {
+	if r == nil || size <= r.size || r.quota(r.upload.Organization).Bytes == 0 {
 		return nil
 	}
-	a := &r.service.arrivals
+	a := r.arrivals
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	err := r.service.store.View(ctx, func(tx Tx) error {
-		return r.service.admitBytes(tx, r.upload, size, a.coming[r.upload.Organization]-r.size)
+	err := r.store.View(ctx, func(tx Tx) error {
+		return r.admitBytes(tx, r.upload, size, a.coming[r.upload.Organization]-r.size)
 	})
 	if err == nil {
 		a.add(r.upload.Organization, size-r.size)
@@ -137,23 +115,14 @@ func (r *UploadRoom) Grow(ctx context.Context, size int64) error {
 	return err
 }
 
-// Release gives the room back; to repeat it is harmless.
-func (r *UploadRoom) Release() {
+// Release ends the reservation. Repeating it is harmless.
+func (r *Reservation) Release() {
 	if r == nil || r.size == 0 {
 		return
 	}
-	a := &r.service.arrivals
+	a := r.arrivals
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.add(r.upload.Organization, -r.size)
 	r.size = 0
-}
-
-func (a *arrivals) add(organization string, bytes int64) {
-	if a.coming == nil {
-		a.coming = map[string]int64{}
-	}
-	if a.coming[organization] += bytes; a.coming[organization] == 0 {
-		delete(a.coming, organization)
-	}
 }

@@ -38,7 +38,7 @@ type ResultRequest struct {
 }
 
 // Result links to one file of a completed job, or to its archive.
-func (s *Service) Result(ctx context.Context, by Caller, r ResultRequest) (*ResultLink, error) {
+func (s *Jobs) Result(ctx context.Context, by Caller, r ResultRequest) (*ResultLink, error) {
 	var j *Job
 	var folders []Folder
 	err := s.store.View(ctx, func(tx Tx) (err error) {
@@ -91,7 +91,7 @@ func fileOf(tx Tx, j *Job, file string) (string, *Job, error) {
 
 func archiveName(j *Job) string { return j.Name + ".zip" }
 
-func (s *Service) linkArchive(link *Link, out *ResultLink, j *Job, folders []Folder, partial bool) (err error) {
+func (s *Jobs) linkArchive(link *Link, out *ResultLink, j *Job, folders []Folder, partial bool) (err error) {
 	link.Kind = ArchiveGet
 	if partial && j.IsBatch() {
 		link.Kind = PartArchive
@@ -104,7 +104,7 @@ func (s *Service) linkArchive(link *Link, out *ResultLink, j *Job, folders []Fol
 
 // linkFile links to a file of a result. The archive's own name is that of a
 // file where the program made one.
-func (s *Service) linkFile(link *Link, out *ResultLink, j *Job, file string, folders []Folder) error {
+func (s *Jobs) linkFile(link *Link, out *ResultLink, j *Job, file string, folders []Folder) error {
 	manifest, err := s.blobs.Manifest(j.ID)
 	if err != nil {
 		return err
@@ -119,23 +119,6 @@ func (s *Service) linkFile(link *Link, out *ResultLink, j *Job, file string, fol
 	link.Kind, link.File, link.Filename = ResultGet, i, filepath.Base(file)
 	out.FileName, out.Size = file, manifest.Files[i].Size
 	return nil
-}
-
-// ArchiveFolders gives what the archive of a job holds; partial takes only a
-// batch's completed rows.
-func (s *Service) ArchiveFolders(ctx context.Context, id JobID, partial bool) (folders []Folder, err error) {
-	err = s.store.View(ctx, func(tx Tx) error {
-		j, err := tx.Job(id)
-		if err != nil {
-			return err
-		}
-		if j.Status != Completed && !partial {
-			return fault.Errorf(fault.NotFound, "the result is no longer there; ask for a new link")
-		}
-		folders, err = archiveFolders(tx, j, partial)
-		return err
-	})
-	return folders, err
 }
 
 func archiveFolders(tx Tx, j *Job, partial bool) ([]Folder, error) {
@@ -153,7 +136,7 @@ func archiveFolders(tx Tx, j *Job, partial bool) ([]Folder, error) {
 }
 
 // ResultFiles lists the files of a completed job.
-func (s *Service) ResultFiles(ctx context.Context, by Caller, name string) ([]ManifestFile, error) {
+func (s *Jobs) ResultFiles(ctx context.Context, by Caller, name string) ([]ManifestFile, error) {
 	var folders []Folder
 	err := s.store.View(ctx, func(tx Tx) error {
 		j, err := jobNamed(tx, by, name)
@@ -203,7 +186,7 @@ type LogRequest struct {
 
 // Log opens what a job's program printed, also while it runs. A log that is
 // longer than its cap has lost its middle, which a line in it tells.
-func (s *Service) Log(ctx context.Context, by Caller, r LogRequest) (*Log, error) {
+func (s *Jobs) Log(ctx context.Context, by Caller, r LogRequest) (*Log, error) {
 	var j *Job
 	err := s.store.View(ctx, func(tx Tx) (err error) {
 		j, err = jobNamed(tx, by, r.Name)

@@ -108,13 +108,13 @@ account = "gpu"
 			service := s.routed(routingOf(t, rules), tt.definition)
 			sub := submission(t, "a", tt.settings)
 			sub.Type = "greedy"
-			rec, _, err := service.Submit(t.Context(), tt.by, sub)
+			rec, _, err := service.Jobs.Submit(t.Context(), tt.by, sub)
 			must(t, err)
 			j := s.stored(rec)
 			if j.Executor != tt.executor {
 				t.Errorf("it runs on %s, want %s", j.Executor, tt.executor)
 			}
-			got, err := service.PlacementOf(t.Context(), j)
+			got, err := service.Runs.PlacementOf(t.Context(), j)
 			must(t, err)
 			if diff := cmp.Diff(tt.placement, got); diff != "" {
 				t.Errorf("placement, -want +got:\n%s", diff)
@@ -129,7 +129,7 @@ func TestRowsOfBatchGoWhereTheirSizeSays(t *testing.T) {
 	for settings, want := range map[string]string{`{"cores":1},{"cores":2}`: "", `{"cores":2},{"cores":3}`: "slurm", `{},{}`: "local"} {
 		sub := batchSubmission(t, "b"+want, settings)
 		sub.Type = "greedy"
-		rec, _, err := service.SubmitBatch(t.Context(), ann, sub)
+		rec, _, err := service.Jobs.SubmitBatch(t.Context(), ann, sub)
 		must(t, err)
 		if j := s.stored(rec); j.Executor != want {
 			t.Errorf("the batch of %s runs on %q, want %q", settings, j.Executor, want)
@@ -138,7 +138,7 @@ func TestRowsOfBatchGoWhereTheirSizeSays(t *testing.T) {
 	var queued []string
 	for _, executor := range []string{"local", "slurm"} {
 		n := 0
-		must(t, service.Queue(t.Context(), executor, func(app.Waiting) app.Visit { n++; return app.NextJob }))
+		must(t, service.Runs.Queue(t.Context(), executor, func(app.Waiting) app.Visit { n++; return app.NextJob }))
 		queued = append(queued, fmt.Sprint(executor, " ", n))
 	}
 	if diff := cmp.Diff([]string{"local 3", "slurm 3"}, queued); diff != "" {
@@ -174,7 +174,7 @@ func TestJobThatNoNodeHoldsIsRefusedWithItsSetting(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	sub.MaxRuntime = 0
-	rec, _, err := service.Submit(t.Context(), ann, sub)
+	rec, _, err := service.Jobs.Submit(t.Context(), ann, sub)
 	must(t, err)
 	if j := s.stored(rec); j.MaxRuntime != 3600 {
 		t.Errorf("a job that asks for no time gets %d s, want the 3600 s of the partition", j.MaxRuntime)
@@ -198,7 +198,7 @@ func TestAlgorithmThatCannotRunWhereItBelongsIsRefused(t *testing.T) {
 		if got := faultsOf(t, tt.service, sub); len(got) != 1 || !strings.HasPrefix(got[0], "[body type] ") || !strings.Contains(got[0], tt.want) {
 			t.Errorf("%s: %v, want %s", name, got, tt.want)
 		}
-		view, err := tt.service.Algorithm(ann, "greedy", "")
+		view, err := tt.service.Algorithms.Get(ann, "greedy", "")
 		must(t, err)
 		if view.Ready || len(view.Missing) == 0 {
 			t.Errorf("%s: the catalogue says that it is ready", name)
@@ -219,7 +219,7 @@ func TestAlgorithmThatRunsSomewhereIsReady(t *testing.T) {
 			t.Errorf("%s: %s, want %q", settings, got, want)
 		}
 	}
-	view, err := service.Algorithm(ann, "greedy", "")
+	view, err := service.Algorithms.Get(ann, "greedy", "")
 	must(t, err)
 	if !view.Ready {
 		t.Errorf("the catalogue says that it is not ready: %v", view.Missing)
@@ -231,9 +231,9 @@ func TestOptionThatIsNoLongerAllowedStopsItsJobs(t *testing.T) {
 	file := tied("slurm", "[slurm]\noptions = [\"--nice=5\"]\n")
 	sub := submission(t, "a", `{}`)
 	sub.Type = "greedy"
-	rec, _, err := s.routed(routingOf(t, ""), file).Submit(t.Context(), ann, sub)
+	rec, _, err := s.routed(routingOf(t, ""), file).Jobs.Submit(t.Context(), ann, sub)
 	must(t, err)
-	_, err = s.routed(routingOf(t, "allow_options = \"tmp\"\n"), file).PlacementOf(t.Context(), s.stored(rec))
+	_, err = s.routed(routingOf(t, "allow_options = \"tmp\"\n"), file).Runs.PlacementOf(t.Context(), s.stored(rec))
 	if err == nil || !strings.Contains(err.Error(), "--nice, which is no longer allowed") {
 		t.Errorf("got %v", err)
 	}
@@ -242,7 +242,7 @@ func TestOptionThatIsNoLongerAllowedStopsItsJobs(t *testing.T) {
 // faultsOf gives what Validate finds, one text for each fault.
 func faultsOf(t *testing.T, service *app.Service, sub app.Submission) (got []string) {
 	t.Helper()
-	found, err := service.Validate(t.Context(), ann, sub)
+	found, err := service.Jobs.Validate(t.Context(), ann, sub)
 	must(t, err)
 	for _, f := range found.Detail {
 		got = append(got, fmt.Sprint(f.Loc, " ", f.Msg))
@@ -256,11 +256,11 @@ func TestJobThatWaitsForAnExecutorThatIsGoneSaysSo(t *testing.T) {
 	for name, typ := range map[string]string{"far": "greedy", "near": "echo"} {
 		sub := submission(t, name, `{}`)
 		sub.Type = typ
-		_, _, err := there.Submit(t.Context(), ann, sub)
+		_, _, err := there.Jobs.Submit(t.Context(), ann, sub)
 		must(t, err)
 	}
 	reason := func(service *app.Service, name string) string {
-		rec, err := service.Job(t.Context(), ann, name, 0)
+		rec, err := service.Jobs.Get(t.Context(), ann, name, 0)
 		must(t, err)
 		var j app.Job
 		must(t, json.Unmarshal(rec, &j))

@@ -20,11 +20,14 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
+	"molrun/app/apikey"
 	"molrun/app/fault"
 	"molrun/app/placement"
+	"molrun/app/retention"
 	"molrun/app/routing"
 	"molrun/app/strictjson"
 	"molrun/blobs"
+	"molrun/blobs/link"
 	"molrun/storage"
 )
 
@@ -51,25 +54,26 @@ file = [".txt"]
 // site is a service on a real store and real files, with a clock of its own.
 type site struct {
 	*app.Service
-	t     *testing.T
-	store *storage.Store
-	files *blobs.Dir
-	mu    sync.Mutex
-	time  time.Time
+	Retention *retention.Keeper // set by keeping
+	t         *testing.T
+	store     *storage.Store
+	files     *blobs.Dir
+	mu        sync.Mutex
+	time      time.Time
 }
 
 var (
-	ann   = app.Caller{Organization: "lab", Email: "ann@lab.example", Role: app.RoleMember}
-	bob   = app.Caller{Organization: "lab", Email: "bob@lab.example", Role: app.RoleMember}
-	chief = app.Caller{Organization: "lab", Email: "chief@lab.example", Role: app.RoleAdmin}
-	eve   = app.Caller{Organization: "other", Email: "ann@lab.example", Role: app.RoleAdmin}
+	ann   = app.Caller{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member}
+	bob   = app.Caller{Organization: "lab", Email: "bob@lab.example", Role: apikey.Member}
+	chief = app.Caller{Organization: "lab", Email: "chief@lab.example", Role: apikey.Admin}
+	eve   = app.Caller{Organization: "other", Email: "ann@lab.example", Role: apikey.Admin}
 )
 
 func newSite(t *testing.T, definitions ...string) *site {
 	t.Helper()
 	dir := t.TempDir()
 	s := &site{t: t, time: time.Date(2026, 11, 20, 10, 40, 0, 0, time.UTC)}
-	secret, err := blobs.LoadSecret(dir)
+	secret, err := link.LoadSecret(dir)
 	must(t, err)
 	s.files, err = blobs.Open(dir, blobs.Options{Now: s.now, Secret: secret, Log: zerolog.Nop()})
 	must(t, err)
@@ -83,6 +87,7 @@ func newSite(t *testing.T, definitions ...string) *site {
 		must(t, s.files.Close())
 	})
 	s.Service = s.with(append([]string{echoFile}, definitions...)...)
+	s.Retention = retention.New(s.store, s.files, s.Jobs, retention.Options{Now: s.now})
 	return s
 }
 
@@ -171,7 +176,7 @@ type view struct {
 
 func (s *site) job(by app.Caller, name string) view {
 	s.t.Helper()
-	rec, err := s.Job(s.t.Context(), by, name, 0)
+	rec, err := s.Jobs.Get(s.t.Context(), by, name, 0)
 	must(s.t, err)
 	return read(s.t, rec)
 }
@@ -185,7 +190,7 @@ func read(t *testing.T, rec app.Record) view {
 
 func (s *site) submit(by app.Caller, name, settings string) view {
 	s.t.Helper()
-	rec, created, err := s.Submit(s.t.Context(), by, submission(s.t, name, settings))
+	rec, created, err := s.Jobs.Submit(s.t.Context(), by, submission(s.t, name, settings))
 	must(s.t, err)
 	if !created {
 		s.t.Fatalf("job %q was there already", name)
@@ -197,14 +202,14 @@ func (s *site) submit(by app.Caller, name, settings string) view {
 func (s *site) run(id app.JobID, e app.Ending) {
 	s.t.Helper()
 	ctx := s.t.Context()
-	j, err := s.Claim(ctx, id, nil)
+	j, err := s.Runs.Claim(ctx, id, nil)
 	must(s.t, err)
 	start := s.now()
-	must(s.t, s.Started(ctx, id, j.Attempts, start))
+	must(s.t, s.Runs.Started(ctx, id, j.Attempts, start))
 	if e.Outcome != nil {
 		e.Outcome.StartedAt, e.Outcome.EndedAt = start, start.Add(time.Minute)
 	}
-	must(s.t, s.Finished(ctx, id, j.Attempts, e))
+	must(s.t, s.Runs.Finish(ctx, id, j.Attempts, e))
 }
 
 func done() app.Ending {
@@ -222,17 +227,17 @@ func broken() app.Ending {
 func (s *site) upload(by app.Caller, filename, text string) *app.Upload {
 	s.t.Helper()
 	ctx := s.t.Context()
-	grant, err := s.CreateUpload(ctx, by, app.UploadRequest{Filename: filename})
+	grant, err := s.Files.Create(ctx, by, app.UploadRequest{Filename: filename})
 	must(s.t, err)
-	generation, err := s.BeginUpload(ctx, grant.Upload.ID)
+	generation, err := s.Files.BeginUpload(ctx, grant.Upload.ID)
 	must(s.t, err)
 	path := s.files.UploadPath(grant.Upload.ID, generation)
 	must(s.t, os.MkdirAll(filepath.Dir(path), 0o700))
 	must(s.t, os.WriteFile(path, []byte(text), 0o600))
 	sum := sha256.Sum256([]byte(text))
-	_, err = s.FinishUpload(ctx, grant.Upload.ID, app.StoredFile{Generation: generation, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])})
+	_, err = s.Files.FinishUpload(ctx, grant.Upload.ID, app.StoredFile{Generation: generation, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])})
 	must(s.t, err)
-	u, err := s.CompleteUpload(ctx, by, string(grant.Upload.ID), nil)
+	u, err := s.Files.Complete(ctx, by, string(grant.Upload.ID), nil)
 	must(s.t, err)
 	return u
 }
@@ -241,12 +246,12 @@ func TestSameWorkUnderANameIsOneJob(t *testing.T) {
 	s := newSite(t)
 	first := s.submit(ann, "a", `{"steps":10}`)
 	for _, settings := range []string{`{"steps":10}`, `{ "steps" : 1e1 }`, `{}`, `{"steps":10.0}`} {
-		rec, created, err := s.Submit(t.Context(), bob, submission(t, "a", settings))
+		rec, created, err := s.Jobs.Submit(t.Context(), bob, submission(t, "a", settings))
 		if err != nil || created || read(t, rec).ID != first.ID {
 			t.Errorf("settings %s: created %v, %v; want job %s", settings, created, err, first.ID)
 		}
 	}
-	_, _, err := s.Submit(t.Context(), ann, submission(t, "a", `{"steps":11}`))
+	_, _, err := s.Jobs.Submit(t.Context(), ann, submission(t, "a", `{"steps":11}`))
 	if !errors.Is(err, fault.JobAlreadyExists) {
 		t.Errorf("other settings: %v, want JOB_ALREADY_EXISTS", err)
 	}
@@ -255,12 +260,12 @@ func TestSameWorkUnderANameIsOneJob(t *testing.T) {
 func TestSameWorkOfARunningJobShowsItsProgress(t *testing.T) {
 	s := newSite(t)
 	j := s.submit(ann, "a", `{"steps":10}`)
-	_, err := s.Claim(t.Context(), j.ID, nil)
+	_, err := s.Runs.Claim(t.Context(), j.ID, nil)
 	must(t, err)
-	must(t, s.Started(t.Context(), j.ID, 1, s.now()))
-	s.ObserveProgress(j.ID, &app.Progress{Fraction: 0.5})
+	must(t, s.Runs.Started(t.Context(), j.ID, 1, s.now()))
+	s.Runs.SetProgress(j.ID, &app.Progress{Fraction: 0.5})
 	for _, settings := range []string{`{"steps":10}`, `{}`} { // as sent, as meant
-		rec, created, err := s.Submit(t.Context(), ann, submission(t, "a", settings))
+		rec, created, err := s.Jobs.Submit(t.Context(), ann, submission(t, "a", settings))
 		if err != nil || created || !bytes.Contains(rec, []byte(`"progress":{"fraction":0.5}`)) {
 			t.Errorf("settings %s: created %v, %v: %s", settings, created, err, rec)
 		}
@@ -274,7 +279,7 @@ func TestManyEqualSubmissionsMakeOneJob(t *testing.T) {
 	for i := range created {
 		wg.Go(func() {
 			var err error
-			if _, created[i], err = s.Submit(t.Context(), ann, submission(t, "same", `{"steps":5}`)); err != nil {
+			if _, created[i], err = s.Jobs.Submit(t.Context(), ann, submission(t, "same", `{"steps":5}`)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -298,11 +303,11 @@ func TestRepeatReturnsTheJobWhateverBecameOfItsParts(t *testing.T) {
 	if len(first.Inputs) != 1 || first.Inputs[0].FileID != string(u.ID) || first.Inputs[0].SHA256 != u.SHA256 {
 		t.Errorf("inputs %+v, want the upload %s", first.Inputs, u.ID)
 	}
-	if err := s.DeleteFile(t.Context(), ann, string(u.ID)); !errors.Is(err, fault.FileInUse) {
+	if err := s.Files.Delete(t.Context(), ann, string(u.ID)); !errors.Is(err, fault.FileInUse) {
 		t.Errorf("delete of a file that a queued job reads: %v, want FILE_IN_USE", err)
 	}
 	s.run(first.ID, done())
-	must(t, s.DeleteFile(t.Context(), ann, string(u.ID)))
+	must(t, s.Files.Delete(t.Context(), ann, string(u.ID)))
 	changed := s.with(`
 format = 1
 type = "other"
@@ -310,7 +315,7 @@ version = "1"
 title = "Another"
 command = ["true"]
 `)
-	rec, created, err := changed.Submit(t.Context(), ann, submission(t, "a", `{"input":"inputs/in.txt"}`))
+	rec, created, err := changed.Jobs.Submit(t.Context(), ann, submission(t, "a", `{"input":"inputs/in.txt"}`))
 	if err != nil || created || read(t, rec).ID != first.ID {
 		t.Errorf("repeat: created %v, %v; want the job that is there", created, err)
 	}
@@ -320,7 +325,7 @@ func TestAllFaultsOfASubmissionAreTold(t *testing.T) {
 	s := newSite(t)
 	sub := submission(t, "a/b", `{"steps":0,"inptu":"x","input":"inputs/none.txt"}`)
 	sub.Priority, sub.MaxRuntime = 5, -1
-	_, _, err := s.Submit(t.Context(), ann, sub)
+	_, _, err := s.Jobs.Submit(t.Context(), ann, sub)
 	var e *fault.Error
 	if !errors.As(err, &e) || e.Code != fault.Invalid {
 		t.Fatalf("got %v, want INVALID", err)
@@ -343,7 +348,7 @@ func TestUnknownAlgorithmSuggestsTheNearest(t *testing.T) {
 	s := newSite(t)
 	sub := submission(t, "a", `{}`)
 	sub.Type = "ehco"
-	_, _, err := s.Submit(t.Context(), ann, sub)
+	_, _, err := s.Jobs.Submit(t.Context(), ann, sub)
 	if err == nil || !bytes.Contains([]byte(err.Error()), []byte(`did you mean "echo"?`)) {
 		t.Errorf("got %v", err)
 	}
@@ -370,11 +375,11 @@ func TestLostAttemptsAreRepeatedAndFailuresAreNot(t *testing.T) {
 func TestOnlyFailedJobsAreRetried(t *testing.T) {
 	s := newSite(t)
 	j := s.submit(ann, "a", `{}`)
-	if _, err := s.Retry(t.Context(), ann, "a"); !errors.Is(err, fault.JobNotFailed) {
+	if _, err := s.Jobs.Retry(t.Context(), ann, "a"); !errors.Is(err, fault.JobNotFailed) {
 		t.Errorf("retry of a queued job: %v", err)
 	}
 	s.run(j.ID, broken())
-	rec, err := s.Retry(t.Context(), ann, "a")
+	rec, err := s.Jobs.Retry(t.Context(), ann, "a")
 	must(t, err)
 	if got := read(t, rec); got.Status != app.Queued || got.Failure != nil || !got.CompletedAt.IsZero() {
 		t.Errorf("after retry: %s", rec)
@@ -384,7 +389,7 @@ func TestOnlyFailedJobsAreRetried(t *testing.T) {
 	if got.Status != app.Completed || got.Attempts != 2 || *got.ResultBytes != 7 {
 		t.Errorf("after the second attempt: %+v", got)
 	}
-	if _, err := s.Retry(t.Context(), ann, "a"); !errors.Is(err, fault.JobNotFailed) {
+	if _, err := s.Jobs.Retry(t.Context(), ann, "a"); !errors.Is(err, fault.JobNotFailed) {
 		t.Errorf("retry of a completed job: %v", err)
 	}
 }
@@ -393,11 +398,11 @@ func TestCancelEndsWhatWaitsAndMarksWhatRuns(t *testing.T) {
 	s := newSite(t)
 	s.submit(ann, "waits", `{}`)
 	running := s.submit(ann, "runs", `{}`)
-	j, err := s.Claim(t.Context(), running.ID, nil)
+	j, err := s.Runs.Claim(t.Context(), running.ID, nil)
 	must(t, err)
-	must(t, s.Started(t.Context(), j.ID, 1, s.now()))
+	must(t, s.Runs.Started(t.Context(), j.ID, 1, s.now()))
 	for _, name := range []string{"waits", "runs", "runs"} {
-		_, err := s.Cancel(t.Context(), ann, name)
+		_, err := s.Jobs.Cancel(t.Context(), ann, name)
 		must(t, err)
 	}
 	if got := s.job(ann, "waits"); got.Status != app.Failed || got.Failure.Code != app.FailedStopped {
@@ -406,7 +411,7 @@ func TestCancelEndsWhatWaitsAndMarksWhatRuns(t *testing.T) {
 	if got := s.job(ann, "runs"); got.Status != app.Running {
 		t.Errorf("a running job after cancel: %s; it is FAILED only when it is gone", got.Status)
 	}
-	must(t, s.Finished(t.Context(), j.ID, 1, app.Ending{Outcome: &app.Outcome{Cause: app.CauseStopped, StartedAt: s.now(), EndedAt: s.now()}}))
+	must(t, s.Runs.Finish(t.Context(), j.ID, 1, app.Ending{Outcome: &app.Outcome{Cause: app.CauseStopped, StartedAt: s.now(), EndedAt: s.now()}}))
 	if got := s.job(ann, "runs"); got.Status != app.Failed || got.Failure.Code != app.FailedStopped {
 		t.Errorf("a stopped job: %+v", got)
 	}
@@ -415,14 +420,14 @@ func TestCancelEndsWhatWaitsAndMarksWhatRuns(t *testing.T) {
 func TestWhoMayChangeAJob(t *testing.T) {
 	s := newSite(t)
 	j := s.submit(ann, "a", `{}`)
-	if _, err := s.Cancel(t.Context(), bob, "a"); !errors.Is(err, fault.Forbidden) {
+	if _, err := s.Jobs.Cancel(t.Context(), bob, "a"); !errors.Is(err, fault.Forbidden) {
 		t.Errorf("cancel by another member: %v, want FORBIDDEN", err)
 	}
-	if _, err := s.Cancel(t.Context(), eve, "a"); !errors.Is(err, fault.NotFound) {
+	if _, err := s.Jobs.Cancel(t.Context(), eve, "a"); !errors.Is(err, fault.NotFound) {
 		t.Errorf("cancel from another organization: %v, want NOT_FOUND", err)
 	}
 	s.run(j.ID, broken())
-	_, err := s.Retry(t.Context(), chief, "a")
+	_, err := s.Jobs.Retry(t.Context(), chief, "a")
 	must(t, err)
 }
 
@@ -430,22 +435,22 @@ func TestBatchIsAllOrNothing(t *testing.T) {
 	s := newSite(t)
 	rows := slices.Repeat([]string{`{"steps":1}`}, 1000)
 	rows[17] = `{"steps":0}`
-	_, _, err := s.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", rows...))
+	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", rows...))
 	var e *fault.Error
 	if !errors.As(err, &e) || fmt.Sprint(e.Fields[0].Loc) != "[body settings 17 steps]" || len(e.Fields) != 1 {
 		t.Fatalf("a bad row: %v", err)
 	}
-	page, err := s.Jobs(t.Context(), ann, app.JobQuery{Limit: 10, WholeOrganization: true})
+	page, err := s.Jobs.List(t.Context(), ann, app.JobQuery{Limit: 10, WholeOrganization: true})
 	must(t, err)
 	if len(page.Records) != 0 {
 		t.Errorf("%d jobs after a refused batch", len(page.Records))
 	}
 	s.submit(ann, "b-7", `{}`)
 	rows[17] = `{"steps":1}`
-	if _, _, err = s.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", rows...)); !errors.Is(err, fault.JobAlreadyExists) {
+	if _, _, err = s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", rows...)); !errors.Is(err, fault.JobAlreadyExists) {
 		t.Errorf("a taken row name: %v", err)
 	}
-	if _, err := s.Job(t.Context(), ann, "b-1", 0); !errors.Is(err, fault.NotFound) {
+	if _, err := s.Jobs.Get(t.Context(), ann, "b-1", 0); !errors.Is(err, fault.NotFound) {
 		t.Errorf("row of a refused batch: %v", err)
 	}
 }
@@ -453,12 +458,12 @@ func TestBatchIsAllOrNothing(t *testing.T) {
 func TestBatchCountsFollowItsRows(t *testing.T) {
 	s := newSite(t)
 	sub := batchSubmission(t, "b", `{"steps":1}`, `{"steps":2}`, `{"steps":3}`)
-	rec, created, err := s.SubmitBatch(t.Context(), ann, sub)
+	rec, created, err := s.Jobs.SubmitBatch(t.Context(), ann, sub)
 	must(t, err)
 	if got := read(t, rec); !created || got.Status != app.Queued || *got.Counts != (app.Counts{Queued: 3}) || got.Settings != nil {
 		t.Fatalf("new batch: %s", rec)
 	}
-	if _, created, err = s.SubmitBatch(t.Context(), ann, sub); err != nil || created {
+	if _, created, err = s.Jobs.SubmitBatch(t.Context(), ann, sub); err != nil || created {
 		t.Errorf("repeat: created %v, %v", created, err)
 	}
 	row := func(i int) app.JobID { return s.job(ann, fmt.Sprintf("b-%d", i)).ID }
@@ -468,17 +473,17 @@ func TestBatchCountsFollowItsRows(t *testing.T) {
 			t.Errorf("batch is %s %+v, want %s %+v", got.Status, *got.Counts, status, counts)
 		}
 	}
-	j, err := s.Claim(t.Context(), row(2), nil)
+	j, err := s.Runs.Claim(t.Context(), row(2), nil)
 	must(t, err)
 	expect(app.Queued, app.Counts{Queued: 3})
-	must(t, s.Started(t.Context(), j.ID, 1, s.now()))
+	must(t, s.Runs.Started(t.Context(), j.ID, 1, s.now()))
 	expect(app.Running, app.Counts{Queued: 2, Running: 1})
-	must(t, s.Finished(t.Context(), j.ID, 1, broken()))
+	must(t, s.Runs.Finish(t.Context(), j.ID, 1, broken()))
 	s.run(row(1), done())
 	expect(app.Running, app.Counts{Queued: 1, Completed: 1, Failed: 1})
 	s.run(row(3), done())
 	expect(app.Failed, app.Counts{Completed: 2, Failed: 1})
-	_, err = s.Retry(t.Context(), ann, "b")
+	_, err = s.Jobs.Retry(t.Context(), ann, "b")
 	must(t, err)
 	expect(app.Queued, app.Counts{Queued: 1, Completed: 2})
 	s.run(row(2), done())
@@ -490,19 +495,19 @@ func TestBatchCountsFollowItsRows(t *testing.T) {
 
 func TestCancelAndDeleteOfABatchActOnAllRows(t *testing.T) {
 	s := newSite(t)
-	_, _, err := s.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", `{}`, `{"steps":2}`))
+	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", `{}`, `{"steps":2}`))
 	must(t, err)
-	if err := s.Delete(t.Context(), ann, "b"); !errors.Is(err, fault.JobNotFinished) {
+	if err := s.Jobs.Delete(t.Context(), ann, "b"); !errors.Is(err, fault.JobNotFinished) {
 		t.Errorf("delete of a queued batch: %v", err)
 	}
-	rec, err := s.Cancel(t.Context(), ann, "b")
+	rec, err := s.Jobs.Cancel(t.Context(), ann, "b")
 	must(t, err)
 	if got := read(t, rec); got.Status != app.Failed || *got.Counts != (app.Counts{Failed: 2}) {
 		t.Errorf("after cancel: %s", rec)
 	}
-	must(t, s.Delete(t.Context(), ann, "b"))
+	must(t, s.Jobs.Delete(t.Context(), ann, "b"))
 	for _, name := range []string{"b", "b-1", "b-2"} {
-		if _, err := s.Job(t.Context(), ann, name, 0); !errors.Is(err, fault.NotFound) {
+		if _, err := s.Jobs.Get(t.Context(), ann, name, 0); !errors.Is(err, fault.NotFound) {
 			t.Errorf("%s after delete: %v", name, err)
 		}
 	}
@@ -520,7 +525,7 @@ func TestListingPagesThroughWithFilters(t *testing.T) {
 	names := func(by app.Caller, q app.JobQuery) (all []string) {
 		q.Limit = 4
 		for {
-			page, err := s.Jobs(t.Context(), by, q)
+			page, err := s.Jobs.List(t.Context(), by, q)
 			must(t, err)
 			for _, rec := range page.Records {
 				all = append(all, read(t, rec).Name)
@@ -542,10 +547,10 @@ func TestListingPagesThroughWithFilters(t *testing.T) {
 	if got := names(eve, app.JobQuery{WholeOrganization: true}); len(got) != 0 {
 		t.Errorf("another organization's view: %v", got)
 	}
-	page, err := s.Jobs(t.Context(), ann, app.JobQuery{Limit: 4})
+	page, err := s.Jobs.List(t.Context(), ann, app.JobQuery{Limit: 4})
 	must(t, err)
 	other := app.JobQuery{Limit: 4, Status: app.Queued, StartKey: page.StartKey}
-	if _, err := s.Jobs(t.Context(), ann, other); !errors.Is(err, fault.Invalid) {
+	if _, err := s.Jobs.List(t.Context(), ann, other); !errors.Is(err, fault.Invalid) {
 		t.Errorf("cursor used with another filter: %v", err)
 	}
 }
@@ -556,7 +561,7 @@ func TestWaitAnswersWhenTheStateChanges(t *testing.T) {
 		j := s.submit(ann, "a", `{}`)
 		answer := make(chan view)
 		go func() {
-			rec, err := s.Job(context.Background(), ann, "a", time.Minute)
+			rec, err := s.Jobs.Get(context.Background(), ann, "a", time.Minute)
 			var v view
 			if err = errors.Join(err, json.Unmarshal(rec, &v)); err != nil {
 				t.Error(err)
@@ -564,7 +569,7 @@ func TestWaitAnswersWhenTheStateChanges(t *testing.T) {
 			answer <- v
 		}()
 		synctest.Wait() // until it waits
-		_, err := s.Claim(t.Context(), j.ID, nil)
+		_, err := s.Runs.Claim(t.Context(), j.ID, nil)
 		must(t, err)
 		synctest.Wait()
 		select {
@@ -572,7 +577,7 @@ func TestWaitAnswersWhenTheStateChanges(t *testing.T) {
 			t.Errorf("answer %s though the state is the same", got.Status)
 		default:
 		}
-		must(t, s.Started(t.Context(), j.ID, 1, s.now()))
+		must(t, s.Runs.Started(t.Context(), j.ID, 1, s.now()))
 		if got := <-answer; got.Status != app.Running {
 			t.Errorf("answer %s, want RUNNING", got.Status)
 		}
@@ -582,44 +587,44 @@ func TestWaitAnswersWhenTheStateChanges(t *testing.T) {
 func TestUploadsAreReplacedUntilTheyAreComplete(t *testing.T) {
 	s := newSite(t)
 	ctx := t.Context()
-	grant, err := s.CreateUpload(ctx, ann, app.UploadRequest{Filename: "a.txt", Folder: "x/y"})
+	grant, err := s.Files.Create(ctx, ann, app.UploadRequest{Filename: "a.txt", Folder: "x/y"})
 	must(t, err)
 	id := grant.Upload.ID
-	if _, err := s.CompleteUpload(ctx, ann, string(id), nil); !errors.Is(err, fault.UploadNotReceived) {
+	if _, err := s.Files.Complete(ctx, ann, string(id), nil); !errors.Is(err, fault.UploadNotReceived) {
 		t.Errorf("complete before anything arrived: %v", err)
 	}
-	first, err := s.BeginUpload(ctx, id)
+	first, err := s.Files.BeginUpload(ctx, id)
 	must(t, err)
-	second, err := s.BeginUpload(ctx, id)
+	second, err := s.Files.BeginUpload(ctx, id)
 	must(t, err)
 	if first == second {
 		t.Fatalf("two PUTs share generation %d", first)
 	}
-	stale, err := s.FinishUpload(ctx, id, app.StoredFile{Generation: second, Size: 3})
+	stale, err := s.Files.FinishUpload(ctx, id, app.StoredFile{Generation: second, Size: 3})
 	if err != nil || stale != 0 {
 		t.Errorf("first bytes: stale %d, %v", stale, err)
 	}
-	stale, err = s.FinishUpload(ctx, id, app.StoredFile{Generation: first, Size: 5})
+	stale, err = s.Files.FinishUpload(ctx, id, app.StoredFile{Generation: first, Size: 5})
 	if err != nil || stale != second {
 		t.Errorf("other bytes: stale %d, %v; want %d", stale, err, second)
 	}
 	wrong, right := int64(3), int64(5)
-	if _, err := s.CompleteUpload(ctx, ann, string(id), &wrong); !errors.Is(err, fault.Invalid) {
+	if _, err := s.Files.Complete(ctx, ann, string(id), &wrong); !errors.Is(err, fault.Invalid) {
 		t.Errorf("complete with another size: %v", err)
 	}
-	if _, err := s.CompleteUpload(ctx, bob, string(id), &right); !errors.Is(err, fault.Forbidden) {
+	if _, err := s.Files.Complete(ctx, bob, string(id), &right); !errors.Is(err, fault.Forbidden) {
 		t.Errorf("complete by another member: %v", err)
 	}
-	one, err := s.CompleteUpload(ctx, ann, string(id), &right)
+	one, err := s.Files.Complete(ctx, ann, string(id), &right)
 	must(t, err)
-	two, err := s.CompleteUpload(ctx, ann, string(id), nil)
+	two, err := s.Files.Complete(ctx, ann, string(id), nil)
 	if err != nil || *one != *two {
 		t.Errorf("repeat of complete: %+v, %v; want %+v", two, err, one)
 	}
-	if _, err := s.BeginUpload(ctx, id); !errors.Is(err, fault.UploadCompleted) {
+	if _, err := s.Files.BeginUpload(ctx, id); !errors.Is(err, fault.UploadCompleted) {
 		t.Errorf("PUT after complete: %v", err)
 	}
-	if _, err := s.FinishUpload(ctx, id, app.StoredFile{Generation: second + 1}); !errors.Is(err, fault.UploadCompleted) {
+	if _, err := s.Files.FinishUpload(ctx, id, app.StoredFile{Generation: second + 1}); !errors.Is(err, fault.UploadCompleted) {
 		t.Errorf("PUT that ends after complete: %v", err)
 	}
 }
@@ -627,37 +632,37 @@ func TestUploadsAreReplacedUntilTheyAreComplete(t *testing.T) {
 func TestKeysOpenUntilDisabledExpiredOrDeleted(t *testing.T) {
 	s := newSite(t)
 	ctx := t.Context()
-	key, rec, err := s.CreateKey(ctx, app.KeyRequest{Organization: "lab", Email: "Ann@Lab.example", Role: app.RoleMember, Expires: time.Hour})
+	key, rec, err := s.Accounts.CreateKey(ctx, app.KeyRequest{Organization: "lab", Email: "Ann@Lab.example", Role: apikey.Member, Expires: time.Hour})
 	must(t, err)
-	if by, err := s.Authenticate(ctx, key); err != nil || by.Email != "ann@lab.example" || by.Organization != "lab" {
+	if by, err := s.Accounts.Authenticate(ctx, key); err != nil || by.Email != "ann@lab.example" || by.Organization != "lab" {
 		t.Fatalf("a new key: %+v, %v", by, err)
 	}
 	refused := func(why, key string) {
 		t.Helper()
-		if _, err := s.Authenticate(ctx, key); !errors.Is(err, fault.Unauthorized) {
+		if _, err := s.Accounts.Authenticate(ctx, key); !errors.Is(err, fault.Unauthorized) {
 			t.Errorf("%s: %v, want UNAUTHORIZED", why, err)
 		}
 	}
 	refused("mistyped", key[:len(key)-1]+"!")
 	refused("empty", "")
-	other, _, err := s.CreateKey(ctx, app.KeyRequest{Organization: "lab", Email: "x@y", Role: app.RoleAdmin})
+	other, _, err := s.Accounts.CreateKey(ctx, app.KeyRequest{Organization: "lab", Email: "x@y", Role: apikey.Admin})
 	must(t, err)
 	refused("secret of another key", key[:20]+other[20:])
-	_, err = s.DisableKey(ctx, rec.ID, true)
+	_, err = s.Accounts.DisableKey(ctx, rec.ID, true)
 	must(t, err)
 	refused("disabled", key)
-	_, err = s.DisableKey(ctx, rec.ID, false)
+	_, err = s.Accounts.DisableKey(ctx, rec.ID, false)
 	must(t, err)
-	if _, err := s.Authenticate(ctx, key); err != nil {
+	if _, err := s.Accounts.Authenticate(ctx, key); err != nil {
 		t.Errorf("enabled again: %v", err)
 	}
 	s.mu.Lock()
 	s.time = s.time.Add(2 * time.Hour)
 	s.mu.Unlock()
 	refused("expired", key)
-	must(t, s.DeleteKey(ctx, rec.ID))
+	must(t, s.Accounts.DeleteKey(ctx, rec.ID))
 	refused("deleted", key)
-	if err := s.DeleteKey(ctx, rec.ID); !errors.Is(err, fault.NotFound) {
+	if err := s.Accounts.DeleteKey(ctx, rec.ID); !errors.Is(err, fault.NotFound) {
 		t.Errorf("second delete: %v", err)
 	}
 }
@@ -682,7 +687,7 @@ func FuzzCursor(f *testing.F) {
 	f.Add("")
 	f.Fuzz(func(t *testing.T, cursor string) {
 		site := fuzzSite()
-		page, err := site.Jobs(t.Context(), ann, app.JobQuery{Limit: 1, StartKey: cursor})
+		page, err := site.Jobs.List(t.Context(), ann, app.JobQuery{Limit: 1, StartKey: cursor})
 		if cursor != "" && !errors.Is(err, fault.Invalid) {
 			t.Fatalf("cursor %q: %v, %v", cursor, page, err)
 		}

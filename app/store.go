@@ -1,11 +1,14 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
+	"strings"
 	"time"
 
+	"molrun/app/apikey"
 	"molrun/app/placement"
 )
 
@@ -86,10 +89,10 @@ type Tx interface {
 	Stamp() (time.Time, error)
 	PutStamp(at time.Time) error
 
-	Key(id string) (*APIKey, error)
-	PutKey(k *APIKey) error
+	Key(id string) (*apikey.Key, error)
+	PutKey(k *apikey.Key) error
 	DeleteKey(id string) error
-	Keys() ([]*APIKey, error)
+	Keys() ([]*apikey.Key, error)
 
 	// Definition gives the text of the algorithm file with that digest.
 	Definition(digest string) ([]byte, error)
@@ -150,3 +153,64 @@ const (
 	NextUser              // the next user of this priority, or the next priority
 	EndVisit
 )
+
+// Ended is a finished job in the order of ends.
+type Ended struct {
+	ID JobID
+	At time.Time
+}
+
+// Compare orders by time, then by ID.
+func (e Ended) Compare(other Ended) int {
+	return cmp.Or(e.At.Compare(other.At), strings.Compare(string(e.ID), string(other.ID)))
+}
+
+// Claimed says that a job is claimed, for which attempt, and whether its end
+// is asked for.
+type Claimed struct {
+	Job     JobID
+	Attempt int
+	Stop    bool
+}
+
+// Usage is what jobs and uploads use. Bytes are those of results and uploads,
+// not of logs and work directories.
+type Usage struct {
+	Jobs   int   `json:"jobs"`   // of all states; a batch counts as its rows
+	Queued int   `json:"queued"` // of them, those that wait
+	Files  int   `json:"files"`  // uploads
+	Bytes  int64 `json:"bytes"`
+}
+
+// Plus adds.
+func (u Usage) Plus(v Usage) Usage {
+	return Usage{u.Jobs + v.Jobs, u.Queued + v.Queued, u.Files + v.Files, u.Bytes + v.Bytes}
+}
+
+// Minus subtracts.
+func (u Usage) Minus(v Usage) Usage {
+	return Usage{u.Jobs - v.Jobs, u.Queued - v.Queued, u.Files - v.Files, u.Bytes - v.Bytes}
+}
+
+// Usage gives what a job adds to that of its organization.
+func (j *Job) Usage() Usage {
+	u := Usage{Jobs: 1}
+	if j.Status == Queued {
+		u.Queued = 1
+	}
+	if j.ResultBytes != nil {
+		u.Bytes = *j.ResultBytes
+	}
+	return u
+}
+
+// Usage gives what an upload adds to that of its organization.
+func (u *Upload) Usage() Usage { return Usage{Files: 1, Bytes: u.Size} }
+
+// UsageShare is what is used by one user for one algorithm since one day. Type
+// is "" for uploads.
+type UsageShare struct {
+	Organization, Email, Type string
+	Day                       time.Time // of the end of jobs; of submission if they have not ended
+	Usage
+}

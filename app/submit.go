@@ -11,12 +11,6 @@ import (
 	"molrun/app/strictjson"
 )
 
-// Limits of a submission.
-const (
-	MinPriority = -10
-	MaxPriority = 10
-)
-
 // Submission asks for one job. Settings and Body are the JSON as sent; Faults
 // are those already found in it, to be told together with the rest.
 type Submission struct {
@@ -30,13 +24,10 @@ type Submission struct {
 	Faults     []fault.Field
 }
 
-// Record is a job's JSON as clients see it now, progress included.
-type Record = json.RawMessage
-
 // Submit queues a job. Submitting the same again under the same name returns
 // the job already there, whatever has become of its files and algorithm;
 // other work under that name is refused.
-func (s *Service) Submit(ctx context.Context, by Caller, sub Submission) (rec Record, created bool, err error) {
+func (s *Jobs) Submit(ctx context.Context, by Caller, sub Submission) (rec Record, created bool, err error) {
 	sent := sentHash("job", sub.Body)
 	rec, err = s.sentBefore(ctx, by, sub.Name, sent)
 	if err != nil || rec != nil {
@@ -53,29 +44,9 @@ func (s *Service) Submit(ctx context.Context, by Caller, sub Submission) (rec Re
 	return s.insert(ctx, job, nil, definition)
 }
 
-// Validation is what Validate finds.
-type Validation struct {
-	Valid      bool
-	Normalized json.RawMessage // settings as the program would see them; nil where they are faulty
-	Detail     []fault.Field
-}
-
-// Validate checks a submission as Submit does and queues nothing.
-func (s *Service) Validate(ctx context.Context, by Caller, sub Submission) (*Validation, error) {
-	job, _, faults, err := s.prepare(ctx, by, sub)
-	if err != nil {
-		return nil, err
-	}
-	v := &Validation{Valid: len(faults) == 0, Detail: faults}
-	if job != nil && v.Valid {
-		v.Normalized = job.Private.Normalized
-	}
-	return v, nil
-}
-
 // sentBefore gives the record of the job that this very body made, nil where
 // there is none.
-func (s *Service) sentBefore(ctx context.Context, by Caller, name, sent string) (rec Record, err error) {
+func (s *Jobs) sentBefore(ctx context.Context, by Caller, name, sent string) (rec Record, err error) {
 	err = s.store.View(ctx, func(tx Tx) error {
 		old, err := tx.JobNamed(by.Organization, name)
 		if errors.Is(err, fault.NotFound) || err == nil && old.Private.Sent != sent {
@@ -95,23 +66,23 @@ func (s *Service) sentBefore(ctx context.Context, by Caller, name, sent string) 
 
 // prepare checks a submission and makes the job that it asks for. It gives
 // every fault; then the job is of no use.
-func (s *Service) prepare(ctx context.Context, by Caller, sub Submission) (*Job, *algorithm.File, []fault.Field, error) {
-	order := s.newOrder(by, sub.Type, sub.Version, sub.Priority, sub.MaxRuntime, sub.Faults)
-	order.checkName(sub.Name, "jobName")
-	if order.algorithm == nil || sub.Settings == nil {
-		return nil, nil, order.faults, nil
+func (s *Jobs) prepare(ctx context.Context, by Caller, sub Submission) (*Job, *algorithm.File, []fault.Field, error) {
+	plan := newPlan(s.core, by, sub.Type, sub.Version, sub.Priority, sub.MaxRuntime, sub.Faults)
+	plan.checkName(sub.Name, "jobName")
+	if plan.algorithm == nil || sub.Settings == nil {
+		return nil, nil, plan.faults, nil
 	}
-	rows, err := order.rows(ctx, []*strictjson.Value{sub.Settings}, func(int) []any { return []any{"body", "settings"} })
-	if err != nil || len(order.faults) > 0 {
-		return nil, nil, order.faults, err
+	rows, err := plan.rows(ctx, []*strictjson.Value{sub.Settings}, func(int) []any { return []any{"body", "settings"} })
+	if err != nil || len(plan.faults) > 0 {
+		return nil, nil, plan.faults, err
 	}
-	job := order.job(sub.Name, rows[0])
-	job.Private.Meaning = meaningHash("job", order.algorithm, rows[0].normalized)
-	return job, order.algorithm, nil, nil
+	job := plan.job(sub.Name, rows[0])
+	job.Private.Meaning = meaningHash("job", plan.algorithm, rows[0].normalized)
+	return job, plan.algorithm, nil, nil
 }
 
 // insert queues a job with its subjobs, unless the name is taken.
-func (s *Service) insert(ctx context.Context, job *Job, subjobs []*Job, a *algorithm.File) (rec Record, created bool, err error) {
+func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, a *algorithm.File) (rec Record, created bool, err error) {
 	all, err := encodeAll(append([]*Job{job}, subjobs...))
 	if err != nil {
 		return nil, false, err
@@ -174,7 +145,7 @@ func putNew(tx Tx, all []EncodedJob, a *algorithm.File) error {
 		}
 	}
 	for _, e := range all {
-		if err := sourcesRemain(tx, e.Job); err != nil {
+		if err := referencesRemain(tx, e.Job); err != nil {
 			return err
 		}
 	}
@@ -192,14 +163,14 @@ func rowNameIsFree(tx Tx, row *Job) error {
 	return err
 }
 
-// sourcesRemain sees to it that no input was deleted since it was resolved.
-func sourcesRemain(tx Tx, j *Job) error {
-	for i, src := range j.Private.Sources {
+// referencesRemain sees to it that no input was deleted since it was resolved.
+func referencesRemain(tx Tx, j *Job) error {
+	for i, ref := range j.Private.References {
 		var err error
-		if src.Upload != "" {
-			_, err = tx.Upload(src.Upload)
+		if ref.Upload != "" {
+			_, err = tx.Upload(ref.Upload)
 		} else {
-			_, err = tx.Job(src.Job)
+			_, err = tx.Job(ref.Job)
 		}
 		if errors.Is(err, fault.NotFound) {
 			loc := []any{"body", "settings"}
@@ -207,7 +178,7 @@ func sourcesRemain(tx Tx, j *Job) error {
 				loc = append(loc, j.Private.Row)
 			}
 			return fault.List(fault.Field{
-				Loc: append(loc, src.Setting), Type: "file",
+				Loc: append(loc, ref.Setting), Type: "file",
 				Msg: fmt.Sprintf("the file %q was deleted just now; upload it again", j.Inputs[i].Filename),
 			})
 		}
@@ -216,4 +187,24 @@ func sourcesRemain(tx Tx, j *Job) error {
 		}
 	}
 	return nil
+}
+
+// Validation is what Validate finds.
+type Validation struct {
+	Valid      bool
+	Normalized json.RawMessage // settings as the program would see them; nil where they are faulty
+	Detail     []fault.Field
+}
+
+// Validate checks a submission as Submit does and queues nothing.
+func (s *Jobs) Validate(ctx context.Context, by Caller, sub Submission) (*Validation, error) {
+	job, _, faults, err := s.prepare(ctx, by, sub)
+	if err != nil {
+		return nil, err
+	}
+	v := &Validation{Valid: len(faults) == 0, Detail: faults}
+	if job != nil && v.Valid {
+		v.Normalized = job.Private.Normalized
+	}
+	return v, nil
 }

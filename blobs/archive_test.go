@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app"
+	"molrun/blobs/result"
 )
 
 var someResult = map[string]string{
@@ -29,12 +29,12 @@ var someResult = map[string]string{
 	"traj.xtc":           strings.Repeat("0123456789abcdef", 5000),
 }
 
-// archiveLink gives the link to the archive of a job.
+// archiveLink returns the link to the archive of a job.
 func (f *fixture) archiveLink(id app.JobID) string {
 	return f.link(app.Link{Kind: app.ArchiveGet, ID: string(id), Filename: "result.zip"})
 }
 
-// download reads an archive by its link and checks its announced length.
+// download downloads an archive and checks it against ArchiveSize.
 func (f *fixture) download(id app.JobID) string {
 	f.t.Helper()
 	res := f.do("GET", f.archiveLink(id), "")
@@ -43,12 +43,12 @@ func (f *fixture) download(id app.JobID) string {
 	}
 	size, err := f.ArchiveSize(f.rules.folders[id])
 	if err != nil || size != int64(len(res.body)) {
-		f.t.Errorf("ArchiveSize gives %d, %v for an archive of %d bytes", size, err, len(res.body))
+		f.t.Errorf("ArchiveSize returns %d, %v for an archive of %d bytes", size, err, len(res.body))
 	}
 	return res.body
 }
 
-// unzip reads all files of an archive; that checks their CRC-32, too.
+// unzip reads all files of an archive, which checks their CRC-32, too.
 func unzip(t testing.TB, archive string) map[string]string {
 	t.Helper()
 	r, err := zip.NewReader(strings.NewReader(archive), int64(len(archive)))
@@ -74,37 +74,49 @@ func unzip(t testing.TB, archive string) map[string]string {
 	return files
 }
 
-// tools runs the archive through the programs that people unpack it with.
-func tools(t *testing.T, name string) {
+// runTool runs a program that users unpack archives with, if it is installed,
+// and checks what it prints.
+func runTool(t *testing.T, want string, argv ...string) {
 	t.Helper()
-	for _, argv := range [][]string{
-		{"unzip", "-tqq", name},
-		{"python3", "-c", "import sys, zipfile; sys.exit(zipfile.ZipFile(sys.argv[1]).testzip())", name},
-	} {
-		if _, err := exec.LookPath(argv[0]); err != nil {
-			t.Logf("%s is not here to read the archive", argv[0])
-			continue
-		}
-		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
-			t.Errorf("%s: %v: %s", argv[0], err, out)
-		}
+	if _, err := exec.LookPath(argv[0]); err != nil {
+		t.Logf("%s is not installed", argv[0])
+		return
+	}
+	if got, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil || string(got) != want {
+		t.Errorf("%s: %v, output %q, want %q", argv[0], err, got, want)
 	}
 }
 
-func TestArchiveHoldsTheResult(t *testing.T) {
+// testWithTools has the tools test a whole archive.
+func testWithTools(t *testing.T, archive string) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "a.zip")
+	if err := os.WriteFile(name, []byte(archive), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	runTool(t, "", "unzip", "-tqq", name)
+	runTool(t, "", "python3", "-c", "import sys, zipfile; sys.exit(zipfile.ZipFile(sys.argv[1]).testzip())", name)
+}
+
+// batch creates a batch whose n rows are the same job.
+func (f *fixture) batch(n int, job app.JobID) app.JobID {
+	id := app.JobID(f.id())
+	for i := range n {
+		f.rules.folders[id] = append(f.rules.folders[id], app.Folder{Name: fmt.Sprint("row-", i+1), Job: job})
+	}
+	return id
+}
+
+func TestArchiveContainsTheResult(t *testing.T) {
 	f := start(t)
 	archive := f.download(f.result(someResult))
 	if diff := cmp.Diff(someResult, unzip(t, archive)); diff != "" {
 		t.Error(diff)
 	}
-	name := filepath.Join(t.TempDir(), "a.zip")
-	if err := os.WriteFile(name, []byte(archive), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	tools(t, name)
+	testWithTools(t, archive)
 }
 
-func TestArchiveOfNothingIsEmpty(t *testing.T) {
+func TestArchiveOfAnEmptyResultIsEmpty(t *testing.T) {
 	f := start(t)
 	if files := unzip(t, f.download(f.result(nil))); len(files) != 0 {
 		t.Errorf("files %q", files)
@@ -126,12 +138,12 @@ func TestBatchArchiveHasAFolderForEachRow(t *testing.T) {
 	}
 }
 
-func TestArchiveIsTheSameEverywhere(t *testing.T) {
+func TestEqualResultsGiveEqualArchives(t *testing.T) {
 	f, g := start(t), start(t)
 	a, b := f.result(someResult), g.result(someResult)
 	first, second := f.do("GET", f.archiveLink(a), ""), g.do("GET", g.archiveLink(b), "")
 	if first.body != second.body || first.header.Get("ETag") != second.header.Get("ETag") {
-		t.Error("the same result gives two archives")
+		t.Error("equal results give different archives")
 	}
 	other := f.do("HEAD", f.archiveLink(f.result(map[string]string{"job.json": "{}"})), "")
 	if tag := other.header.Get("ETag"); tag == "" || tag == first.header.Get("ETag") {
@@ -139,9 +151,9 @@ func TestArchiveIsTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// TestEveryRangeOfAnArchiveIsItsSlice takes a small archive in all ways up to
-// a length that spans any two of its records, and from everywhere to its end.
-func TestEveryRangeOfAnArchiveIsItsSlice(t *testing.T) {
+// TestEveryRangeOfAnArchiveMatchesTheWhole reads every range of a small archive up
+// to a length that spans any two of its records, and from every byte to its end.
+func TestEveryRangeOfAnArchiveMatchesTheWhole(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	batch := app.JobID(f.id())
@@ -150,15 +162,17 @@ func TestEveryRangeOfAnArchiveIsItsSlice(t *testing.T) {
 		{Name: "2", Job: f.result(map[string]string{"a": ""})},
 	}
 	whole := f.download(batch)
-	a, err := f.archive(f.rules.folders[batch])
+	a, err := f.archives.Open(f.rules.folders[batch])
 	if err != nil {
 		t.Fatal(err)
 	}
+	content := a.Content(t.Context())
 	check := func(from, to int) {
 		t.Helper()
 		var got bytes.Buffer
-		n, err := f.send(t.Context(), a, &got, int64(from), int64(to-from))
-		if err != nil || n != int64(to-from) || got.String() != whole[from:to] {
+		_, seekErr := content.Seek(int64(from), io.SeekStart)
+		n, err := content.SendTo(&got, int64(to-from))
+		if err = errors.Join(seekErr, err); err != nil || n != int64(to-from) || got.String() != whole[from:to] {
 			t.Fatalf("bytes %d to %d: %d bytes, err %v, right %v", from, to, n, err, got.String() == whole[from:to])
 		}
 	}
@@ -170,13 +184,9 @@ func TestEveryRangeOfAnArchiveIsItsSlice(t *testing.T) {
 	}
 }
 
-func TestRandomRangesOfAnArchiveAreItsSlices(t *testing.T) {
+func TestRandomRangesOfAnArchiveMatchTheWhole(t *testing.T) {
 	f := start(t)
-	batch := app.JobID(f.id())
-	for i := range 5 {
-		job := f.result(someResult)
-		f.rules.folders[batch] = append(f.rules.folders[batch], app.Folder{Name: fmt.Sprint("row-", i), Job: job})
-	}
+	batch := f.batch(5, f.result(someResult))
 	whole := f.download(batch)
 	link := f.archiveLink(batch)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -190,7 +200,7 @@ func TestRandomRangesOfAnArchiveAreItsSlices(t *testing.T) {
 	}
 }
 
-func TestInterruptedArchiveIsResumed(t *testing.T) {
+func TestArchiveResumesAfterARestart(t *testing.T) {
 	f := start(t)
 	id := f.result(someResult)
 	whole := f.download(id)
@@ -209,9 +219,9 @@ func TestInterruptedArchiveIsResumed(t *testing.T) {
 	}
 }
 
-// TestChangedResultCutsTheArchive checks that no archive looks complete which
-// is not what its manifest says.
-func TestChangedResultCutsTheArchive(t *testing.T) {
+// TestChangedResultAbortsTheArchive checks that an archive that differs from its
+// manifest never looks complete.
+func TestChangedResultAbortsTheArchive(t *testing.T) {
 	changes := map[string]func(f *fixture, id app.JobID) error{
 		"shorter": func(f *fixture, id app.JobID) error {
 			return os.Truncate(filepath.Join(f.JobDir(id), "result", "traj.xtc"), 5)
@@ -235,7 +245,7 @@ func TestChangedResultCutsTheArchive(t *testing.T) {
 			return f.WriteManifest(id, m)
 		},
 		"no manifest": func(f *fixture, id app.JobID) error {
-			return os.Remove(filepath.Join(f.JobDir(id), manifestName))
+			return os.Remove(filepath.Join(f.path, result.ManifestName(id)))
 		},
 	}
 	for name, change := range changes {
@@ -246,23 +256,19 @@ func TestChangedResultCutsTheArchive(t *testing.T) {
 			if err := change(f, id); err != nil {
 				t.Fatal(err)
 			}
-			req, err := http.NewRequest("GET", f.archiveLink(id), nil)
+			res, err := f.server.Client().Get(f.archiveLink(id))
 			if err != nil {
-				t.Fatal(err)
-			}
-			res, err := f.server.Client().Do(req)
-			if err != nil {
-				return // cut before the first byte
+				return // aborted before the first byte
 			}
 			defer res.Body.Close()
 			if n, err := io.Copy(io.Discard, res.Body); err == nil {
-				t.Errorf("status %d and %d bytes as if all were well", res.StatusCode, n)
+				t.Errorf("status %d and %d bytes without an error", res.StatusCode, n)
 			}
 		})
 	}
 }
 
-// repeated writes the manifest of a job that lists one file under many names.
+// repeated creates a job whose manifest lists one file under n names.
 func (f *fixture) repeated(n int) app.JobID {
 	f.t.Helper()
 	id := f.result(map[string]string{"one": "x"})
@@ -282,37 +288,29 @@ func (f *fixture) repeated(n int) app.JobID {
 	return id
 }
 
-func TestArchiveOfVeryManyFiles(t *testing.T) {
+func TestArchiveOf65535FilesUsesZip64(t *testing.T) {
 	t.Parallel()
-	const n = 65535 // the least that takes Zip64
+	const n = 65535 // the fewest that need Zip64
 	f := start(t)
-	name := filepath.Join(t.TempDir(), "a.zip")
 	archive := f.download(f.repeated(n))
-	if err := os.WriteFile(name, []byte(archive), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	r, err := zip.NewReader(strings.NewReader(archive), int64(len(archive)))
 	if err != nil || len(r.File) != n {
 		t.Fatalf("%d files, want %d (err %v)", len(r.File), n, err)
 	}
-	tools(t, name)
+	testWithTools(t, archive)
 }
 
-func TestArchiveOfManyRows(t *testing.T) {
+func TestArchiveOf1000Rows(t *testing.T) {
 	f := start(t)
 	job := f.result(map[string]string{"a": "1", "b": "2"})
-	batch := app.JobID(f.id())
-	for i := range 1000 {
-		f.rules.folders[batch] = append(f.rules.folders[batch], app.Folder{Name: fmt.Sprint("row-", i+1), Job: job})
-	}
-	files := unzip(t, f.download(batch))
+	files := unzip(t, f.download(f.batch(1000, job)))
 	if len(files) != 2000 || files["row-1000/b"] != "2" {
 		t.Errorf("%d files, the last one %q", len(files), files["row-1000/b"])
 	}
 }
 
-// TestArchiveBeyondFourGiB puts a sparse file into an archive. What is not
-// zeros is fetched by ranges into another sparse file, which the tools read.
+// TestArchiveBeyondFourGiB puts a sparse file into an archive. It downloads the
+// ranges that are not zeros into another sparse file, which the tools read.
 func TestArchiveBeyondFourGiB(t *testing.T) {
 	const big = 4<<30 + 3
 	f := start(t)
@@ -351,44 +349,12 @@ func TestArchiveBeyondFourGiB(t *testing.T) {
 	fetch(0, 1000)
 	fetch(size-1000, size)
 
-	for _, argv := range [][]string{
-		{"unzip", "-p", name, "small"},
-		{"python3", "-c", `import sys, zipfile
+	runTool(t, "after four GiB", "unzip", "-p", name, "small")
+	runTool(t, "after four GiB", "python3", "-c", `import sys, zipfile
 z = zipfile.ZipFile(sys.argv[1])
 assert z.getinfo("big").file_size == 2**32 + 3
 assert z.open("big").read(100) == bytes(100)
-sys.stdout.write(z.read("small").decode())`, name},
-	} {
-		if _, err := exec.LookPath(argv[0]); err != nil {
-			t.Logf("%s is not here to read the archive", argv[0])
-			continue
-		}
-		if got, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); string(got) != "after four GiB" || err != nil {
-			t.Errorf("%s: %q, %v", argv[0], got, err)
-		}
-	}
-}
-
-// TestZipRecordsHaveTheirLengths checks what the layout relies on.
-func TestZipRecordsHaveTheirLengths(t *testing.T) {
-	sizes := []int64{0, 1, maxUint32 - 1, maxUint32, maxUint32 + 1, 1 << 40}
-	for _, size := range sizes {
-		for _, offset := range sizes {
-			e := &zipEntry{name: "a/b", size: size, offset: offset}
-			if got := int64(len(appendLocal(nil, e))); got != e.localLen() {
-				t.Errorf("%+v: local header of %d bytes, want %d", e, got, e.localLen())
-			}
-			if got := int64(len(appendCentral(nil, e))); got != e.centralLen() {
-				t.Errorf("%+v: central record of %d bytes, want %d", e, got, e.centralLen())
-			}
-			for _, n := range []int64{0, maxUint16 - 1, maxUint16, 1 << 20} {
-				z := zipEnd{entries: n, start: size, size: offset}
-				if got := int64(len(z.appendTo(nil))); got != z.length() {
-					t.Errorf("%+v: end of %d bytes, want %d", z, got, z.length())
-				}
-			}
-		}
-	}
+sys.stdout.write(z.read("small").decode())`, name)
 }
 
 func TestUnsafeManifestIsRefused(t *testing.T) {
@@ -420,7 +386,7 @@ func TestUnsafeManifestIsRefused(t *testing.T) {
 	if m, err := f.Manifest(id); err != nil || len(m.Files) != 0 {
 		t.Errorf("the manifest has %d files (err %v), want the first one unchanged", len(m.Files), err)
 	}
-	if names := f.names(jobsDir); !slices.Equal(names, []string{string(id) + "/" + manifestName}) {
+	if names := f.names("jobs"); !slices.Equal(names, []string{string(id) + "/manifest.json"}) {
 		t.Errorf("files left: %q", names)
 	}
 	if _, err := f.ArchiveSize([]app.Folder{{Name: "../x", Job: id}}); err == nil {
@@ -428,16 +394,16 @@ func TestUnsafeManifestIsRefused(t *testing.T) {
 	}
 }
 
-func TestArchiveStopsWithItsRequest(t *testing.T) {
+func TestArchiveStopsWhenItsRequestIsCanceled(t *testing.T) {
 	f := start(t)
 	id := f.result(someResult)
-	a, err := f.archive(f.rules.folders[id])
+	a, err := f.archives.Open(f.rules.folders[id])
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := f.send(ctx, a, io.Discard, 0, a.size()); !errors.Is(err, context.Canceled) {
+	if _, err := a.Content(ctx).SendTo(io.Discard, a.Size()); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
 }
@@ -446,15 +412,11 @@ func BenchmarkArchive(b *testing.B) {
 	f := start(b)
 	large := f.result(map[string]string{"a.xtc": strings.Repeat("ATOM", 16<<20), "log.txt": "done"})
 	small := f.repeated(10_000)
-	batch := app.JobID(f.id())
-	row := f.result(map[string]string{"job.json": "{}", "log.txt": "", "a.csv": "1,2", "a.xtc": "xyz"})
-	for i := range 10_000 {
-		f.rules.folders[batch] = append(f.rules.folders[batch], app.Folder{Name: fmt.Sprint("row-", i+1), Job: row})
-	}
+	batch := f.batch(10_000, f.result(map[string]string{"job.json": "{}", "log.txt": "", "a.csv": "1,2", "a.xtc": "xyz"}))
 	for _, bm := range []struct {
 		name string
 		id   app.JobID
-	}{{"64MiB", large}, {"10000files", small}} {
+	}{{"64MiB", large}, {"10000files", small}, {"10000rows", batch}} {
 		b.Run(bm.name, func(b *testing.B) {
 			size, err := f.ArchiveSize(f.rules.folders[bm.id])
 			if err != nil {
@@ -463,17 +425,10 @@ func BenchmarkArchive(b *testing.B) {
 			benchmarkGet(b, f, f.archiveLink(bm.id), "", size)
 		})
 	}
-	b.Run("10000rows", func(b *testing.B) {
-		size, err := f.ArchiveSize(f.rules.folders[batch])
-		if err != nil {
-			b.Fatal(err)
-		}
-		benchmarkGet(b, f, f.archiveLink(batch), "", size)
-	})
 	b.Run("layout10000rows", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := f.newArchive(f.rules.folders[batch]); err != nil {
+			if _, err := result.NewArchives(f.root).Open(f.rules.folders[batch]); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,13 +1,17 @@
 package blobs
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,9 +25,10 @@ import (
 	"molrun/app"
 	"molrun/app/fault"
 	"molrun/app/unit"
+	"molrun/blobs/link"
 )
 
-// clock is a wall clock that stands still until it is moved.
+// clock is a wall clock that only move changes.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -43,13 +48,13 @@ func (c *clock) move(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// rules is the part of the service that the handler asks, over a plain map.
+// rules is a Service over plain maps.
 type rules struct {
 	mu      sync.Mutex
 	uploads map[app.UploadID]*app.Upload
 	begun   map[app.UploadID]int
 	folders map[app.JobID][]app.Folder
-	finish  func() error // where set, what FinishUpload answers
+	finish  error // of FinishUpload, if set
 }
 
 func newRules() *rules {
@@ -60,8 +65,8 @@ func newRules() *rules {
 	}
 }
 
-// UploadRoom gives boundless room.
-func (s *rules) UploadRoom(context.Context, app.UploadID, int64) (*app.UploadRoom, error) {
+// ReserveUpload reserves nothing: there is no quota.
+func (s *rules) ReserveUpload(context.Context, app.UploadID, int64) (*app.Reservation, error) {
 	return nil, nil
 }
 
@@ -94,9 +99,7 @@ func (s *rules) FinishUpload(_ context.Context, id app.UploadID, f app.StoredFil
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.finish != nil {
-		if err := s.finish(); err != nil {
-			return 0, err
-		}
+		return 0, s.finish
 	}
 	u, ok := s.uploads[id]
 	if !ok || u.Completed() || f.Generation <= u.Generation {
@@ -127,6 +130,8 @@ func (s *rules) complete(id app.UploadID) {
 	s.uploads[id].CompletedAt = unit.Time{Time: time.Unix(1, 0)}
 }
 
+var _ Service = (*app.Files)(nil)
+
 // fixture is a directory served on the loopback interface.
 type fixture struct {
 	*Dir
@@ -146,7 +151,7 @@ func start(t testing.TB, change ...func(*Options)) *fixture {
 func startIn(t testing.TB, path string, change ...func(*Options)) *fixture {
 	t.Helper()
 	f := &fixture{t: t, path: path, clock: newClock(), rules: newRules()}
-	secret, err := LoadSecret(path)
+	secret, err := link.LoadSecret(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +173,7 @@ func startIn(t testing.TB, path string, change ...func(*Options)) *fixture {
 	return f
 }
 
-// writeError is what stands for the service's own way to answer errors.
+// writeError answers errors in place of package web.
 func writeError(w http.ResponseWriter, _ *http.Request, err error) {
 	status, ok := map[fault.Code]int{
 		fault.NotFound: 404, fault.LinkInvalid: 403, fault.LinkExpired: 403, fault.MethodNotAllowed: 405,
@@ -184,13 +189,13 @@ func writeError(w http.ResponseWriter, _ *http.Request, err error) {
 	fmt.Fprintf(w, `{"error":{"code":%q}}`, fault.CodeOf(err))
 }
 
-// id gives an ID that this test has not used.
+// id returns an ID that this test has not used.
 func (f *fixture) id() string {
 	f.ids++
 	return app.IDBytes{0: 1, 15: f.ids}.String()
 }
 
-// newUpload makes the record of an upload to which nothing was sent yet.
+// newUpload creates the record of a pending upload.
 func (f *fixture) newUpload(contentType string) app.UploadID {
 	id := app.UploadID(f.id())
 	f.rules.mu.Lock()
@@ -199,7 +204,7 @@ func (f *fixture) newUpload(contentType string) app.UploadID {
 	return id
 }
 
-// link gives the whole address of a link that works for an hour.
+// link returns the URL of a link that works for an hour.
 func (f *fixture) link(l app.Link) string {
 	l.Expires = f.clock.Now().Add(time.Hour)
 	return f.server.URL + f.Link(l)
@@ -221,23 +226,17 @@ func (f *fixture) upload(id app.UploadID, content string) {
 	}
 }
 
-// stored makes an upload whose bytes lie on disk without having been sent.
+// stored creates an upload whose bytes are on disk without a PUT.
 func (f *fixture) stored(content string) app.UploadID {
 	f.t.Helper()
 	id := f.newUpload("text/plain")
-	name := f.UploadPath(id, 1)
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		f.t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-		f.t.Fatal(err)
-	}
+	write(f.t, f.path, map[string]string{uploadName(id, 1): content})
 	u := f.rules.uploads[id]
 	u.Generation, u.Size, u.SHA256 = 1, int64(len(content)), sha(content)
 	return id
 }
 
-// result lays out a completed job with these files.
+// result creates a completed job with these files.
 func (f *fixture) result(files map[string]string) app.JobID {
 	f.t.Helper()
 	id := app.JobID(f.id())
@@ -246,13 +245,7 @@ func (f *fixture) result(files map[string]string) app.JobID {
 	}
 	m := &app.Manifest{}
 	for name, content := range files {
-		p := filepath.Join(f.JobDir(id), "result", name)
-		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
-			f.t.Fatal(err)
-		}
-		if err := os.WriteFile(p, []byte(content), 0o600); err != nil {
-			f.t.Fatal(err)
-		}
+		write(f.t, f.JobDir(id), map[string]string{"result/" + name: content})
 		m.Files = append(m.Files, app.ManifestFile{
 			Name: name, Path: "result/" + name, Size: int64(len(content)),
 			CRC32: crc32.ChecksumIEEE([]byte(content)), SHA256: fmt.Sprintf("%064x", len(name)),
@@ -277,11 +270,16 @@ type response struct {
 // do sends a request; headers are pairs of name and value.
 func (f *fixture) do(method, url, body string, headers ...string) response {
 	f.t.Helper()
-	var r io.Reader
-	if body != "" {
-		r = strings.NewReader(body)
+	if body == "" {
+		return f.send(method, url, nil, headers...)
 	}
-	req, err := http.NewRequest(method, url, r)
+	return f.send(method, url, strings.NewReader(body), headers...)
+}
+
+// send is do with a body that may hide its length.
+func (f *fixture) send(method, url string, body io.Reader, headers ...string) response {
+	f.t.Helper()
+	req, err := http.NewRequest(method, url, body)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -297,7 +295,7 @@ func (f *fixture) do(method, url, body string, headers ...string) response {
 	return response{res.StatusCode, res.Header, string(data), err}
 }
 
-// code gives the error code of an answer.
+// code returns the error code of an answer.
 func (r response) code() fault.Code {
 	var body struct {
 		Error struct{ Code fault.Code }
@@ -311,6 +309,17 @@ func (r response) want(t testing.TB, status int, code fault.Code) {
 	t.Helper()
 	if r.status != status || r.code() != code {
 		t.Errorf("status %d, code %q, body %.200q; want %d, %q", r.status, r.code(), r.body, status, code)
+	}
+}
+
+// write creates files below a directory.
+func write(t testing.TB, top string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(top, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -330,4 +339,37 @@ func (f *fixture) names(dir string) []string {
 		f.t.Fatal(err)
 	}
 	return names
+}
+
+// dial sends the head of a request on a connection of its own.
+func (f *fixture) dial(method, link string, headers ...string) (*net.TCPConn, *bufio.Reader) {
+	f.t.Helper()
+	u, err := url.Parse(link)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", u.Host)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { conn.Close() })
+	head := append([]string{method + " " + u.RequestURI() + " HTTP/1.1", "Host: " + u.Host}, headers...)
+	fmt.Fprint(conn, strings.Join(head, "\r\n"), "\r\n\r\n")
+	return conn.(*net.TCPConn), bufio.NewReader(conn)
+}
+
+// wantLine reads lines of an answer up to the first one that is not empty and
+// checks what it contains.
+func wantLine(t testing.TB, answer *bufio.Reader, want string) {
+	t.Helper()
+	for {
+		line, err := answer.ReadString('\n')
+		if line == "\r\n" && err == nil {
+			continue
+		}
+		if err != nil || !strings.Contains(line, want) {
+			t.Fatalf("line %q, err %v; want %q", line, err, want)
+		}
+		return
+	}
 }

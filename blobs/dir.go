@@ -1,17 +1,17 @@
 // Package blobs keeps files on disk and serves them by signed links.
 //
-// It implements app.Blobs and the handler of /blobs/. Within the data
-// directory it owns:
+// It implements app.Blobs and the handler of /blobs/. It owns these files in
+// the data directory:
 //
 //	secret                               the key ring that signs links, mode 0600
-//	uploads/<xx>/<fileId>.<generation>   what arrived by one PUT; never changes
-//	uploads/tmp/                         what is arriving
+//	uploads/<xx>/<fileId>.<generation>   the body of one PUT; never changes
+//	uploads/tmp/                         bodies being received
 //	jobs/<id>/                           attempts, result and manifest.json of a job
-//	trash/                               what is being removed
+//	trash/                               directories being removed
 //
-// <xx> is the random end of the id. A name in uploads appears whole or not at
-// all, and counts only once the upload's record names its generation; what a
-// crash leaves behind is removed by Sweep, never adopted.
+// <xx> is the random end of the ID. A file in uploads appears whole or not at
+// all, and counts only once the upload's record names its generation. Sweep
+// removes what a crash leaves behind; nothing adopts it.
 package blobs
 
 import (
@@ -24,61 +24,69 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/blobs/link"
+	"molrun/blobs/result"
+	"molrun/app/durable"
 )
 
-// Names below the data directory.
+// Names in the data directory.
 const (
 	uploadsDir = "uploads"
 	tmpDir     = "uploads/tmp"
-	jobsDir    = "jobs"
 	trashDir   = "trash"
 )
 
-// Options are what a Dir needs besides its place. The zero value of a limit
-// takes its default.
+// Options are the dependencies and limits of a Dir. The zero value of a limit
+// means its default.
 type Options struct {
-	Now     func() time.Time // wall clock: expiry of links, age of what is swept
-	Secret  *Secret          // signs links
+	Now     func() time.Time // wall clock for the expiry of links and the age of orphans
+	Secret  *link.Secret     // signs links
 	Log     zerolog.Logger
 	Reserve int64 // bytes that uploads leave free; default 1 GiB or 5 % of the disk, whichever is more
-	Streams int   // transfers at once, default 256; more are answered 503
+	Streams int   // concurrent transfers, default 256; more are answered 503
 
-	// StreamsPerHolder is how many of these may be by links of one holder;
-	// default half of them.
+	// StreamsPerHolder limits the concurrent transfers by links of one holder;
+	// default half of Streams.
 	StreamsPerHolder int
-	Idle             time.Duration // how long a transfer may stand still, default one minute
+	Idle             time.Duration // how long a transfer may stall, default one minute
 }
 
-// Dir is the data directory's files. It is safe for concurrent use.
+// Dir is the files of the data directory. It is safe for concurrent use.
 type Dir struct {
-	path    string // absolute
-	root    *os.Root
-	options Options
-	links   atomic.Pointer[links]
-	run     string // begins the names of this process's temporary files
+	path     string // absolute
+	root     *os.Root
+	options  Options
+	signer   *link.Signer
+	archives *result.Archives
+	run      string // prefix of this process's temporary names
 
 	shardMu sync.Mutex
-	shards  map[string]bool // directories below uploads that are known to be durable
+	shards  map[string]bool // directories in uploads that are known to be durable
 
-	rotating sync.Mutex // held while the secret is replaced
-	holds    holds
-	archives archiveCache
-	buffers  sync.Pool // *[]byte of bufferSize
+	removals removals
 }
 
 var _ app.Blobs = (*Dir)(nil)
 
-// Open makes what is missing of the layout in the data directory and takes
-// hold of it. It refuses a directory that others may write to.
+// Open creates what is missing in the data directory and opens it. It refuses
+// a directory that others may write to.
 func Open(dir string, o Options) (*Dir, error) {
 	if o.Secret == nil || o.Now == nil {
 		return nil, errors.New("open files: options lack the secret or the clock")
+	}
+	if o.Streams <= 0 {
+		o.Streams = 256
+	}
+	if o.StreamsPerHolder <= 0 {
+		o.StreamsPerHolder = max(1, o.Streams/2)
+	}
+	if o.Idle <= 0 {
+		o.Idle = time.Minute
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -94,61 +102,27 @@ func Open(dir string, o Options) (*Dir, error) {
 	if err := layOut(root); err != nil {
 		return nil, errors.Join(fmt.Errorf("lay out %s: %w", dir, err), root.Close())
 	}
-	d := &Dir{
-		path:    dir,
-		root:    root,
-		options: withDefaults(o),
-		run:     rand.Text()[:8],
-		shards:  make(map[string]bool),
-	}
-	d.links.Store(newLinks(o.Secret, o.Now))
-	d.buffers.New = func() any { b := make([]byte, bufferSize); return &b }
-	return d, nil
+	return &Dir{
+		path:     dir,
+		root:     root,
+		options:  o,
+		signer:   link.NewSigner(dir, o.Secret, o.Now),
+		archives: result.NewArchives(root),
+		run:      rand.Text()[:8],
+		shards:   make(map[string]bool),
+	}, nil
 }
 
-func withDefaults(o Options) Options {
-	if o.Streams <= 0 {
-		o.Streams = 256
-	}
-	if o.StreamsPerHolder <= 0 {
-		o.StreamsPerHolder = max(1, o.Streams/2)
-	}
-	if o.Idle <= 0 {
-		o.Idle = time.Minute
-	}
-	return o
-}
-
-// Close gives the directory back. Requests must have ended.
-func (d *Dir) Close() error { return d.root.Close() }
-
-// UploadPath gives where an upload's bytes lie.
-func (d *Dir) UploadPath(id app.UploadID, generation int) string {
-	return filepath.Join(d.path, filepath.FromSlash(uploadName(id, generation)))
-}
-
-// JobDir gives the directory of a job: its attempts, result and manifest.
-func (d *Dir) JobDir(id app.JobID) string {
-	return filepath.Join(d.path, jobsDir, string(id))
-}
-
-// Link gives the signed path and query of a link.
-func (d *Dir) Link(l app.Link) string { return d.links.Load().sign(l) }
-
-func uploadName(id app.UploadID, generation int) string {
-	return path.Join(uploadsDir, shardOf(id), string(id)+"."+strconv.Itoa(generation))
-}
-
-// shardOf spreads uploads over at most 1,024 directories. An ID begins with
-// its time, so only its end is spread evenly.
-func shardOf(id app.UploadID) string { return string(id[max(0, len(id)-2):]) }
-
-// layOut makes the directories and closes them to all others.
+// layOut creates the directories and closes them to all other users.
 func layOut(root *os.Root) error {
-	if err := refuseShared(root); err != nil {
+	info, err := root.Stat(".")
+	if err != nil {
 		return err
 	}
-	for _, name := range []string{uploadsDir, tmpDir, jobsDir, trashDir} {
+	if perm := info.Mode().Perm(); perm&0o022 != 0 {
+		return fmt.Errorf("others may write to it (mode %#o): run chmod 700", perm)
+	}
+	for _, name := range []string{uploadsDir, tmpDir, result.JobsDir, trashDir} {
 		if err := root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
@@ -165,25 +139,58 @@ func layOut(root *os.Root) error {
 			}
 		}
 	}
-	return errors.Join(syncDir(root, uploadsDir), syncDir(root, "."))
+	return errors.Join(durable.SyncDir(root, uploadsDir), durable.SyncDir(root, "."))
 }
 
-func refuseShared(root *os.Root) error {
-	info, err := root.Stat(".")
-	if err != nil {
-		return err
-	}
-	if perm := info.Mode().Perm(); perm&0o022 != 0 {
-		return fmt.Errorf("others may write to it (mode %#o): run chmod 700", perm)
-	}
-	return nil
+// Close closes the directory. All requests must have ended.
+func (d *Dir) Close() error { return d.root.Close() }
+
+// Link returns the signed path and query of a link.
+func (d *Dir) Link(l app.Link) string { return d.signer.Sign(l) }
+
+// RotateSecret adds a key to the secret, signs with it from now on and returns
+// its ID. Links that are alive stay valid.
+func (d *Dir) RotateSecret() (kid string, err error) {
+	kid, err = d.signer.Rotate()
+	return kid, diskError("rotate secret", err)
 }
 
-// syncDir makes the names in a directory durable.
-func syncDir(root *os.Root, name string) error {
-	f, err := root.Open(name)
+// UploadPath returns the path of an upload's bytes.
+func (d *Dir) UploadPath(id app.UploadID, generation int) string {
+	return filepath.Join(d.path, filepath.FromSlash(uploadName(id, generation)))
+}
+
+func uploadName(id app.UploadID, generation int) string {
+	return path.Join(uploadsDir, shardOf(id), string(id)+"."+strconv.Itoa(generation))
+}
+
+// shardOf spreads uploads over at most 1,024 directories. Only the end of an
+// ID is evenly distributed, because it begins with its time.
+func shardOf(id app.UploadID) string { return string(id[max(0, len(id)-2):]) }
+
+// JobDir returns the directory of a job: its attempts, result and manifest.
+func (d *Dir) JobDir(id app.JobID) string {
+	return filepath.Join(d.path, filepath.FromSlash(result.JobDir(id)))
+}
+
+// Manifest reads the list of a completed job's files. It returns NotFound if
+// there is none.
+func (d *Dir) Manifest(id app.JobID) (*app.Manifest, error) {
+	m, _, err := result.ReadManifest(d.root, id)
+	return m, result.NotFound(err)
+}
+
+// WriteManifest stores the list of a job's files, once they are in place and
+// before the job is recorded as completed.
+func (d *Dir) WriteManifest(id app.JobID, m *app.Manifest) error {
+	return diskError("write manifest", result.WriteManifest(d.root, id, m))
+}
+
+// ArchiveSize returns the length of the archive of these folders in bytes.
+func (d *Dir) ArchiveSize(folders []app.Folder) (int64, error) {
+	a, err := d.archives.Open(folders)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	return a.Size(), nil
 }

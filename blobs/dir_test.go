@@ -14,9 +14,11 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/blobs/link"
+	"molrun/blobs/result"
 )
 
-func TestOpenLaysOutThePrivateDirectory(t *testing.T) {
+func TestOpenCreatesPrivateDirectories(t *testing.T) {
 	f := startIn(t, filepath.Join(t.TempDir(), "new", "data"))
 	for _, name := range []string{".", "uploads", "uploads/tmp", "jobs", "trash"} {
 		info, err := os.Stat(filepath.Join(f.path, name))
@@ -33,7 +35,7 @@ func TestOpenLaysOutThePrivateDirectory(t *testing.T) {
 	}
 }
 
-func TestOpenClosesWhatWasOpenToOthers(t *testing.T) {
+func TestOpenMakesDirectoriesPrivate(t *testing.T) {
 	dir := t.TempDir()
 	if err := errors.Join(os.Mkdir(filepath.Join(dir, "uploads"), 0o755), os.Chmod(dir, 0o755)); err != nil {
 		t.Fatal(err)
@@ -44,7 +46,7 @@ func TestOpenClosesWhatWasOpenToOthers(t *testing.T) {
 	}
 }
 
-func TestOpenRefusesADoubtfulDirectory(t *testing.T) {
+func TestOpenRefusesAnUnsafeDirectory(t *testing.T) {
 	shared := t.TempDir()
 	occupied := t.TempDir()
 	if err := errors.Join(
@@ -53,12 +55,16 @@ func TestOpenRefusesADoubtfulDirectory(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
+	secret, err := link.LoadSecret(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	escaping := t.TempDir()
 	if err := os.Symlink(t.TempDir(), filepath.Join(escaping, "jobs")); err != nil {
 		t.Fatal(err)
 	}
 	for dir, want := range map[string]string{shared: "chmod 700", occupied: "not a directory", escaping: "jobs"} {
-		_, err := Open(dir, Options{Now: time.Now, Secret: newSecret(), Log: zerolog.Nop()})
+		_, err := Open(dir, Options{Now: time.Now, Secret: secret, Log: zerolog.Nop()})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
@@ -88,7 +94,7 @@ func TestManifestIsReadAsWritten(t *testing.T) {
 	if _, err := f.Manifest(app.JobID(f.id())); !errors.Is(err, fault.NotFound) {
 		t.Errorf("no manifest: error %v, want NOT_FOUND", err)
 	}
-	if err := os.WriteFile(filepath.Join(f.JobDir(id), manifestName), []byte(`{"files":`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(f.path, result.ManifestName(id)), []byte(`{"files":`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Manifest(id); err == nil || errors.Is(err, fault.NotFound) {
@@ -96,12 +102,12 @@ func TestManifestIsReadAsWritten(t *testing.T) {
 	}
 }
 
-func TestRemovalFreesTheDiskAtOnce(t *testing.T) {
+func TestRemovalDeletesFilesAtOnce(t *testing.T) {
 	f := start(t)
 	id := f.newUpload("text/plain")
 	f.upload(id, "x")
 	job := f.result(someResult)
-	for range 2 { // again is no error
+	for range 2 { // the second time is no error
 		if err := errors.Join(f.RemoveUpload(id, 1), f.RemoveJob(job)); err != nil {
 			t.Fatal(err)
 		}
@@ -110,14 +116,14 @@ func TestRemovalFreesTheDiskAtOnce(t *testing.T) {
 		t.Errorf("files left: %q", names)
 	}
 	if err := f.RemoveJob("../uploads"); err == nil {
-		t.Error("removed what is no job")
+		t.Error("removed a directory that is not a job")
 	}
 	if err := f.RemoveUpload("../../secret", 1); err == nil {
-		t.Error("removed what is no upload")
+		t.Error("removed a file that is not an upload")
 	}
 }
 
-func TestRemovalCopesWithClosedDirectories(t *testing.T) {
+func TestRemovalDeletesReadOnlyDirectories(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may write everywhere")
 	}
@@ -134,22 +140,22 @@ func TestRemovalCopesWithClosedDirectories(t *testing.T) {
 	}
 }
 
-func TestHeldRemovalsWaitForTheLastRelease(t *testing.T) {
+func TestPausedRemovalsWaitForTheLastResume(t *testing.T) {
 	f := start(t)
 	id := f.newUpload("text/plain")
 	f.upload(id, "x")
 	job := f.result(someResult)
-	first, second := f.HoldRemovals(), f.HoldRemovals()
+	first, second := f.PauseRemovals(), f.PauseRemovals()
 	if err := errors.Join(f.RemoveUpload(id, 1), f.RemoveJob(job)); err != nil {
 		t.Fatal(err)
 	}
 	first()
 	first() // counts once
 	if _, err := f.Manifest(job); err != nil {
-		t.Errorf("the job went while removals are held: %v", err)
+		t.Errorf("the job was removed during the pause: %v", err)
 	}
 	if _, err := os.Stat(f.UploadPath(id, 1)); err != nil {
-		t.Errorf("the upload went while removals are held: %v", err)
+		t.Errorf("the upload was removed during the pause: %v", err)
 	}
 	second()
 	if names := f.names("."); !slices.Equal(names, []string{"secret"}) {
@@ -157,26 +163,21 @@ func TestHeldRemovalsWaitForTheLastRelease(t *testing.T) {
 	}
 }
 
-func TestSweepRemovesOnlyWhatIsOldAndUnknown(t *testing.T) {
+func TestSweepRemovesOnlyOldOrphans(t *testing.T) {
 	f := start(t)
 	known := f.newUpload("text/plain")
 	f.upload(known, "first")
 	unknown := app.UploadID(f.id())
-	write := func(name string) {
-		t.Helper()
-		name = filepath.Join(f.path, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, nil, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
 	knownJob, unknownJob := f.result(nil), f.result(nil)
-	write("uploads/tmp/OTHERRUN.x")
-	write("uploads/tmp/" + f.run + ".x") // arriving right now
-	write("trash/OTHERRUN.x/result/a")
-	write(uploadName(known, 2))
-	write(uploadName(unknown, 1))
-	write("uploads/ZZ/readme.txt")
-	write("jobs/notes/readme.txt")
+	write(t, f.path, map[string]string{
+		"uploads/tmp/OTHERRUN.x":      "",
+		"uploads/tmp/" + f.run + ".x": "", // being received
+		"trash/OTHERRUN.x/result/a":   "",
+		uploadName(known, 2):          "",
+		uploadName(unknown, 1):        "",
+		"uploads/ZZ/readme.txt":       "",
+		"jobs/notes/readme.txt":       "",
+	})
 	sweep := func() int {
 		t.Helper()
 		n, err := f.Sweep(t.Context(),
@@ -190,7 +191,7 @@ func TestSweepRemovesOnlyWhatIsOldAndUnknown(t *testing.T) {
 
 	f.clock.now = time.Now().Add(23 * time.Hour)
 	if n := sweep(); n != 2 {
-		t.Errorf("a young directory: %d removed, want the temporary file and the trash", n)
+		t.Errorf("before a day has passed: %d removed, want the temporary file and the trash", n)
 	}
 	f.clock.move(2 * time.Hour)
 	if n := sweep(); n != 3 {
@@ -204,6 +205,6 @@ func TestSweepRemovesOnlyWhatIsOldAndUnknown(t *testing.T) {
 	slices.Sort(got)
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("left of job %s: %s", unknownJob, diff)
+		t.Errorf("files left, with the orphan %s: %s", unknownJob, diff)
 	}
 }

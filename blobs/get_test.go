@@ -67,7 +67,7 @@ func TestDownloadServesRanges(t *testing.T) {
 	}
 }
 
-func TestRangeOutsideIsAnErrorObject(t *testing.T) {
+func TestRangeBeyondTheEndIsAnErrorObject(t *testing.T) {
 	f := start(t)
 	id := f.newUpload("text/plain")
 	f.upload(id, "0123456789")
@@ -140,7 +140,7 @@ func TestDownloadNeverRunsInABrowser(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsNotFound(t *testing.T) {
+func TestMissingFileIsNotFound(t *testing.T) {
 	f := start(t)
 	job := f.result(map[string]string{"a": "x"})
 	id := f.newUpload("text/plain")
@@ -181,7 +181,22 @@ func TestChangedFileIsNotServed(t *testing.T) {
 	f.do("GET", result(1), "").want(t, 500, fault.Internal)
 }
 
-func TestOtherMethodsAreNamed(t *testing.T) {
+func TestLinksWorkAcrossARotation(t *testing.T) {
+	f := start(t)
+	id := f.newUpload("text/plain")
+	f.upload(id, "x")
+	before := f.getLink(id)
+	if _, err := f.RotateSecret(); err != nil {
+		t.Fatal(err)
+	}
+	for when, link := range map[string]string{"before": before, "after": f.getLink(id)} {
+		if res := f.do("GET", link, ""); res.status != 200 {
+			t.Errorf("link signed %s the rotation: status %d, want 200", when, res.status)
+		}
+	}
+}
+
+func TestOtherMethodsAreRefused(t *testing.T) {
 	f := start(t)
 	for _, method := range []string{"POST", "DELETE", "OPTIONS", "PATCH"} {
 		res := f.do(method, f.getLink(f.newUpload("text/plain")), "")
@@ -192,27 +207,22 @@ func TestOtherMethodsAreNamed(t *testing.T) {
 	}
 }
 
-func TestTooManyTransfersAreSentAway(t *testing.T) {
+func TestTooManyTransfersAreRefused(t *testing.T) {
 	f := start(t, func(o *Options) { o.Streams = 1 })
 	id := f.newUpload("text/plain")
-	conn, answer := f.dial(f.putLink(id), "Content-Length: 5", "Expect: 100-continue")
-	if line, err := answer.ReadString('\n'); err != nil || !strings.Contains(line, "100") {
-		t.Fatalf("first line %q, err %v", line, err)
-	}
+	conn, answer := f.dial("PUT", f.putLink(id), "Content-Length: 5", "Expect: 100-continue")
+	wantLine(t, answer, "100 Continue")
 	res := f.do("GET", f.getLink(id), "")
 	res.want(t, 503, fault.Unavailable)
 	if res.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
 	fmt.Fprint(conn, "hello")
-	_, _ = answer.ReadString('\n')
-	if line, err := answer.ReadString('\n'); !strings.Contains(line, "200") {
-		t.Errorf("the transfer that was there first: %q, err %v", line, err)
-	}
+	wantLine(t, answer, "200 OK")
 }
 
-// TestDownloadDuringReplacement reads while other bytes take their place: each
-// answer is one of them, whole.
+// TestDownloadDuringReplacement downloads while uploads replace the file. Each
+// answer must be one upload, whole.
 func TestDownloadDuringReplacement(t *testing.T) {
 	f := start(t)
 	id := f.newUpload("text/plain")
@@ -240,7 +250,7 @@ func TestDownloadDuringReplacement(t *testing.T) {
 	wg.Wait()
 }
 
-func TestAccessLogTellsAllButTheLink(t *testing.T) {
+func TestAccessLogOmitsTheLink(t *testing.T) {
 	var log bytes.Buffer
 	f := start(t, func(o *Options) { o.Log = zerolog.New(zerolog.SyncWriter(&log)) })
 	f.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

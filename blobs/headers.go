@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// secureHeaders are on every answer below /blobs/: what a stranger's file
-// says must never run in the browser of a colleague.
+// secureHeaders are on every answer below /blobs/, so that a file uploaded by one
+// user never runs in the browser of another.
 var secureHeaders = map[string]string{
 	"X-Content-Type-Options":       "nosniff",
 	"Content-Security-Policy":      "sandbox; default-src 'none'",
@@ -17,14 +17,20 @@ var secureHeaders = map[string]string{
 	"Referrer-Policy":              "no-referrer",
 }
 
+func setSecureHeaders(h http.Header) {
+	for name, value := range secureHeaders {
+		h.Set(name, value)
+	}
+}
+
 const (
 	plainText = "text/plain; charset=utf-8"
 	anyBytes  = "application/octet-stream"
 )
 
-// contentTypes are the types that files are served as, by extension: text
-// that browsers show as such, and formats that can't carry scripts. All else
-// is bytes.
+// contentTypes maps extensions to the types that files are served as: text that
+// browsers show as text, and formats that cannot contain scripts. Everything
+// else is served as bytes.
 var contentTypes = map[string]string{
 	".json": "application/json", ".zip": "application/zip", ".gz": "application/gzip", ".tar": "application/x-tar",
 	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
@@ -39,7 +45,7 @@ var contentTypes = map[string]string{
 	".toml": plainText, ".yaml": plainText, ".yml": plainText, ".ini": plainText,
 }
 
-// contentType gives the type that a file of this name is served as.
+// contentType returns the type that a file of this name is served as.
 func contentType(filename string) string {
 	if t, ok := contentTypes[strings.ToLower(path.Ext(filename))]; ok {
 		return t
@@ -47,15 +53,15 @@ func contentType(filename string) string {
 	return anyBytes
 }
 
-// disposition gives the Content-Disposition that saves a download under its
-// name: once for old clients in ASCII, once exactly (RFC 6266).
+// disposition returns the Content-Disposition that saves a download under its
+// name: in ASCII for old clients, and exactly (RFC 6266).
 func disposition(filename string) string {
 	filename = cleanName(filename)
 	return `attachment; filename="` + asciiName(filename) + `"; filename*=UTF-8''` + percentName(filename)
 }
 
-// cleanName replaces what no file should be called: separators, controls and
-// marks that make a name look like another.
+// cleanName replaces separators, control characters and marks that make a name
+// look like another.
 func cleanName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
@@ -70,7 +76,7 @@ func cleanName(name string) string {
 	return name
 }
 
-// asciiName replaces what a quoted string can't hold, and the percent sign,
+// asciiName replaces what a quoted string cannot hold, and the percent sign,
 // which some clients decode.
 func asciiName(name string) string {
 	return strings.Map(func(r rune) rune {
@@ -96,11 +102,4 @@ func percentName(name string) string {
 		b.WriteByte(hexDigits[c&15])
 	}
 	return b.String()
-}
-
-// setSecureHeaders sets them before anything else is known of the request.
-func setSecureHeaders(h http.Header) {
-	for name, value := range secureHeaders {
-		h.Set(name, value)
-	}
 }

@@ -8,8 +8,8 @@ import (
 
 const fallocKeepSize = 1 // FALLOC_FL_KEEP_SIZE
 
-// preallocate reserves blocks without changing the file's size. File systems
-// that can't are let off: then a full disk shows while writing.
+// preallocate reserves blocks without changing the file's size. On a file system
+// that cannot do that, a full disk shows while writing.
 func preallocate(f *os.File, length int64) error {
 	for {
 		err := syscall.Fallocate(int(f.Fd()), fallocKeepSize, 0, length)

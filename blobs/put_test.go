@@ -1,7 +1,6 @@
 package blobs
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -11,9 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -42,20 +39,12 @@ func TestUploadIsStoredWholeAndRecorded(t *testing.T) {
 			if chunked {
 				body = io.MultiReader(body) // hides the length
 			}
-			req, err := http.NewRequest("PUT", f.putLink(id), body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			res, err := f.server.Client().Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := f.send("PUT", f.putLink(id), body)
 			var got map[string]any
-			err = json.NewDecoder(res.Body).Decode(&got)
-			res.Body.Close()
+			err := json.Unmarshal([]byte(res.body), &got)
 			want := map[string]any{"status": "received", "size": float64(len(content)), "sha256": sha(content)}
-			if diff := cmp.Diff(want, got); diff != "" || err != nil || res.StatusCode != 200 {
-				t.Errorf("%d bytes, chunked %v: status %d, err %v, body %s", len(content), chunked, res.StatusCode, err, diff)
+			if diff := cmp.Diff(want, got); diff != "" || err != nil || res.status != 200 {
+				t.Errorf("%d bytes, chunked %v: status %d, err %v, body %s", len(content), chunked, res.status, err, diff)
 			}
 			u := f.rules.uploads[id]
 			if u.Generation != 1 || u.Size != int64(len(content)) || u.SHA256 != sha(content) {
@@ -94,7 +83,7 @@ func TestFurtherPutReplacesUntilCompletion(t *testing.T) {
 	}
 }
 
-func TestUploadRefusesWhatIsNotTheFile(t *testing.T) {
+func TestUploadRefusesOtherTypesAndEncodings(t *testing.T) {
 	f := start(t)
 	id := f.newUpload("text/plain")
 	link := f.link(app.Link{Kind: app.UploadPut, ID: string(id), Filename: "a", ContentType: "text/plain; charset=utf-8"})
@@ -106,12 +95,12 @@ func TestUploadRefusesWhatIsNotTheFile(t *testing.T) {
 	}{
 		{"none", nil, 200, ""},
 		{"the same", []string{"Content-Type", "text/plain; charset=utf-8"}, 200, ""},
-		{"the same in other letters", []string{"Content-Type", "TEXT/Plain;charset=utf-8"}, 200, ""},
+		{"the same in other case", []string{"Content-Type", "TEXT/Plain;charset=utf-8"}, 200, ""},
 		{"another", []string{"Content-Type", "text/html"}, 403, fault.LinkInvalid},
 		{"without its parameter", []string{"Content-Type", "text/plain"}, 403, fault.LinkInvalid},
 		{"malformed", []string{"Content-Type", "text/plain; charset"}, 403, fault.LinkInvalid},
 		{"twice", []string{"Content-Type", "text/plain; charset=utf-8", "Content-Type", "text/plain; charset=utf-8"}, 403, fault.LinkInvalid},
-		{"a part", []string{"Content-Range", "bytes 0-3/10"}, 422, ""},
+		{"a range", []string{"Content-Range", "bytes 0-3/10"}, 422, ""},
 		{"compressed", []string{"Content-Encoding", "gzip"}, 415, fault.UnsupportedMediaType},
 		{"not compressed", []string{"Content-Encoding", "identity"}, 200, ""},
 	}
@@ -127,8 +116,8 @@ func TestUploadRefusesWhatIsNotTheFile(t *testing.T) {
 	}
 }
 
-// TestConcurrentPutsNeverMix sends different bytes through one link at once:
-// what is recorded at the end is one of them, whole, and alone on disk.
+// TestConcurrentPutsNeverMix sends different bytes through one link at once. One
+// of them must end up recorded, whole, and alone on disk.
 func TestConcurrentPutsNeverMix(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		t.Run(fmt.Sprintf("one generation for all %v", shared), func(t *testing.T) {
@@ -162,7 +151,7 @@ func TestConcurrentPutsNeverMix(t *testing.T) {
 	}
 }
 
-// sameGeneration hands the same generation to all that begin at once.
+// sameGeneration gives concurrent uploads the same generation.
 type sameGeneration struct{ *rules }
 
 func (s sameGeneration) BeginUpload(ctx context.Context, id app.UploadID) (int, error) {
@@ -173,7 +162,7 @@ func (s sameGeneration) BeginUpload(ctx context.Context, id app.UploadID) (int, 
 	return u.Generation + 1, nil
 }
 
-func TestPutPassesOverWhatACrashLeft(t *testing.T) {
+func TestPutSkipsGenerationsLeftByACrash(t *testing.T) {
 	f := start(t)
 	id := f.newUpload("text/plain")
 	f.upload(id, "first")
@@ -185,11 +174,11 @@ func TestPutPassesOverWhatACrashLeft(t *testing.T) {
 		t.Errorf("record %+v, want generation 3", u)
 	}
 	if left, err := os.ReadFile(f.UploadPath(id, 2)); string(left) != "not recorded" {
-		t.Errorf("the file of the crash was changed: %q, %v", left, err)
+		t.Errorf("the unrecorded file was changed: %q, %v", left, err)
 	}
 }
 
-func TestUnfinishedPutLeavesOnlyWhatMayBeNamed(t *testing.T) {
+func TestUnfinishedPutKeepsOnlyAFileThatMayBeRecorded(t *testing.T) {
 	tests := []struct {
 		name string
 		err  error
@@ -203,7 +192,7 @@ func TestUnfinishedPutLeavesOnlyWhatMayBeNamed(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f := start(t)
-			f.rules.finish = func() error { return tt.err }
+			f.rules.finish = tt.err
 			res := f.do("PUT", f.putLink(f.newUpload("text/plain")), "bytes")
 			if res.code() != tt.code {
 				t.Errorf("status %d, body %s; want %s", res.status, res.body, tt.code)
@@ -213,22 +202,6 @@ func TestUnfinishedPutLeavesOnlyWhatMayBeNamed(t *testing.T) {
 			}
 		})
 	}
-}
-
-// dial opens a connection and sends the head of a PUT.
-func (f *fixture) dial(link string, headers ...string) (net.Conn, *bufio.Reader) {
-	f.t.Helper()
-	u, err := url.Parse(link)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	conn, err := net.Dial("tcp", u.Host)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	f.t.Cleanup(func() { conn.Close() })
-	fmt.Fprintf(conn, "PUT %s HTTP/1.1\r\nHost: %s\r\n%s\r\n\r\n", u.RequestURI(), u.Host, strings.Join(headers, "\r\n"))
-	return conn, bufio.NewReader(conn)
 }
 
 func TestBrokenUploadLeavesNothing(t *testing.T) {
@@ -245,13 +218,13 @@ func TestBrokenUploadLeavesNothing(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := start(t)
 			id := f.newUpload("text/plain")
-			conn, answer := f.dial(f.putLink(id), tt.header)
+			conn, answer := f.dial("PUT", f.putLink(id), tt.header)
 			fmt.Fprint(conn, tt.body)
 			if tt.reset {
-				_ = conn.(*net.TCPConn).SetLinger(0)
+				_ = conn.SetLinger(0)
 				conn.Close()
 			} else {
-				_ = conn.(*net.TCPConn).CloseWrite()
+				_ = conn.CloseWrite()
 				if rest, _ := io.ReadAll(answer); len(rest) > 0 {
 					t.Errorf("answer %q to half a file", rest)
 				}
@@ -264,9 +237,9 @@ func TestBrokenUploadLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestStalledUploadIsCut(t *testing.T) {
+func TestStalledUploadIsAborted(t *testing.T) {
 	f := start(t, func(o *Options) { o.Idle = 20 * time.Millisecond })
-	conn, answer := f.dial(f.putLink(f.newUpload("text/plain")), "Content-Length: 100")
+	conn, answer := f.dial("PUT", f.putLink(f.newUpload("text/plain")), "Content-Length: 100")
 	fmt.Fprint(conn, "only these")
 	if rest, err := io.ReadAll(answer); len(rest) > 0 {
 		t.Errorf("answer %q (err %v) to half a file", rest, err)
@@ -277,26 +250,19 @@ func TestStalledUploadIsCut(t *testing.T) {
 	}
 }
 
-func TestRefusedPutIsNotAskedForItsBody(t *testing.T) {
+func TestPutIsRefusedBeforeItsBody(t *testing.T) {
 	f := start(t)
 	id := f.newUpload("text/plain")
 	expect := []string{"Content-Length: 5", "Expect: 100-continue"}
 
-	conn, answer := f.dial(f.putLink(id), expect...)
-	if line, err := answer.ReadString('\n'); !strings.Contains(line, "100") {
-		t.Fatalf("first line %q, err %v; want 100 Continue", line, err)
-	}
+	conn, answer := f.dial("PUT", f.putLink(id), expect...)
+	wantLine(t, answer, "100 Continue")
 	fmt.Fprint(conn, "hello")
-	_, _ = answer.ReadString('\n')
-	if line, err := answer.ReadString('\n'); !strings.Contains(line, "200") {
-		t.Fatalf("second line %q, err %v; want 200 OK", line, err)
-	}
+	wantLine(t, answer, "200 OK")
 
 	f.rules.complete(id)
-	_, answer = f.dial(f.putLink(id), expect...)
-	if line, err := answer.ReadString('\n'); !strings.Contains(line, "409") {
-		t.Errorf("first line %q, err %v; want 409 at once", line, err)
-	}
+	_, answer = f.dial("PUT", f.putLink(id), expect...)
+	wantLine(t, answer, "409")
 }
 
 func TestUploadKeepsTheReserveFree(t *testing.T) {
@@ -306,10 +272,8 @@ func TestUploadKeepsTheReserveFree(t *testing.T) {
 
 	f = start(t)
 	id = f.newUpload("text/plain")
-	_, answer := f.dial(f.putLink(id), "Content-Length: 1000000000000000", "Expect: 100-continue")
-	if line, err := answer.ReadString('\n'); !strings.Contains(line, "507") {
-		t.Errorf("first line %q, err %v; want 507 before the body", line, err)
-	}
+	_, answer := f.dial("PUT", f.putLink(id), "Content-Length: 1000000000000000", "Expect: 100-continue")
+	wantLine(t, answer, "507") // before the body
 }
 
 func BenchmarkUpload(b *testing.B) {

@@ -9,60 +9,16 @@ import (
 	"sync"
 
 	"molrun/app"
+	"molrun/blobs/result"
 )
 
-// holds keeps removals back while a backup copies files.
-type holds struct {
-	mu      sync.Mutex
-	holders int
-	waiting []func() error
-}
-
-// HoldRemovals keeps every file in place until release is called, so that a
-// backup finds all files that its snapshot of the records names. Removals
-// asked for meanwhile are done by the last release; what they would have
-// freed if the process dies before is left to Sweep.
-func (d *Dir) HoldRemovals() (release func()) {
-	d.holds.mu.Lock()
-	defer d.holds.mu.Unlock()
-	d.holds.holders++
-	return sync.OnceFunc(d.releaseHold)
-}
-
-func (d *Dir) releaseHold() {
-	d.holds.mu.Lock()
-	d.holds.holders--
-	var ready []func() error
-	if d.holds.holders == 0 {
-		ready, d.holds.waiting = d.holds.waiting, nil
-	}
-	d.holds.mu.Unlock()
-	for _, remove := range ready {
-		if err := remove(); err != nil {
-			d.options.Log.Error().Err(err).Msg("remove after hold")
-		}
-	}
-}
-
-// unlessHeld runs remove now, or later where removals are held.
-func (d *Dir) unlessHeld(remove func() error) error {
-	d.holds.mu.Lock()
-	if d.holds.holders > 0 {
-		d.holds.waiting = append(d.holds.waiting, remove)
-		d.holds.mu.Unlock()
-		return nil
-	}
-	d.holds.mu.Unlock()
-	return remove()
-}
-
-// RemoveUpload frees the disk of one generation at once. Transfers that have
-// it open go on. What is already gone is no error.
+// RemoveUpload frees the disk space of one generation at once. Transfers that
+// have it open continue. A missing file is no error.
 func (d *Dir) RemoveUpload(id app.UploadID, generation int) error {
 	if _, err := app.ParseID(string(id)); err != nil {
 		return fmt.Errorf("remove upload %q: %w", id, err)
 	}
-	return d.unlessHeld(func() error {
+	return d.removals.do(func() error {
 		if err := d.root.Remove(uploadName(id, generation)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove upload: %w", err)
 		}
@@ -70,34 +26,31 @@ func (d *Dir) RemoveUpload(id app.UploadID, generation int) error {
 	})
 }
 
-// RemoveJob frees the disk of a job: attempts, result and manifest. What is
-// already gone is no error.
+// RemoveJob frees the disk space of a job: attempts, result and manifest. A
+// missing directory is no error.
 func (d *Dir) RemoveJob(id app.JobID) error {
 	if _, err := app.ParseID(string(id)); err != nil {
 		return fmt.Errorf("remove job %q: %w", id, err)
 	}
-	return d.unlessHeld(func() error { return d.removeJob(id) })
-}
-
-// removeJob takes the whole directory out of sight first, so that no reader
-// and no restart sees half of it.
-func (d *Dir) removeJob(id app.JobID) error {
-	trash := path.Join(trashDir, d.run+"."+rand.Text())
-	err := d.root.Rename(path.Join(jobsDir, string(id)), trash)
-	if errors.Is(err, fs.ErrNotExist) {
+	return d.removals.do(func() error {
+		// The rename comes first, so that no reader and no restart sees half a job.
+		trash := path.Join(trashDir, d.run+"."+rand.Text())
+		err := d.root.Rename(result.JobDir(id), trash)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil {
+			err = d.removeAll(trash)
+		}
+		if err != nil {
+			return fmt.Errorf("remove job %s: %w", id, err)
+		}
 		return nil
-	}
-	if err == nil {
-		err = d.removeAll(trash)
-	}
-	if err != nil {
-		return fmt.Errorf("remove job %s: %w", id, err)
-	}
-	return nil
+	})
 }
 
-// removeAll removes a tree, also where a program took the right to write away
-// from its own directories.
+// removeAll removes a tree, even if a program made its own directories
+// read-only.
 func (d *Dir) removeAll(name string) error {
 	err := d.root.RemoveAll(name)
 	if !errors.Is(err, fs.ErrPermission) {
@@ -110,4 +63,48 @@ func (d *Dir) removeAll(name string) error {
 		return err
 	})
 	return errors.Join(err, d.root.RemoveAll(name))
+}
+
+// removals are delayed while a backup copies files.
+type removals struct {
+	mu      sync.Mutex
+	pauses  int
+	delayed []func() error
+}
+
+// do runs remove now, or once no pause is left.
+func (r *removals) do(remove func() error) error {
+	r.mu.Lock()
+	if r.pauses > 0 {
+		r.delayed = append(r.delayed, remove)
+		r.mu.Unlock()
+		return nil
+	}
+	r.mu.Unlock()
+	return remove()
+}
+
+// PauseRemovals keeps every file in place until resume is called, so that a
+// backup finds all files that its snapshot of the records names. The last
+// resume does the removals requested in the meantime. If the process dies
+// before, Sweep does.
+func (d *Dir) PauseRemovals() (resume func()) {
+	r := &d.removals
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pauses++
+	return sync.OnceFunc(func() {
+		r.mu.Lock()
+		r.pauses--
+		var due []func() error
+		if r.pauses == 0 {
+			due, r.delayed = r.delayed, nil
+		}
+		r.mu.Unlock()
+		for _, remove := range due {
+			if err := remove(); err != nil {
+				d.options.Log.Error().Err(err).Msg("remove after a pause")
+			}
+		}
+	})
 }

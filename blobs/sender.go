@@ -6,32 +6,36 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"molrun/blobs/result"
 )
 
-// pieceSize is how much of a file goes out before the deadline is moved.
+// pieceSize is how much of a file is sent before the deadline is extended.
 const pieceSize = 8 << 20
 
-// sender stands between a handler and the connection. It hands files on to
-// the connection's ReadFrom piece by piece, so that the kernel copies them
-// (sendfile), moves the write deadline with each piece, and counts.
+// sender is the handler's ResponseWriter. It passes files to the connection's
+// ReadFrom piece by piece, so that the kernel copies them (sendfile). It
+// extends the write deadline with each piece and counts the bytes.
 type sender struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	idle    time.Duration
-	moved   time.Time // when the deadline was moved last
+	moved   time.Time // when the write deadline was last extended
 	status  int
 	bytes   int64
-	err     error // the first fault of the connection
+	err     error // the connection's first error
 
-	// With holdRange set, an answer of 416 is not sent but remembered:
-	// http.ServeContent writes it as text.
-	holdRange, rangeHeld bool
+	// While withhold416 is set, an answer 416 sets withheld instead of being
+	// sent: http.ServeContent would write it as text.
+	withhold416, withheld bool
 }
 
-// rangeSender is content that knows how to send a part of itself.
+// rangeSender is content that sends its next n bytes by itself.
 type rangeSender interface {
-	sendTo(w io.Writer, n int64) (int64, error)
+	SendTo(w io.Writer, n int64) (int64, error)
 }
+
+var _ rangeSender = (*result.Content)(nil)
 
 func newSender(w http.ResponseWriter, idle time.Duration) *sender {
 	return &sender{ResponseWriter: w, control: http.NewResponseController(w), idle: idle}
@@ -42,25 +46,25 @@ func (s *sender) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
 func (s *sender) WriteHeader(status int) {
-	if s.holdRange && status == http.StatusRequestedRangeNotSatisfiable {
-		s.rangeHeld = true
+	if s.withhold416 && status == http.StatusRequestedRangeNotSatisfiable {
+		s.withheld = true
 		return
 	}
 	if s.status == 0 && status >= 200 {
 		s.status = status
 	}
-	s.moveDeadline()
+	s.extendDeadline()
 	s.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter.
 func (s *sender) Write(p []byte) (int, error) {
-	if s.rangeHeld && s.holdRange {
+	if s.withheld && s.withhold416 {
 		return len(p), nil
 	}
 	s.begin()
 	if time.Since(s.moved) > s.idle/8 {
-		s.moveDeadline()
+		s.extendDeadline()
 	}
 	n, err := s.ResponseWriter.Write(p)
 	return n, s.count(int64(n), err)
@@ -75,9 +79,9 @@ func (s *sender) ReadFrom(src io.Reader) (int64, error) {
 	}
 	switch src := src.(type) {
 	case rangeSender:
-		return src.sendTo(s, left)
+		return src.SendTo(s, left)
 	case *os.File:
-		if left >= smallFile {
+		if left >= result.SmallFile {
 			return s.sendFile(src, left)
 		}
 	}
@@ -87,10 +91,10 @@ func (s *sender) ReadFrom(src io.Reader) (int64, error) {
 // onlyWriter hides ReadFrom.
 type onlyWriter struct{ io.Writer }
 
-// sendFile sends the next left bytes of f, fewer where it ends before.
+// sendFile sends the next left bytes of f, fewer if it ends before.
 func (s *sender) sendFile(f *os.File, left int64) (int64, error) {
-	// What was written so far has to be out before the kernel takes over, and
-	// the connection's ReadFrom would not tell that it is not.
+	// What was written so far must be sent before the kernel takes over, and the
+	// connection's ReadFrom does not report when that fails.
 	if err := s.control.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return 0, s.count(0, err)
 	}
@@ -106,8 +110,8 @@ func (s *sender) sendFile(f *os.File, left int64) (int64, error) {
 	return sent, nil
 }
 
-// sendPiece sends the next n bytes of f. A client that takes its time is
-// waited for as long as it takes anything at all.
+// sendPiece sends the next n bytes of f. It waits for a slow client as long as
+// the client takes any bytes at all.
 func (s *sender) sendPiece(f *os.File, n int64) (int64, error) {
 	start, err := f.Seek(0, io.SeekCurrent)
 	if err != nil {
@@ -115,7 +119,7 @@ func (s *sender) sendPiece(f *os.File, n int64) (int64, error) {
 	}
 	var sent int64
 	for {
-		s.moveDeadline()
+		s.extendDeadline()
 		took, err := io.Copy(s.ResponseWriter, &io.LimitedReader{R: f, N: n - sent})
 		sent += took
 		err = s.count(took, err)
@@ -129,7 +133,7 @@ func (s *sender) sendPiece(f *os.File, n int64) (int64, error) {
 	}
 }
 
-// begin notes the status that is implied where none was given.
+// begin records the status that the first byte implies.
 func (s *sender) begin() {
 	if s.status == 0 {
 		s.status = http.StatusOK
@@ -144,20 +148,20 @@ func (s *sender) count(n int64, err error) error {
 	return err
 }
 
-// moveDeadline gives the connection another while. Writers without deadlines
-// belong to tests; on others a failure shows at the next write.
-func (s *sender) moveDeadline() {
+// extendDeadline lets the next write stall for the idle time. Only writers of
+// tests lack deadlines; on others an error shows at the next write.
+func (s *sender) extendDeadline() {
 	s.moved = time.Now()
 	_ = s.control.SetWriteDeadline(s.moved.Add(s.idle))
 }
 
-// moveReadDeadline does the same for the request's body.
-func (s *sender) moveReadDeadline() {
+// extendReadDeadline does the same for the next read of the body.
+func (s *sender) extendReadDeadline() {
 	_ = s.control.SetReadDeadline(time.Now().Add(s.idle))
 }
 
-// endReading lifts the deadline, so that it can't end the request while the
-// received file is stored.
+// endReading removes the read deadline, so that it cannot end the request while
+// the received file is stored.
 func (s *sender) endReading() {
 	_ = s.control.SetReadDeadline(time.Time{})
 }

@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,16 +16,15 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-
-	"molrun/app"
 )
 
-// sendfileChild, when set, makes TestSendfileChild serve one download.
+// sendfileChild is the environment variable that names the download of
+// TestSendfileChild.
 const sendfileChild = "BLOBS_TEST_SENDFILE"
 
-// TestKernelCopiesDownloads runs one download of each kind under strace and
-// adds up what sendfile moved.
-func TestKernelCopiesDownloads(t *testing.T) {
+// TestDownloadsUseSendfile runs one download of each kind under strace and adds
+// up the bytes that sendfile moved.
+func TestDownloadsUseSendfile(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(sendfileChild) != "" {
 		t.Skip("this is the traced process")
@@ -62,14 +59,14 @@ func TestKernelCopiesDownloads(t *testing.T) {
 	}
 }
 
-// sendfileBytes is how much of each download only the kernel should touch.
+// sendfileBytes is how many bytes of each download only the kernel may touch.
 var sendfileBytes = map[string]int{"file": 10 << 20, "range": 9 << 20, "archive": 10<<20 + 100_000}
 
-// TestSendfileChild is the traced process of TestKernelCopiesDownloads.
+// TestSendfileChild is the traced process of TestDownloadsUseSendfile.
 func TestSendfileChild(t *testing.T) {
 	kind := os.Getenv(sendfileChild)
 	if kind == "" {
-		t.Skip("only run by TestKernelCopiesDownloads")
+		t.Skip("only run by TestDownloadsUseSendfile")
 	}
 	f := start(t)
 	content := strings.Repeat("0123456789abcdef", 10<<20/16)
@@ -89,32 +86,22 @@ func TestSendfileChild(t *testing.T) {
 	}
 }
 
-// get sends a GET on a connection of its own, whose small buffer makes the
-// server wait for the reader.
-func (f *fixture) get(link string) (*net.TCPConn, *bufio.Reader) {
+// get sends a GET on a connection with a small buffer, so that the server has to
+// wait for the reader.
+func (f *fixture) get(link string) *bufio.Reader {
 	f.t.Helper()
-	u, err := url.Parse(link)
-	if err != nil {
+	conn, answer := f.dial("GET", link)
+	if err := conn.SetReadBuffer(256 << 10); err != nil {
 		f.t.Fatal(err)
 	}
-	conn, err := net.Dial("tcp", u.Host)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	f.t.Cleanup(func() { conn.Close() })
-	tcp := conn.(*net.TCPConn)
-	if err := tcp.SetReadBuffer(256 << 10); err != nil {
-		f.t.Fatal(err)
-	}
-	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", u.RequestURI(), u.Host)
-	return tcp, bufio.NewReader(conn)
+	return answer
 }
 
-// TestSlowDownloadIsWaitedFor reads so slowly that one piece takes longer than
-// a transfer may stand still.
-func TestSlowDownloadIsWaitedFor(t *testing.T) {
+// TestSlowDownloadCompletes reads so slowly that one piece takes longer than a
+// transfer may stall.
+func TestSlowDownloadCompletes(t *testing.T) {
 	t.Parallel()
-	const idle = 500 * time.Millisecond
+	const idle = 300 * time.Millisecond
 	f := start(t, func(o *Options) { o.Idle = idle })
 	content := strings.Repeat("0123456789abcdef", 12<<20/16)
 	links := map[string]string{
@@ -123,10 +110,10 @@ func TestSlowDownloadIsWaitedFor(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	for name, link := range links {
-		_, r := f.get(link)
+		answer := f.get(link)
 		wg.Go(func() {
 			began := time.Now()
-			res, err := http.ReadResponse(r, nil)
+			res, err := http.ReadResponse(answer, nil)
 			if err != nil {
 				t.Error(err)
 				return
@@ -146,7 +133,7 @@ func TestSlowDownloadIsWaitedFor(t *testing.T) {
 	wg.Wait()
 }
 
-func TestStalledDownloadIsCut(t *testing.T) {
+func TestStalledDownloadIsAborted(t *testing.T) {
 	ended := make(chan struct{}, 1)
 	f := start(t, func(o *Options) {
 		o.Idle = 20 * time.Millisecond
@@ -157,20 +144,13 @@ func TestStalledDownloadIsCut(t *testing.T) {
 			return len(p), nil
 		}))
 	})
-	f.get(f.getLink(f.stored(strings.Repeat("x", 32<<20)))) // and reads nothing
+	content := strings.Repeat("x", 32<<20)
+	f.get(f.getLink(f.stored(content))) // and reads nothing
 	<-ended
-	job := f.result(map[string]string{"a": strings.Repeat("x", 32<<20)})
-	f.get(f.archiveLink(job))
+	f.get(f.archiveLink(f.result(map[string]string{"a": content})))
 	<-ended
 }
 
 type writerFunc func(p []byte) (int, error)
 
 func (w writerFunc) Write(p []byte) (int, error) { return w(p) }
-
-var _ rangeSender = (*archiveContent)(nil)
-
-// TestServiceHasTheRules keeps the handler's interface within the service's.
-func TestServiceHasTheRules(*testing.T) {
-	var _ Service = (*app.Service)(nil)
-}

@@ -12,16 +12,6 @@ import (
 	"molrun/app"
 )
 
-func write(t *testing.T, top string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		path := filepath.Join(top, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 func openTree(t *testing.T, dir string) *Tree {
 	t.Helper()
 	tree, err := OpenTree(dir)
@@ -42,7 +32,7 @@ const (
 	treeInput = app.UploadID("01M7Y8K3DF2Q6P8R1RCJS9KHGE")
 )
 
-func TestTreeNamesWhatAJobHasLeft(t *testing.T) {
+func TestTreeListsTheFilesOfAJob(t *testing.T) {
 	dir := t.TempDir()
 	const manifest = `{"files":[{"name":"a/b","path":"result/a/b","size":3,"sha256":"ab"}]}`
 	job := "jobs/" + string(treeJob)
@@ -57,21 +47,21 @@ func TestTreeNamesWhatAJobHasLeft(t *testing.T) {
 	}
 	files, err = tree.Attempt(treeJob, 1)
 	if diff := cmp.Diff([]File{{Path: job + "/1/log", Size: -1}}, files); err != nil || diff != "" {
-		t.Errorf("attempt, without its work directory: %v\n%s", err, diff)
+		t.Errorf("attempt without its work directory: %v\n%s", err, diff)
 	}
 	if files, err := tree.Attempt(treeJob, 2); err != nil || files != nil {
-		t.Errorf("an attempt that left nothing: %v, %v", files, err)
+		t.Errorf("missing attempt: %v, %v", files, err)
 	}
 	if _, err := tree.Result(strayJob); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no result: %v", err)
+		t.Errorf("missing result: %v", err)
 	}
 	write(t, dir, map[string]string{job + "/manifest.json": `{"files":[{"name":"x","path":"../../secret"}]}`})
 	if files, err := tree.Result(treeJob); err == nil {
-		t.Errorf("a manifest that leads out of its job: %v", files)
+		t.Errorf("accepted a manifest that leads out of its job: %v", files)
 	}
 }
 
-func TestTreeOpensRegularFilesWithinIt(t *testing.T) {
+func TestTreeOpensOnlyRegularFilesInside(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"secret": "s"})
 	for name, to := range map[string]string{"inside": "secret", "outside": "/etc/hostname"} {

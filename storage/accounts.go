@@ -6,20 +6,20 @@ import (
 	"errors"
 	"fmt"
 
-	"molrun/app"
+	"molrun/app/apikey"
 	"molrun/app/fault"
 )
 
 // Key gives the record of an API key.
-func (t *tx) Key(id string) (*app.APIKey, error) {
+func (t *tx) Key(id string) (*apikey.Key, error) {
 	return readKey(id, t.bucket(bucketKeys).Get([]byte(id)))
 }
 
-func readKey(id string, value []byte) (*app.APIKey, error) {
+func readKey(id string, value []byte) (*apikey.Key, error) {
 	if value == nil {
 		return nil, fault.Errorf(fault.NotFound, "there is no API key %s", id)
 	}
-	var k app.APIKey
+	var k apikey.Key
 	if err := json.Unmarshal(value, &k); err != nil {
 		return nil, fmt.Errorf("read API key %s: %w", id, err)
 	}
@@ -27,7 +27,7 @@ func readKey(id string, value []byte) (*app.APIKey, error) {
 }
 
 // PutKey inserts or replaces an API key.
-func (t *tx) PutKey(k *app.APIKey) error {
+func (t *tx) PutKey(k *apikey.Key) error {
 	value, err := json.Marshal(k)
 	if err != nil {
 		return fmt.Errorf("put API key %s: %w", k.ID, err)
@@ -44,8 +44,8 @@ func (t *tx) DeleteKey(id string) error {
 }
 
 // Keys gives all API keys, sorted by ID.
-func (t *tx) Keys() ([]*app.APIKey, error) {
-	var all []*app.APIKey
+func (t *tx) Keys() ([]*apikey.Key, error) {
+	var all []*apikey.Key
 	for id, value := range t.ascend(bucketKeys, nil) {
 		k, err := readKey(string(id), value)
 		if err != nil {

@@ -96,7 +96,7 @@ func jobFile(id app.IDBytes, j *app.Job) []entry {
 // jobSource: upload or other job that was read, id; also finished jobs.
 func jobSource(id app.IDBytes, j *app.Job) []entry {
 	var all []entry
-	for _, src := range j.Private.Sources {
+	for _, src := range j.Private.References {
 		e := entry{key: key{}.id(sourceID(src)).id(id)}
 		if !holds(all, e) {
 			all = append(all, e)
@@ -105,7 +105,7 @@ func jobSource(id app.IDBytes, j *app.Job) []entry {
 	return all
 }
 
-func sourceID(src app.Source) app.IDBytes {
+func sourceID(src app.Reference) app.IDBytes {
 	if src.Upload != "" {
 		return idOf(src.Upload)
 	}
@@ -279,7 +279,7 @@ func checkJob(j *app.Job) (app.IDBytes, error) {
 			return id, fmt.Errorf("batch %q: %w", j.Private.Batch, err)
 		}
 	}
-	for _, src := range j.Private.Sources {
+	for _, src := range j.Private.References {
 		if sourceID(src) == (app.IDBytes{}) {
 			return id, fmt.Errorf("source of %q: neither an upload nor a job", src.Setting)
 		}

@@ -16,6 +16,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"molrun/app"
+	"molrun/app/apikey"
 	"molrun/app/fault"
 	"molrun/app/placement"
 	"molrun/app/unit"
@@ -55,7 +56,7 @@ func goldenJob() *app.Job {
 		Needs:      placement.Resources{CPUs: 2, MemoryBytes: 1 << 30, GPUs: 1},
 		Retries:    1,
 		Lost:       1,
-		Sources:    []app.Source{{Setting: "fasta", Upload: app.UploadID(jobText(5)), Generation: 2, Job: jobID(6), Path: "out.pdb", Size: 99}},
+		References: []app.Reference{{Setting: "fasta", Upload: app.UploadID(jobText(5)), Generation: 2, Job: jobID(6), Path: "out.pdb", Size: 99}},
 		Claimed:    true,
 		Stop:       true,
 		StopBy:     "bob@lab.example",
@@ -79,9 +80,9 @@ func TestRecordsKeepTheirForm(t *testing.T) {
 		CreatedAt: unit.At(testID(1).Time()), Generation: 2, Size: 99, SHA256: "ab",
 		CompletedAt: unit.At(testID(2).Time()),
 	}
-	apiKey := &app.APIKey{
+	apiKey := &apikey.Key{
 		ID: "abcdefghijkl", Hash: "ab", Organization: "lab", Email: "ann@lab.example",
-		Role: app.RoleAdmin, Disabled: true,
+		Role: apikey.Admin, Disabled: true,
 		CreatedAt: unit.At(testID(1).Time()), ExpiresAt: unit.At(testID(2).Time()),
 		LastUsedAt: unit.At(testID(3).Time()), Successor: "mnopqrstuvwx",
 	}
@@ -168,7 +169,7 @@ func TestBadRecordsAreRefused(t *testing.T) {
 		"no ID":        func(j *app.Job) { j.ID = "" },
 		"no status":    func(j *app.Job) { j.Status = "" },
 		"odd batch":    func(j *app.Job) { j.Private.Batch = "screen" },
-		"empty source": func(j *app.Job) { j.Private.Sources = []app.Source{{Setting: "fasta"}} },
+		"empty source": func(j *app.Job) { j.Private.References = []app.Reference{{Setting: "fasta"}} },
 		"bad settings": func(j *app.Job) { j.Settings = json.RawMessage("{") },
 		"endless name": func(j *app.Job) { j.Name = strings.Repeat("a", 70000) },
 	} {
@@ -397,7 +398,7 @@ func benchJob(n int) *app.Job {
 	j.Inputs = []app.Input{{Setting: "fasta", FileID: jobText(1), Filename: "hst5.fasta", SHA256: strings.Repeat("ab", 32)}}
 	j.Private.Sent, j.Private.Meaning = strings.Repeat("5e", 32), strings.Repeat("3e", 32)
 	j.Private.Normalized = j.Settings
-	j.Private.Sources = []app.Source{{Setting: "fasta", Upload: app.UploadID(jobText(1)), Generation: 1, Size: 100}}
+	j.Private.References = []app.Reference{{Setting: "fasta", Upload: app.UploadID(jobText(1)), Generation: 1, Size: 100}}
 	return j
 }
 

@@ -18,6 +18,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"molrun/app"
+	"molrun/app/apikey"
 	"molrun/app/fault"
 	"molrun/app/placement"
 	"molrun/app/unit"
@@ -28,7 +29,7 @@ import (
 type model struct {
 	jobs        map[app.JobID]*app.Job
 	uploads     map[app.UploadID]*app.Upload
-	keys        map[string]*app.APIKey
+	keys        map[string]*apikey.Key
 	definitions map[string]string
 	floor       app.IDBytes
 }
@@ -37,7 +38,7 @@ func newModel() *model {
 	return &model{
 		jobs:        map[app.JobID]*app.Job{},
 		uploads:     map[app.UploadID]*app.Upload{},
-		keys:        map[string]*app.APIKey{},
+		keys:        map[string]*apikey.Key{},
 		definitions: map[string]string{},
 	}
 }
@@ -176,17 +177,17 @@ func (s *simulation) newJob() *app.Job {
 		},
 	}
 	for range s.r.IntN(4) {
-		j.Private.Sources = append(j.Private.Sources, s.source())
+		j.Private.References = append(j.Private.References, s.source())
 	}
 	s.setState(j)
 	return j
 }
 
-func (s *simulation) source() app.Source {
+func (s *simulation) source() app.Reference {
 	if s.r.IntN(2) == 0 {
-		return app.Source{Setting: "a", Upload: app.UploadID(testID(s.r.IntN(20)).String()), Generation: 1}
+		return app.Reference{Setting: "a", Upload: app.UploadID(testID(s.r.IntN(20)).String()), Generation: 1}
 	}
-	return app.Source{Setting: "b", Job: jobID(s.r.IntN(20)), Path: "out.pdb"}
+	return app.Reference{Setting: "b", Job: jobID(s.r.IntN(20)), Path: "out.pdb"}
 }
 
 func (s *simulation) setState(j *app.Job) {
@@ -337,7 +338,7 @@ func (s *simulation) dropUpload(tx app.Tx) error {
 }
 
 func (s *simulation) putAccount(tx app.Tx) error {
-	k := &app.APIKey{ID: fmt.Sprint(s.r.IntN(10)), Email: pick(s.r, someEmails), Disabled: s.r.IntN(2) == 0}
+	k := &apikey.Key{ID: fmt.Sprint(s.r.IntN(10)), Email: pick(s.r, someEmails), Disabled: s.r.IntN(2) == 0}
 	s.keys[k.ID] = k
 	text := fmt.Sprint("definition ", s.r.IntN(10))
 	s.definitions[text] = text
@@ -613,7 +614,7 @@ func agreeQueue(t *testing.T, tx app.Tx, s *simulation) {
 	for n := range 20 {
 		source := testID(n).String()
 		needed := s.sorted(func(j *app.Job) bool {
-			return !j.Status.Finished() && slices.ContainsFunc(j.Private.Sources, func(src app.Source) bool {
+			return !j.Status.Finished() && slices.ContainsFunc(j.Private.References, func(src app.Reference) bool {
 				return string(src.Upload) == source || string(src.Job) == source
 			})
 		})
@@ -685,7 +686,7 @@ func agreeUploads(t *testing.T, tx app.Tx, s *simulation) {
 
 func agreeAccounts(t *testing.T, tx app.Tx, s *simulation) {
 	t.Helper()
-	var want []*app.APIKey
+	var want []*apikey.Key
 	for _, id := range slices.Sorted(maps.Keys(s.keys)) {
 		want = append(want, s.keys[id])
 		if k, err := tx.Key(id); err != nil || !reflect.DeepEqual(k, s.keys[id]) {

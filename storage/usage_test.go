@@ -159,7 +159,7 @@ func agreeFinished(t *testing.T, tx app.Tx, s *simulation) {
 		readers = append(readers, id)
 	}
 	for _, j := range s.sorted(func(j *app.Job) bool {
-		return slices.ContainsFunc(j.Private.Sources, func(src app.Source) bool {
+		return slices.ContainsFunc(j.Private.References, func(src app.Reference) bool {
 			return string(src.Upload) == source || string(src.Job) == source
 		})
 	}) {

@@ -13,7 +13,7 @@ func (a *API) algorithms(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	reply(c, map[string]any{"algorithms": a.svc.Algorithms(caller(c))})
+	reply(c, map[string]any{"algorithms": a.svc.Algorithms.List(caller(c))})
 }
 
 type algorithmRequest struct{ typ, version string }
@@ -30,7 +30,7 @@ func (a *API) algorithm(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	view, err := a.svc.Algorithm(caller(c), req.typ, req.version)
+	view, err := a.svc.Algorithms.Get(caller(c), req.typ, req.version)
 	if err != nil {
 		fail(c, err)
 		return

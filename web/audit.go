@@ -8,7 +8,10 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
+	"molrun/app/apikey"
+	"molrun/app/audit"
 	"molrun/app/fault"
+	"molrun/app/naming"
 	"molrun/app/unit"
 )
 
@@ -47,24 +50,24 @@ const (
 // of one address and of all: whoever guesses must not fill the log.
 const failedAttemptsPerSecond = 5
 
-// audit writes entries; one without a sink writes none.
-type audit struct {
-	sink           func(app.AuditEntry)
+// auditor writes entries; one without a sink writes none.
+type auditor struct {
+	sink           func(audit.Entry)
 	now            func() time.Time
 	failed, failer *buckets // all failed authentications; those of an address
 }
 
-func newAudit(sink func(app.AuditEntry), now func() time.Time) *audit {
+func newAuditor(sink func(audit.Entry), now func() time.Time) *auditor {
 	if sink == nil {
 		return nil
 	}
-	return &audit{sink, now, newBuckets(4*failedAttemptsPerSecond, now), newBuckets(failedAttemptsPerSecond, now)}
+	return &auditor{sink, now, newBuckets(4*failedAttemptsPerSecond, now), newBuckets(failedAttemptsPerSecond, now)}
 }
 
 // about names what a request is about, where its path does not say it. What
 // is no name is left out: it may be anything.
 func about(c *gin.Context, name string) {
-	if app.CheckName(name) == "" {
+	if naming.Check(name) == "" {
 		c.Set(objectKey, name)
 	}
 }
@@ -74,11 +77,11 @@ func about(c *gin.Context, name string) {
 func nothingDone(c *gin.Context) { c.Set(idleKey, true) }
 
 // request notes how a request ended, if it is one to be told of.
-func (a *audit) request(c *gin.Context, remote string) {
+func (a *auditor) request(c *gin.Context, remote string) {
 	if a == nil || c.GetBool(idleKey) {
 		return
 	}
-	e := app.AuditEntry{
+	e := audit.Entry{
 		Time: unit.At(a.now()), Request: c.Writer.Header().Get(requestIDHeader),
 		Action: audited[c.Request.Method+" "+c.FullPath()], Object: objectOf(c),
 		Result: resultOf(c), Remote: remote,
@@ -105,7 +108,7 @@ func objectOf(c *gin.Context) string {
 		return name
 	}
 	for _, p := range c.Params {
-		if name := (&input{c: c}).decoded(p.Key); app.CheckName(name) == "" {
+		if name := (&input{c: c}).decoded(p.Key); naming.Check(name) == "" {
 			return redact(cut(name))
 		}
 	}
@@ -130,7 +133,7 @@ func attempted(c *gin.Context) string {
 	if len(keys) != 1 {
 		return ""
 	}
-	return app.KeyID(keys[0])
+	return apikey.ID(keys[0])
 }
 
 // secretText is an API key or a JSON Web Token, or what looks like one.

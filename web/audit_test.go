@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app"
+	"molrun/app/audit"
 	"molrun/web"
 	"molrun/web/client"
 )
@@ -14,17 +14,17 @@ import (
 // entries is an audit log in memory.
 type entries struct {
 	mu  sync.Mutex
-	all []app.AuditEntry
+	all []audit.Entry
 }
 
-func (l *entries) add(e app.AuditEntry) {
+func (l *entries) add(e audit.Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all = append(l.all, e)
 }
 
 // take gives the entries since the last take.
-func (l *entries) take() []app.AuditEntry {
+func (l *entries) take() []audit.Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := l.all
@@ -106,7 +106,7 @@ func TestFailedAuthenticationsAreAuditedToABound(t *testing.T) {
 	}
 	now.move(time.Second)
 	id := strings.Split(s.ann, "_")[1]
-	if _, err := s.app.DisableKey(t.Context(), id, true); err != nil {
+	if _, err := s.app.Accounts.DisableKey(t.Context(), id, true); err != nil {
 		t.Fatal(err)
 	}
 	s.as(s.ann, "GET", "/jobs", "")

@@ -85,7 +85,7 @@ func (a *API) identify(r *http.Request) (app.Caller, error) {
 	if len(keys) != 1 {
 		return app.Caller{}, refusal()
 	}
-	caller, err := a.svc.Authenticate(r.Context(), keys[0])
+	caller, err := a.svc.Accounts.Authenticate(r.Context(), keys[0])
 	if err != nil && fault.CodeOf(err) == fault.Unauthorized {
 		return app.Caller{}, refusal()
 	}

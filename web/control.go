@@ -8,7 +8,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/apikey"
+	"molrun/app/audit"
 	"molrun/app/fault"
+	"molrun/app/retention"
 	"molrun/app/strictjson"
 	"molrun/app/unit"
 )
@@ -17,15 +20,16 @@ import (
 // only the operator can open, and want no key.
 type control struct {
 	svc     *app.Service
+	keeper  *retention.Keeper
 	options ControlOptions
-	audit   *audit
+	audit   *auditor
 }
 
 // ControlOptions are what the operator's routes need besides the service.
 type ControlOptions struct {
 	Log zerolog.Logger
 	// Audit takes what the audit log tells; nil tells nothing.
-	Audit func(app.AuditEntry)
+	Audit func(audit.Entry)
 	// RotateSecret makes a new key for links and gives its id.
 	RotateSecret func() (kid string, err error)
 	// Isolation is what keeps jobs from the rest of the machine; the zero one is
@@ -41,8 +45,8 @@ type Isolation struct {
 }
 
 // Control gives the handler for the control socket.
-func Control(svc *app.Service, o ControlOptions) http.Handler {
-	ctl := &control{svc, o, newAudit(o.Audit, time.Now)}
+func Control(svc *app.Service, keeper *retention.Keeper, o ControlOptions) http.Handler {
+	ctl := &control{svc, keeper, o, newAuditor(o.Audit, time.Now)}
 	engine := newEngine(ctl.around)
 	buffered := &budget{size: 64 << 20}
 	mount(engine, ctl.routes(), func(class) gin.HandlerFunc {
@@ -89,17 +93,17 @@ func (o *control) isolation(c *gin.Context) {
 
 // keyView is an API key as the operator sees it: never its secret or hash.
 type keyView struct {
-	ID           string    `json:"id"`
-	Organization string    `json:"organization"`
-	Email        string    `json:"email"`
-	Role         app.Role  `json:"role"`
-	Disabled     bool      `json:"disabled"`
-	CreatedAt    unit.Time `json:"createdAt"`
-	ExpiresAt    unit.Time `json:"expiresAt,omitzero"`
-	LastUsedAt   unit.Time `json:"lastUsedAt,omitzero"` // within a minute or two
+	ID           string      `json:"id"`
+	Organization string      `json:"organization"`
+	Email        string      `json:"email"`
+	Role         apikey.Role `json:"role"`
+	Disabled     bool        `json:"disabled"`
+	CreatedAt    unit.Time   `json:"createdAt"`
+	ExpiresAt    unit.Time   `json:"expiresAt,omitzero"`
+	LastUsedAt   unit.Time   `json:"lastUsedAt,omitzero"` // within a minute or two
 }
 
-func viewKey(k *app.APIKey) keyView {
+func viewKey(k *apikey.Key) keyView {
 	return keyView{k.ID, k.Organization, k.Email, k.Role, k.Disabled, k.CreatedAt, k.ExpiresAt, k.LastUsedAt}
 }
 
@@ -109,7 +113,7 @@ func (r *keyRequest) read(in *input) {
 	b := in.object(required)
 	r.Organization = b.text("organization", required)
 	r.Email = b.text("email", required)
-	r.Role = or(app.Role(b.text("role", optional)), app.RoleMember)
+	r.Role = or(apikey.Role(b.text("role", optional)), apikey.Member)
 	r.Expires = time.Duration(valueOf(b.integer("expiresSeconds", 1, maxSeconds))) * time.Second
 }
 
@@ -128,7 +132,7 @@ func (o *control) createKey(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	key, record, err := o.svc.CreateKey(ctx(c), req.KeyRequest)
+	key, record, err := o.svc.Accounts.CreateKey(ctx(c), req.KeyRequest)
 	if err != nil {
 		fail(c, err)
 		return
@@ -143,7 +147,7 @@ func (o *control) keys(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	records, err := o.svc.Keys(ctx(c))
+	records, err := o.svc.Accounts.Keys(ctx(c))
 	if err != nil {
 		fail(c, err)
 		return
@@ -174,7 +178,7 @@ func (o *control) setDisabled(c *gin.Context, disabled bool) {
 		fail(c, err)
 		return
 	}
-	record, err := o.svc.DisableKey(ctx(c), req.id, disabled)
+	record, err := o.svc.Accounts.DisableKey(ctx(c), req.id, disabled)
 	if err != nil {
 		fail(c, err)
 		return
@@ -199,7 +203,7 @@ func (o *control) rotateKey(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	key, record, err := o.svc.RotateKey(ctx(c), req.id, req.overlap)
+	key, record, err := o.svc.Accounts.RotateKey(ctx(c), req.id, req.overlap)
 	if err != nil {
 		fail(c, err)
 		return
@@ -229,7 +233,7 @@ func (o *control) deleteKey(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	if err := o.svc.DeleteKey(ctx(c), req.id); err != nil {
+	if err := o.svc.Accounts.DeleteKey(ctx(c), req.id); err != nil {
 		fail(c, err)
 		return
 	}

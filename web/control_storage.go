@@ -7,15 +7,16 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
+	"molrun/app/retention"
 	"molrun/app/unit"
 )
 
-type storageRequest struct{ by app.ReportBy }
+type storageRequest struct{ by retention.ReportBy }
 
 func (r *storageRequest) read(in *input) {
-	r.by = or(app.ReportBy(in.text("by")), app.ByOrganization)
+	r.by = or(retention.ReportBy(in.text("by")), retention.ByOrganization)
 	switch r.by {
-	case app.ByOrganization, app.ByUser, app.ByAlgorithm, app.ByAge:
+	case retention.ByOrganization, retention.ByUser, retention.ByAlgorithm, retention.ByAge:
 	default:
 		in.fault("value", []any{"query", "by"}, "use organization, user, algorithm or age")
 	}
@@ -29,7 +30,7 @@ func (o *control) storage(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	report, err := o.svc.StorageReport(ctx(c), req.by)
+	report, err := o.keeper.Report(ctx(c), req.by)
 	if err != nil {
 		fail(c, err)
 		return
@@ -37,7 +38,7 @@ func (o *control) storage(c *gin.Context) {
 	reply(c, report)
 }
 
-type pruneRequest struct{ app.PruneRequest }
+type pruneRequest struct{ retention.PruneRequest }
 
 func (r *pruneRequest) read(in *input) {
 	b := in.object(required)
@@ -75,7 +76,7 @@ func (o *control) prune(c *gin.Context) {
 	if req.DryRun {
 		nothingDone(c)
 	}
-	page, err := o.svc.Prune(ctx(c), req.PruneRequest)
+	page, err := o.keeper.Prune(ctx(c), req.PruneRequest)
 	if err != nil {
 		fail(c, err)
 		return

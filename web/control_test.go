@@ -30,7 +30,7 @@ func (s *service) controlWith(o web.ControlOptions) (socket string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	server := &httptest.Server{Listener: listener, Config: web.Server(web.Control(s.app, o))}
+	server := &httptest.Server{Listener: listener, Config: web.Server(web.Control(s.app, s.keeper, o))}
 	server.Start()
 	s.t.Cleanup(server.Close)
 	return socket

@@ -57,7 +57,7 @@ func (a *API) files(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	page, err := a.svc.Files(ctx(c), caller(c), req.FileQuery)
+	page, err := a.svc.Files.List(ctx(c), caller(c), req.FileQuery)
 	if err != nil {
 		fail(c, err)
 		return
@@ -85,7 +85,7 @@ func (a *API) deleteFile(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	if err := a.svc.DeleteFile(ctx(c), caller(c), req.id); err != nil {
+	if err := a.svc.Files.Delete(ctx(c), caller(c), req.id); err != nil {
 		fail(c, err)
 		return
 	}

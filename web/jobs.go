@@ -33,7 +33,7 @@ func (a *API) jobs(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	page, err := a.svc.Jobs(ctx(c), caller(c), req.JobQuery)
+	page, err := a.svc.Jobs.List(ctx(c), caller(c), req.JobQuery)
 	if err != nil {
 		fail(c, err)
 		return
@@ -81,9 +81,9 @@ func (a *API) waitForJob(ctx context.Context, by app.Caller, req jobRequest) (ap
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(a.options.Stopping, cancel)()
-	record, err := a.svc.Job(waiting, by, req.name, req.wait)
+	record, err := a.svc.Jobs.Get(waiting, by, req.name, req.wait)
 	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
-		return a.svc.Job(ctx, by, req.name, 0)
+		return a.svc.Jobs.Get(ctx, by, req.name, 0)
 	}
 	return record, err
 }
@@ -99,16 +99,16 @@ func (r *namedRequest) read(in *input) {
 }
 
 // cancelJob handles POST /jobs/{jobName}/cancel.
-func (a *API) cancelJob(c *gin.Context) { a.change(c, a.svc.Cancel) }
+func (a *API) cancelJob(c *gin.Context) { a.change(c, a.svc.Jobs.Cancel) }
 
 // retryJob handles POST /jobs/{jobName}/retry.
-func (a *API) retryJob(c *gin.Context) { a.change(c, a.svc.Retry) }
+func (a *API) retryJob(c *gin.Context) { a.change(c, a.svc.Jobs.Retry) }
 
 // pinJob handles POST /jobs/{jobName}/pin.
-func (a *API) pinJob(c *gin.Context) { a.change(c, a.svc.Pin) }
+func (a *API) pinJob(c *gin.Context) { a.change(c, a.svc.Jobs.Pin) }
 
 // unpinJob handles DELETE /jobs/{jobName}/pin.
-func (a *API) unpinJob(c *gin.Context) { a.change(c, a.svc.Unpin) }
+func (a *API) unpinJob(c *gin.Context) { a.change(c, a.svc.Jobs.Unpin) }
 
 // change does something to a job and answers with its record.
 func (a *API) change(c *gin.Context, do func(context.Context, app.Caller, string) (app.Record, error)) {
@@ -132,7 +132,7 @@ func (a *API) deleteJob(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	if err := a.svc.Delete(ctx(c), caller(c), req.name); err != nil {
+	if err := a.svc.Jobs.Delete(ctx(c), caller(c), req.name); err != nil {
 		fail(c, err)
 		return
 	}

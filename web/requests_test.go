@@ -15,9 +15,11 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
+	"molrun/app/apikey"
 	"molrun/app/placement"
 	"molrun/app/routing"
 	"molrun/blobs"
+	"molrun/blobs/link"
 	"molrun/storage"
 	"molrun/web"
 )
@@ -45,7 +47,7 @@ func benchHandler(b *testing.B) (h http.Handler, key string) {
 	}
 	b.Cleanup(func() { _ = store.Close() })
 	dir := b.TempDir()
-	secret, err := blobs.LoadSecret(dir)
+	secret, err := link.LoadSecret(dir)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -69,12 +71,12 @@ func benchHandler(b *testing.B) (h http.Handler, key string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	key, _, err = s.CreateKey(b.Context(), app.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: app.RoleMember})
+	key, _, err = s.Accounts.CreateKey(b.Context(), app.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member})
 	if err != nil {
 		b.Fatal(err)
 	}
 	api := web.New(s, web.Options{})
-	return web.Edge{}.Before(web.Outer(api, blobs.Handler(files, s, web.WriteError), zerolog.New(io.Discard))), key
+	return web.Edge{}.Before(web.Outer(api, blobs.Handler(files, s.Files, web.WriteError), zerolog.New(io.Discard))), key
 }
 
 // serveOne answers one request and keeps nothing of the answer but its status.

@@ -40,7 +40,7 @@ func (a *API) result(c *gin.Context) {
 		return
 	}
 	about(c, req.Name)
-	link, err := a.svc.Result(ctx(c), caller(c), req.ResultRequest)
+	link, err := a.svc.Jobs.Result(ctx(c), caller(c), req.ResultRequest)
 	if err != nil {
 		fail(c, err)
 		return
@@ -61,7 +61,7 @@ func (a *API) resultFiles(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	files, err := a.svc.ResultFiles(ctx(c), caller(c), req.name)
+	files, err := a.svc.Jobs.ResultFiles(ctx(c), caller(c), req.name)
 	if err != nil {
 		fail(c, err)
 		return
@@ -89,7 +89,7 @@ func (a *API) log(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	part, err := a.svc.Log(ctx(c), caller(c), req.LogRequest)
+	part, err := a.svc.Jobs.Log(ctx(c), caller(c), req.LogRequest)
 	if err != nil {
 		fail(c, err)
 		return

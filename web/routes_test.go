@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/apikey"
 	"molrun/app/fault"
 	"molrun/app/unit"
 	"molrun/web"
@@ -63,7 +64,7 @@ func (c call) takesBody() bool {
 
 func TestEveryRouteRefusesEveryBadKeyAlike(t *testing.T) {
 	s := start(t)
-	disabled, expired := s.key("lab", "carl@lab.example", app.RoleMember), s.expiredKey()
+	disabled, expired := s.key("lab", "carl@lab.example", apikey.Member), s.expiredKey()
 	s.disable(disabled)
 	last := string([]byte{s.ann[len(s.ann)-1] ^ 1})
 	bad := map[string][]string{
@@ -98,7 +99,7 @@ func TestDisabledKeyWorksAgainWhenEnabled(t *testing.T) {
 	s.want(200, "GET", "/jobs", "")
 	s.disable(s.ann)
 	s.want(401, "GET", "/jobs", "")
-	if _, err := s.app.DisableKey(t.Context(), strings.Split(s.ann, "_")[1], false); err != nil {
+	if _, err := s.app.Accounts.DisableKey(t.Context(), strings.Split(s.ann, "_")[1], false); err != nil {
 		t.Fatal(err)
 	}
 	s.want(200, "GET", "/jobs", "")
@@ -106,7 +107,7 @@ func TestDisabledKeyWorksAgainWhenEnabled(t *testing.T) {
 
 func (s *service) disable(key string) {
 	s.t.Helper()
-	if _, err := s.app.DisableKey(s.t.Context(), strings.Split(key, "_")[1], true); err != nil {
+	if _, err := s.app.Accounts.DisableKey(s.t.Context(), strings.Split(key, "_")[1], true); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -114,7 +115,7 @@ func (s *service) disable(key string) {
 // expiredKey makes a key whose time is over.
 func (s *service) expiredKey() string {
 	s.t.Helper()
-	key, record, err := s.app.CreateKey(s.t.Context(), app.KeyRequest{Organization: "lab", Email: "dora@lab.example", Role: app.RoleMember, Expires: time.Hour})
+	key, record, err := s.app.Accounts.CreateKey(s.t.Context(), app.KeyRequest{Organization: "lab", Email: "dora@lab.example", Role: apikey.Member, Expires: time.Hour})
 	if err != nil {
 		s.t.Fatal(err)
 	}

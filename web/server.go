@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/audit"
 	"molrun/app/fault"
 	"molrun/app/strictjson"
 )
@@ -42,7 +43,7 @@ type Options struct {
 	TrustedProxies []netip.Prefix // not slowed down when keys are refused
 
 	// Audit takes what the audit log tells; nil tells nothing.
-	Audit func(app.AuditEntry)
+	Audit func(audit.Entry)
 
 	// Registry takes the metrics that GET /metrics shows. It serves one API.
 	Registry *prometheus.Registry
@@ -102,7 +103,7 @@ type API struct {
 	svc      *app.Service
 	options  Options
 	observed *observed
-	audit    *audit
+	audit    *auditor
 	refused  *buckets // failed authentications by address
 	rates    map[class]*buckets
 	buffered *budget
@@ -118,7 +119,7 @@ func New(svc *app.Service, o Options) http.Handler {
 		svc:      svc,
 		options:  o,
 		observed: observe(o.Registry),
-		audit:    newAudit(o.Audit, o.Now),
+		audit:    newAuditor(o.Audit, o.Now),
 		refused:  newBuckets(o.Rates.Failed, o.Now),
 		rates: map[class]*buckets{
 			submitting: submissions,

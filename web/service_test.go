@@ -22,10 +22,13 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
+	"molrun/app/apikey"
 	"molrun/app/fault"
 	"molrun/app/placement"
+	"molrun/app/retention"
 	"molrun/app/routing"
 	"molrun/blobs"
+	"molrun/blobs/link"
 	"molrun/storage"
 	"molrun/web"
 )
@@ -89,6 +92,7 @@ func (b *breakable) Update(ctx context.Context, fn func(app.Tx) error) error {
 type service struct {
 	t      *testing.T
 	app    *app.Service
+	keeper *retention.Keeper
 	store  *breakable
 	blobs  *blobs.Dir
 	url    string
@@ -133,7 +137,7 @@ func start(t *testing.T, change ...func(*setup)) *service {
 	log := zerolog.New(s.log)
 	with.options.Version = "test"
 	api := web.New(s.app, with.options)
-	handler := web.Outer(api, blobs.Handler(s.blobs, s.app, web.WriteError), log)
+	handler := web.Outer(api, blobs.Handler(s.blobs, s.app.Files, web.WriteError), log)
 	if with.from != "" {
 		inner := handler
 		handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -151,10 +155,10 @@ func start(t *testing.T, change ...func(*setup)) *service {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	t.Cleanup(s.client.CloseIdleConnections)
-	s.ann = s.key("lab", "ann@lab.example", app.RoleMember)
-	s.bob = s.key("lab", "bob@lab.example", app.RoleMember)
-	s.root = s.key("lab", "root@lab.example", app.RoleAdmin)
-	s.eve = s.key("other", "eve@other.example", app.RoleAdmin)
+	s.ann = s.key("lab", "ann@lab.example", apikey.Member)
+	s.bob = s.key("lab", "bob@lab.example", apikey.Member)
+	s.root = s.key("lab", "root@lab.example", apikey.Admin)
+	s.eve = s.key("other", "eve@other.example", apikey.Admin)
 	return s
 }
 
@@ -169,7 +173,7 @@ func (s *service) open(dir string) {
 	}
 	s.t.Cleanup(func() { s.close(store) })
 	s.store = &breakable{Store: store}
-	secret, err := blobs.LoadSecret(dir)
+	secret, err := link.LoadSecret(dir)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -195,6 +199,7 @@ func (s *service) open(dir string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.keeper = retention.New(s.store, s.blobs, s.app.Jobs, retention.Options{Now: time.Now})
 }
 
 func (s *service) close(store *storage.Store) {
@@ -206,9 +211,9 @@ func (s *service) close(store *storage.Store) {
 	}
 }
 
-func (s *service) key(organization, email string, role app.Role) string {
+func (s *service) key(organization, email string, role apikey.Role) string {
 	s.t.Helper()
-	key, _, err := s.app.CreateKey(context.Background(), app.KeyRequest{Organization: organization, Email: email, Role: role})
+	key, _, err := s.app.Accounts.CreateKey(context.Background(), app.KeyRequest{Organization: organization, Email: email, Role: role})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -334,11 +339,11 @@ func (s *service) submit(name string) {
 func (s *service) claim(name string) *app.Job {
 	s.t.Helper()
 	id := s.want(200, "GET", "/jobs/"+name, "").fields(s.t)["jobId"].(string)
-	j, err := s.app.Claim(context.Background(), app.JobID(id), nil)
+	j, err := s.app.Runs.Claim(context.Background(), app.JobID(id), nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := s.app.Started(context.Background(), j.ID, j.Attempts, time.Now()); err != nil {
+	if err := s.app.Runs.Started(context.Background(), j.ID, j.Attempts, time.Now()); err != nil {
 		s.t.Fatal(err)
 	}
 	return j
@@ -359,7 +364,7 @@ func (s *service) run(name string, files map[string]string) {
 		ending.Results = json.RawMessage(`{"rg_nm":1.316}`)
 		ending.ResultBytes = s.result(j.ID, files)
 	}
-	if err := s.app.Finished(context.Background(), j.ID, j.Attempts, ending); err != nil {
+	if err := s.app.Runs.Finish(context.Background(), j.ID, j.Attempts, ending); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -372,7 +377,7 @@ func (s *service) finish(j *app.Job) {
 		Outcome: &app.Outcome{StartedAt: now, EndedAt: now},
 		Failure: &app.Failure{Code: app.FailedExit, Message: "It failed."},
 	}
-	if err := s.app.Finished(context.Background(), j.ID, j.Attempts, ending); err != nil {
+	if err := s.app.Runs.Finish(context.Background(), j.ID, j.Attempts, ending); err != nil {
 		s.t.Error(err)
 	}
 }

@@ -46,7 +46,7 @@ func (a *API) submitJob(c *gin.Context) {
 		return
 	}
 	about(c, req.Name)
-	record, created, err := a.svc.Submit(ctx(c), caller(c), req.Submission)
+	record, created, err := a.svc.Jobs.Submit(ctx(c), caller(c), req.Submission)
 	if err != nil {
 		fail(c, err)
 		return
@@ -62,7 +62,7 @@ func (a *API) submitBatch(c *gin.Context) {
 		return
 	}
 	about(c, req.Name)
-	record, created, err := a.svc.SubmitBatch(ctx(c), caller(c), req.BatchSubmission)
+	record, created, err := a.svc.Jobs.SubmitBatch(ctx(c), caller(c), req.BatchSubmission)
 	if err != nil {
 		fail(c, err)
 		return
@@ -84,7 +84,7 @@ func (a *API) validateJob(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	v, err := a.svc.Validate(ctx(c), caller(c), req.Submission)
+	v, err := a.svc.Jobs.Validate(ctx(c), caller(c), req.Submission)
 	if err != nil {
 		fail(c, err)
 		return

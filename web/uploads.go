@@ -58,7 +58,7 @@ func (a *API) createUpload(c *gin.Context) {
 	if req.Base, err = a.base(c.Request); err != nil {
 		req.Faults = append(req.Faults, faultsOf(err)...)
 	}
-	grant, err := a.svc.CreateUpload(ctx(c), caller(c), req.UploadRequest)
+	grant, err := a.svc.Files.Create(ctx(c), caller(c), req.UploadRequest)
 	if err != nil {
 		fail(c, err)
 		return
@@ -114,7 +114,7 @@ func (a *API) completeUpload(c *gin.Context) {
 		fail(c, err)
 		return
 	}
-	upload, err := a.svc.CompleteUpload(ctx(c), caller(c), req.id, req.size)
+	upload, err := a.svc.Files.Complete(ctx(c), caller(c), req.id, req.size)
 	if err != nil {
 		fail(c, err)
 		return

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app"
+	"molrun/app/naming"
 )
 
 func TestUploadFromGrantToFile(t *testing.T) {
@@ -169,7 +169,7 @@ func TestCurlExampleWorksAsPasted(t *testing.T) {
 	s := start(t)
 	dir := t.TempDir()
 	for _, name := range []string{"plain.pdb", "two words.fasta", `it's $HOME "quoted"; rm x.txt`, "a[1-3]{b,c}.csv", "蛋白质.json", "~", "@a"} {
-		if msg := app.CheckFilename(name); msg != "" {
+		if msg := naming.CheckFilename(name); msg != "" {
 			t.Fatalf("%s: %s", name, msg)
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("bytes of "+name), 0o600); err != nil {

@@ -211,7 +211,7 @@ func TestInstalledProgramIsWrapped(t *testing.T) {
 		t.Fatal(faults)
 	}
 	out := t.TempDir()
-	steps, _, err := a.Expand(normalized, placement.Resources{CPUs: 1}, Paths{Out: out, Files: map[string]string{"text": "algorithms/examples/hst5.fasta"}})
+	steps, _, err := a.Expand(normalized, placement.Resources{CPUs: 1}, Paths{Out: out, Files: map[string]string{"text": "../algorithms/examples/hst5.fasta"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,3 +1,5 @@
+// Package algorithm reads algorithm files and applies them: it checks settings,
+// makes commands, reads results. One file is one version of one type.
 package algorithm
 
 import (

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -12,27 +12,22 @@ import (
 
 const archivedFiles = 1000
 
-// measureArchive downloads the results of two jobs, of many files and of one
-// very large, as archives, next to plain files of those sizes.
-func (b *bench) measureArchive(ctx context.Context, f figures) error {
-	jobs := []struct {
-		name, typ, settings, file string
-	}{
-		{"many", "make-files", fmt.Sprintf(`{"bytes":%d,"each":%d}`, b.Size, max(1, (b.Size+archivedFiles-1)/archivedFiles)), ""},
-		{"hole", "make-hole", fmt.Sprintf(`{"bytes":%d}`, b.Hole), "hole"},
+// measureArchive downloads two results as archives, one of many files and one
+// of a very large file, and compares them with plain files of the same sizes.
+func measureArchive(ctx context.Context, b *testbed, f figures) error {
+	many := fmt.Sprintf(`{"bytes":%d,"each":%d}`, b.payload.size, max(1, (b.payload.size+archivedFiles-1)/archivedFiles))
+	if err := b.jobs.complete("many", "make-files", many); err != nil {
+		return err
 	}
-	for _, j := range jobs {
-		if err := b.finished(j.name, j.typ, j.settings); err != nil {
-			return err
-		}
-		plain := b.upload
-		if j.file != "" {
-			var err error
-			if plain, err = b.resultLink(j.name, j.file); err != nil {
-				return err
-			}
-		}
-		archive, err := b.resultLink(j.name, "")
+	if err := b.jobs.complete("hole", "make-hole", fmt.Sprintf(`{"bytes":%d}`, int64(b.Largest))); err != nil {
+		return err
+	}
+	hole, err := b.jobs.resultLink("hole", "hole")
+	if err != nil {
+		return err
+	}
+	for _, a := range []struct{ job, plain string }{{"many", b.download}, {"hole", hole}} {
+		archive, err := b.jobs.resultLink(a.job, "")
 		if err != nil {
 			return err
 		}
@@ -40,12 +35,12 @@ func (b *bench) measureArchive(ctx context.Context, f figures) error {
 		if err != nil {
 			return err
 		}
-		pids := []int{b.jobs.pid()}
-		one, err := fetch(ctx, 1, b.For/2, b.jobs.address, pids, [][]byte{head("GET", plain, "", 0)})
+		s := source{address: b.jobs.address, pids: []int{b.jobs.pid()}}
+		one, err := s.fetch(ctx, 1, b.Duration/2, requestHead("GET", a.plain, "", 0))
 		if err != nil {
 			return err
 		}
-		whole, err := fetch(ctx, 1, b.For/2, b.jobs.address, pids, [][]byte{head("GET", archive, "", 0)})
+		whole, err := s.fetch(ctx, 1, b.Duration/2, requestHead("GET", archive, "", 0))
 		if err != nil {
 			return err
 		}
@@ -53,21 +48,21 @@ func (b *bench) measureArchive(ctx context.Context, f figures) error {
 		if err != nil {
 			return err
 		}
-		if f["archive."+j.name+".first"], err = firstByte(b.jobs.address, archive); err != nil {
+		if f["archive."+a.job+".first"], err = firstByte(s.address, archive); err != nil {
 			return err
 		}
-		f["archive."+j.name], f["plain."+j.name] = whole.rate(), one.rate()
+		f["archive."+a.job], f["plain."+a.job] = whole.rate(), one.rate()
 		f["archive.disk"] = max(f["archive.disk"], float64(max(0, after-before-logAllowance)))
 	}
 	return nil
 }
 
-// logAllowance is what database and log may grow by while nothing else is
-// written: a page of the database, for the last use of a key, and the like.
+// logAllowance bounds what the log and the database write during downloads,
+// such as the page with the last use of the API key.
 const logAllowance = 64 << 10
 
-// firstByte gives the median time in milliseconds until the first byte of an
-// answer, of which no more is read.
+// firstByte returns the median time in milliseconds until the first byte of a
+// body. It reads no more than that.
 func firstByte(address, path string) (float64, error) {
 	var all []time.Duration
 	for range 9 {
@@ -76,7 +71,7 @@ func firstByte(address, path string) (float64, error) {
 			return 0, err
 		}
 		began := time.Now()
-		_, err = c.begin(head("GET", path, "", 0))
+		_, err = c.begin(requestHead("GET", path, "", 0))
 		if err == nil {
 			_, err = c.reader.Peek(1)
 		}
@@ -90,7 +85,7 @@ func firstByte(address, path string) (float64, error) {
 	return milliseconds(all[len(all)/2]), nil
 }
 
-// diskUse gives the bytes that the files below dir take.
+// diskUse returns the bytes that the files below dir occupy.
 func diskUse(dir string) (total int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -106,40 +101,4 @@ func diskUse(dir string) (total int64, err error) {
 		return nil
 	})
 	return total, err
-}
-
-// measureMemory watches the server while clients move whole files, half of
-// them each way.
-func (b *bench) measureMemory(ctx context.Context, f figures) error {
-	const each = 4
-	stop := peak(b.jobs.pid())
-	grants := make([]grant, each)
-	errs := make(chan error, 2*each)
-	for n := range each {
-		go func() {
-			var err error
-			grants[n], err = b.put(fmt.Sprintf("memory-%d-%d.bin", time.Now().UnixNano(), n))
-			errs <- err
-		}()
-		go func() {
-			_, err := fetch(ctx, 1, 0, b.jobs.address, []int{b.jobs.pid()}, [][]byte{head("GET", b.upload, "", 0)})
-			errs <- err
-		}()
-	}
-	var failed error
-	for range 2 * each {
-		if err := <-errs; err != nil {
-			failed = err
-		}
-	}
-	f["memory"] = stop()
-	if failed != nil {
-		return failed
-	}
-	for _, g := range grants {
-		if err := b.jobs.ask(head("DELETE", "/files/"+g.id, b.jobs.header(), 0), nil); err != nil {
-			return err
-		}
-	}
-	return nil
 }

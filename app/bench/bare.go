@@ -1,16 +1,17 @@
-package bench
+package main
 
 import (
 	"context"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"time"
 )
 
-// Bare serves the files of a folder with the standard library and nothing else,
-// no link, no record, no log: what downloads can't pass in Go.
-func Bare(ctx context.Context, dir, address string) error {
+// serveBare serves the files of a directory with the standard library and
+// nothing else: no links, no records, no log. It is the limit of downloads in Go.
+func serveBare(ctx context.Context, dir, address string) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
@@ -28,27 +29,31 @@ func Bare(ctx context.Context, dir, address string) error {
 	}
 }
 
-// bare is that server as a process of its own.
-type bare struct {
-	*child
+// bareServer is serveBare in a process of its own.
+type bareServer struct {
+	process *child
 	address string
 }
 
-func startBare(ctx context.Context, program, dir string) (*bare, error) {
+func startBare(ctx context.Context, dir string) (*bareServer, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
-	process, err := startChild("the bare server", exec.Command(program, "bench", "bare", "--files", dir, "--listen", address))
+	process, err := startChild("the bare server", exec.Command(program, "bare", "--files", dir, "--listen", address))
 	if err != nil {
 		return nil, err
 	}
-	return &bare{process, address}, process.await(ctx, connects(address), func() []byte { return nil })
+	return &bareServer{process, address}, process.await(ctx, connects(address), func() []byte { return nil })
 }
 
-func (s *bare) stop() error {
+func (s *bareServer) stop() error {
 	if s == nil {
 		return nil
 	}
-	return s.child.stop()
+	return s.process.stop()
 }

@@ -1,9 +1,10 @@
-package bench
+package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os/exec"
 	"syscall"
 	"time"
@@ -16,7 +17,8 @@ type child struct {
 	ended chan error
 }
 
-// startChild starts it out of reach of an interrupt, which is ours to pass on.
+// startChild starts a command in a process group of its own: a Ctrl-C in the
+// terminal reaches only bench, which then stops its children.
 func startChild(name string, c *exec.Cmd) (*child, error) {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := c.Start(); err != nil {
@@ -27,15 +29,16 @@ func startChild(name string, c *exec.Cmd) (*child, error) {
 	return p, nil
 }
 
-// await tries until it answers. Where it ends instead, words gives what it said.
-func (p *child) await(ctx context.Context, try func() error, words func() []byte) error {
+// await retries the probe until it succeeds. If the process exits instead, the
+// error quotes its log.
+func (p *child) await(ctx context.Context, probe func() error, log func() []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	for try() != nil {
+	for probe() != nil {
 		select {
 		case err := <-p.ended:
 			p.ended <- err
-			return fmt.Errorf("%s ended at its start: %w: %.2000s", p.name, err, words())
+			return fmt.Errorf("%s exited before it was ready: %w: %.2000s", p.name, err, log())
 		case <-ctx.Done():
 			return fmt.Errorf("wait for %s: %w", p.name, ctx.Err())
 		case <-time.After(time.Millisecond):
@@ -46,6 +49,7 @@ func (p *child) await(ctx context.Context, try func() error, words func() []byte
 
 func (p *child) pid() int { return p.cmd.Process.Pid }
 
+// stop ends the process. It does nothing if there is none.
 func (p *child) stop() error {
 	if p == nil {
 		return nil
@@ -60,7 +64,7 @@ func (p *child) stop() error {
 	}
 }
 
-// connects is an answer of anything that listens there.
+// connects returns a probe that succeeds once a process listens at the address.
 func connects(address string) func() error {
 	return func() error {
 		c, err := dial(address)
@@ -69,4 +73,13 @@ func connects(address string) func() error {
 		}
 		return err
 	}
+}
+
+// freeAddress returns a local address that was free a moment ago.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
 }

@@ -1,65 +1,68 @@
-package bench
+package main
 
 import (
 	"math"
 	"slices"
 )
 
-// goal is what a figure, or a ratio of two, shall be.
+// figures are measured values by name.
+type figures map[string]float64
+
+// goal is a bound on a figure, or on the ratio of two.
 type goal struct {
 	what          string
-	unit          string // "x" is a ratio of two sides of a round
+	unit          string // "x" is a ratio
 	want, stretch float64
-	atLeast       bool // else at most
-	of            func(figures) float64
+	atLeast       bool                  // the goal is a lower bound
+	of            func(figures) float64 // NaN if not measured
 }
 
-// outcome is a goal with what was found in each round.
-type outcome struct {
+// judged is a goal with the values of all rounds.
+type judged struct {
 	goal
 	values []float64 // sorted
 }
 
-func (o outcome) median() float64 {
-	if len(o.values) == 0 {
+func (j judged) median() float64 {
+	if len(j.values) == 0 {
 		return math.NaN()
 	}
-	return o.values[len(o.values)/2]
+	return j.values[len(j.values)/2]
 }
 
-// verdict says in a word how it went.
-func (o outcome) verdict() string {
-	m := o.median()
-	meets := func(limit float64) bool { return m <= limit && !o.atLeast || m >= limit && o.atLeast }
+// verdict says in a word whether the median meets the goal.
+func (j judged) verdict() string {
+	m := j.median()
+	meets := func(limit float64) bool { return m <= limit && !j.atLeast || m >= limit && j.atLeast }
 	switch {
 	case math.IsNaN(m):
 		return "-"
-	case meets(o.stretch):
+	case meets(j.stretch):
 		return "stretch"
-	case meets(o.want):
+	case meets(j.want):
 		return "met"
 	}
 	return "missed"
 }
 
-// goals gives each goal with the values of all rounds.
-func goals(rounds []figures) []outcome {
-	var all []outcome
+// judge compares the figures of all rounds with the goals.
+func judge(rounds []figures) []judged {
+	var all []judged
 	for _, g := range goalTable(slowDisk(rounds)) {
-		o := outcome{goal: g}
+		j := judged{goal: g}
 		for _, f := range rounds {
 			if v := g.of(f); !math.IsNaN(v) && !math.IsInf(v, 0) {
-				o.values = append(o.values, v)
+				j.values = append(j.values, v)
 			}
 		}
-		slices.Sort(o.values)
-		all = append(all, o)
+		slices.Sort(j.values)
+		all = append(all, j)
 	}
 	return all
 }
 
-// slowDisk reports whether a sync takes more than a millisecond in most rounds:
-// then commits decide and not the CPU, and more is asked.
+// slowDisk reports whether a sync takes more than a millisecond in most rounds.
+// Then the disk and not the CPU is the bottleneck, and the goals are higher.
 func slowDisk(rounds []figures) bool {
 	slow := 0
 	for _, f := range rounds {
@@ -70,7 +73,7 @@ func slowDisk(rounds []figures) bool {
 	return 2*slow > len(rounds)
 }
 
-// value gives a figure, ratio one over another. What was not measured is NaN.
+// value returns a function that looks up a figure.
 func value(name string) func(figures) float64 {
 	return func(f figures) float64 {
 		if v, measured := f[name]; measured {
@@ -80,6 +83,7 @@ func value(name string) func(figures) float64 {
 	}
 }
 
+// ratio returns a function that divides one figure by another.
 func ratio(over, under string) func(figures) float64 {
 	return func(f figures) float64 { return value(over)(f) / value(under)(f) }
 }

@@ -1,29 +1,25 @@
-package bench
+package main
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 )
 
-// cost is something whose price may depend on how many jobs there are.
-type cost struct {
-	name string // with its unit
-	find func(*growing, context.Context) (float64, error)
-}
-
-// costs in the order in which they are measured: what changes the data most
-// comes last.
-var costs = []cost{
+// costs that may depend on the number of jobs, in the order in which they are
+// measured: those that change the data most come last.
+var costs = []struct {
+	name    string // with its unit
+	measure func(*growing, context.Context) (float64, error)
+}{
 	{"start to first answer, ms", (*growing).coldStart},
 	{"memory after the start, MiB", (*growing).memory},
-	{"database per job, KiB", (*growing).perJob},
+	{"database per job, KiB", (*growing).database},
 	{"first page, ms", (*growing).firstPage},
 	{"page 1,000, ms", (*growing).farPage},
 	{"user and status, ms", (*growing).filtered},
@@ -34,28 +30,28 @@ var costs = []cost{
 	{"backup, ms", (*growing).backup},
 }
 
-// growing is a server with so many jobs.
+// growing is a server with a number of jobs.
 type growing struct {
-	*bench
 	*server
-	jobs  int
-	holds bool // a job keeps the others waiting
+	jobs     int
+	duration time.Duration // of each measurement
 }
 
-// Growth measures each cost with each number of jobs, prints a line of JSON for
-// each number, and draws the costs where plot names a file.
-func Growth(ctx context.Context, o Options, numbers []int, plot string) error {
+// measureGrowth measures each cost with each number of jobs, prints a line of
+// JSON for each number, and draws the costs if plot names a file.
+func measureGrowth(ctx context.Context, o options, numbers []int, plot string) error {
 	series := make([][]point, len(costs))
-	seeded := o.Data
+	seeded := o.Seeded
 	for k, n := range numbers {
-		f := figures{}
-		if o.Data = ""; k == len(numbers)-1 {
-			o.Data = seeded
+		if o.Seeded = ""; k == len(numbers)-1 {
+			o.Seeded = seeded
 		}
-		if err := growTo(ctx, o, n, f); err != nil {
+		o.logf("%d jobs", n)
+		f, err := measureCosts(ctx, o, n)
+		if err != nil {
 			return fmt.Errorf("with %d jobs: %w", n, err)
 		}
-		(&bench{Options: Options{Lines: o.Lines, Jobs: n}}).line(1, "growth", f)
+		printLine(o.Lines, 1, "growth", n, f)
 		for i, c := range costs {
 			series[i] = append(series[i], point{float64(n), f[c.name]})
 		}
@@ -67,83 +63,60 @@ func Growth(ctx context.Context, o Options, numbers []int, plot string) error {
 	for _, c := range costs {
 		names = append(names, c.name)
 	}
-	return os.WriteFile(plot, drawing(names, series), 0o644)
+	return os.WriteFile(plot, drawChart(names, series), 0o644)
 }
 
-// growTo seeds a database of its own and measures.
-func growTo(ctx context.Context, o Options, n int, f figures) (err error) {
+// measureCosts measures each cost on a new server with this number of jobs.
+func measureCosts(ctx context.Context, o options, jobs int) (f figures, err error) {
 	dir, err := os.MkdirTemp(o.Dir, "molrun-bench-")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	b := &bench{Options: o, dir: dir}
-	b.logf("%d jobs", n)
-	s, err := newServer(o.Program, dir, 1)
+	s, err := newServer(o.Molrun, dir, 1)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := seedOrCopy(ctx, o.Data, s.data(), n); err != nil {
-		return err
+	if err := seedOrCopy(ctx, o.Seeded, s.data(), jobs, nil); err != nil {
+		return nil, err
 	}
-	if _, err := s.start(ctx); err != nil { // makes the key
-		return err
+	defer func() { err = errors.Join(err, s.close()) }()
+	if _, err := s.start(ctx); err != nil {
+		return nil, err
 	}
-	holds := false
-	defer func() {
-		if holds {
-			err = errors.Join(err, b.release(s))
-		}
-		err = errors.Join(err, s.stop())
-	}()
-	g := &growing{bench: b, server: s, jobs: n}
+	f = figures{}
+	g := &growing{s, jobs, o.Duration}
 	for _, c := range costs {
-		f[c.name], err = c.find(g, ctx)
-		if holds = g.holds; err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
+		if f[c.name], err = c.measure(g, ctx); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.name, err)
 		}
 	}
-	return nil
-}
-
-// seedOrCopy fills a data directory, from another where one is named.
-func seedOrCopy(ctx context.Context, from, data string, jobs int) error {
-	if from == "" {
-		return Seed(ctx, data, jobs, nil)
-	}
-	if err := os.CopyFS(data, os.DirFS(from)); err != nil {
-		return fmt.Errorf("copy the seeded data: %w", err)
-	}
-	return nil
+	return f, nil
 }
 
 func (g *growing) coldStart(ctx context.Context) (float64, error) {
-	if err := g.stop(); err != nil {
-		return 0, err
-	}
-	took, err := g.start(ctx)
+	took, err := g.restart(ctx)
 	return milliseconds(took), err
 }
 
-func (g *growing) memory(context.Context) (float64, error) { return anonymous(g.pid()) }
+func (g *growing) memory(context.Context) (float64, error) { return anonymousMemory(g.pid()) }
 
-func (g *growing) perJob(context.Context) (float64, error) {
-	f := figures{}
-	err := databaseSize(g.data(), g.jobs, f)
-	return f["database.bytes"] / 1024, err
+func (g *growing) database(context.Context) (float64, error) {
+	size, err := bytesPerJob(g.server, g.jobs)
+	return size / 1024, err
 }
 
-// page gives the median time of a request.
-func (g *growing) page(ctx context.Context, request []byte) (float64, error) {
-	s, err := closed(ctx, 1, g.For/4, g.asking([][]byte{request}))
+// request returns the median time of a request.
+func (g *growing) request(ctx context.Context, path string) (float64, error) {
+	s, err := closedLoop(ctx, 1, g.duration/4, g.calling(g.get(path)))
 	return s.quantile(.5), err
 }
 
 func (g *growing) firstPage(ctx context.Context) (float64, error) {
-	return g.page(ctx, g.get(firstPage))
+	return g.request(ctx, firstPage)
 }
 
-// farPage asks for page 1,000, or for the last one where there are fewer.
+// farPage requests page 1,000, or the last page if there are fewer.
 func (g *growing) farPage(ctx context.Context) (float64, error) {
 	c, err := dial(g.address)
 	if err != nil {
@@ -163,26 +136,25 @@ func (g *growing) farPage(ctx context.Context) (float64, error) {
 		if cursor == "" {
 			break
 		}
-		path = firstPage + "&startKey=" + url.QueryEscape(cursor)
+		path = pageAfter(cursor)
 	}
-	return g.page(ctx, g.get(path))
+	return g.request(ctx, path)
 }
 
 func (g *growing) filtered(ctx context.Context) (float64, error) {
-	return g.page(ctx, g.get(filter{user: seedUser(1), status: "FAILED"}.path()))
+	return g.request(ctx, filter{user: seedUser(1), status: "FAILED"}.path())
 }
 
 func (g *growing) nothing(ctx context.Context) (float64, error) {
-	return g.page(ctx, g.get(filter{user: noUser, algorithm: seedAlgorithm(0), status: "COMPLETED"}.path()))
+	return g.request(ctx, filter{user: absentUser, algorithm: seedAlgorithm(0), status: "COMPLETED"}.path())
 }
 
-// submission holds the queue first, so that nothing runs.
+// submission blocks the queue first, so that no submitted job runs.
 func (g *growing) submission(ctx context.Context) (float64, error) {
-	if err := g.ask(g.post("/submit-job", submission("hold", "hold", `{"seconds":3600}`)), nil); err != nil {
+	if err := g.block(); err != nil {
 		return 0, err
 	}
-	g.holds = true
-	s, err := closed(ctx, 1, g.For/2, g.submitting(g.server))
+	s, err := closedLoop(ctx, 1, g.duration/2, g.submitting())
 	return s.quantile(.5), err
 }
 
@@ -191,15 +163,15 @@ func (g *growing) batch(context.Context) (float64, error) {
 	row := `{"note":"` + note + `"}`
 	body := `{"batchName":"rows","type":"nothing","settings":[` + strings.Repeat(row+",", rows-1) + row + `]}`
 	began := time.Now()
-	err := g.ask(g.post("/submit-batch", []byte(body)), nil)
+	err := g.call(g.post("/submit-batch", []byte(body)), nil)
 	return milliseconds(time.Since(began)), err
 }
 
 // prune deletes the oldest jobs, as retention does.
 func (g *growing) prune(ctx context.Context) (float64, error) {
 	const most = 100
-	gone := min(most, g.jobs/2)
-	age := time.Duration(float64(seedYears*365*24*time.Hour) * (1 - float64(gone)/float64(g.jobs)))
+	deleted := min(most, g.jobs/2)
+	age := time.Duration(float64(seedYears*365*24*time.Hour) * (1 - float64(deleted)/float64(g.jobs)))
 	began := time.Now()
 	out, err := g.run(ctx, "prune", "--older-than", age.Truncate(time.Second).String(), "--yes", "--json")
 	took := time.Since(began)
@@ -209,11 +181,11 @@ func (g *growing) prune(ctx context.Context) (float64, error) {
 	return milliseconds(took), err
 }
 
-// backup copies the database and looks for the result of every job. That there
-// are none makes it fail in the end.
+// backup copies the database and looks for the result of every job. It fails in
+// the end because seeded jobs have no results.
 func (g *growing) backup(ctx context.Context) (float64, error) {
 	began := time.Now()
-	_, err := g.run(ctx, "backup", filepath.Join(g.bench.dir, "backups"))
+	_, err := g.run(ctx, "backup", filepath.Join(g.dir, "backups"))
 	took := time.Since(began)
 	if err != nil && !strings.Contains(err.Error(), "the backup is complete but for") {
 		return 0, err

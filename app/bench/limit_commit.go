@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -13,16 +13,16 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// The limit of submissions: records of 500 bytes with as many index entries as
-// a job has listings, and nothing else, put into bbolt by one goroutine that
-// commits for all who wait.
+// The limit of submissions puts records of 500 bytes into bbolt, with one index
+// entry for each listing that a job is in, and does nothing else. One goroutine
+// commits for all waiting clients.
 const (
 	limitIndexes = 8
 	limitValue   = 500
 	limitGather  = 500 * time.Microsecond
 )
 
-// limitCommits measures the bare commits of a number of clients.
+// limitCommits measures bare commits.
 func limitCommits(ctx context.Context, dir string, clients int, d time.Duration) (s sample, err error) {
 	path := filepath.Join(dir, "limit.db")
 	db, err := bolt.Open(path, 0o600, &bolt.Options{FreelistType: bolt.FreelistMapType, Timeout: time.Second})
@@ -37,24 +37,13 @@ func limitCommits(ctx context.Context, dir string, clients int, d time.Duration)
 	go c.run()
 	defer func() { close(c.calls); <-c.ended }()
 	var sequence atomic.Uint64
-	return closed(ctx, clients, d, func(int) (func() error, func(), error) {
+	return closedLoop(ctx, clients, d, func(int) (func() error, func(), error) {
 		value, done := make([]byte, limitValue), make(chan error, 1)
 		return func() error {
 			c.calls <- commitCall{sequence.Add(1), value, done}
 			return <-done
 		}, func() {}, nil
 	})
-}
-
-func limitBucket(n int) []byte { return fmt.Appendf(nil, "index%d", n) }
-
-func createLimit(tx *bolt.Tx) error {
-	_, err := tx.CreateBucket([]byte("records"))
-	for n := range limitIndexes {
-		_, e := tx.CreateBucket(limitBucket(n))
-		err = errors.Join(err, e)
-	}
-	return err
 }
 
 type commitCall struct {
@@ -69,12 +58,13 @@ type committer struct {
 	ended chan struct{}
 }
 
-// run commits for all that wait, and waits a moment for as many as last time.
+// run commits for all waiting callers at once. Before a commit it waits a moment
+// for as many callers as last time.
 func (c *committer) run() {
 	defer close(c.ended)
-	crowd := 1
+	expected := 1
 	for first := range c.calls {
-		group := c.gather(first, crowd)
+		group := c.gather(first, expected)
 		err := c.db.Update(func(tx *bolt.Tx) error {
 			for _, call := range group {
 				if err := putLimit(tx, call); err != nil {
@@ -83,36 +73,47 @@ func (c *committer) run() {
 			}
 			return nil
 		})
-		crowd = len(group) + len(c.calls)
+		expected = len(group) + len(c.calls)
 		for _, call := range group {
 			call.done <- err
 		}
 	}
 }
 
-func (c *committer) gather(first commitCall, crowd int) []commitCall {
+func (c *committer) gather(first commitCall, expected int) []commitCall {
 	group := []commitCall{first}
-	if crowd == 1 && len(c.calls) == 0 {
+	if expected == 1 && len(c.calls) == 0 {
 		return group
 	}
-	enough := time.NewTimer(limitGather)
-	defer enough.Stop()
-	for len(group) < crowd || len(c.calls) > 0 {
+	timeout := time.NewTimer(limitGather)
+	defer timeout.Stop()
+	for len(group) < expected || len(c.calls) > 0 {
 		select {
 		case call, open := <-c.calls:
 			if !open {
 				return group
 			}
 			group = append(group, call)
-		case <-enough.C:
+		case <-timeout.C:
 			return group
 		}
 	}
 	return group
 }
 
-// putLimit puts a record under a rising key, and into each index behind one of
-// 16 groups.
+func createLimit(tx *bolt.Tx) error {
+	_, err := tx.CreateBucket([]byte("records"))
+	for n := range limitIndexes {
+		_, e := tx.CreateBucket(limitBucket(n))
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+func limitBucket(n int) []byte { return fmt.Appendf(nil, "index%d", n) }
+
+// putLimit puts a record under an ascending key, and an entry into each index
+// under one of 16 groups.
 func putLimit(tx *bolt.Tx, call commitCall) error {
 	key := make([]byte, 16)
 	binary.BigEndian.PutUint64(key, call.sequence)
@@ -129,7 +130,7 @@ func putLimit(tx *bolt.Tx, call commitCall) error {
 	return nil
 }
 
-// limitSync measures what it takes to make 4 KiB durable.
+// limitSync measures how long it takes to make 4 KiB durable.
 func limitSync(ctx context.Context, dir string, d time.Duration) (s sample, err error) {
 	f, err := os.OpenFile(filepath.Join(dir, "limit.sync"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -137,10 +138,8 @@ func limitSync(ctx context.Context, dir string, d time.Duration) (s sample, err 
 	}
 	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
 	block := make([]byte, 4096)
-	return closed(ctx, 1, d, func(int) (func() error, func(), error) {
-		return func() error {
-			_, err := f.WriteAt(block, 0)
-			return errors.Join(err, f.Sync())
-		}, func() {}, nil
-	})
+	return closedLoop(ctx, 1, d, local(func() error {
+		_, err := f.WriteAt(block, 0)
+		return errors.Join(err, f.Sync())
+	}))
 }

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -12,22 +12,21 @@ import (
 	"time"
 )
 
-// startersAtOnce is how many jobs run at once, and how many processes the limit
-// has.
-const startersAtOnce = 4
+// concurrentStarts is how many jobs run concurrently, and how many processes in
+// the limit.
+const concurrentStarts = 4
 
 // limitStarts measures how fast the machine starts and reaps processes that do
-// nothing, each in a new directory with two log files and in a session of its
-// own.
+// nothing, each in a new directory with two log files and in its own session.
 func limitStarts(ctx context.Context, dir string, d time.Duration) (s sample, err error) {
 	dir, err = os.MkdirTemp(dir, "starts-")
 	if err != nil {
 		return s, err
 	}
 	var number atomic.Int64
-	return closed(ctx, startersAtOnce, d, func(int) (func() error, func(), error) {
-		return func() error { return startOne(filepath.Join(dir, fmt.Sprint(number.Add(1)))) }, func() {}, nil
-	})
+	return closedLoop(ctx, concurrentStarts, d, local(func() error {
+		return startOne(filepath.Join(dir, fmt.Sprint(number.Add(1))))
+	}))
 }
 
 func startOne(dir string) error {

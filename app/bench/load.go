@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -7,30 +7,29 @@ import (
 	"time"
 )
 
-// sample is how long each of many operations took.
-type sample struct {
-	took    []time.Duration // sorted
-	elapsed time.Duration
+// client opens the client with this number. It returns the client's operation
+// and how to close it.
+type client func(n int) (op func() error, end func(), err error)
+
+// local is a client that needs no connection.
+func local(op func() error) client {
+	return func(int) (func() error, func(), error) { return op, func() {}, nil }
 }
 
-func (s sample) rate() float64 { return float64(len(s.took)) / s.elapsed.Seconds() }
-
-// quantile gives a latency in milliseconds.
-func (s sample) quantile(q float64) float64 {
-	if len(s.took) == 0 {
-		return 0
+// connected gives each client a connection of its own.
+func connected(address string, operation func(c *conn, n int) func() error) client {
+	return func(n int) (func() error, func(), error) {
+		c, err := dial(address)
+		if err != nil {
+			return nil, nil, err
+		}
+		return operation(c, n), c.close, nil
 	}
-	return milliseconds(s.took[min(len(s.took)-1, int(q*float64(len(s.took))))])
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// worker makes the operation of one client, and what ends the client.
-type worker func(n int) (op func() error, end func(), err error)
-
-// closed lets clients work for some time, each one operation after the other,
-// and at least one.
-func closed(ctx context.Context, clients int, d time.Duration, open worker) (sample, error) {
+// closedLoop runs clients for a duration. Each client starts its next operation
+// when the last one has returned, and makes at least one.
+func closedLoop(ctx context.Context, clients int, d time.Duration, open client) (sample, error) {
 	took, errs := make([][]time.Duration, clients), make([]error, clients)
 	var all sync.WaitGroup
 	ready, start := sync.WaitGroup{}, make(chan struct{})
@@ -67,4 +66,36 @@ func closed(ctx context.Context, clients int, d time.Duration, open worker) (sam
 		}
 	}
 	return s, ctx.Err()
+}
+
+// sample is the latency of each of many operations.
+type sample struct {
+	took    []time.Duration // sorted
+	elapsed time.Duration
+}
+
+// rate is in operations per second.
+func (s sample) rate() float64 { return float64(len(s.took)) / s.elapsed.Seconds() }
+
+// quantile returns a latency in milliseconds.
+func (s sample) quantile(q float64) float64 {
+	if len(s.took) == 0 {
+		return 0
+	}
+	return milliseconds(s.took[min(len(s.took)-1, int(q*float64(len(s.took))))])
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+// pause sleeps unless the context ends.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

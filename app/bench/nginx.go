@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// nginx is the peer that gives and takes files: by sendfile, and by DAV.
+// nginx is the peer for downloads (sendfile) and uploads (DAV).
 type nginx struct {
-	*child
-	dir     string
+	process *child
+	files   string // the directory that it serves
 	address string
 }
 
@@ -42,8 +42,8 @@ http {
 }
 `
 
-// startNginx starts nginx on a folder of its own, or gives nil where there is
-// none.
+// startNginx starts nginx in a directory of its own. It returns nil if nginx is
+// not installed.
 func startNginx(ctx context.Context, dir string) (*nginx, error) {
 	program, err := exec.LookPath("nginx")
 	if err != nil {
@@ -51,38 +51,36 @@ func startNginx(ctx context.Context, dir string) (*nginx, error) {
 			return nil, nil
 		}
 	}
-	n := &nginx{dir: dir}
-	if err := os.MkdirAll(filepath.Join(dir, "files", "dav"), 0o755); err != nil {
+	n := &nginx{files: filepath.Join(dir, "files")}
+	if err := os.MkdirAll(filepath.Join(n.files, "dav"), 0o755); err != nil {
 		return nil, err
 	}
 	if n.address, err = freeAddress(); err != nil {
 		return nil, err
 	}
-	config := fmt.Sprintf(nginxConfig, dir, n.address)
+	text := fmt.Sprintf(nginxConfig, dir, n.address)
 	if os.Getuid() == 0 {
-		config = "user root;\n" + config // its files are in a folder of ours alone
+		text = "user root;\n" + text // only root may enter the directory
 	}
-	file := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+	config, log := filepath.Join(dir, "nginx.conf"), filepath.Join(dir, "error.log")
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	n.child, err = startChild("nginx", exec.Command(program, "-p", dir, "-c", file, "-e", n.log()))
+	n.process, err = startChild("nginx", exec.Command(program, "-p", dir, "-c", config, "-e", log))
 	if err != nil {
 		return nil, err
 	}
-	return n, n.await(ctx, connects(n.address), func() []byte {
-		text, _ := os.ReadFile(n.log())
+	return n, n.process.await(ctx, connects(n.address), func() []byte {
+		text, _ := os.ReadFile(log)
 		return text
 	})
 }
 
-func (n *nginx) log() string { return filepath.Join(n.dir, "error.log") }
-
-// pids gives the processes, the first of which starts the others.
+// pids returns the master process and its workers.
 func (n *nginx) pids() []int {
-	first := n.pid()
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", first))
-	all := []int{first}
+	master := n.process.pid()
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", master))
+	all := []int{master}
 	for _, field := range strings.Fields(string(text)) {
 		if pid, err := strconv.Atoi(field); err == nil {
 			all = append(all, pid)
@@ -95,5 +93,5 @@ func (n *nginx) stop() error {
 	if n == nil {
 		return nil
 	}
-	return n.child.stop()
+	return n.process.stop()
 }

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -18,34 +18,33 @@ import (
 	"molrun/storage"
 )
 
-// What a seeded database is made of.
+// The jobs of a seeded database.
 const (
-	Organization = "lab"
+	organization = "lab"
 
 	seedUsers      = 60
 	seedAlgorithms = 12
-	seedSettings   = 500 // bytes of each job's
-	seedGroup      = 10_000
-	leastSeedGroup = 1000
+	seedSettings   = 500 // bytes of settings per job
 	seedYears      = 3
 
-	rareHits = 20 // jobs each of the rare user, of the rare algorithm and that run
+	minSeedGroup, maxSeedGroup = 1000, 10_000 // jobs per transaction
+
+	rareHits = 20 // jobs of the rare user, and of the rare algorithm
 )
 
-// The values of filters that hit few jobs, far apart, and those that hit none.
+// Values of filters that match few jobs, far apart, and values that match none.
 const (
-	rareUser, noUser           = "rare@lab.example", "none@lab.example"
-	rareAlgorithm, noAlgorithm = "rare", "none"
+	rareUser, absentUser           = "rare@lab.example", "none@lab.example"
+	rareAlgorithm, absentAlgorithm = "rare", "none"
 )
 
 func seedUser(n int) string      { return fmt.Sprintf("user%02d@lab.example", n) }
 func seedAlgorithm(n int) string { return fmt.Sprintf("algorithm-%02d", n) }
 
-// Seed puts finished jobs into the database of a data directory that no service
-// uses: of some dozens of users, a few of whom have most of the jobs, over the
-// last years, one in ten failed. The jobs have no results. Each call continues
-// where time has come to.
-func Seed(ctx context.Context, data string, jobs int, progress func(done int)) (err error) {
+// seed fills the database of a data directory that no service uses with finished
+// jobs of the last years. A few of the users have most of the jobs, and one job
+// in ten has failed. The jobs have no results.
+func seed(ctx context.Context, data string, jobs int, progress func(done int)) (err error) {
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return err
 	}
@@ -78,13 +77,14 @@ func Seed(ctx context.Context, data string, jobs int, progress func(done int)) (
 	return nil
 }
 
-// groupAfter is how many jobs go into the next transaction. Many save commits,
-// but a page takes all that a transaction puts into it, at a cost that grows with
-// the square: so few as long as there are few pages.
-func groupAfter(made int) int { return min(max(leastSeedGroup, made/4), seedGroup) }
+// groupAfter returns how many jobs go into the next transaction. Large groups
+// save commits. But bbolt splits a page only at the commit, and inserting into
+// an oversized page costs the square of its size, so groups stay small while the
+// database has few pages.
+func groupAfter(made int) int { return min(max(minSeedGroup, made/4), maxSeedGroup) }
 
-// seeding makes jobs in the order of their time, the same in every run but for
-// the times.
+// seeding makes jobs in chronological order. Only their times differ between
+// runs.
 type seeding struct {
 	random            *rand.Rand
 	users, algorithms *rand.Zipf
@@ -104,8 +104,8 @@ func newSeeding(jobs int) *seeding {
 	}
 }
 
-// rare reports whether this job is one of the few with an odd value; each kind
-// has other places.
+// rare reports whether the next job is one of the few with a rare value. Each
+// kind of value has its own positions.
 func (s *seeding) rare(kind int) bool {
 	apart := max(1, s.jobs/rareHits)
 	return s.made%apart == kind*apart/4
@@ -125,7 +125,7 @@ func (s *seeding) next() *app.Job {
 		Version:      "1",
 		Status:       app.Completed,
 		Settings:     settings,
-		Organization: Organization,
+		Organization: organization,
 		Email:        seedUser(int(s.users.Uint64())),
 		MaxRuntime:   86400,
 		CreatedAt:    unit.At(at),
@@ -140,14 +140,14 @@ func (s *seeding) next() *app.Job {
 			QueuedAt:   unit.At(at),
 		},
 	}
-	s.spread(j)
+	s.vary(j)
 	s.finish(j, at)
 	s.made++
 	return j
 }
 
-// spread gives some jobs the odd values.
-func (s *seeding) spread(j *app.Job) {
+// vary gives some jobs a rare user, a rare algorithm or a failure.
+func (s *seeding) vary(j *app.Job) {
 	if s.rare(0) {
 		j.Email = rareUser
 	}
@@ -159,7 +159,7 @@ func (s *seeding) spread(j *app.Job) {
 	}
 }
 
-// finish says how the job went.
+// finish records how the job went.
 func (s *seeding) finish(j *app.Job, at time.Time) {
 	waited, ran := s.seconds(60), s.seconds(3600)
 	j.StartedAt = unit.At(at.Add(time.Duration(waited * float64(time.Second))))
@@ -174,12 +174,12 @@ func (s *seeding) finish(j *app.Job, at time.Time) {
 	j.ResultBytes = &size
 }
 
-// seconds gives a time of this mean, to the millisecond.
+// seconds returns a random duration with this mean, rounded to milliseconds.
 func (s *seeding) seconds(mean float64) float64 {
 	return math.Round(s.random.ExpFloat64()*mean*1000) / 1000
 }
 
-// settings gives some 500 bytes of JSON.
+// settings returns about 500 bytes of JSON.
 func (s *seeding) settings() json.RawMessage {
 	b := fmt.Appendf(nil, `{"steps":%d,"temperature":%d,"sequence":"`, s.random.IntN(1e6), 270+s.random.IntN(60))
 	for len(b) < seedSettings-2 {

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"path/filepath"
@@ -7,10 +7,10 @@ import (
 	"molrun/storage"
 )
 
-func TestSeededDatabaseIsSoundAndHasOddJobsForEachFilter(t *testing.T) {
+func TestSeededDatabaseIsSoundAndHasRareJobsForEachFilter(t *testing.T) {
 	data := t.TempDir()
-	const jobs = 2*leastSeedGroup + 500 // more than one transaction
-	if err := Seed(t.Context(), data, jobs, nil); err != nil {
+	const jobs = 2*minSeedGroup + 500 // more than one transaction
+	if err := seed(t.Context(), data, jobs, nil); err != nil {
 		t.Fatal(err)
 	}
 	r, err := storage.OpenReadOnly(filepath.Join(data, "jobs.db"))
@@ -31,17 +31,17 @@ func TestSeededDatabaseIsSoundAndHasOddJobsForEachFilter(t *testing.T) {
 		users[j.Email]++
 		algorithms[j.Type]++
 		if n := len(j.Settings); n < seedSettings-10 || n > seedSettings+10 {
-			t.Fatalf("job %s has settings of %d bytes, want some %d", j.Name, n, seedSettings)
+			t.Fatalf("job %s has settings of %d bytes, want about %d", j.Name, n, seedSettings)
 		}
 	}
 	if all != jobs || users[rareUser] != rareHits || algorithms[rareAlgorithm] != rareHits {
 		t.Errorf("%d jobs, %d of the rare user, %d of the rare algorithm; want %d, %d, %[5]d",
 			all, users[rareUser], algorithms[rareAlgorithm], jobs, rareHits)
 	}
-	if users[noUser]+algorithms[noAlgorithm] > 0 {
-		t.Error("there are jobs of those that shall have none")
+	if users[absentUser]+algorithms[absentAlgorithm] > 0 {
+		t.Error("there are jobs of the absent user or algorithm")
 	}
 	if users[seedUser(0)] < 5*users[seedUser(30)] {
-		t.Errorf("users have %v: a few should have most of the jobs", users)
+		t.Errorf("jobs by user: %v; want most of the jobs with a few users", users)
 	}
 }

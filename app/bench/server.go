@@ -1,11 +1,9 @@
-package bench
+package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,19 +18,24 @@ type server struct {
 	address string
 	key     string
 	process *child
+
+	blocked bool     // by the job that keeps the others queued
+	series  int      // makes the names of submitted jobs unique
+	cursors []string // of pages of its jobs
 }
 
-// algorithms of the server, by file.
+// algorithms of the server, by name.
 var algorithms = map[string]string{
-	// nothing does nothing: what a job costs beside its program.
+	// nothing shows what a job costs beyond its program.
 	"nothing": `command = ["/bin/true"]` + parameter("note", "string"),
-	// moment tells when its process runs.
+	// moment prints the time at which its process runs.
 	"moment": `command = ["/bin/date", "+%s%N"]`,
-	// hold keeps a CPU busy in the books, so that others wait in the queue.
-	"hold": `command = ["/bin/sleep", "{settings.seconds}"]` + parameter("seconds", "integer"),
-	// make-files leaves a result of many files, or of one that takes no room.
+	// sleep reserves a CPU without using it, so that other jobs stay queued.
+	"sleep": `command = ["/bin/sleep", "{settings.seconds}"]` + parameter("seconds", "integer"),
+	// make-files leaves a result of many files.
 	"make-files": `command = ["/bin/sh", "-c", "head -c {settings.bytes} /dev/zero | split -a 4 -b {settings.each} - out/part-"]` +
 		parameter("bytes", "integer") + parameter("each", "integer"),
+	// make-hole leaves a result of one sparse file.
 	"make-hole": `command = ["/usr/bin/truncate", "-s", "{settings.bytes}", "out/hole"]` + parameter("bytes", "integer"),
 }
 
@@ -40,7 +43,7 @@ func parameter(name, kind string) string {
 	return fmt.Sprintf("\n\n[[parameters]]\nname = %q\ntype = %q\nrequired = true", name, kind)
 }
 
-// newServer lays out a server's directory; data may be there already.
+// newServer prepares the directory of a server; the data may exist already.
 func newServer(program, dir string, cpus int) (*server, error) {
 	s := &server{program: program, dir: dir}
 	if err := os.MkdirAll(filepath.Join(dir, "algorithms"), 0o700); err != nil {
@@ -57,11 +60,13 @@ func newServer(program, dir string, cpus int) (*server, error) {
 	return s, os.WriteFile(s.config(), []byte(config), 0o600)
 }
 
-func (s *server) data() string   { return filepath.Join(s.dir, "data") }
-func (s *server) config() string { return filepath.Join(s.dir, "config.toml") }
+func (s *server) data() string     { return filepath.Join(s.dir, "data") }
+func (s *server) database() string { return filepath.Join(s.data(), "jobs.db") }
+func (s *server) config() string   { return filepath.Join(s.dir, "config.toml") }
+func (s *server) pid() int         { return s.process.pid() }
 
-// start starts the process and gives how long it took until a request was
-// answered.
+// start starts the process and returns the time until it answered a request.
+// The first start also makes the API key.
 func (s *server) start(ctx context.Context) (took time.Duration, err error) {
 	if s.address, err = freeAddress(); err != nil {
 		return 0, err
@@ -77,8 +82,8 @@ func (s *server) start(ctx context.Context) (took time.Duration, err error) {
 	if s.process, err = startChild("the server", c); err != nil {
 		return 0, err
 	}
-	err = s.process.await(ctx, s.answers, func() []byte {
-		text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+	err = s.process.await(ctx, s.probe, func() []byte {
+		text, _ := os.ReadFile(log.Name())
 		return text
 	})
 	if err != nil {
@@ -86,12 +91,14 @@ func (s *server) start(ctx context.Context) (took time.Duration, err error) {
 	}
 	took = time.Since(began)
 	if s.key == "" {
-		err = s.makeKey(ctx)
+		var out string
+		out, err = s.run(ctx, "key", "create", "--organization", organization, "--email", seedUser(0), "--role", "admin")
+		s.key = strings.TrimSpace(out)
 	}
 	return took, err
 }
 
-// environment leaves out what would configure the servers.
+// environment leaves out the variables that would configure the servers.
 func environment() (kept []string) {
 	for _, entry := range os.Environ() {
 		if !strings.HasPrefix(entry, "MOLRUN_") {
@@ -101,32 +108,18 @@ func environment() (kept []string) {
 	return kept
 }
 
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
-}
-
-// answers tries one request.
-func (s *server) answers() error {
+// probe makes one request without a key.
+func (s *server) probe() error {
 	c, err := dial(s.address)
 	if err != nil {
 		return err
 	}
 	defer c.close()
-	_, err = c.do(head("GET", "/version", "", 0))
+	_, err = c.do(requestHead("GET", "/version", "", 0))
 	return err
 }
 
-func (s *server) makeKey(ctx context.Context) error {
-	out, err := s.run(ctx, "key", "create", "--organization", Organization, "--email", seedUser(0), "--role", "admin")
-	s.key = strings.TrimSpace(out)
-	return err
-}
-
-// run runs a command of molrun on the server's data.
+// run runs a molrun command on the server's data.
 func (s *server) run(ctx context.Context, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, s.program, append(args, "--config", s.config())...)
 	c.Env = environment()
@@ -137,54 +130,30 @@ func (s *server) run(ctx context.Context, args ...string) (string, error) {
 	return string(out), nil
 }
 
+// restart stops the process and starts it again; running jobs go on.
+func (s *server) restart(ctx context.Context) (took time.Duration, err error) {
+	if err := s.stop(); err != nil {
+		return 0, err
+	}
+	return s.start(ctx)
+}
+
 // stop ends the process.
 func (s *server) stop() error {
-	if s == nil {
-		return nil
-	}
 	p := s.process
 	s.process = nil
 	return p.stop()
 }
 
-func (s *server) pid() int { return s.process.pid() }
-
-// header authenticates a request.
-func (s *server) header() string { return "X-Api-Key: " + s.key + "\r\n" }
-
-// get and post give the bytes of requests to the API.
-func (s *server) get(path string) []byte { return head("GET", path, s.header(), 0) }
-
-func (s *server) post(path string, body []byte) []byte {
-	h := head("POST", path, s.header()+"Content-Type: application/json\r\n", int64(len(body)))
-	return append(h, body...)
+// close ends the process and the job that blocks it. It does nothing if there
+// is no server.
+func (s *server) close() error {
+	if s == nil {
+		return nil
+	}
+	var err error
+	if s.blocked && s.process != nil {
+		err = s.unblock()
+	}
+	return errors.Join(err, s.stop())
 }
-
-// ask makes one request and decodes the answer, unless into is nil.
-func (s *server) ask(request []byte, into any) error {
-	c, err := dial(s.address)
-	if err != nil {
-		return err
-	}
-	defer c.close()
-	body, err := c.do(request)
-	if err != nil || into == nil {
-		return err
-	}
-	return json.Unmarshal(body, into)
-}
-
-// cpu runs something and gives the CPU time that the server used meanwhile.
-func (s *server) cpu(run func() error) (time.Duration, error) {
-	before, err := cpuOf(s.pid())
-	if err != nil {
-		return 0, err
-	}
-	if err := run(); err != nil {
-		return 0, err
-	}
-	after, err := cpuOf(s.pid())
-	return after - before, err
-}
-
-func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

@@ -1,27 +1,29 @@
-package bench
+package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 )
 
-// printTable prints the goals as Markdown, which also reads as plain text.
-func printTable(w io.Writer, all []outcome, missing []string) {
+// printTable prints the goals as a Markdown table that also reads well as plain
+// text.
+func printTable(w io.Writer, all []judged, missing []string) {
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(t, "| what\t| median\t| lowest to highest\t| goal\t| stretch\t|\t|")
 	fmt.Fprintln(t, "|---\t|---\t|---\t|---\t|---\t|---\t|")
-	for _, o := range all {
-		found, spread := "-", "-"
-		if n := len(o.values); n > 0 {
-			found = amount(o.median(), o.unit)
-			spread = number(o.values[0]) + " to " + number(o.values[n-1])
+	for _, j := range all {
+		median, spread := "-", "-"
+		if n := len(j.values); n > 0 {
+			median = amount(j.median(), j.unit)
+			spread = number(j.values[0]) + " to " + number(j.values[n-1])
 		}
-		fmt.Fprintf(t, "| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t|\n", o.what, found, spread,
-			bound(o.want, o.unit, o.atLeast), bound(o.stretch, o.unit, o.atLeast), o.verdict())
+		fmt.Fprintf(t, "| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t|\n", j.what, median, spread,
+			bound(j.want, j.unit, j.atLeast), bound(j.stretch, j.unit, j.atLeast), j.verdict())
 	}
-	_ = t.Flush() // an error of w shows as a table that is cut short
+	_ = t.Flush() // a write error shows as a truncated table
 	if len(missing) > 0 {
 		fmt.Fprintln(w, strings.Join(missing, "\n"))
 	}
@@ -41,10 +43,21 @@ func amount(v float64, unit string) string {
 	return number(v) + " " + unit
 }
 
-// number writes three digits, and no more than needed of large values.
+// number formats a value with three significant digits, large ones as integers.
 func number(v float64) string {
 	if v >= 100 || v <= -100 {
 		return fmt.Sprintf("%.0f", v)
 	}
 	return fmt.Sprintf("%.3g", v)
+}
+
+// printLine writes figures as a line of JSON, unless w is nil.
+func printLine(w io.Writer, round int, what string, jobs int, f figures) {
+	if w == nil {
+		return
+	}
+	text, err := json.Marshal(map[string]any{"round": round, "what": what, "jobs": jobs, "figures": f})
+	if err == nil {
+		fmt.Fprintf(w, "%s\n", text)
+	}
 }

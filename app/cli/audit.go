@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app"
+	"molrun/app/audit"
 	"molrun/app/fault"
 	"molrun/app/unit"
 )
@@ -26,7 +26,7 @@ type auditFilter struct {
 	key, action string
 }
 
-func (f auditFilter) takes(e app.AuditEntry) bool {
+func (f auditFilter) takes(e audit.Entry) bool {
 	return !e.Time.Before(f.since) && (f.key == "" || e.Key == f.key || strings.HasPrefix(e.Action, "key.") && e.Object == f.key) &&
 		(f.action == "" || e.Action == f.action || strings.HasPrefix(e.Action, f.action+"."))
 }
@@ -88,13 +88,13 @@ func sinceWhen(text string, now time.Time) (time.Time, error) {
 
 // printAudit gives what prints an entry: as a line of a table whose columns
 // are as wide as they usually need, or as JSON.
-func printAudit(w io.Writer, asJSON bool) func(app.AuditEntry) error {
+func printAudit(w io.Writer, asJSON bool) func(audit.Entry) error {
 	encoder := json.NewEncoder(w)
 	if asJSON {
-		return func(e app.AuditEntry) error { return encoder.Encode(e) }
+		return func(e audit.Entry) error { return encoder.Encode(e) }
 	}
 	first := true
-	return func(e app.AuditEntry) error {
+	return func(e audit.Entry) error {
 		if first {
 			first = false
 			if _, err := fmt.Fprintf(w, auditColumns, "TIME", "KEY", "ORGANIZATION", "ACTION", "RESULT", "REMOTE", "OBJECT"); err != nil {
@@ -120,7 +120,7 @@ func or(text, instead string) string {
 type auditReader struct {
 	path   string
 	filter auditFilter
-	print  func(app.AuditEntry) error
+	print  func(audit.Entry) error
 
 	file *os.File // the current one
 	rest string   // of a line whose end is not there yet
@@ -241,7 +241,7 @@ func (r *auditReader) lines(file *os.File) error {
 		if err != nil {
 			return fmt.Errorf("read the audit log: %w", err)
 		}
-		var e app.AuditEntry
+		var e audit.Entry
 		broken := json.Unmarshal([]byte(r.rest), &e)
 		r.rest = ""
 		if broken == nil && r.filter.takes(e) {

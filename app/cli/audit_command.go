@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app"
+	"molrun/app/audit"
 	"molrun/app/unit"
 )
 
@@ -23,7 +23,7 @@ const byCommand = "command"
 // whole. It is done already: that it can't be noted is said and changes
 // nothing.
 func tell(c *cobra.Command, data, action, object string) {
-	e := app.AuditEntry{Time: unit.At(time.Now()), Action: action, Object: object, Result: "ok", Remote: byCommand}
+	e := audit.Entry{Time: unit.At(time.Now()), Action: action, Object: object, Result: "ok", Remote: byCommand}
 	if err := appendAudit(data, e); err != nil {
 		fmt.Fprintf(c.ErrOrStderr(), "warning: the audit log does not tell of this: %v\n", err)
 	}
@@ -31,7 +31,7 @@ func tell(c *cobra.Command, data, action, object string) {
 
 // appendAudit adds a line to the audit log beside a service that may be
 // writing to it: in one write at the end of whatever is there.
-func appendAudit(data string, e app.AuditEntry) (err error) {
+func appendAudit(data string, e audit.Entry) (err error) {
 	line, err := json.Marshal(e)
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"molrun/app"
+	"molrun/app/audit"
 	"molrun/app/config"
 	"molrun/app/fault"
 	"molrun/app/unit"
@@ -84,12 +84,12 @@ func endOfLines(file *os.File) (int64, error) {
 
 // durable reports whether an entry has to be on the disk before the answer is
 // sent: what is done to keys and to the secret.
-func durable(e app.AuditEntry) bool {
+func durable(e audit.Entry) bool {
 	return strings.HasPrefix(e.Action, "key.") || strings.HasPrefix(e.Action, "secret.")
 }
 
 // add appends an entry.
-func (a *auditLog) add(e app.AuditEntry) {
+func (a *auditLog) add(e audit.Entry) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	err := a.write(a.missing(e.Time), e)
@@ -105,14 +105,14 @@ func (a *auditLog) add(e app.AuditEntry) {
 }
 
 // missing gives the entry that tells of lost ones, if there are any.
-func (a *auditLog) missing(at unit.Time) []app.AuditEntry {
+func (a *auditLog) missing(at unit.Time) []audit.Entry {
 	if a.lost == 0 {
 		return nil
 	}
-	return []app.AuditEntry{{Time: at, Action: "audit.lost", Object: strconv.Itoa(a.lost), Result: string(fault.Internal)}}
+	return []audit.Entry{{Time: at, Action: "audit.lost", Object: strconv.Itoa(a.lost), Result: string(fault.Internal)}}
 }
 
-func (a *auditLog) write(before []app.AuditEntry, e app.AuditEntry) error {
+func (a *auditLog) write(before []audit.Entry, e audit.Entry) error {
 	var lines []byte
 	for _, e := range append(before, e) {
 		line, err := json.Marshal(e) // escapes all control characters

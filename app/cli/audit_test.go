@@ -15,14 +15,14 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"molrun/app"
+	"molrun/app/audit"
 	"molrun/app/config"
 	"molrun/app/unit"
 )
 
 // audited runs `molrun audit --json` and gives its entries as "action object
 // result".
-func (s *server) audited(flags ...string) (lines []string, entries []app.AuditEntry) {
+func (s *server) audited(flags ...string) (lines []string, entries []audit.Entry) {
 	s.t.Helper()
 	out, errs, code := s.run(append([]string{"audit", "--json"}, flags...)...)
 	if code != 0 {
@@ -30,7 +30,7 @@ func (s *server) audited(flags ...string) (lines []string, entries []app.AuditEn
 	}
 	decoder := json.NewDecoder(strings.NewReader(out))
 	for decoder.More() {
-		var e app.AuditEntry
+		var e audit.Entry
 		must(s.t, decoder.Decode(&e))
 		entries = append(entries, e)
 		lines = append(lines, strings.Join([]string{e.Action, e.Object, e.Result}, " "))
@@ -133,14 +133,14 @@ func testAudit(t *testing.T, keep int) (*auditLog, *bytes.Buffer) {
 	return a, &log
 }
 
-func entry(i int) app.AuditEntry {
-	return app.AuditEntry{Time: unit.At(time.Unix(int64(i), 0)), Action: "job.submit", Object: fmt.Sprint(i), Result: "ok"}
+func entry(i int) audit.Entry {
+	return audit.Entry{Time: unit.At(time.Unix(int64(i), 0)), Action: "job.submit", Object: fmt.Sprint(i), Result: "ok"}
 }
 
 // objects reads the whole log.
 func objects(t *testing.T, path string) (all []string) {
 	t.Helper()
-	r := &auditReader{path: path, print: func(e app.AuditEntry) error { all = append(all, e.Object); return nil }}
+	r := &auditReader{path: path, print: func(e audit.Entry) error { all = append(all, e.Object); return nil }}
 	defer r.close()
 	must(t, r.run(t.Context(), false))
 	return all
@@ -237,7 +237,7 @@ func TestFollowedAuditLogGoesOnInTheNextFile(t *testing.T) {
 	seen := make(chan string)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	r := &auditReader{path: a.path, print: func(e app.AuditEntry) error { seen <- e.Object; return nil }}
+	r := &auditReader{path: a.path, print: func(e audit.Entry) error { seen <- e.Object; return nil }}
 	go func() { ended <- r.run(ctx, true) }()
 	next := func(want int) {
 		t.Helper()

@@ -95,7 +95,6 @@ keeps their results.`,
 		secretCommand(), auditCommand(),
 		storageCommand(), pruneCommand(), unitCommand(),
 		backupCommand(), restoreCommand(), checkDataCommand(), compactCommand(), doctorCommand(),
-		benchCommand(),
 	)
 	return root
 }

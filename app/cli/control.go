@@ -106,7 +106,7 @@ func (s *service) operate(ctx context.Context, fn func(context.Context, *client.
 
 // control gives the handler of the operator's routes for keys and secret.
 func (s *service) control() http.Handler {
-	return web.Control(s.app, web.ControlOptions{
+	return web.Control(s.app, s.keeper, web.ControlOptions{
 		Log: s.log, Audit: s.audit.add, RotateSecret: s.files.RotateSecret, Isolation: s.isolation,
 	})
 }

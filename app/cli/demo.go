@@ -17,8 +17,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"molrun/app"
 	"molrun/app/algorithms"
+	"molrun/app/apikey"
 	"molrun/app/config"
 	"molrun/web/client"
 )
@@ -97,7 +97,7 @@ func (d *demo) sayf(format string, args ...any) { fmt.Fprintf(d.out, format+"\n"
 
 func (d *demo) run(ctx context.Context, base string) error {
 	key, err := controlClient(d.data).CreateKey(ctx, client.KeyRequest{
-		Organization: "demo", Email: "demo@molrun.example", Role: string(app.RoleMember), Expires: 24 * time.Hour,
+		Organization: "demo", Email: "demo@molrun.example", Role: string(apikey.Member), Expires: 24 * time.Hour,
 	})
 	if err != nil {
 		return fmt.Errorf("make a key: %w", err)

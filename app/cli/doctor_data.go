@@ -12,6 +12,7 @@ import (
 	"molrun/app/fault"
 	"molrun/app/unit"
 	"molrun/blobs"
+	"molrun/blobs/link"
 	"molrun/storage"
 )
 
@@ -85,10 +86,8 @@ func lookAtFileSystem(_ context.Context, p *patient) []finding {
 }
 
 func lookAtSpace(_ context.Context, p *patient) []finding {
-	free, reserve, err := blobs.Space(p.nearest())
-	if p.config.Disk.Reserve > 0 {
-		reserve = int64(p.config.Disk.Reserve)
-	}
+	disk, err := blobs.Space(p.nearest(), int64(p.config.Disk.Reserve))
+	free, reserve := disk.Free, disk.Reserve
 	switch {
 	case err != nil:
 		return say(doubtful, "%v", err)
@@ -137,7 +136,7 @@ func lookAtService(_ context.Context, p *patient) []finding {
 }
 
 func lookAtSecret(_ context.Context, p *patient) []finding {
-	err := blobs.CheckSecret(p.data)
+	err := link.CheckSecret(p.data)
 	_, noDatabase := os.Stat(p.database)
 	switch {
 	case err == nil:

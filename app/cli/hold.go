@@ -78,7 +78,7 @@ func (s *service) holdHandler(stopping context.Context) http.Handler {
 
 // hold answers and returns when the hold is over.
 func (s *service) hold(ctx context.Context, w http.ResponseWriter) error {
-	defer s.files.HoldRemovals()()
+	defer s.files.PauseRemovals()()
 	snapshot, err := s.store.Snapshot(ctx)
 	if err != nil {
 		return err

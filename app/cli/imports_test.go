@@ -27,12 +27,15 @@ var importTable = map[string]struct{ own, others []string }{
 	"app/engine/cgidp/sequence":  {},
 	"app/engine/cgidp/cgidptest": {}, // of tests alone
 	"storage":                    {own: []string{"app"}, others: []string{"go.etcd.io/bbolt"}},
-	"blobs":                      {own: []string{"app"}, others: []string{"golang-jwt/jwt", "rs/zerolog"}},
+	"blobs":                      {own: []string{"app", "app/fault", "blobs/link", "blobs/result", "app/durable"}, others: []string{"rs/zerolog"}},
+	"blobs/link":                 {own: []string{"app", "app/fault", "app/durable"}, others: []string{"golang-jwt/jwt"}},
+	"blobs/result":               {own: []string{"app", "app/fault", "app/durable"}},
+	"app/durable":                    {},
 	"web":                        {own: []string{"app"}, others: []string{"gin-gonic/gin", "rs/zerolog", "prometheus/client_golang"}},
 	"web/client":                 {},
 	"app/cli":                    {own: []string{"*"}, others: []string{"spf13/cobra", "spf13/pflag", "rs/zerolog", "mattn/go-isatty", "prometheus/client_golang"}},
 	"web/contract":               {others: []string{"goccy/go-yaml", "santhosh-tekuri/jsonschema", "golang.org/x/text"}}, // of tests alone
-	"app/bench":                  {own: []string{"app", "storage"}, others: []string{"go.etcd.io/bbolt", "golang.org/x/sys"}},
+	"app/bench":                  {own: []string{"app", "app/placement", "app/unit", "storage"}, others: []string{"spf13/cobra", "spf13/pflag", "go.etcd.io/bbolt", "golang.org/x/sys"}},
 	"app/faults":                 {}, // tests alone
 	"app/simulation":             {}, // tests alone
 	"app/executor/slurm":         {own: []string{"app", "app/task"}},

@@ -65,7 +65,7 @@ func (s *service) sandboxOf(ctx context.Context, id app.JobID) (app.Sandbox, err
 	if err != nil {
 		return app.Sandbox{}, err
 	}
-	algorithm, err := s.app.AlgorithmOf(ctx, job)
+	algorithm, err := s.app.Runs.AlgorithmOf(ctx, job)
 	if err != nil {
 		return app.Sandbox{}, err
 	}

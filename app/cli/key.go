@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app"
+	"molrun/app/apikey"
 	"molrun/app/unit"
 	"molrun/web/client"
 )
@@ -46,7 +46,7 @@ func keyCreateCommand() *cobra.Command {
 	flags := addConfigFlags(c, false)
 	c.Flags().StringVar(&request.Organization, "organization", "", "organization whose jobs the key opens (required)")
 	c.Flags().StringVar(&request.Email, "email", "", "e-mail address of the user (required)")
-	c.Flags().StringVar(&request.Role, "role", string(app.RoleMember), "member, or admin: may stop and delete what others submitted")
+	c.Flags().StringVar(&request.Role, "role", string(apikey.Member), "member, or admin: may stop and delete what others submitted")
 	c.Flags().StringVar(&expires, "expires", "", "time after which the key closes by itself, such as 90d (default never)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the key's record, with the key in it, as JSON")
 	for _, name := range []string{"organization", "email"} {

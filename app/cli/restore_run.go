@@ -220,12 +220,12 @@ func settleLost(ctx context.Context, config config.Config, r *restored) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	jobs, err := s.app.ActiveJobs(ctx)
+	jobs, err := s.app.Runs.Active(ctx)
 	if err != nil {
 		return err
 	}
 	for _, j := range jobs {
-		err := s.app.Finished(ctx, j.ID, j.Attempts, app.Ending{Lost: "the service was restored from a backup"})
+		err := s.app.Runs.Finish(ctx, j.ID, j.Attempts, app.Ending{Lost: "the service was restored from a backup"})
 		if err != nil {
 			return fmt.Errorf("settle job %s: %w", j.ID, err)
 		}

@@ -20,8 +20,10 @@ import (
 	"molrun/app/executor/local"
 	"molrun/app/executor/slurm"
 	"molrun/app/placement"
+	"molrun/app/retention"
 	"molrun/app/runner"
 	"molrun/blobs"
+	"molrun/blobs/link"
 	"molrun/storage"
 	"molrun/web"
 )
@@ -60,6 +62,7 @@ type service struct {
 	slurm     *slurm.Executor // nil where no jobs run, or no cluster is configured
 	catalogue *algorithm.Catalogue
 	app       *app.Service
+	keeper    *retention.Keeper
 	audit     *auditLog
 	isolation web.Isolation // zero where no jobs run
 	program   string        // path of this binary
@@ -88,7 +91,7 @@ func openService(c config.Config, log zerolog.Logger) (s *service, err error) {
 	if err != nil {
 		return s, err
 	}
-	secret, err := blobs.LoadSecret(data)
+	secret, err := link.LoadSecret(data)
 	if err != nil {
 		return s, err
 	}
@@ -112,7 +115,7 @@ func openService(c config.Config, log zerolog.Logger) (s *service, err error) {
 }
 
 // join makes executor and use cases of what is open.
-func (s *service) join(secret *blobs.Secret) error {
+func (s *service) join(secret *link.Secret) error {
 	program, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
@@ -144,9 +147,15 @@ func (s *service) join(secret *blobs.Secret) error {
 		Routing:   s.routing(machines),
 		Program:   program,
 		Confine:   s.executor.Confine,
-		Policy:    s.config.Policy,
+		Quota:     s.config.QuotaOf,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	s.keeper = retention.New(s.store, s.files, s.app.Jobs, retention.Options{
+		Now: time.Now, Rules: s.config.RulesOf, Quota: s.config.QuotaOf,
+	})
+	return nil
 }
 
 // capacity is what jobs may use: as configured, else as detected.
@@ -266,7 +275,7 @@ func serve(ctx context.Context, c config.Config, log zerolog.Logger, started fun
 
 func (s *service) runner() *runner.Runner {
 	r := s.config.Runner
-	return runner.New(s.app, s.files, s.executors(), runner.Options{
+	return runner.New(s.app.Runs, s.files, s.executors(), runner.Options{
 		Now:          time.Now,
 		Log:          s.log,
 		LogBytes:     int64(r.LogLimit),
@@ -274,7 +283,7 @@ func (s *service) runner() *runner.Runner {
 		ReserveAfter: time.Duration(r.ReserveAfter),
 		KeepFailed:   time.Duration(r.KeepFailed),
 		KeptDir:      filepath.Join(s.config.Data, "kept"),
-		Room:         s.app.Room,
+		Room:         s.app.Runs.DiskShortage,
 		Program:      s.program,
 	})
 }
@@ -312,7 +321,7 @@ func (g *group) wait() error {
 
 // recordKeyUses writes now and then when keys were used last.
 func (s *service) recordKeyUses(ctx context.Context) {
-	s.app.RecordKeyUses(ctx, func(err error) {
+	s.app.Accounts.RecordKeyUses(ctx, func(err error) {
 		s.log.Warn().Err(err).Msg("when keys were used last could not be written; it is tried again")
 	})
 }
@@ -321,7 +330,7 @@ func (s *service) recordKeyUses(ctx context.Context) {
 func (s *service) saveKeyUses() error {
 	ctx, cancel := context.WithTimeout(context.Background(), abandonAfter)
 	defer cancel()
-	if err := s.app.SaveKeyUses(ctx); err != nil {
+	if err := s.app.Accounts.SaveKeyUses(ctx); err != nil {
 		s.log.Warn().Err(err).Msg("when keys were used last could not be written")
 	}
 	return nil

@@ -90,7 +90,7 @@ func (s *service) handler(stopping context.Context) http.Handler {
 		Stopping:       stopping,
 	})
 	edge := web.Edge{MaxHeader: int(l.Header), Trusted: s.config.Proxy.Trusted, Origins: s.config.CORS.Origins}
-	return web.Outer(edge.Before(api), edge.Before(blobs.Handler(s.files, s.app, web.WriteError)), s.log)
+	return web.Outer(edge.Before(api), edge.Before(blobs.Handler(s.files, s.app.Files, web.WriteError)), s.log)
 }
 
 func (s *service) rates() web.Rates {
@@ -109,7 +109,7 @@ func (s *service) errorLog() *stdlog.Logger { return stdlog.New(s.log, "", 0) }
 // no program or path.
 func (s *service) ready(ctx context.Context) (checks map[string]any, ok bool) {
 	ready, lacking := 0, 0
-	for _, a := range s.app.Algorithms(app.Caller{}) {
+	for _, a := range s.app.Algorithms.List(app.Caller{}) {
 		if a.Ready {
 			ready++
 		} else {
@@ -120,7 +120,7 @@ func (s *service) ready(ctx context.Context) (checks map[string]any, ok bool) {
 	if s.slurm != nil {
 		checks["slurm"] = s.slurmAnswers()
 	}
-	if _, err := s.app.Keys(ctx); err != nil {
+	if _, err := s.app.Accounts.Keys(ctx); err != nil {
 		checks["database"] = "can't be read"
 		return checks, false
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"molrun/app"
+	"molrun/app/retention"
 	"molrun/app/unit"
 	"molrun/web/client"
 )
@@ -24,7 +24,7 @@ func storageCommand() *cobra.Command {
 }
 
 // reportKinds are what --by takes.
-var reportKinds = []string{string(app.ByOrganization), string(app.ByUser), string(app.ByAlgorithm), string(app.ByAge)}
+var reportKinds = []string{string(retention.ByOrganization), string(retention.ByUser), string(retention.ByAlgorithm), string(retention.ByAge)}
 
 func storageReportCommand() *cobra.Command {
 	var by string
@@ -99,20 +99,20 @@ type reportColumn struct {
 
 func reportColumns(r *client.StorageReport) []reportColumn {
 	var columns []reportColumn
-	switch app.ReportBy(r.By) {
-	case app.ByUser:
+	switch retention.ReportBy(r.By) {
+	case retention.ByUser:
 		columns = []reportColumn{
 			{"ORGANIZATION", func(row *client.StorageRow) string { return row.Organization }},
 			{"USER", func(row *client.StorageRow) string { return row.User }},
 		}
-	case app.ByAlgorithm:
+	case retention.ByAlgorithm:
 		columns = []reportColumn{{"ALGORITHM", func(row *client.StorageRow) string {
 			if row.Algorithm == "" {
 				return "(uploads)"
 			}
 			return row.Algorithm
 		}}}
-	case app.ByAge:
+	case retention.ByAge:
 		columns = []reportColumn{{"AGE", func(row *client.StorageRow) string { return row.Age }}}
 	default:
 		columns = []reportColumn{{"ORGANIZATION", func(row *client.StorageRow) string { return row.Organization }}}

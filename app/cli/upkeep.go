@@ -27,7 +27,7 @@ func (s *service) sweep(ctx context.Context) error {
 
 func (s *service) sweepOnce(ctx context.Context) {
 	upload := func(id app.UploadID, generation int) bool {
-		u, err := s.app.Upload(ctx, id)
+		u, err := s.app.Files.Upload(ctx, id)
 		return err == nil && u.Generation == generation || err != nil && !errors.Is(err, fault.NotFound)
 	}
 	job := func(id app.JobID) bool {
@@ -64,7 +64,7 @@ func (s *service) retain(ctx context.Context) error {
 }
 
 func (s *service) retainOnce(ctx context.Context) {
-	done, err := s.app.Retain(ctx, func(e app.Expired) {
+	done, err := s.keeper.Run(ctx, func(e app.Expired) {
 		s.log.Info().Str("job", string(e.Job)).Str("name", e.Name).Str("organization", e.Organization).Str("user", e.Email).
 			Str("status", string(e.Status)).Int("rows", e.Rows).Strs("uploads", e.Uploads).Int64("bytes", e.Bytes).
 			Msg("deleted by the rules of retention")

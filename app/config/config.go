@@ -1,3 +1,5 @@
+// Package config is the settings of the service: their names, defaults and
+// checks.
 package config
 
 import (
@@ -16,6 +18,7 @@ import (
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
+
 	"molrun/app"
 	"molrun/app/fault"
 	"molrun/app/nearest"

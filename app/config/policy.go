@@ -9,6 +9,8 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/naming"
+	"molrun/app/retention"
 	"molrun/app/unit"
 )
 
@@ -65,19 +67,22 @@ func override[T any](value, own *T) {
 	}
 }
 
-// Policy gives what an organization may use and keep.
-func (c *Config) Policy(organization string) app.Policy {
-	q, r := c.sections(organization)
-	return app.Policy{
-		Quota: app.Quota{Bytes: int64(q.Storage), Queued: q.Queued},
-		Rules: app.Rules{
-			Completed:   time.Duration(r.Completed),
-			Failed:      time.Duration(r.Failed),
-			Uploads:     time.Duration(r.Uploads),
-			Total:       int64(r.Total),
-			KeepLast:    r.KeepLast,
-			KeepPerUser: r.KeepLastOf == "user",
-		},
+// QuotaOf gives what an organization may use.
+func (c *Config) QuotaOf(organization string) app.Quota {
+	q, _ := c.sections(organization)
+	return app.Quota{Bytes: int64(q.Storage), Queued: q.Queued}
+}
+
+// RulesOf gives what is deleted by itself of an organization's.
+func (c *Config) RulesOf(organization string) retention.Rules {
+	_, r := c.sections(organization)
+	return retention.Rules{
+		Completed:   time.Duration(r.Completed),
+		Failed:      time.Duration(r.Failed),
+		Uploads:     time.Duration(r.Uploads),
+		Total:       int64(r.Total),
+		KeepLast:    r.KeepLast,
+		KeepPerUser: r.KeepLastOf == "user",
 	}
 }
 
@@ -91,7 +96,7 @@ func (c *Config) checkPolicies() error {
 		prefix := ""
 		if name != "" {
 			prefix = fmt.Sprintf("organizations.%q.", name)
-			if msg := app.CheckName(name); msg != "" {
+			if msg := naming.Check(name); msg != "" {
 				return fault.Errorf(fault.Invalid, "organizations.%q: %s", name, msg)
 			}
 		}

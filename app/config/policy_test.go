@@ -9,6 +9,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/config"
+	"molrun/app/retention"
 )
 
 func loadText(t *testing.T, text string) (config.Config, error) {
@@ -20,6 +21,16 @@ func loadText(t *testing.T, text string) (config.Config, error) {
 		return c, err
 	}
 	return c, c.Check()
+}
+
+// policy is what a site lets an organization use and keep.
+type policy struct {
+	Quota app.Quota
+	Rules retention.Rules
+}
+
+func policyOf(c config.Config, organization string) policy {
+	return policy{c.QuotaOf(organization), c.RulesOf(organization)}
 }
 
 func TestOrganizationsDifferOnlyInWhatTheySet(t *testing.T) {
@@ -36,14 +47,14 @@ quota = { storage = "0" }
 retention = { completed = "365d", keep_last_of = "organization" }
 `)
 	must(t, err)
-	common := app.Policy{
+	common := policy{
 		Quota: app.Quota{Bytes: 1 << 40, Queued: 50},
-		Rules: app.Rules{Completed: 90 * 24 * time.Hour, Failed: 30 * 24 * time.Hour, KeepLast: 3, KeepPerUser: true},
+		Rules: retention.Rules{Completed: 90 * 24 * time.Hour, Failed: 30 * 24 * time.Hour, KeepLast: 3, KeepPerUser: true},
 	}
-	wantSame(t, "others", c.Policy("lab"), common)
+	wantSame(t, "others", policyOf(c, "lab"), common)
 	common.Quota.Bytes, common.Rules.Completed, common.Rules.KeepPerUser = 0, 365*24*time.Hour, false
-	wantSame(t, "the exception", c.Policy("big lab"), common)
-	wantSame(t, "the default", new(config.Config).Policy("lab"), app.Policy{})
+	wantSame(t, "the exception", policyOf(c, "big lab"), common)
+	wantSame(t, "the default", policyOf(config.Config{}, "lab"), policy{})
 }
 
 func TestImpossibleQuotasAndRulesAreRefused(t *testing.T) {

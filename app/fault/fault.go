@@ -1,3 +1,5 @@
+// Package fault is the errors that callers can act on: a code, a sentence that
+// says what to do next, and every faulty field of a request.
 package fault
 
 import (

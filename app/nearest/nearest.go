@@ -1,3 +1,4 @@
+// Package nearest finds the known name that a mistyped one stands for.
 package nearest
 
 import "strings"

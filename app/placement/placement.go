@@ -1,3 +1,5 @@
+// Package placement is what jobs need and where they go: resources, executors
+// and places on a cluster.
 package placement
 
 import (

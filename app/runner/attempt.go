@@ -228,6 +228,6 @@ func (a *attempt) notice(ctx context.Context, s app.TaskStatus) {
 		a.log.Info().Dur("took", time.Since(a.begin)).Msg("job started")
 	}
 	if s.Progress != nil {
-		a.r.jobs.ObserveProgress(a.id, s.Progress)
+		a.r.jobs.SetProgress(a.id, s.Progress)
 	}
 }

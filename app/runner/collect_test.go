@@ -21,6 +21,7 @@ import (
 	"molrun/app/fault"
 	"molrun/app/task"
 	"molrun/blobs"
+	"molrun/blobs/link"
 )
 
 // site is a job's directory with an attempt that has ended well.
@@ -34,7 +35,7 @@ func newSite(t *testing.T, attempt int) *site {
 	t.Helper()
 	data := t.TempDir()
 	must(t, os.Chmod(data, 0o700))
-	secret, err := blobs.LoadSecret(data)
+	secret, err := link.LoadSecret(data)
 	must(t, err)
 	files, err := blobs.Open(data, blobs.Options{Now: time.Now, Secret: secret, Log: zerolog.Nop()})
 	must(t, err)

@@ -76,8 +76,8 @@ func (c jobsAtCrash) Claims(ctx context.Context) (claims []app.Claimed, err erro
 	return claims, err
 }
 
-func (c jobsAtCrash) ActiveJobs(ctx context.Context) (jobs []*app.Job, err error) {
-	err = c.around("ActiveJobs", func() (err error) { jobs, err = c.Jobs.ActiveJobs(ctx); return err })
+func (c jobsAtCrash) Active(ctx context.Context) (jobs []*app.Job, err error) {
+	err = c.around("Active", func() (err error) { jobs, err = c.Jobs.Active(ctx); return err })
 	return jobs, err
 }
 
@@ -94,8 +94,8 @@ func (c jobsAtCrash) Started(ctx context.Context, id app.JobID, attempt int, at 
 	return c.around("Started", func() error { return c.Jobs.Started(ctx, id, attempt, at) })
 }
 
-func (c jobsAtCrash) Finished(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
-	return c.around("Finished", func() error { return c.Jobs.Finished(ctx, id, attempt, e) })
+func (c jobsAtCrash) Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
+	return c.around("Finish", func() error { return c.Jobs.Finish(ctx, id, attempt, e) })
 }
 
 func (c jobsAtCrash) FinalRecord(j *app.Job, e app.Ending) (rec app.Record, err error) {
@@ -113,8 +113,8 @@ func (c jobsAtCrash) PlacementOf(ctx context.Context, j *app.Job) (p placement.P
 	return p, err
 }
 
-func (c jobsAtCrash) SourcePath(src app.Source) (path string, err error) {
-	err = c.around("SourcePath", func() (err error) { path, err = c.Jobs.SourcePath(src); return err })
+func (c jobsAtCrash) InputPath(src app.Reference) (path string, err error) {
+	err = c.around("InputPath", func() (err error) { path, err = c.Jobs.InputPath(src); return err })
 	return path, err
 }
 
@@ -216,7 +216,7 @@ func restartAt(t *testing.T, w *world, at int, after bool) (over bool) {
 		}
 	}
 	synctest.Wait()
-	if active, err := w.ActiveJobs(t.Context()); err != nil || len(active) != 0 {
+	if active, err := w.Runs.Active(t.Context()); err != nil || len(active) != 0 {
 		t.Errorf("still claimed: %v, %v", active, err)
 	}
 	if left := w.away(); len(left) > 0 {
@@ -245,7 +245,7 @@ func TestRestartFindsTasksAsTheyAre(t *testing.T) {
 			w.until(name, app.Running)
 		}
 		stop()
-		_, err := w.Cancel(t.Context(), ann, "stopped")
+		_, err := w.Jobs.Cancel(t.Context(), ann, "stopped")
 		must(t, err)
 		time.Sleep(30 * time.Minute)
 		w.executor.reach(false)
@@ -312,7 +312,7 @@ func TestStrandedJobCanBeStopped(t *testing.T) {
 		stop()
 		w.executor.name = "elsewhere"
 		w.start()
-		_, err := w.Cancel(t.Context(), ann, "a")
+		_, err := w.Jobs.Cancel(t.Context(), ann, "a")
 		must(t, err)
 		if f := w.finished("a").Failure; f.Code != app.FailedStopped {
 			t.Errorf("failure %+v", f)
@@ -335,7 +335,7 @@ func TestDirectoryInUseIsNotLaidOut(t *testing.T) {
 	for name, use := range tests {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				j, err := w.Claim(t.Context(), w.submit(ann, "a", `{}`), nil)
+				j, err := w.Runs.Claim(t.Context(), w.submit(ann, "a", `{}`), nil)
 				must(t, err)
 				r := New(w.jobs, w.files, []app.Executor{w.executor}, w.options)
 				a := r.newAttempt(r.places[0], j.ID, user{}, j.Private.Needs, nil)
@@ -356,7 +356,7 @@ func TestDirectoryInUseIsNotLaidOut(t *testing.T) {
 func TestTaskThatIsGoneThoughItWasNeverSeenIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		id := w.submit(ann, "a", `{}`)
-		_, err := w.Claim(t.Context(), id, nil)
+		_, err := w.Runs.Claim(t.Context(), id, nil)
 		must(t, err)
 		must(t, os.MkdirAll(w.path(id, "1"), 0o700))
 		must(t, os.WriteFile(w.path(id, "1", task.RunFile), nil, 0o600))

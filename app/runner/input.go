@@ -16,8 +16,8 @@ import (
 // setting. The names that users gave are not used: a file is called after its
 // setting, with the declared extension that its name has.
 func (a *attempt) copyInputs(alg *algorithm.File, check func() error) (map[string]string, error) {
-	files := make(map[string]string, len(a.job.Private.Sources))
-	for _, src := range a.job.Private.Sources {
+	files := make(map[string]string, len(a.job.Private.References))
+	for _, src := range a.job.Private.References {
 		given := filenameOf(a.job, src.Setting)
 		name := src.Setting + extension(alg, src.Setting, given)
 		if filepath.Base(name) != name || !filepath.IsLocal(name) {
@@ -68,8 +68,8 @@ func inputMissing(setting, filename string, cause error) error {
 	return &refused{app.Failure{Code: app.FailedInput, Message: message}, cause}
 }
 
-func (a *attempt) copyInput(to string, src app.Source, check func() error) error {
-	from, err := a.r.jobs.SourcePath(src)
+func (a *attempt) copyInput(to string, src app.Reference, check func() error) error {
+	from, err := a.r.jobs.InputPath(src)
 	if errors.Is(err, fault.NotFound) {
 		return errMissing
 	}

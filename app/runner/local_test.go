@@ -45,7 +45,7 @@ func onThisMachine(t *testing.T) (w *world, start func() (stop func())) {
 	w.options.Log = zerolog.New(zerolog.NewTestWriter(t))
 	return w, func() func() {
 		ctx, cancel := context.WithCancel(context.Background())
-		r := New(w.Service, w.files, []app.Executor{e}, w.options)
+		r := New(w.Service.Runs, w.files, []app.Executor{e}, w.options)
 		done := make(chan struct{})
 		go func() { defer close(done); _ = r.Run(ctx) }()
 		stop := func() { cancel(); <-done }
@@ -61,7 +61,7 @@ func TestProcessesOfThisMachine(t *testing.T) {
 	w.submit(ann, "bad", `{"script":"echo why >&2; exit 3"}`)
 	w.submit(ann, "long", `{"script":"sleep 600"}`)
 	w.until("long", app.Running)
-	_, err := w.Cancel(t.Context(), ann, "long")
+	_, err := w.Jobs.Cancel(t.Context(), ann, "long")
 	must(t, err)
 	if r := w.finished("good"); r.Status != app.Completed {
 		t.Fatalf("good: %+v", r.Failure)

@@ -91,7 +91,7 @@ func randomWish(rng *rand.Rand, name string) *wish {
 func stopSome(t *testing.T, w *world, wishes map[string]*wish) {
 	for _, x := range wishes {
 		if x.stop {
-			_, err := w.Cancel(t.Context(), chief, x.name)
+			_, err := w.Jobs.Cancel(t.Context(), chief, x.name)
 			must(t, err)
 		}
 	}

@@ -61,7 +61,7 @@ func (a *attempt) claim(ctx context.Context) (j *app.Job) {
 // ownClaim finds the job among the claimed ones. As nobody else claims jobs,
 // the claim is this attempt's.
 func (a *attempt) ownClaim(ctx context.Context) (*app.Job, error) {
-	jobs, err := a.r.jobs.ActiveJobs(ctx)
+	jobs, err := a.r.jobs.Active(ctx)
 	if err != nil {
 		return nil, err
 	}

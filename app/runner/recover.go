@@ -44,7 +44,7 @@ func (r *Runner) reconcile(ctx context.Context) bool {
 
 // adoptAll takes in hand the claimed jobs that nobody looks after.
 func (r *Runner) adoptAll(ctx context.Context) error {
-	jobs, err := r.jobs.ActiveJobs(ctx)
+	jobs, err := r.jobs.Active(ctx)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (r *Runner) strand(ctx context.Context, j *app.Job) {
 	if !j.Private.Stop {
 		return
 	}
-	err := r.jobs.Finished(ctx, j.ID, j.Attempts, app.Ending{Lost: "its executor is no longer configured"})
+	err := r.jobs.Finish(ctx, j.ID, j.Attempts, app.Ending{Lost: "its executor is no longer configured"})
 	if err != nil && ctx.Err() == nil {
 		log.Warn().Err(err).Msg("job can't be settled; will try again")
 	}

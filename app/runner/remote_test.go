@@ -70,7 +70,7 @@ func TestTaskElsewhere(t *testing.T) {
 				t.Errorf("the task is told of %s, which only this machine sees", word)
 			}
 		}
-		log, err := w.Log(t.Context(), ann, app.LogRequest{Name: "a", Limit: -1})
+		log, err := w.Jobs.Log(t.Context(), ann, app.LogRequest{Name: "a", Limit: -1})
 		must(t, err)
 		text, err := io.ReadAll(log)
 		must(t, errors.Join(err, log.Close()))

@@ -84,7 +84,7 @@ type deadAtTheEnd struct {
 	once sync.Once
 }
 
-func (d *deadAtTheEnd) Finished(context.Context, app.JobID, int, app.Ending) error {
+func (d *deadAtTheEnd) Finish(context.Context, app.JobID, int, app.Ending) error {
 	d.once.Do(func() { close(d.died) })
 	return errDead
 }
@@ -99,7 +99,7 @@ func TestEndIsRecordedBeforeItsFilesGo(t *testing.T) {
 				w.play(func(string, int) script {
 					return script{runs: time.Minute, cause: app.CauseDone, out: map[string]string{"a": "", "b": "", "c": ""}}
 				})
-				dying := &deadAtTheEnd{Jobs: w.Service, died: make(chan struct{})}
+				dying := &deadAtTheEnd{Jobs: w.Service.Runs, died: make(chan struct{})}
 				w.jobs = dying
 				stop := w.start()
 				id := w.submit(ann, "a", `{}`)
@@ -109,7 +109,7 @@ func TestEndIsRecordedBeforeItsFilesGo(t *testing.T) {
 					t.Fatalf("what the attempt left is gone before its end is recorded: %v", err)
 				}
 
-				w.jobs = w.Service
+				w.jobs = w.Service.Runs
 				w.start()
 				if r := w.finished("a"); r.Status != app.Failed || r.Failure.Code != app.FailedExit || r.Attempts != 1 {
 					t.Errorf("after the restart: %s, failure %+v, attempt %d; want the failure that was found", r.Status, r.Failure, r.Attempts)
@@ -134,8 +134,8 @@ type deadAfterTheEnd struct {
 	stop context.CancelFunc
 }
 
-func (d *deadAfterTheEnd) Finished(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
-	if err := d.Jobs.Finished(ctx, id, attempt, e); err != nil {
+func (d *deadAfterTheEnd) Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
+	if err := d.Jobs.Finish(ctx, id, attempt, e); err != nil {
 		return err
 	}
 	d.stop()
@@ -148,7 +148,7 @@ func TestWorkDirectoryThatACrashKeptIsRemovedByTheNextRunner(t *testing.T) {
 		w.play(func(string, int) script { return script{cause: app.CauseExit} })
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		dying := New(&deadAfterTheEnd{w.Service, cancel}, w.files, []app.Executor{w.executor}, w.options)
+		dying := New(&deadAfterTheEnd{w.Service.Runs, cancel}, w.files, []app.Executor{w.executor}, w.options)
 		id := w.submit(ann, "a", `{}`)
 		must(t, dying.Run(ctx))
 		if s := w.job("a").Status; s != app.Failed {

@@ -89,7 +89,7 @@ func (r *Runner) full(p *place, waiting []app.Waiting) string {
 // refuse fails a job that can never start.
 func (r *Runner) refuse(ctx context.Context, p *place, i refusal) {
 	log := r.options.Log.With().Str("job", string(i.ID)).Str("executor", p.name).Logger()
-	switch err := r.jobs.Impossible(ctx, i.ID, i.Message); {
+	switch err := r.jobs.Reject(ctx, i.ID, i.Message); {
 	case err == nil:
 		log.Info().Str("reason", i.Message).Msg("job can never start")
 	case !errors.Is(err, fault.NotFound) && ctx.Err() == nil:
@@ -113,7 +113,7 @@ func (r *Runner) observe() {
 			reasons[id] = a.reason
 		}
 	}
-	r.jobs.ObserveReasons(reasons)
+	r.jobs.SetWaitReasons(reasons)
 }
 
 // launch takes a job in hand; its room is taken already.

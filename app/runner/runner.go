@@ -31,26 +31,26 @@ import (
 	"molrun/app/placement"
 )
 
-// Jobs is what the runner needs of app.Service.
+// Jobs is what the runner needs of app.Runs.
 type Jobs interface {
 	Claims(ctx context.Context) ([]app.Claimed, error)
-	ActiveJobs(ctx context.Context) ([]*app.Job, error)
+	Active(ctx context.Context) ([]*app.Job, error)
 	Queue(ctx context.Context, executor string, visit func(app.Waiting) app.Visit) error
 	Claim(ctx context.Context, id app.JobID, gpus []string) (*app.Job, error)
 	SetHandle(ctx context.Context, id app.JobID, attempt int, h app.Handle) error
 	Started(ctx context.Context, id app.JobID, attempt int, at time.Time) error
-	Finished(ctx context.Context, id app.JobID, attempt int, e app.Ending) error
+	Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error
 	FinalRecord(j *app.Job, e app.Ending) (app.Record, error)
-	Impossible(ctx context.Context, id app.JobID, message string) error
-	ObserveProgress(id app.JobID, p *app.Progress)
-	ObserveReasons(reasons map[app.JobID]string)
+	Reject(ctx context.Context, id app.JobID, message string) error
+	SetProgress(id app.JobID, p *app.Progress)
+	SetWaitReasons(reasons map[app.JobID]string)
 	AlgorithmOf(ctx context.Context, j *app.Job) (*algorithm.File, error)
 	PlacementOf(ctx context.Context, j *app.Job) (placement.Placement, error)
-	SourcePath(src app.Source) (string, error)
+	InputPath(ref app.Reference) (string, error)
 	Wake() <-chan struct{}
 }
 
-var _ Jobs = (*app.Service)(nil)
+var _ Jobs = (*app.Runs)(nil)
 
 // Dirs is what the runner needs of package blobs. A manifest is written once,
 // when all that it lists is durable.

@@ -53,7 +53,7 @@ func TestJobRunsToItsResult(t *testing.T) {
 			t.Errorf("ran %v, want a minute", late)
 		}
 		got := w.checkResult(id)
-		rec, err := w.Job(t.Context(), ann, "one", 0)
+		rec, err := w.Jobs.Get(t.Context(), ann, "one", 0)
 		must(t, err)
 		want := map[string]string{
 			"a.pdb": "ATOM", "b/c.txt": "x", "metrics.json": `{"rg_nm":1.5}`, "output/log.txt": "own",
@@ -255,7 +255,7 @@ func TestManyJobsOfOneUserDoNotHoldUpAnother(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		body, err := strictjson.Parse([]byte(`{"rows":[` + strings.Repeat(`{},`, 499) + `{}]}`))
 		must(t, err)
-		_, _, err = w.SubmitBatch(t.Context(), ann, app.BatchSubmission{
+		_, _, err = w.Jobs.SubmitBatch(t.Context(), ann, app.BatchSubmission{
 			Name: "many", Type: "sim", Rows: body.Member("rows").Items, Body: body,
 		})
 		must(t, err)
@@ -318,7 +318,7 @@ func TestStop(t *testing.T) {
 				if s := w.job("a").Status; s != tt.state {
 					t.Fatalf("before: %s", s)
 				}
-				_, err := w.Cancel(t.Context(), ann, "a")
+				_, err := w.Jobs.Cancel(t.Context(), ann, "a")
 				must(t, err)
 				r := w.finished("a")
 				if r.Status != tt.want || r.Attempts != tt.attempts {
@@ -338,7 +338,7 @@ func TestStop(t *testing.T) {
 func TestStopBeforeTheTaskIsStarted(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		u := w.upload(ann, "a.fasta", "MSEQ")
-		full := &tap{Jobs: w.Service, source: func() error { return syscall.ENOSPC }}
+		full := &tap{Jobs: w.Service.Runs, source: func() error { return syscall.ENOSPC }}
 		w.jobs = full
 		w.start()
 		w.submit(ann, "a", fmt.Sprintf(`{"sequence":%q}`, u.ID))
@@ -346,7 +346,7 @@ func TestStopBeforeTheTaskIsStarted(t *testing.T) {
 		if got, want := w.job("a").StatusReason, "waiting for room on the server's disk"; got != want {
 			t.Errorf("reason %q, want %q", got, want)
 		}
-		_, err := w.Cancel(t.Context(), ann, "a")
+		_, err := w.Jobs.Cancel(t.Context(), ann, "a")
 		must(t, err)
 		if f := w.finished("a").Failure; f.Code != app.FailedStopped {
 			t.Errorf("failure %+v", f)
@@ -358,7 +358,7 @@ func TestFullDiskIsWaitedForAndThenFails(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		u := w.upload(ann, "a.fasta", "MSEQ")
 		var room time.Time
-		w.jobs = &tap{Jobs: w.Service, source: func() error {
+		w.jobs = &tap{Jobs: w.Service.Runs, source: func() error {
 			if time.Now().Before(room) {
 				return &os.PathError{Op: "write", Err: syscall.ENOSPC}
 			}
@@ -405,8 +405,8 @@ func TestTaskThatCannotBeStartedNowIsStartedLater(t *testing.T) {
 // follows from it.
 type lateAnswers struct{ Jobs }
 
-func (j lateAnswers) Finished(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
-	err := j.Jobs.Finished(ctx, id, attempt, e)
+func (j lateAnswers) Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
+	err := j.Jobs.Finish(ctx, id, attempt, e)
 	time.Sleep(time.Minute)
 	return err
 }
@@ -483,7 +483,7 @@ func TestEndingOutlivesTroubleOfTheStore(t *testing.T) {
 				return nil
 			}
 		}
-		w.jobs = &tap{Jobs: w.Service, finished: trouble(fault.StorageFull), handle: trouble(fault.Unavailable)}
+		w.jobs = &tap{Jobs: w.Service.Runs, finished: trouble(fault.StorageFull), handle: trouble(fault.Unavailable)}
 		w.start()
 		id := w.submit(ann, "a", `{}`)
 		if r := w.finished("a"); r.Status != app.Completed || time.Now().Before(until) {
@@ -498,7 +498,7 @@ func TestEndingOutlivesTroubleOfTheStore(t *testing.T) {
 func TestClaimWithoutAnswerKeepsItsRoom(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		answers := 0
-		w.jobs = &tap{Jobs: w.Service, claimed: func() error {
+		w.jobs = &tap{Jobs: w.Service.Runs, claimed: func() error {
 			if answers++; answers == 1 {
 				return errors.New("no answer")
 			}
@@ -588,7 +588,7 @@ func TestClusterTakesJobsAFewAtATime(t *testing.T) {
 		w.play(func(string, int) script { return script{waits: time.Minute, runs: time.Minute, cause: app.CauseDone} })
 		body, err := strictjson.Parse([]byte(`{"rows":[` + strings.Repeat(`{"cpus":4},`, 79) + `{}]}`))
 		must(t, err)
-		_, _, err = w.SubmitBatch(t.Context(), ann, app.BatchSubmission{Name: "many", Type: "sim", Rows: body.Member("rows").Items, Body: body})
+		_, _, err = w.Jobs.SubmitBatch(t.Context(), ann, app.BatchSubmission{Name: "many", Type: "sim", Rows: body.Member("rows").Items, Body: body})
 		must(t, err)
 		w.start()
 		w.finished("many")
@@ -605,7 +605,7 @@ func TestRunEndsWhileEverythingWaits(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.play(func(name string, _ int) script { return script{runs: 24 * time.Hour, cause: app.CauseDone} })
 		u := w.upload(ann, "a.fasta", "MSEQ")
-		w.jobs = &tap{Jobs: w.Service, source: func() error { return syscall.ENOSPC }}
+		w.jobs = &tap{Jobs: w.Service.Runs, source: func() error { return syscall.ENOSPC }}
 		stop := w.start()
 		w.submit(ann, "runs", `{}`)
 		w.submit(ann, "no-room", fmt.Sprintf(`{"sequence":%q}`, u.ID))

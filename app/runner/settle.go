@@ -137,7 +137,7 @@ func (a *attempt) settle(ctx context.Context, e app.Ending) {
 	again := e.Failure == nil && a.job.Private.Lost < a.job.Private.Retries && !stopped
 	a.note(e, again)
 	err := a.record(ctx, "end", func(ctx context.Context) error {
-		return a.r.jobs.Finished(ctx, a.id, a.number, e)
+		return a.r.jobs.Finish(ctx, a.id, a.number, e)
 	})
 	if err != nil {
 		return // ctx ended; the next runner finds the same

@@ -12,13 +12,13 @@ type tap struct {
 	source, handle, finished, claimed func() error
 }
 
-func (w *tap) SourcePath(src app.Source) (string, error) {
+func (w *tap) InputPath(src app.Reference) (string, error) {
 	if w.source != nil {
 		if err := w.source(); err != nil {
 			return "", err
 		}
 	}
-	return w.Jobs.SourcePath(src)
+	return w.Jobs.InputPath(src)
 }
 
 func (w *tap) SetHandle(ctx context.Context, id app.JobID, attempt int, h app.Handle) error {
@@ -30,13 +30,13 @@ func (w *tap) SetHandle(ctx context.Context, id app.JobID, attempt int, h app.Ha
 	return w.Jobs.SetHandle(ctx, id, attempt, h)
 }
 
-func (w *tap) Finished(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
+func (w *tap) Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
 	if w.finished != nil {
 		if err := w.finished(); err != nil {
 			return err
 		}
 	}
-	return w.Jobs.Finished(ctx, id, attempt, e)
+	return w.Jobs.Finish(ctx, id, attempt, e)
 }
 
 // Claim loses the answer, not the claim.

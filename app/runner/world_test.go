@@ -17,10 +17,12 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
+	"molrun/app/apikey"
 	"molrun/app/placement"
 	"molrun/app/routing"
 	"molrun/app/strictjson"
 	"molrun/blobs"
+	"molrun/blobs/link"
 	"molrun/storage"
 )
 
@@ -62,9 +64,9 @@ message = "The program could not read $1."
 `
 
 var (
-	ann   = app.Caller{Organization: "lab", Email: "ann@lab.example", Role: app.RoleMember}
-	bob   = app.Caller{Organization: "lab", Email: "bob@lab.example", Role: app.RoleMember}
-	chief = app.Caller{Organization: "lab", Email: "chief@lab.example", Role: app.RoleAdmin}
+	ann   = app.Caller{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member}
+	bob   = app.Caller{Organization: "lab", Email: "bob@lab.example", Role: apikey.Member}
+	chief = app.Caller{Organization: "lab", Email: "chief@lab.example", Role: apikey.Admin}
 )
 
 // world is a service on a real store and real files with one executor. It
@@ -95,7 +97,7 @@ func newWorld(t testing.TB) *world {
 		tasks:    map[string]*scriptedTask{},
 		play:     func(app.Task) script { return script{runs: time.Minute, cause: app.CauseDone} },
 	}}
-	secret, err := blobs.LoadSecret(dir)
+	secret, err := link.LoadSecret(dir)
 	must(t, err)
 	w.files, err = blobs.Open(dir, blobs.Options{Now: time.Now, Secret: secret, Log: zerolog.Nop()})
 	must(t, err)
@@ -108,7 +110,7 @@ func newWorld(t testing.TB) *world {
 	})
 	w.place = w.executor
 	w.Service = w.service(simFile)
-	w.jobs = w.Service
+	w.jobs = w.Service.Runs
 	w.options = Options{Now: time.Now, Log: zerolog.Nop(), Program: "/bin/molrun", KeepFailed: 72 * time.Hour, KeptDir: filepath.Join(dir, "failed")}
 	return w
 }
@@ -183,7 +185,7 @@ func (w *world) submitWith(by app.Caller, name, settings string, priority int) a
 	w.t.Helper()
 	body, err := strictjson.Parse([]byte(fmt.Sprintf(`{"jobName":%q,"type":"sim","settings":%s,"priority":%d}`, name, settings, priority)))
 	must(w.t, err)
-	rec, _, err := w.Submit(w.t.Context(), by, app.Submission{
+	rec, _, err := w.Jobs.Submit(w.t.Context(), by, app.Submission{
 		Name: name, Type: "sim", Settings: body.Member("settings"), Priority: priority, Body: body,
 	})
 	must(w.t, err)
@@ -194,18 +196,18 @@ func (w *world) submitWith(by app.Caller, name, settings string, priority int) a
 func (w *world) upload(by app.Caller, filename, text string) *app.Upload {
 	w.t.Helper()
 	ctx := w.t.Context()
-	grant, err := w.CreateUpload(ctx, by, app.UploadRequest{Filename: filename, Base: "http://127.0.0.1"})
+	grant, err := w.Files.Create(ctx, by, app.UploadRequest{Filename: filename, Base: "http://127.0.0.1"})
 	must(w.t, err)
 	id := grant.Upload.ID
-	generation, err := w.BeginUpload(ctx, id)
+	generation, err := w.Files.BeginUpload(ctx, id)
 	must(w.t, err)
 	path := w.files.UploadPath(id, generation)
 	must(w.t, os.MkdirAll(filepath.Dir(path), 0o700))
 	must(w.t, os.WriteFile(path, []byte(text), 0o600))
 	sum := sha256.Sum256([]byte(text))
-	_, err = w.FinishUpload(ctx, id, app.StoredFile{Generation: generation, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])})
+	_, err = w.Files.FinishUpload(ctx, id, app.StoredFile{Generation: generation, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])})
 	must(w.t, err)
-	u, err := w.CompleteUpload(ctx, by, string(id), nil)
+	u, err := w.Files.Complete(ctx, by, string(id), nil)
 	must(w.t, err)
 	return u
 }
@@ -225,7 +227,7 @@ func (w *world) read(rec app.Record) record {
 
 func (w *world) job(name string) record {
 	w.t.Helper()
-	rec, err := w.Job(w.t.Context(), chief, name, 0)
+	rec, err := w.Jobs.Get(w.t.Context(), chief, name, 0)
 	must(w.t, err)
 	return w.read(rec)
 }
@@ -236,7 +238,7 @@ func (w *world) until(name string, states ...app.Status) record {
 	w.t.Helper()
 	wait := time.Millisecond
 	for range 24 * 60 * 3 { // three days
-		rec, err := w.Job(w.t.Context(), chief, name, wait)
+		rec, err := w.Jobs.Get(w.t.Context(), chief, name, wait)
 		must(w.t, err)
 		r := w.read(rec)
 		for _, s := range states {

@@ -129,7 +129,7 @@ func sameWork(a, b *app.Job) bool {
 		p := &j.Private
 		return fmt.Sprint(j.ID, j.Name, j.Type, j.Version, string(j.Settings), j.Inputs, j.Organization, j.Email, j.Batch, j.Priority,
 			j.MaxRuntime, j.CreatedAt, j.Executor, j.IsBatch(), p.Sent, p.Meaning, string(p.Normalized), p.Definition, p.Batch, p.Row,
-			p.Needs, p.Retries, p.Sources)
+			p.Needs, p.Retries, p.References)
 	}
 	return work(a) == work(b)
 }

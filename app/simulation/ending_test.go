@@ -76,7 +76,7 @@ func (s *simulation) endingsWithoutTask(old *entry) []end {
 	if starts > 0 && !refused || old.Private.Stop {
 		all = append(all, lost(old))
 	}
-	for _, src := range old.Private.Sources {
+	for _, src := range old.Private.References {
 		if s.ledger.jobs[src.Job] == nil {
 			all = append(all, end{app.Failed, app.FailedInput})
 		}

@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/retention"
 )
 
 // rules are what retention keeps: little, so that there is something to delete.
-var rules = app.Rules{Completed: 20 * time.Minute, Failed: 5 * time.Minute}
+var rules = retention.Rules{Completed: 20 * time.Minute, Failed: 5 * time.Minute}
 
 // clearance is a request of the operator that deletes finished jobs, many
 // records one after the other: a prune, or a pass of retention.
@@ -81,12 +82,12 @@ func (c *clearance) old(verb string, e *entry) bool {
 
 func (c *clearance) call(ctx context.Context, verb string, p *process) error {
 	if verb == "retain" {
-		retained, err := p.Retain(ctx, func(app.Expired) {})
+		retained, err := p.Retention.Run(ctx, func(app.Expired) {})
 		c.doubt = retained.Doubt
 		return err
 	}
-	for after := (*app.PrunePosition)(nil); ; {
-		page, err := p.Prune(ctx, app.PruneRequest{EndedBefore: c.before, Failed: c.failed, After: after})
+	for after := (*retention.PrunePosition)(nil); ; {
+		page, err := p.Retention.Prune(ctx, retention.PruneRequest{EndedBefore: c.before, Failed: c.failed, After: after})
 		if err != nil || page.Next == nil {
 			return err
 		}

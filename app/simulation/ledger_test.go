@@ -76,7 +76,7 @@ func (e *entry) waits() bool {
 // needed gives the unfinished job that reads the result of another.
 func (l *ledger) needed(id app.JobID) bool {
 	for _, e := range l.jobs {
-		for _, src := range e.Private.Sources {
+		for _, src := range e.Private.References {
 			if src.Job == id && !e.Status.Finished() {
 				return true
 			}
@@ -142,7 +142,7 @@ func (l *ledger) visible(p *process) error {
 	for _, by := range admins {
 		listed := map[string]bool{}
 		for start := ""; ; {
-			page, err := p.Jobs(ctx, by, app.JobQuery{WholeOrganization: true, Subjobs: true, Limit: 7, StartKey: start})
+			page, err := p.Jobs.List(ctx, by, app.JobQuery{WholeOrganization: true, Subjobs: true, Limit: 7, StartKey: start})
 			if err != nil {
 				return err
 			}
@@ -156,7 +156,7 @@ func (l *ledger) visible(p *process) error {
 			}
 		}
 		for _, e := range l.sorted(func(e *entry) bool { return e.Organization == by.Organization }) {
-			rec, err := p.Job(ctx, by, e.Name, 0)
+			rec, err := p.Jobs.Get(ctx, by, e.Name, 0)
 			if err != nil {
 				return err
 			}

@@ -15,21 +15,24 @@ import (
 	"molrun/app/algorithm"
 	"molrun/app/fault"
 	"molrun/app/placement"
+	"molrun/app/retention"
 	"molrun/app/routing"
 	"molrun/app/runner"
 	"molrun/blobs"
+	"molrun/blobs/link"
 	"molrun/storage"
 )
 
 // process is one life of the service, from its start to its death.
 type process struct {
 	*app.Service
-	door   *door
-	store  *storage.Store
-	files  *blobs.Dir
-	cancel context.CancelFunc
-	wake   chan struct{} // as the runner sees it; holds one
-	ended  chan struct{} // closed when the runner has returned
+	Retention *retention.Keeper
+	door      *door
+	store     *storage.Store
+	files     *blobs.Dir
+	cancel    context.CancelFunc
+	wake      chan struct{} // as the runner sees it; holds one
+	ended     chan struct{} // closed when the runner has returned
 
 	requests sync.WaitGroup
 }
@@ -38,7 +41,7 @@ type process struct {
 type site struct {
 	dir       string
 	catalogue *algorithm.Catalogue
-	secret    *blobs.Secret
+	secret    *link.Secret
 	machine   *machine
 	order     atomic.Int64
 	patience  time.Duration // after which a job that was passed over reserves room
@@ -82,18 +85,20 @@ func (s *site) boot() (*process, error) {
 	p.Service, err = app.NewService(store, files, s.catalogue, app.Options{
 		Now: s.wall, CursorKey: make([]byte, 32), UploadTTL: time.Hour,
 		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: 1 << 30, GPUs: 2, Local: true}}},
-		Policy:  func(string) app.Policy { return app.Policy{Rules: rules} },
 	})
 	if err != nil {
 		return nil, errors.Join(err, p.close())
 	}
+	p.Retention = retention.New(store, files, p.Service.Jobs, retention.Options{
+		Now: s.wall, Rules: func(string) retention.Rules { return rules },
+	})
 	machine := newGuardedMachine(s, p.door)
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	// The times between two looks are no multiples of the runner's other times,
 	// so that seldom two things happen at the same moment by accident.
 	poll := runner.Poll{Min: 53 * time.Millisecond, Max: 4789 * time.Millisecond}
-	r := runner.New(guardedJobs{p.Service, p, s}, files, []app.Executor{machine}, runner.Options{
+	r := runner.New(guardedJobs{p.Service.Runs, p, s}, files, []app.Executor{machine}, runner.Options{
 		Now: s.wall, Log: zerolog.Nop(), Program: "/bin/molrun", ReserveAfter: s.patience,
 		Poll:       poll,
 		KeepFailed: time.Hour, KeptDir: filepath.Join(s.dir, "failed"),
@@ -115,7 +120,7 @@ func (s *site) boot() (*process, error) {
 func (p *process) wakeRunner(ctx context.Context) {
 	for {
 		select {
-		case <-p.Service.Wake():
+		case <-p.Service.Runs.Wake():
 		case <-ctx.Done():
 		}
 		if ctx.Err() != nil || p.door.knock(&visit{label: label{"wake", "the runner"}}) != nil {
@@ -182,7 +187,7 @@ func (f *guardedFiles) RemoveJob(id app.JobID) (err error) {
 
 // guardedJobs is the service as the runner sees it; it says who asks.
 type guardedJobs struct {
-	*app.Service
+	*app.Runs
 	process *process
 	site    *site
 }
@@ -199,32 +204,32 @@ func (g guardedJobs) Claims(ctx context.Context) ([]app.Claimed, error) {
 	if err := g.process.door.look("what is claimed"); err != nil {
 		return nil, err
 	}
-	return g.Service.Claims(ctx)
+	return g.Runs.Claims(ctx)
 }
 
-func (g guardedJobs) ActiveJobs(ctx context.Context) ([]*app.Job, error) {
+func (g guardedJobs) Active(ctx context.Context) ([]*app.Job, error) {
 	if err := g.process.door.look("the claimed jobs"); err != nil {
 		return nil, err
 	}
-	return g.Service.ActiveJobs(ctx)
+	return g.Runs.Active(ctx)
 }
 
 func (g guardedJobs) Claim(ctx context.Context, id app.JobID, gpus []string) (*app.Job, error) {
-	return g.Service.Claim(g.called(ctx, "claim", id), id, gpus)
+	return g.Runs.Claim(g.called(ctx, "claim", id), id, gpus)
 }
 
 func (g guardedJobs) SetHandle(ctx context.Context, id app.JobID, attempt int, h app.Handle) error {
-	return g.Service.SetHandle(g.called(ctx, "handle", id), id, attempt, h)
+	return g.Runs.SetHandle(g.called(ctx, "handle", id), id, attempt, h)
 }
 
 func (g guardedJobs) Started(ctx context.Context, id app.JobID, attempt int, at time.Time) error {
-	return g.Service.Started(g.called(ctx, "started", id), id, attempt, at)
+	return g.Runs.Started(g.called(ctx, "started", id), id, attempt, at)
 }
 
-func (g guardedJobs) Finished(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
-	return g.Service.Finished(g.called(ctx, "finished", id), id, attempt, e)
+func (g guardedJobs) Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
+	return g.Runs.Finish(g.called(ctx, "finished", id), id, attempt, e)
 }
 
-func (g guardedJobs) Impossible(ctx context.Context, id app.JobID, message string) error {
-	return g.Service.Impossible(g.called(ctx, "impossible", id), id, message)
+func (g guardedJobs) Reject(ctx context.Context, id app.JobID, message string) error {
+	return g.Runs.Reject(g.called(ctx, "impossible", id), id, message)
 }

@@ -70,24 +70,24 @@ func (r *request) call(ctx context.Context, p *process) (answer, error) {
 		rec, created, err := r.submit(ctx, p)
 		return answer{id: idOf(rec), created: created}, err
 	case "cancel":
-		rec, err := p.Cancel(ctx, r.by, r.name)
+		rec, err := p.Jobs.Cancel(ctx, r.by, r.name)
 		return answer{id: idOf(rec)}, err
 	case "retry":
-		rec, err := p.Retry(ctx, r.by, r.name)
+		rec, err := p.Jobs.Retry(ctx, r.by, r.name)
 		return answer{id: idOf(rec)}, err
 	case "pin":
-		rec, err := p.Pin(ctx, r.by, r.name)
+		rec, err := p.Jobs.Pin(ctx, r.by, r.name)
 		return answer{id: idOf(rec)}, err
 	case "unpin":
-		rec, err := p.Unpin(ctx, r.by, r.name)
+		rec, err := p.Jobs.Unpin(ctx, r.by, r.name)
 		return answer{id: idOf(rec)}, err
 	case "prune", "retain":
 		return answer{}, r.clearance.call(ctx, r.label.verb, p)
 	case "wait":
-		rec, err := p.Job(ctx, r.by, r.name, waitFor)
+		rec, err := p.Jobs.Get(ctx, r.by, r.name, waitFor)
 		return answer{id: idOf(rec), status: recordOf(rec).Status}, err
 	}
-	return answer{}, p.Delete(ctx, r.by, r.name)
+	return answer{}, p.Jobs.Delete(ctx, r.by, r.name)
 }
 
 func recordOf(rec app.Record) (j app.Job) {
@@ -105,11 +105,11 @@ func (r *request) submit(ctx context.Context, p *process) (app.Record, bool, err
 	}
 	settings := body.Member("settings")
 	if !sub.batch {
-		return p.Submit(ctx, r.by, app.Submission{
+		return p.Jobs.Submit(ctx, r.by, app.Submission{
 			Name: sub.name, Type: sub.typ, Settings: settings, Priority: sub.priority, Body: body,
 		})
 	}
-	return p.SubmitBatch(ctx, r.by, app.BatchSubmission{
+	return p.Jobs.SubmitBatch(ctx, r.by, app.BatchSubmission{
 		Name: sub.name, Type: sub.typ, Rows: settings.Items, RowNames: sub.rowNames, Priority: sub.priority, Body: body,
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/apikey"
 )
 
 // maxOpen bounds the jobs that are not over: the scheduler looks at so many of
@@ -93,7 +94,7 @@ func (s *simulation) resubmit() {
 	case 1:
 		row.cpus = 1 + row.cpus%4
 	}
-	by := app.Caller{Organization: e.Organization, Email: e.Email, Role: app.RoleAdmin}
+	by := app.Caller{Organization: e.Organization, Email: e.Email, Role: apikey.Admin}
 	s.send(&request{label: label{verb: verbOf(&sub)}, by: by, name: sub.name, submission: &sub})
 }
 
@@ -130,7 +131,7 @@ func (s *simulation) ask(verb string) {
 	if e != nil {
 		name = e.Name
 		if s.rng.IntN(5) > 0 {
-			by = app.Caller{Organization: e.Organization, Email: e.Email, Role: app.RoleMember}
+			by = app.Caller{Organization: e.Organization, Email: e.Email, Role: apikey.Member}
 		}
 	}
 	s.send(&request{label: label{verb: verb}, by: by, name: name})
@@ -178,7 +179,7 @@ func (s *simulation) late() {
 	}
 	p, id, l := s.process, e.ID, label{"late report", s.names.of(e.ID)}
 	p.requests.Go(func() {
-		err := p.Finished(called(context.Background(), l), id, attempt, app.Ending{Outcome: &app.Outcome{Cause: app.CauseDone}})
+		err := p.Runs.Finish(called(context.Background(), l), id, attempt, app.Ending{Outcome: &app.Outcome{Cause: app.CauseDone}})
 		if err != nil && !p.door.isDead() {
 			s.answers <- func() { s.complain("%s: %v", l, err) }
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"molrun/app"
+	"molrun/app/apikey"
 )
 
 // simFiles are the algorithms: one whose lost attempts are repeated, and one
@@ -61,11 +62,11 @@ memory = "256MiB"
 
 // The users, of two organizations that never see each other.
 var (
-	ann   = app.Caller{Organization: "lab", Email: "ann@lab.example", Role: app.RoleMember}
-	bob   = app.Caller{Organization: "lab", Email: "bob@lab.example", Role: app.RoleMember}
-	chief = app.Caller{Organization: "lab", Email: "chief@lab.example", Role: app.RoleAdmin}
-	eve   = app.Caller{Organization: "firm", Email: "eve@firm.example", Role: app.RoleMember}
-	boss  = app.Caller{Organization: "firm", Email: "boss@firm.example", Role: app.RoleAdmin}
+	ann   = app.Caller{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member}
+	bob   = app.Caller{Organization: "lab", Email: "bob@lab.example", Role: apikey.Member}
+	chief = app.Caller{Organization: "lab", Email: "chief@lab.example", Role: apikey.Admin}
+	eve   = app.Caller{Organization: "firm", Email: "eve@firm.example", Role: apikey.Member}
+	boss  = app.Caller{Organization: "firm", Email: "boss@firm.example", Role: apikey.Admin}
 
 	users         = []app.Caller{ann, ann, bob, bob, chief, eve, boss}
 	admins        = []app.Caller{chief, boss}
@@ -169,7 +170,7 @@ func (s *submission) made(r *request, now *stored) error {
 
 // sourceOf gives the job whose result a job reads, "" for none.
 func sourceOf(j *app.Job) app.JobID {
-	for _, src := range j.Private.Sources {
+	for _, src := range j.Private.References {
 		return src.Job
 	}
 	return ""
@@ -195,7 +196,7 @@ func (s *simulation) randomSubmission(rng *rand.Rand, by app.Caller, batch bool)
 		}
 	}
 	sub.priority = []int{-1, 0, 0, 0}[rng.IntN(4)]
-	if by.Role == app.RoleAdmin && rng.IntN(3) == 0 {
+	if by.Role == apikey.Admin && rng.IntN(3) == 0 {
 		sub.priority = 1
 	}
 	if rng.IntN(10) == 0 {

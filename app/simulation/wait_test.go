@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/apikey"
 	"molrun/app/fault"
 )
 
@@ -18,7 +19,7 @@ func (s *simulation) wait() {
 	if s.process == nil || e == nil {
 		return
 	}
-	by := app.Caller{Organization: e.Organization, Email: e.Email, Role: app.RoleMember}
+	by := app.Caller{Organization: e.Organization, Email: e.Email, Role: apikey.Member}
 	s.send(&request{label: label{verb: "wait"}, by: by, name: e.Name, before: e.Status})
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
-	"molrun/blobs"
+	"molrun/blobs/link"
 )
 
 // simulation is one seed while it runs.
@@ -70,7 +70,7 @@ func runStalled(t *testing.T, p plan, stall func()) (o outcome) {
 func newSimulation(t *testing.T, p plan) *simulation {
 	t.Helper()
 	dir := scratch(t)
-	secret, err := blobs.LoadSecret(dir)
+	secret, err := link.LoadSecret(dir)
 	must(t, err)
 	var all []*algorithm.File
 	for _, text := range simFiles {

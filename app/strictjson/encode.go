@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// encode writes JSON as clients sent it: without escapes for HTML.
+// Encode writes JSON without escapes for HTML, as clients sent it.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

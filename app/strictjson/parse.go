@@ -1,3 +1,5 @@
+// Package strictjson reads JSON exactly: one document, no duplicate members, no
+// lone surrogates, numbers as they were written; and writes it in canonical form.
 package strictjson
 
 import (

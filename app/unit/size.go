@@ -1,3 +1,5 @@
+// Package unit is sizes, durations and times as texts: read from settings and
+// files, shown in messages and records.
 package unit
 
 import (

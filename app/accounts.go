@@ -1,0 +1,261 @@
+package app
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"strings"
+	"time"
+
+	"molrun/app/apikey"
+	"molrun/app/fault"
+	"molrun/app/naming"
+	"molrun/app/routing"
+	"molrun/app/unit"
+)
+
+// Accounts are the use cases of API keys.
+type Accounts struct {
+	*core
+	keys apikey.Cache
+	uses apikey.Uses
+}
+
+// errUnauthorized is the one answer to every key that opens nothing, whatever
+// the reason.
+var errUnauthorized = &fault.Error{
+	Code:    fault.Unauthorized,
+	Message: "Send a valid API key in x-api-key; an administrator makes one with `molrun key create`.",
+}
+
+// Authenticate tells whose key this is, or Unauthorized.
+func (s *Accounts) Authenticate(ctx context.Context, key string) (Caller, error) {
+	id, secret, ok := apikey.Split(key)
+	if !ok {
+		return Caller{}, errUnauthorized
+	}
+	k, err := s.keyOf(ctx, id)
+	if err != nil {
+		return Caller{}, err
+	}
+	same := subtle.ConstantTimeCompare([]byte(apikey.Hash(secret)), []byte(k.Hash)) == 1
+	if !same || !k.Live(s.now()) {
+		return Caller{}, errUnauthorized
+	}
+	s.uses.Note(k.ID, s.now())
+	return Caller{KeyID: k.ID, Organization: k.Organization, Email: k.Email, Role: k.Role}, nil
+}
+
+// keyOf gives the record of a key. One that does not exist opens nothing, and is
+// compared all the same, so that time tells nothing.
+func (s *Accounts) keyOf(ctx context.Context, id string) (*apikey.Key, error) {
+	k, changes := s.keys.Find(id)
+	if k != nil {
+		return k, nil
+	}
+	err := s.store.View(ctx, func(tx Tx) (err error) {
+		k, err = tx.Key(id)
+		return err
+	})
+	switch {
+	case errors.Is(err, fault.NotFound):
+		return &apikey.Key{Hash: apikey.Hash(""), Disabled: true}, nil
+	case err != nil:
+		return nil, err
+	}
+	s.keys.Keep(k, changes)
+	return k, nil
+}
+
+// KeyRequest asks for a key; Expires 0 is never.
+type KeyRequest struct {
+	Organization, Email string
+	Role                apikey.Role
+	Expires             time.Duration
+}
+
+// CreateKey makes a key. The key itself is in the answer and nowhere else.
+func (s *Accounts) CreateKey(ctx context.Context, r KeyRequest) (key string, rec *apikey.Key, err error) {
+	if err := checkKeyRequest(r); err != nil {
+		return "", nil, err
+	}
+	key, id, secret := apikey.New()
+	rec = &apikey.Key{
+		ID:           id,
+		Hash:         apikey.Hash(secret),
+		Organization: r.Organization,
+		Email:        strings.ToLower(r.Email),
+		Role:         r.Role,
+		CreatedAt:    unit.At(s.now()),
+	}
+	if r.Expires > 0 {
+		rec.ExpiresAt = unit.At(s.now().Add(r.Expires))
+	}
+	err = s.store.Update(ctx, func(tx Tx) error { return tx.PutKey(rec) })
+	return key, rec, err
+}
+
+func checkKeyRequest(r KeyRequest) error {
+	var faults []fault.Field
+	add := func(member, msg string) {
+		if msg != "" {
+			faults = append(faults, fault.Field{Loc: []any{"body", member}, Msg: msg, Type: "value"})
+		}
+	}
+	add("organization", naming.Check(r.Organization))
+	add("email", naming.CheckEmail(r.Email))
+	if r.Role != apikey.Member && r.Role != apikey.Admin {
+		add("role", "use member or admin")
+	}
+	if r.Expires < 0 {
+		add("expires", "use a time ahead, such as 90d")
+	}
+	return fault.List(faults...)
+}
+
+// Keys lists all keys, oldest first.
+func (s *Accounts) Keys(ctx context.Context) (keys []*apikey.Key, err error) {
+	err = s.store.View(ctx, func(tx Tx) (err error) {
+		keys, err = tx.Keys()
+		return err
+	})
+	return keys, err
+}
+
+// DisableKey closes a key or opens it again; it takes effect at once.
+func (s *Accounts) DisableKey(ctx context.Context, id string, disabled bool) (k *apikey.Key, err error) {
+	defer s.keys.Forget()
+	err = s.store.Update(ctx, func(tx Tx) (err error) {
+		if k, err = keyNamed(tx, id); err != nil {
+			return err
+		}
+		k.Disabled = disabled
+		return tx.PutKey(k)
+	})
+	return k, err
+}
+
+// DeleteKey removes a key for ever.
+func (s *Accounts) DeleteKey(ctx context.Context, id string) error {
+	defer s.keys.Forget()
+	return s.store.Update(ctx, func(tx Tx) error {
+		if _, err := keyNamed(tx, id); err != nil {
+			return err
+		}
+		return tx.DeleteKey(id)
+	})
+}
+
+func keyNamed(tx Tx, id string) (*apikey.Key, error) {
+	k, err := tx.Key(id)
+	if errors.Is(err, fault.NotFound) {
+		return nil, fault.Errorf(fault.NotFound, "there is no key %q; `molrun key list` shows them", id)
+	}
+	return k, err
+}
+
+// RotateKey makes a key for the user of another one, which closes when the
+// overlap is over, so that programs can change from one to the other without
+// a pause. A key that would have expired by itself gets a successor that
+// lives as long as it was meant to.
+func (s *Accounts) RotateKey(ctx context.Context, id string, overlap time.Duration) (key string, rec *apikey.Key, err error) {
+	defer s.keys.Forget()
+	key, newID, secret := apikey.New()
+	err = s.store.Update(ctx, func(tx Tx) error {
+		old, err := keyNamed(tx, id)
+		if err != nil {
+			return err
+		}
+		now := s.now()
+		if !old.Live(now) {
+			return fault.Errorf(fault.Invalid, "key %s is disabled or expired; make a new one with `molrun key create`", id)
+		}
+		if old.Successor != "" {
+			return fault.Errorf(fault.Invalid, "key %s was rotated before; rotate its successor %s", id, old.Successor)
+		}
+		old.Successor = newID
+		rec = old.Renew(newID, apikey.Hash(secret), now)
+		if end := now.Add(overlap); old.ExpiresAt.IsZero() || end.Before(old.ExpiresAt.Time) {
+			old.ExpiresAt = unit.At(end)
+		}
+		if err := tx.PutKey(old); err != nil {
+			return err
+		}
+		return tx.PutKey(rec)
+	})
+	return key, rec, err
+}
+
+// useInterval is how far apart two writes of a key's last use are: requests
+// must not cost a write each.
+const useInterval = time.Minute
+
+// RecordKeyUses writes once a minute, all at once, when keys were used last,
+// until ctx ends. Errors go to failed; what was not written is tried again.
+// Call SaveKeyUses when no more requests come.
+func (s *Accounts) RecordKeyUses(ctx context.Context, failed func(error)) {
+	ticker := time.NewTicker(useInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if err := s.SaveKeyUses(ctx); err != nil && ctx.Err() == nil {
+				failed(err)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// SaveKeyUses writes now when keys were used last.
+func (s *Accounts) SaveKeyUses(ctx context.Context) error {
+	last := s.uses.Take()
+	if len(last) == 0 {
+		return nil
+	}
+	err := s.store.Update(ctx, func(tx Tx) error {
+		for id, at := range last {
+			if err := putUse(tx, id, at); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		s.uses.Restore(last)
+	}
+	return err
+}
+
+// putUse changes nothing but the time: the key may have been disabled or
+// deleted since it was used.
+func putUse(tx Tx, id string, at time.Time) error {
+	k, err := tx.Key(id)
+	switch {
+	case errors.Is(err, fault.NotFound):
+		return nil
+	case err != nil:
+		return err
+	case !at.After(k.LastUsedAt.Time):
+		return nil
+	}
+	k.LastUsedAt = unit.At(at)
+	return tx.PutKey(k)
+}
+
+// Caller is who asks: the user of an API key.
+type Caller struct {
+	KeyID        string
+	Organization string
+	Email        string
+	Role         apikey.Role
+}
+
+// routed gives the caller as routing rules see them.
+func (c Caller) routed() routing.User {
+	return routing.User{Organization: c.Organization, Email: c.Email}
+}
+
+// May reports whether the caller may change what belongs to owner.
+func (c Caller) May(owner string) bool { return c.Role == apikey.Admin || c.Email == owner }

@@ -1,0 +1,29 @@
+package app
+
+import (
+	"molrun/app/algorithm"
+	"molrun/app/fault"
+)
+
+// Algorithms are the use cases of the catalogue.
+type Algorithms struct{ *core }
+
+// List gives what is on offer, one entry a type.
+func (s *Algorithms) List(by Caller) []algorithm.View {
+	views := []algorithm.View{}
+	for _, typ := range s.catalogue.Types() {
+		a, _ := s.catalogue.Find(typ, "")
+		views = append(views, a.Summary(s.router.MissingFor(a, by.routed()), s.catalogue.VersionNames(typ)))
+	}
+	return views
+}
+
+// Get gives all about one algorithm; version "" is the default.
+func (s *Algorithms) Get(by Caller, typ, version string) (*algorithm.View, error) {
+	a, ok := s.catalogue.Find(typ, version)
+	if !ok {
+		return nil, fault.Errorf(fault.NotFound, "there is no algorithm %q with version %q here; GET /algorithms lists what there is", typ, version)
+	}
+	view := a.View(s.router.MissingFor(a, by.routed()), s.catalogue.VersionNames(typ))
+	return &view, nil
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+func TestChartIsXMLWithALineForEachCost(t *testing.T) {
+	series := [][]point{
+		{{1e3, .3}, {1e4, .3}, {1e6, .31}},
+		{{1e3, 20}, {1e4, 200}, {1e6, 20000}},
+		{{1e3, 0}},
+	}
+	svg := drawChart([]string{"a page", "a backup <all>", "nothing"}, series)
+	lines := 0
+	decoder := xml.NewDecoder(strings.NewReader(string(svg)))
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%v in %s", err, svg)
+		}
+		if e, begins := token.(xml.StartElement); begins && e.Name.Local == "polyline" {
+			lines++
+		}
+	}
+	if lines != len(series) {
+		t.Errorf("%d lines, want %d: %s", lines, len(series), svg)
+	}
+	for _, want := range []string{">1,000<", ">1,000,000<", ">0.1<", "a backup &lt;all&gt;"} {
+		if !strings.Contains(string(svg), want) {
+			t.Errorf("the chart lacks %s", want)
+		}
+	}
+	if strings.Contains(string(svg), "NaN") || strings.Contains(string(svg), "Inf") || strings.Contains(string(svg), "%!") {
+		t.Errorf("the chart has invalid numbers: %s", svg)
+	}
+}
+
+func TestPowersOfTenHaveSeparators(t *testing.T) {
+	for e, want := range map[float64]string{-2: "0.01", -1: "0.1", 0: "1", 2: "100", 3: "1,000", 6: "1,000,000"} {
+		if got := power(e); got != want {
+			t.Errorf("10^%v is %q, want %q", e, got, want)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+)
+
+// sources returns the servers to compare.
+func sources(b *testbed) []source {
+	all := []source{
+		{"bare", b.bare.address, []int{b.bare.process.pid()}, "/payload"},
+		{"molrun", b.jobs.address, []int{b.jobs.pid()}, b.download},
+	}
+	if b.peer == nil {
+		return all
+	}
+	return append([]source{{"nginx", b.peer.address, b.peer.pids(), "/payload"}}, all...)
+}
+
+// measureDownload compares downloads of a whole file.
+func measureDownload(ctx context.Context, b *testbed, f figures) error {
+	for _, clients := range []int{1, 4} {
+		for _, s := range sources(b) {
+			t, err := s.fetch(ctx, clients, b.Duration/2, requestHead("GET", s.path, "", 0))
+			if err != nil {
+				return err
+			}
+			name := fmt.Sprintf("download%d.%s", clients, s.name)
+			f[name], f[name+".cpu"] = t.rate(), t.cost()
+		}
+	}
+	return nil
+}
+
+// measureRanges compares downloads of 1 MiB at random offsets.
+func measureRanges(ctx context.Context, b *testbed, f figures) error {
+	r, length := rand.New(rand.NewPCG(5, 6)), min(mebibyte, b.payload.size)
+	for _, s := range sources(b) {
+		var requests [][]byte
+		for range 256 {
+			from := r.Int64N(b.payload.size - length + 1)
+			requests = append(requests, requestHead("GET", s.path, fmt.Sprintf("Range: bytes=%d-%d\r\n", from, from+length-1), 0))
+		}
+		t, err := s.fetch(ctx, 8, b.Duration/2, requests...)
+		if err != nil {
+			return err
+		}
+		f["ranges."+s.name], f["ranges."+s.name+".cpu"] = t.rate(), t.cost()
+	}
+	return nil
+}

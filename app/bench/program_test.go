@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// molrun is the binary that the tests measure.
+var molrun string
+
+// TestMain builds molrun once for all tests. The test binary started with a
+// command is the program itself.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
+		os.Exit(run(os.Args[1:]))
+	}
+	code := 1
+	err := withMolrun(context.Background(), options{}, func(o options) error {
+		molrun = o.Molrun
+		code = m.Run()
+		return nil
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// bench runs the program and returns what it printed and its exit code.
+func bench(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), os.Args[0], args...)
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	if err := c.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), c.ProcessState.ExitCode()
+}
+
+// shortRun takes seconds: it shows that everything is measured, and its figures
+// mean nothing.
+func shortRun(dir string, more ...string) []string {
+	return append([]string{
+		"run", "--molrun", molrun, "--jobs", "3000", "--rounds", "1", "--for", "100ms", "--size", "4MiB", "--largest", "64MiB", "--dir", dir,
+	}, more...)
+}
+
+func TestRunMeasuresEveryGoalAndRemovesItsFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	out, errs, code := bench(t, shortRun(dir)...)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	_, noPeer := exec.LookPath("/usr/sbin/nginx")
+	if noPeer != nil && !strings.Contains(out, "skipped: ") {
+		t.Errorf("the output does not say that nginx is missing:\n%s", out)
+	}
+	rows := 0
+	for line := range strings.Lines(out) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 8 || strings.HasPrefix(cells[1], "---") || strings.Contains(cells[1], "what") {
+			continue
+		}
+		rows++
+		lacksPeer := noPeer != nil && strings.Contains(cells[1], "nginx")
+		if strings.TrimSpace(cells[2]) == "-" && !lacksPeer {
+			t.Errorf("not measured: %s", line)
+		}
+	}
+	if rows < 25 {
+		t.Errorf("%d goals, want at least 25:\n%s", rows, out)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) > 0 {
+		t.Errorf("files left: %q, %v", left, err)
+	}
+}
+
+func TestRunPrintsEachMeasurementAsALineOfJSON(t *testing.T) {
+	t.Parallel()
+	out, errs, code := bench(t, shortRun(t.TempDir(), "--json", "sync", "idle")...)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	var names []string
+	for line := range strings.Lines(out) {
+		var run struct {
+			What    string
+			Figures map[string]float64
+		}
+		if err := json.Unmarshal([]byte(line), &run); err != nil || len(run.Figures) == 0 {
+			t.Errorf("%v in %s", err, line)
+		}
+		names = append(names, run.What)
+	}
+	if got := strings.Join(names, " "); got != "seed sync idle" {
+		t.Errorf("measurements %q, want seed, sync and idle", got)
+	}
+}
+
+func TestInvalidSizeIsAUsageError(t *testing.T) {
+	t.Parallel()
+	if out, errs, code := bench(t, "run", "--size", "much"); code != exitUsage {
+		t.Errorf("exit code %d, want %d: %s%s", code, exitUsage, out, errs)
+	}
+}
+
+func TestGrowPrintsALineForEachNumberOfJobsAndDrawsThem(t *testing.T) {
+	t.Parallel()
+	plot := filepath.Join(t.TempDir(), "growth.svg")
+	out, errs, code := bench(t, "grow", "--molrun", molrun, "--jobs", "300,600", "--for", "50ms", "--dir", t.TempDir(), "--svg", plot)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	svg, err := os.ReadFile(plot)
+	if lines := strings.Count(out, "\n"); err != nil || lines != 2 || !strings.Contains(string(svg), "<polyline") {
+		t.Errorf("%d lines, want 2; drawing %.100s, %v", lines, svg, err)
+	}
+}

@@ -1,0 +1,81 @@
+package app
+
+import (
+	"fmt"
+
+	"molrun/app/unit"
+)
+
+// putChanged stores a job whose state was from, and keeps the counts and the
+// state of its batch in step. It tells the batch where that changed.
+func putChanged(tx Tx, j *Job, from Status) (batch JobID, err error) {
+	if err := tx.PutJob(j); err != nil || j.Private.Batch == "" || from == j.Status {
+		return "", err
+	}
+	parent, err := tx.Job(j.Private.Batch)
+	if err != nil {
+		return "", fmt.Errorf("batch of %s: %w", j.ID, err)
+	}
+	parent.count(j, from)
+	return parent.ID, tx.PutJob(parent)
+}
+
+// count moves a subjob from one state to its present one. Of a short one the
+// end may be the first that is heard.
+func (parent *Job) count(j *Job, from Status) {
+	*parent.Counts.Of(from)--
+	*parent.Counts.Of(j.Status)++
+	switch {
+	case parent.Status == Queued && !j.StartedAt.IsZero():
+		parent.Status = Running
+		if parent.StartedAt.IsZero() {
+			parent.StartedAt = j.StartedAt
+		}
+	case j.Status == Queued && parent.Status.Finished(): // a retry
+		parent.Status, parent.StatusReason, parent.CompletedAt = Queued, "", unit.Time{}
+	}
+	if j.Status == Completed && j.ResultBytes != nil {
+		total := *j.ResultBytes
+		if parent.ResultBytes != nil {
+			total += *parent.ResultBytes
+		}
+		parent.ResultBytes = &total
+	}
+	parent.conclude(j.CompletedAt)
+}
+
+// conclude ends a batch whose rows have all ended.
+func (parent *Job) conclude(at unit.Time) {
+	c := parent.Counts
+	if c.Queued+c.Running > 0 {
+		return
+	}
+	parent.Status, parent.StatusReason = Completed, ""
+	if c.Failed > 0 {
+		parent.Status, parent.StatusReason = Failed, c.reason()
+	}
+	if parent.CompletedAt.Before(at.Time) {
+		parent.CompletedAt = at
+	}
+}
+
+// reason says why a batch has failed.
+func (c *Counts) reason() string {
+	if c.Failed == 0 {
+		return "the subjobs that failed were deleted"
+	}
+	return fmt.Sprintf("%d of %d subjobs failed", c.Failed, c.Total())
+}
+
+// forget takes a finished subjob that is deleted out of the counts. The state
+// stays: a batch that has failed is not completed by what is thrown away.
+func (parent *Job) forget(row *Job) {
+	*parent.Counts.Of(row.Status)--
+	if row.ResultBytes != nil && parent.ResultBytes != nil {
+		rest := *parent.ResultBytes - *row.ResultBytes
+		parent.ResultBytes = &rest
+	}
+	if parent.Status == Failed {
+		parent.StatusReason = parent.Counts.reason()
+	}
+}

@@ -1,0 +1,91 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"molrun/app/fault"
+)
+
+// Delete removes a finished job, or a batch with all its rows, and frees its
+// disk at once.
+func (s *Jobs) Delete(ctx context.Context, by Caller, name string) error {
+	var gone []JobID
+	err := s.store.Update(ctx, func(tx Tx) error {
+		gone = nil
+		j, err := changeable(tx, by, name)
+		if err != nil {
+			return err
+		}
+		rows, err := withRows(tx, j)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			if err := removable(tx, row); err != nil {
+				return err
+			}
+			gone = append(gone, row.ID)
+		}
+		return deleteJobs(tx, rows)
+	})
+	if err != nil {
+		return err
+	}
+	return s.removeJobs(gone)
+}
+
+// removable says why a job can't be deleted now.
+func removable(tx Tx, j *Job) error {
+	if !j.Status.Finished() {
+		return fault.Errorf(fault.JobNotFinished, "job %q is %s; cancel it or wait for its end, then delete it", j.Name, j.Status)
+	}
+	id, err := tx.NeededBy(string(j.ID))
+	if errors.Is(err, fault.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return inUse(tx, fmt.Sprintf("the result of job %q", j.Name), id)
+}
+
+// inUse is the error that a job still reads something.
+func inUse(tx Tx, what string, id JobID) error {
+	reader, err := tx.Job(id)
+	if err != nil {
+		return err
+	}
+	return fault.Errorf(fault.FileInUse, "%s is read by job %q, which is %s; wait for its end or cancel it", what, reader.Name, reader.Status)
+}
+
+// deleteJobs deletes a job, a batch with its rows, or one row of a batch,
+// whose counts then follow.
+func deleteJobs(tx Tx, jobs []*Job) error {
+	for _, j := range jobs {
+		if err := tx.DeleteJob(j.ID); err != nil {
+			return err
+		}
+	}
+	if jobs[0].Private.Batch == "" {
+		return nil
+	}
+	parent, err := tx.Job(jobs[0].Private.Batch)
+	if err != nil {
+		return err
+	}
+	parent.forget(jobs[0])
+	return tx.PutJob(parent)
+}
+
+// removeJobs frees the disk of jobs that have no record any more.
+func (s *Jobs) removeJobs(ids []JobID) (err error) {
+	for _, id := range ids {
+		if removeErr := s.blobs.RemoveJob(id); removeErr != nil {
+			err = errors.Join(err, fmt.Errorf("remove files of job %s: %w", id, removeErr))
+		}
+	}
+	s.changes.notify(ids...)
+	return err
+}

@@ -1,0 +1,50 @@
+// Package durable replaces files so that a crash leaves either the old content
+// or the new: temporary file, fsync, rename, fsync of the directory. Names are
+// relative to a root, with slashes.
+package durable
+
+import (
+	"crypto/rand"
+	"errors"
+	"os"
+	"path"
+)
+
+// Replace writes data to the named file with mode 0600, whole or not at all.
+func Replace(root *os.Root, name string, data []byte) error {
+	temporary, err := Stage(root, name, data)
+	if err != nil {
+		return err
+	}
+	if err := root.Rename(temporary, name); err != nil {
+		return errors.Join(err, root.Remove(temporary))
+	}
+	return SyncDir(root, path.Dir(name))
+}
+
+// Stage writes data to a temporary file next to name, syncs it and returns its
+// name. The caller renames, links or removes it.
+func Stage(root *os.Root, name string, data []byte) (temporary string, err error) {
+	temporary = path.Join(path.Dir(name), "."+path.Base(name)+"."+rand.Text())
+	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", errors.Join(err, root.Remove(temporary))
+	}
+	return temporary, nil
+}
+
+// SyncDir makes the names in a directory durable.
+func SyncDir(root *os.Root, name string) error {
+	f, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

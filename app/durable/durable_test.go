@@ -1,0 +1,40 @@
+package durable
+
+import (
+	"errors"
+	"os"
+	"testing"
+)
+
+func TestReplace(t *testing.T) {
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := errors.Join(root.Mkdir("dir", 0o700), root.Mkdir("dir/taken", 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for _, content := range []string{"first", "", "second"} {
+		if err := Replace(root, "dir/file", []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := root.ReadFile("dir/file")
+		if err != nil || string(got) != content {
+			t.Errorf("content %q, err %v; want %q", got, err, content)
+		}
+	}
+	if info, err := root.Stat("dir/file"); err != nil || info.Mode() != 0o600 {
+		t.Errorf("mode %v, err %v; want 0600", info.Mode(), err)
+	}
+	if err := Replace(root, "dir/taken", []byte("x")); err == nil {
+		t.Error("replaced a directory")
+	}
+	if err := Replace(root, "missing/file", []byte("x")); err == nil {
+		t.Error("wrote into a missing directory")
+	}
+	entries, err := os.ReadDir(root.Name() + "/dir")
+	if err != nil || len(entries) != 2 {
+		t.Errorf("entries %v, err %v; want file and taken only", entries, err)
+	}
+}

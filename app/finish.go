@@ -1,0 +1,110 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"molrun/app/unit"
+)
+
+// Ending is how an attempt ended, as the runner collected it.
+type Ending struct {
+	Outcome     *Outcome        // nil where it was lost
+	Lost        string          // why, as part of a sentence
+	Failure     *Failure        // of a failed attempt
+	Results     json.RawMessage // the program's own metrics
+	ResultBytes int64           // of a completed job
+}
+
+// lost reports whether the attempt ended through no fault of its program.
+func (e *Ending) lost() bool {
+	return e.Failure == nil && (e.Outcome == nil || e.Outcome.Cause == CauseInterrupted)
+}
+
+func (j *Job) finish(e Ending, now time.Time) {
+	if e.Outcome != nil && !e.Outcome.StartedAt.IsZero() {
+		j.start(e.Outcome.StartedAt)
+		j.measure(e)
+		now = e.Outcome.EndedAt
+	}
+	switch {
+	case j.Private.Stop && (e.lost() || e.Outcome != nil && e.Outcome.Cause == CauseStopped):
+		j.fail(j.stopped(e.Failure), unit.At(now))
+	case e.lost() && j.Private.Lost < j.Private.Retries:
+		j.Private.Lost++
+		j.Status, j.StartedAt, j.Metrics, j.Isolation = Queued, unit.Time{}, nil, ""
+		j.StatusReason = fmt.Sprintf("attempt %d was lost (%s); waiting for the next", j.Attempts, e.why())
+		j.release()
+	case e.lost():
+		j.fail(Failure{Code: FailedLost, Message: fmt.Sprintf("The job was lost: %s. Retry it to run it again.", e.why())}, unit.At(now))
+	case e.Failure != nil:
+		j.fail(*e.Failure, unit.At(now))
+	default:
+		j.Status, j.StatusReason = Completed, ""
+		j.CompletedAt = unit.At(now)
+		j.ResultBytes = &e.ResultBytes
+		j.release()
+	}
+}
+
+func (j *Job) start(at time.Time) {
+	if j.Status == Queued {
+		j.Status, j.StartedAt = Running, unit.At(at)
+		if !j.Private.Stop {
+			j.StatusReason = ""
+		}
+	}
+}
+
+func (j *Job) measure(e Ending) {
+	o := e.Outcome
+	j.Isolation = o.Isolation
+	j.Metrics = &Metrics{
+		QueueSeconds: seconds(o.StartedAt.Sub(j.Private.QueuedAt.Time)),
+		RunSeconds:   seconds(o.EndedAt.Sub(o.StartedAt)),
+		CPUSeconds:   math.Round(o.CPUSeconds*1000) / 1000,
+		MaxRSSBytes:  o.MaxRSSBytes,
+		Results:      e.Results,
+	}
+}
+
+func (e *Ending) why() string {
+	switch {
+	case e.Lost != "":
+		return e.Lost
+	case e.Outcome != nil && e.Outcome.Message != "":
+		return e.Outcome.Message
+	}
+	return "its machine or process went away"
+}
+
+// stopped is the failure of a job whose end was asked for; seen, if any, is
+// what was found when it was gone.
+func (j *Job) stopped(seen *Failure) Failure {
+	f := Failure{Code: FailedStopped, Message: fmt.Sprintf("The job was stopped by %s.", j.Private.StopBy)}
+	if seen != nil {
+		f.LogTail = seen.LogTail
+	}
+	return f
+}
+
+// seconds rounds to milliseconds; a clock that went back gives 0.
+func seconds(d time.Duration) float64 {
+	return float64(max(0, d).Milliseconds()) / 1000
+}
+
+// fail ends a job.
+func (j *Job) fail(f Failure, at unit.Time) {
+	j.Status, j.StatusReason = Failed, ""
+	j.Failure = &f
+	j.CompletedAt = at
+	j.release()
+}
+
+// release forgets what belongs to the current attempt alone.
+func (j *Job) release() {
+	p := &j.Private
+	p.Claimed, p.Stop, p.StopBy, p.Token, p.Handle, p.GPUs = false, false, "", "", "", nil
+}

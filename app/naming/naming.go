@@ -1,0 +1,100 @@
+// Package naming says which names jobs, files, folders and users may have.
+package naming
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Limits of names.
+const (
+	maxNameRunes    = 200
+	maxNameBytes    = 255
+	maxFolderLevels = 8
+)
+
+// CheckName says what is wrong with the name of a job or batch, "" if nothing.
+// Names are 1 to 200 characters of NFC text that no path, terminal or shell
+// could take for something else; they are never used as a path all the same.
+func Check(name string) string {
+	if n := utf8.RuneCountInString(name); n > maxNameRunes {
+		return fmt.Sprintf("use at most %d characters, not %d", maxNameRunes, n)
+	}
+	return checkText(name)
+}
+
+// CheckFilename says what is wrong with a file's name, "" if nothing.
+func CheckFilename(name string) string {
+	switch {
+	case len(name) > maxNameBytes:
+		return fmt.Sprintf("use at most %d bytes, not %d", maxNameBytes, len(name))
+	case strings.HasPrefix(name, "-"):
+		return `start the name with something other than "-"`
+	case strings.HasSuffix(name, "."):
+		return `end the name with something other than "."`
+	}
+	return checkText(name)
+}
+
+// CheckFolder says what is wrong with a folder, up to 8 names joined by "/".
+func CheckFolder(folder string) string {
+	parts := strings.Split(folder, "/")
+	if len(parts) > maxFolderLevels {
+		return fmt.Sprintf("use at most %d levels of folders, not %d", maxFolderLevels, len(parts))
+	}
+	for _, part := range parts {
+		if msg := CheckFilename(part); msg != "" {
+			if len(parts) > 1 {
+				msg = fmt.Sprintf("part %q: %s", part, msg)
+			}
+			return msg
+		}
+	}
+	return ""
+}
+
+func checkText(s string) string {
+	switch {
+	case s == "":
+		return "give a name of at least one character"
+	case !utf8.ValidString(s):
+		return "use valid UTF-8"
+	case s == "." || s == "..":
+		return `use a name other than "." and ".."`
+	case strings.TrimSpace(s) != s:
+		return "leave out the space at the beginning or end"
+	case !norm.NFC.IsNormalString(s):
+		return "send the name in Unicode normal form C (NFC)"
+	}
+	for _, r := range s {
+		if r == '/' || r == '\\' {
+			return fmt.Sprintf("use a name without %q", r)
+		}
+		if unicode.IsControl(r) || isBidi(r) || r == '\u2028' || r == '\u2029' || r == utf8.RuneError {
+			return fmt.Sprintf("use a name without the invisible character %U", r)
+		}
+	}
+	return ""
+}
+
+// isBidi reports whether r changes the direction of text around it.
+func isBidi(r rune) bool {
+	return r == '\u061c' || r == '\u200e' || r == '\u200f' || '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069'
+}
+
+// CheckEmail says what is wrong with a user's e-mail address, "" if nothing.
+func CheckEmail(email string) string {
+	local, domain, found := strings.Cut(email, "@")
+	if !found || local == "" || domain == "" || strings.ContainsAny(email, " \t,;<>") {
+		return "give an e-mail address such as ann@lab.example"
+	}
+	return CheckFilename(email)
+}
+
+// extension gives the lower-case extension of a file name, with its dot.
+func Extension(name string) string { return strings.ToLower(path.Ext(name)) }

@@ -1,0 +1,52 @@
+package naming
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestNames(t *testing.T) {
+	good := []string{"a", "hst5", "Probe 7 (β)", "x.", "-x", strings.Repeat("é", 200), "名前"}
+	bad := []string{
+		"", ".", "..", "a/b", `a\b`, " a", "a ", "a\x00b", "a\nb", "a\u202eb", "e\u0301", "\xff",
+		strings.Repeat("a", 201), "a\u2066b", "\u00a0a", "a\u2028b",
+	}
+	for _, name := range good {
+		if msg := Check(name); msg != "" {
+			t.Errorf("CheckName(%q) = %q", name, msg)
+		}
+	}
+	for _, name := range bad {
+		if Check(name) == "" {
+			t.Errorf("CheckName(%q) accepts it", name)
+		}
+	}
+	for _, name := range []string{"-rf", "a.", strings.Repeat("é", 128)} {
+		if CheckFilename(name) == "" {
+			t.Errorf("CheckFilename(%q) accepts it", name)
+		}
+	}
+	for folder, ok := range map[string]bool{
+		"inputs": true, "a/b/c": true, "a//b": false, "/a": false, "a/": false, "a/../b": false, "": false,
+		"1/2/3/4/5/6/7/8": true, "1/2/3/4/5/6/7/8/9": false,
+	} {
+		if got := CheckFolder(folder); (got == "") != ok {
+			t.Errorf("CheckFolder(%q) = %q", folder, got)
+		}
+	}
+}
+
+// FuzzNames: what is accepted is safe to show and to put in a header.
+func FuzzNames(f *testing.F) {
+	f.Add("hst5")
+	f.Add("a\u202eb")
+	f.Add("..")
+	f.Fuzz(func(t *testing.T, name string) {
+		if Check(name) != "" && CheckFilename(name) != "" {
+			return
+		}
+		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00\n\r\x7f\u202e") {
+			t.Fatalf("accepted %q", name)
+		}
+	})
+}

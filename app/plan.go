@@ -1,0 +1,320 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"molrun/app/algorithm"
+	"molrun/app/apikey"
+	"molrun/app/fault"
+	"molrun/app/naming"
+	"molrun/app/nearest"
+	"molrun/app/placement"
+	"molrun/app/strictjson"
+	"molrun/app/unit"
+)
+
+// plan is what a submission or a batch asks of one algorithm, while it is
+// checked.
+type plan struct {
+	*core
+	by         Caller
+	algorithm  *algorithm.File        // nil where there is none such
+	unready    map[string]fault.Field // executors where it can't run, and why; others of its may do
+	priority   int
+	maxRuntime int64
+	asksTime   bool // it gives maxRuntime
+	faults     []fault.Field
+}
+
+func newPlan(c *core, by Caller, typ, version string, priority int, maxRuntime int64, faults []fault.Field) *plan {
+	p := &plan{core: c, by: by, priority: priority, maxRuntime: maxRuntime, asksTime: maxRuntime != 0, faults: slices.Clone(faults)}
+	if !p.faulty("type") {
+		p.findAlgorithm(typ, version)
+	}
+	switch {
+	case priority < MinPriority || priority > MaxPriority:
+		p.fault("value", fmt.Sprintf("use a priority from %d to %d", MinPriority, MaxPriority), "priority")
+	case priority > 0 && by.Role != apikey.Admin:
+		p.fault("value", "only admins may use a priority above 0; leave it out or use 0 or less", "priority")
+	}
+	if p.algorithm != nil {
+		p.checkRuntime()
+	}
+	return p
+}
+
+// fault adds a fault of the body.
+func (p *plan) fault(kind, msg string, loc ...any) {
+	p.addBelow([]any{"body"}, []fault.Field{{Loc: loc, Msg: msg, Type: kind}})
+}
+
+// faulty reports whether a member of the body has a fault already.
+func (p *plan) faulty(member string) bool {
+	return slices.ContainsFunc(p.faults, func(f fault.Field) bool { return len(f.Loc) > 1 && f.Loc[1] == member })
+}
+
+// maxFaults bounds the answer to a batch in which every row is wrong.
+const maxFaults = 1000
+
+// addBelow adds faults whose paths begin below loc.
+func (p *plan) addBelow(loc []any, faults []fault.Field) {
+	for _, f := range faults {
+		if len(p.faults) >= maxFaults {
+			return
+		}
+		f.Loc = slices.Concat(loc, f.Loc)
+		p.faults = append(p.faults, f)
+	}
+}
+
+func (p *plan) checkName(name, member string) {
+	if p.faulty(member) {
+		return
+	}
+	if msg := naming.Check(name); msg != "" {
+		p.fault("value", msg, member)
+	}
+}
+
+func (p *plan) findAlgorithm(typ, version string) {
+	catalogue := p.catalogue
+	a, ok := catalogue.Find(typ, version)
+	switch known := catalogue.VersionNames(typ); {
+	case ok:
+		p.algorithm = a
+		p.checkReady()
+	case len(known) > 0:
+		p.fault("unknown", fmt.Sprintf("%s has no version %q; it has %s", typ, version, strings.Join(known, ", ")), "version")
+	default:
+		msg := fmt.Sprintf("there is no algorithm %q here", typ)
+		if near := nearest.Of(typ, catalogue.Types()); near != "" {
+			msg += fmt.Sprintf("; did you mean %q?", near)
+		} else {
+			msg += "; GET /algorithms lists them"
+		}
+		p.fault("unknown", msg, "type")
+	}
+}
+
+// checkReady finds out where the algorithm can run. That it can somewhere is
+// enough here: which of its executors a job goes to may depend on the job's
+// size.
+func (p *plan) checkReady() {
+	executors := p.router.Executors(p.algorithm, p.by.routed())
+	for _, executor := range executors {
+		if msg := p.router.Unready(p.algorithm, executor); msg != "" {
+			if p.unready == nil {
+				p.unready = map[string]fault.Field{}
+			}
+			p.unready[executor] = fault.Field{Type: "not_ready", Msg: msg}
+		}
+	}
+	if len(p.unready) == len(executors) {
+		p.fault("not_ready", p.unready[executors[0]].Msg, "type")
+	}
+}
+
+func (p *plan) checkRuntime() {
+	limit := int64(p.algorithm.MaxRuntime.Seconds())
+	switch {
+	case p.maxRuntime == 0 && !p.faulty("maxRuntimeSeconds"):
+		p.maxRuntime = limit
+	case p.maxRuntime < 0 || p.maxRuntime > limit:
+		p.fault("value", fmt.Sprintf("use 1 to %d seconds, the limit of %s", limit, p.algorithm.Type), "maxRuntimeSeconds")
+	}
+}
+
+// row is the settings of one job, checked.
+type row struct {
+	sent       *strictjson.Value
+	normalized json.RawMessage // nil where the settings are faulty
+	needs      placement.Resources
+	executor   string
+	maxRuntime int64
+	inputs     []Input
+	references []Reference
+	faults     []fault.Field // paths begin below the settings
+}
+
+// rows checks the settings of every job that is asked for. loc gives the path
+// of the i-th.
+func (p *plan) rows(ctx context.Context, all []*strictjson.Value, loc func(i int) []any) ([]row, error) {
+	rows := make([]row, len(all))
+	for i, settings := range all {
+		if settings == nil { // told while decoding
+			continue
+		}
+		rows[i].sent = settings
+		rows[i].normalized, rows[i].faults = p.algorithm.CheckSettings(settings)
+		if len(rows[i].faults) == 0 {
+			rows[i].faults = p.place(&rows[i])
+		}
+	}
+	if err := p.resolveFiles(ctx, rows); err != nil {
+		return nil, err
+	}
+	if err := p.validate(ctx, rows); err != nil {
+		return nil, err
+	}
+	for i, r := range rows {
+		p.addBelow(loc(i), r.faults)
+	}
+	if len(p.faults) > 0 {
+		return nil, nil
+	}
+	return rows, nil
+}
+
+// place finds out what a row's job needs and where it runs, or gives a fault
+// for each thing that there is not enough of.
+func (p *plan) place(r *row) []fault.Field {
+	needs, faults := p.algorithm.Needs(r.normalized)
+	if len(faults) > 0 {
+		return faults
+	}
+	r.needs = needs
+	r.maxRuntime = p.maxRuntime
+	r.executor = p.router.Executor(p.algorithm, p.by.routed(), needs)
+	why, unready := p.unready[r.executor]
+	switch {
+	case unready && p.faulty("type"): // it can run nowhere, which is told already
+		return nil
+	case unready:
+		return []fault.Field{why}
+	}
+	limit, faults := p.router.Fit(p.algorithm, r.executor, p.by.routed(), needs, r.maxRuntime)
+	switch {
+	case limit == 0:
+	case p.asksTime:
+		faults = append(faults, fault.Field{Type: "value", Msg: fmt.Sprintf(
+			"the cluster lets jobs run %d seconds there; give a maxRuntimeSeconds of at most that, or leave it out", limit)})
+	default:
+		r.maxRuntime = limit
+	}
+	return faults
+}
+
+// validate has the algorithm's own validator read the settings of the rows that
+// it can judge.
+func (p *plan) validate(ctx context.Context, rows []row) error {
+	if !p.algorithm.HasValidator() {
+		return nil
+	}
+	var asked []algorithm.ValidatorRow
+	var index []int
+	for i, r := range rows {
+		if !p.judgeable(r) {
+			continue
+		}
+		question, err := p.question(r)
+		if err != nil {
+			return err
+		}
+		asked, index = append(asked, question), append(index, i)
+	}
+	answers, err := p.algorithm.RunValidator(ctx, p.options.Confine, asked)
+	if err != nil {
+		return err
+	}
+	for k, faults := range answers {
+		r := &rows[index[k]]
+		r.faults = mergeFaults(r.faults, faults)
+	}
+	return nil
+}
+
+// judgeable reports whether the validator can be asked about a row: not where
+// the schema found faults, unless it is made for that, nor without a file.
+func (p *plan) judgeable(r row) bool {
+	if r.sent == nil || len(r.faults) > 0 && !p.algorithm.ValidatesFaulty() {
+		return false
+	}
+	for _, f := range p.algorithm.FileParameters() {
+		given := r.sent.Member(f.Name)
+		found := slices.ContainsFunc(r.references, func(ref Reference) bool { return ref.Setting == f.Name })
+		if given != nil && given.Kind != strictjson.Null && !found {
+			return false
+		}
+	}
+	return true
+}
+
+// question is what the validator reads of a row: the settings as the program
+// would see them or, where they are faulty, as they were sent.
+func (p *plan) question(r row) (algorithm.ValidatorRow, error) {
+	q := algorithm.ValidatorRow{Normalized: r.normalized, Paths: algorithm.Paths{Program: p.options.Program, Files: map[string]string{}}}
+	if q.Normalized == nil {
+		q.Normalized = strictjson.AppendPlain(nil, r.sent)
+	}
+	for _, ref := range r.references {
+		path, err := p.referencePath(ref)
+		if err != nil {
+			return q, err
+		}
+		q.Paths.Files[ref.Setting] = path
+	}
+	return q, nil
+}
+
+// mergeFaults puts the validator's faults behind those of the schema. Where both
+// speak of a setting, the validator knows better what to say.
+func mergeFaults(schema, validator []fault.Field) []fault.Field {
+	told := map[any]bool{}
+	for _, f := range validator {
+		if len(f.Loc) > 0 {
+			told[f.Loc[0]] = true
+		}
+	}
+	kept := slices.DeleteFunc(slices.Clone(schema), func(f fault.Field) bool { return len(f.Loc) > 0 && told[f.Loc[0]] })
+	return append(kept, validator...)
+}
+
+// job makes the queued job of a row.
+func (p *plan) job(name string, r row) *Job {
+	now := unit.At(p.now())
+	return &Job{
+		ID:           p.newJobID(),
+		Name:         name,
+		Type:         p.algorithm.Type,
+		Version:      p.algorithm.Version,
+		Status:       Queued,
+		Settings:     compact(r.sent),
+		Inputs:       r.inputs,
+		Organization: p.by.Organization,
+		Email:        p.by.Email,
+		Priority:     p.priority,
+		MaxRuntime:   r.maxRuntime,
+		CreatedAt:    now,
+		Executor:     r.executor,
+		Private: Private{
+			Normalized: r.normalized,
+			Definition: p.algorithm.Digest,
+			Needs:      r.needs,
+			Retries:    p.algorithm.Retries,
+			References: r.references,
+			QueuedAt:   now,
+		},
+	}
+}
+
+// compact gives the settings as sent, without the space between.
+func compact(v *strictjson.Value) json.RawMessage {
+	if v == nil {
+		return nil
+	}
+	b, err := strictjson.Encode(json.RawMessage(v.Raw))
+	if err != nil {
+		return v.AppendCanonical(nil)
+	}
+	return b
+}
+
+// Limits of a submission.
+const (
+	MinPriority = -10
+	MaxPriority = 10
+)

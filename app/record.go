@@ -1,0 +1,145 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"molrun/app/strictjson"
+)
+
+// Record is a job's JSON as clients see it now, live state included.
+type Record = json.RawMessage
+
+// statusOf reads the status out of a stored record, and whether it is followed by
+// a statusReason. It goes by position: both members stand before everything that
+// users write but names, whose quotes are escaped.
+func statusOf(record []byte) (status Status, hasReason bool) {
+	_, rest, _ := bytes.Cut(record, []byte(`"status":"`))
+	text, rest, _ := bytes.Cut(rest, []byte(`"`))
+	hasReason = bytes.HasPrefix(rest, []byte(`,"statusReason":`))
+	for _, s := range Statuses {
+		if string(text) == string(s) {
+			return s, hasReason // without a copy
+		}
+	}
+	return Status(text), hasReason
+}
+
+// executorOf reads the executor out of the record of a queued job, "" where the
+// rows of a batch have several. Behind the last jobEmail, settings and inputs are
+// over, so that no member of theirs can be taken for the record's own.
+func executorOf(record []byte) string {
+	_, rest, _ := bytes.Cut(record[max(0, bytes.LastIndex(record, []byte(`"jobEmail":"`))):], []byte(`"executor":"`))
+	name, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(name)
+}
+
+// show adds a job's live state to its stored record.
+func (c *core) show(j StoredJob) json.RawMessage {
+	c.live.mu.Lock()
+	progress, runs := c.live.progress[j.ID]
+	reason, waits := c.live.reasons[j.ID]
+	c.live.mu.Unlock()
+	switch status, hasReason := statusOf(j.JSON); {
+	case runs && status == Running:
+		return strictjson.Append(j.JSON, "progress", progress)
+	case status != Queued || hasReason:
+	case waits:
+		return strictjson.Append(j.JSON, "statusReason", reason)
+	default:
+		if e := executorOf(j.JSON); e != "" && !c.router.Has(e) {
+			return strictjson.Append(j.JSON, "statusReason", "waiting: the executor "+e+" is no longer configured here; ask an administrator, or cancel the job and submit it again")
+		}
+	}
+	return j.JSON
+}
+
+// storedPrivate is Private as it is stored. The settings as programs see them
+// mostly repeat those as sent, which are in the record already: then only what
+// differs is kept.
+type storedPrivate struct {
+	Private
+	AsSent bool            `json:"asSent,omitempty"` // the settings as sent are in normal form
+	Added  json.RawMessage `json:"added,omitempty"`  // in normal form they are, with these members
+}
+
+// minRepeated is how long settings are that are worth looking at for what they
+// repeat.
+const minRepeated = 256
+
+func (j *Job) encodePrivate() ([]byte, error) {
+	s := storedPrivate{Private: j.Private}
+	switch normal := j.Private.Normalized; {
+	case len(normal) < minRepeated:
+	case bytes.Equal(normal, j.Settings):
+		s.Normalized, s.AsSent = nil, true
+	default:
+		if s.Added = addedSettings(j.Settings, normal); s.Added != nil {
+			s.Normalized = nil
+		}
+	}
+	return json.Marshal(&s)
+}
+
+// DecodePrivate reads what Encoded gives as Private into a job that has the
+// rest.
+func (j *Job) DecodePrivate(text []byte) (err error) {
+	var s storedPrivate
+	if err := json.Unmarshal(text, &s); err != nil {
+		return err
+	}
+	j.Private = s.Private
+	switch {
+	case s.AsSent:
+		j.Private.Normalized = bytes.Clone(j.Settings)
+	case s.Added != nil:
+		j.Private.Normalized, err = joinSettings(j.Settings, s.Added)
+	}
+	return err
+}
+
+// addedSettings gives the members of normal settings that those as sent do not
+// give, nil where the one can't be told by the others.
+func addedSettings(sent, normal json.RawMessage) json.RawMessage {
+	was, err := strictjson.Parse(sent)
+	if err != nil || was.Kind != strictjson.Object {
+		return nil
+	}
+	now, err := strictjson.Parse(normal)
+	if err != nil || now.Kind != strictjson.Object {
+		return nil
+	}
+	var more []strictjson.Member
+	for _, m := range now.Members {
+		if v := was.Member(m.Name); v == nil || !bytes.Equal(strictjson.AppendPlain(nil, v), m.Value.Raw) {
+			more = append(more, m)
+		}
+	}
+	added := strictjson.AppendPlainMembers(nil, more)
+	if again, err := joinSettings(sent, added); err != nil || !bytes.Equal(again, normal) {
+		return nil
+	}
+	return added
+}
+
+// joinSettings gives settings in normal form, members that were added in place
+// of those as sent.
+func joinSettings(sent, added json.RawMessage) (json.RawMessage, error) {
+	was, err := strictjson.Parse(sent)
+	if err != nil {
+		return nil, fmt.Errorf("read the settings as sent: %w", err)
+	}
+	more, err := strictjson.Parse(added)
+	if err != nil {
+		return nil, fmt.Errorf("read what is added to the settings: %w", err)
+	}
+	all := slices.Clone(more.Members)
+	for _, m := range was.Members {
+		if more.Member(m.Name) == nil {
+			all = append(all, m)
+		}
+	}
+	return strictjson.AppendPlainMembers(nil, all), nil
+}

@@ -1,0 +1,344 @@
+// Package retention deletes what nobody keeps: by the rules of an organization,
+// or when the operator prunes; and reports who stores what.
+package retention
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"molrun/app"
+	"molrun/app/fault"
+)
+
+// Rules say what becomes of finished jobs and of uploads by itself; 0 is never.
+// Pinned jobs stay whatever they say.
+type Rules struct {
+	Completed time.Duration // completed jobs go this long after their end
+	Failed    time.Duration // failed ones likewise
+	Uploads   time.Duration // uploads that no job refers to, after their upload
+	Total     int64         // bytes of the organization; beyond, what ended first goes first
+
+	// KeepLast jobs that ended last stay in any case: of each user where
+	// KeepPerUser says so, else of the organization.
+	KeepLast    int
+	KeepPerUser bool
+}
+
+const (
+	// retainPage is how many jobs are looked at in one transaction.
+	retainPage = 200
+	// clockLeap is how far the clock may be from when retention last ran before
+	// it is not trusted, and clockDoubt how long it is not.
+	clockLeap  = 24 * time.Hour
+	clockDoubt = time.Hour
+)
+
+// Keeper deletes what the rules no longer keep, and what the operator prunes.
+type Keeper struct {
+	store   app.Store
+	blobs   app.Blobs
+	jobs    *app.Jobs
+	options Options
+
+	doubtSince time.Time // zero: the clock is trusted
+}
+
+// Options are what a keeper needs besides its parts.
+type Options struct {
+	Now   func() time.Time
+	Rules func(organization string) Rules     // nil deletes nothing by itself
+	Quota func(organization string) app.Quota // nil is no bound
+}
+
+// New gives a keeper of the records in store and the files in blobs.
+func New(store app.Store, blobs app.Blobs, jobs *app.Jobs, o Options) *Keeper {
+	return &Keeper{store: store, blobs: blobs, jobs: jobs, options: o}
+}
+
+// Retained is what a pass of retention did.
+type Retained struct {
+	Doubt   bool // the clock has leapt: nothing was deleted
+	Deleted int
+}
+
+// Run deletes what the rules of its organization no longer keep and tells
+// of each as soon as it is gone. Its caller calls it at the start and every
+// hour, never twice at once. Where the clock is more than a day from when it
+// last ran, an hour has to pass before it deletes anything: time to put a wrong
+// clock right.
+func (k *Keeper) Run(ctx context.Context, gone func(app.Expired)) (r Retained, err error) {
+	trusted, err := k.clockTrusted(ctx)
+	if err != nil || !trusted {
+		return Retained{Doubt: err == nil}, err
+	}
+	var organizations []string
+	err = k.store.View(ctx, func(tx app.Tx) (err error) {
+		organizations, err = tx.Organizations()
+		return err
+	})
+	tell := func(e *app.Expired) {
+		r.Deleted++
+		gone(*e)
+	}
+	for _, organization := range organizations {
+		p := pass{Keeper: k, organization: organization, now: k.options.Now(), gone: tell}
+		if k.options.Rules != nil {
+			p.rules = k.options.Rules(organization)
+		}
+		err = errors.Join(err, p.run(ctx))
+	}
+	if err == nil {
+		err = k.store.Update(ctx, func(tx app.Tx) error { return tx.PutStamp(k.options.Now()) })
+	}
+	return r, err
+}
+
+// clockTrusted compares the clock with when retention last ran, or where it
+// never did, with the last record. The stamp stays as it is while the clock is
+// in doubt, so a restart does not settle the doubt.
+func (k *Keeper) clockTrusted(ctx context.Context) (bool, error) {
+	var last time.Time
+	err := k.store.View(ctx, func(tx app.Tx) (err error) {
+		last, err = tx.Stamp()
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	now := k.options.Now()
+	if last.IsZero() {
+		floor := k.store.Floor()
+		if floor == (app.IDBytes{}) {
+			return true, nil // there is nothing yet that could be deleted
+		}
+		last = floor.Time()
+	}
+	if leap := now.Round(0).Sub(last); leap.Abs() <= clockLeap {
+		k.doubtSince = time.Time{}
+		return true, nil
+	}
+	if k.doubtSince.IsZero() {
+		k.doubtSince = now
+	}
+	return now.Sub(k.doubtSince) >= clockDoubt, nil
+}
+
+// pass is retention of one organization.
+type pass struct {
+	*Keeper
+	organization string
+	rules        Rules
+	now          time.Time
+	gone         func(*app.Expired)
+	firstKept    map[string]app.Ended // by user, "" for all: the oldest of those that KeepLast keeps
+}
+
+func (p *pass) run(ctx context.Context) error {
+	p.firstKept = map[string]app.Ended{}
+	return errors.Join(
+		p.byAge(ctx, app.Failed, p.rules.Failed),
+		p.byAge(ctx, app.Completed, p.rules.Completed),
+		p.oldUploads(ctx),
+		p.byTotal(ctx),
+	)
+}
+
+// byAge deletes what ended with this status longer ago than age.
+func (p *pass) byAge(ctx context.Context, status app.Status, age time.Duration) error {
+	if age <= 0 {
+		return nil
+	}
+	until := p.now.Add(-age)
+	return p.walk(ctx, []app.Status{status}, due{
+		now:     func(e app.Ended) bool { return e.At.Before(until) },
+		worth:   func(*app.Job) bool { return true },
+		deleted: func(*app.Expired) {},
+	})
+}
+
+// byTotal deletes what ended first until the rest fits.
+func (p *pass) byTotal(ctx context.Context) error {
+	if p.rules.Total <= 0 {
+		return nil
+	}
+	var excess int64
+	err := p.store.View(ctx, func(tx app.Tx) error {
+		used, err := tx.Stored(p.organization)
+		excess = used.Bytes - p.rules.Total
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return p.walk(ctx, []app.Status{app.Completed, app.Failed}, due{
+		now:     func(app.Ended) bool { return excess > 0 },
+		worth:   storesAny,
+		deleted: func(e *app.Expired) { excess -= e.Counted },
+	})
+}
+
+// storesAny reports whether room may be won by deleting a job.
+func storesAny(j *app.Job) bool {
+	return j.IsBatch() || j.Usage().Bytes > 0 || len(app.UploadsOf([]*app.Job{j})) > 0
+}
+
+// due says which jobs a walk deletes.
+type due struct {
+	now     func(app.Ended) bool // false ends the walk
+	worth   func(*app.Job) bool
+	deleted func(*app.Expired) // is told of each
+}
+
+// walk deletes jobs in the order of their ends.
+func (p *pass) walk(ctx context.Context, statuses []app.Status, due due) error {
+	var all error
+	for after := (app.Ended{}); ctx.Err() == nil; {
+		page, err := p.page(ctx, statuses, after)
+		if err != nil || len(page) == 0 {
+			return errors.Join(all, err)
+		}
+		for _, e := range page {
+			if ctx.Err() != nil || !due.now(e) {
+				return errors.Join(all, ctx.Err())
+			}
+			after = e
+			gone, err := p.consider(ctx, e, due.worth)
+			all = errors.Join(all, err) // one that can't be deleted does not keep the others
+			if gone != nil {
+				p.gone(gone)
+				due.deleted(gone)
+			}
+		}
+	}
+	return errors.Join(all, ctx.Err())
+}
+
+// page gives the next jobs in the order of their ends.
+func (p *pass) page(ctx context.Context, statuses []app.Status, after app.Ended) (page []app.Ended, err error) {
+	err = p.store.View(ctx, func(tx app.Tx) error {
+		for _, status := range statuses {
+			n := 0
+			for e, err := range tx.Finished(p.organization, status, after) {
+				if err != nil {
+					return err
+				}
+				page = append(page, e)
+				if n++; n == retainPage {
+					break
+				}
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(page, app.Ended.Compare)
+	return page[:min(retainPage, len(page))], err
+}
+
+// consider deletes a job unless it is one of the last, or has been changed.
+func (p *pass) consider(ctx context.Context, e app.Ended, worth func(*app.Job) bool) (*app.Expired, error) {
+	var stays bool
+	err := p.store.View(ctx, func(tx app.Tx) (err error) {
+		stays, err = p.isLast(tx, e)
+		return err
+	})
+	if stays || err != nil {
+		return nil, err
+	}
+	return p.jobs.Expire(ctx, e.ID, func(j *app.Job) bool { return j.CompletedAt.Equal(e.At) && worth(j) })
+}
+
+// isLast reports whether a job is one of those that KeepLast keeps.
+func (p *pass) isLast(tx app.Tx, e app.Ended) (bool, error) {
+	if p.rules.KeepLast <= 0 {
+		return false, nil
+	}
+	user := ""
+	if p.rules.KeepPerUser {
+		j, err := tx.Job(e.ID)
+		if errors.Is(err, fault.NotFound) {
+			return true, nil // it is gone already
+		}
+		if err != nil {
+			return false, err
+		}
+		user = j.Email
+	}
+	first, known := p.firstKept[user]
+	if !known {
+		last, err := tx.Newest(p.organization, user, p.rules.KeepLast)
+		if err != nil {
+			return false, err
+		}
+		if len(last) > 0 {
+			first = last[len(last)-1]
+		}
+		p.firstKept[user] = first
+	}
+	return e.Compare(first) >= 0, nil
+}
+
+// oldUploads deletes old uploads that no job refers to.
+func (p *pass) oldUploads(ctx context.Context) error {
+	if p.rules.Uploads <= 0 {
+		return nil
+	}
+	until := p.now.Add(-p.rules.Uploads)
+	var all error
+	for after := app.UploadID(""); ctx.Err() == nil; {
+		var due []*app.Upload
+		looked := 0
+		err := p.store.View(ctx, func(tx app.Tx) error {
+			for u, err := range tx.OldestUploads(after) {
+				if err != nil || !u.CreatedAt.Before(until) || looked == retainPage {
+					return err
+				}
+				after = u.ID
+				looked++
+				if u.Organization == p.organization {
+					due = append(due, u)
+				}
+			}
+			return nil
+		})
+		if err != nil || looked == 0 {
+			return errors.Join(all, err)
+		}
+		for _, u := range due {
+			all = errors.Join(all, p.expireUpload(ctx, u.ID, until))
+		}
+	}
+	return errors.Join(all, ctx.Err())
+}
+
+// expireUpload deletes an upload unless a job refers to it, or it was
+// completed only lately.
+func (p *pass) expireUpload(ctx context.Context, id app.UploadID, until time.Time) error {
+	var u *app.Upload
+	err := p.store.Update(ctx, func(tx app.Tx) error {
+		u = nil
+		found, err := tx.Upload(id)
+		if errors.Is(err, fault.NotFound) || err == nil && !found.CompletedAt.Before(until) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if read, err := app.IsRead(tx, id); read || err != nil {
+			return err
+		}
+		u = found
+		return tx.DeleteUpload(id)
+	})
+	if u == nil || err != nil {
+		return err
+	}
+	p.gone(&app.Expired{
+		Organization: u.Organization, Email: u.Email, Uploads: []string{u.Folder + "/" + u.Filename}, Bytes: u.Size,
+	})
+	if u.Generation == 0 {
+		return nil
+	}
+	return p.blobs.RemoveUpload(u.ID, u.Generation)
+}

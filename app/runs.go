@@ -1,0 +1,190 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"molrun/app/algorithm"
+	"molrun/app/fault"
+	"molrun/app/placement"
+	"molrun/app/routing"
+	"molrun/app/unit"
+)
+
+// Runs are what the runner asks and reports: the queue, claims, attempts.
+type Runs struct{ *core }
+
+// Active gives the claimed jobs, oldest first.
+func (s *Runs) Active(ctx context.Context) ([]*Job, error) {
+	return collect(ctx, s.store, Tx.Active)
+}
+
+// collect gives all that a walk of one transaction finds.
+func collect[T any](ctx context.Context, store Store, walk func(Tx) iter.Seq2[T, error]) (all []T, err error) {
+	err = store.View(ctx, func(tx Tx) error {
+		all = nil
+		for v, err := range walk(tx) {
+			if err != nil {
+				return err
+			}
+			all = append(all, v)
+		}
+		return nil
+	})
+	return all, err
+}
+
+// Claims tells which jobs are claimed, oldest first. It costs next to nothing
+// a job.
+func (s *Runs) Claims(ctx context.Context) ([]Claimed, error) {
+	return collect(ctx, s.store, Tx.Claims)
+}
+
+// Queue visits the jobs that wait for an executor, as Tx.Queue does.
+func (s *Runs) Queue(ctx context.Context, executor string, visit func(Waiting) Visit) error {
+	return s.store.View(ctx, func(tx Tx) error { return tx.Queue(executor, visit) })
+}
+
+// Claim takes a waiting job from the queue and begins its next attempt. The
+// error is NotFound where the job waits no longer.
+func (s *Runs) Claim(ctx context.Context, id JobID, gpus []string) (j *Job, err error) {
+	token := rand.Text()
+	err = s.store.Update(ctx, func(tx Tx) (err error) {
+		if j, err = tx.Job(id); err != nil {
+			return err
+		}
+		if j.Status != Queued || j.Private.Claimed || j.IsBatch() {
+			return fault.Errorf(fault.NotFound, "job %s no longer waits", id)
+		}
+		j.Attempts++
+		j.Private.Claimed = true
+		j.Private.Token = token
+		j.Private.GPUs = gpus
+		return tx.PutJob(j)
+	})
+	return j, err
+}
+
+// attempt runs fn on a claimed job's current attempt; where that is over, or
+// the job is gone, nothing happens.
+func (s *Runs) attempt(ctx context.Context, id JobID, attempt int, fn func(*Job)) error {
+	var batch JobID
+	changed := false
+	err := s.store.Update(ctx, func(tx Tx) error {
+		changed = false
+		j, err := tx.Job(id)
+		if errors.Is(err, fault.NotFound) {
+			return nil
+		}
+		if err != nil || !j.Private.Claimed || j.Attempts != attempt {
+			return err
+		}
+		from := j.Status
+		fn(j)
+		changed = true
+		batch, err = putChanged(tx, j, from)
+		return err
+	})
+	if err == nil && changed {
+		s.changes.notify(id, batch)
+	}
+	return err
+}
+
+// SetHandle stores where the attempt runs.
+func (s *Runs) SetHandle(ctx context.Context, id JobID, attempt int, h Handle) error {
+	return s.attempt(ctx, id, attempt, func(j *Job) { j.Private.Handle = h })
+}
+
+// Started records that the attempt's process runs.
+func (s *Runs) Started(ctx context.Context, id JobID, attempt int, at time.Time) error {
+	return s.attempt(ctx, id, attempt, func(j *Job) { j.start(at) })
+}
+
+// Finish records how an attempt ended: the job is COMPLETED, FAILED, or QUEUED again
+// where the attempt was lost and others remain. To repeat it is harmless.
+func (s *Runs) Finish(ctx context.Context, id JobID, attempt int, e Ending) error {
+	s.live.setProgress(id, nil)
+	err := s.attempt(ctx, id, attempt, func(j *Job) { j.finish(e, s.now()) })
+	s.wakeRunner()
+	return err
+}
+
+// FinalRecord gives the record that Finish will store, for the job's result.
+func (s *Runs) FinalRecord(j *Job, e Ending) (Record, error) {
+	final := *j
+	final.finish(e, s.now())
+	return final.Encode()
+}
+
+// Reject fails a waiting job that can never start here.
+func (s *Runs) Reject(ctx context.Context, id JobID, message string) error {
+	var batch JobID
+	err := s.store.Update(ctx, func(tx Tx) error {
+		j, err := tx.Job(id)
+		if errors.Is(err, fault.NotFound) {
+			return nil
+		}
+		if err != nil || j.Status != Queued || j.Private.Claimed {
+			return err
+		}
+		j.fail(Failure{Code: FailedCannotStart, Message: message}, unit.At(s.now()))
+		batch, err = putChanged(tx, j, Queued)
+		return err
+	})
+	if err == nil {
+		s.changes.notify(id, batch)
+	}
+	return err
+}
+
+// PlacementOf says where on its executor a job goes, by the rules of today: they
+// may have changed since it was submitted.
+func (s *Runs) PlacementOf(ctx context.Context, j *Job) (placement.Placement, error) {
+	if j.Executor == placement.Local {
+		return placement.Placement{}, nil
+	}
+	a, err := s.algorithmOf(ctx, j)
+	if err != nil {
+		return placement.Placement{}, err
+	}
+	p := s.router.Placement(a, j.Executor, routing.User{Organization: j.Organization, Email: j.Email}, j.Private.Needs)
+	if option := s.router.Forbidden(a); option != "" {
+		return p, fault.Errorf(fault.Invalid, "The job's algorithm asks for the cluster's option %s, which is no longer allowed. Ask an administrator to allow it, or submit the job anew.", option)
+	}
+	return p, nil
+}
+
+// DiskShortage tells in words why no job may be started now, "" where one may. What
+// jobs write must not take the room that records need: without that nothing
+// could be settled, deleted or even read after a restart.
+func (s *Runs) DiskShortage() string {
+	disk, err := s.blobs.Disk()
+	if err != nil || disk.Free >= disk.Reserve {
+		return "" // a disk that can't be asked is found out about soon enough
+	}
+	return fmt.Sprintf("waiting for free disk space: %s are free, %s are kept free", unit.Bytes(disk.Free), unit.Bytes(disk.Reserve))
+}
+
+// Wake gives the channel that receives when there may be something to start
+// or stop.
+func (s *Runs) Wake() <-chan struct{} { return s.wake }
+
+// AlgorithmOf gives the algorithm file that a job was validated against, which
+// may be older than the catalogue's.
+func (s *Runs) AlgorithmOf(ctx context.Context, j *Job) (*algorithm.File, error) {
+	return s.algorithmOf(ctx, j)
+}
+
+// InputPath gives the path of the file that a reference names.
+func (s *Runs) InputPath(ref Reference) (string, error) { return s.referencePath(ref) }
+
+// SetProgress records what a running program said last; nil forgets it.
+func (s *Runs) SetProgress(id JobID, p *Progress) { s.live.setProgress(id, p) }
+
+// SetWaitReasons records why jobs wait, in place of all reasons recorded before.
+func (s *Runs) SetWaitReasons(reasons map[JobID]string) { s.live.setReasons(reasons) }

@@ -1,0 +1,19 @@
+package strictjson
+
+import "encoding/json"
+
+// Append adds a member to the end of a JSON object, which must not have one of
+// that name. An object or value that is no JSON leaves it as it is.
+func Append(object json.RawMessage, name string, value any) json.RawMessage {
+	encoded, err := Encode(value)
+	if err != nil || len(object) < 2 {
+		return object
+	}
+	b := make([]byte, 0, len(object)+len(name)+len(encoded)+4)
+	b = append(b, object[:len(object)-1]...)
+	if len(object) > 2 {
+		b = append(b, ',')
+	}
+	b = append(append(append(b, '"'), name...), `":`...)
+	return append(append(b, encoded...), '}')
+}

@@ -1,0 +1,71 @@
+package link
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"molrun/app/fault"
+	"molrun/app/durable"
+)
+
+// maxKeys bounds the ring, because a request may name any key of it.
+const maxKeys = 64
+
+// Rotate adds a key to the secret's file, signs with it from now on and returns
+// its ID. Older keys still verify while a link signed with them can be alive;
+// the next rotation after that drops them.
+func (s *Signer) Rotate() (kid string, err error) {
+	s.rotating.Lock()
+	defer s.rotating.Unlock()
+	secret, err := readSecret(s.dir)
+	if err != nil {
+		return "", err
+	}
+	next := secret.rotated(s.now())
+	if len(next.Keys) > maxKeys {
+		return "", fault.Errorf(fault.Invalid, "there are %d keys already, since links live up to a week; rotate again when the oldest are no longer needed", maxKeys)
+	}
+	if err := next.replace(s.dir); err != nil {
+		return "", err
+	}
+	s.ring.Store(newRing(next, s.now))
+	return next.newest().ID, nil
+}
+
+// rotated returns the secret with one more key and without the keys that no
+// live link can name. A key signed until the next one was created.
+func (s *Secret) rotated(now time.Time) *Secret {
+	now = now.UTC().Truncate(time.Millisecond)
+	if newest := s.newest().CreatedAt; !now.After(newest) { // the clock was set back
+		now = newest.Add(time.Millisecond)
+	}
+	keys := slices.Clone(s.Keys)
+	slices.SortStableFunc(keys, func(a, b SecretKey) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	next := &Secret{StoreID: s.StoreID}
+	for i, k := range keys {
+		until := now
+		if i+1 < len(keys) {
+			until = keys[i+1].CreatedAt
+		}
+		if now.Sub(until) <= MaxLife+leeway {
+			next.Keys = append(next.Keys, k)
+		}
+	}
+	next.Keys = append(next.Keys, newSecretKey(now))
+	return next
+}
+
+// replace writes the secret over the one in the data directory.
+func (s *Secret) replace(dir string) error {
+	data, err := s.encode()
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(durable.Replace(root, SecretName, data), root.Close())
+}

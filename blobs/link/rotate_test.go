@@ -1,0 +1,104 @@
+package link
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"molrun/app/fault"
+)
+
+// loadSigner returns a signer for the secret of a new directory.
+func loadSigner(t testing.TB) (*Signer, *clock) {
+	t.Helper()
+	dir := t.TempDir()
+	secret, err := LoadSecret(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newClock()
+	return NewSigner(dir, secret, c.Now), c
+}
+
+// rotate makes a new key and checks how many the file holds then.
+func rotate(t testing.TB, s *Signer, want int) (kid string) {
+	t.Helper()
+	kid, err := s.Rotate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := LoadSecret(s.dir)
+	if err != nil || len(secret.Keys) != want || secret.newest().ID != kid {
+		t.Errorf("%d keys, newest %q, err %v; want %d, newest %q", len(secret.Keys), secret.newest().ID, err, want, kid)
+	}
+	return kid
+}
+
+func TestRotatedKeySignsAndOldLinksStillWork(t *testing.T) {
+	s, c := loadSigner(t)
+	before := getLink(s, MaxLife)
+	kid := rotate(t, s, 2)
+	verify(t, s, "link signed before", "GET", before, "")
+	verify(t, s, "link signed after", "GET", getLink(s, MaxLife), "")
+	if got := s.ring.Load().kid; got != kid {
+		t.Errorf("%q signs, want %q", got, kid)
+	}
+	if info, err := os.Stat(filepath.Join(s.dir, SecretName)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	c.move(MaxLife + time.Minute)
+	verify(t, s, "old link after its time", "GET", before, fault.LinkExpired)
+}
+
+func TestRotationDropsKeysThatNoLinkCanName(t *testing.T) {
+	s, c := loadSigner(t)
+	c.move(time.Since(c.Now()) + time.Hour) // after the first key was made
+	rotate(t, s, 2)
+	c.move(MaxLife)
+	rotate(t, s, 3) // a link of the first key may still be alive
+	c.move(2 * leeway)
+	rotate(t, s, 3) // the first key's links have expired, the second key's have not
+	c.move(2 * MaxLife)
+	rotate(t, s, 2)
+	c.move(-48 * time.Hour) // setting the clock back must not make an old key sign again
+	if kid := rotate(t, s, 3); s.ring.Load().kid != kid {
+		t.Errorf("after the clock was set back %q signs, want the new %q", s.ring.Load().kid, kid)
+	}
+}
+
+func TestKeyRingIsBounded(t *testing.T) {
+	s, _ := loadSigner(t)
+	for i := range maxKeys - 1 {
+		rotate(t, s, i+2)
+	}
+	if _, err := s.Rotate(); !errors.Is(err, fault.Invalid) {
+		t.Errorf("one more: %v, want INVALID", err)
+	}
+	if secret, err := LoadSecret(s.dir); err != nil || len(secret.Keys) != maxKeys {
+		t.Errorf("%d keys, %v", len(secret.Keys), err)
+	}
+}
+
+func TestFailedRotationKeepsTheSecret(t *testing.T) {
+	s, _ := loadSigner(t)
+	link := getLink(s, time.Hour)
+	if err := os.Chmod(filepath.Join(s.dir, SecretName), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Rotate(); err == nil {
+		t.Error("rotated a secret that others can read")
+	}
+	verify(t, s, "link after the failure", "GET", link, "")
+}
+
+func TestReadingAndWritingHaveDifferentKeys(t *testing.T) {
+	s, _ := newSigner(t)
+	r := s.ring.Load()
+	for kid, key := range r.get.keys {
+		if string(key) == string(r.put.keys[kid]) {
+			t.Errorf("key %s is the same for both", kid)
+		}
+	}
+}

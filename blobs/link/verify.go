@@ -1,0 +1,154 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"molrun/app"
+	"molrun/app/fault"
+)
+
+// Verify returns the link that a request was made with, or LinkInvalid or
+// LinkExpired if it does not allow the request. The link's Holder is a
+// pseudonym.
+func (s *Signer) Verify(r *http.Request) (app.Link, error) {
+	c, err := s.ring.Load().verify(r)
+	switch {
+	case errors.Is(err, fault.LinkExpired):
+		return app.Link{}, err
+	case err != nil:
+		return app.Link{}, Invalid(err)
+	}
+	return app.Link{
+		Kind: c.Kind, ID: c.Subject, File: c.File, Filename: string(c.Filename),
+		ContentType: c.ContentType, Holder: c.Holder, Expires: c.ExpiresAt.Time,
+	}, nil
+}
+
+// Invalid returns the error LinkInvalid. The cause is for the log only.
+func Invalid(cause error) error {
+	return &fault.Error{
+		Code:    fault.LinkInvalid,
+		Message: "This link does not allow the request; use it unchanged and with its own method, or ask for a new one.",
+		Err:     cause,
+	}
+}
+
+// verify returns the claims of a request's token. It returns LinkExpired only
+// if everything else about the token is right.
+func (r *ring) verify(request *http.Request) (*claims, error) {
+	id, name, err := splitPath(request.URL)
+	if err != nil {
+		return nil, err
+	}
+	// The query is the token and nothing else. No character of a token needs
+	// escaping, so escapes are refused, too.
+	text, ok := strings.CutPrefix(request.URL.RawQuery, "token=")
+	if !ok || len(text) > maxToken || strings.Count(text, ".") != 2 {
+		return nil, errors.New("the query is not one token")
+	}
+	var allowed *verb
+	switch request.Method {
+	case http.MethodGet, http.MethodHead:
+		allowed = r.get
+	case http.MethodPut:
+		allowed = r.put
+	default:
+		return nil, fmt.Errorf("no link allows %s", request.Method)
+	}
+	c := new(claims)
+	token, parseErr := allowed.parser.ParseWithClaims(text, c, allowed.key)
+	if parseErr != nil && !onlyExpired(parseErr) {
+		return nil, parseErr
+	}
+	switch {
+	case c.Subject != id:
+		return nil, errors.New("the path names another id than the token")
+	case string(c.Filename) != name:
+		return nil, errors.New("the path names another file than the token")
+	case c.Method != allowed.method || r.verb(c.Kind) != allowed:
+		return nil, fmt.Errorf("the token is for %s", c.Method)
+	}
+	if err := errors.Join(c.check(), asSigned(token, c)); err != nil {
+		return nil, err
+	}
+	if parseErr != nil {
+		return nil, &fault.Error{Code: fault.LinkExpired, Message: "This link has expired; ask for a new one.", Err: parseErr}
+	}
+	return c, nil
+}
+
+// splitPath returns the parts of /blobs/<id>/<name>, the name unescaped once.
+func splitPath(u *url.URL) (id, name string, err error) {
+	rest, ok := strings.CutPrefix(u.EscapedPath(), Prefix)
+	id, name, _ = strings.Cut(rest, "/")
+	if !ok || name == "" || strings.Contains(name, "/") {
+		return "", "", errors.New("the path is not one of a link")
+	}
+	if _, err := app.ParseID(id); err != nil {
+		return "", "", err
+	}
+	name, err = url.PathUnescape(name)
+	return id, name, err
+}
+
+// key finds the key that a token names, by exact lookup and nothing else.
+func (v *verb) key(t *jwt.Token) (any, error) {
+	if t.Method != jwt.SigningMethodHS256 {
+		return nil, errors.New("the token is not signed by HS256")
+	}
+	kid, _ := t.Header["kid"].(string)
+	key, ok := v.keys[kid]
+	if !ok {
+		return nil, errors.New("the token names an unknown key")
+	}
+	return key, nil
+}
+
+// onlyExpired reports whether nothing but its time is wrong with a token. The
+// parser checks the signature before the time.
+func onlyExpired(err error) bool {
+	if !errors.Is(err, jwt.ErrTokenExpired) {
+		return false
+	}
+	for _, other := range []error{
+		jwt.ErrTokenInvalidAudience, jwt.ErrTokenInvalidIssuer, jwt.ErrTokenUsedBeforeIssued, jwt.ErrTokenNotValidYet,
+		jwt.ErrTokenSignatureInvalid, jwt.ErrTokenUnverifiable, jwt.ErrTokenMalformed,
+	} {
+		if errors.Is(err, other) {
+			return false
+		}
+	}
+	return true
+}
+
+// check refuses claims that Sign never makes and the parser allows.
+func (c *claims) check() error {
+	switch {
+	case len(c.Audience) != 1 || c.NotBefore != nil || c.ID == "":
+		return errors.New("the token has claims that the service does not make")
+	case c.IssuedAt == nil:
+		return errors.New("the token lacks its time of issue")
+	case c.ExpiresAt == nil || c.ExpiresAt.Before(c.IssuedAt.Time) || c.ExpiresAt.Sub(c.IssuedAt.Time) > MaxLife:
+		return errors.New("the token ends before it begins or lives too long")
+	}
+	return nil
+}
+
+// asSigned demands the exact text that Sign makes of the claims: no additional
+// or repeated member in header or payload, none in another form. Thus no header
+// can supply a key, and two readers of a token cannot disagree.
+func asSigned(t *jwt.Token, c *claims) error {
+	again := jwt.NewWithClaims(jwt.SigningMethodHS256, c)
+	again.Header["kid"] = t.Header["kid"]
+	text, err := again.SigningString()
+	if err != nil || !strings.HasPrefix(t.Raw, text+".") {
+		return errors.New("the token is not as the service writes it")
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+// Package result reads and writes what users download of a completed job: the
+// files that its manifest lists, one by one or together as a zip archive that
+// is made while it is sent.
+package result
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/durable"
+)
+
+// JobsDir is the directory of all jobs in the data directory.
+const JobsDir = "jobs"
+
+// JobDir returns the directory of a job in the data directory.
+func JobDir(id app.JobID) string { return path.Join(JobsDir, string(id)) }
+
+// ManifestName returns the path of a job's manifest in the data directory.
+func ManifestName(id app.JobID) string { return path.Join(JobsDir, string(id), "manifest.json") }
+
+// WriteManifest stores the list of a job's files, whole or not at all. The
+// files must be in place: links and archives rely on a manifest for as long as
+// the job exists. It is written once, before the job is recorded as completed.
+func WriteManifest(root *os.Root, id app.JobID, m *app.Manifest) error {
+	if err := CheckManifest(m); err != nil {
+		return fmt.Errorf("job %s: %w", id, err)
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("job %s: %w", id, err)
+	}
+	return durable.Replace(root, ManifestName(id), data)
+}
+
+// CheckManifest refuses a manifest that an archive cannot hold, because a name
+// leads out of the directory where it is unpacked or occurs twice.
+func CheckManifest(m *app.Manifest) error {
+	for i, f := range m.Files {
+		switch {
+		case !safeName(f.Name):
+			return fmt.Errorf("the name %q is not allowed in an archive", f.Name)
+		case !filepath.IsLocal(f.Path):
+			return fmt.Errorf("the path %q leads out of the job's directory", f.Path)
+		case f.Size < 0:
+			return fmt.Errorf("%q has the size %d", f.Name, f.Size)
+		case i > 0 && m.Files[i-1].Name >= f.Name:
+			return fmt.Errorf("%q is out of order", f.Name)
+		}
+	}
+	return nil
+}
+
+// safeName reports whether a name means the same file below any directory on
+// every system. On some systems a backslash separates directories.
+func safeName(name string) bool {
+	return filepath.IsLocal(name) && path.Clean(name) == name && name != "." &&
+		!strings.ContainsAny(name, "\\\x00") && utf8.ValidString(name) && len(name) <= maxZipName
+}
+
+// ReadManifest returns the list of a completed job's files and the bytes that
+// it was decoded from.
+func ReadManifest(root *os.Root, id app.JobID) (*app.Manifest, []byte, error) {
+	data, err := root.ReadFile(ManifestName(id))
+	if err != nil {
+		return nil, nil, fmt.Errorf("read manifest of job %s: %w", id, err)
+	}
+	var m app.Manifest
+	if err := json.Unmarshal(data, &m); err != nil {
+		return nil, nil, fmt.Errorf("read manifest of job %s: %w", id, err)
+	}
+	return &m, data, nil
+}
+
+// NotFound turns the error of a missing manifest into one for the user. It
+// returns any other error as it is.
+func NotFound(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fault.Errorf(fault.NotFound, "There is no result here: it was deleted or never made.")
+	}
+	return err
+}
+
+// OpenFile opens a file of a result if its size is the one in the manifest. Dir
+// is the job's directory; symbolic links cannot lead out of it. OpenFile does
+// not block on a pipe.
+func OpenFile(dir *os.Root, mf *app.ManifestFile) (*os.File, error) {
+	f, err := dir.OpenFile(mf.Path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && (!info.Mode().IsRegular() || info.Size() != mf.Size) {
+		err = fmt.Errorf("%s has %d bytes, not the %d of its manifest", mf.Path, info.Size(), mf.Size)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}

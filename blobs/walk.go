@@ -1,0 +1,81 @@
+package blobs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"molrun/app"
+	"molrun/blobs/result"
+)
+
+// visitor is called for what walk finds, with its path.
+type visitor struct {
+	upload func(name string, e fs.DirEntry, id app.UploadID, generation int) error
+	job    func(name string, e fs.DirEntry, id app.JobID) error
+}
+
+// walk visits every generation of an upload and every job's directory. It skips
+// names that this package never makes. An error of one visit does not keep it
+// from the others.
+func (v visitor) walk(ctx context.Context, root *os.Root) error {
+	uploads := eachEntry(ctx, root, uploadsDir, func(dir string, shard fs.DirEntry) error {
+		if dir == tmpDir || !shard.IsDir() {
+			return nil
+		}
+		return eachEntry(ctx, root, dir, func(name string, e fs.DirEntry) error {
+			id, number, _ := strings.Cut(e.Name(), ".") // as uploadName joins them
+			generation, err := strconv.Atoi(number)
+			if err != nil || strconv.Itoa(generation) != number {
+				return nil
+			}
+			if _, err := app.ParseID(id); err != nil {
+				return nil
+			}
+			return v.upload(name, e, app.UploadID(id), generation)
+		})
+	})
+	jobs := eachEntry(ctx, root, result.JobsDir, func(name string, e fs.DirEntry) error {
+		if _, err := app.ParseID(e.Name()); err != nil {
+			return nil
+		}
+		return v.job(name, e, app.JobID(e.Name()))
+	})
+	return errors.Join(uploads, jobs)
+}
+
+// entriesAtOnce is how many names of a directory are in memory at once.
+const entriesAtOnce = 1024
+
+// eachEntry visits the entries of a directory, which may be missing, with their
+// paths. An error of one visit does not keep it from the others.
+func eachEntry(ctx context.Context, root *os.Root, dir string, visit func(name string, e fs.DirEntry) error) error {
+	f, err := root.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var all error
+	for {
+		entries, err := f.ReadDir(entriesAtOnce)
+		for _, e := range entries {
+			if ctx.Err() != nil {
+				return errors.Join(ctx.Err(), f.Close())
+			}
+			all = errors.Join(all, visit(path.Join(dir, e.Name()), e))
+		}
+		if len(entries) == 0 {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return errors.Join(all, err, f.Close())
+		}
+	}
+}
