@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"molrun/app/nearest"
 )
 
 // reader takes values from the settings and collects the faults.
@@ -52,7 +54,7 @@ func (r *reader) checkKeys() {
 	}
 	slices.Sort(unknown)
 	for _, key := range unknown {
-		if near := nearest(key, keys); near != "" {
+		if near := suggestion(key); near != "" {
 			r.fault(loc(key), faultUnknown, "there is no setting %q; did you mean %q?", key, near)
 			continue
 		}
@@ -60,42 +62,16 @@ func (r *reader) checkKeys() {
 	}
 }
 
-// nearest is the first of words that begins with a word or, if none does, the one
-// with the fewest edits from it, ignoring case; "" if none is near.
-func nearest(word string, words []string) string {
+// suggestion is the key that a word begins or, if there is none, the most similar
+// one; "" if none is close.
+func suggestion(word string) string {
 	const leastBeginning = 3
-	best, distance := "", max(2, len(word)/3)+1
-	for _, w := range words {
-		if len(word) >= leastBeginning && strings.HasPrefix(strings.ToLower(w), strings.ToLower(word)) {
-			return w
-		}
-		if d := edits(word, w); d < distance {
-			best, distance = w, d
+	for _, key := range keys {
+		if len(word) >= leastBeginning && strings.HasPrefix(strings.ToLower(key), strings.ToLower(word)) {
+			return key
 		}
 	}
-	return best
-}
-
-// edits is the Levenshtein distance of two words, ignoring case.
-func edits(a, b string) int {
-	a, b = strings.ToLower(a), strings.ToLower(b)
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return nearest.Of(word, keys)
 }
 
 // has reports whether a key has a value.
