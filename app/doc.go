@@ -53,7 +53,11 @@
 //	molrun/app/task/sandbox            the bubblewrap sandbox of a task's programs
 //	molrun/app/protocol                what the service and its tasks tell one another
 //	molrun/app/algorithms              the algorithm files that are built in, and the site's
-//	molrun/app/engine/cgidp            the engine of cg-idp
+//	molrun/app/engine/cgidp            the engine of cg-idp: settings in, files of results out
+//	molrun/app/engine/cgidp/md         its physics: model, forces, dynamics and averages
+//	molrun/app/engine/cgidp/sequence   reads and checks protein sequences
+//	molrun/app/engine/cgidp/plot       draws its results
+//	molrun/app/engine/cgidp/cgidptest  proteins and helpers for its tests
 //	molrun/app/cli                     commands; joins all of the above
 //
 // Imports point at app: storage, blobs, web and executors know only it and what
