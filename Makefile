@@ -35,7 +35,7 @@ physics: ## test the engine's physics thoroughly: up to 30 minutes on two cores
 	GO='$(GO)' .ci/physics
 
 compare: ## compare the engine's speed with LAMMPS (lmp), about four minutes
-	CGIDP_LAMMPS=Hst5,DSS1,aSyn140,ht2N4R $(GO) test -run SpeedNextToLAMMPS -count 1 -timeout 0 -v ./app/engine/cgidp
+	CGIDP_LAMMPS=Hst5,DSS1,aSyn140,ht2N4R $(GO) test -run SpeedNextToLAMMPS -count 1 -timeout 0 -v ./app/engine/cgidp/md
 
 simulate: ## run the whole service on random seeds: SEEDS=10000
 	$(GO) test ./app/simulation -run TestSeeds -timeout 2h -seeds $(or $(SEEDS),10000)
