@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"molrun/app/strictjson"
+	"molrun/app/tomltree"
 	"molrun/app/unit"
 )
 
@@ -23,29 +24,29 @@ type knownFailure struct {
 // groupPattern finds $1, ${1} and $$ in the message of a known failure.
 var groupPattern = regexp.MustCompile(`\$(?:\$|\d+|\{\d+\})`)
 
-func (r *reader) failures(root *tomlNode) []knownFailure {
+func readFailures(r *tomltree.Reader, root *tomltree.Node) []knownFailure {
 	var all []knownFailure
-	for _, t := range r.tables(root, "failures") {
-		r.known(t, "[[failures]]", []string{"pattern", "message"})
+	for _, t := range r.Tables(root, "failures") {
+		r.Known(t, "[[failures]]", []string{"pattern", "message"})
 		for _, key := range []string{"pattern", "message"} {
-			if t.member(key) == nil {
-				r.mistake(t.line, "%s is missing", key)
+			if t.Member(key) == nil {
+				r.Mistakef(t.Line, "%s is missing", key)
 			}
 		}
-		f := knownFailure{message: r.text(t, "message")}
-		if n := t.member("message"); n != nil && n.kind == strictjson.String && strings.TrimSpace(f.message) == "" {
-			r.mistake(n.line, "message must say what happened")
+		f := knownFailure{message: r.Text(t, "message")}
+		if n := t.Member("message"); n != nil && n.Kind == strictjson.String && strings.TrimSpace(f.message) == "" {
+			r.Mistakef(n.Line, "message must say what happened")
 		}
-		n := t.member("pattern")
-		if n == nil || !r.is(n, "pattern", strictjson.String) {
+		n := t.Member("pattern")
+		if n == nil || !r.Is(n, "pattern", strictjson.String) {
 			continue
 		}
-		if f.pattern = r.expression(n.line, "pattern", n.text); f.pattern == nil {
+		if f.pattern = r.Expression(n.Line, "pattern", n.Text); f.pattern == nil {
 			continue
 		}
 		for _, ref := range groupPattern.FindAllString(f.message, -1) {
 			if group := groupNumber(ref); group > f.pattern.NumSubexp() {
-				r.mistake(t.member("message").line, "%s in message: pattern has %s", ref, unit.Count(f.pattern.NumSubexp(), "group"))
+				r.Mistakef(t.Member("message").Line, "%s in message: pattern has %s", ref, unit.Count(f.pattern.NumSubexp(), "group"))
 			}
 		}
 		all = append(all, f)

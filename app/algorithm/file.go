@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"molrun/app/algorithm/schema"
 	"molrun/app/placement"
 	"molrun/app/protocol"
 	"molrun/app/strictjson"
@@ -53,11 +53,8 @@ type Parameter struct {
 	Default                 json.RawMessage // nil: none
 	Schema                  json.RawMessage // JSON Schema of the value
 
-	compiled *jsonschema.Schema
+	compiled *schema.Schema    // nil: it has a mistake
 	fallback *strictjson.Value // Default
-	types    []string          // of the schema; empty: not stated
-	words    map[string]any    // Schema as a map
-	nullable bool              // the schema takes null
 	argument bool              // the value goes into an argument or a variable
 }
 
@@ -87,7 +84,7 @@ func (p *Parameter) Extension(filename string) string {
 // optional reports whether settings may lack a value for the parameter even
 // after defaults are filled in.
 func (p *Parameter) optional() bool {
-	return !p.Required && p.fallback == nil || p.nullable
+	return !p.Required && p.fallback == nil || p.compiled.TakesNull()
 }
 
 // Example is a small job that shows the algorithm at work and what it must
@@ -128,7 +125,7 @@ func (a *File) FileParameters() []Parameter {
 	return files
 }
 
-// parameter gives the one of that name, nil where there is none.
+// readParameter gives the one of that name, nil where there is none.
 func (a *File) parameter(name string) *Parameter {
 	for i := range a.Parameters {
 		if a.Parameters[i].Name == name {

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"molrun/app/algorithm/schema"
 	"molrun/app/strictjson"
+	"molrun/app/tomltree"
 )
 
 var (
@@ -20,156 +22,145 @@ var parameterKeys = []string{"name", "title", "file", "required", "default", "un
 // fileSchema is that of every setting that refers to a file.
 const fileSchema = `{"type":"string","minLength":1}`
 
-func (r *reader) parameters(root *tomlNode) []Parameter {
+func readParameters(r *tomltree.Reader, root *tomltree.Node) []Parameter {
 	var all []Parameter
 	first := map[string]int{}
-	for _, t := range r.tables(root, "parameters") {
-		p := r.parameter(t)
+	for _, t := range r.Tables(root, "parameters") {
+		p := readParameter(r, t)
 		if line, taken := first[p.Name]; taken && p.Name != "" {
-			r.mistake(t.line, "the parameter %q is there twice, first at line %d: keep one", p.Name, line)
+			r.Mistakef(t.Line, "the parameter %q is there twice, first at line %d: keep one", p.Name, line)
 			continue
 		}
-		first[p.Name] = t.line
+		first[p.Name] = t.Line
 		all = append(all, p)
 	}
 	return all
 }
 
-func (r *reader) parameter(t *tomlNode) Parameter {
+func readParameter(r *tomltree.Reader, t *tomltree.Node) Parameter {
 	p := Parameter{
-		Name:     r.name(t, "name", parameterPattern, `letters, digits, "_" and "-", at most 64, beginning with a letter or "_"`),
-		Title:    r.line(t, "title"),
-		Unit:     r.line(t, "unit"),
-		Help:     r.text(t, "help"),
-		Advanced: r.flag(t, "advanced"),
-		Required: r.required(t),
+		Name:     r.Name(t, "name", parameterPattern, `letters, digits, "_" and "-", at most 64, beginning with a letter or "_"`),
+		Title:    r.Line(t, "title"),
+		Unit:     r.Line(t, "unit"),
+		Help:     r.Text(t, "help"),
+		Advanced: r.Flag(t, "advanced"),
+		Required: readRequired(r, t),
 	}
-	if t.member("file") != nil {
-		r.fileParameter(&p, t)
+	if t.Member("file") != nil {
+		readFileParameter(r, &p, t)
 	} else {
-		r.valueParameter(&p, t)
+		readValueParameter(r, &p, t)
 	}
-	if n := t.member("default"); n != nil && p.Required {
-		r.mistake(n.line, "a required parameter needs no default: remove one of the two")
+	if n := t.Member("default"); n != nil && p.Required {
+		r.Mistakef(n.Line, "a required parameter needs no default: remove one of the two")
 	}
 	return p
 }
 
-func (r *reader) required(t *tomlNode) bool {
-	if n := t.member("required"); n != nil && n.kind == strictjson.Array {
-		r.mistake(n.line, "required says true or false for the parameter itself: for members of an object write allOf = [{ required = [...] }]")
+func readRequired(r *tomltree.Reader, t *tomltree.Node) bool {
+	if n := t.Member("required"); n != nil && n.Kind == strictjson.Array {
+		r.Mistakef(n.Line, "required says true or false for the parameter itself: for members of an object write allOf = [{ required = [...] }]")
 		return false
 	}
-	return r.flag(t, "required")
+	return r.Flag(t, "required")
 }
 
-// fileParameter reads a parameter whose value refers to a file, so that no
+// readFileParameter reads a parameter whose value refers to a file, so that no
 // word of JSON Schema says anything about it.
-func (r *reader) fileParameter(p *Parameter, t *tomlNode) {
-	p.File = r.texts(t, "file")
-	n := t.member("file")
-	if n.kind == strictjson.Array && len(p.File) == 0 {
-		r.mistake(n.line, `file needs at least one extension, such as [".pdb"]`)
+func readFileParameter(r *tomltree.Reader, p *Parameter, t *tomltree.Node) {
+	p.File = r.Texts(t, "file")
+	n := t.Member("file")
+	if n.Kind == strictjson.Array && len(p.File) == 0 {
+		r.Mistakef(n.Line, `file needs at least one extension, such as [".pdb"]`)
 	}
 	for i, ext := range p.File {
-		if n.items[i].kind == strictjson.String && !extensionPattern.MatchString(ext) {
-			r.mistake(n.items[i].line, `%q is no extension: write it like ".pdb" or ".tar.gz"`, ext)
+		if n.Items[i].Kind == strictjson.String && !extensionPattern.MatchString(ext) {
+			r.Mistakef(n.Items[i].Line, `%q is no extension: write it like ".pdb" or ".tar.gz"`, ext)
 		}
 	}
-	for _, m := range t.members {
+	for _, m := range t.Members {
 		switch {
-		case m.name == "default":
-			r.mistake(m.line, "a file has no default: what it refers to belongs to the user who submits")
-		case slices.Contains(parameterKeys, m.name) || m.name == "type" && m.value.text == "string":
-		case schemaWords[m.name] != nil:
-			r.mistake(m.line, "%s says nothing about a file: remove it", m.name)
+		case m.Name == "default":
+			r.Mistakef(m.Line, "a file has no default: what it refers to belongs to the user who submits")
+		case slices.Contains(parameterKeys, m.Name) || m.Name == "type" && m.Value.Text == "string":
+		case schema.IsWord(m.Name):
+			r.Mistakef(m.Line, "%s says nothing about a file: remove it", m.Name)
 		default:
-			r.unknownWord(m, parameterKeys)
+			schema.UnknownWord(r, m, parameterKeys)
 		}
 	}
 	p.Schema = json.RawMessage(fileSchema)
-	r.compile(p, t)
+	compileParameter(r, p, t)
 }
 
-func (r *reader) valueParameter(p *Parameter, t *tomlNode) {
-	words := &tomlNode{kind: strictjson.Object, line: t.line}
-	for _, m := range t.members {
-		if !slices.Contains(parameterKeys, m.name) {
-			words.members = append(words.members, m)
+func readValueParameter(r *tomltree.Reader, p *Parameter, t *tomltree.Node) {
+	words := &tomltree.Node{Kind: strictjson.Object, Line: t.Line}
+	for _, m := range t.Members {
+		if !slices.Contains(parameterKeys, m.Name) {
+			words.Members = append(words.Members, m)
 		}
 	}
-	if !slices.ContainsFunc(words.members, func(m tomlMember) bool { return slices.Contains(shapeWords, m.name) }) {
-		r.mistake(t.line, `type is missing: say "string", "number", "integer", "boolean", "array" or "object", or give file, enum or const`)
+	if !slices.ContainsFunc(words.Members, func(m tomltree.Member) bool { return schema.IsShape(m.Name) }) {
+		r.Mistakef(t.Line, `type is missing: say "string", "number", "integer", "boolean", "array" or "object", or give file, enum or const`)
 	}
-	r.schemaWords(words, parameterKeys)
-	p.Schema = words.appendJSON(nil)
-	r.compile(p, words)
+	schema.Lint(r, words, parameterKeys)
+	p.Schema = words.AppendJSON(nil)
+	compileParameter(r, p, words)
 	if p.compiled == nil {
 		return
 	}
-	r.choices(p, words)
-	if n := t.member("default"); n != nil {
-		r.fallback(p, n)
+	checkChoices(r, p, words)
+	if n := t.Member("default"); n != nil {
+		readDefault(r, p, n)
 	}
 }
 
-// fallback reads the default, which has to fit the parameter's own schema.
-func (r *reader) fallback(p *Parameter, n *tomlNode) {
-	if r.noted(n.line, n.lastLine()) {
+// readDefault reads the default, which has to fit the parameter's own schema.
+func readDefault(r *tomltree.Reader, p *Parameter, n *tomltree.Node) {
+	if r.Noted(n.Line, n.LastLine()) {
 		return
 	}
-	v, err := strictjson.Parse(n.appendJSON(nil))
+	v, err := strictjson.Parse(n.AppendJSON(nil))
 	if err != nil {
-		r.mistake(n.line, "the default cannot be used: %v", err)
+		r.Mistakef(n.Line, "the default cannot be used: %v", err)
 		return
 	}
 	for _, f := range p.faults(v) {
-		r.mistake(n.lineAt(f.Loc[1:]), "the default %s", f.Msg)
+		r.Mistakef(n.LineAt(f.Loc[1:]), "the default %s", f.Msg)
 	}
 	p.fallback, p.Default = v, strictjson.AppendPlain(nil, v)
 }
 
-// choices notes values of enum that the other words rule out.
-func (r *reader) choices(p *Parameter, words *tomlNode) {
-	n := words.member("enum")
+// checkChoices notes values of enum that the other words rule out.
+func checkChoices(r *tomltree.Reader, p *Parameter, words *tomltree.Node) {
+	n := words.Member("enum")
 	if n == nil {
 		return
 	}
-	for _, item := range n.items {
-		v, err := strictjson.Parse(item.appendJSON(nil))
+	for _, item := range n.Items {
+		v, err := strictjson.Parse(item.AppendJSON(nil))
 		if err != nil {
 			continue // the compiler has seen it
 		}
 		for _, f := range p.faults(v) {
-			r.mistake(item.line, "this value can never be chosen: it %s", f.Msg)
+			r.Mistakef(item.Line, "this value can never be chosen: it %s", f.Msg)
 		}
 	}
 }
 
-// noted reports whether a mistake was found on these lines before.
-func (r *reader) noted(first, last int) bool {
-	return slices.ContainsFunc(r.mistakes, func(m Mistake) bool { return first <= m.Line && m.Line <= last })
-}
-
-// compile makes the schema ready for use. Of a word that was found faulty
-// before, the compiler's opinion adds nothing.
-func (r *reader) compile(p *Parameter, words *tomlNode) {
-	compiled, doc, faults := compileSchema(p.Schema)
+// compileParameter compiles the schema. The compiler's opinion of a keyword
+// with a mistake adds nothing.
+func compileParameter(r *tomltree.Reader, p *Parameter, words *tomltree.Node) {
+	compiled, faults := schema.Compile(p.Schema)
 	for _, f := range faults {
 		faulty := words
 		if len(f.Loc) > 0 {
 			word, _ := f.Loc[0].(string)
-			faulty = words.member(word)
+			faulty = words.Member(word)
 		}
-		if faulty == nil || !r.noted(faulty.line, faulty.lastLine()) {
-			r.mistake(words.lineAt(f.Loc), "%s", strings.TrimPrefix(joinPath(f.Loc)+" "+f.Msg, " "))
+		if faulty == nil || !r.Noted(faulty.Line, faulty.LastLine()) {
+			r.Mistakef(words.LineAt(f.Loc), "%s", strings.TrimPrefix(schema.Path(f.Loc)+" "+f.Msg, " "))
 		}
-	}
-	if compiled == nil {
-		return
 	}
 	p.compiled = compiled
-	p.words, _ = doc.(map[string]any)
-	p.types = typesOf(p.words)
-	p.nullable = compiled.Validate(nil) == nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/algorithm/schema"
 	"molrun/app/placement"
 )
 
@@ -347,7 +348,7 @@ type = "object"
 properties = { children = { type = "array", items = { "$dynamicRef" = "#node" } } }
 `)
 	used := map[string]bool{}
-	for word := range schemaWords {
+	for _, word := range schema.Words() {
 		used[word] = word == "title" || word == "default" || word == "required" // below a property
 		for _, p := range a.Parameters {
 			used[word] = used[word] || strings.Contains(string(p.Schema), `"`+word+`":`)

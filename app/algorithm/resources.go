@@ -3,12 +3,12 @@ package algorithm
 import (
 	"encoding/json"
 	"fmt"
-	"math/big"
-	"slices"
 
+	"molrun/app/algorithm/schema"
 	"molrun/app/fault"
 	"molrun/app/placement"
 	"molrun/app/strictjson"
+	"molrun/app/tomltree"
 	"molrun/app/unit"
 )
 
@@ -22,7 +22,7 @@ const (
 	maxMemory = 1 << 50
 )
 
-// resources are what jobs of an algorithm need, as its file says.
+// readResources are what jobs of an algorithm need, as its file says.
 type resources struct {
 	cpus, memory, gpus resource
 }
@@ -34,84 +34,80 @@ type resource struct {
 	suffix  string // unit behind the setting, as in "{settings.memory_gb}GiB"
 }
 
-func (r *reader) resources(a *File, root *tomlNode) resources {
+func readResources(r *tomltree.Reader, a *File, root *tomltree.Node) resources {
 	all := resources{cpus: resource{amount: 1}, memory: resource{amount: defaultMemory}}
-	t := r.table(root, "resources")
+	t := r.Table(root, "resources")
 	if t == nil {
 		return all
 	}
-	r.known(t, "[resources]", []string{"cpus", "memory", "gpus"})
-	if n := t.member("cpus"); n != nil {
-		all.cpus = r.amount(a, n, "cpus", 1, maxCPUs)
+	r.Known(t, "[resources]", []string{"cpus", "memory", "gpus"})
+	if n := t.Member("cpus"); n != nil {
+		all.cpus = readAmount(r, a, n, "cpus", 1, maxCPUs)
 	}
-	if n := t.member("gpus"); n != nil {
-		all.gpus = r.amount(a, n, "gpus", 0, maxGPUs)
+	if n := t.Member("gpus"); n != nil {
+		all.gpus = readAmount(r, a, n, "gpus", 0, maxGPUs)
 	}
-	if n := t.member("memory"); n != nil {
-		all.memory = r.memory(a, n)
+	if n := t.Member("memory"); n != nil {
+		all.memory = readMemory(r, a, n)
 	}
 	return all
 }
 
-// amount reads a number or "{settings.NAME}" of a whole number.
-func (r *reader) amount(a *File, n *tomlNode, what string, lowest, highest int64) resource {
-	if n.kind != strictjson.String {
-		i, ok := r.integer(n, what)
-		if ok && (i < lowest || i > highest) {
-			r.mistake(n.line, "%s must be between %d and %d, got %d", what, lowest, highest, i)
-		}
-		return resource{amount: i}
+// readAmount reads a number or "{settings.NAME}" of a whole number.
+func readAmount(r *tomltree.Reader, a *File, n *tomltree.Node, what string, lowest, highest int64) resource {
+	if n.Kind != strictjson.String {
+		return resource{amount: r.Within(n, what, lowest, highest)}
 	}
-	t, wrong := parseTemplate(n.text)
+	t, wrong := parseTemplate(n.Text)
 	name, ok := t.setting()
 	if !ok || len(wrong) > 0 {
-		r.mistake(n.line, `%s must be a number or "{settings.NAME}", got %q`, what, n.text)
+		r.Mistakef(n.Line, `%s must be a number or "{settings.NAME}", got %q`, what, n.Text)
 		return resource{}
 	}
 	from := resource{setting: name}
-	r.source(a, n, what, from, lowest, highest, "integer")
+	checkReference(r, a, n, what, from, lowest, highest, "integer")
 	return from
 }
 
-func (r *reader) memory(a *File, n *tomlNode) resource {
-	if n.kind != strictjson.String {
-		i, ok := r.integer(n, "memory")
+func readMemory(r *tomltree.Reader, a *File, n *tomltree.Node) resource {
+	if n.Kind != strictjson.String {
+		i, ok := r.Integer(n, "memory")
 		if ok && (i < 0 || i > maxMemory) {
-			r.mistake(n.line, "memory must be between 0 and %d bytes, got %d", int64(maxMemory), i)
+			r.Mistakef(n.Line, "memory must be between 0 and %d bytes, got %d", int64(maxMemory), i)
 		}
 		return resource{amount: i}
 	}
-	t, wrong := parseTemplate(n.text)
+	t, wrong := parseTemplate(n.Text)
 	m := resource{}
 	if len(wrong) == 0 && len(t) > 0 && t[0].kind == "settings" {
 		m.setting = t[0].name
 		suffix, plain := t[1:].literal()
 		m.suffix = suffix
 		if _, ok := parseBytes("1" + suffix); ok && plain {
-			r.source(a, n, "memory", m, 0, maxMemory, "integer", "number", "string")
+			checkReference(r, a, n, "memory", m, 0, maxMemory, "integer", "number", "string")
 			return m
 		}
-	} else if bytes, ok := parseBytes(n.text); ok {
+	} else if bytes, ok := parseBytes(n.Text); ok {
 		return resource{amount: bytes}
 	}
-	r.mistake(n.line, `memory %q is no size: write it like "500MB", "2GiB", a number of bytes, "{settings.NAME}" or "{settings.NAME}GiB"`, n.text)
+	r.Mistakef(n.Line, `memory %q is no size: write it like "500MB", "2GiB", a number of bytes, "{settings.NAME}" or "{settings.NAME}GiB"`, n.Text)
 	return m
 }
 
-// source checks the parameter that a resource comes from.
-func (r *reader) source(a *File, n *tomlNode, what string, from resource, lowest, highest int64, types ...string) {
+// checkReference checks the parameter that a resource comes from.
+func checkReference(r *tomltree.Reader, a *File, n *tomltree.Node, what string, from resource, lowest, highest int64, types ...string) {
 	p := a.parameter(from.setting)
 	switch {
 	case p == nil:
-		r.unknownParameter(a, n.line, from.setting)
-	case len(p.File) > 0 || len(p.types) != 1 || !slices.Contains(types, p.types[0]):
-		r.mistake(n.line, "%s comes from the parameter %q, whose type must be %s", what, p.Name, orList(types))
+		noteUnknownParameter(r, a, n.Line, from.setting)
+	case len(p.File) > 0 || !p.compiled.IsOneOf(types...):
+		r.Mistakef(n.Line, "%s comes from the parameter %q, whose type must be %s", what, p.Name, tomltree.OrList(types))
 	case p.optional():
-		r.mistake(n.line, "%s comes from the parameter %q, which may have no value: make it required or give it a default", what, p.Name)
+		r.Mistakef(n.Line, "%s comes from the parameter %q, which may have no value: make it required or give it a default", what, p.Name)
 	case p.fallback != nil:
 		settings := &strictjson.Value{Kind: strictjson.Object, Members: []strictjson.Member{{Name: p.Name, Value: p.fallback}}}
 		if _, msg := from.of(settings, lowest, highest); msg != "" {
-			r.mistake(n.line, "%s comes from the parameter %q, whose default %s", what, p.Name, msg)
+			r.Mistakef(n.Line, "%s comes from the parameter %q, whose default %s", what, p.Name, msg)
 		}
 	}
 }
@@ -161,13 +157,13 @@ func (r resource) of(settings *strictjson.Value, lowest, highest int64) (int64, 
 	if v.Kind == strictjson.Number && r.suffix == "" {
 		n, ok := v.Int()
 		if !ok || n < lowest || n > highest {
-			return 0, fmt.Sprintf("must be a whole number from %d to %d, got %s", lowest, highest, shown(v))
+			return 0, fmt.Sprintf("must be a whole number from %d to %d, got %s", lowest, highest, schema.Shown(v))
 		}
 		return n, ""
 	}
 	n, ok := parseBytes(argumentText(v) + r.suffix)
 	if !ok {
-		return 0, fmt.Sprintf("must be a size such as 2GiB, got %s%s", shown(v), r.suffix)
+		return 0, fmt.Sprintf("must be a size such as 2GiB, got %s%s", schema.Shown(v), r.suffix)
 	}
 	return n, ""
 }
@@ -187,24 +183,11 @@ func (r resource) least(a *File) int64 {
 	if r.setting == "" {
 		return r.amount
 	}
-	p := a.parameter(r.setting)
-	bound, ok := p.compiled, false
-	least := new(big.Rat)
-	if bound.Minimum != nil {
-		least, ok = bound.Minimum, true
-	}
-	if bound.Enum != nil {
-		for i, choice := range bound.Enum.Values {
-			n, isNumber := new(big.Rat).SetString(fmt.Sprint(choice))
-			if isNumber && (i == 0 || n.Cmp(least) < 0) {
-				least, ok = n, true
-			}
-		}
-	}
+	digits, ok := a.parameter(r.setting).compiled.Least()
 	if !ok {
 		return 0
 	}
-	n, _ := parseBytes(decimalText(least) + r.suffix)
+	n, _ := parseBytes(digits + r.suffix)
 	return n
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"molrun/app/fault"
 	"molrun/app/strictjson"
+	"molrun/app/tomltree"
 )
 
 // What is read of an output folder, and what is kept of a figure or message.
@@ -28,7 +29,7 @@ const (
 // metricsFile is what a program writes its own figures to.
 const metricsFile = "metrics.json"
 
-// metric is one figure of [metrics]. Without a file it only describes a
+// readMetric is one figure of [metrics]. Without a file it only describes a
 // figure of metrics.json.
 type metric struct {
 	name, title, unit, better string
@@ -36,46 +37,46 @@ type metric struct {
 	pattern                   *regexp.Regexp
 }
 
-func (r *reader) metrics(root *tomlNode) []metric {
-	t := r.table(root, "metrics")
+func readMetrics(r *tomltree.Reader, root *tomltree.Node) []metric {
+	t := r.Table(root, "metrics")
 	if t == nil {
 		return nil
 	}
 	var all []metric
-	for _, m := range t.members {
-		if !parameterPattern.MatchString(m.name) {
-			r.mistake(m.line, "%q is no name of a metric: use letters, digits and _", m.name)
+	for _, m := range t.Members {
+		if !parameterPattern.MatchString(m.Name) {
+			r.Mistakef(m.Line, "%q is no name of a metric: use letters, digits and _", m.Name)
 		}
-		if r.is(m.value, m.name, strictjson.Object) {
-			all = append(all, r.metric(m.name, m.value))
+		if r.Is(m.Value, m.Name, strictjson.Object) {
+			all = append(all, readMetric(r, m.Name, m.Value))
 		}
 	}
 	return all
 }
 
-func (r *reader) metric(name string, t *tomlNode) metric {
-	r.known(t, name, []string{"file", "pattern", "better", "title", "unit"})
+func readMetric(r *tomltree.Reader, name string, t *tomltree.Node) metric {
+	r.Known(t, name, []string{"file", "pattern", "better", "title", "unit"})
 	m := metric{
-		name: name, title: r.line(t, "title"), unit: r.line(t, "unit"),
-		better: r.oneOf(t, "better", "higher", "lower"), file: r.text(t, "file"),
+		name: name, title: r.Line(t, "title"), unit: r.Line(t, "unit"),
+		better: r.OneOf(t, "better", "higher", "lower"), file: r.Text(t, "file"),
 	}
-	file, pattern := t.member("file"), t.member("pattern")
+	file, pattern := t.Member("file"), t.Member("pattern")
 	switch {
 	case (file == nil) != (pattern == nil):
-		r.mistake(t.line, "the metric %q needs both file and pattern, or neither where it is a figure of %s", name, metricsFile)
+		r.Mistakef(t.Line, "the metric %q needs both file and pattern, or neither where it is a figure of %s", name, metricsFile)
 	case file == nil:
-		if len(t.members) == 0 {
-			r.mistake(t.line, "the metric %q says nothing: give file and pattern, or a title, unit or better for a figure of %s", name, metricsFile)
+		if len(t.Members) == 0 {
+			r.Mistakef(t.Line, "the metric %q says nothing: give file and pattern, or a title, unit or better for a figure of %s", name, metricsFile)
 		}
 		return m
-	case file.kind == strictjson.String && !isResultPath(m.file):
-		r.mistake(file.line, "file must be a path below the output folder, such as \"tm.txt\", got %q", m.file)
+	case file.Kind == strictjson.String && !isResultPath(m.file):
+		r.Mistakef(file.Line, "file must be a path below the output folder, such as \"tm.txt\", got %q", m.file)
 	}
-	if pattern == nil || !r.is(pattern, "pattern", strictjson.String) {
+	if pattern == nil || !r.Is(pattern, "pattern", strictjson.String) {
 		return m
 	}
-	if m.pattern = r.expression(pattern.line, "pattern", pattern.text); m.pattern != nil && m.pattern.NumSubexp() == 0 {
-		r.mistake(pattern.line, "pattern needs a group in parentheses around the figure")
+	if m.pattern = r.Expression(pattern.Line, "pattern", pattern.Text); m.pattern != nil && m.pattern.NumSubexp() == 0 {
+		r.Mistakef(pattern.Line, "pattern needs a group in parentheses around the figure")
 	}
 	return m
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"molrun/app/fault"
 	"molrun/app/strictjson"
 
@@ -24,7 +25,7 @@ func compileSettingsSchema(t *testing.T, a *File) *jsonschema.Schema {
 	}
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
-	c.UseLoader(nothingElse{})
+	c.UseLoader(jsonschema.SchemeURLLoader{})
 	if err := c.AddResource("urn:settings", doc); err != nil {
 		t.Fatal(err)
 	}

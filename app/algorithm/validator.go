@@ -12,6 +12,7 @@ import (
 
 	"molrun/app/fault"
 	"molrun/app/strictjson"
+	"molrun/app/tomltree"
 )
 
 // What a validator may use.
@@ -23,7 +24,7 @@ const (
 	maxDetailText    = 2000
 )
 
-// validator is [validate]: a program that checks what a schema cannot say. It
+// readValidator is [validate]: a program that checks what a schema cannot say. It
 // reads one JSON document of settings and prints one array of details. With
 // many it reads one document a line and prints one array a line, in order, so
 // that a batch needs one process. With always it is asked although the schema
@@ -39,16 +40,16 @@ type ValidatorRow struct {
 	Paths      Paths           // only Files and Program
 }
 
-func (r *reader) validator(a *File, root *tomlNode) *validator {
-	t := r.table(root, "validate")
+func readValidator(r *tomltree.Reader, a *File, root *tomltree.Node) *validator {
+	t := r.Table(root, "validate")
 	if t == nil {
 		return nil
 	}
-	r.known(t, "[validate]", []string{"command", "many", "always"})
+	r.Known(t, "[validate]", []string{"command", "many", "always"})
 	return &validator{
-		command: r.command(a, t, []string{"settings", "files", "molrun"}),
-		many:    r.flag(t, "many"),
-		always:  r.flag(t, "always"),
+		command: readCommand(r, a, t, []string{"settings", "files", "molrun"}),
+		many:    r.Flag(t, "many"),
+		always:  r.Flag(t, "always"),
 	}
 }
 

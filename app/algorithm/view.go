@@ -91,7 +91,7 @@ func (a *File) View(missing, versions []string) View {
 	}
 	for _, p := range a.Parameters {
 		v.Parameters = append(v.Parameters, ParameterView{
-			Name: p.Name, Title: cmp.Or(p.Title, p.Name), Type: p.words["type"], Unit: p.Unit, Help: p.Help, Required: p.Required,
+			Name: p.Name, Title: cmp.Or(p.Title, p.Name), Type: p.compiled.Type(), Unit: p.Unit, Help: p.Help, Required: p.Required,
 			Advanced: p.Advanced, File: p.File, Default: p.Default, Schema: p.Schema,
 		})
 	}
