@@ -15,7 +15,7 @@ import (
 // resolveFiles finds the file that each reference in the rows' settings
 // means, and pins it: the job reads these bytes whatever is uploaded later.
 func (p *plan) resolveFiles(ctx context.Context, rows []row) error {
-	parameters := p.algorithm.FileParameters()
+	parameters := p.algorithm.Parameters.Files()
 	if len(parameters) == 0 {
 		return nil
 	}

@@ -224,7 +224,7 @@ func TestInstalledProgramIsWrapped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, problems := a.Results(os.DirFS(out)); string(got) != `{"distinct_lines":2}` || problems != nil {
+	if got, problems := a.Metrics.Read(os.DirFS(out)); string(got) != `{"distinct_lines":2}` || problems != nil {
 		t.Errorf("figures %s, problems %q", got, problems)
 	}
 }

@@ -8,16 +8,17 @@ import (
 	"strconv"
 	"strings"
 
+	"molrun/app/algorithm/results"
 	"molrun/app/algorithm/schema"
 	"molrun/app/strictjson"
 	"molrun/app/tomltree"
 )
 
-// exampleFile is the prefix of a file that comes with the algorithms.
+// exampleFile marks a file that comes with the algorithms.
 const exampleFile = "example:"
 
-func readExample(r *tomltree.Reader, a *File, root *tomltree.Node) *Example {
-	t := r.Table(root, "example")
+func readExample(r *tomltree.Reader, a *File) *Example {
+	t := r.Table(r.Root, "example")
 	if t == nil {
 		return nil
 	}
@@ -41,7 +42,7 @@ func readExampleSettings(r *tomltree.Reader, a *File, n *tomltree.Node) json.Raw
 		r.Mistakef(n.Line, "the example cannot be used: %v", err)
 		return nil
 	}
-	for _, p := range a.FileParameters() {
+	for _, p := range a.Parameters.Files() {
 		ref := v.Member(p.Name)
 		if ref == nil || ref.Kind != strictjson.String {
 			continue
@@ -55,7 +56,7 @@ func readExampleSettings(r *tomltree.Reader, a *File, n *tomltree.Node) json.Raw
 	_, faults := checked.CheckSettings(v)
 	for _, f := range faults {
 		name, _ := f.Loc[0].(string)
-		if p := a.parameter(name); p == nil || p.compiled != nil { // else noted at the parameter
+		if p := a.Parameters.Named(name); p == nil || p.compiled != nil { // else noted at the parameter
 			r.Mistakef(n.LineAt(f.Loc), "the example's settings: %s %s", schema.Path(f.Loc), f.Msg)
 		}
 	}
@@ -66,7 +67,7 @@ func readExpectations(r *tomltree.Reader, e *Example, n *tomltree.Node) {
 	r.Known(n, "expect", []string{"files", "metrics"})
 	e.Files = r.Texts(n, "files")
 	for i, file := range e.Files {
-		if item := n.Member("files").Items[i]; item.Kind == strictjson.String && !isResultPath(file) {
+		if item := n.Member("files").Items[i]; item.Kind == strictjson.String && !results.IsPath(file) {
 			r.Mistakef(item.Line, "%q is no path below the output folder", file)
 		}
 	}

@@ -2,165 +2,115 @@ package algorithm
 
 import (
 	"encoding/json"
-	"regexp"
+	"fmt"
+	"path"
 	"slices"
 	"strings"
 
+	"molrun/app/algorithm/command"
 	"molrun/app/algorithm/schema"
+	"molrun/app/fault"
+	"molrun/app/nearest"
 	"molrun/app/strictjson"
 	"molrun/app/tomltree"
 )
 
-var (
-	parameterPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
-	extensionPattern = regexp.MustCompile(`^(\.[A-Za-z0-9][A-Za-z0-9_-]*)+$`)
-)
+// maxArgument bounds what one setting may add to a command line; Linux takes
+// 128 KiB for one argument.
+const maxArgument = 100 << 10
 
-// parameterKeys are a parameter's keys that are not words of JSON Schema.
-var parameterKeys = []string{"name", "title", "file", "required", "default", "unit", "help", "advanced"}
+// Parameters are the settings that an algorithm declares.
+type Parameters []Parameter
 
-// fileSchema is that of every setting that refers to a file.
-const fileSchema = `{"type":"string","minLength":1}`
-
-func readParameters(r *tomltree.Reader, root *tomltree.Node) []Parameter {
-	var all []Parameter
-	first := map[string]int{}
-	for _, t := range r.Tables(root, "parameters") {
-		p := readParameter(r, t)
-		if line, taken := first[p.Name]; taken && p.Name != "" {
-			r.Mistakef(t.Line, "the parameter %q is there twice, first at line %d: keep one", p.Name, line)
-			continue
-		}
-		first[p.Name] = t.Line
-		all = append(all, p)
-	}
-	return all
-}
-
-func readParameter(r *tomltree.Reader, t *tomltree.Node) Parameter {
-	p := Parameter{
-		Name:     r.Name(t, "name", parameterPattern, `letters, digits, "_" and "-", at most 64, beginning with a letter or "_"`),
-		Title:    r.Line(t, "title"),
-		Unit:     r.Line(t, "unit"),
-		Help:     r.Text(t, "help"),
-		Advanced: r.Flag(t, "advanced"),
-		Required: readRequired(r, t),
-	}
-	if t.Member("file") != nil {
-		readFileParameter(r, &p, t)
-	} else {
-		readValueParameter(r, &p, t)
-	}
-	if n := t.Member("default"); n != nil && p.Required {
-		r.Mistakef(n.Line, "a required parameter needs no default: remove one of the two")
-	}
-	return p
-}
-
-func readRequired(r *tomltree.Reader, t *tomltree.Node) bool {
-	if n := t.Member("required"); n != nil && n.Kind == strictjson.Array {
-		r.Mistakef(n.Line, "required says true or false for the parameter itself: for members of an object write allOf = [{ required = [...] }]")
-		return false
-	}
-	return r.Flag(t, "required")
-}
-
-// readFileParameter reads a parameter whose value refers to a file, so that no
-// word of JSON Schema says anything about it.
-func readFileParameter(r *tomltree.Reader, p *Parameter, t *tomltree.Node) {
-	p.File = r.Texts(t, "file")
-	n := t.Member("file")
-	if n.Kind == strictjson.Array && len(p.File) == 0 {
-		r.Mistakef(n.Line, `file needs at least one extension, such as [".pdb"]`)
-	}
-	for i, ext := range p.File {
-		if n.Items[i].Kind == strictjson.String && !extensionPattern.MatchString(ext) {
-			r.Mistakef(n.Items[i].Line, `%q is no extension: write it like ".pdb" or ".tar.gz"`, ext)
+// Named returns the parameter of that name, nil where there is none.
+func (all Parameters) Named(name string) *Parameter {
+	for i := range all {
+		if all[i].Name == name {
+			return &all[i]
 		}
 	}
-	for _, m := range t.Members {
-		switch {
-		case m.Name == "default":
-			r.Mistakef(m.Line, "a file has no default: what it refers to belongs to the user who submits")
-		case slices.Contains(parameterKeys, m.Name) || m.Name == "type" && m.Value.Text == "string":
-		case schema.IsWord(m.Name):
-			r.Mistakef(m.Line, "%s says nothing about a file: remove it", m.Name)
-		default:
-			schema.UnknownWord(r, m, parameterKeys)
-		}
-	}
-	p.Schema = json.RawMessage(fileSchema)
-	compileParameter(r, p, t)
+	return nil
 }
 
-func readValueParameter(r *tomltree.Reader, p *Parameter, t *tomltree.Node) {
-	words := &tomltree.Node{Kind: strictjson.Object, Line: t.Line}
-	for _, m := range t.Members {
-		if !slices.Contains(parameterKeys, m.Name) {
-			words.Members = append(words.Members, m)
-		}
+func (all Parameters) names() []string {
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].Name
 	}
-	if !slices.ContainsFunc(words.Members, func(m tomltree.Member) bool { return schema.IsShape(m.Name) }) {
-		r.Mistakef(t.Line, `type is missing: say "string", "number", "integer", "boolean", "array" or "object", or give file, enum or const`)
-	}
-	schema.Lint(r, words, parameterKeys)
-	p.Schema = words.AppendJSON(nil)
-	compileParameter(r, p, words)
-	if p.compiled == nil {
+	return names
+}
+
+// noteUnknown notes the name of a parameter that does not exist.
+func (all Parameters) noteUnknown(r *tomltree.Reader, line int, name string) {
+	if near := nearest.Of(name, all.names()); near != "" {
+		r.Mistakef(line, "no parameter is named %q; did you mean %q?", name, near)
 		return
 	}
-	checkChoices(r, p, words)
-	if n := t.Member("default"); n != nil {
-		readDefault(r, p, n)
-	}
+	r.Mistakef(line, "no parameter is named %q", name)
 }
 
-// readDefault reads the default, which has to fit the parameter's own schema.
-func readDefault(r *tomltree.Reader, p *Parameter, n *tomltree.Node) {
-	if r.Noted(n.Line, n.LastLine()) {
-		return
+// Files returns the parameters whose value refers to a file.
+func (all Parameters) Files() []Parameter {
+	var files []Parameter
+	for _, p := range all {
+		if len(p.File) > 0 {
+			files = append(files, p)
+		}
 	}
-	v, err := strictjson.Parse(n.AppendJSON(nil))
-	if err != nil {
-		r.Mistakef(n.Line, "the default cannot be used: %v", err)
-		return
-	}
-	for _, f := range p.faults(v) {
-		r.Mistakef(n.LineAt(f.Loc[1:]), "the default %s", f.Msg)
-	}
-	p.fallback, p.Default = v, strictjson.AppendPlain(nil, v)
+	return files
 }
 
-// checkChoices notes values of enum that the other words rule out.
-func checkChoices(r *tomltree.Reader, p *Parameter, words *tomltree.Node) {
-	n := words.Member("enum")
-	if n == nil {
-		return
-	}
-	for _, item := range n.Items {
-		v, err := strictjson.Parse(item.AppendJSON(nil))
-		if err != nil {
-			continue // the compiler has seen it
-		}
-		for _, f := range p.faults(v) {
-			r.Mistakef(item.Line, "this value can never be chosen: it %s", f.Msg)
-		}
-	}
+// Parameter is one setting that an algorithm declares.
+type Parameter struct {
+	Name, Title, Unit, Help string
+	Required, Advanced      bool
+	File                    []string        // extensions; non-empty makes the setting a reference to a file
+	Default                 json.RawMessage // nil: none
+	Schema                  json.RawMessage // JSON Schema of the value
+
+	compiled *schema.Schema    // nil: it has a mistake
+	fallback *strictjson.Value // Default
+	argument bool              // the value goes into an argument or a variable
 }
 
-// compileParameter compiles the schema. The compiler's opinion of a keyword
-// with a mistake adds nothing.
-func compileParameter(r *tomltree.Reader, p *Parameter, words *tomltree.Node) {
-	compiled, faults := schema.Compile(p.Schema)
-	for _, f := range faults {
-		faulty := words
-		if len(f.Loc) > 0 {
-			word, _ := f.Loc[0].(string)
-			faulty = words.Member(word)
-		}
-		if faulty == nil || !r.Noted(faulty.Line, faulty.LastLine()) {
-			r.Mistakef(words.LineAt(f.Loc), "%s", strings.TrimPrefix(schema.Path(f.Loc)+" "+f.Msg, " "))
+// Accepts reports whether a file of this name may be given for the parameter.
+func (p *Parameter) Accepts(filename string) bool {
+	name := strings.ToLower(path.Base(filename))
+	for _, ext := range p.File {
+		if len(name) > len(ext) && strings.HasSuffix(name, strings.ToLower(ext)) {
+			return true
 		}
 	}
-	p.compiled = compiled
+	return false
+}
+
+// Extension returns the declared extension that a file's name ends with.
+func (p *Parameter) Extension(filename string) string {
+	longest := ""
+	for _, ext := range p.File {
+		one := Parameter{File: []string{ext}}
+		if len(ext) > len(longest) && one.Accepts(filename) {
+			longest = ext
+		}
+	}
+	return longest
+}
+
+// optional reports whether settings may lack a value for the parameter even
+// after defaults are filled in.
+func (p *Parameter) optional() bool {
+	return !p.Required && p.fallback == nil || p.compiled.TakesNull()
+}
+
+// faults returns all that is wrong with a value of the parameter; paths begin
+// with its name.
+func (p *Parameter) faults(v *strictjson.Value) []fault.Field {
+	faults := p.compiled.Check(v, p.Unit)
+	if p.argument && len(faults) == 0 && len(command.Text(v)) > maxArgument {
+		faults = []fault.Field{{Loc: []any{}, Msg: fmt.Sprintf("is too long for a program's arguments: at most %d KiB", maxArgument>>10), Type: "value"}}
+	}
+	for i := range faults {
+		faults[i].Loc = slices.Insert(faults[i].Loc, 0, any(p.Name))
+	}
+	return faults
 }

@@ -10,19 +10,21 @@ import (
 	"slices"
 	"time"
 
+	"molrun/app/algorithm/results"
+	"molrun/app/placement"
 	"molrun/app/protocol"
 	"molrun/app/strictjson"
 	"molrun/app/tomltree"
 	"molrun/app/unit"
 )
 
-// algorithmFormat is the version of the file format that this program reads.
+// formatVersion is the version of the file format that this program reads.
 const formatVersion = 1
 
 // maxFile bounds the size of an algorithm file.
 const maxFile = 256 << 10
 
-// What an algorithm file that says nothing else gets.
+// Defaults and limits of an algorithm file.
 const (
 	defaultMaxRuntime = 24 * time.Hour
 	longestRuntime    = 10 * 365 * 24 * time.Hour
@@ -40,8 +42,8 @@ var topKeys = []string{
 	"command", "stdout", "steps", "validate", "metrics", "failures", "example",
 }
 
-// ParseAlgorithm reads an algorithm file and finds every mistake in it, each
-// with its line. The algorithm is nil where there are any.
+// Parse reads an algorithm file and finds every mistake in it, each with its
+// line. The File is nil where there are any.
 func Parse(file string, text []byte) (*File, []Mistake) {
 	if len(text) > maxFile {
 		return nil, []Mistake{{file, 1, fmt.Sprintf("the file has %d bytes; an algorithm file may have %d", len(text), maxFile)}}
@@ -64,7 +66,7 @@ func Parse(file string, text []byte) (*File, []Mistake) {
 	return a, nil
 }
 
-// readFormat reports whether the rest of the file can be understood.
+// readFormat reports whether this program understands the rest of the file.
 func readFormat(r *tomltree.Reader) bool {
 	n := r.Root.Member("format")
 	if n == nil {
@@ -98,26 +100,26 @@ func readFile(r *tomltree.Reader, a *File) {
 		a.Retries = int(r.Within(n, "retries", 0, maxRetries))
 	}
 	a.Resumable = r.Flag(root, "resumable")
-	a.MaxRuntime = readMaxRuntime(r, root)
-	a.Parameters = readParameters(r, root)
-	a.resources = readResources(r, a, root)
-	a.Placement = readPlacement(r, root)
-	a.Sandbox = readSandbox(r, root)
-	a.env = readEnvironment(r, a, root)
-	a.steps = readSteps(r, a, root)
-	a.validator = readValidator(r, a, root)
-	a.metrics = readMetrics(r, root)
-	a.failures = readFailures(r, root)
-	a.Example = readExample(r, a, root)
+	a.MaxRuntime = readMaxRuntime(r)
+	a.Parameters = readParameters(r)
+	a.resources = readResources(r, a.Parameters)
+	a.Placement = readPlacement(r)
+	a.Sandbox = readSandbox(r)
+	a.env = readEnvironment(r, a.Parameters)
+	a.steps = readSteps(r, a.Parameters)
+	a.checker = readChecker(r, a.Parameters)
+	a.Metrics = results.ReadMetrics(r)
+	a.Failures = results.ReadFailures(r)
+	a.Example = readExample(r, a)
 }
 
-func readMaxRuntime(r *tomltree.Reader, root *tomltree.Node) time.Duration {
-	n := root.Member("max_runtime")
+func readMaxRuntime(r *tomltree.Reader) time.Duration {
+	n := r.Root.Member("max_runtime")
 	if n == nil {
 		return defaultMaxRuntime
 	}
 	var d unit.Duration
-	err := d.UnmarshalText([]byte(r.Text(root, "max_runtime")))
+	err := d.UnmarshalText([]byte(r.Text(r.Root, "max_runtime")))
 	switch {
 	case n.Kind != strictjson.String:
 	case err != nil:
@@ -128,8 +130,8 @@ func readMaxRuntime(r *tomltree.Reader, root *tomltree.Node) time.Duration {
 	return time.Duration(d)
 }
 
-func readSandbox(r *tomltree.Reader, root *tomltree.Node) protocol.Sandbox {
-	t := r.Table(root, "sandbox")
+func readSandbox(r *tomltree.Reader) protocol.Sandbox {
+	t := r.Table(r.Root, "sandbox")
 	if t == nil {
 		return protocol.Sandbox{Read: []string{}}
 	}
@@ -141,4 +143,22 @@ func readSandbox(r *tomltree.Reader, root *tomltree.Node) protocol.Sandbox {
 		}
 	}
 	return s
+}
+
+// readPlacement reads where on a cluster the jobs go. The configuration says
+// which options are allowed; an algorithm with others is not ready.
+func readPlacement(r *tomltree.Reader) placement.Placement {
+	t := r.Table(r.Root, "slurm")
+	if t == nil {
+		return placement.Placement{}
+	}
+	r.Known(t, "[slurm]", []string{"partition", "account", "qos", "constraint", "options"})
+	p := placement.Placement{
+		Partition: r.Line(t, "partition"), Account: r.Line(t, "account"), QOS: r.Line(t, "qos"),
+		Constraint: r.Line(t, "constraint"), Options: r.Texts(t, "options"),
+	}
+	if field, msg := p.Check(); field != "" {
+		r.Mistakef(t.Member(field).Line, "%s: %s", field, msg)
+	}
+	return p
 }

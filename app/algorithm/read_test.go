@@ -366,7 +366,7 @@ func TestExampleOfTheFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := parseOK(t, string(text))
-	if got := a.Metrics(); len(got) != 1 || got[0] != (MetricView{"tm_score", "TM-score", "", "higher"}) {
+	if got := a.Metrics; len(got) != 1 || got[0].Name != "tm_score" || got[0].Title != "TM-score" || got[0].Unit != "" || got[0].Better != "higher" {
 		t.Errorf("metrics %+v", got)
 	}
 	if a.Sandbox.Read[0] != "/opt/tools" || a.Sandbox.Network || a.Example.Files[0] != "aligned.pdb" || a.Example.Metrics["tm_score"] != [2]float64{0.99, 1} {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/algorithm/command"
 	"molrun/app/strictjson"
 )
 
@@ -96,7 +97,7 @@ func TestFormatReferenceNamesEveryKey(t *testing.T) {
 			t.Errorf("the reference does not name the key %s", key)
 		}
 	}
-	for _, p := range placeholders {
+	for _, p := range command.Placeholders {
 		if !regexp.MustCompile("\\{" + p + "[.}]").MatchString(text) {
 			t.Errorf("the reference does not name the placeholder {%s}", p)
 		}

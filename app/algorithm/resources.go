@@ -1,28 +1,27 @@
 package algorithm
 
 import (
-	"encoding/json"
 	"fmt"
 
+	"molrun/app/algorithm/command"
 	"molrun/app/algorithm/schema"
 	"molrun/app/fault"
-	"molrun/app/placement"
 	"molrun/app/strictjson"
 	"molrun/app/tomltree"
 	"molrun/app/unit"
 )
 
-// defaultMemory is booked for an algorithm that does not say what it needs.
+// defaultMemory is reserved for an algorithm that does not say what it needs.
 const defaultMemory = 1 << 30
 
-// What an algorithm may ask for; more is a slip of the pen.
+// What an algorithm may ask for; more is a typing error.
 const (
 	maxCPUs   = 1 << 16
 	maxGPUs   = 1 << 10
 	maxMemory = 1 << 50
 )
 
-// readResources are what jobs of an algorithm need, as its file says.
+// resources are what jobs of an algorithm need, as its file says.
 type resources struct {
 	cpus, memory, gpus resource
 }
@@ -31,45 +30,45 @@ type resources struct {
 type resource struct {
 	amount  int64
 	setting string // "": fixed
-	suffix  string // unit behind the setting, as in "{settings.memory_gb}GiB"
+	suffix  string // behind the setting, as in "{settings.memory_gb}GiB"
 }
 
-func readResources(r *tomltree.Reader, a *File, root *tomltree.Node) resources {
+func readResources(r *tomltree.Reader, parameters Parameters) resources {
 	all := resources{cpus: resource{amount: 1}, memory: resource{amount: defaultMemory}}
-	t := r.Table(root, "resources")
+	t := r.Table(r.Root, "resources")
 	if t == nil {
 		return all
 	}
 	r.Known(t, "[resources]", []string{"cpus", "memory", "gpus"})
 	if n := t.Member("cpus"); n != nil {
-		all.cpus = readAmount(r, a, n, "cpus", 1, maxCPUs)
+		all.cpus = readAmount(r, parameters, n, "cpus", 1, maxCPUs)
 	}
 	if n := t.Member("gpus"); n != nil {
-		all.gpus = readAmount(r, a, n, "gpus", 0, maxGPUs)
+		all.gpus = readAmount(r, parameters, n, "gpus", 0, maxGPUs)
 	}
 	if n := t.Member("memory"); n != nil {
-		all.memory = readMemory(r, a, n)
+		all.memory = readMemory(r, parameters, n)
 	}
 	return all
 }
 
 // readAmount reads a number or "{settings.NAME}" of a whole number.
-func readAmount(r *tomltree.Reader, a *File, n *tomltree.Node, what string, lowest, highest int64) resource {
+func readAmount(r *tomltree.Reader, parameters Parameters, n *tomltree.Node, what string, lowest, highest int64) resource {
 	if n.Kind != strictjson.String {
 		return resource{amount: r.Within(n, what, lowest, highest)}
 	}
-	t, wrong := parseTemplate(n.Text)
-	name, ok := t.setting()
+	t, wrong := command.Parse(n.Text)
+	name, ok := t.Setting()
 	if !ok || len(wrong) > 0 {
 		r.Mistakef(n.Line, `%s must be a number or "{settings.NAME}", got %q`, what, n.Text)
 		return resource{}
 	}
 	from := resource{setting: name}
-	checkReference(r, a, n, what, from, lowest, highest, "integer")
+	checkReference(r, parameters, n, what, from, lowest, highest, "integer")
 	return from
 }
 
-func readMemory(r *tomltree.Reader, a *File, n *tomltree.Node) resource {
+func readMemory(r *tomltree.Reader, parameters Parameters, n *tomltree.Node) resource {
 	if n.Kind != strictjson.String {
 		i, ok := r.Integer(n, "memory")
 		if ok && (i < 0 || i > maxMemory) {
@@ -77,14 +76,14 @@ func readMemory(r *tomltree.Reader, a *File, n *tomltree.Node) resource {
 		}
 		return resource{amount: i}
 	}
-	t, wrong := parseTemplate(n.Text)
+	t, wrong := command.Parse(n.Text)
 	m := resource{}
-	if len(wrong) == 0 && len(t) > 0 && t[0].kind == "settings" {
-		m.setting = t[0].name
-		suffix, plain := t[1:].literal()
+	if len(wrong) == 0 && len(t) > 0 && t[0].Kind == "settings" {
+		m.setting = t[0].Name
+		suffix, plain := t[1:].Literal()
 		m.suffix = suffix
 		if _, ok := parseBytes("1" + suffix); ok && plain {
-			checkReference(r, a, n, "memory", m, 0, maxMemory, "integer", "number", "string")
+			checkReference(r, parameters, n, "memory", m, 0, maxMemory, "integer", "number", "string")
 			return m
 		}
 	} else if bytes, ok := parseBytes(n.Text); ok {
@@ -95,11 +94,11 @@ func readMemory(r *tomltree.Reader, a *File, n *tomltree.Node) resource {
 }
 
 // checkReference checks the parameter that a resource comes from.
-func checkReference(r *tomltree.Reader, a *File, n *tomltree.Node, what string, from resource, lowest, highest int64, types ...string) {
-	p := a.parameter(from.setting)
+func checkReference(r *tomltree.Reader, parameters Parameters, n *tomltree.Node, what string, from resource, lowest, highest int64, types ...string) {
+	p := parameters.Named(from.setting)
 	switch {
 	case p == nil:
-		noteUnknownParameter(r, a, n.Line, from.setting)
+		parameters.noteUnknown(r, n.Line, from.setting)
 	case len(p.File) > 0 || !p.compiled.IsOneOf(types...):
 		r.Mistakef(n.Line, "%s comes from the parameter %q, whose type must be %s", what, p.Name, tomltree.OrList(types))
 	case p.optional():
@@ -114,7 +113,7 @@ func checkReference(r *tomltree.Reader, a *File, n *tomltree.Node, what string, 
 
 // parseBytes reads a size such as 500MB, 1.5 GiB or 1048576.
 func parseBytes(s string) (int64, bool) {
-	if s == "" || !isDigit(s[0]) {
+	if s == "" || s[0] < '0' || s[0] > '9' {
 		return 0, false
 	}
 	var size unit.Bytes
@@ -122,30 +121,7 @@ func parseBytes(s string) (int64, bool) {
 	return int64(size), err == nil && size <= maxMemory
 }
 
-// Needs gives the resources of a job with these normalised settings; a fault
-// names the setting that asks for what cannot be.
-func (a *File) Needs(normalized json.RawMessage) (placement.Resources, []fault.Field) {
-	settings, err := strictjson.Parse(normalized)
-	if err != nil || settings.Kind != strictjson.Object {
-		return placement.Resources{}, []fault.Field{{Loc: []any{}, Msg: "settings must be an object", Type: "type"}}
-	}
-	var faults []fault.Field
-	take := func(r resource, lowest, highest int64) int64 {
-		n, msg := r.of(settings, lowest, highest)
-		if msg != "" {
-			faults = append(faults, fault.Field{Loc: []any{r.setting}, Msg: msg, Type: "value"})
-		}
-		return n
-	}
-	needs := placement.Resources{
-		CPUs:        int(take(a.resources.cpus, 1, maxCPUs)),
-		MemoryBytes: take(a.resources.memory, 0, maxMemory),
-		GPUs:        int(take(a.resources.gpus, 0, maxGPUs)),
-	}
-	return needs, faults
-}
-
-// of gives the amount for a job, or what is wrong with it.
+// of returns the amount for a job, or what is wrong with it.
 func (r resource) of(settings *strictjson.Value, lowest, highest int64) (int64, string) {
 	if r.setting == "" {
 		return r.amount, ""
@@ -161,15 +137,15 @@ func (r resource) of(settings *strictjson.Value, lowest, highest int64) (int64, 
 		}
 		return n, ""
 	}
-	n, ok := parseBytes(argumentText(v) + r.suffix)
+	n, ok := parseBytes(command.Text(v) + r.suffix)
 	if !ok {
 		return 0, fmt.Sprintf("must be a size such as 2GiB, got %s%s", schema.Shown(v), r.suffix)
 	}
 	return n, ""
 }
 
-// tooMuch is the fault of asking for more than there is, at the setting that asks
-// for it, if one does.
+// tooMuch is the fault of a job that needs more than there is, at the setting
+// that asks for it.
 func (r resource) tooMuch(where, amounts string) fault.Field {
 	f := fault.Field{Type: "value", Msg: fmt.Sprintf("the job would need more than %s: %s; ask for less", where, amounts)}
 	if r.setting != "" {
@@ -178,31 +154,15 @@ func (r resource) tooMuch(where, amounts string) fault.Field {
 	return f
 }
 
-// least gives the smallest amount that some job of the algorithm may need.
-func (r resource) least(a *File) int64 {
+// least returns the smallest amount that a job of the algorithm may need.
+func (r resource) least(parameters Parameters) int64 {
 	if r.setting == "" {
 		return r.amount
 	}
-	digits, ok := a.parameter(r.setting).compiled.Least()
+	digits, ok := parameters.Named(r.setting).compiled.Least()
 	if !ok {
 		return 0
 	}
 	n, _ := parseBytes(digits + r.suffix)
 	return n
-}
-
-// Beyond gives a fault for each need that a node does not meet; where says in
-// the sentence which node that is.
-func (a *File) Beyond(needs placement.Resources, node placement.Node, where string) (faults []fault.Field) {
-	r := a.resources
-	if needs.CPUs > node.CPUs {
-		faults = append(faults, r.cpus.tooMuch(where, fmt.Sprintf("%d CPUs of %d", needs.CPUs, node.CPUs)))
-	}
-	if needs.MemoryBytes > node.MemoryBytes {
-		faults = append(faults, r.memory.tooMuch(where, fmt.Sprintf("%s of memory of %s", unit.Bytes(needs.MemoryBytes), unit.Bytes(node.MemoryBytes))))
-	}
-	if needs.GPUs > node.GPUs {
-		faults = append(faults, r.gpus.tooMuch(where, fmt.Sprintf("%d GPUs of %d", needs.GPUs, node.GPUs)))
-	}
-	return faults
 }

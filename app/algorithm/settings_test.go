@@ -221,7 +221,7 @@ func TestPlainNumbers(t *testing.T) {
 
 func TestFileNames(t *testing.T) {
 	a := parseOK(t, settingsFile)
-	files := a.FileParameters()
+	files := a.Parameters.Files()
 	if len(files) != 1 || files[0].Name != "text" {
 		t.Fatalf("file parameters %+v", files)
 	}

@@ -118,7 +118,7 @@ func TestCommandOfCGIDP(t *testing.T) {
 		}
 	}
 	log := "x\nError: sequence a, replica 1: the chain broke at step 512, between residues 3 and 4: this should not happen\n"
-	if got := a.Explain([]byte(log)); !strings.Contains(got, "at step 512, between residues 3 and 4") {
+	if got := a.Failures.Explain([]byte(log)); !strings.Contains(got, "at step 512, between residues 3 and 4") {
 		t.Errorf("explained as %q", got)
 	}
 }

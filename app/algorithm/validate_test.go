@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"molrun/app/fault"
 )
@@ -167,23 +166,6 @@ func TestValidatorIsStoppedWithItsCaller(t *testing.T) {
 	}
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
-	}
-}
-
-func TestValidatorThatTakesTooLong(t *testing.T) {
-	a := validated(t, "sleep 600", "")
-	calls, err := a.validatorCalls(rowsOf(`{}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := a.ask(t.Context(), nil, calls[0], time.Millisecond)
-	if got != nil || fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "took longer than 1ms") {
-		t.Errorf("%v, error %v", got, err)
-	}
-	for rows, want := range map[int]time.Duration{1: 5 * time.Second, 100: 5 * time.Second, 101: 10 * time.Second, 10000: time.Minute} {
-		if got := (&validatorCall{rows: make([]int, rows)}).limit(); got != want {
-			t.Errorf("%d rows: %v, want %v", rows, got, want)
-		}
 	}
 }
 

@@ -1,4 +1,4 @@
-package algorithm
+package results
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"molrun/app/oneline"
 	"molrun/app/strictjson"
 	"molrun/app/tomltree"
 	"molrun/app/unit"
@@ -15,8 +16,11 @@ import (
 // maxFailureText bounds the sentence that a known failure becomes.
 const maxFailureText = 1000
 
-// knownFailure is one [[failures]].
-type knownFailure struct {
+// Failures are the [[failures]] of an algorithm.
+type Failures []Failure
+
+// Failure puts what a log says into a sentence.
+type Failure struct {
 	pattern *regexp.Regexp
 	message string // $1 stands for the first group
 }
@@ -24,16 +28,17 @@ type knownFailure struct {
 // groupPattern finds $1, ${1} and $$ in the message of a known failure.
 var groupPattern = regexp.MustCompile(`\$(?:\$|\d+|\{\d+\})`)
 
-func readFailures(r *tomltree.Reader, root *tomltree.Node) []knownFailure {
-	var all []knownFailure
-	for _, t := range r.Tables(root, "failures") {
+// ReadFailures reads [[failures]].
+func ReadFailures(r *tomltree.Reader) Failures {
+	var all Failures
+	for _, t := range r.Tables(r.Root, "failures") {
 		r.Known(t, "[[failures]]", []string{"pattern", "message"})
 		for _, key := range []string{"pattern", "message"} {
 			if t.Member(key) == nil {
 				r.Mistakef(t.Line, "%s is missing", key)
 			}
 		}
-		f := knownFailure{message: r.Text(t, "message")}
+		f := Failure{message: r.Text(t, "message")}
 		if n := t.Member("message"); n != nil && n.Kind == strictjson.String && strings.TrimSpace(f.message) == "" {
 			r.Mistakef(n.Line, "message must say what happened")
 		}
@@ -54,7 +59,7 @@ func readFailures(r *tomltree.Reader, root *tomltree.Node) []knownFailure {
 	return all
 }
 
-// groupNumber gives the number in $1 or ${1}, -1 for $$.
+// groupNumber returns the number in $1 or ${1}, -1 for $$.
 func groupNumber(ref string) int {
 	n, err := strconv.Atoi(strings.Trim(ref, "${}"))
 	switch {
@@ -66,10 +71,10 @@ func groupNumber(ref string) int {
 	return n
 }
 
-// Explain puts the end of a failed job's log into a sentence: that of the
-// first of [[failures]] that matches, at its last match. "" where none does.
-func (a *File) Explain(logTail []byte) string {
-	for _, f := range a.failures {
+// Explain puts the end of a failed job's log into a sentence: that of the first
+// failure that matches, at its last match. "" where none does.
+func (all Failures) Explain(logTail []byte) string {
+	for _, f := range all {
 		all := f.pattern.FindAllSubmatch(logTail, -1)
 		if len(all) == 0 {
 			continue
@@ -77,11 +82,11 @@ func (a *File) Explain(logTail []byte) string {
 		groups := all[len(all)-1]
 		text := groupPattern.ReplaceAllStringFunc(f.message, func(ref string) string {
 			if n := groupNumber(ref); n >= 0 {
-				return cut(printable(groups[n]), maxFigureText)
+				return oneline.Cut(oneline.Printable(groups[n]), maxFigureText)
 			}
 			return "$"
 		})
-		return cleanText([]byte(text), maxFailureText)
+		return oneline.Text([]byte(text), maxFailureText)
 	}
 	return ""
 }
