@@ -34,7 +34,7 @@ func settingsSchema(parameters []Parameter) json.RawMessage {
 	return append(b, `,"additionalProperties":false}`...)
 }
 
-// clientSchema returns the schema of one parameter with what a form shows.
+// clientSchema returns the schema of one parameter with its title and help.
 func (p *Parameter) clientSchema() json.RawMessage {
 	words, err := strictjson.Parse(p.Schema)
 	if err != nil {

@@ -49,7 +49,7 @@ func (a *File) Expand(normalized json.RawMessage, needs placement.Resources, p P
 	return steps, env, nil
 }
 
-// valuesOf returns what the placeholders of a job stand for, but for its
+// valuesOf returns what the placeholders of a job stand for, except its
 // resources.
 func valuesOf(normalized json.RawMessage, p Paths) (*command.Values, error) {
 	settings, err := strictjson.Parse(normalized)

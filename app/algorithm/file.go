@@ -22,7 +22,7 @@ type File struct {
 	Cite, Categories   []string
 	Functions          []string
 	Executor           string // any, local, slurm
-	Retries            int    // attempts beyond the first, for lost ones only
+	Retries            int    // further attempts, after lost ones only
 	Resumable          bool   // a new attempt finds the previous one's output
 	MaxRuntime         time.Duration
 	Parameters         Parameters
@@ -41,12 +41,12 @@ type File struct {
 	checker   *checker // nil: none
 }
 
-// Example is a small job that shows the algorithm at work and what it must
-// give. Files in its settings may be example:NAME, one of those that come
-// with the algorithms.
+// Example is a small job that shows the algorithm at work, with its expected
+// results. A file in its settings may be example:NAME, which comes with the
+// algorithms.
 type Example struct {
 	Settings json.RawMessage
-	Files    []string              // that the result holds
+	Files    []string              // expected in the result
 	Metrics  map[string][2]float64 // lowest and highest value of each
 }
 

@@ -15,7 +15,7 @@ import (
 	"molrun/app/tomltree"
 )
 
-// maxArgument bounds what one setting may add to a command line; Linux takes
+// maxArgument bounds what one setting may add to a command line. Linux accepts
 // 128 KiB for one argument.
 const maxArgument = 100 << 10
 
@@ -64,7 +64,7 @@ func (all Parameters) Files() []Parameter {
 type Parameter struct {
 	Name, Title, Unit, Help string
 	Required, Advanced      bool
-	File                    []string        // extensions; non-empty makes the setting a reference to a file
+	File                    []string        // extensions; not empty: the setting refers to a file
 	Default                 json.RawMessage // nil: none
 	Schema                  json.RawMessage // JSON Schema of the value
 
@@ -73,7 +73,7 @@ type Parameter struct {
 	argument bool              // the value goes into an argument or a variable
 }
 
-// Accepts reports whether a file of this name may be given for the parameter.
+// Accepts reports whether the parameter accepts a file of this name.
 func (p *Parameter) Accepts(filename string) bool {
 	name := strings.ToLower(path.Base(filename))
 	for _, ext := range p.File {
@@ -96,8 +96,8 @@ func (p *Parameter) Extension(filename string) string {
 	return longest
 }
 
-// optional reports whether settings may lack a value for the parameter even
-// after defaults are filled in.
+// optional reports whether the parameter may have no value, even after defaults
+// are filled in.
 func (p *Parameter) optional() bool {
 	return !p.Required && p.fallback == nil || p.compiled.TakesNull()
 }

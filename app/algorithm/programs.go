@@ -16,7 +16,7 @@ import (
 
 var variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// maxStepName bounds the name of a step, which is shown.
+// maxStepName bounds the name of a step, in bytes.
 const maxStepName = 64
 
 // step is one of [[steps]].

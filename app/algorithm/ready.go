@@ -12,8 +12,8 @@ import (
 	"molrun/app/unit"
 )
 
-// Missing says what the machine lacks to run the algorithm, a sentence for
-// each thing; empty: ready. A validator always runs here.
+// Missing returns a sentence for each thing that the machine lacks to run the
+// algorithm, none where it is ready. A validator always runs on this machine.
 func (a *File) Missing(m placement.Machine) []string {
 	missing := []string{}
 	programs := func(argv []command.Argument) {
@@ -55,7 +55,7 @@ func (a *File) tooSmall(m placement.Machine) []string {
 	return missing
 }
 
-// missingProgram says why a program cannot be run, "" if it can.
+// missingProgram says why a program cannot run, "" if it can.
 func missingProgram(name string) string {
 	if filepath.IsAbs(name) {
 		if !isProgram(name) {

@@ -12,8 +12,8 @@ import (
 
 // CheckSettings returns the normalized settings (constant defaults filled in,
 // members sorted, numbers plain and exact) and every fault; a fault's path
-// begins below the settings. A null for a parameter that has no use for null
-// counts as no value.
+// begins below the settings. A null counts as no value, unless the parameter
+// accepts null.
 func (a *File) CheckSettings(v *strictjson.Value) (json.RawMessage, []fault.Field) {
 	if v == nil || v.Kind != strictjson.Object {
 		return nil, []fault.Field{{Loc: []any{}, Msg: "settings must be an object", Type: "type"}}

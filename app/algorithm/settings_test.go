@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// compileSettingsSchema compiles what clients get, as a client would.
+// compileSettingsSchema compiles the schema for clients as a client would.
 func compileSettingsSchema(t *testing.T, a *File) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(a.schema)))
@@ -206,19 +206,6 @@ func TestTextTooLongForAnArgument(t *testing.T) {
 	}
 }
 
-func TestPlainNumbers(t *testing.T) {
-	tests := map[string]string{
-		"0": "0", "-0": "0", "0.0": "0", "5.0": "5", "-5.50": "-5.5", "1e3": "1000", "1E+3": "1000", "15e-1": "1.5",
-		"0.00001": "0.00001", "0.0000001": "1e-7", "1.5e-10": "1.5e-10", "123456789012345678901": "123456789012345678901",
-		"1e21": "1e21", "1e20": "100000000000000000000", "-2.5e300": "-2.5e300", "0.1": "0.1", "100": "100",
-	}
-	for text, want := range tests {
-		if got := strictjson.PlainNumber(text); got != want {
-			t.Errorf("plainNumber(%s) = %s, want %s", text, got, want)
-		}
-	}
-}
-
 func TestFileNames(t *testing.T) {
 	a := parseOK(t, settingsFile)
 	files := a.Parameters.Files()
@@ -235,8 +222,8 @@ func TestFileNames(t *testing.T) {
 	}
 }
 
-// What CheckSettings takes, the schema that clients get takes too, and the
-// normalised form of a normalised form is itself.
+// The schema for clients accepts what CheckSettings accepts, and normalizing is
+// idempotent.
 func FuzzCheckSettings(f *testing.F) {
 	a, mistakes := Parse("demo.toml", []byte(settingsFile))
 	if len(mistakes) > 0 {

@@ -12,7 +12,7 @@ import (
 
 // ValidatorRow is what a validator is asked about.
 type ValidatorRow struct {
-	Normalized json.RawMessage // or as sent, of faulty settings
+	Normalized json.RawMessage // as sent where the schema found faults
 	Paths      Paths           // only Files and Program
 }
 

@@ -2,8 +2,8 @@ package command
 
 import "molrun/app/strictjson"
 
-// Argument is one element of a command: one argument, or several that are
-// there only if a setting has a value.
+// Argument is one element of a command: one argument, or several that depend on
+// a setting having a value.
 type Argument struct {
 	Text Template
 	When string // setting; "": always Text

@@ -10,7 +10,7 @@ import (
 	"molrun/app/nearest"
 )
 
-// Template is a text of an algorithm file with its Placeholders found.
+// Template is a text of an algorithm file with its placeholders found.
 type Template []Part
 
 // Part is literal text, or a placeholder: {settings.NAME} and {files.NAME} have
@@ -23,8 +23,8 @@ type Part struct {
 // Placeholders lists the kinds of placeholders.
 var Placeholders = []string{"settings", "files", "settings_file", "out", "work", "cpus", "gpus", "molrun"}
 
-// parseTemplate finds the placeholders of a text and says what is wrong with
-// it. A brace that is meant as such is written twice.
+// Parse finds the placeholders of a text and says what is wrong with it. A
+// literal brace is written twice.
 func Parse(s string) (t Template, wrong []string) {
 	var text strings.Builder
 	for s != "" {

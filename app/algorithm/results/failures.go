@@ -19,7 +19,7 @@ const maxFailureText = 1000
 // Failures are the [[failures]] of an algorithm.
 type Failures []Failure
 
-// Failure puts what a log says into a sentence.
+// Failure turns a pattern in a log into a sentence.
 type Failure struct {
 	pattern *regexp.Regexp
 	message string // $1 stands for the first group

@@ -22,7 +22,7 @@ optional = { file = "log/tm.txt", pattern = 'x|no(thing)?' }
 rg = { title = "Rg", unit = "nm" }
 `
 
-// read gives a section of an algorithm file.
+// read returns a section of an algorithm file.
 func read[T any](t *testing.T, section func(*tomltree.Reader) T, text string) T {
 	t.Helper()
 	r := tomltree.Parse([]byte(text), nil)
@@ -33,7 +33,7 @@ func read[T any](t *testing.T, section func(*tomltree.Reader) T, text string) T 
 	return v
 }
 
-func TestFiguresOfARun(t *testing.T) {
+func TestFigures(t *testing.T) {
 	metrics := read(t, ReadMetrics, resultsFile)
 	const fits = "score= 0.98\nstep 1\nstep 20\nx\n"
 	tests := []struct {
@@ -89,8 +89,8 @@ func TestOnlyTheEndOfALongFileIsRead(t *testing.T) {
 	}
 }
 
-// A program may leave anything; nothing of it may make the service wait.
-func TestFiguresOfAPipeOrFolder(t *testing.T) {
+// A program may leave anything, but nothing may block the service.
+func TestFiguresIgnorePipesAndFolders(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(dir, "metrics.json"), 0o600); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"molrun/app/tomltree"
 )
 
-// metricsFile is what a program writes its own figures to.
+// metricsFile is the file to which a program writes its own figures.
 const metricsFile = "metrics.json"
 
 // Metrics are the [metrics] of an algorithm.

@@ -47,13 +47,13 @@ func lastMatch(pattern *regexp.Regexp, text []byte) []byte {
 }
 
 // lastMatchInPieces searches a text in pieces from its end, so that many
-// matches take little memory. Pieces overlap, since a match may lie across
-// their border.
+// matches take little memory. Pieces overlap, because a match may cross their
+// border.
 func lastMatchInPieces(pattern *regexp.Regexp, text []byte, size, overlap int) []byte {
 	for end := len(text); ; {
 		start := max(end-size, 0)
 		if start > 0 {
-			start += bytes.IndexByte(text[start:start+overlap], '\n') + 1 // where a line begins, if one does
+			start += bytes.IndexByte(text[start:start+overlap], '\n') + 1 // to the start of a line, if there is one
 		}
 		piece := text[start:min(end+overlap, len(text))]
 		if found := lastInPiece(pattern, piece, start == 0, start+len(piece) == len(text)); found != nil {

@@ -24,8 +24,8 @@ const (
 	shownChoices = 12
 )
 
-// sentences turns what the schema library found in a value into one sentence
-// per fault, for the person who filled in the form. Paths begin at the value.
+// sentences turns the findings of the schema library into a sentence for each
+// fault, for the person who filled in the form. Paths begin at the value.
 func sentences(err *jsonschema.ValidationError, v *strictjson.Value, unit string) []fault.Field {
 	s := sentencer{root: v, unit: unit}
 	s.add(err)
@@ -274,7 +274,7 @@ func shownAny(v any) string {
 	return fmt.Sprint(v)
 }
 
-// decimalText writes a number of a schema, which came from decimal digits.
+// decimalText writes a number of a schema in plain digits.
 func decimalText(r *big.Rat) string {
 	if r.IsInt() {
 		return strictjson.PlainNumber(r.Num().String())
@@ -283,7 +283,7 @@ func decimalText(r *big.Rat) string {
 	return strictjson.PlainNumber(strconv.FormatFloat(f, 'g', -1, 64))
 }
 
-// comparePaths orders paths as the value is read; indexes by number.
+// comparePaths orders paths by member names and numeric indexes.
 func comparePaths(x, y []any) int {
 	return slices.CompareFunc(x, y, func(a, b any) int {
 		i, ok := a.(int)

@@ -62,7 +62,7 @@ var shapeWords = []string{"type", "enum", "const", "$ref", "anyOf", "oneOf", "al
 
 var schemaTypes = []string{"string", "number", "integer", "boolean", "array", "object", "null"}
 
-// checkLimits are pairs of words of which the first may not exceed the second.
+// limits are pairs of keywords of which the first may not exceed the second.
 var limits = [][2]string{
 	{"minimum", "maximum"},
 	{"minimum", "exclusiveMaximum"},
