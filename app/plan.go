@@ -214,7 +214,7 @@ func (p *plan) judgeable(r row) bool {
 	if r.sent == nil || len(r.faults) > 0 && !p.algorithm.ValidatesFaulty() {
 		return false
 	}
-	for _, f := range p.algorithm.FileParameters() {
+	for _, f := range p.algorithm.Parameters.Files() {
 		given := r.sent.Member(f.Name)
 		found := slices.ContainsFunc(r.references, func(ref Reference) bool { return ref.Setting == f.Name })
 		if given != nil && given.Kind != strictjson.Null && !found {

@@ -1,4 +1,4 @@
-package algorithm
+package validator
 
 import (
 	"bytes"
@@ -12,17 +12,18 @@ import (
 	"syscall"
 	"time"
 
+	"molrun/app/oneline"
 	"molrun/app/protocol"
 )
 
-// Confine makes a command run in a sandbox, in which it reads these files and what
-// the algorithm allows. done clears up when it has ended, or was not started.
+// Confine makes a command run in a sandbox, where it can read these files and
+// what the algorithm allows. done cleans up after its end, or where it was not
+// started.
 type Confine func(c *exec.Cmd, may protocol.Sandbox, files []string) (done func(), err error)
 
-// runValidator runs a program in an empty folder of its own, with nothing of
-// the service's environment but PATH. It and what it started are gone when
-// runValidator returns.
-func (a *File) runValidator(ctx context.Context, confine Confine, call validatorCall) (output []byte, err error) {
+// run runs the program in an empty directory, with nothing of the service's
+// environment but PATH. The process and its children have ended when run returns.
+func (p *Program) run(ctx context.Context, c call) (output []byte, err error) {
 	home, err := os.MkdirTemp("", "molrun-validate-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder: %w", err)
@@ -30,16 +31,16 @@ func (a *File) runValidator(ctx context.Context, confine Confine, call validator
 	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
 	ctx, tooMuch := context.WithCancel(ctx)
 	defer tooMuch()
-	stdout, stderr := &boundedBuffer{most: validatorOutput, full: tooMuch}, &boundedBuffer{most: maxDetailText}
-	cmd := exec.CommandContext(ctx, call.argv[0], call.argv[1:]...)
+	stdout, stderr := &boundedBuffer{most: outputLimit, full: tooMuch}, &boundedBuffer{most: maxDetailText}
+	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
 	cmd.Dir = home
-	cmd.Env = []string{"PATH=" + searchPath(), "HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8"}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(call.input), stdout, stderr
+	cmd.Env = []string{"PATH=" + SearchPath(), "HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8"}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(c.input), stdout, stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
-	if confine != nil {
-		done, err := confine(cmd, a.Sandbox, call.files)
+	if p.Confine != nil {
+		done, err := p.Confine(cmd, p.Sandbox, c.files)
 		if err != nil {
 			return nil, err
 		}
@@ -53,16 +54,16 @@ func (a *File) runValidator(ctx context.Context, confine Confine, call validator
 		err = errors.Join(err, killErr)
 	}
 	switch {
-	case stdout.overflown():
-		return nil, fmt.Errorf("more than %d bytes of output", validatorOutput)
-	case err != nil && stderr.size() > 0:
-		err = fmt.Errorf("%w: %s", err, cleanText(stderr.bytes(), maxDetailText))
+	case stdout.overflowed():
+		return nil, fmt.Errorf("more than %d bytes of output", outputLimit)
+	case err != nil && len(stderr.bytes()) > 0:
+		err = fmt.Errorf("%w: %s", err, oneline.Text(stderr.bytes(), maxDetailText))
 	}
 	return stdout.bytes(), err
 }
 
-// searchPath is where programs are looked for.
-func searchPath() string {
+// SearchPath is the PATH on which programs are looked for.
+func SearchPath() string {
 	if path := os.Getenv("PATH"); path != "" {
 		return path
 	}
@@ -82,9 +83,9 @@ type boundedBuffer struct {
 func (b *boundedBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	room := min(b.most-len(b.kept), len(p))
-	b.kept = append(b.kept, p[:room]...)
-	if room < len(p) && !b.over {
+	n := min(b.most-len(b.kept), len(p))
+	b.kept = append(b.kept, p[:n]...)
+	if n < len(p) && !b.over {
 		b.over = true
 		if b.full != nil {
 			b.full()
@@ -99,9 +100,7 @@ func (b *boundedBuffer) bytes() []byte {
 	return slices.Clone(b.kept)
 }
 
-func (b *boundedBuffer) size() int { return len(b.bytes()) }
-
-func (b *boundedBuffer) overflown() bool {
+func (b *boundedBuffer) overflowed() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.over

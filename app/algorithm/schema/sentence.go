@@ -1,4 +1,4 @@
-package algorithm
+package schema
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"molrun/app/fault"
 	"molrun/app/nearest"
 	"molrun/app/strictjson"
@@ -23,8 +24,8 @@ const (
 	shownChoices = 12
 )
 
-// sentences turns what the schema library found in a value into one sentence
-// per fault, for the person who filled in the form. Paths begin at the value.
+// sentences turns the findings of the schema library into a sentence for each
+// fault, for the person who filled in the form. Paths begin at the value.
 func sentences(err *jsonschema.ValidationError, v *strictjson.Value, unit string) []fault.Field {
 	s := sentencer{root: v, unit: unit}
 	s.add(err)
@@ -42,7 +43,7 @@ type sentencer struct {
 	faults []fault.Field
 }
 
-// place gives the path and the value that a fault speaks of.
+// place returns the path and the value that a fault is about.
 func (s *sentencer) place(steps []string) ([]any, *strictjson.Value) {
 	path, v := []any{}, s.root
 	for _, step := range steps {
@@ -66,7 +67,7 @@ func (s *sentencer) fault(path []any, typ, format string, args ...any) {
 	s.faults = append(s.faults, fault.Field{Loc: path, Msg: fmt.Sprintf(format, args...), Type: typ})
 }
 
-// add notes the faults below err. What only groups others is passed through.
+// add collects the faults below err and skips the errors that only group others.
 func (s *sentencer) add(err *jsonschema.ValidationError) {
 	path, v := s.place(err.InstanceLocation)
 	switch k := err.ErrorKind.(type) {
@@ -92,9 +93,9 @@ func (s *sentencer) add(err *jsonschema.ValidationError) {
 	case *kind.Type:
 		s.fault(path, "type", "must be %s, got %s", typeNames(k.Want), typeNames([]string{k.Got}))
 	case *kind.Format:
-		s.fault(path, "value", "must be a valid %s, got %s", k.Want, shown(v))
+		s.fault(path, "value", "must be a valid %s, got %s", k.Want, Shown(v))
 	case *kind.Pattern:
-		s.fault(path, "value", "must match the pattern %s, got %s", k.Want, shown(v))
+		s.fault(path, "value", "must match the pattern %s, got %s", k.Want, Shown(v))
 	default:
 		if msg := limitSentence(err.ErrorKind, v, s.unit); msg != "" {
 			s.fault(path, "value", "%s", msg)
@@ -109,9 +110,9 @@ func (s *sentencer) add(err *jsonschema.ValidationError) {
 	}
 }
 
-// objectWith gives the path of the first object at a depth that has a member.
-// The library reuses the memory of the path that it gives with a forbidden
-// name, so that of such a path only the length can be relied on.
+// objectWith returns the path of the first object at a depth that has a member.
+// The library reuses the memory of the path that it reports with a forbidden
+// name, so only the length of such a path is reliable.
 func objectWith(v *strictjson.Value, member string, depth int, path []any) []any {
 	if depth == 0 {
 		if v.Member(member) == nil {
@@ -132,8 +133,8 @@ func objectWith(v *strictjson.Value, member string, depth int, path []any) []any
 	return nil
 }
 
-// alternatives speaks of the one branch that was meant, which is the only one
-// that the value's type fits, or of all of them in one sentence.
+// alternatives describes the faults of the intended branch, the only one that
+// the value's type fits, or else of all branches in one sentence.
 func (s *sentencer) alternatives(err *jsonschema.ValidationError, path []any, v *strictjson.Value) {
 	if k, ok := err.ErrorKind.(*kind.OneOf); ok && len(k.Subschemas) > 1 {
 		s.fault(path, "value", "fits more than one of the forms that exclude each other")
@@ -147,7 +148,7 @@ func (s *sentencer) alternatives(err *jsonschema.ValidationError, path []any, v 
 		misfit := false
 		for _, f := range branch.faults {
 			misfit = misfit || f.Type == "type" && comparePaths(f.Loc, path) == 0
-			all = append(all, strings.TrimPrefix(joinPath(f.Loc[min(len(path), len(f.Loc)):])+" "+f.Msg, " "))
+			all = append(all, strings.TrimPrefix(Path(f.Loc[min(len(path), len(f.Loc)):])+" "+f.Msg, " "))
 		}
 		if !misfit {
 			meant = append(meant, cause)
@@ -160,13 +161,13 @@ func (s *sentencer) alternatives(err *jsonschema.ValidationError, path []any, v 
 	s.fault(path, "value", "fits none of the allowed forms: %s", strings.Join(slices.Compact(all), "; or "))
 }
 
-// limitSentence puts a limit that was missed into words, "" for other faults.
+// limitSentence describes a violated limit, "" for other faults.
 func limitSentence(k jsonschema.ErrorKind, v *strictjson.Value, unit string) string {
 	if unit != "" {
 		unit = " (" + unit + ")"
 	}
 	number := func(rule string, want *big.Rat) string {
-		return fmt.Sprintf("must be %s %s%s, got %s", rule, decimalText(want), unit, shown(v))
+		return fmt.Sprintf("must be %s %s%s, got %s", rule, decimalText(want), unit, Shown(v))
 	}
 	switch k := k.(type) {
 	case *kind.Minimum:
@@ -182,7 +183,7 @@ func limitSentence(k jsonschema.ErrorKind, v *strictjson.Value, unit string) str
 	case *kind.Enum:
 		return choiceSentence(k.Want, v)
 	case *kind.Const:
-		return fmt.Sprintf("must be %s, got %s", shownAny(k.Want), shown(v))
+		return fmt.Sprintf("must be %s, got %s", shownAny(k.Want), Shown(v))
 	case *kind.Not:
 		return "has a value that is ruled out"
 	case *kind.FalseSchema:
@@ -238,7 +239,7 @@ func choiceSentence(want []any, v *strictjson.Value) string {
 	if len(all) > shownChoices {
 		all = append(all[:shownChoices], fmt.Sprintf("… (%d in all)", len(want)))
 	}
-	return fmt.Sprintf("must be one of %s, got %s%s", strings.Join(all, ", "), shown(v), near)
+	return fmt.Sprintf("must be one of %s, got %s%s", strings.Join(all, ", "), Shown(v), near)
 }
 
 // typeNames puts types of JSON Schema into plain words.
@@ -254,8 +255,8 @@ func typeNames(types []string) string {
 	return strings.Join(names, " or ")
 }
 
-// shown gives a value for a message, cut where it is long.
-func shown(v *strictjson.Value) string {
+// Shown returns a value for a message, cut where it is long.
+func Shown(v *strictjson.Value) string {
 	text := []rune(string(strictjson.AppendPlain(nil, v)))
 	if len(text) > shownValue {
 		return string(text[:shownValue]) + "…"
@@ -273,7 +274,7 @@ func shownAny(v any) string {
 	return fmt.Sprint(v)
 }
 
-// decimalText writes a number of a schema, which came from decimal digits.
+// decimalText writes a number of a schema in plain digits.
 func decimalText(r *big.Rat) string {
 	if r.IsInt() {
 		return strictjson.PlainNumber(r.Num().String())
@@ -282,7 +283,7 @@ func decimalText(r *big.Rat) string {
 	return strictjson.PlainNumber(strconv.FormatFloat(f, 'g', -1, 64))
 }
 
-// comparePaths orders paths as the value is read; indexes by number.
+// comparePaths orders paths by member names and numeric indexes.
 func comparePaths(x, y []any) int {
 	return slices.CompareFunc(x, y, func(a, b any) int {
 		i, ok := a.(int)

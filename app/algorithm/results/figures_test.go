@@ -1,4 +1,4 @@
-package algorithm
+package results
 
 import (
 	"fmt"
@@ -10,9 +10,11 @@ import (
 	"syscall"
 	"testing"
 	"testing/fstest"
+
+	"molrun/app/tomltree"
 )
 
-const resultsFile = head + `
+const resultsFile = `
 [metrics]
 score = { file = "log/tm.txt", pattern = 'score=\s*(\S+)' }
 last = { file = "log/tm.txt", pattern = '(?m)^step (\d+)$' }
@@ -20,8 +22,19 @@ optional = { file = "log/tm.txt", pattern = 'x|no(thing)?' }
 rg = { title = "Rg", unit = "nm" }
 `
 
-func TestFiguresOfARun(t *testing.T) {
-	a := parseOK(t, resultsFile)
+// read returns a section of an algorithm file.
+func read[T any](t *testing.T, section func(*tomltree.Reader) T, text string) T {
+	t.Helper()
+	r := tomltree.Parse([]byte(text), nil)
+	v := section(r)
+	if wrong := r.Mistakes(); len(wrong) > 0 {
+		t.Fatal(wrong)
+	}
+	return v
+}
+
+func TestFigures(t *testing.T) {
+	metrics := read(t, ReadMetrics, resultsFile)
 	const fits = "score= 0.98\nstep 1\nstep 20\nx\n"
 	tests := []struct {
 		name     string
@@ -46,7 +59,7 @@ func TestFiguresOfARun(t *testing.T) {
 			for name, text := range tt.files {
 				out[name] = &fstest.MapFile{Data: []byte(text)}
 			}
-			got, problems := a.Results(out)
+			got, problems := metrics.Read(out)
 			if string(got) != tt.want {
 				t.Errorf("figures %s, want %s", got, tt.want)
 			}
@@ -76,8 +89,8 @@ func TestOnlyTheEndOfALongFileIsRead(t *testing.T) {
 	}
 }
 
-// A program may leave anything; nothing of it may make the service wait.
-func TestFiguresOfAPipeOrFolder(t *testing.T) {
+// A program may leave anything, but nothing may block the service.
+func TestFiguresIgnorePipesAndFolders(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(dir, "metrics.json"), 0o600); err != nil {
 		t.Fatal(err)
@@ -85,7 +98,7 @@ func TestFiguresOfAPipeOrFolder(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "log", "tm.txt"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	got, problems := parseOK(t, resultsFile).Results(os.DirFS(dir))
+	got, problems := read(t, ReadMetrics, resultsFile).Read(os.DirFS(dir))
 	if got != nil || len(problems) != 2 || !strings.Contains(problems[0], "no regular file") {
 		t.Errorf("figures %s, problems %q", got, problems)
 	}
@@ -126,33 +139,5 @@ func TestLastMatchOfALongText(t *testing.T) {
 				t.Errorf("%s: %q, want %q", tt.name, got, want)
 			}
 		}
-	}
-}
-
-func TestKnownFailures(t *testing.T) {
-	a := parseOK(t, head+`
-[[failures]]
-pattern = 'Cannot parse file (\S+)( at \d+)?'
-message = "Could not read $1$2; it costs $$5 or ${1}x."
-[[failures]]
-pattern = 'Cannot'
-message = "Something could not be done."
-`)
-	tests := []struct{ name, log, want string }{
-		{"first rule", "Cannot\nCannot parse file a.pdb at 7\n", "Could not read a.pdb at 7; it costs $5 or a.pdbx."},
-		{"last match", "Cannot parse file a.pdb\nCannot parse file b.pdb\nend", "Could not read b.pdb; it costs $5 or b.pdbx."},
-		{"next rule", "Cannot open", "Something could not be done."},
-		{"none", "fine", ""},
-		{"group with a dollar", "Cannot parse file $1", "Could not read $1; it costs $5 or $1x."},
-		{"odd bytes", "Cannot parse file \x1b]0;\xfe", "Could not read ]0;?; it costs $5 or ]0;?x."},
-	}
-	for _, tt := range tests {
-		if got := a.Explain([]byte(tt.log)); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
-	}
-	long := a.Explain([]byte("Cannot parse file " + strings.Repeat("a", 5000)))
-	if len(long) > maxFailureText+10 {
-		t.Errorf("a message of %d bytes", len(long))
 	}
 }
