@@ -20,6 +20,8 @@ import (
 	"molrun/app/algorithms"
 	"molrun/app/apikey"
 	"molrun/app/config"
+	"molrun/app/daemon"
+	"molrun/app/datadir"
 	"molrun/web/client"
 )
 
@@ -73,7 +75,11 @@ func demonstrate(c *cobra.Command, config config.Config) error {
 	defer stop()
 	started, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
-		ended <- serve(serving, config, zerolog.New(logFile).With().Timestamp().Logger(), func(base string) { started <- base })
+		ended <- daemon.Run(serving, config, daemon.Options{
+			Log:     zerolog.New(logFile).With().Timestamp().Logger(),
+			Version: versionText(),
+			Started: func(baseURL string) { started <- baseURL },
+		})
 	}()
 	select {
 	case err := <-ended:
@@ -96,7 +102,7 @@ type demo struct {
 func (d *demo) sayf(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
 
 func (d *demo) run(ctx context.Context, base string) error {
-	key, err := controlClient(d.data).CreateKey(ctx, client.KeyRequest{
+	key, err := datadir.Control(d.data).CreateKey(ctx, client.KeyRequest{
 		Organization: "demo", Email: "demo@molrun.example", Role: string(apikey.Member), Expires: 24 * time.Hour,
 	})
 	if err != nil {

@@ -162,31 +162,3 @@ func TestChangedCertificateIsTakenWithoutDroppingConnections(t *testing.T) {
 	})
 	nobody.do("GET", "/healthz", nil).want(200)
 }
-
-func TestSelfSignedCertificateIsRenewed(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	cert, key := filepath.Join(dir, "tls", "cert.pem"), filepath.Join(dir, "tls", "key.pem")
-	now := time.Now()
-	ensure := func(names []string, at time.Time) string {
-		t.Helper()
-		must(t, ensureSelfSigned(cert, key, names, at))
-		return fingerprintOf(t, cert)
-	}
-	first := ensure([]string{"a.example", "127.0.0.1"}, now)
-	if again := ensure([]string{"a.example"}, now.AddDate(1, 0, 0)); again != first {
-		t.Error("it is renewed though it is good")
-	}
-	second := ensure([]string{"b.example"}, now)
-	if second == first {
-		t.Error("it is not renewed for another name")
-	}
-	if third := ensure([]string{"b.example"}, now.Add(selfSignedLife-renewBefore+time.Hour)); third == second {
-		t.Error("it is not renewed before its end")
-	}
-	must(t, os.Remove(key))
-	ensure([]string{"b.example"}, now)
-	if _, err := tls.LoadX509KeyPair(cert, key); err != nil {
-		t.Error(err)
-	}
-}
