@@ -50,7 +50,7 @@ func TestDoctorFindsNothingWrongWithASoundInstallation(t *testing.T) {
 		t.Helper()
 		said, _ := s.diagnosis(args...)
 		for check, text := range said {
-			if strings.Contains(text, string(wrong)) && check != "free space" { // which is this machine's
+			if strings.Contains(text, string(doctor.Problem)) && check != "free space" { // which is this machine's
 				t.Errorf("%s: %s", check, text)
 			}
 		}
@@ -254,7 +254,9 @@ func changeCommits(t *testing.T, database string, change func(*storage.Commits))
 	c, err := storage.ReadCommits(database)
 	must(t, err)
 	change(&c)
-	must(t, writeJSON(database+".commits", c))
+	text, err := json.Marshal(c)
+	must(t, err)
+	must(t, os.WriteFile(database+".commits", text, 0o600))
 }
 
 // algorithm puts a file into the server's folder of algorithms.

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"molrun/app/certificate"
 )
 
 // secure makes the server's client speak TLS with whoever has the certificate
@@ -129,21 +131,18 @@ func TestChangedCertificateIsTakenWithoutDroppingConnections(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	renew := func() {
+	renew := func(name string) { // another name makes another certificate
 		t.Helper()
-		certPEM, keyPEM, err := selfSign([]string{"127.0.0.1"}, time.Now())
-		must(t, err)
-		must(t, writeWhole(cert, certPEM))
-		must(t, writeWhole(key, keyPEM))
+		must(t, certificate.EnsureSelfSigned(cert, key, []string{"127.0.0.1", name}, time.Now()))
 	}
-	renew()
+	renew("first.example")
 	s := startServer(t, serverOptions{config: fmt.Sprintf("[tls]\ncert = %q\nkey = %q\n", cert, key)})
 	s.secure(cert)
 	old := s.http
 	nobody := user{s, ""}
 	nobody.do("GET", "/healthz", nil).want(200)
 	first := fingerprintOf(t, cert)
-	renew()
+	renew("second.example")
 	must(t, s.process.Process.Signal(syscall.SIGHUP))
 	s.eventually("the certificate is read again", func() bool {
 		return s.logged("the certificate was read again", "fingerprint") == fingerprintOf(t, cert)
