@@ -67,6 +67,46 @@ func Files(c config.Config) (cert, key string) {
 	return c.TLS.Cert, c.TLS.Key
 }
 
+// CheckPrivate refuses a file that others may read.
+func CheckPrivate(name string) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	if perm := info.Mode().Perm(); perm&0o077 != 0 {
+		return fault.Errorf(fault.Invalid, "%s may be read by others (mode %#o): run chmod 600 on it", name, perm)
+	}
+	return nil
+}
+
+// Config gives the TLS configuration of the server.
+func (c *Certificate) Config() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
+}
+
+// Reload looks at the files now.
+func (c *Certificate) Reload() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refresh()
+}
+
+// Fingerprint gives the SHA-256 of the certificate, as browsers show it.
+func (c *Certificate) Fingerprint() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return fingerprint(c.current)
+}
+
+func fingerprint(c *tls.Certificate) string {
+	sum := sha256.Sum256(c.Certificate[0])
+	parts := make([]string, len(sum))
+	for i, b := range sum {
+		parts[i] = fmt.Sprintf("%02X", b)
+	}
+	return strings.Join(parts, ":")
+}
+
 // load reads both files anew.
 func (c *Certificate) load() error {
 	if err := CheckPrivate(c.key); err != nil {
@@ -95,18 +135,6 @@ func (c *Certificate) states() (s [2]fileState, err error) {
 	return s, nil
 }
 
-// CheckPrivate refuses a file that others may read.
-func CheckPrivate(name string) error {
-	info, err := os.Stat(name)
-	if err != nil {
-		return err
-	}
-	if perm := info.Mode().Perm(); perm&0o077 != 0 {
-		return fault.Errorf(fault.Invalid, "%s may be read by others (mode %#o): run chmod 600 on it", name, perm)
-	}
-	return nil
-}
-
 // get gives the certificate for a new connection.
 func (c *Certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
@@ -115,13 +143,6 @@ func (c *Certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		c.refresh()
 	}
 	return c.current, nil
-}
-
-// Reload looks at the files now.
-func (c *Certificate) Reload() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.refresh()
 }
 
 // refresh reads the files if they have changed. If that fails, the certificate
@@ -139,24 +160,9 @@ func (c *Certificate) refresh() {
 	switch {
 	case err == nil:
 		c.reported = false
-		c.log.Info().Str("fingerprint", c.Fingerprint()).Msg("the certificate was read again")
+		c.log.Info().Str("fingerprint", fingerprint(c.current)).Msg("the certificate was read again")
 	case !c.reported:
 		c.reported = true
 		c.log.Error().Err(err).Msg("the new certificate can't be used; the old one stays")
 	}
-}
-
-// Fingerprint gives the SHA-256 of the certificate, as browsers show it.
-func (c *Certificate) Fingerprint() string {
-	sum := sha256.Sum256(c.current.Certificate[0])
-	parts := make([]string, len(sum))
-	for i, b := range sum {
-		parts[i] = fmt.Sprintf("%02X", b)
-	}
-	return strings.Join(parts, ":")
-}
-
-// Config gives the TLS configuration of the server.
-func (c *Certificate) Config() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
 }

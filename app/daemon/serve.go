@@ -45,51 +45,11 @@ func Run(ctx context.Context, c config.Config, o Options) (err error) {
 	if err := s.openCluster(); err != nil {
 		return err
 	}
-	cert, err := certificate.Open(s.config, o.Log)
+	e, err := s.listen()
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", s.config.Listen)
-	if err != nil {
-		return fmt.Errorf("listen on %s: %w", s.config.Listen, err)
-	}
-	control, err := listenControl(s.config.Data, datadir.Socket)
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
-	stopping, stop := context.WithCancel(ctx)
-	defer stop()
-	servers := group{stop: stop}
-	running := &requests{}
-	api := s.server(running.counted(s.handler(stopping, o.Version)))
-	listener = web.BoundConnections(api, listener, s.config.Limits.Connections)
-	operator := web.Server(running.counted(s.operator(stopping)))
-	api.ErrorLog, operator.ErrorLog = s.errorLog(), s.errorLog()
-	servers.run("api", func() error { return serveAPI(api, listener, cert) })
-	servers.run("control socket", func() error { return operator.Serve(control) })
-	servers.run("runner", func() error { return s.runner().Run(stopping) })
-	servers.run("sweep", func() error { return s.sweep(stopping) })
-	servers.run("retention", func() error { return s.retain(stopping) })
-	servers.run("key uses", func() error { s.recordKeyUses(stopping); return nil })
-	servers.run("hangup", func() error { reloadOnHangup(stopping, cert); return nil })
-
-	base, line := "http://", o.Log.Info()
-	if cert != nil {
-		base, line = "https://", line.Str("fingerprint", cert.Fingerprint())
-	}
-	base += listener.Addr().String()
-	line.Str("listen", listener.Addr().String()).Str("data", s.config.Data).Str("version", o.Version).Msg("started")
-	if o.Started != nil {
-		o.Started(base)
-	}
-	systemd := newNotifier(os.Environ(), o.Log)
-	systemd.tell("READY=1")
-	servers.run("watchdog", func() error { return systemd.watch(stopping, s.alive) })
-	<-stopping.Done()
-	systemd.tell("STOPPING=1")
-	o.Log.Info().Msg("stopping; running jobs go on")
-	err = errors.Join(running.drain(time.Duration(s.config.Stop.Requests), api, operator), servers.wait())
-	return errors.Join(err, s.saveKeyUses())
+	return s.serve(ctx, e, o)
 }
 
 // spareHeap is memory that is allocated and never touched, so it costs nothing.
@@ -103,3 +63,66 @@ const spareHeap = 16 << 20
 // goroutines have run, and a commit makes dozens ready: with two at once, a listing
 // waited half as long again for its turn.
 const minProcs = 4
+
+// endpoints are where clients reach the service.
+type endpoints struct {
+	api, control net.Listener
+	cert         *certificate.Certificate // nil for plain HTTP
+}
+
+func (s *service) listen() (*endpoints, error) {
+	cert, err := certificate.Open(s.config, s.log)
+	if err != nil {
+		return nil, err
+	}
+	api, err := net.Listen("tcp", s.config.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", s.config.Listen, err)
+	}
+	control, err := listenControl(s.config.Data, datadir.Socket)
+	if err != nil {
+		return nil, errors.Join(err, api.Close())
+	}
+	return &endpoints{api, control, cert}, nil
+}
+
+// serve runs the parts of the service until ctx ends, then stops them gracefully.
+func (s *service) serve(ctx context.Context, e *endpoints, o Options) error {
+	stopping, stop := context.WithCancel(ctx)
+	defer stop()
+	parts := group{stop: stop}
+	running := &requests{}
+	api := s.server(running.counted(s.handler(stopping, o.Version)))
+	listener := web.BoundConnections(api, e.api, s.config.Limits.Connections)
+	operator := web.Server(running.counted(s.operator(stopping)))
+	api.ErrorLog, operator.ErrorLog = s.errorLog(), s.errorLog()
+	parts.run("api", func() error { return serveAPI(api, listener, e.cert) })
+	parts.run("control socket", func() error { return operator.Serve(e.control) })
+	parts.run("runner", func() error { return s.runner().Run(stopping) })
+	parts.run("sweep", func() error { return repeat(stopping, sweepInterval, s.sweep) })
+	parts.run("retention", func() error { return repeat(stopping, retentionInterval, s.retain) })
+	parts.run("key uses", func() error { s.recordKeyUses(stopping); return nil })
+	parts.run("hangup", func() error { reloadOnHangup(stopping, e.cert); return nil })
+
+	s.reportStarted(e, o)
+	systemd := newNotifier(os.Environ(), s.log)
+	systemd.tell("READY=1")
+	parts.run("watchdog", func() error { return systemd.watch(stopping, s.alive) })
+	<-stopping.Done()
+	systemd.tell("STOPPING=1")
+	s.log.Info().Msg("stopping; running jobs go on")
+	err := errors.Join(running.drain(time.Duration(s.config.Stop.Requests), api, operator), parts.wait())
+	return errors.Join(err, s.saveKeyUses())
+}
+
+func (s *service) reportStarted(e *endpoints, o Options) {
+	address := e.api.Addr().String()
+	scheme, line := "http://", s.log.Info()
+	if e.cert != nil {
+		scheme, line = "https://", line.Str("fingerprint", e.cert.Fingerprint())
+	}
+	line.Str("listen", address).Str("data", s.config.Data).Str("version", o.Version).Msg("started")
+	if o.Started != nil {
+		o.Started(scheme + address)
+	}
+}

@@ -126,7 +126,7 @@ func (s *service) join(secret *link.Secret) error {
 	return nil
 }
 
-// close closes the parts in reverse order and unlocks the data directory.
+// close closes the parts, the executors first, and unlocks the data directory.
 func (s *service) close() error {
 	var errs []error
 	if s.slurm != nil {

@@ -13,6 +13,11 @@ import (
 // abandonAfter bounds the wait for a request whose connection was cut.
 const abandonAfter = 10 * time.Second
 
+// StopTimeout is how long the service may take to stop.
+func StopTimeout(c config.Config) time.Duration {
+	return time.Duration(c.Stop.Requests) + 2*abandonAfter
+}
+
 // requests counts the requests that are being answered. Files and records are
 // closed only when all have ended, also those whose connections were cut: net/http
 // does not wait for these.
@@ -59,9 +64,4 @@ func shutdown(within time.Duration, servers ...*http.Server) error {
 	}
 	all.Wait()
 	return errors.Join(errs...)
-}
-
-// StopTimeout is how long the service may take to stop.
-func StopTimeout(c config.Config) time.Duration {
-	return time.Duration(c.Stop.Requests) + 2*abandonAfter
 }

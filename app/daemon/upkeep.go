@@ -9,14 +9,18 @@ import (
 	"molrun/app/fault"
 )
 
-const sweepEvery = 24 * time.Hour
+const (
+	sweepInterval     = 24 * time.Hour
+	retentionInterval = time.Hour
+)
 
-// sweep removes files that no record names, now and daily.
-func (s *service) sweep(ctx context.Context) error {
-	ticker := time.NewTicker(sweepEvery)
+// repeat calls fn now and after each interval, whatever the wall clock does, until
+// ctx ends.
+func repeat(ctx context.Context, interval time.Duration, fn func(context.Context)) error {
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
-		s.sweepOnce(ctx)
+		fn(ctx)
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -25,7 +29,8 @@ func (s *service) sweep(ctx context.Context) error {
 	}
 }
 
-func (s *service) sweepOnce(ctx context.Context) {
+// sweep removes files that no record names.
+func (s *service) sweep(ctx context.Context) {
 	upload := func(id app.UploadID, generation int) bool {
 		u, err := s.app.Files.Upload(ctx, id)
 		return err == nil && u.Generation == generation || err != nil && !errors.Is(err, fault.NotFound)
@@ -46,24 +51,8 @@ func (s *service) sweepOnce(ctx context.Context) {
 	}
 }
 
-const retainEvery = time.Hour
-
-// retain deletes jobs and uploads by the rules of retention, now and hourly. The
-// interval does not depend on the wall clock.
-func (s *service) retain(ctx context.Context) error {
-	ticker := time.NewTicker(retainEvery)
-	defer ticker.Stop()
-	for {
-		s.retainOnce(ctx)
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-func (s *service) retainOnce(ctx context.Context) {
+// retain deletes jobs and uploads by the rules of retention.
+func (s *service) retain(ctx context.Context) {
 	done, err := s.keeper.Run(ctx, func(e app.Expired) {
 		s.log.Info().Str("job", string(e.Job)).Str("name", e.Name).Str("organization", e.Organization).Str("user", e.Email).
 			Str("status", string(e.Status)).Int("rows", e.Rows).Strs("uploads", e.Uploads).Int64("bytes", e.Bytes).
