@@ -142,7 +142,7 @@ func (o *Restore) prepare(data, database string) error {
 			return fault.Errorf(fault.Invalid, "it is not empty: it has %s; name a new directory by --data", name)
 		}
 	}
-	if !o.anyFileSystem() {
+	if o.Config.Database.FileSystem != "any" {
 		if err := storage.RefuseFileSystem(data); err != nil {
 			return err
 		}
@@ -159,8 +159,6 @@ func (o *Restore) prepare(data, database string) error {
 	}
 	return storage.Expect(filepath.Join(data, datadir.Database), database)
 }
-
-func (o *Restore) anyFileSystem() bool { return o.Config.Database.FileSystem == "any" }
 
 // copyAll copies every file and compares its digest.
 func (o *Restore) copyAll(ctx context.Context, aside, backup string, sums map[string]string, r *Restored) error {
@@ -230,7 +228,7 @@ func checkAll(ctx context.Context, config config.Config, record *Record, r *Rest
 		return nil
 	}
 	if len(record.Problems) == 0 && len(r.Problems) == 0 {
-		return fmt.Errorf("what was restored has %d problems that the backup had not: %s", found.Count, found.Problems[0].Text)
+		return fmt.Errorf("what was restored has %d problems that the backup does not have: %s", found.Count, found.Problems[0].Text)
 	}
 	for _, p := range found.Problems {
 		r.Problems = append(r.Problems, p.Text)

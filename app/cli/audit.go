@@ -29,10 +29,10 @@ Works while the service runs and while it does not.`,
 		Args: cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, false)
-	c.Flags().StringVar(&since, "since", "", "only what is newer: a time ago, such as 24h or 7d, or a date such as 2026-11-20")
-	c.Flags().StringVar(&key, "key", "", "only what the API key with this ID did, or was done to it")
+	c.Flags().StringVar(&since, "since", "", "only newer entries: a time ago, such as 24h or 7d, or a date such as 2026-11-20")
+	c.Flags().StringVar(&key, "key", "", "only what the API key with this ID did, or what was done to it")
 	c.Flags().StringVar(&action, "action", "", "only this action, such as job.submit, or its group, such as job")
-	c.Flags().BoolVar(&follow, "follow", false, "go on with what is added, until interrupted")
+	c.Flags().BoolVar(&follow, "follow", false, "keep printing new entries until interrupted")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		from, err := parseSince(since, time.Now())

@@ -19,20 +19,20 @@ func backupCommand() *cobra.Command {
 		Long: `Copy the records, uploads, results, logs and the secret into a directory of
 backups, each a folder of its own, while the service runs or while it does not.
 
-A backup is whole and of one moment: what is deleted while it is made stays on the
-disk until it is done. It appears under its name only when it is complete; one that
-was cut short is gone on with by the next. Files that the backup before has too are
-hard links to it, so that each costs only what is new; remove old ones as you like.
-Keep DIR on another disk: it is as secret as the data directory.
+A backup is complete and of one moment: files deleted while it is made stay on the
+disk until it is done. It gets its name only when it is complete; the next backup
+continues an interrupted one. Files that the previous backup has too are hard links
+to it, so that each costs only what is new; remove old ones as you like. Keep DIR on
+another disk: it is as secret as the data directory.
 
-Not in it: work directories, and what an attempt that runs just now is writing. The
-configuration and your algorithm files lie elsewhere; copy them yourself.`,
+A backup does not contain work directories, nor what running attempts are writing.
+Copy the configuration and your algorithm files yourself; they are elsewhere.`,
 		Example: `  molrun backup /mnt/backups/molrun
   sha256sum --check --quiet SHA256SUMS        # in a backup, without molrun`,
 		Args: exactlyOne("the directory of backups"),
 	}
 	flags := addConfigFlags(c, false)
-	c.Flags().BoolVar(&deep, "deep", false, "read again also what the backup before has, and compare")
+	c.Flags().BoolVar(&deep, "deep", false, "read files of the previous backup again and compare them")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		config, err := flags.load()
@@ -58,7 +58,7 @@ configuration and your algorithm files lie elsewhere; copy them yourself.`,
 		for _, p := range taken.Problems {
 			fmt.Fprintln(c.ErrOrStderr(), p)
 		}
-		return fmt.Errorf("the backup is complete but for %d problems that the data had before; see above and molrun check", len(taken.Problems))
+		return fmt.Errorf("the backup is complete except for %d problems that the data already had; see above and molrun check", len(taken.Problems))
 	}
 	return c
 }

@@ -15,24 +15,24 @@ func checkCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "check",
-		Short: "Look whether records and files are sound and fit together",
+		Short: "Check that records and files are sound and belong together",
 		Long: `Read the whole database (pages, records, indexes, counts) and look at every file
 that records name; --deep reads them all and compares their SHA-256. It changes
-nothing, and may run while the service does: then it looks at one moment of it.
+nothing, and may run while the service does: then it checks a snapshot.
 
---repair wants the service stopped. It makes anew what follows from records: indexes,
-counts of batches, the floor of IDs (a copy of the database stays beside it), and
-moves what no record names to set-aside/ in the data directory. What only a backup
-can bring back it leaves as it is, and says so.
+--repair needs the service stopped. It rebuilds what follows from the records:
+indexes, counts of batches, the floor of IDs. A copy of the database is kept next to
+it. Files that no record names are moved to set-aside/ in the data directory. What
+only a backup can bring back stays as it is, and the command says so.
 
-Ends with 1 if there are problems. Files that no record names are none: a crash leaves
-them, and the service removes them when they are a day old.`,
+Exits with 1 if there are problems. Files that no record names do not count: a crash
+leaves them, and the service removes them when they are a day old.`,
 		Example: "  molrun check --deep\n  molrun check --repair",
 		Args:    cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, false)
 	c.Flags().BoolVar(&o.Deep, "deep", false, "read every file and compare it with its digest")
-	c.Flags().BoolVar(&o.Repair, "repair", false, "put right what follows from the records")
+	c.Flags().BoolVar(&o.Repair, "repair", false, "repair what follows from the records")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		config, err := flags.load()
@@ -63,12 +63,12 @@ func printCheck(w io.Writer, r *check.Report) error {
 	for _, p := range r.Problems {
 		mark := ""
 		if p.Derivable {
-			mark = " (--repair puts this right)"
+			mark = " (--repair fixes this)"
 		}
 		fmt.Fprintf(w, "problem: %s%s\n", p.Text, mark)
 	}
 	if more := r.Count - len(r.Problems); more > 0 {
-		fmt.Fprintf(w, "and %d problems more\n", more)
+		fmt.Fprintf(w, "and %d more problems\n", more)
 	}
 	for _, s := range r.Strays {
 		fmt.Fprintf(w, "no record names %s\n", s)
@@ -96,5 +96,5 @@ func checkError(r *check.Report, repaired bool) error {
 	case r.Derivable == r.Count:
 		return fmt.Errorf("there are %d problems; stop the service and run molrun check --repair", r.Count)
 	}
-	return fmt.Errorf("there are %d problems; molrun check --repair puts %d right, only a backup the others (molrun restore)", r.Count, r.Derivable)
+	return fmt.Errorf("there are %d problems; molrun check --repair fixes %d, only a backup the others (molrun restore)", r.Count, r.Derivable)
 }

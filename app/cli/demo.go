@@ -58,7 +58,7 @@ result, all through the API. The data directory stays: molrun serve goes on with
 	return c
 }
 
-// demonstrate runs the service and, beside it, a client of its API.
+// demonstrate runs the service and a client of its API.
 func demonstrate(c *cobra.Command, config config.Config) error {
 	if err := os.MkdirAll(config.Data, 0o700); err != nil {
 		return err
@@ -176,8 +176,7 @@ func (d *demo) follow(ctx context.Context, api *client.Client) error {
 	}
 }
 
-// draw shows a line in place of the one before, or below it where the output
-// is no terminal.
+// draw replaces the previous line on a terminal, and prints a new one elsewhere.
 func (d *demo) draw(line string) {
 	if d.bar {
 		fmt.Fprintf(d.out, "\r\033[K%s", line)
@@ -186,10 +185,10 @@ func (d *demo) draw(line string) {
 	fmt.Fprintln(d.out, line)
 }
 
-// progressLine draws the job's progress in a line of 80 columns; where lines
-// follow each other, in tenths.
+// progressLine draws the job's progress in 80 columns. Without a terminal, where each
+// change prints a line, it changes only with each tenth.
 func (d *demo) progressLine(job *client.Job) string {
-	const width, room = 30, 30
+	const width, textWidth = 30, 30
 	fraction, text := 0.0, ""
 	switch {
 	case job.Status == "COMPLETED":
@@ -200,8 +199,8 @@ func (d *demo) progressLine(job *client.Job) string {
 	if !d.bar {
 		fraction, text = math.Floor(10*fraction)/10, ""
 	}
-	if runes := []rune(text); len(runes) > room {
-		text = string(runes[:room-1]) + "…"
+	if runes := []rune(text); len(runes) > textWidth {
+		text = string(runes[:textWidth-1]) + "…"
 	}
 	full := int(fraction * width)
 	return fmt.Sprintf("[%s%s] %3.0f %% %s %s", strings.Repeat("#", full), strings.Repeat(".", width-full), 100*fraction, job.Status, text)

@@ -17,7 +17,7 @@ programs that jobs need, while the service runs or while it does not, and say wh
 do about what is wrong. It changes nothing; on a cluster it runs a job that ends at
 once. Whether records and files are sound is a question for molrun check.
 
-Ends with 1 if there is a problem; a warning is none.`,
+Exits with 1 if there is a problem; warnings do not count.`,
 		Example: "  molrun doctor\n  molrun doctor --json",
 		Args:    cobra.NoArgs,
 	}

@@ -156,8 +156,8 @@ func keyRotateCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "rotate ID",
-		Short: "Make a key in place of another, which closes after a while",
-		Long: `Make a key for the user of another one and print it, once. The old key goes on
+		Short: "Replace a key by a new one; the old one closes after a while",
+		Long: `Make a key for the user of another one and print it, once. The old key keeps
 working for the time of --overlap, so that programs can change to the new one.`,
 		Example: `  molrun key rotate acatwwcwiblh
   molrun key rotate acatwwcwiblh --overlap 7d

@@ -19,12 +19,11 @@ func restoreCommand() *cobra.Command {
 		Short: "Make a data directory out of a backup",
 		Long: `Make a data directory, which has to be absent or empty, out of the newest backup
 in DIR or the one that --snapshot names. Every file is compared with its digest, and
-what comes out is checked before it is called done; one that was cut short is begun
-anew by the same command, and the service refuses to start on it.
+the whole directory is checked at the end. If a restore is interrupted, the service
+refuses to start on the directory; run the same command again.
 
-Jobs that ran when the backup was made are lost to it, wherever they went on: they
-are queued again where their algorithm has retries left, else FAILED with the reason,
-to be tried again by their users.`,
+The attempts that ran when the backup was made are lost: their jobs are queued again
+if their algorithm has retries left, and FAILED otherwise, for their users to retry.`,
 		Example: `  molrun restore /mnt/backups/molrun --data /srv/molrun
   molrun restore /mnt/backups/molrun --list`,
 		Args: exactlyOne("the directory of backups"),

@@ -18,10 +18,10 @@ func serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Start the service",
 		Long: `Start the service: the API, and the runner that starts jobs. SIGINT or SIGTERM
-stops it; jobs that run go on, and the next start takes them over.
+stops it; running jobs go on, and the next start takes them over.
 
-A flag stands over a variable (MOLRUN_LISTEN, MOLRUN_RUNNER_CPUS and so on), that
-over the configuration file.`,
+A flag takes precedence over a variable (MOLRUN_LISTEN, MOLRUN_RUNNER_CPUS and so
+on), and a variable over the configuration file.`,
 		Example: `  molrun serve
   molrun serve --data /srv/molrun --listen :8080 --public-url https://molrun.lab.example`,
 		Args: cobra.NoArgs,

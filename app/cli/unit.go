@@ -37,7 +37,7 @@ User={{.User}}
 ExecStart={{.Program}} serve{{.Flags}}
 ExecReload=/bin/kill -HUP $MAINPID
 
-# Jobs run on while the service is stopped, upgraded or starts anew.
+# Jobs run on while the service is stopped, upgraded or restarted.
 KillMode=process
 Restart=always
 RestartSec=2
@@ -61,7 +61,7 @@ ReadWritePaths={{.Data}} /tmp /var/tmp{{if .Shared}} -{{.Shared}}{{end}}
 WantedBy=multi-user.target
 `))
 
-// systemdUnit is what the template is filled with.
+// systemdUnit is the data of the template.
 type systemdUnit struct {
 	User, Program, Flags, Data string
 	Shared                     string // with a cluster, which may be mounted later; "": none
