@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/web"
+	"molrun/web/edge"
 	"molrun/web/client"
 )
 
@@ -30,7 +31,7 @@ func (s *service) controlWith(o web.ControlOptions) (socket string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	server := &httptest.Server{Listener: listener, Config: web.Server(web.Control(s.app, s.keeper, o))}
+	server := &httptest.Server{Listener: listener, Config: edge.Server(web.Control(s.app, s.keeper, o))}
 	server.Start()
 	s.t.Cleanup(server.Close)
 	return socket

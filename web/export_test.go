@@ -9,7 +9,7 @@ type Route struct {
 // Routes gives the table of routes.
 func Routes() []Route {
 	var routes []Route
-	for _, r := range (&API{}).routes() {
+	for _, r := range (handlers{}).routes() {
 		routes = append(routes, Route{r.method, r.path, r.class == open})
 	}
 	return routes
@@ -21,7 +21,7 @@ func Audited(route string) bool { return audited[route] != "" }
 // ControlRoutes gives the table of the operator's routes.
 func ControlRoutes() []Route {
 	var routes []Route
-	for _, r := range (&control{}).routes() {
+	for _, r := range (control{}).routes() {
 		routes = append(routes, Route{r.method, r.path, true})
 	}
 	return routes

@@ -22,6 +22,8 @@ import (
 	"molrun/blobs/link"
 	"molrun/storage"
 	"molrun/web"
+	"molrun/web/edge"
+	"molrun/web/respond"
 )
 
 // noteAlgorithm takes settings as long as those of most jobs.
@@ -76,7 +78,7 @@ func benchHandler(b *testing.B) (h http.Handler, key string) {
 		b.Fatal(err)
 	}
 	api := web.New(s, web.Options{})
-	return web.Edge{}.Before(web.Outer(api, blobs.Handler(files, s.Files, web.WriteError), zerolog.New(io.Discard))), key
+	return edge.Policy{}.Wrap(web.Outer(api, blobs.Handler(files, s.Files, respond.Error), zerolog.New(io.Discard))), key
 }
 
 // serveOne answers one request and keeps nothing of the answer but its status.

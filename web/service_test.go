@@ -31,6 +31,8 @@ import (
 	"molrun/blobs/link"
 	"molrun/storage"
 	"molrun/web"
+	"molrun/web/edge"
+	"molrun/web/respond"
 )
 
 // echoAlgorithm is the one algorithm of these tests.
@@ -137,7 +139,7 @@ func start(t *testing.T, change ...func(*setup)) *service {
 	log := zerolog.New(s.log)
 	with.options.Version = "test"
 	api := web.New(s.app, with.options)
-	handler := web.Outer(api, blobs.Handler(s.blobs, s.app.Files, web.WriteError), log)
+	handler := web.Outer(api, blobs.Handler(s.blobs, s.app.Files, respond.Error), log)
 	if with.from != "" {
 		inner := handler
 		handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -146,7 +148,7 @@ func start(t *testing.T, change ...func(*setup)) *service {
 		})
 	}
 	server := httptest.NewUnstartedServer(nil)
-	server.Config = web.Server(handler)
+	server.Config = edge.Server(handler)
 	server.Start()
 	t.Cleanup(server.Close)
 	s.url = server.URL

@@ -16,6 +16,7 @@ import (
 	"molrun/app/fault"
 	"molrun/web"
 	"molrun/web/client"
+	"molrun/web/edge"
 )
 
 // The operator's socket, in the data directory. Whoever may open it (mode
@@ -94,7 +95,7 @@ func (s *service) operate(ctx context.Context, fn func(context.Context, *client.
 		return err
 	}
 	socket := filepath.Join(s.config.Data, commandSocket)
-	server := web.Server(s.control())
+	server := edge.Server(s.control())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	err = errors.Join(fn(ctx, client.NewControl(socket)), drain(operatorPatience, server), os.Remove(socket))

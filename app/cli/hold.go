@@ -19,8 +19,9 @@ import (
 	"molrun/app/fault"
 	"molrun/blobs"
 	"molrun/storage"
-	"molrun/web"
 	"molrun/web/client"
+	"molrun/web/edge"
+	"molrun/web/respond"
 )
 
 // A backup and a check want records and files that fit together while the
@@ -55,7 +56,7 @@ type held struct {
 // operator gives the handler of the control socket.
 func (s *service) operator(stopping context.Context) http.Handler {
 	control := s.control()
-	hold := web.Outer(s.holdHandler(stopping), nil, s.log)
+	hold := edge.Trace(s.log, s.holdHandler(stopping))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && r.URL.Path == holdPath {
 			hold.ServeHTTP(w, r)
@@ -71,7 +72,7 @@ func (s *service) holdHandler(stopping context.Context) http.Handler {
 		defer cancel()
 		defer context.AfterFunc(stopping, cancel)()
 		if err := s.hold(ctx, w); err != nil {
-			web.WriteError(w, r, err)
+			respond.Error(w, r, err)
 		}
 	})
 }

@@ -26,6 +26,7 @@ import (
 	"molrun/blobs/link"
 	"molrun/storage"
 	"molrun/web"
+	"molrun/web/edge"
 )
 
 func serveCommand() *cobra.Command {
@@ -243,8 +244,8 @@ func serve(ctx context.Context, c config.Config, log zerolog.Logger, started fun
 	servers := group{stop: stop}
 	running := &requests{}
 	api := s.server(running.counted(s.handler(stopping)))
-	listener = web.BoundConnections(api, listener, s.config.Limits.Connections)
-	operator := web.Server(running.counted(s.operator(stopping)))
+	listener = edge.LimitConnections(api, listener, s.config.Limits.Connections)
+	operator := edge.Server(running.counted(s.operator(stopping)))
 	api.ErrorLog, operator.ErrorLog = s.errorLog(), s.errorLog()
 	servers.run("api", func() error { return serveAPI(api, listener, own) })
 	servers.run("control socket", func() error { return operator.Serve(control) })

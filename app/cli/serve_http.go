@@ -16,6 +16,8 @@ import (
 	"molrun/app/strictjson"
 	"molrun/blobs"
 	"molrun/web"
+	"molrun/web/edge"
+	"molrun/web/respond"
 )
 
 // server gives the server of the API with the bounds of the configuration.
@@ -23,7 +25,7 @@ import (
 // what is wrong; the server's own bound is only for what is far beyond.
 func (s *service) server(handler http.Handler) *http.Server {
 	l := s.config.Limits
-	server := web.Server(handler)
+	server := edge.Server(handler)
 	server.ReadHeaderTimeout = time.Duration(l.HeaderTime)
 	server.IdleTimeout = time.Duration(l.IdleTime)
 	server.MaxHeaderBytes = int(l.URL) + 2*int(l.Header)
@@ -89,8 +91,8 @@ func (s *service) handler(stopping context.Context) http.Handler {
 		Ready:          s.ready,
 		Stopping:       stopping,
 	})
-	edge := web.Edge{MaxHeader: int(l.Header), Trusted: s.config.Proxy.Trusted, Origins: s.config.CORS.Origins}
-	return web.Outer(edge.Before(api), edge.Before(blobs.Handler(s.files, s.app.Files, web.WriteError)), s.log)
+	policy := edge.Policy{MaxHeader: int(l.Header), Trusted: s.config.Proxy.Trusted, Origins: s.config.CORS.Origins}
+	return web.Outer(policy.Wrap(api), policy.Wrap(blobs.Handler(s.files, s.app.Files, respond.Error)), s.log)
 }
 
 func (s *service) rates() web.Rates {

@@ -1,4 +1,4 @@
-package web_test
+package edge_test
 
 import (
 	"net/http"
@@ -9,18 +9,19 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"molrun/web"
+	"molrun/web/edge"
 )
 
-// behind serves a handler that tells who asks, behind an edge.
-func behind(edge web.Edge) http.Handler {
-	return web.Outer(edge.Before(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// behind serves a handler that answers with the client's address, behind a
+// policy.
+func behind(p edge.Policy) http.Handler {
+	return edge.Trace(zerolog.Nop(), p.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(r.RemoteAddr))
-	})), http.NotFoundHandler(), zerolog.Nop())
+	})))
 }
 
 func TestClientIsWhomTrustedProxiesSayAndNobodyElse(t *testing.T) {
-	edge := behind(web.Edge{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}})
+	handler := behind(edge.Policy{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}})
 	for _, tt := range []struct {
 		name, from string
 		forwarded  []string
@@ -43,7 +44,7 @@ func TestClientIsWhomTrustedProxiesSayAndNobodyElse(t *testing.T) {
 		r.RemoteAddr = tt.from
 		r.Header["X-Forwarded-For"] = tt.forwarded
 		w := httptest.NewRecorder()
-		edge.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 		if got := w.Body.String(); got != tt.want {
 			t.Errorf("%s: the client is %s, want %s", tt.name, got, tt.want)
 		}
@@ -51,12 +52,12 @@ func TestClientIsWhomTrustedProxiesSayAndNobodyElse(t *testing.T) {
 }
 
 func TestHeadersAreBounded(t *testing.T) {
-	edge := behind(web.Edge{MaxHeader: 1000})
+	handler := behind(edge.Policy{MaxHeader: 1000})
 	ask := func(size int) *httptest.ResponseRecorder {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.Header.Set("Cookie", strings.Repeat("x", size))
 		w := httptest.NewRecorder()
-		edge.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 		return w
 	}
 	if w := ask(900); w.Code != 200 {
@@ -96,7 +97,7 @@ func TestPagesOfConfiguredOriginsMayUseTheAPI(t *testing.T) {
 				r.Header.Set("Access-Control-Request-Method", tt.asks)
 			}
 			w := httptest.NewRecorder()
-			behind(web.Edge{Origins: tt.origins}).ServeHTTP(w, r)
+			behind(edge.Policy{Origins: tt.origins}).ServeHTTP(w, r)
 			h := w.Header()
 			want := ""
 			if tt.allowed {

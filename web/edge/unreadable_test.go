@@ -1,4 +1,4 @@
-package web_test
+package edge_test
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package web_test
+package edge_test
 
 import (
 	"bufio"
@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/web"
+	"molrun/web/edge"
 )
 
 // lookalike is a body that begins as net/http's own refusals do.
@@ -31,7 +31,7 @@ type bounded struct {
 func newBounded(t *testing.T, most int) *bounded {
 	t.Helper()
 	b := &bounded{t: t, held: make(chan struct{})}
-	server := web.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := edge.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/held":
 			<-b.held
@@ -48,7 +48,7 @@ func newBounded(t *testing.T, most int) *bounded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := web.BoundConnections(server, inner, most)
+	listener := edge.LimitConnections(server, inner, most)
 	follow := server.ConnState
 	server.ConnState = func(c net.Conn, state http.ConnState) {
 		switch state {
