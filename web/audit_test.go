@@ -32,7 +32,7 @@ func (l *entries) take() []audit.Entry {
 	return all
 }
 
-func TestWhatChangesSomethingIsAudited(t *testing.T) {
+func TestChangesAreAudited(t *testing.T) {
 	var log entries
 	s := start(t, func(with *setup) { with.options.Audit, with.from = log.add, "192.0.2.1:4711" })
 	id := strings.Split(s.ann, "_")[1]
@@ -86,7 +86,7 @@ func TestWhatChangesSomethingIsAudited(t *testing.T) {
 	}
 }
 
-func TestFailedAuthenticationsAreAuditedToABound(t *testing.T) {
+func TestAuditOfFailedAuthenticationsIsBounded(t *testing.T) {
 	var log entries
 	now := &clock{now: time.Unix(1e9, 0)}
 	s := start(t, func(with *setup) {
@@ -115,7 +115,7 @@ func TestFailedAuthenticationsAreAuditedToABound(t *testing.T) {
 	}
 }
 
-func TestRefusalsForTooMuchAreNotAudited(t *testing.T) {
+func TestRateLimitedRequestsAreNotAudited(t *testing.T) {
 	var log entries
 	s := start(t, func(with *setup) { with.options.Audit, with.options.Rates.Submit = log.add, 1 })
 	s.want(422, "POST", "/submit-job", "{}")
@@ -168,7 +168,7 @@ func TestKeyAdministrationIsAudited(t *testing.T) {
 	})
 }
 
-func TestEveryRouteThatChangesSomethingIsAudited(t *testing.T) {
+func TestEveryChangingRouteIsAudited(t *testing.T) {
 	reads := map[string]bool{"POST /validate-job": true}
 	for _, r := range append(web.Routes(), web.ControlRoutes()...) {
 		route := r.Method + " " + r.Path

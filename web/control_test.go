@@ -14,8 +14,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/web"
-	"molrun/web/edge"
 	"molrun/web/client"
+	"molrun/web/edge"
 )
 
 // control serves the control socket of the service.
@@ -37,7 +37,7 @@ func (s *service) controlWith(o web.ControlOptions) (socket string) {
 	return socket
 }
 
-func TestKeysAreMadeListedDisabledAndDeleted(t *testing.T) {
+func TestKeysAreCreatedListedDisabledAndDeleted(t *testing.T) {
 	s := start(t)
 	operator := client.NewControl(s.control())
 	ctx := t.Context()
@@ -81,7 +81,7 @@ func TestKeysAreMadeListedDisabledAndDeleted(t *testing.T) {
 	}
 }
 
-func TestControlRefusesWhatItDoesNotKnow(t *testing.T) {
+func TestControlRejectsUnknownKeysAndRoutes(t *testing.T) {
 	s := start(t)
 	socket := s.control()
 	operator := client.NewControl(socket)

@@ -25,7 +25,7 @@ func TestRoutesAreSortedByPath(t *testing.T) {
 	}
 }
 
-func TestRoutesAreThoseOfTheDescription(t *testing.T) {
+func TestRoutesMatchTheDescription(t *testing.T) {
 	var routed, named []contract.Operation
 	for _, r := range web.Routes() {
 		routed = append(routed, contract.Operation{Method: r.Method, Path: template(r.Path)})
@@ -62,7 +62,7 @@ func (c call) takesBody() bool {
 	return c.method == "POST" || c.method == "DELETE"
 }
 
-func TestEveryRouteRefusesEveryBadKeyAlike(t *testing.T) {
+func TestEveryRouteRefusesBadKeysInTheSameWay(t *testing.T) {
 	s := start(t)
 	disabled, expired := s.key("lab", "carl@lab.example", apikey.Member), s.expiredKey()
 	s.disable(disabled)
@@ -177,7 +177,7 @@ func TestUnknownPathsAndMethodsAreErrorObjects(t *testing.T) {
 	}
 }
 
-func TestEveryRouteNamesUnknownParametersAndBodies(t *testing.T) {
+func TestEveryRouteRejectsUnknownParametersAndBadBodies(t *testing.T) {
 	s := start(t)
 	for _, c := range calls() {
 		a := s.as(s.ann, c.method, c.path+"?nonsense=1", "")
@@ -211,7 +211,7 @@ func (a answer) refusals(t *testing.T) []string {
 	return nil
 }
 
-func TestEveryBodyHasToBeDeclaredAsJSONAndBounded(t *testing.T) {
+func TestEveryBodyMustBeJSONWithinTheLimit(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.MaxBody, with.options.MaxBatchBody = 100, 200 })
 	long := `{"a":"` + strings.Repeat("x", 300) + `"}`
 	for _, c := range calls() {
@@ -252,7 +252,7 @@ func (s *service) chunked(c call, body string) answer {
 	return s.do(r)
 }
 
-func TestEveryRouteAnswersTroubleWithTheStore(t *testing.T) {
+func TestEveryRouteAnswersStoreErrors(t *testing.T) {
 	s := start(t)
 	internal := fault.Errorf(fault.Internal, "the disk says secret-detail")
 	busy := fault.Errorf(fault.Unavailable, "The service is stopping; send the request again.")
@@ -275,7 +275,7 @@ func TestEveryRouteAnswersTroubleWithTheStore(t *testing.T) {
 	}
 }
 
-func TestWhatIsStoredIsRefusedWhenTheDiskIsFull(t *testing.T) {
+func TestWritesAreRefusedWhenTheDiskIsFull(t *testing.T) {
 	s := start(t)
 	full := fault.Errorf(fault.StorageFull, "The disk is full; an administrator has to make room.")
 	s.store.writing.Store(&full)

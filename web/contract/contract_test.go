@@ -45,7 +45,7 @@ func (r *recorder) Errorf(format string, args ...any) {
 	r.faults = append(r.faults, strings.TrimSpace(format))
 }
 
-func TestExchangesThatAreNotAsDescribedAreFaults(t *testing.T) {
+func TestViolationsOfTheDescriptionAreFaults(t *testing.T) {
 	json := map[string]string{"Content-Type": "application/json", "X-Request-Id": "a"}
 	tests := []struct {
 		name, method, path, sent string
@@ -112,7 +112,7 @@ func TestExchangesThatAreNotAsDescribedAreFaults(t *testing.T) {
 	}
 }
 
-func TestUnmetNamesWhatWasNeverSeen(t *testing.T) {
+func TestUnmetListsUnseenAnswers(t *testing.T) {
 	checker, err := New([]byte(description))
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestUnmetNamesWhatWasNeverSeen(t *testing.T) {
 	}
 }
 
-func TestDescriptionsThatAreNoneAreRefused(t *testing.T) {
+func TestInvalidDescriptionsAreRefused(t *testing.T) {
 	for _, text := range []string{"", "[]", "a: [", "3"} {
 		if _, err := New([]byte(text)); err == nil {
 			t.Errorf("%q was read as a description", text)
@@ -132,8 +132,8 @@ func TestDescriptionsThatAreNoneAreRefused(t *testing.T) {
 	}
 }
 
-// TestExamplesOfTheDescriptionFit holds the examples to their own schemas.
-func TestExamplesOfTheDescriptionFit(t *testing.T) {
+// TestExamplesMatchTheirSchemas holds the examples to their own schemas.
+func TestExamplesMatchTheirSchemas(t *testing.T) {
 	text, err := os.ReadFile("../openapi.yaml")
 	if err != nil {
 		t.Fatal(err)

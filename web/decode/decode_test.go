@@ -58,7 +58,7 @@ func request(name, query string, body []byte) (everything, error) {
 	return Request(c, readEverything)
 }
 
-func TestTimesToWait(t *testing.T) {
+func TestDurations(t *testing.T) {
 	gin.SetMode(gin.ReleaseMode)
 	for text, want := range map[string]time.Duration{
 		"30s": 30 * time.Second, "30": 30 * time.Second, "0": 0, "0s": 0, "1m": time.Minute, "60": time.Minute, "250ms": 250 * time.Millisecond,
@@ -141,7 +141,7 @@ func (d *deadlines) SetReadDeadline(at time.Time) error {
 
 func (d *deadlines) SetWriteDeadline(time.Time) error { return nil }
 
-func TestDeadlineOfABodyEndsWithTheBody(t *testing.T) {
+func TestBodyDeadlineIsClearedAfterTheBody(t *testing.T) {
 	gin.SetMode(gin.ReleaseMode)
 	for _, tt := range []struct {
 		name, body string

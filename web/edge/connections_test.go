@@ -113,7 +113,7 @@ func (c *caller) answer() error {
 	return err
 }
 
-func TestUnusedConnectionsMakeRoomForNewOnes(t *testing.T) {
+func TestIdleConnectionsAreClosedForNewOnes(t *testing.T) {
 	b := newBounded(t, 4)
 	var clients []*caller
 	for i := range 40 { // all stay open, as far as they are concerned
@@ -134,7 +134,7 @@ func TestUnusedConnectionsMakeRoomForNewOnes(t *testing.T) {
 	}
 }
 
-func TestConnectionsInUseAreLeftAloneAndNewOnesWait(t *testing.T) {
+func TestNewConnectionsWaitForBusyOnes(t *testing.T) {
 	b := newBounded(t, 2)
 	first, second, third := b.dial(), b.dial(), b.dial()
 	for _, c := range []*caller{first, second, third} {
@@ -157,7 +157,7 @@ func TestConnectionsInUseAreLeftAloneAndNewOnesWait(t *testing.T) {
 	}
 }
 
-func TestBoundedListenerEndsWhileAClientWaits(t *testing.T) {
+func TestListenerClosesWhileAClientWaits(t *testing.T) {
 	b := newBounded(t, 1)
 	held := b.dial()
 	if err := held.send("/held"); err != nil {

@@ -20,7 +20,7 @@ func behind(p edge.Policy) http.Handler {
 	})))
 }
 
-func TestClientIsWhomTrustedProxiesSayAndNobodyElse(t *testing.T) {
+func TestOnlyTrustedProxiesForwardTheClientAddress(t *testing.T) {
 	handler := behind(edge.Policy{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}})
 	for _, tt := range []struct {
 		name, from string
@@ -68,7 +68,7 @@ func TestHeadersAreBounded(t *testing.T) {
 	}
 }
 
-func TestPagesOfConfiguredOriginsMayUseTheAPI(t *testing.T) {
+func TestOnlyConfiguredOriginsAreAllowed(t *testing.T) {
 	const page = "https://portal.lab.example"
 	for _, tt := range []struct {
 		name, origin, method, asks string

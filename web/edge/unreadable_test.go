@@ -25,9 +25,9 @@ func (b *bounded) answerTo(text string) (*http.Response, string) {
 	return response, string(body)
 }
 
-// TestWhatIsNoRequestIsRefusedAsEveryMistakeIs sends what net/http refuses by
+// TestUnreadableRequestsGetErrorObjects sends what net/http refuses by
 // itself.
-func TestWhatIsNoRequestIsRefusedAsEveryMistakeIs(t *testing.T) {
+func TestUnreadableRequestsGetErrorObjects(t *testing.T) {
 	b := newBounded(t, 4)
 	for name, tt := range map[string]struct {
 		text   string
@@ -58,7 +58,7 @@ func TestWhatIsNoRequestIsRefusedAsEveryMistakeIs(t *testing.T) {
 	}
 }
 
-func TestRefusalOfALaterRequestIsSaidAlike(t *testing.T) {
+func TestUnreadableRequestOnAReusedConnectionGetsAnErrorObject(t *testing.T) {
 	b := newBounded(t, 4)
 	c := b.dial()
 	for range 2 {
@@ -79,9 +79,9 @@ func TestRefusalOfALaterRequestIsSaidAlike(t *testing.T) {
 	}
 }
 
-// TestAnswersThatLookLikeRefusalsAreLeftAlone has a handler send what net/http
+// TestAnswersOfHandlersAreNeverRewritten has a handler send what net/http
 // could have said, in a write of its own.
-func TestAnswersThatLookLikeRefusalsAreLeftAlone(t *testing.T) {
+func TestAnswersOfHandlersAreNeverRewritten(t *testing.T) {
 	b := newBounded(t, 4)
 	response, body := b.answerTo("GET /lookalike HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 	if response.StatusCode != 200 || body != lookalike {

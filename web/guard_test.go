@@ -26,7 +26,7 @@ func (c *clock) move(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-func TestRefusedKeysOfOneAddressAreSlowedDown(t *testing.T) {
+func TestRefusedKeysFromOneAddressAreRateLimited(t *testing.T) {
 	now := &clock{now: time.Unix(1e9, 0)}
 	s := start(t, func(with *setup) { with.options.Now, with.from = now.read, "192.0.2.1:4711" })
 	for i := range 100 {
@@ -46,7 +46,7 @@ func TestRefusedKeysOfOneAddressAreSlowedDown(t *testing.T) {
 	}
 }
 
-func TestRefusedKeysOfThisMachineAndTrustedProxiesAreNotCounted(t *testing.T) {
+func TestRefusedKeysFromSharedAddressesAreNotRateLimited(t *testing.T) {
 	now := &clock{now: time.Unix(1e9, 0)}
 	for _, from := range []string{"127.0.0.1:1", "[::1]:1", "[::ffff:127.0.0.1]:1", "10.0.0.7:1"} {
 		s := start(t, func(with *setup) {
@@ -61,7 +61,7 @@ func TestRefusedKeysOfThisMachineAndTrustedProxiesAreNotCounted(t *testing.T) {
 	}
 }
 
-func TestKeysHaveRatesWhereTheyAreConfigured(t *testing.T) {
+func TestKeysHaveConfiguredRates(t *testing.T) {
 	now := &clock{now: time.Unix(1e9, 0)}
 	s := start(t, func(with *setup) {
 		with.options.Now = now.read
@@ -85,7 +85,7 @@ func TestKeysHaveRatesWhereTheyAreConfigured(t *testing.T) {
 	s.want(200, "PUT", "/upload/a", "")
 }
 
-func TestRequestsBeyondTheBoundAreRefusedAtOnce(t *testing.T) {
+func TestRequestsBeyondTheLimitAreRefusedAtOnce(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.MaxInFlight = 1 })
 	s.submit("a")
 	j := s.claim("a")
@@ -109,7 +109,7 @@ func TestRequestsBeyondTheBoundAreRefusedAtOnce(t *testing.T) {
 	s.want(200, "GET", "/algorithms", "")
 }
 
-func TestRequestsThatWaitLeaveRoomForTheOthers(t *testing.T) {
+func TestWaitingRequestsLeaveSlotsForOthers(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.MaxInFlight = 3 }) // one of them may wait
 	s.submit("a")
 	j := s.claim("a")
@@ -140,7 +140,7 @@ func TestRequestsThatWaitLeaveRoomForTheOthers(t *testing.T) {
 	}
 }
 
-func TestBodiesShareABudgetOfMemory(t *testing.T) {
+func TestBodiesShareAMemoryBudget(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.MaxBuffered = 1000 })
 	long := `{"jobName":"` + strings.Repeat("x", 1000) + `"}`
 	for range 3 { // what was taken is given back

@@ -16,7 +16,7 @@ import (
 	"molrun/web"
 )
 
-func TestPanicIsAnErrorObjectAndTheServerGoesOn(t *testing.T) {
+func TestPanicIsAnErrorObjectAndTheServerContinues(t *testing.T) {
 	s := start(t)
 	s.store.panics.Store(true)
 	a := s.want(500, "GET", "/jobs", "")
@@ -42,7 +42,7 @@ func outer(t *testing.T, blobs http.HandlerFunc) *httptest.Server {
 	return server
 }
 
-func TestPanicOfALinkIsAnErrorObjectBeforeTheAnswerAndACutAfterIt(t *testing.T) {
+func TestPanicOfALinkIsAnErrorObjectOrCutsTheConnection(t *testing.T) {
 	server := outer(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/blobs/begun":
@@ -97,7 +97,7 @@ func TestLinksGetTheServersOwnWriter(t *testing.T) {
 	}
 }
 
-func TestRequestIDIsOurOwn(t *testing.T) {
+func TestRequestIDOfTheClientIsIgnored(t *testing.T) {
 	s := start(t)
 	seen := map[string]bool{}
 	for range 3 {
@@ -135,7 +135,7 @@ func TestAccessLogHoldsNoSecrets(t *testing.T) {
 		[]any{"request", "GET", "/jobs", "lab", strings.Split(s.ann, "_")[1], 200, true, true, true})
 }
 
-func TestReadinessTellsWhy(t *testing.T) {
+func TestReadinessShowsItsChecks(t *testing.T) {
 	ready := false
 	s := start(t, func(with *setup) {
 		with.options.Ready = func(context.Context) (map[string]any, bool) {
