@@ -33,7 +33,7 @@ func TestPanicIsAnErrorObjectAndTheServerContinues(t *testing.T) {
 	s.want(200, "GET", "/jobs", "")
 }
 
-// outer serves the links with a handler of the test's.
+// outer serves links with the given handler.
 func outer(t *testing.T, blobs http.HandlerFunc) *httptest.Server {
 	server := httptest.NewUnstartedServer(web.Outer(http.NotFoundHandler(), blobs, zerolog.Nop()))
 	server.Config.ErrorLog = nil

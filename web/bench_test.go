@@ -5,28 +5,20 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
-	"molrun/app"
-	"molrun/app/algorithm"
 	"molrun/app/apikey"
-	"molrun/app/placement"
-	"molrun/app/routing"
 	"molrun/blobs"
-	"molrun/blobs/link"
-	"molrun/storage"
 	"molrun/web"
 	"molrun/web/edge"
 	"molrun/web/respond"
 )
 
-// noteAlgorithm takes settings as long as those of most jobs.
+// noteAlgorithm takes settings of typical length.
 const noteAlgorithm = `
 format = 1
 type = "note"
@@ -40,48 +32,17 @@ name = "note"
 type = "string"
 `
 
-// benchHandler gives the whole service as a handler, and a key of it.
+// benchHandler returns the whole service as a handler, and a key for it.
 func benchHandler(b *testing.B) (h http.Handler, key string) {
 	b.Helper()
-	store, err := storage.Open(filepath.Join(b.TempDir(), "jobs.db"), storage.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = store.Close() })
-	dir := b.TempDir()
-	secret, err := link.LoadSecret(dir)
-	if err != nil {
-		b.Fatal(err)
-	}
-	files, err := blobs.Open(dir, blobs.Options{Now: time.Now, Secret: secret})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = files.Close() })
-	note, mistakes := algorithm.Parse("note.toml", []byte(noteAlgorithm))
-	if len(mistakes) > 0 {
-		b.Fatal(mistakes)
-	}
-	catalogue, err := algorithm.NewCatalogue([]*algorithm.File{note})
-	if err != nil {
-		b.Fatal(err)
-	}
-	s, err := app.NewService(store, files, catalogue, app.Options{
-		Now: time.Now, CursorKey: secret.Derive("cursors"), UploadTTL: time.Hour,
-		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 64, MemoryBytes: 1 << 40, Local: true}}},
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	key, _, err = s.Accounts.CreateKey(b.Context(), app.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member})
-	if err != nil {
-		b.Fatal(err)
-	}
+	store, files := openStorage(b, zerolog.Nop())
+	s := newApp(b, store, files, noteAlgorithm)
 	api := web.New(s, web.Options{})
-	return edge.Policy{}.Wrap(web.Outer(api, blobs.Handler(files, s.Files, respond.Error), zerolog.New(io.Discard))), key
+	h = edge.Policy{}.Wrap(web.Outer(api, blobs.Handler(files, s.Files, respond.Error), zerolog.New(io.Discard)))
+	return h, newKey(b, s.Accounts, "lab", "ann@lab.example", apikey.Member)
 }
 
-// serveOne answers one request and keeps nothing of the answer but its status.
+// serveOne serves one request and requires status 200.
 func serveOne(b *testing.B, h http.Handler, key, method, path, body string) {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Header.Set("X-Api-Key", key)
@@ -108,8 +69,8 @@ func noteBody(n int64) string {
 	return fmt.Sprintf(`{"jobName":"job-%d","type":"note","settings":{"note":%q}}`, n, strings.Repeat("molecule ", 55))
 }
 
-// BenchmarkSubmitJob reports what a submission costs from its request to its
-// answer, of 64 clients at once. Some 2 kB and 20 allocations are the test's own.
+// BenchmarkSubmitJob measures a submission from request to answer, with 64
+// concurrent clients. About 2 kB and 20 allocations are the benchmark's own.
 func BenchmarkSubmitJob(b *testing.B) {
 	h, key := benchHandler(b)
 	var n atomic.Int64
@@ -122,7 +83,7 @@ func BenchmarkSubmitJob(b *testing.B) {
 	})
 }
 
-// BenchmarkListJobs reports what a page of 50 costs likewise.
+// BenchmarkListJobs measures a page of 50 jobs, from request to answer.
 func BenchmarkListJobs(b *testing.B) {
 	h, key := benchHandler(b)
 	for n := range int64(200) {

@@ -6,7 +6,7 @@ type Route struct {
 	Open         bool
 }
 
-// Routes gives the table of routes.
+// Routes returns the table of routes.
 func Routes() []Route {
 	var routes []Route
 	for _, r := range (handlers{}).routes() {
@@ -15,10 +15,10 @@ func Routes() []Route {
 	return routes
 }
 
-// Audited reports whether the audit log tells of a route.
+// Audited reports whether a route is audited.
 func Audited(route string) bool { return audited[route] != "" }
 
-// ControlRoutes gives the table of the operator's routes.
+// ControlRoutes returns the table of the operator's routes.
 func ControlRoutes() []Route {
 	var routes []Route
 	for _, r := range (control{}).routes() {

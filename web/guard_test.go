@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// clock is a clock that stands still until it is moved.
+// clock is a manual clock.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -39,7 +39,7 @@ func TestRefusedKeysFromOneAddressAreRateLimited(t *testing.T) {
 			t.Errorf("%v: %d %s", c, a.status, a.body)
 		}
 	}
-	s.want(200, "GET", "/jobs", "") // whoever has a key is not locked out
+	s.want(200, "GET", "/jobs", "") // a valid key still works
 	now.move(time.Second)
 	if a := s.send("GET", "/jobs", ""); a.status != 401 {
 		t.Errorf("a second later: %d %s", a.status, a.body)
@@ -74,7 +74,7 @@ func TestKeysHaveConfiguredRates(t *testing.T) {
 	s.want(429, "POST", "/submit-batch", "{}")
 	s.want(200, "PUT", "/upload/a", "")
 	s.want(429, "PUT", "/upload/a", "")
-	s.want(200, "GET", "/algorithms", "") // has no rate
+	s.want(200, "GET", "/algorithms", "") // has no rate limit
 	if a := s.as(s.bob, "GET", "/jobs", ""); a.status != 200 {
 		t.Errorf("another key: %d", a.status)
 	}
@@ -92,12 +92,12 @@ func TestRequestsBeyondTheLimitAreRefusedAtOnce(t *testing.T) {
 	waiting := make(chan answer)
 	go func() {
 		a := s.as(s.ann, "GET", "/jobs/a?wait=60s", "")
-		for a.status == 503 { // one of those below was first
+		for a.status == 503 { // a request below came first
 			a = s.as(s.ann, "GET", "/jobs/a?wait=60s", "")
 		}
 		waiting <- a
 	}()
-	for s.as(s.ann, "GET", "/algorithms", "").status != 503 { // until the other one has arrived
+	for s.as(s.ann, "GET", "/algorithms", "").status != 503 { // until the waiting request has arrived
 	}
 	if a := s.send("GET", "/healthz", ""); a.status != 200 {
 		t.Errorf("healthz: %d", a.status)
@@ -124,11 +124,11 @@ func TestWaitingRequestsLeaveSlotsForOthers(t *testing.T) {
 	waiting := make(chan answer)
 	go func() { waiting <- wait("/jobs/a?wait=60s") }()
 	refused := false
-	for i := 0; i < 10_000 && !refused; i++ { // until the other one has arrived
+	for i := 0; i < 10_000 && !refused; i++ { // until the waiting request has arrived
 		refused = s.as(s.bob, "GET", "/jobs/a?wait=1ms", "").status == 503
 	}
 	if !refused {
-		t.Error("more requests wait than may")
+		t.Error("more requests wait than allowed")
 	}
 	s.want(200, "GET", "/jobs/a", "")
 	s.finish(j)
@@ -143,7 +143,7 @@ func TestWaitingRequestsLeaveSlotsForOthers(t *testing.T) {
 func TestBodiesShareAMemoryBudget(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.MaxBuffered = 1000 })
 	long := `{"jobName":"` + strings.Repeat("x", 1000) + `"}`
-	for range 3 { // what was taken is given back
+	for range 3 { // the budget is released after each request
 		if a := s.as(s.ann, "POST", "/submit-job", long); a.status != 503 || a.code() != "UNAVAILABLE" {
 			t.Errorf("%d %s", a.status, a.body)
 		}

@@ -111,7 +111,7 @@ func TestCursorIsValidOnlyForItsListing(t *testing.T) {
 	}
 }
 
-// flipped gives another letter.
+// flipped returns another letter.
 func flipped(letter byte) string {
 	if letter == 'A' {
 		return "B"
@@ -222,7 +222,7 @@ func TestLongLogsArriveComplete(t *testing.T) {
 	s := start(t)
 	s.submit("a")
 	j := s.claim("a")
-	text := strings.Repeat("0123456789abcde\n", 200_000) // three times what leaves at once
+	text := strings.Repeat("0123456789abcde\n", 200_000) // three times the pace
 	s.printed(j, text)
 	if a := s.want(200, "GET", "/jobs/a/logs", ""); a.body != text {
 		t.Errorf("%d bytes arrived of %d", len(a.body), len(text))

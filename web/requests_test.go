@@ -12,7 +12,7 @@ func TestQueriesOfListings(t *testing.T) {
 	s := start(t)
 	tests := []struct {
 		query  string
-		faults []string // none: accepted
+		faults []string // nil: accepted
 	}{
 		{"", nil},
 		{"limit=1", nil},
@@ -157,7 +157,7 @@ func TestNamesInPathsAreDecodedOnce(t *testing.T) {
 	}
 }
 
-// escaped percent-encodes every byte, which no decoder may take for text.
+// escaped percent-encodes every byte.
 func escaped(name string) string {
 	out := ""
 	for i := range len(name) {
@@ -176,16 +176,16 @@ func TestTruncatedBodyIsRejected(t *testing.T) {
 	r.Header.Set("x-api-key", s.ann)
 	r.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultTransport.RoundTrip(r)
-	if err == nil { // the client may see its own error first
+	if err == nil { // the client may report its own error first
 		if resp.StatusCode != 422 {
 			t.Errorf("status %d", resp.StatusCode)
 		}
 		resp.Body.Close()
 	}
-	s.want(200, "GET", "/jobs", "") // and nobody else is harmed
+	s.want(200, "GET", "/jobs", "") // other requests still work
 }
 
-// endsEarly gives a text and then breaks off.
+// endsEarly returns its text and then fails.
 type endsEarly struct{ text string }
 
 func (e *endsEarly) Read(p []byte) (int, error) {

@@ -94,7 +94,7 @@ func TestFileInAnUploadRequestIsRejected(t *testing.T) {
 func TestNamesOfUploads(t *testing.T) {
 	s := start(t)
 	tests := []struct {
-		name, folder string // folder "": not sent
+		name, folder string // folder "" is not sent
 		faults       []string
 	}{
 		{"a.txt", "", nil},

@@ -16,14 +16,14 @@ import (
 	"time"
 )
 
-// flaky serves one file by links and breaks connections after some bytes.
+// flaky serves one file and breaks connections after some bytes.
 type flaky struct {
 	mu     sync.Mutex
 	file   []byte
 	etag   string
-	breaks []int // bytes before each break; then none
+	breaks []int // bytes before each break, in turn
 	ranges []string
-	status int // 0: serve
+	status int // 0: serve the file
 }
 
 func (f *flaky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +46,7 @@ func (f *flaky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "x.bin", time.Time{}, bytes.NewReader(f.file))
 }
 
-// cutting breaks the connection after some bytes.
+// cutting breaks the connection after left bytes.
 type cutting struct {
 	http.ResponseWriter
 	left int
@@ -103,7 +103,7 @@ func TestDownloadsContinueWhereAnEarlierCallStopped(t *testing.T) {
 		{"a part", string(whole[:400]), `"v1"`, "bytes=400-"},
 		{"all of it", string(whole), `"v1"`, "bytes=999-"},
 		{"more than all", string(whole) + "more", `"v1"`, "bytes=999-"},
-		{"of another file", strings.Repeat("x", 400), `"v0"`, "bytes=400-"},
+		{"part of another file", strings.Repeat("x", 400), `"v0"`, "bytes=400-"},
 		{"without note", strings.Repeat("x", 400), "", ""},
 	}
 	for _, tt := range tests {
@@ -154,7 +154,7 @@ func TestDownloadsStopWhenARetryIsUseless(t *testing.T) {
 		t.Errorf("%v after %d tries", err, len(f.ranges))
 	}
 	if err := c.Download(t.Context(), ResultRequest{}, filepath.Join(path, "no", "folder")); err == nil {
-		t.Error("a folder that is not there took the file")
+		t.Error("a download into an absent directory succeeds")
 	}
 	given, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -17,7 +17,7 @@ import (
 	"molrun/web/respond"
 )
 
-// everything is a request that reads one of each kind of part.
+// everything is a request with one part of every kind.
 type everything struct {
 	limit, count int64
 	wait         time.Duration
@@ -104,8 +104,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// checkRefusal demands that an error is a 422 that a client can act on, or
-// says that the body is too large.
+// checkRefusal requires that an error is a 422 that a client can act on, or that
+// the body is too large.
 func checkRefusal(t *testing.T, err error) {
 	t.Helper()
 	if fault.CodeOf(err) == fault.BodyTooLarge {
@@ -118,7 +118,7 @@ func checkRefusal(t *testing.T, err error) {
 	for _, f := range faults {
 		first, _ := f.Loc[0].(string)
 		if !strings.Contains("body query path header", first) || first == "" || f.Msg == "" || f.Type == "" {
-			t.Errorf("a fault that says too little: %+v", f)
+			t.Errorf("an incomplete fault: %+v", f)
 		}
 	}
 	w := httptest.NewRecorder()
@@ -128,7 +128,7 @@ func checkRefusal(t *testing.T, err error) {
 	}
 }
 
-// deadlines remembers the deadlines that were set for a connection.
+// deadlines records the read deadlines of a connection.
 type deadlines struct {
 	*httptest.ResponseRecorder
 	read []time.Time
