@@ -1,4 +1,4 @@
-package web_test
+package edge_test
 
 import (
 	"bufio"
@@ -12,18 +12,18 @@ import (
 	"testing"
 	"time"
 
-	"molrun/web"
+	"molrun/web/edge"
 )
 
-// lookalike is a body that begins as net/http's own refusals do.
+// lookalike is a body that begins like net/http's own refusals.
 var lookalike = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n" + strings.Repeat("x", 64<<10)
 
-// bounded serves with at most so many connections. Requests to /held wait
-// until the test lets them go.
+// bounded is a server with limited connections. Requests to /held wait until
+// held is closed.
 type bounded struct {
 	t       *testing.T
 	address string
-	open    atomic.Int64 // connections that the server has
+	open    atomic.Int64 // open connections
 	most    atomic.Int64
 	held    chan struct{}
 }
@@ -31,7 +31,7 @@ type bounded struct {
 func newBounded(t *testing.T, most int) *bounded {
 	t.Helper()
 	b := &bounded{t: t, held: make(chan struct{})}
-	server := web.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := edge.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/held":
 			<-b.held
@@ -48,7 +48,7 @@ func newBounded(t *testing.T, most int) *bounded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := web.BoundConnections(server, inner, most)
+	listener := edge.LimitConnections(server, inner, most)
 	follow := server.ConnState
 	server.ConnState = func(c net.Conn, state http.ConnState) {
 		switch state {
@@ -73,7 +73,7 @@ func newBounded(t *testing.T, most int) *bounded {
 	return b
 }
 
-// caller is one connection.
+// caller is one client connection.
 type caller struct {
 	net.Conn
 	from *bufio.Reader
@@ -95,7 +95,7 @@ func (c *caller) send(path string) error {
 	return err
 }
 
-// ask sends a request and gives the error of its answer.
+// ask sends a request and reads its answer.
 func (c *caller) ask(path string) error {
 	if err := c.send(path); err != nil {
 		return err
@@ -113,10 +113,10 @@ func (c *caller) answer() error {
 	return err
 }
 
-func TestUnusedConnectionsMakeRoomForNewOnes(t *testing.T) {
+func TestIdleConnectionsAreClosedForNewOnes(t *testing.T) {
 	b := newBounded(t, 4)
 	var clients []*caller
-	for i := range 40 { // all stay open, as far as they are concerned
+	for i := range 40 { // no client closes its connection
 		c := b.dial()
 		if err := c.ask("/"); err != nil {
 			t.Fatalf("client %d: %v", i, err)
@@ -127,14 +127,14 @@ func TestUnusedConnectionsMakeRoomForNewOnes(t *testing.T) {
 		t.Errorf("%d connections were open at once", got)
 	}
 	if _, err := clients[0].from.ReadByte(); err != io.EOF {
-		t.Errorf("the longest unused connection: %v, want it closed", err)
+		t.Errorf("the longest idle connection: %v, want it closed", err)
 	}
 	if err := clients[39].ask("/"); err != nil {
 		t.Errorf("the last one: %v", err)
 	}
 }
 
-func TestConnectionsInUseAreLeftAloneAndNewOnesWait(t *testing.T) {
+func TestNewConnectionsWaitForBusyOnes(t *testing.T) {
 	b := newBounded(t, 2)
 	first, second, third := b.dial(), b.dial(), b.dial()
 	for _, c := range []*caller{first, second, third} {
@@ -157,7 +157,7 @@ func TestConnectionsInUseAreLeftAloneAndNewOnesWait(t *testing.T) {
 	}
 }
 
-func TestBoundedListenerEndsWhileAClientWaits(t *testing.T) {
+func TestListenerClosesWhileAClientWaits(t *testing.T) {
 	b := newBounded(t, 1)
 	held := b.dial()
 	if err := held.send("/held"); err != nil {
@@ -167,5 +167,5 @@ func TestBoundedListenerEndsWhileAClientWaits(t *testing.T) {
 	if err := waiting.send("/"); err != nil {
 		t.Fatal(err)
 	}
-	close(b.held) // the clean-up stops the server, whichever client it let in
+	close(b.held) // the cleanup stops the server whichever client it accepted
 }

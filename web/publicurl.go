@@ -7,11 +7,14 @@ import (
 	"molrun/app/fault"
 )
 
-// base gives what links begin with: the configured address, else the one that
-// this request was sent to. Forwarded headers are not believed.
-func (a *API) base(r *http.Request) (string, error) {
-	if a.options.PublicURL != "" {
-		return a.options.PublicURL, nil
+// publicURL is the configured address of the service, "" if there is none.
+type publicURL string
+
+// of returns what links begin with: the configured address, else the one that
+// this request was sent to. Forwarded headers are not trusted.
+func (p publicURL) of(r *http.Request) (string, error) {
+	if p != "" {
+		return string(p), nil
 	}
 	if !plausibleHost(r.Host) {
 		return "", fault.List(fault.Field{
@@ -26,7 +29,7 @@ func (a *API) base(r *http.Request) (string, error) {
 }
 
 // plausibleHost reports whether host has only characters of names, addresses
-// and ports: nothing that would end the host within a URL.
+// and ports, none of which ends the host within a URL.
 func plausibleHost(host string) bool {
 	const known = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]"
 	return host != "" && len(host) <= 255 && strings.Trim(host, known) == ""

@@ -1,4 +1,4 @@
-package web
+package decode
 
 import (
 	"bytes"
@@ -14,9 +14,10 @@ import (
 
 	"molrun/app/fault"
 	"molrun/app/strictjson"
+	"molrun/web/respond"
 )
 
-// everything is a request that reads one of each kind of part.
+// everything is a request with one part of every kind.
 type everything struct {
 	limit, count int64
 	wait         time.Duration
@@ -26,49 +27,51 @@ type everything struct {
 	rows         []*strictjson.Value
 }
 
-func (e *everything) read(in *input) {
-	e.text = in.path("name")
-	e.limit = in.integer("limit", 1, 100, 50)
-	e.wait = in.duration("wait", time.Minute)
-	e.flag = in.flag("flag")
-	in.text("text")
-	in.startKey()
-	in.status("status")
-	b := in.object(optional)
-	b.text("text", required)
-	b.member("settings", strictjson.Object, required)
-	e.count = valueOf(b.integer("count", 0, maxExact))
-	e.texts = b.texts("texts")
-	e.rows = b.items("rows", strictjson.Object, optional)
-	b.flag("flag")
+func readEverything(r *Reader) (e everything) {
+	e.text = r.Path("name")
+	e.limit = r.Integer("limit", 1, 100, 50)
+	e.wait = r.Duration("wait", time.Minute)
+	e.flag = r.Flag("flag")
+	r.Text("text")
+	r.StartKey()
+	r.Choice("status", "QUEUED", "RUNNING")
+	b := r.Object(Optional)
+	b.Text("text", Required)
+	b.Member("settings", strictjson.Object, Required)
+	e.count = OrZero(b.Integer("count", 0, MaxExact))
+	e.texts = b.Texts("texts")
+	e.rows = b.Items("rows", strictjson.Object, Optional)
+	b.Flag("flag")
+	return e
 }
 
-// decoded decodes a request as a route would.
-func decoded(name, query string, body []byte) (everything, error) {
+// request decodes a request as a route would.
+func request(name, query string, body []byte) (everything, error) {
 	r := httptest.NewRequest("POST", "/", bytes.NewReader(body))
 	r.URL.RawQuery = query
-	r.Header.Set("Content-Type", jsonType)
+	r.Header.Set("Content-Type", "application/json")
 	c := gin.CreateTestContextOnly(httptest.NewRecorder(), gin.New())
 	c.Request = r
 	c.Params = gin.Params{{Key: "name", Value: name}}
-	c.Set(limitsKey, &limits{url: 1000, json: strictjson.DefaultLimits(), max: 1 << 20, budget: &budget{size: 1 << 30}})
-	return decode[everything](c)
+	limits := Limits{URL: 1000, Body: 1 << 20, Arrive: time.Minute, JSON: strictjson.DefaultLimits(), Budget: NewBudget(1 << 30)}
+	defer limits.Apply(c)()
+	return Request(c, readEverything)
 }
 
-func TestTimesToWait(t *testing.T) {
+func TestDurations(t *testing.T) {
 	gin.SetMode(gin.ReleaseMode)
 	for text, want := range map[string]time.Duration{
 		"30s": 30 * time.Second, "30": 30 * time.Second, "0": 0, "0s": 0, "1m": time.Minute, "60": time.Minute, "250ms": 250 * time.Millisecond,
 	} {
-		if req, err := decoded("a", "wait="+text, nil); err != nil || req.wait != want {
+		if req, err := request("a", "wait="+text, nil); err != nil || req.wait != want {
 			t.Errorf("%s: %v, %v, want %v", text, req.wait, err, want)
 		}
 	}
 	for text, kind := range map[string]string{
 		"61": "value", "61s": "value", "-1s": "value", "1h": "value", "": "type", "soon": "type", "1.5": "type", "-1": "type", "99999999999999999999": "type",
 	} {
-		_, err := decoded("a", "wait="+text, nil)
-		if faults := faultsOf(err); len(faults) != 1 || faults[0].Type != kind {
+		_, err := request("a", "wait="+text, nil)
+		if faults := Faults(err); len(faults) != 1 || faults[0].Type != kind {
 			t.Errorf("%s: %v, want a fault of kind %s", text, err, kind)
 		}
 	}
@@ -82,7 +85,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add("\xff", "%ff=%ff&startKey=%ff", []byte("\xff"))
 	f.Add("", "status=QUEUED", []byte(` null `))
 	f.Fuzz(func(t *testing.T, name, query string, body []byte) {
-		req, err := decoded(name, query, body)
+		req, err := request(name, query, body)
 		if err != nil {
 			checkRefusal(t, err)
 			return
@@ -101,31 +104,31 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// checkRefusal demands that an error is a 422 that a client can act on, or
-// says that the body is too large.
+// checkRefusal requires that an error is a 422 that a client can act on, or that
+// the body is too large.
 func checkRefusal(t *testing.T, err error) {
 	t.Helper()
 	if fault.CodeOf(err) == fault.BodyTooLarge {
 		return
 	}
-	faults := faultsOf(err)
+	faults := Faults(err)
 	if len(faults) == 0 {
 		t.Fatalf("refused with %v", err)
 	}
 	for _, f := range faults {
 		first, _ := f.Loc[0].(string)
 		if !strings.Contains("body query path header", first) || first == "" || f.Msg == "" || f.Type == "" {
-			t.Errorf("a fault that says too little: %+v", f)
+			t.Errorf("an incomplete fault: %+v", f)
 		}
 	}
 	w := httptest.NewRecorder()
-	WriteError(w, httptest.NewRequest("GET", "/", nil), err)
+	respond.Error(w, httptest.NewRequest("GET", "/", nil), err)
 	if w.Code != http.StatusUnprocessableEntity || !utf8.Valid(w.Body.Bytes()) {
 		t.Errorf("answered %d %q", w.Code, w.Body)
 	}
 }
 
-// deadlines remembers the deadlines that were set for a connection.
+// deadlines records the read deadlines of a connection.
 type deadlines struct {
 	*httptest.ResponseRecorder
 	read []time.Time
@@ -138,23 +141,23 @@ func (d *deadlines) SetReadDeadline(at time.Time) error {
 
 func (d *deadlines) SetWriteDeadline(time.Time) error { return nil }
 
-func TestDeadlineOfABodyEndsWithTheBody(t *testing.T) {
+func TestBodyDeadlineIsClearedAfterTheBody(t *testing.T) {
 	gin.SetMode(gin.ReleaseMode)
 	for _, tt := range []struct {
 		name, body string
 		sets       int
 	}{{"with body", "{}", 2}, {"without", "", 0}} {
 		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
-		engine := newEngine()
+		engine := gin.New()
 		engine.POST("/", func(c *gin.Context) {
-			setDeadlines(c, time.Minute, time.Minute)
-			c.Set(limitsKey, &limits{url: 1000, json: strictjson.DefaultLimits(), max: 100, budget: &budget{size: 100}})
-			if _, err := readBody(c); err != nil {
+			limits := Limits{URL: 1000, Body: 100, Arrive: time.Minute, JSON: strictjson.DefaultLimits(), Budget: NewBudget(100)}
+			defer limits.Apply(c)()
+			if _, err := Request(c, func(r *Reader) *Object { return r.Object(Optional) }); err != nil {
 				t.Error(err)
 			}
 		})
 		r := httptest.NewRequest("POST", "/", strings.NewReader(tt.body))
-		r.Header.Set("Content-Type", jsonType)
+		r.Header.Set("Content-Type", "application/json")
 		engine.ServeHTTP(w, r)
 		if len(w.read) != tt.sets || tt.sets == 2 && (w.read[0].IsZero() || !w.read[1].IsZero()) {
 			t.Errorf("%s: read deadlines %v", tt.name, w.read)

@@ -1,4 +1,4 @@
-package web_test
+package edge_test
 
 import (
 	"encoding/json"
@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// answerTo sends text and gives the answer, read to the end of the connection.
+// answerTo sends text and reads the answer until the connection closes.
 func (b *bounded) answerTo(text string) (*http.Response, string) {
 	b.t.Helper()
 	c := b.dial()
-	go func() { _, _ = io.WriteString(c, text) }() // the server may have enough before the end
+	go func() { _, _ = io.WriteString(c, text) }() // the server may hang up before the end
 	response, err := http.ReadResponse(c.from, nil)
 	if err != nil {
 		b.t.Fatalf("%.60q: %v", text, err)
@@ -25,16 +25,14 @@ func (b *bounded) answerTo(text string) (*http.Response, string) {
 	return response, string(body)
 }
 
-// TestWhatIsNoRequestIsRefusedAsEveryMistakeIs sends what net/http refuses by
-// itself.
-func TestWhatIsNoRequestIsRefusedAsEveryMistakeIs(t *testing.T) {
+func TestUnreadableRequestsGetErrorObjects(t *testing.T) {
 	b := newBounded(t, 4)
 	for name, tt := range map[string]struct {
 		text   string
 		status int
 		says   string
 	}{
-		"no words of HTTP":       {"hello\r\n\r\n", 400, "no request that can be read"},
+		"not HTTP":               {"hello\r\n\r\n", 400, "no request that can be read"},
 		"no host":                {"GET / HTTP/1.1\r\n\r\n", 400, "missing required host header"},
 		"two hosts":              {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, "bad request"},
 		"a name with a space":    {"GET / HTTP/1.1\r\nHost: a\r\nX Y: z\r\n\r\n", 400, "invalid header name"},
@@ -58,7 +56,7 @@ func TestWhatIsNoRequestIsRefusedAsEveryMistakeIs(t *testing.T) {
 	}
 }
 
-func TestRefusalOfALaterRequestIsSaidAlike(t *testing.T) {
+func TestUnreadableRequestOnAReusedConnectionGetsAnErrorObject(t *testing.T) {
 	b := newBounded(t, 4)
 	c := b.dial()
 	for range 2 {
@@ -79,9 +77,9 @@ func TestRefusalOfALaterRequestIsSaidAlike(t *testing.T) {
 	}
 }
 
-// TestAnswersThatLookLikeRefusalsAreLeftAlone has a handler send what net/http
-// could have said, in a write of its own.
-func TestAnswersThatLookLikeRefusalsAreLeftAlone(t *testing.T) {
+// TestAnswersOfHandlersAreNeverRewritten has a handler send bytes that look like
+// net/http's own answer, in a write of their own.
+func TestAnswersOfHandlersAreNeverRewritten(t *testing.T) {
 	b := newBounded(t, 4)
 	response, body := b.answerTo("GET /lookalike HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 	if response.StatusCode != 200 || body != lookalike {

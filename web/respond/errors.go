@@ -1,4 +1,4 @@
-package web
+package respond
 
 import (
 	"context"
@@ -9,13 +9,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/gin-gonic/gin"
 	"github.com/rs/zerolog"
 
 	"molrun/app/fault"
 )
 
-// statuses is the only place where codes become statuses.
+// statuses maps every error code to its HTTP status.
 var statuses = map[fault.Code]int{
 	fault.BadRequest:           http.StatusBadRequest,
 	fault.Unauthorized:         http.StatusUnauthorized,
@@ -43,17 +42,26 @@ var statuses = map[fault.Code]int{
 	fault.StorageFull:          http.StatusInsufficientStorage,
 }
 
-// retryAfter is after how many seconds it is worth to try again.
+// retryAfter is the number of seconds after which a retry makes sense.
 var retryAfter = map[fault.Code]string{
 	fault.RateLimited: "1",
 	fault.Unavailable: "5",
 }
 
-type errorBody struct {
-	Error errorObject `json:"error"`
+// RetryAfter adds the header of that name if requests refused with code should
+// be repeated.
+func RetryAfter(h http.Header, code fault.Code) {
+	if seconds := retryAfter[code]; seconds != "" {
+		h.Set("Retry-After", seconds)
+	}
 }
 
-type errorObject struct {
+type errorBody struct {
+	Error ErrorObject `json:"error"`
+}
+
+// ErrorObject is the "error" member of an answer.
+type ErrorObject struct {
 	Code    fault.Code `json:"code"`
 	Message string     `json:"message"`
 }
@@ -62,9 +70,9 @@ type detailBody struct {
 	Detail []fault.Field `json:"detail"`
 }
 
-// WriteError answers the request with what went wrong. What is ours to fix is
-// logged with its cause and shown without it.
-func WriteError(w http.ResponseWriter, r *http.Request, err error) {
+// Error answers the request with err. Internal errors are logged with their
+// cause and shown without it.
+func Error(w http.ResponseWriter, r *http.Request, err error) {
 	shown := explain(r, err)
 	status, known := statuses[shown.Code]
 	if !known {
@@ -73,24 +81,22 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	logCause(r, shown.Code, err)
 	if shown.Code == fault.Internal {
 		shown.Message = fmt.Sprintf("Something went wrong in the service; tell its administrator the request id %s.",
-			w.Header().Get(requestIDHeader))
+			w.Header().Get(RequestID))
 	}
-	forgetBody(w.Header())
-	if seconds := retryAfter[shown.Code]; seconds != "" {
-		w.Header().Set("Retry-After", seconds)
-	}
+	dropBodyHeaders(w.Header())
+	RetryAfter(w.Header(), shown.Code)
 	if shown.Code == fault.Unauthorized {
 		w.Header().Set("WWW-Authenticate", `ApiKey header="x-api-key"`)
 	}
 	if shown.Code == fault.Invalid {
-		writeJSON(w, status, detailBody{detail(shown)})
+		_ = JSON(w, status, detailBody{detail(shown)}) // fields hold only text and numbers
 		return
 	}
-	writeJSON(w, status, errorBody{errorObject{shown.Code, sentence(shown.Message)}})
+	_ = JSON(w, status, errorBody{ErrorObject{shown.Code, sentence(shown.Message)}})
 }
 
-// sentence gives a message, which the rules write as part of one, a capital
-// and a full stop.
+// sentence gives a message a capital letter and a full stop. The rules write
+// messages without them.
 func sentence(message string) string {
 	first, size := utf8.DecodeRuneInString(message)
 	message = string(unicode.ToUpper(first)) + message[size:]
@@ -100,7 +106,7 @@ func sentence(message string) string {
 	return message + "."
 }
 
-// explain gives the error as the caller may see it.
+// explain returns the part of err that the caller may see.
 func explain(r *http.Request, err error) fault.Error {
 	var known *fault.Error
 	switch {
@@ -111,14 +117,15 @@ func explain(r *http.Request, err error) fault.Error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fault.Error{Code: fault.Unavailable, Message: "The service did not answer in time; send the request again."}
 	}
-	code := fault.CodeOf(err) // without a message, from below the rules
+	code := fault.CodeOf(err) // a bare code from storage or blobs has no message
 	if code == fault.NotFound {
 		return fault.Error{Code: code, Message: "There is nothing of that name here any more; list what there is and try again."}
 	}
 	return fault.Error{Code: code, Message: "The request was refused; tell the administrator the request id in X-Request-Id."}
 }
 
-// detail gives the faults of an Invalid; one without any is about the body.
+// detail returns the field errors of an Invalid. One without fields is about
+// the body.
 func detail(e fault.Error) []fault.Field {
 	if len(e.Fields) > 0 {
 		return e.Fields
@@ -126,8 +133,8 @@ func detail(e fault.Error) []fault.Field {
 	return []fault.Field{{Loc: []any{"body"}, Msg: e.Message, Type: "value"}}
 }
 
-// logCause logs what an operator has to know: our own failures, and what lies
-// behind a refusal that names no cause.
+// logCause logs what an operator has to know: internal errors, and the causes
+// of refusals that do not name one.
 func logCause(r *http.Request, code fault.Code, err error) {
 	log := zerolog.Ctx(r.Context())
 	switch {
@@ -140,16 +147,9 @@ func logCause(r *http.Request, code fault.Code, err error) {
 	}
 }
 
-// forgetBody removes the headers of a body that will not be sent.
-func forgetBody(h http.Header) {
+// dropBodyHeaders removes the headers of a body that will not be sent.
+func dropBodyHeaders(h http.Header) {
 	for _, name := range []string{"Content-Disposition", "Content-Encoding", "Content-Length", "Etag", "Last-Modified", "X-Log-Size"} {
 		h.Del(name)
 	}
-}
-
-// fail answers with err and keeps later handlers from running.
-func fail(c *gin.Context, err error) {
-	c.Abort()
-	c.Set(codeKey, string(fault.CodeOf(err)))
-	WriteError(c.Writer, c.Request, err)
 }

@@ -1,4 +1,4 @@
-package web_test
+package edge_test
 
 import (
 	"net/http"
@@ -9,33 +9,34 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"molrun/web"
+	"molrun/web/edge"
 )
 
-// behind serves a handler that tells who asks, behind an edge.
-func behind(edge web.Edge) http.Handler {
-	return web.Outer(edge.Before(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// behind serves a handler that answers with the client's address, behind a
+// policy.
+func behind(p edge.Policy) http.Handler {
+	return edge.Trace(zerolog.Nop(), p.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(r.RemoteAddr))
-	})), http.NotFoundHandler(), zerolog.Nop())
+	})))
 }
 
-func TestClientIsWhomTrustedProxiesSayAndNobodyElse(t *testing.T) {
-	edge := behind(web.Edge{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}})
+func TestOnlyTrustedProxiesForwardTheClientAddress(t *testing.T) {
+	handler := behind(edge.Policy{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}})
 	for _, tt := range []struct {
 		name, from string
 		forwarded  []string
 		want       string
 	}{
 		{"no proxy", "192.0.2.7:99", nil, "192.0.2.7:99"},
-		{"a stranger's word", "192.0.2.7:99", []string{"203.0.113.1"}, "192.0.2.7:99"},
+		{"an untrusted proxy", "192.0.2.7:99", []string{"203.0.113.1"}, "192.0.2.7:99"},
 		{"a proxy", "10.1.1.1:99", []string{"203.0.113.1"}, "203.0.113.1:0"},
 		{"a proxy in IPv6 form", "[::ffff:10.1.1.1]:99", []string{"203.0.113.1"}, "203.0.113.1:0"},
 		{"an IPv6 proxy", "[2001:db8::1]:99", []string{"2001:4860::5"}, "[2001:4860::5]:0"},
 		{"a chain of proxies", "10.1.1.1:99", []string{"203.0.113.1, 10.2.2.2"}, "203.0.113.1:0"},
 		{"a chain in two headers", "10.1.1.1:99", []string{"203.0.113.1", "10.2.2.2"}, "203.0.113.1:0"},
-		{"what the client wrote before", "10.1.1.1:99", []string{"127.0.0.1, 203.0.113.1"}, "203.0.113.1:0"},
-		{"proxies alone", "10.1.1.1:99", []string{"10.2.2.2"}, "10.1.1.1:99"},
-		{"nothing said", "10.1.1.1:99", nil, "10.1.1.1:99"},
+		{"forged by the client", "10.1.1.1:99", []string{"127.0.0.1, 203.0.113.1"}, "203.0.113.1:0"},
+		{"only proxies", "10.1.1.1:99", []string{"10.2.2.2"}, "10.1.1.1:99"},
+		{"no header", "10.1.1.1:99", nil, "10.1.1.1:99"},
 		{"nonsense", "10.1.1.1:99", []string{"203.0.113.1, nonsense"}, "10.1.1.1:99"},
 		{"nonsense before", "10.1.1.1:99", []string{"nonsense, 203.0.113.1"}, "203.0.113.1:0"},
 	} {
@@ -43,7 +44,7 @@ func TestClientIsWhomTrustedProxiesSayAndNobodyElse(t *testing.T) {
 		r.RemoteAddr = tt.from
 		r.Header["X-Forwarded-For"] = tt.forwarded
 		w := httptest.NewRecorder()
-		edge.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 		if got := w.Body.String(); got != tt.want {
 			t.Errorf("%s: the client is %s, want %s", tt.name, got, tt.want)
 		}
@@ -51,12 +52,12 @@ func TestClientIsWhomTrustedProxiesSayAndNobodyElse(t *testing.T) {
 }
 
 func TestHeadersAreBounded(t *testing.T) {
-	edge := behind(web.Edge{MaxHeader: 1000})
+	handler := behind(edge.Policy{MaxHeader: 1000})
 	ask := func(size int) *httptest.ResponseRecorder {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.Header.Set("Cookie", strings.Repeat("x", size))
 		w := httptest.NewRecorder()
-		edge.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 		return w
 	}
 	if w := ask(900); w.Code != 200 {
@@ -67,36 +68,36 @@ func TestHeadersAreBounded(t *testing.T) {
 	}
 }
 
-func TestPagesOfConfiguredOriginsMayUseTheAPI(t *testing.T) {
+func TestOnlyConfiguredOriginsAreAllowed(t *testing.T) {
 	const page = "https://portal.lab.example"
 	for _, tt := range []struct {
-		name, origin, method, asks string
-		origins                    []string
-		status                     int
-		allowed                    bool
+		name, origin, method, preflight string
+		origins                         []string
+		status                          int
+		allowed                         bool
 	}{
 		{"no origins", page, "GET", "", nil, 200, false},
-		{"no origins, a question", page, "OPTIONS", "POST", nil, 200, false},
-		{"a page of the list", page, "GET", "", []string{"https://a.example", page}, 200, true},
-		{"its question", page, "OPTIONS", "POST", []string{page}, 204, true},
-		{"OPTIONS that is no question", page, "OPTIONS", "", []string{page}, 200, true},
-		{"a page of no list", "https://evil.example", "GET", "", []string{page}, 200, false},
-		{"its question", "https://evil.example", "OPTIONS", "POST", []string{page}, 200, false},
-		{"a page whose name begins alike", page + ".evil.example", "GET", "", []string{page}, 200, false},
-		{"a page of another scheme", "http://portal.lab.example", "GET", "", []string{page}, 200, false},
-		{"a page without a name", "null", "GET", "", []string{page}, 200, false},
-		{"no page", "", "GET", "", []string{page}, 200, false},
+		{"no origins, preflight", page, "OPTIONS", "POST", nil, 200, false},
+		{"listed origin", page, "GET", "", []string{"https://a.example", page}, 200, true},
+		{"listed origin, preflight", page, "OPTIONS", "POST", []string{page}, 204, true},
+		{"OPTIONS without preflight", page, "OPTIONS", "", []string{page}, 200, true},
+		{"unlisted origin", "https://evil.example", "GET", "", []string{page}, 200, false},
+		{"unlisted origin, preflight", "https://evil.example", "OPTIONS", "POST", []string{page}, 200, false},
+		{"origin with a listed prefix", page + ".evil.example", "GET", "", []string{page}, 200, false},
+		{"other scheme", "http://portal.lab.example", "GET", "", []string{page}, 200, false},
+		{"null origin", "null", "GET", "", []string{page}, 200, false},
+		{"no origin", "", "GET", "", []string{page}, 200, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := httptest.NewRequest(tt.method, "/", nil)
 			if tt.origin != "" {
 				r.Header.Set("Origin", tt.origin)
 			}
-			if tt.asks != "" {
-				r.Header.Set("Access-Control-Request-Method", tt.asks)
+			if tt.preflight != "" {
+				r.Header.Set("Access-Control-Request-Method", tt.preflight)
 			}
 			w := httptest.NewRecorder()
-			behind(web.Edge{Origins: tt.origins}).ServeHTTP(w, r)
+			behind(edge.Policy{Origins: tt.origins}).ServeHTTP(w, r)
 			h := w.Header()
 			want := ""
 			if tt.allowed {
@@ -108,7 +109,7 @@ func TestPagesOfConfiguredOriginsMayUseTheAPI(t *testing.T) {
 			if vary := h.Get("Vary") == "Origin"; vary != (len(tt.origins) > 0) {
 				t.Errorf("Vary: %q", h.Get("Vary"))
 			}
-			if asked := tt.status == 204; asked != (h.Get("Access-Control-Allow-Headers") != "") || asked != (w.Body.Len() == 0) {
+			if answered := tt.status == 204; answered != (h.Get("Access-Control-Allow-Headers") != "") || answered != (w.Body.Len() == 0) {
 				t.Errorf("answer %s with %v", w.Body, h)
 			}
 		})

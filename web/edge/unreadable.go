@@ -1,4 +1,4 @@
-package web
+package edge
 
 import (
 	"bytes"
@@ -12,26 +12,25 @@ import (
 	"sync/atomic"
 
 	"molrun/app/fault"
+	"molrun/web/respond"
 )
 
-// What a client sends that is no request reaches no handler: net/http itself
-// answers, in plain text, and hangs up. A wireConn is a connection on which
-// that answer, too, is said as all others are.
+// wireConn is a connection that rewrites net/http's own answers. What is not an
+// HTTP request reaches no handler: net/http answers in plain text and hangs up.
+// Clients get an error object instead, as for any other mistake.
 type wireConn struct {
-	*net.TCPConn             // with all its abilities
+	*net.TCPConn             // embedded for all its optional interfaces
 	answering    atomic.Bool // a handler was called for the current request
 }
 
-// net/http sends files through ReadFrom, so that they need not pass through this
-// process.
+// net/http sends files with sendfile through ReadFrom.
 var _ io.ReaderFrom = (*wireConn)(nil)
 
-// wireKey names a connection in the context of its requests, the only place
-// where net/http lets a handler find it.
+// wireKey finds the connection in the context of its requests.
 type wireKey struct{}
 
-// followAnswers has the server note when a handler begins to answer.
-func followAnswers(server *http.Server) {
+// trackAnswers makes the server note when a handler begins to answer.
+func trackAnswers(server *http.Server) {
 	next := server.Handler
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(wireKey{}).(*wireConn); ok {
@@ -44,23 +43,23 @@ func followAnswers(server *http.Server) {
 	}
 }
 
-// onWire gives an accepted connection as a wireConn. Others than those of TCP
-// stay as they are.
-func onWire(c net.Conn) net.Conn {
+// newWireConn wraps an accepted TCP connection. Other connections are returned
+// as they are.
+func newWireConn(c net.Conn) net.Conn {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		return &wireConn{TCPConn: tcp}
 	}
 	return c
 }
 
-// rested notes that an answer is over and a request may come.
-func rested(c net.Conn) {
+// answered notes that an answer is complete and the next request may come.
+func answered(c net.Conn) {
 	if c, ok := c.(*wireConn); ok {
 		c.answering.Store(false)
 	}
 }
 
-// Write implements net.Conn. What net/http says by itself comes in one piece.
+// Write implements net.Conn. net/http writes its own answers in one piece.
 func (c *wireConn) Write(p []byte) (int, error) {
 	if c.answering.Load() || !bytes.HasPrefix(p, []byte("HTTP/1.")) {
 		return c.TCPConn.Write(p)
@@ -71,7 +70,7 @@ func (c *wireConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// unreadable gives the answer to what is no request, from net/http's.
+// unreadable turns net/http's answer to what is not a request into ours.
 func unreadable(answer []byte) []byte {
 	line, _, _ := strings.Cut(string(answer), "\r\n")
 	_, status, _ := strings.Cut(line, " ")
@@ -82,12 +81,12 @@ func unreadable(answer []byte) []byte {
 	case bytes.Contains(answer, []byte("HTTPS server")):
 		err = fault.Errorf(fault.BadRequest, "This port takes HTTPS alone; begin the address with https://.")
 	}
-	w := &wholeAnswer{header: http.Header{requestIDHeader: {rand.Text()}, "Connection": {"close"}}}
-	WriteError(w, new(http.Request), err)
+	w := &recorder{header: http.Header{respond.RequestID: {rand.Text()}, "Connection": {"close"}}}
+	respond.Error(w, new(http.Request), err)
 	return w.bytes()
 }
 
-// reason gives what a status line says after its number: the most precise part.
+// reason returns the most precise part of a status line's text.
 func reason(status string) string {
 	if _, precise, found := strings.Cut(status, ": "); found {
 		return precise
@@ -96,18 +95,18 @@ func reason(status string) string {
 	return text
 }
 
-// wholeAnswer is an answer as one text.
-type wholeAnswer struct {
+// recorder keeps an answer so that it can be written in one piece.
+type recorder struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
-func (w *wholeAnswer) Header() http.Header         { return w.header }
-func (w *wholeAnswer) WriteHeader(status int)      { w.status = status }
-func (w *wholeAnswer) Write(p []byte) (int, error) { return w.body.Write(p) }
+func (w *recorder) Header() http.Header         { return w.header }
+func (w *recorder) WriteHeader(status int)      { w.status = status }
+func (w *recorder) Write(p []byte) (int, error) { return w.body.Write(p) }
 
-func (w *wholeAnswer) bytes() []byte {
+func (w *recorder) bytes() []byte {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "HTTP/1.1 %d %s\r\n", w.status, http.StatusText(w.status))
 	_ = w.header.Write(&text) // a buffer takes all

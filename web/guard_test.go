@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// clock is a clock that stands still until it is moved.
+// clock is a manual clock.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -26,7 +26,7 @@ func (c *clock) move(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-func TestRefusedKeysOfOneAddressAreSlowedDown(t *testing.T) {
+func TestRefusedKeysFromOneAddressAreRateLimited(t *testing.T) {
 	now := &clock{now: time.Unix(1e9, 0)}
 	s := start(t, func(with *setup) { with.options.Now, with.from = now.read, "192.0.2.1:4711" })
 	for i := range 100 {
@@ -39,14 +39,14 @@ func TestRefusedKeysOfOneAddressAreSlowedDown(t *testing.T) {
 			t.Errorf("%v: %d %s", c, a.status, a.body)
 		}
 	}
-	s.want(200, "GET", "/jobs", "") // whoever has a key is not locked out
+	s.want(200, "GET", "/jobs", "") // a valid key still works
 	now.move(time.Second)
 	if a := s.send("GET", "/jobs", ""); a.status != 401 {
 		t.Errorf("a second later: %d %s", a.status, a.body)
 	}
 }
 
-func TestRefusedKeysOfThisMachineAndTrustedProxiesAreNotCounted(t *testing.T) {
+func TestRefusedKeysFromSharedAddressesAreNotRateLimited(t *testing.T) {
 	now := &clock{now: time.Unix(1e9, 0)}
 	for _, from := range []string{"127.0.0.1:1", "[::1]:1", "[::ffff:127.0.0.1]:1", "10.0.0.7:1"} {
 		s := start(t, func(with *setup) {
@@ -61,7 +61,7 @@ func TestRefusedKeysOfThisMachineAndTrustedProxiesAreNotCounted(t *testing.T) {
 	}
 }
 
-func TestKeysHaveRatesWhereTheyAreConfigured(t *testing.T) {
+func TestKeysHaveConfiguredRates(t *testing.T) {
 	now := &clock{now: time.Unix(1e9, 0)}
 	s := start(t, func(with *setup) {
 		with.options.Now = now.read
@@ -74,7 +74,7 @@ func TestKeysHaveRatesWhereTheyAreConfigured(t *testing.T) {
 	s.want(429, "POST", "/submit-batch", "{}")
 	s.want(200, "PUT", "/upload/a", "")
 	s.want(429, "PUT", "/upload/a", "")
-	s.want(200, "GET", "/algorithms", "") // has no rate
+	s.want(200, "GET", "/algorithms", "") // has no rate limit
 	if a := s.as(s.bob, "GET", "/jobs", ""); a.status != 200 {
 		t.Errorf("another key: %d", a.status)
 	}
@@ -85,19 +85,19 @@ func TestKeysHaveRatesWhereTheyAreConfigured(t *testing.T) {
 	s.want(200, "PUT", "/upload/a", "")
 }
 
-func TestRequestsBeyondTheBoundAreRefusedAtOnce(t *testing.T) {
+func TestRequestsBeyondTheLimitAreRefusedAtOnce(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.MaxInFlight = 1 })
 	s.submit("a")
 	j := s.claim("a")
 	waiting := make(chan answer)
 	go func() {
 		a := s.as(s.ann, "GET", "/jobs/a?wait=60s", "")
-		for a.status == 503 { // one of those below was first
+		for a.status == 503 { // a request below came first
 			a = s.as(s.ann, "GET", "/jobs/a?wait=60s", "")
 		}
 		waiting <- a
 	}()
-	for s.as(s.ann, "GET", "/algorithms", "").status != 503 { // until the other one has arrived
+	for s.as(s.ann, "GET", "/algorithms", "").status != 503 { // until the waiting request has arrived
 	}
 	if a := s.send("GET", "/healthz", ""); a.status != 200 {
 		t.Errorf("healthz: %d", a.status)
@@ -109,7 +109,7 @@ func TestRequestsBeyondTheBoundAreRefusedAtOnce(t *testing.T) {
 	s.want(200, "GET", "/algorithms", "")
 }
 
-func TestRequestsThatWaitLeaveRoomForTheOthers(t *testing.T) {
+func TestWaitingRequestsLeaveSlotsForOthers(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.MaxInFlight = 3 }) // one of them may wait
 	s.submit("a")
 	j := s.claim("a")
@@ -124,11 +124,11 @@ func TestRequestsThatWaitLeaveRoomForTheOthers(t *testing.T) {
 	waiting := make(chan answer)
 	go func() { waiting <- wait("/jobs/a?wait=60s") }()
 	refused := false
-	for i := 0; i < 10_000 && !refused; i++ { // until the other one has arrived
+	for i := 0; i < 10_000 && !refused; i++ { // until the waiting request has arrived
 		refused = s.as(s.bob, "GET", "/jobs/a?wait=1ms", "").status == 503
 	}
 	if !refused {
-		t.Error("more requests wait than may")
+		t.Error("more requests wait than allowed")
 	}
 	s.want(200, "GET", "/jobs/a", "")
 	s.finish(j)
@@ -140,10 +140,10 @@ func TestRequestsThatWaitLeaveRoomForTheOthers(t *testing.T) {
 	}
 }
 
-func TestBodiesShareABudgetOfMemory(t *testing.T) {
+func TestBodiesShareAMemoryBudget(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.MaxBuffered = 1000 })
 	long := `{"jobName":"` + strings.Repeat("x", 1000) + `"}`
-	for range 3 { // what was taken is given back
+	for range 3 { // the budget is released after each request
 		if a := s.as(s.ann, "POST", "/submit-job", long); a.status != 503 || a.code() != "UNAVAILABLE" {
 			t.Errorf("%d %s", a.status, a.body)
 		}
