@@ -82,7 +82,7 @@ func (h control) routes() []route {
 // isolation handles GET /control/isolation.
 func (h control) isolation(c *gin.Context, _ app.Caller) error {
 	if h.options.Isolation.Kind == "" {
-		return fault.Errorf(fault.NotFound, "this process runs no jobs; ask a service, which molrun serve starts")
+		return fault.Errorf(fault.NotFound, "this process runs no jobs; ask a running service (molrun serve)")
 	}
 	return respond.JSON(c.Writer, http.StatusOK, h.options.Isolation)
 }

@@ -34,7 +34,7 @@ func newEngine(around gin.HandlerFunc) *gin.Engine {
 			c.Request.Method, redact.Clip(c.Request.URL.EscapedPath())))
 	})
 	e.NoMethod(func(c *gin.Context) {
-		fail(c, fault.Errorf(fault.MethodNotAllowed, "%s is not possible here; use %s.",
+		fail(c, fault.Errorf(fault.MethodNotAllowed, "%s is not allowed here; use %s.",
 			c.Request.Method, c.Writer.Header().Get("Allow")))
 	})
 	return e

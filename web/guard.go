@@ -81,7 +81,7 @@ func (g *guard) admit(of class, next handler) handler {
 		}
 		c.Set(callerKey, by)
 		if !g.rates[of].Allow(by.KeyID) {
-			return fault.Errorf(fault.RateLimited, "This API key made too many requests of this kind; wait a second and go on more slowly.")
+			return fault.Errorf(fault.RateLimited, "This API key made too many requests of this kind; wait a second and send fewer.")
 		}
 		return next(c, by)
 	}

@@ -70,7 +70,7 @@ func (h jobs) get(c *gin.Context, by app.Caller) error {
 		case h.waiters.slots <- struct{}{}:
 			defer func() { <-h.waiters.slots }()
 		default:
-			return fault.Errorf(fault.Unavailable, "Too many requests wait for a change; send this one again in a few seconds, or without wait.")
+			return fault.Errorf(fault.Unavailable, "Too many requests are waiting for a change; send this one again in a few seconds, or without wait.")
 		}
 	}
 	record, err := h.waitFor(c.Request.Context(), by, req)

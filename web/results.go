@@ -106,7 +106,7 @@ func (h results) log(c *gin.Context, by app.Caller) error {
 		return nil
 	}
 	if err := copyPaced(c.Writer, part, part.Length, h.answerTime); err != nil {
-		zerolog.Ctx(c.Request.Context()).Info().Err(err).Msg("log not sent to its end")
+		zerolog.Ctx(c.Request.Context()).Info().Err(err).Msg("log not sent completely")
 		panic(http.ErrAbortHandler) // cut the connection: the client must not take a part for the whole
 	}
 	return nil

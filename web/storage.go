@@ -84,7 +84,7 @@ func pruneRequest(r *decode.Reader) (req retention.PruneRequest) {
 		b.Fault("value", "endedBefore", "use a time such as 2026-11-20T10:40:00.000Z")
 	}
 	if after != "" && json.Unmarshal([]byte(after), &req.After) != nil {
-		b.Fault("value", "after", "send what the page before gave as next")
+		b.Fault("value", "after", "send the next of the previous page")
 	}
 	return req
 }
