@@ -28,8 +28,8 @@ const (
 type plan struct {
 	*core
 	by         Caller
-	algorithm  *algorithm.File        // nil where there is none such
-	unready    map[string]fault.Field // executors where it can't run, and why; others of its may do
+	algorithm  *algorithm.File   // nil where there is none such
+	unready    map[string]string // executors that can't run it, and why; others may
 	priority   int
 	maxRuntime int64
 	asksTime   bool // it gives maxRuntime
@@ -76,17 +76,9 @@ func (p *plan) findAlgorithm(typ, version string) {
 // checkReady checks that at least one of the algorithm's executors can run it.
 // Which one a job gets may depend on its size, so place checks again.
 func (p *plan) checkReady() {
-	executors := p.router.Executors(p.algorithm, p.by.routed())
-	for _, executor := range executors {
-		if msg := p.router.Unready(p.algorithm, executor); msg != "" {
-			if p.unready == nil {
-				p.unready = map[string]fault.Field{}
-			}
-			p.unready[executor] = fault.Field{Type: "not_ready", Msg: msg}
-		}
-	}
-	if len(p.unready) == len(executors) {
-		p.fault("not_ready", p.unready[executors[0]].Msg, "type")
+	var nowhere string
+	if p.unready, nowhere = p.router.Unready(p.algorithm, p.by.routed()); nowhere != "" {
+		p.fault("not_ready", nowhere, "type")
 	}
 }
 
@@ -157,17 +149,15 @@ func (p *plan) place(r *row) []fault.Field {
 	if len(faults) > 0 {
 		return faults
 	}
-	r.needs = needs
-	r.maxRuntime = p.maxRuntime
-	r.executor = p.router.Executor(p.algorithm, p.by.routed(), needs)
-	why, unready := p.unready[r.executor]
-	switch {
-	case unready && p.faulty("type"): // it can run nowhere, which is told already
-		return nil
-	case unready:
-		return []fault.Field{why}
+	r.needs, r.maxRuntime = needs, p.maxRuntime
+	executor, limit, faults := p.router.Place(p.algorithm, p.by.routed(), needs, p.maxRuntime)
+	r.executor = executor
+	if why, unready := p.unready[executor]; unready {
+		if p.faulty("type") { // it can run nowhere, which is a fault already
+			return nil
+		}
+		return []fault.Field{{Type: "not_ready", Msg: why}}
 	}
-	limit, faults := p.router.Fit(p.algorithm, r.executor, p.by.routed(), needs, r.maxRuntime)
 	switch {
 	case limit == 0:
 	case p.asksTime:
