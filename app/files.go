@@ -7,198 +7,13 @@ import (
 	"sync/atomic"
 
 	"molrun/app/fault"
-	"molrun/app/naming"
-	"molrun/app/unit"
 )
 
-// Files are the use cases of uploads.
+// Files receives, lists and deletes uploads.
 type Files struct {
 	*core
 	generation atomic.Int64 // highest given to a PUT
 	arrivals   arrivals
-}
-
-// UploadGrant is a new upload with its links.
-type UploadGrant struct {
-	Upload                 *Upload
-	UploadURL, DownloadURL string
-	ExpiresAt              unit.Time
-}
-
-// UploadRequest asks for an upload.
-type UploadRequest struct {
-	Folder, Filename string
-	Base             string // what links begin with
-	Faults           []fault.Field
-}
-
-// Create makes a pending upload and the links to send and fetch it.
-func (s *Files) Create(ctx context.Context, by Caller, r UploadRequest) (*UploadGrant, error) {
-	if r.Folder == "" {
-		r.Folder = DefaultFolder
-	}
-	faults := r.Faults
-	if msg := naming.CheckFilename(r.Filename); msg != "" {
-		faults = append(faults, fault.Field{Loc: []any{"path", "filename"}, Msg: msg, Type: "value"})
-	}
-	if msg := naming.CheckFolder(r.Folder); msg != "" {
-		faults = append(faults, fault.Field{Loc: []any{"query", "folder"}, Msg: msg, Type: "value"})
-	}
-	if err := fault.List(faults...); err != nil {
-		return nil, err
-	}
-	now := s.now()
-	u := &Upload{
-		ID:           UploadID(s.ids.next(now)),
-		Organization: by.Organization,
-		Email:        by.Email,
-		Folder:       r.Folder,
-		Filename:     r.Filename,
-		ContentType:  contentType(r.Filename),
-		CreatedAt:    unit.At(now),
-	}
-	err := s.store.Update(ctx, func(tx Tx) error {
-		if err := s.admitUpload(tx, u.Organization); err != nil {
-			return err
-		}
-		return tx.PutUpload(u)
-	})
-	if err != nil {
-		return nil, err
-	}
-	link := Link{
-		Kind: UploadPut, ID: string(u.ID), Filename: u.Filename, ContentType: u.ContentType,
-		Expires: now.Add(s.options.UploadTTL), Holder: by.KeyID,
-	}
-	grant := &UploadGrant{Upload: u, UploadURL: r.Base + s.blobs.Link(link), ExpiresAt: unit.At(link.Expires)}
-	link.Kind = UploadGet
-	grant.DownloadURL = r.Base + s.blobs.Link(link)
-	return grant, nil
-}
-
-// contentTypes are the types that extensions imply. The table of the machine
-// is not asked, so that every server gives the same answer.
-var contentTypes = map[string]string{
-	".cif": "chemical/x-mmcif", ".csv": "text/csv", ".faa": "text/x-fasta", ".fa": "text/x-fasta",
-	".fasta": "text/x-fasta", ".gz": "application/gzip", ".json": "application/json", ".pdb": "chemical/x-pdb",
-	".tar": "application/x-tar", ".toml": "application/toml", ".txt": "text/plain", ".yaml": "application/yaml",
-	".yml": "application/yaml", ".zip": "application/zip",
-}
-
-func contentType(filename string) string {
-	if t, ok := contentTypes[naming.Extension(filename)]; ok {
-		return t
-	}
-	return "application/octet-stream"
-}
-
-// Upload gives the record of an upload to whoever holds a link to it.
-func (s *Files) Upload(ctx context.Context, id UploadID) (u *Upload, err error) {
-	err = s.store.View(ctx, func(tx Tx) (err error) {
-		u, err = tx.Upload(id)
-		return err
-	})
-	return u, err
-}
-
-// BeginUpload is asked before the body of a PUT is read. It gives a
-// generation that no other PUT was given.
-func (s *Files) BeginUpload(ctx context.Context, id UploadID) (generation int, err error) {
-	u, err := s.Upload(ctx, id)
-	if err != nil {
-		return 0, err
-	}
-	if u.Completed() {
-		return 0, uploadCompleted(u)
-	}
-	for {
-		last := s.generation.Load()
-		next := max(last+1, s.now().UnixMilli(), int64(u.Generation)+1)
-		if s.generation.CompareAndSwap(last, next) {
-			return int(next), nil
-		}
-	}
-}
-
-func uploadCompleted(u *Upload) error {
-	return fault.Errorf(fault.UploadCompleted, "the upload of %q is complete and can't change; ask for a new upload URL", u.Filename)
-}
-
-// ReserveUpload is called after BeginUpload, with the length of the body where it
-// is known. The caller releases the reservation when the PUT has ended. Whether
-// the bytes fit is decided by FinishUpload.
-func (s *Files) ReserveUpload(ctx context.Context, id UploadID, length int64) (*Reservation, error) {
-	u, err := s.Upload(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	r := &Reservation{core: s.core, arrivals: &s.arrivals, upload: u}
-	return r, r.Grow(ctx, max(0, length))
-}
-
-// FinishUpload makes what a PUT stored the upload's bytes, or refuses where
-// the upload was completed meanwhile or the organization has no room for it. The generation that it replaces is
-// stale (0: none) and may be removed.
-func (s *Files) FinishUpload(ctx context.Context, id UploadID, f StoredFile) (stale int, err error) {
-	err = s.store.Update(ctx, func(tx Tx) error {
-		u, err := tx.Upload(id)
-		if err != nil {
-			return err
-		}
-		if u.Completed() {
-			return uploadCompleted(u)
-		}
-		if err := s.admitBytes(tx, u, f.Size, 0); err != nil {
-			return err
-		}
-		stale = u.Generation
-		u.Generation, u.Size, u.SHA256 = f.Generation, f.Size, f.SHA256
-		return tx.PutUpload(u)
-	})
-	return stale, err
-}
-
-// uploadOf finds an upload of the caller's organization that they may change.
-func uploadOf(tx Tx, by Caller, id string) (*Upload, error) {
-	_, bad := ParseID(id)
-	var u *Upload
-	err := error(fault.NotFound)
-	if bad == nil {
-		u, err = tx.Upload(UploadID(id))
-	}
-	switch {
-	case errors.Is(err, fault.NotFound) || err == nil && u.Organization != by.Organization:
-		return nil, fault.Errorf(fault.NotFound, "there is no file %q in your organization; GET /files lists yours", id)
-	case err != nil:
-		return nil, err
-	case !by.May(u.Email):
-		return nil, fault.Errorf(fault.Forbidden, "the file %q belongs to %s; ask them or an admin of the organization", u.Filename, u.Email)
-	}
-	return u, nil
-}
-
-// Complete confirms the bytes that were received; from then on they
-// never change. To repeat it is harmless. A size, where given, must be theirs.
-func (s *Files) Complete(ctx context.Context, by Caller, id string, size *int64) (u *Upload, err error) {
-	err = s.store.Update(ctx, func(tx Tx) (err error) {
-		if u, err = uploadOf(tx, by, id); err != nil {
-			return err
-		}
-		switch {
-		case u.Generation == 0:
-			return fault.Errorf(fault.UploadNotReceived, "nothing was received of %q yet; PUT the file to its uploadUrl first", u.Filename)
-		case size != nil && *size != u.Size:
-			return fault.List(fault.Field{
-				Loc: []any{"body", "size"}, Type: "value",
-				Msg: fmt.Sprintf("%d bytes were received, not %d; PUT the file again or leave size out", u.Size, *size),
-			})
-		case u.Completed():
-			return nil
-		}
-		u.CompletedAt = unit.At(s.now())
-		return tx.PutUpload(u)
-	})
-	return u, err
 }
 
 // FileQuery selects and pages uploads; Folder "" is all.
@@ -209,13 +24,14 @@ type FileQuery struct {
 	StartKey          string
 }
 
-// FileListing is a page of uploads and the cursor of the next, "" on the last.
+// FileListing is a page of uploads and the cursor of the next page, "" on the
+// last.
 type FileListing struct {
 	Uploads  []*Upload
 	StartKey string
 }
 
-// List gives uploads, newest first.
+// List returns uploads, newest first.
 func (s *Files) List(ctx context.Context, by Caller, q FileQuery) (*FileListing, error) {
 	f := UploadFilter{Organization: by.Organization, Email: by.Email, Folder: q.Folder}
 	if q.WholeOrganization {
@@ -241,7 +57,7 @@ func (s *Files) List(ctx context.Context, by Caller, q FileQuery) (*FileListing,
 	return out, nil
 }
 
-// Delete removes an upload and frees its disk at once.
+// Delete deletes an upload and frees its disk space at once.
 func (s *Files) Delete(ctx context.Context, by Caller, id string) error {
 	var u *Upload
 	err := s.store.Update(ctx, func(tx Tx) (err error) {
@@ -263,8 +79,8 @@ func (s *Files) Delete(ctx context.Context, by Caller, id string) error {
 	return s.blobs.RemoveUpload(u.ID, u.Generation)
 }
 
-// ArchiveFolders gives what the archive of a job holds; partial takes only a
-// batch's completed rows.
+// ArchiveFolders returns the folders of a job's archive; partial selects only
+// the completed rows of a batch.
 func (s *Files) ArchiveFolders(ctx context.Context, id JobID, partial bool) (folders []Folder, err error) {
 	err = s.store.View(ctx, func(tx Tx) error {
 		j, err := tx.Job(id)

@@ -12,7 +12,7 @@ import (
 	"molrun/web/client"
 )
 
-func TestClientFromUploadToDownload(t *testing.T) {
+func TestClientUploadsRunsAndDownloads(t *testing.T) {
 	s := start(t)
 	ctx := t.Context()
 	c := client.NewWith(s.url+"/", s.ann, s.client.Transport)
@@ -80,7 +80,7 @@ func TestClientFromUploadToDownload(t *testing.T) {
 	}
 }
 
-func TestClientWalksAllPages(t *testing.T) {
+func TestClientListsAllPages(t *testing.T) {
 	s := start(t)
 	c := client.NewWith(s.url, s.ann, s.client.Transport)
 	rows := []json.RawMessage{json.RawMessage(`{}`), json.RawMessage(`{}`), json.RawMessage(`{}`)}
@@ -133,7 +133,7 @@ func TestClientWalksAllPages(t *testing.T) {
 	}
 }
 
-func TestClientTellsWhatTheServiceSays(t *testing.T) {
+func TestClientReturnsErrorsOfTheService(t *testing.T) {
 	s := start(t)
 	var e *client.Error
 	_, err := client.NewWith(s.url, "wrong", s.client.Transport).Job(t.Context(), "a")
@@ -152,5 +152,17 @@ func TestClientTellsWhatTheServiceSays(t *testing.T) {
 	}
 	if err := c.Download(t.Context(), client.ResultRequest{Job: "absent"}, filepath.Join(t.TempDir(), "x")); !errors.As(err, &e) || e.Code != "NOT_FOUND" {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestClientPinsAndUnpins(t *testing.T) {
+	s := start(t)
+	s.want(200, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{}}`)
+	c := client.New(s.url, s.ann)
+	if j, err := c.Pin(t.Context(), "a"); err != nil || !j.Pinned {
+		t.Errorf("pin: %+v, %v", j, err)
+	}
+	if j, err := c.Unpin(t.Context(), "a"); err != nil || j.Pinned {
+		t.Errorf("unpin: %+v, %v", j, err)
 	}
 }

@@ -3,10 +3,13 @@ package web_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -18,7 +21,7 @@ func sha256Hex(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// same fails the test where got is not want.
+// same fails the test if got is not want.
 func same(t *testing.T, what string, got, want any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -26,7 +29,7 @@ func same(t *testing.T, what string, got, want any) {
 	}
 }
 
-// template writes a route of gin's as OpenAPI does.
+// template converts a path of gin to the form of OpenAPI.
 func template(path string) string {
 	parts := strings.Split(path, "/")
 	for i, p := range parts {
@@ -35,4 +38,31 @@ func template(path string) string {
 		}
 	}
 	return strings.Join(parts, "/")
+}
+
+// clock is a manual clock.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) read() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// escaped percent-encodes every byte.
+func escaped(name string) string {
+	out := ""
+	for i := range len(name) {
+		out += fmt.Sprintf("%%%02X", name[i])
+	}
+	return out
 }

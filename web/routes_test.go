@@ -1,16 +1,12 @@
 package web_test
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"molrun/app"
 	"molrun/app/apikey"
 	"molrun/app/fault"
-	"molrun/app/unit"
 	"molrun/web"
 	"molrun/web/contract"
 )
@@ -25,7 +21,7 @@ func TestRoutesAreSortedByPath(t *testing.T) {
 	}
 }
 
-func TestRoutesAreThoseOfTheDescription(t *testing.T) {
+func TestRoutesMatchTheDescription(t *testing.T) {
 	var routed, named []contract.Operation
 	for _, r := range web.Routes() {
 		routed = append(routed, contract.Operation{Method: r.Method, Path: template(r.Path)})
@@ -37,10 +33,10 @@ func TestRoutesAreThoseOfTheDescription(t *testing.T) {
 	same(t, "routes", routed, named)
 }
 
-// call is a request that every route can be sent.
+// call is a request without parameters.
 type call struct{ method, path string }
 
-// calls gives one request for each route that wants a key.
+// calls returns one request for each route that needs a key.
 func calls() []call {
 	var all []call
 	for _, r := range web.Routes() {
@@ -57,14 +53,14 @@ func calls() []call {
 
 func (c call) String() string { return c.method + " " + c.path }
 
-// takesBody tells which routes read a JSON body.
+// takesBody reports whether the route reads a JSON body.
 func (c call) takesBody() bool {
 	return c.method == "POST" || c.method == "DELETE"
 }
 
-func TestEveryRouteRefusesEveryBadKeyAlike(t *testing.T) {
+func TestEveryRouteRefusesBadKeysInTheSameWay(t *testing.T) {
 	s := start(t)
-	disabled, expired := s.key("lab", "carl@lab.example", apikey.Member), s.expiredKey()
+	disabled, expired := newKey(t, s.app.Accounts, "lab", "carl@lab.example", apikey.Member), s.expiredKey()
 	s.disable(disabled)
 	last := string([]byte{s.ann[len(s.ann)-1] ^ 1})
 	bad := map[string][]string{
@@ -103,27 +99,6 @@ func TestDisabledKeyWorksAgainWhenEnabled(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.want(200, "GET", "/jobs", "")
-}
-
-func (s *service) disable(key string) {
-	s.t.Helper()
-	if _, err := s.app.Accounts.DisableKey(s.t.Context(), strings.Split(key, "_")[1], true); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// expiredKey makes a key whose time is over.
-func (s *service) expiredKey() string {
-	s.t.Helper()
-	key, record, err := s.app.Accounts.CreateKey(s.t.Context(), app.KeyRequest{Organization: "lab", Email: "dora@lab.example", Role: apikey.Member, Expires: time.Hour})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	record.ExpiresAt = unit.At(time.Now().Add(-time.Hour))
-	if err := s.store.Update(s.t.Context(), func(tx app.Tx) error { return tx.PutKey(record) }); err != nil {
-		s.t.Fatal(err)
-	}
-	return key
 }
 
 func TestOpenRoutesNeedNoKey(t *testing.T) {
@@ -177,7 +152,7 @@ func TestUnknownPathsAndMethodsAreErrorObjects(t *testing.T) {
 	}
 }
 
-func TestEveryRouteNamesUnknownParametersAndBodies(t *testing.T) {
+func TestEveryRouteRejectsUnknownParametersAndBadBodies(t *testing.T) {
 	s := start(t)
 	for _, c := range calls() {
 		a := s.as(s.ann, c.method, c.path+"?nonsense=1", "")
@@ -202,7 +177,7 @@ func TestEveryRouteNamesUnknownParametersAndBodies(t *testing.T) {
 	}
 }
 
-// refusals are the faults of a 422, or of the answer to a validation.
+// refusals returns the faults of a 422 or of a validation.
 func (a answer) refusals(t *testing.T) []string {
 	t.Helper()
 	if a.status == 422 || strings.Contains(a.body, `"detail"`) {
@@ -211,7 +186,7 @@ func (a answer) refusals(t *testing.T) []string {
 	return nil
 }
 
-func TestEveryBodyHasToBeDeclaredAsJSONAndBounded(t *testing.T) {
+func TestEveryBodyMustBeJSONWithinTheLimit(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.MaxBody, with.options.MaxBatchBody = 100, 200 })
 	long := `{"a":"` + strings.Repeat("x", 300) + `"}`
 	for _, c := range calls() {
@@ -239,20 +214,7 @@ func TestEveryBodyHasToBeDeclaredAsJSONAndBounded(t *testing.T) {
 	}
 }
 
-// chunked sends a body whose length is not told beforehand.
-func (s *service) chunked(c call, body string) answer {
-	s.t.Helper()
-	r, err := http.NewRequest(c.method, s.url+c.path, struct{ *strings.Reader }{strings.NewReader(body)})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	r.ContentLength = -1
-	r.Header.Set("x-api-key", s.ann)
-	r.Header.Set("Content-Type", "application/json; charset=UTF-8")
-	return s.do(r)
-}
-
-func TestEveryRouteAnswersTroubleWithTheStore(t *testing.T) {
+func TestEveryRouteAnswersStoreErrors(t *testing.T) {
 	s := start(t)
 	internal := fault.Errorf(fault.Internal, "the disk says secret-detail")
 	busy := fault.Errorf(fault.Unavailable, "The service is stopping; send the request again.")
@@ -264,7 +226,7 @@ func TestEveryRouteAnswersTroubleWithTheStore(t *testing.T) {
 			t.Errorf("%v: %d %s", c, a.status, a.body)
 		}
 		if log := s.log.String(); !strings.Contains(log, "secret-detail") || !strings.Contains(log, id) {
-			t.Errorf("%v: the cause is not in the log", c)
+			t.Errorf("%v: the log lacks the cause", c)
 		}
 		s.store.reading.Store(&busy)
 		a = s.as(s.ann, c.method, c.path, "")
@@ -275,7 +237,7 @@ func TestEveryRouteAnswersTroubleWithTheStore(t *testing.T) {
 	}
 }
 
-func TestWhatIsStoredIsRefusedWhenTheDiskIsFull(t *testing.T) {
+func TestWritesAreRefusedWhenTheDiskIsFull(t *testing.T) {
 	s := start(t)
 	full := fault.Errorf(fault.StorageFull, "The disk is full; an administrator has to make room.")
 	s.store.writing.Store(&full)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"molrun/app/audit"
 )
 
 // confidential is what clients of a server have been given or have sent that
@@ -117,7 +119,7 @@ func (s *server) indiscretions() error {
 	for i, log := range s.logs {
 		logs[fmt.Sprintf("the log of start %d", i+1)] = log.String()
 	}
-	audits, err := filepath.Glob(filepath.Join(s.data(), auditName+"*"))
+	audits, err := filepath.Glob(filepath.Join(s.data(), audit.Name+"*"))
 	all := []error{err}
 	for _, name := range audits {
 		text, err := os.ReadFile(name)
