@@ -290,20 +290,26 @@ func TestFiveGPUJobsNeverShareAGPU(t *testing.T) {
 func TestJobThatNeedsAllCPUsIsNotStarved(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 2\nreserve_after = \"300ms\"\n")
-	u := s.user("lab", "ann@lab.example")
-	const many = 8
-	for i := range many {
-		u.submit(fmt.Sprintf("small%d", i), "shell", script("sleep 0.2"))
-	}
+	u, v := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
+	first, second := s.gate("first"), s.gate("second")
+	u.submit("first", "shell", script(first.wait()))
+	u.running("first")
 	u.submit("big", "shell", script("true", `,"cpus":2`))
-	v := s.user("lab", "bob@lab.example") // whose turn comes as often
-	for i := range many {
-		u.submit(fmt.Sprintf("late%d", i), "shell", script("sleep 0.2"))
-		v.submit(fmt.Sprintf("bob%d", i), "shell", script("sleep 0.2"))
+	u.submit("second", "shell", script(second.wait()))
+	u.running("second") // passes the big job over
+	later := map[string]user{"late": u, "bobs": v} // each of whom has a turn
+	for name, by := range later {
+		by.submit(name, "shell", script("true"))
 	}
-	u.finished("big")
-	if left := u.job(fmt.Sprintf("late%d", many-1)).Status; left != "QUEUED" {
-		t.Errorf("the big job ran only after all others: the last one is %s", left)
+	u.until("big", "reserved its CPUs", func(r record) bool { return strings.Contains(r.StatusReason, "reserved") })
+	first.open(t)
+	u.finished("first")
+	second.open(t)
+	began := u.finished("big").StartedAt
+	for name, by := range later {
+		if j := by.finished(name); j.StartedAt < began {
+			t.Errorf("%s started at %s, before the big job at %s", name, j.StartedAt, began)
+		}
 	}
 }
 
