@@ -14,6 +14,7 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm"
 	"molrun/app/placement"
+	"molrun/app/runner/turns"
 	"molrun/app/task"
 )
 
@@ -158,9 +159,9 @@ func TestRestartAtEveryStep(t *testing.T) {
 	restartEverywhere(t, func(*world) {})
 }
 
-func TestRestartAtEveryStepOfTasksElsewhere(t *testing.T) {
+func TestRestartAtEveryStepOfRemoteTasks(t *testing.T) {
 	t.Parallel()
-	restartEverywhere(t, func(w *world) { w.moveAway(100) })
+	restartEverywhere(t, func(w *world) { w.makeRemote(100) })
 }
 
 func restartEverywhere(t *testing.T, prepare func(*world)) {
@@ -219,7 +220,7 @@ func restartAt(t *testing.T, w *world, at int, after bool) (over bool) {
 	if active, err := w.Runs.Active(t.Context()); err != nil || len(active) != 0 {
 		t.Errorf("still claimed: %v, %v", active, err)
 	}
-	if left := w.away(); len(left) > 0 {
+	if left := w.remoteDirs(); len(left) > 0 {
 		t.Errorf("directories %v are left", left)
 	}
 	c.mu.Lock()
@@ -277,7 +278,7 @@ func TestRestartFindsTasksAsTheyAre(t *testing.T) {
 	})
 }
 
-func TestJobOfAnExecutorThatIsNotHereIsLeftAlone(t *testing.T) {
+func TestJobOfAnUnknownExecutorIsLeftAlone(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.play(func(string, int) script { return script{runs: time.Hour, cause: app.CauseDone} })
 		stop := w.start()
@@ -303,7 +304,7 @@ func TestJobOfAnExecutorThatIsNotHereIsLeftAlone(t *testing.T) {
 	})
 }
 
-func TestStrandedJobCanBeStopped(t *testing.T) {
+func TestOrphanedJobCanBeCancelled(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.play(func(string, int) script { return script{runs: 24 * time.Hour, cause: app.CauseDone} })
 		stop := w.start()
@@ -320,9 +321,9 @@ func TestStrandedJobCanBeStopped(t *testing.T) {
 	})
 }
 
-// TestDirectoryInUseIsNotLaidOut is about a task that a runner set going just
+// TestDirectoryInUseIsLeftAlone is about a task that a runner set going just
 // before it died, too late for the executor to have seen it.
-func TestDirectoryInUseIsNotLaidOut(t *testing.T) {
+func TestDirectoryInUseIsLeftAlone(t *testing.T) {
 	tests := map[string]func(dir string) error{
 		"run.json":     func(dir string) error { return os.WriteFile(filepath.Join(dir, task.RunFile), nil, 0o600) },
 		"outcome.json": func(dir string) error { return os.WriteFile(filepath.Join(dir, task.OutcomeFile), nil, 0o600) },
@@ -338,14 +339,14 @@ func TestDirectoryInUseIsNotLaidOut(t *testing.T) {
 				j, err := w.Runs.Claim(t.Context(), w.submit(ann, "a", `{}`), nil)
 				must(t, err)
 				r := New(w.jobs, w.files, []app.Executor{w.executor}, w.options)
-				a := r.newAttempt(r.places[0], j.ID, user{}, j.Private.Needs, nil)
-				a.own(j)
+				a := newAttempt(&r.core, r.executors[0], j.ID, turns.Lease{Needs: j.Private.Needs})
+				a.setJob(j)
 				must(t, os.MkdirAll(a.dir, 0o700))
 				must(t, use(a.dir))
-				if err := a.layOut(t.Context()); !errors.Is(err, errAlive) {
+				if err := a.makeDir(t.Context()); !errors.Is(err, errAlive) {
 					t.Errorf("error %v, want %v", err, errAlive)
 				}
-				if isDir(a.workDir()) {
+				if isDir(filepath.Join(a.dir, task.WorkDir)) {
 					t.Error("a work directory was made")
 				}
 			})
@@ -353,7 +354,7 @@ func TestDirectoryInUseIsNotLaidOut(t *testing.T) {
 	}
 }
 
-func TestTaskThatIsGoneThoughItWasNeverSeenIsLost(t *testing.T) {
+func TestTaskThatWasNeverSeenAndIsGoneIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		id := w.submit(ann, "a", `{}`)
 		_, err := w.Runs.Claim(t.Context(), id, nil)

@@ -54,7 +54,7 @@ func onThisMachine(t *testing.T) (w *world, start func() (stop func())) {
 	}
 }
 
-func TestProcessesOfThisMachine(t *testing.T) {
+func TestLocalProcesses(t *testing.T) {
 	w, start := onThisMachine(t)
 	start()
 	good := w.submit(ann, "good", `{"script":"echo said; echo made > $1/a.txt; echo molrun:progress 0.5 half"}`)
@@ -67,7 +67,7 @@ func TestProcessesOfThisMachine(t *testing.T) {
 		t.Fatalf("good: %+v", r.Failure)
 	}
 	got := w.checkResult(good)
-	delete(got, recordFile)
+	delete(got, "job.json")
 	if diff := cmp.Diff(map[string]string{"a.txt": "made\n", "log.txt": "said\n"}, got); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}

@@ -2,7 +2,9 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync"
 	"testing"
@@ -30,10 +32,10 @@ func (g *gauge) room() string {
 	return g.why
 }
 
-func TestJobsWaitForRoomOnTheDiskAndStartByThemselves(t *testing.T) {
+func TestJobsWaitForDiskSpace(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		disk := &gauge{}
-		w.options.Room = disk.room
+		w.options.DiskShortage = disk.room
 		w.play(func(string, int) script { return script{runs: time.Hour, cause: app.CauseDone} })
 		w.start()
 		running := w.submit(ann, "running", `{}`)
@@ -55,7 +57,7 @@ func TestJobsWaitForRoomOnTheDiskAndStartByThemselves(t *testing.T) {
 			}
 		}
 		disk.set("")
-		time.Sleep(2 * lookEvery)
+		time.Sleep(2 * scanEvery)
 		for i := range waiting {
 			if r := w.job(fmt.Sprint("waiting", i)); r.Status != app.Running || r.StatusReason != "" {
 				t.Errorf("with room again: %s, reason %q", r.Status, r.StatusReason)
@@ -64,9 +66,9 @@ func TestJobsWaitForRoomOnTheDiskAndStartByThemselves(t *testing.T) {
 	})
 }
 
-func TestJobThatCanNeverStartIsToldSoOnAFullDisk(t *testing.T) {
+func TestImpossibleJobFailsOnAFullDisk(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.options.Room = func() string { return "waiting for free disk space" }
+		w.options.DiskShortage = func() string { return "waiting for free disk space" }
 		w.submit(ann, "a", `{"gpus":2}`) // admitted; then a device is taken out
 		w.executor.capacity.GPUs = w.executor.capacity.GPUs[:1]
 		w.start()
@@ -89,9 +91,9 @@ func (d *deadAtTheEnd) Finish(context.Context, app.JobID, int, app.Ending) error
 	return errDead
 }
 
-// TestEndIsRecordedBeforeItsFilesGo is about a crash between the two: whoever
+// TestEndIsRecordedBeforeFilesAreRemoved is about a crash between the two: whoever
 // settles the attempt afterwards has to find the same.
-func TestEndIsRecordedBeforeItsFilesGo(t *testing.T) {
+func TestEndIsRecordedBeforeFilesAreRemoved(t *testing.T) {
 	for name, keep := range map[string]time.Duration{"nothing is kept": 0, "kept": time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
@@ -116,10 +118,10 @@ func TestEndIsRecordedBeforeItsFilesGo(t *testing.T) {
 				}
 				time.Sleep(keep + sweepEvery)
 				synctest.Wait()
-				if _, err := os.Stat(w.path(id, "1", "work")); !notExist(err) {
+				if _, err := os.Stat(w.path(id, "1", "work")); !errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("the work directory stays: %v", err)
 				}
-				if notes, err := os.ReadDir(w.options.KeptDir); err != nil || len(notes) != 0 {
+				if notes, err := os.ReadDir(w.options.RetainedDir); err != nil || len(notes) != 0 {
 					t.Errorf("notes left: %v, %v", notes, err)
 				}
 			})
@@ -142,7 +144,7 @@ func (d *deadAfterTheEnd) Finish(ctx context.Context, id app.JobID, attempt int,
 	return errDead
 }
 
-func TestWorkDirectoryThatACrashKeptIsRemovedByTheNextRunner(t *testing.T) {
+func TestNextRunnerRemovesAWorkDirectoryLeftByACrash(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.options.KeepFailed = 0
 		w.play(func(string, int) script { return script{cause: app.CauseExit} })
@@ -159,7 +161,7 @@ func TestWorkDirectoryThatACrashKeptIsRemovedByTheNextRunner(t *testing.T) {
 		}
 		w.start()
 		synctest.Wait()
-		if _, err := os.Stat(w.path(id, "1", "work")); !notExist(err) {
+		if _, err := os.Stat(w.path(id, "1", "work")); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("the work directory stays: %v", err)
 		}
 	})

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,8 +21,6 @@ import (
 	"molrun/app/strictjson"
 	"molrun/app/task"
 )
-
-func crc(data []byte) uint32 { return crc32.ChecksumIEEE(data) }
 
 func TestJobRunsToItsResult(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
@@ -65,13 +63,13 @@ func TestJobRunsToItsResult(t *testing.T) {
 		if want := int64(len("ATOM") + len("x") + len(`{"rg_nm":1.5}`) + len("own")); *r.ResultBytes != want {
 			t.Errorf("result bytes %d, want %d", *r.ResultBytes, want)
 		}
-		if _, err := os.Stat(w.path(id, "1", task.WorkDir)); !notExist(err) {
+		if _, err := os.Stat(w.path(id, "1", task.WorkDir)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("the work directory is still there: %v", err)
 		}
 	})
 }
 
-func TestInputsAreLaidOutUnderTheNamesOfSettings(t *testing.T) {
+func TestInputsAreNamedAfterTheirSettings(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.play(func(string, int) script { return script{runs: time.Hour, cause: app.CauseDone} })
 		w.start()
@@ -335,7 +333,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-func TestStopBeforeTheTaskIsStarted(t *testing.T) {
+func TestCancelBeforeTheTaskIsStarted(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		u := w.upload(ann, "a.fasta", "MSEQ")
 		full := &tap{Jobs: w.Service.Runs, source: func() error { return syscall.ENOSPC }}
@@ -343,7 +341,7 @@ func TestStopBeforeTheTaskIsStarted(t *testing.T) {
 		w.start()
 		w.submit(ann, "a", fmt.Sprintf(`{"sequence":%q}`, u.ID))
 		time.Sleep(5 * time.Second)
-		if got, want := w.job("a").StatusReason, "waiting for room on the server's disk"; got != want {
+		if got, want := w.job("a").StatusReason, "waiting for space on the server's disk"; got != want {
 			t.Errorf("reason %q, want %q", got, want)
 		}
 		_, err := w.Jobs.Cancel(t.Context(), ann, "a")
@@ -354,7 +352,7 @@ func TestStopBeforeTheTaskIsStarted(t *testing.T) {
 	})
 }
 
-func TestFullDiskIsWaitedForAndThenFails(t *testing.T) {
+func TestJobWaitsForAFullDiskAndThenFails(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		u := w.upload(ann, "a.fasta", "MSEQ")
 		var room time.Time
@@ -372,7 +370,7 @@ func TestFullDiskIsWaitedForAndThenFails(t *testing.T) {
 			switch {
 			case name == "short" && r.Status != app.Completed:
 				t.Errorf("short: %+v", r.Failure)
-			case name == "long" && (r.Failure == nil || r.Failure.Code != app.FailedCannotStart || !strings.Contains(r.Failure.Message, "no room")):
+			case name == "long" && (r.Failure == nil || r.Failure.Code != app.FailedCannotStart || !strings.Contains(r.Failure.Message, "no space")):
 				t.Errorf("long: %+v", r.Failure)
 			}
 		}
@@ -380,7 +378,7 @@ func TestFullDiskIsWaitedForAndThenFails(t *testing.T) {
 }
 
 // A machine that is short of files or processes for a minute must cost no job.
-func TestTaskThatCannotBeStartedNowIsStartedLater(t *testing.T) {
+func TestStartIsRetriedWhileTheMachineIsExhausted(t *testing.T) {
 	for _, short := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ENOSPC} {
 		t.Run(short.Error(), func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
@@ -447,7 +445,7 @@ func TestLostAttempts(t *testing.T) {
 				if got := w.checkResult(id); got["by-1"] != "x" || got["by-2"] != "x" {
 					t.Errorf("result: %v", got)
 				}
-				if _, err := os.Stat(w.path(id, "1", task.WorkDir)); !notExist(err) {
+				if _, err := os.Stat(w.path(id, "1", task.WorkDir)); !errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("the first attempt's work directory is still there: %v", err)
 				}
 			})
@@ -455,7 +453,7 @@ func TestLostAttempts(t *testing.T) {
 	}
 }
 
-func TestUnreachableExecutorMeansNothing(t *testing.T) {
+func TestJobsAreLeftAloneWhileTheExecutorIsUnreachable(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.start()
 		w.submit(ann, "a", `{}`)
@@ -472,7 +470,7 @@ func TestUnreachableExecutorMeansNothing(t *testing.T) {
 	})
 }
 
-func TestEndingOutlivesTroubleOfTheStore(t *testing.T) {
+func TestEndIsRecordedOnceTheStoreWorksAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		until := time.Now().Add(time.Hour)
 		trouble := func(code fault.Code) func() error {
@@ -493,9 +491,9 @@ func TestEndingOutlivesTroubleOfTheStore(t *testing.T) {
 	})
 }
 
-// TestClaimWithoutAnswerKeepsItsRoom has a claim recorded whose answer is
+// TestClaimWithoutAnswerKeepsItsSlot has a claim recorded whose answer is
 // lost, and another job that waits for the same room.
-func TestClaimWithoutAnswerKeepsItsRoom(t *testing.T) {
+func TestClaimWithoutAnswerKeepsItsSlot(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		answers := 0
 		w.jobs = &tap{Jobs: w.Service.Runs, claimed: func() error {
@@ -517,7 +515,7 @@ func TestClaimWithoutAnswerKeepsItsRoom(t *testing.T) {
 	})
 }
 
-func TestJobThatVanishesIsStopped(t *testing.T) {
+func TestTaskOfADeletedJobIsStopped(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.play(func(string, int) script { return script{runs: 24 * time.Hour, cause: app.CauseDone} })
 		w.start()
@@ -535,7 +533,7 @@ func TestJobThatVanishesIsStopped(t *testing.T) {
 	})
 }
 
-func TestFailedWorkDirectoryGoesLater(t *testing.T) {
+func TestFailedWorkDirectoryIsRetained(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.play(func(string, int) script { return script{cause: app.CauseExit} })
 		stop := w.start()
@@ -548,20 +546,20 @@ func TestFailedWorkDirectoryGoesLater(t *testing.T) {
 		stop()
 		w.start()
 		time.Sleep(2 * time.Hour)
-		if _, err := os.Stat(w.path(id, "1", "work")); !notExist(err) {
+		if _, err := os.Stat(w.path(id, "1", "work")); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("after 73 hours: %v", err)
 		}
 		if _, err := os.Stat(w.path(id, "1", "log")); err != nil {
 			t.Errorf("the log is gone too: %v", err)
 		}
-		notes, err := os.ReadDir(w.options.KeptDir)
+		notes, err := os.ReadDir(w.options.RetainedDir)
 		if err != nil || len(notes) != 0 {
 			t.Errorf("notes left: %v, %v", notes, err)
 		}
 	})
 }
 
-func TestFailedWorkDirectoryGoesAtOnceWhereNoneIsKept(t *testing.T) {
+func TestFailedWorkDirectoryIsRemovedAtOnceIfNoneIsRetained(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.options.KeepFailed = 0
 		w.play(func(_ string, attempt int) script {
@@ -571,11 +569,11 @@ func TestFailedWorkDirectoryGoesAtOnceWhereNoneIsKept(t *testing.T) {
 		id := w.submit(ann, "a", `{}`)
 		w.finished("a")
 		synctest.Wait() // they go once the end is recorded
-		if notes, err := os.ReadDir(w.options.KeptDir); err != nil || len(notes) != 0 {
+		if notes, err := os.ReadDir(w.options.RetainedDir); err != nil || len(notes) != 0 {
 			t.Errorf("notes left: %v, %v", notes, err)
 		}
 		for _, attempt := range []string{"1", "2"} {
-			if _, err := os.Stat(w.path(id, attempt, "work")); !notExist(err) {
+			if _, err := os.Stat(w.path(id, attempt, "work")); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("work directory of attempt %s: %v", attempt, err)
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,11 +19,15 @@ import (
 	"molrun/app/apikey"
 	"molrun/app/placement"
 	"molrun/app/routing"
+	"molrun/app/runner/result"
+	"molrun/app/runner/result/resulttest"
 	"molrun/app/strictjson"
 	"molrun/blobs"
 	"molrun/blobs/link"
 	"molrun/storage"
 )
+
+const gib = 1 << 30
 
 // simFile is the algorithm of the tests; how its tasks go is up to scripts.
 const simFile = `
@@ -111,7 +114,7 @@ func newWorld(t testing.TB) *world {
 	w.place = w.executor
 	w.Service = w.service(simFile)
 	w.jobs = w.Service.Runs
-	w.options = Options{Now: time.Now, Log: zerolog.Nop(), Program: "/bin/molrun", KeepFailed: 72 * time.Hour, KeptDir: filepath.Join(dir, "failed")}
+	w.options = Options{Now: time.Now, Log: zerolog.Nop(), Program: "/bin/molrun", KeepFailed: 72 * time.Hour, RetainedDir: filepath.Join(dir, "failed")}
 	return w
 }
 
@@ -146,6 +149,8 @@ func (w *world) service(definitions ...string) *app.Service {
 	must(w.t, err)
 	return s
 }
+
+func isDir(path string) bool { return result.IsDir(path) }
 
 func must(t testing.TB, err error) {
 	t.Helper()
@@ -275,26 +280,7 @@ func (w *world) checkResult(id app.JobID) map[string]string {
 	w.t.Helper()
 	m, err := w.files.Manifest(id)
 	must(w.t, err)
-	return readResult(w.t, w.files.JobDir(id), m)
-}
-
-// readResult checks a manifest against the files and gives their content.
-func readResult(t testing.TB, dir string, m *app.Manifest) map[string]string {
-	t.Helper()
-	content := map[string]string{}
-	for i, f := range m.Files {
-		data, err := os.ReadFile(filepath.Join(dir, f.Path))
-		must(t, err)
-		sum := sha256.Sum256(data)
-		if f.Size != int64(len(data)) || f.SHA256 != hex.EncodeToString(sum[:]) || f.CRC32 != crc(data) {
-			t.Errorf("%s: the manifest says %+v, the file has %d bytes", f.Name, f, len(data))
-		}
-		if i > 0 && strings.Compare(m.Files[i-1].Name, f.Name) >= 0 {
-			t.Errorf("%q stands behind %q", f.Name, m.Files[i-1].Name)
-		}
-		content[f.Name] = string(data)
-	}
-	return content
+	return resulttest.Read(w.t, w.files.JobDir(id), m)
 }
 
 // play gives every task the script of its job's name and attempt.
