@@ -42,9 +42,33 @@ type attempt struct {
 	log       zerolog.Logger
 }
 
-func newAttempt(c *core, e *executor, id app.JobID, l turns.Lease) *attempt {
-	return &attempt{core: c, executor: e, id: id, lease: l, stop: make(chan struct{})}
+// core is what all attempts of a runner share.
+type core struct {
+	jobs     Jobs
+	dirs     Dirs
+	options  Options
+	retained retained
+	workers  chan struct{} // holds a token for each worker
+	events   chan event
 }
+
+// event is what an attempt tells the loop.
+type event struct {
+	attempt *attempt
+	kind    eventKind
+	reason  string // of evWaiting
+}
+
+type eventKind int
+
+const (
+	evClaimed  eventKind = iota // the job's record says that it is ours
+	evSeen                      // the executor has told about a task found at the start
+	evPrepared                  // the task was started
+	evWaiting                   // the task does not run yet, for a reason
+	evFreed                     // the task is gone, its slot is free
+	evDone                      // the attempt is finished, or was never ours
+)
 
 // runNew claims a job of the queue and runs it.
 func (a *attempt) runNew(ctx context.Context) {
@@ -59,16 +83,15 @@ func (a *attempt) runNew(ctx context.Context) {
 
 // claim takes the job from the queue. It returns nil if the job no longer
 // waits, or ctx ends.
-func (a *attempt) claim(ctx context.Context) (j *app.Job) {
+func (a *attempt) claim(ctx context.Context) *app.Job {
 	doubt := false // an earlier claim may have been recorded without an answer
 	for b := serviceBackoff(); ; b.wait(ctx) {
-		err := withTimeout(ctx, func(ctx context.Context) (err error) {
-			j, err = a.jobs.Claim(ctx, a.id, a.lease.GPUs)
-			if doubt && errors.Is(err, fault.NotFound) {
-				j, err = a.findClaim(ctx)
-			}
-			return err
-		})
+		callCtx, cancel := context.WithTimeout(ctx, serviceTimeout)
+		j, err := a.jobs.Claim(callCtx, a.id, a.lease.GPUs)
+		if doubt && errors.Is(err, fault.NotFound) {
+			j, err = a.findClaim(callCtx)
+		}
+		cancel()
 		switch {
 		case err == nil:
 			return j
@@ -98,7 +121,7 @@ func (a *attempt) findClaim(ctx context.Context) (*app.Job, error) {
 // setJob sets what follows from the job's record.
 func (a *attempt) setJob(j *app.Job) {
 	a.job, a.number = j, j.Attempts
-	a.home = attemptDir(a.dirs, j.ID, j.Attempts)
+	a.home = filepath.Join(a.dirs.JobDir(j.ID), strconv.Itoa(j.Attempts))
 	a.dir = a.home
 	if remote := a.executor.remote; remote != nil {
 		a.dir = filepath.Join(remote.AttemptsDir(), string(j.ID), strconv.Itoa(j.Attempts))
@@ -158,43 +181,63 @@ func (a *attempt) run(ctx context.Context, s situation) {
 	}
 }
 
-// locate asks where on its executor the task goes.
-func (a *attempt) locate(ctx context.Context) error {
-	return withTimeout(ctx, func(ctx context.Context) (err error) {
-		a.placement, err = a.jobs.PlacementOf(ctx, a.job)
-		return err
-	})
+// situation is what is known of a claimed job. It is the same whether the
+// runner has followed the job all along or has just found it.
+type situation struct {
+	begun  bool // its task may have begun: there is a handle or run.json
+	stop   bool // it was cancelled
+	seen   bool // the executor has told about the task
+	status app.TaskStatus
 }
 
-// task returns the attempt as executors see it.
-func (a *attempt) task() app.Task {
-	return app.Task{
-		Job:       a.id,
-		Attempt:   a.number,
-		Token:     a.job.Private.Token,
-		Dir:       a.dir,
-		Needs:     a.lease.Needs,
-		GPUs:      a.lease.GPUs,
-		Limit:     time.Duration(a.job.MaxRuntime) * time.Second,
-		Handle:    a.job.Private.Handle,
-		Placement: a.placement,
-	}
-}
+// step is what to do next for a claimed job.
+type step int
 
-// record changes the job's record. It tries until that is done, because what
-// happened to a task must not be forgotten while the disk is full. An error
-// says that ctx has ended.
-func (a *attempt) record(ctx context.Context, what string, change func(context.Context) error) error {
-	for b := serviceBackoff(); ; b.wait(ctx) {
-		err := withTimeout(ctx, change)
+const (
+	stepPrepare step = iota // prepare its directory from scratch and start its task
+	stepWatch               // wait for news
+	stepStop                // stop its task and wait for news
+	stepCollect             // keep the result
+	stepFail                // record why it failed
+	stepLose                // record that it was lost
+)
+
+// next returns the next step. A task is started only if no other one of the job
+// can be alive: none was ever started, or the executor says that none is left
+// and none had begun.
+func (s situation) next() step {
+	if !s.seen { // just claimed, or just started
 		switch {
-		case err == nil || errors.Is(err, fault.NotFound): // the job was deleted
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
+		case s.begun && s.stop:
+			return stepStop
+		case s.begun:
+			return stepWatch
+		case s.stop:
+			return stepLose
 		}
-		a.log.Warn().Err(err).Str("change", what).Msg("the job's record can't be changed; will try again")
+		return stepPrepare
 	}
+	switch s.status.State {
+	case app.TaskStarting, app.TaskRunning:
+		if s.stop {
+			return stepStop
+		}
+		return stepWatch
+	case app.TaskEnded:
+		// The outcome alone counts: a job that was done before it could be
+		// stopped is completed.
+		switch o := s.status.Outcome; {
+		case o == nil || o.Cause == app.CauseInterrupted:
+			return stepLose
+		case o.Cause == app.CauseDone:
+			return stepCollect
+		}
+		return stepFail
+	}
+	if s.begun || s.stop {
+		return stepLose
+	}
+	return stepPrepare
 }
 
 // tell sends an event to the loop.

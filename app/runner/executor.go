@@ -84,14 +84,6 @@ func (e *executor) freeTasks() int {
 	return left
 }
 
-// addRunning counts a job that has got a slot.
-func (e *executor) addRunning() {
-	e.running++
-	if e.remote != nil && e.running >= e.remote.MaxTasks() {
-		e.filled = time.Now()
-	}
-}
-
 // whyFull says why jobs wait if a cluster has all the tasks that it takes, else
 // "".
 func (e *executor) whyFull() string {

@@ -33,7 +33,7 @@ type = "string"
 required = true
 `
 
-// onThisMachine is a world whose tasks are processes; its clock is the real
+// onThisMachine returns a world whose tasks are processes. Its clock is the real
 // one.
 func onThisMachine(t *testing.T) (w *world, start func() (stop func())) {
 	w = newWorld(t)

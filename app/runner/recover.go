@@ -43,7 +43,8 @@ func (r *Runner) reconcile(ctx context.Context) bool {
 	return true
 }
 
-// adoptAll adopts the claimed jobs that are not active.
+// adoptAll continues the claimed jobs that are not active. Their tasks may or
+// may not exist.
 func (r *Runner) adoptAll(ctx context.Context) error {
 	jobs, err := r.jobs.Active(ctx)
 	if err != nil {
@@ -58,25 +59,12 @@ func (r *Runner) adoptAll(ctx context.Context) error {
 			r.orphan(ctx, j)
 			continue
 		}
-		r.adopt(ctx, r.executors[i], j)
+		e := r.executors[i]
+		lease := turns.Lease{User: turns.User{Organization: j.Organization, Email: j.Email}, Needs: j.Private.Needs, GPUs: j.Private.GPUs}
+		e.turns.Begin(lease)
+		r.attend(ctx, e, j.ID, lease, j)
 	}
 	return nil
-}
-
-// adopt continues a claimed job whose task may or may not exist.
-func (r *Runner) adopt(ctx context.Context, e *executor, j *app.Job) {
-	lease := turns.Lease{User: turns.User{Organization: j.Organization, Email: j.Email}, Needs: j.Private.Needs, GPUs: j.Private.GPUs}
-	a := newAttempt(&r.core, e, j.ID, lease)
-	a.setJob(j)
-	a.hasSlot, a.unseen, a.claimed = true, true, true
-	e.unseen++
-	e.addRunning()
-	a.reason = e.whyUnseen()
-	e.turns.Begin(lease)
-	if j.Private.Stop {
-		a.askStop()
-	}
-	r.attend(ctx, a, a.runFound)
 }
 
 // orphan leaves a job alone whose executor is no longer configured. Its task

@@ -17,7 +17,7 @@ import (
 	"molrun/app/task"
 )
 
-// remote is an executor whose tasks' directories lie in a folder of their own.
+// remote is an executor whose tasks have their directories in a shared folder.
 type remote struct {
 	app.Executor
 	dir  string
@@ -28,15 +28,15 @@ func (r remote) AttemptsDir() string                     { return r.dir }
 func (r remote) Program(context.Context) (string, error) { return "/shared/molrun", nil }
 func (r remote) MaxTasks() int                           { return r.most }
 
-// makeRemote makes the world's tasks run elsewhere.
+// makeRemote makes the world's tasks run on other machines.
 func (w *world) makeRemote(most int) {
 	w.executor.bounded = false
 	dir := filepath.Join(w.dir, "shared")
 	must(w.t, os.Mkdir(dir, 0o700))
-	w.place = remote{w.executor, dir, most}
+	w.front = remote{w.executor, dir, most}
 }
 
-// away gives the attempts' directories that lie elsewhere.
+// remoteDirs returns the attempts' directories in the shared folder.
 func (w *world) remoteDirs() []string {
 	found, err := filepath.Glob(filepath.Join(w.dir, "shared", "*", "*"))
 	must(w.t, err)
@@ -67,7 +67,7 @@ func TestRemoteTask(t *testing.T) {
 		must(t, err)
 		for _, word := range spec.Steps[0].Argv {
 			if strings.HasPrefix(word, w.files.JobDir(id)) {
-				t.Errorf("the task is told of %s, which only this machine sees", word)
+				t.Errorf("task.json names %s, which only this machine sees", word)
 			}
 		}
 		log, err := w.Jobs.Log(t.Context(), ann, app.LogRequest{Name: "a", Limit: -1})
@@ -89,7 +89,7 @@ func TestRemoteTask(t *testing.T) {
 			t.Errorf("directories %v are left", left)
 		}
 		if !isDir(w.path(id, "1")) {
-			t.Error("the attempt's directory is not at home")
+			t.Error("the attempt's directory was not brought home")
 		}
 	})
 }
@@ -133,7 +133,7 @@ func TestNextRemoteAttemptContinuesFromTheLast(t *testing.T) {
 	})
 }
 
-// lateFiles is an executor whose tasks tell of a file that is not seen yet, as
+// lateFiles is an executor whose tasks report a file that is not visible yet, as
 // over a network.
 type lateFiles struct{ remote }
 
@@ -152,13 +152,13 @@ func TestResultWaitsForFilesThatAppearLate(t *testing.T) {
 		w.play(func(string, int) script {
 			return script{runs: time.Second, cause: app.CauseDone, out: map[string]string{"early": "1"}}
 		})
-		w.place = lateFiles{w.place.(remote)}
+		w.front = lateFiles{w.front.(remote)}
 		w.start()
 		id := w.submit(ann, "a", `{}`)
 		w.until("a", app.Running)
 		time.Sleep(30 * time.Second)
 		if s := w.job("a").Status; s != app.Running {
-			t.Fatalf("status %s though a file is not seen yet", s)
+			t.Fatalf("status %s though a file is not visible yet", s)
 		}
 		must(t, os.WriteFile(filepath.Join(w.remoteDirs()[0], "work", "out", "late"), []byte("2345"), 0o600))
 		if r := w.finished("a"); r.Status != app.Completed {
@@ -180,7 +180,7 @@ func TestClusterGetsNoMoreTasksThanItTakes(t *testing.T) {
 		}
 		time.Sleep(30 * time.Minute)
 		if n := len(w.remoteDirs()); n != 3 {
-			t.Errorf("%d tasks elsewhere, want 3", n)
+			t.Errorf("%d remote tasks, want 3", n)
 		}
 		waiting := 0
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
@@ -188,7 +188,7 @@ func TestClusterGetsNoMoreTasksThanItTakes(t *testing.T) {
 			if r.Status == app.Queued {
 				waiting++
 				if !strings.Contains(r.StatusReason, "the cluster takes at most 3 jobs") {
-					t.Errorf("%s waits since %q", name, r.StatusReason)
+					t.Errorf("%s waits for the reason %q", name, r.StatusReason)
 				}
 			}
 		}
@@ -204,13 +204,13 @@ func TestClusterGetsNoMoreTasksThanItTakes(t *testing.T) {
 }
 
 func TestFullClusterIsToppedUpInBulkOrEveryMinute(t *testing.T) {
-	const most = 200
+	const most = 100
 	for _, test := range []struct {
 		every       time.Duration // a job ends
-		least, more int           // times that jobs are started beyond the first
+		least, more int           // how often jobs are started after the first time
 	}{
-		{2 * time.Second, 8, 14},   // a tenth at once, of 400 s
-		{20 * time.Second, 55, 80}, // each minute of 4,000 s
+		{2 * time.Second, 8, 14},   // a tenth at once, of 200 s
+		{20 * time.Second, 27, 40}, // each minute of 2,000 s
 	} {
 		t.Run(test.every.String(), func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
@@ -255,10 +255,10 @@ func TestUnusedRemoteDirectoriesAreSwept(t *testing.T) {
 		w.start()
 		time.Sleep(2 * time.Hour)
 		if isDir(filepath.Join(shared, gone)) {
-			t.Error("the directory of a job that is not there stays")
+			t.Error("the directory of a job that does not exist is still there")
 		}
 		if !isDir(foreign) || !isDir(filepath.Join(shared, string(id), "1")) {
-			t.Error("a directory was removed that is needed, or not ours")
+			t.Error("a directory was removed that is in use, or not ours")
 		}
 	})
 }
@@ -287,15 +287,15 @@ func TestJobsSayThatTheClusterHasNotReportedYet(t *testing.T) {
 	})
 }
 
-// claimedMeanwhile has a job claimed, and laid out, just after the claims were
-// read.
+// claimedMeanwhile has a job claimed, and its directory made, just after the
+// claims were read.
 type claimedMeanwhile struct {
 	Jobs
-	layOut func()
+	makeDir func()
 }
 
 func (j claimedMeanwhile) Claims(ctx context.Context) ([]app.Claimed, error) {
-	defer j.layOut()
+	defer j.makeDir()
 	return j.Jobs.Claims(ctx)
 }
 
@@ -307,7 +307,7 @@ func TestSweepSparesDirectoriesMadeMeanwhile(t *testing.T) {
 	jobs := claimedMeanwhile{w.jobs, func() { must(t, os.Mkdir(second, 0o700)) }}
 	must(t, sweepRemote(t.Context(), jobs, w.dir))
 	if isDir(first) || !isDir(second) {
-		t.Errorf("the attempt before is there: %v, the one just made: %v", isDir(first), isDir(second))
+		t.Errorf("the last attempt is there: %v, the new one: %v", isDir(first), isDir(second))
 	}
 }
 
@@ -350,15 +350,15 @@ func TestUnfitRemoteResultLeavesItsLog(t *testing.T) {
 	})
 }
 
-// gathered is an executor whose tasks start together, or not at all.
-type gathered struct {
+// together is an executor whose tasks start together, or not at all.
+type together struct {
 	remote
 	count   int
 	arrived chan struct{}
 	all     chan struct{}
 }
 
-func (g gathered) Start(ctx context.Context, t app.Task) (app.Handle, error) {
+func (g together) Start(ctx context.Context, t app.Task) (app.Handle, error) {
 	g.arrived <- struct{}{}
 	if len(g.arrived) == g.count {
 		close(g.all)
@@ -371,14 +371,14 @@ func (g gathered) Start(ctx context.Context, t app.Task) (app.Handle, error) {
 	}
 }
 
-// TestTasksOfAWholeArrayAreStartedAtOnce holds the runner to what a cluster
-// needs to make arrays.
+// TestTasksOfAWholeArrayAreStartedAtOnce checks what a cluster needs in order to
+// batch tasks into an array.
 func TestTasksOfAWholeArrayAreStartedAtOnce(t *testing.T) {
 	const count = 1000
 	bubble(t, func(t *testing.T, w *world) {
 		w.makeRemote(2 * count)
 		w.play(func(string, int) script { return script{runs: time.Second, cause: app.CauseDone} })
-		w.place = gathered{w.place.(remote), count, make(chan struct{}, 10*count), make(chan struct{})}
+		w.front = together{w.front.(remote), count, make(chan struct{}, 10*count), make(chan struct{})}
 		for i := range count {
 			w.submit(ann, fmt.Sprintf("job-%d", i), `{}`)
 		}

@@ -64,15 +64,19 @@ func (r *retained) clear(id app.JobID, attempt int, again bool) error {
 
 func (r *retained) removeBefore(id app.JobID, attempt int) (err error) {
 	for n := 1; n < attempt; n++ {
-		err = errors.Join(err, result.RemoveWork(attemptDir(r.dirs, id, n)))
+		err = errors.Join(err, result.RemoveWork(r.attemptDir(id, n)))
 	}
 	return err
+}
+
+func (r *retained) attemptDir(id app.JobID, attempt int) string {
+	return filepath.Join(r.dirs.JobDir(id), strconv.Itoa(attempt))
 }
 
 // remove removes the work directories of an attempt and of those before it,
 // then the note.
 func (r *retained) remove(id app.JobID, attempt int) error {
-	err := errors.Join(r.removeBefore(id, attempt), result.RemoveWork(attemptDir(r.dirs, id, attempt)))
+	err := errors.Join(r.removeBefore(id, attempt), result.RemoveWork(r.attemptDir(id, attempt)))
 	if err != nil || r.dir == "" {
 		return err
 	}

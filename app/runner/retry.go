@@ -12,12 +12,6 @@ import (
 // serviceTimeout bounds one call of the service.
 const serviceTimeout = time.Minute
 
-func withTimeout(ctx context.Context, call func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, serviceTimeout)
-	defer cancel()
-	return call(ctx)
-}
-
 // backoff gives growing pauses between retries.
 type backoff struct{ next, most time.Duration }
 

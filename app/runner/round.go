@@ -48,7 +48,7 @@ func (r *Runner) round(ctx context.Context, e *executor) error {
 	}
 	decision := e.turns.Next(time.Now(), e.Name(), scan, limit)
 	for _, s := range decision.Start {
-		r.launch(ctx, e, s)
+		r.attend(ctx, e, s.ID, s.Lease, nil)
 	}
 	for _, refusal := range decision.Impossible {
 		r.reject(ctx, e, refusal)
@@ -68,18 +68,30 @@ func (r *Runner) round(ctx context.Context, e *executor) error {
 	return nil
 }
 
-// launch claims and runs a job that has got a slot.
-func (r *Runner) launch(ctx context.Context, e *executor, s turns.Start) {
-	a := newAttempt(&r.core, e, s.ID, s.Lease)
-	a.hasSlot, a.preparing = true, true
-	e.preparing++
-	e.addRunning()
-	r.attend(ctx, a, a.runNew)
-}
-
-// attend gives an attempt its goroutine.
-func (r *Runner) attend(ctx context.Context, a *attempt, run func(context.Context)) {
-	r.active[a.id] = a
+// attend makes an attempt of a job that has a slot, and gives it a goroutine. The
+// job is found if an earlier runner has claimed it, nil if it is still to be
+// claimed.
+func (r *Runner) attend(ctx context.Context, e *executor, id app.JobID, l turns.Lease, found *app.Job) {
+	a := &attempt{core: &r.core, executor: e, id: id, lease: l, hasSlot: true, stop: make(chan struct{})}
+	run := a.runNew
+	if found == nil {
+		a.preparing = true
+		e.preparing++
+	} else {
+		a.setJob(found)
+		a.unseen, a.claimed = true, true
+		e.unseen++
+		a.reason = e.whyUnseen()
+		if found.Private.Stop {
+			a.askStop()
+		}
+		run = a.runFound
+	}
+	e.running++
+	if e.remote != nil && e.running >= e.remote.MaxTasks() {
+		e.filled = time.Now()
+	}
+	r.active[id] = a
 	r.attempts.Go(func() {
 		run(ctx)
 		a.tell(ctx, event{kind: evDone})

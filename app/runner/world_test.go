@@ -29,7 +29,7 @@ import (
 
 const gib = 1 << 30
 
-// simFile is the algorithm of the tests; how its tasks go is up to scripts.
+// simFile is the algorithm of the tests. Scripts decide how its tasks go.
 const simFile = `
 format = 1
 type = "sim"
@@ -72,8 +72,8 @@ var (
 	chief = app.Caller{Organization: "lab", Email: "chief@lab.example", Role: apikey.Admin}
 )
 
-// world is a service on a real store and real files with one executor. It
-// lives in a bubble: its clock jumps when everybody waits.
+// world is a service on a real store and real files with one executor. Its clock
+// is that of the test's bubble, which jumps ahead when every goroutine waits.
 type world struct {
 	*app.Service
 	t        testing.TB
@@ -81,9 +81,9 @@ type world struct {
 	store    *storage.Store
 	files    *blobs.Dir
 	executor *scripted
-	place    app.Executor // executor, or what stands in front of it
+	front    app.Executor // executor, or what wraps it
 	options  Options
-	jobs     Jobs // what runners use; the service unless a test puts something in between
+	jobs     Jobs // what runners use: the service, unless a test wraps it
 }
 
 // bubble runs a test with a world of its own.
@@ -111,15 +111,15 @@ func newWorld(t testing.TB) *world {
 		must(t, w.store.Close())
 		must(t, w.files.Close())
 	})
-	w.place = w.executor
+	w.front = w.executor
 	w.Service = w.service(simFile)
 	w.jobs = w.Service.Runs
 	w.options = Options{Now: time.Now, Log: zerolog.Nop(), Program: "/bin/molrun", KeepFailed: 72 * time.Hour, RetainedDir: filepath.Join(dir, "failed")}
 	return w
 }
 
-// scratch gives a directory in memory, where the machine has such: what is
-// tested here is what happens in which order, not how long a disk takes.
+// scratch returns a directory in memory if the machine has one: the tests are
+// about the order of events, not about the speed of a disk.
 func scratch(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "runner-test-")
@@ -159,10 +159,10 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// start starts a runner and gives what ends it.
+// start starts a runner and returns what ends it.
 func (w *world) start() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := New(w.jobs, w.files, []app.Executor{w.place}, w.options)
+	r := New(w.jobs, w.files, []app.Executor{w.front}, w.options)
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
 	stopped := false
@@ -180,7 +180,7 @@ func (w *world) start() (stop func()) {
 	return stop
 }
 
-// submit queues a job of the caller and gives its ID.
+// submit queues a job of the caller and returns its ID.
 func (w *world) submit(by app.Caller, name, settings string) app.JobID {
 	w.t.Helper()
 	return w.submitWith(by, name, settings, 0)
@@ -237,8 +237,8 @@ func (w *world) job(name string) record {
 	return w.read(rec)
 }
 
-// until waits for the job to be in one of the states. A change between two
-// requests is no change to the second of them, so the first ones are short.
+// until waits until the job has one of the statuses. A request does not notice a
+// change that happened before it, so the first ones are short.
 func (w *world) until(name string, states ...app.Status) record {
 	w.t.Helper()
 	wait := time.Millisecond
@@ -253,7 +253,7 @@ func (w *world) until(name string, states ...app.Status) record {
 		}
 		wait = min(2*wait, time.Minute)
 	}
-	w.t.Fatalf("job %s did not come to be one of %v: %+v", name, states, w.job(name))
+	w.t.Fatalf("job %s did not become any of %v: %+v", name, states, w.job(name))
 	return record{}
 }
 
@@ -262,7 +262,7 @@ func (w *world) finished(name string) record {
 	return w.until(name, app.Completed, app.Failed)
 }
 
-// path gives a path in the job's directory.
+// path returns a path in the job's directory.
 func (w *world) path(id app.JobID, parts ...string) string {
 	return filepath.Join(append([]string{w.files.JobDir(id)}, parts...)...)
 }
@@ -274,7 +274,7 @@ func (w *world) text(path string) string {
 	return string(data)
 }
 
-// checkResult fails unless the job's files are as its manifest says, and gives
+// checkResult fails unless the job's files are as its manifest says, and returns
 // their content by name.
 func (w *world) checkResult(id app.JobID) map[string]string {
 	w.t.Helper()

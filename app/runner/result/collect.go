@@ -9,11 +9,11 @@
 package result
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -121,29 +121,6 @@ func (c *Collection) keepOutput() error {
 	return os.Rename(out, c.resultDir())
 }
 
-// summarize fills in what the job's record will say about the result.
-func (c *Collection) summarize() error {
-	c.ending = app.Ending{Outcome: c.Outcome}
-	for _, f := range c.manifest.Files {
-		if strings.HasPrefix(f.Path, resultDir+"/") {
-			c.ending.ResultBytes += f.Size
-		}
-	}
-	if c.Algorithm == nil {
-		return nil
-	}
-	root, err := os.OpenRoot(c.resultDir())
-	if err != nil {
-		return err
-	}
-	results, problems := c.Algorithm.Results(root.FS())
-	for _, p := range problems {
-		c.Log.Debug().Str("problem", p).Msg("a metric can't be read")
-	}
-	c.ending.Results = results
-	return root.Close()
-}
-
 // removeWork removes the work directories of all attempts.
 func (c *Collection) removeWork() error {
 	entries, err := os.ReadDir(c.Dir)
@@ -170,4 +147,13 @@ func GiveBack(attemptDir string) error {
 		return nil
 	}
 	return os.Rename(result, out)
+}
+
+// Discard removes what an earlier attempt had begun to collect.
+func Discard(jobDir string) error {
+	return errors.Join(
+		os.RemoveAll(filepath.Join(jobDir, manifestFile)),
+		os.RemoveAll(filepath.Join(jobDir, recordFile)),
+		os.RemoveAll(filepath.Join(jobDir, resultDir)),
+	)
 }

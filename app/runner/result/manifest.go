@@ -118,6 +118,29 @@ func below(taken map[string]bool, name string) string {
 	return dir + "/" + name
 }
 
+// summarize fills in what the job's record will say about the result.
+func (c *Collection) summarize() error {
+	c.ending = app.Ending{Outcome: c.Outcome}
+	for _, f := range c.manifest.Files {
+		if strings.HasPrefix(f.Path, resultDir+"/") {
+			c.ending.ResultBytes += f.Size
+		}
+	}
+	if c.Algorithm == nil {
+		return nil
+	}
+	root, err := os.OpenRoot(c.resultDir())
+	if err != nil {
+		return err
+	}
+	results, problems := c.Algorithm.Results(root.FS())
+	for _, p := range problems {
+		c.Log.Debug().Str("problem", p).Msg("a metric can't be read")
+	}
+	c.ending.Results = results
+	return root.Close()
+}
+
 // writeRecord puts the job's final record beside the result.
 func (c *Collection) writeRecord() error {
 	record, err := c.Record(c.ending)

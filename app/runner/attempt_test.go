@@ -6,14 +6,14 @@ import (
 	"molrun/app"
 )
 
-// TestNextStep walks every combination of what can be known of a claimed job.
+// TestNextStep goes through everything that can be known of a claimed job.
 func TestNextStep(t *testing.T) {
 	ended := func(c app.Cause) app.TaskStatus {
 		return app.TaskStatus{State: app.TaskEnded, Outcome: &app.Outcome{Cause: c}}
 	}
 	starting, running := app.TaskStatus{State: app.TaskStarting}, app.TaskStatus{State: app.TaskRunning}
 	lost := app.TaskStatus{State: app.TaskLost}
-	// What to do, as [not begun, not begun and stop wanted, begun, begun and stop wanted].
+	// The steps if the task has not begun, or begun, each without and with a stop.
 	tests := []struct {
 		name   string
 		seen   bool
