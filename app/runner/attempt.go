@@ -13,6 +13,7 @@ import (
 	"molrun/app"
 	"molrun/app/fault"
 	"molrun/app/placement"
+	"molrun/app/runner/result"
 	"molrun/app/runner/turns"
 	"molrun/app/task"
 )
@@ -33,9 +34,10 @@ type attempt struct {
 
 	// Of the attempt's goroutine, from setJob on.
 	job       *app.Job
-	number    int    // the loop may read it once claimed is set
-	home      string // its place in the job's directory
-	dir       string // where its task runs: home, or a directory shared with a cluster
+	number    int            // the loop may read it once claimed is set
+	home      string         // its place in the job's directory
+	dir       string         // where its task runs: home, unless it is remote
+	remote    *result.Remote // nil if the task runs on this machine
 	placement placement.Placement
 	started   bool // the record says RUNNING
 	begin     time.Time
@@ -123,13 +125,14 @@ func (a *attempt) setJob(j *app.Job) {
 	a.job, a.number = j, j.Attempts
 	a.home = filepath.Join(a.dirs.JobDir(j.ID), strconv.Itoa(j.Attempts))
 	a.dir = a.home
-	if remote := a.executor.remote; remote != nil {
-		a.dir = filepath.Join(remote.AttemptsDir(), string(j.ID), strconv.Itoa(j.Attempts))
-	}
 	a.started = j.Status == app.Running
 	a.begin = time.Now()
 	a.log = a.options.Log.With().Str("job", string(j.ID)).Str("organization", j.Organization).
 		Int("attempt", j.Attempts).Str("executor", a.executor.Name()).Logger()
+	if e := a.executor.remote; e != nil {
+		a.dir = filepath.Join(e.AttemptsDir(), string(j.ID), strconv.Itoa(j.Attempts))
+		a.remote = &result.Remote{Dir: a.dir, Home: a.home, MaxFiles: a.options.MaxFiles, Log: a.log}
+	}
 }
 
 // runFound continues a job that an earlier runner claimed, once the executor

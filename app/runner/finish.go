@@ -64,8 +64,8 @@ func (a *attempt) keepResult(ctx context.Context, o *app.Outcome) (ending app.En
 	}
 	err = a.worker(ctx, func() (err error) {
 		a.tell(ctx, event{kind: evFreed})
-		if a.isRemote() {
-			if err := a.remote(ctx).Fetch(o); err != nil {
+		if a.remote != nil {
+			if err := a.remote.Fetch(o, ctx.Err); err != nil {
 				return fmt.Errorf("fetch the result: %w", err)
 			}
 		}
@@ -73,10 +73,6 @@ func (a *attempt) keepResult(ctx context.Context, o *app.Outcome) (ending app.En
 		return err
 	})
 	return ending, err
-}
-
-func (a *attempt) remote(ctx context.Context) *result.Remote {
-	return &result.Remote{Dir: a.dir, Home: a.home, MaxFiles: a.options.MaxFiles, Check: ctx.Err, Log: a.log}
 }
 
 // finishWithoutResult fails a job whose program is done.
@@ -103,8 +99,8 @@ func (a *attempt) fail(ctx context.Context, o *app.Outcome) {
 // job's end only for a while.
 func (a *attempt) fetch(ctx context.Context) {
 	begin := time.Now()
-	for b := (backoff{time.Second, time.Minute}); a.isRemote() && ctx.Err() == nil; b.wait(ctx) {
-		err := a.worker(ctx, func() error { return a.remote(ctx).Fetch(nil) })
+	for b := (backoff{time.Second, time.Minute}); a.remote != nil && ctx.Err() == nil; b.wait(ctx) {
+		err := a.worker(ctx, func() error { return a.remote.Fetch(nil, ctx.Err) })
 		if err == nil || ctx.Err() != nil {
 			return
 		}
@@ -153,8 +149,8 @@ func (a *attempt) finish(ctx context.Context, e app.Ending) {
 
 // clear removes what is no longer needed of an attempt whose end is recorded.
 func (a *attempt) clear(ctx context.Context, completed, again bool) {
-	if a.isRemote() {
-		if err := a.worker(ctx, a.remote(ctx).Remove); err != nil && ctx.Err() == nil {
+	if a.remote != nil {
+		if err := a.worker(ctx, a.remote.Remove); err != nil && ctx.Err() == nil {
 			a.log.Warn().Err(err).Msg("an attempt's directory can't be removed now from the folder that is shared with the cluster")
 		}
 	}

@@ -66,7 +66,7 @@ func (a *attempt) prepareAndStart(ctx context.Context) error {
 		switch {
 		case !temporary(err):
 			return err
-		case time.Since(begin) < prepareTimeout || a.isRemote() && errors.Is(err, fault.Unavailable):
+		case time.Since(begin) < prepareTimeout || a.remote != nil && errors.Is(err, fault.Unavailable):
 		case noSpace(err):
 			return cannotStart("The server's disk had no space for the job's files. Ask an administrator to free some, then retry the job.", err)
 		default:
@@ -79,7 +79,7 @@ func (a *attempt) prepareAndStart(ctx context.Context) error {
 		a.log.Warn().AnErr("error", cause).Msg("the job can't be started now; will try again")
 		if noSpace(err) {
 			a.tell(ctx, event{kind: evWaiting, reason: "waiting for space on the server's disk"})
-		} else if a.isRemote() {
+		} else if a.remote != nil {
 			a.tell(ctx, event{kind: evWaiting, reason: "waiting for the cluster, or the folder that is shared with it"})
 		}
 		select {
@@ -110,7 +110,7 @@ func (a *attempt) worker(ctx context.Context, work func() error) error {
 // may just have started can't begin halfway.
 func (a *attempt) makeDir(ctx context.Context) error {
 	program := a.options.Program
-	if a.isRemote() {
+	if a.remote != nil {
 		var err error
 		if program, err = a.executor.remote.Program(ctx); err != nil {
 			return err
@@ -157,9 +157,6 @@ func (a *attempt) makeDir(ctx context.Context) error {
 	}
 	return l.fill()
 }
-
-// isRemote reports whether the task runs on other machines.
-func (a *attempt) isRemote() bool { return a.executor.remote != nil }
 
 // makeRemoteDir makes the directory where the cluster sees it, and a link in the
 // job's directory, so that the log can be read. The executor makes the folder of

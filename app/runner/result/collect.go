@@ -84,7 +84,6 @@ type step struct {
 // steps lists what to do, in order. Once there is a manifest the result is
 // complete, and only the rest is done again.
 func (c *Collection) steps() []step {
-	c.digester = newDigester(c.Check)
 	steps := []step{
 		{"keep the output directory", c.keepOutput},
 		{"inspect the result", c.inspect},

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/rs/zerolog"
 
@@ -26,15 +25,15 @@ type Remote struct {
 	Dir      string // where the task runs
 	Home     string // the attempt's place in the job's directory
 	MaxFiles int
-	Check    func() error // an error interrupts the copying
 	Log      zerolog.Logger
 }
 
 // Fetch copies what the attempt left to its home, durably, unless that was done
 // before. For an attempt that is done, o says what there should be: over a
 // network files may be seen late, and then the error is fault.Unavailable. For
-// any other attempt o is nil, and an output that can't be kept is left behind.
-func (r *Remote) Fetch(o *app.Outcome) error {
+// any other attempt o is nil, and an output that can't be kept is left behind. An
+// error of check interrupts the copying.
+func (r *Remote) Fetch(o *app.Outcome, check func() error) error {
 	if IsDir(r.Home) {
 		return nil
 	}
@@ -47,10 +46,10 @@ func (r *Remote) Fetch(o *app.Outcome) error {
 	if err := errors.Join(RemoveTree(to), os.MkdirAll(to, 0o700)); err != nil {
 		return err
 	}
-	if err := copyFiles(to, r.Dir, r.Check); err != nil {
+	if err := copyFiles(to, r.Dir, check); err != nil {
 		return err
 	}
-	if err := r.fetchOutput(to, o); err != nil {
+	if err := r.fetchOutput(to, o, check); err != nil {
 		return err
 	}
 	if err := syncTree(to); err != nil {
@@ -59,12 +58,12 @@ func (r *Remote) Fetch(o *app.Outcome) error {
 	return replaceLink(r.Home, to)
 }
 
-func (r *Remote) fetchOutput(to string, o *app.Outcome) error {
+func (r *Remote) fetchOutput(to string, o *app.Outcome, check func() error) error {
 	out, err := openOutput(r.Dir)
 	if out == "" || err != nil {
 		return err
 	}
-	seen, err := r.survey(out)
+	seen, err := survey(out, r.MaxFiles, check)
 	var unfit Unfit
 	if errors.As(err, &unfit) && o == nil {
 		r.Log.Warn().Str("reason", string(unfit)).Msg("the output of an attempt that was not completed is left behind")
@@ -80,68 +79,14 @@ func (r *Remote) fetchOutput(to string, o *app.Outcome) error {
 	if err := os.MkdirAll(copied, 0o700); err != nil {
 		return err
 	}
-	if err := copyTree(copied, out, r.Check); err != nil || o == nil {
+	if err := copyTree(copied, out, check); err != nil || o == nil {
 		return err
 	}
-	got, err := r.survey(copied)
+	got, err := survey(copied, r.MaxFiles, check)
 	if err == nil && got.bytes < seen.bytes {
 		err = fault.Errorf(fault.Unavailable, "Of %d bytes of output only %d were read", seen.bytes, got.bytes)
 	}
 	return err
-}
-
-type amount struct {
-	files int
-	bytes int64
-}
-
-// survey counts what a program left before it is copied: what can't be kept
-// must not fill the disk.
-func (r *Remote) survey(dir string) (n amount, err error) {
-	entries, holes := 0, int64(0)
-	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() && errors.Is(err, fs.ErrPermission) {
-			return fs.SkipDir // copyTree opens it
-		}
-		if err != nil {
-			return err
-		}
-		if entries++; entries > r.MaxFiles {
-			return tooMany(r.MaxFiles)
-		}
-		info, err := d.Info()
-		if err != nil || !info.Mode().IsRegular() {
-			return errors.Join(err, r.Check())
-		}
-		n.files++
-		n.bytes += info.Size()
-		if s, ok := info.Sys().(*syscall.Stat_t); ok {
-			holes += max(0, info.Size()-s.Blocks*512)
-		}
-		return nil
-	})
-	if err == nil && holes > maxHoles && n.bytes > maxHoles {
-		err = tooManyHoles()
-	}
-	return n, err
-}
-
-// syncTree makes a directory durable with all files and directories in it.
-func syncTree(dir string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	err = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if err == nil {
-			path, err = filepath.Rel(dir, path)
-		}
-		if err != nil {
-			return err
-		}
-		return durable.SyncDir(root, path) // syncs a file as well
-	})
-	return errors.Join(err, root.Close())
 }
 
 // replaceLink puts a directory in the place of a link.

@@ -23,20 +23,15 @@ const (
 	shownPaths = 20   // of what is left out, in the log
 
 	// maxHoles is how much of a result may be holes of sparse files. They need
-	// no disk space, but every byte is read for the digests, and sent to whoever
-	// downloads it.
+	// no disk space, but every byte is read for the digests and sent with every
+	// download.
 	maxHoles = 16 << 30
 	// fewHoles are not worth a look.
 	fewHoles = 64 << 10
+
+	tooMany      = "The program left more than %d files and folders; let it write fewer, or pack them."
+	tooManyHoles = "The program left files with more than %s of holes (sparse files); let it write only what they hold."
 )
-
-func tooMany(limit int) error {
-	return Unfit(fmt.Sprintf("The program left more than %d files and folders; let it write fewer, or pack them.", limit))
-}
-
-func tooManyHoles() error {
-	return Unfit(fmt.Sprintf("The program left files with more than %s of holes (sparse files); let it write only what they hold.", unit.Bytes(maxHoles)))
-}
 
 // inspect finds the files of the result and removes from it whatever is not a
 // file of its own.
@@ -105,7 +100,7 @@ func (i *inspection) read(dir string) ([]fs.DirEntry, error) {
 		piece, err := f.ReadDir(1024)
 		entries = append(entries, piece...)
 		if i.entries+len(entries) > i.limit {
-			return nil, errors.Join(tooMany(i.limit), f.Close())
+			return nil, errors.Join(Unfit(fmt.Sprintf(tooMany, i.limit)), f.Close())
 		}
 		if len(piece) == 0 || err != nil {
 			break
@@ -197,6 +192,44 @@ func safeName(name string) string {
 	return safe[:cut]
 }
 
+// inode identifies a file, whatever its names.
+type inode struct{ device, number uint64 }
+
+// linked is a file of the result that has several names.
+type linked struct {
+	links, found uint64 // names that there are, and those seen
+	info         fs.FileInfo
+	paths        []string // in the result
+}
+
+func linkCount(info fs.FileInfo) (id inode, links uint64) {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.Mode().IsRegular() {
+		return inode{}, 0
+	}
+	return inode{uint64(s.Dev), s.Ino}, uint64(s.Nlink)
+}
+
+// addLinked notes a file that has other names as well, and reports whether it
+// has.
+func (i *inspection) addLinked(path string, info fs.FileInfo) bool {
+	id, links := linkCount(info)
+	if links < 2 {
+		return false
+	}
+	if i.linked == nil {
+		i.linked = map[inode]*linked{}
+	}
+	l := i.linked[id]
+	if l == nil {
+		l = &linked{links: links, info: info}
+		i.linked[id] = l
+	}
+	l.found++
+	l.paths = append(l.paths, path)
+	return true
+}
+
 // open makes sure that the service may read the entry.
 func (i *inspection) open(path string, info fs.FileInfo) error {
 	want := fs.FileMode(0o600)
@@ -229,7 +262,7 @@ func (i *inspection) accept(path string, info fs.FileInfo) error {
 		return err
 	}
 	if i.holes += holes; i.holes > maxHoles {
-		return tooManyHoles()
+		return Unfit(fmt.Sprintf(tooManyHoles, unit.Bytes(maxHoles)))
 	}
 	return nil
 }

@@ -5,46 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 )
-
-// inode identifies a file, whatever its names.
-type inode struct{ device, number uint64 }
-
-// linked is a file of the result that has several names.
-type linked struct {
-	links, found uint64 // names that there are, and those seen
-	info         fs.FileInfo
-	paths        []string // in the result
-}
-
-func linkCount(info fs.FileInfo) (id inode, links uint64) {
-	s, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || !info.Mode().IsRegular() {
-		return inode{}, 0
-	}
-	return inode{uint64(s.Dev), s.Ino}, uint64(s.Nlink)
-}
-
-// addLinked notes a file that has other names as well, and reports whether it
-// has.
-func (i *inspection) addLinked(path string, info fs.FileInfo) bool {
-	id, links := linkCount(info)
-	if links < 2 {
-		return false
-	}
-	if i.linked == nil {
-		i.linked = map[inode]*linked{}
-	}
-	l := i.linked[id]
-	if l == nil {
-		l = &linked{links: links, info: info}
-		i.linked[id] = l
-	}
-	l.found++
-	l.paths = append(l.paths, path)
-	return true
-}
 
 // resolveLinks accepts files with several names that are the program's own. It
 // removes from the result those with a name outside of it and of the work

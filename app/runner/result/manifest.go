@@ -32,6 +32,7 @@ func (c *Collection) list() error {
 	if err := log.Close(); err != nil { // it only had to be there
 		return err
 	}
+	c.digester = newDigester(c.Check)
 	for i, name := range publicNames(c.files) {
 		err := c.add(name, filepath.Join(resultDir, c.files[i]))
 		if err != nil {

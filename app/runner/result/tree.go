@@ -2,12 +2,16 @@ package result
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
+	"molrun/app/durable"
 	"molrun/app/task"
+	"molrun/app/unit"
 )
 
 // openOutput returns the output directory of an attempt, "" if there is none.
@@ -40,6 +44,42 @@ func openDir(path string) (bool, error) {
 func IsDir(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.IsDir()
+}
+
+type amount struct {
+	files int
+	bytes int64
+}
+
+// survey counts what a program left before it is copied: what can't be kept
+// must not fill the disk.
+func survey(dir string, maxFiles int, check func() error) (n amount, err error) {
+	entries, holes := 0, int64(0)
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() && errors.Is(err, fs.ErrPermission) {
+			return fs.SkipDir // copyTree opens it
+		}
+		if err != nil {
+			return err
+		}
+		if entries++; entries > maxFiles {
+			return Unfit(fmt.Sprintf(tooMany, maxFiles))
+		}
+		info, err := d.Info()
+		if err != nil || !info.Mode().IsRegular() {
+			return errors.Join(err, check())
+		}
+		n.files++
+		n.bytes += info.Size()
+		if s, ok := info.Sys().(*syscall.Stat_t); ok {
+			holes += max(0, info.Size()-s.Blocks*512)
+		}
+		return nil
+	})
+	if err == nil && holes > maxHoles && n.bytes > maxHoles {
+		err = Unfit(fmt.Sprintf(tooManyHoles, unit.Bytes(maxHoles)))
+	}
+	return n, err
 }
 
 // copyPiece is how much is copied between two calls of check.
@@ -149,6 +189,24 @@ func copyBetween(target, source *os.Root, path string, check func() error) error
 		return err
 	}
 	return errors.Join(CopyFile(out, in, check), out.Close())
+}
+
+// syncTree makes a directory durable with all files and directories in it.
+func syncTree(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	err = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil {
+			path, err = filepath.Rel(dir, path)
+		}
+		if err != nil {
+			return err
+		}
+		return durable.SyncDir(root, path) // syncs a file as well
+	})
+	return errors.Join(err, root.Close())
 }
 
 // RemoveWork removes an attempt's work directory.
