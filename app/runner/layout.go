@@ -122,7 +122,7 @@ func (l *layout) copyInputs() (map[string]string, error) {
 // extension returns the declared extension that the file's name ends with, or
 // else the first that is declared.
 func extension(alg *algorithm.File, setting, filename string) string {
-	for _, p := range alg.FileParameters() {
+	for _, p := range alg.Parameters.Files() {
 		if p.Name != setting {
 			continue
 		}

@@ -134,7 +134,7 @@ func (c *Collection) summarize() error {
 	if err != nil {
 		return err
 	}
-	results, problems := c.Algorithm.Results(root.FS())
+	results, problems := c.Algorithm.Metrics.Read(root.FS())
 	for _, p := range problems {
 		c.Log.Debug().Str("problem", p).Msg("a metric can't be read")
 	}
