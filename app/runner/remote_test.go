@@ -204,6 +204,7 @@ func TestClusterGetsNoMoreTasksThanItTakes(t *testing.T) {
 }
 
 func TestFullClusterIsToppedUpInBulkOrEveryMinute(t *testing.T) {
+	t.Parallel()
 	const most = 100
 	for _, test := range []struct {
 		every       time.Duration // a job ends
@@ -374,6 +375,7 @@ func (g together) Start(ctx context.Context, t app.Task) (app.Handle, error) {
 // TestTasksOfAWholeArrayAreStartedAtOnce checks what a cluster needs in order to
 // batch tasks into an array.
 func TestTasksOfAWholeArrayAreStartedAtOnce(t *testing.T) {
+	t.Parallel()
 	const count = 1000
 	bubble(t, func(t *testing.T, w *world) {
 		w.makeRemote(2 * count)

@@ -27,7 +27,7 @@ func (nothingClaimed) Claims(context.Context) ([]app.Claimed, error) { return ni
 func TestSweepSparesYoungAndForeignFiles(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
-	k := retained{dir: filepath.Join(dir, "kept"), keep: time.Hour, now: func() time.Time { return now }, jobs: nothingClaimed{}, dirs: oneDir{path: dir}}
+	k := retained{dir: filepath.Join(dir, "retained"), keep: time.Hour, now: func() time.Time { return now }, jobs: nothingClaimed{}, dirs: oneDir{path: dir}}
 	must(t, k.sweep(t.Context())) // there are no notes yet
 	const old, young = app.JobID("01KA000000000000000000000A"), app.JobID("01KA000000000000000000000B")
 	for _, id := range []app.JobID{old, young} {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -188,7 +189,7 @@ func (w *world) submit(by app.Caller, name, settings string) app.JobID {
 
 func (w *world) submitWith(by app.Caller, name, settings string, priority int) app.JobID {
 	w.t.Helper()
-	body, err := strictjson.Parse([]byte(fmt.Sprintf(`{"jobName":%q,"type":"sim","settings":%s,"priority":%d}`, name, settings, priority)))
+	body, err := strictjson.Parse(fmt.Appendf(nil, `{"jobName":%q,"type":"sim","settings":%s,"priority":%d}`, name, settings, priority))
 	must(w.t, err)
 	rec, _, err := w.Jobs.Submit(w.t.Context(), by, app.Submission{
 		Name: name, Type: "sim", Settings: body.Member("settings"), Priority: priority, Body: body,
@@ -246,10 +247,8 @@ func (w *world) until(name string, states ...app.Status) record {
 		rec, err := w.Jobs.Get(w.t.Context(), chief, name, wait)
 		must(w.t, err)
 		r := w.read(rec)
-		for _, s := range states {
-			if r.Status == s {
-				return r
-			}
+		if slices.Contains(states, r.Status) {
+			return r
 		}
 		wait = min(2*wait, time.Minute)
 	}
