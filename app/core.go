@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"molrun/app/algorithm"
+	"molrun/app/algorithm/validator"
 	"molrun/app/fault"
 	"molrun/app/routing"
 )
@@ -107,7 +108,7 @@ type Options struct {
 
 	// Confine sandboxes the programs that check settings; nil runs them with all
 	// rights of this process.
-	Confine algorithm.Confine
+	Confine validator.Confine
 
 	// Quota tells what an organization may use; nil is no bound.
 	Quota func(organization string) Quota

@@ -28,12 +28,29 @@ const (
 type plan struct {
 	*core
 	by         Caller
-	algorithm  *algorithm.File        // nil where there is none such
-	unready    map[string]fault.Field // executors where it can't run, and why; others of its may do
+	algorithm  *algorithm.File   // nil where there is none such
+	unready    map[string]string // executors that can't run it, and why; others may
 	priority   int
 	maxRuntime int64
 	asksTime   bool // it gives maxRuntime
 	faults     []fault.Field
+}
+
+// planJob checks a submission and makes its job. If there are faults, it
+// returns all of them and no job.
+func planJob(ctx context.Context, c *core, by Caller, sub Submission) (*Job, *algorithm.File, []fault.Field, error) {
+	plan := newPlan(c, by, sub.Type, sub.Version, sub.Priority, sub.MaxRuntime, sub.Faults)
+	plan.checkName(sub.Name, "jobName")
+	if plan.algorithm == nil || sub.Settings == nil {
+		return nil, nil, plan.faults, nil
+	}
+	rows, err := plan.rows(ctx, []*strictjson.Value{sub.Settings}, func(int) []any { return []any{"body", "settings"} })
+	if err != nil || len(plan.faults) > 0 {
+		return nil, nil, plan.faults, err
+	}
+	job := plan.job(sub.Name, rows[0])
+	job.Private.Meaning = meaningHash("job", plan.algorithm, rows[0].normalized)
+	return job, plan.algorithm, nil, nil
 }
 
 func newPlan(c *core, by Caller, typ, version string, priority int, maxRuntime int64, faults []fault.Field) *plan {
@@ -76,17 +93,9 @@ func (p *plan) findAlgorithm(typ, version string) {
 // checkReady checks that at least one of the algorithm's executors can run it.
 // Which one a job gets may depend on its size, so place checks again.
 func (p *plan) checkReady() {
-	executors := p.router.Executors(p.algorithm, p.by.routed())
-	for _, executor := range executors {
-		if msg := p.router.Unready(p.algorithm, executor); msg != "" {
-			if p.unready == nil {
-				p.unready = map[string]fault.Field{}
-			}
-			p.unready[executor] = fault.Field{Type: "not_ready", Msg: msg}
-		}
-	}
-	if len(p.unready) == len(executors) {
-		p.fault("not_ready", p.unready[executors[0]].Msg, "type")
+	var nowhere string
+	if p.unready, nowhere = p.router.Unready(p.algorithm, p.by.routed()); nowhere != "" {
+		p.fault("not_ready", nowhere, "type")
 	}
 }
 
@@ -157,17 +166,15 @@ func (p *plan) place(r *row) []fault.Field {
 	if len(faults) > 0 {
 		return faults
 	}
-	r.needs = needs
-	r.maxRuntime = p.maxRuntime
-	r.executor = p.router.Executor(p.algorithm, p.by.routed(), needs)
-	why, unready := p.unready[r.executor]
-	switch {
-	case unready && p.faulty("type"): // it can run nowhere, which is told already
-		return nil
-	case unready:
-		return []fault.Field{why}
+	r.needs, r.maxRuntime = needs, p.maxRuntime
+	executor, limit, faults := p.router.Place(p.algorithm, p.by.routed(), needs, p.maxRuntime)
+	r.executor = executor
+	if why, unready := p.unready[executor]; unready {
+		if p.faulty("type") { // it can run nowhere, which is a fault already
+			return nil
+		}
+		return []fault.Field{{Type: "not_ready", Msg: why}}
 	}
-	limit, faults := p.router.Fit(p.algorithm, r.executor, p.by.routed(), needs, r.maxRuntime)
 	switch {
 	case limit == 0:
 	case p.asksTime:
@@ -214,7 +221,7 @@ func (p *plan) judgeable(r row) bool {
 	if r.sent == nil || len(r.faults) > 0 && !p.algorithm.ValidatesFaulty() {
 		return false
 	}
-	for _, f := range p.algorithm.FileParameters() {
+	for _, f := range p.algorithm.Parameters.Files() {
 		given := r.sent.Member(f.Name)
 		found := slices.ContainsFunc(r.references, func(ref Reference) bool { return ref.Setting == f.Name })
 		if given != nil && given.Kind != strictjson.Null && !found {
@@ -292,6 +299,16 @@ func compact(v *strictjson.Value) json.RawMessage {
 		return v.AppendCanonical(nil)
 	}
 	return b
+}
+
+// meaningHash identifies work by what it does: algorithm, version, and settings
+// with defaults filled in; references to files as they were written.
+func meaningHash(kind string, a *algorithm.File, rows ...json.RawMessage) string {
+	parts := [][]byte{[]byte(hashVersion), []byte(kind), []byte(a.Type), []byte(a.Version)}
+	for _, row := range rows {
+		parts = append(parts, row)
+	}
+	return hash(parts...)
 }
 
 // fault records a fault of the body.

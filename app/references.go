@@ -15,7 +15,7 @@ import (
 // resolveFiles resolves every reference to a file in the rows' settings. The
 // job will read exactly these bytes, whatever is uploaded later.
 func (p *plan) resolveFiles(ctx context.Context, rows []row) error {
-	parameters := p.algorithm.FileParameters()
+	parameters := p.algorithm.Parameters.Files()
 	if len(parameters) == 0 {
 		return nil
 	}

@@ -17,6 +17,8 @@ import (
 	"molrun/app/strictjson"
 	"molrun/blobs"
 	"molrun/web"
+	"molrun/web/edge"
+	"molrun/web/respond"
 )
 
 // server makes the server of the API with the bounds of the configuration. The
@@ -24,7 +26,7 @@ import (
 // of the server is only for headers far beyond it.
 func (s *service) server(handler http.Handler) *http.Server {
 	l := s.config.Limits
-	server := web.Server(handler)
+	server := edge.Server(handler)
 	server.ReadHeaderTimeout = time.Duration(l.HeaderTime)
 	server.IdleTimeout = time.Duration(l.IdleTime)
 	server.MaxHeaderBytes = int(l.URL) + 2*int(l.Header)
@@ -90,8 +92,8 @@ func (s *service) handler(stopping context.Context, version string) http.Handler
 		Ready:          s.ready,
 		Stopping:       stopping,
 	})
-	edge := web.Edge{MaxHeader: int(l.Header), Trusted: s.config.Proxy.Trusted, Origins: s.config.CORS.Origins}
-	return web.Outer(edge.Before(api), edge.Before(blobs.Handler(s.files, s.app.Files, web.WriteError)), s.log)
+	policy := edge.Policy{MaxHeader: int(l.Header), Trusted: s.config.Proxy.Trusted, Origins: s.config.CORS.Origins}
+	return web.Outer(policy.Wrap(api), policy.Wrap(blobs.Handler(s.files, s.app.Files, respond.Error)), s.log)
 }
 
 func (s *service) rates() web.Rates {

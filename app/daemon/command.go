@@ -15,8 +15,8 @@ import (
 	"molrun/app/config"
 	"molrun/app/datadir"
 	"molrun/app/fault"
-	"molrun/web"
 	"molrun/web/client"
+	"molrun/web/edge"
 )
 
 // WithControl runs fn against the service that runs on the data directory. If none
@@ -57,7 +57,7 @@ func (s *service) operate(ctx context.Context, fn func(context.Context, *client.
 		return err
 	}
 	socket := filepath.Join(s.config.Data, commandSocket)
-	server := web.Server(s.control())
+	server := edge.Server(s.control())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	err = errors.Join(fn(ctx, client.NewControl(socket)), shutdown(datadir.Patience, server), os.Remove(socket))

@@ -13,12 +13,14 @@ import (
 
 	"molrun/app/snapshot"
 	"molrun/web"
+	"molrun/web/edge"
+	"molrun/web/respond"
 )
 
 // operator gives the handler of the service's control socket.
 func (s *service) operator(stopping context.Context) http.Handler {
 	control := s.control()
-	snapshots := web.Outer(s.snapshotHandler(stopping), nil, s.log)
+	snapshots := edge.Trace(s.log, s.snapshotHandler(stopping))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && r.URL.Path == snapshot.Path {
 			snapshots.ServeHTTP(w, r)
@@ -38,7 +40,7 @@ func (s *service) snapshotHandler(stopping context.Context) http.Handler {
 		defer cancel()
 		defer context.AfterFunc(stopping, cancel)()
 		if err := s.keepSnapshot(ctx, w); err != nil {
-			web.WriteError(w, r, err)
+			respond.Error(w, r, err)
 		}
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"molrun/app/certificate"
 	"molrun/app/config"
 	"molrun/app/datadir"
-	"molrun/web"
+	"molrun/web/edge"
 )
 
 // Options are what Run needs besides the configuration.
@@ -93,8 +93,8 @@ func (s *service) serve(ctx context.Context, e *endpoints, o Options) error {
 	parts := group{stop: stop}
 	running := &requests{}
 	api := s.server(running.counted(s.handler(stopping, o.Version)))
-	listener := web.BoundConnections(api, e.api, s.config.Limits.Connections)
-	operator := web.Server(running.counted(s.operator(stopping)))
+	listener := edge.LimitConnections(api, e.api, s.config.Limits.Connections)
+	operator := edge.Server(running.counted(s.operator(stopping)))
 	api.ErrorLog, operator.ErrorLog = s.errorLog(), s.errorLog()
 	parts.run("api", func() error { return serveAPI(api, listener, e.cert) })
 	parts.run("control socket", func() error { return operator.Serve(e.control) })
