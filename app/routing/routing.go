@@ -3,9 +3,11 @@
 package routing
 
 import (
+	"fmt"
 	"slices"
 
 	"molrun/app/algorithm"
+	"molrun/app/fault"
 	"molrun/app/placement"
 )
 
@@ -115,4 +117,39 @@ func (r *Router) Placement(a *algorithm.File, executor string, by User, needs pl
 	}
 	rule := r.rule(executor, a.Type, by, needs)
 	return rule.Placement.Over(a.Placement.Over(r.table.Placement))
+}
+
+// Place chooses the executor of a user's job, and returns a fault for each need that
+// it can never meet. seconds is the longest run time of the job; limit is the
+// cluster's own if that is shorter, else 0.
+func (r *Router) Place(a *algorithm.File, by User, needs placement.Resources, seconds int64) (executor string, limit int64, faults []fault.Field) {
+	executor = r.Executor(a, by, needs)
+	limit, faults = r.fit(a, executor, by, needs, seconds)
+	return executor, limit, faults
+}
+
+// fit returns a fault for each need that the executor can never meet: such a job
+// would wait forever. seconds is the longest run time of the job; limit is the
+// cluster's own where that is shorter, else 0.
+func (r *Router) fit(a *algorithm.File, executor string, by User, needs placement.Resources, seconds int64) (limit int64, faults []fault.Field) {
+	if machine := r.table.Machines[executor]; machine.Local {
+		has := placement.Node{CPUs: machine.CPUs, MemoryBytes: machine.MemoryBytes, GPUs: machine.GPUs}
+		return 0, a.Beyond(needs, has, "this server has")
+	}
+	if r.table.Largest == nil {
+		return 0, nil
+	}
+	p := r.Placement(a, executor, by, needs)
+	node, known := r.table.Largest(p)
+	if !known {
+		return 0, nil
+	}
+	where := "any node of the cluster has"
+	if p.Partition != "" {
+		where = fmt.Sprintf("any node of the partition %s has", p.Partition)
+	}
+	if node.Seconds > 0 && seconds > node.Seconds {
+		limit = node.Seconds
+	}
+	return limit, a.Beyond(needs, node, where)
 }
