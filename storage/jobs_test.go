@@ -72,7 +72,7 @@ func jobText(n int) string { return testID(n).String() }
 // TestRecordsKeepTheirForm fails where a field of a stored record is renamed,
 // which would lose it from every database there is.
 func TestRecordsKeepTheirForm(t *testing.T) {
-	s := openAt(t, filepath.Join(t.TempDir(), "jobs.db"), Options{})
+	s := openAt(t, newPath(t), Options{})
 	job := goldenJob()
 	upload := &app.Upload{
 		ID: app.UploadID(jobText(1)), Organization: "lab", Email: "ann@lab.example",
@@ -112,7 +112,7 @@ func TestRecordsKeepTheirForm(t *testing.T) {
 		t.Run(tt.bucket, func(t *testing.T) {
 			file := filepath.Join("testdata", tt.bucket+".json")
 			view(t, s, func(atx app.Tx) error {
-				stored := atx.(*tx).bucket(tt.bucket).Get(tt.key)
+				stored := atx.(tx).Bucket(tt.bucket).Get(tt.key)
 				if *rewrite {
 					return os.WriteFile(file, append(stored[:len(stored):len(stored)], '\n'), 0o644)
 				}
@@ -272,43 +272,6 @@ func TestRowsMayBeChangedWhileTheyAreWalked(t *testing.T) {
 	}
 }
 
-// TestClaimWhileTheQueueIsVisited takes every second job from the queue on
-// the way.
-func TestClaimWhileTheQueueIsVisited(t *testing.T) {
-	s := openNew(t)
-	putJobs(t, s, testJobs(200)...)
-	var visited []app.JobID
-	update(t, s, func(tx app.Tx) error {
-		visited = visited[:0]
-		var failed error
-		err := tx.Queue("local", func(w app.Waiting) app.Visit {
-			if visited = append(visited, w.ID); len(visited)%2 == 0 {
-				return app.NextJob
-			}
-			j, err := tx.Job(w.ID)
-			if err == nil {
-				j.Private.Claimed = true
-				err = tx.PutJob(j)
-			}
-			failed = errors.Join(failed, err)
-			return app.NextJob
-		})
-		return errors.Join(err, failed)
-	})
-	for n, id := range visited {
-		if id != jobID(n) {
-			t.Fatalf("visit %d was of %s, want %s", n, id, jobID(n))
-		}
-	}
-	left := 0
-	view(t, s, func(tx app.Tx) error {
-		return tx.Queue("local", func(app.Waiting) app.Visit { left++; return app.NextJob })
-	})
-	if len(visited) != 200 || left != 100 {
-		t.Errorf("%d were visited and %d left, want 200 and 100", len(visited), left)
-	}
-}
-
 // TestListingWithinTheTransactionThatEmptiedIt: bbolt's cursors go wrong on
 // leaves that the same transaction has emptied.
 func TestListingWithinTheTransactionThatEmptiedIt(t *testing.T) {
@@ -360,7 +323,7 @@ func BenchmarkSubmit(b *testing.B) {
 			}
 			close(next)
 			all.Wait()
-			if info, err := os.Stat(s.db.Path()); err == nil {
+			if info, err := os.Stat(s.Path()); err == nil {
 				b.ReportMetric(float64(info.Size())/float64(b.N), "file-B/op")
 			}
 		})
@@ -444,37 +407,5 @@ func BenchmarkList(b *testing.B) {
 				}
 			})
 		}
-	}
-}
-
-// BenchmarkClaims reads what the runner needs of 5,000 claimed jobs at every
-// wake-up, and all of them as it does after a restart.
-func BenchmarkClaims(b *testing.B) {
-	s := openNew(b)
-	var jobs []*app.Job
-	for n := range 5000 {
-		j := testJob(n + 1)
-		j.Status, j.Private.Claimed, j.Attempts = app.Running, true, 1
-		jobs = append(jobs, j)
-	}
-	putJobs(b, s, jobs...)
-	for name, walk := range map[string]func(app.Tx) error{
-		"claims": func(tx app.Tx) (err error) {
-			for _, err = range tx.Claims() {
-			}
-			return err
-		},
-		"jobs": func(tx app.Tx) (err error) {
-			for _, err = range tx.Active() {
-			}
-			return err
-		},
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				view(b, s, walk)
-			}
-		})
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"iter"
 	"maps"
 	"math/rand/v2"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
@@ -52,7 +51,7 @@ func (m *model) clone() *model {
 }
 
 func (m *model) raise(text string) {
-	if id := idOf(text); idLess(m.floor, id) {
+	if id := idOf(text); bytes.Compare(m.floor[:], id[:]) < 0 {
 		m.floor = id
 	}
 }
@@ -103,8 +102,8 @@ func (m *model) queue(executor string) []*app.Job {
 	slices.SortStableFunc(all, func(a, b *app.Job) int {
 		return cmp.Or(
 			cmp.Compare(b.Priority, a.Priority),
-			compareText(a.Organization, b.Organization),
-			compareText(a.Email, b.Email),
+			cmp.Compare(len(a.Organization), len(b.Organization)), cmp.Compare(a.Organization, b.Organization),
+			cmp.Compare(len(a.Email), len(b.Email)), cmp.Compare(a.Email, b.Email),
 		)
 	})
 	return all
@@ -377,13 +376,15 @@ func (s *simulation) step(tx app.Tx) error {
 	return s.dropKey(tx)
 }
 
+var errUndo = errors.New("undo")
+
 // TestStoreAgreesWithModel makes random changes, a third of which are undone,
 // and compares every kind of answer: while they are made, once they are
 // committed, and after the store was opened again.
 func TestStoreAgreesWithModel(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "jobs.db")
+			path := newPath(t)
 			s := openAt(t, path, Options{})
 			sim := &simulation{r: rand.New(rand.NewPCG(seed, 1)), last: 100, model: newModel()}
 			for round := range 20 {
@@ -397,11 +398,11 @@ func TestStoreAgreesWithModel(t *testing.T) {
 					}
 					agree(t, tx, sim)
 					if fail {
-						return errMine
+						return errUndo
 					}
 					return nil
 				})
-				if fail != errors.Is(err, errMine) || !fail && err != nil {
+				if fail != errors.Is(err, errUndo) || !fail && err != nil {
 					t.Fatalf("round %d: %v", round, err)
 				}
 				if fail {

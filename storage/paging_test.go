@@ -3,7 +3,6 @@ package storage
 import (
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
 
 	"molrun/app"
@@ -35,7 +34,7 @@ func ids(jobs []*app.Job) map[app.JobID]bool {
 // and none may be seen that never fitted meanwhile.
 func TestPagingIsExactWhileJobsComeChangeAndGo(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	s := openAt(t, filepath.Join(t.TempDir(), "jobs.db"), Options{})
+	s := openAt(t, newPath(t), Options{})
 	sim := &simulation{r: r, last: 100, model: newModel()}
 	steps := func(n int) {
 		update(t, s, func(tx app.Tx) error {

@@ -1,18 +1,10 @@
 package storage
 
 import (
-	"compress/gzip"
-	"context"
-	"errors"
-	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 
 	"molrun/app"
 	"molrun/app/unit"
@@ -174,101 +166,9 @@ func agreeFinished(t *testing.T, tx app.Tx, s *simulation) {
 	}
 }
 
-// oldDatabase gives a database that a version without sums has made: of lab, a
-// completed job of 1000 bytes, a failed one, one that waits and reads an upload
-// of 30 bytes, and a batch of bob's with rows of 100 and 200 bytes; of other, a
-// completed job of 7 bytes.
-func oldDatabase(t *testing.T) (path string) {
-	t.Helper()
-	packed, err := os.Open(filepath.Join("testdata", "schema-1.db.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer packed.Close()
-	reader, err := gzip.NewReader(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path = filepath.Join(t.TempDir(), "jobs.db")
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
-	if err == nil {
-		_, err = io.Copy(f, reader)
-		err = errors.Join(err, f.Close())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func TestOpenCountsWhatAnOlderVersionStored(t *testing.T) {
-	path := oldDatabase(t)
-	for range 2 { // at the first start and at the next
-		s := openAt(t, path, Options{})
-		checkStore(t, s)
-		view(t, s, func(tx app.Tx) error {
-			for organization, want := range map[string]app.Usage{
-				"lab":   {Jobs: 5, Queued: 1, Files: 1, Bytes: 1330},
-				"other": {Jobs: 1, Bytes: 7},
-			} {
-				if got, err := tx.Stored(organization); err != nil || got != want {
-					t.Errorf("%s stores %+v, %v, want %+v", organization, got, err, want)
-				}
-			}
-			var finished, readers int
-			for range tx.Finished("lab", app.Completed, app.Ended{}) {
-				finished++
-			}
-			for range tx.Readers(jobText(50)) {
-				readers++
-			}
-			if finished != 2 || readers != 1 {
-				t.Errorf("%d completed jobs, %d readers of the upload; want 2 and 1", finished, readers)
-			}
-			return nil
-		})
-		closeStore(t, s)
-	}
-}
-
-func TestSumThatWasCutShortIsCountedAgain(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "jobs.db")
-	s := openSteps(t, path)
-	const jobs = buildRecords + 10 // more than one transaction
-	putJobs(t, s, testJobs(jobs)...)
-	closeStore(t, s)
-	edit(t, path, func(tx *bolt.Tx) error { // as after a crash in the midst of building
-		err := tx.Bucket([]byte(bucketMeta)).Delete([]byte(metaIndex + sumJobsTotal))
-		return errors.Join(err, tx.Bucket([]byte(sumJobsTotal)).Put(key{}.text("lab"), appendUsage(nil, app.Usage{Jobs: buildRecords})))
-	})
-	s = openSteps(t, path)
-	checkStore(t, s)
-	view(t, s, func(tx app.Tx) error {
-		if got, err := tx.Stored("lab"); err != nil || got.Jobs != jobs || got.Queued != jobs {
-			t.Errorf("%+v, %v, want %d jobs", got, err, jobs)
-		}
-		return nil
-	})
-}
-
-func TestRepairCountsAgain(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "jobs.db")
-	s := openSteps(t, path)
-	putJobs(t, s, testJobs(3)...)
-	closeStore(t, s)
-	edit(t, path, func(tx *bolt.Tx) error {
-		return tx.Bucket([]byte(sumJobsTotal)).Put(key{}.text("lab"), appendUsage(nil, app.Usage{Jobs: 70}))
-	})
-	report, err := Repair(context.Background(), path, Options{})
-	if err != nil || report.Count != 0 {
-		t.Fatalf("repair: %+v, %v", report, err)
-	}
-	checkStore(t, openSteps(t, path))
-}
-
 func TestStampIsKept(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "jobs.db")
-	s := openSteps(t, path)
+	path := newPath(t)
+	s := openAt(t, path, Options{})
 	want := time.Date(2026, 11, 20, 10, 40, 0, 123456789, time.UTC)
 	view(t, s, func(tx app.Tx) error {
 		if at, err := tx.Stamp(); err != nil || !at.IsZero() {
@@ -277,8 +177,8 @@ func TestStampIsKept(t *testing.T) {
 		return nil
 	})
 	update(t, s, func(tx app.Tx) error { return tx.PutStamp(want) })
-	closeStore(t, s)
-	view(t, openSteps(t, path), func(tx app.Tx) error {
+	must(t, s.Close())
+	view(t, openAt(t, path, Options{}), func(tx app.Tx) error {
 		if at, err := tx.Stamp(); err != nil || !at.Equal(want) {
 			t.Errorf("%v, %v, want %v", at, err, want)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"molrun/app/fault"
 	"molrun/blobs"
-	"molrun/storage"
+	"molrun/storage/kv"
 )
 
 // taking is a backup on its way.
@@ -28,7 +28,7 @@ type taking struct {
 
 // take makes a backup. Where it is cut short, what is there by then saves the
 // next one from copying it again.
-func take(ctx context.Context, b *backups, v *view, info storage.Info, deep bool) (*backupRecord, error) {
+func take(ctx context.Context, b *backups, v *view, info kv.Info, deep bool) (*backupRecord, error) {
 	t := &taking{backups: b, view: v, deep: deep, digests: newDigester()}
 	t.record = backupRecord{
 		Format: backupFormat, Database: info.ID, Schema: info.Schema, Commit: info.Commit,
@@ -73,7 +73,7 @@ func (t *taking) database(ctx context.Context) error {
 		return err
 	}
 	if !report.Readable {
-		return fault.Errorf(fault.Internal, "the database is damaged (%s), so no backup was made; keep the earlier ones and run molrun check", report.Problems[0].Text)
+		return fault.Errorf(fault.Internal, "the database is damaged (%s), so no backup was made; keep the earlier ones and run molrun check", report.First[0].Text)
 	}
 	if report.Count > 0 {
 		t.problemf("the database disagrees with itself in %d places; run molrun check", report.Count)

@@ -18,6 +18,7 @@ import (
 	"molrun/app/config"
 	"molrun/app/fault"
 	"molrun/storage"
+	"molrun/storage/kv/boltfile"
 	"molrun/web/client"
 )
 
@@ -422,7 +423,7 @@ func TestKilledCompactLeavesTheDatabaseWhole(t *testing.T) {
 	if killed == 0 {
 		t.Fatal("no compact was killed before its end")
 	}
-	var sizes storage.Compacted
+	var sizes boltfile.Compacted
 	must(t, json.Unmarshal([]byte(s.ok("compact", "--json")), &sizes))
 	s.clean(s.data())
 	if sizes.Before < sizes.After || sizes.After == 0 {

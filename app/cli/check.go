@@ -16,6 +16,7 @@ import (
 	"molrun/app/fault"
 	"molrun/app/unit"
 	"molrun/storage"
+	"molrun/storage/kv"
 )
 
 func checkDataCommand() *cobra.Command {
@@ -71,18 +72,18 @@ type checkOptions struct{ deep, repair bool }
 
 // checked is what a check has found.
 type checked struct {
-	Jobs      int               `json:"jobs"`
-	Uploads   int               `json:"uploads"`
-	Keys      int               `json:"keys"`
-	Files     int               `json:"files"` // that were looked at
-	Bytes     int64             `json:"bytes"`
-	Deep      bool              `json:"deep"`
-	Count     int               `json:"problemCount"`
-	Derivable int               `json:"derivable"` // of them, --repair puts right
-	Problems  []storage.Problem `json:"problems"`  // the first of them
-	Strays    []string          `json:"strays"`    // that no record names
-	SetAside  string            `json:"setAside,omitempty"`
-	Repaired  int               `json:"repaired"` // problems that are gone
+	Jobs      int          `json:"jobs"`
+	Uploads   int          `json:"uploads"`
+	Keys      int          `json:"keys"`
+	Files     int          `json:"files"` // that were looked at
+	Bytes     int64        `json:"bytes"`
+	Deep      bool         `json:"deep"`
+	Count     int          `json:"problemCount"`
+	Derivable int          `json:"derivable"` // of them, --repair puts right
+	Problems  []kv.Problem `json:"problems"`  // the first of them
+	Strays    []string     `json:"strays"`    // that no record names
+	SetAside  string       `json:"setAside,omitempty"`
+	Repaired  int          `json:"repaired"` // problems that are gone
 }
 
 // maxShownProblems bounds what is told in words.
@@ -90,7 +91,7 @@ const maxShownProblems = 1000
 
 func (f *checked) problemf(format string, args ...any) {
 	if f.Count++; len(f.Problems) < maxShownProblems {
-		f.Problems = append(f.Problems, storage.Problem{Text: fmt.Sprintf(format, args...)})
+		f.Problems = append(f.Problems, kv.Problem{Text: fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -107,7 +108,7 @@ func checkData(ctx context.Context, config config.Config, o checkOptions) (*chec
 			return nil, err
 		}
 	}
-	found := &checked{Deep: o.deep, Problems: []storage.Problem{}, Strays: []string{}}
+	found := &checked{Deep: o.deep, Problems: []kv.Problem{}, Strays: []string{}}
 	err := withView(ctx, config, func(ctx context.Context, v *view) error {
 		sound, err := found.records(ctx, v)
 		if err != nil || !sound {
@@ -130,7 +131,7 @@ func (f *checked) records(ctx context.Context, v *view) (readable bool, err erro
 	}
 	f.Jobs, f.Uploads, f.Keys = report.Jobs, report.Uploads, report.Keys
 	f.Count, f.Derivable = report.Count, report.Derivable
-	f.Problems = append(f.Problems, report.Problems...)
+	f.Problems = append(f.Problems, report.First...)
 	info, err := v.records.Info()
 	if err == nil && info.Lost != "" && !v.live {
 		f.problemf("%s", info.Lost)

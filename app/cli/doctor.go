@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/config"
-	"molrun/storage"
+	"molrun/storage/kv/boltfile"
 	"molrun/web/client"
 )
 
@@ -85,7 +85,7 @@ type patient struct {
 	config   config.Config
 	data     string // absolute
 	database string
-	holder   storage.Process // of the database
+	holder   boltfile.Process // of the database
 	held     bool
 	running  bool // a service answers on the control socket
 	now      time.Time
@@ -124,7 +124,7 @@ func examine(ctx context.Context, config config.Config) []finding {
 		p.data = abs
 	}
 	p.database = filepath.Join(p.data, databaseName)
-	p.holder, p.held = storage.Holder(p.database)
+	p.holder, p.held = boltfile.Holder(p.database)
 	if conn, err := client.DialControl(ctx, filepath.Join(p.data, socketName)); err == nil {
 		p.running = true
 		conn.Close()

@@ -14,6 +14,7 @@ import (
 	"molrun/blobs"
 	"molrun/blobs/link"
 	"molrun/storage"
+	"molrun/storage/kv/boltfile"
 )
 
 func lookAtData(_ context.Context, p *patient) []finding {
@@ -69,7 +70,7 @@ func (p *patient) lookAtModes() []finding {
 }
 
 func lookAtFileSystem(_ context.Context, p *patient) []finding {
-	file, err := storage.FileSystemOf(p.nearest())
+	file, err := boltfile.FileSystemOf(p.nearest())
 	switch {
 	case err != nil:
 		return say(doubtful, "%v", err)
@@ -103,7 +104,7 @@ func lookAtDatabase(_ context.Context, p *patient) []finding {
 	if p.running {
 		return say(fine, "it is open and held by %s", p.holder)
 	}
-	_, marker := os.Stat(p.database + storage.MarkerSuffix)
+	_, marker := os.Stat(p.database + boltfile.MarkerSuffix)
 	if _, err := os.Stat(p.database); errors.Is(err, fs.ErrNotExist) && marker != nil {
 		return say(doubtful, "there is none yet; molrun serve makes it")
 	}

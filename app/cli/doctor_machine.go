@@ -13,7 +13,7 @@ import (
 
 	"molrun/app/algorithm"
 	"molrun/app/executor/local"
-	"molrun/storage"
+	"molrun/storage/kv/boltfile"
 )
 
 // clockSlack is how far clocks may differ without anybody's noticing.
@@ -23,7 +23,7 @@ func lookAtClock(_ context.Context, p *patient) []finding {
 	if p.now.Year() < 2025 || p.now.Year() > 2100 {
 		return say(wrong, "it says %s; set it, since links and retention go by it", p.now.Format(time.DateTime))
 	}
-	if last, err := storage.ReadCommits(p.database); err == nil && last.At.After(p.now.Add(clockSlack)) {
+	if last, err := boltfile.ReadCommits(p.database); err == nil && last.At.After(p.now.Add(clockSlack)) {
 		return say(wrong, "it says %s, but records were written at %s: it went back, or was wrong then; set it right before the service starts",
 			p.now.UTC().Format(time.DateTime), last.At.UTC().Format(time.DateTime))
 	}

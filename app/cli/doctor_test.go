@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"molrun/storage"
+	"molrun/storage/kv/boltfile"
 )
 
 // diagnosis runs the doctor and gives what it says by check.
@@ -113,10 +114,10 @@ func TestDoctorNamesEachPlantedFault(t *testing.T) {
 			t.Cleanup(func() { must(t, store.Close()) })
 		}},
 		{"a database that has lost commits", "database", "is lost", "", func(t *testing.T, s *server) {
-			changeCommits(t, in(s, databaseName), func(c *storage.Commits) { c.Commit += 5 })
+			changeCommits(t, in(s, databaseName), func(c *boltfile.Commits) { c.Commit += 5 })
 		}},
 		{"a clock that went back", "clock", "it went back", "", func(t *testing.T, s *server) {
-			changeCommits(t, in(s, databaseName), func(c *storage.Commits) { c.At = time.Now().Add(48 * time.Hour) })
+			changeCommits(t, in(s, databaseName), func(c *boltfile.Commits) { c.At = time.Now().Add(48 * time.Hour) })
 		}},
 		{"a secret open to others", "secret", "run chmod 600", "", func(t *testing.T, s *server) {
 			must(t, os.Chmod(in(s, "secret"), 0o644))
@@ -246,9 +247,9 @@ func TestDoctorGoesByTheConfiguredReserve(t *testing.T) {
 	}
 }
 
-func changeCommits(t *testing.T, database string, change func(*storage.Commits)) {
+func changeCommits(t *testing.T, database string, change func(*boltfile.Commits)) {
 	t.Helper()
-	c, err := storage.ReadCommits(database)
+	c, err := boltfile.ReadCommits(database)
 	must(t, err)
 	change(&c)
 	must(t, writeJSON(database+".commits", c))

@@ -17,7 +17,7 @@ import (
 	"molrun/app"
 	"molrun/app/config"
 	"molrun/app/fault"
-	"molrun/storage"
+	"molrun/storage/kv/boltfile"
 )
 
 // A data directory is made in the folder restoring within it. Once all is there
@@ -128,7 +128,7 @@ func (o *restoring) prepare(data, database string) error {
 	for _, e := range entries {
 		names[e.Name()] = true
 	}
-	marker := databaseName + storage.MarkerSuffix
+	marker := databaseName + boltfile.MarkerSuffix
 	for name := range names {
 		mine := names[restoringDir] && (name == restoringDir || strings.HasPrefix(name, marker))
 		if !mine && name != "lost+found" {
@@ -136,7 +136,7 @@ func (o *restoring) prepare(data, database string) error {
 		}
 	}
 	if !o.anyFileSystem() {
-		if err := storage.RefuseFileSystem(data); err != nil {
+		if err := boltfile.RefuseFileSystem(data); err != nil {
 			return err
 		}
 	}
@@ -150,7 +150,7 @@ func (o *restoring) prepare(data, database string) error {
 	if err := os.Chmod(data, 0o700); err != nil {
 		return err
 	}
-	return storage.Expect(filepath.Join(data, databaseName), database)
+	return boltfile.Expect(filepath.Join(data, databaseName), database)
 }
 
 func (o *restoring) anyFileSystem() bool { return o.config.Database.FileSystem == "any" }
