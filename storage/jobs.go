@@ -135,19 +135,19 @@ func (t tx) jobsOf(index string, prefix kv.Key) iter.Seq2[*app.Job, error] {
 }
 
 // NeededBy returns an unfinished job that reads an upload or result.
-func (t tx) NeededBy(source string) (app.JobID, error) {
-	if id, err := app.ParseID(source); err == nil {
+func (t tx) NeededBy(read string) (app.JobID, error) {
+	if id, err := app.ParseID(read); err == nil {
 		for k := range t.Ascend(indexJobsFile, kv.Key{}.ID(id)) {
 			return jobAt(k)
 		}
 	}
-	return "", fault.Errorf(fault.NotFound, "no unfinished job needs %s", source)
+	return "", fault.Errorf(fault.NotFound, "no unfinished job needs %s", read)
 }
 
 // Readers walks the jobs, finished ones too, that read an upload or result.
-func (t tx) Readers(source string) iter.Seq2[app.JobID, error] {
+func (t tx) Readers(read string) iter.Seq2[app.JobID, error] {
 	return func(yield func(app.JobID, error) bool) {
-		id, err := app.ParseID(source)
+		id, err := app.ParseID(read)
 		if err != nil {
 			return // nothing has this ID
 		}

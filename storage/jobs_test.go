@@ -69,9 +69,9 @@ func goldenJob() *app.Job {
 
 func jobText(n int) string { return testID(n).String() }
 
-// TestRecordsKeepTheirForm fails where a field of a stored record is renamed,
-// which would lose it from every database there is.
-func TestRecordsKeepTheirForm(t *testing.T) {
+// TestRecordsKeepTheirFormat fails if a field of a stored record is renamed:
+// existing databases would lose it.
+func TestRecordsKeepTheirFormat(t *testing.T) {
 	s := openAt(t, newPath(t), Options{})
 	job := goldenJob()
 	upload := &app.Upload{
@@ -93,7 +93,7 @@ func TestRecordsKeepTheirForm(t *testing.T) {
 	for _, record := range []any{*job, job.Private, *upload, *apiKey} {
 		for field, value := range reflect.ValueOf(record).Fields() {
 			if value.IsZero() {
-				t.Errorf("%T.%s is empty here, so its name is not watched", record, field.Name)
+				t.Errorf("%T.%s is empty here, so its name is not tested", record, field.Name)
 			}
 		}
 	}
@@ -121,11 +121,11 @@ func TestRecordsKeepTheirForm(t *testing.T) {
 					return err
 				}
 				if diff := gocmp.Diff(strings.TrimSpace(string(golden)), string(stored)); diff != "" {
-					t.Errorf("the stored form changed: records that are there would not be read\n%s", diff)
+					t.Errorf("the stored format changed: existing records could not be read\n%s", diff)
 				}
 				got, err := tt.read(atx)
 				if diff := gocmp.Diff(tt.want, got); err != nil || diff != "" {
-					t.Errorf("it reads as another: %v\n%s", err, diff)
+					t.Errorf("it reads differently: %v\n%s", err, diff)
 				}
 				return nil
 			})
@@ -133,7 +133,7 @@ func TestRecordsKeepTheirForm(t *testing.T) {
 	}
 }
 
-func TestGivenRecordsAreTheCallersOwn(t *testing.T) {
+func TestReturnedRecordsBelongToTheCaller(t *testing.T) {
 	s := openNew(t)
 	putJobs(t, s, testJob(1))
 	update(t, s, func(tx app.Tx) error {
@@ -157,7 +157,7 @@ func TestGivenRecordsAreTheCallersOwn(t *testing.T) {
 	view(t, s, func(tx app.Tx) error {
 		j, err := tx.Job(jobID(1))
 		if diff := gocmp.Diff(testJob(1), j); diff != "" {
-			t.Errorf("writing to what was given changed the store: %s", diff)
+			t.Errorf("changing a returned record changed the store: %s", diff)
 		}
 		return err
 	})
@@ -166,12 +166,12 @@ func TestGivenRecordsAreTheCallersOwn(t *testing.T) {
 func TestBadRecordsAreRefused(t *testing.T) {
 	s := openNew(t)
 	for name, spoil := range map[string]func(*app.Job){
-		"no ID":        func(j *app.Job) { j.ID = "" },
-		"no status":    func(j *app.Job) { j.Status = "" },
-		"odd batch":    func(j *app.Job) { j.Private.Batch = "screen" },
-		"empty source": func(j *app.Job) { j.Private.References = []app.Reference{{Setting: "fasta"}} },
-		"bad settings": func(j *app.Job) { j.Settings = json.RawMessage("{") },
-		"endless name": func(j *app.Job) { j.Name = strings.Repeat("a", 70000) },
+		"no ID":           func(j *app.Job) { j.ID = "" },
+		"no status":       func(j *app.Job) { j.Status = "" },
+		"invalid batch":   func(j *app.Job) { j.Private.Batch = "screen" },
+		"empty reference": func(j *app.Job) { j.Private.References = []app.Reference{{Setting: "fasta"}} },
+		"bad settings":    func(j *app.Job) { j.Settings = json.RawMessage("{") },
+		"too long a name": func(j *app.Job) { j.Name = strings.Repeat("a", 70000) },
 	} {
 		j := testJob(1)
 		spoil(j)
@@ -182,8 +182,7 @@ func TestBadRecordsAreRefused(t *testing.T) {
 	}
 }
 
-// TestCursorStaysValidWhileJobsComeAndGo reads a listing page by page while
-// newer jobs are added and the one that the page ended with is deleted.
+// After each page, the last job of the page is deleted and a newer one added.
 func TestCursorStaysValidWhileJobsComeAndGo(t *testing.T) {
 	s := openNew(t)
 	putJobs(t, s, testJobs(30)...)
@@ -210,14 +209,13 @@ func TestCursorStaysValidWhileJobsComeAndGo(t *testing.T) {
 	}
 	for i, id := range seen {
 		if want := jobID(29 - i); id != want {
-			t.Errorf("place %d has %s, want %s", i, id, want)
+			t.Errorf("position %d has %s, want %s", i, id, want)
 		}
 	}
 }
 
-// TestRowsMayBeChangedWhileTheyAreWalked cancels, then deletes, all rows of a
-// batch that has more of them than a page of the database holds.
-func TestRowsMayBeChangedWhileTheyAreWalked(t *testing.T) {
+// The batch has more rows than a page of the database holds.
+func TestRowsMayBeChangedDuringAWalk(t *testing.T) {
 	s := openNew(t)
 	const rows = 300
 	parent := testJob(0)
@@ -272,9 +270,8 @@ func TestRowsMayBeChangedWhileTheyAreWalked(t *testing.T) {
 	}
 }
 
-// TestListingWithinTheTransactionThatEmptiedIt: bbolt's cursors go wrong on
-// leaves that the same transaction has emptied.
-func TestListingWithinTheTransactionThatEmptiedIt(t *testing.T) {
+// bbolt's cursors fail on leaves that the same transaction has emptied.
+func TestListingInTheTransactionThatEmptiedIt(t *testing.T) {
 	for _, kept := range []int{0, 1} {
 		t.Run(fmt.Sprint(kept, " kept"), func(t *testing.T) {
 			s := openNew(t)
@@ -330,7 +327,7 @@ func BenchmarkSubmit(b *testing.B) {
 	}
 }
 
-// BenchmarkSubmitBatch puts the largest batch there may be, all rows at once.
+// BenchmarkSubmitBatch puts a batch of the maximum size in one transaction.
 func BenchmarkSubmitBatch(b *testing.B) {
 	s := openAt(b, filepath.Join(b.TempDir(), "jobs.db"), Options{})
 	const rows = 10_000
@@ -354,7 +351,7 @@ func BenchmarkSubmitBatch(b *testing.B) {
 	}
 }
 
-// benchJob is as large as a usual job: 500 bytes shown, 300 private.
+// benchJob returns a job of the usual size: 500 bytes shown, 300 private.
 func benchJob(n int) *app.Job {
 	j := testJob(n)
 	j.Settings = json.RawMessage(fmt.Sprintf(`{"fasta":"inputs/hst5.fasta","steps":1000000,"seed":%d}`, n))

@@ -12,14 +12,6 @@ import (
 // filters, so a page costs the same at a thousand jobs as at a million, even if
 // nothing matches.
 func (t tx) Jobs(f app.JobFilter, before app.JobID, limit int) (app.JobPage, error) {
-	page, err := t.jobs(f, string(before), limit)
-	if err != nil {
-		return page, fmt.Errorf("list jobs: %w", err)
-	}
-	return page, nil
-}
-
-func (t tx) jobs(f app.JobFilter, before string, limit int) (app.JobPage, error) {
 	var l listing
 	switch {
 	case f.Name != "":
@@ -33,9 +25,9 @@ func (t tx) jobs(f app.JobFilter, before string, limit int) (app.JobPage, error)
 	default:
 		l = listing{indexJobsList, listPrefix(f.Organization, jobFilters(f.Email, f.Type, f.Status)...), nil}
 	}
-	ids, more, err := t.page(l, before, limit)
+	ids, more, err := t.page(l, string(before), limit)
 	if err != nil {
-		return app.JobPage{}, err
+		return app.JobPage{}, fmt.Errorf("list jobs: %w", err)
 	}
 
 	stored := make([][]byte, 0, len(ids))
@@ -43,7 +35,7 @@ func (t tx) jobs(f app.JobFilter, before string, limit int) (app.JobPage, error)
 	records := t.Walk(bucketJobs)
 	for _, id := range ids {
 		if records.Seek(id[:]); !bytes.Equal(records.Key, id[:]) {
-			return app.JobPage{}, noJob(id.String())
+			return app.JobPage{}, fmt.Errorf("list jobs: %w", noJob(id.String()))
 		}
 		stored = append(stored, records.Value)
 		if size += len(records.Value); size >= app.EnoughBytes {

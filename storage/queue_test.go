@@ -27,7 +27,7 @@ func FuzzReadWaiting(f *testing.F) {
 	})
 }
 
-func TestResourcesReadAsWritten(t *testing.T) {
+func TestResourcesRoundTrip(t *testing.T) {
 	for _, want := range []placement.Resources{
 		{},
 		{CPUs: 1, MemoryBytes: 1 << 50, GPUs: 8},
@@ -39,9 +39,8 @@ func TestResourcesReadAsWritten(t *testing.T) {
 	}
 }
 
-// TestClaimWhileTheQueueIsVisited takes every second job from the queue on
-// the way.
-func TestClaimWhileTheQueueIsVisited(t *testing.T) {
+// Each second visit claims its job, which removes it from the queue.
+func TestClaimDuringAWalkOfTheQueue(t *testing.T) {
 	s := openNew(t)
 	putJobs(t, s, testJobs(200)...)
 	var visited []app.JobID
@@ -64,7 +63,7 @@ func TestClaimWhileTheQueueIsVisited(t *testing.T) {
 	})
 	for n, id := range visited {
 		if id != jobID(n) {
-			t.Fatalf("visit %d was of %s, want %s", n, id, jobID(n))
+			t.Fatalf("visit %d is of %s, want %s", n, id, jobID(n))
 		}
 	}
 	left := 0
@@ -76,8 +75,8 @@ func TestClaimWhileTheQueueIsVisited(t *testing.T) {
 	}
 }
 
-// BenchmarkClaims reads what the runner needs of 5,000 claimed jobs at every
-// wake-up, and all of them as it does after a restart.
+// BenchmarkClaims reads 5,000 claims, as the runner does at every wake-up, and
+// their jobs, as it does after a restart.
 func BenchmarkClaims(b *testing.B) {
 	s := openNew(b)
 	var jobs []*app.Job

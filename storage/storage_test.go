@@ -75,7 +75,7 @@ func view(t testing.TB, s *Store, fn func(app.Tx) error) {
 	}
 }
 
-// testID gives the n-th ID: IDs rise with n.
+// testID returns the n-th ID: IDs rise with n.
 func testID(n int) app.IDBytes {
 	var id app.IDBytes
 	binary.BigEndian.PutUint64(id[:], uint64(1_700_000_000_000+n)<<16)
@@ -85,7 +85,7 @@ func testID(n int) app.IDBytes {
 
 func jobID(n int) app.JobID { return app.JobID(testID(n).String()) }
 
-// testJob gives a queued job that differs from the others by its number.
+// testJob returns a queued job that differs from the others by its number.
 func testJob(n int) *app.Job {
 	return &app.Job{
 		ID:           jobID(n),

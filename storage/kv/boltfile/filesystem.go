@@ -11,21 +11,21 @@ import (
 
 // FileSystem is the file system that a path lies on.
 type FileSystem struct {
-	Name string // as people call it
+	Name string
 
-	// Unsafe says why a database must not lie there, "" where it may.
+	// Unsafe says why a database must not lie there, "" if it may.
 	Unsafe string
 }
 
-// What makes file systems unsafe.
+// Reasons why file systems are unsafe.
 const (
 	unsafeNetwork = "locks and syncs of another machine's disk can't be relied on"
 	unsafeUnknown = "what is behind it can't be told, and its locks and syncs can't be relied on"
 	unsafeMemory  = "all is lost when the machine stops"
 )
 
-// fileSystems are those with a say in the matter, by the magic number of
-// statfs(2). What is not listed is taken for a local disk.
+// fileSystems are the known ones by the magic number of statfs(2). Others count
+// as local disks.
 var fileSystems = map[uint32]FileSystem{
 	0x6969:     {"NFS", unsafeNetwork},
 	0x517B:     {"SMB", unsafeNetwork},
@@ -48,16 +48,16 @@ var fileSystems = map[uint32]FileSystem{
 	0x9123683E: {"btrfs", ""},
 	0x2FC12FC1: {"zfs", ""},
 	0xF2F52010: {"f2fs", ""},
-	// The file that is written lies in the upper layer, on a local disk. It
-	// goes with the container, which doctor says.
+	// Files are written to the upper layer, on a local disk. They are lost with
+	// the container, which doctor reports.
 	0x794C7630: {"overlay", ""},
 }
 
-// fuseLocal are the kinds of FUSE that keep files on a local disk, by their
-// names in /proc/self/mountinfo.
+// fuseLocal are the FUSE file systems on local disks, by their names in
+// /proc/self/mountinfo.
 var fuseLocal = map[string]bool{"fuseblk": true, "fuse.fuse-overlayfs": true}
 
-// FileSystemOf looks at the file system of a path that exists.
+// FileSystemOf returns the file system of an existing path.
 func FileSystemOf(path string) (FileSystem, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil {
@@ -82,8 +82,8 @@ func fileSystemOf(magic uint32) FileSystem {
 	return FileSystem{Name: fmt.Sprintf("file system %#x", magic)}
 }
 
-// mountKind gives the type of the mount that a path lies on, such as
-// fuse.sshfs; "" where it can't be told.
+// mountKind returns the type of the mount that a path lies on, such as
+// fuse.sshfs, or "" if it is unknown.
 func mountKind(path string) string {
 	var s syscall.Stat_t
 	if err := syscall.Stat(path, &s); err != nil {
@@ -100,7 +100,7 @@ func mountKind(path string) string {
 //
 //	36 35 0:45 / /mnt rw,noatime shared:1 - fuse.sshfs ann@host:/ rw
 func kindOfDevice(mounts string, device uint64) string {
-	// As the kernel packs the numbers of a device.
+	// The kernel splits both numbers of a device.
 	major := device>>8&0xFFF | device>>32&^0xFFF
 	minor := device&0xFF | device>>12&^0xFF
 	want := fmt.Sprintf("%d:%d", major, minor)
@@ -114,7 +114,8 @@ func kindOfDevice(mounts string, device uint64) string {
 	return ""
 }
 
-// RefuseFileSystem refuses to keep a database in a directory where commits may be lost.
+// RefuseFileSystem returns an error if commits to files in the directory may be
+// lost.
 func RefuseFileSystem(dir string) error {
 	fs, err := FileSystemOf(dir)
 	if err != nil || fs.Unsafe == "" {

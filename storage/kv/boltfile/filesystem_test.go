@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestFileSystemsOfOtherMachinesAreUnsafe(t *testing.T) {
+func TestNetworkFileSystemsAreUnsafe(t *testing.T) {
 	for magic, want := range map[uint32]struct {
 		name string
 		safe bool
@@ -22,7 +22,7 @@ func TestFileSystemsOfOtherMachinesAreUnsafe(t *testing.T) {
 	}
 }
 
-func TestKindOfAMountIsFoundByItsDevice(t *testing.T) {
+func TestMountKindIsFoundByDevice(t *testing.T) {
 	const mounts = `22 28 0:21 / /sys rw,nosuid shared:7 - sysfs sysfs rw
 36 35 0:45 / /mnt/far rw,noatime shared:1 - fuse.sshfs ann@host:/data rw,user_id=0
 37 35 259:1048577 / / rw - ext4 /dev/nvme0n1p1 rw
@@ -36,6 +36,6 @@ func TestKindOfAMountIsFoundByItsDevice(t *testing.T) {
 		}
 	}
 	if fs, err := FileSystemOf(t.TempDir()); err != nil || fs.Name == "" || strings.Contains(fs.Unsafe, "another machine") {
-		t.Errorf("this folder lies on %+v, %v", fs, err)
+		t.Errorf("this directory lies on %+v, %v", fs, err)
 	}
 }
