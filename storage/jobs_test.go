@@ -367,42 +367,46 @@ func BenchmarkList(b *testing.B) {
 		name string
 		jobs int
 	}{{"1k", 1_000}, {"100k", 100_000}} {
-		s := openAt(b, filepath.Join(b.TempDir(), "jobs.db"), Options{})
-		for from := 0; from < size.jobs; from += 1000 {
-			update(b, s, func(tx app.Tx) error {
-				for n := range 1000 {
-					if err := tx.PutJob(benchJob(from + n)); err != nil {
-						return err
-					}
+		b.Run(size.name, func(b *testing.B) { benchmarkList(b, size.jobs) })
+	}
+}
+
+func benchmarkList(b *testing.B, jobs int) {
+	s := openAt(b, filepath.Join(b.TempDir(), "jobs.db"), Options{})
+	for from := 0; from < jobs; from += 1000 {
+		update(b, s, func(tx app.Tx) error {
+			for n := range 1000 {
+				if err := tx.PutJob(benchJob(from + n)); err != nil {
+					return err
 				}
-				return nil
-			})
-		}
-		for _, listing := range []struct {
-			name   string
-			filter app.JobFilter
-			rows   int
-		}{
-			{"page", app.JobFilter{Organization: "lab"}, 50},
-			{"filtered", app.JobFilter{Organization: "lab", Email: "ann@lab.example", Status: app.Queued}, 50},
-			{"none", app.JobFilter{Organization: "lab", Status: app.Failed}, 0},
-		} {
-			b.Run(size.name+"/"+listing.name, func(b *testing.B) {
-				b.ReportAllocs()
-				for n := 0; b.Loop(); n++ {
-					err := s.View(context.Background(), func(tx app.Tx) error {
-						before := jobID(size.jobs - n%(size.jobs/2))
-						page, err := tx.Jobs(listing.filter, before, 50)
-						if len(page.Jobs) != listing.rows {
-							b.Errorf("%d rows, want %d", len(page.Jobs), listing.rows)
-						}
-						return err
-					})
-					if err != nil {
-						b.Fatal(err)
+			}
+			return nil
+		})
+	}
+	for _, listing := range []struct {
+		name   string
+		filter app.JobFilter
+		rows   int
+	}{
+		{"page", app.JobFilter{Organization: "lab"}, 50},
+		{"filtered", app.JobFilter{Organization: "lab", Email: "ann@lab.example", Status: app.Queued}, 50},
+		{"none", app.JobFilter{Organization: "lab", Status: app.Failed}, 0},
+	} {
+		b.Run(listing.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				err := s.View(context.Background(), func(tx app.Tx) error {
+					before := jobID(jobs - n%(jobs/2))
+					page, err := tx.Jobs(listing.filter, before, 50)
+					if len(page.Jobs) != listing.rows {
+						b.Errorf("%d rows, want %d", len(page.Jobs), listing.rows)
 					}
+					return err
+				})
+				if err != nil {
+					b.Fatal(err)
 				}
-			})
-		}
+			}
+		})
 	}
 }
