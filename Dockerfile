@@ -1,4 +1,4 @@
-# The service in a container. Data lies in /data: mount a volume there.
+# The service in a container. Its data is in /data: mount a volume there.
 #
 #   docker build -t molrun .
 #   docker run --init -p 8080:8080 -v molrun:/data molrun
@@ -12,7 +12,7 @@ ARG VERSION=dev
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X molrun/app/cli.version=${VERSION}" -o /molrun . \
  && mkdir /data && chmod 700 /data
 
-# A base with a shell, so that sites can add programs for their algorithms.
+# The base image has a shell, so that sites can add programs for their algorithms.
 FROM debian:bookworm-slim
 RUN useradd --system --uid 10001 --home-dir /data --shell /usr/sbin/nologin molrun
 COPY --from=build /molrun /usr/local/bin/molrun

@@ -14,21 +14,20 @@ import (
 	"molrun/app/unit"
 )
 
-// Accounts are the use cases of API keys.
+// Accounts issues API keys and authenticates callers.
 type Accounts struct {
 	*core
 	keys apikey.Cache
 	uses apikey.Uses
 }
 
-// errUnauthorized is the one answer to every key that opens nothing, whatever
-// the reason.
+// errUnauthorized answers every key that does not open, whatever the reason.
 var errUnauthorized = &fault.Error{
 	Code:    fault.Unauthorized,
 	Message: "Send a valid API key in x-api-key; an administrator makes one with `molrun key create`.",
 }
 
-// Authenticate tells whose key this is, or Unauthorized.
+// Authenticate returns the caller behind a key, or Unauthorized.
 func (s *Accounts) Authenticate(ctx context.Context, key string) (Caller, error) {
 	id, secret, ok := apikey.Split(key)
 	if !ok {
@@ -46,8 +45,8 @@ func (s *Accounts) Authenticate(ctx context.Context, key string) (Caller, error)
 	return Caller{KeyID: k.ID, Organization: k.Organization, Email: k.Email, Role: k.Role}, nil
 }
 
-// keyOf gives the record of a key. One that does not exist opens nothing, and is
-// compared all the same, so that time tells nothing.
+// keyOf returns the record of a key. An unknown key gets a record that never
+// matches, so that the comparison takes the same time.
 func (s *Accounts) keyOf(ctx context.Context, id string) (*apikey.Key, error) {
 	k, changes := s.keys.Find(id)
 	if k != nil {
@@ -74,7 +73,7 @@ type KeyRequest struct {
 	Expires             time.Duration
 }
 
-// CreateKey makes a key. The key itself is in the answer and nowhere else.
+// CreateKey issues a key. The key itself is returned here and stored nowhere.
 func (s *Accounts) CreateKey(ctx context.Context, r KeyRequest) (key string, rec *apikey.Key, err error) {
 	if err := checkKeyRequest(r); err != nil {
 		return "", nil, err
@@ -122,7 +121,7 @@ func (s *Accounts) Keys(ctx context.Context) (keys []*apikey.Key, err error) {
 	return keys, err
 }
 
-// DisableKey closes a key or opens it again; it takes effect at once.
+// DisableKey disables a key or enables it again, with immediate effect.
 func (s *Accounts) DisableKey(ctx context.Context, id string, disabled bool) (k *apikey.Key, err error) {
 	defer s.keys.Forget()
 	err = s.store.Update(ctx, func(tx Tx) (err error) {
@@ -135,7 +134,7 @@ func (s *Accounts) DisableKey(ctx context.Context, id string, disabled bool) (k 
 	return k, err
 }
 
-// DeleteKey removes a key for ever.
+// DeleteKey deletes a key for good.
 func (s *Accounts) DeleteKey(ctx context.Context, id string) error {
 	defer s.keys.Forget()
 	return s.store.Update(ctx, func(tx Tx) error {
@@ -154,10 +153,9 @@ func keyNamed(tx Tx, id string) (*apikey.Key, error) {
 	return k, err
 }
 
-// RotateKey makes a key for the user of another one, which closes when the
-// overlap is over, so that programs can change from one to the other without
-// a pause. A key that would have expired by itself gets a successor that
-// lives as long as it was meant to.
+// RotateKey issues a successor for a key. The old key expires after the
+// overlap, so that programs can switch without a pause. The successor of a key
+// that expires lives as long as the old key was meant to.
 func (s *Accounts) RotateKey(ctx context.Context, id string, overlap time.Duration) (key string, rec *apikey.Key, err error) {
 	defer s.keys.Forget()
 	key, newID, secret := apikey.New()
@@ -186,13 +184,13 @@ func (s *Accounts) RotateKey(ctx context.Context, id string, overlap time.Durati
 	return key, rec, err
 }
 
-// useInterval is how far apart two writes of a key's last use are: requests
-// must not cost a write each.
+// useInterval is the pause between two writes of last uses: a request must not
+// cost a write.
 const useInterval = time.Minute
 
-// RecordKeyUses writes once a minute, all at once, when keys were used last,
-// until ctx ends. Errors go to failed; what was not written is tried again.
-// Call SaveKeyUses when no more requests come.
+// RecordKeyUses writes the last uses of keys once a minute, all in one commit,
+// until ctx ends. Errors go to failed, and the write is retried. Call
+// SaveKeyUses after the last request.
 func (s *Accounts) RecordKeyUses(ctx context.Context, failed func(error)) {
 	ticker := time.NewTicker(useInterval)
 	defer ticker.Stop()
@@ -208,7 +206,7 @@ func (s *Accounts) RecordKeyUses(ctx context.Context, failed func(error)) {
 	}
 }
 
-// SaveKeyUses writes now when keys were used last.
+// SaveKeyUses writes the last uses of keys now.
 func (s *Accounts) SaveKeyUses(ctx context.Context) error {
 	last := s.uses.Take()
 	if len(last) == 0 {
@@ -228,8 +226,8 @@ func (s *Accounts) SaveKeyUses(ctx context.Context) error {
 	return err
 }
 
-// putUse changes nothing but the time: the key may have been disabled or
-// deleted since it was used.
+// putUse changes only the time: the key may have been disabled or deleted since
+// it was used.
 func putUse(tx Tx, id string, at time.Time) error {
 	k, err := tx.Key(id)
 	switch {
@@ -244,7 +242,7 @@ func putUse(tx Tx, id string, at time.Time) error {
 	return tx.PutKey(k)
 }
 
-// Caller is who asks: the user of an API key.
+// Caller is the user behind an API key.
 type Caller struct {
 	KeyID        string
 	Organization string
@@ -252,7 +250,7 @@ type Caller struct {
 	Role         apikey.Role
 }
 
-// routed gives the caller as routing rules see them.
+// routed returns the caller as routing rules see it.
 func (c Caller) routed() routing.User {
 	return routing.User{Organization: c.Organization, Email: c.Email}
 }

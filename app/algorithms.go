@@ -5,10 +5,10 @@ import (
 	"molrun/app/fault"
 )
 
-// Algorithms are the use cases of the catalogue.
+// Algorithms lists the algorithms on offer.
 type Algorithms struct{ *core }
 
-// List gives what is on offer, one entry a type.
+// List returns what is on offer, one entry per type.
 func (s *Algorithms) List(by Caller) []algorithm.View {
 	views := []algorithm.View{}
 	for _, typ := range s.catalogue.Types() {
@@ -18,7 +18,7 @@ func (s *Algorithms) List(by Caller) []algorithm.View {
 	return views
 }
 
-// Get gives all about one algorithm; version "" is the default.
+// Get returns all about one algorithm; version "" is the default.
 func (s *Algorithms) Get(by Caller, typ, version string) (*algorithm.View, error) {
 	a, ok := s.catalogue.Find(typ, version)
 	if !ok {

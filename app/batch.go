@@ -26,8 +26,8 @@ type BatchSubmission struct {
 	Faults     []fault.Field
 }
 
-// SubmitBatch queues all rows or none. The same body again returns the batch
-// already there.
+// SubmitBatch queues all rows or none. Submitting the same body again returns
+// the existing batch.
 func (s *Jobs) SubmitBatch(ctx context.Context, by Caller, sub BatchSubmission) (rec Record, created bool, err error) {
 	sent := sentHash("batch", sub.Body)
 	rec, err = s.sentBefore(ctx, by, sub.Name, sent)
@@ -51,7 +51,7 @@ func (s *Jobs) SubmitBatch(ctx context.Context, by Caller, sub BatchSubmission) 
 	return s.insert(ctx, parent, subjobs, plan.algorithm)
 }
 
-// rowNames gives the names of the rows and notes what is wrong with them.
+// rowNames returns the names of the rows and records what is wrong with them.
 func (p *plan) rowNames(sub BatchSubmission) []string {
 	p.checkName(sub.Name, "batchName")
 	if n := len(sub.Rows); !p.faulty("settings") && (n == 0 || n > MaxBatchRows) {
@@ -94,8 +94,8 @@ func (p *plan) numberedNames(sub BatchSubmission) []string {
 	return names
 }
 
-// batch makes the parent and its subjobs. The parent has the lowest ID, the
-// rows rise in their plan.
+// batch makes the parent and its subjobs. The parent has the lowest ID, and the
+// IDs of the rows rise in row order.
 func (p *plan) batch(name string, names []string, rows []row) (*Job, []*Job) {
 	parent := p.job(name, row{executor: commonExecutor(rows), maxRuntime: p.maxRuntime})
 	parent.Counts = &Counts{Queued: len(rows)}
@@ -115,7 +115,7 @@ func (p *plan) batch(name string, names []string, rows []row) (*Job, []*Job) {
 	return parent, subjobs
 }
 
-// commonExecutor names where all rows run, "" where they do not run in one place.
+// commonExecutor names the executor of all rows, "" if they differ.
 func commonExecutor(rows []row) string {
 	for _, r := range rows {
 		if r.executor != rows[0].executor {

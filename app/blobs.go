@@ -2,26 +2,24 @@ package app
 
 import "time"
 
-// Blobs keeps files and signs links to them: package blobs.
+// Blobs stores files and signs links to them. Package blobs implements it.
 type Blobs interface {
-	// Link gives the signed path and query of a link, to be appended to the
-	// base URL.
+	// Link returns the signed path and query of a link, without the base URL.
 	Link(l Link) string
-	// UploadPath gives where an upload's bytes lie.
+	// UploadPath returns the path of an upload's bytes.
 	UploadPath(id UploadID, generation int) string
-	// JobDir gives the directory of a job: its attempts, result and manifest.
+	// JobDir returns the directory of a job: its attempts, result and manifest.
 	JobDir(id JobID) string
-	// Manifest reads the list of a finished job's files, NotFound where there
-	// is none.
+	// Manifest reads the manifest of a finished job, NotFound if there is none.
 	Manifest(id JobID) (*Manifest, error)
-	// ArchiveSize gives the length of the archive of these folders in bytes.
+	// ArchiveSize returns the length in bytes of the archive of these folders.
 	ArchiveSize(folders []Folder) (int64, error)
-	// Disk tells how full the disk is.
+	// Disk reports how full the disk is.
 	Disk() (Disk, error)
-	// JobSize gives the bytes of all files of a job, 0 where it has none.
+	// JobSize returns the bytes of all files of a job, 0 if it has none.
 	JobSize(id JobID) (int64, error)
-	// RemoveUpload and RemoveJob free the disk at once; what is already gone
-	// is no error.
+	// RemoveUpload and RemoveJob free the disk at once. Removing what is
+	// already gone is no error.
 	RemoveUpload(id UploadID, generation int) error
 	RemoveJob(id JobID) error
 }
@@ -61,7 +59,7 @@ type Manifest struct {
 	Files []ManifestFile `json:"files"` // sorted by Name
 }
 
-// ManifestFile is one file. Name is what clients call it, Path where it lies
+// ManifestFile is one file. Name is what clients call it, Path is where it lies
 // below the job's directory.
 type ManifestFile struct {
 	Name   string `json:"name"`
@@ -71,7 +69,7 @@ type ManifestFile struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Find gives the index of the file with this name, -1 where there is none.
+// Find returns the index of the file with this name, -1 if there is none.
 func (m *Manifest) Find(name string) int {
 	for i := range m.Files {
 		if m.Files[i].Name == name {
@@ -81,7 +79,7 @@ func (m *Manifest) Find(name string) int {
 	return -1
 }
 
-// Folder is a job's files within an archive, below Name where it has one.
+// Folder is a job's files within an archive, below Name if that is set.
 type Folder struct {
 	Name string
 	Job  JobID

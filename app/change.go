@@ -8,8 +8,8 @@ import (
 	"molrun/app/unit"
 )
 
-// Cancel ends a job, or all rows of a batch. What waits fails at once; what
-// runs is stopped, and fails when its processes are gone. A finished job
+// Cancel stops a job, or all rows of a batch. A queued job fails at once; a
+// running one is stopped, and fails when its processes are gone. A finished job
 // stays as it is.
 func (s *Jobs) Cancel(ctx context.Context, by Caller, name string) (Record, error) {
 	return s.change(ctx, by, name, func(tx Tx, j *Job) error {
@@ -28,7 +28,7 @@ func (s *Jobs) Cancel(ctx context.Context, by Caller, name string) (Record, erro
 	})
 }
 
-// stop ends a job that waits and marks one that is claimed for the runner.
+// stop fails a queued job, and marks a claimed one for the runner to stop.
 func (s *Jobs) stop(tx Tx, j *Job, by Caller) error {
 	from := j.Status
 	switch {
@@ -76,7 +76,8 @@ func (s *Jobs) Retry(ctx context.Context, by Caller, name string) (Record, error
 	})
 }
 
-// requeue makes a failed job as if just submitted, but for its attempts.
+// requeue resets a failed job as if it had just been submitted, except for its
+// attempts.
 func (s *Jobs) requeue(tx Tx, j *Job) error {
 	from := j.Status
 	j.Status, j.StatusReason = Queued, ""
@@ -88,8 +89,8 @@ func (s *Jobs) requeue(tx Tx, j *Job) error {
 	return err
 }
 
-// Pin keeps a job, or a batch with all its rows, from retention and prune. Who
-// may delete it by hand still may. To repeat it is harmless.
+// Pin exempts a job, or a batch with all its rows, from retention and prune. It
+// can still be deleted by hand. Pin is idempotent.
 func (s *Jobs) Pin(ctx context.Context, by Caller, name string) (Record, error) {
 	return s.change(ctx, by, name, func(tx Tx, j *Job) error {
 		if j.Pinned {
@@ -100,7 +101,7 @@ func (s *Jobs) Pin(ctx context.Context, by Caller, name string) (Record, error) 
 	})
 }
 
-// Unpin gives a job up to retention and prune again.
+// Unpin makes a job subject to retention and prune again.
 func (s *Jobs) Unpin(ctx context.Context, by Caller, name string) (Record, error) {
 	return s.change(ctx, by, name, func(tx Tx, j *Job) error {
 		if !j.Pinned {
@@ -111,8 +112,8 @@ func (s *Jobs) Unpin(ctx context.Context, by Caller, name string) (Record, error
 	})
 }
 
-// change runs fn on a job that the caller may change and gives its record
-// after. fn gets jobs from tx, changes and puts them.
+// change runs fn on a job that the caller may change, and returns its record
+// afterwards. fn reads jobs from tx, changes and puts them.
 func (s *Jobs) change(ctx context.Context, by Caller, name string, fn func(Tx, *Job) error) (Record, error) {
 	var stored StoredJob
 	var batch JobID
@@ -140,7 +141,7 @@ func (s *Jobs) change(ctx context.Context, by Caller, name string, fn func(Tx, *
 	return s.show(stored), nil
 }
 
-// notifyRows wakes those who wait for rows of a batch that changed as a whole.
+// notifyRows wakes those who wait for a row of a batch that changed as a whole.
 func (s *Jobs) notifyRows(ctx context.Context, batch JobID) {
 	waiting := s.changes.watched()
 	if len(waiting) == 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"molrun/app/algorithm"
+	"molrun/app/algorithm/validator"
 	"molrun/app/fault"
 	"molrun/app/routing"
 )
@@ -32,7 +33,7 @@ func (c *core) now() time.Time { return c.options.Now() }
 
 func (c *core) newJobID() JobID { return JobID(c.ids.next(c.now())) }
 
-// quota gives the bounds of an organization.
+// quota returns the bounds of an organization.
 func (c *core) quota(organization string) Quota {
 	if c.options.Quota == nil {
 		return Quota{}
@@ -55,8 +56,8 @@ type definitions struct {
 
 const maxDefinitions = 256 // parsed files kept in memory
 
-// algorithmOf gives the algorithm file that a job was validated against, which
-// may be older than the catalogue's.
+// algorithmOf returns the algorithm file that a job was validated against,
+// which may be older than the catalogue's.
 func (c *core) algorithmOf(ctx context.Context, j *Job) (*algorithm.File, error) {
 	digest := j.Private.Definition
 	if a, ok := c.catalogue.Find(j.Type, j.Version); ok && a.Digest == digest {
@@ -86,7 +87,7 @@ func (c *core) algorithmOf(ctx context.Context, j *Job) (*algorithm.File, error)
 	return a, nil
 }
 
-// referencePath gives the path of the file that a reference names.
+// referencePath returns the path of the file that a reference names.
 func (c *core) referencePath(ref Reference) (string, error) {
 	switch {
 	case ref.Upload != "":
@@ -107,7 +108,7 @@ type Options struct {
 
 	// Confine sandboxes the programs that check settings; nil runs them with all
 	// rights of this process.
-	Confine algorithm.Confine
+	Confine validator.Confine
 
 	// Quota tells what an organization may use; nil is no bound.
 	Quota func(organization string) Quota

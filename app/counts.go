@@ -6,8 +6,8 @@ import (
 	"molrun/app/unit"
 )
 
-// putChanged stores a job whose state was from, and keeps the counts and the
-// state of its batch in step. It tells the batch where that changed.
+// putChanged stores a job whose status was from, and updates the counts and the
+// status of its batch. It returns the batch if that changed.
 func putChanged(tx Tx, j *Job, from Status) (batch JobID, err error) {
 	if err := tx.PutJob(j); err != nil || j.Private.Batch == "" || from == j.Status {
 		return "", err
@@ -20,8 +20,8 @@ func putChanged(tx Tx, j *Job, from Status) (batch JobID, err error) {
 	return parent.ID, tx.PutJob(parent)
 }
 
-// count moves a subjob from one state to its present one. Of a short one the
-// end may be the first that is heard.
+// count moves a subjob from one status to its present one. For a short subjob,
+// its end may be the first thing reported.
 func (parent *Job) count(j *Job, from Status) {
 	*parent.Counts.Of(from)--
 	*parent.Counts.Of(j.Status)++
@@ -44,7 +44,7 @@ func (parent *Job) count(j *Job, from Status) {
 	parent.conclude(j.CompletedAt)
 }
 
-// conclude ends a batch whose rows have all ended.
+// conclude finishes a batch once all its rows have finished.
 func (parent *Job) conclude(at unit.Time) {
 	c := parent.Counts
 	if c.Queued+c.Running > 0 {
@@ -59,7 +59,7 @@ func (parent *Job) conclude(at unit.Time) {
 	}
 }
 
-// reason says why a batch has failed.
+// reason is the statusReason of a failed batch.
 func (c *Counts) reason() string {
 	if c.Failed == 0 {
 		return "the subjobs that failed were deleted"
@@ -67,8 +67,8 @@ func (c *Counts) reason() string {
 	return fmt.Sprintf("%d of %d subjobs failed", c.Failed, c.Total())
 }
 
-// forget takes a finished subjob that is deleted out of the counts. The state
-// stays: a batch that has failed is not completed by what is thrown away.
+// forget removes a finished subjob that is being deleted from the counts. The
+// status stays: deleting failed rows does not complete a batch.
 func (parent *Job) forget(row *Job) {
 	*parent.Counts.Of(row.Status)--
 	if row.ResultBytes != nil && parent.ResultBytes != nil {

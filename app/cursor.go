@@ -9,8 +9,8 @@ import (
 	"molrun/app/fault"
 )
 
-// cursorKey signs cursors, so that one is good only for the listing that
-// gave it.
+// cursorKey signs cursors, so that a cursor works only for the listing that
+// issued it.
 type cursorKey []byte
 
 const (
@@ -19,8 +19,8 @@ const (
 	cursorSize    = 1 + IDSize + cursorMAC
 )
 
-// make gives the cursor after the item id of the listing whose organization,
-// scope and filters are listing.
+// make returns the cursor behind the item id of a listing. listing is its
+// organization, scope and filters.
 func (k cursorKey) make(id string, listing ...string) string {
 	parsed, err := ParseID(id)
 	if err != nil {
@@ -31,7 +31,7 @@ func (k cursorKey) make(id string, listing ...string) string {
 	return base64.RawURLEncoding.EncodeToString(append(b, k.mac(b, listing)...))
 }
 
-// read gives the ID in a cursor of that listing, "" for no cursor.
+// read returns the ID in a cursor of that listing, "" for no cursor.
 func (k cursorKey) read(cursor string, listing ...string) (string, error) {
 	if cursor == "" {
 		return "", nil

@@ -36,7 +36,7 @@ func (s *Jobs) Delete(ctx context.Context, by Caller, name string) error {
 	return s.removeJobs(gone)
 }
 
-// removable says why a job can't be deleted now.
+// removable returns an error if a job can't be deleted now.
 func removable(tx Tx, j *Job) error {
 	if !j.Status.Finished() {
 		return fault.Errorf(fault.JobNotFinished, "job %q is %s; cancel it or wait for its end, then delete it", j.Name, j.Status)
@@ -51,7 +51,7 @@ func removable(tx Tx, j *Job) error {
 	return inUse(tx, fmt.Sprintf("the result of job %q", j.Name), id)
 }
 
-// inUse is the error that a job still reads something.
+// inUse is the error for deleting something that an unfinished job reads.
 func inUse(tx Tx, what string, id JobID) error {
 	reader, err := tx.Job(id)
 	if err != nil {
@@ -60,8 +60,8 @@ func inUse(tx Tx, what string, id JobID) error {
 	return fault.Errorf(fault.FileInUse, "%s is read by job %q, which is %s; wait for its end or cancel it", what, reader.Name, reader.Status)
 }
 
-// deleteJobs deletes a job, a batch with its rows, or one row of a batch,
-// whose counts then follow.
+// deleteJobs deletes a job, a batch with its rows, or one row of a batch, whose
+// counts are updated.
 func deleteJobs(tx Tx, jobs []*Job) error {
 	for _, j := range jobs {
 		if err := tx.DeleteJob(j.ID); err != nil {
@@ -79,7 +79,7 @@ func deleteJobs(tx Tx, jobs []*Job) error {
 	return tx.PutJob(parent)
 }
 
-// removeJobs frees the disk of jobs that have no record any more.
+// removeJobs removes the files of jobs whose records are gone.
 func (s *Jobs) removeJobs(ids []JobID) (err error) {
 	for _, id := range ids {
 		if removeErr := s.blobs.RemoveJob(id); removeErr != nil {

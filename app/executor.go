@@ -8,45 +8,44 @@ import (
 	"molrun/app/protocol"
 )
 
-// Executor is a place where tasks run: this machine, or a cluster. All its
-// methods may be called at once from several goroutines and wait no longer
-// than their context allows.
+// Executor runs tasks: on this machine, or on a cluster. Its methods may be
+// called concurrently and return when their context ends.
 type Executor interface {
 	// Name is what jobs and the configuration call it: local, slurm.
 	Name() string
 
-	// Capacity gives what may be in use at once, or false where the executor
-	// queues by itself and takes any number of tasks.
+	// Capacity returns what may be in use at once, or false if the executor has
+	// a queue of its own and takes any number of tasks.
 	Capacity() (Capacity, bool)
 
-	// Start sets a task going whose directory is laid out. An error says that
-	// the task does not run and never will; where that is not known, Start
-	// gives no error and Status finds out.
+	// Start starts a task whose directory is complete. An error means that the
+	// task does not run and never will; if that is uncertain, Start returns no
+	// error, and Status finds out.
 	Start(ctx context.Context, t Task) (Handle, error)
 
-	// Status tells how each task stands, in the order asked. An error is no
-	// information about any of them. A task that is Lost has no process left.
+	// Status reports on each task, in the order asked. An error says nothing
+	// about any of them. A task that is Lost has no process left.
 	Status(ctx context.Context, tasks []Task) ([]TaskStatus, error)
 
-	// Stop asks for a task's end; Status tells when it is gone. To repeat it
-	// is harmless.
+	// Stop asks a task to end; Status reports when it is gone. Stop is
+	// idempotent.
 	Stop(ctx context.Context, t Task) error
 }
 
-// Remote is an Executor whose tasks run on other machines, which don't see the
-// data directory. Their directories lie in a folder that both sides see, and
-// come back when they have ended.
+// Remote is an Executor whose tasks run on machines that don't see the data
+// directory. Task directories lie in a folder that both sides share, and are
+// copied home when the task has ended.
 type Remote interface {
 	Executor
 
-	// AttemptsDir is where they lie: <job>/<attempt> in this folder.
+	// AttemptsDir is the shared folder of task directories: <job>/<attempt>.
 	AttemptsDir() string
 
-	// Program gives the path of this program as tasks find it. The error is
-	// Unavailable where the folder can't be reached now.
+	// Program returns the path of this program as tasks see it. The error is
+	// Unavailable if the shared folder can't be reached now.
 	Program(ctx context.Context) (string, error)
 
-	// MaxTasks is how many tasks it takes at once. Other jobs stay in the queue.
+	// MaxTasks is how many tasks it takes at once. Further jobs stay queued.
 	MaxTasks() int
 }
 
@@ -57,8 +56,8 @@ type Capacity struct {
 	GPUs        []string // as CUDA_VISIBLE_DEVICES names them
 }
 
-// Handle is what an executor needs to find a task again; it is opaque to all
-// others and may be empty where the service died between start and record.
+// Handle identifies a task to its executor. It is opaque to all others, and
+// empty if the service died between the start and its record.
 type Handle string
 
 // Task is one attempt at a job, as executors see it. Dir holds task.json and
@@ -76,7 +75,7 @@ type Task struct {
 	Placement placement.Placement // for executors that are clusters
 }
 
-// TaskState says how far a task is.
+// TaskState is how far a task is.
 type TaskState int
 
 // The states of a task.
@@ -87,7 +86,7 @@ const (
 	TaskLost  // gone without an outcome
 )
 
-// TaskStatus is how a task stands.
+// TaskStatus is what an executor reports about a task.
 type TaskStatus struct {
 	State     TaskState
 	Reason    string // of TaskStarting: why it waits; of TaskLost: what is known
@@ -96,8 +95,8 @@ type TaskStatus struct {
 	Outcome   *Outcome
 }
 
-// What passes between an executor and its tasks is package protocol's, so that
-// the process of a task need not know this package.
+// Aliases of what executors and tasks exchange. It is defined in package
+// protocol, so that the process of a task need not link this package.
 type (
 	Outcome  = protocol.Outcome
 	Cause    = protocol.Cause
@@ -106,7 +105,7 @@ type (
 	Sandbox  = protocol.Sandbox
 )
 
-// The causes; package protocol says what each means.
+// The causes, explained in package protocol.
 const (
 	CauseDone        = protocol.CauseDone
 	CauseExit        = protocol.CauseExit

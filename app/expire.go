@@ -8,8 +8,8 @@ import (
 	"molrun/app/unit"
 )
 
-// Expired is what retention or prune deleted, or would: a job with its rows
-// and the uploads that no other job refers to, or an upload alone.
+// Expired is what retention or prune deleted, or would delete: a job with its
+// rows and the uploads that no other job refers to, or an upload alone.
 type Expired struct {
 	Job          JobID     `json:"jobId,omitempty"`
 	Name         string    `json:"jobName,omitempty"`
@@ -25,8 +25,8 @@ type Expired struct {
 	Counted int64 `json:"-"` // bytes as quotas count them
 }
 
-// Expire deletes a finished job that nobody has pinned, if fits still says so,
-// as its owner would, and what nobody refers to afterwards. It gives nil where
+// Expire deletes a finished job that is not pinned, if fits still accepts it,
+// together with the uploads that no job refers to afterwards. It returns nil if
 // the job has to stay.
 func (s *Jobs) Expire(ctx context.Context, id JobID, fits func(*Job) bool) (*Expired, error) {
 	var e *expiry
@@ -54,8 +54,8 @@ func (s *Jobs) Expire(ctx context.Context, id JobID, fits func(*Job) bool) (*Exp
 	return out, errors.Join(err, s.removeFiles(e))
 }
 
-// WouldExpire tells what Expire would delete. uploads gives those that would go
-// with the rows.
+// WouldExpire reports what Expire would delete. uploads selects the uploads
+// that would go with the rows.
 func (s *Jobs) WouldExpire(ctx context.Context, id JobID, fits func(*Job) bool, uploads func(Tx, []*Job) ([]*Upload, error)) (*Expired, error) {
 	var e *expiry
 	err := s.store.View(ctx, func(tx Tx) (err error) {
@@ -77,7 +77,7 @@ type expiry struct {
 	uploads []*Upload
 }
 
-// expiryOf reads a job with its rows, nil where it can't be deleted.
+// expiryOf reads a job with its rows, nil if it can't be deleted.
 func (s *Jobs) expiryOf(tx Tx, id JobID, fits func(*Job) bool) (*expiry, error) {
 	j, err := tx.Job(id)
 	if errors.Is(err, fault.NotFound) || err == nil && !fits(j) {
@@ -104,7 +104,7 @@ func (s *Jobs) expiryOf(tx Tx, id JobID, fits func(*Job) bool) (*expiry, error) 
 	return &expiry{rows: rows}, nil
 }
 
-// unread gives those of the jobs' uploads that no job refers to.
+// unread returns the jobs' uploads that no job refers to any more.
 func unread(tx Tx, rows []*Job) ([]*Upload, error) {
 	var uploads []*Upload
 	for _, id := range UploadsOf(rows) {
@@ -124,7 +124,7 @@ func unread(tx Tx, rows []*Job) ([]*Upload, error) {
 	return uploads, nil
 }
 
-// UploadsOf gives the uploads that jobs have read, each once.
+// UploadsOf returns the uploads that jobs have read, each once.
 func UploadsOf(rows []*Job) []UploadID {
 	var ids []UploadID
 	seen := map[UploadID]bool{}
@@ -147,7 +147,7 @@ func IsRead(tx Tx, id UploadID) (bool, error) {
 	return false, nil
 }
 
-// describe tells what goes, with the room that it takes on the disk now.
+// describe reports what is deleted, and the disk space that it takes now.
 func (s *Jobs) describe(e *expiry) (*Expired, error) {
 	j := e.rows[0]
 	out := &Expired{
@@ -171,7 +171,8 @@ func (s *Jobs) describe(e *expiry) (*Expired, error) {
 	return out, all
 }
 
-// removeFiles frees the disk. What a crash keeps from it is left to the sweep.
+// removeFiles removes the files of what was deleted. After a crash the sweep
+// removes the rest.
 func (s *Jobs) removeFiles(e *expiry) error {
 	var err error
 	ids := make([]JobID, len(e.rows))

@@ -11,7 +11,7 @@ import (
 	"molrun/app/unit"
 )
 
-// Files are the use cases of uploads.
+// Files receives, lists and deletes uploads.
 type Files struct {
 	*core
 	generation atomic.Int64 // highest given to a PUT
@@ -32,7 +32,7 @@ type UploadRequest struct {
 	Faults           []fault.Field
 }
 
-// Create makes a pending upload and the links to send and fetch it.
+// Create makes a pending upload, with links to send and to fetch its bytes.
 func (s *Files) Create(ctx context.Context, by Caller, r UploadRequest) (*UploadGrant, error) {
 	if r.Folder == "" {
 		r.Folder = DefaultFolder
@@ -76,8 +76,8 @@ func (s *Files) Create(ctx context.Context, by Caller, r UploadRequest) (*Upload
 	return grant, nil
 }
 
-// contentTypes are the types that extensions imply. The table of the machine
-// is not asked, so that every server gives the same answer.
+// contentTypes maps extensions to media types. The machine's own table is not
+// used, so that every server answers alike.
 var contentTypes = map[string]string{
 	".cif": "chemical/x-mmcif", ".csv": "text/csv", ".faa": "text/x-fasta", ".fa": "text/x-fasta",
 	".fasta": "text/x-fasta", ".gz": "application/gzip", ".json": "application/json", ".pdb": "chemical/x-pdb",
@@ -92,7 +92,7 @@ func contentType(filename string) string {
 	return "application/octet-stream"
 }
 
-// Upload gives the record of an upload to whoever holds a link to it.
+// Upload returns the record of an upload. The caller has verified a link to it.
 func (s *Files) Upload(ctx context.Context, id UploadID) (u *Upload, err error) {
 	err = s.store.View(ctx, func(tx Tx) (err error) {
 		u, err = tx.Upload(id)
@@ -101,8 +101,8 @@ func (s *Files) Upload(ctx context.Context, id UploadID) (u *Upload, err error) 
 	return u, err
 }
 
-// BeginUpload is asked before the body of a PUT is read. It gives a
-// generation that no other PUT was given.
+// BeginUpload is called before the body of a PUT is read. It returns a
+// generation that no other PUT has.
 func (s *Files) BeginUpload(ctx context.Context, id UploadID) (generation int, err error) {
 	u, err := s.Upload(ctx, id)
 	if err != nil {
@@ -124,9 +124,9 @@ func uploadCompleted(u *Upload) error {
 	return fault.Errorf(fault.UploadCompleted, "the upload of %q is complete and can't change; ask for a new upload URL", u.Filename)
 }
 
-// ReserveUpload is called after BeginUpload, with the length of the body where it
-// is known. The caller releases the reservation when the PUT has ended. Whether
-// the bytes fit is decided by FinishUpload.
+// ReserveUpload reserves quota for a PUT, after BeginUpload; length is the
+// length of the body if that is known. The caller releases the reservation when
+// the PUT has ended. FinishUpload decides whether the bytes fit.
 func (s *Files) ReserveUpload(ctx context.Context, id UploadID, length int64) (*Reservation, error) {
 	u, err := s.Upload(ctx, id)
 	if err != nil {
@@ -136,9 +136,9 @@ func (s *Files) ReserveUpload(ctx context.Context, id UploadID, length int64) (*
 	return r, r.Grow(ctx, max(0, length))
 }
 
-// FinishUpload makes what a PUT stored the upload's bytes, or refuses where
-// the upload was completed meanwhile or the organization has no room for it. The generation that it replaces is
-// stale (0: none) and may be removed.
+// FinishUpload makes the bytes of a PUT the upload's current generation, unless
+// the upload was completed meanwhile or the quota does not allow it. It returns
+// the stale generation that may be removed, 0 for none.
 func (s *Files) FinishUpload(ctx context.Context, id UploadID, f StoredFile) (stale int, err error) {
 	err = s.store.Update(ctx, func(tx Tx) error {
 		u, err := tx.Upload(id)
@@ -158,7 +158,7 @@ func (s *Files) FinishUpload(ctx context.Context, id UploadID, f StoredFile) (st
 	return stale, err
 }
 
-// uploadOf finds an upload of the caller's organization that they may change.
+// uploadOf returns an upload that the caller may change.
 func uploadOf(tx Tx, by Caller, id string) (*Upload, error) {
 	_, bad := ParseID(id)
 	var u *Upload
@@ -177,8 +177,8 @@ func uploadOf(tx Tx, by Caller, id string) (*Upload, error) {
 	return u, nil
 }
 
-// Complete confirms the bytes that were received; from then on they
-// never change. To repeat it is harmless. A size, where given, must be theirs.
+// Complete confirms the bytes received; they never change afterwards. It is
+// idempotent. A given size must match.
 func (s *Files) Complete(ctx context.Context, by Caller, id string, size *int64) (u *Upload, err error) {
 	err = s.store.Update(ctx, func(tx Tx) (err error) {
 		if u, err = uploadOf(tx, by, id); err != nil {
@@ -209,13 +209,14 @@ type FileQuery struct {
 	StartKey          string
 }
 
-// FileListing is a page of uploads and the cursor of the next, "" on the last.
+// FileListing is a page of uploads and the cursor of the next page, "" on the
+// last.
 type FileListing struct {
 	Uploads  []*Upload
 	StartKey string
 }
 
-// List gives uploads, newest first.
+// List returns uploads, newest first.
 func (s *Files) List(ctx context.Context, by Caller, q FileQuery) (*FileListing, error) {
 	f := UploadFilter{Organization: by.Organization, Email: by.Email, Folder: q.Folder}
 	if q.WholeOrganization {
@@ -241,7 +242,7 @@ func (s *Files) List(ctx context.Context, by Caller, q FileQuery) (*FileListing,
 	return out, nil
 }
 
-// Delete removes an upload and frees its disk at once.
+// Delete deletes an upload and frees its disk space at once.
 func (s *Files) Delete(ctx context.Context, by Caller, id string) error {
 	var u *Upload
 	err := s.store.Update(ctx, func(tx Tx) (err error) {
@@ -263,8 +264,8 @@ func (s *Files) Delete(ctx context.Context, by Caller, id string) error {
 	return s.blobs.RemoveUpload(u.ID, u.Generation)
 }
 
-// ArchiveFolders gives what the archive of a job holds; partial takes only a
-// batch's completed rows.
+// ArchiveFolders returns the folders of a job's archive; partial selects only
+// the completed rows of a batch.
 func (s *Files) ArchiveFolders(ctx context.Context, id JobID, partial bool) (folders []Folder, err error) {
 	err = s.store.View(ctx, func(tx Tx) error {
 		j, err := tx.Job(id)

@@ -9,7 +9,7 @@ import (
 	"molrun/app/unit"
 )
 
-// Ending is how an attempt ended, as the runner collected it.
+// Ending is how an attempt ended, as collected by the runner.
 type Ending struct {
 	Outcome     *Outcome        // nil where it was lost
 	Lost        string          // why, as part of a sentence
@@ -80,8 +80,8 @@ func (e *Ending) why() string {
 	return "its machine or process went away"
 }
 
-// stopped is the failure of a job whose end was asked for; seen, if any, is
-// what was found when it was gone.
+// stopped is the failure of a job that was cancelled. seen is the failure found
+// when its processes were gone, if any.
 func (j *Job) stopped(seen *Failure) Failure {
 	f := Failure{Code: FailedStopped, Message: fmt.Sprintf("The job was stopped by %s.", j.Private.StopBy)}
 	if seen != nil {
@@ -90,12 +90,12 @@ func (j *Job) stopped(seen *Failure) Failure {
 	return f
 }
 
-// seconds rounds to milliseconds; a clock that went back gives 0.
+// seconds rounds to milliseconds. A clock that went back gives 0.
 func seconds(d time.Duration) float64 {
 	return float64(max(0, d).Milliseconds()) / 1000
 }
 
-// fail ends a job.
+// fail finishes a job as FAILED.
 func (j *Job) fail(f Failure, at unit.Time) {
 	j.Status, j.StatusReason = Failed, ""
 	j.Failure = &f
@@ -103,7 +103,7 @@ func (j *Job) fail(f Failure, at unit.Time) {
 	j.release()
 }
 
-// release forgets what belongs to the current attempt alone.
+// release clears what belongs to the current attempt only.
 func (j *Job) release() {
 	p := &j.Private
 	p.Claimed, p.Stop, p.StopBy, p.Token, p.Handle, p.GPUs = false, false, "", "", "", nil

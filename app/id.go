@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// JobID names a job for ever: 26 letters that sort by the time of creation.
+// JobID identifies a job for ever: 26 letters that sort by time of creation.
 type JobID string
 
-// UploadID names an upload for ever, in the form of a JobID.
+// UploadID identifies an upload for ever. It has the form of a JobID.
 type UploadID string
 
-// Crockford's alphabet sorts as its values do.
+// Crockford's alphabet sorts like the values of its letters.
 const idLetters = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 // IDSize and IDLength are the sizes of an ID as bytes and as text.
@@ -23,14 +23,14 @@ const (
 	IDLength = 26
 )
 
-// IDBytes is an ID as it stands in keys: 48 bits of milliseconds since 1970,
-// then 80 random bits.
+// IDBytes is an ID as used in keys: 48 bits of milliseconds since 1970, then 80
+// random bits.
 type IDBytes [IDSize]byte
 
 var errBadID = errors.New("an ID has 26 letters or digits")
 
-// ParseID reads the text form of an ID. Only what IDBytes.String writes is
-// accepted, so text and bytes stand for each other one to one.
+// ParseID parses the text form of an ID. It accepts only what IDBytes.String
+// writes, so that text and bytes map one to one.
 func ParseID(s string) (IDBytes, error) {
 	var id IDBytes
 	if len(s) != IDLength || s[0] > '7' {
@@ -73,12 +73,12 @@ func (id IDBytes) Append(b []byte) []byte {
 	return append(b, text[:]...)
 }
 
-// Time gives the moment at which the ID was made, to the millisecond.
+// Time returns the moment at which the ID was made, to the millisecond.
 func (id IDBytes) Time() time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(id[:8]) >> 16))
 }
 
-// next gives the smallest ID above id.
+// next returns the smallest ID above id.
 func (id IDBytes) next() IDBytes {
 	for i := IDSize - 1; i >= 0; i-- {
 		id[i]++
@@ -89,7 +89,7 @@ func (id IDBytes) next() IDBytes {
 	return id
 }
 
-// idSource makes IDs that only rise, also when the clock goes back.
+// idSource makes IDs that only rise, even if the clock goes back.
 type idSource struct {
 	mu   sync.Mutex
 	last IDBytes

@@ -9,11 +9,11 @@ import (
 	"molrun/app/unit"
 )
 
-// Status is the state of a job.
+// Status is the status of a job.
 type Status string
 
-// The states. The last two are finished; Completed is final, Failed is left
-// only by Retry.
+// The statuses. The last two are final, except that Retry queues a failed job
+// again.
 const (
 	Queued    Status = "QUEUED"
 	Running   Status = "RUNNING"
@@ -21,20 +21,20 @@ const (
 	Failed    Status = "FAILED"
 )
 
-// Statuses lists all states in the order of a job's life.
+// Statuses lists all statuses in the order of a job's life.
 var Statuses = [...]Status{Queued, Running, Completed, Failed}
 
-// Finished reports whether nothing more will happen to the job by itself.
+// Finished reports whether nothing more happens to the job by itself.
 func (s Status) Finished() bool { return s == Completed || s == Failed }
 
-// Valid reports whether s is one of the four states.
+// Valid reports whether s is one of the four statuses.
 func (s Status) Valid() bool {
 	return s == Queued || s == Running || s.Finished()
 }
 
-// Job is wanted work with a unique name in its organization. Its JSON is the
-// record that clients see, and is stored as such; what they don't see lies in
-// Private.
+// Job is a piece of work with a name that is unique in its organization. Its
+// JSON is the record that clients see, and is stored as such; what clients
+// don't see is in Private.
 type Job struct {
 	ID           JobID           `json:"jobId"`
 	Name         string          `json:"jobName"`
@@ -67,17 +67,17 @@ type Job struct {
 // IsBatch reports whether the job is made of subjobs.
 func (j *Job) IsBatch() bool { return j.Counts != nil }
 
-// Encode gives the record as it is stored and shown.
+// Encode returns the record as it is stored and shown.
 func (j *Job) Encode() ([]byte, error) { return strictjson.Encode(j) }
 
-// EncodedJob is a job with the bytes that are stored of it. They are made where
-// there is a CPU for each caller, and not in the store's one writer.
+// EncodedJob is a job with its stored bytes. They are encoded by the caller, in
+// parallel, and not by the store's single writer.
 type EncodedJob struct {
 	Job            *Job
 	Shown, Private []byte
 }
 
-// Encoded gives the job as it is stored. The job may not change any more.
+// Encoded encodes the job for storage. The job must not change afterwards.
 func (j *Job) Encoded() (e EncodedJob, err error) {
 	e.Job = j
 	if e.Shown, err = j.Encode(); err != nil {
@@ -89,7 +89,7 @@ func (j *Job) Encoded() (e EncodedJob, err error) {
 	return e, nil
 }
 
-// Private is what is stored of a job and never shown.
+// Private is the part of a job's record that is stored and never shown.
 type Private struct {
 	Sent       string              `json:"sent,omitempty"`       // hash of the body as sent, hex
 	Meaning    string              `json:"meaning,omitempty"`    // hash of type, version and normalised settings, hex
@@ -124,8 +124,8 @@ type Input struct {
 	SHA256   string `json:"sha256"`
 }
 
-// Reference says where an input's bytes lie: an upload's generation, or a file
-// of a completed job's result.
+// Reference locates the bytes of an input: a generation of an upload, or a file
+// in the result of a completed job.
 type Reference struct {
 	Setting    string   `json:"setting"`
 	Upload     UploadID `json:"upload,omitempty"`
@@ -168,7 +168,7 @@ const (
 	FailedLost        FailureCode = "LOST"
 )
 
-// Counts tells how many subjobs of a batch are in each state.
+// Counts is how many subjobs of a batch have each status.
 type Counts struct {
 	Queued    int `json:"QUEUED"`
 	Running   int `json:"RUNNING"`
@@ -176,7 +176,7 @@ type Counts struct {
 	Failed    int `json:"FAILED"`
 }
 
-// Of gives the place of the count for s.
+// Of returns a pointer to the count for s.
 func (c *Counts) Of(s Status) *int {
 	switch s {
 	case Queued:
@@ -189,5 +189,5 @@ func (c *Counts) Of(s Status) *int {
 	return &c.Failed
 }
 
-// Total gives the number of subjobs.
+// Total returns the number of subjobs.
 func (c *Counts) Total() int { return c.Queued + c.Running + c.Completed + c.Failed }

@@ -7,10 +7,10 @@ import (
 	"molrun/app/fault"
 )
 
-// Jobs are the use cases of jobs: submit, list, change, fetch results.
+// Jobs submits, lists, changes and deletes jobs, and links to their results.
 type Jobs struct{ *core }
 
-// read gives a job of the caller's organization as stored.
+// read returns a job of the caller's organization as stored.
 func (s *Jobs) read(ctx context.Context, by Caller, name string) (stored StoredJob, err error) {
 	err = s.store.View(ctx, func(tx Tx) error {
 		j, err := jobNamed(tx, by, name)
@@ -24,7 +24,7 @@ func (s *Jobs) read(ctx context.Context, by Caller, name string) (stored StoredJ
 	return stored, err
 }
 
-// jobNamed finds a job of the caller's organization.
+// jobNamed returns a job of the caller's organization.
 func jobNamed(tx Tx, by Caller, name string) (*Job, error) {
 	j, err := tx.JobNamed(by.Organization, name)
 	if errors.Is(err, fault.NotFound) {
@@ -33,7 +33,7 @@ func jobNamed(tx Tx, by Caller, name string) (*Job, error) {
 	return j, err
 }
 
-// findBatch finds a batch of the organization by its name or ID.
+// findBatch returns a batch of the organization by its name or ID.
 func findBatch(tx Tx, organization, ref string) (*Job, error) {
 	j, err := tx.JobNamed(organization, ref)
 	if _, bad := ParseID(ref); errors.Is(err, fault.NotFound) && bad == nil {
@@ -47,7 +47,7 @@ func findBatch(tx Tx, organization, ref string) (*Job, error) {
 	return j, err
 }
 
-// changeable finds a job that the caller may change.
+// changeable returns a job that the caller may change.
 func changeable(tx Tx, by Caller, name string) (*Job, error) {
 	j, err := jobNamed(tx, by, name)
 	if err == nil && !by.May(j.Email) {
@@ -56,7 +56,7 @@ func changeable(tx Tx, by Caller, name string) (*Job, error) {
 	return j, err
 }
 
-// withRows gives a job, and of a batch all its rows.
+// withRows returns a job, followed by its rows if it is a batch.
 func withRows(tx Tx, j *Job) ([]*Job, error) {
 	rows := []*Job{j}
 	if !j.IsBatch() {

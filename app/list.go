@@ -24,7 +24,7 @@ const (
 	MaxWait = time.Minute
 )
 
-// JobQuery selects and pages jobs; what is empty selects all.
+// JobQuery selects and pages jobs; an empty field selects all.
 type JobQuery struct {
 	Name, Batch, Email, Algorithm string
 	Status                        Status
@@ -35,14 +35,14 @@ type JobQuery struct {
 	StartKey                      string
 }
 
-// Listing is a page of records and the cursor of the next, "" on the last.
+// Listing is a page of records and the cursor of the next page, "" on the last.
 type Listing struct {
 	Records  []json.RawMessage
 	StartKey string
 	Statuses *Counts // where they were asked for: of the user, the organization or the batch, whatever the other filters
 }
 
-// List gives jobs, newest first.
+// List returns jobs, newest first.
 func (s *Jobs) List(ctx context.Context, by Caller, q JobQuery) (*Listing, error) {
 	f := JobFilter{
 		Organization: by.Organization, Email: strings.ToLower(q.Email),
@@ -99,13 +99,13 @@ func (s *Jobs) List(ctx context.Context, by Caller, q JobQuery) (*Listing, error
 	return out, nil
 }
 
-// subjobsView is what a batch's record carries of its rows.
+// subjobsView is the rows that the record of a batch carries.
 type subjobsView struct {
 	records   []json.RawMessage
 	truncated bool
 }
 
-// addTo adds the rows to a batch's record; a nil view adds nothing.
+// addTo adds the rows to the record of a batch; a nil view adds nothing.
 func (v *subjobsView) addTo(record json.RawMessage) json.RawMessage {
 	if v == nil {
 		return record
@@ -113,8 +113,8 @@ func (v *subjobsView) addTo(record json.RawMessage) json.RawMessage {
 	return strictjson.Append(strictjson.Append(record, "subjobs", v.records), "subjobsTruncated", v.truncated)
 }
 
-// collectSubjobs reads the rows of the batches on a page. Rows beyond 5,000
-// or some megabytes in all are left out, so that the answer stays bounded.
+// collectSubjobs reads the rows of the batches on a page, up to 5,000 rows or
+// some megabytes in all, so that the answer stays bounded.
 func (s *Jobs) collectSubjobs(tx Tx, page JobPage, views map[JobID]*subjobsView) error {
 	left, size := maxListedSubjobs, 0
 	for _, j := range page.Jobs {
@@ -137,7 +137,7 @@ func (s *Jobs) collectSubjobs(tx Tx, page JobPage, views map[JobID]*subjobsView)
 	return nil
 }
 
-// subjobsOf reads up to limit rows of a batch and adds to the size of all.
+// subjobsOf reads up to limit rows of a batch and adds their bytes to size.
 func (s *Jobs) subjobsOf(tx Tx, batch JobID, limit int, size *int) (*subjobsView, error) {
 	view := &subjobsView{records: []json.RawMessage{}}
 	for sub, err := range tx.Subjobs(batch, "") {
@@ -158,8 +158,8 @@ func (s *Jobs) subjobsOf(tx Tx, batch JobID, limit int, size *int) (*subjobsView
 	return view, nil
 }
 
-// Get gives a job's record; with wait > 0, once its state has changed, it is
-// finished or wait is over.
+// Get returns the record of a job. With wait > 0 it returns when the status
+// changes, when the job is finished, or when wait is over.
 func (s *Jobs) Get(ctx context.Context, by Caller, name string, wait time.Duration) (Record, error) {
 	j, err := s.read(ctx, by, name)
 	if err != nil || wait <= 0 {

@@ -43,7 +43,7 @@ type waiters struct {
 	count   int
 }
 
-// watch gives a channel that is closed at the job's next change. Call release
+// watch returns a channel that is closed at the job's next change. Call release
 // when no longer interested.
 func (c *changes) watch(id JobID) (changed <-chan struct{}, release func()) {
 	c.mu.Lock()

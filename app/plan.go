@@ -17,13 +17,19 @@ import (
 	"molrun/app/unit"
 )
 
-// plan is what a submission or a batch asks of one algorithm, while it is
-// checked.
+// Limits of a submission.
+const (
+	MinPriority = -10
+	MaxPriority = 10
+)
+
+// plan checks what a submission or a batch asks of one algorithm, and makes the
+// jobs. It collects all faults before it gives up.
 type plan struct {
 	*core
 	by         Caller
-	algorithm  *algorithm.File        // nil where there is none such
-	unready    map[string]fault.Field // executors where it can't run, and why; others of its may do
+	algorithm  *algorithm.File   // nil where there is none such
+	unready    map[string]string // executors that can't run it, and why; others may
 	priority   int
 	maxRuntime int64
 	asksTime   bool // it gives maxRuntime
@@ -47,39 +53,6 @@ func newPlan(c *core, by Caller, typ, version string, priority int, maxRuntime i
 	return p
 }
 
-// fault adds a fault of the body.
-func (p *plan) fault(kind, msg string, loc ...any) {
-	p.addBelow([]any{"body"}, []fault.Field{{Loc: loc, Msg: msg, Type: kind}})
-}
-
-// faulty reports whether a member of the body has a fault already.
-func (p *plan) faulty(member string) bool {
-	return slices.ContainsFunc(p.faults, func(f fault.Field) bool { return len(f.Loc) > 1 && f.Loc[1] == member })
-}
-
-// maxFaults bounds the answer to a batch in which every row is wrong.
-const maxFaults = 1000
-
-// addBelow adds faults whose paths begin below loc.
-func (p *plan) addBelow(loc []any, faults []fault.Field) {
-	for _, f := range faults {
-		if len(p.faults) >= maxFaults {
-			return
-		}
-		f.Loc = slices.Concat(loc, f.Loc)
-		p.faults = append(p.faults, f)
-	}
-}
-
-func (p *plan) checkName(name, member string) {
-	if p.faulty(member) {
-		return
-	}
-	if msg := naming.Check(name); msg != "" {
-		p.fault("value", msg, member)
-	}
-}
-
 func (p *plan) findAlgorithm(typ, version string) {
 	catalogue := p.catalogue
 	a, ok := catalogue.Find(typ, version)
@@ -100,21 +73,12 @@ func (p *plan) findAlgorithm(typ, version string) {
 	}
 }
 
-// checkReady finds out where the algorithm can run. That it can somewhere is
-// enough here: which of its executors a job goes to may depend on the job's
-// size.
+// checkReady checks that at least one of the algorithm's executors can run it.
+// Which one a job gets may depend on its size, so place checks again.
 func (p *plan) checkReady() {
-	executors := p.router.Executors(p.algorithm, p.by.routed())
-	for _, executor := range executors {
-		if msg := p.router.Unready(p.algorithm, executor); msg != "" {
-			if p.unready == nil {
-				p.unready = map[string]fault.Field{}
-			}
-			p.unready[executor] = fault.Field{Type: "not_ready", Msg: msg}
-		}
-	}
-	if len(p.unready) == len(executors) {
-		p.fault("not_ready", p.unready[executors[0]].Msg, "type")
+	var nowhere string
+	if p.unready, nowhere = p.router.Unready(p.algorithm, p.by.routed()); nowhere != "" {
+		p.fault("not_ready", nowhere, "type")
 	}
 }
 
@@ -128,7 +92,16 @@ func (p *plan) checkRuntime() {
 	}
 }
 
-// row is the settings of one job, checked.
+func (p *plan) checkName(name, member string) {
+	if p.faulty(member) {
+		return
+	}
+	if msg := naming.Check(name); msg != "" {
+		p.fault("value", msg, member)
+	}
+}
+
+// row is the checked settings of one job.
 type row struct {
 	sent       *strictjson.Value
 	normalized json.RawMessage // nil where the settings are faulty
@@ -140,8 +113,8 @@ type row struct {
 	faults     []fault.Field // paths begin below the settings
 }
 
-// rows checks the settings of every job that is asked for. loc gives the path
-// of the i-th.
+// rows checks the settings of every requested job. loc returns the path of the
+// i-th.
 func (p *plan) rows(ctx context.Context, all []*strictjson.Value, loc func(i int) []any) ([]row, error) {
 	rows := make([]row, len(all))
 	for i, settings := range all {
@@ -169,24 +142,22 @@ func (p *plan) rows(ctx context.Context, all []*strictjson.Value, loc func(i int
 	return rows, nil
 }
 
-// place finds out what a row's job needs and where it runs, or gives a fault
-// for each thing that there is not enough of.
+// place determines what a row's job needs and where it runs. It returns a fault
+// for each need that can't be met there.
 func (p *plan) place(r *row) []fault.Field {
 	needs, faults := p.algorithm.Needs(r.normalized)
 	if len(faults) > 0 {
 		return faults
 	}
-	r.needs = needs
-	r.maxRuntime = p.maxRuntime
-	r.executor = p.router.Executor(p.algorithm, p.by.routed(), needs)
-	why, unready := p.unready[r.executor]
-	switch {
-	case unready && p.faulty("type"): // it can run nowhere, which is told already
-		return nil
-	case unready:
-		return []fault.Field{why}
+	r.needs, r.maxRuntime = needs, p.maxRuntime
+	executor, limit, faults := p.router.Place(p.algorithm, p.by.routed(), needs, p.maxRuntime)
+	r.executor = executor
+	if why, unready := p.unready[executor]; unready {
+		if p.faulty("type") { // it can run nowhere, which is a fault already
+			return nil
+		}
+		return []fault.Field{{Type: "not_ready", Msg: why}}
 	}
-	limit, faults := p.router.Fit(p.algorithm, r.executor, p.by.routed(), needs, r.maxRuntime)
 	switch {
 	case limit == 0:
 	case p.asksTime:
@@ -198,8 +169,7 @@ func (p *plan) place(r *row) []fault.Field {
 	return faults
 }
 
-// validate has the algorithm's own validator read the settings of the rows that
-// it can judge.
+// validate runs the algorithm's own validator on the rows that it can judge.
 func (p *plan) validate(ctx context.Context, rows []row) error {
 	if !p.algorithm.HasValidator() {
 		return nil
@@ -227,13 +197,14 @@ func (p *plan) validate(ctx context.Context, rows []row) error {
 	return nil
 }
 
-// judgeable reports whether the validator can be asked about a row: not where
-// the schema found faults, unless it is made for that, nor without a file.
+// judgeable reports whether the validator can check a row. It can't if a file
+// is missing, or if the schema found faults and the validator expects valid
+// settings.
 func (p *plan) judgeable(r row) bool {
 	if r.sent == nil || len(r.faults) > 0 && !p.algorithm.ValidatesFaulty() {
 		return false
 	}
-	for _, f := range p.algorithm.FileParameters() {
+	for _, f := range p.algorithm.Parameters.Files() {
 		given := r.sent.Member(f.Name)
 		found := slices.ContainsFunc(r.references, func(ref Reference) bool { return ref.Setting == f.Name })
 		if given != nil && given.Kind != strictjson.Null && !found {
@@ -244,7 +215,7 @@ func (p *plan) judgeable(r row) bool {
 }
 
 // question is what the validator reads of a row: the settings as the program
-// would see them or, where they are faulty, as they were sent.
+// would see them, or as sent if they are faulty.
 func (p *plan) question(r row) (algorithm.ValidatorRow, error) {
 	q := algorithm.ValidatorRow{Normalized: r.normalized, Paths: algorithm.Paths{Program: p.options.Program, Files: map[string]string{}}}
 	if q.Normalized == nil {
@@ -260,8 +231,8 @@ func (p *plan) question(r row) (algorithm.ValidatorRow, error) {
 	return q, nil
 }
 
-// mergeFaults puts the validator's faults behind those of the schema. Where both
-// speak of a setting, the validator knows better what to say.
+// mergeFaults appends the validator's faults to those of the schema. If both
+// complain about a setting, only the validator's fault stays.
 func mergeFaults(schema, validator []fault.Field) []fault.Field {
 	told := map[any]bool{}
 	for _, f := range validator {
@@ -301,7 +272,7 @@ func (p *plan) job(name string, r row) *Job {
 	}
 }
 
-// compact gives the settings as sent, without the space between.
+// compact returns the settings as sent, without white space.
 func compact(v *strictjson.Value) json.RawMessage {
 	if v == nil {
 		return nil
@@ -313,8 +284,26 @@ func compact(v *strictjson.Value) json.RawMessage {
 	return b
 }
 
-// Limits of a submission.
-const (
-	MinPriority = -10
-	MaxPriority = 10
-)
+// fault records a fault of the body.
+func (p *plan) fault(kind, msg string, loc ...any) {
+	p.addBelow([]any{"body"}, []fault.Field{{Loc: loc, Msg: msg, Type: kind}})
+}
+
+// maxFaults bounds the answer to a batch whose rows are all wrong.
+const maxFaults = 1000
+
+// addBelow records faults whose paths begin below loc.
+func (p *plan) addBelow(loc []any, faults []fault.Field) {
+	for _, f := range faults {
+		if len(p.faults) >= maxFaults {
+			return
+		}
+		f.Loc = slices.Concat(loc, f.Loc)
+		p.faults = append(p.faults, f)
+	}
+}
+
+// faulty reports whether a member of the body has a recorded fault.
+func (p *plan) faulty(member string) bool {
+	return slices.ContainsFunc(p.faults, func(f fault.Field) bool { return len(f.Loc) > 1 && f.Loc[1] == member })
+}

@@ -9,8 +9,8 @@ import (
 )
 
 // admitJobs refuses jobs beyond the quota of their organization. Results of
-// jobs that were admitted are kept even where they go beyond it; then nothing
-// more is admitted.
+// admitted jobs are kept even if they exceed it; then no further job is
+// admitted.
 func (c *core) admitJobs(tx Tx, organization string, jobs int) error {
 	q := c.quota(organization)
 	if q == (Quota{}) || jobs == 0 {
@@ -27,7 +27,8 @@ func (c *core) admitJobs(tx Tx, organization string, jobs int) error {
 	return refuseFull(organization, q.Bytes, used.Bytes)
 }
 
-// admitUpload refuses another upload where nothing fits, before it is sent.
+// admitUpload refuses an upload if the quota is exhausted, before anything is
+// sent.
 func (c *core) admitUpload(tx Tx, organization string) error {
 	quota := c.quota(organization).Bytes
 	if quota == 0 {
@@ -48,7 +49,8 @@ func refuseFull(organization string, quota, used int64) error {
 		organization, unit.Bytes(quota), unit.Bytes(used))
 }
 
-// admitBytes refuses an upload of size bytes that takes the place of old ones.
+// admitBytes refuses size bytes that replace the current bytes of an upload, if
+// they exceed the quota. coming is what other uploads have reserved.
 func (c *core) admitBytes(tx Tx, u *Upload, size, coming int64) error {
 	quota := c.quota(u.Organization).Bytes
 	if quota == 0 {
@@ -58,7 +60,7 @@ func (c *core) admitBytes(tx Tx, u *Upload, size, coming int64) error {
 	if err != nil {
 		return err
 	}
-	// What makes use smaller is welcome also beyond the quota.
+	// A smaller file is welcome even beyond the quota.
 	if size > u.Size && used.Bytes-u.Size+coming+size > quota {
 		return fault.Errorf(fault.QuotaExceeded, "organization %q may store %s and stores %s%s, so that %q of %s does not fit; delete files or jobs that are no longer needed, or ask an administrator",
 			u.Organization, unit.Bytes(quota), unit.Bytes(used.Bytes), andComing(coming), u.Filename, unit.Bytes(size))
@@ -73,8 +75,9 @@ func andComing(bytes int64) string {
 	return ", and " + unit.Bytes(bytes).String() + " are being uploaded"
 }
 
-// arrivals are the bytes of uploads on their way, by organization, so that two
-// at once for which there is not enough room are not both received to the end.
+// arrivals counts the bytes reserved by uploads in progress, by organization,
+// so that two concurrent uploads that don't both fit are not both received to
+// the end.
 type arrivals struct {
 	mu     sync.Mutex
 	coming map[string]int64
@@ -89,7 +92,7 @@ func (a *arrivals) add(organization string, bytes int64) {
 	}
 }
 
-// Reservation is the part of a quota that a PUT takes while it lasts.
+// Reservation is the part of a quota that a PUT holds while it lasts.
 type Reservation struct {
 	*core
 	arrivals *arrivals
@@ -97,7 +100,8 @@ type Reservation struct {
 	size     int64
 }
 
-// Grow reserves size bytes in all, or refuses. A nil reservation is boundless.
+// Grow raises the reservation to size bytes in all, or refuses. A nil
+// reservation is unlimited.
 func (r *Reservation) Grow(ctx context.Context, size int64) error {
 	if r == nil || size <= r.size || r.quota(r.upload.Organization).Bytes == 0 {
 		return nil
@@ -115,7 +119,7 @@ func (r *Reservation) Grow(ctx context.Context, size int64) error {
 	return err
 }
 
-// Release ends the reservation. Repeating it is harmless.
+// Release ends the reservation. It is idempotent.
 func (r *Reservation) Release() {
 	if r == nil || r.size == 0 {
 		return

@@ -56,17 +56,16 @@ func (c *core) show(j StoredJob) json.RawMessage {
 	return j.JSON
 }
 
-// storedPrivate is Private as it is stored. The settings as programs see them
-// mostly repeat those as sent, which are in the record already: then only what
-// differs is kept.
+// storedPrivate is Private as it is stored. The normalised settings mostly repeat
+// the settings as sent, which are in the record already; then only the difference
+// is stored.
 type storedPrivate struct {
 	Private
 	AsSent bool            `json:"asSent,omitempty"` // the settings as sent are in normal form
 	Added  json.RawMessage `json:"added,omitempty"`  // in normal form they are, with these members
 }
 
-// minRepeated is how long settings are that are worth looking at for what they
-// repeat.
+// minRepeated is the length from which on settings are searched for repetition.
 const minRepeated = 256
 
 func (j *Job) encodePrivate() ([]byte, error) {
@@ -83,8 +82,7 @@ func (j *Job) encodePrivate() ([]byte, error) {
 	return json.Marshal(&s)
 }
 
-// DecodePrivate reads what Encoded gives as Private into a job that has the
-// rest.
+// DecodePrivate decodes EncodedJob.Private into a job that has the rest.
 func (j *Job) DecodePrivate(text []byte) (err error) {
 	var s storedPrivate
 	if err := json.Unmarshal(text, &s); err != nil {
@@ -100,8 +98,8 @@ func (j *Job) DecodePrivate(text []byte) (err error) {
 	return err
 }
 
-// addedSettings gives the members of normal settings that those as sent do not
-// give, nil where the one can't be told by the others.
+// addedSettings returns the members of normalised settings that do not follow
+// from the settings as sent, nil if the two can't be rebuilt from one another.
 func addedSettings(sent, normal json.RawMessage) json.RawMessage {
 	was, err := strictjson.Parse(sent)
 	if err != nil || was.Kind != strictjson.Object {
@@ -124,8 +122,8 @@ func addedSettings(sent, normal json.RawMessage) json.RawMessage {
 	return added
 }
 
-// joinSettings gives settings in normal form, members that were added in place
-// of those as sent.
+// joinSettings returns the normalised settings: those as sent, overridden and
+// completed by the added members.
 func joinSettings(sent, added json.RawMessage) (json.RawMessage, error) {
 	was, err := strictjson.Parse(sent)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"molrun/app/strictjson"
 )
 
-// resolveFiles finds the file that each reference in the rows' settings
-// means, and pins it: the job reads these bytes whatever is uploaded later.
+// resolveFiles resolves every reference to a file in the rows' settings. The
+// job will read exactly these bytes, whatever is uploaded later.
 func (p *plan) resolveFiles(ctx context.Context, rows []row) error {
-	parameters := p.algorithm.FileParameters()
+	parameters := p.algorithm.Parameters.Files()
 	if len(parameters) == 0 {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (p *plan) resolveFiles(ctx context.Context, rows []row) error {
 	})
 }
 
-// resolveRow finds the files of one row.
+// resolveRow resolves the references of one row.
 func (p *plan) resolveRow(tx Tx, r *row, parameters []algorithm.Parameter) error {
 	for _, parameter := range parameters {
 		v := r.sent.Member(parameter.Name)
@@ -54,9 +54,9 @@ func (p *plan) resolveRow(tx Tx, r *row, parameters []algorithm.Parameter) error
 	return nil
 }
 
-// resolve finds what one reference means: a fileId, folder/filename among the
-// submitter's own uploads, or job:<jobName>/<path>. The error is Invalid
-// where there is no such file.
+// resolve resolves one reference: a fileId, folder/filename among the
+// submitter's own uploads, or job:<jobName>/<path>. The error is Invalid if
+// there is no such file.
 func (p *plan) resolve(tx Tx, parameter algorithm.Parameter, text string) (Input, Reference, error) {
 	var input Input
 	var ref Reference

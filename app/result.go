@@ -17,7 +17,7 @@ import (
 )
 
 // resultLinkLife is how long a link to a result works. It is part of the
-// contract and no setting.
+// contract, not a setting.
 const resultLinkLife = time.Hour
 
 // ResultLink is a link to what a job produced.
@@ -29,7 +29,7 @@ type ResultLink struct {
 }
 
 // ResultRequest asks for a link. File "" is the archive of all files; Partial
-// takes what is completed of a batch.
+// selects the completed rows of a batch.
 type ResultRequest struct {
 	Name    string
 	File    string
@@ -72,7 +72,7 @@ func (s *Jobs) Result(ctx context.Context, by Caller, r ResultRequest) (*ResultL
 	return out, nil
 }
 
-// fileOf settles what a file name means: "" is the archive; in a batch, so is
+// fileOf resolves a file name: "" is the archive; in a batch, so is
 // <batchName>.zip, and <row>/<path> is a file of that row.
 func fileOf(tx Tx, j *Job, file string) (string, *Job, error) {
 	if file == "" || !j.IsBatch() {
@@ -102,8 +102,8 @@ func (s *Jobs) linkArchive(link *Link, out *ResultLink, j *Job, folders []Folder
 	return err
 }
 
-// linkFile links to a file of a result. The archive's own name is that of a
-// file where the program made one.
+// linkFile links to a file of a result. The name of the archive means a file
+// only if the program wrote one of that name.
 func (s *Jobs) linkFile(link *Link, out *ResultLink, j *Job, file string, folders []Folder) error {
 	manifest, err := s.blobs.Manifest(j.ID)
 	if err != nil {
@@ -176,16 +176,16 @@ type Log struct {
 	Length int64 // of this part
 }
 
-// LogRequest says which part: Attempt 0 is the latest, Limit < 0 reads to the
-// end.
+// LogRequest selects a part of a log. Attempt 0 is the latest, Limit < 0 reads
+// to the end.
 type LogRequest struct {
 	Name          string
 	Attempt       int
 	Offset, Limit int64
 }
 
-// Log opens what a job's program printed, also while it runs. A log that is
-// longer than its cap has lost its middle, which a line in it tells.
+// Log opens the output of a job's program, even while it runs. A log longer
+// than its limit has lost its middle, and says so in a line.
 func (s *Jobs) Log(ctx context.Context, by Caller, r LogRequest) (*Log, error) {
 	var j *Job
 	err := s.store.View(ctx, func(tx Tx) (err error) {

@@ -15,15 +15,16 @@ import (
 	"molrun/app/unit"
 )
 
-// Runs are what the runner asks and reports: the queue, claims, attempts.
+// Runs is the runner's side of the service: the queue, claims, and what becomes
+// of attempts.
 type Runs struct{ *core }
 
-// Active gives the claimed jobs, oldest first.
+// Active returns the claimed jobs, oldest first.
 func (s *Runs) Active(ctx context.Context) ([]*Job, error) {
 	return collect(ctx, s.store, Tx.Active)
 }
 
-// collect gives all that a walk of one transaction finds.
+// collect returns all items of a walk in one transaction.
 func collect[T any](ctx context.Context, store Store, walk func(Tx) iter.Seq2[T, error]) (all []T, err error) {
 	err = store.View(ctx, func(tx Tx) error {
 		all = nil
@@ -38,19 +39,18 @@ func collect[T any](ctx context.Context, store Store, walk func(Tx) iter.Seq2[T,
 	return all, err
 }
 
-// Claims tells which jobs are claimed, oldest first. It costs next to nothing
-// a job.
+// Claims lists the claimed jobs, oldest first, without reading their records.
 func (s *Runs) Claims(ctx context.Context) ([]Claimed, error) {
 	return collect(ctx, s.store, Tx.Claims)
 }
 
-// Queue visits the jobs that wait for an executor, as Tx.Queue does.
+// Queue visits the jobs queued for an executor, as Tx.Queue does.
 func (s *Runs) Queue(ctx context.Context, executor string, visit func(Waiting) Visit) error {
 	return s.store.View(ctx, func(tx Tx) error { return tx.Queue(executor, visit) })
 }
 
-// Claim takes a waiting job from the queue and begins its next attempt. The
-// error is NotFound where the job waits no longer.
+// Claim takes a job from the queue and begins its next attempt. The error is
+// NotFound if the job is no longer queued.
 func (s *Runs) Claim(ctx context.Context, id JobID, gpus []string) (j *Job, err error) {
 	token := rand.Text()
 	err = s.store.Update(ctx, func(tx Tx) (err error) {
@@ -69,8 +69,8 @@ func (s *Runs) Claim(ctx context.Context, id JobID, gpus []string) (j *Job, err 
 	return j, err
 }
 
-// attempt runs fn on a claimed job's current attempt; where that is over, or
-// the job is gone, nothing happens.
+// attempt runs fn on a claimed job's current attempt. If that is over, or the
+// job is gone, nothing happens.
 func (s *Runs) attempt(ctx context.Context, id JobID, attempt int, fn func(*Job)) error {
 	var batch JobID
 	changed := false
@@ -95,7 +95,7 @@ func (s *Runs) attempt(ctx context.Context, id JobID, attempt int, fn func(*Job)
 	return err
 }
 
-// SetHandle stores where the attempt runs.
+// SetHandle records the executor's handle of the attempt.
 func (s *Runs) SetHandle(ctx context.Context, id JobID, attempt int, h Handle) error {
 	return s.attempt(ctx, id, attempt, func(j *Job) { j.Private.Handle = h })
 }
@@ -105,8 +105,8 @@ func (s *Runs) Started(ctx context.Context, id JobID, attempt int, at time.Time)
 	return s.attempt(ctx, id, attempt, func(j *Job) { j.start(at) })
 }
 
-// Finish records how an attempt ended: the job is COMPLETED, FAILED, or QUEUED again
-// where the attempt was lost and others remain. To repeat it is harmless.
+// Finish records how an attempt ended: the job is COMPLETED, FAILED, or QUEUED
+// again if the attempt was lost and retries remain. It is idempotent.
 func (s *Runs) Finish(ctx context.Context, id JobID, attempt int, e Ending) error {
 	s.live.setProgress(id, nil)
 	err := s.attempt(ctx, id, attempt, func(j *Job) { j.finish(e, s.now()) })
@@ -114,14 +114,14 @@ func (s *Runs) Finish(ctx context.Context, id JobID, attempt int, e Ending) erro
 	return err
 }
 
-// FinalRecord gives the record that Finish will store, for the job's result.
+// FinalRecord returns the record that Finish will store, for the job's result.
 func (s *Runs) FinalRecord(j *Job, e Ending) (Record, error) {
 	final := *j
 	final.finish(e, s.now())
 	return final.Encode()
 }
 
-// Reject fails a waiting job that can never start here.
+// Reject fails a queued job that can never start here.
 func (s *Runs) Reject(ctx context.Context, id JobID, message string) error {
 	var batch JobID
 	err := s.store.Update(ctx, func(tx Tx) error {
@@ -142,8 +142,8 @@ func (s *Runs) Reject(ctx context.Context, id JobID, message string) error {
 	return err
 }
 
-// PlacementOf says where on its executor a job goes, by the rules of today: they
-// may have changed since it was submitted.
+// PlacementOf returns where on its executor a job goes, by the present rules:
+// they may have changed since it was submitted.
 func (s *Runs) PlacementOf(ctx context.Context, j *Job) (placement.Placement, error) {
 	if j.Executor == placement.Local {
 		return placement.Placement{}, nil
@@ -159,9 +159,9 @@ func (s *Runs) PlacementOf(ctx context.Context, j *Job) (placement.Placement, er
 	return p, nil
 }
 
-// DiskShortage tells in words why no job may be started now, "" where one may. What
-// jobs write must not take the room that records need: without that nothing
-// could be settled, deleted or even read after a restart.
+// DiskShortage returns the reason why no job may start now, "" if jobs may.
+// Jobs must not fill the disk space that records need: without it nothing could
+// be recorded, deleted, or even read after a restart.
 func (s *Runs) DiskShortage() string {
 	disk, err := s.blobs.Disk()
 	if err != nil || disk.Free >= disk.Reserve {
@@ -170,21 +170,21 @@ func (s *Runs) DiskShortage() string {
 	return fmt.Sprintf("waiting for free disk space: %s are free, %s are kept free", unit.Bytes(disk.Free), unit.Bytes(disk.Reserve))
 }
 
-// Wake gives the channel that receives when there may be something to start
+// Wake returns the channel that receives when there may be something to start
 // or stop.
 func (s *Runs) Wake() <-chan struct{} { return s.wake }
 
-// AlgorithmOf gives the algorithm file that a job was validated against, which
-// may be older than the catalogue's.
+// AlgorithmOf returns the algorithm file that a job was validated against,
+// which may be older than the catalogue's.
 func (s *Runs) AlgorithmOf(ctx context.Context, j *Job) (*algorithm.File, error) {
 	return s.algorithmOf(ctx, j)
 }
 
-// InputPath gives the path of the file that a reference names.
+// InputPath returns the path of the file that a reference names.
 func (s *Runs) InputPath(ref Reference) (string, error) { return s.referencePath(ref) }
 
-// SetProgress records what a running program said last; nil forgets it.
+// SetProgress records the last progress of a running program; nil forgets it.
 func (s *Runs) SetProgress(id JobID, p *Progress) { s.live.setProgress(id, p) }
 
-// SetWaitReasons records why jobs wait, in place of all reasons recorded before.
+// SetWaitReasons records why jobs wait. It replaces all earlier reasons.
 func (s *Runs) SetWaitReasons(reasons map[JobID]string) { s.live.setReasons(reasons) }

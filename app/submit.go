@@ -2,6 +2,9 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +15,7 @@ import (
 )
 
 // Submission asks for one job. Settings and Body are the JSON as sent; Faults
-// are those already found in it, to be told together with the rest.
+// are those found while decoding, to be reported together with the rest.
 type Submission struct {
 	Name       string
 	Type       string
@@ -25,8 +28,8 @@ type Submission struct {
 }
 
 // Submit queues a job. Submitting the same again under the same name returns
-// the job already there, whatever has become of its files and algorithm;
-// other work under that name is refused.
+// the existing job, even if its files or algorithm are gone by now; other work
+// under that name is refused.
 func (s *Jobs) Submit(ctx context.Context, by Caller, sub Submission) (rec Record, created bool, err error) {
 	sent := sentHash("job", sub.Body)
 	rec, err = s.sentBefore(ctx, by, sub.Name, sent)
@@ -44,7 +47,46 @@ func (s *Jobs) Submit(ctx context.Context, by Caller, sub Submission) (rec Recor
 	return s.insert(ctx, job, nil, definition)
 }
 
-// sentBefore gives the record of the job that this very body made, nil where
+// hashVersion begins every hash, so that hashes of a future canonical form can
+// be told apart.
+const hashVersion = "molrun 1"
+
+// sentHash identifies a request body by what was sent.
+func sentHash(kind string, body *strictjson.Value) string {
+	return hash([]byte(hashVersion), []byte(kind+" as sent"), body.AppendCanonical(nil))
+}
+
+// meaningHash identifies work by what it does: algorithm, version, and settings
+// with defaults filled in; references to files as they were written.
+func meaningHash(kind string, a *algorithm.File, rows ...json.RawMessage) string {
+	parts := [][]byte{[]byte(hashVersion), []byte(kind), []byte(a.Type), []byte(a.Version)}
+	for _, row := range rows {
+		parts = append(parts, row)
+	}
+	return hash(parts...)
+}
+
+// hash returns the SHA-256 of the parts in hex, each part preceded by its
+// length.
+func hash(parts ...[]byte) string {
+	h := sha256.New()
+	var length [8]byte
+	for _, part := range parts {
+		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
+		h.Write(length[:])
+		h.Write(part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// sameWork reports whether both jobs ask for the same work, as sent or in
+// meaning.
+func (j *Job) sameWork(other *Job) bool {
+	a, b := &j.Private, &other.Private
+	return a.Sent == b.Sent || a.Meaning == b.Meaning
+}
+
+// sentBefore returns the record of the job that this very body made, nil if
 // there is none.
 func (s *Jobs) sentBefore(ctx context.Context, by Caller, name, sent string) (rec Record, err error) {
 	err = s.store.View(ctx, func(tx Tx) error {
@@ -64,8 +106,8 @@ func (s *Jobs) sentBefore(ctx context.Context, by Caller, name, sent string) (re
 	return rec, err
 }
 
-// prepare checks a submission and makes the job that it asks for. It gives
-// every fault; then the job is of no use.
+// prepare checks a submission and makes its job. If there are faults, it
+// returns all of them and no job.
 func (s *Jobs) prepare(ctx context.Context, by Caller, sub Submission) (*Job, *algorithm.File, []fault.Field, error) {
 	plan := newPlan(s.core, by, sub.Type, sub.Version, sub.Priority, sub.MaxRuntime, sub.Faults)
 	plan.checkName(sub.Name, "jobName")
@@ -83,9 +125,11 @@ func (s *Jobs) prepare(ctx context.Context, by Caller, sub Submission) (*Job, *a
 
 // insert queues a job with its subjobs, unless the name is taken.
 func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, a *algorithm.File) (rec Record, created bool, err error) {
-	all, err := encodeAll(append([]*Job{job}, subjobs...))
-	if err != nil {
-		return nil, false, err
+	all := make([]EncodedJob, 1+len(subjobs))
+	for i, j := range append([]*Job{job}, subjobs...) {
+		if all[i], err = j.Encoded(); err != nil {
+			return nil, false, err
+		}
 	}
 	var id JobID
 	err = s.store.Update(ctx, func(tx Tx) error {
@@ -117,17 +161,7 @@ func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, a *algorith
 	return s.show(StoredJob{id, rec}), false, nil
 }
 
-func encodeAll(jobs []*Job) (all []EncodedJob, err error) {
-	all = make([]EncodedJob, len(jobs))
-	for i, j := range jobs {
-		if all[i], err = j.Encoded(); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
-// putNew stores a job and, behind it, its subjobs.
+// putNew stores a job followed by its subjobs.
 func putNew(tx Tx, all []EncodedJob, a *algorithm.File) error {
 	if _, err := tx.Definition(a.Digest); errors.Is(err, fault.NotFound) {
 		if err := tx.PutDefinition(a.Digest, a.Source); err != nil {
@@ -163,7 +197,7 @@ func rowNameIsFree(tx Tx, row *Job) error {
 	return err
 }
 
-// referencesRemain sees to it that no input was deleted since it was resolved.
+// referencesRemain checks that no input was deleted since it was resolved.
 func referencesRemain(tx Tx, j *Job) error {
 	for i, ref := range j.Private.References {
 		var err error
@@ -189,14 +223,14 @@ func referencesRemain(tx Tx, j *Job) error {
 	return nil
 }
 
-// Validation is what Validate finds.
+// Validation is the outcome of Validate.
 type Validation struct {
 	Valid      bool
 	Normalized json.RawMessage // settings as the program would see them; nil where they are faulty
 	Detail     []fault.Field
 }
 
-// Validate checks a submission as Submit does and queues nothing.
+// Validate checks a submission as Submit does, without queueing anything.
 func (s *Jobs) Validate(ctx context.Context, by Caller, sub Submission) (*Validation, error) {
 	job, _, faults, err := s.prepare(ctx, by, sub)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"molrun/app/unit"
 )
 
-// Upload is a file given by a user. It is pending until its owner completes
-// it; then its bytes never change.
+// Upload is a file given by a user. It is pending until its owner completes it;
+// from then on its bytes never change.
 type Upload struct {
 	ID           UploadID  `json:"id"`
 	Organization string    `json:"organization"`
@@ -17,7 +17,7 @@ type Upload struct {
 	ContentType  string    `json:"contentType"` // the one that its PUT must declare
 	CreatedAt    unit.Time `json:"createdAt"`
 
-	// Of the bytes that were received last; Generation 0 is none.
+	// Of the bytes received last. Generation 0 is none.
 	Generation int    `json:"generation,omitempty"`
 	Size       int64  `json:"size,omitempty"`
 	SHA256     string `json:"sha256,omitempty"` // hex
@@ -35,7 +35,7 @@ type StoredFile struct {
 	SHA256     string // hex
 }
 
-// DefaultFolder is where uploads go that name no folder.
+// DefaultFolder is the folder of uploads that name none.
 const DefaultFolder = "inputs"
 
 // DefaultUploadTTL is how long upload links work unless configured otherwise.

@@ -29,9 +29,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/durable"
 	"molrun/blobs/link"
 	"molrun/blobs/result"
-	"molrun/app/durable"
 )
 
 // Names in the data directory.

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/durable"
 	"molrun/blobs/link"
 	"molrun/blobs/result"
-	"molrun/app/durable"
 )
 
 // Tree is the files of a data directory as backup and check see them, even

@@ -9,7 +9,7 @@ import (
 )
 
 // checkJobs checks what holds between records, beyond their indexes.
-func checkJobs(ctx context.Context, t *kv.Tx, found *kv.Problems) error {
+func checkJobs(ctx context.Context, t *kv.Tx, found *kv.Findings) error {
 	checkPrivate(t, found)
 	checkNames(t, found)
 	batches, err := countBatches(ctx, t, found)
@@ -21,7 +21,7 @@ func checkJobs(ctx context.Context, t *kv.Tx, found *kv.Problems) error {
 
 // checkPrivate finds private parts without a job. A job without a private part
 // can't be read, which the table's check reports.
-func checkPrivate(t *kv.Tx, found *kv.Problems) {
+func checkPrivate(t *kv.Tx, found *kv.Findings) {
 	for id := range t.Ascend(bucketJobsPrivate, nil) {
 		if t.Bucket(bucketJobs).Get(id) == nil {
 			found.Addf("%s: %x belongs to no job", bucketJobsPrivate, []byte(id))
@@ -30,7 +30,7 @@ func checkPrivate(t *kv.Tx, found *kv.Problems) {
 }
 
 // checkNames finds two jobs of one name.
-func checkNames(t *kv.Tx, found *kv.Problems) {
+func checkNames(t *kv.Tx, found *kv.Findings) {
 	var last kv.Key
 	for k := range t.Ascend(indexJobsName, nil) {
 		id, err := k.LastID()
@@ -55,7 +55,7 @@ type batch struct {
 
 // countBatches reads every job, reports impossible states, and counts the rows
 // of each batch.
-func countBatches(ctx context.Context, t *kv.Tx, found *kv.Problems) (map[app.JobID]*batch, error) {
+func countBatches(ctx context.Context, t *kv.Tx, found *kv.Findings) (map[app.JobID]*batch, error) {
 	batches := map[app.JobID]*batch{}
 	of := func(id app.JobID) *batch {
 		if batches[id] == nil {
@@ -87,7 +87,7 @@ func countBatches(ctx context.Context, t *kv.Tx, found *kv.Problems) (map[app.Jo
 }
 
 // checkState finds a job that nobody would run or watch to its end.
-func checkState(k kv.Key, j *app.Job, found *kv.Problems) {
+func checkState(k kv.Key, j *app.Job, found *kv.Findings) {
 	if id := idOf(j.ID); !bytes.Equal(k, id[:]) {
 		found.Addf("job %s is stored under another ID", j.ID)
 	}
@@ -101,7 +101,7 @@ func checkState(k kv.Key, j *app.Job, found *kv.Problems) {
 	}
 }
 
-func (b *batch) add(j *app.Job, found *kv.Problems) {
+func (b *batch) add(j *app.Job, found *kv.Findings) {
 	*b.counts.Of(j.Status)++
 	if b.row == nil {
 		b.row = j
@@ -111,7 +111,7 @@ func (b *batch) add(j *app.Job, found *kv.Problems) {
 	}
 }
 
-func (b *batch) check(id app.JobID, found *kv.Problems) {
+func (b *batch) check(id app.JobID, found *kv.Findings) {
 	switch {
 	case b.parent == nil:
 		found.Addf("subjob %s belongs to no batch", b.row.ID)
@@ -128,7 +128,7 @@ func sameOrigin(a, b *app.Job) bool {
 
 // repairBatches stores the right counts of batches.
 func repairBatches(ctx context.Context, t *kv.Tx) error {
-	batches, err := countBatches(ctx, t, new(kv.Problems))
+	batches, err := countBatches(ctx, t, new(kv.Findings))
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (s sum[T]) add(t *kv.Tx, k kv.Key, change app.Usage) error {
 }
 
 // Check adds up the records and compares.
-func (s sum[T]) Check(t *kv.Tx, found *kv.Problems) (record func(app.IDBytes, *T), finish func(context.Context) error) {
+func (s sum[T]) Check(t *kv.Tx, found *kv.Findings) (record func(app.IDBytes, *T), finish func(context.Context) error) {
 	counted := map[string]app.Usage{}
 	record = func(_ app.IDBytes, v *T) {
 		if k, share := s.share(v); k != nil {

@@ -1,39 +1,39 @@
 package web
 
-import "github.com/gin-gonic/gin"
+import (
+	"net/http"
 
-// bareRequest is one without parameters and body.
-type bareRequest struct{}
+	"github.com/gin-gonic/gin"
 
-func (*bareRequest) read(*input) {}
+	"molrun/app"
+	"molrun/web/decode"
+	"molrun/web/respond"
+)
 
-// algorithms handles GET /algorithms.
-func (a *API) algorithms(c *gin.Context) {
-	if _, err := decode[bareRequest](c); err != nil {
-		fail(c, err)
-		return
+// algorithms shows what can be run.
+type algorithms struct{ svc *app.Algorithms }
+
+// list handles GET /algorithms.
+func (h algorithms) list(c *gin.Context) error {
+	if err := decode.Empty(c); err != nil {
+		return err
 	}
-	reply(c, map[string]any{"algorithms": a.svc.Algorithms.List(caller(c))})
+	return respond.JSON(c.Writer, http.StatusOK, map[string]any{"algorithms": h.svc.List(caller(c))})
 }
 
 type algorithmRequest struct{ typ, version string }
 
-func (r *algorithmRequest) read(in *input) {
-	r.typ = in.path("type")
-	r.version = in.text("version")
-}
-
-// algorithm handles GET /algorithms/{type}.
-func (a *API) algorithm(c *gin.Context) {
-	req, err := decode[algorithmRequest](c)
+// get handles GET /algorithms/{type}.
+func (h algorithms) get(c *gin.Context) error {
+	req, err := decode.Request(c, func(r *decode.Reader) algorithmRequest {
+		return algorithmRequest{r.Path("type"), r.Text("version")}
+	})
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
-	view, err := a.svc.Algorithms.Get(caller(c), req.typ, req.version)
+	view, err := h.svc.Get(caller(c), req.typ, req.version)
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
-	reply(c, view)
+	return respond.JSON(c.Writer, http.StatusOK, view)
 }

@@ -1,8 +1,6 @@
 package web
 
 import (
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -13,10 +11,14 @@ import (
 	"molrun/app/fault"
 	"molrun/app/naming"
 	"molrun/app/unit"
+	"molrun/web/decode"
+	"molrun/web/edge"
+	"molrun/web/redact"
+	"molrun/web/respond"
 )
 
-// audited names the actions that the audit log tells of: what changes
-// something, opens something, or manages keys. Reading is in the access log.
+// audited names the actions of the audit log: whatever changes something,
+// makes a link, or manages keys. Reads are only in the access log.
 var audited = map[string]string{
 	"POST /submit-job":              "job.submit",
 	"POST /submit-batch":            "batch.submit",
@@ -39,50 +41,49 @@ var audited = map[string]string{
 	"POST /control/secret/rotate":    "secret.rotate",
 }
 
-// What fail and the handlers leave in gin's context for the audit log.
+// What handlers leave in gin's context for the audit log.
 const (
-	codeKey   = "code"
 	objectKey = "object"
-	idleKey   = "idle"
+	dryRunKey = "dry run"
 )
 
-// failedAttemptsPerSecond bounds how many failed authentications are audited,
-// of one address and of all: whoever guesses must not fill the log.
-const failedAttemptsPerSecond = 5
+// failuresPerSecond bounds how many failed authentications from one address are
+// audited, so that guessing keys does not fill the log.
+const failuresPerSecond = 5
 
-// auditor writes entries; one without a sink writes none.
+// auditor writes the audit log. A nil auditor writes nothing.
 type auditor struct {
-	sink           func(audit.Entry)
-	now            func() time.Time
-	failed, failer *buckets // all failed authentications; those of an address
+	sink     func(audit.Entry)
+	now      func() time.Time
+	failures *edge.RateLimiter // failed authentications of all addresses
+	failure  *edge.RateLimiter // failed authentications by address
 }
 
 func newAuditor(sink func(audit.Entry), now func() time.Time) *auditor {
 	if sink == nil {
 		return nil
 	}
-	return &auditor{sink, now, newBuckets(4*failedAttemptsPerSecond, now), newBuckets(failedAttemptsPerSecond, now)}
+	return &auditor{sink, now, edge.NewRateLimiter(4*failuresPerSecond, now), edge.NewRateLimiter(failuresPerSecond, now)}
 }
 
-// about names what a request is about, where its path does not say it. What
-// is no name is left out: it may be anything.
-func about(c *gin.Context, name string) {
+// auditObject names the object of a request whose path does not name it.
+// Invalid names are left out, because they may hold anything.
+func auditObject(c *gin.Context, name string) {
 	if naming.Check(name) == "" {
 		c.Set(objectKey, name)
 	}
 }
 
-// nothingDone keeps a request that only asks what would happen out of the
-// audit log.
-func nothingDone(c *gin.Context) { c.Set(idleKey, true) }
+// auditNothing keeps a dry run out of the audit log.
+func auditNothing(c *gin.Context) { c.Set(dryRunKey, true) }
 
-// request notes how a request ended, if it is one to be told of.
-func (a *auditor) request(c *gin.Context, remote string) {
-	if a == nil || c.GetBool(idleKey) {
+// add writes how a request ended, if its action is audited.
+func (a *auditor) add(c *gin.Context, remote string) {
+	if a == nil || c.GetBool(dryRunKey) {
 		return
 	}
 	e := audit.Entry{
-		Time: unit.At(a.now()), Request: c.Writer.Header().Get(requestIDHeader),
+		Time: unit.At(a.now()), Request: c.Writer.Header().Get(respond.RequestID),
 		Action: audited[c.Request.Method+" "+c.FullPath()], Object: objectOf(c),
 		Result: resultOf(c), Remote: remote,
 	}
@@ -91,10 +92,10 @@ func (a *auditor) request(c *gin.Context, remote string) {
 	}
 	switch e.Result {
 	case string(fault.Unauthorized):
-		if !a.failed.take("") || !a.failer.take(remote) {
+		if !a.failures.Allow("") || !a.failure.Allow(remote) {
 			return
 		}
-		e.Action, e.Object, e.Key = "authenticate", "", attempted(c)
+		e.Action, e.Object, e.Key = "authenticate", "", attemptedKey(c)
 	case string(fault.RateLimited), string(fault.Unavailable):
 		return // nothing was done, and there may be very many
 	}
@@ -108,14 +109,14 @@ func objectOf(c *gin.Context) string {
 		return name
 	}
 	for _, p := range c.Params {
-		if name := (&input{c: c}).decoded(p.Key); naming.Check(name) == "" {
-			return redact(cut(name))
+		if name := decode.PathParam(c, p.Key); naming.Check(name) == "" {
+			return redact.ForLog(name)
 		}
 	}
 	return ""
 }
 
-// resultOf gives ok or the code of the error.
+// resultOf returns ok or the code of the error.
 func resultOf(c *gin.Context) string {
 	switch code := c.GetString(codeKey); {
 	case code != "":
@@ -126,24 +127,12 @@ func resultOf(c *gin.Context) string {
 	return "ok"
 }
 
-// attempted gives the id within a key that was refused, if it has the form of
-// one. Nothing else of it may be told.
-func attempted(c *gin.Context) string {
+// attemptedKey returns the id within a refused key, if it has the form of one.
+// The rest of the key stays out of the log.
+func attemptedKey(c *gin.Context) string {
 	keys := c.Request.Header.Values("X-Api-Key")
 	if len(keys) != 1 {
 		return ""
 	}
 	return apikey.ID(keys[0])
-}
-
-// secretText is an API key or a JSON Web Token, or what looks like one.
-var secretText = regexp.MustCompile(`molrun_[a-z]{12}_[0-9A-Za-z_]+|eyJ[0-9A-Za-z_.-]+`)
-
-// redact takes out what could be a key or a token, from text that clients
-// choose and that goes into a log.
-func redact(text string) string {
-	if !strings.Contains(text, "molrun_") && !strings.Contains(text, "eyJ") {
-		return text
-	}
-	return secretText.ReplaceAllString(text, "…")
 }

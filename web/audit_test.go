@@ -23,7 +23,7 @@ func (l *entries) add(e audit.Entry) {
 	l.all = append(l.all, e)
 }
 
-// take gives the entries since the last take.
+// take returns the entries since the last call.
 func (l *entries) take() []audit.Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -32,7 +32,7 @@ func (l *entries) take() []audit.Entry {
 	return all
 }
 
-func TestWhatChangesSomethingIsAudited(t *testing.T) {
+func TestChangesAreAudited(t *testing.T) {
 	var log entries
 	s := start(t, func(with *setup) { with.options.Audit, with.from = log.add, "192.0.2.1:4711" })
 	id := strings.Split(s.ann, "_")[1]
@@ -86,7 +86,7 @@ func TestWhatChangesSomethingIsAudited(t *testing.T) {
 	}
 }
 
-func TestFailedAuthenticationsAreAuditedToABound(t *testing.T) {
+func TestAuditOfFailedAuthenticationsIsBounded(t *testing.T) {
 	var log entries
 	now := &clock{now: time.Unix(1e9, 0)}
 	s := start(t, func(with *setup) {
@@ -97,7 +97,7 @@ func TestFailedAuthenticationsAreAuditedToABound(t *testing.T) {
 	}
 	got := log.take()
 	if len(got) != 5 {
-		t.Errorf("%d entries, want 5 a second of an address", len(got))
+		t.Errorf("%d entries, want 5 per second and address", len(got))
 	}
 	for _, e := range got {
 		if e.Action != "authenticate" || e.Result != "UNAUTHORIZED" || e.Key != "" || e.Object != "" || e.Remote != "192.0.2.1" {
@@ -115,13 +115,13 @@ func TestFailedAuthenticationsAreAuditedToABound(t *testing.T) {
 	}
 }
 
-func TestRefusalsForTooMuchAreNotAudited(t *testing.T) {
+func TestRateLimitedRequestsAreNotAudited(t *testing.T) {
 	var log entries
 	s := start(t, func(with *setup) { with.options.Audit, with.options.Rates.Submit = log.add, 1 })
 	s.want(422, "POST", "/submit-job", "{}")
 	s.want(429, "POST", "/submit-job", "{}")
 	if got := log.take(); len(got) != 1 {
-		t.Errorf("%+v, want the one that was looked at", got)
+		t.Errorf("%+v, want one, of the request that was handled", got)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestKeyAdministrationIsAudited(t *testing.T) {
 		t.Errorf("kid %q, %v", kid, err)
 	}
 	if err := operator.DeleteKey(ctx, "absent"); err == nil {
-		t.Error("a key that is absent is deleted")
+		t.Error("deleting an absent key succeeds")
 	}
 	var got []string
 	for _, e := range log.take() {
@@ -168,7 +168,7 @@ func TestKeyAdministrationIsAudited(t *testing.T) {
 	})
 }
 
-func TestEveryRouteThatChangesSomethingIsAudited(t *testing.T) {
+func TestEveryChangingRouteIsAudited(t *testing.T) {
 	reads := map[string]bool{"POST /validate-job": true}
 	for _, r := range append(web.Routes(), web.ControlRoutes()...) {
 		route := r.Method + " " + r.Path
@@ -176,7 +176,7 @@ func TestEveryRouteThatChangesSomethingIsAudited(t *testing.T) {
 			continue
 		}
 		if !web.Audited(route) {
-			t.Errorf("%s changes something and is not in the table of audited routes", route)
+			t.Errorf("%s changes something but is not audited", route)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"molrun/web/client"
 )
 
-func TestClientFromUploadToDownload(t *testing.T) {
+func TestClientUploadsRunsAndDownloads(t *testing.T) {
 	s := start(t)
 	ctx := t.Context()
 	c := client.NewWith(s.url+"/", s.ann, s.client.Transport)
@@ -80,7 +80,7 @@ func TestClientFromUploadToDownload(t *testing.T) {
 	}
 }
 
-func TestClientWalksAllPages(t *testing.T) {
+func TestClientListsAllPages(t *testing.T) {
 	s := start(t)
 	c := client.NewWith(s.url, s.ann, s.client.Transport)
 	rows := []json.RawMessage{json.RawMessage(`{}`), json.RawMessage(`{}`), json.RawMessage(`{}`)}
@@ -133,7 +133,7 @@ func TestClientWalksAllPages(t *testing.T) {
 	}
 }
 
-func TestClientTellsWhatTheServiceSays(t *testing.T) {
+func TestClientReturnsErrorsOfTheService(t *testing.T) {
 	s := start(t)
 	var e *client.Error
 	_, err := client.NewWith(s.url, "wrong", s.client.Transport).Job(t.Context(), "a")

@@ -15,6 +15,7 @@ import (
 
 	"molrun/web"
 	"molrun/web/client"
+	"molrun/web/edge"
 )
 
 // control serves the control socket of the service.
@@ -30,13 +31,13 @@ func (s *service) controlWith(o web.ControlOptions) (socket string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	server := &httptest.Server{Listener: listener, Config: web.Server(web.Control(s.app, s.keeper, o))}
+	server := &httptest.Server{Listener: listener, Config: edge.Server(web.Control(s.app, s.keeper, o))}
 	server.Start()
 	s.t.Cleanup(server.Close)
 	return socket
 }
 
-func TestKeysAreMadeListedDisabledAndDeleted(t *testing.T) {
+func TestKeysAreCreatedListedDisabledAndDeleted(t *testing.T) {
 	s := start(t)
 	operator := client.NewControl(s.control())
 	ctx := t.Context()
@@ -80,7 +81,7 @@ func TestKeysAreMadeListedDisabledAndDeleted(t *testing.T) {
 	}
 }
 
-func TestControlRefusesWhatItDoesNotKnow(t *testing.T) {
+func TestControlRejectsUnknownKeysAndRoutes(t *testing.T) {
 	s := start(t)
 	socket := s.control()
 	operator := client.NewControl(socket)

@@ -6,22 +6,22 @@ type Route struct {
 	Open         bool
 }
 
-// Routes gives the table of routes.
+// Routes returns the table of routes.
 func Routes() []Route {
 	var routes []Route
-	for _, r := range (&API{}).routes() {
+	for _, r := range (handlers{}).routes() {
 		routes = append(routes, Route{r.method, r.path, r.class == open})
 	}
 	return routes
 }
 
-// Audited reports whether the audit log tells of a route.
+// Audited reports whether a route is audited.
 func Audited(route string) bool { return audited[route] != "" }
 
-// ControlRoutes gives the table of the operator's routes.
+// ControlRoutes returns the table of the operator's routes.
 func ControlRoutes() []Route {
 	var routes []Route
-	for _, r := range (&control{}).routes() {
+	for _, r := range (control{}).routes() {
 		routes = append(routes, Route{r.method, r.path, true})
 	}
 	return routes

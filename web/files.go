@@ -8,10 +8,58 @@ import (
 
 	"molrun/app"
 	"molrun/app/unit"
+	"molrun/web/decode"
+	"molrun/web/respond"
 )
 
-// fileView is an upload: completed, or pending in a listing, which also names
-// its owner.
+// files lists and deletes uploads.
+type files struct{ svc *app.Files }
+
+// list handles GET /files.
+func (h files) list(c *gin.Context) error {
+	query, err := decode.Request(c, func(r *decode.Reader) app.FileQuery {
+		return app.FileQuery{
+			Folder:            r.Text("folder"),
+			StartKey:          r.StartKey(),
+			Limit:             int(r.Integer("limit", 1, app.MaxPage, app.DefaultPage)),
+			WholeOrganization: r.Flag("organization"),
+		}
+	})
+	if err != nil {
+		return err
+	}
+	listing, err := h.svc.List(c.Request.Context(), caller(c), query)
+	if err != nil {
+		return err
+	}
+	page := respond.Page{Noun: "files", Records: make([]json.RawMessage, len(listing.Uploads)), StartKey: listing.StartKey}
+	for i, u := range listing.Uploads {
+		view := viewFile(u)
+		view.Email = u.Email
+		page.Records[i], _ = json.Marshal(view) // strings, numbers and a time cannot fail
+	}
+	page.Write(c.Writer)
+	return nil
+}
+
+// delete handles DELETE /files/{fileId}.
+func (h files) delete(c *gin.Context) error {
+	id, err := decode.Request(c, func(r *decode.Reader) string {
+		id := r.Path("fileId")
+		r.NoBody()
+		return id
+	})
+	if err != nil {
+		return err
+	}
+	if err := h.svc.Delete(c.Request.Context(), caller(c), id); err != nil {
+		return err
+	}
+	c.Status(http.StatusNoContent)
+	return nil
+}
+
+// fileView is an upload, completed or pending. Listings add its owner.
 type fileView struct {
 	Status      string       `json:"status"`
 	FileID      app.UploadID `json:"fileId"`
@@ -39,55 +87,4 @@ func viewFile(u *app.Upload) fileView {
 		ContentType: u.ContentType,
 		UploadedAt:  u.CompletedAt,
 	}
-}
-
-type filesRequest struct{ app.FileQuery }
-
-func (r *filesRequest) read(in *input) {
-	r.Folder = in.text("folder")
-	r.StartKey = in.startKey()
-	r.Limit = int(in.integer("limit", 1, app.MaxPage, app.DefaultPage))
-	r.WholeOrganization = in.flag("organization")
-}
-
-// files handles GET /files.
-func (a *API) files(c *gin.Context) {
-	req, err := decode[filesRequest](c)
-	if err != nil {
-		fail(c, err)
-		return
-	}
-	page, err := a.svc.Files.List(ctx(c), caller(c), req.FileQuery)
-	if err != nil {
-		fail(c, err)
-		return
-	}
-	records := make([]json.RawMessage, len(page.Uploads))
-	for i, u := range page.Uploads {
-		view := viewFile(u)
-		view.Email = u.Email
-		records[i], _ = json.Marshal(view) // strings, numbers and a time
-	}
-	replyPage(c, "files", records, page.StartKey, nil)
-}
-
-type fileRequest struct{ id string }
-
-func (r *fileRequest) read(in *input) {
-	r.id = in.path("fileId")
-	in.noBody()
-}
-
-// deleteFile handles DELETE /files/{fileId}.
-func (a *API) deleteFile(c *gin.Context) {
-	req, err := decode[fileRequest](c)
-	if err != nil {
-		fail(c, err)
-		return
-	}
-	if err := a.svc.Files.Delete(ctx(c), caller(c), req.id); err != nil {
-		fail(c, err)
-		return
-	}
-	c.Status(http.StatusNoContent)
 }

@@ -18,7 +18,7 @@ func sha256Hex(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// same fails the test where got is not want.
+// same fails the test if got is not want.
 func same(t *testing.T, what string, got, want any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -26,7 +26,7 @@ func same(t *testing.T, what string, got, want any) {
 	}
 }
 
-// template writes a route of gin's as OpenAPI does.
+// template converts a path of gin to the form of OpenAPI.
 func template(path string) string {
 	parts := strings.Split(path, "/")
 	for i, p := range parts {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"time"
 
@@ -9,36 +10,45 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/web/decode"
+	"molrun/web/respond"
 )
 
-type jobsRequest struct{ app.JobQuery }
-
-func (r *jobsRequest) read(in *input) {
-	r.Name = in.text("jobName")
-	r.Limit = int(in.integer("limit", 1, app.MaxPage, app.DefaultPage))
-	r.StartKey = in.startKey()
-	r.Batch = in.text("batch")
-	r.WholeOrganization = in.flag("organization")
-	r.Subjobs = in.flag("includeSubjobs")
-	r.Statuses = in.flag("statuses")
-	r.Email = in.text("jobEmail")
-	r.Algorithm = in.text("algorithm")
-	r.Status = in.status("status")
+// jobs lists, shows and changes jobs.
+type jobs struct {
+	svc     *app.Jobs
+	waiters waiters
 }
 
-// jobs handles GET /jobs.
-func (a *API) jobs(c *gin.Context) {
-	req, err := decode[jobsRequest](c)
+// list handles GET /jobs.
+func (h jobs) list(c *gin.Context) error {
+	query, err := decode.Request(c, func(r *decode.Reader) app.JobQuery {
+		return app.JobQuery{
+			Name:              r.Text("jobName"),
+			Limit:             int(r.Integer("limit", 1, app.MaxPage, app.DefaultPage)),
+			StartKey:          r.StartKey(),
+			Batch:             r.Text("batch"),
+			WholeOrganization: r.Flag("organization"),
+			Subjobs:           r.Flag("includeSubjobs"),
+			Statuses:          r.Flag("statuses"),
+			Email:             r.Text("jobEmail"),
+			Algorithm:         r.Text("algorithm"),
+			Status:            app.Status(r.Choice("status", "QUEUED", "RUNNING", "COMPLETED", "FAILED")),
+		}
+	})
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
-	page, err := a.svc.Jobs.List(ctx(c), caller(c), req.JobQuery)
+	listing, err := h.svc.List(c.Request.Context(), caller(c), query)
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
-	replyPage(c, "jobs", page.Records, page.StartKey, page.Statuses)
+	page := respond.Page{Noun: "jobs", Records: listing.Records, StartKey: listing.StartKey}
+	if listing.Statuses != nil {
+		page.Statuses, _ = json.Marshal(listing.Statuses) // numbers cannot fail
+	}
+	page.Write(c.Writer)
+	return nil
 }
 
 type jobRequest struct {
@@ -46,95 +56,97 @@ type jobRequest struct {
 	wait time.Duration
 }
 
-func (r *jobRequest) read(in *input) {
-	r.name = in.path("jobName")
-	r.wait = in.duration("wait", app.MaxWait)
-}
-
-// job handles GET /jobs/{jobName}.
-func (a *API) job(c *gin.Context) {
-	req, err := decode[jobRequest](c)
+// get handles GET /jobs/{jobName}, which may wait for the job to change.
+func (h jobs) get(c *gin.Context) error {
+	req, err := decode.Request(c, func(r *decode.Reader) jobRequest {
+		return jobRequest{r.Path("jobName"), r.Duration("wait", app.MaxWait)}
+	})
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
-	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(req.wait + a.options.AnswerTime))
-	record, err := a.waitForJob(ctx(c), caller(c), req)
-	if err != nil {
-		fail(c, err)
-		return
-	}
-	replyRecord(c, record)
-}
-
-// waitForJob gives the record as the service does, but waits no longer than
-// the server runs. Those who wait leave room for requests that don't.
-func (a *API) waitForJob(ctx context.Context, by app.Caller, req jobRequest) (app.Record, error) {
+	setWriteDeadline(c, req.wait+h.waiters.answerTime)
 	if req.wait > 0 {
 		select {
-		case a.waiting <- struct{}{}:
-			defer func() { <-a.waiting }()
+		case h.waiters.slots <- struct{}{}:
+			defer func() { <-h.waiters.slots }()
 		default:
-			return nil, fault.Errorf(fault.Unavailable, "Too many requests wait for a change; send this one again in a few seconds, or without wait.")
+			return fault.Errorf(fault.Unavailable, "Too many requests wait for a change; send this one again in a few seconds, or without wait.")
 		}
 	}
+	record, err := h.waitFor(c.Request.Context(), caller(c), req)
+	if err != nil {
+		return err
+	}
+	respond.Record(c.Writer, record)
+	return nil
+}
+
+// waiters bounds the requests that wait for a job to change.
+type waiters struct {
+	slots      chan struct{}   // fewer than requests in flight, to leave some for the others
+	stopping   context.Context // ends all waits
+	answerTime time.Duration   // to send the answer after the wait
+}
+
+func newWaiters(o Options) waiters {
+	return waiters{make(chan struct{}, max(1, o.MaxInFlight/2)), o.Stopping, o.AnswerTime}
+}
+
+// waitFor returns the job when it has changed, the wait is over or the server
+// is shutting down.
+func (h jobs) waitFor(ctx context.Context, by app.Caller, req jobRequest) (app.Record, error) {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(a.options.Stopping, cancel)()
-	record, err := a.svc.Jobs.Get(waiting, by, req.name, req.wait)
+	defer context.AfterFunc(h.waiters.stopping, cancel)()
+	record, err := h.svc.Get(waiting, by, req.name, req.wait)
 	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
-		return a.svc.Jobs.Get(ctx, by, req.name, 0)
+		return h.svc.Get(ctx, by, req.name, 0)
 	}
 	return record, err
 }
 
-// namedRequest asks for something to be done to a job, or shown of it.
-type namedRequest struct{ name string }
+// cancel handles POST /jobs/{jobName}/cancel.
+func (h jobs) cancel(c *gin.Context) error { return h.change(c, h.svc.Cancel) }
 
-func (r *namedRequest) read(in *input) {
-	r.name = in.path("jobName")
-	if in.c.Request.Method != http.MethodGet && in.c.Request.Method != http.MethodHead {
-		in.noBody()
+// retry handles POST /jobs/{jobName}/retry.
+func (h jobs) retry(c *gin.Context) error { return h.change(c, h.svc.Retry) }
+
+// pin handles POST /jobs/{jobName}/pin.
+func (h jobs) pin(c *gin.Context) error { return h.change(c, h.svc.Pin) }
+
+// unpin handles DELETE /jobs/{jobName}/pin.
+func (h jobs) unpin(c *gin.Context) error { return h.change(c, h.svc.Unpin) }
+
+// change applies do to a job and answers with its record.
+func (h jobs) change(c *gin.Context, do func(context.Context, app.Caller, string) (app.Record, error)) error {
+	name, err := decode.Request(c, jobToChange)
+	if err != nil {
+		return err
 	}
+	record, err := do(c.Request.Context(), caller(c), name)
+	if err != nil {
+		return err
+	}
+	respond.Record(c.Writer, record)
+	return nil
 }
 
-// cancelJob handles POST /jobs/{jobName}/cancel.
-func (a *API) cancelJob(c *gin.Context) { a.change(c, a.svc.Jobs.Cancel) }
-
-// retryJob handles POST /jobs/{jobName}/retry.
-func (a *API) retryJob(c *gin.Context) { a.change(c, a.svc.Jobs.Retry) }
-
-// pinJob handles POST /jobs/{jobName}/pin.
-func (a *API) pinJob(c *gin.Context) { a.change(c, a.svc.Jobs.Pin) }
-
-// unpinJob handles DELETE /jobs/{jobName}/pin.
-func (a *API) unpinJob(c *gin.Context) { a.change(c, a.svc.Jobs.Unpin) }
-
-// change does something to a job and answers with its record.
-func (a *API) change(c *gin.Context, do func(context.Context, app.Caller, string) (app.Record, error)) {
-	req, err := decode[namedRequest](c)
+// delete handles DELETE /jobs/{jobName}.
+func (h jobs) delete(c *gin.Context) error {
+	name, err := decode.Request(c, jobToChange)
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
-	record, err := do(ctx(c), caller(c), req.name)
-	if err != nil {
-		fail(c, err)
-		return
-	}
-	replyRecord(c, record)
-}
-
-// deleteJob handles DELETE /jobs/{jobName}.
-func (a *API) deleteJob(c *gin.Context) {
-	req, err := decode[namedRequest](c)
-	if err != nil {
-		fail(c, err)
-		return
-	}
-	if err := a.svc.Jobs.Delete(ctx(c), caller(c), req.name); err != nil {
-		fail(c, err)
-		return
+	if err := h.svc.Delete(c.Request.Context(), caller(c), name); err != nil {
+		return err
 	}
 	c.Status(http.StatusNoContent)
+	return nil
+}
+
+// jobToChange reads the name of a job.
+func jobToChange(r *decode.Reader) string {
+	name := r.Path("jobName")
+	r.NoBody()
+	return name
 }

@@ -10,7 +10,7 @@ import (
 	"molrun/app"
 )
 
-func TestSubmittingTheSameAgainGivesTheSameJob(t *testing.T) {
+func TestSubmissionIsIdempotent(t *testing.T) {
 	s := start(t)
 	first := s.want(200, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{"steps":5}}`).fields(t)
 	same(t, "created", first["created"], any(true))
@@ -41,7 +41,7 @@ func TestSubmittingTheSameAgainGivesTheSameJob(t *testing.T) {
 	}
 }
 
-func TestRecordsAreListedAsTheyAreShown(t *testing.T) {
+func TestListedRecordsEqualShownRecords(t *testing.T) {
 	s := start(t)
 	for i := range 5 {
 		s.submit(fmt.Sprint("job-", i))
@@ -81,7 +81,7 @@ func TestRecordsAreListedAsTheyAreShown(t *testing.T) {
 	}
 }
 
-func TestListingsAreOfTheCallerUnlessWidened(t *testing.T) {
+func TestListingsCoverTheCallerUnlessWidened(t *testing.T) {
 	s := start(t)
 	s.submit("a")
 	for query, names := range map[string]int{
@@ -98,7 +98,7 @@ func TestListingsAreOfTheCallerUnlessWidened(t *testing.T) {
 	}
 }
 
-func TestCursorIsGoodForItsListingAlone(t *testing.T) {
+func TestCursorIsValidOnlyForItsListing(t *testing.T) {
 	s := start(t)
 	s.submit("a")
 	s.submit("b")
@@ -111,7 +111,7 @@ func TestCursorIsGoodForItsListingAlone(t *testing.T) {
 	}
 }
 
-// flipped gives another letter.
+// flipped returns another letter.
 func flipped(letter byte) string {
 	if letter == 'A' {
 		return "B"
@@ -187,7 +187,7 @@ func TestLifeOfAJob(t *testing.T) {
 	s.want(404, "DELETE", "/jobs/a", "")
 }
 
-func TestLogsAreGivenInParts(t *testing.T) {
+func TestLogsAreReadInParts(t *testing.T) {
 	s := start(t)
 	s.submit("a")
 	s.run("a", nil)
@@ -218,11 +218,11 @@ func TestLogsAreGivenInParts(t *testing.T) {
 	s.want(422, "GET", "/jobs/a/logs?attempt=0&offset=-1&limit=x", "")
 }
 
-func TestLongLogsArriveWhole(t *testing.T) {
+func TestLongLogsArriveComplete(t *testing.T) {
 	s := start(t)
 	s.submit("a")
 	j := s.claim("a")
-	text := strings.Repeat("0123456789abcde\n", 200_000) // three times what leaves at once
+	text := strings.Repeat("0123456789abcde\n", 200_000) // three times the pace
 	s.printed(j, text)
 	if a := s.want(200, "GET", "/jobs/a/logs", ""); a.body != text {
 		t.Errorf("%d bytes arrived of %d", len(a.body), len(text))
@@ -259,7 +259,7 @@ func TestWaitingEndsWithTheServer(t *testing.T) {
 	}
 }
 
-func TestListingsCountByStatusWhatTheyAreOf(t *testing.T) {
+func TestListingsCountJobsByStatus(t *testing.T) {
 	s := start(t)
 	s.submit("a")
 	s.submit("b")
@@ -311,7 +311,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-func TestRecordsGrowByOneMember(t *testing.T) {
+func TestSubmittedRecordHasCreated(t *testing.T) {
 	s := start(t)
 	a := s.want(200, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{"steps":1}}`)
 	if !strings.HasSuffix(a.body, `,"created":true}`+"\n") || !strings.HasPrefix(a.body, `{"jobId":"`) {

@@ -11,7 +11,7 @@ import (
 	"molrun/web/contract"
 )
 
-// described checks every exchange of this package's tests.
+// described checks every exchange of these tests.
 var described = func() *contract.Checker {
 	c, err := contract.New(web.OpenAPI())
 	if err != nil {
@@ -20,8 +20,8 @@ var described = func() *contract.Checker {
 	return c
 }()
 
-// TestMain demands, when all tests ran, that together they met each status of
-// each operation.
+// TestMain requires that all tests together have met every status of every
+// operation.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if code == 0 && everythingRan() {
@@ -42,8 +42,8 @@ func everythingRan() bool {
 	return true
 }
 
-// unreachable are the answers that the rules of the service don't give yet:
-// nothing has a quota.
+// unreachable reports the answers that the service cannot give yet: nothing has
+// a quota.
 func unreachable(op contract.Operation, status string) bool {
 	return status == "403" && (strings.HasPrefix(op.Path, "/submit-") || op.Method == "PUT")
 }

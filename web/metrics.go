@@ -13,16 +13,15 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// observed is what GET /metrics tells of requests.
-type observed struct {
+// requestMetrics counts and times requests.
+type requestMetrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 }
 
-// observe registers the metrics of requests and of the process. Collectors
-// that are registered already stay as they are.
-func observe(registry *prometheus.Registry) *observed {
-	o := &observed{
+// newRequestMetrics registers the metrics of requests and of the process.
+func newRequestMetrics(registry *prometheus.Registry) *requestMetrics {
+	m := &requestMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "molrun_http_requests_total",
 			Help: "Requests to the API by method, route and status.",
@@ -33,35 +32,41 @@ func observe(registry *prometheus.Registry) *observed {
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 		}, []string{"route"}),
 	}
-	registry.MustRegister(o.requests, o.seconds)
+	registry.MustRegister(m.requests, m.seconds)
 	for _, c := range []prometheus.Collector{
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {
-		_ = registry.Register(c) // the one error is that it is there already
+		_ = registry.Register(c) // fails only if it is registered already
 	}
-	return o
+	return m
 }
 
-// request counts one request. Those without a route share a name, so that
-// clients can't make up series.
-func (o *observed) request(c *gin.Context, took time.Duration) {
+// add counts one request. Requests without a route share one name, so that
+// clients cannot create series.
+func (m *requestMetrics) add(c *gin.Context, took time.Duration) {
 	route, method := c.FullPath(), c.Request.Method
 	if route == "" {
 		route, method = "none", "any"
 	}
-	o.requests.WithLabelValues(method, route, strconv.Itoa(c.Writer.Status())).Inc()
-	o.seconds.WithLabelValues(route).Observe(took.Seconds())
+	m.requests.WithLabelValues(method, route, strconv.Itoa(c.Writer.Status())).Inc()
+	m.seconds.WithLabelValues(route).Observe(took.Seconds())
 }
 
-// metrics handles GET /metrics.
-func (a *API) metrics(c *gin.Context) {
+// metrics shows the metrics of a registry.
+type metrics struct {
+	registry *prometheus.Registry
+	log      zerolog.Logger
+}
+
+// show handles GET /metrics.
+func (h metrics) show(c *gin.Context) error {
 	c.Header("Cache-Control", "no-store")
-	promhttp.HandlerFor(a.options.Registry, promhttp.HandlerOpts{ErrorLog: metricsLog{a.options.Log}}).
-		ServeHTTP(c.Writer, c.Request)
+	promhttp.HandlerFor(h.registry, promhttp.HandlerOpts{ErrorLog: metricsLog{h.log}}).ServeHTTP(c.Writer, c.Request)
+	return nil
 }
 
-// metricsLog writes what goes wrong while metrics are gathered.
+// metricsLog writes errors of gathering metrics to the log.
 type metricsLog struct{ log zerolog.Logger }
 
 // Println implements promhttp.Logger.

@@ -7,7 +7,7 @@ import (
 	"molrun/web/client"
 )
 
-func TestPinIsShownInTheRecordUntilItIsTakenBack(t *testing.T) {
+func TestPinIsShownUntilItIsRemoved(t *testing.T) {
 	s := start(t)
 	s.want(200, "POST", "/submit-job", `{"jobName":"a b","type":"echo","settings":{}}`)
 	for _, step := range []struct {

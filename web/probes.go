@@ -1,54 +1,64 @@
 package web
 
 import (
+	"context"
 	_ "embed"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
 
 	"molrun/app/fault"
+	"molrun/web/respond"
 )
 
-// APIVersion is the version of what openapi.yaml describes.
+// APIVersion is the version of openapi.yaml.
 const APIVersion = "1.0.0"
 
 //go:embed openapi.yaml
 var openAPIText []byte
 
-// OpenAPI gives the description of the API, as GET /openapi.yaml does.
+// OpenAPI returns the description of the API that GET /openapi.yaml serves.
 func OpenAPI() []byte { return append([]byte(nil), openAPIText...) }
 
-// openAPI handles GET /openapi.yaml.
-func (a *API) openAPI(c *gin.Context) {
-	writeBody(c.Writer, http.StatusOK, "application/yaml", openAPIText)
+// probes tells about the service itself.
+type probes struct {
+	build string // version of this program
+	ready func(context.Context) (map[string]any, bool)
 }
 
-// healthz handles GET /healthz: the process answers.
-func (a *API) healthz(c *gin.Context) { reply(c, map[string]string{"status": "ok"}) }
+// openAPI handles GET /openapi.yaml.
+func (h probes) openAPI(c *gin.Context) error {
+	respond.Body(c.Writer, http.StatusOK, "application/yaml", openAPIText)
+	return nil
+}
+
+// health handles GET /healthz: the process answers.
+func (h probes) health(c *gin.Context) error {
+	return respond.JSON(c.Writer, http.StatusOK, map[string]string{"status": "ok"})
+}
 
 // version handles GET /version.
-func (a *API) version(c *gin.Context) {
-	reply(c, map[string]string{"version": a.options.Version, "apiVersion": APIVersion})
+func (h probes) version(c *gin.Context) error {
+	return respond.JSON(c.Writer, http.StatusOK, map[string]string{"version": h.build, "apiVersion": APIVersion})
 }
 
 type readinessView struct {
-	Status string         `json:"status"`
-	Checks map[string]any `json:"checks"`
-	Error  *errorObject   `json:"error,omitempty"`
+	Status string               `json:"status"`
+	Checks map[string]any       `json:"checks"`
+	Error  *respond.ErrorObject `json:"error,omitempty"`
 }
 
-// readyz handles GET /readyz: whether work can be taken now, and what was
-// looked at to say so.
-func (a *API) readyz(c *gin.Context) {
-	checks, ready := a.options.Ready(ctx(c))
+// readiness handles GET /readyz: whether the service takes work, and the checks
+// behind that.
+func (h probes) readiness(c *gin.Context) error {
+	checks, ready := h.ready(c.Request.Context())
 	if ready {
-		reply(c, readinessView{Status: "ready", Checks: checks})
-		return
+		return respond.JSON(c.Writer, http.StatusOK, readinessView{Status: "ready", Checks: checks})
 	}
-	c.Header("Retry-After", retryAfter[fault.Unavailable])
-	writeJSON(c.Writer, http.StatusServiceUnavailable, readinessView{
+	respond.RetryAfter(c.Writer.Header(), fault.Unavailable)
+	return respond.JSON(c.Writer, http.StatusServiceUnavailable, readinessView{
 		Status: "unready",
 		Checks: checks,
-		Error:  &errorObject{fault.Unavailable, "The service can't take work now; checks says why."},
+		Error:  &respond.ErrorObject{Code: fault.Unavailable, Message: "The service can't take work now; checks says why."},
 	})
 }

@@ -2,132 +2,197 @@ package web_test
 
 import (
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
-	"path/filepath"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
-
-	"github.com/rs/zerolog"
-
-	"molrun/app"
-	"molrun/app/algorithm"
-	"molrun/app/apikey"
-	"molrun/app/placement"
-	"molrun/app/routing"
-	"molrun/blobs"
-	"molrun/blobs/link"
-	"molrun/storage"
-	"molrun/web"
 )
 
-// noteAlgorithm takes settings as long as those of most jobs.
-const noteAlgorithm = `
-format = 1
-type = "note"
-version = "1"
-title = "Note"
-max_runtime = "1h"
-command = ["true"]
+func TestQueriesOfListings(t *testing.T) {
+	s := start(t)
+	tests := []struct {
+		query  string
+		faults []string // nil: accepted
+	}{
+		{"", nil},
+		{"limit=1", nil},
+		{"limit=100&startKey=", nil},
+		{"organization=TRUE&includeSubjobs=0", nil},
+		{"organization=False", nil},
+		{"status=QUEUED&algorithm=echo&jobEmail=ann@lab.example&batch=x&jobName=%F0%9F%A7%AC", nil},
 
-[[parameters]]
-name = "note"
-type = "string"
-`
-
-// benchHandler gives the whole service as a handler, and a key of it.
-func benchHandler(b *testing.B) (h http.Handler, key string) {
-	b.Helper()
-	store, err := storage.Open(filepath.Join(b.TempDir(), "jobs.db"), storage.Options{})
-	if err != nil {
-		b.Fatal(err)
+		{"limit=0", []string{"query.limit value"}},
+		{"limit=101", []string{"query.limit value"}},
+		{"limit=-1", []string{"query.limit value"}},
+		{"limit=99999999999999999999", []string{"query.limit value"}},
+		{"limit=ten", []string{"query.limit type"}},
+		{"limit=1.0", []string{"query.limit type"}},
+		{"limit=", []string{"query.limit type"}},
+		{"limit=1&limit=1", []string{"query.limit value"}},
+		{"organization=yes", []string{"query.organization type"}},
+		{"organization=", []string{"query.organization type"}},
+		{"organization=true&organization=true", []string{"query.organization value"}},
+		{"status=queued", []string{"query.status value"}},
+		{"status=", []string{"query.status value"}},
+		{"jobName=", []string{"query.jobName value"}},
+		{"jobName=%ff", []string{"query.jobName value"}},
+		{"startKey=abc", []string{"query.startKey value"}},
+		{"startKey=%ff", []string{"query.startKey value"}},
+		{"batch=%zz", []string{"query value"}},
+		{"limit=1;status=QUEUED", []string{"query value"}},
+		{"Limit=1", []string{"query.Limit unknown"}},
+		{"%ff=1", []string{"query.� unknown"}},
+		{"limit=0&organization=2&status=x&more=1", []string{"query.limit value", "query.organization type", "query.status value", "query.more unknown"}},
+		{"jobName=" + strings.Repeat("x", 17_000), []string{"query value"}},
 	}
-	b.Cleanup(func() { _ = store.Close() })
-	dir := b.TempDir()
-	secret, err := link.LoadSecret(dir)
-	if err != nil {
-		b.Fatal(err)
-	}
-	files, err := blobs.Open(dir, blobs.Options{Now: time.Now, Secret: secret})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = files.Close() })
-	note, mistakes := algorithm.Parse("note.toml", []byte(noteAlgorithm))
-	if len(mistakes) > 0 {
-		b.Fatal(mistakes)
-	}
-	catalogue, err := algorithm.NewCatalogue([]*algorithm.File{note})
-	if err != nil {
-		b.Fatal(err)
-	}
-	s, err := app.NewService(store, files, catalogue, app.Options{
-		Now: time.Now, CursorKey: secret.Derive("cursors"), UploadTTL: time.Hour,
-		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 64, MemoryBytes: 1 << 40, Local: true}}},
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	key, _, err = s.Accounts.CreateKey(b.Context(), app.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member})
-	if err != nil {
-		b.Fatal(err)
-	}
-	api := web.New(s, web.Options{})
-	return web.Edge{}.Before(web.Outer(api, blobs.Handler(files, s.Files, web.WriteError), zerolog.New(io.Discard))), key
-}
-
-// serveOne answers one request and keeps nothing of the answer but its status.
-func serveOne(b *testing.B, h http.Handler, key, method, path, body string) {
-	r := httptest.NewRequest(method, path, strings.NewReader(body))
-	r.Header.Set("X-Api-Key", key)
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	w := sink{header: http.Header{}}
-	h.ServeHTTP(&w, r)
-	if w.status != http.StatusOK {
-		b.Fatalf("%s %s: status %d", method, path, w.status)
-	}
-}
-
-type sink struct {
-	header http.Header
-	status int
-}
-
-func (s *sink) Header() http.Header         { return s.header }
-func (s *sink) WriteHeader(status int)      { s.status = status }
-func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
-
-func noteBody(n int64) string {
-	return fmt.Sprintf(`{"jobName":"job-%d","type":"note","settings":{"note":%q}}`, n, strings.Repeat("molecule ", 55))
-}
-
-// BenchmarkSubmitJob reports what a submission costs from its request to its
-// answer, of 64 clients at once. Some 2 kB and 20 allocations are the test's own.
-func BenchmarkSubmitJob(b *testing.B) {
-	h, key := benchHandler(b)
-	var n atomic.Int64
-	b.ReportAllocs()
-	b.SetParallelism(32)
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			serveOne(b, h, key, "POST", "/submit-job", noteBody(n.Add(1)))
+	for _, tt := range tests {
+		status := 200
+		if tt.faults != nil {
+			status = 422
 		}
-	})
+		a := s.as(s.ann, "GET", "/jobs?"+tt.query, "")
+		if a.status != status {
+			t.Errorf("%.80s: %d %s", tt.query, a.status, a.body)
+			continue
+		}
+		if status == 422 {
+			same(t, tt.query[:min(80, len(tt.query))], a.faults(t), tt.faults)
+		}
+	}
 }
 
-// BenchmarkListJobs reports what a page of 50 costs likewise.
-func BenchmarkListJobs(b *testing.B) {
-	h, key := benchHandler(b)
-	for n := range int64(200) {
-		serveOne(b, h, key, "POST", "/submit-job", noteBody(n))
+func TestUnknownNamesGetASuggestion(t *testing.T) {
+	s := start(t)
+	if a := s.want(422, "GET", "/jobs?limt=1", ""); !strings.Contains(a.body, `did you mean \"limit\"?`) {
+		t.Error(a.body)
 	}
-	b.ReportAllocs()
-	for b.Loop() {
-		serveOne(b, h, key, "GET", "/jobs?limit=50", "")
+	if a := s.want(422, "GET", "/jobs?zzzzzzzzzzzz=1", ""); !strings.Contains(a.body, "known are algorithm, batch,") {
+		t.Error(a.body)
 	}
+	if a := s.want(422, "GET", "/algorithms?x=1", ""); !strings.Contains(a.body, "there are none here") {
+		t.Error(a.body)
+	}
+	if a := s.want(422, "POST", "/result", `{"jobname":"a"}`); !strings.Contains(a.body, `did you mean \"jobName\"?`) {
+		t.Error(a.body)
+	}
+}
+
+func TestAllFaultsOfASubmissionAreReportedTogether(t *testing.T) {
+	s := start(t)
+	tests := []struct {
+		name, path, body string
+		faults           []string
+	}{
+		{"nothing", "/submit-job", ``, []string{"body missing"}},
+		{"null", "/submit-job", `null`, []string{"body type"}},
+		{"empty", "/submit-job", `{}`, []string{"body.jobName missing", "body.type missing", "body.settings missing"}},
+		{"null members", "/submit-job", `{"jobName":null,"type":null,"settings":null}`, []string{"body.jobName type", "body.type type", "body.settings type"}},
+		{"wrong types", "/submit-job", `{"jobName":1,"type":[],"settings":"x","version":true,"priority":"1","maxRuntimeSeconds":1.5}`, []string{
+			"body.jobName type", "body.type type", "body.settings type", "body.version type", "body.priority type", "body.maxRuntimeSeconds type",
+		}},
+		{"shape and rules", "/submit-job", `{"jobName":"a/b","type":"echo","settings":{"steps":0,"stepz":1},"prio":1,"maxRuntimeSeconds":0}`, []string{
+			"body.jobName value", "body.maxRuntimeSeconds value", "body.prio unknown", "body.settings.steps value", "body.settings.stepz unknown",
+		}},
+		{"priority", "/submit-job", `{"jobName":"a","type":"echo","settings":{},"priority":11}`, []string{"body.priority value"}},
+		{"beyond 2^53", "/submit-job", `{"jobName":"a","type":"echo","settings":{},"maxRuntimeSeconds":9007199254740993}`, []string{"body.maxRuntimeSeconds type"}},
+		{"an unknown algorithm", "/submit-job", `{"jobName":"a","type":"ecco","settings":{}}`, []string{"body.type unknown"}},
+		{"query and body", "/submit-job?dry=1", `{"jobName":1,"type":"echo","settings":{}}`, []string{"query.dry unknown", "body.jobName type"}},
+		{"a name twice", "/submit-job", `{"jobName":"a","jobName":"a","type":"echo","settings":{}}`, []string{"body.jobName duplicate"}},
+		{"a number without end", "/submit-job", `{"jobName":"a","type":"echo","settings":{"steps":1e10000000}}`, []string{"body.settings.steps value"}},
+
+		{"batch, nothing", "/submit-batch", `{}`, []string{"body.batchName missing", "body.type missing", "body.settings missing"}},
+		{"batch, no rows", "/submit-batch", `{"batchName":"b","type":"echo","settings":[]}`, []string{"body.settings value"}},
+		{"batch, bad rows", "/submit-batch", `{"batchName":"b","type":"echo","settings":[{},1,{"steps":0},null],"jobNames":["x",2,"y","z"]}`, []string{
+			"body.settings.1 type", "body.settings.3 type", "body.jobNames.1 type", "body.settings.2.steps value",
+		}},
+		{"batch, names", "/submit-batch", `{"batchName":"b","type":"echo","settings":[{},{}],"jobNames":["x","x"],"more":1}`, []string{"body.jobNames.1 taken", "body.more unknown"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a := s.as(s.ann, "POST", tt.path, tt.body)
+			if a.status != 422 {
+				t.Fatalf("%d %s", a.status, a.body)
+			}
+			got := a.faults(t)
+			slices.Sort(got)
+			slices.Sort(tt.faults)
+			same(t, tt.body, got, tt.faults)
+			if tt.path == "/submit-job" && strings.HasPrefix(tt.body, "{") && !strings.Contains(tt.name, "twice") && !strings.Contains(tt.name, "without end") {
+				v := s.want(200, "POST", "/validate-job", tt.body)
+				got := v.faults(t)
+				slices.Sort(got)
+				same(t, "validation", got, tt.faults)
+			}
+		})
+	}
+}
+
+func TestOptionalMembersMayBeNull(t *testing.T) {
+	s := start(t)
+	s.want(200, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{},"version":null,"priority":null,"maxRuntimeSeconds":null}`)
+	s.want(200, "POST", "/submit-batch", `{"batchName":"b","type":"echo","settings":[{}],"jobNames":null}`)
+	s.want(409, "POST", "/result", `{"jobName":"a","fileName":null,"partial":null}`)
+}
+
+func TestIntegersMayBeWrittenInAnyForm(t *testing.T) {
+	s := start(t)
+	s.want(200, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{},"priority":-1e0,"maxRuntimeSeconds":6.0e1}`)
+	j := s.want(200, "GET", "/jobs/a", "").fields(t)
+	same(t, "priority, maxRuntimeSeconds", []any{j["priority"], j["maxRuntimeSeconds"]}, []any{-1.0, 60.0})
+}
+
+func TestNamesInPathsAreDecodedOnce(t *testing.T) {
+	s := start(t)
+	for _, name := range []string{"plain", "a b", "100%", "%25", "a+b", "50%2F50", "蛋白质", "é?#&=;", `"'<>`, "..a", "cancel"} {
+		quoted := fmt.Sprintf("%q", name)
+		s.want(200, "POST", "/submit-job", `{"jobName":`+quoted+`,"type":"echo","settings":{}}`)
+		a := s.want(200, "GET", "/jobs/"+escaped(name), "")
+		same(t, "jobName", a.fields(t)["jobName"], any(name))
+		s.want(200, "POST", "/jobs/"+escaped(name)+"/cancel", "")
+	}
+	for path, status := range map[string]int{
+		"/jobs/a%2Fb": 404, "/jobs/%2e%2e": 404, "/jobs/%00": 404, "/jobs/%252525": 404, "/jobs/%FF": 422,
+	} {
+		s.want(status, "GET", path, "")
+	}
+}
+
+// escaped percent-encodes every byte.
+func escaped(name string) string {
+	out := ""
+	for i := range len(name) {
+		out += fmt.Sprintf("%%%02X", name[i])
+	}
+	return out
+}
+
+func TestTruncatedBodyIsRejected(t *testing.T) {
+	s := start(t)
+	r, err := http.NewRequest("POST", s.url+"/submit-job", &endsEarly{text: `{"jobName":`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ContentLength = 100
+	r.Header.Set("x-api-key", s.ann)
+	r.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil { // the client may report its own error first
+		if resp.StatusCode != 422 {
+			t.Errorf("status %d", resp.StatusCode)
+		}
+		resp.Body.Close()
+	}
+	s.want(200, "GET", "/jobs", "") // other requests still work
+}
+
+// endsEarly returns its text and then fails.
+type endsEarly struct{ text string }
+
+func (e *endsEarly) Read(p []byte) (int, error) {
+	if e.text == "" {
+		return 0, fmt.Errorf("broken off")
+	}
+	n := copy(p, e.text)
+	e.text = e.text[n:]
+	return n, nil
 }

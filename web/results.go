@@ -7,18 +7,19 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/rs/zerolog"
 
 	"molrun/app"
 	"molrun/app/unit"
+	"molrun/web/decode"
+	"molrun/web/respond"
 )
 
-type resultRequest struct{ app.ResultRequest }
-
-func (r *resultRequest) read(in *input) {
-	b := in.object(required)
-	r.Name = b.text("jobName", required)
-	r.File = b.text("fileName", optional)
-	r.Partial = b.flag("partial")
+// results gives what jobs produced and printed.
+type results struct {
+	svc        *app.Jobs
+	base       publicURL
+	answerTime time.Duration
 }
 
 type resultView struct {
@@ -28,24 +29,28 @@ type resultView struct {
 	ExpiresAt   unit.Time `json:"expiresAt"`
 }
 
-// result handles POST /result.
-func (a *API) result(c *gin.Context) {
-	req, err := decode[resultRequest](c)
+// link handles POST /result.
+func (h results) link(c *gin.Context) error {
+	req, err := decode.Request(c, func(r *decode.Reader) app.ResultRequest {
+		b := r.Object(decode.Required)
+		return app.ResultRequest{
+			Name:    b.Text("jobName", decode.Required),
+			File:    b.Text("fileName", decode.Optional),
+			Partial: b.Flag("partial"),
+		}
+	})
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
-	if req.Base, err = a.base(c.Request); err != nil {
-		fail(c, err)
-		return
+	if req.Base, err = h.base.of(c.Request); err != nil {
+		return err
 	}
-	about(c, req.Name)
-	link, err := a.svc.Jobs.Result(ctx(c), caller(c), req.ResultRequest)
+	auditObject(c, req.Name)
+	link, err := h.svc.Result(c.Request.Context(), caller(c), req)
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
-	reply(c, resultView{link.URL, link.FileName, link.Size, link.ExpiresAt})
+	return respond.JSON(c.Writer, http.StatusOK, resultView{link.URL, link.FileName, link.Size, link.ExpiresAt})
 }
 
 type resultFileView struct {
@@ -54,65 +59,60 @@ type resultFileView struct {
 	SHA256 string `json:"sha256"`
 }
 
-// resultFiles handles GET /jobs/{jobName}/files.
-func (a *API) resultFiles(c *gin.Context) {
-	req, err := decode[namedRequest](c)
+// files handles GET /jobs/{jobName}/files.
+func (h results) files(c *gin.Context) error {
+	name, err := decode.Request(c, func(r *decode.Reader) string { return r.Path("jobName") })
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
-	files, err := a.svc.Jobs.ResultFiles(ctx(c), caller(c), req.name)
+	files, err := h.svc.ResultFiles(c.Request.Context(), caller(c), name)
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
 	views := make([]resultFileView, len(files))
 	for i, f := range files {
 		views[i] = resultFileView{f.Name, f.Size, f.SHA256}
 	}
-	reply(c, map[string]any{"files": views})
-}
-
-type logRequest struct{ app.LogRequest }
-
-func (r *logRequest) read(in *input) {
-	r.Name = in.path("jobName")
-	r.Attempt = int(in.integer("attempt", 1, 1<<31-1, 0))
-	r.Offset = in.integer("offset", 0, maxExact, 0)
-	r.Limit = in.integer("limit", 0, maxExact, -1)
+	return respond.JSON(c.Writer, http.StatusOK, map[string]any{"files": views})
 }
 
 // log handles GET /jobs/{jobName}/logs.
-func (a *API) log(c *gin.Context) {
-	req, err := decode[logRequest](c)
+func (h results) log(c *gin.Context) error {
+	req, err := decode.Request(c, func(r *decode.Reader) app.LogRequest {
+		return app.LogRequest{
+			Name:    r.Path("jobName"),
+			Attempt: int(r.Integer("attempt", 1, 1<<31-1, 0)),
+			Offset:  r.Integer("offset", 0, decode.MaxExact, 0),
+			Limit:   r.Integer("limit", 0, decode.MaxExact, -1),
+		}
+	})
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
-	part, err := a.svc.Jobs.Log(ctx(c), caller(c), req.LogRequest)
+	part, err := h.svc.Log(c.Request.Context(), caller(c), req)
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
 	defer part.Close() // only read from
-	h := c.Writer.Header()
-	h.Set("Content-Type", "text/plain; charset=utf-8")
-	h.Set("Content-Length", strconv.FormatInt(part.Length, 10))
-	h.Set("X-Log-Size", strconv.FormatInt(part.Size, 10))
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
+	header := c.Writer.Header()
+	header.Set("Content-Type", "text/plain; charset=utf-8")
+	header.Set("Content-Length", strconv.FormatInt(part.Length, 10))
+	header.Set("X-Log-Size", strconv.FormatInt(part.Size, 10))
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
 	c.Status(http.StatusOK)
 	c.Writer.WriteHeaderNow()
 	if c.Request.Method == http.MethodHead {
-		return
+		return nil
 	}
-	if err := copyPaced(c.Writer, part, part.Length, a.options.AnswerTime); err != nil {
-		logger(c).Info().Err(err).Msg("log not sent to its end")
-		panic(http.ErrAbortHandler) // so that a part is not taken for the whole
+	if err := copyPaced(c.Writer, part, part.Length, h.answerTime); err != nil {
+		zerolog.Ctx(c.Request.Context()).Info().Err(err).Msg("log not sent to its end")
+		panic(http.ErrAbortHandler) // cut the connection: the client must not take a part for the whole
 	}
+	return nil
 }
 
-// pace is how much has to leave within the time of an answer.
+// pace is how many bytes have to leave within the time of an answer.
 const pace = 1 << 20
 
 // copyPaced copies n bytes to a client that may be slow but must not stall.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestResultIsALinkThatNeedsNoKey(t *testing.T) {
+func TestResultLinkNeedsNoKey(t *testing.T) {
 	s := start(t)
 	s.submit("a b")
 	same(t, "too early", s.want(409, "POST", "/result", `{"jobName":"a b"}`).code(), "JOB_NOT_COMPLETED")
@@ -42,7 +42,7 @@ func TestResultIsALinkThatNeedsNoKey(t *testing.T) {
 	s.want(404, "POST", "/result", `{"jobName":"absent"}`)
 }
 
-func TestFileNamedLikeTheArchiveIsTheFile(t *testing.T) {
+func TestFileNamedLikeTheArchiveTakesPrecedence(t *testing.T) {
 	s := start(t)
 	for name, begins := range map[string]string{
 		"a": "text", // the result has a file a.zip
@@ -58,7 +58,7 @@ func TestFileNamedLikeTheArchiveIsTheFile(t *testing.T) {
 	}
 }
 
-func TestLinksRefuseWhatTheyWereNotMadeFor(t *testing.T) {
+func TestLinksRefuseOtherUses(t *testing.T) {
 	s := start(t)
 	grant := s.want(200, "PUT", "/upload/a.txt", "").fields(t)
 	up := grant["uploadUrl"].(string)
@@ -84,7 +84,7 @@ func TestAlgorithmsAreShown(t *testing.T) {
 	s.want(404, "GET", "/algorithms/nothing", "")
 }
 
-func TestValidationGivesWhatWouldBeRun(t *testing.T) {
+func TestValidationReturnsNormalizedSettings(t *testing.T) {
 	s := start(t)
 	v := s.want(200, "POST", "/validate-job", `{"jobName":"a","type":"echo","settings":{}}`)
 	same(t, "valid", v.body, `{"valid":true,"normalized":{"steps":10},"detail":[]}`+"\n")

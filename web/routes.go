@@ -6,62 +6,68 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// class says how a route is guarded and limited.
-type class int
-
-const (
-	keyed   class = iota // wants an API key
-	open                 // wants none
-	listing              // the others want one, and have a rate
-	submitting
-	batch // submitting, with a large body
-	uploading
-)
-
 // route is one line of a table of routes.
 type route struct {
 	method, path string
-	handle       gin.HandlerFunc
+	handle       handler
 	class        class
 }
 
-// routes is every route of the API, sorted by path.
-func (a *API) routes() []route {
+// handlers are the handlers of the API, by noun.
+type handlers struct {
+	algorithms  algorithms
+	files       files
+	jobs        jobs
+	metrics     metrics
+	probes      probes
+	results     results
+	submissions submissions
+	uploads     uploads
+}
+
+// routes lists every route of the API, sorted by path.
+func (h handlers) routes() []route {
 	return []route{
-		{"GET", "/algorithms", a.algorithms, keyed},
-		{"GET", "/algorithms/:type", a.algorithm, keyed},
-		{"GET", "/files", a.files, listing},
-		{"DELETE", "/files/:fileId", a.deleteFile, keyed},
-		{"GET", "/healthz", a.healthz, open},
-		{"GET", "/jobs", a.jobs, listing},
-		{"DELETE", "/jobs/:jobName", a.deleteJob, keyed},
-		{"GET", "/jobs/:jobName", a.job, keyed},
-		{"POST", "/jobs/:jobName/cancel", a.cancelJob, keyed},
-		{"GET", "/jobs/:jobName/files", a.resultFiles, keyed},
-		{"GET", "/jobs/:jobName/logs", a.log, keyed},
-		{"DELETE", "/jobs/:jobName/pin", a.unpinJob, keyed},
-		{"POST", "/jobs/:jobName/pin", a.pinJob, keyed},
-		{"POST", "/jobs/:jobName/retry", a.retryJob, keyed},
-		{"GET", "/metrics", a.metrics, open},
-		{"GET", "/openapi.yaml", a.openAPI, open},
-		{"GET", "/readyz", a.readyz, open},
-		{"POST", "/result", a.result, keyed},
-		{"POST", "/submit-batch", a.submitBatch, batch},
-		{"POST", "/submit-job", a.submitJob, submitting},
-		{"POST", "/upload/:fileId/complete", a.completeUpload, keyed},
-		{"PUT", "/upload/:filename", a.createUpload, uploading},
-		{"POST", "/validate-job", a.validateJob, submitting},
-		{"GET", "/version", a.version, open},
+		{"GET", "/algorithms", h.algorithms.list, keyed},
+		{"GET", "/algorithms/:type", h.algorithms.get, keyed},
+		{"GET", "/files", h.files.list, listing},
+		{"DELETE", "/files/:fileId", h.files.delete, keyed},
+		{"GET", "/healthz", h.probes.health, open},
+		{"GET", "/jobs", h.jobs.list, listing},
+		{"DELETE", "/jobs/:jobName", h.jobs.delete, keyed},
+		{"GET", "/jobs/:jobName", h.jobs.get, keyed},
+		{"POST", "/jobs/:jobName/cancel", h.jobs.cancel, keyed},
+		{"GET", "/jobs/:jobName/files", h.results.files, keyed},
+		{"GET", "/jobs/:jobName/logs", h.results.log, keyed},
+		{"DELETE", "/jobs/:jobName/pin", h.jobs.unpin, keyed},
+		{"POST", "/jobs/:jobName/pin", h.jobs.pin, keyed},
+		{"POST", "/jobs/:jobName/retry", h.jobs.retry, keyed},
+		{"GET", "/metrics", h.metrics.show, open},
+		{"GET", "/openapi.yaml", h.probes.openAPI, open},
+		{"GET", "/readyz", h.probes.readiness, open},
+		{"POST", "/result", h.results.link, keyed},
+		{"POST", "/submit-batch", h.submissions.batch, batch},
+		{"POST", "/submit-job", h.submissions.job, submitting},
+		{"POST", "/upload/:fileId/complete", h.uploads.complete, keyed},
+		{"PUT", "/upload/:filename", h.uploads.create, uploading},
+		{"POST", "/validate-job", h.submissions.validate, submitting},
+		{"GET", "/version", h.probes.version, open},
 	}
 }
 
-// mount adds the routes to the engine, each behind what admit gives for its
-// class. What answers GET also answers HEAD.
-func mount(e *gin.Engine, routes []route, admit func(class) gin.HandlerFunc) {
+// mount adds the routes to the engine, each behind admit. A route that answers
+// GET also answers HEAD.
+func mount(e *gin.Engine, routes []route, admit func(class, handler) handler) {
 	for _, r := range routes {
-		e.Handle(r.method, r.path, admit(r.class), r.handle)
+		handle := admit(r.class, r.handle)
+		answer := func(c *gin.Context) {
+			if err := handle(c); err != nil {
+				fail(c, err)
+			}
+		}
+		e.Handle(r.method, r.path, answer)
 		if r.method == http.MethodGet {
-			e.Handle(http.MethodHead, r.path, admit(r.class), r.handle)
+			e.Handle(http.MethodHead, r.path, answer)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func TestRoutesAreSortedByPath(t *testing.T) {
 	}
 }
 
-func TestRoutesAreThoseOfTheDescription(t *testing.T) {
+func TestRoutesMatchTheDescription(t *testing.T) {
 	var routed, named []contract.Operation
 	for _, r := range web.Routes() {
 		routed = append(routed, contract.Operation{Method: r.Method, Path: template(r.Path)})
@@ -37,10 +37,10 @@ func TestRoutesAreThoseOfTheDescription(t *testing.T) {
 	same(t, "routes", routed, named)
 }
 
-// call is a request that every route can be sent.
+// call is a request without parameters.
 type call struct{ method, path string }
 
-// calls gives one request for each route that wants a key.
+// calls returns one request for each route that needs a key.
 func calls() []call {
 	var all []call
 	for _, r := range web.Routes() {
@@ -57,14 +57,14 @@ func calls() []call {
 
 func (c call) String() string { return c.method + " " + c.path }
 
-// takesBody tells which routes read a JSON body.
+// takesBody reports whether the route reads a JSON body.
 func (c call) takesBody() bool {
 	return c.method == "POST" || c.method == "DELETE"
 }
 
-func TestEveryRouteRefusesEveryBadKeyAlike(t *testing.T) {
+func TestEveryRouteRefusesBadKeysInTheSameWay(t *testing.T) {
 	s := start(t)
-	disabled, expired := s.key("lab", "carl@lab.example", apikey.Member), s.expiredKey()
+	disabled, expired := newKey(t, s.app.Accounts, "lab", "carl@lab.example", apikey.Member), s.expiredKey()
 	s.disable(disabled)
 	last := string([]byte{s.ann[len(s.ann)-1] ^ 1})
 	bad := map[string][]string{
@@ -112,7 +112,7 @@ func (s *service) disable(key string) {
 	}
 }
 
-// expiredKey makes a key whose time is over.
+// expiredKey returns an expired key.
 func (s *service) expiredKey() string {
 	s.t.Helper()
 	key, record, err := s.app.Accounts.CreateKey(s.t.Context(), app.KeyRequest{Organization: "lab", Email: "dora@lab.example", Role: apikey.Member, Expires: time.Hour})
@@ -177,7 +177,7 @@ func TestUnknownPathsAndMethodsAreErrorObjects(t *testing.T) {
 	}
 }
 
-func TestEveryRouteNamesUnknownParametersAndBodies(t *testing.T) {
+func TestEveryRouteRejectsUnknownParametersAndBadBodies(t *testing.T) {
 	s := start(t)
 	for _, c := range calls() {
 		a := s.as(s.ann, c.method, c.path+"?nonsense=1", "")
@@ -202,7 +202,7 @@ func TestEveryRouteNamesUnknownParametersAndBodies(t *testing.T) {
 	}
 }
 
-// refusals are the faults of a 422, or of the answer to a validation.
+// refusals returns the faults of a 422 or of a validation.
 func (a answer) refusals(t *testing.T) []string {
 	t.Helper()
 	if a.status == 422 || strings.Contains(a.body, `"detail"`) {
@@ -211,7 +211,7 @@ func (a answer) refusals(t *testing.T) []string {
 	return nil
 }
 
-func TestEveryBodyHasToBeDeclaredAsJSONAndBounded(t *testing.T) {
+func TestEveryBodyMustBeJSONWithinTheLimit(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.MaxBody, with.options.MaxBatchBody = 100, 200 })
 	long := `{"a":"` + strings.Repeat("x", 300) + `"}`
 	for _, c := range calls() {
@@ -239,7 +239,7 @@ func TestEveryBodyHasToBeDeclaredAsJSONAndBounded(t *testing.T) {
 	}
 }
 
-// chunked sends a body whose length is not told beforehand.
+// chunked sends a body without a Content-Length.
 func (s *service) chunked(c call, body string) answer {
 	s.t.Helper()
 	r, err := http.NewRequest(c.method, s.url+c.path, struct{ *strings.Reader }{strings.NewReader(body)})
@@ -252,7 +252,7 @@ func (s *service) chunked(c call, body string) answer {
 	return s.do(r)
 }
 
-func TestEveryRouteAnswersTroubleWithTheStore(t *testing.T) {
+func TestEveryRouteAnswersStoreErrors(t *testing.T) {
 	s := start(t)
 	internal := fault.Errorf(fault.Internal, "the disk says secret-detail")
 	busy := fault.Errorf(fault.Unavailable, "The service is stopping; send the request again.")
@@ -264,7 +264,7 @@ func TestEveryRouteAnswersTroubleWithTheStore(t *testing.T) {
 			t.Errorf("%v: %d %s", c, a.status, a.body)
 		}
 		if log := s.log.String(); !strings.Contains(log, "secret-detail") || !strings.Contains(log, id) {
-			t.Errorf("%v: the cause is not in the log", c)
+			t.Errorf("%v: the log lacks the cause", c)
 		}
 		s.store.reading.Store(&busy)
 		a = s.as(s.ann, c.method, c.path, "")
@@ -275,7 +275,7 @@ func TestEveryRouteAnswersTroubleWithTheStore(t *testing.T) {
 	}
 }
 
-func TestWhatIsStoredIsRefusedWhenTheDiskIsFull(t *testing.T) {
+func TestWritesAreRefusedWhenTheDiskIsFull(t *testing.T) {
 	s := start(t)
 	full := fault.Errorf(fault.StorageFull, "The disk is full; an administrator has to make room.")
 	s.store.writing.Store(&full)

@@ -31,9 +31,11 @@ import (
 	"molrun/blobs/link"
 	"molrun/storage"
 	"molrun/web"
+	"molrun/web/edge"
+	"molrun/web/respond"
 )
 
-// echoAlgorithm is the one algorithm of these tests.
+// echoAlgorithm is the only algorithm of these tests.
 const echoAlgorithm = `
 format = 1
 type = "echo"
@@ -63,7 +65,7 @@ cpus = 1
 memory = "64MiB"
 `
 
-// breakable is the real store, until it is told to fail.
+// breakable is a real store that fails when it is told to.
 type breakable struct {
 	app.Store
 	reading, writing atomic.Pointer[error]
@@ -87,8 +89,8 @@ func (b *breakable) Update(ctx context.Context, fn func(app.Tx) error) error {
 	return b.Store.Update(ctx, fn)
 }
 
-// service is a running service with real storage and files. Of a runner there
-// is only what the tests do by hand.
+// service is a running service with real storage and files. It has no runner:
+// tests claim and finish jobs by hand.
 type service struct {
 	t      *testing.T
 	app    *app.Service
@@ -123,7 +125,7 @@ func (l *lockedBuffer) String() string {
 // setup changes how a service is started.
 type setup struct {
 	options web.Options
-	from    string // remote address of all requests, "" is the real one
+	from    string // remote address of all requests; "" keeps the real one
 }
 
 func start(t *testing.T, change ...func(*setup)) *service {
@@ -133,11 +135,14 @@ func start(t *testing.T, change ...func(*setup)) *service {
 		c(&with)
 	}
 	s := &service{t: t, log: &lockedBuffer{}}
-	s.open(t.TempDir())
 	log := zerolog.New(s.log)
+	store, files := openStorage(t, log)
+	s.store, s.blobs = &breakable{Store: store}, files
+	s.app = newApp(t, s.store, s.blobs, echoAlgorithm)
+	s.keeper = retention.New(s.store, s.blobs, s.app.Jobs, retention.Options{Now: time.Now})
 	with.options.Version = "test"
 	api := web.New(s.app, with.options)
-	handler := web.Outer(api, blobs.Handler(s.blobs, s.app.Files, web.WriteError), log)
+	handler := web.Outer(api, blobs.Handler(s.blobs, s.app.Files, respond.Error), log)
 	if with.from != "" {
 		inner := handler
 		handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -146,7 +151,7 @@ func start(t *testing.T, change ...func(*setup)) *service {
 		})
 	}
 	server := httptest.NewUnstartedServer(nil)
-	server.Config = web.Server(handler)
+	server.Config = edge.Server(handler)
 	server.Start()
 	t.Cleanup(server.Close)
 	s.url = server.URL
@@ -155,67 +160,72 @@ func start(t *testing.T, change ...func(*setup)) *service {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	t.Cleanup(s.client.CloseIdleConnections)
-	s.ann = s.key("lab", "ann@lab.example", apikey.Member)
-	s.bob = s.key("lab", "bob@lab.example", apikey.Member)
-	s.root = s.key("lab", "root@lab.example", apikey.Admin)
-	s.eve = s.key("other", "eve@other.example", apikey.Admin)
+	s.ann = newKey(t, s.app.Accounts, "lab", "ann@lab.example", apikey.Member)
+	s.bob = newKey(t, s.app.Accounts, "lab", "bob@lab.example", apikey.Member)
+	s.root = newKey(t, s.app.Accounts, "lab", "root@lab.example", apikey.Admin)
+	s.eve = newKey(t, s.app.Accounts, "other", "eve@other.example", apikey.Admin)
 	return s
 }
 
-func (s *service) open(dir string) {
-	s.t.Helper()
+// openStorage opens a store and a directory of files. When the test ends, it
+// checks the store and closes both.
+func openStorage(t testing.TB, log zerolog.Logger) (*storage.Store, *blobs.Dir) {
+	t.Helper()
+	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o700); err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	store, err := storage.Open(filepath.Join(dir, "jobs.db"), storage.Options{Fatal: func(err error) { s.t.Errorf("store: %v", err) }})
+	store, err := storage.Open(filepath.Join(dir, "jobs.db"), storage.Options{Fatal: func(err error) { t.Errorf("store: %v", err) }})
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	s.t.Cleanup(func() { s.close(store) })
-	s.store = &breakable{Store: store}
 	secret, err := link.LoadSecret(dir)
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	s.blobs, err = blobs.Open(dir, blobs.Options{Now: time.Now, Secret: secret, Log: zerolog.New(s.log), Reserve: 1})
+	files, err := blobs.Open(dir, blobs.Options{Now: time.Now, Secret: secret, Log: log, Reserve: 1})
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	echo, mistakes := algorithm.Parse("echo.toml", []byte(echoAlgorithm))
+	t.Cleanup(func() {
+		if err := store.Check(context.Background()); err != nil {
+			t.Errorf("the store after the test: %v", err)
+		}
+		if err := errors.Join(store.Close(), files.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return store, files
+}
+
+// newApp returns a service that offers one algorithm.
+func newApp(t testing.TB, store app.Store, files *blobs.Dir, algorithmText string) *app.Service {
+	t.Helper()
+	file, mistakes := algorithm.Parse("algorithm.toml", []byte(algorithmText))
 	if len(mistakes) > 0 {
-		s.t.Fatalf("echo.toml: %v", mistakes)
+		t.Fatal(mistakes)
 	}
-	catalogue, err := algorithm.NewCatalogue([]*algorithm.File{echo})
+	catalogue, err := algorithm.NewCatalogue([]*algorithm.File{file})
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	s.app, err = app.NewService(s.store, s.blobs, catalogue, app.Options{
+	s, err := app.NewService(store, files, catalogue, app.Options{
 		Now:       time.Now,
 		CursorKey: bytes.Repeat([]byte{7}, 32),
 		UploadTTL: time.Hour,
-
-		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: 1 << 30, Local: true}}},
+		Routing:   routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 64, MemoryBytes: 1 << 40, Local: true}}},
 	})
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	s.keeper = retention.New(s.store, s.blobs, s.app.Jobs, retention.Options{Now: time.Now})
+	return s
 }
 
-func (s *service) close(store *storage.Store) {
-	if err := store.Check(context.Background()); err != nil {
-		s.t.Errorf("the store after the test: %v", err)
-	}
-	if err := errors.Join(store.Close(), s.blobs.Close()); err != nil {
-		s.t.Error(err)
-	}
-}
-
-func (s *service) key(organization, email string, role apikey.Role) string {
-	s.t.Helper()
-	key, _, err := s.app.Accounts.CreateKey(context.Background(), app.KeyRequest{Organization: organization, Email: email, Role: role})
+func newKey(t testing.TB, accounts *app.Accounts, organization, email string, role apikey.Role) string {
+	t.Helper()
+	key, _, err := accounts.CreateKey(context.Background(), app.KeyRequest{Organization: organization, Email: email, Role: role})
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return key
 }
@@ -227,8 +237,7 @@ type answer struct {
 	body   string
 }
 
-// send sends a request. Headers are given as names and values in turn; one
-// without a value is not sent.
+// send sends a request without a key. Headers alternate names and values.
 func (s *service) send(method, path, body string, headers ...string) answer {
 	s.t.Helper()
 	r := s.request(method, path, body)
@@ -239,7 +248,7 @@ func (s *service) send(method, path, body string, headers ...string) answer {
 	return s.do(r)
 }
 
-// request makes a request of ann's to a path, or to the URL of a link.
+// request returns a request with ann's key to a path or to the URL of a link.
 func (s *service) request(method, path, body string) *http.Request {
 	s.t.Helper()
 	url := path
@@ -269,7 +278,7 @@ func (s *service) do(r *http.Request) answer {
 	return answer{resp.StatusCode, resp.Header, string(data)}
 }
 
-// as sends a request with a key, and a body as JSON where there is one.
+// as sends a request with a key. A body is declared as JSON.
 func (s *service) as(key, method, path, body string) answer {
 	s.t.Helper()
 	headers := []string{"x-api-key", key}
@@ -279,7 +288,7 @@ func (s *service) as(key, method, path, body string) answer {
 	return s.send(method, path, body, headers...)
 }
 
-// want sends a request as ann and demands a status.
+// want sends a request as ann and requires a status.
 func (s *service) want(status int, method, path, body string) answer {
 	s.t.Helper()
 	a := s.as(s.ann, method, path, body)
@@ -289,7 +298,7 @@ func (s *service) want(status int, method, path, body string) answer {
 	return a
 }
 
-// fields gives the members of an answer.
+// fields returns the members of an answer.
 func (a answer) fields(t *testing.T) map[string]any {
 	t.Helper()
 	var out map[string]any
@@ -299,14 +308,15 @@ func (a answer) fields(t *testing.T) map[string]any {
 	return out
 }
 
-// code gives the code of an error, "" of anything else.
+// code returns the code of an error, "" for anything else.
 func (a answer) code() string {
 	var e struct{ Error struct{ Code string } }
-	_ = json.Unmarshal([]byte(a.body), &e) // anything else has none
+	_ = json.Unmarshal([]byte(a.body), &e)
 	return e.Error.Code
 }
 
-// faults gives the places of a 422 as text, such as "body.settings.0.steps".
+// faults returns the faults of a 422 as text, such as
+// "body.settings.0.steps value".
 func (a answer) faults(t *testing.T) []string {
 	t.Helper()
 	var e struct{ Detail []fault.Field }
@@ -329,13 +339,13 @@ func (a answer) faults(t *testing.T) []string {
 	return places
 }
 
-// submit queues a job of ann's.
+// submit queues a job as ann.
 func (s *service) submit(name string) {
 	s.t.Helper()
 	s.want(200, "POST", "/submit-job", `{"jobName":"`+name+`","type":"echo","settings":{}}`)
 }
 
-// claim begins an attempt at a waiting job, as a runner would.
+// claim starts an attempt at a queued job, as a runner would.
 func (s *service) claim(name string) *app.Job {
 	s.t.Helper()
 	id := s.want(200, "GET", "/jobs/"+name, "").fields(s.t)["jobId"].(string)
@@ -349,8 +359,8 @@ func (s *service) claim(name string) *app.Job {
 	return j
 }
 
-// run runs a queued job to its end, with a log and, where it completes, the
-// files of its result.
+// run runs a queued job and writes its log. The job completes with files as its
+// result, or fails if files is nil.
 func (s *service) run(name string, files map[string]string) {
 	s.t.Helper()
 	j := s.claim(name)
@@ -369,7 +379,7 @@ func (s *service) run(name string, files map[string]string) {
 	}
 }
 
-// finish ends an attempt with a failure.
+// finish ends an attempt as failed.
 func (s *service) finish(j *app.Job) {
 	s.t.Helper()
 	now := time.Now()
@@ -417,7 +427,7 @@ func (s *service) write(path, text string) {
 	}
 }
 
-// upload uploads and completes a file of ann's and gives its ID.
+// upload uploads and completes a file as ann and returns its ID.
 func (s *service) upload(name, text string) string {
 	s.t.Helper()
 	grant := s.want(200, "PUT", "/upload/"+name, "").fields(s.t)

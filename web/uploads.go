@@ -3,35 +3,74 @@ package web
 import (
 	"bytes"
 	"io"
+	"net/http"
 	"strings"
 
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
 	"molrun/app/unit"
+	"molrun/web/decode"
+	"molrun/web/respond"
 )
 
-type uploadRequest struct{ app.UploadRequest }
+// uploads creates uploads and completes them.
+type uploads struct {
+	svc  *app.Files
+	base publicURL
+}
 
-func (r *uploadRequest) read(in *input) {
-	r.Filename = in.decoded("filename")
-	r.Folder = in.text("folder")
-	if carriesFile(in.c) {
-		in.fault("value", []any{"body"}, "send no body here: the answer's uploadUrl takes the bytes of the file")
+// create handles PUT /upload/{filename}.
+func (h uploads) create(c *gin.Context) error {
+	req, err := decode.Request(c, func(r *decode.Reader) app.UploadRequest {
+		req := app.UploadRequest{Filename: r.UncheckedPath("filename"), Folder: r.Text("folder")}
+		if carriesFile(r.Request) {
+			r.Fault("value", []any{"body"}, "send no body here: the answer's uploadUrl takes the bytes of the file")
+		}
+		return req
+	})
+	req.Faults = decode.Faults(err) // reported together with those of the name
+	if req.Base, err = h.base.of(c.Request); err != nil {
+		req.Faults = append(req.Faults, decode.Faults(err)...)
 	}
+	grant, err := h.svc.Create(c.Request.Context(), caller(c), req)
+	if err != nil {
+		return err
+	}
+	return respond.JSON(c.Writer, http.StatusOK, viewGrant(grant))
 }
 
 // carriesFile reports whether a request for links came with the file itself,
-// whatever its type and size. No more than its beginning is read.
-func carriesFile(c *gin.Context) bool {
+// whatever its type and size. It reads only the beginning.
+func carriesFile(r *http.Request) bool {
 	const enough = 256
-	if c.Request.ContentLength > enough {
+	if r.ContentLength > enough {
 		return true
 	}
 	var start bytes.Buffer
-	_, err := io.CopyN(&start, c.Request.Body, enough)
+	_, err := io.CopyN(&start, r.Body, enough)
 	text := string(bytes.TrimSpace(start.Bytes()))
 	return err != io.EOF || text != "" && text != "null" && strings.Join(strings.Fields(text), "") != "{}"
+}
+
+type completion struct {
+	id   string
+	size *int64
+}
+
+// complete handles POST /upload/{fileId}/complete.
+func (h uploads) complete(c *gin.Context) error {
+	req, err := decode.Request(c, func(r *decode.Reader) completion {
+		return completion{r.Path("fileId"), r.Object(decode.Optional).Integer("size", 0, decode.MaxExact)}
+	})
+	if err != nil {
+		return err
+	}
+	upload, err := h.svc.Complete(c.Request.Context(), caller(c), req.id, req.size)
+	if err != nil {
+		return err
+	}
+	return respond.JSON(c.Writer, http.StatusOK, viewFile(upload))
 }
 
 type uploadView struct {
@@ -49,21 +88,6 @@ type instructions struct {
 	Upload      string            `json:"upload"`
 	Headers     map[string]string `json:"headers"`
 	CurlExample string            `json:"curlExample"`
-}
-
-// createUpload handles PUT /upload/{filename}.
-func (a *API) createUpload(c *gin.Context) {
-	req, err := decode[uploadRequest](c)
-	req.Faults = faultsOf(err)
-	if req.Base, err = a.base(c.Request); err != nil {
-		req.Faults = append(req.Faults, faultsOf(err)...)
-	}
-	grant, err := a.svc.Files.Create(ctx(c), caller(c), req.UploadRequest)
-	if err != nil {
-		fail(c, err)
-		return
-	}
-	reply(c, viewGrant(grant))
 }
 
 func viewGrant(g *app.UploadGrant) uploadView {
@@ -84,9 +108,9 @@ func viewGrant(g *app.UploadGrant) uploadView {
 	}
 }
 
-// curlExample gives a command that sends the file of that name from the
-// current directory. Nothing in a name can be taken for an option, a pattern
-// or another word of the shell.
+// curlExample returns a command that sends the file of that name from the
+// current directory. It is quoted so that no name is taken for an option, a
+// pattern or another word of the shell.
 func curlExample(u *app.Upload, url string) string {
 	return "curl --fail --globoff --upload-file " + shellQuote("./"+u.Filename) +
 		" --header " + shellQuote("Content-Type: "+u.ContentType) + " " + shellQuote(url)
@@ -95,29 +119,4 @@ func curlExample(u *app.Upload, url string) string {
 // shellQuote makes s one word of a POSIX shell.
 func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-type completeRequest struct {
-	id   string
-	size *int64
-}
-
-func (r *completeRequest) read(in *input) {
-	r.id = in.path("fileId")
-	r.size = in.object(optional).integer("size", 0, maxExact)
-}
-
-// completeUpload handles POST /upload/{fileId}/complete.
-func (a *API) completeUpload(c *gin.Context) {
-	req, err := decode[completeRequest](c)
-	if err != nil {
-		fail(c, err)
-		return
-	}
-	upload, err := a.svc.Files.Complete(ctx(c), caller(c), req.id, req.size)
-	if err != nil {
-		fail(c, err)
-		return
-	}
-	reply(c, viewFile(upload))
 }

@@ -11,7 +11,7 @@ import (
 	"molrun/app/naming"
 )
 
-func TestUploadFromGrantToFile(t *testing.T) {
+func TestUploadIsCreatedSentAndCompleted(t *testing.T) {
 	s := start(t)
 	grant := s.want(200, "PUT", "/upload/hst5.fasta?folder=a/b", "").fields(t)
 	id := grant["fileId"].(string)
@@ -61,7 +61,7 @@ func TestFilesAreListedAndDeleted(t *testing.T) {
 	s.want(404, "DELETE", "/files/nothing", "")
 }
 
-func TestFileSentInPlaceOfARequestIsToldWhereToGo(t *testing.T) {
+func TestFileInAnUploadRequestIsRejected(t *testing.T) {
 	s := start(t)
 	long := strings.Repeat("x", 100_000)
 	for _, tt := range []struct {
@@ -94,7 +94,7 @@ func TestFileSentInPlaceOfARequestIsToldWhereToGo(t *testing.T) {
 func TestNamesOfUploads(t *testing.T) {
 	s := start(t)
 	tests := []struct {
-		name, folder string // folder "": not sent
+		name, folder string // folder "" is not sent
 		faults       []string
 	}{
 		{"a.txt", "", nil},
@@ -134,7 +134,7 @@ func TestNamesOfUploads(t *testing.T) {
 	}
 }
 
-func TestLinksBeginWithThePublicURLOrTheHostAskedFor(t *testing.T) {
+func TestLinksBeginWithThePublicURLOrTheRequestedHost(t *testing.T) {
 	s := start(t)
 	for host, status := range map[string]int{
 		"molrun.lab.example": 200, "molrun.lab.example:8443": 200, "[::1]:80": 200, "a_b": 200,

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Catalogue is all algorithms on offer.
+// Catalogue holds all algorithms on offer.
 type Catalogue struct {
 	types map[string]*versions
 }
@@ -20,7 +20,7 @@ type versions struct {
 }
 
 // NewCatalogue refuses two files of one type and version, and two defaults of
-// one type. Without a default the highest version is taken.
+// one type. Without a default, the highest version is the default.
 func NewCatalogue(all []*File) (*Catalogue, error) {
 	c := &Catalogue{types: map[string]*versions{}}
 	for _, a := range all {
@@ -49,7 +49,7 @@ func NewCatalogue(all []*File) (*Catalogue, error) {
 	return c, nil
 }
 
-// Find gives an algorithm; version "" is the default of its type.
+// Find returns an algorithm; version "" is the default of its type.
 func (c *Catalogue) Find(typ, version string) (*File, bool) {
 	v := c.types[typ]
 	if v == nil {
@@ -65,12 +65,12 @@ func (c *Catalogue) Find(typ, version string) (*File, bool) {
 	return v.all[i], true
 }
 
-// Types gives the types on offer, sorted.
+// Types returns the types on offer, sorted.
 func (c *Catalogue) Types() []string {
 	return slices.Sorted(maps.Keys(c.types))
 }
 
-// Versions gives all algorithms of a type, newest last.
+// Versions returns all algorithms of a type, newest last.
 func (c *Catalogue) Versions(typ string) []*File {
 	if v := c.types[typ]; v != nil {
 		return slices.Clone(v.all)
@@ -78,7 +78,7 @@ func (c *Catalogue) Versions(typ string) []*File {
 	return nil
 }
 
-// VersionNames names the versions of a type, newest last.
+// VersionNames returns the versions of a type, newest last.
 func (c *Catalogue) VersionNames(typ string) []string {
 	names := []string{}
 	for _, a := range c.Versions(typ) {
@@ -103,7 +103,7 @@ func compareVersions(x, y string) int {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// cutRun splits off the longest beginning of digits only or of no digits.
+// cutRun splits off the longest prefix of only digits or of no digits.
 func cutRun(s string) (run, rest string) {
 	i := 1
 	for i < len(s) && isDigit(s[i]) == isDigit(s[0]) {

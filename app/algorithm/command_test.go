@@ -108,7 +108,7 @@ func TestEveryPlaceholder(t *testing.T) {
 	}
 }
 
-// A value counts unless it is null or false: 0 and the empty text do.
+// A setting counts as given unless it is null or false; 0 and "" are given.
 func TestConditionalArguments(t *testing.T) {
 	a := parseOK(t, commandFile)
 	tests := []struct{ settings, want string }{
@@ -150,7 +150,7 @@ func TestNumbersAsArguments(t *testing.T) {
 	}
 }
 
-func TestExpandNeedsWhatIsNamed(t *testing.T) {
+func TestExpandFailsWithoutNamedValue(t *testing.T) {
 	a := parseOK(t, commandFile)
 	good := `{"flag":false,"list":[],"number":1,"object":{},"pdb":"a/b.pdb","text":"t"}`
 	tests := []struct {
@@ -171,8 +171,8 @@ func TestExpandNeedsWhatIsNamed(t *testing.T) {
 	}
 }
 
-// One element is one argument for a real program too.
-func TestArgumentsReachAProgramWhole(t *testing.T) {
+// Each element is one argument for a real program, too.
+func TestArgumentsReachProgramsUnchanged(t *testing.T) {
 	a := parseOK(t, strings.Replace(head, `["true"]`, `["printf", "%s\\n", "{settings.a}", "{settings.b}"]`, 1)+
 		"[[parameters]]\nname = \"a\"\ntype = \"string\"\nrequired = true\n[[parameters]]\nname = \"b\"\ntype = \"string\"\nrequired = true\n")
 	normalized, _ := a.CheckSettings(parseJSON(t, `{"a":"--help; $(id) *","b":"two  words \u00e9 'x'"}`))
@@ -195,8 +195,7 @@ func TestCommandAloneIsOneStep(t *testing.T) {
 	}
 }
 
-// A short file wraps an installed program: its steps run as they are given
-// and its figure comes out.
+// A short file wraps an installed program: its steps run and yield its figure.
 func TestInstalledProgramIsWrapped(t *testing.T) {
 	text, err := os.ReadFile("testdata/algorithms/word-count.toml")
 	if err != nil {
@@ -224,7 +223,7 @@ func TestInstalledProgramIsWrapped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, problems := a.Results(os.DirFS(out)); string(got) != `{"distinct_lines":2}` || problems != nil {
+	if got, problems := a.Metrics.Read(os.DirFS(out)); string(got) != `{"distinct_lines":2}` || problems != nil {
 		t.Errorf("figures %s, problems %q", got, problems)
 	}
 }

@@ -8,84 +8,87 @@ import (
 	"strconv"
 	"strings"
 
+	"molrun/app/algorithm/results"
+	"molrun/app/algorithm/schema"
 	"molrun/app/strictjson"
+	"molrun/app/tomltree"
 )
 
-// exampleFile is the prefix of a file that comes with the algorithms.
+// exampleFile marks a file that comes with the algorithms.
 const exampleFile = "example:"
 
-func (r *reader) example(a *File, root *tomlNode) *Example {
-	t := r.table(root, "example")
+func readExample(r *tomltree.Reader, a *File) *Example {
+	t := r.Table(r.Root, "example")
 	if t == nil {
 		return nil
 	}
-	r.known(t, "[example]", []string{"settings", "expect"})
+	r.Known(t, "[example]", []string{"settings", "expect"})
 	e := &Example{Files: []string{}, Metrics: map[string][2]float64{}}
-	if t.member("settings") == nil {
-		r.mistake(t.line, "settings is missing in [example]")
-	} else if n := r.table(t, "settings"); n != nil {
-		e.Settings = r.exampleSettings(a, n)
+	if t.Member("settings") == nil {
+		r.Mistakef(t.Line, "settings is missing in [example]")
+	} else if n := r.Table(t, "settings"); n != nil {
+		e.Settings = readExampleSettings(r, a, n)
 	}
-	if n := r.table(t, "expect"); n != nil {
-		r.expectations(e, n)
+	if n := r.Table(t, "expect"); n != nil {
+		readExpectations(r, e, n)
 	}
 	return e
 }
 
-func (r *reader) exampleSettings(a *File, n *tomlNode) json.RawMessage {
-	text := n.appendJSON(nil)
+func readExampleSettings(r *tomltree.Reader, a *File, n *tomltree.Node) json.RawMessage {
+	text := n.AppendJSON(nil)
 	v, err := strictjson.Parse(text)
 	if err != nil {
-		r.mistake(n.line, "the example cannot be used: %v", err)
+		r.Mistakef(n.Line, "the example cannot be used: %v", err)
 		return nil
 	}
-	for _, p := range a.FileParameters() {
+	for _, p := range a.Parameters.Files() {
 		ref := v.Member(p.Name)
 		if ref == nil || ref.Kind != strictjson.String {
 			continue
 		}
 		name, ok := strings.CutPrefix(ref.Text, exampleFile)
 		if ok && (name != path.Base(name) || !p.Accepts(name)) {
-			r.mistake(n.lineAt([]any{p.Name}), "%q must be %sNAME with NAME ending in %s", ref.Text, exampleFile, orList(p.File))
+			r.Mistakef(n.LineAt([]any{p.Name}), "%q must be %sNAME with NAME ending in %s", ref.Text, exampleFile, tomltree.OrList(p.File))
 		}
 	}
 	checked := File{Type: cmp.Or(a.Type, "the algorithm"), Parameters: slices.DeleteFunc(slices.Clone(a.Parameters), func(p Parameter) bool { return p.compiled == nil })}
 	_, faults := checked.CheckSettings(v)
 	for _, f := range faults {
 		name, _ := f.Loc[0].(string)
-		if p := a.parameter(name); p == nil || p.compiled != nil { // else noted at the parameter
-			r.mistake(n.lineAt(f.Loc), "the example's settings: %s %s", joinPath(f.Loc), f.Msg)
+		if p := a.Parameters.Named(name); p == nil || p.compiled != nil { // otherwise noted at the parameter
+			r.Mistakef(n.LineAt(f.Loc), "the example's settings: %s %s", schema.Path(f.Loc), f.Msg)
 		}
 	}
 	return text
 }
 
-func (r *reader) expectations(e *Example, n *tomlNode) {
-	r.known(n, "expect", []string{"files", "metrics"})
-	e.Files = r.texts(n, "files")
+func readExpectations(r *tomltree.Reader, e *Example, n *tomltree.Node) {
+	r.Known(n, "expect", []string{"files", "metrics"})
+	e.Files = r.Texts(n, "files")
 	for i, file := range e.Files {
-		if item := n.member("files").items[i]; item.kind == strictjson.String && !isResultPath(file) {
-			r.mistake(item.line, "%q is no path below the output folder", file)
+		if item := n.Member("files").Items[i]; item.Kind == strictjson.String && !results.IsPath(file) {
+			r.Mistakef(item.Line, "%q is no path below the output folder", file)
 		}
 	}
-	t := r.table(n, "metrics")
+	t := r.Table(n, "metrics")
 	if t == nil {
 		return
 	}
-	for _, m := range t.members {
-		low, high, ok := rangeOf(m.value)
+	for _, m := range t.Members {
+		low, high, ok := rangeOf(m.Value)
 		if !ok {
-			r.mistake(m.line, "%s must be a range of two numbers, [lowest, highest]", m.name)
+			r.Mistakef(m.Line, "%s must be a range of two numbers, [lowest, highest]", m.Name)
 		}
-		e.Metrics[m.name] = [2]float64{low, high}
+		e.Metrics[m.Name] = [2]float64{low, high}
 	}
 }
 
-func rangeOf(n *tomlNode) (low, high float64, ok bool) {
-	if n.kind != strictjson.Array || len(n.items) != 2 || n.items[0].kind != strictjson.Number || n.items[1].kind != strictjson.Number {
+func rangeOf(n *tomltree.Node) (low, high float64, ok bool) {
+	if n.Kind != strictjson.Array || len(n.Items) != 2 || n.Items[0].Kind != strictjson.Number || n.Items[1].Kind != strictjson.Number {
 		return 0, 0, false
 	}
-	low, errLow := strconv.ParseFloat(n.items[0].text, 64)
-	high, errHigh := strconv.ParseFloat(n.items[1].text, 64)
+	low, errLow := strconv.ParseFloat(n.Items[0].Text, 64)
+	high, errHigh := strconv.ParseFloat(n.Items[1].Text, 64)
 	return low, high, errLow == nil && errHigh == nil && low <= high
 }

@@ -5,19 +5,15 @@ package algorithm
 import (
 	"encoding/json"
 	"fmt"
-	"path"
-	"strings"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"molrun/app/algorithm/results"
 	"molrun/app/placement"
 	"molrun/app/protocol"
-	"molrun/app/strictjson"
 )
 
-// Algorithm is a simulation on offer: one algorithm file, which is one
-// version of one type. It never changes; a job keeps to the file that it was
-// validated against.
+// File is an algorithm on offer: one algorithm file, which is one version of one
+// type. It never changes; a job keeps to the file it was validated against.
 type File struct {
 	Path               string // where it was read, for messages
 	Type, Version      string
@@ -26,80 +22,35 @@ type File struct {
 	Cite, Categories   []string
 	Functions          []string
 	Executor           string // any, local, slurm
-	Retries            int    // attempts beyond the first, for lost ones only
+	Retries            int    // further attempts, after lost ones only
 	Resumable          bool   // a new attempt finds the previous one's output
 	MaxRuntime         time.Duration
-	Parameters         []Parameter
+	Parameters         Parameters
 	Placement          placement.Placement // on a cluster
 	Sandbox            protocol.Sandbox
 	Example            *Example // nil: none
-	Source             []byte   // the text of the file
-	Digest             string   // hex SHA-256 of Source
+	Metrics            results.Metrics
+	Failures           results.Failures
+	Source             []byte // the text of the file
+	Digest             string // hex SHA-256 of Source
 
 	schema    json.RawMessage // of the settings
 	resources resources
-	env       []envVariable
+	env       []variable
 	steps     []step
-	validator *validator
-	metrics   []metric
-	failures  []knownFailure
+	checker   *checker // nil: none
 }
 
-// Parameter is one setting that an algorithm declares.
-type Parameter struct {
-	Name, Title, Unit, Help string
-	Required, Advanced      bool
-	File                    []string        // extensions; non-empty makes the setting a reference to a file
-	Default                 json.RawMessage // nil: none
-	Schema                  json.RawMessage // JSON Schema of the value
-
-	compiled *jsonschema.Schema
-	fallback *strictjson.Value // Default
-	types    []string          // of the schema; empty: not stated
-	words    map[string]any    // Schema as a map
-	nullable bool              // the schema takes null
-	argument bool              // the value goes into an argument or a variable
-}
-
-// Accepts reports whether a file of this name may be given for the parameter.
-func (p *Parameter) Accepts(filename string) bool {
-	name := strings.ToLower(path.Base(filename))
-	for _, ext := range p.File {
-		if len(name) > len(ext) && strings.HasSuffix(name, strings.ToLower(ext)) {
-			return true
-		}
-	}
-	return false
-}
-
-// Extension gives the declared extension that a file's name ends with.
-func (p *Parameter) Extension(filename string) string {
-	longest := ""
-	for _, ext := range p.File {
-		one := Parameter{File: []string{ext}}
-		if len(ext) > len(longest) && one.Accepts(filename) {
-			longest = ext
-		}
-	}
-	return longest
-}
-
-// optional reports whether settings may lack a value for the parameter even
-// after defaults are filled in.
-func (p *Parameter) optional() bool {
-	return !p.Required && p.fallback == nil || p.nullable
-}
-
-// Example is a small job that shows the algorithm at work and what it must
-// give. Files in its settings may be example:NAME, one of those that come
-// with the algorithms.
+// Example is a small job that shows the algorithm at work, with its expected
+// results. A file in its settings may be example:NAME, which comes with the
+// algorithms.
 type Example struct {
 	Settings json.RawMessage
-	Files    []string              // that the result holds
+	Files    []string              // expected in the result
 	Metrics  map[string][2]float64 // lowest and highest value of each
 }
 
-// Mistake is one fault of an algorithm file.
+// Mistake is something wrong in an algorithm file.
 type Mistake struct {
 	File string
 	Line int // from 1
@@ -107,41 +58,3 @@ type Mistake struct {
 }
 
 func (m Mistake) String() string { return fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Msg) }
-
-// Paths are what placeholders of a run stand for (absolute).
-type Paths struct {
-	Work         string            // {work}
-	Out          string            // {out}
-	SettingsFile string            // {settings_file}
-	Files        map[string]string // {files.NAME}
-	Program      string            // {molrun}
-}
-
-// FileParameters gives the parameters whose value refers to a file.
-func (a *File) FileParameters() []Parameter {
-	var files []Parameter
-	for _, p := range a.Parameters {
-		if len(p.File) > 0 {
-			files = append(files, p)
-		}
-	}
-	return files
-}
-
-// parameter gives the one of that name, nil where there is none.
-func (a *File) parameter(name string) *Parameter {
-	for i := range a.Parameters {
-		if a.Parameters[i].Name == name {
-			return &a.Parameters[i]
-		}
-	}
-	return nil
-}
-
-func (a *File) parameterNames() []string {
-	names := make([]string, len(a.Parameters))
-	for i := range a.Parameters {
-		names[i] = a.Parameters[i].Name
-	}
-	return names
-}

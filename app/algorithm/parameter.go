@@ -2,174 +2,115 @@ package algorithm
 
 import (
 	"encoding/json"
-	"regexp"
+	"fmt"
+	"path"
 	"slices"
 	"strings"
 
+	"molrun/app/algorithm/command"
+	"molrun/app/algorithm/schema"
+	"molrun/app/fault"
+	"molrun/app/nearest"
 	"molrun/app/strictjson"
+	"molrun/app/tomltree"
 )
 
-var (
-	parameterPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
-	extensionPattern = regexp.MustCompile(`^(\.[A-Za-z0-9][A-Za-z0-9_-]*)+$`)
-)
+// maxArgument bounds what one setting may add to a command line. Linux accepts
+// 128 KiB for one argument.
+const maxArgument = 100 << 10
 
-// parameterKeys are a parameter's keys that are not words of JSON Schema.
-var parameterKeys = []string{"name", "title", "file", "required", "default", "unit", "help", "advanced"}
+// Parameters are the settings that an algorithm declares.
+type Parameters []Parameter
 
-// fileSchema is that of every setting that refers to a file.
-const fileSchema = `{"type":"string","minLength":1}`
-
-func (r *reader) parameters(root *tomlNode) []Parameter {
-	var all []Parameter
-	first := map[string]int{}
-	for _, t := range r.tables(root, "parameters") {
-		p := r.parameter(t)
-		if line, taken := first[p.Name]; taken && p.Name != "" {
-			r.mistake(t.line, "the parameter %q is there twice, first at line %d: keep one", p.Name, line)
-			continue
-		}
-		first[p.Name] = t.line
-		all = append(all, p)
-	}
-	return all
-}
-
-func (r *reader) parameter(t *tomlNode) Parameter {
-	p := Parameter{
-		Name:     r.name(t, "name", parameterPattern, `letters, digits, "_" and "-", at most 64, beginning with a letter or "_"`),
-		Title:    r.line(t, "title"),
-		Unit:     r.line(t, "unit"),
-		Help:     r.text(t, "help"),
-		Advanced: r.flag(t, "advanced"),
-		Required: r.required(t),
-	}
-	if t.member("file") != nil {
-		r.fileParameter(&p, t)
-	} else {
-		r.valueParameter(&p, t)
-	}
-	if n := t.member("default"); n != nil && p.Required {
-		r.mistake(n.line, "a required parameter needs no default: remove one of the two")
-	}
-	return p
-}
-
-func (r *reader) required(t *tomlNode) bool {
-	if n := t.member("required"); n != nil && n.kind == strictjson.Array {
-		r.mistake(n.line, "required says true or false for the parameter itself: for members of an object write allOf = [{ required = [...] }]")
-		return false
-	}
-	return r.flag(t, "required")
-}
-
-// fileParameter reads a parameter whose value refers to a file, so that no
-// word of JSON Schema says anything about it.
-func (r *reader) fileParameter(p *Parameter, t *tomlNode) {
-	p.File = r.texts(t, "file")
-	n := t.member("file")
-	if n.kind == strictjson.Array && len(p.File) == 0 {
-		r.mistake(n.line, `file needs at least one extension, such as [".pdb"]`)
-	}
-	for i, ext := range p.File {
-		if n.items[i].kind == strictjson.String && !extensionPattern.MatchString(ext) {
-			r.mistake(n.items[i].line, `%q is no extension: write it like ".pdb" or ".tar.gz"`, ext)
+// Named returns the parameter of that name, nil where there is none.
+func (all Parameters) Named(name string) *Parameter {
+	for i := range all {
+		if all[i].Name == name {
+			return &all[i]
 		}
 	}
-	for _, m := range t.members {
-		switch {
-		case m.name == "default":
-			r.mistake(m.line, "a file has no default: what it refers to belongs to the user who submits")
-		case slices.Contains(parameterKeys, m.name) || m.name == "type" && m.value.text == "string":
-		case schemaWords[m.name] != nil:
-			r.mistake(m.line, "%s says nothing about a file: remove it", m.name)
-		default:
-			r.unknownWord(m, parameterKeys)
-		}
-	}
-	p.Schema = json.RawMessage(fileSchema)
-	r.compile(p, t)
+	return nil
 }
 
-func (r *reader) valueParameter(p *Parameter, t *tomlNode) {
-	words := &tomlNode{kind: strictjson.Object, line: t.line}
-	for _, m := range t.members {
-		if !slices.Contains(parameterKeys, m.name) {
-			words.members = append(words.members, m)
-		}
+func (all Parameters) names() []string {
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].Name
 	}
-	if !slices.ContainsFunc(words.members, func(m tomlMember) bool { return slices.Contains(shapeWords, m.name) }) {
-		r.mistake(t.line, `type is missing: say "string", "number", "integer", "boolean", "array" or "object", or give file, enum or const`)
-	}
-	r.schemaWords(words, parameterKeys)
-	p.Schema = words.appendJSON(nil)
-	r.compile(p, words)
-	if p.compiled == nil {
+	return names
+}
+
+// noteUnknown notes the name of a parameter that does not exist.
+func (all Parameters) noteUnknown(r *tomltree.Reader, line int, name string) {
+	if near := nearest.Of(name, all.names()); near != "" {
+		r.Mistakef(line, "no parameter is named %q; did you mean %q?", name, near)
 		return
 	}
-	r.choices(p, words)
-	if n := t.member("default"); n != nil {
-		r.fallback(p, n)
-	}
+	r.Mistakef(line, "no parameter is named %q", name)
 }
 
-// fallback reads the default, which has to fit the parameter's own schema.
-func (r *reader) fallback(p *Parameter, n *tomlNode) {
-	if r.noted(n.line, n.lastLine()) {
-		return
+// Files returns the parameters whose value refers to a file.
+func (all Parameters) Files() []Parameter {
+	var files []Parameter
+	for _, p := range all {
+		if len(p.File) > 0 {
+			files = append(files, p)
+		}
 	}
-	v, err := strictjson.Parse(n.appendJSON(nil))
-	if err != nil {
-		r.mistake(n.line, "the default cannot be used: %v", err)
-		return
-	}
-	for _, f := range p.faults(v) {
-		r.mistake(n.lineAt(f.Loc[1:]), "the default %s", f.Msg)
-	}
-	p.fallback, p.Default = v, strictjson.AppendPlain(nil, v)
+	return files
 }
 
-// choices notes values of enum that the other words rule out.
-func (r *reader) choices(p *Parameter, words *tomlNode) {
-	n := words.member("enum")
-	if n == nil {
-		return
-	}
-	for _, item := range n.items {
-		v, err := strictjson.Parse(item.appendJSON(nil))
-		if err != nil {
-			continue // the compiler has seen it
-		}
-		for _, f := range p.faults(v) {
-			r.mistake(item.line, "this value can never be chosen: it %s", f.Msg)
-		}
-	}
+// Parameter is one setting that an algorithm declares.
+type Parameter struct {
+	Name, Title, Unit, Help string
+	Required, Advanced      bool
+	File                    []string        // extensions; not empty: the setting refers to a file
+	Default                 json.RawMessage // nil: none
+	Schema                  json.RawMessage // JSON Schema of the value
+
+	compiled *schema.Schema    // nil: it has a mistake
+	fallback *strictjson.Value // Default
+	argument bool              // the value goes into an argument or a variable
 }
 
-// noted reports whether a mistake was found on these lines before.
-func (r *reader) noted(first, last int) bool {
-	return slices.ContainsFunc(r.mistakes, func(m Mistake) bool { return first <= m.Line && m.Line <= last })
+// Accepts reports whether the parameter accepts a file of this name.
+func (p *Parameter) Accepts(filename string) bool {
+	name := strings.ToLower(path.Base(filename))
+	for _, ext := range p.File {
+		if len(name) > len(ext) && strings.HasSuffix(name, strings.ToLower(ext)) {
+			return true
+		}
+	}
+	return false
 }
 
-// compile makes the schema ready for use. Of a word that was found faulty
-// before, the compiler's opinion adds nothing.
-func (r *reader) compile(p *Parameter, words *tomlNode) {
-	compiled, doc, faults := compileSchema(p.Schema)
-	for _, f := range faults {
-		faulty := words
-		if len(f.Loc) > 0 {
-			word, _ := f.Loc[0].(string)
-			faulty = words.member(word)
-		}
-		if faulty == nil || !r.noted(faulty.line, faulty.lastLine()) {
-			r.mistake(words.lineAt(f.Loc), "%s", strings.TrimPrefix(joinPath(f.Loc)+" "+f.Msg, " "))
+// Extension returns the declared extension that a file's name ends with.
+func (p *Parameter) Extension(filename string) string {
+	longest := ""
+	for _, ext := range p.File {
+		one := Parameter{File: []string{ext}}
+		if len(ext) > len(longest) && one.Accepts(filename) {
+			longest = ext
 		}
 	}
-	if compiled == nil {
-		return
+	return longest
+}
+
+// optional reports whether the parameter may have no value, even after defaults
+// are filled in.
+func (p *Parameter) optional() bool {
+	return !p.Required && p.fallback == nil || p.compiled.TakesNull()
+}
+
+// faults returns all that is wrong with a value of the parameter; paths begin
+// with its name.
+func (p *Parameter) faults(v *strictjson.Value) []fault.Field {
+	faults := p.compiled.Check(v, p.Unit)
+	if p.argument && len(faults) == 0 && len(command.Text(v)) > maxArgument {
+		faults = []fault.Field{{Loc: []any{}, Msg: fmt.Sprintf("is too long for a program's arguments: at most %d KiB", maxArgument>>10), Type: "value"}}
 	}
-	p.compiled = compiled
-	p.words, _ = doc.(map[string]any)
-	p.types = typesOf(p.words)
-	p.nullable = compiled.Validate(nil) == nil
+	for i := range faults {
+		faults[i].Loc = slices.Insert(faults[i].Loc, 0, any(p.Name))
+	}
+	return faults
 }

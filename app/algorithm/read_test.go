@@ -6,10 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/algorithm/schema"
 	"molrun/app/placement"
 )
 
-// head are the keys without which no algorithm file is complete: lines 1 to 4.
+// head holds the required keys of an algorithm file, on lines 1 to 4.
 const head = `format = 1
 type = "demo"
 version = "1"
@@ -45,8 +46,8 @@ func checkMistakes(t *testing.T, text string, want ...string) {
 	}
 }
 
-// Every mistake that a file can have, with its line. The text follows head,
-// so that it begins at line 5.
+// Every mistake that a file can have, with its line. The text follows head and
+// begins at line 5.
 func TestMistakesBelowHead(t *testing.T) {
 	const parameter = "[[parameters]]\nname = \"n\"\ntype = \"integer\"\n" // lines 5 to 7
 	tests := []struct {
@@ -74,17 +75,9 @@ func TestMistakesBelowHead(t *testing.T) {
 		{"no time at all", `max_runtime = "0s"`, []string{"5: max_runtime must be between 1s and 3650d"}},
 		{"negative time", `max_runtime = "-1h"`, []string{"5: max_runtime must be between"}},
 		{"number for a time", `max_runtime = 60`, []string{"5: max_runtime must be a text"}},
-		{"date", `title = 2024-01-01`, []string{"5: write a date or time as text"}},
 		{"infinity", parameter + "default = inf", []string{"8: the number inf is out of range"}},
 		{"huge number", parameter + "maximum = 1e999", []string{"8: "}},
 		{"NUL", `title = "a\u0000b"`, []string{"5: title must not contain a NUL"}},
-
-		{"key twice", "title = \"a\"\n\ntitle = \"b\"", []string{`7: "title" is there twice, first at line 5`}},
-		{"table twice", "[env]\nA = 1\n[sandbox]\n[env]\nB = 1", []string{"8: [env] is there twice, first at line 5"}},
-		{"table over a value", "title = \"a\"\n[title.b]", []string{`6: "title" is no table: line 5 gives it another value`}},
-		{"no TOML", "title = ", []string{"5: this is not TOML"}},
-		{"no TOML in a late line", "title = \"a\"\n\n\nx y", []string{"8: this is not TOML"}},
-		{"open text", "title = \"a", []string{"5: this is not TOML"}},
 
 		{"both command and steps", "[[steps]]\ncommand = [\"true\"]", []string{"4: write either command or [[steps]]"}},
 		{"empty sandbox path", "[sandbox]\nread = [\"tools\"]", []string{`6: "tools" in sandbox.read must be an absolute path`}},
@@ -193,16 +186,14 @@ func TestMistakesInHead(t *testing.T) {
 		{"long type", strings.Replace(head, "demo", strings.Repeat("a", 65), 1), []string{"2: is not allowed"}},
 		{"number for a version", strings.Replace(head, `"1"`, `1.0`, 1), []string{"3: version must be a text, got a number"}},
 		{"version with a space", strings.Replace(head, `"1"`, `"1 0"`, 1), []string{`3: version "1 0" is not allowed`}},
-		{"invalid UTF-8", "format = 1\ntype = \"\xff\"", []string{"2: not valid UTF-8"}},
 		{"too large", strings.Repeat("#", maxFile+1), []string{"1: the file has"}},
-		{"deep", "a = " + strings.Repeat("[", 20000), []string{"1: this is not TOML"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { checkMistakes(t, tt.text, tt.want...) })
 	}
 }
 
-// The text follows the first three lines, so that it begins at line 4.
+// The text follows three lines and begins at line 4.
 func TestMistakesInCommands(t *testing.T) {
 	const top = "format = 1\ntype = \"demo\"\nversion = \"1\"\n"
 	const parameters = "\n[[parameters]]\nname = \"opt\"\ntype = \"string\"\n[[parameters]]\nname = \"pdb\"\nfile = [\".pdb\"]\n" +
@@ -270,7 +261,7 @@ func TestDefaultsOfAFile(t *testing.T) {
 	}
 }
 
-func TestEverySchemaWordIsTaken(t *testing.T) {
+func TestEverySchemaWordIsAccepted(t *testing.T) {
 	a := parseOK(t, head+`
 [[parameters]]
 name = "number"
@@ -347,7 +338,7 @@ type = "object"
 properties = { children = { type = "array", items = { "$dynamicRef" = "#node" } } }
 `)
 	used := map[string]bool{}
-	for word := range schemaWords {
+	for _, word := range schema.Words() {
 		used[word] = word == "title" || word == "default" || word == "required" // below a property
 		for _, p := range a.Parameters {
 			used[word] = used[word] || strings.Contains(string(p.Schema), `"`+word+`":`)
@@ -359,13 +350,13 @@ properties = { children = { type = "array", items = { "$dynamicRef" = "#node" } 
 	compileSettingsSchema(t, a)
 }
 
-func TestExampleOfTheFormat(t *testing.T) {
+func TestFormatExample(t *testing.T) {
 	text, err := os.ReadFile("testdata/algorithms/fold-compare.toml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := parseOK(t, string(text))
-	if got := a.Metrics(); len(got) != 1 || got[0] != (MetricView{"tm_score", "TM-score", "", "higher"}) {
+	if got := a.Metrics; len(got) != 1 || got[0].Name != "tm_score" || got[0].Title != "TM-score" || got[0].Unit != "" || got[0].Better != "higher" {
 		t.Errorf("metrics %+v", got)
 	}
 	if a.Sandbox.Read[0] != "/opt/tools" || a.Sandbox.Network || a.Example.Files[0] != "aligned.pdb" || a.Example.Metrics["tm_score"] != [2]float64{0.99, 1} {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/algorithm/command"
 	"molrun/app/strictjson"
 )
 
@@ -21,8 +22,8 @@ func formatReference(t *testing.T) string {
 	return string(text)
 }
 
-// TestSnippetsOfTheFormatReferenceAreCorrect reads every block of TOML. A part
-// of a file is read below the least that a file needs.
+// TestSnippetsOfTheFormatReferenceAreCorrect parses every block of TOML. It
+// completes a part of a file with the required keys.
 func TestSnippetsOfTheFormatReferenceAreCorrect(t *testing.T) {
 	blocks := regexp.MustCompile("(?ms)^```toml\n(.*?)^```").FindAllStringSubmatch(formatReference(t), -1)
 	whole := 0
@@ -85,8 +86,7 @@ func checkExpansion(t *testing.T, a *File) {
 	}
 }
 
-// TestFormatReferenceNamesEveryKey keeps a new key from staying unknown to
-// those who write files.
+// TestFormatReferenceNamesEveryKey finds keys that nobody has documented.
 func TestFormatReferenceNamesEveryKey(t *testing.T) {
 	text := formatReference(t)
 	keys := slices.Concat(topKeys, parameterKeys,
@@ -96,7 +96,7 @@ func TestFormatReferenceNamesEveryKey(t *testing.T) {
 			t.Errorf("the reference does not name the key %s", key)
 		}
 	}
-	for _, p := range placeholders {
+	for _, p := range command.Placeholders {
 		if !regexp.MustCompile("\\{" + p + "[.}]").MatchString(text) {
 			t.Errorf("the reference does not name the placeholder {%s}", p)
 		}

@@ -6,16 +6,18 @@ import (
 	"path/filepath"
 	"slices"
 
+	"molrun/app/algorithm/command"
+	"molrun/app/algorithm/validator"
 	"molrun/app/placement"
 	"molrun/app/unit"
 )
 
-// Missing says what the machine lacks to run the algorithm, a sentence for
-// each thing; empty: ready. A validator always runs here.
+// Missing returns a sentence for each thing that the machine lacks to run the
+// algorithm, none where it is ready. A validator always runs on this machine.
 func (a *File) Missing(m placement.Machine) []string {
 	missing := []string{}
-	programs := func(command []argument) {
-		name, plain := command[0].text.literal()
+	programs := func(argv []command.Argument) {
+		name, plain := argv[0].Text.Literal()
 		if msg := missingProgram(name); plain && msg != "" && !slices.Contains(missing, msg) {
 			missing = append(missing, msg)
 		}
@@ -30,8 +32,8 @@ func (a *File) Missing(m placement.Machine) []string {
 			}
 		}
 	}
-	if a.validator != nil {
-		programs(a.validator.command)
+	if a.checker != nil {
+		programs(a.checker.command)
 	}
 	return append(missing, a.tooSmall(m)...)
 }
@@ -41,19 +43,19 @@ func (a *File) tooSmall(m placement.Machine) []string {
 	if !m.Local && m.CPUs == 0 && m.MemoryBytes == 0 && m.GPUs == 0 {
 		return nil
 	}
-	if n := a.resources.cpus.least(a); m.CPUs > 0 && n > int64(m.CPUs) {
+	if n := a.resources.cpus.least(a.Parameters); m.CPUs > 0 && n > int64(m.CPUs) {
 		missing = append(missing, fmt.Sprintf("it needs at least %s, and there are %d", unit.Count(int(n), "CPU"), m.CPUs))
 	}
-	if n := a.resources.memory.least(a); m.MemoryBytes > 0 && n > m.MemoryBytes {
+	if n := a.resources.memory.least(a.Parameters); m.MemoryBytes > 0 && n > m.MemoryBytes {
 		missing = append(missing, fmt.Sprintf("it needs at least %s of memory, and there are %s", unit.Bytes(n), unit.Bytes(m.MemoryBytes)))
 	}
-	if n := a.resources.gpus.least(a); n > int64(m.GPUs) {
+	if n := a.resources.gpus.least(a.Parameters); n > int64(m.GPUs) {
 		missing = append(missing, fmt.Sprintf("it needs at least %s, and there are %d", unit.Count(int(n), "GPU"), m.GPUs))
 	}
 	return missing
 }
 
-// missingProgram says why a program cannot be run, "" if it can.
+// missingProgram says why a program cannot run, "" if it can.
 func missingProgram(name string) string {
 	if filepath.IsAbs(name) {
 		if !isProgram(name) {
@@ -61,7 +63,7 @@ func missingProgram(name string) string {
 		}
 		return ""
 	}
-	for _, folder := range filepath.SplitList(searchPath()) {
+	for _, folder := range filepath.SplitList(validator.SearchPath()) {
 		if isProgram(filepath.Join(folder, name)) {
 			return ""
 		}

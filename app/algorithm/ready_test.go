@@ -9,7 +9,7 @@ import (
 	"molrun/app/placement"
 )
 
-func TestWhatAMachineLacks(t *testing.T) {
+func TestMissing(t *testing.T) {
 	dir := t.TempDir()
 	program, text := filepath.Join(dir, "prog"), filepath.Join(dir, "text")
 	for path, mode := range map[string]os.FileMode{program: 0o755, text: 0o644} {

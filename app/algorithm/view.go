@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 
+	"molrun/app/algorithm/results"
 	"molrun/app/protocol"
 )
 
-// AlgorithmView is an algorithm as clients see it. In a listing the detail is
-// left out.
+// View is an algorithm as clients see it. A listing leaves out the detail.
 type View struct {
 	Type        string   `json:"type"`
 	Version     string   `json:"version"`
@@ -23,7 +23,7 @@ type View struct {
 	*Detail
 }
 
-// AlgorithmDetail is what a client needs to fill in settings.
+// Detail is what a client needs to fill in settings.
 type Detail struct {
 	Default           bool             `json:"default"`
 	Cite              []string         `json:"cite"`
@@ -34,7 +34,7 @@ type Detail struct {
 	Resources         ResourcesView    `json:"resources"`
 	Sandbox           protocol.Sandbox `json:"sandbox"`
 	Parameters        []ParameterView  `json:"parameters"`
-	Metrics           []MetricView     `json:"metrics"`
+	Metrics           results.Metrics  `json:"metrics"`
 	Schema            json.RawMessage  `json:"schema"` // JSON Schema 2020-12 of the settings
 	Example           json.RawMessage  `json:"example,omitempty"`
 }
@@ -60,15 +60,7 @@ type ParameterView struct {
 	Schema   json.RawMessage `json:"schema"`
 }
 
-// MetricView says how to show a figure of the results.
-type MetricView struct {
-	Name   string `json:"name"`
-	Title  string `json:"title,omitempty"`
-	Unit   string `json:"unit,omitempty"`
-	Better string `json:"better,omitempty"` // higher, lower
-}
-
-// Summary gives the algorithm for a listing: versions are all of its type,
+// Summary returns the algorithm for a listing. versions are all of its type,
 // missing is what Missing says of where it would run.
 func (a *File) Summary(missing, versions []string) View {
 	return View{
@@ -77,34 +69,25 @@ func (a *File) Summary(missing, versions []string) View {
 	}
 }
 
-// View gives all that clients may know of the algorithm.
+// View returns all that clients may know of the algorithm.
 func (a *File) View(missing, versions []string) View {
 	v := a.Summary(missing, versions)
 	v.Detail = &Detail{
 		Default: a.Default, Cite: a.Cite, Executor: a.Executor, MaxRuntimeSeconds: int64(a.MaxRuntime.Seconds()),
 		Retries: a.Retries, Resumable: a.Resumable, Sandbox: a.Sandbox, Schema: a.schema,
 		Resources:  ResourcesView{a.resources.cpus.view(), a.resources.memory.view(), a.resources.gpus.view()},
-		Parameters: []ParameterView{}, Metrics: a.Metrics(),
+		Parameters: []ParameterView{}, Metrics: a.Metrics,
 	}
 	if a.Example != nil {
 		v.Example = a.Example.Settings
 	}
 	for _, p := range a.Parameters {
 		v.Parameters = append(v.Parameters, ParameterView{
-			Name: p.Name, Title: cmp.Or(p.Title, p.Name), Type: p.words["type"], Unit: p.Unit, Help: p.Help, Required: p.Required,
+			Name: p.Name, Title: cmp.Or(p.Title, p.Name), Type: p.compiled.Type(), Unit: p.Unit, Help: p.Help, Required: p.Required,
 			Advanced: p.Advanced, File: p.File, Default: p.Default, Schema: p.Schema,
 		})
 	}
 	return v
-}
-
-// Metrics says how to show the figures of a result, in the order of the file.
-func (a *File) Metrics() []MetricView {
-	views := []MetricView{}
-	for _, m := range a.metrics {
-		views = append(views, MetricView{m.name, m.title, m.unit, m.better})
-	}
-	return views
 }
 
 func (r resource) view() any {

@@ -44,7 +44,7 @@ func TestViewsOfAnAlgorithm(t *testing.T) {
 	}
 }
 
-// Lists are never null: clients walk them.
+// Lists are never null, because clients iterate over them.
 func TestViewOfTheSmallestFile(t *testing.T) {
 	text, err := json.Marshal(parseOK(t, head).View([]string{}, []string{"1"}))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package algorithms holds the algorithm files that come with the program,
-// and reads those that a site adds. Both are the same to all other code.
+// Package algorithms holds the algorithm files that come with the program, and
+// reads those that a site adds. No other code tells them apart.
 package algorithms
 
 import (
@@ -23,7 +23,7 @@ var files embed.FS
 //go:embed examples
 var examples embed.FS
 
-// BuiltIn gives the algorithms of this program. An error is a mistake in the
+// BuiltIn returns the algorithms of this program. An error is a mistake in the
 // program itself.
 func BuiltIn() ([]*algorithm.File, error) {
 	all, mistakes, err := read(files, func(name string) string { return "(built in) " + name })
@@ -33,14 +33,14 @@ func BuiltIn() ([]*algorithm.File, error) {
 	return all, err
 }
 
-// Load gives the algorithms of a folder: every file in it whose name ends in
-// .toml and begins with no dot. A file with mistakes is left out and its
-// mistakes are given; the others can be used.
+// Load reads the algorithms of a folder: every file whose name ends in .toml and
+// does not begin with a dot. It leaves out files with mistakes and returns the
+// mistakes.
 func Load(folder string) ([]*algorithm.File, []algorithm.Mistake, error) {
 	return read(os.DirFS(folder), func(name string) string { return filepath.Join(folder, name) })
 }
 
-// maxFile is more than an algorithm file may have, which ParseAlgorithm says.
+// maxFile exceeds the limit of an algorithm file, which algorithm.Parse reports.
 const maxFile = 1 << 20
 
 func read(folder fs.FS, shown func(string) string) ([]*algorithm.File, []algorithm.Mistake, error) {
@@ -67,7 +67,7 @@ func read(folder fs.FS, shown func(string) string) ([]*algorithm.File, []algorit
 	return all, mistakes, nil
 }
 
-// readFile reads a regular file; others, such as a pipe, might never end.
+// readFile reads a regular file. Others, such as a pipe, might never end.
 func readFile(folder fs.FS, name string) (text []byte, err error) {
 	info, err := fs.Stat(folder, name)
 	if err != nil {
@@ -84,8 +84,8 @@ func readFile(folder fs.FS, name string) (text []byte, err error) {
 	return io.ReadAll(io.LimitReader(f, maxFile))
 }
 
-// Example gives one of the files that come with the algorithms, those which
-// settings of an [example] call example:NAME.
+// Example returns a file that comes with the algorithms, which the settings of an
+// [example] name as example:NAME.
 func Example(name string) ([]byte, error) {
 	if name != path.Base(name) {
 		return nil, fs.ErrNotExist
@@ -93,7 +93,7 @@ func Example(name string) ([]byte, error) {
 	return examples.ReadFile("examples/" + name)
 }
 
-// Examples lists the names of those files.
+// Examples returns the names of all example files.
 func Examples() []string {
 	var names []string
 	entries, err := examples.ReadDir("examples")

@@ -118,7 +118,7 @@ func TestCommandOfCGIDP(t *testing.T) {
 		}
 	}
 	log := "x\nError: sequence a, replica 1: the chain broke at step 512, between residues 3 and 4: this should not happen\n"
-	if got := a.Explain([]byte(log)); !strings.Contains(got, "at step 512, between residues 3 and 4") {
+	if got := a.Failures.Explain([]byte(log)); !strings.Contains(got, "at step 512, between residues 3 and 4") {
 		t.Errorf("explained as %q", got)
 	}
 }
@@ -139,7 +139,7 @@ func TestExampleFiles(t *testing.T) {
 	}
 }
 
-func TestFolderOfASite(t *testing.T) {
+func TestLoadSiteFolder(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"b.toml":       "format = 1\ntype = \"b\"\nversion = \"1\"\ncommand = [\"true\"]\n",
@@ -199,7 +199,7 @@ func TestSiteCannotRedefineABuiltInVersion(t *testing.T) {
 	}
 }
 
-func TestLoadTellsWhatItCannotRead(t *testing.T) {
+func TestLoadReportsUnreadableFiles(t *testing.T) {
 	if _, _, err := Load(filepath.Join(t.TempDir(), "nosuch")); !os.IsNotExist(err) {
 		t.Errorf("error %v", err)
 	}

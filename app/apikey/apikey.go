@@ -1,5 +1,5 @@
-// Package apikey is API keys: their form, their records, and what is kept of them
-// in memory.
+// Package apikey defines API keys: their form, their records, and a cache of the
+// records in use.
 package apikey
 
 import (
@@ -14,11 +14,11 @@ const (
 	Admin  Role = "admin"
 )
 
-// Role says what a key's user may do in the organization.
+// Role is what the user of a key may do in the organization.
 type Role string
 
-// APIKey is the record of a key. The secret itself is shown once and only
-// its SHA-256 is kept.
+// Key is the record of an API key. The secret is shown once; only its SHA-256 is
+// stored.
 type Key struct {
 	ID           string    `json:"id"` // 12 letters
 	Hash         string    `json:"hash"`
@@ -28,16 +28,16 @@ type Key struct {
 	Disabled     bool      `json:"disabled,omitempty"`
 	CreatedAt    unit.Time `json:"createdAt"`
 	ExpiresAt    unit.Time `json:"expiresAt,omitzero"`
-	LastUsedAt   unit.Time `json:"lastUsedAt,omitzero"` // written a minute later at most
-	Successor    string    `json:"successor,omitempty"` // id of the key that RotateKey made of it
+	LastUsedAt   unit.Time `json:"lastUsedAt,omitzero"` // stored with a delay of up to a minute
+	Successor    string    `json:"successor,omitempty"` // id of the key that replaces it
 }
 
-// live reports whether the key opens anything at the moment now.
+// Live reports whether the key is valid at this time.
 func (k *Key) Live(now time.Time) bool {
 	return !k.Disabled && (k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt.Time))
 }
 
-// Renew gives the record of a key that takes this one's place.
+// Renew returns the record of a key that replaces this one.
 func (k *Key) Renew(id, hash string, now time.Time) *Key {
 	next := &Key{
 		ID: id, Hash: hash, Organization: k.Organization, Email: k.Email, Role: k.Role, CreatedAt: unit.At(now),

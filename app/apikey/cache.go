@@ -5,27 +5,26 @@ import (
 	"time"
 )
 
-// maxCachedKeys bounds the memory of the records kept.
+// maxCachedKeys bounds the memory of the cache.
 const maxCachedKeys = 10_000
 
-// keyCache keeps the records of keys that were used, so that a request costs
-// neither a transaction nor decoding. Whatever changes a key calls forget before
-// it says that it has done so.
+// Cache holds the records of recently used keys, so that a request needs neither
+// a transaction nor decoding. A change of a key calls Forget before it returns.
 type Cache struct {
 	mu      sync.RWMutex
 	changes int // how often keys may have changed
 	byID    map[string]*Key
 }
 
-// find gives a record, nil where it is not known, and the changes so far.
+// Find returns a record, nil where it is not cached, and the changes so far.
 func (k *Cache) Find(id string) (*Key, int) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return k.byID[id], k.changes
 }
 
-// keep remembers a record that was read after so many changes; one more since
-// then, and it may be old.
+// Keep caches a record that was read after so many changes. After another change
+// it may be stale and is not cached.
 func (k *Cache) Keep(key *Key, changes int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -38,6 +37,7 @@ func (k *Cache) Keep(key *Key, changes int) {
 	k.byID[key.ID] = key
 }
 
+// Forget empties the cache after a change of a key.
 func (k *Cache) Forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -45,12 +45,13 @@ func (k *Cache) Forget() {
 	k.byID = nil
 }
 
-// keyUses remembers when keys were used last until that is written.
+// Uses holds when keys were last used until that is stored.
 type Uses struct {
 	mu   sync.Mutex
 	last map[string]time.Time // by id; keys that exist, so there are not many
 }
 
+// Note records that a key was used at this time.
 func (u *Uses) Note(id string, at time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -60,7 +61,7 @@ func (u *Uses) Note(id string, at time.Time) {
 	u.last[id] = at
 }
 
-// take gives what was noted and forgets it.
+// Take returns all uses and forgets them.
 func (u *Uses) Take() map[string]time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -69,7 +70,7 @@ func (u *Uses) Take() map[string]time.Time {
 	return last
 }
 
-// giveBack notes again what could not be written, unless there is newer.
+// Restore puts back uses that could not be stored, unless there are newer ones.
 func (u *Uses) Restore(last map[string]time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

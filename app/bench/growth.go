@@ -187,7 +187,7 @@ func (g *growing) backup(ctx context.Context) (float64, error) {
 	began := time.Now()
 	_, err := g.run(ctx, "backup", filepath.Join(g.dir, "backups"))
 	took := time.Since(began)
-	if err != nil && !strings.Contains(err.Error(), "the backup is complete but for") {
+	if err != nil && !strings.Contains(err.Error(), "the backup is complete except for") {
 		return 0, err
 	}
 	return milliseconds(took), nil

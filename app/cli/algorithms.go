@@ -12,6 +12,7 @@ import (
 	"molrun/app/algorithms"
 	"molrun/app/config"
 	"molrun/app/fault"
+	"molrun/app/host"
 	"molrun/app/placement"
 )
 
@@ -19,26 +20,6 @@ func algorithmsCommand() *cobra.Command {
 	c := &cobra.Command{Use: "algorithms", Short: "Show what this service can run, check algorithm files"}
 	c.AddCommand(algorithmsListCommand(), algorithmsShowCommand(), algorithmsCheckCommand())
 	return c
-}
-
-// loadCatalogue joins built-in algorithms and the site's. A file with
-// mistakes is left out and each is told.
-func loadCatalogue(folder string, told func(algorithm.Mistake)) (*algorithm.Catalogue, error) {
-	all, err := algorithms.BuiltIn()
-	if err != nil {
-		return nil, err
-	}
-	if folder != "" {
-		site, mistakes, err := algorithms.Load(folder)
-		if err != nil {
-			return nil, fmt.Errorf("read the folder of algorithms: %w", err)
-		}
-		for _, m := range mistakes {
-			told(m)
-		}
-		all = append(all, site...)
-	}
-	return algorithm.NewCatalogue(all)
 }
 
 func algorithmsListCommand() *cobra.Command {
@@ -55,7 +36,7 @@ func algorithmsListCommand() *cobra.Command {
 		var rows [][]string
 		for _, typ := range catalogue.Types() {
 			a, _ := catalogue.Find(typ, "")
-			view := a.Summary(here.missing(a), catalogue.VersionNames(typ))
+			view := a.Summary(here.Missing(a), catalogue.VersionNames(typ))
 			views = append(views, view)
 			ready := "yes"
 			if !view.Ready {
@@ -71,48 +52,19 @@ func algorithmsListCommand() *cobra.Command {
 	return c
 }
 
-// catalogueHere loads what the service would offer with this configuration.
-func catalogueHere(c *cobra.Command, flags *configFlags) (*algorithm.Catalogue, places, error) {
+// catalogueHere loads the algorithms that the service would offer with this
+// configuration.
+func catalogueHere(c *cobra.Command, flags *configFlags) (*algorithm.Catalogue, host.Host, error) {
 	config, err := flags.load()
 	if err != nil {
-		return nil, places{}, err
+		return nil, host.Host{}, err
 	}
-	catalogue, err := loadCatalogue(config.Algorithms, func(m algorithm.Mistake) { fmt.Fprintln(c.ErrOrStderr(), m) })
+	catalogue, err := algorithms.Catalogue(config.Algorithms, func(m algorithm.Mistake) { fmt.Fprintln(c.ErrOrStderr(), m) })
 	if err != nil {
-		return nil, places{}, err
+		return nil, host.Host{}, err
 	}
-	return catalogue, placesHere(config), nil
-}
-
-// places are where algorithms run with a configuration.
-type places struct {
-	config  config.Config
-	machine placement.Machine // this one, as far as it can be detected
-}
-
-func placesHere(c config.Config) places {
-	s := service{config: c}
-	capacity, _ := s.capacity() // what is not detected counts as absent
-	return places{c, placement.Machine{CPUs: capacity.CPUs, MemoryBytes: capacity.MemoryBytes, GPUs: len(capacity.GPUs), Local: true}}
-}
-
-// missing says what an algorithm lacks where it runs unless a rule says else. Of
-// a cluster it can only be said that there is none.
-func (p places) missing(a *algorithm.File) []string {
-	switch executor := p.executor(a); {
-	case executor == placement.Local:
-		return a.Missing(p.machine)
-	case !p.config.Slurm.On():
-		return []string{fmt.Sprintf("the executor %q is not configured", executor)}
-	}
-	return a.Missing(placement.Machine{})
-}
-
-func (p places) executor(a *algorithm.File) string {
-	if a.Executor == "any" {
-		return p.config.Runner.Executor
-	}
-	return a.Executor
+	here, _ := host.Of(config) // what was not detected counts as absent
+	return catalogue, here, nil
 }
 
 func algorithmsShowCommand() *cobra.Command {
@@ -136,7 +88,7 @@ func algorithmsShowCommand() *cobra.Command {
 		if !ok {
 			return fault.Errorf(fault.NotFound, "there is no algorithm %q %s here; `molrun algorithms list` shows them", args[0], version)
 		}
-		view := a.View(here.missing(a), catalogue.VersionNames(a.Type))
+		view := a.View(here.Missing(a), catalogue.VersionNames(a.Type))
 		if asJSON {
 			return printJSON(c.OutOrStdout(), view)
 		}
@@ -173,7 +125,7 @@ func algorithmsCheckCommand() *cobra.Command {
 		Example: "  molrun algorithms check /etc/molrun/algorithms/*.toml",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, files []string) error {
-			machine := placesHere(config.Default()).machine
+			here, _ := host.Of(config.Default()) // what was not detected counts as absent
 			wrong := 0
 			for _, file := range files {
 				text, err := os.ReadFile(file)
@@ -185,7 +137,7 @@ func algorithmsCheckCommand() *cobra.Command {
 					fmt.Fprintln(c.ErrOrStderr(), m)
 				}
 				if wrong += len(mistakes); len(mistakes) == 0 {
-					fmt.Fprintf(c.OutOrStdout(), "%s: %s %s is correct%s\n", file, a.Type, a.Version, notReady(a, machine))
+					fmt.Fprintf(c.OutOrStdout(), "%s: %s %s is correct%s\n", file, a.Type, a.Version, notReady(a, here.Machine()))
 				}
 			}
 			if wrong > 0 {

@@ -15,8 +15,12 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/backup"
 	"molrun/app/config"
+	"molrun/app/datadir"
+	"molrun/app/digest"
 	"molrun/app/fault"
+	"molrun/app/snapshot"
 	"molrun/storage"
 	"molrun/storage/kv/boltfile"
 	"molrun/web/client"
@@ -33,7 +37,7 @@ func (s *server) ok(args ...string) string {
 }
 
 // backup makes a backup and gives its record.
-func (s *server) backup(dir string, flags ...string) (r backupRecord) {
+func (s *server) backup(dir string, flags ...string) (r backup.Record) {
 	s.t.Helper()
 	out := s.ok(append([]string{"backup", dir, "--json"}, flags...)...)
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
@@ -135,7 +139,7 @@ func TestBackupUnderLoadIsRestoredElsewhereToTheByte(t *testing.T) {
 	u.running("runs")
 	l := startLoad(t, s, u.key, t.TempDir())
 	dir := filepath.Join(t.TempDir(), "backups")
-	var last backupRecord
+	var last backup.Record
 	for i := range 3 {
 		last = s.backup(dir)
 		if i > 0 && (last.Linked == 0 || last.Linked >= last.Bytes) {
@@ -146,13 +150,13 @@ func TestBackupUnderLoadIsRestoredElsewhereToTheByte(t *testing.T) {
 	l.stop()
 
 	data := filepath.Join(t.TempDir(), "elsewhere")
-	var r restored
+	var r backup.Restored
 	must(t, json.Unmarshal([]byte(s.ok("restore", dir, "--data", data, "--json")), &r))
 	if r.Backup != last.Name || r.Files != last.Files || r.Requeued == 0 {
 		t.Errorf("restored %+v of %+v", r, last)
 	}
 	s.clean(data)
-	sameAsSnapshot(t, s, u, filepath.Join(dir, last.Name, backupData), data)
+	sameAsSnapshot(t, s, u, filepath.Join(dir, last.Name, "data"), data)
 
 	gate.open(t)
 	if j := u.finished("runs"); j.Status != "COMPLETED" || j.Attempts != 1 {
@@ -166,7 +170,7 @@ func TestBackupUnderLoadIsRestoredElsewhereToTheByte(t *testing.T) {
 // the snapshot lists.
 func sameAsSnapshot(t *testing.T, s *server, u user, snapshot, data string) {
 	t.Helper()
-	records, err := storage.OpenReadOnly(filepath.Join(snapshot, databaseName))
+	records, err := storage.OpenReadOnly(filepath.Join(snapshot, datadir.Database))
 	must(t, err)
 	defer records.Close()
 	restored := user{s.moved(data), u.key}
@@ -224,14 +228,14 @@ func TestWhatIsDeletedDuringABackupIsInItAndGoesAfterwards(t *testing.T) {
 	}
 	config := config.Default()
 	config.Data = s.data()
-	must(t, withView(t.Context(), config, func(ctx context.Context, v *view) error {
+	must(t, snapshot.Use(t.Context(), config, func(ctx context.Context, v *snapshot.Snapshot) error {
 		u.do("DELETE", "/files/"+id, nil)
 		u.do("DELETE", "/jobs/j", nil)
 		u.do("GET", "/jobs/j", nil).code(404, "NOT_FOUND")
 		n := 0
-		for f, err := range v.inventory(ctx) {
+		for f, err := range v.Inventory(ctx) {
 			must(t, err)
-			opened, _, err := v.files.Open(f.Path)
+			opened, _, err := v.Files.Open(f.Path)
 			must(t, err)
 			must(t, opened.Close())
 			n++
@@ -256,7 +260,7 @@ func TestBackupEndsWithTheServiceThatHoldsItsFiles(t *testing.T) {
 		s := startServer(t, serverOptions{})
 		config := config.Default()
 		config.Data = s.data()
-		err := withView(t.Context(), config, func(ctx context.Context, v *view) error {
+		err := snapshot.Use(t.Context(), config, func(ctx context.Context, v *snapshot.Snapshot) error {
 			end(s)
 			select {
 			case <-ctx.Done():
@@ -320,15 +324,17 @@ func filesBelow(dir string) (n int) {
 // sound reads every file of a backup again.
 func sound(t *testing.T, dir, name string) {
 	t.Helper()
-	record, sums, err := (&backups{dir}).read(name)
+	record, err := backup.Dir(dir).Record(name)
+	must(t, err)
+	sums, sum, err := digest.ReadSums(filepath.Join(dir, name, "SHA256SUMS"))
 	must(t, err)
 	for path, want := range sums {
-		got, _, err := newDigester().path(t.Context(), filepath.Join(dir, name, path))
+		got, _, err := digest.New().File(t.Context(), filepath.Join(dir, name, path))
 		if err != nil || got != want {
 			t.Errorf("%s of backup %s: %v", path, name, err)
 		}
 	}
-	if len(sums) != record.Files || len(record.Problems) > 0 {
+	if sum != record.Sums || len(sums) != record.Files || len(record.Problems) > 0 {
 		t.Errorf("backup %s: %d files, record %+v", name, len(sums), record)
 	}
 }
@@ -343,11 +349,11 @@ func TestKilledBackupIsGoneOnWithAndHarmsNothing(t *testing.T) {
 	}
 	killed := 0
 	for _, files := range []int{1, 5, 20, 50, 60} {
-		far := func() bool { return filesBelow(filepath.Join(dir, partialDir)) >= files }
+		far := func() bool { return filesBelow(filepath.Join(dir, "partial")) >= files }
 		if s.killedWhen(far, "backup", dir) {
 			killed++
 		}
-		names, err := (&backups{dir}).names()
+		names, err := backup.Dir(dir).Names()
 		must(t, err)
 		for _, name := range names {
 			sound(t, dir, name)
@@ -360,7 +366,7 @@ func TestKilledBackupIsGoneOnWithAndHarmsNothing(t *testing.T) {
 	last := s.backup(dir)
 	sound(t, dir, last.Name)
 	sound(t, dir, first.Name)
-	if last.Files < first.Files+20 || filesBelow(filepath.Join(dir, partialDir)) > 0 {
+	if last.Files < first.Files+20 || filesBelow(filepath.Join(dir, "partial")) > 0 {
 		t.Errorf("the last backup has %d files, the first %d", last.Files, first.Files)
 	}
 	s.eventually("the service lets go of what killed backups held", func() bool {
@@ -379,12 +385,12 @@ func TestKilledRestoreIsNoDataDirectoryAndCanBeRepeated(t *testing.T) {
 	killed := 0
 	for _, files := range []int{1, 10, 30, 40} {
 		data := filepath.Join(t.TempDir(), "new")
-		far := func() bool { return filesBelow(filepath.Join(data, restoringDir)) >= files }
+		far := func() bool { return filesBelow(filepath.Join(data, "restoring")) >= files }
 		if !s.killedWhen(far, "restore", dir, "--data", data) {
 			continue
 		}
 		killed++
-		if _, err := os.Stat(filepath.Join(data, databaseName)); err != nil {
+		if _, err := os.Stat(filepath.Join(data, datadir.Database)); err != nil {
 			if out, errs, code := s.run("key", "list", "--data", data); code == 0 {
 				t.Errorf("a half restored directory is used: %s%s", out, errs)
 			}
@@ -392,8 +398,8 @@ func TestKilledRestoreIsNoDataDirectoryAndCanBeRepeated(t *testing.T) {
 		sound(t, dir, taken.Name)
 		s.ok("restore", dir, "--data", data)
 		s.clean(data)
-		if _, err := os.Stat(filepath.Join(data, restoringDir)); !os.IsNotExist(err) {
-			t.Errorf("the folder %s is left: %v", restoringDir, err)
+		if _, err := os.Stat(filepath.Join(data, "restoring")); !os.IsNotExist(err) {
+			t.Errorf("the folder restoring is left: %v", err)
 		}
 	}
 	if killed == 0 {
@@ -413,7 +419,7 @@ func TestKilledCompactLeavesTheDatabaseWhole(t *testing.T) {
 	killed := 0
 	for range 3 {
 		far := func() bool {
-			return filesBelow(s.data()) > 0 && exists(filepath.Join(s.data(), databaseName+".compact.tmp"))
+			return filesBelow(s.data()) > 0 && exists(filepath.Join(s.data(), datadir.Database+".compact.tmp"))
 		}
 		if s.killedWhen(far, "compact") {
 			killed++
@@ -439,4 +445,14 @@ func TestKilledCompactLeavesTheDatabaseWhole(t *testing.T) {
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
+}
+
+// eachFile visits all files below a directory.
+func eachFile(top string, visit func(path string) error) error {
+	return filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		return visit(path)
+	})
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -9,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"molrun/app/config"
 )
 
 // TestNothingThatClientsSendIsInAnyLog walks all routes, well and badly, with
@@ -137,21 +134,6 @@ func TestOpenSecretsAndDirectoriesAreRefused(t *testing.T) {
 		_, errs, code := s.run("serve")
 		if code == 0 || !strings.Contains(errs, tt.says) {
 			t.Errorf("%s: ended with %d: %s", tt.name, code, errs)
-		}
-	}
-}
-
-func TestBoundsFitWhatTheSystemAllows(t *testing.T) {
-	t.Parallel()
-	defaults := config.Default().Limits
-	for _, files := range []int{32, 48, 64, 256, 1024, 4096, 65536, 1 << 20} {
-		l := fitFiles(defaults, files)
-		used := l.Connections + l.Streams*filesPerTransfer
-		if l.Connections < 2 || l.Streams < 1 || l.StreamsPerKey > l.Streams || files >= 48 && used+fewestOwnFiles > files {
-			t.Errorf("of %d files: %d connections and %d transfers", files, l.Connections, l.Streams)
-		}
-		if whole := fmt.Sprint(l) == fmt.Sprint(defaults); whole != (files >= 65536) {
-			t.Errorf("of %d files: %+v", files, l)
 		}
 	}
 }

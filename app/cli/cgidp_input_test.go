@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// badFiles are uploaded for the settings below. They are made when needed, not
-// at the start of every process of these tests.
+// badFiles are uploaded for the settings below. A function builds them when needed:
+// the test binary also runs as other processes, which do not need them.
 func badFiles() map[string]string {
 	return map[string]string{
 		"empty.fasta":    "",
@@ -35,13 +35,13 @@ func badFiles() map[string]string {
 	}
 }
 
-// badSettings has the kinds of mistakes that users make. Every fault is told at
-// once, each with its place below settings and a sentence that says what to do.
+// badSettings has the kinds of mistakes that users make. All faults are reported at
+// once, each with its path in the settings and a sentence that says what to do.
 var badSettings = []struct {
 	settings string
-	faults   []string // place and message
+	faults   []string // path and message
 }{
-	// Where the sequences come from.
+	// Sources of the sequences.
 	{`{}`, []string{"sequences: give sequences: amino acids in one-letter code, or a FASTA file as fasta"}},
 	{`{"sequences":["ACDEFG"],"fasta":"inputs/many.fasta"}`, []string{"fasta: give either sequences or fasta, not both"}},
 	{`{"sequences":5}`, []string{"sequences: sequences must be a list of sequences or one FASTA text, not the number 5"}},
@@ -59,7 +59,7 @@ var badSettings = []struct {
 		[]string{`sequences: sequences has 2 lines but no header, so these may be several sequences; write a line ">name" above each sequence`},
 	},
 
-	// Letters, by name, place and character.
+	// Letters.
 	{`{"sequences":["ACDEFB"]}`, []string{`sequences.0: sequence "seq1", position 6: 'B' is not an amino acid; B stands for D or N: choose one`}},
 	{`{"sequences":["AJDEFG"]}`, []string{`sequences.0: sequence "seq1", position 2: 'J' is not an amino acid; J stands for I or L: choose one`}},
 	{
@@ -125,7 +125,7 @@ var badSettings = []struct {
 	{`{"sequences":["ACDEFG"],"names":["metrics.json"]}`, []string{`names.0: the name "metrics.json" of sequence 1 is that of a result file; choose another`}},
 	{`{"sequences":["ACDEFG"],"names":"a"}`, []string{"names: names must be a list of names, not text (remove the quotes?)"}},
 
-	// Numbers, in units that are often mistaken.
+	// Numbers, some in the wrong units.
 	{`{"sequences":["ACDEFG"],"temperature":25}`, []string{`temperature: there is no setting "temperature"; did you mean "temperature_K"?`}},
 	{`{"sequences":["ACDEFG"],"temperature_K":25}`, []string{"temperature_K: temperature_K is 25; choose between 273.15 and 373 K (25 °C is 298.15 K)"}},
 	{`{"sequences":["ACDEFG"],"ionic_strength_M":150}`, []string{"ionic_strength_M: ionic_strength_M is 150; choose between 0.001 and 2 mol/L (150 mmol/L is 0.15 mol/L)"}},
@@ -141,7 +141,7 @@ var badSettings = []struct {
 	{`{"sequences":["ACDEFG"],"charged_termini":"yes"}`, []string{"charged_termini: charged_termini must be true or false, not text (remove the quotes?)"}},
 	{`{"sequences":["ACDEFG"],"cores":3}`, []string{"cores: the job would need more than this server has: 3 CPUs of 2; ask for less"}},
 
-	// Settings that do not fit together.
+	// Conflicts between settings.
 	{
 		`{"sequences":["ACDEFG"],"steps":1000,"sample_every":5000}`,
 		[]string{"sample_every: sample_every of 5000 leaves no sample after equilibration in 1000 steps; choose at most 900"},
@@ -214,7 +214,7 @@ var badSettings = []struct {
 		`fasta: there is no completed upload "inputs/nosuch.fasta"; give a fileId, folder/filename of a file that you uploaded, or job:<jobName>/<path>`,
 	}},
 
-	// Several at once.
+	// Several mistakes.
 	{`{"sequences":["ACDEFX","GS","ACD-EFG"],"names":["p","P",".q"],"steps":1000,"frame_every":5000,"sample_every":5000}`, []string{
 		`names.1: sequences 1 and 2 are both called "P"; give them different names`,
 		`names.2: the name ".q" of sequence 3 begins with a dot; begin it with a letter or digit`,
@@ -238,7 +238,7 @@ var badSettings = []struct {
 	}},
 }
 
-// details gives the faults of a 422 or of a validation: place and message.
+// details returns the faults of a 422 or of a validation: path and message.
 func (a answer) details() (faults []string) {
 	a.t.Helper()
 	var e struct {
@@ -258,7 +258,7 @@ func (a answer) details() (faults []string) {
 	return faults
 }
 
-// below puts the place of settings before places within them.
+// below puts the path of the settings before paths within them.
 func below(settings string, faults []string) (placed []string) {
 	for _, f := range faults {
 		if !strings.HasPrefix(f, ":") {
@@ -269,7 +269,7 @@ func below(settings string, faults []string) (placed []string) {
 	return placed
 }
 
-func TestBadInputIsRefusedInWordsForBiologists(t *testing.T) {
+func TestBadInputIsRefusedInPlainWords(t *testing.T) {
 	t.Parallel()
 	u := startServer(t, serverOptions{config: "[runner]\ncpus = 2\n"}).user("lab", "ann@lab.example")
 	ids := map[string]string{}
@@ -294,7 +294,7 @@ func TestBadInputIsRefusedInWordsForBiologists(t *testing.T) {
 	u.leftNothing(ids)
 }
 
-// leftNothing fails the test if there is a job, or a file that one needs.
+// leftNothing fails the test if there is a job or a pinned upload.
 func (u user) leftNothing(files map[string]string) {
 	u.t.Helper()
 	if jobs := u.names(url.Values{"organization": {"true"}, "includeSubjobs": {"true"}}); len(jobs) > 0 {
@@ -338,8 +338,8 @@ func TestOneBadRowRefusesABatch(t *testing.T) {
 	u.leftNothing(ids)
 }
 
-// What only makes results doubtful is let pass, and told in the log.
-func TestDoubtfulInputPasses(t *testing.T) {
+// Input that only makes results doubtful is accepted, with warnings in the log.
+func TestDoubtfulInputIsAccepted(t *testing.T) {
 	t.Parallel()
 	u := startServer(t, serverOptions{}).user("lab", "ann@lab.example")
 	u.upload("odd.fasta", "\xff\xfe>\x00d\x00n\x00a\x00\r\x00\n\x00"+strings.Repeat("a\x00c\x00g\x00t\x00", 5))

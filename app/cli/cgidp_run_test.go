@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// neverending is a job that is cancelled when it has shown what it should.
+// neverending is a job that the tests cancel.
 const neverending = `{"sequences":["DSHAKRHHGYKRKFHEKHHSHRGY"],"names":["Hst5"],"steps":1e8,"pH":4,"replicas":2,"cores":%d}`
 
-func TestResultsOfASimulationAreShownWithTheJob(t *testing.T) {
+func TestJobShowsResultsOfSimulation(t *testing.T) {
 	t.Parallel()
 	u := startServer(t, serverOptions{}).user("lab", "ann@lab.example")
 	u.submit("one", "cg-idp", `{"sequences":["DSHAKRHHGYKRKFHEKHHSHRGY"],"steps":20000}`)
@@ -49,7 +49,7 @@ func (u user) completed(name string) record {
 	return j
 }
 
-// checkFigures wants the figures of one sequence, nu apart, and no others.
+// checkFigures checks the names and signs of the figures of one sequence.
 func checkFigures(t *testing.T, of string, figures map[string]any) {
 	t.Helper()
 	want := []string{"converged", "nu", "ree_nm", "ree_se_nm", "rg_nm", "rg_se_nm", "steps_per_second"}
@@ -69,7 +69,7 @@ func checkFigures(t *testing.T, of string, figures map[string]any) {
 	}
 }
 
-func TestSimulationTellsHowFarItIs(t *testing.T) {
+func TestSimulationReportsProgress(t *testing.T) {
 	t.Parallel()
 	u := startServer(t, serverOptions{}).user("lab", "ann@lab.example")
 	u.submit("j", "cg-idp", fmt.Sprintf(neverending, 1))
@@ -95,7 +95,7 @@ func TestSimulationTellsHowFarItIs(t *testing.T) {
 	}
 }
 
-func TestCoresOfASimulationAreBooked(t *testing.T) {
+func TestSimulationOccupiesItsCores(t *testing.T) {
 	t.Parallel()
 	u := startServer(t, serverOptions{config: "[runner]\ncpus = 2\n"}).user("lab", "ann@lab.example")
 	for _, name := range []string{"first", "second"} {
@@ -115,10 +115,10 @@ func TestCoresOfASimulationAreBooked(t *testing.T) {
 	u.completed("small")
 }
 
-// twoChains has a short chain that is soon finished and a long one.
+// twoChains has a short chain, which is soon finished, and a long one.
 var twoChains = `{"sequences":["GSGSGSGSGSGSGS","` + strings.Repeat("GSEKDRPQTN", longChain) + `"],"names":["short","long"],"steps":6000,"seed":3}`
 
-func TestSimulationGoesOnFromItsCheckpointAfterTheMachineWentDown(t *testing.T) {
+func TestSimulationResumesAfterMachineRestart(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: "[runner]\ncpus = 2\n"})
 	u := s.user("lab", "ann@lab.example")
@@ -139,15 +139,15 @@ func TestSimulationGoesOnFromItsCheckpointAfterTheMachineWentDown(t *testing.T) 
 	}
 	log := string(u.do("GET", "/jobs/cut/logs", nil).want(200).body)
 	if !strings.Contains(log, "short goes on from checkpoint.bin, with 1 of 1 replica finished and 6000 of 6000 steps done") {
-		t.Errorf("the second attempt did not go on:\n%s", log)
+		t.Errorf("the second attempt did not resume:\n%s", log)
 	}
 	if diff := cmp.Diff(u.outputs("whole"), u.outputs("cut")); diff != "" {
 		t.Errorf("-whole +cut:\n%s", diff)
 	}
 }
 
-// restartMachine makes an attempt look as if it was begun before the machine
-// last started.
+// restartMachine makes an attempt look as if it began before the last boot of the
+// machine.
 func restartMachine(t *testing.T, attempt string) {
 	t.Helper()
 	path := filepath.Join(attempt, "run.json")
@@ -160,10 +160,10 @@ func restartMachine(t *testing.T, attempt string) {
 	must(t, os.WriteFile(path, bootID.ReplaceAll(text, []byte(`$1"00000000-0000-0000-0000-000000000000"`)), 0o600))
 }
 
-// timings are what differs from one run to the next.
+// timings are numbers that differ from one run to the next.
 var timings = regexp.MustCompile(`"(steps_per_second|wall_s)": ?[0-9.e+]+`)
 
-// outputs gives what a simulation wrote, but for timings.
+// outputs returns the files of a simulation, without timings.
 func (u user) outputs(job string) map[string]string {
 	u.t.Helper()
 	files := unzip(u.t, u.result(job, ""))

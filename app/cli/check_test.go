@@ -7,10 +7,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"molrun/app/check"
+	"molrun/app/datadir"
 )
 
 // checked runs a check and gives what it found.
-func (s *server) checked(args ...string) (c checked, code int) {
+func (s *server) checked(args ...string) (c check.Report, code int) {
 	s.t.Helper()
 	out, errs, code := s.run(append([]string{"check", "--json"}, args...)...)
 	if err := json.Unmarshal([]byte(out), &c); err != nil {
@@ -95,40 +98,12 @@ func TestRepairWantsTheServiceStoppedAndSetsStraysAside(t *testing.T) {
 	}
 }
 
-// TestServiceThatEndsBeforeItAnswersIsAsGoodAsNone puts a listener in the place
-// of a service that a crash has ended, whose socket is open for a moment longer.
-func TestServiceThatEndsBeforeItAnswersIsAsGoodAsNone(t *testing.T) {
-	t.Parallel()
-	s := startServer(t, serverOptions{})
-	s.stop()
-	last, err := listenControl(s.data(), socketName)
-	must(t, err)
-	asked := make(chan error, 1)
-	go func() {
-		asked <- func() error {
-			probe, err := last.Accept() // whether anybody is there
-			if err != nil {
-				return err
-			}
-			question, err := last.Accept()
-			if err != nil {
-				return errors.Join(err, probe.Close())
-			}
-			return errors.Join(probe.Close(), question.Close(), last.Close())
-		}()
-	}()
-	if c, code := s.checked(); code != 0 || c.Count != 0 {
-		t.Errorf("%+v, ended with %d", c, code)
-	}
-	must(t, <-asked)
-}
-
 // TestDamageThatAServiceMeetsEndsIt overwrites the pages below a service.
 func TestDamageThatAServiceMeetsEndsIt(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
 	u := s.user("lab", "ann@lab.example")
-	path := filepath.Join(s.data(), databaseName)
+	path := filepath.Join(s.data(), datadir.Database)
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	must(t, err)
 	_, err = f.WriteAt(make([]byte, sizeOfFile(t, path)-2*4096), 2*4096)
@@ -138,7 +113,7 @@ func TestDamageThatAServiceMeetsEndsIt(t *testing.T) {
 		r.Body.Close()
 	}
 	<-s.exited
-	if code := s.process.ProcessState.ExitCode(); code != exitStorage || !strings.Contains(s.log.String(), "the database is damaged") {
+	if code := s.process.ProcessState.ExitCode(); code != datadir.ExitDatabaseFailed || !strings.Contains(s.log.String(), "the database is damaged") {
 		t.Errorf("the service ended with %d, key %s:\n%s", code, u.key, s.tail())
 	}
 	if _, errs, code := s.run("check"); code == 0 || !strings.Contains(errs, "damaged") {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"molrun/app/doctor"
 	"molrun/app/executor/slurm/cluster"
 )
 
@@ -392,7 +393,7 @@ func tooLargeJobIsRefused(t *testing.T, c *cluster.Cluster) {
 func doctorAndReadyz(t *testing.T, c *cluster.Cluster) {
 	s := clusterServer(t, c, "", serverOptions{config: everywhere})
 	said, _ := s.diagnosis("--listen", strings.TrimPrefix(s.base, "http://"))
-	if strings.Contains(said["slurm"], string(wrong)+": ") || !strings.Contains(said["slurm"], "read what was written here") {
+	if strings.Contains(said["slurm"], string(doctor.Problem)+": ") || !strings.Contains(said["slurm"], "read what was written here") {
 		t.Errorf("doctor says %q", said["slurm"])
 	}
 	answers := func() string {
@@ -408,7 +409,7 @@ func doctorAndReadyz(t *testing.T, c *cluster.Cluster) {
 	u.submit("kept", "shell", script("true"))
 	s.eventually("/readyz tells that the cluster does not answer", func() bool { return strings.HasPrefix(answers(), "no answer since ") })
 	said, _ = s.diagnosis("--listen", strings.TrimPrefix(s.base, "http://"))
-	if !strings.Contains(said["slurm"], string(wrong)+": ") || !strings.Contains(said["slurm"], "slurmctld") {
+	if !strings.Contains(said["slurm"], string(doctor.Problem)+": ") || !strings.Contains(said["slurm"], "slurmctld") {
 		t.Errorf("doctor says %q of a controller that is down", said["slurm"])
 	}
 	if j := u.job("kept"); j.Status != "QUEUED" || j.Attempts > 1 {

@@ -7,6 +7,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"molrun/app/datadir"
 	"molrun/app/unit"
 	"molrun/storage"
 )
@@ -15,10 +16,10 @@ func compactCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "compact",
-		Short: "Give the disk back what deleted records have left in the database",
-		Long: `Write the database anew without the space that deletions have left in it. The
-service has to be stopped meanwhile. The old file is replaced only when the new one is
-on the disk and has proved to be sound and equal, so there has to be room for both.`,
+		Short: "Return the disk space that deleted records left in the database",
+		Long: `Rewrite the database without the space that deletions have left in it. The service
+has to be stopped meanwhile. The old file is replaced only when the new one is on the
+disk and has proved to be sound and equal, so there has to be space for both.`,
 		Example: "  molrun compact --data /srv/molrun",
 		Args:    cobra.NoArgs,
 	}
@@ -29,15 +30,15 @@ on the disk and has proved to be sound and equal, so there has to be room for bo
 		if err != nil {
 			return err
 		}
-		path := filepath.Join(config.Data, databaseName)
+		path := filepath.Join(config.Data, datadir.Database)
 		if err := expectDatabaseAt(path); err != nil {
 			return err
 		}
-		sizes, err := storage.Compact(c.Context(), path, storageOptions(config, zerolog.Nop()))
+		sizes, err := storage.Compact(c.Context(), path, datadir.StorageOptions(config, zerolog.Nop()))
 		if err != nil {
 			return err
 		}
-		tell(c, config.Data, "compact", "")
+		recordAct(c, config.Data, "compact", "")
 		if asJSON {
 			return printJSON(c.OutOrStdout(), sizes)
 		}
@@ -47,7 +48,8 @@ on the disk and has proved to be sound and equal, so there has to be room for bo
 	return c
 }
 
-// expectDatabaseAt keeps a command from making a database where there is none.
+// expectDatabaseAt refuses a path without a database, where the command would make
+// one.
 func expectDatabaseAt(path string) error {
 	records, err := storage.OpenReadOnly(path)
 	if err != nil {

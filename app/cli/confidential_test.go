@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"molrun/app/audit"
 )
 
 // confidential is what clients of a server have been given or have sent that
@@ -109,7 +111,7 @@ func (s *server) keepsItsSecrets() {
 		logs[fmt.Sprintf("the log of start %d", i+1)] = log.String()
 	}
 	logs["standard error of commands"] = s.said.String()
-	audits, err := filepath.Glob(filepath.Join(s.data(), auditName+"*"))
+	audits, err := filepath.Glob(filepath.Join(s.data(), audit.Name+"*"))
 	must(s.t, err)
 	for _, name := range audits {
 		text, err := os.ReadFile(name)

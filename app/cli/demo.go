@@ -20,6 +20,8 @@ import (
 	"molrun/app/algorithms"
 	"molrun/app/apikey"
 	"molrun/app/config"
+	"molrun/app/daemon"
+	"molrun/app/datadir"
 	"molrun/web/client"
 )
 
@@ -56,7 +58,7 @@ result, all through the API. The data directory stays: molrun serve goes on with
 	return c
 }
 
-// demonstrate runs the service and, beside it, a client of its API.
+// demonstrate runs the service and a client of its API.
 func demonstrate(c *cobra.Command, config config.Config) error {
 	if err := os.MkdirAll(config.Data, 0o700); err != nil {
 		return err
@@ -73,7 +75,11 @@ func demonstrate(c *cobra.Command, config config.Config) error {
 	defer stop()
 	started, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
-		ended <- serve(serving, config, zerolog.New(logFile).With().Timestamp().Logger(), func(base string) { started <- base })
+		ended <- daemon.Run(serving, config, daemon.Options{
+			Log:     zerolog.New(logFile).With().Timestamp().Logger(),
+			Version: versionText(),
+			Started: func(baseURL string) { started <- baseURL },
+		})
 	}()
 	select {
 	case err := <-ended:
@@ -96,7 +102,7 @@ type demo struct {
 func (d *demo) sayf(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
 
 func (d *demo) run(ctx context.Context, base string) error {
-	key, err := controlClient(d.data).CreateKey(ctx, client.KeyRequest{
+	key, err := datadir.Control(d.data).CreateKey(ctx, client.KeyRequest{
 		Organization: "demo", Email: "demo@molrun.example", Role: string(apikey.Member), Expires: 24 * time.Hour,
 	})
 	if err != nil {
@@ -170,8 +176,7 @@ func (d *demo) follow(ctx context.Context, api *client.Client) error {
 	}
 }
 
-// draw shows a line in place of the one before, or below it where the output
-// is no terminal.
+// draw replaces the previous line on a terminal, and prints a new one elsewhere.
 func (d *demo) draw(line string) {
 	if d.bar {
 		fmt.Fprintf(d.out, "\r\033[K%s", line)
@@ -180,10 +185,10 @@ func (d *demo) draw(line string) {
 	fmt.Fprintln(d.out, line)
 }
 
-// progressLine draws the job's progress in a line of 80 columns; where lines
-// follow each other, in tenths.
+// progressLine draws the job's progress in 80 columns. Without a terminal, where each
+// change prints a line, it changes only with each tenth.
 func (d *demo) progressLine(job *client.Job) string {
-	const width, room = 30, 30
+	const width, textWidth = 30, 30
 	fraction, text := 0.0, ""
 	switch {
 	case job.Status == "COMPLETED":
@@ -194,8 +199,8 @@ func (d *demo) progressLine(job *client.Job) string {
 	if !d.bar {
 		fraction, text = math.Floor(10*fraction)/10, ""
 	}
-	if runes := []rune(text); len(runes) > room {
-		text = string(runes[:room-1]) + "…"
+	if runes := []rune(text); len(runes) > textWidth {
+		text = string(runes[:textWidth-1]) + "…"
 	}
 	full := int(fraction * width)
 	return fmt.Sprintf("[%s%s] %3.0f %% %s %s", strings.Repeat("#", full), strings.Repeat(".", width-full), 100*fraction, job.Status, text)

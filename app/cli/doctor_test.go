@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"molrun/app/certificate"
+	"molrun/app/datadir"
+	"molrun/app/doctor"
 	"molrun/storage"
 	"molrun/storage/kv/boltfile"
 )
@@ -20,7 +23,7 @@ import (
 func (s *server) diagnosis(args ...string) (said map[string]string, code int) {
 	s.t.Helper()
 	out, errs, code := s.run(append([]string{"doctor", "--json"}, args...)...)
-	var findings []finding
+	var findings []doctor.Finding
 	if err := json.Unmarshal([]byte(out), &findings); err != nil {
 		s.t.Fatalf("%v in %s%s", err, out, errs)
 	}
@@ -48,7 +51,7 @@ func TestDoctorFindsNothingWrongWithASoundInstallation(t *testing.T) {
 		t.Helper()
 		said, _ := s.diagnosis(args...)
 		for check, text := range said {
-			if strings.Contains(text, string(wrong)) && check != "free space" { // which is this machine's
+			if strings.Contains(text, string(doctor.Problem)) && check != "free space" { // which is this machine's
 				t.Errorf("%s: %s", check, text)
 			}
 		}
@@ -96,28 +99,28 @@ func TestDoctorNamesEachPlantedFault(t *testing.T) {
 			must(t, os.Chmod(s.data(), 0o777))
 		}},
 		{"a database open to others", "data directory", "jobs.db is open to others", "", func(t *testing.T, s *server) {
-			must(t, os.Chmod(in(s, databaseName), 0o644))
+			must(t, os.Chmod(in(s, datadir.Database), 0o644))
 		}},
 		{"a file in the place of the data directory", "data directory", "is no directory", "", func(t *testing.T, s *server) {
 			must(t, os.RemoveAll(s.data()))
 			must(t, os.WriteFile(s.data(), nil, 0o600))
 		}},
 		{"a database that was cut off", "database", "restore a backup", "", func(t *testing.T, s *server) {
-			must(t, os.Truncate(in(s, databaseName), 9000))
+			must(t, os.Truncate(in(s, datadir.Database), 9000))
 		}},
 		{"a missing database", "database", "is missing", "", func(t *testing.T, s *server) {
-			must(t, os.Remove(in(s, databaseName)))
+			must(t, os.Remove(in(s, datadir.Database)))
 		}},
 		{"a database that another program holds", "database", fmt.Sprintf("(process %d) holds it", os.Getpid()), "", func(t *testing.T, s *server) {
-			store, err := storage.Open(in(s, databaseName), storage.Options{})
+			store, err := storage.Open(in(s, datadir.Database), storage.Options{})
 			must(t, err)
 			t.Cleanup(func() { must(t, store.Close()) })
 		}},
 		{"a database that has lost commits", "database", "is lost", "", func(t *testing.T, s *server) {
-			changeCommits(t, in(s, databaseName), func(c *boltfile.Commits) { c.Commit += 5 })
+			changeCommits(t, in(s, datadir.Database), func(c *boltfile.Commits) { c.Commit += 5 })
 		}},
 		{"a clock that went back", "clock", "it went back", "", func(t *testing.T, s *server) {
-			changeCommits(t, in(s, databaseName), func(c *boltfile.Commits) { c.At = time.Now().Add(48 * time.Hour) })
+			changeCommits(t, in(s, datadir.Database), func(c *boltfile.Commits) { c.At = time.Now().Add(48 * time.Hour) })
 		}},
 		{"a secret open to others", "secret", "run chmod 600", "", func(t *testing.T, s *server) {
 			must(t, os.Chmod(in(s, "secret"), 0o644))
@@ -193,7 +196,7 @@ func TestDoctorNamesEachPlantedFault(t *testing.T) {
 			config := fmt.Sprintf("data = %q\n", s.data()) + strings.ReplaceAll(tt.config, "@DIR@", s.dir)
 			must(t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(config), 0o600))
 			said, code := s.diagnosis()
-			if code != exitFailed || !strings.Contains(said[tt.check], string(wrong)+": ") || !strings.Contains(said[tt.check], tt.says) {
+			if code != exitFailed || !strings.Contains(said[tt.check], string(doctor.Problem)+": ") || !strings.Contains(said[tt.check], tt.says) {
 				t.Errorf("ended with %d; %s says %q, want a problem with %q", code, tt.check, said[tt.check], tt.says)
 			}
 		})
@@ -233,7 +236,7 @@ func TestDoctorTellsWhatHoldsJobs(t *testing.T) {
 		if tt.bwrap != "" {
 			s.program("bwrap", tt.bwrap)
 		}
-		if said, _ := s.diagnosis(); !strings.HasPrefix(said["sandbox"], string(doubtful)) || !strings.Contains(said["sandbox"], tt.says) {
+		if said, _ := s.diagnosis(); !strings.HasPrefix(said["sandbox"], string(doctor.Warning)) || !strings.Contains(said["sandbox"], tt.says) {
 			t.Errorf("%s: %q, want a warning with %q", tt.name, said["sandbox"], tt.says)
 		}
 	}
@@ -252,7 +255,9 @@ func changeCommits(t *testing.T, database string, change func(*boltfile.Commits)
 	c, err := boltfile.ReadCommits(database)
 	must(t, err)
 	change(&c)
-	must(t, writeJSON(database+".commits", c))
+	text, err := json.Marshal(c)
+	must(t, err)
+	must(t, os.WriteFile(database+".commits", text, 0o600))
 }
 
 // algorithm puts a file into the server's folder of algorithms.
@@ -265,7 +270,7 @@ func (s *server) algorithm(text string) {
 // certificate makes one as of a moment, in the server's directory.
 func (s *server) certificate(cert, key string, now time.Time) {
 	s.t.Helper()
-	must(s.t, ensureSelfSigned(filepath.Join(s.dir, cert), filepath.Join(s.dir, key), []string{"localhost"}, now))
+	must(s.t, certificate.EnsureSelfSigned(filepath.Join(s.dir, cert), filepath.Join(s.dir, key), []string{"localhost"}, now))
 }
 
 // program puts a stand-in before all others on the PATH.

@@ -18,7 +18,7 @@ func engineCommand() *cobra.Command {
 	return c
 }
 
-// cgidpFlags are the arguments that cg-idp.toml gives.
+// cgidpFlags are the arguments in cg-idp.toml.
 type cgidpFlags struct {
 	settings, fasta, out string
 	validate             bool
@@ -53,8 +53,8 @@ input and print its faults, one array a line.`,
 	return c
 }
 
-// readFASTA gives the file's text, nil where none is named. Of one that is too
-// long it gives enough for that to be told.
+// readFASTA returns the text of the file, nil if no file is named. Of a file that is
+// too long it returns enough for Parse to notice.
 func (f *cgidpFlags) readFASTA() ([]byte, error) {
 	if f.fasta == "" {
 		return nil, nil
@@ -71,7 +71,7 @@ func (f *cgidpFlags) readFASTA() ([]byte, error) {
 	return text, err
 }
 
-// validateSettings answers each settings document of r with its faults.
+// validateSettings writes the faults of each settings document of r.
 func validateSettings(r io.Reader, w io.Writer, fasta []byte) error {
 	documents := json.NewDecoder(r)
 	answers := json.NewEncoder(w)

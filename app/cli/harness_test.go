@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"molrun/app/datadir"
 	"molrun/web"
 	"molrun/web/client"
 	"molrun/web/contract"
@@ -264,7 +265,7 @@ func (s *server) user(organization, email string, more ...string) user {
 	if len(more) > 0 {
 		return user{s, strings.TrimSpace(s.ok(append([]string{"key", "create", "--organization", organization, "--email", email}, more...)...))}
 	}
-	key, err := client.NewControl(filepath.Join(s.data(), socketName)).CreateKey(s.t.Context(), client.KeyRequest{Organization: organization, Email: email})
+	key, err := client.NewControl(filepath.Join(s.data(), datadir.Socket)).CreateKey(s.t.Context(), client.KeyRequest{Organization: organization, Email: email})
 	must(s.t, err)
 	s.secrets.keys(key.Secret)
 	return user{s, key.Secret}

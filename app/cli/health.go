@@ -10,12 +10,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// healthCommand is for containers and supervisors, whose images have no curl.
+// healthCommand is for containers, whose images often have no curl.
 func healthCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "health",
 		Short: "Ask the running service whether it is well",
-		Long:  "Ask GET /healthz of the service that listens on the configured address. Ends with 0 if it is well.",
+		Long:  "Ask GET /healthz of the service that listens on the configured address. Exits with 0 if it is well.",
 		Args:  cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, true)

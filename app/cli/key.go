@@ -80,15 +80,6 @@ func keyCreateCommand() *cobra.Command {
 	return c
 }
 
-// operate loads the configuration and runs fn against the control socket.
-func operate(c *cobra.Command, flags *configFlags, fn func(context.Context, *client.Control) error) error {
-	config, err := flags.load()
-	if err != nil {
-		return err
-	}
-	return withControl(c.Context(), config, fn)
-}
-
 func keyListCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{Use: "list", Short: "List the keys, without their secrets", Args: cobra.NoArgs}
@@ -121,13 +112,6 @@ func keyState(k client.Key) string {
 		return "expired"
 	}
 	return "active"
-}
-
-func dateText(t time.Time) string {
-	if t.IsZero() {
-		return "never"
-	}
-	return t.Local().Format(time.DateOnly)
 }
 
 func keyChangeCommand(name, short string, change func(*client.Control, context.Context, string) (*client.Key, error)) *cobra.Command {
@@ -166,12 +150,39 @@ func keyDeleteCommand() *cobra.Command {
 	return c
 }
 
-// exactlyOne wants one argument and says which.
-func exactlyOne(what string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return usageError{fmt.Errorf("%s wants %s", c.CommandPath(), what)}
-		}
-		return nil
+func keyRotateCommand() *cobra.Command {
+	overlap := unit.Duration(24 * time.Hour)
+	var overlapText string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "rotate ID",
+		Short: "Replace a key by a new one; the old one closes after a while",
+		Long: `Make a key for the user of another one and print it, once. The old key keeps
+working for the time of --overlap, so that programs can change to the new one.`,
+		Example: `  molrun key rotate acatwwcwiblh
+  molrun key rotate acatwwcwiblh --overlap 7d
+  molrun key rotate acatwwcwiblh --overlap 0s      # close the old one at once`,
+		Args: exactlyOne("the ID of a key; `molrun key list` shows them"),
 	}
+	flags := addConfigFlags(c, false)
+	c.Flags().StringVar(&overlapText, "overlap", "24h", "how long the old key goes on working")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the new key's record, with the key in it, as JSON")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := overlap.UnmarshalText([]byte(overlapText)); err != nil || overlap < 0 {
+			return usageError{fmt.Errorf("--overlap: %q is no time; write 0s, 24h or 7d", overlapText)}
+		}
+		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
+			key, err := control.RotateKey(ctx, args[0], time.Duration(overlap))
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.ErrOrStderr(), "key %s closes in %s\n", args[0], time.Duration(overlap))
+			if asJSON {
+				return printJSON(c.OutOrStdout(), key)
+			}
+			_, err = fmt.Fprintln(c.OutOrStdout(), key.Secret)
+			return err
+		})
+	}
+	return c
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // printJSON writes v for programs to read.
@@ -23,4 +24,12 @@ func printTable(w io.Writer, heading []string, rows [][]string) error {
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
 	return t.Flush()
+}
+
+// dateText gives the day of a time that may be absent.
+func dateText(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.Local().Format(time.DateOnly)
 }

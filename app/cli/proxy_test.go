@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"molrun/app/certificate"
 )
 
 // nginx runs a real nginx with the location of web/nginx.example.conf before the server,
@@ -25,7 +27,7 @@ func (s *server) nginx(prefix, listen string) {
 	}
 	dir := s.t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	must(s.t, ensureSelfSigned(cert, key, []string{"127.0.0.1"}, time.Now()))
+	must(s.t, certificate.EnsureSelfSigned(cert, key, []string{"127.0.0.1"}, time.Now()))
 	example, err := os.ReadFile(filepath.Join(root, "web", "nginx.example.conf"))
 	must(s.t, err)
 	location := strings.ReplaceAll(string(example), "http://127.0.0.1:8080", s.base)

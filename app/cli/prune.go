@@ -13,11 +13,12 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
+	"molrun/app/daemon"
 	"molrun/app/unit"
 	"molrun/web/client"
 )
 
-// pruneFlags are what the command was told.
+// pruneFlags are the flags of the command.
 type pruneFlags struct {
 	olderThan, largerThan  string
 	dryRun, yes, asJSON    bool
@@ -60,7 +61,7 @@ What would be deleted is shown first; the sizes are those on the disk.`,
 		if err != nil {
 			return err
 		}
-		return withLongControl(c.Context(), config, func(ctx context.Context, control *client.Control) error {
+		return daemon.WithLongControl(c.Context(), config, func(ctx context.Context, control *client.Control) error {
 			return f.run(ctx, c, control, request)
 		})
 	}
@@ -96,8 +97,8 @@ func (f *pruneFlags) request(now time.Time) (r client.PruneRequest, err error) {
 	}, nil
 }
 
-// run deletes at once where it need not ask; else it shows what would go,
-// asks, and deletes what is still as it was.
+// run deletes at once if it need not ask. Otherwise it shows what would be deleted,
+// asks, and deletes what has not changed.
 func (f *pruneFlags) run(ctx context.Context, c *cobra.Command, control *client.Control, r client.PruneRequest) error {
 	r.DryRun = !f.yes
 	found, err := pruneAll(ctx, control, r)
@@ -114,8 +115,7 @@ func (f *pruneFlags) run(ctx context.Context, c *cobra.Command, control *client.
 	return err
 }
 
-// prunePatience bounds all pages together; what is left is found again by the
-// next prune.
+// prunePatience bounds all pages together. The next prune finds the rest.
 const prunePatience = 6 * time.Hour
 
 func pruneAll(ctx context.Context, control *client.Control, r client.PruneRequest) (all []*client.Pruned, err error) {

@@ -6,60 +6,61 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"molrun/app/backup"
+	"molrun/app/daemon"
 	"molrun/app/unit"
 )
 
 func restoreCommand() *cobra.Command {
-	var o restoring
+	var r backup.Restore
 	var asJSON, list bool
 	c := &cobra.Command{
 		Use:   "restore DIR",
 		Short: "Make a data directory out of a backup",
 		Long: `Make a data directory, which has to be absent or empty, out of the newest backup
 in DIR or the one that --snapshot names. Every file is compared with its digest, and
-what comes out is checked before it is called done; one that was cut short is begun
-anew by the same command, and the service refuses to start on it.
+the whole directory is checked at the end. If a restore is interrupted, the service
+refuses to start on the directory; run the same command again.
 
-Jobs that ran when the backup was made are lost to it, wherever they went on: they
-are queued again where their algorithm has retries left, else FAILED with the reason,
-to be tried again by their users.`,
+The attempts that ran when the backup was made are lost: their jobs are queued again
+if their algorithm has retries left, and FAILED otherwise, for their users to retry.`,
 		Example: `  molrun restore /mnt/backups/molrun --data /srv/molrun
   molrun restore /mnt/backups/molrun --list`,
 		Args: exactlyOne("the directory of backups"),
 	}
 	flags := addConfigFlags(c, false)
-	c.Flags().StringVar(&o.name, "snapshot", "", "name of a backup in DIR (default the newest)")
-	c.Flags().BoolVar(&o.skipDamaged, "skip-damaged", false, "leave damaged files out instead of giving up")
+	c.Flags().StringVar(&r.Name, "snapshot", "", "name of a backup in DIR (default the newest)")
+	c.Flags().BoolVar(&r.SkipDamaged, "skip-damaged", false, "leave damaged files out instead of giving up")
 	c.Flags().BoolVar(&list, "list", false, "list the backups in DIR and restore nothing")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		o.backups = &backups{args[0]}
+		r.Dir = backup.Dir(args[0])
 		if list {
-			return listBackups(c, o.backups, asJSON)
+			return listBackups(c, r.Dir, asJSON)
 		}
 		config, err := flags.load()
 		if err != nil {
 			return err
 		}
-		o.config = config
+		r.Config, r.FinishLost = config, daemon.FinishLost
 		began := time.Now()
-		r, err := o.run(c.Context())
+		restored, err := r.Run(c.Context())
 		if err != nil {
 			return fmt.Errorf("restore %s: %w", config.Data, err)
 		}
-		tell(c, config.Data, "restore", r.Backup)
+		recordAct(c, config.Data, "restore", restored.Backup)
 		if asJSON {
-			err = printJSON(c.OutOrStdout(), r)
+			err = printJSON(c.OutOrStdout(), restored)
 		} else {
 			_, err = fmt.Fprintf(c.OutOrStdout(), "%s is backup %s of %s: %d files of %s in %s; of the jobs that ran then, %d are queued again and %d failed\n",
-				config.Data, r.Backup, r.TakenAt.Local().Format(time.DateTime), r.Files, unit.Bytes(r.Bytes),
-				time.Since(began).Round(10*time.Millisecond), r.Requeued, r.Lost)
+				config.Data, restored.Backup, restored.TakenAt.Local().Format(time.DateTime), restored.Files, unit.Bytes(restored.Bytes),
+				time.Since(began).Round(10*time.Millisecond), restored.Requeued, restored.Lost)
 		}
-		for _, p := range r.Problems {
+		for _, p := range restored.Problems {
 			fmt.Fprintln(c.ErrOrStderr(), p)
 		}
-		if err == nil && len(r.Problems) > 0 {
-			err = fmt.Errorf("restored but for %d problems; see above", len(r.Problems))
+		if err == nil && len(restored.Problems) > 0 {
+			err = fmt.Errorf("restored but for %d problems; see above", len(restored.Problems))
 		}
 		return err
 	}
@@ -67,15 +68,15 @@ to be tried again by their users.`,
 }
 
 // listBackups shows what there is to restore.
-func listBackups(c *cobra.Command, b *backups, asJSON bool) error {
-	names, err := b.names()
+func listBackups(c *cobra.Command, dir backup.Dir, asJSON bool) error {
+	names, err := dir.Names()
 	if err != nil {
 		return err
 	}
-	records := []*backupRecord{}
+	records := []*backup.Record{}
 	var rows [][]string
 	for _, name := range names {
-		record, err := readJSON[backupRecord](b.path(name, backupFile))
+		record, err := dir.Record(name)
 		if err != nil {
 			fmt.Fprintln(c.ErrOrStderr(), err)
 			continue

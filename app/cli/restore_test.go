@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"molrun/app/audit"
+	"molrun/app/backup"
 )
 
 func TestRestoreWantsAnEmptyDirectoryAndASoundBackup(t *testing.T) {
@@ -35,7 +38,7 @@ func TestRestoreWantsAnEmptyDirectoryAndASoundBackup(t *testing.T) {
 
 	// The two share their files: one damaged is damaged in both, which only
 	// reading it again finds.
-	upload := anUpload(t, filepath.Join(dir, second.Name, backupData))
+	upload := anUpload(t, filepath.Join(dir, second.Name, "data"))
 	must(t, os.WriteFile(upload, []byte(strings.Repeat("x", int(sizeOfFile(t, upload)))), 0o600))
 	data := filepath.Join(t.TempDir(), "new")
 	fails("is damaged", "restore", dir, "--data", data)
@@ -44,7 +47,7 @@ func TestRestoreWantsAnEmptyDirectoryAndASoundBackup(t *testing.T) {
 	if code != exitFailed || !strings.Contains(errs, "damaged") {
 		t.Errorf("backup --deep ended with %d: %s%s", code, out, errs)
 	}
-	names, err := (&backups{dir}).names()
+	names, err := backup.Dir(dir).Names()
 	must(t, err)
 	mended := filepath.Join(t.TempDir(), "mended")
 	s.ok("restore", dir, "--data", mended, "--snapshot", names[len(names)-1])
@@ -87,7 +90,7 @@ func TestBackupKeepsSecretsPrivate(t *testing.T) {
 	must(t, os.Mkdir(filepath.Join(s.data(), "tls"), 0o700))
 	s.certificate("data/tls/cert.pem", "data/tls/key.pem", time.Now()) // as if it had made one
 	before := map[string]string{}
-	for _, name := range []string{"secret", auditName, "tls/cert.pem", "tls/key.pem"} {
+	for _, name := range []string{"secret", audit.Name, "tls/cert.pem", "tls/key.pem"} {
 		text, err := os.ReadFile(filepath.Join(s.data(), name))
 		must(t, err)
 		before[name] = string(text)

@@ -23,7 +23,7 @@ func storageCommand() *cobra.Command {
 	return c
 }
 
-// reportKinds are what --by takes.
+// reportKinds are the values of --by.
 var reportKinds = []string{string(retention.ByOrganization), string(retention.ByUser), string(retention.ByAlgorithm), string(retention.ByAge)}
 
 func storageReportCommand() *cobra.Command {

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"molrun/app/certificate"
 )
 
 // secure makes the server's client speak TLS with whoever has the certificate
@@ -129,21 +131,18 @@ func TestChangedCertificateIsTakenWithoutDroppingConnections(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	renew := func() {
+	renew := func(name string) { // another name makes another certificate
 		t.Helper()
-		certPEM, keyPEM, err := selfSign([]string{"127.0.0.1"}, time.Now())
-		must(t, err)
-		must(t, writeWhole(cert, certPEM))
-		must(t, writeWhole(key, keyPEM))
+		must(t, certificate.EnsureSelfSigned(cert, key, []string{"127.0.0.1", name}, time.Now()))
 	}
-	renew()
+	renew("first.example")
 	s := startServer(t, serverOptions{config: fmt.Sprintf("[tls]\ncert = %q\nkey = %q\n", cert, key)})
 	s.secure(cert)
 	old := s.http
 	nobody := user{s, ""}
 	nobody.do("GET", "/healthz", nil).want(200)
 	first := fingerprintOf(t, cert)
-	renew()
+	renew("second.example")
 	must(t, s.process.Process.Signal(syscall.SIGHUP))
 	s.eventually("the certificate is read again", func() bool {
 		return s.logged("the certificate was read again", "fingerprint") == fingerprintOf(t, cert)
@@ -161,32 +160,4 @@ func TestChangedCertificateIsTakenWithoutDroppingConnections(t *testing.T) {
 		return s.logged("the new certificate can't be used; the old one stays", "level") == "error"
 	})
 	nobody.do("GET", "/healthz", nil).want(200)
-}
-
-func TestSelfSignedCertificateIsRenewed(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	cert, key := filepath.Join(dir, "tls", "cert.pem"), filepath.Join(dir, "tls", "key.pem")
-	now := time.Now()
-	ensure := func(names []string, at time.Time) string {
-		t.Helper()
-		must(t, ensureSelfSigned(cert, key, names, at))
-		return fingerprintOf(t, cert)
-	}
-	first := ensure([]string{"a.example", "127.0.0.1"}, now)
-	if again := ensure([]string{"a.example"}, now.AddDate(1, 0, 0)); again != first {
-		t.Error("it is renewed though it is good")
-	}
-	second := ensure([]string{"b.example"}, now)
-	if second == first {
-		t.Error("it is not renewed for another name")
-	}
-	if third := ensure([]string{"b.example"}, now.Add(selfSignedLife-renewBefore+time.Hour)); third == second {
-		t.Error("it is not renewed before its end")
-	}
-	must(t, os.Remove(key))
-	ensure([]string{"b.example"}, now)
-	if _, err := tls.LoadX509KeyPair(cert, key); err != nil {
-		t.Error(err)
-	}
 }

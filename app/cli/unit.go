@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/config"
+	"molrun/app/daemon"
 	"molrun/app/fault"
 )
 
@@ -36,7 +37,7 @@ User={{.User}}
 ExecStart={{.Program}} serve{{.Flags}}
 ExecReload=/bin/kill -HUP $MAINPID
 
-# Jobs run on while the service is stopped, upgraded or starts anew.
+# Jobs run on while the service is stopped, upgraded or restarted.
 KillMode=process
 Restart=always
 RestartSec=2
@@ -60,7 +61,7 @@ ReadWritePaths={{.Data}} /tmp /var/tmp{{if .Shared}} -{{.Shared}}{{end}}
 WantedBy=multi-user.target
 `))
 
-// unit is what the template is filled with.
+// systemdUnit is the data of the template.
 type systemdUnit struct {
 	User, Program, Flags, Data string
 	Shared                     string // with a cluster, which may be mounted later; "": none
@@ -99,7 +100,7 @@ Make keys as the same user: sudo -u molrun molrun key create --data /srv/molrun 
 }
 
 func newUnit(c config.Config, flags *configFlags, user string) (u systemdUnit, err error) {
-	u = systemdUnit{User: user, StopSeconds: int((time.Duration(c.Stop.Requests) + 2*abandonAfter + time.Second - 1) / time.Second)}
+	u = systemdUnit{User: user, StopSeconds: int((daemon.StopTimeout(c) + time.Second - 1) / time.Second)}
 	if u.Program, err = os.Executable(); err != nil {
 		return u, fmt.Errorf("find this program: %w", err)
 	}
@@ -108,7 +109,8 @@ func newUnit(c config.Config, flags *configFlags, user string) (u systemdUnit, e
 	}
 	u.Shared = c.Slurm.SharedDir
 	words := []string{"--data", u.Data}
-	if file := flags.configFile(); file != "" {
+	file, named := flags.configFile()
+	if _, err := os.Stat(file); named || err == nil {
 		if file, err = filepath.Abs(file); err != nil {
 			return u, err
 		}
@@ -121,17 +123,4 @@ func newUnit(c config.Config, flags *configFlags, user string) (u systemdUnit, e
 	}
 	u.Flags = " " + strings.Join(words, " ")
 	return u, nil
-}
-
-// configFile gives the configuration file in use, "" where there is none.
-func (f *configFlags) configFile() string {
-	for _, file := range []string{f.file, os.Getenv("MOLRUN_CONFIG")} {
-		if file != "" {
-			return file
-		}
-	}
-	if _, err := os.Stat("config.toml"); err == nil {
-		return "config.toml"
-	}
-	return ""
 }

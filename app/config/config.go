@@ -1,4 +1,4 @@
-// Package config is the settings of the service: their names, defaults and
+// Package config defines the settings of the service: their names, defaults and
 // checks.
 package config
 
@@ -28,7 +28,7 @@ import (
 // Config is every setting of the service. Each has a name in the TOML file, a
 // variable MOLRUN_<SECTION>_<NAME> and, the first ones, a flag.
 type Config struct {
-	Data       string `toml:"data"`       // directory of all that is kept
+	Data       string `toml:"data"`       // the data directory
 	Listen     string `toml:"listen"`     // host:port of the API
 	PublicURL  string `toml:"public_url"` // what links begin with; "": as the request says
 	Algorithms string `toml:"algorithms"` // folder of the site's algorithm files; "": none
@@ -47,7 +47,7 @@ type Config struct {
 		Processes    int           `toml:"processes"`     // that a job may have at once; 0: no limit
 		FileSize     unit.Bytes    `toml:"file_size"`     // of a job's file; 0: the disk's size
 
-		// Rules say which jobs run elsewhere. They are in the file alone.
+		// Rules say which jobs run elsewhere. Only the file can set them.
 		Rules []Rule `toml:"rules"`
 	} `toml:"runner"`
 
@@ -69,7 +69,7 @@ type Config struct {
 	Quota     Quota     `toml:"quota"`
 	Retention Retention `toml:"retention"`
 
-	// Organizations are exceptions for some. They are in the file alone.
+	// Organizations are exceptions for some. Only the file can set them.
 	Organizations map[string]Organization `toml:"organizations"`
 
 	Stop struct {
@@ -89,7 +89,7 @@ type Config struct {
 	} `toml:"log"`
 }
 
-// DefaultConfig is what holds where nothing else is said.
+// Default returns the default settings.
 func Default() Config {
 	var c Config
 	c.Data = "molrun-data"
@@ -113,8 +113,9 @@ func Default() Config {
 	return c
 }
 
-// LoadConfig reads the file, then the variables of environ (os.Environ) over
-// it. An optional file may be absent. Call Check when the flags are in, too.
+// Load reads the file, then overrides it with the variables of environ
+// (os.Environ). An optional file may be absent. Call Check after the flags are
+// applied, too.
 func Load(file string, optional bool, environ []string) (Config, error) {
 	c := Default()
 	text, err := os.ReadFile(file)
@@ -155,8 +156,8 @@ func suggestion(name string, known []string) string {
 	return "; see config.example.toml"
 }
 
-// notSettings are variables of the same prefix that are none of the service's
-// settings: the file itself, and what tasks find in their environment.
+// notSettings are variables of the same prefix that are not settings: the path of
+// the file, and what tasks find in their environment.
 var notSettings = []string{"MOLRUN_CONFIG", "MOLRUN_TASK", "MOLRUN_CPUS"}
 
 func (c *Config) readEnvironment(environ []string) error {
@@ -205,21 +206,21 @@ func set(place reflect.Value, text string) error {
 	return nil
 }
 
-// Names lists all settings as section.name.
+// Names returns all settings as section.name.
 func (c *Config) Names() []string {
 	var names []string
 	c.walk(func(name string, _ reflect.Value) { names = append(names, name) })
 	return names
 }
 
-// Text lists all settings with their exact values, one a line.
+// Text returns all settings with their exact values, one per line.
 func (c *Config) Text() string {
 	var b strings.Builder
 	c.walk(func(name string, place reflect.Value) { fmt.Fprintf(&b, "%s = %#v\n", name, place.Interface()) })
 	return b.String()
 }
 
-// walk visits every setting but those that are in the file alone.
+// walk visits every setting except those that only the file can set.
 func (c *Config) walk(visit func(name string, place reflect.Value)) {
 	top := reflect.ValueOf(c).Elem()
 	for i := range top.NumField() {
@@ -241,7 +242,7 @@ func (c *Config) walk(visit func(name string, place reflect.Value)) {
 	}
 }
 
-// Check refuses values that no service could run with.
+// Check refuses values with which the service cannot run.
 func (c *Config) Check() error {
 	checks := []settingCheck{
 		{c.Data == "", "data: name a directory"},
@@ -288,10 +289,10 @@ func (c *Config) checkPublicURL() error {
 	return nil
 }
 
-// GPUList names GPU devices, or is the one word auto.
+// GPUList names GPU devices, or is the single word auto.
 type GPUList []string
 
-// UnmarshalText reads a list with commas between, for the variable.
+// UnmarshalText reads a list separated by commas, for the variable.
 func (g *GPUList) UnmarshalText(text []byte) error {
 	*g = GPUList{}
 	for part := range strings.SplitSeq(string(text), ",") {

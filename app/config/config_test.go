@@ -10,7 +10,7 @@ import (
 	"molrun/app/config"
 )
 
-func TestSettingsStandInOrder(t *testing.T) {
+func TestEnvironmentOverridesFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.toml")
 	must(t, os.WriteFile(file, []byte("listen = \":1\"\n[runner]\ncpus = 3\nkeep_failed = \"2d\"\nmemory = \"1.5GiB\"\ngpus = \"0,1\"\n"), 0o600))
 	c, err := config.Load(file, false, []string{"MOLRUN_RUNNER_CPUS=5", "MOLRUN_RUNNER_GRACE=3s", "HOME=/x", "MOLRUN_CONFIG=" + file})
@@ -25,7 +25,7 @@ func TestSettingsStandInOrder(t *testing.T) {
 	}
 }
 
-func TestUnknownAndFaultySettingsAreErrors(t *testing.T) {
+func TestInvalidSettingsAreErrors(t *testing.T) {
 	tests := []struct{ name, text, variable, want string }{
 		{"unknown", "lisen = 1\n", "", `config.toml:1: there is no setting "lisen"; did you mean "listen"?`},
 		{"unknown in a section", "[runner]\n\ncpu = 1\n", "", `config.toml:3: there is no setting "runner.cpu"; did you mean "runner.cpus"?`},

@@ -14,13 +14,13 @@ import (
 	"molrun/app/unit"
 )
 
-// QuotaSettings is what an organization may use.
+// Quota is what an organization may use.
 type Quota struct {
 	Storage unit.Bytes `toml:"storage"` // uploads and results; 0: no bound
 	Queued  int        `toml:"queued"`  // jobs; 0: no bound
 }
 
-// RetentionSettings is what is deleted by itself.
+// Retention says what is deleted automatically.
 type Retention struct {
 	Completed  unit.Duration `toml:"completed"` // 0: never, as for the next two
 	Failed     unit.Duration `toml:"failed"`
@@ -30,8 +30,7 @@ type Retention struct {
 	KeepLastOf string        `toml:"keep_last_of"`
 }
 
-// OrganizationSettings is what differs for one organization; what is not set is
-// as for all.
+// Organization overrides the policies for one organization; nil is as for all.
 type Organization struct {
 	Quota struct {
 		Storage *unit.Bytes `toml:"storage"`
@@ -47,7 +46,7 @@ type Organization struct {
 	} `toml:"retention"`
 }
 
-// kept gives the sections as they are for one organization.
+// sections returns the policies of one organization.
 func (c *Config) sections(organization string) (Quota, Retention) {
 	q, r, own := c.Quota, c.Retention, c.Organizations[organization]
 	override(&q.Storage, own.Quota.Storage)
@@ -67,13 +66,13 @@ func override[T any](value, own *T) {
 	}
 }
 
-// QuotaOf gives what an organization may use.
+// QuotaOf returns what an organization may use.
 func (c *Config) QuotaOf(organization string) app.Quota {
 	q, _ := c.sections(organization)
 	return app.Quota{Bytes: int64(q.Storage), Queued: q.Queued}
 }
 
-// RulesOf gives what is deleted by itself of an organization's.
+// RulesOf returns the retention rules of an organization.
 func (c *Config) RulesOf(organization string) retention.Rules {
 	_, r := c.sections(organization)
 	return retention.Rules{
@@ -86,10 +85,10 @@ func (c *Config) RulesOf(organization string) retention.Rules {
 	}
 }
 
-// maxKeepLast bounds what a pass of retention has in memory.
+// maxKeepLast bounds the memory of a retention pass.
 const maxKeepLast = 100_000
 
-// checkKept checks quotas and rules, for all and for each organization.
+// checkPolicies checks quotas and retention, for all and for each organization.
 func (c *Config) checkPolicies() error {
 	names := slices.Sorted(maps.Keys(c.Organizations))
 	for _, name := range append([]string{""}, names...) {

@@ -23,7 +23,7 @@ func loadText(t *testing.T, text string) (config.Config, error) {
 	return c, c.Check()
 }
 
-// policy is what a site lets an organization use and keep.
+// policy is the quota and the retention rules of an organization.
 type policy struct {
 	Quota app.Quota
 	Rules retention.Rules
@@ -33,7 +33,7 @@ func policyOf(c config.Config, organization string) policy {
 	return policy{c.QuotaOf(organization), c.RulesOf(organization)}
 }
 
-func TestOrganizationsDifferOnlyInWhatTheySet(t *testing.T) {
+func TestOrganizationsOverrideOnlyWhatTheySet(t *testing.T) {
 	c, err := loadText(t, `
 [quota]
 storage = "1TiB"

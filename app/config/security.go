@@ -11,7 +11,7 @@ import (
 	"molrun/app/unit"
 )
 
-// LimitSettings bound what clients can make the service hold at once.
+// Limits bound what clients can make the service hold in memory at once.
 type Limits struct {
 	Header       unit.Bytes `toml:"header"`        // of a request, all lines together
 	URL          unit.Bytes `toml:"url"`           // path and query
@@ -30,12 +30,12 @@ type Limits struct {
 	HeaderTime   unit.Duration `toml:"header_time"`   // for the header to arrive
 	BodyTime     unit.Duration `toml:"body_time"`     // for a JSON body to arrive
 	BatchTime    unit.Duration `toml:"batch_time"`    // for a batch's body to arrive
-	AnswerTime   unit.Duration `toml:"answer_time"`   // for an answer to leave
+	AnswerTime   unit.Duration `toml:"answer_time"`   // for a response to be sent
 	IdleTime     unit.Duration `toml:"idle_time"`     // between two requests of a connection
-	TransferIdle unit.Duration `toml:"transfer_idle"` // that a file may stand still
+	TransferIdle unit.Duration `toml:"transfer_idle"` // for a transfer without progress
 }
 
-// RateSettings are how many requests a second are answered; 0 is no limit.
+// Rates limit the requests per second; 0 is no limit.
 type Rates struct {
 	Submit int `toml:"submit"` // of one API key
 	List   int `toml:"list"`   // of one API key
@@ -43,17 +43,17 @@ type Rates struct {
 	Failed int `toml:"failed"` // without a valid key, from one address
 }
 
-// ProxySettings say which proxies stand before the service.
+// Proxy says which proxies are in front of the service.
 type Proxy struct {
-	Trusted Networks `toml:"trusted"` // whose X-Forwarded-For is believed
+	Trusted Networks `toml:"trusted"` // whose X-Forwarded-For is trusted
 }
 
-// CORSSettings say which web pages of other hosts may use the API.
+// CORS says which web pages of other hosts may use the API.
 type CORS struct {
 	Origins Origins `toml:"origins"`
 }
 
-// TLSSettings make the service speak HTTPS by itself.
+// TLS lets the service speak HTTPS itself.
 type TLS struct {
 	Cert       string `toml:"cert"` // PEM file
 	Key        string `toml:"key"`  // PEM file
@@ -63,13 +63,13 @@ type TLS struct {
 // On reports whether the service speaks HTTPS.
 func (t TLS) On() bool { return t.SelfSigned || t.Cert != "" }
 
-// AuditSettings bound the audit log.
+// Audit bounds the audit log.
 type Audit struct {
 	MaxSize unit.Bytes `toml:"max_size"` // of one file
 	Keep    int        `toml:"keep"`     // older files beside it
 }
 
-// setSecurityDefaults is the part of DefaultConfig that these settings are.
+// setSecurityDefaults sets the defaults of this file's settings.
 func (c *Config) setSecurityDefaults() {
 	json := strictjson.DefaultLimits()
 	c.Limits = Limits{
@@ -88,7 +88,7 @@ type settingCheck struct {
 	msg string
 }
 
-// securityChecks are the part of Check that these settings are.
+// securityChecks returns the checks of this file's settings.
 func (c *Config) securityChecks() []settingCheck {
 	l, json := c.Limits, strictjson.DefaultLimits()
 	within := func(name string, value, lowest, highest int) settingCheck {
@@ -124,7 +124,7 @@ func (c *Config) securityChecks() []settingCheck {
 	}
 }
 
-// Networks are blocks of addresses, written with commas between.
+// Networks are blocks of addresses, separated by commas.
 type Networks []netip.Prefix
 
 // UnmarshalText reads addresses and blocks, such as "10.0.0.7, 192.0.2.0/24".
@@ -144,7 +144,7 @@ func (n *Networks) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Origins are schemes with hosts, as browsers name where a page is from.
+// Origins are the origins of web pages, each a scheme with a host.
 type Origins []string
 
 // UnmarshalText reads origins, such as "https://portal.lab.example".

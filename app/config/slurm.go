@@ -15,31 +15,30 @@ import (
 	"molrun/app/unit"
 )
 
-// SlurmSettings say how jobs run on a Slurm cluster; none do while SharedDir is
-// empty.
+// Slurm says how jobs run on a Slurm cluster. None do while SharedDir is empty.
 type Slurm struct {
 	SharedDir string `toml:"shared_dir"` // on a file system that all nodes have at the same path
-	Path      string `toml:"path"`       // folders of sbatch and the others, as in PATH; "": the service's PATH
+	Path      string `toml:"path"`       // directories of sbatch and the other commands; "": the service's PATH
 	Conf      string `toml:"conf"`       // slurm.conf; "": as the commands find it
-	NodePath  string `toml:"node_path"`  // PATH of programs on the nodes; "": the system's folders
-	Prefix    string `toml:"prefix"`     // what the names of our jobs there begin with
+	NodePath  string `toml:"node_path"`  // PATH of programs on the nodes; "": the system's directories
+	Prefix    string `toml:"prefix"`     // of the names of our jobs there
 
-	Partition  string     `toml:"partition"` // where neither rule nor algorithm says else, as for the next four
+	Partition  string     `toml:"partition"` // default placement, as are the next four
 	Account    string     `toml:"account"`
 	QOS        string     `toml:"qos"`
 	Constraint string     `toml:"constraint"`
 	Options    OptionList `toml:"options"`
 
-	AllowOptions OptionList    `toml:"allow_options"` // names of those that rules and algorithms may give
-	MaxJobs      int           `toml:"max_jobs"`      // there at once, array tasks counted
-	HoldGrace    unit.Duration `toml:"hold_grace"`    // that a job may be held in a way that never heals
-	Poll         unit.Duration `toml:"poll"`          // how often the cluster is asked how jobs stand
-	LostAfter    unit.Duration `toml:"lost_after"`    // that the cluster must not know a job before it counts as lost
+	AllowOptions OptionList    `toml:"allow_options"` // names that rules and algorithms may use
+	MaxJobs      int           `toml:"max_jobs"`      // on the cluster at once, array tasks counted
+	HoldGrace    unit.Duration `toml:"hold_grace"`    // that a job may be held for a permanent reason
+	Poll         unit.Duration `toml:"poll"`          // how often the cluster is asked for the state of jobs
+	LostAfter    unit.Duration `toml:"lost_after"`    // after which a job that the cluster does not know is lost
 }
 
-// RuleSettings is one rule of where jobs run.
+// Rule says where the matching jobs run.
 type Rule struct {
-	Algorithm    string     `toml:"algorithm"` // these six say which jobs
+	Algorithm    string     `toml:"algorithm"` // these six select jobs
 	Organization string     `toml:"organization"`
 	User         string     `toml:"user"`
 	MinCPUs      int        `toml:"min_cpus"`
@@ -57,7 +56,7 @@ type Rule struct {
 // On reports whether jobs may run on a cluster.
 func (s Slurm) On() bool { return s.SharedDir != "" }
 
-// Placement is where jobs go of which nothing else is said.
+// Placement returns the default placement.
 func (s Slurm) Placement() placement.Placement {
 	return placement.Placement{Partition: s.Partition, Account: s.Account, QOS: s.QOS, Constraint: s.Constraint, Options: s.Options}
 }
@@ -66,7 +65,7 @@ func (r Rule) placement() placement.Placement {
 	return placement.Placement{Partition: r.Partition, Account: r.Account, QOS: r.QOS, Constraint: r.Constraint, Options: r.Options}
 }
 
-// Routing is what the configuration says of where jobs run.
+// Routing returns what the configuration says about where jobs run.
 func (c *Config) Routing() routing.Table {
 	table := routing.Table{Executor: c.Runner.Executor, Placement: c.Slurm.Placement(), Allowed: c.Slurm.AllowOptions}
 	for _, r := range c.Runner.Rules {
@@ -79,9 +78,9 @@ func (c *Config) Routing() routing.Table {
 	return table
 }
 
-// setSlurmDefaults is the part of DefaultConfig that these settings are. The
-// options that are allowed say which nodes, and how jobs share them with those
-// of others; none reaches a file, another user or a mailbox.
+// setSlurmDefaults sets the defaults of this file's settings. The allowed options
+// choose nodes and how jobs share them; none reaches a file, another user or a
+// mailbox.
 func (c *Config) setSlurmDefaults() {
 	c.Slurm.Prefix = "molrun"
 	c.Slurm.AllowOptions = OptionList{
@@ -131,18 +130,18 @@ func (c *Config) checkSlurm() error {
 
 func relative(path string) bool { return !filepath.IsAbs(path) }
 
-// notInScripts tells the characters that a path in one of Slurm's options can't
-// have.
+// notInScripts reports whether a path in an option of Slurm cannot have this
+// character.
 func notInScripts(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`%\"'`, r) }
 
-// shares reports whether one of shared folder and data directory lies in the
-// other.
+// shares reports whether the shared directory lies in the data directory, or the
+// other way round.
 func (c *Config) shares() bool {
 	data, err := filepath.Abs(c.Data)
 	return err == nil && (Inside(c.Slurm.SharedDir, data) || Inside(data, c.Slurm.SharedDir))
 }
 
-// Inside reports whether path is dir or lies in it, going by their names.
+// Inside reports whether path is dir or lies below it, judging by the names.
 func Inside(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
@@ -182,7 +181,7 @@ func allowFault(names []string) string {
 	return ""
 }
 
-// OptionList is words that are written with spaces between, or as a list.
+// OptionList is a list of words, or one text of words separated by spaces.
 type OptionList []string
 
 // UnmarshalText reads words such as "--exclusive --nice=100".

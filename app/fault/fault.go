@@ -1,5 +1,5 @@
-// Package fault is the errors that callers can act on: a code, a sentence that
-// says what to do next, and every faulty field of a request.
+// Package fault defines the errors that callers can act on: a code, a sentence
+// that says what to do next, and every invalid field of a request.
 package fault
 
 import (
@@ -15,7 +15,7 @@ type Code string
 // the list of field errors of status 422.
 const (
 	NotFound             Code = "NOT_FOUND"   // absent, or not the caller's to see
-	BadRequest           Code = "BAD_REQUEST" // not even HTTP
+	BadRequest           Code = "BAD_REQUEST" // not valid HTTP
 	Unauthorized         Code = "UNAUTHORIZED"
 	Forbidden            Code = "FORBIDDEN"
 	LinkInvalid          Code = "LINK_INVALID"
@@ -42,7 +42,7 @@ const (
 
 func (c Code) Error() string { return string(c) }
 
-// Error is a failure with a code and a sentence for whoever asked.
+// Error is a failure with a code and a sentence for the caller.
 type Error struct {
 	Code    Code
 	Message string  // says what to do next
@@ -50,7 +50,7 @@ type Error struct {
 	Err     error   // cause, for the log only
 }
 
-// FieldError is one fault of a request: where it is, what to do, what kind.
+// Field is one fault of a request: where it is, what to do, and its kind.
 type Field struct {
 	Loc  []any  `json:"loc"` // strings and ints; begins with body, query, path or header
 	Msg  string `json:"msg"`
@@ -70,15 +70,15 @@ func (e *Error) Error() string {
 // Is lets errors.Is(err, NotFound) find the code.
 func (e *Error) Is(target error) bool { return target == e.Code }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf makes an Error with a message for the caller.
+// Errorf returns an Error with a message for the caller.
 func Errorf(code Code, format string, args ...any) error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// InvalidFields makes the error that lists faults, or nil where there is none.
+// List returns the Invalid error with these faults, nil where there are none.
 func List(faults ...Field) error {
 	if len(faults) == 0 {
 		return nil
@@ -86,7 +86,7 @@ func List(faults ...Field) error {
 	return &Error{Code: Invalid, Message: faults[0].Msg, Fields: faults}
 }
 
-// CodeOf gives the code that err carries, Internal where it carries none.
+// CodeOf returns the code of err, Internal where it has none.
 func CodeOf(err error) Code {
 	var e *Error
 	if errors.As(err, &e) {

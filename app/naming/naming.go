@@ -1,4 +1,4 @@
-// Package naming says which names jobs, files, folders and users may have.
+// Package naming checks the names of jobs, files, folders and users.
 package naming
 
 import (
@@ -18,9 +18,9 @@ const (
 	maxFolderLevels = 8
 )
 
-// CheckName says what is wrong with the name of a job or batch, "" if nothing.
-// Names are 1 to 200 characters of NFC text that no path, terminal or shell
-// could take for something else; they are never used as a path all the same.
+// Check says what is wrong with the name of a job or batch, "" if nothing. Names
+// are 1 to 200 characters of NFC text that is harmless in paths, terminals and
+// shells. They are never used as a path all the same.
 func Check(name string) string {
 	if n := utf8.RuneCountInString(name); n > maxNameRunes {
 		return fmt.Sprintf("use at most %d characters, not %d", maxNameRunes, n)
@@ -28,7 +28,7 @@ func Check(name string) string {
 	return checkText(name)
 }
 
-// CheckFilename says what is wrong with a file's name, "" if nothing.
+// CheckFilename says what is wrong with the name of a file, "" if nothing.
 func CheckFilename(name string) string {
 	switch {
 	case len(name) > maxNameBytes:
@@ -96,5 +96,5 @@ func CheckEmail(email string) string {
 	return CheckFilename(email)
 }
 
-// extension gives the lower-case extension of a file name, with its dot.
+// Extension returns the lower-case extension of a file name, with its dot.
 func Extension(name string) string { return strings.ToLower(path.Ext(name)) }

@@ -3,8 +3,8 @@ package nearest
 
 import "strings"
 
-// Nearest gives the known name that is most like name, "" where none is
-// close, for messages that suggest it.
+// Of returns the known name that is closest to name, for suggestions; "" where
+// none is close.
 func Of(name string, known []string) string {
 	best, distance := "", max(2, len(name)/3)+1
 	for _, k := range known {
@@ -15,8 +15,8 @@ func Of(name string, known []string) string {
 	return best
 }
 
-// editDistance counts the insertions, deletions and replacements of bytes
-// that lead from a to b.
+// editDistance counts the insertions, deletions and replacements of bytes that
+// turn a into b.
 func editDistance(a, b string) int {
 	if len(a) > 100 || len(b) > 100 {
 		return 100

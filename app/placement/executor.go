@@ -1,10 +1,10 @@
 package placement
 
-// The executors that there are.
+// The executors.
 const (
 	Local = "local"
 	Slurm = "slurm"
 )
 
-// executorAny is what an algorithm says that runs anywhere.
+// Any is the executor of an algorithm that runs anywhere.
 const Any = "any"

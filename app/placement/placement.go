@@ -1,5 +1,5 @@
-// Package placement is what jobs need and where they go: resources, executors
-// and places on a cluster.
+// Package placement describes what jobs need and where they go: resources,
+// executors, and partitions and options of a cluster.
 package placement
 
 import (
@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// Placement says where on a cluster a task goes, besides what its resources
-// say. What is empty is left to the cluster.
+// Placement says where on a cluster a task goes, besides its resources. The
+// cluster decides what is empty.
 type Placement struct {
 	Partition  string
 	Account    string
 	QOS        string
 	Constraint string
-	Options    []string // further ones of the cluster's own command, each a word such as --exclusive or --nice=100
+	Options    []string // further options of sbatch, such as --exclusive or --nice=100
 }
 
-// Over gives the placement that holds where p says more than base does. An
-// option takes the place of base's option of that name.
+// Over returns p with its empty fields taken from base. An option replaces
+// base's option of the same name.
 func (p Placement) Over(base Placement) Placement {
 	for _, field := range []struct{ own, base *string }{
 		{&p.Partition, &base.Partition},
@@ -42,7 +42,7 @@ func (p Placement) Over(base Placement) Placement {
 	return p
 }
 
-// Empty reports whether the placement says nothing.
+// Empty reports whether the placement leaves everything to the cluster.
 func (p Placement) Empty() bool {
 	return p.Partition == "" && p.Account == "" && p.QOS == "" && p.Constraint == "" && len(p.Options) == 0
 }
@@ -53,8 +53,8 @@ var (
 	optionWord      = regexp.MustCompile(`^--[a-z][a-z0-9-]*(=[!-~]{1,255})?$`)
 )
 
-// faults gives what is wrong with the placement's words, by the name of the
-// field that is at fault.
+// Check returns the name of the first invalid field and what is wrong with it,
+// "" where all are valid.
 func (p Placement) Check() (field, msg string) {
 	for _, f := range []struct {
 		name, value string
@@ -77,8 +77,8 @@ func (p Placement) Check() (field, msg string) {
 	return "", ""
 }
 
-// ownOptions are those of sbatch that molrun sets by itself, or that would
-// change what it can know of a job.
+// ownOptions are the options of sbatch that molrun sets itself, or that would
+// change what it can learn about a job.
 var ownOptions = []string{
 	"account", "array", "batch", "begin", "bb", "bbf", "chdir", "cluster", "cluster-constraint", "clusters", "comment",
 	"constraint", "cpus-per-gpu", "cpus-per-task", "deadline", "dependency", "error", "export", "export-file", "get-user-env",
@@ -89,9 +89,8 @@ var ownOptions = []string{
 	"version", "wait", "wrap",
 }
 
-// optionFault says why a word is not an option that may be handed on, "" if it
-// may. The cluster's command takes a beginning of a name for the name, so such
-// a beginning is refused too.
+// CheckOption says why an option may not be passed to sbatch, "" if it may.
+// sbatch accepts a prefix of an option's name, so a prefix is refused too.
 func CheckOption(word string) string {
 	if !optionWord.MatchString(word) {
 		return fmt.Sprintf("%q is no option; write --name or --name=value, without spaces", word)
@@ -105,14 +104,14 @@ func CheckOption(word string) string {
 	return ""
 }
 
-// optionName gives the name of an option such as --nice=100.
+// optionName returns the name of an option such as --nice=100.
 func optionName(word string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(word, "--"), "=")
 	return name
 }
 
-// notAllowed gives the first option that is not among the allowed names, ""
-// where all are.
+// NotAllowed returns the first option whose name is not allowed, "" where all
+// are allowed.
 func (p Placement) NotAllowed(allowed []string) string {
 	for _, word := range p.Options {
 		if !slices.Contains(allowed, optionName(word)) {

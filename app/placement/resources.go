@@ -1,25 +1,25 @@
 package placement
 
-// Machine is what readiness is judged by. All zero stands for a machine of
+// Machine is where an algorithm may run. All zero stands for a machine of
 // unknown size, such as a cluster.
 type Machine struct {
 	CPUs        int
 	MemoryBytes int64
 	GPUs        int
-	Local       bool // programs run here, so they can be looked for
+	Local       bool // programs run on this machine, so that it can look for them
 }
 
-// Resources are what a job needs or a machine has.
+// Resources are what a job needs or a machine offers.
 type Resources struct {
 	CPUs        int   `json:"cpus"`
 	MemoryBytes int64 `json:"memoryBytes"`
 	GPUs        int   `json:"gpus"`
 }
 
-// Node is what a node of a cluster has for one job.
+// Node is what a node offers to one job.
 type Node struct {
 	CPUs        int
 	MemoryBytes int64
 	GPUs        int
-	Seconds     int64 // that a job may run
+	Seconds     int64 // a job's longest run time
 }

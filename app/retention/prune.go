@@ -9,7 +9,7 @@ import (
 	"molrun/app/fault"
 )
 
-// PruneRequest selects finished jobs to delete; what is empty selects all.
+// PruneRequest selects finished jobs to delete. An empty field selects all.
 type PruneRequest struct {
 	EndedBefore        time.Time
 	Failed             bool // only failed ones
@@ -20,14 +20,15 @@ type PruneRequest struct {
 	After              *PrunePosition // nil: from the beginning
 }
 
-// PrunePosition is where a page of a prune has ended.
+// PrunePosition is where a page of a prune ended.
 type PrunePosition struct {
 	Organization string    `json:"organization"`
 	At           time.Time `json:"at"`
 	ID           app.JobID `json:"id"`
 }
 
-// Pruned is a page of what was deleted, or would be. Next is nil on the last.
+// Pruned is a page of deleted jobs, or of jobs that would be deleted. Next is nil
+// on the last page.
 type Pruned struct {
 	Jobs []app.Expired
 	Next *PrunePosition
@@ -38,9 +39,9 @@ const (
 	prunePageTime = 20 * time.Second // after which a page ends early
 )
 
-// Prune deletes finished jobs that were asked for by the operator, organization
-// by organization, what ended first first. Pinned jobs stay, and those whose
-// result an unfinished job needs.
+// Prune deletes the finished jobs that the operator selected, by organization and
+// from the oldest end on. It keeps pinned jobs and those whose result an
+// unfinished job needs.
 func (k *Keeper) Prune(ctx context.Context, r PruneRequest) (*Pruned, error) {
 	organizations, err := k.pruneOrganizations(ctx, r)
 	if err != nil {
@@ -62,7 +63,7 @@ func (k *Keeper) Prune(ctx context.Context, r PruneRequest) (*Pruned, error) {
 	return &p.out, nil
 }
 
-// prunePage is a page while it is filled.
+// prunePage is a page being filled.
 type prunePage struct {
 	plan  prunePlan
 	begin time.Time
@@ -74,7 +75,7 @@ func (p *prunePage) full() bool {
 	return len(p.out.Jobs) >= prunePageJobs || time.Since(p.begin) > prunePageTime
 }
 
-// pruneOrganization goes through the jobs of one organization.
+// pruneOrganization prunes the jobs of one organization.
 func (k *Keeper) pruneOrganization(ctx context.Context, p *prunePage, organization string, after app.Ended) error {
 	statuses := []app.Status{app.Completed, app.Failed}
 	if p.plan.request.Failed {
@@ -105,7 +106,7 @@ func (k *Keeper) pruneOrganization(ctx context.Context, p *prunePage, organizati
 	}
 }
 
-// pruneOrganizations lists the organizations that are left to be looked at.
+// pruneOrganizations returns the remaining organizations.
 func (k *Keeper) pruneOrganizations(ctx context.Context, r PruneRequest) (names []string, err error) {
 	err = k.store.View(ctx, func(tx app.Tx) (err error) {
 		names, err = tx.Organizations()
@@ -116,7 +117,7 @@ func (k *Keeper) pruneOrganizations(ctx context.Context, r PruneRequest) (names 
 	}), err
 }
 
-// prune deletes one job where it fits, or tells what would be deleted.
+// prune deletes a job that fits, or reports what would be deleted.
 func (k *Keeper) prune(ctx context.Context, e app.Ended, plan *prunePlan) (*app.Expired, error) {
 	if plan.request.DryRun {
 		return k.jobs.WouldExpire(ctx, e.ID, plan.fits, plan.uploads)
@@ -124,14 +125,14 @@ func (k *Keeper) prune(ctx context.Context, e app.Ended, plan *prunePlan) (*app.
 	return k.jobs.Expire(ctx, e.ID, plan.fits)
 }
 
-// prunePlan tells what a dry run has to tell: an upload goes with the last of
-// the jobs that read it, if all of them go.
+// prunePlan computes the result of a dry run. An upload is deleted with the last
+// job that reads it, if all of them are deleted.
 type prunePlan struct {
 	request  PruneRequest
 	verdicts map[app.UploadID]verdict
 }
 
-// verdict is the job with which an upload goes, "" where it stays.
+// verdict is the job with which an upload is deleted, "" where it stays.
 type verdict struct{ with app.JobID }
 
 func (p *prunePlan) fits(j *app.Job) bool {
@@ -147,7 +148,7 @@ func (p *prunePlan) fits(j *app.Job) bool {
 		size >= r.LargerThan
 }
 
-// uploads gives those that go with a job.
+// uploads returns the uploads that are deleted with a job.
 func (p *prunePlan) uploads(tx app.Tx, rows []*app.Job) ([]*app.Upload, error) {
 	var gone []*app.Upload
 	for _, id := range app.UploadsOf(rows) {
@@ -171,7 +172,7 @@ func (p *prunePlan) uploads(tx app.Tx, rows []*app.Job) ([]*app.Upload, error) {
 	return gone, nil
 }
 
-// judge looks at all that read an upload.
+// judge looks at all jobs that read an upload.
 func (p *prunePlan) judge(tx app.Tx, id app.UploadID) (v verdict, err error) {
 	if _, err := tx.Upload(id); err != nil {
 		if fault.CodeOf(err) == fault.NotFound {
@@ -180,7 +181,7 @@ func (p *prunePlan) judge(tx app.Tx, id app.UploadID) (v verdict, err error) {
 		return verdict{}, err
 	}
 	last := app.Ended{}
-	seen := map[app.JobID]bool{} // batches that were looked at
+	seen := map[app.JobID]bool{} // batches already considered
 	for reader, err := range tx.Readers(string(id)) {
 		if err != nil {
 			return v, err

@@ -10,7 +10,7 @@ import (
 	"molrun/app"
 )
 
-// ReportBy says what the rows of a storage report are.
+// ReportBy is what the rows of a storage report stand for.
 type ReportBy string
 
 // The kinds of storage reports.
@@ -21,7 +21,7 @@ const (
 	ByAge          ReportBy = "age"
 )
 
-// UsageRow is a row of a storage report. What does not tell rows apart is "".
+// UsageRow is a row of a storage report. Only the fields of its kind are set.
 type UsageRow struct {
 	Organization string `json:"organization,omitempty"`
 	User         string `json:"user,omitempty"`
@@ -38,7 +38,7 @@ type UsageRow struct {
 	class int // of age, youngest first
 }
 
-// Bytes gives all that the row stores.
+// Bytes returns the bytes of results and uploads.
 func (r *UsageRow) Bytes() int64 { return r.ResultBytes + r.UploadBytes }
 
 func (r *UsageRow) add(s app.UsageShare) {
@@ -50,15 +50,14 @@ func (r *UsageRow) add(s app.UsageShare) {
 	r.ResultBytes += s.Bytes
 }
 
-// StorageReport is what is stored, and the disk on which it is.
+// StorageReport is what is stored, and the state of the disk.
 type StorageReport struct {
 	By   ReportBy   `json:"by"`
 	Disk app.Disk   `json:"disk"`
 	Rows []UsageRow `json:"rows"`
 }
 
-// Report sums up what is stored, the largest rows first, or by age the
-// youngest.
+// Report sums up what is stored, the largest row first, or by age the youngest.
 func (k *Keeper) Report(ctx context.Context, by ReportBy) (*StorageReport, error) {
 	rows, err := k.usageRows(ctx, by)
 	if err != nil {
@@ -105,7 +104,7 @@ func (k *Keeper) usageRows(ctx context.Context, by ReportBy) ([]UsageRow, error)
 	return report, nil
 }
 
-// rowOf gives the empty row to which a share belongs.
+// rowOf returns the empty row to which a share belongs.
 func rowOf(s app.UsageShare, by ReportBy, today time.Time) UsageRow {
 	switch by {
 	case ByUser:
@@ -123,8 +122,8 @@ func rowOf(s app.UsageShare, by ReportBy, today time.Time) UsageRow {
 	return UsageRow{Organization: s.Organization}
 }
 
-// ageClasses are the rows of a report by age: days since the day on which a
-// job ended, or a file was uploaded.
+// ageClasses are the rows of a report by age: the days since a job ended or a file
+// was uploaded.
 var ageClasses = []struct {
 	days int // below
 	name string

@@ -1,5 +1,5 @@
-// Package retention deletes what nobody keeps: by the rules of an organization,
-// or when the operator prunes; and reports who stores what.
+// Package retention deletes finished jobs and old uploads: by the rules of an
+// organization, or when the operator prunes. It also reports storage use.
 package retention
 
 import (
@@ -12,30 +12,30 @@ import (
 	"molrun/app/fault"
 )
 
-// Rules say what becomes of finished jobs and of uploads by itself; 0 is never.
-// Pinned jobs stay whatever they say.
+// Rules say when finished jobs and uploads are deleted; 0 is never. They do not
+// apply to pinned jobs.
 type Rules struct {
-	Completed time.Duration // completed jobs go this long after their end
-	Failed    time.Duration // failed ones likewise
-	Uploads   time.Duration // uploads that no job refers to, after their upload
-	Total     int64         // bytes of the organization; beyond, what ended first goes first
+	Completed time.Duration // how long completed jobs stay
+	Failed    time.Duration // how long failed jobs stay
+	Uploads   time.Duration // how long uploads stay to which no job refers
+	Total     int64         // bytes of the organization; above it, the oldest jobs are deleted
 
-	// KeepLast jobs that ended last stay in any case: of each user where
-	// KeepPerUser says so, else of the organization.
+	// KeepLast is how many of the newest finished jobs always stay: of each user
+	// with KeepPerUser, else of the organization.
 	KeepLast    int
 	KeepPerUser bool
 }
 
 const (
-	// retainPage is how many jobs are looked at in one transaction.
+	// retainPage is how many jobs one transaction reads.
 	retainPage = 200
-	// clockLeap is how far the clock may be from when retention last ran before
-	// it is not trusted, and clockDoubt how long it is not.
+	// clockLeap is the largest trusted difference between the clock and the last
+	// run. After a larger one, nothing is deleted for clockDoubt.
 	clockLeap  = 24 * time.Hour
 	clockDoubt = time.Hour
 )
 
-// Keeper deletes what the rules no longer keep, and what the operator prunes.
+// Keeper applies the rules, prunes, and reports.
 type Keeper struct {
 	store   app.Store
 	blobs   app.Blobs
@@ -45,29 +45,28 @@ type Keeper struct {
 	doubtSince time.Time // zero: the clock is trusted
 }
 
-// Options are what a keeper needs besides its parts.
+// Options are the settings of a Keeper.
 type Options struct {
 	Now   func() time.Time
-	Rules func(organization string) Rules     // nil deletes nothing by itself
-	Quota func(organization string) app.Quota // nil is no bound
+	Rules func(organization string) Rules     // nil: nothing is deleted automatically
+	Quota func(organization string) app.Quota // nil: no bound
 }
 
-// New gives a keeper of the records in store and the files in blobs.
+// New returns a keeper of the records in store and the files in blobs.
 func New(store app.Store, blobs app.Blobs, jobs *app.Jobs, o Options) *Keeper {
 	return &Keeper{store: store, blobs: blobs, jobs: jobs, options: o}
 }
 
-// Retained is what a pass of retention did.
+// Retained is the result of a retention pass.
 type Retained struct {
-	Doubt   bool // the clock has leapt: nothing was deleted
+	Doubt   bool // the clock jumped: nothing was deleted
 	Deleted int
 }
 
-// Run deletes what the rules of its organization no longer keep and tells
-// of each as soon as it is gone. Its caller calls it at the start and every
-// hour, never twice at once. Where the clock is more than a day from when it
-// last ran, an hour has to pass before it deletes anything: time to put a wrong
-// clock right.
+// Run deletes what the rules of each organization no longer keep and reports each
+// deletion to gone. Call it at the start and every hour, never concurrently. If
+// the clock is more than a day from the last run, Run deletes nothing for an
+// hour: time to correct a wrong clock.
 func (k *Keeper) Run(ctx context.Context, gone func(app.Expired)) (r Retained, err error) {
 	trusted, err := k.clockTrusted(ctx)
 	if err != nil || !trusted {
@@ -95,9 +94,9 @@ func (k *Keeper) Run(ctx context.Context, gone func(app.Expired)) (r Retained, e
 	return r, err
 }
 
-// clockTrusted compares the clock with when retention last ran, or where it
-// never did, with the last record. The stamp stays as it is while the clock is
-// in doubt, so a restart does not settle the doubt.
+// clockTrusted compares the clock with the last run, or before the first run with
+// the newest record. The stamp stays unchanged while the clock is in doubt, so a
+// restart does not end the doubt.
 func (k *Keeper) clockTrusted(ctx context.Context) (bool, error) {
 	var last time.Time
 	err := k.store.View(ctx, func(tx app.Tx) (err error) {
@@ -111,7 +110,7 @@ func (k *Keeper) clockTrusted(ctx context.Context) (bool, error) {
 	if last.IsZero() {
 		floor := k.store.Floor()
 		if floor == (app.IDBytes{}) {
-			return true, nil // there is nothing yet that could be deleted
+			return true, nil // there is nothing to delete yet
 		}
 		last = floor.Time()
 	}
@@ -125,14 +124,14 @@ func (k *Keeper) clockTrusted(ctx context.Context) (bool, error) {
 	return now.Sub(k.doubtSince) >= clockDoubt, nil
 }
 
-// pass is retention of one organization.
+// pass applies the rules of one organization.
 type pass struct {
 	*Keeper
 	organization string
 	rules        Rules
 	now          time.Time
 	gone         func(*app.Expired)
-	firstKept    map[string]app.Ended // by user, "" for all: the oldest of those that KeepLast keeps
+	firstKept    map[string]app.Ended // by user, "" for all: the oldest job that KeepLast keeps
 }
 
 func (p *pass) run(ctx context.Context) error {
@@ -145,7 +144,7 @@ func (p *pass) run(ctx context.Context) error {
 	)
 }
 
-// byAge deletes what ended with this status longer ago than age.
+// byAge deletes jobs that ended with this status longer ago than age.
 func (p *pass) byAge(ctx context.Context, status app.Status, age time.Duration) error {
 	if age <= 0 {
 		return nil
@@ -158,7 +157,7 @@ func (p *pass) byAge(ctx context.Context, status app.Status, age time.Duration) 
 	})
 }
 
-// byTotal deletes what ended first until the rest fits.
+// byTotal deletes the oldest jobs until the rest fits.
 func (p *pass) byTotal(ctx context.Context) error {
 	if p.rules.Total <= 0 {
 		return nil
@@ -179,7 +178,7 @@ func (p *pass) byTotal(ctx context.Context) error {
 	})
 }
 
-// storesAny reports whether room may be won by deleting a job.
+// storesAny reports whether deleting a job may free space.
 func storesAny(j *app.Job) bool {
 	return j.IsBatch() || j.Usage().Bytes > 0 || len(app.UploadsOf([]*app.Job{j})) > 0
 }
@@ -188,10 +187,10 @@ func storesAny(j *app.Job) bool {
 type due struct {
 	now     func(app.Ended) bool // false ends the walk
 	worth   func(*app.Job) bool
-	deleted func(*app.Expired) // is told of each
+	deleted func(*app.Expired) // called for each
 }
 
-// walk deletes jobs in the order of their ends.
+// walk deletes jobs from the oldest end on.
 func (p *pass) walk(ctx context.Context, statuses []app.Status, due due) error {
 	var all error
 	for after := (app.Ended{}); ctx.Err() == nil; {
@@ -205,7 +204,7 @@ func (p *pass) walk(ctx context.Context, statuses []app.Status, due due) error {
 			}
 			after = e
 			gone, err := p.consider(ctx, e, due.worth)
-			all = errors.Join(all, err) // one that can't be deleted does not keep the others
+			all = errors.Join(all, err) // continue with the others
 			if gone != nil {
 				p.gone(gone)
 				due.deleted(gone)
@@ -215,7 +214,7 @@ func (p *pass) walk(ctx context.Context, statuses []app.Status, due due) error {
 	return errors.Join(all, ctx.Err())
 }
 
-// page gives the next jobs in the order of their ends.
+// page returns the next jobs, oldest end first.
 func (p *pass) page(ctx context.Context, statuses []app.Status, after app.Ended) (page []app.Ended, err error) {
 	err = p.store.View(ctx, func(tx app.Tx) error {
 		for _, status := range statuses {
@@ -236,7 +235,7 @@ func (p *pass) page(ctx context.Context, statuses []app.Status, after app.Ended)
 	return page[:min(retainPage, len(page))], err
 }
 
-// consider deletes a job unless it is one of the last, or has been changed.
+// consider deletes a job unless KeepLast keeps it, or it has changed.
 func (p *pass) consider(ctx context.Context, e app.Ended, worth func(*app.Job) bool) (*app.Expired, error) {
 	var stays bool
 	err := p.store.View(ctx, func(tx app.Tx) (err error) {
@@ -249,7 +248,7 @@ func (p *pass) consider(ctx context.Context, e app.Ended, worth func(*app.Job) b
 	return p.jobs.Expire(ctx, e.ID, func(j *app.Job) bool { return j.CompletedAt.Equal(e.At) && worth(j) })
 }
 
-// isLast reports whether a job is one of those that KeepLast keeps.
+// isLast reports whether KeepLast keeps a job.
 func (p *pass) isLast(tx app.Tx, e app.Ended) (bool, error) {
 	if p.rules.KeepLast <= 0 {
 		return false, nil
@@ -258,7 +257,7 @@ func (p *pass) isLast(tx app.Tx, e app.Ended) (bool, error) {
 	if p.rules.KeepPerUser {
 		j, err := tx.Job(e.ID)
 		if errors.Is(err, fault.NotFound) {
-			return true, nil // it is gone already
+			return true, nil // it is already deleted
 		}
 		if err != nil {
 			return false, err
@@ -312,8 +311,8 @@ func (p *pass) oldUploads(ctx context.Context) error {
 	return errors.Join(all, ctx.Err())
 }
 
-// expireUpload deletes an upload unless a job refers to it, or it was
-// completed only lately.
+// expireUpload deletes an upload unless a job refers to it, or it was completed
+// recently.
 func (p *pass) expireUpload(ctx context.Context, id app.UploadID, until time.Time) error {
 	var u *app.Upload
 	err := p.store.Update(ctx, func(tx app.Tx) error {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"molrun/app/algorithm"
-	"molrun/app/fault"
 	"molrun/app/placement"
 )
 
@@ -17,8 +16,26 @@ func (r *Router) Has(executor string) bool {
 	return ok
 }
 
-// Unready says why an algorithm can't run on an executor, "" where it can.
-func (r *Router) Unready(a *algorithm.File, executor string) string {
+// Unready says why an algorithm cannot run on some of the executors that a user's
+// jobs may get, by executor. nowhere is the first of these reasons if it cannot run
+// on any of them.
+func (r *Router) Unready(a *algorithm.File, by User) (why map[string]string, nowhere string) {
+	executors := r.Executors(a, by)
+	for _, executor := range executors {
+		if msg := r.unready(a, executor); msg != "" {
+			if why == nil {
+				why = map[string]string{}
+			}
+			why[executor] = msg
+		}
+	}
+	if len(why) == len(executors) {
+		nowhere = why[executors[0]]
+	}
+	return why, nowhere
+}
+
+func (r *Router) unready(a *algorithm.File, executor string) string {
 	if !r.Has(executor) {
 		return fmt.Sprintf("%s runs on the executor %q, which is not configured here", a.Type, executor)
 	}
@@ -32,8 +49,8 @@ func (r *Router) Unready(a *algorithm.File, executor string) string {
 	return ""
 }
 
-// MissingFor says what a user's jobs lack wherever they would run; empty where
-// at least one of their executors can run them.
+// MissingFor returns what is missing to run a user's jobs, nothing where at least
+// one of their executors can run them.
 func (r *Router) MissingFor(a *algorithm.File, by User) []string {
 	var first []string
 	for _, executor := range r.Executors(a, by) {
@@ -51,7 +68,7 @@ func (r *Router) MissingFor(a *algorithm.File, by User) []string {
 	return first
 }
 
-// missing says what an executor lacks to run the algorithm.
+// missing returns what an executor lacks to run the algorithm.
 func (r *Router) missing(a *algorithm.File, executor string) []string {
 	missing := a.Missing(r.table.Machines[executor])
 	if executor == placement.Local {
@@ -63,40 +80,14 @@ func (r *Router) missing(a *algorithm.File, executor string) []string {
 	return missing
 }
 
-// Forbidden gives the first cluster option of an algorithm that the
+// Forbidden returns the first cluster option of an algorithm that the
 // configuration does not allow, "" where all are allowed.
 func (r *Router) Forbidden(a *algorithm.File) string { return a.Placement.NotAllowed(r.table.Allowed) }
 
-// Fit gives a fault for each need of a job that its executor can never meet:
-// there it would wait for ever. seconds is how long the job may run; a positive
-// limit is the most that the cluster grants where that is less.
-func (r *Router) Fit(a *algorithm.File, executor string, by User, needs placement.Resources, seconds int64) (limit int64, faults []fault.Field) {
-	if machine := r.table.Machines[executor]; machine.Local {
-		has := placement.Node{CPUs: machine.CPUs, MemoryBytes: machine.MemoryBytes, GPUs: machine.GPUs}
-		return 0, a.Beyond(needs, has, "this server has")
-	}
-	if r.table.Largest == nil {
-		return 0, nil
-	}
-	p := r.Placement(a, executor, by, needs)
-	node, known := r.table.Largest(p)
-	if !known {
-		return 0, nil
-	}
-	where := "any node of the cluster has"
-	if p.Partition != "" {
-		where = fmt.Sprintf("any node of the partition %s has", p.Partition)
-	}
-	if node.Seconds > 0 && seconds > node.Seconds {
-		limit = node.Seconds
-	}
-	return limit, a.Beyond(needs, node, where)
-}
-
-// readyFor is how long a successful readiness check holds. Looking for an
-// algorithm's programs costs a few system calls, too many for each of thousands
-// of submissions a second. A failed check is repeated every time, and jobs whose
-// program has just vanished fail with a sentence.
+// readyFor is the TTL of a successful readiness check. Looking for programs costs
+// a few system calls, too many for each of thousands of submissions a second. A
+// failed check is repeated every time, and a job whose program has just vanished
+// fails with a sentence.
 const readyFor = time.Second
 
 // readyCache remembers when an algorithm was last found ready.

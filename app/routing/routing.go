@@ -3,13 +3,15 @@
 package routing
 
 import (
+	"fmt"
 	"slices"
 
 	"molrun/app/algorithm"
+	"molrun/app/fault"
 	"molrun/app/placement"
 )
 
-// Table is what the configuration and the machine say about where jobs run.
+// Table holds what the configuration and the machine say about where jobs run.
 type Table struct {
 	Executor  string                       // for algorithms that name none
 	Machines  map[string]placement.Machine // by executor: those that exist
@@ -17,28 +19,28 @@ type Table struct {
 	Placement placement.Placement          // where neither rule nor algorithm says otherwise
 	Allowed   []string                     // names of the cluster options that rules and algorithms may use
 
-	// Largest gives the most that any one node of a placement offers, each
-	// quantity by itself, and how long a job may run there; false where that is
-	// unknown. A zero quantity is unknown.
+	// Largest returns the maximum of each quantity that any node of a placement
+	// offers, and the longest run time there; false where that is unknown. A zero
+	// quantity is unknown.
 	Largest func(placement.Placement) (placement.Node, bool)
 }
 
-// Rule sends the jobs that match it to an executor, and to a place there. An
-// empty criterion matches every job; an empty target changes nothing.
+// Rule sends the jobs that match it to an executor and a placement. An empty
+// criterion matches every job; an empty target changes nothing.
 type Rule struct {
 	Algorithm, Organization, User string              // type; name; e-mail
-	Least                         placement.Resources // the least that a job needs of each
+	Least                         placement.Resources // minimum of each that a job needs
 
 	Executor  string
 	Placement placement.Placement
 }
 
-// User is the submitter of a job, as rules see it.
+// User is the submitter of a job.
 type User struct{ Organization, Email string }
 
 // matches reports whether the rule is for a user's jobs of this type, whatever
-// their size. An algorithm that names its executor stays there: rules that lead
-// elsewhere do not match it.
+// their size. An algorithm that names its executor stays there: a rule for
+// another executor does not match.
 func (r *Rule) matches(executor, typ string, by User) bool {
 	return (r.Algorithm == "" || r.Algorithm == typ) &&
 		(r.Organization == "" || r.Organization == by.Organization) &&
@@ -50,16 +52,16 @@ func (r *Rule) matchesSize(needs placement.Resources) bool {
 	return needs.CPUs >= r.Least.CPUs && needs.MemoryBytes >= r.Least.MemoryBytes && needs.GPUs >= r.Least.GPUs
 }
 
-// Router applies a Table. It may be used by several goroutines at once.
+// Router applies a Table. It is safe for concurrent use.
 type Router struct {
 	table Table
 	ready readyCache
 }
 
-// New gives a router for a table, which must not change any more.
+// New returns a router for a table, which must not change any more.
 func New(t Table) *Router { return &Router{table: t} }
 
-// rule gives the rule that decides for a job, an empty one where none matches.
+// rule returns the first rule that matches a job, an empty one where none does.
 func (r *Router) rule(executor, typ string, by User, needs placement.Resources) Rule {
 	for _, rule := range r.table.Rules {
 		if rule.matches(executor, typ, by) && rule.matchesSize(needs) {
@@ -69,7 +71,7 @@ func (r *Router) rule(executor, typ string, by User, needs placement.Resources) 
 	return Rule{}
 }
 
-// Executor names the executor of a user's job of that size.
+// Executor returns the executor of a user's job of that size.
 func (r *Router) Executor(a *algorithm.File, by User, needs placement.Resources) string {
 	if a.Executor != placement.Any {
 		return a.Executor
@@ -80,7 +82,7 @@ func (r *Router) Executor(a *algorithm.File, by User, needs placement.Resources)
 	return r.table.Executor
 }
 
-// Executors lists the executors that a user's jobs may get, depending on their
+// Executors returns the executors that a user's jobs may get, depending on their
 // size.
 func (r *Router) Executors(a *algorithm.File, by User) []string {
 	if a.Executor != placement.Any {
@@ -100,7 +102,7 @@ func (r *Router) Executors(a *algorithm.File, by User) []string {
 			continue
 		}
 		add(rule.Executor)
-		if rule.Least == (placement.Resources{}) { // no job gets past this rule
+		if rule.Least == (placement.Resources{}) { // it matches jobs of any size
 			return all
 		}
 	}
@@ -108,11 +110,46 @@ func (r *Router) Executors(a *algorithm.File, by User) []string {
 	return all
 }
 
-// Placement says where on its executor a job goes.
+// Placement returns where on its executor a job goes.
 func (r *Router) Placement(a *algorithm.File, executor string, by User, needs placement.Resources) placement.Placement {
 	if executor == placement.Local {
 		return placement.Placement{}
 	}
 	rule := r.rule(executor, a.Type, by, needs)
 	return rule.Placement.Over(a.Placement.Over(r.table.Placement))
+}
+
+// Place chooses the executor of a user's job, and returns a fault for each need that
+// it can never meet. seconds is the longest run time of the job; limit is the
+// cluster's own if that is shorter, else 0.
+func (r *Router) Place(a *algorithm.File, by User, needs placement.Resources, seconds int64) (executor string, limit int64, faults []fault.Field) {
+	executor = r.Executor(a, by, needs)
+	limit, faults = r.fit(a, executor, by, needs, seconds)
+	return executor, limit, faults
+}
+
+// fit returns a fault for each need that the executor can never meet: such a job
+// would wait forever. seconds is the longest run time of the job; limit is the
+// cluster's own where that is shorter, else 0.
+func (r *Router) fit(a *algorithm.File, executor string, by User, needs placement.Resources, seconds int64) (limit int64, faults []fault.Field) {
+	if machine := r.table.Machines[executor]; machine.Local {
+		has := placement.Node{CPUs: machine.CPUs, MemoryBytes: machine.MemoryBytes, GPUs: machine.GPUs}
+		return 0, a.Beyond(needs, has, "this server has")
+	}
+	if r.table.Largest == nil {
+		return 0, nil
+	}
+	p := r.Placement(a, executor, by, needs)
+	node, known := r.table.Largest(p)
+	if !known {
+		return 0, nil
+	}
+	where := "any node of the cluster has"
+	if p.Partition != "" {
+		where = fmt.Sprintf("any node of the partition %s has", p.Partition)
+	}
+	if node.Seconds > 0 && seconds > node.Seconds {
+		limit = node.Seconds
+	}
+	return limit, a.Beyond(needs, node, where)
 }

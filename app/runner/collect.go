@@ -193,7 +193,7 @@ func (c *collection) conclude() error {
 	if err != nil {
 		return err
 	}
-	results, problems := c.alg.Results(root.FS())
+	results, problems := c.alg.Metrics.Read(root.FS())
 	for _, p := range problems {
 		c.log.Debug().Str("problem", p).Msg("a metric can't be read")
 	}

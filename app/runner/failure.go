@@ -35,7 +35,7 @@ func failure(j *app.Job, o *app.Outcome, alg *algorithm.File, tail string) *app.
 	}
 	f.Signal = o.Signal
 	if alg != nil && explainable[o.Cause] {
-		f.Message = alg.Explain([]byte(tail))
+		f.Message = alg.Failures.Explain([]byte(tail))
 	}
 	if f.Message == "" {
 		f.Message = sentence(j, o)

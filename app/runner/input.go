@@ -48,7 +48,7 @@ func filenameOf(j *app.Job, setting string) string {
 // extension gives the declared extension that the file's name ends with, else
 // the first that is declared.
 func extension(alg *algorithm.File, setting, filename string) string {
-	for _, p := range alg.FileParameters() {
+	for _, p := range alg.Parameters.Files() {
 		if p.Name != setting {
 			continue
 		}

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// AppendCanonical appends the canonical form: no space, members sorted by
-// name, numbers as exact decimals, so that two texts of one meaning are equal
-// and 2^53 and 2^53+1 are not.
+// AppendCanonical appends the canonical form: no space, members sorted by name,
+// numbers as exact decimals. Two texts of one meaning become equal; 2^53 and
+// 2^53+1 do not.
 func (v *Value) AppendCanonical(b []byte) []byte { return v.appendSorted(b, appendDecimal) }
 
-// appendSorted appends a value without space, members sorted by name, numbers
-// as number writes them.
+// appendSorted appends a value without space, members sorted by name, numbers as
+// written by number.
 func (v *Value) appendSorted(b []byte, number func([]byte, string) []byte) []byte {
 	switch v.Kind {
 	case Bool:
@@ -52,7 +52,7 @@ func appendMembers(b []byte, members []Member, number func([]byte, string) []byt
 	return append(b, '}')
 }
 
-// appendQuoted escapes only what JSON demands.
+// AppendQuoted appends a string and escapes only what JSON demands.
 func AppendQuoted(b []byte, s string) []byte {
 	b = append(b, '"')
 	for i := range len(s) {
@@ -68,8 +68,8 @@ func AppendQuoted(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// appendDecimal writes a number exactly: as an integer where that takes at
-// most 25 digits, else as digits and exponent. 10, 1e1 and 10.0 are one.
+// appendDecimal writes a number exactly: as an integer of at most 25 digits, else
+// as digits and exponent. 10, 1e1 and 10.0 become equal.
 func appendDecimal(b []byte, text string) []byte {
 	digits, exponent, negative := decimal(text)
 	if digits == "" {
@@ -103,8 +103,8 @@ func decimal(text string) (digits string, exponent int, negative bool) {
 	return trimmed, exponent + len(digits) - len(trimmed), negative
 }
 
-// Int gives the value as an integer, also where it was written as 1e3 or 5.0;
-// false where it is none or beyond ±2^53.
+// Int returns the value as an integer, also where it is written as 1e3 or 5.0;
+// false where it is not an integer or beyond ±2^53.
 func (v *Value) Int() (int64, bool) {
 	if v.Kind != Number {
 		return 0, false

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// Encode writes JSON without escapes for HTML, as clients sent it.
+// Encode writes JSON without escapes for HTML.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

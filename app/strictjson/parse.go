@@ -31,7 +31,7 @@ func (k Kind) String() string {
 	return [...]string{"null", "a boolean", "a number", "a string", "an array", "an object"}[k]
 }
 
-// What a JSON document of a client may not exceed.
+// The default limits of a JSON document.
 const (
 	maxDepth        = 64
 	maxNumberLength = 64
@@ -39,15 +39,15 @@ const (
 	maxValues       = 1_000_000 // of one document: some 150 bytes of memory each
 )
 
-// JSONLimits are what a JSON document may not exceed. The default ones are
-// what the API promises to take; a site may take less.
+// Limits are what a JSON document may not exceed. The default ones are what the
+// API promises to accept; a site may accept less.
 type Limits struct {
 	Depth        int // levels of nesting
 	Members      int // of one object
 	NumberLength int // characters
 }
 
-// DefaultJSONLimits are those of ParseJSON.
+// DefaultLimits returns the limits of Parse.
 func DefaultLimits() Limits { return Limits{maxDepth, maxMembers, maxNumberLength} }
 
 // Value is a JSON value that keeps how it was written.
@@ -65,7 +65,7 @@ type Member struct {
 	Value *Value
 }
 
-// Member gives the value of an object's member, nil where there is none.
+// Member returns the value of an object's member, nil where there is none.
 func (v *Value) Member(name string) *Value {
 	for i := range v.Members {
 		if v.Members[i].Name == name {
@@ -75,7 +75,7 @@ func (v *Value) Member(name string) *Value {
 	return nil
 }
 
-// Any gives the value as encoding/json with UseNumber would.
+// Any returns the value as encoding/json with UseNumber would.
 func (v *Value) Any() any {
 	switch v.Kind {
 	case Bool:
@@ -100,7 +100,7 @@ func (v *Value) Any() any {
 	return nil
 }
 
-// ParseJSON reads exactly one JSON document, more strictly than encoding/json:
+// Parse reads exactly one JSON document, more strictly than encoding/json:
 // UTF-8 without lone surrogates, no duplicate members, at most 64 levels,
 // 10,000 members an object, numbers of at most 64 characters that a float64
 // can hold. The error is an Invalid whose path begins with loc.
@@ -108,7 +108,7 @@ func Parse(data []byte, loc ...any) (*Value, error) {
 	return DefaultLimits().Parse(data, loc...)
 }
 
-// Parse is ParseJSON with limits of one's own.
+// Parse is like the function Parse, with other limits.
 func (l Limits) Parse(data []byte, loc ...any) (*Value, error) {
 	p := parser{limits: l, data: data, loc: slices.Clone(loc)}
 	if !utf8.Valid(data) {
@@ -156,7 +156,7 @@ func (p *parser) space() {
 	}
 }
 
-// peek gives the next byte, 0 at the end.
+// peek returns the next byte, 0 at the end.
 func (p *parser) peek() byte {
 	if p.at < len(p.data) {
 		return p.data[p.at]
@@ -413,14 +413,14 @@ func (p *parser) number() (string, error) {
 	return text, nil
 }
 
-// exactNumber reports whether a number that a float64 can hold is short enough
-// to be computed with exactly.
+// ExactNumber reports whether a number that a float64 can hold is short enough
+// for exact arithmetic.
 func ExactNumber(text string) bool {
 	return len(text) <= maxNumberLength && smallExponent(text)
 }
 
-// smallExponent refuses what exact arithmetic would need gigabytes for, such
-// as 1e-1000000000, which as a float64 is simply 0.
+// smallExponent refuses a number for which exact arithmetic needs gigabytes, such
+// as 1e-1000000000, which is simply 0 as a float64.
 func smallExponent(number string) bool {
 	i := strings.IndexAny(number, "eE")
 	if i < 0 {

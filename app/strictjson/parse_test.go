@@ -45,7 +45,7 @@ func TestParseJSONRefuses(t *testing.T) {
 	}
 }
 
-func TestParseJSONNamesThePlace(t *testing.T) {
+func TestParseJSONReportsPath(t *testing.T) {
 	_, err := Parse([]byte(`{"a":[1,{"b":1,"b":2}]}`), "body")
 	var e *fault.Error
 	if !errors.As(err, &e) {
@@ -97,8 +97,21 @@ func TestValueInt(t *testing.T) {
 	}
 }
 
-// FuzzParseJSON holds what is accepted against encoding/json, and the
-// canonical form against itself.
+func TestPlainNumbers(t *testing.T) {
+	tests := map[string]string{
+		"0": "0", "-0": "0", "0.0": "0", "5.0": "5", "-5.50": "-5.5", "1e3": "1000", "1E+3": "1000", "15e-1": "1.5",
+		"0.00001": "0.00001", "0.0000001": "1e-7", "1.5e-10": "1.5e-10", "123456789012345678901": "123456789012345678901",
+		"1e21": "1e21", "1e20": "100000000000000000000", "-2.5e300": "-2.5e300", "0.1": "0.1", "100": "100",
+	}
+	for text, want := range tests {
+		if got := PlainNumber(text); got != want {
+			t.Errorf("PlainNumber(%s) = %s, want %s", text, got, want)
+		}
+	}
+}
+
+// FuzzParseJSON compares accepted documents with encoding/json, and checks that
+// the canonical form is stable.
 func FuzzParseJSON(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,2.5e3,"x\u00e9",null,true]}`, `"\ud83d\ude00"`, `-0.0e-0`, `{"a":1,"a":2}`, `[[[]]]`} {
 		f.Add([]byte(seed))

@@ -5,20 +5,21 @@ import (
 	"strings"
 )
 
-// appendNormal appends the form of settings that programs read: compact,
-// members sorted, numbers exact and as plain as they can be. It is canonical:
-// two texts of one meaning give the same bytes.
+// AppendPlain appends the form of settings that programs read: compact, members
+// sorted, numbers exact and plain. It is canonical: two texts of one meaning give
+// the same bytes.
 func AppendPlain(b []byte, v *Value) []byte { return v.appendSorted(b, appendPlain) }
 
+// AppendPlainMembers appends an object with these members as AppendPlain does.
 func AppendPlainMembers(b []byte, members []Member) []byte {
 	return appendMembers(b, members, appendPlain)
 }
 
 func appendPlain(b []byte, text string) []byte { return append(b, PlainNumber(text)...) }
 
-// plainNumber writes a JSON number exactly and as people do: 1e6 is 1000000
-// and 5.0 is 5, so that programs that read digits only understand it too;
-// an exponent appears where there would be many zeros.
+// PlainNumber writes a JSON number exactly and in plain digits: 1e6 is 1000000 and
+// 5.0 is 5, for programs that read digits only. An exponent appears where there
+// would be many zeros.
 func PlainNumber(text string) string {
 	digits, exponent, negative := decimal(text)
 	if digits == "" {

@@ -1,9 +1,8 @@
 package unit
 
-import (
-	"fmt"
-)
+import "fmt"
 
+// Count writes a number with its noun: 1 job, 2 jobs.
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

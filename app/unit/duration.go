@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Duration is a time.Duration that is written as 90s, 10m, 72h or 30d.
+// Duration is a time.Duration written as 90s, 10m, 72h or 30d.
 type Duration time.Duration
 
 // UnmarshalText reads the text form.

@@ -1,5 +1,5 @@
-// Package unit is sizes, durations and times as texts: read from settings and
-// files, shown in messages and records.
+// Package unit reads and writes sizes, durations, times and counts as text, in
+// settings, files, messages and records.
 package unit
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Bytes is a size that is written as 500, 64KiB, 16MiB, 2GB and so on.
+// Bytes is a size written as 500, 64KiB, 16MiB, 2GB and so on.
 type Bytes int64
 
 var byteUnits = []struct {
@@ -44,8 +44,7 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String writes a size as people do, with one decimal in the largest unit that
-// fits.
+// String writes a size with one decimal in the largest unit that fits.
 func (b Bytes) String() string {
 	const units = "KMGTPE"
 	if b < 1<<10 {

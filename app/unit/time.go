@@ -4,13 +4,13 @@ import (
 	"time"
 )
 
-// Time is a moment as the wire writes it: UTC, to the millisecond.
+// Time is a time as the wire writes it: UTC, to the millisecond.
 type Time struct{ time.Time }
 
 // TimeLayout is the form of every time on the wire.
 const TimeLayout = "2006-01-02T15:04:05.000Z"
 
-// At gives t in the wire's precision.
+// At returns t in the precision of the wire.
 func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
 
 // MarshalJSON writes the time in TimeLayout.

@@ -11,7 +11,7 @@ import (
 // pages, records and what follows from them, the floor. Writers wait while it
 // reads the pages.
 func (db *DB) Check(ctx context.Context) error {
-	var found Problems
+	var found Findings
 	if err := db.checkPages(ctx, &found); err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (db *DB) Check(ctx context.Context) error {
 
 // checkPages holds the write lock: bbolt's free list can't be read while a
 // writer changes it.
-func (db *DB) checkPages(ctx context.Context, found *Problems) error {
+func (db *DB) checkPages(ctx context.Context, found *Findings) error {
 	if err := db.ready(ctx); err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (db *DB) checkPages(ctx context.Context, found *Problems) error {
 }
 
 // checkRecords checks everything above the pages.
-func checkRecords(ctx context.Context, t *Tx, floor app.IDBytes, found *Problems) error {
+func checkRecords(ctx context.Context, t *Tx, floor app.IDBytes, found *Findings) error {
 	for _, table := range t.schema.Tables {
 		if err := table.check(ctx, t, found); err != nil {
 			return err

@@ -32,7 +32,7 @@ func readFloor(tx *bolt.Tx) (floor app.IDBytes, err error) {
 }
 
 // checkFloor finds records above the floor, whose IDs could be given again.
-func checkFloor(t *Tx, floor app.IDBytes, found *Problems) {
+func checkFloor(t *Tx, floor app.IDBytes, found *Findings) {
 	for _, table := range t.schema.Tables {
 		bucket := table.name()
 		if last, _ := t.Bucket(bucket).Cursor().Last(); string(last) > string(floor[:]) {

@@ -61,7 +61,7 @@ func find(entries []Entry, k Key) *Entry {
 }
 
 // Check finds missing entries by record, and others by their number.
-func (ix Index[T]) Check(t *Tx, found *Problems) (record func(app.IDBytes, *T), finish func(context.Context) error) {
+func (ix Index[T]) Check(t *Tx, found *Findings) (record func(app.IDBytes, *T), finish func(context.Context) error) {
 	b, want := t.Bucket(ix.Bucket), 0
 	record = func(id app.IDBytes, v *T) {
 		for _, e := range ix.Entries(id, v) {

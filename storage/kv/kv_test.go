@@ -68,7 +68,7 @@ func schemaWith(steps ...Migration) *Schema {
 		Others:     []string{bucketNotes},
 		Tables:     []AnyTable{&things},
 		Migrations: steps,
-		Check:      func(context.Context, *Tx, *Problems) error { return nil },
+		Check:      func(context.Context, *Tx, *Findings) error { return nil },
 		Repair:     func(context.Context, *Tx) error { return nil },
 	}
 }

@@ -86,7 +86,7 @@ func (r *ReadOnly) Info() (info Info, err error) {
 
 // Report is the result of a check.
 type Report struct {
-	Problems
+	Findings
 	Entries map[string]int // in each bucket that does not follow from others
 
 	// Readable says that the records can be read: pages and buckets are sound.
@@ -99,7 +99,7 @@ func (r *ReadOnly) Check(ctx context.Context) (*Report, error) {
 	err := boltfile.CheckPages(ctx, r.file, func(problem error) { report.Addf("%v", problem) })
 	if err == nil && report.Count == 0 {
 		err = r.View(func(t *Tx) error {
-			if checkBuckets(t, &report.Problems); report.Count > 0 {
+			if checkBuckets(t, &report.Findings); report.Count > 0 {
 				return nil
 			}
 			report.Readable = true
@@ -110,7 +110,7 @@ func (r *ReadOnly) Check(ctx context.Context) (*Report, error) {
 			if err != nil {
 				return err
 			}
-			return checkRecords(ctx, t, floor, &report.Problems)
+			return checkRecords(ctx, t, floor, &report.Findings)
 		})
 	}
 	if err != nil {
@@ -120,7 +120,7 @@ func (r *ReadOnly) Check(ctx context.Context) (*Report, error) {
 }
 
 // checkBuckets finds missing buckets.
-func checkBuckets(t *Tx, found *Problems) {
+func checkBuckets(t *Tx, found *Findings) {
 	derived := t.schema.derived()
 	for _, name := range t.schema.buckets() {
 		switch {

@@ -28,7 +28,7 @@ func Repair(ctx context.Context, path string, s *Schema, o Options) (report *Rep
 	}
 	switch {
 	case !before.Readable && before.Derivable < before.Count:
-		return nil, fault.Errorf(fault.Internal, "the database is damaged in a way that can't be repaired (%s); restore a backup", before.First[0].Text)
+		return nil, fault.Errorf(fault.Internal, "the database is damaged in a way that can't be repaired (%s); restore a backup", before.Problems[0].Text)
 	case before.Derivable == 0:
 		return before, nil
 	}
@@ -50,7 +50,7 @@ func Compact(ctx context.Context, path string, s *Schema, o Options) (c boltfile
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	sound := func(ctx context.Context, db *bolt.DB) error {
-		var found Problems
+		var found Findings
 		if err := boltfile.CheckPages(ctx, db, func(problem error) { found.Addf("%v", problem) }); err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ type Schema struct {
 	Migrations []Migration
 
 	// Check reports disagreements that the tables can't find by themselves.
-	Check func(ctx context.Context, tx *Tx, found *Problems) error
+	Check func(ctx context.Context, tx *Tx, found *Findings) error
 
 	// Repair derives again what Check reports as derivable.
 	Repair func(ctx context.Context, tx *Tx) error
@@ -39,7 +39,7 @@ type AnyTable interface {
 	name() string
 	derivedNames() []string
 	build(tx *Tx, name string, from []byte, records int) (next []byte, err error)
-	check(ctx context.Context, tx *Tx, found *Problems) error
+	check(ctx context.Context, tx *Tx, found *Findings) error
 }
 
 // version returns the current schema number.

@@ -27,7 +27,7 @@ type Derived[T any] interface {
 
 	// Check compares the bucket with the records. The caller passes all of them
 	// to record, then calls finish.
-	Check(tx *Tx, found *Problems) (record func(id app.IDBytes, v *T), finish func(context.Context) error)
+	Check(tx *Tx, found *Findings) (record func(id app.IDBytes, v *T), finish func(context.Context) error)
 }
 
 // Put stores a record in place of old, nil if there is none. The value is what
@@ -98,7 +98,7 @@ func (table *Table[T]) build(t *Tx, name string, from []byte, records int) ([]by
 }
 
 // check reads all records and compares the derived buckets with them.
-func (table *Table[T]) check(ctx context.Context, t *Tx, found *Problems) error {
+func (table *Table[T]) check(ctx context.Context, t *Tx, found *Findings) error {
 	records := make([]func(app.IDBytes, *T), len(table.Derived))
 	finishes := make([]func(context.Context) error, len(table.Derived))
 	for i, d := range table.Derived {

@@ -7,8 +7,8 @@ import (
 	"net/url"
 )
 
-// Algorithm is something that can be run. Schema and Example are there where
-// one was asked for.
+// Algorithm is something that can be run. Only Client.Algorithm fills in Schema
+// and Example.
 type Algorithm struct {
 	Type        string          `json:"type"`
 	Version     string          `json:"version"`
@@ -21,7 +21,7 @@ type Algorithm struct {
 	Example     json.RawMessage `json:"example,omitempty"`
 }
 
-// Algorithms lists what can be run.
+// Algorithms lists the algorithms.
 func (c *Client) Algorithms(ctx context.Context) ([]Algorithm, error) {
 	out, err := ask[struct {
 		Algorithms []Algorithm `json:"algorithms"`
@@ -32,7 +32,7 @@ func (c *Client) Algorithms(ctx context.Context) ([]Algorithm, error) {
 	return out.Algorithms, nil
 }
 
-// Algorithm shows one algorithm; version "" is the default.
+// Algorithm returns one algorithm. Version "" is the default.
 func (c *Client) Algorithm(ctx context.Context, typ, version string) (*Algorithm, error) {
 	q := url.Values{}
 	if version != "" {

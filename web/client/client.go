@@ -1,5 +1,5 @@
-// Package client talks to a molrun service. It needs nothing of the service
-// but its address and an API key:
+// Package client talks to a molrun service. It needs only its address and an
+// API key:
 //
 //	c := client.New("http://127.0.0.1:8080", key)
 //	job, err := c.Submit(ctx, client.Submission{Name: "hst5", Type: "cg-idp", Settings: settings})
@@ -23,45 +23,45 @@ import (
 
 // Client sends requests with one API key. It is safe for concurrent use.
 type Client struct {
-	base string
-	key  string
-	http *http.Client
+	base    string
+	key     string
+	http    *http.Client
+	backoff time.Duration // pause before a download is resumed; grows with each
 }
 
-// New gives a client of the service at base, with the key of a user.
+// New returns a client of the service at base with a user's API key.
 func New(base, key string) *Client {
 	transport := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 		TLSHandshakeTimeout:   10 * time.Second,
 		IdleConnTimeout:       60 * time.Second,
-		ResponseHeaderTimeout: 5 * time.Minute, // the service waits a minute at most, its disk may take longer
+		ResponseHeaderTimeout: 5 * time.Minute, // the service waits at most a minute, but its disk may take longer
 		ExpectContinueTimeout: time.Second,
 		MaxIdleConnsPerHost:   16,
 	}
 	return NewWith(base, key, transport)
 }
 
-// NewWith is New with a transport of the caller's.
+// NewWith is New with the given transport.
 func NewWith(base, key string, transport http.RoundTripper) *Client {
-	return &Client{base: strings.TrimRight(base, "/"), key: key, http: &http.Client{
+	return &Client{base: strings.TrimRight(base, "/"), key: key, backoff: 500 * time.Millisecond, http: &http.Client{
 		Transport: transport,
-		// A key must not follow a redirect to somewhere else, and the
-		// service sends none.
+		// The service sends no redirects, and the key must not follow one.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// Close ends idle connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Error is an answer that is no success.
+// Error is an answer other than success.
 type Error struct {
 	Status  int
-	Code    string   // such as JOB_ALREADY_EXISTS; INVALID of a 422
+	Code    string   // such as JOB_ALREADY_EXISTS; INVALID for status 422
 	Message string   // says what to do next
 	Details []Detail // of INVALID: every fault
-	Request string   // id of the exchange in the service's log
+	Request string   // id of the request in the service's log
 }
 
 // Detail is one fault of a request.
@@ -94,23 +94,23 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// errorOf reads the answer that is no success, and closes it.
+// errorOf reads an answer other than success and closes it.
 func errorOf(resp *http.Response) error {
 	defer resp.Body.Close()
-	data, _ := io.ReadAll(io.LimitReader(resp.Body, 16<<20)) // a part tells more than nothing
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, 16<<20)) // a partial body still helps
 	var body struct {
 		Error  struct{ Code, Message string }
 		Detail []Detail
 	}
 	e := &Error{Status: resp.StatusCode, Request: resp.Header.Get("X-Request-Id")}
-	_ = json.Unmarshal(data, &body) // what is no JSON leaves the members empty
+	_ = json.Unmarshal(data, &body) // leaves the members empty if it is not JSON
 	switch {
 	case len(body.Detail) > 0:
 		e.Code, e.Message, e.Details = "INVALID", body.Detail[0].Msg, body.Detail
 	case body.Error.Code != "":
 		e.Code, e.Message = body.Error.Code, body.Error.Message
 	default:
-		e.Message = fmt.Sprintf("the server answered %s and is perhaps no molrun service", resp.Status)
+		e.Message = fmt.Sprintf("the server answered %s; it may not be a molrun service", resp.Status)
 	}
 	return e
 }
@@ -119,7 +119,7 @@ func errorOf(resp *http.Response) error {
 func path(segments ...string) string {
 	out := ""
 	for _, s := range segments {
-		// A segment of dots alone would be taken for a way up.
+		// Servers resolve a segment of only dots.
 		if s == "." || s == ".." {
 			s = strings.ReplaceAll(s, ".", "%2E")
 		} else {
@@ -130,7 +130,7 @@ func path(segments ...string) string {
 	return out
 }
 
-// do sends a request to the API and gives its successful answer, open.
+// do sends a request to the API and returns its successful answer, open.
 func (c *Client) do(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
 	target := c.base + path
 	if len(query) > 0 {
@@ -155,7 +155,7 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	return c.send(r)
 }
 
-// send sends a request as it is and gives its successful answer, open.
+// send sends a request as it is and returns its successful answer, open.
 func (c *Client) send(r *http.Request) (*http.Response, error) {
 	resp, err := c.http.Do(r)
 	if err != nil {
@@ -167,8 +167,8 @@ func (c *Client) send(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// withoutLink takes the query out of an error's URL, for it may be the token
-// of a link.
+// withoutLink removes the query from an error's URL, because it may hold the
+// token of a link.
 func withoutLink(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -177,7 +177,7 @@ func withoutLink(err error) error {
 	return err
 }
 
-// ask sends a request and gives its answer, decoded.
+// ask sends a request and returns its decoded answer.
 func ask[T any](ctx context.Context, c *Client, method, path string, query url.Values, body any) (*T, error) {
 	var out T
 	if err := c.call(ctx, method, path, query, body, &out); err != nil {
@@ -186,7 +186,7 @@ func ask[T any](ctx context.Context, c *Client, method, path string, query url.V
 	return &out, nil
 }
 
-// call sends a request and decodes its answer into out, unless that is nil.
+// call sends a request and decodes its answer into out unless that is nil.
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, body, out any) (err error) {
 	resp, err := c.do(ctx, method, path, query, body)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Control talks to a service on this machine through its control socket, as
-// its operator.
+// Control talks to a service on this machine through its control socket. It has
+// the operator's rights.
 type Control struct{ client *Client }
 
-// NewControl gives a client of the control socket at path.
+// NewControl returns a client of the control socket at path.
 func NewControl(path string) *Control {
 	return &Control{NewWith("http://molrun", "", &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -24,8 +24,8 @@ func NewControl(path string) *Control {
 	})}
 }
 
-// DialControl connects to the control socket at path, which may be longer
-// than the 107 bytes that an address of a socket holds.
+// DialControl connects to the control socket at path. The path may be longer
+// than the 107 bytes that a socket address holds.
 func DialControl(ctx context.Context, path string) (net.Conn, error) {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -36,7 +36,7 @@ func DialControl(ctx context.Context, path string) (net.Conn, error) {
 	return dialer.DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path)))
 }
 
-// KeyRequest asks for an API key. Role "" is member; Expires 0 is never.
+// KeyRequest asks for an API key. Role "" means member; Expires 0 means never.
 type KeyRequest struct {
 	Organization, Email, Role string
 	Expires                   time.Duration
@@ -54,14 +54,14 @@ type Key struct {
 	LastUsedAt   time.Time `json:"lastUsedAt,omitzero"` // within a minute or two
 }
 
-// NewKey is a key that was just made. Secret is what goes into x-api-key; it
+// NewKey is a key that was just created. Secret is the value for x-api-key; it
 // is never shown again.
 type NewKey struct {
 	Secret string `json:"key"`
 	Key
 }
 
-// CreateKey makes a key.
+// CreateKey creates a key.
 func (c *Control) CreateKey(ctx context.Context, r KeyRequest) (*NewKey, error) {
 	body := map[string]any{"organization": r.Organization, "email": r.Email}
 	if r.Role != "" {
@@ -84,24 +84,24 @@ func (c *Control) Keys(ctx context.Context) ([]Key, error) {
 	return out.Keys, nil
 }
 
-// DisableKey closes a key at once.
+// DisableKey disables a key at once.
 func (c *Control) DisableKey(ctx context.Context, id string) (*Key, error) {
 	return c.key(ctx, path("control", "keys", id, "disable"))
 }
 
-// EnableKey opens a disabled key again.
+// EnableKey enables a disabled key.
 func (c *Control) EnableKey(ctx context.Context, id string) (*Key, error) {
 	return c.key(ctx, path("control", "keys", id, "enable"))
 }
 
-// RotateKey makes a key in place of another, which closes when the overlap is
-// over.
+// RotateKey replaces a key by a new one. The old key stays valid for the
+// overlap.
 func (c *Control) RotateKey(ctx context.Context, id string, overlap time.Duration) (*NewKey, error) {
 	body := map[string]any{"overlapSeconds": int64(overlap.Seconds())}
 	return ask[NewKey](ctx, c.client, http.MethodPost, path("control", "keys", id, "rotate"), nil, body)
 }
 
-// RotateSecret makes a new key that signs links, and gives its id.
+// RotateSecret creates a new secret that signs links and returns its id.
 func (c *Control) RotateSecret(ctx context.Context) (kid string, err error) {
 	out, err := ask[struct {
 		KID string `json:"kid"`
@@ -112,18 +112,18 @@ func (c *Control) RotateSecret(ctx context.Context) (kid string, err error) {
 	return out.KID, nil
 }
 
-// Isolation is what keeps jobs from the rest of the machine.
+// Isolation says how jobs are isolated from the rest of the machine.
 type Isolation struct {
 	Kind     string `json:"kind"`     // bubblewrap, cgroup, bubblewrap+cgroup, none
-	Sentence string `json:"sentence"` // that, and why not more
+	Sentence string `json:"sentence"` // what is in force, and why no more
 }
 
-// Isolation tells what is in force for the jobs that the service runs.
+// Isolation returns the isolation of the jobs that the service runs.
 func (c *Control) Isolation(ctx context.Context) (*Isolation, error) {
 	return ask[Isolation](ctx, c.client, http.MethodGet, path("control", "isolation"), nil, nil)
 }
 
-// DeleteKey forgets a key.
+// DeleteKey deletes a key.
 func (c *Control) DeleteKey(ctx context.Context, id string) error {
 	return c.client.call(ctx, http.MethodDelete, path("control", "keys", id), nil, nil, nil)
 }

@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// StorageReport is what is stored, and the disk on which it is, in bytes.
+// StorageReport is the use of disk space, in bytes.
 type StorageReport struct {
 	By   string `json:"by"`
 	Disk struct {
 		Size    int64 `json:"size"`
 		Free    int64 `json:"free"`
-		Reserve int64 `json:"reserve"` // of what is free, left alone by uploads and new jobs
+		Reserve int64 `json:"reserve"` // part of Free that uploads and new jobs leave alone
 	} `json:"disk"`
 	Rows []StorageRow `json:"rows"`
 }
 
-// StorageRow is what one organization, user or algorithm stores, or what is of
-// one age. What does not tell rows apart is "".
+// StorageRow is what one organization, user, algorithm or age stores. Members
+// that do not distinguish the rows of the report are "".
 type StorageRow struct {
 	Organization string `json:"organization,omitempty"`
 	User         string `json:"user,omitempty"`
-	Algorithm    string `json:"algorithm,omitempty"` // "" is uploads
+	Algorithm    string `json:"algorithm,omitempty"` // "" for uploads
 	Age          string `json:"age,omitempty"`
 
 	Jobs        int   `json:"jobs"`
@@ -32,18 +32,18 @@ type StorageRow struct {
 	Files       int   `json:"files"`  // uploads
 	ResultBytes int64 `json:"resultBytes"`
 	UploadBytes int64 `json:"uploadBytes"`
-	QuotaBytes  int64 `json:"quotaBytes,omitempty"` // of an organization that has one
+	QuotaBytes  int64 `json:"quotaBytes,omitempty"` // if the organization has one
 }
 
-// Storage sums up what is stored by organization, user, algorithm or age.
+// Storage reports disk use by organization, user, algorithm or age.
 func (c *Control) Storage(ctx context.Context, by string) (*StorageReport, error) {
 	return ask[StorageReport](ctx, c.client, http.MethodGet, "/control/storage", url.Values{"by": {by}}, nil)
 }
 
-// PruneRequest selects finished jobs to delete; what is empty selects all.
+// PruneRequest selects finished jobs to delete. Empty members select all.
 type PruneRequest struct {
 	EndedBefore  time.Time
-	Failed       bool // only failed ones
+	Failed       bool // only failed jobs
 	Organization string
 	User         string
 	Algorithm    string
@@ -51,8 +51,8 @@ type PruneRequest struct {
 	DryRun       bool  // delete nothing
 }
 
-// Pruned is a job that was deleted, or would be, with its rows and the uploads
-// that no other job refers to.
+// Pruned is a job that was deleted, or would be in a dry run, with its rows and
+// the uploads that no other job refers to.
 type Pruned struct {
 	JobID        string    `json:"jobId"`
 	JobName      string    `json:"jobName"`
@@ -66,8 +66,8 @@ type Pruned struct {
 	Bytes        int64     `json:"bytes"` // on the disk
 }
 
-// Prune deletes jobs, page by page, and walks what is gone. It ends at the
-// first error, and where it is not walked to its end.
+// Prune deletes jobs page by page and yields them. It stops at the first error,
+// or when the caller stops iterating.
 func (c *Control) Prune(ctx context.Context, r PruneRequest) iter.Seq2[*Pruned, error] {
 	body := map[string]any{"endedBefore": r.EndedBefore.UTC().Format("2006-01-02T15:04:05.000Z")}
 	for name, value := range map[string]string{"organization": r.Organization, "user": r.User, "algorithm": r.Algorithm} {

@@ -13,20 +13,19 @@ import (
 	"time"
 )
 
-// Beside a file that is being downloaded lie the part that is there and a
-// note which file it is of.
+// While a file is being downloaded, its partial content lies beside it, with a
+// note that holds the ETag of the file.
 const (
 	partSuffix = ".part"
 	noteSuffix = ".part.etag"
 )
 
-// maxStuck is how often in a row a download may be resumed without getting
-// any further.
+// maxStuck is how often in a row a download may be resumed without progress.
 const maxStuck = 3
 
-// Download writes a result to the file at path, which appears when all of it
-// is there. Broken connections are resumed, and what an earlier call left
-// unfinished is continued.
+// Download writes a result to the file at path, which appears when it is
+// complete. It resumes broken connections and downloads that an earlier call
+// left unfinished.
 func (c *Client) Download(ctx context.Context, r ResultRequest, path string) error {
 	for stuck := 0; ; {
 		link, err := c.Result(ctx, r)
@@ -40,15 +39,15 @@ func (c *Client) Download(ctx context.Context, r ResultRequest, path string) err
 		if stuck++; gained > 0 {
 			stuck = 0
 		}
-		if stuck >= maxStuck || !passing(err) || !pause(ctx, stuck) {
+		if stuck >= maxStuck || !temporary(err) || !c.pause(ctx, stuck) {
 			return fmt.Errorf("download %s: %w", link.FileName, err)
 		}
 	}
 }
 
-// passing reports whether trying again may help: not where the service
-// refuses or this machine can't store the file.
-func passing(err error) bool {
+// temporary reports whether a retry may help. It does not if the service
+// refuses or this machine cannot store the file.
+func temporary(err error) bool {
 	var refused *Error
 	var local *fs.PathError
 	if errors.As(err, &refused) {
@@ -57,10 +56,9 @@ func passing(err error) bool {
 	return !errors.As(err, &local)
 }
 
-// pause waits longer each time; it reports whether there is still reason to
-// go on.
-func pause(ctx context.Context, stuck int) bool {
-	timer := time.NewTimer(time.Duration(stuck) * 500 * time.Millisecond)
+// pause backs off before the next attempt. It reports false when ctx is done.
+func (c *Client) pause(ctx context.Context, stuck int) bool {
+	timer := time.NewTimer(time.Duration(stuck) * c.backoff)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -70,8 +68,8 @@ func pause(ctx context.Context, stuck int) bool {
 	}
 }
 
-// fetch appends what is missing of a file and syncs it. It tells how many
-// bytes came, also beside an error.
+// fetch appends the missing part of a file and syncs it. It returns how many
+// bytes came, even with an error.
 func (c *Client) fetch(ctx context.Context, link *Result, path string) (gained int64, err error) {
 	f, err := os.OpenFile(path+partSuffix, os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
@@ -82,8 +80,8 @@ func (c *Client) fetch(ctx context.Context, link *Result, path string) (gained i
 	if err != nil {
 		return 0, err
 	}
-	// Of what is there in full the last byte is fetched again, so that the
-	// service confirms the rest.
+	// If the part is complete, its last byte is fetched again, so that the
+	// service confirms the ETag.
 	resp, err := c.get(ctx, link.DownloadURL, etag, min(have, link.Size-1))
 	if err != nil {
 		return 0, err
@@ -103,8 +101,8 @@ func (c *Client) fetch(ctx context.Context, link *Result, path string) (gained i
 	return gained, f.Sync()
 }
 
-// begun tells how much of a part is there, and of which file. A part without
-// its note is worth nothing.
+// begun returns the size of a part and the ETag of its file. A part without a
+// note cannot be used.
 func begun(part *os.File, note string) (etag string, have int64, err error) {
 	info, err := part.Stat()
 	if err != nil {
@@ -117,14 +115,13 @@ func begun(part *os.File, note string) (etag string, have int64, err error) {
 	return string(text), info.Size(), err
 }
 
-// get asks for the bytes from have on, or for all where the file is another
-// than etag says.
+// get requests the bytes from have on, or the whole file if its ETag is another.
 func (c *Client) get(ctx context.Context, url, etag string, have int64) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, fmt.Errorf("the service gave an unusable downloadUrl: %w", withoutLink(err))
 	}
-	r.Header.Set("Accept-Encoding", "identity") // compressed, a part would not be one of the file
+	r.Header.Set("Accept-Encoding", "identity") // ranges refer to the uncompressed file
 	if etag != "" && have > 0 {
 		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
 		r.Header.Set("If-Range", etag)
@@ -132,8 +129,8 @@ func (c *Client) get(ctx context.Context, url, etag string, have int64) (*http.R
 	return c.send(r)
 }
 
-// prepare cuts the part to where the answer goes on: after have bytes, or at
-// the beginning where the answer is the whole of another file.
+// prepare truncates the part to where the answer continues: after have bytes,
+// or at the beginning if the answer is the whole of another file.
 func prepare(f *os.File, resp *http.Response, have int64, note string) (int64, error) {
 	whole := resp.StatusCode != http.StatusPartialContent
 	if whole {
@@ -150,14 +147,14 @@ func prepare(f *os.File, resp *http.Response, have int64, note string) (int64, e
 	if !whole {
 		return have, nil
 	}
-	// The old bytes are gone for good before the note speaks of new ones.
+	// The old bytes must be gone from disk before the note names the new file.
 	if err := f.Sync(); err != nil {
 		return 0, err
 	}
 	return 0, os.WriteFile(note, []byte(resp.Header.Get("ETag")), 0o666)
 }
 
-// publish gives a complete file its name.
+// publish renames a complete download to its final name.
 func publish(path string) error {
 	if err := os.Rename(path+partSuffix, path); err != nil {
 		return err

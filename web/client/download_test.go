@@ -16,14 +16,14 @@ import (
 	"time"
 )
 
-// flaky serves one file by links and breaks connections after some bytes.
+// flaky serves one file and breaks connections after some bytes.
 type flaky struct {
 	mu     sync.Mutex
 	file   []byte
 	etag   string
-	breaks []int // bytes before each break; then none
+	breaks []int // bytes before each break, in turn
 	ranges []string
-	status int // 0: serve
+	status int // 0: serve the file
 }
 
 func (f *flaky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +46,7 @@ func (f *flaky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "x.bin", time.Time{}, bytes.NewReader(f.file))
 }
 
-// cutting breaks the connection after some bytes.
+// cutting breaks the connection after left bytes.
 type cutting struct {
 	http.ResponseWriter
 	left int
@@ -65,6 +65,7 @@ func serve(t *testing.T, f *flaky) (*Client, string) {
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
 	c := New(server.URL, "key")
+	c.backoff = time.Millisecond
 	t.Cleanup(c.Close)
 	return c, filepath.Join(t.TempDir(), "x")
 }
@@ -92,7 +93,7 @@ func TestBrokenDownloadsAreResumed(t *testing.T) {
 	}
 }
 
-func TestDownloadsGoOnWhereAnEarlierCallStopped(t *testing.T) {
+func TestDownloadsContinueWhereAnEarlierCallStopped(t *testing.T) {
 	whole := file(1000)
 	tests := []struct {
 		name       string
@@ -102,7 +103,7 @@ func TestDownloadsGoOnWhereAnEarlierCallStopped(t *testing.T) {
 		{"a part", string(whole[:400]), `"v1"`, "bytes=400-"},
 		{"all of it", string(whole), `"v1"`, "bytes=999-"},
 		{"more than all", string(whole) + "more", `"v1"`, "bytes=999-"},
-		{"of another file", strings.Repeat("x", 400), `"v0"`, "bytes=400-"},
+		{"part of another file", strings.Repeat("x", 400), `"v0"`, "bytes=400-"},
 		{"without note", strings.Repeat("x", 400), "", ""},
 	}
 	for _, tt := range tests {
@@ -137,7 +138,7 @@ func TestEmptyFilesAreDownloaded(t *testing.T) {
 	}
 }
 
-func TestDownloadsEndWhereTryingAgainIsUseless(t *testing.T) {
+func TestDownloadsStopWhenARetryIsUseless(t *testing.T) {
 	f := &flaky{file: file(10), status: http.StatusForbidden}
 	c, path := serve(t, f)
 	err := c.Download(t.Context(), ResultRequest{}, path)
@@ -153,7 +154,7 @@ func TestDownloadsEndWhereTryingAgainIsUseless(t *testing.T) {
 		t.Errorf("%v after %d tries", err, len(f.ranges))
 	}
 	if err := c.Download(t.Context(), ResultRequest{}, filepath.Join(path, "no", "folder")); err == nil {
-		t.Error("a folder that is not there took the file")
+		t.Error("a download into an absent directory succeeds")
 	}
 	given, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -162,7 +163,7 @@ func TestDownloadsEndWhereTryingAgainIsUseless(t *testing.T) {
 	}
 }
 
-func TestErrorsDoNotTellLinks(t *testing.T) {
+func TestErrorsHideLinks(t *testing.T) {
 	c, path := serve(t, &flaky{file: file(10), etag: `"v1"`, breaks: []int{0, 0, 0}})
 	if err := c.Download(t.Context(), ResultRequest{}, path); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("%v", err)
@@ -173,7 +174,7 @@ func TestErrorsDoNotTellLinks(t *testing.T) {
 	}
 }
 
-func TestAnswersOfSomethingElseAreErrors(t *testing.T) {
+func TestAnswersOfOtherServersAreErrors(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/jobs/redirect" {
 			http.Redirect(w, r, "http://127.0.0.1:1/stolen", http.StatusFound)
@@ -191,7 +192,7 @@ func TestAnswersOfSomethingElseAreErrors(t *testing.T) {
 	}
 }
 
-func TestDetailsReadAsPlaces(t *testing.T) {
+func TestDetailsNameTheirPlace(t *testing.T) {
 	var e Error
 	if err := json.Unmarshal([]byte(`{"Details":[{"loc":["body","settings",17,"steps"],"msg":"use a whole number"},{"loc":["query","limit"],"msg":"no"}]}`), &e); err != nil {
 		t.Fatal(err)

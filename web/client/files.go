@@ -26,7 +26,7 @@ type File struct {
 	Email       string    `json:"email,omitempty"` // of the owner, in listings
 }
 
-// Upload is a place to send a file to.
+// Upload holds the links of a new upload.
 type Upload struct {
 	FileID       string    `json:"fileId"`
 	UploadURL    string    `json:"uploadUrl"`
@@ -41,7 +41,7 @@ type Upload struct {
 	} `json:"instructions"`
 }
 
-// CreateUpload asks where to send a file; folder "" is the service's default.
+// CreateUpload creates an upload. Folder "" is the service's default.
 func (c *Client) CreateUpload(ctx context.Context, folder, filename string) (*Upload, error) {
 	q := url.Values{}
 	if folder != "" {
@@ -50,8 +50,7 @@ func (c *Client) CreateUpload(ctx context.Context, folder, filename string) (*Up
 	return ask[Upload](ctx, c, http.MethodPut, path("upload", filename), q, nil)
 }
 
-// Send sends the bytes of an upload: size of them, or all where size is
-// negative.
+// Send sends size bytes of an upload, or all of from if size is negative.
 func (c *Client) Send(ctx context.Context, u *Upload, from io.Reader, size int64) error {
 	if size == 0 {
 		from = http.NoBody
@@ -73,7 +72,8 @@ func (c *Client) Send(ctx context.Context, u *Upload, from io.Reader, size int64
 	return err
 }
 
-// CompleteUpload confirms that size bytes were sent; negative leaves that out.
+// CompleteUpload confirms that size bytes were sent. A negative size is not
+// checked.
 func (c *Client) CompleteUpload(ctx context.Context, fileID string, size int64) (*File, error) {
 	body := map[string]int64{}
 	if size >= 0 {
@@ -106,11 +106,11 @@ func (c *Client) Upload(ctx context.Context, folder, path string) (*File, error)
 	return c.CompleteUpload(ctx, u.FileID, info.Size())
 }
 
-// FileFilter selects files; what is empty selects all.
+// FileFilter selects files. Empty members select all.
 type FileFilter struct {
 	Folder            string
 	WholeOrganization bool
-	PageSize          int // 0: as the service likes
+	PageSize          int // 0: the service's default
 }
 
 func (f FileFilter) query() url.Values {
@@ -127,7 +127,7 @@ func (f FileFilter) query() url.Values {
 	return q
 }
 
-// Files walks uploaded files, newest first. It ends at the first error.
+// Files yields uploaded files, newest first. It stops at the first error.
 func (c *Client) Files(ctx context.Context, f FileFilter) iter.Seq2[*File, error] {
 	return pages(func(startKey string) ([]*File, string, error) {
 		page, err := ask[struct {

@@ -21,7 +21,7 @@ type Submission struct {
 	MaxRuntime int64           `json:"maxRuntimeSeconds,omitempty"`
 }
 
-// BatchSubmission asks for one job of each of Settings.
+// BatchSubmission asks for one job per element of Settings.
 type BatchSubmission struct {
 	Name       string            `json:"batchName"`
 	Type       string            `json:"type"`
@@ -58,10 +58,10 @@ type Job struct {
 	Failure          *Failure        `json:"failure,omitempty"`
 	ResultBytes      int64           `json:"resultBytes,omitempty"`
 	Pinned           bool            `json:"pinned"`
-	Counts           map[string]int  `json:"subjobCounts,omitempty"` // of a batch, by status
+	Counts           map[string]int  `json:"subjobCounts,omitempty"` // of a batch: number of rows by status
 	Subjobs          []Job           `json:"subjobs,omitempty"`
 	SubjobsTruncated bool            `json:"subjobsTruncated,omitempty"`
-	Created          bool            `json:"created,omitempty"` // by the submission that this answers
+	Created          bool            `json:"created,omitempty"` // whether this submission created the job
 }
 
 // Input is a file that a job reads.
@@ -74,7 +74,7 @@ type Input struct {
 	SHA256   string `json:"sha256"`
 }
 
-// Progress is what a running program last said.
+// Progress is the latest progress that a running program reported.
 type Progress struct {
 	Fraction float64 `json:"fraction"`
 	Text     string  `json:"text,omitempty"`
@@ -98,11 +98,11 @@ type Failure struct {
 	LogTail  string `json:"logTail,omitempty"`
 }
 
-// Finished reports whether nothing more will happen to the job by itself.
+// Finished reports whether the job has completed or failed.
 func (j *Job) Finished() bool { return j.Status == "COMPLETED" || j.Status == "FAILED" }
 
-// Submit queues a job, or gives the job that the same submission made before.
-// It may be called again where its outcome is unknown.
+// Submit queues a job, or returns the job that the same submission created
+// before. It is idempotent.
 func (c *Client) Submit(ctx context.Context, s Submission) (*Job, error) {
 	return ask[Job](ctx, c, http.MethodPost, "/submit-job", nil, s)
 }
@@ -112,31 +112,31 @@ func (c *Client) SubmitBatch(ctx context.Context, s BatchSubmission) (*Job, erro
 	return ask[Job](ctx, c, http.MethodPost, "/submit-batch", nil, s)
 }
 
-// Validation is what the service says of a submission.
+// Validation is the service's verdict on a submission.
 type Validation struct {
 	Valid      bool            `json:"valid"`
 	Normalized json.RawMessage `json:"normalized,omitempty"`
 	Detail     []Detail        `json:"detail"`
 }
 
-// Validate checks a submission and submits nothing.
+// Validate checks a submission without submitting it.
 func (c *Client) Validate(ctx context.Context, s Submission) (*Validation, error) {
 	return ask[Validation](ctx, c, http.MethodPost, "/validate-job", nil, s)
 }
 
-// Job gives a job as it is now.
+// Job returns a job as it is now.
 func (c *Client) Job(ctx context.Context, name string) (*Job, error) {
 	return ask[Job](ctx, c, http.MethodGet, path("jobs", name), nil, nil)
 }
 
-// NextJob gives a job when its state has changed, it is finished or wait is
-// over. The service waits for a minute at most.
+// NextJob returns a job when its status changes, it is finished or wait is over.
+// The service waits at most a minute.
 func (c *Client) NextJob(ctx context.Context, name string, wait time.Duration) (*Job, error) {
 	wait = max(0, min(wait, time.Minute))
 	return ask[Job](ctx, c, http.MethodGet, path("jobs", name), url.Values{"wait": {wait.String()}}, nil)
 }
 
-// Wait gives a job once it is finished.
+// Wait returns a job when it is finished.
 func (c *Client) Wait(ctx context.Context, name string) (*Job, error) {
 	for {
 		job, err := c.NextJob(ctx, name, time.Minute)
@@ -156,27 +156,27 @@ func (c *Client) Retry(ctx context.Context, name string) (*Job, error) {
 	return ask[Job](ctx, c, http.MethodPost, path("jobs", name, "retry"), nil, nil)
 }
 
-// Pin keeps a job from retention and prune.
+// Pin exempts a job from retention and prune.
 func (c *Client) Pin(ctx context.Context, name string) (*Job, error) {
 	return ask[Job](ctx, c, http.MethodPost, path("jobs", name, "pin"), nil, nil)
 }
 
-// Unpin gives a job up to retention and prune again.
+// Unpin ends the exemption of a pinned job.
 func (c *Client) Unpin(ctx context.Context, name string) (*Job, error) {
 	return ask[Job](ctx, c, http.MethodDelete, path("jobs", name, "pin"), nil, nil)
 }
 
-// Delete removes a finished job with its result.
+// Delete deletes a finished job with its result.
 func (c *Client) Delete(ctx context.Context, name string) error {
 	return c.call(ctx, http.MethodDelete, path("jobs", name), nil, nil, nil)
 }
 
-// JobFilter selects jobs; what is empty selects all.
+// JobFilter selects jobs. Empty members select all.
 type JobFilter struct {
 	Name, Batch, Email, Algorithm, Status string
 	WholeOrganization                     bool
-	Subjobs                               bool // batches carry their rows
-	PageSize                              int  // 0: as the service likes
+	Subjobs                               bool // include the rows of batches
+	PageSize                              int  // 0: the service's default
 }
 
 func (f JobFilter) query() url.Values {
@@ -200,7 +200,7 @@ func (f JobFilter) query() url.Values {
 	return q
 }
 
-// Jobs walks jobs, newest first, page by page. It ends at the first error.
+// Jobs yields jobs, newest first, page by page. It stops at the first error.
 func (c *Client) Jobs(ctx context.Context, f JobFilter) iter.Seq2[*Job, error] {
 	return pages(func(startKey string) ([]*Job, string, error) {
 		page, err := ask[struct {
@@ -221,7 +221,7 @@ func with(query url.Values, startKey string) url.Values {
 	return query
 }
 
-// pages walks the items of all pages.
+// pages yields the items of all pages.
 func pages[T any](page func(startKey string) ([]*T, string, error)) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for startKey := ""; ; {
@@ -243,8 +243,8 @@ func pages[T any](page func(startKey string) ([]*T, string, error)) iter.Seq2[*T
 	}
 }
 
-// Log gives a part of what a job printed, and the size of all of it. Attempt
-// 0 is the latest; limit below 0 reads to the end. The caller closes it.
+// Log returns a part of a job's log and the size of the whole log. Attempt 0 is
+// the latest; a negative limit reads to the end. The caller closes the part.
 func (c *Client) Log(ctx context.Context, name string, attempt int, offset, limit int64) (part io.ReadCloser, size int64, err error) {
 	q := url.Values{}
 	if attempt > 0 {

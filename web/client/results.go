@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ResultRequest names what a job produced. File "" is the archive of all;
+// ResultRequest names a result of a job. File "" is the archive of all files;
 // Partial takes the completed rows of a batch.
 type ResultRequest struct {
 	Job     string `json:"jobName"`
@@ -14,7 +14,7 @@ type ResultRequest struct {
 	Partial bool   `json:"partial,omitempty"`
 }
 
-// Result is a link to a file, good for an hour.
+// Result is a link to a file, valid for an hour.
 type Result struct {
 	DownloadURL string    `json:"downloadUrl"`
 	FileName    string    `json:"fileName"`
@@ -22,7 +22,7 @@ type Result struct {
 	ExpiresAt   time.Time `json:"expiresAt"`
 }
 
-// Result asks for a link.
+// Result requests a link.
 func (c *Client) Result(ctx context.Context, r ResultRequest) (*Result, error) {
 	return ask[Result](ctx, c, http.MethodPost, "/result", nil, r)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Checker compares exchanges with a description and remembers them. Tests
-// share one, so that together they can be asked what they left out.
+// Checker compares exchanges with an OpenAPI description and records them. The
+// tests of a package share one, so that Unmet covers all of them.
 type Checker struct {
 	Spec *Spec
 
@@ -23,7 +23,7 @@ type Checker struct {
 	met map[string]bool
 }
 
-// New reads a description in YAML.
+// New parses a description in YAML.
 func New(openAPI []byte) (*Checker, error) {
 	spec, err := Parse(openAPI)
 	if err != nil {
@@ -32,9 +32,9 @@ func New(openAPI []byte) (*Checker, error) {
 	return &Checker{Spec: spec, met: map[string]bool{}}, nil
 }
 
-// Transport gives a transport that fails t where an exchange is not as
-// described. Links, the control socket and the user interface have no
-// description: of them only the request id is demanded.
+// Transport returns a transport that fails t if an exchange violates the
+// description. Links, the control socket and the user interface are not
+// described: only their request id is checked.
 func (c *Checker) Transport(t testing.TB, next http.RoundTripper) http.RoundTripper {
 	return transport{c, t, next}
 }
@@ -76,7 +76,7 @@ func undescribed(path string) bool {
 	})
 }
 
-// peek reads a body to its end and gives another that reads the same.
+// peek reads a body to its end and returns another that reads the same.
 func peek(body io.ReadCloser) ([]byte, io.ReadCloser, error) {
 	data, err := io.ReadAll(body)
 	if closeErr := body.Close(); err == nil {
@@ -98,7 +98,7 @@ type exchange struct {
 	sent, received []byte
 }
 
-// check gives what is not as described.
+// check returns the violations of an exchange.
 func (c *Checker) check(e exchange, described bool) []string {
 	var faults []string
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
@@ -110,7 +110,7 @@ func (c *Checker) check(e exchange, described bool) []string {
 	}
 	op, found := c.Spec.find(e.request.Method, e.request.URL.EscapedPath())
 	if !found {
-		return append(faults, c.checkStranger(e)...)
+		return append(faults, c.checkUndescribed(e)...)
 	}
 	status := strconv.Itoa(e.response.StatusCode)
 	place := c.Spec.follow(op.at("responses", status)...)
@@ -127,8 +127,8 @@ func (c *Checker) check(e exchange, described bool) []string {
 	return faults
 }
 
-// checkStranger looks at the answer to a path or method that is not described.
-func (c *Checker) checkStranger(e exchange) []string {
+// checkUndescribed checks the answer to a path or method that is not described.
+func (c *Checker) checkUndescribed(e exchange) []string {
 	if s := e.response.StatusCode; s != http.StatusNotFound && s != http.StatusMethodNotAllowed {
 		return []string{"neither the path nor its answer is described"}
 	}
@@ -155,7 +155,7 @@ func (c *Checker) checkHeaders(e exchange, place []string) []string {
 		if c.Spec.at(append(slices.Clone(schema), "type")...) == "integer" {
 			n, err := strconv.Atoi(value)
 			if err != nil {
-				faults = append(faults, fmt.Sprintf("the header %s is %q, which is no integer", name, value))
+				faults = append(faults, fmt.Sprintf("the header %s is %q, which is not an integer", name, value))
 				continue
 			}
 			instance = n
@@ -183,7 +183,7 @@ func (c *Checker) checkBody(e exchange, place []string) []string {
 	return c.validate(e, e.received, append(at, "schema")...)
 }
 
-// checkAccepted sees to it that what the service accepts is described as such.
+// checkAccepted checks that a request which the service accepted is described.
 func (c *Checker) checkAccepted(e exchange, op Operation) []string {
 	var faults []string
 	known := c.parameters(op)
@@ -204,7 +204,7 @@ func (c *Checker) checkAccepted(e exchange, op Operation) []string {
 	return faults
 }
 
-// parameters gives the names of the query parameters of an operation.
+// parameters returns the names of the query parameters of an operation.
 func (c *Checker) parameters(op Operation) []string {
 	var names []string
 	list, _ := c.Spec.at(op.at("parameters")...).([]any)
@@ -250,8 +250,8 @@ func (c *Checker) remember(op Operation, status string) {
 	c.met[op.Method+" "+op.Path+" "+status] = true
 }
 
-// Unmet lists what is described and was never seen, as "GET /jobs 200", but
-// for what except accepts.
+// Unmet lists the described answers that were never seen, as "GET /jobs 200",
+// without those that except accepts.
 func (c *Checker) Unmet(except func(op Operation, status string) bool) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -35,7 +35,7 @@ components:
     Error: {type: object, required: [error]}
 `
 
-// recorder is a testing.TB that only counts failures.
+// recorder is a testing.TB that collects failures.
 type recorder struct {
 	testing.TB
 	faults []string
@@ -45,7 +45,7 @@ func (r *recorder) Errorf(format string, args ...any) {
 	r.faults = append(r.faults, strings.TrimSpace(format))
 }
 
-func TestExchangesThatAreNotAsDescribedAreFaults(t *testing.T) {
+func TestViolationsOfTheDescriptionAreFaults(t *testing.T) {
 	json := map[string]string{"Content-Type": "application/json", "X-Request-Id": "a"}
 	tests := []struct {
 		name, method, path, sent string
@@ -57,14 +57,14 @@ func TestExchangesThatAreNotAsDescribedAreFaults(t *testing.T) {
 		{"as described", "GET", "/things/a", "", 200, json, `{"size":1,"at":"2026-01-01T00:00:00.000Z"}`, 0},
 		{"escaped name", "GET", "/things/a%2Fb?limit=1", "", 200, json, `{"size":1}`, 0},
 		{"HEAD", "HEAD", "/things/a", "", 200, json, "", 0},
-		{"nothing to say", "POST", "/things/a", "{}", 204, json, "", 0},
+		{"no body", "POST", "/things/a", "{}", 204, json, "", 0},
 		{"unknown path", "GET", "/other", "", 404, json, `{"error":{}}`, 0},
 		{"a link", "GET", "/blobs/x", "", 418, json, "anything", 0},
 
 		{"member missing", "GET", "/things/a", "", 200, json, `{}`, 1},
-		{"member too many", "GET", "/things/a", "", 200, json, `{"size":1,"more":1}`, 1},
+		{"extra member", "GET", "/things/a", "", 200, json, `{"size":1,"more":1}`, 1},
 		{"wrong format", "GET", "/things/a", "", 200, json, `{"size":1,"at":"noon"}`, 1},
-		{"no JSON", "GET", "/things/a", "", 200, json, `{`, 1},
+		{"not JSON", "GET", "/things/a", "", 200, json, `{`, 1},
 		{"status not described", "GET", "/things/a", "", 500, json, `{}`, 1},
 		{"type not described", "GET", "/things/a", "", 200, map[string]string{"Content-Type": "text/html", "X-Request-Id": "a"}, `{"size":1}`, 1},
 		{"no request id", "GET", "/things/a", "", 404, map[string]string{"Content-Type": "application/json"}, `{"error":{}}`, 1},
@@ -112,7 +112,7 @@ func TestExchangesThatAreNotAsDescribedAreFaults(t *testing.T) {
 	}
 }
 
-func TestUnmetNamesWhatWasNeverSeen(t *testing.T) {
+func TestUnmetListsUnseenAnswers(t *testing.T) {
 	checker, err := New([]byte(description))
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestUnmetNamesWhatWasNeverSeen(t *testing.T) {
 	}
 }
 
-func TestDescriptionsThatAreNoneAreRefused(t *testing.T) {
+func TestInvalidDescriptionsAreRefused(t *testing.T) {
 	for _, text := range []string{"", "[]", "a: [", "3"} {
 		if _, err := New([]byte(text)); err == nil {
 			t.Errorf("%q was read as a description", text)
@@ -132,8 +132,7 @@ func TestDescriptionsThatAreNoneAreRefused(t *testing.T) {
 	}
 }
 
-// TestExamplesOfTheDescriptionFit holds the examples to their own schemas.
-func TestExamplesOfTheDescriptionFit(t *testing.T) {
+func TestExamplesMatchTheirSchemas(t *testing.T) {
 	text, err := os.ReadFile("../openapi.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
-// Package contract holds the service to its OpenAPI description in tests:
-// a transport looks at each exchange and reports what the description does
-// not say, and at the end one can ask what was never seen. It is imported by
-// tests alone.
+// Package contract checks in tests that the service follows its OpenAPI
+// description. A transport checks each exchange; in the end, Unmet lists the
+// described answers that no test has seen. Only tests import it.
 package contract
 
 import (
@@ -16,7 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// location names the document among the schemas.
+// location is the URL of the document for the schema compiler.
 const location = "https://molrun.invalid/openapi.json"
 
 // Spec is an OpenAPI description.
@@ -25,10 +24,10 @@ type Spec struct {
 	compiler *jsonschema.Compiler
 }
 
-// Operation is a method of a path as the description names it.
+// Operation is a method and a path of the description.
 type Operation struct{ Method, Path string }
 
-// Parse reads a description in YAML.
+// Parse parses a description in YAML.
 func Parse(text []byte) (*Spec, error) {
 	encoded, err := yaml.YAMLToJSON(text)
 	if err != nil {
@@ -40,7 +39,7 @@ func Parse(text []byte) (*Spec, error) {
 	}
 	root, ok := doc.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("read OpenAPI: the document is no object")
+		return nil, fmt.Errorf("read OpenAPI: the document is not an object")
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
@@ -68,12 +67,12 @@ var methods = []string{http.MethodDelete, http.MethodGet, http.MethodPatch, http
 // Statuses lists the statuses that an operation may answer.
 func (s *Spec) Statuses(op Operation) []string { return sortedKeys(s.at(op.at("responses")...)) }
 
-// at gives the place of a part of the operation.
+// at returns the place of a part of the operation.
 func (op Operation) at(part ...string) []string {
 	return append([]string{"paths", op.Path, strings.ToLower(op.Method)}, part...)
 }
 
-// at gives the value at a place of the document, nil where there is none.
+// at returns the value at a place of the document, nil if there is none.
 func (s *Spec) at(place ...string) any {
 	var value any = s.root
 	for _, name := range place {
@@ -83,7 +82,7 @@ func (s *Spec) at(place ...string) any {
 	return value
 }
 
-// follow gives the place that a place refers to, itself where it does not.
+// follow resolves the reference at a place. Without one, it returns the place.
 func (s *Spec) follow(place ...string) []string {
 	object, _ := s.at(place...).(map[string]any)
 	ref, _ := object["$ref"].(string)
@@ -106,12 +105,12 @@ func (s *Spec) schema(place ...string) (*jsonschema.Schema, error) {
 	return s.compiler.Compile(location + "#" + pointer.String())
 }
 
-// escapePointer writes a name for a JSON pointer within a URL.
+// escapePointer escapes a name for a JSON pointer in a URL.
 func escapePointer(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D", " ", "%20").Replace(name)
 }
 
-// find gives the operation that serves a request. HEAD is what GET would be.
+// find returns the operation that serves a request. HEAD is described as GET.
 func (s *Spec) find(method, path string) (Operation, bool) {
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -125,7 +124,7 @@ func (s *Spec) find(method, path string) (Operation, bool) {
 	return best, found
 }
 
-// fits reports whether an escaped path is one of a template's.
+// fits reports whether an escaped path matches a template.
 func fits(template, path string) bool {
 	want, got := strings.Split(template, "/"), strings.Split(path, "/")
 	if len(want) != len(got) {
@@ -140,7 +139,7 @@ func fits(template, path string) bool {
 	return true
 }
 
-// content gives the place of the media type that a Content-Type is one of.
+// content returns the place of the media type that a Content-Type matches.
 func (s *Spec) content(place []string, contentType string) ([]string, bool) {
 	place = append(slices.Clone(place), "content")
 	got, gotParams, err := mime.ParseMediaType(contentType)

@@ -11,10 +11,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"molrun/app/engine/cgidp/cgidptest"
 )
 
-// What a protein's mean Rg takes. Runs have lengths chosen beforehand, and more
-// of them follow only because of the error, never because of the mean, so that
+// The runs for the mean Rg of a protein. Their lengths are fixed beforehand, and
+// more runs follow only because of the error, never because of the mean, so that
 // stopping favours no result.
 const (
 	runStepsPerResidue = 50_000 // about 400 independent samples
@@ -24,8 +26,8 @@ const (
 	wantedError        = 0.008  // of the mean Rg
 )
 
-// plannedRuns are chosen to give an error of about 0.7 %: proteins that change
-// their shape slowly take more.
+// plannedRuns are chosen to give an error of about 0.7 %: proteins that change their
+// shape slowly need more.
 var plannedRuns = []struct {
 	protein string
 	runs    int
@@ -48,7 +50,7 @@ var plannedRuns = []struct {
 // TestAgreement compares mean Rg with published CALVADOS 2 values (Tesei et al.,
 // Nature 2024, 626, 897). It takes a quarter of an hour on two cores, so it runs
 // only with CGIDP_PHYSICS, or if CGIDP_AGREEMENT names proteins of
-// testdata/reference_rg.csv, as in
+// cgidptest/reference_rg.csv, as in
 //
 //	CGIDP_AGREEMENT=NLS,TRF2_BR,IB5 go test -run Agreement -timeout 0 -v
 //
@@ -79,7 +81,7 @@ func TestAgreement(t *testing.T) {
 // length. The seed of a run is its place, from 1.
 type subject struct {
 	name string
-	protein
+	cgidptest.Protein
 	planned int
 	runs    []runOutcome
 }
@@ -87,30 +89,30 @@ type subject struct {
 // runOutcome is the mean Rg of a run and its error by blocking, in nm.
 type runOutcome struct{ rg, se float64 }
 
-// subjects are those that the environment asks for.
+// subjects are those that the environment variables choose.
 func subjects(t *testing.T) []*subject {
 	t.Helper()
 	var all []*subject
 	if chosen := os.Getenv("CGIDP_AGREEMENT"); chosen != "" {
 		for name := range strings.SplitSeq(chosen, ",") {
-			all = append(all, &subject{name: name, protein: referenceProtein(t, name), planned: 3})
+			all = append(all, &subject{name: name, Protein: cgidptest.ReferenceProtein(t, name), planned: 3})
 		}
-	} else if physics() {
+	} else if cgidptest.Physics() {
 		for _, p := range plannedRuns {
-			all = append(all, &subject{name: p.protein, protein: referenceProtein(t, p.protein), planned: p.runs})
+			all = append(all, &subject{name: p.protein, Protein: cgidptest.ReferenceProtein(t, p.protein), planned: p.runs})
 		}
 	}
 	return all
 }
 
-// extend makes room for further runs.
+// extend adds runs that are yet to be computed.
 func (c *subject) extend(runs int) {
 	for range runs {
 		c.runs = append(c.runs, runOutcome{math.NaN(), math.NaN()})
 	}
 }
 
-// extendWhereNeeded tells whether more runs are missing.
+// extendWhereNeeded reports whether more runs are missing.
 func extendWhereNeeded(t *testing.T, all []*subject) bool {
 	t.Helper()
 	needed := false
@@ -141,18 +143,18 @@ func (c *subject) relativeError() float64 {
 
 func (c *subject) difference() float64 {
 	rg, _ := c.pooled()
-	return rg/c.rg - 1
+	return rg/c.Rg - 1
 }
 
 // z is the difference in standard errors of both.
 func (c *subject) z() float64 {
 	rg, se := c.pooled()
-	return (rg - c.rg) / math.Hypot(se, c.rgError)
+	return (rg - c.Rg) / math.Hypot(se, c.RgError)
 }
 
-// spread is how far runs are from their mean, as a sum of squares in units of
-// their errors, and the number of degrees of freedom in it. If the errors are
-// right, the first is about the second.
+// spread is how much runs differ from their mean: the sum of squares in units of
+// their errors, and its number of degrees of freedom. If the errors are right, both
+// are about equal.
 func (c *subject) spread() (squares float64, degrees int) {
 	rg, _ := c.pooled()
 	for _, r := range c.runs {
@@ -167,11 +169,11 @@ type missingRun struct {
 	seed int
 }
 
-// cost is in proportion to the time it takes.
-func (m missingRun) cost() float64 { return math.Pow(float64(len(m.of.sequence)), 2.1) }
+// cost is proportional to the time it takes.
+func (m missingRun) cost() float64 { return math.Pow(float64(len(m.of.Sequence)), 2.1) }
 
 // computeMissing computes runs on all cores, the longest first, so that the cores
-// end at about the same time. Each is a run as users have them.
+// end at about the same time. Each run goes through Parse and Run, as for users.
 func computeMissing(t *testing.T, all []*subject) {
 	t.Helper()
 	var missing []missingRun
@@ -203,10 +205,9 @@ func computeMissing(t *testing.T, all []*subject) {
 func (m missingRun) compute(t *testing.T, root string) {
 	dir := filepath.Join(root, fmt.Sprintf("%s_%d", m.of.name, m.seed))
 	defer os.RemoveAll(dir)
-	c := m.of.conditions
 	settings, faults := Parse(fmt.Appendf(nil, `{"sequences":[%q],"temperature_K":%g,"pH":%g,
-		"ionic_strength_M":%g,"steps":%d,"equilibration":%g,"seed":%d}`, m.of.sequence, c.temperature, c.pH,
-		c.ionicStrength, runStepsPerResidue*len(m.of.sequence), runEquilibration, m.seed), nil)
+		"ionic_strength_M":%g,"steps":%d,"equilibration":%g,"seed":%d}`, m.of.Sequence, m.of.Temperature, m.of.PH,
+		m.of.IonicStrength, runStepsPerResidue*len(m.of.Sequence), runEquilibration, m.seed), nil)
 	if len(faults) > 0 {
 		t.Errorf("%s: %v", m.of.name, faults)
 		return
@@ -230,7 +231,7 @@ func (m missingRun) compute(t *testing.T, root string) {
 	}
 	m.of.runs[m.seed-1] = runOutcome{found.Rg, found.SE}
 	t.Logf("%s, seed %d: Rg %.3f ± %.3f nm, published %.3f ± %.3f nm",
-		m.of.name, m.seed, found.Rg, found.SE, m.of.rg, m.of.rgError)
+		m.of.name, m.seed, found.Rg, found.SE, m.of.Rg, m.of.RgError)
 }
 
 // agreementTable is Markdown, as README.md shows it.
@@ -240,9 +241,9 @@ func agreementTable(all []*subject) string {
 	b.WriteString("|---|---|---|---|---|---|---|---|\n")
 	for _, c := range all {
 		rg, se := c.pooled()
-		steps := len(c.runs) * runStepsPerResidue * len(c.sequence)
-		fmt.Fprintf(&b, "| %s | %d | %.1f | %.3f ± %.3f | %.3f ± %.3f | %.2f | %+.1f | %+.1f |\n", c.name, len(c.sequence),
-			float64(steps)/1e6, c.rg, c.rgError, rg, se, 100*c.relativeError(), 100*c.difference(), c.z())
+		steps := len(c.runs) * runStepsPerResidue * len(c.Sequence)
+		fmt.Fprintf(&b, "| %s | %d | %.1f | %.3f ± %.3f | %.3f ± %.3f | %.2f | %+.1f | %+.1f |\n", c.name, len(c.Sequence),
+			float64(steps)/1e6, c.Rg, c.RgError, rg, se, 100*c.relativeError(), 100*c.difference(), c.z())
 	}
 	s := summarise(all)
 	fmt.Fprintf(&b, "\nThe mean difference is %+.1f %%, its mean size %.1f %%; the largest is %.1f standard errors of both, "+
@@ -251,7 +252,7 @@ func agreementTable(all []*subject) string {
 	return b.String()
 }
 
-// agreement is what all subjects say together.
+// agreement summarises all subjects.
 type agreement struct {
 	signed, absolute float64 // mean relative difference, with its sign and without
 	largestZ, rmsZ   float64
@@ -276,12 +277,12 @@ func summarise(all []*subject) agreement {
 	return s
 }
 
-// checkAgreement wants differences that sampling explains. A few proteins say
-// nothing about the mean over all. Comparisons are written so that NaN fails.
+// checkAgreement checks that sampling explains the differences. The mean over all is
+// only checked for many proteins. Comparisons are written so that NaN fails.
 func checkAgreement(t *testing.T, all []*subject) {
 	t.Helper()
 	for _, c := range all {
-		if c.rg == 0 {
+		if c.Rg == 0 {
 			t.Errorf("%s: no published value", c.name)
 		}
 		if !(c.relativeError() <= wantedError) {

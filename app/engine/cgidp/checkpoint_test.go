@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/engine/cgidp/cgidptest"
 )
 
 // restartable is what the tests below interrupt.
-func restartable(cores int) string { return ofSteps(length(4000, 30_000, 30_000), cores) }
+func restartable(cores int) string { return ofSteps(cgidptest.Length(4000, 30_000, 30_000), cores) }
 
 func ofSteps(steps, cores int) string {
 	return fmt.Sprintf(`{"sequences":["%s","GSGSGSGSGSGSGS"],"names":["Hst5","short"],"steps":%d,"replicas":2,
@@ -42,8 +44,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runProcess is one attempt in a process of its own. With a delay, it is killed
-// that long after it has a checkpoint. It tells whether it came to its end.
+// runProcess is one run in its own process. With a delay, the process is killed that
+// long after its first checkpoint. It reports whether the run came to its end.
 func runProcess(t *testing.T, dir, settings string, delay time.Duration) (ended bool, log string) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), os.Args[0])
@@ -74,17 +76,17 @@ func runProcess(t *testing.T, dir, settings string, delay time.Duration) (ended 
 	}
 }
 
-// A run that is killed at any time ends with the files of one that is not.
-func TestKill(t *testing.T) {
+// A run that is killed at any time ends with the same files as one that is not.
+func TestResumeAfterKill(t *testing.T) {
 	t.Parallel()
-	steps := length(4000, 30_000, 300_000)
+	steps := cgidptest.Length(4000, 30_000, 300_000)
 	began := time.Now()
 	whole, _ := simulate(t, ofSteps(steps, 1))
 	want := files(t, whole)
-	// Delays of this size leave several kills to a run, at all its stages.
+	// Delays of this size allow several kills of a run, at all its stages.
 	longest := max(100*time.Millisecond, time.Since(began)/5)
 	for _, cores := range []int{1, 2} {
-		kills := length(2, 4, 20)
+		kills := cgidptest.Length(2, 4, 20)
 		for round := 0; kills > 0; round++ {
 			if round == 10 {
 				t.Fatalf("%d cores: runs end before they are killed, so %d kills are left", cores, kills)
@@ -100,7 +102,7 @@ func TestKill(t *testing.T) {
 }
 
 // killUntilDone runs settings to the end in as many processes as that takes, and
-// tells how many of them were killed, at most some.
+// returns how many of them were killed.
 func killUntilDone(t *testing.T, dir, settings string, most int, longest time.Duration) (killed int) {
 	t.Helper()
 	resumed := 0
@@ -131,8 +133,8 @@ func killUntilDone(t *testing.T, dir, settings string, most int, longest time.Du
 	return killed
 }
 
-// stopAfter is a context that has ended once it was asked so many times, which
-// is once for each burst of steps.
+// stopAfter is a context that ends after a number of calls of Err, one for each burst
+// of steps.
 type stopAfter struct {
 	context.Context
 	bursts int
@@ -145,8 +147,8 @@ func (s *stopAfter) Err() error {
 	return s.Context.Err()
 }
 
-// stopped runs settings for some bursts of steps of a single replica, at most
-// until it is finished.
+// stopped runs settings for a number of bursts of steps, one replica after the other,
+// and saves.
 func stopped(t *testing.T, dir, settings string, bursts int) *run {
 	t.Helper()
 	r := newRun(settingsOf(t, settings), dir, io.Discard)
@@ -156,7 +158,7 @@ func stopped(t *testing.T, dir, settings string, bursts int) *run {
 	for _, c := range r.chains {
 		for _, number := range c.pending() {
 			ctx := &stopAfter{t.Context(), bursts}
-			err := r.compute(ctx, task{c, number})
+			err := r.compute(ctx, assignment{c, number})
 			if err != nil && !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
@@ -172,7 +174,7 @@ func stopped(t *testing.T, dir, settings string, bursts int) *run {
 	return r
 }
 
-// resumeLog runs to the end in a folder that has been begun.
+// resumeLog continues a run to its end and returns the log.
 func resumeLog(t *testing.T, dir, settings string) string {
 	t.Helper()
 	var log bytes.Buffer
@@ -187,7 +189,7 @@ func TestResume(t *testing.T) {
 	whole, _ := simulate(t, restartable(1))
 	want := files(t, whole)
 	cases := [][]int{{7, 3, 2}, {0}, {90}}
-	if raceDetector {
+	if cgidptest.RaceDetector {
 		cases = cases[:1]
 	}
 	for _, stops := range cases {
@@ -202,7 +204,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// spoil changes a byte in the middle of a file.
+// spoil flips a bit in the middle of a file.
 func spoil(t *testing.T, path string) {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -257,7 +259,7 @@ func TestResumeAfterDamage(t *testing.T) {
 			}
 		}},
 	}
-	if raceDetector {
+	if cgidptest.RaceDetector {
 		tests = tests[:2]
 	}
 	for _, tt := range tests {
@@ -276,7 +278,7 @@ func TestResumeAfterDamage(t *testing.T) {
 	}
 }
 
-// Other settings make a checkpoint worthless; other cores do not.
+// A checkpoint is of no use for other settings, except for another number of cores.
 func TestResumeWithOtherSettings(t *testing.T) {
 	t.Parallel()
 	settings := `{"sequences":["` + hst5 + `"],"steps":2000,"seed":%d,"cores":%d}`
@@ -293,9 +295,8 @@ func TestResumeWithOtherSettings(t *testing.T) {
 	}
 }
 
-// A run that was stopped between its last step and its last file has nothing
-// left to compute.
-func TestResumeFinished(t *testing.T) {
+// A run that was stopped between its last step and its last file only writes files.
+func TestResumeFinishedRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	settings := `{"sequences":["` + hst5 + `"],"steps":1500}`

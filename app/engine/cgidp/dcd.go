@@ -7,6 +7,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+
+	"molrun/app/engine/cgidp/md"
 )
 
 // Layout of a DCD file: records of int32 length, payload, length again, all
@@ -19,7 +21,7 @@ const (
 	angstrom          = 10.0       // per nm
 )
 
-// trajectory is a DCD file. It is readable after every frame.
+// trajectory is a DCD file, which is readable after every frame.
 type trajectory struct {
 	file   *os.File
 	beads  int
@@ -32,7 +34,7 @@ func newTrajectory(beads int, every int64) *trajectory {
 	return &trajectory{beads: beads, every: every, buffer: make([]byte, dcdFrameSize(beads))}
 }
 
-// create begins a file without frames.
+// create writes a file without frames.
 func (t *trajectory) create(path, title string) error {
 	var err error
 	if t.file, err = os.Create(path); err != nil {
@@ -42,7 +44,7 @@ func (t *trajectory) create(path, title string) error {
 	return err
 }
 
-// resume opens the file again and cuts off what came after frames.
+// resume opens the file again and removes the frames after the known ones.
 func (t *trajectory) resume(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -58,7 +60,7 @@ func (t *trajectory) resume(path string) error {
 
 func (t *trajectory) close() error { return errors.Join(t.file.Sync(), t.file.Close()) }
 
-// dcdFrameSize is three records of float32.
+// dcdFrameSize is that of three records of float32.
 func dcdFrameSize(beads int) int { return 3 * (4*beads + 8) }
 
 func dcdHeader(title string, beads int, every int64) []byte {
@@ -69,7 +71,7 @@ func dcdHeader(title string, beads int, every int64) []byte {
 	var words [20]uint32
 	words[1] = uint32(every)
 	words[2] = uint32(every)
-	words[9] = math.Float32bits(float32(timeStep / dcdTimeUnit))
+	words[9] = math.Float32bits(float32(md.TimeStep / dcdTimeUnit))
 	words[19] = 24 // CHARMM version, which marks the format
 	for _, w := range words {
 		b = little.AppendUint32(b, w)
@@ -88,14 +90,14 @@ func dcdHeader(title string, beads int, every int64) []byte {
 }
 
 // append adds a frame of positions in nm, moved by -centre. The counts in the
-// header follow the frame, so they never promise more than there is.
-func (t *trajectory) append(x []vec, centre vec) error {
+// header are written after the frame, so they never promise too much.
+func (t *trajectory) append(x []md.Vec, centre md.Vec) error {
 	little := binary.LittleEndian
 	b := t.buffer[:0]
 	for axis := range 3 {
 		b = little.AppendUint32(b, uint32(4*t.beads))
 		for i := range x {
-			d := x[i].sub(centre)
+			d := x[i].Sub(centre)
 			value := [3]float64{d.X, d.Y, d.Z}[axis] * angstrom
 			b = little.AppendUint32(b, math.Float32bits(float32(value)))
 		}
@@ -120,7 +122,7 @@ func (t *trajectory) writeCounts() error {
 }
 
 // readFrame returns the positions of a frame, counted from 0, in Å.
-func readFrame(file *os.File, beads int, frame int64) ([]vec, error) {
+func readFrame(file *os.File, beads int, frame int64) ([]md.Vec, error) {
 	size := dcdFrameSize(beads)
 	b := make([]byte, size)
 	if _, err := file.ReadAt(b, dcdHeaderSize+frame*int64(size)); err != nil {
@@ -130,9 +132,9 @@ func readFrame(file *os.File, beads int, frame int64) ([]vec, error) {
 		at := k*(4*beads+8) + 4 + 4*i
 		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b[at:])))
 	}
-	x := make([]vec, beads)
+	x := make([]md.Vec, beads)
 	for i := range x {
-		x[i] = vec{axis(0, i), axis(1, i), axis(2, i)}
+		x[i] = md.Vec{X: axis(0, i), Y: axis(1, i), Z: axis(2, i)}
 	}
 	return x, nil
 }

@@ -6,9 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"molrun/app/engine/cgidp/cgidptest"
+	"molrun/app/engine/cgidp/md"
 )
 
-// dcd is what a reader that knows nothing of the writer finds in a file.
+// dcd is the content of a file as read independently of the writer.
 type dcd struct {
 	words  [20]uint32
 	titles []string
@@ -16,7 +19,7 @@ type dcd struct {
 	frames [][3][]float32
 }
 
-// readDCD walks through the records of a file and checks their lengths.
+// readDCD reads the records of a file and checks their lengths.
 func readDCD(t *testing.T, path string) dcd {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -61,6 +64,15 @@ func readDCD(t *testing.T, path string) dcd {
 	return d
 }
 
+// zigzag is a conformation without symmetry.
+func zigzag(n int) []md.Vec {
+	x := make([]md.Vec, n)
+	for i := range x {
+		x[i] = md.Vec{X: 0.3 * float64(i), Y: 0.2 * float64(i%2), Z: -0.1 * float64(i%3)}
+	}
+	return x
+}
+
 func TestTrajectoryIsReadableAfterEachFrame(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "traj.dcd")
 	const beads, every = 7, 500
@@ -70,9 +82,9 @@ func TestTrajectoryIsReadableAfterEachFrame(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.close()
-	centre := vec{1, -2, 3}
+	centre := md.Vec{X: 1, Y: -2, Z: 3}
 	for frame := range 4 {
-		x := spiral(beads)
+		x := zigzag(beads)
 		x[0].X = float64(frame)
 		if err := w.append(x, centre); err != nil {
 			t.Fatal(err)
@@ -85,9 +97,9 @@ func TestTrajectoryIsReadableAfterEachFrame(t *testing.T) {
 			t.Errorf("first, interval and last step: %v", d.words[1:4])
 		}
 		for i := range x {
-			near(t, "x", float64(d.frames[frame][0][i]), 10*(x[i].X-1), 1e-5)
-			near(t, "y", float64(d.frames[frame][1][i]), 10*(x[i].Y+2), 1e-5)
-			near(t, "z", float64(d.frames[frame][2][i]), 10*(x[i].Z-3), 1e-5)
+			cgidptest.Near(t, "x", float64(d.frames[frame][0][i]), 10*(x[i].X-1), 1e-5)
+			cgidptest.Near(t, "y", float64(d.frames[frame][1][i]), 10*(x[i].Y+2), 1e-5)
+			cgidptest.Near(t, "z", float64(d.frames[frame][2][i]), 10*(x[i].Z-3), 1e-5)
 		}
 	}
 }
@@ -107,7 +119,7 @@ func TestTrajectoryHeader(t *testing.T) {
 			t.Errorf("word at %d is %d, want %d", offset, word(offset), want)
 		}
 	}
-	near(t, "time step", float64(math.Float32frombits(word(44))), 0.01/0.04888821, 1e-7)
+	cgidptest.Near(t, "time step", float64(math.Float32frombits(word(44))), 0.01/0.04888821, 1e-7)
 	if got := string(b[100:108]); got != "Hst5    " {
 		t.Errorf("title begins %q", got)
 	}
@@ -121,10 +133,10 @@ func TestReadFrame(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.close()
-	x := spiral(5)
+	x := zigzag(5)
 	for range 3 {
 		x[4].Z++
-		if err := w.append(x, vec{}); err != nil {
+		if err := w.append(x, md.Vec{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -133,7 +145,7 @@ func TestReadFrame(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range x {
-		near(t, "distance", got[i].sub(vec{}.plus(10, x[i])).norm(), 0, 1e-5)
+		cgidptest.Near(t, "distance", got[i].Sub(md.Vec{}.AddScaled(10, x[i])).Norm(), 0, 1e-5)
 	}
 	if _, err := readFrame(w.file, 5, 3); err == nil {
 		t.Error("a fourth frame of three was read")

@@ -1,15 +1,13 @@
-// Package cgidp simulates disordered proteins with the CALVADOS 2 model: one
-// bead per residue, implicit solvent, Langevin dynamics (Tesei and
-// Lindorff-Larsen, Open Research Europe 2022, 2:94). It needs no other program.
+// Package cgidp is the engine of cg-idp: it simulates disordered proteins with
+// the CALVADOS 2 model (Tesei and Lindorff-Larsen, Open Research Europe 2022,
+// 2:94). It needs no other program.
 //
 // Parse checks settings and fills in defaults; Run simulates and writes a folder
-// of results. README.md says what the numbers mean and where they end.
-//
-// Units throughout: nm, ps, g/mol, kJ/mol, K, elementary charge, mol/L. They are
-// coherent: 1 g/mol nm²/ps² = 1 kJ/mol.
+// of results. The physics is in package md. README.md explains the results and
+// the limits of the model.
 package cgidp
 
-// Names under which results are reported.
+// Names in the results.
 const (
 	engineName    = "cg-idp"
 	engineVersion = "1"

@@ -2,7 +2,7 @@ package cgidp
 
 import "fmt"
 
-// Fault is one mistake in the settings, in words for who wrote them.
+// Fault is one mistake in the settings, in words for the user.
 type Fault struct {
 	Loc  []any  `json:"loc"`  // path below the settings: keys and, in an array, indexes
 	Msg  string `json:"msg"`  // what is wrong and what to do
@@ -11,13 +11,13 @@ type Fault struct {
 
 // Kinds of faults.
 const (
-	faultJSON     = "json"     // no JSON object
+	faultJSON     = "json"     // not a JSON object
 	faultMissing  = "missing"  // a required key is absent
 	faultUnknown  = "unknown"  // no such key
-	faultType     = "type"     // a value of another kind
+	faultType     = "type"     // a value of the wrong type
 	faultRange    = "range"    // a number out of bounds
-	faultConflict = "conflict" // two settings that cannot be together
-	faultName     = "name"     // a name that cannot name a folder
+	faultConflict = "conflict" // two settings that exclude each other
+	faultName     = "name"     // a name that is not fit for a folder, or taken
 	faultSequence = "sequence" // not a sequence of the twenty amino acids
 )
 

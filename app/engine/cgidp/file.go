@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// Names of result files. Those of one sequence lie in a folder of its name.
+// Names of result files. Those of one sequence are in a folder of its name.
 const (
 	metricsFile    = "metrics.json"
 	resultsFile    = "results.csv"
@@ -26,7 +26,7 @@ const (
 	distancePlotFile = "distance_map.png"
 )
 
-// trajectoryName is the file of a replica, which count from 1.
+// trajectoryName is the file of a replica, counted from 1.
 func trajectoryName(replica int) string {
 	if replica == 1 {
 		return trajectoryFile
@@ -34,7 +34,7 @@ func trajectoryName(replica int) string {
 	return fmt.Sprintf("traj_r%d.dcd", replica)
 }
 
-// writeFile replaces a file whole or not at all.
+// writeFile replaces a file by an atomic rename.
 func writeFile(path string, content []byte) error {
 	temporary := temporaryName(path)
 	if err := os.WriteFile(temporary, content, 0o644); err != nil {
@@ -47,7 +47,8 @@ func temporaryName(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
 }
 
-// writeTemporary writes what is to become a file to the disk, and returns where.
+// writeTemporary writes the future content of a file to a temporary one beside it,
+// with fsync, and returns its path.
 func writeTemporary(path string, content []byte) (temporary string, err error) {
 	temporary = temporaryName(path)
 	file, err := os.Create(temporary)
@@ -58,7 +59,7 @@ func writeTemporary(path string, content []byte) (temporary string, err error) {
 	return temporary, errors.Join(err, file.Sync(), file.Close())
 }
 
-// syncFolder makes renames last.
+// syncFolder makes renames durable.
 func syncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
@@ -75,7 +76,7 @@ func writeJSON(path string, value any) error {
 	return writeFile(path, append(content, '\n'))
 }
 
-// number is written with at most four decimals; null if it is not known.
+// number has at most four decimals in JSON, and is null if it is not known.
 type number float64
 
 // MarshalJSON implements json.Marshaler.

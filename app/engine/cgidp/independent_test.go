@@ -7,43 +7,51 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"molrun/app/engine/cgidp/cgidptest"
+	"molrun/app/engine/cgidp/md"
+	"molrun/app/engine/cgidp/sequence"
 )
 
-// memory computes a replica once more, without files, and keeps what its
-// trajectory has to hold.
+// memory computes a replica again, without files, and keeps the frames that its
+// trajectory must have.
 type memory struct {
-	*dynamics
+	*md.Dynamics
+	model  *md.Model
 	every  int
 	frames [][][3]float64 // Å, from the centre of mass
 }
 
-func newMemory(t *testing.T, s *Settings, sequence, replica int) *memory {
+func newMemory(t *testing.T, s *Settings, index, replica int) *memory {
 	t.Helper()
-	q := s.Sequences[sequence]
-	d, err := newDynamics(newModel(q.Residues, s.conditions()), newSource(s.Seed, sequence, replica))
-	if err != nil {
+	q := s.Sequences[index]
+	model := md.NewModel(q.Residues, s.conditions())
+	d := md.NewDynamics(model, md.NewRandom(s.Seed, index, replica))
+	if err := d.Start(); err != nil {
 		t.Fatal(err)
 	}
-	return &memory{dynamics: d, every: int(q.FrameEvery)}
+	return &memory{Dynamics: d, model: model, every: int(q.FrameEvery)}
 }
 
 // first returns the first frames, and computes those that are missing.
 func (m *memory) first(t *testing.T, count int) [][][3]float64 {
 	t.Helper()
 	for len(m.frames) < count {
-		advance(t, m.dynamics, m.every)
+		if err := m.Advance(m.every); err != nil {
+			t.Fatal(err)
+		}
 		m.frames = append(m.frames, m.frame())
 	}
 	return m.frames[:count]
 }
 
 func (m *memory) frame() [][3]float64 {
-	var centre vec
-	for i, mass := range m.model.mass {
-		centre = centre.plus(mass/m.model.totalMass(), m.x[i])
+	var centre md.Vec
+	for i, x := range m.Positions() {
+		centre = centre.AddScaled(m.model.Mass(i)/m.model.TotalMass(), x)
 	}
-	frame := make([][3]float64, len(m.x))
-	for i, x := range m.x {
+	frame := make([][3]float64, m.model.Size())
+	for i, x := range m.Positions() {
 		frame[i] = [3]float64{10 * (x.X - centre.X), 10 * (x.Y - centre.Y), 10 * (x.Z - centre.Z)}
 	}
 	return frame
@@ -66,7 +74,7 @@ func apart(a, b [][3]float64) float64 {
 
 const sameÅ = 0.01 // what coordinates may differ by
 
-// checkFrames wants exactly these frames, in this order.
+// checkFrames checks for exactly these frames, in this order.
 func checkFrames(t *testing.T, what string, got, want [][][3]float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -80,7 +88,7 @@ func checkFrames(t *testing.T, what string, got, want [][][3]float64) {
 	}
 }
 
-// checkAmong wants each frame to be one of those, in their order.
+// checkAmong checks that each frame is one of those, in their order.
 func checkAmong(t *testing.T, what string, got, those [][][3]float64) {
 	t.Helper()
 	for k, frame := range got {
@@ -93,17 +101,17 @@ func checkAmong(t *testing.T, what string, got, those [][][3]float64) {
 	}
 }
 
-// checkChain wants the residues of a sequence, each bonded to the next.
-func checkChain(t *testing.T, what string, got inLibrary, sequence string) {
+// checkChain checks for the residues of a sequence, each bonded to the next.
+func checkChain(t *testing.T, what string, got inLibrary, letters string) {
 	t.Helper()
 	var want []string
-	for _, letter := range sequence {
-		want = append(want, residues[strings.IndexRune(residueLetters, letter)].three)
+	for i := range letters {
+		want = append(want, sequence.Code(letters[i]))
 	}
 	if !slices.Equal(got.Residues, want) {
 		t.Errorf("%s: residues %v, want %v", what, got.Residues, want)
 	}
-	bonded := len(got.Bonds) == len(sequence)-1
+	bonded := len(got.Bonds) == len(letters)-1
 	for i, bond := range got.Bonds {
 		bonded = bonded && bond == [2]int{i, i + 1}
 	}
@@ -112,20 +120,20 @@ func checkChain(t *testing.T, what string, got inLibrary, sequence string) {
 	}
 }
 
-// checkTimes wants a frame every so many ps, the first one after that time.
+// checkTimes checks the interval of frames in ps. The first frame comes after one.
 func checkTimes(t *testing.T, what string, got inLibrary, every float64) {
 	t.Helper()
-	near(t, what+": ps between frames", got.Spacing, every, 1e-6*every)
+	cgidptest.Near(t, what+": ps between frames", got.Spacing, every, 1e-6*every)
 	for k, time := range got.Times {
-		near(t, what+": ps at a frame", time, every*float64(k+1), 1e-6*every*float64(k+1))
+		cgidptest.Near(t, what+": ps at a frame", time, every*float64(k+1), 1e-6*every*float64(k+1))
 	}
 	if len(got.Times) != len(got.Frames) {
 		t.Errorf("%s: %d times for %d frames", what, len(got.Times), len(got.Frames))
 	}
 }
 
-// Other programs read from the files of a run what it held in memory: when it is
-// finished, while it goes on, and after an interruption.
+// Other programs read from the files of a run what it had in memory: when it is
+// finished, while it is running, and after an interruption.
 func TestLibrariesReadFiles(t *testing.T) {
 	t.Parallel()
 	readers := libraryReaders(t)
@@ -135,8 +143,8 @@ func TestLibrariesReadFiles(t *testing.T) {
 		dir, _ := simulate(t, settings)
 		checkResults(t, readers, settingsOf(t, settings), dir)
 	})
-	t.Run("long chain", func(t *testing.T) { // at length, the longest there may be
-		settings := `{"sequences":["` + strings.Repeat("GSWED", length(10, 40, 400)) + `"],"steps":1000,"frame_every":500,"equilibration":0}`
+	t.Run("long chain", func(t *testing.T) { // the longest allowed, when tested at length
+		settings := `{"sequences":["` + strings.Repeat("GSWED", cgidptest.Length(10, 40, 400)) + `"],"steps":1000,"frame_every":500,"equilibration":0}`
 		dir, _ := simulate(t, settings)
 		checkResults(t, readers, settingsOf(t, settings), dir)
 	})
@@ -152,15 +160,15 @@ func TestLibrariesReadFiles(t *testing.T) {
 	t.Run("running", func(t *testing.T) { checkRunning(t, readers) })
 }
 
-// checkResults compares all frames of finished sequences with memory. Their
-// ensembles have to have room for all of them after equilibration.
+// checkResults compares all frames of finished sequences with memory. There must not
+// be more frames after equilibration than models in an ensemble.
 func checkResults(t *testing.T, readers []*libraryReader, s *Settings, dir string) {
 	t.Helper()
-	for sequence, q := range s.Sequences {
+	for k, q := range s.Sequences {
 		folder := filepath.Join(dir, q.Name)
 		var trajectories [][][][3]float64
 		for replica := 1; replica <= s.Replicas; replica++ {
-			frames := newMemory(t, s, sequence, replica).first(t, int(q.Steps/q.FrameEvery))
+			frames := newMemory(t, s, k, replica).first(t, int(q.Steps/q.FrameEvery))
 			trajectories = append(trajectories, frames)
 		}
 		skipped := int(s.Equilibration*float64(q.Steps)) / int(q.FrameEvery)
@@ -185,7 +193,7 @@ func (r *libraryReader) checkTrajectories(t *testing.T, q Sequence, folder strin
 	}
 }
 
-// readsTimes is whether the library looks at time steps: MDTraj numbers frames.
+// readsTimes reports whether the library reads time steps: MDTraj numbers frames.
 func (r *libraryReader) readsTimes() bool { return r.library == "mdanalysis" }
 
 func (r *libraryReader) checkStructures(t *testing.T, q Sequence, folder string, trajectories [][][][3]float64, skipped int) {

@@ -10,9 +10,11 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"molrun/app/engine/cgidp/cgidptest"
 )
 
-// trajectoryLibraries are the ones whose opinion of the files counts.
+// trajectoryLibraries have to read the files.
 var trajectoryLibraries = []struct{ name, module string }{
 	{"mdtraj", "mdtraj"},
 	{"mdanalysis", "MDAnalysis"},
@@ -25,7 +27,7 @@ type libraryReader struct {
 	answers  *json.Decoder
 }
 
-// inLibrary is what a library found in files.
+// inLibrary is what a library read from files.
 type inLibrary struct {
 	Error    string
 	Residues []string
@@ -45,7 +47,7 @@ func libraryReaders(t *testing.T) []*libraryReader {
 		switch {
 		case python != "":
 			all = append(all, startReader(t, python, library.name))
-		case physics():
+		case cgidptest.Physics():
 			t.Fatalf("no Python here has %s, which .ci/physics installs", library.module)
 		}
 	}
@@ -58,8 +60,8 @@ func libraryReaders(t *testing.T) []*libraryReader {
 	return all
 }
 
-// pythonWith returns an interpreter that has a module: the user's own, or
-// the one that the packages of the distribution belong to.
+// pythonWith returns an interpreter that has a module: the one in the PATH, or that of
+// the distribution.
 func pythonWith(t *testing.T, module string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -75,7 +77,7 @@ func pythonWith(t *testing.T, module string) string {
 
 func startReader(t *testing.T, python, library string) *libraryReader {
 	t.Helper()
-	// It ends in a cleanup, when the context of the test has ended already.
+	// The process ends in a cleanup, after the context of the test.
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	c := exec.CommandContext(ctx, python, filepath.Join("testdata", "read_trajectory.py"), library)
 	var complaints bytes.Buffer
@@ -93,7 +95,7 @@ func startReader(t *testing.T, python, library string) *libraryReader {
 	}
 	t.Cleanup(func() {
 		requests.Close()
-		io.Copy(io.Discard, answers) //nolint:errcheck // what a failed test left unread
+		io.Copy(io.Discard, answers) //nolint:errcheck // a failed test may leave answers unread
 		if err := c.Wait(); err != nil {
 			t.Errorf("%s: %v: %s", library, err, complaints.String())
 		}
@@ -102,7 +104,7 @@ func startReader(t *testing.T, python, library string) *libraryReader {
 	return &libraryReader{library, requests, json.NewDecoder(answers)}
 }
 
-// read gives the frames of a trajectory, or those of the topology without one.
+// read returns the frames of a trajectory, or those of the topology without one.
 func (r *libraryReader) read(t *testing.T, topology, trajectory string) inLibrary {
 	t.Helper()
 	request := map[string]string{"topology": topology}

@@ -1,18 +1,42 @@
 package cgidp
 
-import "fmt"
+import (
+	"fmt"
+
+	"molrun/app/engine/cgidp/md"
+	"molrun/app/engine/cgidp/sequence"
+)
+
+// topologyPDB is one structure with its bonds.
+func topologyPDB(residues string, x []md.Vec) []byte {
+	b := appendAtoms(nil, residues, x)
+	b = appendBonds(b, len(residues))
+	return append(b, "END\n"...)
+}
+
+// ensemblePDB holds several structures as models.
+func ensemblePDB(residues string, models [][]md.Vec) []byte {
+	var b []byte
+	for k, x := range models {
+		b = fmt.Appendf(b, "MODEL     %4d\n", k+1)
+		b = appendAtoms(b, residues, x)
+		b = append(b, "ENDMDL\n"...)
+	}
+	b = appendBonds(b, len(residues))
+	return append(b, "END\n"...)
+}
 
 // appendAtoms writes one ATOM record per bead for positions in Å.
-func appendAtoms(b []byte, types []uint8, x []vec) []byte {
-	for i, t := range types {
+func appendAtoms(b []byte, residues string, x []md.Vec) []byte {
+	for i := range x {
 		b = fmt.Appendf(b, "ATOM  %5d  CA  %3s A%4d    %s%s%s%6.2f%6.2f          %2s  \n",
-			i+1, residues[t].three, i+1, column(x[i].X), column(x[i].Y), column(x[i].Z), 1.0, 0.0, "C")
+			i+1, sequence.Code(residues[i]), i+1, column(x[i].X), column(x[i].Y), column(x[i].Z), 1.0, 0.0, "C")
 	}
 	return b
 }
 
-// column is a coordinate of eight characters, with as many decimals as fit: three
-// but for chains stretched over more than 100 nm.
+// column writes a coordinate in eight characters, with as many decimals as fit:
+// three, or fewer for chains that extend over more than 100 nm.
 func column(v float64) string {
 	for decimals := 3; ; decimals-- {
 		if text := fmt.Sprintf("%8.*f", decimals, v); len(text) == 8 || decimals == 0 {
@@ -34,23 +58,4 @@ func appendBonds(b []byte, beads int) []byte {
 		b = append(b, '\n')
 	}
 	return b
-}
-
-// topologyPDB is one structure with its bonds.
-func topologyPDB(types []uint8, x []vec) []byte {
-	b := appendAtoms(nil, types, x)
-	b = appendBonds(b, len(types))
-	return append(b, "END\n"...)
-}
-
-// ensemblePDB holds several structures as models.
-func ensemblePDB(types []uint8, models [][]vec) []byte {
-	var b []byte
-	for k, x := range models {
-		b = fmt.Appendf(b, "MODEL     %4d\n", k+1)
-		b = appendAtoms(b, types, x)
-		b = append(b, "ENDMDL\n"...)
-	}
-	b = appendBonds(b, len(types))
-	return append(b, "END\n"...)
 }

@@ -4,11 +4,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/engine/cgidp/md"
 )
 
 func TestTopologyPDB(t *testing.T) {
-	types := newModel("DWG", conditions{temperature: 298}).types
-	x := []vec{{-1.2345, 22.5, 333.3336}, {0, 0, 0}, {-999.9999, 1234.5678, -2345.678}}
+	x := []md.Vec{{X: -1.2345, Y: 22.5, Z: 333.3336}, {}, {X: -999.9999, Y: 1234.5678, Z: -2345.678}}
 	want := "" +
 		"ATOM      1  CA  ASP A   1      -1.234  22.500 333.334  1.00  0.00           C  \n" +
 		"ATOM      2  CA  TRP A   2       0.000   0.000   0.000  1.00  0.00           C  \n" +
@@ -17,14 +18,13 @@ func TestTopologyPDB(t *testing.T) {
 		"CONECT    2    1    3\n" +
 		"CONECT    3    2\n" +
 		"END\n"
-	if diff := cmp.Diff(want, string(topologyPDB(types, x))); diff != "" {
+	if diff := cmp.Diff(want, string(topologyPDB("DWG", x))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
 func TestEnsemblePDB(t *testing.T) {
-	types := newModel("AC", conditions{temperature: 298}).types
-	x := []vec{{1, 2, 3}, {4, 5, 6}}
+	x := []md.Vec{{X: 1, Y: 2, Z: 3}, {X: 4, Y: 5, Z: 6}}
 	want := "" +
 		"MODEL        1\n" +
 		"ATOM      1  CA  ALA A   1       1.000   2.000   3.000  1.00  0.00           C  \n" +
@@ -37,7 +37,7 @@ func TestEnsemblePDB(t *testing.T) {
 		"CONECT    1    2\n" +
 		"CONECT    2    1\n" +
 		"END\n"
-	if diff := cmp.Diff(want, string(ensemblePDB(types, [][]vec{x, x}))); diff != "" {
+	if diff := cmp.Diff(want, string(ensemblePDB("AC", [][]md.Vec{x, x}))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// progress writes lines that tell how far a run has come.
+// progress writes lines that say how far a run has come.
 type progress struct {
 	log     io.Writer
 	chains  []*chain
 	started time.Time
-	before  float64 // done when this run started
+	before  float64 // fraction done when this run started
 }
 
-// done is the part of all work that is done, between 0 and 1.
+// done is the fraction of the work that is done.
 func (p *progress) done() float64 {
 	var done, all float64
 	for _, c := range p.chains {
 		perStep := c.cost() / float64(c.Steps)
 		all += c.cost() * float64(len(c.replicas))
-		for _, r := range c.running() {
+		for _, r := range c.begun() {
 			r.Lock()
-			done += perStep * float64(r.step)
+			done += perStep * float64(r.Step())
 			r.Unlock()
 		}
 	}
@@ -35,7 +35,7 @@ func (p *progress) done() float64 {
 // report writes one line about the first replica that is not finished.
 func (p *progress) report() {
 	for _, c := range p.chains {
-		for _, r := range c.running() {
+		for _, r := range c.begun() {
 			if !r.finished() {
 				p.line(p.done(), p.of(c, r)+p.remaining())
 				return
@@ -56,32 +56,24 @@ func (p *progress) of(c *chain, r *replica) string {
 		b.WriteString(c.Name + " ")
 	}
 	fmt.Fprintf(&b, "step %d/%d %.1f%% replica %d/%d ",
-		r.step, r.plan.steps, 100*float64(r.step)/float64(r.plan.steps), r.number, len(c.replicas))
-	if r.step <= r.plan.discarded {
+		r.Step(), r.plan.steps, 100*float64(r.Step())/float64(r.plan.steps), r.number, len(c.replicas))
+	if r.Step() <= r.plan.discarded {
 		b.WriteString("equilibrating ")
 	}
 	fmt.Fprintf(&b, "Rg %.2f nm ", r.last.rg)
 	temperature := r.last.temperature
-	if mean := r.rg.all(); mean.n > 0 {
-		b.WriteString("<Rg> " + withError(mean.mean, r.rg.standardError()) + " nm ")
-		temperature = r.kinetic.all().mean
+	if r.rg.Count() > 0 {
+		b.WriteString("<Rg> " + withError(r.rg.Mean(), r.rg.StandardError()) + " nm ")
+		temperature = r.kinetic.Mean()
 	}
 	fmt.Fprintf(&b, "T %.1f K", temperature)
 	if r.busy > 0 {
-		fmt.Fprintf(&b, " %.0f ksteps/s", float64(r.step)/r.busy.Seconds()/1000)
+		fmt.Fprintf(&b, " %.0f ksteps/s", float64(r.Step())/r.busy.Seconds()/1000)
 	}
 	return b.String()
 }
 
-// withError writes a mean and its error, as far as it is known.
-func withError(mean, se float64) string {
-	if math.IsNaN(se) {
-		return fmt.Sprintf("%.3f", mean)
-	}
-	return fmt.Sprintf("%.3f±%.3f", mean, se)
-}
-
-// remaining is the time left at the pace of this run so far.
+// remaining is the time left at the present speed of this run.
 func (p *progress) remaining() string {
 	done := p.done()
 	if done == p.before {
@@ -89,16 +81,4 @@ func (p *progress) remaining() string {
 	}
 	left := time.Since(p.started).Seconds() * (1 - done) / (done - p.before)
 	return " ETA " + shortDuration(left)
-}
-
-// shortDuration writes seconds below two minutes, and whole units above.
-func shortDuration(seconds float64) string {
-	switch d := time.Duration(seconds * float64(time.Second)); {
-	case seconds < 120:
-		return fmt.Sprintf("%.1f s", seconds)
-	case d < 48*time.Hour:
-		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
-	default:
-		return fmt.Sprintf("%.1f days", seconds/86400)
-	}
 }

@@ -4,15 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"molrun/app/nearest"
 )
 
-// reader takes values out of the settings and gathers the faults.
+// reader takes values from the settings and collects the faults.
 type reader struct {
 	raw    map[string]json.RawMessage
 	faults []Fault
@@ -43,7 +44,7 @@ func (r *reader) fault(loc []any, kind, format string, args ...any) {
 	r.faults = append(r.faults, faultf(loc, kind, format, args...))
 }
 
-// checkKeys finds keys that are no settings.
+// checkKeys finds unknown keys.
 func (r *reader) checkKeys() {
 	var unknown []string
 	for key := range r.raw {
@@ -53,7 +54,7 @@ func (r *reader) checkKeys() {
 	}
 	slices.Sort(unknown)
 	for _, key := range unknown {
-		if near := nearest(key, keys); near != "" {
+		if near := suggestion(key); near != "" {
 			r.fault(loc(key), faultUnknown, "there is no setting %q; did you mean %q?", key, near)
 			continue
 		}
@@ -61,53 +62,27 @@ func (r *reader) checkKeys() {
 	}
 }
 
-// nearest is the word that begins like another, or that takes the fewest edits
-// to reach, case aside; "" if none is near.
-func nearest(word string, words []string) string {
+// suggestion is the key that a word begins or, if there is none, the most similar
+// one; "" if none is close.
+func suggestion(word string) string {
 	const leastBeginning = 3
-	best, distance := "", max(2, len(word)/3)+1
-	for _, w := range words {
-		if len(word) >= leastBeginning && strings.HasPrefix(strings.ToLower(w), strings.ToLower(word)) {
-			return w
-		}
-		if d := edits(word, w); d < distance {
-			best, distance = w, d
+	for _, key := range keys {
+		if len(word) >= leastBeginning && strings.HasPrefix(strings.ToLower(key), strings.ToLower(word)) {
+			return key
 		}
 	}
-	return best
+	return nearest.Of(word, keys)
 }
 
-// edits is the Levenshtein distance of two words, case aside.
-func edits(a, b string) int {
-	a, b = strings.ToLower(a), strings.ToLower(b)
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
-
-// has tells whether a key has a value.
+// has reports whether a key has a value.
 func (r *reader) has(key string) bool { return r.raw[key] != nil }
 
-// faulty tells whether a key has a fault.
+// faulty reports whether a key has a fault.
 func (r *reader) faulty(key string) bool {
 	return slices.ContainsFunc(r.faults, func(f Fault) bool { return len(f.Loc) > 0 && f.Loc[0] == key })
 }
 
-// number returns the value of a limit, its preset if absent or wrong.
+// number returns the value of a numeric setting, its preset if absent or wrong.
 func (r *reader) number(l limit) float64 {
 	raw, ok := r.raw[l.key]
 	if !ok {
@@ -126,26 +101,7 @@ func (r *reader) number(l limit) float64 {
 	return value
 }
 
-// adviceOn is what there is to say on a value out of bounds, in parentheses.
-func (l limit) adviceOn(value float64) string {
-	if l.advice == nil {
-		return ""
-	}
-	if advice := l.advice(l, value); advice != "" {
-		return " (" + advice + ")"
-	}
-	return ""
-}
-
-// instead writes a value that may have been meant, if it is within bounds.
-func (l limit) instead(value float64, format string) string {
-	if value < l.low || value > l.high {
-		return ""
-	}
-	return fmt.Sprintf(format, plain(math.Round(value*1e6)/1e6))
-}
-
-// integer is a number without a fraction; 1e6 is one.
+// integer is like number for whole numbers; 1e6 is one.
 func (r *reader) integer(l limit) int64 {
 	value := r.number(l)
 	if value != math.Trunc(value) {
@@ -177,7 +133,7 @@ func (r *reader) text(key string) (string, bool) {
 	return value, true
 }
 
-// texts returns a value if it is an array. Items that are no strings are faults,
+// texts returns a value if it is an array. Items that are not strings are faults,
 // and nil.
 func (r *reader) texts(key string) ([]*string, bool) {
 	var items []json.RawMessage
@@ -210,6 +166,3 @@ func kindOf(raw json.RawMessage) string {
 	}
 	return "the number " + string(raw)
 }
-
-// plain writes a number without an exponent.
-func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

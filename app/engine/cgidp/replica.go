@@ -6,43 +6,27 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"molrun/app/engine/cgidp/md"
 )
 
-const (
-	burstSteps  = 500    // steps between looks at cancellation
-	maxRows     = 20_000 // of timeseries.csv
-	pairSpacing = 1000   // least steps between samples of pairs
-)
+// burstSteps is the number of steps between looks at cancellation.
+const burstSteps = 500
 
-// plan says what happens at which step. All replicas of a sequence share it.
-type plan struct {
-	steps       int64
-	discarded   int64 // steps of equilibration
-	sampleEvery int64
-	frameEvery  int64
-	rowEvery    int64 // samples between rows of timeseries.csv
-	pairEvery   int64 // samples between those of pairSums
-}
+// replica is one run of a chain: its dynamics, the statistics and the trajectory.
+// Its lock is held during a burst of steps; between bursts others may read.
+type replica struct {
+	sync.Mutex
+	*md.Dynamics
+	*system
+	number     int // from 1
+	trajectory *trajectory
+	rows       []byte // lines of timeseries.csv
+	last       sample
+	busy       time.Duration
 
-func newPlan(s *Settings, q *Sequence) plan {
-	samples := q.Steps / s.SampleEvery * int64(s.Replicas)
-	return plan{
-		steps:       q.Steps,
-		discarded:   discarded(s.Equilibration, q.Steps),
-		sampleEvery: s.SampleEvery,
-		frameEvery:  q.FrameEvery,
-		rowEvery:    max(1, (samples+maxRows-1)/maxRows),
-		pairEvery:   (pairSpacing + s.SampleEvery - 1) / s.SampleEvery,
-	}
-}
-
-// kept is how many samples come after equilibration.
-func (p plan) kept() int64 { return p.steps/p.sampleEvery - p.discarded/p.sampleEvery }
-
-// untilEvent is how many steps from a step to the next sample or frame, or to
-// the end.
-func (p plan) untilEvent(step int64) int64 {
-	return min(p.sampleEvery-step%p.sampleEvery, p.frameEvery-step%p.frameEvery, p.steps-step)
+	rg, ree, kinetic md.Series
+	pairs            *md.PairSums // nil once the chain has taken them over
 }
 
 // sample is the state of a chain at one step.
@@ -51,52 +35,32 @@ type sample struct {
 	temperature float64 // K
 }
 
-// replica is one run of a chain: its motion, what was gathered and where frames
-// go. Its lock is held during a burst of steps; between bursts others may read.
-type replica struct {
-	sync.Mutex
-	*dynamics
-	plan       plan
-	number     int    // from 1
-	folder     string // of the sequence
-	trajectory *trajectory
-	rows       []byte // lines of timeseries.csv
-	last       sample
-	busy       time.Duration
-
-	rg, ree, kinetic series
-	pairs            *pairSums
+// newReplica returns a replica without a start structure and an open trajectory:
+// start gives it both, or archive and resume restore them.
+func newReplica(s *system, number int) *replica {
+	n, samples := s.model.Size(), s.plan.samples()
+	return &replica{
+		Dynamics:   md.NewDynamics(s.model, md.NewRandom(s.settings.Seed, s.index, number)),
+		system:     s,
+		number:     number,
+		trajectory: newTrajectory(n, s.plan.frameEvery),
+		rg:         md.NewSeries(samples),
+		ree:        md.NewSeries(samples),
+		kinetic:    md.NewSeries(samples),
+		pairs:      md.NewPairSums(n),
+	}
 }
 
-func (c *chain) newReplica(number int) (*replica, error) {
-	r := c.blankReplica(number)
-	if err := r.start(); err != nil {
-		return nil, err
+func (r *replica) start() error {
+	if err := r.Start(); err != nil {
+		return err
 	}
 	r.last = r.sample()
-	return r, r.trajectory.create(r.trajectoryPath(), c.Name)
+	return r.trajectory.create(r.trajectoryPath(), r.Name)
 }
 
-// blankReplica has no start structure and no open trajectory yet.
-func (c *chain) blankReplica(number int) *replica {
-	n := c.model.size()
-	r := &replica{
-		dynamics:   blankDynamics(c.model, newSource(c.settings.Seed, c.index, number)),
-		plan:       c.plan,
-		number:     number,
-		folder:     c.folder,
-		trajectory: newTrajectory(n, c.plan.frameEvery),
-		pairs:      newPairSums(n),
-	}
-	r.rg.half = c.plan.kept() / 2
-	r.ree.half, r.kinetic.half = r.rg.half, r.rg.half
-	return r
-}
-
-func (r *replica) trajectoryPath() string { return filepath.Join(r.folder, trajectoryName(r.number)) }
-
-// wake makes a replica from a checkpoint ready to go on.
-func (r *replica) wake() error {
+// resume prepares a replica from a checkpoint for its next step.
+func (r *replica) resume() error {
 	if err := r.trajectory.resume(r.trajectoryPath()); err != nil {
 		return err
 	}
@@ -104,12 +68,21 @@ func (r *replica) wake() error {
 	if r.done() {
 		return r.trajectory.close()
 	}
-	return r.dynamics.wake()
+	return r.Resume()
 }
 
-func (r *replica) done() bool { return r.step == r.plan.steps }
+func (r *replica) trajectoryPath() string { return filepath.Join(r.folder, trajectoryName(r.number)) }
 
-// run goes on until the last step, an error, or the end of ctx.
+func (r *replica) done() bool { return r.Step() == r.plan.steps }
+
+// finished reports whether all steps are done. It takes the lock.
+func (r *replica) finished() bool {
+	r.Lock()
+	defer r.Unlock()
+	return r.done()
+}
+
+// run continues until the last step, an error, or the end of ctx.
 func (r *replica) run(ctx context.Context) error {
 	for !r.done() {
 		if err := ctx.Err(); err != nil {
@@ -128,8 +101,8 @@ func (r *replica) burst() error {
 	began := time.Now()
 	defer func() { r.busy += time.Since(began) }()
 	for left := int64(burstSteps); left > 0 && !r.done(); {
-		n := min(left, r.plan.untilEvent(r.step))
-		if err := r.advance(int(n)); err != nil {
+		n := min(left, r.plan.untilEvent(r.Step()))
+		if err := r.Advance(int(n)); err != nil {
 			return err
 		}
 		left -= n
@@ -140,64 +113,84 @@ func (r *replica) burst() error {
 	return nil
 }
 
-// record keeps what is due at the present step.
+// record saves what is due at the present step.
 func (r *replica) record() error {
-	if r.step%r.plan.sampleEvery == 0 {
+	if r.Step()%r.plan.sampleEvery == 0 {
 		r.recordSample()
 	}
-	if r.step%r.plan.frameEvery == 0 {
+	if r.Step()%r.plan.frameEvery == 0 {
 		return r.recordFrame()
 	}
 	return nil
 }
 
 func (r *replica) sample() sample {
-	return sample{r.model.gyrationRadius(r.x), endToEnd(r.x), r.temperature()}
+	x := r.Positions()
+	return sample{r.model.GyrationRadius(x), md.EndToEnd(x), r.Temperature()}
 }
 
 func (r *replica) recordSample() {
 	r.last = r.sample()
-	if r.step/r.plan.sampleEvery%r.plan.rowEvery == 0 {
+	if r.Step()/r.plan.sampleEvery%r.plan.rowEvery == 0 {
 		r.appendRow()
 	}
-	if r.step <= r.plan.discarded {
+	if r.Step() <= r.plan.discarded {
 		return
 	}
-	if r.rg.all().n%r.plan.pairEvery == 0 {
-		r.pairs.add(r.x)
+	if r.rg.Count()%r.plan.pairEvery == 0 {
+		r.pairs.Add(r.Positions())
 	}
-	r.rg.add(r.last.rg)
-	r.ree.add(r.last.ree)
-	r.kinetic.add(r.last.temperature)
+	r.rg.Add(r.last.rg)
+	r.ree.Add(r.last.ree)
+	r.kinetic.Add(r.last.temperature)
 }
 
 const seriesHeader = "step,time_ps,replica,rg_nm,ree_nm,epot_kJ_mol,temperature_K\n"
 
 func (r *replica) appendRow() {
-	b := strconv.AppendInt(r.rows, r.step, 10)
+	b := strconv.AppendInt(r.rows, r.Step(), 10)
 	field := func(v float64, decimals int) {
 		b = strconv.AppendFloat(append(b, ','), v, 'f', decimals, 64)
 	}
-	field(float64(r.step)*timeStep, 2)
+	field(float64(r.Step())*md.TimeStep, 2)
 	b = strconv.AppendInt(append(b, ','), int64(r.number), 10)
 	field(r.last.rg, 4)
 	field(r.last.ree, 4)
-	field(r.field.energy(r.x).total(), 3)
+	field(r.PotentialEnergy(), 3)
 	field(r.last.temperature, 2)
 	r.rows = append(b, '\n')
 }
 
 func (r *replica) recordFrame() error {
-	centre := r.model.centre(r.x)
-	if err := r.trajectory.append(r.x, centre); err != nil {
+	x := r.Positions()
+	centre := r.model.Centre(x)
+	if err := r.trajectory.append(x, centre); err != nil {
 		return err
 	}
 	if r.number > 1 || r.trajectory.frames > 1 {
 		return nil
 	}
-	first := make([]vec, len(r.x))
+	first := make([]md.Vec, len(x))
 	for i := range first {
-		first[i] = vec{}.plus(angstrom, r.x[i].sub(centre))
+		first[i] = md.Vec{}.AddScaled(angstrom, x[i].Sub(centre))
 	}
-	return writeFile(filepath.Join(r.folder, topologyFile), topologyPDB(r.model.types, first))
+	return writeFile(filepath.Join(r.folder, topologyFile), topologyPDB(r.Residues, first))
+}
+
+// archive leaves out what follows from the positions, and pairs, which the chain
+// may have taken over.
+func (r *replica) archive(a *archive) {
+	r.Archive(a)
+	a.Integer(&r.trajectory.frames)
+	a.text(&r.rows)
+	a.duration(&r.busy)
+	r.rg.Archive(a)
+	r.ree.Archive(a)
+	r.kinetic.Archive(a)
+}
+
+// release frees what a finished replica no longer needs.
+func (r *replica) release() {
+	r.rows = nil
+	r.Release()
 }

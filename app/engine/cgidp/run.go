@@ -27,16 +27,10 @@ type run struct {
 	saveEvery time.Duration
 }
 
-// task is a replica to compute.
-type task struct {
-	chain  *chain
-	number int
-}
-
-// Run simulates all sequences and writes results below dir, and what it is doing
-// to log. It returns the error of ctx soon after that ends; the results so far
-// are then in place, marked as not complete. If dir holds checkpoints of the same
-// settings, it goes on from there, with the results of a run that never stopped.
+// Run simulates all sequences. It writes results below dir and progress to log.
+// Soon after ctx ends it returns the error of ctx and leaves the results so far,
+// marked as not complete. If dir holds checkpoints of the same settings, Run
+// continues from there, and the results are those of a run that never stopped.
 func Run(ctx context.Context, s *Settings, dir string, log io.Writer) error {
 	return newRun(s, dir, log).run(ctx)
 }
@@ -68,7 +62,7 @@ func (r *run) run(ctx context.Context) error {
 	return r.conclude()
 }
 
-// resume goes back to the checkpoints there are.
+// resume continues from the checkpoints in the folder.
 func (r *run) resume() error {
 	for _, c := range r.chains {
 		err := c.restore(r.log)
@@ -92,23 +86,16 @@ func (r *run) announce() {
 	}
 }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// work computes all replicas, some at once, and returns the first error.
+// work computes all replicas, one per core at a time, and returns the first error.
 func (r *run) work(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	tasks := make(chan task)
+	queue := make(chan assignment)
 	var workers sync.WaitGroup
 	for range r.settings.Cores {
 		workers.Go(func() {
-			for t := range tasks {
-				if err := r.compute(ctx, t); err != nil {
+			for a := range queue {
+				if err := r.compute(ctx, a); err != nil {
 					cancel(err)
 				}
 			}
@@ -121,20 +108,30 @@ func (r *run) work(ctx context.Context) error {
 			cancel(err)
 		}
 	})
-	r.deal(ctx, tasks)
+	r.assign(ctx, queue)
 	workers.Wait()
 	stopWatching()
 	watcher.Wait()
 	return context.Cause(ctx)
 }
 
-// deal hands out replicas in order until there are no more or ctx ends.
-func (r *run) deal(ctx context.Context, tasks chan<- task) {
-	defer close(tasks)
+// assignment is a replica to compute.
+type assignment struct {
+	chain  *chain
+	number int
+}
+
+func (a assignment) wrap(err error) error {
+	return fmt.Errorf("sequence %s, replica %d: %w", a.chain.Name, a.number, err)
+}
+
+// assign queues replicas in order until there are no more or ctx ends.
+func (r *run) assign(ctx context.Context, queue chan<- assignment) {
+	defer close(queue)
 	for _, c := range r.chains {
 		for _, number := range c.pending() {
 			select {
-			case tasks <- task{c, number}:
+			case queue <- assignment{c, number}:
 			case <-ctx.Done():
 				return
 			}
@@ -142,30 +139,26 @@ func (r *run) deal(ctx context.Context, tasks chan<- task) {
 	}
 }
 
-func (r *run) compute(ctx context.Context, t task) error {
-	rep, err := t.chain.begin(t.number)
+func (r *run) compute(ctx context.Context, a assignment) error {
+	rep, err := a.chain.begin(a.number)
 	if err != nil {
-		return t.wrap(err)
+		return a.wrap(err)
 	}
 	failed := rep.run(ctx)
-	complete, err := t.chain.end(rep)
+	completed, err := a.chain.end(rep)
 	switch {
 	case failed != nil:
-		return t.wrap(failed)
+		return a.wrap(failed)
 	case err != nil:
-		return t.wrap(err)
-	case complete:
-		return t.chain.finish()
+		return a.wrap(err)
+	case completed:
+		return a.chain.finish()
 	}
 	return nil
 }
 
-func (t task) wrap(err error) error {
-	return fmt.Errorf("sequence %s, replica %d: %w", t.chain.Name, t.number, err)
-}
-
-// watch reports and saves until ctx ends. Saves come at growing intervals: a
-// young run has results to look at soon, and loses little when it is killed.
+// watch reports and saves until ctx ends. Saves come at growing intervals: a new
+// run soon has results to look at, and loses little when it is killed.
 func (r *run) watch(ctx context.Context) error {
 	pause := min(firstSave, r.saveEvery)
 	report, save := time.NewTicker(reportEvery), time.NewTimer(pause)
@@ -187,7 +180,7 @@ func (r *run) watch(ctx context.Context) error {
 	}
 }
 
-// saveStarted saves what unfinished chains have shown so far.
+// saveStarted saves the results so far of unfinished chains.
 func (r *run) saveStarted() error {
 	for _, c := range r.chains {
 		if err := c.saveSoFar(); err != nil {
@@ -197,7 +190,7 @@ func (r *run) saveStarted() error {
 	return nil
 }
 
-// giveUp leaves what there is in place and returns why the run ended.
+// giveUp saves the results so far and returns why the run ended.
 func (r *run) giveUp(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = ctx.Err()
@@ -210,27 +203,27 @@ func (r *run) giveUp(ctx context.Context, err error) error {
 
 // conclude writes the tables over all sequences.
 func (r *run) conclude() error {
-	var all []summary
+	var all []*summary
 	for _, c := range r.chains {
-		all = append(all, *c.final)
+		all = append(all, c.final)
 	}
 	if err := writeTables(r.dir, all); err != nil {
 		return err
 	}
 	for _, c := range r.chains {
-		if err := c.removeCheckpoints(); err != nil {
+		if err := removeCheckpoints(c.folder); err != nil {
 			return err
 		}
 	}
 	for _, s := range all {
-		r.outcome(s)
+		r.logResults(s)
 	}
 	r.progress.line(1, "done in "+shortDuration(time.Since(r.progress.started).Seconds()))
 	return nil
 }
 
-// outcome tells the results of a sequence in a line.
-func (r *run) outcome(s summary) {
+// logResults gives the results of a sequence in a line.
+func (r *run) logResults(s *summary) {
 	rg, ree := s.Results.Rg, s.Results.Ree
 	fmt.Fprintf(r.log, "%s: Rg %s nm, end to end %s nm, nu %s\n", s.Name,
 		withError(float64(rg.Mean), float64(rg.SE)), withError(float64(ree.Mean), float64(ree.SE)),

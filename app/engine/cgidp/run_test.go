@@ -19,6 +19,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/engine/cgidp/cgidptest"
+	"molrun/app/engine/cgidp/md"
 )
 
 func settingsOf(t *testing.T, text string) *Settings {
@@ -68,7 +71,8 @@ func readCSV(t *testing.T, path ...string) [][]string {
 
 var timing = regexp.MustCompile(`(?s)"(steps_per_second|wall_s|cores)": [0-9.e+]+|"performance": \{[^}]*\}`)
 
-// files returns all results of a folder without what depends on time and cores.
+// files returns all results of a folder, without numbers that depend on time and
+// cores.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -102,26 +106,25 @@ func names(all map[string]string) []string {
 // The published value is 1.671 ± 0.008 nm.
 func TestRunFCP1(t *testing.T) {
 	t.Parallel()
-	p := referenceProtein(t, "FCP1")
+	p := cgidptest.ReferenceProtein(t, "FCP1")
 	steps, tolerance := 1_000_000, 0.06
-	if raceDetector {
+	if cgidptest.RaceDetector {
 		steps, tolerance = 50_000, 0.5
 	}
-	c := p.conditions
 	dir, log := simulate(t, fmt.Sprintf(
 		`{"sequences":[%q],"names":["FCP1"],"temperature_K":%g,"pH":%g,"ionic_strength_M":%g,"steps":%d,"seed":1}`,
-		p.sequence, c.temperature, c.pH, c.ionicStrength, steps))
+		p.Sequence, p.Temperature, p.PH, p.IonicStrength, steps))
 
 	var m map[string]any
 	readJSON(t, &m, dir, "metrics.json")
-	near(t, "Rg", m["rg_nm"].(float64), p.rg, tolerance)
+	cgidptest.Near(t, "Rg", m["rg_nm"].(float64), p.Rg, tolerance)
 	for _, key := range []string{"rg_nm", "rg_se_nm", "ree_nm", "ree_se_nm", "nu", "converged", "steps_per_second"} {
 		if m[key] == nil {
 			t.Errorf("metrics.json lacks %s: %v", key, m)
 		}
 	}
-	if !raceDetector {
-		near(t, "nu", m["nu"].(float64), 0.62, 0.04)
+	if !cgidptest.RaceDetector {
+		cgidptest.Near(t, "nu", m["nu"].(float64), 0.62, 0.04)
 		if m["converged"] != true {
 			t.Errorf("not converged: %v", m)
 		}
@@ -162,7 +165,7 @@ func checkTop(t *testing.T, path string, d dcd) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			near(t, "coordinate", v, float64(d.frames[0][axis][i]), 0.0006)
+			cgidptest.Near(t, "coordinate", v, float64(d.frames[0][axis][i]), 0.0006)
 		}
 	}
 }
@@ -194,33 +197,33 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// The mean of the rows is the mean of the summary, if all samples have a row.
+// The means of the rows are those of the summary, if all samples have a row.
 func TestResultsMatchTimeseries(t *testing.T) {
 	t.Parallel()
 	dir, _ := simulate(t, `{"sequences":["`+hst5+`"],"steps":15000,"replicas":2,"equilibration":0.3,"frame_every":700}`)
-	var rg, ree, temperature moments
+	var rg, ree, temperature md.Series
 	for _, row := range readCSV(t, dir, "seq1", "timeseries.csv")[1:] {
-		if parse(t, row[0]) <= 4500 {
+		if cgidptest.Parse(t, row[0]) <= 4500 {
 			continue
 		}
-		near(t, "time", parse(t, row[1]), parse(t, row[0])/100, 1e-9)
-		rg.add(parse(t, row[3]))
-		ree.add(parse(t, row[4]))
-		temperature.add(parse(t, row[6]))
+		cgidptest.Near(t, "time", cgidptest.Parse(t, row[1]), cgidptest.Parse(t, row[0])/100, 1e-9)
+		rg.Add(cgidptest.Parse(t, row[3]))
+		ree.Add(cgidptest.Parse(t, row[4]))
+		temperature.Add(cgidptest.Parse(t, row[6]))
 	}
 	var s struct {
 		Results map[string]any
 	}
 	readJSON(t, &s, dir, "seq1", "summary.json")
 	mean := func(key string) float64 { return s.Results[key].(map[string]any)["mean"].(float64) }
-	near(t, "Rg", mean("rg_nm"), rg.mean, 1e-4)
-	near(t, "end to end", mean("ree_nm"), ree.mean, 1e-4)
-	near(t, "temperature", mean("temperature_K"), temperature.mean, 1e-2)
-	if rg.n != 2*53 {
-		t.Errorf("%d samples after equilibration, want 106", rg.n)
+	cgidptest.Near(t, "Rg", mean("rg_nm"), rg.Mean(), 1e-4)
+	cgidptest.Near(t, "end to end", mean("ree_nm"), ree.Mean(), 1e-4)
+	cgidptest.Near(t, "temperature", mean("temperature_K"), temperature.Mean(), 1e-2)
+	if rg.Count() != 2*53 {
+		t.Errorf("%d samples after equilibration, want 106", rg.Count())
 	}
 	distance := readCSV(t, dir, "seq1", "distance_map.csv")
-	near(t, "distance of the ends", parse(t, distance[0][23]), ree.mean, 0.3)
+	cgidptest.Near(t, "distance of the ends", cgidptest.Parse(t, distance[0][23]), ree.Mean(), 0.3)
 	if distance[0][23] != distance[23][0] || distance[5][5] != "0.0000" {
 		t.Errorf("the distance map is not symmetric: %s and %s", distance[0][23], distance[23][0])
 	}
@@ -240,7 +243,7 @@ func TestCoresMakeNoDifference(t *testing.T) {
 	one, _ := simulate(t, fmt.Sprintf(several, 1))
 	want := files(t, one)
 	others := []int{2, 64}
-	if raceDetector {
+	if cgidptest.RaceDetector {
 		others = others[:1]
 	}
 	for _, cores := range others {
@@ -264,7 +267,7 @@ func TestCoresMakeNoDifference(t *testing.T) {
 	}
 }
 
-func TestTables(t *testing.T) {
+func TestTablesHaveAllSequences(t *testing.T) {
 	t.Parallel()
 	dir, _ := simulate(t, fmt.Sprintf(several, 2))
 	rows := readCSV(t, dir, "results.csv")
@@ -277,7 +280,7 @@ func TestTables(t *testing.T) {
 		if row[0] != name || row[5] != "3000" || row[6] != "3" {
 			t.Errorf("row %d is %v", k+1, row)
 		}
-		near(t, "Rg", m.Sequences[name]["rg_nm"].(float64), parse(t, row[7]), 1e-9)
+		cgidptest.Near(t, "Rg", m.Sequences[name]["rg_nm"].(float64), cgidptest.Parse(t, row[7]), 1e-9)
 	}
 	if nu := m.Sequences["short"]["nu"]; nu != nil {
 		t.Errorf("nu of ten residues is %v, want null", nu)
@@ -287,7 +290,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-func TestSameSettingsSameResults(t *testing.T) {
+func TestResultsDependOnSettingsAlone(t *testing.T) {
 	t.Parallel()
 	settings := `{"sequences":["` + hst5 + `"],"steps":5000,"seed":%d}`
 	a, _ := simulate(t, fmt.Sprintf(settings, 3))
@@ -317,7 +320,7 @@ func TestReplicasDiffer(t *testing.T) {
 	}
 }
 
-func TestRowsAreThinned(t *testing.T) {
+func TestTimeseriesIsThinned(t *testing.T) {
 	s := settingsOf(t, `{"sequences":["`+hst5+`"],"steps":2e6,"replicas":5,"sample_every":10}`)
 	p := newPlan(s, &s.Sequences[0])
 	if p.rowEvery != 50 {
@@ -325,7 +328,7 @@ func TestRowsAreThinned(t *testing.T) {
 	}
 }
 
-// cancelOn is a log that ends a run when a line contains a text.
+// cancelOn is a log that cancels a run when a line contains a text.
 type cancelOn struct {
 	text   string
 	cancel context.CancelFunc
@@ -338,7 +341,7 @@ func (c cancelOn) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-func TestCancel(t *testing.T) {
+func TestCancelledRunCanResume(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"cg-idp 1", "molrun:progress"} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -361,7 +364,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// checkGoesOn looks for steps done in the checkpoints of a folder.
+// checkGoesOn checks that the checkpoint of a folder has steps done.
 func checkGoesOn(t *testing.T, s *Settings, dir string) {
 	t.Helper()
 	c := newChain(s, 0, dir)
@@ -369,9 +372,9 @@ func checkGoesOn(t *testing.T, s *Settings, dir string) {
 	if err := c.restore(&log); err != nil {
 		t.Fatal(err)
 	}
-	defer c.forget()
-	if c.replicas[0] == nil || c.replicas[0].step == 0 {
-		t.Errorf("nothing to go on from: %s", log.String())
+	defer c.reset()
+	if c.replicas[0] == nil || c.replicas[0].Step() == 0 {
+		t.Errorf("there is nothing to resume: %s", log.String())
 	}
 }
 
@@ -382,7 +385,7 @@ func TestRunNeedsFASTA(t *testing.T) {
 	}
 }
 
-func TestRunReportsFullFolder(t *testing.T) {
+func TestRunReportsUnusableFolder(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "seq1"), nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -11,25 +11,27 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"molrun/app/engine/cgidp/cgidptest"
 )
 
-// checkRunning reads the files of another process, which is killed in between and
-// goes on, and compares what was found with memory afterwards.
+// checkRunning reads the files of another process, which is killed and resumed in
+// between, and then compares them with memory.
 func checkRunning(t *testing.T, readers []*libraryReader) {
 	t.Helper()
-	// It would take a minute or more, but ends when it has been read often enough.
+	// This would take a minute or more, but is killed once it has been read often enough.
 	settings := `{"sequences":["` + hst5 + `"],"names":["Hst5"],"steps":2e7,"frame_every":5000,"equilibration":0,"seed":5}`
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "Hst5")
 	m := newMemory(t, settingsOf(t, settings), 0, 1)
-	reached := 0 // frames there ever were
+	reached := 0 // the largest number of frames so far
 	for _, sign := range []string{"molrun:progress", "goes on from"} {
 		p := startProcess(t, dir, settings, sign)
 		awaitFile(t, filepath.Join(folder, "ensemble.pdb"))
 		all := readOften(t, readers, folder)
 		p.kill(t)
-		// Models are saved before a checkpoint: until the next time, a run that goes
-		// on from it has some of frames that it has yet to compute again.
+		// Models are saved before the checkpoint: a resumed run may have models of
+		// frames that it has yet to compute again.
 		reached = max(reached, framesIn(t, folder))
 		before := 0
 		for k, found := range all {
@@ -47,7 +49,7 @@ func checkRunning(t *testing.T, readers []*libraryReader) {
 	}
 }
 
-// awaitFile waits for a file of a process that goes on, a minute at most.
+// awaitFile waits for a file of a running process, a minute at most.
 func awaitFile(t *testing.T, path string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
@@ -61,8 +63,8 @@ func awaitFile(t *testing.T, path string) {
 	}
 }
 
-// readOften reads a number of times, and at most a hundred times until there are
-// more frames than at first.
+// readOften reads several times, and then on until there are more frames than at
+// first, a hundred times at most.
 func readOften(t *testing.T, readers []*libraryReader, folder string) []readInPassing {
 	t.Helper()
 	var all []readInPassing
@@ -71,14 +73,14 @@ func readOften(t *testing.T, readers []*libraryReader, folder string) []readInPa
 			all = append(all, r.readRunning(t, folder))
 		}
 		grown := all[len(all)-1].frames() > all[0].frames()
-		if k+1 >= length(3, 5, 10) && grown {
+		if k+1 >= cgidptest.Length(3, 5, 10) && grown {
 			break
 		}
 	}
 	return all
 }
 
-// framesIn is how many frames a trajectory has, by its size.
+// framesIn is the number of frames in a trajectory, by its size.
 func framesIn(t *testing.T, folder string) int {
 	t.Helper()
 	info, err := os.Stat(filepath.Join(folder, "traj.dcd"))
@@ -88,7 +90,7 @@ func framesIn(t *testing.T, folder string) int {
 	return int(info.Size()-dcdHeaderSize) / dcdFrameSize(len(hst5))
 }
 
-// readInPassing is what a library found while a run went on.
+// readInPassing is what a library read from a running simulation.
 type readInPassing struct{ trajectory, top, ensemble inLibrary }
 
 func (r *libraryReader) readRunning(t *testing.T, folder string) readInPassing {
@@ -115,8 +117,8 @@ func (found *readInPassing) check(t *testing.T, what string, m *memory, reached 
 	}
 }
 
-// oneVersion links to a file that is replaced whole now and then: some libraries
-// open a file twice, and expect the same content.
+// oneVersion returns a link to a file that may be replaced: some libraries open a file
+// twice, and expect the same content.
 func oneVersion(t *testing.T, path string) string {
 	t.Helper()
 	link := filepath.Join(t.TempDir(), filepath.Base(path))
@@ -132,7 +134,7 @@ type process struct {
 	log     io.Reader
 }
 
-// startProcess returns when a line of its log contains a sign.
+// startProcess returns once a line of its log contains a sign.
 func startProcess(t *testing.T, dir, settings, sign string) *process {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -156,11 +158,11 @@ func startProcess(t *testing.T, dir, settings, sign string) *process {
 	return nil
 }
 
-// kill fails if the process came to its end before.
+// kill fails the test if the process ended before.
 func (p *process) kill(t *testing.T) {
 	t.Helper()
 	p.command.Process.Kill()   //nolint:errcheck // Wait tells
-	io.Copy(io.Discard, p.log) //nolint:errcheck // so that Wait is not waited for
+	io.Copy(io.Discard, p.log) //nolint:errcheck // Wait needs the pipe drained
 	if p.command.Wait() == nil {
 		t.Error("the process ended before it was killed")
 	}

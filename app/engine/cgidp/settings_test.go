@@ -2,10 +2,15 @@ package cgidp
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/engine/cgidp/cgidptest"
+	"molrun/app/engine/cgidp/md"
+	"molrun/app/engine/cgidp/sequence"
 )
 
 const hst5 = "DSHAKRHHGYKRKFHEKHHSHRGY"
@@ -28,7 +33,7 @@ func TestParseFillsDefaults(t *testing.T) {
 	}
 }
 
-func TestParseTakesAll(t *testing.T) {
+func TestParseAcceptsAllSettings(t *testing.T) {
 	s, faults := Parse([]byte(`{"fasta":"upload:x","names":["a","B.2-c_d"],"cores":64,"temperature_K":293,"pH":7.5,
 		"ionic_strength_M":0.2,"steps":1e6,"equilibration":0,"replicas":64,"seed":9007199254740991,"frame_every":500,
 		"sample_every":10,"friction_per_ps":1,"charged_termini":false}`), []byte(">x\nacdef\n>y\nGHIKL*\n"))
@@ -51,7 +56,7 @@ func TestParseTakesAll(t *testing.T) {
 	}
 }
 
-func TestSequencesAsText(t *testing.T) {
+func TestParseReadsSequencesFromText(t *testing.T) {
 	for settings, names := range map[string]string{
 		`{"sequences":"ACDEFG"}`:                             "[seq1]",
 		`{"sequences":">a\nACDEFG\n>b\nGHIKLM"}`:             "[a b]",
@@ -77,8 +82,8 @@ func TestSequencesAsText(t *testing.T) {
 	}
 }
 
-// rules has one case for each way in which settings can be wrong. The rest of
-// the settings is right.
+// rules has one case for each possible mistake in settings. The rest of the
+// settings is right.
 var rules = []struct {
 	settings string
 	fasta    string
@@ -174,7 +179,7 @@ var rules = []struct {
 	{`{"sequences":"ACDEF","charged_termini":1}`, "", "[charged_termini]", faultType, "must be true or false, not the number 1"},
 }
 
-func TestRules(t *testing.T) {
+func TestParseRefuses(t *testing.T) {
 	for _, tt := range rules {
 		var fasta []byte
 		if tt.fasta != "" {
@@ -192,7 +197,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-func TestAllFaultsAtOnce(t *testing.T) {
+func TestParseReturnsAllFaultsAtOnce(t *testing.T) {
 	_, faults := Parse([]byte(`{"sequences":["ACD1FG","AC","GHXKL--------OUBZJ-"],"names":["a","a","."],"pH":20,"seed":"x",
 		"replicas":1.5,"step":5,"charged_termini":"no","steps":10}`), nil)
 	var got []string
@@ -241,7 +246,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-func TestWarningsSayWhere(t *testing.T) {
+func TestWarningsNameSequences(t *testing.T) {
 	s, faults := Parse([]byte(`{"sequences":["`+hst5+`","`+strings.Repeat("ACGT", 10)+`"],"pH":4}`), nil)
 	if faults != nil {
 		t.Fatal(faults)
@@ -257,5 +262,62 @@ func TestEstimate(t *testing.T) {
 	if faults != nil {
 		t.Fatal(faults)
 	}
-	near(t, "seconds", s.Estimate().Seconds(), 1.5*0.08*33, 0.1)
+	cgidptest.Near(t, "seconds", s.Estimate().Seconds(), 1.5*0.08*33, 0.1)
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"sequences":["ACDEFG"],"steps":1000}`), []byte(nil))
+	f.Add([]byte(`{"fasta":"x.fasta","names":["a"],"seed":1e3}`), []byte(">q\nACDEFGHIK"))
+	f.Add([]byte(`{"sequences":">a\nACDEF\n>b\nACDEG","pH":"7","frame_every":1e7}`), []byte(nil))
+	f.Fuzz(func(t *testing.T, settings, fasta []byte) {
+		s, faults := Parse(settings, fasta)
+		if (s == nil) == (len(faults) == 0) {
+			t.Fatalf("settings %v with faults %v", s, faults)
+		}
+		for _, fault := range faults {
+			if fault.Loc == nil || fault.Msg == "" || fault.Type == "" {
+				t.Errorf("fault %+v", fault)
+			}
+		}
+		if s != nil {
+			s.Warnings()
+			s.Estimate()
+		}
+	})
+}
+
+// The settings beside the LAMMPS script of package md are those of the chains that
+// its tests simulate.
+func TestLAMMPSSettingsMatchReference(t *testing.T) {
+	for _, name := range []string{"Hst5", "DSS1", "aSyn140", "ht2N4R"} {
+		p := cgidptest.ReferenceProtein(t, name)
+		path := fmt.Sprintf("md/testdata/lammps/settings-%d.json", len(p.Sequence))
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, faults := Parse(text, nil)
+		if len(faults) > 0 {
+			t.Errorf("%s: %v", path, faults)
+			continue
+		}
+		if len(s.Sequences) != 1 || s.Sequences[0].Residues != p.Sequence || s.Sequences[0].Name != name {
+			t.Errorf("%s: sequences %v, want %s alone", path, s.Sequences, name)
+		}
+		want := md.Conditions{
+			Temperature: p.Temperature, PH: p.PH, IonicStrength: p.IonicStrength,
+			Friction: limitFriction.preset, ChargedTermini: true,
+		}
+		if got := s.conditions(); got != want {
+			t.Errorf("%s: conditions %+v, want %+v", path, got, want)
+		}
+	}
+}
+
+// Every letter that a sequence may have has parameters.
+func TestModelHasAllLetters(t *testing.T) {
+	m := md.NewModel(sequence.Letters, md.Conditions{Temperature: 298, PH: 7, IonicStrength: 0.15})
+	if m.Size() != len(sequence.Letters) {
+		t.Errorf("%d beads, want %d", m.Size(), len(sequence.Letters))
+	}
 }

@@ -3,74 +3,11 @@ package cgidp
 import (
 	"fmt"
 	"math"
-	"time"
+
+	"molrun/app/engine/cgidp/md"
 )
 
-// results are what a chain has shown so far.
-type results struct {
-	complete         bool
-	rg, ree, kinetic estimate
-	pairs            *pairSums
-	rms              []float64
-	scaling          scaling
-	steps            int64         // of all replicas
-	busy             time.Duration // of all replicas
-}
-
-// results pools the replicas.
-func (c *chain) results() results {
-	res := results{complete: c.complete(), pairs: newPairSums(c.model.size())}
-	var rg, ree, kinetic []*series
-	for _, r := range c.running() {
-		r.Lock()
-		a, b, k := r.rg, r.ree, r.kinetic
-		rg, ree, kinetic = append(rg, &a), append(ree, &b), append(kinetic, &k)
-		res.steps += r.step
-		res.busy += r.busy
-		r.Unlock()
-	}
-	res.rg, res.ree, res.kinetic = pool(rg), pool(ree), pool(kinetic)
-	c.addPairs(res.pairs)
-	res.rms = res.pairs.rms()
-	res.scaling = fitScaling(res.rms)
-	return res
-}
-
-// addPairs adds the pairs of all replicas, finished or not.
-func (c *chain) addPairs(sums *pairSums) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	sums.merge(c.total)
-	for _, r := range c.replicas[c.merged:] {
-		if r != nil {
-			r.Lock()
-			sums.merge(r.pairs)
-			r.Unlock()
-		}
-	}
-}
-
-func (res *results) converged() bool { return res.complete && res.rg.converged() }
-
-// stepsPerSecond is the speed of one core.
-func (res *results) stepsPerSecond() float64 {
-	return float64(res.steps) / res.busy.Seconds()
-}
-
-// warnings are those of the settings and of the results.
-func (c *chain) warnings(res results) []string {
-	texts := append([]string{}, c.Warnings...)
-	if res.scaling.misfit > maxMisfit {
-		texts = append(texts, fmt.Sprintf("distances along the chain are no power law (off by %.0f %%): nu means little here",
-			100*res.scaling.misfit))
-	}
-	if res.complete && !res.rg.converged() {
-		texts = append(texts, "Rg is not converged: take more steps or replicas before relying on it")
-	}
-	return texts
-}
-
-// The types below are the form of summary.json.
+// The format of summary.json.
 type (
 	summary struct {
 		Engine        string          `json:"engine"`
@@ -128,44 +65,55 @@ type (
 	}
 )
 
-func (e estimate) view() estimateView {
-	return estimateView{number(e.mean), number(e.se), number(e.sd), number(math.Round(e.independent))}
+func view(e md.Estimate) estimateView {
+	return estimateView{number(e.Mean), number(e.SE), number(e.SD), number(math.Round(e.Independent))}
 }
 
-func (c *chain) summary(res results) summary {
-	m, s := c.model, c.settings
-	return summary{
+func (s *system) summary(res *results) *summary {
+	m, set := s.model, s.settings
+	return &summary{
 		Engine:        engineName,
 		EngineVersion: engineVersion,
 		Model:         modelName,
-		Name:          c.Name,
-		Sequence:      c.Residues,
-		Residues:      m.size(),
+		Name:          s.Name,
+		Sequence:      s.Residues,
+		Residues:      m.Size(),
 		Complete:      res.complete,
 		Settings: settingsView{
-			s.Temperature, s.PH, s.IonicStrength, c.Steps, s.Equilibration, s.Replicas, s.Seed,
-			c.FrameEvery, s.SampleEvery, s.Friction, s.ChargedTermini,
+			set.Temperature, set.PH, set.IonicStrength, s.Steps, set.Equilibration, set.Replicas, set.Seed,
+			s.FrameEvery, set.SampleEvery, set.Friction, set.ChargedTermini,
 		},
 		Derived: derivedView{
-			NetCharge:   number(m.netCharge()),
-			Mass:        number(m.totalMass()),
-			Dielectric:  number(dielectric(s.Temperature)),
-			DebyeLength: number(1 / m.kappa),
+			NetCharge:   number(m.NetCharge()),
+			Mass:        number(m.TotalMass()),
+			Dielectric:  number(md.Dielectric(set.Temperature)),
+			DebyeLength: number(m.DebyeLength()),
 		},
 		Results: resultsView{
-			Rg: res.rg.view(), Ree: res.ree.view(),
-			Nu: number(res.scaling.nu), R0: number(res.scaling.r0), Misfit: number(res.scaling.misfit),
-			Temperature: res.kinetic.view(),
-			Converged:   res.converged(),
+			Rg: view(res.rg), Ree: view(res.ree),
+			Nu: number(res.scaling.Nu), R0: number(res.scaling.R0), Misfit: number(res.scaling.Misfit),
+			Temperature: view(res.kinetic),
+			Converged:   res.complete && res.rg.Converged(),
 		},
-		Performance: c.performance(res),
-		Warnings:    c.warnings(res),
-		Cite:        []string{modelDOI},
+		Performance: performanceView{
+			StepsPerSecond: number(math.Round(float64(res.steps) / res.busy.Seconds())),
+			Wall:           number(res.wall.Seconds()),
+			Cores:          set.Cores,
+		},
+		Warnings: s.warnings(res),
+		Cite:     []string{modelDOI},
 	}
 }
 
-func (c *chain) performance(res results) performanceView {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return performanceView{number(math.Round(res.stepsPerSecond())), number(c.wall.Seconds()), c.settings.Cores}
+// warnings are those of the settings and of the results.
+func (s *system) warnings(res *results) []string {
+	texts := append([]string{}, s.Warnings...)
+	if res.scaling.Misfit > md.MaxMisfit {
+		texts = append(texts, fmt.Sprintf("distances along the chain are no power law (off by %.0f %%): nu means little here",
+			100*res.scaling.Misfit))
+	}
+	if res.complete && !res.rg.Converged() {
+		texts = append(texts, "Rg is not converged: take more steps or replicas before relying on it")
+	}
+	return texts
 }

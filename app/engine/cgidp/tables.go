@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// metrics are the numbers by which jobs are listed and compared.
+// metrics are the numbers in which jobs are compared, as in metrics.json.
 type metrics struct {
 	Rg             number `json:"rg_nm"`
 	RgSE           number `json:"rg_se_nm"`
@@ -19,13 +19,13 @@ type metrics struct {
 	StepsPerSecond number `json:"steps_per_second"`
 }
 
-func (s summary) metrics() metrics {
+func (s *summary) metrics() metrics {
 	r := s.Results
 	return metrics{r.Rg.Mean, r.Rg.SE, r.Ree.Mean, r.Ree.SE, r.Nu, r.Converged, s.Performance.StepsPerSecond}
 }
 
 // writeTables writes metrics.json and, for several sequences, results.csv.
-func writeTables(dir string, all []summary) error {
+func writeTables(dir string, all []*summary) error {
 	path := filepath.Join(dir, metricsFile)
 	if len(all) == 1 {
 		return writeJSON(path, all[0].metrics())
@@ -44,7 +44,7 @@ func writeTables(dir string, all []summary) error {
 	return writeFile(filepath.Join(dir, resultsFile), content)
 }
 
-func resultsTable(all []summary) ([]byte, error) {
+func resultsTable(all []*summary) ([]byte, error) {
 	rows := [][]string{{
 		"name", "n_residues", "temperature_K", "pH", "ionic_strength_M", "steps", "replicas",
 		"rg_nm", "rg_se_nm", "ree_nm", "ree_se_nm", "nu", "converged", "warnings",
@@ -62,12 +62,4 @@ func resultsTable(all []summary) ([]byte, error) {
 	var b bytes.Buffer
 	err := csv.NewWriter(&b).WriteAll(rows)
 	return b.Bytes(), err
-}
-
-// decimals writes a number as tables have it: four decimals, empty if not known.
-func decimals(v float64) string {
-	if number(v).rounded() == nil {
-		return ""
-	}
-	return strconv.FormatFloat(v, 'f', 4, 64)
 }

@@ -3,10 +3,11 @@ package cgidp
 import (
 	"fmt"
 	"math"
-	"strings"
+
+	"molrun/app/engine/cgidp/sequence"
 )
 
-// warnings tell what makes the results of a sequence doubtful. The run goes on.
+// warnings say what makes the results of a sequence doubtful. The run goes on.
 func (s *Settings) warnings(q *Sequence) []string {
 	texts := s.conditionWarnings()
 	add := func(format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) }
@@ -18,11 +19,11 @@ func (s *Settings) warnings(q *Sequence) []string {
 	if n > 500 {
 		add("%d residues: chains above 500 take long to sample, and few are disordered throughout", n)
 	}
-	if looksFolded(q.Residues) {
+	if sequence.LooksFolded(q.Residues) {
 		add("the composition is typical of folded proteins (Uversky 2000); " +
 			"the model has no secondary or tertiary structure and means nothing for folded domains")
 	}
-	if n >= 20 && strings.Trim(q.Residues, "ACGT") == "" {
+	if sequence.LooksLikeDNA(q.Residues) {
 		add("all residues are A, C, G or T: is this DNA? It is simulated as a protein")
 	}
 	return texts
@@ -42,40 +43,22 @@ func (s *Settings) conditionWarnings() []string {
 	return texts
 }
 
-// Sampling of Rg, measured for chains of 24 to 140 residues: it spreads by about
-// a fifth of its mean and forgets itself in about 60 steps per residue.
+// Sampling of Rg, measured for chains of 24 to 140 residues: its standard deviation
+// is about a fifth of its mean, its correlation time about 60 steps per residue.
 const (
 	spreadOfRg     = 0.2
 	stepsPerSample = 120.0 // per residue: twice the autocorrelation time
 )
 
-// expectedError is the relative standard error of the mean Rg to be expected.
+// expectedError is the expected relative standard error of the mean Rg.
 func (s *Settings) expectedError(q *Sequence) float64 {
-	kept := float64(s.Replicas) * float64(q.Steps-discarded(s.Equilibration, q.Steps))
+	kept := float64(s.Replicas) * float64(q.Steps-s.discarded(q.Steps))
 	return spreadOfRg * math.Sqrt(stepsPerSample*float64(len(q.Residues))/kept)
 }
 
-// stepsForError is how many steps reach a relative error, up to a round number.
+// stepsForError is the number of steps for a relative error, rounded up.
 func (s *Settings) stepsForError(residues int, relative float64) int64 {
 	kept := stepsPerSample * float64(residues) * math.Pow(spreadOfRg/relative, 2)
 	steps := kept / (1 - s.Equilibration) / float64(s.Replicas)
 	return int64(math.Ceil(steps/10_000)) * 10_000
-}
-
-// looksFolded is the charge-hydropathy plot of Uversky, Gillespie and Fink
-// (Proteins 2000, 41, 415): folded proteins lie below the line.
-func looksFolded(sequence string) bool {
-	charge, mean := 0.0, 0.0
-	for i := range len(sequence) {
-		t := strings.IndexByte(residueLetters, sequence[i])
-		charge += residues[t].charge
-		mean += (hydropathy[t] + 4.5) / 9
-	}
-	n := float64(len(sequence))
-	return math.Abs(charge)/n < 2.785*mean/n-1.151
-}
-
-// discarded is how many steps belong to equilibration.
-func discarded(fraction float64, steps int64) int64 {
-	return int64(math.Round(fraction * float64(steps)))
 }

@@ -1,11 +1,11 @@
-"""Reads trajectories with a library that knows nothing of the program that wrote them.
+"""Reads trajectories with a library independent of the program that wrote them.
 
 usage: read_trajectory.py mdtraj|mdanalysis
 
 Each line on standard input names files to read, as JSON: {"topology": "top.pdb",
 "trajectory": "traj.dcd"}, or the topology alone if it holds the frames. Each is
-answered with one line on standard output: what the library made of them, in
-angstroms and picoseconds, or why it could not read them.
+answered with one line on standard output: what the library read, in angstroms and
+picoseconds, or why it could not read them.
 """
 
 import json

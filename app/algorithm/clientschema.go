@@ -1,0 +1,61 @@
+package algorithm
+
+import (
+	"encoding/json"
+	"strings"
+
+	"molrun/app/strictjson"
+)
+
+// settingsSchema returns the JSON Schema of all settings, for clients. A schema
+// that refers to itself gets a base of its own, as its references need.
+func settingsSchema(parameters []Parameter) json.RawMessage {
+	b := []byte(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{`)
+	var required []string
+	for i := range parameters {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		p := &parameters[i]
+		b = append(strictjson.AppendQuoted(b, p.Name), ':')
+		b = append(b, p.clientSchema()...)
+		if p.Required {
+			required = append(required, p.Name)
+		}
+	}
+	b = append(b, '}')
+	for i, name := range required {
+		b = append(b, []string{`,"required":[`, ","}[min(i, 1)]...)
+		b = strictjson.AppendQuoted(b, name)
+	}
+	if len(required) > 0 {
+		b = append(b, ']')
+	}
+	return append(b, `,"additionalProperties":false}`...)
+}
+
+// clientSchema returns the schema of one parameter with its title and help.
+func (p *Parameter) clientSchema() json.RawMessage {
+	words, err := strictjson.Parse(p.Schema)
+	if err != nil {
+		panic(err) // it was compiled
+	}
+	members := words.Members
+	set := func(name, text string) {
+		if text != "" && words.Member(name) == nil {
+			members = append(members, strictjson.Member{Name: name, Value: &strictjson.Value{Kind: strictjson.String, Text: text}})
+		}
+	}
+	if strings.Contains(string(p.Schema), `"$`) {
+		set("$id", "urn:molrun:parameter:"+p.Name)
+	}
+	set("title", p.Title)
+	set("description", p.Help)
+	if len(p.File) > 0 {
+		set("description", "Refers to a file ("+strings.Join(p.File, ", ")+"): a fileId, folder/filename, or job:<jobName>/<path>.")
+	}
+	if p.fallback != nil {
+		members = append(members, strictjson.Member{Name: "default", Value: p.fallback})
+	}
+	return strictjson.AppendPlainMembers(nil, members)
+}

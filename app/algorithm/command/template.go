@@ -1,0 +1,99 @@
+// Package command holds the commands of algorithm files: arguments with
+// Placeholders, and what the Placeholders stand for.
+package command
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"molrun/app/nearest"
+)
+
+// Template is a text of an algorithm file with its placeholders found.
+type Template []Part
+
+// Part is literal text, or a placeholder: {settings.NAME} and {files.NAME} have
+// a kind and a name, {out} and the others a kind only.
+type Part struct {
+	Text       string
+	Kind, Name string
+}
+
+// Placeholders lists the kinds of placeholders.
+var Placeholders = []string{"settings", "files", "settings_file", "out", "work", "cpus", "gpus", "molrun"}
+
+// Parse finds the placeholders of a text and says what is wrong with it. A
+// literal brace is written twice.
+func Parse(s string) (t Template, wrong []string) {
+	var text strings.Builder
+	for s != "" {
+		i := strings.IndexAny(s, "{}")
+		if i < 0 {
+			text.WriteString(s)
+			break
+		}
+		text.WriteString(s[:i])
+		if strings.HasPrefix(s[i+1:], s[i:i+1]) {
+			text.WriteByte(s[i])
+			s = s[i+2:]
+			continue
+		}
+		end := strings.IndexByte(s[i:], '}')
+		if s[i] == '}' || end < 0 {
+			wrong = append(wrong, fmt.Sprintf("a brace without its partner in %q: write %s where it is meant as text", s, strings.Repeat(s[i:i+1], 2)))
+			return nil, wrong
+		}
+		part, msg := parsePlaceholder(s[i+1 : i+end])
+		if msg != "" {
+			wrong = append(wrong, msg)
+		}
+		if text.Len() > 0 {
+			t = append(t, Part{Text: text.String()})
+			text.Reset()
+		}
+		t = append(t, part)
+		s = s[i+end+1:]
+	}
+	if text.Len() > 0 {
+		t = append(t, Part{Text: text.String()})
+	}
+	return t, wrong
+}
+
+func parsePlaceholder(s string) (Part, string) {
+	kind, name, named := strings.Cut(s, ".")
+	wantsName := kind == "settings" || kind == "files"
+	switch {
+	case wantsName && name != "":
+		return Part{Kind: kind, Name: name}, ""
+	case wantsName:
+		return Part{}, fmt.Sprintf("{%s} needs the name of a parameter: {%s.NAME}", s, kind)
+	case !named && slices.Contains(Placeholders, kind):
+		return Part{Kind: kind}, ""
+	}
+	msg := fmt.Sprintf("unknown placeholder {%s}", s)
+	if near := nearest.Of(kind, Placeholders); near != "" {
+		return Part{}, msg + fmt.Sprintf("; did you mean {%s}?", strings.TrimSuffix(near+"."+name, "."))
+	}
+	return Part{}, msg + "; where a brace is meant as text, write it twice: {{ and }}"
+}
+
+// Literal returns the text of a template without placeholders.
+func (t Template) Literal() (string, bool) {
+	switch {
+	case len(t) == 0:
+		return "", true
+	case len(t) == 1 && t[0].Kind == "":
+		return t[0].Text, true
+	}
+	return "", false
+}
+
+// Setting returns NAME of a template that is just {settings.NAME}.
+func (t Template) Setting() (string, bool) {
+	if len(t) == 1 && t[0].Kind == "settings" {
+		return t[0].Name, true
+	}
+	return "", false
+}

@@ -1,0 +1,166 @@
+package algorithm
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"molrun/app/algorithm/schema"
+	"molrun/app/strictjson"
+	"molrun/app/tomltree"
+)
+
+var (
+	parameterPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+	extensionPattern = regexp.MustCompile(`^(\.[A-Za-z0-9][A-Za-z0-9_-]*)+$`)
+)
+
+// parameterKeys are a parameter's keys that are not keywords of JSON Schema.
+var parameterKeys = []string{"name", "title", "file", "required", "default", "unit", "help", "advanced"}
+
+// fileSchema is the schema of every setting that refers to a file.
+const fileSchema = `{"type":"string","minLength":1}`
+
+func readParameters(r *tomltree.Reader) Parameters {
+	var all Parameters
+	first := map[string]int{}
+	for _, t := range r.Tables(r.Root, "parameters") {
+		p := readParameter(r, t)
+		if line, taken := first[p.Name]; taken && p.Name != "" {
+			r.Mistakef(t.Line, "the parameter %q is there twice, first at line %d: keep one", p.Name, line)
+			continue
+		}
+		first[p.Name] = t.Line
+		all = append(all, p)
+	}
+	return all
+}
+
+func readParameter(r *tomltree.Reader, t *tomltree.Node) Parameter {
+	p := Parameter{
+		Name:     r.Name(t, "name", parameterPattern, `letters, digits, "_" and "-", at most 64, beginning with a letter or "_"`),
+		Title:    r.Line(t, "title"),
+		Unit:     r.Line(t, "unit"),
+		Help:     r.Text(t, "help"),
+		Advanced: r.Flag(t, "advanced"),
+		Required: readRequired(r, t),
+	}
+	if t.Member("file") != nil {
+		readFileParameter(r, &p, t)
+	} else {
+		readValueParameter(r, &p, t)
+	}
+	if n := t.Member("default"); n != nil && p.Required {
+		r.Mistakef(n.Line, "a required parameter needs no default: remove one of the two")
+	}
+	return p
+}
+
+func readRequired(r *tomltree.Reader, t *tomltree.Node) bool {
+	if n := t.Member("required"); n != nil && n.Kind == strictjson.Array {
+		r.Mistakef(n.Line, "required says true or false for the parameter itself: for members of an object write allOf = [{ required = [...] }]")
+		return false
+	}
+	return r.Flag(t, "required")
+}
+
+// readFileParameter reads a parameter whose value refers to a file, which no
+// keyword of JSON Schema describes.
+func readFileParameter(r *tomltree.Reader, p *Parameter, t *tomltree.Node) {
+	p.File = r.Texts(t, "file")
+	n := t.Member("file")
+	if n.Kind == strictjson.Array && len(p.File) == 0 {
+		r.Mistakef(n.Line, `file needs at least one extension, such as [".pdb"]`)
+	}
+	for i, ext := range p.File {
+		if n.Items[i].Kind == strictjson.String && !extensionPattern.MatchString(ext) {
+			r.Mistakef(n.Items[i].Line, `%q is no extension: write it like ".pdb" or ".tar.gz"`, ext)
+		}
+	}
+	for _, m := range t.Members {
+		switch {
+		case m.Name == "default":
+			r.Mistakef(m.Line, "a file has no default: what it refers to belongs to the user who submits")
+		case slices.Contains(parameterKeys, m.Name) || m.Name == "type" && m.Value.Text == "string":
+		case schema.IsWord(m.Name):
+			r.Mistakef(m.Line, "%s says nothing about a file: remove it", m.Name)
+		default:
+			schema.UnknownWord(r, m, parameterKeys)
+		}
+	}
+	p.Schema = json.RawMessage(fileSchema)
+	compileParameter(r, p, t)
+}
+
+func readValueParameter(r *tomltree.Reader, p *Parameter, t *tomltree.Node) {
+	words := &tomltree.Node{Kind: strictjson.Object, Line: t.Line}
+	for _, m := range t.Members {
+		if !slices.Contains(parameterKeys, m.Name) {
+			words.Members = append(words.Members, m)
+		}
+	}
+	if !slices.ContainsFunc(words.Members, func(m tomltree.Member) bool { return schema.IsShape(m.Name) }) {
+		r.Mistakef(t.Line, `type is missing: say "string", "number", "integer", "boolean", "array" or "object", or give file, enum or const`)
+	}
+	schema.Lint(r, words, parameterKeys)
+	p.Schema = words.AppendJSON(nil)
+	compileParameter(r, p, words)
+	if p.compiled == nil {
+		return
+	}
+	checkChoices(r, p, words)
+	if n := t.Member("default"); n != nil {
+		readDefault(r, p, n)
+	}
+}
+
+// readDefault reads the default, which has to fit the parameter's schema.
+func readDefault(r *tomltree.Reader, p *Parameter, n *tomltree.Node) {
+	if r.Noted(n.Line, n.LastLine()) {
+		return
+	}
+	v, err := strictjson.Parse(n.AppendJSON(nil))
+	if err != nil {
+		r.Mistakef(n.Line, "the default cannot be used: %v", err)
+		return
+	}
+	for _, f := range p.faults(v) {
+		r.Mistakef(n.LineAt(f.Loc[1:]), "the default %s", f.Msg)
+	}
+	p.fallback, p.Default = v, strictjson.AppendPlain(nil, v)
+}
+
+// checkChoices notes values of enum that the other keywords exclude.
+func checkChoices(r *tomltree.Reader, p *Parameter, words *tomltree.Node) {
+	n := words.Member("enum")
+	if n == nil {
+		return
+	}
+	for _, item := range n.Items {
+		v, err := strictjson.Parse(item.AppendJSON(nil))
+		if err != nil {
+			continue // the compiler has seen it
+		}
+		for _, f := range p.faults(v) {
+			r.Mistakef(item.Line, "this value can never be chosen: it %s", f.Msg)
+		}
+	}
+}
+
+// compileParameter compiles the schema. The compiler's opinion of a keyword
+// with a mistake adds nothing.
+func compileParameter(r *tomltree.Reader, p *Parameter, words *tomltree.Node) {
+	compiled, faults := schema.Compile(p.Schema)
+	for _, f := range faults {
+		faulty := words
+		if len(f.Loc) > 0 {
+			word, _ := f.Loc[0].(string)
+			faulty = words.Member(word)
+		}
+		if faulty == nil || !r.Noted(faulty.Line, faulty.LastLine()) {
+			r.Mistakef(words.LineAt(f.Loc), "%s", strings.TrimPrefix(schema.Path(f.Loc)+" "+f.Msg, " "))
+		}
+	}
+	p.compiled = compiled
+}

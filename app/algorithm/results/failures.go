@@ -1,0 +1,92 @@
+package results
+
+import (
+	"errors"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"molrun/app/oneline"
+	"molrun/app/strictjson"
+	"molrun/app/tomltree"
+	"molrun/app/unit"
+)
+
+// maxFailureText bounds the sentence that a known failure becomes.
+const maxFailureText = 1000
+
+// Failures are the [[failures]] of an algorithm.
+type Failures []Failure
+
+// Failure turns a pattern in a log into a sentence.
+type Failure struct {
+	pattern *regexp.Regexp
+	message string // $1 stands for the first group
+}
+
+// groupPattern finds $1, ${1} and $$ in the message of a known failure.
+var groupPattern = regexp.MustCompile(`\$(?:\$|\d+|\{\d+\})`)
+
+// ReadFailures reads [[failures]].
+func ReadFailures(r *tomltree.Reader) Failures {
+	var all Failures
+	for _, t := range r.Tables(r.Root, "failures") {
+		r.Known(t, "[[failures]]", []string{"pattern", "message"})
+		for _, key := range []string{"pattern", "message"} {
+			if t.Member(key) == nil {
+				r.Mistakef(t.Line, "%s is missing", key)
+			}
+		}
+		f := Failure{message: r.Text(t, "message")}
+		if n := t.Member("message"); n != nil && n.Kind == strictjson.String && strings.TrimSpace(f.message) == "" {
+			r.Mistakef(n.Line, "message must say what happened")
+		}
+		n := t.Member("pattern")
+		if n == nil || !r.Is(n, "pattern", strictjson.String) {
+			continue
+		}
+		if f.pattern = r.Expression(n.Line, "pattern", n.Text); f.pattern == nil {
+			continue
+		}
+		for _, ref := range groupPattern.FindAllString(f.message, -1) {
+			if group := groupNumber(ref); group > f.pattern.NumSubexp() {
+				r.Mistakef(t.Member("message").Line, "%s in message: pattern has %s", ref, unit.Count(f.pattern.NumSubexp(), "group"))
+			}
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// groupNumber returns the number in $1 or ${1}, -1 for $$.
+func groupNumber(ref string) int {
+	n, err := strconv.Atoi(strings.Trim(ref, "${}"))
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return math.MaxInt
+	case err != nil:
+		return -1
+	}
+	return n
+}
+
+// Explain puts the end of a failed job's log into a sentence: that of the first
+// failure that matches, at its last match. "" where none does.
+func (all Failures) Explain(logTail []byte) string {
+	for _, f := range all {
+		all := f.pattern.FindAllSubmatch(logTail, -1)
+		if len(all) == 0 {
+			continue
+		}
+		groups := all[len(all)-1]
+		text := groupPattern.ReplaceAllStringFunc(f.message, func(ref string) string {
+			if n := groupNumber(ref); n >= 0 {
+				return oneline.Cut(oneline.Printable(groups[n]), maxFigureText)
+			}
+			return "$"
+		})
+		return oneline.Text([]byte(text), maxFailureText)
+	}
+	return ""
+}

@@ -1,0 +1,107 @@
+package results
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"strconv"
+	"strings"
+
+	"molrun/app/fault"
+	"molrun/app/oneline"
+	"molrun/app/strictjson"
+)
+
+// What is read of an output folder, and what is kept of a figure.
+const (
+	maxMetricsFile = 1 << 20
+	maxScannedFile = 16 << 20
+	maxFigureText  = 200
+)
+
+// Read returns the figures of a run as one JSON object: what the program wrote
+// to metrics.json and what the metrics find in other files, which wins. Nil
+// stands for none. A file that cannot be read is a problem, not a failure of
+// the job.
+func (all Metrics) Read(out fs.FS) (json.RawMessage, []string) {
+	members, problems := programMetrics(out)
+	texts := map[string][]byte{}
+	for _, m := range all {
+		if m.file == "" {
+			continue
+		}
+		text, read := texts[m.file]
+		if !read {
+			var err error
+			if text, err = readTail(out, m.file, maxScannedFile); err != nil {
+				problems = append(problems, fmt.Sprintf("metric %s: %v", m.Name, err))
+			}
+			texts[m.file] = text
+		}
+		if text == nil {
+			continue
+		}
+		found := lastMatch(m.pattern, text)
+		if found == nil {
+			problems = append(problems, fmt.Sprintf("metric %s: nothing in %s matches its pattern", m.Name, m.file))
+			continue
+		}
+		members[m.Name] = figure(found)
+	}
+	if len(members) == 0 {
+		return nil, problems
+	}
+	sorted := make([]strictjson.Member, 0, len(members))
+	for name, v := range members {
+		sorted = append(sorted, strictjson.Member{Name: name, Value: v})
+	}
+	return strictjson.AppendPlainMembers(nil, sorted), problems
+}
+
+// programMetrics reads metrics.json.
+func programMetrics(out fs.FS) (members map[string]*strictjson.Value, problems []string) {
+	members = map[string]*strictjson.Value{}
+	info, err := fs.Stat(out, metricsFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return members, nil
+	}
+	var text []byte
+	if err == nil && info.Size() > maxMetricsFile {
+		err = fmt.Errorf("%s has %d bytes, at most %d are read", metricsFile, info.Size(), maxMetricsFile)
+	}
+	if err == nil {
+		text, err = readTail(out, metricsFile, maxMetricsFile)
+	}
+	if err != nil {
+		return members, []string{err.Error()}
+	}
+	v, err := strictjson.Parse(text)
+	var invalid *fault.Error
+	switch {
+	case errors.As(err, &invalid):
+		return members, []string{fmt.Sprintf("%s is not valid JSON: %s", metricsFile, invalid.Message)}
+	case err != nil:
+		return members, []string{fmt.Sprintf("%s: %v", metricsFile, err)}
+	case v.Kind != strictjson.Object:
+		return members, []string{fmt.Sprintf("%s must hold an object, not %v", metricsFile, v.Kind)}
+	}
+	for _, m := range v.Members {
+		members[m.Name] = m.Value
+	}
+	return members, nil
+}
+
+// figure returns a found text, as a number where it is one.
+func figure(found []byte) *strictjson.Value {
+	text := strings.TrimSpace(string(found))
+	if v, err := strictjson.Parse([]byte(text)); err == nil && v.Kind == strictjson.Number {
+		return v
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
+		return &strictjson.Value{Kind: strictjson.Number, Text: strconv.FormatFloat(f, 'g', -1, 64)}
+	}
+	return &strictjson.Value{Kind: strictjson.String, Text: oneline.Text(found, maxFigureText)}
+}

@@ -1,0 +1,84 @@
+// Package results reads what runs leave: the figures in their output folders and
+// the known failures in their logs.
+package results
+
+import (
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"molrun/app/strictjson"
+	"molrun/app/tomltree"
+)
+
+// metricsFile is the file to which a program writes its own figures.
+const metricsFile = "metrics.json"
+
+// Metrics are the [metrics] of an algorithm.
+type Metrics []Metric
+
+// Metric is one figure of a result and says how to show it. Without a file it
+// only describes a figure of metrics.json.
+type Metric struct {
+	Name   string `json:"name"`
+	Title  string `json:"title,omitempty"`
+	Unit   string `json:"unit,omitempty"`
+	Better string `json:"better,omitempty"` // higher, lower
+
+	file    string
+	pattern *regexp.Regexp
+}
+
+// namePattern is what the name of a metric may be.
+var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+
+// ReadMetrics reads [metrics].
+func ReadMetrics(r *tomltree.Reader) Metrics {
+	t := r.Table(r.Root, "metrics")
+	if t == nil {
+		return Metrics{}
+	}
+	all := Metrics{}
+	for _, m := range t.Members {
+		if !namePattern.MatchString(m.Name) {
+			r.Mistakef(m.Line, "%q is no name of a metric: use letters, digits and _", m.Name)
+		}
+		if r.Is(m.Value, m.Name, strictjson.Object) {
+			all = append(all, readMetric(r, m.Name, m.Value))
+		}
+	}
+	return all
+}
+
+func readMetric(r *tomltree.Reader, name string, t *tomltree.Node) Metric {
+	r.Known(t, name, []string{"file", "pattern", "better", "title", "unit"})
+	m := Metric{
+		Name: name, Title: r.Line(t, "title"), Unit: r.Line(t, "unit"),
+		Better: r.OneOf(t, "better", "higher", "lower"), file: r.Text(t, "file"),
+	}
+	file, pattern := t.Member("file"), t.Member("pattern")
+	switch {
+	case (file == nil) != (pattern == nil):
+		r.Mistakef(t.Line, "the metric %q needs both file and pattern, or neither where it is a figure of %s", name, metricsFile)
+	case file == nil:
+		if len(t.Members) == 0 {
+			r.Mistakef(t.Line, "the metric %q says nothing: give file and pattern, or a title, unit or better for a figure of %s", name, metricsFile)
+		}
+		return m
+	case file.Kind == strictjson.String && !IsPath(m.file):
+		r.Mistakef(file.Line, "file must be a path below the output folder, such as \"tm.txt\", got %q", m.file)
+	}
+	if pattern == nil || !r.Is(pattern, "pattern", strictjson.String) {
+		return m
+	}
+	if m.pattern = r.Expression(pattern.Line, "pattern", pattern.Text); m.pattern != nil && m.pattern.NumSubexp() == 0 {
+		r.Mistakef(pattern.Line, "pattern needs a group in parentheses around the figure")
+	}
+	return m
+}
+
+// IsPath reports whether p is a plain relative path of a file.
+func IsPath(p string) bool {
+	return fs.ValidPath(p) && p != "." && filepath.IsLocal(p) && !strings.ContainsRune(p, 0)
+}

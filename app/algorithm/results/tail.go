@@ -1,0 +1,81 @@
+package results
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"regexp"
+)
+
+// readTail returns the last bytes of a file. It opens regular files only: a
+// program may leave a pipe, which would never end.
+func readTail(out fs.FS, name string, most int64) (text []byte, err error) {
+	info, err := fs.Stat(out, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", name)
+	}
+	f, err := out.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if skip := info.Size() - most; skip > 0 {
+		if s, ok := f.(io.Seeker); ok {
+			_, err = s.Seek(skip, io.SeekStart)
+		} else {
+			_, err = io.CopyN(io.Discard, f, skip)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	text, err = io.ReadAll(io.LimitReader(f, most))
+	if text == nil {
+		text = []byte{}
+	}
+	return text, err
+}
+
+// lastMatch returns the first group of the last match, nil where none matches.
+func lastMatch(pattern *regexp.Regexp, text []byte) []byte {
+	return lastMatchInPieces(pattern, text, 1<<20, 1<<16)
+}
+
+// lastMatchInPieces searches a text in pieces from its end, so that many
+// matches take little memory. Pieces overlap, because a match may cross their
+// border.
+func lastMatchInPieces(pattern *regexp.Regexp, text []byte, size, overlap int) []byte {
+	for end := len(text); ; {
+		start := max(end-size, 0)
+		if start > 0 {
+			start += bytes.IndexByte(text[start:start+overlap], '\n') + 1 // to the start of a line, if there is one
+		}
+		piece := text[start:min(end+overlap, len(text))]
+		if found := lastInPiece(pattern, piece, start == 0, start+len(piece) == len(text)); found != nil {
+			return found
+		}
+		if start == 0 {
+			return nil
+		}
+		end = start
+	}
+}
+
+// lastInPiece searches one piece of a text. It leaves a match at a cut to the
+// next piece: the pattern may have taken the cut for the end of the text.
+func lastInPiece(pattern *regexp.Regexp, piece []byte, isFirst, isLast bool) []byte {
+	all := pattern.FindAllSubmatchIndex(piece, -1)
+	for i := len(all) - 1; i >= 0; i-- {
+		m := all[i]
+		if m[2] < 0 || m[0] == 0 && !isFirst || m[1] == len(piece) && !isLast {
+			continue
+		}
+		return piece[m[2]:m[3]:m[3]]
+	}
+	return nil
+}

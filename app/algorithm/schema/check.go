@@ -1,0 +1,88 @@
+package schema
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"molrun/app/fault"
+	"molrun/app/strictjson"
+)
+
+// Check returns all that is wrong with a value, whose unit is shown beside its
+// limits. Paths begin at the value.
+func (s *Schema) Check(v *strictjson.Value, unit string) []fault.Field {
+	var faults []fault.Field
+	var invalid *jsonschema.ValidationError
+	if errors.As(s.compiled.Validate(v.Any()), &invalid) {
+		faults = sentences(invalid, v, unit)
+	}
+	faults = appendTextFaults(faults, v, nil)
+	if len(faults) == 0 {
+		faults = appendIntegerFaults(faults, v, s.words, nil)
+	}
+	return faults
+}
+
+// appendTextFaults refuses NUL characters: no argument, variable or file name
+// can hold one.
+func appendTextFaults(faults []fault.Field, v *strictjson.Value, path []any) []fault.Field {
+	if v.Kind == strictjson.String && strings.ContainsRune(v.Text, 0) {
+		return append(faults, fault.Field{Loc: append([]any{}, path...), Msg: "must not contain a NUL character", Type: "value"})
+	}
+	for i, item := range v.Items {
+		faults = appendTextFaults(faults, item, append(slices.Clip(path), i))
+	}
+	for _, m := range v.Members {
+		faults = appendTextFaults(faults, m.Value, append(slices.Clip(path), m.Name))
+	}
+	return faults
+}
+
+// appendIntegerFaults refuses whole numbers beyond ±2^53, which many programs
+// would round, unless the schema sets a limit of its own.
+func appendIntegerFaults(faults []fault.Field, v *strictjson.Value, schema map[string]any, path []any) []fault.Field {
+	switch v.Kind {
+	case strictjson.Array:
+		items, _ := schema["items"].(map[string]any)
+		for i, item := range v.Items {
+			faults = appendIntegerFaults(faults, item, items, append(slices.Clip(path), i))
+		}
+	case strictjson.Number:
+		if _, ok := v.Int(); !ok && wantsPlainInteger(schema) {
+			return append(faults, fault.Field{Loc: append([]any{}, path...), Msg: "must be within ±9007199254740992 (2^53), got " + Shown(v), Type: "value"})
+		}
+	}
+	return faults
+}
+
+// wantsPlainInteger reports whether a schema asks for a whole number without
+// limiting its size.
+func wantsPlainInteger(schema map[string]any) bool {
+	types := typesOf(schema)
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return schema[w] != nil })
+	}
+	limited := has("minimum", "exclusiveMinimum") && has("maximum", "exclusiveMaximum") || has("enum", "const")
+	return slices.Contains(types, "integer") && !slices.Contains(types, "number") && !limited
+}
+
+// Path writes a path below settings as people do: sequences[3].name.
+func Path(path []any) string {
+	var b strings.Builder
+	for _, step := range path {
+		switch step := step.(type) {
+		case int:
+			b.WriteString("[" + strconv.Itoa(step) + "]")
+		case string:
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(step)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,187 @@
+package audit
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"molrun/app/fault"
+)
+
+// Filter selects entries. An empty field selects all.
+type Filter struct {
+	Since  time.Time
+	Key    string // what it did, or what was done to it
+	Action string // or its group, such as job
+}
+
+func (f Filter) selects(e Entry) bool {
+	return !e.Time.Before(f.Since) &&
+		(f.Key == "" || e.Key == f.Key || strings.HasPrefix(e.Action, "key.") && e.Object == f.Key) &&
+		(f.Action == "" || e.Action == f.Action || strings.HasPrefix(e.Action, f.Action+"."))
+}
+
+// Read gives the entries of a data directory, oldest first, and ends at the end
+// of the log.
+func Read(data string, f Filter, each func(Entry) error) error {
+	r := newReader(data, f, each)
+	defer r.close()
+	return r.all()
+}
+
+// Follow is Read that waits for further entries until ctx ends.
+func Follow(ctx context.Context, data string, f Filter, each func(Entry) error) error {
+	const interval = 300 * time.Millisecond
+	r := newReader(data, f, each)
+	defer r.close()
+	for err := r.all(); ; err = r.current() {
+		if err != nil {
+			return err
+		}
+		select {
+		case <-time.After(interval):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// reader reads the files of the audit log, oldest first.
+type reader struct {
+	path   string
+	filter Filter
+	each   func(Entry) error
+
+	file    *os.File // the current one
+	partial string   // line whose end has not been written yet
+}
+
+func newReader(data string, f Filter, each func(Entry) error) *reader {
+	return &reader{path: filepath.Join(data, Name), filter: f, each: each}
+}
+
+// all reads everything there is. The current file is opened before the full
+// ones are read, so that nothing is missed if it is rotated meanwhile.
+func (r *reader) all() error {
+	if err := r.open(); err != nil {
+		return err
+	}
+	if err := r.full(); err != nil {
+		return err
+	}
+	return r.current()
+}
+
+// full reads the full files.
+func (r *reader) full() error {
+	last := 0
+	for {
+		if _, err := os.Stat(fileName(r.path, last+1)); err != nil {
+			break
+		}
+		last++
+	}
+	for i := last; i > 0; i-- {
+		file, err := os.Open(fileName(r.path, i))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read the audit log: %w", err)
+		}
+		if !r.isCurrent(file) {
+			err = r.lines(file)
+		}
+		r.partial = ""
+		if err = errors.Join(err, file.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) isCurrent(other *os.File) bool {
+	if r.file == nil {
+		return false
+	}
+	a, errA := r.file.Stat()
+	b, errB := other.Stat()
+	return errA == nil && errB == nil && os.SameFile(a, b)
+}
+
+// open opens the current file if there is one.
+func (r *reader) open() error {
+	file, err := os.Open(r.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		data := filepath.Dir(r.path)
+		if _, err := os.Stat(data); err != nil {
+			return fault.Errorf(fault.NotFound, "there is no data directory %s; name it by --data", data)
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the audit log: %w", err)
+	}
+	r.file = file
+	return nil
+}
+
+// current reads on in the open file. When that was rotated, it goes on with the
+// new one.
+func (r *reader) current() error {
+	if r.file != nil {
+		if err := r.lines(r.file); err != nil {
+			return err
+		}
+		next, err := os.Stat(r.path)
+		if info, errOpen := r.file.Stat(); err != nil || errOpen != nil || os.SameFile(next, info) {
+			return nil
+		}
+		if err := r.lines(r.file); err != nil { // written before the rotation
+			return err
+		}
+		r.close()
+		r.file, r.partial = nil, ""
+	}
+	if err := r.open(); err != nil || r.file == nil {
+		return err
+	}
+	return r.lines(r.file)
+}
+
+// lines reads a file from where it was left to its end.
+func (r *reader) lines(file *os.File) error {
+	buffered := bufio.NewReader(file)
+	for {
+		part, err := buffered.ReadString('\n')
+		r.partial += part
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the audit log: %w", err)
+		}
+		var e Entry
+		damaged := json.Unmarshal([]byte(r.partial), &e)
+		r.partial = ""
+		if damaged == nil && r.filter.selects(e) {
+			if err := r.each(e); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (r *reader) close() {
+	if r.file != nil {
+		_ = r.file.Close() // only read from
+	}
+}

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+
+	"molrun/app/fault"
+	"molrun/web/client"
+)
+
+// Exit codes, so that scripts can tell what went wrong.
+const (
+	exitFailed  = 1
+	exitUsage   = 2
+	exitKey     = 3 // the API key was refused
+	exitMissing = 4 // what was named does not exist
+	exitInvalid = 5 // a value is invalid or a name taken
+
+	// datadir.ExitDatabaseFailed is 74.
+)
+
+// usageError is a mistake in the command line itself.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// silent is an error whose message was printed already.
+type silent struct{ code int }
+
+func (s silent) Error() string { return "" }
+
+// exitCode is the one table from errors to exit codes.
+func exitCode(err error) int {
+	var usage usageError
+	var quiet silent
+	var refused *client.Error
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &quiet):
+		return quiet.code
+	case errors.As(err, &usage), foundByCobra(err):
+		return exitUsage
+	case errors.As(err, &refused):
+		return exitCodeOf(fault.Code(refused.Code), refused.Status)
+	}
+	return exitCodeOf(fault.CodeOf(err), 0)
+}
+
+// foundByCobra reports whether err is a mistake in the command line that cobra
+// found. Only its text says so.
+func foundByCobra(err error) bool {
+	return strings.HasPrefix(err.Error(), "unknown command") || strings.HasPrefix(err.Error(), "required flag")
+}
+
+func exitCodeOf(code fault.Code, status int) int {
+	switch {
+	case code == fault.Unauthorized || code == fault.Forbidden:
+		return exitKey
+	case code == fault.NotFound:
+		return exitMissing
+	case code == fault.Invalid || code == fault.JobAlreadyExists || status == 422:
+		return exitInvalid
+	}
+	return exitFailed
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"molrun/app/config"
+	"molrun/app/daemon"
+	"molrun/web/client"
+)
+
+// configFlags are the flags of every command that needs the configuration.
+type configFlags struct {
+	file, data, listen, publicURL string
+	set                           *pflag.FlagSet
+}
+
+func addConfigFlags(c *cobra.Command, serving bool) *configFlags {
+	f := &configFlags{set: c.Flags()}
+	f.set.StringVar(&f.file, "config", "", "configuration file (default config.toml where there is one, or $MOLRUN_CONFIG)")
+	f.set.StringVar(&f.data, "data", "", "directory of all that is kept (default molrun-data)")
+	if serving {
+		f.set.StringVar(&f.listen, "listen", "", "address of the API (default 127.0.0.1:8080)")
+		f.set.StringVar(&f.publicURL, "public-url", "", "what links begin with, where it is not the address that clients use")
+	}
+	return f
+}
+
+// load reads the configuration: flags over variables over the file over defaults.
+func (f *configFlags) load() (config.Config, error) {
+	file, named := f.configFile()
+	c, err := config.Load(file, !named, os.Environ())
+	if err != nil {
+		return c, err
+	}
+	for name, target := range map[string]*string{"data": &c.Data, "listen": &c.Listen, "public-url": &c.PublicURL} {
+		if flag := f.set.Lookup(name); flag != nil && flag.Changed {
+			*target = flag.Value.String()
+		}
+	}
+	return c, c.Check()
+}
+
+// configFile gives the configuration file and whether a flag or a variable names it.
+// The default one need not exist.
+func (f *configFlags) configFile() (file string, named bool) {
+	for _, file := range []string{f.file, os.Getenv("MOLRUN_CONFIG")} {
+		if file != "" {
+			return file, true
+		}
+	}
+	return "config.toml", false
+}
+
+// operate loads the configuration and runs fn against the control socket.
+func operate(c *cobra.Command, flags *configFlags, fn func(context.Context, *client.Control) error) error {
+	config, err := flags.load()
+	if err != nil {
+		return err
+	}
+	return daemon.WithControl(c.Context(), config, fn)
+}
+
+// exactlyOne accepts one argument and says what it should be.
+func exactlyOne(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usageError{fmt.Errorf("%s wants %s", c.CommandPath(), what)}
+		}
+		return nil
+	}
+}

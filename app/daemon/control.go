@@ -1,0 +1,102 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"molrun/app/snapshot"
+	"molrun/web"
+	"molrun/web/edge"
+	"molrun/web/respond"
+)
+
+// operator gives the handler of the service's control socket.
+func (s *service) operator(stopping context.Context) http.Handler {
+	control := s.control()
+	snapshots := edge.Trace(s.log, s.snapshotHandler(stopping))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && r.URL.Path == snapshot.Path {
+			snapshots.ServeHTTP(w, r)
+			return
+		}
+		control.ServeHTTP(w, r)
+	})
+}
+
+// maxSnapshotTime bounds how long a client that hangs keeps a snapshot: files
+// deleted meanwhile still use disk space.
+const maxSnapshotTime = 7 * 24 * time.Hour
+
+func (s *service) snapshotHandler(stopping context.Context) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), maxSnapshotTime)
+		defer cancel()
+		defer context.AfterFunc(stopping, cancel)()
+		if err := s.keepSnapshot(ctx, w); err != nil {
+			respond.Error(w, r, err)
+		}
+	})
+}
+
+// keepSnapshot makes a snapshot, answers, and keeps the files that the snapshot names
+// until ctx ends. Package snapshot explains why that suffices.
+func (s *service) keepSnapshot(ctx context.Context, w http.ResponseWriter) error {
+	defer s.files.PauseRemovals()()
+	path, err := s.store.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := os.Remove(path); err != nil {
+			s.log.Warn().Err(err).Msg("a snapshot of the database is left behind; the next start removes it")
+		}
+	}()
+	w.Header().Set("Content-Type", "application/json")
+	err = json.NewEncoder(w).Encode(snapshot.Reply{Snapshot: filepath.Base(path)})
+	if err == nil {
+		err = http.NewResponseController(w).Flush()
+	}
+	if err == nil {
+		<-ctx.Done()
+	}
+	return nil // the answer has begun, so only its end can tell of an error
+}
+
+// control gives the handler of the operator's routes except snapshots.
+func (s *service) control() http.Handler {
+	return web.Control(s.app, s.keeper, web.ControlOptions{
+		Log: s.log, Audit: s.audit.Add, RotateSecret: s.files.RotateSecret, Isolation: s.isolation,
+	})
+}
+
+// listenControl makes a socket in the data directory. The caller has locked the
+// database, so an existing socket belongs to a process that is gone.
+func listenControl(data, name string) (net.Listener, error) {
+	dir, err := os.Open(data)
+	if err != nil {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	defer dir.Close()
+	if err := os.Remove(filepath.Join(data, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	// This name fits into the 107 bytes of a socket's address, however long the path
+	// of the data directory is.
+	short := fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), name)
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	listener.SetUnlinkOnClose(false) // that name is gone by then; the next start removes the file
+	if err := os.Chmod(filepath.Join(data, name), 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("control socket: %w", err), listener.Close())
+	}
+	return listener, nil
+}

@@ -1,0 +1,132 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"molrun/app"
+	"molrun/app/executor/local"
+	"molrun/app/executor/slurm"
+	"molrun/app/fault"
+	"molrun/app/host"
+	"molrun/app/placement"
+	"molrun/app/routing"
+	"molrun/app/runner"
+	"molrun/web"
+)
+
+// isolate finds out how jobs can be isolated from the rest of the machine, before
+// the first one starts, and logs it.
+func (s *service) isolate(ctx context.Context) error {
+	options, err := host.IsolationOptions(s.config, s.program)
+	if err != nil {
+		return err
+	}
+	isolation, err := local.Isolate(ctx, options)
+	if err != nil {
+		return err
+	}
+	s.executor.Use(isolation)
+	s.isolation = web.Isolation{Kind: isolation.Kind(), Sentence: isolation.Sentence()}
+	if isolation.Bubblewrap == "" && s.config.Runner.Sandbox != local.SandboxOff {
+		s.log.Warn().Str("isolation", isolation.Kind()).Msg(isolation.Sentence())
+	} else {
+		s.log.Info().Str("isolation", isolation.Kind()).Msg(isolation.Sentence())
+	}
+	if err := s.executor.Sweep(); err != nil {
+		s.log.Warn().Err(err).Msg("not all cgroups of ended jobs could be removed")
+	}
+	return nil
+}
+
+// openCluster makes the executor of the cluster, if one is configured.
+func (s *service) openCluster() (err error) {
+	if !s.config.Slurm.On() {
+		return nil
+	}
+	switch err := host.CheckSharedDir(s.config.Slurm.SharedDir, s.config.Data); {
+	case errors.Is(err, fault.Unavailable): // it may not be mounted yet
+		s.log.Warn().Str("executor", placement.Slurm).Msg("the folder shared with the cluster can't be used, so its jobs wait: " + fault.Text(err))
+	case err != nil:
+		return err
+	}
+	options := host.SlurmOptions(s.config, s.program)
+	options.SandboxOf, options.Log = s.sandboxOf, s.logSlurm
+	s.slurm, err = slurm.New(options)
+	return err
+}
+
+// routing gives the table that says where jobs run.
+func (s *service) routing(machines map[string]placement.Machine) routing.Table {
+	table := s.config.Routing()
+	table.Machines = machines
+	table.Largest = func(p placement.Placement) (placement.Node, bool) {
+		if s.slurm == nil {
+			return placement.Node{}, false
+		}
+		return s.slurm.Largest(p)
+	}
+	return table
+}
+
+// logSlurm logs a message of the cluster's executor.
+func (s *service) logSlurm(message string, fields ...any) {
+	s.log.Info().Str("executor", placement.Slurm).Fields(fields).Msg(message)
+}
+
+// executors gives all executors that jobs can run on.
+func (s *service) executors() []app.Executor {
+	all := []app.Executor{s.executor}
+	if s.slurm != nil {
+		all = append(all, s.slurm)
+	}
+	return all
+}
+
+// slurmState says whether the cluster's controller answered last. Without it, jobs
+// are still accepted, and wait.
+func (s *service) slurmState() string {
+	since, err := s.slurm.Answers()
+	switch {
+	case since.IsZero():
+		return "not asked yet"
+	case err != nil:
+		return "no answer since " + since.UTC().Format(time.RFC3339)
+	}
+	return "ok"
+}
+
+// sandboxOf gives the sandbox of the algorithm that a job was validated against.
+func (s *service) sandboxOf(ctx context.Context, id app.JobID) (app.Sandbox, error) {
+	var job *app.Job
+	err := s.store.View(ctx, func(tx app.Tx) (err error) {
+		job, err = tx.Job(id)
+		return err
+	})
+	if err != nil {
+		return app.Sandbox{}, err
+	}
+	algorithm, err := s.app.Runs.AlgorithmOf(ctx, job)
+	if err != nil {
+		return app.Sandbox{}, err
+	}
+	return algorithm.Sandbox, nil
+}
+
+// runner makes the runner of jobs.
+func (s *service) runner() *runner.Runner {
+	r := s.config.Runner
+	return runner.New(s.app.Runs, s.files, s.executors(), runner.Options{
+		Now:          time.Now,
+		Log:          s.log,
+		LogBytes:     int64(r.LogLimit),
+		Grace:        time.Duration(r.Grace),
+		ReserveAfter: time.Duration(r.ReserveAfter),
+		KeepFailed:   time.Duration(r.KeepFailed),
+		KeptDir:      filepath.Join(s.config.Data, "kept"),
+		Room:         s.app.Runs.DiskShortage,
+		Program:      s.program,
+	})
+}

@@ -1,0 +1,92 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"molrun/app"
+	"molrun/app/fault"
+)
+
+const (
+	sweepInterval     = 24 * time.Hour
+	retentionInterval = time.Hour
+)
+
+// repeat calls fn now and after each interval, whatever the wall clock does, until
+// ctx ends.
+func repeat(ctx context.Context, interval time.Duration, fn func(context.Context)) error {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		fn(ctx)
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// sweep removes files that no record names.
+func (s *service) sweep(ctx context.Context) {
+	upload := func(id app.UploadID, generation int) bool {
+		u, err := s.app.Files.Upload(ctx, id)
+		return err == nil && u.Generation == generation || err != nil && !errors.Is(err, fault.NotFound)
+	}
+	job := func(id app.JobID) bool {
+		err := s.store.View(ctx, func(tx app.Tx) error {
+			_, err := tx.Job(id)
+			return err
+		})
+		return !errors.Is(err, fault.NotFound)
+	}
+	removed, err := s.files.Sweep(ctx, upload, job)
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn().Err(err).Msg("not all leftovers could be removed")
+	}
+	if removed > 0 {
+		s.log.Info().Int("removed", removed).Msg("removed leftovers of earlier runs")
+	}
+}
+
+// retain deletes jobs and uploads by the rules of retention.
+func (s *service) retain(ctx context.Context) {
+	done, err := s.keeper.Run(ctx, func(e app.Expired) {
+		s.log.Info().Str("job", string(e.Job)).Str("name", e.Name).Str("organization", e.Organization).Str("user", e.Email).
+			Str("status", string(e.Status)).Int("rows", e.Rows).Strs("uploads", e.Uploads).Int64("bytes", e.Bytes).
+			Msg("deleted by the rules of retention")
+	})
+	switch {
+	case err != nil && ctx.Err() == nil:
+		s.log.Warn().Err(err).Msg("not all that is no longer kept could be deleted; it is tried again in an hour")
+	case done.Doubt:
+		s.log.Warn().Msg("the clock is more than a day from when the service last ran; nothing is deleted by the rules of retention for an hour")
+	}
+}
+
+// recordKeyUses writes from time to time when keys were last used.
+func (s *service) recordKeyUses(ctx context.Context) {
+	s.app.Accounts.RecordKeyUses(ctx, func(err error) {
+		s.log.Warn().Err(err).Msg("when keys were used last could not be written; it is tried again")
+	})
+}
+
+// saveKeyUses writes the rest when no more requests come.
+func (s *service) saveKeyUses() error {
+	ctx, cancel := context.WithTimeout(context.Background(), abandonAfter)
+	defer cancel()
+	if err := s.app.Accounts.SaveKeyUses(ctx); err != nil {
+		s.log.Warn().Err(err).Msg("when keys were used last could not be written")
+	}
+	return nil
+}
+
+// alive reads from the database, as nearly every request does, for the watchdog.
+func (s *service) alive(ctx context.Context) error {
+	return s.store.View(ctx, func(tx app.Tx) error {
+		_, err := tx.Stamp()
+		return err
+	})
+}

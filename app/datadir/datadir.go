@@ -1,0 +1,35 @@
+// Package datadir knows the data directory as a whole: the names in it that
+// several packages use, who owns it, and whether a service runs on it.
+package datadir
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"molrun/web/client"
+)
+
+// Names in the data directory.
+const (
+	Database = "jobs.db"
+	Socket   = "control.sock" // the operator's; mode 0600, so whoever may open it is the operator
+)
+
+// Patience bounds the wait for another command that holds the data directory.
+const Patience = 15 * time.Second
+
+// Running reports whether a service answers on the control socket.
+func Running(ctx context.Context, data string) bool {
+	conn, err := client.DialControl(ctx, filepath.Join(data, Socket))
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
+
+// Control gives a client of the service that runs on the data directory.
+func Control(data string) *client.Control {
+	return client.NewControl(filepath.Join(data, Socket))
+}

@@ -1,0 +1,61 @@
+package digest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSumsAreReadBackAndKnownToSha256sum(t *testing.T) {
+	dir := t.TempDir()
+	want := map[string]string{}
+	sums, err := CreateSums(filepath.Join(dir, "SHA256SUMS"))
+	must(t, err)
+	for _, name := range []string{"plain", "two  spaces", `back\slash`, "line\nbreak", "a\rb", `\n`, "ünïcode"} {
+		sum, _, err := New().Copy(t.Context(), filepath.Join(dir, name), strings.NewReader(name))
+		must(t, err)
+		must(t, sums.Add(name, sum))
+		want[name] = sum
+	}
+	digest, err := sums.Finish()
+	must(t, err)
+	got, again, err := ReadSums(filepath.Join(dir, "SHA256SUMS"))
+	if diff := cmp.Diff(want, got); err != nil || diff != "" || again != digest {
+		t.Errorf("read back: %v, digest %s and %s\n%s", err, again, digest, diff)
+	}
+	if _, err := exec.LookPath("sha256sum"); err != nil {
+		if os.Getenv("TEST_REQUIRE_ALL") != "" {
+			t.Fatal(err)
+		}
+		t.Skip("there is no sha256sum")
+	}
+	c := exec.Command("sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS")
+	c.Dir = dir
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("sha256sum: %v\n%s", err, out)
+	}
+}
+
+func FuzzLinesOfSumsStayInTheBackup(f *testing.F) {
+	sum := strings.Repeat("ab", 32)
+	for _, line := range []string{sum + "  data/jobs.db\n", `\` + sum + `  a\nb` + "\n", sum + "  ../x\n", sum + "  /etc\n", "\n", sum} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		path, sum, ok := readSum(line)
+		if ok && (!filepath.IsLocal(path) || len(sum) != 64 || !strings.HasSuffix(line, "\n")) {
+			t.Errorf("%q is accepted as %q and %q", line, path, sum)
+		}
+	})
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

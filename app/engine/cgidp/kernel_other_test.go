@@ -1,5 +1,0 @@
-//go:build !amd64
-
-package cgidp
-
-func vectorLoops() []loops { return nil }

@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package md
+
+func vectorLoops() []loops { return nil }

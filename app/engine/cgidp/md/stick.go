@@ -1,0 +1,83 @@
+package md
+
+import "math"
+
+// Constants of bonds and of the Ashbaugh-Hatch potential.
+const (
+	bondStiffness = 8033.0 // kJ/mol/nm²
+	bondLength    = 0.38   // nm
+	stickEnergy   = 0.8368 // kJ/mol, 0.2 kcal/mol: epsilon of Ashbaugh-Hatch
+	stickCutoff   = 2.0    // nm
+)
+
+// stickPair holds the Ashbaugh-Hatch parameters of two types (JACS 2008, 130,
+// 9536).
+type stickPair struct {
+	sigma6 float64 // 2 sigma⁶, nm⁶
+	min2   float64 // square of the distance of the Lennard-Jones minimum, 2^(1/3) sigma², nm²
+	lambda float64
+}
+
+// stickTable has a row and a column for each type.
+type stickTable [len(residueLetters)][len(residueLetters)]stickPair
+
+func newStickTable() *stickTable {
+	table := new(stickTable)
+	for a := range residues {
+		for b := range residues {
+			sigma := (residues[a].sigma + residues[b].sigma) / 2
+			table[a][b] = stickPair{
+				sigma6: 2 * math.Pow(sigma, 6),
+				min2:   math.Cbrt(2) * sigma * sigma,
+				lambda: (residues[a].lambda + residues[b].lambda) / 2,
+			}
+		}
+	}
+	return table
+}
+
+// lennardJones is 4 epsilon [(sigma/r)¹² - (sigma/r)⁶] in kJ/mol.
+func (p *stickPair) lennardJones(r2 float64) float64 {
+	a := p.sigma6 / (r2 * r2 * r2)
+	return stickEnergy * a * (a - 2)
+}
+
+// energy is in kJ/mol, zero beyond the cutoff.
+func (p *stickPair) energy(r2 float64) float64 {
+	if !(r2 < stickCutoff*stickCutoff) {
+		return 0
+	}
+	shift := p.lambda * p.lennardJones(stickCutoff*stickCutoff)
+	if r2 <= p.min2 {
+		return p.lennardJones(r2) + stickEnergy*(1-p.lambda) - shift
+	}
+	return p.lambda*p.lennardJones(r2) - shift
+}
+
+// stickScale is 12 epsilon, kJ/mol.
+const stickScale = 12 * stickEnergy
+
+// halfStick returns the contribution of one bead to the parameters of its pairs
+// in stickForce.
+func halfStick(kind uint8) (size, strength float64) {
+	r := residues[kind]
+	return math.Pow(2, 1.0/6) * r.sigma / 2, stickScale * r.lambda / 2
+}
+
+// stickForce times the separation is the Ashbaugh-Hatch force for r² in nm². The
+// size of the pair is 2^(1/6) sigma, its strength 12 epsilon lambda. The force is
+// truncated at the cutoff, not switched: the model was fitted that way. With
+// a = 2 (sigma/r)⁶, Lennard-Jones gives 12 epsilon (a - 1) a / r². Inside the
+// minimum, where a is above 1, lambda has no effect.
+//
+// The conversions to float64 keep the compiler from fusing products with sums, so
+// that all architectures give the same bits as the vector code.
+func stickForce(r2, size, strength float64) float64 {
+	u := 1 / r2
+	b := float64(size*size) * u
+	a := float64(float64(b*b) * b)
+	if a >= 1 {
+		strength = stickScale
+	}
+	return (a - 1) * (float64(strength*u) * a)
+}

@@ -1,0 +1,50 @@
+package md
+
+import "math/rand/v2"
+
+const (
+	walkAttempts = 50 // directions tried for a bead before going back
+	walkRetreat  = 10 // beads removed then
+)
+
+// walk returns a self-avoiding random walk with steps of one bond length. No bead
+// is closer than its diameter to any but its bonded neighbours.
+func walk(m *Model, rng *rand.Rand) []Vec {
+	x := make([]Vec, 1, m.Size())
+	failed := 0
+	for len(x) < m.Size() {
+		next := x[len(x)-1].AddScaled(bondLength, direction(rng))
+		if m.fits(x, next) {
+			x = append(x, next)
+			failed = 0
+			continue
+		}
+		if failed++; failed == walkAttempts {
+			x = x[:max(1, len(x)-walkRetreat)]
+			failed = 0
+		}
+	}
+	return x
+}
+
+// direction is uniform on the unit sphere.
+func direction(rng *rand.Rand) Vec {
+	for {
+		d := Vec{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}
+		if length := d.Norm(); length > 1e-6 {
+			return Vec{}.AddScaled(1/length, d)
+		}
+	}
+}
+
+// fits reports whether the next bead overlaps with none of x but the last one.
+func (m *Model) fits(x []Vec, next Vec) bool {
+	sigma := residues[m.types[len(x)]].sigma
+	for j := 0; j < len(x)-1; j++ {
+		apart := (sigma + residues[m.types[j]].sigma) / 2
+		if x[j].Sub(next).Norm2() < apart*apart {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,142 @@
+package plot
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"math"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/palette"
+	"gonum.org/v1/plot/palette/moreland"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	vgdraw "gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+)
+
+// Size of the map in pixels.
+const (
+	mapWidth  = 720
+	mapHeight = 600
+	mapDPI    = 96
+)
+
+// DistanceMap draws the mean distances of n residues with residue numbers and a
+// bar that explains the colours, as PNG. The function at returns the distance of
+// two residues, counted from 0, in nm; it is symmetric.
+func DistanceMap(title string, n int, at func(i, j int) float64) ([]byte, error) {
+	longest := 0.0
+	for i := range n {
+		for j := range i {
+			longest = max(longest, at(i, j))
+		}
+	}
+	colors := distanceColors(longest)
+	canvas := vgimg.NewWith(vgimg.UseWH(pixels(mapWidth), pixels(mapHeight)), vgimg.UseDPI(mapDPI))
+	whole := vgdraw.New(canvas)
+	left := vgdraw.Crop(whole, 0, pixels(mapHeight)-whole.Max.X, 0, 0)
+	axes := residueAxes(title, n)
+	axes.Draw(left)
+	colorBar(colors).Draw(vgdraw.Crop(whole, pixels(mapHeight+20), -pixels(10), 0, 0))
+	img := canvas.Image()
+	paintDistances(img, areaOf(axes.DataCanvas(left).Rectangle), n, at, colors)
+	var b bytes.Buffer
+	err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&b, img)
+	return b.Bytes(), err
+}
+
+// viridis runs evenly from dark to bright, also for colour-blind readers and in
+// print.
+var viridis = []color.Color{
+	color.NRGBA{R: 0x44, G: 0x01, B: 0x54, A: 0xff},
+	color.NRGBA{R: 0x47, G: 0x2d, B: 0x7b, A: 0xff},
+	color.NRGBA{R: 0x3b, G: 0x52, B: 0x8b, A: 0xff},
+	color.NRGBA{R: 0x2c, G: 0x72, B: 0x8e, A: 0xff},
+	color.NRGBA{R: 0x21, G: 0x91, B: 0x8c, A: 0xff},
+	color.NRGBA{R: 0x28, G: 0xae, B: 0x80, A: 0xff},
+	color.NRGBA{R: 0x5e, G: 0xc9, B: 0x62, A: 0xff},
+	color.NRGBA{R: 0xad, G: 0xdc, B: 0x30, A: 0xff},
+	color.NRGBA{R: 0xfd, G: 0xe7, B: 0x25, A: 0xff},
+}
+
+// distanceColors run from dark for 0 to bright for the longest distance in nm.
+func distanceColors(longest float64) palette.ColorMap {
+	colors, err := moreland.NewLuminance(viridis)
+	if err != nil {
+		panic(err) // they are in order
+	}
+	colors.SetMin(0)
+	colors.SetMax(longest)
+	return colors
+}
+
+// paintDistances fills an area, with residue 1 at the lower left.
+func paintDistances(img draw.Image, area image.Rectangle, n int, at func(i, j int) float64, colors palette.ColorMap) {
+	across := func(i int) int { return area.Min.X + i*area.Dx()/n }
+	up := func(j int) int { return area.Max.Y - j*area.Dy()/n }
+	for i := range n {
+		for j := range n {
+			cell := image.Rect(across(i), up(j+1), across(i+1), up(j))
+			draw.Draw(img, cell, image.NewUniform(colorOf(at(i, j), colors)), image.Point{}, draw.Src)
+		}
+	}
+}
+
+func colorOf(distance float64, colors palette.ColorMap) color.NRGBA {
+	c, err := colors.At(min(distance, colors.Max()))
+	if err != nil {
+		return color.NRGBA{}
+	}
+	return color.NRGBAModel.Convert(c).(color.NRGBA)
+}
+
+func pixels(n int) vg.Length { return vg.Length(n) * vg.Inch / mapDPI }
+
+// areaOf converts a part of the picture to pixels, which count from the top.
+func areaOf(r vg.Rectangle) image.Rectangle {
+	pixel := func(l vg.Length) int { return int(math.Round(l.Dots(mapDPI))) }
+	return image.Rect(pixel(r.Min.X), mapHeight-pixel(r.Max.Y), pixel(r.Max.X), mapHeight-pixel(r.Min.Y))
+}
+
+func residueAxes(title string, n int) *plot.Plot {
+	p := plot.New()
+	p.Title.Text = title
+	p.X.Label.Text, p.Y.Label.Text = "residue", "residue"
+	p.X.Min, p.X.Max = 0.5, float64(n)+0.5
+	p.Y.Min, p.Y.Max = p.X.Min, p.X.Max
+	p.X.Tick.Marker, p.Y.Tick.Marker = residueTicks(n), residueTicks(n)
+	return p
+}
+
+// residueTicks mark the first residue and at most ten round numbers.
+func residueTicks(n int) plot.ConstantTicks {
+	every := 1
+	for _, every = range []int{1, 2, 5, 10, 20, 50, 100, 200} {
+		if n/every <= 10 {
+			break
+		}
+	}
+	ticks := plot.ConstantTicks{{Value: 1, Label: "1"}}
+	for at := every; at <= n; at += every {
+		if at > 1 {
+			ticks = append(ticks, plot.Tick{Value: float64(at), Label: strconv.Itoa(at)})
+		}
+	}
+	return ticks
+}
+
+func colorBar(colors palette.ColorMap) *plot.Plot {
+	p := plot.New()
+	p.Title.Text = " " // as high as the map
+	p.X.Label.Text = " "
+	p.X.Tick.Marker = plot.ConstantTicks(nil)
+	p.X.Width = 0
+	p.Y.Label.Text = "mean distance / nm"
+	p.Y.Tick.Marker = roundTicks{}
+	p.Add(&plotter.ColorBar{ColorMap: colors, Vertical: true})
+	return p
+}

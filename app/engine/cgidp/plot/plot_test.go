@@ -1,0 +1,165 @@
+package plot
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestRgSVG(t *testing.T) {
+	g := Rg{Title: "Hst5", Replicas: 2, Steps: 20_000, Discarded: 2000, Mean: 1.4, SE: 0.02}
+	for replica := range 2 {
+		var curve []Point
+		for step := 200.0; step <= 20_000; step += 200 {
+			curve = append(curve, Point{step, 1.4 + 0.3*math.Sin(step/700+float64(replica))})
+		}
+		g.Curves = append(g.Curves, curve)
+	}
+	content, err := g.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts, elements := readSVG(t, content)
+	for _, want := range []string{
+		"Hst5", "million steps", "radius of gyration / nm", "Rg of 2 replicas", "running mean",
+		"equilibration, left out", "mean ± standard error: 1.400 ± 0.020 nm", "density per nm",
+	} {
+		if !slices.Contains(texts, want) {
+			t.Errorf("the picture lacks %q among %q", want, texts)
+		}
+	}
+	if elements["svg"] != 1 || elements["path"] < histogramBins/4 {
+		t.Errorf("the picture has elements %v", elements)
+	}
+}
+
+// readSVG returns the texts in a picture, and how often elements occur.
+func readSVG(t *testing.T, content []byte) (texts []string, elements map[string]int) {
+	t.Helper()
+	elements = map[string]int{}
+	d := xml.NewDecoder(bytes.NewReader(content))
+	inside := ""
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return texts, elements
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			inside = token.Name.Local
+			elements[inside]++
+		case xml.EndElement:
+			inside = ""
+		case xml.CharData:
+			if inside == "text" {
+				texts = append(texts, string(token))
+			}
+		}
+	}
+}
+
+// The map has the colours of the least and of a middle distance, and axes and
+// numbers to its left.
+func TestDistanceMap(t *testing.T) {
+	at := func(i, j int) float64 { return 0.5 * math.Sqrt(math.Abs(float64(i-j))) }
+	content, err := DistanceMap("Hst5", 24, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(bytes.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := img.Bounds().Size(); size != image.Pt(mapWidth, mapHeight) {
+		t.Errorf("%v pixels", size)
+	}
+	colors := distanceColors(at(0, 23))
+	for _, distance := range []float64{0, at(0, 12)} {
+		if n := pixelsLike(img, img.Bounds(), colorOf(distance, colors)); n < 500 {
+			t.Errorf("%d pixels have the colour of %.2f nm", n, distance)
+		}
+	}
+	white, left := color.NRGBA{R: 0xff, G: 0xff, B: 0xff, A: 0xff}, image.Rect(0, 0, 40, mapHeight)
+	if n := left.Dx()*left.Dy() - pixelsLike(img, left, white); n < 300 {
+		t.Errorf("%d pixels are drawn left of the map: no numbers", n)
+	}
+}
+
+func pixelsLike(img image.Image, within image.Rectangle, want color.NRGBA) int {
+	count := 0
+	for y := within.Min.Y; y < within.Max.Y; y++ {
+		for x := within.Min.X; x < within.Max.X; x++ {
+			c := color.NRGBAModel.Convert(img.At(x, y)).(color.NRGBA)
+			if near8(c.R, want.R) && near8(c.G, want.G) && near8(c.B, want.B) {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+func near8(a, b uint8) bool { return max(a, b)-min(a, b) <= 2 }
+
+func TestPaintDistances(t *testing.T) {
+	colors := distanceColors(3)
+	img := image.NewNRGBA(image.Rect(0, 0, 100, 100))
+	at := func(i, j int) float64 { return math.Abs(float64(i-2*j)) / 3 }
+	paintDistances(img, image.Rect(10, 20, 52, 62), 4, at, colors)
+	for i := range 4 {
+		for j := range 4 {
+			got := img.NRGBAAt(10+42*(2*i+1)/8, 62-42*(2*j+1)/8)
+			if want := colorOf(at(i, j), colors); got != want {
+				t.Errorf("cell %d, %d is %v, want %v", i, j, got, want)
+			}
+		}
+	}
+	if c := img.NRGBAAt(9, 40); c.A != 0 {
+		t.Errorf("painted beside the area: %v", c)
+	}
+}
+
+func TestRoundTicks(t *testing.T) {
+	tests := []struct {
+		low, high float64
+		want      string
+	}{
+		{0, 0.6, "0.0 0.1 0.2 0.3 0.4 0.5 0.6"},
+		{2.1, 6.6, "3 4 5 6"},
+		{0, 8.8, "0 2 4 6 8"},
+		{1.02, 1.31, "1.05 1.10 1.15 1.20 1.25 1.30"},
+		{0, 2000, "0 500 1000 1500 2000"},
+		{0, 1e-3, "0.0000 0.0002 0.0004 0.0006 0.0008 0.0010"},
+	}
+	for _, tt := range tests {
+		var labels []string
+		for _, tick := range (roundTicks{}).Ticks(tt.low, tt.high) {
+			labels = append(labels, tick.Label)
+		}
+		if got := strings.Join(labels, " "); got != tt.want {
+			t.Errorf("from %g to %g: %s, want %s", tt.low, tt.high, got, tt.want)
+		}
+	}
+}
+
+func TestResidueTicks(t *testing.T) {
+	for _, n := range []int{5, 10, 24, 140, 2000} {
+		ticks := residueTicks(n)
+		if first := ticks[0]; first.Value != 1 || first.Label != "1" {
+			t.Errorf("%d residues: first tick %v", n, first)
+		}
+		if last := ticks[len(ticks)-1]; last.Value > float64(n) || last.Value < 0.5*float64(n) || len(ticks) > 11 {
+			t.Errorf("%d residues: %d ticks, the last at %g", n, len(ticks), last.Value)
+		}
+	}
+}

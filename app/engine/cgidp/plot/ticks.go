@@ -1,0 +1,38 @@
+package plot
+
+import (
+	"math"
+	"strconv"
+
+	"gonum.org/v1/plot"
+)
+
+// mostTicks is the largest number of ticks along an axis.
+const mostTicks = 7
+
+// roundTicks puts ticks at multiples of 1, 2 or 5 times a power of ten.
+type roundTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (roundTicks) Ticks(low, high float64) []plot.Tick {
+	step, decimals := roundStep((high - low) / mostTicks)
+	var ticks []plot.Tick
+	const nearly = 1e-9 // keeps the ticks at the ends of the axis in spite of rounding
+	for k := int(math.Ceil(low/step - nearly)); float64(k) <= high/step+nearly; k++ {
+		at := float64(k) * step
+		ticks = append(ticks, plot.Tick{Value: at, Label: strconv.FormatFloat(at, 'f', decimals, 64)})
+	}
+	return ticks
+}
+
+// roundStep returns the least round number above a positive one, and the number of
+// decimals of its multiples.
+func roundStep(above float64) (step float64, decimals int) {
+	power := math.Floor(math.Log10(above))
+	for _, factor := range []float64{1, 2, 5, 10} {
+		if step = factor * math.Pow(10, power); step > above {
+			break
+		}
+	}
+	return step, max(0, -int(math.Floor(math.Log10(step)+1e-9)))
+}

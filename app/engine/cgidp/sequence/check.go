@@ -1,0 +1,175 @@
+package sequence
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+const (
+	// shownPositions is how many positions of one wrong character a message lists.
+	shownPositions = 5
+
+	// shownCharacters is how many different wrong characters of a sequence get a
+	// message each.
+	shownCharacters = 5
+)
+
+// Check returns what is wrong with a sequence of letters, and how to correct it:
+// one sentence per mistake, which calls the sequence by its name.
+func Check(name, letters string) []string {
+	if looksLikeRNA(letters) {
+		return []string{fmt.Sprintf("sequence %q has only A, C, G and U, so it looks like RNA; give the protein that it codes for", name)}
+	}
+	if translated := fromCodes(letters); translated != "" {
+		return []string{fmt.Sprintf("sequence %q is written in three-letter codes; write one letter for each residue: %s",
+			name, Shorten(translated, 60))}
+	}
+	wrong, residues := wrongCharacters(letters)
+	var faults []string
+	for _, w := range wrong[:min(len(wrong), shownCharacters)] {
+		faults = append(faults, fmt.Sprintf("sequence %q, %s: %s; %s",
+			name, places(w.positions), w.title(), hint(w.character)))
+	}
+	if more := len(wrong) - shownCharacters; more > 0 {
+		faults = append(faults, fmt.Sprintf("sequence %q has %d other character%s that are not amino acids",
+			name, more, pluralS(more)))
+	}
+	if fault := checkLength(name, residues); fault != "" {
+		faults = append(faults, fault)
+	}
+	return faults
+}
+
+func checkLength(name string, n int) string {
+	switch {
+	case n == 0:
+		return fmt.Sprintf("sequence %q is empty; give it %d to %d residues, or remove it", name, MinResidues, MaxResidues)
+	case n < MinResidues:
+		return fmt.Sprintf("sequence %q has %d residue%s; it needs at least %d", name, n, pluralS(n), MinResidues)
+	case n > MaxResidues:
+		return fmt.Sprintf("sequence %q has %d residues; at most %d can be simulated: give its disordered regions as sequences of their own",
+			name, n, MaxResidues)
+	}
+	return ""
+}
+
+// pluralS ends a noun that follows a number.
+func pluralS(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}
+
+// wrongCharacter is a character that is not an amino acid, with its positions
+// from 1. All digits count as one character.
+type wrongCharacter struct {
+	character rune
+	positions []int
+}
+
+func (w wrongCharacter) title() string {
+	switch c := w.character; {
+	case c == digits:
+		return "digits are not amino acids"
+	case !unicode.IsPrint(c):
+		return fmt.Sprintf("there is an invisible character (%U)", c)
+	case c > unicode.MaxASCII:
+		return fmt.Sprintf("%q (%U) is not an amino acid", c, c)
+	default:
+		return fmt.Sprintf("%q is not an amino acid", c)
+	}
+}
+
+// digits stands for all of them.
+const digits = '0'
+
+// wrongCharacters finds the characters that are not amino acids, in the order of
+// their first positions, and counts the residues, known or not.
+func wrongCharacters(letters string) (found []wrongCharacter, residues int) {
+	at := map[rune]int{}
+	position := 0
+	for _, c := range letters {
+		position++
+		if unicode.IsLetter(c) {
+			residues++
+		}
+		if c <= unicode.MaxASCII && strings.IndexByte(Letters, byte(c)) >= 0 {
+			continue
+		}
+		if unicode.IsDigit(c) {
+			c = digits
+		}
+		k, seen := at[c]
+		if !seen {
+			k = len(found)
+			at[c] = k
+			found = append(found, wrongCharacter{character: c})
+		}
+		found[k].positions = append(found[k].positions, position)
+	}
+	return found, residues
+}
+
+// places writes positions as people do.
+func places(positions []int) string {
+	if len(positions) == 1 {
+		return fmt.Sprintf("position %d", positions[0])
+	}
+	var words []string
+	for _, p := range positions[:min(len(positions), shownPositions)] {
+		words = append(words, fmt.Sprint(p))
+	}
+	if more := len(positions) - len(words); more > 0 {
+		words = append(words, fmt.Sprintf("%d more", more))
+	}
+	last := len(words) - 1
+	return "positions " + strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
+// looksLikeRNA recognises sequences that cannot be proteins. DNA consists of
+// letters of amino acids alone; it gets a warning instead.
+func looksLikeRNA(letters string) bool {
+	return len(letters) >= MinResidues && strings.Contains(letters, "U") && strings.Trim(letters, "ACGU") == ""
+}
+
+// Shorten keeps the beginning of a long text.
+func Shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return text[:most] + "…"
+}
+
+// hints say what to do about characters that are common in sequences.
+var hints = map[rune]string{
+	'B':      "B stands for D or N: choose one",
+	'J':      "J stands for I or L: choose one",
+	'O':      "O is pyrrolysine, which the model does not have: use K, the nearest",
+	'U':      "U is selenocysteine, which the model does not have: use C, the nearest",
+	'X':      "X stands for an unknown residue: fill it in or cut it out",
+	'Z':      "Z stands for E or Q: choose one",
+	digits:   "remove numbers from the sequence",
+	'\ufffd': "the text is not UTF-8 there: type it anew, or save the file as UTF-8",
+	'*':      "it marks a stop: check the reading frame, or cut the sequence there",
+	'>':      "begin each FASTA header on a line of its own",
+}
+
+// gaps are the characters for missing residues in alignments.
+const gaps = "-.~_–—"
+
+// hint says what to do about one character that is not an amino acid.
+func hint(c rune) string {
+	switch text, ok := hints[c]; {
+	case ok:
+		return text
+	case strings.ContainsRune(gaps, c):
+		return "remove the gaps of the alignment"
+	case !unicode.IsPrint(c):
+		return "type the sequence anew there, or copy it as plain text"
+	case c > unicode.MaxASCII && unicode.IsLetter(c):
+		return "type it anew as one of the plain letters " + Letters
+	}
+	return "use the letters " + Letters
+}

@@ -1,0 +1,35 @@
+// Package oneline makes short lines of valid text from what programs print.
+package oneline
+
+import (
+	"bytes"
+	"strings"
+	"unicode"
+)
+
+// Text returns a program's output as one line of at most so many characters.
+func Text(b []byte, most int) string {
+	return Cut(strings.TrimSpace(Printable(b)), most)
+}
+
+// Printable replaces line breaks and other space by spaces and leaves out what
+// cannot be shown.
+func Printable(b []byte) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, string(bytes.ToValidUTF8(b, []byte("?"))))
+}
+
+// Cut shortens a text to so many characters and marks the cut.
+func Cut(s string, most int) string {
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return s
+}

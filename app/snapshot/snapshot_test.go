@@ -1,0 +1,62 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"molrun/app/config"
+	"molrun/app/datadir"
+	"molrun/storage"
+)
+
+// TestServiceThatEndsBeforeItAnswersCountsAsNone puts a listener in the place of a
+// service that has crashed, whose socket is open for a moment longer.
+func TestServiceThatEndsBeforeItAnswersCountsAsNone(t *testing.T) {
+	data, err := os.MkdirTemp("", "molrun") // the address of a socket has at most 107 bytes
+	must(t, err)
+	defer os.RemoveAll(data)
+	store, err := storage.Open(filepath.Join(data, datadir.Database), storage.Options{AnyFileSystem: true})
+	must(t, err)
+	must(t, store.Close())
+	last, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(data, datadir.Socket)})
+	must(t, err)
+	last.SetUnlinkOnClose(false)
+	asked := make(chan error, 1)
+	go func() {
+		asked <- func() error {
+			probe, err := last.Accept() // by Running
+			if err != nil {
+				return err
+			}
+			request, err := last.Accept()
+			if err != nil {
+				return errors.Join(err, probe.Close())
+			}
+			return errors.Join(probe.Close(), request.Close(), last.Close())
+		}()
+	}()
+	c := config.Default()
+	c.Data = data
+	used := 0
+	must(t, Use(t.Context(), c, func(_ context.Context, s *Snapshot) error {
+		if used++; s.Live {
+			t.Error("the snapshot is that of a service")
+		}
+		return nil
+	}))
+	if used != 1 {
+		t.Errorf("the snapshot was used %d times", used)
+	}
+	must(t, <-asked)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

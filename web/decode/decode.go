@@ -1,0 +1,138 @@
+// Package decode reads requests: parameters of the path and the query, and
+// members of a JSON body, each by name. It collects every fault of a request,
+// so that a client can fix all of them at once.
+package decode
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gin-gonic/gin"
+
+	"molrun/app/fault"
+	"molrun/app/nearest"
+	"molrun/web/redact"
+)
+
+// Request decodes a request with read, which takes every part that the route
+// knows. Parts that read does not take are faults. The error is an Invalid with
+// all faults, or says why the body could not be read. The decoded request is
+// returned in either case.
+func Request[T any](c *gin.Context, read func(*Reader) T) (T, error) {
+	r := &Reader{Request: c.Request, c: c}
+	r.parseQuery()
+	decoded := read(r)
+	return decoded, r.finish()
+}
+
+// Empty checks a request that has neither parameters nor members.
+func Empty(c *gin.Context) error {
+	_, err := Request(c, func(*Reader) struct{} { return struct{}{} })
+	return err
+}
+
+// Reader gives the parts of a request by name and collects their faults.
+type Reader struct {
+	Request *http.Request
+
+	c      *gin.Context
+	query  url.Values
+	known  []string // query parameters that were asked for
+	body   *Object  // nil until asked for
+	faults []fault.Field
+	err    error // why the body could not be read; replaces the faults
+}
+
+// Fault records a fault of a part of the request.
+func (r *Reader) Fault(kind string, loc []any, format string, args ...any) {
+	r.faults = append(r.faults, fault.Field{Loc: loc, Msg: fmt.Sprintf(format, args...), Type: kind})
+}
+
+// fail records the faults of an Invalid. Any other error ends the request.
+func (r *Reader) fail(err error) {
+	faults := Faults(err)
+	if faults == nil {
+		r.err = err
+	}
+	r.faults = append(r.faults, faults...)
+}
+
+// Faults returns the faults that an Invalid lists, nil for any other error.
+func Faults(err error) []fault.Field {
+	var invalid *fault.Error
+	if !errors.As(err, &invalid) || invalid.Code != fault.Invalid {
+		return nil
+	}
+	return invalid.Fields
+}
+
+func (r *Reader) parseQuery() {
+	if most := r.limits().URL; len(r.Request.RequestURI) > most {
+		r.Fault("value", []any{"query"}, "shorten the address to at most %d bytes", most)
+		return
+	}
+	values, err := url.ParseQuery(r.Request.URL.RawQuery)
+	if err != nil {
+		r.Fault("value", []any{"query"}, "percent-encode the query string: %v", err)
+	}
+	r.query = values
+}
+
+// finish adds the faults of parts that nobody asked for and returns the error
+// of the whole request, nil if there is none.
+func (r *Reader) finish() error {
+	for _, name := range slices.Sorted(maps.Keys(r.query)) {
+		loc := []any{"query", strings.ToValidUTF8(name, "�")}
+		if !slices.Contains(r.known, name) {
+			r.Fault("unknown", loc, "there is no query parameter %q here; %s", redact.Clip(name), suggest(name, r.known))
+		} else if len(r.query[name]) > 1 {
+			r.Fault("value", loc, "send this parameter once")
+		}
+	}
+	r.body.checkUnknown()
+	if r.err != nil {
+		return r.err
+	}
+	return fault.List(r.faults...)
+}
+
+// suggest ends a message about an unknown name with the nearest known name, or
+// with all known ones.
+func suggest(name string, known []string) string {
+	if nearest := nearest.Of(name, known); nearest != "" {
+		return fmt.Sprintf("did you mean %q?", nearest)
+	}
+	if len(known) == 0 {
+		return "leave it out: there are none here"
+	}
+	return "known are " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
+}
+
+// Path returns a parameter of the path.
+func (r *Reader) Path(name string) string {
+	value := PathParam(r.c, name)
+	if !utf8.ValidString(value) {
+		r.Fault("value", []any{"path", name}, "percent-encode this as valid UTF-8")
+		return ""
+	}
+	return value
+}
+
+// UncheckedPath returns a parameter of the path that may be invalid UTF-8, for
+// a rule that checks all of it.
+func (r *Reader) UncheckedPath(name string) string { return PathParam(r.c, name) }
+
+// PathParam returns a parameter of the path, percent-decoded once.
+func PathParam(c *gin.Context, name string) string {
+	value, err := url.PathUnescape(c.Param(name))
+	if err != nil { // cannot happen: net/http has parsed the URL
+		return c.Param(name)
+	}
+	return value
+}

@@ -1,0 +1,179 @@
+package decode
+
+import (
+	"slices"
+
+	"molrun/app/strictjson"
+	"molrun/web/redact"
+)
+
+// MaxExact is the largest integer that every JSON reader keeps exactly.
+const MaxExact = 1 << 53
+
+// Object reads the members of a body. If the body is absent or could not be
+// read, members are zero values without further faults.
+type Object struct {
+	r     *Reader
+	value *strictjson.Value // nil: nothing to read
+	known []string
+}
+
+// Need says whether a part of a body may be left out.
+type Need bool
+
+// Whether a part may be left out.
+const (
+	Required Need = true
+	Optional Need = false
+)
+
+// Object returns the body, which is a JSON object.
+func (r *Reader) Object(n Need) *Object {
+	r.body = &Object{r: r}
+	data, err := r.readBody()
+	if err != nil {
+		r.fail(err)
+		return r.body
+	}
+	if len(data) == 0 {
+		if n == Required {
+			r.Fault("missing", []any{"body"}, "send a JSON object")
+		}
+		return r.body
+	}
+	value, err := r.limits().JSON.Parse(data, "body")
+	switch {
+	case err != nil:
+		r.fail(err)
+	case value.Kind == strictjson.Null && n == Optional:
+	case value.Kind != strictjson.Object:
+		r.Fault("type", []any{"body"}, "send a JSON object, not %v", value.Kind)
+	default:
+		r.body.value = value
+	}
+	return r.body
+}
+
+// NoBody requires a body without members: none, {} or null.
+func (r *Reader) NoBody() { r.Object(Optional) }
+
+// checkUnknown finds the members that nobody asked for.
+func (o *Object) checkUnknown() {
+	if o == nil || o.value == nil {
+		return
+	}
+	for _, m := range o.value.Members {
+		if !slices.Contains(o.known, m.Name) {
+			o.r.Fault("unknown", []any{"body", m.Name}, "there is no member %q here; %s", redact.Clip(m.Name), suggest(m.Name, o.known))
+		}
+	}
+}
+
+// Value returns the JSON of the whole body, nil if it could not be read.
+func (o *Object) Value() *strictjson.Value { return o.value }
+
+// Member returns a member of the given kind, nil if there is none. An optional
+// member may be null, which is the same as leaving it out.
+func (o *Object) Member(name string, kind strictjson.Kind, n Need) *strictjson.Value {
+	o.known = append(o.known, name)
+	if o.value == nil {
+		return nil
+	}
+	v := o.value.Member(name)
+	switch {
+	case v == nil && n == Required:
+		o.Fault("missing", name, "this member is required")
+	case v == nil || v.Kind == strictjson.Null && n == Optional:
+	case v.Kind != kind:
+		o.Fault("type", name, "use %v, not %v", kind, v.Kind)
+	default:
+		return v
+	}
+	return nil
+}
+
+// Fault records a fault of a member.
+func (o *Object) Fault(kind, name, format string, args ...any) {
+	o.r.Fault(kind, []any{"body", name}, format, args...)
+}
+
+// Text returns a string, which may not be empty.
+func (o *Object) Text(name string, n Need) string {
+	v := o.Member(name, strictjson.String, n)
+	if v == nil {
+		return ""
+	}
+	if v.Text == "" {
+		o.Fault("value", name, "use at least one character")
+	}
+	return v.Text
+}
+
+// Integer returns a whole number from min to max, nil if none was sent.
+func (o *Object) Integer(name string, min, max int64) *int64 {
+	v := o.Member(name, strictjson.Number, Optional)
+	if v == nil {
+		return nil
+	}
+	n, whole := v.Int()
+	switch {
+	case !whole:
+		o.Fault("type", name, "use a whole number within ±2^53")
+	case n < min || n > max:
+		o.Fault("value", name, "use a number from %d to %d", min, max)
+	default:
+		return &n
+	}
+	return nil
+}
+
+// Flag returns a boolean, false if none was sent.
+func (o *Object) Flag(name string) bool {
+	v := o.Member(name, strictjson.Bool, Optional)
+	return v != nil && v.Text == "true"
+}
+
+// Items returns the elements of an array. An element of another kind is a
+// fault, and nil.
+func (o *Object) Items(name string, kind strictjson.Kind, n Need) []*strictjson.Value {
+	v := o.Member(name, strictjson.Array, n)
+	if v == nil {
+		return nil
+	}
+	items := make([]*strictjson.Value, len(v.Items))
+	for i, item := range v.Items {
+		if item.Kind == kind {
+			items[i] = item
+		} else if i < maxItemFaults {
+			o.r.Fault("type", []any{"body", name, i}, "use %v, not %v", kind, item.Kind)
+		}
+	}
+	return items
+}
+
+// maxItemFaults bounds the answer to an array in which every element is wrong.
+const maxItemFaults = 10_000
+
+// Texts returns an array of strings, nil if there is none or it has a fault.
+func (o *Object) Texts(name string) []string {
+	items := o.Items(name, strictjson.String, Optional)
+	if items == nil {
+		return nil
+	}
+	texts := make([]string, len(items))
+	for i, item := range items {
+		if item == nil {
+			return nil
+		}
+		texts[i] = item.Text
+	}
+	return texts
+}
+
+// OrZero returns what p points to, 0 if it is nil.
+func OrZero(p *int64) int64 {
+	if p == nil {
+		return 0
+	}
+	return *p
+}

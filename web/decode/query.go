@@ -1,0 +1,110 @@
+package decode
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// parameter returns a query parameter that was sent once. One sent more often
+// is a fault that finish finds.
+func (r *Reader) parameter(name string) (value string, sent bool) {
+	r.known = append(r.known, name)
+	if len(r.query[name]) != 1 {
+		return "", false
+	}
+	return r.query[name][0], true
+}
+
+// Text returns a query parameter, which may not be empty: an empty filter
+// would select everything by accident.
+func (r *Reader) Text(name string) string {
+	value, sent := r.parameter(name)
+	switch {
+	case sent && value == "":
+		r.Fault("value", []any{"query", name}, "give a value, or leave the parameter out")
+	case !utf8.ValidString(value):
+		r.Fault("value", []any{"query", name}, "percent-encode this as valid UTF-8")
+		return ""
+	}
+	return value
+}
+
+// StartKey returns the cursor of a page; an empty one is that of the first.
+func (r *Reader) StartKey() string {
+	value, _ := r.parameter("startKey")
+	if !utf8.ValidString(value) {
+		r.Fault("value", []any{"query", "startKey"}, "use the startKey of the previous page as it was sent")
+		return ""
+	}
+	return value
+}
+
+// Choice returns a query parameter that is one of values, "" if it was not
+// sent.
+func (r *Reader) Choice(name string, values ...string) string {
+	value, sent := r.parameter(name)
+	if sent && !slices.Contains(values, value) {
+		last := len(values) - 1
+		r.Fault("value", []any{"query", name}, "use %s or %s", strings.Join(values[:last], ", "), values[last])
+		return ""
+	}
+	return value
+}
+
+// Flag returns a boolean parameter, false if it was not sent.
+func (r *Reader) Flag(name string) bool {
+	value, sent := r.parameter(name)
+	switch strings.ToLower(value) {
+	case "true", "1":
+		return true
+	case "false", "0":
+		return false
+	}
+	if sent {
+		r.Fault("type", []any{"query", name}, "use true, false, 1 or 0")
+	}
+	return false
+}
+
+// Integer returns a whole number from min to max, or instead if none was sent.
+func (r *Reader) Integer(name string, min, max, instead int64) int64 {
+	value, sent := r.parameter(name)
+	if !sent {
+		return instead
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	switch {
+	case err != nil && !errors.Is(err, strconv.ErrRange):
+		r.Fault("type", []any{"query", name}, "use a whole number")
+	case err != nil || n < min || n > max:
+		r.Fault("value", []any{"query", name}, "use a number from %d to %d", min, max)
+	default:
+		return n
+	}
+	return instead
+}
+
+// Duration returns a time such as 30s or, in seconds, 30.
+func (r *Reader) Duration(name string, max time.Duration) time.Duration {
+	value, sent := r.parameter(name)
+	if !sent {
+		return 0
+	}
+	d, err := time.ParseDuration(value)
+	if seconds, inSeconds := strconv.ParseUint(value, 10, 31); inSeconds == nil {
+		d, err = time.Duration(seconds)*time.Second, nil
+	}
+	switch {
+	case err != nil:
+		r.Fault("type", []any{"query", name}, "use a time such as 30s")
+	case d < 0 || d > max:
+		r.Fault("value", []any{"query", name}, "use a time from 0s to %v", max)
+	default:
+		return d
+	}
+	return 0
+}

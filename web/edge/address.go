@@ -1,0 +1,72 @@
+package edge
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// withClientAddress returns the request with the address of the client itself.
+// Behind trusted proxies that is the last forwarded address that is not one of
+// theirs.
+func withClientAddress(r *http.Request, trusted []netip.Prefix) *http.Request {
+	from, ok := remoteAddr(r)
+	if !ok || !contains(trusted, from) {
+		return r
+	}
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, hop := range slices.Backward(hops) {
+		address, err := netip.ParseAddr(strings.TrimSpace(hop))
+		if err != nil {
+			return r // no trusted proxy wrote what precedes this
+		}
+		if address = address.Unmap().WithZone(""); !contains(trusted, address) {
+			client := r.WithContext(r.Context()) // a copy, since callers keep the original
+			client.RemoteAddr = netip.AddrPortFrom(address, 0).String()
+			return client
+		}
+	}
+	return r
+}
+
+func contains(prefixes []netip.Prefix, ip netip.Addr) bool {
+	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(ip) })
+}
+
+// Remote returns the address of the client for logs, "" if it did not come
+// over TCP.
+func Remote(r *http.Request) string {
+	ip, ok := remoteAddr(r)
+	if !ok {
+		return ""
+	}
+	return ip.WithZone("").String()
+}
+
+// Network names the client for rate limits: its IPv4 address, or the IPv6
+// network that one customer gets.
+func Network(r *http.Request) string {
+	ip, ok := remoteAddr(r)
+	if !ok || ip.Is4() {
+		return Remote(r)
+	}
+	network, _ := ip.WithZone("").Prefix(64) // an IPv6 address has 128 bits
+	return network.String()
+}
+
+// Shared reports whether many users may share the address of the request: this
+// machine, a local socket or a trusted proxy.
+func Shared(r *http.Request, trusted []netip.Prefix) bool {
+	ip, ok := remoteAddr(r)
+	return !ok || ip.IsLoopback() || contains(trusted, ip)
+}
+
+// remoteAddr returns the IP address of a request that came over TCP.
+func remoteAddr(r *http.Request) (ip netip.Addr, ok bool) {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}, false
+	}
+	return from.Addr().Unmap(), true
+}

@@ -1,0 +1,171 @@
+package edge_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"molrun/web/edge"
+)
+
+// lookalike is a body that begins like net/http's own refusals.
+var lookalike = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n" + strings.Repeat("x", 64<<10)
+
+// bounded is a server with limited connections. Requests to /held wait until
+// held is closed.
+type bounded struct {
+	t       *testing.T
+	address string
+	open    atomic.Int64 // open connections
+	most    atomic.Int64
+	held    chan struct{}
+}
+
+func newBounded(t *testing.T, most int) *bounded {
+	t.Helper()
+	b := &bounded{t: t, held: make(chan struct{})}
+	server := edge.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/held":
+			<-b.held
+		case "/lookalike":
+			w.Header().Set("Content-Length", fmt.Sprint(len(lookalike)))
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+			_, _ = io.WriteString(w, lookalike) // larger than any buffer
+			return
+		}
+		fmt.Fprint(w, "ok")
+	}))
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := edge.LimitConnections(server, inner, most)
+	follow := server.ConnState
+	server.ConnState = func(c net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			b.most.Store(max(b.most.Load(), b.open.Add(1)))
+		case http.StateClosed:
+			b.open.Add(-1)
+		}
+		follow(c, state)
+	}
+	b.address = inner.Addr().String()
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("the server ended with %v", err)
+		}
+	})
+	return b
+}
+
+// caller is one client connection.
+type caller struct {
+	net.Conn
+	from *bufio.Reader
+}
+
+func (b *bounded) dial() *caller {
+	b.t.Helper()
+	c, err := net.Dial("tcp", b.address)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = c.Close() })
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	return &caller{c, bufio.NewReader(c)}
+}
+
+func (c *caller) send(path string) error {
+	_, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path)
+	return err
+}
+
+// ask sends a request and reads its answer.
+func (c *caller) ask(path string) error {
+	if err := c.send(path); err != nil {
+		return err
+	}
+	return c.answer()
+}
+
+func (c *caller) answer() error {
+	response, err := http.ReadResponse(c.from, nil)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	_, err = io.Copy(io.Discard, response.Body)
+	return err
+}
+
+func TestIdleConnectionsAreClosedForNewOnes(t *testing.T) {
+	b := newBounded(t, 4)
+	var clients []*caller
+	for i := range 40 { // no client closes its connection
+		c := b.dial()
+		if err := c.ask("/"); err != nil {
+			t.Fatalf("client %d: %v", i, err)
+		}
+		clients = append(clients, c)
+	}
+	if got := b.most.Load(); got > 4 {
+		t.Errorf("%d connections were open at once", got)
+	}
+	if _, err := clients[0].from.ReadByte(); err != io.EOF {
+		t.Errorf("the longest idle connection: %v, want it closed", err)
+	}
+	if err := clients[39].ask("/"); err != nil {
+		t.Errorf("the last one: %v", err)
+	}
+}
+
+func TestNewConnectionsWaitForBusyOnes(t *testing.T) {
+	b := newBounded(t, 2)
+	first, second, third := b.dial(), b.dial(), b.dial()
+	for _, c := range []*caller{first, second, third} {
+		if err := c.send("/held"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	late := b.dial()
+	if err := late.send("/"); err != nil {
+		t.Fatal(err)
+	}
+	close(b.held)
+	for name, c := range map[string]*caller{"first": first, "second": second, "third": third, "late": late} {
+		if err := c.answer(); err != nil {
+			t.Errorf("the %s: %v", name, err)
+		}
+	}
+	if got := b.most.Load(); got > 2 {
+		t.Errorf("%d connections were open at once", got)
+	}
+}
+
+func TestListenerClosesWhileAClientWaits(t *testing.T) {
+	b := newBounded(t, 1)
+	held := b.dial()
+	if err := held.send("/held"); err != nil {
+		t.Fatal(err)
+	}
+	waiting := b.dial()
+	if err := waiting.send("/"); err != nil {
+		t.Fatal(err)
+	}
+	close(b.held) // the cleanup stops the server whichever client it accepted
+}

@@ -1,0 +1,44 @@
+package edge
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+
+	"github.com/rs/zerolog"
+
+	"molrun/web/respond"
+)
+
+// Trace gives every request an id and a logger that writes it, and turns a
+// panic of next into an answer. An id that the client sent is ignored.
+func Trace(log zerolog.Logger, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := rand.Text()
+		w.Header().Set(respond.RequestID, id)
+		l := log.With().Str("request", id).Logger()
+		r = r.WithContext(l.WithContext(r.Context()))
+		defer func() {
+			if p := recover(); p != nil {
+				AnswerPanic(w, r, p, w.Header().Get("Content-Type") != "")
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// AnswerPanic answers a request whose handler panicked with p. If the answer
+// has begun, it cuts the connection instead, so that the client does not take
+// a part for the whole.
+func AnswerPanic(w http.ResponseWriter, r *http.Request, p any, begun bool) {
+	if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it like this
+		panic(p)
+	}
+	zerolog.Ctx(r.Context()).Error().Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("handler panicked")
+	if begun {
+		panic(http.ErrAbortHandler)
+	}
+	respond.Error(w, r, errors.New("panic"))
+}

@@ -1,0 +1,116 @@
+package edge
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"molrun/app/fault"
+	"molrun/web/respond"
+)
+
+// wireConn is a connection that rewrites net/http's own answers. What is not an
+// HTTP request reaches no handler: net/http answers in plain text and hangs up.
+// Clients get an error object instead, as for any other mistake.
+type wireConn struct {
+	*net.TCPConn             // embedded for all its optional interfaces
+	answering    atomic.Bool // a handler was called for the current request
+}
+
+// net/http sends files with sendfile through ReadFrom.
+var _ io.ReaderFrom = (*wireConn)(nil)
+
+// wireKey finds the connection in the context of its requests.
+type wireKey struct{}
+
+// trackAnswers makes the server note when a handler begins to answer.
+func trackAnswers(server *http.Server) {
+	next := server.Handler
+	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(wireKey{}).(*wireConn); ok {
+			c.answering.Store(true)
+		}
+		next.ServeHTTP(w, r)
+	})
+	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		return context.WithValue(ctx, wireKey{}, c)
+	}
+}
+
+// newWireConn wraps an accepted TCP connection. Other connections are returned
+// as they are.
+func newWireConn(c net.Conn) net.Conn {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		return &wireConn{TCPConn: tcp}
+	}
+	return c
+}
+
+// answered notes that an answer is complete and the next request may come.
+func answered(c net.Conn) {
+	if c, ok := c.(*wireConn); ok {
+		c.answering.Store(false)
+	}
+}
+
+// Write implements net.Conn. net/http writes its own answers in one piece.
+func (c *wireConn) Write(p []byte) (int, error) {
+	if c.answering.Load() || !bytes.HasPrefix(p, []byte("HTTP/1.")) {
+		return c.TCPConn.Write(p)
+	}
+	if _, err := c.TCPConn.Write(unreadable(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// unreadable turns net/http's answer to what is not a request into ours.
+func unreadable(answer []byte) []byte {
+	line, _, _ := strings.Cut(string(answer), "\r\n")
+	_, status, _ := strings.Cut(line, " ")
+	err := fault.Errorf(fault.BadRequest, "What came is no request that can be read (%s); look at what sends it.", strings.ToLower(reason(status)))
+	switch {
+	case strings.HasPrefix(status, "431 "):
+		err = headerTooLarge()
+	case bytes.Contains(answer, []byte("HTTPS server")):
+		err = fault.Errorf(fault.BadRequest, "This port takes HTTPS alone; begin the address with https://.")
+	}
+	w := &recorder{header: http.Header{respond.RequestID: {rand.Text()}, "Connection": {"close"}}}
+	respond.Error(w, new(http.Request), err)
+	return w.bytes()
+}
+
+// reason returns the most precise part of a status line's text.
+func reason(status string) string {
+	if _, precise, found := strings.Cut(status, ": "); found {
+		return precise
+	}
+	_, text, _ := strings.Cut(status, " ")
+	return text
+}
+
+// recorder keeps an answer so that it can be written in one piece.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (w *recorder) Header() http.Header         { return w.header }
+func (w *recorder) WriteHeader(status int)      { w.status = status }
+func (w *recorder) Write(p []byte) (int, error) { return w.body.Write(p) }
+
+func (w *recorder) bytes() []byte {
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "HTTP/1.1 %d %s\r\n", w.status, http.StatusText(w.status))
+	_ = w.header.Write(&text) // a buffer takes all
+	text.WriteString("\r\n")
+	text.Write(w.body.Bytes())
+	return text.Bytes()
+}

@@ -1,0 +1,152 @@
+package web_test
+
+import (
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// clock is a manual clock.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) read() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) move(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+func TestRefusedKeysFromOneAddressAreRateLimited(t *testing.T) {
+	now := &clock{now: time.Unix(1e9, 0)}
+	s := start(t, func(with *setup) { with.options.Now, with.from = now.read, "192.0.2.1:4711" })
+	for i := range 100 {
+		if a := s.send("GET", "/jobs", ""); a.status != 401 {
+			t.Fatalf("attempt %d: %d %s", i, a.status, a.body)
+		}
+	}
+	for _, c := range calls() {
+		if a := s.send(c.method, c.path, ""); a.status != 429 || a.code() != "RATE_LIMITED" || a.header.Get("Retry-After") == "" {
+			t.Errorf("%v: %d %s", c, a.status, a.body)
+		}
+	}
+	s.want(200, "GET", "/jobs", "") // a valid key still works
+	now.move(time.Second)
+	if a := s.send("GET", "/jobs", ""); a.status != 401 {
+		t.Errorf("a second later: %d %s", a.status, a.body)
+	}
+}
+
+func TestRefusedKeysFromSharedAddressesAreNotRateLimited(t *testing.T) {
+	now := &clock{now: time.Unix(1e9, 0)}
+	for _, from := range []string{"127.0.0.1:1", "[::1]:1", "[::ffff:127.0.0.1]:1", "10.0.0.7:1"} {
+		s := start(t, func(with *setup) {
+			with.options.Now, with.from = now.read, from
+			with.options.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+		})
+		for range 150 {
+			if a := s.send("GET", "/jobs", ""); a.status != 401 {
+				t.Fatalf("from %s: %d %s", from, a.status, a.body)
+			}
+		}
+	}
+}
+
+func TestKeysHaveConfiguredRates(t *testing.T) {
+	now := &clock{now: time.Unix(1e9, 0)}
+	s := start(t, func(with *setup) {
+		with.options.Now = now.read
+		with.options.Rates.List, with.options.Rates.Submit, with.options.Rates.Upload = 2, 1, 0.5
+	})
+	s.want(200, "GET", "/jobs", "")
+	s.want(200, "GET", "/files", "")
+	s.want(429, "GET", "/jobs", "")
+	s.want(422, "POST", "/submit-job", "{}")
+	s.want(429, "POST", "/submit-batch", "{}")
+	s.want(200, "PUT", "/upload/a", "")
+	s.want(429, "PUT", "/upload/a", "")
+	s.want(200, "GET", "/algorithms", "") // has no rate limit
+	if a := s.as(s.bob, "GET", "/jobs", ""); a.status != 200 {
+		t.Errorf("another key: %d", a.status)
+	}
+	now.move(500 * time.Millisecond)
+	s.want(200, "GET", "/jobs", "")
+	s.want(429, "GET", "/jobs", "")
+	now.move(1500 * time.Millisecond)
+	s.want(200, "PUT", "/upload/a", "")
+}
+
+func TestRequestsBeyondTheLimitAreRefusedAtOnce(t *testing.T) {
+	s := start(t, func(with *setup) { with.options.MaxInFlight = 1 })
+	s.submit("a")
+	j := s.claim("a")
+	waiting := make(chan answer)
+	go func() {
+		a := s.as(s.ann, "GET", "/jobs/a?wait=60s", "")
+		for a.status == 503 { // a request below came first
+			a = s.as(s.ann, "GET", "/jobs/a?wait=60s", "")
+		}
+		waiting <- a
+	}()
+	for s.as(s.ann, "GET", "/algorithms", "").status != 503 { // until the waiting request has arrived
+	}
+	if a := s.send("GET", "/healthz", ""); a.status != 200 {
+		t.Errorf("healthz: %d", a.status)
+	}
+	s.finish(j)
+	if a := <-waiting; a.status != 200 || !strings.Contains(a.body, `"FAILED"`) {
+		t.Errorf("the waiting request: %d %s", a.status, a.body)
+	}
+	s.want(200, "GET", "/algorithms", "")
+}
+
+func TestWaitingRequestsLeaveSlotsForOthers(t *testing.T) {
+	s := start(t, func(with *setup) { with.options.MaxInFlight = 3 }) // one of them may wait
+	s.submit("a")
+	j := s.claim("a")
+	wait := func(path string) answer {
+		for range 10_000 {
+			if a := s.as(s.ann, "GET", path, ""); a.status != 503 {
+				return a
+			}
+		}
+		return answer{}
+	}
+	waiting := make(chan answer)
+	go func() { waiting <- wait("/jobs/a?wait=60s") }()
+	refused := false
+	for i := 0; i < 10_000 && !refused; i++ { // until the waiting request has arrived
+		refused = s.as(s.bob, "GET", "/jobs/a?wait=1ms", "").status == 503
+	}
+	if !refused {
+		t.Error("more requests wait than allowed")
+	}
+	s.want(200, "GET", "/jobs/a", "")
+	s.finish(j)
+	if a := <-waiting; a.status != 200 || !strings.Contains(a.body, `"FAILED"`) {
+		t.Errorf("the waiting request: %d %s", a.status, a.body)
+	}
+	if a := wait("/jobs/a?wait=60s"); a.status != 200 {
+		t.Errorf("after the waiting request: %d %s", a.status, a.body)
+	}
+}
+
+func TestBodiesShareAMemoryBudget(t *testing.T) {
+	s := start(t, func(with *setup) { with.options.MaxBuffered = 1000 })
+	long := `{"jobName":"` + strings.Repeat("x", 1000) + `"}`
+	for range 3 { // the budget is released after each request
+		if a := s.as(s.ann, "POST", "/submit-job", long); a.status != 503 || a.code() != "UNAVAILABLE" {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+		s.want(422, "POST", "/submit-job", long[:500]+`"}`)
+	}
+}

@@ -1,0 +1,90 @@
+package web
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"molrun/app/audit"
+	"molrun/app/strictjson"
+)
+
+// Options configure the API. Zero values take the defaults named here.
+type Options struct {
+	Log       zerolog.Logger // for what no request causes; requests log to that of Outer
+	PublicURL string         // base of links; "": scheme and host of the request
+	Version   string         // of this program, for GET /version
+
+	MaxURL       int   // bytes of path and query, 16 KiB
+	MaxBody      int64 // bytes of a JSON body, 8 MiB
+	MaxBatchBody int64 // bytes of a batch's body, 64 MiB
+	MaxBuffered  int64 // bytes of all bodies of requests in flight, 96 MiB
+	MaxInFlight  int   // requests in flight, 1024; half as many may wait for a change
+	JSON         strictjson.Limits
+
+	BodyTime   time.Duration // for a JSON body to arrive, 30 s
+	BatchTime  time.Duration // for a batch's body, 5 min
+	AnswerTime time.Duration // for an answer to leave, 1 min
+
+	Rates          Rates
+	TrustedProxies []netip.Prefix // exempt from Rates.Failed
+
+	// Audit receives the entries of the audit log; nil drops them.
+	Audit func(audit.Entry)
+
+	// Registry holds the metrics that GET /metrics shows. It serves one API.
+	Registry *prometheus.Registry
+	// Ready returns what GET /readyz shows; nil is always ready.
+	Ready func(context.Context) (map[string]any, bool)
+	// Stopping is done when the server begins to shut down: requests that wait
+	// for a change are then answered at once. nil never stops.
+	Stopping context.Context
+	// Now is the clock of rate limits and of the audit log.
+	Now func() time.Time
+}
+
+// Rates are how many requests a second each API key may make; 0 is no limit.
+// Failed is how many requests without a valid key an address may make: 0 means
+// 100, a negative number means no limit.
+type Rates struct{ Submit, List, Upload, Failed float64 }
+
+func (o Options) withDefaults() Options {
+	o.PublicURL = strings.TrimRight(o.PublicURL, "/")
+	o.MaxURL = or(o.MaxURL, 16<<10)
+	o.MaxBody = or(o.MaxBody, 8<<20)
+	o.MaxBatchBody = or(o.MaxBatchBody, 64<<20)
+	o.MaxBuffered = or(o.MaxBuffered, 96<<20)
+	o.MaxInFlight = or(o.MaxInFlight, 1024)
+	o.JSON = or(o.JSON, strictjson.DefaultLimits())
+	o.BodyTime = or(o.BodyTime, 30*time.Second)
+	o.BatchTime = or(o.BatchTime, 5*time.Minute)
+	o.AnswerTime = or(o.AnswerTime, time.Minute)
+	o.Rates.Failed = or(o.Rates.Failed, 100)
+	o.Version = or(o.Version, "unknown")
+	if o.Registry == nil {
+		o.Registry = prometheus.NewRegistry()
+	}
+	if o.Ready == nil {
+		o.Ready = func(context.Context) (map[string]any, bool) { return map[string]any{}, true }
+	}
+	if o.Stopping == nil {
+		o.Stopping = context.Background()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// or returns value, or instead if value is zero.
+func or[T comparable](value, instead T) T {
+	var zero T
+	if value == zero {
+		return instead
+	}
+	return value
+}

@@ -1,0 +1,155 @@
+package respond
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rs/zerolog"
+
+	"molrun/app/fault"
+)
+
+// statuses maps every error code to its HTTP status.
+var statuses = map[fault.Code]int{
+	fault.BadRequest:           http.StatusBadRequest,
+	fault.Unauthorized:         http.StatusUnauthorized,
+	fault.Forbidden:            http.StatusForbidden,
+	fault.LinkInvalid:          http.StatusForbidden,
+	fault.LinkExpired:          http.StatusForbidden,
+	fault.QuotaExceeded:        http.StatusForbidden,
+	fault.NotFound:             http.StatusNotFound,
+	fault.MethodNotAllowed:     http.StatusMethodNotAllowed,
+	fault.JobAlreadyExists:     http.StatusConflict,
+	fault.JobNotCompleted:      http.StatusConflict,
+	fault.JobNotFinished:       http.StatusConflict,
+	fault.JobNotFailed:         http.StatusConflict,
+	fault.UploadNotReceived:    http.StatusConflict,
+	fault.UploadCompleted:      http.StatusConflict,
+	fault.FileInUse:            http.StatusConflict,
+	fault.BodyTooLarge:         http.StatusRequestEntityTooLarge,
+	fault.FileTooLarge:         http.StatusRequestEntityTooLarge,
+	fault.UnsupportedMediaType: http.StatusUnsupportedMediaType,
+	fault.RangeInvalid:         http.StatusRequestedRangeNotSatisfiable,
+	fault.Invalid:              http.StatusUnprocessableEntity,
+	fault.RateLimited:          http.StatusTooManyRequests,
+	fault.Internal:             http.StatusInternalServerError,
+	fault.Unavailable:          http.StatusServiceUnavailable,
+	fault.StorageFull:          http.StatusInsufficientStorage,
+}
+
+// retryAfter is the number of seconds after which a retry makes sense.
+var retryAfter = map[fault.Code]string{
+	fault.RateLimited: "1",
+	fault.Unavailable: "5",
+}
+
+// RetryAfter adds the header of that name if requests refused with code should
+// be repeated.
+func RetryAfter(h http.Header, code fault.Code) {
+	if seconds := retryAfter[code]; seconds != "" {
+		h.Set("Retry-After", seconds)
+	}
+}
+
+type errorBody struct {
+	Error ErrorObject `json:"error"`
+}
+
+// ErrorObject is the "error" member of an answer.
+type ErrorObject struct {
+	Code    fault.Code `json:"code"`
+	Message string     `json:"message"`
+}
+
+type detailBody struct {
+	Detail []fault.Field `json:"detail"`
+}
+
+// Error answers the request with err. Internal errors are logged with their
+// cause and shown without it.
+func Error(w http.ResponseWriter, r *http.Request, err error) {
+	shown := explain(r, err)
+	status, known := statuses[shown.Code]
+	if !known {
+		shown.Code, status = fault.Internal, http.StatusInternalServerError
+	}
+	logCause(r, shown.Code, err)
+	if shown.Code == fault.Internal {
+		shown.Message = fmt.Sprintf("Something went wrong in the service; tell its administrator the request id %s.",
+			w.Header().Get(RequestID))
+	}
+	dropBodyHeaders(w.Header())
+	RetryAfter(w.Header(), shown.Code)
+	if shown.Code == fault.Unauthorized {
+		w.Header().Set("WWW-Authenticate", `ApiKey header="x-api-key"`)
+	}
+	if shown.Code == fault.Invalid {
+		_ = JSON(w, status, detailBody{detail(shown)}) // fields hold only text and numbers
+		return
+	}
+	_ = JSON(w, status, errorBody{ErrorObject{shown.Code, sentence(shown.Message)}})
+}
+
+// sentence gives a message a capital letter and a full stop. The rules write
+// messages without them.
+func sentence(message string) string {
+	first, size := utf8.DecodeRuneInString(message)
+	message = string(unicode.ToUpper(first)) + message[size:]
+	if strings.HasSuffix(message, ".") {
+		return message
+	}
+	return message + "."
+}
+
+// explain returns the part of err that the caller may see.
+func explain(r *http.Request, err error) fault.Error {
+	var known *fault.Error
+	switch {
+	case errors.As(err, &known):
+		return *known
+	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
+		return fault.Error{Code: fault.Unavailable, Message: "The request was given up before it was done; send it again."}
+	case errors.Is(err, context.DeadlineExceeded):
+		return fault.Error{Code: fault.Unavailable, Message: "The service did not answer in time; send the request again."}
+	}
+	code := fault.CodeOf(err) // a bare code from storage or blobs has no message
+	if code == fault.NotFound {
+		return fault.Error{Code: code, Message: "There is nothing of that name here any more; list what there is and try again."}
+	}
+	return fault.Error{Code: code, Message: "The request was refused; tell the administrator the request id in X-Request-Id."}
+}
+
+// detail returns the field errors of an Invalid. One without fields is about
+// the body.
+func detail(e fault.Error) []fault.Field {
+	if len(e.Fields) > 0 {
+		return e.Fields
+	}
+	return []fault.Field{{Loc: []any{"body"}, Msg: e.Message, Type: "value"}}
+}
+
+// logCause logs what an operator has to know: internal errors, and the causes
+// of refusals that do not name one.
+func logCause(r *http.Request, code fault.Code, err error) {
+	log := zerolog.Ctx(r.Context())
+	switch {
+	case r.Context().Err() != nil && errors.Is(err, context.Canceled):
+		log.Debug().Err(err).Msg("request given up")
+	case code == fault.Internal:
+		log.Error().Err(err).Msg("request failed")
+	case code == fault.StorageFull || code == fault.Unavailable:
+		log.Warn().Err(err).Msg("request refused")
+	}
+}
+
+// dropBodyHeaders removes the headers of a body that will not be sent.
+func dropBodyHeaders(h http.Header) {
+	for _, name := range []string{"Content-Disposition", "Content-Encoding", "Content-Length", "Etag", "Last-Modified", "X-Log-Size"} {
+		h.Del(name)
+	}
+}

@@ -1,0 +1,80 @@
+// Package respond writes answers: JSON bodies, job records, pages of a listing
+// and errors. errors.go alone maps error codes to HTTP statuses.
+package respond
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+)
+
+// RequestID is the header that carries the id of a request. It is set before
+// any handler runs.
+const RequestID = "X-Request-Id"
+
+// JSONType is the Content-Type of all answers but files, logs and documents.
+const JSONType = "application/json"
+
+// JSON answers with v as JSON on one line. If v cannot be encoded, nothing is
+// written.
+func JSON(w http.ResponseWriter, status int, v any) error {
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false) // keeps links readable; nothing shows this as HTML
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	Body(w, status, JSONType, body.Bytes())
+	return nil
+}
+
+// Body sends a complete answer. A write error means that the client has gone,
+// which the access log shows.
+func Body(w http.ResponseWriter, status int, contentType string, body []byte) {
+	h := w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
+
+// Record answers 200 with a job's record, unchanged.
+func Record(w http.ResponseWriter, record json.RawMessage) {
+	Body(w, http.StatusOK, JSONType, append(bytes.TrimRight(record, "\n"), '\n'))
+}
+
+// Page is one page of a listing.
+type Page struct {
+	Noun     string            // names the member that holds the records
+	Records  []json.RawMessage // as stored
+	StartKey string            // cursor of the next page, "" on the last
+	Statuses json.RawMessage   // counts by status, if asked for
+}
+
+// Write answers 200 with the page. It copies the records without parsing them.
+func (p Page) Write(w http.ResponseWriter) {
+	size := len(p.Noun) + len(p.StartKey) + len(p.Statuses) + 64
+	for _, r := range p.Records {
+		size += len(r) + 1
+	}
+	b := append(make([]byte, 0, size), '{')
+	b = append(strconv.AppendQuote(b, p.Noun), ":["...)
+	for i, r := range p.Records {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, r...)
+	}
+	b = append(b, ']')
+	if p.StartKey != "" {
+		b = append(b, `,"startKey":`...)
+		b = strconv.AppendQuote(b, p.StartKey) // cursors are plain ASCII
+	}
+	if p.Statuses != nil {
+		b = append(append(b, `,"statuses":`...), p.Statuses...)
+	}
+	Body(w, http.StatusOK, JSONType, append(b, "}\n"...))
+}

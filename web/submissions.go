@@ -1,0 +1,128 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/gin-gonic/gin"
+
+	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/strictjson"
+	"molrun/web/decode"
+	"molrun/web/respond"
+)
+
+// submissions queues jobs and batches.
+type submissions struct{ svc *app.Jobs }
+
+// job handles POST /submit-job.
+func (h submissions) job(c *gin.Context) error {
+	sub, err := decodeJob(c)
+	if err != nil {
+		return err
+	}
+	auditObject(c, sub.Name)
+	record, created, err := h.svc.Submit(c.Request.Context(), caller(c), sub)
+	if err != nil {
+		return err
+	}
+	respond.Record(c.Writer, withCreated(record, created))
+	return nil
+}
+
+// batch handles POST /submit-batch.
+func (h submissions) batch(c *gin.Context) error {
+	sub, err := decodeBatch(c)
+	if err != nil {
+		return err
+	}
+	auditObject(c, sub.Name)
+	record, created, err := h.svc.SubmitBatch(c.Request.Context(), caller(c), sub)
+	if err != nil {
+		return err
+	}
+	respond.Record(c.Writer, withCreated(record, created))
+	return nil
+}
+
+type validationView struct {
+	Valid      bool            `json:"valid"`
+	Normalized json.RawMessage `json:"normalized,omitempty"`
+	Detail     []fault.Field   `json:"detail"`
+}
+
+// validate handles POST /validate-job. Faults of a body that is a JSON object
+// are its answer, not an error.
+func (h submissions) validate(c *gin.Context) error {
+	sub, err := decodeJob(c)
+	if err != nil {
+		return err
+	}
+	v, err := h.svc.Validate(c.Request.Context(), caller(c), sub)
+	if err != nil {
+		return err
+	}
+	view := validationView{v.Valid, v.Normalized, v.Detail}
+	if view.Detail == nil {
+		view.Detail = []fault.Field{}
+	}
+	return respond.JSON(c.Writer, http.StatusOK, view)
+}
+
+func decodeJob(c *gin.Context) (app.Submission, error) {
+	sub, err := decode.Request(c, func(r *decode.Reader) app.Submission {
+		b := r.Object(decode.Required)
+		return app.Submission{
+			Body:       b.Value(),
+			Name:       b.Text("jobName", decode.Required),
+			Type:       b.Text("type", decode.Required),
+			Version:    b.Text("version", decode.Optional),
+			Settings:   b.Member("settings", strictjson.Object, decode.Required),
+			Priority:   int(decode.OrZero(b.Integer("priority", -decode.MaxExact, decode.MaxExact))),
+			MaxRuntime: decode.OrZero(b.Integer("maxRuntimeSeconds", 1, decode.MaxExact)),
+		}
+	})
+	sub.Faults, err = bodyFaults(err, sub.Body)
+	return sub, err
+}
+
+func decodeBatch(c *gin.Context) (app.BatchSubmission, error) {
+	sub, err := decode.Request(c, func(r *decode.Reader) app.BatchSubmission {
+		b := r.Object(decode.Required)
+		return app.BatchSubmission{
+			Body:       b.Value(),
+			Name:       b.Text("batchName", decode.Required),
+			Type:       b.Text("type", decode.Required),
+			Version:    b.Text("version", decode.Optional),
+			Rows:       b.Items("settings", strictjson.Object, decode.Required),
+			RowNames:   b.Texts("jobNames"),
+			Priority:   int(decode.OrZero(b.Integer("priority", -decode.MaxExact, decode.MaxExact))),
+			MaxRuntime: decode.OrZero(b.Integer("maxRuntimeSeconds", 1, decode.MaxExact)),
+		}
+	})
+	sub.Faults, err = bodyFaults(err, sub.Body)
+	return sub, err
+}
+
+// bodyFaults returns the faults of a body that is a JSON object, so that the
+// service reports them together with its own. Other errors end the request.
+func bodyFaults(err error, body *strictjson.Value) ([]fault.Field, error) {
+	faults := decode.Faults(err)
+	elsewhere := func(f fault.Field) bool { return f.Loc[0] != "body" }
+	if body == nil || faults == nil || slices.ContainsFunc(faults, elsewhere) {
+		return nil, err
+	}
+	return faults, nil
+}
+
+// withCreated appends the member "created" to a job's record.
+func withCreated(record json.RawMessage, created bool) json.RawMessage {
+	open := bytes.TrimRight(bytes.TrimSuffix(bytes.TrimRight(record, " \n"), []byte("}")), " \n")
+	out := append(make([]byte, 0, len(open)+len(`,"created":false}`)), open...)
+	out = append(out, `,"created":`...)
+	return append(strconv.AppendBool(out, created), '}')
+}

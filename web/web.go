@@ -1,0 +1,46 @@
+// Package web is the HTTP interface of the service. A handler decodes a
+// request, calls one method of [app.Service] and encodes what that returns; it
+// holds no rule. routes.go lists the routes, openapi.yaml describes them.
+package web
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"molrun/app"
+	"molrun/web/edge"
+)
+
+// Outer joins the API and the links to files. Requests below /blobs/ keep the
+// server's own ResponseWriter, so that files are sent with sendfile.
+func Outer(api, blobs http.Handler, log zerolog.Logger) http.Handler {
+	return edge.Trace(log, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.EscapedPath(), "/blobs/") {
+			blobs.ServeHTTP(w, r)
+			return
+		}
+		api.ServeHTTP(w, r)
+	}))
+}
+
+// New returns the handler of the API, to be served below [Outer].
+func New(svc *app.Service, o Options) http.Handler {
+	o = o.withDefaults()
+	base := publicURL(o.PublicURL)
+	api := handlers{
+		algorithms:  algorithms{svc.Algorithms},
+		files:       files{svc.Files},
+		jobs:        jobs{svc.Jobs, newWaiters(o)},
+		metrics:     metrics{o.Registry, o.Log},
+		probes:      probes{o.Version, o.Ready},
+		results:     results{svc.Jobs, base, o.AnswerTime},
+		submissions: submissions{svc.Jobs},
+		uploads:     uploads{svc.Files, base},
+	}
+	around := observer{newRequestMetrics(o.Registry), newAuditor(o.Audit, o.Now)}
+	engine := newEngine(around.observe)
+	mount(engine, api.routes(), newGuard(svc.Accounts, o).admit)
+	return engine
+}
