@@ -1,3 +1,7 @@
+// Package kv keeps tables of records in one bbolt file: group commit, buckets
+// that follow from records (indexes and sums), migrations, checks and repair.
+// It knows the IDs of package app, but no job: what a database holds, a Schema
+// says.
 package kv
 
 import (
@@ -113,7 +117,7 @@ func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
 	}
 	seen := b.ID()
 	err = db.read(b, fn)
-	if notDurable := db.writer.waitDurable(ctx, seen); notDurable != nil {
+	if notDurable := db.writer.last.wait(ctx, seen, db.health); notDurable != nil {
 		return notDurable // an answer, or a refusal, may rest on a lost commit
 	}
 	return err

@@ -89,9 +89,7 @@ func TestViewWaitsForTheCommitItHasSeen(t *testing.T) {
 // were not synced yet.
 func beginCommit(t *testing.T, db *DB, ahead int) *commit {
 	t.Helper()
-	c := &commit{number: commits(t, db) + ahead, done: make(chan struct{})}
-	db.writer.last.Store(c)
-	return c
+	return db.writer.last.begin(commits(t, db) + ahead)
 }
 
 func failCommit(db *DB, c *commit) {

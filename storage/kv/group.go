@@ -90,8 +90,7 @@ func (w *writer) attempt(group []*call) (finished bool) {
 	if t.changes == 0 {
 		return true
 	}
-	current := &commit{number: b.ID(), done: make(chan struct{})}
-	w.last.Store(current)
+	current := w.last.begin(b.ID())
 	defer close(current.done) // after commitError, which may mark the database as failed
 	if err := w.commit(t); err != nil {
 		return refuse(group, w.health.commitError(err))

@@ -34,7 +34,7 @@ type writer struct {
 	health  *health
 	commits *boltfile.Counter
 	floor   atomic.Pointer[app.IDBytes]
-	last    atomic.Pointer[commit] // nil before the first
+	last    lastCommit
 	queue   chan *call
 	stop    chan struct{} // closed by Close
 	ended   chan struct{} // closed when run has returned for good
