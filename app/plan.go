@@ -36,6 +36,23 @@ type plan struct {
 	faults     []fault.Field
 }
 
+// planJob checks a submission and makes its job. If there are faults, it
+// returns all of them and no job.
+func planJob(ctx context.Context, c *core, by Caller, sub Submission) (*Job, *algorithm.File, []fault.Field, error) {
+	plan := newPlan(c, by, sub.Type, sub.Version, sub.Priority, sub.MaxRuntime, sub.Faults)
+	plan.checkName(sub.Name, "jobName")
+	if plan.algorithm == nil || sub.Settings == nil {
+		return nil, nil, plan.faults, nil
+	}
+	rows, err := plan.rows(ctx, []*strictjson.Value{sub.Settings}, func(int) []any { return []any{"body", "settings"} })
+	if err != nil || len(plan.faults) > 0 {
+		return nil, nil, plan.faults, err
+	}
+	job := plan.job(sub.Name, rows[0])
+	job.Private.Meaning = meaningHash("job", plan.algorithm, rows[0].normalized)
+	return job, plan.algorithm, nil, nil
+}
+
 func newPlan(c *core, by Caller, typ, version string, priority int, maxRuntime int64, faults []fault.Field) *plan {
 	p := &plan{core: c, by: by, priority: priority, maxRuntime: maxRuntime, asksTime: maxRuntime != 0, faults: slices.Clone(faults)}
 	if !p.faulty("type") {
@@ -282,6 +299,16 @@ func compact(v *strictjson.Value) json.RawMessage {
 		return v.AppendCanonical(nil)
 	}
 	return b
+}
+
+// meaningHash identifies work by what it does: algorithm, version, and settings
+// with defaults filled in; references to files as they were written.
+func meaningHash(kind string, a *algorithm.File, rows ...json.RawMessage) string {
+	parts := [][]byte{[]byte(hashVersion), []byte(kind), []byte(a.Type), []byte(a.Version)}
+	for _, row := range rows {
+		parts = append(parts, row)
+	}
+	return hash(parts...)
 }
 
 // fault records a fault of the body.

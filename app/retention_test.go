@@ -463,12 +463,12 @@ func TestUploadsOnTheirWayShareTheQuota(t *testing.T) {
 		must(t, err)
 		ids[i] = grant.Upload.ID
 	}
-	first, err := s.Files.ReserveUpload(ctx, ids[0], 600)
+	_, first, err := s.Files.BeginUpload(ctx, ids[0], 600)
 	must(t, err)
-	if _, err := s.Files.ReserveUpload(ctx, ids[1], 500); !errors.Is(err, fault.QuotaExceeded) || !strings.Contains(err.Error(), "600 bytes are being uploaded") {
+	if _, _, err := s.Files.BeginUpload(ctx, ids[1], 500); !errors.Is(err, fault.QuotaExceeded) || !strings.Contains(err.Error(), "600 bytes are being uploaded") {
 		t.Errorf("a second that does not fit beside the first: %v", err)
 	}
-	second, err := s.Files.ReserveUpload(ctx, ids[1], -1) // of unknown length
+	_, second, err := s.Files.BeginUpload(ctx, ids[1], -1) // of unknown length
 	must(t, err)
 	must(t, second.Grow(ctx, 400))
 	if err := second.Grow(ctx, 401); !errors.Is(err, fault.QuotaExceeded) {

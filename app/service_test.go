@@ -229,7 +229,7 @@ func (s *site) upload(by app.Caller, filename, text string) *app.Upload {
 	ctx := s.t.Context()
 	grant, err := s.Files.Create(ctx, by, app.UploadRequest{Filename: filename})
 	must(s.t, err)
-	generation, err := s.Files.BeginUpload(ctx, grant.Upload.ID)
+	generation, _, err := s.Files.BeginUpload(ctx, grant.Upload.ID, -1)
 	must(s.t, err)
 	path := s.files.UploadPath(grant.Upload.ID, generation)
 	must(s.t, os.MkdirAll(filepath.Dir(path), 0o700))
@@ -593,9 +593,9 @@ func TestUploadsAreReplacedUntilTheyAreComplete(t *testing.T) {
 	if _, err := s.Files.Complete(ctx, ann, string(id), nil); !errors.Is(err, fault.UploadNotReceived) {
 		t.Errorf("complete before anything arrived: %v", err)
 	}
-	first, err := s.Files.BeginUpload(ctx, id)
+	first, _, err := s.Files.BeginUpload(ctx, id, -1)
 	must(t, err)
-	second, err := s.Files.BeginUpload(ctx, id)
+	second, _, err := s.Files.BeginUpload(ctx, id, -1)
 	must(t, err)
 	if first == second {
 		t.Fatalf("two PUTs share generation %d", first)
@@ -621,7 +621,7 @@ func TestUploadsAreReplacedUntilTheyAreComplete(t *testing.T) {
 	if err != nil || *one != *two {
 		t.Errorf("repeat of complete: %+v, %v; want %+v", two, err, one)
 	}
-	if _, err := s.Files.BeginUpload(ctx, id); !errors.Is(err, fault.UploadCompleted) {
+	if _, _, err := s.Files.BeginUpload(ctx, id, -1); !errors.Is(err, fault.UploadCompleted) {
 		t.Errorf("PUT after complete: %v", err)
 	}
 	if _, err := s.Files.FinishUpload(ctx, id, app.StoredFile{Generation: second + 1}); !errors.Is(err, fault.UploadCompleted) {

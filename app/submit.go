@@ -36,7 +36,7 @@ func (s *Jobs) Submit(ctx context.Context, by Caller, sub Submission) (rec Recor
 	if err != nil || rec != nil {
 		return rec, false, err
 	}
-	job, definition, faults, err := s.prepare(ctx, by, sub)
+	job, definition, faults, err := planJob(ctx, s.core, by, sub)
 	if err == nil {
 		err = fault.List(faults...)
 	}
@@ -54,16 +54,6 @@ const hashVersion = "molrun 1"
 // sentHash identifies a request body by what was sent.
 func sentHash(kind string, body *strictjson.Value) string {
 	return hash([]byte(hashVersion), []byte(kind+" as sent"), body.AppendCanonical(nil))
-}
-
-// meaningHash identifies work by what it does: algorithm, version, and settings
-// with defaults filled in; references to files as they were written.
-func meaningHash(kind string, a *algorithm.File, rows ...json.RawMessage) string {
-	parts := [][]byte{[]byte(hashVersion), []byte(kind), []byte(a.Type), []byte(a.Version)}
-	for _, row := range rows {
-		parts = append(parts, row)
-	}
-	return hash(parts...)
 }
 
 // hash returns the SHA-256 of the parts in hex, each part preceded by its
@@ -104,23 +94,6 @@ func (s *Jobs) sentBefore(ctx context.Context, by Caller, name, sent string) (re
 		return err
 	})
 	return rec, err
-}
-
-// prepare checks a submission and makes its job. If there are faults, it
-// returns all of them and no job.
-func (s *Jobs) prepare(ctx context.Context, by Caller, sub Submission) (*Job, *algorithm.File, []fault.Field, error) {
-	plan := newPlan(s.core, by, sub.Type, sub.Version, sub.Priority, sub.MaxRuntime, sub.Faults)
-	plan.checkName(sub.Name, "jobName")
-	if plan.algorithm == nil || sub.Settings == nil {
-		return nil, nil, plan.faults, nil
-	}
-	rows, err := plan.rows(ctx, []*strictjson.Value{sub.Settings}, func(int) []any { return []any{"body", "settings"} })
-	if err != nil || len(plan.faults) > 0 {
-		return nil, nil, plan.faults, err
-	}
-	job := plan.job(sub.Name, rows[0])
-	job.Private.Meaning = meaningHash("job", plan.algorithm, rows[0].normalized)
-	return job, plan.algorithm, nil, nil
 }
 
 // insert queues a job with its subjobs, unless the name is taken.
@@ -232,7 +205,7 @@ type Validation struct {
 
 // Validate checks a submission as Submit does, without queueing anything.
 func (s *Jobs) Validate(ctx context.Context, by Caller, sub Submission) (*Validation, error) {
-	job, _, faults, err := s.prepare(ctx, by, sub)
+	job, _, faults, err := planJob(ctx, s.core, by, sub)
 	if err != nil {
 		return nil, err
 	}

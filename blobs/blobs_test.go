@@ -65,11 +65,6 @@ func newRules() *rules {
 	}
 }
 
-// ReserveUpload reserves nothing: there is no quota.
-func (s *rules) ReserveUpload(context.Context, app.UploadID, int64) (*app.Reservation, error) {
-	return nil, nil
-}
-
 func (s *rules) Upload(_ context.Context, id app.UploadID) (*app.Upload, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,18 +76,19 @@ func (s *rules) Upload(_ context.Context, id app.UploadID) (*app.Upload, error) 
 	return &c, nil
 }
 
-func (s *rules) BeginUpload(_ context.Context, id app.UploadID) (int, error) {
+// BeginUpload reserves nothing: there is no quota.
+func (s *rules) BeginUpload(_ context.Context, id app.UploadID, _ int64) (int, *app.Reservation, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u, ok := s.uploads[id]
 	switch {
 	case !ok:
-		return 0, fault.Errorf(fault.NotFound, "There is no such upload.")
+		return 0, nil, fault.Errorf(fault.NotFound, "There is no such upload.")
 	case u.Completed():
-		return 0, fault.Errorf(fault.UploadCompleted, "This upload is complete; make a new one.")
+		return 0, nil, fault.Errorf(fault.UploadCompleted, "This upload is complete; make a new one.")
 	}
 	s.begun[id] = max(s.begun[id], u.Generation) + 1
-	return s.begun[id], nil
+	return s.begun[id], nil, nil
 }
 
 func (s *rules) FinishUpload(_ context.Context, id app.UploadID, f app.StoredFile) (int, error) {

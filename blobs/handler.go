@@ -21,11 +21,9 @@ type Service interface {
 	// Upload returns the record of an upload.
 	Upload(ctx context.Context, id app.UploadID) (*app.Upload, error)
 	// BeginUpload is called before a body is read. It returns the generation to
-	// store it as, a new one for each call.
-	BeginUpload(ctx context.Context, id app.UploadID) (generation int, err error)
-	// ReserveUpload reserves quota for length bytes, -1 if that is unknown. The
-	// caller must release it.
-	ReserveUpload(ctx context.Context, id app.UploadID, length int64) (*app.Reservation, error)
+	// store it as, a new one for each call, and reserves quota for length bytes,
+	// -1 if that is unknown. The caller must release it.
+	BeginUpload(ctx context.Context, id app.UploadID, length int64) (generation int, quota *app.Reservation, err error)
 	// FinishUpload makes a stored generation current or refuses it. Stale is
 	// the generation that it replaces, 0 for none.
 	FinishUpload(ctx context.Context, id app.UploadID, f app.StoredFile) (stale int, err error)

@@ -2,16 +2,25 @@ package blobs
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
+	"io/fs"
 	"mime"
 	"net/http"
+	"os"
+	"path"
 	"strings"
+	"syscall"
 	"time"
 
 	"molrun/app"
+	"molrun/app/durable"
 	"molrun/app/fault"
 )
 
@@ -20,6 +29,10 @@ const bufferSize = 256 << 10
 
 // finishTime bounds how long recording a received file may take.
 const finishTime = time.Minute
+
+// spaceInterval is how many bytes of an upload are received between two checks
+// of the free space.
+const spaceInterval = 64 << 20
 
 // put answers a PUT once its body is stored and recorded.
 func (h *handler) put(s *sender, r *http.Request, l app.Link, a *access) error {
@@ -75,11 +88,7 @@ func sameType(a, b string) bool {
 // store receives a request's body, publishes it as a new generation of an
 // upload and has it recorded.
 func (h *handler) store(s *sender, r *http.Request, id app.UploadID, a *access) (f app.StoredFile, err error) {
-	generation, err := h.svc.BeginUpload(r.Context(), id)
-	if err != nil {
-		return f, err
-	}
-	quota, err := h.svc.ReserveUpload(r.Context(), id, r.ContentLength)
+	generation, quota, err := h.svc.BeginUpload(r.Context(), id, r.ContentLength)
 	if err != nil {
 		return f, err
 	}
@@ -103,6 +112,47 @@ func (h *handler) store(s *sender, r *http.Request, id app.UploadID, a *access) 
 	}
 	f = app.StoredFile{Generation: generation, Size: in.size, SHA256: in.sum()}
 	return f, h.finish(r.Context(), id, f)
+}
+
+// incoming is a file being received. It has a temporary name until publish
+// gives it the name of a generation.
+type incoming struct {
+	dir     *Dir
+	file    *os.File // nil once closed
+	name    string   // the temporary one
+	size    int64
+	checked int64 // size at the last check of the free space
+	digest  hash.Hash
+}
+
+// receive begins a file. It reserves a known length, at least 0, so that a full
+// disk shows before the bytes are sent. The caller must call discard.
+func (d *Dir) receive(length int64) (*incoming, error) {
+	if err := d.checkSpace(max(length, 0)); err != nil {
+		return nil, err
+	}
+	name := path.Join(tmpDir, d.run+"."+rand.Text())
+	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, diskError("receive file", err)
+	}
+	in := &incoming{dir: d, file: f, name: name, digest: sha256.New()}
+	if length > 0 {
+		if err := preallocate(f, length); err != nil {
+			return nil, errors.Join(diskError("reserve space", err), in.discard())
+		}
+	}
+	return in, nil
+}
+
+// checkSpace refuses an upload of this length if it would use up the reserve.
+// The reserve lets records be written on a disk that uploads have filled.
+func (d *Dir) checkSpace(length int64) error {
+	disk, err := d.Disk()
+	if err == nil && disk.Free-length < disk.Reserve {
+		err = fmt.Errorf("%d bytes free, %d wanted, %d reserved: %w", disk.Free, length, disk.Reserve, syscall.ENOSPC)
+	}
+	return diskError("check free space", err)
 }
 
 // copyBody copies the request's body within the quota and checks its length.
@@ -142,6 +192,77 @@ func fill(s *sender, body io.Reader, buffer []byte) (n int, err error) {
 	return n, err
 }
 
+// Write adds to the file and its digest.
+func (in *incoming) Write(p []byte) (int, error) {
+	n, err := in.file.Write(p)
+	in.digest.Write(p[:n])
+	in.size += int64(n)
+	if err != nil {
+		return n, diskError("receive file", err)
+	}
+	if in.size-in.checked >= spaceInterval {
+		in.checked = in.size
+		return n, in.dir.checkSpace(0)
+	}
+	return n, nil
+}
+
+// sum returns the SHA-256 of what was written.
+func (in *incoming) sum() string { return hex.EncodeToString(in.digest.Sum(nil)) }
+
+// publish makes the file durable under the first unused generation from the
+// given one on, and returns that generation. No record names it yet.
+func (in *incoming) publish(id app.UploadID, generation int) (int, error) {
+	err := errors.Join(in.file.Sync(), in.file.Close())
+	in.file = nil
+	if err == nil {
+		err = in.dir.makeShard(shardOf(id))
+	}
+	if err == nil {
+		generation, err = in.link(id, generation)
+	}
+	if err != nil {
+		return 0, diskError("store file", err)
+	}
+	name := uploadName(id, generation)
+	if err := durable.SyncDir(in.dir.root, path.Dir(name)); err != nil {
+		return 0, diskError("store file", errors.Join(err, in.dir.root.Remove(name)))
+	}
+	return generation, nil
+}
+
+// makeShard makes a directory in uploads durable before any file in it is.
+func (d *Dir) makeShard(shard string) error {
+	d.shardMu.Lock()
+	defer d.shardMu.Unlock()
+	if d.shards[shard] {
+		return nil
+	}
+	err := d.root.Mkdir(path.Join(uploadsDir, shard), 0o700)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := durable.SyncDir(d.root, uploadsDir); err != nil {
+		return err
+	}
+	d.shards[shard] = true
+	return nil
+}
+
+// link gives the file its final name. A link, unlike a rename, never replaces a
+// file, so two files cannot get the same generation. It skips generations that
+// a crash left behind. discard removes the temporary name.
+func (in *incoming) link(id app.UploadID, generation int) (int, error) {
+	for range 1000 {
+		err := in.dir.root.Link(in.name, uploadName(id, generation))
+		if !errors.Is(err, fs.ErrExist) {
+			return generation, err
+		}
+		generation++
+	}
+	return 0, fmt.Errorf("upload %s has too many generations that no record names", id)
+}
+
 // finish has the stored file recorded, even if the client has gone: all bytes
 // are here. It removes the generation that no record names any more: the one
 // replaced, or the new one if the service refuses it. After any other error
@@ -162,4 +283,15 @@ func (h *handler) finish(ctx context.Context, id app.UploadID, f app.StoredFile)
 		}
 	}
 	return err
+}
+
+// discard removes the temporary name, and with it the bytes unless they were
+// published.
+func (in *incoming) discard() error {
+	var err error
+	if in.file != nil {
+		err = in.file.Close()
+		in.file = nil
+	}
+	return errors.Join(err, in.dir.root.Remove(in.name))
 }

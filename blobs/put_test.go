@@ -154,12 +154,12 @@ func TestConcurrentPutsNeverMix(t *testing.T) {
 // sameGeneration gives concurrent uploads the same generation.
 type sameGeneration struct{ *rules }
 
-func (s sameGeneration) BeginUpload(ctx context.Context, id app.UploadID) (int, error) {
+func (s sameGeneration) BeginUpload(ctx context.Context, id app.UploadID, _ int64) (int, *app.Reservation, error) {
 	u, err := s.Upload(ctx, id)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	return u.Generation + 1, nil
+	return u.Generation + 1, nil, nil
 }
 
 func TestPutSkipsGenerationsLeftByACrash(t *testing.T) {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"net/url"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -11,7 +12,6 @@ import (
 	"molrun/app/fault"
 	"molrun/app/naming"
 	"molrun/app/unit"
-	"molrun/web/decode"
 	"molrun/web/edge"
 	"molrun/web/redact"
 	"molrun/web/respond"
@@ -53,10 +53,10 @@ const failuresPerSecond = 5
 
 // auditor writes the audit log. A nil auditor writes nothing.
 type auditor struct {
-	sink     func(audit.Entry)
-	now      func() time.Time
-	failures *edge.RateLimiter // failed authentications of all addresses
-	failure  *edge.RateLimiter // failed authentications by address
+	sink            func(audit.Entry)
+	now             func() time.Time
+	failed          *edge.RateLimiter // all failed authentications
+	failedByAddress *edge.RateLimiter
 }
 
 func newAuditor(sink func(audit.Entry), now func() time.Time) *auditor {
@@ -92,7 +92,7 @@ func (a *auditor) add(c *gin.Context, remote string) {
 	}
 	switch e.Result {
 	case string(fault.Unauthorized):
-		if !a.failures.Allow("") || !a.failure.Allow(remote) {
+		if !a.failed.Allow("") || !a.failedByAddress.Allow(remote) {
 			return
 		}
 		e.Action, e.Object, e.Key = "authenticate", "", attemptedKey(c)
@@ -109,7 +109,7 @@ func objectOf(c *gin.Context) string {
 		return name
 	}
 	for _, p := range c.Params {
-		if name := decode.PathParam(c, p.Key); naming.Check(name) == "" {
+		if name, err := url.PathUnescape(p.Value); err == nil && naming.Check(name) == "" {
 			return redact.ForLog(name)
 		}
 	}

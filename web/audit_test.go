@@ -104,7 +104,7 @@ func TestAuditOfFailedAuthenticationsIsBounded(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	}
-	now.move(time.Second)
+	now.advance(time.Second)
 	id := strings.Split(s.ann, "_")[1]
 	if _, err := s.app.Accounts.DisableKey(t.Context(), id, true); err != nil {
 		t.Fatal(err)

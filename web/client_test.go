@@ -154,3 +154,15 @@ func TestClientReturnsErrorsOfTheService(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestClientPinsAndUnpins(t *testing.T) {
+	s := start(t)
+	s.want(200, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{}}`)
+	c := client.New(s.url, s.ann)
+	if j, err := c.Pin(t.Context(), "a"); err != nil || !j.Pinned {
+		t.Errorf("pin: %+v, %v", j, err)
+	}
+	if j, err := c.Unpin(t.Context(), "a"); err != nil || j.Pinned {
+		t.Errorf("unpin: %+v, %v", j, err)
+	}
+}

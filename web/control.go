@@ -48,10 +48,10 @@ func Control(svc *app.Service, keeper *retention.Keeper, o ControlOptions) http.
 		audit.add(c, "control socket")
 	})
 	mount(engine, control{keys{svc.Accounts}, storage{keeper}, o}.routes(), func(_ class, next handler) handler {
-		return func(c *gin.Context) error {
+		return func(c *gin.Context, by app.Caller) error {
 			defer limits.Apply(c)()
 			setWriteDeadline(c, time.Minute)
-			return next(c)
+			return next(c, by)
 		}
 	})
 	return edge.Trace(o.Log, engine)
@@ -80,15 +80,15 @@ func (h control) routes() []route {
 }
 
 // isolation handles GET /control/isolation.
-func (h control) isolation(c *gin.Context) error {
+func (h control) isolation(c *gin.Context, _ app.Caller) error {
 	if h.options.Isolation.Kind == "" {
-		return fault.Errorf(fault.NotFound, "this process runs no jobs; ask a service, which molrun serve starts")
+		return fault.Errorf(fault.NotFound, "this process runs no jobs; ask a running service (molrun serve)")
 	}
 	return respond.JSON(c.Writer, http.StatusOK, h.options.Isolation)
 }
 
 // rotateSecret handles POST /control/secret/rotate.
-func (h control) rotateSecret(c *gin.Context) error {
+func (h control) rotateSecret(c *gin.Context, _ app.Caller) error {
 	if err := decode.Empty(c); err != nil {
 		return err
 	}

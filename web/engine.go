@@ -3,14 +3,15 @@ package web
 import (
 	"github.com/gin-gonic/gin"
 
+	"molrun/app"
 	"molrun/app/fault"
 	"molrun/web/redact"
 	"molrun/web/respond"
 )
 
-// handler answers a request. If it returns an error, it has written nothing:
-// fail answers in its place.
-type handler func(*gin.Context) error
+// handler answers a request of a caller, who is nobody on open routes. If it
+// returns an error, it has written nothing: fail answers in its place.
+type handler func(c *gin.Context, by app.Caller) error
 
 // newEngine returns a gin engine that adds nothing of its own to the wire: no
 // redirects, no texts, no forwarded addresses. Path parameters arrive as they
@@ -33,7 +34,7 @@ func newEngine(around gin.HandlerFunc) *gin.Engine {
 			c.Request.Method, redact.Clip(c.Request.URL.EscapedPath())))
 	})
 	e.NoMethod(func(c *gin.Context) {
-		fail(c, fault.Errorf(fault.MethodNotAllowed, "%s is not possible here; use %s.",
+		fail(c, fault.Errorf(fault.MethodNotAllowed, "%s is not allowed here; use %s.",
 			c.Request.Method, c.Writer.Header().Get("Allow")))
 	})
 	return e

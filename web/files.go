@@ -16,7 +16,7 @@ import (
 type files struct{ svc *app.Files }
 
 // list handles GET /files.
-func (h files) list(c *gin.Context) error {
+func (h files) list(c *gin.Context, by app.Caller) error {
 	query, err := decode.Request(c, func(r *decode.Reader) app.FileQuery {
 		return app.FileQuery{
 			Folder:            r.Text("folder"),
@@ -28,7 +28,7 @@ func (h files) list(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	listing, err := h.svc.List(c.Request.Context(), caller(c), query)
+	listing, err := h.svc.List(c.Request.Context(), by, query)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (h files) list(c *gin.Context) error {
 }
 
 // delete handles DELETE /files/{fileId}.
-func (h files) delete(c *gin.Context) error {
+func (h files) delete(c *gin.Context, by app.Caller) error {
 	id, err := decode.Request(c, func(r *decode.Reader) string {
 		id := r.Path("fileId")
 		r.NoBody()
@@ -52,7 +52,7 @@ func (h files) delete(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.svc.Delete(c.Request.Context(), caller(c), id); err != nil {
+	if err := h.svc.Delete(c.Request.Context(), by, id); err != nil {
 		return err
 	}
 	c.Status(http.StatusNoContent)

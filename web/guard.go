@@ -63,11 +63,11 @@ func newGuard(accounts *app.Accounts, o Options) *guard {
 // admit returns next behind the guard of its class.
 func (g *guard) admit(of class, next handler) handler {
 	limits := g.limits[of]
-	return func(c *gin.Context) error {
+	return func(c *gin.Context, by app.Caller) error {
 		defer limits.Apply(c)()
 		setWriteDeadline(c, g.answerTime)
 		if of == open {
-			return next(c)
+			return next(c, by)
 		}
 		select {
 		case g.inFlight <- struct{}{}:
@@ -81,9 +81,9 @@ func (g *guard) admit(of class, next handler) handler {
 		}
 		c.Set(callerKey, by)
 		if !g.rates[of].Allow(by.KeyID) {
-			return fault.Errorf(fault.RateLimited, "This API key made too many requests of this kind; wait a second and go on more slowly.")
+			return fault.Errorf(fault.RateLimited, "This API key made too many requests of this kind; wait a second and send fewer.")
 		}
-		return next(c)
+		return next(c, by)
 	}
 }
 
@@ -115,8 +115,5 @@ func (g *guard) identify(r *http.Request) (app.Caller, error) {
 	return g.accounts.Authenticate(r.Context(), keys[0])
 }
 
-// callerKey holds the authenticated caller in gin's context.
+// callerKey holds the caller in gin's context, for the logs.
 const callerKey = "caller"
-
-// caller returns whom admit authenticated.
-func caller(c *gin.Context) app.Caller { return c.MustGet(callerKey).(app.Caller) }

@@ -3,28 +3,9 @@ package web_test
 import (
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
-
-// clock is a manual clock.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) read() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) move(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
 
 func TestRefusedKeysFromOneAddressAreRateLimited(t *testing.T) {
 	now := &clock{now: time.Unix(1e9, 0)}
@@ -40,7 +21,7 @@ func TestRefusedKeysFromOneAddressAreRateLimited(t *testing.T) {
 		}
 	}
 	s.want(200, "GET", "/jobs", "") // a valid key still works
-	now.move(time.Second)
+	now.advance(time.Second)
 	if a := s.send("GET", "/jobs", ""); a.status != 401 {
 		t.Errorf("a second later: %d %s", a.status, a.body)
 	}
@@ -78,10 +59,10 @@ func TestKeysHaveConfiguredRates(t *testing.T) {
 	if a := s.as(s.bob, "GET", "/jobs", ""); a.status != 200 {
 		t.Errorf("another key: %d", a.status)
 	}
-	now.move(500 * time.Millisecond)
+	now.advance(500 * time.Millisecond)
 	s.want(200, "GET", "/jobs", "")
 	s.want(429, "GET", "/jobs", "")
-	now.move(1500 * time.Millisecond)
+	now.advance(1500 * time.Millisecond)
 	s.want(200, "PUT", "/upload/a", "")
 }
 

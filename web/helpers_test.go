@@ -3,10 +3,13 @@ package web_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -35,4 +38,31 @@ func template(path string) string {
 		}
 	}
 	return strings.Join(parts, "/")
+}
+
+// clock is a manual clock.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) read() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// escaped percent-encodes every byte.
+func escaped(name string) string {
+	out := ""
+	for i := range len(name) {
+		out += fmt.Sprintf("%%%02X", name[i])
+	}
+	return out
 }

@@ -21,7 +21,7 @@ type jobs struct {
 }
 
 // list handles GET /jobs.
-func (h jobs) list(c *gin.Context) error {
+func (h jobs) list(c *gin.Context, by app.Caller) error {
 	query, err := decode.Request(c, func(r *decode.Reader) app.JobQuery {
 		return app.JobQuery{
 			Name:              r.Text("jobName"),
@@ -39,7 +39,7 @@ func (h jobs) list(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	listing, err := h.svc.List(c.Request.Context(), caller(c), query)
+	listing, err := h.svc.List(c.Request.Context(), by, query)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ type jobRequest struct {
 }
 
 // get handles GET /jobs/{jobName}, which may wait for the job to change.
-func (h jobs) get(c *gin.Context) error {
+func (h jobs) get(c *gin.Context, by app.Caller) error {
 	req, err := decode.Request(c, func(r *decode.Reader) jobRequest {
 		return jobRequest{r.Path("jobName"), r.Duration("wait", app.MaxWait)}
 	})
@@ -70,10 +70,10 @@ func (h jobs) get(c *gin.Context) error {
 		case h.waiters.slots <- struct{}{}:
 			defer func() { <-h.waiters.slots }()
 		default:
-			return fault.Errorf(fault.Unavailable, "Too many requests wait for a change; send this one again in a few seconds, or without wait.")
+			return fault.Errorf(fault.Unavailable, "Too many requests are waiting for a change; send this one again in a few seconds, or without wait.")
 		}
 	}
-	record, err := h.waitFor(c.Request.Context(), caller(c), req)
+	record, err := h.waitFor(c.Request.Context(), by, req)
 	if err != nil {
 		return err
 	}
@@ -106,24 +106,24 @@ func (h jobs) waitFor(ctx context.Context, by app.Caller, req jobRequest) (app.R
 }
 
 // cancel handles POST /jobs/{jobName}/cancel.
-func (h jobs) cancel(c *gin.Context) error { return h.change(c, h.svc.Cancel) }
+func (h jobs) cancel(c *gin.Context, by app.Caller) error { return h.change(c, by, h.svc.Cancel) }
 
 // retry handles POST /jobs/{jobName}/retry.
-func (h jobs) retry(c *gin.Context) error { return h.change(c, h.svc.Retry) }
+func (h jobs) retry(c *gin.Context, by app.Caller) error { return h.change(c, by, h.svc.Retry) }
 
 // pin handles POST /jobs/{jobName}/pin.
-func (h jobs) pin(c *gin.Context) error { return h.change(c, h.svc.Pin) }
+func (h jobs) pin(c *gin.Context, by app.Caller) error { return h.change(c, by, h.svc.Pin) }
 
 // unpin handles DELETE /jobs/{jobName}/pin.
-func (h jobs) unpin(c *gin.Context) error { return h.change(c, h.svc.Unpin) }
+func (h jobs) unpin(c *gin.Context, by app.Caller) error { return h.change(c, by, h.svc.Unpin) }
 
 // change applies do to a job and answers with its record.
-func (h jobs) change(c *gin.Context, do func(context.Context, app.Caller, string) (app.Record, error)) error {
+func (h jobs) change(c *gin.Context, by app.Caller, do func(context.Context, app.Caller, string) (app.Record, error)) error {
 	name, err := decode.Request(c, jobToChange)
 	if err != nil {
 		return err
 	}
-	record, err := do(c.Request.Context(), caller(c), name)
+	record, err := do(c.Request.Context(), by, name)
 	if err != nil {
 		return err
 	}
@@ -132,12 +132,12 @@ func (h jobs) change(c *gin.Context, do func(context.Context, app.Caller, string
 }
 
 // delete handles DELETE /jobs/{jobName}.
-func (h jobs) delete(c *gin.Context) error {
+func (h jobs) delete(c *gin.Context, by app.Caller) error {
 	name, err := decode.Request(c, jobToChange)
 	if err != nil {
 		return err
 	}
-	if err := h.svc.Delete(c.Request.Context(), caller(c), name); err != nil {
+	if err := h.svc.Delete(c.Request.Context(), by, name); err != nil {
 		return err
 	}
 	c.Status(http.StatusNoContent)

@@ -41,7 +41,7 @@ type newKeyView struct {
 const maxSeconds = int64(1<<63-1) / int64(time.Second)
 
 // create handles POST /control/keys.
-func (h keys) create(c *gin.Context) error {
+func (h keys) create(c *gin.Context, _ app.Caller) error {
 	req, err := decode.Request(c, func(r *decode.Reader) app.KeyRequest {
 		b := r.Object(decode.Required)
 		return app.KeyRequest{
@@ -63,7 +63,7 @@ func (h keys) create(c *gin.Context) error {
 }
 
 // list handles GET /control/keys.
-func (h keys) list(c *gin.Context) error {
+func (h keys) list(c *gin.Context, _ app.Caller) error {
 	if err := decode.Empty(c); err != nil {
 		return err
 	}
@@ -79,10 +79,10 @@ func (h keys) list(c *gin.Context) error {
 }
 
 // disable handles POST /control/keys/{id}/disable.
-func (h keys) disable(c *gin.Context) error { return h.setDisabled(c, true) }
+func (h keys) disable(c *gin.Context, _ app.Caller) error { return h.setDisabled(c, true) }
 
 // enable handles POST /control/keys/{id}/enable.
-func (h keys) enable(c *gin.Context) error { return h.setDisabled(c, false) }
+func (h keys) enable(c *gin.Context, _ app.Caller) error { return h.setDisabled(c, false) }
 
 func (h keys) setDisabled(c *gin.Context, disabled bool) error {
 	id, err := decode.Request(c, keyID)
@@ -102,7 +102,7 @@ type rotation struct {
 }
 
 // rotate handles POST /control/keys/{id}/rotate.
-func (h keys) rotate(c *gin.Context) error {
+func (h keys) rotate(c *gin.Context, _ app.Caller) error {
 	req, err := decode.Request(c, func(r *decode.Reader) rotation {
 		id := r.Path("id")
 		seconds := decode.OrZero(r.Object(decode.Required).Integer("overlapSeconds", 0, maxSeconds))
@@ -119,7 +119,7 @@ func (h keys) rotate(c *gin.Context) error {
 }
 
 // delete handles DELETE /control/keys/{id}.
-func (h keys) delete(c *gin.Context) error {
+func (h keys) delete(c *gin.Context, _ app.Caller) error {
 	id, err := decode.Request(c, keyID)
 	if err != nil {
 		return err

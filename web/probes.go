@@ -3,10 +3,16 @@ package web
 import (
 	"context"
 	_ "embed"
+	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/rs/zerolog"
 
+	"molrun/app"
 	"molrun/app/fault"
 	"molrun/web/respond"
 )
@@ -22,23 +28,25 @@ func OpenAPI() []byte { return append([]byte(nil), openAPIText...) }
 
 // probes tells about the service itself.
 type probes struct {
-	build string // version of this program
-	ready func(context.Context) (map[string]any, bool)
+	build    string // version of this program
+	ready    func(context.Context) (map[string]any, bool)
+	registry *prometheus.Registry
+	log      zerolog.Logger // for errors of gathering metrics
 }
 
 // openAPI handles GET /openapi.yaml.
-func (h probes) openAPI(c *gin.Context) error {
+func (h probes) openAPI(c *gin.Context, _ app.Caller) error {
 	respond.Body(c.Writer, http.StatusOK, "application/yaml", openAPIText)
 	return nil
 }
 
 // health handles GET /healthz: the process answers.
-func (h probes) health(c *gin.Context) error {
+func (h probes) health(c *gin.Context, _ app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusOK, map[string]string{"status": "ok"})
 }
 
 // version handles GET /version.
-func (h probes) version(c *gin.Context) error {
+func (h probes) version(c *gin.Context, _ app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusOK, map[string]string{"version": h.build, "apiVersion": APIVersion})
 }
 
@@ -50,7 +58,7 @@ type readinessView struct {
 
 // readiness handles GET /readyz: whether the service takes work, and the checks
 // behind that.
-func (h probes) readiness(c *gin.Context) error {
+func (h probes) readiness(c *gin.Context, _ app.Caller) error {
 	checks, ready := h.ready(c.Request.Context())
 	if ready {
 		return respond.JSON(c.Writer, http.StatusOK, readinessView{Status: "ready", Checks: checks})
@@ -59,6 +67,21 @@ func (h probes) readiness(c *gin.Context) error {
 	return respond.JSON(c.Writer, http.StatusServiceUnavailable, readinessView{
 		Status: "unready",
 		Checks: checks,
-		Error:  &respond.ErrorObject{Code: fault.Unavailable, Message: "The service can't take work now; checks says why."},
+		Error:  &respond.ErrorObject{Code: fault.Unavailable, Message: "The service cannot accept work now; checks says why."},
 	})
+}
+
+// metrics handles GET /metrics.
+func (h probes) metrics(c *gin.Context, _ app.Caller) error {
+	c.Header("Cache-Control", "no-store")
+	promhttp.HandlerFor(h.registry, promhttp.HandlerOpts{ErrorLog: metricsLog{h.log}}).ServeHTTP(c.Writer, c.Request)
+	return nil
+}
+
+// metricsLog writes errors of gathering metrics to the log.
+type metricsLog struct{ log zerolog.Logger }
+
+// Println implements promhttp.Logger.
+func (l metricsLog) Println(v ...any) {
+	l.log.Error().Str("err", strings.TrimSpace(fmt.Sprintln(v...))).Msg("metrics not gathered")
 }

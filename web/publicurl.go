@@ -19,7 +19,7 @@ func (p publicURL) of(r *http.Request) (string, error) {
 	if !plausibleHost(r.Host) {
 		return "", fault.List(fault.Field{
 			Loc: []any{"header", "Host"}, Type: "value",
-			Msg: "send a host name or address, with its port where it has one",
+			Msg: "send a host name or address, with its port if it has one",
 		})
 	}
 	if r.TLS != nil {

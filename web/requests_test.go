@@ -157,15 +157,6 @@ func TestNamesInPathsAreDecodedOnce(t *testing.T) {
 	}
 }
 
-// escaped percent-encodes every byte.
-func escaped(name string) string {
-	out := ""
-	for i := range len(name) {
-		out += fmt.Sprintf("%%%02X", name[i])
-	}
-	return out
-}
-
 func TestTruncatedBodyIsRejected(t *testing.T) {
 	s := start(t)
 	r, err := http.NewRequest("POST", s.url+"/submit-job", &endsEarly{text: `{"jobName":`})

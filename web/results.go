@@ -30,7 +30,7 @@ type resultView struct {
 }
 
 // link handles POST /result.
-func (h results) link(c *gin.Context) error {
+func (h results) link(c *gin.Context, by app.Caller) error {
 	req, err := decode.Request(c, func(r *decode.Reader) app.ResultRequest {
 		b := r.Object(decode.Required)
 		return app.ResultRequest{
@@ -46,7 +46,7 @@ func (h results) link(c *gin.Context) error {
 		return err
 	}
 	auditObject(c, req.Name)
-	link, err := h.svc.Result(c.Request.Context(), caller(c), req)
+	link, err := h.svc.Result(c.Request.Context(), by, req)
 	if err != nil {
 		return err
 	}
@@ -60,12 +60,12 @@ type resultFileView struct {
 }
 
 // files handles GET /jobs/{jobName}/files.
-func (h results) files(c *gin.Context) error {
+func (h results) files(c *gin.Context, by app.Caller) error {
 	name, err := decode.Request(c, func(r *decode.Reader) string { return r.Path("jobName") })
 	if err != nil {
 		return err
 	}
-	files, err := h.svc.ResultFiles(c.Request.Context(), caller(c), name)
+	files, err := h.svc.ResultFiles(c.Request.Context(), by, name)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (h results) files(c *gin.Context) error {
 }
 
 // log handles GET /jobs/{jobName}/logs.
-func (h results) log(c *gin.Context) error {
+func (h results) log(c *gin.Context, by app.Caller) error {
 	req, err := decode.Request(c, func(r *decode.Reader) app.LogRequest {
 		return app.LogRequest{
 			Name:    r.Path("jobName"),
@@ -89,7 +89,7 @@ func (h results) log(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	part, err := h.svc.Log(c.Request.Context(), caller(c), req)
+	part, err := h.svc.Log(c.Request.Context(), by, req)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (h results) log(c *gin.Context) error {
 		return nil
 	}
 	if err := copyPaced(c.Writer, part, part.Length, h.answerTime); err != nil {
-		zerolog.Ctx(c.Request.Context()).Info().Err(err).Msg("log not sent to its end")
+		zerolog.Ctx(c.Request.Context()).Info().Err(err).Msg("log not sent completely")
 		panic(http.ErrAbortHandler) // cut the connection: the client must not take a part for the whole
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"net/http"
 
 	"github.com/gin-gonic/gin"
+
+	"molrun/app"
 )
 
 // route is one line of a table of routes.
@@ -18,7 +20,6 @@ type handlers struct {
 	algorithms  algorithms
 	files       files
 	jobs        jobs
-	metrics     metrics
 	probes      probes
 	results     results
 	submissions submissions
@@ -42,7 +43,7 @@ func (h handlers) routes() []route {
 		{"DELETE", "/jobs/:jobName/pin", h.jobs.unpin, keyed},
 		{"POST", "/jobs/:jobName/pin", h.jobs.pin, keyed},
 		{"POST", "/jobs/:jobName/retry", h.jobs.retry, keyed},
-		{"GET", "/metrics", h.metrics.show, open},
+		{"GET", "/metrics", h.probes.metrics, open},
 		{"GET", "/openapi.yaml", h.probes.openAPI, open},
 		{"GET", "/readyz", h.probes.readiness, open},
 		{"POST", "/result", h.results.link, keyed},
@@ -61,7 +62,7 @@ func mount(e *gin.Engine, routes []route, admit func(class, handler) handler) {
 	for _, r := range routes {
 		handle := admit(r.class, r.handle)
 		answer := func(c *gin.Context) {
-			if err := handle(c); err != nil {
+			if err := handle(c, app.Caller{}); err != nil {
 				fail(c, err)
 			}
 		}

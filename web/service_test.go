@@ -27,6 +27,7 @@ import (
 	"molrun/app/placement"
 	"molrun/app/retention"
 	"molrun/app/routing"
+	"molrun/app/unit"
 	"molrun/blobs"
 	"molrun/blobs/link"
 	"molrun/storage"
@@ -439,4 +440,38 @@ func (s *service) upload(name, text string) string {
 	}
 	s.want(200, "POST", "/upload/"+id+"/complete", "")
 	return id
+}
+
+// chunked sends a body without a Content-Length.
+func (s *service) chunked(c call, body string) answer {
+	s.t.Helper()
+	r, err := http.NewRequest(c.method, s.url+c.path, struct{ *strings.Reader }{strings.NewReader(body)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.ContentLength = -1
+	r.Header.Set("x-api-key", s.ann)
+	r.Header.Set("Content-Type", "application/json; charset=UTF-8")
+	return s.do(r)
+}
+
+func (s *service) disable(key string) {
+	s.t.Helper()
+	if _, err := s.app.Accounts.DisableKey(s.t.Context(), strings.Split(key, "_")[1], true); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// expiredKey returns an expired key.
+func (s *service) expiredKey() string {
+	s.t.Helper()
+	key, record, err := s.app.Accounts.CreateKey(s.t.Context(), app.KeyRequest{Organization: "lab", Email: "dora@lab.example", Role: apikey.Member, Expires: time.Hour})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	record.ExpiresAt = unit.At(time.Now().Add(-time.Hour))
+	if err := s.store.Update(s.t.Context(), func(tx app.Tx) error { return tx.PutKey(record) }); err != nil {
+		s.t.Fatal(err)
+	}
+	return key
 }

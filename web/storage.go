@@ -19,7 +19,7 @@ import (
 type storage struct{ keeper *retention.Keeper }
 
 // report handles GET /control/storage.
-func (h storage) report(c *gin.Context) error {
+func (h storage) report(c *gin.Context, _ app.Caller) error {
 	by, err := decode.Request(c, func(r *decode.Reader) retention.ReportBy {
 		by := r.Choice("by", string(retention.ByOrganization), string(retention.ByUser), string(retention.ByAlgorithm), string(retention.ByAge))
 		r.NoBody()
@@ -42,7 +42,7 @@ type prunedView struct {
 }
 
 // prune handles POST /control/prune.
-func (h storage) prune(c *gin.Context) error {
+func (h storage) prune(c *gin.Context, _ app.Caller) error {
 	req, err := decode.Request(c, pruneRequest)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func pruneRequest(r *decode.Reader) (req retention.PruneRequest) {
 		b.Fault("value", "endedBefore", "use a time such as 2026-11-20T10:40:00.000Z")
 	}
 	if after != "" && json.Unmarshal([]byte(after), &req.After) != nil {
-		b.Fault("value", "after", "send what the page before gave as next")
+		b.Fault("value", "after", "send the next of the previous page")
 	}
 	return req
 }

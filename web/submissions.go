@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
 
 	"github.com/gin-gonic/gin"
@@ -20,13 +19,14 @@ import (
 type submissions struct{ svc *app.Jobs }
 
 // job handles POST /submit-job.
-func (h submissions) job(c *gin.Context) error {
-	sub, err := decodeJob(c)
+func (h submissions) job(c *gin.Context, by app.Caller) error {
+	sub, faults, err := decode.Lenient(c, readJob)
 	if err != nil {
 		return err
 	}
+	sub.Faults = faults
 	auditObject(c, sub.Name)
-	record, created, err := h.svc.Submit(c.Request.Context(), caller(c), sub)
+	record, created, err := h.svc.Submit(c.Request.Context(), by, sub)
 	if err != nil {
 		return err
 	}
@@ -35,13 +35,14 @@ func (h submissions) job(c *gin.Context) error {
 }
 
 // batch handles POST /submit-batch.
-func (h submissions) batch(c *gin.Context) error {
-	sub, err := decodeBatch(c)
+func (h submissions) batch(c *gin.Context, by app.Caller) error {
+	sub, faults, err := decode.Lenient(c, readBatch)
 	if err != nil {
 		return err
 	}
+	sub.Faults = faults
 	auditObject(c, sub.Name)
-	record, created, err := h.svc.SubmitBatch(c.Request.Context(), caller(c), sub)
+	record, created, err := h.svc.SubmitBatch(c.Request.Context(), by, sub)
 	if err != nil {
 		return err
 	}
@@ -57,12 +58,13 @@ type validationView struct {
 
 // validate handles POST /validate-job. Faults of a body that is a JSON object
 // are its answer, not an error.
-func (h submissions) validate(c *gin.Context) error {
-	sub, err := decodeJob(c)
+func (h submissions) validate(c *gin.Context, by app.Caller) error {
+	sub, faults, err := decode.Lenient(c, readJob)
 	if err != nil {
 		return err
 	}
-	v, err := h.svc.Validate(c.Request.Context(), caller(c), sub)
+	sub.Faults = faults
+	v, err := h.svc.Validate(c.Request.Context(), by, sub)
 	if err != nil {
 		return err
 	}
@@ -73,50 +75,31 @@ func (h submissions) validate(c *gin.Context) error {
 	return respond.JSON(c.Writer, http.StatusOK, view)
 }
 
-func decodeJob(c *gin.Context) (app.Submission, error) {
-	sub, err := decode.Request(c, func(r *decode.Reader) app.Submission {
-		b := r.Object(decode.Required)
-		return app.Submission{
-			Body:       b.Value(),
-			Name:       b.Text("jobName", decode.Required),
-			Type:       b.Text("type", decode.Required),
-			Version:    b.Text("version", decode.Optional),
-			Settings:   b.Member("settings", strictjson.Object, decode.Required),
-			Priority:   int(decode.OrZero(b.Integer("priority", -decode.MaxExact, decode.MaxExact))),
-			MaxRuntime: decode.OrZero(b.Integer("maxRuntimeSeconds", 1, decode.MaxExact)),
-		}
-	})
-	sub.Faults, err = bodyFaults(err, sub.Body)
-	return sub, err
-}
-
-func decodeBatch(c *gin.Context) (app.BatchSubmission, error) {
-	sub, err := decode.Request(c, func(r *decode.Reader) app.BatchSubmission {
-		b := r.Object(decode.Required)
-		return app.BatchSubmission{
-			Body:       b.Value(),
-			Name:       b.Text("batchName", decode.Required),
-			Type:       b.Text("type", decode.Required),
-			Version:    b.Text("version", decode.Optional),
-			Rows:       b.Items("settings", strictjson.Object, decode.Required),
-			RowNames:   b.Texts("jobNames"),
-			Priority:   int(decode.OrZero(b.Integer("priority", -decode.MaxExact, decode.MaxExact))),
-			MaxRuntime: decode.OrZero(b.Integer("maxRuntimeSeconds", 1, decode.MaxExact)),
-		}
-	})
-	sub.Faults, err = bodyFaults(err, sub.Body)
-	return sub, err
-}
-
-// bodyFaults returns the faults of a body that is a JSON object, so that the
-// service reports them together with its own. Other errors end the request.
-func bodyFaults(err error, body *strictjson.Value) ([]fault.Field, error) {
-	faults := decode.Faults(err)
-	elsewhere := func(f fault.Field) bool { return f.Loc[0] != "body" }
-	if body == nil || faults == nil || slices.ContainsFunc(faults, elsewhere) {
-		return nil, err
+func readJob(r *decode.Reader) app.Submission {
+	b := r.Object(decode.Required)
+	return app.Submission{
+		Body:       b.Value(),
+		Name:       b.Text("jobName", decode.Required),
+		Type:       b.Text("type", decode.Required),
+		Version:    b.Text("version", decode.Optional),
+		Settings:   b.Member("settings", strictjson.Object, decode.Required),
+		Priority:   int(decode.OrZero(b.Integer("priority", -decode.MaxExact, decode.MaxExact))),
+		MaxRuntime: decode.OrZero(b.Integer("maxRuntimeSeconds", 1, decode.MaxExact)),
 	}
-	return faults, nil
+}
+
+func readBatch(r *decode.Reader) app.BatchSubmission {
+	b := r.Object(decode.Required)
+	return app.BatchSubmission{
+		Body:       b.Value(),
+		Name:       b.Text("batchName", decode.Required),
+		Type:       b.Text("type", decode.Required),
+		Version:    b.Text("version", decode.Optional),
+		Rows:       b.Items("settings", strictjson.Object, decode.Required),
+		RowNames:   b.Texts("jobNames"),
+		Priority:   int(decode.OrZero(b.Integer("priority", -decode.MaxExact, decode.MaxExact))),
+		MaxRuntime: decode.OrZero(b.Integer("maxRuntimeSeconds", 1, decode.MaxExact)),
+	}
 }
 
 // withCreated appends the member "created" to a job's record.

@@ -21,7 +21,7 @@ type uploads struct {
 }
 
 // create handles PUT /upload/{filename}.
-func (h uploads) create(c *gin.Context) error {
+func (h uploads) create(c *gin.Context, by app.Caller) error {
 	req, err := decode.Request(c, func(r *decode.Reader) app.UploadRequest {
 		req := app.UploadRequest{Filename: r.UncheckedPath("filename"), Folder: r.Text("folder")}
 		if carriesFile(r.Request) {
@@ -33,7 +33,7 @@ func (h uploads) create(c *gin.Context) error {
 	if req.Base, err = h.base.of(c.Request); err != nil {
 		req.Faults = append(req.Faults, decode.Faults(err)...)
 	}
-	grant, err := h.svc.Create(c.Request.Context(), caller(c), req)
+	grant, err := h.svc.Create(c.Request.Context(), by, req)
 	if err != nil {
 		return err
 	}
@@ -59,14 +59,14 @@ type completion struct {
 }
 
 // complete handles POST /upload/{fileId}/complete.
-func (h uploads) complete(c *gin.Context) error {
+func (h uploads) complete(c *gin.Context, by app.Caller) error {
 	req, err := decode.Request(c, func(r *decode.Reader) completion {
 		return completion{r.Path("fileId"), r.Object(decode.Optional).Integer("size", 0, decode.MaxExact)}
 	})
 	if err != nil {
 		return err
 	}
-	upload, err := h.svc.Complete(c.Request.Context(), caller(c), req.id, req.size)
+	upload, err := h.svc.Complete(c.Request.Context(), by, req.id, req.size)
 	if err != nil {
 		return err
 	}

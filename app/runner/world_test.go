@@ -199,7 +199,7 @@ func (w *world) upload(by app.Caller, filename, text string) *app.Upload {
 	grant, err := w.Files.Create(ctx, by, app.UploadRequest{Filename: filename, Base: "http://127.0.0.1"})
 	must(w.t, err)
 	id := grant.Upload.ID
-	generation, err := w.Files.BeginUpload(ctx, id)
+	generation, _, err := w.Files.BeginUpload(ctx, id, -1)
 	must(w.t, err)
 	path := w.files.UploadPath(id, generation)
 	must(w.t, os.MkdirAll(filepath.Dir(path), 0o700))

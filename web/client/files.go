@@ -130,14 +130,8 @@ func (f FileFilter) query() url.Values {
 // Files yields uploaded files, newest first. It stops at the first error.
 func (c *Client) Files(ctx context.Context, f FileFilter) iter.Seq2[*File, error] {
 	return pages(func(startKey string) ([]*File, string, error) {
-		page, err := ask[struct {
-			Files    []*File `json:"files"`
-			StartKey string  `json:"startKey"`
-		}](ctx, c, http.MethodGet, "/files", with(f.query(), startKey), nil)
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Files, page.StartKey, nil
+		p, err := c.page(ctx, "/files", f.query(), startKey)
+		return p.Files, p.StartKey, err
 	})
 }
 

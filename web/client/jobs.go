@@ -203,22 +203,24 @@ func (f JobFilter) query() url.Values {
 // Jobs yields jobs, newest first, page by page. It stops at the first error.
 func (c *Client) Jobs(ctx context.Context, f JobFilter) iter.Seq2[*Job, error] {
 	return pages(func(startKey string) ([]*Job, string, error) {
-		page, err := ask[struct {
-			Jobs     []*Job `json:"jobs"`
-			StartKey string `json:"startKey"`
-		}](ctx, c, http.MethodGet, "/jobs", with(f.query(), startKey), nil)
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Jobs, page.StartKey, nil
+		p, err := c.page(ctx, "/jobs", f.query(), startKey)
+		return p.Jobs, p.StartKey, err
 	})
 }
 
-func with(query url.Values, startKey string) url.Values {
+// page is one page of a listing.
+type page struct {
+	Jobs     []*Job  `json:"jobs"`
+	Files    []*File `json:"files"`
+	StartKey string  `json:"startKey"`
+}
+
+func (c *Client) page(ctx context.Context, path string, query url.Values, startKey string) (p page, err error) {
 	if startKey != "" {
 		query.Set("startKey", startKey)
 	}
-	return query
+	err = c.call(ctx, http.MethodGet, path, query, nil, &p)
+	return p, err
 }
 
 // pages yields the items of all pages.

@@ -28,7 +28,23 @@ func Request[T any](c *gin.Context, read func(*Reader) T) (T, error) {
 	r := &Reader{Request: c.Request, c: c}
 	r.parseQuery()
 	decoded := read(r)
-	return decoded, r.finish()
+	r.checkUnknown()
+	return decoded, r.end()
+}
+
+// Lenient is Request for a service that reports the faults of a body together
+// with its own. If the body is a JSON object and nothing else is wrong, it
+// returns the faults of the body instead of an error.
+func Lenient[T any](c *gin.Context, read func(*Reader) T) (decoded T, faults []fault.Field, err error) {
+	r := &Reader{Request: c.Request, c: c}
+	r.parseQuery()
+	decoded = read(r)
+	r.checkUnknown()
+	elsewhere := func(f fault.Field) bool { return f.Loc[0] != "body" }
+	if r.err != nil || r.body == nil || r.body.value == nil || slices.ContainsFunc(r.faults, elsewhere) {
+		return decoded, nil, r.end()
+	}
+	return decoded, r.faults, nil
 }
 
 // Empty checks a request that has neither parameters nor members.
@@ -84,9 +100,8 @@ func (r *Reader) parseQuery() {
 	r.query = values
 }
 
-// finish adds the faults of parts that nobody asked for and returns the error
-// of the whole request, nil if there is none.
-func (r *Reader) finish() error {
+// checkUnknown finds the parts of the request that nobody asked for.
+func (r *Reader) checkUnknown() {
 	for _, name := range slices.Sorted(maps.Keys(r.query)) {
 		loc := []any{"query", strings.ToValidUTF8(name, "�")}
 		if !slices.Contains(r.known, name) {
@@ -95,7 +110,18 @@ func (r *Reader) finish() error {
 			r.Fault("value", loc, "send this parameter once")
 		}
 	}
-	r.body.checkUnknown()
+	if r.body == nil || r.body.value == nil {
+		return
+	}
+	for _, m := range r.body.value.Members {
+		if !slices.Contains(r.body.known, m.Name) {
+			r.body.Fault("unknown", m.Name, "there is no member %q here; %s", redact.Clip(m.Name), suggest(m.Name, r.body.known))
+		}
+	}
+}
+
+// end returns the error of the whole request, nil if there is none.
+func (r *Reader) end() error {
 	if r.err != nil {
 		return r.err
 	}
@@ -116,7 +142,7 @@ func suggest(name string, known []string) string {
 
 // Path returns a parameter of the path.
 func (r *Reader) Path(name string) string {
-	value := PathParam(r.c, name)
+	value := r.UncheckedPath(name)
 	if !utf8.ValidString(value) {
 		r.Fault("value", []any{"path", name}, "percent-encode this as valid UTF-8")
 		return ""
@@ -124,15 +150,12 @@ func (r *Reader) Path(name string) string {
 	return value
 }
 
-// UncheckedPath returns a parameter of the path that may be invalid UTF-8, for
-// a rule that checks all of it.
-func (r *Reader) UncheckedPath(name string) string { return PathParam(r.c, name) }
-
-// PathParam returns a parameter of the path, percent-decoded once.
-func PathParam(c *gin.Context, name string) string {
-	value, err := url.PathUnescape(c.Param(name))
+// UncheckedPath returns a parameter of the path, percent-decoded once. It may be
+// invalid UTF-8, for a rule that checks all of it.
+func (r *Reader) UncheckedPath(name string) string {
+	value, err := url.PathUnescape(r.c.Param(name))
 	if err != nil { // cannot happen: net/http has parsed the URL
-		return c.Param(name)
+		return r.c.Param(name)
 	}
 	return value
 }

@@ -1,10 +1,7 @@
 package decode
 
 import (
-	"slices"
-
 	"molrun/app/strictjson"
-	"molrun/web/redact"
 )
 
 // MaxExact is the largest integer that every JSON reader keeps exactly.
@@ -56,18 +53,6 @@ func (r *Reader) Object(n Need) *Object {
 
 // NoBody requires a body without members: none, {} or null.
 func (r *Reader) NoBody() { r.Object(Optional) }
-
-// checkUnknown finds the members that nobody asked for.
-func (o *Object) checkUnknown() {
-	if o == nil || o.value == nil {
-		return
-	}
-	for _, m := range o.value.Members {
-		if !slices.Contains(o.known, m.Name) {
-			o.r.Fault("unknown", []any{"body", m.Name}, "there is no member %q here; %s", redact.Clip(m.Name), suggest(m.Name, o.known))
-		}
-	}
-}
 
 // Value returns the JSON of the whole body, nil if it could not be read.
 func (o *Object) Value() *strictjson.Value { return o.value }

@@ -10,7 +10,7 @@ import (
 )
 
 // parameter returns a query parameter that was sent once. One sent more often
-// is a fault that finish finds.
+// is a fault that checkUnknown finds.
 func (r *Reader) parameter(name string) (value string, sent bool) {
 	r.known = append(r.known, name)
 	if len(r.query[name]) != 1 {

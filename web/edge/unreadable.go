@@ -74,12 +74,12 @@ func (c *wireConn) Write(p []byte) (int, error) {
 func unreadable(answer []byte) []byte {
 	line, _, _ := strings.Cut(string(answer), "\r\n")
 	_, status, _ := strings.Cut(line, " ")
-	err := fault.Errorf(fault.BadRequest, "What came is no request that can be read (%s); look at what sends it.", strings.ToLower(reason(status)))
+	err := fault.Errorf(fault.BadRequest, "This is not a readable HTTP request (%s); check the client that sends it.", strings.ToLower(reason(status)))
 	switch {
 	case strings.HasPrefix(status, "431 "):
 		err = headerTooLarge()
 	case bytes.Contains(answer, []byte("HTTPS server")):
-		err = fault.Errorf(fault.BadRequest, "This port takes HTTPS alone; begin the address with https://.")
+		err = fault.Errorf(fault.BadRequest, "This port accepts only HTTPS; begin the address with https://.")
 	}
 	w := &recorder{header: http.Header{respond.RequestID: {rand.Text()}, "Connection": {"close"}}}
 	respond.Error(w, new(http.Request), err)

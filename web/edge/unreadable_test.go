@@ -32,7 +32,7 @@ func TestUnreadableRequestsGetErrorObjects(t *testing.T) {
 		status int
 		says   string
 	}{
-		"not HTTP":               {"hello\r\n\r\n", 400, "no request that can be read"},
+		"not HTTP":               {"hello\r\n\r\n", 400, "not a readable HTTP request"},
 		"no host":                {"GET / HTTP/1.1\r\n\r\n", 400, "missing required host header"},
 		"two hosts":              {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, "bad request"},
 		"a name with a space":    {"GET / HTTP/1.1\r\nHost: a\r\nX Y: z\r\n\r\n", 400, "invalid header name"},

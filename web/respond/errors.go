@@ -113,13 +113,13 @@ func explain(r *http.Request, err error) fault.Error {
 	case errors.As(err, &known):
 		return *known
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
-		return fault.Error{Code: fault.Unavailable, Message: "The request was given up before it was done; send it again."}
+		return fault.Error{Code: fault.Unavailable, Message: "The request was cancelled before it was done; send it again."}
 	case errors.Is(err, context.DeadlineExceeded):
 		return fault.Error{Code: fault.Unavailable, Message: "The service did not answer in time; send the request again."}
 	}
 	code := fault.CodeOf(err) // a bare code from storage or blobs has no message
 	if code == fault.NotFound {
-		return fault.Error{Code: code, Message: "There is nothing of that name here any more; list what there is and try again."}
+		return fault.Error{Code: code, Message: "Nothing of that name exists any more; list what there is and try again."}
 	}
 	return fault.Error{Code: code, Message: "The request was refused; tell the administrator the request id in X-Request-Id."}
 }
@@ -139,7 +139,7 @@ func logCause(r *http.Request, code fault.Code, err error) {
 	log := zerolog.Ctx(r.Context())
 	switch {
 	case r.Context().Err() != nil && errors.Is(err, context.Canceled):
-		log.Debug().Err(err).Msg("request given up")
+		log.Debug().Err(err).Msg("request cancelled")
 	case code == fault.Internal:
 		log.Error().Err(err).Msg("request failed")
 	case code == fault.StorageFull || code == fault.Unavailable:

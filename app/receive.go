@@ -1,0 +1,285 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"molrun/app/fault"
+	"molrun/app/naming"
+	"molrun/app/unit"
+)
+
+// UploadRequest asks for an upload.
+type UploadRequest struct {
+	Folder, Filename string
+	Base             string // what links begin with
+	Faults           []fault.Field
+}
+
+// UploadGrant is a new upload with its links.
+type UploadGrant struct {
+	Upload                 *Upload
+	UploadURL, DownloadURL string
+	ExpiresAt              unit.Time
+}
+
+// Create makes a pending upload, with links to send and to fetch its bytes.
+func (s *Files) Create(ctx context.Context, by Caller, r UploadRequest) (*UploadGrant, error) {
+	if r.Folder == "" {
+		r.Folder = DefaultFolder
+	}
+	faults := r.Faults
+	if msg := naming.CheckFilename(r.Filename); msg != "" {
+		faults = append(faults, fault.Field{Loc: []any{"path", "filename"}, Msg: msg, Type: "value"})
+	}
+	if msg := naming.CheckFolder(r.Folder); msg != "" {
+		faults = append(faults, fault.Field{Loc: []any{"query", "folder"}, Msg: msg, Type: "value"})
+	}
+	if err := fault.List(faults...); err != nil {
+		return nil, err
+	}
+	now := s.now()
+	u := &Upload{
+		ID:           UploadID(s.ids.next(now)),
+		Organization: by.Organization,
+		Email:        by.Email,
+		Folder:       r.Folder,
+		Filename:     r.Filename,
+		ContentType:  contentType(r.Filename),
+		CreatedAt:    unit.At(now),
+	}
+	err := s.store.Update(ctx, func(tx Tx) error {
+		if err := s.admitUpload(tx, u.Organization); err != nil {
+			return err
+		}
+		return tx.PutUpload(u)
+	})
+	if err != nil {
+		return nil, err
+	}
+	link := Link{
+		Kind: UploadPut, ID: string(u.ID), Filename: u.Filename, ContentType: u.ContentType,
+		Expires: now.Add(s.options.UploadTTL), Holder: by.KeyID,
+	}
+	grant := &UploadGrant{Upload: u, UploadURL: r.Base + s.blobs.Link(link), ExpiresAt: unit.At(link.Expires)}
+	link.Kind = UploadGet
+	grant.DownloadURL = r.Base + s.blobs.Link(link)
+	return grant, nil
+}
+
+// admitUpload refuses an upload if the quota is exhausted, before anything is
+// sent.
+func (c *core) admitUpload(tx Tx, organization string) error {
+	quota := c.quota(organization).Bytes
+	if quota == 0 {
+		return nil
+	}
+	used, err := tx.Stored(organization)
+	if err != nil {
+		return err
+	}
+	return refuseFull(organization, quota, used.Bytes)
+}
+
+// contentTypes maps extensions to media types. The machine's own table is not
+// used, so that every server answers alike.
+var contentTypes = map[string]string{
+	".cif": "chemical/x-mmcif", ".csv": "text/csv", ".faa": "text/x-fasta", ".fa": "text/x-fasta",
+	".fasta": "text/x-fasta", ".gz": "application/gzip", ".json": "application/json", ".pdb": "chemical/x-pdb",
+	".tar": "application/x-tar", ".toml": "application/toml", ".txt": "text/plain", ".yaml": "application/yaml",
+	".yml": "application/yaml", ".zip": "application/zip",
+}
+
+func contentType(filename string) string {
+	if t, ok := contentTypes[naming.Extension(filename)]; ok {
+		return t
+	}
+	return "application/octet-stream"
+}
+
+// Upload returns the record of an upload. The caller has verified a link to it.
+func (s *Files) Upload(ctx context.Context, id UploadID) (u *Upload, err error) {
+	err = s.store.View(ctx, func(tx Tx) (err error) {
+		u, err = tx.Upload(id)
+		return err
+	})
+	return u, err
+}
+
+// BeginUpload is called before the body of a PUT is read. It returns a generation
+// that no other PUT has, and reserves quota for length bytes, -1 if that is
+// unknown. The caller releases the reservation when the PUT has ended. FinishUpload
+// decides whether the bytes fit.
+func (s *Files) BeginUpload(ctx context.Context, id UploadID, length int64) (generation int, quota *Reservation, err error) {
+	u, err := s.Upload(ctx, id)
+	if err != nil {
+		return 0, nil, err
+	}
+	if u.Completed() {
+		return 0, nil, uploadCompleted(u)
+	}
+	quota = &Reservation{core: s.core, arrivals: &s.arrivals, upload: u}
+	if err := quota.Grow(ctx, max(0, length)); err != nil {
+		return 0, nil, err
+	}
+	for {
+		last := s.generation.Load()
+		next := max(last+1, s.now().UnixMilli(), int64(u.Generation)+1)
+		if s.generation.CompareAndSwap(last, next) {
+			return int(next), quota, nil
+		}
+	}
+}
+
+func uploadCompleted(u *Upload) error {
+	return fault.Errorf(fault.UploadCompleted, "the upload of %q is complete and can't change; ask for a new upload URL", u.Filename)
+}
+
+// arrivals counts the bytes reserved by uploads in progress, by organization,
+// so that two concurrent uploads that don't both fit are not both received to
+// the end.
+type arrivals struct {
+	mu     sync.Mutex
+	coming map[string]int64
+}
+
+func (a *arrivals) add(organization string, bytes int64) {
+	if a.coming == nil {
+		a.coming = map[string]int64{}
+	}
+	if a.coming[organization] += bytes; a.coming[organization] == 0 {
+		delete(a.coming, organization)
+	}
+}
+
+// Reservation is the part of a quota that a PUT holds while it lasts.
+type Reservation struct {
+	*core
+	arrivals *arrivals
+	upload   *Upload
+	size     int64
+}
+
+// Grow raises the reservation to size bytes in all, or refuses. A nil
+// reservation is unlimited.
+func (r *Reservation) Grow(ctx context.Context, size int64) error {
+	if r == nil || size <= r.size || r.quota(r.upload.Organization).Bytes == 0 {
+		return nil
+	}
+	a := r.arrivals
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	err := r.store.View(ctx, func(tx Tx) error {
+		return r.admitBytes(tx, r.upload, size, a.coming[r.upload.Organization]-r.size)
+	})
+	if err == nil {
+		a.add(r.upload.Organization, size-r.size)
+		r.size = size
+	}
+	return err
+}
+
+// Release ends the reservation. It is idempotent.
+func (r *Reservation) Release() {
+	if r == nil || r.size == 0 {
+		return
+	}
+	a := r.arrivals
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.add(r.upload.Organization, -r.size)
+	r.size = 0
+}
+
+// FinishUpload makes the bytes of a PUT the upload's current generation, unless
+// the upload was completed meanwhile or the quota does not allow it. It returns
+// the stale generation that may be removed, 0 for none.
+func (s *Files) FinishUpload(ctx context.Context, id UploadID, f StoredFile) (stale int, err error) {
+	err = s.store.Update(ctx, func(tx Tx) error {
+		u, err := tx.Upload(id)
+		if err != nil {
+			return err
+		}
+		if u.Completed() {
+			return uploadCompleted(u)
+		}
+		if err := s.admitBytes(tx, u, f.Size, 0); err != nil {
+			return err
+		}
+		stale = u.Generation
+		u.Generation, u.Size, u.SHA256 = f.Generation, f.Size, f.SHA256
+		return tx.PutUpload(u)
+	})
+	return stale, err
+}
+
+// admitBytes refuses size bytes that replace the current bytes of an upload, if
+// they exceed the quota. coming is what other uploads have reserved.
+func (c *core) admitBytes(tx Tx, u *Upload, size, coming int64) error {
+	quota := c.quota(u.Organization).Bytes
+	if quota == 0 {
+		return nil
+	}
+	used, err := tx.Stored(u.Organization)
+	if err != nil {
+		return err
+	}
+	// A smaller file is welcome even beyond the quota.
+	if size > u.Size && used.Bytes-u.Size+coming+size > quota {
+		return fault.Errorf(fault.QuotaExceeded, "organization %q may store %s and stores %s%s, so that %q of %s does not fit; delete files or jobs that are no longer needed, or ask an administrator",
+			u.Organization, unit.Bytes(quota), unit.Bytes(used.Bytes), andComing(coming), u.Filename, unit.Bytes(size))
+	}
+	return nil
+}
+
+func andComing(bytes int64) string {
+	if bytes == 0 {
+		return ""
+	}
+	return ", and " + unit.Bytes(bytes).String() + " are being uploaded"
+}
+
+// Complete confirms the bytes received; they never change afterwards. It is
+// idempotent. A given size must match.
+func (s *Files) Complete(ctx context.Context, by Caller, id string, size *int64) (u *Upload, err error) {
+	err = s.store.Update(ctx, func(tx Tx) (err error) {
+		if u, err = uploadOf(tx, by, id); err != nil {
+			return err
+		}
+		switch {
+		case u.Generation == 0:
+			return fault.Errorf(fault.UploadNotReceived, "nothing was received of %q yet; PUT the file to its uploadUrl first", u.Filename)
+		case size != nil && *size != u.Size:
+			return fault.List(fault.Field{
+				Loc: []any{"body", "size"}, Type: "value",
+				Msg: fmt.Sprintf("%d bytes were received, not %d; PUT the file again or leave size out", u.Size, *size),
+			})
+		case u.Completed():
+			return nil
+		}
+		u.CompletedAt = unit.At(s.now())
+		return tx.PutUpload(u)
+	})
+	return u, err
+}
+
+// uploadOf returns an upload that the caller may change.
+func uploadOf(tx Tx, by Caller, id string) (*Upload, error) {
+	_, bad := ParseID(id)
+	var u *Upload
+	err := error(fault.NotFound)
+	if bad == nil {
+		u, err = tx.Upload(UploadID(id))
+	}
+	switch {
+	case errors.Is(err, fault.NotFound) || err == nil && u.Organization != by.Organization:
+		return nil, fault.Errorf(fault.NotFound, "there is no file %q in your organization; GET /files lists yours", id)
+	case err != nil:
+		return nil, err
+	case !by.May(u.Email):
+		return nil, fault.Errorf(fault.Forbidden, "the file %q belongs to %s; ask them or an admin of the organization", u.Filename, u.Email)
+	}
+	return u, nil
+}

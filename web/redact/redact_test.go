@@ -1,0 +1,33 @@
+package redact_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"molrun/web/redact"
+)
+
+func TestForLogRemovesSecrets(t *testing.T) {
+	for text, want := range map[string]string{
+		"/jobs/hst5": "/jobs/hst5",
+		"/jobs/molrun_aaaaaaaaaaaa_" + strings.Repeat("A", 43) + "_AAAAAA/x": "/jobs/…/x",
+		"token=eyJhbGciOiJIUzI1NiJ9.e30.c2ln&x":                              "token=…&x",
+		"molrun_short":                                                       "molrun_short",
+	} {
+		if got := redact.ForLog(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestClipKeepsValidUTF8(t *testing.T) {
+	for _, text := range []string{strings.Repeat("x", 1000), strings.Repeat("蛋", 1000)} {
+		if got := redact.Clip(text); len(got) > 210 || !utf8.ValidString(got) || !strings.HasSuffix(got, "…") {
+			t.Errorf("%d bytes: %q", len(got), got)
+		}
+	}
+	if text := strings.Repeat("x", 200); redact.Clip(text) != text {
+		t.Error("a short text was clipped")
+	}
+}
