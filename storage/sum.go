@@ -57,14 +57,14 @@ func (s sum[T]) add(t *kv.Tx, k kv.Key, change app.Usage) error {
 }
 
 // Check adds up the records and compares.
-func (s sum[T]) Check(t *kv.Tx, found *kv.Findings) (record func(app.IDBytes, *T), finish func(context.Context) error) {
+func (s sum[T]) Check(t *kv.Tx, found *kv.Findings) (record func(app.IDBytes, *T), end func(context.Context) error) {
 	counted := map[string]app.Usage{}
 	record = func(_ app.IDBytes, v *T) {
 		if k, share := s.share(v); k != nil {
 			counted[string(k)] = counted[string(k)].Plus(share)
 		}
 	}
-	finish = func(ctx context.Context) error {
+	end = func(ctx context.Context) error {
 		for k, value := range t.Ascend(s.bucket, nil) {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -83,7 +83,7 @@ func (s sum[T]) Check(t *kv.Tx, found *kv.Findings) (record func(app.IDBytes, *T
 		}
 		return nil
 	}
-	return record, finish
+	return record, end
 }
 
 // sumAt returns the sum under a key, zero if there is none.

@@ -24,7 +24,7 @@ func (w *writer) runGroup(group []*call) (expected int) {
 			close(c.done)
 		}
 	}()
-	w.finish(taken)
+	w.execute(taken)
 
 	var suspects []*call
 	for _, c := range taken {
@@ -32,24 +32,24 @@ func (w *writer) runGroup(group []*call) (expected int) {
 			suspects = append(suspects, c)
 		}
 	}
-	abandon(suspects) // in case a closure ends the goroutine
+	abandon(suspects) // unless they run: a closure may end the goroutine
 	for _, c := range suspects {
 		c.rolledBack, c.suspect = false, false
-		w.finish([]*call{c}) // alone
+		w.execute([]*call{c}) // alone
 	}
 	return expected
 }
 
-// finish runs the group until every call in it has its result.
-func (w *writer) finish(group []*call) {
-	finished := false
+// execute runs the group until every call in it has its result.
+func (w *writer) execute(group []*call) {
+	done := false
 	defer func() {
-		if !finished { // a closure ended this goroutine
+		if !done { // a closure ended this goroutine
 			abandon(group)
 		}
 	}()
-	for !finished {
-		finished = w.attempt(group)
+	for !done {
+		done = w.transact(group)
 	}
 }
 
@@ -59,12 +59,12 @@ func abandon(group []*call) {
 	}
 }
 
-// attempt runs the group in one transaction. If a call fails after a change,
-// everything is rolled back, since bbolt can't undo a part; then attempt returns
+// transact runs the group in one transaction. If a call fails after a change,
+// everything is rolled back, since bbolt can't undo a part; then transact returns
 // false, and the others have to run again. A call that fails before it has
 // changed anything costs nothing: rules check first. It, too, gets its error
 // only after the commit, since it may have seen changes of others.
-func (w *writer) attempt(group []*call) (finished bool) {
+func (w *writer) transact(group []*call) (done bool) {
 	if err := w.health.err(); err != nil {
 		return refuse(group, err)
 	}
@@ -124,7 +124,7 @@ func (w *writer) commit(t *Tx) (err error) {
 }
 
 // refuse gives one error to all calls whose changes are lost.
-func refuse(group []*call, err error) (finished bool) {
+func refuse(group []*call, err error) (done bool) {
 	for _, c := range group {
 		if !c.rolledBack {
 			c.err, c.panicked = err, nil

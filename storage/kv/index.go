@@ -61,7 +61,7 @@ func find(entries []Entry, k Key) *Entry {
 }
 
 // Check finds missing entries by record, and others by their number.
-func (ix Index[T]) Check(t *Tx, found *Findings) (record func(app.IDBytes, *T), finish func(context.Context) error) {
+func (ix Index[T]) Check(t *Tx, found *Findings) (record func(app.IDBytes, *T), end func(context.Context) error) {
 	b, want := t.Bucket(ix.Bucket), 0
 	record = func(id app.IDBytes, v *T) {
 		for _, e := range ix.Entries(id, v) {
@@ -75,11 +75,11 @@ func (ix Index[T]) Check(t *Tx, found *Findings) (record func(app.IDBytes, *T), 
 			}
 		}
 	}
-	finish = func(context.Context) error {
+	end = func(context.Context) error {
 		if have := b.Stats().KeyN; have != want {
 			found.Derivef("%s has %d entries, its records have %d", ix.Bucket, have, want)
 		}
 		return nil
 	}
-	return record, finish
+	return record, end
 }

@@ -26,8 +26,8 @@ type Derived[T any] interface {
 	Follow(tx *Tx, id app.IDBytes, old, now *T) error
 
 	// Check compares the bucket with the records. The caller passes all of them
-	// to record, then calls finish.
-	Check(tx *Tx, found *Findings) (record func(id app.IDBytes, v *T), finish func(context.Context) error)
+	// to record, then calls end.
+	Check(tx *Tx, found *Findings) (record func(id app.IDBytes, v *T), end func(context.Context) error)
 }
 
 // Put stores a record in place of old, nil if there is none. The value is what
@@ -100,9 +100,9 @@ func (table *Table[T]) build(t *Tx, name string, from []byte, records int) ([]by
 // check reads all records and compares the derived buckets with them.
 func (table *Table[T]) check(ctx context.Context, t *Tx, found *Findings) error {
 	records := make([]func(app.IDBytes, *T), len(table.Derived))
-	finishes := make([]func(context.Context) error, len(table.Derived))
+	ends := make([]func(context.Context) error, len(table.Derived))
 	for i, d := range table.Derived {
-		records[i], finishes[i] = d.Check(t, found)
+		records[i], ends[i] = d.Check(t, found)
 	}
 	for k := range t.Ascend(table.Bucket, nil) {
 		if err := ctx.Err(); err != nil {
@@ -122,8 +122,8 @@ func (table *Table[T]) check(ctx context.Context, t *Tx, found *Findings) error 
 			record(id, v)
 		}
 	}
-	for _, finish := range finishes {
-		if err := finish(ctx); err != nil {
+	for _, end := range ends {
+		if err := end(ctx); err != nil {
 			return err
 		}
 	}
