@@ -125,8 +125,8 @@ func (s *service) runner() *runner.Runner {
 		Grace:        time.Duration(r.Grace),
 		ReserveAfter: time.Duration(r.ReserveAfter),
 		KeepFailed:   time.Duration(r.KeepFailed),
-		KeptDir:      filepath.Join(s.config.Data, "kept"),
-		Room:         s.app.Runs.DiskShortage,
+		RetainedDir:  filepath.Join(s.config.Data, "kept"),
+		DiskShortage: s.app.Runs.DiskShortage,
 		Program:      s.program,
 	})
 }

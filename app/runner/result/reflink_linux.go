@@ -1,12 +1,12 @@
-package runner
+package result
 
 import (
 	"os"
 	"syscall"
 )
 
-// reflink lets to share the bytes of from until one of them changes (ioctl
-// FICLONE). It fails where the file system has no such thing.
+// reflink makes the files share their blocks until one of them changes (ioctl
+// FICLONE). It fails if the file system can't do that.
 func reflink(to, from *os.File) error {
 	const ficlone = 0x40049409
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, to.Fd(), ficlone, from.Fd())

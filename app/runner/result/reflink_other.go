@@ -1,6 +1,6 @@
 //go:build !linux
 
-package runner
+package result
 
 import (
 	"errors"

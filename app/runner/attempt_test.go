@@ -6,14 +6,14 @@ import (
 	"molrun/app"
 )
 
-// TestDecide walks every combination of what can be known of a claimed job.
-func TestDecide(t *testing.T) {
+// TestNextStep goes through everything that can be known of a claimed job.
+func TestNextStep(t *testing.T) {
 	ended := func(c app.Cause) app.TaskStatus {
 		return app.TaskStatus{State: app.TaskEnded, Outcome: &app.Outcome{Cause: c}}
 	}
 	starting, running := app.TaskStatus{State: app.TaskStarting}, app.TaskStatus{State: app.TaskRunning}
 	lost := app.TaskStatus{State: app.TaskLost}
-	// What to do, as [not begun, not begun and stop wanted, begun, begun and stop wanted].
+	// The steps if the task has not begun, or begun, each without and with a stop.
 	tests := []struct {
 		name   string
 		seen   bool
@@ -38,7 +38,7 @@ func TestDecide(t *testing.T) {
 	for _, tt := range tests {
 		for i, want := range tt.want {
 			s := situation{begun: i >= 2, stop: i%2 == 1, seen: tt.seen, status: tt.status}
-			if got := decide(s); got != want {
+			if got := s.next(); got != want {
 				t.Errorf("%s, begun %v, stop %v: step %d, want %d", tt.name, s.begun, s.stop, got, want)
 			}
 		}

@@ -1,10 +1,11 @@
-package runner
+package result
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -19,12 +20,13 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm"
 	"molrun/app/fault"
+	"molrun/app/runner/result/resulttest"
 	"molrun/app/task"
 	"molrun/blobs"
 	"molrun/blobs/link"
 )
 
-// site is a job's directory with an attempt that has ended well.
+// site is a job's directory with an attempt that is done.
 type site struct {
 	t     *testing.T
 	files *blobs.Dir
@@ -41,14 +43,16 @@ func newSite(t *testing.T, attempt int) *site {
 	must(t, err)
 	t.Cleanup(func() { must(t, files.Close()) })
 	s := &site{t, files, files.JobDir("J")}
-	for _, sub := range []string{inDir, outDir, task.TempDir} {
+	for _, sub := range []string{task.InDir, task.OutDir, task.TempDir} {
 		must(t, os.MkdirAll(filepath.Join(s.dir, fmt.Sprint(attempt), task.WorkDir, sub), 0o700))
 	}
 	return s
 }
 
-// out gives a path in the output folder of the first attempt.
-func (s *site) out(name string) string { return filepath.Join(s.dir, "1", task.WorkDir, outDir, name) }
+// out returns a path in the output folder of the first attempt.
+func (s *site) out(name string) string {
+	return filepath.Join(s.dir, "1", task.WorkDir, task.OutDir, name)
+}
 
 func (s *site) write(name, text string) {
 	s.t.Helper()
@@ -56,45 +60,61 @@ func (s *site) write(name, text string) {
 	must(s.t, os.WriteFile(s.out(name), []byte(text), 0o600))
 }
 
-func (s *site) collection() *collection {
-	return &collection{
-		job:     &app.Job{ID: "J", Name: "j"},
-		dirs:    s.files,
-		dir:     s.dir,
-		attempt: 1,
-		outcome: &app.Outcome{Cause: app.CauseDone, EndedAt: time.Unix(1e9, 0)},
-		alg:     simAlgorithm(s.t),
-		limit:   100,
-		record: func(j *app.Job, e app.Ending) (app.Record, error) {
-			return json.Marshal(map[string]any{"jobId": j.ID, "resultBytes": e.ResultBytes, "results": e.Results})
+func (s *site) collection() *Collection {
+	return &Collection{
+		Job:       "J",
+		Dir:       s.dir,
+		Attempt:   1,
+		Outcome:   &app.Outcome{Cause: app.CauseDone, EndedAt: time.Unix(1e9, 0)},
+		Algorithm: plainAlgorithm(s.t),
+		MaxFiles:  100,
+		Manifests: s.files,
+		Record: func(e app.Ending) (app.Record, error) {
+			return json.Marshal(map[string]any{"jobId": "J", "resultBytes": e.ResultBytes, "results": e.Results})
 		},
-		check: func() error { return nil },
-		log:   zerolog.Nop(),
+		Check: goOn,
+		Log:   zerolog.Nop(),
 	}
 }
 
-// result gives the collected files by name.
+func goOn() error { return nil }
+
+// result returns the collected files by name.
 func (s *site) result() map[string]string {
 	s.t.Helper()
 	m, err := s.files.Manifest("J")
 	must(s.t, err)
-	return readResult(s.t, s.dir, m)
+	return resulttest.Read(s.t, s.dir, m)
 }
 
-func simAlgorithm(t testing.TB) *algorithm.File {
+// plainAlgorithm has nothing but a program, so its metrics are in metrics.json.
+func plainAlgorithm(t testing.TB) *algorithm.File {
 	t.Helper()
-	a, mistakes := algorithm.Parse("sim.toml", []byte(simFile))
+	a, mistakes := algorithm.Parse("sim.toml", []byte(`
+format = 1
+type = "sim"
+version = "1"
+title = "Pretend"
+command = ["true"]
+`))
 	if len(mistakes) > 0 {
 		t.Fatal(mistakes)
 	}
 	return a
 }
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestCollect(t *testing.T) {
 	tests := []struct {
 		name  string
 		leave func(s *site)
-		want  map[string]string // but job.json
+		want  map[string]string // without job.json
 		bytes int64
 	}{
 		{"nothing", func(*site) {}, map[string]string{"log.txt": ""}, 0},
@@ -103,7 +123,7 @@ func TestCollect(t *testing.T) {
 			s.write("a.txt", "a")
 			must(s.t, os.WriteFile(filepath.Join(s.dir, "1", task.LogFile), []byte("said"), 0o600))
 		}, map[string]string{"a/b/c.txt": "c", "a.txt": "a", "log.txt": "said"}, 2},
-		{"empty folder and file", func(s *site) {
+		{"empty directory and file", func(s *site) {
 			must(s.t, os.MkdirAll(s.out("empty/er"), 0o700))
 			s.write("none", "")
 		}, map[string]string{"none": "", "log.txt": ""}, 0},
@@ -133,11 +153,11 @@ func TestCollect(t *testing.T) {
 			s.write("output/job.json", "b")
 			s.write("log.txt", "c")
 		}, map[string]string{"output~2/job.json": "a", "output/job.json": "b", "output/log.txt": "c", "log.txt": ""}, 3},
-		{"a file where the folder would be", func(s *site) {
+		{"a file in the place of the directory", func(s *site) {
 			s.write("job.json", "a")
 			s.write("output", "b")
 		}, map[string]string{"output~2/job.json": "a", "output": "b", "log.txt": ""}, 2},
-		{"names that no archive can hold", func(s *site) {
+		{"names that an archive cannot hold", func(s *site) {
 			s.write("a\xffb", "1")
 			s.write("a%FFb", "2")
 			s.write("bad\xfe/x\n", "3")
@@ -154,11 +174,11 @@ func TestCollect(t *testing.T) {
 			must(s.t, os.Chmod(s.out("d"), 0))
 			must(s.t, os.Chmod(s.out("."), 0o500))
 		}, map[string]string{"d/f": "x", "log.txt": ""}, 1},
-		{"the output folder is a link", func(s *site) {
+		{"the output directory is a link", func(s *site) {
 			must(s.t, os.Remove(s.out(".")))
 			must(s.t, os.Symlink("/etc", filepath.Clean(s.out("."))))
 		}, map[string]string{"log.txt": ""}, 0},
-		{"the output folder is gone", func(s *site) {
+		{"the output directory is gone", func(s *site) {
 			must(s.t, os.RemoveAll(filepath.Join(s.dir, "1", task.WorkDir)))
 		}, map[string]string{"log.txt": ""}, 0},
 	}
@@ -166,7 +186,7 @@ func TestCollect(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSite(t, 1)
 			tt.leave(s)
-			e, err := s.collection().run()
+			e, err := s.collection().Run()
 			must(t, err)
 			if e.ResultBytes != tt.bytes || e.Failure != nil {
 				t.Errorf("ending %+v, want %d bytes", e, tt.bytes)
@@ -189,24 +209,24 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// unprivileged takes root's way around permissions from the test's goroutine
-// and gives the folder to whom it then is.
+// unprivileged makes the test's goroutine an ordinary user, for whom permissions
+// count, and the owner of dir.
 func unprivileged(t *testing.T, dir string) {
 	t.Helper()
 	if os.Getuid() != 0 {
 		return
 	}
 	const nobody = 65534
-	must(t, os.Chmod(filepath.Dir(t.TempDir()), 0o711)) // of all folders of the test
+	must(t, os.Chmod(filepath.Dir(t.TempDir()), 0o711)) // the parent of all the test's directories
 	must(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(path, nobody, nobody))
 	}))
-	runtime.LockOSThread() // for ever: the thread ends with the goroutine
+	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	must(t, syscall.Setfsuid(nobody))
 	t.Cleanup(func() { must(t, syscall.Setfsuid(0)) })
 }
 
-func TestCollectOpensWhatItsProgramClosed(t *testing.T) {
+func TestCollectOpensWhatTheProgramClosed(t *testing.T) {
 	for _, mode := range []os.FileMode{0, 0o500} {
 		t.Run(mode.String(), func(t *testing.T) {
 			s := newSite(t, 1)
@@ -215,31 +235,31 @@ func TestCollectOpensWhatItsProgramClosed(t *testing.T) {
 			for _, name := range []string{"d/f", "d", ".", ".."} {
 				must(t, os.Chmod(s.out(name), mode))
 			}
-			e, err := s.collection().run()
+			e, err := s.collection().Run()
 			must(t, err)
 			if e.ResultBytes != 1 || s.result()["d/f"] != "x" {
 				t.Errorf("result of %d bytes: %v", e.ResultBytes, s.result())
 			}
-			if _, err := os.Lstat(filepath.Join(s.dir, "1", task.WorkDir)); !notExist(err) {
+			if _, err := os.Lstat(filepath.Join(s.dir, "1", task.WorkDir)); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("the work directory is still there: %v", err)
 			}
 		})
 	}
 }
 
-// TestCollectGoesOnWhereItWasCutShort ends a collection after each step, and
-// once in the midst of the manifest, and lets another one do the rest.
-func TestCollectGoesOnWhereItWasCutShort(t *testing.T) {
+// TestCollectContinuesAfterAnInterruption ends a collection after each step and
+// lets another one do the rest.
+func TestCollectContinuesAfterAnInterruption(t *testing.T) {
 	leave := func(s *site) {
 		s.write("metrics.json", `{"rg":1}`)
 		s.write("job.json", "own")
 		s.write("a\xff", "renamed")
 		must(t, os.Symlink("x", s.out("link")))
-		must(t, os.MkdirAll(filepath.Join(s.dir, "0", task.WorkDir), 0o700)) // of an attempt that was lost
+		must(t, os.MkdirAll(filepath.Join(s.dir, "0", task.WorkDir), 0o700)) // of a lost attempt
 	}
 	whole := newSite(t, 1)
 	leave(whole)
-	want, err := whole.collection().run()
+	want, err := whole.collection().Run()
 	must(t, err)
 	wantFiles := whole.result()
 	steps := len(newSite(t, 1).collection().steps())
@@ -251,15 +271,16 @@ func TestCollectGoesOnWhereItWasCutShort(t *testing.T) {
 			must(t, step.do())
 		}
 		must(t, os.WriteFile(filepath.Join(s.dir, "."+recordFile+".new"), []byte(`{"jo`), 0o600))
-		for again := range 2 { // the second finds all done
+		must(t, os.WriteFile(filepath.Join(s.dir, "."+recordFile+".cut"), []byte(`{"jo`), 0o600))
+		for again := range 2 { // the second time everything is done already
 			c := s.collection()
 			if again == 1 {
-				c.record = func(*app.Job, app.Ending) (app.Record, error) {
+				c.Record = func(app.Ending) (app.Record, error) {
 					t.Error("the record is written again")
 					return nil, nil
 				}
 			}
-			got, err := c.run()
+			got, err := c.Run()
 			if err != nil {
 				t.Fatalf("cut after %d steps: %v", after, err)
 			}
@@ -270,7 +291,7 @@ func TestCollectGoesOnWhereItWasCutShort(t *testing.T) {
 				t.Errorf("cut after %d steps: result (-want +got):\n%s", after, diff)
 			}
 			for _, attempt := range []string{"0", "1"} {
-				if _, err := os.Stat(filepath.Join(s.dir, attempt, task.WorkDir)); !notExist(err) {
+				if _, err := os.Stat(filepath.Join(s.dir, attempt, task.WorkDir)); !errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("cut after %d steps: work directory of attempt %s: %v", after, attempt, err)
 				}
 			}
@@ -278,98 +299,22 @@ func TestCollectGoesOnWhereItWasCutShort(t *testing.T) {
 	}
 }
 
-func TestCollectStopsWhereItIsToldTo(t *testing.T) {
+func TestCollectStopsWhenCheckFails(t *testing.T) {
 	s := newSite(t, 1)
 	s.write("large", strings.Repeat("x", 1<<20))
 	c := s.collection()
 	looks := 0
-	c.check = func() error {
+	c.Check = func() error {
 		if looks++; looks == 4 { // within the file
 			return context.Canceled
 		}
 		return nil
 	}
-	if _, err := c.run(); !errors.Is(err, context.Canceled) {
+	if _, err := c.Run(); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	if _, err := s.files.Manifest("J"); !errors.Is(err, fault.NotFound) {
 		t.Errorf("there is a manifest: %v", err)
-	}
-}
-
-// Where no sandbox keeps a program from it, it can give names in its output
-// folder to files that are not its own.
-func TestFilesWithNamesElsewhereAreNoResult(t *testing.T) {
-	s := newSite(t, 1)
-	outside := filepath.Join(t.TempDir(), "outside")
-	must(t, os.WriteFile(outside, []byte("not the program's"), 0o400))
-	work := filepath.Join(s.dir, "1", task.WorkDir)
-	must(t, os.WriteFile(filepath.Join(work, inDir, "input"), []byte("input"), 0o600))
-	must(t, os.WriteFile(filepath.Join(work, task.TempDir, "temp"), []byte("temp"), 0o600))
-	s.write("own", "own")
-	for from, to := range map[string][]string{
-		outside:                             {"a", "sub/b"},
-		s.out("own"):                        {"sub/own"},
-		filepath.Join(work, inDir, "input"): {"input"},
-		filepath.Join(work, task.TempDir, "temp"): {"temp", "sub/temp"},
-	} {
-		for _, name := range to {
-			must(t, os.MkdirAll(filepath.Dir(s.out(name)), 0o700))
-			must(t, os.Link(from, s.out(name)))
-		}
-	}
-	_, err := s.collection().run()
-	must(t, err)
-	got := s.result()
-	delete(got, recordFile)
-	delete(got, logName)
-	want := map[string]string{"own": "own", "sub/own": "own", "input": "input", "temp": "temp", "sub/temp": "temp"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("result (-want +got):\n%s", diff)
-	}
-	if info, err := os.Stat(outside); err != nil || info.Mode().Perm() != 0o400 {
-		t.Errorf("the file outside has become %v, %v", info.Mode(), err)
-	}
-}
-
-func TestUnfitResults(t *testing.T) {
-	tests := []struct {
-		name  string
-		leave func(s *site)
-		want  string
-	}{
-		{"files", func(s *site) {
-			for i := range 101 {
-				s.write(fmt.Sprint(i), "")
-			}
-		}, "more than 100 files"},
-		{"files in folders", func(s *site) {
-			for i := range 51 {
-				s.write(fmt.Sprintf("%d/x", i), "")
-			}
-		}, "more than 100 files"},
-		{"holes", func(s *site) {
-			for i := range 3 { // of which each could be kept
-				s.write(fmt.Sprint(i), "begin")
-				must(s.t, os.Truncate(s.out(fmt.Sprint(i)), maxHoles/2))
-			}
-		}, "more than 16.0 GiB of holes"},
-		{"depth", func(s *site) { s.write(strings.Repeat("d/", maxDepth+1)+"x", "") }, "64 deep"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			s := newSite(t, 1)
-			tt.leave(s)
-			_, err := s.collection().run()
-			var no unfit
-			if !errors.As(err, &no) || !strings.Contains(string(no), tt.want) {
-				t.Errorf("error %v, want one that says %q", err, tt.want)
-			}
-			must(t, giveBack(filepath.Join(s.dir, "1")))
-			if !isDir(s.out(".")) || isDir(filepath.Join(s.dir, resultDir)) {
-				t.Error("the files did not go back to the work directory")
-			}
-		})
 	}
 }
 
@@ -382,7 +327,7 @@ func bindSocket(path string) error {
 	if err != nil {
 		return err
 	}
-	// The name of a socket is short: bind it from its own folder.
+	// The name of a socket has to be short, so it is bound from its own directory.
 	defer os.Chdir(dir)
 	return errors.Join(os.Chdir(filepath.Dir(path)), syscall.Bind(fd, &syscall.SockaddrUnix{Name: filepath.Base(path)}), syscall.Close(fd))
 }
