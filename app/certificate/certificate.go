@@ -46,17 +46,17 @@ func Open(c config.Config, log zerolog.Logger) (*Certificate, error) {
 	if !c.TLS.On() {
 		return nil, nil
 	}
-	own := &Certificate{log: log}
-	own.cert, own.key = Files(c)
+	cert := &Certificate{log: log}
+	cert.cert, cert.key = Files(c)
 	if c.TLS.SelfSigned {
-		if err := EnsureSelfSigned(own.cert, own.key, hostNames(c), time.Now()); err != nil {
+		if err := EnsureSelfSigned(cert.cert, cert.key, hostNames(c), time.Now()); err != nil {
 			return nil, fmt.Errorf("make a certificate: %w", err)
 		}
 	}
-	if err := own.load(); err != nil {
+	if err := cert.load(); err != nil {
 		return nil, fmt.Errorf("read the certificate: %w", err)
 	}
-	return own, nil
+	return cert, nil
 }
 
 // Files names the two files of the certificate and its key.

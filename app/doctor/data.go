@@ -85,7 +85,7 @@ func checkSpace(_ context.Context, in *installation) []Finding {
 	case free < reserve:
 		return say(Problem, "%s are free of the %s that are kept for records, so uploads are refused; delete files or jobs, or use a larger disk", unit.Bytes(free), unit.Bytes(reserve))
 	case free < 2*reserve:
-		return say(Warning, "%s are free, and uploads are refused below %s; make room soon", unit.Bytes(free), unit.Bytes(reserve))
+		return say(Warning, "%s are free, and uploads are refused below %s; free some space soon", unit.Bytes(free), unit.Bytes(reserve))
 	}
 	return say(OK, "%s are free; uploads leave %s of them", unit.Bytes(free), unit.Bytes(reserve))
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/algorithm"
+	"molrun/app/fault"
 	"molrun/app/runner/result"
 )
 
@@ -160,5 +162,46 @@ func (a *attempt) clear(ctx context.Context, completed, again bool) {
 	err := a.worker(ctx, func() error { return a.retained.clear(a.id, a.number, again) })
 	if err != nil && ctx.Err() == nil {
 		a.log.Warn().Err(err).Msg("a work directory can't be removed now")
+	}
+}
+
+// algorithm returns the definition that the job was validated against.
+func (a *attempt) algorithm(ctx context.Context) (*algorithm.File, error) {
+	ctx, cancel := context.WithTimeout(ctx, serviceTimeout)
+	defer cancel()
+	alg, err := a.jobs.AlgorithmOf(ctx, a.job)
+	if err != nil {
+		return nil, fmt.Errorf("find the algorithm: %w", err)
+	}
+	return alg, nil
+}
+
+// worker waits until one of the runner's workers is free and has it do heavy work
+// on files.
+func (a *attempt) worker(ctx context.Context, work func() error) error {
+	select {
+	case a.workers <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-a.workers }()
+	return work()
+}
+
+// record changes the job's record. It tries until that is done, because what
+// happened to a task must not be forgotten while the disk is full. An error
+// says that ctx has ended.
+func (a *attempt) record(ctx context.Context, what string, change func(context.Context) error) error {
+	for b := serviceBackoff(); ; b.wait(ctx) {
+		callCtx, cancel := context.WithTimeout(ctx, serviceTimeout)
+		err := change(callCtx)
+		cancel()
+		switch {
+		case err == nil || errors.Is(err, fault.NotFound): // the job was deleted
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		a.log.Warn().Err(err).Str("change", what).Msg("the job's record can't be changed; will try again")
 	}
 }

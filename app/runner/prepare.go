@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/algorithm"
 	"molrun/app/fault"
 	"molrun/app/task"
 )
@@ -92,18 +91,6 @@ func (a *attempt) prepareAndStart(ctx context.Context) error {
 	}
 }
 
-// worker waits until one of the runner's workers is free and has it do heavy work
-// on files.
-func (a *attempt) worker(ctx context.Context, work func() error) error {
-	select {
-	case a.workers <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	defer func() { <-a.workers }()
-	return work()
-}
-
 // makeDir makes the attempt's directory from nothing.
 //
 // It holds the task's lock meanwhile, so that a task which an earlier runner
@@ -178,17 +165,6 @@ func (a *attempt) makeRemoteDir() error {
 	return nil
 }
 
-// algorithm returns the definition that the job was validated against.
-func (a *attempt) algorithm(ctx context.Context) (*algorithm.File, error) {
-	ctx, cancel := context.WithTimeout(ctx, serviceTimeout)
-	defer cancel()
-	alg, err := a.jobs.AlgorithmOf(ctx, a.job)
-	if err != nil {
-		return nil, fmt.Errorf("find the algorithm: %w", err)
-	}
-	return alg, nil
-}
-
 // start hands the task to the executor.
 func (a *attempt) start(ctx context.Context) error {
 	if a.stopAsked() {
@@ -234,23 +210,5 @@ func (a *attempt) task() app.Task {
 		Limit:     time.Duration(a.job.MaxRuntime) * time.Second,
 		Handle:    a.job.Private.Handle,
 		Placement: a.placement,
-	}
-}
-
-// record changes the job's record. It tries until that is done, because what
-// happened to a task must not be forgotten while the disk is full. An error
-// says that ctx has ended.
-func (a *attempt) record(ctx context.Context, what string, change func(context.Context) error) error {
-	for b := serviceBackoff(); ; b.wait(ctx) {
-		callCtx, cancel := context.WithTimeout(ctx, serviceTimeout)
-		err := change(callCtx)
-		cancel()
-		switch {
-		case err == nil || errors.Is(err, fault.NotFound): // the job was deleted
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
-		}
-		a.log.Warn().Err(err).Str("change", what).Msg("the job's record can't be changed; will try again")
 	}
 }

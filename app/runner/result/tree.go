@@ -10,35 +10,8 @@ import (
 	"syscall"
 
 	"molrun/app/durable"
-	"molrun/app/task"
 	"molrun/app/unit"
 )
-
-// openOutput returns the output directory of an attempt, "" if there is none.
-func openOutput(attemptDir string) (string, error) {
-	work := filepath.Join(attemptDir, task.WorkDir)
-	out := filepath.Join(work, task.OutDir)
-	for _, dir := range []string{attemptDir, work, out} {
-		if found, err := openDir(dir); !found || err != nil {
-			return "", err
-		}
-	}
-	return out, nil
-}
-
-// openDir makes a directory usable, whatever mode its program gave it, and
-// reports whether there is one. An error is not taken for absence: a faulty
-// disk must not make a result empty.
-func openDir(path string) (bool, error) {
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil || !info.IsDir() {
-		return false, err
-	}
-	return true, os.Chmod(path, 0o700)
-}
 
 // IsDir reports whether path is a directory, and not a link to one.
 func IsDir(path string) bool {
@@ -207,11 +180,6 @@ func syncTree(dir string) error {
 		return durable.SyncDir(root, path) // syncs a file as well
 	})
 	return errors.Join(err, root.Close())
-}
-
-// RemoveWork removes an attempt's work directory.
-func RemoveWork(attemptDir string) error {
-	return RemoveTree(filepath.Join(attemptDir, task.WorkDir))
 }
 
 // RemoveTree removes a directory, whatever modes a program gave to those in it.

@@ -1,4 +1,4 @@
-package slurm
+package client
 
 import (
 	"fmt"
@@ -7,44 +7,44 @@ import (
 	"time"
 )
 
-// queueFormat asks squeue for these fields, each with a bar behind it. The name
-// is last: those of other people's jobs may hold bars.
+// queueFormat lists the fields for squeue, each followed by a bar. The name is
+// last: names of other users' jobs may contain bars.
 const queueFormat = "JobID:|,ArrayJobID:|,ArrayTaskID:|,State:|,exit_code:|,RestartCnt:|,SubmitTime:|,StartTime:|,EndTime:|,NodeList:|,Reason:|,Name:|"
 
-// accountFormat asks sacct for these.
+// accountFormat lists the fields for sacct.
 const accountFormat = "JobIDRaw,JobID,State,ExitCode,Submit,Start,End,NodeList,Reason,JobName"
 
-// largestIndex is the highest index of an array's task that Slurm knows.
+// largestIndex is the highest index of an array task in Slurm.
 const largestIndex = 4_000_000
 
-// parseQueue reads what squeue prints. A line that makes no sense is passed
-// over: it is of somebody's job with a strange name, or else the job is as if
-// squeue did not know it.
-func parseQueue(text, prefix string) []record {
-	var all []record
+// parseQueue reads the output of squeue. It skips a line that makes no sense: it
+// belongs to another user's job with a strange name, or its job counts as
+// unknown to squeue.
+func parseQueue(text, prefix string) []Record {
+	var all []Record
 	for line := range strings.Lines(text) {
 		fields, ok := fieldsOf(line, 12)
 		if !ok || !ours(strings.TrimSuffix(fields[11], "|"), prefix) {
 			continue
 		}
-		base := record{
-			id: fields[0], array: fields[1],
-			started: parseTime(fields[7]), submitted: parseTime(fields[6]), ended: parseTime(fields[8]),
-			node: fields[9], reason: fields[10],
-			row: row{Name: strings.TrimSuffix(fields[11], "|")},
+		base := Record{
+			ID: fields[0], Array: fields[1],
+			Started: parseTime(fields[7]), Submitted: parseTime(fields[6]), Ended: parseTime(fields[8]),
+			Node: fields[9], Reason: fields[10],
+			Row: Row{Name: strings.TrimSuffix(fields[11], "|")},
 		}
 		base.setState(fields[3])
 		status, _ := strconv.Atoi(fields[4])
-		base.code, base.signal = status>>8&0xff, status&0x7f
-		base.restarts, _ = strconv.Atoi(fields[5])
+		base.Code, base.Signal = status>>8&0xff, status&0x7f
+		base.Restarts, _ = strconv.Atoi(fields[5])
 		all = appendRows(all, base, fields[2])
 	}
 	return all
 }
 
-// parseAccount reads what sacct prints.
-func parseAccount(text, prefix string) []record {
-	var all []record
+// parseAccount reads the output of sacct.
+func parseAccount(text, prefix string) []Record {
+	var all []Record
 	for line := range strings.Lines(text) {
 		fields, ok := fieldsOf(line, 10)
 		if !ok || !ours(fields[9], prefix) {
@@ -54,16 +54,16 @@ func parseAccount(text, prefix string) []record {
 		if !isArray {
 			tasks = "N/A"
 		}
-		base := record{
-			id: fields[0], array: array,
-			submitted: parseTime(fields[4]), started: parseTime(fields[5]), ended: parseTime(fields[6]),
-			node: fields[7], reason: fields[8],
-			row: row{Name: fields[9]},
+		base := Record{
+			ID: fields[0], Array: array,
+			Submitted: parseTime(fields[4]), Started: parseTime(fields[5]), Ended: parseTime(fields[6]),
+			Node: fields[7], Reason: fields[8],
+			Row: Row{Name: fields[9]},
 		}
 		base.setState(fields[2])
 		code, signal, _ := strings.Cut(fields[3], ":")
-		base.code, _ = strconv.Atoi(code)
-		base.signal, _ = strconv.Atoi(signal)
+		base.Code, _ = strconv.Atoi(code)
+		base.Signal, _ = strconv.Atoi(signal)
 		all = appendRows(all, base, tasks)
 	}
 	return all
@@ -84,20 +84,19 @@ func ours(name, prefix string) bool { return strings.HasPrefix(name, prefix+"-")
 
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// setState takes the first word of a state. What follows in CANCELLED by 1001
-// says who did it.
-func (r *record) setState(text string) {
+// setState takes the first word of a state, and the user of CANCELLED by 1001.
+func (r *Record) setState(text string) {
 	state, rest, _ := strings.Cut(text, " ")
-	r.state = strings.TrimSuffix(state, "+") // cut short
+	r.State = strings.TrimSuffix(state, "+") // cut short
 	if by, ok := strings.CutPrefix(rest, "by "); ok {
-		r.by = by
+		r.By = by
 	}
 }
 
-// appendRows appends a record for each task of an array that one line is about.
-func appendRows(all []record, base record, tasks string) []record {
+// appendRows appends a Record for each array task of one line.
+func appendRows(all []Record, base Record, tasks string) []Record {
 	if tasks == "N/A" || tasks == "" {
-		base.array = ""
+		base.Array = ""
 		return append(all, base)
 	}
 	spans, err := parseTasks(tasks)
@@ -116,8 +115,7 @@ func appendRows(all []record, base record, tasks string) []record {
 
 type span struct{ first, last, step int }
 
-// parseTasks reads 3, [3], [0-4%2], [1,3-9:2] and the like. Index 0 is none of
-// ours.
+// parseTasks reads 3, [3], [0-4%2], [1,3-9:2] and the like.
 func parseTasks(text string) ([]span, error) {
 	text = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
 	text, _, _ = strings.Cut(text, "%")
@@ -154,8 +152,8 @@ func parseSpan(text string) (s span, err error) {
 	return s, nil
 }
 
-// parseTime reads seconds since 1970; anything else, such as N/A or Unknown,
-// is no time.
+// parseTime reads seconds since 1970. Anything else, such as N/A or Unknown, is
+// the zero time.
 func parseTime(text string) time.Time {
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || seconds <= 0 {

@@ -29,7 +29,7 @@ func TestJobCancelledInSlurmByOthersFails(t *testing.T) {
 	}
 }
 
-func TestJobThatSlurmCanNeverRunIsGivenUp(t *testing.T) {
+func TestImpossibleJobIsGivenUp(t *testing.T) {
 	w := newWorld(t)
 	w.options.HoldGrace = time.Second
 	e := w.executor()
@@ -48,7 +48,7 @@ func TestJobThatSlurmCanNeverRunIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestQueuedJobTellsSlurmsReason(t *testing.T) {
+func TestQueuedJobReportsSlurmsReason(t *testing.T) {
 	w := newWorld(t)
 	w.options.HoldGrace = time.Hour
 	e := w.executor()
@@ -68,7 +68,7 @@ func TestQueuedJobTellsSlurmsReason(t *testing.T) {
 	}
 }
 
-func TestSlurmsTimeLimitIsTheNet(t *testing.T) {
+func TestSlurmEnforcesTimeLimit(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor()
 	a := w.start(e, w.task(untilGo))
@@ -79,7 +79,7 @@ func TestSlurmsTimeLimitIsTheNet(t *testing.T) {
 	}
 }
 
-func TestKilledTaskSaysWhatSlurmKnows(t *testing.T) {
+func TestKilledTaskReportsWhatSlurmKnows(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor()
 	a := w.start(e, w.task(untilGo))
@@ -91,7 +91,7 @@ func TestKilledTaskSaysWhatSlurmKnows(t *testing.T) {
 	}
 }
 
-func TestNodeThatDoesNotSeeTheFolderLosesTheTask(t *testing.T) {
+func TestTaskIsLostOnNodeWithoutSharedDirectory(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor()
 	a := w.task("exit 0")
@@ -127,7 +127,7 @@ func TestRequeuedJobRunsNothingTwice(t *testing.T) {
 	}
 }
 
-func TestTaskOfACrashedNodeIsLost(t *testing.T) {
+func TestTaskOfCrashedNodeIsLost(t *testing.T) {
 	w := worldOn(t, cluster.New(t, cluster.Knobs{Nodes: 1}))
 	e := w.executor()
 	a := w.start(e, w.task(untilGo))
@@ -139,9 +139,9 @@ func TestTaskOfACrashedNodeIsLost(t *testing.T) {
 	}
 }
 
-// Slurm gives up on a node that it does not reach; what runs there may reach
-// the shared folder still.
-func TestTaskOfANodeThatIsCutOffIsWaitedFor(t *testing.T) {
+// Slurm gives up on a node that it cannot reach, but tasks there may still reach
+// the shared directory.
+func TestTaskOfUnreachableNodeIsAwaited(t *testing.T) {
 	w := worldOn(t, cluster.New(t, cluster.Knobs{Nodes: 1}))
 	w.options.Late = time.Millisecond
 	e := w.executor()
@@ -162,7 +162,7 @@ func TestTaskOfANodeThatIsCutOffIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestAccountingTellsOfJobsThatTheControllerForgot(t *testing.T) {
+func TestAccountingReportsJobsTheControllerForgot(t *testing.T) {
 	w := newWorld(t)
 	first := w.executor()
 	tasks := append(w.startAll(first, 3, "exit 7"), w.start(first, w.task("exit 7")))
@@ -183,9 +183,9 @@ func TestAccountingTellsOfJobsThatTheControllerForgot(t *testing.T) {
 	}
 }
 
-// TestForgottenJobThatRunsIsWaitedFor is about a controller that lost its memory
-// of a job in a crash.
-func TestForgottenJobThatRunsIsWaitedFor(t *testing.T) {
+// TestForgottenRunningJobIsAwaited simulates a controller that forgot a job in a
+// crash.
+func TestForgottenRunningJobIsAwaited(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		w := newWorld(t)
 		first := w.executor()
@@ -215,10 +215,10 @@ func TestForgottenJobThatRunsIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestForgottenJobOfAnotherMachineIsGoneWhenItsTimeIsOrLocksAreShared is about
-// file systems that keep locks to each machine: all of a cluster of one machine
-// are shared, so what says where the task runs is changed instead.
-func TestForgottenJobOfAnotherMachineIsGoneWhenItsTimeIsOrLocksAreShared(t *testing.T) {
+// TestForgottenJobElsewhereIsLostByTimeLimitOrSharedLocks simulates file systems
+// with locks local to each machine. A cluster on one machine shares all locks, so
+// the test changes the record of where the task runs.
+func TestForgottenJobElsewhereIsLostByTimeLimitOrSharedLocks(t *testing.T) {
 	w := newWorld(t)
 	first := w.executor()
 	a, b := w.start(first, w.task(untilGo)), w.start(first, w.task(untilGo))
@@ -251,7 +251,7 @@ func TestForgottenJobOfAnotherMachineIsGoneWhenItsTimeIsOrLocksAreShared(t *test
 	w.release(b)
 }
 
-func TestControllerThatIsAwayChangesNothing(t *testing.T) {
+func TestUnreachableControllerChangesNothing(t *testing.T) {
 	w := worldOn(t, cluster.New(t, cluster.Knobs{}))
 	e := w.executor()
 	a, b := w.start(e, w.task(untilGo+"exit 3")), w.start(e, w.task(untilGo+"exit 4"))
@@ -265,7 +265,7 @@ func TestControllerThatIsAwayChangesNothing(t *testing.T) {
 	w.release(a)
 	until(t, "the task has ended", func() bool { return task.Exists(a.Dir, task.OutcomeFile) })
 	late := w.task("exit 6")
-	late = w.start(e, late) // it is not known what comes of it
+	late = w.start(e, late) // with an unknown result
 	w.cluster.Up(t)
 	w.release(b)
 	for code, of := range map[int]app.Task{3: a, 4: b, 6: late} {
@@ -275,7 +275,7 @@ func TestControllerThatIsAwayChangesNothing(t *testing.T) {
 	}
 }
 
-func TestAccountingThatIsAwayIsNoInformationOnTasksThatSqueueDoesNotKnow(t *testing.T) {
+func TestUnreachableAccountingLeavesUnknownTasksUnchanged(t *testing.T) {
 	w := newWorld(t)
 	first := w.executor()
 	a := w.start(first, w.task("exit 0"))
@@ -309,7 +309,7 @@ func TestClusterWithoutAccounting(t *testing.T) {
 	calls := w.standIn("sacct", `echo >>$calls; echo "Slurm accounting storage is disabled" >&2; exit 1`)
 	said := make(chan string, 100)
 	w.options.Log = func(message string, _ ...any) { said <- message }
-	w.options.Poll = 40 * time.Second // so that the controller's memory is too short
+	w.options.Poll = 40 * time.Second // so that MinJobAge is too short
 	e, err := slurm.New(w.options)
 	if err != nil {
 		t.Fatal(err)
@@ -328,9 +328,8 @@ func TestClusterWithoutAccounting(t *testing.T) {
 	}
 }
 
-// TestCancelledTaskOfAnArrayThatWaits is about tasks of which Slurm keeps no
-// trace.
-func TestCancelledTaskOfAnArrayThatWaits(t *testing.T) {
+// TestCancelledTaskOfQueuedArray cancels tasks of which Slurm keeps no record.
+func TestCancelledTaskOfQueuedArray(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor()
 	w.cluster.Run(t, "scontrol", "update", "PartitionName=main", "State=DOWN")

@@ -1,4 +1,4 @@
-package slurm
+package gather
 
 import (
 	"context"
@@ -13,9 +13,13 @@ import (
 	"molrun/app"
 )
 
-// gathering is a gatherer whose submissions are noted.
+type request string
+
+const atOnce = 4
+
+// gathering is a Gatherer whose submissions are recorded.
 type gathering struct {
-	*gatherer
+	*Gatherer[request]
 	t       *testing.T
 	end     context.Context
 	mu      sync.Mutex
@@ -34,23 +38,23 @@ func gather(t *testing.T, test func(t *testing.T, g *gathering)) {
 			}
 			return handles, nil
 		}
-		g.gatherer = newGatherer(func(_ context.Context, _ request, tasks []app.Task) ([]app.Handle, error) {
+		g.Gatherer = New(func(_ context.Context, _ request, tasks []app.Task) ([]app.Handle, error) {
 			g.mu.Lock()
 			g.sizes = append(g.sizes, len(tasks))
 			g.mu.Unlock()
 			return g.answers(tasks)
-		}, func(context.Context) int { return 1000 })
+		}, func(context.Context) int { return 1000 }, atOnce)
 		done := make(chan struct{})
-		go func() { defer close(done); g.run(end) }()
+		go func() { defer close(done); g.Run(end) }()
 		test(t, g)
 		cancel()
 		<-done
 	})
 }
 
-// start adds a task and checks the answer.
+// start adds a task and checks its handle.
 func (g *gathering) start(r request, token string) {
-	h, known, err := g.add(context.Background(), g.end, r, app.Task{Token: token})
+	h, known, err := g.Add(context.Background(), g.end, r, app.Task{Token: token})
 	if string(h) != token || !known || err != nil {
 		g.t.Errorf("task %s: handle %q, known: %v, %v", token, h, known, err)
 	}
@@ -59,8 +63,8 @@ func (g *gathering) start(r request, token string) {
 func TestLoneTaskHardlyWaits(t *testing.T) {
 	gather(t, func(t *testing.T, g *gathering) {
 		begin := time.Now()
-		g.start(request{}, "a")
-		if took := time.Since(begin); took != lonelyFor {
+		g.start(request(""), "a")
+		if took := time.Since(begin); took != loneWait {
 			t.Errorf("it took %v", took)
 		}
 	})
@@ -70,8 +74,8 @@ func TestTenThousandTasksAreTenSubmissions(t *testing.T) {
 	gather(t, func(t *testing.T, g *gathering) {
 		var callers sync.WaitGroup
 		for i := range 10_000 {
-			time.Sleep(time.Millisecond) // as fast as directories are laid out
-			callers.Go(func() { g.start(request{}, fmt.Sprint(i)) })
+			time.Sleep(time.Millisecond) // as fast as directories are prepared
+			callers.Go(func() { g.start(request(""), fmt.Sprint(i)) })
 		}
 		callers.Wait()
 		want := slices.Repeat([]int{1000}, 10)
@@ -81,22 +85,22 @@ func TestTenThousandTasksAreTenSubmissions(t *testing.T) {
 	})
 }
 
-func TestSlowStreamIsGatheredForSomeSeconds(t *testing.T) {
+func TestSlowStreamIsGatheredForSeconds(t *testing.T) {
 	gather(t, func(t *testing.T, g *gathering) {
 		var callers sync.WaitGroup
 		longest := time.Duration(0)
 		for i := range 300 {
-			time.Sleep(streamFor / 5)
+			time.Sleep(streamWait / 5)
 			callers.Go(func() {
 				begin := time.Now()
-				g.start(request{}, fmt.Sprint(i))
+				g.start(request(""), fmt.Sprint(i))
 				g.mu.Lock()
 				longest = max(longest, time.Since(begin))
 				g.mu.Unlock()
 			})
 		}
 		callers.Wait()
-		if longest > gatheredFor || len(g.sizes) > 8 {
+		if longest > maxWait || len(g.sizes) > 8 {
 			t.Errorf("submissions of %v tasks; one waited for %v", g.sizes, longest)
 		}
 	})
@@ -106,7 +110,7 @@ func TestDifferentRequestsStayApart(t *testing.T) {
 	gather(t, func(t *testing.T, g *gathering) {
 		var callers sync.WaitGroup
 		for i := range 30 {
-			callers.Go(func() { g.start(request{limit: time.Duration(i % 3)}, fmt.Sprint(i)) })
+			callers.Go(func() { g.start(request(fmt.Sprint(i%3)), fmt.Sprint(i)) })
 		}
 		callers.Wait()
 		if !slices.Equal(g.sizes, []int{10, 10, 10}) {
@@ -115,14 +119,14 @@ func TestDifferentRequestsStayApart(t *testing.T) {
 	})
 }
 
-func TestFailureIsThatOfEveryTask(t *testing.T) {
+func TestFailureFailsEveryTask(t *testing.T) {
 	gather(t, func(t *testing.T, g *gathering) {
 		no := errors.New("no")
 		g.answers = func([]app.Task) ([]app.Handle, error) { return nil, no }
 		var callers sync.WaitGroup
 		for i := range 3 {
 			callers.Go(func() {
-				if _, known, err := g.add(t.Context(), g.end, request{}, app.Task{Token: fmt.Sprint(i)}); !known || !errors.Is(err, no) {
+				if _, known, err := g.Add(t.Context(), g.end, request(""), app.Task{Token: fmt.Sprint(i)}); !known || !errors.Is(err, no) {
 					t.Errorf("known: %v, error %v", known, err)
 				}
 			})
@@ -131,11 +135,11 @@ func TestFailureIsThatOfEveryTask(t *testing.T) {
 	})
 }
 
-func TestWhoGivesUpBeforeTheSubmissionIsNoPartOfIt(t *testing.T) {
+func TestTaskWithdrawnBeforeSubmissionIsNotSubmitted(t *testing.T) {
 	gather(t, func(t *testing.T, g *gathering) {
-		ctx, cancel := context.WithTimeout(t.Context(), lonelyFor/2)
+		ctx, cancel := context.WithTimeout(t.Context(), loneWait/2)
 		defer cancel()
-		_, known, err := g.add(ctx, g.end, request{}, app.Task{Token: "a"})
+		_, known, err := g.Add(ctx, g.end, request(""), app.Task{Token: "a"})
 		if !known || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("known: %v, error %v", known, err)
 		}
@@ -146,7 +150,7 @@ func TestWhoGivesUpBeforeTheSubmissionIsNoPartOfIt(t *testing.T) {
 	})
 }
 
-func TestWhoGivesUpDuringTheSubmissionDoesNotKnow(t *testing.T) {
+func TestResultIsUnknownAfterGivingUpDuringSubmission(t *testing.T) {
 	gather(t, func(t *testing.T, g *gathering) {
 		g.answers = func([]app.Task) ([]app.Handle, error) {
 			time.Sleep(time.Hour)
@@ -154,12 +158,12 @@ func TestWhoGivesUpDuringTheSubmissionDoesNotKnow(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_, known, err := g.add(ctx, g.end, request{}, app.Task{Token: "a"})
-		if known || err != nil || !g.underway("a") {
-			t.Errorf("known: %v, error %v, under way: %v", known, err, g.underway("a"))
+		_, known, err := g.Add(ctx, g.end, request(""), app.Task{Token: "a"})
+		if known || err != nil || !g.Underway("a") {
+			t.Errorf("known: %v, error %v, under way: %v", known, err, g.Underway("a"))
 		}
 		time.Sleep(2 * time.Hour)
-		if g.underway("a") {
+		if g.Underway("a") {
 			t.Error("it is under way for ever")
 		}
 	})
@@ -182,33 +186,33 @@ func TestFewSubmissionsAtOnce(t *testing.T) {
 		}
 		var callers sync.WaitGroup
 		for i := range 20 {
-			callers.Go(func() { g.start(request{limit: time.Duration(i)}, fmt.Sprint(i)) })
+			callers.Go(func() { g.start(request(fmt.Sprint(i)), fmt.Sprint(i)) })
 		}
 		callers.Wait()
-		if most != submitsAtOnce {
-			t.Errorf("%d submissions at once, want %d", most, submitsAtOnce)
+		if most != atOnce {
+			t.Errorf("%d submissions at once, want %d", most, atOnce)
 		}
 	})
 }
 
-func TestServiceThatStopsTurnsTasksAway(t *testing.T) {
+func TestStoppingTurnsTasksAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end, cancel := context.WithCancel(t.Context())
-		g := newGatherer(nil, func(context.Context) int { return 10 })
+		g := New[request](nil, func(context.Context) int { return 10 }, 4)
 		done := make(chan struct{})
-		go func() { defer close(done); g.run(end) }()
+		go func() { defer close(done); g.Run(end) }()
 		result := make(chan error)
 		go func() {
-			_, _, err := g.add(t.Context(), end, request{}, app.Task{})
+			_, _, err := g.Add(t.Context(), end, request(""), app.Task{})
 			result <- err
 		}()
 		synctest.Wait()
 		cancel()
-		if err := <-result; !errors.Is(err, errClosed) {
+		if err := <-result; !errors.Is(err, ErrClosed) {
 			t.Errorf("error %v", err)
 		}
 		<-done
-		if _, _, err := g.add(t.Context(), end, request{}, app.Task{}); !errors.Is(err, errClosed) {
+		if _, _, err := g.Add(t.Context(), end, request(""), app.Task{}); !errors.Is(err, ErrClosed) {
 			t.Errorf("error %v", err)
 		}
 	})
