@@ -21,6 +21,24 @@ func (t tx) Job(id app.JobID) (*app.Job, error) {
 	return readJob(t.Tx, key)
 }
 
+// readJob reads both parts of a job: as clients see it, and what they do not.
+func readJob(t *kv.Tx, id app.IDBytes) (*app.Job, error) {
+	shown := t.Bucket(bucketJobs).Get(id[:])
+	if shown == nil {
+		return nil, noJob(id.String())
+	}
+	var j app.Job
+	if err := json.Unmarshal(shown, &j); err != nil {
+		return nil, fmt.Errorf("read job %s: %w", id, err)
+	}
+	if err := j.DecodePrivate(t.Bucket(bucketJobsPrivate).Get(id[:])); err != nil {
+		return nil, fmt.Errorf("read the private part of job %s: %w", id, err)
+	}
+	return &j, nil
+}
+
+func noJob(id string) error { return fault.Errorf(fault.NotFound, "there is no job %s", id) }
+
 // JobNamed returns the job or subjob with this name.
 func (t tx) JobNamed(organization, name string) (*app.Job, error) {
 	prefix := nameKey(organization, name)

@@ -19,6 +19,20 @@ func (t tx) Upload(id app.UploadID) (*app.Upload, error) {
 	return readUpload(t.Tx, key)
 }
 
+func readUpload(t *kv.Tx, id app.IDBytes) (*app.Upload, error) {
+	value := t.Bucket(bucketUploads).Get(id[:])
+	if value == nil {
+		return nil, noUpload(id.String())
+	}
+	var u app.Upload
+	if err := json.Unmarshal(value, &u); err != nil {
+		return nil, fmt.Errorf("read upload %s: %w", id, err)
+	}
+	return &u, nil
+}
+
+func noUpload(id string) error { return fault.Errorf(fault.NotFound, "there is no file %s", id) }
+
 // UploadNamed returns the newest completed upload of this owner and name.
 func (t tx) UploadNamed(organization, email, folder, filename string) (*app.Upload, error) {
 	prefix := uploadKey(organization, email, folder, filename)

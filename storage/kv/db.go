@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 
 	bolt "go.etcd.io/bbolt"
@@ -104,71 +103,6 @@ func (db *DB) Path() string { return db.file.Path() }
 // Floor returns the highest ID ever stored, even if its record is gone.
 func (db *DB) Floor() app.IDBytes { return *db.writer.floor.Load() }
 
-// View runs fn on one consistent state and returns once that state is on the
-// disk. It does not wait for writers otherwise. fn should return soon: until
-// then the file can't reuse pages.
-func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
-	if err := db.ready(ctx); err != nil {
-		return err
-	}
-	b, err := db.file.Begin(false)
-	if err != nil {
-		return db.health.beginError(err)
-	}
-	seen := b.ID()
-	err = db.read(b, fn)
-	if notDurable := db.writer.last.wait(ctx, seen, db.health); notDurable != nil {
-		return notDurable // an answer, or a refusal, may rest on a lost commit
-	}
-	return err
-}
-
-func (db *DB) ready(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("wait for the store: %w", context.Cause(ctx))
-	}
-	return db.health.err()
-}
-
-// read runs fn on a read transaction and ends the transaction.
-func (db *DB) read(b *bolt.Tx, fn func(*Tx) error) error {
-	t := &Tx{bolt: b, schema: db.schema}
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		v := recover()
-		t.bolt = nil
-		if v != nil && boltfile.IsDamage(v) {
-			_ = db.health.fail(damagedError(v))
-		}
-		_ = b.Rollback() // can't fail for a read transaction
-		if v != nil {
-			panic(v)
-		}
-	}()
-	return fn(t)
-}
-
-// Update runs fn in the writer's goroutine and returns once its changes are on
-// the disk. It shares a commit with other callers, so fn may run twice. If ctx
-// ends before fn begins, nothing happens; later Update waits for the commit
-// anyway. A panic of fn is passed on. fn must not call View or Update itself.
-func (db *DB) Update(ctx context.Context, fn func(*Tx) error) error {
-	if err := db.ready(ctx); err != nil {
-		return err
-	}
-	c := &call{fn: fn, done: make(chan struct{})}
-	if !c.submit(ctx, db.writer.queue, db.writer.ended) {
-		if ctx.Err() != nil {
-			return fmt.Errorf("wait for the store: %w", context.Cause(ctx))
-		}
-		return errClosed()
-	}
-	if c.panicked != nil {
-		panic(c.panicked)
-	}
-	return c.err
-}
-
 // Snapshot copies the database to a temporary file beside it and returns the
 // file's path. Writers need not wait. The caller removes the file; after a
 // crash the next Open does.
@@ -184,4 +118,12 @@ func (db *DB) Snapshot(ctx context.Context) (path string, err error) {
 		return "", &fault.Error{Code: fault.StorageFull, Message: "the disk has no space for a snapshot of the database; free some and try again", Err: err}
 	}
 	return "", fmt.Errorf("make a snapshot: %w", err)
+}
+
+// ready returns why no transaction can begin.
+func (db *DB) ready(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("wait for the store: %w", context.Cause(ctx))
+	}
+	return db.health.err()
 }

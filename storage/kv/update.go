@@ -3,11 +3,29 @@ package kv
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"sync/atomic"
-
-	"molrun/storage/kv/boltfile"
 )
+
+// Update runs fn in the writer's goroutine and returns once its changes are on
+// the disk. It shares a commit with other callers, so fn may run twice. If ctx
+// ends before fn begins, nothing happens; later Update waits for the commit
+// anyway. A panic of fn is passed on. fn must not call View or Update itself.
+func (db *DB) Update(ctx context.Context, fn func(*Tx) error) error {
+	if err := db.ready(ctx); err != nil {
+		return err
+	}
+	c := &call{fn: fn, done: make(chan struct{})}
+	if !c.submit(ctx, db.writer.queue, db.writer.ended) {
+		if ctx.Err() != nil {
+			return fmt.Errorf("wait for the store: %w", context.Cause(ctx))
+		}
+		return errClosed()
+	}
+	if c.panicked != nil {
+		panic(c.panicked)
+	}
+	return c.err
+}
 
 // call is one Update on its way through the writer.
 type call struct {
@@ -46,23 +64,6 @@ func (c *call) submit(ctx context.Context, queue chan<- *call, ended <-chan stru
 	}
 	<-c.done
 	return true
-}
-
-// run runs the closure in the writer's goroutine. It keeps a panic of the
-// closure for the caller; a panic of bbolt is returned as damage.
-func (c *call) run(t *Tx) (damage error) {
-	c.err, c.panicked = nil, nil
-	defer func() {
-		switch v := recover(); {
-		case v == nil:
-		case boltfile.IsDamage(v):
-			damage = damagedError(v)
-		default:
-			c.panicked = &panicked{v, debug.Stack()}
-		}
-	}()
-	c.err = c.fn(t)
-	return nil
 }
 
 // panicked is a closure's panic on its way from the writer to the caller.
