@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"molrun/app/fault"
+	"molrun/app/sortid"
 	"molrun/app/strictjson"
 )
 
@@ -107,7 +108,7 @@ func (s *Jobs) List(ctx context.Context, by Caller, q JobQuery) (*Listing, error
 // findBatch returns a batch of the organization by its name or ID.
 func findBatch(tx Tx, organization, ref string) (*Job, error) {
 	j, err := tx.JobNamed(organization, ref)
-	if _, bad := ParseID(ref); errors.Is(err, fault.NotFound) && bad == nil {
+	if _, bad := sortid.Parse(ref); errors.Is(err, fault.NotFound) && bad == nil {
 		if j, err = tx.Job(JobID(ref)); err == nil && j.Organization != organization {
 			return nil, fault.NotFound
 		}
@@ -261,13 +262,13 @@ type cursorKey []byte
 const (
 	cursorVersion = 1
 	cursorMAC     = 16 // bytes kept of the HMAC
-	cursorSize    = 1 + IDSize + cursorMAC
+	cursorSize    = 1 + sortid.Size + cursorMAC
 )
 
 // make returns the cursor behind the item id of a listing. listing is its
 // organization, scope and filters.
 func (k cursorKey) make(id string, listing ...string) string {
-	parsed, err := ParseID(id)
+	parsed, err := sortid.Parse(id)
 	if err != nil {
 		return ""
 	}
@@ -283,13 +284,13 @@ func (k cursorKey) read(cursor string, listing ...string) (string, error) {
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(b) != cursorSize || b[0] != cursorVersion ||
-		!hmac.Equal(b[1+IDSize:], k.mac(b[:1+IDSize], listing)) {
+		!hmac.Equal(b[1+sortid.Size:], k.mac(b[:1+sortid.Size], listing)) {
 		return "", fault.List(fault.Field{
 			Loc: []any{"query", "startKey"}, Type: "value",
 			Msg: "this startKey is not of this listing; use the one from the page before with the same filters, or leave it out",
 		})
 	}
-	return IDBytes(b[1 : 1+IDSize]).String(), nil
+	return sortid.ID(b[1 : 1+sortid.Size]).String(), nil
 }
 
 func (k cursorKey) mac(head []byte, listing []string) []byte {

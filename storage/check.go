@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"molrun/app"
+	"molrun/app/sortid"
 	"molrun/storage/kv"
 )
 
@@ -38,7 +39,7 @@ func checkNames(t *kv.Tx, found *kv.Findings) {
 			found.Addf("%s: %v", indexJobsName, err)
 			continue
 		}
-		name := k[:len(k)-app.IDSize]
+		name := k[:len(k)-sortid.Size]
 		if bytes.Equal(name, last) {
 			found.Addf("job %s has another's name", id)
 		}

@@ -9,12 +9,13 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/sortid"
 	"molrun/storage/kv"
 )
 
 // Job returns a job with its private part.
 func (t tx) Job(id app.JobID) (*app.Job, error) {
-	key, err := app.ParseID(string(id))
+	key, err := sortid.Parse(string(id))
 	if err != nil {
 		return nil, noJob(string(id))
 	}
@@ -22,7 +23,7 @@ func (t tx) Job(id app.JobID) (*app.Job, error) {
 }
 
 // readJob reads both parts of a job: as clients see it, and what they do not.
-func readJob(t *kv.Tx, id app.IDBytes) (*app.Job, error) {
+func readJob(t *kv.Tx, id sortid.ID) (*app.Job, error) {
 	shown := t.Bucket(bucketJobs).Get(id[:])
 	if shown == nil {
 		return nil, noJob(id.String())
@@ -54,7 +55,7 @@ func (t tx) JobNamed(organization, name string) (*app.Job, error) {
 
 // JobJSON returns the record as clients see it.
 func (t tx) JobJSON(id app.JobID) (json.RawMessage, error) {
-	key, err := app.ParseID(string(id))
+	key, err := sortid.Parse(string(id))
 	if err != nil {
 		return nil, noJob(string(id))
 	}
@@ -92,8 +93,8 @@ func (t tx) PutEncoded(e app.EncodedJob) error {
 }
 
 // checkJob refuses what could be stored but not found again.
-func checkJob(j *app.Job) (app.IDBytes, error) {
-	id, err := app.ParseID(string(j.ID))
+func checkJob(j *app.Job) (sortid.ID, error) {
+	id, err := sortid.Parse(string(j.ID))
 	if err != nil {
 		return id, err
 	}
@@ -101,12 +102,12 @@ func checkJob(j *app.Job) (app.IDBytes, error) {
 		return id, fmt.Errorf("%q is no status", j.Status)
 	}
 	if j.Private.Batch != "" {
-		if _, err := app.ParseID(string(j.Private.Batch)); err != nil {
+		if _, err := sortid.Parse(string(j.Private.Batch)); err != nil {
 			return id, fmt.Errorf("batch %q: %w", j.Private.Batch, err)
 		}
 	}
 	for _, r := range j.Private.References {
-		if referencedID(r) == (app.IDBytes{}) {
+		if referencedID(r) == (sortid.ID{}) {
 			return id, fmt.Errorf("reference of %q: neither an upload nor a job", r.Setting)
 		}
 	}
@@ -128,7 +129,7 @@ func (t tx) DeleteJob(id app.JobID) error {
 
 // Subjobs walks a batch by row: rows get their IDs in order.
 func (t tx) Subjobs(batch app.JobID, status app.Status) iter.Seq2[*app.Job, error] {
-	id, err := app.ParseID(string(batch))
+	id, err := sortid.Parse(string(batch))
 	if err != nil {
 		return func(func(*app.Job, error) bool) {} // no batch has this ID
 	}
@@ -154,7 +155,7 @@ func (t tx) jobsOf(index string, prefix kv.Key) iter.Seq2[*app.Job, error] {
 
 // NeededBy returns an unfinished job that reads an upload or result.
 func (t tx) NeededBy(read string) (app.JobID, error) {
-	if id, err := app.ParseID(read); err == nil {
+	if id, err := sortid.Parse(read); err == nil {
 		for k := range t.Ascend(indexJobsFile, kv.Key{}.ID(id)) {
 			return jobAt(k)
 		}
@@ -165,7 +166,7 @@ func (t tx) NeededBy(read string) (app.JobID, error) {
 // Readers walks the jobs, finished ones too, that read an upload or result.
 func (t tx) Readers(read string) iter.Seq2[app.JobID, error] {
 	return func(yield func(app.JobID, error) bool) {
-		id, err := app.ParseID(read)
+		id, err := sortid.Parse(read)
 		if err != nil {
 			return // nothing has this ID
 		}
@@ -186,7 +187,7 @@ const (
 )
 
 // jobName: organization, name, id.
-func jobName(id app.IDBytes, j *app.Job) []kv.Entry {
+func jobName(id sortid.ID, j *app.Job) []kv.Entry {
 	return []kv.Entry{{Key: nameKey(j.Organization, j.Name).ID(id)}}
 }
 
@@ -195,7 +196,7 @@ func nameKey(organization, name string) kv.Key {
 }
 
 // jobBatch: batch, status or any, id; only subjobs.
-func jobBatch(id app.IDBytes, j *app.Job) []kv.Entry {
+func jobBatch(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Private.Batch == "" {
 		return nil
 	}
@@ -206,12 +207,12 @@ func jobBatch(id app.IDBytes, j *app.Job) []kv.Entry {
 	}
 }
 
-func batchKey(batch app.IDBytes, status app.Status) kv.Key {
-	return make(kv.Key, 0, 2*app.IDSize+1).ID(batch).Letter(statusLetter(status))
+func batchKey(batch sortid.ID, status app.Status) kv.Key {
+	return make(kv.Key, 0, 2*sortid.Size+1).ID(batch).Letter(statusLetter(status))
 }
 
 // jobFile: upload or other job that is read, id; only unfinished jobs.
-func jobFile(id app.IDBytes, j *app.Job) []kv.Entry {
+func jobFile(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Status.Finished() {
 		return nil
 	}
@@ -219,7 +220,7 @@ func jobFile(id app.IDBytes, j *app.Job) []kv.Entry {
 }
 
 // jobSource: upload or other job that was read, id; also finished jobs.
-func jobSource(id app.IDBytes, j *app.Job) []kv.Entry {
+func jobSource(id sortid.ID, j *app.Job) []kv.Entry {
 	var all []kv.Entry
 	for i, r := range j.Private.References {
 		source := referencedID(r)
@@ -233,7 +234,7 @@ func jobSource(id app.IDBytes, j *app.Job) []kv.Entry {
 	return all
 }
 
-func referencedID(r app.Reference) app.IDBytes {
+func referencedID(r app.Reference) sortid.ID {
 	if r.Upload != "" {
 		return idOf(r.Upload)
 	}

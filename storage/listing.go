@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"molrun/app"
+	"molrun/app/sortid"
 	"molrun/storage/kv"
 )
 
@@ -17,7 +18,7 @@ func (t tx) Jobs(f app.JobFilter, before app.JobID, limit int) (app.JobPage, err
 	case f.Name != "":
 		l = listing{indexJobsName, nameKey(f.Organization, f.Name), t.matches(f)}
 	case f.Batch != "":
-		batch, err := app.ParseID(string(f.Batch))
+		batch, err := sortid.Parse(string(f.Batch))
 		if err != nil {
 			return app.JobPage{}, nil
 		}
@@ -46,9 +47,9 @@ func (t tx) Jobs(f app.JobFilter, before app.JobID, limit int) (app.JobPage, err
 }
 
 // matches returns a test of a job's record against a filter.
-func (t tx) matches(f app.JobFilter) func(app.IDBytes) (bool, error) {
+func (t tx) matches(f app.JobFilter) func(sortid.ID) (bool, error) {
 	equal := func(want, have string) bool { return want == "" || want == have }
-	return func(id app.IDBytes) (bool, error) {
+	return func(id sortid.ID) (bool, error) {
 		j, err := readJob(t.Tx, id)
 		if err != nil {
 			return false, err
@@ -63,9 +64,9 @@ func (t tx) matches(f app.JobFilter) func(app.IDBytes) (bool, error) {
 
 // once lets the result for the first row stand for all: the rows of a batch
 // come from one submission, so they share organization, user and type.
-func once(matches func(app.IDBytes) (bool, error)) func(app.IDBytes) (bool, error) {
+func once(matches func(sortid.ID) (bool, error)) func(sortid.ID) (bool, error) {
 	asked, match := false, false
-	return func(id app.IDBytes) (_ bool, err error) {
+	return func(id sortid.ID) (_ bool, err error) {
 		if !asked {
 			match, err = matches(id)
 			asked = true
@@ -78,21 +79,21 @@ func once(matches func(app.IDBytes) (bool, error)) func(app.IDBytes) (bool, erro
 type listing struct {
 	index   string
 	prefix  kv.Key
-	matches func(app.IDBytes) (bool, error) // nil matches all
+	matches func(sortid.ID) (bool, error) // nil matches all
 }
 
 // page returns the last IDs of a listing below before, newest first, and
 // whether there are more.
-func (t tx) page(l listing, before string, limit int) (ids []app.IDBytes, more bool, err error) {
+func (t tx) page(l listing, before string, limit int) (ids []sortid.ID, more bool, err error) {
 	bound := l.prefix.End()
 	if before != "" {
-		id, err := app.ParseID(before)
+		id, err := sortid.Parse(before)
 		if err != nil {
 			return nil, false, fmt.Errorf("begin before %q: %w", before, err)
 		}
 		bound = append(bytes.Clone(l.prefix), id[:]...)
 	}
-	ids = make([]app.IDBytes, 0, min(limit, app.MaxPage))
+	ids = make([]sortid.ID, 0, min(limit, app.MaxPage))
 	for k := range t.Descend(l.index, l.prefix, bound) {
 		id, err := k.LastID()
 		if err != nil {
@@ -114,9 +115,9 @@ func (t tx) page(l listing, before string, limit int) (ids []app.IDBytes, more b
 }
 
 // copyJobs copies records out of the transaction, all into one allocation.
-func copyJobs(ids []app.IDBytes, stored [][]byte, size int) []app.StoredJob {
+func copyJobs(ids []sortid.ID, stored [][]byte, size int) []app.StoredJob {
 	page := make([]app.StoredJob, len(stored))
-	records, letters := make([]byte, 0, size), make([]byte, 0, len(stored)*app.IDLength)
+	records, letters := make([]byte, 0, size), make([]byte, 0, len(stored)*sortid.Length)
 	for i, record := range stored {
 		begin := len(records)
 		records = append(records, record...)
@@ -125,7 +126,7 @@ func copyJobs(ids []app.IDBytes, stored [][]byte, size int) []app.StoredJob {
 	}
 	text := string(letters)
 	for i := range page {
-		page[i].ID = app.JobID(text[i*app.IDLength : (i+1)*app.IDLength])
+		page[i].ID = app.JobID(text[i*sortid.Length : (i+1)*sortid.Length])
 	}
 	return page
 }
@@ -152,7 +153,7 @@ const (
 )
 
 // jobList: each combination of filters, id; no subjobs.
-func jobList(id app.IDBytes, j *app.Job) []kv.Entry {
+func jobList(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Private.Batch != "" {
 		return nil
 	}
@@ -168,13 +169,13 @@ func jobFilters(email, typ string, status app.Status) []string {
 }
 
 // uploadList: each combination of filters, id.
-func uploadList(id app.IDBytes, u *app.Upload) []kv.Entry {
+func uploadList(id sortid.ID, u *app.Upload) []kv.Entry {
 	return listEntries(id, u.Organization, u.Email, u.Folder)
 }
 
 // listEntries returns a record's entries in the listings of all combinations of
 // filters.
-func listEntries(id app.IDBytes, organization string, filters ...string) []kv.Entry {
+func listEntries(id sortid.ID, organization string, filters ...string) []kv.Entry {
 	all := make([]kv.Entry, 1<<len(filters))
 	for used := range all {
 		all[used].Key = listKey(byte(used), organization, filters).ID(id)

@@ -12,6 +12,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/apikey"
+	"molrun/app/sortid"
 )
 
 // model is a store made of plain maps. It finds every answer by looking at all
@@ -21,7 +22,7 @@ type model struct {
 	uploads     map[app.UploadID]*app.Upload
 	keys        map[string]*apikey.Key
 	definitions map[string]string
-	floor       app.IDBytes
+	floor       sortid.ID
 }
 
 func newModel() *model {

@@ -8,6 +8,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/placement"
+	"molrun/app/sortid"
 	"molrun/storage/kv"
 )
 
@@ -24,7 +25,7 @@ func (t tx) Queue(executor string, visit func(app.Waiting) app.Visit) error {
 		case app.NextJob:
 			w.Next()
 		case app.NextUser:
-			w.Seek(w.Key[:len(w.Key)-app.IDSize].End())
+			w.Seek(w.Key[:len(w.Key)-sortid.Size].End())
 		default:
 			return nil
 		}
@@ -36,7 +37,7 @@ const indexJobsQueue = "jobs.queue"
 
 // jobQueue: executor, priority, organization, user, id; the value is what the
 // job needs. Only jobs that may be claimed.
-func jobQueue(id app.IDBytes, j *app.Job) []kv.Entry {
+func jobQueue(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Status != app.Queued || j.Private.Claimed || j.IsBatch() {
 		return nil
 	}
@@ -104,7 +105,7 @@ const indexJobsClaimed = "jobs.claimed"
 
 // jobClaimed: id; the value is the number of the attempt and whether the job is
 // to be stopped. Only claimed jobs.
-func jobClaimed(id app.IDBytes, j *app.Job) []kv.Entry {
+func jobClaimed(id sortid.ID, j *app.Job) []kv.Entry {
 	if !j.Private.Claimed || j.Status.Finished() {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"molrun/app"
+	"molrun/app/sortid"
 	"molrun/storage/kv"
 )
 
@@ -35,7 +36,7 @@ func (r *ReadOnly) Uploads(ctx context.Context) iter.Seq2[*app.Upload, error] {
 }
 
 func records[T any](
-	ctx context.Context, r *ReadOnly, bucket string, read func(*kv.Tx, app.IDBytes) (*T, error),
+	ctx context.Context, r *ReadOnly, bucket string, read func(*kv.Tx, sortid.ID) (*T, error),
 ) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		stopped := errors.New("stopped")

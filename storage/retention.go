@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/sortid"
 	"molrun/storage/kv"
 )
 
@@ -57,7 +58,7 @@ const indexJobsFinished = "jobs.finished"
 
 // jobFinished: scope, organization, user in the scope of users, status, time of
 // the end, id; only jobs that retention may delete.
-func jobFinished(id app.IDBytes, j *app.Job) []kv.Entry {
+func jobFinished(id sortid.ID, j *app.Job) []kv.Entry {
 	if !j.Status.Finished() || j.Pinned || j.Private.Batch != "" {
 		return nil
 	}

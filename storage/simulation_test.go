@@ -13,6 +13,7 @@ import (
 	"molrun/app"
 	"molrun/app/apikey"
 	"molrun/app/placement"
+	"molrun/app/sortid"
 	"molrun/app/unit"
 )
 
@@ -45,7 +46,7 @@ func (s *simulation) newID() string {
 		n = s.r.IntN(s.last)
 	}
 	id := testID(n)
-	id[app.IDSize-1] = byte(s.r.IntN(256))
+	id[sortid.Size-1] = byte(s.r.IntN(256))
 	if text := id.String(); s.jobs[app.JobID(text)] == nil && s.uploads[app.UploadID(text)] == nil {
 		return text
 	}

@@ -13,6 +13,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/placement"
+	"molrun/app/sortid"
 	"molrun/app/unit"
 )
 
@@ -76,8 +77,8 @@ func view(t testing.TB, s *Store, fn func(app.Tx) error) {
 }
 
 // testID returns the n-th ID: IDs rise with n.
-func testID(n int) app.IDBytes {
-	var id app.IDBytes
+func testID(n int) sortid.ID {
+	var id sortid.ID
 	binary.BigEndian.PutUint64(id[:], uint64(1_700_000_000_000+n)<<16)
 	binary.BigEndian.PutUint64(id[8:], uint64(n))
 	return id

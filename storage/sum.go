@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"molrun/app"
+	"molrun/app/sortid"
 	"molrun/storage/kv"
 )
 
@@ -24,7 +25,7 @@ var _ kv.Derived[app.Job] = sum[app.Job]{}
 func (s sum[T]) Name() string { return s.bucket }
 
 // Follow subtracts what old added and adds what now adds.
-func (s sum[T]) Follow(t *kv.Tx, _ app.IDBytes, old, now *T) error {
+func (s sum[T]) Follow(t *kv.Tx, _ sortid.ID, old, now *T) error {
 	var before, after kv.Key
 	var less, more app.Usage
 	if old != nil {
@@ -57,9 +58,9 @@ func (s sum[T]) add(t *kv.Tx, k kv.Key, change app.Usage) error {
 }
 
 // Check adds up the records and compares.
-func (s sum[T]) Check(t *kv.Tx, found *kv.Findings) (record func(app.IDBytes, *T), end func(context.Context) error) {
+func (s sum[T]) Check(t *kv.Tx, found *kv.Findings) (record func(sortid.ID, *T), end func(context.Context) error) {
 	counted := map[string]app.Usage{}
-	record = func(_ app.IDBytes, v *T) {
+	record = func(_ sortid.ID, v *T) {
 		if k, share := s.share(v); k != nil {
 			counted[string(k)] = counted[string(k)].Plus(share)
 		}

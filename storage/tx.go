@@ -5,6 +5,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/sortid"
 	"molrun/storage/kv"
 )
 
@@ -32,8 +33,8 @@ func present[T any](v *T, err error) (*T, error) {
 }
 
 // idOf parses an ID that was checked when its record was put.
-func idOf[T ~string](text T) app.IDBytes {
-	id, _ := app.ParseID(string(text))
+func idOf[T ~string](text T) sortid.ID {
+	id, _ := sortid.Parse(string(text))
 	return id
 }
 

@@ -7,19 +7,20 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/sortid"
 	"molrun/storage/kv"
 )
 
 // Upload returns the record of an upload.
 func (t tx) Upload(id app.UploadID) (*app.Upload, error) {
-	key, err := app.ParseID(string(id))
+	key, err := sortid.Parse(string(id))
 	if err != nil {
 		return nil, noUpload(string(id))
 	}
 	return readUpload(t.Tx, key)
 }
 
-func readUpload(t *kv.Tx, id app.IDBytes) (*app.Upload, error) {
+func readUpload(t *kv.Tx, id sortid.ID) (*app.Upload, error) {
 	value := t.Bucket(bucketUploads).Get(id[:])
 	if value == nil {
 		return nil, noUpload(id.String())
@@ -48,7 +49,7 @@ func (t tx) UploadNamed(organization, email, folder, filename string) (*app.Uplo
 
 // PutUpload inserts or replaces an upload.
 func (t tx) PutUpload(u *app.Upload) error {
-	id, err := app.ParseID(string(u.ID))
+	id, err := sortid.Parse(string(u.ID))
 	if err != nil {
 		return fmt.Errorf("put upload %q: %w", u.ID, err)
 	}
@@ -96,7 +97,7 @@ func (t tx) OldestUploads(after app.UploadID) iter.Seq2[*app.Upload, error] {
 const indexUploadsName = "uploads.name"
 
 // uploadName: organization, user, folder, name, id; only completed uploads.
-func uploadName(id app.IDBytes, u *app.Upload) []kv.Entry {
+func uploadName(id sortid.ID, u *app.Upload) []kv.Entry {
 	if !u.Completed() {
 		return nil
 	}

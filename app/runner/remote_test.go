@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/sortid"
 	"molrun/app/task"
 )
 
@@ -245,7 +246,7 @@ func TestUnusedRemoteDirectoriesAreSwept(t *testing.T) {
 	remoteBubble(t, func(t *testing.T, w *world) {
 		w.play(func(string, int) script { return script{runs: 24 * time.Hour, cause: app.CauseDone} })
 		shared := filepath.Join(w.dir, "shared")
-		gone := app.IDBytes{1, 2, 3}.String()
+		gone := sortid.ID{1, 2, 3}.String()
 		must(t, os.MkdirAll(filepath.Join(shared, gone, "1", "work"), 0o700))
 		foreign := filepath.Join(shared, "of somebody else")
 		must(t, os.MkdirAll(foreign, 0o700))
@@ -302,7 +303,7 @@ func (j claimedMeanwhile) Claims(ctx context.Context) ([]app.Claimed, error) {
 
 func TestSweepSparesDirectoriesMadeMeanwhile(t *testing.T) {
 	w := newWorld(t)
-	job := filepath.Join(w.dir, app.IDBytes{1, 2, 3}.String())
+	job := filepath.Join(w.dir, sortid.ID{1, 2, 3}.String())
 	first, second := filepath.Join(job, "1"), filepath.Join(job, "2")
 	must(t, os.MkdirAll(first, 0o700))
 	jobs := claimedMeanwhile{w.jobs, func() { must(t, os.Mkdir(second, 0o700)) }}

@@ -12,6 +12,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/runner/result"
+	"molrun/app/sortid"
 )
 
 // sweepAtOnce bounds the work directories that one sweep removes.
@@ -115,7 +116,7 @@ func (r *retained) sweep(ctx context.Context) error {
 // parseNote returns the attempt that the name of a note stands for.
 func parseNote(name string) (app.JobID, int, bool) {
 	id, number, _ := strings.Cut(name, ".")
-	if _, err := app.ParseID(id); err != nil {
+	if _, err := sortid.Parse(id); err != nil {
 		return "", 0, false
 	}
 	attempt, err := strconv.Atoi(number)

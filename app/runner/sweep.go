@@ -13,6 +13,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/runner/result"
+	"molrun/app/sortid"
 )
 
 const sweepEvery = time.Hour
@@ -66,7 +67,7 @@ func attemptsIn(dir string) (map[app.JobID][]int, error) {
 	}
 	found := make(map[app.JobID][]int, len(jobs))
 	for _, e := range jobs {
-		if _, foreign := app.ParseID(e.Name()); foreign != nil {
+		if _, foreign := sortid.Parse(e.Name()); foreign != nil {
 			continue
 		}
 		attempts, unread := os.ReadDir(filepath.Join(dir, e.Name()))

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"molrun/app"
+	"molrun/app/sortid"
 )
 
 // Check reads the whole database and returns every disagreement as one error:
@@ -44,7 +44,7 @@ func (db *DB) checkPages(ctx context.Context, found *Findings) error {
 }
 
 // checkRecords checks everything above the pages.
-func checkRecords(ctx context.Context, t *Tx, floor app.IDBytes, found *Findings) error {
+func checkRecords(ctx context.Context, t *Tx, floor sortid.ID, found *Findings) error {
 	for _, table := range t.schema.Tables {
 		if err := table.check(ctx, t, found); err != nil {
 			return err

@@ -12,8 +12,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/sortid"
 	"molrun/storage/kv/boltfile"
 )
 
@@ -58,7 +58,7 @@ func Open(path string, s *Schema, o Options) (*DB, error) {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	var floor app.IDBytes
+	var floor sortid.ID
 	var commits *boltfile.Counter
 	err = boltfile.Guard(func() (err error) {
 		if floor, err = prepare(file, s); err != nil {
@@ -101,7 +101,7 @@ func (db *DB) Close() error {
 func (db *DB) Path() string { return db.file.Path() }
 
 // Floor returns the highest ID ever stored, even if its record is gone.
-func (db *DB) Floor() app.IDBytes { return *db.writer.floor.Load() }
+func (db *DB) Floor() sortid.ID { return *db.writer.floor.Load() }
 
 // Snapshot copies the database to a temporary file beside it and returns the
 // file's path. Writers need not wait. The caller removes the file; after a

@@ -6,25 +6,25 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"molrun/app"
+	"molrun/app/sortid"
 )
 
 // The floor is the highest ID ever stored. It outlives the record, so that no
 // ID is given twice.
 const metaFloor = "floor"
 
-func idLess(a, b app.IDBytes) bool { return string(a[:]) < string(b[:]) }
+func idLess(a, b sortid.ID) bool { return string(a[:]) < string(b[:]) }
 
-func putFloor(tx *bolt.Tx, id app.IDBytes) error {
+func putFloor(tx *bolt.Tx, id sortid.ID) error {
 	if err := tx.Bucket([]byte(Meta)).Put([]byte(metaFloor), id[:]); err != nil {
 		return fmt.Errorf("put the floor of IDs: %w", err)
 	}
 	return nil
 }
 
-func readFloor(tx *bolt.Tx) (floor app.IDBytes, err error) {
+func readFloor(tx *bolt.Tx) (floor sortid.ID, err error) {
 	value := tx.Bucket([]byte(Meta)).Get([]byte(metaFloor))
-	if value != nil && len(value) != app.IDSize {
+	if value != nil && len(value) != sortid.Size {
 		return floor, errors.New("the floor of IDs is not an ID; restore a backup")
 	}
 	copy(floor[:], value)
@@ -32,7 +32,7 @@ func readFloor(tx *bolt.Tx) (floor app.IDBytes, err error) {
 }
 
 // checkFloor finds records above the floor, whose IDs could be given again.
-func checkFloor(t *Tx, floor app.IDBytes, found *Findings) {
+func checkFloor(t *Tx, floor sortid.ID, found *Findings) {
 	for _, table := range t.schema.Tables {
 		bucket := table.name()
 		if last, _ := t.Bucket(bucket).Cursor().Last(); string(last) > string(floor[:]) {

@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"molrun/app"
+	"molrun/app/sortid"
 )
 
 // Key is a key of a bucket, built part by part. The end of each part follows
@@ -33,7 +33,7 @@ func (k Key) Text(s string) Key {
 }
 
 // ID appends an ID.
-func (k Key) ID(id app.IDBytes) Key { return append(k, id[:]...) }
+func (k Key) ID(id sortid.ID) Key { return append(k, id[:]...) }
 
 // Letter appends a byte.
 func (k Key) Letter(c byte) Key { return append(k, c) }
@@ -51,7 +51,7 @@ func (k Key) Time(t time.Time) Key {
 
 // End returns a key above every key that consists of k and an ID.
 func (k Key) End() Key {
-	end := make(Key, len(k)+app.IDSize+1)
+	end := make(Key, len(k)+sortid.Size+1)
 	for i := copy(end, k); i < len(end); i++ {
 		end[i] = 0xff
 	}
@@ -89,9 +89,9 @@ func (k Key) CutTime() (time.Time, Key, error) {
 
 // LastID reads the ID at the end of a key. Keys of records and indexes end
 // with one.
-func (k Key) LastID() (app.IDBytes, error) {
-	if len(k) < app.IDSize {
-		return app.IDBytes{}, ErrKey
+func (k Key) LastID() (sortid.ID, error) {
+	if len(k) < sortid.Size {
+		return sortid.ID{}, ErrKey
 	}
-	return app.IDBytes(k[len(k)-app.IDSize:]), nil
+	return sortid.ID(k[len(k)-sortid.Size:]), nil
 }

@@ -5,14 +5,14 @@ import (
 	"cmp"
 	"testing"
 
-	"molrun/app"
+	"molrun/app/sortid"
 )
 
 // parts are the parts of a key.
 type parts struct {
 	first, second string
 	priority      int
-	id            app.IDBytes
+	id            sortid.ID
 }
 
 func (p parts) key() Key {
@@ -57,7 +57,7 @@ func FuzzKey(f *testing.F) {
 		if got, want := bytes.HasPrefix(b.key(), prefix), a1 == b1; got != want {
 			t.Errorf("key of %+v lies in the listing of %q: %v", b, a1, got)
 		}
-		if end := a.key()[:len(a.key())-app.IDSize].End(); bytes.Compare(a.key(), end) >= 0 {
+		if end := a.key()[:len(a.key())-sortid.Size].End(); bytes.Compare(a.key(), end) >= 0 {
 			t.Errorf("key %x is not below the end of its listing %x", a.key(), end)
 		}
 	})

@@ -11,8 +11,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/sortid"
 )
 
 // thing is the record of the databases in these tests.
@@ -29,13 +29,13 @@ var things = Table[thing]{
 	Bucket: bucketThings,
 	Read:   readThing,
 	Derived: []Derived[thing]{
-		Index[thing]{indexKind, func(id app.IDBytes, v *thing) []Entry {
+		Index[thing]{indexKind, func(id sortid.ID, v *thing) []Entry {
 			return []Entry{{Key: Key{}.Text(v.Kind).ID(id)}}
 		}},
 	},
 }
 
-func readThing(tx *Tx, id app.IDBytes) (*thing, error) {
+func readThing(tx *Tx, id sortid.ID) (*thing, error) {
 	value := tx.Bucket(bucketThings).Get(id[:])
 	if value == nil {
 		return nil, fault.Errorf(fault.NotFound, "there is no thing %s", id)
@@ -74,7 +74,7 @@ func schemaWith(steps ...Migration) *Schema {
 }
 
 // testID returns the n-th ID: IDs rise with n.
-func testID(n int) (id app.IDBytes) {
+func testID(n int) (id sortid.ID) {
 	binary.BigEndian.PutUint64(id[8:], uint64(n))
 	return id
 }

@@ -8,7 +8,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"molrun/app"
+	"molrun/app/sortid"
 	"molrun/storage/kv/boltfile"
 )
 
@@ -16,7 +16,7 @@ const metaSchema = "schema"
 
 // prepare brings the database to the current schema, with all buckets and
 // indexes, and returns the floor of IDs.
-func prepare(db *bolt.DB, s *Schema) (floor app.IDBytes, err error) {
+func prepare(db *bolt.DB, s *Schema) (floor sortid.ID, err error) {
 	version, err := readVersion(db)
 	switch {
 	case err != nil:

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	"molrun/app"
+	"molrun/app/sortid"
 )
 
 // Table is a bucket of records by ID with the buckets that follow from them.
@@ -13,7 +13,7 @@ import (
 // it needs another name, or a migration that deletes it.
 type Table[T any] struct {
 	Bucket  string
-	Read    func(tx *Tx, id app.IDBytes) (*T, error)
+	Read    func(tx *Tx, id sortid.ID) (*T, error)
 	Derived []Derived[T]
 }
 
@@ -23,16 +23,16 @@ type Derived[T any] interface {
 	Name() string
 
 	// Follow applies a record's change to the bucket; nil is no record.
-	Follow(tx *Tx, id app.IDBytes, old, now *T) error
+	Follow(tx *Tx, id sortid.ID, old, now *T) error
 
 	// Check compares the bucket with the records. The caller passes all of them
 	// to record, then calls end.
-	Check(tx *Tx, found *Findings) (record func(id app.IDBytes, v *T), end func(context.Context) error)
+	Check(tx *Tx, found *Findings) (record func(id sortid.ID, v *T), end func(context.Context) error)
 }
 
 // Put stores a record in place of old, nil if there is none. The value is what
 // Read decodes as now.
-func (table *Table[T]) Put(t *Tx, id app.IDBytes, value []byte, old, now *T) error {
+func (table *Table[T]) Put(t *Tx, id sortid.ID, value []byte, old, now *T) error {
 	if err := t.Replace(table.Bucket, id[:], value); err != nil {
 		return err
 	}
@@ -43,14 +43,14 @@ func (table *Table[T]) Put(t *Tx, id app.IDBytes, value []byte, old, now *T) err
 }
 
 // Delete removes a record.
-func (table *Table[T]) Delete(t *Tx, id app.IDBytes, old *T) error {
+func (table *Table[T]) Delete(t *Tx, id sortid.ID, old *T) error {
 	if err := t.Delete(table.Bucket, id[:]); err != nil {
 		return err
 	}
 	return table.follow(t, id, old, nil)
 }
 
-func (table *Table[T]) follow(t *Tx, id app.IDBytes, old, now *T) error {
+func (table *Table[T]) follow(t *Tx, id sortid.ID, old, now *T) error {
 	for _, d := range table.Derived {
 		if err := d.Follow(t, id, old, now); err != nil {
 			return err
@@ -63,7 +63,7 @@ func (table *Table[T]) follow(t *Tx, id app.IDBytes, old, now *T) error {
 // so no two records share one.
 type Index[T any] struct {
 	Bucket  string
-	Entries func(id app.IDBytes, v *T) []Entry
+	Entries func(id sortid.ID, v *T) []Entry
 }
 
 // Entry is an entry of an index. Its value, mostly empty, saves reading the
@@ -77,7 +77,7 @@ type Entry struct {
 func (ix Index[T]) Name() string { return ix.Bucket }
 
 // Follow deletes the entries that old had, and puts those that now has.
-func (ix Index[T]) Follow(t *Tx, id app.IDBytes, old, now *T) error {
+func (ix Index[T]) Follow(t *Tx, id sortid.ID, old, now *T) error {
 	var before, after []Entry
 	if old != nil {
 		before = ix.Entries(id, old)
@@ -152,7 +152,7 @@ func (table *Table[T]) build(t *Tx, name string, from []byte, records int) ([]by
 
 // check reads all records and compares the derived buckets with them.
 func (table *Table[T]) check(ctx context.Context, t *Tx, found *Findings) error {
-	records := make([]func(app.IDBytes, *T), len(table.Derived))
+	records := make([]func(sortid.ID, *T), len(table.Derived))
 	ends := make([]func(context.Context) error, len(table.Derived))
 	for i, d := range table.Derived {
 		records[i], ends[i] = d.Check(t, found)
@@ -162,7 +162,7 @@ func (table *Table[T]) check(ctx context.Context, t *Tx, found *Findings) error 
 			return err
 		}
 		id, err := k.LastID()
-		if err != nil || len(k) != app.IDSize {
+		if err != nil || len(k) != sortid.Size {
 			found.Addf("%s: the key %x is not an ID", table.Bucket, []byte(k))
 			continue
 		}
@@ -184,9 +184,9 @@ func (table *Table[T]) check(ctx context.Context, t *Tx, found *Findings) error 
 }
 
 // Check finds missing entries by record, and others by their number.
-func (ix Index[T]) Check(t *Tx, found *Findings) (record func(app.IDBytes, *T), end func(context.Context) error) {
+func (ix Index[T]) Check(t *Tx, found *Findings) (record func(sortid.ID, *T), end func(context.Context) error) {
 	b, want := t.Bucket(ix.Bucket), 0
-	record = func(id app.IDBytes, v *T) {
+	record = func(id sortid.ID, v *T) {
 		for _, e := range ix.Entries(id, v) {
 			want++
 			value := b.Get(e.Key)

@@ -6,7 +6,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"molrun/app"
+	"molrun/app/sortid"
 )
 
 // Tx is a transaction. The bytes that it returns are bbolt's and die with it:
@@ -15,7 +15,7 @@ type Tx struct {
 	bolt    *bolt.Tx // nil once the closure has returned
 	schema  *Schema
 	changes int // puts and deletions so far
-	highest app.IDBytes
+	highest sortid.ID
 	open    []openBucket // few, so that a linear search is fastest
 }
 

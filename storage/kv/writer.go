@@ -8,8 +8,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/sortid"
 	"molrun/storage/kv/boltfile"
 )
 
@@ -35,14 +35,14 @@ type writer struct {
 	schema  *Schema
 	health  *health
 	commits *boltfile.Counter
-	floor   atomic.Pointer[app.IDBytes]
+	floor   atomic.Pointer[sortid.ID]
 	last    lastCommit
 	queue   chan *call
 	stop    chan struct{} // closed by Close
 	ended   chan struct{} // closed when run has returned for good
 }
 
-func newWriter(file *bolt.DB, s *Schema, h *health, commits *boltfile.Counter, floor app.IDBytes) *writer {
+func newWriter(file *bolt.DB, s *Schema, h *health, commits *boltfile.Counter, floor sortid.ID) *writer {
 	w := &writer{
 		file: file, schema: s, health: h, commits: commits,
 		queue: make(chan *call, maxGroup),

@@ -1,4 +1,5 @@
-package app
+// Package sortid makes IDs that sort by the time of their creation.
+package sortid
 
 import (
 	"crypto/rand"
@@ -8,32 +9,26 @@ import (
 	"time"
 )
 
-// JobID identifies a job for ever: 26 letters that sort by time of creation.
-type JobID string
-
-// UploadID identifies an upload for ever. It has the form of a JobID.
-type UploadID string
-
 // Crockford's alphabet sorts like the values of its letters.
 const idLetters = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-// IDSize and IDLength are the sizes of an ID as bytes and as text.
+// Size and Length are the sizes of an ID as bytes and as text.
 const (
-	IDSize   = 16
-	IDLength = 26
+	Size   = 16
+	Length = 26
 )
 
-// IDBytes is an ID as used in keys: 48 bits of milliseconds since 1970, then 80
+// ID is an ID as used in keys: 48 bits of milliseconds since 1970, then 80
 // random bits.
-type IDBytes [IDSize]byte
+type ID [Size]byte
 
 var errBadID = errors.New("an ID has 26 letters or digits")
 
-// ParseID parses the text form of an ID. It accepts only what IDBytes.String
+// Parse parses the text form of an ID. It accepts only what String
 // writes, so that text and bytes map one to one.
-func ParseID(s string) (IDBytes, error) {
-	var id IDBytes
-	if len(s) != IDLength || s[0] > '7' {
+func Parse(s string) (ID, error) {
+	var id ID
+	if len(s) != Length || s[0] > '7' {
 		return id, errBadID
 	}
 	var hi, lo uint64
@@ -59,13 +54,13 @@ func letterValue(c byte) byte {
 	return 255
 }
 
-func (id IDBytes) String() string { return string(id.Append(make([]byte, 0, IDLength))) }
+func (id ID) String() string { return string(id.Append(make([]byte, 0, Length))) }
 
 // Append adds the text form to b.
-func (id IDBytes) Append(b []byte) []byte {
+func (id ID) Append(b []byte) []byte {
 	hi, lo := binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:])
-	var text [IDLength]byte
-	for i := IDLength - 1; i >= 0; i-- {
+	var text [Length]byte
+	for i := Length - 1; i >= 0; i-- {
 		text[i] = idLetters[lo&31]
 		lo = lo>>5 | hi<<59
 		hi >>= 5
@@ -74,13 +69,13 @@ func (id IDBytes) Append(b []byte) []byte {
 }
 
 // Time returns the moment at which the ID was made, to the millisecond.
-func (id IDBytes) Time() time.Time {
+func (id ID) Time() time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(id[:8]) >> 16))
 }
 
 // next returns the smallest ID above id.
-func (id IDBytes) next() IDBytes {
-	for i := IDSize - 1; i >= 0; i-- {
+func (id ID) next() ID {
+	for i := Size - 1; i >= 0; i-- {
 		id[i]++
 		if id[i] != 0 {
 			break
@@ -89,17 +84,18 @@ func (id IDBytes) next() IDBytes {
 	return id
 }
 
-// idSource makes IDs that only rise, even if the clock goes back.
-type idSource struct {
+// Source makes IDs that only rise, even if the clock goes back.
+type Source struct {
 	mu   sync.Mutex
-	last IDBytes
+	last ID
 }
 
-// newIDSource continues above floor, the highest ID ever stored.
-func newIDSource(floor IDBytes) *idSource { return &idSource{last: floor} }
+// NewSource continues above floor, the highest ID ever stored.
+func NewSource(floor ID) *Source { return &Source{last: floor} }
 
-func (s *idSource) next(now time.Time) string {
-	var id IDBytes
+// Next returns the text form of a new ID, above all earlier ones.
+func (s *Source) Next(now time.Time) string {
+	var id ID
 	binary.BigEndian.PutUint64(id[:8], uint64(now.UnixMilli())<<16)
 	rand.Read(id[6:]) // never fails (crypto/rand)
 	s.mu.Lock()
