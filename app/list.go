@@ -246,9 +246,9 @@ func statusOf(record []byte) (status Status, hasReason bool) {
 	return Status(text), hasReason
 }
 
-// executorOf reads the executor out of the record of a queued job, "" where the
-// rows of a batch have several. Behind the last jobEmail, settings and inputs are
-// over, so that no member of theirs can be taken for the record's own.
+// executorOf reads the executor out of the record of a queued job, "" if the rows
+// of a batch have several. Behind the last jobEmail, settings and inputs are over,
+// so that no member of theirs can be taken for the record's own.
 func executorOf(record []byte) string {
 	_, rest, _ := bytes.Cut(record[max(0, bytes.LastIndex(record, []byte(`"jobEmail":"`))):], []byte(`"executor":"`))
 	name, _, _ := bytes.Cut(rest, []byte(`"`))

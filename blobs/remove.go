@@ -85,10 +85,9 @@ func (r *removals) do(remove func() error) error {
 	return remove()
 }
 
-// PauseRemovals keeps every file in place until resume is called, so that a
-// backup finds all files that its snapshot of the records names. The last
-// resume does the removals requested in the meantime. If the process dies
-// before, Sweep does.
+// PauseRemovals keeps every file in place until resume is called, so that a backup
+// finds all files that its snapshot of the records names. The last resume does the
+// removals requested meanwhile. If the process dies before, Sweep does.
 func (d *Dir) PauseRemovals() (resume func()) {
 	r := &d.removals
 	r.mu.Lock()

@@ -79,7 +79,7 @@ func CheckPrivate(name string) error {
 	return nil
 }
 
-// Config gives the TLS configuration of the server.
+// Config returns the TLS configuration of the server.
 func (c *Certificate) Config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
 }
@@ -91,7 +91,7 @@ func (c *Certificate) Reload() {
 	c.refresh()
 }
 
-// Fingerprint gives the SHA-256 of the certificate, as browsers show it.
+// Fingerprint returns the SHA-256 of the certificate, as browsers show it.
 func (c *Certificate) Fingerprint() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,7 +135,7 @@ func (c *Certificate) states() (s [2]fileState, err error) {
 	return s, nil
 }
 
-// get gives the certificate for a new connection.
+// get returns the certificate for a new connection.
 func (c *Certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -35,8 +35,8 @@ func inspect(ctx context.Context, c config.Config) *installation {
 	return in
 }
 
-// existingDir gives the data directory or, before it is made, the nearest directory
-// above it.
+// existingDir returns the data directory or, before it is made, the nearest
+// directory above it.
 func (in *installation) existingDir() string {
 	dir := in.data
 	for dir != filepath.Dir(dir) {

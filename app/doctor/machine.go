@@ -63,8 +63,8 @@ func checkLimits(_ context.Context, in *installation) []Finding {
 	return say(OK, "%s may open %d files", whose, limit)
 }
 
-// openFiles gives the limit of the service or, if none runs, of one started here. Go
-// raises the soft limit to the hard one.
+// openFiles returns the limit of the service or, if none runs, of one started here.
+// Go raises the soft limit to the hard one.
 func (in *installation) openFiles() (limit uint64, whose string, err error) {
 	if in.running && in.held {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", in.holder.PID))

@@ -93,8 +93,8 @@ func (e *executor) whyFull() string {
 	return fmt.Sprintf("waiting for its turn: the cluster takes at most %d jobs of this service at once, and has them", e.remote.MaxTasks())
 }
 
-// whyUnseen says why no job starts before every task found at the start was
-// seen, else "". Until then it is not known what is in use.
+// whyUnseen says why no job starts before every task found at the start was seen,
+// else "". Until then it is unknown what is in use.
 func (e *executor) whyUnseen() string {
 	switch {
 	case e.unseen == 0:

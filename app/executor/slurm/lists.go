@@ -66,7 +66,7 @@ func (l *lists) write(name string, tasks []app.Task) ([]client.Row, error) {
 
 func (l *lists) isArray(name string) bool { return strings.HasPrefix(name, l.prefix+arrayMark) }
 
-// find returns the row of a token; false where it was never submitted.
+// find returns the row of a token; false if it was never submitted.
 func (l *lists) find(token string) (client.Row, bool, error) {
 	alone := l.single(token)
 	_, err := os.Lstat(l.path(alone.Name))
@@ -136,7 +136,7 @@ func (l *lists) accepted(name, id string) error {
 	return replaceFile(l.path(name+".job"), []byte(id+"\n"))
 }
 
-// number returns the number that Slurm gave to a name, "" where that is unknown.
+// number returns the number that Slurm gave to a name, "" if that is unknown.
 func (l *lists) number(name string) string {
 	text, err := os.ReadFile(l.path(name + ".job"))
 	if err != nil {

@@ -47,7 +47,7 @@ type Options struct {
 	Timeout time.Duration
 
 	// Path is the PATH of the commands of Slurm; default that of this process.
-	// SlurmConf is their SLURM_CONF, "" where they know.
+	// SlurmConf is their SLURM_CONF, "" if they know.
 	Path, SlurmConf string
 	// NodePath is the PATH of programs on the nodes; default that of package
 	// task.

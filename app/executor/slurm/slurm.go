@@ -95,7 +95,7 @@ func (e *Executor) AttemptsDir() string { return filepath.Join(e.options.SharedD
 func (e *Executor) Program(ctx context.Context) (string, error) { return e.program.install(ctx) }
 
 // Largest returns the maximum of each quantity that the nodes of a placement's
-// partition offer to a job, and the longest run time there; false where that is
+// partition offer to a job, and the longest run time there; false if that is
 // unknown, as in the first moments and while the controller is down. It does not
 // wait.
 func (e *Executor) Largest(p placement.Placement) (placement.Node, bool) {

@@ -18,8 +18,8 @@ import (
 const stopMargin = 15 * time.Second
 
 // Stop records that the task is to end and has scancel called. Only Status shows
-// whether it had an effect, so the caller repeats it until then; it has to, if
-// the job is not known yet.
+// whether it had an effect, so the caller repeats it until then; it has to, if the
+// job is unknown yet.
 func (e *Executor) Stop(ctx context.Context, t app.Task) error {
 	asked, err := task.RequestStop(t.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
