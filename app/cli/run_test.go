@@ -296,7 +296,7 @@ func TestJobThatNeedsAllCPUsIsNotStarved(t *testing.T) {
 	u.running("first")
 	u.submit("big", "shell", script("true", `,"cpus":2`))
 	u.submit("second", "shell", script(second.wait()))
-	u.running("second") // passes the big job over
+	u.running("second")                            // passes the big job over
 	later := map[string]user{"late": u, "bobs": v} // each of whom has a turn
 	for name, by := range later {
 		by.submit(name, "shell", script("true"))
