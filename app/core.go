@@ -10,6 +10,7 @@ import (
 	"molrun/app/algorithm/validator"
 	"molrun/app/fault"
 	"molrun/app/routing"
+	"molrun/app/sortid"
 )
 
 // core is what all use cases share: the parts that they work on, and the state
@@ -20,7 +21,7 @@ type core struct {
 	catalogue *algorithm.Catalogue
 	router    *routing.Router
 	options   Options
-	ids       *idSource
+	ids       *sortid.Source
 	cursors   cursorKey
 
 	wake        chan struct{} // nudges the runner; holds one
@@ -31,7 +32,7 @@ type core struct {
 
 func (c *core) now() time.Time { return c.options.Now() }
 
-func (c *core) newJobID() JobID { return JobID(c.ids.next(c.now())) }
+func (c *core) newJobID() JobID { return JobID(c.ids.Next(c.now())) }
 
 // quota returns the bounds of an organization.
 func (c *core) quota(organization string) Quota {

@@ -1,11 +1,14 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"time"
 
+	"molrun/app/fault"
 	"molrun/app/unit"
 )
 
@@ -107,4 +110,46 @@ func (j *Job) fail(f Failure, at unit.Time) {
 func (j *Job) release() {
 	p := &j.Private
 	p.Claimed, p.Stop, p.StopBy, p.Token, p.Handle, p.GPUs = false, false, "", "", "", nil
+}
+
+// Finish records how an attempt ended: the job is COMPLETED, FAILED, or QUEUED
+// again if the attempt was lost and retries remain. It is idempotent.
+func (s *Runs) Finish(ctx context.Context, id JobID, attempt int, e Ending) error {
+	s.live.setProgress(id, nil)
+	err := s.attempt(ctx, id, attempt, func(j *Job) { j.finish(e, s.now()) })
+	s.wakeRunner()
+	return err
+}
+
+// FinalRecord returns the record that Finish will store, for the job's result.
+func (s *Runs) FinalRecord(j *Job, e Ending) (Record, error) {
+	final := *j
+	final.finish(e, s.now())
+	return final.Encode()
+}
+
+// attempt runs fn on a claimed job's current attempt. If that is over, or the
+// job is gone, nothing happens.
+func (s *Runs) attempt(ctx context.Context, id JobID, attempt int, fn func(*Job)) error {
+	var batch JobID
+	changed := false
+	err := s.store.Update(ctx, func(tx Tx) error {
+		changed = false
+		j, err := tx.Job(id)
+		if errors.Is(err, fault.NotFound) {
+			return nil
+		}
+		if err != nil || !j.Private.Claimed || j.Attempts != attempt {
+			return err
+		}
+		from := j.Status
+		fn(j)
+		changed = true
+		batch, err = putChanged(tx, j, from)
+		return err
+	})
+	if err == nil && changed {
+		s.changes.notify(id, batch)
+	}
+	return err
 }

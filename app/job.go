@@ -191,3 +191,6 @@ func (c *Counts) Of(s Status) *int {
 
 // Total returns the number of subjobs.
 func (c *Counts) Total() int { return c.Queued + c.Running + c.Completed + c.Failed }
+
+// JobID identifies a job for ever: 26 letters that sort by time of creation.
+type JobID string

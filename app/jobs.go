@@ -33,20 +33,6 @@ func jobNamed(tx Tx, by Caller, name string) (*Job, error) {
 	return j, err
 }
 
-// findBatch returns a batch of the organization by its name or ID.
-func findBatch(tx Tx, organization, ref string) (*Job, error) {
-	j, err := tx.JobNamed(organization, ref)
-	if _, bad := ParseID(ref); errors.Is(err, fault.NotFound) && bad == nil {
-		if j, err = tx.Job(JobID(ref)); err == nil && j.Organization != organization {
-			return nil, fault.NotFound
-		}
-	}
-	if err == nil && !j.IsBatch() {
-		return nil, fault.NotFound
-	}
-	return j, err
-}
-
 // changeable returns a job that the caller may change.
 func changeable(tx Tx, by Caller, name string) (*Job, error) {
 	j, err := jobNamed(tx, by, name)

@@ -1,14 +1,20 @@
 package app
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"strings"
 	"time"
 
 	"molrun/app/fault"
+	"molrun/app/sortid"
 	"molrun/app/strictjson"
 )
 
@@ -99,6 +105,20 @@ func (s *Jobs) List(ctx context.Context, by Caller, q JobQuery) (*Listing, error
 	return out, nil
 }
 
+// findBatch returns a batch of the organization by its name or ID.
+func findBatch(tx Tx, organization, ref string) (*Job, error) {
+	j, err := tx.JobNamed(organization, ref)
+	if _, bad := sortid.Parse(ref); errors.Is(err, fault.NotFound) && bad == nil {
+		if j, err = tx.Job(JobID(ref)); err == nil && j.Organization != organization {
+			return nil, fault.NotFound
+		}
+	}
+	if err == nil && !j.IsBatch() {
+		return nil, fault.NotFound
+	}
+	return j, err
+}
+
 // subjobsView is the rows that the record of a batch carries.
 type subjobsView struct {
 	records   []json.RawMessage
@@ -186,4 +206,101 @@ func (s *Jobs) Get(ctx context.Context, by Caller, name string, wait time.Durati
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// Record is a job's JSON as clients see it now, live state included.
+type Record = json.RawMessage
+
+// show adds a job's live state to its stored record.
+func (c *core) show(j StoredJob) json.RawMessage {
+	c.live.mu.Lock()
+	progress, runs := c.live.progress[j.ID]
+	reason, waits := c.live.reasons[j.ID]
+	c.live.mu.Unlock()
+	switch status, hasReason := statusOf(j.JSON); {
+	case runs && status == Running:
+		return strictjson.Append(j.JSON, "progress", progress)
+	case status != Queued || hasReason:
+	case waits:
+		return strictjson.Append(j.JSON, "statusReason", reason)
+	default:
+		if e := executorOf(j.JSON); e != "" && !c.router.Has(e) {
+			return strictjson.Append(j.JSON, "statusReason", "waiting: the executor "+e+" is no longer configured here; ask an administrator, or cancel the job and submit it again")
+		}
+	}
+	return j.JSON
+}
+
+// statusOf reads the status out of a stored record, and whether it is followed by
+// a statusReason. It goes by position: both members stand before everything that
+// users write but names, whose quotes are escaped.
+func statusOf(record []byte) (status Status, hasReason bool) {
+	_, rest, _ := bytes.Cut(record, []byte(`"status":"`))
+	text, rest, _ := bytes.Cut(rest, []byte(`"`))
+	hasReason = bytes.HasPrefix(rest, []byte(`,"statusReason":`))
+	for _, s := range Statuses {
+		if string(text) == string(s) {
+			return s, hasReason // without a copy
+		}
+	}
+	return Status(text), hasReason
+}
+
+// executorOf reads the executor out of the record of a queued job, "" if the rows
+// of a batch have several. Behind the last jobEmail, settings and inputs are over,
+// so that no member of theirs can be taken for the record's own.
+func executorOf(record []byte) string {
+	_, rest, _ := bytes.Cut(record[max(0, bytes.LastIndex(record, []byte(`"jobEmail":"`))):], []byte(`"executor":"`))
+	name, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(name)
+}
+
+// cursorKey signs cursors, so that a cursor works only for the listing that
+// issued it.
+type cursorKey []byte
+
+const (
+	cursorVersion = 1
+	cursorMAC     = 16 // bytes kept of the HMAC
+	cursorSize    = 1 + sortid.Size + cursorMAC
+)
+
+// make returns the cursor behind the item id of a listing. listing is its
+// organization, scope and filters.
+func (k cursorKey) make(id string, listing ...string) string {
+	parsed, err := sortid.Parse(id)
+	if err != nil {
+		return ""
+	}
+	b := append(make([]byte, 0, cursorSize), cursorVersion)
+	b = append(b, parsed[:]...)
+	return base64.RawURLEncoding.EncodeToString(append(b, k.mac(b, listing)...))
+}
+
+// read returns the ID in a cursor of that listing, "" for no cursor.
+func (k cursorKey) read(cursor string, listing ...string) (string, error) {
+	if cursor == "" {
+		return "", nil
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(b) != cursorSize || b[0] != cursorVersion ||
+		!hmac.Equal(b[1+sortid.Size:], k.mac(b[:1+sortid.Size], listing)) {
+		return "", fault.List(fault.Field{
+			Loc: []any{"query", "startKey"}, Type: "value",
+			Msg: "this startKey is not of this listing; use the one from the page before with the same filters, or leave it out",
+		})
+	}
+	return sortid.ID(b[1 : 1+sortid.Size]).String(), nil
+}
+
+func (k cursorKey) mac(head []byte, listing []string) []byte {
+	h := hmac.New(sha256.New, k)
+	h.Write(head)
+	var length [4]byte
+	for _, s := range listing {
+		binary.BigEndian.PutUint32(length[:], uint32(len(s)))
+		h.Write(length[:])
+		h.Write([]byte(s))
+	}
+	return h.Sum(nil)[:cursorMAC]
 }

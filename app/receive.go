@@ -8,6 +8,7 @@ import (
 
 	"molrun/app/fault"
 	"molrun/app/naming"
+	"molrun/app/sortid"
 	"molrun/app/unit"
 )
 
@@ -42,7 +43,7 @@ func (s *Files) Create(ctx context.Context, by Caller, r UploadRequest) (*Upload
 	}
 	now := s.now()
 	u := &Upload{
-		ID:           UploadID(s.ids.next(now)),
+		ID:           UploadID(s.ids.Next(now)),
 		Organization: by.Organization,
 		Email:        by.Email,
 		Folder:       r.Folder,
@@ -267,7 +268,7 @@ func (s *Files) Complete(ctx context.Context, by Caller, id string, size *int64)
 
 // uploadOf returns an upload that the caller may change.
 func uploadOf(tx Tx, by Caller, id string) (*Upload, error) {
-	_, bad := ParseID(id)
+	_, bad := sortid.Parse(id)
 	var u *Upload
 	err := error(fault.NotFound)
 	if bad == nil {

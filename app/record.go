@@ -9,53 +9,6 @@ import (
 	"molrun/app/strictjson"
 )
 
-// Record is a job's JSON as clients see it now, live state included.
-type Record = json.RawMessage
-
-// statusOf reads the status out of a stored record, and whether it is followed by
-// a statusReason. It goes by position: both members stand before everything that
-// users write but names, whose quotes are escaped.
-func statusOf(record []byte) (status Status, hasReason bool) {
-	_, rest, _ := bytes.Cut(record, []byte(`"status":"`))
-	text, rest, _ := bytes.Cut(rest, []byte(`"`))
-	hasReason = bytes.HasPrefix(rest, []byte(`,"statusReason":`))
-	for _, s := range Statuses {
-		if string(text) == string(s) {
-			return s, hasReason // without a copy
-		}
-	}
-	return Status(text), hasReason
-}
-
-// executorOf reads the executor out of the record of a queued job, "" where the
-// rows of a batch have several. Behind the last jobEmail, settings and inputs are
-// over, so that no member of theirs can be taken for the record's own.
-func executorOf(record []byte) string {
-	_, rest, _ := bytes.Cut(record[max(0, bytes.LastIndex(record, []byte(`"jobEmail":"`))):], []byte(`"executor":"`))
-	name, _, _ := bytes.Cut(rest, []byte(`"`))
-	return string(name)
-}
-
-// show adds a job's live state to its stored record.
-func (c *core) show(j StoredJob) json.RawMessage {
-	c.live.mu.Lock()
-	progress, runs := c.live.progress[j.ID]
-	reason, waits := c.live.reasons[j.ID]
-	c.live.mu.Unlock()
-	switch status, hasReason := statusOf(j.JSON); {
-	case runs && status == Running:
-		return strictjson.Append(j.JSON, "progress", progress)
-	case status != Queued || hasReason:
-	case waits:
-		return strictjson.Append(j.JSON, "statusReason", reason)
-	default:
-		if e := executorOf(j.JSON); e != "" && !c.router.Has(e) {
-			return strictjson.Append(j.JSON, "statusReason", "waiting: the executor "+e+" is no longer configured here; ask an administrator, or cancel the job and submit it again")
-		}
-	}
-	return j.JSON
-}
-
 // storedPrivate is Private as it is stored. The normalised settings mostly repeat
 // the settings as sent, which are in the record already; then only the difference
 // is stored.

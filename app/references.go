@@ -9,6 +9,7 @@ import (
 
 	"molrun/app/algorithm"
 	"molrun/app/fault"
+	"molrun/app/sortid"
 	"molrun/app/strictjson"
 )
 
@@ -91,7 +92,7 @@ func resolveUpload(tx Tx, by Caller, ref string) (Input, Reference, error) {
 }
 
 func findUpload(tx Tx, by Caller, ref string) (*Upload, error) {
-	if _, err := ParseID(ref); err == nil {
+	if _, err := sortid.Parse(ref); err == nil {
 		u, err := tx.Upload(UploadID(ref))
 		if err == nil && u.Organization != by.Organization {
 			return nil, fault.NotFound

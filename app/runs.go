@@ -69,32 +69,6 @@ func (s *Runs) Claim(ctx context.Context, id JobID, gpus []string) (j *Job, err 
 	return j, err
 }
 
-// attempt runs fn on a claimed job's current attempt. If that is over, or the
-// job is gone, nothing happens.
-func (s *Runs) attempt(ctx context.Context, id JobID, attempt int, fn func(*Job)) error {
-	var batch JobID
-	changed := false
-	err := s.store.Update(ctx, func(tx Tx) error {
-		changed = false
-		j, err := tx.Job(id)
-		if errors.Is(err, fault.NotFound) {
-			return nil
-		}
-		if err != nil || !j.Private.Claimed || j.Attempts != attempt {
-			return err
-		}
-		from := j.Status
-		fn(j)
-		changed = true
-		batch, err = putChanged(tx, j, from)
-		return err
-	})
-	if err == nil && changed {
-		s.changes.notify(id, batch)
-	}
-	return err
-}
-
 // SetHandle records the executor's handle of the attempt.
 func (s *Runs) SetHandle(ctx context.Context, id JobID, attempt int, h Handle) error {
 	return s.attempt(ctx, id, attempt, func(j *Job) { j.Private.Handle = h })
@@ -103,22 +77,6 @@ func (s *Runs) SetHandle(ctx context.Context, id JobID, attempt int, h Handle) e
 // Started records that the attempt's process runs.
 func (s *Runs) Started(ctx context.Context, id JobID, attempt int, at time.Time) error {
 	return s.attempt(ctx, id, attempt, func(j *Job) { j.start(at) })
-}
-
-// Finish records how an attempt ended: the job is COMPLETED, FAILED, or QUEUED
-// again if the attempt was lost and retries remain. It is idempotent.
-func (s *Runs) Finish(ctx context.Context, id JobID, attempt int, e Ending) error {
-	s.live.setProgress(id, nil)
-	err := s.attempt(ctx, id, attempt, func(j *Job) { j.finish(e, s.now()) })
-	s.wakeRunner()
-	return err
-}
-
-// FinalRecord returns the record that Finish will store, for the job's result.
-func (s *Runs) FinalRecord(j *Job, e Ending) (Record, error) {
-	final := *j
-	final.finish(e, s.now())
-	return final.Encode()
 }
 
 // Reject fails a queued job that can never start here.

@@ -5,6 +5,7 @@ import (
 
 	"molrun/app/algorithm"
 	"molrun/app/routing"
+	"molrun/app/sortid"
 )
 
 // Service is every use case, grouped by noun. It holds the rules and knows no
@@ -31,7 +32,7 @@ func NewService(store Store, blobs Blobs, catalogue *algorithm.Catalogue, o Opti
 		catalogue: catalogue,
 		router:    routing.New(o.Routing),
 		options:   o,
-		ids:       newIDSource(store.Floor()),
+		ids:       sortid.NewSource(store.Floor()),
 		cursors:   cursorKey(o.CursorKey),
 		wake:      make(chan struct{}, 1),
 	}

@@ -10,6 +10,7 @@ import (
 
 	"molrun/app/apikey"
 	"molrun/app/placement"
+	"molrun/app/sortid"
 )
 
 // Store stores the records. Package storage implements it.
@@ -24,7 +25,7 @@ type Store interface {
 	Update(ctx context.Context, fn func(Tx) error) error
 
 	// Floor returns the highest ID ever stored.
-	Floor() IDBytes
+	Floor() sortid.ID
 }
 
 // Tx reads and changes records. A missing record is NotFound. The caller owns

@@ -40,3 +40,6 @@ const DefaultFolder = "inputs"
 
 // DefaultUploadTTL is how long upload links work unless configured otherwise.
 const DefaultUploadTTL = 24 * time.Hour
+
+// UploadID identifies an upload for ever. It has the form of a JobID.
+type UploadID string

@@ -24,6 +24,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/sortid"
 	"molrun/app/unit"
 	"molrun/blobs/link"
 )
@@ -188,7 +189,7 @@ func writeError(w http.ResponseWriter, _ *http.Request, err error) {
 // id returns an ID that this test has not used.
 func (f *fixture) id() string {
 	f.ids++
-	return app.IDBytes{0: 1, 15: f.ids}.String()
+	return sortid.ID{0: 1, 15: f.ids}.String()
 }
 
 // newUpload creates the record of a pending upload.

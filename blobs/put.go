@@ -250,8 +250,8 @@ func (d *Dir) makeShard(shard string) error {
 }
 
 // link gives the file its final name. A link, unlike a rename, never replaces a
-// file, so two files cannot get the same generation. It skips generations that
-// a crash left behind. discard removes the temporary name.
+// file, so two files cannot get the same generation. It skips generations that a
+// crash left behind. discard removes the temporary name.
 func (in *incoming) link(id app.UploadID, generation int) (int, error) {
 	for range 1000 {
 		err := in.dir.root.Link(in.name, uploadName(id, generation))

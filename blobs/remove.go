@@ -9,13 +9,14 @@ import (
 	"sync"
 
 	"molrun/app"
+	"molrun/app/sortid"
 	"molrun/blobs/result"
 )
 
 // RemoveUpload frees the disk space of one generation at once. Transfers that
 // have it open continue. A missing file is no error.
 func (d *Dir) RemoveUpload(id app.UploadID, generation int) error {
-	if _, err := app.ParseID(string(id)); err != nil {
+	if _, err := sortid.Parse(string(id)); err != nil {
 		return fmt.Errorf("remove upload %q: %w", id, err)
 	}
 	return d.removals.do(func() error {
@@ -29,7 +30,7 @@ func (d *Dir) RemoveUpload(id app.UploadID, generation int) error {
 // RemoveJob frees the disk space of a job: attempts, result and manifest. A
 // missing directory is no error.
 func (d *Dir) RemoveJob(id app.JobID) error {
-	if _, err := app.ParseID(string(id)); err != nil {
+	if _, err := sortid.Parse(string(id)); err != nil {
 		return fmt.Errorf("remove job %q: %w", id, err)
 	}
 	return d.removals.do(func() error {
@@ -84,10 +85,9 @@ func (r *removals) do(remove func() error) error {
 	return remove()
 }
 
-// PauseRemovals keeps every file in place until resume is called, so that a
-// backup finds all files that its snapshot of the records names. The last
-// resume does the removals requested in the meantime. If the process dies
-// before, Sweep does.
+// PauseRemovals keeps every file in place until resume is called, so that a backup
+// finds all files that its snapshot of the records names. The last resume does the
+// removals requested meanwhile. If the process dies before, Sweep does.
 func (d *Dir) PauseRemovals() (resume func()) {
 	r := &d.removals
 	r.mu.Lock()

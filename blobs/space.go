@@ -8,6 +8,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/sortid"
 	"molrun/blobs/result"
 )
 
@@ -54,7 +55,7 @@ func diskError(op string, err error) error {
 
 // JobSize returns the bytes of all files of a job, 0 if it has none.
 func (d *Dir) JobSize(id app.JobID) (size int64, err error) {
-	if _, err := app.ParseID(string(id)); err != nil {
+	if _, err := sortid.Parse(string(id)); err != nil {
 		return 0, fmt.Errorf("measure job %q: %w", id, err)
 	}
 	err = fs.WalkDir(d.root.FS(), result.JobDir(id), func(_ string, e fs.DirEntry, err error) error {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"molrun/app"
+	"molrun/app/sortid"
 	"molrun/blobs/result"
 )
 
@@ -34,14 +35,14 @@ func (v visitor) walk(ctx context.Context, root *os.Root) error {
 			if err != nil || strconv.Itoa(generation) != number {
 				return nil
 			}
-			if _, err := app.ParseID(id); err != nil {
+			if _, err := sortid.Parse(id); err != nil {
 				return nil
 			}
 			return v.upload(name, e, app.UploadID(id), generation)
 		})
 	})
 	jobs := eachEntry(ctx, root, result.JobsDir, func(name string, e fs.DirEntry) error {
-		if _, err := app.ParseID(e.Name()); err != nil {
+		if _, err := sortid.Parse(e.Name()); err != nil {
 			return nil
 		}
 		return v.job(name, e, app.JobID(e.Name()))

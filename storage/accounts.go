@@ -3,16 +3,15 @@ package storage
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"molrun/app/apikey"
 	"molrun/app/fault"
 )
 
-// Key gives the record of an API key.
-func (t *tx) Key(id string) (*apikey.Key, error) {
-	return readKey(id, t.bucket(bucketKeys).Get([]byte(id)))
+// Key returns the record of an API key.
+func (t tx) Key(id string) (*apikey.Key, error) {
+	return readKey(id, t.Bucket(bucketKeys).Get([]byte(id)))
 }
 
 func readKey(id string, value []byte) (*apikey.Key, error) {
@@ -27,26 +26,26 @@ func readKey(id string, value []byte) (*apikey.Key, error) {
 }
 
 // PutKey inserts or replaces an API key.
-func (t *tx) PutKey(k *apikey.Key) error {
+func (t tx) PutKey(k *apikey.Key) error {
 	value, err := json.Marshal(k)
 	if err != nil {
 		return fmt.Errorf("put API key %s: %w", k.ID, err)
 	}
-	return t.replace(bucketKeys, []byte(k.ID), value)
+	return t.Replace(bucketKeys, []byte(k.ID), value)
 }
 
 // DeleteKey removes an API key.
-func (t *tx) DeleteKey(id string) error {
+func (t tx) DeleteKey(id string) error {
 	if _, err := t.Key(id); err != nil {
 		return err
 	}
-	return t.delete(bucketKeys, []byte(id))
+	return t.Delete(bucketKeys, []byte(id))
 }
 
-// Keys gives all API keys, sorted by ID.
-func (t *tx) Keys() ([]*apikey.Key, error) {
+// Keys returns all API keys, sorted by ID.
+func (t tx) Keys() ([]*apikey.Key, error) {
 	var all []*apikey.Key
-	for id, value := range t.ascend(bucketKeys, nil) {
+	for id, value := range t.Ascend(bucketKeys, nil) {
 		k, err := readKey(string(id), value)
 		if err != nil {
 			return nil, err
@@ -56,25 +55,16 @@ func (t *tx) Keys() ([]*apikey.Key, error) {
 	return all, nil
 }
 
-// Definition gives the text of an algorithm file.
-func (t *tx) Definition(digest string) ([]byte, error) {
-	text := t.bucket(bucketDefinitions).Get([]byte(digest))
+// Definition returns the text of an algorithm file.
+func (t tx) Definition(digest string) ([]byte, error) {
+	text := t.Bucket(bucketDefinitions).Get([]byte(digest))
 	if text == nil {
 		return nil, fault.Errorf(fault.NotFound, "there is no algorithm file with digest %s", digest)
 	}
 	return bytes.Clone(text), nil
 }
 
-// PutDefinition keeps the text of an algorithm file. Doing so again costs no
-// write.
-func (t *tx) PutDefinition(digest string, text []byte) error {
-	return t.replace(bucketDefinitions, []byte(digest), bytes.Clone(text))
-}
-
-// present turns "not found" into nil.
-func present[T any](v *T, err error) (*T, error) {
-	if errors.Is(err, fault.NotFound) {
-		return nil, nil
-	}
-	return v, err
+// PutDefinition stores the text of an algorithm file.
+func (t tx) PutDefinition(digest string, text []byte) error {
+	return t.Replace(bucketDefinitions, []byte(digest), bytes.Clone(text))
 }

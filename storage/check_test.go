@@ -2,9 +2,7 @@ package storage
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,105 +10,158 @@ import (
 
 	"molrun/app"
 	"molrun/app/unit"
+	"molrun/storage/kv"
 )
 
-// TestCheckFinds spoils a good database, each time in another way.
-func TestCheckFinds(t *testing.T) {
-	id := testID(1)
-	bucket := func(tx *bolt.Tx, name string) *bolt.Bucket { return tx.Bucket([]byte(name)) }
-	firstKey := func(tx *bolt.Tx, name string) []byte {
-		k, _ := bucket(tx, name).Cursor().First()
-		return bytes.Clone(k)
-	}
-	edited := func(tx *bolt.Tx, old, now string) error {
-		b := bucket(tx, bucketJobs)
-		shown := b.Get(id[:])
-		if !bytes.Contains(shown, []byte(old)) {
-			return errors.New("the record has no " + old)
-		}
-		return b.Put(id[:], bytes.Replace(shown, []byte(old), []byte(now), 1))
-	}
-	tests := []struct {
-		name, message string
-		spoil         func(*bolt.Tx) error
-	}{
-		{"nothing", "", func(*bolt.Tx) error { return nil }},
-		{"lost index entry", "jobs.list lacks an entry", func(tx *bolt.Tx) error {
-			return bucket(tx, indexJobsList).Delete(firstKey(tx, indexJobsList))
-		}},
-		{"stray index entry", "jobs.claimed has 2 entries, its records have 1", func(tx *bolt.Tx) error {
-			return bucket(tx, indexJobsClaimed).Put(id[:], nil)
-		}},
-		{"wrong value in the queue", "jobs.queue has another value", func(tx *bolt.Tx) error {
-			return bucket(tx, indexJobsQueue).Put(firstKey(tx, indexJobsQueue), []byte{2, 2, 2})
-		}},
-		{"sum that is wrong", "jobs.total says {Jobs:9 ", func(tx *bolt.Tx) error {
-			return bucket(tx, sumJobsTotal).Put(firstKey(tx, sumJobsTotal), appendUsage(nil, app.Usage{Jobs: 9, Queued: 9}))
-		}},
-		{"sum that is lost", "uploads.usage says nothing of", func(tx *bolt.Tx) error {
-			return bucket(tx, sumUploadsUsage).Delete(firstKey(tx, sumUploadsUsage))
-		}},
-		{"sum of nobody", `jobs.usage says {Jobs:1 `, func(tx *bolt.Tx) error {
-			return bucket(tx, sumJobsUsage).Put([]byte("stray"), appendUsage(nil, app.Usage{Jobs: 1}))
-		}},
-		{"sum that is no sum", "uploads.total says", func(tx *bolt.Tx) error {
-			return bucket(tx, sumUploadsTotal).Put(firstKey(tx, sumUploadsTotal), []byte{1})
-		}},
-		{"finished job that retention would not see", "jobs.finished has", func(tx *bolt.Tx) error {
-			return bucket(tx, indexJobsFinished).Put(finishedKey("lab", "", app.Failed).time(testID(1).Time()).id(id), nil)
-		}},
-		{"upload left in the index", "uploads.name has", func(tx *bolt.Tx) error {
-			upload := testID(50)
-			return bucket(tx, bucketUploads).Delete(upload[:])
-		}},
-		{"record of no job", "belongs to no job", func(tx *bolt.Tx) error {
-			lost := testID(9)
-			return bucket(tx, bucketJobsPrivate).Put(lost[:], []byte("{}"))
-		}},
-		{"lost private record", "what is private", func(tx *bolt.Tx) error {
-			return bucket(tx, bucketJobsPrivate).Delete(id[:])
-		}},
-		{"record that is no JSON", "read job", func(tx *bolt.Tx) error {
-			return bucket(tx, bucketJobs).Put(id[:], []byte("{"))
-		}},
-		{"another ID in the record", "stored under another ID", func(tx *bolt.Tx) error {
-			return edited(tx, jobText(1), jobText(2))
-		}},
-		{"status that is none", `has status "LOST"`, func(tx *bolt.Tx) error {
-			return edited(tx, "QUEUED", "LOST")
-		}},
-		{"job that nobody watches", "running but not claimed", func(tx *bolt.Tx) error {
-			return edited(tx, "QUEUED", "RUNNING")
-		}},
-		{"wrong count", "counts {Queued:5 ", func(tx *bolt.Tx) error {
-			b, parent := bucket(tx, bucketJobs), testID(10)
-			return b.Put(parent[:], bytes.Replace(b.Get(parent[:]), []byte(`"QUEUED":2`), []byte(`"QUEUED":5`), 1))
-		}},
-		{"subjobs without a batch", "belongs to no batch", func(tx *bolt.Tx) error {
-			parent := testID(10)
-			return errors.Join(bucket(tx, bucketJobs).Delete(parent[:]), bucket(tx, bucketJobsPrivate).Delete(parent[:]))
-		}},
-		{"name taken twice", "has another's name", func(tx *bolt.Tx) error {
-			return bucket(tx, indexJobsName).Put(nameKey("lab", "job-1").id(testID(3)), nil)
-		}},
-		{"floor below a record", "above the floor", func(tx *bolt.Tx) error {
-			return putFloor(tx, testID(2))
-		}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "jobs.db")
-			s := openSteps(t, path)
-			putSample(t, s)
-			closeStore(t, s)
-			edit(t, path, tt.spoil)
+// spoils are ways to damage the sample, with what a check says of them. Those
+// that only damage what follows from records can be repaired.
+var spoils = []struct {
+	name, message string
+	repairable    bool
+	spoil         func(*bolt.Tx) error
+}{
+	{"nothing", "", true, func(*bolt.Tx) error { return nil }},
+	{"lost index entry", "jobs.list lacks an entry", true, func(tx *bolt.Tx) error {
+		return bucketOf(tx, indexJobsList).Delete(firstKey(tx, indexJobsList))
+	}},
+	{"stray index entry", "jobs.claimed has 2 entries, its records have 1", true, func(tx *bolt.Tx) error {
+		return bucketOf(tx, indexJobsClaimed).Put(key(1), nil)
+	}},
+	{"wrong value in the queue", "jobs.queue has another value", true, func(tx *bolt.Tx) error {
+		return bucketOf(tx, indexJobsQueue).Put(firstKey(tx, indexJobsQueue), []byte{2, 2, 2})
+	}},
+	{"missing index", "uploads.name is missing", true, func(tx *bolt.Tx) error {
+		return tx.DeleteBucket([]byte(indexUploadsName))
+	}},
+	{"wrong sum", "jobs.total says {Jobs:9 ", true, func(tx *bolt.Tx) error {
+		return bucketOf(tx, sumJobsTotal).Put(firstKey(tx, sumJobsTotal), appendUsage(nil, app.Usage{Jobs: 9, Queued: 9}))
+	}},
+	{"lost sum", "uploads.usage says nothing of", true, func(tx *bolt.Tx) error {
+		return bucketOf(tx, sumUploadsUsage).Delete(firstKey(tx, sumUploadsUsage))
+	}},
+	{"sum of nobody", `jobs.usage says {Jobs:1 `, true, func(tx *bolt.Tx) error {
+		return bucketOf(tx, sumJobsUsage).Put([]byte("stray"), appendUsage(nil, app.Usage{Jobs: 1}))
+	}},
+	{"malformed sum", "uploads.total says", true, func(tx *bolt.Tx) error {
+		return bucketOf(tx, sumUploadsTotal).Put(firstKey(tx, sumUploadsTotal), []byte{1})
+	}},
+	{"unfinished job that retention would delete", "jobs.finished has", true, func(tx *bolt.Tx) error {
+		return bucketOf(tx, indexJobsFinished).Put(finishedKey("lab", "", app.Failed).Time(testID(1).Time()).ID(testID(1)), nil)
+	}},
+	{"deleted upload in the index", "uploads.name has", true, func(tx *bolt.Tx) error {
+		return bucketOf(tx, bucketUploads).Delete(key(50))
+	}},
+	{"private part of no job", "belongs to no job", false, func(tx *bolt.Tx) error {
+		return bucketOf(tx, bucketJobsPrivate).Put(key(9), []byte("{}"))
+	}},
+	{"lost private part", "read the private part", false, func(tx *bolt.Tx) error {
+		return bucketOf(tx, bucketJobsPrivate).Delete(key(1))
+	}},
+	{"record that is not JSON", "read job", false, func(tx *bolt.Tx) error {
+		return errors.Join(bucketOf(tx, bucketJobs).Put(key(1), []byte("{")), bucketOf(tx, indexJobsClaimed).Put(key(1), nil))
+	}},
+	{"record with another ID", "stored under another ID", false, func(tx *bolt.Tx) error {
+		return editRecord(tx, 1, jobText(1), jobText(2))
+	}},
+	{"unknown status", `has status "LOST"`, false, func(tx *bolt.Tx) error {
+		return editRecord(tx, 1, "QUEUED", "LOST")
+	}},
+	{"running job that nobody watches", "running but not claimed", false, func(tx *bolt.Tx) error {
+		return editRecord(tx, 1, "QUEUED", "RUNNING")
+	}},
+	{"wrong count", "counts {Queued:5 ", true, func(tx *bolt.Tx) error {
+		return editRecord(tx, 10, `"QUEUED":2`, `"QUEUED":5`)
+	}},
+	{"subjobs without a batch", "belongs to no batch", false, func(tx *bolt.Tx) error {
+		return errors.Join(bucketOf(tx, bucketJobs).Delete(key(10)), bucketOf(tx, bucketJobsPrivate).Delete(key(10)))
+	}},
+	{"name in the index twice", "has another's name", true, func(tx *bolt.Tx) error {
+		return bucketOf(tx, indexJobsName).Put(nameKey("lab", "job-1").ID(testID(3)), nil)
+	}},
+	{"floor below a record", "above the floor", true, func(tx *bolt.Tx) error {
+		return bucketOf(tx, kv.Meta).Put([]byte("floor"), key(2))
+	}},
+}
 
-			err := openSteps(t, path).Check(t.Context())
-			switch {
-			case tt.message == "" && err != nil:
-				t.Errorf("a good database: %v", err)
-			case tt.message != "" && (err == nil || !strings.Contains(err.Error(), tt.message)):
-				t.Errorf("error %v, want it to say %q", err, tt.message)
+func key(n int) []byte {
+	id := testID(n)
+	return id[:]
+}
+
+func bucketOf(tx *bolt.Tx, name string) *bolt.Bucket { return tx.Bucket([]byte(name)) }
+
+func firstKey(tx *bolt.Tx, name string) []byte {
+	k, _ := bucketOf(tx, name).Cursor().First()
+	return bytes.Clone(k)
+}
+
+func editRecord(tx *bolt.Tx, n int, old, now string) error {
+	b := bucketOf(tx, bucketJobs)
+	shown := b.Get(key(n))
+	if !bytes.Contains(shown, []byte(old)) {
+		return errors.New("the record has no " + old)
+	}
+	return b.Put(key(n), bytes.Replace(shown, []byte(old), []byte(now), 1))
+}
+
+// spoiled returns the path of a closed store with a damaged sample.
+func spoiled(t *testing.T, spoil func(*bolt.Tx) error) string {
+	t.Helper()
+	path := newPath(t)
+	s := openAt(t, path, Options{})
+	putSample(t, s)
+	must(t, s.Close())
+	edit(t, path, spoil)
+	return path
+}
+
+func TestCheckFinds(t *testing.T) {
+	for _, tt := range spoils {
+		t.Run(tt.name, func(t *testing.T) {
+			path := spoiled(t, tt.spoil)
+			r, err := OpenReadOnly(path)
+			must(t, err)
+			report, err := r.Check(t.Context())
+			must(t, err)
+			expectFound(t, report.Err(), tt.message)
+			must(t, r.Close())
+			if tt.name == "missing index" {
+				return // Open would build it
+			}
+			expectFound(t, openAt(t, path, Options{}).Check(t.Context()), tt.message)
+		})
+	}
+}
+
+func expectFound(t *testing.T, found error, message string) {
+	t.Helper()
+	switch {
+	case message == "" && found != nil:
+		t.Errorf("a good database: %v", found)
+	case message != "" && (found == nil || !strings.Contains(found.Error(), message)):
+		t.Errorf("found %v, want %q", found, message)
+	}
+}
+
+func TestRepairDerivesFromRecordsAndChangesNothingElse(t *testing.T) {
+	for _, tt := range spoils {
+		t.Run(tt.name, func(t *testing.T) {
+			path := spoiled(t, tt.spoil)
+			report, err := Repair(t.Context(), path, Options{})
+			if !tt.repairable {
+				if err == nil && (report.Derivable > 0 || report.Count == 0 || !strings.Contains(report.Err().Error(), tt.message)) {
+					t.Errorf("afterwards %+v, want only %q", report, tt.message)
+				}
+				return
+			}
+			if err != nil || report.Count > 0 {
+				t.Fatalf("afterwards %+v, %v", report, err)
+			}
+			checkStore(t, openAt(t, path, Options{}))
+			if tt.message != "" {
+				before, err := OpenReadOnly(path + ".before-repair")
+				must(t, err)
+				must(t, before.Close())
 			}
 		})
 	}
@@ -134,33 +185,4 @@ func putSample(t *testing.T, s *Store) {
 			Folder: "inputs", Filename: "a", CompletedAt: unit.At(testID(51).Time()),
 		})
 	})
-}
-
-func TestCheckFindsDamagedPages(t *testing.T) {
-	s := openAt(t, filepath.Join(t.TempDir(), "jobs.db"), Options{})
-	putJobs(t, s, testJobs(300)...)
-	var root int64
-	err := s.db.View(func(tx *bolt.Tx) error {
-		root = int64(tx.Bucket([]byte(indexJobsName)).Root())
-		return nil
-	})
-	if err == nil {
-		err = overwrite(s.db.Path(), root*4096, make([]byte, 4096))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "Page") {
-		t.Errorf("error %v, want it to name the zeroed page", err)
-	}
-}
-
-func TestCheckEndsWithItsContext(t *testing.T) {
-	s := openNew(t)
-	putJobs(t, s, testJob(1))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := s.Check(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want context.Canceled", err)
-	}
 }

@@ -69,10 +69,10 @@ func goldenJob() *app.Job {
 
 func jobText(n int) string { return testID(n).String() }
 
-// TestRecordsKeepTheirForm fails where a field of a stored record is renamed,
-// which would lose it from every database there is.
-func TestRecordsKeepTheirForm(t *testing.T) {
-	s := openAt(t, filepath.Join(t.TempDir(), "jobs.db"), Options{})
+// TestRecordsKeepTheirFormat fails if a field of a stored record is renamed:
+// existing databases would lose it.
+func TestRecordsKeepTheirFormat(t *testing.T) {
+	s := openAt(t, newPath(t), Options{})
 	job := goldenJob()
 	upload := &app.Upload{
 		ID: app.UploadID(jobText(1)), Organization: "lab", Email: "ann@lab.example",
@@ -93,7 +93,7 @@ func TestRecordsKeepTheirForm(t *testing.T) {
 	for _, record := range []any{*job, job.Private, *upload, *apiKey} {
 		for field, value := range reflect.ValueOf(record).Fields() {
 			if value.IsZero() {
-				t.Errorf("%T.%s is empty here, so its name is not watched", record, field.Name)
+				t.Errorf("%T.%s is empty here, so its name is not tested", record, field.Name)
 			}
 		}
 	}
@@ -112,7 +112,7 @@ func TestRecordsKeepTheirForm(t *testing.T) {
 		t.Run(tt.bucket, func(t *testing.T) {
 			file := filepath.Join("testdata", tt.bucket+".json")
 			view(t, s, func(atx app.Tx) error {
-				stored := atx.(*tx).bucket(tt.bucket).Get(tt.key)
+				stored := atx.(tx).Bucket(tt.bucket).Get(tt.key)
 				if *rewrite {
 					return os.WriteFile(file, append(stored[:len(stored):len(stored)], '\n'), 0o644)
 				}
@@ -121,11 +121,11 @@ func TestRecordsKeepTheirForm(t *testing.T) {
 					return err
 				}
 				if diff := gocmp.Diff(strings.TrimSpace(string(golden)), string(stored)); diff != "" {
-					t.Errorf("the stored form changed: records that are there would not be read\n%s", diff)
+					t.Errorf("the stored format changed: existing records could not be read\n%s", diff)
 				}
 				got, err := tt.read(atx)
 				if diff := gocmp.Diff(tt.want, got); err != nil || diff != "" {
-					t.Errorf("it reads as another: %v\n%s", err, diff)
+					t.Errorf("it reads differently: %v\n%s", err, diff)
 				}
 				return nil
 			})
@@ -133,7 +133,7 @@ func TestRecordsKeepTheirForm(t *testing.T) {
 	}
 }
 
-func TestGivenRecordsAreTheCallersOwn(t *testing.T) {
+func TestReturnedRecordsBelongToTheCaller(t *testing.T) {
 	s := openNew(t)
 	putJobs(t, s, testJob(1))
 	update(t, s, func(tx app.Tx) error {
@@ -157,7 +157,7 @@ func TestGivenRecordsAreTheCallersOwn(t *testing.T) {
 	view(t, s, func(tx app.Tx) error {
 		j, err := tx.Job(jobID(1))
 		if diff := gocmp.Diff(testJob(1), j); diff != "" {
-			t.Errorf("writing to what was given changed the store: %s", diff)
+			t.Errorf("changing a returned record changed the store: %s", diff)
 		}
 		return err
 	})
@@ -166,12 +166,12 @@ func TestGivenRecordsAreTheCallersOwn(t *testing.T) {
 func TestBadRecordsAreRefused(t *testing.T) {
 	s := openNew(t)
 	for name, spoil := range map[string]func(*app.Job){
-		"no ID":        func(j *app.Job) { j.ID = "" },
-		"no status":    func(j *app.Job) { j.Status = "" },
-		"odd batch":    func(j *app.Job) { j.Private.Batch = "screen" },
-		"empty source": func(j *app.Job) { j.Private.References = []app.Reference{{Setting: "fasta"}} },
-		"bad settings": func(j *app.Job) { j.Settings = json.RawMessage("{") },
-		"endless name": func(j *app.Job) { j.Name = strings.Repeat("a", 70000) },
+		"no ID":           func(j *app.Job) { j.ID = "" },
+		"no status":       func(j *app.Job) { j.Status = "" },
+		"invalid batch":   func(j *app.Job) { j.Private.Batch = "screen" },
+		"empty reference": func(j *app.Job) { j.Private.References = []app.Reference{{Setting: "fasta"}} },
+		"bad settings":    func(j *app.Job) { j.Settings = json.RawMessage("{") },
+		"too long a name": func(j *app.Job) { j.Name = strings.Repeat("a", 70000) },
 	} {
 		j := testJob(1)
 		spoil(j)
@@ -182,8 +182,7 @@ func TestBadRecordsAreRefused(t *testing.T) {
 	}
 }
 
-// TestCursorStaysValidWhileJobsComeAndGo reads a listing page by page while
-// newer jobs are added and the one that the page ended with is deleted.
+// After each page, the last job of the page is deleted and a newer one added.
 func TestCursorStaysValidWhileJobsComeAndGo(t *testing.T) {
 	s := openNew(t)
 	putJobs(t, s, testJobs(30)...)
@@ -210,14 +209,13 @@ func TestCursorStaysValidWhileJobsComeAndGo(t *testing.T) {
 	}
 	for i, id := range seen {
 		if want := jobID(29 - i); id != want {
-			t.Errorf("place %d has %s, want %s", i, id, want)
+			t.Errorf("position %d has %s, want %s", i, id, want)
 		}
 	}
 }
 
-// TestRowsMayBeChangedWhileTheyAreWalked cancels, then deletes, all rows of a
-// batch that has more of them than a page of the database holds.
-func TestRowsMayBeChangedWhileTheyAreWalked(t *testing.T) {
+// The batch has more rows than a page of the database holds.
+func TestRowsMayBeChangedDuringAWalk(t *testing.T) {
 	s := openNew(t)
 	const rows = 300
 	parent := testJob(0)
@@ -272,46 +270,8 @@ func TestRowsMayBeChangedWhileTheyAreWalked(t *testing.T) {
 	}
 }
 
-// TestClaimWhileTheQueueIsVisited takes every second job from the queue on
-// the way.
-func TestClaimWhileTheQueueIsVisited(t *testing.T) {
-	s := openNew(t)
-	putJobs(t, s, testJobs(200)...)
-	var visited []app.JobID
-	update(t, s, func(tx app.Tx) error {
-		visited = visited[:0]
-		var failed error
-		err := tx.Queue("local", func(w app.Waiting) app.Visit {
-			if visited = append(visited, w.ID); len(visited)%2 == 0 {
-				return app.NextJob
-			}
-			j, err := tx.Job(w.ID)
-			if err == nil {
-				j.Private.Claimed = true
-				err = tx.PutJob(j)
-			}
-			failed = errors.Join(failed, err)
-			return app.NextJob
-		})
-		return errors.Join(err, failed)
-	})
-	for n, id := range visited {
-		if id != jobID(n) {
-			t.Fatalf("visit %d was of %s, want %s", n, id, jobID(n))
-		}
-	}
-	left := 0
-	view(t, s, func(tx app.Tx) error {
-		return tx.Queue("local", func(app.Waiting) app.Visit { left++; return app.NextJob })
-	})
-	if len(visited) != 200 || left != 100 {
-		t.Errorf("%d were visited and %d left, want 200 and 100", len(visited), left)
-	}
-}
-
-// TestListingWithinTheTransactionThatEmptiedIt: bbolt's cursors go wrong on
-// leaves that the same transaction has emptied.
-func TestListingWithinTheTransactionThatEmptiedIt(t *testing.T) {
+// bbolt's cursors fail on leaves that the same transaction has emptied.
+func TestListingInTheTransactionThatEmptiedIt(t *testing.T) {
 	for _, kept := range []int{0, 1} {
 		t.Run(fmt.Sprint(kept, " kept"), func(t *testing.T) {
 			s := openNew(t)
@@ -360,14 +320,14 @@ func BenchmarkSubmit(b *testing.B) {
 			}
 			close(next)
 			all.Wait()
-			if info, err := os.Stat(s.db.Path()); err == nil {
+			if info, err := os.Stat(s.Path()); err == nil {
 				b.ReportMetric(float64(info.Size())/float64(b.N), "file-B/op")
 			}
 		})
 	}
 }
 
-// BenchmarkSubmitBatch puts the largest batch there may be, all rows at once.
+// BenchmarkSubmitBatch puts a batch of the maximum size in one transaction.
 func BenchmarkSubmitBatch(b *testing.B) {
 	s := openAt(b, filepath.Join(b.TempDir(), "jobs.db"), Options{})
 	const rows = 10_000
@@ -391,7 +351,7 @@ func BenchmarkSubmitBatch(b *testing.B) {
 	}
 }
 
-// benchJob is as large as a usual job: 500 bytes shown, 300 private.
+// benchJob returns a job of the usual size: 500 bytes shown, 300 private.
 func benchJob(n int) *app.Job {
 	j := testJob(n)
 	j.Settings = json.RawMessage(fmt.Sprintf(`{"fasta":"inputs/hst5.fasta","steps":1000000,"seed":%d}`, n))
@@ -407,73 +367,45 @@ func BenchmarkList(b *testing.B) {
 		name string
 		jobs int
 	}{{"1k", 1_000}, {"100k", 100_000}} {
-		s := openAt(b, filepath.Join(b.TempDir(), "jobs.db"), Options{})
-		for from := 0; from < size.jobs; from += 1000 {
-			update(b, s, func(tx app.Tx) error {
-				for n := range 1000 {
-					if err := tx.PutJob(benchJob(from + n)); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		}
-		for _, listing := range []struct {
-			name   string
-			filter app.JobFilter
-			rows   int
-		}{
-			{"page", app.JobFilter{Organization: "lab"}, 50},
-			{"filtered", app.JobFilter{Organization: "lab", Email: "ann@lab.example", Status: app.Queued}, 50},
-			{"none", app.JobFilter{Organization: "lab", Status: app.Failed}, 0},
-		} {
-			b.Run(size.name+"/"+listing.name, func(b *testing.B) {
-				b.ReportAllocs()
-				for n := 0; b.Loop(); n++ {
-					err := s.View(context.Background(), func(tx app.Tx) error {
-						before := jobID(size.jobs - n%(size.jobs/2))
-						page, err := tx.Jobs(listing.filter, before, 50)
-						if len(page.Jobs) != listing.rows {
-							b.Errorf("%d rows, want %d", len(page.Jobs), listing.rows)
-						}
-						return err
-					})
-					if err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-		}
+		b.Run(size.name, func(b *testing.B) { benchmarkList(b, size.jobs) })
 	}
 }
 
-// BenchmarkClaims reads what the runner needs of 5,000 claimed jobs at every
-// wake-up, and all of them as it does after a restart.
-func BenchmarkClaims(b *testing.B) {
-	s := openNew(b)
-	var jobs []*app.Job
-	for n := range 5000 {
-		j := testJob(n + 1)
-		j.Status, j.Private.Claimed, j.Attempts = app.Running, true, 1
-		jobs = append(jobs, j)
+func benchmarkList(b *testing.B, jobs int) {
+	s := openAt(b, filepath.Join(b.TempDir(), "jobs.db"), Options{})
+	for from := 0; from < jobs; from += 1000 {
+		update(b, s, func(tx app.Tx) error {
+			for n := range 1000 {
+				if err := tx.PutJob(benchJob(from + n)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
-	putJobs(b, s, jobs...)
-	for name, walk := range map[string]func(app.Tx) error{
-		"claims": func(tx app.Tx) (err error) {
-			for _, err = range tx.Claims() {
-			}
-			return err
-		},
-		"jobs": func(tx app.Tx) (err error) {
-			for _, err = range tx.Active() {
-			}
-			return err
-		},
+	for _, listing := range []struct {
+		name   string
+		filter app.JobFilter
+		rows   int
+	}{
+		{"page", app.JobFilter{Organization: "lab"}, 50},
+		{"filtered", app.JobFilter{Organization: "lab", Email: "ann@lab.example", Status: app.Queued}, 50},
+		{"none", app.JobFilter{Organization: "lab", Status: app.Failed}, 0},
 	} {
-		b.Run(name, func(b *testing.B) {
+		b.Run(listing.name, func(b *testing.B) {
 			b.ReportAllocs()
-			for b.Loop() {
-				view(b, s, walk)
+			for n := 0; b.Loop(); n++ {
+				err := s.View(context.Background(), func(tx app.Tx) error {
+					before := jobID(jobs - n%(jobs/2))
+					page, err := tx.Jobs(listing.filter, before, 50)
+					if len(page.Jobs) != listing.rows {
+						b.Errorf("%d rows, want %d", len(page.Jobs), listing.rows)
+					}
+					return err
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
 			}
 		})
 	}

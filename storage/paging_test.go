@@ -3,13 +3,12 @@ package storage
 import (
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
 
 	"molrun/app"
 )
 
-// everyFilter gives all combinations of the filters of a listing.
+// everyFilter returns all combinations of the filters of a listing.
 func everyFilter(organization string) (all []app.JobFilter) {
 	for _, email := range append(someEmails, "") {
 		for _, typ := range append(someTypes, "") {
@@ -30,12 +29,12 @@ func ids(jobs []*app.Job) map[app.JobID]bool {
 }
 
 // TestPagingIsExactWhileJobsComeChangeAndGo reads listings of every combination
-// of filters page by page, each in a transaction of its own, with random changes
-// between. No job may be seen twice, none that fitted throughout may be missing,
-// and none may be seen that never fitted meanwhile.
+// of filters page by page, with random changes between pages. No job may be seen
+// twice, none that matched all the time may be missing, and none may be seen
+// that never matched.
 func TestPagingIsExactWhileJobsComeChangeAndGo(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	s := openAt(t, filepath.Join(t.TempDir(), "jobs.db"), Options{})
+	s := openAt(t, newPath(t), Options{})
 	sim := &simulation{r: r, last: 100, model: newModel()}
 	steps := func(n int) {
 		update(t, s, func(tx app.Tx) error {
@@ -63,7 +62,7 @@ func TestPagingIsExactWhileJobsComeChangeAndGo(t *testing.T) {
 	checkStore(t, s)
 }
 
-// paging is the reading of one listing while its jobs change.
+// paging reads one listing while its jobs change.
 type paging struct {
 	t                      *testing.T
 	store                  *Store
@@ -94,7 +93,7 @@ func (p *paging) page(limit int) (more bool) {
 	return more
 }
 
-// changed looks at what fits now.
+// changed notes which jobs match now.
 func (p *paging) changed() {
 	now := ids(p.sim.listed(p.filter))
 	for id := range p.throughout {
@@ -110,12 +109,12 @@ func (p *paging) changed() {
 func (p *paging) judge() {
 	for id := range p.throughout {
 		if !p.seen[id] {
-			p.t.Errorf("%v: %s was there throughout and is not seen", p, id)
+			p.t.Errorf("%v: %s matched all the time but is not seen", p, id)
 		}
 	}
 	for id := range p.seen {
 		if !p.ever[id] {
-			p.t.Errorf("%v: %s is seen and never fitted", p, id)
+			p.t.Errorf("%v: %s is seen but never matched", p, id)
 		}
 	}
 }

@@ -8,29 +8,32 @@ import (
 	"fmt"
 
 	"molrun/app"
+	"molrun/app/sortid"
+	"molrun/storage/kv"
 )
 
-// sum declares what the records of a table add up to, by key. Like an index it
-// follows every change of a record within the same transaction, Open builds
-// one that is missing, and Check counts again.
+// sum is a bucket with the sum of what records add, by key. Like an index it
+// follows each change of a record within the transaction.
 type sum[T any] struct {
 	bucket string
-	share  func(v *T) (key, app.Usage) // what a record adds; a nil key is nothing
+	share  func(v *T) (kv.Key, app.Usage) // what a record adds, and where; a nil key is nowhere
 }
 
-func (s *sum[T]) name() string { return s.bucket }
+var _ kv.Derived[app.Job] = sum[app.Job]{}
 
-func (s *sum[T]) of(v *T) (key, app.Usage) {
-	if v == nil {
-		return nil, app.Usage{}
+// Name returns the name of the bucket.
+func (s sum[T]) Name() string { return s.bucket }
+
+// Follow subtracts what old added and adds what now adds.
+func (s sum[T]) Follow(t *kv.Tx, _ sortid.ID, old, now *T) error {
+	var before, after kv.Key
+	var less, more app.Usage
+	if old != nil {
+		before, less = s.share(old)
 	}
-	return s.share(v)
-}
-
-// follow adds what a record's change adds.
-func (s *sum[T]) follow(t *tx, _ app.IDBytes, old, now *T) error {
-	before, less := s.of(old)
-	after, more := s.of(now)
+	if now != nil {
+		after, more = s.share(now)
+	}
 	if bytes.Equal(before, after) {
 		return s.add(t, after, more.Minus(less))
 	}
@@ -40,48 +43,57 @@ func (s *sum[T]) follow(t *tx, _ app.IDBytes, old, now *T) error {
 	return s.add(t, after, more)
 }
 
-func (s *sum[T]) add(t *tx, k key, change app.Usage) error {
+func (s sum[T]) add(t *kv.Tx, k kv.Key, change app.Usage) error {
 	if k == nil || change == (app.Usage{}) {
 		return nil
 	}
-	have, err := t.sumAt(s.bucket, k)
+	have, err := sumAt(t, s.bucket, k)
 	if err != nil {
 		return err
 	}
 	if total := have.Plus(change); total != (app.Usage{}) {
-		return t.put(s.bucket, k, appendUsage(nil, total))
+		return t.Put(s.bucket, k, appendUsage(nil, total))
 	}
-	return t.delete(s.bucket, k)
+	return t.Delete(s.bucket, k)
 }
 
-// check compares the sums with those that were counted.
-func (s *sum[T]) check(ctx context.Context, t *tx, counted map[string]app.Usage, found *problems) error {
-	for k, value := range t.ascend(s.bucket, nil) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		have, err := cutUsage(value)
-		want := counted[string(k)]
-		delete(counted, string(k))
-		if err != nil || have != want {
-			found.derivef("%s says %+v of %q, its records add up to %+v", s.bucket, have, k, want)
+// Check adds up the records and compares.
+func (s sum[T]) Check(t *kv.Tx, found *kv.Findings) (record func(sortid.ID, *T), end func(context.Context) error) {
+	counted := map[string]app.Usage{}
+	record = func(_ sortid.ID, v *T) {
+		if k, share := s.share(v); k != nil {
+			counted[string(k)] = counted[string(k)].Plus(share)
 		}
 	}
-	for k, want := range counted {
-		if want != (app.Usage{}) {
-			found.derivef("%s says nothing of %q, its records add up to %+v", s.bucket, k, want)
+	end = func(ctx context.Context) error {
+		for k, value := range t.Ascend(s.bucket, nil) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			have, err := readUsage(value)
+			want := counted[string(k)]
+			delete(counted, string(k))
+			if err != nil || have != want {
+				found.Derivef("%s says %+v of %q, its records add up to %+v", s.bucket, have, k, want)
+			}
 		}
+		for k, want := range counted {
+			if want != (app.Usage{}) {
+				found.Derivef("%s says nothing of %q, its records add up to %+v", s.bucket, k, want)
+			}
+		}
+		return nil
 	}
-	return nil
+	return record, end
 }
 
-// sumAt gives the sum under a key, zero where there is none.
-func (t *tx) sumAt(bucket string, k key) (app.Usage, error) {
-	value := t.bucket(bucket).Get(k)
+// sumAt returns the sum under a key, zero if there is none.
+func sumAt(t *kv.Tx, bucket string, k kv.Key) (app.Usage, error) {
+	value := t.Bucket(bucket).Get(k)
 	if value == nil {
 		return app.Usage{}, nil
 	}
-	u, err := cutUsage(value)
+	u, err := readUsage(value)
 	if err != nil {
 		return u, fmt.Errorf("read %s: %w", bucket, err)
 	}
@@ -97,7 +109,7 @@ func appendUsage(b []byte, u app.Usage) []byte {
 
 var errSum = errors.New("a sum is not four numbers")
 
-func cutUsage(b []byte) (app.Usage, error) {
+func readUsage(b []byte) (app.Usage, error) {
 	var numbers [4]int64
 	for i := range numbers {
 		v, n := binary.Varint(b)

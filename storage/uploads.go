@@ -3,48 +3,25 @@ package storage
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/sortid"
+	"molrun/storage/kv"
 )
 
-var uploads = table[app.Upload]{
-	bucket: bucketUploads,
-	read:   readUpload,
-	indexes: []index[app.Upload]{
-		{indexUploadsList, uploadList},
-		{indexUploadsName, uploadName},
-	},
-	sums: []sum[app.Upload]{
-		{sumUploadsTotal, uploadTotal},
-		{sumUploadsUsage, uploadUsage},
-	},
-}
-
-const (
-	indexUploadsList = "uploads.list"
-	indexUploadsName = "uploads.name"
-)
-
-// uploadList: each combination of the filters of a listing, id.
-func uploadList(id app.IDBytes, u *app.Upload) []entry {
-	return listEntries(id, u.Organization, u.Email, u.Folder)
-}
-
-// uploadName: organization, user, folder, name, id; only completed ones.
-func uploadName(id app.IDBytes, u *app.Upload) []entry {
-	if !u.Completed() {
-		return nil
+// Upload returns the record of an upload.
+func (t tx) Upload(id app.UploadID) (*app.Upload, error) {
+	key, err := sortid.Parse(string(id))
+	if err != nil {
+		return nil, noUpload(string(id))
 	}
-	return []entry{{key: uploadKey(u.Organization, u.Email, u.Folder, u.Filename).id(id)}}
+	return readUpload(t.Tx, key)
 }
 
-func uploadKey(organization, email, folder, filename string) key {
-	return make(key, 0, 128).text(organization).text(email).text(folder).text(filename)
-}
-
-func readUpload(t *tx, id app.IDBytes) (*app.Upload, error) {
-	value := t.bucket(bucketUploads).Get(id[:])
+func readUpload(t *kv.Tx, id sortid.ID) (*app.Upload, error) {
+	value := t.Bucket(bucketUploads).Get(id[:])
 	if value == nil {
 		return nil, noUpload(id.String())
 	}
@@ -57,35 +34,26 @@ func readUpload(t *tx, id app.IDBytes) (*app.Upload, error) {
 
 func noUpload(id string) error { return fault.Errorf(fault.NotFound, "there is no file %s", id) }
 
-// Upload gives the record of an upload.
-func (t *tx) Upload(id app.UploadID) (*app.Upload, error) {
-	key, err := app.ParseID(string(id))
-	if err != nil {
-		return nil, noUpload(string(id))
-	}
-	return readUpload(t, key)
-}
-
-// UploadNamed gives the newest completed upload of that owner and name.
-func (t *tx) UploadNamed(organization, email, folder, filename string) (*app.Upload, error) {
+// UploadNamed returns the newest completed upload of this owner and name.
+func (t tx) UploadNamed(organization, email, folder, filename string) (*app.Upload, error) {
 	prefix := uploadKey(organization, email, folder, filename)
-	for k := range t.descend(indexUploadsName, prefix, prefix.end()) {
-		id, err := k.lastID()
+	for k := range t.Descend(indexUploadsName, prefix, prefix.End()) {
+		id, err := k.LastID()
 		if err != nil {
 			return nil, err
 		}
-		return readUpload(t, id)
+		return readUpload(t.Tx, id)
 	}
 	return nil, fault.Errorf(fault.NotFound, "there is no completed file %q", folder+"/"+filename)
 }
 
 // PutUpload inserts or replaces an upload.
-func (t *tx) PutUpload(u *app.Upload) error {
-	id, err := app.ParseID(string(u.ID))
+func (t tx) PutUpload(u *app.Upload) error {
+	id, err := sortid.Parse(string(u.ID))
 	if err != nil {
 		return fmt.Errorf("put upload %q: %w", u.ID, err)
 	}
-	old, err := present(readUpload(t, id))
+	old, err := present(readUpload(t.Tx, id))
 	if err != nil {
 		return err
 	}
@@ -93,38 +61,49 @@ func (t *tx) PutUpload(u *app.Upload) error {
 	if err != nil {
 		return fmt.Errorf("put upload %s: %w", u.ID, err)
 	}
-	if err := t.replace(bucketUploads, id[:], value); err != nil {
-		return err
-	}
-	t.raise(id)
-	return uploads.reindex(t, id, old, u)
+	return uploads.Put(t.Tx, id, value, old, u)
 }
 
 // DeleteUpload removes an upload; its ID is never used again.
-func (t *tx) DeleteUpload(id app.UploadID) error {
+func (t tx) DeleteUpload(id app.UploadID) error {
 	old, err := t.Upload(id)
 	if err != nil {
 		return err
 	}
-	key := idOf(id)
-	if err := t.delete(bucketUploads, key[:]); err != nil {
-		return err
-	}
-	return uploads.reindex(t, key, old, nil)
+	return uploads.Delete(t.Tx, idOf(id), old)
 }
 
-// Uploads gives a page, newest first.
-func (t *tx) Uploads(f app.UploadFilter, before app.UploadID, limit int) (app.UploadPage, error) {
-	prefix := listOf(f.Organization, f.Email, f.Folder)
-	ids, more, err := t.page(indexUploadsList, prefix, string(before), limit, nil)
-	if err != nil {
-		return app.UploadPage{}, fmt.Errorf("list files: %w", err)
-	}
-	page := app.UploadPage{Uploads: make([]*app.Upload, len(ids)), More: more}
-	for i, id := range ids {
-		if page.Uploads[i], err = readUpload(t, id); err != nil {
-			return app.UploadPage{}, fmt.Errorf("list files: %w", err)
+// OldestUploads walks the uploads newer than after, oldest first.
+func (t tx) OldestUploads(after app.UploadID) iter.Seq2[*app.Upload, error] {
+	return func(yield func(*app.Upload, error) bool) {
+		from := idOf(after)
+		w := t.Walk(bucketUploads)
+		for w.Seek(from[:]); w.Key != nil; w.Next() {
+			id, err := w.Key.LastID()
+			if err == nil && id == from {
+				continue
+			}
+			var u *app.Upload
+			if err == nil {
+				u, err = readUpload(t.Tx, id)
+			}
+			if !yield(u, err) || err != nil {
+				return
+			}
 		}
 	}
-	return page, nil
+}
+
+const indexUploadsName = "uploads.name"
+
+// uploadName: organization, user, folder, name, id; only completed uploads.
+func uploadName(id sortid.ID, u *app.Upload) []kv.Entry {
+	if !u.Completed() {
+		return nil
+	}
+	return []kv.Entry{{Key: uploadKey(u.Organization, u.Email, u.Folder, u.Filename).ID(id)}}
+}
+
+func uploadKey(organization, email, folder, filename string) kv.Key {
+	return make(kv.Key, 0, 128).Text(organization).Text(email).Text(folder).Text(filename)
 }

@@ -22,7 +22,7 @@ const maxArgument = 100 << 10
 // Parameters are the settings that an algorithm declares.
 type Parameters []Parameter
 
-// Named returns the parameter of that name, nil where there is none.
+// Named returns the parameter of that name, nil if there is none.
 func (all Parameters) Named(name string) *Parameter {
 	for i := range all {
 		if all[i].Name == name {

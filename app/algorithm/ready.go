@@ -13,7 +13,7 @@ import (
 )
 
 // Missing returns a sentence for each thing that the machine lacks to run the
-// algorithm, none where it is ready. A validator always runs on this machine.
+// algorithm, none if it is ready. A validator always runs on this machine.
 func (a *File) Missing(m placement.Machine) []string {
 	missing := []string{}
 	programs := func(argv []command.Argument) {

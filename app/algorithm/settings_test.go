@@ -291,7 +291,7 @@ func TestSchemaThatRefersToItself(t *testing.T) {
 }
 
 func BenchmarkCheckSettings(b *testing.B) {
-	text, err := os.ReadFile("algorithms/cg-idp.toml")
+	text, err := os.ReadFile("../algorithms/cg-idp.toml")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -16,7 +16,7 @@ type Cache struct {
 	byID    map[string]*Key
 }
 
-// Find returns a record, nil where it is not cached, and the changes so far.
+// Find returns a record, nil if it is not cached, and the changes so far.
 func (k *Cache) Find(id string) (*Key, int) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()

@@ -78,7 +78,7 @@ func syncedFirst(e Entry) bool {
 	return strings.HasPrefix(e.Action, "key.") || strings.HasPrefix(e.Action, "secret.")
 }
 
-// lostEntries gives the entry that counts the lost ones, if there are any.
+// lostEntries returns the entry that counts the lost ones, if there are any.
 func (l *Log) lostEntries(at unit.Time) []Entry {
 	if l.lost == 0 {
 		return nil
@@ -170,7 +170,7 @@ func (l *Log) rotate() error {
 	return full.Close()
 }
 
-// fileName gives the name of the i-th full file, 0 for the current one.
+// fileName returns the name of the i-th full file, 0 for the current one.
 func fileName(path string, i int) string {
 	if i == 0 {
 		return path

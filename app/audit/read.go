@@ -29,7 +29,7 @@ func (f Filter) selects(e Entry) bool {
 		(f.Action == "" || e.Action == f.Action || strings.HasPrefix(e.Action, f.Action+"."))
 }
 
-// Read gives the entries of a data directory, oldest first, and ends at the end
+// Read returns the entries of a data directory, oldest first, and ends at the end
 // of the log.
 func Read(data string, f Filter, each func(Entry) error) error {
 	r := newReader(data, f, each)

@@ -103,7 +103,7 @@ func (t *taking) copy(ctx context.Context, f blobs.File) error {
 	return t.count(f.Path, sum, size, &t.record.Copied)
 }
 
-// place gives the path of a file of this backup and makes its directory.
+// place returns the path of a file of this backup and makes its directory.
 func (t *taking) place(name string) (string, error) {
 	file := t.path(partialDir, dataDir, filepath.FromSlash(name))
 	return file, os.MkdirAll(filepath.Dir(file), 0o700)

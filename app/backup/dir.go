@@ -110,7 +110,7 @@ func isName(name string) bool {
 	return err == nil
 }
 
-// freeName gives the name of a new backup. It sorts after all others, even if the
+// freeName returns the name of a new backup. It sorts after all others, even if the
 // clock went back.
 func (d Dir) freeName(taken time.Time) (string, error) {
 	names, err := d.Names()

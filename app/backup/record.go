@@ -31,7 +31,7 @@ func (d Dir) Record(name string) (*Record, error) {
 	return readJSON[Record](d.path(name, recordFile))
 }
 
-// read gives a finished backup's record and its files with their digests.
+// read returns a finished backup's record and its files with their digests.
 func (d Dir) read(name string) (*Record, map[string]string, error) {
 	record, err := d.Record(name)
 	if err == nil {

@@ -17,7 +17,7 @@ import (
 	"molrun/app/datadir"
 	"molrun/app/digest"
 	"molrun/app/fault"
-	"molrun/storage"
+	"molrun/storage/kv/boltfile"
 )
 
 // A data directory is restored into the directory restoring within it. Once it is
@@ -135,7 +135,7 @@ func (o *Restore) prepare(data, database string) error {
 	for _, e := range entries {
 		names[e.Name()] = true
 	}
-	marker := datadir.Database + storage.MarkerSuffix
+	marker := datadir.Database + boltfile.MarkerSuffix
 	for name := range names {
 		mine := names[restoringDir] && (name == restoringDir || strings.HasPrefix(name, marker))
 		if !mine && name != "lost+found" {
@@ -143,7 +143,7 @@ func (o *Restore) prepare(data, database string) error {
 		}
 	}
 	if o.Config.Database.FileSystem != "any" {
-		if err := storage.RefuseFileSystem(data); err != nil {
+		if err := boltfile.RefuseFileSystem(data); err != nil {
 			return err
 		}
 	}
@@ -157,7 +157,7 @@ func (o *Restore) prepare(data, database string) error {
 	if err := os.Chmod(data, 0o700); err != nil {
 		return err
 	}
-	return storage.Expect(filepath.Join(data, datadir.Database), database)
+	return boltfile.Expect(filepath.Join(data, datadir.Database), database)
 }
 
 // copyAll copies every file and compares its digest.

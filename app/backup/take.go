@@ -13,7 +13,7 @@ import (
 	"molrun/app/digest"
 	"molrun/app/fault"
 	"molrun/app/snapshot"
-	"molrun/storage"
+	"molrun/storage/kv"
 )
 
 // Options say how to take a backup.
@@ -64,7 +64,7 @@ type taking struct {
 
 // take takes a backup. If it is interrupted, the files copied so far save the next
 // one from copying them again.
-func take(ctx context.Context, o Options, s *snapshot.Snapshot, info storage.Info) (*Record, error) {
+func take(ctx context.Context, o Options, s *snapshot.Snapshot, info kv.Info) (*Record, error) {
 	t := &taking{Dir: o.Dir, snapshot: s, deep: o.Deep, digests: digest.New()}
 	t.record = Record{
 		Format: format, Database: info.ID, Schema: info.Schema, Commit: info.Commit,

@@ -14,6 +14,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/placement"
+	"molrun/app/sortid"
 	"molrun/app/unit"
 	"molrun/storage"
 )
@@ -113,7 +114,7 @@ func (s *seeding) rare(kind int) bool {
 
 func (s *seeding) next() *app.Job {
 	at := s.first.Add(time.Duration(s.made) * s.every)
-	var id app.IDBytes
+	var id sortid.ID
 	binary.BigEndian.PutUint64(id[:], uint64(at.UnixMilli())<<16)
 	binary.BigEndian.PutUint32(id[6:], uint32(s.made))
 	binary.BigEndian.PutUint32(id[12:], s.random.Uint32())

@@ -46,17 +46,17 @@ func Open(c config.Config, log zerolog.Logger) (*Certificate, error) {
 	if !c.TLS.On() {
 		return nil, nil
 	}
-	own := &Certificate{log: log}
-	own.cert, own.key = Files(c)
+	cert := &Certificate{log: log}
+	cert.cert, cert.key = Files(c)
 	if c.TLS.SelfSigned {
-		if err := EnsureSelfSigned(own.cert, own.key, hostNames(c), time.Now()); err != nil {
+		if err := EnsureSelfSigned(cert.cert, cert.key, hostNames(c), time.Now()); err != nil {
 			return nil, fmt.Errorf("make a certificate: %w", err)
 		}
 	}
-	if err := own.load(); err != nil {
+	if err := cert.load(); err != nil {
 		return nil, fmt.Errorf("read the certificate: %w", err)
 	}
-	return own, nil
+	return cert, nil
 }
 
 // Files names the two files of the certificate and its key.
@@ -79,7 +79,7 @@ func CheckPrivate(name string) error {
 	return nil
 }
 
-// Config gives the TLS configuration of the server.
+// Config returns the TLS configuration of the server.
 func (c *Certificate) Config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
 }
@@ -91,7 +91,7 @@ func (c *Certificate) Reload() {
 	c.refresh()
 }
 
-// Fingerprint gives the SHA-256 of the certificate, as browsers show it.
+// Fingerprint returns the SHA-256 of the certificate, as browsers show it.
 func (c *Certificate) Fingerprint() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,7 +135,7 @@ func (c *Certificate) states() (s [2]fileState, err error) {
 	return s, nil
 }
 
-// get gives the certificate for a new connection.
+// get returns the certificate for a new connection.
 func (c *Certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -26,7 +26,7 @@ const (
 	renewBefore = 30 * 24 * time.Hour
 )
 
-// hostNames gives the names and addresses by which clients may reach the service:
+// hostNames returns the names and addresses by which clients may reach the service:
 // those of the configuration, the machine's, and localhost.
 func hostNames(c config.Config) []string {
 	names := []string{"localhost", "127.0.0.1", "::1"}

@@ -19,6 +19,7 @@ import (
 	"molrun/app/fault"
 	"molrun/app/snapshot"
 	"molrun/storage"
+	"molrun/storage/kv"
 )
 
 // Options say how thorough a check is.
@@ -29,18 +30,18 @@ type Options struct {
 
 // Report is the result of a check.
 type Report struct {
-	Jobs      int               `json:"jobs"`
-	Uploads   int               `json:"uploads"`
-	Keys      int               `json:"keys"`
-	Files     int               `json:"files"` // that were looked at
-	Bytes     int64             `json:"bytes"`
-	Deep      bool              `json:"deep"`
-	Count     int               `json:"problemCount"`
-	Derivable int               `json:"derivable"` // of them, a repair fixes
-	Problems  []storage.Problem `json:"problems"`  // the first of them
-	Strays    []string          `json:"strays"`    // that no record names
-	SetAside  string            `json:"setAside,omitempty"`
-	Repaired  int               `json:"repaired"` // problems that are gone
+	Jobs      int          `json:"jobs"`
+	Uploads   int          `json:"uploads"`
+	Keys      int          `json:"keys"`
+	Files     int          `json:"files"` // that were looked at
+	Bytes     int64        `json:"bytes"`
+	Deep      bool         `json:"deep"`
+	Count     int          `json:"problemCount"`
+	Derivable int          `json:"derivable"` // of them, a repair fixes
+	Problems  []kv.Problem `json:"problems"`  // the first of them
+	Strays    []string     `json:"strays"`    // that no record names
+	SetAside  string       `json:"setAside,omitempty"`
+	Repaired  int          `json:"repaired"` // problems that are gone
 }
 
 // Run checks a data directory.
@@ -57,7 +58,7 @@ func Run(ctx context.Context, config config.Config, o Options) (*Report, error) 
 			return nil, err
 		}
 	}
-	report := &Report{Deep: o.Deep, Problems: []storage.Problem{}, Strays: []string{}}
+	report := &Report{Deep: o.Deep, Problems: []kv.Problem{}, Strays: []string{}}
 	err := snapshot.Use(ctx, config, func(ctx context.Context, s *snapshot.Snapshot) error {
 		readable, err := report.checkRecords(ctx, s)
 		if err != nil || !readable {
@@ -159,6 +160,6 @@ const maxProblems = 1000
 
 func (r *Report) problemf(format string, args ...any) {
 	if r.Count++; len(r.Problems) < maxProblems {
-		r.Problems = append(r.Problems, storage.Problem{Text: fmt.Sprintf(format, args...)})
+		r.Problems = append(r.Problems, kv.Problem{Text: fmt.Sprintf(format, args...)})
 	}
 }

@@ -70,7 +70,7 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	return now.Add(-time.Duration(ago)), nil
 }
 
-// printEntries gives a function that prints an entry: as JSON, or as a line of a
+// printEntries returns a function that prints an entry: as JSON, or as a line of a
 // table with columns of the usual widths.
 func printEntries(w io.Writer, asJSON bool) func(audit.Entry) error {
 	encoder := json.NewEncoder(w)

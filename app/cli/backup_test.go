@@ -22,6 +22,7 @@ import (
 	"molrun/app/fault"
 	"molrun/app/snapshot"
 	"molrun/storage"
+	"molrun/storage/kv/boltfile"
 	"molrun/web/client"
 )
 
@@ -428,7 +429,7 @@ func TestKilledCompactLeavesTheDatabaseWhole(t *testing.T) {
 	if killed == 0 {
 		t.Fatal("no compact was killed before its end")
 	}
-	var sizes storage.Compacted
+	var sizes boltfile.Compacted
 	must(t, json.Unmarshal([]byte(s.ok("compact", "--json")), &sizes))
 	s.clean(s.data())
 	if sizes.Before < sizes.After || sizes.After == 0 {

@@ -16,6 +16,7 @@ import (
 	"molrun/app/datadir"
 	"molrun/app/doctor"
 	"molrun/storage"
+	"molrun/storage/kv/boltfile"
 )
 
 // diagnosis runs the doctor and gives what it says by check.
@@ -116,10 +117,10 @@ func TestDoctorNamesEachPlantedFault(t *testing.T) {
 			t.Cleanup(func() { must(t, store.Close()) })
 		}},
 		{"a database that has lost commits", "database", "is lost", "", func(t *testing.T, s *server) {
-			changeCommits(t, in(s, datadir.Database), func(c *storage.Commits) { c.Commit += 5 })
+			changeCommits(t, in(s, datadir.Database), func(c *boltfile.Commits) { c.Commit += 5 })
 		}},
 		{"a clock that went back", "clock", "it went back", "", func(t *testing.T, s *server) {
-			changeCommits(t, in(s, datadir.Database), func(c *storage.Commits) { c.At = time.Now().Add(48 * time.Hour) })
+			changeCommits(t, in(s, datadir.Database), func(c *boltfile.Commits) { c.At = time.Now().Add(48 * time.Hour) })
 		}},
 		{"a secret open to others", "secret", "run chmod 600", "", func(t *testing.T, s *server) {
 			must(t, os.Chmod(in(s, "secret"), 0o644))
@@ -249,9 +250,9 @@ func TestDoctorGoesByTheConfiguredReserve(t *testing.T) {
 	}
 }
 
-func changeCommits(t *testing.T, database string, change func(*storage.Commits)) {
+func changeCommits(t *testing.T, database string, change func(*boltfile.Commits)) {
 	t.Helper()
-	c, err := storage.ReadCommits(database)
+	c, err := boltfile.ReadCommits(database)
 	must(t, err)
 	change(&c)
 	text, err := json.Marshal(c)

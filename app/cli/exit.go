@@ -16,7 +16,7 @@ const (
 	exitMissing = 4 // what was named does not exist
 	exitInvalid = 5 // a value is invalid or a name taken
 
-	// datadir.ExitDatabaseFailed is 74.
+	// 74 is datadir.ExitDatabaseFailed.
 )
 
 // usageError is a mistake in the command line itself.

@@ -45,8 +45,8 @@ func (f *configFlags) load() (config.Config, error) {
 	return c, c.Check()
 }
 
-// configFile gives the configuration file and whether a flag or a variable names it.
-// The default one need not exist.
+// configFile returns the configuration file and whether a flag or a variable names
+// it. The default one need not exist.
 func (f *configFlags) configFile() (file string, named bool) {
 	for _, file := range []string{f.file, os.Getenv("MOLRUN_CONFIG")} {
 		if file != "" {

@@ -26,7 +26,7 @@ func printTable(w io.Writer, heading []string, rows [][]string) error {
 	return t.Flush()
 }
 
-// dateText gives the day of a time that may be absent.
+// dateText returns the day of a time that may be absent.
 func dateText(t time.Time) string {
 	if t.IsZero() {
 		return "never"

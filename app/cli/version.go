@@ -23,7 +23,7 @@ func versionCommand() *cobra.Command {
 	}
 }
 
-// versionText gives the version that the linker set, or that of the module.
+// versionText returns the version that the linker set, or that of the module.
 func versionText() string {
 	if info, ok := debug.ReadBuildInfo(); ok && version == "dev" && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version

@@ -17,7 +17,7 @@ import (
 	"molrun/web/respond"
 )
 
-// operator gives the handler of the service's control socket.
+// operator returns the handler of the service's control socket.
 func (s *service) operator(stopping context.Context) http.Handler {
 	control := s.control()
 	snapshots := edge.Trace(s.log, s.snapshotHandler(stopping))
@@ -69,7 +69,7 @@ func (s *service) keepSnapshot(ctx context.Context, w http.ResponseWriter) error
 	return nil // the answer has begun, so only its end can tell of an error
 }
 
-// control gives the handler of the operator's routes except snapshots.
+// control returns the handler of the operator's routes except snapshots.
 func (s *service) control() http.Handler {
 	return web.Control(s.app, s.keeper, web.ControlOptions{
 		Log: s.log, Audit: s.audit.Add, RotateSecret: s.files.RotateSecret, Isolation: s.isolation,

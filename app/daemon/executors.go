@@ -58,7 +58,7 @@ func (s *service) openCluster() (err error) {
 	return err
 }
 
-// routing gives the table that says where jobs run.
+// routing returns the table that says where jobs run.
 func (s *service) routing(machines map[string]placement.Machine) routing.Table {
 	table := s.config.Routing()
 	table.Machines = machines
@@ -76,7 +76,7 @@ func (s *service) logSlurm(message string, fields ...any) {
 	s.log.Info().Str("executor", placement.Slurm).Fields(fields).Msg(message)
 }
 
-// executors gives all executors that jobs can run on.
+// executors returns all executors that jobs can run on.
 func (s *service) executors() []app.Executor {
 	all := []app.Executor{s.executor}
 	if s.slurm != nil {
@@ -98,7 +98,7 @@ func (s *service) slurmState() string {
 	return "ok"
 }
 
-// sandboxOf gives the sandbox of the algorithm that a job was validated against.
+// sandboxOf returns the sandbox of the algorithm that a job was validated against.
 func (s *service) sandboxOf(ctx context.Context, id app.JobID) (app.Sandbox, error) {
 	var job *app.Job
 	err := s.store.View(ctx, func(tx app.Tx) (err error) {
@@ -125,8 +125,8 @@ func (s *service) runner() *runner.Runner {
 		Grace:        time.Duration(r.Grace),
 		ReserveAfter: time.Duration(r.ReserveAfter),
 		KeepFailed:   time.Duration(r.KeepFailed),
-		KeptDir:      filepath.Join(s.config.Data, "kept"),
-		Room:         s.app.Runs.DiskShortage,
+		RetainedDir:  filepath.Join(s.config.Data, "kept"),
+		DiskShortage: s.app.Runs.DiskShortage,
 		Program:      s.program,
 	})
 }

@@ -93,11 +93,11 @@ func (s *service) join(secret *link.Secret) error {
 		return fmt.Errorf("find this program: %w", err)
 	}
 	s.program = program
-	machine, err := host.Of(s.config)
+	here, err := host.Of(s.config)
 	if err != nil {
 		s.log.Warn().Err(err).Msg("not all of the machine could be detected")
 	}
-	capacity := machine.Capacity
+	capacity := here.Capacity
 	s.executor = local.New(local.Options{
 		Program: program, CPUs: capacity.CPUs, MemoryBytes: capacity.MemoryBytes, GPUs: capacity.GPUs,
 		SandboxOf: s.sandboxOf,
@@ -112,7 +112,7 @@ func (s *service) join(secret *link.Secret) error {
 		Now:       time.Now,
 		CursorKey: secret.Derive("cursors"),
 		UploadTTL: time.Duration(s.config.Links.Upload),
-		Routing:   s.routing(machine.Machines()),
+		Routing:   s.routing(here.Machines()),
 		Program:   program,
 		Confine:   s.executor.Confine,
 		Quota:     s.config.QuotaOf,

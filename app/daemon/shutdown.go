@@ -23,7 +23,7 @@ func StopTimeout(c config.Config) time.Duration {
 // does not wait for these.
 type requests struct{ running sync.WaitGroup }
 
-// counted gives a handler whose requests are counted.
+// counted returns a handler whose requests are counted.
 func (r *requests) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		r.running.Add(1)

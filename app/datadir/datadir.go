@@ -29,7 +29,7 @@ func Running(ctx context.Context, data string) bool {
 	return true
 }
 
-// Control gives a client of the service that runs on the data directory.
+// Control returns a client of the service that runs on the data directory.
 func Control(data string) *client.Control {
 	return client.NewControl(filepath.Join(data, Socket))
 }

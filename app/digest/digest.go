@@ -21,7 +21,7 @@ type Digester struct {
 // New makes a Digester.
 func New() *Digester { return &Digester{sha256.New(), make([]byte, 256<<10)} }
 
-// File gives the digest and size of a file.
+// File returns the digest and size of a file.
 func (d *Digester) File(ctx context.Context, path string) (sum string, size int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {

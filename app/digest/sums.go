@@ -65,7 +65,7 @@ func (s *SumsWriter) Close() error {
 	return err
 }
 
-// ReadSums gives the digests by path, and that of the file itself.
+// ReadSums returns the digests by path, and that of the file itself.
 func ReadSums(path string) (sums map[string]string, digest string, err error) {
 	f, err := os.Open(path)
 	if err != nil {

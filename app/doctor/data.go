@@ -13,6 +13,7 @@ import (
 	"molrun/blobs"
 	"molrun/blobs/link"
 	"molrun/storage"
+	"molrun/storage/kv/boltfile"
 )
 
 func checkData(_ context.Context, in *installation) []Finding {
@@ -59,7 +60,7 @@ func checkModes(data string) []Finding {
 }
 
 func checkFileSystem(_ context.Context, in *installation) []Finding {
-	file, err := storage.FileSystemOf(in.existingDir())
+	file, err := boltfile.FileSystemOf(in.existingDir())
 	switch {
 	case err != nil:
 		return say(Warning, "%v", err)
@@ -84,7 +85,7 @@ func checkSpace(_ context.Context, in *installation) []Finding {
 	case free < reserve:
 		return say(Problem, "%s are free of the %s that are kept for records, so uploads are refused; delete files or jobs, or use a larger disk", unit.Bytes(free), unit.Bytes(reserve))
 	case free < 2*reserve:
-		return say(Warning, "%s are free, and uploads are refused below %s; make room soon", unit.Bytes(free), unit.Bytes(reserve))
+		return say(Warning, "%s are free, and uploads are refused below %s; free some space soon", unit.Bytes(free), unit.Bytes(reserve))
 	}
 	return say(OK, "%s are free; uploads leave %s of them", unit.Bytes(free), unit.Bytes(reserve))
 }
@@ -93,7 +94,7 @@ func checkDatabase(_ context.Context, in *installation) []Finding {
 	if in.running {
 		return say(OK, "it is open and held by %s", in.holder)
 	}
-	_, marker := os.Stat(in.database + storage.MarkerSuffix)
+	_, marker := os.Stat(in.database + boltfile.MarkerSuffix)
 	if _, err := os.Stat(in.database); errors.Is(err, fs.ErrNotExist) && marker != nil {
 		return say(Warning, "there is none yet; molrun serve makes it")
 	}

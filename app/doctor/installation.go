@@ -8,7 +8,7 @@ import (
 
 	"molrun/app/config"
 	"molrun/app/datadir"
-	"molrun/storage"
+	"molrun/storage/kv/boltfile"
 )
 
 // installation is what the checks look at.
@@ -16,7 +16,7 @@ type installation struct {
 	config   config.Config
 	data     string // absolute
 	database string
-	holder   storage.Process // of the database
+	holder   boltfile.Process // of the database
 	held     bool
 	running  bool // a service answers on the control socket
 	now      time.Time
@@ -30,13 +30,13 @@ func inspect(ctx context.Context, c config.Config) *installation {
 	}
 	in.config.Data = in.data
 	in.database = filepath.Join(in.data, datadir.Database)
-	in.holder, in.held = storage.Holder(in.database)
+	in.holder, in.held = boltfile.Holder(in.database)
 	in.running = datadir.Running(ctx, in.data)
 	return in
 }
 
-// existingDir gives the data directory or, before it is made, the nearest directory
-// above it.
+// existingDir returns the data directory or, before it is made, the nearest
+// directory above it.
 func (in *installation) existingDir() string {
 	dir := in.data
 	for dir != filepath.Dir(dir) {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"molrun/app/executor/local"
-	"molrun/storage"
+	"molrun/storage/kv/boltfile"
 )
 
 // clockSlack is how far clocks may differ without harm.
@@ -23,7 +23,7 @@ func checkClock(_ context.Context, in *installation) []Finding {
 	if in.now.Year() < 2025 || in.now.Year() > 2100 {
 		return say(Problem, "it says %s; set it, since links and retention go by it", in.now.Format(time.DateTime))
 	}
-	if last, err := storage.ReadCommits(in.database); err == nil && last.At.After(in.now.Add(clockSlack)) {
+	if last, err := boltfile.ReadCommits(in.database); err == nil && last.At.After(in.now.Add(clockSlack)) {
 		return say(Problem, "it says %s, but records were written at %s: it went back, or was wrong then; set it right before the service starts",
 			in.now.UTC().Format(time.DateTime), last.At.UTC().Format(time.DateTime))
 	}
@@ -63,8 +63,8 @@ func checkLimits(_ context.Context, in *installation) []Finding {
 	return say(OK, "%s may open %d files", whose, limit)
 }
 
-// openFiles gives the limit of the service or, if none runs, of one started here. Go
-// raises the soft limit to the hard one.
+// openFiles returns the limit of the service or, if none runs, of one started here.
+// Go raises the soft limit to the hard one.
 func (in *installation) openFiles() (limit uint64, whose string, err error) {
 	if in.running && in.held {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", in.holder.PID))

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"syscall"
 
-	"molrun/storage"
+	"molrun/storage/kv/boltfile"
 )
 
 func checkAddress(ctx context.Context, in *installation) []Finding {
@@ -53,14 +53,14 @@ func (in *installation) checkListener(address string) []Finding {
 }
 
 // listenerOn finds the process that listens on the port of an address.
-func listenerOn(address string) (storage.Process, bool) {
+func listenerOn(address string) (boltfile.Process, bool) {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return storage.Process{}, false
+		return boltfile.Process{}, false
 	}
 	n, err := net.LookupPort("tcp", port)
 	if err != nil {
-		return storage.Process{}, false
+		return boltfile.Process{}, false
 	}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		for _, inode := range listeningSockets(table, n) {
@@ -69,7 +69,7 @@ func listenerOn(address string) (storage.Process, bool) {
 			}
 		}
 	}
-	return storage.Process{}, false
+	return boltfile.Process{}, false
 }
 
 // listeningSockets gives the inodes of sockets that listen on a port, from lines such
@@ -95,7 +95,7 @@ func listeningSockets(table string, port int) (inodes []string) {
 
 // ownerOf finds the process that has a socket open, among those that this user may
 // inspect.
-func ownerOf(inode string) (storage.Process, bool) {
+func ownerOf(inode string) (boltfile.Process, bool) {
 	links, _ := filepath.Glob("/proc/[0-9]*/fd/*") // the pattern is right
 	for _, link := range links {
 		if target, err := os.Readlink(link); err != nil || target != "socket:["+inode+"]" {
@@ -106,9 +106,9 @@ func ownerOf(inode string) (storage.Process, bool) {
 			continue
 		}
 		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-		return storage.Process{PID: pid, Name: strings.TrimSpace(string(name))}, err == nil
+		return boltfile.Process{PID: pid, Name: strings.TrimSpace(string(name))}, err == nil
 	}
-	return storage.Process{}, false
+	return boltfile.Process{}, false
 }
 
 func checkPublicURL(_ context.Context, in *installation) []Finding {

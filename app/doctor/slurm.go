@@ -39,7 +39,7 @@ func checkSlurm(ctx context.Context, in *installation) []Finding {
 	return found
 }
 
-// placements gives the placements of all jobs on the cluster, the default first.
+// placements returns the placements of all jobs on the cluster, the default first.
 func placements(routing routing.Table) []placement.Placement {
 	all := []placement.Placement{routing.Placement}
 	for _, r := range routing.Rules {

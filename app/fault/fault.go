@@ -78,7 +78,7 @@ func Errorf(code Code, format string, args ...any) error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// List returns the Invalid error with these faults, nil where there are none.
+// List returns the Invalid error with these faults, nil if there are none.
 func List(faults ...Field) error {
 	if len(faults) == 0 {
 		return nil

@@ -2,7 +2,7 @@ package fault
 
 import "errors"
 
-// Text gives what a command prints of err: the sentence without the code, and the
+// Text returns what a command prints of err: the sentence without the code, and the
 // cause.
 func Text(err error) string {
 	var e *Error

@@ -37,14 +37,14 @@ func Of(c config.Config) (Host, error) {
 	return Host{Capacity: capacity, config: c}, err
 }
 
-// Machine gives the host as algorithms see it.
+// Machine returns the host as algorithms see it.
 func (h Host) Machine() placement.Machine {
 	return placement.Machine{
 		CPUs: h.Capacity.CPUs, MemoryBytes: h.Capacity.MemoryBytes, GPUs: len(h.Capacity.GPUs), Local: true,
 	}
 }
 
-// Machines gives the machine of each executor. Nodes of a cluster may have any
+// Machines returns the machine of each executor. Nodes of a cluster may have any
 // size.
 func (h Host) Machines() map[string]placement.Machine {
 	machines := map[string]placement.Machine{placement.Local: h.Machine()}

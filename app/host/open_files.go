@@ -18,8 +18,8 @@ const (
 // connection: a directory and a file.
 const filesPerTransfer = 2
 
-// OpenFiles gives how many files this process may have open at once. Go's
-// runtime has raised the limit as far as it may.
+// OpenFiles returns how many files this process may have open at once. Go's runtime
+// has raised the limit as far as it may.
 func OpenFiles() (int, error) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

@@ -25,12 +25,6 @@ type rule struct {
 	files, lines, loop int
 }
 
-// leaves import nothing of the module but one another, in the order given here:
-// each only those before it.
-var leaves = []string{
-	"app/unit", "app/nearest", "app/protocol", "app/durable", "app/fault", "app/naming", "app/apikey", "app/strictjson", "app/placement", "app/audit",
-}
-
 func TestImports(t *testing.T) {
 	for _, p := range loaded(t).pkgs {
 		r, known := rules[p.name()]

@@ -1,57 +1,93 @@
 package house
 
-// rules say who may import whom. Every package may import the leaves.
-var rules = map[string]rule{
-	".": {own: []string{"app/cli"}},
+// leaves may be imported by everybody. Each imports only those before it.
+var leaves = []string{
+	"app/unit", "app/nearest", "app/protocol", "app/durable", "app/oneline", "app/digest", "app/sortid",
+	"app/fault", "app/naming", "app/apikey", "app/strictjson", "app/placement", "app/tomltree", "app/audit",
+}
 
+// rules say what else a package may import, and which have bounds of their own.
+var rules = map[string]rule{
 	"app/unit":       {},
 	"app/nearest":    {},
 	"app/protocol":   {},
 	"app/durable":    {},
+	"app/oneline":    {},
+	"app/digest":     {},
+	"app/sortid":     {},
 	"app/fault":      {},
 	"app/naming":     {others: []string{"golang.org/x/text"}},
 	"app/apikey":     {},
 	"app/strictjson": {},
 	"app/placement":  {},
-	"app/audit":      {},
+	"app/tomltree":   {others: []string{"pelletier/go-toml"}},
+	"app/audit":      {others: []string{"rs/zerolog"}},
 
-	"app/algorithm":  {others: []string{"pelletier/go-toml", "santhosh-tekuri/jsonschema"}, loop: 8},
-	"app/algorithms": {own: []string{"app/algorithm"}},
-	"app/routing":    {own: []string{"app/algorithm"}},
-	"app":            {own: []string{"app/algorithm", "app/routing"}, loop: 8},
-	"app/retention":  {own: []string{"app"}},
-	"app/config":     {own: []string{"app", "app/retention", "app/routing"}, others: []string{"pelletier/go-toml"}},
+	".": {own: []string{"app/cli"}},
 
-	"app/task":                   {own: []string{"app/task/process", "app/task/sandbox"}},
-	"app/task/process":           {},
-	"app/task/sandbox":           {own: []string{"app/task/process"}},
-	"app/task/start":             {own: []string{"app/task", "app/task/sandbox"}},
-	"app/runner":                 {own: []string{"app", "app/algorithm", "app/task"}, others: []string{"rs/zerolog"}},
+	"app/algorithm":           {own: []string{"app/algorithm/command", "app/algorithm/results", "app/algorithm/schema", "app/algorithm/validator"}, loop: 8},
+	"app/algorithm/command":   {},
+	"app/algorithm/results":   {},
+	"app/algorithm/schema":    {others: []string{"santhosh-tekuri/jsonschema"}},
+	"app/algorithm/validator": {},
+	"app/algorithms":          {own: []string{"app/algorithm"}},
+	"app/routing":             {own: []string{"app/algorithm"}},
+
+	"app":           {own: []string{"app/algorithm", "app/algorithm/validator", "app/routing"}, loop: 8},
+	"app/retention": {own: []string{"app"}},
+	"app/config":    {own: []string{"app", "app/retention", "app/routing"}, others: []string{"pelletier/go-toml"}},
+
+	"app/runner":                   {own: []string{"app", "app/algorithm", "app/runner/result", "app/runner/turns", "app/task"}, others: []string{"rs/zerolog"}},
+	"app/runner/turns":             {own: []string{"app"}},
+	"app/runner/result":            {own: []string{"app", "app/algorithm", "app/task"}, others: []string{"rs/zerolog"}},
+	"app/runner/result/resulttest": {own: []string{"app"}}, // of tests alone
+
+	"app/task":         {own: []string{"app/task/process", "app/task/sandbox"}},
+	"app/task/process": {},
+	"app/task/sandbox": {own: []string{"app/task/process"}},
+	"app/task/start":   {own: []string{"app/task", "app/task/sandbox"}},
+
 	"app/executor/local":         {own: []string{"app", "app/task", "app/task/process", "app/task/sandbox"}},
-	"app/executor/slurm":         {own: []string{"app", "app/task", "app/task/process", "app/task/sandbox"}},
-	"app/executor/slurm/cluster": {},                                                     // of tests alone
-	"app/executor/conformance":   {own: []string{"app", "app/task", "app/task/process"}}, // of tests alone
+	"app/executor/slurm":         {own: []string{"app", "app/executor/slurm/client", "app/executor/slurm/gather", "app/task", "app/task/process"}},
+	"app/executor/slurm/client":  {},
+	"app/executor/slurm/gather":  {own: []string{"app"}},
+	"app/executor/slurm/cluster": {},                                 // of tests alone
+	"app/executor/conformance":   {own: []string{"app", "app/task"}}, // of tests alone
 
 	"app/engine/cgidp":           {own: []string{"app/engine/cgidp/md", "app/engine/cgidp/plot", "app/engine/cgidp/sequence"}},
 	"app/engine/cgidp/md":        {others: []string{"golang.org/x/sys"}},
 	"app/engine/cgidp/plot":      {others: []string{"gonum.org/v1/plot"}},
 	"app/engine/cgidp/sequence":  {},
-	"app/engine/cgidp/cgidptest": {own: []string{"app/engine/cgidp/md", "app/engine/cgidp/sequence"}}, // of tests alone
+	"app/engine/cgidp/cgidptest": {}, // of tests alone
 
-	"storage": {own: []string{"app"}, others: []string{"go.etcd.io/bbolt"}},
+	"storage":             {own: []string{"app", "storage/kv", "storage/kv/boltfile"}, others: []string{"go.etcd.io/bbolt"}},
+	"storage/kv":          {own: []string{"app", "storage/kv/boltfile"}, others: []string{"go.etcd.io/bbolt"}},
+	"storage/kv/boltfile": {others: []string{"go.etcd.io/bbolt"}},
 
 	"blobs":        {own: []string{"app", "blobs/link", "blobs/result"}, others: []string{"rs/zerolog"}},
 	"blobs/link":   {own: []string{"app"}, others: []string{"golang-jwt/jwt"}},
 	"blobs/result": {own: []string{"app"}},
 
-	"web":          {own: []string{"app", "app/algorithm", "app/retention"}, others: []string{"gin-gonic/gin", "rs/zerolog", "prometheus/client_golang"}},
+	"web":          {own: []string{"app", "app/retention", "web/decode", "web/edge", "web/redact", "web/respond"}, others: []string{"gin-gonic/gin", "prometheus/client_golang", "rs/zerolog"}},
+	"web/decode":   {own: []string{"web/redact"}, others: []string{"gin-gonic/gin"}},
+	"web/edge":     {own: []string{"web/redact", "web/respond"}, others: []string{"rs/zerolog"}},
+	"web/redact":   {},
+	"web/respond":  {others: []string{"rs/zerolog"}},
 	"web/client":   {},
-	"web/contract": {others: []string{"goccy/go-yaml", "santhosh-tekuri/jsonschema", "golang.org/x/text"}}, // of tests alone
+	"web/contract": {others: []string{"goccy/go-yaml", "santhosh-tekuri/jsonschema"}}, // of tests alone
 
-	"app/cli": {own: []string{"*"}, others: []string{"spf13/cobra", "spf13/pflag", "rs/zerolog", "mattn/go-isatty", "prometheus/client_golang"}},
+	"app/daemon":      {own: []string{"app", "app/algorithm", "app/algorithms", "app/certificate", "app/config", "app/datadir", "app/executor/local", "app/executor/slurm", "app/host", "app/retention", "app/routing", "app/runner", "app/snapshot", "blobs", "blobs/link", "storage", "web", "web/client", "web/edge", "web/respond"}, others: []string{"prometheus/client_golang", "rs/zerolog"}},
+	"app/host":        {own: []string{"app", "app/algorithm", "app/config", "app/datadir", "app/executor/local", "app/executor/slurm"}},
+	"app/datadir":     {own: []string{"app/config", "storage", "web/client"}, others: []string{"rs/zerolog"}},
+	"app/snapshot":    {own: []string{"app", "app/config", "app/datadir", "blobs", "storage", "web/client"}},
+	"app/check":       {own: []string{"app/config", "app/datadir", "app/snapshot", "storage", "storage/kv"}, others: []string{"rs/zerolog"}},
+	"app/backup":      {own: []string{"app/check", "app/config", "app/datadir", "app/snapshot", "blobs", "storage/kv", "storage/kv/boltfile"}},
+	"app/certificate": {own: []string{"app/config"}, others: []string{"rs/zerolog"}},
+	"app/doctor":      {own: []string{"app/algorithm", "app/algorithms", "app/certificate", "app/config", "app/datadir", "app/executor/local", "app/executor/slurm", "app/host", "app/routing", "blobs", "blobs/link", "storage", "storage/kv/boltfile"}},
+	"app/cli":         {own: []string{"*"}, others: []string{"mattn/go-isatty", "rs/zerolog", "spf13/cobra", "spf13/pflag"}},
 
-	"app/bench":      {own: []string{"app", "storage"}, others: []string{"go.etcd.io/bbolt", "golang.org/x/sys", "spf13/cobra", "spf13/pflag"}},
-	"app/faults":     {}, // tests alone
-	"app/simulation": {}, // tests alone
-	"app/house":      {}, // tests alone
+	"app/bench":      {own: []string{"app", "storage"}, others: []string{"spf13/cobra", "spf13/pflag", "go.etcd.io/bbolt", "golang.org/x/sys"}},
+	"app/faults":     {}, // of tests alone
+	"app/simulation": {}, // of tests alone
+	"app/house":      {}, // of tests alone
 }

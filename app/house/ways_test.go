@@ -120,12 +120,13 @@ func TestWaysExist(t *testing.T) {
 	}
 }
 
-// names reports whether a function's body names an identifier.
+// names reports whether a function names an identifier, in any case: a field may
+// hold the method of another type.
 func names(fn *ast.FuncDecl, name string) bool {
 	found := false
 	ast.Inspect(fn, func(n ast.Node) bool {
 		id, ok := n.(*ast.Ident)
-		found = found || ok && id.Name == name
+		found = found || ok && strings.EqualFold(id.Name, name)
 		return !found
 	})
 	return found
@@ -152,6 +153,9 @@ func TestWaysCostWhatThePageSays(t *testing.T) {
 		var above []string
 		at, changes, climbs := "", 0, 0
 		for _, s := range steps {
+			if functions[s.name] == nil {
+				t.Fatalf("%s: there is no function %s", title, s.name)
+			}
 			file := all.fset.Position(functions[s.name].Pos()).Filename
 			files[file] = true
 			above = above[:min(s.depth, len(above))]

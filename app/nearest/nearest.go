@@ -3,8 +3,8 @@ package nearest
 
 import "strings"
 
-// Of returns the known name that is closest to name, for suggestions; "" where
-// none is close.
+// Of returns the known name that is closest to name, for suggestions; "" if none is
+// close.
 func Of(name string, known []string) string {
 	best, distance := "", max(2, len(name)/3)+1
 	for _, k := range known {

@@ -53,8 +53,8 @@ var (
 	optionWord      = regexp.MustCompile(`^--[a-z][a-z0-9-]*(=[!-~]{1,255})?$`)
 )
 
-// Check returns the name of the first invalid field and what is wrong with it,
-// "" where all are valid.
+// Check returns the name of the first invalid field and what is wrong with it, ""
+// if all are valid.
 func (p Placement) Check() (field, msg string) {
 	for _, f := range []struct {
 		name, value string
@@ -110,8 +110,8 @@ func optionName(word string) string {
 	return name
 }
 
-// NotAllowed returns the first option whose name is not allowed, "" where all
-// are allowed.
+// NotAllowed returns the first option whose name is not allowed, "" if all are
+// allowed.
 func (p Placement) NotAllowed(allowed []string) string {
 	for _, word := range p.Options {
 		if !slices.Contains(allowed, optionName(word)) {

@@ -132,7 +132,7 @@ type prunePlan struct {
 	verdicts map[app.UploadID]verdict
 }
 
-// verdict is the job with which an upload is deleted, "" where it stays.
+// verdict is the job with which an upload is deleted, "" if it stays.
 type verdict struct{ with app.JobID }
 
 func (p *prunePlan) fits(j *app.Job) bool {

@@ -10,6 +10,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/sortid"
 )
 
 // Rules say when finished jobs and uploads are deleted; 0 is never. They do not
@@ -109,7 +110,7 @@ func (k *Keeper) clockTrusted(ctx context.Context) (bool, error) {
 	now := k.options.Now()
 	if last.IsZero() {
 		floor := k.store.Floor()
-		if floor == (app.IDBytes{}) {
+		if floor == (sortid.ID{}) {
 			return true, nil // there is nothing to delete yet
 		}
 		last = floor.Time()

@@ -80,8 +80,8 @@ func (r *Router) missing(a *algorithm.File, executor string) []string {
 	return missing
 }
 
-// Forbidden returns the first cluster option of an algorithm that the
-// configuration does not allow, "" where all are allowed.
+// Forbidden returns the first cluster option of an algorithm that the configuration
+// does not allow, "" if all are allowed.
 func (r *Router) Forbidden(a *algorithm.File) string { return a.Placement.NotAllowed(r.table.Allowed) }
 
 // readyFor is the TTL of a successful readiness check. Looking for programs costs

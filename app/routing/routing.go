@@ -20,7 +20,7 @@ type Table struct {
 	Allowed   []string                     // names of the cluster options that rules and algorithms may use
 
 	// Largest returns the maximum of each quantity that any node of a placement
-	// offers, and the longest run time there; false where that is unknown. A zero
+	// offers, and the longest run time there; false if that is unknown. A zero
 	// quantity is unknown.
 	Largest func(placement.Placement) (placement.Node, bool)
 }

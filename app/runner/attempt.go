@@ -2,75 +2,257 @@ package runner
 
 import (
 	"context"
+	"errors"
+	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/fault"
 	"molrun/app/placement"
+	"molrun/app/runner/result"
+	"molrun/app/runner/turns"
 	"molrun/app/task"
-)
-
-const (
-	// recordPatience bounds one try to change a job's record.
-	recordPatience = time.Minute
-	// stopEvery is how often an executor is asked again to stop a task.
-	stopEvery = 5 * time.Second
 )
 
 // attempt is one try at a job, from its claim to its end.
 type attempt struct {
-	r     *Runner
-	place *place
-	id    app.JobID
-	user  user
-	needs placement.Resources
-	gpus  []string
+	*core
+	executor *executor
+	id       app.JobID
+	lease    turns.Lease
 
 	// Of the loop.
-	holds, preparing, unknown, claimed bool
-	reason                             string
+	hasSlot, preparing, unseen, claimed bool
+	reason                              string // why the task does not run yet
 
-	stop     chan struct{} // closed when its end is asked for
+	stop     chan struct{} // closed when the attempt shall end
 	stopOnce sync.Once
 
-	// Of the attempt's goroutine; set by own.
-	job     *app.Job
-	where   placement.Placement // as far as located
-	number  int                 // the loop may read it once claimed is set
-	home    string              // its directory, in the data directory
-	dir     string              // where it lies while the task lives: home, but on other machines
-	log     zerolog.Logger
-	started bool // the record says RUNNING
-	begin   time.Time
+	// Of the attempt's goroutine, from setJob on.
+	job       *app.Job
+	number    int            // the loop may read it once claimed is set
+	home      string         // its place in the job's directory
+	dir       string         // where its task runs: home, unless it is remote
+	remote    *result.Remote // nil if the task runs on this machine
+	placement placement.Placement
+	started   bool // the record says RUNNING
+	begin     time.Time
+	log       zerolog.Logger
 }
 
-func (r *Runner) newAttempt(p *place, id app.JobID, u user, needs placement.Resources, gpus []string) *attempt {
-	return &attempt{r: r, place: p, id: id, user: u, needs: needs, gpus: gpus, stop: make(chan struct{})}
+// core is what all attempts of a runner share.
+type core struct {
+	jobs     Jobs
+	dirs     Dirs
+	options  Options
+	retained retained
+	workers  chan struct{} // holds a token for each worker
+	events   chan event
 }
 
-// own sets what the job's record tells.
-func (a *attempt) own(j *app.Job) {
+// event is what an attempt tells the loop.
+type event struct {
+	attempt *attempt
+	kind    eventKind
+	reason  string // of evWaiting
+}
+
+type eventKind int
+
+const (
+	evClaimed  eventKind = iota // the job's record says that it is ours
+	evSeen                      // the executor has told about a task found at the start
+	evPrepared                  // the task was started
+	evWaiting                   // the task does not run yet, for a reason
+	evFreed                     // the task is gone, its slot is free
+	evDone                      // the attempt is finished, or was never ours
+)
+
+// runNew claims a job of the queue and runs it.
+func (a *attempt) runNew(ctx context.Context) {
+	j := a.claim(ctx)
+	if j == nil {
+		return
+	}
+	a.setJob(j)
+	a.tell(ctx, event{kind: evClaimed})
+	a.run(ctx, situation{})
+}
+
+// claim takes the job from the queue. It returns nil if the job no longer
+// waits, or ctx ends.
+func (a *attempt) claim(ctx context.Context) *app.Job {
+	doubt := false // an earlier claim may have been recorded without an answer
+	for b := serviceBackoff(); ; b.wait(ctx) {
+		callCtx, cancel := context.WithTimeout(ctx, serviceTimeout)
+		j, err := a.jobs.Claim(callCtx, a.id, a.lease.GPUs)
+		if doubt && errors.Is(err, fault.NotFound) {
+			j, err = a.findClaim(callCtx)
+		}
+		cancel()
+		switch {
+		case err == nil:
+			return j
+		case errors.Is(err, fault.NotFound) || ctx.Err() != nil:
+			return nil
+		}
+		doubt = true
+		a.options.Log.Warn().Err(err).Str("job", string(a.id)).Msg("the job can't be claimed; will try again")
+	}
+}
+
+// findClaim looks for the job among the claimed ones. Nobody else claims jobs,
+// so the claim is this attempt's.
+func (a *attempt) findClaim(ctx context.Context) (*app.Job, error) {
+	jobs, err := a.jobs.Active(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, j := range jobs {
+		if j.ID == a.id {
+			return j, nil
+		}
+	}
+	return nil, fault.NotFound
+}
+
+// setJob sets what follows from the job's record.
+func (a *attempt) setJob(j *app.Job) {
 	a.job, a.number = j, j.Attempts
-	a.home = attemptDir(a.r.dirs, j.ID, j.Attempts)
-	a.dir = a.place.attemptDir(a.home, j)
+	a.home = filepath.Join(a.dirs.JobDir(j.ID), strconv.Itoa(j.Attempts))
+	a.dir = a.home
 	a.started = j.Status == app.Running
 	a.begin = time.Now()
-	a.log = a.r.options.Log.With().Str("job", string(j.ID)).Str("organization", j.Organization).
-		Int("attempt", j.Attempts).Str("executor", a.place.name).Logger()
+	a.log = a.options.Log.With().Str("job", string(j.ID)).Str("organization", j.Organization).
+		Int("attempt", j.Attempts).Str("executor", a.executor.Name()).Logger()
+	if e := a.executor.remote; e != nil {
+		a.dir = filepath.Join(e.AttemptsDir(), string(j.ID), strconv.Itoa(j.Attempts))
+		a.remote = &result.Remote{Dir: a.dir, Home: a.home, MaxFiles: a.options.MaxFiles, Log: a.log}
+	}
 }
 
-// tell lets the loop know.
-func (a *attempt) tell(ctx context.Context, e event) {
-	e.attempt = a
+// runFound continues a job that an earlier runner claimed, once the executor
+// has told how its task stands.
+func (a *attempt) runFound(ctx context.Context) {
+	for b := serviceBackoff(); temporary(a.locate(ctx)) && ctx.Err() == nil; b.wait(ctx) {
+		a.log.Warn().Msg("the job's placement can't be determined; will try again")
+	}
+	news := a.executor.watcher.add(a.task())
 	select {
-	case a.r.events <- e:
+	case status := <-news:
+		a.executor.watcher.remove(a.id)
+		a.tell(ctx, event{kind: evSeen})
+		// In doubt the task has begun.
+		begun := a.job.Private.Handle != "" || task.Exists(a.dir, task.RunFile) || task.Exists(a.dir, task.ClaimDir)
+		a.run(ctx, situation{begun: begun, seen: true, status: status})
 	case <-ctx.Done():
 	}
 }
 
-// askStop asks for the attempt's end; to repeat it is harmless.
+// run takes the job from its situation to its end, or until ctx ends.
+func (a *attempt) run(ctx context.Context, s situation) {
+	for ctx.Err() == nil {
+		s.stop = a.stopAsked()
+		switch s.next() {
+		case stepPrepare:
+			failed, err := a.prepare(ctx)
+			if err != nil {
+				return
+			}
+			if failed != nil {
+				a.finish(ctx, *failed)
+				return
+			}
+			s = situation{begun: true}
+		case stepWatch, stepStop:
+			s.status, s.seen = a.watch(ctx), true
+		case stepCollect:
+			a.collect(ctx, s.status.Outcome)
+			return
+		case stepFail:
+			a.fail(ctx, s.status.Outcome)
+			return
+		case stepLose:
+			a.fetch(ctx)
+			a.finish(ctx, app.Ending{Outcome: s.status.Outcome, Lost: s.status.Reason})
+			return
+		}
+	}
+}
+
+// situation is what is known of a claimed job. It is the same whether the
+// runner has followed the job all along or has just found it.
+type situation struct {
+	begun  bool // its task may have begun: there is a handle or run.json
+	stop   bool // it was cancelled
+	seen   bool // the executor has told about the task
+	status app.TaskStatus
+}
+
+// step is what to do next for a claimed job.
+type step int
+
+const (
+	stepPrepare step = iota // prepare its directory from scratch and start its task
+	stepWatch               // wait for news
+	stepStop                // stop its task and wait for news
+	stepCollect             // keep the result
+	stepFail                // record why it failed
+	stepLose                // record that it was lost
+)
+
+// next returns the next step. A task is started only if no other one of the job
+// can be alive: none was ever started, or the executor says that none is left
+// and none had begun.
+func (s situation) next() step {
+	if !s.seen { // just claimed, or just started
+		switch {
+		case s.begun && s.stop:
+			return stepStop
+		case s.begun:
+			return stepWatch
+		case s.stop:
+			return stepLose
+		}
+		return stepPrepare
+	}
+	switch s.status.State {
+	case app.TaskStarting, app.TaskRunning:
+		if s.stop {
+			return stepStop
+		}
+		return stepWatch
+	case app.TaskEnded:
+		// The outcome alone counts: a job that was done before it could be
+		// stopped is completed.
+		switch o := s.status.Outcome; {
+		case o == nil || o.Cause == app.CauseInterrupted:
+			return stepLose
+		case o.Cause == app.CauseDone:
+			return stepCollect
+		}
+		return stepFail
+	}
+	if s.begun || s.stop {
+		return stepLose
+	}
+	return stepPrepare
+}
+
+// tell sends an event to the loop.
+func (a *attempt) tell(ctx context.Context, e event) {
+	e.attempt = a
+	select {
+	case a.events <- e:
+	case <-ctx.Done():
+	}
+}
+
+// askStop asks for the attempt's end. It may be called again.
 func (a *attempt) askStop() { a.stopOnce.Do(func() { close(a.stop) }) }
 
 func (a *attempt) stopAsked() bool {
@@ -79,155 +261,5 @@ func (a *attempt) stopAsked() bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// fresh claims a job and runs it.
-func (a *attempt) fresh(ctx context.Context) {
-	j := a.claim(ctx)
-	if j == nil {
-		return
-	}
-	a.own(j)
-	a.tell(ctx, event{kind: evClaimed})
-	a.live(ctx, situation{})
-}
-
-// found goes on with a job that was claimed by an earlier runner: first of all
-// its executor has to tell how its task stands.
-func (a *attempt) found(ctx context.Context) {
-	for b := recordBackoff(); passing(a.locate(ctx)) && ctx.Err() == nil; b.wait(ctx) {
-		a.log.Warn().Msg("where the job goes can't be found out; will try again")
-	}
-	news := a.place.watcher.add(a.task())
-	select {
-	case status := <-news:
-		a.place.watcher.remove(a.id)
-		a.tell(ctx, event{kind: evSeen})
-		a.live(ctx, situation{begun: a.begun(), seen: true, status: status})
-	case <-ctx.Done():
-	}
-}
-
-// locate finds out where on its executor the task goes.
-func (a *attempt) locate(ctx context.Context) error {
-	return bounded(ctx, func(ctx context.Context) (err error) {
-		a.where, err = a.r.jobs.PlacementOf(ctx, a.job)
-		return err
-	})
-}
-
-// begun reports whether the attempt's task may have come to life. Doubt counts
-// as yes.
-func (a *attempt) begun() bool {
-	return a.job.Private.Handle != "" || task.Exists(a.dir, task.RunFile) || task.Exists(a.dir, task.ClaimDir)
-}
-
-// live takes the job from where it stands to its end, or until ctx ends.
-func (a *attempt) live(ctx context.Context, s situation) {
-	for ctx.Err() == nil {
-		s.stop = a.stopAsked()
-		switch decide(s) {
-		case stepPrepare:
-			failed, err := a.prepare(ctx)
-			if err != nil {
-				return
-			}
-			if failed != nil {
-				a.settle(ctx, *failed)
-				return
-			}
-			s = situation{begun: true}
-		case stepWatch, stepStop:
-			s.status, s.seen = a.watch(ctx), true
-		case stepCollect:
-			a.collected(ctx, s.status.Outcome)
-			return
-		case stepFail:
-			a.failed(ctx, s.status.Outcome)
-			return
-		case stepLose:
-			a.fetch(ctx)
-			a.settle(ctx, app.Ending{Outcome: s.status.Outcome, Lost: s.status.Reason})
-			return
-		}
-	}
-}
-
-// task is the attempt as executors see it.
-func (a *attempt) task() app.Task {
-	return app.Task{
-		Job:     a.id,
-		Attempt: a.number,
-		Token:   a.job.Private.Token,
-		Dir:     a.dir,
-		Needs:   a.needs,
-		GPUs:    a.gpus,
-		Limit:   time.Duration(a.job.MaxRuntime) * time.Second,
-		Handle:  a.job.Private.Handle,
-
-		Placement: a.where,
-	}
-}
-
-// watch follows the task until it is gone.
-func (a *attempt) watch(ctx context.Context) app.TaskStatus {
-	news := a.place.watcher.add(a.task())
-	defer a.place.watcher.remove(a.id)
-	stop := a.stop
-	var again <-chan time.Time
-	for {
-		select {
-		case s := <-news:
-			if s.State == app.TaskEnded || s.State == app.TaskLost {
-				return s
-			}
-			a.notice(ctx, s)
-		case <-stop:
-			stop = nil
-			again = a.stopTask(ctx)
-		case <-again:
-			again = a.stopTask(ctx)
-		case <-ctx.Done():
-			return app.TaskStatus{}
-		}
-	}
-}
-
-// stopTask asks the executor for the task's end and gives the time to ask
-// again.
-func (a *attempt) stopTask(ctx context.Context) <-chan time.Time {
-	callCtx, cancel := context.WithTimeout(ctx, a.place.patience)
-	defer cancel()
-	if err := a.place.executor.Stop(callCtx, a.task()); err != nil && ctx.Err() == nil {
-		a.log.Warn().Err(err).Msg("the executor can't stop the task; will ask again")
-	}
-	a.place.watcher.expect(a.id)
-	return time.After(stopEvery)
-}
-
-// notice passes on how a living task stands.
-func (a *attempt) notice(ctx context.Context, s app.TaskStatus) {
-	if s.State == app.TaskStarting {
-		if a.started {
-			a.log.Warn().Str("reason", s.Reason).Msg("the executor no longer sees the task run; will go on asking")
-			return
-		}
-		a.tell(ctx, event{kind: evWaiting, reason: s.Reason})
-		return
-	}
-	if !a.started {
-		err := a.record(ctx, "start", func(ctx context.Context) error {
-			return a.r.jobs.Started(ctx, a.id, a.number, s.StartedAt)
-		})
-		if err != nil {
-			return // ctx ended
-		}
-		a.started = true
-		a.tell(ctx, event{kind: evWaiting})
-		a.log.Info().Dur("took", time.Since(a.begin)).Msg("job started")
-	}
-	if s.Progress != nil {
-		a.r.jobs.SetProgress(a.id, s.Progress)
 	}
 }

@@ -14,12 +14,13 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm"
 	"molrun/app/placement"
+	"molrun/app/runner/turns"
 	"molrun/app/task"
 )
 
-// crash ends a runner at its n-th call of the service or the executor: before
-// the call, or after it and before its answer. From then on nothing that the
-// runner does reaches anybody, as if its process had died.
+// crash kills a runner at its n-th call of the service or the executor: before
+// the call, or after it and before the answer. From then on nothing that the
+// runner does has an effect, as if its process had died.
 type crash struct {
 	Jobs
 	*scripted
@@ -65,7 +66,7 @@ func (c *crash) hit(what string, after bool) bool {
 	return c.dead
 }
 
-// jobsAtCrash and executorAtCrash are the two sides that a runner calls.
+// jobsAtCrash and executorAtCrash are what the runner calls.
 type (
 	jobsAtCrash     struct{ *crash }
 	executorAtCrash struct{ *crash }
@@ -132,17 +133,17 @@ func (c executorAtCrash) Stop(ctx context.Context, t app.Task) error {
 	return c.around("Stop", func() error { return c.scripted.Stop(ctx, t) })
 }
 
-// startToCrash starts a runner that dies at its call number at, and gives what
-// waits for its end.
+// startToCrash starts a runner that dies at its call number at, and returns a
+// function that waits for its end.
 func (w *world) startToCrash(at int, after bool) (c *crash, wait func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c = &crash{Jobs: w.jobs, scripted: w.executor, at: at, after: after, kill: cancel}
-	place := app.Executor(executorAtCrash{c})
-	if r, ok := w.place.(remote); ok {
-		r.Executor = place
-		place = r
+	front := app.Executor(executorAtCrash{c})
+	if r, ok := w.front.(remote); ok {
+		r.Executor = front
+		front = r
 	}
-	r := New(jobsAtCrash{c}, w.files, []app.Executor{place}, w.options)
+	r := New(jobsAtCrash{c}, w.files, []app.Executor{front}, w.options)
 	done := make(chan struct{})
 	go func() { defer close(done); _ = r.Run(ctx) }()
 	wait = func() { cancel(); <-done }
@@ -150,17 +151,17 @@ func (w *world) startToCrash(at int, after bool) (c *crash, wait func()) {
 	return c, wait
 }
 
-// TestRestartAtEveryStep lets a runner die at each of its calls in turn while
-// it takes three jobs through, and the next one do the rest: a job that is
-// completed, one whose first attempt is lost, and one that fails.
+// TestRestartAtEveryStep has a runner of three jobs die at each of its calls in
+// turn, and the next one do the rest. One job is completed, the first attempt of
+// another is lost, and one fails.
 func TestRestartAtEveryStep(t *testing.T) {
 	t.Parallel()
 	restartEverywhere(t, func(*world) {})
 }
 
-func TestRestartAtEveryStepOfTasksElsewhere(t *testing.T) {
+func TestRestartAtEveryStepOfRemoteTasks(t *testing.T) {
 	t.Parallel()
-	restartEverywhere(t, func(w *world) { w.moveAway(100) })
+	restartEverywhere(t, func(w *world) { w.makeRemote(100) })
 }
 
 func restartEverywhere(t *testing.T, prepare func(*world)) {
@@ -191,7 +192,7 @@ func restartAt(t *testing.T, w *world, at int, after bool) (over bool) {
 	})
 	ids := map[string]app.JobID{}
 	for _, name := range []string{"good", "lost", "fails"} {
-		ids[name] = w.submit(ann, name, fmt.Sprintf(`{"gpus":2,"sequence":%q}`, u.ID)) // one after the other
+		ids[name] = w.submit(ann, name, fmt.Sprintf(`{"gpus":2,"sequence":%q}`, u.ID)) // they run one after the other
 	}
 	c, wait := w.startToCrash(at, after)
 	time.Sleep(time.Minute)
@@ -211,7 +212,7 @@ func restartAt(t *testing.T, w *world, at int, after bool) (over bool) {
 		}
 		if r.Status == app.Completed {
 			if got := w.checkResult(id)["by"]; got != fmt.Sprint(wantTasks) {
-				t.Errorf("%s: the result is by attempt %q", name, got)
+				t.Errorf("%s: the result is of attempt %q", name, got)
 			}
 		}
 	}
@@ -219,7 +220,7 @@ func restartAt(t *testing.T, w *world, at int, after bool) (over bool) {
 	if active, err := w.Runs.Active(t.Context()); err != nil || len(active) != 0 {
 		t.Errorf("still claimed: %v, %v", active, err)
 	}
-	if left := w.away(); len(left) > 0 {
+	if left := w.remoteDirs(); len(left) > 0 {
 		t.Errorf("directories %v are left", left)
 	}
 	c.mu.Lock()
@@ -237,7 +238,7 @@ func TestRestartFindsTasksAsTheyAre(t *testing.T) {
 			"lost twice": {runs: time.Minute},
 		}
 		w.play(func(name string, _ int) script { return scripts[name] })
-		w.executor.capacity.CPUs = len(scripts) + 1 // there is room for one more all the time
+		w.executor.capacity.CPUs = len(scripts) + 1 // one more would fit all the time
 		stop := w.start()
 		ids := map[string]app.JobID{}
 		for name := range scripts {
@@ -277,7 +278,7 @@ func TestRestartFindsTasksAsTheyAre(t *testing.T) {
 	})
 }
 
-func TestJobOfAnExecutorThatIsNotHereIsLeftAlone(t *testing.T) {
+func TestJobOfAnUnknownExecutorIsLeftAlone(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.play(func(string, int) script { return script{runs: time.Hour, cause: app.CauseDone} })
 		stop := w.start()
@@ -303,7 +304,7 @@ func TestJobOfAnExecutorThatIsNotHereIsLeftAlone(t *testing.T) {
 	})
 }
 
-func TestStrandedJobCanBeStopped(t *testing.T) {
+func TestOrphanedJobCanBeCancelled(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.play(func(string, int) script { return script{runs: 24 * time.Hour, cause: app.CauseDone} })
 		stop := w.start()
@@ -320,9 +321,9 @@ func TestStrandedJobCanBeStopped(t *testing.T) {
 	})
 }
 
-// TestDirectoryInUseIsNotLaidOut is about a task that a runner set going just
-// before it died, too late for the executor to have seen it.
-func TestDirectoryInUseIsNotLaidOut(t *testing.T) {
+// TestDirectoryInUseIsLeftAlone is about a task that a runner started just before
+// it died, too late for the executor to have seen it.
+func TestDirectoryInUseIsLeftAlone(t *testing.T) {
 	tests := map[string]func(dir string) error{
 		"run.json":     func(dir string) error { return os.WriteFile(filepath.Join(dir, task.RunFile), nil, 0o600) },
 		"outcome.json": func(dir string) error { return os.WriteFile(filepath.Join(dir, task.OutcomeFile), nil, 0o600) },
@@ -338,14 +339,14 @@ func TestDirectoryInUseIsNotLaidOut(t *testing.T) {
 				j, err := w.Runs.Claim(t.Context(), w.submit(ann, "a", `{}`), nil)
 				must(t, err)
 				r := New(w.jobs, w.files, []app.Executor{w.executor}, w.options)
-				a := r.newAttempt(r.places[0], j.ID, user{}, j.Private.Needs, nil)
-				a.own(j)
+				a := &attempt{core: &r.core, executor: r.executors[0], id: j.ID, lease: turns.Lease{Needs: j.Private.Needs}, stop: make(chan struct{})}
+				a.setJob(j)
 				must(t, os.MkdirAll(a.dir, 0o700))
 				must(t, use(a.dir))
-				if err := a.layOut(t.Context()); !errors.Is(err, errAlive) {
+				if err := a.makeDir(t.Context()); !errors.Is(err, errAlive) {
 					t.Errorf("error %v, want %v", err, errAlive)
 				}
-				if isDir(a.workDir()) {
+				if isDir(filepath.Join(a.dir, task.WorkDir)) {
 					t.Error("a work directory was made")
 				}
 			})
@@ -353,7 +354,7 @@ func TestDirectoryInUseIsNotLaidOut(t *testing.T) {
 	}
 }
 
-func TestTaskThatIsGoneThoughItWasNeverSeenIsLost(t *testing.T) {
+func TestTaskThatWasNeverSeenAndIsGoneIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		id := w.submit(ann, "a", `{}`)
 		_, err := w.Runs.Claim(t.Context(), id, nil)
@@ -362,7 +363,7 @@ func TestTaskThatIsGoneThoughItWasNeverSeenIsLost(t *testing.T) {
 		must(t, os.WriteFile(w.path(id, "1", task.RunFile), nil, 0o600))
 		w.start()
 		if r := w.finished("a"); w.executor.started(id) != 1 || r.Attempts != 2 {
-			t.Errorf("%d tasks, record %+v; want the second attempt alone to be started", w.executor.started(id), r.Job)
+			t.Errorf("%d tasks, record %+v; want only the second attempt to be started", w.executor.started(id), r.Job)
 		}
 	})
 }

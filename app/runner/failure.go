@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// searchedTail is how much of a log's end is searched for known failures.
+	// searchedTail is how much of the log's end is searched for known failures.
 	searchedTail = 64 << 10
-	// shownTail is how much of it a job's record shows.
+	// shownTail is how much of it is put into the job's record.
 	shownTail = 4 << 10
 )
 
-// failure says why a task that ended badly did so.
+// failure says why a task ended badly.
 func failure(j *app.Job, o *app.Outcome, alg *algorithm.File, tail string) *app.Failure {
 	f := &app.Failure{Code: codes[o.Cause], LogTail: lastBytes(tail, shownTail)}
 	if f.Code == "" {
@@ -48,16 +48,16 @@ var codes = map[app.Cause]app.FailureCode{
 	app.CauseSignal:      app.FailedSignal,
 	app.CauseTimeout:     app.FailedTimeout,
 	app.CauseMemory:      app.FailedMemory,
-	app.CauseLimit:       app.FailedSignal, // by which the kernel or the task itself ended the program
+	app.CauseLimit:       app.FailedSignal, // the kernel or the task itself killed the program
 	app.CauseStopped:     app.FailedStopped,
 	app.CauseCannotStart: app.FailedCannotStart,
 }
 
-// explainable are the causes that lie with the program, so that its log may
-// tell more than the cause does.
+// explainable are the causes for which the program's log may tell more than
+// the cause does.
 var explainable = map[app.Cause]bool{app.CauseExit: true, app.CauseSignal: true}
 
-// sentence tells the cause to the job's user.
+// sentence explains the cause to the job's user.
 func sentence(j *app.Job, o *app.Outcome) string {
 	program := "The program"
 	if o.Step != "" {
@@ -86,8 +86,8 @@ func sentence(j *app.Job, o *app.Outcome) string {
 	return fmt.Sprintf("%s failed (%s).", program, o.Cause)
 }
 
-// logTail gives the end of an attempt's log, fit to be shown; "" where there
-// is none.
+// logTail returns the end of an attempt's log, fit to be shown, "" if there is
+// none.
 func logTail(attemptDir string) string {
 	f, err := os.OpenFile(filepath.Join(attemptDir, task.LogFile), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -106,13 +106,13 @@ func logTail(attemptDir string) string {
 	return plainText(string(data))
 }
 
-// control matches the sequences by which programs steer terminals: titles and
-// links up to their end, colours and movements, and single escapes.
+// control matches the control sequences of terminals: titles and links up to
+// their end, colours and movements, and single escapes.
 var control = regexp.MustCompile(`\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[\[0-9;?<=>!]*[ -/]*[@-~]?|\x9b[0-9;?]*[@-~]?`)
 
 // plainText makes a program's output fit to be shown: valid UTF-8 without
-// control characters. A carriage return, with which programs overwrite a line,
-// ends it.
+// control characters. A carriage return, which programs use to overwrite a
+// line, becomes a line feed.
 func plainText(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	s = control.ReplaceAllString(s, "")
@@ -130,8 +130,8 @@ func plainText(s string) string {
 	}, s)
 }
 
-// lastBytes gives at most n bytes of the end of s, from the begin of a line
-// where there is one.
+// lastBytes returns at most the last n bytes of s, from the beginning of a line
+// if there is one.
 func lastBytes(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -33,30 +32,25 @@ type = "string"
 required = true
 `
 
-// onThisMachine is a world whose tasks are processes; its clock is the real
+// onThisMachine returns a world whose tasks are processes. Its clock is the real
 // one.
-func onThisMachine(t *testing.T) (w *world, start func() (stop func())) {
-	w = newWorld(t)
+func onThisMachine(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
 	w.Service = w.service(shFile)
+	w.jobs = w.Service.Runs
 	program, err := os.Executable()
 	must(t, err)
 	e := local.New(local.Options{Program: program, CPUs: 2, MemoryBytes: 4 * gib})
 	t.Cleanup(func() { must(t, e.Close()) })
+	w.front = e
 	w.options.Log = zerolog.New(zerolog.NewTestWriter(t))
-	return w, func() func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		r := New(w.Service.Runs, w.files, []app.Executor{e}, w.options)
-		done := make(chan struct{})
-		go func() { defer close(done); _ = r.Run(ctx) }()
-		stop := func() { cancel(); <-done }
-		t.Cleanup(stop)
-		return stop
-	}
+	return w
 }
 
-func TestProcessesOfThisMachine(t *testing.T) {
-	w, start := onThisMachine(t)
-	start()
+func TestLocalProcesses(t *testing.T) {
+	w := onThisMachine(t)
+	w.start()
 	good := w.submit(ann, "good", `{"script":"echo said; echo made > $1/a.txt; echo molrun:progress 0.5 half"}`)
 	w.submit(ann, "bad", `{"script":"echo why >&2; exit 3"}`)
 	w.submit(ann, "long", `{"script":"sleep 600"}`)
@@ -67,7 +61,7 @@ func TestProcessesOfThisMachine(t *testing.T) {
 		t.Fatalf("good: %+v", r.Failure)
 	}
 	got := w.checkResult(good)
-	delete(got, recordFile)
+	delete(got, "job.json")
 	if diff := cmp.Diff(map[string]string{"a.txt": "made\n", "log.txt": "said\n"}, got); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}
@@ -80,16 +74,16 @@ func TestProcessesOfThisMachine(t *testing.T) {
 }
 
 func TestProcessOutlivesTheRunner(t *testing.T) {
-	w, start := onThisMachine(t)
+	w := onThisMachine(t)
 	gate := w.dir + "/gate"
-	stop := start()
+	stop := w.start()
 	id := w.submit(ann, "a", fmt.Sprintf(`{"script":"until [ -e %s ]; do sleep 0.05; done; echo $$ > $1/pid"}`, gate))
 	w.until("a", app.Running)
 	stop()
 	run, err := task.ReadRun(w.path(id, "1"))
 	must(t, err)
 	must(t, os.WriteFile(gate, nil, 0o600))
-	start()
+	w.start()
 	r := w.finished("a")
 	if r.Status != app.Completed || r.Attempts != 1 {
 		t.Fatalf("record %+v", r.Job)

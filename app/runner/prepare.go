@@ -3,7 +3,10 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -12,36 +15,22 @@ import (
 	"molrun/app/task"
 )
 
-// prepPatience is how long a claimed job waits for what may come back by
-// itself, such as room on a full disk, before it fails.
-const prepPatience = 10 * time.Minute
+// prepareTimeout is how long a claimed job waits for what may pass by itself,
+// such as a full disk, before it fails.
+const prepareTimeout = 10 * time.Minute
 
 var (
-	// errStopped says that work was given up because the job's end is asked for.
-	errStopped = errors.New("the job's end was asked for")
-	// errAlive says that a task runs, or ran, in the directory to be laid out.
+	// errStopped says that work was given up because the job was cancelled.
+	errStopped = errors.New("the job was cancelled")
+	// errAlive says that a task runs, or ran, in the attempt's directory.
 	errAlive = errors.New("the attempt's directory is in use")
 )
 
-// refused says that a job can't be started, in words for its user.
-type refused struct {
-	failure app.Failure
-	cause   error // for the log
-}
-
-func (r *refused) Error() string { return r.failure.Message }
-func (r *refused) Unwrap() error { return r.cause }
-
-// prepare lays out the attempt's directory and starts its task. It gives an
-// ending where the job can't start; an error says that ctx has ended.
+// prepare makes the attempt's directory and starts its task. It returns an
+// ending if the job can't start; an error says that ctx has ended.
 func (a *attempt) prepare(ctx context.Context) (*app.Ending, error) {
-	err := a.patiently(ctx, func() error {
-		if err := a.r.worker(ctx, func() error { return a.layOut(ctx) }); err != nil {
-			return err
-		}
-		return a.startTask(ctx)
-	})
-	var no *refused
+	err := a.prepareAndStart(ctx)
+	var refusal *refused
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -49,124 +38,177 @@ func (a *attempt) prepare(ctx context.Context) (*app.Ending, error) {
 		a.tell(ctx, event{kind: evPrepared})
 		return nil, nil
 	case errors.Is(err, errStopped):
-		return &app.Ending{Lost: "its end was asked for"}, nil
-	case errors.As(err, &no):
-		a.log.Warn().Err(no.cause).Str("reason", no.failure.Message).Msg("job can't be started")
+		return &app.Ending{Lost: "it was cancelled"}, nil
+	case errors.As(err, &refusal):
+		a.log.Warn().Err(refusal.cause).Str("reason", refusal.failure.Message).Msg("job can't be started")
 	default:
-		a.log.Error().Err(err).Msg("job can't be laid out")
-		no = cannotStart("The server could not lay out the job's files; its log says why. Retry the job.", err)
+		a.log.Error().Err(err).Msg("the attempt's directory can't be prepared")
+		refusal = cannotStart("The server could not prepare the job's files; its log says why. Retry the job.", err)
 	}
-	return no.ending(), nil
+	return &app.Ending{
+		Outcome: &app.Outcome{Protocol: task.Protocol, Cause: app.CauseCannotStart, Message: refusal.failure.Message},
+		Failure: &refusal.failure,
+	}, nil
 }
 
-// patiently gets a task going. A full disk may have room again soon, as may a
-// table of files or processes: the job keeps its place and tries until
-// prepPatience is over. A cluster that is away is waited for as long as it takes:
-// its jobs must not all fail.
-func (a *attempt) patiently(ctx context.Context, start func() error) error {
+// prepareAndStart retries while the trouble may pass. A full disk may have space
+// again soon, as may a table of files or processes: the job keeps its slot for
+// prepareTimeout. It waits for a cluster as long as it takes, since all jobs
+// would fail otherwise.
+func (a *attempt) prepareAndStart(ctx context.Context) error {
 	begin := time.Now()
-	for b := (backoff{time.Second, 30 * time.Second}); ; b.next = min(2*b.next, b.most) {
-		err := start()
+	for b := (backoff{time.Second, 30 * time.Second}); ; {
+		err := a.worker(ctx, func() error { return a.makeDir(ctx) })
+		if err == nil {
+			err = a.start(ctx)
+		}
 		switch {
-		case !passing(err):
+		case !temporary(err):
 			return err
-		case time.Since(begin) < prepPatience || a.away() && errors.Is(err, fault.Unavailable):
+		case time.Since(begin) < prepareTimeout || a.remote != nil && errors.Is(err, fault.Unavailable):
 		case noSpace(err):
-			return cannotStart("The server's disk had no room for the job's files. Ask an administrator to free some, then retry the job.", err)
+			return cannotStart("The server's disk had no space for the job's files. Ask an administrator to free some, then retry the job.", err)
 		default:
 			return err
 		}
-		a.log.Warn().AnErr("error", rootOf(err)).Msg("the job can't be started now; will try again")
+		cause := err
+		if refusal, ok := errors.AsType[*refused](err); ok {
+			cause = refusal.cause // the log needs no sentence for the user
+		}
+		a.log.Warn().AnErr("error", cause).Msg("the job can't be started now; will try again")
 		if noSpace(err) {
-			a.tell(ctx, event{kind: evWaiting, reason: "waiting for room on the server's disk"})
-		} else if a.away() {
+			a.tell(ctx, event{kind: evWaiting, reason: "waiting for space on the server's disk"})
+		} else if a.remote != nil {
 			a.tell(ctx, event{kind: evWaiting, reason: "waiting for the cluster, or the folder that is shared with it"})
 		}
-		if err := a.rest(ctx, b.next); err != nil {
+		select {
+		case <-time.After(b.pause()):
+		case <-a.stop:
+			return errStopped
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// makeDir makes the attempt's directory from nothing.
+//
+// It holds the task's lock meanwhile, so that a task which an earlier runner
+// may just have started can't begin halfway.
+func (a *attempt) makeDir(ctx context.Context) error {
+	program := a.options.Program
+	if a.remote != nil {
+		var err error
+		if program, err = a.executor.remote.Program(ctx); err != nil {
+			return err
+		}
+		if err := a.makeRemoteDir(); err != nil {
+			return fmt.Errorf("make the attempt's directory: %w", err)
+		}
+	} else if err := os.MkdirAll(a.dir, 0o700); err != nil {
+		return fmt.Errorf("make the attempt's directory: %w", err)
+	}
+	lock, err := task.Lock(a.dir)
+	switch {
+	case errors.Is(err, task.ErrLocked):
+		return errAlive
+	case errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.EOPNOTSUPP):
+		// A cluster's file system may have no locks.
+	case err != nil:
+		return fmt.Errorf("make the attempt's directory: %w", err)
+	default:
+		defer lock.Close()
+	}
+	if task.Exists(a.dir, task.RunFile) || task.Exists(a.dir, task.OutcomeFile) || task.Exists(a.dir, task.ClaimDir) {
+		return errAlive
+	}
+	alg, err := a.algorithm(ctx)
+	if err != nil {
+		return err
+	}
+	l := layout{
+		dir:       a.dir,
+		jobDir:    filepath.Dir(a.home),
+		job:       a.job,
+		lease:     a.lease,
+		algorithm: alg,
+		program:   program,
+		options:   &a.options,
+		inputPath: a.jobs.InputPath,
+		check: func() error {
+			if a.stopAsked() {
+				return errStopped
+			}
+			return ctx.Err()
+		},
+	}
+	return l.fill()
+}
+
+// makeRemoteDir makes the directory where the cluster sees it, and a link in the
+// job's directory, so that the log can be read. The executor makes the folder of
+// all attempts once: if that is missing, a file system is not mounted.
+func (a *attempt) makeRemoteDir() error {
+	for _, dir := range []string{filepath.Dir(a.dir), a.dir} {
+		if err := os.Mkdir(dir, 0o700); errors.Is(err, fs.ErrNotExist) {
+			return fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be used: %v", err)
+		} else if err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
-}
-
-// rootOf gives what is of use in the log: not the sentence for the user.
-func rootOf(err error) error {
-	if no, ok := errors.AsType[*refused](err); ok {
-		return no.cause
+	if err := os.MkdirAll(filepath.Dir(a.home), 0o700); err != nil {
+		return err
 	}
-	return err
-}
-
-// rest waits for d, or until there is no reason to.
-func (a *attempt) rest(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-a.stop:
-		return errStopped
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := os.Symlink(a.dir, a.home); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
 	}
+	return nil
 }
 
-// startTask hands the directory to the executor.
-func (a *attempt) startTask(ctx context.Context) error {
+// start hands the task to the executor.
+func (a *attempt) start(ctx context.Context) error {
 	if a.stopAsked() {
 		return errStopped
 	}
-	if err := a.locate(ctx); err != nil {
-		return cannotStart(startMessage(err), err)
+	var handle app.Handle
+	err := a.locate(ctx)
+	if err == nil {
+		callCtx, cancel := context.WithTimeout(ctx, a.executor.timeout)
+		defer cancel()
+		handle, err = a.executor.Start(callCtx, a.task())
 	}
-	callCtx, cancel := context.WithTimeout(ctx, a.place.patience)
-	defer cancel()
-	handle, err := a.place.executor.Start(callCtx, a.task())
 	if err != nil {
-		return cannotStart(startMessage(err), err)
+		message := "The server could not start the job's program; its log says why. Retry the job."
+		if e, ok := errors.AsType[*fault.Error](err); ok && e.Code != fault.Internal {
+			message = e.Message // written for users
+		}
+		return cannotStart(message, err)
 	}
 	a.job.Private.Handle = handle
 	return a.record(ctx, "handle", func(ctx context.Context) error {
-		return a.r.jobs.SetHandle(ctx, a.id, a.number, handle)
+		return a.jobs.SetHandle(ctx, a.id, a.number, handle)
 	})
 }
 
-// startMessage gives the executor's own sentence where it has one for users.
-func startMessage(err error) string {
-	var e *fault.Error
-	if errors.As(err, &e) && e.Code != fault.Internal {
-		return e.Message
+// locate asks where on its executor the task goes.
+func (a *attempt) locate(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, serviceTimeout)
+	defer cancel()
+	a.placement, err = a.jobs.PlacementOf(ctx, a.job)
+	return err
+}
+
+// task returns the attempt as executors see it.
+func (a *attempt) task() app.Task {
+	return app.Task{
+		Job:       a.id,
+		Attempt:   a.number,
+		Token:     a.job.Private.Token,
+		Dir:       a.dir,
+		Needs:     a.lease.Needs,
+		GPUs:      a.lease.GPUs,
+		Limit:     time.Duration(a.job.MaxRuntime) * time.Second,
+		Handle:    a.job.Private.Handle,
+		Placement: a.placement,
 	}
-	return "The server could not start the job's program; its log says why. Retry the job."
 }
-
-func cannotStart(message string, cause error) *refused {
-	return &refused{app.Failure{Code: app.FailedCannotStart, Message: message}, cause}
-}
-
-// ending is that of an attempt that never began.
-func (r *refused) ending() *app.Ending {
-	return &app.Ending{
-		Outcome: &app.Outcome{Protocol: task.Protocol, Cause: app.CauseCannotStart, Message: r.failure.Message},
-		Failure: &r.failure,
-	}
-}
-
-// noSpace reports whether err says that the disk is full.
-func noSpace(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
-}
-
-// exhausted reports whether err says that the machine or this process has no
-// more open files, processes or memory to give.
-func exhausted(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) ||
-		errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENOMEM)
-}
-
-// passing reports whether the same may well succeed a while later.
-func passing(err error) bool {
-	return noSpace(err) || exhausted(err) || errors.Is(err, fault.Unavailable) || errors.Is(err, fault.StorageFull) ||
-		errors.Is(err, context.DeadlineExceeded)
-}
-
-func notExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -9,10 +9,10 @@ import (
 	"molrun/app"
 )
 
-// TestRandomRuns lets random jobs of random users go randomly well on a runner
-// that dies at random moments. Every job ends once and for all, as its scripts
-// say; the executor sees to it that no two tasks of a job live at once, that
-// none is started twice and that never more is in use than there is.
+// TestRandomRuns runs random jobs of random users, with random outcomes, on a
+// runner that dies at random moments. Every job ends only once, as its scripts
+// say. The executor checks that no two tasks of a job are alive at once, that
+// none is started twice and that no more is in use than there is.
 func TestRandomRuns(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(100)
@@ -27,13 +27,13 @@ func TestRandomRuns(t *testing.T) {
 	}
 }
 
-// wish is a random job and how it shall end.
+// wish is a random job and how it is to end.
 type wish struct {
 	name    string
 	scripts []script // of its attempts
 	stop    bool
 	final   app.Status
-	finally app.Job // as it was first seen finished
+	finally app.Job // when it was first seen finished
 }
 
 func randomRun(t *testing.T, w *world, rng *rand.Rand) {
@@ -97,7 +97,7 @@ func stopSome(t *testing.T, w *world, wishes map[string]*wish) {
 	}
 }
 
-// check waits for the job's end and looks whether it is as wished.
+// check waits for the job's end and checks that it is as wished.
 func (x *wish) check(t *testing.T, w *world) {
 	t.Helper()
 	r := w.finished(x.name)

@@ -14,10 +14,11 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/sortid"
 	"molrun/app/task"
 )
 
-// remote is an executor whose tasks' directories lie in a folder of their own.
+// remote is an executor whose tasks have their directories in a shared folder.
 type remote struct {
 	app.Executor
 	dir  string
@@ -28,30 +29,30 @@ func (r remote) AttemptsDir() string                     { return r.dir }
 func (r remote) Program(context.Context) (string, error) { return "/shared/molrun", nil }
 func (r remote) MaxTasks() int                           { return r.most }
 
-// moveAway makes the world's tasks run elsewhere.
-func (w *world) moveAway(most int) {
+// makeRemote makes the world's tasks run on other machines.
+func (w *world) makeRemote(most int) {
 	w.executor.bounded = false
 	dir := filepath.Join(w.dir, "shared")
 	must(w.t, os.Mkdir(dir, 0o700))
-	w.place = remote{w.executor, dir, most}
+	w.front = remote{w.executor, dir, most}
 }
 
-// away gives the attempts' directories that lie elsewhere.
-func (w *world) away() []string {
+// remoteDirs returns the attempts' directories in the shared folder.
+func (w *world) remoteDirs() []string {
 	found, err := filepath.Glob(filepath.Join(w.dir, "shared", "*", "*"))
 	must(w.t, err)
 	return found
 }
 
-func awayBubble(t *testing.T, test func(t *testing.T, w *world)) {
+func remoteBubble(t *testing.T, test func(t *testing.T, w *world)) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.moveAway(100)
+		w.makeRemote(100)
 		test(t, w)
 	})
 }
 
-func TestTaskElsewhere(t *testing.T) {
-	awayBubble(t, func(t *testing.T, w *world) {
+func TestRemoteTask(t *testing.T) {
+	remoteBubble(t, func(t *testing.T, w *world) {
 		u := w.upload(ann, "a.fasta", "MSEQ")
 		w.play(func(string, int) script {
 			return script{runs: time.Hour, cause: app.CauseDone, log: "hello", out: map[string]string{"d/one": "1", "two": "22"}}
@@ -59,7 +60,7 @@ func TestTaskElsewhere(t *testing.T) {
 		w.start()
 		id := w.submit(ann, "a", `{"sequence":"`+string(u.ID)+`"}`)
 		w.until("a", app.Running)
-		dirs := w.away()
+		dirs := w.remoteDirs()
 		if len(dirs) != 1 || dirs[0] != filepath.Join(w.dir, "shared", string(id), "1") {
 			t.Fatalf("directories %v", dirs)
 		}
@@ -67,7 +68,7 @@ func TestTaskElsewhere(t *testing.T) {
 		must(t, err)
 		for _, word := range spec.Steps[0].Argv {
 			if strings.HasPrefix(word, w.files.JobDir(id)) {
-				t.Errorf("the task is told of %s, which only this machine sees", word)
+				t.Errorf("task.json names %s, which only this machine sees", word)
 			}
 		}
 		log, err := w.Jobs.Log(t.Context(), ann, app.LogRequest{Name: "a", Limit: -1})
@@ -85,17 +86,17 @@ func TestTaskElsewhere(t *testing.T) {
 			t.Errorf("result %v", result)
 		}
 		synctest.Wait()
-		if left := w.away(); len(left) > 0 {
+		if left := w.remoteDirs(); len(left) > 0 {
 			t.Errorf("directories %v are left", left)
 		}
 		if !isDir(w.path(id, "1")) {
-			t.Error("the attempt's directory is not at home")
+			t.Error("the attempt's directory was not brought home")
 		}
 	})
 }
 
-func TestFailedTaskElsewhereLeavesItsLogAndOutput(t *testing.T) {
-	awayBubble(t, func(t *testing.T, w *world) {
+func TestFailedRemoteTaskLeavesItsLogAndOutput(t *testing.T) {
+	remoteBubble(t, func(t *testing.T, w *world) {
 		w.play(func(string, int) script {
 			return script{runs: time.Minute, cause: app.CauseExit, exitCode: 3, log: "oh no", out: map[string]string{"part": "half"}}
 		})
@@ -108,14 +109,14 @@ func TestFailedTaskElsewhereLeavesItsLogAndOutput(t *testing.T) {
 		if got := w.text(w.path(id, "1", "work", "out", "part")); got != "half" {
 			t.Errorf("the output is %q", got)
 		}
-		if left := w.away(); len(left) > 0 {
+		if left := w.remoteDirs(); len(left) > 0 {
 			t.Errorf("directories %v are left", left)
 		}
 	})
 }
 
-func TestNextAttemptElsewhereGoesOnFromTheLast(t *testing.T) {
-	awayBubble(t, func(t *testing.T, w *world) {
+func TestNextRemoteAttemptContinuesFromTheLast(t *testing.T) {
+	remoteBubble(t, func(t *testing.T, w *world) {
 		w.play(func(_ string, attempt int) script {
 			if attempt == 1 {
 				return script{runs: time.Minute, out: map[string]string{"checkpoint": "step 7"}}
@@ -133,30 +134,7 @@ func TestNextAttemptElsewhereGoesOnFromTheLast(t *testing.T) {
 	})
 }
 
-func TestOnlyWhatCameHomeIsResumed(t *testing.T) {
-	w := newWorld(t)
-	a := &attempt{r: New(w.jobs, w.files, []app.Executor{w.place}, w.options), id: "job", number: 2, dir: filepath.Join(w.dir, "second")}
-	home, away := attemptDir(w.files, "job", 1), filepath.Join(w.dir, "away")
-	for _, dir := range []string{filepath.Dir(home), filepath.Join(away, task.WorkDir, outDir), filepath.Join(a.workDir(), outDir)} {
-		must(t, os.MkdirAll(dir, 0o700))
-	}
-	must(t, os.WriteFile(filepath.Join(away, task.WorkDir, outDir, "checkpoint"), nil, 0o600))
-	must(t, os.Symlink(away, home))
-	resumed := func() bool {
-		must(t, a.resume(func() error { return nil }))
-		return task.Exists(filepath.Join(a.workDir(), outDir), "checkpoint")
-	}
-	if resumed() {
-		t.Error("what lies behind a link was taken over")
-	}
-	must(t, os.Remove(home))
-	must(t, os.Rename(away, home))
-	if !resumed() {
-		t.Error("what came home was not taken over")
-	}
-}
-
-// lateFiles is an executor whose tasks tell of a file that is not seen yet, as
+// lateFiles is an executor whose tasks report a file that is not visible yet, as
 // over a network.
 type lateFiles struct{ remote }
 
@@ -170,20 +148,20 @@ func (l lateFiles) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStat
 	return all, err
 }
 
-func TestResultWaitsForFilesThatAreSeenLate(t *testing.T) {
-	awayBubble(t, func(t *testing.T, w *world) {
+func TestResultWaitsForFilesThatAppearLate(t *testing.T) {
+	remoteBubble(t, func(t *testing.T, w *world) {
 		w.play(func(string, int) script {
 			return script{runs: time.Second, cause: app.CauseDone, out: map[string]string{"early": "1"}}
 		})
-		w.place = lateFiles{w.place.(remote)}
+		w.front = lateFiles{w.front.(remote)}
 		w.start()
 		id := w.submit(ann, "a", `{}`)
 		w.until("a", app.Running)
 		time.Sleep(30 * time.Second)
 		if s := w.job("a").Status; s != app.Running {
-			t.Fatalf("status %s though a file is not seen yet", s)
+			t.Fatalf("status %s though a file is not visible yet", s)
 		}
-		must(t, os.WriteFile(filepath.Join(w.away()[0], "work", "out", "late"), []byte("2345"), 0o600))
+		must(t, os.WriteFile(filepath.Join(w.remoteDirs()[0], "work", "out", "late"), []byte("2345"), 0o600))
 		if r := w.finished("a"); r.Status != app.Completed {
 			t.Fatalf("record %+v", r.Job)
 		}
@@ -193,25 +171,25 @@ func TestResultWaitsForFilesThatAreSeenLate(t *testing.T) {
 	})
 }
 
-func TestNoMoreTasksElsewhereThanAllowed(t *testing.T) {
+func TestClusterGetsNoMoreTasksThanItTakes(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.moveAway(3)
+		w.makeRemote(3)
 		w.play(func(string, int) script { return script{waits: time.Minute, runs: time.Hour, cause: app.CauseDone} })
 		w.start()
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
 			w.submit(ann, name, `{}`)
 		}
 		time.Sleep(30 * time.Minute)
-		if n := len(w.away()); n != 3 {
-			t.Errorf("%d tasks elsewhere, want 3", n)
+		if n := len(w.remoteDirs()); n != 3 {
+			t.Errorf("%d remote tasks, want 3", n)
 		}
 		waiting := 0
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
 			r := w.job(name)
 			if r.Status == app.Queued {
 				waiting++
-				if !strings.Contains(r.StatusReason, "the cluster may have 3 jobs") {
-					t.Errorf("%s waits since %q", name, r.StatusReason)
+				if !strings.Contains(r.StatusReason, "the cluster takes at most 3 jobs") {
+					t.Errorf("%s waits for the reason %q", name, r.StatusReason)
 				}
 			}
 		}
@@ -226,18 +204,19 @@ func TestNoMoreTasksElsewhereThanAllowed(t *testing.T) {
 	})
 }
 
-func TestFullClusterIsToppedUpByManyOrEveryMinute(t *testing.T) {
-	const most = 200
+func TestFullClusterIsToppedUpInBulkOrEveryMinute(t *testing.T) {
+	t.Parallel()
+	const most = 100
 	for _, test := range []struct {
 		every       time.Duration // a job ends
-		least, more int           // times that jobs are started beyond the first
+		least, more int           // how often jobs are started after the first time
 	}{
-		{2 * time.Second, 8, 14},   // a tenth at once, of 400 s
-		{20 * time.Second, 55, 80}, // each minute of 4,000 s
+		{2 * time.Second, 8, 14},   // a tenth at once, of 200 s
+		{20 * time.Second, 27, 40}, // each minute of 2,000 s
 	} {
 		t.Run(test.every.String(), func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				w.moveAway(most)
+				w.makeRemote(most)
 				w.play(func(name string, _ int) script {
 					n, err := strconv.Atoi(name)
 					must(t, err)
@@ -263,11 +242,11 @@ func TestFullClusterIsToppedUpByManyOrEveryMinute(t *testing.T) {
 	}
 }
 
-func TestDirectoriesElsewhereThatNobodyNeedsAreSwept(t *testing.T) {
-	awayBubble(t, func(t *testing.T, w *world) {
+func TestUnusedRemoteDirectoriesAreSwept(t *testing.T) {
+	remoteBubble(t, func(t *testing.T, w *world) {
 		w.play(func(string, int) script { return script{runs: 24 * time.Hour, cause: app.CauseDone} })
 		shared := filepath.Join(w.dir, "shared")
-		gone := app.IDBytes{1, 2, 3}.String()
+		gone := sortid.ID{1, 2, 3}.String()
 		must(t, os.MkdirAll(filepath.Join(shared, gone, "1", "work"), 0o700))
 		foreign := filepath.Join(shared, "of somebody else")
 		must(t, os.MkdirAll(foreign, 0o700))
@@ -278,16 +257,16 @@ func TestDirectoriesElsewhereThatNobodyNeedsAreSwept(t *testing.T) {
 		w.start()
 		time.Sleep(2 * time.Hour)
 		if isDir(filepath.Join(shared, gone)) {
-			t.Error("the directory of a job that is not there stays")
+			t.Error("the directory of a job that does not exist is still there")
 		}
 		if !isDir(foreign) || !isDir(filepath.Join(shared, string(id), "1")) {
-			t.Error("a directory was removed that is needed, or not ours")
+			t.Error("a directory was removed that is in use, or not ours")
 		}
 	})
 }
 
-func TestJobsSayThatTheClusterWasNotHeardYet(t *testing.T) {
-	awayBubble(t, func(t *testing.T, w *world) {
+func TestJobsSayThatTheClusterHasNotReportedYet(t *testing.T) {
+	remoteBubble(t, func(t *testing.T, w *world) {
 		w.play(func(string, int) script {
 			return script{waits: time.Hour, why: "the node is being cleaned", cause: app.CauseDone}
 		})
@@ -298,7 +277,7 @@ func TestJobsSayThatTheClusterWasNotHeardYet(t *testing.T) {
 		w.executor.reach(false)
 		w.start()
 		w.submit(ann, "queued", `{}`)
-		for _, want := range []string{"waiting for the cluster to tell", "the node is being cleaned"} {
+		for _, want := range []string{"waiting for the cluster to report", "the node is being cleaned"} {
 			time.Sleep(time.Minute)
 			for _, name := range []string{"claimed", "queued"} {
 				if r := w.job(name); r.Status != app.Queued || !strings.HasPrefix(r.StatusReason, want) {
@@ -310,33 +289,32 @@ func TestJobsSayThatTheClusterWasNotHeardYet(t *testing.T) {
 	})
 }
 
-// claimedMeanwhile has a job claimed, and laid out, just after the claims were
-// read.
+// claimedMeanwhile has a job claimed, and its directory made, just after the
+// claims were read.
 type claimedMeanwhile struct {
 	Jobs
-	layOut func()
+	makeDir func()
 }
 
 func (j claimedMeanwhile) Claims(ctx context.Context) ([]app.Claimed, error) {
-	defer j.layOut()
+	defer j.makeDir()
 	return j.Jobs.Claims(ctx)
 }
 
-func TestSweepLeavesAloneWhatIsMadeMeanwhile(t *testing.T) {
+func TestSweepSparesDirectoriesMadeMeanwhile(t *testing.T) {
 	w := newWorld(t)
-	job := filepath.Join(w.dir, app.IDBytes{1, 2, 3}.String())
+	job := filepath.Join(w.dir, sortid.ID{1, 2, 3}.String())
 	first, second := filepath.Join(job, "1"), filepath.Join(job, "2")
 	must(t, os.MkdirAll(first, 0o700))
 	jobs := claimedMeanwhile{w.jobs, func() { must(t, os.Mkdir(second, 0o700)) }}
-	r := New(jobs, w.files, []app.Executor{w.place}, w.options)
-	must(t, r.sweepAwayOnce(t.Context(), w.dir))
+	must(t, sweepRemote(t.Context(), jobs, w.dir))
 	if isDir(first) || !isDir(second) {
-		t.Errorf("the attempt before is there: %v, the one just made: %v", isDir(first), isDir(second))
+		t.Errorf("the last attempt is there: %v, the new one: %v", isDir(first), isDir(second))
 	}
 }
 
-func TestFolderThatIsNotMountedHoldsJobsUp(t *testing.T) {
-	awayBubble(t, func(t *testing.T, w *world) {
+func TestJobsWaitForAFolderThatIsNotMounted(t *testing.T) {
+	remoteBubble(t, func(t *testing.T, w *world) {
 		w.play(func(string, int) script { return script{runs: time.Minute, cause: app.CauseDone} })
 		shared := filepath.Join(w.dir, "shared")
 		must(t, os.Remove(shared))
@@ -353,8 +331,8 @@ func TestFolderThatIsNotMountedHoldsJobsUp(t *testing.T) {
 	})
 }
 
-func TestResultElsewhereThatCannotBeKeptLeavesItsLog(t *testing.T) {
-	awayBubble(t, func(t *testing.T, w *world) {
+func TestUnfitRemoteResultLeavesItsLog(t *testing.T) {
+	remoteBubble(t, func(t *testing.T, w *world) {
 		w.options.MaxFiles = 2
 		w.play(func(string, int) script {
 			return script{runs: time.Minute, cause: app.CauseDone, log: "much", out: map[string]string{"a": "", "b": "", "c": ""}}
@@ -368,21 +346,21 @@ func TestResultElsewhereThatCannotBeKeptLeavesItsLog(t *testing.T) {
 		if got := w.text(w.path(id, "1", task.LogFile)); got != "much" {
 			t.Errorf("the log is %q", got)
 		}
-		if left := w.away(); len(left) > 0 {
+		if left := w.remoteDirs(); len(left) > 0 {
 			t.Errorf("directories %v are left", left)
 		}
 	})
 }
 
-// gathered is an executor whose tasks start together, or not at all.
-type gathered struct {
+// together is an executor whose tasks start together, or not at all.
+type together struct {
 	remote
 	count   int
 	arrived chan struct{}
 	all     chan struct{}
 }
 
-func (g gathered) Start(ctx context.Context, t app.Task) (app.Handle, error) {
+func (g together) Start(ctx context.Context, t app.Task) (app.Handle, error) {
 	g.arrived <- struct{}{}
 	if len(g.arrived) == g.count {
 		close(g.all)
@@ -395,14 +373,15 @@ func (g gathered) Start(ctx context.Context, t app.Task) (app.Handle, error) {
 	}
 }
 
-// TestAsManyTasksAreStartedAtOnceAsAnArrayHas holds the runner to what a cluster
-// needs to make arrays.
-func TestAsManyTasksAreStartedAtOnceAsAnArrayHas(t *testing.T) {
+// TestTasksOfAWholeArrayAreStartedAtOnce checks what a cluster needs in order to
+// batch tasks into an array.
+func TestTasksOfAWholeArrayAreStartedAtOnce(t *testing.T) {
+	t.Parallel()
 	const count = 1000
 	bubble(t, func(t *testing.T, w *world) {
-		w.moveAway(2 * count)
+		w.makeRemote(2 * count)
 		w.play(func(string, int) script { return script{runs: time.Second, cause: app.CauseDone} })
-		w.place = gathered{w.place.(remote), count, make(chan struct{}, 10*count), make(chan struct{})}
+		w.front = together{w.front.(remote), count, make(chan struct{}, 10*count), make(chan struct{})}
 		for i := range count {
 			w.submit(ann, fmt.Sprintf("job-%d", i), `{}`)
 		}

@@ -4,132 +4,142 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/runner/turns"
 )
 
 // rounds looks once at the queue of every executor.
 func (r *Runner) rounds(ctx context.Context) {
-	looked := false
-	for _, p := range r.places {
-		before := p.looked
-		p.failed = false
-		if err := r.round(ctx, p); err != nil && ctx.Err() == nil {
-			p.failed = true
-			r.options.Log.Warn().Err(err).Str("executor", p.name).Msg("the queue can't be read; will try again")
+	scanned := false
+	for _, e := range r.executors {
+		before := e.scanned
+		e.failed = false
+		if err := r.round(ctx, e); err != nil && ctx.Err() == nil {
+			e.failed = true
+			r.options.Log.Warn().Err(err).Str("executor", e.Name()).Msg("the queue can't be read; will try again")
 		}
-		looked = looked || p.looked != before
+		scanned = scanned || e.scanned != before
 	}
-	if looked {
-		r.observe()
+	if scanned {
+		r.publishReasons()
 	}
 }
 
-// round starts what may start now on one executor.
-func (r *Runner) round(ctx context.Context, p *place) error {
-	p.busy = false
-	limit := p.starts()
-	thorough := time.Since(p.looked) >= lookEvery
-	g := p.turns.gather(time.Now(), limit, thorough, func(id app.JobID) bool { return r.held[id] != nil })
-	thorough = g.thorough
-	if !thorough && g.all.spent() {
-		p.stale = true
+// round starts the jobs that can start now on one executor.
+func (r *Runner) round(ctx context.Context, e *executor) error {
+	e.busy = false
+	limit := e.maxStarts()
+	deep := time.Since(e.scanned) >= scanEvery
+	scan := e.turns.Scan(time.Now(), limit, deep, func(id app.JobID) bool { return r.active[id] != nil })
+	if !scan.Deep && scan.NothingFree() {
+		e.stale = true
 		return nil
 	}
-	if err := r.jobs.Queue(ctx, p.name, g.visit); err != nil {
+	if err := r.jobs.Queue(ctx, e.Name(), scan.Visit); err != nil {
 		return err
 	}
-	full := cmp.Or(r.full(p, g.waiting), p.unheard())
-	if full != "" {
+	blocked := cmp.Or(r.shortage(e, scan.Waiting), e.whyUnseen())
+	if blocked != "" {
 		limit = 0
 	}
-	decided := p.turns.choose(time.Now(), p.name, g, limit)
-	if full != "" {
-		thorough = true // so that the reason is seen at once
+	decision := e.turns.Next(time.Now(), e.Name(), scan, limit)
+	for _, s := range decision.Start {
+		r.attend(ctx, e, s.ID, s.Lease, nil)
 	}
-	for _, l := range decided.Start {
-		r.launch(ctx, p, l)
+	for _, refusal := range decision.Impossible {
+		r.reject(ctx, e, refusal)
 	}
-	for _, i := range decided.Impossible {
-		r.refuse(ctx, p, i)
-	}
-	if full = cmp.Or(full, p.atMost()); full != "" {
-		for id := range decided.Reasons {
-			decided.Reasons[id] = full
+	reason := cmp.Or(blocked, e.whyFull())
+	if reason != "" {
+		for id := range decision.Reasons {
+			decision.Reasons[id] = reason
 		}
 	}
-	p.busy = len(decided.Impossible) > 0 // there may be more behind them
-	p.stale = !thorough || full != ""
-	if thorough {
-		p.looked, p.reasons = time.Now(), decided.Reasons
+	known := scan.Deep || blocked != ""   // what blocks all jobs is shown at once
+	e.busy = len(decision.Impossible) > 0 // there may be more behind them
+	e.stale = !known || reason != ""
+	if known {
+		e.scanned, e.reasons = time.Now(), decision.Reasons
 	}
 	return nil
 }
 
-// full tells why none of the waiting jobs may be started, "" where they may:
-// what a job writes must not take the room that records need.
-func (r *Runner) full(p *place, waiting []app.Waiting) string {
+// attend makes an attempt of a job that has a slot, and gives it a goroutine. The
+// job is found if an earlier runner has claimed it, nil if it is still to be
+// claimed.
+func (r *Runner) attend(ctx context.Context, e *executor, id app.JobID, l turns.Lease, found *app.Job) {
+	a := &attempt{core: &r.core, executor: e, id: id, lease: l, hasSlot: true, stop: make(chan struct{})}
+	run := a.runNew
+	if found == nil {
+		a.preparing = true
+		e.preparing++
+	} else {
+		a.setJob(found)
+		a.unseen, a.claimed = true, true
+		e.unseen++
+		a.reason = e.whyUnseen()
+		if found.Private.Stop {
+			a.askStop()
+		}
+		run = a.runFound
+	}
+	e.running++
+	if e.remote != nil && e.running >= e.remote.MaxTasks() {
+		e.filled = time.Now()
+	}
+	r.active[id] = a
+	r.attempts.Go(func() {
+		run(ctx)
+		a.tell(ctx, event{kind: evDone})
+	})
+}
+
+// shortage says why none of the waiting jobs may be started, "" if they may:
+// what a job writes must not take the disk space that records need.
+func (r *Runner) shortage(e *executor, waiting []app.Waiting) string {
 	if len(waiting) == 0 {
 		return ""
 	}
-	why := r.options.Room()
-	if why != p.full {
-		p.full = why
+	why := r.options.DiskShortage()
+	if why != e.shortage {
+		e.shortage = why
 		if why == "" {
-			r.options.Log.Info().Str("executor", p.name).Msg("jobs are started again")
+			r.options.Log.Info().Str("executor", e.Name()).Msg("jobs are started again")
 		} else {
-			r.options.Log.Warn().Str("executor", p.name).Str("reason", why).Msg("no job is started")
+			r.options.Log.Warn().Str("executor", e.Name()).Str("reason", why).Msg("no job is started")
 		}
 	}
 	return why
 }
 
-// refuse fails a job that can never start.
-func (r *Runner) refuse(ctx context.Context, p *place, i refusal) {
-	log := r.options.Log.With().Str("job", string(i.ID)).Str("executor", p.name).Logger()
-	switch err := r.jobs.Reject(ctx, i.ID, i.Message); {
+// reject fails a job that can never start.
+func (r *Runner) reject(ctx context.Context, e *executor, refusal turns.Refusal) {
+	log := r.options.Log.With().Str("job", string(refusal.ID)).Str("executor", e.Name()).Logger()
+	switch err := r.jobs.Reject(ctx, refusal.ID, refusal.Message); {
 	case err == nil:
-		log.Info().Str("reason", i.Message).Msg("job can never start")
+		log.Info().Str("reason", refusal.Message).Msg("job can never start")
 	case !errors.Is(err, fault.NotFound) && ctx.Err() == nil:
-		log.Warn().Err(err).Msg("job can never start, which can't be recorded; will try again")
-		p.failed = true
+		log.Warn().Err(err).Msg("a job that can never start can't be failed; will try again")
+		e.failed = true
 	}
 }
 
-// observe tells why jobs wait: those in the queue and those that executors
-// hold back.
-func (r *Runner) observe() {
+// publishReasons says why jobs wait: those in the queue and those that
+// executors hold back.
+func (r *Runner) publishReasons() {
 	reasons := map[app.JobID]string{}
-	for _, p := range r.places {
-		for id, reason := range p.reasons {
-			reasons[id] = reason
-		}
+	for _, e := range r.executors {
+		maps.Copy(reasons, e.reasons)
 	}
-	for id, a := range r.held {
+	for id, a := range r.active {
 		delete(reasons, id)
 		if a.reason != "" {
 			reasons[id] = a.reason
 		}
 	}
 	r.jobs.SetWaitReasons(reasons)
-}
-
-// launch takes a job in hand; its room is taken already.
-func (r *Runner) launch(ctx context.Context, p *place, l lease) {
-	a := r.newAttempt(p, l.ID, userOf(l.Waiting), l.Needs, l.GPUs)
-	a.holds, a.preparing = true, true
-	p.preparing++
-	p.take()
-	r.attend(ctx, a, a.fresh)
-}
-
-// attend gives an attempt its goroutine.
-func (r *Runner) attend(ctx context.Context, a *attempt, life func(context.Context)) {
-	r.held[a.id] = a
-	r.attempts.Go(func() {
-		life(ctx)
-		a.tell(ctx, event{kind: evDone})
-	})
 }

@@ -20,18 +20,18 @@ type script struct {
 	waits     time.Duration // from Start to its process
 	why       string        // it waits
 	runs      time.Duration
-	cause     app.Cause // "": it is lost
+	cause     app.Cause // "" if it is lost
 	exitCode  int
 	stopTakes time.Duration     // from Stop to its end
-	out       map[string]string // what it writes; nil: its number of the attempt
+	out       map[string]string // what it writes; nil is the number of its attempt
 	log       string
 	message   string // of the outcome
 	refuses   error  // of Start
 }
 
-// scripted is the executor of the tests: tasks live and end as scripts say. It
-// fails the test where two tasks of a job live at once, where more is in use
-// than there is, and where a task is started twice.
+// scripted is the executor of the tests. Its tasks run and end as scripts say. It
+// fails the test if two tasks of a job are alive at once, if more is in use than
+// there is, or if a task is started twice.
 type scripted struct {
 	t        testing.TB
 	name     string
@@ -41,7 +41,7 @@ type scripted struct {
 
 	mu          sync.Mutex
 	tasks       map[string]*scriptedTask // by token
-	order       []app.JobID              // as they were started
+	order       []app.JobID              // as started
 	unreachable bool
 	stops       int
 }
@@ -78,7 +78,7 @@ func (s *scripted) Start(_ context.Context, t app.Task) (app.Handle, error) {
 	return app.Handle("handle of " + t.Token), s.write(t, p)
 }
 
-// check looks at all tasks that live.
+// check checks all tasks that are alive.
 func (s *scripted) check(now time.Time) {
 	var used placement.Resources
 	jobs, devices := map[app.JobID]bool{}, map[string]bool{}
@@ -87,7 +87,7 @@ func (s *scripted) check(now time.Time) {
 			continue
 		}
 		if jobs[t.Job] {
-			s.t.Errorf("two tasks of job %s live at once", t.Job)
+			s.t.Errorf("two tasks of job %s are alive at once", t.Job)
 		}
 		jobs[t.Job] = true
 		for _, d := range t.GPUs {
@@ -96,15 +96,16 @@ func (s *scripted) check(now time.Time) {
 			}
 			devices[d] = true
 		}
-		used = plus(used, t.Needs)
+		used.CPUs += t.Needs.CPUs
+		used.MemoryBytes += t.Needs.MemoryBytes
+		used.GPUs += t.Needs.GPUs
 	}
-	slots := slots{capacity: s.capacity}
-	if s.bounded && short(slots.total(), used) != (placement.Resources{}) {
-		s.t.Errorf("in use: %+v of %+v", used, slots.total())
+	if s.bounded && (used.CPUs > s.capacity.CPUs || used.MemoryBytes > s.capacity.MemoryBytes || used.GPUs > len(s.capacity.GPUs)) {
+		s.t.Errorf("in use: %+v of %+v", used, s.capacity)
 	}
 }
 
-// write leaves what the task's program would.
+// write writes what the task's program would.
 func (s *scripted) write(t app.Task, p script) error {
 	out := p.out
 	if out == nil {
@@ -115,7 +116,7 @@ func (s *scripted) write(t app.Task, p script) error {
 		os.WriteFile(filepath.Join(t.Dir, task.LogFile), []byte(p.log), 0o600),
 	)
 	for name, text := range out {
-		path := filepath.Join(t.Dir, task.WorkDir, outDir, name)
+		path := filepath.Join(t.Dir, task.WorkDir, task.OutDir, name)
 		err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
 	}
 	return err
@@ -138,7 +139,7 @@ func (s *scripted) status(t *scriptedTask) app.TaskStatus {
 	now := time.Now()
 	switch {
 	case t == nil:
-		return app.TaskStatus{State: app.TaskLost, Reason: "nobody knows of it"}
+		return app.TaskStatus{State: app.TaskLost, Reason: "the executor does not know it"}
 	case now.Before(t.begin) && now.Before(t.end):
 		return app.TaskStatus{State: app.TaskStarting, Reason: t.why}
 	case now.Before(t.end):
@@ -166,7 +167,7 @@ func (s *scripted) Stop(_ context.Context, t app.Task) error {
 	return nil
 }
 
-// started gives how many tasks of a job were started.
+// started returns how many tasks of a job were started.
 func (s *scripted) started(id app.JobID) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +179,7 @@ func (s *scripted) started(id app.JobID) (n int) {
 	return n
 }
 
-// count gives how many tasks were started.
+// count returns how many tasks were started.
 func (s *scripted) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,13 +20,17 @@ import (
 	"molrun/app/apikey"
 	"molrun/app/placement"
 	"molrun/app/routing"
+	"molrun/app/runner/result"
+	"molrun/app/runner/result/resulttest"
 	"molrun/app/strictjson"
 	"molrun/blobs"
 	"molrun/blobs/link"
 	"molrun/storage"
 )
 
-// simFile is the algorithm of the tests; how its tasks go is up to scripts.
+const gib = 1 << 30
+
+// simFile is the algorithm of the tests. Scripts decide how its tasks go.
 const simFile = `
 format = 1
 type = "sim"
@@ -69,8 +73,8 @@ var (
 	chief = app.Caller{Organization: "lab", Email: "chief@lab.example", Role: apikey.Admin}
 )
 
-// world is a service on a real store and real files with one executor. It
-// lives in a bubble: its clock jumps when everybody waits.
+// world is a service on a real store and real files with one executor. Its clock
+// is that of the test's bubble, which jumps ahead when every goroutine waits.
 type world struct {
 	*app.Service
 	t        testing.TB
@@ -78,9 +82,9 @@ type world struct {
 	store    *storage.Store
 	files    *blobs.Dir
 	executor *scripted
-	place    app.Executor // executor, or what stands in front of it
+	front    app.Executor // executor, or what wraps it
 	options  Options
-	jobs     Jobs // what runners use; the service unless a test puts something in between
+	jobs     Jobs // what runners use: the service, unless a test wraps it
 }
 
 // bubble runs a test with a world of its own.
@@ -108,15 +112,15 @@ func newWorld(t testing.TB) *world {
 		must(t, w.store.Close())
 		must(t, w.files.Close())
 	})
-	w.place = w.executor
+	w.front = w.executor
 	w.Service = w.service(simFile)
 	w.jobs = w.Service.Runs
-	w.options = Options{Now: time.Now, Log: zerolog.Nop(), Program: "/bin/molrun", KeepFailed: 72 * time.Hour, KeptDir: filepath.Join(dir, "failed")}
+	w.options = Options{Now: time.Now, Log: zerolog.Nop(), Program: "/bin/molrun", KeepFailed: 72 * time.Hour, RetainedDir: filepath.Join(dir, "failed")}
 	return w
 }
 
-// scratch gives a directory in memory, where the machine has such: what is
-// tested here is what happens in which order, not how long a disk takes.
+// scratch returns a directory in memory if the machine has one: the tests are
+// about the order of events, not about the speed of a disk.
 func scratch(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "runner-test-")
@@ -147,6 +151,8 @@ func (w *world) service(definitions ...string) *app.Service {
 	return s
 }
 
+func isDir(path string) bool { return result.IsDir(path) }
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -154,10 +160,10 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// start starts a runner and gives what ends it.
+// start starts a runner and returns what ends it.
 func (w *world) start() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := New(w.jobs, w.files, []app.Executor{w.place}, w.options)
+	r := New(w.jobs, w.files, []app.Executor{w.front}, w.options)
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
 	stopped := false
@@ -175,7 +181,7 @@ func (w *world) start() (stop func()) {
 	return stop
 }
 
-// submit queues a job of the caller and gives its ID.
+// submit queues a job of the caller and returns its ID.
 func (w *world) submit(by app.Caller, name, settings string) app.JobID {
 	w.t.Helper()
 	return w.submitWith(by, name, settings, 0)
@@ -183,7 +189,7 @@ func (w *world) submit(by app.Caller, name, settings string) app.JobID {
 
 func (w *world) submitWith(by app.Caller, name, settings string, priority int) app.JobID {
 	w.t.Helper()
-	body, err := strictjson.Parse([]byte(fmt.Sprintf(`{"jobName":%q,"type":"sim","settings":%s,"priority":%d}`, name, settings, priority)))
+	body, err := strictjson.Parse(fmt.Appendf(nil, `{"jobName":%q,"type":"sim","settings":%s,"priority":%d}`, name, settings, priority))
 	must(w.t, err)
 	rec, _, err := w.Jobs.Submit(w.t.Context(), by, app.Submission{
 		Name: name, Type: "sim", Settings: body.Member("settings"), Priority: priority, Body: body,
@@ -232,8 +238,8 @@ func (w *world) job(name string) record {
 	return w.read(rec)
 }
 
-// until waits for the job to be in one of the states. A change between two
-// requests is no change to the second of them, so the first ones are short.
+// until waits until the job has one of the statuses. A request does not notice a
+// change that happened before it, so the first ones are short.
 func (w *world) until(name string, states ...app.Status) record {
 	w.t.Helper()
 	wait := time.Millisecond
@@ -241,14 +247,12 @@ func (w *world) until(name string, states ...app.Status) record {
 		rec, err := w.Jobs.Get(w.t.Context(), chief, name, wait)
 		must(w.t, err)
 		r := w.read(rec)
-		for _, s := range states {
-			if r.Status == s {
-				return r
-			}
+		if slices.Contains(states, r.Status) {
+			return r
 		}
 		wait = min(2*wait, time.Minute)
 	}
-	w.t.Fatalf("job %s did not come to be one of %v: %+v", name, states, w.job(name))
+	w.t.Fatalf("job %s did not become any of %v: %+v", name, states, w.job(name))
 	return record{}
 }
 
@@ -257,7 +261,7 @@ func (w *world) finished(name string) record {
 	return w.until(name, app.Completed, app.Failed)
 }
 
-// path gives a path in the job's directory.
+// path returns a path in the job's directory.
 func (w *world) path(id app.JobID, parts ...string) string {
 	return filepath.Join(append([]string{w.files.JobDir(id)}, parts...)...)
 }
@@ -269,32 +273,13 @@ func (w *world) text(path string) string {
 	return string(data)
 }
 
-// checkResult fails unless the job's files are as its manifest says, and gives
+// checkResult fails unless the job's files are as its manifest says, and returns
 // their content by name.
 func (w *world) checkResult(id app.JobID) map[string]string {
 	w.t.Helper()
 	m, err := w.files.Manifest(id)
 	must(w.t, err)
-	return readResult(w.t, w.files.JobDir(id), m)
-}
-
-// readResult checks a manifest against the files and gives their content.
-func readResult(t testing.TB, dir string, m *app.Manifest) map[string]string {
-	t.Helper()
-	content := map[string]string{}
-	for i, f := range m.Files {
-		data, err := os.ReadFile(filepath.Join(dir, f.Path))
-		must(t, err)
-		sum := sha256.Sum256(data)
-		if f.Size != int64(len(data)) || f.SHA256 != hex.EncodeToString(sum[:]) || f.CRC32 != crc(data) {
-			t.Errorf("%s: the manifest says %+v, the file has %d bytes", f.Name, f, len(data))
-		}
-		if i > 0 && strings.Compare(m.Files[i-1].Name, f.Name) >= 0 {
-			t.Errorf("%q stands behind %q", f.Name, m.Files[i-1].Name)
-		}
-		content[f.Name] = string(data)
-	}
-	return content
+	return resulttest.Read(w.t, w.files.JobDir(id), m)
 }
 
 // play gives every task the script of its job's name and attempt.

@@ -101,7 +101,7 @@ func (s *site) boot() (*process, error) {
 	r := runner.New(guardedJobs{p.Service.Runs, p, s}, files, []app.Executor{machine}, runner.Options{
 		Now: s.wall, Log: zerolog.Nop(), Program: "/bin/molrun", ReserveAfter: s.patience,
 		Poll:       poll,
-		KeepFailed: time.Hour, KeptDir: filepath.Join(s.dir, "failed"),
+		KeepFailed: time.Hour, RetainedDir: filepath.Join(s.dir, "failed"),
 	})
 	go func() {
 		defer close(p.ended)

@@ -103,7 +103,7 @@ func endedAttempts(j *app.Job) int {
 	return j.Attempts
 }
 
-// Strays gives the files that no record names. One that can't be looked up counts
+// Strays returns the files that no record names. One that can't be looked up counts
 // as named.
 func (s *Snapshot) Strays() ([]blobs.Stray, error) {
 	return s.Files.Strays(

@@ -45,7 +45,7 @@ func useLive(ctx context.Context, data string, fn func(context.Context, *Snapsho
 	defer cancel(nil)
 	body, reply, err := request(ctx, data)
 	if err != nil {
-		return fmt.Errorf("ask the service to hold its files: %w", err)
+		return fmt.Errorf("ask the service for a snapshot: %w", err)
 	}
 	ended := make(chan struct{})
 	go func() {

@@ -104,7 +104,7 @@ func decimal(text string) (digits string, exponent int, negative bool) {
 }
 
 // Int returns the value as an integer, also where it is written as 1e3 or 5.0;
-// false where it is not an integer or beyond ±2^53.
+// false if it is not an integer or beyond ±2^53.
 func (v *Value) Int() (int64, bool) {
 	if v.Kind != Number {
 		return 0, false

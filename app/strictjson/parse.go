@@ -65,7 +65,7 @@ type Member struct {
 	Value *Value
 }
 
-// Member returns the value of an object's member, nil where there is none.
+// Member returns the value of an object's member, nil if there is none.
 func (v *Value) Member(name string) *Value {
 	for i := range v.Members {
 		if v.Members[i].Name == name {

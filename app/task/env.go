@@ -19,7 +19,7 @@ const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 // behind, because they may hold secrets.
 var inherited = []string{"PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ"}
 
-// InheritedEnv gives the part of this process's environment that tasks and
+// InheritedEnv returns the part of this process's environment that tasks and
 // programs inherit.
 func InheritedEnv() []string {
 	var env []string
@@ -54,9 +54,9 @@ func (s *Spec) environment(work string) []string {
 	return list
 }
 
-// visibleGPUs gives the leased devices, or else those that a cluster has granted
-// to this process. If there are none it is "", which hides all GPUs: programs
-// would otherwise use every one that they find.
+// visibleGPUs returns the leased devices, or else those that a cluster has granted
+// to this process. If there are none it is "", which hides all GPUs: programs would
+// otherwise use every one that they find.
 func (s *Spec) visibleGPUs() string {
 	if len(s.GPUs) > 0 {
 		return strings.Join(s.GPUs, ",")
@@ -64,7 +64,7 @@ func (s *Spec) visibleGPUs() string {
 	return os.Getenv("CUDA_VISIBLE_DEVICES")
 }
 
-// grantedGPUs gives the same as a list.
+// grantedGPUs returns the same as a list.
 func (s *Spec) grantedGPUs() []string {
 	return strings.FieldsFunc(s.visibleGPUs(), func(r rune) bool { return r == ',' })
 }

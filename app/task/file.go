@@ -49,16 +49,16 @@ type Started struct {
 	StartedAt time.Time `json:"startedAt"`
 }
 
-// ReadRun gives the content of run.json. Like the other readers, it gives
+// ReadRun returns the content of run.json. Like the other readers, it gives
 // fs.ErrNotExist if the file does not exist yet.
 func ReadRun(dir string) (*Started, error) { return read[Started](dir, RunFile) }
 
-// ReadOutcome gives the content of outcome.json.
+// ReadOutcome returns the content of outcome.json.
 func ReadOutcome(dir string) (*protocol.Outcome, error) {
 	return read[protocol.Outcome](dir, OutcomeFile)
 }
 
-// ReadProgress gives the program's last progress report.
+// ReadProgress returns the program's last progress report.
 func ReadProgress(dir string) (*protocol.Progress, error) {
 	r, err := read[progressRecord](dir, ProgressFile)
 	if err != nil {

@@ -70,7 +70,7 @@ func ParseIsolation(text string) (Isolation, error) {
 	return i, nil
 }
 
-// String gives the form for a command line.
+// String returns the form for a command line.
 func (i Isolation) String() string {
 	text, err := json.Marshal(i)
 	if err != nil {

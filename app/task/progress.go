@@ -54,7 +54,7 @@ func (f *progressFilter) Flush() {
 	}
 }
 
-// markIn gives the offset at which a progress line begins in data, or may begin
+// markIn returns the offset at which a progress line begins in data, or may begin
 // once more data comes. If there is none, it gives the length of data.
 func (f *progressFilter) markIn(data []byte) int {
 	for from := 0; ; {
@@ -70,7 +70,7 @@ func (f *progressFilter) markIn(data []byte) int {
 	return f.markAtEnd(data)
 }
 
-// markAtEnd gives the offset of the last line if that may become a mark, or else
+// markAtEnd returns the offset of the last line if that may become a mark, or else
 // the length of data. It looks at no more bytes than a mark has.
 func (f *progressFilter) markAtEnd(data []byte) int {
 	for at := max(0, len(data)-len(progressMark)+1); at < len(data); at++ {

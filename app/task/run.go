@@ -28,7 +28,7 @@ var ErrRefused = errors.New("this task was started before")
 // range for a mistake of the caller.
 const ExitRefused = 76
 
-// ExitCode gives the exit code of `molrun task` for what Run returned: 0 says
+// ExitCode returns the exit code of `molrun task` for what Run returned: 0 says
 // that there is an outcome, whatever it is.
 func ExitCode(err error) int {
 	switch {
@@ -119,9 +119,9 @@ func prepareProcess() error {
 }
 
 // prioritizeThread gives this thread, which watches the programs, the CPU
-// whenever it asks for it: otherwise it could not stop a fork bomb, which takes
-// all CPU time. Programs don't inherit the priority. Only root may set it; the
-// kernel enforces a limit on processes for others.
+// whenever it asks for it: otherwise it could not stop a fork bomb, which takes all
+// CPU time. Programs don't inherit the priority. Only root may set it; the kernel
+// enforces a limit on processes for others.
 func prioritizeThread() {
 	const roundRobin, resetOnFork = 2, 0x40000000 // of sched_setscheduler(2)
 	lowest := int32(1)

@@ -39,7 +39,7 @@ func (r *runningStep) startSandboxed(path string, stdout, stderr *os.File) error
 	return nil
 }
 
-// readOnlyInputs gives the parts of the work directory that programs may only
+// readOnlyInputs returns the parts of the work directory that programs may only
 // read. An earlier step may have replaced them: links are not followed.
 func readOnlyInputs(work string) []string {
 	var inputs []string

@@ -38,10 +38,10 @@ func Write(dir string, s Spec) error {
 	return write(dir, SpecFile, s)
 }
 
-// Read gives the content of task.json.
+// Read returns the content of task.json.
 func Read(dir string) (*Spec, error) { return read[Spec](dir, SpecFile) }
 
-// Grace gives how long a program has to end once it is asked to.
+// Grace returns how long a program has to end once it is asked to.
 func (s *Spec) Grace() time.Duration {
 	if s.GraceSeconds <= 0 {
 		return DefaultGraceSeconds * time.Second

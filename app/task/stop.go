@@ -44,7 +44,7 @@ func RequestStop(dir string) (time.Duration, error) {
 // StopRequested reports whether somebody asked the task to stop.
 func StopRequested(dir string) bool { return Exists(dir, StopFile) }
 
-// uptime gives the time since boot, which nobody can set, unlike the clock.
+// uptime returns the time since boot, which nobody can set, unlike the clock.
 func uptime() (time.Duration, error) {
 	data, err := os.ReadFile("/proc/uptime")
 	if err != nil {

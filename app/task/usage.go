@@ -72,7 +72,7 @@ func (r *runningStep) checkProcesses(n int64) {
 	}
 }
 
-// descendants gives the living processes of the step, without the two that make
+// descendants returns the living processes of the step, without the two that make
 // up its sandbox.
 func (r *runningStep) descendants() []process.Descendant {
 	all := process.Descendants()

@@ -21,7 +21,7 @@ type Member struct {
 	Value *Node
 }
 
-// Member returns the value of a key, nil where there is none.
+// Member returns the value of a key, nil if there is none.
 func (n *Node) Member(name string) *Node {
 	if n == nil {
 		return nil

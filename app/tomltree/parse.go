@@ -209,7 +209,7 @@ func (p *parser) value(n *unstable.Node, line int) *Node {
 	return v
 }
 
-// jsonNumber converts a TOML number to JSON, "" where JSON has no such number.
+// jsonNumber converts a TOML number to JSON, "" if JSON has no such number.
 func jsonNumber(text string) string {
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "_", ""), "+")
 	if len(text) > 1 && text[0] == '0' && strings.ContainsRune("xob", rune(text[1])) {

@@ -9,7 +9,7 @@ import (
 	"molrun/app/strictjson"
 )
 
-// Table returns the table under key, nil where there is none.
+// Table returns the table under key, nil if there is none.
 func (r *Reader) Table(t *Node, key string) *Node {
 	n := t.Member(key)
 	if n == nil || !r.Is(n, key, strictjson.Object) {
@@ -48,7 +48,7 @@ func (r *Reader) Name(t *Node, key string, pattern *regexp.Regexp, rule string) 
 	return s
 }
 
-// Text reads a text, "" where there is none.
+// Text reads a text, "" if there is none.
 func (r *Reader) Text(t *Node, key string) string {
 	n := t.Member(key)
 	if n == nil || !r.Is(n, key, strictjson.String) {
@@ -93,7 +93,7 @@ func (r *Reader) Texts(t *Node, key string) []string {
 	return texts
 }
 
-// Flag reads true or false; false where there is neither.
+// Flag reads true or false; false if there is neither.
 func (r *Reader) Flag(t *Node, key string) bool {
 	n := t.Member(key)
 	return n != nil && r.Is(n, key, strictjson.Bool) && n.Text == "true"
@@ -120,7 +120,7 @@ func (r *Reader) Within(n *Node, what string, lowest, highest int64) int64 {
 	return i
 }
 
-// Expression compiles a regular expression, nil where it is wrong.
+// Expression compiles a regular expression, nil if it is wrong.
 func (r *Reader) Expression(line int, key, text string) *regexp.Regexp {
 	re, err := regexp.Compile(text)
 	if err != nil {

@@ -15,9 +15,10 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/sortid"
 )
 
-var someID = app.IDBytes{0: 1, 14: 0xfe, 15: 0xdc}.String()
+var someID = sortid.ID{0: 1, 14: 0xfe, 15: 0xdc}.String()
 
 // clock is a wall clock that only move changes.
 type clock struct{ now time.Time }
@@ -150,7 +151,7 @@ func TestForgedLinkIsRefused(t *testing.T) {
 	s, c := newSigner(t)
 	good := getLink(s, time.Hour)
 	path, token, _ := strings.Cut(good, "?token=")
-	other := app.IDBytes{0: 1, 14: 0xfe, 15: 0xdd}.String()
+	other := sortid.ID{0: 1, 14: 0xfe, 15: 0xdd}.String()
 	ring := s.ring.Load()
 
 	type change func(*claims, *jwt.Token)

@@ -11,6 +11,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/sortid"
 )
 
 // Verify returns the link that a request was made with, or LinkInvalid or
@@ -90,7 +91,7 @@ func splitPath(u *url.URL) (id, name string, err error) {
 	if !ok || name == "" || strings.Contains(name, "/") {
 		return "", "", errors.New("the path is not one of a link")
 	}
-	if _, err := app.ParseID(id); err != nil {
+	if _, err := sortid.Parse(id); err != nil {
 		return "", "", err
 	}
 	name, err = url.PathUnescape(name)

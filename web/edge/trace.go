@@ -12,8 +12,8 @@ import (
 	"molrun/web/respond"
 )
 
-// Trace gives every request an id and a logger that writes it, and turns a
-// panic of next into an answer. An id that the client sent is ignored.
+// Trace gives every request an id and a logger that writes it, and turns a panic
+// of next into an answer. An id that the client sent is ignored.
 func Trace(log zerolog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := rand.Text()

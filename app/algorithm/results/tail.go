@@ -41,7 +41,7 @@ func readTail(out fs.FS, name string, most int64) (text []byte, err error) {
 	return text, err
 }
 
-// lastMatch returns the first group of the last match, nil where none matches.
+// lastMatch returns the first group of the last match, nil if none matches.
 func lastMatch(pattern *regexp.Regexp, text []byte) []byte {
 	return lastMatchInPieces(pattern, text, 1<<20, 1<<16)
 }

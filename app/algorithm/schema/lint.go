@@ -59,7 +59,7 @@ func (c *checker) unknownWord(m tomltree.Member, also []string) {
 	c.Mistakef(m.Line, "unknown key %q: it is neither a parameter's own (%s) nor a word of JSON Schema", m.Name, strings.Join(c.own, ", "))
 }
 
-// types returns the types that a schema states, none where it states none.
+// types returns the types that a schema states, none if it states none.
 func (c *checker) types(n *tomltree.Node) []string {
 	if n == nil {
 		return nil

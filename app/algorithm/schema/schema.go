@@ -75,8 +75,8 @@ func (s *Schema) IsOneOf(types ...string) bool {
 // TakesNull reports whether null is a value of the schema.
 func (s *Schema) TakesNull() bool { return s != nil && s.takesNull }
 
-// Least returns the smallest number that the schema allows, in plain digits;
-// false where it sets no limit.
+// Least returns the smallest number that the schema allows, in plain digits; false
+// if it sets no limit.
 func (s *Schema) Least() (digits string, ok bool) {
 	least := new(big.Rat)
 	if s.compiled.Minimum != nil {

@@ -76,7 +76,7 @@ func writeJSON(path string, value any) error {
 	return writeFile(path, append(content, '\n'))
 }
 
-// number has at most four decimals in JSON, and is null if it is not known.
+// number has at most four decimals in JSON, and is null if it is unknown.
 type number float64
 
 // MarshalJSON implements json.Marshaler.

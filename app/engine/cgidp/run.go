@@ -222,7 +222,7 @@ func (r *run) conclude() error {
 	return nil
 }
 
-// logResults gives the results of a sequence in a line.
+// logResults returns the results of a sequence in a line.
 func (r *run) logResults(s *summary) {
 	rg, ree := s.Results.Rg, s.Results.Ree
 	fmt.Fprintf(r.log, "%s: Rg %s nm, end to end %s nm, nu %s\n", s.Name,

@@ -19,7 +19,7 @@ import (
 // cgroup with limits for the ones below it must not hold processes itself.
 const serviceCgroup = "molrun-service"
 
-// jobsCgroup gives the cgroup below which jobs get theirs, and a sentence part
+// jobsCgroup returns the cgroup below which jobs get theirs, and a sentence part
 // for each limit that it can't set for them.
 func jobsCgroup(configured string) (parent string, lacks []string, err error) {
 	parent = configured
@@ -39,7 +39,7 @@ func jobsCgroup(configured string) (parent string, lacks []string, err error) {
 	return parent, lacks, nil
 }
 
-// ownCgroup gives the directory of this process's cgroup in the unified
+// ownCgroup returns the directory of this process's cgroup in the unified
 // hierarchy.
 func ownCgroup(proc string) (string, error) {
 	own, err := unifiedPath(filepath.Join(proc, "self/cgroup"))
@@ -75,8 +75,8 @@ func unifiedPath(file string) (string, error) {
 	return "", errors.New("this machine has no cgroups of version 2")
 }
 
-// unifiedMount gives the mount point of cgroups of version 2, and which cgroup
-// is mounted there.
+// unifiedMount returns the mount point of cgroups of version 2, and which cgroup is
+// mounted there.
 func unifiedMount(file string) (root, mount string, err error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -29,7 +29,7 @@ func Detect(nvidiaSMI string) (app.Capacity, error) {
 	return c, errors.Join(memoryErr, gpuErr)
 }
 
-// machineMemory gives the memory of the machine, or of the container that this
+// machineMemory returns the memory of the machine, or of the container that this
 // process runs in.
 func machineMemory() (int64, error) {
 	data, err := os.ReadFile("/proc/meminfo")
@@ -59,7 +59,7 @@ func containerMemory() (int64, bool) {
 	return limit, err == nil // "max" is no number
 }
 
-// machineGPUs gives the UUIDs of GPUs, because nvidia-smi and programs number
+// machineGPUs returns the UUIDs of GPUs, because nvidia-smi and programs number
 // them differently.
 func machineGPUs(nvidiaSMI string) ([]string, error) {
 	if nvidiaSMI == "" {

@@ -100,7 +100,7 @@ func (e *Executor) Close() error {
 // Name is local.
 func (e *Executor) Name() string { return "local" }
 
-// Capacity gives what the configuration allows tasks to use of this machine.
+// Capacity returns what the configuration allows tasks to use of this machine.
 func (e *Executor) Capacity() (app.Capacity, bool) { return e.capacity, true }
 
 // taskError names the task in an error.

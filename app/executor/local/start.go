@@ -88,7 +88,7 @@ func handleOf(pid int) app.Handle {
 	return app.Handle(text)
 }
 
-// parseHandle gives false if the handle is empty or not one of this executor.
+// parseHandle returns false if the handle is empty or not one of this executor.
 func parseHandle(h app.Handle) (process.ID, bool) {
 	var id process.ID
 	err := json.Unmarshal([]byte(h), &id)

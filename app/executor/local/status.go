@@ -62,7 +62,7 @@ func (e *Executor) status(ctx context.Context, t app.Task) (app.TaskStatus, erro
 	return app.TaskStatus{}, err
 }
 
-// readRun gives nil if the task has not begun, or has lost its run.json.
+// readRun returns nil if the task has not begun, or has lost its run.json.
 func readRun(dir string) (*task.Started, error) {
 	run, err := task.ReadRun(dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, task.ErrUnreadable) {
@@ -71,7 +71,7 @@ func readRun(dir string) (*task.Started, error) {
 	return run, err
 }
 
-// running gives the status of a task whose lock is held.
+// running returns the status of a task whose lock is held.
 func running(dir string) (app.TaskStatus, error) {
 	run, err := readRun(dir)
 	if run == nil || err != nil {
@@ -143,8 +143,8 @@ func reason(dir string, run *task.Started, before bool) string {
 	return "the task did not start"
 }
 
-// lastLogLine gives the last line that the process that runs the task has
-// written to its error output.
+// lastLogLine returns the last line that the process that runs the task has written
+// to its error output.
 func lastLogLine(dir string) string {
 	f, err := os.Open(filepath.Join(dir, LogFile))
 	if err != nil {

@@ -40,8 +40,8 @@ func (e *Executor) Stop(ctx context.Context, t app.Task) error {
 	return nil
 }
 
-// grace gives how long the task's program has to end. If task.json can't be
-// read, the task has no program.
+// grace returns how long the task's program has to end. If task.json can't be read,
+// the task has no program.
 func grace(dir string) time.Duration {
 	spec, err := task.Read(dir)
 	if err != nil {

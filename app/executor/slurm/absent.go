@@ -1,40 +1,40 @@
 package slurm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"syscall"
-	"time"
 
 	"molrun/app"
-	"molrun/app/fault"
+	"molrun/app/executor/slurm/client"
 	"molrun/app/task"
 )
 
-// lostRounds is in how many rounds Slurm must not know a task before anything
+// lostRounds is how many rounds a task has to be unknown to Slurm before anything
 // follows from it.
 const lostRounds = 3
 
-// absent tells of a task that neither squeue nor sacct knows, or whose end
-// sacct did not hear of. An answer may come late, a controller that was
-// restarted may take a while: so for some time the task is as before.
+// absent returns the status of a task that neither squeue nor sacct knows, or
+// whose end sacct has not heard. An answer may be late, and a restarted controller
+// may take a while, so for some time the status stays unchanged.
 func (e *Executor) absent(t app.Task, k *tracked) (app.TaskStatus, error) {
 	o, err := readOutcome(t.Dir)
 	if o != nil || err != nil {
 		return ended(o), err
 	}
-	if !e.view.complete(k.row.Name) {
+	if !e.snapshot.complete(k.row.Name) {
 		return e.asBefore(t, k)
 	}
-	if !e.justSubmitted(k.row.Name) && k.round != e.view.round {
+	if !e.justSubmitted(k.row.Name) && k.round != e.snapshot.round {
 		if k.missing == 0 {
-			k.missingAt = e.view.at
+			k.missingAt = e.snapshot.at
 		}
 		k.missing++
-		k.round = e.view.round
+		k.round = e.snapshot.round
 	}
-	if e.view.names[k.row.Name] && k.missing > 1 {
+	if e.snapshot.names[k.row.Name] && k.missing > 1 {
 		if s, ok, err := e.dropped(t, k); ok || err != nil {
 			return s, err
 		}
@@ -51,57 +51,49 @@ func (e *Executor) absent(t app.Task, k *tracked) (app.TaskStatus, error) {
 	case task.StopRequested(t.Dir):
 		return app.TaskStatus{State: app.TaskLost, Reason: "Slurm has no job of it"}, nil
 	case number != "":
-		return app.TaskStatus{State: app.TaskLost, Reason: fmt.Sprintf("Slurm no longer knows its job %s", k.row.numbered(number).Job)}, nil
+		return app.TaskStatus{State: app.TaskLost, Reason: fmt.Sprintf("Slurm no longer knows its job %s", numbered(k.row, number).Job)}, nil
 	}
 	return e.resubmit(t, k)
 }
 
-// dropped tells of a task of an array that Slurm knows, but without this task:
-// of one that is cancelled while it waits Slurm keeps nothing at all. Where
-// there is no accounting it may as well have begun and be forgotten.
+// dropped returns the status of a task of an array that Slurm knows, but without
+// this task: of one that is cancelled while queued Slurm keeps no record. Without
+// accounting, the task may also have begun and been forgotten.
 func (e *Executor) dropped(t app.Task, k *tracked) (s app.TaskStatus, ok bool, err error) {
 	_, isClaimed, err := claimed(t.Dir)
 	if isClaimed || err != nil {
 		return s, false, err
 	}
-	d := ending{record: record{row: k.row, state: "CANCELLED"}, stopped: task.StopRequested(t.Dir), refused: readRefusal(t.Dir), tracked: k}
-	if d.foreign() && (e.view.without || !e.missingForGood(k)) {
+	d := ending{Record: client.Record{Row: k.row, State: "CANCELLED"}, stopped: task.StopRequested(t.Dir), refused: readRefusal(t.Dir), tracked: k}
+	if d.foreign() && (e.snapshot.without || !e.missingForGood(k)) {
 		return s, false, nil
 	}
 	return d.status(), true, nil
 }
 
-// missingForGood reports whether a task has been missing long enough, counted
-// from its last submission on.
+// missingForGood reports whether a task has been missing long enough since its
+// last submission.
 func (e *Executor) missingForGood(k *tracked) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	submitted := e.fresh[k.row.Name]
 	since := k.missingAt
-	if submitted.After(since) {
+	if submitted := e.submissions.last(k.row.Name); submitted.After(since) {
 		since = submitted
 	}
-	return k.missing >= lostRounds && e.view.at.Sub(since) >= e.options.LostAfter
+	return k.missing >= lostRounds && e.snapshot.at.Sub(since) >= e.options.LostAfter
 }
 
-// asBefore tells of a task of which nothing new is known.
+// asBefore returns the status of a task about which nothing new is known.
 func (e *Executor) asBefore(t app.Task, k *tracked) (app.TaskStatus, error) {
 	if !k.startedAt.IsZero() {
-		return e.alive(t, k, record{})
+		return e.alive(t, k, client.Record{})
 	}
-	e.mu.Lock()
-	why := e.refusal[k.row.Name]
-	e.mu.Unlock()
-	if why == "" {
-		why = "the cluster does not show its job yet"
-	}
+	why := cmp.Or(e.submissions.whyPending(k.row.Name), "the cluster does not show its job yet")
 	return app.TaskStatus{State: app.TaskStarting, Reason: why}, nil
 }
 
-// orphan tells of a task that has begun and that Slurm has forgotten, as after
-// a crash of its controller. It may still run, and then ends as any other. Its
-// lock tells; where the file system has none that all machines see, its time
-// limit does.
+// orphan returns the status of a task that began and that Slurm has forgotten, as
+// after a crash of its controller. It may still run, and then it ends like any
+// other. Its lock shows that; if the file system has no locks that all machines
+// see, its time limit does.
 func (e *Executor) orphan(t app.Task, k *tracked) (app.TaskStatus, error) {
 	lost := app.TaskStatus{State: app.TaskLost, Reason: "Slurm has forgotten its job, and the process is gone"}
 	locked, lockErr := task.Locked(t.Dir)
@@ -109,7 +101,7 @@ func (e *Executor) orphan(t app.Task, k *tracked) (app.TaskStatus, error) {
 	case lockErr != nil && !noLocks(lockErr):
 		return app.TaskStatus{}, lockErr
 	case locked:
-		return e.alive(t, k, record{})
+		return e.alive(t, k, client.Record{})
 	}
 	run, err := task.ReadRun(t.Dir)
 	switch {
@@ -117,10 +109,10 @@ func (e *Executor) orphan(t app.Task, k *tracked) (app.TaskStatus, error) {
 		return lost, nil // it never began
 	case err != nil:
 		return app.TaskStatus{}, err
-	case t.Limit <= 0, lockErr == nil && e.locks.tell(run), e.overdue(t, run):
+	case t.Limit <= 0, lockErr == nil && e.locks.reliable(run), e.options.overdue(t, run):
 		return lost, nil
 	}
-	return e.alive(t, k, record{})
+	return e.alive(t, k, client.Record{})
 }
 
 // noLocks reports whether the file system has no locks at all.
@@ -129,47 +121,12 @@ func noLocks(err error) bool {
 }
 
 // resubmit submits a name again of which Slurm, asked several times, knows
-// nothing and of which no job has ever claimed anything. Should the first
-// submission turn up after all, the claim keeps the task from running twice.
+// nothing, and of which no job ever claimed an attempt. If the first submission
+// turns up after all, the claim keeps the task from running twice.
 func (e *Executor) resubmit(t app.Task, k *tracked) (app.TaskStatus, error) {
 	name := k.row.Name
-	s := app.TaskStatus{State: app.TaskStarting, Reason: "it is submitted to Slurm again"}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.again[name] || e.end.Err() != nil {
-		return s, nil
+	if e.end.Err() == nil && e.submissions.begin(name) {
+		e.parts.Go(func() { e.submissions.finish(name, e.submitter.again(e.end, name, t)) })
 	}
-	e.again[name] = true
-	e.parts.Go(func() { e.submitAgain(name, t) })
-	return s, nil
-}
-
-func (e *Executor) submitAgain(name string, t app.Task) {
-	err := func() error {
-		tasks, err := e.lists.read(name)
-		if err != nil {
-			return err
-		}
-		r, err := e.requestOf(e.end, t)
-		if err != nil {
-			return err
-		}
-		_, err = e.sbatch(e.end, r, name, len(tasks))
-		return err
-	}()
-	no, refused := errors.AsType[*fault.Error](err)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.again, name)
-	e.fresh[name] = time.Now() // whatever happened: not at once again
-	if refused && no.Code == fault.Invalid {
-		e.refused[name] = no.Message
-	}
-}
-
-// refusedAgain tells why a name can't be submitted, "" where it can.
-func (e *Executor) refusedAgain(name string) string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.refused[name]
+	return app.TaskStatus{State: app.TaskStarting, Reason: "it is submitted to Slurm again"}, nil
 }

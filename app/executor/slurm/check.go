@@ -8,17 +8,18 @@ import (
 	"strings"
 	"time"
 
+	"molrun/app/executor/slurm/client"
 	"molrun/app/placement"
 )
 
-// Finding is one thing that Check found out: what it is and, where it is not
-// fine, what to do.
+// Finding is one result of Check: what it found and, where that is not fine, what
+// to do.
 type Finding struct {
 	Grade Grade
 	Text  string
 }
 
-// Grade says how good it is.
+// Grade says how good a finding is.
 type Grade int
 
 // The grades.
@@ -28,16 +29,14 @@ const (
 	Wrong          // jobs don't run
 )
 
-// Check looks whether jobs can run on the cluster, at the first of the places
-// with a job of its own that ends at once. It needs no Executor and disturbs
-// none.
+// Check checks whether jobs can run on the cluster, with a short job at the first
+// placement. It needs no Executor and disturbs none.
 func Check(ctx context.Context, o Options, places ...placement.Placement) []Finding {
 	o = o.withDefaults()
 	if err := o.valid(); err != nil {
 		return []Finding{{Wrong, err.Error()}}
 	}
-	c := &checkup{options: o, slurm: newCommands(o)}
-	c.cluster.slurm = c.slurm
+	c := &checkup{options: o, client: o.newClient()}
 	if c.commands(); c.failed() {
 		return c.found
 	}
@@ -52,11 +51,10 @@ func Check(ctx context.Context, o Options, places ...placement.Placement) []Find
 	return c.found
 }
 
-// checkup is one look at the cluster.
+// checkup is one check of the cluster.
 type checkup struct {
 	options Options
-	slurm   *commands
-	cluster cluster
+	client  *client.Client
 	found   []Finding
 }
 
@@ -64,15 +62,15 @@ func (c *checkup) say(g Grade, format string, args ...any) {
 	c.found = append(c.found, Finding{g, fmt.Sprintf(format, args...)})
 }
 
-// failed reports whether jobs can't run, as far as it is known.
+// failed reports whether jobs can't run, as far as is known.
 func (c *checkup) failed() bool {
 	return slices.ContainsFunc(c.found, func(f Finding) bool { return f.Grade == Wrong })
 }
 
 func (c *checkup) commands() {
 	var missing []string
-	for _, name := range []string{"sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo"} {
-		if _, err := c.slurm.find(name); err != nil {
+	for _, name := range client.Commands {
+		if _, err := c.client.Find(name); err != nil {
 			missing = append(missing, name)
 		}
 	}
@@ -81,10 +79,10 @@ func (c *checkup) commands() {
 	}
 }
 
-// controller asks who answers. The commands wait ten seconds for one that is
-// away.
+// controller checks that the controller answers. The commands wait ten seconds
+// for one that is down.
 func (c *checkup) controller(ctx context.Context) {
-	text, err := c.slurm.run(ctx, "", "scontrol", "ping")
+	text, err := c.client.Ping(ctx)
 	switch {
 	case err != nil:
 		c.say(Wrong, "the controller does not answer (%v); look at slurmctld and munge, or name the right slurm.conf by the setting slurm.conf; jobs in Slurm go on meanwhile", err)
@@ -94,27 +92,27 @@ func (c *checkup) controller(ctx context.Context) {
 		return
 	}
 	version := "of an unknown version"
-	if text, err := c.slurm.run(ctx, "", "sbatch", "--version"); err == nil {
-		version = strings.TrimSpace(text)
+	if v, err := c.client.Version(ctx); err == nil {
+		version = v
 	}
 	c.say(Fine, "the controller answers; its commands are %s", version)
 }
 
-// settings looks at what bounds jobs, and at how long Slurm remembers them.
+// settings checks the limits on jobs, and how long Slurm remembers them.
 func (c *checkup) settings(ctx context.Context) {
-	settings, err := c.cluster.settings(ctx)
+	settings, err := c.client.Settings(ctx)
 	if err != nil {
 		c.say(Doubtful, "the controller does not tell its settings: %v", err)
 		return
 	}
-	if most, ok := leadingNumber(settings["MaxJobCount"]); ok && most <= c.options.MaxTasks {
+	if most, ok := client.Number(settings["MaxJobCount"]); ok && most <= c.options.MaxTasks {
 		c.say(Doubtful, "the cluster holds %d jobs of all users (MaxJobCount), so slurm.max_jobs = %d can be in others' way; lower it", most, c.options.MaxTasks)
 	}
 	if !strings.HasSuffix(settings["AccountingStorageType"], "none") {
 		return
 	}
 	enough := 10 * int(c.options.Poll/time.Second)
-	age, _ := leadingNumber(settings["MinJobAge"])
+	age, _ := client.Number(settings["MinJobAge"])
 	if age < enough {
 		c.say(Wrong, "there is no accounting (slurmdbd), and the controller forgets a job %d s after its end, before molrun has surely asked; set MinJobAge to %d or more, or set up accounting", age, enough)
 		return
@@ -122,14 +120,13 @@ func (c *checkup) settings(ctx context.Context) {
 	c.say(Doubtful, "there is no accounting (slurmdbd): what ends while molrun is down for more than %d s (MinJobAge) counts as lost where its files don't tell the end", age)
 }
 
-// partitions looks whether those that are configured exist.
+// partitions checks that the configured partitions exist.
 func (c *checkup) partitions(ctx context.Context, places []placement.Placement) {
-	text, err := c.slurm.run(ctx, "", "sinfo", nodesWords...)
+	known, err := c.client.Partitions(ctx)
 	if err != nil {
 		c.say(Doubtful, "the controller does not tell its partitions: %v", err)
 		return
 	}
-	known := parseNodes(text)
 	for _, p := range places {
 		for name := range strings.SplitSeq(p.Partition, ",") {
 			if _, ok := known[name]; ok {
@@ -144,7 +141,7 @@ func (c *checkup) partitions(ctx context.Context, places []placement.Placement) 
 	}
 }
 
-// probe runs a job that reads what was written here, and writes what is read
+// probe runs a job that reads a file written here and writes one that is read
 // here.
 func (c *checkup) probe(ctx context.Context, place placement.Placement) {
 	dir, err := os.MkdirTemp(c.options.SharedDir, ".probe-")

@@ -14,7 +14,7 @@ import (
 	"molrun/app/placement"
 )
 
-// findings are what Check says, a line each.
+// findings returns the findings of Check, a line each.
 func (w *world) findings(places ...placement.Placement) (text string, worst slurm.Grade) {
 	w.Helper()
 	var lines []string
@@ -33,7 +33,7 @@ func (w *world) finds(worst slurm.Grade, want string, places ...placement.Placem
 	}
 }
 
-func TestCheckSeesTheSharedFolderFromBothSides(t *testing.T) {
+func TestCheckUsesSharedDirectoryFromBothSides(t *testing.T) {
 	w := newWorld(t)
 	w.finds(slurm.Fine, "read what was written here", placement.Placement{Partition: "main"})
 	left, err := filepath.Glob(filepath.Join(w.options.SharedDir, ".probe-*"))
@@ -42,8 +42,8 @@ func TestCheckSeesTheSharedFolderFromBothSides(t *testing.T) {
 	}
 }
 
-// TestCheckNamesWhatIsWrongWithCluster plants one fault after the other.
-func TestCheckNamesWhatIsWrongWithCluster(t *testing.T) {
+// TestCheckNamesTheProblem breaks one thing at a time.
+func TestCheckNamesTheProblem(t *testing.T) {
 	tests := []struct {
 		name  string
 		worst slurm.Grade
@@ -83,14 +83,14 @@ func TestCheckNamesWhatIsWrongWithCluster(t *testing.T) {
 	}
 }
 
-func TestCheckTellsOfControllerThatIsDown(t *testing.T) {
+func TestCheckReportsDownController(t *testing.T) {
 	w := newWorld(t)
 	w.cluster.Kill(t, cluster.Controller)
 	w.finds(slurm.Wrong, "slurmctld")
 	w.cluster.Up(t)
 }
 
-func TestCheckTellsOfMissingAccounting(t *testing.T) {
+func TestCheckReportsMissingAccounting(t *testing.T) {
 	w := worldOn(t, cluster.New(t, cluster.Knobs{Nodes: 1, NoAccounting: true, MinJobAge: 20}))
 	w.options.Poll = 10 * time.Second
 	w.finds(slurm.Wrong, "set MinJobAge to 100 or more")
@@ -98,7 +98,7 @@ func TestCheckTellsOfMissingAccounting(t *testing.T) {
 	w.finds(slurm.Doubtful, "counts as lost")
 }
 
-func TestExecutorRemembersWhetherTheControllerAnswers(t *testing.T) {
+func TestAnswersReportsTheController(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor()
 	until(t, "the cluster's nodes are known", func() bool { _, known := e.Largest(placement.Placement{}); return known })

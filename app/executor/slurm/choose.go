@@ -1,59 +1,83 @@
 package slurm
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"molrun/app"
+	"molrun/app/executor/slurm/client"
+	"molrun/app/task"
 )
 
-// choose finds the job of a task among those of its name. There is one, but
-// where a submission whose answer was lost was repeated and both came to be:
-// then the one counts that has claimed the attempt, before that the oldest, and
-// the others are cancelled while they wait; one that starts finds the claim.
-// False says that Slurm does not know the job that counts.
-func (e *Executor) choose(t app.Task, k *tracked) (record, bool, error) {
-	records := e.view.records[k.row]
+// choose finds the job of a task among those with its row. There is only one,
+// unless a submission whose answer was lost was repeated and both succeeded. Then
+// the one that claimed the attempt counts, before that the oldest. The others are
+// cancelled while they are queued; one that starts finds the claim. False says
+// that Slurm does not know the job that counts.
+func (e *Executor) choose(t app.Task, k *tracked) (client.Record, bool, error) {
+	records := e.snapshot.records[k.row]
 	switch {
 	case len(records) == 0:
-		return record{}, false, nil
+		return client.Record{}, false, nil
 	case len(records) == 1 && !turnedAway(records[0]):
 		return records[0], true, nil
 	}
 	id, isClaimed, err := claimed(t.Dir)
 	if err != nil {
-		return record{}, false, err
+		return client.Record{}, false, err
 	}
 	counts, known := pick(records, id, isClaimed)
 	for _, r := range records {
-		if states[r.state] == queued && known && r.submission() != counts.submission() {
-			e.log("a second job for one task is cancelled", "job", string(t.Job), "slurm", r.target(), "name", r.Name)
-			e.canceler.tryAdd(r.target(), drop)
+		if r.Kind() == client.Queued && known && r.Submission() != counts.Submission() {
+			e.options.Log("a second job for one task is cancelled", "job", string(t.Job), "slurm", r.Target(), "name", r.Name)
+			e.canceler.tryAdd(r.Target(), client.IfQueued)
 		}
 	}
 	return counts, known, nil
 }
 
-// turnedAway reports whether the job found the attempt claimed.
-func turnedAway(r record) bool { return states[r.state].over() && r.code == exitClaimed }
+// turnedAway reports whether the job found that another had claimed the attempt.
+func turnedAway(r client.Record) bool { return r.Kind().Over() && r.Code == exitClaimed }
 
-// pick gives the job that counts. One that claimed and could not say who it is
-// may be any that was not turned away.
-func pick(records []record, claimant string, isClaimed bool) (record, bool) {
-	records = slices.SortedFunc(slices.Values(records), func(a, b record) int {
-		if a.older(b) {
+// pick returns the job that counts. If the claimant is unknown, it may be any job
+// that was not turned away.
+func pick(records []client.Record, claimant string, isClaimed bool) (client.Record, bool) {
+	records = slices.SortedFunc(slices.Values(records), func(a, b client.Record) int {
+		if a.Older(b) {
 			return -1
 		}
 		return 1
 	})
 	if isClaimed && claimant != "" {
-		i := slices.IndexFunc(records, func(r record) bool { return r.id == claimant })
+		i := slices.IndexFunc(records, func(r client.Record) bool { return r.ID == claimant })
 		if i < 0 {
-			return record{}, false
+			return client.Record{}, false
 		}
 		return records[i], true
 	}
-	if i := slices.IndexFunc(records, func(r record) bool { return !turnedAway(r) }); i >= 0 {
+	if i := slices.IndexFunc(records, func(r client.Record) bool { return !turnedAway(r) }); i >= 0 {
 		return records[i], true
 	}
 	return records[0], true
+}
+
+// claimed returns the job that claimed an attempt. id is "" if the job died before
+// it could record it.
+func claimed(dir string) (id string, ok bool, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, task.ClaimDir, "job"))
+	if err == nil {
+		return strings.TrimSpace(string(text)), true, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", false, err
+	}
+	_, err = os.Lstat(filepath.Join(dir, task.ClaimDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", false, nil
+	}
+	return "", err == nil, err
 }

@@ -1,22 +1,20 @@
-// Package slurm runs tasks on a cluster that Slurm looks after, by its commands
-// sbatch, squeue, sacct and scancel.
+// Package slurm runs tasks on a Slurm cluster.
 //
-// The shared folder, which this machine and all nodes see, holds
+// The shared directory, which this machine and all nodes see, holds
 //
-//	attempts/<job>/<attempt>/  an attempt's directory; package task says what is in it
-//	submissions/<name>         which attempts were submitted under that name, a line each
+//	attempts/<job>/<attempt>/  an attempt's directory, described in package task
+//	submissions/<name>         the list of attempts submitted under that name
 //	submissions/<name>.job     the number that Slurm gave them
 //	bin/molrun-<digest>        this program, as nodes run it
 //
-// A task is submitted under a name that is used for nothing else, alone or as
-// one task of an array, and the list of what the name means is on disk before
-// sbatch is called. So whatever happens then, to this process or to Slurm, the
-// jobs are found again by name. That sbatch fails does not say that there is no
-// job: only when Slurm, asked several times, knows none, it is submitted again,
-// under the same name. Should two jobs turn up after all, the first one on a
-// node makes the folder claim in the attempt's directory, and the other ends at
-// once.
+// A task is submitted under a unique name, alone or as one task of an array. The
+// list of a name is durable before sbatch is called. So whatever happens then, to
+// this process or to Slurm, the jobs are found again by name. A failure of sbatch
+// does not mean that there is no job: only when Slurm, asked several times, knows
+// none, the name is submitted again. If two jobs turn up after all, the first one
+// on a node makes the directory claim in the attempt's directory, and the other
+// ends at once.
 //
-// Slurm says that a task has ended, outcome.json says how. Of a command that
-// fails nothing follows.
+// Slurm says that a task has ended; outcome.json says how. Nothing follows from a
+// command that fails.
 package slurm

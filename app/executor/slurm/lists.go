@@ -11,50 +11,52 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/durable"
+	"molrun/app/executor/slurm/client"
 )
 
-// listHead begins every list; the number is that of its form.
+// listHead begins every list; the number is its version.
 const listHead = "molrun submission 1"
 
-// arrayMark, after the prefix, begins the names of arrays.
+// arrayMark follows the prefix in the names of arrays.
 const arrayMark = "-array-"
 
 // lists are the files that say what was submitted under which name: a head, then
 // a line for each task with its token and the attempt's directory. The wrapper
-// reads them on the node. A list is durable before sbatch is called, so that
-// without one there was never a job.
+// reads them on the node. A list is durable before sbatch is called; without one
+// there was never a job.
 type lists struct {
 	dir, prefix string
 
 	mu     sync.Mutex
 	loaded bool
-	rows   map[string]row // of arrays, by token
+	rows   map[string]client.Row // of arrays, by token
 }
 
 func (l *lists) path(name string) string { return filepath.Join(l.dir, name) }
 
-// single gives the name under which a task is submitted alone.
-func (l *lists) single(token string) row { return row{Name: l.prefix + "-" + token} }
+// single returns the row of a task that is submitted alone.
+func (l *lists) single(token string) client.Row { return client.Row{Name: l.prefix + "-" + token} }
 
-// write puts down the list of a name. It gives the rows of the tasks, in order.
-func (l *lists) write(name string, tasks []app.Task) ([]row, error) {
+// write writes the list of a name and returns the rows of the tasks, in order.
+func (l *lists) write(name string, tasks []app.Task) ([]client.Row, error) {
 	var text strings.Builder
 	fmt.Fprintln(&text, listHead)
 	for _, t := range tasks {
 		fmt.Fprintf(&text, "%s %s\n", t.Token, t.Dir)
 	}
-	if err := writeFile(l.path(name), []byte(text.String())); err != nil {
+	if err := replaceFile(l.path(name), []byte(text.String())); err != nil {
 		return nil, fmt.Errorf("write the list of a submission: %w", err)
 	}
-	rows := make([]row, len(tasks))
+	rows := make([]client.Row, len(tasks))
 	if !l.isArray(name) {
-		rows[0] = row{Name: name}
+		rows[0] = client.Row{Name: name}
 		return rows, nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, t := range tasks {
-		rows[i] = row{name, i + 1}
+		rows[i] = client.Row{Name: name, Index: i + 1}
 		if l.loaded {
 			l.rows[t.Token] = rows[i]
 		}
@@ -64,21 +66,21 @@ func (l *lists) write(name string, tasks []app.Task) ([]row, error) {
 
 func (l *lists) isArray(name string) bool { return strings.HasPrefix(name, l.prefix+arrayMark) }
 
-// find gives the row of a token; false where it was never submitted.
-func (l *lists) find(token string) (row, bool, error) {
+// find returns the row of a token; false if it was never submitted.
+func (l *lists) find(token string) (client.Row, bool, error) {
 	alone := l.single(token)
 	_, err := os.Lstat(l.path(alone.Name))
 	if err == nil {
 		return alone, true, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return row{}, false, err
+		return client.Row{}, false, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.loaded {
 		if err := l.load(); err != nil {
-			return row{}, false, err
+			return client.Row{}, false, err
 		}
 	}
 	r, ok := l.rows[token]
@@ -91,7 +93,7 @@ func (l *lists) load() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read what was submitted: %w", err)
 	}
-	rows := map[string]row{}
+	rows := map[string]client.Row{}
 	for _, n := range names {
 		if !l.isArray(n.Name()) || filepath.Ext(n.Name()) != "" {
 			continue
@@ -104,14 +106,14 @@ func (l *lists) load() error {
 			return err
 		}
 		for i, t := range tasks {
-			rows[t.Token] = row{n.Name(), i + 1}
+			rows[t.Token] = client.Row{Name: n.Name(), Index: i + 1}
 		}
 	}
 	l.rows, l.loaded = rows, true
 	return nil
 }
 
-// read gives token and directory of the tasks of a name.
+// read returns token and directory of the tasks of a name.
 func (l *lists) read(name string) ([]app.Task, error) {
 	text, err := os.ReadFile(l.path(name))
 	if err != nil {
@@ -129,12 +131,12 @@ func (l *lists) read(name string) ([]app.Task, error) {
 	return tasks, nil
 }
 
-// accepted notes that Slurm took a submission, and the number that it gave.
+// accepted records the number that Slurm gave to a submission.
 func (l *lists) accepted(name, id string) error {
-	return writeFile(l.path(name+".job"), []byte(id+"\n"))
+	return replaceFile(l.path(name+".job"), []byte(id+"\n"))
 }
 
-// number gives the number of a name that Slurm took, "" where it never said so.
+// number returns the number that Slurm gave to a name, "" if that is unknown.
 func (l *lists) number(name string) string {
 	text, err := os.ReadFile(l.path(name + ".job"))
 	if err != nil {
@@ -143,7 +145,7 @@ func (l *lists) number(name string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// written gives when a name was submitted first.
+// written returns when a name was first submitted.
 func (l *lists) written(name string) (time.Time, bool) {
 	info, err := os.Stat(l.path(name))
 	if err != nil {
@@ -152,7 +154,7 @@ func (l *lists) written(name string) (time.Time, bool) {
 	return info.ModTime(), true
 }
 
-// remove forgets a name.
+// remove deletes a name.
 func (l *lists) remove(name string) error {
 	tasks, err := l.read(name)
 	if err != nil {
@@ -170,30 +172,25 @@ func (l *lists) remove(name string) error {
 	return err
 }
 
-// writeFile makes a file appear whole and stay, its owner's alone.
-func writeFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
+// idle reports whether no attempt of a list has a directory any more.
+func (l *lists) idle(name string) bool {
+	tasks, err := l.read(name)
 	if err != nil {
-		return err
+		return false
 	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
+	for _, t := range tasks {
+		if _, err := os.Lstat(t.Dir); !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
 	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return syncDir(filepath.Dir(path))
+	return true
 }
 
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
+// replaceFile writes a file durably, whole or not at all.
+func replaceFile(path string, data []byte) error {
+	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return errors.Join(durable.Replace(root, filepath.Base(path), data), root.Close())
 }

@@ -17,8 +17,8 @@ import (
 
 var daemons cluster.Shared
 
-// TestMain makes the test binary play this program: `version` ends well, and
-// that at once: os.Exit sleeps for a second under the race detector, whose
+// TestMain makes the test binary stand in for this program: `version` succeeds,
+// and without os.Exit, which sleeps for a second under the race detector, whose
 // settings do not reach a job.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "version" {
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// world is a cluster with a shared folder.
+// world is a cluster with a shared directory.
 type world struct {
 	*testing.T
 	cluster *cluster.Cluster

@@ -9,42 +9,22 @@ import (
 	"molrun/app/placement"
 )
 
-// As sinfo of Slurm 22.05 printed it, but for the last three lines.
-const recordedNodes = `main*|16|64000|(null)|7-00:00:00
-main*|4|4000|gpu:fake:2|7-00:00:00
-big|16|64000|(null)|2:30:00
-big|4|4000|gpu:fake:2|2:30:00
-forever|4|4000|gpu:fake:2|infinite
-mixed|64+|512000+|gpu:a100:4(S:0,1),gpu:2,nic:mlx:8|30:00
-
-nonsense|many|1|(null)|1:00
-`
-
-func TestLargestNodesOfEachPartitionAreRead(t *testing.T) {
-	const mib = 1 << 20
-	main := placement.Node{CPUs: 16, MemoryBytes: 64000 * mib, GPUs: 2, Seconds: 7 * 24 * 3600}
-	want := map[string]placement.Node{
-		"":        main,
-		"main":    main,
-		"big":     {CPUs: 16, MemoryBytes: 64000 * mib, GPUs: 2, Seconds: 9000},
-		"forever": {CPUs: 4, MemoryBytes: 4000 * mib, GPUs: 2},
-		"mixed":   {CPUs: 64, MemoryBytes: 512000 * mib, GPUs: 6, Seconds: 1800},
-	}
-	if diff := cmp.Diff(want, parseNodes(recordedNodes)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-func TestLargestLeavesRoomForWhatTheTaskItselfTakes(t *testing.T) {
-	e := &Executor{options: Options{Grace: 10 * time.Second}.withDefaults()}
+func TestLargestLeavesMarginsForTheTaskItself(t *testing.T) {
+	e := &Executor{nodes: &nodes{margin: Options{Grace: 10 * time.Second}.margin()}}
 	if _, known := e.Largest(placement.Placement{}); known {
 		t.Error("something is known before anybody asked")
 	}
-	e.nodes.known, e.nodes.asked = parseNodes(recordedNodes), time.Now()
+	known := map[string]placement.Node{
+		"":        {CPUs: 16, MemoryBytes: 64000 << 20, GPUs: 2, Seconds: 7 * 24 * 3600},
+		"big":     {CPUs: 16, MemoryBytes: 64000 << 20, GPUs: 2, Seconds: 9000},
+		"forever": {CPUs: 4, MemoryBytes: 4000 << 20, GPUs: 2},
+		"mixed":   {CPUs: 64, MemoryBytes: 512000 << 20, GPUs: 6, Seconds: 1800},
+	}
+	e.nodes.set(known, time.Now())
 	for partition, want := range map[string]placement.Node{
-		"big":         {CPUs: 16, MemoryBytes: 64000<<20 - memoryRoom, GPUs: 2, Seconds: 9000 - 70},
-		"big,mixed":   {CPUs: 64, MemoryBytes: 512000<<20 - memoryRoom, GPUs: 6, Seconds: 9000 - 70},
-		"big,forever": {CPUs: 16, MemoryBytes: 64000<<20 - memoryRoom, GPUs: 2},
+		"big":         {CPUs: 16, MemoryBytes: 64000<<20 - memoryMargin, GPUs: 2, Seconds: 9000 - 70},
+		"big,mixed":   {CPUs: 64, MemoryBytes: 512000<<20 - memoryMargin, GPUs: 6, Seconds: 9000 - 70},
+		"big,forever": {CPUs: 16, MemoryBytes: 64000<<20 - memoryMargin, GPUs: 2},
 	} {
 		got, known := e.Largest(placement.Placement{Partition: partition})
 		if diff := cmp.Diff(want, got); !known || diff != "" {
@@ -52,21 +32,10 @@ func TestLargestLeavesRoomForWhatTheTaskItselfTakes(t *testing.T) {
 		}
 	}
 	if _, known := e.Largest(placement.Placement{Partition: "big,other"}); known {
-		t.Error("of a partition that sinfo does not name something is known")
+		t.Error("something is known of a partition that sinfo does not name")
 	}
-	e.nodes.asked = time.Now().Add(-2 * nodesAge)
+	e.nodes.set(known, time.Now().Add(-2*nodesTTL))
 	if _, known := e.Largest(placement.Placement{}); known {
-		t.Error("what the controller said long ago still counts")
+		t.Error("an old answer of the controller still counts")
 	}
-}
-
-func FuzzParseNodes(f *testing.F) {
-	f.Add(recordedNodes)
-	f.Fuzz(func(t *testing.T, text string) {
-		for name, n := range parseNodes(text) {
-			if n.Seconds < 0 {
-				t.Errorf("%q of %q may run %d seconds", name, text, n.Seconds)
-			}
-		}
-	})
 }

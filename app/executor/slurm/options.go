@@ -9,16 +9,17 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/executor/slurm/client"
 	"molrun/app/fault"
 	"molrun/app/task"
 )
 
-// Options say where the cluster is and how it is used. The zero value of a
-// field takes its default.
+// Options say where the cluster is and how to use it. A zero field has its
+// default.
 type Options struct {
-	// SharedDir is a folder that this machine and every node see under this
-	// path. The attempts' directories, a copy of this program and the lists of
-	// what was submitted lie in it, and nothing of anybody else.
+	// SharedDir is a directory that this machine and every node see under this
+	// path. It holds the attempts' directories, copies of this program and the
+	// lists of submissions, and nothing else.
 	SharedDir string
 	// Program is this program's path. It is copied to SharedDir.
 	Program string
@@ -27,53 +28,52 @@ type Options struct {
 	// MaxTasks is how many tasks may be in Slurm at once; default 5000. The
 	// cluster's MaxJobCount and the account's MaxSubmitJobs have to be larger.
 	MaxTasks int
-	// HoldGrace is how long a task stays in Slurm that waits for what will not
-	// come by itself, such as a partition that does not exist; default 10 min.
+	// HoldGrace is how long a task stays in Slurm that waits for something that
+	// will not come by itself, such as a missing partition; default 10 min.
 	HoldGrace time.Duration
 	// Grace is what a task gives its program to end (runner.grace); default
-	// that of package task. Slurm's time limit leaves room for it.
+	// that of package task. Slurm's time limit allows for it.
 	Grace time.Duration
-	// Poll is how often Slurm is asked how its jobs stand; default 5 s. Where
-	// an answer takes long or fails it is asked up to six times less often.
+	// Poll is how often Slurm is asked for the state of its jobs; default 5 s. If
+	// an answer takes long or fails, it is asked up to six times less often.
 	Poll time.Duration
 	// LostAfter is how long a task has to be unknown to Slurm before it counts
 	// as lost, or as never submitted; default 2 min.
 	LostAfter time.Duration
-	// Late is how long the files of a task that Slurm says has ended may take to
-	// be seen here; default 60 s, as long as NFS keeps what it once read.
+	// Late is how long the files of an ended task may take to become visible here;
+	// default 60 s, the cache time of NFS.
 	Late time.Duration
 	// Timeout bounds one command of Slurm; default 30 s.
 	Timeout time.Duration
 
-	// Path is where the commands of Slurm are looked for (PATH); default that
-	// of this process. SlurmConf is their SLURM_CONF, "" where they know.
+	// Path is the PATH of the commands of Slurm; default that of this process.
+	// SlurmConf is their SLURM_CONF, "" if they know.
 	Path, SlurmConf string
 	// NodePath is the PATH of programs on the nodes; default that of package
 	// task.
 	NodePath string
 
 	// Sandbox is SandboxAuto, SandboxRequired or SandboxOff; default
-	// SandboxAuto. It is a node that finds out what it can give.
+	// SandboxAuto. The node finds out what it supports.
 	Sandbox string
 	// Processes is how many a job may have at once, FileBytes how large a file
 	// of a job may become; 0 is no limit.
 	Processes int
 	FileBytes int64
-	// SandboxOf gives what a job's algorithm may reach; nil: nothing more than
-	// any.
+	// SandboxOf returns what a job's algorithm may access; nil: the default.
 	SandboxOf func(context.Context, app.JobID) (app.Sandbox, error)
 
-	// Now is the wall clock, to be compared with Slurm's; default time.Now.
+	// Now is the wall clock, which is compared with Slurm's; default time.Now.
 	Now func() time.Time
-	// Log takes what an operator should know: fixed words, then names and
-	// values in turn; nil drops it.
+	// Log takes messages for the operator: fixed words, then alternating names and
+	// values; nil drops them.
 	Log func(message string, fields ...any)
 }
 
-// The wishes for a sandbox, as in the configuration.
+// The choices of a sandbox, as in the configuration.
 const (
-	SandboxAuto     = "auto"     // where a node can give one
-	SandboxRequired = "required" // else the task does not start
+	SandboxAuto     = "auto"     // where a node supports one
+	SandboxRequired = "required" // otherwise the task does not start
 	SandboxOff      = "off"
 )
 
@@ -102,6 +102,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// newClient returns a client for the commands of Slurm.
+func (o Options) newClient() *client.Client {
+	return client.New(client.Options{Path: o.Path, Conf: o.SlurmConf, Timeout: o.Timeout, Now: o.Now})
+}
+
 func setDefault[T string | int | time.Duration](field *T, value T) {
 	var zero T
 	if *field == zero {
@@ -109,7 +114,7 @@ func setDefault[T string | int | time.Duration](field *T, value T) {
 	}
 }
 
-// valid refuses what would break a script or a list.
+// valid refuses values that would break a script or a list.
 func (o Options) valid() error {
 	switch {
 	case !filepath.IsAbs(o.SharedDir) || filepath.Clean(o.SharedDir) != o.SharedDir || strings.ContainsAny(o.SharedDir, "\n%\\"):
@@ -120,4 +125,21 @@ func (o Options) valid() error {
 		return errors.New("a number of the Slurm executor's options is negative")
 	}
 	return nil
+}
+
+const (
+	// timeMargin is what Slurm lets a task live beyond its own limit and grace, so
+	// that the task ends its program and reports it.
+	timeMargin = time.Minute
+	// memoryMargin is what the process that runs the task needs itself.
+	memoryMargin = 64 << 20
+)
+
+// margin is what Slurm lets a task live beyond its own limit.
+func (o Options) margin() time.Duration { return o.Grace + timeMargin }
+
+// overdue reports whether a task cannot be alive any more, because Slurm would
+// have ended it. A task without a limit may live forever.
+func (o Options) overdue(t app.Task, run *task.Started) bool {
+	return t.Limit > 0 && o.Now().Sub(run.StartedAt) > t.Limit+o.margin()
 }

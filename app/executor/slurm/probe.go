@@ -10,17 +10,18 @@ import (
 	"strings"
 	"time"
 
+	"molrun/app/executor/slurm/client"
 	"molrun/app/placement"
 )
 
 const (
-	// probePatience is how long a probe's job may take to start and to answer.
-	probePatience = 30 * time.Second
-	// clockSlack is how far clocks may differ without anybody's noticing.
+	// probeTimeout is how long the job may take to start and to answer.
+	probeTimeout = 30 * time.Second
+	// clockSlack is how far clocks may differ.
 	clockSlack = 5 * time.Second
 )
 
-// probe is one job that answers in a folder of its own.
+// probe is one job that answers in its own directory.
 type probe struct {
 	*checkup
 	dir   string
@@ -39,7 +40,7 @@ mv answer.new answer
 `
 
 func (p *probe) run(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	job, err := p.submit(ctx)
 	if err != nil {
@@ -66,17 +67,12 @@ func (p *probe) submit(ctx context.Context) (job string, err error) {
 	}
 	script := strings.NewReplacer("DIR", quote(p.dir), "PROGRAM", quote(program)).Replace(probeScript)
 	p.sent = p.options.Now()
-	words := append(placementWords(p.place), p.options.ownWords(p.options.Prefix+"_probe", 1)...)
-	words = append(words, "--time=1")
-	out, err := p.slurm.run(ctx, script, "sbatch", words...)
-	if err != nil {
-		return "", err
-	}
-	return jobNumber(out)
+	args := append(placementArgs(p.place), p.options.commonArgs(p.options.Prefix+"_probe", 1)...)
+	return p.client.Submit(ctx, script, append(args, "--time=1")...)
 }
 
-// await looks for the answer. The folder is listed anew each time: a network
-// file system may remember for a while that a file was not there.
+// await waits for the answer. It lists the directory each time, because a network
+// file system may cache for a while that a file does not exist.
 func (p *probe) await(ctx context.Context) (answer string, seen bool) {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -94,7 +90,7 @@ func (p *probe) await(ctx context.Context) (answer string, seen bool) {
 	}
 }
 
-// judge reads the answer, which was seen at that time.
+// judge evaluates the answer, which was seen at that time.
 func (p *probe) judge(answer string, seen time.Time) {
 	lines := strings.Split(strings.TrimSpace(answer), "\n")
 	if len(lines) != 5 || lines[0] != p.nonce {
@@ -112,8 +108,8 @@ func (p *probe) judge(answer string, seen time.Time) {
 	p.judgeClock(lines[1], node, seen)
 }
 
-// judgeClock knows that the node read its clock between two readings of this
-// machine's.
+// judgeClock relies on the node having read its clock between two readings of
+// this machine's clock.
 func (p *probe) judgeClock(text, node string, seen time.Time) {
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -132,19 +128,17 @@ func (p *probe) judgeClock(text, node string, seen time.Time) {
 	}
 }
 
-// silent says what has become of a job without an answer, and takes it back.
+// silent reports the state of a job without an answer, and cancels it.
 func (p *probe) silent(job string) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.options.Timeout)
 	defer cancel()
-	text, err := p.slurm.run(ctx, "", "squeue", "--noheader", "--states=all", "--jobs="+job, "--format=%T|%r|%N")
-	_, _ = p.slurm.run(ctx, "", "scancel", job)
-	state, rest, _ := strings.Cut(strings.TrimSpace(text), "|")
-	reason, node, _ := strings.Cut(rest, "|")
+	state, reason, node, err := p.client.State(ctx, job)
+	_ = p.client.Cancel(ctx, client.End, []string{job})
 	switch {
 	case err != nil:
-		p.say(Doubtful, "the job %s to try the cluster with did not answer within %v, and the controller does not tell why: %v", job, probePatience, err)
-	case states[state] == queued:
-		p.say(Doubtful, "the job to try the cluster with still waited after %v (%s), so it is not known whether nodes see the shared folder; try again when the cluster is less busy", probePatience, reason)
+		p.say(Doubtful, "the job %s to try the cluster with did not answer within %v, and the controller does not tell why: %v", job, probeTimeout, err)
+	case (client.Record{State: state}).Kind() == client.Queued:
+		p.say(Doubtful, "the job to try the cluster with still waited after %v (%s), so it is not known whether nodes see the shared folder; try again when the cluster is less busy", probeTimeout, reason)
 	default:
 		p.say(Wrong, "the job to try the cluster with is %s on node %s (%s), but its answer is not seen in %s; mount the same file system there, under that path", state, node, reason, p.options.SharedDir)
 	}

@@ -11,20 +11,20 @@ import (
 	"path/filepath"
 	"sync"
 
+	"molrun/app/durable"
 	"molrun/app/fault"
 )
 
-// program is this program's copy for the nodes. It is named by its digest, so
-// an upgrade puts another beside it and tasks keep the one that they were
-// submitted with.
+// program is the copy of this program for the nodes. Its name has its digest, so
+// an upgrade adds another copy, and tasks keep the one they were submitted with.
 type program struct {
 	from, dir string
 
 	mu   sync.Mutex
-	path string // once it is there
+	path string // once it exists
 }
 
-// install gives the copy's path. The first call makes it, if it is not there.
+// install returns the path of the copy. The first call makes it if necessary.
 func (p *program) install(ctx context.Context) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,7 +42,7 @@ func (p *program) install(ctx context.Context) (string, error) {
 	return path, nil
 }
 
-// copy copies and hashes in one pass, and gives the copy its name at the end.
+// copy copies and hashes in one pass, and names the copy at the end.
 func (p *program) copy(ctx context.Context) (string, error) {
 	in, err := os.Open(p.from)
 	if err != nil {
@@ -72,7 +72,11 @@ func (p *program) copy(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", errors.Join(err, os.Remove(out.Name()))
 	}
-	if err := syncDir(p.dir); err != nil {
+	root, err := os.OpenRoot(p.dir)
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(durable.SyncDir(root, "."), root.Close()); err != nil {
 		return "", fmt.Errorf("sync: %w", err)
 	}
 	return path, nil

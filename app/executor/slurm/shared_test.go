@@ -16,7 +16,7 @@ import (
 	"molrun/app/placement"
 )
 
-// noBubblewrap hides bwrap from the nodes, and sees to it that sh is there.
+// noBubblewrap hides bwrap from the nodes, but keeps sh.
 func (w *world) noBubblewrap() {
 	w.Helper()
 	w.options.NodePath = w.TempDir()
@@ -41,7 +41,7 @@ func TestSandboxOnTheNode(t *testing.T) {
 	const script = "if [ -e %s ]; then echo seen; else echo unseen; fi > out/sees"
 	tests := []struct {
 		sandbox string
-		without bool // on a node that can give none
+		without bool // on a node without sandboxes
 		cause   app.Cause
 		kind    string
 		sees    string
@@ -103,7 +103,7 @@ func TestProgramIsCopiedOnceForEachVersion(t *testing.T) {
 	}
 }
 
-func TestSharedFolderIsSwept(t *testing.T) {
+func TestSweep(t *testing.T) {
 	w := newWorld(t)
 	first := w.executor()
 	old, err := first.Program(t.Context())
@@ -157,8 +157,8 @@ func TestSharedFolderIsSwept(t *testing.T) {
 	}
 }
 
-// TestThousandsOfTasksInFewCommands submits more tasks than one array takes, to
-// a partition that is down, and ends them again.
+// TestThousandsOfTasksInFewCommands submits more tasks than one array takes to a
+// partition that is down, and stops them.
 func TestThousandsOfTasksInFewCommands(t *testing.T) {
 	const count, most = 2500, 1000
 	w := newWorld(t)
@@ -235,7 +235,7 @@ func TestThousandsOfTasksInFewCommands(t *testing.T) {
 	}
 }
 
-// bareTasks gives tasks that are never to run.
+// bareTasks returns tasks that never run.
 func (w *world) bareTasks(n int) []app.Task {
 	w.Helper()
 	tasks := make([]app.Task, n)
@@ -248,7 +248,7 @@ func (w *world) bareTasks(n int) []app.Task {
 	return tasks
 }
 
-func TestFolderThatIsGoneIsNoInformation(t *testing.T) {
+func TestMissingSharedDirectoryChangesNothing(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor()
 	a := w.start(e, w.task("exit 0"))
@@ -272,7 +272,7 @@ func TestFolderThatIsGoneIsNoInformation(t *testing.T) {
 	}
 }
 
-// unmade gives a task that has no directory.
+// unmade returns a task without a directory.
 func (w *world) unmade() app.Task {
 	return app.Task{Job: "01JSLURM", Attempt: 1, Dir: filepath.Join(w.options.SharedDir, "attempts", "none", "1"), Token: "unmade", Limit: time.Hour}
 }

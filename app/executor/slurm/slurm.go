@@ -2,43 +2,32 @@ package slurm
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"molrun/app"
-	"molrun/app/fault"
-)
-
-// The parts of the shared folder.
-const (
-	attemptsDir    = "attempts"
-	submissionsDir = "submissions"
-	binDir         = "bin"
+	"molrun/app/executor/slurm/client"
+	"molrun/app/executor/slurm/gather"
+	"molrun/app/placement"
 )
 
 // Executor runs tasks as jobs of Slurm.
 type Executor struct {
-	options  Options
-	slurm    *commands
-	gatherer *gatherer
-	canceler *canceler
-	lists    lists
-	program  program
-	cluster  cluster
-	nodes    nodes
-	locks    locks
-	looking  chan struct{} // holds a token while nobody looks at Slurm's jobs
-	view     view          // of whoever has the token
+	options     Options
+	client      *client.Client
+	submitter   *submitter
+	gatherer    *gather.Gatherer[request]
+	canceler    *canceler
+	lists       *lists
+	program     *program
+	submissions *submissions
+	nodes       *nodes
+	locks       locks
+	latest      latest
 
-	mu      sync.Mutex
-	latest  map[string]record    // of each task by its token, as Slurm last said
-	fresh   map[string]time.Time // when a name was submitted by this process
-	refusal map[string]string    // why a name may not be submitted yet
-	refused map[string]string    // why a name that was to be submitted again can't be
-	again   map[string]bool      // names that are being submitted again
-	hurried bool                 // something is about to change
+	looking  chan struct{} // holds a token while no Status runs
+	snapshot snapshot      // of the holder of the token
 
 	end    context.Context // ends when the executor is closed
 	cancel context.CancelFunc
@@ -47,41 +36,42 @@ type Executor struct {
 
 var _ app.Remote = (*Executor)(nil)
 
-// New gives an Executor. It touches nothing yet, so a cluster that is down keeps
-// no service from starting. It has to be closed.
+// New returns an Executor, which has to be closed. It touches nothing yet, so a
+// service starts even if the cluster is down.
 func New(o Options) (*Executor, error) {
 	o = o.withDefaults()
 	if err := o.valid(); err != nil {
 		return nil, err
 	}
+	c := o.newClient()
 	e := &Executor{
-		options: o,
-		slurm:   newCommands(o),
-		lists:   lists{dir: filepath.Join(o.SharedDir, submissionsDir), prefix: o.Prefix},
-		program: program{from: o.Program, dir: filepath.Join(o.SharedDir, binDir)},
-		looking: make(chan struct{}, 1),
-		latest:  map[string]record{},
-		fresh:   map[string]time.Time{},
-		refusal: map[string]string{},
-		refused: map[string]string{},
-		again:   map[string]bool{},
+		options:     o,
+		client:      c,
+		canceler:    newCanceler(),
+		lists:       &lists{dir: filepath.Join(o.SharedDir, submissionsDir), prefix: o.Prefix},
+		program:     &program{from: o.Program, dir: filepath.Join(o.SharedDir, binDir)},
+		submissions: newSubmissions(),
+		nodes:       &nodes{client: c, margin: o.margin()},
+		latest:      latest{records: map[string]client.Record{}},
+		looking:     make(chan struct{}, 1),
+		snapshot:    snapshot{client: c, options: o, pace: o.Poll},
 	}
-	e.cluster = cluster{slurm: e.slurm}
 	e.looking <- struct{}{}
-	e.view = view{pace: o.Poll, tracked: map[string]*tracked{}}
+	e.submitter = &submitter{
+		options: o, client: c, lists: e.lists, program: e.program, submissions: e.submissions, nodes: e.nodes,
+	}
+	e.gatherer = gather.New(e.submitter.submit, c.ArraySize, client.SubmitsAtOnce)
 	e.end, e.cancel = context.WithCancel(context.Background())
-	e.gatherer = newGatherer(e.submit, e.cluster.arraySize)
-	e.canceler = newCanceler(e.cancelJobs)
-	e.parts.Go(func() { e.gatherer.run(e.end) })
-	e.parts.Go(func() { e.canceler.run(e.end) })
-	e.parts.Go(func() { e.sweepNowAndThen(e.end) })
-	e.parts.Go(func() { e.keepNodes(e.end) })
+	e.parts.Go(func() { e.gatherer.Run(e.end) })
+	e.parts.Go(func() { e.canceler.run(e.end, e.cancelJobs) })
+	e.parts.Go(func() { e.nodes.run(e.end) })
+	e.parts.Go(func() { e.sweepRegularly(e.end) })
 	return e, nil
 }
 
-// Close ends what the Executor does by itself, commands of Slurm included.
-// Tasks run on; the next Executor finds them, also those whose submission was
-// cut short.
+// Close ends the background work of the Executor, including commands of Slurm.
+// Tasks continue; the next Executor finds them, also those whose submission was
+// interrupted.
 func (e *Executor) Close() error {
 	e.cancel()
 	e.parts.Wait()
@@ -91,36 +81,28 @@ func (e *Executor) Close() error {
 // Name is slurm.
 func (e *Executor) Name() string { return "slurm" }
 
-// Capacity is not known: Slurm queues by itself.
+// Capacity is unknown: Slurm has its own queue.
 func (e *Executor) Capacity() (app.Capacity, bool) { return app.Capacity{}, false }
 
 // MaxTasks is how many tasks may be in Slurm at once.
 func (e *Executor) MaxTasks() int { return e.options.MaxTasks }
 
-// AttemptsDir is where the attempts' directories lie, seen by all nodes.
+// AttemptsDir is the parent of the attempts' directories, which all nodes see.
 func (e *Executor) AttemptsDir() string { return filepath.Join(e.options.SharedDir, attemptsDir) }
 
-// Program gives the path of this program on the nodes. The first call copies
-// it there.
+// Program returns the path of this program on the nodes. The first call copies it
+// there.
 func (e *Executor) Program(ctx context.Context) (string, error) { return e.program.install(ctx) }
 
-func (e *Executor) log(message string, fields ...any) { e.options.Log(message, fields...) }
-
-// hurry says that Slurm's jobs are about to change.
-func (e *Executor) hurry() {
-	e.mu.Lock()
-	e.hurried = true
-	e.mu.Unlock()
+// Largest returns the maximum of each quantity that the nodes of a placement's
+// partition offer to a job, and the longest run time there; false if that is
+// unknown, as in the first moments and while the controller is down. It does not
+// wait.
+func (e *Executor) Largest(p placement.Placement) (placement.Node, bool) {
+	return e.nodes.largest(p.Partition)
 }
 
-// makeDirs makes the parts of the shared folder, once for each Executor. Should
-// they vanish later, a file system is not mounted, and to make them again would
-// hide it.
-func makeDirs(shared string) error {
-	for _, name := range []string{attemptsDir, submissionsDir, binDir} {
-		if err := os.Mkdir(filepath.Join(shared, name), 0o700); err != nil && !os.IsExist(err) {
-			return fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be used: %v", err)
-		}
-	}
-	return nil
-}
+// Answers returns why the controller did not answer when it was last asked, which
+// was at most a minute ago, nil if it did, and since when that has been so. The
+// time is zero before the first answer.
+func (e *Executor) Answers() (since time.Time, err error) { return e.client.Answers() }

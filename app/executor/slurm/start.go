@@ -9,8 +9,8 @@ import (
 	"molrun/app/task"
 )
 
-// Start submits the task, with others that come now and ask for the same. A
-// task is submitted once: to repeat it finds what is there.
+// Start submits the task, together with others that come now with the same
+// request. It is idempotent: a repeated call finds the first submission.
 func (e *Executor) Start(ctx context.Context, t app.Task) (app.Handle, error) {
 	h, err := e.start(ctx, t)
 	if err != nil {
@@ -25,21 +25,21 @@ func (e *Executor) start(ctx context.Context, t app.Task) (app.Handle, error) {
 	case err != nil:
 		return "", fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be read: %v", err)
 	case submitted:
-		return r.numbered(e.lists.number(r.Name)).encode(), nil
+		return numbered(r, e.lists.number(r.Name)).encode(), nil
 	case task.Exists(t.Dir, task.RunFile) || task.Exists(t.Dir, task.OutcomeFile):
 		return "", nil // it ran
 	}
-	asked, err := e.requestOf(ctx, t)
+	asked, err := e.submitter.requestOf(ctx, t)
 	if err != nil {
 		return "", err
 	}
-	h, known, err := e.gatherer.add(ctx, e.end, asked, t)
+	h, known, err := e.gatherer.Add(ctx, e.end, asked, t)
 	if known {
 		return h, err
 	}
-	// Its submission goes on, and the list of it may be there already.
+	// The submission continues, and may have written its list already.
 	if r, submitted, _ := e.lists.find(t.Token); submitted {
-		return r.numbered("").encode(), nil
+		return numbered(r, "").encode(), nil
 	}
 	return "", nil
 }

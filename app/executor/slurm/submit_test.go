@@ -17,7 +17,7 @@ import (
 	"molrun/app/task/process"
 )
 
-func TestNothingOfTheServicesEnvironmentReachesTheJob(t *testing.T) {
+func TestJobInheritsNothingFromTheService(t *testing.T) {
 	w := newWorld(t)
 	const secret = "hunter2-of-the-service"
 	for name, value := range map[string]string{
@@ -55,14 +55,14 @@ func TestNothingOfTheServicesEnvironmentReachesTheJob(t *testing.T) {
 	}
 }
 
-// number gives the number in the task's handle.
+// number returns the job number in the task's handle.
 func number(t app.Task) string {
 	_, rest, _ := strings.Cut(string(t.Handle), `"job":"`)
 	id, _, _ := strings.Cut(rest, `"`)
 	return id
 }
 
-func TestJobsGetTheGPUsThatSlurmGrantsThem(t *testing.T) {
+func TestJobsGetTheirGrantedGPUs(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor()
 	const script = `printf %s "$CUDA_VISIBLE_DEVICES" > out/gpus`
@@ -82,7 +82,7 @@ func TestJobsGetTheGPUsThatSlurmGrantsThem(t *testing.T) {
 	}
 }
 
-func TestSlurmLeavesRoomForTheTasksOwnLimits(t *testing.T) {
+func TestSlurmLimitsExceedTheTasksOwn(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor()
 	a := w.task(untilGo)
@@ -103,7 +103,7 @@ func TestSlurmLeavesRoomForTheTasksOwnLimits(t *testing.T) {
 	w.ended(e, a)
 }
 
-func TestNoMoreTimeIsAskedForThanThePartitionGives(t *testing.T) {
+func TestTimeLimitStaysWithinThePartition(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor()
 	until(t, "the cluster's nodes are known", func() bool { _, known := e.Largest(placement.Placement{}); return known })
@@ -118,7 +118,7 @@ func TestNoMoreTimeIsAskedForThanThePartitionGives(t *testing.T) {
 	w.ended(e, a)
 }
 
-func TestWhatSlurmRefusesIsNotStarted(t *testing.T) {
+func TestRefusedJobIsNotStarted(t *testing.T) {
 	tests := []struct {
 		name string
 		want string
@@ -146,8 +146,8 @@ func TestWhatSlurmRefusesIsNotStarted(t *testing.T) {
 	}
 }
 
-// TestSubmissionOfUnknownOutcome is about an sbatch that does not say what came
-// of it. Whatever did, the task runs exactly once.
+// TestSubmissionOfUnknownOutcome has sbatch fail without a clear result. Whatever
+// that was, the task runs exactly once.
 func TestSubmissionOfUnknownOutcome(t *testing.T) {
 	const silent = `echo "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation" >&2; exit 1`
 	tests := []struct {
@@ -217,7 +217,7 @@ func (w *world) startAll(e *slurm.Executor, n int, script string) []app.Task {
 	return tasks
 }
 
-// untilQuiet waits until Slurm has no job of these tasks left that could run.
+// untilQuiet waits until Slurm has no job of these tasks that could still run.
 func (w *world) untilQuiet(tasks []app.Task) {
 	w.Helper()
 	until(w.T, "no job is left", func() bool {
@@ -230,8 +230,8 @@ func (w *world) untilQuiet(tasks []app.Task) {
 	})
 }
 
-// untilAccounted waits until accounting has heard of so many ends of a name's
-// tasks, of which there are no more.
+// untilAccounted waits until accounting knows exactly so many ended tasks of a
+// name.
 func (w *world) untilAccounted(t app.Task, ends int) {
 	w.Helper()
 	until(w.T, "accounting knows the ends", func() bool {
@@ -254,7 +254,7 @@ func TestAcknowledgedJobThatVanishesIsLost(t *testing.T) {
 	}
 }
 
-func TestStartThatIsCutShortIsFoundAgain(t *testing.T) {
+func TestInterruptedStartIsRecovered(t *testing.T) {
 	w := newWorld(t)
 	calls := w.standIn("sbatch", `echo >>$calls; while [ ! -e $calls.go ]; do sleep 0.05; done; exec $real "$@"`)
 	first := w.executor()

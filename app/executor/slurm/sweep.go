@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,14 +11,14 @@ import (
 )
 
 const (
-	// sweepEvery is how often what nobody needs any more is removed.
+	// sweepEvery is how often the shared directory is swept.
 	sweepEvery = time.Hour
-	// sweepAge is how old it has to be.
+	// sweepAge is how old a file has to be.
 	sweepAge = time.Hour
 )
 
-// sweepNowAndThen sweeps until ctx ends.
-func (e *Executor) sweepNowAndThen(ctx context.Context) {
+// sweepRegularly sweeps until ctx ends.
+func (e *Executor) sweepRegularly(ctx context.Context) {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
 	for {
@@ -29,36 +28,35 @@ func (e *Executor) sweepNowAndThen(ctx context.Context) {
 			return
 		}
 		if err := e.Sweep(ctx, sweepAge); err != nil && ctx.Err() == nil {
-			e.log("not all of the shared folder could be swept", "err", err)
+			e.options.Log("not all of the shared folder could be swept", "err", err)
 		}
 	}
 }
 
 // Sweep removes lists whose attempts' directories are all gone, copies of other
-// versions of this program once no list is older than this one's, and what a
-// crash left half written. What is younger than age stays.
+// versions of this program once no list is older than the current copy, and
+// temporary files that a crash left. Files younger than age stay.
 func (e *Executor) Sweep(ctx context.Context, age time.Duration) error {
 	before := e.options.Now().Add(-age)
 	oldest, err := e.sweepLists(ctx, before)
 	if err != nil {
 		return err
 	}
-	e.forgetNames()
+	e.submissions.forget()
 	current, err := e.program.install(ctx)
 	if err != nil {
 		return err
 	}
 	info, err := os.Stat(current)
 	if err != nil || oldest.Before(info.ModTime()) {
-		return err // jobs may wait that were submitted with another version
+		return err // queued jobs may need another version
 	}
 	return removeFiles(filepath.Dir(current), func(name string, at time.Time) bool {
 		return name != filepath.Base(current) && at.Before(before)
 	})
 }
 
-// sweepLists removes the lists that nobody needs, and gives the age of the
-// oldest that stays.
+// sweepLists removes unneeded lists and returns the age of the oldest remaining.
 func (e *Executor) sweepLists(ctx context.Context, before time.Time) (oldest time.Time, err error) {
 	oldest = e.options.Now()
 	entries, err := os.ReadDir(e.lists.dir)
@@ -72,7 +70,7 @@ func (e *Executor) sweepLists(ctx context.Context, before time.Time) (oldest tim
 		}
 		name := entry.Name()
 		switch {
-		case strings.HasPrefix(name, ".new-") && info.ModTime().Before(before):
+		case temporary(name, e.lists.prefix) && info.ModTime().Before(before):
 			err = errors.Join(err, os.Remove(e.lists.path(name)))
 			continue
 		case strings.HasPrefix(name, "."), strings.HasSuffix(name, ".job"):
@@ -89,32 +87,10 @@ func (e *Executor) sweepLists(ctx context.Context, before time.Time) (oldest tim
 	return oldest, err
 }
 
-// idle reports whether no attempt of a list has a directory any more.
-func (l *lists) idle(name string) bool {
-	tasks, err := l.read(name)
-	if err != nil {
-		return false
-	}
-	for _, t := range tasks {
-		if _, err := os.Lstat(t.Dir); !errors.Is(err, fs.ErrNotExist) {
-			return false
-		}
-	}
-	return true
-}
-
-// forgetNames drops what is known of names that are long submitted.
-func (e *Executor) forgetNames() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	maps.DeleteFunc(e.fresh, func(name string, at time.Time) bool {
-		if time.Since(at) < remembered || e.again[name] {
-			return false
-		}
-		delete(e.refusal, name)
-		delete(e.refused, name)
-		return true
-	})
+// temporary reports whether a file was to become a list. Earlier versions began
+// its name with .new-.
+func temporary(name, prefix string) bool {
+	return strings.HasPrefix(name, "."+prefix+"-") || strings.HasPrefix(name, ".new-")
 }
 
 func removeFiles(dir string, which func(name string, at time.Time) bool) error {

@@ -21,7 +21,7 @@ import (
 // untilGo is part of scripts that run until the file out/go appears.
 const untilGo = "while [ ! -e out/go ]; do sleep 0.05; done\n"
 
-// task lays out a task that runs the script.
+// task prepares a task that runs the script.
 func (w *world) task(script string) app.Task {
 	w.Helper()
 	t := app.Task{
@@ -44,7 +44,7 @@ func (w *world) task(script string) app.Task {
 	return t
 }
 
-// start starts the task and sees to it that nothing of it outlives the test.
+// start starts the task and cleans up after the test.
 func (w *world) start(e *slurm.Executor, t app.Task) app.Task {
 	w.Helper()
 	h, err := e.Start(w.Context(), t)
@@ -56,7 +56,7 @@ func (w *world) start(e *slurm.Executor, t app.Task) app.Task {
 	return t
 }
 
-// cancel has Slurm end all jobs of the task's name.
+// cancel cancels all jobs of the task's name.
 func (w *world) cancel(t app.Task) {
 	for _, name := range []string{w.name(t), w.prefix() + "-" + t.Token} {
 		if name != "" {
@@ -72,7 +72,7 @@ func (w *world) prefix() string {
 	return "molrun"
 }
 
-// name gives the name of the task's job, as its handle has it.
+// name returns the name of the task's job, from its handle.
 func (w *world) name(t app.Task) string {
 	_, rest, _ := strings.Cut(string(t.Handle), `"name":"`)
 	name, _, _ := strings.Cut(rest, `"`)
@@ -90,7 +90,7 @@ func (w *world) status(e *slurm.Executor, t app.Task) app.TaskStatus {
 	return all[0]
 }
 
-// until asks again and again until the task is as wanted.
+// until polls until the task is as wanted.
 func (w *world) until(e *slurm.Executor, t app.Task, what string, is func(app.TaskStatus) bool) app.TaskStatus {
 	w.Helper()
 	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
@@ -123,7 +123,7 @@ func (w *world) running(e *slurm.Executor, t app.Task) app.TaskStatus {
 	return w.until(e, t, "running", func(now app.TaskStatus) bool { return now.State == app.TaskRunning })
 }
 
-// release lets a waiting script go on.
+// release lets a waiting script continue.
 func (w *world) release(t app.Task) {
 	w.Helper()
 	if err := os.WriteFile(w.out(t, "go"), nil, 0o600); err != nil {
@@ -174,16 +174,15 @@ func (w *world) elsewhere(t app.Task) {
 	}
 }
 
-// jobs gives what Slurm has of that name, a line each: number and state.
+// jobs returns number and state of each job of that name.
 func (w *world) jobs(name string) []string {
 	w.Helper()
 	out := w.cluster.Run(w, "squeue", "--noheader", "--states=all", "--array", "--name="+name, "--format=%i %T")
 	return strings.Fields(strings.ReplaceAll(out, " ", ":"))
 }
 
-// standIn puts a script in the place of one of Slurm's commands, for executors
-// that are made from now on. It finds the real one as $real, and $calls is a
-// file of its own.
+// standIn replaces one of Slurm's commands by a script, for executors made from
+// now on. The script finds the real command as $real; $calls is its own file.
 func (w *world) standIn(command, script string) (calls string) {
 	w.Helper()
 	dir := w.TempDir()
@@ -200,7 +199,7 @@ func (w *world) standIn(command, script string) (calls string) {
 	return calls
 }
 
-// lines gives how many lines a file has, 0 where there is none.
+// lines counts the lines of a file, 0 where there is none.
 func (w *world) lines(path string) int {
 	text, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {

@@ -2,16 +2,16 @@ package slurm
 
 import "strings"
 
-// How the wrapper ends where the task was not begun. 76 is also how molrun task
-// ends in a directory that was run before.
+// Exit statuses of the wrapper if the task did not begin. molrun task also exits
+// with 76 in a directory that was run before.
 const (
 	exitNoDir   = 75 // the node does not see the shared folder, or not all of it
 	exitClaimed = 76 // another job runs the attempt, or did
 )
 
 // wrapper is the batch script: it finds the attempt's directory in the list,
-// claims it, and becomes molrun task. It takes nothing along of the environment
-// that the node gave it but the devices that Slurm granted.
+// claims it, and becomes molrun task. Of the node's environment it passes on only
+// the devices that Slurm granted.
 type wrapper struct {
 	list      string // path
 	program   string // path
@@ -33,7 +33,7 @@ exec >>shim.log 2>&1
 exec env -i PATH=PATHS MOLRUN_TASK="$token" DEVICES PROGRAM task "$dir" --isolation ISOLATION
 `
 
-// devices passes on what Slurm granted, and to a job without GPUs nothing.
+// devices passes on the granted devices, and nothing to a job without GPUs.
 const devices = `${CUDA_VISIBLE_DEVICES+"CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES"}`
 
 func (w wrapper) String() string {
@@ -47,5 +47,5 @@ func (w wrapper) String() string {
 	).Replace(script)
 }
 
-// quote makes one word of text for sh, whatever is in it.
+// quote makes any text one word for sh.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

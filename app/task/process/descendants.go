@@ -22,12 +22,12 @@ func (d Descendant) Signal(sig syscall.Signal) error {
 	})
 }
 
-// Descendants gives the living processes below this one. If this process is a
-// subreaper, none can leave that tree. A process that is just being forked may
-// be missed: to end them all, ask again until none is left.
+// Descendants returns the living processes below this one. If this process is a
+// subreaper, none can leave that tree. A process that is just being forked may be
+// missed: to end them all, ask again until none is left.
 func Descendants() []Descendant { return descendantsBy(children()) }
 
-// Children gives the PIDs of a process's own children.
+// Children returns the PIDs of a process's own children.
 func Children(parent int) []int { return children()(parent) }
 
 // SignalDescendants signals every process below this one. It skips those that
@@ -78,7 +78,7 @@ func descendantsBy(childrenOf func(parent int) []int) []Descendant {
 	return found
 }
 
-// children gives the way to list children that this kernel offers.
+// children returns the way to list children that this kernel offers.
 func children() func(parent int) []int {
 	if _, err := childrenOfThread(os.Getpid(), strconv.Itoa(os.Getpid())); err != nil {
 		return childrenSearched()

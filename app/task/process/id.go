@@ -21,7 +21,7 @@ type ID struct {
 // ErrGone says that a process no longer exists.
 var ErrGone = errors.New("the process is gone")
 
-// Find gives the ID of the process that has this PID now.
+// Find returns the ID of the process that has this PID now.
 func Find(pid int) (ID, error) {
 	boot, err := BootID()
 	if err != nil {
@@ -34,7 +34,7 @@ func Find(pid int) (ID, error) {
 	return ID{PID: pid, BootID: boot, StartTime: s.start}, nil
 }
 
-// BootID gives the kernel's ID of the current boot.
+// BootID returns the kernel's ID of the current boot.
 func BootID() (string, error) {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

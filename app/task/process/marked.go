@@ -37,7 +37,7 @@ func KillMarked(ctx context.Context, token string) error {
 	}
 }
 
-// Marked gives the PIDs of the processes that are marked with the token. Only
+// Marked returns the PIDs of the processes that are marked with the token. Only
 // root sees those of other users.
 func Marked(token string) ([]int, error) {
 	if token == "" {

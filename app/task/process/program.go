@@ -57,8 +57,8 @@ func StartError(program string, err error) error {
 	return fmt.Errorf("the program %q could not be started: %w", program, err)
 }
 
-// SystemCause gives the operating system's error without the path, which is
-// not for users to see.
+// SystemCause returns the operating system's error without the path, which is not
+// for users to see.
 func SystemCause(err error) string {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno.Error()

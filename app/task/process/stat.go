@@ -54,7 +54,7 @@ func parseStat(data []byte) (stat, error) {
 	return stat{parent: ppid, start: ticks, zombie: s == 'X' || s == 'Z' && count <= 1}, nil
 }
 
-// all gives the PIDs of all processes of the machine.
+// all returns the PIDs of all processes of the machine.
 func all() ([]int, error) {
 	proc, err := os.Open("/proc")
 	if err != nil {

@@ -45,7 +45,7 @@ func number(data []byte, field string) int64 {
 	return n
 }
 
-// ChildrenUsage gives what all children that ended have used: CPU seconds, and
+// ChildrenUsage returns what all children that ended have used: CPU seconds, and
 // the memory of the largest one in bytes.
 func ChildrenUsage() (cpuSeconds float64, largest int64) {
 	var children, self syscall.Rusage

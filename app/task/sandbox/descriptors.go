@@ -97,7 +97,7 @@ func (d *descriptors) captureStderr() {
 	d.stderr = captureStderr(r)
 }
 
-// fds gives the descriptors in their order.
+// fds returns the descriptors in their order.
 func (d *descriptors) fds() []uintptr {
 	fds := []uintptr{d.null.Fd(), d.stderrPipe.Fd(), d.stderrPipe.Fd()}
 	for _, f := range d.files {
@@ -106,7 +106,7 @@ func (d *descriptors) fds() []uintptr {
 	return fds
 }
 
-// release gives what close is to leave open.
+// release returns what close is to leave open.
 func (d *descriptors) release() (conn *os.File, err *stderr) {
 	conn, err = d.conn, d.stderr
 	d.conn, d.stderr = nil, nil

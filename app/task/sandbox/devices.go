@@ -14,10 +14,10 @@ var sharedDevices = []string{
 	"dev/kfd", "dev/dri",
 }
 
-// gpuDevices gives the device files of the granted GPUs below root, which is /
-// except in tests. If the GPUs are not named by UUID, or the driver does not
-// say which device a UUID is, it gives those of all GPUs, and programs have
-// only CUDA_VISIBLE_DEVICES to tell which are theirs.
+// gpuDevices returns the device files of the granted GPUs below root, which is /
+// except in tests. If the GPUs are not named by UUID, or the driver does not say
+// which device a UUID is, it gives those of all GPUs, and programs have only
+// CUDA_VISIBLE_DEVICES to tell which are theirs.
 func gpuDevices(root string, gpus []string) []string {
 	if len(gpus) == 0 {
 		return nil
@@ -38,7 +38,7 @@ func gpuDevices(root string, gpus []string) []string {
 	return append(found, all...)
 }
 
-// deviceNames gives the names of the GPUs' devices, nil if one is unknown.
+// deviceNames returns the names of the GPUs' devices, nil if one is unknown.
 func deviceNames(root string, gpus []string) []string {
 	minors := deviceMinors(root)
 	var names []string

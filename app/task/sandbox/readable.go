@@ -10,9 +10,8 @@ import (
 	"molrun/app/task/process"
 )
 
-// readable gives what a step's program may read beyond the system's own
-// folders: what the algorithm lists, this program, and the folder of the step's
-// program.
+// readable returns what a step's program may read beyond the system's own folders:
+// what the algorithm lists, this program, and the folder of the step's program.
 func readable(program, work string, listed []string) ([]string, error) {
 	for _, path := range listed {
 		if _, err := os.Stat(path); err != nil {
@@ -44,9 +43,9 @@ func isBelow(path, folder string) bool {
 	return path == folder || folder == "/" || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// programFolder gives what belongs to a program: the whole environment if it is
-// in one of conda or Python, else its folder, or the file alone if that folder
-// is as wide as /opt or somebody's home.
+// programFolder returns what belongs to a program: the whole environment if it is
+// in one of conda or Python, else its folder, or the file alone if that folder is
+// as wide as /opt or somebody's home.
 func programFolder(program string) string {
 	folder := filepath.Dir(program)
 	prefix := filepath.Dir(folder)

@@ -76,8 +76,8 @@ func Start(c Config, p Program) (*Sandbox, error) {
 	return s, nil
 }
 
-// view gives what the program sees. /tmp is a new folder each time: in that of
-// an earlier step, a program could have left links for bwrap to follow.
+// view returns what the program sees. /tmp is a new folder each time: in that of an
+// earlier step, a program could have left links for bwrap to follow.
 func (c Config) view(program string) (*view, error) {
 	read, err := readable(program, c.Work, c.Allowed.Read)
 	if err != nil {
@@ -201,7 +201,7 @@ func (s *Sandbox) send(c command) {
 // Kill ends everything inside at once.
 func (s *Sandbox) Kill() { s.First.Signal(syscall.SIGKILL) }
 
-// Status gives how the program ended once bwrap has: as the first process
+// Status returns how the program ended once bwrap has: as the first process
 // reported it or, if that was killed, as bwrap did.
 func (s *Sandbox) Status(bwrap syscall.WaitStatus) syscall.WaitStatus {
 	s.awaitSilence()

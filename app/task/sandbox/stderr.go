@@ -38,7 +38,7 @@ func (s *stderr) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// reason gives why bwrap failed, after it has.
+// reason returns why bwrap failed, after it has.
 func (s *stderr) reason() string {
 	s.end()
 	s.mu.Lock()
@@ -54,7 +54,7 @@ func (s *stderr) end() {
 	s.pipe.Close()
 }
 
-// firstLine gives the first line of bwrap's output, to fit into a sentence.
+// firstLine returns the first line of bwrap's output, to fit into a sentence.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	line = strings.TrimPrefix(line, "bwrap: ")

@@ -77,7 +77,7 @@ func (c *Cluster) Run(t testing.TB, name string, args ...string) string {
 	return string(out)
 }
 
-// Process gives the PID of a running component, for signals such as STOP.
+// Process returns the PID of a running component, for signals such as STOP.
 func (c *Cluster) Process(t testing.TB, component string) int {
 	t.Helper()
 	pid, err := readPID(filepath.Join(c.state, "run", component+".pid"))

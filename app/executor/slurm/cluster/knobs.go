@@ -21,7 +21,7 @@ type Knobs struct {
 	Extra         string // further lines of slurm.conf
 }
 
-// environ gives the knobs as environment variables of slurm-up. It writes Extra
+// environ returns the knobs as environment variables of slurm-up. It writes Extra
 // to a file in dir.
 func (k Knobs) environ(dir string, port int) ([]string, error) {
 	env := []string{fmt.Sprintf("SLURM_TEST_PORT=%d", port)}

@@ -22,7 +22,7 @@ type Shared struct {
 	err     error // of the start
 }
 
-// Start gives the cluster with all its components running, even if the test
+// Start returns the cluster with all its components running, even if the test
 // before has stopped some. It skips the test if there is no Slurm.
 func (s *Shared) Start(t testing.TB) *Cluster {
 	t.Helper()

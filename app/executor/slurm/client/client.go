@@ -1,0 +1,145 @@
+// Package client runs the commands of Slurm and reads what they print.
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// SubmitsAtOnce is how many sbatch may run at once. Each other command runs
+// alone.
+const SubmitsAtOnce = 4
+
+// ErrNoCommand says that a command of Slurm is not installed.
+var ErrNoCommand = errors.New("not found")
+
+// Options say how commands are run.
+type Options struct {
+	Path    string        // where the commands are looked for
+	Conf    string        // SLURM_CONF; "" where the commands know
+	Timeout time.Duration // of one command
+	Now     func() time.Time
+}
+
+// Client runs the commands of Slurm. They get an environment of their own:
+// variables such as SBATCH_EXPORT or SQUEUE_FORMAT would change what they do,
+// and nothing of this process may reach a job.
+type Client struct {
+	options Options
+	env     []string
+	turns   map[string]chan struct{}
+	health  health // of the controller
+
+	mu       sync.Mutex
+	settings settings
+}
+
+// Commands are the commands of Slurm that a Client runs.
+var Commands = []string{"sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo"}
+
+// New returns a Client. It runs nothing yet.
+func New(o Options) *Client {
+	env := []string{
+		"PATH=" + o.Path, "LC_ALL=C",
+		"SLURM_TIME_FORMAT=%s",
+		"SLURM_BITSTR_LEN=0", // print lists of array tasks in full
+	}
+	if o.Conf != "" {
+		env = append(env, "SLURM_CONF="+o.Conf)
+	}
+	c := &Client{options: o, env: env, turns: map[string]chan struct{}{}}
+	for _, name := range Commands {
+		atOnce := 1
+		if name == "sbatch" {
+			atOnce = SubmitsAtOnce
+		}
+		c.turns[name] = make(chan struct{}, atOnce)
+	}
+	return c
+}
+
+// Failure is the failure of a command.
+type Failure struct {
+	Command string
+	Said    string // on stderr
+	Exited  bool   // it ended by itself
+	Err     error
+}
+
+func (f *Failure) Error() string {
+	if said := LastLine(f.Said); said != "" {
+		return f.Command + ": " + said
+	}
+	return f.Command + ": " + f.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// LastLine returns the last line that a command printed, without the command's
+// name.
+func LastLine(said string) string {
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	line := lines[len(lines)-1]
+	if _, rest, ok := strings.Cut(line, "error: "); ok {
+		line = rest
+	}
+	return strings.ToValidUTF8(strings.TrimSpace(line), "")
+}
+
+// run runs a command to its end, when its turn comes, and returns its output.
+func (c *Client) run(ctx context.Context, stdin, name string, args ...string) (string, error) {
+	out, err := c.inTurn(ctx, stdin, name, args)
+	if (name == "squeue" || name == "sinfo") && ctx.Err() == nil {
+		c.health.note(err, c.options.Now())
+	}
+	return out, err
+}
+
+func (c *Client) inTurn(ctx context.Context, stdin, name string, args []string) (string, error) {
+	turn := c.turns[name]
+	select {
+	case turn <- struct{}{}:
+	case <-ctx.Done():
+		return "", fmt.Errorf("%s: %w", name, ctx.Err())
+	}
+	defer func() { <-turn }()
+	file, err := c.Find(name)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, file, args...)
+	var out, said bytes.Buffer
+	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.env, "/", strings.NewReader(stdin), &out, &said
+	cmd.WaitDelay = time.Second
+	if err := cmd.Run(); err != nil {
+		var exit *exec.ExitError
+		exited := errors.As(err, &exit) && exit.Exited() && ctx.Err() == nil
+		if ctx.Err() != nil {
+			err = fmt.Errorf("no answer within %v: %w", c.options.Timeout, ctx.Err())
+		}
+		return "", &Failure{Command: name, Said: said.String(), Exited: exited, Err: err}
+	}
+	return out.String(), nil
+}
+
+// Find returns the path of a command. The PATH of this process does not matter.
+func (c *Client) Find(name string) (string, error) {
+	for _, dir := range filepath.SplitList(c.options.Path) {
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 && filepath.IsAbs(file) {
+			return file, nil
+		}
+	}
+	return "", &Failure{Command: name, Err: fmt.Errorf("%w in %s", ErrNoCommand, c.options.Path)}
+}

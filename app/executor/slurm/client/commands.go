@@ -1,0 +1,88 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Submit has sbatch submit a script and returns the job's number.
+func (c *Client) Submit(ctx context.Context, script string, args ...string) (id string, err error) {
+	out, err := c.run(ctx, script, "sbatch", args...)
+	if err != nil {
+		return "", err
+	}
+	id, _, _ = strings.Cut(strings.TrimSpace(out), ";") // the name of the cluster may follow
+	if !isNumber(id) {
+		return "", fmt.Errorf("sbatch: it printed %.80q, which is no number of a job", out)
+	}
+	return id, nil
+}
+
+// Queue asks squeue for all of this user's jobs whose names begin with prefix.
+func (c *Client) Queue(ctx context.Context, prefix string) ([]Record, error) {
+	out, err := c.run(ctx, "", "squeue", "--noheader", "--states=all", "--array",
+		"--user="+strconv.Itoa(os.Getuid()), "-O", queueFormat)
+	return parseQueue(out, prefix), err
+}
+
+// ErrNoAccounting says that the cluster has no accounting.
+var ErrNoAccounting = errors.New("the cluster has no accounting")
+
+// Account asks sacct for jobs of these names that were submitted since then.
+func (c *Client) Account(ctx context.Context, prefix string, since time.Time, names []string) ([]Record, error) {
+	hours := int(time.Since(since)/time.Hour) + 24
+	out, err := c.run(ctx, "", "sacct", "-X", "-n", "-P",
+		"-S", fmt.Sprintf("now-%dhours", hours), "-E", "now+7days", "--name", strings.Join(names, ","), "-o", accountFormat)
+	if f, ok := errors.AsType[*Failure](err); ok && f.Exited && strings.Contains(f.Said, "accounting storage is disabled") {
+		return nil, ErrNoAccounting
+	}
+	return parseAccount(out, prefix), err
+}
+
+// Manner is how a job is cancelled.
+type Manner int
+
+// The manners, from the weakest to the strongest.
+const (
+	IfQueued  Manner = iota // only a job that is still queued
+	Terminate               // signal the batch script, which ends the program gracefully
+	End                     // by Slurm; at once for a queued job
+)
+
+// Cancel calls scancel. It fails for one of many jobs and succeeds for jobs that
+// do not exist, so its result says nothing about them.
+func (c *Client) Cancel(ctx context.Context, how Manner, targets []string) error {
+	args := targets
+	switch how {
+	case IfQueued:
+		args = append([]string{"--state=PENDING"}, targets...)
+	case Terminate:
+		args = append([]string{"--signal=TERM", "--batch"}, targets...)
+	}
+	_, err := c.run(ctx, "", "scancel", args...)
+	return err
+}
+
+// Ping asks whether the controller is up. It answers in its own words.
+func (c *Client) Ping(ctx context.Context) (answer string, err error) {
+	return c.run(ctx, "", "scontrol", "ping")
+}
+
+// Version returns the version of the commands.
+func (c *Client) Version(ctx context.Context) (string, error) {
+	text, err := c.run(ctx, "", "sbatch", "--version")
+	return strings.TrimSpace(text), err
+}
+
+// State returns the state, the reason and the node of one job.
+func (c *Client) State(ctx context.Context, job string) (state, reason, node string, err error) {
+	text, err := c.run(ctx, "", "squeue", "--noheader", "--states=all", "--jobs="+job, "--format=%T|%r|%N")
+	state, rest, _ := strings.Cut(strings.TrimSpace(text), "|")
+	reason, node, _ = strings.Cut(rest, "|")
+	return state, reason, node, err
+}

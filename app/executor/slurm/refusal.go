@@ -1,0 +1,42 @@
+package slurm
+
+import (
+	"slices"
+	"strings"
+
+	"molrun/app/executor/slurm/client"
+)
+
+// refusals are what sbatch says of a job that is not and will not be in Slurm.
+var refusals = []string{
+	"invalid", "not permitted", "permission denied", "requested node configuration is not available",
+	"requested partition configuration not available", "more processors requested than permitted",
+	"memory specification can not be satisfied", "unrecognized option", "violates accounting/qos policy",
+	"requires an argument", "unable to open file", "no partition specified",
+}
+
+// refused reports whether Slurm refused a job. A failed authentication is not a
+// refusal: munge may be back in a moment.
+func refused(said string) bool {
+	said = strings.ToLower(said)
+	if strings.Contains(said, "authentication") || strings.Contains(said, "munge") || strings.Contains(said, "credential") {
+		return false
+	}
+	return slices.ContainsFunc(refusals, func(words string) bool { return strings.Contains(said, words) })
+}
+
+// refusal returns the reason for a refusal. It may take several lines: the first
+// often names what the last one calls invalid.
+func refusal(said string) string {
+	var parts []string
+	for line := range strings.Lines(said) {
+		part := strings.TrimPrefix(client.LastLine(line), "Batch job submission failed: ")
+		if part != "" && !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// full reports whether a limit on the number of submitted jobs was reached.
+func full(said string) bool { return strings.Contains(said, "MaxSubmit") }

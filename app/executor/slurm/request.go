@@ -1,0 +1,98 @@
+package slurm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"molrun/app"
+	"molrun/app/placement"
+	"molrun/app/task"
+)
+
+// request is what all tasks of one sbatch have in common.
+type request struct {
+	needs     placement.Resources
+	limit     time.Duration
+	isolation string
+	placement string // arguments of sbatch, a line each
+}
+
+func (s *submitter) requestOf(ctx context.Context, t app.Task) (request, error) {
+	sandbox, err := s.options.SandboxOf(ctx, t.Job)
+	if err != nil {
+		return request{}, fmt.Errorf("find out what the algorithm may reach: %w", err)
+	}
+	isolation := task.Isolation{
+		Find: s.options.Sandbox, Sandbox: sandbox,
+		Processes: int64(s.options.Processes), FileBytes: s.options.FileBytes,
+	}
+	return request{
+		needs: t.Needs, limit: s.limitOf(t), isolation: isolation.String(),
+		placement: strings.Join(placementArgs(t.Placement), "\n"),
+	}, nil
+}
+
+// limitOf returns the task's own time limit or that of its partition, whichever
+// is shorter. Jobs are checked against the partition when they are submitted,
+// unless the cluster was down; Slurm would let a longer one wait forever.
+func (s *submitter) limitOf(t app.Task) time.Duration {
+	node, known := s.nodes.largest(t.Placement.Partition)
+	if !known || node.Seconds == 0 {
+		return t.Limit
+	}
+	most := time.Duration(node.Seconds) * time.Second
+	if t.Limit <= 0 {
+		return most
+	}
+	return min(t.Limit, most)
+}
+
+// args are the arguments of sbatch. Ours come last: of two that contradict each
+// other sbatch takes the later.
+func (s *submitter) args(r request, name string, tasks int) []string {
+	args := strings.FieldsFunc(r.placement, func(c rune) bool { return c == '\n' })
+	args = append(args, s.options.commonArgs(name, max(1, r.needs.CPUs))...)
+	args = append(args, "--dependency=singleton")
+	if r.needs.MemoryBytes > 0 {
+		args = append(args, fmt.Sprintf("--mem=%dM", (r.needs.MemoryBytes+memoryMargin+1<<20-1)>>20))
+	}
+	if r.needs.GPUs > 0 {
+		args = append(args, "--gres=gpu:"+strconv.Itoa(r.needs.GPUs))
+	}
+	if r.limit > 0 {
+		whole := r.limit + s.options.margin()
+		args = append(args, fmt.Sprintf("--time=%d", (whole+time.Minute-1)/time.Minute))
+	}
+	if s.lists.isArray(name) {
+		args = append(args, fmt.Sprintf("--array=1-%d", tasks))
+	}
+	return args
+}
+
+// commonArgs are the arguments of every sbatch: it prints only the job's number,
+// and the job never runs twice, inherits nothing of this process, and runs on
+// CPUs of one node.
+func (o Options) commonArgs(name string, cpus int) []string {
+	return []string{
+		"--parsable", "--no-requeue", "--export=NIL",
+		"--job-name=" + name, "--output=/dev/null", "--error=/dev/null", "--chdir=" + o.SharedDir,
+		"--nodes=1", "--ntasks=1", "--cpus-per-task=" + strconv.Itoa(cpus),
+	}
+}
+
+// placementArgs are the arguments of sbatch that say where a task goes.
+func placementArgs(p placement.Placement) []string {
+	args := slices.Clone(p.Options)
+	for _, o := range []struct{ name, value string }{
+		{"partition", p.Partition}, {"account", p.Account}, {"qos", p.QOS}, {"constraint", p.Constraint},
+	} {
+		if o.value != "" {
+			args = append(args, "--"+o.name+"="+o.value)
+		}
+	}
+	return args
+}

@@ -1,0 +1,147 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"molrun/app/executor/slurm/client"
+)
+
+const (
+	// maxSlowdown is by which factor polling may slow down at most.
+	maxSlowdown = 6
+	// slowAnswer is how long squeue may take before polling slows down.
+	slowAnswer = time.Second
+	// hurryDivisor divides the pause between polls while jobs are about to change.
+	hurryDivisor = 5
+	// namesAtOnce is how many names one sacct is asked for.
+	namesAtOnce = 200
+)
+
+// snapshot is what Slurm said when it was last asked: one round.
+type snapshot struct {
+	client  *client.Client
+	options Options
+
+	round     int
+	at        time.Time // when Slurm was asked
+	pace      time.Duration
+	records   map[client.Row][]client.Record
+	names     map[string]bool // of which Slurm knows a job
+	accounted map[string]bool // names that sacct was asked for in this round
+	without   bool            // there is no accounting
+	silent    bool            // there is, and it does not answer
+	tried     time.Time       // when squeue was last called
+	failure   error           // of that call
+	tracked   tracker
+}
+
+// refresh asks squeue for all our jobs, once for all tasks, unless it was asked a
+// moment ago.
+func (v *snapshot) refresh(ctx context.Context, s *submissions, hurried bool) error {
+	pause := v.pace
+	if hurried {
+		pause /= hurryDivisor
+	}
+	if !v.tried.IsZero() && time.Since(v.tried) < pause {
+		return v.failure
+	}
+	s.calm()
+	return v.ask(ctx)
+}
+
+func (v *snapshot) ask(ctx context.Context) error {
+	begin := time.Now()
+	v.tried = begin
+	records, err := v.client.Queue(ctx, v.options.Prefix)
+	if err != nil || time.Since(begin) > slowAnswer {
+		v.pace = min(2*v.pace, maxSlowdown*v.options.Poll)
+	} else {
+		v.pace = v.options.Poll
+	}
+	v.failure = err
+	if err != nil {
+		return err
+	}
+	v.round++
+	v.at = begin
+	v.names, v.accounted = map[string]bool{}, map[string]bool{}
+	v.records = map[client.Row][]client.Record{}
+	for _, r := range records {
+		v.records[r.Row] = append(v.records[r.Row], r)
+		v.names[r.Name] = true
+	}
+	v.tracked.forget(begin)
+	return nil
+}
+
+// account asks sacct for names that squeue does not know, once per round for
+// each. If it does not answer, nothing follows for them.
+func (v *snapshot) account(ctx context.Context, since time.Time, names map[string]bool) {
+	if v.without {
+		return
+	}
+	asked := slices.DeleteFunc(slices.Sorted(maps.Keys(names)), func(n string) bool { return v.accounted[n] })
+	for piece := range slices.Chunk(asked, namesAtOnce) {
+		records, err := v.client.Account(ctx, v.options.Prefix, since, piece)
+		switch {
+		case errors.Is(err, client.ErrNoAccounting):
+			v.withoutAccounting(ctx)
+			return
+		case err != nil:
+			if !v.silent && ctx.Err() == nil {
+				v.options.Log("accounting does not answer; tasks that squeue does not know stay as they were", "err", err)
+			}
+			v.silent = true
+			return
+		}
+		v.accept(records)
+		for _, name := range piece {
+			v.accounted[name] = true
+		}
+		v.silent = false
+	}
+}
+
+// complete reports whether Slurm has said all that it can of a name.
+func (v *snapshot) complete(name string) bool { return v.without || v.accounted[name] }
+
+// accept adds the answer of sacct. Of jobs that squeue does not know, it adds
+// those that are over, because sacct has not heard the end of the others; of jobs
+// that squeue knows, who cancelled them.
+func (v *snapshot) accept(records []client.Record) {
+	for _, r := range records {
+		v.names[r.Name] = true
+		known := v.records[r.Row]
+		i := slices.IndexFunc(known, func(k client.Record) bool { return k.ID == r.ID || k.Target() == r.Target() })
+		switch {
+		case i >= 0 && known[i].By == "":
+			known[i].By = r.By
+		case i < 0 && r.Kind().Over():
+			v.records[r.Row] = append(known, r)
+		}
+	}
+}
+
+// withoutAccounting continues with squeue alone, which soon forgets jobs.
+func (v *snapshot) withoutAccounting(ctx context.Context) {
+	v.without = true
+	settings, err := v.client.Settings(ctx)
+	age, ok := client.Number(settings["MinJobAge"])
+	enough := minJobAge(v.options.Poll)
+	switch {
+	case err != nil || !ok:
+		v.options.Log("the cluster has no accounting: how a job ended is known only while Slurm remembers it")
+	case time.Duration(age)*time.Second < enough:
+		v.options.Log("the cluster has no accounting and forgets ended jobs too soon; raise MinJobAge in slurm.conf",
+			"seconds", age, "needed", int(enough.Seconds()))
+	default:
+		v.options.Log("the cluster has no accounting; ended jobs are known for a while", "seconds", age)
+	}
+}
+
+// minJobAge is how long a Slurm without accounting has to remember ended jobs.
+func minJobAge(poll time.Duration) time.Duration { return 10 * poll }

@@ -1,0 +1,69 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"sync"
+	"time"
+
+	"molrun/app"
+	"molrun/app/executor/slurm/client"
+	"molrun/app/fault"
+	"molrun/app/task"
+)
+
+// stopMargin is what a task gets beyond the grace of its program before Slurm
+// ends it.
+const stopMargin = 15 * time.Second
+
+// Stop records that the task is to end and has scancel called. Only Status shows
+// whether it had an effect, so the caller repeats it until then; it has to, if the
+// job is unknown yet.
+func (e *Executor) Stop(ctx context.Context, t app.Task) error {
+	asked, err := task.RequestStop(t.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be written: %v", err)
+	}
+	r, known := e.latest.of(t.Token)
+	e.submissions.hurry()
+	if !known || r.Kind().Over() {
+		return nil // there is no job, or the next Status finds it
+	}
+	how := client.End
+	if r.Kind() == client.Running && asked <= e.options.Grace+stopMargin {
+		how = client.Terminate
+	}
+	return e.canceler.add(ctx, r.Target(), how)
+}
+
+func (e *Executor) cancelJobs(ctx context.Context, how client.Manner, targets []string) {
+	if err := e.client.Cancel(ctx, how, targets); err != nil && ctx.Err() == nil {
+		e.options.Log("scancel failed; it is tried again", "jobs", len(targets), "err", err)
+	}
+	e.submissions.hurry()
+}
+
+// latest holds what Slurm last said of each task that is not over, by its token,
+// for Stop.
+type latest struct {
+	mu      sync.Mutex
+	records map[string]client.Record
+}
+
+func (l *latest) put(token string, r client.Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.Kind().Over() {
+		delete(l.records, token)
+		return
+	}
+	l.records[token] = r
+}
+
+func (l *latest) of(token string) (client.Record, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r, known := l.records[token]
+	return r, known
+}

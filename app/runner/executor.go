@@ -1,0 +1,106 @@
+package runner
+
+import (
+	"fmt"
+	"time"
+
+	"molrun/app"
+	"molrun/app/runner/turns"
+)
+
+const (
+	// callTimeout bounds every call of an executor.
+	callTimeout = 30 * time.Second
+	// remoteTimeout is the same for a cluster, where a call takes several
+	// commands, each with a timeout of its own.
+	remoteTimeout = 2 * time.Minute
+
+	// maxPreparing bounds the jobs of one executor that are claimed and not
+	// started yet. The others stay in the queue, where turns are fair.
+	maxPreparing = 64
+	// maxRemotePreparing is the same for a cluster. It batches tasks into arrays,
+	// so as many tasks as an array has must be there at once, and as many again
+	// while that array is being submitted.
+	maxRemotePreparing = 2000
+	// topUpEvery is how long a cluster that was full is left alone, unless a
+	// tenth of its tasks end before: a few jobs at a time would each be an array
+	// of their own.
+	topUpEvery = time.Minute
+)
+
+// executor is an app.Executor as the runner sees it.
+type executor struct {
+	app.Executor
+	remote  app.Remote // nil if its tasks run on this machine
+	timeout time.Duration
+	watcher *watcher
+
+	// Of the loop.
+	turns     *turns.Turns
+	unseen    int       // jobs found at the start whose task was not seen yet
+	preparing int       // jobs claimed and not started yet
+	running   int       // jobs that have a slot
+	filled    time.Time // when a cluster last got all the tasks that it takes
+	scanned   time.Time // when the queue was last scanned in depth
+	stale     bool      // reasons may have changed since then
+	busy      bool      // the last round left work to do at once
+	failed    bool      // the queue could not be read
+	reasons   map[app.JobID]string
+	shortage  string // why no job may be started, as last found
+}
+
+func newExecutor(from app.Executor, o Options) *executor {
+	capacity, bounded := from.Capacity()
+	e := &executor{Executor: from, timeout: callTimeout, turns: turns.New(capacity, bounded, o.ReserveAfter)}
+	if e.remote, _ = from.(app.Remote); e.remote != nil {
+		e.timeout = remoteTimeout
+	}
+	poll := o.Poll
+	if !bounded {
+		poll = o.ClusterPoll
+	}
+	e.watcher = newWatcher(from, poll, e.timeout, o.Log)
+	return e
+}
+
+// maxStarts returns how many more jobs may be claimed now.
+func (e *executor) maxStarts() int {
+	switch {
+	case e.unseen > 0:
+		return 0
+	case e.remote == nil:
+		return maxPreparing - e.preparing
+	}
+	return max(0, min(maxRemotePreparing-e.preparing, e.freeTasks()))
+}
+
+// freeTasks returns how many more tasks a cluster gets now.
+func (e *executor) freeTasks() int {
+	most := e.remote.MaxTasks()
+	left := most - e.running
+	if left < most/10 && time.Since(e.filled) < topUpEvery {
+		return 0
+	}
+	return left
+}
+
+// whyFull says why jobs wait if a cluster has all the tasks that it takes, else
+// "".
+func (e *executor) whyFull() string {
+	if e.remote == nil || e.freeTasks() > 0 {
+		return ""
+	}
+	return fmt.Sprintf("waiting for its turn: the cluster takes at most %d jobs of this service at once, and has them", e.remote.MaxTasks())
+}
+
+// whyUnseen says why no job starts before every task found at the start was seen,
+// else "". Until then it is unknown what is in use.
+func (e *executor) whyUnseen() string {
+	switch {
+	case e.unseen == 0:
+		return ""
+	case e.remote == nil:
+		return "waiting for the server to find the jobs that ran before it started"
+	}
+	return "waiting for the cluster to report on the jobs that it had before the server started"
+}

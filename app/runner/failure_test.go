@@ -1,0 +1,73 @@
+package runner
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"unicode/utf8"
+
+	"molrun/app/task"
+)
+
+func TestPlainText(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{"plain\ttext\n", "plain\ttext\n"},
+		{"\x1b[31mred\x1b[0m", "red"},
+		{"\x1b]0;title\x07shown", "shown"},
+		{"\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"},
+		{"10%\r20%\r\ndone", "10%\n20%\ndone"},
+		{"bell\a back\b nul\x00", "bell back nul"},
+		{"bad \xff utf", "bad \uFFFD utf"},
+		{"c1 \u009b31m\u0085", "c1 "},
+		{"cut \x1b[3", "cut "},
+	}
+	for _, tt := range tests {
+		if got := plainText(tt.in); got != tt.want {
+			t.Errorf("plainText(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}
+
+func FuzzPlainText(f *testing.F) {
+	f.Add("\x1b[31mred\x1b[0m\r\n\xff")
+	f.Fuzz(func(t *testing.T, s string) {
+		got := plainText(s)
+		if !utf8.ValidString(got) {
+			t.Errorf("%q is no UTF-8", got)
+		}
+		if i := strings.IndexFunc(got, func(r rune) bool { return r != '\n' && r != '\t' && (r < ' ' || r >= 0x7f && r < 0xa0) }); i >= 0 {
+			t.Errorf("%q has a control character at %d", got, i)
+		}
+	})
+}
+
+func TestLastBytesBeginsWithALine(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{"short", "short"},
+		{"first\nsecond\n", "second\n"},
+		{"äääää", "ääää"},
+	}
+	for _, tt := range tests {
+		if got := lastBytes(tt.in, 9); got != tt.want {
+			t.Errorf("lastBytes(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}
+
+func TestLogTailIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	if got := logTail(dir); got != "" {
+		t.Errorf("no log: %q", got)
+	}
+	must(t, os.WriteFile(filepath.Join(dir, task.LogFile), []byte(strings.Repeat("line\n", 1<<20)), 0o600))
+	if got := len(logTail(dir)); got != searchedTail {
+		t.Errorf("%d bytes, want %d", got, searchedTail)
+	}
+	must(t, os.Remove(filepath.Join(dir, task.LogFile)))
+	must(t, syscall.Mkfifo(filepath.Join(dir, task.LogFile), 0o600))
+	if got := logTail(dir); got != "" {
+		t.Errorf("a pipe in its place: %q", got)
+	}
+}

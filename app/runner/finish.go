@@ -1,0 +1,207 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"molrun/app"
+	"molrun/app/algorithm"
+	"molrun/app/fault"
+	"molrun/app/runner/result"
+)
+
+// collectTimeout is how long the runner tries to keep a result if the reason
+// for the failure is not a temporary one.
+const collectTimeout = 10 * time.Minute
+
+// collect keeps the result of a task that is done and finishes the attempt.
+func (a *attempt) collect(ctx context.Context, o *app.Outcome) {
+	begin := time.Now()
+	for b := (backoff{time.Second, time.Minute}); ctx.Err() == nil; b.wait(ctx) {
+		ending, err := a.keepResult(ctx, o)
+		var unfit result.Unfit
+		switch {
+		case err == nil:
+			a.finish(ctx, ending)
+			return
+		case ctx.Err() != nil:
+			return
+		case errors.As(err, &unfit):
+			a.finishWithoutResult(ctx, o, string(unfit))
+			return
+		case !temporary(err) && time.Since(begin) >= collectTimeout:
+			a.log.Error().Err(err).Msg("the result can't be kept")
+			a.finishWithoutResult(ctx, o, "The program ended well, but the server could not keep its result; its log says why. Retry the job.")
+			return
+		}
+		a.log.Warn().Err(err).Msg("the result can't be kept now; will try again")
+	}
+}
+
+// keepResult makes the result. The task is gone, but its slot is released only
+// when a worker is free, so that no more tasks wait to be collected than there
+// are slots.
+func (a *attempt) keepResult(ctx context.Context, o *app.Outcome) (ending app.Ending, err error) {
+	alg, err := a.algorithm(ctx)
+	if temporary(err) || ctx.Err() != nil {
+		return ending, err
+	}
+	if err != nil {
+		a.log.Warn().Err(err).Msg("no metrics are read")
+	}
+	c := &result.Collection{
+		Job:       a.id,
+		Dir:       filepath.Dir(a.home),
+		Attempt:   a.number,
+		Outcome:   o,
+		Algorithm: alg,
+		MaxFiles:  a.options.MaxFiles,
+		Manifests: a.dirs,
+		Record:    func(e app.Ending) (app.Record, error) { return a.jobs.FinalRecord(a.job, e) },
+		Check:     ctx.Err,
+		Log:       a.log,
+	}
+	err = a.worker(ctx, func() (err error) {
+		a.tell(ctx, event{kind: evFreed})
+		if a.remote != nil {
+			if err := a.remote.Fetch(o, ctx.Err); err != nil {
+				return fmt.Errorf("fetch the result: %w", err)
+			}
+		}
+		ending, err = c.Run()
+		return err
+	})
+	return ending, err
+}
+
+// finishWithoutResult fails a job whose program is done.
+func (a *attempt) finishWithoutResult(ctx context.Context, o *app.Outcome, message string) {
+	a.fetch(ctx)
+	if err := result.GiveBack(a.home); err != nil {
+		a.log.Warn().Err(err).Msg("what was collected stays until the job is deleted or retried")
+	}
+	a.finish(ctx, app.Ending{Outcome: o, Failure: &app.Failure{Code: app.FailedExit, Message: message, ExitCode: &o.ExitCode}})
+}
+
+// fail finishes a job whose task ended badly.
+func (a *attempt) fail(ctx context.Context, o *app.Outcome) {
+	alg, err := a.algorithm(ctx)
+	if err != nil {
+		a.log.Warn().Err(err).Msg("the log is not searched for known failures")
+	}
+	a.fetch(ctx)
+	a.finish(ctx, app.Ending{Outcome: o, Failure: failure(a.job, o, alg, logTail(a.home))})
+}
+
+// fetch brings home what is left of an attempt that was not completed: its log
+// for the user, and its output for the next attempt. Trouble with it delays the
+// job's end only for a while.
+func (a *attempt) fetch(ctx context.Context) {
+	begin := time.Now()
+	for b := (backoff{time.Second, time.Minute}); a.remote != nil && ctx.Err() == nil; b.wait(ctx) {
+		err := a.worker(ctx, func() error { return a.remote.Fetch(nil, ctx.Err) })
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		if !temporary(err) || time.Since(begin) >= prepareTimeout {
+			a.log.Error().Err(err).Msg("what an attempt left can't be fetched from the folder that is shared with the cluster")
+			return
+		}
+		a.log.Warn().Err(err).Msg("what an attempt left can't be fetched now; will try again")
+	}
+}
+
+// finish records how the attempt ended. Its files may be removed only then: a
+// runner that finds the attempt without that record needs them to finish it. Once
+// the end is recorded the job is no longer ours, and the attempt is told to stop
+// for that reason.
+func (a *attempt) finish(ctx context.Context, e app.Ending) {
+	stopped := a.stopAsked()
+	again := e.Failure == nil && a.job.Private.Lost < a.job.Private.Retries && !stopped
+	completed := e.Failure == nil && e.Outcome != nil && e.Outcome.Cause == app.CauseDone
+	// If nothing is retained, a lost attempt's work directory only has to last
+	// until the next attempt has read it.
+	if !completed && (!again || a.retained.keep > 0) {
+		if err := a.retained.note(a.id, a.number); err != nil {
+			a.log.Warn().Err(err).Msg("a work directory stays until the job is deleted")
+		}
+	}
+	err := a.record(ctx, "end", func(ctx context.Context) error {
+		return a.jobs.Finish(ctx, a.id, a.number, e)
+	})
+	if err != nil {
+		return // ctx has ended; the next runner finds the same
+	}
+	a.clear(ctx, completed, again)
+	took := time.Since(a.begin)
+	switch {
+	case completed:
+		a.log.Info().Dur("took", took).Int64("bytes", e.ResultBytes).Msg("job completed")
+	case e.Failure != nil:
+		a.log.Info().Dur("took", took).Str("code", string(e.Failure.Code)).Str("reason", e.Failure.Message).Msg("job failed")
+	case stopped:
+		a.log.Info().Dur("took", took).Msg("job stopped")
+	default:
+		a.log.Warn().Dur("took", took).Str("reason", e.Lost).Msg("attempt lost")
+	}
+}
+
+// clear removes what is no longer needed of an attempt whose end is recorded.
+func (a *attempt) clear(ctx context.Context, completed, again bool) {
+	if a.remote != nil {
+		if err := a.worker(ctx, a.remote.Remove); err != nil && ctx.Err() == nil {
+			a.log.Warn().Err(err).Msg("an attempt's directory can't be removed now from the folder that is shared with the cluster")
+		}
+	}
+	if completed {
+		return // the collection has removed the work directories
+	}
+	err := a.worker(ctx, func() error { return a.retained.clear(a.id, a.number, again) })
+	if err != nil && ctx.Err() == nil {
+		a.log.Warn().Err(err).Msg("a work directory can't be removed now")
+	}
+}
+
+// algorithm returns the definition that the job was validated against.
+func (a *attempt) algorithm(ctx context.Context) (*algorithm.File, error) {
+	ctx, cancel := context.WithTimeout(ctx, serviceTimeout)
+	defer cancel()
+	alg, err := a.jobs.AlgorithmOf(ctx, a.job)
+	if err != nil {
+		return nil, fmt.Errorf("find the algorithm: %w", err)
+	}
+	return alg, nil
+}
+
+// worker waits until one of the runner's workers is free and has it do heavy work
+// on files.
+func (a *attempt) worker(ctx context.Context, work func() error) error {
+	select {
+	case a.workers <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-a.workers }()
+	return work()
+}
+
+// record changes the job's record. It tries until that is done, because what
+// happened to a task must not be forgotten while the disk is full. An error
+// says that ctx has ended.
+func (a *attempt) record(ctx context.Context, what string, change func(context.Context) error) error {
+	for b := serviceBackoff(); ; b.wait(ctx) {
+		callCtx, cancel := context.WithTimeout(ctx, serviceTimeout)
+		err := change(callCtx)
+		cancel()
+		switch {
+		case err == nil || errors.Is(err, fault.NotFound): // the job was deleted
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		a.log.Warn().Err(err).Str("change", what).Msg("the job's record can't be changed; will try again")
+	}
+}

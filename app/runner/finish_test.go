@@ -1,0 +1,296 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/task"
+)
+
+func TestFailureTellsTheCause(t *testing.T) {
+	one := 1
+	zero := 0
+	tests := []struct {
+		name string
+		s    script
+		want app.Failure
+	}{
+		{
+			"exit",
+			script{cause: app.CauseExit, exitCode: 1, log: "oops\n"},
+			app.Failure{Code: app.FailedExit, Message: "The program ended with exit status 1.", ExitCode: &one, LogTail: "oops\n"},
+		},
+		{
+			"known",
+			script{cause: app.CauseExit, exitCode: 1, log: "Cannot read x.pdb\n"},
+			app.Failure{Code: app.FailedExit, Message: "The program could not read x.pdb.", ExitCode: &one, LogTail: "Cannot read x.pdb\n"},
+		},
+		{
+			"timeout",
+			script{cause: app.CauseTimeout},
+			app.Failure{Code: app.FailedTimeout, Message: "The program ran longer than its limit of 1h0m0s. Give the job more time (maxRuntimeSeconds) or less to do."},
+		},
+		{
+			"memory",
+			script{cause: app.CauseMemory},
+			app.Failure{Code: app.FailedMemory, Message: "The program used more than its 1.0 MiB of memory."},
+		},
+		{
+			"limit",
+			script{cause: app.CauseLimit, message: "The job had 31 processes at once.", log: "cannot read x.pdb\n"},
+			app.Failure{Code: app.FailedSignal, Message: "The job had 31 processes at once.", LogTail: "cannot read x.pdb\n"},
+		},
+		{
+			"start",
+			script{refuses: fault.Errorf(fault.Unavailable, "The queue is closed.")},
+			app.Failure{Code: app.FailedCannotStart, Message: "The queue is closed."},
+		},
+		{
+			"files",
+			script{cause: app.CauseDone, out: map[string]string{"1": "", "2": "", "3": "", "4": "", "5": "", "6": ""}},
+			app.Failure{Code: app.FailedExit, Message: "The program left more than 5 files and folders; let it write fewer, or pack them.", ExitCode: &zero},
+		},
+	}
+	bubble(t, func(t *testing.T, w *world) {
+		scripts := map[string]script{}
+		w.play(func(name string, _ int) script { return scripts[name] })
+		w.options.MaxFiles = 5
+		w.start()
+		for _, tt := range tests {
+			scripts[tt.name] = tt.s
+			id := w.submit(ann, tt.name, `{}`)
+			r := w.finished(tt.name)
+			if diff := cmp.Diff(&tt.want, r.Failure); diff != "" {
+				t.Errorf("%s: failure (-want +got):\n%s", tt.name, diff)
+			}
+			if _, err := os.Stat(w.path(id, "1", "work", "out")); err != nil {
+				t.Errorf("%s: the work directory is gone: %v", tt.name, err)
+			}
+			if _, err := w.files.Manifest(id); !errors.Is(err, fault.NotFound) {
+				t.Errorf("%s: a failed job has a manifest: %v", tt.name, err)
+			}
+		}
+	})
+}
+
+// lateAnswers leaves the runner time to look around between the record of an end
+// and what follows from it.
+type lateAnswers struct{ Jobs }
+
+func (j lateAnswers) Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
+	err := j.Jobs.Finish(ctx, id, attempt, e)
+	time.Sleep(time.Minute)
+	return err
+}
+
+func TestLostAttempts(t *testing.T) {
+	tests := []struct {
+		name string
+		ends []app.Cause // of the attempts
+		want app.Status
+		code app.FailureCode
+	}{
+		{"lost once", []app.Cause{"", app.CauseDone}, app.Completed, ""},
+		{"interrupted once", []app.Cause{app.CauseInterrupted, app.CauseDone}, app.Completed, ""},
+		{"lost twice", []app.Cause{"", ""}, app.Failed, app.FailedLost},
+		{"failed is final", []app.Cause{app.CauseExit}, app.Failed, app.FailedExit},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				w.options.KeepFailed = 0 // what the next attempt reads is retained even so
+				w.jobs = lateAnswers{w.jobs}
+				w.play(func(_ string, attempt int) script {
+					return script{runs: time.Minute, cause: tt.ends[attempt-1], out: map[string]string{fmt.Sprint("by-", attempt): "x"}}
+				})
+				w.start()
+				id := w.submit(ann, "a", `{}`)
+				r := w.finished("a")
+				if r.Status != tt.want || r.Attempts != len(tt.ends) || w.executor.started(id) != len(tt.ends) {
+					t.Fatalf("record %+v, %d tasks", r.Job, w.executor.started(id))
+				}
+				if tt.code != "" && r.Failure.Code != tt.code {
+					t.Errorf("failure %+v", r.Failure)
+				}
+				if tt.want != app.Completed {
+					return
+				}
+				// The algorithm is resumable: the second attempt found what the first had left.
+				if got := w.checkResult(id); got["by-1"] != "x" || got["by-2"] != "x" {
+					t.Errorf("result: %v", got)
+				}
+				if _, err := os.Stat(w.path(id, "1", task.WorkDir)); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("the first attempt's work directory is still there: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestEndIsRecordedOnceTheStoreWorksAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		until := time.Now().Add(time.Hour)
+		trouble := func(code fault.Code) func() error {
+			return func() error {
+				if time.Now().Before(until) {
+					return fault.Errorf(code, "try later")
+				}
+				return nil
+			}
+		}
+		w.jobs = &tap{Jobs: w.Service.Runs, finished: trouble(fault.StorageFull), handle: trouble(fault.Unavailable)}
+		w.start()
+		id := w.submit(ann, "a", `{}`)
+		if r := w.finished("a"); r.Status != app.Completed || time.Now().Before(until) {
+			t.Errorf("record %+v", r.Job)
+		}
+		w.checkResult(id)
+	})
+}
+
+func TestFailedWorkDirectoryIsRetained(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.play(func(string, int) script { return script{cause: app.CauseExit} })
+		stop := w.start()
+		id := w.submit(ann, "a", `{}`)
+		w.finished("a")
+		time.Sleep(71 * time.Hour)
+		if _, err := os.Stat(w.path(id, "1", "work", "out", "attempt.txt")); err != nil {
+			t.Fatalf("after 71 hours: %v", err)
+		}
+		stop()
+		w.start()
+		time.Sleep(2 * time.Hour)
+		if _, err := os.Stat(w.path(id, "1", "work")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("after 73 hours: %v", err)
+		}
+		if _, err := os.Stat(w.path(id, "1", "log")); err != nil {
+			t.Errorf("the log was removed too: %v", err)
+		}
+		notes, err := os.ReadDir(w.options.RetainedDir)
+		if err != nil || len(notes) != 0 {
+			t.Errorf("notes left: %v, %v", notes, err)
+		}
+	})
+}
+
+func TestFailedWorkDirectoryIsRemovedAtOnceIfNoneIsRetained(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.options.KeepFailed = 0
+		w.play(func(_ string, attempt int) script {
+			return script{cause: []app.Cause{"", app.CauseExit}[attempt-1], out: map[string]string{fmt.Sprint(attempt): ""}}
+		})
+		w.start()
+		id := w.submit(ann, "a", `{}`)
+		w.finished("a")
+		synctest.Wait() // they are removed once the end is recorded
+		if notes, err := os.ReadDir(w.options.RetainedDir); err != nil || len(notes) != 0 {
+			t.Errorf("notes left: %v, %v", notes, err)
+		}
+		for _, attempt := range []string{"1", "2"} {
+			if _, err := os.Stat(w.path(id, attempt, "work")); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("work directory of attempt %s: %v", attempt, err)
+			}
+		}
+	})
+}
+
+// deadAtTheEnd is the service for a runner whose process dies just before it
+// records an end.
+type deadAtTheEnd struct {
+	Jobs
+	died chan struct{}
+	once sync.Once
+}
+
+func (d *deadAtTheEnd) Finish(context.Context, app.JobID, int, app.Ending) error {
+	d.once.Do(func() { close(d.died) })
+	return errDead
+}
+
+// TestEndIsRecordedBeforeFilesAreRemoved is about a crash between the two: the
+// runner that finishes the attempt afterwards has to find the same.
+func TestEndIsRecordedBeforeFilesAreRemoved(t *testing.T) {
+	for name, keep := range map[string]time.Duration{"nothing is retained": 0, "retained": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				w.options.KeepFailed, w.options.MaxFiles = keep, 2
+				w.play(func(string, int) script {
+					return script{runs: time.Minute, cause: app.CauseDone, out: map[string]string{"a": "", "b": "", "c": ""}}
+				})
+				dying := &deadAtTheEnd{Jobs: w.Service.Runs, died: make(chan struct{})}
+				w.jobs = dying
+				stop := w.start()
+				id := w.submit(ann, "a", `{}`)
+				<-dying.died
+				stop()
+				if _, err := os.Stat(w.path(id, "1", "work", "out", "c")); err != nil {
+					t.Fatalf("what the attempt left was removed before its end was recorded: %v", err)
+				}
+
+				w.jobs = w.Service.Runs
+				w.start()
+				if r := w.finished("a"); r.Status != app.Failed || r.Failure.Code != app.FailedExit || r.Attempts != 1 {
+					t.Errorf("after the restart: %s, failure %+v, attempt %d; want the failure that the first runner found", r.Status, r.Failure, r.Attempts)
+				}
+				time.Sleep(keep + sweepEvery)
+				synctest.Wait()
+				if _, err := os.Stat(w.path(id, "1", "work")); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("the work directory stays: %v", err)
+				}
+				if notes, err := os.ReadDir(w.options.RetainedDir); err != nil || len(notes) != 0 {
+					t.Errorf("notes left: %v, %v", notes, err)
+				}
+			})
+		})
+	}
+}
+
+// deadAfterTheEnd is the service for a runner whose process dies just after it
+// has recorded an end.
+type deadAfterTheEnd struct {
+	Jobs
+	stop context.CancelFunc
+}
+
+func (d *deadAfterTheEnd) Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
+	if err := d.Jobs.Finish(ctx, id, attempt, e); err != nil {
+		return err
+	}
+	d.stop()
+	return errDead
+}
+
+func TestNextRunnerRemovesAWorkDirectoryLeftByACrash(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.options.KeepFailed = 0
+		w.play(func(string, int) script { return script{cause: app.CauseExit} })
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		dying := New(&deadAfterTheEnd{w.Service.Runs, cancel}, w.files, []app.Executor{w.executor}, w.options)
+		id := w.submit(ann, "a", `{}`)
+		must(t, dying.Run(ctx))
+		if s := w.job("a").Status; s != app.Failed {
+			t.Fatalf("status %s", s)
+		}
+		if _, err := os.Stat(w.path(id, "1", "work")); err != nil {
+			t.Fatalf("the work directory was removed before the crash: %v", err)
+		}
+		w.start()
+		synctest.Wait()
+		if _, err := os.Stat(w.path(id, "1", "work")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the work directory stays: %v", err)
+		}
+	})
+}

@@ -1,0 +1,188 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"molrun/app"
+	"molrun/app/algorithm"
+	"molrun/app/fault"
+	"molrun/app/runner/result"
+	"molrun/app/runner/turns"
+	"molrun/app/task"
+)
+
+// refused says that a job can't be started, in words for its user.
+type refused struct {
+	failure app.Failure
+	cause   error // for the log
+}
+
+func (r *refused) Error() string { return r.failure.Message }
+func (r *refused) Unwrap() error { return r.cause }
+
+func cannotStart(message string, cause error) *refused {
+	return &refused{app.Failure{Code: app.FailedCannotStart, Message: message}, cause}
+}
+
+// layout is what the content of an attempt's directory is made from.
+type layout struct {
+	dir       string // of the attempt, as its task sees it
+	jobDir    string
+	job       *app.Job
+	lease     turns.Lease
+	algorithm *algorithm.File
+	program   string // path of this binary, as the task sees it
+	options   *Options
+	inputPath func(app.Reference) (string, error)
+	check     func() error // an error ends the copying of files
+}
+
+// fill makes the directory's content, task.json last. Nothing else is synced:
+// if the machine crashes before the task has begun, all of it is made again.
+func (l *layout) fill() error {
+	paths := algorithm.Paths{
+		Work:         filepath.Join(l.dir, task.WorkDir),
+		Out:          filepath.Join(l.dir, task.WorkDir, task.OutDir),
+		SettingsFile: filepath.Join(l.dir, task.WorkDir, task.SettingsFile),
+		Program:      l.program,
+	}
+	if err := l.makeWork(paths); err != nil {
+		return fmt.Errorf("make the work directory: %w", err)
+	}
+	var err error
+	if paths.Files, err = l.copyInputs(); err != nil {
+		return err
+	}
+	if l.algorithm.Resumable && l.job.Attempts > 1 {
+		// If a link stands for the last attempt, nothing was fetched from it, and
+		// what the link shows is about to be removed.
+		last := filepath.Join(l.jobDir, fmt.Sprint(l.job.Attempts-1))
+		if err := result.CopyOutput(paths.Out, last, l.check); err != nil {
+			return fmt.Errorf("copy the last attempt's output: %w", err)
+		}
+	}
+	return l.writeTask(paths)
+}
+
+// makeWork makes the work directory without the inputs. First it removes what
+// an earlier preparation has left, and what an earlier attempt had begun to
+// collect.
+func (l *layout) makeWork(p algorithm.Paths) error {
+	err := errors.Join(
+		os.RemoveAll(filepath.Join(l.dir, task.SpecFile)),
+		os.RemoveAll(p.Work),
+		result.Discard(l.jobDir),
+	)
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{p.Work, p.Out, filepath.Join(p.Work, task.InDir), filepath.Join(p.Work, task.TempDir)} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(p.SettingsFile, l.job.Private.Normalized, 0o600)
+}
+
+// copyInputs copies the job's files into the work directory and returns their
+// paths by setting. It does not use the names that users gave: a file is called
+// after its setting, with the declared extension that its name has.
+func (l *layout) copyInputs() (map[string]string, error) {
+	paths := make(map[string]string, len(l.job.Private.References))
+	for _, ref := range l.job.Private.References {
+		filename := ""
+		for _, in := range l.job.Inputs {
+			if in.Setting == ref.Setting {
+				filename = in.Filename
+			}
+		}
+		name := ref.Setting + extension(l.algorithm, ref.Setting, filename)
+		if filepath.Base(name) != name || !filepath.IsLocal(name) {
+			return nil, cannotStart(fmt.Sprintf("The setting %q can't name a file.", ref.Setting), nil)
+		}
+		path := filepath.Join(l.dir, task.WorkDir, task.InDir, name)
+		switch err := l.copyInput(path, ref); {
+		case errors.Is(err, errMissing):
+			message := fmt.Sprintf("The file %q of setting %q is no longer stored. Upload it again and submit the job under another name.", filename, ref.Setting)
+			return nil, &refused{app.Failure{Code: app.FailedInput, Message: message}, err}
+		case err != nil:
+			return nil, fmt.Errorf("copy the file of setting %s: %w", ref.Setting, err)
+		}
+		paths[ref.Setting] = path
+	}
+	return paths, nil
+}
+
+// extension returns the declared extension that the file's name ends with, or
+// else the first that is declared.
+func extension(alg *algorithm.File, setting, filename string) string {
+	for _, p := range alg.Parameters.Files() {
+		if p.Name != setting {
+			continue
+		}
+		if ext := p.Extension(filename); ext != "" {
+			return ext
+		}
+		return p.File[0]
+	}
+	return ""
+}
+
+// errMissing says that an input is not what it was when the job was submitted.
+var errMissing = errors.New("the stored file is missing or has changed")
+
+func (l *layout) copyInput(to string, ref app.Reference) error {
+	from, err := l.inputPath(ref)
+	if errors.Is(err, fault.NotFound) {
+		return errMissing
+	}
+	if err != nil {
+		return err
+	}
+	in, err := os.OpenFile(from, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP):
+		return fmt.Errorf("%w: %w", errMissing, err)
+	case err != nil:
+		return err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() || info.Size() != ref.Size {
+		return fmt.Errorf("%w: %s has %d bytes, not %d", errMissing, from, info.Size(), ref.Size)
+	}
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(result.CopyFile(out, in, l.check), out.Close())
+}
+
+func (l *layout) writeTask(p algorithm.Paths) error {
+	steps, env, err := l.algorithm.Expand(l.job.Private.Normalized, l.lease.Needs, p)
+	if err != nil {
+		return cannotStart("The algorithm's commands could not be made from the settings: "+err.Error(), err)
+	}
+	return task.Write(l.dir, task.Spec{
+		Token:             l.job.Private.Token,
+		Job:               string(l.job.ID),
+		Attempt:           l.job.Attempts,
+		Steps:             steps,
+		Env:               env,
+		GPUs:              l.lease.GPUs,
+		CPUs:              l.lease.Needs.CPUs,
+		MaxRuntimeSeconds: l.job.MaxRuntime,
+		MemoryBytes:       l.lease.Needs.MemoryBytes,
+		LogBytes:          l.options.LogBytes,
+		GraceSeconds:      int64((l.options.Grace + time.Second - 1) / time.Second),
+	})
+}

@@ -1,0 +1,223 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"molrun/app"
+	"molrun/app/task"
+)
+
+func TestInputsAreNamedAfterTheirSettings(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.play(func(string, int) script { return script{runs: time.Hour, cause: app.CauseDone} })
+		w.start()
+		tests := []struct{ filename, want string }{
+			{"hst5.fasta", "sequence.fasta"},
+			{"Hst 5;rm -rf.FASTA", "sequence.fasta"},
+			{"many.fa.gz", "sequence.fa.gz"},
+		}
+		for i, tt := range tests {
+			u := w.upload(ann, tt.filename, "MSEQ")
+			name := fmt.Sprint(i)
+			id := w.submit(ann, name, fmt.Sprintf(`{"sequence":%q}`, u.ID))
+			w.until(name, app.Running)
+			if got := w.text(w.path(id, "1", "work", "in", tt.want)); got != "MSEQ" {
+				t.Errorf("%s: input %q", tt.filename, got)
+			}
+			want := fmt.Sprintf(`{"cpus":1,"gpus":0,"sequence":%q}`, u.ID)
+			if got := w.text(w.path(id, "1", "work", "settings.json")); got != want {
+				t.Errorf("settings.json %s, want %s", got, want)
+			}
+			must(t, os.WriteFile(w.path(id, "1", "work", "in", tt.want), []byte("changed"), 0o600))
+			if got := w.text(w.files.UploadPath(u.ID, u.Generation)); got != "MSEQ" {
+				t.Errorf("the stored file changed with the copy: %q", got)
+			}
+			spec, err := task.Read(w.path(id, "1"))
+			must(t, err)
+			argv := []string{"sh", "-c", "exit 0", w.path(id, "1", "work", "settings.json"), w.path(id, "1", "work", "out")}
+			if diff := cmp.Diff(argv, spec.Steps[0].Argv); diff != "" {
+				t.Errorf("argv (-want +got):\n%s", diff)
+			}
+			if spec.MaxRuntimeSeconds != 3600 || spec.MemoryBytes != 1<<20 || spec.CPUs != 1 || spec.Job != string(id) {
+				t.Errorf("task.json: %+v", spec)
+			}
+		}
+	})
+}
+
+func TestMissingInputFailsTheJob(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		gone, short := w.upload(ann, "gone.fasta", "MSEQ"), w.upload(ann, "short.fasta", "MSEQ")
+		w.submit(ann, "gone", fmt.Sprintf(`{"sequence":%q}`, gone.ID))
+		w.submit(ann, "short", fmt.Sprintf(`{"sequence":%q}`, short.ID))
+		must(t, os.Remove(w.files.UploadPath(gone.ID, gone.Generation)))
+		must(t, os.Truncate(w.files.UploadPath(short.ID, short.Generation), 1))
+		w.start()
+		for _, name := range []string{"gone", "short"} {
+			f := w.finished(name).Failure
+			if f == nil || f.Code != app.FailedInput || !strings.Contains(f.Message, name+".fasta") {
+				t.Errorf("%s: failure %+v", name, f)
+			}
+		}
+		if n := len(w.executor.order); n != 0 {
+			t.Errorf("%d tasks were started", n)
+		}
+	})
+}
+
+func TestResultOfAnotherJobIsAnInput(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.play(func(string, int) script {
+			return script{runs: time.Hour, cause: app.CauseDone, out: map[string]string{"x/seq.fasta": "MSEQ"}}
+		})
+		w.start()
+		w.submit(ann, "first", `{}`)
+		w.finished("first")
+		id := w.submit(ann, "second", `{"sequence":"job:first/x/seq.fasta"}`)
+		w.until("second", app.Running)
+		if got := w.text(w.path(id, "1", "work", "in", "sequence.fasta")); got != "MSEQ" {
+			t.Errorf("input %q", got)
+		}
+	})
+}
+
+func TestCancelBeforeTheTaskIsStarted(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		u := w.upload(ann, "a.fasta", "MSEQ")
+		full := &tap{Jobs: w.Service.Runs, source: func() error { return syscall.ENOSPC }}
+		w.jobs = full
+		w.start()
+		w.submit(ann, "a", fmt.Sprintf(`{"sequence":%q}`, u.ID))
+		time.Sleep(5 * time.Second)
+		if got, want := w.job("a").StatusReason, "waiting for space on the server's disk"; got != want {
+			t.Errorf("reason %q, want %q", got, want)
+		}
+		_, err := w.Jobs.Cancel(t.Context(), ann, "a")
+		must(t, err)
+		if f := w.finished("a").Failure; f.Code != app.FailedStopped {
+			t.Errorf("failure %+v", f)
+		}
+	})
+}
+
+func TestJobWaitsForAFullDiskAndThenFails(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		u := w.upload(ann, "a.fasta", "MSEQ")
+		var free time.Time
+		w.jobs = &tap{Jobs: w.Service.Runs, source: func() error {
+			if time.Now().Before(free) {
+				return &os.PathError{Op: "write", Err: syscall.ENOSPC}
+			}
+			return nil
+		}}
+		w.start()
+		for name, wait := range map[string]time.Duration{"short": 5 * time.Minute, "long": time.Hour} {
+			free = time.Now().Add(wait)
+			w.submit(ann, name, fmt.Sprintf(`{"sequence":%q}`, u.ID))
+			r := w.finished(name)
+			switch {
+			case name == "short" && r.Status != app.Completed:
+				t.Errorf("short: %+v", r.Failure)
+			case name == "long" && (r.Failure == nil || r.Failure.Code != app.FailedCannotStart || !strings.Contains(r.Failure.Message, "no space")):
+				t.Errorf("long: %+v", r.Failure)
+			}
+		}
+	})
+}
+
+// No job fails because the machine runs out of files or processes for a minute.
+func TestStartIsRetriedWhileTheMachineIsExhausted(t *testing.T) {
+	for _, short := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ENOSPC} {
+		t.Run(short.Error(), func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				enough := time.Now().Add(time.Minute)
+				w.play(func(string, int) script {
+					if time.Now().Before(enough) {
+						return script{refuses: fmt.Errorf("start task: %w", &os.PathError{Op: "fork/exec", Err: short})}
+					}
+					return script{runs: time.Minute, cause: app.CauseDone}
+				})
+				w.start()
+				w.submit(ann, "a", `{}`)
+				if r := w.finished("a"); r.Status != app.Completed || r.Attempts != 1 {
+					t.Errorf("%s after %d attempts: %+v", r.Status, r.Attempts, r.Failure)
+				}
+			})
+		})
+	}
+}
+
+// TestClaimWithoutAnswerKeepsItsSlot loses the answer to a claim that was
+// recorded, while another job waits for the same slot.
+func TestClaimWithoutAnswerKeepsItsSlot(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		answers := 0
+		w.jobs = &tap{Jobs: w.Service.Runs, claimed: func() error {
+			if answers++; answers == 1 {
+				return errors.New("no answer")
+			}
+			return nil
+		}}
+		ids := []app.JobID{w.submit(ann, "a", `{"cpus":4}`), w.submit(ann, "b", `{"cpus":4}`)}
+		w.start()
+		for i, name := range []string{"a", "b"} {
+			if r := w.finished(name); r.Status != app.Completed || r.Attempts != 1 || w.executor.started(ids[i]) != 1 {
+				t.Errorf("record %+v", r.Job)
+			}
+		}
+		if w.executor.order[0] != ids[0] {
+			t.Error("the job without an answer did not start first")
+		}
+	})
+}
+
+// tap stands between a runner and the service and makes calls fail.
+type tap struct {
+	Jobs
+	source, handle, finished, claimed func() error
+}
+
+func (w *tap) InputPath(src app.Reference) (string, error) {
+	if w.source != nil {
+		if err := w.source(); err != nil {
+			return "", err
+		}
+	}
+	return w.Jobs.InputPath(src)
+}
+
+func (w *tap) SetHandle(ctx context.Context, id app.JobID, attempt int, h app.Handle) error {
+	if w.handle != nil {
+		if err := w.handle(); err != nil {
+			return err
+		}
+	}
+	return w.Jobs.SetHandle(ctx, id, attempt, h)
+}
+
+func (w *tap) Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
+	if w.finished != nil {
+		if err := w.finished(); err != nil {
+			return err
+		}
+	}
+	return w.Jobs.Finish(ctx, id, attempt, e)
+}
+
+// Claim loses the answer, not the claim.
+func (w *tap) Claim(ctx context.Context, id app.JobID, gpus []string) (*app.Job, error) {
+	j, err := w.Jobs.Claim(ctx, id, gpus)
+	if err == nil && w.claimed != nil {
+		err = w.claimed()
+	}
+	return j, err
+}

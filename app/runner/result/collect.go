@@ -1,0 +1,324 @@
+// Package result turns what a program left into the result of its job. It
+// brings the attempt's directory home if the task ran on other machines, makes
+// the output directory the result, removes what can't be kept, lists the files
+// and makes all of it durable. It knows directories and files, but no service
+// and no executor.
+//
+// Whatever a program leaves is hostile: links that lead anywhere, names of any
+// bytes, modes that lock the service out, sparse files of any size.
+package result
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/rs/zerolog"
+
+	"molrun/app"
+	"molrun/app/algorithm"
+	"molrun/app/durable"
+	"molrun/app/task"
+)
+
+// Names in a job's directory, beside those of its attempts.
+const (
+	resultDir    = "result"
+	recordFile   = "job.json"
+	manifestFile = "manifest.json"
+)
+
+// logName is what clients call the log among a job's files.
+const logName = "log.txt"
+
+// Manifests reads and writes the lists of jobs' files. A manifest is written
+// once, when everything that it lists is durable.
+type Manifests interface {
+	Manifest(id app.JobID) (*app.Manifest, error)
+	WriteManifest(id app.JobID, m *app.Manifest) error
+}
+
+// Unfit says why a result can't be kept, in words for the job's user.
+type Unfit string
+
+func (u Unfit) Error() string { return string(u) }
+
+// Collection makes the result of a job whose program is done. Each step finds
+// out by itself what was done before: if a collection is interrupted, another
+// one continues and comes to the same end.
+type Collection struct {
+	Job       app.JobID
+	Dir       string          // the job's directory
+	Attempt   int             // the one that is done
+	Outcome   *app.Outcome    // of that attempt
+	Algorithm *algorithm.File // nil if it can't be read; then there are no metrics
+	MaxFiles  int             // files and directories that a result may have
+	Manifests Manifests
+	Record    func(app.Ending) (app.Record, error) // the job's final record
+	Check     func() error                         // an error interrupts the collection
+	Log       zerolog.Logger
+
+	digester *digester
+	files    []string // of the result, by path below resultDir
+	manifest app.Manifest
+	ending   app.Ending
+}
+
+// Run collects the result and returns the ending to record. The error is Unfit
+// if the result can't be kept.
+func (c *Collection) Run() (app.Ending, error) {
+	for _, s := range c.steps() {
+		if err := c.Check(); err != nil {
+			return app.Ending{}, err
+		}
+		if err := s.do(); err != nil {
+			return app.Ending{}, fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return c.ending, nil
+}
+
+type step struct {
+	name string
+	do   func() error
+}
+
+// steps lists what to do, in order. Once there is a manifest the result is
+// complete, and only the rest is done again.
+func (c *Collection) steps() []step {
+	steps := []step{
+		{"keep the output directory", c.keepOutput},
+		{"inspect the result", c.inspect},
+		{"list the result", c.list},
+		{"read the metrics", c.summarize},
+		{"write the record", c.writeRecord},
+		{"write the manifest", c.writeManifest},
+	}
+	if m, err := c.Manifests.Manifest(c.Job); err == nil {
+		c.manifest = *m
+		steps = []step{{"read the metrics", c.summarize}}
+	}
+	return append(steps, step{"remove the work directories", c.removeWork})
+}
+
+func (c *Collection) attemptDir() string { return filepath.Join(c.Dir, strconv.Itoa(c.Attempt)) }
+
+func (c *Collection) resultDir() string { return filepath.Join(c.Dir, resultDir) }
+
+// keepOutput renames the program's output directory to be the result. Anything
+// else in its place, such as a link, is not a result.
+func (c *Collection) keepOutput() error {
+	if kept, err := openDir(c.resultDir()); kept || err != nil {
+		return err
+	}
+	out, err := openOutput(c.attemptDir())
+	switch {
+	case err != nil:
+		return err
+	case out == "":
+		c.Log.Warn().Msg("the program left no output directory")
+		return os.Mkdir(c.resultDir(), 0o700)
+	}
+	return os.Rename(out, c.resultDir())
+}
+
+// openOutput returns the output directory of an attempt, "" if there is none.
+func openOutput(attemptDir string) (string, error) {
+	work := filepath.Join(attemptDir, task.WorkDir)
+	out := filepath.Join(work, task.OutDir)
+	for _, dir := range []string{attemptDir, work, out} {
+		if found, err := openDir(dir); !found || err != nil {
+			return "", err
+		}
+	}
+	return out, nil
+}
+
+// openDir makes a directory usable, whatever mode its program gave it, and
+// reports whether there is one. An error is not taken for absence: a faulty
+// disk must not make a result empty.
+func openDir(path string) (bool, error) {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil || !info.IsDir() {
+		return false, err
+	}
+	return true, os.Chmod(path, 0o700)
+}
+
+// list reads every file once for its size and digests and makes it durable.
+func (c *Collection) list() error {
+	log, err := os.OpenFile(filepath.Join(c.attemptDir(), task.LogFile), os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := log.Close(); err != nil { // it only had to be there
+		return err
+	}
+	c.digester = newDigester(c.Check)
+	for i, name := range publicNames(c.files) {
+		err := c.add(name, filepath.Join(resultDir, c.files[i]))
+		if err != nil {
+			return err
+		}
+	}
+	return c.add(logName, filepath.Join(strconv.Itoa(c.Attempt), task.LogFile))
+}
+
+func (c *Collection) add(name, path string) error {
+	f, err := c.digester.file(filepath.Join(c.Dir, path))
+	if err != nil {
+		return err
+	}
+	f.Name, f.Path = name, filepath.ToSlash(path)
+	c.manifest.Files = append(c.manifest.Files, f)
+	return nil
+}
+
+// publicNames returns what clients call the files of a result: their paths,
+// except for those that have a name of the service's own files.
+func publicNames(files []string) []string {
+	taken := make(map[string]bool, len(files))
+	for _, f := range files {
+		taken[f] = true
+	}
+	names := slices.Clone(files)
+	for i, f := range files {
+		if f == recordFile || f == logName {
+			names[i] = below(taken, f)
+			taken[names[i]] = true
+		}
+	}
+	return names
+}
+
+// below puts name into the directory output, or if the program itself has a
+// file of either name into output~2 and so on.
+func below(taken map[string]bool, name string) string {
+	dir := "output"
+	for n := 2; taken[dir] || taken[dir+"/"+name]; n++ {
+		dir = fmt.Sprintf("output~%d", n)
+	}
+	return dir + "/" + name
+}
+
+// summarize fills in what the job's record will say about the result.
+func (c *Collection) summarize() error {
+	c.ending = app.Ending{Outcome: c.Outcome}
+	for _, f := range c.manifest.Files {
+		if strings.HasPrefix(f.Path, resultDir+"/") {
+			c.ending.ResultBytes += f.Size
+		}
+	}
+	if c.Algorithm == nil {
+		return nil
+	}
+	root, err := os.OpenRoot(c.resultDir())
+	if err != nil {
+		return err
+	}
+	results, problems := c.Algorithm.Metrics.Read(root.FS())
+	for _, p := range problems {
+		c.Log.Debug().Str("problem", p).Msg("a metric can't be read")
+	}
+	c.ending.Results = results
+	return root.Close()
+}
+
+// writeRecord puts the job's final record beside the result.
+func (c *Collection) writeRecord() error {
+	record, err := c.Record(c.ending)
+	if err != nil {
+		return err
+	}
+	job, err := os.OpenRoot(c.Dir)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(durable.Replace(job, recordFile, record), job.Close()); err != nil {
+		return err
+	}
+	return c.add(recordFile, recordFile)
+}
+
+// writeManifest makes the names of all files durable, then the list of them.
+func (c *Collection) writeManifest() error {
+	if err := c.syncDirs(); err != nil {
+		return err
+	}
+	slices.SortFunc(c.manifest.Files, func(a, b app.ManifestFile) int { return strings.Compare(a.Name, b.Name) })
+	return c.Manifests.WriteManifest(c.Job, &c.manifest)
+}
+
+// syncDirs syncs the directories that hold names of files in the manifest, and
+// the one that holds the job's. The job's own was synced with the record.
+func (c *Collection) syncDirs() (err error) {
+	jobs, err := os.OpenRoot(filepath.Dir(c.Dir))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, jobs.Close()) }()
+	job := filepath.Base(c.Dir)
+	dirs := map[string]bool{".": true, filepath.Join(job, strconv.Itoa(c.Attempt)): true, filepath.Join(job, resultDir): true}
+	for _, f := range c.files {
+		for dir := filepath.Dir(f); dir != "."; dir = filepath.Dir(dir) {
+			dirs[filepath.Join(job, resultDir, dir)] = true
+		}
+	}
+	for dir := range dirs {
+		if err := durable.SyncDir(jobs, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeWork removes the work directories of all attempts.
+func (c *Collection) removeWork() error {
+	entries, err := os.ReadDir(c.Dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if _, err := strconv.Atoi(e.Name()); err != nil || !e.IsDir() {
+			continue
+		}
+		if err := RemoveWork(filepath.Join(c.Dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RemoveWork removes an attempt's work directory.
+func RemoveWork(attemptDir string) error {
+	return RemoveTree(filepath.Join(attemptDir, task.WorkDir))
+}
+
+// GiveBack makes a result that can't be kept the output directory again, where
+// retained work directories are looked after.
+func GiveBack(attemptDir string) error {
+	result := filepath.Join(filepath.Dir(attemptDir), resultDir)
+	out := filepath.Join(attemptDir, task.WorkDir, task.OutDir)
+	if IsDir(out) || !IsDir(result) {
+		return nil
+	}
+	return os.Rename(result, out)
+}
+
+// Discard removes what an earlier attempt had begun to collect.
+func Discard(jobDir string) error {
+	return errors.Join(
+		os.RemoveAll(filepath.Join(jobDir, manifestFile)),
+		os.RemoveAll(filepath.Join(jobDir, recordFile)),
+		os.RemoveAll(filepath.Join(jobDir, resultDir)),
+	)
+}

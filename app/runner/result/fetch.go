@@ -1,0 +1,118 @@
+package result
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/rs/zerolog"
+
+	"molrun/app"
+	"molrun/app/durable"
+	"molrun/app/fault"
+	"molrun/app/task"
+)
+
+// partial ends the name of a directory that is still being copied.
+const partial = ".new"
+
+// Remote is an attempt whose task runs on other machines. Its directory lies
+// where they see it, and a link in the job's directory stands for it. When the
+// task has ended, what it left is copied to a directory that replaces the link,
+// whole or not at all.
+type Remote struct {
+	Dir      string // where the task runs
+	Home     string // the attempt's place in the job's directory
+	MaxFiles int
+	Log      zerolog.Logger
+}
+
+// Fetch copies what the attempt left to its home, durably, unless that was done
+// before. For an attempt that is done, o says what there should be: over a
+// network files may be seen late, and then the error is fault.Unavailable. For
+// any other attempt o is nil, and an output that can't be kept is left behind. An
+// error of check interrupts the copying.
+func (r *Remote) Fetch(o *app.Outcome, check func() error) error {
+	if IsDir(r.Home) {
+		return nil
+	}
+	if _, err := os.Lstat(r.Dir); o == nil && (errors.Is(err, fs.ErrNotExist) || !task.Exists(r.Dir, task.RunFile)) {
+		return nil // it never began
+	} else if err != nil {
+		return fault.Errorf(fault.Unavailable, "The attempt's directory can't be seen: %v", err)
+	}
+	to := r.Home + partial
+	if err := errors.Join(RemoveTree(to), os.MkdirAll(to, 0o700)); err != nil {
+		return err
+	}
+	if err := copyFiles(to, r.Dir, check); err != nil {
+		return err
+	}
+	if err := r.fetchOutput(to, o, check); err != nil {
+		return err
+	}
+	if err := syncTree(to); err != nil {
+		return err
+	}
+	return replaceLink(r.Home, to)
+}
+
+func (r *Remote) fetchOutput(to string, o *app.Outcome, check func() error) error {
+	out, err := openOutput(r.Dir)
+	if out == "" || err != nil {
+		return err
+	}
+	seen, err := survey(out, r.MaxFiles, check)
+	var unfit Unfit
+	if errors.As(err, &unfit) && o == nil {
+		r.Log.Warn().Str("reason", string(unfit)).Msg("the output of an attempt that was not completed is left behind")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if o != nil && (seen.files < o.OutputFiles || seen.bytes < o.OutputBytes) {
+		return fault.Errorf(fault.Unavailable, "The task left %d files with %d bytes, of which %d with %d are seen", o.OutputFiles, o.OutputBytes, seen.files, seen.bytes)
+	}
+	copied := filepath.Join(to, task.WorkDir, task.OutDir)
+	if err := os.MkdirAll(copied, 0o700); err != nil {
+		return err
+	}
+	if err := copyTree(copied, out, check); err != nil || o == nil {
+		return err
+	}
+	got, err := survey(copied, r.MaxFiles, check)
+	if err == nil && got.bytes < seen.bytes {
+		err = fault.Errorf(fault.Unavailable, "Of %d bytes of output only %d were read", seen.bytes, got.bytes)
+	}
+	return err
+}
+
+// replaceLink puts a directory in the place of a link.
+func replaceLink(link, dir string) error {
+	job, err := os.OpenRoot(filepath.Dir(link))
+	if err != nil {
+		return err
+	}
+	err = job.Remove(filepath.Base(link))
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = job.Rename(filepath.Base(dir), filepath.Base(link))
+	}
+	if err == nil {
+		err = durable.SyncDir(job, ".")
+	}
+	return errors.Join(err, job.Close())
+}
+
+// Remove removes the directory where the task ran, and the link to it if
+// nothing was fetched.
+func (r *Remote) Remove() error {
+	err := RemoveTree(r.Dir)
+	if info, lost := os.Lstat(r.Home); lost == nil && info.Mode()&fs.ModeSymlink != 0 {
+		err = errors.Join(err, os.Remove(r.Home))
+	}
+	err = errors.Join(err, RemoveTree(r.Home+partial))
+	os.Remove(filepath.Dir(r.Dir)) // fails if it holds another attempt
+	return err
+}

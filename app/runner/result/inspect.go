@@ -1,0 +1,342 @@
+package result
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"syscall"
+	"unicode"
+	"unicode/utf8"
+
+	"molrun/app/task"
+	"molrun/app/unit"
+)
+
+const (
+	maxDepth   = 64   // of directories in a result
+	maxPath    = 4032 // bytes of a file's path in a result; 64 less than the system's limit
+	maxName    = 255  // bytes of one name, as file systems have it
+	shownPaths = 20   // of what is left out, in the log
+
+	// maxHoles is how much of a result may be holes of sparse files. They need
+	// no disk space, but every byte is read for the digests and sent with every
+	// download.
+	maxHoles = 16 << 30
+	// fewHoles are not worth a look.
+	fewHoles = 64 << 10
+
+	tooMany      = "The program left more than %d files and folders; let it write fewer, or pack them."
+	tooManyHoles = "The program left files with more than %s of holes (sparse files); let it write only what they hold."
+)
+
+// inspect finds the files of the result and removes from it whatever is not a
+// file of its own.
+func (c *Collection) inspect() error {
+	root, err := os.OpenRoot(c.resultDir())
+	if err != nil {
+		return err
+	}
+	i := inspection{root: root, limit: c.MaxFiles}
+	err = i.dir(".", 0)
+	if err == nil {
+		err = i.resolveLinks(filepath.Join(c.attemptDir(), task.WorkDir))
+	}
+	err = errors.Join(err, root.Close())
+	if len(i.dropped) > 0 || i.more > 0 {
+		c.Log.Warn().Strs("paths", i.dropped).Int("more", i.more).Msg("left out of the result: no regular files of its own")
+	}
+	c.files = i.files
+	return err
+}
+
+// inspection walks a result. It finds the files, removes links, devices and
+// anything else that is neither file nor directory, and renames what has a name
+// that can't stand in an archive.
+type inspection struct {
+	root  *os.Root
+	limit int
+
+	entries int
+	files   []string          // sorted within each directory
+	linked  map[inode]*linked // files that have several names
+	holes   int64             // bytes
+	dropped []string
+	more    int // dropped and not listed
+}
+
+func (i *inspection) dir(dir string, depth int) error {
+	if depth > maxDepth {
+		return Unfit(fmt.Sprintf("The program left folders within folders, more than %d deep.", maxDepth))
+	}
+	entries, err := i.read(dir)
+	if err != nil {
+		return err
+	}
+	names := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		names[e.Name()] = true
+	}
+	for _, e := range entries {
+		if err := i.entry(dir, e, names, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read lists a directory in pieces, so that one with millions of names is
+// refused before all of them are in memory.
+func (i *inspection) read(dir string) ([]fs.DirEntry, error) {
+	f, err := i.root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	var entries []fs.DirEntry
+	for {
+		piece, err := f.ReadDir(1024)
+		entries = append(entries, piece...)
+		if i.entries+len(entries) > i.limit {
+			return nil, errors.Join(Unfit(fmt.Sprintf(tooMany, i.limit)), f.Close())
+		}
+		if len(piece) == 0 || err != nil {
+			break
+		}
+	}
+	i.entries += len(entries)
+	sort.Slice(entries, func(a, b int) bool { return entries[a].Name() < entries[b].Name() })
+	return entries, f.Close()
+}
+
+func (i *inspection) entry(dir string, e fs.DirEntry, names map[string]bool, depth int) error {
+	path := filepath.Join(dir, e.Name())
+	switch {
+	case len(path) > maxPath:
+		return Unfit(fmt.Sprintf("The program left files whose paths are longer than %d bytes.", maxPath))
+	case !e.IsDir() && !e.Type().IsRegular():
+		return i.drop(path)
+	}
+	path, err := i.rename(dir, e.Name(), names)
+	if err != nil {
+		return err
+	}
+	info, err := i.root.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if e.IsDir() {
+		if err := i.open(path, info); err != nil {
+			return err
+		}
+		return i.dir(path, depth+1)
+	}
+	i.files = append(i.files, path)
+	if i.addLinked(path, info) {
+		return nil // not touched before it is known whose it is
+	}
+	return i.accept(path, info)
+}
+
+// drop removes what can't be part of the result.
+func (i *inspection) drop(path string) error {
+	if len(i.dropped) < shownPaths {
+		i.dropped = append(i.dropped, path)
+	} else {
+		i.more++
+	}
+	return i.root.Remove(path)
+}
+
+// rename gives an entry a name that means the same everywhere, if it has none.
+func (i *inspection) rename(dir, name string, names map[string]bool) (string, error) {
+	safe := safeName(name)
+	if safe == name {
+		return filepath.Join(dir, name), nil
+	}
+	free := safe
+	for n := 2; names[free]; n++ {
+		free = fmt.Sprintf("%s~%d", safe, n)
+	}
+	names[free] = true
+	path := filepath.Join(dir, free)
+	return path, i.root.Rename(filepath.Join(dir, name), path)
+}
+
+// safeName returns the name under which a file is kept. Bytes that are not
+// UTF-8, control characters and backslashes are written as %XX; a name that
+// gets too long by that is cut.
+func safeName(name string) string {
+	var b strings.Builder
+	for rest := name; rest != ""; {
+		r, size := utf8.DecodeRuneInString(rest)
+		if r == utf8.RuneError && size == 1 || unicode.IsControl(r) || r == '\\' {
+			for i := range size {
+				fmt.Fprintf(&b, "%%%02X", rest[i])
+			}
+		} else {
+			b.WriteString(rest[:size])
+		}
+		rest = rest[size:]
+	}
+	safe := b.String()
+	if safe == name || len(safe) <= maxName-8 {
+		return safe
+	}
+	cut := maxName - 8 // leaves space for ~N
+	for !utf8.RuneStart(safe[cut]) {
+		cut--
+	}
+	return safe[:cut]
+}
+
+// inode identifies a file, whatever its names.
+type inode struct{ device, number uint64 }
+
+// linked is a file of the result that has several names.
+type linked struct {
+	links, found uint64 // names that there are, and those seen
+	info         fs.FileInfo
+	paths        []string // in the result
+}
+
+func linkCount(info fs.FileInfo) (id inode, links uint64) {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.Mode().IsRegular() {
+		return inode{}, 0
+	}
+	return inode{uint64(s.Dev), s.Ino}, uint64(s.Nlink)
+}
+
+// addLinked notes a file that has other names as well, and reports whether it
+// has.
+func (i *inspection) addLinked(path string, info fs.FileInfo) bool {
+	id, links := linkCount(info)
+	if links < 2 {
+		return false
+	}
+	if i.linked == nil {
+		i.linked = map[inode]*linked{}
+	}
+	l := i.linked[id]
+	if l == nil {
+		l = &linked{links: links, info: info}
+		i.linked[id] = l
+	}
+	l.found++
+	l.paths = append(l.paths, path)
+	return true
+}
+
+// resolveLinks accepts files with several names that are the program's own. It
+// removes from the result those with a name outside of it and of the work
+// directory, which will be removed. Such a file belongs to somebody else: the
+// program may have had no right to read it, and its owner can change it. A sandbox
+// lets programs link their own files only.
+func (i *inspection) resolveLinks(work string) error {
+	if len(i.linked) == 0 {
+		return nil
+	}
+	i.countBelow(work, i.limit)
+	foreign := map[string]bool{}
+	for _, l := range i.linked {
+		for _, path := range l.paths {
+			resolve := i.accept
+			if foreign[path] = l.found != l.links; foreign[path] {
+				resolve = func(path string, _ fs.FileInfo) error { return i.drop(path) }
+			}
+			if err := resolve(path, l.info); err != nil {
+				return err
+			}
+		}
+	}
+	i.files = slices.DeleteFunc(i.files, func(path string) bool { return foreign[path] })
+	return nil
+}
+
+// countBelow counts further names of linked files below a directory. It looks at
+// no more than so many entries; a name that it does not see counts as foreign.
+func (i *inspection) countBelow(dir string, entries int) (left int) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return entries
+	}
+	defer f.Close()
+	for entries > 0 {
+		piece, err := f.ReadDir(min(entries, 1024))
+		entries -= len(piece)
+		for _, e := range piece {
+			if e.IsDir() {
+				entries = i.countBelow(filepath.Join(dir, e.Name()), entries)
+			} else if info, err := e.Info(); err == nil {
+				id, _ := linkCount(info)
+				if l := i.linked[id]; l != nil {
+					l.found++
+				}
+			}
+		}
+		if err != nil || len(piece) == 0 {
+			break
+		}
+	}
+	return entries
+}
+
+// open makes sure that the service may read the entry.
+func (i *inspection) open(path string, info fs.FileInfo) error {
+	want := fs.FileMode(0o600)
+	if info.IsDir() {
+		want = 0o700
+	}
+	if info.Mode().Perm()&want == want {
+		return nil
+	}
+	return i.root.Chmod(path, info.Mode().Perm()|want)
+}
+
+// accept makes a file part of the result, unless the result's files are mostly
+// holes.
+func (i *inspection) accept(path string, info fs.FileInfo) error {
+	if err := i.open(path, info); err != nil {
+		return err
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || info.Size()-s.Blocks*512 < fewHoles {
+		return nil
+	}
+	f, err := i.root.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	// The number of blocks is not enough to tell: some file systems compress data.
+	holes, err := holesOf(f, info.Size())
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if i.holes += holes; i.holes > maxHoles {
+		return Unfit(fmt.Sprintf(tooManyHoles, unit.Bytes(maxHoles)))
+	}
+	return nil
+}
+
+// holesOf returns how many bytes of a file were never written.
+func holesOf(f *os.File, size int64) (holes int64, err error) {
+	const seekData, seekHole = 3, 4 // of lseek(2)
+	for at := int64(0); at < size; {
+		data, err := f.Seek(at, seekData)
+		if errors.Is(err, syscall.ENXIO) { // the rest is a hole
+			return holes + size - at, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		holes += data - at
+		if at, err = f.Seek(data, seekHole); err != nil {
+			return 0, err
+		}
+	}
+	return holes, nil
+}

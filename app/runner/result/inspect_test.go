@@ -1,0 +1,108 @@
+package result
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/task"
+)
+
+// Without a sandbox a program can give names in its output directory to files
+// that are not its own.
+func TestFilesWithNamesElsewhereAreNotCollected(t *testing.T) {
+	s := newSite(t, 1)
+	outside := filepath.Join(t.TempDir(), "outside")
+	must(t, os.WriteFile(outside, []byte("not the program's"), 0o400))
+	work := filepath.Join(s.dir, "1", task.WorkDir)
+	must(t, os.WriteFile(filepath.Join(work, task.InDir, "input"), []byte("input"), 0o600))
+	must(t, os.WriteFile(filepath.Join(work, task.TempDir, "temp"), []byte("temp"), 0o600))
+	s.write("own", "own")
+	for from, to := range map[string][]string{
+		outside:                                  {"a", "sub/b"},
+		s.out("own"):                             {"sub/own"},
+		filepath.Join(work, task.InDir, "input"): {"input"},
+		filepath.Join(work, task.TempDir, "temp"): {"temp", "sub/temp"},
+	} {
+		for _, name := range to {
+			must(t, os.MkdirAll(filepath.Dir(s.out(name)), 0o700))
+			must(t, os.Link(from, s.out(name)))
+		}
+	}
+	_, err := s.collection().Run()
+	must(t, err)
+	got := s.result()
+	delete(got, recordFile)
+	delete(got, logName)
+	want := map[string]string{"own": "own", "sub/own": "own", "input": "input", "temp": "temp", "sub/temp": "temp"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("result (-want +got):\n%s", diff)
+	}
+	if info, err := os.Stat(outside); err != nil || info.Mode().Perm() != 0o400 {
+		t.Errorf("the file outside has become %v, %v", info.Mode(), err)
+	}
+}
+
+func TestUnfitResults(t *testing.T) {
+	tests := []struct {
+		name  string
+		leave func(s *site)
+		want  string
+	}{
+		{"files", func(s *site) {
+			for i := range 101 {
+				s.write(fmt.Sprint(i), "")
+			}
+		}, "more than 100 files"},
+		{"files in directories", func(s *site) {
+			for i := range 51 {
+				s.write(fmt.Sprintf("%d/x", i), "")
+			}
+		}, "more than 100 files"},
+		{"holes", func(s *site) {
+			for i := range 3 { // each of which could be kept
+				s.write(fmt.Sprint(i), "begin")
+				must(s.t, os.Truncate(s.out(fmt.Sprint(i)), maxHoles/2))
+			}
+		}, "more than 16.0 GiB of holes"},
+		{"depth", func(s *site) { s.write(strings.Repeat("d/", maxDepth+1)+"x", "") }, "64 deep"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSite(t, 1)
+			tt.leave(s)
+			_, err := s.collection().Run()
+			var no Unfit
+			if !errors.As(err, &no) || !strings.Contains(string(no), tt.want) {
+				t.Errorf("error %v, want one that says %q", err, tt.want)
+			}
+			must(t, GiveBack(filepath.Join(s.dir, "1")))
+			if !IsDir(s.out(".")) || IsDir(filepath.Join(s.dir, resultDir)) {
+				t.Error("the files did not go back to the work directory")
+			}
+		})
+	}
+}
+
+func FuzzSafeName(f *testing.F) {
+	f.Add("a\xffb\\c\n")
+	f.Add(strings.Repeat("\xff", 255))
+	f.Fuzz(func(t *testing.T, name string) {
+		if name == "" || len(name) > maxName || strings.ContainsAny(name, "/\x00") {
+			return
+		}
+		got := safeName(name)
+		if !utf8.ValidString(got) || len(got) > maxName || got == "" || strings.ContainsAny(got, "\\/\n\x00") {
+			t.Errorf("safeName(%q) = %q", name, got)
+		}
+		if again := safeName(got); again != got {
+			t.Errorf("safeName(%q) = %q is not safe: %q", name, got, again)
+		}
+	})
+}

@@ -1,0 +1,198 @@
+package result
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"molrun/app/durable"
+	"molrun/app/unit"
+)
+
+// IsDir reports whether path is a directory, and not a link to one.
+func IsDir(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
+}
+
+type amount struct {
+	files int
+	bytes int64
+}
+
+// survey counts what a program left before it is copied: what can't be kept
+// must not fill the disk.
+func survey(dir string, maxFiles int, check func() error) (n amount, err error) {
+	entries, holes := 0, int64(0)
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() && errors.Is(err, fs.ErrPermission) {
+			return fs.SkipDir // copyTree opens it
+		}
+		if err != nil {
+			return err
+		}
+		if entries++; entries > maxFiles {
+			return Unfit(fmt.Sprintf(tooMany, maxFiles))
+		}
+		info, err := d.Info()
+		if err != nil || !info.Mode().IsRegular() {
+			return errors.Join(err, check())
+		}
+		n.files++
+		n.bytes += info.Size()
+		if s, ok := info.Sys().(*syscall.Stat_t); ok {
+			holes += max(0, info.Size()-s.Blocks*512)
+		}
+		return nil
+	})
+	if err == nil && holes > maxHoles && n.bytes > maxHoles {
+		err = Unfit(fmt.Sprintf(tooManyHoles, unit.Bytes(maxHoles)))
+	}
+	return n, err
+}
+
+// copyPiece is how much is copied between two calls of check.
+const copyPiece = 64 << 20
+
+// CopyFile copies a whole file: by sharing its blocks if the file system can,
+// within the kernel otherwise. An error of check ends it.
+func CopyFile(to, from *os.File, check func() error) error {
+	if err := check(); err != nil {
+		return err
+	}
+	if reflink(to, from) == nil {
+		return nil
+	}
+	for {
+		n, err := io.CopyN(to, from, copyPiece)
+		if errors.Is(err, io.EOF) || err == nil && n == 0 {
+			return nil
+		}
+		if err == nil {
+			err = check()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// CopyOutput copies the output directory of an attempt, if it has one, into
+// another directory. A link in the attempt's place is not followed.
+func CopyOutput(to, attemptDir string, check func() error) error {
+	from, err := openOutput(attemptDir)
+	if from == "" || err != nil {
+		return err
+	}
+	return copyTree(to, from, check)
+}
+
+// copyTree copies directories and regular files, and nothing else: a link that
+// a program left could lead anywhere. Names may be any bytes, and what the
+// program has closed is opened.
+func copyTree(to, from string, check func() error) error {
+	if _, err := openDir(from); err != nil {
+		return err
+	}
+	return withRoots(to, from, func(target, source *os.Root) error {
+		return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+			if err == nil {
+				path, err = filepath.Rel(from, path)
+			}
+			switch {
+			case err != nil || path == ".":
+				return err
+			case d.IsDir(): // it is read when this has returned
+				return errors.Join(source.Chmod(path, 0o700), target.Mkdir(path, 0o700))
+			case d.Type().IsRegular():
+				return copyBetween(target, source, path, check)
+			}
+			return nil
+		})
+	})
+}
+
+// copyFiles copies the regular files of a directory, and none below it.
+func copyFiles(to, from string, check func() error) error {
+	return withRoots(to, from, func(target, source *os.Root) error {
+		entries, err := fs.ReadDir(source.FS(), ".")
+		for _, e := range entries {
+			if e.Type().IsRegular() && err == nil {
+				err = copyBetween(target, source, e.Name(), check)
+			}
+		}
+		return err
+	})
+}
+
+func withRoots(to, from string, do func(target, source *os.Root) error) error {
+	source, err := os.OpenRoot(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := os.OpenRoot(to)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(target, source), target.Close())
+}
+
+func copyBetween(target, source *os.Root, path string, check func() error) error {
+	info, err := source.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o400 == 0 {
+		if err := source.Chmod(path, info.Mode().Perm()|0o600); err != nil {
+			return err
+		}
+	}
+	in, err := source.Open(path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := target.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm()|0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(CopyFile(out, in, check), out.Close())
+}
+
+// syncTree makes a directory durable with all files and directories in it.
+func syncTree(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	err = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil {
+			path, err = filepath.Rel(dir, path)
+		}
+		if err != nil {
+			return err
+		}
+		return durable.SyncDir(root, path) // syncs a file as well
+	})
+	return errors.Join(err, root.Close())
+}
+
+// RemoveTree removes a directory, whatever modes a program gave to those in it.
+func RemoveTree(dir string) error {
+	err := os.RemoveAll(dir)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
+		if d != nil && d.IsDir() {
+			os.Chmod(path, 0o700) // RemoveAll fails if that was not enough
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}

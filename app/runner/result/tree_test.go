@@ -1,0 +1,112 @@
+package result
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"molrun/app/task"
+)
+
+func copyPath(to, from string, check func() error) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	return errors.Join(CopyFile(out, in, check), out.Close())
+}
+
+func TestCopyFile(t *testing.T) {
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, size := range []int{0, 1, 4096, 3<<20 + 17} {
+		want := make([]byte, size)
+		for i := range want {
+			want[i] = byte(rng.Uint32())
+		}
+		must(t, os.WriteFile(from, want, 0o600))
+		must(t, copyPath(to, from, goOn))
+		got, err := os.ReadFile(to)
+		must(t, err)
+		if !bytes.Equal(got, want) {
+			t.Errorf("%d bytes: the copy differs", size)
+		}
+	}
+}
+
+func TestCopyFileStopsWhenCheckFails(t *testing.T) {
+	from, stop := filepath.Join(t.TempDir(), "from"), errors.New("stop")
+	must(t, os.WriteFile(from, []byte("x"), 0o600))
+	if err := copyPath(from+".copy", from, func() error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestCopyOutputDoesNotFollowALink(t *testing.T) {
+	dir, to := t.TempDir(), t.TempDir()
+	home, away := filepath.Join(dir, "home"), filepath.Join(dir, "away")
+	must(t, os.MkdirAll(filepath.Join(away, task.WorkDir, task.OutDir), 0o700))
+	must(t, os.WriteFile(filepath.Join(away, task.WorkDir, task.OutDir, "checkpoint"), nil, 0o600))
+	must(t, os.Symlink(away, home))
+	copied := func() bool {
+		must(t, CopyOutput(to, home, goOn))
+		return task.Exists(to, "checkpoint")
+	}
+	if copied() {
+		t.Error("the output behind a link was copied")
+	}
+	must(t, os.Remove(home))
+	must(t, os.Rename(away, home))
+	if !copied() {
+		t.Error("the output was not copied")
+	}
+}
+
+func TestCopyTreeCopiesFilesOnly(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(from, "d/e"), 0o700))
+	must(t, os.WriteFile(filepath.Join(from, "d/e/f"), []byte("x"), 0o600))
+	must(t, os.Symlink("/etc/passwd", filepath.Join(from, "d/link")))
+	must(t, os.Symlink("/etc", filepath.Join(from, "etc")))
+	must(t, syscall.Mkfifo(filepath.Join(from, "fifo"), 0o600))
+	must(t, copyTree(to, from, goOn))
+	var got []string
+	must(t, filepath.WalkDir(to, func(path string, _ os.DirEntry, err error) error {
+		got = append(got, strings.TrimPrefix(path, to))
+		return err
+	}))
+	if want := "|/d|/d/e|/d/e/f"; strings.Join(got, "|") != want {
+		t.Errorf("copied %v, want %s", got, want)
+	}
+}
+
+func TestCopyTreeCopiesAnyNamesAndModes(t *testing.T) {
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	must(t, os.Mkdir(to, 0o700))
+	for _, name := range []string{"bad\xff/f\n", "closed/deep/f", "f"} {
+		must(t, os.MkdirAll(filepath.Dir(filepath.Join(from, name)), 0o700))
+		must(t, os.WriteFile(filepath.Join(from, name), []byte("x"), 0o600))
+	}
+	unprivileged(t, dir)
+	for _, name := range []string{"closed/deep/f", "closed/deep", "closed", "f", "."} {
+		must(t, os.Chmod(filepath.Join(from, name), 0))
+	}
+	must(t, copyTree(to, from, goOn))
+	for _, name := range []string{"bad\xff/f\n", "closed/deep/f", "f"} {
+		if text, err := os.ReadFile(filepath.Join(to, name)); err != nil || string(text) != "x" {
+			t.Errorf("%q: %q, %v", name, text, err)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"time"
+
+	"molrun/app/fault"
+)
+
+// serviceTimeout bounds one call of the service.
+const serviceTimeout = time.Minute
+
+// backoff gives growing pauses between retries.
+type backoff struct{ next, most time.Duration }
+
+func serviceBackoff() backoff { return backoff{100 * time.Millisecond, 30 * time.Second} }
+
+func (b *backoff) pause() time.Duration {
+	pause := b.next
+	b.next = min(2*b.next, b.most)
+	return pause
+}
+
+func (b *backoff) wait(ctx context.Context) { sleep(ctx, b.pause()) }
+
+// sleep waits for d, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// temporary reports whether a retry may well succeed some time later.
+func temporary(err error) bool {
+	return noSpace(err) || exhausted(err) || errors.Is(err, fault.Unavailable) || errors.Is(err, fault.StorageFull) ||
+		errors.Is(err, context.DeadlineExceeded)
+}
+
+// noSpace reports whether err says that the disk is full.
+func noSpace(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// exhausted reports whether err says that the machine or this process has no
+// more open files, processes or memory to give.
+func exhausted(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) ||
+		errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENOMEM)
+}

@@ -1,0 +1,38 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"molrun/app"
+	"molrun/app/algorithm"
+	"molrun/app/placement"
+	"molrun/app/runner/result"
+)
+
+// Jobs is what the runner needs of app.Runs.
+type Jobs interface {
+	Claims(ctx context.Context) ([]app.Claimed, error)
+	Active(ctx context.Context) ([]*app.Job, error)
+	Queue(ctx context.Context, executor string, visit func(app.Waiting) app.Visit) error
+	Claim(ctx context.Context, id app.JobID, gpus []string) (*app.Job, error)
+	SetHandle(ctx context.Context, id app.JobID, attempt int, h app.Handle) error
+	Started(ctx context.Context, id app.JobID, attempt int, at time.Time) error
+	Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error
+	FinalRecord(j *app.Job, e app.Ending) (app.Record, error)
+	Reject(ctx context.Context, id app.JobID, message string) error
+	SetProgress(id app.JobID, p *app.Progress)
+	SetWaitReasons(reasons map[app.JobID]string)
+	AlgorithmOf(ctx context.Context, j *app.Job) (*algorithm.File, error)
+	PlacementOf(ctx context.Context, j *app.Job) (placement.Placement, error)
+	InputPath(ref app.Reference) (string, error)
+	Wake() <-chan struct{}
+}
+
+var _ Jobs = (*app.Runs)(nil)
+
+// Dirs is what the runner needs of package blobs.
+type Dirs interface {
+	JobDir(id app.JobID) string
+	result.Manifests
+}

@@ -1,0 +1,84 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"molrun/app"
+	"molrun/app/runner/result"
+	"molrun/app/sortid"
+)
+
+const sweepEvery = time.Hour
+
+// sweepHourly sweeps at once and then every hour until ctx ends.
+func sweepHourly(ctx context.Context, log zerolog.Logger, what string, sweep func(context.Context) error) {
+	for ctx.Err() == nil {
+		if err := sweep(ctx); err != nil && ctx.Err() == nil {
+			log.Warn().Err(err).Msg(what + " can't be removed; will try again")
+		}
+		sleep(ctx, sweepEvery)
+	}
+}
+
+// claimedAttempts returns the current attempts of all claimed jobs.
+func claimedAttempts(ctx context.Context, jobs Jobs) (map[app.JobID]int, error) {
+	claims, err := jobs.Claims(ctx)
+	attempts := make(map[app.JobID]int, len(claims))
+	for _, c := range claims {
+		attempts[c.Job] = c.Attempt
+	}
+	return attempts, err
+}
+
+// sweepRemote removes directories in a folder shared with a cluster that no
+// claimed job needs, as a crash leaves them. It lists the directories before it
+// reads the claims, so those of later claims are not among them.
+func sweepRemote(ctx context.Context, jobs Jobs, dir string) error {
+	found, err := attemptsIn(dir)
+	current, unread := claimedAttempts(ctx, jobs)
+	if unread != nil {
+		return errors.Join(err, unread)
+	}
+	for job, attempts := range found {
+		for _, n := range attempts {
+			if now := current[job]; (now == 0 || n < now) && ctx.Err() == nil {
+				err = errors.Join(err, result.RemoveTree(filepath.Join(dir, string(job), strconv.Itoa(n))))
+			}
+		}
+		os.Remove(filepath.Join(dir, string(job))) // fails if an attempt is left
+	}
+	return err
+}
+
+// attemptsIn lists the directories of attempts by job, as far as they can be
+// read. Anything with another name is not ours.
+func attemptsIn(dir string) (map[app.JobID][]int, error) {
+	jobs, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	found := make(map[app.JobID][]int, len(jobs))
+	for _, e := range jobs {
+		if _, foreign := sortid.Parse(e.Name()); foreign != nil {
+			continue
+		}
+		attempts, unread := os.ReadDir(filepath.Join(dir, e.Name()))
+		err = errors.Join(err, unread)
+		numbers := []int{}
+		for _, a := range attempts {
+			if n, foreign := strconv.Atoi(a.Name()); foreign == nil {
+				numbers = append(numbers, n)
+			}
+		}
+		found[app.JobID(e.Name())] = numbers
+	}
+	return found, err
+}

@@ -1,0 +1,159 @@
+package turns
+
+import (
+	"fmt"
+	"time"
+
+	"molrun/app"
+	"molrun/app/placement"
+)
+
+// Decision is what one look at the queue leads to.
+type Decision struct {
+	Start      []Start
+	Impossible []Refusal
+	Reasons    map[app.JobID]string // why the other scanned jobs wait
+}
+
+// Start is a job to start in a slot that it has been given.
+type Start struct {
+	ID app.JobID
+	Lease
+}
+
+// Refusal is a job that can never start on the executor.
+type Refusal struct {
+	ID      app.JobID
+	Message string // why, for its user
+}
+
+// Next decides which of the scanned jobs start now, at most limit of them, and
+// takes their slots. The executor's name is for messages.
+func (t *Turns) Next(now time.Time, executor string, s *Scan, limit int) Decision {
+	if s.Deep {
+		t.forgetAllBut(s.Waiting)
+	}
+	c := &choice{
+		turns:    t,
+		decision: Decision{Reasons: map[app.JobID]string{}},
+		now:      now,
+		limit:    limit,
+		free:     t.slots.free(),
+		reserved: t.reservation(now),
+	}
+	possible := c.refuse(executor, s.Waiting)
+	for len(possible) > 0 {
+		level, rest := cutLevel(possible)
+		c.serve(linesOf(level))
+		possible = rest
+	}
+	return c.decision
+}
+
+// choice is a decision in the making.
+type choice struct {
+	turns    *Turns
+	decision Decision
+	now      time.Time
+	limit    int
+	free     placement.Resources // before the first start
+	reserved *app.Waiting
+	skipped  []app.Waiting // did not fit when their turn came
+}
+
+// refuse sorts out the jobs that can never start.
+func (c *choice) refuse(executor string, waiting []app.Waiting) []app.Waiting {
+	var possible []app.Waiting
+	for _, w := range waiting {
+		lack := c.turns.slots.never(w.Needs)
+		if lack == (placement.Resources{}) {
+			possible = append(possible, w)
+			continue
+		}
+		delete(c.turns.passed, w.ID)
+		message := fmt.Sprintf("The job needs %s, but the executor %q has %s in all. "+
+			"Choose settings that need less, or ask an administrator for another executor.",
+			amounts(lack), executor, amounts(only(c.turns.slots.total(), lack)))
+		c.decision.Impossible = append(c.decision.Impossible, Refusal{w.ID, message})
+	}
+	return possible
+}
+
+// serve starts jobs of one priority turn by turn. The job with the reservation
+// goes first if it fits: others were held back for its sake.
+func (c *choice) serve(lines []*line) {
+	for _, l := range lines {
+		c.serveReserved(l)
+	}
+	for {
+		l := c.turns.nextLine(lines)
+		if l == nil {
+			return
+		}
+		c.serveUser(l)
+	}
+}
+
+func (c *choice) serveReserved(l *line) {
+	for i, w := range l.jobs {
+		if c.reserved == nil || w.ID != c.reserved.ID || !c.fits(w) {
+			continue
+		}
+		l.jobs = append(l.jobs[:i:i], l.jobs[i+1:]...)
+		c.start(w)
+		c.reserved = nil
+		return
+	}
+}
+
+// serveUser walks a user's jobs until one starts; then it may be somebody
+// else's turn.
+func (c *choice) serveUser(l *line) {
+	for len(l.jobs) > 0 {
+		w := l.jobs[0]
+		l.jobs = l.jobs[1:]
+		if c.fits(w) {
+			c.start(w)
+			return
+		}
+		c.decision.Reasons[w.ID] = c.reason(w)
+		c.skipped = append(c.skipped, w)
+	}
+}
+
+func (c *choice) fits(w app.Waiting) bool {
+	return len(c.decision.Start) < c.limit && c.turns.slots.lacks(w.Needs, reservedFrom(w, c.reserved)) == (placement.Resources{})
+}
+
+// start takes a slot for w. The jobs skipped before it have now been passed
+// over.
+func (c *choice) start(w app.Waiting) {
+	t, user := c.turns, userOf(w)
+	c.decision.Start = append(c.decision.Start, Start{w.ID, Lease{user, w.Needs, t.slots.lease(w.Needs)}})
+	t.running[user]++
+	t.starts++
+	t.started[user] = t.starts
+	delete(t.passed, w.ID)
+	for _, w := range c.skipped {
+		if t.passed[w.ID] == nil {
+			t.passed[w.ID] = &passedOver{Waiting: w, since: c.now}
+		}
+	}
+	c.skipped = c.skipped[:0]
+}
+
+// reason says why w does not start now.
+func (c *choice) reason(w app.Waiting) string {
+	lack := c.turns.slots.lacks(w.Needs, placement.Resources{})
+	switch {
+	case len(c.decision.Start) >= c.limit:
+		return "waiting for its turn"
+	case c.reserved != nil && w.ID == c.reserved.ID:
+		return "reserved: next to start, waiting for " + amounts(lack)
+	case lack == (placement.Resources{}):
+		return "reserved: what is free is kept for a job that has waited longer"
+	case short(c.free, w.Needs) != (placement.Resources{}):
+		return "waiting for " + amounts(lack)
+	}
+	return "waiting for its turn"
+}

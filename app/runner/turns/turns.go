@@ -1,0 +1,66 @@
+// Package turns decides which waiting job is next on an executor and which
+// slot it gets. It does no I/O and has no clock: the queue and the time are
+// passed in.
+//
+// A higher priority goes first. Among users of the same priority it is the turn
+// of the one with the fewest running jobs, then of the one who started a job
+// least recently. A job that does not fit when its turn comes is passed over;
+// after some time of that it reserves what becomes free.
+package turns
+
+import (
+	"time"
+
+	"molrun/app"
+	"molrun/app/placement"
+)
+
+// User is a person in an organization. Users take turns, however many jobs
+// each of them has queued.
+type User struct{ Organization, Email string }
+
+func userOf(w app.Waiting) User { return User{w.Organization, w.Email} }
+
+// Lease is the slot of a claimed job.
+type Lease struct {
+	User  User
+	Needs placement.Resources
+	GPUs  []string
+}
+
+// Turns decides who is next on one executor.
+type Turns struct {
+	slots        slots
+	running      map[User]int    // jobs that have a slot
+	started      map[User]uint64 // when the user last started a job, counted in starts
+	starts       uint64
+	passed       map[app.JobID]*passedOver // all of them were waiting at the last deep scan
+	reserveAfter time.Duration
+}
+
+// New returns the turns of an executor on which nothing runs. An executor that
+// is not bounded queues by itself and takes anything. A job that has been passed
+// over for reserveAfter reserves its slot.
+func New(capacity app.Capacity, bounded bool, reserveAfter time.Duration) *Turns {
+	return &Turns{
+		slots:        newSlots(capacity, bounded),
+		running:      map[User]int{},
+		started:      map[User]uint64{},
+		passed:       map[app.JobID]*passedOver{},
+		reserveAfter: reserveAfter,
+	}
+}
+
+// Begin counts a job as running that Next did not start, as after a restart.
+func (t *Turns) Begin(l Lease) {
+	t.running[l.User]++
+	t.slots.take(l.Needs, l.GPUs)
+}
+
+// End releases the slot of a job.
+func (t *Turns) End(l Lease) {
+	t.slots.release(l.Needs, l.GPUs)
+	if t.running[l.User]--; t.running[l.User] == 0 {
+		delete(t.running, l.User)
+	}
+}

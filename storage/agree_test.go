@@ -1,0 +1,429 @@
+package storage
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"molrun/app"
+	"molrun/app/apikey"
+	"molrun/app/fault"
+	"molrun/app/unit"
+)
+
+// agree compares the answers of tx with those of the model.
+func agree(t *testing.T, tx app.Tx, s *simulation) {
+	t.Helper()
+	agreeJobs(t, tx, s)
+	agreeListings(t, tx, s)
+	agreeQueue(t, tx, s)
+	agreeUploads(t, tx, s)
+	agreeUsage(t, tx, s)
+	agreeFinished(t, tx, s)
+	agreeAccounts(t, tx, s)
+}
+
+// differ describes a difference. It compares first: descriptions are slow.
+func differ(want, got any) string {
+	if reflect.DeepEqual(want, got) {
+		return ""
+	}
+	return gocmp.Diff(want, got)
+}
+
+func agreeJobs(t *testing.T, tx app.Tx, s *simulation) {
+	t.Helper()
+	for _, j := range s.sorted(func(*app.Job) bool { return s.r.IntN(4) == 0 }) {
+		got, err := tx.Job(j.ID)
+		if diff := differ(j, got); err != nil || diff != "" {
+			t.Errorf("job %s: %v\n%s", j.ID, err, diff)
+		}
+		named, err := tx.JobNamed(j.Organization, j.Name)
+		if err != nil || named.ID != j.ID {
+			t.Errorf("job named %q: %v, %v", j.Name, named, err)
+		}
+		want, _ := json.Marshal(j)
+		if shown, err := tx.JobJSON(j.ID); err != nil || !bytes.Equal(shown, want) {
+			t.Errorf("record of %s: %s, %v, want %s", j.ID, shown, err, want)
+		}
+	}
+	absent := app.JobID(s.newID())
+	_, e1 := tx.Job(absent)
+	_, e2 := tx.JobNamed("lab", "")
+	_, e3 := tx.JobJSON(absent)
+	if !errors.Is(e1, fault.NotFound) || !errors.Is(e2, fault.NotFound) || !errors.Is(e3, fault.NotFound) {
+		t.Errorf("an absent job: %v, %v, %v", e1, e2, e3)
+	}
+	claimed := s.sorted(func(j *app.Job) bool { return j.Private.Claimed })
+	agreeWalk(t, "active", tx.Active(), claimed)
+	agreeClaims(t, tx, claimed)
+}
+
+func agreeClaims(t *testing.T, tx app.Tx, jobs []*app.Job) {
+	t.Helper()
+	var want []app.Claimed
+	for _, j := range jobs {
+		want = append(want, app.Claimed{Job: j.ID, Attempt: j.Attempts, Stop: j.Private.Stop})
+	}
+	if diff := differ(want, collect(t, tx.Claims())); diff != "" {
+		t.Errorf("claims: %s", diff)
+	}
+}
+
+// collect returns what a walk yields.
+func collect[T any](t *testing.T, walk iter.Seq2[T, error]) (all []T) {
+	t.Helper()
+	for v, err := range walk {
+		if err != nil {
+			t.Error(err)
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+func agreeWalk(t *testing.T, what string, walk iter.Seq2[*app.Job, error], want []*app.Job) {
+	t.Helper()
+	if diff := differ(want, collect(t, walk)); diff != "" {
+		t.Errorf("%s: %s", what, diff)
+	}
+}
+
+func agreeListings(t *testing.T, tx app.Tx, s *simulation) {
+	t.Helper()
+	for range 10 {
+		f := app.JobFilter{Organization: pick(s.r, someOrganizations)}
+		if s.r.IntN(2) == 0 {
+			f.Email = pick(s.r, someEmails)
+		}
+		if s.r.IntN(2) == 0 {
+			f.Type = pick(s.r, someTypes)
+		}
+		if s.r.IntN(2) == 0 {
+			f.Status = pick(s.r, app.Statuses[:])
+		}
+		if j := s.jobs[anyOf(s.r, s.jobs)]; j != nil {
+			switch s.r.IntN(4) {
+			case 0:
+				f.Name = j.Name
+			case 1:
+				f.Batch, f.Organization = j.ID, j.Organization
+				if j.Private.Batch != "" {
+					f.Batch = j.Private.Batch
+				}
+			case 2:
+				f.Name, f.Batch = j.Name, j.Private.Batch
+			}
+		}
+		agreePages(t, tx, s, f)
+	}
+	for id, parent := range s.jobs {
+		if !parent.IsBatch() || s.r.IntN(3) > 0 {
+			continue
+		}
+		status := pick(s.r, append(app.Statuses[:], ""))
+		agreeWalk(t, "subjobs", tx.Subjobs(id, status), s.sorted(func(j *app.Job) bool {
+			return j.Private.Batch == id && (status == "" || j.Status == status)
+		}))
+	}
+}
+
+// agreePages reads a listing to its end, from its beginning or anywhere.
+func agreePages(t *testing.T, tx app.Tx, s *simulation, f app.JobFilter) {
+	t.Helper()
+	want := s.listed(f)
+	slices.Reverse(want)
+	before := app.JobID("")
+	if s.r.IntN(3) == 0 {
+		before = app.JobID(s.newID())
+		want = slices.DeleteFunc(want, func(j *app.Job) bool { return j.ID >= before })
+	}
+	limit := 1 + s.r.IntN(40)
+	for {
+		page, err := tx.Jobs(f, before, limit)
+		if err != nil {
+			t.Errorf("list %+v: %v", f, err)
+			return
+		}
+		head := want[:min(limit, len(want))]
+		want = want[len(head):]
+		if page.More != (len(want) > 0) || len(page.Jobs) != len(head) {
+			t.Errorf("list %+v before %q: %d and more %v, want %d and more %v",
+				f, before, len(page.Jobs), page.More, len(head), len(want) > 0)
+			return
+		}
+		for i, j := range head {
+			shown, _ := json.Marshal(j)
+			if page.Jobs[i].ID != j.ID || !bytes.Equal(page.Jobs[i].JSON, shown) {
+				t.Errorf("list %+v: %s, want %s", f, page.Jobs[i].JSON, shown)
+			}
+			before = j.ID
+		}
+		if !page.More {
+			return
+		}
+	}
+}
+
+// agreeQueue gives random answers to visits and follows them in the model.
+func agreeQueue(t *testing.T, tx app.Tx, s *simulation) {
+	t.Helper()
+	for _, executor := range someExecutors {
+		want := s.queue(executor)
+		err := tx.Queue(executor, func(w app.Waiting) app.Visit {
+			if len(want) == 0 {
+				t.Errorf("queue of %s: visit of %+v, want the end", executor, w)
+				return app.EndVisit
+			}
+			j := want[0]
+			if diff := differ(waitingOf(j), w); diff != "" {
+				t.Errorf("queue of %s: %s", executor, diff)
+			}
+			switch n := s.r.IntN(20); {
+			case n == 0:
+				want = nil
+				return app.EndVisit
+			case n < 8:
+				want = slices.DeleteFunc(want, func(k *app.Job) bool {
+					return k.Priority == j.Priority && k.Organization == j.Organization && k.Email == j.Email
+				})
+				return app.NextUser
+			}
+			want = want[1:]
+			return app.NextJob
+		})
+		if err != nil || len(want) > 0 {
+			t.Errorf("queue of %s: %v, %d jobs were not visited", executor, err, len(want))
+		}
+	}
+	agreeNeeded(t, tx, s)
+}
+
+func waitingOf(j *app.Job) app.Waiting {
+	return app.Waiting{
+		ID:           j.ID,
+		Organization: j.Organization,
+		Email:        j.Email,
+		Priority:     j.Priority,
+		Needs:        j.Private.Needs,
+	}
+}
+
+func agreeNeeded(t *testing.T, tx app.Tx, s *simulation) {
+	t.Helper()
+	for n := range 20 {
+		read := testID(n).String()
+		unfinished := slices.DeleteFunc(s.readers(read), func(j *app.Job) bool { return j.Status.Finished() })
+		got, err := tx.NeededBy(read)
+		switch {
+		case len(unfinished) == 0 && !errors.Is(err, fault.NotFound):
+			t.Errorf("%s is needed by %s, %v, want by none", read, got, err)
+		case len(unfinished) > 0 && (err != nil || got != unfinished[0].ID):
+			t.Errorf("%s is needed by %s, %v, want by %s", read, got, err, unfinished[0].ID)
+		}
+	}
+}
+
+func agreeUploads(t *testing.T, tx app.Tx, s *simulation) {
+	t.Helper()
+	f := app.UploadFilter{Organization: pick(s.r, someOrganizations)}
+	if s.r.IntN(2) == 0 {
+		f.Email = pick(s.r, someEmails)
+	}
+	if s.r.IntN(2) == 0 {
+		f.Folder = pick(s.r, someFolders)
+	}
+	want := s.listedUploads(f)
+	slices.Reverse(want)
+	var got []*app.Upload
+	for more, before := true, app.UploadID(""); more; {
+		page, err := tx.Uploads(f, before, 3)
+		if err != nil {
+			t.Errorf("list files %+v: %v", f, err)
+			return
+		}
+		got = append(got, page.Uploads...)
+		if more = page.More; more {
+			before = got[len(got)-1].ID
+		}
+	}
+	if diff := differ(want, got); diff != "" {
+		t.Errorf("list files %+v: %s", f, diff)
+	}
+
+	organization, email := pick(s.r, someOrganizations), pick(s.r, someEmails)
+	folder, filename := pick(s.r, someFolders), pick(s.r, someFilenames)
+	named, err := tx.UploadNamed(organization, email, folder, filename)
+	var newest *app.Upload
+	for _, u := range s.listedUploads(app.UploadFilter{Organization: organization, Email: email, Folder: folder}) {
+		if u.Filename == filename && u.Completed() {
+			newest = u
+		}
+	}
+	if diff := differ(newest, named); diff != "" || (newest == nil) != errors.Is(err, fault.NotFound) {
+		t.Errorf("file %s/%s: %v\n%s", folder, filename, err, diff)
+	}
+	if newest != nil {
+		if u, err := tx.Upload(newest.ID); err != nil || !reflect.DeepEqual(u, newest) {
+			t.Errorf("file %s: %+v, %v", newest.ID, u, err)
+		}
+	}
+}
+
+// agreeUsage adds up all records.
+func agreeUsage(t *testing.T, tx app.Tx, s *simulation) {
+	t.Helper()
+	total := map[string]app.Usage{}
+	shares := map[app.UsageShare]app.Usage{}
+	count := func(organization, email, typ string, at unit.Time, u app.Usage) {
+		total[organization] = total[organization].Plus(u)
+		share := app.UsageShare{Organization: organization, Email: email, Type: typ, Day: at.Truncate(24 * time.Hour)}
+		shares[share] = shares[share].Plus(u)
+	}
+	for _, j := range s.jobs {
+		if j.IsBatch() {
+			continue
+		}
+		u := app.Usage{Jobs: 1}
+		at := j.CreatedAt
+		if j.Status.Finished() {
+			at = j.CompletedAt
+		}
+		if j.Status == app.Queued {
+			u.Queued = 1
+		}
+		if j.ResultBytes != nil {
+			u.Bytes = *j.ResultBytes
+		}
+		count(j.Organization, j.Email, j.Type, at, u)
+	}
+	for _, u := range s.uploads {
+		count(u.Organization, u.Email, "", u.CreatedAt, app.Usage{Files: 1, Bytes: u.Size})
+	}
+	var organizations []string
+	for _, organization := range someOrganizations {
+		got, err := tx.Stored(organization)
+		if err != nil || got != total[organization] {
+			t.Errorf("%q stores %+v, %v, want %+v", organization, got, err, total[organization])
+		}
+		ends := func(j *app.Job) bool {
+			return j.Organization == organization && j.Status.Finished() && !j.Pinned && j.Private.Batch == ""
+		}
+		if got != (app.Usage{}) || slices.ContainsFunc(slices.Collect(maps.Values(s.jobs)), ends) {
+			organizations = append(organizations, organization)
+		}
+	}
+	agreeStatuses(t, tx, s)
+	slices.Sort(organizations)
+	if got, err := tx.Organizations(); err != nil || !slices.Equal(got, organizations) {
+		t.Errorf("organizations %q, %v, want %q", got, err, organizations)
+	}
+	got := map[app.UsageShare]app.Usage{}
+	for share, err := range tx.Usage() {
+		if err != nil {
+			t.Error(err)
+		}
+		of := share
+		of.Usage = app.Usage{}
+		got[of] = got[of].Plus(share.Usage)
+	}
+	if diff := differ(shares, got); diff != "" {
+		t.Errorf("shares: %s", diff)
+	}
+}
+
+// agreeStatuses counts all jobs but subjobs.
+func agreeStatuses(t *testing.T, tx app.Tx, s *simulation) {
+	t.Helper()
+	for _, organization := range someOrganizations {
+		for _, email := range append([]string{""}, someEmails...) {
+			var want app.Counts
+			for _, j := range s.jobs {
+				if j.Organization == organization && (email == "" || j.Email == email) && j.Private.Batch == "" {
+					*want.Of(j.Status)++
+				}
+			}
+			if got, err := tx.Statuses(organization, email); err != nil || got != want {
+				t.Errorf("%q of %q has %+v, %v, want %+v", email, organization, got, err, want)
+			}
+		}
+	}
+}
+
+// agreeFinished compares the jobs that retention may delete.
+func agreeFinished(t *testing.T, tx app.Tx, s *simulation) {
+	t.Helper()
+	expirable := func(organization, email string, status app.Status) (all []app.Ended) {
+		for _, j := range s.jobs {
+			if j.Organization == organization && (email == "" || j.Email == email) && j.Status == status && !j.Pinned && j.Private.Batch == "" {
+				all = append(all, app.Ended{ID: j.ID, At: j.CompletedAt.Time})
+			}
+		}
+		slices.SortFunc(all, app.Ended.Compare)
+		return all
+	}
+	organization, email := pick(s.r, someOrganizations), pick(s.r, append(someEmails, ""))
+	for _, status := range []app.Status{app.Completed, app.Failed} {
+		want := expirable(organization, "", status)
+		after := app.Ended{}
+		if len(want) > 0 && s.r.IntN(2) == 0 {
+			n := s.r.IntN(len(want))
+			after, want = want[n], want[n+1:]
+		}
+		got := collect(t, tx.Finished(organization, status, after))
+		if !slices.EqualFunc(got, want, func(a, b app.Ended) bool { return a.Compare(b) == 0 }) {
+			t.Errorf("%s jobs of %q after %v: %v, want %v", status, organization, after, got, want)
+		}
+	}
+	want := append(expirable(organization, email, app.Completed), expirable(organization, email, app.Failed)...)
+	slices.SortFunc(want, func(a, b app.Ended) int { return b.Compare(a) })
+	want = want[:min(len(want), s.r.IntN(10))]
+	got, err := tx.Newest(organization, email, len(want))
+	if err != nil || !slices.EqualFunc(got, want, func(a, b app.Ended) bool { return a.Compare(b) == 0 }) {
+		t.Errorf("newest of %q %q: %v, %v, want %v", organization, email, got, err, want)
+	}
+	agreeReaders(t, tx, s)
+}
+
+func agreeReaders(t *testing.T, tx app.Tx, s *simulation) {
+	t.Helper()
+	read := testID(s.r.IntN(20)).String()
+	var want []app.JobID
+	for _, j := range s.readers(read) {
+		want = append(want, j.ID)
+	}
+	if got := collect(t, tx.Readers(read)); !slices.Equal(got, want) {
+		t.Errorf("readers of %s: %v, want %v", read, got, want)
+	}
+}
+
+func agreeAccounts(t *testing.T, tx app.Tx, s *simulation) {
+	t.Helper()
+	var want []*apikey.Key
+	for _, id := range slices.Sorted(maps.Keys(s.keys)) {
+		want = append(want, s.keys[id])
+		if k, err := tx.Key(id); err != nil || !reflect.DeepEqual(k, s.keys[id]) {
+			t.Errorf("key %s: %+v, %v", id, k, err)
+		}
+	}
+	got, err := tx.Keys()
+	if diff := differ(want, got); err != nil || diff != "" {
+		t.Errorf("keys: %v\n%s", err, diff)
+	}
+	for n := range 10 {
+		digest := fmt.Sprint("definition ", n)
+		text, err := tx.Definition(digest)
+		if string(text) != s.definitions[digest] || (err == nil) != (s.definitions[digest] != "") {
+			t.Errorf("definition %q: %q, %v", digest, text, err)
+		}
+	}
+}

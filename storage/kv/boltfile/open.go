@@ -1,0 +1,145 @@
+// Package boltfile opens, copies and compacts the file of a bbolt database and
+// keeps the files beside it. It refuses files that are unsafe to write: locked,
+// damaged, truncated, replaced, or on a network file system. It knows no bucket
+// but meta.
+package boltfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"molrun/app/fault"
+)
+
+const (
+	lockWait = 2 * time.Second
+
+	// mapSize is address space, not memory or disk. A file that outgrows its
+	// map has to wait for every reader, and every reader for that.
+	mapSize = int64(4) << 30
+)
+
+// Options are the limits of a database file.
+type Options struct {
+	MaxSize       int64 // in bytes, 0 is none
+	AnyFileSystem bool  // open the file even where commits may be lost
+}
+
+// Open opens the database file at path for writing, or creates it. It refuses
+// unsafe file systems, damaged files and another database than was there before.
+func Open(path string, o Options) (*bolt.DB, error) {
+	if !o.AnyFileSystem {
+		if err := RefuseFileSystem(filepath.Dir(path)); err != nil {
+			return nil, err
+		}
+	}
+	id, err := expectedID(path)
+	if err != nil {
+		return nil, err
+	}
+	options := &bolt.Options{Timeout: lockWait, FreelistType: bolt.FreelistMapType, MaxSize: int(o.MaxSize)}
+	if bits.UintSize == 64 {
+		size := mapSize
+		options.InitialMmapSize = int(size)
+	}
+	return openExpected(path, id, options)
+}
+
+// OpenReadOnly opens an existing database file. Others may read it meanwhile;
+// Open waits for its lock.
+func OpenReadOnly(path string) (*bolt.DB, error) {
+	id, err := expectedID(path)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if info.Size() == 0 {
+		return nil, Damaged(errors.New("it is empty"))
+	}
+	return openExpected(path, id, &bolt.Options{
+		Timeout: lockWait, ReadOnly: true, PreLoadFreelist: true, FreelistType: bolt.FreelistMapType,
+	})
+}
+
+func openExpected(path, id string, o *bolt.Options) (*bolt.DB, error) {
+	db, err := openGuarded(path, o)
+	if errors.Is(err, berrors.ErrTimeout) {
+		holder, _ := Holder(path)
+		return nil, fault.Errorf(fault.Unavailable, "%s holds this data directory; stop it first, or choose another directory", holder)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := Guard(func() error { return expectID(db, id) }); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// openGuarded opens the file. On a damaged one bbolt may fail, panic or read
+// beyond the end; each is returned as an error.
+func openGuarded(path string, o *bolt.Options) (db *bolt.DB, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	var file *os.File
+	o.OpenFile = func(name string, flag int, mode fs.FileMode) (*os.File, error) {
+		file, err = os.OpenFile(name, flag, mode)
+		return file, err
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			db, err = nil, errors.Join(Damaged(fmt.Errorf("%v", v)), file.Close())
+		}
+	}()
+	db, err = bolt.Open(path, 0o600, o)
+	switch {
+	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch):
+		return nil, Damaged(err)
+	case err != nil:
+		return nil, err
+	}
+	if err := expectCurrent(file, path); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	if err := expectWhole(db, file); err != nil {
+		return nil, errors.Join(Damaged(err), db.Close())
+	}
+	return db, nil
+}
+
+// expectCurrent refuses a file that another process replaced, for example by
+// compaction, while this one waited for its lock: writes to it would be lost.
+func expectCurrent(file *os.File, path string) error {
+	current, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if opened, err := file.Stat(); err != nil || !os.SameFile(current, opened) {
+		return errors.Join(fault.Errorf(fault.Unavailable, "the database was replaced while it was opened; try again"), err)
+	}
+	return nil
+}
+
+// expectWhole refuses a truncated file: reading a missing page would kill the
+// process later.
+func expectWhole(db *bolt.DB, file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	return db.View(func(tx *bolt.Tx) error {
+		if tx.Size() > info.Size() {
+			return fmt.Errorf("it has %d bytes of %d", info.Size(), tx.Size())
+		}
+		return nil
+	})
+}

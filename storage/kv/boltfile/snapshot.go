@@ -1,0 +1,52 @@
+package boltfile
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// CopyTo writes one consistent state of the database to path, whole or not at
+// all. Writers need not wait.
+func CopyTo(ctx context.Context, db *bolt.DB, path string) error {
+	return replace(path, func(f *os.File) error {
+		return db.View(func(tx *bolt.Tx) error {
+			_, err := tx.WriteTo(&contextWriter{ctx, f})
+			return err
+		})
+	})
+}
+
+// contextWriter fails once its context has ended.
+type contextWriter struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (c *contextWriter) Write(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.w.Write(p)
+}
+
+// Snapshot copies the database to a new temporary file beside it and returns
+// its path. The caller removes the file; after a crash RemoveLeftovers does.
+func Snapshot(ctx context.Context, db *bolt.DB) (path string, err error) {
+	f, err := os.CreateTemp(filepath.Dir(db.Path()), filepath.Base(db.Path())+".snapshot.*"+temporarySuffix)
+	if err != nil {
+		return "", err
+	}
+	path = f.Name()
+	if err = f.Close(); err == nil {
+		err = CopyTo(ctx, db, path)
+	}
+	if err != nil {
+		_ = os.Remove(path) // or RemoveLeftovers will
+		return "", err
+	}
+	return path, nil
+}

@@ -1,0 +1,129 @@
+// Package kv keeps tables of records in one bbolt file: group commit, buckets
+// that follow from records (indexes and sums), migrations, checks and repair.
+// It knows the IDs of package app, but no job: what a database holds, a Schema
+// says.
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	bolt "go.etcd.io/bbolt"
+
+	"molrun/app/fault"
+	"molrun/app/sortid"
+	"molrun/storage/kv/boltfile"
+)
+
+// Options are the settings of a database.
+type Options struct {
+	// Fatal is called once, when a failed commit leaves the content of the disk
+	// unknown or the database turns out to be damaged. It must end the process;
+	// until then every call fails. It must not wait for the database.
+	Fatal func(error)
+
+	// MaxSize bounds the file in bytes; 0 is no bound. A commit that does not
+	// fit fails with STORAGE_FULL.
+	MaxSize int64
+
+	// AnyFileSystem allows file systems on which commits may be lost.
+	AnyFileSystem bool
+
+	// Warn is told, once each, what an operator should know although the
+	// database works, such as lost commits. It may be nil.
+	Warn func(string)
+}
+
+// DB is an open database. No other process can open its file.
+type DB struct {
+	file    *bolt.DB
+	schema  *Schema
+	health  *health
+	writer  *writer
+	commits *boltfile.Counter
+
+	closing  sync.Once
+	closeErr error
+}
+
+// Open opens the database at path or creates it, migrates it to the current
+// schema and builds the indexes that it lacks.
+func Open(path string, s *Schema, o Options) (*DB, error) {
+	file, err := boltfile.Open(path, boltfile.Options{MaxSize: o.MaxSize, AnyFileSystem: o.AnyFileSystem})
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	var floor sortid.ID
+	var commits *boltfile.Counter
+	err = boltfile.Guard(func() (err error) {
+		if floor, err = prepare(file, s); err != nil {
+			return err
+		}
+		if err := boltfile.Confirm(file); err != nil {
+			return err
+		}
+		commits, err = boltfile.NewCounter(file, o.Warn)
+		return err
+	})
+	if err == nil {
+		err = boltfile.RemoveLeftovers(path)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), file.Close())
+	}
+	h := &health{fatal: o.Fatal}
+	db := &DB{file: file, schema: s, health: h, commits: commits, writer: newWriter(file, s, h, commits, floor)}
+	go db.writer.run()
+	go commits.Run(db.writer.ended)
+	return db, nil
+}
+
+// Close lets the writer finish the calls in its queue, waits for open
+// transactions and releases the file. Later calls fail.
+func (db *DB) Close() error {
+	db.closing.Do(func() {
+		close(db.writer.stop)
+		<-db.writer.ended
+		<-db.commits.Done()
+		if err := db.file.Close(); err != nil {
+			db.closeErr = fmt.Errorf("close the database: %w", err)
+		}
+	})
+	return db.closeErr
+}
+
+// Path returns the path of the file.
+func (db *DB) Path() string { return db.file.Path() }
+
+// Floor returns the highest ID ever stored, even if its record is gone.
+func (db *DB) Floor() sortid.ID { return *db.writer.floor.Load() }
+
+// Snapshot copies the database to a temporary file beside it and returns the
+// file's path. Writers need not wait. The caller removes the file; after a
+// crash the next Open does.
+func (db *DB) Snapshot(ctx context.Context) (path string, err error) {
+	if err := db.ready(ctx); err != nil {
+		return "", err
+	}
+	path, err = boltfile.Snapshot(ctx, db.file)
+	switch {
+	case err == nil:
+		return path, nil
+	case boltfile.IsFull(err):
+		return "", &fault.Error{Code: fault.StorageFull, Message: "the disk has no space for a snapshot of the database; free some and try again", Err: err}
+	}
+	return "", fmt.Errorf("make a snapshot: %w", err)
+}
+
+// ready returns why no transaction can begin.
+func (db *DB) ready(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("wait for the store: %w", context.Cause(ctx))
+	}
+	return db.health.err()
+}

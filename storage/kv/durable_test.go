@@ -1,0 +1,112 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"molrun/app/fault"
+)
+
+// Busy readers meet commits at every stage. When a View returns, the writer has
+// noted the commit that it saw as durable.
+func TestViewReturnsOnlyWhatIsOnTheDisk(t *testing.T) {
+	db := openNew(t)
+	put(t, db, 0)
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			for {
+				var seen int64
+				view(t, db, func(tx *Tx) error {
+					seen = int64(tx.bolt.ID())
+					return nil
+				})
+				if synced := db.commits.Last(); seen > synced {
+					t.Errorf("a View has seen commit %d, the disk has %d", seen, synced)
+					return
+				}
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for n := range 300 {
+		put(t, db, 1+n)
+	}
+	close(done)
+	readers.Wait()
+}
+
+func TestViewWaitsForTheCommitItHasSeen(t *testing.T) {
+	tests := []struct {
+		name  string
+		ahead int // of what readers see
+		waits bool
+		then  func(db *DB, cancel context.CancelFunc, c *commit)
+		want  error
+	}{
+		{"on the disk", 0, true, func(_ *DB, _ context.CancelFunc, c *commit) { close(c.done) }, nil},
+		{"never on the disk", 0, true, func(db *DB, _ context.CancelFunc, c *commit) { failCommit(db, c) }, fault.Internal},
+		{"the caller goes away", 0, true, func(_ *DB, cancel context.CancelFunc, _ *commit) { cancel() }, context.Canceled},
+		{"not seen", 1, false, func(*DB, context.CancelFunc, *commit) {}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				db := openAt(t, newPath(t), Options{Fatal: func(error) {}})
+				put(t, db, 1)
+				c := beginCommit(t, db, tt.ahead)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				answer := make(chan error, 1)
+				go func() {
+					answer <- db.View(ctx, func(tx *Tx) error {
+						_, err := readThing(tx, testID(1))
+						return err
+					})
+				}()
+				synctest.Wait()
+				if waits := len(answer) == 0; waits != tt.waits {
+					t.Errorf("the View waits: %v, want %v", waits, tt.waits)
+				}
+				tt.then(db, cancel, c)
+				if err := <-answer; !errors.Is(err, tt.want) {
+					t.Errorf("error %v, want %v", err, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// beginCommit makes readers meet the last commit, or one ahead of it, as if it
+// were not synced yet.
+func beginCommit(t *testing.T, db *DB, ahead int) *commit {
+	t.Helper()
+	return db.writer.last.begin(commits(t, db) + ahead)
+}
+
+func failCommit(db *DB, c *commit) {
+	_ = db.health.fail(errors.New("sync failed"))
+	close(c.done)
+}
+
+// The refusal, too, may rest on the lost commit.
+func TestFailedViewHidesItsRefusal(t *testing.T) {
+	db := openAt(t, newPath(t), Options{Fatal: func(error) {}})
+	put(t, db, 1)
+	c := beginCommit(t, db, 0)
+	err := db.View(t.Context(), func(*Tx) error {
+		failCommit(db, c)
+		return fault.Errorf(fault.JobAlreadyExists, "job 1 exists")
+	})
+	if fault.CodeOf(err) != fault.Internal {
+		t.Errorf("error %v, want INTERNAL", err)
+	}
+}

@@ -1,0 +1,285 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"molrun/app/fault"
+)
+
+var errMine = errors.New("mine")
+
+func nothing(*Tx) error { return nil }
+
+// commits returns the number of the last commit.
+func commits(t *testing.T, db *DB) (number int) {
+	t.Helper()
+	must(t, db.file.View(func(tx *bolt.Tx) error { number = tx.ID(); return nil }))
+	return number
+}
+
+// block keeps the writer busy until release is called.
+func block(t *testing.T, db *DB) (release func()) {
+	t.Helper()
+	blocked, free := make(chan struct{}), make(chan struct{})
+	done := make(chan error, 1)
+	once := sync.OnceFunc(func() { close(blocked) })
+	go func() {
+		done <- db.Update(context.Background(), func(*Tx) error {
+			once()
+			<-free
+			return nil
+		})
+	}()
+	<-blocked
+	return func() {
+		close(free)
+		if err := <-done; err != nil {
+			t.Errorf("the update that blocked the writer: %v", err)
+		}
+	}
+}
+
+// waitQueued returns once n callers are in the queue.
+func waitQueued(db *DB, n int) {
+	for len(db.writer.queue) < n {
+		runtime.Gosched()
+	}
+}
+
+// putTogether has n callers put a thing each in one group.
+func putTogether(t *testing.T, db *DB, n int) {
+	t.Helper()
+	release := block(t, db)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { put(t, db, i) })
+	}
+	waitQueued(db, n)
+	release()
+	all.Wait()
+}
+
+// expectThings checks that the things with the given numbers are stored, or
+// are not.
+func expectThings(t *testing.T, db *DB, stored bool, numbers ...int) {
+	t.Helper()
+	view(t, db, func(tx *Tx) error {
+		for _, n := range numbers {
+			_, err := readThing(tx, testID(n))
+			if stored != (err == nil) || err != nil && !errors.Is(err, fault.NotFound) {
+				t.Errorf("thing %d: stored %v (%v), want %v", n, err == nil, err, stored)
+			}
+		}
+		return nil
+	})
+}
+
+func TestFailedCallsUndoNothingOfOthers(t *testing.T) {
+	db := openNew(t)
+	release := block(t, db)
+	const callers = 200
+	var all sync.WaitGroup
+	for n := range callers {
+		all.Go(func() {
+			defer func() {
+				if v := recover(); (v != nil) != (n%5 == 3) {
+					t.Errorf("caller %d panicked with %v", n, v)
+				}
+			}()
+			err := db.Update(context.Background(), func(tx *Tx) error {
+				if n%5 == 1 { // before any change
+					return fmt.Errorf("caller %d: %w", n, errMine)
+				}
+				if err := putThing(tx, n); err != nil {
+					return err
+				}
+				switch n % 5 {
+				case 2: // after a change
+					return fmt.Errorf("caller %d: %w", n, errMine)
+				case 3:
+					panic("the caller's mistake")
+				}
+				return nil
+			})
+			failed := n%5 == 1 || n%5 == 2
+			if failed != errors.Is(err, errMine) || failed && err.Error() != fmt.Sprintf("caller %d: mine", n) {
+				t.Errorf("caller %d: error %v", n, err)
+			}
+		})
+	}
+	waitQueued(db, callers)
+	release()
+	all.Wait()
+	for n := range callers {
+		expectThings(t, db, n%5 == 0 || n%5 == 4, n)
+	}
+}
+
+func TestWaitingCallersShareOneCommit(t *testing.T) {
+	db := openNew(t)
+	before := commits(t, db)
+	putTogether(t, db, 50)
+	if got := commits(t, db) - before; got != 1 {
+		t.Errorf("%d commits, want 1", got)
+	}
+}
+
+func TestUpdateWithoutChangesDoesNotCommit(t *testing.T) {
+	db := openNew(t)
+	put(t, db, 1)
+	before := commits(t, db)
+	update(t, db, func(tx *Tx) error {
+		if _, err := readThing(tx, testID(1)); err != nil {
+			return err
+		}
+		return putThing(tx, 1) // as it is stored
+	})
+	if got := commits(t, db) - before; got != 0 {
+		t.Errorf("%d commits, want none", got)
+	}
+}
+
+// In a bubble only timers take time, so a test that took none waited for none.
+func TestWriterWaitsForExpectedCallers(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		pause, want time.Duration
+	}{
+		{"right after a group", 0, gatherFor},
+		{"not after a pause", expectFor + 1, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				db := openNew(t)
+				putTogether(t, db, 20)
+				time.Sleep(tt.pause)
+				start := time.Now()
+				put(t, db, 100) // the others do not come back
+				if took := time.Since(start); took != tt.want {
+					t.Errorf("the writer waited %s, want %s", took, tt.want)
+				}
+				for n := range 10 {
+					put(t, db, 101+n)
+				}
+				if took := time.Since(start); took != tt.want {
+					t.Errorf("a single caller waited %s", took-tt.want)
+				}
+			})
+		})
+	}
+}
+
+func TestContextEndsBeforeTheCallBegins(t *testing.T) {
+	db := openNew(t)
+	release := block(t, db)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- db.Update(ctx, func(tx *Tx) error {
+			t.Error("a withdrawn closure ran")
+			return putThing(tx, 1)
+		})
+	}()
+	waitQueued(db, 1)
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want context.Canceled", err)
+	}
+	release()
+	update(t, db, nothing) // the writer has passed the withdrawn call
+
+	if err := db.Update(ctx, nothing); !errors.Is(err, context.Canceled) {
+		t.Errorf("update with an ended context: %v", err)
+	}
+	if err := db.View(ctx, nothing); !errors.Is(err, context.Canceled) {
+		t.Errorf("view with an ended context: %v", err)
+	}
+}
+
+func TestContextEndsAfterTheCallBegins(t *testing.T) {
+	db := openNew(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	err := db.Update(ctx, func(tx *Tx) error {
+		cancel()
+		return putThing(tx, 1)
+	})
+	if err != nil {
+		t.Fatalf("error %v, want none: the commit was made", err)
+	}
+	expectThings(t, db, true, 1)
+}
+
+func TestPanicReachesItsCaller(t *testing.T) {
+	db := openNew(t)
+	func() {
+		defer func() {
+			err, ok := recover().(error)
+			if !ok || !errors.Is(err, errMine) || !strings.Contains(err.Error(), "TestPanicReachesItsCaller") {
+				t.Errorf("recovered %v, want the panic's error and its stack", err)
+			}
+		}()
+		_ = db.Update(t.Context(), func(tx *Tx) error {
+			if err := putThing(tx, 1); err != nil {
+				return err
+			}
+			panic(errMine)
+		})
+	}()
+	expectThings(t, db, false, 1)
+}
+
+func TestGoexitInAClosureDoesNotEndTheWriter(t *testing.T) {
+	db := openNew(t)
+	err := db.Update(t.Context(), func(tx *Tx) error {
+		if err := putThing(tx, 1); err != nil {
+			return err
+		}
+		runtime.Goexit()
+		return nil
+	})
+	if fault.CodeOf(err) != fault.Internal {
+		t.Errorf("error %v, want INTERNAL", err)
+	}
+	put(t, db, 2)
+	expectThings(t, db, false, 1)
+	expectThings(t, db, true, 2)
+}
+
+func TestCloseFinishesTheQueue(t *testing.T) {
+	path := newPath(t)
+	db := openAt(t, path, Options{})
+	release := block(t, db)
+	var all sync.WaitGroup
+	for n := range 20 {
+		all.Go(func() { put(t, db, n) })
+	}
+	waitQueued(db, 20)
+	all.Go(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	release()
+	all.Wait()
+
+	if err := db.Update(t.Context(), nothing); fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("update of a closed database: %v, want UNAVAILABLE", err)
+	}
+	if err := db.View(t.Context(), nothing); fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("view of a closed database: %v, want UNAVAILABLE", err)
+	}
+
+	db = openAt(t, path, Options{})
+	expectThings(t, db, true, upTo(20)...)
+	check(t, db)
+}

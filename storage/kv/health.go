@@ -1,0 +1,69 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	berrors "go.etcd.io/bbolt/errors"
+
+	"molrun/app/fault"
+	"molrun/storage/kv/boltfile"
+)
+
+// health remembers whether the database has failed. After that the content of
+// the disk is unknown, so every call gets an error.
+type health struct {
+	fatal  func(error)
+	broken atomic.Pointer[fault.Error]
+}
+
+// err returns the error for all calls, nil while the database is healthy.
+func (h *health) err() error {
+	if broken := h.broken.Load(); broken != nil {
+		return broken
+	}
+	return nil
+}
+
+// fail marks the database as failed and returns the error for callers.
+func (h *health) fail(cause error) error {
+	broken := &fault.Error{
+		Code:    fault.Internal,
+		Message: "the database failed; the service has to be restarted",
+		Err:     cause,
+	}
+	if h.broken.CompareAndSwap(nil, broken) && h.fatal != nil {
+		h.fatal(cause)
+	}
+	return h.broken.Load()
+}
+
+// beginError tells a closed database from a failed one.
+func (h *health) beginError(err error) error {
+	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
+		return errClosed()
+	}
+	return h.fail(fmt.Errorf("begin a transaction: %w", err))
+}
+
+func errClosed() error {
+	return fault.Errorf(fault.Unavailable, "the service is stopping; try again in a moment")
+}
+
+// commitError sorts the errors of a commit. On a full disk nothing was written,
+// and the next commit may succeed. After any other error the content of the
+// disk is unknown. Another sync would prove nothing: the kernel may have
+// dropped the pages that it could not write.
+func (h *health) commitError(err error) error {
+	if boltfile.IsFull(err) {
+		return &fault.Error{
+			Code:    fault.StorageFull,
+			Message: "the server's disk is full; try again once there is space",
+			Err:     fmt.Errorf("commit: %w", err),
+		}
+	}
+	return h.fail(fmt.Errorf("commit: %w", err))
+}
+
+func damagedError(v any) error { return fmt.Errorf("the database is damaged: %v", v) }

@@ -1,0 +1,142 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	bolt "go.etcd.io/bbolt"
+
+	"molrun/app/sortid"
+	"molrun/storage/kv/boltfile"
+)
+
+const metaSchema = "schema"
+
+// prepare brings the database to the current schema, with all buckets and
+// indexes, and returns the floor of IDs.
+func prepare(db *bolt.DB, s *Schema) (floor sortid.ID, err error) {
+	version, err := readVersion(db)
+	switch {
+	case err != nil:
+		return floor, err
+	case version == 0:
+		err = db.Update(func(tx *bolt.Tx) error { return create(tx, s) })
+	case version > s.version():
+		err = newerError(version, s)
+	default:
+		err = migrate(db, version, s)
+	}
+	if err == nil {
+		err = ensureIdentity(db)
+	}
+	if err == nil {
+		err = prepareDerived(db, s)
+	}
+	if err != nil {
+		return floor, err
+	}
+	err = db.View(func(tx *bolt.Tx) error {
+		floor, err = readFloor(tx)
+		return err
+	})
+	return floor, err
+}
+
+// expectVersion refuses a database that this version can't read.
+func expectVersion(db *bolt.DB, s *Schema) error {
+	version, err := readVersion(db)
+	switch {
+	case err != nil:
+		return err
+	case version == 0:
+		return boltfile.Damaged(errors.New("it has no records"))
+	case version > s.version():
+		return newerError(version, s)
+	}
+	return nil
+}
+
+func newerError(version int, s *Schema) error {
+	return fmt.Errorf("it was written by a newer version of this program (schema %d, this one knows %d); install that version again", version, s.version())
+}
+
+// readVersion returns the schema of a database, 0 if it is empty.
+func readVersion(db *bolt.DB) (version int, err error) {
+	err = db.View(func(tx *bolt.Tx) error {
+		meta := tx.Bucket([]byte(Meta))
+		if meta == nil {
+			if name, _ := tx.Cursor().First(); name != nil {
+				return fmt.Errorf("the database is another program's: it has a bucket %q", name)
+			}
+			return nil
+		}
+		version, err = strconv.Atoi(string(meta.Get([]byte(metaSchema))))
+		if err != nil || version < 1 {
+			return fmt.Errorf("the database has no schema number; restore a backup")
+		}
+		return nil
+	})
+	return version, err
+}
+
+func putVersion(tx *bolt.Tx, version int) error {
+	return tx.Bucket([]byte(Meta)).Put([]byte(metaSchema), []byte(strconv.Itoa(version)))
+}
+
+// create makes all buckets in one transaction, so that a crash leaves either
+// an empty file or a complete database.
+func create(tx *bolt.Tx, s *Schema) error {
+	if err := createBuckets(tx, s); err != nil {
+		return err
+	}
+	for _, name := range s.derived() {
+		if err := markBuilt(tx, name); err != nil {
+			return err
+		}
+	}
+	if err := boltfile.Identify(tx); err != nil {
+		return err
+	}
+	return putVersion(tx, s.version())
+}
+
+func createBuckets(tx *bolt.Tx, s *Schema) error {
+	for _, name := range s.buckets() {
+		if _, err := tx.CreateBucketIfNotExists([]byte(name)); err != nil {
+			return fmt.Errorf("create bucket %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// migrate runs the missing steps. Each copies the database first, then runs in
+// a transaction of its own.
+func migrate(db *bolt.DB, version int, s *Schema) error {
+	for ; version < s.version(); version++ {
+		next := version + 1
+		if err := boltfile.CopyTo(context.Background(), db, fmt.Sprintf("%s.before-%d", db.Path(), next)); err != nil {
+			return fmt.Errorf("copy the database before the migration to schema %d: %w", next, err)
+		}
+		err := db.Update(func(tx *bolt.Tx) error {
+			if err := s.Migrations[version-1](tx); err != nil {
+				return err
+			}
+			return putVersion(tx, next)
+		})
+		if err != nil {
+			return fmt.Errorf("migrate to schema %d: %w", next, err)
+		}
+	}
+	return nil
+}
+
+// ensureIdentity identifies a database that is older than identities.
+func ensureIdentity(db *bolt.DB) error {
+	i, err := boltfile.ReadIdentity(db)
+	if err != nil || i.ID != "" && i.Lineage != "" {
+		return err
+	}
+	return db.Update(boltfile.Identify)
+}

@@ -1,0 +1,160 @@
+package kv
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// renameRocks is a migration as a later version may need it: it changes records
+// and deletes the index that they invalidate.
+func renameRocks(tx *bolt.Tx) error {
+	b := tx.Bucket([]byte(bucketThings))
+	changed := map[string][]byte{}
+	err := b.ForEach(func(k, v []byte) error {
+		changed[string(k)] = bytes.Replace(v, []byte("rock"), []byte("stone"), 1)
+		return nil
+	})
+	for k, v := range changed {
+		err = errors.Join(err, b.Put([]byte(k), v))
+	}
+	return errors.Join(err, tx.DeleteBucket([]byte(indexKind)))
+}
+
+// countKind counts the things of a kind in the index.
+func countKind(t *testing.T, db *DB, kind string) (n int) {
+	t.Helper()
+	view(t, db, func(tx *Tx) error {
+		for range tx.Ascend(indexKind, Key{}.Text(kind)) {
+			n++
+		}
+		return nil
+	})
+	return n
+}
+
+// withThings returns the path of a closed database of n things.
+func withThings(t *testing.T, n int) string {
+	t.Helper()
+	path := newPath(t)
+	db := openAt(t, path, Options{})
+	put(t, db, upTo(n)...)
+	must(t, db.Close())
+	return path
+}
+
+func TestMigrationRunsOnceAndKeepsACopy(t *testing.T) {
+	path := withThings(t, 3)
+	runs := 0
+	step := func(tx *bolt.Tx) error { runs++; return renameRocks(tx) }
+	for range 2 {
+		db := openAt(t, path, Options{}, step)
+		if rocks, stones := countKind(t, db, "rock"), countKind(t, db, "stone"); rocks != 0 || stones != 3 {
+			t.Errorf("%d rocks and %d stones, want 0 and 3", rocks, stones)
+		}
+		check(t, db)
+		must(t, db.Close())
+	}
+	if runs != 1 {
+		t.Errorf("the step ran %d times, want once", runs)
+	}
+
+	old := openAt(t, path+".before-2", Options{})
+	if rocks := countKind(t, old, "rock"); rocks != 3 {
+		t.Errorf("the copy has %d rocks, want 3", rocks)
+	}
+	check(t, old)
+
+	if _, err := Open(path, schemaWith(), Options{}); err == nil || !strings.Contains(err.Error(), "newer version") {
+		t.Errorf("a newer schema: error %v, want a refusal", err)
+	}
+}
+
+func TestFailedMigrationChangesNothing(t *testing.T) {
+	path := withThings(t, 3)
+	first := func(*bolt.Tx) error { return nil }
+	second := func(tx *bolt.Tx) error { return errors.Join(renameRocks(tx), errMine) }
+	if _, err := Open(path, schemaWith(first, second), Options{}); !errors.Is(err, errMine) {
+		t.Fatalf("error %v, want the step's", err)
+	}
+	db := openAt(t, path, Options{}, first) // which succeeded
+	if rocks := countKind(t, db, "rock"); rocks != 3 {
+		t.Errorf("%d rocks, want 3", rocks)
+	}
+	check(t, db)
+}
+
+func TestOpenBuildsMissingIndexes(t *testing.T) {
+	for name, change := range map[string]func(*bolt.Tx) error{
+		"never built": func(tx *bolt.Tx) error { return dropDerived(tx, indexKind) },
+		"bucket gone": func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte(indexKind)) },
+		"build interrupted": func(tx *bolt.Tx) error {
+			err := tx.Bucket([]byte(Meta)).Delete([]byte(metaBuilt + indexKind))
+			b := tx.Bucket([]byte(indexKind))
+			for range 100 {
+				k, _ := b.Cursor().First()
+				err = errors.Join(err, b.Delete(k))
+			}
+			return errors.Join(err, b.Put([]byte("stray"), nil))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const n = buildRecords + 10 // more than one transaction
+			path := withThings(t, n)
+			edit(t, path, change)
+			db := openAt(t, path, Options{})
+			if got := countKind(t, db, "rock"); got != n {
+				t.Errorf("the index has %d things, want %d", got, n)
+			}
+			check(t, db)
+		})
+	}
+}
+
+func TestOpenDropsUnknownIndexes(t *testing.T) {
+	path := withThings(t, 0)
+	edit(t, path, func(tx *bolt.Tx) error {
+		_, err := tx.CreateBucket([]byte("things.colour"))
+		return errors.Join(err, markBuilt(tx, "things.colour"))
+	})
+	must(t, openAt(t, path, Options{}).Close())
+	edit(t, path, func(tx *bolt.Tx) error {
+		if tx.Bucket([]byte("things.colour")) != nil || tx.Bucket([]byte(Meta)).Get([]byte(metaBuilt+"things.colour")) != nil {
+			t.Error("the index is still there, but nobody updates it")
+		}
+		return nil
+	})
+}
+
+func TestDamagedMetaIsRefused(t *testing.T) {
+	for _, name := range []string{metaSchema, metaFloor} {
+		path := withThings(t, 0)
+		edit(t, path, func(tx *bolt.Tx) error { return tx.Bucket([]byte(Meta)).Put([]byte(name), []byte("x")) })
+		if _, err := Open(path, schemaWith(), Options{}); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error %v, want a refusal", name, err)
+		}
+	}
+}
+
+func TestOpenRemovesLeftovers(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"jobs.db.snapshot.1.tmp", "jobs.db.compact.tmp"} { // of killed processes
+		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	must(t, openAt(t, filepath.Join(dir, "jobs.db"), Options{}).Close())
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if want := []string{"jobs.db", "jobs.db.commits", "jobs.db.initialised"}; !slices.Equal(names, want) {
+		t.Errorf("the directory has %q, want %q", names, want)
+	}
+}

@@ -1,0 +1,87 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+
+	"molrun/app/fault"
+	"molrun/storage/kv/boltfile"
+)
+
+// Repair derives again what follows from the records of the database at path:
+// indexes, sums, the floor, and what the schema repairs. It changes no record
+// otherwise and refuses damaged pages. It keeps a copy of the database as it
+// was and returns a check of the database as it is.
+func Repair(ctx context.Context, path string, s *Schema, o Options) (report *Report, err error) {
+	file, err := openClosed(path, s, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	r := &ReadOnly{file, s}
+	before, err := r.Check(ctx)
+	if err != nil || before.Count == 0 {
+		return before, err
+	}
+	switch {
+	case !before.Readable && before.Derivable < before.Count:
+		return nil, fault.Errorf(fault.Internal, "the database is damaged in a way that can't be repaired (%s); restore a backup", before.Problems[0].Text)
+	case before.Derivable == 0:
+		return before, nil
+	}
+	if err := boltfile.CopyTo(ctx, file, path+".before-repair"); err != nil {
+		return nil, fmt.Errorf("copy the database before it is repaired: %w", err)
+	}
+	if err := boltfile.Guard(func() error { return derive(ctx, file, s) }); err != nil {
+		return nil, fmt.Errorf("repair: %w", err)
+	}
+	return r.Check(ctx)
+}
+
+// Compact rewrites the database at path without free pages. It refuses damage,
+// which a copy would hide.
+func Compact(ctx context.Context, path string, s *Schema, o Options) (c boltfile.Compacted, err error) {
+	file, err := openClosed(path, s, o)
+	if err != nil {
+		return c, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	sound := func(ctx context.Context, db *bolt.DB) error {
+		var found Findings
+		if err := boltfile.CheckPages(ctx, db, func(problem error) { found.Addf("%v", problem) }); err != nil {
+			return err
+		}
+		return found.Err()
+	}
+	if err := sound(ctx, file); err != nil {
+		return c, err
+	}
+	return boltfile.Compact(ctx, file, sound)
+}
+
+// openClosed opens a database that no process may hold, as it is.
+func openClosed(path string, s *Schema, o Options) (*bolt.DB, error) {
+	file, err := boltfile.Open(path, boltfile.Options{MaxSize: o.MaxSize, AnyFileSystem: o.AnyFileSystem})
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	if err := boltfile.Guard(func() error { return expectVersion(file, s) }); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// derive replaces everything that follows from records. If it is interrupted,
+// the next Open builds the missing indexes.
+func derive(ctx context.Context, file *bolt.DB, s *Schema) error {
+	if err := rebuild(file, s, s.derived(), nil); err != nil {
+		return err
+	}
+	return file.Update(func(b *bolt.Tx) error {
+		t := &Tx{bolt: b, schema: s}
+		return errors.Join(repairFloor(t), s.Repair(ctx, t))
+	})
+}

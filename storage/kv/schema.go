@@ -1,0 +1,71 @@
+package kv
+
+import (
+	"context"
+	"slices"
+
+	bolt "go.etcd.io/bbolt"
+
+	"molrun/storage/kv/boltfile"
+)
+
+// Meta is the bucket that describes the database. Callers may keep values
+// there too.
+const Meta = boltfile.Meta
+
+// Schema says what a database holds.
+type Schema struct {
+	Records []string // buckets keyed by ID: they grow at their ends
+	Others  []string // buckets keyed otherwise
+	Tables  []AnyTable
+
+	// Migrations lead from schema 1 to the current one, a step each. Steps are
+	// only ever added. A new field of a record needs none.
+	Migrations []Migration
+
+	// Check reports disagreements that the tables can't find by themselves.
+	Check func(ctx context.Context, tx *Tx, found *Findings) error
+
+	// Repair derives again what Check reports as derivable.
+	Repair func(ctx context.Context, tx *Tx) error
+}
+
+// Migration turns the database of one schema into that of the next. It may
+// delete the bucket of an index: Open builds it again.
+type Migration func(*bolt.Tx) error
+
+// AnyTable is a Table of any record type.
+type AnyTable interface {
+	name() string
+	derivedNames() []string
+	build(tx *Tx, name string, from []byte, records int) (next []byte, err error)
+	check(ctx context.Context, tx *Tx, found *Findings) error
+}
+
+// version returns the current schema number.
+func (s *Schema) version() int { return 1 + len(s.Migrations) }
+
+// buckets returns the names of all buckets.
+func (s *Schema) buckets() []string {
+	return slices.Concat([]string{Meta}, s.Records, s.Others, s.derived())
+}
+
+// derived returns the buckets that follow from records.
+func (s *Schema) derived() (names []string) {
+	for _, table := range s.Tables {
+		names = append(names, table.derivedNames()...)
+	}
+	return names
+}
+
+// fillPercent says how full bbolt leaves a page when it splits it. Records are
+// only added at the end of their bucket, so nothing is inserted between them
+// later. Each listing of an index grows at its own end, where the next listing
+// begins, so most of what a split leaves behind does not grow either. With
+// half-full pages, bbolt's default, the file is a third larger.
+func (s *Schema) fillPercent(bucket string) float64 {
+	if slices.Contains(s.Records, bucket) {
+		return 0.9
+	}
+	return 0.8
+}

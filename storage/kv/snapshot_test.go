@@ -1,0 +1,71 @@
+package kv
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+func TestSnapshotIsOneStateWhileOthersWrite(t *testing.T) {
+	db := openNew(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var writers sync.WaitGroup
+	for w := range 4 {
+		writers.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				// Always two things at once: no state has just one of them.
+				_ = db.Update(ctx, func(tx *Tx) error {
+					return errors.Join(putThing(tx, w*100_000+2*n), putThing(tx, w*100_000+2*n+1))
+				})
+			}
+		})
+	}
+	defer writers.Wait()
+	defer cancel()
+	last := 0
+	for range 10 {
+		path, err := db.Snapshot(t.Context())
+		must(t, err)
+		r, err := OpenReadOnly(path, schemaWith())
+		must(t, err)
+		report, err := r.Check(t.Context())
+		must(t, err)
+		n := report.Entries[bucketThings]
+		if report.Count > 0 || n%2 != 0 || n < last {
+			t.Errorf("a snapshot after one of %d things: %+v", last, report)
+		}
+		last = n
+		must(t, errors.Join(r.Close(), os.Remove(path)))
+	}
+}
+
+func TestSnapshotEndsWithItsContextAndLeavesNothing(t *testing.T) {
+	db := openNew(t)
+	put(t, db, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := db.Snapshot(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want context.Canceled", err)
+	}
+	if left, _ := filepath.Glob(db.Path() + ".*.tmp"); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func TestReadOnlyWritesNothing(t *testing.T) {
+	path := withThings(t, 1)
+	before, _ := os.ReadFile(path)
+	r, err := OpenReadOnly(path, schemaWith())
+	must(t, err)
+	if report, err := r.Check(t.Context()); err != nil || report.Entries[bucketThings] != 1 || report.Count > 0 {
+		t.Errorf("check: %+v, %v", report, err)
+	}
+	must(t, r.Close())
+	if after, _ := os.ReadFile(path); !bytes.Equal(after, before) {
+		t.Error("reading has changed the file")
+	}
+}

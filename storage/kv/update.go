@@ -1,0 +1,83 @@
+package kv
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+)
+
+// Update runs fn in the writer's goroutine and returns once its changes are on
+// the disk. It shares a commit with other callers, so fn may run twice. If ctx
+// ends before fn begins, nothing happens; later Update waits for the commit
+// anyway. A panic of fn is passed on. fn must not call View or Update itself.
+func (db *DB) Update(ctx context.Context, fn func(*Tx) error) error {
+	if err := db.ready(ctx); err != nil {
+		return err
+	}
+	c := &call{fn: fn, done: make(chan struct{})}
+	if !c.submit(ctx, db.writer.queue, db.writer.ended) {
+		if ctx.Err() != nil {
+			return fmt.Errorf("wait for the store: %w", context.Cause(ctx))
+		}
+		return errClosed()
+	}
+	if c.panicked != nil {
+		panic(c.panicked)
+	}
+	return c.err
+}
+
+// call is one Update on its way through the writer.
+type call struct {
+	fn    func(*Tx) error
+	state atomic.Int32  // callWaiting until the writer or the caller changes it
+	done  chan struct{} // closed by the writer once the fields below are final
+
+	err        error
+	panicked   *panicked
+	rolledBack bool // it failed after changes, which were rolled back
+	suspect    bool // its failure may be due to a change that was rolled back with them
+}
+
+const (
+	callWaiting int32 = iota
+	callTaken
+	callWithdrawn
+)
+
+// submit queues the call. It returns true once the writer has finished it, and
+// false if the writer has not begun it and never will.
+func (c *call) submit(ctx context.Context, queue chan<- *call, ended <-chan struct{}) bool {
+	select {
+	case queue <- c:
+		select {
+		case <-c.done:
+			return true
+		case <-ctx.Done():
+		case <-ended:
+		}
+	case <-ctx.Done():
+	case <-ended:
+	}
+	if c.state.CompareAndSwap(callWaiting, callWithdrawn) {
+		return false
+	}
+	<-c.done
+	return true
+}
+
+// panicked is a closure's panic on its way from the writer to the caller.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p *panicked) Error() string {
+	return fmt.Sprintf("%v\n\nin a closure of Update:\n%s", p.value, p.stack)
+}
+
+// Unwrap returns the value of the panic if it is an error.
+func (p *panicked) Unwrap() error {
+	err, _ := p.value.(error)
+	return err
+}

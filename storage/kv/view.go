@@ -1,0 +1,85 @@
+package kv
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+
+	bolt "go.etcd.io/bbolt"
+
+	"molrun/storage/kv/boltfile"
+)
+
+// View runs fn on one consistent state and returns once that state is on the
+// disk. It does not wait for writers otherwise. fn should return soon: until
+// then the file can't reuse pages.
+func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
+	if err := db.ready(ctx); err != nil {
+		return err
+	}
+	b, err := db.file.Begin(false)
+	if err != nil {
+		return db.health.beginError(err)
+	}
+	seen := b.ID()
+	err = db.read(b, fn)
+	if notDurable := db.writer.last.wait(ctx, seen, db.health); notDurable != nil {
+		return notDurable // an answer, or a refusal, may rest on a lost commit
+	}
+	return err
+}
+
+// read runs fn on a read transaction and ends the transaction.
+func (db *DB) read(b *bolt.Tx, fn func(*Tx) error) error {
+	t := &Tx{bolt: b, schema: db.schema}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		v := recover()
+		t.bolt = nil
+		if v != nil && boltfile.IsDamage(v) {
+			_ = db.health.fail(damagedError(v))
+		}
+		_ = b.Rollback() // can't fail for a read transaction
+		if v != nil {
+			panic(v)
+		}
+	}()
+	return fn(t)
+}
+
+// bbolt shows a commit to readers once its last page is written, before that
+// page is synced. A power cut may take back what a reader sees in between. So a
+// View that has seen the current commit waits for it, and fails with it.
+
+// lastCommit is the commit that the writer has begun last.
+type lastCommit struct{ current atomic.Pointer[commit] }
+
+// commit is a commit on its way to the disk.
+type commit struct {
+	number int           // readers that see the commit have it as the ID of their transaction
+	done   chan struct{} // closed when it is on the disk or the database has failed
+}
+
+// begin is called by the writer before a commit. The one before it is on the
+// disk.
+func (l *lastCommit) begin(number int) *commit {
+	c := &commit{number: number, done: make(chan struct{})}
+	l.current.Store(c)
+	return c
+}
+
+// wait returns once the commit with the number that a reader has seen is on the
+// disk.
+func (l *lastCommit) wait(ctx context.Context, seen int, h *health) error {
+	c := l.current.Load()
+	if c == nil || seen < c.number {
+		return nil
+	}
+	select {
+	case <-c.done:
+		return h.err()
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the store: %w", context.Cause(ctx))
+	}
+}

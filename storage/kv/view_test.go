@@ -1,0 +1,48 @@
+package kv
+
+import (
+	"errors"
+	"testing"
+
+	"molrun/app/fault"
+)
+
+func TestReadersSeeOneStateWhileOthersWrite(t *testing.T) {
+	db := openNew(t)
+	put(t, db, 1)
+	view(t, db, func(tx *Tx) error {
+		put(t, db, 2)
+		if _, err := readThing(tx, testID(2)); !errors.Is(err, fault.NotFound) {
+			t.Errorf("a view saw a later commit: %v", err)
+		}
+		return nil
+	})
+}
+
+func TestPanicInAViewEndsOnlyThatView(t *testing.T) {
+	db := openNew(t)
+	func() {
+		defer func() {
+			if v := recover(); v != errMine {
+				t.Errorf("recovered %v, want the value of the panic", v)
+			}
+		}()
+		_ = db.View(t.Context(), func(*Tx) error { panic(errMine) })
+	}()
+	put(t, db, 1)
+	if open := db.file.Stats().OpenTxN; open != 0 {
+		t.Errorf("%d read transactions are still open", open)
+	}
+}
+
+func TestUseOfTxAfterItsClosurePanics(t *testing.T) {
+	db := openNew(t)
+	var kept *Tx
+	view(t, db, func(tx *Tx) error { kept = tx; return nil })
+	defer func() {
+		if recover() == nil {
+			t.Error("a Tx was usable after its closure")
+		}
+	}()
+	_, _ = readThing(kept, testID(1))
+}

@@ -1,0 +1,134 @@
+package storage
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"iter"
+
+	"molrun/app"
+	"molrun/app/placement"
+	"molrun/app/sortid"
+	"molrun/storage/kv"
+)
+
+// Queue visits the jobs that wait for an executor. It reads only the index.
+func (t tx) Queue(executor string, visit func(app.Waiting) app.Visit) error {
+	prefix := make(kv.Key, 0, 64).Text(executor)
+	w := t.Walk(indexJobsQueue)
+	for w.Seek(prefix); w.Key != nil && bytes.HasPrefix(w.Key, prefix); {
+		waiting, err := readWaiting(w.Key[len(prefix):], w.Value)
+		if err != nil {
+			return fmt.Errorf("%s: %w", indexJobsQueue, err)
+		}
+		switch visit(waiting) {
+		case app.NextJob:
+			w.Next()
+		case app.NextUser:
+			w.Seek(w.Key[:len(w.Key)-sortid.Size].End())
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+const indexJobsQueue = "jobs.queue"
+
+// jobQueue: executor, priority, organization, user, id; the value is what the
+// job needs. Only jobs that may be claimed.
+func jobQueue(id sortid.ID, j *app.Job) []kv.Entry {
+	if j.Status != app.Queued || j.Private.Claimed || j.IsBatch() {
+		return nil
+	}
+	k := make(kv.Key, 0, 128).Text(j.Executor).Priority(j.Priority).Text(j.Organization).Text(j.Email).ID(id)
+	return []kv.Entry{{Key: k, Value: appendResources(nil, j.Private.Needs)}}
+}
+
+// readWaiting reads what follows the executor in a key, and the value.
+func readWaiting(k kv.Key, value []byte) (w app.Waiting, err error) {
+	if w.Priority, k, err = k.CutPriority(); err != nil {
+		return w, err
+	}
+	if w.Organization, k, err = k.CutText(); err != nil {
+		return w, err
+	}
+	if w.Email, k, err = k.CutText(); err != nil {
+		return w, err
+	}
+	if w.ID, err = jobAt(k); err != nil {
+		return w, err
+	}
+	w.Needs, err = readResources(value)
+	return w, err
+}
+
+func appendResources(b []byte, r placement.Resources) []byte {
+	b = binary.AppendVarint(b, int64(r.CPUs))
+	b = binary.AppendVarint(b, r.MemoryBytes)
+	return binary.AppendVarint(b, int64(r.GPUs))
+}
+
+func readResources(b []byte) (placement.Resources, error) {
+	var numbers [3]int64
+	for i := range numbers {
+		v, n := binary.Varint(b)
+		if n <= 0 {
+			return placement.Resources{}, kv.ErrKey
+		}
+		numbers[i], b = v, b[n:]
+	}
+	return placement.Resources{CPUs: int(numbers[0]), MemoryBytes: numbers[1], GPUs: int(numbers[2])}, nil
+}
+
+// Active walks the claimed jobs, oldest first.
+func (t tx) Active() iter.Seq2[*app.Job, error] {
+	return t.jobsOf(indexJobsClaimed, nil)
+}
+
+// Claims walks the claimed jobs, oldest first. It reads only the index.
+func (t tx) Claims() iter.Seq2[app.Claimed, error] {
+	return func(yield func(app.Claimed, error) bool) {
+		for k, value := range t.Ascend(indexJobsClaimed, nil) {
+			c, err := readClaimed(k, value)
+			if err != nil {
+				err = fmt.Errorf("%s: %w", indexJobsClaimed, err)
+			}
+			if !yield(c, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+const indexJobsClaimed = "jobs.claimed"
+
+// jobClaimed: id; the value is the number of the attempt and whether the job is
+// to be stopped. Only claimed jobs.
+func jobClaimed(id sortid.ID, j *app.Job) []kv.Entry {
+	if !j.Private.Claimed || j.Status.Finished() {
+		return nil
+	}
+	var stop uint64
+	if j.Private.Stop {
+		stop = 1
+	}
+	value := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(j.Attempts)), stop)
+	return []kv.Entry{{Key: kv.Key{}.ID(id), Value: value}}
+}
+
+func readClaimed(k kv.Key, value []byte) (app.Claimed, error) {
+	id, err := jobAt(k)
+	if err != nil {
+		return app.Claimed{}, err
+	}
+	attempt, n := binary.Uvarint(value)
+	if n <= 0 {
+		return app.Claimed{}, kv.ErrKey
+	}
+	stop, m := binary.Uvarint(value[n:])
+	if m <= 0 || stop > 1 {
+		return app.Claimed{}, kv.ErrKey
+	}
+	return app.Claimed{Job: id, Attempt: int(attempt), Stop: stop == 1}, nil
+}

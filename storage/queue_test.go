@@ -1,0 +1,108 @@
+package storage
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"molrun/app"
+	"molrun/app/placement"
+	"molrun/storage/kv"
+)
+
+// FuzzReadWaiting expects an error, and nothing worse, from damaged entries.
+func FuzzReadWaiting(f *testing.F) {
+	e := jobQueue(testID(1), testJob(1))[0]
+	f.Add([]byte(e.Key), e.Value)
+	f.Add([]byte(e.Key[:20]), e.Value[:1])
+	f.Fuzz(func(t *testing.T, k, value []byte) {
+		w, err := readWaiting(k, value)
+		if err != nil {
+			return
+		}
+		again := kv.Key{}.Priority(w.Priority).Text(w.Organization).Text(w.Email)
+		if !bytes.HasPrefix(k, again) {
+			t.Errorf("key %x reads as %+v", k, w)
+		}
+	})
+}
+
+func TestResourcesRoundTrip(t *testing.T) {
+	for _, want := range []placement.Resources{
+		{},
+		{CPUs: 1, MemoryBytes: 1 << 50, GPUs: 8},
+		{CPUs: -1, MemoryBytes: -1 << 63, GPUs: 1<<63 - 1},
+	} {
+		if got, err := readResources(appendResources(nil, want)); err != nil || got != want {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
+	}
+}
+
+// Each second visit claims its job, which removes it from the queue.
+func TestClaimDuringAWalkOfTheQueue(t *testing.T) {
+	s := openNew(t)
+	putJobs(t, s, testJobs(200)...)
+	var visited []app.JobID
+	update(t, s, func(tx app.Tx) error {
+		visited = visited[:0]
+		var failed error
+		err := tx.Queue("local", func(w app.Waiting) app.Visit {
+			if visited = append(visited, w.ID); len(visited)%2 == 0 {
+				return app.NextJob
+			}
+			j, err := tx.Job(w.ID)
+			if err == nil {
+				j.Private.Claimed = true
+				err = tx.PutJob(j)
+			}
+			failed = errors.Join(failed, err)
+			return app.NextJob
+		})
+		return errors.Join(err, failed)
+	})
+	for n, id := range visited {
+		if id != jobID(n) {
+			t.Fatalf("visit %d is of %s, want %s", n, id, jobID(n))
+		}
+	}
+	left := 0
+	view(t, s, func(tx app.Tx) error {
+		return tx.Queue("local", func(app.Waiting) app.Visit { left++; return app.NextJob })
+	})
+	if len(visited) != 200 || left != 100 {
+		t.Errorf("%d were visited and %d left, want 200 and 100", len(visited), left)
+	}
+}
+
+// BenchmarkClaims reads 5,000 claims, as the runner does at every wake-up, and
+// their jobs, as it does after a restart.
+func BenchmarkClaims(b *testing.B) {
+	s := openNew(b)
+	var jobs []*app.Job
+	for n := range 5000 {
+		j := testJob(n + 1)
+		j.Status, j.Private.Claimed, j.Attempts = app.Running, true, 1
+		jobs = append(jobs, j)
+	}
+	putJobs(b, s, jobs...)
+	for name, walk := range map[string]func(app.Tx) error{
+		"claims": func(tx app.Tx) (err error) {
+			for _, err = range tx.Claims() {
+			}
+			return err
+		},
+		"jobs": func(tx app.Tx) (err error) {
+			for _, err = range tx.Active() {
+			}
+			return err
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				view(b, s, walk)
+			}
+		})
+	}
+}

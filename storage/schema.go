@@ -1,0 +1,51 @@
+package storage
+
+import (
+	bolt "go.etcd.io/bbolt"
+
+	"molrun/app"
+	"molrun/storage/kv"
+)
+
+var schema = &kv.Schema{
+	Records: []string{bucketJobs, bucketJobsPrivate, bucketUploads},
+	Others:  []string{bucketKeys, bucketDefinitions},
+	Tables:  []kv.AnyTable{&jobs, &uploads},
+	Migrations: []kv.Migration{
+		// 2: private parts of jobs may leave out settings that equal the record's.
+		// Old ones stay valid, but older versions can't read new ones.
+		func(*bolt.Tx) error { return nil },
+	},
+	Check:  checkJobs,
+	Repair: repairBatches,
+}
+
+var jobs = kv.Table[app.Job]{
+	Bucket: bucketJobs,
+	Read:   readJob,
+	Derived: []kv.Derived[app.Job]{
+		kv.Index[app.Job]{Bucket: indexJobsList, Entries: jobList},
+		kv.Index[app.Job]{Bucket: indexJobsBatch, Entries: jobBatch},
+		kv.Index[app.Job]{Bucket: indexJobsName, Entries: jobName},
+		kv.Index[app.Job]{Bucket: indexJobsFile, Entries: jobFile},
+		kv.Index[app.Job]{Bucket: indexJobsSource, Entries: jobSource},
+		kv.Index[app.Job]{Bucket: indexJobsFinished, Entries: jobFinished},
+		kv.Index[app.Job]{Bucket: indexJobsQueue, Entries: jobQueue},
+		kv.Index[app.Job]{Bucket: indexJobsClaimed, Entries: jobClaimed},
+		sum[app.Job]{sumJobsTotal, jobTotal},
+		sum[app.Job]{sumJobsUsage, jobUsage},
+		sum[app.Job]{sumStatusesOrganization, statusesOfOrganization},
+		sum[app.Job]{sumStatusesUser, statusesOfUser},
+	},
+}
+
+var uploads = kv.Table[app.Upload]{
+	Bucket: bucketUploads,
+	Read:   readUpload,
+	Derived: []kv.Derived[app.Upload]{
+		kv.Index[app.Upload]{Bucket: indexUploadsList, Entries: uploadList},
+		kv.Index[app.Upload]{Bucket: indexUploadsName, Entries: uploadName},
+		sum[app.Upload]{sumUploadsTotal, uploadTotal},
+		sum[app.Upload]{sumUploadsUsage, uploadUsage},
+	},
+}
