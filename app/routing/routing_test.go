@@ -107,3 +107,16 @@ account = "gpu"
 		})
 	}
 }
+
+func TestForbiddenOptionsAreThoseNotConfigured(t *testing.T) {
+	for _, tt := range []struct{ name, settings, option, want string }{
+		{"allowed by default", ``, "--nice=5", ""},
+		{"not allowed by default", ``, "--mail-user=ann", "--mail-user"},
+		{"no longer allowed", `allow_options = "tmp"`, "--nice=5", "--nice"},
+	} {
+		a := greedy(t, `executor = "slurm"`, `[slurm]`, `options = ["`+tt.option+`"]`)
+		if got := configured(t, tt.settings).Forbidden(a); got != tt.want {
+			t.Errorf("%s: forbidden option %q of %s, want %q", tt.name, got, tt.option, tt.want)
+		}
+	}
+}
