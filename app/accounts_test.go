@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,26 +11,32 @@ import (
 	"molrun/app/fault"
 )
 
-// pass lets time go by.
-func (s *site) pass(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.time = s.time.Add(d)
-}
-
-func (s *site) newKey(expires time.Duration) (key string, rec *apikey.Key) {
+// createKey issues a key that expires after a time, or never if that is 0.
+func (s *site) createKey(expires time.Duration) (key string, rec *apikey.Key) {
 	s.t.Helper()
-	key, rec, err := s.Accounts.CreateKey(s.t.Context(), app.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apikey.Admin, Expires: expires})
+	key, rec, err := s.Accounts.CreateKey(s.t.Context(), app.KeyRequest{Organization: "lab", Email: "Ann@Lab.example", Role: apikey.Admin, Expires: expires})
 	must(s.t, err)
 	return key, rec
 }
 
-// opens fails the test unless the key does or does not open.
-func (s *site) opens(what, key string, want bool) {
+func (s *site) wantAccepted(what, key string) {
 	s.t.Helper()
-	if _, err := s.Accounts.Authenticate(s.t.Context(), key); (err == nil) != want {
-		s.t.Errorf("%s: %v, want it to open: %v", what, err, want)
+	by, err := s.Accounts.Authenticate(s.t.Context(), key)
+	if err != nil || by.Email != "ann@lab.example" || by.Organization != "lab" {
+		s.t.Errorf("%s: %+v, error %v; want it accepted", what, by, err)
 	}
+}
+
+func (s *site) wantRefused(what, key string) {
+	s.t.Helper()
+	_, err := s.Accounts.Authenticate(s.t.Context(), key)
+	wantCode(s.t, what, err, fault.Unauthorized)
+}
+
+func (s *site) setDisabled(id string, disabled bool) {
+	s.t.Helper()
+	_, err := s.Accounts.DisableKey(s.t.Context(), id, disabled)
+	must(s.t, err)
 }
 
 func (s *site) keyRecord(id string) *apikey.Key {
@@ -47,140 +52,154 @@ func (s *site) keyRecord(id string) *apikey.Key {
 	return nil
 }
 
-func TestRotatedKeyClosesWhenTheOverlapIsOver(t *testing.T) {
+func TestKeyWorksUntilDisabledExpiredOrDeleted(t *testing.T) {
 	s := newSite(t)
-	old, rec := s.newKey(0)
+	key, rec := s.createKey(time.Hour)
+	s.wantAccepted("a new key", key)
+	s.wantRefused("a mistyped key", key[:len(key)-1]+"!")
+	s.wantRefused("an empty key", "")
+	other, _ := s.createKey(0)
+	s.wantRefused("a key with the secret of another", key[:20]+other[20:])
+	s.setDisabled(rec.ID, true)
+	s.wantRefused("a disabled key", key)
+	s.setDisabled(rec.ID, false)
+	s.wantAccepted("a key that was enabled again", key)
+	s.advance(2 * time.Hour)
+	s.wantRefused("an expired key", key)
+	must(t, s.Accounts.DeleteKey(t.Context(), rec.ID))
+	s.wantRefused("a deleted key", key)
+	wantCode(t, "delete a key twice", s.Accounts.DeleteKey(t.Context(), rec.ID), fault.NotFound)
+}
+
+func TestRotatedKeyExpiresAfterTheOverlap(t *testing.T) {
+	s := newSite(t)
+	old, rec := s.createKey(0)
 	next, successor, err := s.Accounts.RotateKey(t.Context(), rec.ID, 24*time.Hour)
 	must(t, err)
 	if successor.Email != rec.Email || successor.Organization != rec.Organization || successor.Role != rec.Role || !successor.ExpiresAt.IsZero() {
 		t.Errorf("the successor of %+v is %+v", rec, successor)
 	}
-	s.opens("the old key within the overlap", old, true)
-	s.opens("the new key", next, true)
-	s.pass(24 * time.Hour)
-	s.opens("the old key after it", old, false)
-	s.opens("the new key after it", next, true)
-	_, err = s.Accounts.DisableKey(t.Context(), successor.ID, true)
-	must(t, err)
-	s.opens("the new key, disabled", next, false)
+	s.wantAccepted("the old key during the overlap", old)
+	s.wantAccepted("the new key during the overlap", next)
+	s.advance(24 * time.Hour)
+	s.wantRefused("the old key after the overlap", old)
+	s.wantAccepted("the new key after the overlap", next)
+	s.setDisabled(successor.ID, true)
+	s.wantRefused("the new key once it is disabled", next)
 }
 
-func TestRotationKeepsHowLongAKeyLives(t *testing.T) {
+func TestRotationKeepsTheLifetimeOfAKey(t *testing.T) {
 	s := newSite(t)
-	old, rec := s.newKey(48 * time.Hour)
-	s.pass(47 * time.Hour)
+	old, rec := s.createKey(48 * time.Hour)
+	s.advance(47 * time.Hour)
 	next, successor, err := s.Accounts.RotateKey(t.Context(), rec.ID, 24*time.Hour)
 	must(t, err)
-	if life := successor.ExpiresAt.Sub(successor.CreatedAt.Time); life.Round(time.Minute) != 48*time.Hour {
-		t.Errorf("the successor lives %v, want 48h", life)
+	if lifetime := successor.ExpiresAt.Sub(successor.CreatedAt.Time); lifetime.Round(time.Minute) != 48*time.Hour {
+		t.Errorf("the successor lives %v, want 48h", lifetime)
 	}
-	s.pass(90 * time.Minute)
-	s.opens("an overlap makes a key live longer than it was meant to: it", old, false)
-	s.opens("the new key", next, true)
+	s.advance(90 * time.Minute)
+	s.wantRefused("the old key during an overlap that exceeds its lifetime", old)
+	s.wantAccepted("the new key", next)
 }
 
-func TestKeyIsRotatedOnceAndWhileItOpens(t *testing.T) {
+func TestOnlyAValidKeyIsRotatedAndOnlyOnce(t *testing.T) {
 	s := newSite(t)
-	old, rec := s.newKey(0)
-	_, successor, err := s.Accounts.RotateKey(t.Context(), rec.ID, 0)
+	old, expired := s.createKey(0)
+	_, disabled, err := s.Accounts.RotateKey(t.Context(), expired.ID, 0)
 	must(t, err)
-	s.opens("a key without overlap", old, false)
-	for what, id := range map[string]string{"a key that is closed": rec.ID, "one that is disabled": successor.ID} {
-		if id == successor.ID {
-			_, err := s.Accounts.DisableKey(t.Context(), id, true)
-			must(t, err)
-		}
-		if _, _, err := s.Accounts.RotateKey(t.Context(), id, time.Hour); !errors.Is(err, fault.Invalid) {
-			t.Errorf("%s: %v, want INVALID", what, err)
-		}
-	}
-	_, twice := s.newKey(0)
-	_, _, err = s.Accounts.RotateKey(t.Context(), twice.ID, time.Hour)
+	s.wantRefused("a key that was rotated without an overlap", old)
+	s.setDisabled(disabled.ID, true)
+	_, rotated := s.createKey(0)
+	_, _, err = s.Accounts.RotateKey(t.Context(), rotated.ID, time.Hour)
 	must(t, err)
-	if _, _, err := s.Accounts.RotateKey(t.Context(), twice.ID, time.Hour); !errors.Is(err, fault.Invalid) {
-		t.Errorf("a key that has a successor: %v, want INVALID", err)
-	}
-	if _, _, err := s.Accounts.RotateKey(t.Context(), "absent", time.Hour); !errors.Is(err, fault.NotFound) {
-		t.Errorf("no key: %v, want NOT_FOUND", err)
+	for _, tt := range []struct {
+		name, id string
+		want     fault.Code
+	}{
+		{"an expired key", expired.ID, fault.Invalid},
+		{"a disabled key", disabled.ID, fault.Invalid},
+		{"a key that has a successor", rotated.ID, fault.Invalid},
+		{"a key that does not exist", "absent", fault.NotFound},
+	} {
+		_, _, err := s.Accounts.RotateKey(t.Context(), tt.id, time.Hour)
+		wantCode(t, "rotate "+tt.name, err, tt.want)
 	}
 }
 
-func TestLastUseOfAKeyIsWrittenInTheBackground(t *testing.T) {
+func TestLastUseOfAKeyIsSavedInTheBackground(t *testing.T) {
 	s := newSite(t)
-	key, rec := s.newKey(0)
-	s.opens("the key", key, true)
+	key, rec := s.createKey(0)
+	s.wantAccepted("the key", key)
 	if got := s.keyRecord(rec.ID).LastUsedAt; !got.IsZero() {
-		t.Errorf("a request wrote the last use, %v, by itself", got)
+		t.Errorf("the request itself saved the last use, %v", got)
 	}
 	must(t, s.Accounts.SaveKeyUses(t.Context()))
 	first := s.keyRecord(rec.ID).LastUsedAt
 	if first.IsZero() {
-		t.Fatal("the last use is not written")
+		t.Fatal("the last use was not saved")
 	}
-	s.pass(time.Hour)
-	s.opens("the key", key[:len(key)-1], false)
+	s.advance(time.Hour)
+	s.wantRefused("a mistyped key", key[:len(key)-1])
 	must(t, s.Accounts.SaveKeyUses(t.Context()))
 	if got := s.keyRecord(rec.ID).LastUsedAt; got != first {
 		t.Errorf("a refused key counts as used, at %v", got)
 	}
-	s.opens("the key", key, true)
+	s.wantAccepted("the key", key)
 	must(t, s.Accounts.SaveKeyUses(t.Context()))
 	if got := s.keyRecord(rec.ID).LastUsedAt; got.Sub(first.Time) < time.Hour {
-		t.Errorf("used an hour later, it says %v after %v", got, first)
+		t.Errorf("last use %v after a use an hour later than %v", got, first)
 	}
 }
 
-func TestLastUseChangesNothingElseOfAKey(t *testing.T) {
+func TestSavingTheLastUseChangesNothingElse(t *testing.T) {
 	s := newSite(t)
-	disabled, rec := s.newKey(0)
-	deleted, gone := s.newKey(0)
-	s.opens("a key", disabled, true)
-	s.opens("a key", deleted, true)
-	_, err := s.Accounts.DisableKey(t.Context(), rec.ID, true)
-	must(t, err)
+	disabled, rec := s.createKey(0)
+	deleted, gone := s.createKey(0)
+	s.wantAccepted("the first key", disabled)
+	s.wantAccepted("the second key", deleted)
+	s.setDisabled(rec.ID, true)
 	must(t, s.Accounts.DeleteKey(t.Context(), gone.ID))
 	must(t, s.Accounts.SaveKeyUses(t.Context()))
-	s.opens("a key that was disabled meanwhile", disabled, false)
-	s.opens("a key that was deleted meanwhile", deleted, false)
+	s.wantRefused("a key that was disabled before the save", disabled)
+	s.wantRefused("a key that was deleted before the save", deleted)
 	if k := s.keyRecord(rec.ID); !k.Disabled || k.LastUsedAt.IsZero() {
-		t.Errorf("%+v", k)
+		t.Errorf("key %+v, want it disabled, with its last use", k)
 	}
 	if keys, err := s.Accounts.Keys(t.Context()); err != nil || len(keys) != 1 {
-		t.Errorf("%d keys, %v; want the one that was not deleted", len(keys), err)
+		t.Errorf("%d keys, error %v; want the one that was not deleted", len(keys), err)
 	}
 }
 
-func TestLastUsesAreWrittenOnceAMinute(t *testing.T) {
+func TestLastUsesAreSavedEveryMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
-		key, rec := s.newKey(0)
+		key, rec := s.createKey(0)
 		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan struct{})
+		stopped := make(chan struct{})
 		go func() {
-			defer close(done)
+			defer close(stopped)
 			s.Accounts.RecordKeyUses(ctx, func(err error) { t.Error(err) })
 		}()
-		s.opens("the key", key, true)
+		s.wantAccepted("the key", key)
 		time.Sleep(59 * time.Second)
 		if got := s.keyRecord(rec.ID).LastUsedAt; !got.IsZero() {
-			t.Errorf("written within a minute: %v", got)
+			t.Errorf("saved within a minute: %v", got)
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if got := s.keyRecord(rec.ID).LastUsedAt; got.IsZero() {
-			t.Error("not written after a minute")
+			t.Error("not saved after a minute")
 		}
 		stop()
-		<-done
+		<-stopped
 	})
 }
 
-func TestIDOfAKeyIsTakenFromWellFormedOnesAlone(t *testing.T) {
-	s := newSite(t)
-	key, rec := s.newKey(0)
+func TestKeyIDRequiresAWellFormedKey(t *testing.T) {
+	key, rec := newSite(t).createKey(0)
 	for text, want := range map[string]string{key: rec.ID, key + "x": "", key[:len(key)-1] + "!": "", "": "", "molrun_a_b_c": ""} {
 		if got := apikey.ID(text); got != want {
-			t.Errorf("of %q: %q, want %q", text, got, want)
+			t.Errorf("key %q: ID %q, want %q", text, got, want)
 		}
 	}
 }

@@ -8,45 +8,43 @@ import (
 	"molrun/app"
 )
 
-// TestPrivatePartKeepsNormalSettingsInLittleRoom stores settings as sent with
-// those in normal form, and reads the latter again byte for byte.
-func TestPrivatePartKeepsNormalSettingsInLittleRoom(t *testing.T) {
+func TestNormalizedSettingsAreStoredAsADifference(t *testing.T) {
 	long := strings.Repeat("ACDEFGHIKL", 60)
 	for _, tt := range []struct {
-		name, sent, normal string
-		most               int // bytes of the private part
+		name, sent, normalized string
+		maxBytes               int // of the private part
 	}{
 		{"equal", `{"a":1,"sequence":"` + long + `"}`, `{"a":1,"sequence":"` + long + `"}`, 200},
-		{"another order", `{"sequence":"` + long + `","a":1}`, `{"a":1,"sequence":"` + long + `"}`, 200},
+		{"other order", `{"sequence":"` + long + `","a":1}`, `{"a":1,"sequence":"` + long + `"}`, 200},
 		{"defaults", `{"sequence":"` + long + `"}`, `{"a":7,"sequence":"` + long + `","z":[1,2]}`, 230},
-		{"other numbers", `{"sequence":"` + long + `","a":1.50e1}`, `{"a":15,"sequence":"` + long + `"}`, 200},
-		{"a changed member", `{"sequence":"` + long + `","a":"X"}`, `{"a":"x","sequence":"` + long + `"}`, 200},
-		{"a member that is left out", `{"sequence":"` + long + `","a":null}`, `{"sequence":"` + long + `"}`, 1000},
-		{"not in normal form", `{"sequence":"` + long + `"}`, `{"sequence":"` + long + `","a":1}`, 1000},
+		{"other notation of a number", `{"sequence":"` + long + `","a":1.50e1}`, `{"a":15,"sequence":"` + long + `"}`, 200},
+		{"changed member", `{"sequence":"` + long + `","a":"X"}`, `{"a":"x","sequence":"` + long + `"}`, 200},
+		{"removed member", `{"sequence":"` + long + `","a":null}`, `{"sequence":"` + long + `"}`, 1000},
+		{"members not in normal order", `{"sequence":"` + long + `"}`, `{"sequence":"` + long + `","a":1}`, 1000},
 		{"short", `{"a":1}`, `{"a":1,"b":2}`, 200},
-		{"none", `{"a":1}`, ``, 200},
-		{"of a batch", ``, `{"sequence":"` + long + `"}`, 1000},
+		{"none normalized", `{"a":1}`, ``, 200},
+		{"none sent, as for a batch", ``, `{"sequence":"` + long + `"}`, 1000},
 	} {
-		j := &app.Job{Settings: json.RawMessage(tt.sent)}
-		if tt.sent == "" {
-			j.Settings = nil
-		}
-		if tt.normal != "" {
-			j.Private.Normalized = json.RawMessage(tt.normal)
-		}
-		e, err := j.Encoded()
-		must(t, err)
-		if len(e.Private) > tt.most {
-			t.Errorf("%s: the private part has %d bytes, want at most %d: %s", tt.name, len(e.Private), tt.most, e.Private)
-		}
-		read := &app.Job{Settings: j.Settings}
-		must(t, read.DecodePrivate(e.Private))
-		if got := string(read.Private.Normalized); got != tt.normal {
-			t.Errorf("%s: read %s, want %s", tt.name, got, tt.normal)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			j := new(app.Job)
+			if tt.sent != "" {
+				j.Settings = json.RawMessage(tt.sent)
+			}
+			if tt.normalized != "" {
+				j.Private.Normalized = json.RawMessage(tt.normalized)
+			}
+			e, err := j.Encoded()
+			must(t, err)
+			if len(e.Private) > tt.maxBytes {
+				t.Errorf("the private part has %d bytes, want at most %d: %s", len(e.Private), tt.maxBytes, e.Private)
+			}
+			decoded := &app.Job{Settings: j.Settings}
+			must(t, decoded.DecodePrivate(e.Private))
+			wantSame(t, "normalized settings", string(decoded.Private.Normalized), tt.normalized)
+		})
 	}
 	if err := new(app.Job).DecodePrivate([]byte(`{"added":{"a":1}}`)); err == nil {
-		t.Error("settings are put together with none as sent")
+		t.Error("a difference was decoded without the settings as sent")
 	}
 }
 
@@ -69,71 +67,103 @@ type = "string"
 // member that is added to a record when it is shown.
 func TestSettingsNeverHideLiveState(t *testing.T) {
 	const reason = "waiting for a slot"
-	tests := []struct{ name, settings string }{
+	for _, tt := range []struct{ name, settings string }{
 		{"top level", `{"statusReason":"mine"}`},
 		{"nested", `{"extra":{"statusReason":"mine","progress":{"fraction":1},"subjobs":[],"subjobsTruncated":true,"status":"RUNNING","executor":"gone","jobEmail":"x"}}`},
 		{"deeply nested", `{"extra":{"a":[{"statusReason":":","status":"COMPLETED"}]}}`},
 		{"escaped in a string", `{"extra":{"a":"\",\"statusReason\":\"mine\",\"status\":\"RUNNING\",\"jobEmail\":\"x\",\"executor\":\"gone\""}}`},
 		{"escaped name", `{"extra":{"status\u0052eason":"mine","\u0070rogress":1}}`},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSite(t, objectFile)
-			body := value(t, `{"jobName":"a","type":"object","settings":`+tt.settings+`}`)
-			rec, _, err := s.Jobs.Submit(t.Context(), ann, app.Submission{Name: "a", Type: "object", Settings: body.Member("settings"), Body: body})
+			rec, _, err := s.Jobs.Submit(t.Context(), ann, submissionOf(t, "object", "a", tt.settings))
 			must(t, err)
-			id := read(t, rec).ID
+			id := decode(t, rec).ID
 			if got := s.job(ann, "a"); got.StatusReason != "" {
-				t.Errorf("without a reason to wait, the record says %q", got.StatusReason)
+				t.Errorf("the record shows the reason %q, want none", got.StatusReason)
 			}
 			s.Runs.SetWaitReasons(map[app.JobID]string{id: reason})
 			if got := s.job(ann, "a"); got.StatusReason != reason || got.Status != app.Queued {
-				t.Errorf("queued, the record says %s %q, want QUEUED %q", got.Status, got.StatusReason, reason)
+				t.Errorf("the queued job is %s, %q; want QUEUED, %q", got.Status, got.StatusReason, reason)
 			}
-			j, err := s.Runs.Claim(t.Context(), id, nil)
-			must(t, err)
-			must(t, s.Runs.Started(t.Context(), id, j.Attempts, s.now()))
+			s.start(id)
 			s.Runs.SetProgress(id, &app.Progress{Fraction: 0.5})
-			rec, err = s.Jobs.Get(t.Context(), ann, "a", 0)
-			must(t, err)
-			var shown struct {
-				Status   app.Status
-				Progress *app.Progress
-				Settings json.RawMessage
+			got := s.job(ann, "a")
+			if got.Status != app.Running || got.Progress == nil || got.Progress.Fraction != 0.5 {
+				t.Errorf("the running job is %s with progress %+v, want RUNNING with 0.5", got.Status, got.Progress)
 			}
-			must(t, json.Unmarshal(rec, &shown))
-			if shown.Status != app.Running || shown.Progress == nil || shown.Progress.Fraction != 0.5 {
-				t.Errorf("running, the record is %s", rec)
-			}
-			if string(shown.Settings) != tt.settings {
-				t.Errorf("settings %s, want %s", shown.Settings, tt.settings)
-			}
+			wantSame(t, "settings", string(got.Settings), tt.settings)
 		})
 	}
 }
 
-// TestRowsAreShownWhateverTheirSettings is the same for the rows of a batch.
-func TestRowsAreShownWhateverTheirSettings(t *testing.T) {
+func TestSettingsOfRowsNeverHideLiveState(t *testing.T) {
 	s := newSite(t, objectFile)
-	body := value(t, `{"batchName":"b","type":"object","settings":[{"extra":{"subjobs":[],"subjobsTruncated":true,"subjobCounts":null}},{"statusReason":"mine"}]}`)
-	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, app.BatchSubmission{Name: "b", Type: "object", Rows: body.Member("settings").Items, Body: body})
+	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmissionOf(t, "object", "b",
+		`{"extra":{"subjobs":[],"subjobsTruncated":true,"subjobCounts":null}}`, `{"statusReason":"mine"}`))
 	must(t, err)
-	page, err := s.Jobs.List(t.Context(), ann, app.JobQuery{Name: "b", Subjobs: true, Limit: 10})
-	must(t, err)
-	rows := read(t, page.Records[0]).Subjobs
-	if len(rows) != 2 {
-		t.Fatalf("%d rows, want 2: %s", len(rows), page.Records[0])
+	rows := func() (rows []shownJob) {
+		page, err := s.Jobs.List(t.Context(), ann, app.JobQuery{Name: "b", Subjobs: true, Limit: 10})
+		must(t, err)
+		for _, row := range decode(t, page.Records[0]).Subjobs {
+			rows = append(rows, decode(t, row))
+		}
+		if len(rows) != 2 {
+			t.Fatalf("%d rows, want 2: %s", len(rows), page.Records[0])
+		}
+		return rows
 	}
 	reasons := map[app.JobID]string{}
-	for _, row := range rows {
-		reasons[read(t, row).ID] = "waiting"
+	for _, row := range rows() {
+		reasons[row.ID] = "waiting"
 	}
 	s.Runs.SetWaitReasons(reasons)
-	page, err = s.Jobs.List(t.Context(), ann, app.JobQuery{Name: "b", Subjobs: true, Limit: 10})
-	must(t, err)
-	for i, row := range read(t, page.Records[0]).Subjobs {
-		if got := read(t, row).StatusReason; got != "waiting" {
-			t.Errorf("row %d waits because of %q", i, got)
+	for i, row := range rows() {
+		if row.StatusReason != "waiting" {
+			t.Errorf("row %d shows the reason %q, want waiting", i, row.StatusReason)
 		}
+	}
+}
+
+func TestRecordShowsTheIsolationOfTheFinishedAttempt(t *testing.T) {
+	s := newSite(t)
+	id := s.submit(ann, "a", `{}`).ID
+	runIsolated := func(isolation string, e app.Ending) func() {
+		e.Outcome.Isolation = isolation
+		return func() { s.run(id, e) }
+	}
+	for _, step := range []struct {
+		name string
+		do   func()
+		want string
+	}{
+		{"submitted", func() {}, ""},
+		{"interrupted", runIsolated("cgroup", app.Ending{Outcome: &app.Outcome{Cause: app.CauseInterrupted}}), ""},
+		{"failed", runIsolated("bubblewrap", failure()), "bubblewrap"},
+		{"retried", func() {
+			_, err := s.Jobs.Retry(t.Context(), ann, "a")
+			must(t, err)
+		}, ""},
+		{"completed", runIsolated("bubblewrap+cgroup", success()), "bubblewrap+cgroup"},
+	} {
+		step.do()
+		if got := s.job(ann, "a").Isolation; got != step.want {
+			t.Errorf("%s: isolation %q, want %q", step.name, got, step.want)
+		}
+	}
+}
+
+func TestRecordWithoutIsolationStaysAsItWas(t *testing.T) {
+	const old = `{"jobId":"01HF7YAT010000000000000001","jobName":"a","type":"echo","version":"1","status":"COMPLETED","organization":"lab","jobEmail":"ann@lab.example","priority":0,"createdAt":"2023-11-14T22:13:20.001Z","attempts":1,"executor":"local","pinned":false}`
+	var j app.Job
+	must(t, json.Unmarshal([]byte(old), &j))
+	encoded, err := j.Encode()
+	must(t, err)
+	wantSame(t, "record of an older version", string(encoded), old)
+
+	s := newSite(t)
+	s.run(s.submit(ann, "a", `{}`).ID, success()) // a task of an older version reports no isolation
+	if rec, err := s.Jobs.Get(t.Context(), ann, "a", 0); err != nil || strings.Contains(string(rec), "isolation") {
+		t.Errorf("record %s, error %v; want no isolation", rec, err)
 	}
 }

@@ -1,0 +1,112 @@
+package app_test
+
+import (
+	"testing"
+
+	"molrun/app"
+	"molrun/app/fault"
+)
+
+func TestLostAttemptsAreRetriedAndFailedOnesAreNot(t *testing.T) {
+	s := newSite(t)
+	j := s.submit(ann, "lost", `{}`)
+	s.run(j.ID, app.Ending{Lost: "the machine was restarted"})
+	if got := s.job(ann, "lost"); got.Status != app.Queued || got.Attempts != 1 || got.StatusReason == "" {
+		t.Errorf("after a lost attempt: %s, %d attempts, reason %q; want QUEUED with a reason", got.Status, got.Attempts, got.StatusReason)
+	}
+	s.run(j.ID, app.Ending{Lost: "the machine was restarted"})
+	if got := s.job(ann, "lost"); got.Status != app.Failed || got.Failure.Code != app.FailedLost || got.Attempts != 2 {
+		t.Errorf("after two lost attempts with one retry: %s, %d attempts, %+v; want FAILED as LOST", got.Status, got.Attempts, got.Failure)
+	}
+	s.run(s.submit(ann, "failed", `{}`).ID, failure())
+	if got := s.job(ann, "failed"); got.Status != app.Failed || got.Attempts != 1 {
+		t.Errorf("after a failed attempt: %s, %d attempts; want FAILED after 1", got.Status, got.Attempts)
+	}
+}
+
+func TestRetryRequiresAFailedJob(t *testing.T) {
+	s := newSite(t)
+	j := s.submit(ann, "a", `{}`)
+	_, err := s.Jobs.Retry(t.Context(), ann, "a")
+	wantCode(t, "retry a queued job", err, fault.JobNotFailed)
+	s.run(j.ID, failure())
+	rec, err := s.Jobs.Retry(t.Context(), ann, "a")
+	must(t, err)
+	if got := decode(t, rec); got.Status != app.Queued || got.Failure != nil || !got.CompletedAt.IsZero() {
+		t.Errorf("after retry: %s", rec)
+	}
+	s.run(j.ID, success())
+	if got := s.job(ann, "a"); got.Status != app.Completed || got.Attempts != 2 || *got.ResultBytes != 7 {
+		t.Errorf("after the second attempt: %+v", got)
+	}
+	_, err = s.Jobs.Retry(t.Context(), ann, "a")
+	wantCode(t, "retry a completed job", err, fault.JobNotFailed)
+}
+
+func TestCancelFailsAQueuedJobAndStopsARunningOne(t *testing.T) {
+	s := newSite(t)
+	s.submit(ann, "queued", `{}`)
+	running := s.start(s.submit(ann, "running", `{}`).ID)
+	for _, name := range []string{"queued", "running", "running"} {
+		_, err := s.Jobs.Cancel(t.Context(), ann, name)
+		must(t, err)
+	}
+	if got := s.job(ann, "queued"); got.Status != app.Failed || got.Failure.Code != app.FailedStopped {
+		t.Errorf("a queued job after cancel: %+v", got)
+	}
+	if got := s.job(ann, "running"); got.Status != app.Running {
+		t.Errorf("a running job after cancel: %s, want RUNNING until its processes are gone", got.Status)
+	}
+	stopped := app.Ending{Outcome: &app.Outcome{Cause: app.CauseStopped, StartedAt: s.now(), EndedAt: s.now()}}
+	must(t, s.Runs.Finish(t.Context(), running.ID, 1, stopped))
+	if got := s.job(ann, "running"); got.Status != app.Failed || got.Failure.Code != app.FailedStopped {
+		t.Errorf("a stopped job: %+v", got)
+	}
+}
+
+func TestOnlyOwnersAndAdminsMayChangeAJob(t *testing.T) {
+	s := newSite(t)
+	s.run(s.submit(ann, "a", `{}`).ID, failure())
+	for name, change := range map[string]func(by app.Caller) error{
+		"cancel": func(by app.Caller) error { _, err := s.Jobs.Cancel(t.Context(), by, "a"); return err },
+		"retry":  func(by app.Caller) error { _, err := s.Jobs.Retry(t.Context(), by, "a"); return err },
+		"pin":    func(by app.Caller) error { _, err := s.Jobs.Pin(t.Context(), by, "a"); return err },
+		"unpin":  func(by app.Caller) error { _, err := s.Jobs.Unpin(t.Context(), by, "a"); return err },
+		"delete": func(by app.Caller) error { return s.Jobs.Delete(t.Context(), by, "a") },
+	} {
+		wantCode(t, name+" by another member", change(bob), fault.Forbidden)
+		wantCode(t, name+" by an admin of another organization", change(eve), fault.NotFound)
+	}
+	_, err := s.Jobs.Retry(t.Context(), chief, "a")
+	must(t, err)
+}
+
+func TestPinRecordsWhoPinnedAJobFirst(t *testing.T) {
+	s := newSite(t)
+	id := s.submit(ann, "a", `{}`).ID
+	for _, by := range []app.Caller{ann, chief} {
+		rec, err := s.Jobs.Pin(t.Context(), by, "a")
+		if err != nil || !decode(t, rec).Pinned {
+			t.Errorf("pin by %s: %s, error %v", by.Email, rec, err)
+		}
+	}
+	if p := s.storedJob(id).Private; p.PinnedBy != ann.Email || p.PinnedAt.IsZero() {
+		t.Errorf("pinned by %q at %v, want %s", p.PinnedBy, p.PinnedAt, ann.Email)
+	}
+	s.run(id, success())
+	if !s.job(ann, "a").Pinned {
+		t.Error("the job lost its pin when it finished")
+	}
+	rec, err := s.Jobs.Unpin(t.Context(), chief, "a")
+	if err != nil || decode(t, rec).Pinned || s.storedJob(id).Private.PinnedBy != "" {
+		t.Errorf("unpin: %s, error %v", rec, err)
+	}
+}
+
+func TestPinnedJobCanBeDeleted(t *testing.T) {
+	s := newSite(t)
+	s.run(s.submit(ann, "a", `{}`).ID, success())
+	_, err := s.Jobs.Pin(t.Context(), ann, "a")
+	must(t, err)
+	must(t, s.Jobs.Delete(t.Context(), ann, "a"))
+}

@@ -1,0 +1,47 @@
+package app_test
+
+import (
+	"testing"
+
+	"molrun/app"
+	"molrun/app/fault"
+)
+
+func TestUploadCanBeReplacedUntilItIsComplete(t *testing.T) {
+	s := newSite(t)
+	ctx := t.Context()
+	grant, err := s.Files.Create(ctx, ann, app.UploadRequest{Filename: "a.txt", Folder: "x/y"})
+	must(t, err)
+	id := grant.Upload.ID
+	_, err = s.Files.Complete(ctx, ann, string(id), nil)
+	wantCode(t, "complete before any bytes arrived", err, fault.UploadNotReceived)
+	first, _, err := s.Files.BeginUpload(ctx, id, -1)
+	must(t, err)
+	second, _, err := s.Files.BeginUpload(ctx, id, -1)
+	must(t, err)
+	if first == second {
+		t.Fatalf("two PUTs share generation %d", first)
+	}
+	stale, err := s.Files.FinishUpload(ctx, id, app.StoredFile{Generation: second, Size: 3})
+	if err != nil || stale != 0 {
+		t.Errorf("first bytes: stale generation %d, error %v; want none", stale, err)
+	}
+	stale, err = s.Files.FinishUpload(ctx, id, app.StoredFile{Generation: first, Size: 5})
+	if err != nil || stale != second {
+		t.Errorf("other bytes: stale generation %d, error %v; want %d", stale, err, second)
+	}
+	wrong, right := int64(3), int64(5)
+	_, err = s.Files.Complete(ctx, ann, string(id), &wrong)
+	wantCode(t, "complete with another size", err, fault.Invalid)
+	_, err = s.Files.Complete(ctx, bob, string(id), &right)
+	wantCode(t, "complete by another member", err, fault.Forbidden)
+	completed, err := s.Files.Complete(ctx, ann, string(id), &right)
+	must(t, err)
+	again, err := s.Files.Complete(ctx, ann, string(id), nil)
+	must(t, err)
+	wantSame(t, "completed twice", again, completed)
+	_, _, err = s.Files.BeginUpload(ctx, id, -1)
+	wantCode(t, "PUT after complete", err, fault.UploadCompleted)
+	_, err = s.Files.FinishUpload(ctx, id, app.StoredFile{Generation: second + 1})
+	wantCode(t, "PUT that ends after complete", err, fault.UploadCompleted)
+}

@@ -1,0 +1,125 @@
+package app_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/fault"
+	"molrun/storage"
+)
+
+func TestListFiltersJobsAndPages(t *testing.T) {
+	s := newSite(t)
+	for i := range 25 {
+		by := ann
+		if i%2 == 1 {
+			by = bob
+		}
+		s.submit(by, fmt.Sprintf("j%02d", i), `{}`)
+	}
+	list := func(by app.Caller, q app.JobQuery) (names []string) {
+		q.Limit = 4
+		for {
+			page, err := s.Jobs.List(t.Context(), by, q)
+			must(t, err)
+			for _, rec := range page.Records {
+				names = append(names, decode(t, rec).Name)
+			}
+			if q.StartKey = page.StartKey; q.StartKey == "" {
+				return names
+			}
+		}
+	}
+	if got := list(ann, app.JobQuery{}); len(got) != 13 || got[0] != "j24" || got[12] != "j00" {
+		t.Errorf("ann's own jobs: %v, want 13 from j24 to j00", got)
+	}
+	for _, tt := range []struct {
+		name  string
+		by    app.Caller
+		query app.JobQuery
+		want  int
+	}{
+		{"the organization's jobs", ann, app.JobQuery{WholeOrganization: true}, 25},
+		{"bob's jobs", ann, app.JobQuery{Email: "Bob@lab.example"}, 12},
+		{"another organization's jobs", eve, app.JobQuery{WholeOrganization: true}, 0},
+	} {
+		if got := list(tt.by, tt.query); len(got) != tt.want {
+			t.Errorf("%s: %v, want %d", tt.name, got, tt.want)
+		}
+	}
+	page, err := s.Jobs.List(t.Context(), ann, app.JobQuery{Limit: 4})
+	must(t, err)
+	_, err = s.Jobs.List(t.Context(), ann, app.JobQuery{Limit: 4, Status: app.Queued, StartKey: page.StartKey})
+	wantCode(t, "a cursor with another filter", err, fault.Invalid)
+}
+
+func TestPageOfLargeRecordsEndsEarly(t *testing.T) {
+	s := newSite(t, `
+format = 1
+type = "text"
+version = "1"
+title = "Print a text"
+command = ["cat", "{settings_file}"]
+
+[[parameters]]
+name = "text"
+type = "string"
+`)
+	large := `{"text":"` + strings.Repeat("x", 17<<16) + `"}`
+	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmissionOf(t, "text", "b", slices.Repeat([]string{large}, 7)...))
+	must(t, err)
+	var pages []int
+	for q := (app.JobQuery{Batch: "b", Limit: 100}); ; {
+		page, err := s.Jobs.List(t.Context(), ann, q)
+		must(t, err)
+		pages = append(pages, len(page.Records))
+		if q.StartKey = page.StartKey; q.StartKey == "" {
+			break
+		}
+	}
+	wantSame(t, "records per page", pages, []int{4, 3}) // four exceed 4 MiB
+	page, err := s.Jobs.List(t.Context(), ann, app.JobQuery{Limit: 100, Subjobs: true})
+	must(t, err)
+	if n := len(decode(t, page.Records[0]).Subjobs); n != 6 || !bytes.HasSuffix(page.Records[0], []byte(`"subjobsTruncated":true}`)) {
+		t.Errorf("%d subjobs are shown of 7 large ones, want 6 and a mark", n)
+	}
+}
+
+// FuzzCursor checks that the service accepts no cursor that it did not make.
+func FuzzCursor(f *testing.F) {
+	f.Add("AQ")
+	f.Add("")
+	f.Fuzz(func(t *testing.T, cursor string) {
+		page, err := serviceWithoutJobs().Jobs.List(t.Context(), ann, app.JobQuery{Limit: 1, StartKey: cursor})
+		if cursor != "" && !errors.Is(err, fault.Invalid) {
+			t.Fatalf("cursor %q: %v, error %v", cursor, page, err)
+		}
+	})
+}
+
+// serviceWithoutJobs is shared by all inputs of a fuzz test.
+var serviceWithoutJobs = sync.OnceValue(func() *app.Service {
+	dir, err := os.MkdirTemp("", "molrun-fuzz")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir) // the open database stays usable
+	store, err := storage.Open(filepath.Join(dir, "jobs.db"), storage.Options{})
+	if err != nil {
+		panic(err)
+	}
+	service, err := app.NewService(store, nil, nil, app.Options{Now: time.Now, CursorKey: make([]byte, 32)})
+	if err != nil {
+		panic(err)
+	}
+	return service
+})

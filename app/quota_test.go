@@ -1,0 +1,147 @@
+package app_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/retention"
+)
+
+// withQuota gives every organization this quota.
+func (s *site) withQuota(q app.Quota) *site {
+	s.t.Helper()
+	of := func(string) app.Quota { return q }
+	s.Service = s.newService(s.store, app.Options{Quota: of}, echoFile)
+	s.Retention = retention.New(s.store, s.files, s.Jobs, retention.Options{Now: s.now, Quota: of})
+	return s
+}
+
+func wantQuotaExceeded(t *testing.T, what string, err error, sentence string) {
+	t.Helper()
+	if !errors.Is(err, fault.QuotaExceeded) || !strings.Contains(err.Error(), sentence) {
+		t.Errorf("%s: got error %v, want QUOTA_EXCEEDED: %s", what, err, sentence)
+	}
+}
+
+func TestQueuedQuotaLimitsSubmissionsAndRetries(t *testing.T) {
+	s := newSite(t).withQuota(app.Quota{Queued: 3})
+	first := s.submit(ann, "a", `{}`)
+	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "large", `{}`, `{}`, `{}`))
+	wantQuotaExceeded(t, "a batch beyond the quota", err, "has 1, so that 3 more don't fit")
+	s.submitBatch(ann, "fits", `{}`, `{}`)
+	_, _, err = s.Jobs.Submit(t.Context(), bob, submission(t, "b", `{}`))
+	wantCode(t, "a fourth job", err, fault.QuotaExceeded)
+	if _, created, err := s.Jobs.Submit(t.Context(), ann, submission(t, "a", `{}`)); err != nil || created {
+		t.Errorf("a repeated submission at the quota: created %v, error %v; want the job that exists", created, err)
+	}
+	s.submit(eve, "e", `{}`) // another organization is not affected
+	s.run(first.ID, failure())
+	s.submit(bob, "b", `{}`)
+	_, err = s.Jobs.Retry(t.Context(), ann, "a")
+	wantCode(t, "a retry beyond the quota", err, fault.QuotaExceeded)
+	_, err = s.Jobs.Cancel(t.Context(), ann, "fits-1")
+	must(t, err)
+	if _, err := s.Jobs.Retry(t.Context(), ann, "a"); err != nil {
+		t.Errorf("a retry within the quota: %v", err)
+	}
+}
+
+func TestConcurrentSubmissionsStayWithinTheQuota(t *testing.T) {
+	s := newSite(t).withQuota(app.Quota{Queued: 7})
+	var wg sync.WaitGroup
+	errs := make([]error, 50)
+	for i := range errs {
+		wg.Go(func() { _, _, errs[i] = s.Jobs.Submit(t.Context(), ann, submission(t, fmt.Sprint("job", i), `{}`)) })
+	}
+	wg.Wait()
+	admitted := 0
+	for _, err := range errs {
+		if err == nil {
+			admitted++
+		} else {
+			wantCode(t, "a submission beyond the quota", err, fault.QuotaExceeded)
+		}
+	}
+	if admitted != 7 {
+		t.Errorf("%d jobs were admitted, want 7", admitted)
+	}
+}
+
+// createAndPut creates an upload and reports a PUT of that many bytes.
+func (s *site) createAndPut(by app.Caller, filename string, size int64) (app.UploadID, error) {
+	s.t.Helper()
+	grant, err := s.Files.Create(s.t.Context(), by, app.UploadRequest{Filename: filename})
+	if err != nil {
+		return "", err
+	}
+	return grant.Upload.ID, s.put(grant.Upload.ID, 1, size)
+}
+
+func (s *site) put(id app.UploadID, generation int, size int64) error {
+	_, err := s.Files.FinishUpload(s.t.Context(), id, app.StoredFile{Generation: generation, Size: size, SHA256: "ab"})
+	return err
+}
+
+func TestByteQuotaLimitsUploadsAndJobs(t *testing.T) {
+	s := newSite(t).withQuota(app.Quota{Bytes: 1000})
+	id, err := s.createAndPut(ann, "a.txt", 600)
+	must(t, err)
+	_, err = s.createAndPut(ann, "b.txt", 401)
+	wantQuotaExceeded(t, "an upload beyond the quota", err, `may store 1000 bytes and stores 600 bytes, so that "b.txt" of 401 bytes does not fit`)
+	must(t, s.put(id, 2, 900)) // replaces the 600
+	s.complete(s.submit(ann, "job", `{}`).ID, 300)
+	_, _, err = s.Jobs.Submit(t.Context(), ann, submission(t, "more", `{}`))
+	wantCode(t, "a job above the quota", err, fault.QuotaExceeded)
+	_, err = s.createAndPut(ann, "c.txt", 0)
+	wantCode(t, "an upload above the quota", err, fault.QuotaExceeded)
+	if err := s.put(id, 3, 800); err != nil {
+		t.Errorf("a smaller replacement above the quota: %v", err)
+	}
+	must(t, s.Jobs.Delete(t.Context(), ann, "job"))
+	if _, err := s.createAndPut(bob, "d.txt", 200); err != nil {
+		t.Errorf("an upload that fits after a job was deleted: %v", err)
+	}
+	must(t, s.Files.Delete(t.Context(), ann, string(id)))
+	if _, err := s.createAndPut(bob, "e.txt", 800); err != nil {
+		t.Errorf("an upload that fits after a file was deleted: %v", err)
+	}
+}
+
+func TestConcurrentUploadsShareTheQuota(t *testing.T) {
+	s := newSite(t).withQuota(app.Quota{Bytes: 1000})
+	ctx := t.Context()
+	var ids [2]app.UploadID
+	for i := range ids {
+		grant, err := s.Files.Create(ctx, ann, app.UploadRequest{Filename: fmt.Sprint(i, ".txt")})
+		must(t, err)
+		ids[i] = grant.Upload.ID
+	}
+	_, first, err := s.Files.BeginUpload(ctx, ids[0], 600)
+	must(t, err)
+	_, _, err = s.Files.BeginUpload(ctx, ids[1], 500)
+	wantQuotaExceeded(t, "a second upload that does not fit beside the first", err, "600 bytes are being uploaded")
+	_, second, err := s.Files.BeginUpload(ctx, ids[1], -1) // of unknown length
+	must(t, err)
+	must(t, second.Grow(ctx, 400))
+	wantCode(t, "growth beyond what the first leaves", second.Grow(ctx, 401), fault.QuotaExceeded)
+	first.Release()
+	first.Release()
+	must(t, second.Grow(ctx, 1000))
+	second.Release()
+
+	// Without reservations, the record decides.
+	var wg sync.WaitGroup
+	errs := make([]error, 2)
+	for i, id := range ids {
+		wg.Go(func() { errs[i] = s.put(id, 1, 600) })
+	}
+	wg.Wait()
+	if (errs[0] == nil) == (errs[1] == nil) {
+		t.Errorf("two uploads of 600 bytes finished at once: %v, %v; want one refused", errs[0], errs[1])
+	}
+}

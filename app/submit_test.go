@@ -1,0 +1,171 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/fault"
+)
+
+func TestSubmittingTheSameWorkAgainReturnsTheJob(t *testing.T) {
+	s := newSite(t)
+	first := s.submit(ann, "a", `{"steps":10}`)
+	for _, settings := range []string{`{"steps":10}`, `{ "steps" : 1e1 }`, `{}`, `{"steps":10.0}`} {
+		rec, created, err := s.Jobs.Submit(t.Context(), bob, submission(t, "a", settings))
+		if err != nil || created || decode(t, rec).ID != first.ID {
+			t.Errorf("settings %s: created %v, error %v; want job %s", settings, created, err, first.ID)
+		}
+	}
+	_, _, err := s.Jobs.Submit(t.Context(), ann, submission(t, "a", `{"steps":11}`))
+	wantCode(t, "other settings", err, fault.JobAlreadyExists)
+}
+
+func TestRepeatedSubmissionShowsTheProgressOfARunningJob(t *testing.T) {
+	s := newSite(t)
+	j := s.submit(ann, "a", `{"steps":10}`)
+	s.start(j.ID)
+	s.Runs.SetProgress(j.ID, &app.Progress{Fraction: 0.5})
+	for _, settings := range []string{`{"steps":10}`, `{}`} { // the same bytes; equal once defaults are filled in
+		rec, created, err := s.Jobs.Submit(t.Context(), ann, submission(t, "a", settings))
+		if err != nil || created || !strings.Contains(string(rec), `"progress":{"fraction":0.5}`) {
+			t.Errorf("settings %s: created %v, error %v, record %s; want half the progress", settings, created, err, rec)
+		}
+	}
+}
+
+func TestConcurrentEqualSubmissionsCreateOneJob(t *testing.T) {
+	s := newSite(t)
+	var wg sync.WaitGroup
+	created := make([]bool, 200)
+	for i := range created {
+		wg.Go(func() {
+			var err error
+			if _, created[i], err = s.Jobs.Submit(t.Context(), ann, submission(t, "same", `{"steps":5}`)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(slices.DeleteFunc(created, func(c bool) bool { return !c })); n != 1 {
+		t.Errorf("%d of 200 equal submissions created a job, want 1", n)
+	}
+}
+
+func TestRepeatedSubmissionIsRecognisedAfterItsFileAndAlgorithmAreGone(t *testing.T) {
+	s := newSite(t)
+	u := s.upload(ann, "in.txt", "hello")
+	first := s.submit(ann, "a", `{"input":"inputs/in.txt"}`)
+	if len(first.Inputs) != 1 || first.Inputs[0].FileID != string(u.ID) || first.Inputs[0].SHA256 != u.SHA256 {
+		t.Errorf("inputs %+v, want the upload %s", first.Inputs, u.ID)
+	}
+	wantCode(t, "delete a file that a queued job reads", s.Files.Delete(t.Context(), ann, string(u.ID)), fault.FileInUse)
+	s.run(first.ID, success())
+	must(t, s.Files.Delete(t.Context(), ann, string(u.ID)))
+	withoutEcho := s.newService(s.store, app.Options{}, greedyFile)
+	rec, created, err := withoutEcho.Jobs.Submit(t.Context(), ann, submission(t, "a", `{"input":"inputs/in.txt"}`))
+	if err != nil || created || decode(t, rec).ID != first.ID {
+		t.Errorf("created %v, error %v; want job %s", created, err, first.ID)
+	}
+}
+
+func TestAllFaultsOfASubmissionAreReported(t *testing.T) {
+	s := newSite(t)
+	sub := submission(t, "a/b", `{"steps":0,"inptu":"x","input":"inputs/none.txt"}`)
+	sub.Priority, sub.MaxRuntime = 5, -1
+	_, _, err := s.Jobs.Submit(t.Context(), ann, sub)
+	got := faultLocations(t, err)
+	for _, want := range []string{
+		"[body jobName]", "[body priority]", "[body maxRuntimeSeconds]",
+		"[body settings steps]", "[body settings inptu]", "[body settings input]",
+	} {
+		if !slices.Contains(got, want) {
+			t.Errorf("no fault at %s in %v", want, got)
+		}
+	}
+}
+
+func TestUnknownAlgorithmIsRefusedWithASuggestion(t *testing.T) {
+	s := newSite(t)
+	_, _, err := s.Jobs.Submit(t.Context(), ann, submissionOf(t, "ehco", "a", `{}`))
+	if err == nil || !strings.Contains(err.Error(), `did you mean "echo"?`) {
+		t.Errorf("got error %v, want the suggestion echo", err)
+	}
+}
+
+func TestNeedsBeyondTheServerAreFaultsAtTheirSettings(t *testing.T) {
+	s := newSite(t, greedyFile)
+	for settings, want := range map[string][]string{
+		`{"cores":4,"memory_gb":8}`: nil,
+		`{"cores":5}`:               {"[body settings cores] the job would need more than this server has: 5 CPUs of 4; ask for less"},
+		`{"cores":5,"memory_gb":9,"cards":1}`: {
+			"[body settings cores] the job would need more than this server has: 5 CPUs of 4; ask for less",
+			"[body settings memory_gb] the job would need more than this server has: 9.0 GiB of memory of 8.0 GiB; ask for less",
+			"[body settings cards] the job would need more than this server has: 1 GPUs of 0; ask for less",
+		},
+	} {
+		wantSame(t, settings, validate(t, s.Service, submissionOf(t, "greedy", "a", settings)), want)
+	}
+}
+
+// validate returns the faults that Validate finds, as location and message.
+func validate(t *testing.T, service *app.Service, sub app.Submission) (faults []string) {
+	t.Helper()
+	found, err := service.Jobs.Validate(t.Context(), ann, sub)
+	must(t, err)
+	for _, f := range found.Detail {
+		faults = append(faults, fmt.Sprint(f.Loc, " ", f.Msg))
+	}
+	return faults
+}
+
+// interposedStore calls a function once before the next update.
+type interposedStore struct {
+	app.Store
+	before func()
+}
+
+func (s *interposedStore) Update(ctx context.Context, fn func(app.Tx) error) error {
+	if before := s.before; before != nil {
+		s.before = nil
+		before()
+	}
+	return s.Store.Update(ctx, fn)
+}
+
+func TestFileDeletedDuringSubmissionIsAFaultAtItsSetting(t *testing.T) {
+	s := newSite(t)
+	store := &interposedStore{Store: s.store}
+	service := s.newService(store, app.Options{}, echoFile)
+	for want, submit := range map[string]func() error{
+		"[body settings 1 input]": func() error {
+			_, _, err := service.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", `{}`, `{"input":"inputs/in.txt"}`))
+			return err
+		},
+		"[body settings input]": func() error {
+			_, _, err := service.Jobs.Submit(t.Context(), ann, submission(t, "j", `{"input":"inputs/in.txt"}`))
+			return err
+		},
+	} {
+		u := s.upload(ann, "in.txt", "text")
+		store.before = func() { must(t, s.Files.Delete(t.Context(), ann, string(u.ID))) }
+		wantSame(t, "faults", faultLocations(t, submit()), []string{want})
+	}
+}
+
+func TestIDsIncreaseWhenTheClockGoesBack(t *testing.T) {
+	s := newSite(t)
+	first := s.submit(ann, "a", `{}`)
+	s.advance(-24 * time.Hour)
+	second := s.submit(ann, "b", `{}`)
+	s.Service = s.newService(s.store, app.Options{}, echoFile) // as after a restart
+	third := s.submit(ann, "c", `{}`)
+	if !(first.ID < second.ID && second.ID < third.ID) {
+		t.Errorf("IDs %s, %s, %s do not increase", first.ID, second.ID, third.ID)
+	}
+}

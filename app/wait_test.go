@@ -1,0 +1,60 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"molrun/app"
+)
+
+// waitFor gets a job with a wait of a minute, in the background. It returns once
+// the request waits.
+func (s *site) waitFor(name string) <-chan shownJob {
+	answer := make(chan shownJob, 1)
+	go func() {
+		rec, err := s.Jobs.Get(context.Background(), ann, name, time.Minute)
+		var j shownJob
+		if err = errors.Join(err, json.Unmarshal(rec, &j)); err != nil {
+			s.t.Error(err)
+		}
+		answer <- j
+	}()
+	synctest.Wait()
+	return answer
+}
+
+func TestWaitReturnsWhenTheStatusChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		j := s.submit(ann, "a", `{}`)
+		answer := s.waitFor("a")
+		_, err := s.Runs.Claim(t.Context(), j.ID, nil)
+		must(t, err)
+		synctest.Wait()
+		if len(answer) != 0 {
+			t.Error("the request was answered though the status had not changed")
+		}
+		must(t, s.Runs.Started(t.Context(), j.ID, 1, s.now()))
+		if got := <-answer; got.Status != app.Running {
+			t.Errorf("the answer is %s, want RUNNING", got.Status)
+		}
+	})
+}
+
+func TestWaitOnABatchReturnsWhenItsLastRowIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		s.submitBatch(ann, "b", `{}`)
+		begin := time.Now()
+		answer := s.waitFor("b")
+		_, err := s.Jobs.Cancel(t.Context(), ann, "b-1")
+		must(t, err)
+		if got := <-answer; got.Status != app.Failed || time.Since(begin) >= time.Minute {
+			t.Errorf("the answer is %s after %v, want FAILED at once", got.Status, time.Since(begin))
+		}
+	})
+}
