@@ -14,7 +14,7 @@ import (
 
 // audited runs `molrun audit --json` and gives its entries as "action object
 // result".
-func (s *server) audited(flags ...string) (lines []string, entries []audit.Entry) {
+func (s *instance) audited(flags ...string) (lines []string, entries []audit.Entry) {
 	s.t.Helper()
 	out, errs, code := s.run(append([]string{"audit", "--json"}, flags...)...)
 	if code != 0 {

@@ -27,7 +27,7 @@ import (
 )
 
 // ok runs a command that has to succeed and gives what it printed.
-func (s *server) ok(args ...string) string {
+func (s *instance) ok(args ...string) string {
 	s.t.Helper()
 	out, errs, code := s.run(args...)
 	if code != 0 {
@@ -37,7 +37,7 @@ func (s *server) ok(args ...string) string {
 }
 
 // backup makes a backup and gives its record.
-func (s *server) backup(dir string, flags ...string) (r backup.Record) {
+func (s *instance) backup(dir string, flags ...string) (r backup.Record) {
 	s.t.Helper()
 	out := s.ok(append([]string{"backup", dir, "--json"}, flags...)...)
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
@@ -47,15 +47,15 @@ func (s *server) backup(dir string, flags ...string) (r backup.Record) {
 }
 
 // clean wants a check of a data directory without any problem.
-func (s *server) clean(data string) {
+func (s *instance) clean(data string) {
 	s.t.Helper()
 	s.ok("check", "--deep", "--data", data)
 }
 
 // moved gives a server of the same configuration on another data directory.
-func (s *server) moved(data string) *server {
+func (s *instance) moved(data string) *instance {
 	s.t.Helper()
-	other := &server{
+	other := &instance{
 		t: s.t, dir: s.dir, kept: data, env: s.env, flags: []string{"--data", data, "--listen", "127.0.0.1:0"},
 		said: &logBuffer{}, secrets: &confidential{}, http: s.http,
 	}
@@ -84,7 +84,7 @@ type load struct {
 	rounds  [4]int
 }
 
-func startLoad(t *testing.T, s *server, key, dir string) *load {
+func startLoad(t *testing.T, s *instance, key, dir string) *load {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &load{cancel: cancel}
 	t.Cleanup(l.stop)
@@ -171,7 +171,7 @@ func TestBackupUnderLoadIsRestoredElsewhereToTheByte(t *testing.T) {
 
 // sameAsSnapshot asks a service on the restored data for every job and file that
 // the snapshot lists.
-func sameAsSnapshot(t *testing.T, s *server, u user, snapshot, data string) {
+func sameAsSnapshot(t *testing.T, s *instance, u user, snapshot, data string) {
 	t.Helper()
 	records, err := storage.OpenReadOnly(filepath.Join(snapshot, datadir.Database))
 	must(t, err)
@@ -259,7 +259,7 @@ func TestWhatIsDeletedDuringABackupIsInItAndGoesAfterwards(t *testing.T) {
 
 func TestBackupEndsWithTheServiceThatHoldsItsFiles(t *testing.T) {
 	t.Parallel()
-	for _, end := range []func(*server){(*server).kill, (*server).stop} {
+	for _, end := range []func(*instance){(*instance).kill, (*instance).stop} {
 		s := startServer(t, serverOptions{})
 		config := config.Default()
 		config.Data = s.data()
@@ -279,7 +279,7 @@ func TestBackupEndsWithTheServiceThatHoldsItsFiles(t *testing.T) {
 }
 
 // fullServer gives a service with some files, and its user.
-func fullServer(t *testing.T, files int) (*server, user) {
+func fullServer(t *testing.T, files int) (*instance, user) {
 	t.Helper()
 	s := shellServer(t, "")
 	u := s.user("lab", "ann@lab.example")
@@ -293,7 +293,7 @@ func fullServer(t *testing.T, files int) (*server, user) {
 
 // killedWhen starts a command and kills it as soon as it has come so far. It
 // reports whether the command had not ended by itself.
-func (s *server) killedWhen(far func() bool, args ...string) bool {
+func (s *instance) killedWhen(far func() bool, args ...string) bool {
 	s.t.Helper()
 	c := s.command(args...)
 	must(s.t, c.Start())

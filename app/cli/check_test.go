@@ -13,7 +13,7 @@ import (
 )
 
 // checked runs a check and gives what it found.
-func (s *server) checked(args ...string) (c check.Report, code int) {
+func (s *instance) checked(args ...string) (c check.Report, code int) {
 	s.t.Helper()
 	out, errs, code := s.run(append([]string{"check", "--json"}, args...)...)
 	if err := json.Unmarshal([]byte(out), &c); err != nil {

@@ -47,7 +47,7 @@ func TestJobsOnTheCluster(t *testing.T) {
 
 // site is a server with a cluster.
 type site struct {
-	*server
+	*instance
 	cluster *cluster.Cluster
 	shared  string
 	prefix  string
@@ -65,7 +65,7 @@ func clusterServer(t *testing.T, c *cluster.Cluster, settings string, more serve
 		more.algorithms = map[string]string{"shell.toml": shellFile}
 	}
 	t.Cleanup(func() { s.cancelAll(t) }) // after the server's end
-	s.server = startServer(t, more)
+	s.instance = startServer(t, more)
 	return s
 }
 
@@ -398,7 +398,7 @@ func doctorAndReadyz(t *testing.T, c *cluster.Cluster) {
 	}
 	answers := func() string {
 		var ready struct{ Checks map[string]any }
-		user{server: s.server}.do("GET", "/readyz", nil).want(200).into(&ready)
+		user{instance: s.instance}.do("GET", "/readyz", nil).want(200).into(&ready)
 		text, _ := ready.Checks["slurm"].(string)
 		return text
 	}

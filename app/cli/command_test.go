@@ -14,9 +14,9 @@ import (
 )
 
 // unstarted gives a server that does not run, with this configuration.
-func unstarted(t *testing.T, config string, env ...string) *server {
+func unstarted(t *testing.T, config string, env ...string) *instance {
 	t.Helper()
-	s := &server{t: t, dir: t.TempDir(), env: env, said: &logBuffer{}, secrets: &confidential{}}
+	s := &instance{t: t, dir: t.TempDir(), env: env, said: &logBuffer{}, secrets: &confidential{}}
 	must(t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(fmt.Sprintf("data = %q\n", s.data())+config), 0o600))
 	return s
 }

@@ -16,7 +16,7 @@ type common struct {
 	busy   bool // a job keeps the only CPU, so that all others stay QUEUED
 
 	once    sync.Once
-	server  *server
+	server  *instance
 	tenants atomic.Int64
 }
 
@@ -26,25 +26,25 @@ var (
 )
 
 // plain gives the test its organizations on a server whose jobs start at once.
-func plain(t *testing.T) *server {
+func plain(t *testing.T) *instance {
 	t.Helper()
 	return plainServer.open(t)
 }
 
 // busy gives the test its organizations on a server where no job starts.
-func busy(t *testing.T) *server {
+func busy(t *testing.T) *instance {
 	t.Helper()
 	return busyServer.open(t)
 }
 
 // open starts the server for the first test that wants it.
-func (c *common) open(t *testing.T) *server {
+func (c *common) open(t *testing.T) *instance {
 	t.Helper()
 	c.once.Do(func() { c.start(t) })
 	if c.server == nil {
 		t.Fatal("the common server did not start for another test")
 	}
-	s := &server{
+	s := &instance{
 		t: t, dir: c.server.dir, base: c.server.base, process: c.server.process, log: c.server.log, exited: c.server.exited,
 		said: c.server.said, secrets: c.server.secrets, http: checkedClient(t), tenant: fmt.Sprintf("-%d", c.tenants.Add(1)),
 	}
@@ -60,7 +60,7 @@ func (c *common) start(t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "molrun-cli-")
 	must(t, err)
-	s := &server{t: t, dir: dir, shared: true, said: &logBuffer{}, secrets: &confidential{}, http: checkedClient(t)}
+	s := &instance{t: t, dir: dir, shared: true, said: &logBuffer{}, secrets: &confidential{}, http: checkedClient(t)}
 	s.layOut(serverOptions{config: c.config, algorithms: map[string]string{"shell.toml": shellFile, "words.toml": wordsFile}})
 	s.start()
 	if c.busy {

@@ -105,7 +105,7 @@ func around(text string, i int) string {
 // keepsItsSecrets ends the server and searches all that it and the commands
 // beside it have written about themselves. It is done for every server of
 // every test.
-func (s *server) keepsItsSecrets() {
+func (s *instance) keepsItsSecrets() {
 	s.kill()
 	if err := s.indiscretions(); err != nil {
 		s.t.Error(err)
@@ -114,7 +114,7 @@ func (s *server) keepsItsSecrets() {
 
 // indiscretions says what a server and the commands beside it have written that
 // no log may tell, and whether they tell of a data race.
-func (s *server) indiscretions() error {
+func (s *instance) indiscretions() error {
 	logs := map[string]string{"standard error of commands": s.said.String()}
 	for i, log := range s.logs {
 		logs[fmt.Sprintf("the log of start %d", i+1)] = log.String()

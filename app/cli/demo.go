@@ -20,8 +20,8 @@ import (
 	"molrun/app/algorithms"
 	"molrun/app/apikey"
 	"molrun/app/config"
-	"molrun/app/daemon"
 	"molrun/app/datadir"
+	"molrun/app/server"
 	"molrun/web/client"
 )
 
@@ -75,7 +75,7 @@ func demonstrate(c *cobra.Command, config config.Config) error {
 	defer stop()
 	started, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
-		ended <- daemon.Run(serving, config, daemon.Options{
+		ended <- server.Run(serving, config, server.Options{
 			Log:     zerolog.New(logFile).With().Timestamp().Logger(),
 			Version: versionText(),
 			Started: func(baseURL string) { started <- baseURL },

@@ -20,7 +20,7 @@ import (
 )
 
 // diagnosis runs the doctor and gives what it says by check.
-func (s *server) diagnosis(args ...string) (said map[string]string, code int) {
+func (s *instance) diagnosis(args ...string) (said map[string]string, code int) {
 	s.t.Helper()
 	out, errs, code := s.run(append([]string{"doctor", "--json"}, args...)...)
 	var findings []doctor.Finding
@@ -38,7 +38,7 @@ func (s *server) diagnosis(args ...string) (said map[string]string, code int) {
 }
 
 // used gives a data directory that a service has used and left.
-func used(t *testing.T, config string, env ...string) *server {
+func used(t *testing.T, config string, env ...string) *instance {
 	t.Helper()
 	s := unstarted(t, config, env...)
 	s.ok("key", "create", "--organization", "lab", "--email", "ann@lab.example")
@@ -47,7 +47,7 @@ func used(t *testing.T, config string, env ...string) *server {
 
 func TestDoctorFindsNothingWrongWithASoundInstallation(t *testing.T) {
 	t.Parallel()
-	healthy := func(s *server, args ...string) map[string]string {
+	healthy := func(s *instance, args ...string) map[string]string {
 		t.Helper()
 		said, _ := s.diagnosis(args...)
 		for check, text := range said {
@@ -88,78 +88,78 @@ command = ["no-such-program"]
 // TestDoctorNamesEachPlantedFault plants one fault after the other for real.
 func TestDoctorNamesEachPlantedFault(t *testing.T) {
 	t.Parallel()
-	in := func(s *server, name string) string { return filepath.Join(s.data(), name) }
+	in := func(s *instance, name string) string { return filepath.Join(s.data(), name) }
 	tests := []struct {
 		name, check, says string
 		config            string
-		plant             func(*testing.T, *server)
+		plant             func(*testing.T, *instance)
 	}{
 		{"a misspelt setting", "configuration", "did you mean", "lisen = \":1\"\n", nil},
-		{"a data directory open to others", "data directory", "run chmod 700", "", func(t *testing.T, s *server) {
+		{"a data directory open to others", "data directory", "run chmod 700", "", func(t *testing.T, s *instance) {
 			must(t, os.Chmod(s.data(), 0o777))
 		}},
-		{"a database open to others", "data directory", "jobs.db is open to others", "", func(t *testing.T, s *server) {
+		{"a database open to others", "data directory", "jobs.db is open to others", "", func(t *testing.T, s *instance) {
 			must(t, os.Chmod(in(s, datadir.Database), 0o644))
 		}},
-		{"a file in the place of the data directory", "data directory", "is no directory", "", func(t *testing.T, s *server) {
+		{"a file in the place of the data directory", "data directory", "is no directory", "", func(t *testing.T, s *instance) {
 			must(t, os.RemoveAll(s.data()))
 			must(t, os.WriteFile(s.data(), nil, 0o600))
 		}},
-		{"a database that was cut off", "database", "restore a backup", "", func(t *testing.T, s *server) {
+		{"a database that was cut off", "database", "restore a backup", "", func(t *testing.T, s *instance) {
 			must(t, os.Truncate(in(s, datadir.Database), 9000))
 		}},
-		{"a missing database", "database", "is missing", "", func(t *testing.T, s *server) {
+		{"a missing database", "database", "is missing", "", func(t *testing.T, s *instance) {
 			must(t, os.Remove(in(s, datadir.Database)))
 		}},
-		{"a database that another program holds", "database", fmt.Sprintf("(process %d) holds it", os.Getpid()), "", func(t *testing.T, s *server) {
+		{"a database that another program holds", "database", fmt.Sprintf("(process %d) holds it", os.Getpid()), "", func(t *testing.T, s *instance) {
 			store, err := storage.Open(in(s, datadir.Database), storage.Options{})
 			must(t, err)
 			t.Cleanup(func() { must(t, store.Close()) })
 		}},
-		{"a database that has lost commits", "database", "is lost", "", func(t *testing.T, s *server) {
+		{"a database that has lost commits", "database", "is lost", "", func(t *testing.T, s *instance) {
 			changeCommits(t, in(s, datadir.Database), func(c *boltfile.Commits) { c.Commit += 5 })
 		}},
-		{"a clock that went back", "clock", "it went back", "", func(t *testing.T, s *server) {
+		{"a clock that went back", "clock", "it went back", "", func(t *testing.T, s *instance) {
 			changeCommits(t, in(s, datadir.Database), func(c *boltfile.Commits) { c.At = time.Now().Add(48 * time.Hour) })
 		}},
-		{"a secret open to others", "secret", "run chmod 600", "", func(t *testing.T, s *server) {
+		{"a secret open to others", "secret", "run chmod 600", "", func(t *testing.T, s *instance) {
 			must(t, os.Chmod(in(s, "secret"), 0o644))
 		}},
-		{"a damaged secret", "secret", "damaged", "", func(t *testing.T, s *server) {
+		{"a damaged secret", "secret", "damaged", "", func(t *testing.T, s *instance) {
 			must(t, os.WriteFile(in(s, "secret"), []byte("{}"), 0o600))
 		}},
-		{"a missing secret", "secret", "it is missing", "", func(t *testing.T, s *server) {
+		{"a missing secret", "secret", "it is missing", "", func(t *testing.T, s *instance) {
 			must(t, os.Remove(in(s, "secret")))
 		}},
-		{"a mistake in an algorithm file", "algorithms", "comand", "algorithms = \"algorithms\"\n", func(t *testing.T, s *server) {
+		{"a mistake in an algorithm file", "algorithms", "comand", "algorithms = \"algorithms\"\n", func(t *testing.T, s *instance) {
 			s.algorithm(strings.Replace(missingProgram, "command", "comand", 1))
 		}},
-		{"an algorithm without its program", "algorithms", "no-such-program is not installed", "algorithms = \"algorithms\"\n", func(t *testing.T, s *server) {
+		{"an algorithm without its program", "algorithms", "no-such-program is not installed", "algorithms = \"algorithms\"\n", func(t *testing.T, s *instance) {
 			s.algorithm(missingProgram)
 		}},
-		{"an algorithm for a cluster that is not configured", "slurm", "no cluster is configured", "algorithms = \"algorithms\"\n", func(t *testing.T, s *server) {
+		{"an algorithm for a cluster that is not configured", "slurm", "no cluster is configured", "algorithms = \"algorithms\"\n", func(t *testing.T, s *instance) {
 			s.algorithm(strings.Replace(missingProgram, "local", "slurm", 1))
 		}},
-		{"a cluster without its commands", "slurm", "has no sbatch, squeue", "[slurm]\nshared_dir = \"@DIR@/shared\"\npath = \"@DIR@\"\n", func(t *testing.T, s *server) {
+		{"a cluster without its commands", "slurm", "has no sbatch, squeue", "[slurm]\nshared_dir = \"@DIR@/shared\"\npath = \"@DIR@\"\n", func(t *testing.T, s *instance) {
 			must(t, os.Mkdir(in(s, "../shared"), 0o700))
 		}},
 		{"a shared folder that is not there", "slurm", "mount it or make it", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", nil},
-		{"a shared folder open to others", "slurm", "run chmod 700", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *server) {
+		{"a shared folder open to others", "slurm", "run chmod 700", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *instance) {
 			must(t, os.Mkdir(in(s, "../shared"), 0o700))
 			must(t, os.Chmod(in(s, "../shared"), 0o770))
 		}},
-		{"a shared folder of another user", "slurm", "belongs to user", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *server) {
+		{"a shared folder of another user", "slurm", "belongs to user", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *instance) {
 			if os.Geteuid() != 0 {
 				skipUnlessRequired(t, "only root gives folders away")
 			}
 			must(t, os.Mkdir(in(s, "../shared"), 0o700))
 			must(t, os.Chown(in(s, "../shared"), 4711, 4711))
 		}},
-		{"a shared folder that leads to the data", "slurm", "lie in one another", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *server) {
+		{"a shared folder that leads to the data", "slurm", "lie in one another", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *instance) {
 			must(t, os.Symlink(s.dir, in(s, "../shared")))
 		}},
 		{"a folder of algorithms that is not there", "algorithms", "folder of algorithms", "algorithms = \"nowhere\"\n", nil},
-		{"a port that is taken", "address", fmt.Sprintf("(process %d) listens on", os.Getpid()), "", func(t *testing.T, s *server) {
+		{"a port that is taken", "address", fmt.Sprintf("(process %d) listens on", os.Getpid()), "", func(t *testing.T, s *instance) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			must(t, err)
 			t.Cleanup(func() { listener.Close() })
@@ -168,21 +168,21 @@ func TestDoctorNamesEachPlantedFault(t *testing.T) {
 		{"an address of another machine", "address", "no network interface", "listen = \"192.0.2.1:8080\"\n", nil},
 		{"links to the wrong port", "public url", "make them agree", "public_url = \"http://127.0.0.1:1234\"\n", nil},
 		{"links that lead to their reader", "public url", "to itself", "listen = \":8080\"\npublic_url = \"http://localhost:8080\"\n", nil},
-		{"a certificate that has expired", "certificate", "renew it", "[tls]\ncert = \"cert.pem\"\nkey = \"key.pem\"\n", func(t *testing.T, s *server) {
+		{"a certificate that has expired", "certificate", "renew it", "[tls]\ncert = \"cert.pem\"\nkey = \"key.pem\"\n", func(t *testing.T, s *instance) {
 			s.certificate("cert.pem", "key.pem", time.Now().AddDate(-5, 0, 0))
 		}},
-		{"a key of another certificate", "certificate", "can't be used", "[tls]\ncert = \"cert.pem\"\nkey = \"key.pem\"\n", func(t *testing.T, s *server) {
+		{"a key of another certificate", "certificate", "can't be used", "[tls]\ncert = \"cert.pem\"\nkey = \"key.pem\"\n", func(t *testing.T, s *instance) {
 			s.certificate("cert.pem", "first.pem", time.Now())
 			s.certificate("other.pem", "key.pem", time.Now())
 		}},
 		{"a full disk", "free space", "uploads are refused", "[disk]\nreserve = \"4000000TiB\"\n", nil},
-		{"a GPU that is not there", "gpus", "names GPU-cccc", "[runner]\ngpus = [\"GPU-aaaa\", \"GPU-cccc\"]\n", func(t *testing.T, s *server) {
+		{"a GPU that is not there", "gpus", "names GPU-cccc", "[runner]\ngpus = [\"GPU-aaaa\", \"GPU-cccc\"]\n", func(t *testing.T, s *instance) {
 			s.program("nvidia-smi", standInSMI)
 		}},
-		{"a sandbox that there must be and can't", "sandbox", "Operation not permitted", "[runner]\nsandbox = \"required\"\n", func(t *testing.T, s *server) {
+		{"a sandbox that there must be and can't", "sandbox", "Operation not permitted", "[runner]\nsandbox = \"required\"\n", func(t *testing.T, s *instance) {
 			s.program("bwrap", standInBubblewrap)
 		}},
-		{"a broken GPU driver", "gpus", "mend the driver", "", func(t *testing.T, s *server) {
+		{"a broken GPU driver", "gpus", "mend the driver", "", func(t *testing.T, s *instance) {
 			s.program("nvidia-smi", "#!/bin/sh\necho 'Failed to initialize NVML' >&2\nexit 9\n")
 		}},
 	}
@@ -261,20 +261,20 @@ func changeCommits(t *testing.T, database string, change func(*boltfile.Commits)
 }
 
 // algorithm puts a file into the server's folder of algorithms.
-func (s *server) algorithm(text string) {
+func (s *instance) algorithm(text string) {
 	s.t.Helper()
 	must(s.t, os.MkdirAll(filepath.Join(s.dir, "algorithms"), 0o700))
 	must(s.t, os.WriteFile(filepath.Join(s.dir, "algorithms", "far.toml"), []byte(text), 0o600))
 }
 
 // certificate makes one as of a moment, in the server's directory.
-func (s *server) certificate(cert, key string, now time.Time) {
+func (s *instance) certificate(cert, key string, now time.Time) {
 	s.t.Helper()
 	must(s.t, certificate.EnsureSelfSigned(filepath.Join(s.dir, cert), filepath.Join(s.dir, key), []string{"localhost"}, now))
 }
 
 // program puts a stand-in before all others on the PATH.
-func (s *server) program(name, text string) {
+func (s *instance) program(name, text string) {
 	s.t.Helper()
 	bin := s.t.TempDir()
 	must(s.t, os.WriteFile(filepath.Join(bin, name), []byte(text), 0o700))

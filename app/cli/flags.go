@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"molrun/app/config"
-	"molrun/app/daemon"
+	"molrun/app/server"
 	"molrun/web/client"
 )
 
@@ -62,7 +62,7 @@ func operate(c *cobra.Command, flags *configFlags, fn func(context.Context, *cli
 	if err != nil {
 		return err
 	}
-	return daemon.WithControl(c.Context(), config, fn)
+	return server.WithControl(c.Context(), config, fn)
 }
 
 // exactlyOne accepts one argument and says what it should be.

@@ -14,7 +14,7 @@ import (
 )
 
 // openFilesOf counts the files that the server has open.
-func (s *server) openFilesOf() int {
+func (s *instance) openFilesOf() int {
 	s.t.Helper()
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.process.Process.Pid))
 	must(s.t, err)
@@ -22,7 +22,7 @@ func (s *server) openFilesOf() int {
 }
 
 // metric gives a number of GET /metrics.
-func (s *server) metric(name string) float64 {
+func (s *instance) metric(name string) float64 {
 	s.t.Helper()
 	text := user{s, ""}.do("GET", "/metrics", nil).want(200).body
 	found := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindSubmatch(text)
@@ -35,7 +35,7 @@ func (s *server) metric(name string) float64 {
 }
 
 // hold opens connections that send the beginning of something and then stay.
-func (s *server) holdConnections(count int, begin string) (conns []net.Conn) {
+func (s *instance) holdConnections(count int, begin string) (conns []net.Conn) {
 	s.t.Helper()
 	for range count {
 		c, err := net.DialTimeout("tcp", strings.TrimPrefix(s.base, "http://"), patience)

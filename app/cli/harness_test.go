@@ -65,8 +65,8 @@ var described = sync.OnceValue(func() *contract.Checker {
 	return checker
 })
 
-// server is a running molrun process on a data directory of its own.
-type server struct {
+// instance is a running molrun process on a data directory of its own.
+type instance struct {
 	t       *testing.T
 	dir     string // of configuration, algorithms and usually data
 	kept    string // where else the data directory is
@@ -114,9 +114,9 @@ type serverOptions struct {
 }
 
 // startServer starts a server that ends with the test.
-func startServer(t *testing.T, o serverOptions) *server {
+func startServer(t *testing.T, o serverOptions) *instance {
 	t.Helper()
-	s := &server{
+	s := &instance{
 		t: t, dir: t.TempDir(), kept: o.data, env: o.env, flags: o.flags, files: o.files,
 		said: &logBuffer{}, secrets: &confidential{}, http: checkedClient(t),
 	}
@@ -138,7 +138,7 @@ func checkedClient(t *testing.T) *http.Client {
 }
 
 // layOut writes the files with which a server starts.
-func (s *server) layOut(o serverOptions) {
+func (s *instance) layOut(o serverOptions) {
 	s.t.Helper()
 	folder := filepath.Join(s.dir, "algorithms")
 	must(s.t, os.Mkdir(folder, 0o700))
@@ -151,20 +151,20 @@ func (s *server) layOut(o serverOptions) {
 	must(s.t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(config), 0o600))
 }
 
-func (s *server) data() string {
+func (s *instance) data() string {
 	if s.kept != "" {
 		return s.kept
 	}
 	return filepath.Join(s.dir, "data")
 }
 
-func (s *server) tail() string {
+func (s *instance) tail() string {
 	lines := strings.Split(s.log.String(), "\n")
 	return strings.Join(lines[max(0, len(lines)-60):], "\n")
 }
 
 // command makes a molrun command on the server's configuration.
-func (s *server) command(args ...string) *exec.Cmd {
+func (s *instance) command(args ...string) *exec.Cmd {
 	c := exec.Command(os.Args[0], args...)
 	c.Dir = s.dir
 	c.Env = append([]string{
@@ -174,7 +174,7 @@ func (s *server) command(args ...string) *exec.Cmd {
 }
 
 // run runs a molrun command to its end and gives what it printed.
-func (s *server) run(args ...string) (stdout, stderr string, code int) {
+func (s *instance) run(args ...string) (stdout, stderr string, code int) {
 	s.t.Helper()
 	var out, errs bytes.Buffer
 	c := s.command(args...)
@@ -189,7 +189,7 @@ func (s *server) run(args ...string) (stdout, stderr string, code int) {
 }
 
 // start starts the process and waits until it answers.
-func (s *server) start() {
+func (s *instance) start() {
 	s.t.Helper()
 	s.process = s.command(append([]string{"serve"}, s.flags...)...)
 	if s.files > 0 {
@@ -219,7 +219,7 @@ func (s *server) start() {
 }
 
 // follow keeps the server's log and finds its address in it.
-func (s *server) follow(stderr io.Reader, log *logBuffer, listening chan<- string, exited chan<- struct{}, process *exec.Cmd) {
+func (s *instance) follow(stderr io.Reader, log *logBuffer, listening chan<- string, exited chan<- struct{}, process *exec.Cmd) {
 	lines := bufio.NewScanner(stderr)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -234,7 +234,7 @@ func (s *server) follow(stderr io.Reader, log *logBuffer, listening chan<- strin
 }
 
 // kill ends the server as a crash would; its tasks run on.
-func (s *server) kill() {
+func (s *instance) kill() {
 	if s.process != nil && s.process.Process != nil {
 		_ = s.process.Process.Kill()
 		<-s.exited
@@ -242,7 +242,7 @@ func (s *server) kill() {
 }
 
 // stop ends the server as an operator would.
-func (s *server) stop() {
+func (s *instance) stop() {
 	s.t.Helper()
 	must(s.t, s.process.Process.Signal(syscall.SIGTERM))
 	select {
@@ -256,7 +256,7 @@ func (s *server) stop() {
 }
 
 // killTasks ends what tasks a test left behind.
-func (s *server) killTasks() {
+func (s *instance) killTasks() {
 	for _, p := range s.processes(s.data()) {
 		_ = syscall.Kill(p, syscall.SIGKILL)
 	}
@@ -264,7 +264,7 @@ func (s *server) killTasks() {
 
 // processes gives the processes whose command line, environment or current
 // directory holds text.
-func (s *server) processes(text string) (found []int) {
+func (s *instance) processes(text string) (found []int) {
 	entries, err := os.ReadDir("/proc")
 	must(s.t, err)
 	for _, e := range entries {
@@ -284,13 +284,13 @@ func (s *server) processes(text string) (found []int) {
 
 // user is a caller of the API.
 type user struct {
-	*server
+	*instance
 	key string
 }
 
 // user makes a key by the running server's control socket, as `molrun key
 // create` does, and gives its user. What more there is are flags of that.
-func (s *server) user(organization, email string, more ...string) user {
+func (s *instance) user(organization, email string, more ...string) user {
 	s.t.Helper()
 	organization += s.tenant
 	if len(more) > 0 {
@@ -487,7 +487,7 @@ func (u user) running(name string) record {
 }
 
 // eventually waits for something that no job's state tells.
-func (s *server) eventually(what string, fn func() bool) {
+func (s *instance) eventually(what string, fn func() bool) {
 	s.t.Helper()
 	for deadline := time.Now().Add(patience); !fn(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {

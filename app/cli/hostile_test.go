@@ -25,21 +25,21 @@ file_size = "1GiB"
 `
 
 // isolation gives the kind of isolation that is in force.
-func (s *server) isolation() string {
+func (s *instance) isolation() string {
 	s.t.Helper()
 	var ready struct{ Checks struct{ Isolation string } }
-	user{server: s}.do("GET", "/readyz", nil).want(200).into(&ready)
+	user{instance: s}.do("GET", "/readyz", nil).want(200).into(&ready)
 	if ready.Checks.Isolation == "" {
 		s.t.Error("/readyz does not tell the isolation")
 	}
 	return ready.Checks.Isolation
 }
 
-func (s *server) sandboxed() bool { return strings.Contains(s.isolation(), "bubblewrap") }
+func (s *instance) sandboxed() bool { return strings.Contains(s.isolation(), "bubblewrap") }
 
 // goesOn checks that another user's job still runs to its end, and that of the
 // job before it no process is left.
-func (s *server) goesOn(after string) {
+func (s *instance) goesOn(after string) {
 	s.t.Helper()
 	other := s.user("lab", "bob@lab.example")
 	other.submit("after-"+after, "shell", script("echo fine > out/fine"))
@@ -55,7 +55,7 @@ func (s *server) goesOn(after string) {
 
 // bothWays runs a hostile job where programs have a sandbox, if there can be
 // one, and where they see the whole machine. Meanwhile another user's job runs.
-func bothWays(t *testing.T, hostile func(*testing.T, *server)) {
+func bothWays(t *testing.T, hostile func(*testing.T, *instance)) {
 	t.Parallel()
 	for _, sandbox := range []string{"auto", "off"} {
 		t.Run("sandbox "+sandbox, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestJobsTellWhatHeldThem(t *testing.T) {
 
 func TestForkBombEndsWithItsJob(t *testing.T) { bothWays(t, forkBomb) }
 
-func forkBomb(t *testing.T, s *server) {
+func forkBomb(t *testing.T, s *instance) {
 	u := s.user("lab", "ann@lab.example")
 	// Each of 512 leaves would leave a line. Without end, a bomb would take the
 	// machine along where no limit is in force.
@@ -132,7 +132,7 @@ func TestDaemonsEndWithTheirJob(t *testing.T) { bothWays(t, daemons) }
 // daemonSeconds tells the sleeps of one way from those of the other.
 var daemonSeconds atomic.Int64
 
-func daemons(t *testing.T, s *server) {
+func daemons(t *testing.T, s *instance) {
 	u := s.user("lab", "ann@lab.example")
 	seconds := 7790 + daemonSeconds.Add(1)
 	u.submit("daemons", "shell", script(fmt.Sprintf("seconds=%d", seconds)+`
@@ -199,7 +199,7 @@ chmod 0 out/many1
 
 func TestMischiefInTheOutputFolderIsNoResult(t *testing.T) { bothWays(t, mischievous) }
 
-func mischievous(t *testing.T, s *server) {
+func mischievous(t *testing.T, s *instance) {
 	u := s.user("lab", "ann@lab.example")
 	canary := filepath.Join(s.dir, "canary")
 	must(t, os.WriteFile(canary, []byte("secret of the server\n"), 0o400))
@@ -247,7 +247,7 @@ func mischievous(t *testing.T, s *server) {
 
 func TestResultTooDeepOrTooLargeFailsItsJobAlone(t *testing.T) { bothWays(t, tooDeepOrTooLarge) }
 
-func tooDeepOrTooLarge(t *testing.T, s *server) {
+func tooDeepOrTooLarge(t *testing.T, s *instance) {
 	u := s.user("lab", "ann@lab.example")
 	u.submit("deep", "shell", script(`cd out; i=0; while [ $i -lt 300 ]; do mkdir d; cd d; i=$((i+1)); done; echo > bottom`))
 	u.submit("large", "shell", script(`exec truncate -s 1T out/sparse`))
@@ -281,7 +281,7 @@ func TestSoakLog(t *testing.T) {
 
 // flood runs a job that prints so many bytes, half of them as lines and half
 // without a line end, while its log is read, and checks what is kept of them.
-func (s *server) flood(size int64) {
+func (s *instance) flood(size int64) {
 	s.t.Helper()
 	u := s.user("lab", "ann@lab.example")
 	u.submit("log", "shell", script(fmt.Sprintf("echo first; yes | head -c %d; head -c %[1]d /dev/zero; echo; echo last", size/2)))

@@ -16,7 +16,7 @@ import (
 
 // nginx runs a real nginx with the location of web/nginx.example.conf before the server,
 // over TLS, and gives the base address that clients use.
-func (s *server) nginx(prefix, listen string) {
+func (s *instance) nginx(prefix, listen string) {
 	s.t.Helper()
 	program, err := exec.LookPath("nginx")
 	if err != nil {

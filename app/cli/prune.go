@@ -13,7 +13,7 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
-	"molrun/app/daemon"
+	"molrun/app/server"
 	"molrun/app/unit"
 	"molrun/web/client"
 )
@@ -61,7 +61,7 @@ What would be deleted is shown first; the sizes are those on the disk.`,
 		if err != nil {
 			return err
 		}
-		return daemon.WithLongControl(c.Context(), config, func(ctx context.Context, control *client.Control) error {
+		return server.WithLongControl(c.Context(), config, func(ctx context.Context, control *client.Control) error {
 			return f.run(ctx, c, control, request)
 		})
 	}

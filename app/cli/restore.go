@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/backup"
-	"molrun/app/daemon"
+	"molrun/app/server"
 	"molrun/app/unit"
 )
 
@@ -42,7 +42,7 @@ if their algorithm has retries left, and FAILED otherwise, for their users to re
 		if err != nil {
 			return err
 		}
-		r.Config, r.FinishLost = config, daemon.FinishLost
+		r.Config, r.FinishLost = config, server.FinishLost
 		began := time.Now()
 		restored, err := r.Run(c.Context())
 		if err != nil {

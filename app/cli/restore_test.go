@@ -74,7 +74,7 @@ func TestBackupsOfTwoServicesAreKeptApart(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "backups")
 	one, other := unstarted(t, ""), unstarted(t, "")
-	for _, s := range []*server{one, other} {
+	for _, s := range []*instance{one, other} {
 		s.ok("key", "create", "--organization", "lab", "--email", "ann@lab.example")
 	}
 	one.backup(dir)

@@ -60,7 +60,7 @@ pattern = 'cannot read (\S+)'
 message = "The program could not read $1."
 `
 
-func shellServer(t *testing.T, config string, env ...string) *server {
+func shellServer(t *testing.T, config string, env ...string) *instance {
 	t.Helper()
 	return startServer(t, serverOptions{config: config, env: env, algorithms: map[string]string{"shell.toml": shellFile}})
 }
@@ -77,7 +77,7 @@ const openSandbox = "[runner]\nsandbox = \"off\"\n"
 // gate is a file that scripts wait for, also in a sandbox.
 type gate string
 
-func (s *server) gate(name string) gate { return gate(filepath.Join(s.dir, "gates", name+s.tenant)) }
+func (s *instance) gate(name string) gate { return gate(filepath.Join(s.dir, "gates", name+s.tenant)) }
 
 func (g gate) wait() string { return fmt.Sprintf("until [ -e '%s' ]; do sleep 0.05; done", string(g)) }
 
@@ -138,7 +138,7 @@ func TestFailureIsASentenceWithTheTailOfTheLog(t *testing.T) {
 }
 
 // alive counts the processes that carry a marker in their arguments.
-func (s *server) alive(marker string) int { return len(s.processes(marker)) }
+func (s *instance) alive(marker string) int { return len(s.processes(marker)) }
 
 func TestCancelLeavesNoProcessBehind(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/config"
-	"molrun/app/daemon"
+	"molrun/app/server"
 )
 
 func serveCommand() *cobra.Command {
@@ -32,7 +32,7 @@ on), and a variable over the configuration file.`,
 		if err != nil {
 			return err
 		}
-		return daemon.Run(c.Context(), config, daemon.Options{Log: newLogger(config, os.Stderr), Version: versionText()})
+		return server.Run(c.Context(), config, server.Options{Log: newLogger(config, os.Stderr), Version: versionText()})
 	}
 	return c
 }

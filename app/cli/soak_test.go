@@ -112,7 +112,7 @@ func soakOK(t *testing.T, r *http.Request) int64 {
 
 // watch samples the server's anonymous memory until the function that
 // it gives is called, which tells the peak.
-func (s *server) watch() (peak func() int64) {
+func (s *instance) watch() (peak func() int64) {
 	stop, ended := make(chan struct{}), make(chan int64)
 	go func() {
 		var most int64

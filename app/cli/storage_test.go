@@ -56,13 +56,13 @@ func (a *arriving) answer() answer {
 }
 
 // underWay waits until bytes of an upload are on the disk.
-func (s *server) underWay() {
+func (s *instance) underWay() {
 	s.t.Helper()
 	s.eventually("bytes of an upload arrive", func() bool { return len(s.temporary()) > 0 })
 }
 
 // temporary lists what is arriving.
-func (s *server) temporary() []string {
+func (s *instance) temporary() []string {
 	s.t.Helper()
 	found, err := filepath.Glob(filepath.Join(s.data(), "uploads", "tmp", "*"))
 	must(s.t, err)
@@ -168,7 +168,7 @@ type pruned struct {
 	}
 }
 
-func (s *server) prune(args ...string) (p pruned) {
+func (s *instance) prune(args ...string) (p pruned) {
 	s.t.Helper()
 	out, errs, code := s.run(append([]string{"prune", "--json"}, args...)...)
 	if err := json.Unmarshal([]byte(out), &p); code != 0 || err != nil {

@@ -21,7 +21,7 @@ import (
 
 // secure makes the server's client speak TLS with whoever has the certificate
 // in this file.
-func (s *server) secure(file string) *tls.Config {
+func (s *instance) secure(file string) *tls.Config {
 	s.t.Helper()
 	text, err := os.ReadFile(file)
 	must(s.t, err)
@@ -38,7 +38,7 @@ func (s *server) secure(file string) *tls.Config {
 }
 
 // logged gives a member of the first line of the log with this message.
-func (s *server) logged(message, member string) string {
+func (s *instance) logged(message, member string) string {
 	for line := range strings.Lines(s.log.String()) {
 		var fields map[string]any
 		if json.Unmarshal([]byte(line), &fields) == nil && fields["message"] == message {

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/config"
-	"molrun/app/daemon"
 	"molrun/app/fault"
+	"molrun/app/server"
 )
 
 // unitTemplate is the unit file. What it leaves out matters as much:
@@ -100,7 +100,7 @@ Make keys as the same user: sudo -u molrun molrun key create --data /srv/molrun 
 }
 
 func newUnit(c config.Config, flags *configFlags, user string) (u systemdUnit, err error) {
-	u = systemdUnit{User: user, StopSeconds: int((daemon.StopTimeout(c) + time.Second - 1) / time.Second)}
+	u = systemdUnit{User: user, StopSeconds: int((server.StopTimeout(c) + time.Second - 1) / time.Second)}
 	if u.Program, err = os.Executable(); err != nil {
 		return u, fmt.Errorf("find this program: %w", err)
 	}

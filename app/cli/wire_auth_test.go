@@ -127,7 +127,7 @@ func TestRefusalComesBeforeTheBodyIsRead(t *testing.T) {
 }
 
 // stored calls visit with every file of the data directory.
-func (s *server) stored(visit func(path string, info fs.FileInfo)) {
+func (s *instance) stored(visit func(path string, info fs.FileInfo)) {
 	s.t.Helper()
 	must(s.t, filepath.WalkDir(s.data(), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {

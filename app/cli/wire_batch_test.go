@@ -81,7 +81,7 @@ func TestRowsAreNamedAfterTheBatchOrAsGiven(t *testing.T) {
 func (u user) settled(name string, rows int, done func(counts map[string]int) bool) record {
 	u.t.Helper()
 	var last record
-	u.server.eventually("the rows of "+name+" settle", func() bool {
+	u.instance.eventually("the rows of "+name+" settle", func() bool {
 		last = u.job(name)
 		sum := 0
 		for _, n := range last.SubjobCounts {

@@ -38,7 +38,7 @@ type forger struct {
 	payload string
 }
 
-func newForger(t *testing.T, s *server, link string) *forger {
+func newForger(t *testing.T, s *instance, link string) *forger {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.data(), "secret"))
 	must(t, err)

@@ -17,7 +17,7 @@ type tenant struct {
 
 // furnish makes the same things in an organization; only their content
 // differs. With more, there are some that the other one has not.
-func furnish(t *testing.T, s *server, organization string, more bool) (n tenant) {
+func furnish(t *testing.T, s *instance, organization string, more bool) (n tenant) {
 	t.Helper()
 	n.organization = organization + s.tenant
 	n.user = s.user(organization, "ann@lab.example", "--role", "admin")

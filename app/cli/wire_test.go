@@ -29,7 +29,7 @@ default = "hello"
 // heldServer starts a server whose one CPU a job of another organization
 // keeps busy until the gate is opened: what is submitted meanwhile stays
 // QUEUED.
-func heldServer(t *testing.T, config string) (*server, gate) {
+func heldServer(t *testing.T, config string) (*instance, gate) {
 	t.Helper()
 	s := startServer(t, serverOptions{
 		config:     config + "\n[runner]\ncpus = 1\n",
@@ -39,7 +39,7 @@ func heldServer(t *testing.T, config string) (*server, gate) {
 }
 
 // hold has a job take a CPU until the gate of that name is opened.
-func (s *server) hold(name string) gate {
+func (s *instance) hold(name string) gate {
 	s.t.Helper()
 	holder, open := s.user("holders", "holder@holders.example"), s.gate(name)
 	holder.submit(name, "shell", script(open.wait()))

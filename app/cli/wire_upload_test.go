@@ -96,7 +96,7 @@ func TestUploadIsReplacedUntilItIsComplete(t *testing.T) {
 }
 
 // peak gives the most memory that the server has used.
-func (s *server) peak() int64 {
+func (s *instance) peak() int64 {
 	s.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Process.Pid))
 	must(s.t, err)

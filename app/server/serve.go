@@ -1,7 +1,7 @@
-// Package daemon runs the service on a data directory: it joins storage, files,
+// Package server runs the service on a data directory: it joins storage, files,
 // executors and the API, serves them over HTTP(S) and the control socket, and does
 // the upkeep. Commands use it to work on a data directory without a service.
-package daemon
+package server
 
 import (
 	"context"
