@@ -125,7 +125,7 @@ func (f failing) campaign(t *testing.T, fault string, b *table) {
 	for n := 1; ; n++ {
 		o := load{life: fmt.Sprintf("p%d", n), clients: 3, jobs: 3, note: f.note, seed: random.Uint64()}
 		if f.note > 0 {
-			o.clients, o.jobs = 2, 2 // each change of a job writes all of it
+			o.jobs = 2 // each change of one writes all of it
 		}
 		end, what := f.run(s, fault, n, l, o)
 		ends += end
@@ -163,7 +163,7 @@ func (f failing) run(s *server, fault string, n int, l *ledger, o load) (end, wh
 	if err == nil {
 		acks := 30
 		if f.note > 0 {
-			acks = 6 // each costs much
+			acks = 15 // each costs much
 		}
 		s.loadUntil(l, o, acks, 0, func() {})
 		c := s.client()
