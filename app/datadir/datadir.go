@@ -16,8 +16,8 @@ const (
 	Socket   = "control.sock" // the operator's; mode 0600, so whoever may open it is the operator
 )
 
-// Patience bounds the wait for another command that holds the data directory.
-const Patience = 15 * time.Second
+// LockTimeout bounds the wait for another command that holds the data directory.
+const LockTimeout = 15 * time.Second
 
 // Running reports whether a service answers on the control socket.
 func Running(ctx context.Context, data string) bool {

@@ -23,7 +23,7 @@ import (
 // does, this process opens the directory until fn returns, so that a command works
 // the same either way and two at once take turns.
 func WithControl(ctx context.Context, c config.Config, fn func(context.Context, *client.Control) error) error {
-	ctx, cancel := context.WithTimeout(ctx, datadir.Patience)
+	ctx, cancel := context.WithTimeout(ctx, datadir.LockTimeout)
 	defer cancel()
 	return WithLongControl(ctx, c, fn)
 }
@@ -31,7 +31,7 @@ func WithControl(ctx context.Context, c config.Config, fn func(context.Context, 
 // WithLongControl is WithControl for a command that may take long; fn bounds each of
 // its requests.
 func WithLongControl(ctx context.Context, c config.Config, fn func(context.Context, *client.Control) error) error {
-	for patience := time.Now().Add(datadir.Patience); ; {
+	for deadline := time.Now().Add(datadir.LockTimeout); ; {
 		if datadir.Running(ctx, c.Data) {
 			return fn(ctx, datadir.Control(c.Data))
 		}
@@ -39,7 +39,7 @@ func WithLongControl(ctx context.Context, c config.Config, fn func(context.Conte
 		if err == nil {
 			return errors.Join(s.operate(ctx, fn), s.close())
 		}
-		if !errors.Is(err, fault.Unavailable) || ctx.Err() != nil || time.Now().After(patience) {
+		if !errors.Is(err, fault.Unavailable) || ctx.Err() != nil || time.Now().After(deadline) {
 			return err
 		}
 	}
@@ -60,7 +60,7 @@ func (s *service) operate(ctx context.Context, fn func(context.Context, *client.
 	server := edge.Server(s.control())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
-	err = errors.Join(fn(ctx, client.NewControl(socket)), shutdown(datadir.Patience, server), os.Remove(socket))
+	err = errors.Join(fn(ctx, client.NewControl(socket)), shutdown(datadir.LockTimeout, server), os.Remove(socket))
 	if closed := <-ended; !errors.Is(closed, http.ErrServerClosed) {
 		err = errors.Join(err, closed)
 	}

@@ -44,7 +44,7 @@ type Snapshot struct {
 // returns. Commands that come at the same time take turns. A service that ends
 // before it has answered counts as none.
 func Use(ctx context.Context, c config.Config, fn func(context.Context, *Snapshot) error) error {
-	for patience := time.Now().Add(datadir.Patience); ; {
+	for deadline := time.Now().Add(datadir.LockTimeout); ; {
 		var err error
 		if datadir.Running(ctx, c.Data) {
 			err = useLive(ctx, c.Data, fn)
@@ -61,7 +61,7 @@ func Use(ctx context.Context, c config.Config, fn func(context.Context, *Snapsho
 				return err
 			}
 		}
-		if ctx.Err() != nil || time.Now().After(patience) {
+		if ctx.Err() != nil || time.Now().After(deadline) {
 			return err
 		}
 	}
