@@ -13,9 +13,9 @@ import (
 	"molrun/web/client"
 )
 
-// diaryFile is an algorithm whose jobs write into a diary outside of their
-// directories when they begin and when they end. Each holds its page locked
-// while it lives, so two at once are told apart from two in turn.
+// diaryFile is an algorithm whose jobs append to a diary outside their
+// directories when they begin and when they end. Each job has a page, one file,
+// and locks it while it runs, so that overlapping attempts are noticed.
 const diaryFile = `
 format = 1
 type = "diary"
@@ -68,25 +68,25 @@ type = "string"
 memory = "16MiB"
 `
 
-// jobPrograms are all that diaryFile and shiftFile run.
+// jobPrograms are the programs that diaryFile and resumableFile run.
 var jobPrograms = []string{"sh", "sleep", "head", "flock", "date"}
 
-// linkPrograms makes the folder that is the service's whole PATH. There is no
-// bwrap in it: jobs in a sandbox could not write the diary.
+// linkPrograms creates the only directory in the service's PATH. It lacks bwrap
+// because sandboxed jobs could not write the diary.
 func linkPrograms(t *testing.T, dir string) {
 	t.Helper()
 	must(t, os.Mkdir(dir, 0o700))
 	for _, name := range jobPrograms {
 		path, err := exec.LookPath(name)
 		if err != nil {
-			lacks(t, "%s is not installed", name)
+			skipUnlessRequired(t, "%s is not installed", name)
 		}
 		must(t, os.Symlink(path, filepath.Join(dir, name)))
 	}
 }
 
-// withNote gives the submission a note of so many letters, which makes the
-// database grow.
+// withNote adds a note of the given length to the settings, so that the
+// database grows.
 func withNote(s client.Submission, letters int) client.Submission {
 	if letters == 0 {
 		return s
@@ -94,7 +94,7 @@ func withNote(s client.Submission, letters int) client.Submission {
 	return withSetting(s, "note", strings.Repeat("n", letters))
 }
 
-// withGate makes the job wait, once it has begun, until the file is there.
+// withGate makes the job wait after its beginning until the file exists.
 func withGate(s client.Submission, path string) client.Submission {
 	return withSetting(s, "gate", path)
 }
@@ -104,17 +104,17 @@ func withSetting(s client.Submission, name, value string) client.Submission {
 	return s
 }
 
-// diaryJob is a job that lasts for some seconds and leaves some bytes beside
-// its result.
+// diaryJob is a job that runs for the given time and writes that many bytes in
+// addition to its result.
 func diaryJob(name string, seconds float64, bytes int64) client.Submission {
 	settings := fmt.Sprintf(`{"page":%q,"seconds":%.3f,"bytes":%d}`, name, seconds, bytes)
 	return client.Submission{Name: name, Type: "diary", Settings: json.RawMessage(settings)}
 }
 
-// diaryResult is what every completed job has written.
+// diaryResult is the result of a completed job.
 func diaryResult(name string) string { return "result of " + name + "\n" }
 
-// diary reads a job's page; there is none where it never began.
+// diary reads a job's page; it is empty if the job never began.
 func diary(t testing.TB, dir, name string) (lines []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, name))

@@ -16,16 +16,16 @@ import (
 	"molrun/web/client"
 )
 
-// failing is a kind of system call that is made to fail.
+// failing is a kind of system call that the tests make fail.
 type failing struct {
 	name  string
 	calls []string
-	files string // expression that finds the files, by path below the data directory
-	note  int    // load.note: the database grows by 16 MiB at a time
+	files string // regular expression for the files' paths below the data directory
+	note  int    // load.note, since the database grows by 16 MiB at a time
 }
 
-// failingCalls are those by which anything gets onto a disk, of the service
-// and of its tasks. What jobs write themselves is theirs.
+// failingCalls are all calls by which the service and its tasks write to disk.
+// Files that jobs write themselves are excluded.
 var failingCalls = []failing{
 	{name: "database write", calls: []string{"pwrite64"}, files: `^jobs\.db$`},
 	{name: "database sync", calls: []string{"fdatasync"}, files: `^jobs\.db$`},
@@ -49,28 +49,29 @@ var failingCalls = []failing{
 	{name: "any unlink", calls: []string{"unlink", "unlinkat", "rmdir"}, files: ``},
 }
 
-// notWork is all but what programs make in their work directories.
+// notWork matches everything except files that programs create in their work
+// directories.
 const notWork = `^([^j]|jobs\.|jobs/[^/]+/([^0-9]|[0-9]+/([^w]|$)|[0-9]+$))`
 
-// ways are those in which a call fails. LASTING is EIO from then on.
+// ways are the ways in which a call fails. LASTING is EIO for all further calls.
 var ways = map[string]injection{
 	"EIO": {Error: syscall.EIO}, "ENOSPC": {Error: syscall.ENOSPC}, "KILL": {}, "LASTING": {Error: syscall.EIO, Lasts: true},
 }
 
-// How a run with a failing call ended, as the table shows it.
+// How a run with a failing call ended, as shown in the table.
 const (
-	notReached   = "-" // the call was not made as often
-	startRefused = "s" // the service did not start, and said so
-	exitStorage  = "x" // the service ended with 74
-	answered     = "r" // requests were refused, the service went on
-	unnoticed    = "." // the service went on, no request was refused
+	notReached   = "-" // the call was made fewer times
+	startRefused = "s" // the service refused to start, with an error
+	exitStorage  = "x" // the service exited with 74
+	answered     = "r" // requests were refused, the service kept running
+	unnoticed    = "." // the service kept running, no request was refused
 	killed       = "k" // the service was killed at the call
 	wrong        = "!"
 )
 
-const legend = "-: not reached  s: start refused  x: exit 74  r: requests refused, went on  .: went on  k: killed at the call"
+const legend = "-: not reached  s: start refused  x: exit 74  r: requests refused, kept running  .: kept running  k: killed at the call"
 
-// table gathers how the runs ended.
+// table collects how the runs ended.
 type table struct {
 	mu   sync.Mutex
 	rows []string
@@ -89,12 +90,12 @@ func (b *table) add(f failing, fault, ends string, l *ledger, v *verdict) {
 	b.sum.orphans = append(b.sum.orphans, v.orphans...)
 }
 
-// Every call that stores something fails, at its first, second, third time and
-// so on, once or from then on; or its process dies there.
-func TestFailingCallsLoseNothingThatWasAcknowledged(t *testing.T) {
+// Every call that stores something fails in turn: the first, the second and so
+// on, once or persistently, or the process is killed at the call.
+func TestFailingCallsLoseNothingAcknowledged(t *testing.T) {
 	t.Parallel()
 	if err := canInject(); err != nil {
-		lacks(t, "%v", err)
+		skipUnlessRequired(t, "%v", err)
 	}
 	var b table
 	t.Run("calls", func(t *testing.T) {
@@ -110,8 +111,8 @@ func TestFailingCallsLoseNothingThatWasAcknowledged(t *testing.T) {
 	t.Logf("%s\n%s\nacknowledged %d, %v", legend, strings.Join(slices.Sorted(slices.Values(b.rows)), "\n"), b.acks, &b.sum)
 }
 
-// campaign makes the call fail at one position after the other, until it is
-// not made as often.
+// campaign makes the first call fail, then the second and so on, until a run
+// makes fewer calls.
 func (f failing) campaign(t *testing.T, fault string, b *table) {
 	s := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\ngrace = \"1s\"\n")
 	s.start() // for the key
@@ -120,17 +121,17 @@ func (f failing) campaign(t *testing.T, fault string, b *table) {
 	l, v := newLedger(), &verdict{mayFail: true, mayRepeat: true}
 	ends, last := "", *positions
 	if f.note > 0 {
-		last = 1 // jobs this large add up
+		last = 1 // such large jobs add up
 	}
 	for n := 1; ; n++ {
-		o := load{life: fmt.Sprintf("p%d", n), clients: 3, jobs: 3, note: f.note, seed: random.Uint64()}
+		o := load{name: fmt.Sprintf("p%d", n), clients: 3, jobs: 3, note: f.note, seed: random.Uint64()}
 		if f.note > 0 {
-			o.jobs = 2 // each change of one writes all of it
+			o.jobs = 2 // each change rewrites the whole job
 		}
 		end, what := f.run(s, fault, n, l, o)
 		ends += end
 		if end == wrong {
-			t.Errorf("%s of the %d. of %v (%s) ends with %v:\n%s", fault, n, f.calls, what, s.process.ProcessState, s.log.tail())
+			t.Errorf("%s at call %d of %v (%s): the service ended with %v:\n%s", fault, n, f.calls, what, s.process.ProcessState, s.log.tail())
 		}
 		s.prefix = nil
 		s.check()
@@ -141,18 +142,19 @@ func (f failing) campaign(t *testing.T, fault string, b *table) {
 		s.verify(l, v, false)
 		v.stop(t)
 		if t.Failed() {
-			t.Fatalf("after %s of the %d. of %v (%s), seed %d", fault, n, f.calls, what, *seed)
+			t.Fatalf("after %s at call %d of %v (%s), seed %d", fault, n, f.calls, what, *seed)
 		}
 		s.kill()
 	}
 	if ends == notReached {
-		t.Errorf("no call of %v on %s was made", f.calls, f.files)
+		t.Errorf("none of the calls %v was made on %s", f.calls, f.files)
 	}
 	s.conclude(l, v)
 	b.add(f, fault, ends, l, v)
 }
 
-// run lives one life with a failing call, gives its end and what call it was.
+// run runs the service once with a failing call and returns how it ended and
+// which call failed.
 func (f failing) run(s *server, fault string, n int, l *ledger, o load) (end, what string) {
 	s.t.Helper()
 	in := ways[fault]
@@ -163,11 +165,11 @@ func (f failing) run(s *server, fault string, n int, l *ledger, o load) (end, wh
 	if err == nil {
 		acks := 30
 		if f.note > 0 {
-			acks = 15 // each costs much
+			acks = 15 // each is expensive
 		}
 		s.loadUntil(l, o, acks, 0, func() {})
 		c := s.client()
-		s.eventually("the call is made or nothing more is to be done", func() bool {
+		s.eventually("the call is made or no work is left", func() bool {
 			return s.ended() || in.made() || idle(s.t.Context(), c)
 		})
 	}
@@ -182,19 +184,19 @@ func (f failing) run(s *server, fault string, n int, l *ledger, o load) (end, wh
 	return f.judge(fault, s.process.ProcessState.Sys().(syscall.WaitStatus), what != "", err == nil, alive, l.refusedAnswers() > before), what
 }
 
-// idle reports whether no job waits or runs, as far as it can be seen. It takes
-// its time, since the jobs that it lists may be large.
+// idle reports whether no job is queued or running. It pauses first because
+// listing large jobs is expensive.
 func idle(ctx context.Context, c *client.Client) bool {
 	time.Sleep(100 * time.Millisecond)
 	for _, status := range []string{"QUEUED", "RUNNING"} {
 		for range c.Jobs(ctx, client.JobFilter{WholeOrganization: true, Status: status, PageSize: 1}) {
-			return false // one, or an error
+			return false // a job, or an error
 		}
 	}
 	return true
 }
 
-// judge says how a life has ended, and whether it may have.
+// judge classifies how a run ended; an end that is not allowed is wrong.
 func (f failing) judge(fault string, status syscall.WaitStatus, reached, started, alive, refused bool) string {
 	switch {
 	case status.Signaled() && status.Signal() == syscall.SIGKILL && fault == "KILL":
@@ -206,7 +208,7 @@ func (f failing) judge(fault string, status syscall.WaitStatus, reached, started
 	case !alive:
 		return f.expect(status.ExitStatus() == 74 && f.mayEnd(fault), exitStorage)
 	case f.name == "database sync":
-		return wrong // what a failed sync leaves behind is not known
+		return wrong // after a failed sync, the file's content is unknown
 	case refused:
 		return answered
 	}
@@ -220,13 +222,13 @@ func (failing) expect(ok bool, end string) string {
 	return wrong
 }
 
-// mayEnd reports whether the service may end: where it no longer knows what is
-// in its database. A full disk is no reason, nor is any other file.
+// mayEnd reports whether the service may exit. It may when it no longer knows
+// the content of its database, but not because of a full disk or another file.
 func (f failing) mayEnd(fault string) bool {
 	return f.name == "database sync" || strings.HasPrefix(f.name, "database") && fault != "ENOSPC"
 }
 
-// refusedAnswers counts the answers without success so far.
+// refusedAnswers counts the error responses so far.
 func (l *ledger) refusedAnswers() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,16 +6,16 @@ import (
 	"molrun/web/client"
 )
 
-// look reads a job.
-func (w *worker) look() error {
+// readJob reads a random job.
+func (w *worker) readJob() error {
 	fact, ok := w.ledger.job(w.rand, func(f jobFact) bool { return f.id != "" && !f.deleting })
 	if !ok {
 		return nil
 	}
-	return w.lookAt(fact)
+	return w.compareJob(fact)
 }
 
-func (w *worker) lookAt(fact jobFact) error {
+func (w *worker) compareJob(fact jobFact) error {
 	job, err := w.client.Job(w.ctx, fact.submission.Name)
 	if err != nil {
 		return w.unlessDeleted(fact, err)
@@ -24,13 +24,13 @@ func (w *worker) lookAt(fact jobFact) error {
 	return nil
 }
 
-// saw notes a finished state, which stays until somebody retries the job.
-// before is what was known when the job was asked for: of two requests at once
-// the one that was answered first may be read last. The ledger is locked.
+// saw notes a finished status, which must not change unless a client retries the
+// job. before is the fact when the request was sent: of two concurrent requests,
+// the response sent first may be read last. The ledger is locked.
 func (l *ledger) saw(before jobFact, job *client.Job) {
 	fact := l.jobs[job.Name]
 	if before.retrying || fact.retrying || before.retried != fact.retried || fact.deleting {
-		return // it may tell of what was before
+		return // the response may be out of date
 	}
 	contradicts := before.final != "" && before.final != job.Status
 	if job.Finished() {
@@ -38,11 +38,11 @@ func (l *ledger) saw(before jobFact, job *client.Job) {
 		fact.final = job.Status
 	}
 	if contradicts {
-		l.faults = append(l.faults, fmt.Sprintf("job %s was %s and is %s", job.Name, before.final, job.Status))
+		l.faults = append(l.faults, fmt.Sprintf("job %s was %s and is now %s", job.Name, before.final, job.Status))
 	}
 }
 
-// cancel stops a job that is not known to be finished.
+// cancel cancels a job that is not known to be finished.
 func (w *worker) cancel() error {
 	fact, ok := w.ledger.job(w.rand, func(f jobFact) bool {
 		return f.id != "" && f.final == "" && f.rows == nil && !f.cancelling && !f.retrying && !f.deleting && !f.kept
@@ -65,7 +65,7 @@ func (w *worker) cancel() error {
 	return nil
 }
 
-// retry queues a job again that was stopped, once.
+// retry retries a failed job, at most once.
 func (w *worker) retry() error {
 	retriable := func(f jobFact) bool {
 		return f.final == "FAILED" && f.rows == nil && !f.isRow && !f.retried && !f.deleting
@@ -85,7 +85,7 @@ func (w *worker) retry() error {
 	}
 	job, err := w.client.Retry(w.ctx, name)
 	if err != nil {
-		return err // the next comparison sees whether it was done
+		return err // the next comparison finds out whether it took effect
 	}
 	w.ledger.acknowledge(func() {
 		now := w.ledger.jobs[name]
@@ -95,7 +95,7 @@ func (w *worker) retry() error {
 	return nil
 }
 
-// pin keeps a job from retention. Nobody takes that back.
+// pin exempts a job from retention. No client unpins it.
 func (w *worker) pin() error {
 	fact, ok := w.ledger.job(w.rand, func(f jobFact) bool { return f.id != "" && !f.pinned && !f.deleting })
 	if !ok {
@@ -112,7 +112,7 @@ func (w *worker) pin() error {
 // remove deletes a finished job.
 func (w *worker) remove() error {
 	removable := func(f jobFact) bool {
-		return f.final != "" && f.rows == nil && !f.isRow && !f.deleting && f.held == 0 && !f.kept
+		return f.final != "" && f.rows == nil && !f.isRow && !f.deleting && f.reserved == 0 && !f.kept
 	}
 	fact, ok := w.ledger.job(w.rand, removable)
 	if !ok {
@@ -134,8 +134,8 @@ func (w *worker) remove() error {
 	return nil
 }
 
-// unlessDeleted forgets that a job is not there where somebody has wanted it
-// gone since fact was read.
+// unlessDeleted ignores a NOT_FOUND error if a client has asked for the job's
+// deletion since fact was read.
 func (w *worker) unlessDeleted(fact jobFact, err error) error {
 	deleting := false
 	w.ledger.note(func() { deleting = w.ledger.jobs[fact.submission.Name].deleting })

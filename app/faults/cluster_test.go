@@ -14,9 +14,9 @@ import (
 	"molrun/app/executor/slurm/cluster"
 )
 
-// The cluster, the service and what is between them fail in turn, under load.
-// Every job that was acknowledged comes to its one end, and no two of its
-// attempts run at once.
+// The cluster, the service and the commands between them fail in turn, under
+// load. Every acknowledged job finishes once, and no two of its attempts
+// overlap.
 func TestFaultsOfTheCluster(t *testing.T) {
 	oneCluster(t)
 	c := cluster.New(t, cluster.Knobs{Nodes: 3, CPUs: 16, MemoryMiB: 8000, MinJobAge: 10})
@@ -37,30 +37,30 @@ func TestFaultsOfTheCluster(t *testing.T) {
 
 var clusters sync.Mutex
 
-// oneCluster lets a test run beside others, but not beside one that has a cluster,
-// too: together they would be slow to start.
+// oneCluster runs a test in parallel with others, except with those that use a
+// cluster too: together, the clusters would start slowly.
 func oneCluster(t *testing.T) {
 	t.Parallel()
 	clusters.Lock()
 	t.Cleanup(clusters.Unlock)
 }
 
-// campaign is rounds of faults, and what came of them.
+// campaign is a number of rounds of faults, and their results.
 type campaign struct {
 	*site
 	ledger *ledger
 	random *rand.Rand
 	round  int
-	next   []strike        // that were not chosen yet since all were
+	next   []clusterFault  // kinds left in this pass over all kinds
 	read   map[string]bool // jobs whose result was compared
 
 	faults  map[string]int // by name
-	missed  int            // that had no occasion
+	missed  int            // faults that could not be injected
 	verdict verdict
 	tally
 }
 
-// tally is what all jobs together have been through.
+// tally counts jobs and attempts by what happened to them.
 type tally struct {
 	jobs, completed, failed, stopped int
 	attempts, resumed, repeated      int // repeated: attempts lost after their program had ended
@@ -72,25 +72,25 @@ func (g *campaign) String() string {
 	for _, name := range slices.Sorted(maps.Keys(g.faults)) {
 		kinds = append(kinds, fmt.Sprintf("%d %s", g.faults[name], name))
 	}
-	return fmt.Sprintf("%d rounds: %s; %d without occasion\nacknowledged %d, %v; %d jobs: %d completed, %d failed as they had to, %d stopped; "+
-		"%d attempts, %d of them resumed, %d repeated after their end; longest time to an end %v",
+	return fmt.Sprintf("%d rounds: %s; %d not injected\nacknowledged %d, %v; %d jobs: %d completed, %d failed as expected, %d stopped; "+
+		"%d attempts, %d of them resumed, %d repeated after their end; longest time to completion %v",
 		g.round+1, strings.Join(kinds, ", "), g.missed, g.ledger.acknowledged(), &g.verdict,
 		g.jobs, g.completed, g.failed, g.stopped, g.attempts, g.resumed, g.repeated, g.longest.Round(time.Second))
 }
 
-// run is one round: one or two faults under load, then a look at what is left.
+// run runs one round: one or two faults under load, then all comparisons.
 func (g *campaign) run() {
 	g.t.Helper()
 	begin := time.Now()
 	all := g.choose()
 	for _, k := range all {
 		if k.when != "" {
-			g.order(k.when, k.line(g.site, g.random))
+			g.setHook(k.when, k.line(g.site, g.random))
 		}
 	}
 	o := load{
-		life: fmt.Sprintf("r%d", g.round), clients: 4, jobs: 6, seed: g.random.Uint64(),
-		kind: anyShift, rows: 8, pause: 250 * time.Millisecond,
+		name: fmt.Sprintf("r%d", g.round), clients: 4, jobs: 6, seed: g.random.Uint64(),
+		kind: randomResumable, rows: 8, pause: 250 * time.Millisecond,
 	}
 	g.loadUntil(g.ledger, o, 10+g.random.IntN(20), 0, func() {
 		for _, k := range all {
@@ -98,23 +98,23 @@ func (g *campaign) run() {
 		}
 	})
 	if g.site.ended() {
-		if !slices.ContainsFunc(all, func(k strike) bool { return k.ends }) {
+		if !slices.ContainsFunc(all, func(k clusterFault) bool { return k.ends }) {
 			g.t.Errorf("the service ended with %v", g.process.ProcessState)
 		}
 		g.start()
 	}
 	g.cluster.Up(g.t)
-	g.settle(&g.verdict)
+	g.compareAll(&g.verdict)
 	g.verdict.report(g.t)
 	g.t.Logf("round %d, %v: %s", g.round+1, time.Since(begin).Round(time.Second), names(all))
 }
 
-// choose takes the kinds in turn, each turn in another order; every third round
-// meets two, of which not both wait for the same moment.
-func (g *campaign) choose() []strike {
+// choose returns the faults of a round. It goes through all kinds, then shuffles
+// them anew. About every third round gets two faults with different hooks.
+func (g *campaign) choose() []clusterFault {
 	if len(g.next) < 2 {
-		more := slices.DeleteFunc(slices.Clone(strikes), func(k strike) bool {
-			return !strings.Contains(k.name, *only) || k.long && *only == "" && *rounds < len(strikes)
+		more := slices.DeleteFunc(slices.Clone(clusterFaults), func(k clusterFault) bool {
+			return !strings.Contains(k.name, *only) || k.long && *only == "" && *rounds < len(clusterFaults)
 		})
 		if len(more) == 0 {
 			g.t.Fatalf("no kind of fault has %q in its name", *only)
@@ -131,7 +131,7 @@ func (g *campaign) choose() []strike {
 	return all
 }
 
-func (g *campaign) hit(k strike) {
+func (g *campaign) hit(k clusterFault) {
 	if k.hit(g) {
 		g.faults[k.name]++
 	} else {
@@ -139,7 +139,7 @@ func (g *campaign) hit(k strike) {
 	}
 }
 
-func names(all []strike) string {
+func names(all []clusterFault) string {
 	var words []string
 	for _, k := range all {
 		words = append(words, k.name)
@@ -147,12 +147,12 @@ func names(all []strike) string {
 	return strings.Join(words, ", ")
 }
 
-// settle waits until all jobs are finished and compares everything with
-// everything: the ledger with the records, the records with what the programs
-// noted and with their results, all of them with what is left on the cluster.
-func (g *campaign) settle(v *verdict) {
+// compareAll waits until all jobs are finished. Then it compares the ledger with
+// the records, the records with the diary and the results, and checks that
+// nothing is left on the cluster.
+func (g *campaign) compareAll(v *verdict) {
 	g.t.Helper()
-	ctx, cancel := context.WithTimeout(g.t.Context(), settled)
+	ctx, cancel := context.WithTimeout(g.t.Context(), finishTimeout)
 	defer cancel()
 	c := g.client()
 	defer c.Close()
@@ -163,11 +163,11 @@ func (g *campaign) settle(v *verdict) {
 	g.verify(g.ledger, v, false)
 	g.tally = tally{}
 	g.inspect(c, v)
-	g.lookAround(v)
+	g.checkLeftovers(v)
 	g.check("--deep")
 }
 
-// settled bounds the time from the last fault to the last job's end. A node
-// that is gone is noticed after half a minute, files that it may have left are
-// awaited for a minute, and the next attempt may meet the same.
-const settled = 5 * time.Minute
+// finishTimeout bounds the time from the last fault to the end of the last job.
+// Slurm notices a missing node after half a minute, the service waits another
+// minute for the node's files, and the next attempt may be unlucky as well.
+const finishTimeout = 5 * time.Minute

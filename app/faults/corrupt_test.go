@@ -15,7 +15,7 @@ import (
 	"molrun/web/client"
 )
 
-// damages are what disks and people do to files.
+// damages are ways in which disks and people damage files.
 var damages = map[string]func([]byte) []byte{
 	"empty":   func([]byte) []byte { return nil },
 	"half":    func(b []byte) []byte { return b[:len(b)/2] },
@@ -26,13 +26,13 @@ var damages = map[string]func([]byte) []byte{
 	},
 }
 
-// sound makes a stopped server with a completed job and an upload.
-func sound(t *testing.T) (*server, *ledger) {
+// intactServer returns a stopped server with a completed job and an upload.
+func intactServer(t *testing.T) (*server, *ledger) {
 	t.Helper()
 	s := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\n")
 	s.start()
 	l := newLedger()
-	w := &worker{load: load{client: s.client(), ledger: l, life: "c", jobs: 2, seed: 1}, ctx: t.Context(), rand: newRandom(1)}
+	w := &worker{load: load{client: s.client(), ledger: l, name: "c", jobs: 2, seed: 1}, ctx: t.Context(), rand: newRandom(1)}
 	for _, step := range []func() error{w.submit, w.submit, w.upload, w.upload} {
 		must(t, step())
 	}
@@ -40,16 +40,16 @@ func sound(t *testing.T) (*server, *ledger) {
 	s.drain(l, v)
 	v.report(t)
 	s.stop()
-	must(t, os.RemoveAll(filepath.Join(s.data, "control.sock"))) // can't be copied
+	must(t, os.RemoveAll(filepath.Join(s.data, "control.sock"))) // a socket can't be copied
 	return s, l
 }
 
-// A damaged file is never taken for a new beginning and never served as if it
-// were sound: the start is refused with a sentence, or molrun check names the
-// file, or it is made anew without loss.
-func TestDamagedFilesAreNoticed(t *testing.T) {
+// A damaged file is never treated as missing and never served as if it were
+// intact: the service refuses to start with an error message, or molrun check
+// names the file, or the service recreates it without loss.
+func TestDamagedFilesAreDetected(t *testing.T) {
 	t.Parallel()
-	s, l := sound(t)
+	s, l := intactServer(t)
 	for _, target := range damageable(t, s.data) {
 		whole, err := os.ReadFile(filepath.Join(s.data, target))
 		must(t, err)
@@ -61,7 +61,7 @@ func TestDamagedFilesAreNoticed(t *testing.T) {
 			t.Run(strings.ReplaceAll(target+"/"+kind, " ", "_"), func(t *testing.T) {
 				copied := s.copied(t)
 				must(t, os.WriteFile(filepath.Join(copied.data, target), damaged, 0o600))
-				copied.noticed(l, target)
+				copied.checkDetected(l, target)
 			})
 		}
 	}
@@ -92,7 +92,7 @@ func damageable(t *testing.T, data string) []string {
 	return files
 }
 
-// copied gives a server on a copy of the data.
+// copied returns a server on a copy of the data.
 func (s *server) copied(t *testing.T) *server {
 	t.Helper()
 	c := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\n")
@@ -109,30 +109,30 @@ func (s *server) copied(t *testing.T) *server {
 	return c
 }
 
-// noticed looks what becomes of a damaged file.
-func (s *server) noticed(l *ledger, target string) {
+// checkDetected checks that the damage is reported or does no harm.
+func (s *server) checkDetected(l *ledger, target string) {
 	s.t.Helper()
 	said, err := s.checked("--deep")
 	if err := s.begin(); err != nil {
 		if s.process.ProcessState.ExitCode() < 1 || !strings.Contains(err.Error(), "molrun: ") || strings.Contains(err.Error(), "goroutine ") {
-			s.t.Errorf("the start is refused without a sentence: %v", err)
+			s.t.Errorf("the start is refused without an error message: %v", err)
 		}
 		return
 	}
 	lost := s.missing(l)
 	if err == nil && len(lost) > 0 {
-		s.t.Errorf("%s is damaged, molrun check says nothing, and there is lost: %v", target, lost)
+		s.t.Errorf("%s is damaged, molrun check reports nothing, and these are lost: %v", target, lost)
 	}
 	if err != nil && len(said) < 40 {
-		s.t.Errorf("molrun check says only %q", said)
+		s.t.Errorf("molrun check prints only %q", said)
 	}
 	if !s.ended() {
 		s.stop()
 	}
 }
 
-// missing lists what a client does not get back as it was. An error is an
-// honest answer only where molrun check knows of it, too.
+// missing lists what a client does not get back unchanged. An error response
+// counts as missing too; it is acceptable only if molrun check reports it.
 func (s *server) missing(l *ledger) (lost []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -153,7 +153,7 @@ func (s *server) missing(l *ledger) (lost []string) {
 		}
 	}
 	for id, fact := range l.files {
-		// Where the secret is another, old links are void; the file is not.
+		// If the secret was replaced, old links are invalid, but the file still exists.
 		if text, err := get(ctx, s.base+fact.link); except(err, "LINK_INVALID") != nil || err == nil && text != fact.text {
 			lost = append(lost, "file "+id)
 		}
@@ -161,8 +161,8 @@ func (s *server) missing(l *ledger) (lost []string) {
 	return lost
 }
 
-// A task's own files are damaged while the service is away: its job ends with
-// a reason or runs again, and none runs twice at once.
+// A task's control files are damaged while the service is down: the job fails
+// with a reason or runs again, and no two attempts overlap.
 func TestDamagedTaskFilesLoseNoJob(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{"run.json", "outcome.json", "task.json", "progress.json"} {
@@ -189,7 +189,7 @@ func TestDamagedTaskFilesLoseNoJob(t *testing.T) {
 	}
 }
 
-// damage changes a file of the one attempt there is, or makes it.
+// damage changes a file of the only attempt, or creates it.
 func (s *server) damage(name string, how func([]byte) []byte) {
 	s.t.Helper()
 	tasks, err := filepath.Glob(filepath.Join(s.data, "jobs", "*", "1", "task.json"))
@@ -205,12 +205,12 @@ func (s *server) damage(name string, how func([]byte) []byte) {
 	must(s.t, os.WriteFile(path, how(whole), 0o600))
 }
 
-// eventually waits for something that no answer tells.
+// eventually polls until fn returns true.
 func (s *server) eventually(what string, fn func() bool) {
 	s.t.Helper()
 	for deadline := time.Now().Add(patience); !fn(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			s.t.Fatalf("it never happens that %s", what)
+			s.t.Fatalf("waited in vain until %s", what)
 		}
 	}
 }

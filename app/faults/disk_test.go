@@ -12,28 +12,28 @@ import (
 	"testing"
 )
 
-// disk is a disk that forgets what was not flushed when its power is cut. It
-// speaks NBD (the newstyle handshake, simple replies), so that a virtual
-// machine can use it. What it has flushed lies in a file.
+// disk simulates a disk that loses unflushed writes in a power cut. It speaks
+// NBD (newstyle handshake, simple replies), so that a virtual machine can use
+// it. Flushed sectors are stored in a file.
 type disk struct {
 	file *os.File
 	size int64
 
-	mu      sync.Mutex
-	cache   map[int64][]byte // sectors that a power cut may take away, by number
-	lies    bool             // it answers flushes and does not do them: for control
-	meta    bool             // the last page of a commit of bbolt is in it
-	writes  int              // so far
-	flushes int
-	dark    chan struct{} // not nil: the next flush is not done, closes this, and nothing is answered any more
-	patient bool          // not the next, but the next with meta
+	mu        sync.Mutex
+	cache     map[int64][]byte // unflushed sectors by number, which a power cut may lose
+	lies      bool             // acknowledges flushes without doing them, to test the method
+	meta      bool             // the cache contains a bbolt meta page, the last page of a commit
+	writes    int
+	flushes   int
+	powerCut  chan struct{} // if not nil, the next flush closes it instead of writing, and the disk stops answering
+	awaitMeta bool          // wait for the next flush with meta
 }
 
-var errDark = errors.New("the power is gone")
+var errPowerCut = errors.New("the power is gone")
 
-const sectorSize = 512 // what a disk writes whole or not at all
+const sectorSize = 512 // a disk writes sectors atomically
 
-const boltMagic = 0xed0cdaed // of the page that a commit of bbolt writes last, 16 bytes into it
+const boltMagic = 0xed0cdaed // of bbolt's meta pages, at offset 16
 
 func openDisk(t *testing.T, path string) *disk {
 	t.Helper()
@@ -45,7 +45,7 @@ func openDisk(t *testing.T, path string) *disk {
 	return &disk{file: f, size: info.Size(), cache: map[int64][]byte{}}
 }
 
-// serve answers one machine until its connection ends.
+// serve serves one machine until its connection ends.
 func (d *disk) serve(conn net.Conn) error {
 	defer conn.Close()
 	if err := d.greet(conn); err != nil {
@@ -53,8 +53,8 @@ func (d *disk) serve(conn net.Conn) error {
 	}
 	for {
 		err := d.answer(conn)
-		if errors.Is(err, errDark) {
-			_, _ = io.Copy(io.Discard, conn) // until the machine is off
+		if errors.Is(err, errPowerCut) {
+			_, _ = io.Copy(io.Discard, conn) // until the machine is switched off
 			return nil
 		}
 		if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
@@ -66,14 +66,14 @@ func (d *disk) serve(conn net.Conn) error {
 	}
 }
 
-// The numbers of the protocol that are used here.
+// Constants of the NBD protocol.
 const (
 	nbdMagic       = 0x4e42444d41474943 // NBDMAGIC
 	nbdOption      = 0x49484156454f5054 // IHAVEOPT
 	nbdOptionReply = 0x0003e889045565a9
 	nbdRequest     = 0x25609513
 	nbdReply       = 0x67446698
-	nbdFlags       = 1 | 1<<2 | 1<<3 // there are flags: flush, force unit access
+	nbdFlags       = 1 | 1<<2 | 1<<3 // has flags, flush, force unit access
 	nbdOptionGo    = 7
 	nbdRepAck      = 1
 	nbdRepInfo     = 3
@@ -85,7 +85,7 @@ const (
 	nbdFlush      = 3
 )
 
-// greet agrees on the one export there is.
+// greet does the handshake for the only export.
 func (d *disk) greet(conn io.ReadWriter) error {
 	if err := send(conn, uint64(nbdMagic), uint64(nbdOption), uint16(1)); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (d *disk) greet(conn io.ReadWriter) error {
 	}
 }
 
-// send writes numbers as the protocol does.
+// send writes numbers in the protocol's byte order.
 func send(w io.Writer, values ...any) error {
 	var message []byte
 	for _, v := range values {
@@ -133,7 +133,7 @@ func send(w io.Writer, values ...any) error {
 	return err
 }
 
-// answer does what one request asks for.
+// answer serves one request.
 func (d *disk) answer(conn io.ReadWriter) error {
 	var r struct {
 		Magic       uint32
@@ -205,19 +205,20 @@ func (d *disk) flush() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.flushes++
-	if d.dark != nil && (d.meta || !d.patient) {
-		close(d.dark)
-		d.dark = nil
-		return errDark
+	if d.powerCut != nil && (d.meta || !d.awaitMeta) {
+		close(d.powerCut)
+		d.powerCut = nil
+		return errPowerCut
 	}
 	if d.lies {
 		return nil
 	}
-	return d.settle(func() bool { return true })
+	return d.writeBack(func() bool { return true })
 }
 
-// settle writes the cached sectors that keep likes and forgets the others.
-func (d *disk) settle(keep func() bool) error {
+// writeBack writes the cached sectors for which keep returns true and drops the
+// others.
+func (d *disk) writeBack(keep func() bool) error {
 	for sector, data := range d.cache {
 		if !keep() {
 			continue
@@ -231,26 +232,26 @@ func (d *disk) settle(keep func() bool) error {
 	return nil
 }
 
-// darken makes the power go at the next flush, when most is at stake, or at
-// the next of those that end a commit of the database. The channel is closed
-// then.
-func (d *disk) darken(commit bool) <-chan struct{} {
+// cutAtFlush makes the power fail at the next flush, when the cache holds the
+// most, or at the next flush that ends a commit of the database. Then it closes
+// the channel.
+func (d *disk) cutAtFlush(commit bool) <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.dark, d.patient = make(chan struct{}), commit
-	return d.dark
+	d.powerCut, d.awaitMeta = make(chan struct{}), commit
+	return d.powerCut
 }
 
-// cut takes the power away: of what was not flushed nothing is left, or all,
-// or any part, for a disk may write in any order. It tells how many sectors
-// were at stake.
+// cut cuts the power. Unflushed sectors are all lost, all written, or some of
+// each, because a disk may write in any order. It returns how many were
+// unflushed.
 func (d *disk) cut(r *rand.Rand) (cached int, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	cached, d.dark = len(d.cache), nil
+	cached, d.powerCut = len(d.cache), nil
 	share := []float64{0, 0.5, 1}[r.IntN(3)]
 	if d.lies {
 		share = 0
 	}
-	return cached, d.settle(func() bool { return r.Float64() < share })
+	return cached, d.writeBack(func() bool { return r.Float64() < share })
 }

@@ -1,22 +1,22 @@
-// Package faults holds tests alone: they run the real program, do to it what
-// happens to servers, and look at what is left. A crash, a power cut, a full
-// disk, a system call that fails, too few descriptors, a damaged file.
+// Package faults contains only tests. They run the real program, inject
+// faults, and check what survives: crashes, power cuts, a full disk, failing
+// system calls, too few file descriptors, damaged files.
 //
-// A ledger (ledger_test.go) is written by the clients: each request before it
-// is sent, each answer once it is there. What was answered with success was
-// promised. After each fault, what the service holds is compared with it
-// (verify_test.go): nothing promised may be lost or doubled. Jobs keep a diary
-// outside of their directories (algorithm_test.go), which shows whether an
-// attempt ran twice or two ran at once. System calls are made to fail, or
-// never to return, by a tracer of the tests' own (inject_test.go).
+// The clients keep a ledger (ledger_test.go): they note each request before
+// sending it, and each response when it arrives. A successful response is an
+// acknowledgement. After each fault, the tests compare the service with the
+// ledger (verify_test.go): nothing acknowledged may be lost or duplicated. Each
+// job also writes a diary outside its directories (algorithm_test.go), which
+// shows whether an attempt ran twice or two attempts overlapped. A ptrace-based
+// tracer makes system calls fail or hang (inject_test.go).
 //
-// On a cluster (site_test.go) there are more who can fail: Slurm's controller,
-// its accounting, nodes, sbatch, and the service at the worst moment
-// (strikes_test.go). When all jobs have ended, records, diary, results, shared
-// folder and Slurm have to agree (settled_test.go).
+// On a cluster (site_test.go), Slurm's controller, its accounting, nodes and
+// sbatch can fail as well (clusterfaults_test.go). When all jobs are finished,
+// the records, the diary, the results, the shared directory and Slurm must agree
+// (inspect_test.go).
 //
-// Plain `go test` runs a short form of every campaign but power cuts, which want
-// a virtual machine. At length:
+// Plain `go test` runs a short version of every campaign except power cuts,
+// which need a virtual machine. The long versions:
 //
 //	go test ./app/faults -run Kills -kills 200 -v
 //	go test ./app/faults -run FailingCalls -positions 20 -v
@@ -24,7 +24,7 @@
 //	go test ./app/faults -run OfTheCluster -rounds 50 -v
 //	go test ./app/faults -run OnTheCluster -rows 10000 -v
 //
-// -machine names a directory with kernel and initrd (.ci/powercut makes it);
-// -seed repeats the choices of a run; -binary tests another molrun than this
-// source's.
+// -machine names a directory with a kernel and an initrd (.ci/powercut makes
+// it); -seed repeats the random choices of a run; -binary tests a molrun built
+// elsewhere.
 package faults

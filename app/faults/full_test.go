@@ -15,7 +15,7 @@ import (
 	"molrun/web/client"
 )
 
-// mountDisk gives the folder of a new ext4 file system of its own.
+// mountDisk mounts a new ext4 file system and returns its directory.
 func mountDisk(t *testing.T, size int64) string {
 	t.Helper()
 	image, folder := filepath.Join(t.TempDir(), "image"), t.TempDir()
@@ -23,7 +23,7 @@ func mountDisk(t *testing.T, size int64) string {
 	must(t, os.Truncate(image, size))
 	for _, argv := range [][]string{{"mkfs.ext4", "-q", "-F", "-m", "0", image}, {"mount", "-o", "loop", image, folder}} {
 		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
-			lacks(t, "there is no loop mount here: %s: %v\n%s", argv[0], err, out)
+			skipUnlessRequired(t, "loop mounts do not work here: %s: %v\n%s", argv[0], err, out)
 		}
 	}
 	t.Cleanup(func() {
@@ -34,7 +34,7 @@ func mountDisk(t *testing.T, size int64) string {
 	return folder
 }
 
-// filler takes space until it is removed.
+// filler allocates space until the file is removed.
 func filler(t *testing.T, path string, size int64) {
 	t.Helper()
 	f, err := os.Create(path)
@@ -45,7 +45,7 @@ func filler(t *testing.T, path string, size int64) {
 		case err == nil:
 			return
 		case errors.Is(err, syscall.ENOSPC):
-			size -= 1 << 20 // some of it is for the file system itself
+			size -= 1 << 20 // the file system needs some itself
 		case !errors.Is(err, syscall.EINTR):
 			must(t, err)
 		}
@@ -59,9 +59,10 @@ func freeSpace(t *testing.T, folder string) int64 {
 	return int64(s.Bavail) * s.Bsize
 }
 
-// The disk fills: with uploads down to the reserve, then to the last byte, so
-// that results and records find no room either. Reads go on, writes are
-// refused as STORAGE_FULL, and once there is space all goes on by itself.
+// Uploads fill the disk down to the reserve, then the test fills it to the last
+// byte, so that results and records find no space either. Reads keep working,
+// writes are refused as STORAGE_FULL, and the service recovers without a restart
+// once there is space.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	for name, reserve := range map[string]int64{"with a reserve": 64 << 20, "to the last byte": 1} {
@@ -79,13 +80,13 @@ func fillDisk(t *testing.T, reserve int64) {
 	s.start()
 	process := s.process
 	l, v := newLedger(), &verdict{mayFail: true, mayRepeat: true}
-	w := &worker{load: load{client: s.client(), ledger: l, life: "full", jobs: 10_000, seed: *seed}, ctx: t.Context(), rand: newRandom(*seed)}
+	w := &worker{load: load{client: s.client(), ledger: l, name: "full", jobs: 10_000, seed: *seed}, ctx: t.Context(), rand: newRandom(*seed)}
 	for range 3 {
 		must(t, w.submit())
 		must(t, w.upload())
 	}
 	s.drain(l, v)
-	running := s.gated(w, "running", 1<<20) // of which its disk will not take all
+	running := s.gated(w, "running", 1<<20) // more than the disk has left
 
 	filler(t, filepath.Join(folder, "filler"), freeSpace(t, folder)-reserve-256<<10)
 	uploads := untilFull(t, w.upload)
@@ -94,10 +95,10 @@ func fillDisk(t *testing.T, reserve int64) {
 	filler(t, filepath.Join(folder, "filler2"), freeSpace(t, folder)-2<<20)
 	w.note = 100_000
 	submissions := untilFull(t, w.submit)
-	leaveNothing(t, folder)
+	fillRest(t, folder)
 	must(t, os.WriteFile(running, nil, 0o600))
 	s.verify(l, v, true)
-	if text := s.answersWhileFull(l); text != "" {
+	if text := s.readWhileFull(l); text != "" {
 		t.Error(text)
 	}
 
@@ -110,14 +111,14 @@ func fillDisk(t *testing.T, reserve int64) {
 	must(t, w.upload())
 	recovered := time.Since(begin)
 	if s.ended() || s.process != process {
-		t.Fatalf("the service did not live through it:\n%s", s.log.tail())
+		t.Fatalf("the service did not survive:\n%s", s.log.tail())
 	}
 	s.conclude(l, v)
-	t.Logf("507 after %d uploads and after %d submissions; both worked %v after there was space, without a restart", uploads, submissions, recovered.Round(time.Millisecond))
+	t.Logf("507 after %d uploads and after %d submissions; both worked again %v after space was freed, without a restart", uploads, submissions, recovered.Round(time.Millisecond))
 }
 
-// untilFull repeats a step until it is refused as STORAGE_FULL, and tells how
-// often it went well.
+// untilFull repeats a step until it is refused as STORAGE_FULL, and returns how
+// often it succeeded.
 func untilFull(t *testing.T, step func() error) int {
 	t.Helper()
 	for n := range 5000 {
@@ -127,16 +128,16 @@ func untilFull(t *testing.T, step func() error) int {
 		}
 		refused, ok := errors.AsType[*client.Error](err)
 		if !ok || refused.Status != http.StatusInsufficientStorage || refused.Code != "STORAGE_FULL" || refused.Message == "" {
-			t.Fatalf("a full disk is answered with %v, want 507 STORAGE_FULL", err)
+			t.Fatalf("error %v on a full disk, want 507 STORAGE_FULL", err)
 		}
 		return n
 	}
-	t.Fatal("the disk is full and nothing is refused")
+	t.Fatal("the disk is full, but nothing is refused")
 	return 0
 }
 
-// leaveNothing fills what whole extents could not, byte by byte.
-func leaveNothing(t *testing.T, folder string) {
+// fillRest fills the space that fallocate could not allocate.
+func fillRest(t *testing.T, folder string) {
 	t.Helper()
 	f, err := os.Create(filepath.Join(folder, "filler3"))
 	must(t, err)
@@ -150,8 +151,8 @@ func leaveNothing(t *testing.T, folder string) {
 	}
 }
 
-// gated submits a job that waits for a file, given back, and then writes its
-// bytes; it returns once the job runs.
+// gated submits a job that waits for the gate file and then writes its bytes. It
+// returns once the job runs.
 func (s *server) gated(w *worker, name string, size int64) (gate string) {
 	s.t.Helper()
 	gate = s.path("diary", name+".gate")
@@ -164,8 +165,8 @@ func (s *server) gated(w *worker, name string, size int64) (gate string) {
 	return gate
 }
 
-// answersWhileFull reads all that can be read; "" says that it went well.
-func (s *server) answersWhileFull(l *ledger) string {
+// readWhileFull downloads all results and returns the first problem, or "".
+func (s *server) readWhileFull(l *ledger) string {
 	c := s.client()
 	for name, fact := range l.jobs {
 		if fact.final != "COMPLETED" {

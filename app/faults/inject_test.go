@@ -15,32 +15,31 @@ import (
 	"testing"
 )
 
-// injection makes one system call of a program and of all that it starts fail:
-// the n-th of some kinds that concerns some files. strace can inject faults,
-// too, but counts each thread's calls apart and knows files by full names alone.
+// injection makes one system call of a program or its descendants fail: the n-th
+// of the given calls that affects a matching file. strace can inject faults too,
+// but it counts the calls of each thread separately and matches only full paths.
 //
-// The program is started by this test binary under another flag, which begins a
-// second one as its tracer (tracer_linux_amd64_test.go) and then becomes the
-// program.
+// The test binary, run with -inject, starts a second copy of itself as the tracer
+// (tracer_linux_amd64_test.go) and then executes the program.
 type injection struct {
 	Calls []string // names of system calls
-	Files string   // expression that finds the path, from Dir on
+	Files string   // regular expression for the path relative to Dir
 	Dir   string
-	When  int           // 1 is the first
-	Error syscall.Errno // what the call says; 0: its process is killed before it
-	Lasts bool          // so do all that follow
-	Hold  bool          // instead, the call never returns
-	Armed string        // file that has to be there for calls to count; "": they count from the start
-	Trace string        // file that tells of it
+	When  int           // counts from 1
+	Error syscall.Errno // that the call returns; 0 kills the process before the call
+	Lasts bool          // all later calls fail as well
+	Hang  bool          // the call never returns
+	Armed string        // calls count once this file exists; "" counts from the start
+	Trace string        // file that records the injected faults
 }
 
 var (
-	inject = flag.String("inject", "", "of the tests' own processes: an injection; the arguments are the program")
-	trace  = flag.Int("trace", 0, "of the tests' own processes: the thread to trace")
+	inject = flag.String("inject", "", "internal: run the command in the arguments under this injection")
+	trace  = flag.Int("trace", 0, "internal: trace this thread")
 )
 
-// injected reports whether this process is one of the tests' own, and does
-// what that has to.
+// injected reports whether this process is a tracer or a program to be traced,
+// and if so, does that process's work.
 func injected() (yes bool, err error) {
 	if *inject == "" {
 		return false, nil
@@ -55,7 +54,7 @@ func injected() (yes bool, err error) {
 	return true, becomeTraced(flag.Args(), in)
 }
 
-// prefix gives the command that starts a program under the injection.
+// prefix returns the command that starts a program under the injection.
 func (in injection) prefix(t *testing.T) []string {
 	t.Helper()
 	self, err := os.Executable()
@@ -71,9 +70,9 @@ func (in injection) made() bool {
 	return err == nil && info.Size() > 0
 }
 
-// becomeTraced starts the tracer of this thread and becomes the program.
+// becomeTraced starts the tracer of this thread and executes the program.
 func becomeTraced(argv []string, in injection) error {
-	runtime.LockOSThread() // the filter is this thread's, and it alone lives on
+	runtime.LockOSThread() // the filter belongs to this thread, and exec keeps only this one
 	allowTracer()
 	ready, begun, err := os.Pipe()
 	if err != nil {
@@ -85,9 +84,9 @@ func becomeTraced(argv []string, in injection) error {
 	if err := errors.Join(tracer.Start(), begun.Close()); err != nil {
 		return err
 	}
-	_, err = ready.Read(make([]byte, 1)) // its end says that the tracer is gone
+	_, err = ready.Read(make([]byte, 1)) // EOF means that the tracer has exited
 	if err != nil {
-		return fmt.Errorf("the tracer does not begin: %w", err)
+		return fmt.Errorf("start the tracer: %w", err)
 	}
 	if err := stopAt(in.Calls); err != nil {
 		return err
@@ -95,8 +94,8 @@ func becomeTraced(argv []string, in injection) error {
 	return syscall.Exec(argv[0], argv, os.Environ())
 }
 
-// describe says what a call of the thread does: which and to what path, as
-// far as that lies in the directory; "" is none of the injection's concern.
+// describe returns the path, relative to Dir, that a call of the thread affects;
+// "" means that the injection ignores the call.
 func (in injection) describe(thread int, name string, args [6]uint64) string {
 	path := ""
 	switch name {
@@ -122,17 +121,17 @@ func (in injection) describe(thread int, name string, args [6]uint64) string {
 	return ""
 }
 
-// pathOf gives what a descriptor of the thread is open for.
+// pathOf returns the path of an open descriptor of the thread.
 func pathOf(thread int, fd uint64) string {
-	path, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", thread, int32(fd))) // "": there is none
+	path, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", thread, int32(fd))) // "" if it is not open
 	return path
 }
 
 // fromHere stands for the current directory: AT_FDCWD, -100.
 const fromHere = ^uint64(99)
 
-// pathAt gives the path of a name that the thread has in its memory, from a
-// descriptor on.
+// pathAt returns the path of a name in the thread's memory, relative to a
+// directory descriptor.
 func pathAt(thread int, fd, address uint64) string {
 	name := textAt(thread, address)
 	if filepath.IsAbs(name) {
@@ -145,7 +144,7 @@ func pathAt(thread int, fd, address uint64) string {
 	return filepath.Join(from, name)
 }
 
-// textAt reads a text that ends with a zero.
+// textAt reads a NUL-terminated string from the thread's memory.
 func textAt(thread int, address uint64) string {
 	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", thread))
 	if err != nil {
@@ -153,7 +152,7 @@ func textAt(thread int, address uint64) string {
 	}
 	defer memory.Close()
 	text := make([]byte, 4096)
-	n, _ := memory.ReadAt(text, int64(address)) // less where the memory ends
+	n, _ := memory.ReadAt(text, int64(address)) // short at the end of a mapping
 	text, _, _ = bytes.Cut(text[:n], []byte{0})
 	return string(text)
 }

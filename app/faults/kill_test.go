@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// loadUntil lets clients work on this life until some more answers are there
-// and a moment has passed, then calls fault, and ends the clients.
+// loadUntil runs clients until the given number of further acknowledgements
+// arrived and a moment has passed, then calls fault and stops the clients.
 func (s *server) loadUntil(l *ledger, o load, acks int, moment time.Duration, fault func()) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
@@ -31,32 +31,32 @@ func (s *server) loadUntil(l *ledger, o load, acks int, moment time.Duration, fa
 	clients.Go(func() { o.run(ctx, stop) })
 	select {
 	case <-enough:
-		time.Sleep(moment) // into the middle of whatever goes on
+		time.Sleep(moment) // so that the fault hits at a random point
 	case <-s.exited:
 	case <-time.After(patience):
-		s.t.Errorf("the clients do not get their answers:\n%s", s.log.tail())
+		s.t.Errorf("the clients get too few responses:\n%s", s.log.tail())
 	}
 	fault()
 	close(stop)
 	clients.Wait()
 }
 
-// The service is killed under load again and again: with submissions, uploads
-// and running jobs.
-func TestKillsLoseNothingThatWasAcknowledged(t *testing.T) {
+// The service is killed repeatedly under load, during submissions, uploads and
+// running jobs.
+func TestKillsLoseNothingAcknowledged(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\ngrace = \"1s\"\n")
 	random := rand.New(rand.NewPCG(*seed, 1))
 	l, v := newLedger(), &verdict{}
-	for life := range *kills {
+	for n := range *kills {
 		s.start()
 		s.verify(l, v, false)
 		v.stop(t)
-		o := load{life: fmt.Sprintf("l%d", life), clients: 6, jobs: 3, seed: random.Uint64()}
+		o := load{name: fmt.Sprintf("l%d", n), clients: 6, jobs: 3, seed: random.Uint64()}
 		s.loadUntil(l, o, 5+random.IntN(40), time.Duration(random.IntN(10_000))*time.Microsecond, s.kill)
 		s.check()
 		if t.Failed() {
-			t.Fatalf("after kill %d of seed %d:\n%s", life+1, *seed, s.log.tail())
+			t.Fatalf("after kill %d of seed %d:\n%s", n+1, *seed, s.log.tail())
 		}
 	}
 	s.start()

@@ -13,18 +13,18 @@ import (
 	"molrun/web/client"
 )
 
-// ledger is what clients know for sure. Whatever can change the service is
-// noted before it is asked for, since it may happen though the answer is lost;
-// and again once it is answered, since then it must have happened.
+// ledger is what the clients know for certain. A client notes each change before
+// it sends the request, because the change may take effect even if the response
+// is lost, and again after the response, because then it must have taken effect.
 type ledger struct {
 	mu       sync.Mutex
 	jobs     map[string]*jobFact // by name
 	files    map[string]*fileFact
 	acks     int
-	refusals map[string]int // answers without success, by code
-	faults   []string       // answers that no fault excuses
-	excused  []string       // codes of answers that a fault excuses
-	onAck    func(acks int) // called at each acknowledgement, outside of mu
+	refusals map[string]int // error responses by code
+	faults   []string       // wrong responses
+	excused  []string       // error codes that the current fault explains
+	onAck    func(acks int) // called after each acknowledgement, without mu
 }
 
 // jobFact is what is known of one job. A batch is a job with rows.
@@ -33,17 +33,17 @@ type jobFact struct {
 	rows       []string // names of a batch's jobs
 	isRow      bool
 	id         string // "" until the submission was acknowledged
-	final      string // the finished state that was seen, which stays
+	final      string // finished status that a client saw; it must not change
 	cancelling bool   // a cancellation was sent
-	stopping   bool   // and acknowledged, before the job was finished
-	retrying   bool   // a retry was sent: what was final may no longer be
-	retried    bool   // and acknowledged
-	attempts   int    // by then, or when it was to stop
-	pinned     bool   // acknowledged
+	stopping   bool   // the cancellation was acknowledged before the job was finished
+	retrying   bool   // a retry was sent, so the final status may change
+	retried    bool   // the retry was acknowledged
+	attempts   int    // at the time of the cancellation or retry
+	pinned     bool   // the pin was acknowledged
 	deleting   bool   // a deletion was sent
-	deleted    bool   // and acknowledged
+	deleted    bool   // the deletion was acknowledged
 	kept       bool   // clients neither cancel nor delete it
-	held       int    // clients that submit under this name: it must not be deleted, or they would make it anew
+	reserved   int    // clients submitting under this name; deleting the job now would let them create a new one
 }
 
 // fileFact is what is known of one upload.
@@ -52,10 +52,10 @@ type fileFact struct {
 	text      string
 	link      string // path and query of its downloadUrl
 	sent      bool   // its bytes were acknowledged
-	completed bool   // that, too
+	completed bool   // its completion was acknowledged
 	deleting  bool
 	deleted   bool
-	fetched   bool // by a verification, after the last fault
+	fetched   bool // verified since it was sent
 }
 
 func (f *fileFact) sha256() string {
@@ -67,14 +67,14 @@ func newLedger() *ledger {
 	return &ledger{jobs: map[string]*jobFact{}, files: map[string]*fileFact{}, refusals: map[string]int{}}
 }
 
-// note changes a fact before a request is sent.
+// note updates facts before a request is sent.
 func (l *ledger) note(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change()
 }
 
-// acknowledge changes a fact as an answer says.
+// acknowledge updates facts after a successful response.
 func (l *ledger) acknowledge(change func()) {
 	l.mu.Lock()
 	l.acks++
@@ -86,8 +86,8 @@ func (l *ledger) acknowledge(change func()) {
 	}
 }
 
-// refused counts an answer without success. The service may be unable to do
-// something, but has no reason to find the request wrong.
+// refused counts an error response. The service may be unable to serve a
+// request, but must not call it invalid.
 func (l *ledger) refused(err *client.Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ func (l *ledger) refused(err *client.Error) {
 	}
 }
 
-// faultf notes an answer that must not be, whatever happened.
+// faultf notes a response that is wrong under any fault.
 func (l *ledger) faultf(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -110,37 +110,38 @@ func (l *ledger) acknowledged() int {
 	return l.acks
 }
 
-// job picks a job that fn likes and gives what is known of it now.
+// job picks a job for which fn returns true.
 func (l *ledger) job(r *rand.Rand, fn func(jobFact) bool) (jobFact, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return pick(r, l.jobs, fn)
 }
 
-// hold picks a job that fn likes and is not being deleted, and keeps it from
-// that until release is called.
-func (l *ledger) hold(r *rand.Rand, fn func(jobFact) bool) (fact jobFact, release func(), ok bool) {
+// reserve picks a job for which fn returns true and that is not being deleted.
+// No client deletes it until release is called.
+func (l *ledger) reserve(r *rand.Rand, fn func(jobFact) bool) (fact jobFact, release func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	fact, ok = pick(r, l.jobs, func(f jobFact) bool { return !f.deleting && fn(f) })
 	if !ok {
 		return fact, nil, false
 	}
-	held := l.jobs[fact.submission.Name]
-	held.held++
-	return fact, func() { l.note(func() { held.held-- }) }, true
+	picked := l.jobs[fact.submission.Name]
+	picked.reserved++
+	return fact, func() { l.note(func() { picked.reserved-- }) }, true
 }
 
-// file picks a file that fn likes and gives what is known of it now.
+// file picks a file for which fn returns true.
 func (l *ledger) file(r *rand.Rand, fn func(fileFact) bool) (fileFact, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return pick(r, l.files, fn)
 }
 
-// pick takes the first that fn likes after a random one.
+// pick returns the first entry at or after a random one for which fn returns
+// true.
 func pick[T any](r *rand.Rand, from map[string]*T, fn func(T) bool) (found T, ok bool) {
-	keys := slices.Sorted(maps.Keys(from)) // so that a seed picks the same
+	keys := slices.Sorted(maps.Keys(from)) // so that a seed is reproducible
 	if len(keys) == 0 {
 		return found, false
 	}

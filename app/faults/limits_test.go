@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// With 48 descriptors and more clients than that, the service answers some of
-// them, outlives the rush and is whole again after it.
+// With 48 descriptors and more clients than that, the service keeps running and
+// serves all requests again once the clients are gone.
 func TestFewDescriptors(t *testing.T) {
 	t.Parallel()
 	prlimit, err := exec.LookPath("prlimit")
 	if err != nil {
-		lacks(t, "prlimit is not installed")
+		skipUnlessRequired(t, "prlimit is not installed")
 	}
 	s := newServer(t, "", "[runner]\ncpus = 2\nmemory = \"1GiB\"\n")
 	s.prefix = []string{prlimit, "--nofile=48"}
@@ -29,7 +29,7 @@ func TestFewDescriptors(t *testing.T) {
 	for range 100 {
 		conn, err := net.DialTimeout("tcp", strings.TrimPrefix(s.base, "http://"), time.Second)
 		if err != nil {
-			break // the queue of the system is full, too
+			break // the listen backlog is full, too
 		}
 		idle = append(idle, conn)
 	}
@@ -37,12 +37,12 @@ func TestFewDescriptors(t *testing.T) {
 	for _, conn := range idle {
 		conn.Close()
 	}
-	s.loadUntil(l, load{life: "d", clients: 4, jobs: 4, seed: *seed}, 40, 0, func() {})
+	s.loadUntil(l, load{name: "d", clients: 4, jobs: 4, seed: *seed}, 40, 0, func() {})
 	if s.ended() {
 		t.Fatalf("the service ended with %v:\n%s", s.process.ProcessState, s.log.tail())
 	}
 	s.conclude(l, v)
-	t.Logf("nofile=48: %d idle connections held %d descriptors; then all requests were answered", len(idle), open)
+	t.Logf("nofile=48: %d idle connections used %d descriptors; then all requests were served", len(idle), open)
 }
 
 // openFiles counts the descriptors of the service.
@@ -52,7 +52,7 @@ func (s *server) openFiles() int {
 	return len(entries)
 }
 
-// Many clients with large bodies take no more memory than the settings say.
+// Many clients with large bodies use no more memory than configured.
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	const bound = 256 << 20
@@ -72,7 +72,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			}
 		}
 	})
-	s.loadUntil(l, load{life: "m", clients: 32, jobs: 1, note: 512 << 10, seed: *seed}, 80, 0, func() {})
+	s.loadUntil(l, load{name: "m", clients: 32, jobs: 1, note: 512 << 10, seed: *seed}, 80, 0, func() {})
 	close(done)
 	watch.Wait()
 	if s.ended() || peak == 0 || peak > bound {
@@ -82,8 +82,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	t.Logf("32 clients with 512 KiB a submission: peak of anonymous memory %d MiB", peak>>20)
 }
 
-// anonymousMemory is what a process has allocated and touched; 0 once it is
-// gone. The database's pages are the system's to take back and not in it.
+// anonymousMemory returns the resident anonymous memory of a process, 0 once it
+// is gone. It excludes the database's mapped pages, which the system can evict.
 func anonymousMemory(pid int) (size int64) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -16,22 +16,22 @@ import (
 	"molrun/web/client"
 )
 
-// load is clients at work on one life of a server.
+// load describes the clients that work on one run of a server.
 type load struct {
 	client  *client.Client
 	ledger  *ledger
-	life    string // begins the names of its jobs
+	name    string // names this run of the server; prefix of the job names
 	clients int
-	jobs    int // that each client may submit; other requests have no end
-	note    int // letters in the settings of each job
+	jobs    int // that each client may submit; other requests are not limited
+	note    int // length of the note in each job's settings
 	seed    uint64
 
-	kind  func(r *rand.Rand, name string) client.Submission // of jobs; nil: those of the diary
-	rows  int                                               // of each batch; 0: two
+	kind  func(r *rand.Rand, name string) client.Submission // makes jobs; nil makes diary jobs
+	rows  int                                               // of each batch; at least 2
 	pause time.Duration                                     // between a client's requests
 }
 
-// job invents what a job of this name does.
+// job makes a random job of this name.
 func (o load) job(r *rand.Rand, name string) client.Submission {
 	if o.kind != nil {
 		return o.kind(r, name)
@@ -39,9 +39,9 @@ func (o load) job(r *rand.Rand, name string) client.Submission {
 	return withNote(diaryJob(name, float64(r.IntN(300))/1000, int64(r.IntN(20_000))), o.note)
 }
 
-// run works until stop is closed. Requests are not cut short then, since what
-// they ask for could happen after the service was compared with the ledger; ctx
-// bounds them.
+// run runs the clients until stop is closed. It does not cancel their last
+// requests, because these could take effect after the service was compared with
+// the ledger. ctx bounds them.
 func (o load) run(ctx context.Context, stop <-chan struct{}) {
 	var all sync.WaitGroup
 	for n := range o.clients {
@@ -51,7 +51,7 @@ func (o load) run(ctx context.Context, stop <-chan struct{}) {
 	all.Wait()
 }
 
-// worker is one client; it does one thing after the other.
+// worker is one client, which sends one request at a time.
 type worker struct {
 	load
 	ctx      context.Context
@@ -77,7 +77,7 @@ func (w *worker) run() {
 		{1, w.pin},
 		{1, w.remove},
 		{1, w.removeFile},
-		{3, w.look},
+		{3, w.readJob},
 		{1, w.fetchResult},
 	}
 	var deck []func() error
@@ -93,7 +93,7 @@ func (w *worker) run() {
 	}
 }
 
-// rest waits, or until the load ends.
+// rest pauses, at most until the load ends.
 func (w *worker) rest(d time.Duration) {
 	if d == 0 {
 		return
@@ -115,8 +115,8 @@ func (w *worker) stopped() bool {
 	}
 }
 
-// failed notes an answer without success. Where there was no answer the server
-// is gone, or a connection failed; the client tries other things soon.
+// failed notes an error response. Without a response, the server is gone or the
+// connection failed. After a short rest the client tries something else.
 func (w *worker) failed(err error) {
 	if refused, ok := errors.AsType[*client.Error](err); ok {
 		w.ledger.refused(refused)
@@ -124,7 +124,7 @@ func (w *worker) failed(err error) {
 	w.rest(5 * time.Millisecond)
 }
 
-// except forgets an answer that is as it should be.
+// except ignores expected error codes.
 func except(err error, codes ...string) error {
 	if refused, ok := errors.AsType[*client.Error](err); ok && slices.Contains(codes, refused.Code) {
 		return nil
@@ -132,10 +132,10 @@ func except(err error, codes ...string) error {
 	return err
 }
 
-// upload asks for a place, sends a file there and confirms it.
+// upload creates an upload, sends its bytes and completes it.
 func (w *worker) upload() error {
 	w.files++
-	name := fmt.Sprintf("%s-%d-%d.txt", w.life, w.number, w.files)
+	name := fmt.Sprintf("%s-%d-%d.txt", w.name, w.number, w.files)
 	u, err := w.client.CreateUpload(w.ctx, "", name)
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func (w *worker) upload() error {
 		fact := w.ledger.files[u.FileID]
 		fact.completed = true
 		if file.SHA256 != fact.sha256() {
-			w.ledger.faults = append(w.ledger.faults, fmt.Sprintf("file %s has another SHA-256 than what was sent", file.ID))
+			w.ledger.faults = append(w.ledger.faults, fmt.Sprintf("file %s has a different SHA-256 than the bytes sent", file.ID))
 		}
 	})
 	return nil
@@ -186,7 +186,7 @@ func (w *worker) removeFile() error {
 	return nil
 }
 
-// fetchResult downloads what a job has made.
+// fetchResult downloads a job's result.
 func (w *worker) fetchResult() error {
 	fact, ok := w.ledger.job(w.rand, func(f jobFact) bool { return f.final == "COMPLETED" && f.rows == nil && !f.deleting })
 	if !ok {
@@ -207,7 +207,7 @@ func (w *worker) fetchResult() error {
 	return nil
 }
 
-// get reads a link.
+// get downloads a URL.
 func get(ctx context.Context, url string) (string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -217,7 +217,7 @@ func get(ctx context.Context, url string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer response.Body.Close() // only read from
+	defer response.Body.Close() // opened only for reading
 	text, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = &client.Error{Status: response.StatusCode, Code: errorCode(text), Message: string(text)}
@@ -225,7 +225,7 @@ func get(ctx context.Context, url string) (string, error) {
 	return string(text), err
 }
 
-// errorCode reads the code out of an error's body.
+// errorCode extracts the code from an error's body.
 func errorCode(text []byte) string {
 	var body struct{ Error struct{ Code string } }
 	if err := json.Unmarshal(text, &body); err != nil {

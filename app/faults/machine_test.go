@@ -18,7 +18,7 @@ import (
 	"molrun/web/client"
 )
 
-// guestBoot is what the virtual machine does once its disk is there.
+// guestBoot is the script that the virtual machine runs once its disk is mounted.
 const guestBoot = `
 cd /disk
 export MOLRUN_CONFIG=/disk/config.toml
@@ -44,7 +44,7 @@ format = "json"
 `
 
 // guest is a virtual machine that runs molrun. Its server has the address and
-// key by which the tests' clients reach it.
+// the API key for the tests' clients.
 type guest struct {
 	t       *testing.T
 	server  *server
@@ -53,10 +53,10 @@ type guest struct {
 	process *exec.Cmd
 	console io.WriteCloser
 	log     *logBuffer
-	parts   sync.WaitGroup // what serves this boot
+	parts   sync.WaitGroup // goroutines of this boot
 }
 
-// newGuest makes a machine with an empty data directory, which is off.
+// newGuest returns a machine with an empty data directory, switched off.
 func newGuest(t *testing.T) *guest {
 	t.Helper()
 	root := t.TempDir()
@@ -105,7 +105,7 @@ func (g *guest) boot() {
 	g.process = exec.Command("qemu-system-x86_64",
 		"-accel", "tcg", "-cpu", "max", "-smp", "2", "-m", "1024", "-display", "none", "-no-reboot",
 		"-kernel", filepath.Join(*machine, "kernel"), "-initrd", filepath.Join(*machine, "initrd"),
-		"-append", "console=ttyS0 quiet panic=-1 no_timer_check", // a busy host is late with the timer
+		"-append", "console=ttyS0 quiet panic=-1 no_timer_check", // on a busy host the timer check fails
 		"-drive", fmt.Sprintf("file=nbd:%s,format=raw,if=virtio,cache=none", nbd.Addr()),
 		"-netdev", fmt.Sprintf("user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:8080", g.port),
 		"-device", "virtio-net-pci,netdev=net,romfile=",
@@ -129,7 +129,7 @@ func (g *guest) boot() {
 	g.read(output)
 }
 
-// read follows the console until molrun has started, and beyond.
+// read reads the console and waits until molrun has started.
 func (g *guest) read(output io.Reader) {
 	g.t.Helper()
 	started, ended := make(chan struct{}), make(chan struct{})
@@ -154,7 +154,7 @@ func (g *guest) read(output io.Reader) {
 	select {
 	case <-started:
 	case <-ended:
-		g.t.Fatalf("the machine ends at its start:\n%s", g.log.tail())
+		g.t.Fatalf("the machine stopped while booting:\n%s", g.log.tail())
 	case <-time.After(patience):
 		g.t.Fatalf("the machine does not start:\n%s", g.log.tail())
 	}
@@ -168,41 +168,41 @@ func (g *guest) read(output io.Reader) {
 	}
 }
 
-// tell types a command.
+// tell types a command on the console.
 func (g *guest) tell(command string) {
 	g.t.Helper()
 	_, err := io.WriteString(g.console, command+"\n")
 	must(g.t, err)
 }
 
-// off takes the power away.
+// off switches the machine off.
 func (g *guest) off() {
 	if g.process == nil {
 		return
 	}
-	_ = g.process.Process.Kill() // it may be off
+	_ = g.process.Process.Kill() // it may be off already
 	g.parts.Wait()
 	_ = g.process.Wait() // killed
 	g.process = nil
 }
 
-// cut takes the power away at a flush, and with it some of what the disk had
-// not flushed. The machine lives on for a moment with a disk that no longer
-// answers: what it tells clients then has to be on the disk already.
-func (g *guest) cut(l *ledger, life string, r *rand.Rand) (cached int) {
+// cut cuts the power at a flush and loses some unflushed sectors. The machine
+// runs on for a moment with a disk that no longer answers: whatever it
+// acknowledges then must already be on disk.
+func (g *guest) cut(l *ledger, name string, r *rand.Rand) (cached int) {
 	g.t.Helper()
 	c, moment := g.server.client(), time.Duration(r.IntN(4000))*time.Millisecond
 	ctx, cancel := context.WithTimeout(g.t.Context(), patience)
 	defer cancel()
-	late := l.submitLate(ctx, life, c)
-	time.Sleep(time.Duration(r.IntN(200)) * time.Millisecond) // until about the time of their commit
-	dark := g.disk.darken(r.IntN(2) == 0)
+	late := l.submitLate(ctx, name, c)
+	time.Sleep(time.Duration(r.IntN(200)) * time.Millisecond) // about when they are committed
+	powerCut := g.disk.cutAtFlush(r.IntN(2) == 0)
 	select {
-	case <-dark:
+	case <-powerCut:
 		l.askAll(ctx, moment, c)
 	case <-g.server.exited:
 	case <-ctx.Done():
-		g.t.Errorf("the disk is not asked to flush:\n%s", g.log.tail())
+		g.t.Errorf("the disk got no flush request:\n%s", g.log.tail())
 	}
 	g.off()
 	cancel()
@@ -212,21 +212,21 @@ func (g *guest) cut(l *ledger, life string, r *rand.Rand) (cached int) {
 	return cached
 }
 
-// submitLate submits some jobs when the power is about to go: most get no
-// answer.
-func (l *ledger) submitLate(ctx context.Context, life string, c *client.Client) *sync.WaitGroup {
+// submitLate submits some jobs shortly before the power cut; most get no
+// response.
+func (l *ledger) submitLate(ctx context.Context, name string, c *client.Client) *sync.WaitGroup {
 	w := &worker{load: load{client: c, ledger: l}, ctx: ctx}
 	var all sync.WaitGroup
 	for n := range 8 {
-		s := diaryJob(fmt.Sprintf("%s-late-%d", life, n), 0, 0)
+		s := diaryJob(fmt.Sprintf("%s-late-%d", name, n), 0, 0)
 		l.note(func() { l.jobs[s.Name] = &jobFact{submission: s} })
 		all.Go(func() { _ = w.send(s) })
 	}
 	return &all
 }
 
-// askAll repeats, for a moment, every submission that was not answered, and
-// looks at every job that is not known to be finished.
+// askAll repeats every unacknowledged submission and reads every job that is not
+// known to be finished. It takes no longer than the given moment.
 func (l *ledger) askAll(ctx context.Context, moment time.Duration, c *client.Client) {
 	ctx, cancel := context.WithTimeout(ctx, moment)
 	defer cancel()
@@ -239,7 +239,7 @@ func (l *ledger) askAll(ctx context.Context, moment time.Duration, c *client.Cli
 			case fact.id == "":
 				all.Go(func() { _ = w.send(fact.submission) })
 			case fact.final == "":
-				all.Go(func() { _ = w.lookAt(fact) })
+				all.Go(func() { _ = w.compareJob(fact) })
 			}
 		}
 	})

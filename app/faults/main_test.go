@@ -12,24 +12,24 @@ import (
 )
 
 var (
-	program   = flag.String("binary", "", "molrun to test; empty builds this source")
-	kills     = flag.Int("kills", 5, "how often the service is killed under load")
-	positions = flag.Int("positions", 1, "how many calls of each kind are made to fail, one a run")
-	machine   = flag.String("machine", "", "directory with kernel and initrd; empty leaves the power cuts out")
-	cuts      = flag.Int("cuts", 25, "how often the machine loses power")
-	rounds    = flag.Int("rounds", 2, "how often something happens to a cluster under load")
-	only      = flag.String("only", "", "kind of fault, by a part of its name, that alone happens to a cluster")
-	rows      = flag.Int("rows", 60, "of the batch that a cluster runs")
+	program   = flag.String("binary", "", "molrun binary to test; empty builds it from source")
+	kills     = flag.Int("kills", 5, "number of times to kill the service under load")
+	positions = flag.Int("positions", 1, "number of calls of each kind to fail, one per run")
+	machine   = flag.String("machine", "", "directory with kernel and initrd; empty skips the power cuts")
+	cuts      = flag.Int("cuts", 25, "number of power cuts")
+	rounds    = flag.Int("rounds", 2, "number of rounds of cluster faults under load")
+	only      = flag.String("only", "", "inject only cluster faults with this text in their name")
+	rows      = flag.Int("rows", 60, "number of rows in the batch that the cluster runs")
 	arraySize = flag.Int("array-size", 1001, "MaxArraySize of that cluster")
-	seed      = flag.Uint64("seed", 0, "of the random choices; 0 takes one of the clock")
+	seed      = flag.Uint64("seed", 0, "seed of the random choices; 0 takes the time")
 )
 
-// patience bounds every wait; nothing is expected to take as long.
+// patience bounds every wait; nothing should take that long.
 const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
-// run builds the program once for all tests: static, as it is installed.
+// run builds the program once for all tests, statically linked as in releases.
 func run(m *testing.M) int {
 	flag.Parse()
 	if yes, err := injected(); yes {
@@ -62,8 +62,8 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// waitsInParallel lets twice as many tests run at once as there are CPUs, since
-// most of them wait. The command line overrides it.
+// waitsInParallel runs twice as many tests in parallel as there are CPUs, because
+// most of them wait. The command line overrides this.
 func waitsInParallel() {
 	set := false
 	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
@@ -72,9 +72,9 @@ func waitsInParallel() {
 	}
 }
 
-// lacks skips a test that wants something which this machine does not have,
-// or fails it where nothing may be skipped.
-func lacks(t *testing.T, format string, args ...any) {
+// skipUnlessRequired skips a test because this machine lacks something, or fails
+// it if nothing may be skipped.
+func skipUnlessRequired(t *testing.T, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("TEST_REQUIRE_ALL") != "" {
 		t.Fatalf(format, args...)

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// needMachine skips where there is nothing to make a virtual machine of.
+// needMachine skips the test if no virtual machine can be started.
 func needMachine(t *testing.T) {
 	t.Helper()
 	if *machine == "" {
-		t.Skip("-machine names no directory; .ci/powercut makes one")
+		t.Skip("-machine is not set; .ci/powercut creates the directory")
 	}
 	for _, name := range []string{"qemu-system-x86_64", "mkfs.ext4"} {
 		if _, err := exec.LookPath(name); err != nil {
-			lacks(t, "%s is not installed", name)
+			skipUnlessRequired(t, "%s is not installed", name)
 		}
 	}
 	if path, err := filepath.Abs(*machine); err == nil {
@@ -26,14 +26,14 @@ func needMachine(t *testing.T) {
 	}
 }
 
-// guestLoad is clients of a virtual machine, which may be slow.
+// guestLoad is the load for a virtual machine, which may be slow.
 func guestLoad(boot int, r *rand.Rand) load {
-	return load{life: fmt.Sprintf("b%d", boot), clients: 6, jobs: 3, seed: r.Uint64()}
+	return load{name: fmt.Sprintf("b%d", boot), clients: 6, jobs: 3, seed: r.Uint64()}
 }
 
-// The power goes under load again and again, and once between the clock jumps
-// a year ahead and back.
-func TestPowerCutsLoseNothingThatWasAcknowledged(t *testing.T) {
+// The power fails repeatedly under load, once after the clock jumped a year ahead
+// and back.
+func TestPowerCutsLoseNothingAcknowledged(t *testing.T) {
 	needMachine(t)
 	g := newGuest(t)
 	random := rand.New(rand.NewPCG(*seed, 2))
@@ -45,7 +45,7 @@ func TestPowerCutsLoseNothingThatWasAcknowledged(t *testing.T) {
 		v.stop(t)
 		moment := time.Duration(random.IntN(100_000)) * time.Microsecond
 		o := guestLoad(n, random)
-		g.server.loadUntil(l, o, 10+random.IntN(60), moment, func() { sectors += g.cut(l, o.life, random) })
+		g.server.loadUntil(l, o, 10+random.IntN(60), moment, func() { sectors += g.cut(l, o.name, random) })
 		t.Logf("cut %d: acknowledged %d so far", n+1, l.acknowledged())
 		if t.Failed() {
 			t.Fatalf("at cut %d of seed %d", n+1, *seed)
@@ -64,22 +64,22 @@ func TestPowerCutsLoseNothingThatWasAcknowledged(t *testing.T) {
 }
 
 // jumpClock sets the clock a year ahead under load, then back, and cuts the
-// power. Links that were made on the other side of a jump may be refused.
+// power. Links made before a jump may be refused after it.
 func (g *guest) jumpClock(l *ledger, random *rand.Rand) (sectors int) {
 	g.t.Helper()
 	l.note(func() { l.excused = []string{"LINK_EXPIRED", "LINK_INVALID"} })
 	o := guestLoad(*cuts, random)
 	const year = 365 * 24 * time.Hour
 	g.server.loadUntil(l, o, 20, 0, func() { g.setClock(year) })
-	o.life += "ahead"
+	o.name += "ahead"
 	g.server.loadUntil(l, o, 20, 0, func() { g.setClock(-10 * time.Minute) })
-	o.life += "back"
-	g.server.loadUntil(l, o, 20, 0, func() { sectors += g.cut(l, o.life, random) })
+	o.name += "back"
+	g.server.loadUntil(l, o, 20, 0, func() { sectors += g.cut(l, o.name, random) })
 	return sectors
 }
 
-// setClock sets the machine's clock beside the true time and waits until
-// molrun's answers show it.
+// setClock sets the machine's clock with an offset from the true time and waits
+// until molrun's responses show it.
 func (g *guest) setClock(beside time.Duration) {
 	g.t.Helper()
 	c := &http.Client{Timeout: patience}
@@ -89,30 +89,30 @@ func (g *guest) setClock(beside time.Duration) {
 		if err != nil {
 			return false
 		}
-		answer.Body.Close() // only its header counts
+		answer.Body.Close() // only the header is needed
 		shown, err := http.ParseTime(answer.Header.Get("Date"))
 		return err == nil && time.Since(shown.Add(-beside)).Abs() < 5*time.Minute
 	})
 }
 
-// For control: a disk that answers flushes and forgets them loses what was
-// acknowledged, and the comparison finds that.
-func TestPowerCutOfADiskThatLiesIsFound(t *testing.T) {
+// This tests the method: if the disk acknowledges flushes without doing them,
+// acknowledged data is lost, and the comparison finds that.
+func TestPowerCutDataLossOnLyingDiskIsDetected(t *testing.T) {
 	needMachine(t)
 	g := newGuest(t)
 	random := rand.New(rand.NewPCG(*seed, 3))
 	l, v := newLedger(), &verdict{}
 	g.boot()
 	o := guestLoad(0, random)
-	g.server.loadUntil(l, o, 20, 0, func() { g.cut(l, o.life, random) })
+	g.server.loadUntil(l, o, 20, 0, func() { g.cut(l, o.name, random) })
 	g.disk.lies = true
 	g.boot()
 	o = guestLoad(1, random)
-	g.server.loadUntil(l, o, 40, 0, func() { g.cut(l, o.life, random) })
+	g.server.loadUntil(l, o, 40, 0, func() { g.cut(l, o.name, random) })
 	g.boot()
 	g.server.verify(l, v, false)
 	if len(v.lost) < 10 {
-		t.Errorf("lost %d of what a lying disk had taken: the method finds nothing", len(v.lost))
+		t.Errorf("only %d losses found on a lying disk, want at least 10", len(v.lost))
 	}
-	t.Logf("control with a disk that lies (%d writes, %d flushes): acknowledged %d, %v", g.disk.writes, g.disk.flushes, l.acknowledged(), v)
+	t.Logf("lying disk (%d writes, %d flushes): acknowledged %d, %v", g.disk.writes, g.disk.flushes, l.acknowledged(), v)
 }

@@ -16,14 +16,14 @@ import (
 	"molrun/web/client"
 )
 
-// A batch goes to the cluster in a few arrays, not in a submission for each
-// row, and what Slurm is asked does not grow with the rows: one squeue a tick.
+// A batch is submitted to the cluster in a few arrays, not row by row, and the
+// number of Slurm queries does not grow with the rows: one squeue per poll.
 func TestRowsOnTheCluster(t *testing.T) {
 	oneCluster(t)
-	most := *arraySize - 1 // in an array
+	most := *arraySize - 1 // tasks in an array
 	c := cluster.New(t, cluster.Knobs{
 		Nodes: 2, CPUs: 4, MemoryMiB: 8000, NoGPUs: true,
-		SlurmdTimeout: 300, // a busy machine must not pass for a node that is down
+		SlurmdTimeout: 300, // so that a busy machine is not taken for a node that is down
 		Extra:         fmt.Sprintf("MaxJobCount=50000\nMaxArraySize=%d\n", *arraySize),
 	})
 	s := newSite(t, c, fmt.Sprintf("max_jobs = %d\n", max(5000, *rows)))
@@ -44,11 +44,11 @@ func TestRowsOnTheCluster(t *testing.T) {
 	s.compareRows(ctx, lab)
 	arrays := s.arrays()
 	if want := (*rows + most - 1) / most; len(arrays) < want || len(arrays) > 5*want+5 {
-		t.Errorf("%d rows went to Slurm in %d submissions; %d are enough", *rows, len(arrays), want)
+		t.Errorf("%d rows took %d Slurm submissions; %d suffice", *rows, len(arrays), want)
 	}
-	own, commands := s.cpu()
+	service, commands := s.cpu()
 	t.Logf("%d rows: accepted after %v, completed after %v; %d sbatch, with %v tasks; CPU of the service %v, of Slurm's commands %v",
-		*rows, accepted.Round(time.Millisecond), took.Round(time.Second), len(arrays), arrays, own, commands)
+		*rows, accepted.Round(time.Millisecond), took.Round(time.Second), len(arrays), arrays, service, commands)
 	for _, name := range []string{"sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo"} {
 		t.Log(describe(name, s.calls()))
 	}
@@ -56,8 +56,8 @@ func TestRowsOnTheCluster(t *testing.T) {
 	s.check()
 }
 
-// smallestRows are runs of the engine that are as short as it allows, each of
-// its own seed.
+// smallestRows returns a batch of the shortest runs that the engine allows, with
+// different seeds.
 func smallestRows(n int) client.BatchSubmission {
 	b := client.BatchSubmission{Name: "rows", Type: "cg-idp", MaxRuntime: 600}
 	for i := range n {
@@ -66,7 +66,7 @@ func smallestRows(n int) client.BatchSubmission {
 	return b
 }
 
-// compareRows looks at every row, and at what is left on the cluster.
+// compareRows checks every row, and that nothing is left on the cluster.
 func (s *site) compareRows(ctx context.Context, c *client.Client) {
 	s.t.Helper()
 	seen := map[string]bool{}
@@ -80,12 +80,12 @@ func (s *site) compareRows(ctx context.Context, c *client.Client) {
 	if len(seen) != *rows {
 		s.t.Errorf("the batch has %d rows, want %d", len(seen), *rows)
 	}
-	if left := append(s.soonNone(s.inSlurm), s.soonNone(s.attemptsLeft)...); len(left) > 0 {
-		s.t.Errorf("%d are left on the cluster: %s", len(left), left[0])
+	if left := append(s.waitForNone(s.inSlurm), s.waitForNone(s.attemptDirs)...); len(left) > 0 {
+		s.t.Errorf("%d jobs or directories are left on the cluster: %s", len(left), left[0])
 	}
 }
 
-// arrays gives how many tasks each submission had, the largest first.
+// arrays returns the number of tasks of each submission, largest first.
 func (s *site) arrays() (tasks []int) {
 	lists, err := filepath.Glob(filepath.Join(s.shared, "submissions", "*"))
 	must(s.t, err)
@@ -100,14 +100,14 @@ func (s *site) arrays() (tasks []int) {
 	return tasks
 }
 
-// cpu gives what the service has used, and what the commands that it called.
-func (s *site) cpu() (own, commands time.Duration) {
+// cpu returns the CPU time of the service itself and of the commands it ran.
+func (s *site) cpu() (service, commands time.Duration) {
 	s.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Process.Pid))
 	must(s.t, err)
 	_, rest, _ := strings.Cut(string(text), ") ")
 	fields := strings.Fields(rest)
-	var ticks [4]time.Duration // user and system, then those of children
+	var ticks [4]time.Duration // user and system time, then that of children
 	for i := range ticks {
 		_, err := fmt.Sscan(fields[11+i], &ticks[i])
 		must(s.t, err)
@@ -116,7 +116,7 @@ func (s *site) cpu() (own, commands time.Duration) {
 	return (ticks[0] + ticks[1]) * tick, (ticks[2] + ticks[3]) * tick
 }
 
-// describe sums up the calls of a command.
+// describe summarizes the calls of a command.
 func describe(name string, all []call) string {
 	var took []time.Duration
 	var sum time.Duration
@@ -133,6 +133,6 @@ func describe(name string, all []call) string {
 	}
 	slices.Sort(took)
 	ms := func(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
-	return fmt.Sprintf("%s: called %d times, %d failed; median %v, longest %v, together %v",
+	return fmt.Sprintf("%s: called %d times, %d failed; median %v, longest %v, total %v",
 		name, len(took), failed, ms(took[len(took)/2]), ms(took[len(took)-1]), ms(sum))
 }

@@ -21,22 +21,23 @@ import (
 	"molrun/web/client"
 )
 
-// server is molrun on a directory of its own, through any number of lives.
+// server is molrun on a temporary data directory. It can be started any number
+// of times.
 type server struct {
 	t       *testing.T
-	dir     string   // of configuration, algorithms and diary
-	data    string   // its data directory
-	prefix  []string // a command that starts it, such as strace
-	env     []string // beyond the common environment
-	remote  bool     // it runs in a virtual machine, its diary is out of reach
+	dir     string   // configuration, algorithms and diary
+	data    string   // data directory
+	prefix  []string // command that starts molrun, such as strace
+	env     []string // additional environment
+	remote  bool     // it runs in a virtual machine, where its diary can't be read
 	key     string   // of an administrator of the organization "lab"
 	base    string
 	process *exec.Cmd
 	exited  chan struct{}
-	log     *logBuffer // of this life
+	log     *logBuffer // since the last start
 }
 
-// logBuffer keeps what a server printed.
+// logBuffer keeps a server's log.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -61,14 +62,14 @@ func (b *logBuffer) String() string {
 	return b.text.String()
 }
 
-// tail gives the end of a log, enough to see what went wrong.
+// tail returns the last lines of the log.
 func (b *logBuffer) tail() string {
 	lines := strings.Split(b.String(), "\n")
 	return strings.Join(lines[max(0, len(lines)-40):], "\n")
 }
 
-// newServer lays out a server that does not run yet. data "" is a folder
-// beside the configuration; config is TOML.
+// newServer prepares a server without starting it. If data is "", the data
+// directory is beside the configuration; config is TOML.
 func newServer(t *testing.T, data, config string) *server {
 	t.Helper()
 	s := &server{t: t, dir: t.TempDir(), data: data, log: &logBuffer{}}
@@ -85,7 +86,7 @@ func newServer(t *testing.T, data, config string) *server {
 		s.kill()
 		s.killTasks()
 		if t.Failed() {
-			t.Logf("log of the last life:\n%s", s.log.tail())
+			t.Logf("log since the last start:\n%s", s.log.tail())
 		}
 	})
 	return s
@@ -95,7 +96,7 @@ func (s *server) path(parts ...string) string {
 	return filepath.Join(append([]string{s.dir}, parts...)...)
 }
 
-// command makes a molrun command on this server's data.
+// command returns a molrun command on this server's data.
 func (s *server) command(ctx context.Context, args ...string) *exec.Cmd {
 	argv := append(append([]string{}, s.prefix...), *program)
 	argv = append(argv, args...)
@@ -105,8 +106,8 @@ func (s *server) command(ctx context.Context, args ...string) *exec.Cmd {
 	return c
 }
 
-// begin starts a life and waits until it answers. An error says that it ended
-// before that.
+// begin starts the server and waits until it listens. It returns an error if the
+// server exits before that.
 func (s *server) begin() error {
 	s.t.Helper()
 	s.process = s.command(context.Background(), "serve")
@@ -121,7 +122,7 @@ func (s *server) begin() error {
 	case address := <-listening:
 		s.base = "http://" + address
 	case <-s.exited:
-		return fmt.Errorf("the server ended with %v at its start:\n%s", s.process.ProcessState, s.log.tail())
+		return fmt.Errorf("the server ended with %v while starting:\n%s", s.process.ProcessState, s.log.tail())
 	case <-time.After(patience):
 		s.t.Fatalf("the server does not start:\n%s", s.log.tail())
 	}
@@ -131,29 +132,29 @@ func (s *server) begin() error {
 	return s.makeKey()
 }
 
-// start is begin where nothing may go wrong.
+// start is begin, and fails the test on an error.
 func (s *server) start() {
 	s.t.Helper()
 	must(s.t, s.begin())
 }
 
-// follow keeps a life's log, finds its address in it and waits for its end.
+// follow collects the log, finds the address in it and waits for the exit.
 func follow(process *exec.Cmd, stderr io.Reader, log *logBuffer, listening chan<- string, exited chan<- struct{}) {
 	defer close(exited)
 	lines := bufio.NewScanner(stderr)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var line struct{ Message, Listen, Level string }
-		_ = json.Unmarshal(lines.Bytes(), &line) // what is no JSON has no message
+		_ = json.Unmarshal(lines.Bytes(), &line) // other lines have no message
 		switch {
 		case line.Level == "info" && strings.HasSuffix(line.Message, "request"):
-			continue // there are thousands
+			continue // too many to keep
 		case line.Message == "started":
-			listening <- line.Listen // once a life
+			listening <- line.Listen // logged once
 		}
 		log.add(lines.Bytes())
 	}
-	_ = process.Wait() // ProcessState tells
+	_ = process.Wait() // ProcessState has the result
 }
 
 func (s *server) makeKey() error {
@@ -168,14 +169,14 @@ func (s *server) makeKey() error {
 	return nil
 }
 
-// client gives a client of this life; its connections end with the test.
+// client returns a client of the running server, closed when the test ends.
 func (s *server) client() *client.Client {
 	c := client.NewWith(s.base, s.key, &http.Transport{MaxIdleConnsPerHost: 16})
 	s.t.Cleanup(c.Close)
 	return c
 }
 
-// ended reports whether this life is over.
+// ended reports whether the server has exited.
 func (s *server) ended() bool {
 	select {
 	case <-s.exited:
@@ -185,28 +186,27 @@ func (s *server) ended() bool {
 	}
 }
 
-// await waits for the end of this life and gives its exit code, -1 for a
-// signal.
+// await waits until the server exits and returns its exit code, -1 for a signal.
 func (s *server) await() int {
 	s.t.Helper()
 	select {
 	case <-s.exited:
 	case <-time.After(patience):
-		s.t.Fatalf("the server does not end:\n%s", s.log.tail())
+		s.t.Fatalf("the server does not exit:\n%s", s.log.tail())
 	}
 	return s.process.ProcessState.ExitCode()
 }
 
-// kill ends this life as a crash would; tasks live on.
+// kill kills the server with SIGKILL, as in a crash; tasks keep running.
 func (s *server) kill() {
 	if s.process == nil || s.process.Process == nil {
 		return
 	}
-	_ = s.process.Process.Kill() // it may be over already
+	_ = s.process.Process.Kill() // it may have exited already
 	<-s.exited
 }
 
-// stop ends this life as an operator would.
+// stop stops the server with SIGTERM, as an operator would.
 func (s *server) stop() {
 	s.t.Helper()
 	must(s.t, s.process.Process.Signal(syscall.SIGTERM))
@@ -215,7 +215,7 @@ func (s *server) stop() {
 	}
 }
 
-// check runs `molrun check` and fails the test where it finds a problem.
+// check runs `molrun check` and fails the test if that finds a problem.
 func (s *server) check(args ...string) {
 	s.t.Helper()
 	if text, err := s.checked(args...); err != nil {
@@ -223,7 +223,7 @@ func (s *server) check(args ...string) {
 	}
 }
 
-// checked runs `molrun check` and gives what it says.
+// checked runs `molrun check` and returns its output.
 func (s *server) checked(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -233,8 +233,8 @@ func (s *server) checked(args ...string) (string, error) {
 	return string(out), err
 }
 
-// tasks gives the processes of jobs: all that carry a task's mark and have to
-// do with this server's data.
+// tasks returns the processes of this server's jobs: they have MOLRUN_TASK in
+// their environment and refer to this server's directories.
 func (s *server) tasks() (pids []int) {
 	entries, err := os.ReadDir("/proc")
 	must(s.t, err)
@@ -245,9 +245,9 @@ func (s *server) tasks() (pids []int) {
 		}
 		environ, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
 		if err != nil || !bytes.Contains(environ, []byte("MOLRUN_TASK=")) {
-			continue // gone, or not a task's
+			continue // gone, or not a task
 		}
-		line, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline")) // a process that is gone has none
+		line, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline")) // empty if the process is gone
 		where, _ := os.Readlink(filepath.Join("/proc", e.Name(), "cwd"))
 		if strings.Contains(string(environ)+string(line)+where, s.dir) || strings.Contains(string(line)+where, s.data) {
 			pids = append(pids, pid)
@@ -256,7 +256,7 @@ func (s *server) tasks() (pids []int) {
 	return pids
 }
 
-// killTasks ends all processes of jobs, and waits until they are gone.
+// killTasks kills all processes of jobs and waits until they are gone.
 func (s *server) killTasks() {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		pids := s.tasks()

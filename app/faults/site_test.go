@@ -13,15 +13,15 @@ import (
 	"molrun/app/executor/slurm/cluster"
 )
 
-// site is a cluster and a service that runs all its jobs there.
+// site is a cluster with a service that runs all its jobs there.
 type site struct {
 	*server
 	cluster  *cluster.Cluster
-	shared   string // folder that service and nodes share
-	commands string // folder of what stands before Slurm's commands
+	shared   string // directory that the service and the nodes share
+	commands string // directory of the wrappers of Slurm's commands
 }
 
-// newSite lays out a service beside a running cluster; it does not run yet.
+// newSite prepares a service for a running cluster without starting it.
 func newSite(t *testing.T, c *cluster.Cluster, config string) *site {
 	t.Helper()
 	s := &site{cluster: c, shared: t.TempDir(), commands: t.TempDir()}
@@ -39,19 +39,19 @@ conf = %q
 node_path = %q
 `, s.shared, s.commands, c.Conf, programs)
 	s.server = newServer(t, "", settings+config)
-	must(t, os.WriteFile(s.path("algorithms", "shift.toml"), fmt.Appendf(nil, shiftFile, s.path("diary")), 0o600))
+	must(t, os.WriteFile(s.path("algorithms", "resumable.toml"), fmt.Appendf(nil, resumableFile, s.path("diary")), 0o600))
 	for _, name := range []string{"sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo"} {
-		s.stand(name)
+		s.wrap(name)
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("warnings of the last life:\n%s", s.warnings())
+			t.Logf("warnings since the last start:\n%s", s.warnings())
 		}
 	})
 	return s
 }
 
-// warnings gives what this life has warned of.
+// warnings returns the log's warnings and errors since the last start.
 func (s *site) warnings() string {
 	var all strings.Builder
 	for line := range strings.Lines(s.log.String()) {
@@ -62,38 +62,38 @@ func (s *site) warnings() string {
 	return all.String()
 }
 
-// standIn stands before one of Slurm's commands. It notes when it was called,
-// and does once what an order says, before the command or after it.
-const standIn = `#!/bin/bash
+// wrapper wraps one of Slurm's commands. It records each call and runs a hook
+// once, before or after the command.
+const wrapper = `#!/bin/bash
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 begin=$EPOCHREALTIME
-order() {
+hook() {
 	mv "%[1]s/$1" "%[1]s/$1.$$" 2>/dev/null || return 0
 	. "%[1]s/$1.$$"
 	mv "%[1]s/$1.$$" "%[1]s/$1.done"
 }
 limit=
-[ %[2]s != sbatch ] || order before
+[ %[2]s != sbatch ] || hook before
 $limit %[3]s "$@" >"%[1]s/said.$$"
 code=$?
-[ %[2]s != sbatch ] || order after
+[ %[2]s != sbatch ] || hook after
 echo "%[2]s $begin $EPOCHREALTIME $code" >>"%[1]s/calls"
 cat "%[1]s/said.$$"
 rm -f "%[1]s/said.$$"
 exit $code
 `
 
-func (s *site) stand(name string) {
+func (s *site) wrap(name string) {
 	s.t.Helper()
 	real, err := exec.LookPath(name)
 	must(s.t, err)
-	text := fmt.Sprintf(standIn, s.commands, name, real)
+	text := fmt.Sprintf(wrapper, s.commands, name, real)
 	must(s.t, os.WriteFile(filepath.Join(s.commands, name), []byte(text), 0o700))
 }
 
-// order has a line of shell run once, by the next sbatch: "before" or "after"
-// Slurm's own.
-func (s *site) order(when, line string) {
+// setHook has the next sbatch run a line of shell once, "before" or "after" the
+// real command.
+func (s *site) setHook(when, line string) {
 	s.t.Helper()
 	file := filepath.Join(s.commands, when)
 	_ = os.Remove(file + ".done") // there may be none
@@ -101,9 +101,9 @@ func (s *site) order(when, line string) {
 	must(s.t, os.Rename(file+".new", file))
 }
 
-// obeyed waits until an order was carried out. It says whether it was: nobody
-// may have submitted anything.
-func (s *site) obeyed(when string, within time.Duration) bool {
+// hookRan waits until a hook has run, and reports whether it did: possibly
+// nothing was submitted.
+func (s *site) hookRan(when string, within time.Duration) bool {
 	file := filepath.Join(s.commands, when)
 	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		if _, err := os.Stat(file + ".done"); err == nil {
@@ -113,19 +113,19 @@ func (s *site) obeyed(when string, within time.Duration) bool {
 			return false
 		}
 		if time.Since(begin) > within+patience {
-			return false // it was killed in the middle of it
+			return false // it was killed while it ran
 		}
 	}
 }
 
-// call is one call of a command of Slurm.
+// call is one call of a Slurm command.
 type call struct {
 	name       string
 	begin, end time.Time
 	code       int
 }
 
-// calls gives all that were noted so far and came to an end.
+// calls returns all finished calls so far.
 func (s *site) calls() (all []call) {
 	s.t.Helper()
 	f, err := os.Open(filepath.Join(s.commands, "calls"))
@@ -146,10 +146,10 @@ func (s *site) calls() (all []call) {
 	return all
 }
 
-// moment reads a time that a script has noted, in seconds.
+// moment converts a time in seconds, as scripts write it.
 func moment(seconds float64) time.Time { return time.UnixMicro(int64(seconds * 1e6)) }
 
-// inSlurm gives the jobs of the service that Slurm has not ended, a line each.
+// inSlurm returns the jobs that Slurm has not ended, one line each.
 func (s *site) inSlurm() []string {
 	s.t.Helper()
 	out := s.cluster.Run(s.t, "squeue", "--noheader", "--array", "-o", "%A %j %T %N")

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// SIGTERM under load: what was acknowledged stays, jobs run on and are adopted
-// by the next life, each once.
+// After SIGTERM under load, nothing acknowledged is lost, jobs keep running, and
+// the next start adopts each of them once.
 func TestStopUnderLoadLosesNothing(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\n")
 	l, v := newLedger(), &verdict{}
-	for life := range 3 {
+	for n := range 3 {
 		s.start()
 		s.verify(l, v, false)
-		o := load{life: fmt.Sprintf("s%d", life), clients: 6, jobs: 4, seed: *seed + uint64(life)}
+		o := load{name: fmt.Sprintf("s%d", n), clients: 6, jobs: 4, seed: *seed + uint64(n)}
 		var took time.Duration
 		s.loadUntil(l, o, 40, 0, func() {
 			begin := time.Now()

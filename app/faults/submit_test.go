@@ -7,27 +7,27 @@ import (
 	"molrun/web/client"
 )
 
-// submit makes a job of a new name.
+// submit submits a job with a new name.
 func (w *worker) submit() error {
 	name, s, ok := w.newJob()
 	if !ok {
-		return w.look()
+		return w.readJob()
 	}
 	w.ledger.note(func() { w.ledger.jobs[name] = &jobFact{submission: s} })
 	return w.send(s)
 }
 
-// newJob invents a job, false where this client has made enough.
+// newJob makes a random job; ok is false if this client has submitted enough.
 func (w *worker) newJob() (name string, s client.Submission, ok bool) {
 	if w.jobsMade >= w.jobs {
 		return "", s, false
 	}
 	w.jobsMade++
-	name = fmt.Sprintf("%s-%d-%d", w.life, w.number, w.jobsMade)
+	name = fmt.Sprintf("%s-%d-%d", w.name, w.number, w.jobsMade)
 	return name, w.job(w.rand, name), true
 }
 
-// send submits, as often as one likes: the name has one job for ever.
+// send submits a job. It may be repeated: a name always refers to the same job.
 func (w *worker) send(s client.Submission) error {
 	job, err := w.client.Submit(w.ctx, s)
 	if err != nil {
@@ -36,13 +36,13 @@ func (w *worker) send(s client.Submission) error {
 	w.ledger.acknowledge(func() {
 		w.ledger.named(s.Name, job)
 		if !sameSettings(job, s) {
-			w.ledger.faults = append(w.ledger.faults, fmt.Sprintf("job %s is answered with the settings %s", s.Name, job.Settings))
+			w.ledger.faults = append(w.ledger.faults, fmt.Sprintf("the response has job %s with the settings %s", s.Name, job.Settings))
 		}
 	})
 	return nil
 }
 
-// named notes the one ID that a name has. The ledger is locked.
+// named notes the ID of the job with this name. The ledger is locked.
 func (l *ledger) named(name string, job *client.Job) {
 	fact := l.jobs[name]
 	if fact.id == "" {
@@ -53,11 +53,11 @@ func (l *ledger) named(name string, job *client.Job) {
 	}
 }
 
-// submitBatch makes jobs at once, all or none.
+// submitBatch submits a batch, which is accepted as a whole or not at all.
 func (w *worker) submitBatch() error {
 	_, first, ok := w.newJob()
 	if !ok {
-		return w.look()
+		return w.readJob()
 	}
 	name := first.Name + "-batch"
 	fact := &jobFact{submission: client.Submission{Name: name, Type: first.Type}}
@@ -92,9 +92,9 @@ func (w *worker) sendBatch(fact jobFact) error {
 	return nil
 }
 
-// submitAgain repeats a submission, answered before or not.
+// submitAgain repeats a submission, acknowledged or not.
 func (w *worker) submitAgain() error {
-	fact, release, ok := w.ledger.hold(w.rand, func(f jobFact) bool { return !f.isRow })
+	fact, release, ok := w.ledger.reserve(w.rand, func(f jobFact) bool { return !f.isRow })
 	if !ok {
 		return nil
 	}
@@ -105,9 +105,9 @@ func (w *worker) submitAgain() error {
 	return w.send(fact.submission)
 }
 
-// submitOther wants other work under a name that is taken.
+// submitOther submits different work under a name that is taken.
 func (w *worker) submitOther() error {
-	fact, release, ok := w.ledger.hold(w.rand, func(f jobFact) bool { return f.id != "" })
+	fact, release, ok := w.ledger.reserve(w.rand, func(f jobFact) bool { return f.id != "" })
 	if !ok {
 		return nil
 	}
@@ -116,7 +116,7 @@ func (w *worker) submitOther() error {
 	other.Name = fact.submission.Name
 	job, err := w.client.Submit(w.ctx, other)
 	if err == nil {
-		w.ledger.faultf("job %s of %s was given for other work", job.ID, other.Name)
+		w.ledger.faultf("job %s (%s) was returned for different work", job.ID, other.Name)
 	}
 	return except(err, "JOB_ALREADY_EXISTS")
 }

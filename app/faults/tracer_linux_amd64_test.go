@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// callNumbers are the system calls that can be made to fail.
+// callNumbers are the system calls that the tracer can make fail.
 var callNumbers = map[string]uint32{
 	"write": syscall.SYS_WRITE, "pwrite64": syscall.SYS_PWRITE64,
 	"fsync": syscall.SYS_FSYNC, "fdatasync": syscall.SYS_FDATASYNC,
@@ -22,7 +22,7 @@ var callNumbers = map[string]uint32{
 	"rename": syscall.SYS_RENAME, "link": syscall.SYS_LINK,
 }
 
-// Of ptrace(2), prctl(2) and seccomp(2), beyond what package syscall has.
+// Constants of ptrace(2), prctl(2) and seccomp(2) that package syscall lacks.
 const (
 	ptraceSeize        = 0x4206
 	ptraceListen       = 0x4208
@@ -38,22 +38,22 @@ const (
 	filterTrace     = 0x7ff00000
 )
 
-// canInject says what is in the way of injections here.
+// canInject returns an error if injections do not work here.
 func canInject() error { return nil }
 
-// allowTracer lets a child trace this process where the system restricts that.
+// allowTracer lets a child trace this process even if Yama restricts that.
 func allowTracer() {
-	syscall.RawSyscall(syscall.SYS_PRCTL, prSetPtracer, ^uintptr(0), 0) // fails where there is no restriction
+	syscall.RawSyscall(syscall.SYS_PRCTL, prSetPtracer, ^uintptr(0), 0) // fails without Yama, where it is not needed
 }
 
-// stopAt makes this thread, and all that it will become and start, stop for
-// the tracer at some system calls. The others cost nothing.
+// stopAt makes this thread and its descendants stop for the tracer at the given
+// system calls. Other calls run at full speed.
 func stopAt(calls []string) error {
 	filter := []syscall.SockFilter{{Code: syscall.BPF_LD | syscall.BPF_W | syscall.BPF_ABS}} // the call's number
 	for i, name := range calls {
 		number, ok := callNumbers[name]
 		if !ok {
-			return fmt.Errorf("no call %s", name)
+			return fmt.Errorf("unknown call %s", name)
 		}
 		filter = append(filter, syscall.SockFilter{
 			Code: syscall.BPF_JMP | syscall.BPF_JEQ | syscall.BPF_K, K: number, Jt: uint8(len(calls) - i),
@@ -64,7 +64,7 @@ func stopAt(calls []string) error {
 		syscall.SockFilter{Code: syscall.BPF_RET | syscall.BPF_K, K: filterTrace})
 	program := syscall.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, prSetNoNewPrivs, 1, 0, 0, 0, 0); errno != 0 {
-		return fmt.Errorf("give up new privileges: %w", errno)
+		return fmt.Errorf("set no_new_privs: %w", errno)
 	}
 	_, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetSeccomp, filterMode, uintptr(unsafe.Pointer(&program)))
 	runtime.KeepAlive(filter)
@@ -74,7 +74,7 @@ func stopAt(calls []string) error {
 	return nil
 }
 
-// tracer follows a program and all that it starts.
+// tracer traces a program and its descendants.
 type tracer struct {
 	injection
 	files   *regexp.Regexp
@@ -82,9 +82,9 @@ type tracer struct {
 	matches int
 }
 
-// traceThread traces until all that came of the thread has ended.
+// traceThread traces the thread until it and all its descendants have ended.
 func traceThread(thread int, in injection, ready *os.File) error {
-	runtime.LockOSThread() // a tracer is a thread
+	runtime.LockOSThread() // ptrace requests must come from the tracing thread
 	files, err := regexp.Compile(in.Files)
 	if err != nil {
 		return err
@@ -121,8 +121,8 @@ func traceThread(thread int, in injection, ready *os.File) error {
 	}
 }
 
-// goOn lets a stopped thread run. It may have been killed: then nothing here
-// succeeds and nothing has to.
+// goOn resumes a stopped thread. If the thread was killed meanwhile, all requests
+// fail, which does not matter.
 func (t *tracer) goOn(thread int, status syscall.WaitStatus) {
 	signal := status.StopSignal()
 	switch event := int(status) >> 16; {
@@ -131,7 +131,7 @@ func (t *tracer) goOn(thread int, status syscall.WaitStatus) {
 			_ = syscall.PtraceCont(thread, 0)
 		}
 	case event == eventStop && slices.Contains([]syscall.Signal{syscall.SIGSTOP, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU}, signal):
-		_ = ptrace(ptraceListen, thread, 0) // it is stopped like anybody
+		_ = ptrace(ptraceListen, thread, 0) // a normal group stop
 	case event != 0:
 		_ = syscall.PtraceCont(thread, 0)
 	default:
@@ -139,8 +139,8 @@ func (t *tracer) goOn(thread int, status syscall.WaitStatus) {
 	}
 }
 
-// judge makes the call fail that a thread is about to make, if it is the one,
-// and reports whether the thread may go on.
+// judge injects the fault if the thread's next call is the one to fail. It reports
+// whether the thread may continue.
 func (t *tracer) judge(thread int) bool {
 	var regs syscall.PtraceRegs
 	if syscall.PtraceGetRegs(thread, &regs) != nil {
@@ -155,15 +155,15 @@ func (t *tracer) judge(thread int) bool {
 		return true
 	}
 	switch {
-	case t.Hold:
-		fmt.Fprintf(t.trace, "%s %s: held\n", name, path)
+	case t.Hang:
+		fmt.Fprintf(t.trace, "%s %s: hangs\n", name, path)
 		return false
 	case t.Error == 0:
 		fmt.Fprintf(t.trace, "%s %s: killed\n", name, path)
 		_ = syscall.Kill(thread, syscall.SIGKILL)
 	default:
 		fmt.Fprintf(t.trace, "%s %s: %v\n", name, path, t.Error)
-		regs.Orig_rax, regs.Rax = ^uint64(0), uint64(-int64(t.Error)) // no call, and what it gave
+		regs.Orig_rax, regs.Rax = ^uint64(0), uint64(-int64(t.Error)) // skip the call and return the error
 		_ = syscall.PtraceSetRegs(thread, &regs)
 	}
 	return true

@@ -14,11 +14,11 @@ import (
 	"molrun/web/client"
 )
 
-// verdict is what comparisons of a service with its ledger have found.
+// verdict is what the comparisons of a service with its ledger have found.
 type verdict struct {
 	lost, duplicated, stuck, orphans, other []string
 
-	mayFail   bool // jobs have reasons to fail
+	mayFail   bool // the fault may make jobs fail
 	mayRepeat bool // an attempt may be lost after its program has ended
 }
 
@@ -27,7 +27,7 @@ func (v *verdict) String() string {
 		len(v.lost), len(v.duplicated), len(v.stuck), len(v.orphans))
 }
 
-// report fails the test for all that is not as it has to be.
+// report fails the test for everything found.
 func (v *verdict) report(t *testing.T) {
 	t.Helper()
 	for what, all := range map[string][]string{
@@ -39,7 +39,7 @@ func (v *verdict) report(t *testing.T) {
 	}
 }
 
-// stop ends a campaign that has found something.
+// stop ends the test if anything was found.
 func (v *verdict) stop(t *testing.T) {
 	t.Helper()
 	if len(v.lost)+len(v.duplicated)+len(v.stuck)+len(v.orphans)+len(v.other) > 0 {
@@ -48,15 +48,14 @@ func (v *verdict) stop(t *testing.T) {
 	}
 }
 
-// sameSettings reports whether a job has the settings that were sent.
+// sameSettings reports whether a job has the submitted settings.
 func sameSettings(job *client.Job, s client.Submission) bool {
 	var a, b bytes.Buffer
 	return json.Compact(&a, job.Settings) == nil && json.Compact(&b, s.Settings) == nil && bytes.Equal(a.Bytes(), b.Bytes())
 }
 
-// verify compares all jobs and uploads with the ledger, while no client works.
-// The bytes of files are read that were not since they were sent; again, all
-// of them.
+// verify compares all jobs and uploads with the ledger while no client is active.
+// It downloads files that were not verified yet or, with again, all files.
 func (s *server) verify(l *ledger, v *verdict, again bool) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -71,7 +70,7 @@ func (s *server) verify(l *ledger, v *verdict, again bool) {
 	must(s.t, l.compareFiles(ctx, c, s.base, v, again))
 }
 
-// compareJobs lists every job there is. The ledger is locked.
+// compareJobs compares all jobs. The ledger is locked.
 func (l *ledger) compareJobs(ctx context.Context, c *client.Client, v *verdict) error {
 	there, ids := map[string]*client.Job{}, map[string]string{}
 	take := func(job *client.Job) {
@@ -80,7 +79,7 @@ func (l *ledger) compareJobs(ctx context.Context, c *client.Client, v *verdict) 
 		}
 		there[job.Name], ids[job.ID] = job, job.Name
 		if l.jobs[job.Name] == nil {
-			v.other = append(v.other, "nobody asked for job "+job.Name)
+			v.other = append(v.other, "no client submitted job "+job.Name)
 		}
 	}
 	for job, err := range everyJob(ctx, c) {
@@ -92,7 +91,7 @@ func (l *ledger) compareJobs(ctx context.Context, c *client.Client, v *verdict) 
 	for name, fact := range l.jobs {
 		for _, row := range fact.rows {
 			if (there[row] == nil) != (there[name] == nil) {
-				v.lost = append(v.lost, fmt.Sprintf("all or none of batch %s: row %s is there: %v", name, row, there[row] != nil))
+				v.lost = append(v.lost, fmt.Sprintf("batch %s is incomplete: row %s exists: %v", name, row, there[row] != nil))
 			}
 		}
 		fact.compare(name, there[name], v)
@@ -100,8 +99,8 @@ func (l *ledger) compareJobs(ctx context.Context, c *client.Client, v *verdict) 
 	return nil
 }
 
-// everyJob walks all jobs, each batch before its rows. It ends at the first
-// error.
+// everyJob iterates over all jobs, each batch before its rows. It stops at the
+// first error.
 func everyJob(ctx context.Context, c *client.Client) iter.Seq2[*client.Job, error] {
 	return func(yield func(*client.Job, error) bool) {
 		for job, err := range c.Jobs(ctx, client.JobFilter{WholeOrganization: true, Subjobs: true, PageSize: 100}) {
@@ -117,8 +116,8 @@ func everyJob(ctx context.Context, c *client.Client) iter.Seq2[*client.Job, erro
 	}
 }
 
-// rowsOf walks the rows of a listed batch. A page carries no more than some
-// megabytes of them; beyond, they have a listing of their own.
+// rowsOf iterates over the rows of a listed batch. A page contains only a few
+// megabytes of rows; a longer batch needs a listing of its own.
 func rowsOf(ctx context.Context, c *client.Client, batch *client.Job) iter.Seq2[*client.Job, error] {
 	if batch.SubjobsTruncated {
 		return c.Jobs(ctx, client.JobFilter{Batch: batch.Name, WholeOrganization: true, PageSize: 100})
@@ -132,11 +131,11 @@ func rowsOf(ctx context.Context, c *client.Client, batch *client.Job) iter.Seq2[
 	}
 }
 
-// compare looks at one job, nil where the service has none of the name.
+// compare compares one job; job is nil if the service has none with this name.
 func (f *jobFact) compare(name string, job *client.Job, v *verdict) {
 	switch {
 	case f.deleting && !f.deleted:
-		f.deleted = job == nil // either is right; from now on it stays
+		f.deleted = job == nil // both are allowed; from now on it must not change
 		f.deleting = f.deleted
 	case job == nil && f.id != "" && !f.deleted:
 		v.lost = append(v.lost, "job "+name)
@@ -147,31 +146,31 @@ func (f *jobFact) compare(name string, job *client.Job, v *verdict) {
 		return
 	}
 	if f.id == "" {
-		f.id = job.ID // its answer was lost; from now on it stays
+		f.id = job.ID // the response was lost; from now on the ID must not change
 	}
 	if f.id != job.ID {
-		v.duplicated = append(v.duplicated, fmt.Sprintf("job %s was %s and is %s", name, f.id, job.ID))
+		v.duplicated = append(v.duplicated, fmt.Sprintf("job %s was %s and is now %s", name, f.id, job.ID))
 	}
 	if f.rows == nil && !sameSettings(job, f.submission) {
 		v.lost = append(v.lost, "the settings of job "+name)
 	}
 	f.compareChanges(name, job, v)
 	if f.final != "" && f.final != job.Status {
-		v.lost = append(v.lost, fmt.Sprintf("the end of job %s: it was %s and is %s", name, f.final, job.Status))
+		v.lost = append(v.lost, fmt.Sprintf("the final status of job %s: it was %s and is now %s", name, f.final, job.Status))
 	}
 	if job.Finished() {
 		f.final = job.Status
 	}
 }
 
-// compareChanges looks for what was acknowledged after the submission.
+// compareChanges checks changes that were acknowledged after the submission.
 func (f *jobFact) compareChanges(name string, job *client.Job, v *verdict) {
 	if f.pinned && !job.Pinned {
 		v.lost = append(v.lost, "the pin of job "+name)
 	}
 	switch {
 	case f.retrying:
-		f.retrying, f.retried, f.stopping, f.attempts = false, true, false, 0 // either is right; from now on it stays
+		f.retrying, f.retried, f.stopping, f.attempts = false, true, false, 0 // both are allowed; from now on it must not change
 	case f.stopping && (!job.Finished() && job.StatusReason != "being stopped" || job.Attempts > f.attempts):
 		v.lost = append(v.lost, fmt.Sprintf("the cancellation of job %s: it is %s (%s) in attempt %d", name, job.Status, job.StatusReason, job.Attempts))
 	case f.retried && !f.cancelling && job.Status == "FAILED" && job.Attempts <= f.attempts:
@@ -179,7 +178,7 @@ func (f *jobFact) compareChanges(name string, job *client.Job, v *verdict) {
 	}
 }
 
-// compareFiles lists every upload there is. The ledger is locked.
+// compareFiles compares all uploads. The ledger is locked.
 func (l *ledger) compareFiles(ctx context.Context, c *client.Client, base string, v *verdict, again bool) error {
 	there := map[string]*client.File{}
 	for file, err := range c.Files(ctx, client.FileFilter{PageSize: 100}) {
@@ -199,7 +198,7 @@ func (l *ledger) compareFiles(ctx context.Context, c *client.Client, base string
 			fact.deleting = fact.deleted
 		case fact.deleted && file != nil:
 			v.lost = append(v.lost, "the deletion of file "+id)
-		case fact.deleted, file == nil && !fact.completed && len(l.excused) > 0: // a clock ahead ends uploads
+		case fact.deleted, file == nil && !fact.completed && len(l.excused) > 0: // a clock set ahead makes uploads expire
 		case file == nil || fact.sent && file.SHA256 != fact.sha256():
 			v.lost = append(v.lost, fmt.Sprintf("upload %s, sent: %v: %+v", id, fact.sent, file))
 		case fact.completed && (file.Status != "completed" || file.SHA256 != fact.sha256() || file.Size != int64(len(fact.text))):
@@ -209,7 +208,7 @@ func (l *ledger) compareFiles(ctx context.Context, c *client.Client, base string
 	return l.compareBytes(ctx, base, v, again)
 }
 
-// compareBytes downloads files. The ledger is locked.
+// compareBytes downloads and compares files. The ledger is locked.
 func (l *ledger) compareBytes(ctx context.Context, base string, v *verdict, again bool) error {
 	for id, fact := range l.files {
 		if !fact.completed || fact.deleted || fact.fetched && !again {
@@ -217,7 +216,7 @@ func (l *ledger) compareBytes(ctx context.Context, base string, v *verdict, agai
 		}
 		text, err := get(ctx, base+fact.link)
 		if except(err, l.excused...) == nil && err != nil {
-			continue // its record was compared
+			continue // the link is refused as expected; its record was compared
 		}
 		if except(err, "NOT_FOUND") == nil && err != nil {
 			v.lost = append(v.lost, "the bytes of file "+id)
@@ -227,13 +226,13 @@ func (l *ledger) compareBytes(ctx context.Context, base string, v *verdict, agai
 			return fmt.Errorf("download file %s: %w", id, err)
 		}
 		if fact.fetched = text == fact.text; !fact.fetched {
-			v.lost = append(v.lost, fmt.Sprintf("the bytes of file %s: %d instead of %d, or others", id, len(text), len(fact.text)))
+			v.lost = append(v.lost, fmt.Sprintf("the bytes of file %s: got %d bytes, want %d, or they differ", id, len(text), len(fact.text)))
 		}
 	}
 	return nil
 }
 
-// drain waits until every job is finished; those that are not are stuck.
+// drain waits until every job is finished; a job that does not finish is stuck.
 func (s *server) drain(l *ledger, v *verdict) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*patience)
@@ -256,7 +255,7 @@ func (s *server) drain(l *ledger, v *verdict) {
 	}
 }
 
-// readDiary compares what a job's attempts wrote with what its record says.
+// readDiary compares a job's diary page with its record.
 func (s *server) readDiary(job *client.Job, fact *jobFact, v *verdict) {
 	page := diary(s.t, s.path("diary"), job.Name)
 	begins, ends := 0, 0
@@ -271,11 +270,11 @@ func (s *server) readDiary(job *client.Job, fact *jobFact, v *verdict) {
 	completed := job.Status == "COMPLETED"
 	switch {
 	case slices.Contains(page, "overlap"):
-		v.duplicated = append(v.duplicated, fmt.Sprintf("two attempts of job %s ran at once", job.Name))
+		v.duplicated = append(v.duplicated, fmt.Sprintf("two attempts of job %s overlapped", job.Name))
 	case begins > job.Attempts:
-		v.duplicated = append(v.duplicated, fmt.Sprintf("job %s began %d times in %d attempts", job.Name, begins, job.Attempts))
+		v.duplicated = append(v.duplicated, fmt.Sprintf("job %s began %d times, but has %d attempts", job.Name, begins, job.Attempts))
 	case completed && (ends == 0 || ends > 1 && !v.mayRepeat && !fact.retried || !strings.HasSuffix(strings.Join(page, " "), "begin end")):
-		v.other = append(v.other, fmt.Sprintf("job %s is completed and its diary says %q", job.Name, page))
+		v.other = append(v.other, fmt.Sprintf("job %s is completed, but its diary says %q", job.Name, page))
 	case v.mayFail && !completed && (job.Failure == nil || job.Failure.Message == ""):
 		v.other = append(v.other, fmt.Sprintf("job %s failed without a reason", job.Name))
 	case !v.mayFail && !completed && !fact.cancelling:
@@ -283,8 +282,8 @@ func (s *server) readDiary(job *client.Job, fact *jobFact, v *verdict) {
 	}
 }
 
-// findOrphans waits a moment for processes of jobs to be gone; those that are
-// not are orphans.
+// findOrphans waits a moment for the jobs' processes to exit; those left are
+// orphans.
 func (s *server) findOrphans(v *verdict) {
 	s.t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
@@ -297,8 +296,8 @@ func (s *server) findOrphans(v *verdict) {
 	}
 }
 
-// conclude brings all jobs to their ends, compares everything and says what
-// came of it.
+// conclude waits until all jobs are finished, compares everything and reports the
+// result.
 func (s *server) conclude(l *ledger, v *verdict) {
 	s.t.Helper()
 	s.verify(l, v, false)

@@ -11,15 +11,14 @@ import (
 	"molrun/web/client"
 )
 
-// shiftFile is an algorithm whose jobs note in the diary when which attempt
-// begins and ends, on whatever node, and go on where the attempt before left
-// off. Each holds its page locked while it lives, and does not notice when its
-// directory goes.
-const shiftFile = `
+// resumableFile is an algorithm whose jobs write to the diary when each attempt
+// begins and ends, and continue where the previous attempt stopped. A job locks
+// its page while it runs. It keeps running if its directory is removed.
+const resumableFile = `
 format = 1
-type = "shift"
+type = "resumable"
 version = "1"
-title = "Work in turns"
+title = "Count steps"
 retries = 8
 resumable = true
 max_runtime = "1h"
@@ -66,40 +65,40 @@ minimum = 0
 memory = "16MiB"
 `
 
-// stepTakes is how long a step of such a job takes.
+// stepTakes is the duration of a step of such a job.
 const stepTakes = 200 * time.Millisecond
 
-// shiftJob is a job of some steps that ends with a code.
-func shiftJob(name string, steps, code int) client.Submission {
+// resumableJob is a job of some steps that exits with a code.
+func resumableJob(name string, steps, code int) client.Submission {
 	settings := fmt.Sprintf(`{"page":%q,"steps":%d,"code":%d}`, name, steps, code)
-	return client.Submission{Name: name, Type: "shift", Settings: json.RawMessage(settings)}
+	return client.Submission{Name: name, Type: "resumable", Settings: json.RawMessage(settings)}
 }
 
-// anyShift is a job of some length; one of eight fails.
-func anyShift(r *rand.Rand, name string) client.Submission {
+// randomResumable is a job of random length; one of eight fails.
+func randomResumable(r *rand.Rand, name string) client.Submission {
 	steps := []int{0, 1, 5, 20, 60}[r.IntN(5)]
 	if r.IntN(8) == 0 {
-		return shiftJob(name, steps, 3)
+		return resumableJob(name, steps, 3)
 	}
-	return shiftJob(name, steps, 0)
+	return resumableJob(name, steps, 0)
 }
 
-// shift is what the program of one attempt has noted.
-type shift struct {
+// execution is the diary's record of one attempt.
+type execution struct {
 	attempt    int
-	begin, end time.Time // end is zero where it was cut short
+	begin, end time.Time // end is zero if it was killed
 	resumed    bool
-	code       int // with which it was going to end
+	code       int // its exit code
 }
 
-// page is what a job's attempts have noted, in order.
+// page is a job's page of the diary.
 type page struct {
-	shifts   []shift
-	overlaps []int  // attempts that found another one alive
-	wrong    string // what makes no sense
+	executions []execution
+	overlaps   []int  // attempts that found another one running
+	wrong      string // why the page can't be read
 }
 
-// readPage reads a job's page of the diary; it is empty where no attempt began.
+// readPage reads a job's page of the diary; it is empty if no attempt began.
 func readPage(file string) (p page) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -109,12 +108,12 @@ func readPage(file string) (p page) {
 		return p
 	}
 	for line := range strings.Lines(string(text)) {
-		p.take(strings.TrimSpace(line))
+		p.parse(strings.TrimSpace(line))
 	}
 	return p
 }
 
-func (p *page) take(line string) {
+func (p *page) parse(line string) {
 	var word string
 	var attempt, number int
 	var at float64
@@ -122,15 +121,15 @@ func (p *page) take(line string) {
 		p.wrong = fmt.Sprintf("%q: %v", line, err)
 		return
 	}
-	last := len(p.shifts) - 1
+	last := len(p.executions) - 1
 	switch {
 	case word == "begin":
-		p.shifts = append(p.shifts, shift{attempt: attempt, begin: moment(at), resumed: number > 0})
-	case word == "end" && last >= 0 && p.shifts[last].attempt == attempt && p.shifts[last].end.IsZero():
-		p.shifts[last].end, p.shifts[last].code = moment(at), number
+		p.executions = append(p.executions, execution{attempt: attempt, begin: moment(at), resumed: number > 0})
+	case word == "end" && last >= 0 && p.executions[last].attempt == attempt && p.executions[last].end.IsZero():
+		p.executions[last].end, p.executions[last].code = moment(at), number
 	case word == "overlap":
 		p.overlaps = append(p.overlaps, attempt)
 	default:
-		p.wrong = fmt.Sprintf("%q does not follow what stands above it", line)
+		p.wrong = fmt.Sprintf("unexpected line %q", line)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"molrun/web/client"
 )
 
-// unfinished waits until no job is queued or runs, and gives those that do when
-// ctx ends.
+// unfinished waits until no job is queued or running. If ctx ends first, it
+// returns the unfinished jobs.
 func unfinished(ctx context.Context, t *testing.T, c *client.Client) (names []string) {
 	t.Helper()
 	for {
@@ -43,7 +43,7 @@ func unfinished(ctx context.Context, t *testing.T, c *client.Client) (names []st
 	}
 }
 
-// inspect compares every job with what its attempts noted, and adds them up.
+// inspect compares every job with its diary page and counts it in the tally.
 func (g *campaign) inspect(c *client.Client, v *verdict) {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), patience)
@@ -57,7 +57,7 @@ func (g *campaign) inspect(c *client.Client, v *verdict) {
 func (g *campaign) inspectJob(ctx context.Context, c *client.Client, job *client.Job, v *verdict) {
 	fact := g.ledger.jobs[job.Name]
 	if fact == nil || fact.rows != nil {
-		return // verify has told, or a batch, which itself runs nothing
+		return // unknown jobs are reported by verify; batches run nothing themselves
 	}
 	p := readPage(g.path("diary", job.Name))
 	g.add(job, p, fact)
@@ -74,12 +74,12 @@ func (g *campaign) inspectJob(ctx context.Context, c *client.Client, job *client
 	}
 }
 
-// add counts a job.
+// add counts a job in the tally.
 func (g *campaign) add(job *client.Job, p page, fact *jobFact) {
 	g.jobs++
 	g.attempts += job.Attempts
 	ends := 0
-	for _, s := range p.shifts {
+	for _, s := range p.executions {
 		if s.resumed {
 			g.resumed++
 		}
@@ -101,48 +101,48 @@ func (g *campaign) add(job *client.Job, p page, fact *jobFact) {
 	}
 }
 
-// comparePage looks for attempts that ran twice or at once.
+// comparePage looks for attempts that ran twice or overlapped.
 func (v *verdict) comparePage(job *client.Job, p page) {
 	if p.wrong != "" {
 		v.other = append(v.other, fmt.Sprintf("the diary of job %s: %s", job.Name, p.wrong))
 	}
 	if len(p.overlaps) > 0 {
-		v.duplicated = append(v.duplicated, fmt.Sprintf("attempts of job %s ran at once: %+v", job.Name, p))
+		v.duplicated = append(v.duplicated, fmt.Sprintf("attempts of job %s overlapped: %+v", job.Name, p))
 	}
-	for i, s := range p.shifts {
-		if i > 0 && (s.attempt <= p.shifts[i-1].attempt || s.begin.Before(p.shifts[i-1].end)) {
-			v.duplicated = append(v.duplicated, fmt.Sprintf("job %s: %+v follows %+v", job.Name, s, p.shifts[i-1]))
+	for i, s := range p.executions {
+		if i > 0 && (s.attempt <= p.executions[i-1].attempt || s.begin.Before(p.executions[i-1].end)) {
+			v.duplicated = append(v.duplicated, fmt.Sprintf("job %s: %+v follows %+v", job.Name, s, p.executions[i-1]))
 		}
 		if s.attempt > job.Attempts {
-			v.duplicated = append(v.duplicated, fmt.Sprintf("job %s has %d attempts and ran %+v", job.Name, job.Attempts, s))
+			v.duplicated = append(v.duplicated, fmt.Sprintf("job %s has %d attempts, but the diary has %+v", job.Name, job.Attempts, s))
 		}
 	}
 }
 
-// compareCompleted demands that the last attempt ran to its good end.
+// compareCompleted checks that the last attempt succeeded.
 func (v *verdict) compareCompleted(job *client.Job, p page) {
-	if n := len(p.shifts); n == 0 || p.shifts[n-1].attempt != job.Attempts || p.shifts[n-1].end.IsZero() || p.shifts[n-1].code != 0 {
-		v.other = append(v.other, fmt.Sprintf("job %s is completed in attempt %d and its diary says %+v", job.Name, job.Attempts, p))
+	if n := len(p.executions); n == 0 || p.executions[n-1].attempt != job.Attempts || p.executions[n-1].end.IsZero() || p.executions[n-1].code != 0 {
+		v.other = append(v.other, fmt.Sprintf("job %s is completed in attempt %d, but its diary says %+v", job.Name, job.Attempts, p))
 	}
 }
 
-// compareFailed demands one of the two reasons that there are: somebody stopped
-// the job, or its program fails.
+// compareFailed checks that the job failed for one of two reasons: a client
+// cancelled it, or its program exits with an error.
 func (v *verdict) compareFailed(job *client.Job, p page, fact *jobFact) {
-	n := len(p.shifts)
-	ran := n > 0 && p.shifts[n-1].attempt == job.Attempts && !p.shifts[n-1].end.IsZero()
+	n := len(p.executions)
+	ran := n > 0 && p.executions[n-1].attempt == job.Attempts && !p.executions[n-1].end.IsZero()
 	switch f := job.Failure; {
 	case f == nil:
 		v.other = append(v.other, fmt.Sprintf("job %s failed without a reason", job.Name))
 	case f.Code == "STOPPED" && (fact.cancelling || fact.retried):
-	case f.ExitCode != nil && *f.ExitCode == 3 && ran && p.shifts[n-1].code == 3:
+	case f.ExitCode != nil && *f.ExitCode == 3 && ran && p.executions[n-1].code == 3:
 	default:
 		v.other = append(v.other, fmt.Sprintf("job %s failed: %+v; its diary says %+v", job.Name, *f, p))
 	}
 }
 
-// compareResult reads what a job has left: every step once, in order, however
-// many attempts shared them.
+// compareResult checks a job's output: it lists every step once, in order, even
+// if several attempts wrote it.
 func (g *campaign) compareResult(ctx context.Context, c *client.Client, job *client.Job, v *verdict) {
 	var settings struct{ Steps int }
 	must(g.t, json.Unmarshal(job.Settings, &settings))
@@ -166,16 +166,16 @@ func (g *campaign) compareResult(ctx context.Context, c *client.Client, job *cli
 	}
 }
 
-// lookAround finds what is left of jobs that have all ended: in Slurm, as
-// processes, in the shared folder.
-func (g *campaign) lookAround(v *verdict) {
+// checkLeftovers looks for leftovers of the finished jobs: in Slurm, as
+// processes, in the shared directory.
+func (g *campaign) checkLeftovers(v *verdict) {
 	g.t.Helper()
-	left := g.soonNone(g.inSlurm)
+	left := g.waitForNone(g.inSlurm)
 	for _, line := range left {
 		v.orphans = append(v.orphans, "in Slurm: "+line)
 	}
-	for _, dir := range g.soonNone(g.attemptsLeft) {
-		v.other = append(v.other, "left in the shared folder: "+dir)
+	for _, dir := range g.waitForNone(g.attemptDirs) {
+		v.other = append(v.other, "left in the shared directory: "+dir)
 	}
 	g.findOrphans(v)
 	known := map[string]bool{}
@@ -184,36 +184,36 @@ func (g *campaign) lookAround(v *verdict) {
 	}
 	for _, dir := range g.submitted() {
 		if id := filepath.Base(filepath.Dir(dir)); !known[id] {
-			v.other = append(v.other, "nobody asked for what was submitted of "+dir)
+			v.other = append(v.other, "submitted to Slurm, but no client asked for it: "+dir)
 		}
 	}
 }
 
-// soonNone asks until there is nothing, for a while, and gives what there still
-// is.
-func (s *site) soonNone(ask func() []string) (left []string) {
+// waitForNone calls list until it returns nothing. After a while it gives up and
+// returns what is left.
+func (s *site) waitForNone(list func() []string) (left []string) {
 	for begin := time.Now(); time.Since(begin) < patience/2; time.Sleep(100 * time.Millisecond) {
-		if left = ask(); len(left) == 0 {
+		if left = list(); len(left) == 0 {
 			return nil
 		}
 	}
 	return left
 }
 
-// attemptsLeft gives the attempts' directories in the shared folder.
-func (s *site) attemptsLeft() []string {
+// attemptDirs returns the attempts' directories in the shared directory.
+func (s *site) attemptDirs() []string {
 	left, err := filepath.Glob(filepath.Join(s.shared, "attempts", "*"))
 	must(s.t, err)
 	return left
 }
 
-// submitted gives the attempts' directories that lists of submissions name.
+// submitted returns the attempts' directories that were submitted to Slurm.
 func (s *site) submitted() (dirs []string) {
 	lists, err := filepath.Glob(filepath.Join(s.shared, "submissions", "*"))
 	must(s.t, err)
 	for _, list := range lists {
 		if filepath.Ext(list) != "" {
-			continue // a job's number
+			continue // it holds a job's number
 		}
 		text, err := os.ReadFile(list)
 		must(s.t, err)

@@ -14,30 +14,31 @@ import (
 	"molrun/web/client"
 )
 
-// strike is one kind of fault that meets a service and its cluster under load.
-type strike struct {
+// clusterFault is a kind of fault that hits a service and its cluster under load.
+type clusterFault struct {
 	name string
-	// when is the moment of an order: "before" or "after" an sbatch. line says
-	// what happens then.
+	// when is the time of a hook, "before" or "after" an sbatch; line is the
+	// hook's shell command.
 	when string
 	line func(s *site, r *rand.Rand) string
-	// hit does the rest, under load; false says that there was no occasion.
+	// hit does the rest, under load. It returns false if the fault could not be
+	// injected.
 	hit  func(g *campaign) bool
-	ends bool // it ends the service
-	long bool // it takes minutes, and is left out of short campaigns
+	ends bool // the service exits
+	long bool // it takes minutes; short campaigns skip it
 }
 
-// strikes are all kinds. Those of a campaign take turns.
-var strikes = []strike{
+// clusterFaults are all kinds of cluster faults.
+var clusterFaults = []clusterFault{
 	{
-		// Its state is saved up to a second later: the job is acknowledged and
-		// forgotten, and the next one gets its number.
+		// The controller saves its state up to a second later: it acknowledges the
+		// job, forgets it, and reuses its number.
 		name: "controller killed right after a submission", when: "after",
 		line: func(s *site, _ *rand.Rand) string {
 			return fmt.Sprintf("kill -KILL %d", s.cluster.Process(s.t, cluster.Controller))
 		},
 		hit: func(g *campaign) bool {
-			if !g.obeyed("after", occasion) {
+			if !g.hookRan("after", hookTimeout) {
 				return false
 			}
 			time.Sleep(upTo(g.random, 3*time.Second))
@@ -46,13 +47,13 @@ var strikes = []strike{
 		},
 	},
 	{
-		// sbatch gives up after ten seconds, and the job comes to be after that.
+		// sbatch gives up after ten seconds; the job is created later.
 		name: "controller stalled during a submission", when: "before",
 		line: func(s *site, _ *rand.Rand) string {
 			return fmt.Sprintf("kill -STOP %d", s.cluster.Process(s.t, cluster.Controller))
 		},
 		hit: func(g *campaign) bool {
-			if !g.obeyed("before", occasion) {
+			if !g.hookRan("before", hookTimeout) {
 				return false
 			}
 			time.Sleep(11*time.Second + upTo(g.random, 5*time.Second))
@@ -86,7 +87,7 @@ var strikes = []strike{
 				return false
 			}
 			g.cluster.CrashNode(g.t, node)
-			if g.random.IntN(2) == 0 { // or it is back before anybody notices
+			if g.random.IntN(2) == 0 { // otherwise it comes back unnoticed
 				g.untilDown(node)
 			}
 			g.cluster.Up(g.t, node)
@@ -94,7 +95,7 @@ var strikes = []strike{
 		},
 	},
 	{
-		// The jobs of the node live on, though Slurm takes them for dead.
+		// The node's jobs keep running, though Slurm considers them dead.
 		name: "node cut off past its timeout",
 		hit: func(g *campaign) bool {
 			node := g.busyNode()
@@ -109,7 +110,7 @@ var strikes = []strike{
 		},
 	},
 	{
-		// A minute after it is given up nobody waits for its files any more.
+		// A minute after Slurm gives up, the service stops waiting for the files.
 		name: "node cut off for minutes", long: true,
 		hit: func(g *campaign) bool {
 			node := g.submitLong()
@@ -127,7 +128,7 @@ var strikes = []strike{
 		name: "service killed between a submission and its record", ends: true, when: "after",
 		line: func(*site, *rand.Rand) string { return "kill -KILL $PPID" },
 		hit: func(g *campaign) bool {
-			if !g.obeyed("after", occasion) {
+			if !g.hookRan("after", hookTimeout) {
 				return false
 			}
 			g.await()
@@ -157,23 +158,23 @@ var strikes = []strike{
 		line: func(_ *site, r *rand.Rand) string {
 			return fmt.Sprintf("limit='timeout -s KILL 0.%03d'", 1+r.IntN(30))
 		},
-		hit: func(g *campaign) bool { return g.obeyed("before", occasion) },
+		hit: func(g *campaign) bool { return g.hookRan("before", hookTimeout) },
 	},
 }
 
-// longAway is how long a node is cut off at most. It is longer than the minute
-// for which files of a task are awaited whose node is down, and shorter than a
-// long job.
+// longAway is the longest time for which a node is cut off. It is longer than the
+// minute for which the service waits for files of a node that is down, and
+// shorter than a long job.
 const longAway = 90 * time.Second
 
-// occasion is how long a fault waits for a submission.
-const occasion = 10 * time.Second
+// hookTimeout is how long a fault waits for a submission.
+const hookTimeout = 10 * time.Second
 
 func upTo(r *rand.Rand, d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))) }
 
-// busyNode gives a node that runs a job, "" where none does soon.
+// busyNode returns a node that runs a job, "" if there is none soon.
 func (s *site) busyNode() string {
-	for begin := time.Now(); time.Since(begin) < occasion; time.Sleep(100 * time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < hookTimeout; time.Sleep(100 * time.Millisecond) {
 		for _, line := range s.inSlurm() {
 			if fields := strings.Fields(line); len(fields) == 4 && fields[2] == "RUNNING" {
 				return fields[3]
@@ -183,8 +184,8 @@ func (s *site) busyNode() string {
 	return ""
 }
 
-// untilDown waits until Slurm has given up on a node. That may be drained too,
-// which sinfo would show alone: where a job could not be begun.
+// untilDown waits until Slurm has given up on a node. If a job could not start
+// there, the node is drained too, and sinfo would show only that.
 func (s *site) untilDown(node string) {
 	s.t.Helper()
 	s.eventually("node "+node+" is down", func() bool {
@@ -193,15 +194,15 @@ func (s *site) untilDown(node string) {
 	})
 }
 
-// submitLong submits a job that outlives longAway and gives its node once it
-// runs; "" where the service is gone.
+// submitLong submits a job that outlives longAway and returns its node once it
+// runs, "" if the service is gone.
 func (g *campaign) submitLong() (node string) {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), patience)
 	defer cancel()
 	w := worker{load: load{client: g.client(), ledger: g.ledger}, ctx: ctx}
 	defer w.client.Close()
-	s := shiftJob(fmt.Sprintf("r%d-long", g.round), int((longAway+longAway/2)/stepTakes), 0)
+	s := resumableJob(fmt.Sprintf("r%d-long", g.round), int((longAway+longAway/2)/stepTakes), 0)
 	g.ledger.note(func() { g.ledger.jobs[s.Name] = &jobFact{submission: s, kept: true} })
 	for err := w.send(s); err == nil && node == ""; time.Sleep(100 * time.Millisecond) {
 		var job *client.Job
@@ -212,7 +213,7 @@ func (g *campaign) submitLong() (node string) {
 	return node
 }
 
-// nodeOf gives the node on which a job runs, "" where it no longer does.
+// nodeOf returns the node on which a job runs, "" if it no longer runs.
 func (s *site) nodeOf(job *client.Job) string {
 	id, err := os.ReadFile(filepath.Join(s.shared, "attempts", job.ID, fmt.Sprint(job.Attempts), "claim", "job"))
 	if err != nil {
