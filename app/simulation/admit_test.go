@@ -10,42 +10,42 @@ import (
 	"molrun/app"
 )
 
-// settle lets all who are due through the doors, one after another, until
-// nobody comes any more at this moment.
-func (s *simulation) settle() {
+// admitDue admits the calls that are due, one after another, until none is left
+// at this moment.
+func (s *simulation) admitDue() {
 	for n := 0; len(s.faults) == 0; n++ {
 		synctest.Wait()
 		s.absorb()
 		s.collect()
-		due, looks := s.due()
-		if len(due)+len(looks) == 0 {
+		due, polls := s.due()
+		if len(due)+len(polls) == 0 {
 			break
 		}
 		if n == 3000 {
-			s.complain("things go on happening for ever, the last is %s", append(due, looks...)[0])
+			s.faultf("the calls at this moment never end, the last is %s", append(due, polls...)[0])
 			return
 		}
 		if len(due) == 0 {
-			s.process.door.admit(looks[0])
+			s.process.door.admit(polls[0])
 			continue
 		}
 		s.admit(due)
 	}
 	s.ends()
 	if !s.quiet() {
-		s.could = nil
+		s.startable = nil
 		return
 	}
 	s.judgeWaiting()
 	s.endRound()
-	s.watchQueue()
+	s.noteStartable()
 	s.beginRound()
 }
 
-// quiet reports whether nobody waits at a door.
+// quiet reports whether no call waits at a door.
 func (s *simulation) quiet() bool { return s.process != nil && len(s.process.door.visits()) == 0 }
 
-// ends takes leave of a process that was asked to end and has.
+// ends cleans up after a process that was asked to stop and has stopped.
 func (s *simulation) ends() {
 	if s.stopping == nil {
 		return
@@ -56,23 +56,23 @@ func (s *simulation) ends() {
 		return
 	}
 	s.tracef("the process has ended")
-	if err := s.process.die(); err != nil { // what is still at a door has no user who waits for it
-		s.complain("at the end of a process: %v", err)
+	if err := s.process.die(); err != nil { // calls that are still waiting serve no user
+		s.faultf("stop the process: %v", err)
 	}
 	s.gone()
 }
 
-// due gives those who may go on now. Those who only look come after all others,
-// and take none of the seed's randomness: how often they come depends on the
-// speed of the machine.
-func (s *simulation) due() (due, looks []*visit) {
+// due returns the calls that may proceed now. Polls come after all others and use
+// none of the seed's randomness, because their number depends on the speed of
+// the machine.
+func (s *simulation) due() (due, polls []*visit) {
 	if s.process == nil {
 		return nil, nil
 	}
 	now := time.Now()
 	for _, v := range s.process.door.visits() {
-		if v.looks {
-			looks = append(looks, v)
+		if v.polls {
+			polls = append(polls, v)
 			continue
 		}
 		if v.due.IsZero() {
@@ -82,19 +82,19 @@ func (s *simulation) due() (due, looks []*visit) {
 			due = append(due, v)
 		}
 	}
-	return due, looks
+	return due, polls
 }
 
-// delay is how long a call takes: no time, or when everything is slow, some.
+// delay returns how long a call takes: no time, except when everything is slow.
 func (s *simulation) delay() time.Duration {
-	if !time.Now().Before(s.slowTill) || s.rng.IntN(3) > 0 {
+	if !time.Now().Before(s.slowUntil) || s.rng.IntN(3) > 0 {
 		return 0
 	}
 	return seconds(s.rng, 5)
 }
 
-// admit lets one of those who are due through, or a group of them into one
-// commit, or none: the process dies.
+// admit admits one of the calls that are due, or a group of them into one commit,
+// or crashes the process.
 func (s *simulation) admit(due []*visit) {
 	if s.crashIn > 0 {
 		if s.crashIn--; s.crashIn == 0 {
@@ -114,8 +114,8 @@ func (s *simulation) admit(due []*visit) {
 	s.process.door.admit(v)
 }
 
-// admitTogether lets a group into one commit: while the store is busy, they
-// line up.
+// admitTogether admits a group into one batch commit: the calls queue up while
+// the store is busy.
 func (s *simulation) admitTogether(group []*visit) {
 	s.rng.Shuffle(len(group), func(i, k int) { group[i], group[k] = group[k], group[i] })
 	s.tracef("together: %v", group)
@@ -130,12 +130,12 @@ func (s *simulation) admitTogether(group []*visit) {
 	}
 	close(busy)
 	if err := <-done; err != nil {
-		s.complain("the store can't be kept busy: %v", err)
+		s.faultf("the store can't be kept busy: %v", err)
 	}
-	time.Sleep(5 * time.Millisecond) // the store waits that long for others to come
+	time.Sleep(5 * time.Millisecond) // the store waits that long to fill a batch
 }
 
-// absorb takes over what was committed, in the order in which it was.
+// absorb applies new commits to the ledger, in order.
 func (s *simulation) absorb() {
 	if s.process == nil {
 		return

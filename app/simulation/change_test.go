@@ -7,11 +7,11 @@ import (
 	"molrun/app"
 )
 
-// apply takes over what the store committed, if the rules allow it.
+// apply checks a commit against the rules and applies it to the ledger.
 func (s *simulation) apply(c *change) {
 	r := s.requests[c.label]
 	if r != nil {
-		r.foresee(s, c)
+		r.expect(s, c)
 	}
 	s.changed = s.changed || c.ran
 	if !c.ran || c.err != nil || len(c.jobs) == 0 {
@@ -21,19 +21,19 @@ func (s *simulation) apply(c *change) {
 	for _, j := range c.jobs {
 		old := s.ledger.jobs[j.id]
 		if err := s.judge(c, old, j); err != nil {
-			s.complain("%s: %s: %v", c.label, s.names.of(j.id), err)
+			s.faultf("%s: %s: %v", c.label, s.names.of(j.id), err)
 		}
 		s.tracef("    %s: %s -> %s", s.names.of(j.id), brief(old), brief(j.entry()))
 	}
 	for _, j := range c.jobs {
 		s.enter(r, j)
 	}
-	s.meddle(c)
+	s.excuseChanged(c)
 	s.judgeBatches(c)
 	if r != nil {
-		r.happened(s)
+		r.judgeEffect(s)
 	}
-	s.judgeRoom()
+	s.judgeResources()
 }
 
 func (j *jobChange) entry() *entry {
@@ -43,7 +43,7 @@ func (j *jobChange) entry() *entry {
 	return &entry{stored: j.now}
 }
 
-// brief says in the trace how a job stands.
+// brief describes a job's status for the trace.
 func brief(e *entry) string {
 	if e == nil {
 		return "none"
@@ -63,7 +63,7 @@ func brief(e *entry) string {
 	return fmt.Sprintf("%s attempt %d", text, e.Attempts)
 }
 
-// enter makes the ledger say what was committed.
+// enter enters a change in the ledger.
 func (s *simulation) enter(r *request, j *jobChange) {
 	if j.now == nil {
 		delete(s.ledger.jobs, j.id)
@@ -73,9 +73,9 @@ func (s *simulation) enter(r *request, j *jobChange) {
 	old := s.ledger.jobs[j.id]
 	now := &entry{stored: j.now}
 	if old != nil {
-		now.wish, now.made, now.stopped = old.wish, old.made, old.stopped
+		now.submission, now.submittedAt, now.stopped = old.submission, old.submittedAt, old.stopped
 	} else if r != nil {
-		now.wish, now.made = r.submission, time.Now()
+		now.submission, now.submittedAt = r.submission, time.Now()
 	}
 	if now.Private.Stop && !old.Private.Stop {
 		now.stopped = time.Now()
@@ -87,23 +87,23 @@ func (s *simulation) enter(r *request, j *jobChange) {
 	}
 }
 
-// judge says what is wrong with a change of one job.
+// judge checks a change of one job.
 func (s *simulation) judge(c *change, old *entry, j *jobChange) error {
 	switch {
 	case j.now == nil && old == nil:
-		return fmt.Errorf("a job that never was is deleted")
+		return fmt.Errorf("a job that does not exist is deleted")
 	case j.now == nil && (c.label.verb == "prune" || c.label.verb == "retain"):
-		return s.judgeCleared(c, old)
+		return s.judgePurged(c, old)
 	case j.now == nil:
-		return allow(c.label.verb == "delete" && old.Status.Finished() && !old.Private.Claimed, "a job that is not over is deleted")
+		return allow(c.label.verb == "delete" && old.Status.Finished() && !old.Private.Claimed, "an unfinished job is deleted")
 	case old == nil:
 		return s.judgeNew(c, j.now)
 	case !sameWork(&old.Job, &j.now.Job):
-		return fmt.Errorf("what was submitted has changed: %s, then %s", old.shown, j.now.shown)
+		return fmt.Errorf("the submitted work has changed: %s, then %s", old.shown, j.now.shown)
 	case c.label.verb == "pin" || c.label.verb == "unpin":
 		return judgePin(c, old, j.now)
 	case old.Pinned != j.now.Pinned:
-		return fmt.Errorf("its pin changes")
+		return fmt.Errorf("its pin has changed")
 	case old.IsBatch():
 		return judgeParent(c, old, j.now)
 	case old.Status == app.Completed:
@@ -111,7 +111,7 @@ func (s *simulation) judge(c *change, old *entry, j *jobChange) error {
 	}
 	rule, ok := changes[c.label.verb]
 	if !ok {
-		return fmt.Errorf("nothing allows a %s to change a job", c.label.verb)
+		return fmt.Errorf("a %s must not change a job", c.label.verb)
 	}
 	return rule(s, old, j.now)
 }
@@ -123,7 +123,7 @@ func allow(is bool, otherwise string) error {
 	return fmt.Errorf("%s", otherwise)
 }
 
-// sameWork compares what never changes of a job.
+// sameWork compares the fields of a job that never change.
 func sameWork(a, b *app.Job) bool {
 	work := func(j *app.Job) string {
 		p := &j.Private
@@ -134,23 +134,23 @@ func sameWork(a, b *app.Job) bool {
 	return work(a) == work(b)
 }
 
-// judgeNew looks at a job that was not there before.
+// judgeNew checks a new job.
 func (s *simulation) judgeNew(c *change, now *stored) error {
 	r := s.requests[c.label]
 	switch {
 	case r == nil || r.submission == nil:
-		return fmt.Errorf("nobody asked for this job")
+		return fmt.Errorf("no request submitted this job")
 	case now.Status != app.Queued || now.Attempts != 0 || now.Private.Claimed:
 		return fmt.Errorf("a new job is %s", brief(&entry{stored: now}))
 	case now.ID <= r.above:
-		return fmt.Errorf("the ID of a new job is not above those given before")
+		return fmt.Errorf("the ID of a new job is not above all earlier ones")
 	case s.ledger.named(now.Organization, now.Name) != nil:
-		return fmt.Errorf("there are two jobs of this name")
+		return fmt.Errorf("there are two jobs with this name")
 	}
-	return r.submission.made(r, now)
+	return r.submission.judgeCreated(r, now)
 }
 
-// changes says what each caller may do to a job.
+// changes maps the verbs that may change a job to their rules.
 var changes = map[string]func(s *simulation, old *entry, now *stored) error{
 	"claim":    judgeClaim,
 	"handle":   judgeHandle,
@@ -163,13 +163,13 @@ var changes = map[string]func(s *simulation, old *entry, now *stored) error{
 func judgeClaim(s *simulation, old *entry, now *stored) error {
 	switch {
 	case !old.waits() || now.Status != app.Queued || !now.Private.Claimed:
-		return fmt.Errorf("a job that does not wait is claimed")
+		return fmt.Errorf("a job that is not waiting is claimed")
 	case now.Attempts != old.Attempts+1:
 		return fmt.Errorf("attempt %d follows %d", now.Attempts, old.Attempts)
 	case now.Private.Token == "" || s.ledger.tokens[now.Private.Token]:
 		return fmt.Errorf("two attempts share a token")
 	case len(now.Private.GPUs) != now.Private.Needs.GPUs:
-		return fmt.Errorf("it needs %d devices and gets %v", now.Private.Needs.GPUs, now.Private.GPUs)
+		return fmt.Errorf("it needs %d devices, but gets %v", now.Private.Needs.GPUs, now.Private.GPUs)
 	}
 	s.round.claimed(now.ID)
 	return nil
@@ -186,11 +186,11 @@ func judgeStarted(s *simulation, old *entry, now *stored) error {
 	task := s.machine.find(old.Private.Token)
 	switch {
 	case old.Status != app.Queued || !old.Private.Claimed || now.Status != app.Running || !now.Private.Claimed:
-		return fmt.Errorf("a job that was not claimed starts")
+		return fmt.Errorf("a job starts that was not claimed")
 	case now.Attempts != old.Attempts || now.StartedAt.IsZero():
 		return fmt.Errorf("it starts without an attempt or a time")
 	case task == nil || time.Now().Before(task.begin):
-		return fmt.Errorf("it is running, but its process never began")
+		return fmt.Errorf("it is running, but its process has not started")
 	}
 	return nil
 }
@@ -198,36 +198,36 @@ func judgeStarted(s *simulation, old *entry, now *stored) error {
 func judgeCancel(_ *simulation, old *entry, now *stored) error {
 	switch {
 	case old.Status.Finished():
-		return fmt.Errorf("a finished job is stopped")
+		return fmt.Errorf("a finished job is cancelled")
 	case old.Private.Claimed:
 		return allow(now.Status == old.Status && now.Private.Claimed && now.Private.Stop && now.Attempts == old.Attempts,
-			"a claimed job is not marked to be stopped")
+			"a claimed job is not marked for stopping")
 	}
 	return allow(now.Status == app.Failed && now.Failure != nil && now.Failure.Code == app.FailedStopped && !now.Private.Stop,
-		"a waiting job is not stopped at once")
+		"a waiting job is not stopped immediately")
 }
 
 func judgeRetry(_ *simulation, old *entry, now *stored) error {
 	return allow(old.Status == app.Failed && now.Status == app.Queued && !now.Private.Claimed && !now.Private.Stop &&
 		now.Private.Lost == 0 && now.Attempts == old.Attempts && now.Failure == nil && now.Private.Token == "",
-		"a retry does not begin afresh")
+		"a retry does not reset the job")
 }
 
-// judgeParent looks at the state of a batch.
+// judgeParent checks a batch's change of status.
 func judgeParent(c *change, old *entry, now *stored) error {
 	from, to := old.Status, now.Status
 	switch {
 	case now.Private.Claimed || now.Attempts != 0:
-		return fmt.Errorf("a batch itself is run")
+		return fmt.Errorf("a batch itself is claimed or has attempts")
 	case from == to:
 		return nil
 	case from.Finished():
-		return allow(to == app.Queued && c.label.verb == "retry", "a batch that has ended comes back to life")
+		return allow(to == app.Queued && c.label.verb == "retry", "a finished batch changes without a retry")
 	}
-	return allow(from == app.Queued || to.Finished(), "a batch goes back from running to queued")
+	return allow(from == app.Queued || to.Finished(), "a batch goes from running back to queued")
 }
 
-// judgeBatches recounts the batches of which something changed.
+// judgeBatches recounts the rows of changed batches.
 func (s *simulation) judgeBatches(c *change) {
 	for _, j := range c.jobs {
 		parent := s.ledger.jobs[j.id]
@@ -239,28 +239,29 @@ func (s *simulation) judgeBatches(c *change) {
 			*counts.Of(row.Status)++
 		}
 		if counts != *parent.Counts {
-			s.complain("%s: %s counts %+v, its rows are %+v", c.label, parent.Name, *parent.Counts, counts)
+			s.faultf("%s: %s has the counts %+v, but its rows are %+v", c.label, parent.Name, *parent.Counts, counts)
 		}
 		if err := s.batchStatus(c, parent, counts); err != nil {
-			s.complain("%s: %s: %v", c.label, parent.Name, err)
+			s.faultf("%s: %s: %v", c.label, parent.Name, err)
 		}
 	}
 }
 
-// batchStatus compares a batch with its rows: it runs when one does, has ended
-// when all have, and well if all have. What is deleted or pinned changes nothing.
+// batchStatus compares a batch with its rows: it is running if a row is, finished
+// if all are, and completed if all are. Deleting or pinning a row changes
+// nothing.
 func (s *simulation) batchStatus(c *change, parent *entry, counts app.Counts) error {
 	over := counts.Queued+counts.Running == 0
 	stays := map[string]bool{"delete": true, "pin": true, "unpin": true}[c.label.verb]
 	switch {
 	case parent.Status.Finished() != over:
-		return fmt.Errorf("it is %s, its rows are %+v", parent.Status, counts)
+		return fmt.Errorf("it is %s, but its rows are %+v", parent.Status, counts)
 	case counts.Running > 0 && parent.Status != app.Running:
-		return fmt.Errorf("it is %s while a row runs", parent.Status)
+		return fmt.Errorf("it is %s, but a row is running", parent.Status)
 	case over && counts.Failed > 0 && parent.Status != app.Failed:
-		return fmt.Errorf("it is %s though a row failed", parent.Status)
+		return fmt.Errorf("it is %s, but a row failed", parent.Status)
 	case over && counts.Failed == 0 && parent.Status != app.Completed && !stays:
-		return fmt.Errorf("it is %s though no row failed", parent.Status)
+		return fmt.Errorf("it is %s, but no row failed", parent.Status)
 	}
 	return nil
 }

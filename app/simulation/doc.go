@@ -1,29 +1,29 @@
-// Package simulation holds tests alone: it runs the service, its records and
-// its runner as they are, on a machine that is made up, and lets one random
-// seed decide everything that happens to them.
+// Package simulation contains only tests: a deterministic simulation. It runs
+// the real service, store and runner on a simulated machine, and a random seed
+// determines everything that happens to them.
 //
-// A seed gives a plan (plan_test.go), a list of steps: requests of several
-// users, crashes, restarts, a full disk, a clock that jumps, an executor that
-// does not answer. All that the service asks of the world goes through a door
-// (door_test.go): where several things want to happen at once the seed says
-// which is first, and the process may die at any door, before its commit or
-// between the commit and the answer. Who only asks how things stand, as the
-// runner does of tasks and claimed jobs, is let through when nothing else
-// happens at that moment, so the speed of the machine decides nothing. Time
-// passes in a bubble of testing/synctest, so an hour takes a few milliseconds.
+// A seed yields a plan (plan_test.go), which is a list of steps: requests of
+// several users, crashes, restarts, a full disk, clock jumps, an unreachable
+// executor. All calls of the service to the outside wait at a door
+// (door_test.go). If several calls are ready at the same time, the seed
+// determines which one goes first. The process may die at any door, before a
+// commit or between the commit and the response. Polls, such as the runner's
+// queries of tasks and claimed jobs, proceed only when no other call is ready, so
+// the speed of the machine has no influence. Time passes in a testing/synctest
+// bubble, so an hour takes a few milliseconds.
 //
-// What has to be so is checked at every commit and after every step: the
-// records change by the rules alone (change_test.go, ending_test.go), requests
-// get the answers that the records call for (request_test.go), nothing that is
-// pinned or needed goes by itself, and all else that is old enough does
-// (keep_test.go), the store is what was committed (ledger_test.go), and whatever
-// can start does, in fair order (turn_test.go).
+// Invariants are checked at every commit and after every step. Records change
+// only by the rules (change_test.go, finish_test.go). Requests get the expected
+// answers (request_test.go). Retention deletes everything that is old enough, but
+// nothing that is pinned or needed (retention_test.go). The store contains what
+// was committed (ledger_test.go). Jobs that can start do start, in fair order
+// (turn_test.go).
 //
-// To repeat a seed and see what happened:
+// To repeat a seed with its trace:
 //
 //	go test ./app/simulation -seed 4711 -v
 //
-// To try many:
+// To run many seeds:
 //
 //	go test ./app/simulation -seeds 10000
 package simulation

@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// errDead is what a process that has died gets for whatever it still tries.
+// errDead is the error of every call after the process died.
 var errDead = errors.New("this process is dead")
 
-// visit is a call of the world that waits at a door. It is called the same in
-// every run of a seed.
+// visit is a call that waits at a door. It has the same label in every run of a
+// seed.
 type visit struct {
 	label  label
-	leaves bool       // the call was made, its answer is on the way
-	enters bool       // into the store
-	looks  bool       // it only wants to know how things stand
-	change *change    // that the store has made
-	due    time.Time  // when it may go on; zero until it was seen
-	open   chan error // what it gets
+	leaves bool       // the call was made; its response waits
+	enters bool       // it will call the store's Update
+	polls  bool       // it is a poll
+	change *change    // the store's change, if any
+	due    time.Time  // when it may proceed; zero until the simulation has seen it
+	open   chan error // receives the result of knock
 }
 
-// label says what is asked for: a verb and a name.
+// label identifies a call by a verb and the name of its object.
 type label struct{ verb, of string }
 
 func (l label) String() string { return l.verb + " " + l.of }
@@ -38,7 +38,7 @@ func (v *visit) String() string {
 
 type labelKey struct{}
 
-// called gives a context by which the store knows who asks.
+// called returns a context that tells the store the call's label.
 func called(ctx context.Context, l label) context.Context {
 	return context.WithValue(ctx, labelKey{}, l)
 }
@@ -48,10 +48,10 @@ func labelOf(ctx context.Context) label {
 	return l
 }
 
-// door is where the calls of one process wait to be let through.
+// door is where the calls of one process wait until they are admitted.
 type door struct {
-	arrived chan struct{} // holds one; somebody came
-	stall   func()        // what a slow machine does to whoever goes through
+	arrived chan struct{} // has a buffer of one; signals a new visit
+	stall   func()        // delays each call, like a slow machine
 
 	mu      sync.Mutex
 	waiting []*visit
@@ -60,7 +60,8 @@ type door struct {
 
 func newDoor(stall func()) *door { return &door{arrived: make(chan struct{}, 1), stall: stall} }
 
-// knock waits to be let through. An error says that the process has died.
+// knock waits until the call is admitted. It returns an error if the process has
+// died.
 func (d *door) knock(v *visit) error {
 	v.open = make(chan error, 1)
 	d.mu.Lock()
@@ -79,12 +80,11 @@ func (d *door) knock(v *visit) error {
 	return err
 }
 
-// look waits until nothing else happens at this moment. Whoever asks how things
-// stand has to: otherwise the speed of the machine would say what has happened
-// before and what has not, and not the seed.
-func (d *door) look(verb string) error { return d.knock(&visit{label: label{verb: verb}, looks: true}) }
+// poll waits until nothing else happens at this moment. Otherwise the speed of
+// the machine, not the seed, would determine what a poll sees.
+func (d *door) poll(verb string) error { return d.knock(&visit{label: label{verb: verb}, polls: true}) }
 
-// around makes a call between two doors.
+// around makes a call, with a visit before and after it.
 func (d *door) around(l label, call func() error) error {
 	if err := d.knock(&visit{label: l}); err != nil {
 		return err
@@ -103,15 +103,15 @@ func (d *door) isDead() bool {
 	return d.dead
 }
 
-// visited reports whether somebody waits there for the sake of a job.
+// visited reports whether a call for the named job waits.
 func (d *door) visited(name string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.ContainsFunc(d.waiting, func(v *visit) bool { return v.label.of == name })
 }
 
-// visits gives those who wait, in an order that does not depend on who came
-// first.
+// visits returns the waiting calls, in an order that does not depend on their
+// arrival.
 func (d *door) visits() []*visit {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -121,7 +121,7 @@ func (d *door) visits() []*visit {
 	return slices.Clone(d.waiting)
 }
 
-// admit lets one through.
+// admit lets one call proceed.
 func (d *door) admit(v *visit) {
 	d.mu.Lock()
 	d.waiting = slices.DeleteFunc(d.waiting, func(w *visit) bool { return w == v })
@@ -129,7 +129,7 @@ func (d *door) admit(v *visit) {
 	v.open <- nil
 }
 
-// die turns away all who wait and all who come.
+// die fails all waiting and all later calls.
 func (d *door) die() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -7,18 +7,18 @@ import (
 	"molrun/app"
 )
 
-// drainWithin is how long everything may take to come to its end: no job runs
-// longer than five minutes, and none has more than a few attempts.
+// drainWithin bounds the time until all jobs are finished: no job runs longer than
+// five minutes, and none has more than a few attempts.
 const drainWithin = 12 * time.Hour
 
-// drain puts everything in order and waits until every job has ended.
+// drain ends all faults and waits until every job is finished.
 func (s *simulation) drain() {
-	s.tracef("-- all is put in order")
+	s.tracef("-- all faults end")
 	s.rng = rand.New(rand.NewPCG(s.plan.seed, 1))
-	s.crashIn, s.slowTill = 0, time.Time{}
-	s.fullTill = earlier(s.fullTill, time.Now()) // answers under way may still be about it
-	s.machine.hide(time.Time{})
-	s.notCalmBefore(time.Now().Add(retriedWithin))
+	s.crashIn, s.slowUntil = 0, time.Time{}
+	s.fullUntil = earlier(s.fullUntil, time.Now()) // pending answers may still be about it
+	s.machine.makeUnreachable(time.Time{})
+	s.unstableUntil(time.Now().Add(retriedWithin))
 	s.up()
 	for begin := time.Now(); len(s.faults) == 0; s.pass(time.Minute) {
 		open := s.ledger.sorted(func(e *entry) bool { return !e.Status.Finished() })
@@ -26,7 +26,7 @@ func (s *simulation) drain() {
 			break
 		}
 		if time.Since(begin) > drainWithin {
-			s.complain("%d jobs never end, %d requests are never answered", len(open), len(s.requests))
+			s.faultf("%d jobs never finish, %d requests are never answered", len(open), len(s.requests))
 		}
 	}
 	s.pass(startsWithin)
@@ -34,19 +34,19 @@ func (s *simulation) drain() {
 	s.judgeEnd()
 }
 
-// judgeEnd looks at what is left when everything has ended.
+// judgeEnd checks tasks and results after all jobs are finished.
 func (s *simulation) judgeEnd() {
 	for _, l := range s.machine.tasks {
-		if l.lives(time.Now()) {
-			s.complain("%s: attempt %d lives though its job has ended", s.names.of(l.Job), l.Attempt)
+		if l.running(time.Now()) {
+			s.faultf("%s: attempt %d still runs, but its job is finished", s.names.of(l.Job), l.Attempt)
 		}
 	}
 	if s.process == nil || len(s.faults) > 0 {
 		return
 	}
 	for _, e := range s.ledger.sorted(func(e *entry) bool { return e.Status == app.Completed && !e.IsBatch() }) {
-		if err := s.keptResult(e.stored); err != nil {
-			s.complain("%s: %v", e.Name, err)
+		if err := s.checkResult(e.stored); err != nil {
+			s.faultf("%s: %v", e.Name, err)
 		}
 	}
 }

@@ -11,16 +11,16 @@ import (
 	"molrun/app/fault"
 )
 
-// fate is how a task goes.
+// fate is the script of a task.
 type fate struct {
-	waits     time.Duration // from Start to its process
+	waits     time.Duration // from Start to the start of its process
 	runs      time.Duration // unless it is stopped or hits its limit
-	cause     app.Cause     // "": it is lost
+	cause     app.Cause     // of its end; "" if it is lost
 	stopTakes time.Duration // from Stop to its end
-	lag       time.Duration // from its end to the news of it
-	vanishes  bool          // Start gives no error, and yet nothing comes to life
-	refuses   error         // of Start
-	refusals  int           // how often
+	lag       time.Duration // from its end until Status reports it
+	vanishes  bool          // Start returns no error, but no task exists
+	refuses   error         // that Start returns
+	refusals  int           // how often Start returns it
 }
 
 var (
@@ -31,7 +31,7 @@ var (
 	refusals = []error{syscall.ENOSPC, syscall.EAGAIN, fault.Unavailable, errors.New("the machine refuses")}
 )
 
-// fateOf gives the fate of an attempt, whatever happened before.
+// fateOf returns the fate of an attempt, which does not depend on earlier events.
 func fateOf(seed uint64, name string, attempt int) fate {
 	h := fnv.New64a()
 	h.Write([]byte(name))
@@ -57,8 +57,8 @@ func fateOf(seed uint64, name string, attempt int) fate {
 	return f
 }
 
-// seconds gives a random time, on average as many seconds as said. Milliseconds
-// make it unlikely that two things happen at the same moment by accident.
+// seconds returns a random duration with the given mean. Its resolution of
+// milliseconds makes it unlikely that two events coincide by accident.
 func seconds(rng *rand.Rand, mean float64) time.Duration {
 	return time.Duration(rng.ExpFloat64()*mean*1000) * time.Millisecond
 }

@@ -13,28 +13,28 @@ import (
 	"molrun/storage"
 )
 
-// ledger is what the store has to hold: every job as it was last committed,
-// with what is known of it besides.
+// ledger is the expected content of the store: every job as last committed, with
+// further facts about it.
 type ledger struct {
 	jobs    map[app.JobID]*entry
-	highest app.JobID // ever given
+	highest app.JobID // so far
 	tokens  map[string]bool
 }
 
 type entry struct {
 	*stored
-	wish *submission // that made the job or, of a row, its batch
+	submission *submission // that created the job or, of a row, its batch
 
-	// On a clock that never jumps: when it was submitted, and when its end was
-	// asked for.
-	made, stopped time.Time
+	// When it was submitted, and when it was cancelled, on a clock that never
+	// jumps.
+	submittedAt, stopped time.Time
 }
 
 func newLedger() *ledger {
 	return &ledger{jobs: map[app.JobID]*entry{}, tokens: map[string]bool{}}
 }
 
-// named finds a job.
+// named finds a job by name, nil if there is none.
 func (l *ledger) named(organization, name string) *entry {
 	for _, e := range l.jobs {
 		if e.Organization == organization && e.Name == name {
@@ -44,7 +44,7 @@ func (l *ledger) named(organization, name string) *entry {
 	return nil
 }
 
-// sorted gives the jobs that fit, oldest first.
+// sorted returns the jobs for which fits returns true, oldest first.
 func (l *ledger) sorted(fits func(*entry) bool) []*entry {
 	var all []*entry
 	for _, e := range l.jobs {
@@ -60,7 +60,7 @@ func (l *ledger) rows(batch app.JobID) []*entry {
 	return l.sorted(func(e *entry) bool { return e.Private.Batch == batch })
 }
 
-// withRows gives a job, and the rows where it is a batch.
+// withRows returns a job and, if it is a batch, its rows.
 func (l *ledger) withRows(e *entry) []*entry {
 	if !e.IsBatch() {
 		return []*entry{e}
@@ -73,7 +73,7 @@ func (e *entry) waits() bool {
 	return e.Status == app.Queued && !e.Private.Claimed && !e.IsBatch()
 }
 
-// needed gives the unfinished job that reads the result of another.
+// needed reports whether an unfinished job reads the job's result.
 func (l *ledger) needed(id app.JobID) bool {
 	for _, e := range l.jobs {
 		for _, src := range e.Private.References {
@@ -85,8 +85,8 @@ func (l *ledger) needed(id app.JobID) bool {
 	return false
 }
 
-// compare holds the store to the ledger: the database agrees with itself and
-// has these jobs and no others, to the byte.
+// compare compares the store with the ledger: the database is consistent and has
+// exactly these jobs, byte for byte.
 func (l *ledger) compare(store *storage.Store) error {
 	ctx := context.Background()
 	if err := store.Check(ctx); err != nil {
@@ -110,7 +110,7 @@ func (l *ledger) compare(store *storage.Store) error {
 			}
 		}
 		if have != len(l.jobs) {
-			return fmt.Errorf("the store has %d jobs, %d were committed", have, len(l.jobs))
+			return fmt.Errorf("the store has %d jobs, but %d were committed", have, len(l.jobs))
 		}
 		return nil
 	})
@@ -135,9 +135,9 @@ func (e *entry) compare(tx app.Tx) error {
 	return nil
 }
 
-// visible holds what users see to the ledger: every job is found by its name
-// and in its listings, as committed.
-func (l *ledger) visible(p *process) error {
+// compareListings compares what users see with the ledger: every job is found by its name
+// and in listings, as committed.
+func (l *ledger) compareListings(p *process) error {
 	ctx := context.Background()
 	for _, by := range admins {
 		listed := map[string]bool{}
@@ -147,7 +147,7 @@ func (l *ledger) visible(p *process) error {
 				return err
 			}
 			for _, rec := range page.Records {
-				if err := l.look(by, rec, listed); err != nil {
+				if err := l.noteListed(by, rec, listed); err != nil {
 					return err
 				}
 			}
@@ -166,14 +166,14 @@ func (l *ledger) visible(p *process) error {
 			delete(listed, e.Name)
 		}
 		for name := range maps.Keys(listed) {
-			return fmt.Errorf("%s is listed and does not exist", name)
+			return fmt.Errorf("%s is listed, but does not exist", name)
 		}
 	}
 	return nil
 }
 
-// look notes a listed record and its rows.
-func (l *ledger) look(by app.Caller, rec app.Record, listed map[string]bool) error {
+// noteListed notes a listed record and its rows.
+func (l *ledger) noteListed(by app.Caller, rec app.Record, listed map[string]bool) error {
 	var r struct {
 		app.Job
 		Subjobs []app.Job `json:"subjobs"`
@@ -189,13 +189,13 @@ func (l *ledger) look(by app.Caller, rec app.Record, listed map[string]bool) err
 	}
 	e := l.named(by.Organization, r.Name)
 	if e == nil || len(l.withRows(e)) != 1+len(r.Subjobs) {
-		return fmt.Errorf("%s is listed with %d rows, which it does not have", r.Name, len(r.Subjobs))
+		return fmt.Errorf("%s is listed with %d rows, want a different number", r.Name, len(r.Subjobs))
 	}
 	return nil
 }
 
-// shownAs compares a record with what was committed. Progress and reasons for
-// waiting are seen, not stored.
+// shownAs compares a record with what was committed. Progress and wait reasons
+// are live state and not stored.
 func (e *entry) shownAs(rec app.Record) error {
 	if string(rec) == e.shown {
 		return nil

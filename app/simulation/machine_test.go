@@ -13,39 +13,39 @@ import (
 	"molrun/app/task"
 )
 
-// resultFile is what every program leaves.
+// resultFile is the output of every program.
 const resultFile = "result.txt"
 
-// machine is the scripted executor. It lives on while the service dies and
-// comes back, and its tasks go as their fates say.
+// machine is a scripted executor. It keeps running when the service dies and
+// restarts; its tasks follow their fates.
 type machine struct {
 	capacity app.Capacity
 	fate     func(app.Task) fate
 	wall     func() time.Time
-	complain func(format string, args ...any)
+	faultf   func(format string, args ...any)
 
 	mu          sync.Mutex
-	unreachable time.Time // until when it does not answer
-	tasks       map[string]*living
-	starts      map[string]int  // calls of Start that came through, by token
-	refused     map[string]bool // tokens whose last Start was an error
-	stops       map[string]bool // tokens whose end was asked for
+	unreachable time.Time // until when it does not respond
+	tasks       map[string]*startedTask
+	starts      map[string]int  // calls of Start that arrived, by token
+	refused     map[string]bool // tokens whose last Start returned an error
+	stops       map[string]bool // tokens for which Stop was called
 }
 
-// living is a task that came to life.
-type living struct {
+// startedTask is a task that was started.
+type startedTask struct {
 	app.Task
 	fate
 	begin, end time.Time // of its process
-	cause      app.Cause // "": it is lost
-	beganAt    time.Time // as clocks on walls showed it
+	cause      app.Cause // "" if it is lost
+	beganAt    time.Time // start of its process by the wall clock
 }
 
-func newMachine(complain func(string, ...any)) *machine {
+func newMachine(faultf func(string, ...any)) *machine {
 	return &machine{
 		capacity: app.Capacity{CPUs: 4, MemoryBytes: 1 << 30, GPUs: []string{"GPU-a", "GPU-b"}},
-		complain: complain,
-		tasks:    map[string]*living{},
+		faultf:   faultf,
+		tasks:    map[string]*startedTask{},
 		starts:   map[string]int{},
 		refused:  map[string]bool{},
 		stops:    map[string]bool{},
@@ -65,7 +65,7 @@ func (m *machine) start(t app.Task) (app.Handle, error) {
 		return "", nil
 	}
 	now := time.Now()
-	l := &living{Task: t, fate: f, begin: now.Add(f.waits), cause: f.cause, beganAt: m.wall().Add(f.waits)}
+	l := &startedTask{Task: t, fate: f, begin: now.Add(f.waits), cause: f.cause, beganAt: m.wall().Add(f.waits)}
 	l.end = l.begin.Add(f.runs)
 	if f.runs > t.Limit {
 		l.end, l.cause = l.begin.Add(t.Limit), app.CauseTimeout
@@ -75,51 +75,51 @@ func (m *machine) start(t app.Task) (app.Handle, error) {
 	return app.Handle("handle of " + t.Token), leave(t)
 }
 
-// inspect looks whether a task may start.
+// inspect checks that a task may start.
 func (m *machine) inspect(t app.Task) {
 	spec, err := task.Read(t.Dir)
 	switch {
 	case err != nil:
-		m.complain("task.json of attempt %d: %v", t.Attempt, err)
+		m.faultf("task.json of attempt %d: %v", t.Attempt, err)
 	case spec.Token != t.Token || spec.Job != string(t.Job) || spec.Attempt != t.Attempt || len(spec.GPUs) != t.Needs.GPUs:
-		m.complain("task.json is of another task: %+v", spec)
+		m.faultf("task.json belongs to another task: %+v", spec)
 	case m.tasks[t.Token] != nil:
-		m.complain("attempt %d is started twice", t.Attempt)
+		m.faultf("attempt %d is started twice", t.Attempt)
 	}
 	if _, err := os.Stat(filepath.Join(t.Dir, task.WorkDir, task.OutDir)); err != nil {
-		m.complain("attempt %d has no folder for its output: %v", t.Attempt, err)
+		m.faultf("attempt %d has no output directory: %v", t.Attempt, err)
 	}
 }
 
-// count looks at all tasks that live.
+// count checks the resources of all running tasks.
 func (m *machine) count(now time.Time) {
 	jobs, devices := map[app.JobID]int{}, map[string]bool{}
 	var cpus int
 	var memory int64
 	for _, l := range m.tasks {
-		if !l.lives(now) {
+		if !l.running(now) {
 			continue
 		}
 		if other, twice := jobs[l.Job]; twice {
-			m.complain("attempts %d and %d of one job live at once", other, l.Attempt)
+			m.faultf("attempts %d and %d of one job overlap", other, l.Attempt)
 		}
 		jobs[l.Job] = l.Attempt
 		cpus, memory = cpus+l.Needs.CPUs, memory+l.Needs.MemoryBytes
 		for _, d := range l.GPUs {
 			if devices[d] {
-				m.complain("two tasks use the device %s", d)
+				m.faultf("two tasks use the device %s", d)
 			}
 			devices[d] = true
 		}
 	}
 	if cpus > m.capacity.CPUs || memory > m.capacity.MemoryBytes {
-		m.complain("tasks use %d CPUs and %d bytes of %+v", cpus, memory, m.capacity)
+		m.faultf("tasks use %d CPUs and %d bytes, more than %+v", cpus, memory, m.capacity)
 	}
 }
 
-func (l *living) lives(now time.Time) bool { return now.Before(l.end) }
+func (l *startedTask) running(now time.Time) bool { return now.Before(l.end) }
 
-// leave writes what the task's program would.
+// leave writes the files that the task's program would.
 func leave(t app.Task) error {
 	return errors.Join(
 		os.WriteFile(filepath.Join(t.Dir, task.RunFile), []byte(`{"protocol":1}`), 0o600),
@@ -142,13 +142,13 @@ func (m *machine) status(tasks []app.Task) ([]app.TaskStatus, error) {
 	return all, nil
 }
 
-// status tells how a task stands. News of an end may come late.
-func (l *living) status(now time.Time) app.TaskStatus {
+// status returns the status of a task. Its end may be reported late.
+func (l *startedTask) status(now time.Time) app.TaskStatus {
 	switch {
 	case l == nil:
-		return app.TaskStatus{State: app.TaskLost, Reason: "nobody knows of it"}
+		return app.TaskStatus{State: app.TaskLost, Reason: "unknown task"}
 	case now.Before(l.begin) && now.Before(l.end):
-		return app.TaskStatus{State: app.TaskStarting, Reason: "it waits"}
+		return app.TaskStatus{State: app.TaskStarting, Reason: "waiting to start"}
 	case now.Before(l.end.Add(l.lag)) && !l.end.Before(l.begin):
 		fraction := min(1, float64(now.Sub(l.begin))/float64(max(1, l.end.Sub(l.begin))))
 		return app.TaskStatus{State: app.TaskRunning, StartedAt: l.beganAt, Progress: &app.Progress{Fraction: fraction}}
@@ -158,7 +158,7 @@ func (l *living) status(now time.Time) app.TaskStatus {
 	return app.TaskStatus{State: app.TaskEnded, StartedAt: l.beganAt, Outcome: l.outcome()}
 }
 
-func (l *living) outcome() *app.Outcome {
+func (l *startedTask) outcome() *app.Outcome {
 	o := &app.Outcome{Protocol: task.Protocol, Cause: l.cause, CPUSeconds: 1, EndedAt: l.beganAt.Add(l.end.Sub(l.begin))}
 	if !l.end.Before(l.begin) {
 		o.StartedAt = l.beganAt
@@ -188,45 +188,45 @@ func (m *machine) stop(t app.Task) error {
 	return nil
 }
 
-// find gives the task of an attempt, nil where none came to life.
-func (m *machine) find(token string) *living {
+// find returns the task of an attempt, nil if none was started.
+func (m *machine) find(token string) *startedTask {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.tasks[token]
 }
 
-// startsOf tells how often an attempt was started and whether it was refused
-// at last.
+// startsOf returns how often Start was called for an attempt and whether the last
+// call was refused.
 func (m *machine) startsOf(token string) (starts int, refused bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.starts[token], m.refused[token]
 }
 
-// stopAsked reports whether an attempt's end was asked for.
+// stopAsked reports whether Stop was called for an attempt.
 func (m *machine) stopAsked(token string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.stops[token]
 }
 
-func (m *machine) hide(until time.Time) {
+func (m *machine) makeUnreachable(until time.Time) {
 	m.mu.Lock()
 	m.unreachable = until
 	m.mu.Unlock()
 }
 
-// guardedMachine is the machine as one process reaches it.
+// guardedMachine is the machine as one process sees it, behind a door.
 type guardedMachine struct {
 	*machine
 	door *door
 	site *site
 
 	toldMu sync.Mutex
-	begun  map[string]bool      // tokens that the process itself started
-	found  map[string]time.Time // when the others were first asked about
-	told   map[string]bool      // tokens whose end the process knows
-	last   time.Time            // when it was told of one, or began
+	begun  map[string]bool      // tokens that this process started
+	found  map[string]time.Time // when it first asked about other tokens
+	told   map[string]bool      // tokens whose end was reported to it
+	last   time.Time            // when the last end was reported, or the process started
 }
 
 func newGuardedMachine(s *site, d *door) *guardedMachine {
@@ -258,12 +258,12 @@ func (g *guardedMachine) Start(ctx context.Context, t app.Task) (h app.Handle, e
 	return h, err
 }
 
-// Status tells of one end at a moment, of none as the process begins or has
-// just found the task, and of none whose attempt stands at a door. Otherwise
-// goroutines would take up several things at the same moment, or one would
-// choose among them, and what came first would not be for the seed to say.
+// Status reports at most one end at a time. It reports none when the process has
+// just started or just found the task, and none for an attempt that waits at a
+// door. Otherwise goroutines would handle several ends at the same moment, in an
+// order that the seed does not determine.
 func (g *guardedMachine) Status(_ context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
-	if err := g.door.look("how tasks stand"); err != nil {
+	if err := g.door.poll("how tasks stand"); err != nil {
 		return nil, err
 	}
 	all, err := g.status(tasks)
@@ -286,14 +286,14 @@ func (g *guardedMachine) Status(_ context.Context, tasks []app.Task) ([]app.Task
 			g.told[t.Token], g.last = true, now
 		}
 		if all[i].State >= app.TaskEnded && !g.told[t.Token] {
-			all[i] = app.TaskStatus{State: app.TaskStarting, Reason: "no news"}
+			all[i] = app.TaskStatus{State: app.TaskStarting, Reason: "not reported yet"}
 		}
 	}
 	return all, nil
 }
 
-// justFound reports whether the process learns only now that there may be such
-// a task.
+// justFound reports whether the process asks about a task, which it did not start,
+// for the first time at this moment.
 func (g *guardedMachine) justFound(t app.Task, now time.Time) bool {
 	if g.begun[t.Token] {
 		return false

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// plan is what a seed stands for: steps, each with its own randomness, so that
-// one can be left out without changing what the others are.
+// plan is derived from a seed. Each step has its own seed, so that steps can be
+// removed without changing the others.
 type plan struct {
-	seed     uint64
-	patience time.Duration // of the scheduler
-	steps    []step
+	seed         uint64
+	reserveAfter time.Duration // the runner's ReserveAfter
+	steps        []step
 }
 
 type step struct {
@@ -20,10 +20,10 @@ type step struct {
 
 func (s step) rng() *rand.Rand { return rand.New(rand.NewPCG(s.seed, 0)) }
 
-// planOf makes the plan of a seed.
+// planOf derives the plan of a seed.
 func planOf(seed uint64) plan {
 	rng := rand.New(rand.NewPCG(seed, 2))
-	p := plan{seed: seed, patience: []time.Duration{time.Minute, 10 * time.Minute}[rng.IntN(2)]}
+	p := plan{seed: seed, reserveAfter: []time.Duration{time.Minute, 10 * time.Minute}[rng.IntN(2)]}
 	some := someKinds(rng)
 	for range 20 + rng.IntN(40) {
 		p.steps = append(p.steps, step{some[rng.IntN(len(some))], rng.Uint64()})
@@ -31,8 +31,8 @@ func planOf(seed uint64) plan {
 	return p
 }
 
-// someKinds gives the kinds of steps of one plan, each as often as it weighs.
-// Without some of them, what is rare among all is frequent.
+// someKinds returns the kinds of steps of one plan, each repeated by its weight.
+// Leaving out some kinds makes rare ones frequent.
 func someKinds(rng *rand.Rand) (all []*kind) {
 	well := rng.IntN(3) == 0
 	for i := range kinds {
@@ -47,14 +47,14 @@ func someKinds(rng *rand.Rand) (all []*kind) {
 	return all
 }
 
-// without gives the plan without some of its steps.
+// without returns the plan without some of its steps.
 func (p plan) without(from, to int) plan {
 	p.steps = append(append([]step{}, p.steps[:from]...), p.steps[to:]...)
 	return p
 }
 
-// shrink leaves out steps as long as what remains still fails, at most tries
-// times.
+// shrink removes steps while the plan still fails. It makes at most so many
+// tries.
 func shrink(p plan, tries int, fails func(plan) bool) plan {
 	for size := len(p.steps) / 2; size > 0; size /= 2 {
 		for from := 0; from+size <= len(p.steps); {

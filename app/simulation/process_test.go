@@ -23,7 +23,7 @@ import (
 	"molrun/storage"
 )
 
-// process is one life of the service, from its start to its death.
+// process is one run of the service, from its start to its end or crash.
 type process struct {
 	*app.Service
 	Retention *retention.Keeper
@@ -31,28 +31,28 @@ type process struct {
 	store     *storage.Store
 	files     *blobs.Dir
 	cancel    context.CancelFunc
-	wake      chan struct{} // as the runner sees it; holds one
+	wake      chan struct{} // the runner's wake channel, with a buffer of one
 	ended     chan struct{} // closed when the runner has returned
 
 	requests sync.WaitGroup
 }
 
-// site is what a process finds when it starts and leaves when it dies.
+// site is what survives a process: its directory, the machine, the clock.
 type site struct {
-	dir       string
-	catalogue *algorithm.Catalogue
-	secret    *link.Secret
-	machine   *machine
-	order     atomic.Int64
-	patience  time.Duration // after which a job that was passed over reserves room
-	wall      func() time.Time
-	full      func() bool // whether the disk is
-	names     names
-	stall     func() // holds up whoever calls it for some time of the real machine
-	complain  func(format string, args ...any)
+	dir          string
+	catalogue    *algorithm.Catalogue
+	secret       *link.Secret
+	machine      *machine
+	order        atomic.Int64
+	reserveAfter time.Duration // after which a job that was passed over gets a reservation
+	wall         func() time.Time
+	full         func() bool // whether the disk is full
+	names        names
+	stall        func() // sleeps in real time, like a slow machine
+	faultf       func(format string, args ...any)
 }
 
-// names tells what jobs are called, for ever. IDs differ from run to run.
+// names maps job IDs, which differ between runs of a seed, to names.
 type names struct{ known sync.Map }
 
 func (n *names) learn(j *app.Job) { n.known.Store(j.ID, j.Organization+"/"+j.Name) }
@@ -71,7 +71,7 @@ func (s *site) boot() (*process, error) {
 	p := &process{door: newDoor(s.stall), wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	var err error
 	p.store, err = storage.Open(filepath.Join(s.dir, "jobs.db"), storage.Options{
-		Fatal: func(err error) { s.complain("the store failed: %v", err) },
+		Fatal: func(err error) { s.faultf("the store failed: %v", err) },
 	})
 	if err != nil {
 		return nil, err
@@ -95,11 +95,11 @@ func (s *site) boot() (*process, error) {
 	machine := newGuardedMachine(s, p.door)
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
-	// The times between two looks are no multiples of the runner's other times,
-	// so that seldom two things happen at the same moment by accident.
+	// The poll intervals are no multiples of the runner's other intervals, so that
+	// events rarely coincide.
 	poll := runner.Poll{Min: 53 * time.Millisecond, Max: 4789 * time.Millisecond}
 	r := runner.New(guardedJobs{p.Service.Runs, p, s}, files, []app.Executor{machine}, runner.Options{
-		Now: s.wall, Log: zerolog.Nop(), Program: "/bin/molrun", ReserveAfter: s.patience,
+		Now: s.wall, Log: zerolog.Nop(), Program: "/bin/molrun", ReserveAfter: s.reserveAfter,
 		Poll:       poll,
 		KeepFailed: time.Hour, RetainedDir: filepath.Join(s.dir, "failed"),
 	})
@@ -108,15 +108,15 @@ func (s *site) boot() (*process, error) {
 		var waking sync.WaitGroup
 		waking.Go(func() { p.wakeRunner(ctx) })
 		if err := r.Run(ctx); err != nil {
-			s.complain("the runner ended with %v", err)
+			s.faultf("the runner ended with %v", err)
 		}
 		waking.Wait()
 	}()
 	return p, nil
 }
 
-// wakeRunner passes on through a door that the service wakes its runner: what
-// the runner has seen by then is for the seed to say.
+// wakeRunner forwards the service's wake signals to the runner through the door,
+// so that the seed determines when the runner sees them.
 func (p *process) wakeRunner(ctx context.Context) {
 	for {
 		select {
@@ -133,8 +133,7 @@ func (p *process) wakeRunner(ctx context.Context) {
 	}
 }
 
-// die ends the process without warning: whatever it has under way reaches
-// nobody any more.
+// die ends the process without warning. Its pending calls have no effect.
 func (p *process) die() error {
 	p.cancel()
 	p.door.die()
@@ -145,20 +144,20 @@ func (p *process) die() error {
 
 func (p *process) close() error { return errors.Join(p.store.Close(), p.files.Close()) }
 
-// guardedFiles are the real files behind a door, on the same disk.
+// guardedFiles is the real file store behind a door, on the simulated disk.
 type guardedFiles struct {
 	*blobs.Dir
 	door *door
 	site *site
 }
 
-// JobDir is asked for by every goroutine of the runner, again and again.
+// JobDir only adds a delay, because every goroutine of the runner calls it often.
 func (f *guardedFiles) JobDir(id app.JobID) string {
 	f.site.stall()
 	return f.Dir.JobDir(id)
 }
 
-// WriteManifest finds the disk full when the records do.
+// WriteManifest fails while the simulated disk is full.
 func (f *guardedFiles) WriteManifest(id app.JobID, m *app.Manifest) (err error) {
 	dead := f.door.around(label{"manifest", f.site.names.of(id)}, func() error {
 		if f.site.full() {
@@ -171,8 +170,7 @@ func (f *guardedFiles) WriteManifest(id app.JobID, m *app.Manifest) (err error) 
 	return errors.Join(dead, err)
 }
 
-// RemoveJob fails now and then when the disk is in trouble: a full disk takes
-// no new names.
+// RemoveJob fails while the simulated disk is full, because renaming needs space.
 func (f *guardedFiles) RemoveJob(id app.JobID) (err error) {
 	dead := f.door.around(label{"remove", f.site.names.of(id)}, func() error {
 		if f.site.full() {
@@ -185,7 +183,7 @@ func (f *guardedFiles) RemoveJob(id app.JobID) (err error) {
 	return errors.Join(dead, err)
 }
 
-// guardedJobs is the service as the runner sees it; it says who asks.
+// guardedJobs is the service as the runner sees it. It labels the calls.
 type guardedJobs struct {
 	*app.Runs
 	process *process
@@ -201,14 +199,14 @@ func (g guardedJobs) called(ctx context.Context, verb string, id app.JobID) cont
 func (g guardedJobs) Wake() <-chan struct{} { return g.process.wake }
 
 func (g guardedJobs) Claims(ctx context.Context) ([]app.Claimed, error) {
-	if err := g.process.door.look("what is claimed"); err != nil {
+	if err := g.process.door.poll("what is claimed"); err != nil {
 		return nil, err
 	}
 	return g.Runs.Claims(ctx)
 }
 
 func (g guardedJobs) Active(ctx context.Context) ([]*app.Job, error) {
-	if err := g.process.door.look("the claimed jobs"); err != nil {
+	if err := g.process.door.poll("the claimed jobs"); err != nil {
 		return nil, err
 	}
 	return g.Runs.Active(ctx)

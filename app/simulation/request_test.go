@@ -11,26 +11,26 @@ import (
 	"molrun/app/strictjson"
 )
 
-// request is one call of a user, from when it is sent to its answer.
+// request is one call of a user.
 type request struct {
 	label      label
 	by         app.Caller
 	name       string
 	submission *submission // of submit and batch
-	clearance  *clearance  // of prune and retain
+	purge      *purge      // of prune and retain
 
 	sent    time.Time
-	sources map[string]app.JobID // of the results that a submission reads, by name
+	sources map[string]app.JobID // jobs whose results a submission reads, by name
 	above   app.JobID            // every new job has a higher ID
 
-	before app.Status // of wait: how the job stood
+	before app.Status // of wait: the job's status when the request was sent
 
-	want     *answer // as the records called for when the store answered
+	want     *answer // expected by the ledger when the store ran the request
 	have     answer
 	answered bool
 }
 
-// answer is what a user gets: a code, "" where all went well, and the job.
+// answer is the response to a user: a code, "" for success, and the job.
 type answer struct {
 	code    fault.Code
 	created bool
@@ -38,17 +38,17 @@ type answer struct {
 	status  app.Status // of wait
 }
 
-// send starts a request; the answer is looked at by collect.
+// send starts a request; collect checks its answer.
 func (s *simulation) send(r *request) {
 	s.sends++
 	r.label.of = fmt.Sprintf("%s/%s by %s, request %d", r.by.Organization, r.name, r.by.Email, s.sends)
-	if r.clearance != nil {
+	if r.purge != nil {
 		r.label.of = fmt.Sprintf("by the operator, request %d", s.sends)
 	}
 	r.sent, r.above, r.sources = time.Now(), s.ledger.highest, map[string]app.JobID{}
 	s.requests[r.label] = r
 	if r.submission != nil {
-		r.want = s.foreseeBody(r)
+		r.want = s.expectFromBody(r)
 	}
 	s.tracef("%s", r.label)
 	p := s.process
@@ -82,7 +82,7 @@ func (r *request) call(ctx context.Context, p *process) (answer, error) {
 		rec, err := p.Jobs.Unpin(ctx, r.by, r.name)
 		return answer{id: idOf(rec)}, err
 	case "prune", "retain":
-		return answer{}, r.clearance.call(ctx, r.label.verb, p)
+		return answer{}, r.purge.call(ctx, r.label.verb, p)
 	case "wait":
 		rec, err := p.Jobs.Get(ctx, r.by, r.name, waitFor)
 		return answer{id: idOf(rec), status: recordOf(rec).Status}, err
@@ -91,7 +91,7 @@ func (r *request) call(ctx context.Context, p *process) (answer, error) {
 }
 
 func recordOf(rec app.Record) (j app.Job) {
-	_ = json.Unmarshal(rec, &j) // of no record all is empty
+	_ = json.Unmarshal(rec, &j) // an empty record gives an empty job
 	return j
 }
 
@@ -114,11 +114,11 @@ func (r *request) submit(ctx context.Context, p *process) (app.Record, bool, err
 	})
 }
 
-// foreseeBody gives the answer to a submission that never gets to change
-// anything, nil where it does.
-func (s *simulation) foreseeBody(r *request) *answer {
+// expectFromBody returns the answer to a submission that never reaches the store's
+// Update, nil if it does.
+func (s *simulation) expectFromBody(r *request) *answer {
 	sub := r.submission
-	if old := s.ledger.named(r.by.Organization, sub.name); old != nil && old.submitted(sub) && old.wish.body() == sub.body() {
+	if old := s.ledger.named(r.by.Organization, sub.name); old != nil && old.submitted(sub) && old.submission.body() == sub.body() {
 		return &answer{id: old.ID}
 	}
 	if sub.faulty != "" {
@@ -137,30 +137,30 @@ func (s *simulation) foreseeBody(r *request) *answer {
 	return nil
 }
 
-// submitted reports whether the job is what a submission of that kind made.
+// submitted reports whether a submission of this kind created the job.
 func (e *entry) submitted(sub *submission) bool {
-	return e.Private.Batch == "" && e.wish != nil && e.wish.batch == sub.batch
+	return e.Private.Batch == "" && e.submission != nil && e.submission.batch == sub.batch
 }
 
-// foresee gives the answer that the records call for at the moment at which
+// expect sets the expected answer, according to the ledger at the moment when
 // the store runs the request.
-func (r *request) foresee(s *simulation, c *change) {
+func (r *request) expect(s *simulation, c *change) {
 	switch {
-	case !c.ran || r.clearance != nil:
-		return // its answer is an error that changes nothing, and is looked at there
+	case !c.ran || r.purge != nil:
+		return // nothing changed, or judgePurge checks the answer
 	case c.refused:
 		r.want = &answer{code: fault.StorageFull}
 		return
 	}
-	want := r.rule(s)
+	want := r.expected(s)
 	r.want = &want
 }
 
-func (r *request) rule(s *simulation) answer {
+func (r *request) expected(s *simulation) answer {
 	old := s.ledger.named(r.by.Organization, r.name)
 	switch {
 	case r.submission != nil:
-		return r.ruleOfSubmission(s, old)
+		return r.expectedOfSubmission(s, old)
 	case old == nil:
 		return answer{code: fault.NotFound}
 	case !r.by.May(old.Email):
@@ -168,17 +168,17 @@ func (r *request) rule(s *simulation) answer {
 	}
 	switch r.label.verb {
 	case "retry":
-		return ruleOfRetry(s, old)
+		return expectedOfRetry(s, old)
 	case "delete":
-		return ruleOfDelete(s, old)
+		return expectedOfDelete(s, old)
 	}
 	return answer{id: old.ID}
 }
 
-func (r *request) ruleOfSubmission(s *simulation, old *entry) answer {
+func (r *request) expectedOfSubmission(s *simulation, old *entry) answer {
 	sub := r.submission
 	if old != nil {
-		if old.submitted(sub) && (old.wish.body() == sub.body() || old.wish.meaning() == sub.meaning()) {
+		if old.submitted(sub) && (old.submission.body() == sub.body() || old.submission.meaning() == sub.meaning()) {
 			return answer{id: old.ID}
 		}
 		return answer{code: fault.JobAlreadyExists}
@@ -196,7 +196,7 @@ func (r *request) ruleOfSubmission(s *simulation, old *entry) answer {
 	return answer{created: true}
 }
 
-func ruleOfRetry(s *simulation, old *entry) answer {
+func expectedOfRetry(s *simulation, old *entry) answer {
 	for _, e := range s.ledger.withRows(old) {
 		if e.Status == app.Failed && !e.IsBatch() {
 			return answer{id: old.ID}
@@ -205,7 +205,7 @@ func ruleOfRetry(s *simulation, old *entry) answer {
 	return answer{code: fault.JobNotFailed}
 }
 
-func ruleOfDelete(s *simulation, old *entry) answer {
+func expectedOfDelete(s *simulation, old *entry) answer {
 	for _, e := range s.ledger.withRows(old) {
 		switch {
 		case !e.Status.Finished():
@@ -217,18 +217,18 @@ func ruleOfDelete(s *simulation, old *entry) answer {
 	return answer{}
 }
 
-// happened looks whether a request that was granted did what it says.
-func (r *request) happened(s *simulation) {
-	if r.clearance != nil {
+// judgeEffect checks the effect of a successful request.
+func (r *request) judgeEffect(s *simulation) {
+	if r.purge != nil {
 		return
 	}
 	if r.want.code != "" {
-		s.complain("%s: it changed something, the answer has to be %s", r.label, r.want.code)
+		s.faultf("%s: it changed something, but the answer must be %s", r.label, r.want.code)
 		return
 	}
 	now := s.ledger.named(r.by.Organization, r.name)
 	if (now == nil) != (r.label.verb == "delete") {
-		s.complain("%s: the job is there: %v", r.label, now != nil)
+		s.faultf("%s: the job exists: %v", r.label, now != nil)
 		return
 	}
 	if now == nil {
@@ -236,20 +236,20 @@ func (r *request) happened(s *simulation) {
 	}
 	all := s.ledger.withRows(now)
 	if sub := r.submission; sub != nil && sub.batch && len(all) != 1+len(sub.rows) {
-		s.complain("%s: %d rows were made", r.label, len(all)-1)
+		s.faultf("%s: %d rows were created", r.label, len(all)-1)
 	}
 	for _, e := range all {
 		switch {
 		case e.IsBatch():
 		case r.label.verb == "cancel" && !e.Status.Finished() && !e.Private.Stop:
-			s.complain("%s: %s is not stopped", r.label, e.Name)
+			s.faultf("%s: %s is not stopped", r.label, e.Name)
 		case r.label.verb == "retry" && e.Status == app.Failed:
-			s.complain("%s: %s is not tried again", r.label, e.Name)
+			s.faultf("%s: %s is not retried", r.label, e.Name)
 		}
 	}
 }
 
-// collect looks at the answers that have come.
+// collect checks the answers that have arrived.
 func (s *simulation) collect() {
 	for {
 		select {
@@ -269,7 +269,7 @@ func (s *simulation) collect() {
 	}
 }
 
-// brief leaves out what differs from run to run.
+// brief omits what differs between runs of a seed.
 func (a answer) brief() string {
 	if a.code != "" {
 		return string(a.code)
@@ -277,37 +277,37 @@ func (a answer) brief() string {
 	return fmt.Sprintf("ok, created %v", a.created)
 }
 
-// judgeAnswer compares an answer with what the records called for. What it
-// acknowledges is in the ledger, to which the store is held ever after.
+// judgeAnswer compares an answer with the expected one. Acknowledged jobs are in
+// the ledger, with which the store is compared from then on.
 func (s *simulation) judgeAnswer(r *request) {
 	if r.label.verb == "wait" {
 		s.judgeWait(r)
 		return
 	}
-	if r.clearance != nil {
-		s.judgeClearance(r)
+	if r.purge != nil {
+		s.judgePurge(r)
 		return
 	}
 	if r.want == nil {
-		s.complain("%s: it was answered %s and never asked the store", r.label, r.have.brief())
+		s.faultf("%s: answered %s without calling the store", r.label, r.have.brief())
 		return
 	}
 	want := *r.want
 	removal := r.label.verb == "delete" && r.have.code == fault.Internal && s.fullSince(r.sent)
 	switch {
-	case removal && want.code == "": // the records are gone, some files are not
+	case removal && want.code == "": // the records are deleted, some files are not
 		return
 	case r.have.code != want.code || r.have.created != want.created:
-		s.complain("%s: answered %s, want %s", r.label, r.have.brief(), want.brief())
+		s.faultf("%s: answered %s, want %s", r.label, r.have.brief(), want.brief())
 		return
 	case want.code != "" || r.label.verb == "delete":
 		return
 	}
 	if r.have.id == "" || want.id != "" && r.have.id != want.id {
-		s.complain("%s: the answer is about another job", r.label)
+		s.faultf("%s: the answer is about another job", r.label)
 		return
 	}
 	if s.ledger.jobs[r.have.id] == nil && !s.deleted[r.have.id] {
-		s.complain("%s: a job was acknowledged and is not there", r.label)
+		s.faultf("%s: the acknowledged job does not exist", r.label)
 	}
 }

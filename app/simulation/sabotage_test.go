@@ -8,22 +8,22 @@ import (
 	"molrun/app"
 )
 
-// TestSabotageIsFound does what a broken service would, in the midst of an
-// otherwise good life, and wants it to be noticed.
-func TestSabotageIsFound(t *testing.T) {
+// TestSabotageIsDetected tests the checks: it does what a broken service would do
+// during a run without faults, and the checks must notice.
+func TestSabotageIsDetected(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(*simulation){
-		"a job vanishes":          func(s *simulation) { s.forge(func(tx app.Tx, j *app.Job) error { return tx.DeleteJob(j.ID) }) },
-		"a record changes":        func(s *simulation) { s.forge(promote) },
-		"the runner falls asleep": func(s *simulation) { s.process.cancel() },
+		"a job vanishes":          func(s *simulation) { s.corrupt(func(tx app.Tx, j *app.Job) error { return tx.DeleteJob(j.ID) }) },
+		"a record changes":        func(s *simulation) { s.corrupt(promote) },
+		"the runner stops":        func(s *simulation) { s.process.cancel() },
 		"a task is started twice": func(s *simulation) { s.startAgain() },
-		"a change comes from nowhere": func(s *simulation) {
+		"a change has no request": func(s *simulation) {
 			s.apply(&change{label: label{"nobody", "lab/a"}, ran: true, jobs: []*jobChange{{s.ledger.highest, nil}}})
 		},
 	}
 	for name, sabotage := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := plan{seed: 1, patience: time.Hour}
+			p := plan{seed: 1, reserveAfter: time.Hour}
 			job := step{&kind{do: func(s *simulation) {
 				s.send(&request{label: label{verb: "submit"}, by: ann, name: "a", submission: simple("a")})
 				s.pass(100 * time.Millisecond)
@@ -37,22 +37,22 @@ func TestSabotageIsFound(t *testing.T) {
 			}}, 2}
 			p.steps = []step{job, job, other}
 			if o := run(t, p); len(o.faults) == 0 {
-				t.Errorf("nothing was found wrong:\n%s", o.trace)
+				t.Errorf("the sabotage was not detected:\n%s", o.trace)
 			}
 			p.steps = []step{job, job}
 			if o := run(t, p); len(o.faults) > 0 {
-				t.Errorf("without it: %s", o.faults[0])
+				t.Errorf("without the sabotage: %s", o.faults[0])
 			}
 		})
 	}
 }
 
 func simple(name string) *submission {
-	return &submission{name: name, typ: "short", rows: []wish{{cpus: 1}}}
+	return &submission{name: name, typ: "short", rows: []jobSettings{{cpus: 1}}}
 }
 
-// forge changes the first job in the store and not in the ledger.
-func (s *simulation) forge(change func(app.Tx, *app.Job) error) {
+// corrupt changes a job in the store, but not in the ledger.
+func (s *simulation) corrupt(change func(app.Tx, *app.Job) error) {
 	err := s.process.store.Update(context.Background(), func(tx app.Tx) error {
 		j, err := tx.JobNamed("lab", "a")
 		if err != nil {
@@ -61,7 +61,7 @@ func (s *simulation) forge(change func(app.Tx, *app.Job) error) {
 		return change(tx, j)
 	})
 	if err != nil {
-		panic(err) // the forger's own mistake
+		panic(err) // a mistake of the test
 	}
 }
 
@@ -70,16 +70,16 @@ func promote(tx app.Tx, j *app.Job) error {
 	return tx.PutJob(j)
 }
 
-// startAgain starts a task that was started before.
+// startAgain starts all tasks a second time.
 func (s *simulation) startAgain() {
 	for _, l := range s.machine.tasks {
 		if _, err := s.machine.start(l.Task); err != nil {
-			panic(err) // the forger's own mistake
+			panic(err) // a mistake of the test
 		}
 	}
 }
 
-func TestShrinkKeepsWhatFails(t *testing.T) {
+func TestShrinkKeepsFailingSteps(t *testing.T) {
 	p := planOf(1)
 	first, last := p.steps[3], p.steps[17]
 	fails := func(p plan) bool {
@@ -91,6 +91,6 @@ func TestShrinkKeepsWhatFails(t *testing.T) {
 	}
 	short := shrink(p, 1000, fails)
 	if len(short.steps) != 2 || short.steps[0] != first || short.steps[1] != last {
-		t.Errorf("shrunk to %d steps, want the two that it takes", len(short.steps))
+		t.Errorf("shrunk to %d steps, want the two that make it fail", len(short.steps))
 	}
 }

@@ -13,17 +13,16 @@ import (
 )
 
 var (
-	seeds   = flag.Uint64("seeds", 100, "how many seeds to run")
-	twice   = flag.Uint64("twice", 5, "how many seeds to run twice")
-	oneSeed = flag.Int64("seed", -1, "the one seed to run; -v shows what happens")
+	seeds   = flag.Uint64("seeds", 100, "number of seeds to run")
+	twice   = flag.Uint64("twice", 5, "number of seeds to run twice")
+	oneSeed = flag.Int64("seed", -1, "run only this seed; -v shows the trace")
 )
 
-// endsWithin is how long one seed may take on a slow machine before it is
-// taken to hang.
-const endsWithin = 2 * time.Minute
+// seedTimeout bounds the real time of one seed, even on a slow machine.
+const seedTimeout = 2 * time.Minute
 
-// TestSeeds lets seeds decide what happens to the service, and fails at the
-// first that finds something wrong.
+// TestSeeds runs the plans of many seeds and fails at the first seed that finds a
+// fault.
 func TestSeeds(t *testing.T) {
 	if *oneSeed >= 0 {
 		o := runSeed(t, planOf(uint64(*oneSeed)))
@@ -46,9 +45,9 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// runSeed runs a plan and says which where it hangs.
+// runSeed runs a plan and names its seed if the plan hangs or panics.
 func runSeed(t *testing.T, p plan) outcome {
-	watch := time.AfterFunc(endsWithin, func() { panic(fmt.Sprintf("seed %d does not end", p.seed)) })
+	watch := time.AfterFunc(seedTimeout, func() { panic(fmt.Sprintf("seed %d does not end", p.seed)) })
 	defer watch.Stop()
 	defer func() {
 		if v := recover(); v != nil {
@@ -58,7 +57,7 @@ func runSeed(t *testing.T, p plan) outcome {
 	return run(t, p)
 }
 
-// report fails the test with the shortest plan that still fails.
+// report fails the test with a minimal plan that still fails.
 func report(t *testing.T, seed uint64, o outcome) {
 	t.Helper()
 	if len(o.faults) == 0 {
@@ -67,13 +66,12 @@ func report(t *testing.T, seed uint64, o outcome) {
 	p := planOf(seed)
 	short := shrink(p, 100, func(p plan) bool { return len(runSeed(t, p).faults) > 0 })
 	shortest := runSeed(t, short)
-	t.Errorf("seed %d: %s\nIts %d steps shrink to %d that give: %s\n%s\nRepeat all of it with: go test ./app/simulation -seed %d -v",
+	t.Errorf("seed %d: %s\nIts %d steps shrink to %d, which fail with: %s\n%s\nRepeat the whole seed with: go test ./app/simulation -seed %d -v",
 		seed, o.faults[0], len(p.steps), len(short.steps), shortest.faults[0], shortest.trace, seed)
 }
 
-// TestSameSeedSameTrace runs seeds twice, the second time on a machine that is
-// held up here and there: what a failing one did can be seen again, however
-// fast the machine is.
+// TestSameSeedSameTrace runs seeds twice, the second time with random delays. A
+// failing seed must be reproducible, regardless of the machine's speed.
 func TestSameSeedSameTrace(t *testing.T) {
 	t.Parallel()
 	for seed := range *twice {
@@ -81,21 +79,20 @@ func TestSameSeedSameTrace(t *testing.T) {
 		first := runSeed(t, p)
 		second := runStalled(t, p, stallNowAndThen)
 		if first.trace != second.trace {
-			t.Errorf("seed %d goes differently %s", p.seed, parting(first.trace, second.trace))
+			t.Errorf("the traces of seed %d differ %s", p.seed, firstDifference(first.trace, second.trace))
 		}
 	}
 }
 
-// stallNowAndThen takes some time of the real machine: in a bubble,
-// time.Sleep would not.
+// stallNowAndThen sometimes sleeps in real time; in a bubble, time.Sleep would not.
 func stallNowAndThen() {
 	if rand.IntN(20) == 0 {
-		_ = syscall.Nanosleep(&syscall.Timespec{Nsec: rand.Int64N(300_000)}, nil) // cut short is fine too
+		_ = syscall.Nanosleep(&syscall.Timespec{Nsec: rand.Int64N(300_000)}, nil) // an interrupted sleep is fine
 	}
 }
 
-// parting shows where two traces part, and what was before.
-func parting(a, b string) string {
+// firstDifference shows where two traces diverge, with the lines before.
+func firstDifference(a, b string) string {
 	one, two := strings.Split(a, "\n"), strings.Split(b, "\n")
 	n := 0
 	for n < min(len(one), len(two)) && one[n] == two[n] {

@@ -11,11 +11,11 @@ import (
 	"molrun/app/apikey"
 )
 
-// maxOpen bounds the jobs that are not over: the scheduler looks at so many of
-// one user and no more, and beyond that other rules hold.
+// maxOpen bounds the number of unfinished jobs. The scheduler considers only so
+// many of one user; beyond that, the rules of turn_test.go do not hold.
 const maxOpen = 24
 
-// kind is a sort of step.
+// kind is a kind of step.
 type kind struct {
 	name   string
 	weight int
@@ -23,13 +23,13 @@ type kind struct {
 	do     func(*simulation)
 }
 
-// sort says when a plan has steps of a kind.
+// sort determines which plans have steps of a kind.
 type sort int
 
 const (
 	always    sort = iota
-	sometimes      // in two plans of three
-	trouble        // likewise, but in no plan in which all goes well
+	sometimes      // in two out of three plans
+	trouble        // likewise, but never in a plan without faults
 )
 
 var kinds = []kind{
@@ -37,25 +37,25 @@ var kinds = []kind{
 	{"a batch is submitted", 8, sometimes, func(s *simulation) { s.submit(true); s.linger() }},
 	{"something is submitted again", 8, sometimes, func(s *simulation) { s.resubmit(); s.linger() }},
 	{"a job is cancelled", 8, sometimes, func(s *simulation) { s.ask("cancel"); s.linger() }},
-	{"a job is tried again", 8, sometimes, func(s *simulation) { s.ask("retry"); s.linger() }},
+	{"a job is retried", 8, sometimes, func(s *simulation) { s.ask("retry"); s.linger() }},
 	{"a job is deleted", 8, sometimes, func(s *simulation) { s.ask("delete"); s.linger() }},
 	{"a job is pinned", 5, sometimes, func(s *simulation) { s.ask("pin"); s.linger() }},
 	{"a job is unpinned", 3, sometimes, func(s *simulation) { s.ask("unpin"); s.linger() }},
 	{"the operator prunes", 4, sometimes, func(s *simulation) { s.prune(); s.linger() }},
-	{"old jobs go by themselves", 4, sometimes, func(s *simulation) { s.retain(); s.linger() }},
-	{"somebody waits for a job", 8, sometimes, func(s *simulation) { s.wait(); s.linger() }},
-	{"several ask at once", 12, always, (*simulation).several},
+	{"retention deletes old jobs", 4, sometimes, func(s *simulation) { s.retain(); s.linger() }},
+	{"a user waits for a job", 8, sometimes, func(s *simulation) { s.wait(); s.linger() }},
+	{"several requests at once", 12, always, (*simulation).several},
 	{"time passes", 16, always, func(s *simulation) { s.pass(seconds(s.rng, 40)) }},
-	{"a report comes too late", 3, trouble, func(s *simulation) { s.late(); s.linger() }},
-	{"a crash is near", 8, trouble, func(s *simulation) { s.crashIn = 1 + s.rng.IntN(12) }},
+	{"a report is late", 3, trouble, func(s *simulation) { s.late(); s.linger() }},
+	{"a crash is imminent", 8, trouble, func(s *simulation) { s.crashIn = 1 + s.rng.IntN(12) }},
 	{"a restart", 3, trouble, (*simulation).restart},
 	{"the clock jumps", 4, sometimes, (*simulation).jump},
 	{"the disk is full", 4, trouble, (*simulation).fill},
-	{"the machine does not answer", 4, trouble, (*simulation).unreachable},
+	{"the machine is unreachable", 4, trouble, (*simulation).unreachable},
 	{"everything is slow", 4, trouble, (*simulation).slow},
 }
 
-// linger lets a moment pass: mostly too short for anything to come to its end.
+// linger lets a moment pass, mostly too short for a job to finish.
 func (s *simulation) linger() { s.pass(seconds(s.rng, 2)) }
 
 // submit sends a new submission.
@@ -77,15 +77,15 @@ func verbOf(sub *submission) string {
 	return "submit"
 }
 
-// resubmit sends what was sent before: as it was, written another way, or with
-// a difference that makes it other work.
+// resubmit repeats a submission: identically, written differently, or with a
+// change that makes it different work.
 func (s *simulation) resubmit() {
 	s.up()
-	e := s.some(func(e *entry) bool { return e.wish != nil && e.Private.Batch == "" })
+	e := s.some(func(e *entry) bool { return e.submission != nil && e.Private.Batch == "" })
 	if s.process == nil || e == nil {
 		return
 	}
-	sub := *e.wish
+	sub := *e.submission
 	sub.rows = slices.Clone(sub.rows)
 	row := &sub.rows[s.rng.IntN(len(sub.rows))]
 	switch s.rng.IntN(4) {
@@ -98,7 +98,7 @@ func (s *simulation) resubmit() {
 	s.send(&request{label: label{verb: verbOf(&sub)}, by: by, name: sub.name, submission: &sub})
 }
 
-// some gives one of the jobs that fit, nil where there is none.
+// some returns a random job for which fits returns true, nil if there is none.
 func (s *simulation) some(fits func(*entry) bool) *entry {
 	all := s.ledger.sorted(fits)
 	if len(all) == 0 {
@@ -107,7 +107,7 @@ func (s *simulation) some(fits func(*entry) bool) *entry {
 	return all[s.rng.IntN(len(all))]
 }
 
-// ask has a user, mostly one who may, change a job, mostly one that is there.
+// ask has a user change a job. Mostly the user may do so and the job exists.
 func (s *simulation) ask(verb string) {
 	s.up()
 	if s.process == nil {
@@ -160,13 +160,13 @@ func (s *simulation) several() {
 		case 9:
 			s.retain()
 		}
-		synctest.Wait() // it stands at the door
+		synctest.Wait() // it waits at the door
 	}
 	s.linger()
 }
 
-// late sends the end of an attempt that is over, as of a runner that does not
-// know that it is: nothing may change.
+// late reports the end of an attempt that has finished before. The report must
+// change nothing.
 func (s *simulation) late() {
 	s.up()
 	e := s.some(func(e *entry) bool { return e.Attempts > 1 || e.Attempts == 1 && !e.Private.Claimed })
@@ -181,13 +181,13 @@ func (s *simulation) late() {
 	p.requests.Go(func() {
 		err := p.Runs.Finish(called(context.Background(), l), id, attempt, app.Ending{Outcome: &app.Outcome{Cause: app.CauseDone}})
 		if err != nil && !p.door.isDead() {
-			s.answers <- func() { s.complain("%s: %v", l, err) }
+			s.answers <- func() { s.faultf("%s: %v", l, err) }
 		}
 	})
 }
 
-// restart has the process end as it does for an operator. Users who wait for
-// an answer get it first.
+// restart stops the process gracefully, as an operator would. Pending requests
+// are answered first.
 func (s *simulation) restart() {
 	s.up()
 	if s.process == nil {
@@ -200,54 +200,53 @@ func (s *simulation) restart() {
 	if s.process == nil {
 		return
 	}
-	s.tracef("the process is asked to end")
+	s.tracef("the process is asked to stop")
 	s.stopping = s.process
 	s.bootAt = time.Now().Add(seconds(s.rng, 5))
 	s.process.cancel()
 	for begin := time.Now(); s.stopping != nil && len(s.faults) == 0; s.pass(time.Second) {
 		if time.Since(begin) > 2*time.Minute {
-			s.complain("the process does not end")
+			s.faultf("the process does not stop")
 		}
 	}
 	s.bootAt = time.Now().Add(seconds(s.rng, 5))
 }
 
-// jump sets the clocks on the walls, for which nothing but records cares.
+// jump sets the wall clock, which affects only times in records.
 func (s *simulation) jump() {
 	by := seconds(s.rng, 5000)
 	if s.rng.IntN(2) == 0 {
 		by = -by
 	}
 	s.offset += by
-	s.leap()
+	s.clockJumped()
 	s.tracef("clocks are off by %v", s.offset)
 }
 
-// fill lets the disk be full for a while: mostly seconds, sometimes longer
-// than the runner has patience.
+// fill fills the disk for a while, sometimes for longer than the runner retries.
 func (s *simulation) fill() {
-	s.fullTill = time.Now().Add(seconds(s.rng, 60))
-	s.notCalmBefore(s.fullTill.Add(retriedWithin))
-	s.tracef("until %v", s.fullTill.Sub(s.begin))
+	s.fullUntil = time.Now().Add(seconds(s.rng, 60))
+	s.unstableUntil(s.fullUntil.Add(retriedWithin))
+	s.tracef("until %v", s.fullUntil.Sub(s.begin))
 }
 
 func (s *simulation) unreachable() {
 	until := time.Now().Add(seconds(s.rng, 60))
-	s.machine.hide(until)
-	s.notCalmBefore(until.Add(retriedWithin))
+	s.machine.makeUnreachable(until)
+	s.unstableUntil(until.Add(retriedWithin))
 	s.tracef("until %v", until.Sub(s.begin))
 }
 
 func (s *simulation) slow() {
-	s.slowTill = time.Now().Add(seconds(s.rng, 60))
-	s.notCalmBefore(s.slowTill.Add(time.Minute + retriedWithin))
-	s.tracef("until %v", s.slowTill.Sub(s.begin))
+	s.slowUntil = time.Now().Add(seconds(s.rng, 60))
+	s.unstableUntil(s.slowUntil.Add(time.Minute + retriedWithin))
+	s.tracef("until %v", s.slowUntil.Sub(s.begin))
 }
 
 // fullSince reports whether the disk was full at some time since t.
-func (s *simulation) fullSince(t time.Time) bool { return !s.fullTill.Before(t) }
+func (s *simulation) fullSince(t time.Time) bool { return !s.fullUntil.Before(t) }
 
-// inOrder gives the requests under way, oldest first.
+// inOrder returns the pending requests, oldest first.
 func (s *simulation) inOrder() []*request {
 	var all []*request
 	for _, r := range s.requests {

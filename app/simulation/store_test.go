@@ -10,23 +10,23 @@ import (
 	"molrun/storage"
 )
 
-// change is what one call of Update did to the jobs.
+// change is the effect of one call of Update on the jobs.
 type change struct {
 	label   label
-	order   int64 // of the closure's last run among all
+	order   int64 // sequence number of the closure's last run
 	ran     bool
 	jobs    []*jobChange
 	refused bool // the disk was full
 	err     error
 }
 
-// jobChange is a job as a transaction left it; nil was deleted.
+// jobChange is a job after a transaction; now is nil if it was deleted.
 type jobChange struct {
 	id  app.JobID
 	now *stored
 }
 
-// stored is a job as it was put: the record that users see, and the rest.
+// stored is a job as written: the record that users see, and the private part.
 type stored struct {
 	app.Job
 	shown, private string
@@ -58,8 +58,8 @@ func (c *change) note(id app.JobID, now *stored) {
 	c.jobs = append(c.jobs, &jobChange{id, now})
 }
 
-// guardedStore is the real store behind a door. It has a disk that may be
-// full: then the store rolls back whatever a closure has changed.
+// guardedStore is the real store behind a door. While the simulated disk is full,
+// it rolls back every change.
 type guardedStore struct {
 	*storage.Store
 	door *door
@@ -76,7 +76,7 @@ func (s *guardedStore) View(ctx context.Context, fn func(app.Tx) error) error {
 
 func (s *guardedStore) Update(ctx context.Context, fn func(app.Tx) error) error {
 	if ctx.Err() != nil {
-		return s.Store.Update(ctx, fn) // it refuses
+		return s.Store.Update(ctx, fn) // returns an error
 	}
 	l := labelOf(ctx)
 	if err := s.door.knock(&visit{label: l, enters: true}); err != nil {
@@ -100,7 +100,7 @@ func (s *guardedStore) Update(ctx context.Context, fn func(app.Tx) error) error 
 	return err
 }
 
-// watchedTx tells what a closure changes.
+// watchedTx records what a closure changes.
 type watchedTx struct {
 	app.Tx
 	change  *change

@@ -9,8 +9,8 @@ import (
 	"molrun/app/apikey"
 )
 
-// simFiles are the algorithms: one whose lost attempts are repeated, and one
-// that is run once.
+// simFiles are the algorithms: one that is retried after lost attempts, and one
+// that is not.
 var simFiles = []string{`
 format = 1
 type = "long"
@@ -73,25 +73,25 @@ var (
 	organizations = []string{"lab", "firm"}
 )
 
-// submission is a job or a batch that somebody asks for.
+// submission is a job or a batch that a user submits.
 type submission struct {
 	name     string
 	typ      string
-	rows     []wish   // one of a job
-	rowNames []string // of a batch; nil are its own
+	rows     []jobSettings // a job has one
+	rowNames []string      // of a batch; nil for the default names
 	batch    bool
 	priority int
-	faulty   string // why it has to be refused; "" where it is fine
+	faulty   string // why it must be refused; "" if it is valid
 }
 
-// wish is the settings of one job.
-type wish struct {
+// jobSettings is the settings of one job.
+type jobSettings struct {
 	cpus, gpus int
-	explicit   bool   // defaults are written out
-	before     string // the job whose result is read
+	explicit   bool   // defaults are written explicitly
+	before     string // name of the job whose result is read
 }
 
-func (w wish) settings(typ string) string {
+func (w jobSettings) settings(typ string) string {
 	var members []string
 	if w.cpus != 1 || w.explicit {
 		members = append(members, fmt.Sprintf(`"cpus":%d`, w.cpus))
@@ -105,7 +105,7 @@ func (w wish) settings(typ string) string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// body is the request as sent. All who ask for the same send the same.
+// body returns the request body. Equal submissions have equal bodies.
 func (s *submission) body() string {
 	var all []string
 	for _, w := range s.rows {
@@ -121,7 +121,7 @@ func (s *submission) body() string {
 	return fmt.Sprintf(`{"batchName":%q,"type":%q,"settings":[%s],"priority":%d%s}`, s.name, s.typ, strings.Join(all, ","), s.priority, names)
 }
 
-// meaning is what is asked for, however it is written.
+// meaning returns a text that does not depend on how the settings are written.
 func (s *submission) meaning() string {
 	text := fmt.Sprint(s.batch, s.typ)
 	for i, w := range s.rows {
@@ -140,8 +140,8 @@ func (s *submission) rowName(i int) string {
 	return fmt.Sprintf("%s-%d", s.name, i+1)
 }
 
-// made compares a new job with what was asked for.
-func (s *submission) made(r *request, now *stored) error {
+// judgeCreated compares a new job with its submission.
+func (s *submission) judgeCreated(r *request, now *stored) error {
 	w, name := s.rows[0], s.name
 	if now.Private.Batch != "" {
 		if now.Private.Row >= len(s.rows) || now.Batch != s.name {
@@ -155,20 +155,20 @@ func (s *submission) made(r *request, now *stored) error {
 	}
 	switch {
 	case now.Name != name || now.Type != s.typ || now.Priority != s.priority || string(now.Settings) != settings:
-		return fmt.Errorf("it is not what was asked for: %s", now.shown)
+		return fmt.Errorf("it differs from its submission: %s", now.shown)
 	case now.Organization != r.by.Organization || now.Email != r.by.Email:
-		return fmt.Errorf("it is another's: %s", now.shown)
+		return fmt.Errorf("it belongs to another user: %s", now.shown)
 	case now.IsBatch() != (s.batch && now.Private.Batch == ""):
 		return fmt.Errorf("a batch and its rows are mixed up: %s", now.shown)
 	case !now.IsBatch() && (now.Private.Needs.CPUs != w.cpus || now.Private.Needs.GPUs != w.gpus):
-		return fmt.Errorf("it asks for %+v", now.Private.Needs)
+		return fmt.Errorf("it needs %+v", now.Private.Needs)
 	case !now.IsBatch() && sourceOf(&now.Job) != r.sources[w.before]:
 		return fmt.Errorf("it reads the result of another job")
 	}
 	return nil
 }
 
-// sourceOf gives the job whose result a job reads, "" for none.
+// sourceOf returns the job whose result a job reads, "" for none.
 func sourceOf(j *app.Job) app.JobID {
 	for _, src := range j.Private.References {
 		return src.Job
@@ -176,7 +176,7 @@ func sourceOf(j *app.Job) app.JobID {
 	return ""
 }
 
-// randomSubmission makes one that may be faulty.
+// randomSubmission returns a random submission, which may be invalid.
 func (s *simulation) randomSubmission(rng *rand.Rand, by app.Caller, batch bool) *submission {
 	sub := &submission{name: string(rune('a' + rng.IntN(8))), typ: "long", batch: batch}
 	if rng.IntN(3) == 0 {
@@ -188,7 +188,7 @@ func (s *simulation) randomSubmission(rng *rand.Rand, by app.Caller, batch bool)
 		rows = 1 + rng.IntN(4)
 	}
 	for range rows {
-		sub.rows = append(sub.rows, s.randomWish(rng, by, sub.typ))
+		sub.rows = append(sub.rows, s.randomJobSettings(rng, by, sub.typ))
 	}
 	if batch && rng.IntN(4) == 0 {
 		for _, i := range rng.Perm(8)[:rows] {
@@ -200,13 +200,13 @@ func (s *simulation) randomSubmission(rng *rand.Rand, by app.Caller, batch bool)
 		sub.priority = 1
 	}
 	if rng.IntN(10) == 0 {
-		sub.spoil(rng)
+		sub.makeInvalid(rng)
 	}
 	return sub
 }
 
-func (s *simulation) randomWish(rng *rand.Rand, by app.Caller, typ string) wish {
-	w := wish{cpus: 1 + rng.IntN(3), explicit: rng.IntN(2) == 0}
+func (s *simulation) randomJobSettings(rng *rand.Rand, by app.Caller, typ string) jobSettings {
+	w := jobSettings{cpus: 1 + rng.IntN(3), explicit: rng.IntN(2) == 0}
 	if rng.IntN(8) == 0 {
 		w.cpus = 4
 	}
@@ -225,14 +225,14 @@ func (s *simulation) randomWish(rng *rand.Rand, by app.Caller, typ string) wish 
 	return w
 }
 
-// spoil makes a submission that has to be refused.
-func (s *submission) spoil(rng *rand.Rand) {
+// makeInvalid makes a submission invalid.
+func (s *submission) makeInvalid(rng *rand.Rand) {
 	row := rng.IntN(len(s.rows))
 	switch rng.IntN(4) {
 	case 0:
 		s.rows[row].cpus, s.faulty = 0, "a setting is out of bounds"
 	case 1:
-		s.rows[row].cpus, s.faulty = 9, "it needs more than there is"
+		s.rows[row].cpus, s.faulty = 9, "it needs more than the machine has"
 	case 2:
 		s.typ, s.faulty = "none", "there is no such algorithm"
 	case 3:

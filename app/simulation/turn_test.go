@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// startsWithin is how soon a job has to start that fits. It is far below
-	// the time after which the runner looks again though nothing woke it.
+	// startsWithin is how soon a job that fits must start. It is far below the
+	// interval at which the runner checks the queue without being woken.
 	startsWithin = 2 * time.Second
-	// retriedWithin is how soon the runner tries again what has failed, and
-	// seenWithin how soon it has looked at all tasks after a start.
+	// retriedWithin is how soon the runner retries failed operations, and
+	// seenWithin how soon after a start it has polled all tasks.
 	retriedWithin = 40 * time.Second
 	seenWithin    = 6 * time.Second
 )
@@ -22,23 +22,23 @@ type user struct{ organization, email string }
 
 func userOf(j *app.Job) user { return user{j.Organization, j.Email} }
 
-// round is what happens between two moments at which all is quiet.
+// round is what happens between two quiet moments.
 type round struct {
-	queue   map[app.JobID]*entry // as it was at the first
+	queue   map[app.JobID]*entry // at the first moment
 	started []app.JobID
 	free    placement.Resources
-	ended   int // jobs that have ended meanwhile
+	ended   int // attempts that finished in between
 }
 
 func (r *round) claimed(id app.JobID) { r.started = append(r.started, id) }
 
-// room is what claimed jobs leave.
-func (s *simulation) room(holds func(*entry) bool) placement.Resources {
+// freeResources returns the resources that the claimed jobs leave free.
+func (s *simulation) freeResources(uses func(*entry) bool) placement.Resources {
 	left := placement.Resources{
 		CPUs: s.machine.capacity.CPUs, MemoryBytes: s.machine.capacity.MemoryBytes, GPUs: len(s.machine.capacity.GPUs),
 	}
 	for _, e := range s.ledger.jobs {
-		if e.Private.Claimed && holds(e) {
+		if e.Private.Claimed && uses(e) {
 			left = without(left, e.Private.Needs)
 		}
 	}
@@ -49,75 +49,75 @@ func without(a, b placement.Resources) placement.Resources {
 	return placement.Resources{CPUs: a.CPUs - b.CPUs, MemoryBytes: a.MemoryBytes - b.MemoryBytes, GPUs: a.GPUs - b.GPUs}
 }
 
-// fits reports whether the room holds the needs. What is not needed may lack.
-func fits(needs, room placement.Resources) bool {
-	return (needs.CPUs == 0 || needs.CPUs <= room.CPUs) &&
-		(needs.MemoryBytes == 0 || needs.MemoryBytes <= room.MemoryBytes) &&
-		(needs.GPUs == 0 || needs.GPUs <= room.GPUs)
+// fits reports whether the free resources cover the needs. Resources that are not
+// needed may be overdrawn.
+func fits(needs, free placement.Resources) bool {
+	return (needs.CPUs == 0 || needs.CPUs <= free.CPUs) &&
+		(needs.MemoryBytes == 0 || needs.MemoryBytes <= free.MemoryBytes) &&
+		(needs.GPUs == 0 || needs.GPUs <= free.GPUs)
 }
 
-// judgeRoom looks whether more is booked than there is. A job whose task is
-// over holds nothing any more.
-func (s *simulation) judgeRoom() {
+// judgeResources checks that the machine is not overcommitted. A job whose task has
+// ended uses nothing.
+func (s *simulation) judgeResources() {
 	now := time.Now()
-	holds := func(e *entry) bool {
+	uses := func(e *entry) bool {
 		task := s.machine.find(e.Private.Token)
-		return task == nil || task.lives(now)
+		return task == nil || task.running(now)
 	}
-	if left := s.room(holds); left.CPUs < 0 || left.MemoryBytes < 0 || left.GPUs < 0 {
-		s.complain("more is booked than there is: %+v", left)
+	if left := s.freeResources(uses); left.CPUs < 0 || left.MemoryBytes < 0 || left.GPUs < 0 {
+		s.faultf("the machine is overcommitted: %+v left", left)
 	}
 	devices := map[string]string{}
 	for _, e := range s.ledger.jobs {
-		if !e.Private.Claimed || !holds(e) {
+		if !e.Private.Claimed || !uses(e) {
 			continue
 		}
 		for _, d := range e.Private.GPUs {
 			if devices[d] != "" {
-				s.complain("the device %s is booked for two jobs", d)
+				s.faultf("the device %s is assigned to two jobs", d)
 			}
 			devices[d] = e.Name
 		}
 	}
 }
 
-// calm reports whether the runner has had time to come to rest since something
-// was out of order.
-func (s *simulation) calm() bool {
-	return s.process != nil && s.stopping == nil && time.Now().After(s.calmFrom)
+// stable reports whether the runner has had time to recover from the last fault.
+func (s *simulation) stable() bool {
+	return s.process != nil && s.stopping == nil && time.Now().After(s.stableFrom)
 }
 
-// notCalmBefore notes that something is out of order until then.
-func (s *simulation) notCalmBefore(t time.Time) {
-	if t.After(s.calmFrom) {
-		s.calmFrom = t
+// unstableUntil notes that the runner may need until then to recover from a fault.
+func (s *simulation) unstableUntil(t time.Time) {
+	if t.After(s.stableFrom) {
+		s.stableFrom = t
 	}
 }
 
-// watchQueue notes at a quiet moment which jobs could start.
-func (s *simulation) watchQueue() {
+// noteStartable notes which jobs could start at a quiet moment.
+func (s *simulation) noteStartable() {
 	now := time.Now()
-	could := map[app.JobID]time.Time{}
-	free := s.room(func(*entry) bool { return true })
+	startable := map[app.JobID]time.Time{}
+	free := s.freeResources(func(*entry) bool { return true })
 	for id, e := range s.ledger.jobs {
 		if !e.waits() || !s.mayStart(e, free) {
 			continue
 		}
-		if could[id] = s.could[id]; could[id].IsZero() {
-			could[id] = now
+		if startable[id] = s.startable[id]; startable[id].IsZero() {
+			startable[id] = now
 		}
 	}
-	s.could = could
+	s.startable = startable
 }
 
-// mayStart reports whether nothing can keep the job from starting: it fits, and
-// it does so beside any other that has waited so long that room is kept for it.
+// mayStart reports whether the job must be able to start: it fits, even beside any
+// job that may have a reservation.
 func (s *simulation) mayStart(e *entry, free placement.Resources) bool {
 	if !fits(e.Private.Needs, free) {
 		return false
 	}
 	for _, other := range s.ledger.jobs {
-		if other != e && other.waits() && s.patient(other) && other.Priority >= e.Priority &&
+		if other != e && other.waits() && s.mayHaveReservation(other) && other.Priority >= e.Priority &&
 			!fits(e.Private.Needs, without(free, other.Private.Needs)) {
 			return false
 		}
@@ -125,45 +125,44 @@ func (s *simulation) mayStart(e *entry, free placement.Resources) bool {
 	return true
 }
 
-// patient reports whether room may be kept for the job. One that was cancelled
-// and tried again may have been passed over before.
-func (s *simulation) patient(e *entry) bool {
-	return time.Since(e.made) >= s.patience-startsWithin
+// mayHaveReservation reports whether the job may have a reservation. A job that was cancelled
+// and retried may have been passed over before.
+func (s *simulation) mayHaveReservation(e *entry) bool {
+	return time.Since(e.submittedAt) >= s.reserveAfter-startsWithin
 }
 
-// judgeQueue complains of jobs that could have started long ago.
+// judgeQueue reports jobs that should have started long ago.
 func (s *simulation) judgeQueue() {
-	if !s.calm() {
-		s.could = nil
+	if !s.stable() {
+		s.startable = nil
 		return
 	}
 	s.judgeStops()
-	free := s.room(func(*entry) bool { return true })
+	free := s.freeResources(func(*entry) bool { return true })
 	for _, e := range s.ledger.sorted((*entry).waits) {
-		since := s.could[e.ID]
+		since := s.startable[e.ID]
 		if since.IsZero() || time.Since(since) <= startsWithin || !s.mayStart(e, free) {
 			continue
 		}
-		s.complain("%s/%s could start for %v and does not", e.Organization, e.Name, time.Since(since))
+		s.faultf("%s/%s could have started %v ago, but did not", e.Organization, e.Name, time.Since(since))
 	}
 }
 
-// judgeStops complains of tasks whose end was asked for long ago, but not of
-// the machine.
+// judgeStops reports tasks that should have been stopped long ago.
 func (s *simulation) judgeStops() {
 	now := time.Now()
 	for _, e := range s.ledger.sorted(func(e *entry) bool { return e.Private.Stop }) {
 		task := s.machine.find(e.Private.Token)
-		if task != nil && task.lives(now) && now.Sub(e.stopped) > startsWithin && !s.machine.stopAsked(e.Private.Token) {
-			s.complain("%s/%s was cancelled %v ago and nobody stops it", e.Organization, e.Name, now.Sub(e.stopped))
+		if task != nil && task.running(now) && now.Sub(e.stopped) > startsWithin && !s.machine.stopAsked(e.Private.Token) {
+			s.faultf("%s/%s was cancelled %v ago, but Stop was not called", e.Organization, e.Name, now.Sub(e.stopped))
 		}
 	}
 }
 
-// beginRound takes note of the queue before anything happens.
+// beginRound notes the queue at the beginning of a round.
 func (s *simulation) beginRound() {
-	s.round = round{queue: map[app.JobID]*entry{}, free: s.room(func(*entry) bool { return true })}
-	if !s.calm() {
+	s.round = round{queue: map[app.JobID]*entry{}, free: s.freeResources(func(*entry) bool { return true })}
+	if !s.stable() {
 		s.round.queue = nil
 		return
 	}
@@ -172,15 +171,15 @@ func (s *simulation) beginRound() {
 	}
 }
 
-// endRound looks whether turns were fair: whoever comes first and needs no more
-// than another one has started no later.
+// endRound checks fairness: a job that is first in line and needs no more than
+// another must not start later.
 func (s *simulation) endRound() {
-	if s.round.queue == nil || !s.calm() {
+	if s.round.queue == nil || !s.stable() {
 		return
 	}
 	for _, e := range s.round.queue {
-		if s.patient(e) {
-			return // room may be kept for it, then other rules hold
+		if s.mayHaveReservation(e) {
+			return // with a reservation, other rules apply
 		}
 	}
 	for _, id := range s.round.started {
@@ -188,7 +187,7 @@ func (s *simulation) endRound() {
 		if w == nil || s.ledger.jobs[id] == nil {
 			continue
 		}
-		for _, v := range s.firsts() {
+		for _, v := range s.firstsInLine() {
 			if fits(v.Private.Needs, w.Private.Needs) {
 				s.judgeTurn(v, w)
 			}
@@ -196,9 +195,9 @@ func (s *simulation) endRound() {
 	}
 }
 
-// firsts gives of every user and priority the job that has waited all the time
-// and was the first of its line.
-func (s *simulation) firsts() []*entry {
+// firstsInLine returns for each user and priority the first job in line, if it waited
+// during the whole round.
+func (s *simulation) firstsInLine() []*entry {
 	type line struct {
 		user
 		priority int
@@ -216,7 +215,7 @@ func (s *simulation) firsts() []*entry {
 	})
 }
 
-// judgeTurn compares v, which waits, with w, which has started.
+// judgeTurn checks that w, which has started, was not ahead of v, which waits.
 func (s *simulation) judgeTurn(v, w *entry) {
 	a, b := userOf(&w.Job), userOf(&v.Job)
 	reason := ""
@@ -225,17 +224,17 @@ func (s *simulation) judgeTurn(v, w *entry) {
 		reason = "has a higher priority"
 	case v.Priority < w.Priority:
 	case a == b && v.ID < w.ID:
-		reason = "was there before"
-	case a != b && s.held(b) < s.held(a)-1 && s.fitsWhereverFit(v, a):
-		reason = fmt.Sprintf("belongs to one who runs %d jobs, not %d", s.held(b), s.held(a))
+		reason = "was submitted earlier"
+	case a != b && s.claimedBy(b) < s.claimedBy(a)-1 && s.couldReplaceAll(v, a):
+		reason = fmt.Sprintf("belongs to a user with %d claimed jobs, not %d", s.claimedBy(b), s.claimedBy(a))
 	}
 	if reason != "" {
-		s.complain("%s/%s has started, %s/%s has not and %s", w.Organization, w.Name, v.Organization, v.Name, reason)
+		s.faultf("%s/%s has started; %s/%s has not, although it %s", w.Organization, w.Name, v.Organization, v.Name, reason)
 	}
 }
 
-// held counts the claimed jobs of a user.
-func (s *simulation) held(u user) (n int) {
+// claimedBy counts the claimed jobs of a user.
+func (s *simulation) claimedBy(u user) (n int) {
 	for _, e := range s.ledger.jobs {
 		if e.Private.Claimed && userOf(&e.Job) == u {
 			n++
@@ -244,11 +243,11 @@ func (s *simulation) held(u user) (n int) {
 	return n
 }
 
-// fitsWhereverFit reports whether v could have started in the place of any job
-// that the user has started in this round, with as many jobs running as now. The
-// last of them was chosen when the user had one job less than now. What has
-// ended meanwhile counts no more where the others needed its room.
-func (s *simulation) fitsWhereverFit(v *entry, u user) bool {
+// couldReplaceAll reports whether v could have started instead of any job that the
+// user started in this round. The last of those was chosen when the user had one
+// claimed job fewer than now. Resources of attempts that finished in between do
+// not count if the other jobs needed them.
+func (s *simulation) couldReplaceAll(v *entry, u user) bool {
 	for _, id := range s.round.started {
 		w := s.round.queue[id]
 		if w == nil {

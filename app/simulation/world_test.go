@@ -14,14 +14,14 @@ import (
 	"molrun/blobs/link"
 )
 
-// simulation is one seed while it runs.
+// simulation is the state of one running seed.
 type simulation struct {
 	*site
 	plan plan
 
 	begin   time.Time
-	offset  time.Duration // of clocks on walls; jumps
-	process *process      // nil while none runs
+	offset  time.Duration // of the wall clock; jumps
+	process *process      // nil if none is running
 	ledger  *ledger
 	deleted map[app.JobID]bool
 
@@ -29,25 +29,25 @@ type simulation struct {
 	answers  chan func()
 	sends    int
 
-	rng *rand.Rand // of the present step
+	rng *rand.Rand // of the current step
 
-	// What is out of order.
-	crashIn  int       // admissions until the process dies; 0 is never
-	bootAt   time.Time // when the next one starts
-	stopping *process  // one that was asked to end
-	fullTill time.Time
-	slowTill time.Time
-	calmFrom time.Time // when things will have come to rest
+	// Faults that are active or due.
+	crashIn    int       // admissions until the process dies; 0 means never
+	bootAt     time.Time // when the next process starts
+	stopping   *process  // process that was asked to stop
+	fullUntil  time.Time
+	slowUntil  time.Time
+	stableFrom time.Time // when the runner must have recovered from all faults
 
-	could map[app.JobID]time.Time // since when jobs could start
-	round round
+	startable map[app.JobID]time.Time // since when waiting jobs could have started
+	round     round
 
-	changed bool // since the store was last held to the ledger
+	changed bool // since the store was last compared with the ledger
 	trace   strings.Builder
-	faults  []string // what was wrong; the first ends the simulation
+	faults  []string // what the checks found; the first ends the simulation
 }
 
-// outcome is what a seed gives.
+// outcome is the result of a seed.
 type outcome struct {
 	trace  string
 	faults []string
@@ -56,7 +56,7 @@ type outcome struct {
 // run runs a plan in a bubble.
 func run(t *testing.T, p plan) outcome { return runStalled(t, p, func() {}) }
 
-// runStalled runs a plan on a machine that is held up again and again.
+// runStalled runs a plan with delays in real time.
 func runStalled(t *testing.T, p plan, stall func()) (o outcome) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulation(t, p)
@@ -87,12 +87,12 @@ func newSimulation(t *testing.T, p plan) *simulation {
 		requests: map[label]*request{}, answers: make(chan func(), 1000),
 	}
 	s.site = &site{
-		dir: dir, catalogue: catalogue, secret: secret, patience: p.patience,
-		wall:     func() time.Time { return time.Now().Add(s.offset) },
-		full:     func() bool { return time.Now().Before(s.fullTill) },
-		complain: s.complain,
+		dir: dir, catalogue: catalogue, secret: secret, reserveAfter: p.reserveAfter,
+		wall:   func() time.Time { return time.Now().Add(s.offset) },
+		full:   func() bool { return time.Now().Before(s.fullUntil) },
+		faultf: s.faultf,
 	}
-	s.machine = newMachine(s.complain)
+	s.machine = newMachine(s.faultf)
 	s.machine.wall = s.wall
 	s.machine.fate = func(t app.Task) fate { return fateOf(p.seed, s.names.of(t.Job), t.Attempt) }
 	return s
@@ -105,8 +105,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// scratch gives a directory in memory where there is such: what is tested is
-// what happens in which order, not a disk.
+// scratch returns a temporary directory, in memory if possible: the tests are
+// about the order of events, not about disks.
 func scratch(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "simulation-")
@@ -117,7 +117,7 @@ func scratch(t *testing.T) string {
 	return dir
 }
 
-// live goes through the plan, and then lets everything come to its end.
+// live runs the steps of the plan and then waits until all jobs are finished.
 func (s *simulation) live() {
 	s.boot()
 	for i, step := range s.plan.steps {
@@ -141,12 +141,12 @@ func (s *simulation) live() {
 func (s *simulation) boot() {
 	p, err := s.site.boot()
 	if err != nil {
-		s.complain("the service does not start: %v", err)
+		s.faultf("the service does not start: %v", err)
 		return
 	}
 	s.tracef("a process starts")
 	s.process, s.changed = p, true
-	s.notCalmBefore(time.Now().Add(seenWithin))
+	s.unstableUntil(time.Now().Add(seenWithin))
 }
 
 // crash ends the process without warning.
@@ -154,30 +154,30 @@ func (s *simulation) crash() {
 	s.tracef("the process dies")
 	s.absorb()
 	if err := s.process.die(); err != nil {
-		s.complain("after a crash: %v", err)
+		s.faultf("after a crash: %v", err)
 	}
 	s.gone()
 }
 
-// gone forgets a process, and the requests that it leaves without an answer.
+// gone forgets a process and its unanswered requests.
 func (s *simulation) gone() {
 	s.process, s.stopping, s.crashIn, s.round = nil, nil, 0, round{}
 	s.collect()
 	clear(s.requests)
 }
 
-// up sees to it that a process runs.
+// up waits until a process runs.
 func (s *simulation) up() {
 	for (s.process == nil || s.stopping != nil) && len(s.faults) == 0 {
 		s.pass(time.Second)
 	}
 }
 
-// pass lets time go by, and everything happen that wants to.
+// pass lets time pass, and everything happen that is due.
 func (s *simulation) pass(d time.Duration) {
 	for end := time.Now().Add(d); len(s.faults) == 0; {
 		s.judgeQueue()
-		s.settle()
+		s.admitDue()
 		now := time.Now()
 		if s.process == nil && !now.Before(s.bootAt) {
 			s.boot()
@@ -190,7 +190,7 @@ func (s *simulation) pass(d time.Duration) {
 	}
 }
 
-// sleep ends when somebody comes to a door, or something is due.
+// sleep ends when a call arrives at a door, or something is due.
 func (s *simulation) sleep(until time.Time) {
 	var arrived, ended <-chan struct{}
 	if p := s.process; p == nil {
@@ -220,18 +220,18 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// check holds everything to the ledger.
+// check compares the store and the listings with the ledger.
 func (s *simulation) check() {
 	if s.process == nil || len(s.faults) > 0 || !s.changed {
 		return
 	}
 	s.changed = false
 	if err := s.ledger.compare(s.process.store); err != nil {
-		s.complain("%v", err)
+		s.faultf("%v", err)
 		return
 	}
-	if err := s.ledger.visible(s.process); err != nil {
-		s.complain("%v", err)
+	if err := s.ledger.compareListings(s.process); err != nil {
+		s.faultf("%v", err)
 	}
 }
 
@@ -240,8 +240,8 @@ func (s *simulation) tracef(format string, args ...any) {
 	fmt.Fprintf(&s.trace, "%12v  %s\n", time.Since(s.begin), fmt.Sprintf(format, args...))
 }
 
-// complain notes what is wrong.
-func (s *simulation) complain(format string, args ...any) {
+// faultf notes what a check found.
+func (s *simulation) faultf(format string, args ...any) {
 	s.faults = append(s.faults, fmt.Sprintf(format, args...))
 	s.tracef("WRONG: "+format, args...)
 }

@@ -9,37 +9,37 @@ import (
 	"molrun/app/retention"
 )
 
-// rules are what retention keeps: little, so that there is something to delete.
+// rules are the retention rules, short enough that jobs expire.
 var rules = retention.Rules{Completed: 20 * time.Minute, Failed: 5 * time.Minute}
 
-// clearance is a request of the operator that deletes finished jobs, many
-// records one after the other: a prune, or a pass of retention.
-type clearance struct {
-	before time.Time          // of a prune: only what ended before
-	failed bool               // of a prune: only failed ones
-	due    map[app.JobID]bool // what has to be gone at its end
-	latest time.Time          // that clocks have shown since it was sent
+// purge is an operator's request that deletes many finished jobs: a prune or
+// a pass of retention.
+type purge struct {
+	before time.Time          // of a prune: delete only jobs that ended before
+	failed bool               // of a prune: delete only failed jobs
+	due    map[app.JobID]bool // jobs that must be deleted when it ends
+	latest time.Time          // latest wall clock time since it was sent
 	doubt  bool               // retention does not trust the clock
 }
 
-// prune has the operator delete what ended some time ago.
+// prune has the operator delete jobs that ended some time ago.
 func (s *simulation) prune() {
 	ago, failed := seconds(s.rng, 300), s.rng.IntN(3) == 0
-	s.clear("prune", &clearance{before: s.wall().Add(-ago), failed: failed})
+	s.sendPurge("prune", &purge{before: s.wall().Add(-ago), failed: failed})
 }
 
-// retain has the service delete what its rules no longer keep. It does so every
-// hour and never twice at once.
+// retain has the service delete expired jobs, as it does every hour. Passes never
+// overlap.
 func (s *simulation) retain() {
 	for _, r := range s.requests {
 		if r.label.verb == "retain" {
 			return
 		}
 	}
-	s.clear("retain", &clearance{})
+	s.sendPurge("retain", &purge{})
 }
 
-func (s *simulation) clear(verb string, c *clearance) {
+func (s *simulation) sendPurge(verb string, c *purge) {
 	s.up()
 	if s.process == nil {
 		return
@@ -48,29 +48,30 @@ func (s *simulation) clear(verb string, c *clearance) {
 	for _, e := range s.ledger.sorted(s.mayGo) {
 		c.due[e.ID] = c.old(verb, e)
 	}
-	s.send(&request{label: label{verb: verb}, clearance: c})
+	s.send(&request{label: label{verb: verb}, purge: c})
 }
 
-// mayGo reports whether a job or a whole batch may be deleted, however old.
+// mayGo reports whether a job or a whole batch may be deleted, regardless of age.
 func (s *simulation) mayGo(e *entry) bool { return e.Private.Batch == "" && s.keptBy(e) == "" }
 
-// keptBy says what keeps a job or a whole batch from being deleted by itself.
+// keptBy returns why retention must keep a job or a whole batch, "" if nothing
+// prevents its deletion.
 func (s *simulation) keptBy(e *entry) string {
 	for _, row := range s.ledger.withRows(e) {
 		switch {
 		case !row.Status.Finished():
-			return "is not over"
+			return "is not finished"
 		case row.Pinned:
 			return "is pinned"
 		case s.ledger.needed(row.ID):
-			return "is read by another"
+			return "is read by another job"
 		}
 	}
 	return ""
 }
 
 // old reports whether a finished job is old enough to be deleted.
-func (c *clearance) old(verb string, e *entry) bool {
+func (c *purge) old(verb string, e *entry) bool {
 	switch {
 	case verb == "prune":
 		return e.CompletedAt.Before(c.before) && (e.Status == app.Failed || !c.failed)
@@ -80,7 +81,7 @@ func (c *clearance) old(verb string, e *entry) bool {
 	return e.CompletedAt.Before(c.latest.Add(-rules.Completed))
 }
 
-func (c *clearance) call(ctx context.Context, verb string, p *process) error {
+func (c *purge) call(ctx context.Context, verb string, p *process) error {
 	if verb == "retain" {
 		retained, err := p.Retention.Run(ctx, func(app.Expired) {})
 		c.doubt = retained.Doubt
@@ -95,27 +96,27 @@ func (c *clearance) call(ctx context.Context, verb string, p *process) error {
 	}
 }
 
-// judgeCleared says what is wrong with a job that was deleted by itself.
-func (s *simulation) judgeCleared(c *change, old *entry) error {
+// judgePurged checks the deletion of a job by a prune or by retention.
+func (s *simulation) judgePurged(c *change, old *entry) error {
 	whole, r := old, s.requests[c.label]
 	if old.Private.Batch != "" {
 		whole = s.ledger.jobs[old.Private.Batch]
 	}
 	if why := s.keptBy(whole); why != "" {
-		return fmt.Errorf("it is deleted by itself, and %s %s", whole.Name, why)
+		return fmt.Errorf("it is deleted, but %s %s", whole.Name, why)
 	}
-	if r == nil || !r.clearance.old(c.label.verb, whole) {
-		return fmt.Errorf("it is deleted by itself, and %s ended only at %v", whole.Name, whole.CompletedAt)
+	if r == nil || !r.purge.old(c.label.verb, whole) {
+		return fmt.Errorf("it is deleted too early: %s ended at %v", whole.Name, whole.CompletedAt)
 	}
 	for _, row := range s.ledger.withRows(whole) {
 		if c.of(row.ID) == nil {
-			return fmt.Errorf("it is deleted by itself, and %s is not", row.Name)
+			return fmt.Errorf("it is deleted, but %s is not", row.Name)
 		}
 	}
 	return nil
 }
 
-// of gives what the change did to a job, nil where it did nothing.
+// of returns the change of a job, nil if there is none.
 func (c *change) of(id app.JobID) *jobChange {
 	for _, j := range c.jobs {
 		if j.id == id {
@@ -125,37 +126,37 @@ func (c *change) of(id app.JobID) *jobChange {
 	return nil
 }
 
-// meddle notes that others have changed what a clearance has to delete, or
-// need it: then it may stay.
-func (s *simulation) meddle(c *change) {
+// excuseChanged notes that other requests changed jobs that a purge must delete, or
+// need them: then these jobs may stay.
+func (s *simulation) excuseChanged(c *change) {
 	for _, r := range s.requests {
-		if r.clearance == nil || r.label == c.label {
+		if r.purge == nil || r.label == c.label {
 			continue
 		}
 		for _, j := range c.jobs {
-			delete(r.clearance.due, j.id)
+			delete(r.purge.due, j.id)
 			if j.now == nil {
 				continue
 			}
-			delete(r.clearance.due, j.now.Private.Batch)
-			r.clearance.spare(s, sourceOf(&j.now.Job))
+			delete(r.purge.due, j.now.Private.Batch)
+			r.purge.spare(s, sourceOf(&j.now.Job))
 		}
 	}
 }
 
-// spare takes a job, with the batch that it is of, from what has to go.
-func (c *clearance) spare(s *simulation, id app.JobID) {
+// spare removes a job and its batch from the jobs that must be deleted.
+func (c *purge) spare(s *simulation, id app.JobID) {
 	delete(c.due, id)
 	if e := s.ledger.jobs[id]; e != nil {
 		delete(c.due, e.Private.Batch)
 	}
 }
 
-// leap tells the requests that clocks were set: nobody can say any more what
-// retention has to delete.
-func (s *simulation) leap() {
+// clockJumped notes a clock jump: it is no longer known which jobs retention must
+// delete.
+func (s *simulation) clockJumped() {
 	for _, r := range s.requests {
-		if c := r.clearance; c != nil && r.label.verb == "retain" {
+		if c := r.purge; c != nil && r.label.verb == "retain" {
 			clear(c.due)
 			if now := s.wall(); now.After(c.latest) {
 				c.latest = now
@@ -164,23 +165,23 @@ func (s *simulation) leap() {
 	}
 }
 
-// judgeClearance looks at what a clearance has left.
-func (s *simulation) judgeClearance(r *request) {
-	switch c := r.clearance; {
+// judgePurge checks that no due job is left.
+func (s *simulation) judgePurge(r *request) {
+	switch c := r.purge; {
 	case r.have.code != "" && !s.fullSince(r.sent):
-		s.complain("%s: answered %s", r.label, r.have.code)
+		s.faultf("%s: answered %s", r.label, r.have.code)
 	case r.have.code != "" || c.doubt:
 	default:
 		for _, e := range s.ledger.sorted(func(e *entry) bool { return c.due[e.ID] }) {
-			s.complain("%s: %s is still there", r.label, e.Name)
+			s.faultf("%s: %s is still there", r.label, e.Name)
 		}
 	}
 }
 
-// judgePin looks whether a pin changed just that.
+// judgePin checks that a pin changed nothing else.
 func judgePin(c *change, old *entry, now *stored) error {
 	if now.Pinned != (c.label.verb == "pin") {
-		return fmt.Errorf("after a %s it is pinned: %v", c.label.verb, now.Pinned)
+		return fmt.Errorf("after %s, pinned is %v", c.label.verb, now.Pinned)
 	}
 	same := now.Job
 	same.Pinned, same.Private.PinnedBy, same.Private.PinnedAt = old.Pinned, old.Private.PinnedBy, old.Private.PinnedAt
@@ -188,5 +189,5 @@ func judgePin(c *change, old *entry, now *stored) error {
 	if err != nil {
 		return err
 	}
-	return allow(before.shown == old.shown && before.private == old.private, "more changes than its pin")
+	return allow(before.shown == old.shown && before.private == old.private, "a pin changes other fields")
 }

@@ -7,16 +7,16 @@ import (
 	"molrun/app"
 )
 
-// end is how an attempt may be settled: a state and why.
+// end is how an attempt may finish: the job's new status and the failure code.
 type end struct {
 	status app.Status
 	code   app.FailureCode
 }
 
-// judgeFinished compares the end of an attempt with the fate of its task.
+// judgeFinished compares how an attempt finished with the fate of its task.
 func judgeFinished(s *simulation, old *entry, now *stored) error {
 	if !old.Private.Claimed || now.Private.Claimed || now.Private.Token != "" || now.Attempts != old.Attempts {
-		return fmt.Errorf("an attempt ends that had ended before")
+		return fmt.Errorf("an attempt finishes that had finished before")
 	}
 	s.round.ended++
 	have := end{status: now.Status}
@@ -24,26 +24,26 @@ func judgeFinished(s *simulation, old *entry, now *stored) error {
 		have.code = now.Failure.Code
 	}
 	task := s.machine.find(old.Private.Token)
-	if task != nil && task.lives(time.Now()) {
-		return fmt.Errorf("it is settled as %v while its task lives", have)
+	if task != nil && task.running(time.Now()) {
+		return fmt.Errorf("it finishes as %v, but its task still runs", have)
 	}
 	lost := old.Private.Lost
 	if have.status == app.Queued {
 		lost++
 	}
 	if now.Private.Lost != lost {
-		return fmt.Errorf("its lost attempts go from %d to %d", old.Private.Lost, now.Private.Lost)
+		return fmt.Errorf("its count of lost attempts goes from %d to %d", old.Private.Lost, now.Private.Lost)
 	}
 	for _, may := range s.endings(old, task) {
 		if may == have {
-			return s.keptResult(now)
+			return s.checkResult(now)
 		}
 	}
-	return fmt.Errorf("it is settled as %v, its task allows %v", have, s.endings(old, task))
+	return fmt.Errorf("it finishes as %v, but its task allows only %v", have, s.endings(old, task))
 }
 
-// endings gives the ways in which an attempt may be settled.
-func (s *simulation) endings(old *entry, task *living) []end {
+// endings returns the ways in which an attempt may finish.
+func (s *simulation) endings(old *entry, task *startedTask) []end {
 	if task == nil {
 		return s.endingsWithoutTask(old)
 	}
@@ -66,7 +66,7 @@ var failures = map[app.Cause]app.FailureCode{
 	app.CauseCannotStart: app.FailedCannotStart,
 }
 
-// endingsWithoutTask is about attempts that never came to life.
+// endingsWithoutTask is endings for attempts whose task never started.
 func (s *simulation) endingsWithoutTask(old *entry) []end {
 	var all []end
 	starts, refused := s.machine.startsOf(old.Private.Token)
@@ -84,7 +84,7 @@ func (s *simulation) endingsWithoutTask(old *entry) []end {
 	return all
 }
 
-// lost gives how a lost attempt is settled.
+// lost returns how a lost attempt finishes.
 func lost(old *entry) end {
 	switch {
 	case old.Private.Stop:
@@ -95,14 +95,14 @@ func lost(old *entry) end {
 	return end{app.Failed, app.FailedLost}
 }
 
-// keptResult looks whether a completed job has its result.
-func (s *simulation) keptResult(now *stored) error {
+// checkResult checks that a completed job has its result.
+func (s *simulation) checkResult(now *stored) error {
 	if now.Status != app.Completed {
 		return nil
 	}
 	m, err := s.process.files.Manifest(now.ID)
 	if err != nil {
-		return fmt.Errorf("it is completed without a manifest: %w", err)
+		return fmt.Errorf("it is completed, but has no manifest: %w", err)
 	}
-	return allow(m.Find(resultFile) >= 0 && now.ResultBytes != nil, "it is completed without its result")
+	return allow(m.Find(resultFile) >= 0 && now.ResultBytes != nil, "it is completed, but has no result")
 }
