@@ -41,8 +41,8 @@ func TestFilesOfProtocol1(t *testing.T) {
 	golden(t, StopFile, &stopRecord{1, at, 1234.5})
 }
 
-// golden compares v with a golden file, in both directions, and reads it with
-// a member that this version does not know.
+// golden compares v with a golden file in both directions, and reads the file with
+// an additional unknown member.
 func golden[T any](t *testing.T, name string, v *T) {
 	t.Helper()
 	data, err := encode(v)
@@ -123,13 +123,13 @@ func TestSpecNeedsATokenAndAStep(t *testing.T) {
 func TestRequestStopGivesTheTimeSinceTheFirstRequest(t *testing.T) {
 	dir := t.TempDir()
 	if StopRequested(dir) {
-		t.Error("a stop is requested before it was")
+		t.Error("a stop is reported before it was requested")
 	}
 	if ago, err := RequestStop(dir); ago != 0 || err != nil {
 		t.Errorf("first requested %v ago, %v; want now", ago, err)
 	}
 	if !StopRequested(dir) {
-		t.Error("no stop is requested after it was")
+		t.Error("no stop is reported after it was requested")
 	}
 	now, err := uptime()
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestLockIsHeldByOne(t *testing.T) {
+func TestLockIsExclusive(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if locked, err := Locked(dir); locked || err != nil {

@@ -40,7 +40,7 @@ func TestLogKeepsBeginningAndEnd(t *testing.T) {
 				line := tt.line(i)
 				all.WriteString(line)
 				l.Write([]byte(line))
-				if i%997 == 0 { // a reader finds a complete log at any time
+				if i%997 == 0 { // a reader always finds a complete log
 					checkLog(t, dir, all.String(), limit)
 				}
 			}
@@ -55,8 +55,8 @@ func TestLogKeepsBeginningAndEnd(t *testing.T) {
 	}
 }
 
-// checkLog checks that the log is the whole text, or its beginning and end
-// with the true number of missing bytes between.
+// checkLog checks that the log is the whole text, or its beginning and end with
+// the correct number of missing bytes between them.
 func checkLog(t *testing.T, dir, all string, limit int) {
 	t.Helper()
 	data, err := os.ReadFile(dir + "/" + LogFile)
@@ -72,7 +72,7 @@ func checkLog(t *testing.T, dir, all string, limit int) {
 	}
 	m := omissionLine.FindStringSubmatchIndex(got)
 	if m == nil {
-		t.Fatalf("a log of %d bytes for %d does not say what is missing", len(got), len(all))
+		t.Fatalf("a log of %d bytes for %d does not say how many are missing", len(got), len(all))
 	}
 	head, tail := got[:m[0]], got[m[1]:]
 	missing, err := strconv.Atoi(got[m[2]:m[3]])
@@ -107,7 +107,7 @@ func TestHugeLogStaysSmall(t *testing.T) {
 	}
 	m := omissionLine.FindStringSubmatch(log)
 	if m == nil {
-		t.Fatal("the log does not say what is missing")
+		t.Fatal("the log does not say how many bytes are missing")
 	}
 	missing, err := strconv.Atoi(m[1])
 	if err != nil || missing+len(log)-len(m[0]) != size+len("first\nlast\n") {
@@ -225,7 +225,7 @@ func TestProgressIsWrittenWhileRunningAndAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestHeldProgressIsWrittenWhileTheProgramIsSilent(t *testing.T) {
+func TestDelayedProgressIsWrittenWhileTheProgramIsSilent(t *testing.T) {
 	t.Parallel()
 	a := newAttempt(t, `echo molrun:progress 0.1; echo molrun:progress 0.2
 		while [ ! -e out/go ]; do sleep 0.02; done`)
@@ -238,7 +238,7 @@ func TestHeldProgressIsWrittenWhileTheProgramIsSilent(t *testing.T) {
 	r.outcome()
 }
 
-// BenchmarkFloodOfOutput measures how fast a program can print beyond the limit.
+// BenchmarkFloodOfOutput measures the throughput of output beyond the limit.
 func BenchmarkFloodOfOutput(b *testing.B) {
 	const size = 256 << 20
 	for _, limit := range []int64{1 << 20, DefaultLogBytes} {

@@ -19,7 +19,7 @@ import (
 	"molrun/app/task/sandbox"
 )
 
-// TestMain makes the test binary play this program, and a program of a task.
+// TestMain lets the test binary act as molrun and as the program of a task.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -64,9 +64,9 @@ func runTask(args []string) int {
 // a second.
 func exit(code int) { syscall.RawSyscall(syscall.SYS_EXIT_GROUP, uintptr(code), 0, 0) }
 
-// use is a program that uses 0.3 s of CPU and so many MiB of memory, and then
-// ends or holds the memory.
-func use(mib string, hold bool) {
+// use is a program that uses 0.3 s of CPU and the given MiB of memory, and then
+// ends or, with wait, keeps the memory.
+func use(mib string, wait bool) {
 	n, _ := strconv.Atoi(mib)
 	var usage syscall.Rusage
 	for usage.Utime.Nano()+usage.Stime.Nano() < 3e8 {
@@ -76,7 +76,7 @@ func use(mib string, hold bool) {
 	for i := 0; i < len(memory); i += 1 << 10 {
 		memory[i] = 1
 	}
-	if hold {
+	if wait {
 		time.Sleep(time.Hour)
 	}
 	fmt.Println(memory[len(memory)/2])
@@ -92,7 +92,7 @@ type attempt struct {
 	files     []*os.File // that this process inherits, from 3
 }
 
-// newAttempt makes an attempt whose steps are these scripts.
+// newAttempt creates an attempt whose steps are the scripts.
 func newAttempt(t *testing.T, scripts ...string) *attempt {
 	t.Helper()
 	a := &attempt{t: t, dir: t.TempDir(), env: os.Environ()}
@@ -137,10 +137,11 @@ func (a *attempt) start() *running {
 	return a.startAgain()
 }
 
-// startAgain starts it without writing task.json.
+// startAgain starts the process without writing task.json.
 func (a *attempt) startAgain() *running { return a.startWith(nil) }
 
-// startWith passes the lock on or, if lock is nil, lets the process take it.
+// startWith passes the lock to the process or, if lock is nil, lets the process
+// take it.
 func (a *attempt) startWith(lock *os.File) *running {
 	a.t.Helper()
 	log, err := os.Create(a.path("shim.log"))
@@ -171,7 +172,7 @@ func (a *attempt) startWith(lock *os.File) *running {
 	return r
 }
 
-// wait waits for the process that runs the task and gives its exit code.
+// wait waits for the process that runs the task and returns its exit code.
 func (r *running) wait() int {
 	r.t.Helper()
 	select {
@@ -184,8 +185,8 @@ func (r *running) wait() int {
 	}
 }
 
-// outcome waits for the end of the task and checks what must always hold then:
-// exit code 0, a free lock, and no process left.
+// outcome waits for the end of the task and checks the invariants: exit code 0, a
+// free lock, and no remaining process.
 func (r *running) outcome() *protocol.Outcome {
 	r.t.Helper()
 	if code := r.wait(); code != 0 {
@@ -195,7 +196,7 @@ func (r *running) outcome() *protocol.Outcome {
 		r.t.Errorf("after the end locked = %v, %v", locked, err)
 	}
 	if left, err := process.Marked(r.spec.Token); len(left) > 0 || err != nil {
-		r.t.Errorf("after the end processes %v are left, %v", left, err)
+		r.t.Errorf("after the end processes %v remain, %v", left, err)
 	}
 	o, err := ReadOutcome(r.dir)
 	if err != nil {
@@ -214,7 +215,7 @@ func (r *running) signal(sig syscall.Signal) {
 	}
 }
 
-// until waits for something that another process does.
+// until polls until another process has done something.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
@@ -224,7 +225,7 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// release lets a script go on that waits for the file out/go.
+// release lets a script continue that waits for the file out/go.
 func (a *attempt) release() {
 	a.t.Helper()
 	if err := os.WriteFile(a.path(WorkDir, OutDir, "go"), nil, 0o600); err != nil {

@@ -46,18 +46,18 @@ func TestStdoutStaysBelowTheWorkDirectory(t *testing.T) {
 			a.spec.Steps[1].Stdout = tt.stdout
 			o := a.start().outcome()
 			if o.Cause != protocol.CauseCannotStart || !strings.Contains(o.Message, "output file") {
-				t.Errorf("outcome %+v, want that it refuses the output file", o)
+				t.Errorf("outcome %+v, want the output file refused", o)
 			}
 			for _, path := range []string{filepath.Join(outside, "escaped"), a.path("escaped")} {
 				if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-					t.Errorf("%s is there: %v", path, err)
+					t.Errorf("%s exists: %v", path, err)
 				}
 			}
 		})
 	}
 }
 
-// environmentOf gives the environment of a program of the task.
+// environmentOf returns the environment of a program of the task.
 func environmentOf(t *testing.T, a *attempt) []string {
 	t.Helper()
 	a.spec.Steps = []protocol.Step{{Argv: []string{"env"}, Stdout: "out/env"}}
@@ -115,7 +115,7 @@ func TestProgramsSeeTheirGPUs(t *testing.T) {
 	}
 }
 
-func TestProgramsStartInAnOrderlyState(t *testing.T) {
+func TestProgramsStartInACleanState(t *testing.T) {
 	a := newAttempt(t, `
 		echo umask $(umask)
 		echo core $(ulimit -c)
@@ -125,12 +125,12 @@ func TestProgramsStartInAnOrderlyState(t *testing.T) {
 		kill -HUP $$; echo survived`)
 	o := a.start().outcome()
 	if o.Signal != "SIGHUP" {
-		t.Errorf("outcome %+v, want that SIGHUP has its usual effect", o)
+		t.Errorf("outcome %+v, want the default action of SIGHUP", o)
 	}
 	lines := strings.Split(strings.TrimSpace(a.read(LogFile)), "\n")
 	var sid, pid int
 	if _, err := fmt.Sscanf(lines[len(lines)-1], "leader %d %d", &sid, &pid); err != nil || sid != pid {
-		t.Errorf("%q: the program leads no session of its own", lines[len(lines)-1])
+		t.Errorf("%q: the program is not a session leader", lines[len(lines)-1])
 	}
 	want := []string{"umask 0077", "core 0", "dir " + a.path(WorkDir), "input 0"}
 	if diff := cmp.Diff(want, lines[:len(lines)-1]); diff != "" {
@@ -138,7 +138,7 @@ func TestProgramsStartInAnOrderlyState(t *testing.T) {
 	}
 }
 
-// Descriptors that the shim inherits stay there.
+// The shim does not pass on descriptors that it inherits.
 func TestProgramsInheritNoFiles(t *testing.T) {
 	a := newAttempt(t)
 	a.spec.Steps = []protocol.Step{{Argv: []string{"ls", "/proc/self/fd"}}}

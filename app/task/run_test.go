@@ -114,7 +114,7 @@ func TestStepsRunInOrderUntilOneFails(t *testing.T) {
 func TestUsageIsRecorded(t *testing.T) {
 	t.Parallel()
 	a := newAttempt(t)
-	// A grandchild uses it, whose parent is a shell that waits for it.
+	// A grandchild uses the memory; its parent is a shell that waits for it.
 	a.spec.Steps = []protocol.Step{{Argv: []string{"sh", "-c", `"$0" use 96 & wait`, os.Args[0]}}}
 	o := a.start().outcome()
 	if o.Cause != protocol.CauseDone || o.CPUSeconds < 0.25 || o.MaxRSSBytes < 96<<20 || o.MaxRSSBytes > 400<<20 {
@@ -144,11 +144,11 @@ func TestTaskRunsOnce(t *testing.T) {
 		t.Errorf("the refused process changed files: %s", diff)
 	}
 	if got := a.read(WorkDir, "out", "count"); got != "once\n" {
-		t.Errorf("the program ran as %q", got)
+		t.Errorf("the program wrote %q, want one run", got)
 	}
 }
 
-// contents gives the attempt's files with their content, except the one that the
+// contents returns the attempt's files with their content, except the one that the
 // test writes.
 func (a *attempt) contents() map[string]string {
 	a.t.Helper()

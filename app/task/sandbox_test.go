@@ -11,7 +11,7 @@ import (
 	"molrun/app/task/sandbox"
 )
 
-// sandboxed makes an attempt whose scripts run in a sandbox.
+// sandboxed creates an attempt whose scripts run in a sandbox.
 func sandboxed(t *testing.T, scripts ...string) *attempt {
 	t.Helper()
 	a := newAttempt(t, scripts...)
@@ -75,7 +75,7 @@ func TestSandboxLeavesNothingInTheWorkDirectory(t *testing.T) {
 	}
 }
 
-// A step may leave links where bwrap builds the sandbox of the next step.
+// A step may leave symlinks where bwrap builds the sandbox of the next step.
 func TestLinksDoNotLeadOutOfTheSandbox(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()
@@ -89,11 +89,11 @@ func TestLinksDoNotLeadOutOfTheSandbox(t *testing.T) {
 		t.Errorf("outcome %+v, want done; log %s", o, a.read(LogFile))
 	}
 	if spoilt, err := os.ReadDir(outside); len(spoilt) > 0 || err != nil {
-		t.Errorf("outside of the sandbox %v was written, %v", spoilt, err)
+		t.Errorf("written outside the sandbox: %v, %v", spoilt, err)
 	}
 }
 
-func TestMissingFoldersAreNamed(t *testing.T) {
+func TestErrorsNameMissingDirectories(t *testing.T) {
 	interpreted := filepath.Join(t.TempDir(), "tool")
 	hidden := filepath.Join(t.TempDir(), "interpreter")
 	for path, text := range map[string]string{interpreted: "#!" + hidden + "\n", hidden: "#!/bin/sh\n"} {
@@ -116,13 +116,13 @@ func TestMissingFoldersAreNamed(t *testing.T) {
 			a.spec.Steps = []protocol.Step{{Argv: []string{tt.program}}}
 			a.isolation.Sandbox.Read = tt.read
 			if o := a.start().outcome(); o.Cause != protocol.CauseCannotStart || !strings.Contains(o.Message, tt.says) {
-				t.Errorf("outcome %+v, want cannot_start that says %q", o, tt.says)
+				t.Errorf("outcome %+v, want cannot_start with %q", o, tt.says)
 			}
 		})
 	}
 }
 
-func TestFolderOfTheProgramIsReadable(t *testing.T) {
+func TestProgramDirectoryIsReadable(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{"tool": "#!/bin/sh\n. '" + folder + "/library'\n", "library": "echo found\n"} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o700); err != nil {
@@ -142,7 +142,8 @@ func TestFolderOfTheProgramIsReadable(t *testing.T) {
 	}
 }
 
-// withAndWithoutSandbox runs a test of an attempt that runs the script.
+// withAndWithoutSandbox runs a test on an attempt with the script, with and without
+// a sandbox.
 func withAndWithoutSandbox(t *testing.T, script string, test func(*testing.T, *attempt)) {
 	t.Run("plain", func(t *testing.T) {
 		t.Parallel()
@@ -184,7 +185,7 @@ func TestOutcomeNamesTheIsolation(t *testing.T) {
 	a.start().outcome()
 	for _, file := range []string{RunFile, OutcomeFile} {
 		if text := a.read(file); !strings.Contains(text, `"isolation": "bubblewrap"`) {
-			t.Errorf("%s does not name it: %s", file, text)
+			t.Errorf("%s does not name the isolation: %s", file, text)
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"molrun/app/task/process"
 )
 
-// stubborn starts a process in a session of its own that ignores signals, and
-// waits until it does.
+// stubborn starts a process in its own session and waits until it ignores
+// signals.
 const stubborn = `setsid sh -c 'trap "" TERM HUP INT; echo > out/stubborn; while :; do sleep 1000; done' &
 while [ ! -e out/stubborn ]; do sleep 0.02; done
 `
@@ -36,7 +36,7 @@ func TestLeftoverProcessesAreKilled(t *testing.T) {
 		{"after a failure", stubborn + orphan + "exit 9", protocol.CauseExit},
 		{"stopped", "sleep 1000 & kill -STOP $!; exit 0", protocol.CauseDone},
 	}
-	started := make([]*running, len(tests)) // all at once, because they mostly wait
+	started := make([]*running, len(tests)) // all concurrently, because they mostly wait
 	for i, tt := range tests {
 		a := newAttempt(t, tt.script)
 		a.spec.GraceSeconds = 1
@@ -49,7 +49,7 @@ func TestLeftoverProcessesAreKilled(t *testing.T) {
 	}
 }
 
-func TestLeftoversAreGoneBeforeTheNextStep(t *testing.T) {
+func TestLeftoversAreKilledBeforeTheNextStep(t *testing.T) {
 	t.Parallel()
 	a := newAttempt(t, stubborn+"echo $! > out/pid", `[ ! -e /proc/$(cat out/pid) ]`)
 	a.spec.GraceSeconds = 1
@@ -152,7 +152,7 @@ func TestSignalsEndTheTask(t *testing.T) {
 			t.Errorf("%s: outcome %+v, want %s by SIGKILL in step 1", tt.name, o, tt.cause)
 		}
 		if got := r.read(WorkDir, "out", "asked"); got != "asked\n" {
-			t.Errorf("%s: the program was asked to end as %q, want once", tt.name, got)
+			t.Errorf("%s: the program received %q, want one signal", tt.name, got)
 		}
 	}
 }
@@ -224,7 +224,7 @@ func TestSharedMemoryCountsOnce(t *testing.T) {
 	}
 	m := &memory{limit: 4 * each}
 	if naive := process.RSS(process.Descendants()); naive <= m.limit {
-		t.Fatalf("the processes hold %d bytes one by one: they share nothing that counts twice", naive)
+		t.Fatalf("the processes have %d bytes in sum: they share no memory that could count twice", naive)
 	}
 	if m.check(process.Descendants()) || m.peak < each {
 		t.Errorf("peak %d passes the limit %d", m.peak, m.limit)

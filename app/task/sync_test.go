@@ -12,7 +12,7 @@ import (
 )
 
 // After a power cut, an outcome must not exist without the output: every file and
-// folder is synced before the outcome appears.
+// directory is synced before the outcome appears.
 func TestOutputIsDurableBeforeItsOutcome(t *testing.T) {
 	if err := exec.Command("strace", "-qq", "-e", "trace=none", "true").Run(); err != nil {
 		t.Skipf("strace can't trace here: %v", err)
@@ -69,7 +69,7 @@ func TestSyncCountsRegularFilesOnly(t *testing.T) {
 }
 
 func TestTaskIsInterruptedIfItsOutputCannotBeStored(t *testing.T) {
-	s := &shim{work: strings.Repeat("long/", 2000)} // the system refuses such a path
+	s := &shim{work: strings.Repeat("long/", 2000)} // the path is too long for the system
 	s.decide(protocol.CauseDone, "")
 	s.syncOutput()
 	if s.outcome.Cause != protocol.CauseInterrupted || !strings.Contains(s.outcome.Message, "name too long") {

@@ -59,6 +59,6 @@ func TestDetectLooksOnPATH(t *testing.T) {
 	}
 	t.Setenv("PATH", filepath.Dir(standInSMI(t, "echo 0, GPU-cc")))
 	if got, err := local.Detect(""); !slices.Equal(got.GPUs, []string{"GPU-cc"}) || err != nil {
-		t.Errorf("GPUs %q, %v; want the one that nvidia-smi names", got.GPUs, err)
+		t.Errorf("GPUs %q, %v; want the one that nvidia-smi lists", got.GPUs, err)
 	}
 }

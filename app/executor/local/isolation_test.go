@@ -29,7 +29,7 @@ func skipUnlessRequired(t *testing.T, why string) {
 	t.Skip("skipped: " + why)
 }
 
-// machine finds out what isolation is possible here.
+// machine returns the isolation that works on this machine.
 func machine(t *testing.T, sandbox string) local.Isolation {
 	t.Helper()
 	i, err := local.Isolate(t.Context(), local.IsolationOptions{Program: os.Args[0], Sandbox: sandbox})
@@ -84,14 +84,13 @@ func TestConformanceOfIsolatedTasks(t *testing.T) {
 	})
 }
 
-// nameless starts an orphan in a session of its own that is not marked and ignores
-// TERM.
+// nameless starts an unmarked orphan in its own session that ignores SIGTERM.
 const nameless = `env -i setsid sh -c '(trap "" TERM HUP; echo > out/nameless; while :; do /bin/sleep 1000; done) & exit 0'
 while [ ! -e out/nameless ]; do sleep 0.02; done
 `
 
-// strays gives the processes whose current directory is below the task's,
-// whatever their environment.
+// strays returns the processes whose current directory is below the task's,
+// regardless of their environment.
 func strays(t *testing.T, a app.Task) (pids []string) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*")
@@ -112,7 +111,7 @@ func TestNoProcessOfAKilledTaskEscapes(t *testing.T) {
 		e := isolatedExecutor(t, i)
 		a := start(t, e, newTask(t, nameless+stubborn+forever))
 		untilExists(t, output(a, "ready"))
-		if n := len(strays(t, a)); n < 4 { // else there is nothing to escape
+		if n := len(strays(t, a)); n < 4 { // otherwise nothing could escape
 			t.Fatalf("%d processes run", n)
 		}
 		if err := shimOf(t, a.Handle).Signal(syscall.SIGKILL); err != nil {
@@ -122,7 +121,7 @@ func TestNoProcessOfAKilledTaskEscapes(t *testing.T) {
 			t.Errorf("status %+v, want lost", now)
 		}
 		if left := strays(t, a); len(left) > 0 {
-			t.Errorf("processes %v are left when the task is lost", left)
+			t.Errorf("processes %v remain after the task is lost", left)
 		}
 	})
 }
@@ -140,7 +139,7 @@ func TestNoProcessOfAStoppedTaskEscapes(t *testing.T) {
 			t.Errorf("status %+v, outcome %+v; want stopped by SIGKILL", now, now.Outcome)
 		}
 		if left := strays(t, a); len(left) > 0 {
-			t.Errorf("processes %v are left when the task has ended", left)
+			t.Errorf("processes %v remain after the task has ended", left)
 		}
 	})
 }
@@ -161,7 +160,7 @@ func TestIsolatedTasksLeaveNoCgroup(t *testing.T) {
 	over(t, e, lost)
 	for _, a := range []app.Task{ended, lost} {
 		if _, err := os.Stat(filepath.Join(i.Cgroup, "molrun-task-"+a.Token)); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("the cgroup of %s is still there: %v", a.Token, err)
+			t.Errorf("the cgroup of %s still exists: %v", a.Token, err)
 		}
 	}
 	left := filepath.Join(i.Cgroup, fmt.Sprintf("molrun-task-left-%d", os.Getpid()), "below")
@@ -183,7 +182,7 @@ func TestIsolatedTasksLeaveNoCgroup(t *testing.T) {
 }
 
 func TestRequiredSandboxMustWork(t *testing.T) {
-	broken := filepath.Join(t.TempDir(), "bwrap") // stands in for one that may not make namespaces
+	broken := filepath.Join(t.TempDir(), "bwrap") // like a bwrap that may not create namespaces
 	script := "#!/bin/sh\n[ \"$1\" = --help ] || { echo 'bwrap: setting up uid map: Permission denied' >&2; exit 1; }\n"
 	if err := os.WriteFile(broken, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
@@ -197,12 +196,12 @@ func TestRequiredSandboxMustWork(t *testing.T) {
 			t.Setenv("PATH", tt.path)
 			o := local.IsolationOptions{Program: os.Args[0], Sandbox: local.SandboxRequired}
 			if _, err := local.Isolate(t.Context(), o); !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), tt.says) {
-				t.Errorf("required: %v, want a refusal that says %q", err, tt.says)
+				t.Errorf("required: %v, want an error with %q", err, tt.says)
 			}
 			o.Sandbox = local.SandboxAuto
 			i, err := local.Isolate(t.Context(), o)
 			if err != nil || i.Bubblewrap != "" || !strings.Contains(i.Sentence(), tt.says) {
-				t.Errorf("auto: %q, %v; want none, and why", i.Sentence(), err)
+				t.Errorf("auto: %q, %v; want none with a reason", i.Sentence(), err)
 			}
 		})
 	}
@@ -221,18 +220,18 @@ func TestSandboxIsProbed(t *testing.T) {
 	}
 }
 
-func TestConfiguredCgroupMustBeOne(t *testing.T) {
+func TestConfiguredCgroupMustBeACgroup(t *testing.T) {
 	o := local.IsolationOptions{Program: os.Args[0], Sandbox: local.SandboxOff, Cgroup: t.TempDir()}
 	i, err := local.Isolate(t.Context(), o)
 	if err != nil || i.Cgroup != "" || !slices.ContainsFunc(i.Lacks, func(s string) bool { return strings.Contains(s, "is no cgroup of version 2") }) {
-		t.Errorf("%+v, %v; want no cgroup and why", i, err)
+		t.Errorf("%+v, %v; want no cgroup, with a reason", i, err)
 	}
 	if made, err := os.ReadDir(o.Cgroup); len(made) > 0 || err != nil {
-		t.Errorf("it made %v in a folder that is no cgroup, %v", made, err)
+		t.Errorf("it created %v in a directory that is no cgroup, %v", made, err)
 	}
 }
 
-func TestProgramsReachWhatTheAlgorithmAllows(t *testing.T) {
+func TestProgramsCanAccessOnlyWhatTheAlgorithmAllows(t *testing.T) {
 	i := machine(t, local.SandboxAuto)
 	i.Cgroup = ""
 	if i.Bubblewrap == "" {
@@ -279,7 +278,7 @@ func TestProgramsReachWhatTheAlgorithmAllows(t *testing.T) {
 				t.Errorf("outcome %+v, want done; log %s", now.Outcome, log)
 			}
 			if run, err := task.ReadRun(a.Dir); err != nil || run.Isolation != i.Kind() {
-				t.Errorf("run.json says %+v, %v; want %s", run, err, i.Kind())
+				t.Errorf("run.json has %+v, %v; want %s", run, err, i.Kind())
 			}
 		})
 	}

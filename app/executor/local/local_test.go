@@ -102,11 +102,11 @@ func TestKilledTaskIsLostWithAllItsProcesses(t *testing.T) {
 	}
 	now := over(t, e, a)
 	if now.State != app.TaskLost || now.Reason != "the task's process was killed" {
-		t.Errorf("status %+v, want lost since it was killed", now)
+		t.Errorf("status %+v, want lost because it was killed", now)
 	}
 }
 
-func TestStopKillsWhatALostTaskLeft(t *testing.T) {
+func TestStopKillsProcessesOfALostTask(t *testing.T) {
 	e := newExecutor(t)
 	a := start(t, e, newTask(t, stubborn+forever))
 	untilExists(t, output(a, "ready"))
@@ -126,7 +126,7 @@ func TestStopKillsWhatALostTaskLeft(t *testing.T) {
 }
 
 // After a reboot, the PIDs in a directory may be those of other processes.
-func TestNothingIsSignalledAfterAReboot(t *testing.T) {
+func TestOtherProcessesAreNotSignalledAfterAReboot(t *testing.T) {
 	for _, name := range []string{task.RunFile, "handle"} {
 		t.Run(name, func(t *testing.T) {
 			a := newTask(t, "true")
@@ -161,10 +161,10 @@ func TestNothingIsSignalledAfterAReboot(t *testing.T) {
 				t.Error(err)
 			}
 			if now := status(t, e, a); now.State != app.TaskLost || now.Reason != "the machine was restarted" {
-				t.Errorf("status %+v, want lost by a restart", now)
+				t.Errorf("status %+v, want lost because of a reboot", now)
 			}
 			if left := marked(t, a); len(left) != 1 {
-				t.Errorf("the process that has the PID now was signalled")
+				t.Errorf("the process that now has the PID was signalled")
 			}
 		})
 	}
@@ -205,11 +205,11 @@ func TestTaskIsStartingUntilItsProcessReports(t *testing.T) {
 		t.Error(err)
 	}
 	if !task.StopRequested(a.Dir) {
-		t.Error("the task will not find the request to stop")
+		t.Error("the request to stop was not written")
 	}
 }
 
-func TestTaskProcessHasNoSecretsAndNoTies(t *testing.T) {
+func TestTaskProcessIsDetachedAndHasNoSecrets(t *testing.T) {
 	t.Setenv("MOLRUN_SECRET", "hidden")
 	e := newExecutor(t)
 	a := start(t, e, newTask(t, "echo > out/ready\n"+untilGo))
@@ -245,13 +245,13 @@ func TestStartThatFailsLeavesNoLock(t *testing.T) {
 	a := newTask(t, "true")
 	e := newExecutorOf(t, local.Options{Program: "/no/such/molrun"})
 	if h, err := e.Start(t.Context(), a); err == nil || h != "" {
-		t.Errorf("start of no program: handle %q, %v", h, err)
+		t.Errorf("start of a missing program: handle %q, %v", h, err)
 	}
 	if locked, err := task.Locked(a.Dir); locked || err != nil {
 		t.Errorf("locked = %v, %v; want a free lock", locked, err)
 	}
 	if now := over(t, newExecutor(t), start(t, newExecutor(t), a)); now.Outcome == nil || now.Outcome.Cause != app.CauseDone {
-		t.Errorf("status %+v after a start that works, want done", now)
+		t.Errorf("status %+v after a successful start, want done", now)
 	}
 }
 
@@ -263,7 +263,7 @@ func TestTaskThatDoesNotStartIsLostWithItsLastLogLine(t *testing.T) {
 	e := newExecutorOf(t, local.Options{Program: program})
 	now := over(t, e, start(t, e, newTask(t, "true")))
 	if now.State != app.TaskLost || now.Reason != "the task did not start: out of luck" {
-		t.Errorf("status %+v, want lost and the last line", now)
+		t.Errorf("status %+v, want lost with the last log line", now)
 	}
 }
 
@@ -280,17 +280,17 @@ func TestUnreadableOutcomeLosesOneTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	if all[0].State != app.TaskLost || !strings.Contains(all[0].Reason, "protocol 99") || all[1].State != app.TaskEnded {
-		t.Errorf("statuses %+v, want lost by its protocol, and ended", all)
+		t.Errorf("statuses %+v, want one lost because of its protocol and one ended", all)
 	}
 }
 
-// An error must not be taken for the end of a task, nor hide the other tasks.
+// An error must not be mistaken for the end of a task, nor hide other tasks.
 func TestUnreadableDirectoryHidesNoOtherTask(t *testing.T) {
 	e := newExecutor(t)
 	good := start(t, e, newTask(t, "true"))
 	over(t, e, good)
 	bad := newTask(t, "true")
-	bad.Dir = filepath.Join(bad.Dir, task.SpecFile, "below") // a file has nothing below it
+	bad.Dir = filepath.Join(bad.Dir, task.SpecFile, "below") // a path below a file
 	all, err := e.Status(t.Context(), []app.Task{bad, good})
 	if err != nil {
 		t.Fatal(err)
@@ -303,7 +303,7 @@ func TestUnreadableDirectoryHidesNoOtherTask(t *testing.T) {
 	}
 }
 
-func TestNothingIsDoneWithACancelledContext(t *testing.T) {
+func TestCancelledContextDoesNothing(t *testing.T) {
 	e := newExecutor(t)
 	a := newTask(t, "true")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -316,8 +316,8 @@ func TestNothingIsDoneWithACancelledContext(t *testing.T) {
 	}
 }
 
-// A program can replace the files of its task with anything. That may make its
-// own job fail, but must not block the executor.
+// A program can replace its task's files with anything. This may make its own job
+// fail, but must not block the executor.
 func TestReplacedControlFilesDoNotBlockTheExecutor(t *testing.T) {
 	tests := []struct {
 		name, script string
@@ -347,7 +347,7 @@ func TestReplacedControlFilesDoNotBlockTheExecutor(t *testing.T) {
 	}
 }
 
-func TestTaskIsLostIfItsOutcomeIsAFolder(t *testing.T) {
+func TestTaskIsLostIfItsOutcomeIsADirectory(t *testing.T) {
 	e := newExecutor(t)
 	now := over(t, e, start(t, e, newTask(t, "mkdir ../outcome.json")))
 	if now.State != app.TaskLost || !strings.Contains(now.Reason, task.OutcomeFile) {

@@ -19,8 +19,8 @@ import (
 	_ "molrun/app/task/start" // the test binary runs tasks, as this program does
 )
 
-// TestMain makes the test binary play the service: `serve` starts a task and waits
-// to be killed.
+// TestMain lets the test binary act as the service: `serve` starts a task and
+// waits to be killed.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "serve" {
 		serve(os.Args[2], os.Args[3])
@@ -84,7 +84,7 @@ func newTask(t *testing.T, script string) app.Task {
 	return a
 }
 
-// stubborn starts a process in a session of its own that ignores TERM.
+// stubborn starts a process in its own session that ignores SIGTERM.
 const stubborn = `setsid sh -c 'trap "" TERM; echo > out/stubborn; while :; do sleep 1000; done' &
 while [ ! -e out/stubborn ]; do sleep 0.02; done
 echo > out/ready
@@ -109,7 +109,7 @@ func output(a app.Task, name string) string {
 	return filepath.Join(a.Dir, task.WorkDir, "out", name)
 }
 
-// until waits for something that another process does.
+// until polls until another process has done something.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for begin := time.Now(); !is(); time.Sleep(5 * time.Millisecond) {
@@ -167,7 +167,7 @@ func marked(t *testing.T, a app.Task) []int {
 	return pids
 }
 
-// shimOf gives the process that the handle identifies.
+// shimOf returns the process that the handle identifies.
 func shimOf(t *testing.T, h app.Handle) process.ID {
 	t.Helper()
 	var p process.ID

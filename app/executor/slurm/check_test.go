@@ -38,7 +38,7 @@ func TestCheckUsesSharedDirectoryFromBothSides(t *testing.T) {
 	w.finds(slurm.Fine, "read what was written here", placement.Placement{Partition: "main"})
 	left, err := filepath.Glob(filepath.Join(w.options.SharedDir, ".probe-*"))
 	if err != nil || len(left) > 0 {
-		t.Errorf("it leaves %v, %v", left, err)
+		t.Errorf("left in the directory: %v, %v", left, err)
 	}
 }
 
@@ -104,21 +104,21 @@ func TestAnswersReportsTheController(t *testing.T) {
 	until(t, "the cluster's nodes are known", func() bool { _, known := e.Largest(placement.Placement{}); return known })
 	since, err := e.Answers()
 	if err != nil || since.IsZero() {
-		t.Errorf("the controller does not answer since %v: %v", since, err)
+		t.Errorf("last answer of the controller at %v, %v; want an answer", since, err)
 	}
 	got, known := e.Largest(placement.Placement{Partition: "main"})
 	if want := (placement.Node{CPUs: 4, MemoryBytes: (4000 - 64) << 20, GPUs: 2, Seconds: 7*24*3600 - 62}); got != want || !known {
 		t.Errorf("the largest node is %+v, want %+v", got, want)
 	}
 	if _, known := e.Largest(placement.Placement{Partition: "nowhere"}); known {
-		t.Error("something is known of a partition that is not there")
+		t.Error("a node is known in a partition that does not exist")
 	}
 	w.cluster.Kill(t, cluster.Controller)
 	if _, err := e.Status(t.Context(), []app.Task{{Token: "none", Dir: w.dir()}}); err == nil {
-		t.Error("a controller that is killed tells how tasks stand")
+		t.Error("Status succeeds although the controller was killed")
 	}
 	if again, err := e.Answers(); err == nil || !again.After(since) {
-		t.Errorf("the controller answers, and has since %v: %v", again, err)
+		t.Errorf("last answer of the controller at %v, %v; want an error and a later time", again, err)
 	}
 	w.cluster.Up(t)
 }

@@ -8,7 +8,7 @@ import (
 	"molrun/app/executor/slurm/client"
 )
 
-// TestEndings combines what Slurm says with the outcome.
+// TestEndings combines Slurm's record of a job with the task's outcome.
 func TestEndings(t *testing.T) {
 	outcome := func(c app.Cause) *app.Outcome { return &app.Outcome{Cause: c, CPUSeconds: 7} }
 	const lost = "" // as a cause
@@ -18,26 +18,26 @@ func TestEndings(t *testing.T) {
 		want  app.Cause
 		words string
 	}{
-		{"both say well", ending{Record: client.Record{State: "COMPLETED"}, outcome: outcome(app.CauseDone)}, app.CauseDone, ""},
-		{"the outcome tells the failure", ending{Record: client.Record{State: "COMPLETED"}, outcome: outcome(app.CauseExit)}, app.CauseExit, ""},
-		{"the machine went down in good order", ending{Record: client.Record{State: "COMPLETED"}, outcome: outcome(app.CauseInterrupted)}, app.CauseInterrupted, ""},
-		{"nothing is left", ending{Record: client.Record{State: "COMPLETED", Node: "n1"}}, lost, "on node n1"},
-		{"its last words", ending{Record: client.Record{State: "FAILED", Code: 1}, words: "the disk is full"}, lost, "the disk is full"},
+		{"both report success", ending{Record: client.Record{State: "COMPLETED"}, outcome: outcome(app.CauseDone)}, app.CauseDone, ""},
+		{"the outcome reports a failure", ending{Record: client.Record{State: "COMPLETED"}, outcome: outcome(app.CauseExit)}, app.CauseExit, ""},
+		{"orderly shutdown of the machine", ending{Record: client.Record{State: "COMPLETED"}, outcome: outcome(app.CauseInterrupted)}, app.CauseInterrupted, ""},
+		{"no outcome", ending{Record: client.Record{State: "COMPLETED", Node: "n1"}}, lost, "on node n1"},
+		{"its last log line", ending{Record: client.Record{State: "FAILED", Code: 1}, words: "the disk is full"}, lost, "the disk is full"},
 		{"killed", ending{Record: client.Record{State: "FAILED", Signal: 9}}, app.CauseSignal, "memory"},
-		{"no folder", ending{Record: client.Record{State: "FAILED", Code: 75, Node: "n1"}}, lost, "n1 does not see"},
+		{"no shared directory", ending{Record: client.Record{State: "FAILED", Code: 75, Node: "n1"}}, lost, "n1 does not see"},
 		{"requeued", ending{Record: client.Record{State: "FAILED", Code: 76}}, lost, "requeued"},
-		{"too much memory, and the program went on", ending{Record: client.Record{State: "OUT_OF_MEMORY"}, outcome: outcome(app.CauseDone)}, app.CauseMemory, "memory"},
+		{"too much memory, but the program finished", ending{Record: client.Record{State: "OUT_OF_MEMORY"}, outcome: outcome(app.CauseDone)}, app.CauseMemory, "memory"},
 		{"too much memory", ending{Record: client.Record{State: "OUT_OF_MEMORY"}}, app.CauseMemory, "memory"},
 		{"Slurm's time limit", ending{Record: client.Record{State: "TIMEOUT"}, outcome: outcome(app.CauseInterrupted)}, app.CauseTimeout, ""},
 		{"a deadline", ending{Record: client.Record{State: "DEADLINE"}}, app.CauseTimeout, ""},
 		{"preempted", ending{Record: client.Record{State: "PREEMPTED"}, outcome: outcome(app.CauseInterrupted)}, lost, "higher priority"},
 		{"the node failed", ending{Record: client.Record{State: "NODE_FAIL", Node: "n1"}}, lost, "node n1 failed"},
-		{"the node failed when all was done", ending{Record: client.Record{State: "NODE_FAIL"}, outcome: outcome(app.CauseDone)}, app.CauseDone, ""},
+		{"the node failed after the task was done", ending{Record: client.Record{State: "NODE_FAIL"}, outcome: outcome(app.CauseDone)}, app.CauseDone, ""},
 		{"the node did not start", ending{Record: client.Record{State: "BOOT_FAIL", Node: "n1"}}, lost, "BOOT_FAIL"},
 		{"cancelled by others", ending{Record: client.Record{State: "CANCELLED", By: "4294967294"}, outcome: outcome(app.CauseInterrupted)}, app.CauseStopped, "the number 4294967294"},
 		{"cancelled as asked", ending{Record: client.Record{State: "CANCELLED"}, stopped: true, outcome: outcome(app.CauseDone)}, app.CauseStopped, "was stopped"},
 		{"won the race against its cancellation", ending{Record: client.Record{State: "COMPLETED"}, stopped: true, outcome: outcome(app.CauseDone)}, app.CauseDone, ""},
-		{"given up", ending{Record: client.Record{State: "CANCELLED"}, refused: "no node has that much"}, app.CauseCannotStart, "no node"},
+		{"refused", ending{Record: client.Record{State: "CANCELLED"}, refused: "no node has that much"}, app.CauseCannotStart, "no node"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestEndings(t *testing.T) {
 				t.Errorf("state %d, cause %q, %q; want %q with %q", s.State, cause, said, tt.want, tt.words)
 			}
 			if tt.outcome != nil && s.Outcome != nil && s.Outcome.CPUSeconds != 7 {
-				t.Error("what was measured is gone")
+				t.Error("the measured usage is lost")
 			}
 		})
 	}

@@ -17,9 +17,9 @@ import (
 
 var daemons cluster.Shared
 
-// TestMain makes the test binary stand in for this program: `version` succeeds,
-// and without os.Exit, which sleeps for a second under the race detector, whose
-// settings do not reach a job.
+// TestMain lets the test binary stand in for molrun. `version` exits without
+// os.Exit, which sleeps for a second under the race detector, whose settings do
+// not reach a job.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "version" {
 		syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)

@@ -12,7 +12,7 @@ import (
 func TestLargestLeavesMarginsForTheTaskItself(t *testing.T) {
 	e := &Executor{nodes: &nodes{margin: Options{Grace: 10 * time.Second}.margin()}}
 	if _, known := e.Largest(placement.Placement{}); known {
-		t.Error("something is known before anybody asked")
+		t.Error("a node is known before the first query")
 	}
 	known := map[string]placement.Node{
 		"":        {CPUs: 16, MemoryBytes: 64000 << 20, GPUs: 2, Seconds: 7 * 24 * 3600},
@@ -32,10 +32,10 @@ func TestLargestLeavesMarginsForTheTaskItself(t *testing.T) {
 		}
 	}
 	if _, known := e.Largest(placement.Placement{Partition: "big,other"}); known {
-		t.Error("something is known of a partition that sinfo does not name")
+		t.Error("a node is known in a partition that sinfo does not list")
 	}
 	e.nodes.set(known, time.Now().Add(-2*nodesTTL))
 	if _, known := e.Largest(placement.Placement{}); known {
-		t.Error("an old answer of the controller still counts")
+		t.Error("a stale answer of the controller is still used")
 	}
 }

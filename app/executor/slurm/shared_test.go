@@ -66,7 +66,7 @@ func TestSandboxOnTheNode(t *testing.T) {
 				t.Fatalf("outcome %+v, want %s and isolation %s", o, tt.cause, tt.kind)
 			}
 			if tt.sees != "" && w.text(w.out(a, "sees")) != tt.sees {
-				t.Errorf("the shared folder is %s", w.text(w.out(a, "sees")))
+				t.Errorf("the shared directory is %s", w.text(w.out(a, "sees")))
 			}
 			if tt.cause == app.CauseCannotStart && !strings.Contains(o.Message, "can give no sandbox") {
 				t.Errorf("message %q", o.Message)
@@ -99,7 +99,7 @@ func TestProgramIsCopiedOnceForEachVersion(t *testing.T) {
 	}
 	left, err := filepath.Glob(filepath.Join(w.options.SharedDir, "bin", "*"))
 	if err != nil || len(left) != 2 {
-		t.Errorf("in bin are %v, %v", left, err)
+		t.Errorf("bin has %v, %v; want two files", left, err)
 	}
 }
 
@@ -137,14 +137,14 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	if sweep(time.Hour); len(lists()) != 4 {
-		t.Errorf("after a sweep of what is old: %v", lists())
+		t.Errorf("after a sweep of old lists: %v", lists())
 	}
 	sweep(-time.Hour)
 	if found := lists(); len(found) != 2 || !strings.HasSuffix(found[0], kept.Token) {
 		t.Errorf("after a sweep of everything: %v", found)
 	}
 	if _, err := os.Stat(old); err != nil {
-		t.Errorf("a program is gone that a task was submitted with: %v", err)
+		t.Errorf("the program of a submitted task was removed: %v", err)
 	}
 	w.release(kept)
 	w.ended(first, kept)
@@ -153,7 +153,7 @@ func TestSweep(t *testing.T) {
 	}
 	sweep(-time.Hour)
 	if _, err := os.Stat(old); !os.IsNotExist(err) || len(lists()) != 0 {
-		t.Errorf("lists %v and the old program (%v) stay", lists(), err)
+		t.Errorf("left over: lists %v, old program (%v)", lists(), err)
 	}
 }
 
@@ -208,7 +208,7 @@ func TestThousandsOfTasksInFewCommands(t *testing.T) {
 	}
 	t.Logf("statuses of %d tasks in %v", count, time.Since(begin))
 	if n := w.lines(lists) - asked; n > 1 {
-		t.Errorf("squeue was called %d times for one look", n)
+		t.Errorf("squeue was called %d times for one query", n)
 	}
 	for _, a := range tasks {
 		if err := e.Stop(t.Context(), a); err != nil {
@@ -259,10 +259,10 @@ func TestMissingSharedDirectoryChangesNothing(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(away) })
 	if all, err := e.Status(t.Context(), []app.Task{a}); err == nil {
-		t.Errorf("status %+v of a task whose files nobody sees", all)
+		t.Errorf("status %+v of a task without a shared directory, want an error", all)
 	}
 	if _, err := e.Start(t.Context(), w.unmade()); err == nil {
-		t.Error("a task is started whose files nobody sees")
+		t.Error("a task was started without a shared directory")
 	}
 	if err := os.Rename(away, w.options.SharedDir); err != nil {
 		t.Fatal(err)

@@ -24,12 +24,12 @@ func TestJobCancelledInSlurmByOthersFails(t *testing.T) {
 		w.cluster.Run(t, "scancel", number(a))
 		o := w.ended(e, a)
 		if o.Cause != app.CauseStopped || o.Message != "The job was cancelled in Slurm by the user root (0)." {
-			t.Errorf("outcome %+v, want to be told who cancelled it", o)
+			t.Errorf("outcome %+v, want the user who cancelled it", o)
 		}
 	}
 }
 
-func TestImpossibleJobIsGivenUp(t *testing.T) {
+func TestImpossibleJobIsCancelled(t *testing.T) {
 	w := newWorld(t)
 	w.options.HoldGrace = time.Second
 	e := w.executor()
@@ -41,7 +41,7 @@ func TestImpossibleJobIsGivenUp(t *testing.T) {
 	})
 	o := w.ended(e, a)
 	if o.Cause != app.CauseCannotStart || !strings.Contains(o.Message, "no node of its partition can run it") {
-		t.Errorf("outcome %+v, want cannot_start, and why", o)
+		t.Errorf("outcome %+v, want cannot_start with a reason", o)
 	}
 	if jobs := w.jobs(w.name(a)); len(jobs) != 1 || !strings.HasSuffix(jobs[0], ":CANCELLED") {
 		t.Errorf("Slurm has %v", jobs)
@@ -87,7 +87,7 @@ func TestKilledTaskReportsWhatSlurmKnows(t *testing.T) {
 	w.kill(a)
 	o := w.ended(e, a)
 	if o.Cause != app.CauseSignal || o.Signal != "SIGKILL" || !strings.Contains(o.Message, "memory") {
-		t.Errorf("outcome %+v, want SIGKILL, and that memory may be why", o)
+		t.Errorf("outcome %+v, want SIGKILL with memory as a possible reason", o)
 	}
 }
 
@@ -103,12 +103,12 @@ func TestTaskIsLostOnNodeWithoutSharedDirectory(t *testing.T) {
 	w.cluster.Run(t, "scontrol", "release", number(a))
 	now := w.over(e, a)
 	if now.State != app.TaskLost || !strings.Contains(now.Reason, "does not see the folder") {
-		t.Errorf("status %+v, want lost, and why", now)
+		t.Errorf("status %+v, want lost with a reason", now)
 	}
 }
 
-// TestRequeuedJobRunsNothingTwice lets an administrator requeue a job that must
-// not be requeued.
+// TestRequeuedJobRunsNothingTwice has an administrator requeue a job that must not
+// be requeued.
 func TestRequeuedJobRunsNothingTwice(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor()
@@ -123,7 +123,7 @@ func TestRequeuedJobRunsNothingTwice(t *testing.T) {
 		t.Errorf("status %+v, outcome %+v; want lost or interrupted", now, now.Outcome)
 	}
 	if got := w.text(w.out(a, "count")); got != "\n" {
-		t.Errorf("it ran as %q", got)
+		t.Errorf("the program wrote %q, want one run", got)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestTaskOfCrashedNodeIsLost(t *testing.T) {
 	w.cluster.CrashNode(t, "c1")
 	now := w.over(e, a)
 	if now.State != app.TaskLost || !strings.Contains(now.Reason, "node c1 failed") {
-		t.Errorf("status %+v, want lost, and the node", now)
+		t.Errorf("status %+v, want lost with the node", now)
 	}
 }
 
@@ -153,12 +153,12 @@ func TestTaskOfUnreachableNodeIsAwaited(t *testing.T) {
 	})
 	for begin := time.Now(); time.Since(begin) < 10*w.options.Poll; time.Sleep(w.options.Poll / 2) {
 		if now := w.status(e, a); now.State != app.TaskRunning {
-			t.Fatalf("status %+v while its process lives", now)
+			t.Fatalf("status %+v while its process is running", now)
 		}
 	}
 	w.release(a)
 	if o := w.ended(e, a); o.Cause != app.CauseDone {
-		t.Errorf("outcome %+v of a task that came to its end", o)
+		t.Errorf("outcome %+v of a task that finished", o)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestAccountingReportsJobsTheControllerForgot(t *testing.T) {
 	for _, a := range tasks {
 		now := w.over(second, a)
 		if now.State != app.TaskLost || !strings.Contains(now.Reason, "left no outcome on node c") {
-			t.Errorf("status %+v, want lost, and which node it was", now)
+			t.Errorf("status %+v, want lost with the node", now)
 		}
 	}
 }
@@ -197,7 +197,7 @@ func TestForgottenRunningJobIsAwaited(t *testing.T) {
 		begin := time.Now()
 		w.until(second, a, "missing for long", func(now app.TaskStatus) bool {
 			if now.State >= app.TaskEnded {
-				t.Fatalf("status %+v of a task that runs", now)
+				t.Fatalf("status %+v of a running task", now)
 			}
 			return time.Since(begin) > 2*w.options.LostAfter
 		})
@@ -232,7 +232,7 @@ func TestForgottenJobElsewhereIsLostByTimeLimitOrSharedLocks(t *testing.T) {
 	begin := time.Now()
 	w.until(second, a, "missing for long", func(now app.TaskStatus) bool {
 		if now.State >= app.TaskEnded {
-			t.Fatalf("status %+v of a task that may run where locks are not seen", now)
+			t.Fatalf("status %+v of a task that may run on a machine with its own locks", now)
 		}
 		return time.Since(begin) > 2*w.options.LostAfter
 	})
@@ -242,11 +242,11 @@ func TestForgottenJobElsewhereIsLostByTimeLimitOrSharedLocks(t *testing.T) {
 		return now.State == app.TaskRunning
 	})
 	if now := w.over(third, a); now.State != app.TaskLost {
-		t.Errorf("status %+v where another task shows that locks are shared, want lost", now)
+		t.Errorf("status %+v after another task showed that locks are shared, want lost", now)
 	}
 	w.options.Now = func() time.Time { return time.Now().Add(a.Limit + time.Hour) }
 	if now := w.over(w.executor(), a); now.State != app.TaskLost {
-		t.Errorf("status %+v after the task's time, want lost", now)
+		t.Errorf("status %+v after the task's time limit, want lost", now)
 	}
 	w.release(b)
 }
@@ -290,7 +290,7 @@ func TestUnreachableAccountingLeavesUnknownTasksUnchanged(t *testing.T) {
 	begin := time.Now()
 	w.until(second, a, "unknown for long", func(now app.TaskStatus) bool {
 		if now.State != app.TaskStarting {
-			t.Fatalf("status %+v of a task that nobody can know", now)
+			t.Fatalf("status %+v of a task whose status is unknown", now)
 		}
 		return time.Since(begin) > 2*w.options.LostAfter
 	})
@@ -328,7 +328,7 @@ func TestClusterWithoutAccounting(t *testing.T) {
 	}
 }
 
-// TestCancelledTaskOfQueuedArray cancels tasks of which Slurm keeps no record.
+// TestCancelledTaskOfQueuedArray cancels tasks for which Slurm keeps no record.
 func TestCancelledTaskOfQueuedArray(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor()

@@ -45,7 +45,7 @@ func TestJobInheritsNothingFromTheService(t *testing.T) {
 		"molrun task": shim, "the program": w.text(w.out(a, "env")),
 	} {
 		if strings.Contains(text, secret) {
-			t.Errorf("%s knows the secret:\n%s", what, text)
+			t.Errorf("%s contains the secret:\n%s", what, text)
 		}
 	}
 	for _, variable := range strings.Split(strings.TrimRight(shim, "\x00"), "\x00") {
@@ -146,8 +146,8 @@ func TestRefusedJobIsNotStarted(t *testing.T) {
 	}
 }
 
-// TestSubmissionOfUnknownOutcome has sbatch fail without a clear result. Whatever
-// that was, the task runs exactly once.
+// TestSubmissionOfUnknownOutcome has sbatch fail without a clear result. Whether or
+// not the submission took effect, the task runs exactly once.
 func TestSubmissionOfUnknownOutcome(t *testing.T) {
 	const silent = `echo "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation" >&2; exit 1`
 	tests := []struct {
@@ -159,10 +159,10 @@ func TestSubmissionOfUnknownOutcome(t *testing.T) {
 		{"it did not", `echo >>$calls; [ $(wc -l <$calls) -gt 1 ] && exec $real "$@"; ` + silent, 2},
 		{"it took effect after sbatch was killed", `echo >>$calls; $real "$@" >/dev/null; kill -9 $$`, 1},
 		{"it takes effect twice", `echo >>$calls; cat >$calls.in; $real "$@" <$calls.in >/dev/null; exec $real "$@" <$calls.in`, 1},
-		{"there is no room for it", `echo >>$calls; [ $(wc -l <$calls) -gt 1 ] && exec $real "$@"
+		{"the submit limit is reached", `echo >>$calls; [ $(wc -l <$calls) -gt 1 ] && exec $real "$@"
 			echo "sbatch: error: AssocMaxSubmitJobLimit" >&2
 			echo "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)" >&2; exit 1`, 2},
-		{"munge is away", `echo >>$calls; [ $(wc -l <$calls) -gt 1 ] && exec $real "$@"
+		{"munge is down", `echo >>$calls; [ $(wc -l <$calls) -gt 1 ] && exec $real "$@"
 			echo "sbatch: error: Batch job submission failed: Invalid authentication credential" >&2; exit 1`, 2},
 	}
 	for _, tt := range tests {
@@ -181,7 +181,7 @@ func TestSubmissionOfUnknownOutcome(t *testing.T) {
 				w.untilQuiet(tasks)
 				for _, a := range tasks {
 					if got := w.text(w.out(a, "count")); got != "once\n" {
-						t.Errorf("it ran as %q", got)
+						t.Errorf("the program wrote %q, want one run", got)
 					}
 				}
 				if n := w.lines(calls); n != tt.calls {
@@ -230,8 +230,8 @@ func (w *world) untilQuiet(tasks []app.Task) {
 	})
 }
 
-// untilAccounted waits until accounting knows exactly so many ended tasks of a
-// name.
+// untilAccounted waits until accounting has the given number of ended jobs with
+// the task's name.
 func (w *world) untilAccounted(t app.Task, ends int) {
 	w.Helper()
 	until(w.T, "accounting knows the ends", func() bool {
@@ -247,7 +247,7 @@ func TestAcknowledgedJobThatVanishesIsLost(t *testing.T) {
 	a := w.start(e, w.task("echo > out/ran"))
 	now := w.over(e, a)
 	if now.State != app.TaskLost || !strings.Contains(now.Reason, "999999") {
-		t.Errorf("status %+v, want lost, and the number", now)
+		t.Errorf("status %+v, want lost with the job number", now)
 	}
 	if _, err := os.Stat(w.out(a, "ran")); err == nil {
 		t.Error("it ran")
@@ -269,7 +269,7 @@ func TestInterruptedStartIsRecovered(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-failed; err != nil {
-		t.Errorf("it is not known that the task does not run, and yet: %v", err)
+		t.Errorf("error %v, although the task may be running", err)
 	}
 	if err := os.WriteFile(calls+".go", nil, 0o600); err != nil {
 		t.Fatal(err)

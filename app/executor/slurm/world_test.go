@@ -99,7 +99,7 @@ func (w *world) until(e *slurm.Executor, t app.Task, what string, is func(app.Ta
 			return now
 		}
 		if time.Since(begin) > patience {
-			w.Fatalf("not %s within %v, but %+v", what, patience, now)
+			w.Fatalf("not %s within %v: status %+v", what, patience, now)
 		}
 	}
 }
@@ -156,7 +156,7 @@ func (w *world) kill(t app.Task) {
 	}
 }
 
-// elsewhere makes the task's files say that another machine runs it.
+// elsewhere changes the task's files as if another machine ran it.
 func (w *world) elsewhere(t app.Task) {
 	w.Helper()
 	path := filepath.Join(t.Dir, task.RunFile)
@@ -181,8 +181,9 @@ func (w *world) jobs(name string) []string {
 	return strings.Fields(strings.ReplaceAll(out, " ", ":"))
 }
 
-// standIn replaces one of Slurm's commands by a script, for executors made from
-// now on. The script finds the real command as $real; $calls is its own file.
+// standIn replaces one of Slurm's commands with a script, for executors created
+// afterwards. In the script, $real is the real command and $calls a file for its
+// use.
 func (w *world) standIn(command, script string) (calls string) {
 	w.Helper()
 	dir := w.TempDir()
@@ -199,7 +200,7 @@ func (w *world) standIn(command, script string) (calls string) {
 	return calls
 }
 
-// lines counts the lines of a file, 0 where there is none.
+// lines counts the lines of a file, 0 if it does not exist.
 func (w *world) lines(path string) int {
 	text, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {

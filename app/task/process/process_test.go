@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// init makes the test binary play a program whose first thread has ended while
-// another one lives. In init, this is the first thread.
+// init lets the test binary act as a program whose first thread has ended while
+// another one is running. In init, the current thread is the first.
 func init() {
 	if len(os.Args) == 2 && os.Args[1] == "leaderless" {
 		runtime.LockOSThread()
@@ -87,7 +87,7 @@ func TestKillMarkedKillsNoOthers(t *testing.T) {
 		t.Errorf("the marked process ended with %v", err)
 	}
 	if marked, err := Marked("mark-12"); err != nil || !slices.Equal(marked, []int{other.Process.Pid}) {
-		t.Errorf("the other is %v, %v; want alive", marked, err)
+		t.Errorf("the other process is %v, %v; want it running", marked, err)
 	}
 	if err := KillMarked(ctx, ""); err == nil {
 		t.Error("an empty token is accepted")
@@ -143,7 +143,7 @@ func TestProcessLivesUntilItsLastThreadHasEnded(t *testing.T) {
 			break
 		}
 		if time.Since(begin) > 30*time.Second {
-			t.Fatalf("its first thread does not end within 30 s: %s", status)
+			t.Fatalf("the first thread does not end within 30 s: %s", status)
 		}
 	}
 	found := Descendants()

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestMain makes the test binary play the first process in a sandbox.
+// TestMain lets the test binary act as the first process in a sandbox.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "task" && os.Args[2] == "--inside" {
 		code := 0
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// confinement gives what bubblewrap offers here.
+// confinement returns a Confinement with the installed bubblewrap.
 func confinement(t *testing.T) Confinement {
 	t.Helper()
 	bwrap, err := exec.LookPath("bwrap")
@@ -42,8 +42,8 @@ func confinement(t *testing.T) Confinement {
 	return Confinement{Bubblewrap: bwrap, Sized: sized}
 }
 
-// confined runs a script like a validator, and gives what it printed and what it
-// left in its folder.
+// confined runs a script like a validator. It returns the script's output and the
+// files that it left in its directory.
 func confined(t *testing.T, o Confinement, script string) (out string, left []os.DirEntry, err error) {
 	t.Helper()
 	parent := t.TempDir()
@@ -64,14 +64,14 @@ func confined(t *testing.T, o Confinement, script string) (out string, left []os
 	all, listErr := os.ReadDir(parent)
 	must(listErr)
 	if len(all) != 1 {
-		t.Errorf("beside its folder it leaves %v", all)
+		t.Errorf("left outside its directory: %v", all)
 	}
 	left, listErr = os.ReadDir(dir)
 	must(listErr)
 	return string(output), left, err
 }
 
-func TestConfinedProgramReadsItsFilesAndWritesToItsFolder(t *testing.T) {
+func TestConfinedProgramReadsItsFilesAndWritesToItsDirectory(t *testing.T) {
 	for _, kind := range []string{"in memory", "on disk"} {
 		t.Run(kind, func(t *testing.T) {
 			o := confinement(t)
@@ -90,7 +90,7 @@ func TestConfinedProgramReadsItsFilesAndWritesToItsFolder(t *testing.T) {
 				t.Errorf("%q, %v", out, err)
 			}
 			if o.Sized && len(left) > 0 {
-				t.Errorf("it has written to the disk: %v", left)
+				t.Errorf("it wrote to the disk: %v", left)
 			}
 		})
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestProgramFolderIsNoWiderThanNeeded(t *testing.T) {
+func TestReadableProgramDirectoryIsMinimal(t *testing.T) {
 	prefix := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(prefix, "conda-meta"), 0o700); err != nil {
 		t.Fatal(err)
@@ -21,7 +21,7 @@ func TestProgramFolderIsNoWiderThanNeeded(t *testing.T) {
 		filepath.Join(prefix, "bin", "gmx"): prefix,
 	} {
 		if got := programFolder(program); got != want {
-			t.Errorf("for %s the folder %s is readable, want %s", program, got, want)
+			t.Errorf("for %s the directory %s is readable, want %s", program, got, want)
 		}
 	}
 }
