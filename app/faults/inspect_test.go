@@ -213,7 +213,7 @@ func (s *site) submitted() (dirs []string) {
 	must(s.t, err)
 	for _, list := range lists {
 		if filepath.Ext(list) != "" {
-			continue // it holds a job's number
+			continue // it contains a job's number
 		}
 		text, err := os.ReadFile(list)
 		must(s.t, err)
