@@ -30,7 +30,7 @@ func (s *instance) audited(flags ...string) (lines []string, entries []audit.Ent
 	return lines, entries
 }
 
-func TestAuditLogTellsWhoChangedWhat(t *testing.T) {
+func TestAuditLogRecordsWhoChangedWhat(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
 	u, v := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
@@ -85,7 +85,7 @@ func TestAuditLogTellsWhoChangedWhat(t *testing.T) {
 	}
 }
 
-func TestCommandsOnTheWholeDirectoryAreAudited(t *testing.T) {
+func TestMaintenanceCommandsAreAudited(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
 	backups, elsewhere := filepath.Join(t.TempDir(), "backups"), filepath.Join(t.TempDir(), "elsewhere")

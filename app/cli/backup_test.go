@@ -127,7 +127,7 @@ func round(ctx context.Context, c *client.Client, dir, name string) {
 	}
 }
 
-func TestBackupUnderLoadIsRestoredElsewhereToTheByte(t *testing.T) {
+func TestBackupUnderLoadIsRestoredByteForByte(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 4\nmemory = \"4GiB\"\n")
 	u := s.user("lab", "ann@lab.example")
@@ -215,7 +215,7 @@ func sameAsSnapshot(t *testing.T, s *instance, u user, snapshot, data string) {
 	restored.stop()
 }
 
-func TestWhatIsDeletedDuringABackupIsInItAndGoesAfterwards(t *testing.T) {
+func TestFilesDeletedDuringABackupAreRemovedAfterwards(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "")
 	u := s.user("lab", "ann@lab.example")
@@ -257,7 +257,7 @@ func TestWhatIsDeletedDuringABackupIsInItAndGoesAfterwards(t *testing.T) {
 	}
 }
 
-func TestBackupEndsWithTheServiceThatHoldsItsFiles(t *testing.T) {
+func TestBackupFailsWhenTheServiceEnds(t *testing.T) {
 	t.Parallel()
 	for _, end := range []func(*instance){(*instance).kill, (*instance).stop} {
 		s := startServer(t, serverOptions{})
@@ -343,7 +343,7 @@ func sound(t *testing.T, dir, name string) {
 	}
 }
 
-func TestKilledBackupIsGoneOnWithAndHarmsNothing(t *testing.T) {
+func TestKilledBackupIsResumedAndDoesNoDamage(t *testing.T) {
 	t.Parallel()
 	s, u := fullServer(t, 40)
 	dir := filepath.Join(t.TempDir(), "backups")
@@ -380,7 +380,7 @@ func TestKilledBackupIsGoneOnWithAndHarmsNothing(t *testing.T) {
 	t.Logf("%d of 5 backups were killed before their end", killed)
 }
 
-func TestKilledRestoreIsNoDataDirectoryAndCanBeRepeated(t *testing.T) {
+func TestKilledRestoreIsUnusableAndCanBeRepeated(t *testing.T) {
 	t.Parallel()
 	s, _ := fullServer(t, 30)
 	dir := filepath.Join(t.TempDir(), "backups")
@@ -412,7 +412,7 @@ func TestKilledRestoreIsNoDataDirectoryAndCanBeRepeated(t *testing.T) {
 	t.Logf("%d of 4 restores were killed before their end", killed)
 }
 
-func TestKilledCompactLeavesTheDatabaseWhole(t *testing.T) {
+func TestKilledCompactLeavesTheDatabaseIntact(t *testing.T) {
 	t.Parallel()
 	s, u := fullServer(t, 1)
 	const many = 1000

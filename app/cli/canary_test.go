@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// TestNothingThatClientsSendIsInAnyLog walks all routes, well and badly, with
+// TestLogsContainNothingConfidentialFromRequests walks all routes, well and badly, with
 // marks in everything that is nobody's business: keys, tokens, queries,
 // headers, bodies, sequences, file contents. None may be in the service's log
 // or in the audit log. Names of jobs and files are no secrets.
-func TestNothingThatClientsSendIsInAnyLog(t *testing.T) {
+func TestLogsContainNothingConfidentialFromRequests(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{
 		config:     "[log]\nlevel = \"debug\"\n[cors]\norigins = \"https://portal.lab.example\"\n",
@@ -91,9 +91,9 @@ func tokenOf(g grant) string {
 	return token
 }
 
-// TestAllThatIsStoredIsItsOwnersAlone looks at the modes of all files, also
+// TestStoredFilesAreAccessibleOnlyToTheOwner looks at the modes of all files, also
 // where the server was started with an open umask.
-func TestAllThatIsStoredIsItsOwnersAlone(t *testing.T) {
+func TestStoredFilesAreAccessibleOnlyToTheOwner(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "listen = \"127.0.0.1:0\"\n[tls]\nself_signed = true\n")
 	must(t, os.Mkdir(s.data(), 0o755))
@@ -116,7 +116,7 @@ func TestAllThatIsStoredIsItsOwnersAlone(t *testing.T) {
 	}))
 }
 
-func TestOpenSecretsAndDirectoriesAreRefused(t *testing.T) {
+func TestSecretsAndDirectoriesOpenToOthersAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, file string

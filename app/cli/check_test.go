@@ -22,7 +22,7 @@ func (s *instance) checked(args ...string) (c check.Report, code int) {
 	return c, code
 }
 
-func TestCheckFindsWhatFilesLack(t *testing.T) {
+func TestCheckFindsMissingAndDamagedFiles(t *testing.T) {
 	t.Parallel()
 	s, u := fullServer(t, 3)
 	job := filepath.Join(s.data(), "jobs", u.job("j").JobID)
@@ -68,7 +68,7 @@ func TestCheckFindsWhatFilesLack(t *testing.T) {
 	}
 }
 
-func TestRepairWantsTheServiceStoppedAndSetsStraysAside(t *testing.T) {
+func TestRepairRequiresAStoppedServiceAndQuarantinesOrphans(t *testing.T) {
 	t.Parallel()
 	s, u := fullServer(t, 2)
 	stray := anUpload(t, s.data()) + "9" // a generation that no record names
@@ -98,8 +98,8 @@ func TestRepairWantsTheServiceStoppedAndSetsStraysAside(t *testing.T) {
 	}
 }
 
-// TestDamageThatAServiceMeetsEndsIt overwrites the pages below a service.
-func TestDamageThatAServiceMeetsEndsIt(t *testing.T) {
+// TestServiceStopsOnADamagedDatabase overwrites the pages below a service.
+func TestServiceStopsOnADamagedDatabase(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
 	u := s.user("lab", "ann@lab.example")

@@ -21,7 +21,7 @@ func unstarted(t *testing.T, config string, env ...string) *instance {
 	return s
 }
 
-func TestKeyCreatePrintsTheKeyAloneAndOnce(t *testing.T) {
+func TestKeyCreatePrintsOnlyTheKeyAndOnlyOnce(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "")
 	out, errs, code := s.run("key", "create", "--organization", "lab", "--email", "Ann@Lab.example")
@@ -51,7 +51,7 @@ func TestKeyCreatePrintsTheKeyAloneAndOnce(t *testing.T) {
 	}
 }
 
-func TestKeysAreManagedWhileTheServerRunsAndWhileItDoesNot(t *testing.T) {
+func TestKeysAreManagedWithAndWithoutAServer(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
 	u := s.user("lab", "ann@lab.example")
@@ -85,7 +85,7 @@ func TestKeysAreManagedWhileTheServerRunsAndWhileItDoesNot(t *testing.T) {
 	}
 }
 
-func TestCommandsAtOnceWithoutAServerTakeTurns(t *testing.T) {
+func TestConcurrentCommandsWithoutAServerDoNotInterfere(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "")
 	var wg sync.WaitGroup
@@ -102,7 +102,7 @@ func TestCommandsAtOnceWithoutAServerTakeTurns(t *testing.T) {
 	}
 }
 
-func TestFlagsStandOverVariablesOverFileOverDefaults(t *testing.T) {
+func TestPrecedenceOfFlagsVariablesFileAndDefaults(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{
 		config: "public_url = \"http://file.example\"\n[links]\nupload = \"2h\"\n[limits]\nbody = \"4KiB\"\n",
@@ -134,7 +134,7 @@ func (o serverOptions) withData() serverOptions {
 	return o
 }
 
-func TestSettingsThatAreUnknownOrFaultyAreErrors(t *testing.T) {
+func TestUnknownAndInvalidSettingsAreErrors(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ config, variable, says string }{
 		{"lisen = \":1\"\n", "X=1", `did you mean "listen"?`},
@@ -159,7 +159,7 @@ func TestSettingsThatAreUnknownOrFaultyAreErrors(t *testing.T) {
 	}
 }
 
-func TestExitCodesTellWhatWentWrong(t *testing.T) {
+func TestExitCodesOfCommands(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "")
 	bad := filepath.Join(s.dir, "bad.toml")
@@ -210,7 +210,7 @@ func TestExitCodesTellWhatWentWrong(t *testing.T) {
 	}
 }
 
-func TestExitCodesFollowTheAnswersOfTheAPI(t *testing.T) {
+func TestExitCodesFollowAPIErrors(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
 	u, other := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
@@ -278,7 +278,7 @@ func TestEngineTakesSequencesInlineAndFromAFile(t *testing.T) {
 	}
 }
 
-func TestDescriptionIsOfVersion1(t *testing.T) {
+func TestDescriptionHasVersion1(t *testing.T) {
 	t.Parallel()
 	nobody := user{plain(t), ""}
 	if text := string(nobody.do("GET", "/openapi.yaml", nil).want(200).body); !strings.Contains(text, "\n  version: 1.0.0\n") {

@@ -137,7 +137,7 @@ func (s *instance) indiscretions() error {
 	return errors.Join(all...)
 }
 
-func TestLogsAreSearchedForAllThatTheyMayNotHold(t *testing.T) {
+func TestLeaksInLogsAreFound(t *testing.T) {
 	t.Parallel()
 	key, _, _ := strings.Cut("molrun_abcdefghijkl_"+strings.Repeat("k", 43)+"_123456 and more", " ")
 	var c confidential

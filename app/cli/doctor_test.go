@@ -45,7 +45,7 @@ func used(t *testing.T, config string, env ...string) *instance {
 	return s
 }
 
-func TestDoctorFindsNothingWrongWithASoundInstallation(t *testing.T) {
+func TestDoctorFindsNoProblemsInAHealthyInstallation(t *testing.T) {
 	t.Parallel()
 	healthy := func(s *instance, args ...string) map[string]string {
 		t.Helper()
@@ -85,8 +85,8 @@ name = "run"
 command = ["no-such-program"]
 `
 
-// TestDoctorNamesEachPlantedFault plants one fault after the other for real.
-func TestDoctorNamesEachPlantedFault(t *testing.T) {
+// TestDoctorFindsEachProblem plants one fault after the other for real.
+func TestDoctorFindsEachProblem(t *testing.T) {
 	t.Parallel()
 	in := func(s *instance, name string) string { return filepath.Join(s.data(), name) }
 	tests := []struct {
@@ -210,7 +210,7 @@ echo 'bwrap: No permissions to create new namespace: Operation not permitted' >&
 exit 1
 `
 
-func TestDoctorTellsWhatHoldsJobs(t *testing.T) {
+func TestDoctorReportsTheIsolation(t *testing.T) {
 	t.Parallel()
 	running := shellServer(t, "")
 	said, _ := running.diagnosis("--listen", strings.TrimPrefix(running.base, "http://"))
@@ -242,7 +242,7 @@ func TestDoctorTellsWhatHoldsJobs(t *testing.T) {
 	}
 }
 
-func TestDoctorGoesByTheConfiguredReserve(t *testing.T) {
+func TestDoctorUsesTheConfiguredReserve(t *testing.T) {
 	t.Parallel()
 	said, _ := unstarted(t, "[disk]\nreserve = \"3MiB\"\n").diagnosis()
 	if !strings.Contains(said["free space"], "uploads leave 3.0 MiB of them") {
@@ -281,7 +281,7 @@ func (s *instance) program(name, text string) {
 	s.env = append(s.env, "PATH="+bin+":"+os.Getenv("PATH"))
 }
 
-func TestDoctorNamesALowLimitOfOpenFiles(t *testing.T) {
+func TestDoctorReportsALowOpenFileLimit(t *testing.T) {
 	t.Parallel()
 	s := used(t, "")
 	c := exec.Command("sh", "-c", `ulimit -n 512; exec "$0" doctor --listen 127.0.0.1:0`, os.Args[0])

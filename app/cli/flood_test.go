@@ -48,7 +48,7 @@ func (s *instance) holdConnections(count int, begin string) (conns []net.Conn) {
 	return conns
 }
 
-func TestConnectionsThatStayTakeNoMoreThanTheirShare(t *testing.T) {
+func TestConnectionsWithSlowHeadersAreLimited(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: "[limits]\nconnections = 32\nheader_time = \"1s\"\n"})
 	u := s.user("lab", "ann@lab.example")
@@ -60,7 +60,7 @@ func TestConnectionsThatStayTakeNoMoreThanTheirShare(t *testing.T) {
 	}
 }
 
-func TestBodiesThatTrickleTakeNoMoreThanTheirShare(t *testing.T) {
+func TestRequestsWithSlowBodiesAreLimited(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: "[limits]\nrequests = 20\n"})
 	u := s.user("lab", "ann@lab.example")
@@ -89,7 +89,7 @@ func (digits) Read(p []byte) (int, error) { return copy(p, zeroDigits), nil }
 // zeroDigits is copied, since the race detector looks at every single write.
 var zeroDigits = strings.Repeat("0", 32<<10)
 
-func TestHugeBodiesAndHeadersTakeBoundedMemory(t *testing.T) {
+func TestHugeBodiesAndHeadersUseBoundedMemory(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
 	u := s.user("lab", "ann@lab.example")
@@ -144,7 +144,7 @@ func refusedAs(r *http.Request, statuses ...int) error {
 	return fmt.Errorf("%s %s: status %d, want one of %v", r.Method, r.URL.Path, response.StatusCode, statuses)
 }
 
-func TestFewOpenFilesAreEnough(t *testing.T) {
+func TestServiceWorksWithFewOpenFiles(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{files: 48, config: "[limits]\nheader_time = \"1s\"\ntransfer_idle = \"1s\"\n"})
 	if s.logged("the system allows few open files, so fewer connections and transfers are taken; raise it (LimitNOFILE, ulimit -n) for more", "files") != "48" {

@@ -82,7 +82,7 @@ func bothWays(t *testing.T, hostile func(*testing.T, *instance)) {
 	}
 }
 
-func TestJobsTellWhatHeldThem(t *testing.T) {
+func TestJobRecordsShowTheIsolation(t *testing.T) {
 	t.Parallel()
 	for _, sandbox := range []string{"auto", "off"} {
 		t.Run(sandbox, func(t *testing.T) {
@@ -148,7 +148,7 @@ for i in 1 2 3 4; do while [ ! -e out/ready$i ]; do sleep 0.02; done; done`))
 	}
 }
 
-func TestKilledTaskTakesItsDaemonsAlong(t *testing.T) {
+func TestDaemonsOfAKilledTaskAreKilled(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, hostileConfig)
 	u := s.user("lab", "ann@lab.example")
@@ -197,7 +197,7 @@ i=0; while [ $i -lt 1000 ]; do echo > out/many$i; i=$((i+1)); done
 chmod 0 out/many1
 `
 
-func TestMischiefInTheOutputFolderIsNoResult(t *testing.T) { bothWays(t, mischievous) }
+func TestHostileOutputFilesAreLeftOutOfResults(t *testing.T) { bothWays(t, mischievous) }
 
 func mischievous(t *testing.T, s *instance) {
 	u := s.user("lab", "ann@lab.example")
@@ -245,7 +245,7 @@ func mischievous(t *testing.T, s *instance) {
 	}
 }
 
-func TestResultTooDeepOrTooLargeFailsItsJobAlone(t *testing.T) { bothWays(t, tooDeepOrTooLarge) }
+func TestResultTooDeepOrTooLargeFailsOnlyItsJob(t *testing.T) { bothWays(t, tooDeepOrTooLarge) }
 
 func tooDeepOrTooLarge(t *testing.T, s *instance) {
 	u := s.user("lab", "ann@lab.example")

@@ -78,7 +78,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func TestServiceWorksBehindNginxBelowAPath(t *testing.T) {
+func TestServiceWorksBehindNginxUnderAPath(t *testing.T) {
 	t.Parallel()
 	listen := freeAddress(t)
 	base := "https://" + listen + "/molrun"

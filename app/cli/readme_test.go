@@ -31,7 +31,7 @@ func readme(t *testing.T, mark string) string {
 	return block + "\n"
 }
 
-func TestWalkthroughOfTheReadmeRunsAsWritten(t *testing.T) {
+func TestReadmeWalkthroughRunsAsWritten(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
 		skipUnlessRequired(t, "there is no curl")
@@ -53,9 +53,9 @@ func TestWalkthroughOfTheReadmeRunsAsWritten(t *testing.T) {
 	}
 }
 
-// TestStartCommandsOfTheReadmeRunAsWritten runs them on a folder in which
+// TestReadmeStartCommandsRunAsWritten runs them on a folder in which
 // molrun is this test's binary and make does nothing; only the port is another.
-func TestStartCommandsOfTheReadmeRunAsWritten(t *testing.T) {
+func TestReadmeStartCommandsRunAsWritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	must(t, os.Symlink(os.Args[0], filepath.Join(dir, "molrun")))
@@ -105,7 +105,7 @@ func TestStartCommandsOfTheReadmeRunAsWritten(t *testing.T) {
 	}
 }
 
-func TestAlgorithmOfTheReadmeWrapsAnInstalledProgram(t *testing.T) {
+func TestReadmeAlgorithmWrapsAnInstalledProgram(t *testing.T) {
 	t.Parallel()
 	text := readme(t, "file: word-count.toml")
 	if n := strings.Count(text, "\n"); n > 30 {
@@ -120,7 +120,7 @@ func TestAlgorithmOfTheReadmeWrapsAnInstalledProgram(t *testing.T) {
 	}
 }
 
-func TestExampleConfigurationIsCompleteAndHoldsTheDefaults(t *testing.T) {
+func TestExampleConfigurationListsAllDefaults(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(root, "config.example.toml")
 	c, err := config.Load(file, false, nil)
@@ -141,7 +141,7 @@ func TestExampleConfigurationIsCompleteAndHoldsTheDefaults(t *testing.T) {
 	}
 }
 
-func TestFilesThatTheReadmeNamesExist(t *testing.T) {
+func TestReadmeLinksExist(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
 	must(t, err)

@@ -38,7 +38,7 @@ func TestKeysAreRotatedWithAnOverlap(t *testing.T) {
 	}
 }
 
-func TestLastUseOfAKeySurvivesTheServer(t *testing.T) {
+func TestLastUseOfAKeyIsSavedOnStop(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
 	used := s.user("lab", "ann@lab.example")

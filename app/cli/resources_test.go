@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestJobsBookTheMemoryThatIsConfigured(t *testing.T) {
+func TestJobsReserveTheConfiguredMemory(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 8\nmemory = \"130MiB\"\n") // room for two of 64 MiB
 	u := s.user("lab", "ann@lab.example")
@@ -25,7 +25,7 @@ func TestJobsBookTheMemoryThatIsConfigured(t *testing.T) {
 	}
 }
 
-func TestGPUsAreThoseConfigured(t *testing.T) {
+func TestConfiguredGPUsAreUsed(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 8\ngpus = \"GPU-x,7\"\n")
 	u := s.user("lab", "ann@lab.example")
@@ -59,7 +59,7 @@ func TestHigherPriorityRunsFirst(t *testing.T) {
 	}
 }
 
-func TestCPUsForJobsAreThoseOfTheMachine(t *testing.T) {
+func TestCPUsDefaultToThoseOfTheMachine(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "")
 	u := s.user("lab", "ann@lab.example")

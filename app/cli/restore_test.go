@@ -11,7 +11,7 @@ import (
 	"molrun/app/backup"
 )
 
-func TestRestoreWantsAnEmptyDirectoryAndASoundBackup(t *testing.T) {
+func TestRestoreRequiresAnEmptyDirectoryAndAnIntactBackup(t *testing.T) {
 	t.Parallel()
 	s, _ := fullServer(t, 2)
 	dir := filepath.Join(t.TempDir(), "backups")

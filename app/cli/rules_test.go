@@ -36,9 +36,9 @@ func testsOfTheTree(t *testing.T) map[string]string {
 	return tests
 }
 
-// TestRulesNameTestsThatExist reads the table of rules: each rule is held by
+// TestRulesNameExistingTests reads the table of rules: each rule is held by
 // tests that exist, and each test of the wire and of commands holds a rule.
-func TestRulesNameTestsThatExist(t *testing.T) {
+func TestRulesNameExistingTests(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "rules.md"))
 	must(t, err)
 	tests := testsOfTheTree(t)

@@ -118,7 +118,7 @@ func TestJobRunsToItsResult(t *testing.T) {
 	}
 }
 
-func TestFailureIsASentenceWithTheTailOfTheLog(t *testing.T) {
+func TestFailureHasAMessageAndTheTailOfTheLog(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
 	u.submit("exit", "shell", script("echo cannot read a.pdb; exit 3"))
@@ -186,7 +186,7 @@ func TestEnvironmentIsBuiltFromNothing(t *testing.T) {
 	}
 }
 
-func TestEveryJobSurvivesKillNine(t *testing.T) {
+func TestEveryJobSurvivesSIGKILL(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, openSandbox+"cpus = 8\nmemory = \"8GiB\"\n")
 	u := s.user("lab", "ann@lab.example")
@@ -236,7 +236,7 @@ func TestJobsThatEndWhileTheServerIsDownAreCollected(t *testing.T) {
 	}
 }
 
-func TestOneUsersThousandJobsDoNotHoldUpAnother(t *testing.T) {
+func TestOneUsersThousandJobsDoNotDelayAnother(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 1\n")
 	a, b := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
@@ -350,7 +350,7 @@ func TestDeleteFreesTheDiskAtOnce(t *testing.T) {
 	u.do("GET", "/jobs/j", nil).code(404, "NOT_FOUND")
 }
 
-func TestQueuedJobsTellWhyTheyWait(t *testing.T) {
+func TestQueuedJobsShowWhyTheyWait(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 2\n")
 	u := s.user("lab", "ann@lab.example")
@@ -366,7 +366,7 @@ func TestQueuedJobsTellWhyTheyWait(t *testing.T) {
 	u.finished("second")
 }
 
-func TestLostAttemptIsRepeated(t *testing.T) {
+func TestLostAttemptIsRetried(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, openSandbox)
 	u := s.user("lab", "ann@lab.example")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestServiceDoesNotStartOnAnUnsafeSharedFolder(t *testing.T) {
+func TestServiceDoesNotStartWithAnUnsafeSharedFolder(t *testing.T) {
 	t.Parallel()
 	shared := t.TempDir()
 	must(t, os.Chmod(shared, 0o777))

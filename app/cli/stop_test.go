@@ -125,7 +125,7 @@ func TestStopUnderLoadLosesNothingAndLeavesJobsRunning(t *testing.T) {
 	}
 }
 
-func TestStopTakesNoMoreConnections(t *testing.T) {
+func TestStopAcceptsNoMoreConnections(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: "[stop]\nrequests = \"1h\"\n"})
 	u := s.user("lab", "ann@lab.example")
@@ -226,7 +226,7 @@ func (n *notified) hears(t *testing.T, want string) (before []string) {
 	}
 }
 
-func TestSupervisorIsToldOfStartLifeAndStop(t *testing.T) {
+func TestSystemdIsNotifiedOfReadinessLivenessAndStop(t *testing.T) {
 	t.Parallel()
 	folder, err := os.MkdirTemp("", "n")
 	must(t, err)
@@ -256,7 +256,7 @@ func TestSupervisorIsToldOfStartLifeAndStop(t *testing.T) {
 	}
 }
 
-func TestServiceThatCannotStartNeverSaysItIsReady(t *testing.T) {
+func TestServiceThatCannotStartNeverReportsReady(t *testing.T) {
 	t.Parallel()
 	address := fmt.Sprintf("@molrun-test-bad-%d", os.Getpid())
 	supervisor := newNotified(t, address)
@@ -270,7 +270,7 @@ func TestServiceThatCannotStartNeverSaysItIsReady(t *testing.T) {
 	}
 }
 
-func TestUnitFileIsOneThatSystemdTakes(t *testing.T) {
+func TestSystemdAcceptsTheUnitFile(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "[slurm]\nshared_dir = \"/shared/molrun\"\n")
 	unit, errs, code := s.run("systemd-unit", "--user", "root", "--data", s.data())

@@ -128,7 +128,7 @@ func smallDisk(t *testing.T, size string) string {
 	return dir
 }
 
-func TestFullDiskRefusesUploadsAndHoldsJobsUntilThereIsRoom(t *testing.T) {
+func TestFullDiskRefusesUploadsAndDelaysJobs(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t, "96m")
 	s := startServer(t, serverOptions{
@@ -177,7 +177,7 @@ func (s *instance) prune(args ...string) (p pruned) {
 	return p
 }
 
-func TestPruneAndReportWorkWhetherTheServiceRunsOrNot(t *testing.T) {
+func TestPruneAndReportWorkWithAndWithoutTheService(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\nkeep_failed = \"72h\"\n[quota]\nstorage = \"1MiB\"\n")
 	u := s.user("lab", "ann@lab.example")
@@ -246,7 +246,7 @@ func TestPruneAndReportWorkWhetherTheServiceRunsOrNot(t *testing.T) {
 	}
 }
 
-func TestPruneDeletesNothingWhereNobodyCanBeAsked(t *testing.T) {
+func TestPruneRequiresConfirmation(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "")
 	for _, tt := range []struct {
@@ -270,7 +270,7 @@ func TestPruneDeletesNothingWhereNobodyCanBeAsked(t *testing.T) {
 	}
 }
 
-func TestRulesOfRetentionWorkFromTheStartOn(t *testing.T) {
+func TestRetentionPoliciesApplyFromTheStart(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[retention]\nfailed = \"1ms\"\n[organizations.\"careful\"]\nretention = { failed = \"0\" }\n")
 	u, careful := s.user("lab", "ann@lab.example"), s.user("careful", "eve@careful.example")

@@ -8,7 +8,7 @@ import (
 )
 
 // A task's process would otherwise spend more on these than on its task.
-func TestATaskStartsBeforeWhatOnlyTheServiceNeedsIsInitialised(t *testing.T) {
+func TestTaskStartsBeforeServicePackagesAreInitialized(t *testing.T) {
 	c := exec.Command(os.Args[0], "task")
 	c.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	out, err := c.CombinedOutput()

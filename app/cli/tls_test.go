@@ -58,7 +58,7 @@ func fingerprintOf(t *testing.T, file string) string {
 	return strings.ReplaceAll(fmt.Sprintf("% X", sum), " ", ":")
 }
 
-func TestServiceMakesACertificateOfItsOwn(t *testing.T) {
+func TestServiceCreatesASelfSignedCertificate(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: "public_url = \"https://molrun.lab.example/x\"\n[tls]\nself_signed = true\n"})
 	file := filepath.Join(s.data(), "tls", "cert.pem")
@@ -99,7 +99,7 @@ func TestServiceMakesACertificateOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestFilesOfAnySizeGoThroughHTTP2(t *testing.T) {
+func TestLargeFilesAreTransferredOverHTTP2(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: "[tls]\nself_signed = true\n"})
 	s.secure(filepath.Join(s.data(), "tls", "cert.pem"))
@@ -127,7 +127,7 @@ func TestFilesOfAnySizeGoThroughHTTP2(t *testing.T) {
 	}
 }
 
-func TestChangedCertificateIsTakenWithoutDroppingConnections(t *testing.T) {
+func TestCertificateIsReloadedWithoutDroppingConnections(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")

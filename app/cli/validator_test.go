@@ -28,7 +28,7 @@ type = "integer"
 command = ["sh", "-c", 'read -r line; case "$line" in *3*) echo "[{{\"loc\":[\"n\"],\"msg\":\"is three\",\"type\":\"value\"}}]";; *[0-9]*) echo "[]";; *) exit 1;; esac']
 `
 
-func TestFaultsOfSchemaAndValidatorAreToldTogether(t *testing.T) {
+func TestSchemaAndValidatorFaultsAreReportedTogether(t *testing.T) {
 	t.Parallel()
 	u := startServer(t, serverOptions{algorithms: map[string]string{"picky.toml": pickyFile}}).user("lab", "ann@lab.example")
 	want := []string{"body.settings.0.n: must be a whole number, got text", "body.settings.2.n: is three"}
@@ -77,7 +77,7 @@ printf '[{{"loc":["input"],"msg":"did%s"}}]' "$did"
 ''', "check", "{files.input}"]
 `
 
-func TestValidatorsRunInTheSandbox(t *testing.T) {
+func TestValidatorsRunInASandbox(t *testing.T) {
 	t.Parallel()
 	text := strings.ReplaceAll(curiousFile, "@PID@", strconv.Itoa(os.Getpid()))
 	s := startServer(t, serverOptions{algorithms: map[string]string{"curious.toml": text}})

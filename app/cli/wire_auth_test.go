@@ -40,7 +40,7 @@ func closedRoutes(t *testing.T) (routes []contract.Operation) {
 	return routes
 }
 
-func TestEveryBadKeyIsRefusedAlikeOnEveryRoute(t *testing.T) {
+func TestEveryBadKeyGetsTheSameResponseOnEveryRoute(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
 	good, disabled, deleted := s.user("lab", "ann@lab.example").key, s.user("lab", "bob@lab.example").key, s.user("lab", "cy@lab.example").key
@@ -103,7 +103,7 @@ func keyChecksum(text string) string {
 	return strings.Repeat("0", 6-len(sum)) + sum
 }
 
-func TestKeysHaveTheirFormAndChecksum(t *testing.T) {
+func TestKeyFormatAndChecksum(t *testing.T) {
 	t.Parallel()
 	key := plain(t).user("lab", "ann@lab.example").key
 	if !regexp.MustCompile(`^molrun_[a-z]{12}_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$`).MatchString(key) {
@@ -114,7 +114,7 @@ func TestKeysHaveTheirFormAndChecksum(t *testing.T) {
 	}
 }
 
-func TestRefusalComesBeforeTheBodyIsRead(t *testing.T) {
+func TestBadKeyIsRefusedBeforeTheBodyIsRead(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
 	for _, op := range closedRoutes(t) {
@@ -141,7 +141,7 @@ func (s *instance) stored(visit func(path string, info fs.FileInfo)) {
 	}))
 }
 
-func TestKeysAreStoredAsTheirHashAlone(t *testing.T) {
+func TestOnlyTheHashOfAKeyIsStored(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
 	key := s.user("lab", "ann@lab.example").key
@@ -201,7 +201,7 @@ func TestNoKeyTokenOrLinkIsInAnyLog(t *testing.T) {
 	}
 }
 
-func TestEveryRequestHasOneLineInTheLog(t *testing.T) {
+func TestEveryRequestIsOneLogLine(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "")
 	u := s.user("lab", "ann@lab.example")

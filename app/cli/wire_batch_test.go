@@ -32,7 +32,7 @@ func TestBatchWithOneBadRowCreatesNothing(t *testing.T) {
 	}
 }
 
-func TestBatchTakesTenThousandRowsAndNoMore(t *testing.T) {
+func TestBatchIsLimitedToTenThousandRows(t *testing.T) {
 	t.Parallel()
 	s, _ := heldServer(t, "")
 	u := s.user("lab", "ann@lab.example")
@@ -98,7 +98,7 @@ func (u user) settled(name string, rows int, done func(counts map[string]int) bo
 	return last
 }
 
-func TestBatchFromItsFirstStartToItsArchive(t *testing.T) {
+func TestBatchFromFirstStartToArchive(t *testing.T) {
 	t.Parallel()
 	const n = 16
 	const bad = n / 4 // fail the first time
@@ -170,7 +170,7 @@ func TestBatchFromItsFirstStartToItsArchive(t *testing.T) {
 	}
 }
 
-func TestCancelOfABatchEndsEachRow(t *testing.T) {
+func TestCancelOfABatchCancelsEachRow(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 3\ngrace = \"300ms\"\n")
 	u := s.user("lab", "ann@lab.example")

@@ -27,7 +27,7 @@ func (u user) raw(method, path string, header ...string) *http.Response {
 	return response
 }
 
-func TestUnknownMembersAreNamedWithTheNearest(t *testing.T) {
+func TestUnknownMembersGetASuggestion(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
 	for _, tt := range []struct{ method, path, body, at, nearest string }{
@@ -98,7 +98,7 @@ func TestBodiesAreStrictJSON(t *testing.T) {
 	u.do("POST", "/submit-job", "{\"jobName\":\"\xc3\xa9\\u00e9\",\"type\":\"shell\",\"settings\":{\"script\":\"true\"}}").want(200)
 }
 
-func TestBodiesAreRefusedForTheirSizeBeforeTheyAreRead(t *testing.T) {
+func TestOversizedBodiesAreRefusedBeforeTheyAreRead(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
 	for _, tt := range []struct {
@@ -122,7 +122,7 @@ func TestBodiesAreRefusedForTheirSizeBeforeTheyAreRead(t *testing.T) {
 	u.do("POST", "/submit-job", jobBody("large", script(": "+strings.Repeat("x", 8<<20)))).code(413, "BODY_TOO_LARGE")
 }
 
-func TestEveryResponseHasARequestIDOfItsOwn(t *testing.T) {
+func TestEveryResponseHasAUniqueRequestID(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
 	u, nobody := s.user("lab", "ann@lab.example"), user{s, ""}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestFilesInSettingsAreNamedInThreeWays(t *testing.T) {
+func TestFileReferencesHaveThreeForms(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
 	u := s.user("lab", "ann@lab.example")
@@ -31,7 +31,7 @@ func TestFilesInSettingsAreNamedInThreeWays(t *testing.T) {
 	}
 }
 
-func TestFileReferencesThatLeadNowhereAreFaults(t *testing.T) {
+func TestUnresolvableFileReferencesAreFaults(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
 	u, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
@@ -51,7 +51,7 @@ func TestFileReferencesThatLeadNowhereAreFaults(t *testing.T) {
 	u.submit("by id", "shell", script("true", fmt.Sprintf(`,"input":%q`, theirs))) // the organization's, by its id
 }
 
-func TestInputsArePinnedAtSubmission(t *testing.T) {
+func TestInputsAreResolvedAtSubmission(t *testing.T) {
 	t.Parallel()
 	s, open := heldServer(t, "")
 	u := s.user("lab", "ann@lab.example")
@@ -65,7 +65,7 @@ func TestInputsArePinnedAtSubmission(t *testing.T) {
 	}
 }
 
-func TestWhatAJobStillReadsCantBeDeleted(t *testing.T) {
+func TestInputsOfUnfinishedJobsCannotBeDeleted(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 1\n")
 	u := s.user("lab", "ann@lab.example")
@@ -141,7 +141,7 @@ func TestMembersReadAndOnlyOwnersAndAdminsChange(t *testing.T) {
 	chief.do("DELETE", "/files/"+file, nil).want(204)
 }
 
-func TestResultsAreOfCompletedJobsOnlyAndThoseAreFinal(t *testing.T) {
+func TestOnlyCompletedJobsHaveResultsAndAreFinal(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 1\n")
 	u := s.user("lab", "ann@lab.example")
@@ -173,7 +173,7 @@ func TestResultsAreOfCompletedJobsOnlyAndThoseAreFinal(t *testing.T) {
 	}
 }
 
-func TestLogsAreReadWhileTheJobRuns(t *testing.T) {
+func TestLogsAreReadableWhileTheJobRuns(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
 	u := s.user("lab", "ann@lab.example")

@@ -380,9 +380,9 @@ func (f *forger) attempts(put, other string) []attempt {
 	}
 }
 
-// TestForgedLinksAreRefusedAlike tries what a forger could who even knows the
+// TestForgedLinksGetTheSameResponse tries what a forger could who even knows the
 // keys, and what anybody could with a link of theirs.
-func TestForgedLinksAreRefusedAlike(t *testing.T) {
+func TestForgedLinksGetTheSameResponse(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
 	u := s.user("lab", "ann@lab.example")
@@ -413,9 +413,9 @@ func TestForgedLinksAreRefusedAlike(t *testing.T) {
 	t.Logf("%d forgeries were tried", len(attempts))
 }
 
-// TestLinksEndAsTheirFilesDo tells the refusals apart that a holder of a real
+// TestLinksEndWithTheirFiles tells the refusals apart that a holder of a real
 // link may be told apart.
-func TestLinksEndAsTheirFilesDo(t *testing.T) {
+func TestLinksEndWithTheirFiles(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
 	u, nobody := s.user("lab", "ann@lab.example"), user{s, ""}

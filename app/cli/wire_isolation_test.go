@@ -45,7 +45,7 @@ func furnish(t *testing.T, s *instance, organization string, more bool) (n tenan
 
 var requestIDs = regexp.MustCompile(`[0-9A-Z]{26}`)
 
-func TestNothingOfAnotherOrganizationIsFound(t *testing.T) {
+func TestObjectsOfOtherOrganizationsAreNotFound(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
 	ann, eve := furnish(t, s, "lab", true), furnish(t, s, "other", false)
@@ -161,7 +161,7 @@ func TestNothingOfAnotherOrganizationIsFound(t *testing.T) {
 	}
 }
 
-func TestLinksOfAnotherOrganizationCantBeMadeOfOnesOwn(t *testing.T) {
+func TestLinkCannotBeChangedIntoOneOfAnotherOrganization(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
 	ann, eve := furnish(t, s, "lab", false), furnish(t, s, "other", false)

@@ -73,7 +73,7 @@ func TestLinksAllowOneMethodOnOneFileWithoutAKey(t *testing.T) {
 	nobody.do("GET", a, nil).code(404, "NOT_FOUND")
 }
 
-func TestDownloadsAreSavedUnderTheirNameAndNeverShown(t *testing.T) {
+func TestDownloadsAreAttachmentsWithTheirName(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
 	u.submit("Probe 7 (β)", "shell", script(`mkdir out/d; echo '<script>' > 'out/d/x y.html'`))
@@ -96,7 +96,7 @@ func TestDownloadsAreSavedUnderTheirNameAndNeverShown(t *testing.T) {
 	}
 }
 
-func TestArchiveIsReadByOtherPrograms(t *testing.T) {
+func TestOtherProgramsCanReadTheArchive(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
 	u.submit("j", "shell", script(`mkdir -p "out/ä b/c"; echo 1 > "out/ä b/c/1.txt"; : > out/empty; head -c 100000 /dev/urandom > out/random; echo mine > out/job.json`))
@@ -124,7 +124,7 @@ func TestArchiveIsReadByOtherPrograms(t *testing.T) {
 	same(t, "rows in the archive", sortedNames(unzip(t, u.result("b", ""))), []string{"b-1/a", "b-1/job.json", "b-1/log.txt", "b-2/a", "b-2/job.json", "b-2/log.txt"})
 }
 
-func TestDownloadCutAnywhereResumesByteExactly(t *testing.T) {
+func TestInterruptedDownloadResumesAtTheExactByte(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
 	u.submit("j", "shell", script("head -c 3000000 /dev/urandom > out/large; echo a > out/small; : > out/empty"))
@@ -155,7 +155,7 @@ func TestDownloadCutAnywhereResumesByteExactly(t *testing.T) {
 	u.do("GET", link.DownloadURL, nil, "Range", fmt.Sprintf("bytes=%d-", len(whole.body))).code(416, "RANGE_INVALID")
 }
 
-func TestArchiveTakesNoSecondCopyOnDisk(t *testing.T) {
+func TestArchiveNeedsNoSecondCopyOnDisk(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "")
 	u := s.user("lab", "ann@lab.example")
@@ -192,7 +192,7 @@ func TestArchiveTakesNoSecondCopyOnDisk(t *testing.T) {
 	}
 }
 
-func TestLinksBeginWithThePublicAddress(t *testing.T) {
+func TestLinksBeginWithThePublicURL(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "")
 	u := s.user("lab", "ann@lab.example")

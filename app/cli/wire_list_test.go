@@ -112,7 +112,7 @@ func expected(all, rows []record, query url.Values) (names []string) {
 	return names
 }
 
-func TestListingGivesFiftyUnlessAskedAndGoesOnAtItsCursor(t *testing.T) {
+func TestListingHasFiftyJobsByDefaultAndContinuesAtTheCursor(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
@@ -145,7 +145,7 @@ func TestListingGivesFiftyUnlessAskedAndGoesOnAtItsCursor(t *testing.T) {
 	}
 }
 
-func TestSubjobsAreShownOnlyWhenAskedForAndUpToAThousand(t *testing.T) {
+func TestSubjobsAreShownOnRequestUpToAThousand(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
@@ -191,7 +191,7 @@ func TestSubjobsAreShownOnlyWhenAskedForAndUpToAThousand(t *testing.T) {
 	}
 }
 
-func TestCursorTellsNothingAndTakesNoChange(t *testing.T) {
+func TestCursorIsOpaqueAndTamperProof(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
 	u := s.user("lab", "ann@lab.example")

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func TestRecordHasTheMembersOfItsStateAndNoOthers(t *testing.T) {
+func TestRecordHasExactlyTheMembersOfItsStatus(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 1\n")
 	u := s.user("lab", "ann@lab.example")
@@ -105,7 +105,7 @@ func submitAll(t *testing.T, u user, path string, bodies []string) (o outcome) {
 	return o
 }
 
-func TestIdenticalSubmissionsAtOnceMakeOneJob(t *testing.T) {
+func TestConcurrentIdenticalSubmissionsCreateOneJob(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
@@ -117,7 +117,7 @@ func TestIdenticalSubmissionsAtOnceMakeOneJob(t *testing.T) {
 	}
 }
 
-func TestConflictingSubmissionsAtOnceMakeOneJob(t *testing.T) {
+func TestConcurrentConflictingSubmissionsCreateOneJob(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
@@ -130,7 +130,7 @@ func TestConflictingSubmissionsAtOnceMakeOneJob(t *testing.T) {
 	}
 }
 
-func TestIdenticalBodyReturnsTheJobWhateverBecameOfItsParts(t *testing.T) {
+func TestIdenticalBodyReturnsTheJobEvenIfItsInputsAreGone(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "")
 	u := s.user("lab", "ann@lab.example")
@@ -162,7 +162,7 @@ func TestIdenticalBodyReturnsTheJobWhateverBecameOfItsParts(t *testing.T) {
 	}
 }
 
-func TestSameWorkIsRecognisedAsSentAndAsMeant(t *testing.T) {
+func TestEquivalentSubmissionsReturnTheSameJob(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
 	u, v := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
@@ -208,7 +208,7 @@ func TestSameWorkIsRecognisedAsSentAndAsMeant(t *testing.T) {
 	}
 }
 
-func TestNamesAreUniqueWithBatchesAndTheirRows(t *testing.T) {
+func TestNamesAreUniqueAcrossJobsBatchesAndRows(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
@@ -230,7 +230,7 @@ func TestNamesAreUniqueWithBatchesAndTheirRows(t *testing.T) {
 	}
 }
 
-func TestNamesAreTextOfOneLineAndNoPath(t *testing.T) {
+func TestNamesAreOneLineOfTextAndNotPaths(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
@@ -246,7 +246,7 @@ func TestNamesAreTextOfOneLineAndNoPath(t *testing.T) {
 	}
 }
 
-func TestNamesAreNeverPathsOrShellWords(t *testing.T) {
+func TestNamesAreNeverUsedAsPathsOrShellWords(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "")
 	u := s.user("lab", "ann@lab.example")
@@ -316,7 +316,7 @@ func TestVersionPriorityAndTimeLimitAreOptional(t *testing.T) {
 	}
 }
 
-func TestValidationIsTheSameCodeAsSubmissionAndQueuesNothing(t *testing.T) {
+func TestValidationMatchesSubmissionAndQueuesNothing(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
@@ -347,7 +347,7 @@ func TestValidationIsTheSameCodeAsSubmissionAndQueuesNothing(t *testing.T) {
 	}
 }
 
-func TestAlgorithmIsShownWithAllThatASubmissionNeeds(t *testing.T) {
+func TestAlgorithmIsShownWithEverythingASubmissionNeeds(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
 	var list struct {
@@ -379,7 +379,7 @@ func TestAlgorithmIsShownWithAllThatASubmissionNeeds(t *testing.T) {
 	u.do("GET", "/algorithms/shell?version=none", nil).code(404, "NOT_FOUND")
 }
 
-func TestWaitIsOverWhenItsTimeIsUp(t *testing.T) {
+func TestWaitEndsAtItsTimeout(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
 	u := s.user("lab", "ann@lab.example")

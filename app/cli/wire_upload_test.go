@@ -32,7 +32,7 @@ func (u user) grant(filename string) (g grant) {
 	return g
 }
 
-func TestUploadRecordTellsAllThatTheUploadNeeds(t *testing.T) {
+func TestUploadRecordHasEverythingTheUploadNeeds(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
 	for name, want := range map[string]string{
@@ -63,7 +63,7 @@ func TestUploadRecordTellsAllThatTheUploadNeeds(t *testing.T) {
 	u.do("PUT", "/upload/a.txt", "null").want(200)
 }
 
-func TestUploadIsReplacedUntilItIsComplete(t *testing.T) {
+func TestUploadCanBeReplacedUntilItIsCompleted(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
 	g := u.grant("a.txt")
@@ -106,7 +106,7 @@ func (s *instance) peak() int64 {
 	return kib << 10
 }
 
-func TestUploadsAndDownloadsOfAnySizeTakeConstantMemory(t *testing.T) {
+func TestUploadsAndDownloadsOfAnySizeUseConstantMemory(t *testing.T) {
 	t.Parallel()
 	const size = 160 << 20
 	s := startServer(t, serverOptions{config: "[limits]\nbody = \"1KiB\"\n"}) // of JSON; files have none
@@ -145,7 +145,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-func TestFilesAreListedNewestFirstAndDeletedForGood(t *testing.T) {
+func TestFilesAreListedNewestFirstAndDeletedPermanently(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
 	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
@@ -208,7 +208,7 @@ func TestLinkLifetimes(t *testing.T) {
 	}
 }
 
-func TestUploadCutShortLeavesNothing(t *testing.T) {
+func TestInterruptedUploadLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
 	u := s.user("lab", "ann@lab.example")
