@@ -24,7 +24,7 @@ processes = 200
 file_size = "1GiB"
 `
 
-// isolation gives the kind of isolation that is in force.
+// isolation returns the kind of isolation that is in force.
 func (s *instance) isolation() string {
 	s.t.Helper()
 	var ready struct{ Checks struct{ Isolation string } }
@@ -37,9 +37,9 @@ func (s *instance) isolation() string {
 
 func (s *instance) sandboxed() bool { return strings.Contains(s.isolation(), "bubblewrap") }
 
-// goesOn checks that another user's job still runs to its end, and that of the
+// checkUnharmed checks that another user's job still runs to its end, and that of the
 // job before it no process is left.
-func (s *instance) goesOn(after string) {
+func (s *instance) checkUnharmed(after string) {
 	s.t.Helper()
 	other := s.user("lab", "bob@lab.example")
 	other.submit("after-"+after, "shell", script("echo fine > out/fine"))
@@ -53,9 +53,9 @@ func (s *instance) goesOn(after string) {
 	}
 }
 
-// bothWays runs a hostile job where programs have a sandbox, if there can be
+// withAndWithoutSandbox runs a hostile job where programs have a sandbox, if there can be
 // one, and where they see the whole machine. Meanwhile another user's job runs.
-func bothWays(t *testing.T, hostile func(*testing.T, *instance)) {
+func withAndWithoutSandbox(t *testing.T, hostile func(*testing.T, *instance)) {
 	t.Parallel()
 	for _, sandbox := range []string{"auto", "off"} {
 		t.Run("sandbox "+sandbox, func(t *testing.T) {
@@ -77,7 +77,7 @@ func bothWays(t *testing.T, hostile func(*testing.T, *instance)) {
 			if got := string(other.result("beside", "beside")); got != "begun\nended\n" {
 				t.Errorf("the job beside it wrote %q", got)
 			}
-			s.goesOn("it")
+			s.checkUnharmed("it")
 		})
 	}
 }
@@ -108,7 +108,7 @@ func TestJobRecordsShowTheIsolation(t *testing.T) {
 	}
 }
 
-func TestForkBombEndsWithItsJob(t *testing.T) { bothWays(t, forkBomb) }
+func TestForkBombEndsWithItsJob(t *testing.T) { withAndWithoutSandbox(t, forkBomb) }
 
 func forkBomb(t *testing.T, s *instance) {
 	u := s.user("lab", "ann@lab.example")
@@ -127,7 +127,7 @@ bomb 9
 	}
 }
 
-func TestDaemonsEndWithTheirJob(t *testing.T) { bothWays(t, daemons) }
+func TestDaemonsEndWithTheirJob(t *testing.T) { withAndWithoutSandbox(t, daemons) }
 
 // daemonSeconds tells the sleeps of one way from those of the other.
 var daemonSeconds atomic.Int64
@@ -172,11 +172,11 @@ func TestDaemonsOfAKilledTaskAreKilled(t *testing.T) {
 	}
 	u.do("POST", "/jobs/j/cancel", nil).want(200)
 	u.finished("j")
-	s.goesOn("the killed task")
+	s.checkUnharmed("the killed task")
 }
 
-// mischief fills the output folder with what is no result, next to what is.
-const mischief = `
+// hostileOutput fills the output folder with what is no result, next to what is.
+const hostileOutput = `
 echo good > out/good
 ln -s /etc/passwd out/passwd
 ln -s '%[1]s' out/canary
@@ -197,17 +197,19 @@ i=0; while [ $i -lt 1000 ]; do echo > out/many$i; i=$((i+1)); done
 chmod 0 out/many1
 `
 
-func TestHostileOutputFilesAreLeftOutOfResults(t *testing.T) { bothWays(t, mischievous) }
+func TestHostileOutputFilesAreLeftOutOfResults(t *testing.T) {
+	withAndWithoutSandbox(t, hostileOutputFiles)
+}
 
-func mischievous(t *testing.T, s *instance) {
+func hostileOutputFiles(t *testing.T, s *instance) {
 	u := s.user("lab", "ann@lab.example")
 	canary := filepath.Join(s.dir, "canary")
 	must(t, os.WriteFile(canary, []byte("secret of the server\n"), 0o400))
-	u.submit("mischief", "shell", script(fmt.Sprintf(mischief, canary)))
-	if j := u.finished("mischief"); j.Status != "COMPLETED" {
+	u.submit("hostile", "shell", script(fmt.Sprintf(hostileOutput, canary)))
+	if j := u.finished("hostile"); j.Status != "COMPLETED" {
 		t.Fatalf("%+v", j.Failure)
 	}
-	files := unzip(t, u.result("mischief", ""))
+	files := unzip(t, u.result("hostile", ""))
 	for name, text := range files {
 		if !filepath.IsLocal(name) || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) || strings.Contains(name, `\`) {
 			t.Errorf("the result has a file named %q", name)
@@ -230,13 +232,13 @@ func mischievous(t *testing.T, s *instance) {
 		}
 	}
 	for _, name := range []string{"passwd", "hard", "up/1/work/out/good", "../result/good", "a/../good", "/etc/passwd", "./good", "new\nline", ".."} {
-		request, err := json.Marshal(map[string]string{"jobName": "mischief", "fileName": name})
+		request, err := json.Marshal(map[string]string{"jobName": "hostile", "fileName": name})
 		must(t, err)
 		if a := u.do("POST", "/result", string(request)); a.status != 404 && a.status != 422 {
 			t.Errorf("%q is answered with %d %s", name, a.status, a.body)
 		}
 	}
-	u.do("DELETE", "/jobs/mischief", nil).want(204)
+	u.do("DELETE", "/jobs/hostile", nil).want(204)
 	// What the service reads, marks as its own or deletes is not what links lead to.
 	info, err := os.Stat(canary)
 	must(t, err)
@@ -245,7 +247,9 @@ func mischievous(t *testing.T, s *instance) {
 	}
 }
 
-func TestResultTooDeepOrTooLargeFailsOnlyItsJob(t *testing.T) { bothWays(t, tooDeepOrTooLarge) }
+func TestResultTooDeepOrTooLargeFailsOnlyItsJob(t *testing.T) {
+	withAndWithoutSandbox(t, tooDeepOrTooLarge)
+}
 
 func tooDeepOrTooLarge(t *testing.T, s *instance) {
 	u := s.user("lab", "ann@lab.example")
@@ -304,10 +308,10 @@ func (s *instance) flood(size int64) {
 	if gap := omitted(s.t, log); gap < size-1<<20 || gap > size {
 		s.t.Errorf("the log tells of %d bytes left out of %d", gap, size)
 	}
-	s.goesOn("a flood of log")
+	s.checkUnharmed("a flood of log")
 }
 
-// omitted gives how many bytes a log says are left out of it.
+// omitted returns how many bytes a log says are left out of it.
 func omitted(t *testing.T, log string) (bytes int64) {
 	t.Helper()
 	_, after, found := strings.Cut(log, "[molrun: ")
@@ -379,5 +383,5 @@ func TestSandboxHidesTheMachine(t *testing.T) {
 	if text, err := os.ReadFile(canary); err != nil || string(text) != "secret of the server\n" {
 		t.Errorf("the canary is %q, %v", text, err)
 	}
-	s.goesOn("a curious program")
+	s.checkUnharmed("a curious program")
 }

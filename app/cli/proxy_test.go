@@ -15,7 +15,7 @@ import (
 )
 
 // nginx runs a real nginx with the location of web/nginx.example.conf before the server,
-// over TLS, and gives the base address that clients use.
+// over TLS, and returns the base address that clients use.
 func (s *instance) nginx(prefix, listen string) {
 	s.t.Helper()
 	program, err := exec.LookPath("nginx")
@@ -69,7 +69,7 @@ http {
 	s.base = "https://" + listen + strings.TrimSuffix(prefix, "/")
 }
 
-// freeAddress gives an address of this machine that nobody listens on.
+// freeAddress returns an address of this machine that nobody listens on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

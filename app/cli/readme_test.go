@@ -17,7 +17,7 @@ import (
 // root is the repository's top from this package's directory.
 const root = "../.."
 
-// readme gives the code block below a mark such as <!-- run: name -->.
+// readme returns the code block below a mark such as <!-- run: name -->.
 func readme(t *testing.T, mark string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))

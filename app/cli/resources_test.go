@@ -14,8 +14,8 @@ func TestJobsReserveTheConfiguredMemory(t *testing.T) {
 	u := s.user("lab", "ann@lab.example")
 	open := s.gate("go")
 	u.batch("b", "shell", slices.Repeat([]string{script(open.wait())}, 3)...)
-	u.settled("b", 3, func(c map[string]int) bool { return c["RUNNING"] == 2 })
-	j := u.until("b-3", "told why it waits", func(r record) bool { return r.StatusReason != "" })
+	u.waitForRows("b", 3, func(c map[string]int) bool { return c["RUNNING"] == 2 })
+	j := u.until("b-3", "waiting with a reason", func(r record) bool { return r.StatusReason != "" })
 	if !strings.Contains(j.StatusReason, "memory") || j.Status != "QUEUED" {
 		t.Errorf("the third of two that fit is %s: %q", j.Status, j.StatusReason)
 	}
@@ -43,7 +43,7 @@ func TestConfiguredGPUsAreUsed(t *testing.T) {
 
 func TestHigherPriorityRunsFirst(t *testing.T) {
 	t.Parallel()
-	s, open := heldServer(t, "")
+	s, open := blockedServer(t, "")
 	ann, chief := s.user("lab", "ann@lab.example"), s.user("lab", "chief@lab.example", "--role", "admin")
 	run := script("true")
 	ann.do("POST", "/submit-job", jobBody("later", run, `,"priority":-5`)).want(200)

@@ -13,7 +13,7 @@ import (
 
 func TestRestoreRequiresAnEmptyDirectoryAndAnIntactBackup(t *testing.T) {
 	t.Parallel()
-	s, _ := fullServer(t, 2)
+	s, _ := serverWithFiles(t, 2)
 	dir := filepath.Join(t.TempDir(), "backups")
 	first := s.backup(dir)
 	s.stop()
@@ -51,7 +51,7 @@ func TestRestoreRequiresAnEmptyDirectoryAndAnIntactBackup(t *testing.T) {
 	must(t, err)
 	mended := filepath.Join(t.TempDir(), "mended")
 	s.ok("restore", dir, "--data", mended, "--snapshot", names[len(names)-1])
-	s.clean(mended)
+	s.checkClean(mended)
 }
 
 func anUpload(t *testing.T, data string) (path string) {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// testsOfTheTree gives every test of this repository as package.TestName, and
+// testsOfTheTree returns every test of this repository as package.TestName, and
 // the file that has it.
 func testsOfTheTree(t *testing.T) map[string]string {
 	t.Helper()

@@ -65,14 +65,14 @@ func shellServer(t *testing.T, config string, env ...string) *instance {
 	return startServer(t, serverOptions{config: config, env: env, algorithms: map[string]string{"shell.toml": shellFile}})
 }
 
-// script gives the settings of a shell job.
+// script returns the settings of a shell job.
 func script(text string, more ...string) string {
 	return fmt.Sprintf(`{"script":%q%s}`, text, strings.Join(more, ""))
 }
 
-// openSandbox begins the configuration of tests whose programs leave marks
+// noSandbox begins the configuration of tests whose programs leave marks
 // outside of their work directory, which no sandbox lets them.
-const openSandbox = "[runner]\nsandbox = \"off\"\n"
+const noSandbox = "[runner]\nsandbox = \"off\"\n"
 
 // gate is a file that scripts wait for, also in a sandbox.
 type gate string
@@ -188,7 +188,7 @@ func TestEnvironmentIsBuiltFromNothing(t *testing.T) {
 
 func TestEveryJobSurvivesSIGKILL(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, openSandbox+"cpus = 8\nmemory = \"8GiB\"\n")
+	s := shellServer(t, noSandbox+"cpus = 8\nmemory = \"8GiB\"\n")
 	u := s.user("lab", "ann@lab.example")
 	open := s.gate("go")
 	for i := range 28 {
@@ -219,7 +219,7 @@ func TestEveryJobSurvivesSIGKILL(t *testing.T) {
 
 func TestJobsThatEndWhileTheServerIsDownAreCollected(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, openSandbox)
+	s := shellServer(t, noSandbox)
 	u := s.user("lab", "ann@lab.example")
 	open, over := s.gate("go"), s.gate("over")
 	u.submit("good", "shell", script(open.wait()+"; echo yes > out/a; touch '"+string(over)+"'"))
@@ -267,7 +267,7 @@ func TestFiveGPUJobsNeverShareAGPU(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte(standInSMI), 0o700))
-	s := shellServer(t, openSandbox+"cpus = 8\n", "PATH="+bin+":"+os.Getenv("PATH"))
+	s := shellServer(t, noSandbox+"cpus = 8\n", "PATH="+bin+":"+os.Getenv("PATH"))
 	u := s.user("lab", "ann@lab.example")
 	// mkdir fails where another job is on the same device.
 	use := fmt.Sprintf(`echo "$CUDA_VISIBLE_DEVICES" > out/device; mkdir '%s'/"$CUDA_VISIBLE_DEVICES" || exit 9; sleep 0.3; rmdir '%s'/"$CUDA_VISIBLE_DEVICES"`, s.dir, s.dir)
@@ -358,7 +358,7 @@ func TestQueuedJobsShowWhyTheyWait(t *testing.T) {
 	u.submit("first", "shell", script(open.wait(), `,"cpus":2`))
 	u.running("first")
 	u.submit("second", "shell", script("true"))
-	j := u.until("second", "told why it waits", func(r record) bool { return r.StatusReason != "" })
+	j := u.until("second", "waiting with a reason", func(r record) bool { return r.StatusReason != "" })
 	if !strings.Contains(j.StatusReason, "CPU") {
 		t.Errorf("reason %q", j.StatusReason)
 	}
@@ -368,7 +368,7 @@ func TestQueuedJobsShowWhyTheyWait(t *testing.T) {
 
 func TestLostAttemptIsRetried(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, openSandbox)
+	s := shellServer(t, noSandbox)
 	u := s.user("lab", "ann@lab.example")
 	mark := filepath.Join(s.dir, "ran")
 	open := s.gate("go")

@@ -37,8 +37,8 @@ func TestSoak(t *testing.T) {
 	g := u.grant("large.bin")
 	peak := s.watch()
 	listing := u.listMeanwhile()
-	strain := u.strain()
-	s.eventually("all clients that trickle are connected", func() bool { return s.openFilesOf() > tricklers })
+	stopOverload := u.overload()
+	s.eventually("all clients that trickle are connected", func() bool { return s.openFiles() > slowClients })
 
 	began := time.Now()
 	r, err := http.NewRequestWithContext(t.Context(), "PUT", g.UploadURL, io.LimitReader(digits{}, size))
@@ -55,7 +55,7 @@ func TestSoak(t *testing.T) {
 	}
 	downloaded := time.Since(began)
 
-	answers := strain()
+	answers := stopOverload()
 	latencies := listing()
 	most := peak()
 	heap := s.metric("go_memstats_heap_sys_bytes") // never sinks
@@ -83,7 +83,7 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[int(q*float64(len(sorted)-1))].Round(time.Microsecond)
 }
 
-// soakSize gives the size of the file, and whether this is the campaign.
+// soakSize returns the size of the file, and whether this is the campaign.
 func soakSize(t *testing.T) (size int64, campaign bool) {
 	t.Helper()
 	text := os.Getenv("MOLRUN_SOAK")
@@ -95,7 +95,7 @@ func soakSize(t *testing.T) (size int64, campaign bool) {
 	return int64(bytes), true
 }
 
-// soakOK sends a request, checks that it is answered 200 and gives how much
+// soakOK sends a request, checks that it is answered 200 and returns how much
 // is in the answer.
 func soakOK(t *testing.T, r *http.Request) int64 {
 	t.Helper()
@@ -111,7 +111,7 @@ func soakOK(t *testing.T, r *http.Request) int64 {
 }
 
 // watch samples the server's anonymous memory until the function that
-// it gives is called, which tells the peak.
+// it returns is called, which tells the peak.
 func (s *instance) watch() (peak func() int64) {
 	stop, ended := make(chan struct{}), make(chan int64)
 	go func() {
@@ -169,12 +169,12 @@ func (u user) listMeanwhile() (latencies func() []time.Duration) {
 	}
 }
 
-// tricklers is how many clients send a byte now and then.
-const tricklers = 500
+// slowClients is how many clients send a byte now and then.
+const slowClients = 500
 
-// strain sends what no client should, until the function that it gives is
+// overload sends what no client should, until the function that it gives is
 // called, which tells how often each status was the answer, 0 being none.
-func (u user) strain() (answers func() map[int]int) {
+func (u user) overload() (answers func() map[int]int) {
 	ctx, stop := context.WithCancel(u.t.Context())
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -193,8 +193,8 @@ func (u user) strain() (answers func() map[int]int) {
 			}
 		})
 	}
-	for i := range tricklers {
-		again(func() (int, error) { return 0, u.trickle(ctx, i) })
+	for i := range slowClients {
+		again(func() (int, error) { return 0, u.sendSlowly(ctx, i) })
 	}
 	for range 4 {
 		again(func() (int, error) { return u.refused(ctx, "POST", "/submit-job", endless(100<<20), "", 413, 503) })
@@ -233,9 +233,9 @@ func cut(err error) bool {
 	return errors.As(err, &broken) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// trickle sends a request a byte at a time: every other client a header that
+// sendSlowly sends a request a byte at a time: every other client a header that
 // never ends, the rest a body, until the server has enough.
-func (u user) trickle(ctx context.Context, i int) error {
+func (u user) sendSlowly(ctx context.Context, i int) error {
 	c, err := net.DialTimeout("tcp", strings.TrimPrefix(u.base, "http://"), patience)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// send sends a PUT that may be cut, and gives what was answered; status 0 is
+// send sends a PUT that may be cut, and returns what was answered; status 0 is
 // nothing.
 func (u user) send(target string, body io.Reader, length int64) (status int, text []byte) {
 	r, err := http.NewRequestWithContext(u.t.Context(), http.MethodPut, target, body)
@@ -39,7 +39,7 @@ func (u user) send(target string, body io.Reader, length int64) (status int, tex
 
 func TestStopUnderLoadLosesNothingAndLeavesJobsRunning(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, openSandbox+"[stop]\nrequests = \"2s\"\n")
+	s := shellServer(t, noSandbox+"[stop]\nrequests = \"2s\"\n")
 	u := s.user("lab", "ann@lab.example")
 	open := s.gate("go")
 	mark := filepath.Join(s.dir, "ran")
@@ -48,7 +48,7 @@ func TestStopUnderLoadLosesNothingAndLeavesJobsRunning(t *testing.T) {
 	stalled := u.put("stalled.txt", 1<<20)
 	_, err := io.WriteString(stalled.pipe, "half")
 	must(t, err)
-	s.underWay()
+	s.waitForUpload()
 
 	// Submissions until the service no longer answers; a listener on a change.
 	var known sync.Map
@@ -102,7 +102,7 @@ func TestStopUnderLoadLosesNothingAndLeavesJobsRunning(t *testing.T) {
 	if got := stalled.end(); got.status == http.StatusOK {
 		t.Error("the stalled upload was taken for whole")
 	}
-	if left := s.temporary(); len(left) > 0 {
+	if left := s.tempUploads(); len(left) > 0 {
 		t.Errorf("the stalled upload left %v", left)
 	}
 
@@ -132,7 +132,7 @@ func TestStopAcceptsNoMoreConnections(t *testing.T) {
 	slow := u.put("slow.txt", 8)
 	_, err := io.WriteString(slow.pipe, "half")
 	must(t, err)
-	s.underWay()
+	s.waitForUpload()
 	must(t, s.process.Process.Signal(syscall.SIGTERM))
 	s.eventually("no connection is taken", func() bool {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
@@ -161,7 +161,7 @@ func TestSecondSignalEndsTheServiceAtOnce(t *testing.T) {
 	stalled := u.put("stalled.txt", 8)
 	_, err := io.WriteString(stalled.pipe, "half")
 	must(t, err)
-	s.underWay()
+	s.waitForUpload()
 	must(t, s.process.Process.Signal(syscall.SIGTERM))
 	s.eventually("the service stops", func() bool { return strings.Contains(s.log.String(), "stopping; running jobs go on") })
 	must(t, s.process.Process.Signal(syscall.SIGTERM))
@@ -175,20 +175,20 @@ func TestSecondSignalEndsTheServiceAtOnce(t *testing.T) {
 	}
 	s.ok("check")
 	s.start() // and what was cut leaves nothing
-	s.eventually("leftovers are swept", func() bool { return len(s.temporary()) == 0 })
+	s.eventually("leftovers are swept", func() bool { return len(s.tempUploads()) == 0 })
 }
 
-// notified is a socket as systemd has it.
-type notified struct {
+// notifySocket is a socket as systemd has it.
+type notifySocket struct {
 	conn *net.UnixConn
 	said chan string
 }
 
-func newNotified(t *testing.T, address string) *notified {
+func listenNotify(t *testing.T, address string) *notifySocket {
 	t.Helper()
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
 	must(t, err)
-	n := &notified{conn, make(chan string, 1000)}
+	n := &notifySocket{conn, make(chan string, 1000)}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -209,8 +209,8 @@ func newNotified(t *testing.T, address string) *notified {
 	return n
 }
 
-// hears waits for a message and gives those before it.
-func (n *notified) hears(t *testing.T, want string) (before []string) {
+// waitFor waits for a message and returns those before it.
+func (n *notifySocket) waitFor(t *testing.T, want string) (before []string) {
 	t.Helper()
 	limit := time.After(patience)
 	for {
@@ -236,18 +236,18 @@ func TestSystemdIsNotifiedOfReadinessLivenessAndStop(t *testing.T) {
 		"without file": fmt.Sprintf("@molrun-test-%d", os.Getpid()),
 	} {
 		t.Run(name, func(t *testing.T) {
-			supervisor := newNotified(t, address)
+			supervisor := listenNotify(t, address)
 			s := startServer(t, serverOptions{env: []string{"NOTIFY_SOCKET=" + address, "WATCHDOG_USEC=60000"}})
-			if before := supervisor.hears(t, "READY=1"); len(before) > 0 {
+			if before := supervisor.waitFor(t, "READY=1"); len(before) > 0 {
 				t.Errorf("before READY=1: %q", before)
 			}
 			for range 3 {
-				if before := supervisor.hears(t, "WATCHDOG=1"); len(before) > 0 {
+				if before := supervisor.waitFor(t, "WATCHDOG=1"); len(before) > 0 {
 					t.Errorf("among the signs of life: %q", before)
 				}
 			}
 			s.stop()
-			for _, said := range supervisor.hears(t, "STOPPING=1") {
+			for _, said := range supervisor.waitFor(t, "STOPPING=1") {
 				if said != "WATCHDOG=1" {
 					t.Errorf("%q is said", said)
 				}
@@ -259,7 +259,7 @@ func TestSystemdIsNotifiedOfReadinessLivenessAndStop(t *testing.T) {
 func TestServiceThatCannotStartNeverReportsReady(t *testing.T) {
 	t.Parallel()
 	address := fmt.Sprintf("@molrun-test-bad-%d", os.Getpid())
-	supervisor := newNotified(t, address)
+	supervisor := listenNotify(t, address)
 	s := unstarted(t, "listen = \"256.0.0.1:1\"\n", "NOTIFY_SOCKET="+address)
 	if _, errs, code := s.run("serve"); code == 0 {
 		t.Fatalf("it started: %s", errs)

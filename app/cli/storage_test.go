@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// arriving is an upload whose bytes come as the test sends them.
-type arriving struct {
+// slowUpload is an upload whose bytes come as the test sends them.
+type slowUpload struct {
 	user
 	id   string
 	pipe *io.PipeWriter
@@ -21,9 +21,9 @@ type arriving struct {
 }
 
 // put begins a PUT of a declared length, -1 for one that is not declared.
-func (u user) put(filename string, length int64) *arriving {
+func (u user) put(filename string, length int64) *slowUpload {
 	u.t.Helper()
-	a := &arriving{user: u, done: make(chan answer, 1)}
+	a := &slowUpload{user: u, done: make(chan answer, 1)}
 	var grant struct{ FileID, UploadURL string }
 	u.do("PUT", "/upload/"+filename, nil).want(200).into(&grant)
 	a.id = grant.FileID
@@ -38,13 +38,13 @@ func (u user) put(filename string, length int64) *arriving {
 }
 
 // end closes the body and waits for the answer.
-func (a *arriving) end() answer {
+func (a *slowUpload) end() answer {
 	a.t.Helper()
 	a.pipe.Close()
 	return a.answer()
 }
 
-func (a *arriving) answer() answer {
+func (a *slowUpload) answer() answer {
 	a.t.Helper()
 	select {
 	case got := <-a.done:
@@ -55,14 +55,14 @@ func (a *arriving) answer() answer {
 	}
 }
 
-// underWay waits until bytes of an upload are on the disk.
-func (s *instance) underWay() {
+// waitForUpload waits until bytes of an upload are on the disk.
+func (s *instance) waitForUpload() {
 	s.t.Helper()
-	s.eventually("bytes of an upload arrive", func() bool { return len(s.temporary()) > 0 })
+	s.eventually("bytes of an upload arrive", func() bool { return len(s.tempUploads()) > 0 })
 }
 
-// temporary lists what is arriving.
-func (s *instance) temporary() []string {
+// tempUploads lists what is arriving.
+func (s *instance) tempUploads() []string {
 	s.t.Helper()
 	found, err := filepath.Glob(filepath.Join(s.data(), "uploads", "tmp", "*"))
 	must(s.t, err)
@@ -78,7 +78,7 @@ func TestUploadsBeyondTheQuotaAreRefused(t *testing.T) {
 	first := u.put("first.txt", int64(len(text)))
 	_, err := io.WriteString(first.pipe, text[:1000])
 	must(t, err)
-	s.underWay()
+	s.waitForUpload()
 	u.put("second.txt", 60_000).answer().code(403, "QUOTA_EXCEEDED") // beside the first
 	_, err = io.WriteString(first.pipe, text[1000:])
 	must(t, err)
@@ -87,7 +87,7 @@ func TestUploadsBeyondTheQuotaAreRefused(t *testing.T) {
 	chunked := u.put("chunked.txt", -1)
 	go func() { _, _ = io.WriteString(chunked.pipe, strings.Repeat(text, 100)) }() // is cut off
 	chunked.answer().code(403, "QUOTA_EXCEEDED")
-	if left := s.temporary(); len(left) > 0 {
+	if left := s.tempUploads(); len(left) > 0 {
 		t.Errorf("left of what was refused: %v", left)
 	}
 	small := u.put("small.txt", -1)
@@ -116,7 +116,7 @@ func TestJobsBeyondTheQuotaAreRefusedUntilSomeHaveStarted(t *testing.T) {
 	u.submit("c", "shell", script("true"))
 }
 
-// smallDisk gives a folder on a file system of its own, which only root can
+// smallDisk returns a folder on a file system of its own, which only root can
 // mount.
 func smallDisk(t *testing.T, size string) string {
 	t.Helper()
@@ -143,7 +143,7 @@ func TestFullDiskRefusesUploadsAndDelaysJobs(t *testing.T) {
 
 	u.put("large.txt", 10).answer().code(507, "STORAGE_FULL")
 	u.submit("waits", "shell", script("cat in/input.txt > out/out.txt", `,"input":"inputs/in.txt"`))
-	j := u.until("waits", "told why it waits", func(r record) bool { return r.StatusReason != "" })
+	j := u.until("waits", "waiting with a reason", func(r record) bool { return r.StatusReason != "" })
 	if j.Status != "QUEUED" || !strings.Contains(j.StatusReason, "free disk space") || !strings.Contains(j.StatusReason, "32.0 MiB") {
 		t.Errorf("%s, reason %q", j.Status, j.StatusReason)
 	}

@@ -32,12 +32,12 @@ func (s *instance) secure(file string) *tls.Config {
 	config := &tls.Config{RootCAs: pool}
 	s.base = strings.Replace(s.base, "http://", "https://", 1)
 	s.http = &http.Client{
-		Transport: described().Transport(s.t, &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}), Timeout: patience,
+		Transport: specChecker().Transport(s.t, &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}), Timeout: patience,
 	}
 	return config
 }
 
-// logged gives a member of the first line of the log with this message.
+// logged returns a member of the first line of the log with this message.
 func (s *instance) logged(message, member string) string {
 	for line := range strings.Lines(s.log.String()) {
 		var fields map[string]any
@@ -48,7 +48,7 @@ func (s *instance) logged(message, member string) string {
 	return ""
 }
 
-// fingerprintOf gives that of the first certificate in a file.
+// fingerprintOf returns that of the first certificate in a file.
 func fingerprintOf(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// pickyFile has a validator that is asked about settings without faults only;
+// validatorFile has a validator that is asked about settings without faults only;
 // it would fail where n is no digit.
-const pickyFile = `
+const validatorFile = `
 format = 1
 type = "picky"
 version = "1"
@@ -30,7 +30,7 @@ command = ["sh", "-c", 'read -r line; case "$line" in *3*) echo "[{{\"loc\":[\"n
 
 func TestSchemaAndValidatorFaultsAreReportedTogether(t *testing.T) {
 	t.Parallel()
-	u := startServer(t, serverOptions{algorithms: map[string]string{"picky.toml": pickyFile}}).user("lab", "ann@lab.example")
+	u := startServer(t, serverOptions{algorithms: map[string]string{"picky.toml": validatorFile}}).user("lab", "ann@lab.example")
 	want := []string{"body.settings.0.n: must be a whole number, got text", "body.settings.2.n: is three"}
 	got := u.do("POST", "/submit-batch", batchBody("b", "picky", `{"n":"x"}`, `{"n":4}`, `{"n":3}`)).want(422).details()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -42,8 +42,8 @@ func TestSchemaAndValidatorFaultsAreReportedTogether(t *testing.T) {
 	}
 }
 
-// curiousFile has a validator that tells what it could do, one letter for each.
-const curiousFile = `
+// probeFile has a validator that tells what it could do, one letter for each.
+const probeFile = `
 format = 1
 type = "curious"
 version = "1"
@@ -79,7 +79,7 @@ printf '[{{"loc":["input"],"msg":"did%s"}}]' "$did"
 
 func TestValidatorsRunInASandbox(t *testing.T) {
 	t.Parallel()
-	text := strings.ReplaceAll(curiousFile, "@PID@", strconv.Itoa(os.Getpid()))
+	text := strings.ReplaceAll(probeFile, "@PID@", strconv.Itoa(os.Getpid()))
 	s := startServer(t, serverOptions{algorithms: map[string]string{"curious.toml": text}})
 	if !s.sandboxed() {
 		skipUnlessRequired(t, "bubblewrap can't be used here")

@@ -19,17 +19,17 @@ import (
 	"molrun/web/contract"
 )
 
-// openPaths want no key.
-var openPaths = []string{"/healthz", "/readyz", "/version", "/metrics", "/openapi.yaml"}
+// publicPaths want no key.
+var publicPaths = []string{"/healthz", "/readyz", "/version", "/metrics", "/openapi.yaml"}
 
-// closedRoutes gives every described route that wants a key, with names in
+// keyedRoutes returns every described route that wants a key, with names in
 // place of its parameters.
-func closedRoutes(t *testing.T) (routes []contract.Operation) {
+func keyedRoutes(t *testing.T) (routes []contract.Operation) {
 	t.Helper()
 	spec, err := contract.Parse(web.OpenAPI())
 	must(t, err)
 	for _, op := range spec.Operations() {
-		if !slices.Contains(openPaths, op.Path) {
+		if !slices.Contains(publicPaths, op.Path) {
 			op.Path = regexp.MustCompile(`\{\w+\}`).ReplaceAllString(op.Path, "absent")
 			routes = append(routes, op)
 		}
@@ -67,7 +67,7 @@ func TestEveryBadKeyGetsTheSameResponseOnEveryRoute(t *testing.T) {
 		"deleted":               {deleted},
 	}
 	const want = `{"error":{"code":"UNAUTHORIZED","message":"Send a valid API key in x-api-key; an administrator makes one with ` + "`molrun key create`" + `."}}` + "\n"
-	for _, op := range closedRoutes(t) {
+	for _, op := range keyedRoutes(t) {
 		for name, keys := range bad {
 			r, err := http.NewRequestWithContext(t.Context(), op.Method, s.base+op.Path, strings.NewReader(`{"not":"read`))
 			must(t, err)
@@ -82,7 +82,7 @@ func TestEveryBadKeyGetsTheSameResponseOnEveryRoute(t *testing.T) {
 	}
 	user{s, good}.do("GET", "/jobs", nil).want(200)
 	nobody := user{s, ""}
-	for _, path := range openPaths {
+	for _, path := range publicPaths {
 		nobody.do("GET", path, nil).want(200)
 	}
 }
@@ -117,7 +117,7 @@ func TestKeyFormatAndChecksum(t *testing.T) {
 func TestBadKeyIsRefusedBeforeTheBodyIsRead(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
-	for _, op := range closedRoutes(t) {
+	for _, op := range keyedRoutes(t) {
 		// The body that is announced never comes.
 		a := user{s, "none"}.raw(op.Method, op.Path, "Content-Type: application/json", "Content-Length: 1000", "Expect: 100-continue")
 		if a.StatusCode != 401 {

@@ -34,7 +34,7 @@ func TestBatchWithOneBadRowCreatesNothing(t *testing.T) {
 
 func TestBatchIsLimitedToTenThousandRows(t *testing.T) {
 	t.Parallel()
-	s, _ := heldServer(t, "")
+	s, _ := blockedServer(t, "")
 	u := s.user("lab", "ann@lab.example")
 	rows := slices.Repeat([]string{"{}"}, 10_001)
 	u.do("POST", "/submit-batch", batchBody("b", "words", rows...)).detail("body.settings")
@@ -76,9 +76,9 @@ func TestRowsAreNamedAfterTheBatchOrAsGiven(t *testing.T) {
 	}
 }
 
-// settled watches a batch until its rows are in these states, and fails
+// waitForRows watches a batch until its rows are in these states, and fails
 // unless the counts sum up whenever they are seen.
-func (u user) settled(name string, rows int, done func(counts map[string]int) bool) record {
+func (u user) waitForRows(name string, rows int, done func(counts map[string]int) bool) record {
 	u.t.Helper()
 	var last record
 	u.instance.eventually("the rows of "+name+" settle", func() bool {
@@ -119,7 +119,7 @@ func TestBatchFromFirstStartToArchive(t *testing.T) {
 	}
 	u.do("POST", "/jobs/b/retry", nil).code(409, "JOB_NOT_FAILED")
 	u.do("DELETE", "/jobs/b", nil).code(409, "JOB_NOT_FINISHED")
-	b = u.settled("b", n, func(c map[string]int) bool { return c["COMPLETED"] == n-1-bad && c["FAILED"] == bad })
+	b = u.waitForRows("b", n, func(c map[string]int) bool { return c["COMPLETED"] == n-1-bad && c["FAILED"] == bad })
 	if b.Status != "RUNNING" || b.StartedAt == "" {
 		t.Errorf("a batch with a row that runs: %+v", b)
 	}
@@ -141,7 +141,7 @@ func TestBatchFromFirstStartToArchive(t *testing.T) {
 	if again.Status != "QUEUED" || again.StatusReason != "" || again.CompletedAt != "" || again.SubjobCounts["COMPLETED"] != n-bad || again.SubjobCounts["QUEUED"] != bad {
 		t.Errorf("after retry: %+v", again)
 	}
-	b = u.settled("b", n, func(c map[string]int) bool { return c["COMPLETED"] == n })
+	b = u.waitForRows("b", n, func(c map[string]int) bool { return c["COMPLETED"] == n })
 	if b.Status != "COMPLETED" || b.ResultBytes == 0 {
 		t.Errorf("after all: %+v", b)
 	}
@@ -176,9 +176,9 @@ func TestCancelOfABatchCancelsEachRow(t *testing.T) {
 	u := s.user("lab", "ann@lab.example")
 	hold := script(s.gate("never").wait())
 	u.batch("b", "shell", script("true"), hold, hold, hold, hold, hold)
-	u.settled("b", 6, func(c map[string]int) bool { return c["COMPLETED"] == 1 && c["RUNNING"] == 3 })
+	u.waitForRows("b", 6, func(c map[string]int) bool { return c["COMPLETED"] == 1 && c["RUNNING"] == 3 })
 	u.do("POST", "/jobs/b/cancel", nil).want(200)
-	b := u.settled("b", 6, func(c map[string]int) bool { return c["FAILED"] == 5 })
+	b := u.waitForRows("b", 6, func(c map[string]int) bool { return c["FAILED"] == 5 })
 	if b.Status != "FAILED" || b.SubjobCounts["COMPLETED"] != 1 {
 		t.Errorf("after cancel: %+v", b)
 	}

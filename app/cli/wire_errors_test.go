@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// raw sends a request's head as text and gives the answer, which has to come
+// raw sends a request's head as text and returns the answer, which has to come
 // without the body.
 func (u user) raw(method, path string, header ...string) *http.Response {
 	u.t.Helper()
@@ -182,7 +182,7 @@ func TestEveryResponseHasAUniqueRequestID(t *testing.T) {
 
 func TestEveryRefusalIsAnErrorObjectThatSaysWhatToDo(t *testing.T) {
 	t.Parallel()
-	s, open := heldServer(t, "")
+	s, open := blockedServer(t, "")
 	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
 	ann.submit("queued", "shell", script("true"))
 	var grant struct{ FileID, UploadURL string }

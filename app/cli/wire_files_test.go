@@ -53,7 +53,7 @@ func TestUnresolvableFileReferencesAreFaults(t *testing.T) {
 
 func TestInputsAreResolvedAtSubmission(t *testing.T) {
 	t.Parallel()
-	s, open := heldServer(t, "")
+	s, open := blockedServer(t, "")
 	u := s.user("lab", "ann@lab.example")
 	old := u.upload("in.txt", "as submitted")
 	j := u.submit("j", "shell", script("cp in/input.txt out/copy", `,"input":"inputs/in.txt"`))

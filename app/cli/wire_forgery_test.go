@@ -66,7 +66,7 @@ func unbase64(t *testing.T, text string) string {
 
 func base64URL(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// key gives the key of a purpose, derived as the service derives it.
+// key returns the key of a purpose, derived as the service derives it.
 func (f *forger) key(purpose string) []byte {
 	key, err := hkdf.Key(sha256.New, f.master, []byte(f.storeID), purpose, 32)
 	must(f.t, err)
@@ -152,7 +152,7 @@ func (f *forger) do(a attempt) (status int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// tokens gives forged tokens by name, all meant for the link that works.
+// tokens returns forged tokens by name, all meant for the link that works.
 func (f *forger) tokens() map[string]string {
 	now := time.Now().Unix()
 	at := func(d time.Duration) string { return fmt.Sprint(now + int64(d.Seconds())) }
@@ -322,7 +322,7 @@ func (f *forger) tokens() map[string]string {
 	}
 }
 
-// attempts gives what else may be tried with the token that works.
+// attempts returns what else may be tried with the token that works.
 func (f *forger) attempts(put, other string) []attempt {
 	id := strings.Split(f.path, "/")[2]
 	good := "token=" + f.token

@@ -15,9 +15,9 @@ type tenant struct {
 	file, job, batch, cursor, fileCursor string // ids and cursors of its own
 }
 
-// furnish makes the same things in an organization; only their content
+// populate makes the same things in an organization; only their content
 // differs. With more, there are some that the other one has not.
-func furnish(t *testing.T, s *instance, organization string, more bool) (n tenant) {
+func populate(t *testing.T, s *instance, organization string, more bool) (n tenant) {
 	t.Helper()
 	n.organization = organization + s.tenant
 	n.user = s.user(organization, "ann@lab.example", "--role", "admin")
@@ -48,7 +48,7 @@ var requestIDs = regexp.MustCompile(`[0-9A-Z]{26}`)
 func TestObjectsOfOtherOrganizationsAreNotFound(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
-	ann, eve := furnish(t, s, "lab", true), furnish(t, s, "other", false)
+	ann, eve := populate(t, s, "lab", true), populate(t, s, "other", false)
 	const neverID = "01AAAAAAAAAAAAAAAAAAAAAAAA"
 	// Each request names something of ann's, then something that never was.
 	pairs := []struct{ method, path, body, theirs, never string }{
@@ -164,7 +164,7 @@ func TestObjectsOfOtherOrganizationsAreNotFound(t *testing.T) {
 func TestLinkCannotBeChangedIntoOneOfAnotherOrganization(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
-	ann, eve := furnish(t, s, "lab", false), furnish(t, s, "other", false)
+	ann, eve := populate(t, s, "lab", false), populate(t, s, "other", false)
 	theirs, own := ann.grant("g.txt"), eve.grant("g.txt")
 	ann.do("PUT", theirs.UploadURL, strings.NewReader("of lab")).want(200)
 	eve.do("PUT", own.UploadURL, strings.NewReader("of other")).want(200)

@@ -30,7 +30,7 @@ func TestEveryCombinationOfFilters(t *testing.T) {
 	for _, name := range []string{"ann-good", "ann-bad", "ann-words", "bob-good", "bob-bad", "bob-words"} {
 		ann.finished(name)
 	}
-	open := s.hold("hold")
+	open := s.blockCPU("hold")
 	ann.submit("ann-runs", "shell", script(open.wait()))
 	ann.running("ann-runs")
 	bob.submit("bob-waits", "words", "{}")

@@ -31,7 +31,7 @@ func TestRecordHasExactlyTheMembersOfItsStatus(t *testing.T) {
 	u.running("good")
 	same(t, "a running job", sortedNames(u.members("good")), with("inputs", "startedAt"))
 	u.submit("bad", "shell", script("echo oh; exit 2"))
-	u.until("bad", "told why it waits", func(r record) bool { return r.StatusReason != "" })
+	u.until("bad", "waiting with a reason", func(r record) bool { return r.StatusReason != "" })
 	same(t, "a queued job", sortedNames(u.members("bad")), with("statusReason"))
 	open.open(t)
 	u.finished("good")
@@ -67,7 +67,7 @@ func TestRecordHasExactlyTheMembersOfItsStatus(t *testing.T) {
 // outcome counts answers to submissions sent at once.
 type outcome struct{ created, again, refused int }
 
-// submitAll sends bodies at once and gives what they led to; all jobs in the
+// submitAll sends bodies at once and returns what they led to; all jobs in the
 // answers have to be one.
 func submitAll(t *testing.T, u user, path string, bodies []string) (o outcome) {
 	t.Helper()
@@ -276,7 +276,7 @@ func TestVersionPriorityAndTimeLimitAreOptional(t *testing.T) {
 	s := startServer(t, serverOptions{config: "[runner]\ncpus = 1\n", algorithms: map[string]string{
 		"shell.toml": shellFile, "words.toml": wordsFile, "words-8.toml": two,
 	}})
-	s.hold("hold")
+	s.blockCPU("hold")
 	u, chief := s.user("lab", "ann@lab.example"), s.user("lab", "chief@lab.example", "--role", "admin")
 	if v := u.submit("default", "words", "{}").Version; v != "8" {
 		t.Errorf("version %q, want the default", v)

@@ -26,20 +26,20 @@ type = "string"
 default = "hello"
 `
 
-// heldServer starts a server whose one CPU a job of another organization
+// blockedServer starts a server whose one CPU a job of another organization
 // keeps busy until the gate is opened: what is submitted meanwhile stays
 // QUEUED.
-func heldServer(t *testing.T, config string) (*instance, gate) {
+func blockedServer(t *testing.T, config string) (*instance, gate) {
 	t.Helper()
 	s := startServer(t, serverOptions{
 		config:     config + "\n[runner]\ncpus = 1\n",
 		algorithms: map[string]string{"shell.toml": shellFile, "words.toml": wordsFile},
 	})
-	return s, s.hold("hold")
+	return s, s.blockCPU("hold")
 }
 
-// hold has a job take a CPU until the gate of that name is opened.
-func (s *instance) hold(name string) gate {
+// blockCPU has a job take a CPU until the gate of that name is opened.
+func (s *instance) blockCPU(name string) gate {
 	s.t.Helper()
 	holder, open := s.user("holders", "holder@holders.example"), s.gate(name)
 	holder.submit(name, "shell", script(open.wait()))
@@ -53,14 +53,14 @@ type page struct {
 	StartKey string
 }
 
-// list gives one page.
+// list returns one page.
 func (u user) list(query url.Values) (p page) {
 	u.t.Helper()
 	u.do("GET", "/jobs?"+query.Encode(), nil).want(200).into(&p)
 	return p
 }
 
-// names gives the names of all jobs of a listing, page after page.
+// names returns the names of all jobs of a listing, page after page.
 func (u user) names(query url.Values) (names []string) {
 	u.t.Helper()
 	query = maps.Clone(query)
@@ -81,7 +81,7 @@ func jobNames(jobs []record) (names []string) {
 	return names
 }
 
-// members gives what a record of a job holds, member by member.
+// members returns what a record of a job holds, member by member.
 func (u user) members(name string) (m map[string]json.RawMessage) {
 	u.t.Helper()
 	u.do("GET", "/jobs/"+url.PathEscape(name), nil).want(200).into(&m)
@@ -117,7 +117,7 @@ func (u user) linkTo(body string) (link struct {
 	return link
 }
 
-// messages gives msg and loc of each fault of a 422.
+// messages returns msg and loc of each fault of a 422.
 func (a answer) messages() map[string]string {
 	a.t.Helper()
 	var e struct {

@@ -95,7 +95,7 @@ func TestUploadCanBeReplacedUntilItIsCompleted(t *testing.T) {
 	}
 }
 
-// peak gives the most memory that the server has used.
+// peak returns the most memory that the server has used.
 func (s *instance) peak() int64 {
 	s.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Process.Pid))
