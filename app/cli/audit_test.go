@@ -12,8 +12,8 @@ import (
 	"molrun/app/audit"
 )
 
-// runAudit runs `molrun audit --json` and returns its entries as "action object
-// result".
+// runAudit runs `molrun audit --json` and returns its entries, also as lines of
+// "action object result".
 func (s *instance) runAudit(flags ...string) (lines []string, entries []audit.Entry) {
 	s.t.Helper()
 	out, errs, code := s.run(append([]string{"audit", "--json"}, flags...)...)

@@ -64,7 +64,7 @@ func (c *common) start(t *testing.T) {
 	s.writeFiles(serverOptions{config: c.config, algorithms: map[string]string{"shell.toml": shellFile, "words.toml": wordsFile}})
 	s.start()
 	if c.busy {
-		s.blockCPU("hold")
+		s.blockCPU("block")
 	}
 	c.server = s
 }

@@ -288,8 +288,8 @@ type user struct {
 	key string
 }
 
-// user makes a key by the running server's control socket, as `molrun key
-// create` does, and returns its user. What more there is are flags of that.
+// user creates a key over the running server's control socket, as `molrun key
+// create` does, and returns its user. With flags, it runs that command.
 func (s *instance) user(organization, email string, flags ...string) user {
 	s.t.Helper()
 	organization += s.tenant

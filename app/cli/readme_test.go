@@ -14,10 +14,10 @@ import (
 	"molrun/app/config"
 )
 
-// root is the repository's top from this package's directory.
+// root is the root of the repository, relative to this package.
 const root = "../.."
 
-// readme returns the code block below a mark such as <!-- run: name -->.
+// readme returns the code block after a marker such as <!-- run: name -->.
 func readme(t *testing.T, mark string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
@@ -34,7 +34,7 @@ func readme(t *testing.T, mark string) string {
 func TestReadmeWalkthroughRunsAsWritten(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
-		skipUnlessRequired(t, "there is no curl")
+		skipUnlessRequired(t, "curl is not installed")
 	}
 	s := startServer(t, serverOptions{})
 	u := s.user("lab", "ann@lab.example")
@@ -53,8 +53,8 @@ func TestReadmeWalkthroughRunsAsWritten(t *testing.T) {
 	}
 }
 
-// TestReadmeStartCommandsRunAsWritten runs them on a folder in which
-// molrun is this test's binary and make does nothing; only the port is another.
+// TestReadmeStartCommandsRunAsWritten runs the commands in a directory where molrun
+// is the test binary and make does nothing; only the port differs.
 func TestReadmeStartCommandsRunAsWritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -94,14 +94,14 @@ func TestReadmeStartCommandsRunAsWritten(t *testing.T) {
 				must(t, syscall.Kill(-serve.Process.Pid, syscall.SIGTERM))
 			}
 		}
-		_ = serve.Wait() // the shell ends by the signal
+		_ = serve.Wait() // the signal ends the shell, too
 		stop.Stop()
 		if !started {
-			t.Errorf("%s does not start", serve.Args[2])
+			t.Errorf("%s did not start", serve.Args[2])
 		}
 	}
 	if !strings.Contains(listed.String(), "word-count") {
-		t.Errorf("the algorithm that was added is not listed: %s", listed.String())
+		t.Errorf("the added algorithm is not listed: %s", listed.String())
 	}
 }
 
@@ -109,7 +109,7 @@ func TestReadmeAlgorithmWrapsAnInstalledProgram(t *testing.T) {
 	t.Parallel()
 	text := readme(t, "file: word-count.toml")
 	if n := strings.Count(text, "\n"); n > 30 {
-		t.Errorf("the example has %d lines; it shows that 30 are enough", n)
+		t.Errorf("the example has %d lines, want at most 30", n)
 	}
 	u := startServer(t, serverOptions{algorithms: map[string]string{"word-count.toml": text}}).user("lab", "ann@lab.example")
 	u.upload("poem.txt", "one two three\nfour five\n")
@@ -147,17 +147,17 @@ func TestReadmeLinksExist(t *testing.T) {
 	must(t, err)
 	for _, link := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(string(text), -1) {
 		if _, err := os.Stat(filepath.Join(root, link[1])); err != nil {
-			t.Errorf("README.md names %s: %v", link[1], err)
+			t.Errorf("README.md links to %s: %v", link[1], err)
 		}
 	}
 }
 
-// skipUnlessRequired skips a test for want of something, but not where CI
-// demands that nothing is skipped.
+// skipUnlessRequired skips a test that lacks a requirement, or fails it if
+// TEST_REQUIRE_ALL is set, as in CI.
 func skipUnlessRequired(t *testing.T, why string) {
 	t.Helper()
 	if os.Getenv("TEST_REQUIRE_ALL") != "" {
-		t.Fatalf("%s, and nothing may be skipped here", why)
+		t.Fatalf("%s, but TEST_REQUIRE_ALL is set", why)
 	}
 	t.Skip("skipped: " + why)
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// slowUpload is an upload whose bytes come as the test sends them.
+// slowUpload is an upload whose bytes are sent by the test.
 type slowUpload struct {
 	user
 	id   string
@@ -20,7 +20,7 @@ type slowUpload struct {
 	done chan answer
 }
 
-// put begins a PUT of a declared length, -1 for one that is not declared.
+// put starts a PUT with the given Content-Length, or chunked if it is -1.
 func (u user) put(filename string, length int64) *slowUpload {
 	u.t.Helper()
 	a := &slowUpload{user: u, done: make(chan answer, 1)}
@@ -37,7 +37,7 @@ func (u user) put(filename string, length int64) *slowUpload {
 	return a
 }
 
-// end closes the body and waits for the answer.
+// end closes the body and waits for the response.
 func (a *slowUpload) end() answer {
 	a.t.Helper()
 	a.pipe.Close()
@@ -50,18 +50,18 @@ func (a *slowUpload) answer() answer {
 	case got := <-a.done:
 		return got
 	case <-time.After(patience):
-		a.t.Fatal("the PUT is never answered")
+		a.t.Fatal("timeout waiting for the response to the PUT")
 		return answer{}
 	}
 }
 
-// waitForUpload waits until bytes of an upload are on the disk.
+// waitForUpload waits until the first bytes of an upload are on disk.
 func (s *instance) waitForUpload() {
 	s.t.Helper()
-	s.eventually("bytes of an upload arrive", func() bool { return len(s.tempUploads()) > 0 })
+	s.eventually("an upload has started", func() bool { return len(s.tempUploads()) > 0 })
 }
 
-// tempUploads lists what is arriving.
+// tempUploads lists the files of uploads in progress.
 func (s *instance) tempUploads() []string {
 	s.t.Helper()
 	found, err := filepath.Glob(filepath.Join(s.data(), "uploads", "tmp", "*"))
@@ -79,7 +79,7 @@ func TestUploadsBeyondTheQuotaAreRefused(t *testing.T) {
 	_, err := io.WriteString(first.pipe, text[:1000])
 	must(t, err)
 	s.waitForUpload()
-	u.put("second.txt", 60_000).answer().code(403, "QUOTA_EXCEEDED") // beside the first
+	u.put("second.txt", 60_000).answer().code(403, "QUOTA_EXCEEDED") // together with the first
 	_, err = io.WriteString(first.pipe, text[1000:])
 	must(t, err)
 	first.end().want(200)
@@ -88,7 +88,7 @@ func TestUploadsBeyondTheQuotaAreRefused(t *testing.T) {
 	go func() { _, _ = io.WriteString(chunked.pipe, strings.Repeat(text, 100)) }() // is cut off
 	chunked.answer().code(403, "QUOTA_EXCEEDED")
 	if left := s.tempUploads(); len(left) > 0 {
-		t.Errorf("left of what was refused: %v", left)
+		t.Errorf("refused uploads left %v", left)
 	}
 	small := u.put("small.txt", -1)
 	_, err = io.WriteString(small.pipe, text[:40_000])
@@ -116,13 +116,13 @@ func TestJobsBeyondTheQuotaAreRefusedUntilSomeHaveStarted(t *testing.T) {
 	u.submit("c", "shell", script("true"))
 }
 
-// smallDisk returns a folder on a file system of its own, which only root can
+// smallDisk returns a directory on its own small file system, which only root can
 // mount.
 func smallDisk(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := syscall.Mount("molrun-test", dir, "tmpfs", 0, "mode=0700,size="+size); err != nil {
-		skipUnlessRequired(t, fmt.Sprintf("no file system can be mounted here: %v", err))
+		skipUnlessRequired(t, fmt.Sprintf("cannot mount a file system: %v", err))
 	}
 	t.Cleanup(func() { must(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
 	return dir
@@ -152,12 +152,12 @@ func TestFullDiskRefusesUploadsAndDelaysJobs(t *testing.T) {
 
 	must(t, os.Remove(filler))
 	if j := u.finished("waits"); j.Status != "COMPLETED" || string(u.result("waits", "out.txt")) != "before\n" {
-		t.Errorf("with room again: %s, %+v", j.Status, j.Failure)
+		t.Errorf("after space was freed: %s, %+v", j.Status, j.Failure)
 	}
 	u.upload("large.txt", strings.Repeat("x", 1<<20))
 }
 
-// pruned is what molrun prune --json prints.
+// pruned is the output of molrun prune --json.
 type pruned struct {
 	DryRun bool
 	Bytes  int64
@@ -172,7 +172,7 @@ func (s *instance) prune(args ...string) (p pruned) {
 	s.t.Helper()
 	out, errs, code := s.run(append([]string{"prune", "--json"}, args...)...)
 	if err := json.Unmarshal([]byte(out), &p); code != 0 || err != nil {
-		s.t.Fatalf("prune ended with %d, %v: %s%s", code, err, out, errs)
+		s.t.Fatalf("prune: exit code %d, %v: %s%s", code, err, out, errs)
 	}
 	return p
 }
@@ -191,14 +191,14 @@ func TestPruneAndReportWorkWithAndWithoutTheService(t *testing.T) {
 	u.do("POST", "/jobs/pinned/pin", nil).want(200)
 
 	if p := s.prune("--older-than", "1h", "--dry-run"); len(p.Jobs) != 0 {
-		t.Errorf("of an hour ago: %+v", p)
+		t.Errorf("older than an hour: %+v", p)
 	}
-	told := s.prune("--older-than", "0s", "--dry-run")
-	if len(told.Jobs) != 2 || !told.DryRun || told.Bytes < 6000 {
-		t.Errorf("a dry run tells %+v, want the two jobs and their bytes", told)
+	listed := s.prune("--older-than", "0s", "--dry-run")
+	if len(listed.Jobs) != 2 || !listed.DryRun || listed.Bytes < 6000 {
+		t.Errorf("dry run: %+v, want the two jobs and their bytes", listed)
 	}
 	if p := s.prune("--older-than", "0s", "--failed", "--user", "Ann@lab.example", "--algorithm", "shell", "--yes"); len(p.Jobs) != 1 || p.Jobs[0].JobName != "failed" || p.Bytes < 5000 {
-		t.Errorf("--failed deletes %+v, want the failed job with its work directory", p)
+		t.Errorf("--failed deleted %+v, want the failed job with its work directory", p)
 	}
 	u.do("GET", "/jobs/failed", nil).code(404, "NOT_FOUND")
 	u.do("GET", "/jobs/done", nil).want(200)
@@ -215,34 +215,34 @@ func TestPruneAndReportWorkWithAndWithoutTheService(t *testing.T) {
 			}
 		}
 		if err := json.Unmarshal([]byte(out), &report); err != nil || code != 0 || len(report.Rows) != 1 {
-			t.Fatalf("%s: report: %d, %v: %s%s", state, code, err, out, errs)
+			t.Fatalf("%s: report: exit code %d, %v: %s%s", state, code, err, out, errs)
 		}
 		if r := report.Rows[0]; r.User != "ann@lab.example" || r.Jobs != 2 || r.Files != 1 || r.ResultBytes != 1000 || r.UploadBytes != 6 || report.Disk.Size == 0 {
 			t.Errorf("%s: %+v", state, report)
 		}
 		out, errs, code = s.run("storage", "report")
 		if code != 0 || !strings.Contains(out, "lab") || !strings.Contains(out, "of 1.0 MiB") || !strings.Contains(out, "are kept free") {
-			t.Errorf("%s: report: %d: %s%s", state, code, out, errs)
+			t.Errorf("%s: report: exit code %d: %s%s", state, code, out, errs)
 		}
 		for _, by := range []string{"algorithm", "age"} {
 			if out, errs, code := s.run("storage", "report", "--by", by); code != 0 || !strings.Contains(out, strings.ToUpper(by)) {
-				t.Errorf("%s: report by %s: %d: %s%s", state, by, code, out, errs)
+				t.Errorf("%s: report by %s: exit code %d: %s%s", state, by, code, out, errs)
 			}
 		}
 	}
-	check("while it runs")
+	check("service running")
 	s.stop()
-	check("while it does not")
+	check("service stopped")
 	out, errs, code := s.run("prune", "--older-than", "0s", "--yes")
 	if code != 0 || !strings.Contains(out, "done") || !strings.Contains(out, "inputs/in.txt") || !strings.Contains(out, "deleted: 1 jobs and 1 uploads, ") {
-		t.Errorf("prune: %d: %s%s", code, out, errs)
+		t.Errorf("prune: exit code %d: %s%s", code, out, errs)
 	}
 	s.start()
 	u.base = s.base
 	u.do("GET", "/jobs/done", nil).code(404, "NOT_FOUND")
 	u.do("GET", "/jobs/pinned", nil).want(200)
 	if left, err := os.ReadDir(filepath.Join(s.data(), "jobs")); err != nil || len(left) != 1 {
-		t.Errorf("directories of jobs: %v, %v, want that of the pinned one", left, err)
+		t.Errorf("job directories: %v, %v, want only that of the pinned job", left, err)
 	}
 }
 
@@ -262,11 +262,11 @@ func TestPruneRequiresConfirmation(t *testing.T) {
 		{[]string{"--older-than", "30d", "--dry-run", "--larger-than", "big"}, "big"},
 	} {
 		if out, errs, code := s.run(append([]string{"prune"}, tt.args...)...); code != exitUsage || !strings.Contains(errs, tt.say) || out != "" {
-			t.Errorf("prune %v: %d %q %q, want it refused with %q", tt.args, code, out, errs, tt.say)
+			t.Errorf("prune %v: exit code %d, %q %q, want a usage error with %q", tt.args, code, out, errs, tt.say)
 		}
 	}
 	if out, errs, code := s.run("storage", "report", "--by", "moon"); code != exitUsage || !strings.Contains(errs, "age") {
-		t.Errorf("report by moon: %d %q %q", code, out, errs)
+		t.Errorf("report by moon: exit code %d, %q %q", code, out, errs)
 	}
 }
 
@@ -283,10 +283,10 @@ func TestRetentionPoliciesApplyFromTheStart(t *testing.T) {
 	s.stop()
 	s.start()
 	u.base, careful.base = s.base, s.base
-	s.eventually("the old job goes", func() bool { return u.do("GET", "/jobs/failed", nil).status == 404 })
+	s.eventually("the old job is deleted", func() bool { return u.do("GET", "/jobs/failed", nil).status == 404 })
 	u.do("GET", "/jobs/done", nil).want(200)
 	careful.do("GET", "/jobs/failed", nil).want(200)
-	s.eventually("the log tells", func() bool {
+	s.eventually("the deletion is logged", func() bool {
 		return strings.Contains(s.log.String(), `"name":"failed"`) && strings.Contains(s.log.String(), "deleted by the rules of retention")
 	})
 }

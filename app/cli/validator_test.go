@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// validatorFile has a validator that is asked about settings without faults only;
-// it would fail where n is no digit.
+// validatorFile has a validator that must only see settings without faults: it fails
+// if n is not a number.
 const validatorFile = `
 format = 1
 type = "picky"
@@ -42,7 +42,7 @@ func TestSchemaAndValidatorFaultsAreReportedTogether(t *testing.T) {
 	}
 }
 
-// probeFile has a validator that tells what it could do, one letter for each.
+// probeFile has a validator that reports what it could do, as one letter each.
 const probeFile = `
 format = 1
 type = "curious"
@@ -82,7 +82,7 @@ func TestValidatorsRunInASandbox(t *testing.T) {
 	text := strings.ReplaceAll(probeFile, "@PID@", strconv.Itoa(os.Getpid()))
 	s := startServer(t, serverOptions{algorithms: map[string]string{"curious.toml": text}})
 	if !s.sandboxed() {
-		skipUnlessRequired(t, "bubblewrap can't be used here")
+		skipUnlessRequired(t, "bubblewrap is not available")
 	}
 	must(t, os.WriteFile(filepath.Join(s.dir, "canary"), []byte("secret of the server\n"), 0o600))
 	must(t, os.WriteFile(filepath.Join(s.dir, "gates", "here"), nil, 0o600))
@@ -90,7 +90,7 @@ func TestValidatorsRunInASandbox(t *testing.T) {
 	u.upload("in.txt", "hello\n")
 	got := u.do("POST", "/submit-job", `{"jobName":"j","type":"curious","settings":{"input":"inputs/in.txt"}}`).want(422).details()
 	if want := []string{"body.settings.input: did I G H"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q: its own input, folder and [sandbox] read, and nothing else", got, want)
+		t.Errorf("%q, want %q: only its own input, directory and [sandbox] read", got, want)
 	}
-	s.eventually("what the validator left behind is gone", func() bool { return s.alive("sleep\x007787") == 0 })
+	s.eventually("the validator's processes are gone", func() bool { return s.alive("sleep\x007787") == 0 })
 }

@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// claims reads what a link's token says.
+// claims returns the claims of a link's token.
 func claims(t *testing.T, link string) (c map[string]any) {
 	t.Helper()
 	_, token, _ := strings.Cut(link, "?token=")
@@ -29,7 +29,7 @@ func claims(t *testing.T, link string) (c map[string]any) {
 		must(t, err)
 		must(t, json.Unmarshal(text, into))
 		if head, ok := into.(*map[string]any); ok && i == 0 && (*head)["alg"] != "HS256" {
-			t.Errorf("a token is signed with %v", (*head)["alg"])
+			t.Errorf("token signed with %v", (*head)["alg"])
 		}
 	}
 	return c
@@ -108,7 +108,7 @@ func TestOtherProgramsCanReadTheArchive(t *testing.T) {
 		must(t, os.WriteFile(file, u.result(name, ""), 0o600))
 		for _, argv := range [][]string{{"unzip", "-tqq", file}, {"python3", "-m", "zipfile", "-t", file}} {
 			if _, err := exec.LookPath(argv[0]); err != nil {
-				t.Logf("there is no %s to read the archive", argv[0])
+				t.Logf("%s is not installed", argv[0])
 				continue
 			}
 			out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput()
@@ -133,7 +133,7 @@ func TestInterruptedDownloadResumesAtTheExactByte(t *testing.T) {
 	whole := u.do("GET", link.DownloadURL, nil).want(200)
 	etag := whole.header.Get("ETag")
 	cuts := []int{1, 29, 30, 31, 100_000, 1 << 20, 2_999_999, 3_000_500}
-	for at := len(whole.body) - 900; at < len(whole.body); at += 41 { // the directory of the archive
+	for at := len(whole.body) - 900; at < len(whole.body); at += 41 { // the archive's central directory
 		cuts = append(cuts, at)
 	}
 	for _, at := range append(cuts, len(whole.body)-1) {
@@ -146,11 +146,11 @@ func TestInterruptedDownloadResumesAtTheExactByte(t *testing.T) {
 		again := u.linkTo(`{"jobName":"j"}`).DownloadURL
 		rest := u.do("GET", again, nil, "Range", fmt.Sprintf("bytes=%d-", at), "If-Range", etag).want(206)
 		if string(first)+string(rest.body) != string(whole.body) || rest.header.Get("ETag") != etag {
-			t.Fatalf("cut at %d of %d: the parts are not the whole", at, len(whole.body))
+			t.Fatalf("cut at %d of %d: the parts differ from the whole", at, len(whole.body))
 		}
 	}
 	if other := u.do("GET", link.DownloadURL, nil, "Range", "bytes=5-", "If-Range", `"another"`).want(200); string(other.body) != string(whole.body) {
-		t.Errorf("after a change: %d bytes, want the whole anew", len(other.body))
+		t.Errorf("after a change: %d bytes, want the whole file", len(other.body))
 	}
 	u.do("GET", link.DownloadURL, nil, "Range", fmt.Sprintf("bytes=%d-", len(whole.body))).code(416, "RANGE_INVALID")
 }
@@ -175,7 +175,7 @@ func TestArchiveNeedsNoSecondCopyOnDisk(t *testing.T) {
 	}
 	before, copies := stored()
 	if copies != 1 {
-		t.Errorf("%d files of the size of the result before its download", copies)
+		t.Errorf("%d files of the result's size before its download", copies)
 	}
 	link := u.linkTo(`{"jobName":"j"}`).DownloadURL
 	response, err := http.Get(link)
@@ -197,10 +197,10 @@ func TestLinksBeginWithThePublicURL(t *testing.T) {
 	s := shellServer(t, "")
 	u := s.user("lab", "ann@lab.example")
 	if g := u.grant("a.txt"); !strings.HasPrefix(g.UploadURL, s.base+"/blobs/") || !strings.HasPrefix(g.DownloadURL, s.base+"/blobs/") {
-		t.Errorf("links %s, %s do not begin as the request was sent", g.UploadURL, g.DownloadURL)
+		t.Errorf("links %s, %s do not begin with the address of the request", g.UploadURL, g.DownloadURL)
 	}
 	u = startServer(t, serverOptions{config: "public_url = \"https://lab.example/molrun/\"\n"}).user("lab", "ann@lab.example")
 	if g := u.grant("a.txt"); !strings.HasPrefix(g.UploadURL, "https://lab.example/molrun/blobs/") || !strings.Contains(g.Instructions.CurlExample, g.UploadURL) {
-		t.Errorf("%+v does not begin with the public address", g)
+		t.Errorf("%+v does not begin with the public URL", g)
 	}
 }
