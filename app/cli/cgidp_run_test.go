@@ -90,7 +90,7 @@ func TestSimulationReportsProgress(t *testing.T) {
 	u.do("POST", "/jobs/j/cancel", nil).want(200)
 	if j := u.finished("j"); j.Failure.Code != "STOPPED" {
 		t.Errorf("%+v", j.Failure)
-	} else if j.Metrics.MaxRSSBytes == 0 { // of shorter programs nobody may see the memory
+	} else if j.Metrics.MaxRSSBytes == 0 { // shorter programs may end before their memory is measured
 		t.Errorf("metrics: %+v", *j.Metrics)
 	}
 }

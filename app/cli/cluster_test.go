@@ -134,10 +134,10 @@ func jobsSeeTheirGPUs(t *testing.T, c *cluster.Cluster) {
 		config: "[runner]\nexecutor = \"slurm\"\ngpus = [\"GPU-ours\", \"GPU-too\"]\n",
 		env:    []string{"CUDA_VISIBLE_DEVICES=GPU-ours"},
 	}).user("lab", "ann@lab.example")
-	const tell = `echo "${CUDA_VISIBLE_DEVICES-none}" >out/devices`
+	const report = `echo "${CUDA_VISIBLE_DEVICES-none}" >out/devices`
 	for gpus, want := range map[int][]string{0: {""}, 1: {"0", "1"}, 2: {"0,1"}} {
 		name := fmt.Sprintf("with-%d", gpus)
-		u.submit(name, "shell", script(tell, fmt.Sprintf(`,"gpus":%d`, gpus)))
+		u.submit(name, "shell", script(report, fmt.Sprintf(`,"gpus":%d`, gpus)))
 		u.completed(name)
 		if got := strings.TrimSpace(string(u.result(name, "devices"))); !slices.Contains(want, got) {
 			t.Errorf("a job with %d GPUs sees %q, want one of %q", gpus, got, want)
@@ -236,7 +236,7 @@ partition = "main"
 options = ["--nice=7", "--exclude=c1"]
 `})
 	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
-	const tell = `scontrol show job "$SLURM_JOB_ID" >out/job 2>&1; echo "node ${SLURMD_NODENAME-none}" >>out/job`
+	const report = `scontrol show job "$SLURM_JOB_ID" >out/job 2>&1; echo "node ${SLURMD_NODENAME-none}" >>out/job`
 	for _, tt := range []struct {
 		u              user
 		name, more     string
@@ -246,7 +246,7 @@ options = ["--nice=7", "--exclude=c1"]
 		{ann, "large", `,"cpus":2`, "slurm", "node none"}, // Slurm's variables are not in the job's environment
 		{bob, "here", `,"cpus":2`, "local", "node none"},
 	} {
-		tt.u.submit(tt.name, "shell", script(tell, tt.more))
+		tt.u.submit(tt.name, "shell", script(report, tt.more))
 		if j := tt.u.completed(tt.name); j.Executor != tt.executor {
 			t.Errorf("%s ran on %s, want %s", tt.name, j.Executor, tt.executor)
 		}

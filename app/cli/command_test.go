@@ -280,12 +280,12 @@ func TestEngineTakesSequencesInlineAndFromAFile(t *testing.T) {
 
 func TestDescriptionHasVersion1(t *testing.T) {
 	t.Parallel()
-	nobody := user{plain(t), ""}
-	if text := string(nobody.do("GET", "/openapi.yaml", nil).want(200).body); !strings.Contains(text, "\n  version: 1.0.0\n") {
+	anonymous := user{plain(t), ""}
+	if text := string(anonymous.do("GET", "/openapi.yaml", nil).want(200).body); !strings.Contains(text, "\n  version: 1.0.0\n") {
 		t.Errorf("the description has another version: %.300s", text)
 	}
 	var v map[string]any
-	if nobody.do("GET", "/version", nil).want(200).into(&v); len(v) == 0 {
+	if anonymous.do("GET", "/version", nil).want(200).into(&v); len(v) == 0 {
 		t.Error("GET /version is empty")
 	}
 }

@@ -67,14 +67,14 @@ func withAndWithoutSandbox(t *testing.T, hostile func(*testing.T, *instance)) {
 			})
 			other := s.user("lab", "carl@lab.example")
 			end := s.gate("end")
-			other.submit("beside", "shell", script("echo begun > out/beside; "+end.wait()+"; echo ended >> out/beside"))
-			other.running("beside")
+			other.submit("concurrent", "shell", script("echo begun > out/concurrent; "+end.wait()+"; echo ended >> out/concurrent"))
+			other.running("concurrent")
 			hostile(t, s)
 			end.open(t)
-			if j := other.finished("beside"); j.Status != "COMPLETED" || j.Attempts != 1 {
+			if j := other.finished("concurrent"); j.Status != "COMPLETED" || j.Attempts != 1 {
 				t.Fatalf("concurrent job: %d attempts, %+v", j.Attempts, j.Failure)
 			}
-			if got := string(other.result("beside", "beside")); got != "begun\nended\n" {
+			if got := string(other.result("concurrent", "concurrent")); got != "begun\nended\n" {
 				t.Errorf("concurrent job wrote %q", got)
 			}
 			s.checkUnharmed("the hostile job")

@@ -63,7 +63,7 @@ func TestLastUseOfAKeyIsSavedOnStop(t *testing.T) {
 func TestSecretIsRotatedWhileTheServerRuns(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
-	u, nobody := s.user("lab", "ann@lab.example"), user{s, ""}
+	u, anonymous := s.user("lab", "ann@lab.example"), user{s, ""}
 	kid := func(link string) string {
 		t.Helper()
 		_, token, _ := strings.Cut(link, "?token=")
@@ -88,7 +88,7 @@ func TestSecretIsRotatedWhileTheServerRuns(t *testing.T) {
 	for _, g := range []grant{before, after, last} {
 		kids[kid(g.UploadURL)] = true
 		path := strings.SplitN(g.UploadURL, "/", 4)[3] // the port changed at the restart
-		nobody.do("PUT", s.base+"/"+path, strings.NewReader("text")).want(200)
+		anonymous.do("PUT", s.base+"/"+path, strings.NewReader("text")).want(200)
 	}
 	if len(kids) != 3 {
 		t.Errorf("three links, before and after two rotations, are signed with %d keys", len(kids))

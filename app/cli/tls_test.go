@@ -138,25 +138,25 @@ func TestCertificateIsReloadedWithoutDroppingConnections(t *testing.T) {
 	s := startServer(t, serverOptions{config: fmt.Sprintf("[tls]\ncert = %q\nkey = %q\n", cert, key)})
 	s.secure(cert)
 	old := s.http
-	nobody := user{s, ""}
-	nobody.do("GET", "/healthz", nil).want(200)
+	anonymous := user{s, ""}
+	anonymous.do("GET", "/healthz", nil).want(200)
 	first := fingerprintOf(t, cert)
 	renew("second.example")
 	must(t, s.process.Process.Signal(syscall.SIGHUP))
 	s.eventually("the certificate is reloaded", func() bool {
 		return s.logged("the certificate was read again", "fingerprint") == fingerprintOf(t, cert)
 	})
-	nobody.do("GET", "/healthz", nil).want(200) // on the old connection: the old client trusts only the old certificate
+	anonymous.do("GET", "/healthz", nil).want(200) // on the old connection: the old client trusts only the old certificate
 	if first == fingerprintOf(t, cert) {
 		t.Fatal("the certificate did not change")
 	}
 	s.secure(cert)
-	nobody.do("GET", "/healthz", nil).want(200) // on a new connection, with the new certificate
+	anonymous.do("GET", "/healthz", nil).want(200) // on a new connection, with the new certificate
 	s.http = old
 	must(t, os.WriteFile(cert, []byte("damaged"), 0o600))
 	must(t, s.process.Process.Signal(syscall.SIGHUP))
 	s.eventually("the damaged certificate is refused", func() bool {
 		return s.logged("the new certificate can't be used; the old one stays", "level") == "error"
 	})
-	nobody.do("GET", "/healthz", nil).want(200)
+	anonymous.do("GET", "/healthz", nil).want(200)
 }

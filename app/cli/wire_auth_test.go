@@ -81,9 +81,9 @@ func TestEveryBadKeyGetsTheSameResponseOnEveryRoute(t *testing.T) {
 		}
 	}
 	user{s, good}.do("GET", "/jobs", nil).want(200)
-	nobody := user{s, ""}
+	anonymous := user{s, ""}
 	for _, path := range publicPaths {
-		nobody.do("GET", path, nil).want(200)
+		anonymous.do("GET", path, nil).want(200)
 	}
 }
 

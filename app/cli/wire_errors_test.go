@@ -125,7 +125,7 @@ func TestOversizedBodiesAreRefusedBeforeTheyAreRead(t *testing.T) {
 func TestEveryResponseHasAUniqueRequestID(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
-	u, nobody := s.user("lab", "ann@lab.example"), user{s, ""}
+	u, anonymous := s.user("lab", "ann@lab.example"), user{s, ""}
 	file := u.upload("in.txt", "0123456789")
 	u.submit("j", "shell", script("echo a > out/a"))
 	u.finished("j")
@@ -153,12 +153,12 @@ func TestEveryResponseHasAUniqueRequestID(t *testing.T) {
 		{u, 422, "GET", "/jobs?limit=0", nil},
 		{u, 404, "GET", "/none", nil},
 		{u, 405, "PUT", "/jobs", nil},
-		{nobody, 401, "GET", "/jobs", nil},
-		{nobody, 200, "GET", "/healthz", nil},
-		{nobody, 200, "GET", "/readyz", nil},
-		{nobody, 200, "GET", "/version", nil},
-		{nobody, 200, "GET", "/metrics", nil},
-		{nobody, 200, "GET", "/openapi.yaml", nil},
+		{anonymous, 401, "GET", "/jobs", nil},
+		{anonymous, 200, "GET", "/healthz", nil},
+		{anonymous, 200, "GET", "/readyz", nil},
+		{anonymous, 200, "GET", "/version", nil},
+		{anonymous, 200, "GET", "/metrics", nil},
+		{anonymous, 200, "GET", "/openapi.yaml", nil},
 	} {
 		var body io.Reader
 		if tt.status == 415 {

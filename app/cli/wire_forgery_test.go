@@ -417,20 +417,20 @@ func TestForgedLinksGetTheSameResponse(t *testing.T) {
 func TestLinksEndWithTheirFiles(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
-	u, nobody := s.user("lab", "ann@lab.example"), user{s, ""}
+	u, anonymous := s.user("lab", "ann@lab.example"), user{s, ""}
 	g := u.grant("a.txt")
-	nobody.do("PUT", g.UploadURL, strings.NewReader("text")).want(200)
+	anonymous.do("PUT", g.UploadURL, strings.NewReader("text")).want(200)
 	f := newForger(t, s, g.DownloadURL)
 	now := time.Now().Unix()
 	old := f.with(f.with(f.payload, "iat", fmt.Sprint(now-7200)), "exp", fmt.Sprint(now-3600))
-	nobody.do("GET", s.base+f.path+"?token="+f.signed(f.header, old), nil).code(403, "LINK_EXPIRED")
+	anonymous.do("GET", s.base+f.path+"?token="+f.signed(f.header, old), nil).code(403, "LINK_EXPIRED")
 	u.do("POST", "/upload/"+g.FileID+"/complete", "{}").want(200)
-	nobody.do("PUT", g.UploadURL, strings.NewReader("more")).code(409, "UPLOAD_COMPLETED")
-	nobody.do("GET", g.DownloadURL, nil).want(200)
+	anonymous.do("PUT", g.UploadURL, strings.NewReader("more")).code(409, "UPLOAD_COMPLETED")
+	anonymous.do("GET", g.DownloadURL, nil).want(200)
 	for _, method := range []string{"POST", "DELETE", "PATCH", "OPTIONS"} {
-		nobody.do(method, g.DownloadURL, nil).code(405, "METHOD_NOT_ALLOWED")
+		anonymous.do(method, g.DownloadURL, nil).code(405, "METHOD_NOT_ALLOWED")
 	}
 	u.do("DELETE", "/files/"+g.FileID, nil).want(204)
-	nobody.do("GET", g.DownloadURL, nil).code(404, "NOT_FOUND")
-	nobody.do("PUT", g.UploadURL, strings.NewReader("more")).code(404, "NOT_FOUND")
+	anonymous.do("GET", g.DownloadURL, nil).code(404, "NOT_FOUND")
+	anonymous.do("PUT", g.UploadURL, strings.NewReader("more")).code(404, "NOT_FOUND")
 }

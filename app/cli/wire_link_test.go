@@ -38,20 +38,20 @@ func claims(t *testing.T, link string) (c map[string]any) {
 func TestLinksAllowOneMethodOnOneFileWithoutAKey(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
-	u, nobody := s.user("lab", "ann@lab.example"), user{s, ""}
+	u, anonymous := s.user("lab", "ann@lab.example"), user{s, ""}
 	g, other := u.grant("a.txt"), u.grant("b.txt")
 	u.submit("j", "shell", script("echo a > out/a; echo b > out/b"))
 	u.finished("j")
 	a, b := u.linkTo(`{"jobName":"j","fileName":"a"}`).DownloadURL, u.linkTo(`{"jobName":"j","fileName":"b"}`).DownloadURL
-	nobody.do("PUT", g.UploadURL, strings.NewReader("text")).want(200)
-	nobody.do("GET", g.UploadURL, nil).code(403, "LINK_INVALID")
-	nobody.do("PUT", g.DownloadURL, strings.NewReader("text")).code(403, "LINK_INVALID")
-	nobody.do("PUT", a, strings.NewReader("text")).code(403, "LINK_INVALID")
-	nobody.do("POST", a, nil).code(405, "METHOD_NOT_ALLOWED")
-	if head := nobody.do("HEAD", a, nil).want(200); head.header.Get("Content-Length") != "2" || len(head.body) != 0 {
+	anonymous.do("PUT", g.UploadURL, strings.NewReader("text")).want(200)
+	anonymous.do("GET", g.UploadURL, nil).code(403, "LINK_INVALID")
+	anonymous.do("PUT", g.DownloadURL, strings.NewReader("text")).code(403, "LINK_INVALID")
+	anonymous.do("PUT", a, strings.NewReader("text")).code(403, "LINK_INVALID")
+	anonymous.do("POST", a, nil).code(405, "METHOD_NOT_ALLOWED")
+	if head := anonymous.do("HEAD", a, nil).want(200); head.header.Get("Content-Length") != "2" || len(head.body) != 0 {
 		t.Errorf("HEAD: %v", head.header)
 	}
-	if got := nobody.do("GET", a, nil).want(200); string(got.body) != "a\n" {
+	if got := anonymous.do("GET", a, nil).want(200); string(got.body) != "a\n" {
 		t.Errorf("GET: %q", got.body)
 	}
 	swap := func(link, token string) string {
@@ -59,18 +59,18 @@ func TestLinksAllowOneMethodOnOneFileWithoutAKey(t *testing.T) {
 		_, query, _ := strings.Cut(token, "?")
 		return path + "?" + query
 	}
-	if got := nobody.do("GET", swap(b, a), nil); got.status == 200 && string(got.body) != "a\n" {
+	if got := anonymous.do("GET", swap(b, a), nil); got.status == 200 && string(got.body) != "a\n" {
 		t.Errorf("the token of one file opens another: %q", got.body)
 	}
 	for _, link := range []string{swap(other.DownloadURL, g.DownloadURL), swap(a, g.DownloadURL), a + "x", strings.Split(a, "?")[0], a + "&token=x"} {
-		nobody.do("GET", link, nil).code(403, "LINK_INVALID")
+		anonymous.do("GET", link, nil).code(403, "LINK_INVALID")
 	}
-	nobody.do("GET", other.DownloadURL, nil).code(409, "UPLOAD_NOT_RECEIVED")
+	anonymous.do("GET", other.DownloadURL, nil).code(409, "UPLOAD_NOT_RECEIVED")
 	u.do("DELETE", "/files/"+g.FileID, nil).want(204)
-	nobody.do("GET", g.DownloadURL, nil).code(404, "NOT_FOUND")
-	nobody.do("PUT", g.UploadURL, strings.NewReader("text")).code(404, "NOT_FOUND")
+	anonymous.do("GET", g.DownloadURL, nil).code(404, "NOT_FOUND")
+	anonymous.do("PUT", g.UploadURL, strings.NewReader("text")).code(404, "NOT_FOUND")
 	u.do("DELETE", "/jobs/j", nil).want(204)
-	nobody.do("GET", a, nil).code(404, "NOT_FOUND")
+	anonymous.do("GET", a, nil).code(404, "NOT_FOUND")
 }
 
 func TestDownloadsAreAttachmentsWithTheirName(t *testing.T) {

@@ -335,12 +335,12 @@ func TestValidationMatchesSubmissionAndQueuesNothing(t *testing.T) {
 		`{"jobName":"j","type":"shel","settings":{}}`,
 		`{"jobName":"j","type":"shell","settings":{"script":"true","cpus":100000}}`,
 	} {
-		var told, refused struct{ Detail any }
+		var validated, refused struct{ Detail any }
 		v.Valid = true
-		u.do("POST", "/validate-job", body).want(200).into(&told).into(&v)
+		u.do("POST", "/validate-job", body).want(200).into(&validated).into(&v)
 		u.do("POST", "/submit-job", body).want(422).into(&refused)
-		if v.Valid || fmt.Sprint(told) != fmt.Sprint(refused) {
-			t.Errorf("%s: validation reports %v, submission %v", body, told, refused)
+		if v.Valid || fmt.Sprint(validated) != fmt.Sprint(refused) {
+			t.Errorf("%s: validation reports %v, submission %v", body, validated, refused)
 		}
 	}
 	if all := u.names(nil); len(all) != 0 {
