@@ -155,7 +155,7 @@ func TestDoctorFindsEachProblem(t *testing.T) {
 			must(t, os.Mkdir(in(s, "../shared"), 0o700))
 			must(t, os.Chown(in(s, "../shared"), 4711, 4711))
 		}},
-		{"a shared folder inside the data directory", "slurm", "lie in one another", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *instance) {
+		{"a shared folder that overlaps the data directory", "slurm", "lie in one another", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *instance) {
 			must(t, os.Symlink(s.dir, in(s, "../shared")))
 		}},
 		{"a missing algorithms folder", "algorithms", "folder of algorithms", "algorithms = \"nowhere\"\n", nil},

@@ -351,7 +351,7 @@ func (u user) do(method, path string, body any, header ...string) answer {
 	return answer{u.t, response.StatusCode, response.Header, data}
 }
 
-// want fails the test if the status is another.
+// want fails the test if the status differs.
 func (a answer) want(status int) answer {
 	a.t.Helper()
 	if a.status != status {
