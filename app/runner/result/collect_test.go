@@ -290,6 +290,9 @@ func TestCollectContinuesAfterAnInterruption(t *testing.T) {
 			if diff := cmp.Diff(wantFiles, s.result()); diff != "" {
 				t.Errorf("cut after %d steps: result (-want +got):\n%s", after, diff)
 			}
+			if left, _ := filepath.Glob(filepath.Join(s.dir, ".*")); len(left) > 0 {
+				t.Errorf("cut after %d steps: temporary files %v are left", after, left)
+			}
 			for _, attempt := range []string{"0", "1"} {
 				if _, err := os.Stat(filepath.Join(s.dir, attempt, task.WorkDir)); !errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("cut after %d steps: work directory of attempt %s: %v", after, attempt, err)
