@@ -18,7 +18,7 @@ import (
 var damages = []struct {
 	name, message string
 	repairable    bool
-	damage         func(*bolt.Tx) error
+	damage        func(*bolt.Tx) error
 }{
 	{"nothing", "", true, func(*bolt.Tx) error { return nil }},
 	{"lost index entry", "jobs.list lacks an entry", true, func(tx *bolt.Tx) error {
