@@ -256,7 +256,7 @@ func (f *fixture) result(files map[string]string) app.JobID {
 	return id
 }
 
-// response is an answer read to its end.
+// response is a response read completely.
 type response struct {
 	status int
 	header http.Header
@@ -292,7 +292,7 @@ func (f *fixture) send(method, url string, body io.Reader, headers ...string) re
 	return response{res.StatusCode, res.Header, string(data), err}
 }
 
-// code returns the error code of an answer.
+// code returns the error code of a response.
 func (r response) code() fault.Code {
 	var body struct {
 		Error struct{ Code fault.Code }
@@ -355,7 +355,7 @@ func (f *fixture) dial(method, link string, headers ...string) (*net.TCPConn, *b
 	return conn.(*net.TCPConn), bufio.NewReader(conn)
 }
 
-// wantLine reads lines of an answer up to the first one that is not empty and
+// wantLine reads lines of a response up to the first one that is not empty and
 // checks what it contains.
 func wantLine(t testing.TB, answer *bufio.Reader, want string) {
 	t.Helper()

@@ -47,7 +47,7 @@ func TestLinksOfOneHolderShareItsLimit(t *testing.T) {
 	}
 	fmt.Fprint(conn, "hello")
 	wantLine(t, answer, "200 OK")
-	// The answer can arrive before the slot is released.
+	// The response can arrive before the slot is released.
 	status := 503
 	for i := 0; status == 503 && i < 10_000; i++ {
 		status = f.do("PUT", second, "").status

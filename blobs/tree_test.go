@@ -81,7 +81,7 @@ func TestTreeOpensOnlyRegularFilesInside(t *testing.T) {
 	}
 }
 
-func TestStraysAreFoundAndSetAside(t *testing.T) {
+func TestOrphansAreFoundAndQuarantined(t *testing.T) {
 	dir := t.TempDir()
 	known, stale := uploadName(treeInput, 7), uploadName(treeInput, 6)
 	write(t, dir, map[string]string{

@@ -13,12 +13,12 @@ import (
 	"molrun/storage/kv"
 )
 
-// spoils are ways to damage the sample, with what a check says of them. Those
+// damages are ways to damage the sample, with the findings of a check. Those
 // that only damage what follows from records can be repaired.
-var spoils = []struct {
+var damages = []struct {
 	name, message string
 	repairable    bool
-	spoil         func(*bolt.Tx) error
+	damage        func(*bolt.Tx) error
 }{
 	{"nothing", "", true, func(*bolt.Tx) error { return nil }},
 	{"lost index entry", "jobs.list lacks an entry", true, func(tx *bolt.Tx) error {
@@ -39,7 +39,7 @@ var spoils = []struct {
 	{"lost sum", "uploads.usage says nothing of", true, func(tx *bolt.Tx) error {
 		return bucketOf(tx, sumUploadsUsage).Delete(firstKey(tx, sumUploadsUsage))
 	}},
-	{"sum of nobody", `jobs.usage says {Jobs:1 `, true, func(tx *bolt.Tx) error {
+	{"sum without records", `jobs.usage says {Jobs:1 `, true, func(tx *bolt.Tx) error {
 		return bucketOf(tx, sumJobsUsage).Put([]byte("stray"), appendUsage(nil, app.Usage{Jobs: 1}))
 	}},
 	{"malformed sum", "uploads.total says", true, func(tx *bolt.Tx) error {
@@ -66,7 +66,7 @@ var spoils = []struct {
 	{"unknown status", `has status "LOST"`, false, func(tx *bolt.Tx) error {
 		return editRecord(tx, 1, "QUEUED", "LOST")
 	}},
-	{"running job that nobody watches", "running but not claimed", false, func(tx *bolt.Tx) error {
+	{"running job without a claim", "running but not claimed", false, func(tx *bolt.Tx) error {
 		return editRecord(tx, 1, "QUEUED", "RUNNING")
 	}},
 	{"wrong count", "counts {Queued:5 ", true, func(tx *bolt.Tx) error {
@@ -104,21 +104,21 @@ func editRecord(tx *bolt.Tx, n int, old, now string) error {
 	return b.Put(key(n), bytes.Replace(shown, []byte(old), []byte(now), 1))
 }
 
-// spoiled returns the path of a closed store with a damaged sample.
-func spoiled(t *testing.T, spoil func(*bolt.Tx) error) string {
+// damaged returns the path of a closed store with a damaged sample.
+func damaged(t *testing.T, damage func(*bolt.Tx) error) string {
 	t.Helper()
 	path := newPath(t)
 	s := openAt(t, path, Options{})
 	putSample(t, s)
 	must(t, s.Close())
-	edit(t, path, spoil)
+	edit(t, path, damage)
 	return path
 }
 
 func TestCheckFinds(t *testing.T) {
-	for _, tt := range spoils {
+	for _, tt := range damages {
 		t.Run(tt.name, func(t *testing.T) {
-			path := spoiled(t, tt.spoil)
+			path := damaged(t, tt.damage)
 			r, err := OpenReadOnly(path)
 			must(t, err)
 			report, err := r.Check(t.Context())
@@ -144,9 +144,9 @@ func expectFound(t *testing.T, found error, message string) {
 }
 
 func TestRepairDerivesFromRecordsAndChangesNothingElse(t *testing.T) {
-	for _, tt := range spoils {
+	for _, tt := range damages {
 		t.Run(tt.name, func(t *testing.T) {
-			path := spoiled(t, tt.spoil)
+			path := damaged(t, tt.damage)
 			report, err := Repair(t.Context(), path, Options{})
 			if !tt.repairable {
 				if err == nil && (report.Derivable > 0 || report.Count == 0 || !strings.Contains(report.Err().Error(), tt.message)) {

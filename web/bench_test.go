@@ -69,7 +69,7 @@ func noteBody(n int64) string {
 	return fmt.Sprintf(`{"jobName":"job-%d","type":"note","settings":{"note":%q}}`, n, strings.Repeat("molecule ", 55))
 }
 
-// BenchmarkSubmitJob measures a submission from request to answer, with 64
+// BenchmarkSubmitJob measures a submission from request to response, with 64
 // concurrent clients. About 2 kB and 20 allocations are the benchmark's own.
 func BenchmarkSubmitJob(b *testing.B) {
 	h, key := benchHandler(b)
@@ -83,7 +83,7 @@ func BenchmarkSubmitJob(b *testing.B) {
 	})
 }
 
-// BenchmarkListJobs measures a page of 50 jobs, from request to answer.
+// BenchmarkListJobs measures a page of 50 jobs, from request to response.
 func BenchmarkListJobs(b *testing.B) {
 	h, key := benchHandler(b)
 	for n := range int64(200) {

@@ -29,7 +29,7 @@ func same(t *testing.T, what string, got, want any) {
 	}
 }
 
-// template converts a path of gin to the form of OpenAPI.
+// template converts a gin path to an OpenAPI path.
 func template(path string) string {
 	parts := strings.Split(path, "/")
 	for i, p := range parts {

@@ -66,7 +66,7 @@ cpus = 1
 memory = "64MiB"
 `
 
-// breakable is a real store that fails when it is told to.
+// breakable is a real store that can be made to fail.
 type breakable struct {
 	app.Store
 	reading, writing atomic.Pointer[error]
@@ -231,7 +231,7 @@ func newKey(t testing.TB, accounts *app.Accounts, organization, email string, ro
 	return key
 }
 
-// answer is a response that was read to its end.
+// answer is a response with its whole body.
 type answer struct {
 	status int
 	header http.Header
@@ -264,7 +264,7 @@ func (s *service) request(method, path, body string) *http.Request {
 	return r
 }
 
-// do sends a request and reads its answer.
+// do sends a request and reads its response.
 func (s *service) do(r *http.Request) answer {
 	s.t.Helper()
 	resp, err := s.client.Do(r)
@@ -299,7 +299,7 @@ func (s *service) want(status int, method, path, body string) answer {
 	return a
 }
 
-// fields returns the members of an answer.
+// fields returns the members of a response.
 func (a answer) fields(t *testing.T) map[string]any {
 	t.Helper()
 	var out map[string]any

@@ -26,17 +26,17 @@ import (
 	"molrun/web/client"
 )
 
-// ok runs a command that has to succeed and gives what it printed.
+// ok runs a command, which must succeed, and returns its output.
 func (s *instance) ok(args ...string) string {
 	s.t.Helper()
 	out, errs, code := s.run(args...)
 	if code != 0 {
-		s.t.Fatalf("molrun %s ended with %d: %s%s", strings.Join(args, " "), code, out, errs)
+		s.t.Fatalf("molrun %s: exit code %d: %s%s", strings.Join(args, " "), code, out, errs)
 	}
 	return out
 }
 
-// backup makes a backup and gives its record.
+// backup makes a backup and returns its record.
 func (s *instance) backup(dir string, flags ...string) (r backup.Record) {
 	s.t.Helper()
 	out := s.ok(append([]string{"backup", dir, "--json"}, flags...)...)
@@ -46,18 +46,18 @@ func (s *instance) backup(dir string, flags ...string) (r backup.Record) {
 	return r
 }
 
-// clean wants a check of a data directory without any problem.
-func (s *instance) clean(data string) {
+// checkClean fails the test if a check of the data directory finds a problem.
+func (s *instance) checkClean(data string) {
 	s.t.Helper()
 	s.ok("check", "--deep", "--data", data)
 }
 
-// moved gives a server of the same configuration on another data directory.
-func (s *instance) moved(data string) *instance {
+// startOn starts a server with the same configuration on another data directory.
+func (s *instance) startOn(data string) *instance {
 	s.t.Helper()
 	other := &instance{
-		t: s.t, dir: s.dir, kept: data, env: s.env, flags: []string{"--data", data, "--listen", "127.0.0.1:0"},
-		said: &logBuffer{}, secrets: &confidential{}, http: s.http,
+		t: s.t, dir: s.dir, dataDir: data, env: s.env, flags: []string{"--data", data, "--listen", "127.0.0.1:0"},
+		stderr: &logBuffer{}, secrets: &confidential{}, http: s.http,
 	}
 	s.t.Cleanup(func() {
 		other.kill()
@@ -72,7 +72,7 @@ func (s *instance) moved(data string) *instance {
 func killProcess(pid int) error {
 	p, err := os.FindProcess(pid)
 	if err == nil {
-		_ = p.Kill() // it may be gone
+		_ = p.Kill() // it may have exited
 	}
 	return err
 }
@@ -105,8 +105,8 @@ func (l *load) stop() {
 	l.clients.Wait()
 }
 
-// round makes and removes what the load is made of. It ends with its context,
-// anywhere.
+// round uploads a file, submits a job and sometimes deletes both. It may stop at
+// any point once its context is done.
 func round(ctx context.Context, c *client.Client, dir, name string) {
 	path := filepath.Join(dir, name+".txt")
 	if os.WriteFile(path, []byte(strings.Repeat(name+"\n", 2000)), 0o600) != nil {
@@ -127,7 +127,7 @@ func round(ctx context.Context, c *client.Client, dir, name string) {
 	}
 }
 
-func TestBackupUnderLoadIsRestoredElsewhereToTheByte(t *testing.T) {
+func TestBackupUnderLoadIsRestoredByteForByte(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 4\nmemory = \"4GiB\"\n")
 	u := s.user("lab", "ann@lab.example")
@@ -146,9 +146,9 @@ func TestBackupUnderLoadIsRestoredElsewhereToTheByte(t *testing.T) {
 	for i := range 3 {
 		last = s.backup(dir)
 		if i > 0 && (last.Linked == 0 || last.Linked >= last.Bytes) {
-			t.Errorf("backup %d links %d bytes of %d", i, last.Linked, last.Bytes)
+			t.Errorf("backup %d: %d of %d bytes are links", i, last.Linked, last.Bytes)
 		}
-		s.ok("check") // the running service, at a moment of its own
+		s.ok("check") // the running service
 	}
 	l.stop()
 
@@ -158,25 +158,25 @@ func TestBackupUnderLoadIsRestoredElsewhereToTheByte(t *testing.T) {
 	if r.Backup != last.Name || r.Files != last.Files || r.Requeued == 0 {
 		t.Errorf("restored %+v of %+v", r, last)
 	}
-	s.clean(data)
+	s.checkClean(data)
 	sameAsSnapshot(t, s, u, filepath.Join(dir, last.Name, "data"), data)
 
 	gate.open(t)
 	if j := u.finished("runs"); j.Status != "COMPLETED" || j.Attempts != 1 {
-		t.Errorf("the job that ran on, where it was: %+v", j)
+		t.Errorf("the job on the original server: %+v", j)
 	}
 	t.Logf("%d rounds of load; the last backup has %d jobs, %d uploads, %d files of %d bytes, %d copied",
 		l.rounds[0]+l.rounds[1]+l.rounds[2]+l.rounds[3], last.Jobs, last.Uploads, last.Files, last.Bytes, last.Copied)
 }
 
-// sameAsSnapshot asks a service on the restored data for every job and file that
-// the snapshot lists.
+// sameAsSnapshot checks that a service on the restored data has every job and
+// file of the snapshot.
 func sameAsSnapshot(t *testing.T, s *instance, u user, snapshot, data string) {
 	t.Helper()
 	records, err := storage.OpenReadOnly(filepath.Join(snapshot, datadir.Database))
 	must(t, err)
 	defer records.Close()
-	restored := user{s.moved(data), u.key}
+	restored := user{s.startOn(data), u.key}
 	jobs, files := 0, 0
 	for j, err := range records.Jobs(t.Context()) {
 		must(t, err)
@@ -184,13 +184,13 @@ func sameAsSnapshot(t *testing.T, s *instance, u user, snapshot, data string) {
 		now := restored.job(j.Name)
 		switch {
 		case now.JobID != string(j.ID):
-			t.Errorf("job %s is %s now", j.ID, now.JobID)
+			t.Errorf("job %s is now %s", j.ID, now.JobID)
 		case j.Status == app.Completed:
 			if got := string(restored.result(j.Name, "name.txt")); got != j.Name+"\n" {
 				t.Errorf("result of %s: %q", j.Name, got)
 			}
 		case j.Status == app.Running && now.Status == "RUNNING" && now.Attempts <= j.Attempts:
-			t.Errorf("job %s is believed to run: %+v", j.Name, now)
+			t.Errorf("job %s is still RUNNING: %+v", j.Name, now)
 		}
 	}
 	for f, err := range records.Uploads(t.Context()) {
@@ -206,16 +206,16 @@ func sameAsSnapshot(t *testing.T, s *instance, u user, snapshot, data string) {
 		}
 		path := fmt.Sprintf("uploads/%s/%s.%d", f.ID[len(f.ID)-2:], f.ID, f.Generation)
 		if got, err := os.ReadFile(filepath.Join(data, path)); err != nil || string(got) != want {
-			t.Errorf("file %s has %d bytes of %d, %v", f.Filename, len(got), len(want), err)
+			t.Errorf("file %s: %d bytes, want %d, %v", f.Filename, len(got), len(want), err)
 		}
 	}
 	if jobs < 6 || files < 5 {
-		t.Errorf("the snapshot lists only %d jobs and %d files", jobs, files)
+		t.Errorf("only %d jobs and %d files in the snapshot", jobs, files)
 	}
 	restored.stop()
 }
 
-func TestWhatIsDeletedDuringABackupIsInItAndGoesAfterwards(t *testing.T) {
+func TestFilesDeletedDuringABackupAreRemovedAfterwards(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "")
 	u := s.user("lab", "ann@lab.example")
@@ -244,11 +244,11 @@ func TestWhatIsDeletedDuringABackupIsInItAndGoesAfterwards(t *testing.T) {
 			n++
 		}
 		if n < 6 {
-			t.Errorf("the view names only %d files", n)
+			t.Errorf("only %d files in the snapshot", n)
 		}
 		return nil
 	}))
-	s.eventually("the deleted files go", func() bool {
+	s.eventually("deleted files are removed", func() bool {
 		_, err := os.Stat(job)
 		return os.IsNotExist(err) && len(uploads()) == 0
 	})
@@ -257,7 +257,7 @@ func TestWhatIsDeletedDuringABackupIsInItAndGoesAfterwards(t *testing.T) {
 	}
 }
 
-func TestBackupEndsWithTheServiceThatHoldsItsFiles(t *testing.T) {
+func TestBackupFailsWhenTheServiceEnds(t *testing.T) {
 	t.Parallel()
 	for _, end := range []func(*instance){(*instance).kill, (*instance).stop} {
 		s := startServer(t, serverOptions{})
@@ -269,17 +269,17 @@ func TestBackupEndsWithTheServiceThatHoldsItsFiles(t *testing.T) {
 			case <-ctx.Done():
 				return ctx.Err()
 			case <-time.After(patience):
-				return fmt.Errorf("nobody tells that the hold is over")
+				return fmt.Errorf("the snapshot is not told that the service ended")
 			}
 		})
 		if fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "do this again") {
-			t.Errorf("error %v, want it to say what happened", err)
+			t.Errorf("error %v, want Unavailable with advice to repeat the command", err)
 		}
 	}
 }
 
-// fullServer gives a service with some files, and its user.
-func fullServer(t *testing.T, files int) (*instance, user) {
+// serverWithFiles starts a server, uploads files, runs a job and returns the user.
+func serverWithFiles(t *testing.T, files int) (*instance, user) {
 	t.Helper()
 	s := shellServer(t, "")
 	u := s.user("lab", "ann@lab.example")
@@ -291,9 +291,9 @@ func fullServer(t *testing.T, files int) (*instance, user) {
 	return s, u
 }
 
-// killedWhen starts a command and kills it as soon as it has come so far. It
-// reports whether the command had not ended by itself.
-func (s *instance) killedWhen(far func() bool, args ...string) bool {
+// killWhen starts a command and kills it once the condition holds. It reports
+// whether the command was killed before it exited.
+func (s *instance) killWhen(reached func() bool, args ...string) bool {
 	s.t.Helper()
 	c := s.command(args...)
 	must(s.t, c.Start())
@@ -305,7 +305,7 @@ func (s *instance) killedWhen(far func() bool, args ...string) bool {
 			must(s.t, err)
 			return false
 		default:
-			if far() {
+			if reached() {
 				must(s.t, c.Process.Kill())
 				return (<-ended).(*exec.ExitError) != nil
 			}
@@ -314,19 +314,19 @@ func (s *instance) killedWhen(far func() bool, args ...string) bool {
 	}
 }
 
-// filesBelow counts the files in a folder, which may be absent.
+// filesBelow counts the files in a directory, which need not exist.
 func filesBelow(dir string) (n int) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {
 			n++
 		}
-		return nil // what vanishes meanwhile is not counted
+		return nil // files that disappear meanwhile do not count
 	})
 	return n
 }
 
-// sound reads every file of a backup again.
-func sound(t *testing.T, dir, name string) {
+// verifyBackup compares every file of a backup with its checksum.
+func verifyBackup(t *testing.T, dir, name string) {
 	t.Helper()
 	record, err := backup.Dir(dir).Record(name)
 	must(t, err)
@@ -335,7 +335,7 @@ func sound(t *testing.T, dir, name string) {
 	for path, want := range sums {
 		got, _, err := digest.New().File(t.Context(), filepath.Join(dir, name, path))
 		if err != nil || got != want {
-			t.Errorf("%s of backup %s: %v", path, name, err)
+			t.Errorf("backup %[2]s: %[1]s: %[3]v", path, name, err)
 		}
 	}
 	if sum != record.Sums || len(sums) != record.Files || len(record.Problems) > 0 {
@@ -343,78 +343,78 @@ func sound(t *testing.T, dir, name string) {
 	}
 }
 
-func TestKilledBackupIsGoneOnWithAndHarmsNothing(t *testing.T) {
+func TestKilledBackupIsResumedAndDoesNoDamage(t *testing.T) {
 	t.Parallel()
-	s, u := fullServer(t, 40)
+	s, u := serverWithFiles(t, 40)
 	dir := filepath.Join(t.TempDir(), "backups")
 	first := s.backup(dir)
-	for i := range 20 { // something to copy for the next
+	for i := range 20 { // for the next backup to copy
 		u.upload(fmt.Sprintf("g%d.txt", i), strings.Repeat(fmt.Sprintf("line %d\n", i), 50_000))
 	}
 	killed := 0
 	for _, files := range []int{1, 5, 20, 50, 60} {
-		far := func() bool { return filesBelow(filepath.Join(dir, "partial")) >= files }
-		if s.killedWhen(far, "backup", dir) {
+		reached := func() bool { return filesBelow(filepath.Join(dir, "partial")) >= files }
+		if s.killWhen(reached, "backup", dir) {
 			killed++
 		}
 		names, err := backup.Dir(dir).Names()
 		must(t, err)
 		for _, name := range names {
-			sound(t, dir, name)
+			verifyBackup(t, dir, name)
 		}
 		s.ok("check")
 	}
 	if killed == 0 {
-		t.Fatal("no backup was killed before its end")
+		t.Fatal("every backup finished before it was killed")
 	}
 	last := s.backup(dir)
-	sound(t, dir, last.Name)
-	sound(t, dir, first.Name)
+	verifyBackup(t, dir, last.Name)
+	verifyBackup(t, dir, first.Name)
 	if last.Files < first.Files+20 || filesBelow(filepath.Join(dir, "partial")) > 0 {
-		t.Errorf("the last backup has %d files, the first %d", last.Files, first.Files)
+		t.Errorf("last backup: %d files, first: %d", last.Files, first.Files)
 	}
-	s.eventually("the service lets go of what killed backups held", func() bool {
+	s.eventually("snapshots of killed backups are removed", func() bool {
 		left, _ := filepath.Glob(filepath.Join(s.data(), "*.tmp"))
 		return len(left) == 0
 	})
-	t.Logf("%d of 5 backups were killed before their end", killed)
+	t.Logf("%d of 5 backups were killed before they finished", killed)
 }
 
-func TestKilledRestoreIsNoDataDirectoryAndCanBeRepeated(t *testing.T) {
+func TestKilledRestoreIsUnusableAndCanBeRepeated(t *testing.T) {
 	t.Parallel()
-	s, _ := fullServer(t, 30)
+	s, _ := serverWithFiles(t, 30)
 	dir := filepath.Join(t.TempDir(), "backups")
 	taken := s.backup(dir)
 	s.stop()
 	killed := 0
 	for _, files := range []int{1, 10, 30, 40} {
 		data := filepath.Join(t.TempDir(), "new")
-		far := func() bool { return filesBelow(filepath.Join(data, "restoring")) >= files }
-		if !s.killedWhen(far, "restore", dir, "--data", data) {
+		reached := func() bool { return filesBelow(filepath.Join(data, "restoring")) >= files }
+		if !s.killWhen(reached, "restore", dir, "--data", data) {
 			continue
 		}
 		killed++
 		if _, err := os.Stat(filepath.Join(data, datadir.Database)); err != nil {
 			if out, errs, code := s.run("key", "list", "--data", data); code == 0 {
-				t.Errorf("a half restored directory is used: %s%s", out, errs)
+				t.Errorf("a partially restored directory is accepted: %s%s", out, errs)
 			}
 		}
-		sound(t, dir, taken.Name)
+		verifyBackup(t, dir, taken.Name)
 		s.ok("restore", dir, "--data", data)
-		s.clean(data)
+		s.checkClean(data)
 		if _, err := os.Stat(filepath.Join(data, "restoring")); !os.IsNotExist(err) {
-			t.Errorf("the folder restoring is left: %v", err)
+			t.Errorf("directory \"restoring\" is left behind: %v", err)
 		}
 	}
 	if killed == 0 {
-		t.Fatal("no restore was killed before its end")
+		t.Fatal("every restore finished before it was killed")
 	}
-	t.Logf("%d of 4 restores were killed before their end", killed)
+	t.Logf("%d of 4 restores were killed before they finished", killed)
 }
 
-func TestKilledCompactLeavesTheDatabaseWhole(t *testing.T) {
+func TestKilledCompactLeavesTheDatabaseIntact(t *testing.T) {
 	t.Parallel()
-	s, u := fullServer(t, 1)
+	s, u := serverWithFiles(t, 1)
 	const many = 1000
 	rows := slices.Repeat([]string{script("true")}, many)
 	u.do("POST", "/submit-batch", `{"batchName":"many","type":"shell","settings":[`+strings.Join(rows, ",")+`]}`).want(200)
@@ -423,26 +423,26 @@ func TestKilledCompactLeavesTheDatabaseWhole(t *testing.T) {
 	s.stop()
 	killed := 0
 	for range 3 {
-		far := func() bool { return exists(filepath.Join(s.data(), datadir.Database+".compact.tmp")) }
-		if s.killedWhen(far, "compact") {
+		reached := func() bool { return exists(filepath.Join(s.data(), datadir.Database+".compact.tmp")) }
+		if s.killWhen(reached, "compact") {
 			killed++
 		}
-		s.clean(s.data())
+		s.checkClean(s.data())
 	}
 	if killed == 0 {
-		t.Fatal("no compact was killed before its end")
+		t.Fatal("every compact finished before it was killed")
 	}
 	var sizes boltfile.Compacted
 	must(t, json.Unmarshal([]byte(s.ok("compact", "--json")), &sizes))
-	s.clean(s.data())
+	s.checkClean(s.data())
 	if sizes.Before < sizes.After || sizes.After == 0 {
 		t.Errorf("sizes %+v", sizes)
 	}
 	s.start()
 	if counts := u.job("many").SubjobCounts; counts["FAILED"]+counts["COMPLETED"] != many {
-		t.Errorf("after all that: %v", counts)
+		t.Errorf("after the last compact: %v", counts)
 	}
-	t.Logf("%d of 3 compacts were killed before their end; %+v", killed, sizes)
+	t.Logf("%d of 3 compacts were killed before they finished; %+v", killed, sizes)
 }
 
 func exists(path string) bool {

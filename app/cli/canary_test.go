@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// TestNothingThatClientsSendIsInAnyLog walks all routes, well and badly, with
-// marks in everything that is nobody's business: keys, tokens, queries,
-// headers, bodies, sequences, file contents. None may be in the service's log
-// or in the audit log. Names of jobs and files are no secrets.
-func TestNothingThatClientsSendIsInAnyLog(t *testing.T) {
+// TestLogsContainNothingConfidentialFromRequests sends valid and invalid requests
+// to all routes, with canaries in everything confidential: keys, tokens, queries,
+// headers, bodies, sequences and file contents. None may appear in the service's
+// log or in the audit log. Names of jobs and files are not secret.
+func TestLogsContainNothingConfidentialFromRequests(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{
 		config:     "[log]\nlevel = \"debug\"\n[cors]\norigins = \"https://portal.lab.example\"\n",
@@ -32,7 +32,7 @@ func TestNothingThatClientsSendIsInAnyLog(t *testing.T) {
 		`{"jobName":"j","type":"shell","settings":{"script":"` + sequence + `"` /* cut off */, `{"batchName":"b","type":"shell","settings":["` + mark + `"]}`,
 		`{"size":"` + mark + `"}`, `{"jobName":"j","fileName":"` + mark + `"}`,
 	}
-	for _, op := range closedRoutes(t) {
+	for _, op := range keyedRoutes(t) {
 		for _, body := range bodies {
 			for _, key := range []string{u.key, gone.key, u.key + mark, mark} {
 				for _, query := range []string{"", "?" + mark + "-query=1&x-api-key=" + u.key} {
@@ -57,10 +57,10 @@ func TestNothingThatClientsSendIsInAnyLog(t *testing.T) {
 	u.do("PUT", g.UploadURL+mark, strings.NewReader(sequence)).want(403)
 	u.do("GET", g.DownloadURL, nil).want(200)
 	u.do("GET", strings.Replace(g.DownloadURL, "token=", "token="+mark, 1), nil).want(403)
-	u.do("GET", "/jobs/"+u.key, nil).want(404)      // a key where a name belongs
-	u.do("GET", "/jobs/"+tokenOf(g), nil).want(404) // a token there
+	u.do("GET", "/jobs/"+u.key, nil).want(404)      // a key in place of a name
+	u.do("GET", "/jobs/"+tokenOf(g), nil).want(404) // a token in place of a name
 	u.do("POST", "/jobs/"+u.key+"/cancel", nil).want(404)
-	u.do("GET", "/jobs", nil, "Cookie", strings.Repeat(mark, 20_000)).want(422) // beyond the bound
+	u.do("GET", "/jobs", nil, "Cookie", strings.Repeat(mark, 20_000)).want(422) // over the limit
 	u.submit("j", "shell", script("echo "+sequence+"; exit 3"))
 	u.finished("j")
 	if _, _, code := s.run("key", "delete", strings.Split(gone.key, "_")[1]); code != 0 {
@@ -76,11 +76,11 @@ func TestNothingThatClientsSendIsInAnyLog(t *testing.T) {
 	}
 	for name, text := range logs {
 		if strings.Count(text, "\n") < 20 {
-			t.Errorf("%s is too short to tell anything: %s", name, text)
+			t.Errorf("%s is too short to prove anything: %s", name, text)
 		}
 		for _, secret := range secrets {
 			if i := strings.Index(text, secret); i >= 0 {
-				t.Errorf("%s holds %q: …%s…", name, secret, text[max(0, i-200):min(len(text), i+100)])
+				t.Errorf("%s contains %q: …%s…", name, secret, text[max(0, i-200):min(len(text), i+100)])
 			}
 		}
 	}
@@ -91,18 +91,18 @@ func tokenOf(g grant) string {
 	return token
 }
 
-// TestAllThatIsStoredIsItsOwnersAlone looks at the modes of all files, also
-// where the server was started with an open umask.
-func TestAllThatIsStoredIsItsOwnersAlone(t *testing.T) {
+// TestStoredFilesAreAccessibleOnlyToTheOwner checks the modes of all files, also
+// if the data directory was open to others at first.
+func TestStoredFilesAreAccessibleOnlyToTheOwner(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "listen = \"127.0.0.1:0\"\n[tls]\nself_signed = true\n")
 	must(t, os.Mkdir(s.data(), 0o755))
-	must(t, os.Chmod(s.data(), 0o755)) // as some installers leave it
+	must(t, os.Chmod(s.data(), 0o755)) // as some installers do
 	s.start()
 	t.Cleanup(s.kill)
 	s.user("lab", "ann@lab.example")
 	if !strings.Contains(s.log.String(), "others could look into the data directory") {
-		t.Errorf("the log does not tell that the directory was open: %s", s.log)
+		t.Errorf("the log does not mention that the directory was open: %s", s.log)
 	}
 	must(t, filepath.WalkDir(s.data(), func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -116,16 +116,16 @@ func TestAllThatIsStoredIsItsOwnersAlone(t *testing.T) {
 	}))
 }
 
-func TestOpenSecretsAndDirectoriesAreRefused(t *testing.T) {
+func TestSecretsAndDirectoriesOpenToOthersAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, file string
 		mode       os.FileMode
 		says       string
 	}{
-		{"a directory that others may write to", "", 0o770, "chmod 700"},
-		{"a secret that others may read", "secret", 0o640, "chmod 600"},
-		{"a TLS key that others may read", "tls/key.pem", 0o644, "chmod 600"},
+		{"a directory writable by others", "", 0o770, "chmod 700"},
+		{"a secret readable by others", "secret", 0o640, "chmod 600"},
+		{"a TLS key readable by others", "tls/key.pem", 0o644, "chmod 600"},
 	} {
 		s := unstarted(t, "listen = \"127.0.0.1:0\"\n[tls]\nself_signed = true\n")
 		s.start()
@@ -133,7 +133,7 @@ func TestOpenSecretsAndDirectoriesAreRefused(t *testing.T) {
 		must(t, os.Chmod(filepath.Join(s.data(), tt.file), tt.mode))
 		_, errs, code := s.run("serve")
 		if code == 0 || !strings.Contains(errs, tt.says) {
-			t.Errorf("%s: ended with %d: %s", tt.name, code, errs)
+			t.Errorf("%s: exit code %d: %s", tt.name, code, errs)
 		}
 	}
 }

@@ -349,7 +349,7 @@ func TestOneBadRowRefusesABatch(t *testing.T) {
 }
 
 // Input that only makes results doubtful is accepted, with warnings in the log.
-func TestDoubtfulInputIsAccepted(t *testing.T) {
+func TestQuestionableInputIsAcceptedWithWarnings(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
 	u.upload("odd.fasta", "\xff\xfe>\x00d\x00n\x00a\x00\r\x00\n\x00"+strings.Repeat("a\x00c\x00g\x00t\x00", 5))

@@ -39,7 +39,7 @@ func TestJobShowsResultsOfSimulation(t *testing.T) {
 	}
 }
 
-// completed waits for a job that has to succeed.
+// completed waits for a job, which must succeed.
 func (u user) completed(name string) record {
 	u.t.Helper()
 	j := u.finished(name)
@@ -90,7 +90,7 @@ func TestSimulationReportsProgress(t *testing.T) {
 	u.do("POST", "/jobs/j/cancel", nil).want(200)
 	if j := u.finished("j"); j.Failure.Code != "STOPPED" {
 		t.Errorf("%+v", j.Failure)
-	} else if j.Metrics.MaxRSSBytes == 0 { // of shorter programs nobody may see the memory
+	} else if j.Metrics.MaxRSSBytes == 0 { // shorter programs may end before their memory is measured
 		t.Errorf("metrics: %+v", *j.Metrics)
 	}
 }
@@ -104,7 +104,7 @@ func TestSimulationOccupiesItsCores(t *testing.T) {
 	u.submit("small", "cg-idp", `{"sequences":["ACDEFG"],"steps":1000}`)
 	u.running("first")
 	for _, name := range []string{"second", "small"} {
-		j := u.until(name, "told why it waits", func(r record) bool { return r.StatusReason != "" })
+		j := u.until(name, "waiting with a reason", func(r record) bool { return r.StatusReason != "" })
 		if j.Status != "QUEUED" || !strings.Contains(j.StatusReason, "CPU") {
 			t.Errorf("%s is %s while the first has both cores: %q", name, j.Status, j.StatusReason)
 		}

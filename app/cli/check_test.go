@@ -12,8 +12,8 @@ import (
 	"molrun/app/datadir"
 )
 
-// checked runs a check and gives what it found.
-func (s *instance) checked(args ...string) (c check.Report, code int) {
+// runCheck runs `molrun check --json` and returns its report and exit code.
+func (s *instance) runCheck(args ...string) (c check.Report, code int) {
 	s.t.Helper()
 	out, errs, code := s.run(append([]string{"check", "--json"}, args...)...)
 	if err := json.Unmarshal([]byte(out), &c); err != nil {
@@ -22,9 +22,9 @@ func (s *instance) checked(args ...string) (c check.Report, code int) {
 	return c, code
 }
 
-func TestCheckFindsWhatFilesLack(t *testing.T) {
+func TestCheckFindsMissingAndDamagedFiles(t *testing.T) {
 	t.Parallel()
-	s, u := fullServer(t, 3)
+	s, u := serverWithFiles(t, 3)
 	job := filepath.Join(s.data(), "jobs", u.job("j").JobID)
 	result := filepath.Join(job, "result", "name.txt")
 	upload := anUpload(t, s.data())
@@ -33,16 +33,16 @@ func TestCheckFindsWhatFilesLack(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name, says string
-		deep       bool // found by --deep alone
+		deep       bool // only --deep finds it
 		file       string
-		spoil      func() error
+		damage     func() error
 	}{
 		{"a missing upload", "no such file", false, upload, func() error { return os.Remove(upload) }},
 		{"a short upload", "bytes, its record says", false, upload, func() error { return os.Truncate(upload, 3) }},
 		{"an altered upload", "other bytes than were stored", true, upload, overwritten(upload)},
 		{"a missing result", "no such file", false, result, func() error { return os.Remove(result) }},
 		{"an altered result", "other bytes than were stored", true, result, overwritten(result)},
-		{"a link in a file's place", "no regular file", false, result, func() error {
+		{"a symlink in place of a file", "no regular file", false, result, func() error {
 			return errors.Join(os.Remove(result), os.Symlink("/etc/hostname", result))
 		}},
 		{"a missing manifest", "manifest", false, filepath.Join(job, "manifest.json"), func() error {
@@ -54,52 +54,53 @@ func TestCheckFindsWhatFilesLack(t *testing.T) {
 	} {
 		good, err := os.ReadFile(tt.file)
 		must(t, err)
-		must(t, tt.spoil())
-		shallow, _ := s.checked()
-		deep, code := s.checked("--deep")
+		must(t, tt.damage())
+		shallow, _ := s.runCheck()
+		deep, code := s.runCheck("--deep")
 		if code != exitFailed || deep.Count == 0 || !strings.Contains(deep.Problems[0].Text, tt.says) || (shallow.Count == 0) != tt.deep {
-			t.Errorf("%s: %d problems, by --deep %+v, ended with %d; want %q", tt.name, shallow.Count, deep.Problems, code, tt.says)
+			t.Errorf("%s: %d problems, with --deep %+v, exit code %d; want %q", tt.name, shallow.Count, deep.Problems, code, tt.says)
 		}
-		_ = os.Remove(tt.file) // where it is there
+		_ = os.Remove(tt.file) // it may be missing
 		must(t, os.WriteFile(tt.file, good, 0o600))
 	}
-	if c, code := s.checked("--deep"); code != 0 || c.Files < 8 || c.Jobs != 1 || c.Uploads != 3 || c.Keys != 1 {
-		t.Errorf("with all files as they were: %+v, ended with %d", c, code)
+	if c, code := s.runCheck("--deep"); code != 0 || c.Files < 8 || c.Jobs != 1 || c.Uploads != 3 || c.Keys != 1 {
+		t.Errorf("with all files restored: %+v, exit code %d", c, code)
 	}
 }
 
-func TestRepairWantsTheServiceStoppedAndSetsStraysAside(t *testing.T) {
+func TestRepairRequiresAStoppedServiceAndQuarantinesOrphans(t *testing.T) {
 	t.Parallel()
-	s, u := fullServer(t, 2)
-	stray := anUpload(t, s.data()) + "9" // a generation that no record names
-	must(t, os.WriteFile(stray, []byte("stray"), 0o600))
-	if c, code := s.checked(); code != 0 || len(c.Strays) > 0 {
-		t.Errorf("what may be on its way counts as a stray: %+v, ended with %d", c, code)
+	s, u := serverWithFiles(t, 2)
+	orphan := anUpload(t, s.data()) + "9" // a generation without a record
+	must(t, os.WriteFile(orphan, []byte("orphan"), 0o600))
+	if c, code := s.runCheck(); code != 0 || len(c.Strays) > 0 {
+		t.Errorf("a file that may be an upload in progress counts as an orphan: %+v, exit code %d", c, code)
 	}
 	if out, errs, code := s.run("check", "--repair"); code == 0 || !strings.Contains(errs, "stop it first") {
-		t.Errorf("beside a service it ended with %d: %s%s", code, out, errs)
+		t.Errorf("while the service runs: exit code %d: %s%s", code, out, errs)
 	}
 	s.stop()
-	if c, code := s.checked(); code != 0 || len(c.Strays) != 1 || c.SetAside != "" {
-		t.Errorf("without a service: %+v, ended with %d", c, code)
+	if c, code := s.runCheck(); code != 0 || len(c.Strays) != 1 || c.SetAside != "" {
+		t.Errorf("without a service: %+v, exit code %d", c, code)
 	}
-	c, code := s.checked("--repair")
+	c, code := s.runCheck("--repair")
 	if code != 0 || c.SetAside == "" {
-		t.Fatalf("repair: %+v, ended with %d", c, code)
+		t.Fatalf("repair: %+v, exit code %d", c, code)
 	}
-	rest, err := filepath.Rel(s.data(), stray)
+	rest, err := filepath.Rel(s.data(), orphan)
 	must(t, err)
-	if text, err := os.ReadFile(filepath.Join(s.data(), c.SetAside, rest)); err != nil || string(text) != "stray" {
-		t.Errorf("set aside: %q, %v", text, err)
+	if text, err := os.ReadFile(filepath.Join(s.data(), c.SetAside, rest)); err != nil || string(text) != "orphan" {
+		t.Errorf("quarantined file: %q, %v", text, err)
 	}
 	s.start()
 	if got := string(u.result("j", "name.txt")); got != "j\n" {
-		t.Errorf("a result afterwards: %q", got)
+		t.Errorf("result after the repair: %q", got)
 	}
 }
 
-// TestDamageThatAServiceMeetsEndsIt overwrites the pages below a service.
-func TestDamageThatAServiceMeetsEndsIt(t *testing.T) {
+// TestServiceStopsOnADamagedDatabase overwrites pages of the database while the
+// service runs.
+func TestServiceStopsOnADamagedDatabase(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
 	u := s.user("lab", "ann@lab.example")
@@ -114,9 +115,9 @@ func TestDamageThatAServiceMeetsEndsIt(t *testing.T) {
 	}
 	<-s.exited
 	if code := s.process.ProcessState.ExitCode(); code != datadir.ExitDatabaseFailed || !strings.Contains(s.log.String(), "the database is damaged") {
-		t.Errorf("the service ended with %d, key %s:\n%s", code, u.key, s.tail())
+		t.Errorf("service: exit code %d, key %s:\n%s", code, u.key, s.tail())
 	}
 	if _, errs, code := s.run("check"); code == 0 || !strings.Contains(errs, "damaged") {
-		t.Errorf("check ended with %d: %s", code, errs)
+		t.Errorf("check: exit code %d: %s", code, errs)
 	}
 }

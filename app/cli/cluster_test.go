@@ -23,29 +23,29 @@ import (
 // GPUs each.
 var slurmDaemons cluster.Shared
 
-// TestJobsOnTheCluster runs one test after the other, since each has the cluster
-// for itself; other tests run meanwhile.
+// TestJobsOnTheCluster runs its subtests in sequence, since each needs the whole
+// cluster; other tests run in parallel.
 func TestJobsOnTheCluster(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(*testing.T, *cluster.Cluster){
-		"one line of configuration sends jobs there":    oneLineSendsJobsThere,
-		"devices are those that Slurm grants":           devicesAreSlurms,
-		"nothing of the service reaches a job":          nothingReachesJobs,
-		"a job tells why it waits in Slurm":             waitingJobTellsWhy,
-		"rules send jobs here and there":                rulesSendJobs,
-		"jobs go on while the service is down":          jobsGoOnWithoutService,
-		"jobs are cancelled, waiting and running":       jobsAreCancelled,
-		"the rows of a batch take few calls of sbatch":  batchIsFewSubmissions,
-		"a shared folder is mounted later":              sharedFolderComesLater,
-		"a job that no node holds is refused":           tooLargeJobIsRefused,
-		"the README's part for administrators is right": readmeOfTheCluster,
-		"doctor and readyz tell how the cluster is":     doctorAndReadyz,
+		"one setting sends jobs to Slurm":              oneSettingSendsJobsToSlurm,
+		"jobs see the GPUs that Slurm grants":          jobsSeeTheirGPUs,
+		"jobs see no secrets of the service":           jobsSeeNoSecrets,
+		"a waiting job shows Slurm's reason":           waitingJobShowsReason,
+		"rules route jobs to executors":                rulesRouteJobs,
+		"jobs continue while the service is down":      jobsContinueWithoutService,
+		"waiting and running jobs are cancelled":       jobsAreCancelled,
+		"a batch needs few calls of sbatch":            batchNeedsFewSubmissions,
+		"the shared folder is mounted later":           sharedFolderIsMountedLater,
+		"a job too large for any node is refused":      tooLargeJobIsRefused,
+		"the README's instructions for clusters work":  readmeForClusters,
+		"doctor and readyz report the cluster's state": doctorAndReadyz,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, slurmDaemons.Start(t)) })
 	}
 }
 
-// site is a server with a cluster.
+// site is a server that uses the cluster.
 type site struct {
 	*instance
 	cluster *cluster.Cluster
@@ -53,8 +53,8 @@ type site struct {
 	prefix  string
 }
 
-// clusterServer starts a server whose configuration begins with the section
-// [slurm], settings go on there. Polling is quick, since tests wait for it.
+// clusterServer starts a server that uses the cluster; settings are added to its
+// [slurm] section. It polls often, since tests wait for it.
 func clusterServer(t *testing.T, c *cluster.Cluster, settings string, more serverOptions) *site {
 	t.Helper()
 	s := &site{cluster: c, shared: t.TempDir(), prefix: "t" + strings.ToLower(rand.Text()[:12])}
@@ -64,15 +64,15 @@ func clusterServer(t *testing.T, c *cluster.Cluster, settings string, more serve
 	if more.algorithms == nil {
 		more.algorithms = map[string]string{"shell.toml": shellFile}
 	}
-	t.Cleanup(func() { s.cancelAll(t) }) // after the server's end
+	t.Cleanup(func() { s.cancelAll(t) }) // after the server has ended
 	s.instance = startServer(t, more)
 	return s
 }
 
-// everywhere is the configuration of a site whose jobs all run on the cluster.
+// everywhere configures a site whose jobs all run on the cluster.
 const everywhere = "[runner]\nexecutor = \"slurm\"\n"
 
-// inSlurm gives the numbers of the site's jobs there that have not ended.
+// inSlurm returns the ids of the site's jobs in Slurm that have not ended.
 func (s *site) inSlurm(t *testing.T) (ids []string) {
 	t.Helper()
 	for line := range strings.Lines(s.cluster.Run(t, "squeue", "--noheader", "--array", "--format=%i %j")) {
@@ -87,21 +87,21 @@ func (s *site) cancelAll(t *testing.T) {
 	if ids := s.inSlurm(t); len(ids) > 0 {
 		s.cluster.Run(t, "scancel", ids...)
 	}
-	s.emptied(t)
+	s.waitUntilEmpty(t)
 }
 
-// emptied waits until none of the site's jobs is left in Slurm, not even
-// ending.
-func (s *site) emptied(t *testing.T) {
+// waitUntilEmpty waits until none of the site's jobs is left in Slurm, not even a
+// completing one.
+func (s *site) waitUntilEmpty(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); len(s.inSlurm(t)) > 0; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("jobs stay in Slurm: %v", s.inSlurm(t))
+			t.Fatalf("jobs are left in Slurm: %v", s.inSlurm(t))
 		}
 	}
 }
 
-func oneLineSendsJobsThere(t *testing.T, c *cluster.Cluster) {
+func oneSettingSendsJobsToSlurm(t *testing.T, c *cluster.Cluster) {
 	const simulation = `{"sequences":["DSHAKRHHGYKRKFHEKHHSHRGY"],"names":["Hst5"],"steps":20000,"seed":7}`
 	here := startServer(t, serverOptions{}).user("lab", "ann@lab.example")
 	there := clusterServer(t, c, "", serverOptions{config: everywhere}).user("lab", "ann@lab.example")
@@ -122,33 +122,33 @@ func oneLineSendsJobsThere(t *testing.T, c *cluster.Cluster) {
 		results[name] = files
 	}
 	if diff := cmp.Diff(results["here"], results["there"]); diff != "" {
-		t.Errorf("the results differ, -here +there:\n%s", diff)
+		t.Errorf("results differ, -local +slurm:\n%s", diff)
 	}
 	if len(results["there"]) < 5 {
-		t.Errorf("the result has only %v", sortedNames(results["there"]))
+		t.Errorf("the result has only the files %v", sortedNames(results["there"]))
 	}
 }
 
-func devicesAreSlurms(t *testing.T, c *cluster.Cluster) {
+func jobsSeeTheirGPUs(t *testing.T, c *cluster.Cluster) {
 	u := clusterServer(t, c, "", serverOptions{
 		config: "[runner]\nexecutor = \"slurm\"\ngpus = [\"GPU-ours\", \"GPU-too\"]\n",
 		env:    []string{"CUDA_VISIBLE_DEVICES=GPU-ours"},
 	}).user("lab", "ann@lab.example")
-	const tell = `echo "${CUDA_VISIBLE_DEVICES-none}" >out/devices`
+	const report = `echo "${CUDA_VISIBLE_DEVICES-none}" >out/devices`
 	for gpus, want := range map[int][]string{0: {""}, 1: {"0", "1"}, 2: {"0,1"}} {
 		name := fmt.Sprintf("with-%d", gpus)
-		u.submit(name, "shell", script(tell, fmt.Sprintf(`,"gpus":%d`, gpus)))
+		u.submit(name, "shell", script(report, fmt.Sprintf(`,"gpus":%d`, gpus)))
 		u.completed(name)
 		if got := strings.TrimSpace(string(u.result(name, "devices"))); !slices.Contains(want, got) {
-			t.Errorf("a job of %d GPUs sees %q, want one of %q", gpus, got, want)
+			t.Errorf("a job with %d GPUs sees %q, want one of %q", gpus, got, want)
 		}
 	}
 }
 
-// nothingReachesJobs has a job look at its own environment and at those of all
-// processes above it. What asks Slurm's commands to pass the environment on is
-// in the service's, too.
-func nothingReachesJobs(t *testing.T, c *cluster.Cluster) {
+// jobsSeeNoSecrets has a job print its environment and those of its ancestor
+// processes. The service's environment also has the variables that ask Slurm's
+// commands to pass the environment on.
+func jobsSeeNoSecrets(t *testing.T, c *cluster.Cluster) {
 	const canary = "CANARY-of-the-service"
 	s := clusterServer(t, c, "", serverOptions{
 		config: "[runner]\nexecutor = \"slurm\"\nsandbox = \"off\"\n",
@@ -168,7 +168,7 @@ done`))
 	u.completed("look")
 	seen := string(u.result("look", "seen"))
 	if strings.Count(seen, "process ") < 3 || !strings.Contains(seen, "SLURM_CONF=") {
-		t.Errorf("the job did not look up to Slurm's own process: %s", seen)
+		t.Errorf("the job did not reach Slurm's own process: %s", seen)
 	}
 	u.submit("stay", "shell", script("sleep 600"))
 	u.running("stay")
@@ -182,13 +182,13 @@ done`))
 	for where, text := range texts {
 		for _, private := range []string{canary, u.key, s.data(), string(secret)} {
 			if strings.Contains(text, private) {
-				t.Errorf("%s has %q of the service", where, private)
+				t.Errorf("%s: contains %q of the service", where, private)
 			}
 		}
 	}
 }
 
-// everyFile joins the texts of all files below a folder but the program's copy.
+// everyFile concatenates all files below a directory except the copy of molrun.
 func everyFile(t *testing.T, dir string) string {
 	t.Helper()
 	var all strings.Builder
@@ -204,7 +204,7 @@ func everyFile(t *testing.T, dir string) string {
 	return all.String()
 }
 
-func waitingJobTellsWhy(t *testing.T, c *cluster.Cluster) {
+func waitingJobShowsReason(t *testing.T, c *cluster.Cluster) {
 	s := clusterServer(t, c, "", serverOptions{config: "[runner]\nexecutor = \"slurm\"\nsandbox = \"off\"\n"})
 	u, gate := s.user("lab", "ann@lab.example"), s.gate("open")
 	for _, name := range []string{"first", "second"} {
@@ -214,18 +214,18 @@ func waitingJobTellsWhy(t *testing.T, c *cluster.Cluster) {
 	u.submit("third", "shell", script("true", `,"cpus":4`))
 	waits := u.until("third", "waiting for resources", func(r record) bool { return strings.Contains(r.StatusReason, "Resources") })
 	if waits.Status != "QUEUED" {
-		t.Errorf("a job that waits in Slurm is %s", waits.Status)
+		t.Errorf("a job waiting in Slurm is %s", waits.Status)
 	}
 	gate.open(t)
 	for _, name := range []string{"first", "second", "third"} {
 		if j := u.completed(name); j.StatusReason != "" {
-			t.Errorf("%s still tells %q", name, j.StatusReason)
+			t.Errorf("%s still has the reason %q", name, j.StatusReason)
 		}
 	}
 }
 
-func rulesSendJobs(t *testing.T, c *cluster.Cluster) {
-	s := clusterServer(t, c, "options = \"--nice=3\"\n", serverOptions{config: openSandbox + `
+func rulesRouteJobs(t *testing.T, c *cluster.Cluster) {
+	s := clusterServer(t, c, "options = \"--nice=3\"\n", serverOptions{config: noSandbox + `
 [[runner.rules]]
 user = "bob@lab.example"
 executor = "local"
@@ -236,17 +236,17 @@ partition = "main"
 options = ["--nice=7", "--exclude=c1"]
 `})
 	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
-	const tell = `scontrol show job "$SLURM_JOB_ID" >out/job 2>&1; echo "node ${SLURMD_NODENAME-none}" >>out/job`
+	const report = `scontrol show job "$SLURM_JOB_ID" >out/job 2>&1; echo "node ${SLURMD_NODENAME-none}" >>out/job`
 	for _, tt := range []struct {
 		u              user
 		name, more     string
 		executor, says string
 	}{
 		{ann, "small", "", "local", "node none"},
-		{ann, "large", `,"cpus":2`, "slurm", "node none"}, // its own environment has nothing of Slurm's
+		{ann, "large", `,"cpus":2`, "slurm", "node none"}, // Slurm's variables are not in the job's environment
 		{bob, "here", `,"cpus":2`, "local", "node none"},
 	} {
-		tt.u.submit(tt.name, "shell", script(tell, tt.more))
+		tt.u.submit(tt.name, "shell", script(report, tt.more))
 		if j := tt.u.completed(tt.name); j.Executor != tt.executor {
 			t.Errorf("%s ran on %s, want %s", tt.name, j.Executor, tt.executor)
 		}
@@ -261,9 +261,9 @@ options = ["--nice=7", "--exclude=c1"]
 	}
 }
 
-// jobsGoOnWithoutService kills the service while one job runs and another waits
-// in Slurm; the first ends before the service is back.
-func jobsGoOnWithoutService(t *testing.T, c *cluster.Cluster) {
+// jobsContinueWithoutService kills the service while jobs run and another waits in
+// Slurm; they end before the service is back.
+func jobsContinueWithoutService(t *testing.T, c *cluster.Cluster) {
 	s := clusterServer(t, c, "", serverOptions{config: "[runner]\nexecutor = \"slurm\"\nsandbox = \"off\"\n"})
 	u, gate := s.user("lab", "ann@lab.example"), s.gate("open")
 	ran := filepath.Join(s.dir, "ran")
@@ -276,13 +276,13 @@ func jobsGoOnWithoutService(t *testing.T, c *cluster.Cluster) {
 	u.until("waits", "in Slurm", func(r record) bool { return strings.Contains(r.StatusReason, "Resources") })
 	s.kill()
 	gate.open(t)
-	s.emptied(t)
+	s.waitUntilEmpty(t)
 	s.start()
 	for _, name := range []string{"a", "b", "waits"} {
 		j := u.completed(name)
 		times, err := os.ReadFile(ran + "." + name)
 		if err != nil || string(times) != "once\n" || j.Attempts != 1 {
-			t.Errorf("%s took %d attempts and ran: %s, %v", name, j.Attempts, times, err)
+			t.Errorf("%s: %d attempts, ran: %s, %v", name, j.Attempts, times, err)
 		}
 		if got := string(u.result(name, "done")); got != "done\n" {
 			t.Errorf("result of %s: %q", name, got)
@@ -307,12 +307,12 @@ func jobsAreCancelled(t *testing.T, c *cluster.Cluster) {
 			t.Errorf("%s: %s %+v", name, j.Status, j.Failure)
 		}
 	}
-	s.emptied(t)
+	s.waitUntilEmpty(t)
 }
 
-// batchIsFewSubmissions runs as many rows as MOLRUN_CLUSTER_ROWS says; `make
-// cluster` takes a thousand.
-func batchIsFewSubmissions(t *testing.T, c *cluster.Cluster) {
+// batchNeedsFewSubmissions runs MOLRUN_CLUSTER_ROWS rows; `make cluster` sets it
+// to 1,000.
+func batchNeedsFewSubmissions(t *testing.T, c *cluster.Cluster) {
 	count := 50
 	if text := os.Getenv("MOLRUN_CLUSTER_ROWS"); text != "" {
 		var err error
@@ -338,32 +338,32 @@ func batchIsFewSubmissions(t *testing.T, c *cluster.Cluster) {
 	}
 	for _, i := range []int{0, count / 2, count - 1} {
 		if got := string(u.result(fmt.Sprintf("many-%d", i+1), "row")); got != fmt.Sprintf("%d\n", i) {
-			t.Errorf("row %d gave %q", i, got)
+			t.Errorf("row %d: result %q", i, got)
 		}
 	}
 	var listed page
 	u.do("GET", "/jobs?"+url.Values{"batch": {"many"}, "limit": {"100"}}.Encode(), nil).want(200).into(&listed)
 	for _, j := range listed.Jobs {
 		if j.Attempts != 1 || j.Executor != "slurm" {
-			t.Errorf("%s took %d attempts on %s", j.JobName, j.Attempts, j.Executor)
+			t.Errorf("%s: %d attempts on %s", j.JobName, j.Attempts, j.Executor)
 		}
 	}
 }
 
-// sharedFolderComesLater starts without the folder, as a machine does whose
-// network is slow.
-func sharedFolderComesLater(t *testing.T, c *cluster.Cluster) {
+// sharedFolderIsMountedLater starts without the folder, as on a machine with a slow
+// network.
+func sharedFolderIsMountedLater(t *testing.T, c *cluster.Cluster) {
 	s := clusterServer(t, c, "", serverOptions{config: everywhere})
 	s.stop()
 	must(t, os.RemoveAll(s.shared))
 	s.start()
 	u := s.user("lab", "ann@lab.example")
 	u.submit("early", "shell", script("true"))
-	s.eventually("the service tells that it waits for the folder", func() bool {
+	s.eventually("the service logs that it waits for the folder", func() bool {
 		return strings.Contains(s.log.String(), "the folder shared with the cluster can't be used") && strings.Contains(s.log.String(), "will try again")
 	})
 	if j := u.job("early"); j.Status != "QUEUED" {
-		t.Errorf("a job without a folder is %s: %+v", j.Status, j.Failure)
+		t.Errorf("a job is %s without the folder: %+v", j.Status, j.Failure)
 	}
 	must(t, os.Mkdir(s.shared, 0o700))
 	u.completed("early")
@@ -392,9 +392,9 @@ func tooLargeJobIsRefused(t *testing.T, c *cluster.Cluster) {
 
 func doctorAndReadyz(t *testing.T, c *cluster.Cluster) {
 	s := clusterServer(t, c, "", serverOptions{config: everywhere})
-	said, _ := s.diagnosis("--listen", strings.TrimPrefix(s.base, "http://"))
-	if strings.Contains(said["slurm"], string(doctor.Problem)+": ") || !strings.Contains(said["slurm"], "read what was written here") {
-		t.Errorf("doctor says %q", said["slurm"])
+	findings, _ := s.diagnosis("--listen", strings.TrimPrefix(s.base, "http://"))
+	if strings.Contains(findings["slurm"], string(doctor.Problem)+": ") || !strings.Contains(findings["slurm"], "read what was written here") {
+		t.Errorf("doctor says %q", findings["slurm"])
 	}
 	answers := func() string {
 		var ready struct{ Checks map[string]any }
@@ -402,26 +402,26 @@ func doctorAndReadyz(t *testing.T, c *cluster.Cluster) {
 		text, _ := ready.Checks["slurm"].(string)
 		return text
 	}
-	s.eventually("/readyz tells that the cluster answers", func() bool { return answers() == "ok" })
+	s.eventually("/readyz reports that the cluster answers", func() bool { return answers() == "ok" })
 	t.Cleanup(func() { c.Up(t) })
 	c.Kill(t, cluster.Controller)
 	u := s.user("lab", "ann@lab.example")
 	u.submit("kept", "shell", script("true"))
-	s.eventually("/readyz tells that the cluster does not answer", func() bool { return strings.HasPrefix(answers(), "no answer since ") })
-	said, _ = s.diagnosis("--listen", strings.TrimPrefix(s.base, "http://"))
-	if !strings.Contains(said["slurm"], string(doctor.Problem)+": ") || !strings.Contains(said["slurm"], "slurmctld") {
-		t.Errorf("doctor says %q of a controller that is down", said["slurm"])
+	s.eventually("/readyz reports that the cluster does not answer", func() bool { return strings.HasPrefix(answers(), "no answer since ") })
+	findings, _ = s.diagnosis("--listen", strings.TrimPrefix(s.base, "http://"))
+	if !strings.Contains(findings["slurm"], string(doctor.Problem)+": ") || !strings.Contains(findings["slurm"], "slurmctld") {
+		t.Errorf("doctor says %q while the controller is down", findings["slurm"])
 	}
 	if j := u.job("kept"); j.Status != "QUEUED" || j.Attempts > 1 {
-		t.Errorf("a job is %s, in attempt %d, while the controller is down", j.Status, j.Attempts)
+		t.Errorf("a job is %s in attempt %d while the controller is down", j.Status, j.Attempts)
 	}
 	c.Up(t)
-	s.eventually("/readyz tells that the cluster answers again", func() bool { return answers() == "ok" })
+	s.eventually("/readyz reports that the cluster answers again", func() bool { return answers() == "ok" })
 }
 
-// readmeOfTheCluster does what the README tells an administrator to. Only the
-// shared folder and the account are others.
-func readmeOfTheCluster(t *testing.T, c *cluster.Cluster) {
+// readmeForClusters follows the README's instructions for administrators. Only the
+// shared folder and the account differ.
+func readmeForClusters(t *testing.T, c *cluster.Cluster) {
 	dir := t.TempDir()
 	shared := filepath.Join(dir, "shared")
 	here := strings.NewReplacer("/shared/molrun", shared, "-o molrun", fmt.Sprintf("-o %d", os.Geteuid()), "127.0.0.1:8080", "127.0.0.1:0").Replace

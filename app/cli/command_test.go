@@ -13,20 +13,20 @@ import (
 	"molrun/web/client"
 )
 
-// unstarted gives a server that does not run, with this configuration.
+// unstarted returns a server with this configuration that has not been started.
 func unstarted(t *testing.T, config string, env ...string) *instance {
 	t.Helper()
-	s := &instance{t: t, dir: t.TempDir(), env: env, said: &logBuffer{}, secrets: &confidential{}}
+	s := &instance{t: t, dir: t.TempDir(), env: env, stderr: &logBuffer{}, secrets: &confidential{}}
 	must(t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(fmt.Sprintf("data = %q\n", s.data())+config), 0o600))
 	return s
 }
 
-func TestKeyCreatePrintsTheKeyAloneAndOnce(t *testing.T) {
+func TestKeyCreatePrintsOnlyTheKeyAndOnlyOnce(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "")
 	out, errs, code := s.run("key", "create", "--organization", "lab", "--email", "Ann@Lab.example")
 	if code != 0 || errs != "" || len(strings.Fields(out)) != 1 || !strings.HasPrefix(out, "molrun_") || !strings.HasSuffix(out, "\n") {
-		t.Fatalf("printed %q and %q, ended with %d; want the key alone", out, errs, code)
+		t.Fatalf("printed %q and %q, exit code %d; want only the key", out, errs, code)
 	}
 	asJSON, errs, _ := s.run("key", "create", "--organization", "lab", "--email", "bob@lab.example", "--role", "admin", "--expires", "90d", "--json")
 	var made struct {
@@ -42,7 +42,7 @@ func TestKeyCreatePrintsTheKeyAloneAndOnce(t *testing.T) {
 		for _, key := range []string{out, made.Key} {
 			parts := strings.Split(key, "_")
 			if code != 0 || !strings.Contains(list, parts[1]) || strings.Contains(list, parts[2]) {
-				t.Errorf("%v ended with %d and printed %s; want ids and no secrets", args, code, list)
+				t.Errorf("%v: exit code %d, printed %s; want ids without secrets", args, code, list)
 			}
 		}
 		if !strings.Contains(list, "ann@lab.example") || strings.Contains(list, "hash") {
@@ -51,7 +51,7 @@ func TestKeyCreatePrintsTheKeyAloneAndOnce(t *testing.T) {
 	}
 }
 
-func TestKeysAreManagedWhileTheServerRunsAndWhileItDoesNot(t *testing.T) {
+func TestKeysAreManagedWithAndWithoutAServer(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
 	u := s.user("lab", "ann@lab.example")
@@ -59,7 +59,7 @@ func TestKeysAreManagedWhileTheServerRunsAndWhileItDoesNot(t *testing.T) {
 	change := func(command string) {
 		t.Helper()
 		if _, errs, code := s.run("key", command, id); code != 0 || !strings.Contains(errs, id) {
-			t.Fatalf("key %s ended with %d: %s", command, code, errs)
+			t.Fatalf("key %s: exit code %d: %s", command, code, errs)
 		}
 	}
 	u.do("GET", "/jobs", nil).want(200)
@@ -81,18 +81,18 @@ func TestKeysAreManagedWhileTheServerRunsAndWhileItDoesNot(t *testing.T) {
 	change("delete")
 	u.do("GET", "/jobs", nil).want(401)
 	if _, errs, code := s.run("key", "enable", id); code != exitMissing {
-		t.Errorf("a deleted key: ended with %d: %s", code, errs)
+		t.Errorf("a deleted key: exit code %d: %s", code, errs)
 	}
 }
 
-func TestCommandsAtOnceWithoutAServerTakeTurns(t *testing.T) {
+func TestConcurrentCommandsWithoutAServerDoNotInterfere(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "")
 	var wg sync.WaitGroup
 	for i := range 5 {
 		wg.Go(func() {
 			if _, errs, code := s.run("key", "create", "--organization", "lab", "--email", fmt.Sprintf("u%d@lab.example", i)); code != 0 {
-				t.Errorf("ended with %d: %s", code, errs)
+				t.Errorf("exit code %d: %s", code, errs)
 			}
 		})
 	}
@@ -102,7 +102,7 @@ func TestCommandsAtOnceWithoutAServerTakeTurns(t *testing.T) {
 	}
 }
 
-func TestFlagsStandOverVariablesOverFileOverDefaults(t *testing.T) {
+func TestPrecedenceOfFlagsVariablesFileAndDefaults(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{
 		config: "public_url = \"http://file.example\"\n[links]\nupload = \"2h\"\n[limits]\nbody = \"4KiB\"\n",
@@ -110,7 +110,7 @@ func TestFlagsStandOverVariablesOverFileOverDefaults(t *testing.T) {
 		flags:  []string{"--public-url", "http://flag.example", "--listen", "127.0.0.2:0"},
 	}.withData())
 	if !strings.HasPrefix(s.base, "http://127.0.0.2:") {
-		t.Errorf("it listens on %s, though a flag says 127.0.0.2", s.base)
+		t.Errorf("server listens on %s, though the flag says 127.0.0.2", s.base)
 	}
 	out, errs, code := s.run("key", "create", "--data", s.data(), "--organization", "lab", "--email", "ann@lab.example")
 	if code != 0 {
@@ -119,22 +119,22 @@ func TestFlagsStandOverVariablesOverFileOverDefaults(t *testing.T) {
 	u := user{s, strings.TrimSpace(out)}
 	g := u.grant("a.txt")
 	if !strings.HasPrefix(g.UploadURL, "http://flag.example/blobs/") {
-		t.Errorf("uploadUrl %s, want the flag's address", g.UploadURL)
+		t.Errorf("uploadUrl %s, want the address of the flag", g.UploadURL)
 	}
 	if at, err := time.Parse(time.RFC3339Nano, g.ExpiresAt); err != nil || time.Until(at) > 2*time.Hour || time.Until(at) < time.Hour {
-		t.Errorf("expiresAt %s, want 2h from the file", g.ExpiresAt)
+		t.Errorf("expiresAt %s, want the 2h of the file", g.ExpiresAt)
 	}
-	u.do("POST", "/submit-job", `{"jobName":"`+strings.Repeat("x", 3000)+`"}`).code(413, "BODY_TOO_LARGE") // 2KiB of the variable
-	u.do("POST", "/submit-batch", `{"batchName":"`+strings.Repeat("x", 3000)+`"}`).want(422)               // 64MiB by default
+	u.do("POST", "/submit-job", `{"jobName":"`+strings.Repeat("x", 3000)+`"}`).code(413, "BODY_TOO_LARGE") // 2KiB, from the variable
+	u.do("POST", "/submit-batch", `{"batchName":"`+strings.Repeat("x", 3000)+`"}`).want(422)               // 64MiB, the default
 }
 
-// withData names the data directory by a flag, which the server fills in.
+// withData sets the data directory by a flag.
 func (o serverOptions) withData() serverOptions {
 	o.flags = append(o.flags, "--data", "data") // the process runs in the server's directory
 	return o
 }
 
-func TestSettingsThatAreUnknownOrFaultyAreErrors(t *testing.T) {
+func TestUnknownAndInvalidSettingsAreErrors(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ config, variable, says string }{
 		{"lisen = \":1\"\n", "X=1", `did you mean "listen"?`},
@@ -147,7 +147,7 @@ func TestSettingsThatAreUnknownOrFaultyAreErrors(t *testing.T) {
 		for _, args := range [][]string{{"serve"}, {"key", "list"}} {
 			_, errs, code := unstarted(t, tt.config, tt.variable).run(args...)
 			if code == 0 || !strings.Contains(errs, tt.says) {
-				t.Errorf("%v with %q and %s ended with %d: %s; want %s", args, tt.config, tt.variable, code, errs, tt.says)
+				t.Errorf("%v with %q and %s: exit code %d: %s; want %s", args, tt.config, tt.variable, code, errs, tt.says)
 			}
 		}
 	}
@@ -155,11 +155,11 @@ func TestSettingsThatAreUnknownOrFaultyAreErrors(t *testing.T) {
 	other := filepath.Join(s.dir, "other.toml")
 	must(t, os.WriteFile(other, []byte("lisen = 1\n"), 0o600))
 	if _, errs, code := s.run("serve", "--config", other); code == 0 || !strings.Contains(errs, "other.toml:1") {
-		t.Errorf("serve --config ended with %d: %s", code, errs)
+		t.Errorf("serve --config: exit code %d: %s", code, errs)
 	}
 }
 
-func TestExitCodesTellWhatWentWrong(t *testing.T) {
+func TestExitCodesOfCommands(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "")
 	bad := filepath.Join(s.dir, "bad.toml")
@@ -199,18 +199,18 @@ func TestExitCodesTellWhatWentWrong(t *testing.T) {
 	} {
 		out, errs, code := s.run(strings.Fields(tt.args)...)
 		if code != tt.code || (code != 0) != strings.HasPrefix(errs+out, "molrun: ") && !strings.Contains(errs+out, "bad.toml") {
-			t.Errorf("molrun %s ended with %d, want %d: %s%s", tt.args, code, tt.code, out, errs)
+			t.Errorf("molrun %s: exit code %d, want %d: %s%s", tt.args, code, tt.code, out, errs)
 		}
 		if strings.Contains(errs, "molrun: \n") {
-			t.Errorf("molrun %s says nothing after its name: %s", tt.args, errs)
+			t.Errorf("molrun %s: empty error message: %s", tt.args, errs)
 		}
 	}
 	if list, _, _ := s.run("key", "list"); strings.Contains(list, "@") {
-		t.Errorf("a refused key create made a key: %s", list)
+		t.Errorf("a refused key create created a key: %s", list)
 	}
 }
 
-func TestExitCodesFollowTheAnswersOfTheAPI(t *testing.T) {
+func TestExitCodesFollowAPIErrors(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
 	u, other := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
@@ -234,13 +234,13 @@ func TestExitCodesFollowTheAnswersOfTheAPI(t *testing.T) {
 		err  error
 		code int
 	}{
-		{"an answer", done, 0},
-		{"a job that can't be tried again", failed, exitFailed},
+		{"success", done, 0},
+		{"a job that cannot be retried", failed, exitFailed},
 		{"a refused key", refused, exitKey},
-		{"what one may not do", forbidden, exitKey},
-		{"an absent job", none, exitMissing},
+		{"a forbidden request", forbidden, exitKey},
+		{"a missing job", none, exitMissing},
 		{"a taken name", taken, exitInvalid},
-		{"a faulty submission", invalid, exitInvalid},
+		{"an invalid submission", invalid, exitInvalid},
 	} {
 		if got := exitCode(tt.err); got != tt.code {
 			t.Errorf("%s: exit code %d, want %d (%v)", tt.name, got, tt.code, tt.err)
@@ -253,10 +253,10 @@ func TestDataDirectoryHasOneServer(t *testing.T) {
 	s := startServer(t, serverOptions{})
 	_, errs, code := s.run("serve", "--listen", "127.0.0.1:0")
 	if code != exitFailed || !strings.Contains(errs, "molrun: ") {
-		t.Errorf("a second server on the same data ended with %d: %s", code, errs)
+		t.Errorf("a second server on the same data: exit code %d: %s", code, errs)
 	}
 	if _, errs, code := s.run("health", "--listen", strings.TrimPrefix(s.base, "http://")); code != 0 {
-		t.Errorf("the first one is not well: %s", errs)
+		t.Errorf("the first server is not healthy: %s", errs)
 	}
 }
 
@@ -278,14 +278,14 @@ func TestEngineTakesSequencesInlineAndFromAFile(t *testing.T) {
 	}
 }
 
-func TestDescriptionIsOfVersion1(t *testing.T) {
+func TestDescriptionHasVersion1(t *testing.T) {
 	t.Parallel()
-	nobody := user{plain(t), ""}
-	if text := string(nobody.do("GET", "/openapi.yaml", nil).want(200).body); !strings.Contains(text, "\n  version: 1.0.0\n") {
-		t.Errorf("the description is of another version: %.300s", text)
+	anonymous := user{plain(t), ""}
+	if text := string(anonymous.do("GET", "/openapi.yaml", nil).want(200).body); !strings.Contains(text, "\n  version: 1.0.0\n") {
+		t.Errorf("the description has another version: %.300s", text)
 	}
 	var v map[string]any
-	if nobody.do("GET", "/version", nil).want(200).into(&v); len(v) == 0 {
+	if anonymous.do("GET", "/version", nil).want(200).into(&v); len(v) == 0 {
 		t.Error("GET /version is empty")
 	}
 }

@@ -15,15 +15,15 @@ import (
 	"molrun/app/audit"
 )
 
-// confidential is what clients of a server have been given or have sent that
-// no log may tell: secrets of keys, settings, contents of files.
+// confidential collects what must not appear in any log: secrets of keys, settings
+// and file contents that clients of a server received or sent.
 type confidential struct {
 	mu    sync.Mutex
 	texts []string
 }
 
-// shortest is the length from which on a text is known again in a log; words
-// such as "true" are in every one. Identifiers are meant to be in logs.
+// shortest is the length of the shortest text to search for; words such as "true"
+// are in every log. Identifiers are meant to be logged.
 const shortest = 16
 
 var identifier = regexp.MustCompile(`^[0-9A-Z]{26}$`)
@@ -43,14 +43,14 @@ var (
 	anySecret = regexp.MustCompile(wholeKey.String() + `|eyJ[0-9A-Za-z_-]{10,}\.|[?&]token=`)
 )
 
-// keys adds the secrets of the keys in what a command printed.
+// keys adds the secrets of the keys that a command printed.
 func (c *confidential) keys(printed string) {
 	for _, key := range wholeKey.FindAllStringSubmatch(printed, -1) {
 		c.add(key[1])
 	}
 }
 
-// settings adds the texts among the settings of a submission, however deep.
+// settings adds the strings in the settings of a submission, at any depth.
 func (c *confidential) settings(body string) {
 	var sent struct{ Settings any }
 	if json.Unmarshal([]byte(body), &sent) == nil {
@@ -73,8 +73,8 @@ func (c *confidential) leaves(value any) {
 	}
 }
 
-// leaks gives what a log holds of all that, and every key and token in it,
-// each with some of what stands around.
+// leaks returns the confidential texts, keys and tokens that a log contains, each
+// with some context.
 func (c *confidential) leaks(log string) (found []string) {
 	for _, at := range anySecret.FindAllStringIndex(log, -1) {
 		found = append(found, around(log, at[0]))
@@ -84,7 +84,7 @@ func (c *confidential) leaks(log string) (found []string) {
 	slices.Sort(c.texts)
 	c.texts = slices.Compact(c.texts)
 	for _, text := range c.texts {
-		quoted, _ := json.Marshal(text) // of a string never fails
+		quoted, _ := json.Marshal(text) // a string always marshals
 		for _, form := range []string{text, string(quoted[1 : len(quoted)-1])} {
 			if i := strings.Index(log, form); i >= 0 {
 				found = append(found, around(log, i))
@@ -95,27 +95,26 @@ func (c *confidential) leaks(log string) (found []string) {
 	return found
 }
 
-// raceReport begins what the race detector prints.
+// raceReport is the first line of a report by the race detector.
 const raceReport = "WARNING: DATA RACE"
 
 func around(text string, i int) string {
 	return "…" + text[max(0, i-200):min(len(text), i+100)] + "…"
 }
 
-// keepsItsSecrets ends the server and searches all that it and the commands
-// beside it have written about themselves. It is done for every server of
-// every test.
-func (s *instance) keepsItsSecrets() {
+// checkLogs ends the server and searches its logs and the standard error of its
+// commands for leaks. It runs for every server of every test.
+func (s *instance) checkLogs() {
 	s.kill()
-	if err := s.indiscretions(); err != nil {
+	if err := s.leaksInLogs(); err != nil {
 		s.t.Error(err)
 	}
 }
 
-// indiscretions says what a server and the commands beside it have written that
-// no log may tell, and whether they tell of a data race.
-func (s *instance) indiscretions() error {
-	logs := map[string]string{"standard error of commands": s.said.String()}
+// leaksInLogs reports leaks and data races in the logs of a server and its
+// commands.
+func (s *instance) leaksInLogs() error {
+	logs := map[string]string{"standard error of commands": s.stderr.String()}
 	for i, log := range s.logs {
 		logs[fmt.Sprintf("the log of start %d", i+1)] = log.String()
 	}
@@ -128,16 +127,16 @@ func (s *instance) indiscretions() error {
 	}
 	for name, log := range logs {
 		for _, leak := range s.secrets.leaks(log) {
-			all = append(all, fmt.Errorf("%s holds what is nobody's business: %s", name, leak))
+			all = append(all, fmt.Errorf("%s contains confidential text: %s", name, leak))
 		}
 		if strings.Contains(log, raceReport) {
-			all = append(all, fmt.Errorf("%s tells of a data race:\n%s", name, log))
+			all = append(all, fmt.Errorf("%s reports a data race:\n%s", name, log))
 		}
 	}
 	return errors.Join(all...)
 }
 
-func TestLogsAreSearchedForAllThatTheyMayNotHold(t *testing.T) {
+func TestLeaksInLogsAreFound(t *testing.T) {
 	t.Parallel()
 	key, _, _ := strings.Cut("molrun_abcdefghijkl_"+strings.Repeat("k", 43)+"_123456 and more", " ")
 	var c confidential
@@ -150,7 +149,7 @@ func TestLogsAreSearchedForAllThatTheyMayNotHold(t *testing.T) {
 	}{
 		{`{"message":"started","job":"j","key":"abcdefghijkl","request":"MKTAYIAKQRQISFV"}`, 0},
 		{"short", 0},
-		{"key " + key, 2}, // as a key, and as what was given to a user
+		{"key " + key, 2}, // as any key, and as the key given to a user
 		{"another molrun_mnopqrstuvwx_" + strings.Repeat("x", 43) + "_654321", 1},
 		{"the secret alone " + strings.Repeat("k", 43), 1},
 		{`{"path":"/blobs/x/a.txt?token=eyJhbGciOiJIUzI1NiJ9.e30.x"}`, 2},
@@ -159,7 +158,7 @@ func TestLogsAreSearchedForAllThatTheyMayNotHold(t *testing.T) {
 		{"the line of the file", 1},
 	} {
 		if got := c.leaks(tt.log); len(got) != tt.leaks {
-			t.Errorf("in %q leaks are %q, want %d", tt.log, got, tt.leaks)
+			t.Errorf("leaks in %q: %q, want %d", tt.log, got, tt.leaks)
 		}
 	}
 }

@@ -19,55 +19,55 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// diagnosis runs the doctor and gives what it says by check.
-func (s *instance) diagnosis(args ...string) (said map[string]string, code int) {
+// diagnosis runs `molrun doctor --json` and returns its findings by check.
+func (s *instance) diagnosis(args ...string) (findings map[string]string, code int) {
 	s.t.Helper()
 	out, errs, code := s.run(append([]string{"doctor", "--json"}, args...)...)
-	var findings []doctor.Finding
-	if err := json.Unmarshal([]byte(out), &findings); err != nil {
+	var all []doctor.Finding
+	if err := json.Unmarshal([]byte(out), &all); err != nil {
 		s.t.Fatalf("%v in %s%s", err, out, errs)
 	}
-	said = map[string]string{}
-	for _, f := range findings {
-		said[f.Check] += fmt.Sprintf("%s: %s\n", f.Result, f.Text)
+	findings = map[string]string{}
+	for _, f := range all {
+		findings[f.Check] += fmt.Sprintf("%s: %s\n", f.Result, f.Text)
 		if f.Text == "" {
-			s.t.Errorf("%s says nothing", f.Check)
+			s.t.Errorf("%s has no text", f.Check)
 		}
 	}
-	return said, code
+	return findings, code
 }
 
-// used gives a data directory that a service has used and left.
-func used(t *testing.T, config string, env ...string) *instance {
+// initialized returns a stopped server whose data directory has been in use.
+func initialized(t *testing.T, config string, env ...string) *instance {
 	t.Helper()
 	s := unstarted(t, config, env...)
 	s.ok("key", "create", "--organization", "lab", "--email", "ann@lab.example")
 	return s
 }
 
-func TestDoctorFindsNothingWrongWithASoundInstallation(t *testing.T) {
+func TestDoctorFindsNoProblemsInAHealthyInstallation(t *testing.T) {
 	t.Parallel()
 	healthy := func(s *instance, args ...string) map[string]string {
 		t.Helper()
-		said, _ := s.diagnosis(args...)
-		for check, text := range said {
-			if strings.Contains(text, string(doctor.Problem)) && check != "free space" { // which is this machine's
+		findings, _ := s.diagnosis(args...)
+		for check, text := range findings {
+			if strings.Contains(text, string(doctor.Problem)) && check != "free space" { // depends on this machine
 				t.Errorf("%s: %s", check, text)
 			}
 		}
-		return said
+		return findings
 	}
 	healthy(unstarted(t, "listen = \"127.0.0.1:0\"\n"))
-	healthy(used(t, "listen = \"127.0.0.1:0\"\n"))
+	healthy(initialized(t, "listen = \"127.0.0.1:0\"\n"))
 	running := startServer(t, serverOptions{})
-	said := healthy(running, "--listen", strings.TrimPrefix(running.base, "http://"))
+	findings := healthy(running, "--listen", strings.TrimPrefix(running.base, "http://"))
 	for check, want := range map[string]string{"database": "open and held by", "service": "runs on", "address": "the service listens", "open files": "the service may open"} {
-		if !strings.Contains(said[check], want) {
-			t.Errorf("%s of a running service: %s, want %q", check, said[check], want)
+		if !strings.Contains(findings[check], want) {
+			t.Errorf("%s of a running service: %s, want %q", check, findings[check], want)
 		}
 	}
 	if out := running.ok("doctor", "--listen", strings.TrimPrefix(running.base, "http://")); !strings.Contains(out, "WHAT TO DO") {
-		t.Errorf("the table: %s", out)
+		t.Errorf("unexpected table: %s", out)
 	}
 }
 
@@ -85,14 +85,14 @@ name = "run"
 command = ["no-such-program"]
 `
 
-// TestDoctorNamesEachPlantedFault plants one fault after the other for real.
-func TestDoctorNamesEachPlantedFault(t *testing.T) {
+// TestDoctorFindsEachProblem causes each problem for real.
+func TestDoctorFindsEachProblem(t *testing.T) {
 	t.Parallel()
 	in := func(s *instance, name string) string { return filepath.Join(s.data(), name) }
 	tests := []struct {
 		name, check, says string
 		config            string
-		plant             func(*testing.T, *instance)
+		cause             func(*testing.T, *instance)
 	}{
 		{"a misspelt setting", "configuration", "did you mean", "lisen = \":1\"\n", nil},
 		{"a data directory open to others", "data directory", "run chmod 700", "", func(t *testing.T, s *instance) {
@@ -101,17 +101,17 @@ func TestDoctorNamesEachPlantedFault(t *testing.T) {
 		{"a database open to others", "data directory", "jobs.db is open to others", "", func(t *testing.T, s *instance) {
 			must(t, os.Chmod(in(s, datadir.Database), 0o644))
 		}},
-		{"a file in the place of the data directory", "data directory", "is no directory", "", func(t *testing.T, s *instance) {
+		{"a file in place of the data directory", "data directory", "is no directory", "", func(t *testing.T, s *instance) {
 			must(t, os.RemoveAll(s.data()))
 			must(t, os.WriteFile(s.data(), nil, 0o600))
 		}},
-		{"a database that was cut off", "database", "restore a backup", "", func(t *testing.T, s *instance) {
+		{"a truncated database", "database", "restore a backup", "", func(t *testing.T, s *instance) {
 			must(t, os.Truncate(in(s, datadir.Database), 9000))
 		}},
 		{"a missing database", "database", "is missing", "", func(t *testing.T, s *instance) {
 			must(t, os.Remove(in(s, datadir.Database)))
 		}},
-		{"a database that another program holds", "database", fmt.Sprintf("(process %d) holds it", os.Getpid()), "", func(t *testing.T, s *instance) {
+		{"a database locked by another process", "database", fmt.Sprintf("(process %d) holds it", os.Getpid()), "", func(t *testing.T, s *instance) {
 			store, err := storage.Open(in(s, datadir.Database), storage.Options{})
 			must(t, err)
 			t.Cleanup(func() { must(t, store.Close()) })
@@ -119,7 +119,7 @@ func TestDoctorNamesEachPlantedFault(t *testing.T) {
 		{"a database that has lost commits", "database", "is lost", "", func(t *testing.T, s *instance) {
 			changeCommits(t, in(s, datadir.Database), func(c *boltfile.Commits) { c.Commit += 5 })
 		}},
-		{"a clock that went back", "clock", "it went back", "", func(t *testing.T, s *instance) {
+		{"a clock set back", "clock", "it went back", "", func(t *testing.T, s *instance) {
 			changeCommits(t, in(s, datadir.Database), func(c *boltfile.Commits) { c.At = time.Now().Add(48 * time.Hour) })
 		}},
 		{"a secret open to others", "secret", "run chmod 600", "", func(t *testing.T, s *instance) {
@@ -137,29 +137,29 @@ func TestDoctorNamesEachPlantedFault(t *testing.T) {
 		{"an algorithm without its program", "algorithms", "no-such-program is not installed", "algorithms = \"algorithms\"\n", func(t *testing.T, s *instance) {
 			s.algorithm(missingProgram)
 		}},
-		{"an algorithm for a cluster that is not configured", "slurm", "no cluster is configured", "algorithms = \"algorithms\"\n", func(t *testing.T, s *instance) {
+		{"an algorithm for an unconfigured cluster", "slurm", "no cluster is configured", "algorithms = \"algorithms\"\n", func(t *testing.T, s *instance) {
 			s.algorithm(strings.Replace(missingProgram, "local", "slurm", 1))
 		}},
 		{"a cluster without its commands", "slurm", "has no sbatch, squeue", "[slurm]\nshared_dir = \"@DIR@/shared\"\npath = \"@DIR@\"\n", func(t *testing.T, s *instance) {
 			must(t, os.Mkdir(in(s, "../shared"), 0o700))
 		}},
-		{"a shared folder that is not there", "slurm", "mount it or make it", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", nil},
+		{"a missing shared folder", "slurm", "mount it or make it", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", nil},
 		{"a shared folder open to others", "slurm", "run chmod 700", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *instance) {
 			must(t, os.Mkdir(in(s, "../shared"), 0o700))
 			must(t, os.Chmod(in(s, "../shared"), 0o770))
 		}},
 		{"a shared folder of another user", "slurm", "belongs to user", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *instance) {
 			if os.Geteuid() != 0 {
-				skipUnlessRequired(t, "only root gives folders away")
+				skipUnlessRequired(t, "only root can change the owner of a folder")
 			}
 			must(t, os.Mkdir(in(s, "../shared"), 0o700))
 			must(t, os.Chown(in(s, "../shared"), 4711, 4711))
 		}},
-		{"a shared folder that leads to the data", "slurm", "lie in one another", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *instance) {
+		{"a shared folder that overlaps the data directory", "slurm", "lie in one another", "[slurm]\nshared_dir = \"@DIR@/shared\"\n", func(t *testing.T, s *instance) {
 			must(t, os.Symlink(s.dir, in(s, "../shared")))
 		}},
-		{"a folder of algorithms that is not there", "algorithms", "folder of algorithms", "algorithms = \"nowhere\"\n", nil},
-		{"a port that is taken", "address", fmt.Sprintf("(process %d) listens on", os.Getpid()), "", func(t *testing.T, s *instance) {
+		{"a missing algorithms folder", "algorithms", "folder of algorithms", "algorithms = \"nowhere\"\n", nil},
+		{"a port in use", "address", fmt.Sprintf("(process %d) listens on", os.Getpid()), "", func(t *testing.T, s *instance) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			must(t, err)
 			t.Cleanup(func() { listener.Close() })
@@ -167,7 +167,7 @@ func TestDoctorNamesEachPlantedFault(t *testing.T) {
 		}},
 		{"an address of another machine", "address", "no network interface", "listen = \"192.0.2.1:8080\"\n", nil},
 		{"links to the wrong port", "public url", "make them agree", "public_url = \"http://127.0.0.1:1234\"\n", nil},
-		{"links that lead to their reader", "public url", "to itself", "listen = \":8080\"\npublic_url = \"http://localhost:8080\"\n", nil},
+		{"links to localhost", "public url", "to itself", "listen = \":8080\"\npublic_url = \"http://localhost:8080\"\n", nil},
 		{"a certificate that has expired", "certificate", "renew it", "[tls]\ncert = \"cert.pem\"\nkey = \"key.pem\"\n", func(t *testing.T, s *instance) {
 			s.certificate("cert.pem", "key.pem", time.Now().AddDate(-5, 0, 0))
 		}},
@@ -176,10 +176,10 @@ func TestDoctorNamesEachPlantedFault(t *testing.T) {
 			s.certificate("other.pem", "key.pem", time.Now())
 		}},
 		{"a full disk", "free space", "uploads are refused", "[disk]\nreserve = \"4000000TiB\"\n", nil},
-		{"a GPU that is not there", "gpus", "names GPU-cccc", "[runner]\ngpus = [\"GPU-aaaa\", \"GPU-cccc\"]\n", func(t *testing.T, s *instance) {
+		{"a missing GPU", "gpus", "names GPU-cccc", "[runner]\ngpus = [\"GPU-aaaa\", \"GPU-cccc\"]\n", func(t *testing.T, s *instance) {
 			s.program("nvidia-smi", standInSMI)
 		}},
-		{"a sandbox that there must be and can't", "sandbox", "Operation not permitted", "[runner]\nsandbox = \"required\"\n", func(t *testing.T, s *instance) {
+		{"a required sandbox that is not available", "sandbox", "Operation not permitted", "[runner]\nsandbox = \"required\"\n", func(t *testing.T, s *instance) {
 			s.program("bwrap", standInBubblewrap)
 		}},
 		{"a broken GPU driver", "gpus", "mend the driver", "", func(t *testing.T, s *instance) {
@@ -189,44 +189,44 @@ func TestDoctorNamesEachPlantedFault(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := used(t, "")
-			if tt.plant != nil {
-				tt.plant(t, s)
+			s := initialized(t, "")
+			if tt.cause != nil {
+				tt.cause(t, s)
 			}
 			config := fmt.Sprintf("data = %q\n", s.data()) + strings.ReplaceAll(tt.config, "@DIR@", s.dir)
 			must(t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(config), 0o600))
-			said, code := s.diagnosis()
-			if code != exitFailed || !strings.Contains(said[tt.check], string(doctor.Problem)+": ") || !strings.Contains(said[tt.check], tt.says) {
-				t.Errorf("ended with %d; %s says %q, want a problem with %q", code, tt.check, said[tt.check], tt.says)
+			findings, code := s.diagnosis()
+			if code != exitFailed || !strings.Contains(findings[tt.check], string(doctor.Problem)+": ") || !strings.Contains(findings[tt.check], tt.says) {
+				t.Errorf("exit code %d; %s: %q, want a problem with %q", code, tt.check, findings[tt.check], tt.says)
 			}
 		})
 	}
 }
 
-// standInBubblewrap is bwrap where user namespaces are forbidden.
+// standInBubblewrap fails like bwrap where user namespaces are forbidden.
 const standInBubblewrap = `#!/bin/sh
 [ "$1" != --help ] || exit 0
 echo 'bwrap: No permissions to create new namespace: Operation not permitted' >&2
 exit 1
 `
 
-func TestDoctorTellsWhatHoldsJobs(t *testing.T) {
+func TestDoctorReportsTheIsolation(t *testing.T) {
 	t.Parallel()
 	running := shellServer(t, "")
-	said, _ := running.diagnosis("--listen", strings.TrimPrefix(running.base, "http://"))
+	findings, _ := running.diagnosis("--listen", strings.TrimPrefix(running.base, "http://"))
 	var all string
 	for text, kinds := range map[string][]string{
 		"bubblewrap sandbox": {"bubblewrap", "bubblewrap+cgroup"}, "plain processes": {"none"}, "cgroup of its own": {"cgroup", "bubblewrap+cgroup"},
 	} {
 		if slices.Contains(kinds, running.isolation()) {
 			all += text
-			if !strings.Contains(said["sandbox"], text) {
-				t.Errorf("the service has %s, and doctor says %q", running.isolation(), said["sandbox"])
+			if !strings.Contains(findings["sandbox"], text) {
+				t.Errorf("the service has %s, but doctor says %q", running.isolation(), findings["sandbox"])
 			}
 		}
 	}
 	if all == "" {
-		t.Errorf("/readyz tells %q", running.isolation())
+		t.Errorf("isolation in /readyz is %q", running.isolation())
 	}
 	for _, tt := range []struct{ name, config, bwrap, says string }{
 		{"switched off", "[runner]\nsandbox = \"off\"\n", "", "warning: Jobs run as plain processes"},
@@ -236,17 +236,17 @@ func TestDoctorTellsWhatHoldsJobs(t *testing.T) {
 		if tt.bwrap != "" {
 			s.program("bwrap", tt.bwrap)
 		}
-		if said, _ := s.diagnosis(); !strings.HasPrefix(said["sandbox"], string(doctor.Warning)) || !strings.Contains(said["sandbox"], tt.says) {
-			t.Errorf("%s: %q, want a warning with %q", tt.name, said["sandbox"], tt.says)
+		if findings, _ := s.diagnosis(); !strings.HasPrefix(findings["sandbox"], string(doctor.Warning)) || !strings.Contains(findings["sandbox"], tt.says) {
+			t.Errorf("%s: %q, want a warning with %q", tt.name, findings["sandbox"], tt.says)
 		}
 	}
 }
 
-func TestDoctorGoesByTheConfiguredReserve(t *testing.T) {
+func TestDoctorUsesTheConfiguredReserve(t *testing.T) {
 	t.Parallel()
-	said, _ := unstarted(t, "[disk]\nreserve = \"3MiB\"\n").diagnosis()
-	if !strings.Contains(said["free space"], "uploads leave 3.0 MiB of them") {
-		t.Errorf("free space: %q", said["free space"])
+	findings, _ := unstarted(t, "[disk]\nreserve = \"3MiB\"\n").diagnosis()
+	if !strings.Contains(findings["free space"], "uploads leave 3.0 MiB of them") {
+		t.Errorf("free space: %q", findings["free space"])
 	}
 }
 
@@ -260,20 +260,21 @@ func changeCommits(t *testing.T, database string, change func(*boltfile.Commits)
 	must(t, os.WriteFile(database+".commits", text, 0o600))
 }
 
-// algorithm puts a file into the server's folder of algorithms.
+// algorithm writes a file to the server's algorithms folder.
 func (s *instance) algorithm(text string) {
 	s.t.Helper()
 	must(s.t, os.MkdirAll(filepath.Join(s.dir, "algorithms"), 0o700))
 	must(s.t, os.WriteFile(filepath.Join(s.dir, "algorithms", "far.toml"), []byte(text), 0o600))
 }
 
-// certificate makes one as of a moment, in the server's directory.
+// certificate creates a certificate issued at the given time, in the server's
+// directory.
 func (s *instance) certificate(cert, key string, now time.Time) {
 	s.t.Helper()
 	must(s.t, certificate.EnsureSelfSigned(filepath.Join(s.dir, cert), filepath.Join(s.dir, key), []string{"localhost"}, now))
 }
 
-// program puts a stand-in before all others on the PATH.
+// program puts a stand-in first on the PATH.
 func (s *instance) program(name, text string) {
 	s.t.Helper()
 	bin := s.t.TempDir()
@@ -281,9 +282,9 @@ func (s *instance) program(name, text string) {
 	s.env = append(s.env, "PATH="+bin+":"+os.Getenv("PATH"))
 }
 
-func TestDoctorNamesALowLimitOfOpenFiles(t *testing.T) {
+func TestDoctorReportsALowOpenFileLimit(t *testing.T) {
 	t.Parallel()
-	s := used(t, "")
+	s := initialized(t, "")
 	c := exec.Command("sh", "-c", `ulimit -n 512; exec "$0" doctor --listen 127.0.0.1:0`, os.Args[0])
 	c.Dir, c.Env = s.dir, s.command().Env
 	out, err := c.Output()

@@ -9,7 +9,7 @@ import (
 	"molrun/app/algorithms"
 )
 
-func TestExamplesOfBuiltInAlgorithmsGiveWhatTheyPromise(t *testing.T) {
+func TestBuiltInExamplesProduceTheDocumentedResults(t *testing.T) {
 	t.Parallel()
 	all, err := algorithms.BuiltIn()
 	must(t, err)

@@ -13,29 +13,30 @@ import (
 	"testing"
 )
 
-// openFilesOf counts the files that the server has open.
-func (s *instance) openFilesOf() int {
+// openFiles counts the files that the server has open.
+func (s *instance) openFiles() int {
 	s.t.Helper()
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.process.Process.Pid))
 	must(s.t, err)
 	return len(entries)
 }
 
-// metric gives a number of GET /metrics.
+// metric returns a value from GET /metrics.
 func (s *instance) metric(name string) float64 {
 	s.t.Helper()
 	text := user{s, ""}.do("GET", "/metrics", nil).want(200).body
 	found := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindSubmatch(text)
 	if found == nil {
-		s.t.Fatalf("there is no metric %s", name)
+		s.t.Fatalf("no metric %s", name)
 	}
 	value, err := strconv.ParseFloat(string(found[1]), 64)
 	must(s.t, err)
 	return value
 }
 
-// hold opens connections that send the beginning of something and then stay.
-func (s *instance) holdConnections(count int, begin string) (conns []net.Conn) {
+// openConnections opens connections that send the beginning of a request and then
+// stall.
+func (s *instance) openConnections(count int, begin string) (conns []net.Conn) {
 	s.t.Helper()
 	for range count {
 		c, err := net.DialTimeout("tcp", strings.TrimPrefix(s.base, "http://"), patience)
@@ -48,48 +49,48 @@ func (s *instance) holdConnections(count int, begin string) (conns []net.Conn) {
 	return conns
 }
 
-func TestConnectionsThatStayTakeNoMoreThanTheirShare(t *testing.T) {
+func TestConnectionsWithSlowHeadersAreLimited(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: "[limits]\nconnections = 32\nheader_time = \"1s\"\n"})
 	u := s.user("lab", "ann@lab.example")
-	before := s.openFilesOf()
-	s.holdConnections(200, "GET /jobs HTTP/1.1\r\nHost: x\r\nX-Slow: ")
-	u.do("GET", "/jobs", nil).want(200) // when those before it have had their time
-	if open := s.openFilesOf(); open > before+32+2 {
-		t.Errorf("%d files are open, %d before", open, before)
+	before := s.openFiles()
+	s.openConnections(200, "GET /jobs HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+	u.do("GET", "/jobs", nil).want(200) // once the slow ones have timed out
+	if open := s.openFiles(); open > before+32+2 {
+		t.Errorf("%d open files, %d before", open, before)
 	}
 }
 
-func TestBodiesThatTrickleTakeNoMoreThanTheirShare(t *testing.T) {
+func TestRequestsWithSlowBodiesAreLimited(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: "[limits]\nrequests = 20\n"})
 	u := s.user("lab", "ann@lab.example")
 	head := "POST /submit-job HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\nx-api-key: %s\r\n\r\n{"
-	s.holdConnections(100, fmt.Sprintf(head, "none")) // refused before their bodies
+	s.openConnections(100, fmt.Sprintf(head, "none")) // refused before the body is read
 	u.do("GET", "/jobs", nil).want(200)
-	conns := s.holdConnections(60, fmt.Sprintf(head, u.key))
-	s.eventually("there is no room for more requests", func() bool { return u.do("GET", "/jobs", nil).status == 503 })
+	conns := s.openConnections(60, fmt.Sprintf(head, u.key))
+	s.eventually("further requests are refused", func() bool { return u.do("GET", "/jobs", nil).status == 503 })
 	user{s, ""}.do("GET", "/healthz", nil).want(200)
 	for _, c := range conns {
 		must(t, c.Close())
 	}
-	s.eventually("there is room again", func() bool { return u.do("GET", "/jobs", nil).status == 200 })
+	s.eventually("requests are accepted again", func() bool { return u.do("GET", "/jobs", nil).status == 200 })
 }
 
-// endless gives n bytes of a JSON text that never ends.
+// endless returns n bytes of an unterminated JSON text.
 func endless(n int64) io.Reader {
 	return io.LimitReader(io.MultiReader(strings.NewReader(`{"jobName":"`), digits{}), n)
 }
 
-// digits reads as the digit 0 for ever.
+// digits is an endless stream of the digit 0.
 type digits struct{}
 
 func (digits) Read(p []byte) (int, error) { return copy(p, zeroDigits), nil }
 
-// zeroDigits is copied, since the race detector looks at every single write.
+// zeroDigits is copied, since the race detector makes single writes slow.
 var zeroDigits = strings.Repeat("0", 32<<10)
 
-func TestHugeBodiesAndHeadersTakeBoundedMemory(t *testing.T) {
+func TestHugeBodiesAndHeadersUseBoundedMemory(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
 	u := s.user("lab", "ann@lab.example")
@@ -114,22 +115,23 @@ func TestHugeBodiesAndHeadersTakeBoundedMemory(t *testing.T) {
 	}
 	u.do("GET", "/jobs", nil, "Cookie", strings.Repeat("x", 60_000)).want(200)
 	u.do("GET", "/jobs", nil, "Cookie", strings.Repeat("x", 64<<10)).want(422)
-	// Far beyond the limit the header is not even read to its end.
+	// A header far over the limit is not read to its end.
 	r, err := http.NewRequestWithContext(t.Context(), "GET", s.base+"/jobs", nil)
 	must(t, err)
 	r.Header.Set("Cookie", strings.Repeat("x", 200_000))
 	must(t, refusedAs(r, 422))
 	if heap := s.metric("go_memstats_heap_sys_bytes"); heap > 350<<20 {
-		t.Errorf("the heap has %.0f MiB, though all bodies together may have 96", heap/(1<<20))
+		t.Errorf("the heap has %.0f MiB, though all bodies together are limited to 96", heap/(1<<20))
 	}
 	u.do("GET", "/jobs", nil).want(200)
 }
 
-// refusedAs sends a request whose body may not be read to its end.
+// refusedAs sends a request that must be refused with one of the statuses or cut
+// off.
 func refusedAs(r *http.Request, statuses ...int) error {
 	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
 	var broken *net.OpError
-	if errors.As(err, &broken) { // the connection was cut while the body was on its way
+	if errors.As(err, &broken) { // the connection was cut while the body was being sent
 		return nil
 	}
 	if err != nil {
@@ -144,22 +146,22 @@ func refusedAs(r *http.Request, statuses ...int) error {
 	return fmt.Errorf("%s %s: status %d, want one of %v", r.Method, r.URL.Path, response.StatusCode, statuses)
 }
 
-func TestFewOpenFilesAreEnough(t *testing.T) {
+func TestServiceWorksWithFewOpenFiles(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{files: 48, config: "[limits]\nheader_time = \"1s\"\ntransfer_idle = \"1s\"\n"})
 	if s.logged("the system allows few open files, so fewer connections and transfers are taken; raise it (LimitNOFILE, ulimit -n) for more", "files") != "48" {
-		t.Errorf("the log does not say that few files may be open: %s", s.log)
+		t.Errorf("the log does not mention the low open file limit: %s", s.log)
 	}
 	u := s.user("lab", "ann@lab.example")
-	for range 6 { // of eight connections each
+	for range 6 { // with eight connections each
 		g := u.grant("a.txt")
 		path := strings.TrimPrefix(g.UploadURL, s.base)
-		s.holdConnections(3, "PUT "+path+" HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
-		s.holdConnections(5, "GET /jobs HTTP/1.1\r\nHost: x\r\n")
-		if open := s.openFilesOf(); open > 48 {
-			t.Errorf("%d files are open", open)
+		s.openConnections(3, "PUT "+path+" HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
+		s.openConnections(5, "GET /jobs HTTP/1.1\r\nHost: x\r\n")
+		if open := s.openFiles(); open > 48 {
+			t.Errorf("%d open files", open)
 		}
-		s.user("lab", "bob@lab.example") // by the control socket
+		s.user("lab", "bob@lab.example") // uses the control socket
 	}
 	u.upload("b.txt", "text")
 	u.do("GET", "/jobs", nil).want(200)

@@ -27,14 +27,14 @@ import (
 	"molrun/web/contract"
 )
 
-// The test binary is molrun itself where its first argument is a command, so
-// that servers and tasks of tests are real processes of this very code.
+// TestMain runs molrun itself if the first argument is a command, so that servers
+// and tasks in tests are real processes of this code.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
 		exit(Main(os.Args[1:]))
 	}
 	flag.Parse()
-	waitsInParallel()
+	setParallelism()
 	code := m.Run()
 	if err := errors.Join(plainServer.close(), busyServer.close(), slurmDaemons.Close()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -43,21 +43,21 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// waitsInParallel lets twice as many tests run at once as there are CPUs, since
-// most of them wait. The command line overrides it.
-func waitsInParallel() {
+// setParallelism runs twice as many tests at once as there are CPUs, since most of
+// them wait. The command line overrides it.
+func setParallelism() {
 	set := false
 	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
 	if !set {
-		_ = flag.Set("test.parallel", fmt.Sprint(2*runtime.GOMAXPROCS(0))) // a number
+		_ = flag.Set("test.parallel", fmt.Sprint(2*runtime.GOMAXPROCS(0))) // cannot fail for a number
 	}
 }
 
-// patience bounds every wait of a test; nothing is expected to take as long.
+// patience is the timeout of every wait in a test; nothing should take that long.
 const patience = 2 * time.Minute
 
-// described checks every answer that any test sees against openapi.yaml.
-var described = sync.OnceValue(func() *contract.Checker {
+// specChecker checks every response in every test against openapi.yaml.
+var specChecker = sync.OnceValue(func() *contract.Checker {
 	checker, err := contract.New(web.OpenAPI())
 	if err != nil {
 		panic(err)
@@ -65,27 +65,27 @@ var described = sync.OnceValue(func() *contract.Checker {
 	return checker
 })
 
-// instance is a running molrun process on a data directory of its own.
+// instance is a molrun process with its own data directory.
 type instance struct {
 	t       *testing.T
-	dir     string // of configuration, algorithms and usually data
-	kept    string // where else the data directory is
+	dir     string // has the configuration, algorithms and usually data
+	dataDir string // if not in dir
 	base    string
 	process *exec.Cmd
 	log     *logBuffer   // of the last start
-	logs    []*logBuffer // of all
-	said    *logBuffer   // standard error of commands beside it
+	logs    []*logBuffer // of all starts
+	stderr  *logBuffer   // of commands
 	secrets *confidential
-	shared  bool   // it outlives the test that starts it
-	tenant  string // on a shared server, ends the names of a test's organizations and gates
+	shared  bool   // outlives the test that starts it
+	tenant  string // suffix of a test's organizations and gates on a shared server
 	http    *http.Client
-	env     []string // beyond the common environment
+	env     []string // added to the common environment
 	flags   []string // of serve
-	files   int      // that serve may have open, 0 as many as this process may
+	files   int      // limit of open files for serve; 0 inherits it
 	exited  chan struct{}
 }
 
-// logBuffer keeps what a server printed.
+// logBuffer keeps the output of a server.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -103,24 +103,24 @@ func (b *logBuffer) String() string {
 	return b.text.String()
 }
 
-// serverOptions say how a test's server differs from the default.
+// serverOptions are settings of a test's server that differ from the default.
 type serverOptions struct {
-	config     string            // TOML beside data and algorithms
+	config     string            // TOML, in addition to data and algorithms
 	algorithms map[string]string // file name to text
 	env        []string
 	flags      []string // of serve
-	files      int      // that it may have open
-	data       string   // directory elsewhere than beside the configuration
+	files      int      // limit of open files
+	data       string   // data directory, if not next to the configuration
 }
 
 // startServer starts a server that ends with the test.
 func startServer(t *testing.T, o serverOptions) *instance {
 	t.Helper()
 	s := &instance{
-		t: t, dir: t.TempDir(), kept: o.data, env: o.env, flags: o.flags, files: o.files,
-		said: &logBuffer{}, secrets: &confidential{}, http: checkedClient(t),
+		t: t, dir: t.TempDir(), dataDir: o.data, env: o.env, flags: o.flags, files: o.files,
+		stderr: &logBuffer{}, secrets: &confidential{}, http: checkedClient(t),
 	}
-	s.layOut(o)
+	s.writeFiles(o)
 	t.Cleanup(func() {
 		s.kill()
 		s.killTasks()
@@ -132,13 +132,13 @@ func startServer(t *testing.T, o serverOptions) *instance {
 	return s
 }
 
-// checkedClient gives a client whose answers are held to openapi.yaml.
+// checkedClient returns a client that checks responses against openapi.yaml.
 func checkedClient(t *testing.T) *http.Client {
-	return &http.Client{Transport: described().Transport(t, &http.Transport{}), Timeout: patience}
+	return &http.Client{Transport: specChecker().Transport(t, &http.Transport{}), Timeout: patience}
 }
 
-// layOut writes the files with which a server starts.
-func (s *instance) layOut(o serverOptions) {
+// writeFiles writes the configuration and algorithms of a server.
+func (s *instance) writeFiles(o serverOptions) {
 	s.t.Helper()
 	folder := filepath.Join(s.dir, "algorithms")
 	must(s.t, os.Mkdir(folder, 0o700))
@@ -152,8 +152,8 @@ func (s *instance) layOut(o serverOptions) {
 }
 
 func (s *instance) data() string {
-	if s.kept != "" {
-		return s.kept
+	if s.dataDir != "" {
+		return s.dataDir
 	}
 	return filepath.Join(s.dir, "data")
 }
@@ -163,7 +163,7 @@ func (s *instance) tail() string {
 	return strings.Join(lines[max(0, len(lines)-60):], "\n")
 }
 
-// command makes a molrun command on the server's configuration.
+// command returns a molrun command that uses the server's configuration.
 func (s *instance) command(args ...string) *exec.Cmd {
 	c := exec.Command(os.Args[0], args...)
 	c.Dir = s.dir
@@ -173,7 +173,7 @@ func (s *instance) command(args ...string) *exec.Cmd {
 	return c
 }
 
-// run runs a molrun command to its end and gives what it printed.
+// run runs a molrun command and returns its output and exit code.
 func (s *instance) run(args ...string) (stdout, stderr string, code int) {
 	s.t.Helper()
 	var out, errs bytes.Buffer
@@ -184,11 +184,11 @@ func (s *instance) run(args ...string) (stdout, stderr string, code int) {
 		s.t.Fatal(err)
 	}
 	s.secrets.keys(out.String())
-	s.said.add(errs.Bytes())
+	s.stderr.add(errs.Bytes())
 	return out.String(), errs.String(), c.ProcessState.ExitCode()
 }
 
-// start starts the process and waits until it answers.
+// start starts the process and waits until it listens.
 func (s *instance) start() {
 	s.t.Helper()
 	s.process = s.command(append([]string{"serve"}, s.flags...)...)
@@ -201,7 +201,7 @@ func (s *instance) start() {
 	must(s.t, err)
 	must(s.t, s.process.Start())
 	if s.logs == nil && !s.shared {
-		s.t.Cleanup(s.keepsItsSecrets)
+		s.t.Cleanup(s.checkLogs)
 	}
 	s.log = &logBuffer{}
 	s.logs = append(s.logs, s.log)
@@ -212,13 +212,13 @@ func (s *instance) start() {
 	case address := <-listening:
 		s.base = "http://" + address
 	case <-s.exited:
-		s.t.Fatalf("the server ended at its start:\n%s", s.log)
+		s.t.Fatalf("the server ended at startup:\n%s", s.log)
 	case <-time.After(patience):
 		s.t.Fatalf("the server does not start:\n%s", s.log)
 	}
 }
 
-// follow keeps the server's log and finds its address in it.
+// follow records the server's log and finds its address there.
 func (s *instance) follow(stderr io.Reader, log *logBuffer, listening chan<- string, exited chan<- struct{}, process *exec.Cmd) {
 	lines := bufio.NewScanner(stderr)
 	lines.Buffer(nil, 1<<20)
@@ -229,11 +229,11 @@ func (s *instance) follow(stderr io.Reader, log *logBuffer, listening chan<- str
 			listening <- line.Listen
 		}
 	}
-	_ = process.Wait() // how it ended shows in the log
+	_ = process.Wait() // the log shows how it ended
 	close(exited)
 }
 
-// kill ends the server as a crash would; its tasks run on.
+// kill ends the server like a crash; its tasks keep running.
 func (s *instance) kill() {
 	if s.process != nil && s.process.Process != nil {
 		_ = s.process.Process.Kill()
@@ -241,7 +241,7 @@ func (s *instance) kill() {
 	}
 }
 
-// stop ends the server as an operator would.
+// stop ends the server like an operator.
 func (s *instance) stop() {
 	s.t.Helper()
 	must(s.t, s.process.Process.Signal(syscall.SIGTERM))
@@ -251,19 +251,19 @@ func (s *instance) stop() {
 		s.t.Fatalf("the server does not stop:\n%s", s.tail())
 	}
 	if code := s.process.ProcessState.ExitCode(); code != 0 {
-		s.t.Errorf("the server ended with %d after SIGTERM:\n%s", code, s.tail())
+		s.t.Errorf("the server exited with %d after SIGTERM:\n%s", code, s.tail())
 	}
 }
 
-// killTasks ends what tasks a test left behind.
+// killTasks kills all tasks of the server.
 func (s *instance) killTasks() {
 	for _, p := range s.processes(s.data()) {
 		_ = syscall.Kill(p, syscall.SIGKILL)
 	}
 }
 
-// processes gives the processes whose command line, environment or current
-// directory holds text.
+// processes returns the processes whose command line, environment or working
+// directory contains text.
 func (s *instance) processes(text string) (found []int) {
 	entries, err := os.ReadDir("/proc")
 	must(s.t, err)
@@ -288,13 +288,13 @@ type user struct {
 	key string
 }
 
-// user makes a key by the running server's control socket, as `molrun key
-// create` does, and gives its user. What more there is are flags of that.
-func (s *instance) user(organization, email string, more ...string) user {
+// user creates a key over the running server's control socket, as `molrun key
+// create` does, and returns its user. With flags, it runs that command.
+func (s *instance) user(organization, email string, flags ...string) user {
 	s.t.Helper()
 	organization += s.tenant
-	if len(more) > 0 {
-		return user{s, strings.TrimSpace(s.ok(append([]string{"key", "create", "--organization", organization, "--email", email}, more...)...))}
+	if len(flags) > 0 {
+		return user{s, strings.TrimSpace(s.ok(append([]string{"key", "create", "--organization", organization, "--email", email}, flags...)...))}
 	}
 	key, err := client.NewControl(filepath.Join(s.data(), datadir.Socket)).CreateKey(s.t.Context(), client.KeyRequest{Organization: organization, Email: email})
 	must(s.t, err)
@@ -302,7 +302,7 @@ func (s *instance) user(organization, email string, more ...string) user {
 	return user{s, key.Secret}
 }
 
-// answer is a response read to its end.
+// answer is a response with its whole body.
 type answer struct {
 	t      *testing.T
 	status int
@@ -310,8 +310,8 @@ type answer struct {
 	body   []byte
 }
 
-// do sends a request; a body that is a string is sent as JSON, header lines
-// are name and value in turn.
+// do sends a request. A string is sent as JSON; headers are alternating names and
+// values, and an empty value removes the header.
 func (u user) do(method, path string, body any, header ...string) answer {
 	u.t.Helper()
 	var reader io.Reader
@@ -334,7 +334,7 @@ func (u user) do(method, path string, body any, header ...string) answer {
 		r.Header.Set("x-api-key", u.key)
 	}
 	if method == http.MethodPut {
-		r.Header["Idempotency-Key"] = nil // not sent: the client may repeat it where its old connection was just closed
+		r.Header["Idempotency-Key"] = nil // not sent, but lets the client retry if the server has just closed an idle connection
 	}
 	for i := 0; i < len(header); i += 2 {
 		if header[i+1] == "" {
@@ -351,7 +351,7 @@ func (u user) do(method, path string, body any, header ...string) answer {
 	return answer{u.t, response.StatusCode, response.Header, data}
 }
 
-// want fails the test unless the status is the one expected.
+// want fails the test if the status differs.
 func (a answer) want(status int) answer {
 	a.t.Helper()
 	if a.status != status {
@@ -360,7 +360,7 @@ func (a answer) want(status int) answer {
 	return a
 }
 
-// code wants a status and an error code.
+// code checks the status and the error code.
 func (a answer) code(status int, code string) {
 	a.t.Helper()
 	var e struct {
@@ -371,7 +371,7 @@ func (a answer) code(status int, code string) {
 	}
 }
 
-// detail wants a 422 with a fault at each of these places ("body.jobName").
+// detail checks for a 422 with a fault at each of these places ("body.jobName").
 func (a answer) detail(places ...string) {
 	a.t.Helper()
 	var e struct {
@@ -411,7 +411,7 @@ func (a answer) into(v any) answer {
 	return a
 }
 
-// record is what tests read of a job.
+// record is a job record as returned by the API.
 type record struct {
 	JobID, JobName, Type, Version, Status, StatusReason string
 	Settings                                            json.RawMessage
@@ -438,7 +438,7 @@ type record struct {
 	Inputs       []struct{ Setting, FileID, Filename, SHA256 string }
 }
 
-// submit submits a job and gives its record.
+// submit submits a job and returns its record.
 func (u user) submit(name, typ, settings string) (r record) {
 	u.t.Helper()
 	body := fmt.Sprintf(`{"jobName":%q,"type":%q,"settings":%s}`, name, typ, settings)
@@ -446,14 +446,14 @@ func (u user) submit(name, typ, settings string) (r record) {
 	return r
 }
 
-// job gives a job's record.
+// job returns a job's record.
 func (u user) job(name string) (r record) {
 	u.t.Helper()
 	u.do("GET", "/jobs/"+url.PathEscape(name), nil).want(200).into(&r)
 	return r
 }
 
-// until waits until fn holds of the job.
+// until waits until fn is true for the job.
 func (u user) until(name, what string, fn func(record) bool) record {
 	u.t.Helper()
 	return u.untilWithin(patience, name, what, fn)
@@ -469,12 +469,12 @@ func (u user) untilWithin(patience time.Duration, name, what string, fn func(rec
 			return r
 		}
 		if time.Now().After(deadline) {
-			u.t.Fatalf("job %s is never %s: %+v", name, what, r)
+			u.t.Fatalf("timeout waiting for job %s to be %s: %+v", name, what, r)
 		}
 	}
 }
 
-// finished waits for the end of a job.
+// finished waits until a job has finished.
 func (u user) finished(name string) record {
 	u.t.Helper()
 	return u.until(name, "finished", func(r record) bool { return r.Status == "COMPLETED" || r.Status == "FAILED" })
@@ -486,17 +486,17 @@ func (u user) running(name string) record {
 	return u.until(name, "running", func(r record) bool { return r.Status == "RUNNING" })
 }
 
-// eventually waits for something that no job's state tells.
+// eventually waits until fn is true.
 func (s *instance) eventually(what string, fn func() bool) {
 	s.t.Helper()
 	for deadline := time.Now().Add(patience); !fn(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			s.t.Fatalf("it never happens that %s", what)
+			s.t.Fatalf("timeout waiting until %s", what)
 		}
 	}
 }
 
-// result downloads a file of a job's result; "" is the archive.
+// result downloads a file of a job's result, or the archive if file is "".
 func (u user) result(name, file string) []byte {
 	u.t.Helper()
 	var link struct{ DownloadURL, FileName string }
@@ -510,7 +510,7 @@ func (u user) result(name, file string) []byte {
 	return u.do("GET", link.DownloadURL, nil).want(200).body
 }
 
-// unzip gives the files of an archive.
+// unzip returns the files of an archive.
 func unzip(t *testing.T, archive []byte) map[string]string {
 	t.Helper()
 	reader, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
@@ -526,7 +526,7 @@ func unzip(t *testing.T, archive []byte) map[string]string {
 	return files
 }
 
-// upload sends a file through the presigned URL and completes it.
+// upload sends a file to its presigned URL and completes the upload.
 func (u user) upload(filename, text string) (fileID string) {
 	u.t.Helper()
 	var grant struct {

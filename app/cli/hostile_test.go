@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// hostileConfig keeps hostile programs small enough for a test.
+// hostileConfig limits hostile programs to what a test can afford.
 const hostileConfig = `
 [runner]
 cpus = 8
@@ -24,65 +24,65 @@ processes = 200
 file_size = "1GiB"
 `
 
-// isolation gives the kind of isolation that is in force.
+// isolation returns the isolation in effect.
 func (s *instance) isolation() string {
 	s.t.Helper()
 	var ready struct{ Checks struct{ Isolation string } }
 	user{instance: s}.do("GET", "/readyz", nil).want(200).into(&ready)
 	if ready.Checks.Isolation == "" {
-		s.t.Error("/readyz does not tell the isolation")
+		s.t.Error("/readyz does not report the isolation")
 	}
 	return ready.Checks.Isolation
 }
 
 func (s *instance) sandboxed() bool { return strings.Contains(s.isolation(), "bubblewrap") }
 
-// goesOn checks that another user's job still runs to its end, and that of the
-// job before it no process is left.
-func (s *instance) goesOn(after string) {
+// checkUnharmed checks that another user's job still completes and that no process
+// of an earlier job is left.
+func (s *instance) checkUnharmed(after string) {
 	s.t.Helper()
 	other := s.user("lab", "bob@lab.example")
 	other.submit("after-"+after, "shell", script("echo fine > out/fine"))
 	if j := other.finished("after-" + after); j.Status != "COMPLETED" {
-		s.t.Errorf("after %s another user's job ended so: %+v", after, j.Failure)
+		s.t.Errorf("after %s: another user's job failed: %+v", after, j.Failure)
 	}
 	jobs := filepath.Join(s.data(), "jobs")
 	for _, pid := range s.processes(jobs) {
-		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // for the message
-		s.t.Errorf("after %s process %d is left: %q", after, pid, line)
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // for the message only
+		s.t.Errorf("after %s: process %d is left: %q", after, pid, line)
 	}
 }
 
-// bothWays runs a hostile job where programs have a sandbox, if there can be
-// one, and where they see the whole machine. Meanwhile another user's job runs.
-func bothWays(t *testing.T, hostile func(*testing.T, *instance)) {
+// withAndWithoutSandbox runs a hostile job in a sandbox, if one is available, and
+// without one, while another user's job is running.
+func withAndWithoutSandbox(t *testing.T, hostile func(*testing.T, *instance)) {
 	t.Parallel()
 	for _, sandbox := range []string{"auto", "off"} {
 		t.Run("sandbox "+sandbox, func(t *testing.T) {
 			t.Parallel()
 			s := startServer(t, serverOptions{
 				config: hostileConfig + fmt.Sprintf("sandbox = %q\n", sandbox),
-				// Enough for as many processes as a job may have.
+				// Enough for the most processes that a job may have.
 				algorithms: map[string]string{"shell.toml": strings.Replace(shellFile, "64MiB", "1GiB", 1)},
 			})
 			other := s.user("lab", "carl@lab.example")
 			end := s.gate("end")
-			other.submit("beside", "shell", script("echo begun > out/beside; "+end.wait()+"; echo ended >> out/beside"))
-			other.running("beside")
+			other.submit("concurrent", "shell", script("echo begun > out/concurrent; "+end.wait()+"; echo ended >> out/concurrent"))
+			other.running("concurrent")
 			hostile(t, s)
 			end.open(t)
-			if j := other.finished("beside"); j.Status != "COMPLETED" || j.Attempts != 1 {
-				t.Fatalf("the job beside it: %d attempts, %+v", j.Attempts, j.Failure)
+			if j := other.finished("concurrent"); j.Status != "COMPLETED" || j.Attempts != 1 {
+				t.Fatalf("concurrent job: %d attempts, %+v", j.Attempts, j.Failure)
 			}
-			if got := string(other.result("beside", "beside")); got != "begun\nended\n" {
-				t.Errorf("the job beside it wrote %q", got)
+			if got := string(other.result("concurrent", "concurrent")); got != "begun\nended\n" {
+				t.Errorf("concurrent job wrote %q", got)
 			}
-			s.goesOn("it")
+			s.checkUnharmed("the hostile job")
 		})
 	}
 }
 
-func TestJobsTellWhatHeldThem(t *testing.T) {
+func TestJobRecordsShowTheIsolation(t *testing.T) {
 	t.Parallel()
 	for _, sandbox := range []string{"auto", "off"} {
 		t.Run(sandbox, func(t *testing.T) {
@@ -93,43 +93,43 @@ func TestJobsTellWhatHeldThem(t *testing.T) {
 			u.submit("badly", "shell", script("exit 3"))
 			for _, name := range []string{"well", "badly"} {
 				if j := u.finished(name); j.Isolation != s.isolation() {
-					t.Errorf("%s: the record tells %q, /readyz %q", name, j.Isolation, s.isolation())
+					t.Errorf("%s: isolation %q in the record, %q in /readyz", name, j.Isolation, s.isolation())
 				}
 			}
 			var kept record
 			must(t, json.Unmarshal([]byte(unzip(t, u.result("well", ""))["job.json"]), &kept))
 			if kept.Isolation != s.isolation() {
-				t.Errorf("job.json of the result tells %q, /readyz %q", kept.Isolation, s.isolation())
+				t.Errorf("isolation %q in the result's job.json, %q in /readyz", kept.Isolation, s.isolation())
 			}
 			if sandbox == "off" && s.sandboxed() {
-				t.Error("there is a sandbox, though it is switched off")
+				t.Error("jobs have a sandbox, though it is switched off")
 			}
 		})
 	}
 }
 
-func TestForkBombEndsWithItsJob(t *testing.T) { bothWays(t, forkBomb) }
+func TestForkBombEndsWithItsJob(t *testing.T) { withAndWithoutSandbox(t, forkBomb) }
 
 func forkBomb(t *testing.T, s *instance) {
 	u := s.user("lab", "ann@lab.example")
-	// Each of 512 leaves would leave a line. Without end, a bomb would take the
-	// machine along where no limit is in force.
+	// Each of 512 leaves writes a line. The bomb is finite, since an infinite one
+	// would take down a machine without limits.
 	u.submit("bomb", "shell", script(`
 bomb() { if [ $1 = 0 ]; then echo leaf >> out/leaves; sleep 3; else bomb $(($1-1)) & bomb $(($1-1)) & wait; fi; }
 bomb 9
 [ $(wc -l < out/leaves) = 512 ]`))
 	j := u.finished("bomb")
 	if j.Status != "FAILED" {
-		t.Fatalf("all processes of the bomb ran, and it is %s", j.Status)
+		t.Fatalf("all processes of the bomb ran and the job is %s", j.Status)
 	}
 	if j.Failure.Code != "SIGNAL" || !strings.Contains(j.Failure.Message, "more than the 200 that it may (runner.processes)") {
-		t.Errorf("%+v; want the limit and what to do", j.Failure)
+		t.Errorf("%+v; want the limit and its setting", j.Failure)
 	}
 }
 
-func TestDaemonsEndWithTheirJob(t *testing.T) { bothWays(t, daemons) }
+func TestDaemonsEndWithTheirJob(t *testing.T) { withAndWithoutSandbox(t, daemons) }
 
-// daemonSeconds tells the sleeps of one way from those of the other.
+// daemonSeconds gives each subtest its own sleep duration, to tell them apart.
 var daemonSeconds atomic.Int64
 
 func daemons(t *testing.T, s *instance) {
@@ -144,16 +144,16 @@ for i in 1 2 3 4; do while [ ! -e out/ready$i ]; do sleep 0.02; done; done`))
 		t.Errorf("%+v", j.Failure)
 	}
 	if n := s.alive(fmt.Sprintf("sleep\x00%d", seconds)); n != 0 {
-		t.Errorf("%d daemons live on when the job is over", n)
+		t.Errorf("%d daemons are left after the job", n)
 	}
 }
 
-func TestKilledTaskTakesItsDaemonsAlong(t *testing.T) {
+func TestDaemonsOfAKilledTaskAreKilled(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, hostileConfig)
 	u := s.user("lab", "ann@lab.example")
 	if s.isolation() == "none" {
-		skipUnlessRequired(t, "there is neither bubblewrap nor a cgroup")
+		skipUnlessRequired(t, "neither bubblewrap nor a cgroup is available")
 	}
 	id := u.submit("j", "shell", script(`[ ! -e /proc/1/no ] && env -i PATH="$PATH" setsid sh -c 'trap "" TERM; while :; do sleep 7781; done' & sleep 7781`)).JobID
 	s.eventually("the daemon runs", func() bool { return s.alive("sleep\x007781") >= 2 })
@@ -165,18 +165,19 @@ func TestKilledTaskTakesItsDaemonsAlong(t *testing.T) {
 			must(t, p.Kill())
 		}
 	}
-	// The next attempt begins only when nothing of the first is left.
+	// The second attempt starts only when nothing of the first is left.
 	u.until("j", "in its second attempt", func(r record) bool { return r.Attempts == 2 })
 	for _, pid := range s.processes(filepath.Join(s.data(), "jobs", id, "1")) {
-		t.Errorf("process %d of the first attempt lives in the second", pid)
+		t.Errorf("process %d of the first attempt still runs during the second", pid)
 	}
 	u.do("POST", "/jobs/j/cancel", nil).want(200)
 	u.finished("j")
-	s.goesOn("the killed task")
+	s.checkUnharmed("the killed task")
 }
 
-// mischief fills the output folder with what is no result, next to what is.
-const mischief = `
+// hostileOutput fills the output folder with files that must not be in the result,
+// next to good ones.
+const hostileOutput = `
 echo good > out/good
 ln -s /etc/passwd out/passwd
 ln -s '%[1]s' out/canary
@@ -197,23 +198,25 @@ i=0; while [ $i -lt 1000 ]; do echo > out/many$i; i=$((i+1)); done
 chmod 0 out/many1
 `
 
-func TestMischiefInTheOutputFolderIsNoResult(t *testing.T) { bothWays(t, mischievous) }
+func TestHostileOutputFilesAreLeftOutOfResults(t *testing.T) {
+	withAndWithoutSandbox(t, hostileOutputFiles)
+}
 
-func mischievous(t *testing.T, s *instance) {
+func hostileOutputFiles(t *testing.T, s *instance) {
 	u := s.user("lab", "ann@lab.example")
 	canary := filepath.Join(s.dir, "canary")
 	must(t, os.WriteFile(canary, []byte("secret of the server\n"), 0o400))
-	u.submit("mischief", "shell", script(fmt.Sprintf(mischief, canary)))
-	if j := u.finished("mischief"); j.Status != "COMPLETED" {
+	u.submit("hostile", "shell", script(fmt.Sprintf(hostileOutput, canary)))
+	if j := u.finished("hostile"); j.Status != "COMPLETED" {
 		t.Fatalf("%+v", j.Failure)
 	}
-	files := unzip(t, u.result("mischief", ""))
+	files := unzip(t, u.result("hostile", ""))
 	for name, text := range files {
 		if !filepath.IsLocal(name) || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) || strings.Contains(name, `\`) {
-			t.Errorf("the result has a file named %q", name)
+			t.Errorf("unsafe file name %q in the result", name)
 		}
 		if strings.Contains(text, "secret of the server") || strings.Contains(text, "root:") {
-			t.Errorf("%s of the result holds what lies outside: %s", name, text)
+			t.Errorf("%s of the result contains a file from outside: %s", name, text)
 		}
 	}
 	for _, name := range []string{"passwd", "canary", "hard", "up", "fifo", "null", "disk", "sparse", "sparse-was-made"} {
@@ -230,14 +233,14 @@ func mischievous(t *testing.T, s *instance) {
 		}
 	}
 	for _, name := range []string{"passwd", "hard", "up/1/work/out/good", "../result/good", "a/../good", "/etc/passwd", "./good", "new\nline", ".."} {
-		request, err := json.Marshal(map[string]string{"jobName": "mischief", "fileName": name})
+		request, err := json.Marshal(map[string]string{"jobName": "hostile", "fileName": name})
 		must(t, err)
 		if a := u.do("POST", "/result", string(request)); a.status != 404 && a.status != 422 {
-			t.Errorf("%q is answered with %d %s", name, a.status, a.body)
+			t.Errorf("request for %q: %d %s", name, a.status, a.body)
 		}
 	}
-	u.do("DELETE", "/jobs/mischief", nil).want(204)
-	// What the service reads, marks as its own or deletes is not what links lead to.
+	u.do("DELETE", "/jobs/hostile", nil).want(204)
+	// The service does not read, change or delete the targets of links.
 	info, err := os.Stat(canary)
 	must(t, err)
 	if text, err := os.ReadFile(canary); err != nil || string(text) != "secret of the server\n" || info.Mode().Perm() != 0o400 {
@@ -245,7 +248,9 @@ func mischievous(t *testing.T, s *instance) {
 	}
 }
 
-func TestResultTooDeepOrTooLargeFailsItsJobAlone(t *testing.T) { bothWays(t, tooDeepOrTooLarge) }
+func TestResultTooDeepOrTooLargeFailsOnlyItsJob(t *testing.T) {
+	withAndWithoutSandbox(t, tooDeepOrTooLarge)
+}
 
 func tooDeepOrTooLarge(t *testing.T, s *instance) {
 	u := s.user("lab", "ann@lab.example")
@@ -259,8 +264,8 @@ func tooDeepOrTooLarge(t *testing.T, s *instance) {
 	}
 }
 
-// floodBytes is two hundred times the cap. The race detector looks at each of
-// them, so that more are left to TestSoakLog.
+// floodBytes is two hundred times the cap. The race detector slows down each byte,
+// so TestSoakLog covers more.
 const floodBytes = 200_000_000
 
 func TestHugeLogStaysUnderItsCap(t *testing.T) {
@@ -268,19 +273,19 @@ func TestHugeLogStaysUnderItsCap(t *testing.T) {
 	shellServer(t, hostileConfig).flood(floodBytes)
 }
 
-// TestSoakLog does the same with as much as MOLRUN_SOAK says (make soak).
+// TestSoakLog does the same with MOLRUN_SOAK bytes (make soak).
 func TestSoakLog(t *testing.T) {
-	size, campaign := soakSize(t)
-	if !campaign {
-		t.Skip("make soak runs it; TestHugeLogStaysUnderItsCap does the same with less")
+	size, full := soakSize(t)
+	if !full {
+		t.Skip("run by make soak; TestHugeLogStaysUnderItsCap does the same with less")
 	}
 	began := time.Now()
 	shellServer(t, hostileConfig).flood(size)
 	t.Logf("%d bytes of log in %v", size, time.Since(began).Round(time.Millisecond))
 }
 
-// flood runs a job that prints so many bytes, half of them as lines and half
-// without a line end, while its log is read, and checks what is kept of them.
+// flood runs a job that prints size bytes, half of them as lines and half without
+// a newline, reads its log meanwhile, and checks the log at the end.
 func (s *instance) flood(size int64) {
 	s.t.Helper()
 	u := s.user("lab", "ann@lab.example")
@@ -289,7 +294,7 @@ func (s *instance) flood(size int64) {
 		if r.Status == "RUNNING" {
 			log := u.do("GET", "/jobs/log/logs", nil).want(200).body
 			if len(log) > 1<<20 {
-				s.t.Errorf("while the job runs its log has %d bytes", len(log))
+				s.t.Errorf("log of the running job has %d bytes", len(log))
 			}
 		}
 		return r.Status == "COMPLETED" || r.Status == "FAILED"
@@ -299,20 +304,20 @@ func (s *instance) flood(size int64) {
 	}
 	log := string(u.do("GET", "/jobs/log/logs", nil).want(200).body)
 	if len(log) > 1<<20 || !strings.HasPrefix(log, "first\n") || !strings.HasSuffix(log, "last\n") {
-		s.t.Errorf("a log of %d bytes begins %.20q", len(log), log)
+		s.t.Errorf("log of %d bytes begins with %.20q", len(log), log)
 	}
 	if gap := omitted(s.t, log); gap < size-1<<20 || gap > size {
-		s.t.Errorf("the log tells of %d bytes left out of %d", gap, size)
+		s.t.Errorf("the log says that %d of %d bytes are omitted", gap, size)
 	}
-	s.goesOn("a flood of log")
+	s.checkUnharmed("a flood of log")
 }
 
-// omitted gives how many bytes a log says are left out of it.
+// omitted returns how many bytes are missing according to the log.
 func omitted(t *testing.T, log string) (bytes int64) {
 	t.Helper()
 	_, after, found := strings.Cut(log, "[molrun: ")
 	if !found {
-		t.Fatal("the log does not say that its middle is left out")
+		t.Fatal("the log does not say that its middle is omitted")
 	}
 	if _, err := fmt.Sscanf(after, "%d bytes omitted here]", &bytes); err != nil {
 		t.Fatalf("the log says %.60q: %v", after, err)
@@ -324,13 +329,13 @@ func TestSandboxHidesTheMachine(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, hostileConfig, "SECRET_OF_THE_SERVER=hunter2")
 	if !s.sandboxed() {
-		skipUnlessRequired(t, "bubblewrap can't be used here")
+		skipUnlessRequired(t, "bubblewrap is not available")
 	}
 	u := s.user("lab", "ann@lab.example")
 	canary := filepath.Join(s.dir, "canary")
 	must(t, os.WriteFile(canary, []byte("secret of the server\n"), 0o666))
 	u.upload("in.txt", "hello\n")
-	// Each line that works is one too many; the last one has to.
+	// None of these may succeed.
 	attempts := []string{
 		"cat '" + canary + "'",
 		"cat '" + filepath.Join(s.data(), "jobs.db") + "'",
@@ -357,8 +362,8 @@ func TestSandboxHidesTheMachine(t *testing.T) {
 	for i, line := range attempts {
 		text += fmt.Sprintf("( %s ) > /dev/null 2>&1 && echo %d >> out/worked\n", line, i)
 	}
-	// Folders outside are not there, or lie in the job's own /tmp: what is written
-	// to them is lost.
+	// Directories outside are absent or lie in the job's own /tmp, so that these
+	// writes are lost.
 	text += fmt.Sprintf("(echo spoilt > '%s'; echo spoilt > ../task.json) 2> /dev/null\n", canary)
 	text += "echo temp > /tmp/temp && echo temp > \"$TMPDIR/temp\" && cat in/input.txt > out/input && touch out/worked"
 	u.submit("j", "shell", script(text, `,"input":"inputs/in.txt"`))
@@ -371,13 +376,13 @@ func TestSandboxHidesTheMachine(t *testing.T) {
 		if _, err := fmt.Sscan(line, &i); err != nil || i >= len(attempts) {
 			t.Fatalf("the program wrote %q", line)
 		}
-		t.Errorf("inside of the sandbox this worked: %s", attempts[i])
+		t.Errorf("succeeded inside the sandbox: %s", attempts[i])
 	}
 	if files["input"] != "hello\n" {
-		t.Errorf("the input inside is %q", files["input"])
+		t.Errorf("the input inside the sandbox is %q", files["input"])
 	}
 	if text, err := os.ReadFile(canary); err != nil || string(text) != "secret of the server\n" {
 		t.Errorf("the canary is %q, %v", text, err)
 	}
-	s.goesOn("a curious program")
+	s.checkUnharmed("the sandboxed job")
 }

@@ -14,8 +14,8 @@ import (
 	"molrun/app/certificate"
 )
 
-// nginx runs a real nginx with the location of web/nginx.example.conf before the server,
-// over TLS, and gives the base address that clients use.
+// nginx runs a real nginx in front of the server, with TLS and the location of
+// web/nginx.example.conf, and sends the requests of the test through it.
 func (s *instance) nginx(prefix, listen string) {
 	s.t.Helper()
 	program, err := exec.LookPath("nginx")
@@ -23,7 +23,7 @@ func (s *instance) nginx(prefix, listen string) {
 		program = "/usr/sbin/nginx"
 	}
 	if _, err := os.Stat(program); err != nil {
-		skipUnlessRequired(s.t, "there is no nginx")
+		skipUnlessRequired(s.t, "nginx is not installed")
 	}
 	dir := s.t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
@@ -32,7 +32,7 @@ func (s *instance) nginx(prefix, listen string) {
 	must(s.t, err)
 	location := strings.ReplaceAll(string(example), "http://127.0.0.1:8080", s.base)
 	if !strings.Contains(location, s.base+"/;") || !strings.Contains(location, "location "+prefix) {
-		s.t.Fatalf("web/nginx.example.conf leads elsewhere: %s", location)
+		s.t.Fatalf("web/nginx.example.conf does not proxy to the server: %s", location)
 	}
 	config := fmt.Sprintf(`daemon off;
 master_process off;
@@ -64,12 +64,13 @@ http {
 			s.t.Logf("nginx says:\n%s", log.String())
 		}
 	})
-	// The description of the API knows no path before its own.
+	// The API description does not allow for a path prefix, so responses are not
+	// checked against it.
 	s.http = &http.Client{Transport: &http.Transport{TLSClientConfig: s.secure(cert)}, Timeout: patience}
 	s.base = "https://" + listen + strings.TrimSuffix(prefix, "/")
 }
 
-// freeAddress gives an address of this machine that nobody listens on.
+// freeAddress returns a local address that nothing listens on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -78,7 +79,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func TestServiceWorksBehindNginxBelowAPath(t *testing.T) {
+func TestServiceWorksBehindNginxUnderAPath(t *testing.T) {
 	t.Parallel()
 	listen := freeAddress(t)
 	base := "https://" + listen + "/molrun"
@@ -102,26 +103,26 @@ func TestServiceWorksBehindNginxBelowAPath(t *testing.T) {
 	if !strings.HasPrefix(g.UploadURL, base+"/blobs/") || !strings.HasPrefix(g.DownloadURL, base+"/blobs/") {
 		t.Errorf("links %s and %s do not begin with %s", g.UploadURL, g.DownloadURL, base)
 	}
-	text := strings.Repeat("0123456789abcdef", 300_000) // beyond nginx's own bound on bodies
+	text := strings.Repeat("0123456789abcdef", 300_000) // over nginx's default limit for bodies
 	u.do("PUT", g.UploadURL, strings.NewReader(text), "Content-Type", "text/plain").want(200)
 	u.do("POST", "/upload/"+g.FileID+"/complete", fmt.Sprintf(`{"size":%d}`, len(text))).want(200)
 	whole := u.do("GET", g.DownloadURL, nil).want(200)
 	if string(whole.body) != text || whole.header.Get("X-Content-Type-Options") != "nosniff" {
-		t.Errorf("the download has %d bytes of %d", len(whole.body), len(text))
+		t.Errorf("download of %d bytes, want %d", len(whole.body), len(text))
 	}
 	part := u.do("GET", g.DownloadURL, nil, "Range", "bytes=4800000-", "If-Range", whole.header.Get("ETag"))
 	if len(text) != 4_800_000 || part.status != 416 {
-		t.Errorf("a range beyond the end: %d", part.status)
+		t.Errorf("range beyond the end: status %d", part.status)
 	}
 	if part := u.do("GET", g.DownloadURL, nil, "Range", "bytes=-16", "If-Range", whole.header.Get("ETag")).want(206); string(part.body) != "0123456789abcdef" {
-		t.Errorf("a range: %q", part.body)
+		t.Errorf("range: %q", part.body)
 	}
 	u.do("HEAD", g.DownloadURL, nil).want(200)
 	u.submit("probe ü", "shell", script("true"))
 	var page struct{ Jobs []record }
 	u.do("GET", "/jobs?limit=1", nil).want(200).into(&page)
 	if len(page.Jobs) != 1 {
-		t.Errorf("%d jobs are listed", len(page.Jobs))
+		t.Errorf("%d jobs in the listing, want 1", len(page.Jobs))
 	}
 	if j := u.job("probe ü"); j.JobName != "probe ü" {
 		t.Errorf("%+v", j)

@@ -4,7 +4,8 @@ package cli
 
 import "os"
 
-// longChain makes a simulation of a second or more, in tens of residues.
+// longChain is the length, in tens of residues, of a chain whose simulation takes at
+// least a second.
 const longChain = 100
 
 // exit ends a process of the test binary.

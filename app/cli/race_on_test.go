@@ -7,12 +7,13 @@ import (
 	"syscall"
 )
 
-// longChain makes a simulation of a second or more, in tens of residues.
+// longChain is the length, in tens of residues, of a chain whose simulation takes at
+// least a second.
 const longChain = 25
 
-// exit ends a process of the test binary at once. os.Exit would sleep for a
-// second under the race detector, in each of the thousand processes that the
-// tests start. As with os.Exit, a process that has seen a race says so.
+// exit ends a process of the test binary at once. Under the race detector os.Exit
+// sleeps for a second, in each of the thousand processes that the tests start. As
+// with os.Exit, the exit code shows a race.
 func exit(code int) {
 	if runtime.RaceErrors() > 0 {
 		code = 66

@@ -14,10 +14,10 @@ import (
 	"molrun/app/config"
 )
 
-// root is the repository's top from this package's directory.
+// root is the root of the repository, relative to this package.
 const root = "../.."
 
-// readme gives the code block below a mark such as <!-- run: name -->.
+// readme returns the code block after a marker such as <!-- run: name -->.
 func readme(t *testing.T, mark string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
@@ -31,10 +31,10 @@ func readme(t *testing.T, mark string) string {
 	return block + "\n"
 }
 
-func TestWalkthroughOfTheReadmeRunsAsWritten(t *testing.T) {
+func TestReadmeWalkthroughRunsAsWritten(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
-		skipUnlessRequired(t, "there is no curl")
+		skipUnlessRequired(t, "curl is not installed")
 	}
 	s := startServer(t, serverOptions{})
 	u := s.user("lab", "ann@lab.example")
@@ -53,9 +53,9 @@ func TestWalkthroughOfTheReadmeRunsAsWritten(t *testing.T) {
 	}
 }
 
-// TestStartCommandsOfTheReadmeRunAsWritten runs them on a folder in which
-// molrun is this test's binary and make does nothing; only the port is another.
-func TestStartCommandsOfTheReadmeRunAsWritten(t *testing.T) {
+// TestReadmeStartCommandsRunAsWritten runs the commands in a directory where molrun
+// is the test binary and make does nothing; only the port differs.
+func TestReadmeStartCommandsRunAsWritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	must(t, os.Symlink(os.Args[0], filepath.Join(dir, "molrun")))
@@ -94,22 +94,22 @@ func TestStartCommandsOfTheReadmeRunAsWritten(t *testing.T) {
 				must(t, syscall.Kill(-serve.Process.Pid, syscall.SIGTERM))
 			}
 		}
-		_ = serve.Wait() // the shell ends by the signal
+		_ = serve.Wait() // the signal ends the shell, too
 		stop.Stop()
 		if !started {
-			t.Errorf("%s does not start", serve.Args[2])
+			t.Errorf("%s did not start", serve.Args[2])
 		}
 	}
 	if !strings.Contains(listed.String(), "word-count") {
-		t.Errorf("the algorithm that was added is not listed: %s", listed.String())
+		t.Errorf("the added algorithm is not listed: %s", listed.String())
 	}
 }
 
-func TestAlgorithmOfTheReadmeWrapsAnInstalledProgram(t *testing.T) {
+func TestReadmeAlgorithmWrapsAnInstalledProgram(t *testing.T) {
 	t.Parallel()
 	text := readme(t, "file: word-count.toml")
 	if n := strings.Count(text, "\n"); n > 30 {
-		t.Errorf("the example has %d lines; it shows that 30 are enough", n)
+		t.Errorf("the example has %d lines, want at most 30", n)
 	}
 	u := startServer(t, serverOptions{algorithms: map[string]string{"word-count.toml": text}}).user("lab", "ann@lab.example")
 	u.upload("poem.txt", "one two three\nfour five\n")
@@ -120,7 +120,7 @@ func TestAlgorithmOfTheReadmeWrapsAnInstalledProgram(t *testing.T) {
 	}
 }
 
-func TestExampleConfigurationIsCompleteAndHoldsTheDefaults(t *testing.T) {
+func TestExampleConfigurationListsAllDefaults(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(root, "config.example.toml")
 	c, err := config.Load(file, false, nil)
@@ -141,23 +141,23 @@ func TestExampleConfigurationIsCompleteAndHoldsTheDefaults(t *testing.T) {
 	}
 }
 
-func TestFilesThatTheReadmeNamesExist(t *testing.T) {
+func TestReadmeLinksExist(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
 	must(t, err)
 	for _, link := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(string(text), -1) {
 		if _, err := os.Stat(filepath.Join(root, link[1])); err != nil {
-			t.Errorf("README.md names %s: %v", link[1], err)
+			t.Errorf("README.md links to %s: %v", link[1], err)
 		}
 	}
 }
 
-// skipUnlessRequired skips a test for want of something, but not where CI
-// demands that nothing is skipped.
+// skipUnlessRequired skips a test that lacks a requirement, or fails it if
+// TEST_REQUIRE_ALL is set, as in CI.
 func skipUnlessRequired(t *testing.T, why string) {
 	t.Helper()
 	if os.Getenv("TEST_REQUIRE_ALL") != "" {
-		t.Fatalf("%s, and nothing may be skipped here", why)
+		t.Fatalf("%s, but TEST_REQUIRE_ALL is set", why)
 	}
 	t.Skip("skipped: " + why)
 }

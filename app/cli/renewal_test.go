@@ -15,30 +15,30 @@ func TestKeysAreRotatedWithAnOverlap(t *testing.T) {
 		t.Helper()
 		out, errs, code := s.run(append([]string{"key", "rotate", strings.Split(u.key, "_")[1]}, flags...)...)
 		if code != 0 || strings.Contains(errs, "molrun_") {
-			t.Fatalf("key rotate ended with %d: %s", code, errs)
+			t.Fatalf("key rotate: exit code %d: %s", code, errs)
 		}
 		return user{s, strings.TrimSpace(out)}
 	}
 	next := rotate(old)
-	old.do("GET", "/jobs", nil).want(200) // both open for a day
+	old.do("GET", "/jobs", nil).want(200) // both work for a day
 	next.do("GET", "/jobs", nil).want(200)
 	third := rotate(next, "--overlap", "0s")
 	next.do("GET", "/jobs", nil).want(401)
 	third.do("GET", "/jobs", nil).want(200)
 	s.stop()
-	fourth := rotate(third, "--overlap", "1h") // while no service runs
+	fourth := rotate(third, "--overlap", "1h") // while the service is stopped
 	s.start()
 	third.do("GET", "/jobs", nil).want(200)
 	fourth.do("GET", "/jobs", nil).want(200)
 	if _, errs, code := s.run("key", "rotate", strings.Split(third.key, "_")[1]); code != exitInvalid || !strings.Contains(errs, "successor") {
-		t.Errorf("a second rotation ended with %d: %s", code, errs)
+		t.Errorf("second rotation: exit code %d: %s", code, errs)
 	}
 	if _, errs, code := s.run("key", "rotate", "absent"); code != exitMissing {
-		t.Errorf("of no key: ended with %d: %s", code, errs)
+		t.Errorf("rotation of a missing key: exit code %d: %s", code, errs)
 	}
 }
 
-func TestLastUseOfAKeySurvivesTheServer(t *testing.T) {
+func TestLastUseOfAKeyIsSavedOnStop(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
 	used := s.user("lab", "ann@lab.example")
@@ -51,11 +51,11 @@ func TestLastUseOfAKeySurvivesTheServer(t *testing.T) {
 		LastUsedAt time.Time
 	}
 	if err := json.Unmarshal([]byte(out), &keys); err != nil || code != 0 || len(keys) != 2 {
-		t.Fatalf("key list ended with %d: %s %s", code, out, errs)
+		t.Fatalf("key list: exit code %d: %s %s", code, out, errs)
 	}
 	for _, k := range keys {
 		if wasUsed := !k.LastUsedAt.IsZero(); wasUsed != (k.Email == "ann@lab.example") || wasUsed && time.Since(k.LastUsedAt) > patience {
-			t.Errorf("%s was used at %v", k.Email, k.LastUsedAt)
+			t.Errorf("%s: last used at %v", k.Email, k.LastUsedAt)
 		}
 	}
 }
@@ -63,7 +63,7 @@ func TestLastUseOfAKeySurvivesTheServer(t *testing.T) {
 func TestSecretIsRotatedWhileTheServerRuns(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
-	u, nobody := s.user("lab", "ann@lab.example"), user{s, ""}
+	u, anonymous := s.user("lab", "ann@lab.example"), user{s, ""}
 	kid := func(link string) string {
 		t.Helper()
 		_, token, _ := strings.Cut(link, "?token=")
@@ -74,7 +74,7 @@ func TestSecretIsRotatedWhileTheServerRuns(t *testing.T) {
 	rotate := func() {
 		t.Helper()
 		if out, errs, code := s.run("secret", "rotate"); code != 0 || out != "" {
-			t.Fatalf("secret rotate ended with %d: %s", code, errs)
+			t.Fatalf("secret rotate: exit code %d: %s", code, errs)
 		}
 	}
 	before := u.grant("a.txt")
@@ -87,10 +87,10 @@ func TestSecretIsRotatedWhileTheServerRuns(t *testing.T) {
 	kids := map[string]bool{}
 	for _, g := range []grant{before, after, last} {
 		kids[kid(g.UploadURL)] = true
-		path := strings.SplitN(g.UploadURL, "/", 4)[3] // the port is another since the restart
-		nobody.do("PUT", s.base+"/"+path, strings.NewReader("text")).want(200)
+		path := strings.SplitN(g.UploadURL, "/", 4)[3] // the port changed at the restart
+		anonymous.do("PUT", s.base+"/"+path, strings.NewReader("text")).want(200)
 	}
 	if len(kids) != 3 {
-		t.Errorf("three links before and after two rotations are signed with %d keys", len(kids))
+		t.Errorf("three links, before and after two rotations, are signed with %d keys", len(kids))
 	}
 }

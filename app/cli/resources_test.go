@@ -8,16 +8,16 @@ import (
 	"testing"
 )
 
-func TestJobsBookTheMemoryThatIsConfigured(t *testing.T) {
+func TestJobsReserveTheConfiguredMemory(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, "[runner]\ncpus = 8\nmemory = \"130MiB\"\n") // room for two of 64 MiB
+	s := shellServer(t, "[runner]\ncpus = 8\nmemory = \"130MiB\"\n") // enough for two jobs of 64 MiB
 	u := s.user("lab", "ann@lab.example")
 	open := s.gate("go")
 	u.batch("b", "shell", slices.Repeat([]string{script(open.wait())}, 3)...)
-	u.settled("b", 3, func(c map[string]int) bool { return c["RUNNING"] == 2 })
-	j := u.until("b-3", "told why it waits", func(r record) bool { return r.StatusReason != "" })
+	u.waitForRows("b", 3, func(c map[string]int) bool { return c["RUNNING"] == 2 })
+	j := u.until("b-3", "waiting with a reason", func(r record) bool { return r.StatusReason != "" })
 	if !strings.Contains(j.StatusReason, "memory") || j.Status != "QUEUED" {
-		t.Errorf("the third of two that fit is %s: %q", j.Status, j.StatusReason)
+		t.Errorf("the third job, which does not fit, is %s: %q", j.Status, j.StatusReason)
 	}
 	open.open(t)
 	if b := u.finished("b"); b.Status != "COMPLETED" {
@@ -25,7 +25,7 @@ func TestJobsBookTheMemoryThatIsConfigured(t *testing.T) {
 	}
 }
 
-func TestGPUsAreThoseConfigured(t *testing.T) {
+func TestConfiguredGPUsAreUsed(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 8\ngpus = \"GPU-x,7\"\n")
 	u := s.user("lab", "ann@lab.example")
@@ -43,7 +43,7 @@ func TestGPUsAreThoseConfigured(t *testing.T) {
 
 func TestHigherPriorityRunsFirst(t *testing.T) {
 	t.Parallel()
-	s, open := heldServer(t, "")
+	s, open := blockedServer(t, "")
 	ann, chief := s.user("lab", "ann@lab.example"), s.user("lab", "chief@lab.example", "--role", "admin")
 	run := script("true")
 	ann.do("POST", "/submit-job", jobBody("later", run, `,"priority":-5`)).want(200)
@@ -55,15 +55,15 @@ func TestHigherPriorityRunsFirst(t *testing.T) {
 		started = append(started, ann.finished(name).StartedAt)
 	}
 	if !slices.IsSorted(started) || started[0] == started[2] {
-		t.Errorf("urgent, plain and later were started at %q", started)
+		t.Errorf("urgent, plain and later started at %q", started)
 	}
 }
 
-func TestCPUsForJobsAreThoseOfTheMachine(t *testing.T) {
+func TestCPUsDefaultToThoseOfTheMachine(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "")
 	u := s.user("lab", "ann@lab.example")
-	here := runtime.GOMAXPROCS(0) // as the service finds it, which then takes more threads for itself
+	here := runtime.GOMAXPROCS(0) // as detected by the service, which then raises it for itself
 	u.submit("all", "shell", script("true", fmt.Sprintf(`,"cpus":%d`, here)))
 	if j := u.finished("all"); j.Status != "COMPLETED" {
 		t.Errorf("%+v", j.Failure)

@@ -11,19 +11,19 @@ import (
 	"molrun/app/backup"
 )
 
-func TestRestoreWantsAnEmptyDirectoryAndASoundBackup(t *testing.T) {
+func TestRestoreRequiresAnEmptyDirectoryAndAnIntactBackup(t *testing.T) {
 	t.Parallel()
-	s, _ := fullServer(t, 2)
+	s, _ := serverWithFiles(t, 2)
 	dir := filepath.Join(t.TempDir(), "backups")
 	first := s.backup(dir)
 	s.stop()
-	second := s.backup(dir) // of a service that does not run
+	second := s.backup(dir) // the service is stopped
 	full := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(full, "notes"), nil, 0o600))
 	fails := func(says string, args ...string) {
 		t.Helper()
 		if out, errs, code := s.run(args...); code == 0 || !strings.Contains(errs, says) {
-			t.Errorf("molrun %s ended with %d: %s%s; want %q", strings.Join(args, " "), code, out, errs, says)
+			t.Errorf("molrun %s: exit code %d: %s%s; want %q", strings.Join(args, " "), code, out, errs, says)
 		}
 	}
 	fails("it is not empty: it has notes", "restore", dir, "--data", full)
@@ -36,8 +36,8 @@ func TestRestoreWantsAnEmptyDirectoryAndASoundBackup(t *testing.T) {
 		t.Errorf("--list printed %s", list)
 	}
 
-	// The two share their files: one damaged is damaged in both, which only
-	// reading it again finds.
+	// The two backups share their files, so that damage is in both. Only reading the
+	// file again finds it.
 	upload := anUpload(t, filepath.Join(dir, second.Name, "data"))
 	must(t, os.WriteFile(upload, []byte(strings.Repeat("x", int(sizeOfFile(t, upload)))), 0o600))
 	data := filepath.Join(t.TempDir(), "new")
@@ -45,13 +45,13 @@ func TestRestoreWantsAnEmptyDirectoryAndASoundBackup(t *testing.T) {
 	fails("restored but for", "restore", dir, "--data", data, "--skip-damaged")
 	out, errs, code := s.run("backup", dir, "--deep")
 	if code != exitFailed || !strings.Contains(errs, "damaged") {
-		t.Errorf("backup --deep ended with %d: %s%s", code, out, errs)
+		t.Errorf("backup --deep: exit code %d: %s%s", code, out, errs)
 	}
 	names, err := backup.Dir(dir).Names()
 	must(t, err)
-	mended := filepath.Join(t.TempDir(), "mended")
-	s.ok("restore", dir, "--data", mended, "--snapshot", names[len(names)-1])
-	s.clean(mended)
+	repaired := filepath.Join(t.TempDir(), "repaired")
+	s.ok("restore", dir, "--data", repaired, "--snapshot", names[len(names)-1])
+	s.checkClean(repaired)
 }
 
 func anUpload(t *testing.T, data string) (path string) {
@@ -79,7 +79,7 @@ func TestBackupsOfTwoServicesAreKeptApart(t *testing.T) {
 	}
 	one.backup(dir)
 	if _, errs, code := other.run("backup", dir); code != exitInvalid || !strings.Contains(errs, "another service") {
-		t.Errorf("ended with %d: %s", code, errs)
+		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestBackupKeepsSecretsPrivate(t *testing.T) {
 	s := startServer(t, serverOptions{})
 	s.ok("key", "create", "--organization", "lab", "--email", "ann@lab.example")
 	must(t, os.Mkdir(filepath.Join(s.data(), "tls"), 0o700))
-	s.certificate("data/tls/cert.pem", "data/tls/key.pem", time.Now()) // as if it had made one
+	s.certificate("data/tls/cert.pem", "data/tls/key.pem", time.Now()) // as created by the service
 	before := map[string]string{}
 	for _, name := range []string{"secret", audit.Name, "tls/cert.pem", "tls/key.pem"} {
 		text, err := os.ReadFile(filepath.Join(s.data(), name))
@@ -110,9 +110,9 @@ func TestBackupKeepsSecretsPrivate(t *testing.T) {
 			return nil
 		}))
 	}
-	for name, want := range before { // the audit log tells of the restore, too
+	for name, want := range before { // the audit log also has the restore
 		if got, err := os.ReadFile(filepath.Join(data, name)); err != nil || want == "" || !strings.HasPrefix(string(got), want) {
-			t.Errorf("%s is another: %v", name, err)
+			t.Errorf("%s differs: %v", name, err)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// testsOfTheTree gives every test of this repository as package.TestName, and
-// the file that has it.
+// testsOfTheTree returns every test of the repository as package.TestName, with
+// its file.
 func testsOfTheTree(t *testing.T) map[string]string {
 	t.Helper()
 	tests := map[string]string{}
@@ -36,9 +36,9 @@ func testsOfTheTree(t *testing.T) map[string]string {
 	return tests
 }
 
-// TestRulesNameTestsThatExist reads the table of rules: each rule is held by
-// tests that exist, and each test of the wire and of commands holds a rule.
-func TestRulesNameTestsThatExist(t *testing.T) {
+// TestRulesNameExistingTests checks that each rule in rules.md names existing tests
+// and that each test of the wire and of commands checks a rule.
+func TestRulesNameExistingTests(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "rules.md"))
 	must(t, err)
 	tests := testsOfTheTree(t)
@@ -57,17 +57,17 @@ func TestRulesNameTestsThatExist(t *testing.T) {
 		for name := range strings.SplitSeq(cells[1], ", ") {
 			named[name] = true
 			if tests[name] == "" {
-				t.Errorf("rules.md:%d: there is no test %s of the rule %q", i+1, name, cells[0])
+				t.Errorf("rules.md:%d: no test %s for the rule %q", i+1, name, cells[0])
 			}
 		}
 	}
 	if rules < 100 {
-		t.Errorf("only %d rules were found in rules.md", rules)
+		t.Errorf("only %d rules in rules.md", rules)
 	}
 	for name, file := range tests {
-		holds := strings.HasPrefix(file, "wire_") || file == "command_test.go" || file == "resources_test.go"
-		if holds && strings.HasPrefix(name, "cli.") && !named[name] {
-			t.Errorf("%s in %s holds no rule of rules.md", name, file)
+		checksRule := strings.HasPrefix(file, "wire_") || file == "command_test.go" || file == "resources_test.go"
+		if checksRule && strings.HasPrefix(name, "cli.") && !named[name] {
+			t.Errorf("%s in %s checks no rule of rules.md", name, file)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// shellFile runs whatever script its settings hold, on what they ask for.
+// shellFile is an algorithm that runs a script with the requested resources.
 const shellFile = `
 format = 1
 type = "shell"
@@ -65,16 +65,16 @@ func shellServer(t *testing.T, config string, env ...string) *instance {
 	return startServer(t, serverOptions{config: config, env: env, algorithms: map[string]string{"shell.toml": shellFile}})
 }
 
-// script gives the settings of a shell job.
+// script returns settings of the shell algorithm.
 func script(text string, more ...string) string {
 	return fmt.Sprintf(`{"script":%q%s}`, text, strings.Join(more, ""))
 }
 
-// openSandbox begins the configuration of tests whose programs leave marks
-// outside of their work directory, which no sandbox lets them.
-const openSandbox = "[runner]\nsandbox = \"off\"\n"
+// noSandbox is the start of the configuration for tests whose programs write outside
+// their work directory, which a sandbox forbids.
+const noSandbox = "[runner]\nsandbox = \"off\"\n"
 
-// gate is a file that scripts wait for, also in a sandbox.
+// gate is a file that scripts wait for, even in a sandbox.
 type gate string
 
 func (s *instance) gate(name string) gate { return gate(filepath.Join(s.dir, "gates", name+s.tenant)) }
@@ -118,12 +118,12 @@ func TestJobRunsToItsResult(t *testing.T) {
 	}
 }
 
-func TestFailureIsASentenceWithTheTailOfTheLog(t *testing.T) {
+func TestFailureHasAMessageAndTheTailOfTheLog(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
 	u.submit("exit", "shell", script("echo cannot read a.pdb; exit 3"))
 	u.submit("signal", "shell", script("kill -SEGV $$"))
-	u.submit("memory", "shell", script("exec tail /dev/zero")) // tail keeps the line, which never ends
+	u.submit("memory", "shell", script("exec tail /dev/zero")) // tail buffers the endless line
 	j := u.finished("exit")
 	if f := j.Failure; j.Status != "FAILED" || f.Code != "EXIT_STATUS" || *f.ExitCode != 3 || f.Message != "The program could not read a.pdb." || !strings.Contains(f.LogTail, "cannot read") {
 		t.Errorf("exit: %+v", j.Failure)
@@ -137,7 +137,7 @@ func TestFailureIsASentenceWithTheTailOfTheLog(t *testing.T) {
 	u.do("POST", "/result", `{"jobName":"exit"}`).code(409, "JOB_NOT_COMPLETED")
 }
 
-// alive counts the processes that carry a marker in their arguments.
+// alive counts the processes whose arguments contain a marker.
 func (s *instance) alive(marker string) int { return len(s.processes(marker)) }
 
 func TestCancelLeavesNoProcessBehind(t *testing.T) {
@@ -154,7 +154,7 @@ func TestCancelLeavesNoProcessBehind(t *testing.T) {
 		t.Errorf("after cancel: %+v", j.Failure)
 	}
 	if n := s.alive("sleep\x007771"); n != 0 {
-		t.Errorf("%d processes are left when the job is FAILED", n)
+		t.Errorf("%d processes are left after the job is FAILED", n)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestTimeLimitEndsTheProgram(t *testing.T) {
 	u.do("POST", "/submit-job", `{"jobName":"j","type":"shell","maxRuntimeSeconds":1,"settings":`+script(`trap "" TERM; sleep 7772; sleep 7772`)+`}`).want(200)
 	j := u.finished("j")
 	if j.Failure == nil || j.Failure.Code != "TIMEOUT" || s.alive("sleep\x007772") != 0 {
-		t.Errorf("after the limit: %+v, %d processes left", j.Failure, s.alive("sleep\x007772"))
+		t.Errorf("after the time limit: %+v, %d processes left", j.Failure, s.alive("sleep\x007772"))
 	}
 	u.do("POST", "/submit-job", `{"jobName":"k","type":"shell","maxRuntimeSeconds":3601,"settings":`+script("true")+`}`).detail("body.maxRuntimeSeconds")
 }
@@ -182,13 +182,13 @@ func TestEnvironmentIsBuiltFromNothing(t *testing.T) {
 		}
 	}
 	if !strings.Contains(log, "CUDA_VISIBLE_DEVICES=\n") || !strings.Contains(log, "0077\n") {
-		t.Errorf("no umask 0077, or a GPU though none was asked for: %s", log)
+		t.Errorf("want umask 0077 and no GPU: %s", log)
 	}
 }
 
-func TestEveryJobSurvivesKillNine(t *testing.T) {
+func TestEveryJobSurvivesSIGKILL(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, openSandbox+"cpus = 8\nmemory = \"8GiB\"\n")
+	s := shellServer(t, noSandbox+"cpus = 8\nmemory = \"8GiB\"\n")
 	u := s.user("lab", "ann@lab.example")
 	open := s.gate("go")
 	for i := range 28 {
@@ -219,14 +219,14 @@ func TestEveryJobSurvivesKillNine(t *testing.T) {
 
 func TestJobsThatEndWhileTheServerIsDownAreCollected(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, openSandbox)
+	s := shellServer(t, noSandbox)
 	u := s.user("lab", "ann@lab.example")
 	open, over := s.gate("go"), s.gate("over")
 	u.submit("good", "shell", script(open.wait()+"; echo yes > out/a; touch '"+string(over)+"'"))
 	u.running("good")
 	s.stop()
 	if !strings.Contains(s.log.String(), "stopping") {
-		t.Error("the log does not tell of the stop")
+		t.Error("the log does not mention the stop")
 	}
 	open.open(t)
 	s.eventually("the program ends by itself", func() bool { _, err := os.Stat(string(over)); return err == nil })
@@ -236,7 +236,7 @@ func TestJobsThatEndWhileTheServerIsDownAreCollected(t *testing.T) {
 	}
 }
 
-func TestOneUsersThousandJobsDoNotHoldUpAnother(t *testing.T) {
+func TestOneUsersThousandJobsDoNotDelayAnother(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 1\n")
 	a, b := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
@@ -250,7 +250,7 @@ func TestOneUsersThousandJobsDoNotHoldUpAnother(t *testing.T) {
 	a.finished("many-1")
 	b.running("one")
 	if counts := a.job("many").SubjobCounts; counts["RUNNING"] != 0 || counts["QUEUED"] != 999 {
-		t.Errorf("while the other user's job runs: %v", counts)
+		t.Errorf("while the other user's job is running: %v", counts)
 	}
 	a.do("POST", "/jobs/many/cancel", nil).want(200)
 	rest.open(t)
@@ -260,16 +260,16 @@ func TestOneUsersThousandJobsDoNotHoldUpAnother(t *testing.T) {
 	}
 }
 
-// standInSMI lists two GPUs as nvidia-smi does; this machine has none.
+// standInSMI lists two GPUs like nvidia-smi.
 const standInSMI = "#!/bin/sh\necho '0, GPU-aaaa'\necho '1, GPU-bbbb'\n"
 
 func TestFiveGPUJobsNeverShareAGPU(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte(standInSMI), 0o700))
-	s := shellServer(t, openSandbox+"cpus = 8\n", "PATH="+bin+":"+os.Getenv("PATH"))
+	s := shellServer(t, noSandbox+"cpus = 8\n", "PATH="+bin+":"+os.Getenv("PATH"))
 	u := s.user("lab", "ann@lab.example")
-	// mkdir fails where another job is on the same device.
+	// mkdir fails if another job uses the same device.
 	use := fmt.Sprintf(`echo "$CUDA_VISIBLE_DEVICES" > out/device; mkdir '%s'/"$CUDA_VISIBLE_DEVICES" || exit 9; sleep 0.3; rmdir '%s'/"$CUDA_VISIBLE_DEVICES"`, s.dir, s.dir)
 	for i := range 5 {
 		u.submit(fmt.Sprintf("g%d", i), "shell", script(use, `,"gpus":1`))
@@ -296,19 +296,19 @@ func TestJobThatNeedsAllCPUsIsNotStarved(t *testing.T) {
 	u.running("first")
 	u.submit("big", "shell", script("true", `,"cpus":2`))
 	u.submit("second", "shell", script(second.wait()))
-	u.running("second")                            // passes the big job over
-	later := map[string]user{"late": u, "bobs": v} // each of whom has a turn
+	u.running("second")                            // overtakes the big job
+	later := map[string]user{"late": u, "bobs": v} // each user has a turn
 	for name, by := range later {
 		by.submit(name, "shell", script("true"))
 	}
-	u.until("big", "reserved its CPUs", func(r record) bool { return strings.Contains(r.StatusReason, "reserved") })
+	u.until("big", "reserving its CPUs", func(r record) bool { return strings.Contains(r.StatusReason, "reserved") })
 	first.open(t)
 	u.finished("first")
 	second.open(t)
 	began := u.finished("big").StartedAt
 	for name, by := range later {
 		if j := by.finished(name); j.StartedAt < began {
-			t.Errorf("%s started at %s, before the big job at %s", name, j.StartedAt, began)
+			t.Errorf("%s started at %s, want after the big job at %s", name, j.StartedAt, began)
 		}
 	}
 }
@@ -350,7 +350,7 @@ func TestDeleteFreesTheDiskAtOnce(t *testing.T) {
 	u.do("GET", "/jobs/j", nil).code(404, "NOT_FOUND")
 }
 
-func TestQueuedJobsTellWhyTheyWait(t *testing.T) {
+func TestQueuedJobsShowWhyTheyWait(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 2\n")
 	u := s.user("lab", "ann@lab.example")
@@ -358,7 +358,7 @@ func TestQueuedJobsTellWhyTheyWait(t *testing.T) {
 	u.submit("first", "shell", script(open.wait(), `,"cpus":2`))
 	u.running("first")
 	u.submit("second", "shell", script("true"))
-	j := u.until("second", "told why it waits", func(r record) bool { return r.StatusReason != "" })
+	j := u.until("second", "waiting with a reason", func(r record) bool { return r.StatusReason != "" })
 	if !strings.Contains(j.StatusReason, "CPU") {
 		t.Errorf("reason %q", j.StatusReason)
 	}
@@ -366,9 +366,9 @@ func TestQueuedJobsTellWhyTheyWait(t *testing.T) {
 	u.finished("second")
 }
 
-func TestLostAttemptIsRepeated(t *testing.T) {
+func TestLostAttemptIsRetried(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, openSandbox)
+	s := shellServer(t, noSandbox)
 	u := s.user("lab", "ann@lab.example")
 	mark := filepath.Join(s.dir, "ran")
 	open := s.gate("go")
@@ -381,7 +381,7 @@ func TestLostAttemptIsRepeated(t *testing.T) {
 	}
 	s.eventually("the first attempt has begun", ran(1))
 	s.kill()
-	s.killTasks() // as when the machine goes down
+	s.killTasks() // like a crash of the machine
 	s.start()
 	s.eventually("the second attempt has begun", ran(2))
 	open.open(t)

@@ -17,28 +17,27 @@ import (
 	"molrun/app/unit"
 )
 
-// What the server may take, and how long an ordinary request may, whatever
-// other clients do.
+// Limits of the server's memory and of the latency of ordinary requests under
+// overload.
 const (
 	mostMemory  = 128 << 20
 	mostLatency = 2 * time.Second
 )
 
-// TestSoak is a campaign of all that strains the server at once: an upload
-// and a download of 10 GiB, 500 clients that trickle, bodies of 100 MB, headers
-// of 64 KiB. Meanwhile another client lists its jobs. MOLRUN_SOAK=10GiB (make
-// soak) runs it with a file of that size; without, the file is small, and neither
-// the time nor the memory outside of the heap is looked at, which are those
-// of a busy test machine and of the race detector.
+// TestSoak overloads the server: an upload and a download of 10 GiB, 500 slow
+// clients, bodies of 100 MB and headers of 64 KiB, while another client lists its
+// jobs. MOLRUN_SOAK=10GiB (make soak) sets the size of the file. Without it, the
+// file is small, and latency and memory outside the heap are not checked, since
+// they depend on a busy test machine and on the race detector.
 func TestSoak(t *testing.T) {
-	size, campaign := soakSize(t)
+	size, full := soakSize(t)
 	s := startServer(t, serverOptions{})
 	u := s.user("lab", "ann@lab.example")
 	g := u.grant("large.bin")
 	peak := s.watch()
 	listing := u.listMeanwhile()
-	strain := u.strain()
-	s.eventually("all clients that trickle are connected", func() bool { return s.openFilesOf() > tricklers })
+	stopOverload := u.overload()
+	s.eventually("all slow clients are connected", func() bool { return s.openFiles() > slowClients })
 
 	began := time.Now()
 	r, err := http.NewRequestWithContext(t.Context(), "PUT", g.UploadURL, io.LimitReader(digits{}, size))
@@ -51,31 +50,31 @@ func TestSoak(t *testing.T) {
 	r, err = http.NewRequestWithContext(t.Context(), "GET", g.DownloadURL, nil)
 	must(t, err)
 	if n := soakOK(t, r); n != size {
-		t.Errorf("%d bytes arrive of %d", n, size)
+		t.Errorf("downloaded %d bytes, want %d", n, size)
 	}
 	downloaded := time.Since(began)
 
-	answers := strain()
+	answers := stopOverload()
 	latencies := listing()
 	most := peak()
-	heap := s.metric("go_memstats_heap_sys_bytes") // never sinks
+	heap := s.metric("go_memstats_heap_sys_bytes") // never shrinks
 	for status, want := range map[int]string{413: "a body of 100 MB", 422: "a header of 64 KiB"} {
 		if answers[status] == 0 {
-			t.Errorf("%s is never answered %d: %v", want, status, answers)
+			t.Errorf("%s never got status %d: %v", want, status, answers)
 		}
 	}
 	p99 := quantile(latencies, 0.99)
-	t.Logf("%d bytes up in %v, down in %v; answers beside by status, 0 being cut off: %v; %d listings: p50 %v, p99 %v, most %v; peak RssAnon %.1f MiB, heap %.1f MiB",
+	t.Logf("%d bytes up in %v, down in %v; other responses by status, 0 if cut off: %v; %d listings: p50 %v, p99 %v, max %v; peak RssAnon %.1f MiB, heap %.1f MiB",
 		size, uploaded.Round(time.Millisecond), downloaded.Round(time.Millisecond), answers, len(latencies),
 		quantile(latencies, 0.5), p99, quantile(latencies, 1), float64(most)/(1<<20), heap/(1<<20))
 	if heap > mostMemory {
-		t.Errorf("the heap took %.0f bytes, more than %d", heap, mostMemory)
+		t.Errorf("heap of %.0f bytes, want at most %d", heap, mostMemory)
 	}
-	if campaign && most > mostMemory {
-		t.Errorf("the server took %d bytes, more than %d", most, mostMemory)
+	if full && most > mostMemory {
+		t.Errorf("memory of %d bytes, want at most %d", most, mostMemory)
 	}
-	if campaign && p99 > mostLatency {
-		t.Errorf("of a hundred listings one took %v, more than %v", p99, mostLatency)
+	if full && p99 > mostLatency {
+		t.Errorf("p99 of the listings is %v, want at most %v", p99, mostLatency)
 	}
 }
 
@@ -83,8 +82,8 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[int(q*float64(len(sorted)-1))].Round(time.Microsecond)
 }
 
-// soakSize gives the size of the file, and whether this is the campaign.
-func soakSize(t *testing.T) (size int64, campaign bool) {
+// soakSize returns the size of the file and whether this is the full soak test.
+func soakSize(t *testing.T) (size int64, full bool) {
 	t.Helper()
 	text := os.Getenv("MOLRUN_SOAK")
 	if text == "" {
@@ -95,8 +94,8 @@ func soakSize(t *testing.T) (size int64, campaign bool) {
 	return int64(bytes), true
 }
 
-// soakOK sends a request, checks that it is answered 200 and gives how much
-// is in the answer.
+// soakOK sends a request, which must succeed, and returns the length of the
+// response body.
 func soakOK(t *testing.T, r *http.Request) int64 {
 	t.Helper()
 	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
@@ -110,8 +109,8 @@ func soakOK(t *testing.T, r *http.Request) int64 {
 	return n
 }
 
-// watch samples the server's anonymous memory until the function that
-// it gives is called, which tells the peak.
+// watch samples the server's anonymous memory until the returned function is called,
+// which returns the peak.
 func (s *instance) watch() (peak func() int64) {
 	stop, ended := make(chan struct{}), make(chan int64)
 	go func() {
@@ -137,8 +136,8 @@ func (s *instance) watch() (peak func() int64) {
 	return func() int64 { close(stop); return <-ended }
 }
 
-// listMeanwhile lists jobs again and again until the function that it gives
-// is called, which tells how long each took.
+// listMeanwhile lists jobs repeatedly until the returned function is called, which
+// returns the latencies.
 func (u user) listMeanwhile() (latencies func() []time.Duration) {
 	ctx, stop := context.WithCancel(u.t.Context())
 	ended := make(chan []time.Duration)
@@ -147,11 +146,11 @@ func (u user) listMeanwhile() (latencies func() []time.Duration) {
 		client := &http.Client{Timeout: patience}
 		for ctx.Err() == nil {
 			began := time.Now()
-			r, _ := http.NewRequestWithContext(context.Background(), "GET", u.base+"/jobs", nil) // a URL that was used before
+			r, _ := http.NewRequestWithContext(context.Background(), "GET", u.base+"/jobs", nil) // the URL is known to be valid
 			r.Header.Set("x-api-key", u.key)
 			response, err := client.Do(r)
 			if err != nil || response.StatusCode != http.StatusOK {
-				u.t.Errorf("a listing meanwhile: %v, %v", response, err)
+				u.t.Errorf("listing under load: %v, %v", response, err)
 				break
 			}
 			_, _ = io.Copy(io.Discard, response.Body)
@@ -169,12 +168,12 @@ func (u user) listMeanwhile() (latencies func() []time.Duration) {
 	}
 }
 
-// tricklers is how many clients send a byte now and then.
-const tricklers = 500
+// slowClients is the number of clients that send a byte at a time.
+const slowClients = 500
 
-// strain sends what no client should, until the function that it gives is
-// called, which tells how often each status was the answer, 0 being none.
-func (u user) strain() (answers func() map[int]int) {
+// overload sends slow and oversized requests until the returned function is called,
+// which returns the number of responses by status, 0 if there was none.
+func (u user) overload() (answers func() map[int]int) {
 	ctx, stop := context.WithCancel(u.t.Context())
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -193,8 +192,8 @@ func (u user) strain() (answers func() map[int]int) {
 			}
 		})
 	}
-	for i := range tricklers {
-		again(func() (int, error) { return 0, u.trickle(ctx, i) })
+	for i := range slowClients {
+		again(func() (int, error) { return 0, u.sendSlowly(ctx, i) })
 	}
 	for range 4 {
 		again(func() (int, error) { return u.refused(ctx, "POST", "/submit-job", endless(100<<20), "", 413, 503) })
@@ -205,8 +204,8 @@ func (u user) strain() (answers func() map[int]int) {
 	return func() map[int]int { stop(); wg.Wait(); return counts }
 }
 
-// refused sends a request that has to be answered by one of these statuses,
-// or cut off.
+// refused sends a request that must be refused with one of these statuses or cut
+// off.
 func (u user) refused(ctx context.Context, method, path string, body io.Reader, cookie string, statuses ...int) (int, error) {
 	r, err := http.NewRequestWithContext(ctx, method, u.base+path, body)
 	if err != nil {
@@ -226,16 +225,16 @@ func (u user) refused(ctx context.Context, method, path string, body io.Reader, 
 	return response.StatusCode, nil
 }
 
-// cut reports whether the server ended a connection, which it may do to
-// clients like these.
+// cut reports whether the server closed the connection, which it may do to such
+// clients.
 func cut(err error) bool {
 	var broken *net.OpError
 	return errors.As(err, &broken) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// trickle sends a request a byte at a time: every other client a header that
-// never ends, the rest a body, until the server has enough.
-func (u user) trickle(ctx context.Context, i int) error {
+// sendSlowly sends a request a byte at a time, until the server closes the
+// connection: every other client an endless header, the rest a body.
+func (u user) sendSlowly(ctx context.Context, i int) error {
 	c, err := net.DialTimeout("tcp", strings.TrimPrefix(u.base, "http://"), patience)
 	if err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// send sends a PUT that may be cut, and gives what was answered; status 0 is
-// nothing.
+// send sends a PUT that may be cut off and returns the response; status 0 means
+// that there was none.
 func (u user) send(target string, body io.Reader, length int64) (status int, text []byte) {
 	r, err := http.NewRequestWithContext(u.t.Context(), http.MethodPut, target, body)
 	if err != nil {
@@ -39,7 +39,7 @@ func (u user) send(target string, body io.Reader, length int64) (status int, tex
 
 func TestStopUnderLoadLosesNothingAndLeavesJobsRunning(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, openSandbox+"[stop]\nrequests = \"2s\"\n")
+	s := shellServer(t, noSandbox+"[stop]\nrequests = \"2s\"\n")
 	u := s.user("lab", "ann@lab.example")
 	open := s.gate("go")
 	mark := filepath.Join(s.dir, "ran")
@@ -48,9 +48,9 @@ func TestStopUnderLoadLosesNothingAndLeavesJobsRunning(t *testing.T) {
 	stalled := u.put("stalled.txt", 1<<20)
 	_, err := io.WriteString(stalled.pipe, "half")
 	must(t, err)
-	s.underWay()
+	s.waitForUpload()
 
-	// Submissions until the service no longer answers; a listener on a change.
+	// Submit jobs until the service no longer responds, and wait for a job to change.
 	var known sync.Map
 	var submitted atomic.Int64
 	var load sync.WaitGroup
@@ -93,16 +93,16 @@ func TestStopUnderLoadLosesNothingAndLeavesJobsRunning(t *testing.T) {
 	s.eventually("some jobs are submitted", func() bool { return submitted.Load() > 20 })
 
 	begin := time.Now()
-	s.stop() // wants exit status 0
-	t.Logf("it took %v to stop with a stalled upload, the requests' time being 2 s; %d submissions were answered", time.Since(begin), submitted.Load())
+	s.stop() // checks for exit status 0
+	t.Logf("stopped in %v with a stalled upload and requests = 2s; %d submissions succeeded", time.Since(begin), submitted.Load())
 	load.Wait()
 	if status := <-waiting; status != http.StatusOK {
-		t.Errorf("who waited for a change was answered %d, want 200", status)
+		t.Errorf("waiting for a change: status %d, want 200", status)
 	}
 	if got := stalled.end(); got.status == http.StatusOK {
-		t.Error("the stalled upload was taken for whole")
+		t.Error("the stalled upload was accepted as complete")
 	}
-	if left := s.temporary(); len(left) > 0 {
+	if left := s.tempUploads(); len(left) > 0 {
 		t.Errorf("the stalled upload left %v", left)
 	}
 
@@ -113,7 +113,7 @@ func TestStopUnderLoadLosesNothingAndLeavesJobsRunning(t *testing.T) {
 		return true
 	})
 	if r := u.job("runs"); r.Status != "RUNNING" || r.Attempts != 1 {
-		t.Errorf("the job that ran: %s, attempt %d", r.Status, r.Attempts)
+		t.Errorf("the running job: %s, attempt %d", r.Status, r.Attempts)
 	}
 	u.do("POST", "/upload/"+stalled.id+"/complete", nil).code(409, "UPLOAD_NOT_RECEIVED")
 	open.open(t)
@@ -121,20 +121,20 @@ func TestStopUnderLoadLosesNothingAndLeavesJobsRunning(t *testing.T) {
 		t.Errorf("%+v", r.Failure)
 	}
 	if text, err := os.ReadFile(mark); err != nil || string(text) != "run\n" {
-		t.Errorf("the job's program ran %q, %v; want once, all along", text, err)
+		t.Errorf("the job's program ran %q, %v; want once, without interruption", text, err)
 	}
 }
 
-func TestStopTakesNoMoreConnections(t *testing.T) {
+func TestStopAcceptsNoMoreConnections(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: "[stop]\nrequests = \"1h\"\n"})
 	u := s.user("lab", "ann@lab.example")
 	slow := u.put("slow.txt", 8)
 	_, err := io.WriteString(slow.pipe, "half")
 	must(t, err)
-	s.underWay()
+	s.waitForUpload()
 	must(t, s.process.Process.Signal(syscall.SIGTERM))
-	s.eventually("no connection is taken", func() bool {
+	s.eventually("connections are refused", func() bool {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
 		if err == nil {
 			conn.Close()
@@ -143,11 +143,11 @@ func TestStopTakesNoMoreConnections(t *testing.T) {
 	})
 	_, err = io.WriteString(slow.pipe, "half")
 	must(t, err)
-	slow.end().want(200) // what is under way may end
+	slow.end().want(200) // requests in progress may finish
 	select {
 	case <-s.exited:
 	case <-time.After(patience):
-		t.Fatalf("the server does not stop once nothing is under way:\n%s", s.tail())
+		t.Fatalf("the server does not stop after the last request:\n%s", s.tail())
 	}
 	if code := s.process.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("exit status %d", code)
@@ -161,45 +161,45 @@ func TestSecondSignalEndsTheServiceAtOnce(t *testing.T) {
 	stalled := u.put("stalled.txt", 8)
 	_, err := io.WriteString(stalled.pipe, "half")
 	must(t, err)
-	s.underWay()
+	s.waitForUpload()
 	must(t, s.process.Process.Signal(syscall.SIGTERM))
 	s.eventually("the service stops", func() bool { return strings.Contains(s.log.String(), "stopping; running jobs go on") })
 	must(t, s.process.Process.Signal(syscall.SIGTERM))
 	select {
 	case <-s.exited:
 	case <-time.After(patience):
-		t.Fatal("the server waits on")
+		t.Fatal("the server did not end after the second signal")
 	}
 	if status := s.process.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() {
-		t.Errorf("it ended with %v, want by the signal", s.process.ProcessState)
+		t.Errorf("server ended with %v, want death by signal", s.process.ProcessState)
 	}
 	s.ok("check")
-	s.start() // and what was cut leaves nothing
-	s.eventually("leftovers are swept", func() bool { return len(s.temporary()) == 0 })
+	s.start() // removes the interrupted upload
+	s.eventually("interrupted uploads are removed", func() bool { return len(s.tempUploads()) == 0 })
 }
 
-// notified is a socket as systemd has it.
-type notified struct {
-	conn *net.UnixConn
-	said chan string
+// notifySocket receives notifications like systemd.
+type notifySocket struct {
+	conn     *net.UnixConn
+	messages chan string
 }
 
-func newNotified(t *testing.T, address string) *notified {
+func listenNotify(t *testing.T, address string) *notifySocket {
 	t.Helper()
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
 	must(t, err)
-	n := &notified{conn, make(chan string, 1000)}
+	n := &notifySocket{conn, make(chan string, 1000)}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		defer close(n.said)
+		defer close(n.messages)
 		buffer := make([]byte, 4096)
 		for {
 			length, err := conn.Read(buffer)
 			if err != nil {
 				return
 			}
-			n.said <- string(buffer[:length])
+			n.messages <- string(buffer[:length])
 		}
 	}()
 	t.Cleanup(func() {
@@ -209,68 +209,68 @@ func newNotified(t *testing.T, address string) *notified {
 	return n
 }
 
-// hears waits for a message and gives those before it.
-func (n *notified) hears(t *testing.T, want string) (before []string) {
+// waitFor waits for a message and returns those received before it.
+func (n *notifySocket) waitFor(t *testing.T, want string) (before []string) {
 	t.Helper()
 	limit := time.After(patience)
 	for {
 		select {
-		case got := <-n.said:
+		case got := <-n.messages:
 			if got == want {
 				return before
 			}
 			before = append(before, got)
 		case <-limit:
-			t.Fatalf("%q is never said, but %q", want, before)
+			t.Fatalf("no message %q, only %q", want, before)
 		}
 	}
 }
 
-func TestSupervisorIsToldOfStartLifeAndStop(t *testing.T) {
+func TestSystemdIsNotifiedOfReadinessLivenessAndStop(t *testing.T) {
 	t.Parallel()
 	folder, err := os.MkdirTemp("", "n")
 	must(t, err)
 	t.Cleanup(func() { must(t, os.RemoveAll(folder)) })
 	for name, address := range map[string]string{
-		"a file":       filepath.Join(folder, "s"),
-		"without file": fmt.Sprintf("@molrun-test-%d", os.Getpid()),
+		"path":     filepath.Join(folder, "s"),
+		"abstract": fmt.Sprintf("@molrun-test-%d", os.Getpid()),
 	} {
 		t.Run(name, func(t *testing.T) {
-			supervisor := newNotified(t, address)
+			supervisor := listenNotify(t, address)
 			s := startServer(t, serverOptions{env: []string{"NOTIFY_SOCKET=" + address, "WATCHDOG_USEC=60000"}})
-			if before := supervisor.hears(t, "READY=1"); len(before) > 0 {
+			if before := supervisor.waitFor(t, "READY=1"); len(before) > 0 {
 				t.Errorf("before READY=1: %q", before)
 			}
 			for range 3 {
-				if before := supervisor.hears(t, "WATCHDOG=1"); len(before) > 0 {
-					t.Errorf("among the signs of life: %q", before)
+				if before := supervisor.waitFor(t, "WATCHDOG=1"); len(before) > 0 {
+					t.Errorf("between watchdog messages: %q", before)
 				}
 			}
 			s.stop()
-			for _, said := range supervisor.hears(t, "STOPPING=1") {
-				if said != "WATCHDOG=1" {
-					t.Errorf("%q is said", said)
+			for _, message := range supervisor.waitFor(t, "STOPPING=1") {
+				if message != "WATCHDOG=1" {
+					t.Errorf("unexpected message %q", message)
 				}
 			}
 		})
 	}
 }
 
-func TestServiceThatCannotStartNeverSaysItIsReady(t *testing.T) {
+func TestServiceThatCannotStartNeverReportsReady(t *testing.T) {
 	t.Parallel()
 	address := fmt.Sprintf("@molrun-test-bad-%d", os.Getpid())
-	supervisor := newNotified(t, address)
+	supervisor := listenNotify(t, address)
 	s := unstarted(t, "listen = \"256.0.0.1:1\"\n", "NOTIFY_SOCKET="+address)
 	if _, errs, code := s.run("serve"); code == 0 {
-		t.Fatalf("it started: %s", errs)
+		t.Fatalf("the service started: %s", errs)
 	}
 	supervisor.conn.Close()
-	for said := range supervisor.said {
-		t.Errorf("%q is said", said)
+	for message := range supervisor.messages {
+		t.Errorf("unexpected message %q", message)
 	}
 }
 
-func TestUnitFileIsOneThatSystemdTakes(t *testing.T) {
+func TestSystemdAcceptsTheUnitFile(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "[slurm]\nshared_dir = \"/shared/molrun\"\n")
 	unit, errs, code := s.run("systemd-unit", "--user", "root", "--data", s.data())
@@ -288,11 +288,11 @@ func TestUnitFileIsOneThatSystemdTakes(t *testing.T) {
 		}
 	}
 	if _, errs, code := s.run("systemd-unit", "--data", "/srv/with space"); code != exitInvalid || !strings.Contains(errs, "with space") {
-		t.Errorf("a path that can't stand there: %d, %s", code, errs)
+		t.Errorf("a path with a space: exit code %d: %s", code, errs)
 	}
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
-		skipUnlessRequired(t, "there is no systemd-analyze")
+		skipUnlessRequired(t, "systemd-analyze is not installed")
 	}
 	must(t, os.MkdirAll(s.data(), 0o700))
 	file := filepath.Join(s.dir, "molrun.service")
@@ -301,7 +301,7 @@ func TestUnitFileIsOneThatSystemdTakes(t *testing.T) {
 	if err != nil {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
-	for line := range strings.Lines(string(out)) { // DelegateSubgroup is of version 254
+	for line := range strings.Lines(string(out)) { // DelegateSubgroup needs systemd 254
 		if strings.Contains(line, file) && !strings.Contains(line, "DelegateSubgroup") {
 			t.Errorf("systemd-analyze verify: %s", line)
 		}

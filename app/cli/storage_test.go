@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// arriving is an upload whose bytes come as the test sends them.
-type arriving struct {
+// slowUpload is an upload whose bytes are sent by the test.
+type slowUpload struct {
 	user
 	id   string
 	pipe *io.PipeWriter
 	done chan answer
 }
 
-// put begins a PUT of a declared length, -1 for one that is not declared.
-func (u user) put(filename string, length int64) *arriving {
+// put starts a PUT with the given Content-Length, or chunked if it is -1.
+func (u user) put(filename string, length int64) *slowUpload {
 	u.t.Helper()
-	a := &arriving{user: u, done: make(chan answer, 1)}
+	a := &slowUpload{user: u, done: make(chan answer, 1)}
 	var grant struct{ FileID, UploadURL string }
 	u.do("PUT", "/upload/"+filename, nil).want(200).into(&grant)
 	a.id = grant.FileID
@@ -37,32 +37,32 @@ func (u user) put(filename string, length int64) *arriving {
 	return a
 }
 
-// end closes the body and waits for the answer.
-func (a *arriving) end() answer {
+// end closes the body and waits for the response.
+func (a *slowUpload) end() answer {
 	a.t.Helper()
 	a.pipe.Close()
 	return a.answer()
 }
 
-func (a *arriving) answer() answer {
+func (a *slowUpload) answer() answer {
 	a.t.Helper()
 	select {
 	case got := <-a.done:
 		return got
 	case <-time.After(patience):
-		a.t.Fatal("the PUT is never answered")
+		a.t.Fatal("timeout waiting for the response to the PUT")
 		return answer{}
 	}
 }
 
-// underWay waits until bytes of an upload are on the disk.
-func (s *instance) underWay() {
+// waitForUpload waits until the first bytes of an upload are on disk.
+func (s *instance) waitForUpload() {
 	s.t.Helper()
-	s.eventually("bytes of an upload arrive", func() bool { return len(s.temporary()) > 0 })
+	s.eventually("an upload has started", func() bool { return len(s.tempUploads()) > 0 })
 }
 
-// temporary lists what is arriving.
-func (s *instance) temporary() []string {
+// tempUploads lists the files of uploads in progress.
+func (s *instance) tempUploads() []string {
 	s.t.Helper()
 	found, err := filepath.Glob(filepath.Join(s.data(), "uploads", "tmp", "*"))
 	must(s.t, err)
@@ -78,8 +78,8 @@ func TestUploadsBeyondTheQuotaAreRefused(t *testing.T) {
 	first := u.put("first.txt", int64(len(text)))
 	_, err := io.WriteString(first.pipe, text[:1000])
 	must(t, err)
-	s.underWay()
-	u.put("second.txt", 60_000).answer().code(403, "QUOTA_EXCEEDED") // beside the first
+	s.waitForUpload()
+	u.put("second.txt", 60_000).answer().code(403, "QUOTA_EXCEEDED") // together with the first
 	_, err = io.WriteString(first.pipe, text[1000:])
 	must(t, err)
 	first.end().want(200)
@@ -87,8 +87,8 @@ func TestUploadsBeyondTheQuotaAreRefused(t *testing.T) {
 	chunked := u.put("chunked.txt", -1)
 	go func() { _, _ = io.WriteString(chunked.pipe, strings.Repeat(text, 100)) }() // is cut off
 	chunked.answer().code(403, "QUOTA_EXCEEDED")
-	if left := s.temporary(); len(left) > 0 {
-		t.Errorf("left of what was refused: %v", left)
+	if left := s.tempUploads(); len(left) > 0 {
+		t.Errorf("refused uploads left %v", left)
 	}
 	small := u.put("small.txt", -1)
 	_, err = io.WriteString(small.pipe, text[:40_000])
@@ -116,19 +116,19 @@ func TestJobsBeyondTheQuotaAreRefusedUntilSomeHaveStarted(t *testing.T) {
 	u.submit("c", "shell", script("true"))
 }
 
-// smallDisk gives a folder on a file system of its own, which only root can
+// smallDisk returns a directory on its own small file system, which only root can
 // mount.
 func smallDisk(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := syscall.Mount("molrun-test", dir, "tmpfs", 0, "mode=0700,size="+size); err != nil {
-		skipUnlessRequired(t, fmt.Sprintf("no file system can be mounted here: %v", err))
+		skipUnlessRequired(t, fmt.Sprintf("cannot mount a file system: %v", err))
 	}
 	t.Cleanup(func() { must(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
 	return dir
 }
 
-func TestFullDiskRefusesUploadsAndHoldsJobsUntilThereIsRoom(t *testing.T) {
+func TestFullDiskRefusesUploadsAndDelaysJobs(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t, "96m")
 	s := startServer(t, serverOptions{
@@ -143,7 +143,7 @@ func TestFullDiskRefusesUploadsAndHoldsJobsUntilThereIsRoom(t *testing.T) {
 
 	u.put("large.txt", 10).answer().code(507, "STORAGE_FULL")
 	u.submit("waits", "shell", script("cat in/input.txt > out/out.txt", `,"input":"inputs/in.txt"`))
-	j := u.until("waits", "told why it waits", func(r record) bool { return r.StatusReason != "" })
+	j := u.until("waits", "waiting with a reason", func(r record) bool { return r.StatusReason != "" })
 	if j.Status != "QUEUED" || !strings.Contains(j.StatusReason, "free disk space") || !strings.Contains(j.StatusReason, "32.0 MiB") {
 		t.Errorf("%s, reason %q", j.Status, j.StatusReason)
 	}
@@ -152,12 +152,12 @@ func TestFullDiskRefusesUploadsAndHoldsJobsUntilThereIsRoom(t *testing.T) {
 
 	must(t, os.Remove(filler))
 	if j := u.finished("waits"); j.Status != "COMPLETED" || string(u.result("waits", "out.txt")) != "before\n" {
-		t.Errorf("with room again: %s, %+v", j.Status, j.Failure)
+		t.Errorf("after space was freed: %s, %+v", j.Status, j.Failure)
 	}
 	u.upload("large.txt", strings.Repeat("x", 1<<20))
 }
 
-// pruned is what molrun prune --json prints.
+// pruned is the output of molrun prune --json.
 type pruned struct {
 	DryRun bool
 	Bytes  int64
@@ -172,12 +172,12 @@ func (s *instance) prune(args ...string) (p pruned) {
 	s.t.Helper()
 	out, errs, code := s.run(append([]string{"prune", "--json"}, args...)...)
 	if err := json.Unmarshal([]byte(out), &p); code != 0 || err != nil {
-		s.t.Fatalf("prune ended with %d, %v: %s%s", code, err, out, errs)
+		s.t.Fatalf("prune: exit code %d, %v: %s%s", code, err, out, errs)
 	}
 	return p
 }
 
-func TestPruneAndReportWorkWhetherTheServiceRunsOrNot(t *testing.T) {
+func TestPruneAndReportWorkWithAndWithoutTheService(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\nkeep_failed = \"72h\"\n[quota]\nstorage = \"1MiB\"\n")
 	u := s.user("lab", "ann@lab.example")
@@ -191,14 +191,14 @@ func TestPruneAndReportWorkWhetherTheServiceRunsOrNot(t *testing.T) {
 	u.do("POST", "/jobs/pinned/pin", nil).want(200)
 
 	if p := s.prune("--older-than", "1h", "--dry-run"); len(p.Jobs) != 0 {
-		t.Errorf("of an hour ago: %+v", p)
+		t.Errorf("older than an hour: %+v", p)
 	}
-	told := s.prune("--older-than", "0s", "--dry-run")
-	if len(told.Jobs) != 2 || !told.DryRun || told.Bytes < 6000 {
-		t.Errorf("a dry run tells %+v, want the two jobs and their bytes", told)
+	listed := s.prune("--older-than", "0s", "--dry-run")
+	if len(listed.Jobs) != 2 || !listed.DryRun || listed.Bytes < 6000 {
+		t.Errorf("dry run: %+v, want the two jobs and their bytes", listed)
 	}
 	if p := s.prune("--older-than", "0s", "--failed", "--user", "Ann@lab.example", "--algorithm", "shell", "--yes"); len(p.Jobs) != 1 || p.Jobs[0].JobName != "failed" || p.Bytes < 5000 {
-		t.Errorf("--failed deletes %+v, want the failed job with its work directory", p)
+		t.Errorf("--failed deleted %+v, want the failed job with its work directory", p)
 	}
 	u.do("GET", "/jobs/failed", nil).code(404, "NOT_FOUND")
 	u.do("GET", "/jobs/done", nil).want(200)
@@ -215,38 +215,38 @@ func TestPruneAndReportWorkWhetherTheServiceRunsOrNot(t *testing.T) {
 			}
 		}
 		if err := json.Unmarshal([]byte(out), &report); err != nil || code != 0 || len(report.Rows) != 1 {
-			t.Fatalf("%s: report: %d, %v: %s%s", state, code, err, out, errs)
+			t.Fatalf("%s: report: exit code %d, %v: %s%s", state, code, err, out, errs)
 		}
 		if r := report.Rows[0]; r.User != "ann@lab.example" || r.Jobs != 2 || r.Files != 1 || r.ResultBytes != 1000 || r.UploadBytes != 6 || report.Disk.Size == 0 {
 			t.Errorf("%s: %+v", state, report)
 		}
 		out, errs, code = s.run("storage", "report")
 		if code != 0 || !strings.Contains(out, "lab") || !strings.Contains(out, "of 1.0 MiB") || !strings.Contains(out, "are kept free") {
-			t.Errorf("%s: report: %d: %s%s", state, code, out, errs)
+			t.Errorf("%s: report: exit code %d: %s%s", state, code, out, errs)
 		}
 		for _, by := range []string{"algorithm", "age"} {
 			if out, errs, code := s.run("storage", "report", "--by", by); code != 0 || !strings.Contains(out, strings.ToUpper(by)) {
-				t.Errorf("%s: report by %s: %d: %s%s", state, by, code, out, errs)
+				t.Errorf("%s: report by %s: exit code %d: %s%s", state, by, code, out, errs)
 			}
 		}
 	}
-	check("while it runs")
+	check("service running")
 	s.stop()
-	check("while it does not")
+	check("service stopped")
 	out, errs, code := s.run("prune", "--older-than", "0s", "--yes")
 	if code != 0 || !strings.Contains(out, "done") || !strings.Contains(out, "inputs/in.txt") || !strings.Contains(out, "deleted: 1 jobs and 1 uploads, ") {
-		t.Errorf("prune: %d: %s%s", code, out, errs)
+		t.Errorf("prune: exit code %d: %s%s", code, out, errs)
 	}
 	s.start()
 	u.base = s.base
 	u.do("GET", "/jobs/done", nil).code(404, "NOT_FOUND")
 	u.do("GET", "/jobs/pinned", nil).want(200)
 	if left, err := os.ReadDir(filepath.Join(s.data(), "jobs")); err != nil || len(left) != 1 {
-		t.Errorf("directories of jobs: %v, %v, want that of the pinned one", left, err)
+		t.Errorf("job directories: %v, %v, want only that of the pinned job", left, err)
 	}
 }
 
-func TestPruneDeletesNothingWhereNobodyCanBeAsked(t *testing.T) {
+func TestPruneRequiresConfirmation(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "")
 	for _, tt := range []struct {
@@ -262,15 +262,15 @@ func TestPruneDeletesNothingWhereNobodyCanBeAsked(t *testing.T) {
 		{[]string{"--older-than", "30d", "--dry-run", "--larger-than", "big"}, "big"},
 	} {
 		if out, errs, code := s.run(append([]string{"prune"}, tt.args...)...); code != exitUsage || !strings.Contains(errs, tt.say) || out != "" {
-			t.Errorf("prune %v: %d %q %q, want it refused with %q", tt.args, code, out, errs, tt.say)
+			t.Errorf("prune %v: exit code %d, %q %q, want a usage error with %q", tt.args, code, out, errs, tt.say)
 		}
 	}
 	if out, errs, code := s.run("storage", "report", "--by", "moon"); code != exitUsage || !strings.Contains(errs, "age") {
-		t.Errorf("report by moon: %d %q %q", code, out, errs)
+		t.Errorf("report by moon: exit code %d, %q %q", code, out, errs)
 	}
 }
 
-func TestRulesOfRetentionWorkFromTheStartOn(t *testing.T) {
+func TestRetentionPoliciesApplyFromTheStart(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[retention]\nfailed = \"1ms\"\n[organizations.\"careful\"]\nretention = { failed = \"0\" }\n")
 	u, careful := s.user("lab", "ann@lab.example"), s.user("careful", "eve@careful.example")
@@ -283,10 +283,10 @@ func TestRulesOfRetentionWorkFromTheStartOn(t *testing.T) {
 	s.stop()
 	s.start()
 	u.base, careful.base = s.base, s.base
-	s.eventually("the old job goes", func() bool { return u.do("GET", "/jobs/failed", nil).status == 404 })
+	s.eventually("the old job is deleted", func() bool { return u.do("GET", "/jobs/failed", nil).status == 404 })
 	u.do("GET", "/jobs/done", nil).want(200)
 	careful.do("GET", "/jobs/failed", nil).want(200)
-	s.eventually("the log tells", func() bool {
+	s.eventually("the deletion is logged", func() bool {
 		return strings.Contains(s.log.String(), `"name":"failed"`) && strings.Contains(s.log.String(), "deleted by the rules of retention")
 	})
 }

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// A task's process would otherwise spend more on these than on its task.
-func TestATaskStartsBeforeWhatOnlyTheServiceNeedsIsInitialised(t *testing.T) {
+// TestTaskStartsBeforeServicePackagesAreInitialized keeps tasks cheap: initializing
+// these packages takes longer than starting a task.
+func TestTaskStartsBeforeServicePackagesAreInitialized(t *testing.T) {
 	c := exec.Command(os.Args[0], "task")
 	c.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	out, err := c.CombinedOutput()
@@ -16,14 +17,14 @@ func TestATaskStartsBeforeWhatOnlyTheServiceNeedsIsInitialised(t *testing.T) {
 		t.Fatalf("molrun task without a directory: %v\n%s", err, out)
 	}
 	if !strings.Contains(string(out), "init os ") {
-		t.Fatalf("nothing tells what was initialised:\n%s", out)
+		t.Fatalf("no trace of initialization:\n%s", out)
 	}
 	for _, name := range []string{
 		"molrun/app", "github.com/santhosh-tekuri/jsonschema/v6", "github.com/prometheus/client_golang/prometheus",
 		"github.com/gin-gonic/gin", "github.com/go-playground/validator/v10", "gonum.org/v1/plot", "regexp", "net/http",
 	} {
 		if strings.Contains(string(out), "init "+name+" ") {
-			t.Errorf("%s was initialised first", name)
+			t.Errorf("%s was initialized first", name)
 		}
 	}
 }

@@ -19,25 +19,24 @@ import (
 	"molrun/app/certificate"
 )
 
-// secure makes the server's client speak TLS with whoever has the certificate
-// in this file.
+// secure makes the server's client use TLS and trust the certificate in this file.
 func (s *instance) secure(file string) *tls.Config {
 	s.t.Helper()
 	text, err := os.ReadFile(file)
 	must(s.t, err)
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		s.t.Fatalf("%s holds no certificate", file)
+		s.t.Fatalf("no certificate in %s", file)
 	}
 	config := &tls.Config{RootCAs: pool}
 	s.base = strings.Replace(s.base, "http://", "https://", 1)
 	s.http = &http.Client{
-		Transport: described().Transport(s.t, &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}), Timeout: patience,
+		Transport: specChecker().Transport(s.t, &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}), Timeout: patience,
 	}
 	return config
 }
 
-// logged gives a member of the first line of the log with this message.
+// logged returns a field of the first log line with this message.
 func (s *instance) logged(message, member string) string {
 	for line := range strings.Lines(s.log.String()) {
 		var fields map[string]any
@@ -48,7 +47,7 @@ func (s *instance) logged(message, member string) string {
 	return ""
 }
 
-// fingerprintOf gives that of the first certificate in a file.
+// fingerprintOf returns the fingerprint of the first certificate in a file.
 func fingerprintOf(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -58,12 +57,12 @@ func fingerprintOf(t *testing.T, file string) string {
 	return strings.ReplaceAll(fmt.Sprintf("% X", sum), " ", ":")
 }
 
-func TestServiceMakesACertificateOfItsOwn(t *testing.T) {
+func TestServiceCreatesASelfSignedCertificate(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: "public_url = \"https://molrun.lab.example/x\"\n[tls]\nself_signed = true\n"})
 	file := filepath.Join(s.data(), "tls", "cert.pem")
 	if got, want := s.logged("started", "fingerprint"), fingerprintOf(t, file); got != want {
-		t.Errorf("the log says %s, the certificate is %s", got, want)
+		t.Errorf("fingerprint %s in the log, %s in the file", got, want)
 	}
 	config := s.secure(file)
 	u := s.user("lab", "ann@lab.example")
@@ -74,7 +73,7 @@ func TestServiceMakesACertificateOfItsOwn(t *testing.T) {
 	old.MinVersion = tls.VersionTLS10
 	if c, err := tls.Dial("tcp", address, old); err == nil {
 		c.Close()
-		t.Error("TLS 1.1 is taken")
+		t.Error("TLS 1.1 is accepted")
 	}
 	for _, name := range []string{"molrun.lab.example", "localhost", "127.0.0.1"} {
 		named := config.Clone()
@@ -89,17 +88,17 @@ func TestServiceMakesACertificateOfItsOwn(t *testing.T) {
 	plain, err := http.Get("http://" + address + "/healthz")
 	must(t, err)
 	if text := body(t, plain); plain.StatusCode != 400 || !strings.Contains(text, `"BAD_REQUEST"`) || !strings.Contains(text, "https://") {
-		t.Errorf("plain HTTP gets %d %s", plain.StatusCode, text)
+		t.Errorf("plain HTTP: %d %s", plain.StatusCode, text)
 	}
 	before := fingerprintOf(t, file)
 	s.stop()
 	s.start()
 	if after := fingerprintOf(t, file); after != before {
-		t.Error("a restart makes another certificate")
+		t.Error("a restart replaced the certificate")
 	}
 }
 
-func TestFilesOfAnySizeGoThroughHTTP2(t *testing.T) {
+func TestLargeFilesAreTransferredOverHTTP2(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: "[tls]\nself_signed = true\n"})
 	s.secure(filepath.Join(s.data(), "tls", "cert.pem"))
@@ -108,7 +107,7 @@ func TestFilesOfAnySizeGoThroughHTTP2(t *testing.T) {
 	if !strings.HasPrefix(g.UploadURL, s.base+"/blobs/") {
 		t.Errorf("uploadUrl %s does not begin with %s", g.UploadURL, s.base)
 	}
-	text := strings.Repeat("0123456789abcdef", 1<<20) // beyond every buffer
+	text := strings.Repeat("0123456789abcdef", 1<<20) // larger than any buffer
 	u.do("PUT", g.UploadURL, strings.NewReader(text)).want(200)
 	u.do("POST", "/upload/"+g.FileID+"/complete", "{}").want(200)
 	r, err := http.NewRequestWithContext(t.Context(), "GET", g.DownloadURL, nil)
@@ -119,19 +118,19 @@ func TestFilesOfAnySizeGoThroughHTTP2(t *testing.T) {
 	got, err := io.ReadAll(response.Body)
 	must(t, err)
 	if response.ProtoMajor != 2 || string(got) != text {
-		t.Errorf("HTTP/%d gives %d bytes of %d", response.ProtoMajor, len(got), len(text))
+		t.Errorf("HTTP/%d: %d bytes, want %d over HTTP/2", response.ProtoMajor, len(got), len(text))
 	}
 	part := u.do("GET", g.DownloadURL, nil, "Range", "bytes=16-31").want(206)
 	if string(part.body) != "0123456789abcdef" {
-		t.Errorf("a range: %q", part.body)
+		t.Errorf("range: %q", part.body)
 	}
 }
 
-func TestChangedCertificateIsTakenWithoutDroppingConnections(t *testing.T) {
+func TestCertificateIsReloadedWithoutDroppingConnections(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	renew := func(name string) { // another name makes another certificate
+	renew := func(name string) { // a new name requires a new certificate
 		t.Helper()
 		must(t, certificate.EnsureSelfSigned(cert, key, []string{"127.0.0.1", name}, time.Now()))
 	}
@@ -139,25 +138,25 @@ func TestChangedCertificateIsTakenWithoutDroppingConnections(t *testing.T) {
 	s := startServer(t, serverOptions{config: fmt.Sprintf("[tls]\ncert = %q\nkey = %q\n", cert, key)})
 	s.secure(cert)
 	old := s.http
-	nobody := user{s, ""}
-	nobody.do("GET", "/healthz", nil).want(200)
+	anonymous := user{s, ""}
+	anonymous.do("GET", "/healthz", nil).want(200)
 	first := fingerprintOf(t, cert)
 	renew("second.example")
 	must(t, s.process.Process.Signal(syscall.SIGHUP))
-	s.eventually("the certificate is read again", func() bool {
+	s.eventually("the certificate is reloaded", func() bool {
 		return s.logged("the certificate was read again", "fingerprint") == fingerprintOf(t, cert)
 	})
-	nobody.do("GET", "/healthz", nil).want(200) // by the old connection: the old client trusts the old certificate alone
+	anonymous.do("GET", "/healthz", nil).want(200) // on the old connection: the old client trusts only the old certificate
 	if first == fingerprintOf(t, cert) {
-		t.Fatal("the certificate is the same")
+		t.Fatal("the certificate did not change")
 	}
 	s.secure(cert)
-	nobody.do("GET", "/healthz", nil).want(200) // by a new one, with the new certificate
+	anonymous.do("GET", "/healthz", nil).want(200) // on a new connection, with the new certificate
 	s.http = old
 	must(t, os.WriteFile(cert, []byte("damaged"), 0o600))
 	must(t, s.process.Process.Signal(syscall.SIGHUP))
 	s.eventually("the damaged certificate is refused", func() bool {
 		return s.logged("the new certificate can't be used; the old one stays", "level") == "error"
 	})
-	nobody.do("GET", "/healthz", nil).want(200)
+	anonymous.do("GET", "/healthz", nil).want(200)
 }

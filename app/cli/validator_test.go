@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// pickyFile has a validator that is asked about settings without faults only;
-// it would fail where n is no digit.
-const pickyFile = `
+// validatorFile has a validator that must only see settings without faults: it fails
+// if n is not a number.
+const validatorFile = `
 format = 1
 type = "picky"
 version = "1"
@@ -28,9 +28,9 @@ type = "integer"
 command = ["sh", "-c", 'read -r line; case "$line" in *3*) echo "[{{\"loc\":[\"n\"],\"msg\":\"is three\",\"type\":\"value\"}}]";; *[0-9]*) echo "[]";; *) exit 1;; esac']
 `
 
-func TestFaultsOfSchemaAndValidatorAreToldTogether(t *testing.T) {
+func TestSchemaAndValidatorFaultsAreReportedTogether(t *testing.T) {
 	t.Parallel()
-	u := startServer(t, serverOptions{algorithms: map[string]string{"picky.toml": pickyFile}}).user("lab", "ann@lab.example")
+	u := startServer(t, serverOptions{algorithms: map[string]string{"picky.toml": validatorFile}}).user("lab", "ann@lab.example")
 	want := []string{"body.settings.0.n: must be a whole number, got text", "body.settings.2.n: is three"}
 	got := u.do("POST", "/submit-batch", batchBody("b", "picky", `{"n":"x"}`, `{"n":4}`, `{"n":3}`)).want(422).details()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -42,8 +42,8 @@ func TestFaultsOfSchemaAndValidatorAreToldTogether(t *testing.T) {
 	}
 }
 
-// curiousFile has a validator that tells what it could do, one letter for each.
-const curiousFile = `
+// probeFile has a validator that reports what it could do, as one letter each.
+const probeFile = `
 format = 1
 type = "curious"
 version = "1"
@@ -77,12 +77,12 @@ printf '[{{"loc":["input"],"msg":"did%s"}}]' "$did"
 ''', "check", "{files.input}"]
 `
 
-func TestValidatorsRunInTheSandbox(t *testing.T) {
+func TestValidatorsRunInASandbox(t *testing.T) {
 	t.Parallel()
-	text := strings.ReplaceAll(curiousFile, "@PID@", strconv.Itoa(os.Getpid()))
+	text := strings.ReplaceAll(probeFile, "@PID@", strconv.Itoa(os.Getpid()))
 	s := startServer(t, serverOptions{algorithms: map[string]string{"curious.toml": text}})
 	if !s.sandboxed() {
-		skipUnlessRequired(t, "bubblewrap can't be used here")
+		skipUnlessRequired(t, "bubblewrap is not available")
 	}
 	must(t, os.WriteFile(filepath.Join(s.dir, "canary"), []byte("secret of the server\n"), 0o600))
 	must(t, os.WriteFile(filepath.Join(s.dir, "gates", "here"), nil, 0o600))
@@ -90,7 +90,7 @@ func TestValidatorsRunInTheSandbox(t *testing.T) {
 	u.upload("in.txt", "hello\n")
 	got := u.do("POST", "/submit-job", `{"jobName":"j","type":"curious","settings":{"input":"inputs/in.txt"}}`).want(422).details()
 	if want := []string{"body.settings.input: did I G H"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q: its own input, folder and [sandbox] read, and nothing else", got, want)
+		t.Errorf("%q, want %q: only its own input, directory and [sandbox] read", got, want)
 	}
-	s.eventually("what the validator left behind is gone", func() bool { return s.alive("sleep\x007787") == 0 })
+	s.eventually("the validator's processes are gone", func() bool { return s.alive("sleep\x007787") == 0 })
 }

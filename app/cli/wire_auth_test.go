@@ -19,28 +19,28 @@ import (
 	"molrun/web/contract"
 )
 
-// openPaths want no key.
-var openPaths = []string{"/healthz", "/readyz", "/version", "/metrics", "/openapi.yaml"}
+// publicPaths need no key.
+var publicPaths = []string{"/healthz", "/readyz", "/version", "/metrics", "/openapi.yaml"}
 
-// closedRoutes gives every described route that wants a key, with names in
-// place of its parameters.
-func closedRoutes(t *testing.T) (routes []contract.Operation) {
+// keyedRoutes returns every route in openapi.yaml that needs a key, with its
+// parameters filled in.
+func keyedRoutes(t *testing.T) (routes []contract.Operation) {
 	t.Helper()
 	spec, err := contract.Parse(web.OpenAPI())
 	must(t, err)
 	for _, op := range spec.Operations() {
-		if !slices.Contains(openPaths, op.Path) {
+		if !slices.Contains(publicPaths, op.Path) {
 			op.Path = regexp.MustCompile(`\{\w+\}`).ReplaceAllString(op.Path, "absent")
 			routes = append(routes, op)
 		}
 	}
 	if len(routes) < 17 {
-		t.Fatalf("only %d routes want a key", len(routes))
+		t.Fatalf("only %d routes need a key", len(routes))
 	}
 	return routes
 }
 
-func TestEveryBadKeyIsRefusedAlikeOnEveryRoute(t *testing.T) {
+func TestEveryBadKeyGetsTheSameResponseOnEveryRoute(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
 	good, disabled, deleted := s.user("lab", "ann@lab.example").key, s.user("lab", "bob@lab.example").key, s.user("lab", "cy@lab.example").key
@@ -67,7 +67,7 @@ func TestEveryBadKeyIsRefusedAlikeOnEveryRoute(t *testing.T) {
 		"deleted":               {deleted},
 	}
 	const want = `{"error":{"code":"UNAUTHORIZED","message":"Send a valid API key in x-api-key; an administrator makes one with ` + "`molrun key create`" + `."}}` + "\n"
-	for _, op := range closedRoutes(t) {
+	for _, op := range keyedRoutes(t) {
 		for name, keys := range bad {
 			r, err := http.NewRequestWithContext(t.Context(), op.Method, s.base+op.Path, strings.NewReader(`{"not":"read`))
 			must(t, err)
@@ -76,21 +76,21 @@ func TestEveryBadKeyIsRefusedAlikeOnEveryRoute(t *testing.T) {
 			response, err := s.http.Do(r)
 			must(t, err)
 			if got := body(t, response); response.StatusCode != 401 || got != want {
-				t.Errorf("%s %s with a key that is %s: %d %s", op.Method, op.Path, name, response.StatusCode, got)
+				t.Errorf("%s %s with key %q: %d %s", op.Method, op.Path, name, response.StatusCode, got)
 			}
 		}
 	}
 	user{s, good}.do("GET", "/jobs", nil).want(200)
-	nobody := user{s, ""}
-	for _, path := range openPaths {
-		nobody.do("GET", path, nil).want(200)
+	anonymous := user{s, ""}
+	for _, path := range publicPaths {
+		anonymous.do("GET", path, nil).want(200)
 	}
 }
 
-// keyChecksum is the last part of a key: the CRC-32 of what stands before.
+// keyChecksum returns the last part of a key, the CRC-32 of the rest.
 func keyChecksum(text string) string {
 	sum := big.NewInt(int64(crc32.ChecksumIEEE([]byte(text)))).Text(62)
-	// big.Int counts a to z before A to Z; keys the other way round.
+	// big.Int sorts a to z before A to Z, keys the other way round.
 	sum = strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z':
@@ -103,30 +103,30 @@ func keyChecksum(text string) string {
 	return strings.Repeat("0", 6-len(sum)) + sum
 }
 
-func TestKeysHaveTheirFormAndChecksum(t *testing.T) {
+func TestKeyFormatAndChecksum(t *testing.T) {
 	t.Parallel()
 	key := plain(t).user("lab", "ann@lab.example").key
 	if !regexp.MustCompile(`^molrun_[a-z]{12}_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$`).MatchString(key) {
-		t.Fatalf("the key %s has another form", key)
+		t.Fatalf("key %s has an unexpected format", key)
 	}
 	if i := strings.LastIndexByte(key, '_'); keyChecksum(key[:i]) != key[i+1:] {
-		t.Errorf("the checksum of %s is not %s", key, keyChecksum(key[:i]))
+		t.Errorf("checksum of %s, want %s", key, keyChecksum(key[:i]))
 	}
 }
 
-func TestRefusalComesBeforeTheBodyIsRead(t *testing.T) {
+func TestBadKeyIsRefusedBeforeTheBodyIsRead(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
-	for _, op := range closedRoutes(t) {
-		// The body that is announced never comes.
+	for _, op := range keyedRoutes(t) {
+		// The announced body is never sent.
 		a := user{s, "none"}.raw(op.Method, op.Path, "Content-Type: application/json", "Content-Length: 1000", "Expect: 100-continue")
 		if a.StatusCode != 401 {
-			t.Errorf("%s %s: %d before the body, want 401", op.Method, op.Path, a.StatusCode)
+			t.Errorf("%s %s: status %d before the body, want 401", op.Method, op.Path, a.StatusCode)
 		}
 	}
 }
 
-// stored calls visit with every file of the data directory.
+// stored calls visit for every file in the data directory.
 func (s *instance) stored(visit func(path string, info fs.FileInfo)) {
 	s.t.Helper()
 	must(s.t, filepath.WalkDir(s.data(), func(path string, e fs.DirEntry, err error) error {
@@ -141,7 +141,7 @@ func (s *instance) stored(visit func(path string, info fs.FileInfo)) {
 	}))
 }
 
-func TestKeysAreStoredAsTheirHashAlone(t *testing.T) {
+func TestOnlyTheHashOfAKeyIsStored(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
 	key := s.user("lab", "ann@lab.example").key
@@ -154,7 +154,7 @@ func TestKeysAreStoredAsTheirHashAlone(t *testing.T) {
 		text, err := os.ReadFile(path)
 		must(t, err)
 		if strings.Contains(string(text), secret) {
-			t.Errorf("%s holds the secret of a key", path)
+			t.Errorf("%s contains the secret of a key", path)
 		}
 		found = found || strings.Contains(string(text), hex.EncodeToString(sum[:]))
 		if info.Mode().Perm()&0o077 != 0 {
@@ -162,7 +162,7 @@ func TestKeysAreStoredAsTheirHashAlone(t *testing.T) {
 		}
 	})
 	if !found {
-		t.Error("the hash of the key is stored nowhere")
+		t.Error("the hash of the key is not stored")
 	}
 }
 
@@ -190,18 +190,18 @@ func TestNoKeyTokenOrLinkIsInAnyLog(t *testing.T) {
 	s.stop()
 	log += s.log.String() + errs
 	if strings.Count(log, "\n") < 15 {
-		t.Fatalf("the log is too short to tell anything: %s", log)
+		t.Fatalf("the log is too short to prove anything: %s", log)
 	}
 	for _, secret := range []string{
 		strings.Split(u.key, "_")[2], strings.Split(v.key, "_")[2], "token=", "eyJ", "Bearer", "x-api-key",
 	} {
 		if i := strings.Index(log, secret); i >= 0 {
-			t.Errorf("a log holds %q: …%s…", secret, log[max(0, i-80):min(len(log), i+80)])
+			t.Errorf("a log contains %q: …%s…", secret, log[max(0, i-80):min(len(log), i+80)])
 		}
 	}
 }
 
-func TestEveryRequestHasOneLineInTheLog(t *testing.T) {
+func TestEveryRequestIsOneLogLine(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "")
 	u := s.user("lab", "ann@lab.example")
@@ -215,7 +215,7 @@ func TestEveryRequestHasOneLineInTheLog(t *testing.T) {
 	for _, a := range answers {
 		id := a.header.Get("X-Request-Id")
 		if n := strings.Count(log, fmt.Sprintf(`"request":"%s"`, id)); n != 1 {
-			t.Errorf("%d lines of the log tell of request %s, which was answered %d", n, id, a.status)
+			t.Errorf("%d log lines for request %s with status %d, want 1", n, id, a.status)
 		}
 	}
 }

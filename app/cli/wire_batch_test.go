@@ -18,23 +18,23 @@ func TestBatchWithOneBadRowCreatesNothing(t *testing.T) {
 	rows[17] = script("true", `,"cpus":0`)
 	faults := u.do("POST", "/submit-batch", batchBody("b", "shell", rows...)).messages()
 	if len(faults) != 1 || faults["body.settings.17.cpus"] == "" {
-		t.Errorf("faults %q, want the one of row 17", faults)
+		t.Errorf("faults %q, want one at row 17", faults)
 	}
 	rows[17], rows[400], rows[999] = script("true"), script("true", `,"input":"inputs/none.txt"`), `{"scirpt":"true"}`
 	faults = u.do("POST", "/submit-batch", batchBody("b", "shell", rows...)).messages()
 	same(t, "faults", sortedNames(faults), []string{"body.settings.400.input", "body.settings.999.scirpt", "body.settings.999.script"})
 	if all := u.names(url.Values{"organization": {"true"}}); len(all) != 0 {
-		t.Errorf("jobs after a refused batch: %q", all)
+		t.Errorf("a refused batch created jobs: %q", all)
 	}
 	u.do("GET", "/jobs/b-1", nil).code(404, "NOT_FOUND")
 	if got := u.names(url.Values{"batch": {"b"}}); got != nil {
-		t.Errorf("rows of a refused batch: %q", got)
+		t.Errorf("a refused batch created rows: %q", got)
 	}
 }
 
-func TestBatchTakesTenThousandRowsAndNoMore(t *testing.T) {
+func TestBatchIsLimitedToTenThousandRows(t *testing.T) {
 	t.Parallel()
-	s, _ := heldServer(t, "")
+	s, _ := blockedServer(t, "")
 	u := s.user("lab", "ann@lab.example")
 	rows := slices.Repeat([]string{"{}"}, 10_001)
 	u.do("POST", "/submit-batch", batchBody("b", "words", rows...)).detail("body.settings")
@@ -62,7 +62,7 @@ func TestRowsAreNamedAfterTheBatchOrAsGiven(t *testing.T) {
 	for batch, want := range map[string][]string{"named": {"y", "x"}, "plain": {"plain-2", "plain-1"}, first.JobID: {"y", "x"}} {
 		same(t, "rows of "+batch, u.names(url.Values{"batch": {batch}}), want)
 	}
-	same(t, "the name of a row", u.names(url.Values{"jobName": {"y"}}), []string{"y"})
+	same(t, "by the name of a row", u.names(url.Values{"jobName": {"y"}}), []string{"y"})
 	if y := u.job("y"); y.Batch != "named" || string(y.Settings) != `{"text":"b"}` {
 		t.Errorf("row y: %+v", y)
 	}
@@ -76,12 +76,12 @@ func TestRowsAreNamedAfterTheBatchOrAsGiven(t *testing.T) {
 	}
 }
 
-// settled watches a batch until its rows are in these states, and fails
-// unless the counts sum up whenever they are seen.
-func (u user) settled(name string, rows int, done func(counts map[string]int) bool) record {
+// waitForRows waits until done is true for the counts of a batch, and checks that
+// the counts always add up.
+func (u user) waitForRows(name string, rows int, done func(counts map[string]int) bool) record {
 	u.t.Helper()
 	var last record
-	u.instance.eventually("the rows of "+name+" settle", func() bool {
+	u.instance.eventually("the rows of "+name+" have the expected counts", func() bool {
 		last = u.job(name)
 		sum := 0
 		for _, n := range last.SubjobCounts {
@@ -98,10 +98,10 @@ func (u user) settled(name string, rows int, done func(counts map[string]int) bo
 	return last
 }
 
-func TestBatchFromItsFirstStartToItsArchive(t *testing.T) {
+func TestBatchFromFirstStartToArchive(t *testing.T) {
 	t.Parallel()
 	const n = 16
-	const bad = n / 4 // fail the first time
+	const bad = n / 4 // rows that fail the first time
 	s := shellServer(t, "[runner]\ncpus = 4\n")
 	u := s.user("lab", "ann@lab.example")
 	open, fixed := s.gate("go"), string(s.gate("fixed"))
@@ -119,9 +119,9 @@ func TestBatchFromItsFirstStartToItsArchive(t *testing.T) {
 	}
 	u.do("POST", "/jobs/b/retry", nil).code(409, "JOB_NOT_FAILED")
 	u.do("DELETE", "/jobs/b", nil).code(409, "JOB_NOT_FINISHED")
-	b = u.settled("b", n, func(c map[string]int) bool { return c["COMPLETED"] == n-1-bad && c["FAILED"] == bad })
+	b = u.waitForRows("b", n, func(c map[string]int) bool { return c["COMPLETED"] == n-1-bad && c["FAILED"] == bad })
 	if b.Status != "RUNNING" || b.StartedAt == "" {
-		t.Errorf("a batch with a row that runs: %+v", b)
+		t.Errorf("a batch with a running row: %+v", b)
 	}
 	u.do("POST", "/result", `{"jobName":"b"}`).code(409, "JOB_NOT_COMPLETED")
 	u.do("GET", "/jobs/b/logs", nil).code(404, "NOT_FOUND")
@@ -131,7 +131,7 @@ func TestBatchFromItsFirstStartToItsArchive(t *testing.T) {
 	}
 	open.open(t)
 	if b = u.finished("b"); b.Status != "FAILED" || b.CompletedAt == "" || b.SubjobCounts["FAILED"] != bad {
-		t.Errorf("a batch of which rows failed: %+v", b)
+		t.Errorf("a batch with failed rows: %+v", b)
 	}
 	u.do("POST", "/result", `{"jobName":"b"}`).code(409, "JOB_NOT_COMPLETED")
 
@@ -141,9 +141,9 @@ func TestBatchFromItsFirstStartToItsArchive(t *testing.T) {
 	if again.Status != "QUEUED" || again.StatusReason != "" || again.CompletedAt != "" || again.SubjobCounts["COMPLETED"] != n-bad || again.SubjobCounts["QUEUED"] != bad {
 		t.Errorf("after retry: %+v", again)
 	}
-	b = u.settled("b", n, func(c map[string]int) bool { return c["COMPLETED"] == n })
+	b = u.waitForRows("b", n, func(c map[string]int) bool { return c["COMPLETED"] == n })
 	if b.Status != "COMPLETED" || b.ResultBytes == 0 {
-		t.Errorf("after all: %+v", b)
+		t.Errorf("after the last row: %+v", b)
 	}
 	if j, k := u.job("b-2"), u.job("b-3"); j.Attempts != 2 || k.Attempts != 1 {
 		t.Errorf("attempts %d of a failed row, %d of another", j.Attempts, k.Attempts)
@@ -151,7 +151,7 @@ func TestBatchFromItsFirstStartToItsArchive(t *testing.T) {
 	link := u.linkTo(`{"jobName":"b"}`)
 	files := unzip(t, u.do("GET", link.DownloadURL, nil).want(200).body)
 	if link.FileName != "b.zip" || len(files) != 3*n {
-		t.Errorf("archive %s of %d files, want %d", link.FileName, len(files), 3*n)
+		t.Errorf("archive %s with %d files, want %d", link.FileName, len(files), 3*n)
 	}
 	for i := range n {
 		if got := files[fmt.Sprintf("b-%d/row", i+1)]; got != fmt.Sprintf("%d\n", i+1) {
@@ -166,19 +166,19 @@ func TestBatchFromItsFirstStartToItsArchive(t *testing.T) {
 		u.do("GET", "/jobs/"+name, nil).code(404, "NOT_FOUND")
 	}
 	if left, err := os.ReadDir(filepath.Join(s.data(), "jobs")); err != nil || len(left) != 0 {
-		t.Errorf("folders left of a deleted batch: %d, %v", len(left), err)
+		t.Errorf("directories left after deleting a batch: %d, %v", len(left), err)
 	}
 }
 
-func TestCancelOfABatchEndsEachRow(t *testing.T) {
+func TestCancelOfABatchCancelsEachRow(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 3\ngrace = \"300ms\"\n")
 	u := s.user("lab", "ann@lab.example")
 	hold := script(s.gate("never").wait())
 	u.batch("b", "shell", script("true"), hold, hold, hold, hold, hold)
-	u.settled("b", 6, func(c map[string]int) bool { return c["COMPLETED"] == 1 && c["RUNNING"] == 3 })
+	u.waitForRows("b", 6, func(c map[string]int) bool { return c["COMPLETED"] == 1 && c["RUNNING"] == 3 })
 	u.do("POST", "/jobs/b/cancel", nil).want(200)
-	b := u.settled("b", 6, func(c map[string]int) bool { return c["FAILED"] == 5 })
+	b := u.waitForRows("b", 6, func(c map[string]int) bool { return c["FAILED"] == 5 })
 	if b.Status != "FAILED" || b.SubjobCounts["COMPLETED"] != 1 {
 		t.Errorf("after cancel: %+v", b)
 	}

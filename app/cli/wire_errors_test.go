@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// raw sends a request's head as text and gives the answer, which has to come
-// without the body.
+// raw sends only the head of a request and returns the response, which must come
+// before the body.
 func (u user) raw(method, path string, header ...string) *http.Response {
 	u.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(u.base, "http://"))
@@ -27,7 +27,7 @@ func (u user) raw(method, path string, header ...string) *http.Response {
 	return response
 }
 
-func TestUnknownMembersAreNamedWithTheNearest(t *testing.T) {
+func TestUnknownMembersGetASuggestion(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
 	for _, tt := range []struct{ method, path, body, at, nearest string }{
@@ -51,7 +51,7 @@ func TestUnknownMembersAreNamedWithTheNearest(t *testing.T) {
 			body = tt.body
 		}
 		if msg := u.do(tt.method, tt.path, body).messages()[tt.at]; !strings.Contains(msg, `did you mean "`+tt.nearest+`"?`) {
-			t.Errorf("%s %s %s: %q at %s, want %q to be suggested", tt.method, tt.path, tt.body, msg, tt.at, tt.nearest)
+			t.Errorf("%s %s %s: %q at %s, want the suggestion %q", tt.method, tt.path, tt.body, msg, tt.at, tt.nearest)
 		}
 	}
 }
@@ -59,26 +59,26 @@ func TestUnknownMembersAreNamedWithTheNearest(t *testing.T) {
 func TestBodiesAreStrictJSON(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
-	nested := func(depth int) string { // of the whole body
+	nested := func(depth int) string { // depth of the whole body
 		return `{"jobName":"j","type":"shell","settings":{"script":` + strings.Repeat("[", depth-2) + strings.Repeat("]", depth-2) + `}}`
 	}
 	number := func(text string) string { return jobBody("j", `{"script":"true","cpus":`+text+`}`) }
 	for _, tt := range []struct{ name, body, at string }{
-		{"no JSON", `jobName=j`, "body"},
-		{"an end too early", `{"jobName":"j"`, "body"},
+		{"not JSON", `jobName=j`, "body"},
+		{"a truncated document", `{"jobName":"j"`, "body"},
 		{"two documents", jobBody("j", script("true")) + "{}", "body"},
 		{"an array", `[]`, "body"},
 		{"nothing", ``, "body"},
-		{"bytes that are no UTF-8", "{\"jobName\":\"\xff\"}", "body"},
-		{"a member twice", `{"jobName":"j","jobName":"j","type":"shell","settings":{"script":"true"}}`, "body.jobName"},
-		{"a setting twice", jobBody("j", `{"script":"a","script":"a"}`), "body.settings.script"},
-		{"a setting twice, in other letters", jobBody("j", `{"script":"a","scr\u0069pt":"a"}`), "body.settings.script"},
+		{"invalid UTF-8", "{\"jobName\":\"\xff\"}", "body"},
+		{"a duplicate member", `{"jobName":"j","jobName":"j","type":"shell","settings":{"script":"true"}}`, "body.jobName"},
+		{"a duplicate setting", jobBody("j", `{"script":"a","script":"a"}`), "body.settings.script"},
+		{"a duplicate setting, escaped", jobBody("j", `{"script":"a","scr\u0069pt":"a"}`), "body.settings.script"},
 		{"depth 65", nested(65), "body"},
 		{"depth 100,000", nested(100_000), "body"},
 		{"a number of 65 characters", number("1." + strings.Repeat("0", 63)), "body.settings.cpus"},
-		{"a number without end", number("1e10000000"), "body.settings.cpus"},
-		{"a number beyond all", number("1e400"), "body.settings.cpus"},
-		{"an integer beyond 2^53", number("9007199254740993"), "body.settings.cpus"},
+		{"a huge exponent", number("1e10000000"), "body.settings.cpus"},
+		{"a number out of range", number("1e400"), "body.settings.cpus"},
+		{"an integer above 2^53", number("9007199254740993"), "body.settings.cpus"},
 		{"an integer below -2^53", `{"jobName":"j","type":"shell","settings":{"script":"true"},"priority":-9007199254740993}`, "body.priority"},
 		{"a fraction for an integer", number("1.5"), "body.settings.cpus"},
 	} {
@@ -92,13 +92,13 @@ func TestBodiesAreStrictJSON(t *testing.T) {
 		}
 	}
 	if at := u.do("POST", "/submit-job", nested(64)).messages(); at["body.settings.script"] == "" {
-		t.Errorf("depth 64 is refused for its depth: %q", at)
+		t.Errorf("depth 64 is refused: %q", at)
 	}
 	u.do("POST", "/submit-job", number("1."+strings.Repeat("0", 62))).want(200) // 64 characters
 	u.do("POST", "/submit-job", "{\"jobName\":\"\xc3\xa9\\u00e9\",\"type\":\"shell\",\"settings\":{\"script\":\"true\"}}").want(200)
 }
 
-func TestBodiesAreRefusedForTheirSizeBeforeTheyAreRead(t *testing.T) {
+func TestOversizedBodiesAreRefusedBeforeTheyAreRead(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
 	for _, tt := range []struct {
@@ -116,16 +116,16 @@ func TestBodiesAreRefusedForTheirSizeBeforeTheyAreRead(t *testing.T) {
 	} {
 		a := u.raw("POST", tt.path, "Content-Type: application/json", fmt.Sprint("Content-Length: ", tt.length), "Expect: 100-continue")
 		if a.StatusCode != tt.status {
-			t.Errorf("%s with %d bytes: %d, want %d", tt.path, tt.length, a.StatusCode, tt.status)
+			t.Errorf("%s with %d bytes: status %d, want %d", tt.path, tt.length, a.StatusCode, tt.status)
 		}
 	}
 	u.do("POST", "/submit-job", jobBody("large", script(": "+strings.Repeat("x", 8<<20)))).code(413, "BODY_TOO_LARGE")
 }
 
-func TestEveryResponseHasARequestIDOfItsOwn(t *testing.T) {
+func TestEveryResponseHasAUniqueRequestID(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
-	u, nobody := s.user("lab", "ann@lab.example"), user{s, ""}
+	u, anonymous := s.user("lab", "ann@lab.example"), user{s, ""}
 	file := u.upload("in.txt", "0123456789")
 	u.submit("j", "shell", script("echo a > out/a"))
 	u.finished("j")
@@ -153,12 +153,12 @@ func TestEveryResponseHasARequestIDOfItsOwn(t *testing.T) {
 		{u, 422, "GET", "/jobs?limit=0", nil},
 		{u, 404, "GET", "/none", nil},
 		{u, 405, "PUT", "/jobs", nil},
-		{nobody, 401, "GET", "/jobs", nil},
-		{nobody, 200, "GET", "/healthz", nil},
-		{nobody, 200, "GET", "/readyz", nil},
-		{nobody, 200, "GET", "/version", nil},
-		{nobody, 200, "GET", "/metrics", nil},
-		{nobody, 200, "GET", "/openapi.yaml", nil},
+		{anonymous, 401, "GET", "/jobs", nil},
+		{anonymous, 200, "GET", "/healthz", nil},
+		{anonymous, 200, "GET", "/readyz", nil},
+		{anonymous, 200, "GET", "/version", nil},
+		{anonymous, 200, "GET", "/metrics", nil},
+		{anonymous, 200, "GET", "/openapi.yaml", nil},
 	} {
 		var body io.Reader
 		if tt.status == 415 {
@@ -171,7 +171,7 @@ func TestEveryResponseHasARequestIDOfItsOwn(t *testing.T) {
 		a := tt.by.do(tt.method, tt.target, sent, tt.header...).want(tt.status)
 		id := a.header.Get("X-Request-Id")
 		if other, taken := seen[id]; id == "" || taken {
-			t.Errorf("%s %s: request id %q, that of %q", tt.method, tt.target, id, other)
+			t.Errorf("%s %s: request id %q, already used by %q", tt.method, tt.target, id, other)
 		}
 		seen[id] = tt.method + " " + tt.target
 	}
@@ -182,7 +182,7 @@ func TestEveryResponseHasARequestIDOfItsOwn(t *testing.T) {
 
 func TestEveryRefusalIsAnErrorObjectThatSaysWhatToDo(t *testing.T) {
 	t.Parallel()
-	s, open := heldServer(t, "")
+	s, open := blockedServer(t, "")
 	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
 	ann.submit("queued", "shell", script("true"))
 	var grant struct{ FileID, UploadURL string }
@@ -214,7 +214,7 @@ func TestEveryRefusalIsAnErrorObjectThatSaysWhatToDo(t *testing.T) {
 		a := tt.by.do(tt.method, tt.path, tt.body)
 		a.code(tt.status, tt.code)
 		if !strings.Contains(string(a.body), tt.says) {
-			t.Errorf("%s %s: %s does not tell of %q", tt.method, tt.path, a.body, tt.says)
+			t.Errorf("%s %s: %s does not mention %q", tt.method, tt.path, a.body, tt.says)
 		}
 	}
 	open.open(t)

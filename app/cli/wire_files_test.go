@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestFilesInSettingsAreNamedInThreeWays(t *testing.T) {
+func TestFileReferencesHaveThreeForms(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
 	u := s.user("lab", "ann@lab.example")
@@ -31,7 +31,7 @@ func TestFilesInSettingsAreNamedInThreeWays(t *testing.T) {
 	}
 }
 
-func TestFileReferencesThatLeadNowhereAreFaults(t *testing.T) {
+func TestUnresolvableFileReferencesAreFaults(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
 	u, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
@@ -48,12 +48,12 @@ func TestFileReferencesThatLeadNowhereAreFaults(t *testing.T) {
 		u.do("POST", "/submit-job", jobBody("j", script("true", fmt.Sprintf(`,"input":%q`, ref)))).detail("body.settings.input")
 		u.do("POST", "/submit-batch", batchBody("b", "shell", script("true"), script("true", fmt.Sprintf(`,"input":%q`, ref)))).detail("body.settings.1.input")
 	}
-	u.submit("by id", "shell", script("true", fmt.Sprintf(`,"input":%q`, theirs))) // the organization's, by its id
+	u.submit("by id", "shell", script("true", fmt.Sprintf(`,"input":%q`, theirs))) // any file of the organization, by its id
 }
 
-func TestInputsArePinnedAtSubmission(t *testing.T) {
+func TestInputsAreResolvedAtSubmission(t *testing.T) {
 	t.Parallel()
-	s, open := heldServer(t, "")
+	s, open := blockedServer(t, "")
 	u := s.user("lab", "ann@lab.example")
 	old := u.upload("in.txt", "as submitted")
 	j := u.submit("j", "shell", script("cp in/input.txt out/copy", `,"input":"inputs/in.txt"`))
@@ -61,11 +61,11 @@ func TestInputsArePinnedAtSubmission(t *testing.T) {
 	open.open(t)
 	u.finished("j")
 	if got := string(u.result("j", "copy")); got != "as submitted" || j.Inputs[0].FileID != old {
-		t.Errorf("the program read %q, of %+v", got, j.Inputs)
+		t.Errorf("the program read %q, inputs %+v", got, j.Inputs)
 	}
 }
 
-func TestWhatAJobStillReadsCantBeDeleted(t *testing.T) {
+func TestInputsOfUnfinishedJobsCannotBeDeleted(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 1\n")
 	u := s.user("lab", "ann@lab.example")
@@ -101,11 +101,11 @@ func TestWhatAJobStillReadsCantBeDeleted(t *testing.T) {
 	u.do("DELETE", "/files/"+file, nil).want(204)
 	s.stored(func(path string, _ os.FileInfo) {
 		if strings.Contains(path, file) {
-			t.Errorf("%s is left of a deleted file", path)
+			t.Errorf("%s is left after deleting the file", path)
 		}
 	})
 	if before != 1 {
-		t.Errorf("%d files on disk for one upload", before)
+		t.Errorf("one upload has %d files on disk", before)
 	}
 	u.do("DELETE", "/jobs/source", nil).want(204)
 	u.do("DELETE", "/jobs/rows", nil).want(204)
@@ -125,7 +125,7 @@ func TestMembersReadAndOnlyOwnersAndAdminsChange(t *testing.T) {
 		bob.do("GET", path, nil).want(200)
 	}
 	if got := string(bob.result("done", "a")); got != "a\n" {
-		t.Errorf("a member reads the result %q", got)
+		t.Errorf("another member got the result %q", got)
 	}
 	changes := []struct{ method, path string }{
 		{"POST", "/jobs/j/cancel"}, {"POST", "/jobs/j/retry"}, {"DELETE", "/jobs/j"}, {"DELETE", "/files/" + file}, {"POST", "/upload/" + file + "/complete"},
@@ -134,14 +134,14 @@ func TestMembersReadAndOnlyOwnersAndAdminsChange(t *testing.T) {
 		bob.do(c.method, c.path, nil).code(403, "FORBIDDEN")
 		stranger.do(c.method, c.path, nil).code(404, "NOT_FOUND")
 	}
-	chief.do("POST", "/jobs/j/cancel", nil).want(200) // finished: stays as it is
+	chief.do("POST", "/jobs/j/cancel", nil).want(200) // finished, so unchanged
 	chief.do("POST", "/jobs/j/retry", nil).want(200)
 	ann.finished("j")
 	chief.do("DELETE", "/jobs/j", nil).want(204)
 	chief.do("DELETE", "/files/"+file, nil).want(204)
 }
 
-func TestResultsAreOfCompletedJobsOnlyAndThoseAreFinal(t *testing.T) {
+func TestOnlyCompletedJobsHaveResultsAndAreFinal(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 1\n")
 	u := s.user("lab", "ann@lab.example")
@@ -173,7 +173,7 @@ func TestResultsAreOfCompletedJobsOnlyAndThoseAreFinal(t *testing.T) {
 	}
 }
 
-func TestLogsAreReadWhileTheJobRuns(t *testing.T) {
+func TestLogsAreReadableWhileTheJobRuns(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
 	u := s.user("lab", "ann@lab.example")

@@ -24,15 +24,15 @@ import (
 	"time"
 )
 
-// forger knows all that the service knows: it has read the secret. It makes
-// tokens by hand, from the texts of their parts.
+// forger knows the service's secret and builds tokens by hand from the texts of
+// their parts.
 type forger struct {
 	t       *testing.T
 	base    string
 	storeID string
 	kid     string
 	master  []byte
-	path    string // of the link to a file that is there: /blobs/<id>/<name>
+	path    string // of a working link: /blobs/<id>/<name>
 	token   string // of that link
 	header  string // texts of the token's parts
 	payload string
@@ -66,14 +66,14 @@ func unbase64(t *testing.T, text string) string {
 
 func base64URL(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// key gives the key of a purpose, derived as the service derives it.
+// key derives the key for a purpose like the service.
 func (f *forger) key(purpose string) []byte {
 	key, err := hkdf.Key(sha256.New, f.master, []byte(f.storeID), purpose, 32)
 	must(f.t, err)
 	return key
 }
 
-// sign makes a token of two texts.
+// sign makes a token from the texts of its header and payload.
 func (f *forger) sign(header, payload string, sign func(text string) []byte) string {
 	text := base64URL([]byte(header)) + "." + base64URL([]byte(payload))
 	return text + "." + base64URL(sign(text))
@@ -87,14 +87,13 @@ func (f *forger) hmac(h func() hash.Hash, key []byte) func(string) []byte {
 	}
 }
 
-// signed makes a token as the service does.
+// signed makes a token with a valid signature.
 func (f *forger) signed(header, payload string) string {
 	return f.sign(header, payload, f.hmac(sha256.New, f.key("blob-get")))
 }
 
-// with changes a member of a JSON object; no value removes it. What it gives
-// keeps the order of members and is signed well, so that only the change is
-// wrong.
+// with changes a member of a JSON object, or removes it if value is "". It keeps the
+// order of the members, so that the change is the only difference.
 func (f *forger) with(object, member, value string) string {
 	f.t.Helper()
 	var members map[string]json.RawMessage
@@ -125,7 +124,7 @@ func (f *forger) head(member, value string) string {
 	return f.signed(f.with(f.header, member, value), f.payload)
 }
 
-// attempt is a request that has to be refused.
+// attempt is a request that must be refused.
 type attempt struct {
 	name, method, path, query string
 	header                    http.Header
@@ -152,7 +151,7 @@ func (f *forger) do(a attempt) (status int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// tokens gives forged tokens by name, all meant for the link that works.
+// tokens returns forged tokens by name, all meant for the link that works.
 func (f *forger) tokens() map[string]string {
 	now := time.Now().Unix()
 	at := func(d time.Duration) string { return fmt.Sprint(now + int64(d.Seconds())) }
@@ -183,7 +182,7 @@ func (f *forger) tokens() map[string]string {
 	none := func(string) []byte { return nil }
 	last := f.token[len(f.token)-1]
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-	lastOther := string(alphabet[strings.IndexByte(alphabet, last)^1]) // the bits that decoding drops
+	lastOther := string(alphabet[strings.IndexByte(alphabet, last)^1]) // differs only in bits that decoding drops
 	member := func(name string) string {
 		var m map[string]json.RawMessage
 		must(f.t, json.Unmarshal([]byte(f.payload), &m))
@@ -322,7 +321,7 @@ func (f *forger) tokens() map[string]string {
 	}
 }
 
-// attempts gives what else may be tried with the token that works.
+// attempts returns other misuses of the valid token.
 func (f *forger) attempts(put, other string) []attempt {
 	id := strings.Split(f.path, "/")[2]
 	good := "token=" + f.token
@@ -337,9 +336,9 @@ func (f *forger) attempts(put, other string) []attempt {
 		get("token of another file", f.path, otherQuery),
 		get("upload's token for a download", f.path, putQuery),
 		get("upload link by GET", putPath, putQuery),
-		{name: "upload link by HEAD and back", method: "GET", path: putPath, query: putQuery, header: header("X-Http-Method-Override", "PUT")},
+		{name: "upload link by GET with a method override", method: "GET", path: putPath, query: putQuery, header: header("X-Http-Method-Override", "PUT")},
 		{name: "download link by PUT", method: "PUT", path: f.path, query: good, body: "text"},
-		{name: "download link by PUT that says GET", method: "PUT", path: f.path, query: good, body: "text", header: header("X-Http-Method-Override", "GET")},
+		{name: "download link by PUT with a method override", method: "PUT", path: f.path, query: good, body: "text", header: header("X-Http-Method-Override", "GET")},
 		{name: "upload link with another type", method: "PUT", path: putPath, query: putQuery, body: "text", header: header("Content-Type", "text/html")},
 		get("token twice", f.path, good+"&"+good),
 		get("token and an empty one", f.path, good+"&token="),
@@ -361,28 +360,28 @@ func (f *forger) attempts(put, other string) []attempt {
 		get("double slash", "/blobs//"+id+"/a.txt", good),
 		get("double slash before the name", "/blobs/"+id+"//a.txt", good),
 		get("no name", "/blobs/"+id+"/", good),
-		get("neither name nor slash", "/blobs/"+id, good),
+		get("no name and no slash", "/blobs/"+id, good),
 		get("another name", "/blobs/"+id+"/other.txt", good),
 		get("name in upper case", "/blobs/"+id+"/A.TXT", good),
 		get("name percent-encoded twice", "/blobs/"+id+"/a%252Etxt", good),
 		get("name with a NUL", "/blobs/"+id+"/a.txt%00", good),
-		get("name that climbs", "/blobs/"+id+"/..", good),
-		get("name that climbs, encoded", "/blobs/"+id+"/%2e%2e%2fsecret", good),
-		get("path that climbs", "/blobs/../blobs/"+id+"/a.txt", good),
-		get("path that climbs, encoded", "/blobs/%2e%2e/"+id+"/a.txt", good),
-		get("path with a dot", "/blobs/./"+id+"/a.txt", good),
+		get("name with dots", "/blobs/"+id+"/..", good),
+		get("name with encoded dots", "/blobs/"+id+"/%2e%2e%2fsecret", good),
+		get("path with dots", "/blobs/../blobs/"+id+"/a.txt", good),
+		get("path with encoded dots", "/blobs/%2e%2e/"+id+"/a.txt", good),
+		get("path with a single dot", "/blobs/./"+id+"/a.txt", good),
 		get("path to the secret", "/blobs/../secret", good),
 		get("id in lower case", "/blobs/"+strings.ToLower(id)+"/a.txt", good),
 		get("id percent-encoded", "/blobs/%"+fmt.Sprintf("%X", id[0])+id[1:]+"/a.txt", good),
 		get("id of another file", "/blobs/00000000010000000000000000/a.txt", good),
-		get("id cut off", "/blobs/"+id[:25]+"/a.txt", good),
-		get("id of other letters like them", "/blobs/%D0%9E"+id[1:]+"/a.txt", good),
+		get("truncated id", "/blobs/"+id[:25]+"/a.txt", good),
+		get("id with a homoglyph", "/blobs/%D0%9E"+id[1:]+"/a.txt", good),
 	}
 }
 
-// TestForgedLinksAreRefusedAlike tries what a forger could who even knows the
-// keys, and what anybody could with a link of theirs.
-func TestForgedLinksAreRefusedAlike(t *testing.T) {
+// TestForgedLinksGetTheSameResponse tries forged tokens, even some signed with the
+// right key, and misuses of valid links.
+func TestForgedLinksGetTheSameResponse(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
 	u := s.user("lab", "ann@lab.example")
@@ -393,7 +392,7 @@ func TestForgedLinksAreRefusedAlike(t *testing.T) {
 	}
 	f := newForger(t, s, links[0].DownloadURL)
 	if status, body := f.do(attempt{method: "GET", path: f.path, query: "token=" + f.signed(f.header, f.payload)}); status != 200 || body != "text" {
-		t.Fatalf("the forger's own copy of a link is not taken, so that nothing is tried: %d %s", status, body)
+		t.Fatalf("a correctly forged link is refused, so the test proves nothing: %d %s", status, body)
 	}
 	attempts := f.attempts(strings.TrimPrefix(links[0].UploadURL, s.base), links[1].DownloadURL)
 	for name, token := range f.tokens() {
@@ -410,28 +409,28 @@ func TestForgedLinksAreRefusedAlike(t *testing.T) {
 			t.Errorf("%s: %d %s\n%s %s?%s", a.name, status, body, a.method, a.path, a.query)
 		}
 	}
-	t.Logf("%d forgeries were tried", len(attempts))
+	t.Logf("tried %d forgeries", len(attempts))
 }
 
-// TestLinksEndAsTheirFilesDo tells the refusals apart that a holder of a real
-// link may be told apart.
-func TestLinksEndAsTheirFilesDo(t *testing.T) {
+// TestLinksEndWithTheirFiles checks the distinct refusals that the holder of a valid
+// link can get.
+func TestLinksEndWithTheirFiles(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
-	u, nobody := s.user("lab", "ann@lab.example"), user{s, ""}
+	u, anonymous := s.user("lab", "ann@lab.example"), user{s, ""}
 	g := u.grant("a.txt")
-	nobody.do("PUT", g.UploadURL, strings.NewReader("text")).want(200)
+	anonymous.do("PUT", g.UploadURL, strings.NewReader("text")).want(200)
 	f := newForger(t, s, g.DownloadURL)
 	now := time.Now().Unix()
 	old := f.with(f.with(f.payload, "iat", fmt.Sprint(now-7200)), "exp", fmt.Sprint(now-3600))
-	nobody.do("GET", s.base+f.path+"?token="+f.signed(f.header, old), nil).code(403, "LINK_EXPIRED")
+	anonymous.do("GET", s.base+f.path+"?token="+f.signed(f.header, old), nil).code(403, "LINK_EXPIRED")
 	u.do("POST", "/upload/"+g.FileID+"/complete", "{}").want(200)
-	nobody.do("PUT", g.UploadURL, strings.NewReader("more")).code(409, "UPLOAD_COMPLETED")
-	nobody.do("GET", g.DownloadURL, nil).want(200)
+	anonymous.do("PUT", g.UploadURL, strings.NewReader("more")).code(409, "UPLOAD_COMPLETED")
+	anonymous.do("GET", g.DownloadURL, nil).want(200)
 	for _, method := range []string{"POST", "DELETE", "PATCH", "OPTIONS"} {
-		nobody.do(method, g.DownloadURL, nil).code(405, "METHOD_NOT_ALLOWED")
+		anonymous.do(method, g.DownloadURL, nil).code(405, "METHOD_NOT_ALLOWED")
 	}
 	u.do("DELETE", "/files/"+g.FileID, nil).want(204)
-	nobody.do("GET", g.DownloadURL, nil).code(404, "NOT_FOUND")
-	nobody.do("PUT", g.UploadURL, strings.NewReader("more")).code(404, "NOT_FOUND")
+	anonymous.do("GET", g.DownloadURL, nil).code(404, "NOT_FOUND")
+	anonymous.do("PUT", g.UploadURL, strings.NewReader("more")).code(404, "NOT_FOUND")
 }

@@ -12,12 +12,12 @@ import (
 type tenant struct {
 	user
 	organization                         string
-	file, job, batch, cursor, fileCursor string // ids and cursors of its own
+	file, job, batch, cursor, fileCursor string // its ids and cursors
 }
 
-// furnish makes the same things in an organization; only their content
-// differs. With more, there are some that the other one has not.
-func furnish(t *testing.T, s *instance, organization string, more bool) (n tenant) {
+// populate creates objects with the same names in every organization; only their
+// content differs. With more, it adds some that the other organization lacks.
+func populate(t *testing.T, s *instance, organization string, more bool) (n tenant) {
 	t.Helper()
 	n.organization = organization + s.tenant
 	n.user = s.user(organization, "ann@lab.example", "--role", "admin")
@@ -45,28 +45,28 @@ func furnish(t *testing.T, s *instance, organization string, more bool) (n tenan
 
 var requestIDs = regexp.MustCompile(`[0-9A-Z]{26}`)
 
-func TestNothingOfAnotherOrganizationIsFound(t *testing.T) {
+func TestObjectsOfOtherOrganizationsAreNotFound(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
-	ann, eve := furnish(t, s, "lab", true), furnish(t, s, "other", false)
-	const neverID = "01AAAAAAAAAAAAAAAAAAAAAAAA"
-	// Each request names something of ann's, then something that never was.
-	pairs := []struct{ method, path, body, theirs, never string }{
-		{"POST", "/upload/%s/complete", "", ann.file, neverID},
-		{"POST", "/upload/%s/complete", `{"size":1}`, ann.file, neverID},
-		{"DELETE", "/files/%s", "", ann.file, neverID},
-		{"GET", "/jobs?batch=%s", "", ann.batch, neverID},
+	ann, eve := populate(t, s, "lab", true), populate(t, s, "other", false)
+	const absentID = "01AAAAAAAAAAAAAAAAAAAAAAAA"
+	// Each request names an object of ann's, then one that never existed.
+	pairs := []struct{ method, path, body, theirs, absent string }{
+		{"POST", "/upload/%s/complete", "", ann.file, absentID},
+		{"POST", "/upload/%s/complete", `{"size":1}`, ann.file, absentID},
+		{"DELETE", "/files/%s", "", ann.file, absentID},
+		{"GET", "/jobs?batch=%s", "", ann.batch, absentID},
 		{"GET", "/jobs?batch=%s", "", "only-b", "none"},
-		{"GET", "/jobs?organization=true&batch=%s", "", ann.batch, neverID},
+		{"GET", "/jobs?organization=true&batch=%s", "", ann.batch, absentID},
 		{"GET", "/jobs?organization=true&jobName=%s", "", "only", "none"},
 		{"GET", "/jobs?jobName=%s&jobEmail=ann@lab.example", "", "only-b-1", "none"},
 		{"GET", "/files?organization=true&folder=%s", "", "only", "none"},
-		{"POST", "/submit-job", jobBody("x", script("true", `,"input":"%s"`)), ann.file, neverID},
+		{"POST", "/submit-job", jobBody("x", script("true", `,"input":"%s"`)), ann.file, absentID},
 		{"POST", "/submit-job", jobBody("x", script("true", `,"input":"inputs/%s"`)), "only.txt", "none.txt"},
 		{"POST", "/submit-job", jobBody("x", script("true", `,"input":"job:%s/a"`)), "only", "none"},
-		{"POST", "/validate-job", jobBody("x", script("true", `,"input":"%s"`)), ann.file, neverID},
+		{"POST", "/validate-job", jobBody("x", script("true", `,"input":"%s"`)), ann.file, absentID},
 		{"POST", "/validate-job", jobBody("x", script("true", `,"input":"job:%s/a"`)), "only-b-1", "none"},
-		{"POST", "/submit-batch", batchBody("x", "shell", script("true", `,"input":"%s"`)), ann.file, neverID},
+		{"POST", "/submit-batch", batchBody("x", "shell", script("true", `,"input":"%s"`)), ann.file, absentID},
 	}
 	for _, name := range []string{"only", "only-b", "only-b-1", ann.job, ann.batch} {
 		for _, c := range []struct{ method, path, body string }{
@@ -82,7 +82,7 @@ func TestNothingOfAnotherOrganizationIsFound(t *testing.T) {
 			{"POST", "/result", `{"jobName":"%s","fileName":"a"}`},
 			{"POST", "/result", `{"jobName":"%s","partial":true}`},
 		} {
-			pairs = append(pairs, struct{ method, path, body, theirs, never string }{c.method, c.path, c.body, name, "none"})
+			pairs = append(pairs, struct{ method, path, body, theirs, absent string }{c.method, c.path, c.body, name, "none"})
 		}
 	}
 	for _, p := range pairs {
@@ -104,11 +104,11 @@ func TestNothingOfAnotherOrganizationIsFound(t *testing.T) {
 			}
 			return fmt.Sprint(a.status, " ", strings.ReplaceAll(string(a.body), name, "<name>"))
 		}
-		if theirs, never := send(p.theirs), send(p.never); theirs != never {
-			t.Errorf("%s %s %s\n%s of another organization gives %s\nwhat never was gives %s", p.method, p.path, p.body, p.theirs, theirs, never)
+		if theirs, absent := send(p.theirs), send(p.absent); theirs != absent {
+			t.Errorf("%s %s %s\nresponse for %s of another organization: %s\nfor an absent name: %s", p.method, p.path, p.body, p.theirs, theirs, absent)
 		}
 	}
-	// Cursors.
+	// Cursors of another organization are treated like invented ones.
 	for path, cursors := range map[string][]string{"/jobs": {ann.cursor, ann.fileCursor}, "/files": {ann.fileCursor, ann.cursor}} {
 		invented := eve.do("GET", path+"?startKey=AAAA", nil)
 		for _, cursor := range cursors {
@@ -117,7 +117,7 @@ func TestNothingOfAnotherOrganizationIsFound(t *testing.T) {
 			}
 		}
 	}
-	// After all that, ann's things are as they were, and each sees its own under the common names.
+	// Nothing of ann's has changed, and each organization sees its own objects.
 	for _, n := range []tenant{ann, eve} {
 		if got := string(n.result("j", "a")); got != "input of "+n.organization {
 			t.Errorf("%s: result %q", n.organization, got)
@@ -145,11 +145,11 @@ func TestNothingOfAnotherOrganizationIsFound(t *testing.T) {
 			}
 			a := n.do("GET", query, nil).want(200)
 			if strings.Contains(string(a.body), `"organization":"`+other+`"`) || strings.Contains(string(a.body), "only") != (n.organization == ann.organization) && !strings.Contains(query, "jobEmail") {
-				t.Errorf("%s: %s gives %s", n.organization, query, a.body)
+				t.Errorf("%s: %s returns %s", n.organization, query, a.body)
 			}
 			for _, id := range []string{ann.job, ann.batch, ann.file} {
 				if n.organization == eve.organization && strings.Contains(string(a.body), id) {
-					t.Errorf("%s tells of %s", query, id)
+					t.Errorf("%s reveals %s", query, id)
 				}
 			}
 		}
@@ -161,10 +161,10 @@ func TestNothingOfAnotherOrganizationIsFound(t *testing.T) {
 	}
 }
 
-func TestLinksOfAnotherOrganizationCantBeMadeOfOnesOwn(t *testing.T) {
+func TestLinkCannotBeChangedIntoOneOfAnotherOrganization(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
-	ann, eve := furnish(t, s, "lab", false), furnish(t, s, "other", false)
+	ann, eve := populate(t, s, "lab", false), populate(t, s, "other", false)
 	theirs, own := ann.grant("g.txt"), eve.grant("g.txt")
 	ann.do("PUT", theirs.UploadURL, strings.NewReader("of lab")).want(200)
 	eve.do("PUT", own.UploadURL, strings.NewReader("of other")).want(200)
@@ -196,8 +196,8 @@ func TestLinksOfAnotherOrganizationCantBeMadeOfOnesOwn(t *testing.T) {
 			}
 		}
 	}
-	// Whoever was given a link may use it, with any key or none.
+	// A link works for anyone who has it, with any key or none.
 	if got := eve.do("GET", theirs.DownloadURL, nil, "x-api-key", eve.key).want(200); string(got.body) != "of lab" {
-		t.Errorf("a link that was handed on gives %q", got.body)
+		t.Errorf("a link passed on returns %q", got.body)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// claims reads what a link's token says.
+// claims returns the claims of a link's token.
 func claims(t *testing.T, link string) (c map[string]any) {
 	t.Helper()
 	_, token, _ := strings.Cut(link, "?token=")
@@ -29,7 +29,7 @@ func claims(t *testing.T, link string) (c map[string]any) {
 		must(t, err)
 		must(t, json.Unmarshal(text, into))
 		if head, ok := into.(*map[string]any); ok && i == 0 && (*head)["alg"] != "HS256" {
-			t.Errorf("a token is signed with %v", (*head)["alg"])
+			t.Errorf("token signed with %v", (*head)["alg"])
 		}
 	}
 	return c
@@ -38,20 +38,20 @@ func claims(t *testing.T, link string) (c map[string]any) {
 func TestLinksAllowOneMethodOnOneFileWithoutAKey(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
-	u, nobody := s.user("lab", "ann@lab.example"), user{s, ""}
+	u, anonymous := s.user("lab", "ann@lab.example"), user{s, ""}
 	g, other := u.grant("a.txt"), u.grant("b.txt")
 	u.submit("j", "shell", script("echo a > out/a; echo b > out/b"))
 	u.finished("j")
 	a, b := u.linkTo(`{"jobName":"j","fileName":"a"}`).DownloadURL, u.linkTo(`{"jobName":"j","fileName":"b"}`).DownloadURL
-	nobody.do("PUT", g.UploadURL, strings.NewReader("text")).want(200)
-	nobody.do("GET", g.UploadURL, nil).code(403, "LINK_INVALID")
-	nobody.do("PUT", g.DownloadURL, strings.NewReader("text")).code(403, "LINK_INVALID")
-	nobody.do("PUT", a, strings.NewReader("text")).code(403, "LINK_INVALID")
-	nobody.do("POST", a, nil).code(405, "METHOD_NOT_ALLOWED")
-	if head := nobody.do("HEAD", a, nil).want(200); head.header.Get("Content-Length") != "2" || len(head.body) != 0 {
+	anonymous.do("PUT", g.UploadURL, strings.NewReader("text")).want(200)
+	anonymous.do("GET", g.UploadURL, nil).code(403, "LINK_INVALID")
+	anonymous.do("PUT", g.DownloadURL, strings.NewReader("text")).code(403, "LINK_INVALID")
+	anonymous.do("PUT", a, strings.NewReader("text")).code(403, "LINK_INVALID")
+	anonymous.do("POST", a, nil).code(405, "METHOD_NOT_ALLOWED")
+	if head := anonymous.do("HEAD", a, nil).want(200); head.header.Get("Content-Length") != "2" || len(head.body) != 0 {
 		t.Errorf("HEAD: %v", head.header)
 	}
-	if got := nobody.do("GET", a, nil).want(200); string(got.body) != "a\n" {
+	if got := anonymous.do("GET", a, nil).want(200); string(got.body) != "a\n" {
 		t.Errorf("GET: %q", got.body)
 	}
 	swap := func(link, token string) string {
@@ -59,21 +59,21 @@ func TestLinksAllowOneMethodOnOneFileWithoutAKey(t *testing.T) {
 		_, query, _ := strings.Cut(token, "?")
 		return path + "?" + query
 	}
-	if got := nobody.do("GET", swap(b, a), nil); got.status == 200 && string(got.body) != "a\n" {
+	if got := anonymous.do("GET", swap(b, a), nil); got.status == 200 && string(got.body) != "a\n" {
 		t.Errorf("the token of one file opens another: %q", got.body)
 	}
 	for _, link := range []string{swap(other.DownloadURL, g.DownloadURL), swap(a, g.DownloadURL), a + "x", strings.Split(a, "?")[0], a + "&token=x"} {
-		nobody.do("GET", link, nil).code(403, "LINK_INVALID")
+		anonymous.do("GET", link, nil).code(403, "LINK_INVALID")
 	}
-	nobody.do("GET", other.DownloadURL, nil).code(409, "UPLOAD_NOT_RECEIVED")
+	anonymous.do("GET", other.DownloadURL, nil).code(409, "UPLOAD_NOT_RECEIVED")
 	u.do("DELETE", "/files/"+g.FileID, nil).want(204)
-	nobody.do("GET", g.DownloadURL, nil).code(404, "NOT_FOUND")
-	nobody.do("PUT", g.UploadURL, strings.NewReader("text")).code(404, "NOT_FOUND")
+	anonymous.do("GET", g.DownloadURL, nil).code(404, "NOT_FOUND")
+	anonymous.do("PUT", g.UploadURL, strings.NewReader("text")).code(404, "NOT_FOUND")
 	u.do("DELETE", "/jobs/j", nil).want(204)
-	nobody.do("GET", a, nil).code(404, "NOT_FOUND")
+	anonymous.do("GET", a, nil).code(404, "NOT_FOUND")
 }
 
-func TestDownloadsAreSavedUnderTheirNameAndNeverShown(t *testing.T) {
+func TestDownloadsAreAttachmentsWithTheirName(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
 	u.submit("Probe 7 (β)", "shell", script(`mkdir out/d; echo '<script>' > 'out/d/x y.html'`))
@@ -96,7 +96,7 @@ func TestDownloadsAreSavedUnderTheirNameAndNeverShown(t *testing.T) {
 	}
 }
 
-func TestArchiveIsReadByOtherPrograms(t *testing.T) {
+func TestOtherProgramsCanReadTheArchive(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
 	u.submit("j", "shell", script(`mkdir -p "out/ä b/c"; echo 1 > "out/ä b/c/1.txt"; : > out/empty; head -c 100000 /dev/urandom > out/random; echo mine > out/job.json`))
@@ -108,7 +108,7 @@ func TestArchiveIsReadByOtherPrograms(t *testing.T) {
 		must(t, os.WriteFile(file, u.result(name, ""), 0o600))
 		for _, argv := range [][]string{{"unzip", "-tqq", file}, {"python3", "-m", "zipfile", "-t", file}} {
 			if _, err := exec.LookPath(argv[0]); err != nil {
-				t.Logf("there is no %s to read the archive", argv[0])
+				t.Logf("%s is not installed", argv[0])
 				continue
 			}
 			out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput()
@@ -124,7 +124,7 @@ func TestArchiveIsReadByOtherPrograms(t *testing.T) {
 	same(t, "rows in the archive", sortedNames(unzip(t, u.result("b", ""))), []string{"b-1/a", "b-1/job.json", "b-1/log.txt", "b-2/a", "b-2/job.json", "b-2/log.txt"})
 }
 
-func TestDownloadCutAnywhereResumesByteExactly(t *testing.T) {
+func TestInterruptedDownloadResumesAtTheExactByte(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
 	u.submit("j", "shell", script("head -c 3000000 /dev/urandom > out/large; echo a > out/small; : > out/empty"))
@@ -133,7 +133,7 @@ func TestDownloadCutAnywhereResumesByteExactly(t *testing.T) {
 	whole := u.do("GET", link.DownloadURL, nil).want(200)
 	etag := whole.header.Get("ETag")
 	cuts := []int{1, 29, 30, 31, 100_000, 1 << 20, 2_999_999, 3_000_500}
-	for at := len(whole.body) - 900; at < len(whole.body); at += 41 { // the directory of the archive
+	for at := len(whole.body) - 900; at < len(whole.body); at += 41 { // the archive's central directory
 		cuts = append(cuts, at)
 	}
 	for _, at := range append(cuts, len(whole.body)-1) {
@@ -146,16 +146,16 @@ func TestDownloadCutAnywhereResumesByteExactly(t *testing.T) {
 		again := u.linkTo(`{"jobName":"j"}`).DownloadURL
 		rest := u.do("GET", again, nil, "Range", fmt.Sprintf("bytes=%d-", at), "If-Range", etag).want(206)
 		if string(first)+string(rest.body) != string(whole.body) || rest.header.Get("ETag") != etag {
-			t.Fatalf("cut at %d of %d: the parts are not the whole", at, len(whole.body))
+			t.Fatalf("cut at %d of %d: the parts differ from the whole", at, len(whole.body))
 		}
 	}
 	if other := u.do("GET", link.DownloadURL, nil, "Range", "bytes=5-", "If-Range", `"another"`).want(200); string(other.body) != string(whole.body) {
-		t.Errorf("after a change: %d bytes, want the whole anew", len(other.body))
+		t.Errorf("after a change: %d bytes, want the whole file", len(other.body))
 	}
 	u.do("GET", link.DownloadURL, nil, "Range", fmt.Sprintf("bytes=%d-", len(whole.body))).code(416, "RANGE_INVALID")
 }
 
-func TestArchiveTakesNoSecondCopyOnDisk(t *testing.T) {
+func TestArchiveNeedsNoSecondCopyOnDisk(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "")
 	u := s.user("lab", "ann@lab.example")
@@ -175,7 +175,7 @@ func TestArchiveTakesNoSecondCopyOnDisk(t *testing.T) {
 	}
 	before, copies := stored()
 	if copies != 1 {
-		t.Errorf("%d files of the size of the result before its download", copies)
+		t.Errorf("%d files of the result's size before its download", copies)
 	}
 	link := u.linkTo(`{"jobName":"j"}`).DownloadURL
 	response, err := http.Get(link)
@@ -192,15 +192,15 @@ func TestArchiveTakesNoSecondCopyOnDisk(t *testing.T) {
 	}
 }
 
-func TestLinksBeginWithThePublicAddress(t *testing.T) {
+func TestLinksBeginWithThePublicURL(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "")
 	u := s.user("lab", "ann@lab.example")
 	if g := u.grant("a.txt"); !strings.HasPrefix(g.UploadURL, s.base+"/blobs/") || !strings.HasPrefix(g.DownloadURL, s.base+"/blobs/") {
-		t.Errorf("links %s, %s do not begin as the request was sent", g.UploadURL, g.DownloadURL)
+		t.Errorf("links %s, %s do not begin with the address of the request", g.UploadURL, g.DownloadURL)
 	}
 	u = startServer(t, serverOptions{config: "public_url = \"https://lab.example/molrun/\"\n"}).user("lab", "ann@lab.example")
 	if g := u.grant("a.txt"); !strings.HasPrefix(g.UploadURL, "https://lab.example/molrun/blobs/") || !strings.Contains(g.Instructions.CurlExample, g.UploadURL) {
-		t.Errorf("%+v does not begin with the public address", g)
+		t.Errorf("%+v does not begin with the public URL", g)
 	}
 }

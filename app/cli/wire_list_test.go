@@ -30,7 +30,7 @@ func TestEveryCombinationOfFilters(t *testing.T) {
 	for _, name := range []string{"ann-good", "ann-bad", "ann-words", "bob-good", "bob-bad", "bob-words"} {
 		ann.finished(name)
 	}
-	open := s.hold("hold")
+	open := s.blockCPU("block")
 	ann.submit("ann-runs", "shell", script(open.wait()))
 	ann.running("ann-runs")
 	bob.submit("bob-waits", "words", "{}")
@@ -62,7 +62,7 @@ func TestEveryCombinationOfFilters(t *testing.T) {
 				}
 			}
 		}
-		// What is nearly the value of a filter matches nothing.
+		// Values that nearly match find nothing.
 		check(filters(who, "", "word", "", ""))
 		for _, b := range []string{"", "ann-good", "screen-1"} {
 			for _, name := range []string{"ann-good", "ann-goo", "ANN-GOOD", "screen-1"} {
@@ -72,7 +72,7 @@ func TestEveryCombinationOfFilters(t *testing.T) {
 	}
 }
 
-// filters makes a query of those that are not empty.
+// filters makes a query from the values that are not empty.
 func filters(who url.Values, status, algorithm, name, batch string) url.Values {
 	query := maps.Clone(who)
 	for k, v := range map[string]string{"status": status, "algorithm": algorithm, "jobName": name, "batch": batch} {
@@ -83,7 +83,7 @@ func filters(who url.Values, status, algorithm, name, batch string) url.Values {
 	return query
 }
 
-// expected says what a listing of ann's has to give.
+// expected returns the names that a listing by ann must have.
 func expected(all, rows []record, query url.Values) (names []string) {
 	from := all
 	switch b := query.Get("batch"); {
@@ -91,7 +91,7 @@ func expected(all, rows []record, query url.Values) (names []string) {
 		return nil
 	case b != "":
 		from = rows
-	case query.Get("jobName") != "": // finds a row, too
+	case query.Get("jobName") != "": // also finds rows
 		from = slices.Concat(all, rows)
 	}
 	from = slices.SortedFunc(slices.Values(from), func(a, b record) int { return cmp.Compare(b.JobID, a.JobID) })
@@ -112,7 +112,7 @@ func expected(all, rows []record, query url.Values) (names []string) {
 	return names
 }
 
-func TestListingGivesFiftyUnlessAskedAndGoesOnAtItsCursor(t *testing.T) {
+func TestListingHasFiftyJobsByDefaultAndContinuesAtTheCursor(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
@@ -123,15 +123,15 @@ func TestListingGivesFiftyUnlessAskedAndGoesOnAtItsCursor(t *testing.T) {
 		want = append([]string{name}, want...) // newest first
 	}
 	if p := u.list(url.Values{}); len(p.Jobs) != 50 || p.StartKey == "" {
-		t.Errorf("%d jobs and cursor %q without a limit, want 50 and a cursor", len(p.Jobs), p.StartKey)
+		t.Errorf("without a limit: %d jobs and cursor %q, want 50 and a cursor", len(p.Jobs), p.StartKey)
 	}
 	if p := u.list(url.Values{"limit": {"100"}}); len(p.Jobs) != 100 {
-		t.Errorf("%d jobs with the limit 100", len(p.Jobs))
+		t.Errorf("with limit 100: %d jobs", len(p.Jobs))
 	}
 	for _, limit := range []string{"1", "7", "40", "60", "100"} { // 40 and 60 end with a full page
 		same(t, "limit "+limit, u.names(url.Values{"limit": {limit}}), want)
 	}
-	// The cursor stays good while jobs come and go, those at its place included.
+	// The cursor stays valid while jobs come and go, even those at its position.
 	p := u.list(url.Values{"limit": {"10"}})
 	u.do("POST", "/jobs/j110/cancel", nil).want(200)
 	u.do("DELETE", "/jobs/j110", nil).want(204)
@@ -145,7 +145,7 @@ func TestListingGivesFiftyUnlessAskedAndGoesOnAtItsCursor(t *testing.T) {
 	}
 }
 
-func TestSubjobsAreShownOnlyWhenAskedForAndUpToAThousand(t *testing.T) {
+func TestSubjobsAreShownOnRequestUpToAThousand(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
@@ -162,11 +162,11 @@ func TestSubjobsAreShownOnlyWhenAskedForAndUpToAThousand(t *testing.T) {
 	u.do("GET", "/jobs", nil).want(200).into(&plain)
 	for _, j := range plain.Jobs {
 		if j.Subjobs != nil || j.SubjobsTruncated != nil {
-			t.Errorf("%s shows rows that nobody asked for", j.JobName)
+			t.Errorf("%s shows rows without a request for them", j.JobName)
 		}
 	}
 	if len(plain.Jobs) != 3 {
-		t.Errorf("%d jobs, want 3: rows are none of an ordinary listing", len(plain.Jobs))
+		t.Errorf("%d jobs, want 3, without rows", len(plain.Jobs))
 	}
 	u.do("GET", "/jobs?includeSubjobs=true", nil).want(200).into(&with)
 	for i, want := range []struct {
@@ -177,7 +177,7 @@ func TestSubjobsAreShownOnlyWhenAskedForAndUpToAThousand(t *testing.T) {
 		j := with.Jobs[i]
 		truncated := j.SubjobsTruncated != nil && *j.SubjobsTruncated
 		if j.JobName != want.name || len(j.Subjobs) != want.rows || truncated != want.truncated {
-			t.Errorf("%s with %d rows, truncated %v; want %+v", j.JobName, len(j.Subjobs), truncated, want)
+			t.Errorf("%s: %d rows, truncated %v; want %+v", j.JobName, len(j.Subjobs), truncated, want)
 		}
 		if (j.SubjobCounts != nil) != (want.rows > 0) {
 			t.Errorf("%s: counts %v", j.JobName, j.SubjobCounts)
@@ -191,7 +191,7 @@ func TestSubjobsAreShownOnlyWhenAskedForAndUpToAThousand(t *testing.T) {
 	}
 }
 
-func TestCursorTellsNothingAndTakesNoChange(t *testing.T) {
+func TestCursorIsOpaqueAndTamperProof(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
@@ -209,7 +209,7 @@ func TestCursorTellsNothingAndTakesNoChange(t *testing.T) {
 	for _, filter := range []string{"organization=true", "jobEmail=bob@lab.example", "algorithm=words", "status=QUEUED", "jobName=a", "batch=a"} {
 		u.do("GET", "/jobs?"+filter+"&startKey="+key, nil).detail("query.startKey")
 	}
-	u.do("GET", "/files?startKey="+key, nil).detail("query.startKey") // of another noun
+	u.do("GET", "/files?startKey="+key, nil).detail("query.startKey") // a cursor of another list
 	for _, same := range []string{"limit=2", "includeSubjobs=true", "limit=100&includeSubjobs=1"} {
 		u.do("GET", "/jobs?"+same+"&startKey="+key, nil).want(200)
 	}

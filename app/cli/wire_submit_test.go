@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func TestRecordHasTheMembersOfItsStateAndNoOthers(t *testing.T) {
+func TestRecordHasExactlyTheMembersOfItsStatus(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 1\n")
 	u := s.user("lab", "ann@lab.example")
@@ -31,7 +31,7 @@ func TestRecordHasTheMembersOfItsStateAndNoOthers(t *testing.T) {
 	u.running("good")
 	same(t, "a running job", sortedNames(u.members("good")), with("inputs", "startedAt"))
 	u.submit("bad", "shell", script("echo oh; exit 2"))
-	u.until("bad", "told why it waits", func(r record) bool { return r.StatusReason != "" })
+	u.until("bad", "waiting with a reason", func(r record) bool { return r.StatusReason != "" })
 	same(t, "a queued job", sortedNames(u.members("bad")), with("statusReason"))
 	open.open(t)
 	u.finished("good")
@@ -39,7 +39,7 @@ func TestRecordHasTheMembersOfItsStateAndNoOthers(t *testing.T) {
 	good := u.members("good")
 	same(t, "a completed job", sortedNames(good), with("inputs", "startedAt", "completedAt", "isolation", "metrics", "resultBytes"))
 	if got := string(good["settings"]); !strings.HasSuffix(got, `,"cpus":1.0,"input":"inputs/in.txt"}`) {
-		t.Errorf("settings %s are not as sent", got)
+		t.Errorf("settings are %s, want them as sent", got)
 	}
 	if got := string(good["version"]) + string(good["maxRuntimeSeconds"]) + string(good["priority"]) + string(good["pinned"]); got != `"1"36000false` {
 		t.Errorf("version, limit, priority, pinned: %s", got)
@@ -64,11 +64,11 @@ func TestRecordHasTheMembersOfItsStateAndNoOthers(t *testing.T) {
 	}
 }
 
-// outcome counts answers to submissions sent at once.
+// outcome counts responses to concurrent submissions.
 type outcome struct{ created, again, refused int }
 
-// submitAll sends bodies at once and gives what they led to; all jobs in the
-// answers have to be one.
+// submitAll sends bodies concurrently and counts the outcomes. All responses must
+// have the same job.
 func submitAll(t *testing.T, u user, path string, bodies []string) (o outcome) {
 	t.Helper()
 	var mu sync.Mutex
@@ -100,12 +100,12 @@ func submitAll(t *testing.T, u user, path string, bodies []string) (o outcome) {
 	}
 	wg.Wait()
 	if len(ids) != 1 {
-		t.Errorf("%d jobs were made: %v", len(ids), ids)
+		t.Errorf("%d jobs created: %v", len(ids), ids)
 	}
 	return o
 }
 
-func TestIdenticalSubmissionsAtOnceMakeOneJob(t *testing.T) {
+func TestConcurrentIdenticalSubmissionsCreateOneJob(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
@@ -117,7 +117,7 @@ func TestIdenticalSubmissionsAtOnceMakeOneJob(t *testing.T) {
 	}
 }
 
-func TestConflictingSubmissionsAtOnceMakeOneJob(t *testing.T) {
+func TestConcurrentConflictingSubmissionsCreateOneJob(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
@@ -130,7 +130,7 @@ func TestConflictingSubmissionsAtOnceMakeOneJob(t *testing.T) {
 	}
 }
 
-func TestIdenticalBodyReturnsTheJobWhateverBecameOfItsParts(t *testing.T) {
+func TestIdenticalBodyReturnsTheJobEvenIfItsInputsAreGone(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "")
 	u := s.user("lab", "ann@lab.example")
@@ -162,7 +162,7 @@ func TestIdenticalBodyReturnsTheJobWhateverBecameOfItsParts(t *testing.T) {
 	}
 }
 
-func TestSameWorkIsRecognisedAsSentAndAsMeant(t *testing.T) {
+func TestEquivalentSubmissionsReturnTheSameJob(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
 	u, v := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
@@ -173,14 +173,14 @@ func TestSameWorkIsRecognisedAsSentAndAsMeant(t *testing.T) {
 		name, body string
 		status     int
 	}{
-		{"members in another order, more space", `{ "settings": {"input":"inputs/in.txt", "cpus":1, "script":"true"}, "type":"shell", "jobName":"j" }`, 200},
-		{"a number written otherwise", jobBody("j", `{"script":"true","cpus":10e-1,"input":"inputs/in.txt"}`), 200},
-		{"letters written otherwise", jobBody("j", `{"script":"tru\u0065","cpus":1,"input":"inputs/in.txt"}`), 200},
-		{"a default left out", jobBody("j", `{"script":"true","input":"inputs/in.txt"}`), 200},
-		{"a default named", jobBody("j", `{"script":"true","cpus":1,"gpus":0,"input":"inputs/in.txt"}`), 200},
-		{"the default version named", jobBody("j", `{"script":"true","input":"inputs/in.txt"}`, `,"version":"1"`), 200},
+		{"members reordered, more space", `{ "settings": {"input":"inputs/in.txt", "cpus":1, "script":"true"}, "type":"shell", "jobName":"j" }`, 200},
+		{"a number in another notation", jobBody("j", `{"script":"true","cpus":10e-1,"input":"inputs/in.txt"}`), 200},
+		{"letters escaped", jobBody("j", `{"script":"tru\u0065","cpus":1,"input":"inputs/in.txt"}`), 200},
+		{"a default omitted", jobBody("j", `{"script":"true","input":"inputs/in.txt"}`), 200},
+		{"a default given", jobBody("j", `{"script":"true","cpus":1,"gpus":0,"input":"inputs/in.txt"}`), 200},
+		{"the default version given", jobBody("j", `{"script":"true","input":"inputs/in.txt"}`, `,"version":"1"`), 200},
 		{"another setting", jobBody("j", `{"script":"false","input":"inputs/in.txt"}`), 409},
-		{"a file less", jobBody("j", `{"script":"true"}`), 409},
+		{"a file omitted", jobBody("j", `{"script":"true"}`), 409},
 		{"another algorithm", `{"jobName":"j","type":"words","settings":{}}`, 409},
 		{"a batch", batchBody("j", "words", "{}"), 409},
 	}
@@ -200,15 +200,16 @@ func TestSameWorkIsRecognisedAsSentAndAsMeant(t *testing.T) {
 			t.Errorf("%s: %s", tt.name, a.body)
 		}
 	}
-	// The name is the organization's: another member gets the same job for the same body.
+	// Names belong to the organization: another member gets the same job for the same
+	// body.
 	var theirs record
 	v.do("POST", "/submit-job", jobBody("j", script("true", `,"cpus":1,"input":"inputs/in.txt"`))).want(200).into(&theirs)
 	if theirs.JobID != first.JobID || *theirs.Created || theirs.JobEmail != "ann@lab.example" {
-		t.Errorf("sent by another member: %+v", theirs)
+		t.Errorf("submitted by another member: %+v", theirs)
 	}
 }
 
-func TestNamesAreUniqueWithBatchesAndTheirRows(t *testing.T) {
+func TestNamesAreUniqueAcrossJobsBatchesAndRows(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
@@ -230,7 +231,7 @@ func TestNamesAreUniqueWithBatchesAndTheirRows(t *testing.T) {
 	}
 }
 
-func TestNamesAreTextOfOneLineAndNoPath(t *testing.T) {
+func TestNamesAreOneLineOfTextAndNotPaths(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
@@ -246,7 +247,7 @@ func TestNamesAreTextOfOneLineAndNoPath(t *testing.T) {
 	}
 }
 
-func TestNamesAreNeverPathsOrShellWords(t *testing.T) {
+func TestNamesAreNeverUsedAsPathsOrShellWords(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "")
 	u := s.user("lab", "ann@lab.example")
@@ -276,7 +277,7 @@ func TestVersionPriorityAndTimeLimitAreOptional(t *testing.T) {
 	s := startServer(t, serverOptions{config: "[runner]\ncpus = 1\n", algorithms: map[string]string{
 		"shell.toml": shellFile, "words.toml": wordsFile, "words-8.toml": two,
 	}})
-	s.hold("hold")
+	s.blockCPU("block")
 	u, chief := s.user("lab", "ann@lab.example"), s.user("lab", "chief@lab.example", "--role", "admin")
 	if v := u.submit("default", "words", "{}").Version; v != "8" {
 		t.Errorf("version %q, want the default", v)
@@ -284,10 +285,10 @@ func TestVersionPriorityAndTimeLimitAreOptional(t *testing.T) {
 	var r record
 	u.do("POST", "/submit-job", `{"jobName":"named","type":"words","version":"7","settings":{}}`).want(200).into(&r)
 	if r.Version != "7" {
-		t.Errorf("version %q, want the one named", r.Version)
+		t.Errorf("version %q, want the requested one", r.Version)
 	}
 	if m := u.do("POST", "/submit-job", `{"jobName":"x","type":"words","version":"9","settings":{}}`).messages(); !strings.Contains(m["body.version"], "7") {
-		t.Errorf("an unknown version: %q; want those that there are", m)
+		t.Errorf("an unknown version: %q; want the available ones", m)
 	}
 	for i, tt := range []struct {
 		by       user
@@ -316,7 +317,7 @@ func TestVersionPriorityAndTimeLimitAreOptional(t *testing.T) {
 	}
 }
 
-func TestValidationIsTheSameCodeAsSubmissionAndQueuesNothing(t *testing.T) {
+func TestValidationMatchesSubmissionAndQueuesNothing(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
@@ -327,19 +328,19 @@ func TestValidationIsTheSameCodeAsSubmissionAndQueuesNothing(t *testing.T) {
 	}
 	u.do("POST", "/validate-job", jobBody("j", script("true"))).want(200).into(&v)
 	if !v.Valid || len(v.Detail) != 0 || v.Normalized["cpus"] != 1.0 || v.Normalized["script"] != "true" {
-		t.Errorf("a good submission: %+v", v)
+		t.Errorf("a valid submission: %+v", v)
 	}
 	for _, body := range []string{
 		jobBody("a/b", `{"cpus":0,"scirpt":"x","input":"inputs/none.txt"}`, `,"priority":99,"extra":1`),
 		`{"jobName":"j","type":"shel","settings":{}}`,
 		`{"jobName":"j","type":"shell","settings":{"script":"true","cpus":100000}}`,
 	} {
-		var told, refused struct{ Detail any }
+		var validated, refused struct{ Detail any }
 		v.Valid = true
-		u.do("POST", "/validate-job", body).want(200).into(&told).into(&v)
+		u.do("POST", "/validate-job", body).want(200).into(&validated).into(&v)
 		u.do("POST", "/submit-job", body).want(422).into(&refused)
-		if v.Valid || fmt.Sprint(told) != fmt.Sprint(refused) {
-			t.Errorf("%s: validation tells %v, submission %v", body, told, refused)
+		if v.Valid || fmt.Sprint(validated) != fmt.Sprint(refused) {
+			t.Errorf("%s: validation reports %v, submission %v", body, validated, refused)
 		}
 	}
 	if all := u.names(nil); len(all) != 0 {
@@ -347,7 +348,7 @@ func TestValidationIsTheSameCodeAsSubmissionAndQueuesNothing(t *testing.T) {
 	}
 }
 
-func TestAlgorithmIsShownWithAllThatASubmissionNeeds(t *testing.T) {
+func TestAlgorithmIsShownWithEverythingASubmissionNeeds(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
 	var list struct {
@@ -362,7 +363,7 @@ func TestAlgorithmIsShownWithAllThatASubmissionNeeds(t *testing.T) {
 		found[a.Type] = a.Ready && a.Title != ""
 	}
 	if !found["cg-idp"] || !found["shell"] {
-		t.Errorf("the catalogue is %+v; want the built-in and the site's own, ready", list)
+		t.Errorf("catalogue %+v; want the built-in and the site's algorithms, ready", list)
 	}
 	var one struct {
 		Versions  []string
@@ -379,7 +380,7 @@ func TestAlgorithmIsShownWithAllThatASubmissionNeeds(t *testing.T) {
 	u.do("GET", "/algorithms/shell?version=none", nil).code(404, "NOT_FOUND")
 }
 
-func TestWaitIsOverWhenItsTimeIsUp(t *testing.T) {
+func TestWaitEndsAtItsTimeout(t *testing.T) {
 	t.Parallel()
 	s := busy(t)
 	u := s.user("lab", "ann@lab.example")
@@ -388,7 +389,7 @@ func TestWaitIsOverWhenItsTimeIsUp(t *testing.T) {
 	start := time.Now()
 	u.do("GET", "/jobs/j?wait=200ms", nil).want(200).into(&r)
 	if waited := time.Since(start); r.Status != "QUEUED" || waited < 200*time.Millisecond {
-		t.Errorf("answered %s after %v, want QUEUED after 200ms", r.Status, waited)
+		t.Errorf("%s after %v, want QUEUED after 200ms", r.Status, waited)
 	}
 	u.do("GET", "/jobs/j?wait=61s", nil).detail("query.wait")
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// wordsFile is a second algorithm beside shellFile.
+// wordsFile is a second algorithm.
 const wordsFile = `
 format = 1
 type = "words"
@@ -26,41 +26,40 @@ type = "string"
 default = "hello"
 `
 
-// heldServer starts a server whose one CPU a job of another organization
-// keeps busy until the gate is opened: what is submitted meanwhile stays
-// QUEUED.
-func heldServer(t *testing.T, config string) (*instance, gate) {
+// blockedServer starts a server whose only CPU is used by a job of another
+// organization until the gate is opened, so that other jobs stay QUEUED.
+func blockedServer(t *testing.T, config string) (*instance, gate) {
 	t.Helper()
 	s := startServer(t, serverOptions{
 		config:     config + "\n[runner]\ncpus = 1\n",
 		algorithms: map[string]string{"shell.toml": shellFile, "words.toml": wordsFile},
 	})
-	return s, s.hold("hold")
+	return s, s.blockCPU("block")
 }
 
-// hold has a job take a CPU until the gate of that name is opened.
-func (s *instance) hold(name string) gate {
+// blockCPU runs a job that uses a CPU until the gate of that name is opened.
+func (s *instance) blockCPU(name string) gate {
 	s.t.Helper()
-	holder, open := s.user("holders", "holder@holders.example"), s.gate(name)
-	holder.submit(name, "shell", script(open.wait()))
-	holder.running(name)
+	blocker, open := s.user("blockers", "blocker@blockers.example"), s.gate(name)
+	blocker.submit(name, "shell", script(open.wait()))
+	blocker.running(name)
 	return open
 }
 
-// page is an answer of GET /jobs.
+// page is a response of GET /jobs.
 type page struct {
 	Jobs     []record
 	StartKey string
 }
 
-// list gives one page.
+// list returns one page of jobs.
 func (u user) list(query url.Values) (p page) {
 	u.t.Helper()
 	u.do("GET", "/jobs?"+query.Encode(), nil).want(200).into(&p)
 	return p
 }
 
-// names gives the names of all jobs of a listing, page after page.
+// names returns the names of all jobs in a listing, from all pages.
 func (u user) names(query url.Values) (names []string) {
 	u.t.Helper()
 	query = maps.Clone(query)
@@ -81,7 +80,7 @@ func jobNames(jobs []record) (names []string) {
 	return names
 }
 
-// members gives what a record of a job holds, member by member.
+// members returns the members of a job record.
 func (u user) members(name string) (m map[string]json.RawMessage) {
 	u.t.Helper()
 	u.do("GET", "/jobs/"+url.PathEscape(name), nil).want(200).into(&m)
@@ -90,7 +89,7 @@ func (u user) members(name string) (m map[string]json.RawMessage) {
 
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// batch submits a batch of these settings.
+// batch submits a batch with one row for each of the settings.
 func (u user) batch(name, typ string, rows ...string) (r record) {
 	u.t.Helper()
 	u.do("POST", "/submit-batch", batchBody(name, typ, rows...)).want(200).into(&r)
@@ -106,7 +105,7 @@ func jobBody(name, settings string, more ...string) string {
 	return fmt.Sprintf(`{"jobName":%q,"type":"shell","settings":%s%s}`, name, settings, strings.Join(more, ""))
 }
 
-// linkTo asks for a link to a result.
+// linkTo requests a link to a result.
 func (u user) linkTo(body string) (link struct {
 	DownloadURL, FileName, ExpiresAt string
 	Size                             int64
@@ -117,7 +116,7 @@ func (u user) linkTo(body string) (link struct {
 	return link
 }
 
-// messages gives msg and loc of each fault of a 422.
+// messages returns the msg of each fault of a 422 by its loc.
 func (a answer) messages() map[string]string {
 	a.t.Helper()
 	var e struct {
@@ -134,7 +133,7 @@ func (a answer) messages() map[string]string {
 	return all
 }
 
-// body reads a response to its end.
+// body reads and closes the body of a response.
 func body(t *testing.T, response *http.Response) string {
 	t.Helper()
 	defer response.Body.Close()

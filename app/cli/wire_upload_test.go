@@ -32,7 +32,7 @@ func (u user) grant(filename string) (g grant) {
 	return g
 }
 
-func TestUploadRecordTellsAllThatTheUploadNeeds(t *testing.T) {
+func TestUploadRecordHasEverythingTheUploadNeeds(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
 	for name, want := range map[string]string{
@@ -47,7 +47,7 @@ func TestUploadRecordTellsAllThatTheUploadNeeds(t *testing.T) {
 			t.Errorf("%s: headers %v, want the Content-Type %s", name, g.Instructions.Headers, want)
 		}
 		if strings.Contains(g.Instructions.CurlExample, "\n") || !strings.HasPrefix(g.Instructions.CurlExample, "curl ") {
-			t.Errorf("%s: %q is no line for a shell", name, g.Instructions.CurlExample)
+			t.Errorf("%s: %q is not a single shell command", name, g.Instructions.CurlExample)
 		}
 	}
 	var g grant
@@ -63,7 +63,7 @@ func TestUploadRecordTellsAllThatTheUploadNeeds(t *testing.T) {
 	u.do("PUT", "/upload/a.txt", "null").want(200)
 }
 
-func TestUploadIsReplacedUntilItIsComplete(t *testing.T) {
+func TestUploadCanBeReplacedUntilItIsCompleted(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
 	g := u.grant("a.txt")
@@ -71,7 +71,7 @@ func TestUploadIsReplacedUntilItIsComplete(t *testing.T) {
 	u.do("POST", complete, nil).code(409, "UPLOAD_NOT_RECEIVED")
 	u.do("PUT", g.UploadURL, strings.NewReader("first"), "Content-Type", "text/html").code(403, "LINK_INVALID")
 	u.do("PUT", g.UploadURL, strings.NewReader("first"), "Content-Type", "text/plain").want(200)
-	u.do("PUT", g.UploadURL, io.MultiReader(strings.NewReader("second one"))).want(200) // in chunks, no Content-Type
+	u.do("PUT", g.UploadURL, io.MultiReader(strings.NewReader("second one"))).want(200) // chunked, without a Content-Type
 	u.do("POST", complete, `{"size":5}`).detail("body.size")
 	first := u.do("POST", complete, `{"size":10}`).want(200)
 	sum := sha256.Sum256([]byte("second one"))
@@ -85,17 +85,17 @@ func TestUploadIsReplacedUntilItIsComplete(t *testing.T) {
 	}
 	for _, again := range []any{nil, "{}", `{"size":10}`} {
 		if a := u.do("POST", complete, again).want(200); string(a.body) != string(first.body) {
-			t.Errorf("a repeat gives %s, first %s", a.body, first.body)
+			t.Errorf("repeated completion: %s, first: %s", a.body, first.body)
 		}
 	}
 	u.do("POST", complete, `{"size":5}`).detail("body.size")
 	u.do("PUT", g.UploadURL, strings.NewReader("third")).code(409, "UPLOAD_COMPLETED")
 	if got := u.do("GET", g.DownloadURL, nil).want(200); string(got.body) != "second one" {
-		t.Errorf("downloadUrl gives %q", got.body)
+		t.Errorf("downloadUrl returns %q", got.body)
 	}
 }
 
-// peak gives the most memory that the server has used.
+// peak returns the peak memory of the server.
 func (s *instance) peak() int64 {
 	s.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Process.Pid))
@@ -106,10 +106,10 @@ func (s *instance) peak() int64 {
 	return kib << 10
 }
 
-func TestUploadsAndDownloadsOfAnySizeTakeConstantMemory(t *testing.T) {
+func TestUploadsAndDownloadsOfAnySizeUseConstantMemory(t *testing.T) {
 	t.Parallel()
 	const size = 160 << 20
-	s := startServer(t, serverOptions{config: "[limits]\nbody = \"1KiB\"\n"}) // of JSON; files have none
+	s := startServer(t, serverOptions{config: "[limits]\nbody = \"1KiB\"\n"}) // applies to JSON; files are unlimited
 	u := s.user("lab", "ann@lab.example")
 	before := s.peak()
 	for _, chunked := range []bool{true, false} {
@@ -131,21 +131,21 @@ func TestUploadsAndDownloadsOfAnySizeTakeConstantMemory(t *testing.T) {
 		must(t, err)
 		must(t, response.Body.Close())
 		if n != size {
-			t.Errorf("%d bytes came back of %d", n, size)
+			t.Errorf("downloaded %d bytes, want %d", n, size)
 		}
 		u.do("DELETE", "/files/"+g.FileID, nil).want(204)
 	}
 	if grown := s.peak() - before; grown > size/4 {
-		t.Errorf("the server took %d MiB more for files of %d MiB", grown>>20, size>>20)
+		t.Errorf("memory grew by %d MiB for files of %d MiB", grown>>20, size>>20)
 	}
 }
 
-// zeros is a file without end.
+// zeros is an endless file.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-func TestFilesAreListedNewestFirstAndDeletedForGood(t *testing.T) {
+func TestFilesAreListedNewestFirstAndDeletedPermanently(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
 	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
@@ -170,10 +170,10 @@ func TestFilesAreListedNewestFirstAndDeletedForGood(t *testing.T) {
 			key = "&startKey=" + p.StartKey
 		}
 	}
-	same(t, "one's own files", list(ann, ""), want)
+	same(t, "own files", list(ann, ""), want)
 	same(t, "the organization's files", list(ann, "&organization=true"), append([]string{theirs}, want...))
-	same(t, "of a folder", list(ann, "&folder=inputs"), want)
-	same(t, "of another folder", list(ann, "&folder=other"), nil)
+	same(t, "by folder", list(ann, "&folder=inputs"), want)
+	same(t, "by another folder", list(ann, "&folder=other"), nil)
 	ann.do("DELETE", "/files/"+want[0], nil).want(204)
 	ann.do("DELETE", "/files/"+want[0], nil).code(404, "NOT_FOUND")
 	same(t, "after a delete", list(ann, ""), want[1:])
@@ -196,10 +196,10 @@ func TestLinkLifetimes(t *testing.T) {
 			{"link to an archive", whole.DownloadURL, whole.ExpiresAt, time.Hour},
 			{"link to a file", part.DownloadURL, part.ExpiresAt, time.Hour},
 		} {
-			said, err := time.Parse(time.RFC3339Nano, tt.expires)
+			expires, err := time.Parse(time.RFC3339Nano, tt.expires)
 			must(t, err)
 			signed := time.Unix(int64(claims(t, tt.link)["exp"].(float64)), 0)
-			for what, at := range map[string]time.Time{"expiresAt": said, "the token": signed} {
+			for what, at := range map[string]time.Time{"expiresAt": expires, "the token": signed} {
 				if off := at.Sub(start) - tt.lives; off < -5*time.Second || off > patience {
 					t.Errorf("%s, %s: lives %v, want %v", tt.name, what, at.Sub(start), tt.lives)
 				}
@@ -208,7 +208,7 @@ func TestLinkLifetimes(t *testing.T) {
 	}
 }
 
-func TestUploadCutShortLeavesNothing(t *testing.T) {
+func TestInterruptedUploadLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
 	u := s.user("lab", "ann@lab.example")
@@ -217,19 +217,19 @@ func TestUploadCutShortLeavesNothing(t *testing.T) {
 	must(t, err)
 	r.ContentLength = 2 << 20
 	if response, err := http.DefaultClient.Do(r); err == nil {
-		t.Errorf("half a file is answered %d", response.StatusCode)
+		t.Errorf("an interrupted upload got status %d", response.StatusCode)
 		response.Body.Close()
 	}
 	u.do("POST", "/upload/"+g.FileID+"/complete", nil).code(409, "UPLOAD_NOT_RECEIVED")
 	s.stop()
 	s.stored(func(path string, info os.FileInfo) {
 		if info.Size() >= 1<<20 && filepath.Base(path) != "jobs.db" || strings.Contains(path, g.FileID) {
-			t.Errorf("%s is left of half a file", path)
+			t.Errorf("the interrupted upload left %s", path)
 		}
 	})
 }
 
-// brokenReader is a client that goes away.
+// brokenReader is a client that disconnects.
 type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }

@@ -6,7 +6,7 @@ import (
 	"molrun/app"
 )
 
-// TestNextStep goes through everything that can be known of a claimed job.
+// TestNextStep covers all that can be known about a claimed job.
 func TestNextStep(t *testing.T) {
 	ended := func(c app.Cause) app.TaskStatus {
 		return app.TaskStatus{State: app.TaskEnded, Outcome: &app.Outcome{Cause: c}}

@@ -228,7 +228,7 @@ func restartAt(t *testing.T, w *world, at int, after bool) (over bool) {
 	return c.calls < at
 }
 
-func TestRestartFindsTasksAsTheyAre(t *testing.T) {
+func TestRestartFindsTheStateOfTasks(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		scripts := map[string]script{
 			"runs on":    {runs: time.Hour, cause: app.CauseDone},
@@ -256,7 +256,7 @@ func TestRestartFindsTasksAsTheyAre(t *testing.T) {
 		w.start()
 		time.Sleep(time.Hour)
 		if n := w.executor.started(waits) + w.executor.started(next); n != 0 {
-			t.Errorf("%d jobs were started before it was known what runs", n)
+			t.Errorf("%d jobs were started before the running tasks were known", n)
 		}
 		w.executor.reach(true)
 		want := map[string]app.Status{
@@ -321,8 +321,8 @@ func TestOrphanedJobCanBeCancelled(t *testing.T) {
 	})
 }
 
-// TestDirectoryInUseIsLeftAlone is about a task that a runner started just before
-// it died, too late for the executor to have seen it.
+// TestDirectoryInUseIsLeftAlone has a runner crash just after it started a task, too
+// late for the executor to have seen the task.
 func TestDirectoryInUseIsLeftAlone(t *testing.T) {
 	tests := map[string]func(dir string) error{
 		"run.json":     func(dir string) error { return os.WriteFile(filepath.Join(dir, task.RunFile), nil, 0o600) },
@@ -354,7 +354,7 @@ func TestDirectoryInUseIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestTaskThatWasNeverSeenAndIsGoneIsLost(t *testing.T) {
+func TestTaskThatDisappearedUnseenIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		id := w.submit(ann, "a", `{}`)
 		_, err := w.Runs.Claim(t.Context(), id, nil)

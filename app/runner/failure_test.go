@@ -35,7 +35,7 @@ func FuzzPlainText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		got := plainText(s)
 		if !utf8.ValidString(got) {
-			t.Errorf("%q is no UTF-8", got)
+			t.Errorf("%q is not UTF-8", got)
 		}
 		if i := strings.IndexFunc(got, func(r rune) bool { return r != '\n' && r != '\t' && (r < ' ' || r >= 0x7f && r < 0xa0) }); i >= 0 {
 			t.Errorf("%q has a control character at %d", got, i)

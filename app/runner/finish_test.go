@@ -18,7 +18,7 @@ import (
 	"molrun/app/task"
 )
 
-func TestFailureTellsTheCause(t *testing.T) {
+func TestFailureShowsTheCause(t *testing.T) {
 	one := 1
 	zero := 0
 	tests := []struct {
@@ -84,11 +84,11 @@ func TestFailureTellsTheCause(t *testing.T) {
 	})
 }
 
-// lateAnswers leaves the runner time to look around between the record of an end
-// and what follows from it.
-type lateAnswers struct{ Jobs }
+// slowFinish delays the response to Finish, so that the runner polls while the end
+// is already recorded.
+type slowFinish struct{ Jobs }
 
-func (j lateAnswers) Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
+func (j slowFinish) Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
 	err := j.Jobs.Finish(ctx, id, attempt, e)
 	time.Sleep(time.Minute)
 	return err
@@ -110,7 +110,7 @@ func TestLostAttempts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
 				w.options.KeepFailed = 0 // what the next attempt reads is retained even so
-				w.jobs = lateAnswers{w.jobs}
+				w.jobs = slowFinish{w.jobs}
 				w.play(func(_ string, attempt int) script {
 					return script{runs: time.Minute, cause: tt.ends[attempt-1], out: map[string]string{fmt.Sprint("by-", attempt): "x"}}
 				})
@@ -149,7 +149,7 @@ func TestEndIsRecordedOnceTheStoreWorksAgain(t *testing.T) {
 				return nil
 			}
 		}
-		w.jobs = &tap{Jobs: w.Service.Runs, finished: trouble(fault.StorageFull), handle: trouble(fault.Unavailable)}
+		w.jobs = &faultyJobs{Jobs: w.Service.Runs, finished: trouble(fault.StorageFull), handle: trouble(fault.Unavailable)}
 		w.start()
 		id := w.submit(ann, "a", `{}`)
 		if r := w.finished("a"); r.Status != app.Completed || time.Now().Before(until) {
@@ -206,21 +206,21 @@ func TestFailedWorkDirectoryIsRemovedAtOnceIfNoneIsRetained(t *testing.T) {
 	})
 }
 
-// deadAtTheEnd is the service for a runner whose process dies just before it
+// crashBeforeFinish is the service for a runner that crashes just before it
 // records an end.
-type deadAtTheEnd struct {
+type crashBeforeFinish struct {
 	Jobs
 	died chan struct{}
 	once sync.Once
 }
 
-func (d *deadAtTheEnd) Finish(context.Context, app.JobID, int, app.Ending) error {
+func (d *crashBeforeFinish) Finish(context.Context, app.JobID, int, app.Ending) error {
 	d.once.Do(func() { close(d.died) })
 	return errDead
 }
 
-// TestEndIsRecordedBeforeFilesAreRemoved is about a crash between the two: the
-// runner that finishes the attempt afterwards has to find the same.
+// TestEndIsRecordedBeforeFilesAreRemoved crashes the runner before it records an
+// end: the next runner must find the same files.
 func TestEndIsRecordedBeforeFilesAreRemoved(t *testing.T) {
 	for name, keep := range map[string]time.Duration{"nothing is retained": 0, "retained": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -229,14 +229,14 @@ func TestEndIsRecordedBeforeFilesAreRemoved(t *testing.T) {
 				w.play(func(string, int) script {
 					return script{runs: time.Minute, cause: app.CauseDone, out: map[string]string{"a": "", "b": "", "c": ""}}
 				})
-				dying := &deadAtTheEnd{Jobs: w.Service.Runs, died: make(chan struct{})}
+				dying := &crashBeforeFinish{Jobs: w.Service.Runs, died: make(chan struct{})}
 				w.jobs = dying
 				stop := w.start()
 				id := w.submit(ann, "a", `{}`)
 				<-dying.died
 				stop()
 				if _, err := os.Stat(w.path(id, "1", "work", "out", "c")); err != nil {
-					t.Fatalf("what the attempt left was removed before its end was recorded: %v", err)
+					t.Fatalf("the attempt's files were removed before its end was recorded: %v", err)
 				}
 
 				w.jobs = w.Service.Runs
@@ -247,7 +247,7 @@ func TestEndIsRecordedBeforeFilesAreRemoved(t *testing.T) {
 				time.Sleep(keep + sweepEvery)
 				synctest.Wait()
 				if _, err := os.Stat(w.path(id, "1", "work")); !errors.Is(err, fs.ErrNotExist) {
-					t.Errorf("the work directory stays: %v", err)
+					t.Errorf("the work directory was not removed: %v", err)
 				}
 				if notes, err := os.ReadDir(w.options.RetainedDir); err != nil || len(notes) != 0 {
 					t.Errorf("notes left: %v, %v", notes, err)
@@ -257,14 +257,14 @@ func TestEndIsRecordedBeforeFilesAreRemoved(t *testing.T) {
 	}
 }
 
-// deadAfterTheEnd is the service for a runner whose process dies just after it
+// crashAfterFinish is the service for a runner that crashes just after it
 // has recorded an end.
-type deadAfterTheEnd struct {
+type crashAfterFinish struct {
 	Jobs
 	stop context.CancelFunc
 }
 
-func (d *deadAfterTheEnd) Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
+func (d *crashAfterFinish) Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
 	if err := d.Jobs.Finish(ctx, id, attempt, e); err != nil {
 		return err
 	}
@@ -278,7 +278,7 @@ func TestNextRunnerRemovesAWorkDirectoryLeftByACrash(t *testing.T) {
 		w.play(func(string, int) script { return script{cause: app.CauseExit} })
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		dying := New(&deadAfterTheEnd{w.Service.Runs, cancel}, w.files, []app.Executor{w.executor}, w.options)
+		dying := New(&crashAfterFinish{w.Service.Runs, cancel}, w.files, []app.Executor{w.executor}, w.options)
 		id := w.submit(ann, "a", `{}`)
 		must(t, dying.Run(ctx))
 		if s := w.job("a").Status; s != app.Failed {
@@ -290,7 +290,7 @@ func TestNextRunnerRemovesAWorkDirectoryLeftByACrash(t *testing.T) {
 		w.start()
 		synctest.Wait()
 		if _, err := os.Stat(w.path(id, "1", "work")); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("the work directory stays: %v", err)
+			t.Errorf("the work directory was not removed: %v", err)
 		}
 	})
 }

@@ -93,7 +93,7 @@ func TestResultOfAnotherJobIsAnInput(t *testing.T) {
 func TestCancelBeforeTheTaskIsStarted(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		u := w.upload(ann, "a.fasta", "MSEQ")
-		full := &tap{Jobs: w.Service.Runs, source: func() error { return syscall.ENOSPC }}
+		full := &faultyJobs{Jobs: w.Service.Runs, source: func() error { return syscall.ENOSPC }}
 		w.jobs = full
 		w.start()
 		w.submit(ann, "a", fmt.Sprintf(`{"sequence":%q}`, u.ID))
@@ -113,7 +113,7 @@ func TestJobWaitsForAFullDiskAndThenFails(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		u := w.upload(ann, "a.fasta", "MSEQ")
 		var free time.Time
-		w.jobs = &tap{Jobs: w.Service.Runs, source: func() error {
+		w.jobs = &faultyJobs{Jobs: w.Service.Runs, source: func() error {
 			if time.Now().Before(free) {
 				return &os.PathError{Op: "write", Err: syscall.ENOSPC}
 			}
@@ -134,7 +134,7 @@ func TestJobWaitsForAFullDiskAndThenFails(t *testing.T) {
 	})
 }
 
-// No job fails because the machine runs out of files or processes for a minute.
+// A job does not fail if the machine runs out of files or processes for a minute.
 func TestStartIsRetriedWhileTheMachineIsExhausted(t *testing.T) {
 	for _, short := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ENOSPC} {
 		t.Run(short.Error(), func(t *testing.T) {
@@ -156,12 +156,12 @@ func TestStartIsRetriedWhileTheMachineIsExhausted(t *testing.T) {
 	}
 }
 
-// TestClaimWithoutAnswerKeepsItsSlot loses the answer to a claim that was
+// TestClaimWithoutResponseKeepsItsSlot loses the response to a claim that was
 // recorded, while another job waits for the same slot.
-func TestClaimWithoutAnswerKeepsItsSlot(t *testing.T) {
+func TestClaimWithoutResponseKeepsItsSlot(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		answers := 0
-		w.jobs = &tap{Jobs: w.Service.Runs, claimed: func() error {
+		w.jobs = &faultyJobs{Jobs: w.Service.Runs, claimed: func() error {
 			if answers++; answers == 1 {
 				return errors.New("no answer")
 			}
@@ -175,18 +175,18 @@ func TestClaimWithoutAnswerKeepsItsSlot(t *testing.T) {
 			}
 		}
 		if w.executor.order[0] != ids[0] {
-			t.Error("the job without an answer did not start first")
+			t.Error("the job without a response did not start first")
 		}
 	})
 }
 
-// tap stands between a runner and the service and makes calls fail.
-type tap struct {
+// faultyJobs is the service for a runner, with calls that fail.
+type faultyJobs struct {
 	Jobs
 	source, handle, finished, claimed func() error
 }
 
-func (w *tap) InputPath(src app.Reference) (string, error) {
+func (w *faultyJobs) InputPath(src app.Reference) (string, error) {
 	if w.source != nil {
 		if err := w.source(); err != nil {
 			return "", err
@@ -195,7 +195,7 @@ func (w *tap) InputPath(src app.Reference) (string, error) {
 	return w.Jobs.InputPath(src)
 }
 
-func (w *tap) SetHandle(ctx context.Context, id app.JobID, attempt int, h app.Handle) error {
+func (w *faultyJobs) SetHandle(ctx context.Context, id app.JobID, attempt int, h app.Handle) error {
 	if w.handle != nil {
 		if err := w.handle(); err != nil {
 			return err
@@ -204,7 +204,7 @@ func (w *tap) SetHandle(ctx context.Context, id app.JobID, attempt int, h app.Ha
 	return w.Jobs.SetHandle(ctx, id, attempt, h)
 }
 
-func (w *tap) Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
+func (w *faultyJobs) Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
 	if w.finished != nil {
 		if err := w.finished(); err != nil {
 			return err
@@ -213,8 +213,8 @@ func (w *tap) Finish(ctx context.Context, id app.JobID, attempt int, e app.Endin
 	return w.Jobs.Finish(ctx, id, attempt, e)
 }
 
-// Claim loses the answer, not the claim.
-func (w *tap) Claim(ctx context.Context, id app.JobID, gpus []string) (*app.Job, error) {
+// Claim loses the response, not the claim.
+func (w *faultyJobs) Claim(ctx context.Context, id app.JobID, gpus []string) (*app.Job, error) {
 	j, err := w.Jobs.Claim(ctx, id, gpus)
 	if err == nil && w.claimed != nil {
 		err = w.claimed()

@@ -12,7 +12,7 @@ import (
 // TestRandomRuns runs random jobs of random users, with random outcomes, on a
 // runner that dies at random moments. Every job ends only once, as its scripts
 // say. The executor checks that no two tasks of a job are alive at once, that
-// none is started twice and that no more is in use than there is.
+// none is started twice and that no more resources are in use than exist.
 func TestRandomRuns(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(100)
@@ -27,8 +27,8 @@ func TestRandomRuns(t *testing.T) {
 	}
 }
 
-// wish is a random job and how it is to end.
-type wish struct {
+// expectation is a random job with its expected outcome.
+type expectation struct {
 	name    string
 	scripts []script // of its attempts
 	stop    bool
@@ -37,7 +37,7 @@ type wish struct {
 }
 
 func randomRun(t *testing.T, w *world, rng *rand.Rand) {
-	wishes := map[string]*wish{}
+	wishes := map[string]*expectation{}
 	w.play(func(name string, attempt int) script { return wishes[name].scripts[attempt-1] })
 	for i := range 3 + rng.IntN(5) {
 		x := randomWish(rng, fmt.Sprint("job", i))
@@ -66,14 +66,14 @@ func randomRun(t *testing.T, w *world, rng *rand.Rand) {
 	}
 }
 
-func randomWish(rng *rand.Rand, name string) *wish {
+func randomWish(rng *rand.Rand, name string) *expectation {
 	last := []app.Cause{app.CauseDone, app.CauseDone, app.CauseExit, app.CauseMemory, "", app.CauseInterrupted}[rng.IntN(6)]
 	lost := []app.Cause{"", app.CauseInterrupted}[rng.IntN(2)]
 	ends := []app.Cause{last}
 	if last == "" || last == app.CauseInterrupted || rng.IntN(3) == 0 {
 		ends = []app.Cause{lost, last}
 	}
-	x := &wish{name: name, stop: rng.IntN(6) == 0, final: app.Failed}
+	x := &expectation{name: name, stop: rng.IntN(6) == 0, final: app.Failed}
 	if last == app.CauseDone {
 		x.final = app.Completed
 	}
@@ -88,7 +88,7 @@ func randomWish(rng *rand.Rand, name string) *wish {
 	return x
 }
 
-func stopSome(t *testing.T, w *world, wishes map[string]*wish) {
+func stopSome(t *testing.T, w *world, wishes map[string]*expectation) {
 	for _, x := range wishes {
 		if x.stop {
 			_, err := w.Jobs.Cancel(t.Context(), chief, x.name)
@@ -97,8 +97,8 @@ func stopSome(t *testing.T, w *world, wishes map[string]*wish) {
 	}
 }
 
-// check waits for the job's end and checks that it is as wished.
-func (x *wish) check(t *testing.T, w *world) {
+// check waits for the job's end and checks that it is as expected.
+func (x *expectation) check(t *testing.T, w *world) {
 	t.Helper()
 	r := w.finished(x.name)
 	x.finally = r.Job

@@ -68,7 +68,7 @@ func TestRemoteTask(t *testing.T) {
 		must(t, err)
 		for _, word := range spec.Steps[0].Argv {
 			if strings.HasPrefix(word, w.files.JobDir(id)) {
-				t.Errorf("task.json names %s, which only this machine sees", word)
+				t.Errorf("task.json names %s, which only this machine has", word)
 			}
 		}
 		log, err := w.Jobs.Log(t.Context(), ann, app.LogRequest{Name: "a", Limit: -1})
@@ -90,7 +90,7 @@ func TestRemoteTask(t *testing.T) {
 			t.Errorf("directories %v are left", left)
 		}
 		if !isDir(w.path(id, "1")) {
-			t.Error("the attempt's directory was not brought home")
+			t.Error("the attempt's directory was not copied back")
 		}
 	})
 }
@@ -171,7 +171,7 @@ func TestResultWaitsForFilesThatAppearLate(t *testing.T) {
 	})
 }
 
-func TestClusterGetsNoMoreTasksThanItTakes(t *testing.T) {
+func TestClusterGetsNoMoreTasksThanItAccepts(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.makeRemote(3)
 		w.play(func(string, int) script { return script{waits: time.Minute, runs: time.Hour, cause: app.CauseDone} })
@@ -204,7 +204,7 @@ func TestClusterGetsNoMoreTasksThanItTakes(t *testing.T) {
 	})
 }
 
-func TestFullClusterIsToppedUpInBulkOrEveryMinute(t *testing.T) {
+func TestFullClusterIsRefilledInBulkOrEveryMinute(t *testing.T) {
 	t.Parallel()
 	const most = 100
 	for _, test := range []struct {
@@ -289,7 +289,7 @@ func TestJobsSayThatTheClusterHasNotReportedYet(t *testing.T) {
 	})
 }
 
-// claimedMeanwhile has a job claimed, and its directory made, just after the
+// claimedMeanwhile claims a job and creates its directory just after the
 // claims were read.
 type claimedMeanwhile struct {
 	Jobs
@@ -331,7 +331,7 @@ func TestJobsWaitForAFolderThatIsNotMounted(t *testing.T) {
 	})
 }
 
-func TestUnfitRemoteResultLeavesItsLog(t *testing.T) {
+func TestInvalidRemoteResultLeavesItsLog(t *testing.T) {
 	remoteBubble(t, func(t *testing.T, w *world) {
 		w.options.MaxFiles = 2
 		w.play(func(string, int) script {
@@ -373,9 +373,9 @@ func (g together) Start(ctx context.Context, t app.Task) (app.Handle, error) {
 	}
 }
 
-// TestTasksOfAWholeArrayAreStartedAtOnce checks what a cluster needs in order to
+// TestTasksOfAnArrayAreStartedTogether checks what a cluster needs in order to
 // batch tasks into an array.
-func TestTasksOfAWholeArrayAreStartedAtOnce(t *testing.T) {
+func TestTasksOfAnArrayAreStartedTogether(t *testing.T) {
 	t.Parallel()
 	const count = 1000
 	bubble(t, func(t *testing.T, w *world) {

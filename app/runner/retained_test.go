@@ -43,13 +43,13 @@ func TestSweepSparesYoungAndForeignFiles(t *testing.T) {
 		t.Error("the old work directory is still there")
 	}
 	if !isDir(filepath.Join(dir, string(young), "2", task.WorkDir)) {
-		t.Error("the young work directory was removed")
+		t.Error("the recent work directory was removed")
 	}
 	now = now.Add(time.Hour)
 	must(t, k.sweep(t.Context()))
 	notes, err := os.ReadDir(k.dir)
 	must(t, err)
 	if len(notes) != 1 || notes[0].Name() != "notes" {
-		t.Errorf("left are %v, want only the file that is not a note", notes)
+		t.Errorf("%v are left, want only the file that is not a note", notes)
 	}
 }

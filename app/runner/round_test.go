@@ -30,7 +30,7 @@ func TestImpossibleJobFails(t *testing.T) {
 	})
 }
 
-func TestWaitingJobsSayWhy(t *testing.T) {
+func TestWaitingJobsShowAReason(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.play(func(name string, _ int) script {
 			if name == "held" {
@@ -52,7 +52,7 @@ func TestWaitingJobsSayWhy(t *testing.T) {
 	})
 }
 
-func TestManyJobsOfOneUserDoNotHoldUpAnother(t *testing.T) {
+func TestManyJobsOfOneUserDoNotDelayAnother(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		body, err := strictjson.Parse([]byte(`{"rows":[` + strings.Repeat(`{},`, 499) + `{}]}`))
 		must(t, err)
@@ -70,7 +70,7 @@ func TestManyJobsOfOneUserDoNotHoldUpAnother(t *testing.T) {
 		w.finished("only")
 		stop()
 		if got := w.executor.order[4]; got != id {
-			t.Errorf("the fifth to start is %s, want bob's %s", got, id)
+			t.Errorf("the fifth job to start is %s, want bob's %s", got, id)
 		}
 	})
 }
@@ -94,7 +94,7 @@ func TestLargeJobIsNotStarved(t *testing.T) {
 	})
 }
 
-func TestClusterTakesJobsAFewAtATime(t *testing.T) {
+func TestClusterAcceptsAFewJobsAtATime(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.executor.bounded = false
 		w.play(func(string, int) script { return script{waits: time.Minute, runs: time.Minute, cause: app.CauseDone} })
@@ -113,7 +113,7 @@ func TestClusterTakesJobsAFewAtATime(t *testing.T) {
 	})
 }
 
-// gauge is the disk space that a test sets.
+// gauge reports the disk space that a test sets.
 type gauge struct {
 	mu  sync.Mutex
 	why string

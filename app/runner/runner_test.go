@@ -145,7 +145,7 @@ func TestRunEndsWhileEverythingWaits(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.play(func(name string, _ int) script { return script{runs: 24 * time.Hour, cause: app.CauseDone} })
 		u := w.upload(ann, "a.fasta", "MSEQ")
-		w.jobs = &tap{Jobs: w.Service.Runs, source: func() error { return syscall.ENOSPC }}
+		w.jobs = &faultyJobs{Jobs: w.Service.Runs, source: func() error { return syscall.ENOSPC }}
 		stop := w.start()
 		w.submit(ann, "runs", `{}`)
 		w.submit(ann, "no-space", fmt.Sprintf(`{"sequence":%q}`, u.ID))

@@ -15,7 +15,7 @@ import (
 	"molrun/app/task"
 )
 
-// script says how a task goes.
+// script is the behavior of a task.
 type script struct {
 	waits     time.Duration // from Start to its process
 	why       string        // it waits
@@ -30,8 +30,8 @@ type script struct {
 }
 
 // scripted is the executor of the tests. Its tasks run and end as scripts say. It
-// fails the test if two tasks of a job are alive at once, if more is in use than
-// there is, or if a task is started twice.
+// fails the test if two tasks of a job are alive at once, if more resources are in
+// use than exist, or if a task is started twice.
 type scripted struct {
 	t        testing.TB
 	name     string
@@ -105,7 +105,7 @@ func (s *scripted) check(now time.Time) {
 	}
 }
 
-// write writes what the task's program would.
+// write writes the output of the task's program.
 func (s *scripted) write(t app.Task, p script) error {
 	out := p.out
 	if out == nil {

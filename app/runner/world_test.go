@@ -87,7 +87,7 @@ type world struct {
 	jobs     Jobs // what runners use: the service, unless a test wraps it
 }
 
-// bubble runs a test with a world of its own.
+// bubble runs a test with its own world in a synctest bubble.
 func bubble(t *testing.T, test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) { test(t, newWorld(t)) })
 }
@@ -160,7 +160,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// start starts a runner and returns what ends it.
+// start starts a runner and returns a function that ends it.
 func (w *world) start() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := New(w.jobs, w.files, []app.Executor{w.front}, w.options)
@@ -218,7 +218,7 @@ func (w *world) upload(by app.Caller, filename, text string) *app.Upload {
 	return u
 }
 
-// record is what clients see of a job.
+// record is a job as clients see it.
 type record struct {
 	app.Job
 	Progress *app.Progress `json:"progress"`
@@ -282,7 +282,7 @@ func (w *world) checkResult(id app.JobID) map[string]string {
 	return resulttest.Read(w.t, w.files.JobDir(id), m)
 }
 
-// play gives every task the script of its job's name and attempt.
+// play assigns scripts to tasks by job name and attempt.
 func (w *world) play(play func(name string, attempt int) script) {
 	names := map[app.JobID]string{}
 	w.executor.play = func(t app.Task) script {

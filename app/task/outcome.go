@@ -7,6 +7,7 @@ import (
 
 	"molrun/app/protocol"
 	"molrun/app/task/process"
+	"molrun/app/unit"
 )
 
 // decide records why the task ended. The first cause counts: what a program does
@@ -49,10 +50,10 @@ func (r *runningStep) judgeSignal(sig syscall.Signal) {
 	r.outcome.Signal = signalName(sig)
 	switch {
 	case sig == syscall.SIGKILL && r.cgroup != nil && r.cgroup.OOMKills() > r.cgroupKills:
-		r.decide(protocol.CauseMemory, fmt.Sprintf("The job used more than the %s of memory that it may.", formatBytes(r.spec.MemoryBytes)))
+		r.decide(protocol.CauseMemory, fmt.Sprintf("The job used more than the %s of memory that it may.", unit.Bytes(r.spec.MemoryBytes)))
 	case sig == syscall.SIGXFSZ && r.isolation.FileBytes > 0:
 		r.decide(protocol.CauseLimit, fmt.Sprintf("Step %q wrote a file larger than the %s that one may have (runner.file_size). "+
-			"Have it write less or several files, or ask an administrator for more.", r.step.Name, formatBytes(r.isolation.FileBytes)))
+			"Have it write less or several files, or ask an administrator for more.", r.step.Name, unit.Bytes(r.isolation.FileBytes)))
 	case sig == syscall.SIGKILL && process.OOMKills() > r.oomKills:
 		r.decide(protocol.CauseMemory, "The machine had no memory left, so the kernel killed the program.")
 	default:

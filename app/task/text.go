@@ -15,19 +15,6 @@ func sentence(text string) string {
 	return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."
 }
 
-// formatBytes writes a size for people.
-func formatBytes(bytes int64) string {
-	const units = "KMGTPE"
-	if bytes < 1<<10 {
-		return fmt.Sprintf("%d B", bytes)
-	}
-	value, unit := float64(bytes)/(1<<10), 0
-	for value >= 1<<10 {
-		value, unit = value/(1<<10), unit+1
-	}
-	return fmt.Sprintf("%.1f %ciB", value, units[unit])
-}
-
 // milliseconds is the form in which times are written.
 func milliseconds(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 

@@ -7,6 +7,7 @@ import (
 
 	"molrun/app/protocol"
 	"molrun/app/task/process"
+	"molrun/app/unit"
 )
 
 // memory watches what all processes of the task use together.
@@ -46,7 +47,7 @@ func (r *runningStep) checkUsage() {
 	all := r.descendants()
 	if r.memory.check(all) {
 		r.decide(protocol.CauseMemory, fmt.Sprintf("The job used %s of memory, more than the %s that it may.",
-			formatBytes(r.memory.peak), formatBytes(r.memory.limit)))
+			unit.Bytes(r.memory.peak), unit.Bytes(r.memory.limit)))
 		r.killAll()
 	}
 	r.checkProcesses(int64(len(all)))

@@ -4,6 +4,7 @@ package unit
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -37,7 +38,7 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 		}
 	}
 	n, err := strconv.ParseFloat(number, 64)
-	if err != nil || n < 0 || n*float64(unit) > 1<<62 {
+	if err != nil || math.IsNaN(n) || n < 0 || n*float64(unit) > 1<<62 {
 		return fmt.Errorf("%q is no size; write 64KiB, 16MiB, 2GiB or a number of bytes", text)
 	}
 	*b = Bytes(n * float64(unit))

@@ -95,7 +95,7 @@ func (c *caller) send(path string) error {
 	return err
 }
 
-// ask sends a request and reads its answer.
+// ask sends a request and reads its response.
 func (c *caller) ask(path string) error {
 	if err := c.send(path); err != nil {
 		return err

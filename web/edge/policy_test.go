@@ -12,7 +12,7 @@ import (
 	"molrun/web/edge"
 )
 
-// behind serves a handler that answers with the client's address, behind a
+// behind serves a handler that responds with the client's address, behind a
 // policy.
 func behind(p edge.Policy) http.Handler {
 	return edge.Trace(zerolog.Nop(), p.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

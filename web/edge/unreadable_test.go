@@ -78,7 +78,7 @@ func TestUnreadableRequestOnAReusedConnectionGetsAnErrorObject(t *testing.T) {
 }
 
 // TestAnswersOfHandlersAreNeverRewritten has a handler send bytes that look like
-// net/http's own answer, in a write of their own.
+// net/http's own response, in a write of their own.
 func TestAnswersOfHandlersAreNeverRewritten(t *testing.T) {
 	b := newBounded(t, 4)
 	response, body := b.answerTo("GET /lookalike HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"molrun/app/engine/cgidp/md"
+	"molrun/app/unit"
 )
 
 // restore continues from the last usable checkpoint, if there is one, and removes
@@ -86,5 +87,5 @@ func (c *chain) stepsDone() string {
 		}
 	}
 	return fmt.Sprintf("with %d of %s finished and %d of %d steps done",
-		done, plural(len(c.replicas), "replica"), steps, c.plan.steps*int64(len(c.replicas)))
+		done, unit.Count(len(c.replicas), "replica"), steps, c.plan.steps*int64(len(c.replicas)))
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"molrun/app/unit"
 )
 
 const (
@@ -79,7 +81,7 @@ func (r *run) resume() error {
 func (r *run) announce() {
 	s := r.settings
 	fmt.Fprintf(r.log, "%s %s, %s: %s, %s each, %s; about %s on an idle machine\n", engineName, engineVersion, modelName,
-		plural(len(s.Sequences), "sequence"), plural(s.Replicas, "replica"), plural(s.Cores, "core"),
+		unit.Count(len(s.Sequences), "sequence"), unit.Count(s.Replicas, "replica"), unit.Count(s.Cores, "core"),
 		shortDuration(s.Estimate().Seconds()))
 	for _, w := range s.Warnings() {
 		fmt.Fprintf(r.log, "warning: %s\n", w)

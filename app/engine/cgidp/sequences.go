@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"molrun/app/engine/cgidp/sequence"
+	"molrun/app/unit"
 )
 
 const (
@@ -171,7 +172,7 @@ func (r *reader) names(sequences int, taken map[string]int) []*string {
 			verb = "is"
 		}
 		r.fault(loc("names"), faultName, "there %s %s for %s; give one name for each",
-			verb, plural(len(names), "name"), plural(sequences, "sequence"))
+			verb, unit.Count(len(names), "name"), unit.Count(sequences, "sequence"))
 	}
 	for i, name := range names {
 		if name != nil {

@@ -8,13 +8,6 @@ import (
 	"time"
 )
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // plain writes a number without an exponent.
 func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 

@@ -281,13 +281,19 @@ func (c *Collection) syncDirs() (err error) {
 	return nil
 }
 
-// removeWork removes the work directories of all attempts.
+// removeWork removes the work directories of all attempts, and temporary files of
+// a record or manifest that a crash has left.
 func (c *Collection) removeWork() error {
 	entries, err := os.ReadDir(c.Dir)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "."+recordFile+".") || strings.HasPrefix(e.Name(), "."+manifestFile+".") {
+			if err := os.Remove(filepath.Join(c.Dir, e.Name())); err != nil {
+				return err
+			}
+		}
 		if _, err := strconv.Atoi(e.Name()); err != nil || !e.IsDir() {
 			continue
 		}

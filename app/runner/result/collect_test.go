@@ -87,7 +87,7 @@ func (s *site) result() map[string]string {
 	return resulttest.Read(s.t, s.dir, m)
 }
 
-// plainAlgorithm has nothing but a program, so its metrics are in metrics.json.
+// plainAlgorithm has only a program, so its metrics are in metrics.json.
 func plainAlgorithm(t testing.TB) *algorithm.File {
 	t.Helper()
 	a, mistakes := algorithm.Parse("sim.toml", []byte(`
@@ -140,7 +140,7 @@ func TestCollect(t *testing.T) {
 			must(s.t, syscall.Mkfifo(s.out("d/fifo"), 0o600))
 			must(s.t, bindSocket(s.out("d/socket")))
 		}, map[string]string{"d/ok": "1", "log.txt": ""}, 1},
-		{"names of the service", func(s *site) {
+		{"reserved names", func(s *site) {
 			s.write("job.json", "mine")
 			s.write("log.txt", "mine too")
 			s.write("manifest.json", "mine three")
@@ -148,12 +148,12 @@ func TestCollect(t *testing.T) {
 		}, map[string]string{
 			"output/job.json": "mine", "output/log.txt": "mine too", "manifest.json": "mine three", "sub/job.json": "far", "log.txt": "",
 		}, 25},
-		{"names of the service, taken", func(s *site) {
+		{"reserved names, taken", func(s *site) {
 			s.write("job.json", "a")
 			s.write("output/job.json", "b")
 			s.write("log.txt", "c")
 		}, map[string]string{"output~2/job.json": "a", "output/job.json": "b", "output/log.txt": "c", "log.txt": ""}, 3},
-		{"a file in the place of the directory", func(s *site) {
+		{"a file in place of the directory", func(s *site) {
 			s.write("job.json", "a")
 			s.write("output", "b")
 		}, map[string]string{"output~2/job.json": "a", "output": "b", "log.txt": ""}, 2},
@@ -289,6 +289,9 @@ func TestCollectContinuesAfterAnInterruption(t *testing.T) {
 			}
 			if diff := cmp.Diff(wantFiles, s.result()); diff != "" {
 				t.Errorf("cut after %d steps: result (-want +got):\n%s", after, diff)
+			}
+			if left, _ := filepath.Glob(filepath.Join(s.dir, ".*")); len(left) > 0 {
+				t.Errorf("cut after %d steps: temporary files %v are left", after, left)
 			}
 			for _, attempt := range []string{"0", "1"} {
 				if _, err := os.Stat(filepath.Join(s.dir, attempt, task.WorkDir)); !errors.Is(err, fs.ErrNotExist) {

@@ -14,8 +14,8 @@ import (
 	"molrun/app/task"
 )
 
-// Without a sandbox a program can give names in its output directory to files
-// that are not its own.
+// Without a sandbox, a program can link files that are not its own into its output
+// directory.
 func TestFilesWithNamesElsewhereAreNotCollected(t *testing.T) {
 	s := newSite(t, 1)
 	outside := filepath.Join(t.TempDir(), "outside")
@@ -45,11 +45,11 @@ func TestFilesWithNamesElsewhereAreNotCollected(t *testing.T) {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}
 	if info, err := os.Stat(outside); err != nil || info.Mode().Perm() != 0o400 {
-		t.Errorf("the file outside has become %v, %v", info.Mode(), err)
+		t.Errorf("the file outside is now %v, %v", info.Mode(), err)
 	}
 }
 
-func TestUnfitResults(t *testing.T) {
+func TestInvalidResults(t *testing.T) {
 	tests := []struct {
 		name  string
 		leave func(s *site)
@@ -84,7 +84,7 @@ func TestUnfitResults(t *testing.T) {
 			}
 			must(t, GiveBack(filepath.Join(s.dir, "1")))
 			if !IsDir(s.out(".")) || IsDir(filepath.Join(s.dir, resultDir)) {
-				t.Error("the files did not go back to the work directory")
+				t.Error("the files were not moved back to the work directory")
 			}
 		})
 	}

@@ -94,7 +94,7 @@ func (b *board) play(deep bool) (d Decision, started []string) {
 	return d, started
 }
 
-// deep plays a round with a deep scan, in which these jobs have to start.
+// deep plays a round with a deep scan and checks that exactly these jobs start.
 func (b *board) deep(want ...string) Decision {
 	b.t.Helper()
 	return b.want(true, want)
@@ -115,7 +115,7 @@ func (b *board) want(deep bool, want []string) Decision {
 	return d
 }
 
-// check fails if more is in use than there is, or a device is used twice.
+// check fails if more resources are in use than exist, or a device is used twice.
 func (b *board) check() {
 	b.t.Helper()
 	var used placement.Resources

@@ -31,7 +31,7 @@ func TestWholeMachineIsReservedAfterTenMinutes(t *testing.T) {
 		t.Errorf("reason %q, want %q", got, want)
 	}
 	if got := d.Reasons["b5"]; !strings.HasPrefix(got, "reserved: ") {
-		t.Errorf("reason of a job that is held back: %q", got)
+		t.Errorf("reason of a job blocked by a reservation: %q", got)
 	}
 	b.end("b4")
 	b.deep("whole")
@@ -83,7 +83,7 @@ func TestReservationHoldsIfAShallowScanEndsBeforeIt(t *testing.T) {
 	b.shallow("whole")
 }
 
-func TestShallowScanGoesPastWhatAReservationHoldsBack(t *testing.T) {
+func TestShallowScanSkipsJobsBlockedByAReservation(t *testing.T) {
 	b := newBoard(t, app.Capacity{CPUs: 8, GPUs: []string{"0"}})
 	b.add("ann", "0", placement.Resources{CPUs: 1, GPUs: 1})
 	b.deep("0")
@@ -96,7 +96,7 @@ func TestShallowScanGoesPastWhatAReservationHoldsBack(t *testing.T) {
 	b.shallow("some")
 }
 
-func TestCancelledJobThatIsTriedAgainBeginsToWaitAnew(t *testing.T) {
+func TestRetriedJobStartsWaitingAnew(t *testing.T) {
 	b := passOver(t)
 	whole := b.queue
 	b.queue = nil

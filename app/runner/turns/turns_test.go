@@ -111,7 +111,7 @@ func TestScanIsBoundedForEachUser(t *testing.T) {
 	b.add("ann", "late", cpus(1))
 	b.add("bob", "b", cpus(1))
 	if got := len(b.deep("b").Reasons); got != scanDepth {
-		t.Errorf("%d jobs were looked at, want %d", got, scanDepth)
+		t.Errorf("%d jobs were examined, want %d", got, scanDepth)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestScanSkipsClaimedJobs(t *testing.T) {
 	s := b.turns.Scan(b.now, maxStart, true, func(id app.JobID) bool { return id == "a" })
 	b.queue.visit(s.Visit)
 	if len(s.Waiting) != 1 || s.Waiting[0].ID != "b" {
-		t.Errorf("found %v, want b alone", s.Waiting)
+		t.Errorf("found %v, want only b", s.Waiting)
 	}
 }
 
@@ -149,7 +149,7 @@ func TestImpossibleNamesNeedAndCapacity(t *testing.T) {
 	}
 }
 
-func TestExecutorThatIsNotBoundedTakesAnything(t *testing.T) {
+func TestUnboundedExecutorAcceptsAnyJob(t *testing.T) {
 	b := newBoard(t, app.Capacity{})
 	b.turns = New(app.Capacity{}, false, time.Minute)
 	for i := range maxStart + 10 {
