@@ -7,6 +7,23 @@ import (
 	"molrun/app/fault"
 )
 
+func TestReasonOfALostAttemptIsPartOfASentence(t *testing.T) {
+	s := newSite(t)
+	j := s.submit(ann, "a", `{}`)
+	interrupted := func() app.Ending {
+		return app.Ending{Outcome: &app.Outcome{Cause: app.CauseInterrupted, Message: "The machine ended the job, which did not fail by itself."}}
+	}
+	s.run(j.ID, interrupted())
+	if got, want := s.job(ann, "a").StatusReason, "attempt 1 was lost (The machine ended the job, which did not fail by itself); waiting for the next"; got != want {
+		t.Errorf("the job waits because %q, want %q", got, want)
+	}
+	s.run(j.ID, interrupted())
+	want := "The job was lost: The machine ended the job, which did not fail by itself. Retry it to run it again."
+	if got := s.job(ann, "a").Failure; got == nil || got.Message != want {
+		t.Errorf("failure %+v, want %q", got, want)
+	}
+}
+
 func TestLostAttemptsAreRetriedAndFailedOnesAreNot(t *testing.T) {
 	s := newSite(t)
 	j := s.submit(ann, "lost", `{}`)

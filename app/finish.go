@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"molrun/app/fault"
@@ -78,7 +79,7 @@ func (e *Ending) why() string {
 	case e.Lost != "":
 		return e.Lost
 	case e.Outcome != nil && e.Outcome.Message != "":
-		return e.Outcome.Message
+		return strings.TrimSuffix(e.Outcome.Message, ".") // it becomes part of a sentence
 	}
 	return "its machine or process went away"
 }

@@ -177,6 +177,7 @@ func TestFaultsOfSettings(t *testing.T) {
 		{"names of members", `{"steps":1,"extra":{"A":1}}`, []fault.Field{flaw("value", `the name "A" is not allowed`, "extra", "A")}},
 		{"member that another needs", `{"steps":1,"extra":{"a":1}}`, []fault.Field{flaw("missing", `is required where "a" is given`, "extra", "b")}},
 		{"too many members", `{"steps":1,"extra":{"b":1,"c":1,"d":1}}`, []fault.Field{flaw("value", "must have at most 2 members, got 3", "extra")}},
+		{"NUL in a name", `{"steps":1,"extra":{"b":[{"x\u0000":1}]}}`, []fault.Field{flaw("value", "must not have a name with a NUL character", "extra", "b", 0, "x\x00")}},
 		{"NUL", `{"steps":1,"extra":{"b":["\u0000"]}}`, []fault.Field{flaw("value", "must not contain a NUL character", "extra", "b", 0)}},
 		{"all at once, in the order of the file", `{"nme":1,"method":1,"cutoff":"x"}`, []fault.Field{
 			flaw("unknown", `demo has no setting "nme"; did you mean "note"?`, "nme"),

@@ -71,6 +71,9 @@ func checkText(s string) string {
 	case !norm.NFC.IsNormalString(s):
 		return "send the name in Unicode normal form C (NFC)"
 	}
+	if !strings.ContainsFunc(s, isVisible) {
+		return "use a name with at least one visible character"
+	}
 	for _, r := range s {
 		if r == '/' || r == '\\' {
 			return fmt.Sprintf("use a name without %q", r)
@@ -80,6 +83,14 @@ func checkText(s string) string {
 		}
 	}
 	return ""
+}
+
+// blanks are letters and symbols that are shown as nothing: fillers of Hangul, and
+// the empty pattern of Braille.
+const blanks = "\u115f\u1160\u2800\u3164\uffa0"
+
+func isVisible(r rune) bool {
+	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !unicode.Is(unicode.Mn, r) && !strings.ContainsRune(blanks, r)
 }
 
 // isBidi reports whether r changes the direction of text around it.

@@ -71,13 +71,13 @@ func sentence(j *app.Job, o *app.Outcome) string {
 	case app.CauseTimeout:
 		limit := time.Duration(j.MaxRuntime) * time.Second
 		return fmt.Sprintf("%s ran longer than its limit of %v. Give the job more time (maxRuntimeSeconds) or less to do.", program, limit)
-	case app.CauseStopped:
-		return "The job was stopped."
 	}
 	if o.Message != "" {
 		return o.Message
 	}
 	switch o.Cause {
+	case app.CauseStopped:
+		return "The job was stopped."
 	case app.CauseMemory:
 		return fmt.Sprintf("%s used more than its %s of memory.", program, unit.Bytes(j.Private.Needs.MemoryBytes))
 	case app.CauseCannotStart:

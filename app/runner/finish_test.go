@@ -52,6 +52,11 @@ func TestFailureShowsTheCause(t *testing.T) {
 			app.Failure{Code: app.FailedSignal, Message: "The job had 31 processes at once.", LogTail: "cannot read x.pdb\n"},
 		},
 		{
+			"cancelled on the cluster",
+			script{cause: app.CauseStopped, message: "The job was cancelled in Slurm by user 1000."},
+			app.Failure{Code: app.FailedStopped, Message: "The job was cancelled in Slurm by user 1000."},
+		},
+		{
 			"start",
 			script{refuses: fault.Errorf(fault.Unavailable, "The queue is closed.")},
 			app.Failure{Code: app.FailedCannotStart, Message: "The queue is closed."},

@@ -37,6 +37,10 @@ func appendTextFaults(faults []fault.Field, v *strictjson.Value, path []any) []f
 		faults = appendTextFaults(faults, item, append(slices.Clip(path), i))
 	}
 	for _, m := range v.Members {
+		if strings.ContainsRune(m.Name, 0) {
+			faults = append(faults, fault.Field{Loc: append(append([]any{}, path...), m.Name), Msg: "must not have a name with a NUL character", Type: "value"})
+			continue
+		}
 		faults = appendTextFaults(faults, m.Value, append(slices.Clip(path), m.Name))
 	}
 	return faults
