@@ -123,3 +123,28 @@ var serviceWithoutJobs = sync.OnceValue(func() *app.Service {
 	}
 	return service
 })
+
+// TestBatchOfAnotherOrganizationIsNotFoundByIDOrName asks for a batch in every way
+// that a listing offers.
+func TestBatchOfAnotherOrganizationIsNotFoundByIDOrName(t *testing.T) {
+	s := newSite(t)
+	batch := s.submitBatch(ann, "b", `{}`, `{"steps":2}`)
+	for _, ref := range []string{string(batch.ID), "b"} {
+		for _, q := range []app.JobQuery{
+			{Batch: ref, Limit: 10},
+			{Batch: ref, Limit: 10, WholeOrganization: true, Statuses: true, Subjobs: true},
+			{Batch: ref, Limit: 10, Email: ann.Email, Statuses: true},
+		} {
+			theirs, err := s.Jobs.List(t.Context(), ann, q)
+			must(t, err)
+			if len(theirs.Records) != 2 || q.Statuses && theirs.Statuses.Queued != 2 {
+				t.Errorf("%+v by a member: %d records, %+v; want 2", q, len(theirs.Records), theirs.Statuses)
+			}
+			others, err := s.Jobs.List(t.Context(), eve, q)
+			must(t, err)
+			if len(others.Records) != 0 || q.Statuses && *others.Statuses != (app.Counts{}) {
+				t.Errorf("%+v by another organization: %d records, %+v; want none", q, len(others.Records), others.Statuses)
+			}
+		}
+	}
+}
