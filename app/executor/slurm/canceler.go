@@ -2,8 +2,8 @@ package slurm
 
 import (
 	"context"
-	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"molrun/app/executor/slurm/client"
@@ -24,21 +24,29 @@ type canceler struct {
 }
 
 type cancelRequest struct {
-	target string
-	how    client.Manner
+	job client.Record
+	how client.Manner
 }
 
+// cancelKey identifies a job by its name and its number.
+type cancelKey struct {
+	client.Row
+	target string
+}
+
+func keyOf(r client.Record) cancelKey { return cancelKey{r.Row, r.Target()} }
+
 // cancel cancels jobs, all in the same manner.
-type cancel func(ctx context.Context, how client.Manner, targets []string)
+type cancel func(ctx context.Context, how client.Manner, jobs []client.Record)
 
 func newCanceler() *canceler {
 	return &canceler{requests: make(chan cancelRequest, 1024), ended: make(chan struct{})}
 }
 
 // add requests the end of a job.
-func (c *canceler) add(ctx context.Context, target string, how client.Manner) error {
+func (c *canceler) add(ctx context.Context, job client.Record, how client.Manner) error {
 	select {
-	case c.requests <- cancelRequest{target, how}:
+	case c.requests <- cancelRequest{job, how}:
 		return nil
 	case <-c.ended:
 		return gather.ErrClosed
@@ -49,9 +57,9 @@ func (c *canceler) add(ctx context.Context, target string, how client.Manner) er
 
 // tryAdd is like add, but drops the request while there are many. The caller
 // repeats it.
-func (c *canceler) tryAdd(target string, how client.Manner) {
+func (c *canceler) tryAdd(job client.Record, how client.Manner) {
 	select {
-	case c.requests <- cancelRequest{target, how}:
+	case c.requests <- cancelRequest{job, how}:
 	default:
 	}
 }
@@ -71,14 +79,15 @@ func (c *canceler) run(ctx context.Context, cancel cancel) {
 
 // gather collects the requests of a short while. Of two for one job the stronger
 // counts.
-func (c *canceler) gather(ctx context.Context, first cancelRequest) map[string]client.Manner {
-	requested := map[string]client.Manner{first.target: first.how}
+func (c *canceler) gather(ctx context.Context, first cancelRequest) map[cancelKey]cancelRequest {
+	requested := map[cancelKey]cancelRequest{keyOf(first.job): first}
 	timer := time.NewTimer(gatherCancels)
 	defer timer.Stop()
 	for {
 		select {
 		case r := <-c.requests:
-			requested[r.target] = max(requested[r.target], r.how)
+			r.how = max(r.how, requested[keyOf(r.job)].how)
+			requested[keyOf(r.job)] = r
 		case <-timer.C:
 			return requested
 		case <-ctx.Done():
@@ -87,11 +96,16 @@ func (c *canceler) gather(ctx context.Context, first cancelRequest) map[string]c
 	}
 }
 
-func flush(ctx context.Context, cancel cancel, requested map[string]client.Manner) {
+func flush(ctx context.Context, cancel cancel, requested map[cancelKey]cancelRequest) {
 	for _, how := range []client.Manner{client.IfQueued, client.Terminate, client.End} {
-		targets := slices.Sorted(maps.Keys(requested))
-		targets = slices.DeleteFunc(targets, func(t string) bool { return requested[t] != how })
-		for piece := range slices.Chunk(targets, cancelsAtOnce) {
+		var jobs []client.Record
+		for _, r := range requested {
+			if r.how == how {
+				jobs = append(jobs, r.job)
+			}
+		}
+		slices.SortFunc(jobs, func(a, b client.Record) int { return strings.Compare(a.Target(), b.Target()) })
+		for piece := range slices.Chunk(jobs, cancelsAtOnce) {
 			cancel(ctx, how, piece)
 		}
 	}

@@ -34,7 +34,7 @@ func (e *Executor) choose(t app.Task, k *tracked) (client.Record, bool, error) {
 	for _, r := range records {
 		if r.Kind() == client.Queued && known && r.Submission() != counts.Submission() {
 			e.options.Log("a second job for one task is cancelled", "job", string(t.Job), "slurm", r.Target(), "name", r.Name)
-			e.canceler.tryAdd(r.Target(), client.IfQueued)
+			e.canceler.tryAdd(r, client.IfQueued)
 		}
 	}
 	return counts, known, nil

@@ -91,7 +91,7 @@ func (e *Executor) giveUp(t app.Task, r client.Record) error {
 		}
 		e.options.Log("a task can't start and is given up", "job", string(t.Job), "slurm", r.Target(), "reason", r.Reason)
 	}
-	e.canceler.tryAdd(r.Target(), client.End)
+	e.canceler.tryAdd(r, client.End)
 	return nil
 }
 

@@ -353,3 +353,55 @@ func TestCancelledTaskOfQueuedArray(t *testing.T) {
 		}
 	}
 }
+
+// TestStopSparesAJobThatGotTheNumberOfTheTask lets squeue show the task's job under
+// the number of somebody else's, as a crashed controller may that has given the
+// number away again, and then the truth. No signal may reach the other job.
+func TestStopSparesAJobThatGotTheNumberOfTheTask(t *testing.T) {
+	w := newWorld(t)
+	calls := w.standIn("squeue", `echo >>"$calls"
+if [ -e "$calls.lie" ]; then
+	read -r from to <"$calls.lie"
+	"$real" "$@" | sed "s/\b$from\b/$to/g"
+	exit
+fi
+exec "$real" "$@"`)
+	e := w.executor()
+	a := w.start(e, w.task(untilGo))
+	w.running(e, a)
+	other := strings.TrimSpace(w.cluster.Run(t, "sbatch", "--parsable", "--job-name=other", "--mem=64M", "--output=/dev/null", "--wrap=sleep 600"))
+	w.Cleanup(func() { w.cluster.Run(w, "scancel", "--quiet", other) })
+	runs := func() bool { return strings.Contains(strings.Join(w.jobs("other"), " "), other+":RUNNING") }
+	for begin := time.Now(); !runs(); time.Sleep(50 * time.Millisecond) {
+		if time.Since(begin) > patience {
+			t.Fatal("the other job does not start")
+		}
+	}
+	lie := []byte(number(a) + " " + other + "\n")
+	if err := os.WriteFile(calls+".lie", lie, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for seen := w.lines(calls); w.lines(calls) < seen+3; time.Sleep(20 * time.Millisecond) {
+		w.status(e, a)
+	}
+	if err := os.Remove(calls + ".lie"); err != nil {
+		t.Fatal(err)
+	}
+	for begin := time.Now(); ; time.Sleep(500 * time.Millisecond) {
+		if err := e.Stop(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		if s := w.status(e, a); s.State == app.TaskEnded {
+			if s.Outcome.Cause != app.CauseStopped {
+				t.Errorf("outcome %+v, want it stopped", s.Outcome)
+			}
+			break
+		}
+		if time.Since(begin) > patience {
+			t.Fatal("the task is not stopped")
+		}
+	}
+	if !runs() {
+		t.Errorf("the other job, %s, is gone: %v", other, w.jobs("other"))
+	}
+}

@@ -34,10 +34,37 @@ func (e *Executor) Stop(ctx context.Context, t app.Task) error {
 	if r.Kind() == client.Running && asked <= e.options.Grace+stopMargin {
 		how = client.Terminate
 	}
-	return e.canceler.add(ctx, r.Target(), how)
+	return e.canceler.add(ctx, r, how)
 }
 
-func (e *Executor) cancelJobs(ctx context.Context, how client.Manner, targets []string) {
+// cancelJobs cancels those of the jobs that still have these numbers. A controller
+// that crashes may give a number to somebody else's next job, so numbers are looked
+// up by name right before scancel is called. A job that is not found is left to the
+// caller, who repeats the request.
+func (e *Executor) cancelJobs(ctx context.Context, how client.Manner, jobs []client.Record) {
+	queue, err := e.client.Queue(ctx, e.options.Prefix)
+	if err != nil {
+		if ctx.Err() == nil {
+			e.options.Log("jobs can't be cancelled while squeue fails; it is tried again", "jobs", len(jobs), "err", err)
+		}
+		return
+	}
+	now := map[cancelKey]bool{}
+	for _, r := range queue {
+		if !r.Kind().Over() {
+			now[keyOf(r)] = true
+		}
+	}
+	var targets []string
+	for _, r := range jobs {
+		if now[keyOf(r)] {
+			targets = append(targets, r.Target())
+		}
+	}
+	if len(targets) == 0 {
+		e.submissions.hurry()
+		return
+	}
 	if err := e.client.Cancel(ctx, how, targets); err != nil && ctx.Err() == nil {
 		e.options.Log("scancel failed; it is tried again", "jobs", len(targets), "err", err)
 	}
