@@ -1,10 +1,8 @@
 package web
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
-	"strconv"
 
 	"github.com/gin-gonic/gin"
 
@@ -30,7 +28,7 @@ func (h submissions) job(c *gin.Context, by app.Caller) error {
 	if err != nil {
 		return err
 	}
-	respond.Record(c.Writer, withCreated(record, created))
+	respond.Record(c.Writer, strictjson.Append(record, "created", created))
 	return nil
 }
 
@@ -46,7 +44,7 @@ func (h submissions) batch(c *gin.Context, by app.Caller) error {
 	if err != nil {
 		return err
 	}
-	respond.Record(c.Writer, withCreated(record, created))
+	respond.Record(c.Writer, strictjson.Append(record, "created", created))
 	return nil
 }
 
@@ -100,12 +98,4 @@ func readBatch(r *decode.Reader) app.BatchSubmission {
 		Priority:   int(decode.OrZero(b.Integer("priority", -decode.MaxExact, decode.MaxExact))),
 		MaxRuntime: decode.OrZero(b.Integer("maxRuntimeSeconds", 1, decode.MaxExact)),
 	}
-}
-
-// withCreated appends the member "created" to a job's record.
-func withCreated(record json.RawMessage, created bool) json.RawMessage {
-	open := bytes.TrimRight(bytes.TrimSuffix(bytes.TrimRight(record, " \n"), []byte("}")), " \n")
-	out := append(make([]byte, 0, len(open)+len(`,"created":false}`)), open...)
-	out = append(out, `,"created":`...)
-	return append(strconv.AppendBool(out, created), '}')
 }

@@ -61,12 +61,10 @@ func (e *Executor) cancelJobs(ctx context.Context, how client.Manner, jobs []cli
 			targets = append(targets, r.Target())
 		}
 	}
-	if len(targets) == 0 {
-		e.submissions.hurry()
-		return
-	}
-	if err := e.client.Cancel(ctx, how, targets); err != nil && ctx.Err() == nil {
-		e.options.Log("scancel failed; it is tried again", "jobs", len(targets), "err", err)
+	if len(targets) > 0 {
+		if err := e.client.Cancel(ctx, how, targets); err != nil && ctx.Err() == nil {
+			e.options.Log("scancel failed; it is tried again", "jobs", len(targets), "err", err)
+		}
 	}
 	e.submissions.hurry()
 }
