@@ -117,7 +117,37 @@ func (r *runningStep) end(status syscall.WaitStatus) {
 		return
 	}
 	r.ended = true
+	if asksToEnd(status) && r.outcome.Cause == "" {
+		r.awaitOwnSignal()
+	}
 	r.judge(status)
+}
+
+// ownSignalDelay is how much later than its program the task may get a signal that
+// is meant for both.
+const ownSignalDelay = time.Second
+
+// awaitOwnSignal waits for the signal that may have ended the program to reach this
+// process too. Slurm signals the processes of a job one by one, the last one first,
+// as does an administrator's pkill.
+func (r *runningStep) awaitOwnSignal() {
+	select {
+	case <-r.ends:
+		r.interrupt()
+	case <-r.ctx.Done():
+		r.interrupt()
+	case <-time.After(ownSignalDelay):
+	}
+}
+
+// asksToEnd reports whether a program ended by a signal that asks to end, or says
+// what shells say about such a program.
+func asksToEnd(status syscall.WaitStatus) bool {
+	sig := status.Signal() // -1: by none
+	if code := status.ExitStatus(); code > 128 {
+		sig = syscall.Signal(code - 128)
+	}
+	return sig == syscall.SIGTERM || sig == syscall.SIGINT
 }
 
 // terminate asks the program to end, and has it killed when the grace is over.

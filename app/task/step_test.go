@@ -88,6 +88,29 @@ func TestLeftoversMayEndGracefully(t *testing.T) {
 	}
 }
 
+// Slurm signals the processes of a job one after the other, the task's own maybe last.
+func TestSignalThatReachesTheProgramFirstInterrupts(t *testing.T) {
+	t.Parallel()
+	const late = "(sleep 0.3; kill -TERM $PPID) & "
+	tests := []struct {
+		name, script string
+		cause        protocol.Cause
+	}{
+		{"program", late + "kill -TERM $$", protocol.CauseInterrupted},
+		{"program of a shell", late + `sh -c 'kill -TERM $$'; exit $?`, protocol.CauseInterrupted},
+		{"program alone", "kill -TERM $$", protocol.CauseSignal},
+		{"program of a shell alone", "exit 143", protocol.CauseExit},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if o := newAttempt(t, tt.script).start().outcome(); o.Cause != tt.cause {
+				t.Errorf("outcome %+v, want %s", o, tt.cause)
+			}
+		})
+	}
+}
+
 func TestTimeLimitEndsTheTask(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, script string }{
