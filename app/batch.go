@@ -22,6 +22,7 @@ type BatchSubmission struct {
 	RowNames   []string            // nil: <batchName>-1 …
 	Priority   int
 	MaxRuntime int64
+	Labels     Labels // of the batch, not of its rows
 	Body       *strictjson.Value
 	Faults     []fault.Field
 }
@@ -35,6 +36,7 @@ func (s *Jobs) SubmitBatch(ctx context.Context, by Caller, sub BatchSubmission) 
 		return rec, false, err
 	}
 	plan := newPlan(s.core, by, sub.Type, sub.Version, sub.Priority, sub.MaxRuntime, sub.Faults)
+	plan.checkLabels(sub.Labels)
 	names := plan.rowNames(sub)
 	var rows []row
 	if plan.algorithm != nil {
@@ -48,6 +50,9 @@ func (s *Jobs) SubmitBatch(ctx context.Context, by Caller, sub BatchSubmission) 
 	}
 	parent, subjobs := plan.batch(sub.Name, names, rows)
 	parent.Private.Sent = sent
+	if err := parent.label(sub.Labels); err != nil {
+		return nil, false, err
+	}
 	return s.insert(ctx, parent, subjobs, plan.algorithm)
 }
 

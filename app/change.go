@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"molrun/app/fault"
 	"molrun/app/unit"
@@ -108,6 +109,25 @@ func (s *Jobs) Unpin(ctx context.Context, by Caller, name string) (Record, error
 			return nil
 		}
 		j.Pinned, j.Private.PinnedBy, j.Private.PinnedAt = false, "", unit.Time{}
+		return tx.PutJob(j)
+	})
+}
+
+// Label changes the tags and the note of a job or batch. Only what is given
+// changes.
+func (s *Jobs) Label(ctx context.Context, by Caller, name string, l Labels, faults []fault.Field) (Record, error) {
+	faults = slices.Clone(faults)
+	for _, f := range l.faults() {
+		f.Loc = append([]any{"body"}, f.Loc...)
+		faults = append(faults, f)
+	}
+	if err := fault.List(faults...); err != nil {
+		return nil, err
+	}
+	return s.change(ctx, by, name, func(tx Tx, j *Job) error {
+		if err := j.label(l); err != nil {
+			return err
+		}
 		return tx.PutJob(j)
 	})
 }

@@ -44,22 +44,25 @@ type Job struct {
 	StatusReason string          `json:"statusReason,omitempty"`
 	Settings     json.RawMessage `json:"settings,omitempty"` // as sent; none on a batch
 	Inputs       []Input         `json:"inputs,omitempty"`
-	Organization string          `json:"organization"`
-	Email        string          `json:"jobEmail"` // of the submitter
-	Batch        string          `json:"batch,omitempty"`
-	Priority     int             `json:"priority"`
-	MaxRuntime   int64           `json:"maxRuntimeSeconds,omitempty"`
-	CreatedAt    unit.Time       `json:"createdAt"`
-	StartedAt    unit.Time       `json:"startedAt,omitzero"`
-	CompletedAt  unit.Time       `json:"completedAt,omitzero"` // when it finished, also if it failed
-	Attempts     int             `json:"attempts"`
-	Executor     string          `json:"executor,omitempty"`
-	Isolation    string          `json:"isolation,omitempty"` // of the attempt that ended, as in Outcome
-	Metrics      *Metrics        `json:"metrics,omitempty"`
-	Failure      *Failure        `json:"failure,omitempty"`
-	ResultBytes  *int64          `json:"resultBytes,omitempty"`
-	Pinned       bool            `json:"pinned"`
-	Counts       *Counts         `json:"subjobCounts,omitempty"` // makes the job a batch
+	// Tags and Note stand before Email: see executorOf.
+	Tags         map[string]string `json:"tags,omitempty"`
+	Note         string            `json:"note,omitempty"`
+	Organization string            `json:"organization"`
+	Email        string            `json:"jobEmail"` // of the submitter
+	Batch        string            `json:"batch,omitempty"`
+	Priority     int               `json:"priority"`
+	MaxRuntime   int64             `json:"maxRuntimeSeconds,omitempty"`
+	CreatedAt    unit.Time         `json:"createdAt"`
+	StartedAt    unit.Time         `json:"startedAt,omitzero"`
+	CompletedAt  unit.Time         `json:"completedAt,omitzero"` // when it finished, also if it failed
+	Attempts     int               `json:"attempts"`
+	Executor     string            `json:"executor,omitempty"`
+	Isolation    string            `json:"isolation,omitempty"` // of the attempt that ended, as in Outcome
+	Metrics      *Metrics          `json:"metrics,omitempty"`
+	Failure      *Failure          `json:"failure,omitempty"`
+	ResultBytes  *int64            `json:"resultBytes,omitempty"`
+	Pinned       bool              `json:"pinned"`
+	Counts       *Counts           `json:"subjobCounts,omitempty"` // makes the job a batch
 
 	Private Private `json:"-"`
 }

@@ -41,6 +41,7 @@ type plan struct {
 func planJob(ctx context.Context, c *core, by Caller, sub Submission) (*Job, *algorithm.File, []fault.Field, error) {
 	plan := newPlan(c, by, sub.Type, sub.Version, sub.Priority, sub.MaxRuntime, sub.Faults)
 	plan.checkName(sub.Name, "jobName")
+	plan.checkLabels(sub.Labels)
 	if plan.algorithm == nil || sub.Settings == nil {
 		return nil, nil, plan.faults, nil
 	}
@@ -49,6 +50,9 @@ func planJob(ctx context.Context, c *core, by Caller, sub Submission) (*Job, *al
 		return nil, nil, plan.faults, err
 	}
 	job := plan.job(sub.Name, rows[0])
+	if err := job.label(sub.Labels); err != nil {
+		return nil, nil, nil, err
+	}
 	job.Private.Meaning = meaningHash("job", plan.algorithm, rows[0].normalized)
 	return job, plan.algorithm, nil, nil
 }
@@ -117,6 +121,8 @@ func (p *plan) checkName(name, member string) {
 		p.fault("value", msg, member)
 	}
 }
+
+func (p *plan) checkLabels(l Labels) { p.addBelow([]any{"body"}, l.faults()) }
 
 // row is the checked settings of one job.
 type row struct {

@@ -186,7 +186,10 @@ func TestOptionThatIsNoLongerAllowedStopsItsJobs(t *testing.T) {
 func TestJobSaysIfItsExecutorIsNoLongerConfigured(t *testing.T) {
 	s := newSite(t)
 	s.Service = s.routed(routing.Table{}, greedyOn("slurm", ""), echoFile)
-	_, _, err := s.Jobs.Submit(t.Context(), ann, submissionOf(t, "greedy", "remote", `{}`))
+	remote := submissionOf(t, "greedy", "remote", `{}`)
+	email, executor, note := "x", "local", `"jobEmail":"x","executor":"local"`
+	remote.Labels = app.Labels{Tags: map[string]*string{"jobEmail": &email, "executor": &executor}, Note: &note}
+	_, _, err := s.Jobs.Submit(t.Context(), ann, remote)
 	must(t, err)
 	s.submit(ann, "local", `{}`)
 	wantSame(t, "reason while slurm is configured", s.job(ann, "remote").StatusReason, "")

@@ -22,7 +22,8 @@ type Submission struct {
 	Version    string            // "" takes the algorithm's default
 	Settings   *strictjson.Value // an object; nil where it is among Faults
 	Priority   int
-	MaxRuntime int64             // seconds; 0 takes the algorithm's limit
+	MaxRuntime int64 // seconds; 0 takes the algorithm's limit
+	Labels     Labels
 	Body       *strictjson.Value // the whole body
 	Faults     []fault.Field
 }

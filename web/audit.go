@@ -25,6 +25,7 @@ var audited = map[string]string{
 	"POST /jobs/:jobName/cancel":    "job.cancel",
 	"POST /jobs/:jobName/retry":     "job.retry",
 	"DELETE /jobs/:jobName":         "job.delete",
+	"PATCH /jobs/:jobName":          "job.label",
 	"POST /jobs/:jobName/pin":       "job.pin",
 	"DELETE /jobs/:jobName/pin":     "job.unpin",
 	"POST /result":                  "result.link",

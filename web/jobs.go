@@ -131,6 +131,27 @@ func (h jobs) change(c *gin.Context, by app.Caller, do func(context.Context, app
 	return nil
 }
 
+type labelsRequest struct {
+	name   string
+	labels app.Labels
+}
+
+// label handles PATCH /jobs/{jobName}.
+func (h jobs) label(c *gin.Context, by app.Caller) error {
+	req, faults, err := decode.Lenient(c, func(r *decode.Reader) labelsRequest {
+		return labelsRequest{r.Path("jobName"), readLabels(r.Object(decode.Required))}
+	})
+	if err != nil {
+		return err
+	}
+	record, err := h.svc.Label(c.Request.Context(), by, req.name, req.labels, faults)
+	if err != nil {
+		return err
+	}
+	respond.Record(c.Writer, record)
+	return nil
+}
+
 // delete handles DELETE /jobs/{jobName}.
 func (h jobs) delete(c *gin.Context, by app.Caller) error {
 	name, err := decode.Request(c, jobToChange)

@@ -128,6 +128,7 @@ func TestOtherOrganizationsFindNothing(t *testing.T) {
 		{"GET", "/jobs/%s", "a", "x", ""},
 		{"GET", "/jobs/%s/files", "a", "x", ""},
 		{"GET", "/jobs/%s/logs", "a", "x", ""},
+		{"PATCH", "/jobs/%s", "a", "x", "{}"},
 		{"POST", "/jobs/%s/cancel", "a", "x", ""},
 		{"POST", "/jobs/%s/retry", "a", "x", ""},
 		{"DELETE", "/jobs/%s", "a", "x", ""},

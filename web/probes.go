@@ -18,7 +18,7 @@ import (
 )
 
 // APIVersion is the version of openapi.yaml.
-const APIVersion = "1.0.0"
+const APIVersion = "1.1.0"
 
 //go:embed openapi.yaml
 var openAPIText []byte

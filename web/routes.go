@@ -37,6 +37,7 @@ func (h handlers) routes() []route {
 		{"GET", "/jobs", h.jobs.list, listing},
 		{"DELETE", "/jobs/:jobName", h.jobs.delete, keyed},
 		{"GET", "/jobs/:jobName", h.jobs.get, keyed},
+		{"PATCH", "/jobs/:jobName", h.jobs.label, keyed},
 		{"POST", "/jobs/:jobName/cancel", h.jobs.cancel, keyed},
 		{"GET", "/jobs/:jobName/files", h.results.files, keyed},
 		{"GET", "/jobs/:jobName/logs", h.results.log, keyed},

@@ -55,7 +55,7 @@ func (c call) String() string { return c.method + " " + c.path }
 
 // takesBody reports whether the route reads a JSON body.
 func (c call) takesBody() bool {
-	return c.method == "POST" || c.method == "DELETE"
+	return c.method == "POST" || c.method == "DELETE" || c.method == "PATCH"
 }
 
 func TestEveryRouteRefusesBadKeysInTheSameWay(t *testing.T) {
@@ -132,7 +132,7 @@ func TestUnknownPathsAndMethodsAreErrorObjects(t *testing.T) {
 		{"GET", "/%2e%2e/jobs", 404, "NOT_FOUND", ""},
 		{"GET", "/" + strings.Repeat("x", 5000), 404, "NOT_FOUND", ""},
 		{"POST", "/jobs", 405, "METHOD_NOT_ALLOWED", "GET, HEAD"},
-		{"PATCH", "/jobs/a", 405, "METHOD_NOT_ALLOWED", "DELETE, GET, HEAD"},
+		{"PUT", "/jobs/a", 405, "METHOD_NOT_ALLOWED", "DELETE, GET, HEAD, PATCH"},
 		{"OPTIONS", "/submit-job", 405, "METHOD_NOT_ALLOWED", "POST"},
 		{"GET", "/upload/a", 405, "METHOD_NOT_ALLOWED", "PUT"},
 		{"BREW", "/healthz", 405, "METHOD_NOT_ALLOWED", "GET, HEAD"},
@@ -245,6 +245,7 @@ func TestWritesAreRefusedWhenTheDiskIsFull(t *testing.T) {
 	tests := []struct{ method, path, body string }{
 		{"DELETE", "/files/absent", ""},
 		{"DELETE", "/jobs/absent", ""},
+		{"PATCH", "/jobs/absent", "{}"},
 		{"POST", "/jobs/absent/cancel", ""},
 		{"DELETE", "/jobs/absent/pin", ""},
 		{"POST", "/jobs/absent/pin", ""},

@@ -83,6 +83,7 @@ func readJob(r *decode.Reader) app.Submission {
 		Settings:   b.Member("settings", strictjson.Object, decode.Required),
 		Priority:   int(decode.OrZero(b.Integer("priority", -decode.MaxExact, decode.MaxExact))),
 		MaxRuntime: decode.OrZero(b.Integer("maxRuntimeSeconds", 1, decode.MaxExact)),
+		Labels:     readLabels(b),
 	}
 }
 
@@ -97,5 +98,14 @@ func readBatch(r *decode.Reader) app.BatchSubmission {
 		RowNames:   b.Texts("jobNames"),
 		Priority:   int(decode.OrZero(b.Integer("priority", -decode.MaxExact, decode.MaxExact))),
 		MaxRuntime: decode.OrZero(b.Integer("maxRuntimeSeconds", 1, decode.MaxExact)),
+		Labels:     readLabels(b),
 	}
+}
+
+func readLabels(b *decode.Object) app.Labels {
+	l := app.Labels{Tags: b.Pairs("tags")}
+	if note := b.Member("note", strictjson.String, decode.Optional); note != nil {
+		l.Note = &note.Text
+	}
+	return l
 }

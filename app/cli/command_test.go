@@ -281,7 +281,7 @@ func TestEngineTakesSequencesInlineAndFromAFile(t *testing.T) {
 func TestDescriptionHasVersion1(t *testing.T) {
 	t.Parallel()
 	anonymous := user{plain(t), ""}
-	if text := string(anonymous.do("GET", "/openapi.yaml", nil).want(200).body); !strings.Contains(text, "\n  version: 1.0.0\n") {
+	if text := string(anonymous.do("GET", "/openapi.yaml", nil).want(200).body); !strings.Contains(text, "\n  version: 1.1.0\n") {
 		t.Errorf("the description has another version: %.300s", text)
 	}
 	var v map[string]any

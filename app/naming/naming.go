@@ -58,28 +58,74 @@ func CheckFolder(folder string) string {
 	return ""
 }
 
+// Limits of tags and notes.
+const (
+	maxTagKeyRunes   = 64
+	maxTagValueRunes = 200
+	maxNoteBytes     = 4096
+)
+
+// CheckTag says what is wrong with a tag, "" if nothing. A filter writes it as
+// key:value, so the key has no colon.
+func CheckTag(key, value string) string {
+	switch {
+	case utf8.RuneCountInString(key) > maxTagKeyRunes:
+		return fmt.Sprintf("use a key of at most %d characters", maxTagKeyRunes)
+	case strings.Contains(key, ":"):
+		return "use a key without a colon"
+	case utf8.RuneCountInString(value) > maxTagValueRunes:
+		return fmt.Sprintf("use a value of at most %d characters", maxTagValueRunes)
+	}
+	if msg := checkPrintable(key); msg != "" {
+		return "key: " + msg
+	}
+	return checkPrintable(value)
+}
+
+// CheckNote says what is wrong with a note of several lines, "" if nothing.
+func CheckNote(note string) string {
+	switch {
+	case len(note) > maxNoteBytes:
+		return fmt.Sprintf("use at most %d bytes, not %d", maxNoteBytes, len(note))
+	case !utf8.ValidString(note):
+		return "use valid UTF-8"
+	}
+	for _, r := range note {
+		if r != '\n' && r != '\t' && isHidden(r) {
+			return fmt.Sprintf("leave out the invisible character %U", r)
+		}
+	}
+	return ""
+}
+
 func checkText(s string) string {
+	if s == "." || s == ".." {
+		return `use a name other than "." and ".."`
+	}
+	if i := strings.IndexAny(s, `/\`); i >= 0 {
+		return fmt.Sprintf("use a name without %q", s[i])
+	}
+	return checkPrintable(s)
+}
+
+// checkPrintable says why a line of text would not look like itself, "" if it does.
+func checkPrintable(s string) string {
 	switch {
 	case s == "":
-		return "give a name of at least one character"
+		return "give at least one character"
 	case !utf8.ValidString(s):
 		return "use valid UTF-8"
-	case s == "." || s == "..":
-		return `use a name other than "." and ".."`
 	case strings.TrimSpace(s) != s:
 		return "leave out the space at the beginning or end"
 	case !norm.NFC.IsNormalString(s):
-		return "send the name in Unicode normal form C (NFC)"
+		return "send it in Unicode normal form C (NFC)"
 	}
 	if !strings.ContainsFunc(s, isVisible) {
-		return "use a name with at least one visible character"
+		return "use at least one visible character"
 	}
 	for _, r := range s {
-		if r == '/' || r == '\\' {
-			return fmt.Sprintf("use a name without %q", r)
-		}
-		if unicode.IsControl(r) || isBidi(r) || r == '\u2028' || r == '\u2029' || r == utf8.RuneError {
-			return fmt.Sprintf("use a name without the invisible character %U", r)
+		if isHidden(r) {
+			return fmt.Sprintf("leave out the invisible character %U", r)
 		}
 	}
 	return ""
@@ -91,6 +137,12 @@ const blanks = "\u115f\u1160\u2800\u3164\uffa0"
 
 func isVisible(r rune) bool {
 	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !unicode.Is(unicode.Mn, r) && !strings.ContainsRune(blanks, r)
+}
+
+// isHidden reports whether r is not shown as itself: it controls lines or terminals,
+// or what is around it.
+func isHidden(r rune) bool {
+	return unicode.IsControl(r) || isBidi(r) || r == '\u2028' || r == '\u2029' || r == utf8.RuneError
 }
 
 // isBidi reports whether r changes the direction of text around it.

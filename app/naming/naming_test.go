@@ -37,6 +37,36 @@ func TestNames(t *testing.T) {
 	}
 }
 
+func TestTagsAndNotes(t *testing.T) {
+	for _, tt := range []struct {
+		key, value string
+		ok         bool
+	}{
+		{"target", "6LU7", true},
+		{"run/set", `a\b: c`, true},
+		{strings.Repeat("é", 64), strings.Repeat("é", 200), true},
+		{strings.Repeat("k", 65), "v", false},
+		{"k", strings.Repeat("v", 201), false},
+		{"a:b", "v", false},
+		{"", "v", false},
+		{"k", "", false},
+		{"k", "a\nb", false},
+		{"k\u202e", "v", false},
+	} {
+		if msg := CheckTag(tt.key, tt.value); (msg == "") != tt.ok {
+			t.Errorf("CheckTag(%q, %q) = %q", tt.key, tt.value, msg)
+		}
+	}
+	for note, ok := range map[string]bool{
+		"": true, "One.\n\tTwo é.": true, strings.Repeat("n", 4096): true,
+		strings.Repeat("n", 4097): false, "a\r\nb": false, "a\x1bb": false, "\xff": false, "a\u202eb": false,
+	} {
+		if msg := CheckNote(note); (msg == "") != ok {
+			t.Errorf("CheckNote(%q) = %q", note, msg)
+		}
+	}
+}
+
 // FuzzNames: what is accepted is safe to show and to put in a header.
 func FuzzNames(f *testing.F) {
 	f.Add("hst5")

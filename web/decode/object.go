@@ -155,6 +155,26 @@ func (o *Object) Texts(name string) []string {
 	return texts
 }
 
+// Pairs returns an object whose members are strings or null, nil if none was sent.
+func (o *Object) Pairs(name string) map[string]*string {
+	v := o.Member(name, strictjson.Object, Optional)
+	if v == nil {
+		return nil
+	}
+	pairs := make(map[string]*string, len(v.Members))
+	for i, m := range v.Members {
+		switch {
+		case m.Value.Kind == strictjson.String:
+			pairs[m.Name] = &m.Value.Text
+		case m.Value.Kind == strictjson.Null:
+			pairs[m.Name] = nil
+		case i < maxItemFaults:
+			o.r.Fault("type", []any{"body", name, m.Name}, "use %v, not %v", strictjson.String, m.Value.Kind)
+		}
+	}
+	return pairs
+}
+
 // OrZero returns what p points to, 0 if it is nil.
 func OrZero(p *int64) int64 {
 	if p == nil {

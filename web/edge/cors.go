@@ -9,7 +9,7 @@ import (
 // What a web page may send and read. The page itself sends the key in
 // x-api-key; the browser adds no credentials, so none are allowed.
 const (
-	corsMethods = "GET, HEAD, POST, PUT, DELETE"
+	corsMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
 	corsHeaders = "X-Api-Key, Content-Type, Range, If-Range, If-None-Match"
 	corsExposed = "Accept-Ranges, Allow, Content-Disposition, Content-Length, Content-Range, ETag, Retry-After, X-Log-Size, X-Request-Id"
 	corsMaxAge  = "600"

@@ -1,0 +1,79 @@
+package app
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"molrun/app/fault"
+	"molrun/app/naming"
+)
+
+// MaxTags is how many tags a job may have.
+const MaxTags = 20
+
+// Labels are what people write on a job to find it again. They are no part of its
+// work: they may change at any time, and do not tell two submissions apart.
+type Labels struct {
+	Tags map[string]*string // nil removes a tag
+	Note *string            // nil leaves the note as it is, "" removes it
+}
+
+// faults returns what is wrong with the labels; paths begin in the body.
+func (l Labels) faults() (faults []fault.Field) {
+	fail := func(msg string, loc ...any) {
+		if msg != "" {
+			faults = append(faults, fault.Field{Loc: loc, Msg: msg, Type: "value"})
+		}
+	}
+	if set := l.set(); set > MaxTags {
+		fail(tooManyTags(set), "tags")
+	} else {
+		for _, key := range slices.Sorted(maps.Keys(l.Tags)) {
+			if value := l.Tags[key]; value != nil {
+				fail(naming.CheckTag(key, *value), "tags", key)
+			}
+		}
+	}
+	if l.Note != nil {
+		fail(naming.CheckNote(*l.Note), "note")
+	}
+	return faults
+}
+
+// set returns how many tags are set.
+func (l Labels) set() (n int) {
+	for _, value := range l.Tags {
+		if value != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func tooManyTags(n int) string {
+	return fmt.Sprintf("use at most %d tags, not %d; a tag that is null is removed", MaxTags, n)
+}
+
+// label changes a job's labels. It fails if the job had too many tags then.
+func (j *Job) label(l Labels) error {
+	tags := maps.Clone(j.Tags)
+	for key, value := range l.Tags {
+		switch {
+		case value == nil:
+			delete(tags, key)
+		case tags == nil:
+			tags = map[string]string{key: *value}
+		default:
+			tags[key] = *value
+		}
+	}
+	if len(tags) > MaxTags {
+		return fault.List(fault.Field{Loc: []any{"body", "tags"}, Type: "value", Msg: tooManyTags(len(tags))})
+	}
+	j.Tags = tags
+	if l.Note != nil {
+		j.Note = *l.Note
+	}
+	return nil
+}
