@@ -97,6 +97,7 @@ type Private struct {
 	Sent       string              `json:"sent,omitempty"`       // hash of the body as sent, hex
 	Meaning    string              `json:"meaning,omitempty"`    // hash of type, version and normalised settings, hex
 	Normalized json.RawMessage     `json:"normalized,omitempty"` // settings as the program sees them
+	AsksTime   bool                `json:"asksTime,omitempty"`   // the submission gave maxRuntimeSeconds; older versions did not store it
 	Definition string              `json:"definition,omitempty"` // digest of the algorithm file it was validated against
 	Batch      JobID               `json:"batch,omitempty"`      // parent of a subjob
 	Row        int                 `json:"row,omitempty"`        // its place in the batch, from 0

@@ -286,6 +286,7 @@ func (p *plan) job(name string, r row) *Job {
 		Executor:     r.executor,
 		Private: Private{
 			Normalized: r.normalized,
+			AsksTime:   p.asksTime,
 			Definition: p.algorithm.Digest,
 			Needs:      r.needs,
 			Retries:    p.algorithm.Retries,

@@ -70,13 +70,6 @@ func hash(parts ...[]byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// sameWork reports whether both jobs ask for the same work, as sent or in
-// meaning.
-func (j *Job) sameWork(other *Job) bool {
-	a, b := &j.Private, &other.Private
-	return a.Sent == b.Sent || a.Meaning == b.Meaning
-}
-
 // sentBefore returns the record of the job that this very body made, nil if
 // there is none.
 func (s *Jobs) sentBefore(ctx context.Context, by Caller, name, sent string) (rec Record, err error) {
@@ -110,12 +103,13 @@ func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, a *algorith
 		rec, created = nil, false
 		old, err := tx.JobNamed(job.Organization, job.Name)
 		switch {
-		case err == nil && old.sameWork(job):
+		case err == nil:
+			if err := old.repeatedBy(job); err != nil {
+				return err
+			}
 			id = old.ID
 			rec, err = tx.JobJSON(id)
 			return err
-		case err == nil:
-			return fault.Errorf(fault.JobAlreadyExists, "job %q already exists with other content; choose another jobName, or send the same again to get that job", job.Name)
 		case !errors.Is(err, fault.NotFound):
 			return err
 		}

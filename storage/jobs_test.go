@@ -47,6 +47,7 @@ func goldenJob() *app.Job {
 		Sent:       "5e",
 		Meaning:    "3e",
 		Normalized: json.RawMessage(`{"steps":1}`),
+		AsksTime:   true,
 		Definition: "de",
 		Batch:      jobID(4),
 		Row:        17,

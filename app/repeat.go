@@ -1,0 +1,53 @@
+package app
+
+import (
+	"strings"
+
+	"molrun/app/fault"
+)
+
+// repeatedBy returns nil if other asks for the same work as j, as sent or in
+// meaning, and otherwise an error that says in what it differs.
+func (j *Job) repeatedBy(other *Job) error {
+	if j.Private.Sent == other.Private.Sent {
+		return nil
+	}
+	switch {
+	case j.Private.Batch != "":
+		return fault.Errorf(fault.JobAlreadyExists, "job %q already exists and is a row of the batch %q; choose another name", j.Name, j.Batch)
+	case j.IsBatch() && !other.IsBatch():
+		return fault.Errorf(fault.JobAlreadyExists, "job %q already exists and is a batch; choose another name", j.Name)
+	case !j.IsBatch() && other.IsBatch():
+		return fault.Errorf(fault.JobAlreadyExists, "job %q already exists and is no batch; choose another name", j.Name)
+	}
+	if members := j.differences(other); len(members) > 0 {
+		return fault.Errorf(fault.JobAlreadyExists, "job %q already exists and differs in %s; choose another name, or send the same again to get that job",
+			j.Name, strings.Join(members, " and "))
+	}
+	return nil
+}
+
+// differences names the members of a submission in which two jobs, or two
+// batches, differ in meaning.
+func (j *Job) differences(other *Job) (members []string) {
+	switch {
+	case j.Private.Meaning == other.Private.Meaning:
+	case j.Type != other.Type:
+		members = append(members, "type")
+	case j.Version != other.Version:
+		members = append(members, "version")
+	case j.IsBatch():
+		members = append(members, "settings or jobNames")
+	default:
+		members = append(members, "settings")
+	}
+	if j.Priority != other.Priority {
+		members = append(members, "priority")
+	}
+	// Who leaves the time to the algorithm asks for the same even if its limit
+	// has changed since.
+	if j.MaxRuntime != other.MaxRuntime && (j.Private.AsksTime || other.Private.AsksTime) {
+		members = append(members, "maxRuntimeSeconds")
+	}
+	return members
+}
