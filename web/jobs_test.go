@@ -119,35 +119,6 @@ func flipped(letter byte) string {
 	return "A"
 }
 
-func TestOtherOrganizationsFindNothing(t *testing.T) {
-	s := start(t)
-	s.submit("a")
-	s.run("a", map[string]string{"out.txt": "text"})
-	id := s.upload("a.pdb", "ATOM")
-	for _, c := range []struct{ method, path, foreign, absent, body string }{
-		{"GET", "/jobs/%s", "a", "x", ""},
-		{"GET", "/jobs/%s/files", "a", "x", ""},
-		{"GET", "/jobs/%s/logs", "a", "x", ""},
-		{"PATCH", "/jobs/%s", "a", "x", "{}"},
-		{"POST", "/jobs/%s/cancel", "a", "x", ""},
-		{"POST", "/jobs/%s/retry", "a", "x", ""},
-		{"DELETE", "/jobs/%s", "a", "x", ""},
-		{"POST", "/upload/%s/complete", id, "01AAAAAAAAAAAAAAAAAAAAAAAA", ""},
-		{"DELETE", "/files/%s", id, "01AAAAAAAAAAAAAAAAAAAAAAAA", ""},
-	} {
-		foreign := s.as(s.eve, c.method, fmt.Sprintf(c.path, c.foreign), c.body)
-		absent := s.as(s.eve, c.method, fmt.Sprintf(c.path, c.absent), c.body)
-		if foreign.status != 404 || absent.status != 404 {
-			t.Errorf("%s %s: %d, %d", c.method, c.path, foreign.status, absent.status)
-		}
-		same(t, c.path, strings.ReplaceAll(foreign.body, `\"`+c.foreign+`\"`, "it"), strings.ReplaceAll(absent.body, `\"`+c.absent+`\"`, "it"))
-	}
-	if a := s.as(s.eve, "POST", "/result", `{"jobName":"a"}`); a.status != 404 {
-		t.Errorf("result: %d %s", a.status, a.body)
-	}
-	s.want(200, "GET", "/jobs/a", "")
-}
-
 func TestOnlySubmitterAndAdminsChangeAJob(t *testing.T) {
 	s := start(t)
 	s.submit("a")

@@ -186,9 +186,9 @@ func (c *Checker) checkBody(e exchange, place []string) []string {
 // checkAccepted checks that a request which the service accepted is described.
 func (c *Checker) checkAccepted(e exchange, op Operation) []string {
 	var faults []string
-	known := c.parameters(op)
+	known := c.Spec.Inputs(op)
 	for name := range e.request.URL.Query() {
-		if !slices.Contains(known, name) {
+		if !slices.ContainsFunc(known, func(i Input) bool { return i.In == "query" && i.Name == name }) {
 			faults = append(faults, fmt.Sprintf("the query parameter %q was accepted and is not described", name))
 		}
 	}
@@ -202,22 +202,6 @@ func (c *Checker) checkAccepted(e exchange, op Operation) []string {
 		faults = append(faults, c.validate(e, e.sent, at...)...)
 	}
 	return faults
-}
-
-// parameters returns the names of the query parameters of an operation.
-func (c *Checker) parameters(op Operation) []string {
-	var names []string
-	list, _ := c.Spec.at(op.at("parameters")...).([]any)
-	for _, item := range list {
-		parameter, _ := item.(map[string]any)
-		if ref, ok := parameter["$ref"].(string); ok {
-			parameter, _ = c.Spec.at("components", "parameters", ref[strings.LastIndex(ref, "/")+1:]).(map[string]any)
-		}
-		if name, ok := parameter["name"].(string); ok && parameter["in"] == "query" {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 func (c *Checker) validate(e exchange, body []byte, place ...string) []string {

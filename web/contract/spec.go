@@ -85,15 +85,23 @@ func (s *Spec) at(place ...string) any {
 // follow resolves the reference at a place. Without one, it returns the place.
 func (s *Spec) follow(place ...string) []string {
 	object, _ := s.at(place...).(map[string]any)
+	if target := s.target(object); target != nil {
+		return s.follow(target...)
+	}
+	return place
+}
+
+// target returns the place that a reference names, nil for anything else.
+func (s *Spec) target(object map[string]any) []string {
 	ref, _ := object["$ref"].(string)
 	if !strings.HasPrefix(ref, "#/") {
-		return place
+		return nil
 	}
 	parts := strings.Split(ref[2:], "/")
 	for i := range parts {
 		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(parts[i])
 	}
-	return s.follow(parts...)
+	return parts
 }
 
 // schema compiles the schema at a place.

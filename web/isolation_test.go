@@ -1,0 +1,279 @@
+package web_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"molrun/web/contract"
+)
+
+// meaning is what an input of the API names.
+type meaning string
+
+const (
+	aJob       meaning = "a job, batch or row, by name or ID"
+	aFile      meaning = "an upload by ID"
+	aPath      meaning = "a file of a result"
+	aMember    meaning = "a member of an organization"
+	aFolder    meaning = "a folder of uploads"
+	aCursor    meaning = "the cursor of a listing"
+	references meaning = "settings, which may refer to uploads and results"
+	newName    meaning = "the name that a new thing gets"
+)
+
+// inputsThatName classifies every parameter and member of openapi.yaml that can
+// carry something that belongs to somebody. An entry for an operation goes before
+// one for all of them.
+var inputsThatName = map[string]meaning{
+	"path fileId":   aFile,
+	"path filename": newName,
+	"path jobName":  aJob,
+
+	"query batch":    aJob,
+	"query folder":   aFolder,
+	"query jobEmail": aMember,
+	"query jobName":  aJob,
+	"query startKey": aCursor,
+
+	"PUT /upload/{filename} query folder": newName,
+
+	"body fileName": aPath,
+	"body jobName":  aJob,
+	"body settings": references,
+
+	"POST /submit-batch body batchName": newName,
+	"POST /submit-batch body jobNames":  newName,
+	"POST /submit-job body jobName":     newName,
+	"POST /validate-job body jobName":   newName,
+}
+
+// inputsThatDoNot are all others, each with a value for which other code runs than
+// without it.
+var inputsThatDoNot = map[string]any{
+	"path type":    "echo",
+	"body type":    "echo",
+	"body version": "1",
+
+	"query algorithm":      "echo",
+	"query attempt":        "1",
+	"query includeSubjobs": "true",
+	"query limit":          "1",
+	"query offset":         "1",
+	"query organization":   "true",
+	"query status":         "COMPLETED",
+	"query statuses":       "true",
+	"query version":        "1",
+	"query wait":           "1s",
+
+	"body maxRuntimeSeconds": 60,
+	"body note":              "a note",
+	"body partial":           true,
+	"body priority":          -1,
+	"body size":              4,
+	"body tags":              map[string]any{"round": "1"},
+}
+
+// TestNothingOfAnotherOrganizationIsFound fills every parameter and member that
+// openapi.yaml describes with what belongs to another organization, alone and with
+// every option beside it: each answer must be the one for a thing that does not
+// exist.
+func TestNothingOfAnotherOrganizationIsFound(t *testing.T) {
+	for _, op := range described.Spec.Operations() {
+		inputs := described.Spec.Inputs(op)
+		for _, in := range inputs {
+			what, names := meaningOf(op, in)
+			_, harmless := inputsThatDoNot[in.In+" "+in.Name]
+			if names == harmless {
+				t.Errorf("%s %s has the input %s %s: say in inputsThatName or in inputsThatDoNot what it is", op.Method, op.Path, in.In, in.Name)
+			}
+			if names {
+				t.Run(fmt.Sprintf("%s %s %s %s", op.Method, op.Path, in.In, in.Name), func(t *testing.T) {
+					nothingIsFound(t, op, inputs, in, what)
+				})
+			}
+		}
+	}
+}
+
+func meaningOf(op contract.Operation, in contract.Input) (meaning, bool) {
+	name := in.In + " " + in.Name
+	if what, ok := inputsThatName[op.Method+" "+op.Path+" "+name]; ok {
+		return what, true
+	}
+	what, ok := inputsThatName[name]
+	return what, ok
+}
+
+// pair is something of ann's, and the like that never was.
+type pair struct{ theirs, absent any }
+
+// nothingIsFound compares the answers to eve for one input.
+func nothingIsFound(t *testing.T, op contract.Operation, inputs []contract.Input, in contract.Input, what meaning) {
+	s := start(t)
+	w := populate(s)
+	before := w.everything(s)
+	pairs := w.pairs[what]
+	if len(pairs) == 0 {
+		t.Fatalf("nothing of another organization is known that is %s", what)
+	}
+	for _, options := range choices(op, inputs) {
+		for _, p := range pairs {
+			theirs := w.send(s, op, inputs, options, in, p.theirs)
+			absent := w.send(s, op, inputs, options, in, p.absent)
+			if theirs != absent {
+				t.Errorf("with %v, the answer for %v of another organization\n%s\nand for %v, which does not exist\n%s", options, p.theirs, theirs, p.absent, absent)
+			}
+		}
+	}
+	same(t, "what the other organization has", w.everything(s), before)
+}
+
+// choices returns the sets of options to try: none, each alone, all together.
+func choices(op contract.Operation, inputs []contract.Input) [][]string {
+	all := []string{}
+	for _, in := range inputs {
+		if _, names := meaningOf(op, in); !names && !in.Required {
+			all = append(all, in.In+" "+in.Name)
+		}
+	}
+	sets := [][]string{{}}
+	for _, one := range all {
+		sets = append(sets, []string{one})
+	}
+	return append(sets, all)
+}
+
+// world is what both organizations have.
+type world struct {
+	pairs map[meaning][]pair
+	own   map[meaning]any // what eve herself has
+}
+
+// populate gives both organizations a job with a result, a batch and an upload.
+func populate(s *service) world {
+	const absent = "01AAAAAAAAAAAAAAAAAAAAAAAA"
+	file := s.upload("theirs.pdb", "ATOM")
+	s.submit("theirs")
+	s.run("theirs", map[string]string{"theirs.txt": "secret", "a.pdb": "ATOM"})
+	s.want(200, "POST", "/submit-batch", `{"batchName":"theirs-batch","type":"echo","settings":[{},{}],"jobNames":["theirs-row","theirs-row-2"]}`)
+	s.run("theirs-row", map[string]string{"theirs.txt": "secret"})
+	w := world{
+		pairs: map[meaning][]pair{
+			aFile:   {{file, absent}},
+			aPath:   {{"theirs.txt", "absent.txt"}},
+			aMember: {{"ann@lab.example", "absent@lab.example"}},
+			newName: {{"theirs", "absent"}, {"theirs.pdb", "absent.pdb"}, {"theirs-batch", "absent-b"}},
+		},
+		own: map[meaning]any{aPath: nil, aMember: nil, aFolder: nil, aCursor: nil, references: map[string]any{}},
+	}
+	for _, name := range []string{"theirs", "theirs-batch", "theirs-row"} {
+		id := s.want(200, "GET", "/jobs/"+name, "").fields(s.t)["jobId"]
+		w.pairs[aJob] = append(w.pairs[aJob], pair{name, "absent"}, pair{id, absent})
+		w.addReference("job:"+name+"/theirs.txt", "job:absent/theirs.txt")
+		w.addReference("job:"+name+"/a.pdb", "job:absent/a.pdb")
+	}
+	w.addReference(file, absent)
+	w.addReference("inputs/theirs.pdb", "inputs/absent.pdb")
+	s.want(200, "PUT", "/upload/b.pdb?folder=theirs", "")
+	w.pairs[aFolder] = []pair{{"theirs", "absent"}}
+	for _, listing := range []string{"/jobs?limit=1", "/jobs?limit=1&organization=true", "/files?limit=1", "/files?limit=1&organization=true"} {
+		w.pairs[aCursor] = append(w.pairs[aCursor], pair{s.want(200, "GET", listing, "").fields(s.t)["startKey"], "AAAA"})
+	}
+
+	ann := s.ann
+	s.ann = s.eve // the helpers act as ann
+	w.own[aFile] = s.upload("own.pdb", "ATOM")
+	s.submit("own")
+	s.run("own", map[string]string{"own.txt": "text"})
+	w.own[aJob] = "own"
+	s.ann = ann
+	return w
+}
+
+func (w world) addReference(theirs, absent string) {
+	w.pairs[references] = append(w.pairs[references], pair{map[string]any{"structure": theirs}, map[string]any{"structure": absent}})
+}
+
+// send sends eve's request with one input set to a value, the required ones to what
+// she has, and some options. It returns the answer without what differs in every
+// answer, and without the value itself.
+func (w world) send(s *service, op contract.Operation, inputs []contract.Input, options []string, in contract.Input, value any) string {
+	s.t.Helper()
+	path, query, body := op.Path, url.Values{}, map[string]any{}
+	for _, i := range inputs {
+		what, _ := meaningOf(op, i)
+		v := w.own[what]
+		switch what {
+		case "":
+			v = inputsThatDoNot[i.In+" "+i.Name]
+		case newName:
+			v = fmt.Sprint("new-", value)
+		}
+		switch chosen := slices.Contains(options, i.In+" "+i.Name); {
+		case i == in:
+			v = value
+		case !i.Required && !chosen:
+			continue
+		}
+		if list := op.Path == "/submit-batch"; list && (i.Name == "settings" || i.Name == "jobNames") {
+			v = []any{v}
+		}
+		switch i.In {
+		case "path":
+			path = strings.ReplaceAll(path, "{"+i.Name+"}", url.PathEscape(fmt.Sprint(v)))
+		case "query":
+			query.Set(i.Name, fmt.Sprint(v))
+		case "body":
+			body[i.Name] = v
+		default:
+			s.t.Fatalf("no test sends an input in %s", i.In)
+		}
+	}
+	text := ""
+	if len(body) > 0 {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		text = string(encoded)
+	}
+	a := s.as(s.eve, op.Method, path+"?"+query.Encode(), text)
+	if a.status >= 500 {
+		s.t.Errorf("%s %s %s: %d %s", op.Method, path, text, a.status, a.body)
+	}
+	return a.without(value)
+}
+
+// volatile matches what differs between two answers to the same request.
+var volatile = regexp.MustCompile(`[0-9A-Z]{26}|\d{4}-\d\d-\d\dT[0-9:.]+Z|/blobs/[^"]*`)
+
+// without returns the answer without the words of a value.
+func (a answer) without(value any) string {
+	for _, name := range []string{"X-Request-Id", "Date", "Content-Length"} {
+		a.header.Del(name)
+	}
+	text := fmt.Sprint(a.status, " ", a.header, " ", a.body)
+	if settings, ok := value.(map[string]any); ok {
+		value = settings["structure"]
+	}
+	for _, word := range strings.FieldsFunc(fmt.Sprint(value), func(r rune) bool { return r == ':' || r == '/' }) {
+		if word != "job" && word != "inputs" {
+			text = strings.ReplaceAll(text, word, "it")
+		}
+	}
+	return volatile.ReplaceAllString(text, "…")
+}
+
+// everything returns all that ann's organization sees of its own.
+func (world) everything(s *service) map[string]string {
+	all := map[string]string{}
+	for _, path := range []string{"/jobs?organization=true&includeSubjobs=true&statuses=true", "/files?organization=true"} {
+		all[path] = s.want(200, "GET", path, "").body
+	}
+	return all
+}
