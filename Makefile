@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 DATA    ?= molrun-data
 LDFLAGS  = -s -w -X molrun/app/cli.version=$(VERSION)
 
-.PHONY: build demo test lint bench growth benchmarks fuzz physics compare simulate faults faults-slurm powercut soak cluster clean
+.PHONY: build demo test lint bench growth benchmarks fuzz physics compare simulate faults faults-slurm powercut soak cluster mutants clean
 
 build: ## build the static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
@@ -36,6 +36,9 @@ physics: ## test the engine's physics thoroughly: up to 30 minutes on two cores
 
 compare: ## compare the engine's speed with LAMMPS (lmp), about four minutes
 	CGIDP_LAMMPS=Hst5,DSS1,aSyn140,ht2N4R $(GO) test -run SpeedNextToLAMMPS -count 1 -timeout 0 -v ./app/engine/cgidp/md
+
+mutants: ## plant mistakes and list those that no test notices; half an hour: MUTANTS_FLAGS='-lines 60 ./storage'
+	@$(GO) run ./app/mutants $(MUTANTS_FLAGS)
 
 simulate: ## run the whole service on random seeds: SEEDS=10000
 	$(GO) test ./app/simulation -run TestSeeds -timeout 2h -seeds $(or $(SEEDS),10000)

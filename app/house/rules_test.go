@@ -87,6 +87,7 @@ var rules = map[string]rule{
 	"app/cli":         {own: []string{"*"}, others: []string{"mattn/go-isatty", "rs/zerolog", "spf13/cobra", "spf13/pflag"}},
 
 	"app/bench":      {own: []string{"app", "storage"}, others: []string{"spf13/cobra", "spf13/pflag", "go.etcd.io/bbolt", "golang.org/x/sys"}},
+	"app/mutants":    {}, // a program of its own
 	"app/faults":     {}, // of tests alone
 	"app/simulation": {}, // of tests alone
 	"app/house":      {}, // of tests alone

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// reach is what each test of a package runs of the package under mutation.
+type reach struct {
+	Tests []testReach
+}
+
+// testReach is one test: how long it takes on the clean code, and the blocks of
+// source that it runs.
+type testReach struct {
+	Name   string
+	Took   time.Duration
+	Blocks []block
+}
+
+// block is a part of a file, positions inclusive, as coverage profiles name them.
+type block struct {
+	File                                   string
+	FromLine, FromColumn, ToLine, ToColumn int
+}
+
+func (b block) has(m mutant) bool {
+	after := m.Line > b.FromLine || m.Line == b.FromLine && m.Column >= b.FromColumn
+	before := m.Line < b.ToLine || m.Line == b.ToLine && m.Column <= b.ToColumn
+	return b.File == m.File && after && before
+}
+
+// reaches reports whether any test runs the mutant's line.
+func (r reach) reaches(m mutant) bool {
+	return slices.ContainsFunc(r.Tests, func(t testReach) bool { return t.runs(m) })
+}
+
+func (t testReach) runs(m mutant) bool {
+	return slices.ContainsFunc(t.Blocks, func(b block) bool { return b.has(m) })
+}
+
+// choose returns the fastest tests that run the mutant's line and take no longer
+// than the budget together, and how long that is. Code that only child processes
+// run is covered by no test: then all tests are candidates.
+func (r reach) choose(m mutant, budget time.Duration) (names []string, took time.Duration) {
+	tests := slices.DeleteFunc(slices.Clone(r.Tests), func(t testReach) bool {
+		return !t.runs(m)
+	})
+	if len(tests) == 0 {
+		tests = slices.Clone(r.Tests)
+	}
+	slices.SortStableFunc(tests, func(a, b testReach) int { return int(a.Took - b.Took) })
+	for _, t := range tests {
+		if len(names) > 0 && took+t.Took > budget {
+			break
+		}
+		names = append(names, t.Name)
+		took += t.Took
+	}
+	return names, took
+}
+
+// measure runs each test of a near package alone on the clean code. What it finds
+// is kept beside the memory under the digest of the test binary.
+func (l *lab) measure(ctx context.Context, p *pkg, near string) (reach, error) {
+	binary := filepath.Join(l.scratch, "clean.test")
+	if out, err := l.compile(ctx, p, near, binary, "-cover", "-covermode=set", "-coverpkg="+strings.Join(p.nearTo[near], ",")); err != nil {
+		return reach{}, fmt.Errorf("compile the tests of %s: %w\n%s", near, err, out)
+	}
+	data, err := os.ReadFile(binary)
+	if err != nil {
+		return reach{}, err
+	}
+	kept := l.memory.file(fmt.Sprintf("reach-%x.json", sha256.Sum256(data)))
+	var r reach
+	if old, err := os.ReadFile(kept); err == nil && json.Unmarshal(old, &r) == nil {
+		return r, nil
+	}
+	listed := l.test(ctx, p, near, binary, time.Minute, "-test.list", "^(Test|Fuzz|Example)")
+	for name := range strings.FieldsSeq(listed.output) {
+		if regexp.MustCompile(`^(Test|Fuzz|Example)`).MatchString(name) {
+			r.measureTest(ctx, l, p, near, binary, name)
+		}
+	}
+	if ctx.Err() != nil {
+		return reach{}, ctx.Err()
+	}
+	if len(r.Tests) == 0 {
+		return reach{}, fmt.Errorf("no test of %s passes on the clean code", near)
+	}
+	data, err = json.Marshal(r)
+	if err != nil {
+		return reach{}, err
+	}
+	return r, os.WriteFile(kept, data, 0o600)
+}
+
+// measureTest adds a test that passes on the clean code in time.
+func (r *reach) measureTest(ctx context.Context, l *lab, p *pkg, near, binary, name string) {
+	profile := filepath.Join(l.scratch, "profile")
+	start := time.Now()
+	res := l.test(ctx, p, near, binary, l.Slowest, "-test.run", "^"+name+"$", "-test.coverprofile", profile)
+	took := time.Since(start)
+	if !res.passed {
+		if ctx.Err() == nil {
+			fmt.Fprintf(l.log, "%s: %s is left out: it fails alone, or takes longer than %s\n", near, name, l.Slowest)
+		}
+		return
+	}
+	blocks, err := readProfile(profile, p.Module.Path+"/")
+	if err != nil {
+		fmt.Fprintf(l.log, "%s: %s is left out: %v\n", near, name, err)
+		return
+	}
+	r.Tests = append(r.Tests, testReach{name, took, blocks})
+}
+
+// readProfile returns the blocks of a coverage profile that were run.
+func readProfile(name, module string) ([]block, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	defer os.Remove(name)
+	var blocks []block
+	for s := bufio.NewScanner(f); s.Scan(); {
+		file, rest, ok := strings.Cut(s.Text(), ":")
+		var b block
+		var statements, count int
+		if n, _ := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &b.FromLine, &b.FromColumn, &b.ToLine, &b.ToColumn, &statements, &count); !ok || n != 6 || count == 0 {
+			continue // the line "mode: set", or a block that was not run
+		}
+		b.File = strings.TrimPrefix(file, module)
+		blocks = append(blocks, b)
+	}
+	return blocks, nil
+}
