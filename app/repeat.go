@@ -12,17 +12,21 @@ func (j *Job) repeatedBy(other *Job) error {
 	if j.Private.Sent == other.Private.Sent {
 		return nil
 	}
+	name := "jobName"
+	if other.IsBatch() {
+		name = "batchName"
+	}
 	switch {
 	case j.Private.Batch != "":
-		return fault.Errorf(fault.JobAlreadyExists, "job %q already exists and is a row of the batch %q; choose another name", j.Name, j.Batch)
+		return fault.Errorf(fault.JobAlreadyExists, "job %q already exists and is a row of the batch %q; choose another %s", j.Name, j.Batch, name)
 	case j.IsBatch() && !other.IsBatch():
-		return fault.Errorf(fault.JobAlreadyExists, "job %q already exists and is a batch; choose another name", j.Name)
+		return fault.Errorf(fault.JobAlreadyExists, "job %q already exists and is a batch; choose another %s", j.Name, name)
 	case !j.IsBatch() && other.IsBatch():
-		return fault.Errorf(fault.JobAlreadyExists, "job %q already exists and is no batch; choose another name", j.Name)
+		return fault.Errorf(fault.JobAlreadyExists, "job %q already exists and is no batch; choose another %s", j.Name, name)
 	}
 	if members := j.differences(other); len(members) > 0 {
-		return fault.Errorf(fault.JobAlreadyExists, "job %q already exists and differs in %s; choose another name, or send the same again to get that job",
-			j.Name, strings.Join(members, " and "))
+		return fault.Errorf(fault.JobAlreadyExists, "job %q already exists and differs in %s; choose another %s, or send the same again to get that job",
+			j.Name, strings.Join(members, " and "), name)
 	}
 	return nil
 }

@@ -45,8 +45,12 @@ func (s *site) repeat(service *app.Service, text string) string {
 
 // differs is the error for a repeat that is not one.
 func differs(name, members string) string {
+	member := "jobName"
+	if name == "screen" {
+		member = "batchName"
+	}
 	return `JOB_ALREADY_EXISTS: job "` + name + `" already exists and differs in ` + members +
-		"; choose another name, or send the same again to get that job"
+		"; choose another " + member + ", or send the same again to get that job"
 }
 
 func TestRepeatThatAsksForSomethingElseNamesIt(t *testing.T) {
@@ -64,7 +68,7 @@ func TestRepeatThatAsksForSomethingElseNamesIt(t *testing.T) {
 		{`{"jobName":"plain",` + job + `,"version":"0"}`, differs("plain", "version")},
 		{`{"jobName":"plain","type":"greedy","settings":{}}`, differs("plain", "type")},
 		{`{"jobName":"plain","type":"echo","settings":{"steps":6},"priority":-1}`, differs("plain", "settings and priority")},
-		{`{"batchName":"plain",` + row + `}`, `JOB_ALREADY_EXISTS: job "plain" already exists and is no batch; choose another name`},
+		{`{"batchName":"plain",` + row + `}`, `JOB_ALREADY_EXISTS: job "plain" already exists and is no batch; choose another batchName`},
 
 		{`{"jobName":"timed",` + job + `,"priority":-1,"maxRuntimeSeconds":60}`, "created"},
 		{`{"jobName":"timed","maxRuntimeSeconds":60,"priority":-1,` + job + `}`, "again"},
@@ -77,8 +81,8 @@ func TestRepeatThatAsksForSomethingElseNamesIt(t *testing.T) {
 		{`{"batchName":"screen",` + row + `}`, differs("screen", "priority")},
 		{`{"batchName":"screen",` + row + `,"priority":-1,"maxRuntimeSeconds":60}`, differs("screen", "maxRuntimeSeconds")},
 		{`{"batchName":"screen",` + row + `,"priority":-1,"jobNames":["x","y"]}`, differs("screen", "settings or jobNames")},
-		{`{"jobName":"screen",` + job + `}`, `JOB_ALREADY_EXISTS: job "screen" already exists and is a batch; choose another name`},
-		{`{"jobName":"screen-1",` + job + `,"priority":-1}`, `JOB_ALREADY_EXISTS: job "screen-1" already exists and is a row of the batch "screen"; choose another name`},
+		{`{"jobName":"screen",` + job + `}`, `JOB_ALREADY_EXISTS: job "screen" already exists and is a batch; choose another jobName`},
+		{`{"jobName":"screen-1",` + job + `,"priority":-1}`, `JOB_ALREADY_EXISTS: job "screen-1" already exists and is a row of the batch "screen"; choose another jobName`},
 	} {
 		if got := s.repeat(s.Service, step.body); got != step.want {
 			t.Errorf("%s:\n\t%s, want\n\t%s", step.body, got, step.want)
