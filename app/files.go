@@ -22,6 +22,7 @@ type FileQuery struct {
 	WholeOrganization bool // else the caller's own
 	Limit             int
 	StartKey          string
+	Faults            []fault.Field // found while decoding
 }
 
 // FileListing is a page of uploads and the cursor of the next page, "" on the
@@ -38,7 +39,7 @@ func (s *Files) List(ctx context.Context, by Caller, q FileQuery) (*FileListing,
 		f.Email = ""
 	}
 	listing := []string{"files", f.Organization, f.Email, f.Folder}
-	before, err := s.cursors.read(q.StartKey, listing...)
+	before, err := s.cursors.read(q.StartKey, q.Faults, listing...)
 	if err != nil {
 		return nil, err
 	}

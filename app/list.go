@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +40,7 @@ type JobQuery struct {
 	Statuses                      bool // the listing counts its jobs by status
 	Limit                         int
 	StartKey                      string
+	Faults                        []fault.Field // found while decoding
 }
 
 // Listing is a page of records and the cursor of the next page, "" on the last.
@@ -58,7 +60,7 @@ func (s *Jobs) List(ctx context.Context, by Caller, q JobQuery) (*Listing, error
 		f.Email = by.Email
 	}
 	listing := []string{"jobs", f.Organization, f.Email, f.Type, string(f.Status), f.Name, q.Batch}
-	before, err := s.cursors.read(q.StartKey, listing...)
+	before, err := s.cursors.read(q.StartKey, q.Faults, listing...)
 	if err != nil {
 		return nil, err
 	}
@@ -277,20 +279,29 @@ func (k cursorKey) make(id string, listing ...string) string {
 	return base64.RawURLEncoding.EncodeToString(append(b, k.mac(b, listing)...))
 }
 
-// read returns the ID in a cursor of that listing, "" for no cursor.
-func (k cursorKey) read(cursor string, listing ...string) (string, error) {
+// read returns the ID in a cursor of that listing, "" for no cursor. The error
+// has the faults of the query that are known, and that of the cursor.
+func (k cursorKey) read(cursor string, known []fault.Field, listing ...string) (string, error) {
 	if cursor == "" {
-		return "", nil
+		return "", fault.List(known...)
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(b) != cursorSize || b[0] != cursorVersion ||
-		!hmac.Equal(b[1+sortid.Size:], k.mac(b[:1+sortid.Size], listing)) {
-		return "", fault.List(fault.Field{
+	garbage := err != nil || len(b) != cursorSize || b[0] != cursorVersion
+	if garbage || !otherListing(known) && !hmac.Equal(b[1+sortid.Size:], k.mac(b[:1+sortid.Size], listing)) {
+		return "", fault.List(append(slices.Clone(known), fault.Field{
 			Loc: []any{"query", "startKey"}, Type: "value",
 			Msg: "this startKey is not of this listing; use the one from the page before with the same filters, or leave it out",
-		})
+		})...)
 	}
-	return sortid.ID(b[1 : 1+sortid.Size]).String(), nil
+	return sortid.ID(b[1 : 1+sortid.Size]).String(), fault.List(known...)
+}
+
+// otherListing reports whether the faults of a query may hide which listing was
+// meant, so that nobody can tell whether a cursor belongs to it.
+func otherListing(faults []fault.Field) bool {
+	return slices.ContainsFunc(faults, func(f fault.Field) bool {
+		return len(f.Loc) < 2 || !slices.Contains([]any{"limit", "includeSubjobs", "statuses"}, f.Loc[1])
+	})
 }
 
 func (k cursorKey) mac(head []byte, listing []string) []byte {

@@ -17,7 +17,7 @@ type files struct{ svc *app.Files }
 
 // list handles GET /files.
 func (h files) list(c *gin.Context, by app.Caller) error {
-	query, err := decode.Request(c, func(r *decode.Reader) app.FileQuery {
+	query, faults := decode.Query(c, func(r *decode.Reader) app.FileQuery {
 		return app.FileQuery{
 			Folder:            r.Text("folder"),
 			StartKey:          r.StartKey(),
@@ -25,9 +25,7 @@ func (h files) list(c *gin.Context, by app.Caller) error {
 			WholeOrganization: r.Flag("organization"),
 		}
 	})
-	if err != nil {
-		return err
-	}
+	query.Faults = faults
 	listing, err := h.svc.List(c.Request.Context(), by, query)
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ type jobs struct {
 
 // list handles GET /jobs.
 func (h jobs) list(c *gin.Context, by app.Caller) error {
-	query, err := decode.Request(c, func(r *decode.Reader) app.JobQuery {
+	query, faults := decode.Query(c, func(r *decode.Reader) app.JobQuery {
 		return app.JobQuery{
 			Name:              r.Text("jobName"),
 			Limit:             int(r.Integer("limit", 1, app.MaxPage, app.DefaultPage)),
@@ -36,9 +36,7 @@ func (h jobs) list(c *gin.Context, by app.Caller) error {
 			Status:            app.Status(r.Choice("status", "QUEUED", "RUNNING", "COMPLETED", "FAILED")),
 		}
 	})
-	if err != nil {
-		return err
-	}
+	query.Faults = faults
 	listing, err := h.svc.List(c.Request.Context(), by, query)
 	if err != nil {
 		return err

@@ -10,6 +10,11 @@ import (
 
 func TestQueriesOfListings(t *testing.T) {
 	s := start(t)
+	for _, name := range []string{"a", "b"} {
+		s.want(200, "POST", "/submit-job", `{"jobName":"`+name+`","type":"echo","settings":{}}`)
+	}
+	key := s.want(200, "GET", "/jobs?limit=1", "").fields(t)["startKey"].(string)
+	altered := key[:20] + flipped(key[20]) + key[21:]
 	tests := []struct {
 		query  string
 		faults []string // nil: accepted
@@ -38,6 +43,14 @@ func TestQueriesOfListings(t *testing.T) {
 		{"jobName=%ff", []string{"query.jobName value"}},
 		{"startKey=abc", []string{"query.startKey value"}},
 		{"startKey=%ff", []string{"query.startKey value"}},
+		{"limit=0&startKey=abc", []string{"query.limit value", "query.startKey value"}},
+		{"status=x&startKey=abc&more=1", []string{"query.status value", "query.more unknown", "query.startKey value"}},
+		{"limit=0&startKey=" + altered, []string{"query.limit value", "query.startKey value"}},
+		{"includeSubjobs=2&startKey=" + altered, []string{"query.includeSubjobs type", "query.startKey value"}},
+		{"limit=0&startKey=" + key, []string{"query.limit value"}},
+		{"status=x&startKey=" + key, []string{"query.status value"}}, // it may be of the listing that was meant
+		{"statsu=QUEUED&startKey=" + altered, []string{"query.statsu unknown"}},
+		{"startKey=abc&startKey=abc&limit=0", []string{"query.limit value", "query.startKey value"}},
 		{"batch=%zz", []string{"query value"}},
 		{"limit=1;status=QUEUED", []string{"query value"}},
 		{"Limit=1", []string{"query.Limit unknown"}},
@@ -58,6 +71,20 @@ func TestQueriesOfListings(t *testing.T) {
 		if status == 422 {
 			same(t, tt.query[:min(80, len(tt.query))], a.faults(t), tt.faults)
 		}
+	}
+}
+
+func TestQueriesOfFileListings(t *testing.T) {
+	s := start(t)
+	for _, tt := range []struct {
+		query  string
+		faults []string
+	}{
+		{"startKey=abc", []string{"query.startKey value"}},
+		{"limit=0&startKey=abc", []string{"query.limit value", "query.startKey value"}},
+		{"folder=&organization=2&startKey=abc", []string{"query.folder value", "query.organization type", "query.startKey value"}},
+	} {
+		same(t, tt.query, s.want(422, "GET", "/files?"+tt.query, "").faults(t), tt.faults)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// raw sends only the head of a request and returns the response, which must come
-// before the body.
+// raw sends only the head of a request, unless a header brings the body, and
+// returns the response, which must come before the body.
 func (u user) raw(method, path string, header ...string) *http.Response {
 	u.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(u.base, "http://"))
@@ -25,6 +25,33 @@ func (u user) raw(method, path string, header ...string) *http.Response {
 	must(u.t, err)
 	u.t.Cleanup(func() { response.Body.Close() })
 	return response
+}
+
+// TestRequestsOfTwoLengthsEndTheConnection sends requests with Content-Length and
+// Transfer-Encoding to a route, a link and an unknown path.
+func TestRequestsOfTwoLengthsEndTheConnection(t *testing.T) {
+	t.Parallel()
+	u := plain(t).user("lab", "ann@lab.example")
+	var grant struct{ UploadURL string }
+	u.do("PUT", "/upload/a.txt", nil).want(200).into(&grant)
+	const body = "\r\n2\r\n{}\r\n0\r\n\r\n" // after the empty line
+	for _, tt := range []struct {
+		method, path string
+		status       int
+	}{
+		{"POST", "/validate-job", 200}, {"POST", "/nothing", 404}, {"PUT", strings.TrimPrefix(grant.UploadURL, u.base), 200},
+	} {
+		chunked := "Content-Type: application/json\r\nTransfer-Encoding: chunked"
+		if strings.HasPrefix(tt.path, "/blobs/") {
+			chunked = "Transfer-Encoding: chunked"
+		}
+		if r := u.raw(tt.method, tt.path, chunked+"\r\n"+body); r.StatusCode != tt.status || r.Close {
+			t.Errorf("%s, chunked: status %d, closes %v; want %d on a connection that stays", tt.path, r.StatusCode, r.Close, tt.status)
+		}
+		if r := u.raw(tt.method, tt.path, "Content-Length: 2\r\n"+chunked+"\r\n"+body); r.StatusCode != tt.status || !r.Close {
+			t.Errorf("%s, with a length too: status %d, closes %v; want %d and the end of the connection", tt.path, r.StatusCode, r.Close, tt.status)
+		}
+	}
 }
 
 func TestUnknownMembersGetASuggestion(t *testing.T) {

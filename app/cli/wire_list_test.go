@@ -206,6 +206,8 @@ func TestCursorIsOpaqueAndTamperProof(t *testing.T) {
 		altered[i] = "AB"[(strings.IndexByte("AB", altered[i])+1)%2]
 		u.do("GET", "/jobs?limit=1&startKey="+string(altered), nil).detail("query.startKey")
 	}
+	u.do("GET", "/jobs?limit=0&startKey=garbage&nothing=1", nil).detail("query.limit", "query.startKey", "query.nothing")
+	u.do("GET", "/files?limit=0&startKey=garbage", nil).detail("query.limit", "query.startKey")
 	for _, filter := range []string{"organization=true", "jobEmail=bob@lab.example", "algorithm=words", "status=QUEUED", "jobName=a", "batch=a"} {
 		u.do("GET", "/jobs?"+filter+"&startKey="+key, nil).detail("query.startKey")
 	}

@@ -47,6 +47,16 @@ func Lenient[T any](c *gin.Context, read func(*Reader) T) (decoded T, faults []f
 	return decoded, r.faults, nil
 }
 
+// Query is Request for a service that reports the faults of a query, which has
+// no body, together with its own.
+func Query[T any](c *gin.Context, read func(*Reader) T) (decoded T, faults []fault.Field) {
+	r := &Reader{Request: c.Request, c: c}
+	r.parseQuery()
+	decoded = read(r)
+	r.checkUnknown()
+	return decoded, r.faults
+}
+
 // Empty checks a request that has neither parameters nor members.
 func Empty(c *gin.Context) error {
 	_, err := Request(c, func(*Reader) struct{} { return struct{}{} })

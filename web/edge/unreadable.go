@@ -21,6 +21,7 @@ import (
 type wireConn struct {
 	*net.TCPConn             // embedded for all its optional interfaces
 	answering    atomic.Bool // a handler was called for the current request
+	recent       recentBytes // guarded by net/http: it reads, serves and waits in turn
 }
 
 // net/http sends files with sendfile through ReadFrom.
@@ -29,11 +30,18 @@ var _ io.ReaderFrom = (*wireConn)(nil)
 // wireKey finds the connection in the context of its requests.
 type wireKey struct{}
 
+// connOf returns the connection of a request, false if it is not a plain one.
+func connOf(r *http.Request) (*wireConn, bool) {
+	c, ok := r.Context().Value(wireKey{}).(*wireConn)
+	return c, ok
+}
+
 // trackAnswers makes the server note when a handler begins to answer.
 func trackAnswers(server *http.Server) {
 	next := server.Handler
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c, ok := r.Context().Value(wireKey{}).(*wireConn); ok {
+		closeIfFramedTwice(w, r)
+		if c, ok := connOf(r); ok {
 			c.answering.Store(true)
 		}
 		next.ServeHTTP(w, r)
@@ -56,7 +64,15 @@ func newWireConn(c net.Conn) net.Conn {
 func answered(c net.Conn) {
 	if c, ok := c.(*wireConn); ok {
 		c.answering.Store(false)
+		c.recent.between = true
 	}
+}
+
+// Read implements net.Conn.
+func (c *wireConn) Read(p []byte) (int, error) {
+	n, err := c.TCPConn.Read(p)
+	c.recent.add(p[:n], c.answering.Load())
+	return n, err
 }
 
 // Write implements net.Conn. net/http writes its own answers in one piece.

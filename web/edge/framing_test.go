@@ -1,0 +1,129 @@
+package edge_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/web/edge"
+)
+
+const (
+	chunked = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+	twice   = "POST / HTTP/1.1\r\nHost: a\r\ncontent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+	counted = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"
+	plain   = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+	old     = "POST / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n"
+	oldOnly = "GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n"
+)
+
+// exchange sends requests, in one write or each after the answer to the one
+// before, and returns how many were answered before the connection closed.
+func (c *caller) exchange(t *testing.T, together bool, requests ...string) (answered int) {
+	t.Helper()
+	if together {
+		requests = []string{strings.Join(requests, "")}
+	}
+	for _, text := range requests {
+		if _, err := io.WriteString(c, text); err != nil {
+			return answered
+		}
+		for range strings.Count(text, " HTTP/1.") {
+			response, err := http.ReadResponse(c.from, nil)
+			if err != nil {
+				return answered
+			}
+			_, _ = io.Copy(io.Discard, response.Body)
+			_ = response.Body.Close()
+			answered++
+			if response.Close {
+				if _, err := c.from.ReadByte(); err != io.EOF {
+					t.Errorf("after Connection: close: %v, want the end", err)
+				}
+				return answered
+			}
+		}
+	}
+	return answered
+}
+
+func TestRequestsOfTwoLengthsCloseTheConnection(t *testing.T) {
+	big := strings.Replace(chunked, "Host: a", "Host: a\r\nX: "+strings.Repeat("x", 3000), 1)
+	for name, tt := range map[string]struct {
+		requests []string
+		answered int // of the requests
+	}{
+		"both":                              {[]string{twice, plain}, 1},
+		"both, last":                        {[]string{plain, counted, twice, plain}, 3},
+		"both, after a long body":           {[]string{strings.Replace(counted, "Content-Length: 3\r\n\r\nabc", "Content-Length: 50000\r\n\r\n"+strings.Repeat("x", 50000), 1), twice, plain}, 2},
+		"an encoding that HTTP/1.0 has not": {[]string{old, plain}, 1},
+		"HTTP/1.0 without one":              {[]string{oldOnly, oldOnly, plain}, 3},
+		"only chunked":                      {[]string{chunked, big, chunked, plain}, 4},
+		"neither":                           {[]string{plain, plain}, 2},
+	} {
+		for _, together := range []bool{false, true} {
+			if got := newBounded(t, 4).dial().exchange(t, together, tt.requests...); got != tt.answered {
+				t.Errorf("%s, together %v: %d of %d requests were answered, want %d", name, together, got, len(tt.requests), tt.answered)
+			}
+		}
+	}
+	// The first part of the headers arrives with the request before.
+	b := newBounded(t, 4)
+	begin, rest, _ := strings.Cut(twice, "Transfer")
+	for _, before := range []string{plain, counted} {
+		c := b.dial()
+		if got := c.exchange(t, false, before+begin[:len(begin)-2]+"\r\nTransfer"+rest); got != 2 {
+			t.Errorf("%d of 2 requests in one write were answered", got)
+		}
+		c = b.dial()
+		if _, err := io.WriteString(c, before+begin); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.answer(); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.exchange(t, false, "Transfer"+strings.Replace(rest, "\r\n", "\r\nX: HTTP/1.1\r\n", 1), plain); got != 1 {
+			t.Errorf("after the one that came in two parts, %d requests were answered, want 1", got)
+		}
+	}
+	// Others on a connection may each have one of the two.
+	if got := newBounded(t, 4).dial().exchange(t, false, counted, chunked, counted, big, plain); got != 5 {
+		t.Errorf("%d of 5 requests with one length each were answered", got)
+	}
+}
+
+// TestRequestsOfTwoLengthsCloseTheConnectionOfTLS has requests that arrive
+// encrypted, where those with an encoding all close the connection.
+func TestRequestsOfTwoLengthsCloseTheConnectionOfTLS(t *testing.T) {
+	for name, tt := range map[string]struct {
+		requests []string
+		answered int
+	}{
+		"both":                              {[]string{counted, twice, plain}, 2},
+		"an encoding that HTTP/1.0 has not": {[]string{old, plain}, 1},
+		"neither":                           {[]string{plain, counted, plain}, 3},
+	} {
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(w, r.Body)
+		}))
+		server.Listener = edge.LimitConnections(server.Config, server.Listener, 4)
+		server.StartTLS()
+		inner, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = inner.SetDeadline(time.Now().Add(time.Minute))
+		c := tls.Client(inner, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // the server's certificate is of the test
+		if got := (&caller{c, bufio.NewReader(c)}).exchange(t, false, tt.requests...); got != tt.answered {
+			t.Errorf("%s: %d requests were answered, want %d", name, got, tt.answered)
+		}
+		_ = c.Close()
+		server.Close()
+	}
+}
