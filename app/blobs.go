@@ -18,8 +18,8 @@ type Blobs interface {
 	Disk() (Disk, error)
 	// JobSize returns the bytes of all files of a job, 0 if it has none.
 	JobSize(id JobID) (int64, error)
-	// RemoveUpload and RemoveJob free the disk at once. Removing what is
-	// already gone is no error.
+	// RemoveUpload and RemoveJob free the disk at once, or when the last download
+	// ends that has begun. Removing what is already gone is no error.
 	RemoveUpload(id UploadID, generation int) error
 	RemoveJob(id JobID) error
 }

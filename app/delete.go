@@ -9,7 +9,7 @@ import (
 )
 
 // Delete removes a finished job, or a batch with all its rows, and frees its
-// disk at once.
+// disk as soon as no download reads it.
 func (s *Jobs) Delete(ctx context.Context, by Caller, name string) error {
 	var gone []JobID
 	err := s.store.Update(ctx, func(tx Tx) error {

@@ -428,7 +428,7 @@ func BenchmarkArchive(b *testing.B) {
 	b.Run("layout10000rows", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := result.NewArchives(f.root).Open(f.rules.folders[batch]); err != nil {
+			if _, err := result.NewArchives(f.jobs).Open(f.rules.folders[batch]); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -7,7 +7,7 @@
 //	uploads/<xx>/<fileId>.<generation>   the body of one PUT; never changes
 //	uploads/tmp/                         bodies being received
 //	jobs/<id>/                           attempts, result and manifest.json of a job
-//	trash/                               directories being removed
+//	trash/                               removed jobs, until no download reads them
 //
 // <xx> is the random end of the ID. A file in uploads appears whole or not at
 // all, and counts only once the upload's record names its generation. Sweep
@@ -62,6 +62,7 @@ type Dir struct {
 	root     *os.Root
 	options  Options
 	signer   *link.Signer
+	jobs     *result.Jobs
 	archives *result.Archives
 	run      string // prefix of this process's temporary names
 
@@ -102,15 +103,17 @@ func Open(dir string, o Options) (*Dir, error) {
 	if err := layOut(root); err != nil {
 		return nil, errors.Join(fmt.Errorf("lay out %s: %w", dir, err), root.Close())
 	}
-	return &Dir{
-		path:     dir,
-		root:     root,
-		options:  o,
-		signer:   link.NewSigner(dir, o.Secret, o.Now),
-		archives: result.NewArchives(root),
-		run:      rand.Text()[:8],
-		shards:   make(map[string]bool),
-	}, nil
+	d := &Dir{
+		path:    dir,
+		root:    root,
+		options: o,
+		signer:  link.NewSigner(dir, o.Secret, o.Now),
+		run:     rand.Text()[:8],
+		shards:  make(map[string]bool),
+	}
+	d.jobs = result.NewJobs(root, d.removeAll)
+	d.archives = result.NewArchives(d.jobs)
+	return d, nil
 }
 
 // layOut creates the directories and closes them to all other users.

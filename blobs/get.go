@@ -61,33 +61,66 @@ func (h *handler) openUpload(r *http.Request, id app.UploadID) (*os.File, *app.U
 
 // getResult serves one file of a job's result.
 func (h *handler) getResult(s *sender, r *http.Request, l app.Link) error {
-	m, err := h.dir.Manifest(app.JobID(l.ID))
+	_, release, err := h.lease(r, l)
 	if err != nil {
 		return err
 	}
-	if l.File < 0 || l.File >= len(m.Files) {
-		return link.Invalid(errors.New("the manifest has no such file"))
-	}
-	mf := &m.Files[l.File]
-	dir, err := h.dir.root.OpenRoot(result.JobDir(app.JobID(l.ID)))
+	f, mf, err := h.openResult(l)
+	release() // an open file stays readable without its name
 	if err != nil {
-		return fmt.Errorf("open result: %w", err)
-	}
-	defer dir.Close()
-	f, err := result.OpenFile(dir, mf)
-	if err != nil {
-		return fmt.Errorf("open result of job %s: %w", l.ID, err)
+		return err
 	}
 	defer f.Close()
 	return serveContent(s, r, l, download{content: f, etag: `"` + mf.SHA256 + `"`, maxRanges: maxRanges})
 }
 
+// openResult opens a file of a leased result.
+func (h *handler) openResult(l app.Link) (*os.File, *app.ManifestFile, error) {
+	id := app.JobID(l.ID)
+	dir, err := h.dir.jobs.Open(id)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open result: %w", result.NotFound(err))
+	}
+	defer dir.Close()
+	m, _, err := result.Manifest(dir, id)
+	if err != nil {
+		return nil, nil, result.NotFound(err)
+	}
+	if l.File < 0 || l.File >= len(m.Files) {
+		return nil, nil, link.Invalid(errors.New("the manifest has no such file"))
+	}
+	f, err := result.OpenFile(dir, &m.Files[l.File])
+	if err != nil {
+		return nil, nil, fmt.Errorf("open result of job %s: %w", id, err)
+	}
+	return f, &m.Files[l.File], nil
+}
+
+// lease returns the folders of a result that the records still know, and keeps
+// their files readable until release is called.
+func (h *handler) lease(r *http.Request, l app.Link) (folders []app.Folder, release func(), err error) {
+	folders, err = h.svc.ArchiveFolders(r.Context(), app.JobID(l.ID), l.Kind == app.PartArchive)
+	if err != nil {
+		return nil, nil, err
+	}
+	lease, err := h.dir.jobs.Lease(folders)
+	if err != nil {
+		return nil, nil, err
+	}
+	return folders, func() {
+		if err := lease.End(); err != nil {
+			h.dir.options.Log.Error().Err(err).Str("id", l.ID).Msg("remove a job after its last download")
+		}
+	}, nil
+}
+
 // getArchive serves a result as a zip file that is made while it is sent.
 func (h *handler) getArchive(s *sender, r *http.Request, l app.Link) error {
-	folders, err := h.svc.ArchiveFolders(r.Context(), app.JobID(l.ID), l.Kind == app.PartArchive)
+	folders, release, err := h.lease(r, l)
 	if err != nil {
 		return err
 	}
+	defer release()
 	a, err := h.dir.archives.Open(folders)
 	if err != nil {
 		return err
@@ -96,6 +129,7 @@ func (h *handler) getArchive(s *sender, r *http.Request, l app.Link) error {
 	if err := serveContent(s, r, l, download{content: content, etag: a.ETag(), maxRanges: 1}); err != nil {
 		return err
 	}
+	_ = s.control.Flush()                     // release may take long; an error shows as one of s
 	if content.Err() != nil && s.err == nil { // s.err is the client's error
 		return abortError{content.Err()}
 	}

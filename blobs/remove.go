@@ -10,7 +10,6 @@ import (
 
 	"molrun/app"
 	"molrun/app/sortid"
-	"molrun/blobs/result"
 )
 
 // RemoveUpload frees the disk space of one generation at once. Transfers that
@@ -27,23 +26,15 @@ func (d *Dir) RemoveUpload(id app.UploadID, generation int) error {
 	})
 }
 
-// RemoveJob frees the disk space of a job: attempts, result and manifest. A
-// missing directory is no error.
+// RemoveJob frees the disk space of a job: attempts, result and manifest. It
+// does so at once, or when the last download that has begun to read them ends.
+// A missing directory is no error.
 func (d *Dir) RemoveJob(id app.JobID) error {
 	if _, err := sortid.Parse(string(id)); err != nil {
 		return fmt.Errorf("remove job %q: %w", id, err)
 	}
 	return d.removals.do(func() error {
-		// The rename comes first, so that no reader and no restart sees half a job.
-		trash := path.Join(trashDir, d.run+"."+rand.Text())
-		err := d.root.Rename(result.JobDir(id), trash)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err == nil {
-			err = d.removeAll(trash)
-		}
-		if err != nil {
+		if err := d.jobs.Remove(id, path.Join(trashDir, d.run+"."+rand.Text())); err != nil {
 			return fmt.Errorf("remove job %s: %w", id, err)
 		}
 		return nil

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"iter"
-	"os"
 	"sync"
 
 	"molrun/app"
@@ -14,7 +13,7 @@ import (
 // Archives opens archives of results and caches the layouts used last. A
 // layout never becomes stale, because a completed job does not change.
 type Archives struct {
-	root *os.Root
+	jobs *Jobs
 
 	mu     sync.Mutex
 	cached []cachedArchive // most recently used last
@@ -27,8 +26,8 @@ type cachedArchive struct {
 
 const maxCachedArchives = 16
 
-// NewArchives returns the archives of the jobs in the data directory root.
-func NewArchives(root *os.Root) *Archives { return &Archives{root: root} }
+// NewArchives returns the archives of these jobs.
+func NewArchives(jobs *Jobs) *Archives { return &Archives{jobs: jobs} }
 
 // Archive is a zip file that is stored nowhere: its headers are made of
 // manifests, its bytes are read from the jobs' files. The same manifests give
@@ -39,7 +38,7 @@ func NewArchives(root *os.Root) *Archives { return &Archives{root: root} }
 // folder's manifest is read again when its part of the archive is sent. An
 // archive of 10,000 jobs takes 1.5 MB and one manifest at a time.
 type Archive struct {
-	root  *os.Root
+	jobs  *Jobs
 	parts []part
 	end   zipEnd
 	etag  string
@@ -62,7 +61,7 @@ func (a *Archives) Open(folders []app.Folder) (*Archive, error) {
 	if archive := a.get(key); archive != nil {
 		return archive, nil
 	}
-	archive, err := layOut(a.root, folders)
+	archive, err := layOut(a.jobs, folders)
 	if err != nil {
 		return nil, fmt.Errorf("lay out archive: %w", err)
 	}
@@ -101,11 +100,11 @@ func (a *Archives) put(key [sha256.Size]byte, archive *Archive) {
 }
 
 // layOut reads every manifest once and assigns each folder its place.
-func layOut(root *os.Root, folders []app.Folder) (*Archive, error) {
-	a := &Archive{root: root, parts: make([]part, 0, len(folders))}
+func layOut(jobs *Jobs, folders []app.Folder) (*Archive, error) {
+	a := &Archive{jobs: jobs, parts: make([]part, 0, len(folders))}
 	digest := sha256.New()
 	for _, f := range folders {
-		m, data, err := ReadManifest(root, f.Job)
+		m, data, err := jobs.manifest(f.Job)
 		if err != nil {
 			return nil, NotFound(err)
 		}

@@ -23,11 +23,13 @@ import (
 // JobsDir is the directory of all jobs in the data directory.
 const JobsDir = "jobs"
 
+const manifestName = "manifest.json" // in the directory of a job
+
 // JobDir returns the directory of a job in the data directory.
 func JobDir(id app.JobID) string { return path.Join(JobsDir, string(id)) }
 
 // ManifestName returns the path of a job's manifest in the data directory.
-func ManifestName(id app.JobID) string { return path.Join(JobsDir, string(id), "manifest.json") }
+func ManifestName(id app.JobID) string { return path.Join(JobDir(id), manifestName) }
 
 // WriteManifest stores the list of a job's files, whole or not at all. The
 // files must be in place: links and archives rely on a manifest for as long as
@@ -72,6 +74,16 @@ func safeName(name string) bool {
 // it was decoded from.
 func ReadManifest(root *os.Root, id app.JobID) (*app.Manifest, []byte, error) {
 	data, err := root.ReadFile(ManifestName(id))
+	return decodeManifest(id, data, err)
+}
+
+// Manifest is ReadManifest for a job of which Open has opened the directory.
+func Manifest(dir *os.Root, id app.JobID) (*app.Manifest, []byte, error) {
+	data, err := dir.ReadFile(manifestName)
+	return decodeManifest(id, data, err)
+}
+
+func decodeManifest(id app.JobID, data []byte, err error) (*app.Manifest, []byte, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("read manifest of job %s: %w", id, err)
 	}

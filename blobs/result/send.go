@@ -78,9 +78,9 @@ func (c *Content) SendTo(w io.Writer, n int64) (int64, error) {
 // the whole archive in order; the window skips what lies outside.
 func (a *Archive) send(ctx context.Context, w io.Writer, off, n int64) (int64, error) {
 	win := &window{ctx: ctx, w: bufio.NewWriterSize(w, 2*SmallFile), off: off, end: min(off+n, a.Size())}
-	for _, send := range []func(*part, *os.Root, *window) error{(*part).sendFiles, (*part).sendRecords} {
+	for _, send := range []func(*part, *Jobs, *window) error{(*part).sendFiles, (*part).sendRecords} {
 		for i := range a.parts {
-			if err := send(&a.parts[i], a.root, win); err != nil {
+			if err := send(&a.parts[i], a.jobs, win); err != nil {
 				return win.sent, fmt.Errorf("archive of job %s: %w", a.parts[i].folder.Job, err)
 			}
 		}
@@ -92,19 +92,19 @@ func (a *Archive) send(ctx context.Context, w io.Writer, off, n int64) (int64, e
 }
 
 // sendFiles sends the folder's local headers and files.
-func (p *part) sendFiles(root *os.Root, w *window) error {
+func (p *part) sendFiles(jobs *Jobs, w *window) error {
 	if w.skip(p.size) {
 		return nil
 	}
-	m, err := p.manifest(root)
-	if err != nil {
-		return err
-	}
-	dir, err := root.OpenRoot(JobDir(p.folder.Job))
+	dir, err := jobs.Open(p.folder.Job)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
+	m, err := p.manifest(dir)
+	if err != nil {
+		return err
+	}
 	var header []byte
 	for f, e := range p.walk(m) {
 		if w.skip(e.localLen() + e.size) {
@@ -122,11 +122,16 @@ func (p *part) sendFiles(root *os.Root, w *window) error {
 }
 
 // sendRecords sends the folder's records of the central directory.
-func (p *part) sendRecords(root *os.Root, w *window) error {
+func (p *part) sendRecords(jobs *Jobs, w *window) error {
 	if w.skip(p.central) {
 		return nil
 	}
-	m, err := p.manifest(root)
+	dir, err := jobs.Open(p.folder.Job)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	m, err := p.manifest(dir)
 	if err != nil {
 		return err
 	}
@@ -141,8 +146,8 @@ func (p *part) sendRecords(root *os.Root, w *window) error {
 }
 
 // manifest reads the manifest again and checks that the layout was made of it.
-func (p *part) manifest(root *os.Root) (*app.Manifest, error) {
-	m, data, err := ReadManifest(root, p.folder.Job)
+func (p *part) manifest(dir *os.Root) (*app.Manifest, error) {
+	m, data, err := Manifest(dir, p.folder.Job)
 	if err == nil && sha256.Sum256(data) != p.digest {
 		err = errors.New("the manifest has changed")
 	}

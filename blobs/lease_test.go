@@ -1,0 +1,177 @@
+package blobs
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"molrun/app"
+	"molrun/app/fault"
+)
+
+// forget removes the record of a job.
+func (s *rules) forget(id app.JobID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.folders, id)
+}
+
+// A download that meets the deletion of its job is whole or NOT_FOUND, at
+// whichever moment the two meet.
+func TestDownloadDuringDeletionIsWholeOrNotFound(t *testing.T) {
+	f := start(t)
+	big := strings.Repeat("0123456789abcdef", 40<<10/16)
+	var whole, missing int
+	for round := range 40 {
+		f.ids = byte(3 * round)
+		first, second := f.result(map[string]string{"a": big}), f.result(map[string]string{"a": "small", "b": big})
+		batch := app.JobID(f.id())
+		f.rules.folders[batch] = []app.Folder{{Name: "1", Job: first}, {Name: "2", Job: second}}
+		archive := f.download(batch) // from now on its layout is cached
+		links := map[string]string{
+			f.archiveLink(batch): archive,
+			f.link(app.Link{Kind: app.ResultGet, ID: string(second), File: 1, Filename: "b"}): big,
+		}
+		var mu sync.Mutex
+		var clients, deleted sync.WaitGroup
+		ended, begin := 0, make(chan struct{}) // the deletion, after so many downloads
+		for link, want := range links {
+			for range 4 {
+				clients.Go(func() {
+					for range 5 {
+						res := f.do("GET", link, "")
+						mu.Lock()
+						switch {
+						case res.err == nil && res.status == http.StatusOK && res.body == want:
+							whole++
+						case res.err == nil && res.status == http.StatusNotFound && res.code() == fault.NotFound:
+							missing++
+						default:
+							t.Errorf("status %d, %d bytes, err %v", res.status, len(res.body), res.err)
+						}
+						if ended++; ended == 1+round%30 {
+							close(begin)
+						}
+						mu.Unlock()
+					}
+				})
+			}
+		}
+		deleted.Go(func() {
+			<-begin
+			for _, id := range []app.JobID{batch, first, second} {
+				f.rules.forget(id)
+			}
+			for _, id := range []app.JobID{first, second} {
+				if err := f.RemoveJob(id); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		clients.Wait()
+		deleted.Wait()
+		if t.Failed() {
+			break
+		}
+	}
+	t.Logf("%d downloads were whole, %d not found", whole, missing)
+	if names := f.names("."); len(names) != 1 {
+		t.Errorf("files left: %q", names)
+	}
+}
+
+// TestJobOfAPausedRemovalIsNotServed checks that the record decides, not the
+// files: while a backup pauses removals, the files of a deleted job are still there.
+func TestJobOfAPausedRemovalIsNotServed(t *testing.T) {
+	f := start(t)
+	id := f.result(someResult)
+	links := []string{f.archiveLink(id), f.link(app.Link{Kind: app.ResultGet, ID: string(id), Filename: "job.json"})}
+	resume := f.PauseRemovals()
+	defer resume()
+	f.rules.forget(id)
+	if err := f.RemoveJob(id); err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range links {
+		f.do("GET", link, "").want(t, 404, fault.NotFound)
+	}
+}
+
+// TestRemovedJobIsNotFoundThoughItsLayoutIsCached removes a job right after its record was
+// read: the download must not begin.
+func TestRemovedJobIsNotFoundThoughItsLayoutIsCached(t *testing.T) {
+	f := start(t)
+	id := f.result(someResult)
+	f.download(id)
+	if err := f.RemoveJob(id); err != nil {
+		t.Fatal(err)
+	}
+	f.do("GET", f.archiveLink(id), "").want(t, 404, fault.NotFound)
+	f.do("GET", f.archiveLink(id), "", "Range", "bytes=5-").want(t, 404, fault.NotFound)
+}
+
+// TestRemovedJobIsKeptForItsLastReader leases a job twice.
+func TestRemovedJobIsKeptForItsLastReader(t *testing.T) {
+	f := start(t)
+	id := f.result(someResult)
+	folders := []app.Folder{{Job: id}}
+	var leases [2]interface{ End() error }
+	for i := range leases {
+		lease, err := f.jobs.Lease(folders)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leases[i] = lease
+	}
+	a, err := f.archives.Open(folders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.RemoveJob(id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.jobs.Lease(folders); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("lease of a removed job: %v, want NOT_FOUND", err)
+	}
+	for i, lease := range leases {
+		var archive bytes.Buffer
+		if _, err := a.Content(t.Context()).SendTo(&archive, a.Size()); err != nil || int64(archive.Len()) != a.Size() {
+			t.Errorf("reader %d: %d of %d bytes, err %v", i, archive.Len(), a.Size(), err)
+		}
+		if err := lease.End(); err != nil {
+			t.Error(err)
+		}
+	}
+	left, err := os.ReadDir(filepath.Join(f.path, trashDir))
+	if err != nil || len(left) > 0 {
+		t.Errorf("trash after the last reader: %v, %v", left, err)
+	}
+	if _, err := f.jobs.Open(id); err == nil {
+		t.Error("the job is readable after its last lease")
+	}
+}
+
+func BenchmarkLease(b *testing.B) {
+	f := start(b)
+	job := f.result(someResult)
+	for _, n := range []int{1, 10_000} {
+		folders := f.rules.folders[f.batch(n, job)]
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				lease, err := f.jobs.Lease(folders)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := lease.End(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
