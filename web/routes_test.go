@@ -186,6 +186,16 @@ func (a answer) refusals(t *testing.T) []string {
 	return nil
 }
 
+func TestEveryRouteRejectsHeadersThatAreTooLarge(t *testing.T) {
+	s := start(t)
+	for _, op := range described.Spec.Operations() {
+		a := s.send(op.Method, strings.NewReplacer("{", "", "}", "").Replace(op.Path), "", "X-Large", strings.Repeat("x", 17<<10))
+		if a.status != 422 || !slices.Contains(a.faults(t), "header value") {
+			t.Errorf("%v: %d %s", op, a.status, a.body)
+		}
+	}
+}
+
 func TestEveryBodyMustBeJSONWithinTheLimit(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.MaxBody, with.options.MaxBatchBody = 100, 200 })
 	long := `{"a":"` + strings.Repeat("x", 300) + `"}`

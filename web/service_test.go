@@ -143,7 +143,8 @@ func start(t *testing.T, change ...func(*setup)) *service {
 	s.keeper = retention.New(s.store, s.blobs, s.app.Jobs, retention.Options{Now: time.Now})
 	with.options.Version = "test"
 	api := web.New(s.app, with.options)
-	handler := web.Outer(api, blobs.Handler(s.blobs, s.app.Files, respond.Error), log)
+	policy := edge.Policy{MaxHeader: 16 << 10}
+	handler := web.Outer(policy.Wrap(api), blobs.Handler(s.blobs, s.app.Files, respond.Error), log)
 	if with.from != "" {
 		inner := handler
 		handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

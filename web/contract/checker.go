@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -121,6 +122,7 @@ func (c *Checker) check(e exchange, described bool) []string {
 	c.remember(op, status)
 	faults = append(faults, c.checkHeaders(e, place)...)
 	faults = append(faults, c.checkBody(e, place)...)
+	faults = append(faults, c.checkCode(e, place)...)
 	if e.response.StatusCode < 300 {
 		faults = append(faults, c.checkAccepted(e, op)...)
 	}
@@ -181,6 +183,21 @@ func (c *Checker) checkBody(e exchange, place []string) []string {
 		return nil
 	}
 	return c.validate(e, e.received, append(at, "schema")...)
+}
+
+// checkCode checks that an error has one of the codes that x-error-codes lists.
+// They are not in the schema, because every generated client would have a type
+// of error for each answer.
+func (c *Checker) checkCode(e exchange, place []string) []string {
+	codes, ok := c.Spec.at(append(slices.Clone(place), "x-error-codes")...).([]any)
+	if !ok || e.request.Method == http.MethodHead {
+		return nil
+	}
+	var body struct{ Error struct{ Code string } }
+	if err := json.Unmarshal(e.received, &body); err != nil || !slices.Contains(codes, any(body.Error.Code)) {
+		return []string{fmt.Sprintf("the code %q is not among those described, %v", body.Error.Code, codes)}
+	}
+	return nil
 }
 
 // checkAccepted checks that a request which the service accepted is described.

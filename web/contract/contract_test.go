@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -23,6 +24,7 @@ paths:
           content: {application/json: {schema: {$ref: '#/components/schemas/Thing'}}}
         '404':
           description: not it
+          x-error-codes: [NOT_FOUND]
           content: {application/json: {schema: {$ref: '#/components/schemas/Error'}}}
     post:
       requestBody: {content: {application/json: {schema: {type: object, maxProperties: 0}}}}
@@ -67,7 +69,8 @@ func TestViolationsOfTheDescriptionAreFaults(t *testing.T) {
 		{"not JSON", "GET", "/things/a", "", 200, json, `{`, 1},
 		{"status not described", "GET", "/things/a", "", 500, json, `{}`, 1},
 		{"type not described", "GET", "/things/a", "", 200, map[string]string{"Content-Type": "text/html", "X-Request-Id": "a"}, `{"size":1}`, 1},
-		{"no request id", "GET", "/things/a", "", 404, map[string]string{"Content-Type": "application/json"}, `{"error":{}}`, 1},
+		{"no request id", "GET", "/things/a", "", 404, map[string]string{"Content-Type": "application/json"}, `{"error":{"code":"NOT_FOUND"}}`, 1},
+		{"code not described", "GET", "/things/a", "", 404, json, `{"error":{"code":"FORBIDDEN"}}`, 1},
 		{"request id of another form", "GET", "/things/a", "", 200, map[string]string{"Content-Type": "application/json", "X-Request-Id": "A"}, `{"size":1}`, 1},
 		{"parameter not described", "GET", "/things/a?more=1", "", 200, json, `{"size":1}`, 1},
 		{"body not described", "POST", "/things/a", `{"a":1}`, 204, json, "", 1},
@@ -121,6 +124,38 @@ func TestUnmetListsUnseenAnswers(t *testing.T) {
 	unmet := checker.Unmet(func(op Operation, _ string) bool { return op.Method == "POST" })
 	if len(unmet) != 1 || unmet[0] != "GET /things/{name} 404" {
 		t.Errorf("unmet are %q, want only GET /things/{name} 404", unmet)
+	}
+}
+
+// TestEveryErrorHasDescribedCodes requires x-error-codes of every answer that is
+// an Error, and that the codes are the API's.
+func TestEveryErrorHasDescribedCodes(t *testing.T) {
+	text, err := os.ReadFile("../openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checker, err := New(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, _ := checker.Spec.at("components", "schemas", "ErrorCode", "enum").([]any)
+	for _, op := range checker.Spec.Operations() {
+		for _, status := range checker.Spec.Statuses(op) {
+			place := checker.Spec.follow(op.at("responses", status)...)
+			schema := append(slices.Clone(place), "content", "application/json", "schema", "$ref")
+			if checker.Spec.at(schema...) != "#/components/schemas/Error" {
+				continue
+			}
+			codes, _ := checker.Spec.at(append(slices.Clone(place), "x-error-codes")...).([]any)
+			if len(codes) == 0 {
+				t.Errorf("%v %s has no x-error-codes", op, status)
+			}
+			for _, code := range codes {
+				if !slices.Contains(known, code) {
+					t.Errorf("%v %s: %v is not an ErrorCode", op, status, code)
+				}
+			}
+		}
 	}
 }
 
