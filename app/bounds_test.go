@@ -1,0 +1,165 @@
+package app_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"molrun/app"
+	"molrun/app/fault"
+)
+
+func TestPriorityAndMaximumRuntimeAreAcceptedUpToTheirBounds(t *testing.T) {
+	s := newSite(t)
+	limit := s.submit(ann, "default", `{}`).MaxRuntime
+	for i, tt := range []struct {
+		by       app.Caller
+		priority int
+		runtime  int64
+		fault    string // where, "" if it is accepted
+	}{
+		{by: ann, priority: 0},
+		{by: ann, priority: 1, fault: "priority"},
+		{by: ann, priority: app.MinPriority},
+		{by: ann, priority: app.MinPriority - 1, fault: "priority"},
+		{by: chief, priority: 1},
+		{by: chief, priority: app.MaxPriority},
+		{by: chief, priority: app.MaxPriority + 1, fault: "priority"},
+		{by: ann, runtime: 1},
+		{by: ann, runtime: limit},
+		{by: ann, runtime: limit + 1, fault: "maxRuntimeSeconds"},
+		{by: ann, runtime: -1, fault: "maxRuntimeSeconds"},
+	} {
+		sub := submission(t, fmt.Sprint("job-", i), `{}`)
+		sub.Priority, sub.MaxRuntime = tt.priority, tt.runtime
+		_, _, err := s.Jobs.Submit(t.Context(), tt.by, sub)
+		if tt.fault == "" {
+			if err != nil {
+				t.Errorf("%+v: %v", tt, err)
+			}
+			continue
+		}
+		wantSame(t, fmt.Sprintf("%+v", tt), faultLocations(t, err), []string{"[body " + tt.fault + "]"})
+	}
+}
+
+// TestReportsOfAnotherAttemptChangeNothing has a task that counts as lost report
+// after all, before and after the next attempt has begun.
+func TestReportsOfAnotherAttemptChangeNothing(t *testing.T) {
+	s := newSite(t)
+	ctx := t.Context()
+	id := s.submit(ann, "a", `{}`).ID
+	s.run(id, app.Ending{Lost: "its node failed"})
+	j, err := s.Runs.Claim(ctx, id, nil)
+	must(t, err)
+	must(t, s.Runs.SetHandle(ctx, id, j.Attempts, "second"))
+	before := s.storedJob(id)
+	for _, attempt := range []int{j.Attempts - 1, j.Attempts + 1} {
+		must(t, s.Runs.SetHandle(ctx, id, attempt, "other"))
+		must(t, s.Runs.Started(ctx, id, attempt, s.now()))
+		must(t, s.Runs.Finish(ctx, id, attempt, success()))
+		wantSame(t, fmt.Sprintf("the job after reports of attempt %d", attempt), s.storedJob(id), before)
+	}
+	must(t, s.Runs.Started(ctx, id, j.Attempts, s.now()))
+	wantSame(t, "status", s.job(ann, "a").Status, app.Running)
+}
+
+func TestFileOfABatchIsFoundOnlyInARowOfIts(t *testing.T) {
+	s := newSite(t)
+	for _, name := range []string{"x", "y"} {
+		s.submitBatch(ann, name, `{}`, `{"steps":2}`)
+	}
+	s.submit(ann, "alone", `{}`)
+	for _, name := range []string{"x-1", "y-1", "alone"} {
+		id := s.job(ann, name).ID
+		s.complete(id, 5)
+		must(t, s.files.WriteManifest(id, &app.Manifest{Files: []app.ManifestFile{{Name: "out", Path: "result/out", Size: 5}}}))
+	}
+	for file, found := range map[string]bool{
+		"x-1/out": true, "x.zip": true,
+		"y-1/out": false, "alone/out": false, "x-2/out": false, "x-1": false, "x-1/": false, "x-1/other": false, "y.zip": false, "none/out": false,
+	} {
+		link, err := s.Jobs.Result(t.Context(), ann, app.ResultRequest{Name: "x", File: file, Partial: true})
+		switch {
+		case !found:
+			wantCode(t, file, err, fault.NotFound)
+		case err != nil:
+			t.Errorf("%s: %v", file, err)
+		case file == "x-1/out" && link.Size != 5:
+			t.Errorf("%s: %d bytes, want 5", file, link.Size)
+		}
+	}
+}
+
+// TestListedBatchesCarryABoundedNumberOfRows lists six batches of a little more
+// rows than one of them may show.
+func TestListedBatchesCarryABoundedNumberOfRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("submits 6,003 jobs")
+	}
+	s := newSite(t)
+	s.submitBatch(ann, "oldest", `{}`, `{}`)
+	rows := make([]string, 1000)
+	for i := range rows {
+		rows[i] = `{}`
+	}
+	for i := range 4 {
+		s.submitBatch(ann, fmt.Sprint("full-", i), rows...)
+	}
+	s.submitBatch(ann, "larger", append(rows, `{}`)...)
+	page, err := s.Jobs.List(t.Context(), ann, app.JobQuery{Subjobs: true, Limit: 10})
+	must(t, err)
+	var got []string
+	for _, rec := range page.Records {
+		j := decode(t, rec)
+		truncated := strings.Contains(string(rec), `"subjobsTruncated":true`)
+		got = append(got, fmt.Sprint(j.Name, " ", len(j.Subjobs), " ", truncated))
+	}
+	wantSame(t, "rows", got, []string{
+		"larger 1000 true", "full-3 1000 false", "full-2 1000 false", "full-1 1000 false", "full-0 1000 false", "oldest 0 true",
+	})
+}
+
+func TestPartOfALogHasItsLength(t *testing.T) {
+	s := newSite(t)
+	j := s.start(s.submit(ann, "a", `{}`).ID)
+	path := filepath.Join(s.files.JobDir(j.ID), "1", "log")
+	must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must(t, os.WriteFile(path, []byte("0123456789"), 0o600))
+	for _, tt := range []struct {
+		offset, limit int64
+		want          string
+	}{
+		{0, -1, "0123456789"},
+		{0, 0, ""},
+		{0, 4, "0123"},
+		{3, -1, "3456789"},
+		{3, 4, "3456"},
+		{3, 7, "3456789"},
+		{3, 8, "3456789"},
+		{10, -1, ""},
+		{11, -1, ""},
+		{11, 4, ""},
+	} {
+		log, err := s.Jobs.Log(t.Context(), ann, app.LogRequest{Name: "a", Offset: tt.offset, Limit: tt.limit})
+		must(t, err)
+		text, err := io.ReadAll(log)
+		must(t, err)
+		must(t, log.Close())
+		if string(text) != tt.want || log.Length != int64(len(tt.want)) || log.Size != 10 {
+			t.Errorf("%+v: %q, a length of %d in %d", tt, text, log.Length, log.Size)
+		}
+	}
+	for attempt, code := range map[int]fault.Code{0: "", 1: "", 2: fault.NotFound} {
+		log, err := s.Jobs.Log(t.Context(), ann, app.LogRequest{Name: "a", Attempt: attempt})
+		if code != "" {
+			wantCode(t, fmt.Sprint("attempt ", attempt), err, code)
+			continue
+		}
+		must(t, err)
+		must(t, log.Close())
+	}
+}
