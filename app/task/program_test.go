@@ -138,19 +138,20 @@ func TestProgramsStartInACleanState(t *testing.T) {
 	}
 }
 
-// The shim does not pass on descriptors that it inherits.
+// The shim does not pass on descriptors that it inherits, nor bwrap and the first
+// process in the sandbox theirs.
 func TestProgramsInheritNoFiles(t *testing.T) {
-	a := newAttempt(t)
-	a.spec.Steps = []protocol.Step{{Argv: []string{"ls", "/proc/self/fd"}}}
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	defer w.Close()
-	a.files = []*os.File{r, w}
-	a.start().outcome()
-	if got := strings.Fields(a.read(LogFile)); !slices.Equal(got, []string{"0", "1", "2", "3"}) { // 3 is the listed directory
-		t.Errorf("the program has the descriptors %q", got)
-	}
+	withAndWithoutSandbox(t, "ls /proc/$$/fd; true", func(t *testing.T, a *attempt) {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		defer w.Close()
+		a.files = []*os.File{r, w}
+		a.start().outcome()
+		if got := strings.Fields(a.read(LogFile)); !slices.Equal(got, []string{"0", "1", "2"}) {
+			t.Errorf("the program has the descriptors %q", got)
+		}
+	})
 }

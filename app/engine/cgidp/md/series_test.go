@@ -154,3 +154,26 @@ func TestMisfitWithoutPowerLaw(t *testing.T) {
 		t.Errorf("misfit %g of a wave, want above %g", fit.Misfit, MaxMisfit)
 	}
 }
+
+func TestMeanConvergesWithFiftySamplesAndAgreeingHalves(t *testing.T) {
+	const se = 0.1
+	largest := 3 * math.Sqrt2 * se // of the drift: three standard errors of the difference
+	for _, tt := range []struct {
+		independent, drift float64
+		want               bool
+	}{
+		{50, 0, true},
+		{49.9, 0, false},
+		{5, 0, false},
+		{1000, 0.99 * largest, true},
+		{1000, -0.99 * largest, true},
+		{1000, 1.01 * largest, false},
+		{1000, -1.01 * largest, false},
+		{math.NaN(), 0, false},
+		{1000, math.NaN(), false},
+	} {
+		if got := (Estimate{SE: se, Independent: tt.independent, Drift: tt.drift}).Converged(); got != tt.want {
+			t.Errorf("%g samples, drift %g: %v, want %v", tt.independent, tt.drift, got, tt.want)
+		}
+	}
+}

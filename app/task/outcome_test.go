@@ -1,0 +1,53 @@
+package task
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"molrun/app/protocol"
+	"molrun/app/task/process"
+)
+
+// TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt judges signals with a
+// folder of stand-in control files for the task's cgroup.
+func TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt(t *testing.T) {
+	now := process.OOMKills()
+	parent := t.TempDir()
+	cgroup, err := process.MakeCgroup(parent, "token", process.CgroupLimits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs, err := filepath.Glob(filepath.Join(parent, "*"))
+	if err != nil || len(dirs) != 1 {
+		t.Fatalf("folders %v, %v; want one", dirs, err)
+	}
+	if err := os.WriteFile(filepath.Join(dirs[0], "memory.events"), []byte("max 7\noom_kill 2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		runningStep
+		signal syscall.Signal
+		want   protocol.Cause
+	}{
+		"no kill counted":             {runningStep{oomKills: now}, syscall.SIGKILL, protocol.CauseSignal},
+		"one of the machine":          {runningStep{oomKills: now - 1}, syscall.SIGKILL, protocol.CauseMemory},
+		"one of the machine, crashed": {runningStep{oomKills: now - 1}, syscall.SIGSEGV, protocol.CauseSignal},
+		"none in the cgroup":          {runningStep{shim: &shim{cgroup: cgroup}, oomKills: now, cgroupKills: 2}, syscall.SIGKILL, protocol.CauseSignal},
+		"one in the cgroup":           {runningStep{shim: &shim{cgroup: cgroup}, oomKills: now, cgroupKills: 1}, syscall.SIGKILL, protocol.CauseMemory},
+		"one in the cgroup, crashed":  {runningStep{shim: &shim{cgroup: cgroup}, oomKills: now, cgroupKills: 1}, syscall.SIGSEGV, protocol.CauseSignal},
+		"file limit":                  {runningStep{shim: &shim{isolation: Isolation{FileBytes: 1}}, oomKills: now}, syscall.SIGXFSZ, protocol.CauseLimit},
+		"no file limit of ours":       {runningStep{oomKills: now}, syscall.SIGXFSZ, protocol.CauseSignal},
+	} {
+		r := tt.runningStep
+		if r.shim == nil {
+			r.shim = &shim{}
+		}
+		r.spec = &Spec{MemoryBytes: 1 << 20}
+		r.judgeSignal(tt.signal)
+		if r.outcome.Cause != tt.want || r.outcome.Signal == "" {
+			t.Errorf("%s: %s, %q; want %s", name, r.outcome.Cause, r.outcome.Message, tt.want)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package result
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"testing"
+
+	"molrun/app"
+)
+
+// TestZip64BeginsWhereTheOldFieldsEnd checks the first values that the fields of 16
+// and 32 bits cannot hold: all their bits set means "see the Zip64 record".
+func TestZip64BeginsWhereTheOldFieldsEnd(t *testing.T) {
+	for _, tt := range []struct {
+		end zipEnd
+		big bool
+	}{
+		{zipEnd{entries: maxUint16 - 1, start: maxUint32 - 1, size: maxUint32 - 1}, false},
+		{zipEnd{entries: maxUint16}, true},
+		{zipEnd{start: maxUint32}, true},
+		{zipEnd{size: maxUint32}, true},
+	} {
+		if got := bytes.HasPrefix(tt.end.appendTo(nil), []byte("PK\x06\x06")); got != tt.big {
+			t.Errorf("%+v: Zip64 is %v, want %v", tt.end, got, tt.big)
+		}
+	}
+	for _, tt := range []struct {
+		entry          zipEntry
+		local, central int // bytes of the Zip64 field
+		version        uint16
+	}{
+		{zipEntry{size: maxUint32 - 1, offset: maxUint32 - 1}, 0, 0, zipVersion},
+		{zipEntry{size: maxUint32}, 20, 20, zip64Version},
+		{zipEntry{offset: maxUint32}, 0, 12, zip64Version},
+		{zipEntry{size: maxUint32, offset: maxUint32}, 20, 28, zip64Version},
+	} {
+		local, central := len(appendLocal(nil, &tt.entry))-localSize, len(appendCentral(nil, &tt.entry))-centralSize
+		if local != tt.local || central != tt.central || tt.entry.version() != tt.version {
+			t.Errorf("%+v: %d and %d bytes of Zip64, version %d; want %d, %d, %d", tt.entry, local, central, tt.entry.version(), tt.local, tt.central, tt.version)
+		}
+	}
+}
+
+// TestArchiveOfAChangedManifestIsNotSent changes what no file and no length of the
+// archive shows.
+func TestArchiveOfAChangedManifestIsNotSent(t *testing.T) {
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	const id = app.JobID("job")
+	if err := root.MkdirAll(JobDir(id), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := root.WriteFile(JobDir(id)+"/file", []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := app.Manifest{Files: []app.ManifestFile{{Name: "a", Path: "file", Size: 4, CRC32: 1}}}
+	if err := WriteManifest(root, id, &m); err != nil {
+		t.Fatal(err)
+	}
+	archive, err := NewArchives(root).Open([]app.Folder{{Job: id}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := io.ReadAll(archive.Content(t.Context()))
+	if err != nil || int64(len(whole)) != archive.Size() {
+		t.Fatalf("%d bytes of %d: %v", len(whole), archive.Size(), err)
+	}
+	m.Files[0].CRC32 = 2
+	if err := WriteManifest(root, id, &m); err != nil {
+		t.Fatal(err)
+	}
+	for name, from := range map[string]int64{"the files": 0, "the records at the end": archive.parts[0].size} {
+		content := archive.Content(t.Context())
+		if _, err := content.Seek(from, io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+		if sent, err := content.SendTo(io.Discard, archive.Size()-from); err == nil {
+			t.Errorf("%s: %d bytes are sent", name, sent)
+		}
+	}
+}

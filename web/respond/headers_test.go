@@ -1,0 +1,35 @@
+package respond_test
+
+import (
+	"net/http/httptest"
+	"strconv"
+	"testing"
+
+	"molrun/app/fault"
+	"molrun/web/respond"
+)
+
+// TestErrorKeepsNoHeadersOfTheBodyThatWasMeant sets what handlers set before they
+// fail.
+func TestErrorKeepsNoHeadersOfTheBodyThatWasMeant(t *testing.T) {
+	w := httptest.NewRecorder()
+	for _, name := range []string{"Content-Disposition", "Content-Encoding", "Content-Length", "ETag", "Last-Modified", "X-Log-Size"} {
+		w.Header().Set(name, "1")
+	}
+	w.Header().Set("Content-Type", "text/plain")
+	w.Header().Set(respond.RequestID, "kept")
+	respond.Error(w, httptest.NewRequest("GET", "/", nil), fault.Errorf(fault.NotFound, "nothing is there"))
+	for name := range w.Header() {
+		switch name {
+		case "Cache-Control", "Content-Length", "Content-Type", "X-Content-Type-Options", respond.RequestID:
+		default:
+			t.Errorf("%s: %s is left", name, w.Header().Get(name))
+		}
+	}
+	if got := w.Header().Get("Content-Length"); got != strconv.Itoa(w.Body.Len()) {
+		t.Errorf("Content-Length %s for %d bytes", got, w.Body.Len())
+	}
+	if w.Header().Get("Content-Type") != "application/json" || w.Header().Get(respond.RequestID) != "kept" {
+		t.Errorf("headers %v", w.Header())
+	}
+}
