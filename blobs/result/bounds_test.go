@@ -61,7 +61,14 @@ func TestArchiveOfAChangedManifestIsNotSent(t *testing.T) {
 	if err := WriteManifest(root, id, &m); err != nil {
 		t.Fatal(err)
 	}
-	archive, err := NewArchives(root).Open([]app.Folder{{Job: id}})
+	jobs := NewJobs(root, root.RemoveAll)
+	folders := []app.Folder{{Job: id}}
+	lease, err := jobs.Lease(folders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lease.End()
+	archive, err := NewArchives(jobs).Open(folders)
 	if err != nil {
 		t.Fatal(err)
 	}

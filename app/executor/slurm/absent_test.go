@@ -1,0 +1,204 @@
+package slurm
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/executor/slurm/client"
+	"molrun/app/task"
+)
+
+const (
+	lostAfter = time.Minute
+	late      = time.Hour
+)
+
+// unseen is a task that has claimed its attempt, in a world where Slurm's answers
+// are set by hand.
+type unseen struct {
+	*Executor
+	t     *testing.T
+	task  app.Task
+	known *tracked
+	begin time.Time
+}
+
+func newUnseen(t *testing.T) *unseen {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, task.ClaimDir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	u := &unseen{
+		t:     t,
+		task:  app.Task{Token: "token", Dir: dir},
+		known: &tracked{row: client.Row{Name: "molrun-token"}, found: true},
+		begin: time.Date(2026, 11, 20, 10, 40, 0, 0, time.UTC),
+		Executor: &Executor{
+			options:     Options{LostAfter: lostAfter, Late: late, Log: func(string, ...any) {}},
+			submissions: newSubmissions(),
+			lists:       &lists{dir: t.TempDir(), prefix: "molrun"},
+		},
+	}
+	return u
+}
+
+// round is one answer of Slurm, which does not know the task.
+func (u *unseen) round(after time.Duration) app.TaskState {
+	u.t.Helper()
+	u.snapshot.round++
+	u.snapshot.at = u.begin.Add(after)
+	u.snapshot.accounted = map[string]bool{u.known.row.Name: true}
+	return u.again()
+}
+
+// again asks once more in the same round.
+func (u *unseen) again() app.TaskState {
+	u.t.Helper()
+	s, err := u.absent(u.task, u.known)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	return s.State
+}
+
+func (u *unseen) want(what string, got, want app.TaskState) {
+	u.t.Helper()
+	if got != want {
+		u.t.Errorf("%s: state %d, want %d", what, got, want)
+	}
+}
+
+func TestTaskIsLostOnlyAfterThreeRoundsWithoutIt(t *testing.T) {
+	u := newUnseen(t)
+	u.want("first round", u.round(0), app.TaskStarting)
+	for range 5 {
+		u.want("asked again in the same round", u.again(), app.TaskStarting)
+	}
+	u.want("second round, long after", u.round(10*lostAfter), app.TaskStarting)
+	u.want("third round", u.round(10*lostAfter+time.Second), app.TaskLost)
+}
+
+func TestTaskIsLostOnlyAfterTheTimeSinceItWasMissedFirst(t *testing.T) {
+	u := newUnseen(t)
+	for after := time.Duration(0); after < lostAfter; after += 10 * time.Second {
+		u.want(after.String(), u.round(after), app.TaskStarting)
+	}
+	u.want("the whole time", u.round(lostAfter), app.TaskLost)
+}
+
+// TestTaskThatWasSubmittedAgainIsMissedFromThenOn has a second submission, whose
+// job Slurm may not show yet.
+func TestTaskThatWasSubmittedAgainIsMissedFromThenOn(t *testing.T) {
+	u := newUnseen(t)
+	u.round(0)
+	u.round(10 * time.Second)
+	u.submissions.at[u.known.row.Name] = u.begin.Add(50 * time.Second)
+	u.want("a round before it", u.round(40*time.Second), app.TaskStarting)
+	if u.known.missing != 2 {
+		t.Errorf("%d rounds count, want the 2 before the submission", u.known.missing)
+	}
+	u.want("the time since it was missed first", u.round(lostAfter), app.TaskStarting)
+	u.want("a moment too early", u.round(lostAfter+49*time.Second), app.TaskStarting)
+	u.want("the time since it was submitted", u.round(lostAfter+50*time.Second), app.TaskLost)
+}
+
+func TestNothingFollowsWhileAccountingDoesNotAnswer(t *testing.T) {
+	u := newUnseen(t)
+	for i := range 10 {
+		u.snapshot.round++
+		u.snapshot.at = u.begin.Add(time.Duration(i) * lostAfter)
+		u.snapshot.accounted = map[string]bool{}
+		u.want("without an answer", u.again(), app.TaskStarting)
+	}
+	u.snapshot.without = true // Slurm has no accounting: squeue says all there is
+	for i := 10; i < 12; i++ {
+		u.want("first rounds with squeue alone", u.round(time.Duration(i)*lostAfter), app.TaskStarting)
+	}
+	u.want("third", u.round(12*lostAfter), app.TaskLost)
+}
+
+// TestOutcomeMayBeSeenLate has Slurm report the end of a job whose files the shared
+// directory does not show yet.
+func TestOutcomeMayBeSeenLate(t *testing.T) {
+	u := newUnseen(t)
+	over := func() app.TaskStatus {
+		t.Helper()
+		s, err := u.over(u.task, u.known, client.Record{Row: u.known.row, State: "COMPLETED"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	u.want("at once", over().State, app.TaskStarting)
+	u.known.overAt = time.Now().Add(-late / 2)
+	u.want("half the time", over().State, app.TaskStarting)
+	outcome := []byte(`{"protocol":1,"cause":"done","startedAt":"2026-11-20T10:40:00.000Z","endedAt":"2026-11-20T10:41:00.000Z"}`)
+	if err := os.WriteFile(filepath.Join(u.task.Dir, task.OutcomeFile), outcome, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s := over(); s.State != app.TaskEnded || s.Outcome.Cause != app.CauseDone {
+		t.Errorf("with its outcome: %+v", s)
+	}
+	if err := os.Remove(filepath.Join(u.task.Dir, task.OutcomeFile)); err != nil {
+		t.Fatal(err)
+	}
+	u.known.overAt = time.Now().Add(-2 * late)
+	u.want("after the time", over().State, app.TaskLost)
+}
+
+// TestOutcomeCountsUnlessSlurmEndedTheTask has outcomes that were written although
+// Slurm says that something went wrong, and signals.
+func TestOutcomeCountsUnlessSlurmEndedTheTask(t *testing.T) {
+	const lost = ""
+	for name, tt := range map[string]struct {
+		record  client.Record
+		outcome app.Cause // "": none
+		want    app.Cause
+	}{
+		"the node failed after the task had":        {client.Record{State: "NODE_FAIL"}, app.CauseExit, app.CauseExit},
+		"preempted when the task was done":          {client.Record{State: "PREEMPTED"}, app.CauseDone, app.CauseDone},
+		"the node failed while it was interrupted":  {client.Record{State: "NODE_FAIL"}, app.CauseInterrupted, lost},
+		"the job exited otherwise than the task":    {client.Record{State: "FAILED", Code: 1}, app.CauseDone, app.CauseDone},
+		"killed after its outcome":                  {client.Record{State: "FAILED", Signal: 9}, app.CauseExit, app.CauseExit},
+		"killed before":                             {client.Record{State: "FAILED", Signal: 9}, "", app.CauseSignal},
+		"ended by another signal":                   {client.Record{State: "FAILED", Signal: 15}, "", lost},
+		"exited with the number of the kill signal": {client.Record{State: "FAILED", Code: 9}, "", lost},
+	} {
+		end := ending{Record: tt.record, tracked: &tracked{}}
+		if tt.outcome != "" {
+			end.outcome = &app.Outcome{Cause: tt.outcome}
+		}
+		s := end.status()
+		got := app.Cause(lost)
+		if s.Outcome != nil {
+			got = s.Outcome.Cause
+		}
+		if got != tt.want {
+			t.Errorf("%s: cause %q (%s), want %q", name, got, s.Reason, tt.want)
+		}
+	}
+}
+
+func TestMadeOutcomeNeverEndsBeforeItStarts(t *testing.T) {
+	at := func(minute int) time.Time { return time.Date(2026, 11, 20, 10, minute, 0, 0, time.UTC) }
+	for name, tt := range map[string]struct {
+		seen, started, ended time.Time
+		wantStart, wantEnd   time.Time
+	}{
+		"Slurm's own":                {started: at(1), ended: at(2), wantStart: at(1), wantEnd: at(2)},
+		"as the task said":           {seen: at(1), started: at(0), ended: at(2), wantStart: at(1), wantEnd: at(2)},
+		"clocks that differ":         {seen: at(3), started: at(0), ended: at(2), wantStart: at(3), wantEnd: at(3)},
+		"ended before it started":    {started: at(2), ended: at(1), wantEnd: at(1)},
+		"ended when it started":      {started: at(2), ended: at(2), wantStart: at(2), wantEnd: at(2)},
+		"cancelled before any start": {ended: at(1), wantEnd: at(1)},
+	} {
+		o := made(app.CauseStopped, "", client.Record{Started: tt.started, Ended: tt.ended}, &tracked{startedAt: tt.seen})
+		if !o.StartedAt.Equal(tt.wantStart) || !o.EndedAt.Equal(tt.wantEnd) {
+			t.Errorf("%s: from %v to %v, want from %v to %v", name, o.StartedAt, o.EndedAt, tt.wantStart, tt.wantEnd)
+		}
+	}
+}
