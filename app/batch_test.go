@@ -16,7 +16,7 @@ func TestRefusedBatchCreatesNothing(t *testing.T) {
 	rows[17] = `{"steps":0}`
 	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", rows...))
 	wantSame(t, "faults of a bad row", faultLocations(t, err), []string{"[body settings 17 steps]"})
-	page, err := s.Jobs.List(t.Context(), ann, app.JobQuery{Limit: 10, WholeOrganization: true})
+	page, err := s.Jobs.List(t.Context(), ann, app.JobQuery{JobSelection: app.JobSelection{WholeOrganization: true}, Limit: 10})
 	must(t, err)
 	if n := len(page.Records); n != 0 {
 		t.Errorf("%d jobs exist after a refused batch", n)

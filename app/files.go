@@ -39,21 +39,21 @@ func (s *Files) List(ctx context.Context, by Caller, q FileQuery) (*FileListing,
 		f.Email = ""
 	}
 	listing := []string{"files", f.Organization, f.Email, f.Folder}
-	before, err := s.cursors.read(q.StartKey, q.Faults, listing...)
+	after, err := s.cursors.read(q.StartKey, q.Faults, listing...)
 	if err != nil {
 		return nil, err
 	}
 	var page UploadPage
 	err = s.store.View(ctx, func(tx Tx) (err error) {
-		page, err = tx.Uploads(f, UploadID(before), q.Limit)
+		page, err = tx.Uploads(f, after, q.Limit)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	out := &FileListing{Uploads: page.Uploads}
-	if page.More {
-		out.StartKey = s.cursors.make(string(page.Uploads[len(page.Uploads)-1].ID), listing...)
+	if page.Next != "" {
+		out.StartKey = s.cursors.make(page.Next, listing...)
 	}
 	return out, nil
 }

@@ -77,3 +77,19 @@ func (j *Job) label(l Labels) error {
 	}
 	return nil
 }
+
+// Tag is one tag of a job.
+type Tag struct{ Key, Value string }
+
+// SearchedText returns what a search looks at, folded: the name, the tags as
+// key:value, and the note, one per line.
+func (j *Job) SearchedText() string {
+	b := []byte(j.Name)
+	for _, key := range slices.Sorted(maps.Keys(j.Tags)) {
+		b = fmt.Appendf(b, "\n%s:%s", key, j.Tags[key])
+	}
+	if j.Note != "" {
+		b = append(append(b, '\n'), j.Note...)
+	}
+	return naming.Fold(string(b))
+}

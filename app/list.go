@@ -2,7 +2,6 @@ package app
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -10,11 +9,13 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"molrun/app/fault"
+	"molrun/app/naming"
 	"molrun/app/sortid"
 	"molrun/app/strictjson"
 )
@@ -33,14 +34,24 @@ const (
 
 // JobQuery selects and pages jobs; an empty field selects all.
 type JobQuery struct {
+	JobSelection
+	Subjobs  bool // batches carry up to 1,000 of their rows
+	Statuses bool // the listing counts its jobs by status
+	Count    bool // the listing counts its jobs
+	Limit    int
+	StartKey string
+	Faults   []fault.Field // found while decoding
+}
+
+// JobSelection says which jobs a caller asks for, and in which order.
+type JobSelection struct {
 	Name, Batch, Email, Algorithm string
-	Status                        Status
-	WholeOrganization             bool // else the caller's own, or those of Email
-	Subjobs                       bool // batches carry up to 1,000 of their rows
-	Statuses                      bool // the listing counts its jobs by status
-	Limit                         int
-	StartKey                      string
-	Faults                        []fault.Field // found while decoding
+	Status                        []Status // one of them
+	Tags                          []Tag    // all of them
+	Search                        string
+	Since, Until                  time.Time // when it was submitted or, in that order, completed
+	WholeOrganization             bool      // else the caller's own, or those of Email
+	ByCompletion, Ascending       bool
 }
 
 // Listing is a page of records and the cursor of the next page, "" on the last.
@@ -48,45 +59,37 @@ type Listing struct {
 	Records  []json.RawMessage
 	StartKey string
 	Statuses *Counts // where they were asked for: of the user, the organization or the batch, whatever the other filters
+	Count    *Count  // where it was asked for
 }
 
-// List returns jobs, newest first.
+// Count is a number of jobs, at least that if there may be more.
+type Count struct {
+	Jobs int
+	More bool
+}
+
+// maxCount is how far a listing counts.
+const maxCount = 10_000
+
+// List returns jobs, newest first unless asked for in another order.
 func (s *Jobs) List(ctx context.Context, by Caller, q JobQuery) (*Listing, error) {
-	f := JobFilter{
-		Organization: by.Organization, Email: strings.ToLower(q.Email),
-		Type: q.Algorithm, Status: q.Status, Name: q.Name,
-	}
-	if f.Email == "" && !q.WholeOrganization {
-		f.Email = by.Email
-	}
-	listing := []string{"jobs", f.Organization, f.Email, f.Type, string(f.Status), f.Name, q.Batch}
-	before, err := s.cursors.read(q.StartKey, q.Faults, listing...)
+	f, faults := q.filter(by)
+	listing := q.scopeOfCursor(f)
+	after, err := s.cursors.read(q.StartKey, slices.Concat(q.Faults, faults), listing...)
 	if err != nil {
 		return nil, err
 	}
+	out := &Listing{}
 	var page JobPage
-	var statuses *Counts
 	subjobs := map[JobID]*subjobsView{}
 	err = s.store.View(ctx, func(tx Tx) error {
-		if q.Batch != "" {
-			batch, err := findBatch(tx, by.Organization, q.Batch)
-			if errors.Is(err, fault.NotFound) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			f.Batch, statuses = batch.ID, batch.Counts
+		if err := q.count(tx, &f, out); errors.Is(err, fault.NotFound) { // no such batch
+			return nil
+		} else if err != nil {
+			return err
 		}
 		var err error
-		if q.Statuses && q.Batch == "" {
-			counts, err := tx.Statuses(f.Organization, f.Email)
-			if err != nil {
-				return err
-			}
-			statuses = &counts
-		}
-		if page, err = tx.Jobs(f, JobID(before), q.Limit); err != nil || !q.Subjobs {
+		if page, err = tx.Jobs(f, after, q.Limit); err != nil || !q.Subjobs {
 			return err
 		}
 		return s.collectSubjobs(tx, page, subjobs)
@@ -94,17 +97,90 @@ func (s *Jobs) List(ctx context.Context, by Caller, q JobQuery) (*Listing, error
 	if err != nil {
 		return nil, err
 	}
-	out := &Listing{Records: make([]json.RawMessage, len(page.Jobs))}
-	if q.Statuses {
-		out.Statuses = cmp.Or(statuses, &Counts{}) // of no batch of that name, nothing
-	}
+	out.Records = make([]json.RawMessage, len(page.Jobs))
 	for i, j := range page.Jobs {
 		out.Records[i] = subjobs[j.ID].addTo(s.show(j))
 	}
-	if page.More {
-		out.StartKey = s.cursors.make(string(page.Jobs[len(page.Jobs)-1].ID), listing...)
+	if page.Next != "" {
+		out.StartKey = s.cursors.make(page.Next, listing...)
 	}
 	return out, nil
+}
+
+// filter returns what the store has to look for, the batch aside, and what is wrong
+// with the query.
+func (q JobSelection) filter(by Caller) (f JobFilter, faults []fault.Field) {
+	if q.ByCompletion && (q.Name != "" || q.Batch != "") {
+		faults = append(faults, fault.Field{
+			Loc: []any{"query", "sort"}, Type: "value",
+			Msg: "leave sort out with jobName or batch: these are listed in the order of submission",
+		})
+	}
+	f = JobFilter{
+		Organization: by.Organization, Email: strings.ToLower(q.Email),
+		Type: q.Algorithm, Name: q.Name, Tags: q.Tags, Search: naming.Fold(q.Search),
+		From: q.Since, Until: q.Until, ByCompletion: q.ByCompletion, Ascending: q.Ascending,
+	}
+	for _, s := range Statuses {
+		if slices.Contains(q.Status, s) {
+			f.Statuses = append(f.Statuses, s)
+		}
+	}
+	if f.Email == "" && !q.WholeOrganization {
+		f.Email = by.Email
+	}
+	return f, faults
+}
+
+// scopeOfCursor lists what a cursor is bound to. The first parts are those of API
+// 1.0, whose cursors stay valid.
+func (q JobSelection) scopeOfCursor(f JobFilter) []string {
+	statuses := make([]string, len(f.Statuses))
+	for i, s := range f.Statuses {
+		statuses[i] = string(s)
+	}
+	scope := []string{"jobs", f.Organization, f.Email, f.Type, strings.Join(statuses, ","), f.Name, q.Batch}
+	later := func(f JobFilter) string {
+		return fmt.Sprintf("%q %q %v %v %t %t", f.Tags, f.Search, f.From, f.Until, f.ByCompletion, f.Ascending)
+	}
+	if text := later(f); text != later(JobFilter{}) {
+		scope = append(scope, text)
+	}
+	return scope
+}
+
+// count finds the batch of the filter, and counts what was asked for. It fails with
+// NotFound if there is no such batch.
+func (q JobQuery) count(tx Tx, f *JobFilter, out *Listing) error {
+	*out = Listing{}
+	if q.Count {
+		out.Count = &Count{}
+	}
+	if q.Statuses {
+		out.Statuses = &Counts{}
+	}
+	if q.Batch != "" {
+		batch, err := findBatch(tx, f.Organization, q.Batch)
+		if err != nil {
+			return err
+		}
+		f.Batch = batch.ID
+		if q.Statuses {
+			out.Statuses = batch.Counts
+		}
+	} else if q.Statuses {
+		counts, err := tx.Statuses(f.Organization, f.Email)
+		if err != nil {
+			return err
+		}
+		out.Statuses = &counts
+	}
+	if !q.Count {
+		return nil
+	}
+	n, more, err := tx.CountJobs(*f, maxCount)
+	out.Count = &Count{n, more}
+	return err
 }
 
 // findBatch returns a batch of the organization by its name or ID.
@@ -264,43 +340,39 @@ type cursorKey []byte
 const (
 	cursorVersion = 1
 	cursorMAC     = 16 // bytes kept of the HMAC
-	cursorSize    = 1 + sortid.Size + cursorMAC
 )
 
-// make returns the cursor behind the item id of a listing. listing is its
-// organization, scope and filters.
-func (k cursorKey) make(id string, listing ...string) string {
-	parsed, err := sortid.Parse(id)
-	if err != nil {
-		return ""
-	}
-	b := append(make([]byte, 0, cursorSize), cursorVersion)
-	b = append(b, parsed[:]...)
+// make returns the cursor of a position in a listing. listing is its organization,
+// scope and filters.
+func (k cursorKey) make(p Position, listing ...string) string {
+	b := append(make([]byte, 0, 1+len(p)+cursorMAC), cursorVersion)
+	b = append(b, p...)
 	return base64.RawURLEncoding.EncodeToString(append(b, k.mac(b, listing)...))
 }
 
-// read returns the ID in a cursor of that listing, "" for no cursor. The error
+// read returns the position in a cursor of that listing, "" for no cursor. The error
 // has the faults of the query that are known, and that of the cursor.
-func (k cursorKey) read(cursor string, known []fault.Field, listing ...string) (string, error) {
+func (k cursorKey) read(cursor string, known []fault.Field, listing ...string) (Position, error) {
 	if cursor == "" {
 		return "", fault.List(known...)
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	garbage := err != nil || len(b) != cursorSize || b[0] != cursorVersion
-	if garbage || !otherListing(known) && !hmac.Equal(b[1+sortid.Size:], k.mac(b[:1+sortid.Size], listing)) {
+	end := len(b) - cursorMAC
+	garbage := err != nil || end <= 1 || b[0] != cursorVersion
+	if garbage || !otherListing(known) && !hmac.Equal(b[end:], k.mac(b[:end], listing)) {
 		return "", fault.List(append(slices.Clone(known), fault.Field{
 			Loc: []any{"query", "startKey"}, Type: "value",
 			Msg: "this startKey is not of this listing; use the one from the page before with the same filters, or leave it out",
 		})...)
 	}
-	return sortid.ID(b[1 : 1+sortid.Size]).String(), fault.List(known...)
+	return Position(b[1:end]), fault.List(known...)
 }
 
 // otherListing reports whether the faults of a query may hide which listing was
 // meant, so that nobody can tell whether a cursor belongs to it.
 func otherListing(faults []fault.Field) bool {
 	return slices.ContainsFunc(faults, func(f fault.Field) bool {
-		return len(f.Loc) < 2 || !slices.Contains([]any{"limit", "includeSubjobs", "statuses"}, f.Loc[1])
+		return len(f.Loc) < 2 || !slices.Contains([]any{"limit", "includeSubjobs", "statuses", "count"}, f.Loc[1])
 	})
 }
 

@@ -48,9 +48,9 @@ func TestListFiltersJobsAndPages(t *testing.T) {
 		query app.JobQuery
 		want  int
 	}{
-		{"the organization's jobs", ann, app.JobQuery{WholeOrganization: true}, 25},
-		{"bob's jobs", ann, app.JobQuery{Email: "Bob@lab.example"}, 12},
-		{"another organization's jobs", eve, app.JobQuery{WholeOrganization: true}, 0},
+		{"the organization's jobs", ann, app.JobQuery{JobSelection: app.JobSelection{WholeOrganization: true}}, 25},
+		{"bob's jobs", ann, app.JobQuery{JobSelection: app.JobSelection{Email: "Bob@lab.example"}}, 12},
+		{"another organization's jobs", eve, app.JobQuery{JobSelection: app.JobSelection{WholeOrganization: true}}, 0},
 	} {
 		if got := list(tt.by, tt.query); len(got) != tt.want {
 			t.Errorf("%s: %v, want %d", tt.name, got, tt.want)
@@ -58,7 +58,7 @@ func TestListFiltersJobsAndPages(t *testing.T) {
 	}
 	page, err := s.Jobs.List(t.Context(), ann, app.JobQuery{Limit: 4})
 	must(t, err)
-	_, err = s.Jobs.List(t.Context(), ann, app.JobQuery{Limit: 4, Status: app.Queued, StartKey: page.StartKey})
+	_, err = s.Jobs.List(t.Context(), ann, app.JobQuery{JobSelection: app.JobSelection{Status: []app.Status{app.Queued}}, Limit: 4, StartKey: page.StartKey})
 	wantCode(t, "a cursor with another filter", err, fault.Invalid)
 }
 
@@ -78,7 +78,7 @@ type = "string"
 	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmissionOf(t, "text", "b", slices.Repeat([]string{large}, 7)...))
 	must(t, err)
 	var pages []int
-	for q := (app.JobQuery{Batch: "b", Limit: 100}); ; {
+	for q := (app.JobQuery{JobSelection: app.JobSelection{Batch: "b"}, Limit: 100}); ; {
 		page, err := s.Jobs.List(t.Context(), ann, q)
 		must(t, err)
 		pages = append(pages, len(page.Records))
@@ -131,19 +131,19 @@ func TestBatchOfAnotherOrganizationIsNotFoundByIDOrName(t *testing.T) {
 	batch := s.submitBatch(ann, "b", `{}`, `{"steps":2}`)
 	for _, ref := range []string{string(batch.ID), "b"} {
 		for _, q := range []app.JobQuery{
-			{Batch: ref, Limit: 10},
-			{Batch: ref, Limit: 10, WholeOrganization: true, Statuses: true, Subjobs: true},
-			{Batch: ref, Limit: 10, Email: ann.Email, Statuses: true},
+			{JobSelection: app.JobSelection{Batch: ref}, Limit: 10},
+			{JobSelection: app.JobSelection{Batch: ref, WholeOrganization: true}, Limit: 10, Statuses: true, Subjobs: true},
+			{JobSelection: app.JobSelection{Batch: ref, Email: ann.Email}, Limit: 10, Statuses: true, Count: true},
 		} {
 			theirs, err := s.Jobs.List(t.Context(), ann, q)
 			must(t, err)
-			if len(theirs.Records) != 2 || q.Statuses && theirs.Statuses.Queued != 2 {
-				t.Errorf("%+v by a member: %d records, %+v; want 2", q, len(theirs.Records), theirs.Statuses)
+			if len(theirs.Records) != 2 || q.Statuses && theirs.Statuses.Queued != 2 || q.Count && *theirs.Count != (app.Count{Jobs: 2}) {
+				t.Errorf("%+v by a member: %d records, %+v, %v; want 2", q, len(theirs.Records), theirs.Statuses, theirs.Count)
 			}
 			others, err := s.Jobs.List(t.Context(), eve, q)
 			must(t, err)
-			if len(others.Records) != 0 || q.Statuses && *others.Statuses != (app.Counts{}) {
-				t.Errorf("%+v by another organization: %d records, %+v; want none", q, len(others.Records), others.Statuses)
+			if len(others.Records) != 0 || q.Statuses && *others.Statuses != (app.Counts{}) || q.Count && *others.Count != (app.Count{}) {
+				t.Errorf("%+v by another organization: %d records, %+v, %v; want none", q, len(others.Records), others.Statuses, others.Count)
 			}
 		}
 	}

@@ -64,7 +64,7 @@ func (s *site) retainFor(d time.Duration) (deleted []string) {
 // jobNames returns the names of ann's organization's jobs, sorted.
 func (s *site) jobNames() (names []string) {
 	s.t.Helper()
-	page, err := s.Jobs.List(s.t.Context(), ann, app.JobQuery{WholeOrganization: true, Limit: 100})
+	page, err := s.Jobs.List(s.t.Context(), ann, app.JobQuery{JobSelection: app.JobSelection{WholeOrganization: true}, Limit: 100})
 	must(s.t, err)
 	for _, rec := range page.Records {
 		names = append(names, decode(s.t, rec).Name)

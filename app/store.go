@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,10 +39,12 @@ type Tx interface {
 	PutEncoded(j EncodedJob) error             // the same, with less to do
 	DeleteJob(id JobID) error
 
-	// Jobs returns a page of at most limit jobs older than before ("" is the
-	// newest page), newest first. A page of large records ends early, once it
-	// has EnoughBytes.
-	Jobs(f JobFilter, before JobID, limit int) (JobPage, error)
+	// Jobs returns a page of at most limit jobs that follow a position; "" is the
+	// beginning. A page ends early, once it has EnoughBytes or has looked at many
+	// jobs that the filter does not select.
+	Jobs(f JobFilter, after Position, limit int) (JobPage, error)
+	// CountJobs counts jobs up to most, and reports whether there may be more.
+	CountJobs(f JobFilter, most int) (n int, more bool, err error)
 	// Subjobs walks a batch's subjobs by row; status "" is any. Rows may be put
 	// or deleted during the walk.
 	Subjobs(batch JobID, status Status) iter.Seq2[*Job, error]
@@ -73,7 +76,7 @@ type Tx interface {
 	PutUpload(u *Upload) error
 	DeleteUpload(id UploadID) error
 	// Uploads returns a page, newest first, as Jobs does.
-	Uploads(f UploadFilter, before UploadID, limit int) (UploadPage, error)
+	Uploads(f UploadFilter, after Position, limit int) (UploadPage, error)
 	// OldestUploads walks all uploads newer than after, oldest first.
 	OldestUploads(after UploadID) iter.Seq2[*Upload, error]
 
@@ -107,10 +110,32 @@ type JobFilter struct {
 	Organization string
 	Email        string
 	Type         string
-	Status       Status
+	Statuses     []Status // one of them
 	Name         string
-	Batch        JobID // the subjobs of this batch
+	Batch        JobID  // the subjobs of this batch
+	Tags         []Tag  // all of them
+	Search       string // folded; in the name, the note or a tag
+
+	// From and Until bound the time of the order: From is in, Until is out.
+	From, Until time.Time
+
+	ByCompletion bool // in order of completion, else of submission; not with Name or Batch
+	Ascending    bool // oldest first
 }
+
+// Selects reports whether a job is one of those that f selects, its times aside.
+func (f JobFilter) Selects(j *Job) bool {
+	is := func(want, have string) bool { return want == "" || want == have }
+	return j.Organization == f.Organization &&
+		is(f.Email, j.Email) && is(f.Type, j.Type) && is(f.Name, j.Name) &&
+		(len(f.Statuses) == 0 || slices.Contains(f.Statuses, j.Status)) &&
+		is(string(f.Batch), string(j.Private.Batch)) &&
+		!slices.ContainsFunc(f.Tags, func(t Tag) bool { return j.Tags[t.Key] != t.Value }) &&
+		strings.Contains(j.SearchedText(), f.Search)
+}
+
+// Position is where a listing continues. Only the store knows what it means.
+type Position string
 
 // StoredJob is a job as stored: the bytes that clients see.
 type StoredJob struct {
@@ -121,7 +146,7 @@ type StoredJob struct {
 // JobPage is part of a listing.
 type JobPage struct {
 	Jobs []StoredJob
-	More bool // older ones follow
+	Next Position // behind which there may be more, "" if there are none
 }
 
 // UploadFilter selects uploads of one organization; an empty field selects all.
@@ -134,7 +159,7 @@ type UploadFilter struct {
 // UploadPage is part of a listing of uploads.
 type UploadPage struct {
 	Uploads []*Upload
-	More    bool
+	Next    Position // behind which there are more, "" if there are none
 }
 
 // Waiting is a queued job as the scheduler sees it.

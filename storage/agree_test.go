@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"molrun/app/apikey"
 	"molrun/app/fault"
 	"molrun/app/unit"
+	"molrun/storage/kv"
 )
 
 // agree compares the answers of tx with those of the model.
@@ -108,9 +110,12 @@ func agreeListings(t *testing.T, tx app.Tx, s *simulation) {
 		if s.r.IntN(2) == 0 {
 			f.Type = pick(s.r, someTypes)
 		}
-		if s.r.IntN(2) == 0 {
-			f.Status = pick(s.r, app.Statuses[:])
+		for _, status := range app.Statuses {
+			if s.r.IntN(4) == 0 {
+				f.Statuses = append(f.Statuses, status)
+			}
 		}
+		labelFilter(s.r, &f)
 		if j := s.jobs[anyOf(s.r, s.jobs)]; j != nil {
 			switch s.r.IntN(4) {
 			case 0:
@@ -124,6 +129,7 @@ func agreeListings(t *testing.T, tx app.Tx, s *simulation) {
 				f.Name, f.Batch = j.Name, j.Private.Batch
 			}
 		}
+		f.ByCompletion = f.Name == "" && f.Batch == "" && s.r.IntN(3) == 0
 		agreePages(t, tx, s, f)
 	}
 	for id, parent := range s.jobs {
@@ -137,28 +143,59 @@ func agreeListings(t *testing.T, tx app.Tx, s *simulation) {
 	}
 }
 
+// labelFilter narrows a filter by what people write on jobs, and by time.
+func labelFilter(r *rand.Rand, f *app.JobFilter) {
+	for range max(0, r.IntN(4)-1) {
+		f.Tags = append(f.Tags, pick(r, someTags))
+	}
+	if r.IntN(3) == 0 {
+		f.Search = pick(r, []string{"x", "a:x", "é", "probe x", "job ", "xxx"})
+	}
+	moment := func() time.Time {
+		at := testID(r.IntN(60)).Time().Add(time.Duration(r.IntN(3)) * 24 * time.Hour)
+		return at.Add(time.Duration(r.IntN(2)) * time.Microsecond)
+	}
+	if r.IntN(4) == 0 {
+		f.From = moment()
+	}
+	if r.IntN(4) == 0 {
+		f.Until = moment()
+	}
+	f.Ascending = r.IntN(3) == 0
+}
+
 // agreePages reads a listing to its end, from its beginning or anywhere.
 func agreePages(t *testing.T, tx app.Tx, s *simulation, f app.JobFilter) {
 	t.Helper()
 	want := s.listed(f)
-	slices.Reverse(want)
-	before := app.JobID("")
+	if n, more, err := tx.CountJobs(f, len(want)); n != len(want) || more || err != nil {
+		t.Errorf("count %+v: %d, %v, %v; want %d", f, n, more, err, len(want))
+	}
+	if len(want) > 0 {
+		if n, more, err := tx.CountJobs(f, len(want)-1); n != len(want)-1 || !more || err != nil {
+			t.Errorf("count %+v up to %d: %d, %v, %v", f, len(want)-1, n, more, err)
+		}
+	}
+	var after app.Position
 	if s.r.IntN(3) == 0 {
-		before = app.JobID(s.newID())
-		want = slices.DeleteFunc(want, func(j *app.Job) bool { return j.ID >= before })
+		begin := &app.Job{ID: app.JobID(s.newID()), CompletedAt: unit.At(testID(s.r.IntN(50)).Time())}
+		after = positionOf(f, begin)
+		want = slices.DeleteFunc(want, func(j *app.Job) bool {
+			return positionOf(f, j) == after || positionOf(f, j) < after == f.Ascending
+		})
 	}
 	limit := 1 + s.r.IntN(40)
 	for {
-		page, err := tx.Jobs(f, before, limit)
+		page, err := tx.Jobs(f, after, limit)
 		if err != nil {
 			t.Errorf("list %+v: %v", f, err)
 			return
 		}
 		head := want[:min(limit, len(want))]
 		want = want[len(head):]
-		if page.More != (len(want) > 0) || len(page.Jobs) != len(head) {
-			t.Errorf("list %+v before %q: %d and more %v, want %d and more %v",
-				f, before, len(page.Jobs), page.More, len(head), len(want) > 0)
+		if (page.Next != "") != (len(want) > 0) || len(page.Jobs) != len(head) {
+			t.Errorf("list %+v after %x: %d, next %x, want %d, then %d",
+				f, after, len(page.Jobs), page.Next, len(head), len(want))
 			return
 		}
 		for i, j := range head {
@@ -166,12 +203,20 @@ func agreePages(t *testing.T, tx app.Tx, s *simulation, f app.JobFilter) {
 			if page.Jobs[i].ID != j.ID || !bytes.Equal(page.Jobs[i].JSON, shown) {
 				t.Errorf("list %+v: %s, want %s", f, page.Jobs[i].JSON, shown)
 			}
-			before = j.ID
 		}
-		if !page.More {
+		if after = page.Next; after == "" {
 			return
 		}
 	}
+}
+
+// positionOf returns the position behind a job in the listing of a filter.
+func positionOf(f app.JobFilter, j *app.Job) app.Position {
+	k := kv.Key{}
+	if f.ByCompletion {
+		k = k.Time(j.CompletedAt.Time)
+	}
+	return app.Position(k.ID(idOf(j.ID)))
 }
 
 // agreeQueue gives random answers to visits and follows them in the model.
@@ -245,16 +290,14 @@ func agreeUploads(t *testing.T, tx app.Tx, s *simulation) {
 	want := s.listedUploads(f)
 	slices.Reverse(want)
 	var got []*app.Upload
-	for more, before := true, app.UploadID(""); more; {
-		page, err := tx.Uploads(f, before, 3)
+	for more, after := true, app.Position(""); more; {
+		page, err := tx.Uploads(f, after, 3)
 		if err != nil {
 			t.Errorf("list files %+v: %v", f, err)
 			return
 		}
 		got = append(got, page.Uploads...)
-		if more = page.More; more {
-			before = got[len(got)-1].ID
-		}
+		after, more = page.Next, page.Next != ""
 	}
 	if diff := differ(want, got); diff != "" {
 		t.Errorf("list files %+v: %s", f, diff)

@@ -46,7 +46,7 @@ var damages = []struct {
 		return bucketOf(tx, sumUploadsTotal).Put(firstKey(tx, sumUploadsTotal), []byte{1})
 	}},
 	{"unfinished job that retention would delete", "jobs.finished has", true, func(tx *bolt.Tx) error {
-		return bucketOf(tx, indexJobsFinished).Put(finishedKey("lab", "", app.Failed).Time(testID(1).Time()).ID(testID(1)), nil)
+		return bucketOf(tx, indexJobsFinished).Put(finishedKey("lab", "", app.Failed, false).Time(testID(1).Time()).ID(testID(1)), nil)
 	}},
 	{"deleted upload in the index", "uploads.name has", true, func(tx *bolt.Tx) error {
 		return bucketOf(tx, bucketUploads).Delete(key(50))
@@ -61,7 +61,7 @@ var damages = []struct {
 		return errors.Join(bucketOf(tx, bucketJobs).Put(key(1), []byte("{")), bucketOf(tx, indexJobsClaimed).Put(key(1), nil))
 	}},
 	{"record with another ID", "stored under another ID", false, func(tx *bolt.Tx) error {
-		return editRecord(tx, 1, jobText(1), jobText(2))
+		return editRecord(tx, 1, jobIDText(1), jobIDText(2))
 	}},
 	{"unknown status", `has status "LOST"`, false, func(tx *bolt.Tx) error {
 		return editRecord(tx, 1, "QUEUED", "LOST")
@@ -181,7 +181,7 @@ func putSample(t *testing.T, s *Store) {
 	putJobs(t, s, testJob(1), active, parent, rows[0], rows[1])
 	update(t, s, func(tx app.Tx) error {
 		return tx.PutUpload(&app.Upload{
-			ID: app.UploadID(jobText(50)), Organization: "lab",
+			ID: app.UploadID(jobIDText(50)), Organization: "lab",
 			Folder: "inputs", Filename: "a", CompletedAt: unit.At(testID(51).Time()),
 		})
 	})

@@ -15,10 +15,10 @@ func grown(t *testing.T) string {
 	s := openAt(t, path, Options{})
 	big := make([]byte, 4<<20)
 	for n := range 6 {
-		update(t, s, func(tx app.Tx) error { return tx.PutDefinition(jobText(n), big) })
+		update(t, s, func(tx app.Tx) error { return tx.PutDefinition(jobIDText(n), big) })
 	}
 	for n := range 6 {
-		update(t, s, func(tx app.Tx) error { return tx.PutDefinition(jobText(n), []byte("small")) })
+		update(t, s, func(tx app.Tx) error { return tx.PutDefinition(jobIDText(n), []byte("small")) })
 	}
 	putSample(t, s)
 	must(t, s.Close())

@@ -30,7 +30,9 @@ func goldenJob() *app.Job {
 	j := testJob(1)
 	j.Status = app.Failed
 	j.StatusReason = "waiting for 1 GPU"
-	j.Inputs = []app.Input{{Setting: "fasta", FileID: jobText(5), Job: "other", Path: "out.pdb", Filename: "a.fasta", SHA256: "ab"}}
+	j.Inputs = []app.Input{{Setting: "fasta", FileID: jobIDText(5), Job: "other", Path: "out.pdb", Filename: "a.fasta", SHA256: "ab"}}
+	j.Tags = map[string]string{"target": "6LU7"}
+	j.Note = "Repeat."
 	j.Batch = "screen"
 	j.Isolation = "bubblewrap"
 	j.Priority = -3
@@ -57,7 +59,7 @@ func goldenJob() *app.Job {
 		Needs:      placement.Resources{CPUs: 2, MemoryBytes: 1 << 30, GPUs: 1},
 		Retries:    1,
 		Lost:       1,
-		References: []app.Reference{{Setting: "fasta", Upload: app.UploadID(jobText(5)), Generation: 2, Job: jobID(6), Path: "out.pdb", Size: 99}},
+		References: []app.Reference{{Setting: "fasta", Upload: app.UploadID(jobIDText(5)), Generation: 2, Job: jobID(6), Path: "out.pdb", Size: 99}},
 		Claimed:    true,
 		Stop:       true,
 		StopBy:     "bob@lab.example",
@@ -68,7 +70,7 @@ func goldenJob() *app.Job {
 	return j
 }
 
-func jobText(n int) string { return testID(n).String() }
+func jobIDText(n int) string { return testID(n).String() }
 
 // TestRecordsKeepTheirFormat fails if a field of a stored record is renamed:
 // existing databases would lose it.
@@ -76,7 +78,7 @@ func TestRecordsKeepTheirFormat(t *testing.T) {
 	s := openAt(t, newPath(t), Options{})
 	job := goldenJob()
 	upload := &app.Upload{
-		ID: app.UploadID(jobText(1)), Organization: "lab", Email: "ann@lab.example",
+		ID: app.UploadID(jobIDText(1)), Organization: "lab", Email: "ann@lab.example",
 		Folder: "inputs", Filename: "a.pdb", ContentType: "chemical/x-pdb",
 		CreatedAt: unit.At(testID(1).Time()), Generation: 2, Size: 99, SHA256: "ab",
 		CompletedAt: unit.At(testID(2).Time()),
@@ -188,21 +190,22 @@ func TestCursorStaysValidWhileJobsComeAndGo(t *testing.T) {
 	s := openNew(t)
 	putJobs(t, s, testJobs(30)...)
 	var seen []app.JobID
-	before := app.JobID("")
+	var last app.JobID
+	var next app.Position
 	for more := true; more; {
 		view(t, s, func(tx app.Tx) error {
-			page, err := tx.Jobs(app.JobFilter{Organization: "lab", Type: "echo"}, before, 4)
+			page, err := tx.Jobs(app.JobFilter{Organization: "lab", Type: "echo"}, next, 4)
 			if err != nil {
 				return err
 			}
 			for _, j := range page.Jobs {
 				seen = append(seen, j.ID)
 			}
-			more, before = page.More, seen[len(seen)-1]
+			last, next, more = seen[len(seen)-1], page.Next, page.Next != ""
 			return nil
 		})
 		update(t, s, func(tx app.Tx) error {
-			return errors.Join(tx.DeleteJob(before), tx.PutJob(testJob(1000+len(seen))))
+			return errors.Join(tx.DeleteJob(last), tx.PutJob(testJob(1000+len(seen))))
 		})
 	}
 	if len(seen) != 30 {
@@ -356,10 +359,10 @@ func BenchmarkSubmitBatch(b *testing.B) {
 func benchJob(n int) *app.Job {
 	j := testJob(n)
 	j.Settings = json.RawMessage(fmt.Sprintf(`{"fasta":"inputs/hst5.fasta","steps":1000000,"seed":%d}`, n))
-	j.Inputs = []app.Input{{Setting: "fasta", FileID: jobText(1), Filename: "hst5.fasta", SHA256: strings.Repeat("ab", 32)}}
+	j.Inputs = []app.Input{{Setting: "fasta", FileID: jobIDText(1), Filename: "hst5.fasta", SHA256: strings.Repeat("ab", 32)}}
 	j.Private.Sent, j.Private.Meaning = strings.Repeat("5e", 32), strings.Repeat("3e", 32)
 	j.Private.Normalized = j.Settings
-	j.Private.References = []app.Reference{{Setting: "fasta", Upload: app.UploadID(jobText(1)), Generation: 1, Size: 100}}
+	j.Private.References = []app.Reference{{Setting: "fasta", Upload: app.UploadID(jobIDText(1)), Generation: 1, Size: 100}}
 	return j
 }
 
@@ -390,15 +393,15 @@ func benchmarkList(b *testing.B, jobs int) {
 		rows   int
 	}{
 		{"page", app.JobFilter{Organization: "lab"}, 50},
-		{"filtered", app.JobFilter{Organization: "lab", Email: "ann@lab.example", Status: app.Queued}, 50},
-		{"none", app.JobFilter{Organization: "lab", Status: app.Failed}, 0},
+		{"filtered", app.JobFilter{Organization: "lab", Email: "ann@lab.example", Statuses: []app.Status{app.Queued}}, 50},
+		{"none", app.JobFilter{Organization: "lab", Statuses: []app.Status{app.Failed}}, 0},
 	} {
 		b.Run(listing.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for n := 0; b.Loop(); n++ {
 				err := s.View(context.Background(), func(tx app.Tx) error {
-					before := jobID(jobs - n%(jobs/2))
-					page, err := tx.Jobs(listing.filter, before, 50)
+					after := positionOf(listing.filter, &app.Job{ID: jobID(jobs - n%(jobs/2))})
+					page, err := tx.Jobs(listing.filter, after, 50)
 					if len(page.Jobs) != listing.rows {
 						b.Errorf("%d rows, want %d", len(page.Jobs), listing.rows)
 					}

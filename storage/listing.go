@@ -10,108 +10,92 @@ import (
 )
 
 // Jobs returns a page. The index jobs.list has an entry for each combination of
-// filters, so a page costs the same at a thousand jobs as at a million, even if
-// nothing matches.
-func (t tx) Jobs(f app.JobFilter, before app.JobID, limit int) (app.JobPage, error) {
-	var l listing
-	switch {
-	case f.Name != "":
-		l = listing{indexJobsName, nameKey(f.Organization, f.Name), t.matches(f)}
-	case f.Batch != "":
-		batch, err := sortid.Parse(string(f.Batch))
-		if err != nil {
-			return app.JobPage{}, nil
-		}
-		l = listing{indexJobsBatch, batchKey(batch, f.Status), once(t.matches(f))}
-	default:
-		l = listing{indexJobsList, listPrefix(f.Organization, jobFilters(f.Email, f.Type, f.Status)...), nil}
-	}
-	ids, more, err := t.page(l, string(before), limit)
+// user, algorithm and status, so a page costs the same at a thousand jobs as at a
+// million, even if nothing matches. What no index answers is looked for among the
+// candidates of one, so many at most that this holds there too.
+func (t tx) Jobs(f app.JobFilter, after app.Position, limit int) (app.JobPage, error) {
+	found, next, err := t.find(f, after, limit)
 	if err != nil {
 		return app.JobPage{}, fmt.Errorf("list jobs: %w", err)
 	}
-
-	stored := make([][]byte, 0, len(ids))
+	ids := make([]sortid.ID, len(found))
+	stored := make([][]byte, 0, len(found))
 	size := 0
 	records := t.Walk(bucketJobs)
-	for _, id := range ids {
+	for i, end := range found {
+		id, _ := end.LastID() // find has checked it
 		if records.Seek(id[:]); !bytes.Equal(records.Key, id[:]) {
 			return app.JobPage{}, fmt.Errorf("list jobs: %w", noJob(id.String()))
 		}
-		stored = append(stored, records.Value)
-		if size += len(records.Value); size >= app.EnoughBytes {
+		ids[i], stored = id, append(stored, records.Value)
+		if size += len(records.Value); size >= app.EnoughBytes && i < len(found)-1 {
+			next = app.Position(end)
 			break
 		}
 	}
-	return app.JobPage{Jobs: copyJobs(ids, stored, size), More: more || len(stored) < len(ids)}, nil
+	return app.JobPage{Jobs: copyJobs(ids, stored, size), Next: next}, nil
 }
 
-// matches returns a test of a job's record against a filter.
-func (t tx) matches(f app.JobFilter) func(sortid.ID) (bool, error) {
-	equal := func(want, have string) bool { return want == "" || want == have }
-	return func(id sortid.ID) (bool, error) {
-		j, err := readJob(t.Tx, id)
+// maxLook bounds how many candidates that do not match a page may cost.
+const maxLook = 5000
+
+// find returns the ends of the keys of up to limit jobs, and the position from
+// which on there may be more, "" if there are none.
+func (t tx) find(f app.JobFilter, after app.Position, limit int) (found []kv.Key, next app.Position, err error) {
+	c := t.candidates(f)
+	found = make([]kv.Key, 0, min(limit, app.MaxPage))
+	var last kv.Key
+	looked := 0
+	for end := range t.walk(c, endsOf(f, after), f.Ascending) {
+		id, err := end.LastID()
 		if err != nil {
-			return false, err
+			return nil, "", err
 		}
-		return j.Organization == f.Organization &&
-			equal(f.Email, j.Email) &&
-			equal(f.Type, j.Type) &&
-			equal(string(f.Status), string(j.Status)) &&
-			equal(string(f.Batch), string(j.Private.Batch)), nil
-	}
-}
-
-// once lets the result for the first row stand for all: the rows of a batch
-// come from one submission, so they share organization, user and type.
-func once(matches func(sortid.ID) (bool, error)) func(sortid.ID) (bool, error) {
-	asked, match := false, false
-	return func(id sortid.ID) (_ bool, err error) {
-		if !asked {
-			match, err = matches(id)
-			asked = true
+		if c.test != nil {
+			if looked++; looked > maxLook+limit {
+				return found, app.Position(last), nil
+			}
+			if match, err := c.test(id); err != nil {
+				return nil, "", err
+			} else if !match {
+				last = end
+				continue
+			}
 		}
-		return match, err
+		if len(found) == limit {
+			return found, app.Position(found[limit-1]), nil
+		}
+		found, last = append(found, end), end
 	}
+	return found, "", nil
 }
 
-// listing is a part of an index whose keys begin with prefix.
-type listing struct {
-	index   string
-	prefix  kv.Key
-	matches func(sortid.ID) (bool, error) // nil matches all
-}
-
-// page returns the last IDs of a listing below before, newest first, and
-// whether there are more.
-func (t tx) page(l listing, before string, limit int) (ids []sortid.ID, more bool, err error) {
-	bound := l.prefix.End()
-	if before != "" {
-		id, err := sortid.Parse(before)
+// CountJobs counts the jobs of a filter up to most. It reports whether there may be
+// more.
+func (t tx) CountJobs(f app.JobFilter, most int) (n int, more bool, err error) {
+	c := t.candidates(f)
+	looked := 0
+	for end := range t.walk(c, endsOf(f, ""), f.Ascending) {
+		id, err := end.LastID()
 		if err != nil {
-			return nil, false, fmt.Errorf("begin before %q: %w", before, err)
+			return 0, false, fmt.Errorf("count jobs: %w", err)
 		}
-		bound = append(bytes.Clone(l.prefix), id[:]...)
-	}
-	ids = make([]sortid.ID, 0, min(limit, app.MaxPage))
-	for k := range t.Descend(l.index, l.prefix, bound) {
-		id, err := k.LastID()
-		if err != nil {
-			return nil, false, err
-		}
-		if l.matches != nil {
-			if match, err := l.matches(id); err != nil {
-				return nil, false, err
+		if c.test != nil {
+			if looked++; looked > most+maxLook {
+				return n, true, nil
+			}
+			if match, err := c.test(id); err != nil {
+				return 0, false, fmt.Errorf("count jobs: %w", err)
 			} else if !match {
 				continue
 			}
 		}
-		if len(ids) == limit {
-			return ids, true, nil
+		if n == most {
+			return n, true, nil
 		}
-		ids = append(ids, id)
+		n++
 	}
-	return ids, false, nil
+	return n, false, nil
 }
 
 // copyJobs copies records out of the transaction, all into one allocation.
@@ -132,17 +116,23 @@ func copyJobs(ids []sortid.ID, stored [][]byte, size int) []app.StoredJob {
 }
 
 // Uploads returns a page, newest first.
-func (t tx) Uploads(f app.UploadFilter, before app.UploadID, limit int) (app.UploadPage, error) {
-	l := listing{indexUploadsList, listPrefix(f.Organization, f.Email, f.Folder), nil}
-	ids, more, err := t.page(l, string(before), limit)
-	if err != nil {
-		return app.UploadPage{}, fmt.Errorf("list files: %w", err)
-	}
-	page := app.UploadPage{Uploads: make([]*app.Upload, len(ids)), More: more}
-	for i, id := range ids {
-		if page.Uploads[i], err = readUpload(t.Tx, id); err != nil {
-			return app.UploadPage{}, fmt.Errorf("list files: %w", err)
+func (t tx) Uploads(f app.UploadFilter, after app.Position, limit int) (page app.UploadPage, err error) {
+	page.Uploads = make([]*app.Upload, 0, min(limit, app.MaxPage))
+	bounds := endsOf(app.JobFilter{}, after)
+	for end := range t.falling(indexUploadsList, listPrefix(f.Organization, f.Email, f.Folder), bounds) {
+		if len(page.Uploads) == limit {
+			page.Next = after
+			break
 		}
+		id, err := end.LastID()
+		if err != nil {
+			return page, fmt.Errorf("list files: %w", err)
+		}
+		u, err := readUpload(t.Tx, id)
+		if err != nil {
+			return page, fmt.Errorf("list files: %w", err)
+		}
+		page.Uploads, after = append(page.Uploads, u), app.Position(end)
 	}
 	return page, nil
 }

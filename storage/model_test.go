@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"molrun/app"
@@ -60,16 +61,49 @@ func (m *model) sorted(fits func(*app.Job) bool) []*app.Job {
 	return all
 }
 
+// listed returns the jobs that f selects, in its order.
 func (m *model) listed(f app.JobFilter) []*app.Job {
-	return m.sorted(func(j *app.Job) bool {
+	all := m.sorted(func(j *app.Job) bool {
+		at := idOf(j.ID).Time()
+		if f.ByCompletion {
+			at = j.CompletedAt.Time
+		}
 		return j.Organization == f.Organization &&
 			(f.Email == "" || j.Email == f.Email) &&
 			(f.Type == "" || j.Type == f.Type) &&
-			(f.Status == "" || j.Status == f.Status) &&
+			(len(f.Statuses) == 0 || slices.Contains(f.Statuses, j.Status)) &&
 			(f.Name == "" || j.Name == f.Name) &&
 			(f.Batch == "" || j.Private.Batch == f.Batch) &&
-			(f.Batch != "" || f.Name != "" || j.Private.Batch == "")
+			(f.Batch != "" || f.Name != "" || j.Private.Batch == "") &&
+			(!f.ByCompletion || j.Status.Finished()) &&
+			(f.From.IsZero() || !at.Before(f.From)) &&
+			(f.Until.IsZero() || at.Before(f.Until)) &&
+			hasTags(j, f.Tags) && hasText(j, f.Search)
 	})
+	if f.ByCompletion {
+		slices.SortStableFunc(all, func(a, b *app.Job) int { return a.CompletedAt.Compare(b.CompletedAt.Time) })
+	}
+	if !f.Ascending {
+		slices.Reverse(all)
+	}
+	return all
+}
+
+func hasTags(j *app.Job, tags []app.Tag) bool {
+	for _, tag := range tags {
+		if value, found := j.Tags[tag.Key]; !found || value != tag.Value {
+			return false
+		}
+	}
+	return true
+}
+
+func hasText(j *app.Job, text string) bool {
+	found := strings.Contains(strings.ToLower(j.Name), text) || strings.Contains(strings.ToLower(j.Note), text)
+	for key, value := range j.Tags {
+		found = found || strings.Contains(strings.ToLower(key+":"+value), text)
+	}
+	return found
 }
 
 func (m *model) listedUploads(f app.UploadFilter) []*app.Upload {

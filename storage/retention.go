@@ -14,7 +14,7 @@ import (
 
 // Finished walks finished jobs from after on, in the order in which they ended.
 func (t tx) Finished(organization string, status app.Status, after app.Ended) iter.Seq2[app.Ended, error] {
-	prefix := finishedKey(organization, "", status)
+	prefix := finishedKey(organization, "", status, false)
 	from := prefix
 	if after.ID != "" {
 		from = kv.Key(bytes.Clone(prefix)).Time(after.At).ID(idOf(after.ID))
@@ -38,7 +38,7 @@ func (t tx) Finished(organization string, status app.Status, after app.Ended) it
 func (t tx) Newest(organization, email string, limit int) ([]app.Ended, error) {
 	var all []app.Ended
 	for _, status := range []app.Status{app.Completed, app.Failed} {
-		prefix, n := finishedKey(organization, email, status), 0
+		prefix, n := finishedKey(organization, email, status, false), 0
 		for k := range t.Descend(indexJobsFinished, prefix, prefix.End()) {
 			if n++; n > limit {
 				break
@@ -56,15 +56,15 @@ func (t tx) Newest(organization, email string, limit int) ([]app.Ended, error) {
 
 const indexJobsFinished = "jobs.finished"
 
-// jobFinished: scope, organization, user in the scope of users, status, time of
-// the end, id; only jobs that retention may delete.
+// jobFinished: scope, organization, user in the scope of users, status and whether
+// it is pinned, time of the end, id; no subjobs.
 func jobFinished(id sortid.ID, j *app.Job) []kv.Entry {
-	if !j.Status.Finished() || j.Pinned || j.Private.Batch != "" {
+	if !j.Status.Finished() || j.Private.Batch != "" {
 		return nil
 	}
-	all := []kv.Entry{{Key: finishedKey(j.Organization, "", j.Status).Time(j.CompletedAt.Time).ID(id)}}
+	all := []kv.Entry{{Key: finishedKey(j.Organization, "", j.Status, j.Pinned).Time(j.CompletedAt.Time).ID(id)}}
 	if j.Email != "" {
-		all = append(all, kv.Entry{Key: finishedKey(j.Organization, j.Email, j.Status).Time(j.CompletedAt.Time).ID(id)})
+		all = append(all, kv.Entry{Key: finishedKey(j.Organization, j.Email, j.Status, j.Pinned).Time(j.CompletedAt.Time).ID(id)})
 	}
 	return all
 }
@@ -76,13 +76,17 @@ const (
 )
 
 // finishedKey returns the prefix of the finished jobs of an organization, or of
-// one user.
-func finishedKey(organization, email string, status app.Status) kv.Key {
+// one user. Pinned ones are apart, so that retention need not pass over them.
+func finishedKey(organization, email string, status app.Status, pinned bool) kv.Key {
+	letter := statusLetter(status)
+	if pinned {
+		letter += 'a' - 'A'
+	}
 	k := make(kv.Key, 0, 128)
 	if email == "" {
-		return k.Letter(scopeOrganization).Text(organization).Letter(statusLetter(status))
+		return k.Letter(scopeOrganization).Text(organization).Letter(letter)
 	}
-	return k.Letter(scopeUser).Text(organization).Text(email).Letter(statusLetter(status))
+	return k.Letter(scopeUser).Text(organization).Text(email).Letter(letter)
 }
 
 // readEnded reads what follows the prefix in a key.

@@ -15,6 +15,14 @@ var schema = &kv.Schema{
 		// 2: private parts of jobs may leave out settings that equal the record's.
 		// Old ones stay valid, but older versions can't read new ones.
 		func(*bolt.Tx) error { return nil },
+		// 3: more indexes of jobs, which older versions would not keep, and pinned
+		// jobs in one that they kept without. Open builds what is missing.
+		func(tx *bolt.Tx) error {
+			if tx.Bucket([]byte(indexJobsFinished)) == nil {
+				return nil
+			}
+			return tx.DeleteBucket([]byte(indexJobsFinished))
+		},
 	},
 	Check:  checkJobs,
 	Repair: repairBatches,
@@ -27,6 +35,8 @@ var jobs = kv.Table[app.Job]{
 		kv.Index[app.Job]{Bucket: indexJobsList, Entries: jobList},
 		kv.Index[app.Job]{Bucket: indexJobsBatch, Entries: jobBatch},
 		kv.Index[app.Job]{Bucket: indexJobsName, Entries: jobName},
+		kv.Index[app.Job]{Bucket: indexJobsTag, Entries: jobTag},
+		kv.Index[app.Job]{Bucket: indexJobsText, Entries: jobText},
 		kv.Index[app.Job]{Bucket: indexJobsFile, Entries: jobFile},
 		kv.Index[app.Job]{Bucket: indexJobsSource, Entries: jobSource},
 		kv.Index[app.Job]{Bucket: indexJobsFinished, Entries: jobFinished},

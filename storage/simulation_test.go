@@ -24,6 +24,8 @@ var (
 	someEmails        = []string{"ann@lab", "bob@lab", "b", "ann@lab\x00\x03"}
 	someTypes         = []string{"echo", "fold", "e"}
 	someExecutors     = []string{"local", "slurm"}
+	someTags          = []app.Tag{{Key: "a", Value: "x"}, {Key: "a", Value: "xx"}, {Key: "ax", Value: "x"}, {Key: "B\x00", Value: "a:x"}}
+	someNotes         = []string{"", "Probe X", "a:xx\nÉtude"}
 	someFolders       = []string{"inputs", "inputs/a", "in"}
 	someFilenames     = []string{"a.pdb", "b.pdb", "a"}
 )
@@ -98,6 +100,14 @@ func (s *simulation) reference() app.Reference {
 }
 
 func (s *simulation) setState(j *app.Job) {
+	j.Tags, j.Note = nil, pick(s.r, someNotes)
+	for range s.r.IntN(3) {
+		tag := pick(s.r, someTags)
+		if j.Tags == nil {
+			j.Tags = map[string]string{}
+		}
+		j.Tags[tag.Key] = tag.Value
+	}
 	j.Status = pick(s.r, app.Statuses[:])
 	switch {
 	case j.IsBatch(), j.Status.Finished():

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,13 +18,15 @@ import (
 	"molrun/storage/kv"
 )
 
-// oldDatabase returns a copy of a database from a version without sums. Lab has
-// a completed job of 1000 bytes, a failed one, a queued one that reads an upload
+// oldDatabase returns a copy of a database of schema 1, from a version without sums.
+// Lab has a completed job of 1000 bytes, a failed one, a queued one that reads an upload
 // of 30 bytes, and a batch of bob's with rows of 100 and 200 bytes. Other has a
 // completed job of 7 bytes.
-func oldDatabase(t *testing.T) (path string) {
+func oldDatabase(t *testing.T) (path string) { return unpack(t, "schema-1.db.gz") }
+
+func unpack(t *testing.T, name string) (path string) {
 	t.Helper()
-	packed, err := os.Open(filepath.Join("testdata", "schema-1.db.gz"))
+	packed, err := os.Open(filepath.Join("testdata", name))
 	must(t, err)
 	defer packed.Close()
 	reader, err := gzip.NewReader(packed)
@@ -56,11 +59,41 @@ func TestOpenSumsRecordsOfAnOlderVersion(t *testing.T) {
 			for range tx.Finished("lab", app.Completed, app.Ended{}) {
 				finished++
 			}
-			for range tx.Readers(jobText(50)) {
+			for range tx.Readers(jobIDText(50)) {
 				readers++
 			}
 			if finished != 2 || readers != 1 {
 				t.Errorf("%d completed jobs, %d readers of the upload; want 2 and 1", finished, readers)
+			}
+			return nil
+		})
+		must(t, s.Close())
+	}
+}
+
+// The file has six jobs: 0 and 5 are queued, 1 to 3 completed, 4 failed, and 2 is
+// pinned; the later ones ended earlier. Its version left pinned jobs out of
+// jobs.finished.
+func TestSchema2GetsTheIndexesOfLaterFilters(t *testing.T) {
+	path := unpack(t, "schema-2.db.gz")
+	for range 2 { // at the first start and at the next
+		s := openAt(t, path, Options{})
+		checkStore(t, s)
+		view(t, s, func(tx app.Tx) error {
+			for _, tt := range []struct {
+				filter app.JobFilter
+				want   []string
+			}{
+				{app.JobFilter{ByCompletion: true, Ascending: true}, []string{"job-4", "job-3", "job-2", "job-1"}},
+				{app.JobFilter{Search: "b-5"}, []string{"job-5"}},
+			} {
+				tt.filter.Organization = "lab"
+				if got := namesOf(t, tx, tt.filter); !slices.Equal(got, tt.want) {
+					t.Errorf("list %+v: %q, want %q", tt.filter, got, tt.want)
+				}
+			}
+			if removable := collect(t, tx.Finished("lab", app.Completed, app.Ended{})); len(removable) != 2 {
+				t.Errorf("retention may delete %v, want the two that are not pinned", removable)
 			}
 			return nil
 		})

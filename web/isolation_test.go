@@ -22,6 +22,8 @@ const (
 	aMember    meaning = "a member of an organization"
 	aFolder    meaning = "a folder of uploads"
 	aCursor    meaning = "the cursor of a listing"
+	aTag       meaning = "a tag of a job"
+	someText   meaning = "a text that a job may have"
 	references meaning = "settings, which may refer to uploads and results"
 	newName    meaning = "the name that a new thing gets"
 )
@@ -38,6 +40,8 @@ var inputsThatName = map[string]meaning{
 	"query folder":   aFolder,
 	"query jobEmail": aMember,
 	"query jobName":  aJob,
+	"query search":   someText,
+	"query tag":      aTag,
 	"query startKey": aCursor,
 
 	"PUT /upload/{filename} query folder": newName,
@@ -61,12 +65,17 @@ var inputsThatDoNot = map[string]any{
 
 	"query algorithm":      "echo",
 	"query attempt":        "1",
+	"query count":          "true",
 	"query includeSubjobs": "true",
 	"query limit":          "1",
 	"query offset":         "1",
+	"query order":          "asc",
 	"query organization":   "true",
+	"query since":          "2000-01-01",
+	"query sort":           "completedAt",
 	"query status":         "COMPLETED",
 	"query statuses":       "true",
+	"query until":          "9999-01-01",
 	"query version":        "1",
 	"query wait":           "1s",
 
@@ -159,17 +168,20 @@ func populate(s *service) world {
 	const absent = "01AAAAAAAAAAAAAAAAAAAAAAAA"
 	file := s.upload("theirs.pdb", "ATOM")
 	s.submit("theirs")
+	s.want(200, "PATCH", "/jobs/theirs", `{"tags":{"owner":"theirs"},"note":"A secret note"}`)
 	s.run("theirs", map[string]string{"theirs.txt": "secret", "a.pdb": "ATOM"})
 	s.want(200, "POST", "/submit-batch", `{"batchName":"theirs-batch","type":"echo","settings":[{},{}],"jobNames":["theirs-row","theirs-row-2"]}`)
 	s.run("theirs-row", map[string]string{"theirs.txt": "secret"})
 	w := world{
 		pairs: map[meaning][]pair{
-			aFile:   {{file, absent}},
-			aPath:   {{"theirs.txt", "absent.txt"}},
-			aMember: {{"ann@lab.example", "absent@lab.example"}},
-			newName: {{"theirs", "absent"}, {"theirs.pdb", "absent.pdb"}, {"theirs-batch", "absent-b"}},
+			aFile:    {{file, absent}},
+			aPath:    {{"theirs.txt", "absent.txt"}},
+			aTag:     {{"owner:theirs", "owner:absent"}},
+			someText: {{"THEIRS", "absent"}, {"owner:theirs", "absent"}, {"a secret note", "absent"}},
+			aMember:  {{"ann@lab.example", "absent@lab.example"}},
+			newName:  {{"theirs", "absent"}, {"theirs.pdb", "absent.pdb"}, {"theirs-batch", "absent-b"}},
 		},
-		own: map[meaning]any{aPath: nil, aMember: nil, aFolder: nil, aCursor: nil, references: map[string]any{}},
+		own: map[meaning]any{aPath: nil, aTag: nil, someText: nil, aMember: nil, aFolder: nil, aCursor: nil, references: map[string]any{}},
 	}
 	for _, name := range []string{"theirs", "theirs-batch", "theirs-row"} {
 		id := s.want(200, "GET", "/jobs/"+name, "").fields(s.t)["jobId"]

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -22,20 +24,7 @@ type jobs struct {
 
 // list handles GET /jobs.
 func (h jobs) list(c *gin.Context, by app.Caller) error {
-	query, faults := decode.Query(c, func(r *decode.Reader) app.JobQuery {
-		return app.JobQuery{
-			Name:              r.Text("jobName"),
-			Limit:             int(r.Integer("limit", 1, app.MaxPage, app.DefaultPage)),
-			StartKey:          r.StartKey(),
-			Batch:             r.Text("batch"),
-			WholeOrganization: r.Flag("organization"),
-			Subjobs:           r.Flag("includeSubjobs"),
-			Statuses:          r.Flag("statuses"),
-			Email:             r.Text("jobEmail"),
-			Algorithm:         r.Text("algorithm"),
-			Status:            app.Status(r.Choice("status", "QUEUED", "RUNNING", "COMPLETED", "FAILED")),
-		}
-	})
+	query, faults := decode.Query(c, readQuery)
 	query.Faults = faults
 	listing, err := h.svc.List(c.Request.Context(), by, query)
 	if err != nil {
@@ -45,8 +34,51 @@ func (h jobs) list(c *gin.Context, by app.Caller) error {
 	if listing.Statuses != nil {
 		page.Statuses, _ = json.Marshal(listing.Statuses) // numbers cannot fail
 	}
+	if n := listing.Count; n != nil {
+		page.Count = strconv.AppendInt(nil, int64(n.Jobs), 10)
+		if n.More {
+			page.Count = []byte(`"` + string(page.Count) + `+"`)
+		}
+	}
 	page.Write(c.Writer)
 	return nil
+}
+
+func readQuery(r *decode.Reader) app.JobQuery {
+	return app.JobQuery{
+		Limit:        int(r.Integer("limit", 1, app.MaxPage, app.DefaultPage)),
+		StartKey:     r.StartKey(),
+		Subjobs:      r.Flag("includeSubjobs"),
+		Statuses:     r.Flag("statuses"),
+		Count:        r.Flag("count"),
+		JobSelection: readSelection(r),
+	}
+}
+
+func readSelection(r *decode.Reader) app.JobSelection {
+	s := app.JobSelection{
+		Name:              r.Text("jobName"),
+		Batch:             r.Text("batch"),
+		WholeOrganization: r.Flag("organization"),
+		Email:             r.Text("jobEmail"),
+		Algorithm:         r.Text("algorithm"),
+		Search:            r.Text("search"),
+		Since:             r.Time("since"),
+		Until:             r.Time("until"),
+		ByCompletion:      r.Choice("sort", "createdAt", "completedAt") == "completedAt",
+		Ascending:         r.Choice("order", "asc", "desc") == "asc",
+	}
+	for _, status := range r.Choices("status", "QUEUED", "RUNNING", "COMPLETED", "FAILED") {
+		s.Status = append(s.Status, app.Status(status))
+	}
+	for _, tag := range r.Texts("tag") {
+		key, value, found := strings.Cut(tag, ":")
+		if !found || key == "" || value == "" {
+			r.Fault("value", []any{"query", "tag"}, "write a tag as key:value")
+		}
+		s.Tags = append(s.Tags, app.Tag{Key: key, Value: value})
+	}
+	return s
 }
 
 type jobRequest struct {

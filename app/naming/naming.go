@@ -161,3 +161,6 @@ func CheckEmail(email string) string {
 
 // Extension returns the lower-case extension of a file name, with its dot.
 func Extension(name string) string { return strings.ToLower(path.Ext(name)) }
+
+// Fold returns a text as searches compare it: in lower case and NFC.
+func Fold(text string) string { return norm.NFC.String(strings.ToLower(text)) }

@@ -142,7 +142,7 @@ func (l *ledger) compareListings(p *process) error {
 	for _, by := range admins {
 		listed := map[string]bool{}
 		for start := ""; ; {
-			page, err := p.Jobs.List(ctx, by, app.JobQuery{WholeOrganization: true, Subjobs: true, Limit: 7, StartKey: start})
+			page, err := p.Jobs.List(ctx, by, app.JobQuery{JobSelection: app.JobSelection{WholeOrganization: true}, Subjobs: true, Limit: 7, StartKey: start})
 			if err != nil {
 				return err
 			}

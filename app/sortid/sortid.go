@@ -73,6 +73,12 @@ func (id ID) Time() time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(id[:8]) >> 16))
 }
 
+// First returns the smallest ID of a moment.
+func First(at time.Time) (id ID) {
+	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16)
+	return id
+}
+
 // next returns the smallest ID above id.
 func (id ID) next() ID {
 	for i := Size - 1; i >= 0; i-- {
@@ -95,8 +101,7 @@ func NewSource(floor ID) *Source { return &Source{last: floor} }
 
 // Next returns the text form of a new ID, above all earlier ones.
 func (s *Source) Next(now time.Time) string {
-	var id ID
-	binary.BigEndian.PutUint64(id[:8], uint64(now.UnixMilli())<<16)
+	id := First(now)
 	rand.Read(id[6:]) // never fails (crypto/rand)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -67,12 +67,13 @@ func Empty(c *gin.Context) error {
 type Reader struct {
 	Request *http.Request
 
-	c      *gin.Context
-	query  url.Values
-	known  []string // query parameters that were asked for
-	body   *Object  // nil until asked for
-	faults []fault.Field
-	err    error // why the body could not be read; replaces the faults
+	c        *gin.Context
+	query    url.Values
+	known    []string // query parameters that were asked for
+	repeated []string // those of them that may be sent several times
+	body     *Object  // nil until asked for
+	faults   []fault.Field
+	err      error // why the body could not be read; replaces the faults
 }
 
 // Fault records a fault of a part of the request.
@@ -116,7 +117,7 @@ func (r *Reader) checkUnknown() {
 		loc := []any{"query", strings.ToValidUTF8(name, "�")}
 		if !slices.Contains(r.known, name) {
 			r.Fault("unknown", loc, "there is no query parameter %q here; %s", redact.Clip(name), suggest(name, r.known))
-		} else if len(r.query[name]) > 1 {
+		} else if len(r.query[name]) > 1 && !slices.Contains(r.repeated, name) {
 			r.Fault("value", loc, "send this parameter once")
 		}
 	}

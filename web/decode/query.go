@@ -33,6 +33,68 @@ func (r *Reader) Text(name string) string {
 	return value
 }
 
+// maxRepeats bounds how often a parameter may be sent.
+const maxRepeats = 20
+
+// Texts returns a query parameter that may be sent several times, each time with a
+// value.
+func (r *Reader) Texts(name string) []string {
+	r.known, r.repeated = append(r.known, name), append(r.repeated, name)
+	values := r.query[name]
+	if len(values) > maxRepeats {
+		r.Fault("value", []any{"query", name}, "send this parameter at most %d times", maxRepeats)
+		return nil
+	}
+	for _, value := range values {
+		switch {
+		case value == "":
+			r.Fault("value", []any{"query", name}, "give a value, or leave the parameter out")
+			return nil
+		case !utf8.ValidString(value):
+			r.Fault("value", []any{"query", name}, "percent-encode this as valid UTF-8")
+			return nil
+		}
+	}
+	return values
+}
+
+// Choices returns a query parameter that may be sent several times, each time one
+// of values.
+func (r *Reader) Choices(name string, values ...string) []string {
+	sent := r.Texts(name)
+	for _, value := range sent {
+		if !slices.Contains(values, value) {
+			r.Fault("value", []any{"query", name}, "use %s", oneOf(values))
+			return nil
+		}
+	}
+	return sent
+}
+
+// Time returns a moment such as 2026-11-20T10:40:00Z or a day, which begins at
+// midnight UTC. It is zero if none was sent.
+func (r *Reader) Time(name string) time.Time {
+	value, sent := r.parameter(name)
+	if !sent {
+		return time.Time{}
+	}
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if at, err := time.Parse(layout, value); err == nil && at.Year() >= firstYear {
+			return at.UTC()
+		}
+	}
+	r.Fault("value", []any{"query", name}, "use a time such as 2026-11-20T10:40:00Z, or a day such as 2026-11-20")
+	return time.Time{}
+}
+
+// firstYear keeps times within what every index can represent.
+const firstYear = 1970
+
+func oneOf(values []string) string {
+	last := len(values) - 1
+	return strings.Join(values[:last], ", ") + " or " + values[last]
+}
+
 // StartKey returns the cursor of a page; an empty one is that of the first.
 func (r *Reader) StartKey() string {
 	value, _ := r.parameter("startKey")
@@ -48,8 +110,7 @@ func (r *Reader) StartKey() string {
 func (r *Reader) Choice(name string, values ...string) string {
 	value, sent := r.parameter(name)
 	if sent && !slices.Contains(values, value) {
-		last := len(values) - 1
-		r.Fault("value", []any{"query", name}, "use %s or %s", strings.Join(values[:last], ", "), values[last])
+		r.Fault("value", []any{"query", name}, "use %s", oneOf(values))
 		return ""
 	}
 	return value

@@ -52,6 +52,7 @@ type Page struct {
 	Records  []json.RawMessage // as stored
 	StartKey string            // cursor of the next page, "" on the last
 	Statuses json.RawMessage   // counts by status, if asked for
+	Count    json.RawMessage   // number of records on all pages, if asked for
 }
 
 // Write answers 200 with the page. It copies the records without parsing them.
@@ -75,6 +76,9 @@ func (p Page) Write(w http.ResponseWriter) {
 	}
 	if p.Statuses != nil {
 		b = append(append(b, `,"statuses":`...), p.Statuses...)
+	}
+	if p.Count != nil {
+		b = append(append(b, `,"count":`...), p.Count...)
 	}
 	Body(w, http.StatusOK, JSONType, append(b, "}\n"...))
 }

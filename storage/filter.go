@@ -1,0 +1,263 @@
+package storage
+
+import (
+	"bytes"
+	"iter"
+	"slices"
+	"time"
+
+	"molrun/app"
+	"molrun/app/sortid"
+	"molrun/storage/kv"
+)
+
+// candidates are the jobs among which a filter selects: parts of one index, each
+// the keys with one prefix. All keys end alike, with an ID or with a time and an
+// ID, and these ends are the order of the listing.
+type candidates struct {
+	index    string
+	prefixes []kv.Key
+	test     func(sortid.ID) (bool, error) // nil selects all
+}
+
+// candidates returns the narrowest walk that holds all jobs of a filter.
+func (t tx) candidates(f app.JobFilter) candidates {
+	statuses := f.Statuses
+	if len(statuses) == 0 {
+		statuses = []app.Status{""}
+	}
+	switch {
+	case f.Name != "":
+		return candidates{indexJobsName, []kv.Key{nameKey(f.Organization, f.Name)}, t.matches(f)}
+	case f.Batch != "":
+		batch, err := sortid.Parse(string(f.Batch))
+		if err != nil {
+			return candidates{index: indexJobsBatch}
+		}
+		return candidates{indexJobsBatch, each(statuses, func(s app.Status) kv.Key { return batchKey(batch, s) }), t.matches(f)}
+	case f.ByCompletion:
+		return t.finished(f)
+	case len(f.Tags) > 0:
+		return candidates{indexJobsTag, []kv.Key{tagKey(f.Organization, f.Tags[0])}, t.indexed(f, f.Tags[1:])}
+	}
+	c := candidates{index: indexJobsList, prefixes: each(statuses, func(s app.Status) kv.Key {
+		return listPrefix(f.Organization, jobFilters(f.Email, f.Type, s)...)
+	})}
+	if f.Search != "" {
+		c.test = t.containsText(f.Search)
+	}
+	return c
+}
+
+// finished returns the candidates of a filter in order of completion.
+func (t tx) finished(f app.JobFilter) candidates {
+	c := candidates{index: indexJobsFinished}
+	for _, s := range []app.Status{app.Completed, app.Failed} {
+		if len(f.Statuses) == 0 || slices.Contains(f.Statuses, s) {
+			c.prefixes = append(c.prefixes, finishedKey(f.Organization, f.Email, s, false), finishedKey(f.Organization, f.Email, s, true))
+		}
+	}
+	if f.Type != "" || f.Search != "" || len(f.Tags) > 0 {
+		c.test = t.indexed(f, f.Tags)
+	}
+	return c
+}
+
+func each[T any](of []T, key func(T) kv.Key) []kv.Key {
+	keys := make([]kv.Key, len(of))
+	for i, v := range of {
+		keys[i] = key(v)
+	}
+	return keys
+}
+
+// indexed returns a test of a job that is no subjob, which looks only into
+// indexes: reading a record costs far more.
+func (t tx) indexed(f app.JobFilter, tags []app.Tag) func(sortid.ID) (bool, error) {
+	c := t.candidates(app.JobFilter{Organization: f.Organization, Email: f.Email, Type: f.Type, Statuses: f.Statuses, Search: f.Search})
+	listed, tagged := t.Walk(c.index), t.Walk(indexJobsTag)
+	return func(id sortid.ID) (bool, error) {
+		// An entry is nothing but a key, which Get would not find in the
+		// transaction that puts it.
+		in := func(w *kv.Walk, prefix kv.Key) bool {
+			key := slices.Concat(prefix, id[:])
+			w.Seek(key)
+			return bytes.Equal(w.Key, key)
+		}
+		if !slices.ContainsFunc(c.prefixes, func(prefix kv.Key) bool { return in(listed, prefix) }) {
+			return false, nil
+		}
+		for _, tag := range tags {
+			if !in(tagged, tagKey(f.Organization, tag)) {
+				return false, nil
+			}
+		}
+		if c.test == nil {
+			return true, nil
+		}
+		return c.test(id)
+	}
+}
+
+// containsText returns a test for a text in lower case.
+func (t tx) containsText(text string) func(sortid.ID) (bool, error) {
+	bucket := t.Bucket(indexJobsText)
+	return func(id sortid.ID) (bool, error) {
+		return bytes.Contains(bucket.Get(id[:]), []byte(text)), nil
+	}
+}
+
+// matches returns a test of a job's record. The rows of a batch come from one
+// submission, so what they share is looked at once.
+func (t tx) matches(f app.JobFilter) func(sortid.ID) (bool, error) {
+	if f.Batch == "" || f.Name != "" || len(f.Tags) > 0 || f.Search != "" {
+		return func(id sortid.ID) (bool, error) {
+			j, err := readJob(t.Tx, id)
+			return err == nil && f.Selects(j), err
+		}
+	}
+	asked, match := false, false
+	shared := f
+	shared.Statuses = nil // of the row; the index knows it
+	return func(id sortid.ID) (bool, error) {
+		if asked {
+			return match, nil
+		}
+		j, err := readJob(t.Tx, id)
+		asked, match = err == nil, err == nil && shared.Selects(j)
+		return match, err
+	}
+}
+
+// ends bound the ends of keys: from low on, below high; nil is no bound.
+type ends struct{ low, high kv.Key }
+
+// endsOf returns the bounds of a filter's times, continued behind a position.
+func endsOf(f app.JobFilter, after app.Position) ends {
+	var e ends
+	if !f.From.IsZero() {
+		e.low = endAt(f, f.From)
+	}
+	if !f.Until.IsZero() {
+		e.high = endAt(f, f.Until)
+	}
+	switch {
+	case after == "":
+	case f.Ascending:
+		e.low = slices.MaxFunc([]kv.Key{e.low, kv.Key(after + "\x00")}, compareKeys) // keys end alike, so nothing lies between
+	case e.high == nil || string(after) < string(e.high):
+		e.high = kv.Key(after)
+	}
+	return e
+}
+
+func compareKeys(a, b kv.Key) int { return bytes.Compare(a, b) }
+
+// endAt returns where the ends of keys begin that are of a time or later.
+func endAt(f app.JobFilter, at time.Time) kv.Key {
+	if millisecond := at.Truncate(time.Millisecond); millisecond.Before(at) {
+		at = millisecond.Add(time.Millisecond)
+	}
+	if f.ByCompletion {
+		return kv.Key{}.Time(at)
+	}
+	first := sortid.First(at)
+	return first[:]
+}
+
+// walk yields the ends of the candidates' keys within bounds, in order.
+func (t tx) walk(c candidates, e ends, ascending bool) iter.Seq[kv.Key] {
+	walks := make([]iter.Seq[kv.Key], len(c.prefixes))
+	for i, prefix := range c.prefixes {
+		if ascending {
+			walks[i] = t.rising(c.index, prefix, e)
+		} else {
+			walks[i] = t.falling(c.index, prefix, e)
+		}
+	}
+	if len(walks) == 1 {
+		return walks[0]
+	}
+	return merge(walks, ascending)
+}
+
+func (t tx) falling(index string, prefix kv.Key, e ends) iter.Seq[kv.Key] {
+	bound := prefix.End()
+	if e.high != nil {
+		bound = slices.Concat(prefix, e.high)
+	}
+	return func(yield func(kv.Key) bool) {
+		for k := range t.Descend(index, prefix, bound) {
+			if end := k[len(prefix):]; bytes.Compare(end, e.low) < 0 || !yield(end) {
+				return
+			}
+		}
+	}
+}
+
+func (t tx) rising(index string, prefix kv.Key, e ends) iter.Seq[kv.Key] {
+	return func(yield func(kv.Key) bool) {
+		w := t.Walk(index)
+		for w.Seek(slices.Concat(prefix, e.low)); bytes.HasPrefix(w.Key, prefix); w.Next() {
+			end := w.Key[len(prefix):]
+			if e.high != nil && bytes.Compare(end, e.high) >= 0 || !yield(end) {
+				return
+			}
+		}
+	}
+}
+
+// merge joins ordered walks into one.
+func merge(walks []iter.Seq[kv.Key], ascending bool) iter.Seq[kv.Key] {
+	return func(yield func(kv.Key) bool) {
+		heads := make([]kv.Key, len(walks)) // nil: at its end
+		nexts := make([]func() (kv.Key, bool), len(walks))
+		for i, walk := range walks {
+			next, stop := iter.Pull(walk)
+			defer stop()
+			nexts[i] = next
+			heads[i], _ = next()
+		}
+		for {
+			best := -1
+			for i, head := range heads {
+				if head != nil && (best < 0 || bytes.Compare(head, heads[best]) < 0 == ascending) {
+					best = i
+				}
+			}
+			if best < 0 || !yield(heads[best]) {
+				return
+			}
+			heads[best], _ = nexts[best]()
+		}
+	}
+}
+
+const (
+	indexJobsTag  = "jobs.tag"
+	indexJobsText = "jobs.text"
+)
+
+// jobTag: organization, key and value of a tag, id; no subjobs.
+func jobTag(id sortid.ID, j *app.Job) []kv.Entry {
+	if j.Private.Batch != "" {
+		return nil
+	}
+	all := make([]kv.Entry, 0, len(j.Tags))
+	for key, value := range j.Tags {
+		all = append(all, kv.Entry{Key: tagKey(j.Organization, app.Tag{Key: key, Value: value}).ID(id)})
+	}
+	return all
+}
+
+func tagKey(organization string, tag app.Tag) kv.Key {
+	return make(kv.Key, 0, 128).Text(organization).Text(tag.Key).Text(tag.Value)
+}
+
+// jobText: id; the value is what a search looks at; no subjobs.
+func jobText(id sortid.ID, j *app.Job) []kv.Entry {
+	if j.Private.Batch != "" {
+		return nil
+	}
+	return []kv.Entry{{Key: kv.Key{}.ID(id), Value: []byte(j.SearchedText())}}
+}
