@@ -123,7 +123,7 @@ func (s *submission) body() string {
 
 // meaning returns a text that does not depend on how the settings are written.
 func (s *submission) meaning() string {
-	text := fmt.Sprint(s.batch, s.typ)
+	text := fmt.Sprint(s.batch, s.typ, s.priority)
 	for i, w := range s.rows {
 		if s.batch {
 			text += " " + s.rowName(i)
