@@ -2,8 +2,6 @@ package doctor
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"strings"
 
 	"molrun/app/datadir"
@@ -27,11 +25,7 @@ func checkSandbox(ctx context.Context, in *installation) []Finding {
 // trySandbox does what a start of the service does, except for cgroups: trying them
 // would move processes.
 func (in *installation) trySandbox(ctx context.Context) []Finding {
-	program, err := os.Executable()
-	if err != nil {
-		return say(Warning, "%v", fmt.Errorf("find this program: %w", err))
-	}
-	i, err := local.ProbeSandbox(ctx, local.IsolationOptions{Program: program, Sandbox: in.config.Runner.Sandbox})
+	i, err := local.ProbeSandbox(ctx, local.IsolationOptions{Sandbox: in.config.Runner.Sandbox})
 	if err != nil {
 		return say(Problem, "no job can start: %s", fault.Text(err))
 	}

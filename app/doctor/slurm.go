@@ -23,12 +23,8 @@ func checkSlurm(ctx context.Context, in *installation) []Finding {
 	if err := host.CheckSharedDir(in.config.Slurm.SharedDir, in.data); err != nil {
 		return say(Problem, "%s", fault.Text(err))
 	}
-	program, err := os.Executable()
-	if err != nil {
-		return say(Warning, "find this program: %v", err)
-	}
 	var found []Finding
-	options := host.SlurmOptions(in.config, program)
+	options := host.SlurmOptions(in.config)
 	for _, f := range slurm.Check(ctx, options, placements(in.config.Routing())...) {
 		grade := map[slurm.Grade]Result{slurm.Fine: OK, slurm.Doubtful: Warning, slurm.Wrong: Problem}[f.Grade]
 		found = append(found, Finding{Result: grade, Text: f.Text})

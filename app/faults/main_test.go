@@ -21,6 +21,8 @@ var (
 	only      = flag.String("only", "", "inject only cluster faults with this text in their name")
 	rows      = flag.Int("rows", 60, "number of rows in the batch that the cluster runs")
 	arraySize = flag.Int("array-size", 1001, "MaxArraySize of that cluster")
+	waiting   = flag.Int("waiting", 40, "number of jobs that wait while the program is replaced")
+	replaced  = flag.Int("replaced", 7, "number of times that the program is replaced meanwhile")
 	seed      = flag.Uint64("seed", 0, "seed of the random choices; 0 takes the time")
 )
 

@@ -27,6 +27,7 @@ type server struct {
 	t       *testing.T
 	dir     string   // configuration, algorithms and diary
 	data    string   // data directory
+	program string   // molrun
 	prefix  []string // command that starts molrun, such as strace
 	env     []string // additional environment
 	remote  bool     // it runs in a virtual machine, where its diary can't be read
@@ -72,7 +73,7 @@ func (b *logBuffer) tail() string {
 // directory is beside the configuration; config is TOML.
 func newServer(t *testing.T, data, config string) *server {
 	t.Helper()
-	s := &server{t: t, dir: t.TempDir(), data: data, log: &logBuffer{}}
+	s := &server{t: t, dir: t.TempDir(), data: data, program: *program, log: &logBuffer{}}
 	if data == "" {
 		s.data = filepath.Join(s.dir, "data")
 	}
@@ -98,7 +99,7 @@ func (s *server) path(parts ...string) string {
 
 // command returns a molrun command on this server's data.
 func (s *server) command(ctx context.Context, args ...string) *exec.Cmd {
-	argv := append(append([]string{}, s.prefix...), *program)
+	argv := append(append([]string{}, s.prefix...), s.program)
 	argv = append(argv, args...)
 	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	c.Dir = s.dir

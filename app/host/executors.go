@@ -14,9 +14,8 @@ import (
 
 // IsolationOptions are the settings of the configuration that isolate local
 // jobs. Without a limit, a file may grow to the size of the disk.
-func IsolationOptions(c config.Config, program string) (local.IsolationOptions, error) {
+func IsolationOptions(c config.Config) (local.IsolationOptions, error) {
 	o := local.IsolationOptions{
-		Program:   program,
 		Sandbox:   c.Runner.Sandbox,
 		Cgroup:    c.Runner.Cgroup,
 		Processes: c.Runner.Processes,
@@ -35,7 +34,7 @@ func IsolationOptions(c config.Config, program string) (local.IsolationOptions, 
 
 // SlurmOptions are the settings of the configuration for the cluster's
 // executor, which gets no other setting and no secret.
-func SlurmOptions(c config.Config, program string) slurm.Options {
+func SlurmOptions(c config.Config) slurm.Options {
 	path := c.Slurm.Path
 	if path == "" {
 		path = os.Getenv("PATH")
@@ -46,7 +45,6 @@ func SlurmOptions(c config.Config, program string) slurm.Options {
 	}
 	return slurm.Options{
 		SharedDir: filepath.Clean(c.Slurm.SharedDir),
-		Program:   program,
 		Prefix:    c.Slurm.Prefix,
 		MaxTasks:  c.Slurm.MaxJobs,
 		HoldGrace: time.Duration(c.Slurm.HoldGrace),

@@ -176,6 +176,7 @@ func (l *layout) writeTask(p algorithm.Paths) error {
 		Token:             l.job.Private.Token,
 		Job:               string(l.job.ID),
 		Attempt:           l.job.Attempts,
+		Program:           l.program,
 		Steps:             steps,
 		Env:               env,
 		GPUs:              l.lease.GPUs,

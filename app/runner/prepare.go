@@ -76,10 +76,8 @@ func (a *attempt) prepareAndStart(ctx context.Context) error {
 			cause = refusal.cause // the log needs no sentence for the user
 		}
 		a.log.Warn().AnErr("error", cause).Msg("the job can't be started now; will try again")
-		if noSpace(err) {
-			a.tell(ctx, event{kind: evWaiting, reason: "waiting for space on the server's disk"})
-		} else if a.remote != nil {
-			a.tell(ctx, event{kind: evWaiting, reason: "waiting for the cluster, or the folder that is shared with it"})
+		if why := a.whyWaiting(err); why != "" {
+			a.tell(ctx, event{kind: evWaiting, reason: why})
 		}
 		select {
 		case <-time.After(b.pause()):
@@ -89,6 +87,20 @@ func (a *attempt) prepareAndStart(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// whyWaiting tells the user why the job does not start yet, "" if the machine is
+// just busy.
+func (a *attempt) whyWaiting(err error) string {
+	switch {
+	case noSpace(err):
+		return "waiting for space on the server's disk"
+	case a.remote != nil:
+		return "waiting for the cluster, or the folder that is shared with it"
+	case errors.Is(err, fault.Unavailable):
+		return "waiting for the server's own program, which can't be started now"
+	}
+	return ""
 }
 
 // makeDir makes the attempt's directory from nothing.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app"
+	"molrun/app/fault"
 	"molrun/app/task"
 )
 
@@ -136,7 +137,7 @@ func TestJobWaitsForAFullDiskAndThenFails(t *testing.T) {
 
 // A job does not fail if the machine runs out of files or processes for a minute.
 func TestStartIsRetriedWhileTheMachineIsExhausted(t *testing.T) {
-	for _, short := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ENOSPC} {
+	for _, short := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ENOSPC, fault.Unavailable} {
 		t.Run(short.Error(), func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
 				enough := time.Now().Add(time.Minute)

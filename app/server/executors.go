@@ -20,7 +20,7 @@ import (
 // isolate finds out how jobs can be isolated from the rest of the machine, before
 // the first one starts, and logs it.
 func (s *service) isolate(ctx context.Context) error {
-	options, err := host.IsolationOptions(s.config, s.program)
+	options, err := host.IsolationOptions(s.config)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (s *service) openCluster() (err error) {
 	case err != nil:
 		return err
 	}
-	options := host.SlurmOptions(s.config, s.program)
+	options := host.SlurmOptions(s.config)
 	options.SandboxOf, options.Log = s.sandboxOf, s.logSlurm
 	s.slurm, err = slurm.New(options)
 	return err

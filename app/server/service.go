@@ -99,7 +99,7 @@ func (s *service) join(secret *link.Secret) error {
 	}
 	capacity := here.Capacity
 	s.executor = local.New(local.Options{
-		Program: program, CPUs: capacity.CPUs, MemoryBytes: capacity.MemoryBytes, GPUs: capacity.GPUs,
+		CPUs: capacity.CPUs, MemoryBytes: capacity.MemoryBytes, GPUs: capacity.GPUs,
 		SandboxOf: s.sandboxOf,
 	})
 	s.catalogue, err = algorithms.Catalogue(s.config.Algorithms, func(m algorithm.Mistake) {

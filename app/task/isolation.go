@@ -47,7 +47,7 @@ func (i Isolation) resolve(ctx context.Context) (Isolation, error) {
 	}
 	bwrap, err := exec.LookPath("bwrap")
 	if err == nil {
-		i.Sized, err = sandbox.Probe(ctx, bwrap, "/proc/self/exe")
+		i.Sized, err = sandbox.Probe(ctx, bwrap)
 	}
 	switch {
 	case err == nil:

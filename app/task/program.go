@@ -12,7 +12,7 @@ import (
 
 // start starts the step's program and the reading of its output.
 func (r *runningStep) start() (*output, error) {
-	path, err := process.LookUp(r.step.Argv, r.env, r.work)
+	path, err := r.program()
 	if err != nil {
 		return nil, err
 	}
@@ -37,6 +37,15 @@ func (r *runningStep) start() (*output, error) {
 		return nil, errors.Join(err, pipe.Close())
 	}
 	return r.readOutput(pipe), nil
+}
+
+// program finds the step's program. If that is this program, the step runs the file
+// that runs the task, also while another version is installed under its path.
+func (r *runningStep) program() (string, error) {
+	if own := r.spec.Program; own != "" && len(r.step.Argv) > 0 && r.step.Argv[0] == own {
+		return process.Self, nil
+	}
+	return process.LookUp(r.step.Argv, r.env, r.work)
 }
 
 // startPlain starts the program without a sandbox: it sees the whole machine.

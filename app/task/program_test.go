@@ -155,3 +155,27 @@ func TestProgramsInheritNoFiles(t *testing.T) {
 		}
 	})
 }
+
+// A step that runs this program runs the file that runs the task, even if another
+// version is installed or nothing is there.
+func TestStepsRunTheFileThatRunsTheTask(t *testing.T) {
+	t.Parallel()
+	for name, make := range map[string]func(*testing.T, ...string) *attempt{"plain": newAttempt, "sandboxed": sandboxed} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := make(t, "while [ ! -e out/go ]; do sleep 0.02; done")
+			installed := filepath.Join(t.TempDir(), "molrun")
+			a.spec.Program = installed
+			a.spec.Steps = append(a.spec.Steps,
+				protocol.Step{Argv: []string{installed, "use", "1"}, Stdout: a.path(WorkDir, OutDir, "own")})
+			r := a.start()
+			if err := os.WriteFile(installed, []byte("#!/bin/false\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			a.release()
+			if o := r.outcome(); o.Cause != protocol.CauseDone || a.read(WorkDir, OutDir, "own") != "1\n" {
+				t.Errorf("outcome %+v, output %q; want that of this program", o, a.read(WorkDir, OutDir, "own"))
+			}
+		})
+	}
+}

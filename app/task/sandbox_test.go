@@ -17,7 +17,7 @@ func sandboxed(t *testing.T, scripts ...string) *attempt {
 	a := newAttempt(t, scripts...)
 	bwrap, err := exec.LookPath("bwrap")
 	if err == nil {
-		a.isolation.Sized, err = sandbox.Probe(t.Context(), bwrap, os.Args[0])
+		a.isolation.Sized, err = sandbox.Probe(t.Context(), bwrap)
 	}
 	if err != nil && os.Getenv("TEST_REQUIRE_ALL") != "" {
 		t.Fatalf("bubblewrap can't be used here, and nothing may be skipped: %v", err)

@@ -19,6 +19,7 @@ type Spec struct {
 	Token             string            `json:"token"`
 	Job               string            `json:"jobId"`
 	Attempt           int               `json:"attempt"`
+	Program           string            `json:"program,omitempty"` // path of this program in steps
 	Steps             []protocol.Step   `json:"steps"`
 	Env               map[string]string `json:"env,omitempty"`
 	GPUs              []string          `json:"gpus,omitempty"` // leased devices

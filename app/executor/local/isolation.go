@@ -25,7 +25,6 @@ const (
 
 // IsolationOptions say how jobs are to be isolated.
 type IsolationOptions struct {
-	Program   string // path of this program
 	Sandbox   string // SandboxAuto, SandboxRequired or SandboxOff
 	Cgroup    string // parent of the jobs' cgroups; "": the cgroup of this process
 	Processes int    // of a job at once; 0 is no limit
@@ -78,7 +77,7 @@ func (i *Isolation) findSandbox(ctx context.Context, o IsolationOptions) error {
 	if err != nil {
 		return errors.New("bwrap is not on PATH, install the package bubblewrap")
 	}
-	sized, err := sandbox.Probe(ctx, bwrap, o.Program)
+	sized, err := sandbox.Probe(ctx, bwrap)
 	if err != nil {
 		return fmt.Errorf("%s fails (%w), allow unprivileged user namespaces to this service", bwrap, err)
 	}
@@ -89,7 +88,7 @@ func (i *Isolation) findSandbox(ctx context.Context, o IsolationOptions) error {
 func (i *Isolation) findCgroup(ctx context.Context, o IsolationOptions) {
 	parent, lacks, err := jobsCgroup(o.Cgroup)
 	if err == nil {
-		err = sandbox.ProbeCgroup(ctx, parent, o.Program)
+		err = sandbox.ProbeCgroup(ctx, parent)
 	}
 	if err != nil {
 		i.lacks("no cgroup: %v; delegate one to this service", err)

@@ -32,7 +32,7 @@ func skipUnlessRequired(t *testing.T, why string) {
 // machine returns the isolation that works on this machine.
 func machine(t *testing.T, sandbox string) local.Isolation {
 	t.Helper()
-	i, err := local.Isolate(t.Context(), local.IsolationOptions{Program: os.Args[0], Sandbox: sandbox})
+	i, err := local.Isolate(t.Context(), local.IsolationOptions{Sandbox: sandbox})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestRequiredSandboxMustWork(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("PATH", tt.path)
-			o := local.IsolationOptions{Program: os.Args[0], Sandbox: local.SandboxRequired}
+			o := local.IsolationOptions{Sandbox: local.SandboxRequired}
 			if _, err := local.Isolate(t.Context(), o); !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("required: %v, want an error with %q", err, tt.says)
 			}
@@ -221,7 +221,7 @@ func TestSandboxIsProbed(t *testing.T) {
 }
 
 func TestConfiguredCgroupMustBeACgroup(t *testing.T) {
-	o := local.IsolationOptions{Program: os.Args[0], Sandbox: local.SandboxOff, Cgroup: t.TempDir()}
+	o := local.IsolationOptions{Sandbox: local.SandboxOff, Cgroup: t.TempDir()}
 	i, err := local.Isolate(t.Context(), o)
 	if err != nil || i.Cgroup != "" || !slices.ContainsFunc(i.Lacks, func(s string) bool { return strings.Contains(s, "is no cgroup of version 2") }) {
 		t.Errorf("%+v, %v; want no cgroup, with a reason", i, err)

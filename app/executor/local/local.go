@@ -20,7 +20,7 @@ import (
 
 // Options say how an Executor runs tasks.
 type Options struct {
-	Program     string // path of this program
+	Program     string // that runs tasks; "" is this one
 	CPUs        int
 	MemoryBytes int64
 	GPUs        []string
@@ -52,6 +52,9 @@ var _ app.Executor = (*Executor)(nil)
 func New(o Options) *Executor {
 	if o.StopMargin <= 0 {
 		o.StopMargin = defaultStopMargin
+	}
+	if o.Program == "" {
+		o.Program = process.Self
 	}
 	if o.SandboxOf == nil {
 		o.SandboxOf = func(context.Context, app.JobID) (app.Sandbox, error) { return app.Sandbox{}, nil }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"molrun/app"
+	"molrun/app/fault"
 	"molrun/app/task"
 	"molrun/app/task/process"
 )
@@ -65,13 +66,23 @@ func (e *Executor) fork(ctx context.Context, t app.Task, lock *os.File) (int, er
 		return 0, err
 	}
 	defer log.Close()
-	argv := []string{e.program, "task", t.Dir, "--lock-fd", "3", "--isolation", isolation.String()}
-	return syscall.ForkExec(e.program, argv, &syscall.ProcAttr{
+	argv := []string{"molrun", "task", t.Dir, "--lock-fd", "3", "--isolation", isolation.String()}
+	pid, err := syscall.ForkExec(e.program, argv, &syscall.ProcAttr{
 		Dir:   t.Dir,
 		Env:   append(task.InheritedEnv(), process.TokenVariable+"="+t.Token),
 		Files: []uintptr{stdin.Fd(), log.Fd(), log.Fd(), lockDescriptor: lock.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
+	if isAway(err) {
+		return 0, &fault.Error{Code: fault.Unavailable, Message: "The server's own program could not be started. Ask an administrator to look at its file, then retry the job.", Err: err}
+	}
+	return pid, err
+}
+
+// isAway reports whether err may say that the program is just being replaced, so
+// that it can be started a little later. ESTALE is a network file system's answer.
+func isAway(err error) bool {
+	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ETXTBSY) || errors.Is(err, syscall.ESTALE)
 }
 
 // handleOf identifies the started process. It may be empty: a moment later the

@@ -12,6 +12,7 @@ import (
 	"molrun/app/executor/slurm/client"
 	"molrun/app/fault"
 	"molrun/app/task"
+	"molrun/app/task/process"
 )
 
 // Options say where the cluster is and how to use it. A zero field has its
@@ -21,7 +22,7 @@ type Options struct {
 	// path. It holds the attempts' directories, copies of this program and the
 	// lists of submissions, and nothing else.
 	SharedDir string
-	// Program is this program's path. It is copied to SharedDir.
+	// Program is copied to SharedDir and runs tasks; default this one.
 	Program string
 	// Prefix begins the names of our jobs in Slurm; default molrun.
 	Prefix string
@@ -80,6 +81,7 @@ const (
 const defaultMaxTasks = 5000
 
 func (o Options) withDefaults() Options {
+	setDefault(&o.Program, process.Self)
 	setDefault(&o.Prefix, "molrun")
 	setDefault(&o.MaxTasks, defaultMaxTasks)
 	setDefault(&o.HoldGrace, 10*time.Minute)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -24,11 +25,12 @@ type program struct {
 	path string // once it exists
 }
 
-// install returns the path of the copy. The first call makes it if necessary.
+// install returns the path of the copy. It makes the copy if there is none, which a
+// later call may find, too: people tidy up shared folders.
 func (p *program) install(ctx context.Context) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.path != "" {
+	if p.path != "" && isThere(p.path) {
 		return p.path, nil
 	}
 	if err := makeDirs(filepath.Dir(p.dir)); err != nil {
@@ -40,6 +42,12 @@ func (p *program) install(ctx context.Context) (string, error) {
 	}
 	p.path = path
 	return path, nil
+}
+
+// isThere returns false only if a file is certainly missing.
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // copy copies and hashes in one pass, and names the copy at the end.

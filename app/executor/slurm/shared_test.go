@@ -276,3 +276,44 @@ func TestMissingSharedDirectoryChangesNothing(t *testing.T) {
 func (w *world) unmade() app.Task {
 	return app.Task{Job: "01JSLURM", Attempt: 1, Dir: filepath.Join(w.options.SharedDir, "attempts", "none", "1"), Token: "unmade", Limit: time.Hour}
 }
+
+func TestRemovedCopyOfTheProgramIsMadeAgain(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor()
+	path, err := e.Program(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := e.Program(t.Context()); err != nil || again != path || w.text(path) == "" {
+		t.Errorf("after its removal the copy is %q, %v; want %s", again, err, path)
+	}
+}
+
+// A node that does not see the program for a while waits for it.
+func TestTaskWaitsForTheProgramOnItsNode(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor()
+	a := w.task("exit 0")
+	a.Placement.Options = []string{"--hold"}
+	a = w.start(e, a)
+	path, err := e.Program(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path, path+"-away"); err != nil {
+		t.Fatal(err)
+	}
+	w.cluster.Run(t, "scontrol", "release", number(a))
+	w.until(e, a, "on its node", func(app.TaskStatus) bool {
+		return w.cluster.Run(t, "squeue", "--noheader", "--states=running", "--format=%i", "--jobs="+number(a)) != ""
+	})
+	if err := os.Rename(path+"-away", path); err != nil {
+		t.Fatal(err)
+	}
+	if o := w.ended(e, a); o.Cause != app.CauseDone {
+		t.Errorf("outcome %+v, want done", o)
+	}
+}

@@ -9,8 +9,8 @@ const (
 	exitClaimed = 76 // another job runs the attempt, or did
 )
 
-// wrapper is the batch script: it finds the attempt's directory in the list,
-// claims it, and becomes molrun task. Of the node's environment it passes on only
+// wrapper is the batch script: it finds the attempt's directory in the list, waits
+// until it sees the program, claims the directory, and becomes molrun task. Of the node's environment it passes on only
 // the devices that Slurm granted.
 type wrapper struct {
 	list      string // path
@@ -27,6 +27,12 @@ row=$(sed -n "$((index + 1))p" LIST) && [ -n "$row" ] || exit 75
 token=${row%% *}
 dir=${row#* }
 cd "$dir" || exit 75
+tries=0
+until [ -x PROGRAM ]; do
+	tries=$((tries + 1))
+	[ "$tries" -le 60 ] || exit 75
+	sleep 1
+done
 mkdir claim || exit 76
 printf '%s\n' "$SLURM_JOB_ID" >claim/job.new && mv claim/job.new claim/job || exit 75
 exec >>shim.log 2>&1

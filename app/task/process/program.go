@@ -9,6 +9,11 @@ import (
 	"syscall"
 )
 
+// Self is the file of this program. Unlike the path that the program was started
+// by, it stays the same while another version is installed there, and when it is
+// deleted.
+const Self = "/proc/self/exe"
+
 // LookUp finds a program as execvp would with this environment, but never in
 // the current directory, which holds a user's files.
 func LookUp(argv, env []string, dir string) (string, error) {

@@ -31,7 +31,7 @@ func confinement(t *testing.T) Confinement {
 	bwrap, err := exec.LookPath("bwrap")
 	sized := false
 	if err == nil {
-		sized, err = Probe(t.Context(), bwrap, os.Args[0])
+		sized, err = Probe(t.Context(), bwrap)
 	}
 	if err != nil && os.Getenv("TEST_REQUIRE_ALL") != "" {
 		t.Fatalf("bubblewrap can't be used here, and nothing may be skipped: %v", err)

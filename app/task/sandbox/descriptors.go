@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+
+	"molrun/app/task/process"
 )
 
 // descriptors collects what bwrap and Init inherit: 0 to 2, then the
@@ -19,12 +21,12 @@ type descriptors struct {
 	opened     []*os.File // to be closed in this process in any case
 }
 
-// openDescriptors opens the connection and the program that runs as Init.
-func openDescriptors(program string) *descriptors {
+// openDescriptors opens the connection and this program, which runs as Init.
+func openDescriptors() *descriptors {
 	d := &descriptors{}
 	d.null = d.open(os.DevNull)
 	d.connect()
-	d.add(d.open(program))
+	d.add(d.open(process.Self))
 	return d
 }
 

@@ -14,7 +14,7 @@ import (
 // The descriptors of the first process in a sandbox, beside 0 to 2.
 const (
 	connFD     = 3 // to the process outside
-	programFD  = 4 // this program's file, which may have no path inside
+	programFD  = 4 // this program's file (process.Self), which may have no path inside
 	stdoutFD   = 5 // the step's standard output
 	stderrFD   = 6
 	accountsFD = 7 // /etc/passwd, which bwrap reads and closes

@@ -17,9 +17,8 @@ import (
 
 // Probe finds out whether bwrap can make a sandbox here, by making one like that
 // of a step: user namespaces may be forbidden, or a container may mask /proc.
-// Program is the path of this program. Sized says that this bwrap can limit the
-// size of shared memory.
-func Probe(ctx context.Context, bwrap, program string) (sized bool, err error) {
+// Sized says that this bwrap can limit the size of shared memory.
+func Probe(ctx context.Context, bwrap string) (sized bool, err error) {
 	help, err := exec.CommandContext(ctx, bwrap, "--help").CombinedOutput()
 	if err != nil {
 		return false, fmt.Errorf("%s --help: %w", bwrap, err)
@@ -38,13 +37,13 @@ func Probe(ctx context.Context, bwrap, program string) (sized bool, err error) {
 	if sized {
 		v.shmBytes = 1 << 20
 	}
-	return sized, probe(ctx, bwrap, program, v)
+	return sized, probe(ctx, bwrap, v)
 }
 
 // probe makes a sandbox, waits until its first process is ready, and lets it
 // end.
-func probe(ctx context.Context, bwrap, program string, v *view) error {
-	d := openDescriptors(program)
+func probe(ctx context.Context, bwrap string, v *view) error {
+	d := openDescriptors()
 	defer d.close()
 	d.add(d.null, d.null)
 	d.accounts()
@@ -76,8 +75,8 @@ func probe(ctx context.Context, bwrap, program string, v *view) error {
 }
 
 // ProbeCgroup finds out whether tasks can have cgroups below parent, by starting
-// a process in one and killing it there. Program is the path of this program.
-func ProbeCgroup(ctx context.Context, parent, program string) (err error) {
+// a process in one and killing it there.
+func ProbeCgroup(ctx context.Context, parent string) (err error) {
 	g, err := process.MakeCgroup(parent, fmt.Sprintf("try-%d", os.Getpid()), process.CgroupLimits{})
 	if err != nil {
 		return err
@@ -88,14 +87,14 @@ func ProbeCgroup(ctx context.Context, parent, program string) (err error) {
 		return err
 	}
 	defer dir.Close()
-	d := openDescriptors(program)
+	d := openDescriptors()
 	defer d.close()
 	if d.err != nil {
 		return d.err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	c := exec.CommandContext(ctx, program, "task", "--inside") // waits for a command
+	c := exec.CommandContext(ctx, process.Self, "task", "--inside") // waits for a command
 	c.ExtraFiles, c.Env, c.WaitDelay = d.files, []string{}, time.Second
 	c.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
 	if err := c.Start(); err != nil {

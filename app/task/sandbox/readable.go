@@ -19,6 +19,9 @@ func readable(program, work string, listed []string) ([]string, error) {
 		}
 	}
 	read := slices.Clone(listed)
+	if program == process.Self {
+		return read, nil // the first process inside has it open
+	}
 	if self, err := os.Executable(); err == nil && exists(self) {
 		read = append(read, self)
 	}

@@ -94,7 +94,7 @@ func (c Config) view(program string) (*view, error) {
 // fork starts bwrap. Nothing about the program is in bwrap's arguments or
 // environment: the first process inside gets that later.
 func (s *Sandbox) fork(c Config, v *view) error {
-	d := openDescriptors("/proc/self/exe")
+	d := openDescriptors()
 	defer d.close()
 	d.add(c.Stdout, c.Stderr)
 	d.accounts()

@@ -64,7 +64,7 @@ func (v *view) arguments(accounts, groups int) []string {
 	a = append(a, "--dir", "/run", "--dir", "/var", "--symlink", "/tmp", "/var/tmp")
 	a = append(a, v.writable(v.temp, "/tmp")...)
 	for _, path := range v.read {
-		a = append(a, "--ro-bind", path, path)
+		a = append(a, "--ro-bind-try", path, path) // this program may just be replaced
 	}
 	a = append(a, v.writable(v.work, v.work)...)
 	for _, path := range v.readOnly {

@@ -20,6 +20,7 @@ import (
 	"io"
 	"os"
 	"syscall"
+	"unsafe"
 
 	"molrun/app/task"
 	"molrun/app/task/sandbox"
@@ -29,9 +30,23 @@ import (
 const exitUsage = 2
 
 func init() {
-	if len(os.Args) > 1 && os.Args[1] == "task" {
-		exit(command(os.Args[2:]))
+	if len(os.Args) < 2 {
+		return
 	}
+	switch os.Args[1] {
+	case "task":
+		setName()
+		exit(command(os.Args[2:]))
+	case "engine":
+		setName()
+	}
+}
+
+// setName sets the name that ps and top show for this process. It would be "exe"
+// or a number, because the process is not started by the program's path.
+func setName() {
+	name := [16]byte{'m', 'o', 'l', 'r', 'u', 'n'}
+	syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_NAME, uintptr(unsafe.Pointer(&name)), 0)
 }
 
 // exit ends this process at once. Under the race detector, os.Exit would sleep
