@@ -78,7 +78,7 @@ var rules = map[string]rule{
 
 	"app/server":      {own: []string{"app", "app/algorithm", "app/algorithms", "app/certificate", "app/config", "app/datadir", "app/executor/local", "app/executor/slurm", "app/host", "app/retention", "app/routing", "app/runner", "app/snapshot", "blobs", "blobs/link", "storage", "web", "web/client", "web/edge", "web/respond"}, others: []string{"prometheus/client_golang", "rs/zerolog"}},
 	"app/host":        {own: []string{"app", "app/algorithm", "app/config", "app/datadir", "app/executor/local", "app/executor/slurm"}},
-	"app/datadir":     {own: []string{"app/config", "storage", "web/client"}, others: []string{"rs/zerolog"}},
+	"app/datadir":     {own: []string{"app/config", "storage", "storage/kv/boltfile", "web/client"}, others: []string{"rs/zerolog"}},
 	"app/snapshot":    {own: []string{"app", "app/config", "app/datadir", "blobs", "storage", "web/client"}},
 	"app/check":       {own: []string{"app/config", "app/datadir", "app/snapshot", "storage", "storage/kv"}, others: []string{"rs/zerolog"}},
 	"app/backup":      {own: []string{"app/check", "app/config", "app/datadir", "app/snapshot", "blobs", "storage/kv", "storage/kv/boltfile"}},

@@ -101,6 +101,7 @@ func (s *service) serve(ctx context.Context, e *endpoints, o Options) error {
 	parts.run("runner", func() error { return s.runner().Run(stopping) })
 	parts.run("sweep", func() error { return repeat(stopping, sweepInterval, s.sweep) })
 	parts.run("retention", func() error { return repeat(stopping, retentionInterval, s.retain) })
+	parts.run("data directory", func() error { return repeat(stopping, placeInterval, s.checkPlace) })
 	parts.run("key uses", func() error { s.recordKeyUses(stopping); return nil })
 	parts.run("hangup", func() error { reloadOnHangup(stopping, e.cert); return nil })
 

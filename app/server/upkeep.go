@@ -12,6 +12,7 @@ import (
 const (
 	sweepInterval     = 24 * time.Hour
 	retentionInterval = time.Hour
+	placeInterval     = time.Second
 )
 
 // repeat calls fn now and after each interval, whatever the wall clock does, until
@@ -64,6 +65,12 @@ func (s *service) retain(ctx context.Context) {
 	case done.Doubt:
 		s.log.Warn().Msg("the clock is more than a day from when the service last ran; nothing is deleted by the rules of retention for an hour")
 	}
+}
+
+// checkPlace notices that the data directory is gone, also while nothing is written:
+// the database then refuses everything and ends the process.
+func (s *service) checkPlace(context.Context) {
+	_ = s.store.CheckPlace() // it has told the log
 }
 
 // recordKeyUses writes from time to time when keys were last used.

@@ -20,7 +20,8 @@ import (
 // Options are the settings of a database.
 type Options struct {
 	// Fatal is called once, when a failed commit leaves the content of the disk
-	// unknown or the database turns out to be damaged. It must end the process;
+	// unknown, the database turns out to be damaged, or its file is gone
+	// (boltfile.ErrGone). It must end the process;
 	// until then every call fails. It must not wait for the database.
 	Fatal func(error)
 
@@ -43,6 +44,7 @@ type DB struct {
 	health  *health
 	writer  *writer
 	commits *boltfile.Counter
+	place   boltfile.Place
 
 	closing  sync.Once
 	closeErr error
@@ -60,6 +62,7 @@ func Open(path string, s *Schema, o Options) (*DB, error) {
 	}
 	var floor sortid.ID
 	var commits *boltfile.Counter
+	var place boltfile.Place
 	err = boltfile.Guard(func() (err error) {
 		if floor, err = prepare(file, s); err != nil {
 			return err
@@ -67,7 +70,10 @@ func Open(path string, s *Schema, o Options) (*DB, error) {
 		if err := boltfile.Confirm(file); err != nil {
 			return err
 		}
-		commits, err = boltfile.NewCounter(file, o.Warn)
+		if commits, err = boltfile.NewCounter(file, o.Warn); err != nil {
+			return err
+		}
+		place, err = boltfile.PlaceOf(path)
 		return err
 	})
 	if err == nil {
@@ -77,7 +83,7 @@ func Open(path string, s *Schema, o Options) (*DB, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), file.Close())
 	}
 	h := &health{fatal: o.Fatal}
-	db := &DB{file: file, schema: s, health: h, commits: commits, writer: newWriter(file, s, h, commits, floor)}
+	db := &DB{file: file, schema: s, health: h, commits: commits, place: place, writer: newWriter(file, s, h, commits, place, floor)}
 	go db.writer.run()
 	go commits.Run(db.writer.ended)
 	return db, nil
@@ -99,6 +105,15 @@ func (db *DB) Close() error {
 
 // Path returns the path of the file.
 func (db *DB) Path() string { return db.file.Path() }
+
+// CheckPlace fails the database if its file is no longer at its path. Every commit
+// does the same; it is for databases that nobody writes to.
+func (db *DB) CheckPlace() error {
+	if err := db.place.Check(); err != nil {
+		return db.health.fail(err)
+	}
+	return db.health.err()
+}
 
 // Floor returns the highest ID ever stored, even if its record is gone.
 func (db *DB) Floor() sortid.ID { return *db.writer.floor.Load() }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"molrun/app/fault"
+	"molrun/storage/kv/boltfile"
 )
 
 // fill puts values of 256 KiB until the database is full, and returns their
@@ -261,4 +262,38 @@ func TestFailureDueToARefusedChangeIsNotReported(t *testing.T) {
 	expectThings(t, db, false, 1)
 	expectThings(t, db, true, 2)
 	check(t, db)
+}
+
+// A database whose file was moved or replaced commits nothing that the next start
+// would not find.
+func TestDatabaseFailsWhenItsFileIsGone(t *testing.T) {
+	for name, change := range map[string]func(path string) error{
+		"moved": func(path string) error { return os.Rename(path, path+".moved") },
+		"replaced": func(path string) error {
+			return errors.Join(os.Rename(path, path+".moved"), os.WriteFile(path, nil, 0o600))
+		},
+		"its directory moved": func(path string) error {
+			return os.Rename(filepath.Dir(path), filepath.Dir(path)+".moved")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var causes []error
+			path := filepath.Join(t.TempDir(), "data", "store.db")
+			must(t, os.Mkdir(filepath.Dir(path), 0o700))
+			db := openAt(t, path, Options{Fatal: func(err error) { causes = append(causes, err) }})
+			put(t, db, 1)
+			must(t, db.CheckPlace())
+			must(t, change(path))
+			err := db.Update(t.Context(), func(tx *Tx) error { return putThing(tx, 2) })
+			if fault.CodeOf(err) != fault.Unavailable {
+				t.Errorf("commit to a file that is gone: %v, want UNAVAILABLE", err)
+			}
+			if err := db.CheckPlace(); fault.CodeOf(err) != fault.Unavailable {
+				t.Errorf("check: %v, want UNAVAILABLE", err)
+			}
+			if len(causes) != 1 || !errors.Is(causes[0], boltfile.ErrGone) {
+				t.Errorf("Fatal was called with %v, want ErrGone once", causes)
+			}
+		})
+	}
 }

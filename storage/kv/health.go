@@ -12,7 +12,8 @@ import (
 )
 
 // health remembers whether the database has failed. After that the content of
-// the disk is unknown, so every call gets an error.
+// the disk is unknown, or the file is not where it belongs, so every call gets an
+// error.
 type health struct {
 	fatal  func(error)
 	broken atomic.Pointer[fault.Error]
@@ -32,6 +33,9 @@ func (h *health) fail(cause error) error {
 		Code:    fault.Internal,
 		Message: "the database failed; the service has to be restarted",
 		Err:     cause,
+	}
+	if errors.Is(cause, boltfile.ErrGone) {
+		broken.Code, broken.Message = fault.Unavailable, "the service has lost its data directory and ends; ask an administrator"
 	}
 	if h.broken.CompareAndSwap(nil, broken) && h.fatal != nil {
 		h.fatal(cause)

@@ -35,6 +35,7 @@ type writer struct {
 	schema  *Schema
 	health  *health
 	commits *boltfile.Counter
+	place   boltfile.Place
 	floor   atomic.Pointer[sortid.ID]
 	last    lastCommit
 	queue   chan *call
@@ -42,9 +43,9 @@ type writer struct {
 	ended   chan struct{} // closed when run has returned for good
 }
 
-func newWriter(file *bolt.DB, s *Schema, h *health, commits *boltfile.Counter, floor sortid.ID) *writer {
+func newWriter(file *bolt.DB, s *Schema, h *health, commits *boltfile.Counter, place boltfile.Place, floor sortid.ID) *writer {
 	w := &writer{
-		file: file, schema: s, health: h, commits: commits,
+		file: file, schema: s, health: h, commits: commits, place: place,
 		queue: make(chan *call, maxGroup),
 		stop:  make(chan struct{}),
 		ended: make(chan struct{}),
@@ -241,6 +242,9 @@ func (w *writer) commit(t *Tx) (err error) {
 	number := int64(t.bolt.ID())
 	if err := t.bolt.Commit(); err != nil {
 		return err
+	}
+	if err := w.place.Check(); err != nil {
+		return err // durable, but not where the next start looks
 	}
 	w.commits.Note(number)
 	if rises {
