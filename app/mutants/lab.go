@@ -132,7 +132,7 @@ func (l *lab) overlay(p *pkg, m mutant) (string, error) {
 
 // compile builds the test binary of a near package.
 func (l *lab) compile(ctx context.Context, p *pkg, near, binary string, flags ...string) (output []byte, err error) {
-	args := append([]string{"test", "-c", "-vet=off", "-o", binary}, flags...)
+	args := append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary}, flags...)
 	c := exec.CommandContext(ctx, "go", append(args, near)...)
 	c.Dir = p.Module.Dir
 	return c.CombinedOutput()

@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -23,6 +25,7 @@ type reach struct {
 // source that it runs.
 type testReach struct {
 	Name   string
+	Left   string // why it is left out
 	Took   time.Duration
 	Blocks []block
 }
@@ -70,7 +73,8 @@ func (r reach) choose(m mutant, budget time.Duration) (names []string, took time
 }
 
 // measure runs each test of a near package alone on the clean code. What it finds
-// is kept beside the memory under the digest of the test binary.
+// is kept beside the memory under the digest of the test binary, also if it is
+// interrupted.
 func (l *lab) measure(ctx context.Context, p *pkg, near string) (reach, error) {
 	binary := filepath.Join(l.scratch, "clean.test")
 	if out, err := l.compile(ctx, p, near, binary, "-cover", "-covermode=set", "-coverpkg="+strings.Join(p.nearTo[near], ",")); err != nil {
@@ -81,47 +85,74 @@ func (l *lab) measure(ctx context.Context, p *pkg, near string) (reach, error) {
 		return reach{}, err
 	}
 	kept := l.memory.file(fmt.Sprintf("reach-%x.json", sha256.Sum256(data)))
-	var r reach
-	if old, err := os.ReadFile(kept); err == nil && json.Unmarshal(old, &r) == nil {
-		return r, nil
-	}
-	listed := l.test(ctx, p, near, binary, time.Minute, "-test.list", "^(Test|Fuzz|Example)")
-	for name := range strings.FieldsSeq(listed.output) {
-		if regexp.MustCompile(`^(Test|Fuzz|Example)`).MatchString(name) {
-			r.measureTest(ctx, l, p, near, binary, name)
-		}
-	}
-	if ctx.Err() != nil {
-		return reach{}, ctx.Err()
-	}
-	if len(r.Tests) == 0 {
-		return reach{}, fmt.Errorf("no test of %s passes on the clean code", near)
-	}
-	data, err = json.Marshal(r)
+	r, err := readReach(kept)
 	if err != nil {
 		return reach{}, err
 	}
-	return r, os.WriteFile(kept, data, 0o600)
+	listed := l.test(ctx, p, near, binary, time.Minute, "-test.list", "^(Test|Fuzz|Example)")
+	for name := range strings.FieldsSeq(listed.output) {
+		if !isTest.MatchString(name) || slices.ContainsFunc(r.Tests, func(t testReach) bool { return t.Name == name }) {
+			continue
+		}
+		t := l.measureTest(ctx, p, near, binary, name)
+		if ctx.Err() != nil {
+			break
+		}
+		r.Tests = append(r.Tests, t)
+	}
+	if err := r.write(kept); err != nil {
+		return reach{}, err
+	}
+	r.Tests = slices.DeleteFunc(r.Tests, func(t testReach) bool { return t.Left != "" })
+	if ctx.Err() == nil && len(r.Tests) == 0 {
+		return reach{}, fmt.Errorf("no test of %s passes on the clean code", near)
+	}
+	return r, ctx.Err()
 }
 
-// measureTest adds a test that passes on the clean code in time.
-func (r *reach) measureTest(ctx context.Context, l *lab, p *pkg, near, binary, name string) {
+var isTest = regexp.MustCompile(`^(Test|Fuzz|Example)`)
+
+func readReach(name string) (r reach, err error) {
+	data, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err != nil {
+		return r, err
+	}
+	return r, json.Unmarshal(data, &r)
+}
+
+func (r reach) write(name string) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, data, 0o600)
+}
+
+// measureTest runs one test.
+func (l *lab) measureTest(ctx context.Context, p *pkg, near, binary, name string) testReach {
+	t := testReach{Name: name}
 	profile := filepath.Join(l.scratch, "profile")
 	start := time.Now()
 	res := l.test(ctx, p, near, binary, l.Slowest, "-test.run", "^"+name+"$", "-test.coverprofile", profile)
-	took := time.Since(start)
-	if !res.passed {
-		if ctx.Err() == nil {
-			fmt.Fprintf(l.log, "%s: %s is left out: it fails alone, or takes longer than %s\n", near, name, l.Slowest)
+	t.Took = time.Since(start)
+	var err error
+	switch {
+	case res.late:
+		t.Left = fmt.Sprintf("it takes longer than %s", l.Slowest)
+	case !res.passed:
+		t.Left = "it fails on the clean code"
+	default:
+		if t.Blocks, err = readProfile(profile, p.Module.Path+"/"); err != nil {
+			t.Left = err.Error()
 		}
-		return
 	}
-	blocks, err := readProfile(profile, p.Module.Path+"/")
-	if err != nil {
-		fmt.Fprintf(l.log, "%s: %s is left out: %v\n", near, name, err)
-		return
+	if t.Left != "" && ctx.Err() == nil {
+		fmt.Fprintf(l.log, "%s of %s is left out: %s\n", name, near, t.Left)
 	}
-	r.Tests = append(r.Tests, testReach{name, took, blocks})
+	return t
 }
 
 // readProfile returns the blocks of a coverage profile that were run.
