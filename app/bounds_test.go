@@ -163,3 +163,30 @@ func TestPartOfALogHasItsLength(t *testing.T) {
 		must(t, log.Close())
 	}
 }
+
+// TestGenerationsRiseAlthoughTheClockWentBack restarts the service between two PUTs.
+func TestGenerationsRiseAlthoughTheClockWentBack(t *testing.T) {
+	s := newSite(t)
+	id := s.createUpload()
+	first, _, err := s.Files.BeginUpload(t.Context(), id, -1)
+	must(t, err)
+	_, err = s.Files.FinishUpload(t.Context(), id, app.StoredFile{Generation: first, Size: 5})
+	must(t, err)
+	s.advance(-day)
+	second, _, err := s.newService(s.store, app.Options{}, echoFile).Files.BeginUpload(t.Context(), id, -1)
+	must(t, err)
+	if second <= first {
+		t.Errorf("generation %d follows %d", second, first)
+	}
+}
+
+func TestBatchIsRefusedIfAJobHasTheNameOfARow(t *testing.T) {
+	for i := 1; i <= 3; i++ {
+		s := newSite(t)
+		s.submit(ann, fmt.Sprint("b-", i), `{}`)
+		_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", `{}`, `{}`, `{}`))
+		wantCode(t, fmt.Sprint("row ", i), err, fault.JobAlreadyExists)
+		_, err = s.Jobs.Get(t.Context(), ann, "b", 0)
+		wantCode(t, "the batch itself", err, fault.NotFound)
+	}
+}

@@ -131,10 +131,13 @@ func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, a *algorith
 
 // putNew stores a job followed by its subjobs.
 func putNew(tx Tx, all []EncodedJob, a *algorithm.File) error {
-	if _, err := tx.Definition(a.Digest); errors.Is(err, fault.NotFound) {
+	switch _, err := tx.Definition(a.Digest); {
+	case errors.Is(err, fault.NotFound):
 		if err := tx.PutDefinition(a.Digest, a.Source); err != nil {
 			return err
 		}
+	case err != nil:
+		return err
 	}
 	for i, e := range all {
 		if i > 0 { // the job itself was looked for before

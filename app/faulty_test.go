@@ -1,0 +1,165 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+
+	"molrun/app"
+	"molrun/app/apikey"
+)
+
+var errBroken = errors.New("the store is broken")
+
+// faultyStore is a real store of which one call within a transaction fails.
+type faultyStore struct {
+	app.Store
+	calls, failing int // the call that fails, counted from 1
+}
+
+func (s *faultyStore) View(ctx context.Context, fn func(app.Tx) error) error {
+	return s.Store.View(ctx, s.counted(fn))
+}
+
+func (s *faultyStore) Update(ctx context.Context, fn func(app.Tx) error) error {
+	return s.Store.Update(ctx, s.counted(fn))
+}
+
+// counted counts the calls of a closure that runs twice only once.
+func (s *faultyStore) counted(fn func(app.Tx) error) func(app.Tx) error {
+	before := s.calls
+	return func(tx app.Tx) error {
+		s.calls = before
+		return fn(faultyTx{tx, s})
+	}
+}
+
+func (s *faultyStore) call() error {
+	if s.calls++; s.calls == s.failing {
+		return errBroken
+	}
+	return nil
+}
+
+// faultyTx is a transaction of a faultyStore.
+type faultyTx struct {
+	app.Tx
+	store *faultyStore
+}
+
+func orFault[T any](s *faultyStore, read func() (T, error)) (v T, err error) {
+	if err = s.call(); err == nil {
+		v, err = read()
+	}
+	return v, err
+}
+
+func (t faultyTx) or(write func() error) error {
+	if err := t.store.call(); err != nil {
+		return err
+	}
+	return write()
+}
+
+func orFaults[T any](s *faultyStore, walk iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for v, err := range walk {
+			if err == nil {
+				err = s.call()
+			}
+			if !yield(v, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (t faultyTx) Job(id app.JobID) (*app.Job, error) {
+	return orFault(t.store, func() (*app.Job, error) { return t.Tx.Job(id) })
+}
+
+func (t faultyTx) JobNamed(organization, name string) (*app.Job, error) {
+	return orFault(t.store, func() (*app.Job, error) { return t.Tx.JobNamed(organization, name) })
+}
+
+func (t faultyTx) JobJSON(id app.JobID) (json.RawMessage, error) {
+	return orFault(t.store, func() (json.RawMessage, error) { return t.Tx.JobJSON(id) })
+}
+
+func (t faultyTx) PutJob(j *app.Job) error { return t.or(func() error { return t.Tx.PutJob(j) }) }
+
+func (t faultyTx) PutEncoded(j app.EncodedJob) error {
+	return t.or(func() error { return t.Tx.PutEncoded(j) })
+}
+
+func (t faultyTx) DeleteJob(id app.JobID) error {
+	return t.or(func() error { return t.Tx.DeleteJob(id) })
+}
+
+func (t faultyTx) Jobs(f app.JobFilter, before app.JobID, limit int) (app.JobPage, error) {
+	return orFault(t.store, func() (app.JobPage, error) { return t.Tx.Jobs(f, before, limit) })
+}
+
+func (t faultyTx) Subjobs(batch app.JobID, status app.Status) iter.Seq2[*app.Job, error] {
+	return orFaults(t.store, t.Tx.Subjobs(batch, status))
+}
+
+func (t faultyTx) Queue(executor string, visit func(app.Waiting) app.Visit) error {
+	return t.or(func() error { return t.Tx.Queue(executor, visit) })
+}
+
+func (t faultyTx) Claims() iter.Seq2[app.Claimed, error] { return orFaults(t.store, t.Tx.Claims()) }
+func (t faultyTx) Active() iter.Seq2[*app.Job, error]    { return orFaults(t.store, t.Tx.Active()) }
+
+func (t faultyTx) NeededBy(source string) (app.JobID, error) {
+	return orFault(t.store, func() (app.JobID, error) { return t.Tx.NeededBy(source) })
+}
+
+func (t faultyTx) Upload(id app.UploadID) (*app.Upload, error) {
+	return orFault(t.store, func() (*app.Upload, error) { return t.Tx.Upload(id) })
+}
+
+func (t faultyTx) UploadNamed(organization, email, folder, filename string) (*app.Upload, error) {
+	return orFault(t.store, func() (*app.Upload, error) { return t.Tx.UploadNamed(organization, email, folder, filename) })
+}
+
+func (t faultyTx) PutUpload(u *app.Upload) error {
+	return t.or(func() error { return t.Tx.PutUpload(u) })
+}
+
+func (t faultyTx) DeleteUpload(id app.UploadID) error {
+	return t.or(func() error { return t.Tx.DeleteUpload(id) })
+}
+
+func (t faultyTx) Uploads(f app.UploadFilter, before app.UploadID, limit int) (app.UploadPage, error) {
+	return orFault(t.store, func() (app.UploadPage, error) { return t.Tx.Uploads(f, before, limit) })
+}
+
+func (t faultyTx) Statuses(organization, email string) (app.Counts, error) {
+	return orFault(t.store, func() (app.Counts, error) { return t.Tx.Statuses(organization, email) })
+}
+
+func (t faultyTx) Stored(organization string) (app.Usage, error) {
+	return orFault(t.store, func() (app.Usage, error) { return t.Tx.Stored(organization) })
+}
+
+func (t faultyTx) Key(id string) (*apikey.Key, error) {
+	return orFault(t.store, func() (*apikey.Key, error) { return t.Tx.Key(id) })
+}
+
+func (t faultyTx) PutKey(k *apikey.Key) error { return t.or(func() error { return t.Tx.PutKey(k) }) }
+
+func (t faultyTx) DeleteKey(id string) error { return t.or(func() error { return t.Tx.DeleteKey(id) }) }
+
+func (t faultyTx) Keys() ([]*apikey.Key, error) {
+	return orFault(t.store, func() ([]*apikey.Key, error) { return t.Tx.Keys() })
+}
+
+func (t faultyTx) Definition(digest string) ([]byte, error) {
+	return orFault(t.store, func() ([]byte, error) { return t.Tx.Definition(digest) })
+}
+
+func (t faultyTx) PutDefinition(digest string, text []byte) error {
+	return t.or(func() error { return t.Tx.PutDefinition(digest, text) })
+}
