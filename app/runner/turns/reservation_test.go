@@ -137,3 +137,18 @@ func TestOnlyOneJobHasAReservation(t *testing.T) {
 	b.end("w1")
 	b.deep("w2") // it waits as long
 }
+
+func TestReservationGoesByPriorityThenTimeThenID(t *testing.T) {
+	at := func(minute int) time.Time { return time.Date(2026, 11, 20, 10, minute, 0, 0, time.UTC) }
+	passed := func(priority, minute int, id app.JobID) *passedOver {
+		return &passedOver{app.Waiting{ID: id, Priority: priority}, at(minute)}
+	}
+	inOrder := []*passedOver{passed(5, 9, "z"), passed(0, 1, "y"), passed(0, 2, "b"), passed(0, 2, "c"), passed(-5, 0, "a")}
+	for i, p := range inOrder {
+		for j, q := range inOrder {
+			if got := p.before(q); got != (i < j) {
+				t.Errorf("%+v before %+v: %v", p, q, got)
+			}
+		}
+	}
+}

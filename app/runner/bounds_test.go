@@ -1,0 +1,138 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"molrun/app"
+	"molrun/app/runner/turns"
+)
+
+func TestPlainTextDropsControlCharactersAndNoOthers(t *testing.T) {
+	for r, kept := range map[rune]bool{
+		0: false, 0x1f: false, ' ': true, '~': true, 0x7f: false, 0x80: false, 0x9f: false, 0xa0: true, 'é': true, '\t': true, '\n': true,
+	} {
+		want := "ab"
+		if kept {
+			want = "a" + string(r) + "b"
+		}
+		if got := plainText("a" + string(r) + "b"); got != want {
+			t.Errorf("%U: %q, want %q", r, got, want)
+		}
+	}
+}
+
+func TestTextOfExactlyTheLengthIsKeptWhole(t *testing.T) {
+	for in, want := range map[string]string{"a\nb": "a\nb", "aa\nb": "b", "ab\n": "ab\n", "abc\n": "bc\n"} {
+		if got := lastBytes(in, 3); got != want {
+			t.Errorf("lastBytes(%q, 3) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestNoteThatCannotBeReadIsNotOver(t *testing.T) {
+	dir := t.TempDir()
+	r := retained{dir: dir, keep: time.Hour, now: time.Now}
+	if r.over(dir) || r.over(filepath.Join(dir, "none")) {
+		t.Error("the time of an unreadable note is over")
+	}
+}
+
+func TestNoteIsOverAfterItsTime(t *testing.T) {
+	at := time.Date(2026, 11, 20, 10, 40, 0, 0, time.UTC)
+	r := retained{dir: t.TempDir(), keep: time.Hour, now: func() time.Time { return at }}
+	path := filepath.Join(r.dir, "note")
+	must(t, r.stamp(path))
+	for after, over := range map[time.Duration]bool{0: false, time.Hour - time.Second: false, time.Hour: true, 2 * time.Hour: true} {
+		r.now = func() time.Time { return at.Add(after) }
+		if got := r.over(path); got != over {
+			t.Errorf("after %v: %v, want %v", after, got, over)
+		}
+	}
+}
+
+func TestDirectoryThatCannotBeFilledIsAnError(t *testing.T) {
+	l := layout{dir: filepath.Join(t.TempDir(), "none"), jobDir: t.TempDir(), job: &app.Job{}, lease: turns.Lease{}, options: &Options{}}
+	if err := l.fill(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v, want that the directory does not exist", err)
+	}
+}
+
+// loses is an executor whose tasks are lost while they are stopped.
+type loses struct{ *scripted }
+
+func (l loses) Stop(_ context.Context, t app.Task) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p := l.tasks[t.Token]; p != nil {
+		p.end, p.cause = time.Now(), ""
+	}
+	return nil
+}
+
+// TestStoppedJobIsNotTriedAgain has a job with retries that is lost while it is
+// stopped. Nothing is retained for another attempt.
+func TestStoppedJobIsNotTriedAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.options.KeepFailed = 0
+		w.front = loses{w.executor}
+		w.play(func(string, int) script { return script{runs: time.Hour, cause: app.CauseDone} })
+		w.start()
+		id := w.submit(ann, "a", `{}`)
+		w.until("a", app.Running)
+		_, err := w.Jobs.Cancel(t.Context(), ann, "a")
+		must(t, err)
+		r := w.finished("a")
+		synctest.Wait()
+		if r.Failure == nil || r.Failure.Code != app.FailedStopped || w.executor.started(id) != 1 {
+			t.Errorf("record %+v after %d tasks, want it stopped", r.Job, w.executor.started(id))
+		}
+		if _, err := os.Stat(w.path(id, "1", "work")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the work directory is still there: %v", err)
+		}
+	})
+}
+
+// counting counts how often the queue is read, and refuses it at first.
+type counting struct {
+	Jobs
+	reads, refusals atomic.Int64
+}
+
+func (c *counting) Queue(ctx context.Context, executor string, visit func(app.Waiting) app.Visit) error {
+	c.reads.Add(1)
+	if c.refusals.Add(-1) >= 0 {
+		return errors.New("the queue can't be read")
+	}
+	return c.Jobs.Queue(ctx, executor, visit)
+}
+
+func TestRunnerIsAsCalmAsBeforeOnceTheQueueCanBeRead(t *testing.T) {
+	reads := func(refusals int64) (n int64) {
+		bubble(t, func(t *testing.T, w *world) {
+			jobs := &counting{Jobs: w.jobs}
+			jobs.refusals.Store(refusals)
+			w.jobs = jobs
+			stop := w.start()
+			time.Sleep(10 * time.Minute)
+			before := jobs.reads.Load()
+			time.Sleep(time.Hour)
+			stop()
+			n = jobs.reads.Load() - before
+		})
+		return n
+	}
+	most := int64(time.Hour/roundEvery) + 1
+	for _, refusals := range []int64{0, 3} {
+		if n := reads(refusals); n > most {
+			t.Errorf("after %d failures it reads the queue %d times an hour, want %d at most", refusals, n, most)
+		}
+	}
+}
