@@ -58,8 +58,9 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 				for _, q := range []app.JobQuery{
 					{Limit: 10},
 					{Limit: 10, Statuses: true, Subjobs: true},
-					{Limit: 10, Batch: "b", Statuses: true},
-					{Limit: 10, Batch: string(s.job(ann, "b").ID)},
+					{Limit: 10, Count: true, Statuses: true, JobSelection: app.JobSelection{Batch: "b"}},
+					{Limit: 10, JobSelection: app.JobSelection{Batch: string(s.job(ann, "b").ID), Search: "b"}},
+					{Limit: 10, Count: true, JobSelection: app.JobSelection{ByCompletion: true}},
 				} {
 					_, err := v.Jobs.List(t.Context(), ann, q)
 					all = errors.Join(all, err)

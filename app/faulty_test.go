@@ -97,8 +97,8 @@ func (t faultyTx) DeleteJob(id app.JobID) error {
 	return t.or(func() error { return t.Tx.DeleteJob(id) })
 }
 
-func (t faultyTx) Jobs(f app.JobFilter, before app.JobID, limit int) (app.JobPage, error) {
-	return orFault(t.store, func() (app.JobPage, error) { return t.Tx.Jobs(f, before, limit) })
+func (t faultyTx) Jobs(f app.JobFilter, after app.Position, limit int) (app.JobPage, error) {
+	return orFault(t.store, func() (app.JobPage, error) { return t.Tx.Jobs(f, after, limit) })
 }
 
 func (t faultyTx) Subjobs(batch app.JobID, status app.Status) iter.Seq2[*app.Job, error] {
@@ -132,8 +132,15 @@ func (t faultyTx) DeleteUpload(id app.UploadID) error {
 	return t.or(func() error { return t.Tx.DeleteUpload(id) })
 }
 
-func (t faultyTx) Uploads(f app.UploadFilter, before app.UploadID, limit int) (app.UploadPage, error) {
-	return orFault(t.store, func() (app.UploadPage, error) { return t.Tx.Uploads(f, before, limit) })
+func (t faultyTx) Uploads(f app.UploadFilter, after app.Position, limit int) (app.UploadPage, error) {
+	return orFault(t.store, func() (app.UploadPage, error) { return t.Tx.Uploads(f, after, limit) })
+}
+
+func (t faultyTx) CountJobs(f app.JobFilter, most int) (n int, more bool, err error) {
+	if err := t.store.call(); err != nil {
+		return 0, false, err
+	}
+	return t.Tx.CountJobs(f, most)
 }
 
 func (t faultyTx) Statuses(organization, email string) (app.Counts, error) {
