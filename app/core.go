@@ -8,6 +8,7 @@ import (
 
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/validator"
+	"molrun/app/cursor"
 	"molrun/app/fault"
 	"molrun/app/routing"
 	"molrun/app/sortid"
@@ -22,7 +23,7 @@ type core struct {
 	router    *routing.Router
 	options   Options
 	ids       *sortid.Source
-	cursors   cursorKey
+	cursors   cursor.Key
 
 	wake        chan struct{} // nudges the runner; holds one
 	changes     changes

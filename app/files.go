@@ -39,7 +39,7 @@ func (s *Files) List(ctx context.Context, by Caller, q FileQuery) (*FileListing,
 		f.Email = ""
 	}
 	listing := []string{"files", f.Organization, f.Email, f.Folder}
-	after, err := s.cursors.read(q.StartKey, q.Faults, listing...)
+	after, err := s.readCursor(q.StartKey, q.Faults, listing...)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (s *Files) List(ctx context.Context, by Caller, q FileQuery) (*FileListing,
 	}
 	out := &FileListing{Uploads: page.Uploads}
 	if page.Next != "" {
-		out.StartKey = s.cursors.make(page.Next, listing...)
+		out.StartKey = s.cursors.Make(string(page.Next), listing...)
 	}
 	return out, nil
 }

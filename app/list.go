@@ -3,10 +3,6 @@ package app
 import (
 	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"molrun/app/cursor"
 	"molrun/app/fault"
 	"molrun/app/naming"
 	"molrun/app/sortid"
@@ -75,7 +72,7 @@ const maxCount = 10_000
 func (s *Jobs) List(ctx context.Context, by Caller, q JobQuery) (*Listing, error) {
 	f, faults := q.filter(by)
 	listing := q.scopeOfCursor(f)
-	after, err := s.cursors.read(q.StartKey, slices.Concat(q.Faults, faults), listing...)
+	after, err := s.readCursor(q.StartKey, slices.Concat(q.Faults, faults), listing...)
 	if err != nil {
 		return nil, err
 	}
@@ -102,9 +99,37 @@ func (s *Jobs) List(ctx context.Context, by Caller, q JobQuery) (*Listing, error
 		out.Records[i] = subjobs[j.ID].addTo(s.show(j))
 	}
 	if page.Next != "" {
-		out.StartKey = s.cursors.make(page.Next, listing...)
+		out.StartKey = s.cursors.Make(string(page.Next), listing...)
 	}
 	return out, nil
+}
+
+// Summary counts jobs, exactly if they are selected by user, type and status alone,
+// else as far as a listing gets at once.
+func (s *Jobs) Summary(ctx context.Context, by Caller, q JobSelection, faults []fault.Field) (*Summary, error) {
+	f, more := q.filter(by)
+	if err := fault.List(slices.Concat(faults, more)...); err != nil {
+		return nil, err
+	}
+	var sum *Summary
+	err := s.store.View(ctx, func(tx Tx) error {
+		sum = &Summary{Types: map[string]*Counts{}, Users: map[string]*Counts{}}
+		if f.summed() && q.Batch == "" {
+			return sum.addSummed(tx, f)
+		}
+		if q.Batch != "" {
+			batch, err := findBatch(tx, f.Organization, q.Batch)
+			if errors.Is(err, fault.NotFound) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			f.Batch = batch.ID
+		}
+		return sum.addListed(tx, f)
+	})
+	return sum, err
 }
 
 // filter returns what the store has to look for, the batch aside, and what is wrong
@@ -333,39 +358,20 @@ func executorOf(record []byte) string {
 	return string(name)
 }
 
-// cursorKey signs cursors, so that a cursor works only for the listing that
-// issued it.
-type cursorKey []byte
-
-const (
-	cursorVersion = 1
-	cursorMAC     = 16 // bytes kept of the HMAC
-)
-
-// make returns the cursor of a position in a listing. listing is its organization,
-// scope and filters.
-func (k cursorKey) make(p Position, listing ...string) string {
-	b := append(make([]byte, 0, 1+len(p)+cursorMAC), cursorVersion)
-	b = append(b, p...)
-	return base64.RawURLEncoding.EncodeToString(append(b, k.mac(b, listing)...))
-}
-
-// read returns the position in a cursor of that listing, "" for no cursor. The error
-// has the faults of the query that are known, and that of the cursor.
-func (k cursorKey) read(cursor string, known []fault.Field, listing ...string) (Position, error) {
-	if cursor == "" {
+// readCursor returns the position in the cursor of a listing, "" for no cursor. The
+// error has the faults of the query that are known, and that of the cursor.
+func (c *core) readCursor(text string, known []fault.Field, listing ...string) (Position, error) {
+	if text == "" {
 		return "", fault.List(known...)
 	}
-	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	end := len(b) - cursorMAC
-	garbage := err != nil || end <= 1 || b[0] != cursorVersion
-	if garbage || !otherListing(known) && !hmac.Equal(b[end:], k.mac(b[:end], listing)) {
-		return "", fault.List(append(slices.Clone(known), fault.Field{
+	position, err := c.cursors.Read(text, listing...)
+	if err != nil && !(errors.Is(err, cursor.ErrListing) && otherListing(known)) {
+		known = append(slices.Clone(known), fault.Field{
 			Loc: []any{"query", "startKey"}, Type: "value",
 			Msg: "this startKey is not of this listing; use the one from the page before with the same filters, or leave it out",
-		})...)
+		})
 	}
-	return Position(b[1:end]), fault.List(known...)
+	return Position(position), fault.List(known...)
 }
 
 // otherListing reports whether the faults of a query may hide which listing was
@@ -374,16 +380,4 @@ func otherListing(faults []fault.Field) bool {
 	return slices.ContainsFunc(faults, func(f fault.Field) bool {
 		return len(f.Loc) < 2 || !slices.Contains([]any{"limit", "includeSubjobs", "statuses", "count"}, f.Loc[1])
 	})
-}
-
-func (k cursorKey) mac(head []byte, listing []string) []byte {
-	h := hmac.New(sha256.New, k)
-	h.Write(head)
-	var length [4]byte
-	for _, s := range listing {
-		binary.BigEndian.PutUint32(length[:], uint32(len(s)))
-		h.Write(length[:])
-		h.Write([]byte(s))
-	}
-	return h.Sum(nil)[:cursorMAC]
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"molrun/app/algorithm"
+	"molrun/app/cursor"
 	"molrun/app/routing"
 	"molrun/app/sortid"
 )
@@ -33,7 +34,7 @@ func NewService(store Store, blobs Blobs, catalogue *algorithm.Catalogue, o Opti
 		router:    routing.New(o.Routing),
 		options:   o,
 		ids:       sortid.NewSource(store.Floor()),
-		cursors:   cursorKey(o.CursorKey),
+		cursors:   cursor.Key(o.CursorKey),
 		wake:      make(chan struct{}, 1),
 	}
 	return &Service{

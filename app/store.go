@@ -83,6 +83,9 @@ type Tx interface {
 	// Statuses counts the jobs of each status; a batch counts as one, its rows
 	// don't count. email "" is all users of the organization.
 	Statuses(organization, email string) (Counts, error)
+	// JobShares walks the numbers of jobs by user, type and status, batches as in
+	// Statuses. email "" is all users.
+	JobShares(organization, email string) iter.Seq2[JobShare, error]
 	// Stored returns the total usage of an organization.
 	Stored(organization string) (Usage, error)
 	// Organizations lists, sorted, those that have jobs or uploads.

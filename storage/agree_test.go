@@ -398,6 +398,23 @@ func agreeStatuses(t *testing.T, tx app.Tx, s *simulation) {
 			if got, err := tx.Statuses(organization, email); err != nil || got != want {
 				t.Errorf("%q of %q has %+v, %v, want %+v", email, organization, got, err, want)
 			}
+			shares := map[app.JobShare]int{}
+			for _, j := range s.jobs {
+				if j.Organization == organization && (email == "" || j.Email == email) && j.Private.Batch == "" {
+					shares[app.JobShare{Email: j.Email, Type: j.Type, Status: j.Status}]++
+				}
+			}
+			for _, share := range collect(t, tx.JobShares(organization, email)) {
+				n := share.Jobs
+				share.Jobs = 0
+				if shares[share] != n {
+					t.Errorf("%q of %q has %d of %+v, want %d", email, organization, n, share, shares[share])
+				}
+				delete(shares, share)
+			}
+			if len(shares) > 0 {
+				t.Errorf("%q of %q lacks %v", email, organization, shares)
+			}
 		}
 	}
 }

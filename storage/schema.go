@@ -15,14 +15,10 @@ var schema = &kv.Schema{
 		// 2: private parts of jobs may leave out settings that equal the record's.
 		// Old ones stay valid, but older versions can't read new ones.
 		func(*bolt.Tx) error { return nil },
-		// 3: more indexes of jobs, which older versions would not keep, and pinned
-		// jobs in one that they kept without. Open builds what is missing.
-		func(tx *bolt.Tx) error {
-			if tx.Bucket([]byte(indexJobsFinished)) == nil {
-				return nil
-			}
-			return tx.DeleteBucket([]byte(indexJobsFinished))
-		},
+		// 3: more indexes of jobs, which older versions would not keep, pinned jobs in
+		// one that they kept without, and a sum by user and type in place of one by
+		// user. Open builds what is missing.
+		func(tx *bolt.Tx) error { return deleteBuckets(tx, indexJobsFinished, "jobs.statuses.user") },
 	},
 	Check:  checkJobs,
 	Repair: repairBatches,
@@ -45,7 +41,7 @@ var jobs = kv.Table[app.Job]{
 		sum[app.Job]{sumJobsTotal, jobTotal},
 		sum[app.Job]{sumJobsUsage, jobUsage},
 		sum[app.Job]{sumStatusesOrganization, statusesOfOrganization},
-		sum[app.Job]{sumStatusesUser, statusesOfUser},
+		sum[app.Job]{sumStatusesType, statusesOfType},
 	},
 }
 
@@ -58,4 +54,18 @@ var uploads = kv.Table[app.Upload]{
 		sum[app.Upload]{sumUploadsTotal, uploadTotal},
 		sum[app.Upload]{sumUploadsUsage, uploadUsage},
 	},
+}
+
+// deleteBuckets deletes derived buckets; one that an interrupted build had not made
+// is missing.
+func deleteBuckets(tx *bolt.Tx, names ...string) error {
+	for _, name := range names {
+		if tx.Bucket([]byte(name)) == nil {
+			continue
+		}
+		if err := tx.DeleteBucket([]byte(name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

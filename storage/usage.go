@@ -133,14 +133,20 @@ func (t tx) organizationsOfFinished() (names []string, err error) {
 }
 
 // Statuses counts the jobs of each status, of a user or, with email "", of the
-// whole organization. It reads four sums.
+// whole organization, for which it reads four sums.
 func (t tx) Statuses(organization, email string) (counts app.Counts, err error) {
-	bucket, k := sumStatusesOrganization, make(kv.Key, 0, 64).Text(organization)
 	if email != "" {
-		bucket, k = sumStatusesUser, k.Text(email)
+		for share, err := range t.JobShares(organization, email) {
+			if err != nil {
+				return app.Counts{}, err
+			}
+			*counts.Of(share.Status) += share.Jobs
+		}
+		return counts, nil
 	}
+	k := make(kv.Key, 0, 64).Text(organization)
 	for _, status := range app.Statuses {
-		sum, err := sumAt(t.Tx, bucket, k.Letter(statusLetter(status)))
+		sum, err := sumAt(t.Tx, sumStatusesOrganization, k.Letter(statusLetter(status)))
 		if err != nil {
 			return app.Counts{}, err
 		}
@@ -149,9 +155,48 @@ func (t tx) Statuses(organization, email string) (counts app.Counts, err error) 
 	return counts, nil
 }
 
+// JobShares walks the numbers of jobs by user, type and status.
+func (t tx) JobShares(organization, email string) iter.Seq2[app.JobShare, error] {
+	scope := make(kv.Key, 0, 128).Text(organization)
+	if email != "" {
+		scope = scope.Text(email)
+	}
+	return func(yield func(app.JobShare, error) bool) {
+		for k, value := range t.Ascend(sumStatusesType, scope) {
+			share, err := readJobShare(k, value)
+			if !yield(share, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func readJobShare(k kv.Key, value []byte) (s app.JobShare, err error) {
+	var organization string
+	for _, part := range []*string{&organization, &s.Email, &s.Type} {
+		if *part, k, err = k.CutText(); err != nil {
+			return s, fmt.Errorf("%s: %w", sumStatusesType, err)
+		}
+	}
+	for _, status := range app.Statuses {
+		if len(k) == 1 && k[0] == statusLetter(status) {
+			s.Status = status
+		}
+	}
+	sum, err := readUsage(value)
+	if s.Status == "" && err == nil {
+		err = kv.ErrKey
+	}
+	if err != nil {
+		return s, fmt.Errorf("%s: %w", sumStatusesType, err)
+	}
+	s.Jobs = sum.Jobs
+	return s, nil
+}
+
 const (
 	sumStatusesOrganization = "jobs.statuses"
-	sumStatusesUser         = "jobs.statuses.user"
+	sumStatusesType         = "jobs.statuses.type"
 )
 
 // statusesOfOrganization: organization, status; no subjobs.
@@ -162,10 +207,10 @@ func statusesOfOrganization(j *app.Job) (kv.Key, app.Usage) {
 	return make(kv.Key, 0, 32).Text(j.Organization).Letter(statusLetter(j.Status)), app.Usage{Jobs: 1}
 }
 
-// statusesOfUser: organization, user, status; no subjobs.
-func statusesOfUser(j *app.Job) (kv.Key, app.Usage) {
+// statusesOfType: organization, user, type, status; no subjobs.
+func statusesOfType(j *app.Job) (kv.Key, app.Usage) {
 	if j.Private.Batch != "" {
 		return nil, app.Usage{}
 	}
-	return make(kv.Key, 0, 64).Text(j.Organization).Text(j.Email).Letter(statusLetter(j.Status)), app.Usage{Jobs: 1}
+	return make(kv.Key, 0, 64).Text(j.Organization).Text(j.Email).Text(j.Type).Letter(statusLetter(j.Status)), app.Usage{Jobs: 1}
 }

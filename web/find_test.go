@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"molrun/web/client"
 )
 
 // found is a page of a listing.
@@ -126,7 +128,7 @@ func TestFaultyFiltersAreReportedTogether(t *testing.T) {
 	}{
 		{"search=&since=yesterday&until=1969-12-31&sort=name&order=up&count=2&tag=a&status=x", []string{
 			"query.count type", "query.search value", "query.since value", "query.until value",
-			"query.sort value", "query.order value", "query.status value", "query.tag value",
+			"query.status value", "query.tag value", "query.sort value", "query.order value",
 		}},
 		{"tag=:a", []string{"query.tag value"}},
 		{"tag=a:", []string{"query.tag value"}},
@@ -145,4 +147,56 @@ func TestFaultyFiltersAreReportedTogether(t *testing.T) {
 	for _, query := range []string{"search=a", "order=asc", "tag=a:b", "since=2000-01-01", "until=2100-01-01", "status=QUEUED"} {
 		same(t, query+" with a cursor", s.want(422, "GET", "/jobs?"+query+"&startKey="+key, "").faults(t), []string{"query.startKey value"})
 	}
+}
+
+func TestSummaryCountsWhatAListingFinds(t *testing.T) {
+	s := start(t)
+	s.submit("a")
+	s.submit("b")
+	s.run("b", map[string]string{"out.txt": "text"})
+	s.want(200, "PATCH", "/jobs/b", `{"tags":{"k":"v"}}`)
+	s.want(200, "POST", "/submit-batch", `{"batchName":"rows","type":"echo","settings":[{},{},{}]}`)
+	s.run("rows-2", nil)
+	if a := s.as(s.bob, "POST", "/submit-job", `{"jobName":"c","type":"echo","settings":{}}`); a.status != 200 {
+		t.Fatal(a.body)
+	}
+	counts := func(queued, running, completed, failed int) string {
+		return fmt.Sprintf(`{"QUEUED":%d,"RUNNING":%d,"COMPLETED":%d,"FAILED":%d}`, queued, running, completed, failed)
+	}
+	ann := func(n int, c string) string {
+		return fmt.Sprintf(`{"count":%d,"statuses":%s,"types":{"echo":%s},"users":{"ann@lab.example":%s}}`, n, c, c, c)
+	}
+	const nothing = `{"count":0,"statuses":{"QUEUED":0,"RUNNING":0,"COMPLETED":0,"FAILED":0},"types":{},"users":{}}`
+	for query, want := range map[string]string{
+		"":                                ann(3, counts(1, 1, 1, 0)),
+		"?algorithm=echo":                 ann(3, counts(1, 1, 1, 0)),
+		"?algorithm=other":                nothing,
+		"?status=COMPLETED&status=QUEUED": ann(2, counts(1, 0, 1, 0)),
+		"?tag=k:v":                        ann(1, counts(0, 0, 1, 0)),
+		"?search=A&status=QUEUED":         ann(1, counts(1, 0, 0, 0)),
+		"?jobName=a":                      ann(1, counts(1, 0, 0, 0)),
+		"?since=1970-01-02":               ann(3, counts(1, 1, 1, 0)),
+		"?until=1970-01-02":               nothing,
+		"?batch=rows":                     ann(3, counts(2, 0, 0, 1)),
+		"?batch=absent":                   nothing,
+		"?organization=true": fmt.Sprintf(`{"count":4,"statuses":%s,"types":{"echo":%s},"users":{"ann@lab.example":%s,"bob@lab.example":%s}}`,
+			counts(2, 1, 1, 0), counts(2, 1, 1, 0), counts(1, 1, 1, 0), counts(1, 0, 0, 0)),
+	} {
+		same(t, query, strings.TrimSpace(s.want(200, "GET", "/jobs/summary"+query, "").body), want)
+	}
+	same(t, "faults", s.want(422, "GET", "/jobs/summary?limit=1&status=x", "").faults(t), []string{"query.status value", "query.limit unknown"})
+}
+
+func TestJobNamedSummaryIsFound(t *testing.T) {
+	s := start(t)
+	s.submit("summary")
+	for _, path := range []string{"/jobs/%73ummary", "/jobs/%73ummary?wait=1ms"} {
+		same(t, path, s.want(200, "GET", path, "").fields(t)["jobName"], any("summary"))
+	}
+	s.want(200, "POST", "/jobs/summary/cancel", "")
+	job, err := client.NewWith(s.url, s.ann, s.client.Transport).Job(t.Context(), "summary")
+	if err != nil || job.Name != "summary" {
+		t.Errorf("the client got %+v, %v", job, err)
+	}
+	s.want(204, "DELETE", "/jobs/summary", "")
 }

@@ -34,18 +34,15 @@ func (h jobs) list(c *gin.Context, by app.Caller) error {
 	if listing.Statuses != nil {
 		page.Statuses, _ = json.Marshal(listing.Statuses) // numbers cannot fail
 	}
-	if n := listing.Count; n != nil {
-		page.Count = strconv.AppendInt(nil, int64(n.Jobs), 10)
-		if n.More {
-			page.Count = []byte(`"` + string(page.Count) + `+"`)
-		}
+	if listing.Count != nil {
+		page.Count = countText(*listing.Count)
 	}
 	page.Write(c.Writer)
 	return nil
 }
 
 func readQuery(r *decode.Reader) app.JobQuery {
-	return app.JobQuery{
+	q := app.JobQuery{
 		Limit:        int(r.Integer("limit", 1, app.MaxPage, app.DefaultPage)),
 		StartKey:     r.StartKey(),
 		Subjobs:      r.Flag("includeSubjobs"),
@@ -53,6 +50,9 @@ func readQuery(r *decode.Reader) app.JobQuery {
 		Count:        r.Flag("count"),
 		JobSelection: readSelection(r),
 	}
+	q.ByCompletion = r.Choice("sort", "createdAt", "completedAt") == "completedAt"
+	q.Ascending = r.Choice("order", "asc", "desc") == "asc"
+	return q
 }
 
 func readSelection(r *decode.Reader) app.JobSelection {
@@ -65,8 +65,6 @@ func readSelection(r *decode.Reader) app.JobSelection {
 		Search:            r.Text("search"),
 		Since:             r.Time("since"),
 		Until:             r.Time("until"),
-		ByCompletion:      r.Choice("sort", "createdAt", "completedAt") == "completedAt",
-		Ascending:         r.Choice("order", "asc", "desc") == "asc",
 	}
 	for _, status := range r.Choices("status", "QUEUED", "RUNNING", "COMPLETED", "FAILED") {
 		s.Status = append(s.Status, app.Status(status))
@@ -79,6 +77,33 @@ func readSelection(r *decode.Reader) app.JobSelection {
 		s.Tags = append(s.Tags, app.Tag{Key: key, Value: value})
 	}
 	return s
+}
+
+// summaryView is the answer to GET /jobs/summary.
+type summaryView struct {
+	Count    json.RawMessage        `json:"count"`
+	Statuses app.Counts             `json:"statuses"`
+	Types    map[string]*app.Counts `json:"types"`
+	Users    map[string]*app.Counts `json:"users"`
+}
+
+// summary handles GET /jobs/summary.
+func (h jobs) summary(c *gin.Context, by app.Caller) error {
+	selection, faults := decode.Query(c, readSelection)
+	s, err := h.svc.Summary(c.Request.Context(), by, selection, faults)
+	if err != nil {
+		return err
+	}
+	return respond.JSON(c.Writer, http.StatusOK, summaryView{countText(s.Count), s.Statuses, s.Types, s.Users})
+}
+
+// countText returns a number, or a text such as "10000+" if there may be more.
+func countText(n app.Count) json.RawMessage {
+	text := strconv.AppendInt(nil, int64(n.Jobs), 10)
+	if n.More {
+		return json.RawMessage(`"` + string(text) + `+"`)
+	}
+	return text
 }
 
 type jobRequest struct {

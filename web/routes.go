@@ -44,6 +44,7 @@ func (h handlers) routes() []route {
 		{"DELETE", "/jobs/:jobName/pin", h.jobs.unpin, keyed},
 		{"POST", "/jobs/:jobName/pin", h.jobs.pin, keyed},
 		{"POST", "/jobs/:jobName/retry", h.jobs.retry, keyed},
+		{"GET", "/jobs/summary", h.jobs.summary, listing},
 		{"GET", "/metrics", h.probes.metrics, open},
 		{"GET", "/openapi.yaml", h.probes.openAPI, open},
 		{"GET", "/readyz", h.probes.readiness, open},

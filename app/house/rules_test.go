@@ -2,7 +2,7 @@ package house
 
 // leaves may be imported by everybody. Each imports only those before it.
 var leaves = []string{
-	"app/unit", "app/nearest", "app/protocol", "app/durable", "app/oneline", "app/digest", "app/sortid",
+	"app/unit", "app/nearest", "app/cursor", "app/protocol", "app/durable", "app/oneline", "app/digest", "app/sortid",
 	"app/fault", "app/naming", "app/apikey", "app/strictjson", "app/placement", "app/tomltree", "app/audit",
 }
 
@@ -10,6 +10,7 @@ var leaves = []string{
 var rules = map[string]rule{
 	"app/unit":       {},
 	"app/nearest":    {},
+	"app/cursor":     {},
 	"app/protocol":   {},
 	"app/durable":    {},
 	"app/oneline":    {},

@@ -119,10 +119,12 @@ func errorOf(resp *http.Response) error {
 func path(segments ...string) string {
 	out := ""
 	for _, s := range segments {
-		// Servers resolve a segment of only dots.
-		if s == "." || s == ".." {
+		switch s {
+		case ".", "..": // servers resolve a segment of only dots
 			s = strings.ReplaceAll(s, ".", "%2E")
-		} else {
+		case "summary": // the name of a job, not the route
+			s = "%73ummary"
+		default:
 			s = url.PathEscape(s)
 		}
 		out += "/" + s

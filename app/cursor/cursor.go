@@ -1,0 +1,58 @@
+// Package cursor signs positions in listings, so that a client can only send back
+// what it was given, and only to the listing that gave it.
+package cursor
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+)
+
+// Key signs cursors; it has 32 bytes.
+type Key []byte
+
+const (
+	version = 1
+	macSize = 16 // bytes kept of the HMAC
+)
+
+// Errors of Read.
+var (
+	ErrForm    = errors.New("this is no cursor")
+	ErrListing = errors.New("the cursor is of another listing")
+)
+
+// Make returns the cursor of a position in a listing. listing is all that it
+// depends on.
+func (k Key) Make(position string, listing ...string) string {
+	b := append(make([]byte, 0, 1+len(position)+macSize), version)
+	b = append(b, position...)
+	return base64.RawURLEncoding.EncodeToString(append(b, k.mac(b, listing)...))
+}
+
+// Read returns the position in a cursor. With ErrListing the form is right.
+func (k Key) Read(cursor string, listing ...string) (position string, err error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	end := len(b) - macSize
+	switch {
+	case err != nil || end <= 1 || b[0] != version:
+		return "", ErrForm
+	case !hmac.Equal(b[end:], k.mac(b[:end], listing)):
+		return "", ErrListing
+	}
+	return string(b[1:end]), nil
+}
+
+func (k Key) mac(head []byte, listing []string) []byte {
+	h := hmac.New(sha256.New, k)
+	h.Write(head)
+	var length [4]byte
+	for _, s := range listing {
+		binary.BigEndian.PutUint32(length[:], uint32(len(s)))
+		h.Write(length[:])
+		h.Write([]byte(s))
+	}
+	return h.Sum(nil)[:macSize]
+}
