@@ -204,6 +204,51 @@ func TestUnfinishedPutKeepsOnlyAFileThatMayBeRecorded(t *testing.T) {
 	}
 }
 
+// leavingClient is a Service whose records take as long as the client needs to
+// leave.
+type leavingClient struct {
+	*rules
+	requests chan context.Context
+	arrived  chan struct{} // closed when the bytes are here
+}
+
+func (s leavingClient) FinishUpload(ctx context.Context, id app.UploadID, f app.StoredFile) (int, error) {
+	close(s.arrived)
+	select {
+	case <-(<-s.requests).Done():
+	case <-time.After(time.Minute):
+		return 0, errors.New("the server does not notice that the client has left")
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, err // as the store does
+	}
+	return s.rules.FinishUpload(ctx, id, f)
+}
+
+func TestUploadIsRecordedThoughItsClientHasLeft(t *testing.T) {
+	f := start(t)
+	s := leavingClient{f.rules, make(chan context.Context, 1), make(chan struct{})}
+	handler := Handler(f.Dir, s, writeError)
+	f.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.requests <- r.Context()
+		handler.ServeHTTP(w, r)
+	})
+	id := f.newUpload("text/plain")
+	conn, _ := f.dial("PUT", f.putLink(id), "Content-Length: 5")
+	fmt.Fprint(conn, "bytes")
+	<-s.arrived
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f.server.Close() // waits for the handler
+	if u := f.rules.uploads[id]; u.Generation == 0 || u.Size != 5 || u.SHA256 != sha("bytes") {
+		t.Errorf("record %+v, want the bytes that had arrived", u)
+	}
+	if names := f.names(uploadsDir); len(names) != 1 {
+		t.Errorf("files %q, want the upload alone", names)
+	}
+}
+
 func TestBrokenUploadLeavesNothing(t *testing.T) {
 	tests := []struct {
 		name, header, body string

@@ -1,6 +1,8 @@
 package web_test
 
 import (
+	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 	"testing"
@@ -24,6 +26,37 @@ func TestRefusedKeysFromOneAddressAreRateLimited(t *testing.T) {
 	now.advance(time.Second)
 	if a := s.send("GET", "/jobs", ""); a.status != 401 {
 		t.Errorf("a second later: %d %s", a.status, a.body)
+	}
+}
+
+// TestRefusedKeysAreCountedByNetwork tries wrong keys from many addresses: those
+// of one IPv6 customer, a /64, count together, and those of IPv4 alone.
+func TestRefusedKeysAreCountedByNetwork(t *testing.T) {
+	now := &clock{now: time.Unix(1e9, 0)}
+	var from *string
+	s := start(t, func(with *setup) { with.options.Now, with.from, from = now.read, "192.0.2.1:99", &with.from })
+	try := func(address string) int {
+		*from = net.JoinHostPort(address, "99")
+		return s.send("GET", "/jobs", "").status
+	}
+	for i := range 100 {
+		if status := try(fmt.Sprintf("2001:db8:0:7:%x::%x", i, i)); status != 401 {
+			t.Fatalf("attempt %d: %d", i, status)
+		}
+		if status := try(fmt.Sprintf("192.0.2.%d", i)); status != 401 {
+			t.Fatalf("attempt %d: %d", i, status)
+		}
+	}
+	for address, want := range map[string]int{
+		"2001:db8:0:7:ffff::1": 429, // in the network of those before
+		"2001:db8:0:6::1":      401, // in the one before
+		"2001:db8:1:7::1":      401,
+		"192.0.2.200":          401,
+		"::ffff:192.0.2.201":   401,
+	} {
+		if status := try(address); status != want {
+			t.Errorf("from %s: %d, want %d", address, status, want)
+		}
 	}
 }
 

@@ -1,0 +1,52 @@
+package edge
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// A flood of names takes no more memory than maxBuckets of them, and does not
+// set free a name that has just been refused.
+func TestLimiterForgetsFullBucketsFirst(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	l := NewRateLimiter(2, func() time.Time { return now })
+	for i := range maxBuckets - 2 {
+		l.Allow(fmt.Sprint("old ", i))
+	}
+	now = now.Add(time.Second) // their buckets are full again
+	for range 2 {
+		if !l.Allow("busy") {
+			t.Fatal("the first events of a name are refused")
+		}
+	}
+	for i := range maxBuckets / 2 {
+		l.Allow(fmt.Sprint("new ", i))
+		if n := len(l.byName); n > maxBuckets {
+			t.Fatalf("%d names are kept, want at most %d", n, maxBuckets)
+		}
+	}
+	if l.Allow("busy") {
+		t.Error("a flood of other names lets a name go on")
+	}
+	if len(l.byName) > maxBuckets/2+1 {
+		t.Errorf("%d names are kept, want those of the last second", len(l.byName))
+	}
+}
+
+// If no bucket is full, the memory is bounded all the same.
+func TestLimiterIsBoundedThoughEveryNameIsBusy(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	l := NewRateLimiter(1, func() time.Time { return now })
+	for i := range 3*maxBuckets + 1 {
+		if !l.Allow(fmt.Sprint(i)) {
+			t.Fatalf("name %d is refused", i)
+		}
+		if n := len(l.byName); n > maxBuckets {
+			t.Fatalf("%d names are kept, want at most %d", n, maxBuckets)
+		}
+	}
+	if l.Allow(fmt.Sprint(3 * maxBuckets)) {
+		t.Error("a name that is still known is allowed again at once")
+	}
+}
