@@ -26,7 +26,7 @@ func Append(data string, e Entry) (err error) {
 	if _, err := file.Write(append(line, '\n')); err != nil {
 		return err
 	}
-	return file.Sync()
+	return errors.Join(file.Sync(), syncNames(data))
 }
 
 // takeOwner gives a file that root may just have created to the owner of the

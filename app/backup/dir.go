@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"molrun/app/durable"
 	"molrun/app/fault"
 	"molrun/app/snapshot"
 )
@@ -39,7 +40,7 @@ type marker struct {
 // database. A directory with other content is refused, as are the backups of
 // another database.
 func (d Dir) lock(database string) (unlock func() error, err error) {
-	if err := os.MkdirAll(string(d), 0o700); err != nil {
+	if err := durable.MkdirAll(string(d), 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of backups: %w", err)
 	}
 	lock, err := lockDir(string(d), fmt.Sprintf("another backup is being made into %s; wait for its end", d))

@@ -16,6 +16,7 @@ import (
 	"molrun/app/config"
 	"molrun/app/datadir"
 	"molrun/app/digest"
+	"molrun/app/durable"
 	"molrun/app/fault"
 	"molrun/storage/kv/boltfile"
 )
@@ -64,7 +65,7 @@ func (o *Restore) Run(ctx context.Context) (*Restored, error) {
 		return nil, err
 	}
 	data := o.Config.Data
-	if err := os.MkdirAll(data, 0o700); err != nil {
+	if err := durable.MkdirAll(data, 0o700); err != nil {
 		return nil, err
 	}
 	lock, err := lockDir(data, "another restore works on it; wait for its end")

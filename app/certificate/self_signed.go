@@ -50,7 +50,7 @@ func EnsureSelfSigned(cert, key string, names []string, now time.Time) error {
 	if validFor(cert, key, names, now) {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(cert), 0o700); err != nil {
+	if err := durable.MkdirAll(filepath.Dir(cert), 0o700); err != nil {
 		return err
 	}
 	certPEM, keyPEM, err := selfSign(names, now)

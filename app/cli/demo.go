@@ -21,6 +21,7 @@ import (
 	"molrun/app/apikey"
 	"molrun/app/config"
 	"molrun/app/datadir"
+	"molrun/app/durable"
 	"molrun/app/server"
 	"molrun/web/client"
 )
@@ -60,7 +61,7 @@ result, all through the API. The data directory stays: molrun serve goes on with
 
 // demonstrate runs the service and a client of its API.
 func demonstrate(c *cobra.Command, config config.Config) error {
-	if err := os.MkdirAll(config.Data, 0o700); err != nil {
+	if err := durable.MkdirAll(config.Data, 0o700); err != nil {
 		return err
 	}
 	logFile, err := os.OpenFile(filepath.Join(config.Data, "demo.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

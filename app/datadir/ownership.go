@@ -8,13 +8,14 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"molrun/app/durable"
 	"molrun/app/fault"
 )
 
 // Prepare makes the data directory, or closes it to other users. It refuses one
 // that others may write to, since its content may be anybody's.
 func Prepare(data string, log zerolog.Logger) error {
-	if err := os.MkdirAll(data, 0o700); err != nil {
+	if err := durable.MkdirAll(data, 0o700); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
 	}
 	info, err := os.Stat(data)

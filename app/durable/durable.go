@@ -6,8 +6,10 @@ package durable
 import (
 	"crypto/rand"
 	"errors"
+	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 )
 
 // Replace writes data to the named file with mode 0600, whole or not at all.
@@ -38,6 +40,36 @@ func Stage(root *os.Root, name string, data []byte) (temporary string, err error
 		return "", errors.Join(err, root.Remove(temporary))
 	}
 	return temporary, nil
+}
+
+// MkdirAll makes a directory and the missing ones above it, and makes their names
+// durable where it may read the directory above.
+func MkdirAll(dir string, mode os.FileMode) error {
+	if isDir(dir) {
+		return nil
+	}
+	above := filepath.Dir(dir)
+	if above != dir {
+		if err := MkdirAll(above, mode); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, mode); err != nil && !isDir(dir) { // another process may have made it
+		return err
+	}
+	root, err := os.OpenRoot(above)
+	if err == nil {
+		err = errors.Join(SyncDir(root, "."), root.Close())
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	return err
+}
+
+func isDir(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
 }
 
 // SyncDir makes the names in a directory durable.

@@ -3,8 +3,34 @@ package durable
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 )
+
+func TestMkdirAll(t *testing.T) {
+	top := t.TempDir()
+	dir := filepath.Join(top, "a", "b", "c")
+	for range 2 { // the second time is no error
+		if err := MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("mode %v, err %v; want 0700", info.Mode(), err)
+	}
+	t.Chdir(top)
+	if err := MkdirAll("relative/dir", 0o700); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile("file", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"file", "file/below"} {
+		if err := MkdirAll(dir, 0o700); err == nil {
+			t.Errorf("made the directory %s in place of a file", dir)
+		}
+	}
+}
 
 func TestReplace(t *testing.T) {
 	root, err := os.OpenRoot(t.TempDir())

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,8 +30,9 @@ type injection struct {
 	Error syscall.Errno // that the call returns; 0 kills the process before the call
 	Lasts bool          // all later calls fail as well
 	Hang  bool          // the call never returns
+	Watch bool          // no call fails; Trace records all of them
 	Armed string        // calls count once this file exists; "" counts from the start
-	Trace string        // file that records the injected faults
+	Trace string        // file that records the injected faults, or the calls
 }
 
 var (
@@ -94,8 +96,8 @@ func becomeTraced(argv []string, in injection) error {
 	return syscall.Exec(argv[0], argv, os.Environ())
 }
 
-// describe returns the path, relative to Dir, that a call of the thread affects;
-// "" means that the injection ignores the call.
+// describe returns the path, relative to Dir, that a call of the thread affects,
+// "." for Dir itself; "" means that the injection ignores the call.
 func (in injection) describe(thread int, name string, args [6]uint64) string {
 	path := ""
 	switch name {
@@ -104,19 +106,26 @@ func (in injection) describe(thread int, name string, args [6]uint64) string {
 			return ""
 		}
 		path = pathAt(thread, args[0], args[1])
-	case "mkdirat", "unlinkat":
+	case "mkdirat", "unlinkat", "fchmodat", "fchmodat2":
 		path = pathAt(thread, args[0], args[1])
 	case "mkdir", "unlink", "rmdir":
 		path = pathAt(thread, fromHere, args[0])
 	case "renameat", "renameat2", "linkat":
 		path = pathAt(thread, args[2], args[3]) // the new name
-	case "rename", "link":
+	case "rename", "link", "symlink":
 		path = pathAt(thread, fromHere, args[1])
+	case "symlinkat":
+		path = pathAt(thread, args[1], args[2])
+	case "copy_file_range":
+		path = pathOf(thread, args[2])
 	default:
 		path = pathOf(thread, args[0])
 	}
 	if inside, ok := strings.CutPrefix(path, in.Dir+"/"); ok {
 		return inside
+	}
+	if path == in.Dir {
+		return "."
 	}
 	return ""
 }
@@ -134,6 +143,11 @@ const fromHere = ^uint64(99)
 // directory descriptor.
 func pathAt(thread int, fd, address uint64) string {
 	name := textAt(thread, address)
+	if own, ok := strings.CutPrefix(name, "/proc/self/fd/"); ok { // as package os names a file that it has opened
+		if fd, err := strconv.ParseUint(own, 10, 32); err == nil {
+			return pathOf(thread, fd)
+		}
+	}
 	if filepath.IsAbs(name) {
 		return filepath.Clean(name)
 	}

@@ -7,11 +7,12 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"unsafe"
 )
 
-// callNumbers are the system calls that the tracer can make fail.
+// callNumbers are the system calls that the tracer can make fail or record.
 var callNumbers = map[string]uint32{
 	"write": syscall.SYS_WRITE, "pwrite64": syscall.SYS_PWRITE64,
 	"fsync": syscall.SYS_FSYNC, "fdatasync": syscall.SYS_FDATASYNC,
@@ -20,6 +21,9 @@ var callNumbers = map[string]uint32{
 	"renameat": syscall.SYS_RENAMEAT, "renameat2": 316, "linkat": syscall.SYS_LINKAT,
 	"mkdir": syscall.SYS_MKDIR, "unlink": syscall.SYS_UNLINK, "rmdir": syscall.SYS_RMDIR,
 	"rename": syscall.SYS_RENAME, "link": syscall.SYS_LINK,
+	"writev": syscall.SYS_WRITEV, "pwritev": syscall.SYS_PWRITEV, "copy_file_range": 326, "sendfile": syscall.SYS_SENDFILE,
+	"fchmod": syscall.SYS_FCHMOD, "fchmodat": syscall.SYS_FCHMODAT, "fchmodat2": 452,
+	"symlink": syscall.SYS_SYMLINK, "symlinkat": syscall.SYS_SYMLINKAT,
 }
 
 // Constants of ptrace(2), prctl(2) and seccomp(2) that package syscall lacks.
@@ -151,6 +155,10 @@ func (t *tracer) judge(thread int) bool {
 	if path == "" || !t.files.MatchString(path) || !t.armed() {
 		return true
 	}
+	if t.Watch {
+		t.record(thread, name, path, &regs)
+		return true
+	}
 	if t.matches++; t.matches < t.When || t.matches > t.When && !t.Lasts {
 		return true
 	}
@@ -167,6 +175,19 @@ func (t *tracer) judge(thread int) bool {
 		_ = syscall.PtraceSetRegs(thread, &regs)
 	}
 	return true
+}
+
+// record writes a call to the trace: its name, the path, and the old path of a
+// rename or link.
+func (t *tracer) record(thread int, name, path string, regs *syscall.PtraceRegs) {
+	from := ""
+	switch name {
+	case "renameat", "renameat2", "linkat":
+		from = pathAt(thread, regs.Rdi, regs.Rsi)
+	case "rename", "link":
+		from = pathAt(thread, fromHere, regs.Rdi)
+	}
+	fmt.Fprintf(t.trace, "%s\t%s\t%s\n", name, path, strings.TrimPrefix(from, t.Dir+"/"))
 }
 
 func (t *tracer) armed() bool {

@@ -20,7 +20,11 @@ func (s *shim) syncOutput() {
 		return
 	}
 	var err error
-	if s.outcome.OutputFiles, s.outcome.OutputBytes, err = syncTree(filepath.Join(s.work, OutDir)); err != nil {
+	s.outcome.OutputFiles, s.outcome.OutputBytes, err = syncTree(filepath.Join(s.work, OutDir))
+	if err == nil {
+		err = syncWork(s.work)
+	}
+	if err != nil {
 		s.outcome.Cause = protocol.CauseInterrupted
 		s.outcome.Message = "The program ended well, but its output could not be stored: " + process.SystemCause(err) + "."
 	}
@@ -45,6 +49,16 @@ func syncTree(path string) (files int, bytes int64, err error) {
 		return err
 	})
 	return files, bytes, err
+}
+
+// syncWork makes the names in the work directory durable, the output's among them.
+// If the program has put something else in its place, there is no output.
+func syncWork(path string) error {
+	err := syncFile(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) {
+		return nil
+	}
+	return err
 }
 
 func syncFile(path string) error {

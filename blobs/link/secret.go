@@ -105,7 +105,7 @@ func (s *Secret) check() error {
 // createSecret creates the file unless another process was faster. A link
 // gives it its name because a link, unlike a rename, never replaces a file.
 func createSecret(dir string) (err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := durable.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	data, err := newSecret().encode()
