@@ -55,6 +55,9 @@ func (t *taking) link(ctx context.Context, f blobs.File) (bool, error) {
 	if err := errors.Join(removeIfExists(file), os.Link(old, file)); err != nil {
 		return false, nil // as on a file system without links: copy
 	}
+	if err := t.compare(ctx, f, sum, file, info); err != nil {
+		return false, err
+	}
 	return true, t.count(f.Path, sum, info.Size(), &t.record.Linked)
 }
 
@@ -71,6 +74,9 @@ func (t *taking) keep(ctx context.Context, f blobs.File) (bool, error) {
 	}
 	if sum != f.SHA256 {
 		return false, nil
+	}
+	if err := t.compare(ctx, f, sum, file, info); err != nil {
+		return false, err
 	}
 	return true, t.count(f.Path, sum, size, &t.record.Linked)
 }

@@ -22,7 +22,8 @@ type Record struct {
 	Bytes    int64     `json:"bytes"`
 	Copied   int64     `json:"bytesCopied"`
 	Linked   int64     `json:"bytesLinked"`  // to the previous backup
-	Problems []string  `json:"problems"`     // that the live data had already
+	Problems []string  `json:"problems"`     // that the live data had already, and the backup has too
+	Damaged  []string  `json:"damaged"`      // files of the live data; the backup has sound copies from before
 	Sums     string    `json:"sha256OfSums"` // of SHA256SUMS
 }
 

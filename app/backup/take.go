@@ -68,7 +68,7 @@ func take(ctx context.Context, o Options, s *snapshot.Snapshot, info kv.Info) (*
 	t := &taking{Dir: o.Dir, snapshot: s, deep: o.Deep, digests: digest.New()}
 	t.record = Record{
 		Format: format, Database: info.ID, Schema: info.Schema, Commit: info.Commit,
-		TakenAt: s.Taken.UTC(), Program: o.Program, Problems: []string{},
+		TakenAt: s.Taken.UTC(), Program: o.Program, Problems: []string{}, Damaged: []string{},
 	}
 	if err := t.begin(); err != nil {
 		return nil, err

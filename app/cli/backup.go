@@ -2,7 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,14 +27,21 @@ continues an interrupted one. Files that the previous backup has too are hard li
 to it, so that each costs only what is new; remove old ones as you like. Keep DIR on
 another disk: it is as secret as the data directory.
 
+Each file is compared with the copy that the previous backup has: by presence, size
+and time, and by content if the time differs or with --deep. If one is missing or
+altered, the backup has the earlier copy and the command says so.
+
 A backup does not contain work directories, nor what running attempts are writing.
-Copy the configuration and your algorithm files yourself; they are elsewhere.`,
+Copy the configuration and your algorithm files yourself; they are elsewhere.
+
+Exits with 0 if the backup and the data directory are whole, with 6 if only the
+backup is, and with 1 if the backup lacks something or was not made.`,
 		Example: `  molrun backup /mnt/backups/molrun
   sha256sum --check --quiet SHA256SUMS        # in a backup, without molrun`,
 		Args: exactlyOne("the directory of backups"),
 	}
 	flags := addConfigFlags(c, false)
-	c.Flags().BoolVar(&deep, "deep", false, "read files of the previous backup again and compare them")
+	c.Flags().BoolVar(&deep, "deep", false, "read all files and those of the previous backup, and compare them")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		config, err := flags.load()
@@ -52,13 +61,31 @@ Copy the configuration and your algorithm files yourself; they are elsewhere.`,
 				filepath.Join(args[0], taken.Name), taken.Jobs, taken.Uploads, taken.Files,
 				unit.Bytes(taken.Bytes), unit.Bytes(taken.Copied), time.Since(began).Round(10*time.Millisecond))
 		}
-		if err != nil || len(taken.Problems) == 0 {
+		if err != nil {
 			return err
 		}
-		for _, p := range taken.Problems {
-			fmt.Fprintln(c.ErrOrStderr(), p)
-		}
-		return fmt.Errorf("the backup is complete except for %d problems that the data already had; see above and molrun check", len(taken.Problems))
+		return backupProblems(c.ErrOrStderr(), taken)
 	}
 	return c
 }
+
+// backupProblems prints what is wrong with a backup or the data, and says what
+// follows from it.
+func backupProblems(w io.Writer, taken *backup.Record) error {
+	for _, p := range slices.Concat(taken.Problems, taken.Damaged) {
+		fmt.Fprintln(w, p)
+	}
+	switch {
+	case len(taken.Problems) > 0:
+		return fmt.Errorf("the backup is complete except for %d problems that the data already had; see above and molrun check", len(taken.Problems))
+	case len(taken.Damaged) > 0:
+		return damagedError(fmt.Sprintf("the backup is complete, but %d files of the data directory are missing or altered, of which it has the copies "+
+			"of an earlier backup; see above and molrun check --deep, and copy them back or restore this backup", len(taken.Damaged)))
+	}
+	return nil
+}
+
+// damagedError says that a backup is whole and the data directory is not.
+type damagedError string
+
+func (e damagedError) Error() string { return string(e) }

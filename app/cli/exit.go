@@ -15,6 +15,7 @@ const (
 	exitKey     = 3 // the API key was refused
 	exitMissing = 4 // what was named does not exist
 	exitInvalid = 5 // a value is invalid or a name taken
+	exitDamaged = 6 // the backup is whole, the data directory is not
 
 	// 74 is datadir.ExitDatabaseFailed.
 )
@@ -34,11 +35,14 @@ func exitCode(err error) int {
 	var usage usageError
 	var quiet silent
 	var refused *client.Error
+	var damaged damagedError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &quiet):
 		return quiet.code
+	case errors.As(err, &damaged):
+		return exitDamaged
 	case errors.As(err, &usage), foundByCobra(err):
 		return exitUsage
 	case errors.As(err, &refused):
