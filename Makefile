@@ -46,8 +46,8 @@ simulate: ## run the whole service on random seeds: SEEDS=10000
 faults: ## crashes, failing system calls, a full disk and damaged files, with the real binary
 	GO='$(GO)' .ci/faults $(or $(KILLS),200) $(or $(POSITIONS),20)
 
-faults-slurm: ## faults of a Slurm cluster: ROUNDS=50; and a large batch on one: ROWS=10000
-	GO='$(GO)' .ci/faults-slurm $(or $(ROUNDS),50) $(or $(ROWS),10000) $(or $(ARRAY_SIZE),1001)
+faults-slurm: ## faults of a Slurm cluster: ROUNDS=50; a large batch on one: ROWS=10000; numbers given away: GIVEN=20
+	GO='$(GO)' .ci/faults-slurm $(or $(ROUNDS),50) $(or $(ROWS),10000) $(or $(ARRAY_SIZE),1001) $(or $(GIVEN),20)
 
 powercut: ## power cuts and a clock jump in a virtual machine (needs Debian and qemu): CUTS=25
 	GO='$(GO)' .ci/powercut $(or $(CUTS),25)

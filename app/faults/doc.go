@@ -23,7 +23,7 @@
 //	go test ./app/faults -run FailingCalls -positions 20 -v
 //	go test ./app/faults -run PowerCuts -machine DIR -cuts 25 -v
 //	go test ./app/faults -run OfTheCluster -rounds 50 -v
-//	go test ./app/faults -run OnTheCluster -rows 10000 -v
+//	go test ./app/faults -run OnTheCluster -rows 10000 -given 20 -v
 //
 // -machine names a directory with a kernel and an initrd (.ci/powercut makes
 // it); -seed repeats the random choices of a run; -binary tests a molrun built

@@ -19,6 +19,7 @@ var (
 	cuts      = flag.Int("cuts", 25, "number of power cuts")
 	rounds    = flag.Int("rounds", 2, "number of rounds of cluster faults under load")
 	only      = flag.String("only", "", "inject only cluster faults with this text in their name")
+	given     = flag.Int("given", 1, "number of times that a crashed controller gives the number of a cancelled job away")
 	rows      = flag.Int("rows", 60, "number of rows in the batch that the cluster runs")
 	arraySize = flag.Int("array-size", 1001, "MaxArraySize of that cluster")
 	waiting   = flag.Int("waiting", 40, "number of jobs that wait while the program is replaced")

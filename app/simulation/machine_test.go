@@ -65,6 +65,7 @@ func (m *machine) start(t app.Task) (app.Handle, error) {
 		return "", nil
 	}
 	now := time.Now()
+	t.Handle = m.number(now)
 	l := &startedTask{Task: t, fate: f, begin: now.Add(f.waits), cause: f.cause, beganAt: m.wall().Add(f.waits)}
 	l.end = l.begin.Add(f.runs)
 	if f.runs > t.Limit {
@@ -72,7 +73,31 @@ func (m *machine) start(t app.Task) (app.Handle, error) {
 	}
 	m.tasks[t.Token] = l
 	m.count(now)
-	return app.Handle("handle of " + t.Token), leave(t)
+	return t.Handle, leave(t)
+}
+
+// number returns the lowest number that no running task has. As on a cluster, it
+// may be the one of a task that has ended.
+func (m *machine) number(now time.Time) app.Handle {
+	used := map[app.Handle]bool{}
+	for _, l := range m.tasks {
+		used[l.Handle] = used[l.Handle] || l.running(now)
+	}
+	for n := 1; ; n++ {
+		if h := app.Handle(fmt.Sprint(n)); !used[h] {
+			return h
+		}
+	}
+}
+
+// own returns the started task, nil if there is none. It checks that the task is
+// not given the number of another one.
+func (m *machine) own(t app.Task) *startedTask {
+	l := m.tasks[t.Token]
+	if l != nil && t.Handle != "" && t.Handle != l.Handle {
+		m.faultf("attempt %d has the number %s, but is asked for by %s", t.Attempt, l.Handle, t.Handle)
+	}
+	return l
 }
 
 // inspect checks that a task may start.
@@ -137,7 +162,7 @@ func (m *machine) status(tasks []app.Task) ([]app.TaskStatus, error) {
 	}
 	all := make([]app.TaskStatus, len(tasks))
 	for i, t := range tasks {
-		all[i] = m.tasks[t.Token].status(now)
+		all[i] = m.own(t).status(now)
 	}
 	return all, nil
 }
@@ -180,7 +205,7 @@ func (m *machine) stop(t app.Task) error {
 		return errors.New("the machine does not answer")
 	}
 	m.stops[t.Token] = true
-	if l := m.tasks[t.Token]; l != nil {
+	if l := m.own(t); l != nil {
 		if end := now.Add(l.stopTakes); end.Before(l.end) {
 			l.end, l.cause = end, app.CauseStopped
 		}

@@ -13,10 +13,11 @@ import (
 func TestSabotageIsDetected(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(*simulation){
-		"a job vanishes":          func(s *simulation) { s.corrupt(func(tx app.Tx, j *app.Job) error { return tx.DeleteJob(j.ID) }) },
-		"a record changes":        func(s *simulation) { s.corrupt(promote) },
-		"the runner stops":        func(s *simulation) { s.process.cancel() },
-		"a task is started twice": func(s *simulation) { s.startAgain() },
+		"a job vanishes":              func(s *simulation) { s.corrupt(func(tx app.Tx, j *app.Job) error { return tx.DeleteJob(j.ID) }) },
+		"a record changes":            func(s *simulation) { s.corrupt(promote) },
+		"the runner stops":            func(s *simulation) { s.process.cancel() },
+		"a task is started twice":     func(s *simulation) { s.startAgain() },
+		"a task has another's number": func(s *simulation) { s.askByWrongNumber() },
 		"a change has no request": func(s *simulation) {
 			s.apply(&change{label: label{"nobody", "lab/a"}, ran: true, jobs: []*jobChange{{s.ledger.highest, nil}}})
 		},
@@ -74,6 +75,17 @@ func promote(tx app.Tx, j *app.Job) error {
 func (s *simulation) startAgain() {
 	for _, l := range s.machine.tasks {
 		if _, err := s.machine.start(l.Task); err != nil {
+			panic(err) // a mistake of the test
+		}
+	}
+}
+
+// askByWrongNumber asks for all tasks by numbers that they don't have.
+func (s *simulation) askByWrongNumber() {
+	for _, l := range s.machine.tasks {
+		other := l.Task
+		other.Handle += "0"
+		if _, err := s.machine.status([]app.Task{other}); err != nil {
 			panic(err) // a mistake of the test
 		}
 	}

@@ -2,22 +2,17 @@ package slurm
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"time"
 
 	"molrun/app/executor/slurm/client"
 	"molrun/app/executor/slurm/gather"
 )
 
-const (
-	// gatherCancels is how long requests are gathered.
-	gatherCancels = 50 * time.Millisecond
-	// cancelsAtOnce is how many jobs one scancel ends.
-	cancelsAtOnce = 200
-)
+// gatherCancels is how long requests are gathered.
+const gatherCancels = 50 * time.Millisecond
 
-// canceler cancels many jobs with one scancel.
+// canceler gathers requests to cancel jobs, so that one look at Slurm's queue and
+// few calls of scancel do for many.
 type canceler struct {
 	requests chan cancelRequest
 	ended    chan struct{}
@@ -27,14 +22,6 @@ type cancelRequest struct {
 	job client.Record
 	how client.Manner
 }
-
-// cancelKey identifies a job by its name and its number.
-type cancelKey struct {
-	client.Row
-	target string
-}
-
-func keyOf(r client.Record) cancelKey { return cancelKey{r.Row, r.Target()} }
 
 // cancel cancels jobs, all in the same manner.
 type cancel func(ctx context.Context, how client.Manner, jobs []client.Record)
@@ -79,8 +66,8 @@ func (c *canceler) run(ctx context.Context, cancel cancel) {
 
 // gather collects the requests of a short while. Of two for one job the stronger
 // counts.
-func (c *canceler) gather(ctx context.Context, first cancelRequest) map[cancelKey]cancelRequest {
-	requested := map[cancelKey]cancelRequest{keyOf(first.job): first}
+func (c *canceler) gather(ctx context.Context, first cancelRequest) map[jobKey]cancelRequest {
+	requested := map[jobKey]cancelRequest{keyOf(first.job): first}
 	timer := time.NewTimer(gatherCancels)
 	defer timer.Stop()
 	for {
@@ -96,7 +83,7 @@ func (c *canceler) gather(ctx context.Context, first cancelRequest) map[cancelKe
 	}
 }
 
-func flush(ctx context.Context, cancel cancel, requested map[cancelKey]cancelRequest) {
+func flush(ctx context.Context, cancel cancel, requested map[jobKey]cancelRequest) {
 	for _, how := range []client.Manner{client.IfQueued, client.Terminate, client.End} {
 		var jobs []client.Record
 		for _, r := range requested {
@@ -104,9 +91,8 @@ func flush(ctx context.Context, cancel cancel, requested map[cancelKey]cancelReq
 				jobs = append(jobs, r.job)
 			}
 		}
-		slices.SortFunc(jobs, func(a, b client.Record) int { return strings.Compare(a.Target(), b.Target()) })
-		for piece := range slices.Chunk(jobs, cancelsAtOnce) {
-			cancel(ctx, how, piece)
+		if len(jobs) > 0 {
+			cancel(ctx, how, jobs)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package slurm_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -80,6 +81,24 @@ func TestCheckNamesTheProblem(t *testing.T) {
 			tt.plant(w)
 			w.finds(tt.worst, tt.want, tt.place)
 		})
+	}
+}
+
+// TestCheckSparesAJobThatGotTheNumberOfItsOwn lets sbatch print the number of
+// somebody else's job, as after a crash of the controller.
+func TestCheckSparesAJobThatGotTheNumberOfItsOwn(t *testing.T) {
+	w := newWorld(t)
+	other := w.other()
+	w.standIn("sbatch", `[ "$1" = --version ] && exec "$real" "$@"; cat >/dev/null; echo `+other)
+	ends := w.standIn("scancel", `"$real" "$@"; code=$?; echo >>"$calls"; exit $code`)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // for the job's answer
+	defer cancel()
+	slurm.Check(ctx, w.options)
+	if w.lines(ends) == 0 {
+		t.Error("the job without an answer is not cancelled")
+	}
+	if !w.runs(other) {
+		t.Errorf("the other job, %s, is gone: %v", other, w.jobs("other"))
 	}
 }
 

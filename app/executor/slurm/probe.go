@@ -26,7 +26,7 @@ type probe struct {
 	*checkup
 	dir   string
 	place placement.Placement
-	nonce string
+	nonce string // proves that the answer is to this probe, and ends the job's name
 	sent  time.Time
 }
 
@@ -55,6 +55,9 @@ func (p *probe) run(ctx context.Context) {
 	p.silent(job)
 }
 
+// name is the name of this job alone. A number may be somebody else's by now.
+func (p *probe) name() string { return p.options.Prefix + "_probe-" + p.nonce }
+
 func (p *probe) submit(ctx context.Context) (job string, err error) {
 	p.nonce = rand.Text()
 	if err := os.WriteFile(filepath.Join(p.dir, "nonce"), []byte(p.nonce+"\n"), 0o600); err != nil {
@@ -67,7 +70,7 @@ func (p *probe) submit(ctx context.Context) (job string, err error) {
 	}
 	script := strings.NewReplacer("DIR", quote(p.dir), "PROGRAM", quote(program)).Replace(probeScript)
 	p.sent = p.options.Now()
-	args := append(placementArgs(p.place), p.options.commonArgs(p.options.Prefix+"_probe", 1)...)
+	args := append(placementArgs(p.place), p.options.commonArgs(p.name(), 1)...)
 	return p.client.Submit(ctx, script, append(args, "--time=1")...)
 }
 
@@ -132,8 +135,8 @@ func (p *probe) judgeClock(text, node string, seen time.Time) {
 func (p *probe) silent(job string) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.options.Timeout)
 	defer cancel()
-	state, reason, node, err := p.client.State(ctx, job)
-	_ = p.client.Cancel(ctx, client.End, []string{job})
+	state, reason, node, err := p.client.State(ctx, p.name())
+	_ = p.client.Cancel(ctx, client.End, p.name(), nil)
 	switch {
 	case err != nil:
 		p.say(Doubtful, "the job %s to try the cluster with did not answer within %v, and the controller does not tell why: %v", job, probeTimeout, err)

@@ -217,18 +217,20 @@ func TestThousandsOfTasksInFewCommands(t *testing.T) {
 	}
 	until(t, "all are stopped", func() bool {
 		all, err := e.Status(t.Context(), tasks)
+		stopped := 0
 		for i, s := range all {
-			if s.State < app.TaskEnded {
+			switch {
+			case s.State < app.TaskEnded:
 				if err := e.Stop(t.Context(), tasks[i]); err != nil {
 					t.Fatal(err)
 				}
-				return false
-			}
-			if s.Outcome == nil || s.Outcome.Cause != app.CauseStopped {
+			case s.Outcome == nil || s.Outcome.Cause != app.CauseStopped:
 				t.Fatalf("status %+v, want stopped", s)
+			default:
+				stopped++
 			}
 		}
-		return err == nil
+		return err == nil && stopped == count
 	})
 	if n := w.lines(cancels); n > count/20 {
 		t.Errorf("%d calls of scancel", n)

@@ -52,7 +52,7 @@ func New(o Options) (*Executor, error) {
 		program:     &program{from: o.Program, dir: filepath.Join(o.SharedDir, binDir)},
 		submissions: newSubmissions(),
 		nodes:       &nodes{client: c, margin: o.margin()},
-		latest:      latest{records: map[string]client.Record{}},
+		latest:      latest{ttl: 2 * maxSlowdown * o.Poll, records: map[string]seenRecord{}},
 		looking:     make(chan struct{}, 1),
 		snapshot:    snapshot{client: c, options: o, pace: o.Poll},
 	}

@@ -39,6 +39,7 @@ func (e *Executor) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStat
 	if err := e.snapshot.refresh(ctx, e.submissions, hurried); err != nil {
 		return nil, err
 	}
+	e.latest.forget()
 	e.accountFor(ctx, tasks)
 	for i, t := range tasks {
 		if all[i], err = e.status(t, e.snapshot.tracked[t.Token]); err != nil {
@@ -150,7 +151,7 @@ func (e *Executor) status(t app.Task, k *tracked) (app.TaskStatus, error) {
 		return e.absent(t, k)
 	}
 	k.missing = 0
-	e.latest.put(t.Token, r)
+	e.latest.put(t.Token, r, e.snapshot.at)
 	switch state := r.Kind(); {
 	case state == client.Queued:
 		return e.waiting(t, k, r)

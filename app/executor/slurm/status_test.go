@@ -354,54 +354,93 @@ func TestCancelledTaskOfQueuedArray(t *testing.T) {
 	}
 }
 
+// other starts a job that is none of ours and returns its number once it runs.
+func (w *world) other() string {
+	w.Helper()
+	id := strings.TrimSpace(w.cluster.Run(w, "sbatch", "--parsable", "--job-name=other", "--mem=64M", "--output=/dev/null", "--wrap=sleep 600"))
+	w.Cleanup(func() { w.cluster.Run(w, "scancel", "--quiet", "--name=other") })
+	until(w.T, "the other job starts", func() bool { return w.runs(id) })
+	return id
+}
+
+// runs reports whether the job that is none of ours runs.
+func (w *world) runs(other string) bool {
+	w.Helper()
+	return strings.Contains(strings.Join(w.jobs("other"), " "), other+":RUNNING")
+}
+
 // TestStopSparesAJobThatGotTheNumberOfTheTask lets squeue show the task's job under
-// the number of somebody else's, as a crashed controller may that has given the
-// number away again, and then the truth. No signal may reach the other job.
+// the number of somebody else's, as if a crashed controller had given the number
+// away again. No signal may reach the other job.
 func TestStopSparesAJobThatGotTheNumberOfTheTask(t *testing.T) {
-	w := newWorld(t)
-	calls := w.standIn("squeue", `echo >>"$calls"
+	for name, repent := range map[string]bool{
+		"before squeue is asked again": true, "after squeue was asked again": false,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			calls := w.standIn("squeue", `echo >>"$calls"
 if [ -e "$calls.lie" ]; then
 	read -r from to <"$calls.lie"
 	"$real" "$@" | sed "s/\b$from\b/$to/g"
 	exit
 fi
 exec "$real" "$@"`)
+			ends := w.standIn("scancel", `"$real" "$@"; code=$?; echo >>"$calls"; exit $code`)
+			e := w.executor()
+			a := w.start(e, w.task(untilGo))
+			w.running(e, a)
+			other := w.other()
+			lie := []byte(number(a) + " " + other + "\n")
+			if err := os.WriteFile(calls+".lie", lie, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for seen := w.lines(calls); w.lines(calls) < seen+3; time.Sleep(20 * time.Millisecond) {
+				w.status(e, a)
+			}
+			stopped := func() bool {
+				if err := e.Stop(t.Context(), a); err != nil {
+					t.Fatal(err)
+				}
+				return w.status(e, a).State == app.TaskEnded
+			}
+			if !repent {
+				until(t, "scancel was called twice", func() bool { stopped(); return w.lines(ends) >= 2 })
+			}
+			if err := os.Remove(calls + ".lie"); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "the task is stopped", stopped)
+			if o := w.status(e, a).Outcome; o.Cause != app.CauseStopped {
+				t.Errorf("outcome %+v, want it stopped", o)
+			}
+			if !w.runs(other) {
+				t.Errorf("the other job, %s, is gone: %v", other, w.jobs("other"))
+			}
+		})
+	}
+}
+
+// TestStopDoesNothingAboutJobsNotSeenForAWhile repeats the request without asking
+// Slurm how the task stands.
+func TestStopDoesNothingAboutJobsNotSeenForAWhile(t *testing.T) {
+	w := newWorld(t)
+	calls := w.standIn("squeue", `echo >>"$calls"; exec "$real" "$@"`)
+	ends := w.standIn("scancel", `echo >>"$calls"`)
 	e := w.executor()
 	a := w.start(e, w.task(untilGo))
 	w.running(e, a)
-	other := strings.TrimSpace(w.cluster.Run(t, "sbatch", "--parsable", "--job-name=other", "--mem=64M", "--output=/dev/null", "--wrap=sleep 600"))
-	w.Cleanup(func() { w.cluster.Run(w, "scancel", "--quiet", other) })
-	runs := func() bool { return strings.Contains(strings.Join(w.jobs("other"), " "), other+":RUNNING") }
-	for begin := time.Now(); !runs(); time.Sleep(50 * time.Millisecond) {
-		if time.Since(begin) > patience {
-			t.Fatal("the other job does not start")
-		}
-	}
-	lie := []byte(number(a) + " " + other + "\n")
-	if err := os.WriteFile(calls+".lie", lie, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for seen := w.lines(calls); w.lines(calls) < seen+3; time.Sleep(20 * time.Millisecond) {
-		w.status(e, a)
-	}
-	if err := os.Remove(calls + ".lie"); err != nil {
-		t.Fatal(err)
-	}
-	for begin := time.Now(); ; time.Sleep(500 * time.Millisecond) {
+	stop := func() {
 		if err := e.Stop(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
-		if s := w.status(e, a); s.State == app.TaskEnded {
-			if s.Outcome.Cause != app.CauseStopped {
-				t.Errorf("outcome %+v, want it stopped", s.Outcome)
-			}
-			break
-		}
-		if time.Since(begin) > patience {
-			t.Fatal("the task is not stopped")
-		}
 	}
-	if !runs() {
-		t.Errorf("the other job, %s, is gone: %v", other, w.jobs("other"))
-	}
+	until(t, "scancel is called", func() bool { stop(); return w.lines(ends) > 0 })
+	until(t, "nothing is asked or cancelled", func() bool {
+		before := w.lines(calls) + w.lines(ends)
+		for range 5 {
+			stop()
+			time.Sleep(w.options.Poll)
+		}
+		return w.lines(calls)+w.lines(ends) == before
+	})
 }

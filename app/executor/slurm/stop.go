@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"sync"
 	"time"
 
@@ -28,7 +29,7 @@ func (e *Executor) Stop(ctx context.Context, t app.Task) error {
 	r, known := e.latest.of(t.Token)
 	e.submissions.hurry()
 	if !known || r.Kind().Over() {
-		return nil // there is no job, or the next Status finds it
+		return nil // Slurm has no job of it, or the next Status finds one
 	}
 	how := client.End
 	if r.Kind() == client.Running && asked <= e.options.Grace+stopMargin {
@@ -39,8 +40,8 @@ func (e *Executor) Stop(ctx context.Context, t app.Task) error {
 
 // cancelJobs cancels those of the jobs that still have these numbers. A controller
 // that crashes may give a number to somebody else's next job, so numbers are looked
-// up by name right before scancel is called. A job that is not found is left to the
-// caller, who repeats the request.
+// up by name right before scancel is called, and scancel looks once more where it
+// can. A job that is not found is left to the caller, who repeats the request.
 func (e *Executor) cancelJobs(ctx context.Context, how client.Manner, jobs []client.Record) {
 	queue, err := e.client.Queue(ctx, e.options.Prefix)
 	if err != nil {
@@ -49,46 +50,51 @@ func (e *Executor) cancelJobs(ctx context.Context, how client.Manner, jobs []cli
 		}
 		return
 	}
-	now := map[cancelKey]bool{}
-	for _, r := range queue {
-		if !r.Kind().Over() {
-			now[keyOf(r)] = true
-		}
-	}
-	var targets []string
-	for _, r := range jobs {
-		if now[keyOf(r)] {
-			targets = append(targets, r.Target())
-		}
-	}
-	if len(targets) > 0 {
-		if err := e.client.Cancel(ctx, how, targets); err != nil && ctx.Err() == nil {
-			e.options.Log("scancel failed; it is tried again", "jobs", len(targets), "err", err)
+	for _, call := range scancels(queue, jobs, how) {
+		if err := e.client.Cancel(ctx, call.how, call.name, call.targets); err != nil && ctx.Err() == nil {
+			e.options.Log("scancel failed; it is tried again", "jobs", len(call.targets), "err", err)
 		}
 	}
 	e.submissions.hurry()
 }
 
 // latest holds what Slurm last said of each task that is not over, by its token,
-// for Stop.
+// for Stop. What it said long ago is forgotten.
 type latest struct {
+	ttl time.Duration
+
 	mu      sync.Mutex
-	records map[string]client.Record
+	records map[string]seenRecord
 }
 
-func (l *latest) put(token string, r client.Record) {
+type seenRecord struct {
+	client.Record
+	at time.Time
+}
+
+// put adds what Slurm said at that time.
+func (l *latest) put(token string, r client.Record, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.Kind().Over() {
 		delete(l.records, token)
 		return
 	}
-	l.records[token] = r
+	l.records[token] = seenRecord{r, at}
 }
 
 func (l *latest) of(token string) (client.Record, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r, known := l.records[token]
-	return r, known
+	r := l.records[token]
+	if time.Since(r.at) > l.ttl {
+		return client.Record{}, false
+	}
+	return r.Record, true
+}
+
+func (l *latest) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.records, func(_ string, r seenRecord) bool { return time.Since(r.at) > l.ttl })
 }

@@ -54,17 +54,25 @@ const (
 	End                     // by Slurm; at once for a queued job
 )
 
-// Cancel calls scancel. It fails for one of many jobs and succeeds for jobs that
-// do not exist, so its result says nothing about them.
-func (c *Client) Cancel(ctx context.Context, how Manner, targets []string) error {
-	args := targets
+// Cancel calls scancel for jobs of this user that have this name, and of these only
+// for those with the given numbers, if there are any. scancel compares the name with
+// that of each job right before it ends it. The name is "" if it must not: scancel
+// takes one waiting task of an array for all of them as soon as it compares anything.
+//
+// It fails for one of many jobs and succeeds for jobs that do not exist, so its
+// result says nothing about them.
+func (c *Client) Cancel(ctx context.Context, how Manner, name string, targets []string) error {
+	var args []string
+	if name != "" {
+		args = []string{"--user=" + strconv.Itoa(os.Getuid()), "--name=" + name}
+	}
 	switch how {
 	case IfQueued:
-		args = append([]string{"--state=PENDING"}, targets...)
+		args = append(args, "--state=PENDING")
 	case Terminate:
-		args = append([]string{"--signal=TERM", "--batch"}, targets...)
+		args = append(args, "--signal=TERM", "--batch")
 	}
-	_, err := c.run(ctx, "", "scancel", args...)
+	_, err := c.run(ctx, "", "scancel", append(args, targets...)...)
 	return err
 }
 
@@ -79,10 +87,13 @@ func (c *Client) Version(ctx context.Context) (string, error) {
 	return strings.TrimSpace(text), err
 }
 
-// State returns the state, the reason and the node of one job.
-func (c *Client) State(ctx context.Context, job string) (state, reason, node string, err error) {
-	text, err := c.run(ctx, "", "squeue", "--noheader", "--states=all", "--jobs="+job, "--format=%T|%r|%N")
+// State returns the state, the reason and the node of the only job with this name.
+func (c *Client) State(ctx context.Context, name string) (state, reason, node string, err error) {
+	text, err := c.run(ctx, "", "squeue", "--noheader", "--states=all", "--name="+name, "--format=%T|%r|%N")
 	state, rest, _ := strings.Cut(strings.TrimSpace(text), "|")
 	reason, node, _ = strings.Cut(rest, "|")
+	if err == nil && state == "" {
+		err = errors.New("squeue does not show it")
+	}
 	return state, reason, node, err
 }

@@ -1,0 +1,90 @@
+package slurm
+
+import (
+	"slices"
+
+	"molrun/app/executor/slurm/client"
+)
+
+// cancelsAtOnce is how many tasks of arrays one scancel ends by their numbers.
+const cancelsAtOnce = 200
+
+// jobKey identifies a job by its name and its number.
+type jobKey struct {
+	client.Row
+	target string
+}
+
+func keyOf(r client.Record) jobKey { return jobKey{r.Row, r.Target()} }
+
+// scancel is one call of scancel.
+type scancel struct {
+	how     client.Manner
+	name    string // "": scancel does not compare it
+	targets []string
+}
+
+// array identifies an array in the queue.
+type array struct{ name, number string }
+
+// waitingTasks are the tasks of an array that wait in Slurm.
+type waitingTasks struct {
+	total  int
+	wanted []string
+}
+
+// scancels returns the calls that cancel those of the wanted jobs which the queue
+// shows under their number. Single jobs, running tasks, and all waiting tasks of an
+// array are cancelled by name and number. Some waiting tasks of an array can't be,
+// so their calls come first, while the queue's answer is fresh.
+func scancels(queue, wanted []client.Record, how client.Manner) []scancel {
+	asked := map[jobKey]bool{}
+	for _, r := range wanted {
+		asked[keyOf(r)] = true
+	}
+	named, arrays := map[string][]string{}, map[array]waitingTasks{}
+	for _, r := range queue {
+		queued := r.Kind() == client.Queued
+		switch {
+		case r.Kind().Over() || how == client.Terminate && queued:
+		case queued && r.Index > 0:
+			of := array{r.Name, r.Array}
+			arrays[of] = arrays[of].with(r, asked[keyOf(r)])
+		case asked[keyOf(r)]:
+			named[r.Name] = append(named[r.Name], r.Target())
+		}
+	}
+	var calls []scancel
+	for of, w := range arrays {
+		calls = append(calls, w.scancels(of, how)...)
+	}
+	slices.SortFunc(calls, func(a, b scancel) int { return len(a.name) - len(b.name) })
+	for name, targets := range named {
+		calls = append(calls, scancel{how, name, targets})
+	}
+	return calls
+}
+
+func (w waitingTasks) with(r client.Record, wanted bool) waitingTasks {
+	w.total++
+	if wanted {
+		w.wanted = append(w.wanted, r.Target())
+	}
+	return w
+}
+
+// scancels returns the calls that cancel the wanted tasks. If they are not all that
+// wait and one must not be cancelled once it runs, there is no such call: one that
+// is superfluous ends by itself when it starts.
+func (w waitingTasks) scancels(of array, how client.Manner) (calls []scancel) {
+	switch {
+	case len(w.wanted) == 0:
+	case len(w.wanted) == w.total:
+		return []scancel{{client.IfQueued, of.name, []string{of.number}}}
+	case how != client.IfQueued:
+		for piece := range slices.Chunk(w.wanted, cancelsAtOnce) {
+			calls = append(calls, scancel{how, "", piece})
+		}
+	}
+	return calls
+}
