@@ -21,7 +21,7 @@ import (
 func TestNumbersGivenAwayOnTheCluster(t *testing.T) {
 	oneCluster(t)
 	c := cluster.New(t, cluster.Knobs{Nodes: 2, CPUs: 4, MemoryMiB: 4000, NoGPUs: true})
-	s := newSite(t, c, "poll = \"300ms\"\nlost_after = \"5s\"\n")
+	s := newSite(t, c, "poll = \"300ms\"\nlost_after = \"20s\"\n")
 	s.start()
 	done := 0
 	for try := 0; done < *given; try++ {

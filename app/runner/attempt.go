@@ -142,14 +142,20 @@ func (a *attempt) runFound(ctx context.Context) {
 		a.log.Warn().Msg("the job's placement can't be determined; will try again")
 	}
 	news := a.executor.watcher.add(a.task())
-	select {
-	case status := <-news:
-		a.executor.watcher.remove(a.id)
-		a.tell(ctx, event{kind: evSeen})
-		// In doubt the task has begun.
-		begun := a.job.Private.Handle != "" || task.Exists(a.dir, task.RunFile) || task.Exists(a.dir, task.ClaimDir)
-		a.run(ctx, situation{begun: begun, seen: true, status: status})
-	case <-ctx.Done():
+	for ctx.Err() == nil {
+		select {
+		case n := <-news:
+			if n.silent {
+				continue
+			}
+			a.executor.watcher.remove(a.id)
+			a.tell(ctx, event{kind: evSeen})
+			// In doubt the task has begun.
+			begun := a.job.Private.Handle != "" || task.Exists(a.dir, task.RunFile) || task.Exists(a.dir, task.ClaimDir)
+			a.run(ctx, situation{begun: begun, seen: true, status: n.TaskStatus})
+			return
+		case <-ctx.Done():
+		}
 	}
 }
 

@@ -1,12 +1,14 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -18,6 +20,9 @@ import (
 // prepareTimeout is how long a claimed job waits for what may pass by itself,
 // such as a full disk, before it fails.
 const prepareTimeout = 10 * time.Minute
+
+// prepareEvery is the longest pause before it is tried again.
+const prepareEvery = 15 * time.Second
 
 var (
 	// errStopped says that work was given up because the job was cancelled.
@@ -56,10 +61,14 @@ func (a *attempt) prepare(ctx context.Context) (*app.Ending, error) {
 // prepareTimeout. It waits for a cluster as long as it takes, since all jobs
 // would fail otherwise.
 func (a *attempt) prepareAndStart(ctx context.Context) error {
-	begin := time.Now()
-	for b := (backoff{time.Second, 30 * time.Second}); ; {
-		err := a.worker(ctx, func() error { return a.makeDir(ctx) })
+	begin, made := time.Now(), false
+	for b := (backoff{time.Second, prepareEvery}); ; {
+		var err error
+		if !made {
+			err = a.worker(ctx, func() error { return a.makeDir(ctx) })
+		}
 		if err == nil {
+			made = a.remote != nil // no process of this machine has used it
 			err = a.start(ctx)
 		}
 		switch {
@@ -96,9 +105,17 @@ func (a *attempt) whyWaiting(err error) string {
 	case noSpace(err):
 		return "waiting for space on the server's disk"
 	case a.remote != nil:
-		return "waiting for the cluster, or the folder that is shared with it"
+		return "waiting for the cluster" + cmp.Or(said(err), ", or the folder that is shared with it")
 	case errors.Is(err, fault.Unavailable):
 		return "waiting for the server's own program, which can't be started now"
+	}
+	return ""
+}
+
+// said returns what an executor says about why it is unavailable, to be appended.
+func said(err error) string {
+	if e, ok := errors.AsType[*fault.Error](err); ok && e.Code == fault.Unavailable {
+		return ": " + strings.TrimSuffix(e.Message, ".")
 	}
 	return ""
 }

@@ -9,11 +9,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"molrun/app"
+	"molrun/app/fault"
 	"molrun/app/sortid"
 	"molrun/app/task"
 )
@@ -286,6 +288,54 @@ func TestJobsSayThatTheClusterHasNotReportedYet(t *testing.T) {
 				}
 			}
 			w.executor.reach(true)
+		}
+	})
+}
+
+func TestQueuedJobsSayThatTheClusterDoesNotAnswer(t *testing.T) {
+	remoteBubble(t, func(t *testing.T, w *world) {
+		w.play(func(name string, _ int) script {
+			if name == "runs" {
+				return script{runs: 3 * time.Hour, cause: app.CauseDone}
+			}
+			return script{waits: 2 * time.Hour, why: "the node is being cleaned", cause: app.CauseDone}
+		})
+		w.start()
+		w.submit(ann, "runs", `{}`)
+		w.submit(ann, "waits", `{}`)
+		for i, want := range []string{"the node is being cleaned", "the cluster does not answer", "the node is being cleaned"} {
+			w.executor.reach(i != 1)
+			time.Sleep(time.Minute)
+			if r := w.job("waits"); r.Status != app.Queued || !strings.HasPrefix(r.StatusReason, want) {
+				t.Errorf("%s: %q, want %q", r.Status, r.StatusReason, want)
+			}
+			if r := w.job("runs"); r.Status != app.Running || r.StatusReason != "" {
+				t.Errorf("the running job is %s: %q", r.Status, r.StatusReason)
+			}
+		}
+	})
+}
+
+func TestJobsThatAClusterDoesNotTakeNowSayWhyAndComeBackSoon(t *testing.T) {
+	remoteBubble(t, func(t *testing.T, w *world) {
+		var full atomic.Bool
+		full.Store(true)
+		w.play(func(string, int) script {
+			if full.Load() {
+				return script{refuses: fault.Errorf(fault.Unavailable, "the cluster takes no more jobs")}
+			}
+			return script{runs: time.Hour, cause: app.CauseDone}
+		})
+		w.start()
+		w.submit(ann, "a", `{}`)
+		time.Sleep(time.Hour)
+		if r := w.job("a"); r.Status != app.Queued || r.StatusReason != "waiting for the cluster: the cluster takes no more jobs" {
+			t.Errorf("%s: %q", r.Status, r.StatusReason)
+		}
+		full.Store(false)
+		time.Sleep(20 * time.Second)
+		if r := w.job("a"); r.Status != app.Running || r.Attempts != 1 {
+			t.Errorf("%s: %q in attempt %d", r.Status, r.StatusReason, r.Attempts)
 		}
 	})
 }

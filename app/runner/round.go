@@ -77,6 +77,9 @@ func (r *Runner) attend(ctx context.Context, e *executor, id app.JobID, l turns.
 	if found == nil {
 		a.preparing = true
 		e.preparing++
+		if e.remote != nil {
+			a.reason = "it is being submitted to the cluster"
+		}
 	} else {
 		a.setJob(found)
 		a.unseen, a.claimed = true, true

@@ -18,11 +18,15 @@ func (a *attempt) watch(ctx context.Context) app.TaskStatus {
 	var again <-chan time.Time
 	for {
 		select {
-		case s := <-news:
-			if s.State == app.TaskEnded || s.State == app.TaskLost {
-				return s
+		case n := <-news:
+			switch {
+			case n.silent:
+				a.noticeSilence(ctx)
+			case n.State == app.TaskEnded || n.State == app.TaskLost:
+				return n.TaskStatus
+			default:
+				a.notice(ctx, n.TaskStatus)
 			}
-			a.notice(ctx, s)
 		case <-stop:
 			stop = nil
 			again = a.stopTask(ctx)
@@ -31,6 +35,13 @@ func (a *attempt) watch(ctx context.Context) app.TaskStatus {
 		case <-ctx.Done():
 			return app.TaskStatus{}
 		}
+	}
+}
+
+// noticeSilence says why nothing is heard of a task that was not seen running.
+func (a *attempt) noticeSilence(ctx context.Context) {
+	if !a.started {
+		a.tell(ctx, event{kind: evWaiting, reason: "the cluster does not answer; it is asked again until it does"})
 	}
 }
 

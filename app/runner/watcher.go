@@ -26,10 +26,16 @@ type watcher struct {
 // watched is a task under watch.
 type watched struct {
 	task  app.Task
-	news  chan app.TaskStatus // holds the latest
-	since time.Time           // when it last changed
-	due   time.Time           // when it is polled next
-	last  *app.TaskStatus
+	news  chan news // holds the latest
+	since time.Time // when it last changed
+	due   time.Time // when it is polled next
+	last  *news
+}
+
+// news is what the executor says of a task, or that it does not answer.
+type news struct {
+	app.TaskStatus
+	silent bool
 }
 
 func newWatcher(e app.Executor, poll Poll, timeout time.Duration, log zerolog.Logger) *watcher {
@@ -45,9 +51,9 @@ func newWatcher(e app.Executor, poll Poll, timeout time.Duration, log zerolog.Lo
 
 // add watches a task and returns the channel of its news, which holds only the
 // latest. The task is polled at once.
-func (w *watcher) add(t app.Task) <-chan app.TaskStatus {
+func (w *watcher) add(t app.Task) <-chan news {
 	now := time.Now()
-	entry := &watched{task: t, news: make(chan app.TaskStatus, 1), since: now, due: now}
+	entry := &watched{task: t, news: make(chan news, 1), since: now, due: now}
 	w.mu.Lock()
 	w.tasks[t.Job] = entry
 	w.mu.Unlock()
@@ -120,8 +126,8 @@ func (w *watcher) pause(entry *watched, now time.Time) time.Duration {
 	return min(max(now.Sub(entry.since)/10, w.poll.Min), w.poll.Max)
 }
 
-// ask polls the tasks. If the executor can't answer, nothing is known and
-// nothing happens: it is asked again after the longest pause.
+// ask polls the tasks. If the executor can't answer, nothing is known but that: it
+// is asked again after the longest pause.
 func (w *watcher) ask(ctx context.Context, entries []*watched) {
 	tasks := make([]app.Task, len(entries))
 	for i, entry := range entries {
@@ -142,26 +148,27 @@ func (w *watcher) ask(ctx context.Context, entries []*watched) {
 	now := time.Now()
 	for i, entry := range entries {
 		if !known {
+			entry.deliver(news{silent: true}, now)
 			entry.due = now.Add(w.poll.Max)
 			continue
 		}
-		entry.deliver(statuses[i], now)
+		entry.deliver(news{TaskStatus: statuses[i]}, now)
 		entry.due = now.Add(w.pause(entry, now))
 	}
 }
 
 // deliver hands on what is new.
-func (w *watched) deliver(s app.TaskStatus, now time.Time) {
-	if w.last != nil && reflect.DeepEqual(*w.last, s) {
+func (w *watched) deliver(n news, now time.Time) {
+	if w.last != nil && reflect.DeepEqual(*w.last, n) {
 		return
 	}
-	if w.last != nil && w.last.State != s.State {
+	if w.last != nil && w.last.State != n.State {
 		w.since = now
 	}
-	w.last = &s
+	w.last = &n
 	select {
 	case <-w.news: // older than this
 	default:
 	}
-	w.news <- s
+	w.news <- n
 }

@@ -3,18 +3,24 @@ package slurm
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
+	"time"
 
 	"molrun/app"
 	"molrun/app/executor/slurm/client"
 	"molrun/app/task"
 )
 
-// lostRounds is how many rounds a task has to be unknown to Slurm before anything
-// follows from it.
-const lostRounds = 3
+const (
+	// lostRounds is how many rounds a task has to be unknown to Slurm before
+	// anything follows from it.
+	lostRounds = 3
+	// againAfter is how long it has to be unknown before it is submitted again. If
+	// the first submission turns up even later, the claim keeps it from running.
+	againAfter = 20 * time.Second
+)
 
 // absent returns the status of a task that neither squeue nor sacct knows, or
 // whose end sacct has not heard. An answer may be late, and a restarted controller
@@ -23,6 +29,9 @@ func (e *Executor) absent(t app.Task, k *tracked) (app.TaskStatus, error) {
 	o, err := readOutcome(t.Dir)
 	if o != nil || err != nil {
 		return ended(o), err
+	}
+	if r, ok, err := e.lists.find(t.Token); ok && err == nil && r != k.row { // its list was split
+		k.row, k.missing = r, 0
 	}
 	if !e.snapshot.complete(k.row.Name) {
 		return e.asBefore(t, k)
@@ -39,21 +48,22 @@ func (e *Executor) absent(t app.Task, k *tracked) (app.TaskStatus, error) {
 			return s, err
 		}
 	}
-	if !e.missingForGood(k) {
-		return e.asBefore(t, k)
-	}
 	_, isClaimed, err := claimed(t.Dir)
-	switch number := e.lists.number(k.row.Name); {
+	number := e.lists.number(k.row.Name)
+	neverSeen := number == "" && !isClaimed && !e.snapshot.names[k.row.Name]
+	switch {
 	case err != nil:
 		return app.TaskStatus{}, err
+	case neverSeen && !task.StopRequested(t.Dir) && e.missingFor(k, min(againAfter, e.options.LostAfter)):
+		return e.resubmit(t, k)
+	case !e.missingFor(k, e.options.LostAfter):
+		return e.asBefore(t, k)
 	case isClaimed:
 		return e.orphan(t, k)
 	case task.StopRequested(t.Dir):
 		return app.TaskStatus{State: app.TaskLost, Reason: "Slurm has no job of it"}, nil
-	case number != "":
-		return app.TaskStatus{State: app.TaskLost, Reason: fmt.Sprintf("Slurm no longer knows its job %s", numbered(k.row, number).Job)}, nil
 	}
-	return e.resubmit(t, k)
+	return app.TaskStatus{State: app.TaskLost, Reason: strings.TrimSpace("Slurm no longer knows its job " + numbered(k.row, number).Job)}, nil
 }
 
 // dropped returns the status of a task of an array that Slurm knows, but without
@@ -65,20 +75,20 @@ func (e *Executor) dropped(t app.Task, k *tracked) (s app.TaskStatus, ok bool, e
 		return s, false, err
 	}
 	d := ending{Record: client.Record{Row: k.row, State: "CANCELLED"}, stopped: task.StopRequested(t.Dir), refused: readRefusal(t.Dir), tracked: k}
-	if d.foreign() && (e.snapshot.without || !e.missingForGood(k)) {
+	if d.foreign() && (e.snapshot.without || !e.missingFor(k, e.options.LostAfter)) {
 		return s, false, nil
 	}
 	return d.status(), true, nil
 }
 
-// missingForGood reports whether a task has been missing long enough since its
-// last submission.
-func (e *Executor) missingForGood(k *tracked) bool {
+// missingFor reports whether a task has been missing for so long since its last
+// submission.
+func (e *Executor) missingFor(k *tracked, long time.Duration) bool {
 	since := k.missingAt
 	if submitted := e.submissions.last(k.row.Name); submitted.After(since) {
 		since = submitted
 	}
-	return k.missing >= lostRounds && e.snapshot.at.Sub(since) >= e.options.LostAfter
+	return k.missing >= lostRounds && e.snapshot.at.Sub(since) >= long
 }
 
 // asBefore returns the status of a task about which nothing new is known.

@@ -1,11 +1,13 @@
 package slurm
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -64,7 +66,25 @@ func (l *lists) write(name string, tasks []app.Task) ([]client.Row, error) {
 	return rows, nil
 }
 
+// newArray returns a name for an array.
+func (l *lists) newArray() string { return l.prefix + arrayMark + rand.Text() }
+
 func (l *lists) isArray(name string) bool { return strings.HasPrefix(name, l.prefix+arrayMark) }
+
+// split replaces the list of a name of which Slurm has no job by lists of at most
+// size tasks. If jobs of the name turn up after all they find no list, and end.
+func (l *lists) split(name string, tasks []app.Task, size int) error {
+	for part := range slices.Chunk(tasks, size) {
+		into := l.single(part[0].Token).Name
+		if len(part) > 1 {
+			into = l.newArray()
+		}
+		if _, err := l.write(into, part); err != nil {
+			return err
+		}
+	}
+	return os.Remove(l.path(name))
+}
 
 // find returns the row of a token; false if it was never submitted.
 func (l *lists) find(token string) (client.Row, bool, error) {

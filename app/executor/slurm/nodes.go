@@ -17,7 +17,7 @@ const (
 	nodesTTL = 15 * time.Minute
 )
 
-// nodes remembers what the largest nodes of each partition offer.
+// nodes asks the controller regularly and remembers what the largest nodes of each partition offer.
 type nodes struct {
 	client *client.Client
 	margin time.Duration // that a task may live beyond its own limit
@@ -37,8 +37,12 @@ func (k *nodes) run(ctx context.Context) {
 			return
 		case <-timer.C:
 		}
-		if known, err := k.client.Partitions(ctx); err == nil { // else the last answer counts for a while
+		known, err := k.client.Partitions(ctx)
+		if err == nil { // else the last answer counts for a while
 			k.set(known, time.Now())
+		}
+		if _, silent := k.client.Answers(); err == nil && silent != nil {
+			_, _ = k.client.Queue(ctx, "") // without jobs, nobody else asks squeue again
 		}
 		timer.Reset(nodesEvery)
 	}

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -38,5 +39,28 @@ func refusal(said string) string {
 	return strings.Join(parts, "; ")
 }
 
-// full reports whether a limit on the number of submitted jobs was reached.
-func full(said string) bool { return strings.Contains(said, "MaxSubmit") }
+// submitLimit matches the names of limits on the number of submitted jobs, such as
+// AssocMaxSubmitJobLimit and QOSGrpSubmitJobsLimit.
+var submitLimit = regexp.MustCompile(`\w*(?:Max|Grp)Submit\w*`)
+
+// full returns the limit on the number of submitted jobs that was reached, "" if
+// none was.
+func full(said string) string { return submitLimit.FindString(said) }
+
+// unreached reports whether sbatch found no controller, so that no job was
+// submitted. If it lost the controller later, one may have been.
+func unreached(said string) bool {
+	return strings.Contains(said, "Unable to contact slurm controller (connect failure)")
+}
+
+// tooLong reports whether an array has more tasks than the cluster takes.
+func tooLong(said string) bool { return strings.Contains(said, "Invalid job array specification") }
+
+// sizeError is the refusal of an array that may be accepted in parts.
+type sizeError struct {
+	refusal error
+	long    bool // it is longer than any array may be
+}
+
+func (e *sizeError) Error() string { return e.refusal.Error() }
+func (e *sizeError) Unwrap() error { return e.refusal }

@@ -73,15 +73,14 @@ func (w waitingTasks) with(r client.Record, wanted bool) waitingTasks {
 	return w
 }
 
-// scancels returns the calls that cancel the wanted tasks. If they are not all that
-// wait and one must not be cancelled once it runs, there is no such call: one that
-// is superfluous ends by itself when it starts.
+// scancels returns the calls that cancel the wanted tasks. An array of which one
+// task is superfluous was submitted a second time, so that all that wait are.
 func (w waitingTasks) scancels(of array, how client.Manner) (calls []scancel) {
 	switch {
 	case len(w.wanted) == 0:
-	case len(w.wanted) == w.total:
+	case len(w.wanted) == w.total || how == client.IfQueued:
 		return []scancel{{client.IfQueued, of.name, []string{of.number}}}
-	case how != client.IfQueued:
+	default:
 		for piece := range slices.Chunk(w.wanted, cancelsAtOnce) {
 			calls = append(calls, scancel{how, "", piece})
 		}

@@ -11,8 +11,10 @@ import (
 )
 
 const (
-	// maxSlowdown is by which factor polling may slow down at most.
-	maxSlowdown = 6
+	// maxSlowdown is by which factor polling may slow down at most, and downSlowdown
+	// while there is no controller, which polls can't burden.
+	maxSlowdown  = 6
+	downSlowdown = 2
 	// slowAnswer is how long squeue may take before polling slows down.
 	slowAnswer = time.Second
 	// hurryDivisor divides the pause between polls while jobs are about to change.
@@ -57,9 +59,13 @@ func (v *snapshot) ask(ctx context.Context) error {
 	begin := time.Now()
 	v.tried = begin
 	records, err := v.client.Queue(ctx, v.options.Prefix)
-	if err != nil || time.Since(begin) > slowAnswer {
+	f, _ := errors.AsType[*client.Failure](err)
+	switch {
+	case f != nil && unreached(f.Said):
+		v.pace = downSlowdown * v.options.Poll
+	case err != nil || time.Since(begin) > slowAnswer:
 		v.pace = min(2*v.pace, maxSlowdown*v.options.Poll)
-	} else {
+	default:
 		v.pace = v.options.Poll
 	}
 	v.failure = err

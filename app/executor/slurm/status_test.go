@@ -1,6 +1,7 @@
 package slurm_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"molrun/app"
 	"molrun/app/executor/slurm"
 	"molrun/app/executor/slurm/cluster"
+	"molrun/app/fault"
 	"molrun/app/task"
 )
 
@@ -265,8 +267,12 @@ func TestUnreachableControllerChangesNothing(t *testing.T) {
 	w.release(a)
 	until(t, "the task has ended", func() bool { return task.Exists(a.Dir, task.OutcomeFile) })
 	late := w.task("exit 6")
-	late = w.start(e, late) // with an unknown result
+	var refused *fault.Error
+	if _, err := e.Start(t.Context(), late); !errors.As(err, &refused) || refused.Code != fault.Unavailable {
+		t.Errorf("a task is started without a controller: %v, want that it is unavailable", err)
+	}
 	w.cluster.Up(t)
+	late = w.start(e, late)
 	w.release(b)
 	for code, of := range map[int]app.Task{3: a, 4: b, 6: late} {
 		if o := w.ended(e, of); o.ExitCode != code {

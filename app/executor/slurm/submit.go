@@ -2,7 +2,6 @@ package slurm
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 
 	"molrun/app"
@@ -23,16 +22,45 @@ type submitter struct {
 	nodes       *nodes
 }
 
-// submit submits tasks with the same request and returns their handles. An error
-// says that none of them is or will be in Slurm. If that is unknown there is no
-// error, and Status finds out.
-func (s *submitter) submit(ctx context.Context, r request, tasks []app.Task) ([]app.Handle, error) {
+// submit submits tasks with the same request, in parts if Slurm refuses them for
+// their number, and returns the handles of those that it took. An error says that
+// none of the others is or will be in Slurm. If that is unknown there is no error,
+// and Status finds out.
+func (s *submitter) submit(ctx context.Context, r request, tasks []app.Task) (handles []app.Handle, err error) {
+	for size := len(tasks); len(tasks) > 0; {
+		part := tasks[:min(size, len(tasks))]
+		some, err := s.submitPart(ctx, r, part)
+		large, ok := errors.AsType[*sizeError](err)
+		switch {
+		case ok && len(part) > 1:
+			size = s.smaller(ctx, len(part), large)
+		case err != nil:
+			return handles, err
+		default:
+			handles, tasks = append(handles, some...), tasks[len(part):]
+		}
+	}
+	return handles, nil
+}
+
+// smaller returns how many tasks to try instead of n that were refused.
+func (s *submitter) smaller(ctx context.Context, n int, e *sizeError) int {
+	if e.long {
+		s.client.ForgetSettings()
+		if most := s.client.ArraySize(ctx); most < n {
+			return most
+		}
+	}
+	return n / 2
+}
+
+func (s *submitter) submitPart(ctx context.Context, r request, tasks []app.Task) ([]app.Handle, error) {
 	if _, err := s.program.install(ctx); err != nil {
 		return nil, err
 	}
 	name := s.lists.single(tasks[0].Token).Name
 	if len(tasks) > 1 {
-		name = s.lists.prefix + arrayMark + rand.Text()
+		name = s.lists.newArray()
 	}
 	rows, err := s.lists.write(name, tasks)
 	if err != nil {
@@ -81,21 +109,33 @@ func (s *submitter) sbatch(ctx context.Context, r request, name string, tasks in
 // other failure may have taken effect.
 func (s *submitter) unsure(name string, err error) error {
 	f, ok := errors.AsType[*client.Failure](err)
-	switch {
+	said := ""
+	if ok && f.Exited {
+		said = f.Said
+	}
+	switch limit := full(said); {
 	case ok && errors.Is(f.Err, client.ErrNoCommand):
 		return fault.Errorf(fault.Unavailable, "The cluster's command sbatch is not installed on the server.")
-	case ok && f.Exited && full(f.Said):
-		s.submissions.note(name, "the cluster takes no more jobs of this account now")
-	case ok && f.Exited && refused(f.Said):
-		return fault.Errorf(fault.Invalid, "The cluster refuses the job: %s. Ask an administrator to look at the cluster's settings of molrun.", refusal(f.Said))
-	default:
-		s.submissions.note(name, "the cluster did not say whether it took the job")
+	case limit != "":
+		const why = "the cluster takes no more jobs of this account now"
+		s.submissions.note(name, why)
+		return &sizeError{refusal: fault.Errorf(fault.Unavailable, "%s (%s)", why, limit)}
+	case unreached(said):
+		const why = "the cluster's controller does not answer"
+		s.submissions.note(name, why)
+		return fault.Errorf(fault.Unavailable, why)
+	case tooLong(said):
+		return &sizeError{refusal: fault.Errorf(fault.Invalid, "The cluster takes no arrays of jobs. Ask an administrator to raise MaxArraySize."), long: true}
+	case refused(said):
+		return fault.Errorf(fault.Invalid, "The cluster refuses the job: %s. Ask an administrator to look at the cluster's settings of molrun.", refusal(said))
 	}
+	s.submissions.note(name, "the cluster did not say whether it took the job")
 	s.options.Log("sbatch failed; Slurm is asked whether there is a job", "name", name, "err", err)
 	return err
 }
 
-// again submits a name again. It returns why Slurm refuses it, "" if it does not.
+// again submits a name again. It returns why Slurm refuses it, "" if it does not. A
+// name that is too large becomes several, which are submitted later.
 func (s *submitter) again(ctx context.Context, name string, t app.Task) (refused string) {
 	tasks, err := s.lists.read(name)
 	if err != nil {
@@ -104,6 +144,11 @@ func (s *submitter) again(ctx context.Context, name string, t app.Task) (refused
 	r, err := s.requestOf(ctx, t)
 	if err == nil {
 		_, err = s.sbatch(ctx, r, name, len(tasks))
+	}
+	if large, ok := errors.AsType[*sizeError](err); ok && len(tasks) > 1 {
+		err = s.lists.split(name, tasks, s.smaller(ctx, len(tasks), large))
+		s.options.Log("an array is too large for the cluster and is submitted in parts", "name", name, "tasks", len(tasks), "err", err)
+		return ""
 	}
 	if no, ok := errors.AsType[*fault.Error](err); ok && no.Code == fault.Invalid {
 		return no.Message

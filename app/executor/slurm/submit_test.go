@@ -159,9 +159,6 @@ func TestSubmissionOfUnknownOutcome(t *testing.T) {
 		{"it did not", `echo >>$calls; [ $(wc -l <$calls) -gt 1 ] && exec $real "$@"; ` + silent, 2},
 		{"it took effect after sbatch was killed", `echo >>$calls; $real "$@" >/dev/null; kill -9 $$`, 1},
 		{"it takes effect twice", `echo >>$calls; cat >$calls.in; $real "$@" <$calls.in >/dev/null; exec $real "$@" <$calls.in`, 1},
-		{"the submit limit is reached", `echo >>$calls; [ $(wc -l <$calls) -gt 1 ] && exec $real "$@"
-			echo "sbatch: error: AssocMaxSubmitJobLimit" >&2
-			echo "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)" >&2; exit 1`, 2},
 		{"munge is down", `echo >>$calls; [ $(wc -l <$calls) -gt 1 ] && exec $real "$@"
 			echo "sbatch: error: Batch job submission failed: Invalid authentication credential" >&2; exit 1`, 2},
 	}
@@ -189,6 +186,37 @@ func TestSubmissionOfUnknownOutcome(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestArrayOfUnknownOutcomeIsSubmittedInParts has Slurm find an array too large when
+// it is submitted again.
+func TestArrayOfUnknownOutcomeIsSubmittedInParts(t *testing.T) {
+	for name, refusal := range map[string]string{
+		"longer than any array": "sbatch: error: Batch job submission failed: Invalid job array specification",
+		"the account is full":   "sbatch: error: AssocMaxSubmitJobLimit",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			calls := w.standIn("sbatch", `echo >>$calls
+if [ $(wc -l <$calls) = 1 ]; then
+	echo "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation" >&2
+	exit 1
+fi
+case "$*" in *--array=1-[345]*) echo "`+refusal+`" >&2; exit 1;; esac
+exec $real "$@"`)
+			e := w.executor()
+			tasks := w.startAll(e, 5, "echo once >> out/count")
+			for _, a := range tasks {
+				if o := w.ended(e, a); o.Cause != app.CauseDone || w.text(w.out(a, "count")) != "once\n" {
+					t.Errorf("outcome %+v", o)
+				}
+			}
+			if n := w.lines(calls); n != 5 {
+				t.Errorf("sbatch was called %d times, want one in vain, one refused and three", n)
+			}
+		})
 	}
 }
 

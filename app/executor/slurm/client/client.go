@@ -99,7 +99,7 @@ func LastLine(said string) string {
 func (c *Client) run(ctx context.Context, stdin, name string, args ...string) (string, error) {
 	out, err := c.inTurn(ctx, stdin, name, args)
 	if (name == "squeue" || name == "sinfo") && ctx.Err() == nil {
-		c.health.note(err, c.options.Now())
+		c.health.note(name, err, c.options.Now())
 	}
 	return out, err
 }

@@ -42,6 +42,13 @@ func (c *Client) Settings(ctx context.Context) (map[string]string, error) {
 	return maps.Clone(s.known), s.failure
 }
 
+// ForgetSettings makes the next call of Settings ask the controller.
+func (c *Client) ForgetSettings() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.settings = settings{}
+}
+
 // parseSettings reads lines such as "MinJobAge               = 300 sec".
 func parseSettings(text string) map[string]string {
 	settings := map[string]string{}

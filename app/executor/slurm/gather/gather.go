@@ -27,8 +27,8 @@ const (
 // ErrClosed says that the service is stopping. The task was not submitted.
 var ErrClosed = errors.New("the service is stopping")
 
-// Submit submits tasks with the same request and returns their handles. An error
-// is that of every task.
+// Submit submits tasks with the same request and returns the handles of as many as
+// were submitted, in order. An error is that of each of the others.
 type Submit[R comparable] func(context.Context, R, []app.Task) ([]app.Handle, error)
 
 // Gatherer puts tasks that come at about the same time with the same request
@@ -198,8 +198,10 @@ func (g *Gatherer[R]) sendPiece(ctx context.Context, r R, arrivals []*arrival[R]
 		handles, err = g.submit(ctx, r, tasks)
 	}
 	for i, a := range going {
-		if a.err = err; err == nil {
+		if i < len(handles) {
 			a.handle = handles[i]
+		} else {
+			a.err = err
 		}
 		close(a.done)
 	}

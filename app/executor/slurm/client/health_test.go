@@ -1,0 +1,45 @@
+package client
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestControllerAnswersIfItAnswersEachCommand has stand-ins of the commands fail.
+func TestControllerAnswersIfItAnswersEachCommand(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"squeue", "sinfo"} {
+		script := "#!/bin/sh\n[ ! -e " + filepath.Join(dir, name+".fails") + " ]\n"
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := New(Options{Path: dir, Timeout: time.Minute, Now: time.Now})
+	if since, _ := c.Answers(); !since.IsZero() {
+		t.Errorf("asked at %v before the first command", since)
+	}
+	for _, tt := range []struct{ fails, works string }{{"squeue", "sinfo"}, {"sinfo", "squeue"}} {
+		mark := filepath.Join(dir, tt.fails+".fails")
+		if err := os.WriteFile(mark, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ask := func() (err error) {
+			_, _ = c.Queue(t.Context(), "molrun")
+			_, _ = c.Partitions(t.Context())
+			_, _ = c.run(t.Context(), "", tt.works)
+			_, err = c.Answers()
+			return err
+		}
+		if ask() == nil {
+			t.Errorf("the controller counts as answering while %s fails", tt.fails)
+		}
+		if err := os.Remove(mark); err != nil {
+			t.Fatal(err)
+		}
+		if err := ask(); err != nil {
+			t.Errorf("the controller does not answer: %v", err)
+		}
+	}
+}
