@@ -126,7 +126,8 @@ func (l *lockedBuffer) String() string {
 // setup changes how a service is started.
 type setup struct {
 	options web.Options
-	from    string // remote address of all requests; "" keeps the real one
+	from    string        // remote address of all requests; "" keeps the real one
+	address func() string // the same, of each request
 }
 
 func start(t *testing.T, change ...func(*setup)) *service {
@@ -146,9 +147,12 @@ func start(t *testing.T, change ...func(*setup)) *service {
 	policy := edge.Policy{MaxHeader: 16 << 10}
 	handler := web.Outer(policy.Wrap(api), blobs.Handler(s.blobs, s.app.Files, respond.Error), log)
 	if with.from != "" {
+		with.address = func() string { return with.from }
+	}
+	if with.address != nil {
 		inner := handler
 		handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			r.RemoteAddr = with.from
+			r.RemoteAddr = with.address()
 			inner.ServeHTTP(w, r)
 		})
 	}

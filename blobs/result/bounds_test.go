@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"strings"
 	"testing"
 
 	"molrun/app"
@@ -87,6 +88,30 @@ func TestArchiveOfAChangedManifestIsNotSent(t *testing.T) {
 		}
 		if sent, err := content.SendTo(io.Discard, archive.Size()-from); err == nil {
 			t.Errorf("%s: %d bytes are sent", name, sent)
+		}
+	}
+}
+
+func TestFilesThatDoNotFitInAnArchiveAreRefused(t *testing.T) {
+	file := func(name string, size int64) app.ManifestFile {
+		return app.ManifestFile{Name: name, Path: "file", Size: size}
+	}
+	long := strings.Repeat("n", maxZipName)
+	for name, tt := range map[string]struct {
+		folder string
+		files  []app.ManifestFile
+		fits   bool
+	}{
+		"longest name":                {"", []app.ManifestFile{file(long, 1)}, true},
+		"longer by its folder":        {"row", []app.ManifestFile{file(long, 1)}, false},
+		"longest name in a folder":    {"row", []app.ManifestFile{file(long[4:], 1)}, true},
+		"too large a file":            {"", []app.ManifestFile{file("a", maxZipSize+1)}, false},
+		"too large together":          {"", []app.ManifestFile{file("a", maxZipSize/2), file("b", maxZipSize/2)}, false},
+		"large together, but it fits": {"", []app.ManifestFile{file("a", maxZipSize/2), file("b", maxZipSize/2-1000)}, true},
+	} {
+		p := part{folder: app.Folder{Name: tt.folder, Job: "job"}}
+		if err := p.measure(&app.Manifest{Files: tt.files}); tt.fits != (err == nil) {
+			t.Errorf("%s: error %v, want one: %v", name, err, !tt.fits)
 		}
 	}
 }

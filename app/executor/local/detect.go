@@ -43,15 +43,15 @@ func machineMemory() (int64, error) {
 		return 0, fmt.Errorf("find out how much memory there is: %w", err)
 	}
 	total := kilobytes << 10
-	if limit, ok := containerMemory(); ok {
+	if limit, ok := containerMemory("/sys/fs/cgroup/memory.max"); ok {
 		return min(total, limit), nil
 	}
 	return total, nil
 }
 
 // containerMemory reads the limit of the root cgroup that a container sees.
-func containerMemory() (int64, bool) {
-	data, err := os.ReadFile("/sys/fs/cgroup/memory.max")
+func containerMemory(file string) (int64, bool) {
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return 0, false
 	}

@@ -1,0 +1,116 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"molrun/app"
+	"molrun/app/task"
+	"molrun/app/task/process"
+)
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMemoryOfAContainerIsItsLimit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "memory.max")
+	if limit, ok := containerMemory(path); ok {
+		t.Errorf("without a cgroup: %d", limit)
+	}
+	for text, want := range map[string]int64{"1073741824\n": 1 << 30, "9223372036854771712\n": 1<<63 - 4096} {
+		write(t, path, text)
+		if limit, ok := containerMemory(path); !ok || limit != want {
+			t.Errorf("%q reads as %d, %v", text, limit, ok)
+		}
+	}
+	write(t, path, "max\n")
+	if limit, ok := containerMemory(path); ok {
+		t.Errorf("no limit reads as %d", limit)
+	}
+}
+
+func TestOnlyTasksOfAnotherBootAreBeforeThisOne(t *testing.T) {
+	now, err := process.BootID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	handle := func(boot string) app.Handle {
+		return app.Handle(fmt.Sprintf(`{"pid":7,"bootId":%q}`, boot))
+	}
+	if id, ok := parseHandle(handle("other")); !ok || id.BootID != "other" {
+		t.Fatalf("the handle reads as %+v, %v", id, ok)
+	}
+	started := func(boot string) *task.Started { return &task.Started{ID: process.ID{PID: 7, BootID: boot}} }
+	for name, tt := range map[string]struct {
+		run    *task.Started
+		handle app.Handle
+		want   bool
+	}{
+		"nothing known":                     {nil, "", false},
+		"this boot by its handle":           {nil, handle(now), false},
+		"another boot by its handle":        {nil, handle("other"), true},
+		"this boot by its run.json":         {started(now), "", false},
+		"another boot by its run.json":      {started("other"), "", true},
+		"run.json is newer than the handle": {started(now), handle("other"), false},
+	} {
+		if got, err := beforeThisBoot(tt.run, tt.handle); err != nil || got != tt.want {
+			t.Errorf("%s: %v, %v; want %v", name, got, err, tt.want)
+		}
+	}
+}
+
+func TestHandleNeedsAProcess(t *testing.T) {
+	for text, want := range map[app.Handle]bool{`{"pid":1}`: true, `{"pid":0}`: false, `{"pid":-1}`: false, `{}`: false, `{`: false, "": false} {
+		if _, ok := parseHandle(text); ok != want {
+			t.Errorf("%q: %v, want %v", text, ok, want)
+		}
+	}
+}
+
+func TestCloseEndsTheReaper(t *testing.T) {
+	e := &Executor{reaper: newReaper()}
+	for range 2 {
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case <-e.reaper.done:
+	default:
+		t.Error("it still runs")
+	}
+}
+
+// TestServiceLeavesACgroupOnlyIfItIsAlone uses plain folders in place of cgroups.
+func TestServiceLeavesACgroupOnlyIfItIsAlone(t *testing.T) {
+	parent := t.TempDir()
+	self := strconv.Itoa(os.Getpid())
+	procs, own := filepath.Join(parent, "cgroup.procs"), filepath.Join(parent, serviceCgroup, "cgroup.procs")
+	if err := leave(parent); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no cgroup: %v", err)
+	}
+	write(t, procs, "1\n"+self+"\n")
+	if err := leave(parent); err == nil {
+		t.Error("it moves although another process is there")
+	}
+	write(t, procs, self+"\n")
+	if err := leave(parent); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the move fails, and the error is %v", err)
+	}
+	write(t, own, "")
+	if err := leave(parent); err != nil {
+		t.Fatal(err)
+	}
+	if moved, err := os.ReadFile(own); err != nil || string(moved) != self {
+		t.Errorf("moved %q, %v; want this process", moved, err)
+	}
+}

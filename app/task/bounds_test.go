@@ -1,0 +1,55 @@
+package task
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"molrun/app/protocol"
+)
+
+// TestTaskThatCannotSayThatItRunsRunsNothing puts a folder in the way of run.json.
+func TestTaskThatCannotSayThatItRunsRunsNothing(t *testing.T) {
+	a := newAttempt(t, "touch out/ran")
+	if err := os.Mkdir(a.path(RunFile+".new"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if code := a.start().wait(); code == 0 || a.has(WorkDir, OutDir, "ran") || a.has(OutcomeFile) {
+		t.Errorf("exit code %d; it ran: %v; it left an outcome: %v", code, a.has(WorkDir, OutDir, "ran"), a.has(OutcomeFile))
+	}
+}
+
+// TestOutcomeThatIsThereCounts has the rename succeed and what follows fail.
+func TestOutcomeThatIsThereCounts(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, OutcomeFile), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := reservedOutcome{dir: dir, path: filepath.Join(dir, "none", "temporary")}
+	if err := r.write(protocol.Outcome{}); err != nil {
+		t.Errorf("error %v although the outcome is there", err)
+	}
+}
+
+// TestShortenedLogGivesBackTheSpaceReservedForIt fills a log until it is shortened
+// and compares what it takes on the disk.
+func TestShortenedLogGivesBackTheSpaceReservedForIt(t *testing.T) {
+	const limit = 8 << 20
+	a := newAttempt(t, fmt.Sprintf("yes something | head -c %d", limit+limit/4))
+	a.spec.LogBytes = limit
+	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
+		t.Fatalf("outcome %+v", o)
+	}
+	var s syscall.Stat_t
+	if err := syscall.Stat(a.path(LogFile), &s); err != nil {
+		t.Fatal(err)
+	}
+	if s.Size > limit || s.Size < limit/4 {
+		t.Fatalf("the log has %d bytes, want a shortened one of at most %d", s.Size, limit)
+	}
+	if taken := s.Blocks * 512; taken > s.Size+limit/16 {
+		t.Errorf("a log of %d bytes takes %d", s.Size, taken)
+	}
+}

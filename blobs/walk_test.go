@@ -1,0 +1,52 @@
+package blobs
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"molrun/app"
+)
+
+func TestWalkVisitsUploadsAndJobsAlone(t *testing.T) {
+	const id = "01AAAAAAAAAAAAAAAAAAAAAAAA"
+	dir := t.TempDir()
+	for _, name := range []string{
+		"uploads/AA/" + id + ".7", "uploads/AA/" + id + ".07", "uploads/AA/" + id, "uploads/AA/x.7",
+		"uploads/tmp/" + id + ".7", "uploads/" + id + ".7", "jobs/" + id + "/manifest.json", "jobs/x/manifest.json",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	var visited []string
+	v := visitor{
+		upload: func(name string, _ fs.DirEntry, of app.UploadID, generation int) error {
+			if of != id || generation != 7 {
+				t.Errorf("%s: upload %s, generation %d", name, of, generation)
+			}
+			visited = append(visited, name)
+			return nil
+		},
+		job: func(name string, _ fs.DirEntry, _ app.JobID) error {
+			visited = append(visited, name)
+			return nil
+		},
+	}
+	if err := v.walk(t.Context(), root); err != nil {
+		t.Error(err)
+	}
+	if want := []string{"uploads/AA/" + id + ".7", "jobs/" + id}; !slices.Equal(visited, want) {
+		t.Errorf("visited %q, want %q", visited, want)
+	}
+}

@@ -1,0 +1,91 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/app/audit"
+)
+
+// sendControl sends a request to the control socket and returns its status and body.
+func sendControl(t *testing.T, socket, path, body string) (int, string) {
+	t.Helper()
+	c := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}}}
+	defer c.CloseIdleConnections()
+	resp, err := c.Post("http://molrun"+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+func TestControlTakesABodyOfAMebibyte(t *testing.T) {
+	socket := start(t).control()
+	for size, want := range map[int]int{1 << 20: http.StatusUnprocessableEntity, 1<<20 + 1: http.StatusRequestEntityTooLarge} {
+		body := "{}" + strings.Repeat(" ", size-2)
+		if status, text := sendControl(t, socket, "/control/keys", body); status != want {
+			t.Errorf("%d bytes: %d %s, want %d", size, status, text, want)
+		}
+	}
+}
+
+func TestPruneNeedsATime(t *testing.T) {
+	socket := start(t).control()
+	for before, want := range map[string]string{
+		`"endedBefore":"2026-11-20T10:40:00.000Z",`: "",
+		`"endedBefore":"yesterday",`:                "use a time such as",
+		`"endedBefore":"",`:                         "endedBefore",
+		``:                                          "endedBefore",
+	} {
+		status, text := sendControl(t, socket, "/control/prune", `{`+before+`"dryRun":true}`)
+		if ok := status == http.StatusOK; ok != (want == "") || !strings.Contains(text, want) || strings.Count(text, `"loc"`) > 1 {
+			t.Errorf("%q: %d %s, want one fault with %q", before, status, text, want)
+		}
+	}
+}
+
+// TestAuditOfFailedAuthenticationsIsBoundedForAllAddresses has 40 addresses guess at
+// once.
+func TestAuditOfFailedAuthenticationsIsBoundedForAllAddresses(t *testing.T) {
+	var log entries
+	now := &clock{now: time.Unix(1e9, 0)}
+	from := make(chan string, 1)
+	s := start(t, func(with *setup) {
+		with.options.Audit, with.options.Now = log.add, now.read
+		with.address = func() string { return <-from }
+	})
+	for i := range 40 {
+		from <- fmt.Sprintf("192.0.2.%d:4711", i)
+		s.as(s.ann[:len(s.ann)-1]+"!", "GET", "/jobs", "")
+	}
+	if got := len(log.take()); got != 20 {
+		t.Errorf("%d entries, want 20 per second of all addresses", got)
+	}
+}
+
+func TestPanicIsAuditedAsAnInternalError(t *testing.T) {
+	var log entries
+	s := start(t, func(with *setup) { with.options.Audit = log.add })
+	s.submit("a") // from now on, the key is known without the store
+	log.take()
+	s.store.panics.Store(true)
+	a := s.as(s.ann, "POST", "/result", `{"jobName":"a"}`)
+	s.store.panics.Store(false)
+	got := log.take()
+	if a.status != http.StatusInternalServerError || len(got) != 1 || got[0].Action != "result.link" || got[0].Result != "INTERNAL" {
+		t.Errorf("status %d, audited %+v", a.status, []audit.Entry(got))
+	}
+}
