@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -103,6 +104,31 @@ func submitAll(t *testing.T, u user, path string, bodies []string) (o outcome) {
 		t.Errorf("%d jobs created: %v", len(ids), ids)
 	}
 	return o
+}
+
+// TestInvisibleCharactersAreRefusedInEveryName gives names that look like another,
+// or like nothing, wherever a client or an administrator gives a name.
+func TestInvisibleCharactersAreRefusedInEveryName(t *testing.T) {
+	t.Parallel()
+	s := plain(t)
+	u := s.user("lab", "ann@lab.example")
+	for _, name := range []string{"a\u00adb", "a\u200bb", "a\u200db", "a\u2060b", "\ufeffa", "\u200b", "\u3164", "\u202ea"} {
+		u.do("POST", "/submit-job", jobBody(name, script("true"))).detail("body.jobName")
+		u.do("POST", "/submit-batch", batchBody(name, "words", "{}")).detail("body.batchName")
+		u.do("POST", "/submit-batch", fmt.Sprintf(`{"batchName":"b","type":"words","settings":[{}],"jobNames":[%q]}`, name)).detail("body.jobNames.0")
+		u.do("POST", "/submit-job", jobBody("j", script("true"), fmt.Sprintf(`,"tags":{%q:"v"}`, name))).want(422)
+		escaped := url.PathEscape(name)
+		u.do("PUT", "/upload/"+escaped, nil).detail("path.filename")
+		u.do("PUT", "/upload/a.txt?folder=in/"+escaped, nil).detail("query.folder")
+		for _, flags := range [][]string{
+			{"--organization", name, "--email", "ann@lab.example"},
+			{"--organization", "lab", "--email", name + "@lab.example"},
+		} {
+			if _, errs, code := s.run(append([]string{"key", "create"}, flags...)...); code != exitInvalid || strings.Contains(errs, "molrun_") {
+				t.Errorf("key create %q: exit code %d: %s", flags, code, errs)
+			}
+		}
+	}
 }
 
 func TestConcurrentIdenticalSubmissionsCreateOneJob(t *testing.T) {

@@ -124,12 +124,16 @@ func checkPrintable(s string) string {
 		return "use at least one visible character"
 	}
 	for _, r := range s {
-		if isHidden(r) {
+		if isHidden(r) || strings.ContainsRune(invisible, r) {
 			return fmt.Sprintf("leave out the invisible character %U", r)
 		}
 	}
 	return ""
 }
+
+// invisible characters make two names look the same. Notes may have them, because
+// some scripts and symbols need joiners.
+const invisible = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 
 // blanks are letters and symbols that are shown as nothing: fillers of Hangul, and
 // the empty pattern of Braille.
@@ -153,7 +157,8 @@ func isBidi(r rune) bool {
 // CheckEmail says what is wrong with a user's e-mail address, "" if nothing.
 func CheckEmail(email string) string {
 	local, domain, found := strings.Cut(email, "@")
-	if !found || local == "" || domain == "" || strings.ContainsAny(email, " \t,;<>") {
+	visible := strings.ContainsFunc(local, isVisible) && strings.ContainsFunc(domain, isVisible)
+	if !found || !visible || strings.ContainsAny(email, " \t,;<>") {
 		return "give an e-mail address such as ann@lab.example"
 	}
 	return CheckFilename(email)

@@ -10,6 +10,7 @@ func TestNames(t *testing.T) {
 	bad := []string{
 		"", ".", "..", "a/b", `a\b`, " a", "a ", "a\x00b", "a\nb", "a\u202eb", "e\u0301", "\xff",
 		strings.Repeat("a", 201), "a\u2066b", "\u00a0a", "a\u2028b",
+		"a\u00adb", "a\u200bb", "a\u200cb", "a\u200db", "a\u2060b", "a\ufeffb", "\ufeffa",
 		"\ufeff", "\u200b", "\u200b\u200d", "\u3164", "\u2800", "\u034f",
 	}
 	for _, name := range good {
