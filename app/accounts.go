@@ -33,16 +33,17 @@ func (s *Accounts) Authenticate(ctx context.Context, key string) (Caller, error)
 	if !ok {
 		return Caller{}, errUnauthorized
 	}
+	at := s.now() // before the key is read: links issued to it are not later than its end
 	k, err := s.keyOf(ctx, id)
 	if err != nil {
 		return Caller{}, err
 	}
 	same := subtle.ConstantTimeCompare([]byte(apikey.Hash(secret)), []byte(k.Hash)) == 1
-	if !same || !k.Live(s.now()) {
+	if !same || !k.Live(at) {
 		return Caller{}, errUnauthorized
 	}
-	s.uses.Note(k.ID, s.now())
-	return Caller{KeyID: k.ID, Organization: k.Organization, Email: k.Email, Role: k.Role}, nil
+	s.uses.Note(k.ID, at)
+	return Caller{KeyID: k.ID, Organization: k.Organization, Email: k.Email, Role: k.Role, At: at}, nil
 }
 
 // keyOf returns the record of a key. An unknown key gets a record that never
@@ -132,6 +133,19 @@ func (s *Accounts) DisableKey(ctx context.Context, id string, disabled bool) (k 
 		return tx.PutKey(k)
 	})
 	return k, err
+}
+
+// RevokeLinks ends all links that were made with a key, also for requests that
+// are under way. Links made later work, if the key does.
+func (s *Accounts) RevokeLinks(ctx context.Context, id string) error {
+	err := s.store.View(ctx, func(tx Tx) error {
+		_, err := keyNamed(tx, id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.blobs.RevokeLinks(id)
 }
 
 // DeleteKey deletes a key for good.
@@ -248,6 +262,7 @@ type Caller struct {
 	Organization string
 	Email        string
 	Role         apikey.Role
+	At           time.Time // when the key was found to be valid
 }
 
 // routed returns the caller as routing rules see it.

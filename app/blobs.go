@@ -6,6 +6,8 @@ import "time"
 type Blobs interface {
 	// Link returns the signed path and query of a link, without the base URL.
 	Link(l Link) string
+	// RevokeLinks ends all links that a holder has been issued.
+	RevokeLinks(holder string) error
 	// UploadPath returns the path of an upload's bytes.
 	UploadPath(id UploadID, generation int) string
 	// JobDir returns the directory of a job: its attempts, result and manifest.
@@ -46,11 +48,12 @@ const (
 // Link is what a signed URL allows: one verb on one thing until a time.
 type Link struct {
 	Kind        LinkKind
-	ID          string // of the upload or job
-	File        int    // of ResultGet: index in the manifest, which never changes
-	Filename    string // what a download is called
-	ContentType string // of UploadPut: the only one accepted
-	Holder      string // who asked for it, by the id of an API key; shares a bound on transfers
+	ID          string    // of the upload or job
+	File        int       // of ResultGet: index in the manifest, which never changes
+	Filename    string    // what a download is called
+	ContentType string    // of UploadPut: the only one accepted
+	Holder      string    // who asked for it, by the id of an API key; shares a bound on transfers
+	Issued      time.Time // when the holder was known to be allowed; zero is now
 	Expires     time.Time
 }
 

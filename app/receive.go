@@ -62,7 +62,7 @@ func (s *Files) Create(ctx context.Context, by Caller, r UploadRequest) (*Upload
 	}
 	link := Link{
 		Kind: UploadPut, ID: string(u.ID), Filename: u.Filename, ContentType: u.ContentType,
-		Expires: now.Add(s.options.UploadTTL), Holder: by.KeyID,
+		Expires: now.Add(s.options.UploadTTL), Holder: by.KeyID, Issued: by.At,
 	}
 	grant := &UploadGrant{Upload: u, UploadURL: r.Base + s.blobs.Link(link), ExpiresAt: unit.At(link.Expires)}
 	link.Kind = UploadGet

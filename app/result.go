@@ -59,7 +59,7 @@ func (s *Jobs) Result(ctx context.Context, by Caller, r ResultRequest) (*ResultL
 	}
 	expires := unit.At(s.now().Add(resultLinkLife))
 	out := &ResultLink{ExpiresAt: expires}
-	link := Link{ID: string(j.ID), Expires: expires.Time, Holder: by.KeyID}
+	link := Link{ID: string(j.ID), Expires: expires.Time, Holder: by.KeyID, Issued: by.At}
 	if r.File == "" {
 		err = s.linkArchive(&link, out, j, folders, r.Partial)
 	} else {

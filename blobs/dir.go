@@ -151,6 +151,12 @@ func (d *Dir) Close() error { return d.root.Close() }
 // Link returns the signed path and query of a link.
 func (d *Dir) Link(l app.Link) string { return d.signer.Sign(l) }
 
+// RevokeLinks ends all links that a holder has been issued. Transfers that have
+// begun go on.
+func (d *Dir) RevokeLinks(holder string) error {
+	return diskError("revoke links", d.signer.Revoke(holder))
+}
+
 // RotateSecret adds a key to the secret, signs with it from now on and returns
 // its ID. Links that are alive stay valid.
 func (d *Dir) RotateSecret() (kid string, err error) {

@@ -33,13 +33,14 @@ var audited = map[string]string{
 	"POST /upload/:fileId/complete": "upload.complete",
 	"DELETE /files/:fileId":         "file.delete",
 
-	"POST /control/keys":             "key.create",
-	"DELETE /control/keys/:id":       "key.delete",
-	"POST /control/keys/:id/disable": "key.disable",
-	"POST /control/keys/:id/enable":  "key.enable",
-	"POST /control/keys/:id/rotate":  "key.rotate",
-	"POST /control/prune":            "prune",
-	"POST /control/secret/rotate":    "secret.rotate",
+	"POST /control/keys":                  "key.create",
+	"DELETE /control/keys/:id":            "key.delete",
+	"POST /control/keys/:id/disable":      "key.disable",
+	"POST /control/keys/:id/enable":       "key.enable",
+	"POST /control/keys/:id/revoke-links": "key.revoke-links",
+	"POST /control/keys/:id/rotate":       "key.rotate",
+	"POST /control/prune":                 "prune",
+	"POST /control/secret/rotate":         "secret.rotate",
 }
 
 // What handlers leave in gin's context for the audit log.

@@ -148,6 +148,12 @@ func TestKeyAdministrationIsAudited(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	if err := operator.RevokeLinks(ctx, "absent"); err == nil {
+		t.Error("revoking the links of an absent key succeeds")
+	}
+	if err := operator.RevokeLinks(ctx, made.ID); err != nil {
+		t.Error(err)
+	}
 	kid, err := operator.RotateSecret(ctx)
 	if err != nil || kid == "" {
 		t.Errorf("kid %q, %v", kid, err)
@@ -164,7 +170,7 @@ func TestKeyAdministrationIsAudited(t *testing.T) {
 	}
 	same(t, "entries", got, []string{
 		"key.create " + made.ID + " ok", "key.rotate " + made.ID + " ok", "key.disable " + next.ID + " ok", "key.enable " + next.ID + " ok",
-		"key.delete " + next.ID + " ok", "secret.rotate " + kid + " ok", "key.delete absent NOT_FOUND",
+		"key.delete " + next.ID + " ok", "key.revoke-links absent NOT_FOUND", "key.revoke-links " + made.ID + " ok", "secret.rotate " + kid + " ok", "key.delete absent NOT_FOUND",
 	})
 }
 

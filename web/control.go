@@ -72,6 +72,7 @@ func (h control) routes() []route {
 		{"DELETE", "/control/keys/:id", h.keys.delete, open},
 		{"POST", "/control/keys/:id/disable", h.keys.disable, open},
 		{"POST", "/control/keys/:id/enable", h.keys.enable, open},
+		{"POST", "/control/keys/:id/revoke-links", h.keys.revokeLinks, open},
 		{"POST", "/control/keys/:id/rotate", h.keys.rotate, open},
 		{"POST", "/control/prune", h.storage.prune, open},
 		{"POST", "/control/secret/rotate", h.rotateSecret, open},

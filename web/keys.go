@@ -96,6 +96,19 @@ func (h keys) setDisabled(c *gin.Context, disabled bool) error {
 	return respond.JSON(c.Writer, http.StatusOK, viewKey(record))
 }
 
+// revokeLinks handles POST /control/keys/{id}/revoke-links.
+func (h keys) revokeLinks(c *gin.Context, _ app.Caller) error {
+	id, err := decode.Request(c, keyID)
+	if err != nil {
+		return err
+	}
+	if err := h.svc.RevokeLinks(c.Request.Context(), id); err != nil {
+		return err
+	}
+	c.Status(http.StatusNoContent)
+	return nil
+}
+
 type rotation struct {
 	id      string
 	overlap time.Duration

@@ -85,6 +85,54 @@ func TestKeysAreManagedWithAndWithoutAServer(t *testing.T) {
 	}
 }
 
+func TestDisablingAKeyCanRevokeItsLinks(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{algorithms: map[string]string{"shell.toml": shellFile}})
+	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
+	annID := strings.Split(ann.key, "_")[1]
+	ann.submit("j", "shell", script("echo text > out/a"))
+	ann.finished("j")
+	link := func(u user) string { return u.linkTo(`{"jobName":"j","fileName":"a"}`).DownloadURL }
+	grant, annLink, bobLink := ann.grant("a.txt"), link(ann), link(bob)
+	put := func(status int) answer {
+		return ann.do("PUT", grant.UploadURL, strings.NewReader("text")).want(status)
+	}
+	s.ok("key", "disable", annID)
+	put(200) // as documented, links outlive their key
+	ann.do("GET", annLink, nil).want(200)
+	if _, errs, code := s.run("key", "disable", annID, "--revoke-links"); code != 0 || !strings.Contains(errs, "no longer work") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	revoked := func() {
+		t.Helper()
+		put(403).code(403, "LINK_INVALID")
+		for _, url := range []string{annLink, grant.DownloadURL} {
+			ann.do("GET", url, nil).code(403, "LINK_INVALID")
+		}
+		ann.do("GET", bobLink, nil).want(200)
+	}
+	revoked()
+	s.ok("key", "enable", annID)
+	revoked()
+	again := link(ann)
+	ann.do("GET", again, nil).want(200)
+	out, _, _ := s.run("audit", "--action", "key.revoke-links")
+	if !strings.Contains(out, annID) {
+		t.Errorf("the audit log has %s", out)
+	}
+	s.stop()
+	s.ok("key", "disable", annID, "--revoke-links")
+	s.start()
+	base := func(url string) string { return s.base + url[strings.Index(url, "/blobs/"):] } // the port is another
+	annLink, bobLink, again = base(annLink), base(bobLink), base(again)
+	grant.UploadURL, grant.DownloadURL = base(grant.UploadURL), base(grant.DownloadURL)
+	revoked()
+	ann.do("GET", again, nil).code(403, "LINK_INVALID")
+	if _, errs, code := s.run("key", "disable", "absent", "--revoke-links"); code != exitMissing {
+		t.Errorf("an absent key: exit code %d: %s", code, errs)
+	}
+}
+
 func TestConcurrentCommandsWithoutAServerDoNotInterfere(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "")

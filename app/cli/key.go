@@ -23,7 +23,7 @@ and takes effect at once.`,
 	c.AddCommand(
 		keyCreateCommand(),
 		keyListCommand(),
-		keyChangeCommand("disable", "Close a key; enable opens it again", (*client.Control).DisableKey),
+		keyDisableCommand(),
 		keyChangeCommand("enable", "Open a disabled key again", (*client.Control).EnableKey),
 		keyRotateCommand(),
 		keyDeleteCommand(),
@@ -129,6 +129,31 @@ func keyChangeCommand(name, short string, change func(*client.Control, context.C
 			return err
 		})
 	}
+	return c
+}
+
+func keyDisableCommand() *cobra.Command {
+	var revoke bool
+	c := keyChangeCommand("disable", "Close a key; enable opens it again", func(control *client.Control, ctx context.Context, id string) (*client.Key, error) {
+		key, err := control.DisableKey(ctx, id)
+		if err != nil || !revoke {
+			return key, err
+		}
+		return key, control.RevokeLinks(ctx, id)
+	})
+	c.Long = `Close a key; enable opens it again. Links to files that were made with the key
+work until they expire, at most a week, unless --revoke-links ends them. Transfers
+that have begun go on. Enabling the key does not bring its links back.`
+	c.Example += "\n  molrun key disable acatwwcwiblh --revoke-links"
+	disable := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		err := disable(c, args)
+		if err == nil && revoke {
+			fmt.Fprintln(c.ErrOrStderr(), "links that were made with it no longer work")
+		}
+		return err
+	}
+	c.Flags().BoolVar(&revoke, "revoke-links", false, "also end all links that were made with the key")
 	return c
 }
 

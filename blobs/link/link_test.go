@@ -245,19 +245,26 @@ func FuzzLink(f *testing.F) {
 func BenchmarkLink(b *testing.B) {
 	s, c := newSigner(b)
 	link := app.Link{Kind: app.ResultGet, ID: someID, Filename: "trajectory.xtc", Expires: c.Now().Add(time.Hour)}
-	r := request(b, "GET", s.Sign(link))
 	b.Run("sign", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			s.Sign(link)
 		}
 	})
-	b.Run("verify", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := s.Verify(r); err != nil {
-				b.Fatal(err)
+	secret := newSecret()
+	for i := range 1000 {
+		secret = secret.revoked(fmt.Sprint(i), c.Now())
+	}
+	for name, s := range map[string]*Signer{"verify": s, "verify/1000 revoked": NewSigner("", secret, c.Now)} {
+		link.Holder = "ann"
+		r := request(b, "GET", s.Sign(link))
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.Verify(r); err != nil {
+					b.Fatal(err)
+				}
 			}
-		}
-	})
+		})
+	}
 }

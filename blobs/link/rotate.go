@@ -17,8 +17,8 @@ const maxKeys = 64
 // its ID. Older keys still verify while a link signed with them can be alive;
 // the next rotation after that drops them.
 func (s *Signer) Rotate() (kid string, err error) {
-	s.rotating.Lock()
-	defer s.rotating.Unlock()
+	s.changing.Lock()
+	defer s.changing.Unlock()
 	secret, err := readSecret(s.dir)
 	if err != nil {
 		return "", err
@@ -43,7 +43,7 @@ func (s *Secret) rotated(now time.Time) *Secret {
 	}
 	keys := slices.Clone(s.Keys)
 	slices.SortStableFunc(keys, func(a, b SecretKey) int { return a.CreatedAt.Compare(b.CreatedAt) })
-	next := &Secret{StoreID: s.StoreID}
+	next := &Secret{StoreID: s.StoreID, Revoked: s.Revoked}
 	for i, k := range keys {
 		until := now
 		if i+1 < len(keys) {

@@ -26,6 +26,8 @@ const keySize = 32
 type Secret struct {
 	StoreID string      `json:"storeId"`
 	Keys    []SecretKey `json:"keys"`
+	// Revoked are holders whose links no longer work.
+	Revoked []Revocation `json:"revoked,omitempty"`
 }
 
 // SecretKey is one key of the ring. It never signs anything itself: each

@@ -41,7 +41,7 @@ const (
 type Signer struct {
 	dir      string // of the secret
 	now      func() time.Time
-	rotating sync.Mutex
+	changing sync.Mutex // of the secret's file
 	ring     atomic.Pointer[ring]
 }
 
@@ -51,7 +51,8 @@ type ring struct {
 	issuer   string
 	kid      string // of the keys that sign
 	get, put *verb
-	holders  []byte // key that hides who holds a link
+	holders  []byte               // key that hides who holds a link
+	revoked  map[string]time.Time // when links were revoked, by the pseudonym of their holder
 }
 
 // verb is what links of one HTTP method share.
@@ -104,7 +105,8 @@ func newRing(s *Secret, now func() time.Time) *ring {
 		kid:     s.newest().ID,
 		get:     newVerb(http.MethodGet, audienceGet),
 		put:     newVerb(http.MethodPut, audiencePut),
-		holders: s.Derive("holders"),
+		holders: s.Derive(holderPurpose),
+		revoked: s.revocations(),
 	}
 }
 
@@ -125,15 +127,20 @@ func (s *Signer) Sign(link app.Link) string {
 	if latest := now.Add(MaxLife); expires.After(latest) {
 		expires = latest
 	}
+	issued := link.Issued
+	if issued.IsZero() {
+		issued = now
+	}
 	verb := ring.verb(link.Kind)
 	name := tokenName(link.Filename)
+	holder := pseudonym(ring.holders, link.Holder)
 	token := jwt.NewWithClaims(jwt.SigningMethodHS256, &claims{
 		RegisteredClaims: jwt.RegisteredClaims{
 			Issuer:    ring.issuer,
 			Audience:  jwt.ClaimStrings{verb.audience},
 			Subject:   link.ID,
 			ExpiresAt: jwt.NewNumericDate(expires),
-			IssuedAt:  jwt.NewNumericDate(now),
+			IssuedAt:  jwt.NewNumericDate(ring.issuedAt(issued, holder)),
 			ID:        rand.Text(),
 		},
 		Method:      verb.method,
@@ -141,7 +148,7 @@ func (s *Signer) Sign(link app.Link) string {
 		File:        link.File,
 		Filename:    []byte(name),
 		ContentType: link.ContentType,
-		Holder:      ring.pseudonym(link.Holder),
+		Holder:      holder,
 	})
 	token.Header["kid"] = ring.kid
 	signed, err := token.SignedString(verb.keys[ring.kid])
@@ -165,12 +172,15 @@ func tokenName(name string) string {
 	return name
 }
 
+// holderPurpose derives the keys of pseudonyms.
+const holderPurpose = "holders"
+
 // pseudonym identifies a holder without revealing who it is.
-func (r *ring) pseudonym(holder string) string {
+func pseudonym(key []byte, holder string) string {
 	if holder == "" {
 		return ""
 	}
-	mac := hmac.New(sha256.New, r.holders)
+	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(holder))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:9])
 }

@@ -78,6 +78,9 @@ func (r *ring) verify(request *http.Request) (*claims, error) {
 	if err := errors.Join(c.check(), asSigned(token, c)); err != nil {
 		return nil, err
 	}
+	if at, revoked := r.revoked[c.Holder]; revoked && !c.IssuedAt.After(at) {
+		return nil, errors.New("the links of its holder were revoked")
+	}
 	if parseErr != nil {
 		return nil, &fault.Error{Code: fault.LinkExpired, Message: "This link has expired; ask for a new one.", Err: parseErr}
 	}

@@ -89,6 +89,11 @@ func (c *Control) DisableKey(ctx context.Context, id string) (*Key, error) {
 	return c.key(ctx, path("control", "keys", id, "disable"))
 }
 
+// RevokeLinks ends all links that were made with a key.
+func (c *Control) RevokeLinks(ctx context.Context, id string) error {
+	return c.client.call(ctx, http.MethodPost, path("control", "keys", id, "revoke-links"), nil, nil, nil)
+}
+
 // EnableKey enables a disabled key.
 func (c *Control) EnableKey(ctx context.Context, id string) (*Key, error) {
 	return c.key(ctx, path("control", "keys", id, "enable"))

@@ -1,0 +1,62 @@
+package link
+
+import (
+	"slices"
+	"time"
+)
+
+// Revocation ends all links that were issued to a holder until a time.
+type Revocation struct {
+	Holder string    `json:"holder"`
+	At     time.Time `json:"at"`
+}
+
+// Revoke ends all links that a holder has been issued so far, also after a
+// restart.
+func (s *Signer) Revoke(holder string) error {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	secret, err := readSecret(s.dir)
+	if err != nil {
+		return err
+	}
+	next := secret.revoked(holder, s.now())
+	if err := next.replace(s.dir); err != nil {
+		return err
+	}
+	s.ring.Store(newRing(next, s.now))
+	return nil
+}
+
+// revoked returns the secret with one more revocation and without those whose
+// links have all expired.
+func (s *Secret) revoked(holder string, now time.Time) *Secret {
+	next := *s
+	next.Revoked = slices.DeleteFunc(slices.Clone(s.Revoked), func(r Revocation) bool {
+		return r.Holder == holder || now.Sub(r.At) > MaxLife+leeway
+	})
+	next.Revoked = append(next.Revoked, Revocation{holder, now.UTC()})
+	return &next
+}
+
+// revocations returns when the links of holders were revoked, by all pseudonyms
+// that live links may have.
+func (s *Secret) revocations() map[string]time.Time {
+	all := map[string]time.Time{}
+	for _, k := range s.Keys {
+		key := k.derive(s.StoreID, holderPurpose)
+		for _, r := range s.Revoked {
+			all[pseudonym(key, r.Holder)] = r.At
+		}
+	}
+	return all
+}
+
+// issuedAt returns the time of issue for a link, which tokens have in seconds. It
+// is later than a revocation that came before it.
+func (r *ring) issuedAt(issued time.Time, holder string) time.Time {
+	if at, revoked := r.revoked[holder]; revoked && issued.After(at) && !issued.Truncate(time.Second).After(at) {
+		return at.Truncate(time.Second).Add(time.Second)
+	}
+	return issued
+}

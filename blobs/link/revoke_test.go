@@ -1,0 +1,91 @@
+package link
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/fault"
+)
+
+// heldBy signs a link for a holder who was allowed to have it some time ago.
+func heldBy(s *Signer, kind app.LinkKind, holder string, ago time.Duration) string {
+	now := s.now()
+	return s.Sign(app.Link{Kind: kind, ID: someID, Filename: "a", Holder: holder, Issued: now.Add(-ago), Expires: now.Add(MaxLife)})
+}
+
+func TestRevokedLinksStopWorkingForGood(t *testing.T) {
+	s, c := loadSigner(t)
+	c.move(time.Since(c.Now()) + 300*time.Millisecond)
+	get, put, oldest := heldBy(s, app.UploadGet, "ann", 0), heldBy(s, app.UploadPut, "ann", 0), heldBy(s, app.ResultGet, "ann", 0)
+	others := []string{heldBy(s, app.UploadGet, "bob", 0), heldBy(s, app.UploadGet, "", 0)}
+	check := func(when string) {
+		t.Helper()
+		verify(t, s, when, "GET", get, fault.LinkInvalid)
+		verify(t, s, when, "HEAD", oldest, fault.LinkInvalid)
+		verify(t, s, when, "PUT", put, fault.LinkInvalid)
+		for _, link := range others {
+			verify(t, s, when+", of another", "GET", link, "")
+		}
+	}
+	rotate(t, s, 2) // ann's links were signed with the first key
+	verify(t, s, "before", "GET", get, "")
+	if err := s.Revoke("ann"); err != nil {
+		t.Fatal(err)
+	}
+	check("at once")
+	c.move(time.Millisecond)
+	later := heldBy(s, app.UploadGet, "ann", 0)
+	verify(t, s, "asked for later, in the same second", "GET", later, "")
+	rotate(t, s, 3)
+	check("after a rotation")
+	if err := s.Revoke("carl"); err != nil {
+		t.Fatal(err)
+	}
+	secret, err := LoadSecret(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = NewSigner(s.dir, secret, c.Now)
+	check("after a restart")
+	verify(t, s, "asked for later, after a restart", "GET", later, "")
+	c.move(2 * time.Second)
+	verify(t, s, "asked for before, signed long after", "GET", heldBy(s, app.UploadGet, "ann", 2*time.Second+time.Millisecond), fault.LinkInvalid)
+	verify(t, s, "asked for long after", "GET", heldBy(s, app.UploadGet, "ann", 0), "")
+	if err := s.Revoke("ann"); err != nil {
+		t.Fatal(err)
+	}
+	verify(t, s, "after a second revocation", "GET", later, fault.LinkInvalid)
+}
+
+func TestRevocationsAreForgottenWithTheirLinks(t *testing.T) {
+	s, c := loadSigner(t)
+	for _, step := range []struct {
+		holder string
+		after  time.Duration
+		want   string
+	}{
+		{"ann", 0, "[ann]"},
+		{"bob", MaxLife, "[ann bob]"},
+		{"ann", 0, "[bob ann]"},
+		{"carl", 2 * leeway, "[bob ann carl]"},
+		{"dan", MaxLife, "[carl dan]"},
+	} {
+		c.move(step.after)
+		if err := s.Revoke(step.holder); err != nil {
+			t.Fatal(err)
+		}
+		secret, err := LoadSecret(s.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, r := range secret.Revoked {
+			got = append(got, r.Holder)
+		}
+		if fmt.Sprint(got) != step.want {
+			t.Errorf("%s after %v: %v, want %s", step.holder, step.after, got, step.want)
+		}
+	}
+}
