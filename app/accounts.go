@@ -263,7 +263,11 @@ type Caller struct {
 	Email        string
 	Role         apikey.Role
 	At           time.Time // when the key was found to be valid
+	Operator     bool      // whoever runs the service; has no key
 }
+
+// Operator is the caller of the control socket.
+func Operator() Caller { return Caller{Email: "the operator", Operator: true} }
 
 // routed returns the caller as routing rules see it.
 func (c Caller) routed() routing.User {

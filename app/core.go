@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"molrun/app/algorithm"
@@ -28,6 +29,8 @@ type core struct {
 	wake        chan struct{} // nudges the runner; holds one
 	changes     changes
 	live        liveStates
+	draining    sync.Mutex // held while drain changes
+	drain       atomic.Pointer[Drain]
 	definitions definitions
 }
 

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"molrun/app/algorithm"
+	"molrun/app/apikey"
 	"molrun/app/fault"
+	"molrun/app/naming"
 	"molrun/app/placement"
 	"molrun/app/routing"
 	"molrun/app/unit"
@@ -117,10 +119,17 @@ func (s *Runs) PlacementOf(ctx context.Context, j *Job) (placement.Placement, er
 	return p, nil
 }
 
-// DiskShortage returns the reason why no job may start now, "" if jobs may.
-// Jobs must not fill the disk space that records need: without it nothing could
+// Blocked returns the reason why no job may start now, "" if jobs may.
+func (s *Runs) Blocked() string {
+	if d := s.Drained(); d != nil {
+		return d.reason()
+	}
+	return s.diskShortage()
+}
+
+// diskShortage returns the reason why no job may start on this disk. Jobs must not fill the disk space that records need: without it nothing could
 // be recorded, deleted, or even read after a restart.
-func (s *Runs) DiskShortage() string {
+func (s *Runs) diskShortage() string {
 	disk, err := s.blobs.Disk()
 	if err != nil || disk.Free >= disk.Reserve {
 		return "" // a disk that can't be asked is found out about soon enough
@@ -146,3 +155,79 @@ func (s *Runs) SetProgress(id JobID, p *Progress) { s.live.setProgress(id, p) }
 
 // SetWaitReasons records why jobs wait. It replaces all earlier reasons.
 func (s *Runs) SetWaitReasons(reasons map[JobID]string) { s.live.setReasons(reasons) }
+
+// reason says why a job waits.
+func (d *Drain) reason() string {
+	text := fmt.Sprintf("waiting: %s drained the service at %s, so it starts no jobs", d.By, d.Since.UTC().Format(time.DateTime+" UTC"))
+	if d.Reason != "" {
+		text += ": " + d.Reason
+	}
+	return text
+}
+
+// Drained returns the drain, nil if jobs are started.
+func (s *Runs) Drained() *Drain { return s.drain.Load() }
+
+// Drain lets no more jobs start, until Resume and also after a restart. Draining
+// again replaces the reason.
+func (s *Runs) Drain(ctx context.Context, by Caller, reason string) (*Drain, error) {
+	if reason != "" {
+		if msg := naming.Check(reason); msg != "" {
+			return nil, fault.List(fault.Field{Loc: []any{"body", "reason"}, Type: "value", Msg: msg})
+		}
+	}
+	d := &Drain{Since: unit.At(s.now()), By: by.Email, Reason: reason}
+	return d, s.putDrain(ctx, by, d)
+}
+
+// Resume lets jobs start again.
+func (s *Runs) Resume(ctx context.Context, by Caller) error { return s.putDrain(ctx, by, nil) }
+
+func (s *Runs) putDrain(ctx context.Context, by Caller, d *Drain) error {
+	s.draining.Lock() // the order in memory is that of the commits
+	defer s.draining.Unlock()
+	err := s.store.Update(ctx, func(tx Tx) error {
+		if err := operates(tx, by); err != nil {
+			return err
+		}
+		if old := s.drain.Load(); d != nil && old != nil {
+			d.Since = old.Since
+		}
+		return tx.PutDrained(d)
+	})
+	if err != nil {
+		return err
+	}
+	s.drain.Store(d)
+	s.wakeRunner()
+	return nil
+}
+
+// operates returns nil if the caller speaks for the whole service: the operator, or
+// an admin where there is one organization only.
+func operates(tx Tx, by Caller) error {
+	if by.Operator {
+		return nil
+	}
+	keys, err := tx.Keys()
+	if err != nil {
+		return err
+	}
+	alone := by.Role == apikey.Admin
+	for _, k := range keys {
+		alone = alone && k.Organization == by.Organization
+	}
+	if !alone {
+		return fault.Errorf(fault.Forbidden, "only admins may do this, and only where no other organization has keys; ask the operator of the service, who has the command molrun drain")
+	}
+	return nil
+}
+
+// loadDrain reads the drain that an earlier run of the service left.
+func (c *core) loadDrain(ctx context.Context) error {
+	return c.store.View(ctx, func(tx Tx) error {
+		d, err := tx.Drained()
+		c.drain.Store(d)
+		return err
+	})
+}

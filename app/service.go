@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 
 	"molrun/app/algorithm"
@@ -36,6 +37,9 @@ func NewService(store Store, blobs Blobs, catalogue *algorithm.Catalogue, o Opti
 		ids:       sortid.NewSource(store.Floor()),
 		cursors:   cursor.Key(o.CursorKey),
 		wake:      make(chan struct{}, 1),
+	}
+	if err := c.loadDrain(context.Background()); err != nil {
+		return nil, err
 	}
 	return &Service{
 		Jobs:       &Jobs{c},

@@ -12,6 +12,7 @@ import (
 	"molrun/app/apikey"
 	"molrun/app/placement"
 	"molrun/app/sortid"
+	"molrun/app/unit"
 )
 
 // Store stores the records. Package storage implements it.
@@ -97,6 +98,10 @@ type Tx interface {
 	Stamp() (time.Time, error)
 	PutStamp(at time.Time) error
 
+	// Drained returns what the last PutDrained stored; nil is that jobs start.
+	Drained() (*Drain, error)
+	PutDrained(d *Drain) error
+
 	Key(id string) (*apikey.Key, error)
 	PutKey(k *apikey.Key) error
 	DeleteKey(id string) error
@@ -144,6 +149,14 @@ type Position string
 type StoredJob struct {
 	ID   JobID
 	JSON json.RawMessage
+}
+
+// Drain says since when and why the service starts no jobs. Running jobs go on, and
+// submissions are accepted.
+type Drain struct {
+	Since  unit.Time `json:"since"`
+	By     string    `json:"by"`               // e-mail address, or "the operator"
+	Reason string    `json:"reason,omitempty"` // one line
 }
 
 // JobPage is part of a listing.

@@ -3,6 +3,7 @@ package storage
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"iter"
 
@@ -131,4 +132,32 @@ func readClaimed(k kv.Key, value []byte) (app.Claimed, error) {
 		return app.Claimed{}, kv.ErrKey
 	}
 	return app.Claimed{Job: id, Attempt: int(attempt), Stop: stop == 1}, nil
+}
+
+// metaDrain is why no job is started.
+const metaDrain = "drained"
+
+// Drained returns what PutDrained stored, nil if nothing.
+func (t tx) Drained() (*app.Drain, error) {
+	text := t.Bucket(kv.Meta).Get([]byte(metaDrain))
+	if text == nil {
+		return nil, nil
+	}
+	d := &app.Drain{}
+	if err := json.Unmarshal(text, d); err != nil {
+		return nil, fmt.Errorf("read why the service is drained: %w", err)
+	}
+	return d, nil
+}
+
+// PutDrained stores why no job is started; nil is that jobs are.
+func (t tx) PutDrained(d *app.Drain) error {
+	if d == nil {
+		return t.Delete(kv.Meta, []byte(metaDrain))
+	}
+	text, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	return t.Replace(kv.Meta, []byte(metaDrain), text)
 }

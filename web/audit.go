@@ -33,6 +33,11 @@ var audited = map[string]string{
 	"POST /upload/:fileId/complete": "upload.complete",
 	"DELETE /files/:fileId":         "file.delete",
 
+	"POST /admin/drain":   "service.drain",
+	"DELETE /admin/drain": "service.resume",
+
+	"POST /control/drain":                 "service.drain",
+	"DELETE /control/drain":               "service.resume",
 	"POST /control/keys":                  "key.create",
 	"DELETE /control/keys/:id":            "key.delete",
 	"POST /control/keys/:id/disable":      "key.disable",

@@ -47,7 +47,8 @@ func Control(svc *app.Service, keeper *retention.Keeper, o ControlOptions) http.
 		c.Next()
 		audit.add(c, "control socket")
 	})
-	mount(engine, control{keys{svc.Accounts}, storage{keeper}, o}.routes(), func(_ class, next handler) handler {
+	byOperator := drain{svc.Runs, func(app.Caller) app.Caller { return app.Operator() }}
+	mount(engine, control{keys{svc.Accounts}, storage{keeper}, byOperator, o}.routes(), func(_ class, next handler) handler {
 		return func(c *gin.Context, by app.Caller) error {
 			defer limits.Apply(c)()
 			setWriteDeadline(c, time.Minute)
@@ -61,11 +62,14 @@ func Control(svc *app.Service, keeper *retention.Keeper, o ControlOptions) http.
 type control struct {
 	keys    keys
 	storage storage
+	drain   drain
 	options ControlOptions
 }
 
 func (h control) routes() []route {
 	return []route{
+		{"DELETE", "/control/drain", h.drain.end, open},
+		{"POST", "/control/drain", h.drain.begin, open},
 		{"GET", "/control/isolation", h.isolation, open},
 		{"GET", "/control/keys", h.keys.list, open},
 		{"POST", "/control/keys", h.keys.create, open},

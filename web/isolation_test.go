@@ -83,6 +83,7 @@ var inputsThatDoNot = map[string]any{
 	"body note":              "a note",
 	"body partial":           true,
 	"body priority":          -1,
+	"body reason":            "a reason",
 	"body size":              4,
 	"body tags":              map[string]any{"round": "1"},
 }

@@ -18,6 +18,7 @@ type route struct {
 // handlers are the handlers of the API, by noun.
 type handlers struct {
 	algorithms  algorithms
+	drain       drain
 	files       files
 	jobs        jobs
 	probes      probes
@@ -29,6 +30,9 @@ type handlers struct {
 // routes lists every route of the API, sorted by path.
 func (h handlers) routes() []route {
 	return []route{
+		{"DELETE", "/admin/drain", h.drain.end, keyed},
+		{"GET", "/admin/drain", h.drain.show, keyed},
+		{"POST", "/admin/drain", h.drain.begin, keyed},
 		{"GET", "/algorithms", h.algorithms.list, keyed},
 		{"GET", "/algorithms/:type", h.algorithms.get, keyed},
 		{"GET", "/files", h.files.list, listing},

@@ -253,6 +253,8 @@ func TestWritesAreRefusedWhenTheDiskIsFull(t *testing.T) {
 	s.store.writing.Store(&full)
 	job := `{"jobName":"a","type":"echo","settings":{}}`
 	tests := []struct{ method, path, body string }{
+		{"DELETE", "/admin/drain", ""},
+		{"POST", "/admin/drain", ""},
 		{"DELETE", "/files/absent", ""},
 		{"DELETE", "/jobs/absent", ""},
 		{"PATCH", "/jobs/absent", "{}"},

@@ -31,6 +31,7 @@ func New(svc *app.Service, o Options) http.Handler {
 	base := publicURL(o.PublicURL)
 	api := handlers{
 		algorithms:  algorithms{svc.Algorithms},
+		drain:       drain{svc.Runs, func(by app.Caller) app.Caller { return by }},
 		files:       files{svc.Files},
 		jobs:        jobs{svc.Jobs, newWaiters(o)},
 		probes:      probes{o.Version, o.Ready, o.Registry, o.Log},

@@ -58,7 +58,7 @@ keeps their results.`,
 		serveCommand(), keyCommand(), demoCommand(), algorithmsCommand(),
 		engineCommand(), healthCommand(), versionCommand(),
 		secretCommand(), auditCommand(),
-		storageCommand(), pruneCommand(), unitCommand(),
+		drainCommand(), resumeCommand(), storageCommand(), pruneCommand(), unitCommand(),
 		backupCommand(), restoreCommand(), checkCommand(), compactCommand(), doctorCommand(),
 	)
 	return root

@@ -46,7 +46,7 @@ type executor struct {
 	busy      bool      // the last round left work to do at once
 	failed    bool      // the queue could not be read
 	reasons   map[app.JobID]string
-	shortage  string // why no job may be started, as last found
+	blocked   string // why no job may be started, as last found
 }
 
 func newExecutor(from app.Executor, o Options) *executor {

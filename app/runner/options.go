@@ -22,9 +22,9 @@ type Options struct {
 	Workers      int           // how many jobs are prepared or collected at once; default 4
 	MaxFiles     int           // files and directories that a result may have; default 100,000
 
-	// DiskShortage says why no job may be started now, "" if one may. It is
+	// Blocked says why no job may be started now, "" if one may. It is
 	// called before jobs are started, so it must not block. Nil is always "".
-	DiskShortage func() string
+	Blocked func() string
 
 	// KeepFailed is how long the work directory of a failed job is retained; 0
 	// is not at all. RetainedDir is a directory of the runner's own in which it
@@ -61,8 +61,8 @@ func (o Options) withDefaults() Options {
 	if o.MaxFiles <= 0 {
 		o.MaxFiles = 100_000
 	}
-	if o.DiskShortage == nil {
-		o.DiskShortage = func() string { return "" }
+	if o.Blocked == nil {
+		o.Blocked = func() string { return "" }
 	}
 	if o.RetainedDir == "" {
 		o.KeepFailed = 0

@@ -42,7 +42,7 @@ func (r *Runner) round(ctx context.Context, e *executor) error {
 	if err := r.jobs.Queue(ctx, e.Name(), scan.Visit); err != nil {
 		return err
 	}
-	blocked := cmp.Or(r.shortage(e, scan.Waiting), e.whyUnseen())
+	blocked := cmp.Or(r.blocked(e, scan.Waiting), e.whyUnseen())
 	if blocked != "" {
 		limit = 0
 	}
@@ -101,15 +101,14 @@ func (r *Runner) attend(ctx context.Context, e *executor, id app.JobID, l turns.
 	})
 }
 
-// shortage says why none of the waiting jobs may be started, "" if they may:
-// what a job writes must not take the disk space that records need.
-func (r *Runner) shortage(e *executor, waiting []app.Waiting) string {
+// blocked says why none of the waiting jobs may be started, "" if they may.
+func (r *Runner) blocked(e *executor, waiting []app.Waiting) string {
 	if len(waiting) == 0 {
 		return ""
 	}
-	why := r.options.DiskShortage()
-	if why != e.shortage {
-		e.shortage = why
+	why := r.options.Blocked()
+	if why != e.blocked {
+		e.blocked = why
 		if why == "" {
 			r.options.Log.Info().Str("executor", e.Name()).Msg("jobs are started again")
 		} else {

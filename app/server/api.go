@@ -120,6 +120,9 @@ func (s *service) ready(ctx context.Context) (checks map[string]any, ok bool) {
 		}
 	}
 	checks = map[string]any{"database": "ok", "algorithmsReady": ready, "algorithmsNotReady": lacking, "isolation": s.executor.Isolation()}
+	if d := s.app.Runs.Drained(); d != nil {
+		checks["drained"] = "no job starts since " + d.Since.UTC().Format(time.RFC3339)
+	}
 	if s.slurm != nil {
 		checks["slurm"] = s.slurmState()
 	}

@@ -126,7 +126,7 @@ func (s *service) runner() *runner.Runner {
 		ReserveAfter: time.Duration(r.ReserveAfter),
 		KeepFailed:   time.Duration(r.KeepFailed),
 		RetainedDir:  filepath.Join(s.config.Data, "kept"),
-		DiskShortage: s.app.Runs.DiskShortage,
+		Blocked:      s.app.Runs.Blocked,
 		Program:      s.program,
 	})
 }

@@ -136,3 +136,24 @@ func (c *Control) DeleteKey(ctx context.Context, id string) error {
 func (c *Control) key(ctx context.Context, path string) (*Key, error) {
 	return ask[Key](ctx, c.client, http.MethodPost, path, nil, nil)
 }
+
+// Drain says since when and why a service starts no jobs.
+type Drain struct {
+	Since  time.Time `json:"since"`
+	By     string    `json:"by"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+// Drain lets the service start no more jobs.
+func (c *Control) Drain(ctx context.Context, reason string) (*Drain, error) {
+	body := map[string]any{}
+	if reason != "" {
+		body["reason"] = reason
+	}
+	return ask[Drain](ctx, c.client, http.MethodPost, "/control/drain", nil, body)
+}
+
+// Resume lets the service start jobs again.
+func (c *Control) Resume(ctx context.Context) error {
+	return c.client.call(ctx, http.MethodDelete, "/control/drain", nil, nil, nil)
+}

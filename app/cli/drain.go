@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"molrun/web/client"
+)
+
+func drainCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "drain",
+		Short: "Start no more jobs, before maintenance",
+		Long: `Start no more jobs until molrun resume, also after a restart. Running jobs go on, on
+a cluster also those that it has in its queue. Submissions are accepted; their
+records say why they wait.`,
+		Example: `  molrun drain --reason "new kernel on Friday"`,
+		Args:    cobra.NoArgs,
+	}
+	reason := c.Flags().String("reason", "", "one line that users read in their waiting jobs")
+	flags := addConfigFlags(c, false)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
+			d, err := control.Drain(ctx, *reason)
+			if err == nil {
+				fmt.Fprintf(c.ErrOrStderr(), "no job starts since %s; to go on: molrun resume\n", d.Since.Local().Format("2006-01-02 15:04:05"))
+			}
+			return err
+		})
+	}
+	return c
+}
+
+func resumeCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "resume",
+		Short:   "Start jobs again after molrun drain",
+		Example: "  molrun resume",
+		Args:    cobra.NoArgs,
+	}
+	flags := addConfigFlags(c, false)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
+			err := control.Resume(ctx)
+			if err == nil {
+				fmt.Fprintln(c.ErrOrStderr(), "jobs start again")
+			}
+			return err
+		})
+	}
+	return c
+}

@@ -1,0 +1,58 @@
+package web_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestAdminsOfTheOnlyOrganizationMayDrain(t *testing.T) {
+	s := start(t)
+	const path = "/admin/drain"
+	for name, key := range map[string]string{"a member": s.ann, "an admin among others": s.root} {
+		for _, method := range []string{"POST", "DELETE"} {
+			if a := s.as(key, method, path, ""); a.status != 403 {
+				t.Errorf("%s %s: %d %s", method, name, a.status, a.body)
+			}
+		}
+	}
+	same(t, "drained by nobody", s.want(200, "GET", path, "").body, "{\"drained\":false}\n")
+	for _, k := range s.keys("other") {
+		if err := s.app.Accounts.DeleteKey(t.Context(), k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a := s.as(s.ann, "POST", path, ""); a.status != 403 {
+		t.Errorf("a member: %d %s", a.status, a.body)
+	}
+	first := s.as(s.root, "POST", path, `{"reason":"a new disk"}`)
+	same(t, "the record", s.want(200, "GET", path, "").body, first.body)
+	if f := first.fields(t); f["by"] != "root@lab.example" || f["reason"] != "a new disk" || f["drained"] != true {
+		t.Errorf("drained: %s", first.body)
+	}
+	again := s.as(s.root, "POST", path, "").fields(t)
+	same(t, "since when, and why no longer", []any{again["since"], again["reason"]}, []any{first.fields(t)["since"], nil})
+	same(t, "faults", s.as(s.root, "POST", path, `{"reason":"a\nb","x":1}`).faults(t), []string{"body.x unknown"})
+	same(t, "faults", s.as(s.root, "POST", path, `{"reason":"a\nb"}`).faults(t), []string{"body.reason value"})
+	s.submit("waits")
+	if why := s.app.Runs.Blocked(); !strings.Contains(why, "root@lab.example drained the service") {
+		t.Errorf("jobs wait: %q", why)
+	}
+	if a := s.as(s.root, "DELETE", path, ""); a.body != "{\"drained\":false}\n" || s.app.Runs.Blocked() != "" {
+		t.Errorf("resumed: %s; %q", a.body, s.app.Runs.Blocked())
+	}
+}
+
+// keys returns the IDs of an organization's keys.
+func (s *service) keys(organization string) (ids []string) {
+	s.t.Helper()
+	all, err := s.app.Accounts.Keys(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, k := range all {
+		if k.Organization == organization {
+			ids = append(ids, k.ID)
+		}
+	}
+	return ids
+}
