@@ -13,12 +13,16 @@ import (
 	"molrun/app/audit"
 )
 
+func controlClient(socket string) *http.Client {
+	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}}}
+}
+
 // sendControl sends a request to the control socket and returns its status and body.
 func sendControl(t *testing.T, socket, path, body string) (int, string) {
 	t.Helper()
-	c := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-	}}}
+	c := controlClient(socket)
 	defer c.CloseIdleConnections()
 	resp, err := c.Post("http://molrun"+path, "application/json", strings.NewReader(body))
 	if err != nil {
@@ -39,6 +43,23 @@ func TestControlTakesABodyOfAMebibyte(t *testing.T) {
 		if status, text := sendControl(t, socket, "/control/keys", body); status != want {
 			t.Errorf("%d bytes: %d %s, want %d", size, status, text, want)
 		}
+	}
+}
+
+// TestConnectionEndsWithABodyThatIsTooLarge sends a few bytes too many, of which the
+// server does not know how many follow.
+func TestConnectionEndsWithABodyThatIsTooLarge(t *testing.T) {
+	socket := start(t).control()
+	c := controlClient(socket)
+	defer c.CloseIdleConnections()
+	body := struct{ io.Reader }{strings.NewReader("{}" + strings.Repeat(" ", 1<<20))}
+	resp, err := c.Post("http://molrun/control/keys", "application/json", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusRequestEntityTooLarge || !resp.Close {
+		t.Errorf("status %d, the connection ends: %v", resp.StatusCode, resp.Close)
 	}
 }
 

@@ -158,8 +158,14 @@ func besideError(n *ast.ReturnStmt) bool {
 	if len(n.Results) < 2 {
 		return false
 	}
-	last, ok := n.Results[len(n.Results)-1].(*ast.Ident)
-	return ok && strings.HasSuffix(strings.ToLower(last.Name), "err")
+	switch last := n.Results[len(n.Results)-1].(type) {
+	case *ast.Ident:
+		return strings.HasSuffix(strings.ToLower(last.Name), "err")
+	case *ast.CallExpr:
+		made, ok := last.Fun.(*ast.SelectorExpr)
+		return ok && (made.Sel.Name == "Errorf" || made.Sel.Name == "New")
+	}
+	return false
 }
 
 // isDuration reports whether an expression is a number of seconds, minutes or so

@@ -33,3 +33,10 @@ func TestErrorKeepsNoHeadersOfTheBodyThatWasMeant(t *testing.T) {
 		t.Errorf("headers %v", w.Header())
 	}
 }
+
+func TestNothingIsSentOfWhatHasNoJSON(t *testing.T) {
+	w := httptest.NewRecorder()
+	if err := respond.JSON(w, 200, make(chan int)); err == nil || w.Body.Len() > 0 {
+		t.Errorf("error %v, sent %q", err, w.Body)
+	}
+}

@@ -114,3 +114,26 @@ func TestConfinedProgramMustExist(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestConfinedProgramKeepsTheDescriptorsThatItWasGiven(t *testing.T) {
+	o := confinement(t)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := w.WriteString("given"); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	c := exec.CommandContext(t.Context(), "sh", "-c", "cat <&3; grep -c root /etc/passwd")
+	c.Dir, c.Env, c.ExtraFiles = t.TempDir(), []string{"PATH=/usr/bin:/bin"}, []*os.File{r}
+	done, err := Confine(c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	if out, err := c.CombinedOutput(); err != nil || string(out) != "given1\n" {
+		t.Errorf("%q, %v; want what the descriptor 3 holds, and the accounts", out, err)
+	}
+}
