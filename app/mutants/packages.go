@@ -46,19 +46,22 @@ var left = map[string]bool{
 // testedBy names the packages with the nearest tests where they are not in the
 // package itself and the closest folder above it that has some.
 var testedBy = map[string][]string{
-	"app":                 {"app", "web"},
-	"app/backup":          {"app/cli"},
-	"app/check":           {"app/cli"},
-	"app/datadir":         {"app/cli"},
-	"app/doctor":          {"app/cli"},
-	"app/retention":       {"app/cli"},
-	"app/server":          {"app/cli"},
-	"app/sortid":          {"storage"},
-	"app/task/process":    {"app/task/process", "app/task", "app/executor/local"},
-	"app/task/sandbox":    {"app/task/sandbox", "app/task", "app/executor/local"},
-	"app/task/start":      {"app/executor/local"},
-	"storage/kv":          {"storage/kv", "storage"},
-	"storage/kv/boltfile": {"storage/kv/boltfile", "storage/kv", "app/cli"},
+	"app":         {"app", "web"},
+	"app/backup":  {"app/cli"},
+	"app/check":   {"app/cli"},
+	"app/datadir": {"app/cli"},
+	"app/doctor":  {"app/cli"},
+	// The tests of app/executor/slurm take minutes on a real cluster.
+	"app/executor/slurm/client": {"app/executor/slurm/client"},
+	"app/executor/slurm/gather": {"app/executor/slurm/gather"},
+	"app/retention":             {"app/cli"},
+	"app/server":                {"app/cli"},
+	"app/sortid":                {"storage"},
+	"app/task/process":          {"app/task/process", "app/task", "app/executor/local"},
+	"app/task/sandbox":          {"app/task/sandbox", "app/task", "app/executor/local"},
+	"app/task/start":            {"app/executor/local"},
+	"storage/kv":                {"storage/kv", "storage"},
+	"storage/kv/boltfile":       {"storage/kv/boltfile", "storage/kv", "app/cli"},
 }
 
 // path is the package's folder in the module.
