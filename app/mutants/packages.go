@@ -61,7 +61,7 @@ var testedBy = map[string][]string{
 	"app/task/sandbox":          {"app/task/sandbox", "app/task", "app/executor/local"},
 	"app/task/start":            {"app/executor/local"},
 	"storage/kv":                {"storage/kv", "storage"},
-	"storage/kv/boltfile":       {"storage/kv/boltfile", "storage/kv", "app/cli"},
+	"storage/kv/boltfile":       {"storage/kv/boltfile", "storage/kv", "storage"},
 }
 
 // path is the package's folder in the module.

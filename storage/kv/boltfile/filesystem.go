@@ -102,7 +102,7 @@ func mountKind(path string) string {
 func kindOfDevice(mounts string, device uint64) string {
 	// The kernel splits both numbers of a device.
 	major := device>>8&0xFFF | device>>32&^0xFFF
-	minor := device&0xFF | device>>12&^0xFF
+	minor := device&0xFF | device>>12&0xFFFFFF00
 	want := fmt.Sprintf("%d:%d", major, minor)
 	for line := range strings.Lines(mounts) {
 		left, right, found := strings.Cut(line, " - ")

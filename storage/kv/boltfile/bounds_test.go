@@ -1,0 +1,108 @@
+package boltfile
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMountsOfLargeDeviceNumbersAndBrokenLines(t *testing.T) {
+	const mounts = "35 0:46 rw\n36 35 0:46 / /x rw - \n37 35 74565:7 / /y rw - xfs /dev/y rw\n"
+	for device, want := range map[uint64]string{0x345<<8 | 0x12000<<32 | 7: "xfs", 46: ""} {
+		if got := kindOfDevice(mounts, device); got != want {
+			t.Errorf("device %#x is on %q, want %q", device, got, want)
+		}
+	}
+}
+
+func TestHolderOfALockIsFound(t *testing.T) {
+	held, err := os.Create(filepath.Join(t.TempDir(), "held"))
+	must(t, err)
+	defer held.Close()
+	must(t, syscall.Flock(int(held.Fd()), syscall.LOCK_EX))
+	free := filepath.Join(t.TempDir(), "free")
+	must(t, os.WriteFile(free, nil, 0o600))
+	if p, ok := Holder(held.Name()); !ok || p.PID != os.Getpid() || p.Name == "" {
+		t.Errorf("%+v, %v; want this process", p, ok)
+	}
+	for _, path := range []string{free, free + "-none"} {
+		if p, ok := Holder(path); ok {
+			t.Errorf("%s is held by %v", path, p)
+		}
+	}
+}
+
+func TestUnreadablePartOfAFileIsAnError(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	must(t, err)
+	defer f.Close()
+	must(t, f.Truncate(1<<16))
+	data, err := syscall.Mmap(int(f.Fd()), 0, 1<<16, syscall.PROT_READ, syscall.MAP_SHARED)
+	must(t, err)
+	defer syscall.Munmap(data)
+	must(t, f.Truncate(0))
+	touched := byte(0)
+	if err := Guard(func() error { touched = data[1<<15]; return nil }); err == nil {
+		t.Errorf("it reads as %d", touched)
+	}
+}
+
+func TestSizeOfAMissingFileIsZero(t *testing.T) {
+	if n := sizeOf(filepath.Join(t.TempDir(), "none")); n != 0 {
+		t.Errorf("%d bytes", n)
+	}
+}
+
+func TestCounterTellsTheLastCommitAtOnce(t *testing.T) {
+	c := &Counter{noted: make(chan struct{}, 1)}
+	for commit := range int64(3) {
+		c.Note(commit)
+		if c.Last() != commit {
+			t.Errorf("commit %d, want %d", c.Last(), commit)
+		}
+	}
+}
+
+func TestDifferencesOfACopyAreFound(t *testing.T) {
+	for name, tt := range map[string]struct {
+		a, b string // what the databases hold; "" is nothing
+		same bool
+	}{
+		"equal": {"x", "x", true}, "both empty": {"", "", true}, "empty copy": {"", "x", false}, "empty original": {"x", "", false},
+		"another value": {"x", "y", false},
+	} {
+		databases := make([]*bolt.DB, 2)
+		for i, value := range []string{tt.a, tt.b} {
+			db, err := bolt.Open(filepath.Join(t.TempDir(), "db"), 0o600, nil)
+			must(t, err)
+			defer db.Close()
+			databases[i] = db
+			if value == "" {
+				continue
+			}
+			must(t, db.Update(func(tx *bolt.Tx) error {
+				b, err := tx.CreateBucket([]byte("bucket"))
+				if err != nil {
+					return err
+				}
+				return b.Put([]byte("key"), []byte(value))
+			}))
+		}
+		err := databases[0].View(func(a *bolt.Tx) error {
+			return databases[1].View(func(b *bolt.Tx) error { return compareBuckets(t.Context(), a, b) })
+		})
+		if tt.same != (err == nil) {
+			t.Errorf("%s: error %v, want one: %v", name, err, !tt.same)
+		}
+	}
+}
