@@ -7,6 +7,8 @@ import (
 
 	"molrun/app/apikey"
 	"molrun/app/fault"
+	"molrun/app/strictjson"
+	"molrun/storage/kv"
 )
 
 // Key returns the record of an API key.
@@ -31,7 +33,26 @@ func (t tx) PutKey(k *apikey.Key) error {
 	if err != nil {
 		return fmt.Errorf("put API key %s: %w", k.ID, err)
 	}
-	return t.Replace(bucketKeys, []byte(k.ID), value)
+	return t.Replace(bucketKeys, []byte(k.ID), withChecksum(value))
+}
+
+// keyChecksum names the last member of a stored API key, the CRC-32C of the record
+// without it. Keys that older versions have stored have none.
+const keyChecksum = "crc32c"
+
+func withChecksum(record []byte) []byte {
+	return strictjson.Append(record, keyChecksum, kv.Checksum(record))
+}
+
+// keyIsSound reports whether a stored API key has the checksum that it was stored
+// with.
+func keyIsSound(value []byte) bool {
+	end := bytes.LastIndex(value, []byte(`,"`+keyChecksum+`":`))
+	if end < 0 {
+		return true
+	}
+	record := append(bytes.Clone(value[:end]), '}')
+	return bytes.Equal(value, withChecksum(record))
 }
 
 // DeleteKey removes an API key.

@@ -480,10 +480,10 @@ func agreeAccounts(t *testing.T, tx app.Tx, s *simulation) {
 		t.Errorf("keys: %v\n%s", err, diff)
 	}
 	for n := range 10 {
-		digest := fmt.Sprint("definition ", n)
-		text, err := tx.Definition(digest)
-		if string(text) != s.definitions[digest] || (err == nil) != (s.definitions[digest] != "") {
-			t.Errorf("definition %q: %q, %v", digest, text, err)
+		want := s.definitions[fmt.Sprint("definition ", n)]
+		text, err := tx.Definition(sha256Hex(fmt.Sprint("definition ", n)))
+		if string(text) != want || (err == nil) != (want != "") {
+			t.Errorf("definition %d: %q, %v", n, text, err)
 		}
 	}
 }

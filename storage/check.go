@@ -3,6 +3,8 @@ package storage
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 
 	"molrun/app"
 	"molrun/app/sortid"
@@ -11,6 +13,7 @@ import (
 
 // checkJobs checks what holds between records, beyond their indexes.
 func checkJobs(ctx context.Context, t *kv.Tx, found *kv.Findings) error {
+	checkAccounts(t, found)
 	checkPrivate(t, found)
 	checkNames(t, found)
 	batches, err := countBatches(ctx, t, found)
@@ -18,6 +21,26 @@ func checkJobs(ctx context.Context, t *kv.Tx, found *kv.Findings) error {
 		batch.check(id, found)
 	}
 	return err
+}
+
+// checkAccounts finds changed API keys and algorithm files.
+func checkAccounts(t *kv.Tx, found *kv.Findings) {
+	for id, value := range t.Ascend(bucketKeys, nil) {
+		k, err := readKey(string(id), value)
+		switch {
+		case err != nil:
+			found.Addf("%v", err)
+		case k.ID != string(id):
+			found.Addf("API key %s is stored under another ID", k.ID)
+		case !keyIsSound(value):
+			found.Addf("API key %s has another checksum than when it was stored", id)
+		}
+	}
+	for name, text := range t.Ascend(bucketDefinitions, nil) {
+		if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != string(name) {
+			found.Addf("the algorithm file with digest %s has other bytes than were stored", name)
+		}
+	}
 }
 
 // checkPrivate finds private parts without a job. A job without a private part

@@ -60,6 +60,12 @@ var damages = []struct {
 	{"record that is not JSON", "read job", false, func(tx *bolt.Tx) error {
 		return errors.Join(bucketOf(tx, bucketJobs).Put(key(1), []byte("{")), bucketOf(tx, indexJobsClaimed).Put(key(1), nil))
 	}},
+	{"changed bit in a record", "has another checksum", false, func(tx *bolt.Tx) error {
+		return editRecord(tx, 1, "job-1", "job-0")
+	}},
+	{"lost checksum", "jobs.checksum lacks", true, func(tx *bolt.Tx) error {
+		return bucketOf(tx, "jobs.checksum").Delete(key(1))
+	}},
 	{"record with another ID", "stored under another ID", false, func(tx *bolt.Tx) error {
 		return editRecord(tx, 1, jobIDText(1), jobIDText(2))
 	}},

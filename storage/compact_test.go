@@ -3,6 +3,7 @@ package storage
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"molrun/app"
@@ -13,12 +14,14 @@ func grown(t *testing.T) string {
 	t.Helper()
 	path := newPath(t)
 	s := openAt(t, path, Options{})
-	big := make([]byte, 4<<20)
+	big := strings.Repeat("x", 4<<20)
 	for n := range 6 {
-		update(t, s, func(tx app.Tx) error { return tx.PutDefinition(jobIDText(n), big) })
+		update(t, s, func(tx app.Tx) error {
+			return tx.PutUpload(&app.Upload{ID: app.UploadID(jobIDText(100 + n)), ContentType: big})
+		})
 	}
 	for n := range 6 {
-		update(t, s, func(tx app.Tx) error { return tx.PutDefinition(jobIDText(n), []byte("small")) })
+		update(t, s, func(tx app.Tx) error { return tx.DeleteUpload(app.UploadID(jobIDText(100 + n))) })
 	}
 	putSample(t, s)
 	must(t, s.Close())

@@ -42,6 +42,7 @@ var jobs = kv.Table[app.Job]{
 		sum[app.Job]{sumJobsUsage, jobUsage},
 		sum[app.Job]{sumStatusesOrganization, statusesOfOrganization},
 		sum[app.Job]{sumStatusesType, statusesOfType},
+		kv.Checksums[app.Job]{Bucket: "jobs.checksum", Parts: []string{bucketJobs, bucketJobsPrivate}},
 	},
 }
 
@@ -53,6 +54,7 @@ var uploads = kv.Table[app.Upload]{
 		kv.Index[app.Upload]{Bucket: indexUploadsName, Entries: uploadName},
 		sum[app.Upload]{sumUploadsTotal, uploadTotal},
 		sum[app.Upload]{sumUploadsUsage, uploadUsage},
+		kv.Checksums[app.Upload]{Bucket: "uploads.checksum", Parts: []string{bucketUploads}},
 	},
 }
 

@@ -259,7 +259,7 @@ func (s *simulation) putAccount(tx app.Tx) error {
 	s.keys[k.ID] = k
 	text := fmt.Sprint("definition ", s.r.IntN(10))
 	s.definitions[text] = text
-	return errors.Join(tx.PutKey(k), tx.PutDefinition(text, []byte(text)))
+	return errors.Join(tx.PutKey(k), tx.PutDefinition(sha256Hex(text), []byte(text)))
 }
 
 func (s *simulation) dropKey(tx app.Tx) error {

@@ -20,6 +20,10 @@ func checkCommand() *cobra.Command {
 that records name; --deep reads them all and compares their SHA-256. It changes
 nothing, and may run while the service does: then it checks a snapshot.
 
+Records are compared with their checksums (CRC-32C), so that a changed bit is found.
+What the service derives from them is compared with them. No checksum covers task.json,
+outcome.json and the log of an attempt, the secret and the audit log.
+
 --repair needs the service stopped. It rebuilds what follows from the records:
 indexes, counts of batches, the floor of IDs. A copy of the database is kept next to
 it. Files that no record names are moved to set-aside/ in the data directory. What

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -119,5 +120,26 @@ func TestServiceStopsOnADamagedDatabase(t *testing.T) {
 	}
 	if _, errs, code := s.run("check"); code == 0 || !strings.Contains(errs, "damaged") {
 		t.Errorf("check: exit code %d: %s", code, errs)
+	}
+}
+
+// A bit that changes within a record leaves JSON that still makes sense.
+func TestCheckFindsAChangedBitOfARecord(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "")
+	u := s.user("lab", "ann@lab.example")
+	u.submit("j", "shell", script("echo sound"))
+	u.finished("j")
+	s.stop()
+	s.ok("check", "--deep")
+	database := filepath.Join(s.data(), datadir.Database)
+	data, err := os.ReadFile(database)
+	must(t, err)
+	must(t, os.WriteFile(database, bytes.ReplaceAll(data, []byte("echo sound"), []byte("echo round")), 0o600))
+	for _, args := range [][]string{nil, {"--deep"}, {"--repair"}} {
+		c, code := s.runCheck(args...)
+		if code != exitFailed || c.Count != 1 || !strings.Contains(c.Problems[0].Text, "has another checksum than when it was stored") {
+			t.Errorf("check %v: exit code %d, %+v", args, code, c)
+		}
 	}
 }

@@ -110,6 +110,11 @@ func buildDerived(db *bolt.DB, s *Schema, table AnyTable, name string) error {
 	return nil
 }
 
+// isBuilt reports whether a derived bucket was complete once.
+func isBuilt(tx *bolt.Tx, name string) bool {
+	return tx.Bucket([]byte(Meta)).Get([]byte(metaBuilt+name)) != nil
+}
+
 func markBuilt(tx *bolt.Tx, name string) error {
 	return tx.Bucket([]byte(Meta)).Put([]byte(metaBuilt+name), []byte("built"))
 }

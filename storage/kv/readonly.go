@@ -119,12 +119,14 @@ func (r *ReadOnly) Check(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-// checkBuckets finds missing buckets.
+// checkBuckets finds missing buckets. A derived one that an older version did not
+// have is none: Open builds it.
 func checkBuckets(t *Tx, found *Findings) {
 	derived := t.schema.derived()
 	for _, name := range t.schema.buckets() {
 		switch {
-		case t.bolt.Bucket([]byte(name)) != nil:
+		case t.has(name):
+		case slices.Contains(derived, name) && !isBuilt(t.bolt, name):
 		case slices.Contains(derived, name):
 			found.Derivef("the index %s is missing", name)
 		default:

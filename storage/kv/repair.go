@@ -77,11 +77,15 @@ func openClosed(path string, s *Schema, o Options) (*bolt.DB, error) {
 // derive replaces everything that follows from records. If it is interrupted,
 // the next Open builds the missing indexes.
 func derive(ctx context.Context, file *bolt.DB, s *Schema) error {
-	if err := rebuild(file, s, s.derived(), nil); err != nil {
+	if err := rebuild(file, s, s.rebuildable(), nil); err != nil {
 		return err
 	}
 	return file.Update(func(b *bolt.Tx) error {
 		t := &Tx{bolt: b, schema: s}
-		return errors.Join(repairFloor(t), s.Repair(ctx, t))
+		err := repairFloor(t)
+		for _, m := range s.mended() {
+			err = errors.Join(err, m.mend(t))
+		}
+		return errors.Join(err, s.Repair(ctx, t))
 	})
 }

@@ -38,6 +38,7 @@ type Migration func(*bolt.Tx) error
 type AnyTable interface {
 	name() string
 	derivedNames() []string
+	mended() []mender
 	build(tx *Tx, name string, from []byte, records int) (next []byte, err error)
 	check(ctx context.Context, tx *Tx, found *Findings) error
 }
@@ -56,6 +57,29 @@ func (s *Schema) derived() (names []string) {
 		names = append(names, table.derivedNames()...)
 	}
 	return names
+}
+
+// rebuildable returns the derived buckets that a repair makes anew.
+func (s *Schema) rebuildable() []string {
+	names := s.derived()
+	for _, m := range s.mended() {
+		names = slices.DeleteFunc(names, func(name string) bool { return name == m.Name() })
+	}
+	return names
+}
+
+// mended returns the derived buckets that a repair only mends.
+func (s *Schema) mended() (all []mender) {
+	for _, table := range s.Tables {
+		all = append(all, table.mended()...)
+	}
+	return all
+}
+
+// mender is a derived bucket that tells more than its records do.
+type mender interface {
+	Name() string
+	mend(t *Tx) error
 }
 
 // fillPercent says how full bbolt leaves a page when it splits it. Records are

@@ -121,6 +121,15 @@ func (table *Table[T]) derivedNames() (names []string) {
 	return names
 }
 
+func (table *Table[T]) mended() (all []mender) {
+	for _, d := range table.Derived {
+		if m, ok := d.(mender); ok {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
 // build adds some records to a derived bucket, beginning at from. It returns
 // where to continue, nil at the end.
 func (table *Table[T]) build(t *Tx, name string, from []byte, records int) ([]byte, error) {
@@ -152,10 +161,14 @@ func (table *Table[T]) build(t *Tx, name string, from []byte, records int) ([]by
 
 // check reads all records and compares the derived buckets with them.
 func (table *Table[T]) check(ctx context.Context, t *Tx, found *Findings) error {
-	records := make([]func(sortid.ID, *T), len(table.Derived))
-	ends := make([]func(context.Context) error, len(table.Derived))
-	for i, d := range table.Derived {
-		records[i], ends[i] = d.Check(t, found)
+	var records []func(sortid.ID, *T)
+	var ends []func(context.Context) error
+	for _, d := range table.Derived {
+		if !t.has(d.Name()) {
+			continue // of a newer version
+		}
+		record, end := d.Check(t, found)
+		records, ends = append(records, record), append(ends, end)
 	}
 	for k := range t.Ascend(table.Bucket, nil) {
 		if err := ctx.Err(); err != nil {

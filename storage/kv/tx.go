@@ -44,6 +44,9 @@ func (t *Tx) Bucket(name string) *bolt.Bucket {
 	return b
 }
 
+// has reports whether there is a bucket.
+func (t *Tx) has(name string) bool { return t.bolt.Bucket([]byte(name)) != nil }
+
 // Put stores a value. The caller must not change it before the commit.
 func (t *Tx) Put(bucket string, key, value []byte) error {
 	t.changes++

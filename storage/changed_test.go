@@ -1,0 +1,173 @@
+package storage
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+
+	"molrun/app"
+	"molrun/app/apikey"
+)
+
+// sha256Hex is the name under which the text of an algorithm file is stored.
+func sha256Hex(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// place is a byte of a stored value.
+type place struct {
+	bucket, key string
+	at          int
+}
+
+// places returns every byte of every record of a closed database.
+func places(t *testing.T, path string) (all []place) {
+	t.Helper()
+	edit(t, path, func(tx *bolt.Tx) error {
+		for _, bucket := range []string{bucketJobs, bucketJobsPrivate, bucketUploads, bucketKeys, bucketDefinitions} {
+			err := bucketOf(tx, bucket).ForEach(func(k, v []byte) error {
+				for at := range v {
+					all = append(all, place{bucket, string(k), at})
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return all
+}
+
+// flip changes a bit; the second time it restores it.
+func (p place) flip(t *testing.T, path string) {
+	t.Helper()
+	edit(t, path, func(tx *bolt.Tx) error {
+		value := bytes.Clone(bucketOf(tx, p.bucket).Get([]byte(p.key)))
+		value[p.at] ^= 1 << (p.at % 8)
+		return bucketOf(tx, p.bucket).Put([]byte(p.key), value)
+	})
+}
+
+// problems returns what a check of a closed database finds.
+func problems(t *testing.T, path string) string {
+	t.Helper()
+	r, err := OpenReadOnly(path)
+	must(t, err)
+	defer r.Close()
+	report, err := r.Check(t.Context())
+	must(t, err)
+	if report.Count == 0 {
+		return ""
+	}
+	return report.Err().Error()
+}
+
+func TestCheckFindsAChangedBitAnywhereInARecord(t *testing.T) {
+	const text = "format = 1\n"
+	path := newPath(t)
+	s := openAt(t, path, Options{})
+	putSample(t, s)
+	update(t, s, func(tx app.Tx) error {
+		if err := tx.PutKey(&apikey.Key{ID: "k", Organization: "lab", Email: "ann@lab.example", Role: apikey.Member}); err != nil {
+			return err
+		}
+		return tx.PutDefinition(sha256Hex(text), []byte(text))
+	})
+	var storedKey []byte
+	view(t, s, func(atx app.Tx) error {
+		storedKey = bytes.Clone(atx.(tx).Bucket(bucketKeys).Get([]byte("k")))
+		return nil
+	})
+	must(t, s.Close())
+	if found := problems(t, path); found != "" {
+		t.Fatal(found)
+	}
+	all := places(t, path)
+	for i := 0; i < len(all); i += 5 {
+		if all[i].bucket == bucketKeys && all[i].at >= len(storedKey)-len(`,"crc32c":4294967295}`) {
+			continue // the checksum itself, after the record
+		}
+		all[i].flip(t, path)
+		if problems(t, path) == "" {
+			t.Errorf("nothing is found of a changed bit in %+v", all[i])
+		}
+		all[i].flip(t, path)
+	}
+	t.Logf("%d bytes of records", len(all))
+}
+
+// TestKeysOfAnOlderVersionAreRead stores an API key without a checksum.
+func TestKeysOfAnOlderVersionAreRead(t *testing.T) {
+	path := newPath(t)
+	must(t, openAt(t, path, Options{}).Close())
+	edit(t, path, func(tx *bolt.Tx) error {
+		return bucketOf(tx, bucketKeys).Put([]byte("k"), []byte(`{"id":"k","organization":"lab","email":"ann@lab.example"}`))
+	})
+	if found := problems(t, path); found != "" {
+		t.Error(found)
+	}
+	s := openAt(t, path, Options{})
+	update(t, s, func(tx app.Tx) error {
+		k, err := tx.Key("k")
+		if err != nil {
+			return err
+		}
+		k.Disabled = true
+		return tx.PutKey(k)
+	})
+	must(t, s.Close())
+	place{bucketKeys, "k", 12}.flip(t, path)
+	if found := problems(t, path); !strings.Contains(found, "another checksum") {
+		t.Errorf("a key that was changed since: %q", found)
+	}
+}
+
+// TestRecordsOfAnOlderVersionGetChecksums opens a database without them.
+func TestRecordsOfAnOlderVersionGetChecksums(t *testing.T) {
+	path := oldDatabase(t)
+	must(t, openAt(t, path, Options{}).Close())
+	for _, bucket := range []string{bucketJobs, bucketUploads} {
+		p := place{bucket: bucket}
+		for _, one := range places(t, path) {
+			if one.bucket == bucket {
+				p = one
+			}
+		}
+		p.at -= 5
+		p.flip(t, path)
+		if found := problems(t, path); !strings.Contains(found, "another checksum") {
+			t.Errorf("%+v: found %q", p, found)
+		}
+		p.flip(t, path)
+	}
+}
+
+func TestRepairNeverMakesADamagedRecordLookSound(t *testing.T) {
+	path := damaged(t, func(tx *bolt.Tx) error {
+		if err := bucketOf(tx, indexJobsList).Delete(firstKey(tx, indexJobsList)); err != nil {
+			return err
+		}
+		return editRecord(tx, 1, "ann@", "anm@")
+	})
+	report, err := Repair(t.Context(), path, Options{})
+	must(t, err)
+	if report.Count != 1 || !strings.Contains(report.Problems[0].Text, fmt.Sprintf("%s has another checksum", jobIDText(1))) {
+		t.Errorf("after the repair: %+v", report)
+	}
+}
+
+// TestIndexesOfANewerVersionAreNoDamage checks a database that no service of this
+// version has opened yet.
+func TestIndexesOfANewerVersionAreNoDamage(t *testing.T) {
+	if found := problems(t, oldDatabase(t)); found != "" {
+		t.Error(found)
+	}
+}
