@@ -3,7 +3,7 @@
 // It implements app.Blobs and the handler of /blobs/. It owns these files in
 // the data directory:
 //
-//	secret                               the key ring that signs links, mode 0600
+//	secret                               the key ring that signs links and the revoked ones, mode 0600
 //	uploads/<xx>/<fileId>.<generation>   the body of one PUT; never changes
 //	uploads/tmp/                         bodies being received
 //	jobs/<id>/                           attempts, result and manifest.json of a job

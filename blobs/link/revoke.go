@@ -52,11 +52,9 @@ func (s *Secret) revocations() map[string]time.Time {
 	return all
 }
 
-// issuedAt returns the time of issue for a link, which tokens have in seconds. It
-// is later than a revocation that came before it.
-func (r *ring) issuedAt(issued time.Time, holder string) time.Time {
-	if at, revoked := r.revoked[holder]; revoked && issued.After(at) && !issued.Truncate(time.Second).After(at) {
-		return at.Truncate(time.Second).Add(time.Second)
-	}
-	return issued
+// revokes reports whether a link was issued before its holder's links were
+// revoked.
+func (r *ring) revokes(c *claims) bool {
+	at, revoked := r.revoked[c.Holder]
+	return revoked && !c.IssuedAt.Add(time.Duration(c.Milliseconds)*time.Millisecond).After(at)
 }

@@ -38,6 +38,13 @@ func TestRevokedLinksStopWorkingForGood(t *testing.T) {
 	c.move(time.Millisecond)
 	later := heldBy(s, app.UploadGet, "ann", 0)
 	verify(t, s, "asked for later, in the same second", "GET", later, "")
+	c.move(time.Millisecond)
+	if err := s.Revoke("ann"); err != nil {
+		t.Fatal(err)
+	}
+	verify(t, s, "after a second revocation in the same second", "GET", later, fault.LinkInvalid)
+	c.move(time.Millisecond)
+	later = heldBy(s, app.UploadGet, "ann", 0)
 	rotate(t, s, 3)
 	check("after a rotation")
 	if err := s.Revoke("carl"); err != nil {
@@ -56,7 +63,7 @@ func TestRevokedLinksStopWorkingForGood(t *testing.T) {
 	if err := s.Revoke("ann"); err != nil {
 		t.Fatal(err)
 	}
-	verify(t, s, "after a second revocation", "GET", later, fault.LinkInvalid)
+	verify(t, s, "after a third revocation", "GET", later, fault.LinkInvalid)
 }
 
 func TestRevocationsAreForgottenWithTheirLinks(t *testing.T) {

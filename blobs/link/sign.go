@@ -67,6 +67,7 @@ type verb struct {
 // contains no secrets.
 type claims struct {
 	jwt.RegisteredClaims              // iss, aud, sub (the ID), exp, iat, jti
+	Milliseconds         int          `json:"ms,omitempty"` // of iat, which has only seconds
 	Method               string       `json:"m"`
 	Kind                 app.LinkKind `json:"k"`
 	File                 int          `json:"f,omitempty"`
@@ -133,22 +134,22 @@ func (s *Signer) Sign(link app.Link) string {
 	}
 	verb := ring.verb(link.Kind)
 	name := tokenName(link.Filename)
-	holder := pseudonym(ring.holders, link.Holder)
 	token := jwt.NewWithClaims(jwt.SigningMethodHS256, &claims{
 		RegisteredClaims: jwt.RegisteredClaims{
 			Issuer:    ring.issuer,
 			Audience:  jwt.ClaimStrings{verb.audience},
 			Subject:   link.ID,
 			ExpiresAt: jwt.NewNumericDate(expires),
-			IssuedAt:  jwt.NewNumericDate(ring.issuedAt(issued, holder)),
+			IssuedAt:  jwt.NewNumericDate(issued),
 			ID:        rand.Text(),
 		},
-		Method:      verb.method,
-		Kind:        link.Kind,
-		File:        link.File,
-		Filename:    []byte(name),
-		ContentType: link.ContentType,
-		Holder:      holder,
+		Milliseconds: issued.Nanosecond() / int(time.Millisecond),
+		Method:       verb.method,
+		Kind:         link.Kind,
+		File:         link.File,
+		Filename:     []byte(name),
+		ContentType:  link.ContentType,
+		Holder:       pseudonym(ring.holders, link.Holder),
 	})
 	token.Header["kid"] = ring.kid
 	signed, err := token.SignedString(verb.keys[ring.kid])

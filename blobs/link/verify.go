@@ -78,7 +78,7 @@ func (r *ring) verify(request *http.Request) (*claims, error) {
 	if err := errors.Join(c.check(), asSigned(token, c)); err != nil {
 		return nil, err
 	}
-	if at, revoked := r.revoked[c.Holder]; revoked && !c.IssuedAt.After(at) {
+	if r.revokes(c) {
 		return nil, errors.New("the links of its holder were revoked")
 	}
 	if parseErr != nil {
