@@ -101,9 +101,9 @@ func (t tx) indexed(f app.JobFilter, tags []app.Tag) func(sortid.ID) (bool, erro
 
 // containsText returns a test for a text in lower case.
 func (t tx) containsText(text string) func(sortid.ID) (bool, error) {
-	bucket := t.Bucket(indexJobsText)
+	bucket, part := t.Bucket(indexJobsText), []byte(text)
 	return func(id sortid.ID) (bool, error) {
-		return bytes.Contains(bucket.Get(id[:]), []byte(text)), nil
+		return bytes.Contains(bucket.Get(id[:]), part), nil
 	}
 }
 

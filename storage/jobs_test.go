@@ -380,7 +380,11 @@ func benchmarkList(b *testing.B, jobs int) {
 	for from := 0; from < jobs; from += 1000 {
 		update(b, s, func(tx app.Tx) error {
 			for n := range 1000 {
-				if err := tx.PutJob(benchJob(from + n)); err != nil {
+				j := benchJob(from + n)
+				if n%10 == 0 {
+					j.Tags = map[string]string{"target": "6LU7"}
+				}
+				if err := tx.PutJob(j); err != nil {
 					return err
 				}
 			}
@@ -395,6 +399,11 @@ func benchmarkList(b *testing.B, jobs int) {
 		{"page", app.JobFilter{Organization: "lab"}, 50},
 		{"filtered", app.JobFilter{Organization: "lab", Email: "ann@lab.example", Statuses: []app.Status{app.Queued}}, 50},
 		{"none", app.JobFilter{Organization: "lab", Statuses: []app.Status{app.Failed}}, 0},
+		{"statuses", app.JobFilter{Organization: "lab", Statuses: []app.Status{app.Queued, app.Running, app.Failed}}, 50},
+		{"tag", app.JobFilter{Organization: "lab", Tags: []app.Tag{{Key: "target", Value: "6LU7"}}}, 50},
+		{"tag and type", app.JobFilter{Organization: "lab", Tags: []app.Tag{{Key: "target", Value: "6LU7"}}, Type: "echo"}, 50},
+		{"search", app.JobFilter{Organization: "lab", Search: "6lu7"}, 50},
+		{"search in vain", app.JobFilter{Organization: "lab", Search: "absent"}, 0},
 	} {
 		b.Run(listing.name, func(b *testing.B) {
 			b.ReportAllocs()
