@@ -19,7 +19,8 @@ type Files struct {
 // FileQuery selects and pages uploads; Folder "" is all.
 type FileQuery struct {
 	Folder            string
-	WholeOrganization bool // else the caller's own
+	SHA256            string // hex
+	WholeOrganization bool   // else the caller's own
 	Limit             int
 	StartKey          string
 	Faults            []fault.Field // found while decoding
@@ -34,11 +35,14 @@ type FileListing struct {
 
 // List returns uploads, newest first.
 func (s *Files) List(ctx context.Context, by Caller, q FileQuery) (*FileListing, error) {
-	f := UploadFilter{Organization: by.Organization, Email: by.Email, Folder: q.Folder}
+	f := UploadFilter{Organization: by.Organization, Email: by.Email, Folder: q.Folder, SHA256: q.SHA256}
 	if q.WholeOrganization {
 		f.Email = ""
 	}
 	listing := []string{"files", f.Organization, f.Email, f.Folder}
+	if f.SHA256 != "" {
+		listing = append(listing, f.SHA256)
+	}
 	after, err := s.readCursor(q.StartKey, q.Faults, listing...)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"molrun/app/fault"
 	"molrun/app/naming"
@@ -15,11 +16,13 @@ import (
 // UploadRequest asks for an upload.
 type UploadRequest struct {
 	Folder, Filename string
+	SHA256           string // hex; of bytes that need not be sent again, "" if not known
 	Base             string // what links begin with
 	Faults           []fault.Field
 }
 
-// UploadGrant is a new upload with its links.
+// UploadGrant is an upload with its links: a new one, or a completed one that has
+// the bytes already, of which only the link to fetch them is of use.
 type UploadGrant struct {
 	Upload                 *Upload
 	UploadURL, DownloadURL string
@@ -51,6 +54,9 @@ func (s *Files) Create(ctx context.Context, by Caller, r UploadRequest) (*Upload
 		ContentType:  contentType(r.Filename),
 		CreatedAt:    unit.At(now),
 	}
+	if known, err := s.known(ctx, u, r.SHA256); err != nil || known != nil {
+		return s.grant(by, known, now, r.Base), err
+	}
 	err := s.store.Update(ctx, func(tx Tx) error {
 		if err := s.admitUpload(tx, u.Organization); err != nil {
 			return err
@@ -60,14 +66,46 @@ func (s *Files) Create(ctx context.Context, by Caller, r UploadRequest) (*Upload
 	if err != nil {
 		return nil, err
 	}
+	return s.grant(by, u, now, r.Base), nil
+}
+
+// grant makes the links of an upload, nil of none.
+func (s *Files) grant(by Caller, u *Upload, now time.Time, base string) *UploadGrant {
+	if u == nil {
+		return nil
+	}
 	link := Link{
 		Kind: UploadPut, ID: string(u.ID), Filename: u.Filename, ContentType: u.ContentType,
 		Expires: now.Add(s.options.UploadTTL), Holder: by.KeyID, Issued: by.At,
 	}
-	grant := &UploadGrant{Upload: u, UploadURL: r.Base + s.blobs.Link(link), ExpiresAt: unit.At(link.Expires)}
+	grant := &UploadGrant{Upload: u, UploadURL: base + s.blobs.Link(link), ExpiresAt: unit.At(link.Expires)}
 	link.Kind = UploadGet
-	grant.DownloadURL = r.Base + s.blobs.Link(link)
-	return grant, nil
+	grant.DownloadURL = base + s.blobs.Link(link)
+	return grant
+}
+
+// known returns a completed upload of the same owner that has these bytes, nil if
+// there is none: the newest one of the same folder and name, or else the newest.
+func (s *Files) known(ctx context.Context, u *Upload, sha256 string) (known *Upload, err error) {
+	if sha256 == "" {
+		return nil, nil
+	}
+	err = s.store.View(ctx, func(tx Tx) error {
+		same, err := tx.UploadNamed(u.Organization, u.Email, u.Folder, u.Filename)
+		if err == nil && same.SHA256 == sha256 {
+			known = same
+			return nil
+		}
+		if err != nil && !errors.Is(err, fault.NotFound) {
+			return err
+		}
+		page, err := tx.Uploads(UploadFilter{Organization: u.Organization, Email: u.Email, SHA256: sha256}, "", 1)
+		if err == nil && len(page.Uploads) > 0 {
+			known = page.Uploads[0]
+		}
+		return err
+	})
+	return known, err
 }
 
 // admitUpload refuses an upload if the quota is exhausted, before anything is

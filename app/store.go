@@ -170,6 +170,7 @@ type UploadFilter struct {
 	Organization string
 	Email        string
 	Folder       string
+	SHA256       string // hex; completed uploads only
 }
 
 // UploadPage is part of a listing of uploads.

@@ -287,6 +287,9 @@ func agreeUploads(t *testing.T, tx app.Tx, s *simulation) {
 	if s.r.IntN(2) == 0 {
 		f.Folder = pick(s.r, someFolders)
 	}
+	if s.r.IntN(2) == 0 {
+		f.SHA256 = pick(s.r, someDigests)
+	}
 	want := s.listedUploads(f)
 	slices.Reverse(want)
 	var got []*app.Upload

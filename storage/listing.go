@@ -118,12 +118,11 @@ func copyJobs(ids []sortid.ID, stored [][]byte, size int) []app.StoredJob {
 // Uploads returns a page, newest first.
 func (t tx) Uploads(f app.UploadFilter, after app.Position, limit int) (page app.UploadPage, err error) {
 	page.Uploads = make([]*app.Upload, 0, min(limit, app.MaxPage))
-	bounds := endsOf(app.JobFilter{}, after)
-	for end := range t.falling(indexUploadsList, listPrefix(f.Organization, f.Email, f.Folder), bounds) {
-		if len(page.Uploads) == limit {
-			page.Next = after
-			break
-		}
+	index, prefix := indexUploadsList, listPrefix(f.Organization, f.Email, f.Folder)
+	if f.SHA256 != "" { // few, so the folder is looked for among them
+		index, prefix = indexUploadsDigest, digestKey(f.Organization, f.Email, f.SHA256)
+	}
+	for end := range t.falling(index, prefix, endsOf(app.JobFilter{}, after)) {
 		id, err := end.LastID()
 		if err != nil {
 			return page, fmt.Errorf("list files: %w", err)
@@ -131,6 +130,13 @@ func (t tx) Uploads(f app.UploadFilter, after app.Position, limit int) (page app
 		u, err := readUpload(t.Tx, id)
 		if err != nil {
 			return page, fmt.Errorf("list files: %w", err)
+		}
+		if f.Folder != "" && u.Folder != f.Folder {
+			continue
+		}
+		if len(page.Uploads) == limit {
+			page.Next = after
+			break
 		}
 		page.Uploads, after = append(page.Uploads, u), app.Position(end)
 	}

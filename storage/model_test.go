@@ -111,7 +111,8 @@ func (m *model) listedUploads(f app.UploadFilter) []*app.Upload {
 	for _, u := range m.uploads {
 		if u.Organization == f.Organization &&
 			(f.Email == "" || u.Email == f.Email) &&
-			(f.Folder == "" || u.Folder == f.Folder) {
+			(f.Folder == "" || u.Folder == f.Folder) &&
+			(f.SHA256 == "" || u.SHA256 == f.SHA256 && u.Completed()) {
 			all = append(all, u)
 		}
 	}

@@ -52,6 +52,7 @@ var uploads = kv.Table[app.Upload]{
 	Derived: []kv.Derived[app.Upload]{
 		kv.Index[app.Upload]{Bucket: indexUploadsList, Entries: uploadList},
 		kv.Index[app.Upload]{Bucket: indexUploadsName, Entries: uploadName},
+		kv.Index[app.Upload]{Bucket: indexUploadsDigest, Entries: uploadDigest},
 		sum[app.Upload]{sumUploadsTotal, uploadTotal},
 		sum[app.Upload]{sumUploadsUsage, uploadUsage},
 		kv.Checksums[app.Upload]{Bucket: "uploads.checksum", Parts: []string{bucketUploads}},

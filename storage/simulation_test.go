@@ -27,6 +27,7 @@ var (
 	someTags          = []app.Tag{{Key: "a", Value: "x"}, {Key: "a", Value: "xx"}, {Key: "ax", Value: "x"}, {Key: "B\x00", Value: "a:x"}}
 	someNotes         = []string{"", "Probe X", "a:xx\nÉtude"}
 	someFolders       = []string{"inputs", "inputs/a", "in"}
+	someDigests       = []string{"00ff", "00", "no hex"}
 	someFilenames     = []string{"a.pdb", "b.pdb", "a"}
 )
 
@@ -233,6 +234,7 @@ func (s *simulation) putUpload(tx app.Tx) error {
 		Folder:       pick(s.r, someFolders),
 		Filename:     pick(s.r, someFilenames),
 		Size:         s.r.Int64N(1 << 40),
+		SHA256:       pick(s.r, someDigests),
 		CreatedAt:    unit.At(testID(s.r.IntN(50)).Time()),
 	}
 	if old := s.uploads[anyOf(s.r, s.uploads)]; old != nil && s.r.IntN(3) == 0 {

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -106,4 +107,27 @@ func uploadName(id sortid.ID, u *app.Upload) []kv.Entry {
 
 func uploadKey(organization, email, folder, filename string) kv.Key {
 	return make(kv.Key, 0, 128).Text(organization).Text(email).Text(folder).Text(filename)
+}
+
+const indexUploadsDigest = "uploads.digest"
+
+// uploadDigest: organization, user or "" for all, SHA-256, id; only completed
+// uploads.
+func uploadDigest(id sortid.ID, u *app.Upload) []kv.Entry {
+	if !u.Completed() {
+		return nil
+	}
+	all := []kv.Entry{{Key: digestKey(u.Organization, "", u.SHA256).ID(id)}}
+	if u.Email != "" {
+		all = append(all, kv.Entry{Key: digestKey(u.Organization, u.Email, u.SHA256).ID(id)})
+	}
+	return all
+}
+
+func digestKey(organization, email, sha256 string) kv.Key {
+	k := make(kv.Key, 0, 128).Text(organization).Text(email)
+	if raw, err := hex.DecodeString(sha256); err == nil {
+		return k.Text(string(raw)) // half as long
+	}
+	return k.Text(sha256)
 }

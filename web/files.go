@@ -20,6 +20,7 @@ func (h files) list(c *gin.Context, by app.Caller) error {
 	query, faults := decode.Query(c, func(r *decode.Reader) app.FileQuery {
 		return app.FileQuery{
 			Folder:            r.Text("folder"),
+			SHA256:            r.Digest("sha256"),
 			StartKey:          r.StartKey(),
 			Limit:             int(r.Integer("limit", 1, app.MaxPage, app.DefaultPage)),
 			WholeOrganization: r.Flag("organization"),

@@ -21,6 +21,7 @@ const (
 	aPath      meaning = "a file of a result"
 	aMember    meaning = "a member of an organization"
 	aFolder    meaning = "a folder of uploads"
+	aDigest    meaning = "the digest of a file"
 	aCursor    meaning = "the cursor of a listing"
 	aTag       meaning = "a tag of a job"
 	someText   meaning = "a text that a job may have"
@@ -41,6 +42,7 @@ var inputsThatName = map[string]meaning{
 	"query jobEmail": aMember,
 	"query jobName":  aJob,
 	"query search":   someText,
+	"query sha256":   aDigest,
 	"query tag":      aTag,
 	"query startKey": aCursor,
 
@@ -168,6 +170,7 @@ type world struct {
 func populate(s *service) world {
 	const absent = "01AAAAAAAAAAAAAAAAAAAAAAAA"
 	file := s.upload("theirs.pdb", "ATOM")
+	s.upload("theirs-too.pdb", "THEIRS")
 	s.submit("theirs")
 	s.want(200, "PATCH", "/jobs/theirs", `{"tags":{"owner":"theirs"},"note":"A secret note"}`)
 	s.run("theirs", map[string]string{"theirs.txt": "secret", "a.pdb": "ATOM"})
@@ -177,12 +180,13 @@ func populate(s *service) world {
 		pairs: map[meaning][]pair{
 			aFile:    {{file, absent}},
 			aPath:    {{"theirs.txt", "absent.txt"}},
+			aDigest:  {{sha256Hex("THEIRS"), sha256Hex("absent")}},
 			aTag:     {{"owner:theirs", "owner:absent"}},
 			someText: {{"THEIRS", "absent"}, {"owner:theirs", "absent"}, {"a secret note", "absent"}},
 			aMember:  {{"ann@lab.example", "absent@lab.example"}},
 			newName:  {{"theirs", "absent"}, {"theirs.pdb", "absent.pdb"}, {"theirs-batch", "absent-b"}},
 		},
-		own: map[meaning]any{aPath: nil, aTag: nil, someText: nil, aMember: nil, aFolder: nil, aCursor: nil, references: map[string]any{}},
+		own: map[meaning]any{aPath: nil, aDigest: nil, aTag: nil, someText: nil, aMember: nil, aFolder: nil, aCursor: nil, references: map[string]any{}},
 	}
 	for _, name := range []string{"theirs", "theirs-batch", "theirs-row"} {
 		id := s.want(200, "GET", "/jobs/"+name, "").fields(s.t)["jobId"]

@@ -23,7 +23,7 @@ type uploads struct {
 // create handles PUT /upload/{filename}.
 func (h uploads) create(c *gin.Context, by app.Caller) error {
 	req, err := decode.Request(c, func(r *decode.Reader) app.UploadRequest {
-		req := app.UploadRequest{Filename: r.UncheckedPath("filename"), Folder: r.Text("folder")}
+		req := app.UploadRequest{Filename: r.UncheckedPath("filename"), Folder: r.Text("folder"), SHA256: r.Digest("sha256")}
 		if carriesFile(r.Request) {
 			r.Fault("value", []any{"body"}, "send no body here: the answer's uploadUrl takes the bytes of the file")
 		}
@@ -37,7 +37,12 @@ func (h uploads) create(c *gin.Context, by app.Caller) error {
 	if err != nil {
 		return err
 	}
-	return respond.JSON(c.Writer, http.StatusOK, viewGrant(grant))
+	view := viewGrant(grant)
+	if req.SHA256 != "" {
+		created := !grant.Upload.Completed()
+		view.Created = &created
+	}
+	return respond.JSON(c.Writer, http.StatusOK, view)
 }
 
 // carriesFile reports whether a request for links came with the file itself,
@@ -82,6 +87,7 @@ type uploadView struct {
 	Folder       string       `json:"folder"`
 	ExpiresAt    unit.Time    `json:"expiresAt"`
 	Instructions instructions `json:"instructions"`
+	Created      *bool        `json:"created,omitempty"` // where the request named the bytes
 }
 
 type instructions struct {
@@ -92,8 +98,12 @@ type instructions struct {
 
 func viewGrant(g *app.UploadGrant) uploadView {
 	u := g.Upload
+	status, upload := "ready", "PUT the bytes of the file to uploadUrl with these headers, then POST to /upload/"+string(u.ID)+"/complete."
+	if u.Completed() {
+		status, upload = "completed", "Send nothing: these bytes are there. Refer to the file by its fileId."
+	}
 	return uploadView{
-		Status:      "ready",
+		Status:      status,
 		FileID:      u.ID,
 		UploadURL:   g.UploadURL,
 		DownloadURL: g.DownloadURL,
@@ -101,7 +111,7 @@ func viewGrant(g *app.UploadGrant) uploadView {
 		Folder:      u.Folder,
 		ExpiresAt:   g.ExpiresAt,
 		Instructions: instructions{
-			Upload:      "PUT the bytes of the file to uploadUrl with these headers, then POST to /upload/" + string(u.ID) + "/complete.",
+			Upload:      upload,
 			Headers:     map[string]string{"Content-Type": u.ContentType},
 			CurlExample: curlExample(u, g.UploadURL),
 		},

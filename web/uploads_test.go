@@ -191,3 +191,42 @@ func TestCurlExampleWorksAsPasted(t *testing.T) {
 		same(t, name, s.send("GET", grant["downloadUrl"].(string), "").body, "bytes of "+name)
 	}
 }
+
+func TestSameBytesNeedNotBeSentAgain(t *testing.T) {
+	s := start(t)
+	digest := sha256Hex("ATOM")
+	fresh := s.want(200, "PUT", "/upload/a.pdb?sha256="+digest, "").fields(t)
+	same(t, "before anything was sent", []any{fresh["status"], fresh["created"]}, []any{"ready", true})
+	first := s.upload("a.pdb", "ATOM")
+	other := s.upload("b.pdb", "ATOM")
+	s.upload("c.pdb", "HETATM")
+	for _, tt := range []struct{ path, id string }{
+		{"/upload/a.pdb?sha256=" + digest, first},
+		{"/upload/b.pdb?sha256=" + strings.ToUpper(digest), other},
+		{"/upload/new.pdb?folder=x&sha256=" + digest, other}, // the newest
+		{"/upload/c.pdb?sha256=" + digest, other},            // that one has other bytes
+	} {
+		known := s.want(200, "PUT", tt.path, "").fields(t)
+		same(t, tt.path, []any{known["fileId"], known["status"], known["created"]}, []any{tt.id, "completed", false})
+		same(t, "the bytes", s.send("GET", known["downloadUrl"].(string), "").body, "ATOM")
+	}
+	if a := s.as(s.bob, "PUT", "/upload/a.pdb?sha256="+digest, ""); a.fields(t)["created"] != true {
+		t.Errorf("another member: %s", a.body)
+	}
+	ids := func(key, query string) (ids []string) {
+		for _, f := range s.as(key, "GET", "/files?sha256="+digest+query, "").fields(t)["files"].([]any) {
+			ids = append(ids, f.(map[string]any)["fileId"].(string))
+		}
+		return ids
+	}
+	same(t, "own files", ids(s.ann, ""), []string{other, first})
+	same(t, "in a folder", ids(s.ann, "&folder=inputs&limit=1"), []string{other})
+	same(t, "in another folder", ids(s.ann, "&folder=none"), []string(nil))
+	same(t, "another member's", ids(s.bob, ""), []string(nil))
+	same(t, "all members'", ids(s.bob, "&organization=true"), []string{other, first})
+	s.want(204, "DELETE", "/files/"+other, "")
+	same(t, "after deletion", s.want(200, "PUT", "/upload/b.pdb?sha256="+digest, "").fields(t)["fileId"], any(first))
+	for _, bad := range []string{"", "ab", digest + "00", strings.Repeat("g", 64)} {
+		same(t, bad, s.want(422, "PUT", "/upload/a.pdb?sha256="+bad, "").faults(t), []string{"query.sha256 value"})
+	}
+}

@@ -1,6 +1,8 @@
 package decode
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"slices"
 	"strconv"
@@ -89,6 +91,20 @@ func (r *Reader) Time(name string) time.Time {
 
 // firstYear keeps times within what every index can represent.
 const firstYear = 1970
+
+// Digest returns a SHA-256 digest in hex, in lower case.
+func (r *Reader) Digest(name string) string {
+	value, sent := r.parameter(name)
+	if !sent {
+		return ""
+	}
+	value = strings.ToLower(value)
+	if raw, err := hex.DecodeString(value); err != nil || len(raw) != sha256.Size {
+		r.Fault("value", []any{"query", name}, "use the 64 hexadecimal digits of a SHA-256 digest")
+		return ""
+	}
+	return value
+}
 
 func oneOf(values []string) string {
 	last := len(values) - 1
