@@ -37,7 +37,7 @@ physics: ## test the engine's physics thoroughly: up to 30 minutes on two cores
 compare: ## compare the engine's speed with LAMMPS (lmp), about four minutes
 	CGIDP_LAMMPS=Hst5,DSS1,aSyn140,ht2N4R $(GO) test -run SpeedNextToLAMMPS -count 1 -timeout 0 -v ./app/engine/cgidp/md
 
-mutants: ## plant mistakes and list those that no test notices; half an hour: MUTANTS_FLAGS='-lines 60 ./storage'
+mutants: ## plant mistakes and list those that no test notices; an hour or more for all: MUTANTS_FLAGS='-lines 60 ./storage'
 	@$(GO) run ./app/mutants $(MUTANTS_FLAGS)
 
 simulate: ## run the whole service on random seeds: SEEDS=10000
