@@ -1,6 +1,11 @@
 package app
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"molrun/app/unit"
+)
 
 // Blobs stores files and signs links to them. Package blobs implements it.
 type Blobs interface {
@@ -31,6 +36,23 @@ type Disk struct {
 	Size    int64 `json:"size"`    // bytes in all
 	Free    int64 `json:"free"`    // of them, those that this process may still use
 	Reserve int64 `json:"reserve"` // of these, those that uploads and new jobs leave alone
+
+	// The same for files (inodes). Files is 0 if the file system sets no limit.
+	Files        int64 `json:"files"`
+	FreeFiles    int64 `json:"freeFiles"`
+	ReserveFiles int64 `json:"reserveFiles"`
+}
+
+// Shortage says what the disk will lack once so many bytes more are stored, ""
+// if nothing.
+func (d Disk) Shortage(more int64) string {
+	switch {
+	case d.Free-more < d.Reserve:
+		return fmt.Sprintf("%s are free, %s are kept free", unit.Bytes(d.Free), unit.Bytes(d.Reserve))
+	case d.Files > 0 && d.FreeFiles < d.ReserveFiles:
+		return fmt.Sprintf("%s more can be made, %d are kept free", unit.Count(int(d.FreeFiles), "file"), d.ReserveFiles)
+	}
+	return ""
 }
 
 // LinkKind says what a link leads to.

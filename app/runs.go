@@ -124,17 +124,21 @@ func (s *Runs) Blocked() string {
 	if d := s.Drained(); d != nil {
 		return d.reason()
 	}
-	return s.diskShortage()
+	return s.DiskShortage()
 }
 
-// diskShortage returns the reason why no job may start on this disk. Jobs must not fill the disk space that records need: without it nothing could
-// be recorded, deleted, or even read after a restart.
-func (s *Runs) diskShortage() string {
+// DiskShortage returns the reason why no job may start on this disk, "" if jobs may.
+// Jobs must not fill the disk space that records need: without it nothing could be
+// recorded, deleted, or even read after a restart.
+func (s *Runs) DiskShortage() string {
 	disk, err := s.blobs.Disk()
-	if err != nil || disk.Free >= disk.Reserve {
-		return "" // a disk that can't be asked is found out about soon enough
+	if err != nil {
+		return "" // it is found out about soon enough
 	}
-	return fmt.Sprintf("waiting for free disk space: %s are free, %s are kept free", unit.Bytes(disk.Free), unit.Bytes(disk.Reserve))
+	if shortage := disk.Shortage(0); shortage != "" {
+		return "waiting for free disk space: " + shortage
+	}
+	return ""
 }
 
 // Wake returns the channel that receives when there may be something to start

@@ -60,6 +60,7 @@ type Options struct {
 type Dir struct {
 	path     string // absolute
 	root     *os.Root
+	tmp      *os.Root // tmpDir
 	options  Options
 	signer   *link.Signer
 	jobs     *result.Jobs
@@ -103,9 +104,14 @@ func Open(dir string, o Options) (*Dir, error) {
 	if err := layOut(root); err != nil {
 		return nil, errors.Join(fmt.Errorf("lay out %s: %w", dir, err), root.Close())
 	}
+	tmp, err := root.OpenRoot(tmpDir)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lay out %s: %w", dir, err), root.Close())
+	}
 	d := &Dir{
 		path:    dir,
 		root:    root,
+		tmp:     tmp,
 		options: o,
 		signer:  link.NewSigner(dir, o.Secret, o.Now),
 		run:     rand.Text()[:8],
@@ -146,7 +152,7 @@ func layOut(root *os.Root) error {
 }
 
 // Close closes the directory. All requests must have ended.
-func (d *Dir) Close() error { return d.root.Close() }
+func (d *Dir) Close() error { return errors.Join(d.tmp.Close(), d.root.Close()) }
 
 // Link returns the signed path and query of a link.
 func (d *Dir) Link(l app.Link) string { return d.signer.Sign(l) }

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"molrun/app"
-	"molrun/app/durable"
 	"molrun/app/fault"
 )
 
@@ -119,7 +118,7 @@ func (h *handler) store(s *sender, r *http.Request, id app.UploadID, a *access) 
 type incoming struct {
 	dir     *Dir
 	file    *os.File // nil once closed
-	name    string   // the temporary one
+	name    string   // the temporary one, in tmpDir
 	size    int64
 	checked int64 // size at the last check of the free space
 	digest  hash.Hash
@@ -131,8 +130,8 @@ func (d *Dir) receive(length int64) (*incoming, error) {
 	if err := d.checkSpace(max(length, 0)); err != nil {
 		return nil, err
 	}
-	name := path.Join(tmpDir, d.run+"."+rand.Text())
-	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	name := d.run + "." + rand.Text()
+	f, err := d.tmp.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, diskError("receive file", err)
 	}
@@ -149,8 +148,10 @@ func (d *Dir) receive(length int64) (*incoming, error) {
 // The reserve lets records be written on a disk that uploads have filled.
 func (d *Dir) checkSpace(length int64) error {
 	disk, err := d.Disk()
-	if err == nil && disk.Free-length < disk.Reserve {
-		err = fmt.Errorf("%d bytes free, %d wanted, %d reserved: %w", disk.Free, length, disk.Reserve, syscall.ENOSPC)
+	if err == nil {
+		if shortage := disk.Shortage(length); shortage != "" {
+			err = fmt.Errorf("%d bytes wanted; %s: %w", length, shortage, syscall.ENOSPC)
+		}
 	}
 	return diskError("check free space", err)
 }
@@ -215,38 +216,19 @@ func (in *incoming) sum() string { return hex.EncodeToString(in.digest.Sum(nil))
 func (in *incoming) publish(id app.UploadID, generation int) (int, error) {
 	err := errors.Join(in.file.Sync(), in.file.Close())
 	in.file = nil
-	if err == nil {
-		err = in.dir.makeShard(shardOf(id))
-	}
-	if err == nil {
-		generation, err = in.link(id, generation)
-	}
 	if err != nil {
 		return 0, diskError("store file", err)
 	}
-	name := uploadName(id, generation)
-	if err := durable.SyncDir(in.dir.root, path.Dir(name)); err != nil {
-		return 0, diskError("store file", errors.Join(err, in.dir.root.Remove(name)))
+	shard, err := in.dir.openShard(shardOf(id))
+	if err != nil {
+		return 0, diskError("store file", err)
 	}
-	return generation, nil
-}
-
-// makeShard makes a directory in uploads durable before any file in it is.
-func (d *Dir) makeShard(shard string) error {
-	d.shardMu.Lock()
-	defer d.shardMu.Unlock()
-	if d.shards[shard] {
-		return nil
+	defer shard.close()
+	generation, err = in.link(id, generation)
+	if err == nil {
+		err = shard.keep(path.Base(uploadName(id, generation)))
 	}
-	err := d.root.Mkdir(path.Join(uploadsDir, shard), 0o700)
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	if err := durable.SyncDir(d.root, uploadsDir); err != nil {
-		return err
-	}
-	d.shards[shard] = true
-	return nil
+	return generation, diskError("store file", err)
 }
 
 // link gives the file its final name. A link, unlike a rename, never replaces a
@@ -254,7 +236,7 @@ func (d *Dir) makeShard(shard string) error {
 // crash left behind. discard removes the temporary name.
 func (in *incoming) link(id app.UploadID, generation int) (int, error) {
 	for range 1000 {
-		err := in.dir.root.Link(in.name, uploadName(id, generation))
+		err := in.dir.root.Link(path.Join(tmpDir, in.name), uploadName(id, generation))
 		if !errors.Is(err, fs.ErrExist) {
 			return generation, err
 		}
@@ -286,12 +268,12 @@ func (h *handler) finish(ctx context.Context, id app.UploadID, f app.StoredFile)
 }
 
 // discard removes the temporary name, and with it the bytes unless they were
-// published.
+// published. It needs no descriptor.
 func (in *incoming) discard() error {
 	var err error
 	if in.file != nil {
 		err = in.file.Close()
 		in.file = nil
 	}
-	return errors.Join(err, in.dir.root.Remove(in.name))
+	return errors.Join(err, in.dir.tmp.Remove(in.name))
 }

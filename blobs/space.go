@@ -26,8 +26,16 @@ func Space(path string, reserve int64) (app.Disk, error) {
 	if reserve == 0 {
 		reserve = max(1<<30, size/20)
 	}
-	return app.Disk{Size: size, Free: int64(s.Bavail) * int64(s.Bsize), Reserve: reserve}, nil
+	files := int64(s.Files)
+	return app.Disk{
+		Size: size, Free: int64(s.Bavail) * int64(s.Bsize), Reserve: reserve,
+		Files: files, FreeFiles: int64(s.Ffree), ReserveFiles: min(max(reservedFiles, files/100), files/10),
+	}, nil
 }
+
+// reservedFiles is how many files at least can still be made when uploads are refused:
+// 1 % of all, but no less than this, except on a very small file system.
+const reservedFiles = 1000
 
 // diskError adds the operation to an error of the file system, and the code if
 // a client can act on it.

@@ -83,8 +83,11 @@ func printReport(w io.Writer, r *client.StorageReport) error {
 		return err
 	}
 	state := ""
-	if r.Disk.Free < r.Disk.Reserve {
+	switch {
+	case r.Disk.Free < r.Disk.Reserve:
 		state = "; until more is free no upload is taken and no job is started"
+	case r.Disk.Files > 0 && r.Disk.FreeFiles < r.Disk.ReserveFiles:
+		state = fmt.Sprintf("; only %d more files (inodes) can be made: until it is %d, no upload is taken and no job is started", r.Disk.FreeFiles, r.Disk.ReserveFiles)
 	}
 	_, err := fmt.Fprintf(w, "\ndisk: %s free of %s, %s are kept free%s\n",
 		unit.Bytes(r.Disk.Free), unit.Bytes(r.Disk.Size), unit.Bytes(r.Disk.Reserve), state)

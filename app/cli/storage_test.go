@@ -128,9 +128,31 @@ func smallDisk(t *testing.T, size string) string {
 	return dir
 }
 
+// A disk is full without space as well as without room for more files (inodes).
 func TestFullDiskRefusesUploadsAndDelaysJobs(t *testing.T) {
 	t.Parallel()
-	disk := smallDisk(t, "96m")
+	tests := map[string]struct {
+		size, reason string
+		fill         func(dir string) error
+	}{
+		"bytes": {"96m", "32.0 MiB", func(dir string) error { return os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 75<<20), 0o600) }},
+		"files": {"96m,nr_inodes=12000", "1000 are kept free", func(dir string) (err error) {
+			for n := 0; n < 11500 && err == nil; n++ {
+				err = os.WriteFile(filepath.Join(dir, fmt.Sprint(n)), nil, 0o600)
+			}
+			return err
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fullDisk(t, tt.size, tt.reason, tt.fill)
+		})
+	}
+}
+
+func fullDisk(t *testing.T, size, reason string, fill func(dir string) error) {
+	disk := smallDisk(t, size)
 	s := startServer(t, serverOptions{
 		config:     "[disk]\nreserve = \"32MiB\"\n[database]\nfile_system = \"any\"\n",
 		algorithms: map[string]string{"shell.toml": shellFile},
@@ -139,18 +161,22 @@ func TestFullDiskRefusesUploadsAndDelaysJobs(t *testing.T) {
 	u := s.user("lab", "ann@lab.example")
 	u.upload("in.txt", "before\n")
 	filler := filepath.Join(disk, "filler")
-	must(t, os.WriteFile(filler, make([]byte, 75<<20), 0o600))
+	must(t, os.Mkdir(filler, 0o700))
+	must(t, fill(filler))
 
 	u.put("large.txt", 10).answer().code(507, "STORAGE_FULL")
 	u.submit("waits", "shell", script("cat in/input.txt > out/out.txt", `,"input":"inputs/in.txt"`))
 	j := u.until("waits", "waiting with a reason", func(r record) bool { return r.StatusReason != "" })
-	if j.Status != "QUEUED" || !strings.Contains(j.StatusReason, "free disk space") || !strings.Contains(j.StatusReason, "32.0 MiB") {
+	if j.Status != "QUEUED" || !strings.Contains(j.StatusReason, "free disk space") || !strings.Contains(j.StatusReason, reason) {
 		t.Errorf("%s, reason %q", j.Status, j.StatusReason)
 	}
 	u.do("GET", "/jobs", nil).want(200)
 	u.do("GET", "/files", nil).want(200)
+	if out, errs, code := s.run("storage", "report"); code != 0 || !strings.Contains(out, "no job is started") {
+		t.Errorf("report: exit code %d: %s%s", code, out, errs)
+	}
 
-	must(t, os.Remove(filler))
+	must(t, os.RemoveAll(filler))
 	if j := u.finished("waits"); j.Status != "COMPLETED" || string(u.result("waits", "out.txt")) != "before\n" {
 		t.Errorf("after space was freed: %s, %+v", j.Status, j.Failure)
 	}

@@ -84,6 +84,8 @@ func checkSpace(_ context.Context, in *installation) []Finding {
 		return say(Warning, "%v", err)
 	case free < reserve:
 		return say(Problem, "%s are free of the %s that are kept for records, so uploads are refused; delete files or jobs, or use a larger disk", unit.Bytes(free), unit.Bytes(reserve))
+	case disk.Shortage(0) != "":
+		return say(Problem, "%s for records, so uploads are refused; delete files or jobs, or use a file system with more inodes", disk.Shortage(0))
 	case free < 2*reserve:
 		return say(Warning, "%s are free, and uploads are refused below %s; free some space soon", unit.Bytes(free), unit.Bytes(reserve))
 	}

@@ -15,6 +15,10 @@ type StorageReport struct {
 		Size    int64 `json:"size"`
 		Free    int64 `json:"free"`
 		Reserve int64 `json:"reserve"` // part of Free that uploads and new jobs leave alone
+
+		Files        int64 `json:"files"` // the same for files (inodes); 0 if there is no limit
+		FreeFiles    int64 `json:"freeFiles"`
+		ReserveFiles int64 `json:"reserveFiles"`
 	} `json:"disk"`
 	Rows []StorageRow `json:"rows"`
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"syscall"
 	"unicode"
 	"unicode/utf8"
 
@@ -110,7 +111,11 @@ func sentence(message string) string {
 func explain(r *http.Request, err error) fault.Error {
 	var known *fault.Error
 	switch {
-	case errors.As(err, &known):
+	case errors.As(err, &known) && known.Code != fault.Internal:
+		return *known
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return fault.Error{Code: fault.Unavailable, Message: "The server has no open files to spare; send the request again in a moment."}
+	case known != nil:
 		return *known
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		return fault.Error{Code: fault.Unavailable, Message: "The request was cancelled before it was done; send it again."}
