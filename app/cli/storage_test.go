@@ -316,3 +316,28 @@ func TestRetentionPoliciesApplyFromTheStart(t *testing.T) {
 		return strings.Contains(s.log.String(), `"name":"failed"`) && strings.Contains(s.log.String(), "deleted by the rules of retention")
 	})
 }
+
+// A failed job that has filled the disk does not keep others waiting: what is retained
+// of it goes first, and what is retained of others stays while that is enough.
+func TestWorkOfFailedJobsMakesRoom(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{
+		config:     "[disk]\nreserve = \"32MiB\"\n[database]\nfile_system = \"any\"\n",
+		algorithms: map[string]string{"shell.toml": shellFile},
+		data:       filepath.Join(smallDisk(t, "96m"), "data"),
+	})
+	u := s.user("lab", "ann@lab.example")
+	u.submit("failed", "shell", script("head -c 10000000 /dev/zero >out/small; exit 1", ""))
+	failed := u.finished("failed")
+	u.submit("full", "shell", script("head -c 65000000 /dev/zero >out/large; exit 1", ""))
+	full := u.finished("full")
+	u.submit("waits", "shell", script("echo done >out/out.txt", ""))
+	if j := u.finished("waits"); j.Status != "COMPLETED" {
+		t.Errorf("the job that waited is %s: %+v", j.Status, j.Failure)
+	}
+	for id, want := range map[string]bool{failed.JobID: true, full.JobID: false} {
+		if _, err := os.Stat(filepath.Join(s.data(), "jobs", id, "1", "work")); (err == nil) != want {
+			t.Errorf("work directory of %s: %v, want that it is there: %v", id, err, want)
+		}
+	}
+}

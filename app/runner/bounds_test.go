@@ -39,9 +39,14 @@ func TestTextOfExactlyTheLengthIsKeptWhole(t *testing.T) {
 
 func TestNoteThatCannotBeReadIsNotOver(t *testing.T) {
 	dir := t.TempDir()
-	r := retained{dir: dir, keep: time.Hour, now: time.Now}
-	if r.over(dir) || r.over(filepath.Join(dir, "none")) {
-		t.Error("the time of an unreadable note is over")
+	const id = "01KA000000000000000000000A"
+	must(t, os.MkdirAll(filepath.Join(dir, id+".1"), 0o700)) // no file
+	r := retained{dir: dir, keep: time.Hour, now: time.Now, jobs: nothingClaimed{}}
+	if notes, err := r.notes(t.Context()); len(notes) != 0 || err != nil {
+		t.Errorf("notes %v, %v; want none", notes, err)
+	}
+	if _, ok := readNote(filepath.Join(dir, "none")); ok {
+		t.Error("a note that is missing was read")
 	}
 }
 
@@ -49,10 +54,14 @@ func TestNoteIsOverAfterItsTime(t *testing.T) {
 	at := time.Date(2026, 11, 20, 10, 40, 0, 0, time.UTC)
 	r := retained{dir: t.TempDir(), keep: time.Hour, now: func() time.Time { return at }}
 	path := filepath.Join(r.dir, "note")
-	must(t, r.stamp(path))
+	must(t, r.stamp(path, true))
+	n, ok := readNote(path)
+	if !ok || !n.forSpace {
+		t.Errorf("note %+v, %v; want one for lack of space", n, ok)
+	}
 	for after, over := range map[time.Duration]bool{0: false, time.Hour - time.Second: false, time.Hour: true, 2 * time.Hour: true} {
 		r.now = func() time.Time { return at.Add(after) }
-		if got := r.over(path); got != over {
+		if got := r.over(n); got != over {
 			t.Errorf("after %v: %v, want %v", after, got, over)
 		}
 	}

@@ -124,9 +124,11 @@ func (a *attempt) finish(ctx context.Context, e app.Ending) {
 	completed := e.Failure == nil && e.Outcome != nil && e.Outcome.Cause == app.CauseDone
 	// If nothing is retained, a lost attempt's work directory only has to last
 	// until the next attempt has read it.
+	noted := false
 	if !completed && (!again || a.retained.keep > 0) {
-		if err := a.retained.note(a.id, a.number); err != nil {
-			a.log.Warn().Err(err).Msg("a work directory stays until the job is deleted")
+		err := a.retained.note(a.id, a.number, a.lacksSpace(e))
+		if noted = err == nil; !noted {
+			a.log.Warn().Err(err).Msg("it can't be noted that a work directory is retained, so it is not")
 		}
 	}
 	err := a.record(ctx, "end", func(ctx context.Context) error {
@@ -135,7 +137,7 @@ func (a *attempt) finish(ctx context.Context, e app.Ending) {
 	if err != nil {
 		return // ctx has ended; the next runner finds the same
 	}
-	a.clear(ctx, completed, again)
+	a.clear(ctx, completed, noted, again)
 	took := time.Since(a.begin)
 	switch {
 	case completed:
@@ -150,7 +152,7 @@ func (a *attempt) finish(ctx context.Context, e app.Ending) {
 }
 
 // clear removes what is no longer needed of an attempt whose end is recorded.
-func (a *attempt) clear(ctx context.Context, completed, again bool) {
+func (a *attempt) clear(ctx context.Context, completed, noted, again bool) {
 	if a.remote != nil {
 		if err := a.worker(ctx, a.remote.Remove); err != nil && ctx.Err() == nil {
 			a.log.Warn().Err(err).Msg("an attempt's directory can't be removed now from the folder that is shared with the cluster")
@@ -159,7 +161,7 @@ func (a *attempt) clear(ctx context.Context, completed, again bool) {
 	if completed {
 		return // the collection has removed the work directories
 	}
-	err := a.worker(ctx, func() error { return a.retained.clear(a.id, a.number, again) })
+	err := a.worker(ctx, func() error { return a.retained.clear(a.id, a.number, noted, again) })
 	if err != nil && ctx.Err() == nil {
 		a.log.Warn().Err(err).Msg("a work directory can't be removed now")
 	}

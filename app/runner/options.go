@@ -26,6 +26,11 @@ type Options struct {
 	// called before jobs are started, so it must not block. Nil is always "".
 	Blocked func() string
 
+	// DiskShortage says what the disk lacks, "" if nothing. While it lacks
+	// something, retained work directories are removed. It must not block. Nil is
+	// always "".
+	DiskShortage func() string
+
 	// KeepFailed is how long the work directory of a failed job is retained; 0
 	// is not at all. RetainedDir is a directory of the runner's own in which it
 	// notes them; without it none is retained.
@@ -63,6 +68,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Blocked == nil {
 		o.Blocked = func() string { return "" }
+	}
+	if o.DiskShortage == nil {
+		o.DiskShortage = func() string { return "" }
 	}
 	if o.RetainedDir == "" {
 		o.KeepFailed = 0

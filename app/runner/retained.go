@@ -19,9 +19,10 @@ import (
 const sweepAtOnce = 1000
 
 // retained are the work directories of attempts that were not completed. They
-// are removed some time later. A note, which is a file <job>.<attempt> whose
-// content is a time, says since when one is retained. So a sweep looks at those
-// jobs only, however many there are.
+// are removed some time later, or when the disk lacks space (makeRoom). A note, which
+// is a file <job>.<attempt>, says since when one is retained, and whether the attempt
+// failed for lack of space. So a sweep looks at those jobs only, however many there
+// are.
 //
 // The note is written before the end of the attempt is recorded, and nothing is
 // removed before that: until then the directory is the only thing that tells how
@@ -35,29 +36,36 @@ type retained struct {
 }
 
 // note writes that an attempt's work directory is retained from now on.
-func (r *retained) note(id app.JobID, attempt int) error {
+func (r *retained) note(id app.JobID, attempt int, forSpace bool) error {
 	if r.dir == "" {
 		return nil
 	}
 	if err := os.MkdirAll(r.dir, 0o700); err != nil {
 		return err
 	}
-	return r.stamp(r.notePath(id, attempt))
+	return r.stamp(r.notePath(id, attempt), forSpace)
 }
 
 func (r *retained) notePath(id app.JobID, attempt int) string {
 	return filepath.Join(r.dir, string(id)+"."+strconv.Itoa(attempt))
 }
 
-func (r *retained) stamp(path string) error {
-	return os.WriteFile(path, []byte(r.now().UTC().Format(time.RFC3339)), 0o600)
+// stamp writes a note: a time, and a second line if the attempt lacked space.
+func (r *retained) stamp(path string, forSpace bool) error {
+	text := r.now().UTC().Format(time.RFC3339)
+	if forSpace {
+		text += "\n" + forSpaceLine
+	}
+	return os.WriteFile(path, []byte(text), 0o600)
 }
 
+const forSpaceLine = "failed for lack of space"
+
 // clear removes what is not retained of an attempt whose end is recorded: the
-// work directories of those before it, and its own if none are retained. Its own
+// work directories of those before it, and its own unless it is noted. Its own
 // stays in any case if the job runs again, because the next attempt may read it.
-func (r *retained) clear(id app.JobID, attempt int, again bool) error {
-	if r.keep > 0 || again {
+func (r *retained) clear(id app.JobID, attempt int, noted, again bool) error {
+	if noted && r.keep > 0 || again {
 		return r.removeBefore(id, attempt)
 	}
 	return r.remove(id, attempt)
@@ -90,27 +98,51 @@ func (r *retained) remove(id app.JobID, attempt int) error {
 // sweep removes the work directories whose time is over. Those of claimed jobs
 // stay: the end of their attempt may not be recorded yet.
 func (r *retained) sweep(ctx context.Context) error {
-	notes, err := os.ReadDir(r.dir)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(notes) == 0 {
-		return nil
-	}
-	claimed, unread := claimedAttempts(ctx, r.jobs)
-	if unread != nil {
-		return errors.Join(err, unread)
-	}
+	notes, err := r.notes(ctx)
 	removed := 0
-	for _, note := range notes {
+	for _, n := range notes {
 		if ctx.Err() != nil || removed == sweepAtOnce {
 			break
 		}
-		id, attempt, ok := parseNote(note.Name())
-		if !ok || claimed[id] != 0 || !r.over(filepath.Join(r.dir, note.Name())) {
+		if !r.over(n) {
 			continue
 		}
 		removed++
-		err = errors.Join(err, r.remove(id, attempt))
+		err = errors.Join(err, r.remove(n.job, n.attempt))
 	}
 	return err
+}
+
+// notes reads the notes of jobs that are not claimed, as far as they can be read.
+func (r *retained) notes(ctx context.Context) (notes []note, err error) {
+	files, err := os.ReadDir(r.dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(files) == 0 {
+		return nil, nil
+	}
+	claimed, unread := claimedAttempts(ctx, r.jobs)
+	if unread != nil {
+		return nil, errors.Join(err, unread)
+	}
+	for _, file := range files {
+		id, attempt, ok := parseNote(file.Name())
+		if !ok || claimed[id] != 0 {
+			continue
+		}
+		if n, ok := readNote(filepath.Join(r.dir, file.Name())); ok {
+			n.job, n.attempt = id, attempt
+			notes = append(notes, n)
+		}
+	}
+	return notes, err
+}
+
+// readNote reads the content of a note, false if it can't be read.
+func readNote(path string) (n note, ok bool) {
+	text, err := os.ReadFile(path)
+	since, rest, _ := strings.Cut(string(text), "\n")
+	n.forSpace = rest == forSpaceLine
+	n.since, _ = time.Parse(time.RFC3339, since) // zero if that was not written
+	return n, err == nil
 }
 
 // parseNote returns the attempt that the name of a note stands for.
@@ -125,15 +157,10 @@ func parseNote(name string) (app.JobID, int, bool) {
 
 // over reports whether the time of a note is over. If a crash has left a note
 // without a time, that begins now.
-func (r *retained) over(path string) bool {
-	text, err := os.ReadFile(path)
-	if err != nil {
+func (r *retained) over(n note) bool {
+	if n.since.IsZero() {
+		r.stamp(r.notePath(n.job, n.attempt), n.forSpace) // if this fails, the next sweep tries again
 		return false
 	}
-	since, err := time.Parse(time.RFC3339, string(text))
-	if err != nil {
-		r.stamp(path) // if this fails, the next sweep tries again
-		return false
-	}
-	return r.now().Sub(since) >= r.keep
+	return r.now().Sub(n.since) >= r.keep
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,9 +34,9 @@ func TestSweepSparesYoungAndForeignFiles(t *testing.T) {
 	for _, id := range []app.JobID{old, young} {
 		must(t, os.MkdirAll(filepath.Join(dir, string(id), "2", task.WorkDir), 0o700))
 	}
-	must(t, k.note(old, 2))
+	must(t, k.note(old, 2, false))
 	now = now.Add(time.Hour)
-	must(t, k.note(young, 2))
+	must(t, k.note(young, 2, true))
 	must(t, os.WriteFile(filepath.Join(k.dir, "notes"), []byte("mine"), 0o600))
 	must(t, os.WriteFile(filepath.Join(k.dir, string(young)+".1"), nil, 0o600)) // cut short by a crash
 	must(t, k.sweep(t.Context()))
@@ -52,4 +53,59 @@ func TestSweepSparesYoungAndForeignFiles(t *testing.T) {
 	if len(notes) != 1 || notes[0].Name() != "notes" {
 		t.Errorf("%v are left, want only the file that is not a note", notes)
 	}
+}
+
+// While the disk lacks space, what is retained goes one by one: first of jobs that
+// failed for that reason, then the oldest.
+func TestRetainedWorkMakesRoom(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		disk := &gauge{}
+		w.options.DiskShortage = disk.shortage
+		w.play(func(name string, _ int) script {
+			s := script{runs: time.Minute, cause: app.CauseExit}
+			if name == "said so" {
+				s.log = "write: No space left on device\n"
+			}
+			return s
+		})
+		w.start()
+		var order []app.JobID
+		for _, name := range []string{"old", "new", "said so"} {
+			order = append(order, w.submit(ann, name, `{}`))
+			w.finished(name)
+			time.Sleep(time.Hour)
+		}
+		disk.set("waiting for free disk space")
+		left := func() (ids []app.JobID) {
+			for _, id := range order {
+				if isDir(w.path(id, "1", task.WorkDir)) {
+					ids = append(ids, id)
+				}
+			}
+			return ids
+		}
+		for _, want := range [][]app.JobID{order[:2], order[1:2], nil} {
+			for end := time.Now().Add(time.Hour); len(left()) > len(want) && time.Now().Before(end); {
+				time.Sleep(roomPause / 10)
+			}
+			if got := left(); !slices.Equal(got, want) {
+				t.Errorf("%v are left, want %v of %v", got, want, order)
+			}
+		}
+	})
+}
+
+// A work directory that can't be noted would stay for ever, on a disk that is full.
+func TestWorkThatIsNotNotedIsRemoved(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		must(t, os.WriteFile(w.options.RetainedDir, nil, 0o600)) // no directory, so no note
+		w.play(func(string, int) script { return script{runs: time.Minute, cause: app.CauseExit} })
+		w.start()
+		id := w.submit(ann, "a", `{}`)
+		w.finished("a")
+		time.Sleep(time.Minute)
+		if isDir(w.path(id, "1", task.WorkDir)) {
+			t.Error("the work directory is still there")
+		}
+	})
 }

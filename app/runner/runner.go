@@ -75,6 +75,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 	if r.options.RetainedDir != "" {
 		others.Go(func() { sweepHourly(ctx, r.options.Log, "work directories of failed jobs", r.retained.sweep) })
+		others.Go(func() { r.retained.makeRoom(ctx, r.options.Log, r.options.DiskShortage) })
 	}
 	r.loop(ctx)
 	cancel()

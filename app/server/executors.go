@@ -127,6 +127,7 @@ func (s *service) runner() *runner.Runner {
 		KeepFailed:   time.Duration(r.KeepFailed),
 		RetainedDir:  filepath.Join(s.config.Data, "kept"),
 		Blocked:      s.app.Runs.Blocked,
+		DiskShortage: s.app.Runs.DiskShortage,
 		Program:      s.program,
 	})
 }

@@ -1,0 +1,90 @@
+package runner
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"molrun/app"
+)
+
+const (
+	// roomEvery is how often makeRoom looks at the disk.
+	roomEvery = 5 * time.Second
+	// roomPause is how long the removal of a work directory may take to show in the
+	// free space.
+	roomPause = time.Second
+)
+
+// makeRoom removes retained work directories, one at a time, while the disk lacks
+// space, until ctx ends: they must not keep jobs and uploads waiting.
+func (r *retained) makeRoom(ctx context.Context, log zerolog.Logger, shortage func() string) {
+	for pause := roomEvery; ; {
+		sleep(ctx, pause)
+		if ctx.Err() != nil {
+			return
+		}
+		pause = roomEvery
+		if why := shortage(); why != "" && r.removeFirst(ctx, log, why) {
+			pause = roomPause
+		}
+	}
+}
+
+// removeFirst removes the most dispensable work directory and reports whether there
+// was one.
+func (r *retained) removeFirst(ctx context.Context, log zerolog.Logger, why string) bool {
+	notes, err := r.notes(ctx)
+	if err == nil && len(notes) == 0 {
+		return false
+	}
+	var first note
+	if err == nil {
+		first = slices.MinFunc(notes, note.compare)
+		err = r.remove(first.job, first.attempt)
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			log.Warn().Err(err).Msg("no work directory of a failed job can be removed to make room; will try again")
+		}
+		return false
+	}
+	log.Warn().Str("job", string(first.job)).Int("attempt", first.attempt).Str("reason", why).
+		Msg("the work directory of a failed job is removed early to make room")
+	return true
+}
+
+// note says of an attempt that its work directory is retained.
+type note struct {
+	job      app.JobID
+	attempt  int
+	since    time.Time // zero if a crash has cut the note short
+	forSpace bool      // the attempt failed for lack of space
+}
+
+// compare puts the most dispensable note first: of an attempt that failed for lack
+// of space, since others may still tell somebody something; then the oldest.
+func (n note) compare(other note) int {
+	switch {
+	case n.forSpace && !other.forSpace:
+		return -1
+	case !n.forSpace && other.forSpace:
+		return 1
+	}
+	return n.since.Compare(other.since)
+}
+
+// spaceErrors are what programs print when there is no space.
+var spaceErrors = []string{"No space left on device", "Disk quota exceeded"}
+
+// lacksSpace reports whether an attempt that ends now has failed for lack of space,
+// as far as that can be told: the disk lacks it, or the program said so.
+func (a *attempt) lacksSpace(e app.Ending) bool {
+	if a.options.DiskShortage() != "" {
+		return true
+	}
+	return e.Failure != nil && slices.ContainsFunc(spaceErrors, func(text string) bool { return strings.Contains(e.Failure.LogTail, text) })
+}
