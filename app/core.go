@@ -111,9 +111,9 @@ type Options struct {
 	Routing   routing.Table    // where jobs run
 	Program   string           // path of this binary, for {molrun}
 
-	// Confine sandboxes the programs that check settings; nil runs them with all
-	// rights of this process.
-	Confine validator.Confine
+	// Validators runs the programs that check settings; nil is a pool with all
+	// defaults.
+	Validators *validator.Pool
 
 	// Quota tells what an organization may use; nil is no bound.
 	Quota func(organization string) Quota

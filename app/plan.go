@@ -209,7 +209,7 @@ func (p *plan) validate(ctx context.Context, rows []row) error {
 		}
 		asked, index = append(asked, question), append(index, i)
 	}
-	answers, err := p.algorithm.RunValidator(ctx, p.options.Confine, asked)
+	answers, err := p.algorithm.RunValidator(ctx, p.options.Validators, p.by.Organization+"/"+p.by.Email, asked)
 	if err != nil {
 		return err
 	}

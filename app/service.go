@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"molrun/app/algorithm"
+	"molrun/app/algorithm/validator"
 	"molrun/app/cursor"
 	"molrun/app/routing"
 	"molrun/app/sortid"
@@ -27,6 +28,9 @@ func NewService(store Store, blobs Blobs, catalogue *algorithm.Catalogue, o Opti
 		return nil, errors.New("the key that signs cursors must have 32 bytes")
 	case o.Now == nil:
 		return nil, errors.New("a service needs a clock")
+	}
+	if o.Validators == nil {
+		o.Validators = validator.NewPool(validator.Options{})
 	}
 	c := &core{
 		store:     store,

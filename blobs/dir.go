@@ -5,7 +5,7 @@
 //
 //	secret                               the key ring that signs links and the revoked ones, mode 0600
 //	uploads/<xx>/<fileId>.<generation>   the body of one PUT; never changes
-//	uploads/tmp/                         bodies being received
+//	uploads/tmp/                         bodies being received, directories of TempDir
 //	jobs/<id>/                           attempts, result and manifest.json of a job
 //	trash/                               removed jobs, until no download reads them
 //
@@ -153,6 +153,16 @@ func layOut(root *os.Root) error {
 
 // Close closes the directory. All requests must have ended.
 func (d *Dir) Close() error { return errors.Join(d.tmp.Close(), d.root.Close()) }
+
+// TempDir makes an empty directory and returns its path. The caller removes it; if
+// it can't, Sweep of a later process does.
+func (d *Dir) TempDir() (path string, err error) {
+	name := filepath.Join(tmpDir, d.run+"."+rand.Text())
+	if err := d.root.Mkdir(name, 0o700); err != nil {
+		return "", diskError("make a directory", err)
+	}
+	return filepath.Join(d.path, name), nil
+}
 
 // Link returns the signed path and query of a link.
 func (d *Dir) Link(l app.Link) string { return d.signer.Sign(l) }

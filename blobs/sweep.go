@@ -58,7 +58,7 @@ func (d *Dir) Sweep(
 		},
 	}
 	err = errors.Join(
-		leftovers(tmpDir, d.root.Remove),
+		leftovers(tmpDir, d.removeAll),
 		leftovers(trashDir, d.removeAll),
 		orphans.walk(ctx, d.root),
 	)

@@ -25,9 +25,8 @@ func (a *File) ValidatesFaulty() bool { return a.checker != nil && a.checker.alw
 
 // RunValidator returns the faults that the algorithm's own program finds, a list
 // for each row; paths begin below the settings. An error says that the program
-// could not be asked, which is no fault of the settings. Without confine the
-// program runs with all rights of this process.
-func (a *File) RunValidator(ctx context.Context, confine validator.Confine, rows []ValidatorRow) ([][]fault.Field, error) {
+// could not be asked, which is no fault of the settings. Users share the pool.
+func (a *File) RunValidator(ctx context.Context, pool *validator.Pool, user string, rows []ValidatorRow) ([][]fault.Field, error) {
 	if a.checker == nil {
 		return make([][]fault.Field, len(rows)), nil
 	}
@@ -42,6 +41,6 @@ func (a *File) RunValidator(ctx context.Context, confine validator.Confine, rows
 			return nil, &fault.Error{Code: fault.Internal, Message: "the settings could not be checked", Err: fmt.Errorf("validator of %s %s: %w", a.Type, a.Version, err)}
 		}
 	}
-	p := validator.Program{Type: a.Type, Version: a.Version, Many: a.checker.many, Sandbox: a.Sandbox, Confine: confine}
-	return p.Ask(ctx, questions)
+	program := validator.Program{Type: a.Type, Version: a.Version, Many: a.checker.many, Sandbox: a.Sandbox}
+	return pool.Ask(ctx, user, program, questions)
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"molrun/app/algorithm/validator"
 	"molrun/app/fault"
 )
 
@@ -21,6 +22,8 @@ func validated(t *testing.T, script, more string) *File {
 	return parseOK(t, head+"[validate]\ncommand = [\"/bin/sh\", \"-c\", '''"+script+"''', \"check\", { if = \"settings.text\", args = [\"{files.text}\"] }]\n"+more+
 		"\n[[parameters]]\nname = \"n\"\ntype = \"integer\"\ndefault = 0\n[[parameters]]\nname = \"text\"\nfile = [\".txt\"]\n")
 }
+
+func newPool() *validator.Pool { return validator.NewPool(validator.Options{}) }
 
 func rowsOf(settings ...string) []ValidatorRow {
 	rows := make([]ValidatorRow, len(settings))
@@ -36,7 +39,7 @@ const faulty = `while read -r line; do case "$line" in *13*) echo "[{\"loc\":[\"
 func TestValidatorAnswersEachRow(t *testing.T) {
 	for _, many := range []string{"", "many = true"} {
 		a := validated(t, faulty, many)
-		got, err := a.RunValidator(t.Context(), nil, rowsOf(`{"n":1}`, `{"n":13}`, `{"n":2}`, `{"n":130}`, `{"n":3}`))
+		got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(`{"n":1}`, `{"n":13}`, `{"n":2}`, `{"n":130}`, `{"n":3}`))
 		if want := "[[] [{[n 0] unlucky luck}] [] [{[n 0] unlucky luck}] []]"; err != nil || fmt.Sprint(got) != want {
 			t.Errorf("%q: %v, %v; want %s", many, got, err, want)
 		}
@@ -53,7 +56,7 @@ func TestManyRowsAreOneProcess(t *testing.T) {
 	for i := range settings {
 		settings[i] = fmt.Sprintf(`{"n":%d}`, i)
 	}
-	got, err := a.RunValidator(t.Context(), nil, rowsOf(settings...))
+	got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(settings...))
 	if err != nil || len(got) != len(settings) || got[13] == nil || got[12] != nil || got[1999] != nil {
 		t.Fatalf("%d answers, %v", len(got), err)
 	}
@@ -73,7 +76,7 @@ func TestValidatorReadsFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := a.RunValidator(t.Context(), nil, rows)
+	got, err := a.RunValidator(t.Context(), newPool(), "ann", rows)
 	if want := "[[{[] b- value}] [{[] - value}] [{[] c- value}] [{[] b- value}]]"; err != nil || fmt.Sprint(got) != want {
 		t.Errorf("%v, %v; want %s", got, err, want)
 	}
@@ -82,7 +85,7 @@ func TestValidatorReadsFiles(t *testing.T) {
 func TestValidatorSeesNothingOfTheService(t *testing.T) {
 	t.Setenv("MOLRUN_SECRET", "s3cret")
 	a := validated(t, `echo "[{\"loc\":[],\"msg\":\"$(env | cut -d= -f1 | sort | tr '\n' ' ')in $(ls -A | wc -l) files\"}]"`, "")
-	got, err := a.RunValidator(t.Context(), nil, rowsOf(`{}`))
+	got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(`{}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +115,7 @@ func TestValidatorThatCannotAnswer(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := validated(t, tt.script, tt.many).RunValidator(t.Context(), nil, rowsOf(`{}`, `{"n":1}`))
+			got, err := validated(t, tt.script, tt.many).RunValidator(t.Context(), newPool(), "ann", rowsOf(`{}`, `{"n":1}`))
 			var e *fault.Error
 			if got != nil || !errors.As(err, &e) || e.Code != tt.code || e.Message == "" || !strings.Contains(e.Err.Error(), tt.cause) {
 				t.Errorf("%v, error %v; want %s with cause %q", got, err, tt.code, tt.cause)
@@ -124,15 +127,32 @@ func TestValidatorThatCannotAnswer(t *testing.T) {
 // Tools that exit with 1 because they found something have answered.
 func TestValidatorMayFailWithFindings(t *testing.T) {
 	a := validated(t, `echo '[{"loc":["n"],"msg":"bad"}]'; exit 1`, "")
-	got, err := a.RunValidator(t.Context(), nil, rowsOf(`{}`))
+	got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(`{}`))
 	if want := "[[{[n] bad value}]]"; err != nil || fmt.Sprint(got) != want {
 		t.Errorf("%v, %v; want %s", got, err, want)
 	}
 }
 
+// A process that the validator leaves behind holds its output open.
+func TestValidatorMayLeaveAProcessBehind(t *testing.T) {
+	for answer, want := range map[string]string{
+		"[]": "[[]]", `[{"loc":["n"],"msg":"bad"}]`: "[[{[n] bad value}]]",
+	} {
+		a := validated(t, "setsid sleep 8 & echo '"+answer+"'", "")
+		got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(`{}`))
+		if err != nil || fmt.Sprint(got) != want {
+			t.Errorf("%v, %v; want %s", got, err, want)
+		}
+	}
+	cut := validated(t, "setsid sleep 8 & echo '['", "")
+	if _, err := cut.RunValidator(t.Context(), newPool(), "ann", rowsOf(`{}`)); fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("without the end of its output: %v", err)
+	}
+}
+
 func TestMissingValidatorProgram(t *testing.T) {
 	a := parseOK(t, head+"[validate]\ncommand = [\"/nosuch/program\"]\n")
-	if _, err := a.RunValidator(t.Context(), nil, rowsOf(`{}`)); fault.CodeOf(err) != fault.Unavailable {
+	if _, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(`{}`)); fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("error %v", err)
 	}
 }
@@ -147,7 +167,7 @@ func TestValidatorIsStoppedWithItsCaller(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := a.RunValidator(ctx, nil, rowsOf(`{}`))
+		_, err := a.RunValidator(ctx, newPool(), "ann", rowsOf(`{}`))
 		done <- err
 	}()
 	f, err := os.Open(pipe) // waits for the validator
@@ -170,7 +190,7 @@ func TestValidatorIsStoppedWithItsCaller(t *testing.T) {
 
 func TestNoValidator(t *testing.T) {
 	a := parseOK(t, head)
-	got, err := a.RunValidator(t.Context(), nil, rowsOf(`{}`, `{}`))
+	got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(`{}`, `{}`))
 	if a.HasValidator() || err != nil || len(got) != 2 {
 		t.Errorf("%v, %v", got, err)
 	}

@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -41,62 +39,21 @@ input and print its faults, one array a line.`,
 	c.Flags().StringVar(&f.out, "out", "", "folder for the results")
 	c.Flags().BoolVar(&f.validate, "validate", false, "only check settings read from standard input")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		fasta, err := f.readFASTA()
-		if err != nil {
-			return err
-		}
 		if f.validate {
-			return validateSettings(c.InOrStdin(), c.OutOrStdout(), fasta)
+			return cgidp.Validate(c.Context(), f.fasta, c.InOrStdin(), c.OutOrStdout())
 		}
-		return f.simulate(c, fasta)
+		return f.simulate(c)
 	}
 	return c
 }
 
-// readFASTA returns the text of the file, nil if no file is named. Of a file that is
-// too long it returns enough for Parse to notice.
-func (f *cgidpFlags) readFASTA() ([]byte, error) {
-	if f.fasta == "" {
-		return nil, nil
-	}
-	file, err := os.Open(f.fasta)
-	if err != nil {
-		return nil, fmt.Errorf("read the FASTA file: %w", err)
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, cgidp.MaxFASTA+1))
-	if text == nil {
-		text = []byte{} // an empty file is still a file
-	}
-	return text, err
-}
-
-// validateSettings writes the faults of each settings document of r.
-func validateSettings(r io.Reader, w io.Writer, fasta []byte) error {
-	documents := json.NewDecoder(r)
-	answers := json.NewEncoder(w)
-	for {
-		var settings json.RawMessage
-		err := documents.Decode(&settings)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read settings: %w", err)
-		}
-		_, faults := cgidp.Parse(settings, fasta)
-		if faults == nil {
-			faults = []cgidp.Fault{}
-		}
-		if err := answers.Encode(faults); err != nil {
-			return err
-		}
-	}
-}
-
-func (f *cgidpFlags) simulate(c *cobra.Command, fasta []byte) error {
+func (f *cgidpFlags) simulate(c *cobra.Command) error {
 	if f.settings == "" || f.out == "" {
 		return usageError{errors.New("give --settings FILE and --out DIR")}
+	}
+	fasta, err := cgidp.ReadFASTA(f.fasta)
+	if err != nil {
+		return err
 	}
 	text, err := os.ReadFile(f.settings)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -81,6 +82,7 @@ type instance struct {
 	http    *http.Client
 	env     []string // added to the common environment
 	flags   []string // of serve
+	binary  string   // instead of the test itself
 	files   int      // limit of open files for serve; 0 inherits it
 	exited  chan struct{}
 }
@@ -111,13 +113,14 @@ type serverOptions struct {
 	flags      []string // of serve
 	files      int      // limit of open files
 	data       string   // data directory, if not next to the configuration
+	binary     string   // molrun, instead of the test itself
 }
 
 // startServer starts a server that ends with the test.
 func startServer(t *testing.T, o serverOptions) *instance {
 	t.Helper()
 	s := &instance{
-		t: t, dir: t.TempDir(), dataDir: o.data, env: o.env, flags: o.flags, files: o.files,
+		t: t, dir: t.TempDir(), dataDir: o.data, env: o.env, flags: o.flags, files: o.files, binary: o.binary,
 		stderr: &logBuffer{}, secrets: &confidential{}, http: checkedClient(t),
 	}
 	s.writeFiles(o)
@@ -165,7 +168,7 @@ func (s *instance) tail() string {
 
 // command returns a molrun command that uses the server's configuration.
 func (s *instance) command(args ...string) *exec.Cmd {
-	c := exec.Command(os.Args[0], args...)
+	c := exec.Command(cmp.Or(s.binary, os.Args[0]), args...)
 	c.Dir = s.dir
 	c.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "MOLRUN_CONFIG=" + filepath.Join(s.dir, "config.toml"),

@@ -77,7 +77,7 @@ var rules = map[string]rule{
 	"web/client":   {},
 	"web/contract": {others: []string{"goccy/go-yaml", "santhosh-tekuri/jsonschema"}}, // of tests alone
 
-	"app/server":      {own: []string{"app", "app/algorithm", "app/algorithms", "app/certificate", "app/config", "app/datadir", "app/executor/local", "app/executor/slurm", "app/host", "app/retention", "app/routing", "app/runner", "app/snapshot", "blobs", "blobs/link", "storage", "web", "web/client", "web/edge", "web/respond"}, others: []string{"prometheus/client_golang", "rs/zerolog"}},
+	"app/server":      {own: []string{"app", "app/algorithm", "app/algorithm/validator", "app/algorithms", "app/certificate", "app/config", "app/datadir", "app/engine/cgidp", "app/executor/local", "app/executor/slurm", "app/host", "app/retention", "app/routing", "app/runner", "app/snapshot", "blobs", "blobs/link", "storage", "web", "web/client", "web/edge", "web/respond"}, others: []string{"prometheus/client_golang", "rs/zerolog"}},
 	"app/host":        {own: []string{"app", "app/algorithm", "app/config", "app/datadir", "app/executor/local", "app/executor/slurm"}},
 	"app/datadir":     {own: []string{"app/config", "storage", "storage/kv/boltfile", "web/client"}, others: []string{"rs/zerolog"}},
 	"app/snapshot":    {own: []string{"app", "app/config", "app/datadir", "blobs", "storage", "web/client"}},

@@ -90,6 +90,7 @@ func (s *service) listen() (*endpoints, error) {
 func (s *service) serve(ctx context.Context, e *endpoints, o Options) error {
 	stopping, stop := context.WithCancel(ctx)
 	defer stop()
+	defer context.AfterFunc(stopping, s.validators.Close)()
 	parts := group{stop: stop}
 	running := &requests{}
 	api := s.server(running.counted(s.handler(stopping, o.Version)))

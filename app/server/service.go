@@ -11,6 +11,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
+	"molrun/app/algorithm/validator"
 	"molrun/app/algorithms"
 	"molrun/app/audit"
 	"molrun/app/config"
@@ -27,18 +28,19 @@ import (
 
 // service is the parts of molrun on one data directory.
 type service struct {
-	config    config.Config
-	log       zerolog.Logger
-	store     *storage.Store
-	files     *blobs.Dir
-	executor  *local.Executor
-	slurm     *slurm.Executor // nil before openCluster, or without a cluster
-	catalogue *algorithm.Catalogue
-	app       *app.Service
-	keeper    *retention.Keeper
-	audit     *audit.Log
-	isolation web.Isolation // zero before isolate
-	program   string        // path of this binary
+	config     config.Config
+	log        zerolog.Logger
+	store      *storage.Store
+	files      *blobs.Dir
+	executor   *local.Executor
+	slurm      *slurm.Executor // nil before openCluster, or without a cluster
+	catalogue  *algorithm.Catalogue
+	validators *validator.Pool
+	app        *app.Service
+	keeper     *retention.Keeper
+	audit      *audit.Log
+	isolation  web.Isolation // zero before isolate
+	program    string        // path of this binary
 }
 
 // open builds the parts bottom up. It locks the data directory until close.
@@ -100,7 +102,7 @@ func (s *service) join(secret *link.Secret) error {
 	capacity := here.Capacity
 	s.executor = local.New(local.Options{
 		CPUs: capacity.CPUs, MemoryBytes: capacity.MemoryBytes, GPUs: capacity.GPUs,
-		SandboxOf: s.sandboxOf,
+		SandboxOf: s.sandboxOf, ConfinedMemory: int64(s.config.Validators.Memory),
 	})
 	s.catalogue, err = algorithms.Catalogue(s.config.Algorithms, func(m algorithm.Mistake) {
 		s.log.Error().Str("file", m.File).Int("line", m.Line).Msg("algorithm file left out: " + m.Msg)
@@ -108,14 +110,18 @@ func (s *service) join(secret *link.Secret) error {
 	if err != nil {
 		return err
 	}
+	v := s.config.Validators
+	s.validators = validator.NewPool(validator.Options{
+		AtOnce: v.AtOnce, Wait: time.Duration(v.Wait), TempDir: s.files.TempDir, Confine: s.executor.Confine, Builtin: s.builtin,
+	})
 	s.app, err = app.NewService(s.store, s.files, s.catalogue, app.Options{
-		Now:       time.Now,
-		CursorKey: secret.Derive("cursors"),
-		UploadTTL: time.Duration(s.config.Links.Upload),
-		Routing:   s.routing(here.Machines()),
-		Program:   program,
-		Confine:   s.executor.Confine,
-		Quota:     s.config.QuotaOf,
+		Now:        time.Now,
+		CursorKey:  secret.Derive("cursors"),
+		UploadTTL:  time.Duration(s.config.Links.Upload),
+		Routing:    s.routing(here.Machines()),
+		Program:    program,
+		Validators: s.validators,
+		Quota:      s.config.QuotaOf,
 	})
 	if err != nil {
 		return err

@@ -16,50 +16,62 @@ import (
 	"molrun/app/protocol"
 )
 
-// Confine makes a command run in a sandbox, where it can read these files and
-// what the algorithm allows. done cleans up after its end, or where it was not
-// started.
+// Confine limits a command that has not started yet, and makes it run in a sandbox
+// where it can read these files and what the algorithm allows. done cleans up after
+// its end, or where it was not started.
 type Confine func(c *exec.Cmd, may protocol.Sandbox, files []string) (done func(), err error)
 
-// run runs the program in an empty directory, with nothing of the service's
-// environment but PATH. The process and its children have ended when run returns.
-func (p *Program) run(ctx context.Context, c call) (output []byte, err error) {
-	home, err := os.MkdirTemp("", "molrun-validate-")
-	if err != nil {
-		return nil, fmt.Errorf("make a folder: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
-	ctx, tooMuch := context.WithCancel(ctx)
-	defer tooMuch()
-	stdout, stderr := &boundedBuffer{most: outputLimit, full: tooMuch}, &boundedBuffer{most: maxDetailText}
-	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
-	cmd.Dir = home
-	cmd.Env = []string{"PATH=" + SearchPath(), "HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8"}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(c.input), stdout, stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
-	if p.Confine != nil {
-		done, err := p.Confine(cmd, p.Sandbox, c.files)
+func unconfined(*exec.Cmd, protocol.Sandbox, []string) (done func(), err error) {
+	return func() {}, nil
+}
+
+// TempDir makes an empty directory.
+type TempDir func() (path string, err error)
+
+func systemTempDir() (string, error) { return os.MkdirTemp("", "molrun-validate-") }
+
+var errTooMuch = fmt.Errorf("more than %d bytes of output", outputLimit)
+
+// process returns how to run a program in an empty directory, with nothing of the
+// service's environment but PATH. The process and its children have ended when it
+// returns; the process also ends with the service.
+func (p *Pool) process(may protocol.Sandbox) runFunc {
+	return func(ctx context.Context, c call) (output []byte, err error) {
+		home, err := p.options.TempDir()
+		if err != nil {
+			return nil, fmt.Errorf("make a folder: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
+		ctx, tooMuch := context.WithCancel(ctx)
+		defer tooMuch()
+		stdout, stderr := &boundedBuffer{most: outputLimit, full: tooMuch}, &boundedBuffer{most: maxDetailText}
+		cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
+		cmd.Dir = home
+		cmd.Env = []string{"PATH=" + SearchPath(), "HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8"}
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(c.input), stdout, stderr
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+		cmd.WaitDelay = time.Second
+		done, err := p.options.Confine(cmd, may, c.files)
 		if err != nil {
 			return nil, err
 		}
 		defer done()
+		if err := cmd.Start(); err != nil {
+			return nil, err
+		}
+		err = cmd.Wait()
+		if killErr := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); killErr != nil && !errors.Is(killErr, syscall.ESRCH) {
+			err = errors.Join(err, killErr)
+		}
+		switch {
+		case stdout.overflowed():
+			return nil, errTooMuch
+		case err != nil && len(stderr.bytes()) > 0:
+			err = fmt.Errorf("%w: %s", err, oneline.Text(stderr.bytes(), maxDetailText))
+		}
+		return stdout.bytes(), err
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	err = cmd.Wait()
-	if killErr := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); killErr != nil && !errors.Is(killErr, syscall.ESRCH) {
-		err = errors.Join(err, killErr)
-	}
-	switch {
-	case stdout.overflowed():
-		return nil, fmt.Errorf("more than %d bytes of output", outputLimit)
-	case err != nil && len(stderr.bytes()) > 0:
-		err = fmt.Errorf("%w: %s", err, oneline.Text(stderr.bytes(), maxDetailText))
-	}
-	return stdout.bytes(), err
 }
 
 // SearchPath is the PATH on which programs are looked for.

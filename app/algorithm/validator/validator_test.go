@@ -1,18 +1,24 @@
 package validator
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"molrun/app/fault"
+	"molrun/app/protocol"
 	"molrun/app/strictjson"
 )
 
 func TestSlowValidatorIsStopped(t *testing.T) {
 	p := Program{Type: "demo", Version: "1"}
 	calls := p.calls([]Question{{Argv: []string{"/bin/sh", "-c", "sleep 600"}, Settings: &strictjson.Value{Kind: strictjson.Object}}})
-	got, err := p.ask(t.Context(), calls[0], time.Millisecond)
+	got, err := p.ask(t.Context(), calls[0], time.Millisecond, NewPool(Options{}).process(p.Sandbox))
 	if got != nil || fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "took longer than 1ms") {
 		t.Errorf("%v, error %v", got, err)
 	}
@@ -22,6 +28,59 @@ func TestTimeLimitGrowsWithQuestions(t *testing.T) {
 	for questions, want := range map[int]time.Duration{1: 5 * time.Second, 100: 5 * time.Second, 101: 10 * time.Second, 10000: time.Minute} {
 		if got := (&call{questions: make([]int, questions)}).limit(); got != want {
 			t.Errorf("%d questions: %v, want %v", questions, got, want)
+		}
+	}
+}
+
+// builtin returns a pool with a check in this process.
+func builtin(check func(ctx context.Context, documents io.Reader, faults io.Writer) error) *Pool {
+	return NewPool(Options{
+		Confine: func(*exec.Cmd, protocol.Sandbox, []string) (func(), error) {
+			return nil, errors.New("a process was started")
+		},
+		Builtin: func(argv []string) func(context.Context, io.Reader, io.Writer) error {
+			if argv[0] != "built-in" {
+				return nil
+			}
+			return check
+		},
+	})
+}
+
+func TestBuiltinCheckNeedsNoProcess(t *testing.T) {
+	var read string
+	pool := builtin(func(_ context.Context, documents io.Reader, faults io.Writer) error {
+		all, err := io.ReadAll(documents)
+		read = string(all)
+		fmt.Fprintln(faults, "[]\n"+`[{"loc":["n",1],"msg":"a\u0000b"}]`)
+		return err
+	})
+	object := &strictjson.Value{Kind: strictjson.Object}
+	program := Program{Type: "demo", Version: "1", Many: true}
+	got, err := pool.Ask(t.Context(), "ann", program, []Question{{[]string{"built-in"}, nil, object}, {[]string{"built-in"}, nil, object}})
+	if want := "[[] [{[n 1] ab value}]]"; err != nil || fmt.Sprint(got) != want || read != "{}\n{}\n" {
+		t.Errorf("%v, %v for %q; want %s", got, err, read, want)
+	}
+	if _, err := pool.Ask(t.Context(), "ann", program, []Question{{[]string{"other"}, nil, object}}); err == nil {
+		t.Error("another command did not start a process")
+	}
+}
+
+func TestBuiltinCheckFailsLikeAProcess(t *testing.T) {
+	for name, check := range map[string]func(context.Context, io.Reader, io.Writer) error{
+		"panic": func(context.Context, io.Reader, io.Writer) error { panic("mistake") },
+		"error": func(context.Context, io.Reader, io.Writer) error { return errors.New("no file") },
+		"output without end": func(ctx context.Context, _ io.Reader, faults io.Writer) error {
+			for ctx.Err() == nil {
+				_, _ = faults.Write(make([]byte, 1<<20))
+			}
+			return ctx.Err()
+		},
+	} {
+		question := Question{[]string{"built-in"}, nil, &strictjson.Value{Kind: strictjson.Object}}
+		_, err := builtin(check).Ask(t.Context(), "ann", Program{Type: "demo", Version: "1"}, []Question{question})
+		if fault.CodeOf(err) != fault.Unavailable {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

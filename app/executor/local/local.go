@@ -28,6 +28,8 @@ type Options struct {
 	// SandboxOf gives what a job's algorithm may reach beyond the system's own
 	// folders; nil: nothing.
 	SandboxOf func(context.Context, app.JobID) (app.Sandbox, error)
+	// ConfinedMemory is what each process of a confined command may use; 0: no limit.
+	ConfinedMemory int64
 	// StopMargin is how long a task may take to end, beyond the grace that it
 	// gives its program, before it is killed; 0 is 15 s.
 	StopMargin time.Duration
@@ -37,13 +39,14 @@ const defaultStopMargin = 15 * time.Second
 
 // Executor runs tasks on this machine.
 type Executor struct {
-	program    string
-	capacity   app.Capacity
-	isolation  Isolation
-	sandboxOf  func(context.Context, app.JobID) (app.Sandbox, error)
-	stopMargin time.Duration
-	reaper     *reaper
-	close      sync.Once
+	program        string
+	capacity       app.Capacity
+	isolation      Isolation
+	sandboxOf      func(context.Context, app.JobID) (app.Sandbox, error)
+	stopMargin     time.Duration
+	confinedMemory int64
+	reaper         *reaper
+	close          sync.Once
 }
 
 var _ app.Executor = (*Executor)(nil)
@@ -60,12 +63,13 @@ func New(o Options) *Executor {
 		o.SandboxOf = func(context.Context, app.JobID) (app.Sandbox, error) { return app.Sandbox{}, nil }
 	}
 	return &Executor{
-		program:    o.Program,
-		capacity:   app.Capacity{CPUs: o.CPUs, MemoryBytes: o.MemoryBytes, GPUs: o.GPUs},
-		isolation:  o.Isolation,
-		sandboxOf:  o.SandboxOf,
-		stopMargin: o.StopMargin,
-		reaper:     newReaper(),
+		program:        o.Program,
+		capacity:       app.Capacity{CPUs: o.CPUs, MemoryBytes: o.MemoryBytes, GPUs: o.GPUs},
+		isolation:      o.Isolation,
+		sandboxOf:      o.SandboxOf,
+		stopMargin:     o.StopMargin,
+		confinedMemory: o.ConfinedMemory,
+		reaper:         newReaper(),
 	}
 }
 
@@ -77,13 +81,19 @@ func (e *Executor) Use(i Isolation) { e.isolation = i }
 // Isolation names the isolation in force, as run.json does.
 func (e *Executor) Isolation() string { return e.isolation.Kind() }
 
-// Confine makes a command run in a sandbox like that of tasks, if they have one.
+// Confine makes a command run in a sandbox like that of tasks, if they have one,
+// and limits the memory of its processes.
 func (e *Executor) Confine(c *exec.Cmd, s app.Sandbox, files []string) (done func(), err error) {
-	i := e.isolation
-	if i.Bubblewrap == "" {
-		return func() {}, nil
+	if i := e.isolation; i.Bubblewrap != "" {
+		return sandbox.Confine(c, sandbox.Confinement{
+			Bubblewrap: i.Bubblewrap, Sized: i.Sized, Allowed: s, Files: files, MemoryBytes: e.confinedMemory,
+		})
 	}
-	return sandbox.Confine(c, sandbox.Confinement{Bubblewrap: i.Bubblewrap, Sized: i.Sized, Allowed: s, Files: files})
+	if c.Err == nil {
+		c.Args = process.WithMemoryLimit(append([]string{c.Path}, c.Args[1:]...), e.confinedMemory)
+		c.Path = c.Args[0]
+	}
+	return func() {}, nil
 }
 
 // Sweep removes the empty cgroups that tasks of an earlier service have left.

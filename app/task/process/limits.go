@@ -3,6 +3,7 @@ package process
 import (
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"unsafe"
 )
@@ -36,6 +37,23 @@ func LimitFileSize(pid int, fileBytes int64) error {
 		return fmt.Errorf("limit files: %w", err)
 	}
 	return nil
+}
+
+// WithMemoryLimit returns a command that runs argv with a limit, for good, on the
+// memory that it and each process that it starts may write to. What a program only
+// reserves does not count: Go and Java reserve far more than they use. 0 is no
+// limit.
+func WithMemoryLimit(argv []string, bytes int64) []string {
+	if bytes <= 0 {
+		return argv
+	}
+	// The shell sets the limit before the program runs. Setting it from outside
+	// would be too late for what the program starts at once.
+	var own syscall.Rlimit
+	if err := prlimit(0, syscall.RLIMIT_DATA, nil, &own); err == nil {
+		bytes = int64(min(uint64(bytes), own.Max))
+	}
+	return slices.Concat([]string{"/bin/sh", "-c", fmt.Sprintf(`ulimit -d %d && exec "$0" "$@"`, bytes>>10)}, argv)
 }
 
 // WithFileSizeLimit runs start while this process itself has the limit, for

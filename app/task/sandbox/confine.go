@@ -20,6 +20,8 @@ type Confinement struct {
 	Sized      bool   // it can limit the size of memory, see Probe
 	Allowed    protocol.Sandbox
 	Files      []string // to be read
+
+	MemoryBytes int64 // of each process; 0: no limit
 }
 
 // Confine makes a command that has not started yet run in a sandbox like that of
@@ -54,7 +56,8 @@ func Confine(c *exec.Cmd, o Confinement) (done func(), err error) {
 	}
 	fd := 3 + len(c.ExtraFiles) // ExtraFiles begin at descriptor 3
 	c.ExtraFiles = append(c.ExtraFiles, d.files...)
-	c.Args = slices.Concat([]string{"bwrap"}, v.arguments(fd, fd+1), []string{"--", path}, c.Args[1:])
+	argv := process.WithMemoryLimit(append([]string{path}, c.Args[1:]...), o.MemoryBytes)
+	c.Args = slices.Concat([]string{"bwrap"}, v.arguments(fd, fd+1), []string{"--"}, argv)
 	c.Path, c.Err = o.Bubblewrap, nil
 	return done, nil
 }

@@ -1,0 +1,139 @@
+package validator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"molrun/app/fault"
+)
+
+// Options configure a Pool. Zero values take the defaults named here.
+type Options struct {
+	AtOnce  int           // programs that run at once, one more than there are CPUs; a user gets all but one
+	Wait    time.Duration // how long a check may wait for its turn, one minute
+	TempDir TempDir       // a directory of the system's
+	Confine Confine       // nothing is limited
+	Builtin Builtin       // none
+}
+
+// Pool runs the programs of all algorithms, a bounded number at once.
+type Pool struct {
+	options  Options
+	programs *turns
+	builtin  *turns // checks in this process, which slow programs do not hold up
+}
+
+// NewPool returns a pool that needs no end other than Close.
+func NewPool(o Options) *Pool {
+	cpus := runtime.NumCPU()
+	if o.AtOnce <= 0 {
+		o.AtOnce = cpus + 1
+	}
+	if o.Wait <= 0 {
+		o.Wait = time.Minute
+	}
+	if o.TempDir == nil {
+		o.TempDir = systemTempDir
+	}
+	if o.Confine == nil {
+		o.Confine = unconfined
+	}
+	return &Pool{options: o, programs: newTurns(o.AtOnce, o.Wait), builtin: newTurns(cpus+1, o.Wait)}
+}
+
+// Close refuses the checks that wait and those that come later, so that the
+// service can stop. What runs goes on.
+func (p *Pool) Close() {
+	p.programs.close()
+	p.builtin.close()
+}
+
+// Ask returns the faults that a program finds, a list for each question; paths
+// begin below the settings. Users share the pool fairly. An error says that the
+// program could not be asked, which is no fault of the settings.
+func (p *Pool) Ask(ctx context.Context, user string, program Program, questions []Question) ([][]fault.Field, error) {
+	faults := make([][]fault.Field, len(questions))
+	calls := program.calls(questions)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	work := make(chan call)
+	var first error
+	var once sync.Once
+	var workers sync.WaitGroup
+	for range min(p.programs.slots, len(calls)) {
+		workers.Go(func() {
+			for call := range work {
+				answers, err := p.ask(ctx, user, program, call)
+				if err != nil {
+					once.Do(func() { first = err; stop() })
+					continue
+				}
+				for i, question := range call.questions {
+					faults[question] = answers[i]
+				}
+			}
+		})
+	}
+	for _, call := range calls {
+		work <- call
+	}
+	close(work)
+	workers.Wait()
+	if first != nil {
+		return nil, first
+	}
+	return faults, nil
+}
+
+// ask makes one call when it is the user's turn.
+func (p *Pool) ask(ctx context.Context, user string, program Program, c call) ([][]fault.Field, error) {
+	run, turns := p.builtinOf(c), p.builtin
+	if run == nil {
+		run, turns = p.process(program.Sandbox), p.programs
+	}
+	release, err := turns.take(ctx, user)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return program.ask(ctx, c, c.limit(), run)
+}
+
+// runFunc makes a call within the time of ctx and returns the output.
+type runFunc func(ctx context.Context, c call) (output []byte, err error)
+
+// ask makes a call. Its error names the algorithm, as the cause for the log and
+// as a sentence for the caller.
+func (p *Program) ask(ctx context.Context, c call, limit time.Duration, run runFunc) ([][]fault.Field, error) {
+	timed, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	output, err := run(timed, c)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	fail := func(code fault.Code, message string) error {
+		return &fault.Error{Code: code, Message: message, Err: fmt.Errorf("validator of %s %s: %w", p.Type, p.Version, err)}
+	}
+	if timed.Err() != nil {
+		err = fmt.Errorf("no answer after %v", limit)
+		return nil, fail(fault.Unavailable, fmt.Sprintf("checking the settings of %s took longer than %v; try again later", p.Type, limit))
+	}
+	answers, parseErr := parseAnswers(output, len(c.questions), p.Many)
+	if err != nil && (parseErr != nil || !anyFault(answers) && !errors.Is(err, exec.ErrWaitDelay)) {
+		return nil, fail(fault.Unavailable, fmt.Sprintf("the program that checks the settings of %s failed; ask an administrator", p.Type))
+	}
+	if err = parseErr; err != nil {
+		return nil, fail(fault.Internal, fmt.Sprintf("the program that checks the settings of %s gave no usable answer; ask an administrator", p.Type))
+	}
+	return answers, nil
+}
+
+func anyFault(answers [][]fault.Field) bool {
+	return slices.ContainsFunc(answers, func(f []fault.Field) bool { return len(f) > 0 })
+}
