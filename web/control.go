@@ -40,7 +40,7 @@ type Isolation struct {
 func Control(svc *app.Service, keeper *retention.Keeper, o ControlOptions) http.Handler {
 	limits := &decode.Limits{
 		URL: 16 << 10, Body: 1 << 20, Arrive: 30 * time.Second,
-		JSON: strictjson.DefaultLimits(), Budget: decode.NewBudget(64 << 20),
+		JSON: strictjson.DefaultLimits(), Budget: decode.NewBudget(64<<20, 64<<20),
 	}
 	audit := newAuditor(o.Audit, time.Now)
 	engine := newEngine(func(c *gin.Context) {
@@ -51,7 +51,7 @@ func Control(svc *app.Service, keeper *retention.Keeper, o ControlOptions) http.
 	mount(engine, control{keys{svc.Accounts}, storage{keeper}, byOperator, o}.routes(), func(_ class, next handler) handler {
 		return func(c *gin.Context, by app.Caller) error {
 			defer limits.Apply(c)()
-			setWriteDeadline(c, time.Minute)
+			limitAnswer(c, time.Minute)
 			return next(c, by)
 		}
 	})

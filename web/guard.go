@@ -25,20 +25,23 @@ const (
 	uploading
 )
 
-// guard admits requests to handlers. It bounds how many are in flight, and
-// demands an API key before anything of the body is read.
+// guard admits requests to handlers. It demands an API key before anything of the
+// body is read, and bounds how many requests are in flight: those of a key from
+// then on, all together only once their bodies have arrived, so that slow clients
+// don't keep others out.
 type guard struct {
 	accounts   *app.Accounts
 	trusted    []netip.Prefix
 	limits     map[class]*decode.Limits
 	answerTime time.Duration
 	inFlight   chan struct{}
+	perKey     *edge.Shares
 	failed     *edge.RateLimiter           // refused keys by address
 	rates      map[class]*edge.RateLimiter // requests by key
 }
 
 func newGuard(accounts *app.Accounts, o Options) *guard {
-	limits := &decode.Limits{URL: o.MaxURL, Body: o.MaxBody, Arrive: o.BodyTime, JSON: o.JSON, Budget: decode.NewBudget(o.MaxBuffered)}
+	limits := &decode.Limits{URL: o.MaxURL, Body: o.MaxBody, Arrive: o.BodyTime, JSON: o.JSON, Budget: decode.NewBudget(o.MaxBuffered, max(threeQuarters(o.MaxBuffered), o.MaxBatchBody))}
 	ofBatch := *limits
 	ofBatch.Body, ofBatch.Arrive = o.MaxBatchBody, o.BatchTime
 	submissions := edge.NewRateLimiter(o.Rates.Submit, o.Now)
@@ -50,6 +53,7 @@ func newGuard(accounts *app.Accounts, o Options) *guard {
 		},
 		answerTime: o.AnswerTime,
 		inFlight:   make(chan struct{}, o.MaxInFlight),
+		perKey:     edge.NewShares(o.MaxInFlightPerKey),
 		failed:     edge.NewRateLimiter(o.Rates.Failed, o.Now),
 		rates: map[class]*edge.RateLimiter{
 			submitting: submissions,
@@ -65,15 +69,9 @@ func (g *guard) admit(of class, next handler) handler {
 	limits := g.limits[of]
 	return func(c *gin.Context, by app.Caller) error {
 		defer limits.Apply(c)()
-		setWriteDeadline(c, g.answerTime)
+		limitAnswer(c, g.answerTime)
 		if of == open {
 			return next(c, by)
-		}
-		select {
-		case g.inFlight <- struct{}{}:
-			defer func() { <-g.inFlight }()
-		default:
-			return fault.Errorf(fault.Unavailable, "The service is busy; send the request again in a few seconds.")
 		}
 		by, err := g.authenticate(c.Request)
 		if err != nil {
@@ -83,14 +81,31 @@ func (g *guard) admit(of class, next handler) handler {
 		if !g.rates[of].Allow(by.KeyID) {
 			return fault.Errorf(fault.RateLimited, "This API key made too many requests of this kind; wait a second and send fewer.")
 		}
+		release, ok := g.perKey.Take(by.KeyID)
+		if !ok {
+			return fault.Errorf(fault.RateLimited, "This API key has too many requests in progress; send more when some are answered.")
+		}
+		defer release()
+		receive(c, of, by)
+		select {
+		case g.inFlight <- struct{}{}:
+			defer func() { <-g.inFlight }()
+		default:
+			return fault.Errorf(fault.Unavailable, "The service is busy; send the request again in a few seconds.")
+		}
 		return next(c, by)
 	}
 }
 
-// setWriteDeadline bounds the time to send an answer. It is set for every
-// request, because that of the previous one on the connection may still stand.
-func setWriteDeadline(c *gin.Context, within time.Duration) {
-	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(within)) // only writers of tests have none
+// receive reads what the handler will read of the body.
+func receive(c *gin.Context, of class, by app.Caller) {
+	switch {
+	case c.Request.Method == http.MethodGet || c.Request.Method == http.MethodHead:
+	case of == uploading:
+		decode.ReceiveStart(c, enoughOfFile)
+	default:
+		decode.Receive(c, by.KeyID)
+	}
 }
 
 // authenticate returns the caller of a request's key. An address with too many

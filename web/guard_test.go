@@ -2,7 +2,9 @@ package web_test
 
 import (
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
@@ -111,8 +113,7 @@ func TestRequestsBeyondTheLimitAreRefusedAtOnce(t *testing.T) {
 		}
 		waiting <- a
 	}()
-	for s.as(s.ann, "GET", "/algorithms", "").status != 503 { // until the waiting request has arrived
-	}
+	s.until("the waiting request has arrived", func() bool { return s.as(s.bob, "GET", "/algorithms", "").status == 503 })
 	if a := s.send("GET", "/healthz", ""); a.status != 200 {
 		t.Errorf("healthz: %d", a.status)
 	}
@@ -151,6 +152,131 @@ func TestWaitingRequestsLeaveSlotsForOthers(t *testing.T) {
 	}
 	if a := wait("/jobs/a?wait=60s"); a.status != 200 {
 		t.Errorf("after the waiting request: %d %s", a.status, a.body)
+	}
+}
+
+// until waits until fn is true.
+func (s *service) until(what string, fn func() bool) {
+	s.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !fn(); {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("timeout waiting until %s", what)
+		}
+	}
+}
+
+// stall sends the beginning of a submission. The rest comes with end, which waits
+// for the answer.
+func (s *service) stall(key, begin string) (end func()) {
+	s.t.Helper()
+	body, rest := io.Pipe()
+	r, err := http.NewRequestWithContext(s.t.Context(), "POST", s.url+"/submit-job", body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("X-Api-Key", key)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if response, err := new(http.Client).Do(r); err == nil { // that of s would read the body itself
+			response.Body.Close()
+		}
+	}()
+	if _, err := rest.Write([]byte(begin)); err != nil {
+		s.t.Fatal(err)
+	}
+	return func() {
+		_ = rest.Close() // of a pipe
+		<-ended
+	}
+}
+
+func TestSlowBodiesTakeNoSlots(t *testing.T) {
+	s := start(t, func(with *setup) {
+		with.options.MaxInFlight, with.options.MaxInFlightPerKey, with.options.BodyTime = 2, 2, time.Hour
+	})
+	defer s.stall(s.ann, "{")()
+	defer s.stall(s.ann, "{")()
+	s.until("both have arrived", func() bool { return s.as(s.ann, "GET", "/algorithms", "").status == 429 })
+	for _, c := range []call{{"GET", "/algorithms"}, {"PUT", "/upload/a"}} {
+		if a := s.as(s.bob, c.method, c.path, ""); a.status != 200 {
+			t.Errorf("%v: %d %s", c, a.status, a.body)
+		}
+	}
+}
+
+// TestOneKeyLeavesMemoryForOthers has Ann send most of a body and stall.
+func TestOneKeyLeavesMemoryForOthers(t *testing.T) {
+	s := start(t, func(with *setup) {
+		with.options.MaxBuffered, with.options.MaxBatchBody, with.options.BodyTime = 1000, 10, time.Hour
+	})
+	end := s.stall(s.ann, strings.Repeat(" ", 700))
+	body := `{"jobName":"` + strings.Repeat("x", 200) + `"}`
+	s.until("what Ann has sent has arrived", func() bool { return s.as(s.ann, "POST", "/submit-job", body).status == 503 })
+	if a := s.as(s.bob, "POST", "/submit-job", body); a.status != 422 {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	end()
+	if a := s.as(s.ann, "POST", "/submit-job", body); a.status != 422 {
+		t.Errorf("after the slow request: %d %s", a.status, a.body)
+	}
+}
+
+func TestRequestsOfOneKeyAreBounded(t *testing.T) {
+	s := start(t, func(with *setup) { with.options.MaxInFlight, with.options.MaxInFlightPerKey = 20, 2 })
+	s.submit("a")
+	j := s.claim("a")
+	waiting := make(chan answer)
+	for range 2 {
+		go func() {
+			a := s.as(s.ann, "GET", "/jobs/a?wait=60s", "")
+			for a.status == 429 { // a request below came first
+				a = s.as(s.ann, "GET", "/jobs/a?wait=60s", "")
+			}
+			waiting <- a
+		}()
+	}
+	s.until("both have arrived", func() bool { return s.as(s.ann, "GET", "/algorithms", "").status == 429 })
+	if a := s.as(s.ann, "GET", "/algorithms", ""); a.code() != "RATE_LIMITED" || a.header.Get("Retry-After") == "" {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	if a := s.as(s.bob, "GET", "/algorithms", ""); a.status != 200 {
+		t.Errorf("another key: %d %s", a.status, a.body)
+	}
+	s.finish(j)
+	for range 2 {
+		if a := <-waiting; a.status != 200 {
+			t.Errorf("a waiting request: %d %s", a.status, a.body)
+		}
+	}
+	s.want(200, "GET", "/algorithms", "")
+}
+
+// TestOneKeyLeavesWaitsForOthers has Ann wait for more changes than one key may.
+func TestOneKeyLeavesWaitsForOthers(t *testing.T) {
+	s := start(t, func(with *setup) { with.options.MaxInFlight = 8 }) // four of them may wait, three of one key
+	s.submit("a")
+	j := s.claim("a")
+	waiting := make(chan answer)
+	for range 3 {
+		go func() {
+			a := s.as(s.ann, "GET", "/jobs/a?wait=60s", "")
+			for a.status == 429 {
+				a = s.as(s.ann, "GET", "/jobs/a?wait=60s", "")
+			}
+			waiting <- a
+		}()
+	}
+	s.until("three have arrived", func() bool { return s.as(s.ann, "GET", "/jobs/a?wait=1ms", "").status == 429 })
+	if a := s.as(s.bob, "GET", "/jobs/a?wait=1ms", ""); a.status != 200 {
+		t.Errorf("another key: %d %s", a.status, a.body)
+	}
+	s.finish(j)
+	for range 3 {
+		if a := <-waiting; a.status != 200 {
+			t.Errorf("a waiting request: %d %s", a.status, a.body)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"molrun/app"
 	"molrun/app/fault"
 	"molrun/web/decode"
+	"molrun/web/edge"
 	"molrun/web/respond"
 )
 
@@ -119,14 +120,12 @@ func (h jobs) get(c *gin.Context, by app.Caller) error {
 	if err != nil {
 		return err
 	}
-	setWriteDeadline(c, req.wait+h.waiters.answerTime)
 	if req.wait > 0 {
-		select {
-		case h.waiters.slots <- struct{}{}:
-			defer func() { <-h.waiters.slots }()
-		default:
-			return fault.Errorf(fault.Unavailable, "Too many requests are waiting for a change; send this one again in a few seconds, or without wait.")
+		leave, err := h.waiters.enter(by.KeyID)
+		if err != nil {
+			return err
 		}
+		defer leave()
 	}
 	record, err := h.waitFor(c.Request.Context(), by, req)
 	if err != nil {
@@ -138,13 +137,29 @@ func (h jobs) get(c *gin.Context, by app.Caller) error {
 
 // waiters bounds the requests that wait for a job to change.
 type waiters struct {
-	slots      chan struct{}   // fewer than requests in flight, to leave some for the others
-	stopping   context.Context // ends all waits
-	answerTime time.Duration   // to send the answer after the wait
+	slots    chan struct{} // fewer than requests in flight, to leave some for the others
+	perKey   *edge.Shares
+	stopping context.Context // ends all waits
 }
 
 func newWaiters(o Options) waiters {
-	return waiters{make(chan struct{}, max(1, o.MaxInFlight/2)), o.Stopping, o.AnswerTime}
+	most := max(1, o.MaxInFlight/2)
+	return waiters{make(chan struct{}, most), edge.NewShares(threeQuarters(most)), o.Stopping}
+}
+
+// enter counts a request of the key that waits until leave is called, or refuses it.
+func (w waiters) enter(key string) (leave func(), err error) {
+	release, ok := w.perKey.Take(key)
+	if !ok {
+		return nil, fault.Errorf(fault.RateLimited, "Too many requests of this API key are waiting for a change; send this one again when some are answered, or without wait.")
+	}
+	select {
+	case w.slots <- struct{}{}:
+		return func() { <-w.slots; release() }, nil
+	default:
+		release()
+		return nil, fault.Errorf(fault.Unavailable, "Too many requests are waiting for a change; send this one again in a few seconds, or without wait.")
+	}
 }
 
 // waitFor returns the job when it has changed, the wait is over or the server

@@ -22,9 +22,12 @@ type Options struct {
 	MaxURL       int   // bytes of path and query, 16 KiB
 	MaxBody      int64 // bytes of a JSON body, 8 MiB
 	MaxBatchBody int64 // bytes of a batch's body, 64 MiB
-	MaxBuffered  int64 // bytes of all bodies of requests in flight, 96 MiB
+	MaxBuffered  int64 // bytes of all bodies of requests in flight, 96 MiB; one key may use three quarters, or a batch
 	MaxInFlight  int   // requests in flight, 1024; half as many may wait for a change
-	JSON         strictjson.Limits
+	// MaxInFlightPerKey is how many of them one API key may have, three quarters.
+	// It counts those whose bodies are still arriving, too.
+	MaxInFlightPerKey int
+	JSON              strictjson.Limits
 
 	BodyTime   time.Duration // for a JSON body to arrive, 30 s
 	BatchTime  time.Duration // for a batch's body, 5 min
@@ -59,6 +62,7 @@ func (o Options) withDefaults() Options {
 	o.MaxBatchBody = or(o.MaxBatchBody, 64<<20)
 	o.MaxBuffered = or(o.MaxBuffered, 96<<20)
 	o.MaxInFlight = or(o.MaxInFlight, 1024)
+	o.MaxInFlightPerKey = or(o.MaxInFlightPerKey, threeQuarters(o.MaxInFlight))
 	o.JSON = or(o.JSON, strictjson.DefaultLimits())
 	o.BodyTime = or(o.BodyTime, 30*time.Second)
 	o.BatchTime = or(o.BatchTime, 5*time.Minute)
@@ -79,6 +83,9 @@ func (o Options) withDefaults() Options {
 	}
 	return o
 }
+
+// threeQuarters is what one API key may have of what all share.
+func threeQuarters[T int | int64](all T) T { return max(1, all-all/4) }
 
 // or returns value, or instead if value is zero.
 func or[T comparable](value, instead T) T {

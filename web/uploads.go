@@ -45,15 +45,17 @@ func (h uploads) create(c *gin.Context, by app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusOK, view)
 }
 
+// enoughOfFile is how many bytes of a body tell a file from an empty document.
+const enoughOfFile = 256
+
 // carriesFile reports whether a request for links came with the file itself,
 // whatever its type and size. It reads only the beginning.
 func carriesFile(r *http.Request) bool {
-	const enough = 256
-	if r.ContentLength > enough {
+	if r.ContentLength > enoughOfFile {
 		return true
 	}
 	var start bytes.Buffer
-	_, err := io.CopyN(&start, r.Body, enough)
+	_, err := io.CopyN(&start, r.Body, enoughOfFile)
 	text := string(bytes.TrimSpace(start.Bytes()))
 	return err != io.EOF || text != "" && text != "null" && strings.Join(strings.Fields(text), "") != "{}"
 }

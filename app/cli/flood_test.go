@@ -61,20 +61,23 @@ func TestConnectionsWithSlowHeadersAreLimited(t *testing.T) {
 	}
 }
 
-func TestRequestsWithSlowBodiesAreLimited(t *testing.T) {
+func TestSlowBodiesOfOneKeyLeaveOthersAlone(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, serverOptions{config: "[limits]\nrequests = 20\n"})
-	u := s.user("lab", "ann@lab.example")
+	s := startServer(t, serverOptions{config: "[limits]\nbody_time = \"10m\"\n"})
+	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
 	head := "POST /submit-job HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\nx-api-key: %s\r\n\r\n{"
 	s.openConnections(100, fmt.Sprintf(head, "none")) // refused before the body is read
-	u.do("GET", "/jobs", nil).want(200)
-	conns := s.openConnections(60, fmt.Sprintf(head, u.key))
-	s.eventually("further requests are refused", func() bool { return u.do("GET", "/jobs", nil).status == 503 })
-	user{s, ""}.do("GET", "/healthz", nil).want(200)
+	conns := s.openConnections(1100, fmt.Sprintf(head, ann.key))
+	s.eventually("further requests of this key are refused", func() bool { return ann.do("GET", "/jobs", nil).status == 429 })
+	for range 20 {
+		bob.do("GET", "/jobs", nil).want(200)
+		bob.do("POST", "/validate-job", `{"jobName":"j","type":"cg-idp","settings":{"sequences":["ACDEFG"]}}`).want(200)
+	}
+	ann.do("GET", "/jobs", nil).code(429, "RATE_LIMITED")
 	for _, c := range conns {
 		must(t, c.Close())
 	}
-	s.eventually("requests are accepted again", func() bool { return u.do("GET", "/jobs", nil).status == 200 })
+	s.eventually("this key is accepted again", func() bool { return ann.do("GET", "/jobs", nil).status == 200 })
 }
 
 // endless returns n bytes of an unterminated JSON text.

@@ -22,10 +22,11 @@ type Limits struct {
 	JSONMembers  int        `toml:"json_members"`  // of one object
 	NumberLength int        `toml:"number_length"` // characters
 
-	Requests      int `toml:"requests"`        // with JSON, at once
-	Connections   int `toml:"connections"`     // at once
-	Streams       int `toml:"streams"`         // uploads and downloads at once
-	StreamsPerKey int `toml:"streams_per_key"` // by links of one API key
+	Requests       int `toml:"requests"`         // with JSON, at once
+	RequestsPerKey int `toml:"requests_per_key"` // of them, by one API key; 0: three quarters
+	Connections    int `toml:"connections"`      // at once
+	Streams        int `toml:"streams"`          // uploads and downloads at once
+	StreamsPerKey  int `toml:"streams_per_key"`  // by links of one API key
 
 	HeaderTime   unit.Duration `toml:"header_time"`   // for the header to arrive
 	BodyTime     unit.Duration `toml:"body_time"`     // for a JSON body to arrive
@@ -107,6 +108,7 @@ func (c *Config) securityChecks() []settingCheck {
 		within("limits.json_members", l.JSONMembers, 64, json.Members),
 		within("limits.number_length", l.NumberLength, 20, json.NumberLength),
 		within("limits.requests", l.Requests, 2, 1_000_000),
+		{l.RequestsPerKey < 0 || l.RequestsPerKey > l.Requests, "limits.requests_per_key: give 0 (three quarters) to limits.requests"},
 		within("limits.connections", l.Connections, 4, 1_000_000),
 		within("limits.streams", l.Streams, 1, 100_000),
 		within("limits.streams_per_key", l.StreamsPerKey, 1, 100_000),

@@ -1,14 +1,13 @@
 package decode
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
 	"os"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -26,26 +25,22 @@ type Limits struct {
 	Budget *Budget
 }
 
-// Budget bounds the memory of all bodies together: it counts the bytes of
-// requests that are being handled.
-type Budget struct {
-	size   int64
-	taken  atomic.Int64
-	chunks sync.Pool // *[]byte of largestChunk, reused by all bodies
-}
-
-// NewBudget returns a budget of size bytes.
-func NewBudget(size int64) *Budget { return &Budget{size: size} }
-
 // bounded is a request's use of its limits.
 type bounded struct {
 	*Limits
-	taken int64 // from the budget
+	holder string // of taken
+	taken  int64  // from the budget
+
+	received bool // body and err are known
+	body     []byte
+	err      error
 }
 
 const limitsKey = "limits" // of gin's context
 
-func (r *Reader) limits() *bounded { return r.c.MustGet(limitsKey).(*bounded) }
+func limitsOf(c *gin.Context) *bounded { return c.MustGet(limitsKey).(*bounded) }
+
+func (r *Reader) limits() *bounded { return limitsOf(r.c) }
 
 // Apply sets the limits of a request before anything of its body is read. The
 // caller calls release when the request has been handled.
@@ -57,7 +52,16 @@ func (l *Limits) Apply(c *gin.Context) (release func()) {
 	}
 	b := &bounded{Limits: l}
 	c.Set(limitsKey, b)
-	return func() { l.Budget.taken.Add(-b.taken) }
+	return func() { l.Budget.give(b.holder, b.taken) }
+}
+
+// Receive reads the body of a request, on the budget of a holder, so that what
+// follows does not wait for the client. Request and Lenient report what is wrong
+// with it. Without Receive they read it themselves.
+func Receive(c *gin.Context, holder string) {
+	b := limitsOf(c)
+	b.holder, b.received = holder, true
+	b.body, b.err = b.receive(c)
 }
 
 // setReadDeadline ignores writers without deadlines, which only tests have.
@@ -65,25 +69,56 @@ func setReadDeadline(w http.ResponseWriter, at time.Time) {
 	_ = http.NewResponseController(w).SetReadDeadline(at)
 }
 
+// ReceiveStart waits for the first bytes of a body, for a handler that reads only
+// these. It takes no body that is longer by its own account.
+func ReceiveStart(c *gin.Context, bytesOfStart int64) {
+	body := c.Request.Body
+	if c.Request.ContentLength > bytesOfStart {
+		return
+	}
+	var start bytes.Buffer
+	_, err := io.CopyN(&start, body, bytesOfStart)
+	rest := io.Reader(body)
+	if err != nil {
+		rest = failed{err}
+	}
+	c.Request.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(&start, rest), body}
+}
+
+// failed is a reader that has met an error.
+type failed struct{ err error }
+
+func (f failed) Read([]byte) (int, error) { return 0, f.err }
+
 // readBody returns the JSON text of the body, nothing if there is none.
 func (r *Reader) readBody() ([]byte, error) {
-	length, limits := r.Request.ContentLength, r.limits()
-	switch {
+	b := r.limits()
+	if !b.received {
+		Receive(r.c, b.holder)
+	}
+	return b.body, b.err
+}
+
+func (b *bounded) receive(c *gin.Context) ([]byte, error) {
+	switch length := c.Request.ContentLength; {
 	case length == 0:
 		return nil, nil
-	case length > 0 && !isJSON(r.Request):
+	case length > 0 && !isJSON(c.Request):
 		return nil, notJSON()
-	case length > limits.Body:
-		return nil, tooLarge(limits.Body)
+	case length > b.Body:
+		return nil, tooLarge(b.Body)
 	}
-	w := serverWriter(r.c)
-	body := spool{pool: &limits.Budget.chunks}
+	w := serverWriter(c)
+	body := spool{pool: &b.Budget.chunks}
 	defer body.release()
-	if err := body.readFrom(metered{http.MaxBytesReader(w, r.Request.Body, limits.Body), limits}); err != nil {
+	if err := body.readFrom(metered{http.MaxBytesReader(w, c.Request.Body, b.Body), b}); err != nil {
 		return nil, incomplete(err)
 	}
 	setReadDeadline(w, time.Time{})
-	if body.size > 0 && !isJSON(r.Request) {
+	if body.size > 0 && !isJSON(c.Request) {
 		return nil, notJSON()
 	}
 	return body.bytes(), nil
@@ -107,83 +142,13 @@ type metered struct {
 func (m metered) Read(p []byte) (int, error) {
 	n, err := m.Reader.Read(p)
 	m.limits.taken += int64(n)
-	if budget := m.limits.Budget; budget.taken.Add(int64(n)) > budget.size {
+	if !m.limits.Budget.take(m.limits.holder, int64(n)) {
 		return n, errNoBudget
 	}
 	return n, err
 }
 
 var errNoBudget = fault.Errorf(fault.Unavailable, "The service is reading too many large requests; send this one again in a few seconds.")
-
-// The first chunks of a body are small: most bodies are, and many clients may
-// send very little at the same time.
-const (
-	smallestChunk = 4 << 10
-	largestChunk  = 256 << 10
-)
-
-// spool collects a body in chunks and reuses the large ones for later bodies.
-// A buffer that doubles would leave as much garbage as the body is long, even
-// for bodies that turn out to be too long.
-type spool struct {
-	pool   *sync.Pool
-	chunks [][]byte // filled to their length
-	size   int
-}
-
-// readFrom reads r to its end.
-func (s *spool) readFrom(r io.Reader) error {
-	for {
-		n, err := io.ReadFull(r, s.next())
-		last := &s.chunks[len(s.chunks)-1]
-		*last = (*last)[:n]
-		s.size += n
-		if err == io.EOF || err == io.ErrUnexpectedEOF { // the end; a body cut short does not parse
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// next adds a chunk.
-func (s *spool) next() []byte {
-	chunk := s.chunk(len(s.chunks))
-	s.chunks = append(s.chunks, chunk)
-	return chunk
-}
-
-// chunk returns space for the i-th part of a body.
-func (s *spool) chunk(i int) []byte {
-	if length := smallestChunk << (2 * min(i, 8)); length < largestChunk {
-		return make([]byte, length)
-	}
-	if pooled, ok := s.pool.Get().(*[]byte); ok {
-		return *pooled
-	}
-	return make([]byte, largestChunk)
-}
-
-// bytes returns the body in one piece.
-func (s *spool) bytes() []byte {
-	body := make([]byte, 0, s.size)
-	for _, chunk := range s.chunks {
-		body = append(body, chunk...)
-	}
-	return body
-}
-
-// release hands the large chunks on to other bodies.
-func (s *spool) release() {
-	for _, chunk := range s.chunks {
-		if cap(chunk) == largestChunk {
-			chunk = chunk[:largestChunk]
-			s.pool.Put(&chunk)
-		}
-	}
-	s.chunks = nil
-}
 
 // incomplete says why a body could not be read to its end.
 func incomplete(err error) error {

@@ -53,7 +53,7 @@ func request(name, query string, body []byte) (everything, error) {
 	c := gin.CreateTestContextOnly(httptest.NewRecorder(), gin.New())
 	c.Request = r
 	c.Params = gin.Params{{Key: "name", Value: name}}
-	limits := Limits{URL: 1000, Body: 1 << 20, Arrive: time.Minute, JSON: strictjson.DefaultLimits(), Budget: NewBudget(1 << 30)}
+	limits := Limits{URL: 1000, Body: 1 << 20, Arrive: time.Minute, JSON: strictjson.DefaultLimits(), Budget: NewBudget(1<<30, 1<<30)}
 	defer limits.Apply(c)()
 	return Request(c, readEverything)
 }
@@ -150,7 +150,7 @@ func TestBodyDeadlineIsClearedAfterTheBody(t *testing.T) {
 		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 		engine := gin.New()
 		engine.POST("/", func(c *gin.Context) {
-			limits := Limits{URL: 1000, Body: 100, Arrive: time.Minute, JSON: strictjson.DefaultLimits(), Budget: NewBudget(100)}
+			limits := Limits{URL: 1000, Body: 100, Arrive: time.Minute, JSON: strictjson.DefaultLimits(), Budget: NewBudget(100, 100)}
 			defer limits.Apply(c)()
 			if _, err := Request(c, func(r *Reader) *Object { return r.Object(Optional) }); err != nil {
 				t.Error(err)

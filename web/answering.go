@@ -1,0 +1,54 @@
+package web
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+)
+
+// answering is a writer that bounds the time to send an answer. The time begins
+// with the answer: a request may wait long before, for its turn or for a change.
+type answering struct {
+	gin.ResponseWriter
+	within time.Duration
+	begun  bool
+}
+
+// limitAnswer bounds the time to send the answer of a request.
+func limitAnswer(c *gin.Context, within time.Duration) {
+	setWriteDeadline(c.Writer, time.Time{}) // that of the previous answer on the connection may still stand
+	c.Writer = &answering{ResponseWriter: c.Writer, within: within}
+}
+
+// setWriteDeadline ignores writers without deadlines, which only tests have.
+func setWriteDeadline(w http.ResponseWriter, at time.Time) {
+	_ = http.NewResponseController(w).SetWriteDeadline(at)
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *answering) WriteHeader(status int) {
+	w.begin()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements io.Writer.
+func (w *answering) Write(p []byte) (int, error) {
+	w.begin()
+	return w.ResponseWriter.Write(p)
+}
+
+func (w *answering) begin() {
+	if !w.begun {
+		w.begun = true
+		setWriteDeadline(w.ResponseWriter, time.Now().Add(w.within))
+	}
+}
+
+// Unwrap returns the server's own writer, as that of gin does.
+func (w *answering) Unwrap() http.ResponseWriter {
+	if inner, ok := w.ResponseWriter.(interface{ Unwrap() http.ResponseWriter }); ok {
+		return inner.Unwrap()
+	}
+	return w.ResponseWriter
+}
