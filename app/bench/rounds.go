@@ -19,6 +19,7 @@ var measurements = []struct {
 	{"list", measureList},
 	{"filters", measureFilters},
 	{"list-while-submitting", measureListUnderLoad},
+	{"list-while-checking", measureListUnderChecks},
 	{"download", measureDownload},
 	{"ranges", measureRanges},
 	{"upload", measureUpload},

@@ -28,6 +28,8 @@ type server struct {
 var algorithms = map[string]string{
 	// nothing shows what a job costs beyond its program.
 	"nothing": `command = ["/bin/true"]` + parameter("note", "string"),
+	// checked has a program that checks its settings.
+	"checked": `command = ["/bin/true"]` + "\n\n[validate]\ncommand = [\"/bin/echo\", \"[]\"]",
 	// moment prints the time at which its process runs.
 	"moment": `command = ["/bin/date", "+%s%N"]`,
 	// sleep reserves a CPU without using it, so that other jobs stay queued.
