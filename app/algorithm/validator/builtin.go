@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 )
 
 // Builtin returns the check that a command of this program would make, to be made
@@ -12,9 +14,22 @@ import (
 // writes faults as a validator does, until ctx ends.
 type Builtin func(argv []string) func(ctx context.Context, documents io.Reader, faults io.Writer) error
 
+// builtinLimit is the length of a document or file above which a check gets a
+// process of its own after all, whose memory is limited: the faults of a long text
+// may take forty times its length.
+const builtinLimit = 1 << 20
+
+// fits reports whether a check of these documents and files is small.
+func (c *call) fits() bool {
+	return c.longest <= builtinLimit && !slices.ContainsFunc(c.files, func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && info.Size() > builtinLimit
+	})
+}
+
 // builtinOf returns how to make a call in this process, nil if it needs another.
 func (p *Pool) builtinOf(c call) runFunc {
-	if p.options.Builtin == nil {
+	if p.options.Builtin == nil || !c.fits() {
 		return nil
 	}
 	check := p.options.Builtin(c.argv)

@@ -39,6 +39,7 @@ type call struct {
 	argv      []string
 	files     []string // whose paths are in argv
 	input     []byte
+	longest   int // bytes of a document in input
 	questions []int
 }
 
@@ -63,7 +64,9 @@ func (p *Program) calls(questions []Question) []call {
 		}
 		c := &calls[at]
 		c.questions = append(c.questions, i)
+		before := len(c.input)
 		c.input = append(strictjson.AppendPlain(c.input, q.Settings), '\n')
+		c.longest = max(c.longest, len(c.input)-before)
 	}
 	return calls
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +65,30 @@ func TestBuiltinCheckNeedsNoProcess(t *testing.T) {
 	}
 	if _, err := pool.Ask(t.Context(), "ann", program, []Question{{[]string{"other"}, nil, object}}); err == nil {
 		t.Error("another command did not start a process")
+	}
+}
+
+// A long text may take much memory, which only a process can be refused.
+func TestBuiltinCheckOfALongTextNeedsAProcess(t *testing.T) {
+	pool := builtin(func(_ context.Context, _ io.Reader, faults io.Writer) error {
+		_, err := io.WriteString(faults, "[]")
+		return err
+	})
+	file := filepath.Join(t.TempDir(), "long")
+	if err := os.WriteFile(file, make([]byte, builtinLimit+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	short := &strictjson.Value{Kind: strictjson.String, Text: "a", Raw: []byte(`"a"`)}
+	long := &strictjson.Value{Kind: strictjson.String, Text: strings.Repeat("a", builtinLimit)}
+	for name, question := range map[string]Question{
+		"document": {[]string{"built-in"}, nil, long},
+		"file":     {[]string{"built-in", file}, map[string]string{"text": file}, short},
+	} {
+		_, err := pool.Ask(t.Context(), "ann", Program{Type: "demo", Version: "1"}, []Question{question})
+		var e *fault.Error
+		if !errors.As(err, &e) || !strings.Contains(e.Err.Error(), "a process was started") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
