@@ -72,18 +72,19 @@ func TestLeftoversMayEndGracefully(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			a := newAttempt(t, graceful+tt.script)
-			r := a.start()
-			a.untilFile(WorkDir, "out", "ready")
-			if tt.signal {
-				r.signal(syscall.SIGTERM)
-			}
-			if o := r.outcome(); o.Cause != tt.cause {
-				t.Errorf("outcome %+v, want %s", o, tt.cause)
-			}
-			if got := a.read(WorkDir, "out", "ended"); got != "ended\n" {
-				t.Errorf("the leftover wrote %q", got)
-			}
+			withAndWithoutSandbox(t, graceful+tt.script, func(t *testing.T, a *attempt) {
+				r := a.start()
+				a.untilFile(WorkDir, "out", "ready")
+				if tt.signal {
+					r.signal(syscall.SIGTERM)
+				}
+				if o := r.outcome(); o.Cause != tt.cause {
+					t.Errorf("outcome %+v, want %s", o, tt.cause)
+				}
+				if got := a.read(WorkDir, "out", "ended"); got != "ended\n" {
+					t.Errorf("the leftover wrote %q", got)
+				}
+			})
 		})
 	}
 }

@@ -27,6 +27,9 @@ func TestClipKeepsValidUTF8(t *testing.T) {
 			t.Errorf("%d bytes: %q", len(got), got)
 		}
 	}
+	if got, want := redact.Clip(strings.Repeat("x", 201)), strings.Repeat("x", 200)+"…"; got != want {
+		t.Errorf("201 bytes: %q", got)
+	}
 	if text := strings.Repeat("x", 200); redact.Clip(text) != text {
 		t.Error("a short text was clipped")
 	}
