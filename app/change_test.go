@@ -1,7 +1,9 @@
 package app_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"molrun/app"
 	"molrun/app/fault"
@@ -78,6 +80,39 @@ func TestCancelFailsAQueuedJobAndStopsARunningOne(t *testing.T) {
 	must(t, s.Runs.Finish(t.Context(), running.ID, 1, stopped))
 	if got := s.job(ann, "running"); got.Status != app.Failed || got.Failure.Code != app.FailedStopped {
 		t.Errorf("a stopped job: %+v", got)
+	}
+}
+
+// TestTimesOfAJobAreInOrder runs attempts on machines whose clocks are wrong.
+func TestTimesOfAJobAreInOrder(t *testing.T) {
+	s := newSite(t)
+	for name, wrong := range map[string]time.Duration{"behind": -time.Hour, "right": 0, "ahead": time.Hour} {
+		for _, lost := range []bool{false, true} {
+			j := s.submit(ann, fmt.Sprint(name, lost), `{}`)
+			_, err := s.Runs.Claim(t.Context(), j.ID, nil)
+			must(t, err)
+			start := s.now().Add(wrong)
+			must(t, s.Runs.Started(t.Context(), j.ID, 1, start))
+			if got := s.job(ann, j.Name); got.StartedAt.Before(j.CreatedAt.Time) {
+				t.Errorf("clock %s: created at %v, started at %v", name, j.CreatedAt, got.StartedAt)
+			}
+			e := app.Ending{Lost: "its node went down"}
+			if lost { // and not repeated
+				_, err := s.Jobs.Cancel(t.Context(), ann, j.Name)
+				must(t, err)
+			} else {
+				e = success()
+				e.Outcome.StartedAt, e.Outcome.EndedAt = start, start.Add(time.Minute)
+			}
+			must(t, s.Runs.Finish(t.Context(), j.ID, 1, e))
+			got := s.job(ann, j.Name)
+			if got.CompletedAt.Before(got.StartedAt.Time) || got.StartedAt.Before(j.CreatedAt.Time) {
+				t.Errorf("clock %s, lost %v: created at %v, started at %v, finished at %v", name, lost, j.CreatedAt, got.StartedAt, got.CompletedAt)
+			}
+			if took := got.CompletedAt.Sub(got.StartedAt.Time); !lost && (took != time.Minute || got.Metrics.RunSeconds != 60) {
+				t.Errorf("clock %s: it ran for %v, %v s in its metrics", name, took, got.Metrics.RunSeconds)
+			}
+		}
 	}
 }
 

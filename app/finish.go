@@ -31,7 +31,10 @@ func (j *Job) finish(e Ending, now time.Time) {
 	if e.Outcome != nil && !e.Outcome.StartedAt.IsZero() {
 		j.start(e.Outcome.StartedAt)
 		j.measure(e)
-		now = e.Outcome.EndedAt
+		now = e.Outcome.EndedAt.Add(j.lag(e.Outcome.StartedAt))
+	}
+	if now.Before(j.StartedAt.Time) { // by a clock that is ahead
+		now = j.StartedAt.Time
 	}
 	switch {
 	case j.Private.Stop && (e.lost() || e.Outcome != nil && e.Outcome.Cause == CauseStopped):
@@ -55,12 +58,16 @@ func (j *Job) finish(e Ending, now time.Time) {
 
 func (j *Job) start(at time.Time) {
 	if j.Status == Queued {
-		j.Status, j.StartedAt = Running, unit.At(at)
+		j.Status, j.StartedAt = Running, unit.At(at.Add(j.lag(at)))
 		if !j.Private.Stop {
 			j.StatusReason = ""
 		}
 	}
 }
+
+// lag returns by how much the clock that an attempt's start was read from is behind
+// ours, as far as is known: no attempt starts before its job was queued.
+func (j *Job) lag(start time.Time) time.Duration { return max(0, j.Private.QueuedAt.Sub(start)) }
 
 func (j *Job) measure(e Ending) {
 	o := e.Outcome

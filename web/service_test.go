@@ -372,7 +372,7 @@ func (s *service) run(name string, files map[string]string) {
 	j := s.claim(name)
 	s.printed(j, "line 1\nline 2\n")
 	now := time.Now()
-	ending := app.Ending{Outcome: &app.Outcome{StartedAt: now.Add(-time.Second), EndedAt: now}}
+	ending := app.Ending{Outcome: &app.Outcome{StartedAt: now, EndedAt: now}}
 	if files == nil {
 		code := 1
 		ending.Failure = &app.Failure{Code: app.FailedExit, Message: "It ended with status 1.", ExitCode: &code, LogTail: "line 2\n"}
