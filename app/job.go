@@ -102,6 +102,7 @@ type Private struct {
 	Batch      JobID               `json:"batch,omitempty"`      // parent of a subjob
 	Row        int                 `json:"row,omitempty"`        // its place in the batch, from 0
 	Needs      placement.Resources `json:"needs"`
+	LimitOf    string              `json:"limitOf,omitempty"` // whose limit MaxRuntime is, such as "the partition main"; "": the algorithm's, or as asked
 	Retries    int                 `json:"retries,omitempty"` // how many lost attempts may be repeated
 	Lost       int                 `json:"lost,omitempty"`    // lost attempts since submission or retry
 	References []Reference         `json:"sources,omitempty"`

@@ -131,6 +131,7 @@ type row struct {
 	needs      placement.Resources
 	executor   string
 	maxRuntime int64
+	limitOf    string // whose limit that is; "": the algorithm's, or as asked
 	inputs     []Input
 	references []Reference
 	faults     []fault.Field // paths begin below the settings
@@ -182,12 +183,12 @@ func (p *plan) place(r *row) []fault.Field {
 		return []fault.Field{{Type: "not_ready", Msg: why}}
 	}
 	switch {
-	case limit == 0:
+	case limit.Seconds == 0:
 	case p.asksTime:
 		faults = append(faults, fault.Field{Type: "value", Msg: fmt.Sprintf(
-			"the cluster lets jobs run %d seconds there; give a maxRuntimeSeconds of at most that, or leave it out", limit)})
+			"%s lets jobs run %d seconds; give a maxRuntimeSeconds of at most that, or leave it out", limit.Of, limit.Seconds)})
 	default:
-		r.maxRuntime = limit
+		r.maxRuntime, r.limitOf = limit.Seconds, limit.Of
 	}
 	return faults
 }
@@ -289,6 +290,7 @@ func (p *plan) job(name string, r row) *Job {
 			AsksTime:   p.asksTime,
 			Definition: p.algorithm.Digest,
 			Needs:      r.needs,
+			LimitOf:    r.limitOf,
 			Retries:    p.algorithm.Retries,
 			References: r.references,
 			QueuedAt:   now,

@@ -96,7 +96,14 @@ func TestNeedsBeyondEveryNodeAreFaultsAtTheirSettings(t *testing.T) {
 			}
 			return placement.Node{CPUs: 64, MemoryBytes: 256 << 30, Seconds: 3600}, true
 		},
+		Missing: func(p placement.Placement) string {
+			if p.Partition == "old" {
+				return "no partition old"
+			}
+			return ""
+		},
 	}
+	table.Rules = append([]routing.Rule{{Least: placement.Resources{GPUs: 20}, Executor: "slurm", Placement: placement.Placement{Partition: "old"}}}, table.Rules...)
 	s := newSite(t)
 	service := s.routed(table, greedyFile)
 	for _, tt := range []struct {
@@ -110,8 +117,11 @@ func TestNeedsBeyondEveryNodeAreFaultsAtTheirSettings(t *testing.T) {
 			"[body settings memory_gb] the job would need more than any node of the partition main has: 257.0 GiB of memory of 256.0 GiB; ask for less",
 		}},
 		{"a partition of unknown size", `{"cores":999,"cards":9}`, 3600, nil},
+		{"a partition that was deleted", `{"cards":20}`, 3600, []string{
+			"[body settings] the job would go to a place that is gone: the cluster has no partition old; ask an administrator",
+		}},
 		{"a longer time than the partition's", `{}`, 3601, []string{
-			"[body settings] the cluster lets jobs run 3600 seconds there; give a maxRuntimeSeconds of at most that, or leave it out",
+			"[body settings] the partition main lets jobs run 3600 seconds; give a maxRuntimeSeconds of at most that, or leave it out",
 		}},
 	} {
 		sub := submissionOf(t, "greedy", "a", tt.settings)
@@ -120,8 +130,8 @@ func TestNeedsBeyondEveryNodeAreFaultsAtTheirSettings(t *testing.T) {
 	}
 	rec, _, err := service.Jobs.Submit(t.Context(), ann, submissionOf(t, "greedy", "a", `{}`))
 	must(t, err)
-	if got := s.storedJob(decode(t, rec).ID).MaxRuntime; got != 3600 {
-		t.Errorf("a job without a time limit may run %d s, want the 3600 s of its partition", got)
+	if got := s.storedJob(decode(t, rec).ID); got.MaxRuntime != 3600 || got.Private.LimitOf != "the partition main" {
+		t.Errorf("a job without a time limit may run %d s by %q, want the 3600 s of its partition", got.MaxRuntime, got.Private.LimitOf)
 	}
 }
 

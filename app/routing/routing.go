@@ -23,6 +23,16 @@ type Table struct {
 	// offers, and the longest run time there; false if that is unknown. A zero
 	// quantity is unknown.
 	Largest func(placement.Placement) (placement.Node, bool)
+	// Missing returns what a placement names and the cluster is known not to have,
+	// such as "no partition gpu"; "" if nothing. Nil knows nothing.
+	Missing func(placement.Placement) string
+}
+
+// Limit is the cluster's own limit on the run time of a job; zero if it does not
+// shorten that.
+type Limit struct {
+	Seconds int64
+	Of      string // whose limit it is: "the partition main" or "the cluster"
 }
 
 // Rule sends the jobs that match it to an executor and a placement. An empty
@@ -120,36 +130,40 @@ func (r *Router) Placement(a *algorithm.File, executor string, by User, needs pl
 }
 
 // Place chooses the executor of a user's job, and returns a fault for each need that
-// it can never meet. seconds is the longest run time of the job; limit is the
-// cluster's own if that is shorter, else 0.
-func (r *Router) Place(a *algorithm.File, by User, needs placement.Resources, seconds int64) (executor string, limit int64, faults []fault.Field) {
+// it can never meet. seconds is the longest run time of the job.
+func (r *Router) Place(a *algorithm.File, by User, needs placement.Resources, seconds int64) (executor string, limit Limit, faults []fault.Field) {
 	executor = r.Executor(a, by, needs)
 	limit, faults = r.fit(a, executor, by, needs, seconds)
 	return executor, limit, faults
 }
 
 // fit returns a fault for each need that the executor can never meet: such a job
-// would wait forever. seconds is the longest run time of the job; limit is the
-// cluster's own where that is shorter, else 0.
-func (r *Router) fit(a *algorithm.File, executor string, by User, needs placement.Resources, seconds int64) (limit int64, faults []fault.Field) {
+// would wait forever.
+func (r *Router) fit(a *algorithm.File, executor string, by User, needs placement.Resources, seconds int64) (limit Limit, faults []fault.Field) {
 	if machine := r.table.Machines[executor]; machine.Local {
 		has := placement.Node{CPUs: machine.CPUs, MemoryBytes: machine.MemoryBytes, GPUs: machine.GPUs}
-		return 0, a.Beyond(needs, has, "this server has")
-	}
-	if r.table.Largest == nil {
-		return 0, nil
+		return limit, a.Beyond(needs, has, "this server has")
 	}
 	p := r.Placement(a, executor, by, needs)
+	if r.table.Missing != nil {
+		if what := r.table.Missing(p); what != "" {
+			msg := fmt.Sprintf("the job would go to a place that is gone: the cluster has %s; ask an administrator", what)
+			return limit, []fault.Field{{Type: "not_ready", Msg: msg}}
+		}
+	}
+	if r.table.Largest == nil {
+		return limit, nil
+	}
 	node, known := r.table.Largest(p)
 	if !known {
-		return 0, nil
+		return limit, nil
 	}
-	where := "any node of the cluster has"
+	where := "the cluster"
 	if p.Partition != "" {
-		where = fmt.Sprintf("any node of the partition %s has", p.Partition)
+		where = "the partition " + p.Partition
 	}
 	if node.Seconds > 0 && seconds > node.Seconds {
-		limit = node.Seconds
+		limit = Limit{Seconds: node.Seconds, Of: where}
 	}
-	return limit, a.Beyond(needs, node, where)
+	return limit, a.Beyond(needs, node, fmt.Sprintf("any node of %s has", where))
 }

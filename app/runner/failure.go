@@ -70,6 +70,9 @@ func sentence(j *app.Job, o *app.Outcome) string {
 		return fmt.Sprintf("%s was ended by signal %s.", program, o.Signal)
 	case app.CauseTimeout:
 		limit := time.Duration(j.MaxRuntime) * time.Second
+		if of := j.Private.LimitOf; of != "" {
+			return fmt.Sprintf("%s ran longer than the %v that %s allows. Give the job less to do, or ask an administrator for another partition.", program, limit, of)
+		}
 		return fmt.Sprintf("%s ran longer than its limit of %v. Give the job more time (maxRuntimeSeconds) or less to do.", program, limit)
 	}
 	if o.Message != "" {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"molrun/app"
 	"molrun/app/task"
 )
 
@@ -69,5 +70,18 @@ func TestLogTailIsBounded(t *testing.T) {
 	must(t, syscall.Mkfifo(filepath.Join(dir, task.LogFile), 0o600))
 	if got := logTail(dir); got != "" {
 		t.Errorf("a pipe in its place: %q", got)
+	}
+}
+
+func TestTimeoutNamesWhoseLimitItWas(t *testing.T) {
+	j := &app.Job{MaxRuntime: 50}
+	for of, want := range map[string]string{
+		"":                    "The program ran longer than its limit of 50s. Give the job more time (maxRuntimeSeconds) or less to do.",
+		"the partition short": "The program ran longer than the 50s that the partition short allows. Give the job less to do, or ask an administrator for another partition.",
+	} {
+		j.Private.LimitOf = of
+		if f := failure(j, &app.Outcome{Cause: app.CauseTimeout}, nil, ""); f.Message != want {
+			t.Errorf("message %q, want %q", f.Message, want)
+		}
 	}
 }

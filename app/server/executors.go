@@ -68,6 +68,12 @@ func (s *service) routing(machines map[string]placement.Machine) routing.Table {
 		}
 		return s.slurm.Largest(p)
 	}
+	table.Missing = func(p placement.Placement) string {
+		if s.slurm == nil {
+			return ""
+		}
+		return s.slurm.Missing(p)
+	}
 	return table
 }
 

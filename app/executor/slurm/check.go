@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -44,6 +45,7 @@ func Check(ctx context.Context, o Options, places ...placement.Placement) []Find
 		return c.found
 	}
 	c.settings(ctx)
+	c.accounts(ctx, places)
 	c.partitions(ctx, places)
 	if !c.failed() {
 		c.probe(ctx, slices.Concat(places, []placement.Placement{{}})[0])
@@ -118,6 +120,35 @@ func (c *checkup) settings(ctx context.Context) {
 		return
 	}
 	c.say(Doubtful, "there is no accounting (slurmdbd): what ends while molrun is down for more than %d s (MinJobAge) counts as lost where its files don't tell the end", age)
+}
+
+// accounts checks that the accounts of the placements may be used and take as many
+// jobs as are configured, if slurmctld enforces that.
+func (c *checkup) accounts(ctx context.Context, places []placement.Placement) {
+	settings, err := c.client.Settings(ctx)
+	enforced := settings["AccountingStorageEnforce"]
+	if err != nil || !strings.Contains(enforced, "associations") {
+		return
+	}
+	seen := map[string]bool{}
+	for _, p := range places {
+		if seen[p.Account] {
+			continue
+		}
+		seen[p.Account] = true
+		a, err := c.client.Association(ctx, settings["ClusterName"], p.Account)
+		switch {
+		case err != nil:
+			c.say(Doubtful, "accounting does not tell the limits of the account: %v", err)
+		case !a.Exists:
+			name := cmp.Or(a.Account, "NAME")
+			c.say(Wrong, "the user %s has no association with the account %s, so Slurm refuses its jobs; add it: sacctmgr add user %s account=%s cluster=%s",
+				a.User, name, a.User, name, settings["ClusterName"])
+		case strings.Contains(enforced, "limits") && a.MaxSubmit > 0 && a.MaxSubmit < c.options.MaxTasks:
+			c.say(Doubtful, "the user %s may have %d jobs at once in the account %s (MaxSubmitJobs, GrpSubmitJobs), so slurm.max_jobs = %d is more than Slurm takes; lower it, or have the limit raised",
+				a.User, a.MaxSubmit, a.Account, c.options.MaxTasks)
+		}
+	}
 }
 
 // partitions checks that the configured partitions exist.

@@ -12,6 +12,7 @@ import (
 	"molrun/app/executor/slurm"
 	"molrun/app/executor/slurm/cluster"
 	"molrun/app/fault"
+	"molrun/app/placement"
 )
 
 // limitedWorld is a world on a cluster of its own, where slurmctld enforces the
@@ -80,8 +81,21 @@ func TestArraysFitTheLimitsOfTheCluster(t *testing.T) {
 			}
 		}
 	})
+	t.Run("MaxTime of a minute", func(t *testing.T) {
+		w.cluster.Run(t, "scontrol", "create", "PartitionName=short", "Nodes=ALL", "MaxTime=1")
+		e := w.executor()
+		short := placement.Placement{Partition: "short"}
+		until(t, "the partition is known", func() bool { n, known := e.Largest(short); return known && n.Seconds == 30 })
+		a := w.task("exit 0")
+		a.Placement = short
+		if o := w.ended(e, w.start(e, a)); o.Cause != app.CauseDone {
+			t.Errorf("outcome %+v", o)
+		}
+	})
 	t.Run("MaxSubmitJobs", func(t *testing.T) {
 		w.cluster.Run(t, "sacctmgr", "-i", "modify", "user", "root", "set", "MaxSubmitJobs=10")
+		w.finds(slurm.Doubtful, "may have 10 jobs at once in the account root (MaxSubmitJobs, GrpSubmitJobs), so slurm.max_jobs = 5000", placement.Placement{})
+		w.finds(slurm.Wrong, "sacctmgr add user root account=nobodys cluster=test", placement.Placement{Account: "nobodys"})
 		w.cluster.Run(t, "scontrol", "update", "PartitionName=main", "State=DOWN")
 		before := w.lines(calls)
 		tasks := w.tasks40()

@@ -61,10 +61,30 @@ func (k *nodes) largest(partitions string) (placement.Node, bool) {
 		return placement.Node{}, false
 	}
 	n.MemoryBytes = max(0, n.MemoryBytes-memoryMargin)
-	if n.Seconds > 0 {
-		n.Seconds = max(1, n.Seconds-int64(k.margin.Seconds()))
+	if n.Seconds > 0 { // of a short time, jobs get half
+		n.Seconds = max(1, n.Seconds/2, n.Seconds-int64(k.margin.Seconds()))
 	}
 	return *n, true
+}
+
+// missing returns what is known not to exist of these partitions, such as "no
+// partition gpu"; "" if nothing is.
+func (k *nodes) missing(partitions string) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if time.Since(k.asked) > nodesTTL {
+		return ""
+	}
+	for name := range strings.SplitSeq(partitions, ",") {
+		switch _, ok := k.known[name]; {
+		case ok:
+		case name == "":
+			return "no default partition"
+		default:
+			return "no partition " + name
+		}
+	}
+	return ""
 }
 
 // of joins partitions of which Slurm may take any.

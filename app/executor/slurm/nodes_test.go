@@ -18,12 +18,14 @@ func TestLargestLeavesMarginsForTheTaskItself(t *testing.T) {
 		"":        {CPUs: 16, MemoryBytes: 64000 << 20, GPUs: 2, Seconds: 7 * 24 * 3600},
 		"big":     {CPUs: 16, MemoryBytes: 64000 << 20, GPUs: 2, Seconds: 9000},
 		"forever": {CPUs: 4, MemoryBytes: 4000 << 20, GPUs: 2},
+		"short":   {CPUs: 4, MemoryBytes: 4000 << 20, Seconds: 60},
 		"mixed":   {CPUs: 64, MemoryBytes: 512000 << 20, GPUs: 6, Seconds: 1800},
 	}
 	e.nodes.set(known, time.Now())
 	for partition, want := range map[string]placement.Node{
 		"big":         {CPUs: 16, MemoryBytes: 64000<<20 - memoryMargin, GPUs: 2, Seconds: 9000 - 70},
 		"big,mixed":   {CPUs: 64, MemoryBytes: 512000<<20 - memoryMargin, GPUs: 6, Seconds: 9000 - 70},
+		"short":       {CPUs: 4, MemoryBytes: 4000<<20 - memoryMargin, Seconds: 30},
 		"big,forever": {CPUs: 16, MemoryBytes: 64000<<20 - memoryMargin, GPUs: 2},
 	} {
 		got, known := e.Largest(placement.Placement{Partition: partition})
@@ -34,7 +36,15 @@ func TestLargestLeavesMarginsForTheTaskItself(t *testing.T) {
 	if _, known := e.Largest(placement.Placement{Partition: "big,other"}); known {
 		t.Error("a node is known in a partition that sinfo does not list")
 	}
+	for partition, want := range map[string]string{"": "", "big": "", "big,other": "no partition other"} {
+		if got := e.Missing(placement.Placement{Partition: partition}); got != want {
+			t.Errorf("of %q, %q is missing, want %q", partition, got, want)
+		}
+	}
 	e.nodes.set(known, time.Now().Add(-2*nodesTTL))
+	if got := e.Missing(placement.Placement{Partition: "other"}); got != "" {
+		t.Errorf("%q by a stale answer of the controller", got)
+	}
 	if _, known := e.Largest(placement.Placement{}); known {
 		t.Error("a stale answer of the controller is still used")
 	}

@@ -16,7 +16,7 @@ import (
 // request is what all tasks of one sbatch have in common.
 type request struct {
 	needs     placement.Resources
-	limit     time.Duration
+	time      time.Duration // that Slurm lets a task live; 0: as long as it likes
 	isolation string
 	placement string // arguments of sbatch, a line each
 }
@@ -31,24 +31,28 @@ func (s *submitter) requestOf(ctx context.Context, t app.Task) (request, error) 
 		Processes: int64(s.options.Processes), FileBytes: s.options.FileBytes,
 	}
 	return request{
-		needs: t.Needs, limit: s.limitOf(t), isolation: isolation.String(),
+		needs: t.Needs, time: s.timeOf(t), isolation: isolation.String(),
 		placement: strings.Join(placementArgs(t.Placement), "\n"),
 	}, nil
 }
 
-// limitOf returns the task's own time limit or that of its partition, whichever
-// is shorter. Jobs are checked against the partition when they are submitted,
-// unless the cluster was down; Slurm would let a longer one wait forever.
-func (s *submitter) limitOf(t app.Task) time.Duration {
-	node, known := s.nodes.largest(t.Placement.Partition)
-	if !known || node.Seconds == 0 {
-		return t.Limit
+// timeOf returns what Slurm lets the task live: its own time limit and the margin,
+// but no longer than its partition allows, where Slurm would let it wait forever.
+// Jobs are checked against the partition when they are submitted, unless the cluster
+// was down.
+func (s *submitter) timeOf(t app.Task) time.Duration {
+	whole := t.Limit + s.options.margin()
+	node := s.nodes.of(t.Placement.Partition)
+	switch {
+	case node == nil || node.Seconds == 0:
+		if t.Limit <= 0 {
+			return 0
+		}
+		return whole
+	case t.Limit <= 0:
+		return time.Duration(node.Seconds) * time.Second
 	}
-	most := time.Duration(node.Seconds) * time.Second
-	if t.Limit <= 0 {
-		return most
-	}
-	return min(t.Limit, most)
+	return min(whole, time.Duration(node.Seconds)*time.Second)
 }
 
 // args are the arguments of sbatch. Ours come last: of two that contradict each
@@ -63,9 +67,8 @@ func (s *submitter) args(r request, name string, tasks int) []string {
 	if r.needs.GPUs > 0 {
 		args = append(args, "--gres=gpu:"+strconv.Itoa(r.needs.GPUs))
 	}
-	if r.limit > 0 {
-		whole := r.limit + s.options.margin()
-		args = append(args, fmt.Sprintf("--time=%d", (whole+time.Minute-1)/time.Minute))
+	if r.time > 0 {
+		args = append(args, fmt.Sprintf("--time=%d", (r.time+time.Minute-1)/time.Minute))
 	}
 	if s.lists.isArray(name) {
 		args = append(args, fmt.Sprintf("--array=1-%d", tasks))

@@ -102,6 +102,10 @@ func (e *Executor) Largest(p placement.Placement) (placement.Node, bool) {
 	return e.nodes.largest(p.Partition)
 }
 
+// Missing returns what a placement names and the cluster does not have, such as "no
+// partition gpu"; "" if nothing is missing as far as is known. It does not wait.
+func (e *Executor) Missing(p placement.Placement) string { return e.nodes.missing(p.Partition) }
+
 // Answers returns why the controller did not answer when it was last asked, which
 // was at most a minute ago, nil if it did, and since when that has been so. The
 // time is zero before the first answer.

@@ -42,8 +42,11 @@ type Client struct {
 	settings settings
 }
 
-// Commands are the commands of Slurm that a Client runs.
+// Commands are the commands of Slurm that a Client needs.
 var Commands = []string{"sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo"}
+
+// manager tells about accounts. A Client does without it.
+const manager = "sacctmgr"
 
 // New returns a Client. It runs nothing yet.
 func New(o Options) *Client {
@@ -56,7 +59,7 @@ func New(o Options) *Client {
 		env = append(env, "SLURM_CONF="+o.Conf)
 	}
 	c := &Client{options: o, env: env, turns: map[string]chan struct{}{}}
-	for _, name := range Commands {
+	for _, name := range append([]string{manager}, Commands...) {
 		atOnce := 1
 		if name == "sbatch" {
 			atOnce = SubmitsAtOnce
