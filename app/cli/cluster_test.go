@@ -412,11 +412,15 @@ func doctorAndReadyz(t *testing.T, c *cluster.Cluster) {
 	if !strings.Contains(findings["slurm"], string(doctor.Problem)+": ") || !strings.Contains(findings["slurm"], "slurmctld") {
 		t.Errorf("doctor says %q while the controller is down", findings["slurm"])
 	}
+	s.eventually("a job says why it waits", func() bool { return strings.Contains(u.job("kept").StatusReason, "does not answer") })
 	if j := u.job("kept"); j.Status != "QUEUED" || j.Attempts > 1 {
 		t.Errorf("a job is %s in attempt %d while the controller is down", j.Status, j.Attempts)
 	}
 	c.Up(t)
+	back := time.Now()
 	s.eventually("/readyz reports that the cluster answers again", func() bool { return answers() == "ok" })
+	u.completed("kept")
+	t.Logf("the job was done %v after the controller was back", time.Since(back).Round(time.Second))
 }
 
 // readmeForClusters follows the README's instructions for administrators. Only the
