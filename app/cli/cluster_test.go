@@ -418,9 +418,9 @@ func doctorAndReadyz(t *testing.T, c *cluster.Cluster) {
 	}
 	c.Up(t)
 	back := time.Now()
-	s.eventually("/readyz reports that the cluster answers again", func() bool { return answers() == "ok" })
 	u.completed("kept")
 	t.Logf("the job was done %v after the controller was back", time.Since(back).Round(time.Second))
+	s.eventually("/readyz reports that the cluster answers again", func() bool { return answers() == "ok" })
 }
 
 // readmeForClusters follows the README's instructions for administrators. Only the

@@ -11,8 +11,10 @@ import (
 )
 
 const (
-	// nodesEvery is how often the controller is asked for the nodes.
-	nodesEvery = time.Minute
+	// nodesEvery is how often the controller is asked for the nodes, and silentEvery
+	// while it does not answer.
+	nodesEvery  = time.Minute
+	silentEvery = 10 * time.Second
 	// nodesTTL is how long its answer counts; after that, nothing is known.
 	nodesTTL = 15 * time.Minute
 )
@@ -44,7 +46,11 @@ func (k *nodes) run(ctx context.Context) {
 		if _, silent := k.client.Answers(); err == nil && silent != nil {
 			_, _ = k.client.Queue(ctx, "") // without jobs, nobody else asks squeue again
 		}
-		timer.Reset(nodesEvery)
+		if _, silent := k.client.Answers(); silent != nil {
+			timer.Reset(silentEvery)
+		} else {
+			timer.Reset(nodesEvery)
+		}
 	}
 }
 
