@@ -33,9 +33,7 @@ func (j *Job) finish(e Ending, now time.Time) {
 		j.measure(e)
 		now = e.Outcome.EndedAt.Add(j.lag(e.Outcome.StartedAt))
 	}
-	if now.Before(j.StartedAt.Time) { // by a clock that is ahead
-		now = j.StartedAt.Time
-	}
+	now = now.Add(max(0, j.StartedAt.Sub(now))) // its clock may be ahead
 	switch {
 	case j.Private.Stop && (e.lost() || e.Outcome != nil && e.Outcome.Cause == CauseStopped):
 		j.fail(j.stopped(e.Failure), unit.At(now))
@@ -65,8 +63,7 @@ func (j *Job) start(at time.Time) {
 	}
 }
 
-// lag returns by how much the clock that an attempt's start was read from is behind
-// ours, as far as is known: no attempt starts before its job was queued.
+// lag is by how much the clock of a start is behind: none is before its job was queued.
 func (j *Job) lag(start time.Time) time.Duration { return max(0, j.Private.QueuedAt.Sub(start)) }
 
 func (j *Job) measure(e Ending) {

@@ -185,8 +185,7 @@ func (p *plan) place(r *row) []fault.Field {
 	switch {
 	case limit.Seconds == 0:
 	case p.asksTime:
-		faults = append(faults, fault.Field{Type: "value", Msg: fmt.Sprintf(
-			"%s lets jobs run %d seconds; give a maxRuntimeSeconds of at most that, or leave it out", limit.Of, limit.Seconds)})
+		faults = append(faults, fault.Field{Type: "value", Msg: limit.Fault()})
 	default:
 		r.maxRuntime, r.limitOf = limit.Seconds, limit.Of
 	}

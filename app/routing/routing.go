@@ -45,6 +45,11 @@ type Rule struct {
 	Placement placement.Placement
 }
 
+// Fault says what is wrong with a job that asks for more.
+func (l Limit) Fault() string {
+	return fmt.Sprintf("%s lets jobs run %d seconds; give a maxRuntimeSeconds of at most that, or leave it out", l.Of, l.Seconds)
+}
+
 // User is the submitter of a job.
 type User struct{ Organization, Email string }
 
