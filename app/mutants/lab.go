@@ -31,6 +31,9 @@ func (l *lab) plant(ctx context.Context, p *pkg) (row, error) {
 	if err != nil {
 		return row, err
 	}
+	for _, key := range staleEquivalents(l.known, p.path(), all) {
+		fmt.Fprintf(l.log, "no longer there, remove it from equivalent.txt: %s\n", key)
+	}
 	quota := max(l.Min, min(l.Max, lines/l.Lines))
 	var near []reach
 	for _, m := range sample(all, l.Seed) {

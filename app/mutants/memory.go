@@ -5,8 +5,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -98,4 +101,19 @@ func readEquivalents(text string) (map[string]string, error) {
 		return nil, fmt.Errorf("equivalent.txt gives no reason for %q", mutant)
 	}
 	return known, nil
+}
+
+// staleEquivalents returns the listed mutants of a package that no longer exist,
+// sorted: the code has changed, and they have to be judged anew.
+func staleEquivalents(known map[string]string, pkg string, all []mutant) []string {
+	stale := map[string]bool{}
+	for key := range known {
+		if file, _, _ := strings.Cut(key, " "); path.Dir(file) == pkg {
+			stale[key] = true
+		}
+	}
+	for _, m := range all {
+		delete(stale, m.key())
+	}
+	return slices.Sorted(maps.Keys(stale))
 }
