@@ -145,3 +145,17 @@ func TestRunnerIsAsCalmAsBeforeOnceTheQueueCanBeRead(t *testing.T) {
 		}
 	}
 }
+
+func TestQueueThatCannotBeReadIsReadAgainSoon(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		jobs := &counting{Jobs: w.jobs}
+		jobs.refusals.Store(4)
+		w.jobs = jobs
+		w.submit(ann, "a", `{}`)
+		w.start()
+		time.Sleep(6 * scanEvery)
+		if n := w.executor.count(); n != 1 {
+			t.Errorf("%d tasks started after %d reads, want 1", n, jobs.reads.Load())
+		}
+	})
+}
