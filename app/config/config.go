@@ -54,7 +54,7 @@ type Config struct {
 	Slurm Slurm `toml:"slurm"`
 
 	Validators struct {
-		AtOnce int           `toml:"at_once"` // 0: one more than there are CPUs
+		AtOnce int           `toml:"at_once"` // 0: as many as there are CPUs, at least 2
 		Memory unit.Bytes    `toml:"memory"`  // of each of their processes; 0: no limit
 		Wait   unit.Duration `toml:"wait"`    // for a turn
 	} `toml:"validators"`
@@ -264,7 +264,7 @@ func (c *Config) Check() error {
 		{c.Runner.Cgroup != "" && !filepath.IsAbs(c.Runner.Cgroup), "runner.cgroup: give an absolute path, such as /sys/fs/cgroup/molrun.slice"},
 		{c.Runner.Processes < 0 || c.Runner.Processes > 0 && c.Runner.Processes < 16, "runner.processes: give 0 (no limit) or at least 16"},
 		{c.Runner.FileSize > 0 && c.Runner.FileSize < 1<<20, "runner.file_size: give 0 (the disk's size) or at least 1MiB"},
-		{c.Validators.AtOnce < 0 || c.Validators.AtOnce > 1000, "validators.at_once: give 0 (one more than there are CPUs) to 1000"},
+		{c.Validators.AtOnce < 0 || c.Validators.AtOnce > 1000, "validators.at_once: give 0 (as many as there are CPUs) to 1000"},
 		{c.Validators.Memory > 0 && c.Validators.Memory < 16<<20, "validators.memory: give 0 (no limit) or at least 16MiB"},
 		{c.Validators.Wait < unit.Duration(time.Second) || c.Validators.Wait > unit.Duration(time.Hour), "validators.wait: give 1s to 1h"},
 		{c.Links.Upload < unit.Duration(time.Minute) || c.Links.Upload > unit.Duration(7*24*time.Hour), "links.upload: give 1m to 7d"},

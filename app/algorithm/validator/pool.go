@@ -15,7 +15,7 @@ import (
 
 // Options configure a Pool. Zero values take the defaults named here.
 type Options struct {
-	AtOnce  int           // programs that run at once, one more than there are CPUs; a user gets all but one
+	AtOnce  int           // programs that run at once, as many as there are CPUs and at least two; a user gets all but one
 	Wait    time.Duration // how long a check may wait for its turn, one minute
 	TempDir TempDir       // a directory of the system's
 	Confine Confine       // nothing is limited
@@ -31,9 +31,10 @@ type Pool struct {
 
 // NewPool returns a pool that needs no end other than Close.
 func NewPool(o Options) *Pool {
-	cpus := runtime.NumCPU()
+	// One user's checks leave a CPU for the answers to others.
+	enough := max(2, runtime.NumCPU())
 	if o.AtOnce <= 0 {
-		o.AtOnce = cpus + 1
+		o.AtOnce = enough
 	}
 	if o.Wait <= 0 {
 		o.Wait = time.Minute
@@ -44,7 +45,7 @@ func NewPool(o Options) *Pool {
 	if o.Confine == nil {
 		o.Confine = unconfined
 	}
-	return &Pool{options: o, programs: newTurns(o.AtOnce, o.Wait), builtin: newTurns(cpus+1, o.Wait)}
+	return &Pool{options: o, programs: newTurns(o.AtOnce, o.Wait), builtin: newTurns(enough, o.Wait)}
 }
 
 // Close refuses the checks that wait and those that come later, so that the
