@@ -50,6 +50,7 @@ func goldenJob() *app.Job {
 		Meaning:    "3e",
 		Normalized: json.RawMessage(`{"steps":1}`),
 		AsksTime:   true,
+		LimitOf:    "the partition main",
 		Definition: "de",
 		Batch:      jobID(4),
 		Row:        17,
