@@ -149,7 +149,7 @@ func labelFilter(r *rand.Rand, f *app.JobFilter) {
 		f.Tags = append(f.Tags, pick(r, someTags))
 	}
 	if r.IntN(3) == 0 {
-		f.Search = pick(r, []string{"x", "a:x", "é", "probe x", "job ", "xxx"})
+		f.Search = pick(r, []string{"x", "a:x", "é", "probe x", "job ", `\"é" `, "xxx"})
 	}
 	moment := func() time.Time {
 		at := testID(r.IntN(60)).Time().Add(time.Duration(r.IntN(3)) * 24 * time.Hour)

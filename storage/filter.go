@@ -2,11 +2,15 @@ package storage
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"molrun/app"
+	"molrun/app/naming"
 	"molrun/app/sortid"
 	"molrun/storage/kv"
 )
@@ -99,12 +103,33 @@ func (t tx) indexed(f app.JobFilter, tags []app.Tag) func(sortid.ID) (bool, erro
 	}
 }
 
-// containsText returns a test for a text in lower case.
+// containsText returns a test for a folded text.
 func (t tx) containsText(text string) func(sortid.ID) (bool, error) {
-	bucket, part := t.Bucket(indexJobsText), []byte(text)
+	texts, records, part := t.Bucket(indexJobsText), t.Walk(bucketJobs), []byte(text)
 	return func(id sortid.ID) (bool, error) {
-		return bytes.Contains(bucket.Get(id[:]), part), nil
+		if labeled := texts.Get(id[:]); labeled != nil {
+			return bytes.Contains(labeled, part), nil
+		}
+		if records.Seek(id[:]); !bytes.Equal(records.Key, id[:]) {
+			return false, noJob(id.String())
+		}
+		name, err := nameIn(records.Value)
+		return strings.Contains(naming.Fold(name), text), err
 	}
+}
+
+// nameIn reads the name out of a record, where it is the second member.
+func nameIn(record []byte) (name string, err error) {
+	_, rest, _ := bytes.Cut(record, []byte(`"jobName":`))
+	for end := 1; end < len(rest); end++ {
+		switch rest[end] {
+		case '\\':
+			end++
+		case '"':
+			return name, json.Unmarshal(rest[:end+1], &name)
+		}
+	}
+	return "", errors.New("a record has no name")
 }
 
 // matches returns a test of a job's record. The rows of a batch come from one
@@ -254,9 +279,10 @@ func tagKey(organization string, tag app.Tag) kv.Key {
 	return make(kv.Key, 0, 128).Text(organization).Text(tag.Key).Text(tag.Value)
 }
 
-// jobText: id; the value is what a search looks at; no subjobs.
+// jobText: id; the value is what a search looks at; only jobs that have more than a
+// name, no subjobs.
 func jobText(id sortid.ID, j *app.Job) []kv.Entry {
-	if j.Private.Batch != "" {
+	if j.Private.Batch != "" || len(j.Tags) == 0 && j.Note == "" {
 		return nil
 	}
 	return []kv.Entry{{Key: kv.Key{}.ID(id), Value: []byte(j.SearchedText())}}

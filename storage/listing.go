@@ -18,7 +18,6 @@ func (t tx) Jobs(f app.JobFilter, after app.Position, limit int) (app.JobPage, e
 	if err != nil {
 		return app.JobPage{}, fmt.Errorf("list jobs: %w", err)
 	}
-	ids := make([]sortid.ID, len(found))
 	stored := make([][]byte, 0, len(found))
 	size := 0
 	records := t.Walk(bucketJobs)
@@ -27,13 +26,13 @@ func (t tx) Jobs(f app.JobFilter, after app.Position, limit int) (app.JobPage, e
 		if records.Seek(id[:]); !bytes.Equal(records.Key, id[:]) {
 			return app.JobPage{}, fmt.Errorf("list jobs: %w", noJob(id.String()))
 		}
-		ids[i], stored = id, append(stored, records.Value)
+		stored = append(stored, records.Value)
 		if size += len(records.Value); size >= app.EnoughBytes && i < len(found)-1 {
 			next = app.Position(end)
 			break
 		}
 	}
-	return app.JobPage{Jobs: copyJobs(ids, stored, size), Next: next}, nil
+	return app.JobPage{Jobs: copyJobs(found, stored, size), Next: next}, nil
 }
 
 // maxLook bounds how many candidates that do not match a page may cost.
@@ -99,14 +98,15 @@ func (t tx) CountJobs(f app.JobFilter, most int) (n int, more bool, err error) {
 }
 
 // copyJobs copies records out of the transaction, all into one allocation.
-func copyJobs(ids []sortid.ID, stored [][]byte, size int) []app.StoredJob {
+func copyJobs(found []kv.Key, stored [][]byte, size int) []app.StoredJob {
 	page := make([]app.StoredJob, len(stored))
 	records, letters := make([]byte, 0, size), make([]byte, 0, len(stored)*sortid.Length)
 	for i, record := range stored {
 		begin := len(records)
 		records = append(records, record...)
 		page[i].JSON = records[begin:len(records):len(records)]
-		letters = ids[i].Append(letters)
+		id, _ := found[i].LastID()
+		letters = id.Append(letters)
 	}
 	text := string(letters)
 	for i := range page {

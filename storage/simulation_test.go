@@ -72,7 +72,7 @@ func (s *simulation) newJob() *app.Job {
 	id := s.newID()
 	j := &app.Job{
 		ID:           app.JobID(id),
-		Name:         "job " + id,
+		Name:         pick(s.r, []string{"job ", "Job \\\"É\" "}) + id,
 		Type:         pick(s.r, someTypes),
 		Version:      "1",
 		Settings:     json.RawMessage(fmt.Sprintf(`{"text":"%0*d"}`, s.r.IntN(300), 0)),
