@@ -47,6 +47,15 @@ func TestSharedFolderIsSafeOrRefused(t *testing.T) {
 	}
 }
 
+// The folder may be there before the data directory is made.
+func TestSharedFolderMayComeBeforeTheDataDirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	shared := filepath.Join(dir, "shared")
+	must(t, os.Mkdir(shared, 0o700))
+	must(t, CheckSharedDir(shared, filepath.Join(dir, "data")))
+}
+
 func TestBoundsFitWhatTheSystemAllows(t *testing.T) {
 	t.Parallel()
 	defaults := config.Default().Limits

@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -153,13 +154,38 @@ func TestRoundTicks(t *testing.T) {
 }
 
 func TestResidueTicks(t *testing.T) {
-	for _, n := range []int{5, 10, 24, 140, 2000} {
-		ticks := residueTicks(n)
-		if first := ticks[0]; first.Value != 1 || first.Label != "1" {
-			t.Errorf("%d residues: first tick %v", n, first)
+	for n, want := range map[int]string{
+		1: "1", 5: "1 2 3 4 5", 10: "1 2 3 4 5 6 7 8 9 10", 11: "1 2 4 6 8 10", 24: "1 5 10 15 20",
+		140: "1 20 40 60 80 100 120 140", 2000: "1 200 400 600 800 1000 1200 1400 1600 1800 2000",
+	} {
+		var labels []string
+		for _, tick := range residueTicks(n) {
+			if tick.Label != strconv.Itoa(int(tick.Value)) {
+				t.Errorf("%d residues: %s at %g", n, tick.Label, tick.Value)
+			}
+			labels = append(labels, tick.Label)
 		}
-		if last := ticks[len(ticks)-1]; last.Value > float64(n) || last.Value < 0.5*float64(n) || len(ticks) > 11 {
-			t.Errorf("%d residues: %d ticks, the last at %g", n, len(ticks), last.Value)
+		if got := strings.Join(labels, " "); got != want {
+			t.Errorf("%d residues: %s, want %s", n, got, want)
+		}
+	}
+}
+
+// The axis of the histogram is a density: it is high where the values are close
+// together, however many they are.
+func TestHistogramIsADensity(t *testing.T) {
+	for _, samples := range []int{100, 1000} {
+		var curve []Point
+		for k := range samples {
+			curve = append(curve, Point{float64(k), 1 + 0.5*float64(k)/float64(samples-1)})
+		}
+		g := Rg{Steps: int64(samples), Curves: [][]Point{curve}}
+		p, err := g.histogram(g.curves())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.X.Max < 1.9 || p.X.Max > 2.3 { // evenly over half a nm
+			t.Errorf("%d samples: the axis ends at %g per nm, want about 2", samples, p.X.Max)
 		}
 	}
 }
