@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -158,6 +160,85 @@ func TestFollowedAuditLogGoesOnInTheNextFile(t *testing.T) {
 		stop()
 		must(t, <-ended)
 	})
+}
+
+// TestReadingEndsWithTheFirstError fails at each entry of three files in turn.
+func TestReadingEndsWithTheFirstError(t *testing.T) {
+	a, _ := testAudit(t, 50)
+	for i := range 12 {
+		a.Add(entry(i))
+	}
+	data, refused := filepath.Dir(a.path), errors.New("refused")
+	for failing := range 12 {
+		seen := 0
+		each := func(Entry) error {
+			if seen++; seen > failing {
+				return refused
+			}
+			return nil
+		}
+		if err := Read(data, Filter{}, each); !errors.Is(err, refused) || seen != failing+1 {
+			t.Errorf("refused at entry %d: %d were shown, %v", failing, seen, err)
+		}
+	}
+}
+
+// TestFollowingEndsWithTheFirstError refuses what was written to the current file,
+// and to both files around a rotation.
+func TestFollowingEndsWithTheFirstError(t *testing.T) {
+	for name, tt := range map[string]struct{ added, refused int }{
+		"the same file": {1, 1}, "the full file": {8, 1}, "the new file": {8, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, _ := testAudit(t, 50)
+				a.Add(entry(0))
+				refused := errors.New("refused")
+				ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+				defer stop()
+				ended, last := make(chan error, 1), ""
+				go func() {
+					ended <- Follow(ctx, filepath.Dir(a.path), Filter{}, func(e Entry) error {
+						if last = e.Object; last == fmt.Sprint(tt.refused) {
+							return refused
+						}
+						return nil
+					})
+				}()
+				synctest.Wait() // it has read the first entry and sleeps
+				for i := range tt.added {
+					a.Add(entry(i + 1))
+				}
+				if err := <-ended; !errors.Is(err, refused) || last != fmt.Sprint(tt.refused) {
+					t.Errorf("it ends at entry %s with %v, want the error at %d", last, err, tt.refused)
+				}
+			})
+		})
+	}
+}
+
+// TestAuditLogTakesBackAnEntryOfWhichAPartWasWritten has room for a part of an
+// entry: the system allows larger files again after it.
+func TestAuditLogTakesBackAnEntryOfWhichAPartWasWritten(t *testing.T) {
+	a, log := testAudit(t, 3)
+	a.Add(entry(1))
+	signal.Ignore(syscall.SIGXFSZ)
+	defer signal.Reset(syscall.SIGXFSZ)
+	var old syscall.Rlimit
+	must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old))
+	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: uint64(a.size) + 20, Max: old.Max}))
+	a.Add(entry(2))
+	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old))
+	if !strings.Contains(log.String(), "file too large") {
+		t.Errorf("the service's log: %s", log)
+	}
+	if info, err := os.Stat(a.path); err != nil || info.Size() != a.size {
+		t.Errorf("the file: %v, %v; want the %d bytes of the first entry", info, err, a.size)
+	}
+	a.Add(entry(3))
+	if diff := cmp.Diff([]string{"1", "1", "3"}, objects(t, a.path)); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	} // the second tells that 1 is lost
 }
 
 func must(t *testing.T, err error) {

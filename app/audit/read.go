@@ -138,14 +138,8 @@ func (r *reader) open() error {
 // new one.
 func (r *reader) current() error {
 	if r.file != nil {
-		if err := r.lines(r.file); err != nil {
-			return err
-		}
-		next, err := os.Stat(r.path)
-		if info, errOpen := r.file.Stat(); err != nil || errOpen != nil || os.SameFile(next, info) {
-			return nil
-		}
-		if err := r.lines(r.file); err != nil { // written before the rotation
+		rotated := r.rotated() // first: then what is read now is all there will be
+		if err := r.lines(r.file); err != nil || !rotated {
 			return err
 		}
 		r.close()
@@ -155,6 +149,13 @@ func (r *reader) current() error {
 		return err
 	}
 	return r.lines(r.file)
+}
+
+// rotated reports whether there is a new current file.
+func (r *reader) rotated() bool {
+	next, err := os.Stat(r.path)
+	info, errOpen := r.file.Stat()
+	return err == nil && errOpen == nil && !os.SameFile(next, info)
 }
 
 // lines reads a file from where it was left to its end.
