@@ -61,6 +61,16 @@ func TestTreeListsTheFilesOfAJob(t *testing.T) {
 	}
 }
 
+func TestTreeListsFilesThatChange(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"audit.log": "x", "audit.log.1": "xx", "other": "x", "audit.log.d/file": "x"})
+	files, err := openTree(t, dir).Changing("audit.log*")
+	want := []File{{Path: "audit.log", Size: -1, Changing: true}, {Path: "audit.log.1", Size: -1, Changing: true}}
+	if diff := cmp.Diff(want, files); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
 func TestTreeOpensOnlyRegularFilesInside(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"secret": "s"})

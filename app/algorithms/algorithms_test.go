@@ -210,4 +210,11 @@ func TestLoadReportsUnreadableFiles(t *testing.T) {
 	if _, _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "x.toml is no regular file") {
 		t.Errorf("error %v", err)
 	}
+	dir = t.TempDir()
+	if err := os.Symlink("nosuch", filepath.Join(dir, "x.toml")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Load(dir); !os.IsNotExist(err) || !strings.Contains(err.Error(), "x.toml") {
+		t.Errorf("error %v", err)
+	}
 }

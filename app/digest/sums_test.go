@@ -40,6 +40,17 @@ func TestSumsAreReadBackAndKnownToSha256sum(t *testing.T) {
 	}
 }
 
+func TestSumsThatAreCutOffAreDamaged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "SHA256SUMS")
+	line := strings.Repeat("ab", 32) + "  a\n"
+	for n := range len(line) {
+		must(t, os.WriteFile(path, []byte(line+line[:n]), 0o600))
+		if _, _, err := ReadSums(path); (err == nil) != (n == 0) {
+			t.Errorf("with %d bytes of another line: %v", n, err)
+		}
+	}
+}
+
 func FuzzLinesOfSumsStayInTheBackup(f *testing.F) {
 	sum := strings.Repeat("ab", 32)
 	for _, line := range []string{sum + "  data/jobs.db\n", `\` + sum + `  a\nb` + "\n", sum + "  ../x\n", sum + "  /etc\n", "\n", sum} {

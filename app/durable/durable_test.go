@@ -3,7 +3,9 @@ package durable
 import (
 	"errors"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -62,5 +64,35 @@ func TestReplace(t *testing.T) {
 	entries, err := os.ReadDir(root.Name() + "/dir")
 	if err != nil || len(entries) != 2 {
 		t.Errorf("entries %v, err %v; want file and taken only", entries, err)
+	}
+}
+
+// TestReplaceKeepsTheOldContentWhereTheNewDoesNotFit has room for a part of it.
+func TestReplaceKeepsTheOldContentWhereTheNewDoesNotFit(t *testing.T) {
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := Replace(root, "file", []byte("old")); err != nil {
+		t.Fatal(err)
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	defer signal.Reset(syscall.SIGXFSZ)
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 10, Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	err = Replace(root, "file", []byte("longer than ten bytes"))
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	content, _ := root.ReadFile("file")
+	entries, _ := os.ReadDir(root.Name())
+	if !errors.Is(err, syscall.EFBIG) || string(content) != "old" || len(entries) != 1 {
+		t.Errorf("error %v, content %q, entries %v; want the old file alone", err, content, entries)
 	}
 }

@@ -54,9 +54,11 @@ var testedBy = map[string][]string{
 	// The tests of app/executor/slurm take minutes on a real cluster.
 	"app/executor/slurm/client": {"app/executor/slurm/client"},
 	"app/executor/slurm/gather": {"app/executor/slurm/gather"},
+	"app/placement":             {"app/placement", "app/routing", "app/config", "app"},
 	"app/retention":             {"app/cli"},
 	"app/server":                {"app/cli"},
-	"app/sortid":                {"storage"},
+	"app/snapshot":              {"app/snapshot", "app/cli"},
+	"app/sortid":                {"app/sortid", "storage"},
 	"app/task/process":          {"app/task/process", "app/task", "app/executor/local"},
 	"app/task/sandbox":          {"app/task/sandbox", "app/task", "app/executor/local"},
 	"app/task/start":            {"app/executor/local"},

@@ -120,3 +120,20 @@ func TestForbiddenOptionsAreThoseNotConfigured(t *testing.T) {
 		}
 	}
 }
+
+func TestAlgorithmsThatCannotRunSayWhy(t *testing.T) {
+	router := configured(t, ``)
+	by := routing.User{Organization: "lab", Email: "ann@lab.example"}
+	for range 2 { // the second answer is from memory where it may be
+		if why, nowhere := router.Unready(greedy(t, `executor = "local"`), by); len(why) > 0 || nowhere != "" {
+			t.Errorf("a ready algorithm: %v, %q", why, nowhere)
+		}
+	}
+	refused := greedy(t, `executor = "slurm"`, `[slurm]`, `options = ["--mail-user=ann"]`)
+	for range 2 {
+		const want = "greedy is not ready on this server: its [slurm] options have --mail-user, which slurm.allow_options does not name"
+		if why, nowhere := router.Unready(refused, by); len(why) != 1 || why["slurm"] != want || nowhere != want {
+			t.Errorf("an algorithm with a forbidden option: %v, %q", why, nowhere)
+		}
+	}
+}

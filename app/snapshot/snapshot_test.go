@@ -3,9 +3,12 @@ package snapshot
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"molrun/app/config"
@@ -52,6 +55,30 @@ func TestServiceThatEndsBeforeItAnswersCountsAsNone(t *testing.T) {
 		t.Errorf("the snapshot was used %d times", used)
 	}
 	must(t, <-asked)
+}
+
+func TestReplyOfAServiceNamesAFile(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		status     int
+		body, name string
+		says       string
+	}{
+		{200, `{"snapshot":"jobs.db.1"}` + "\n", "jobs.db.1", ""},
+		{200, `{"snapshot":"../jobs.db"}` + "\n", "", "not a file name"},
+		{200, "no JSON\n", "", "invalid character"},
+		{200, `{"snapshot":"jobs`, "", "EOF"},
+		{503, `{"error":{"code":"UNAVAILABLE","message":"it ends"}}` + "\n", "", "it ends"},
+		{404, "page not found\n", "", "another version"},
+	} {
+		reply, err := readReply(&http.Response{StatusCode: tt.status, Body: io.NopCloser(strings.NewReader(tt.body))})
+		if tt.says == "" && err == nil && reply.Snapshot == tt.name {
+			continue
+		}
+		if tt.says == "" || err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%d %s: %v, %v", tt.status, tt.body, reply, err)
+		}
+	}
 }
 
 func must(t *testing.T, err error) {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -199,5 +200,33 @@ func TestDetailsNameTheirPlace(t *testing.T) {
 	}
 	if got, want := e.Error(), "body.settings[17].steps: use a whole number\nquery.limit: no"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// The pause before a download is resumed grows, and ends with the context.
+func TestDownloadsPauseBeforeTheyAreResumed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, start := New("http://localhost", "key"), time.Now()
+		if !c.pause(t.Context(), 1) || time.Since(start) != 500*time.Millisecond {
+			t.Errorf("the first pause took %s", time.Since(start))
+		}
+		if !c.pause(t.Context(), 2) || time.Since(start) != 1500*time.Millisecond {
+			t.Errorf("after the second pause, %s were over", time.Since(start))
+		}
+		ended, stop := context.WithCancel(t.Context())
+		stop()
+		if c.pause(ended, 3) || time.Since(start) != 1500*time.Millisecond {
+			t.Error("a pause goes on without its context")
+		}
+	})
+}
+
+// A file that can't be made is no reason to ask again.
+func TestDownloadIntoAMissingFolderFailsAtOnce(t *testing.T) {
+	f := &flaky{file: file(100), etag: `"1"`}
+	c, path := serve(t, f)
+	err := c.Download(t.Context(), ResultRequest{Job: "j"}, filepath.Join(path, "missing", "x"))
+	if !errors.Is(err, os.ErrNotExist) || len(f.ranges) > 0 {
+		t.Errorf("%v after %d requests", err, len(f.ranges))
 	}
 }

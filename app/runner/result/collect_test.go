@@ -302,6 +302,20 @@ func TestCollectContinuesAfterAnInterruption(t *testing.T) {
 	}
 }
 
+// A manifest that names a file whose folder could not be synced might outlive it.
+func TestManifestIsWrittenOnlyOnceAllNamesAreDurable(t *testing.T) {
+	s := newSite(t, 1)
+	must(t, os.MkdirAll(filepath.Join(s.dir, resultDir), 0o700))
+	c := s.collection()
+	c.files = []string{"vanished/file"}
+	if err := c.writeManifest(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder that can't be synced: %v", err)
+	}
+	if _, err := s.files.Manifest("J"); err == nil {
+		t.Error("there is a manifest")
+	}
+}
+
 func TestCollectStopsWhenCheckFails(t *testing.T) {
 	s := newSite(t, 1)
 	s.write("large", strings.Repeat("x", 1<<20))
