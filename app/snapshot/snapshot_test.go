@@ -11,8 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app"
 	"molrun/app/config"
 	"molrun/app/datadir"
+	"molrun/blobs"
 	"molrun/storage"
 )
 
@@ -77,6 +79,31 @@ func TestReplyOfAServiceNamesAFile(t *testing.T) {
 		}
 		if tt.says == "" || err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%d %s: %v, %v", tt.status, tt.body, reply, err)
+		}
+	}
+}
+
+// TestOnlyCompletedJobsHaveResults lists the files of jobs of which none has any.
+func TestOnlyCompletedJobsHaveResults(t *testing.T) {
+	t.Parallel()
+	files, err := blobs.OpenTree(t.TempDir())
+	must(t, err)
+	defer files.Close()
+	s := &Snapshot{Files: files}
+	const id = app.JobID("01M7Y8K3GVW6R131MCY2J7HPKF")
+	batch := &app.Job{ID: id, Status: app.Completed, Counts: &app.Counts{}}
+	for job, missing := range map[*app.Job]int{
+		{ID: id, Status: app.Queued}: 0, {ID: id, Status: app.Failed, Attempts: 1}: 0, batch: 0, {ID: id, Status: app.Completed, Attempts: 1}: 1,
+	} {
+		errs := 0
+		for f, err := range s.filesOf(job, nil) {
+			if err == nil {
+				t.Errorf("%s lists %s", job.Status, f.Path)
+			}
+			errs++
+		}
+		if errs != missing {
+			t.Errorf("%s, batch %t: %d files can't be listed, want %d", job.Status, job.IsBatch(), errs, missing)
 		}
 	}
 }
