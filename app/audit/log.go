@@ -165,14 +165,11 @@ func (l *Log) cut(n int) error {
 }
 
 // rotate begins a new file. Each full file gets the next number, the oldest
-// first.
+// first, up to a gap that an earlier rotation may have left.
 func (l *Log) rotate() error {
 	err := l.file.Sync()
-	for i := l.keep; i > 0 && err == nil; i-- {
+	for i := l.firstFree(); i > 0 && err == nil; i-- {
 		err = os.Rename(fileName(l.path, i-1), fileName(l.path, i))
-		if errors.Is(err, os.ErrNotExist) {
-			err = nil
-		}
 	}
 	if err != nil {
 		return err
@@ -182,6 +179,16 @@ func (l *Log) rotate() error {
 		return err
 	}
 	return full.Close()
+}
+
+// firstFree returns the lowest number that no file has, at most that of the oldest.
+func (l *Log) firstFree() int {
+	for i := range l.keep {
+		if _, err := os.Stat(fileName(l.path, i)); errors.Is(err, os.ErrNotExist) {
+			return i
+		}
+	}
+	return l.keep
 }
 
 // fileName returns the name of the i-th full file, 0 for the current one.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -239,6 +240,28 @@ func TestAuditLogTakesBackAnEntryOfWhichAPartWasWritten(t *testing.T) {
 	if diff := cmp.Diff([]string{"1", "1", "3"}, objects(t, a.path)); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
 	} // the second tells that 1 is lost
+}
+
+// TestAuditLogGoesOnWhenTheNextFileCanBeMade has no file descriptor left when the
+// log is full.
+func TestAuditLogGoesOnWhenTheNextFileCanBeMade(t *testing.T) {
+	a, log := testAudit(t, 3)
+	added := 0
+	for ; a.size <= a.maxSize-a.size/int64(max(added, 1)); added++ {
+		a.Add(entry(added))
+	}
+	var old syscall.Rlimit
+	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old))
+	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 3, Max: old.Max}))
+	a.Add(entry(100))
+	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old))
+	if strings.Count(log.String(), "too many open files") != 1 {
+		t.Fatalf("the service's log: %s", log)
+	}
+	a.Add(entry(101))
+	if got := objects(t, a.path); len(got) != added+2 || !slices.Equal(got[added:], []string{"1", "101"}) {
+		t.Errorf("entries %v after %d, want that 1 is lost, then 101", got, added)
+	}
 }
 
 func must(t *testing.T, err error) {
