@@ -1,0 +1,110 @@
+package slurm
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"molrun/app"
+	"molrun/app/executor/slurm/client"
+)
+
+// deaf is a client of a cluster whose commands are not there, and counts its calls
+// of squeue and sinfo.
+func deaf(t *testing.T) (c *client.Client, calls *int) {
+	t.Helper()
+	calls = new(int)
+	return client.New(client.Options{Path: t.TempDir(), Timeout: time.Minute, Now: func() time.Time {
+		*calls++
+		return time.Now()
+	}}), calls
+}
+
+func TestPollingSlowsDownToABoundWhileSqueueFails(t *testing.T) {
+	c, _ := deaf(t)
+	v := &snapshot{client: c, options: Options{Poll: time.Second}, pace: time.Second}
+	for _, want := range []time.Duration{2, 4, maxSlowdown, maxSlowdown} {
+		if err := v.ask(t.Context()); err == nil || v.pace != want*time.Second {
+			t.Errorf("the pace is %v, want %v (%v)", v.pace, want*time.Second, err)
+		}
+	}
+}
+
+// TestSlurmIsAskedSoonerAfterASubmission has a task of which Slurm has said nothing.
+func TestSlurmIsAskedSoonerAfterASubmission(t *testing.T) {
+	s := newSubmissions()
+	e := &Executor{options: Options{Poll: time.Hour}, submissions: s}
+	k := &tracked{row: client.Row{Name: "molrun-token"}, found: true}
+	for ago, want := range map[time.Duration]bool{0: true, time.Hour: true, 3 * time.Hour: false} {
+		s.at[k.row.Name] = time.Now().Add(-ago)
+		if got := e.soon(app.Task{Token: "token"}, k); got != want {
+			t.Errorf("%v after the submission it is asked soon: %v, want %v", ago, got, want)
+		}
+	}
+}
+
+func TestSilentControllerIsAskedForItsNodesMoreOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, calls := deaf(t)
+		go (&nodes{client: c}).run(t.Context())
+		time.Sleep(nodesEvery + time.Second)
+		synctest.Wait()
+		if want := 1 + int(nodesEvery/silentEvery); *calls != want {
+			t.Errorf("asked %d times in a minute, want %d", *calls, want)
+		}
+	})
+}
+
+func TestSubmissionIsForgottenAfterAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSubmissions()
+		s.note("name", "the controller does not answer")
+		s.note("again", "")
+		s.begin("again")
+		time.Sleep(remembered - time.Nanosecond)
+		s.forget()
+		if s.last("name").IsZero() || s.whyPending("name") == "" {
+			t.Error("forgotten too early")
+		}
+		time.Sleep(time.Nanosecond)
+		s.forget()
+		if !s.last("name").IsZero() || s.whyPending("name") != "" {
+			t.Error("not forgotten")
+		}
+		if s.last("again").IsZero() {
+			t.Error("forgotten while it is submitted again")
+		}
+	})
+}
+
+func TestSharedFolderIsSweptEveryHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, err := New(Options{SharedDir: t.TempDir(), Path: t.TempDir(), Program: filepath.Join(t.TempDir(), "none")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		if err := makeDirs(e.options.SharedDir); err != nil {
+			t.Fatal(err)
+		}
+		left := e.lists.path(".molrun-left")
+		if err := os.WriteFile(left, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(left, time.Time{}, time.Now().Add(-sweepAge)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(sweepEvery - time.Second)
+		synctest.Wait()
+		if _, err := os.Stat(left); err != nil {
+			t.Fatalf("swept too early: %v", err)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if _, err := os.Stat(left); !os.IsNotExist(err) {
+			t.Errorf("what a crash left is there after an hour: %v", err)
+		}
+	})
+}
