@@ -7,29 +7,60 @@ import (
 	"testing"
 	"time"
 
+	"molrun/app"
 	"molrun/app/executor/slurm/client"
 )
 
-// TestAccountingIsAskedOnceForAName has a stand-in for sacct that knows no job and
-// counts its calls.
-func TestAccountingIsAskedOnceForAName(t *testing.T) {
+// secretary is a stand-in for sacct that knows no job and notes the names it is
+// asked for.
+func secretary(t *testing.T) (v snapshot, asked func() string) {
+	t.Helper()
 	dir := t.TempDir()
-	asked := filepath.Join(dir, "asked")
-	if err := os.WriteFile(filepath.Join(dir, "sacct"), []byte("#!/bin/sh\necho >>"+quote(asked)+"\n"), 0o700); err != nil {
+	notes := filepath.Join(dir, "notes")
+	script := "#!/bin/sh\nwhile [ \"$1\" != --name ]; do shift; done\necho \"$2\" >>" + quote(notes) + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "sacct"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	v := &snapshot{
+	return snapshot{
 		client:    client.New(client.Options{Path: dir, Timeout: time.Minute, Now: time.Now}),
 		options:   Options{Prefix: "molrun", Log: func(string, ...any) {}},
 		accounted: map[string]bool{},
+	}, func() string {
+		text, err := os.ReadFile(notes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(strings.Fields(string(text)), " ")
 	}
+}
+
+func TestAccountingIsAskedOnceForAName(t *testing.T) {
+	v, asked := secretary(t)
 	for range 2 {
 		v.account(t.Context(), time.Now(), map[string]bool{"molrun-token": true})
 		if !v.complete("molrun-token") || v.complete("molrun-other") {
 			t.Errorf("Slurm has said all of %v", v.accounted)
 		}
 	}
-	if calls, err := os.ReadFile(asked); err != nil || strings.Count(string(calls), "\n") != 1 {
-		t.Errorf("calls: %q (%v)", calls, err)
+	if got := asked(); got != "molrun-token" {
+		t.Errorf("asked for %q", got)
+	}
+}
+
+// TestAccountingIsAskedForTasksThatSqueueHadTimeToShow has one task that squeue does
+// not show, one that was submitted after squeue was asked, and one never submitted.
+func TestAccountingIsAskedForTasksThatSqueueHadTimeToShow(t *testing.T) {
+	v, asked := secretary(t)
+	v.at = time.Now().Add(-time.Second)
+	v.tracked = tracker{
+		"gone": {row: client.Row{Name: "molrun-gone"}, found: true},
+		"new":  {row: client.Row{Name: "molrun-new"}, found: true},
+		"none": {row: client.Row{Name: "molrun-none"}},
+	}
+	e := &Executor{snapshot: v, submissions: newSubmissions(), lists: &lists{dir: t.TempDir(), prefix: "molrun"}}
+	e.submissions.note("molrun-new", "")
+	e.accountFor(t.Context(), []app.Task{{Token: "gone"}, {Token: "new"}, {Token: "none"}})
+	if got := asked(); got != "molrun-gone" {
+		t.Errorf("asked for %q", got)
 	}
 }

@@ -108,3 +108,14 @@ func TestSharedFolderIsSweptEveryHour(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatSlurmSaidLongAgoIsUnknown(t *testing.T) {
+	l := &latest{ttl: time.Hour, records: map[string]seenRecord{}}
+	l.put("new", client.Record{ID: "8", State: "RUNNING"}, time.Now())
+	l.put("old", client.Record{ID: "9", State: "RUNNING"}, time.Now().Add(-2*time.Hour))
+	for token, want := range map[string]bool{"new": true, "old": false, "none": false} {
+		if r, known := l.of(token); known != want || (r.ID != "") != want {
+			t.Errorf("%s: job %q, known %v, want %v", token, r.ID, known, want)
+		}
+	}
+}
