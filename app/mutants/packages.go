@@ -61,7 +61,7 @@ var testedBy = map[string][]string{
 	"app/sortid":                {"app/sortid", "storage"},
 	"app/task/process":          {"app/task/process", "app/task", "app/executor/local"},
 	"app/task/sandbox":          {"app/task/sandbox", "app/task", "app/executor/local"},
-	"app/task/start":            {"app/executor/local"},
+	"app/task/start":            {"app/task/start", "app/executor/local"},
 	"storage/kv":                {"storage/kv", "storage"},
 	"storage/kv/boltfile":       {"storage/kv/boltfile", "storage/kv", "storage"},
 }
