@@ -8,6 +8,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/listing"
 )
 
 func TestRefusedBatchCreatesNothing(t *testing.T) {
@@ -16,7 +17,7 @@ func TestRefusedBatchCreatesNothing(t *testing.T) {
 	rows[17] = `{"steps":0}`
 	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", rows...))
 	wantSame(t, "faults of a bad row", faultLocations(t, err), []string{"[body settings 17 steps]"})
-	page, err := s.Jobs.List(t.Context(), ann, app.JobQuery{JobSelection: app.JobSelection{WholeOrganization: true}, Limit: 10})
+	page, err := s.Lists.Jobs(t.Context(), ann, listing.Query{Selection: listing.Selection{WholeOrganization: true}, Limit: 10})
 	must(t, err)
 	if n := len(page.Records); n != 0 {
 		t.Errorf("%d jobs exist after a refused batch", n)

@@ -10,6 +10,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/listing"
 )
 
 func TestPriorityAndMaximumRuntimeAreAcceptedUpToTheirBounds(t *testing.T) {
@@ -110,7 +111,7 @@ func TestListedBatchesCarryABoundedNumberOfRows(t *testing.T) {
 		s.submitBatch(ann, fmt.Sprint("full-", i), rows...)
 	}
 	s.submitBatch(ann, "larger", append(rows, `{}`)...)
-	page, err := s.Jobs.List(t.Context(), ann, app.JobQuery{Subjobs: true, Limit: 10})
+	page, err := s.Lists.Jobs(t.Context(), ann, listing.Query{Subjobs: true, Limit: 10})
 	must(t, err)
 	var got []string
 	for _, rec := range page.Records {

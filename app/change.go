@@ -158,7 +158,7 @@ func (s *Jobs) change(ctx context.Context, by Caller, name string, fn func(Tx, *
 	if hasRows {
 		s.notifyRows(ctx, stored.ID)
 	}
-	return s.show(stored), nil
+	return s.Show(stored), nil
 }
 
 // notifyRows wakes those who wait for a row of a batch that changed as a whole.

@@ -9,7 +9,6 @@ import (
 
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/validator"
-	"molrun/app/cursor"
 	"molrun/app/fault"
 	"molrun/app/routing"
 	"molrun/app/sortid"
@@ -24,7 +23,6 @@ type core struct {
 	router    *routing.Router
 	options   Options
 	ids       *sortid.Source
-	cursors   cursor.Key
 
 	wake        chan struct{} // nudges the runner; holds one
 	changes     changes
@@ -106,7 +104,6 @@ func (c *core) referencePath(ref Reference) (string, error) {
 // Options are what a service needs besides its parts.
 type Options struct {
 	Now       func() time.Time // wall clock; only shown and stored
-	CursorKey []byte           // 32 bytes
 	UploadTTL time.Duration    // of upload links and an upload's download link
 	Routing   routing.Table    // where jobs run
 	Program   string           // path of this binary, for {molrun}

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"molrun/app/unit"
@@ -79,77 +78,4 @@ func (parent *Job) forget(row *Job) {
 	if parent.Status == Failed {
 		parent.StatusReason = parent.Counts.reason()
 	}
-}
-
-// Summary counts jobs by what they have in common. A batch counts as one job.
-type Summary struct {
-	Count    Count
-	Statuses Counts
-	Types    map[string]*Counts
-	Users    map[string]*Counts // by e-mail address
-}
-
-// JobShare is how many jobs a user has of one type and status.
-type JobShare struct {
-	Email, Type string
-	Status      Status
-	Jobs        int
-}
-
-func (s *Summary) add(share JobShare) {
-	s.Count.Jobs += share.Jobs
-	*s.Statuses.Of(share.Status) += share.Jobs
-	addTo(s.Types, share.Type, share)
-	addTo(s.Users, share.Email, share)
-}
-
-func addTo(group map[string]*Counts, name string, share JobShare) {
-	if group[name] == nil {
-		group[name] = &Counts{}
-	}
-	*group[name].Of(share.Status) += share.Jobs
-}
-
-// summed reports whether the store keeps counts for a filter.
-func (f JobFilter) summed() bool {
-	return f.Name == "" && f.Batch == "" && len(f.Tags) == 0 && f.Search == "" &&
-		f.From.IsZero() && f.Until.IsZero() && !f.ByCompletion
-}
-
-// addSummed adds the jobs of a filter that the store has counted.
-func (s *Summary) addSummed(tx Tx, f JobFilter) error {
-	for share, err := range tx.JobShares(f.Organization, f.Email) {
-		if err != nil {
-			return err
-		}
-		if f.Selects(&Job{Organization: f.Organization, Email: share.Email, Type: share.Type, Status: share.Status}) {
-			s.add(share)
-		}
-	}
-	return nil
-}
-
-// addListed adds the jobs that a listing finds, up to maxCount or as many as it
-// takes to look for.
-func (s *Summary) addListed(tx Tx, f JobFilter) error {
-	var after Position
-	for s.Count.Jobs < maxCount {
-		page, err := tx.Jobs(f, after, MaxPage)
-		if err != nil {
-			return err
-		}
-		for _, stored := range page.Jobs {
-			var j Job
-			if err := json.Unmarshal(stored.JSON, &j); err != nil {
-				return fmt.Errorf("count job %s: %w", stored.ID, err)
-			}
-			s.add(JobShare{j.Email, j.Type, j.Status, 1})
-		}
-		after = page.Next
-		s.Count.More = after != ""
-		if !s.Count.More || len(page.Jobs) < MaxPage {
-			break
-		}
-	}
-	return nil
 }

@@ -7,249 +7,250 @@ import (
 
 	"molrun/app"
 	"molrun/app/apikey"
+	"molrun/app/listing"
 )
 
 // TestEveryErrorOfTheStoreIsReported makes each call that a use case makes to the
 // store fail, one after the other. What fails changes nothing, so the next attempt
 // begins with the same records.
 func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
-	for name, use := range map[string]func(s *site) func(*app.Service) error{
-		"submit": func(s *site) func(*app.Service) error {
+	for name, use := range map[string]func(s *site) func(useCases) error{
+		"submit": func(s *site) func(useCases) error {
 			s.upload(ann, "a.txt", "text")
-			return func(v *app.Service) error {
+			return func(v useCases) error {
 				_, _, err := v.Jobs.Submit(t.Context(), ann, submission(t, "a", `{"input":"inputs/a.txt"}`))
 				return err
 			}
 		},
-		"submit with a file of a result": func(s *site) func(*app.Service) error {
+		"submit with a file of a result": func(s *site) func(useCases) error {
 			id := s.submit(ann, "source", `{}`).ID
 			s.complete(id, 5)
 			must(t, s.files.WriteManifest(id, &app.Manifest{Files: []app.ManifestFile{{Name: "a.txt", Path: "result/out", Size: 5}}}))
-			return func(v *app.Service) error {
+			return func(v useCases) error {
 				_, _, err := v.Jobs.Submit(t.Context(), ann, submission(t, "b", `{"input":"job:source/a.txt"}`))
 				return err
 			}
 		},
-		"submit again": func(s *site) func(*app.Service) error {
+		"submit again": func(s *site) func(useCases) error {
 			s.submit(ann, "a", `{}`)
-			return func(v *app.Service) error {
+			return func(v useCases) error {
 				_, _, err := v.Jobs.Submit(t.Context(), ann, submission(t, "a", `{}`))
 				return err
 			}
 		},
-		"submit a batch": func(*site) func(*app.Service) error {
-			return func(v *app.Service) error {
+		"submit a batch": func(*site) func(useCases) error {
+			return func(v useCases) error {
 				_, _, err := v.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "a", `{}`, `{}`))
 				return err
 			}
 		},
-		"validate": func(s *site) func(*app.Service) error {
+		"validate": func(s *site) func(useCases) error {
 			s.upload(ann, "a.txt", "text")
-			return func(v *app.Service) error {
+			return func(v useCases) error {
 				_, err := v.Jobs.Validate(t.Context(), ann, submission(t, "a", `{"input":"inputs/a.txt"}`))
 				return err
 			}
 		},
-		"list": func(s *site) func(*app.Service) error {
+		"list": func(s *site) func(useCases) error {
 			s.submitBatch(ann, "b", `{}`, `{}`)
 			s.submit(ann, "a", `{}`)
-			return func(v *app.Service) error {
+			return func(v useCases) error {
 				var all error
-				for _, q := range []app.JobQuery{
+				for _, q := range []listing.Query{
 					{Limit: 10},
 					{Limit: 10, Statuses: true, Subjobs: true},
-					{Limit: 10, Count: true, Statuses: true, JobSelection: app.JobSelection{Batch: "b"}},
-					{Limit: 10, JobSelection: app.JobSelection{Batch: string(s.job(ann, "b").ID), Search: "b"}},
-					{Limit: 10, Count: true, JobSelection: app.JobSelection{ByCompletion: true}},
+					{Limit: 10, Count: true, Statuses: true, Selection: listing.Selection{Batch: "b"}},
+					{Limit: 10, Selection: listing.Selection{Batch: string(s.job(ann, "b").ID), Search: "b"}},
+					{Limit: 10, Count: true, Selection: listing.Selection{ByCompletion: true}},
 				} {
-					_, err := v.Jobs.List(t.Context(), ann, q)
+					_, err := v.Lists.Jobs(t.Context(), ann, q)
 					all = errors.Join(all, err)
 				}
 				return all
 			}
 		},
-		"get": func(s *site) func(*app.Service) error {
+		"get": func(s *site) func(useCases) error {
 			s.complete(s.submit(ann, "a", `{}`).ID, 5)
-			return func(v *app.Service) error {
+			return func(v useCases) error {
 				_, err := v.Jobs.Get(t.Context(), ann, "a", time.Minute)
 				return err
 			}
 		},
-		"cancel": func(s *site) func(*app.Service) error {
+		"cancel": func(s *site) func(useCases) error {
 			s.submitBatch(ann, "b", `{}`, `{}`)
 			s.start(s.job(ann, "b-1").ID)
-			return func(v *app.Service) error {
+			return func(v useCases) error {
 				_, err := v.Jobs.Cancel(t.Context(), ann, "b")
 				return err
 			}
 		},
-		"retry": func(s *site) func(*app.Service) error {
+		"retry": func(s *site) func(useCases) error {
 			s.upload(ann, "a.txt", "text")
 			s.submitBatch(ann, "b", `{"input":"inputs/a.txt"}`, `{}`)
 			s.run(s.job(ann, "b-1").ID, failure())
 			s.run(s.job(ann, "b-2").ID, success())
-			return func(v *app.Service) error {
+			return func(v useCases) error {
 				_, err := v.Jobs.Retry(t.Context(), ann, "b-1")
 				return err
 			}
 		},
-		"pin": func(s *site) func(*app.Service) error {
+		"pin": func(s *site) func(useCases) error {
 			s.submit(ann, "a", `{}`)
-			return func(v *app.Service) error {
+			return func(v useCases) error {
 				_, err := v.Jobs.Pin(t.Context(), ann, "a")
 				return err
 			}
 		},
-		"delete a batch": func(s *site) func(*app.Service) error {
+		"delete a batch": func(s *site) func(useCases) error {
 			s.submitBatch(ann, "b", `{}`, `{}`)
 			s.complete(s.job(ann, "b-1").ID, 5)
 			s.complete(s.job(ann, "b-2").ID, 5)
-			return func(v *app.Service) error { return v.Jobs.Delete(t.Context(), ann, "b") }
+			return func(v useCases) error { return v.Jobs.Delete(t.Context(), ann, "b") }
 		},
-		"result": func(s *site) func(*app.Service) error {
+		"result": func(s *site) func(useCases) error {
 			s.submitBatch(ann, "b", `{}`, `{}`)
 			for _, name := range []string{"b-1", "b-2"} {
 				id := s.job(ann, name).ID
 				s.complete(id, 5)
 				must(t, s.files.WriteManifest(id, &app.Manifest{Files: []app.ManifestFile{{Name: "out", Path: "result/out", Size: 5}}}))
 			}
-			return func(v *app.Service) error {
+			return func(v useCases) error {
 				_, archive := v.Jobs.Result(t.Context(), ann, app.ResultRequest{Name: "b"})
 				_, files := v.Jobs.ResultFiles(t.Context(), ann, "b")
 				_, folders := v.Files.ArchiveFolders(t.Context(), s.job(ann, "b").ID, true)
 				return errors.Join(archive, files, folders)
 			}
 		},
-		"log": func(s *site) func(*app.Service) error {
+		"log": func(s *site) func(useCases) error {
 			s.start(s.submit(ann, "a", `{}`).ID)
-			return func(v *app.Service) error {
+			return func(v useCases) error {
 				_, err := v.Jobs.Log(t.Context(), ann, app.LogRequest{Name: "a"})
 				return err
 			}
 		},
-		"read the attempts": func(s *site) func(*app.Service) error {
+		"read the attempts": func(s *site) func(useCases) error {
 			s.start(s.submit(ann, "a", `{}`).ID)
 			s.submit(ann, "b", `{}`)
-			return func(v *app.Service) error {
+			return func(v useCases) error {
 				_, active := v.Runs.Active(t.Context())
 				_, claims := v.Runs.Claims(t.Context())
 				queue := v.Runs.Queue(t.Context(), "local", func(app.Waiting) app.Visit { return app.NextJob })
 				return errors.Join(active, claims, queue)
 			}
 		},
-		"claim": func(s *site) func(*app.Service) error {
+		"claim": func(s *site) func(useCases) error {
 			id := s.submit(ann, "a", `{}`).ID
-			return func(v *app.Service) error {
+			return func(v useCases) error {
 				_, err := v.Runs.Claim(t.Context(), id, nil)
 				return err
 			}
 		},
-		"start": func(s *site) func(*app.Service) error {
+		"start": func(s *site) func(useCases) error {
 			row := s.rowOfABatch()
 			_, err := s.Runs.Claim(t.Context(), row, nil)
 			must(t, err)
-			return func(v *app.Service) error { return v.Runs.Started(t.Context(), row, 1, s.now()) }
+			return func(v useCases) error { return v.Runs.Started(t.Context(), row, 1, s.now()) }
 		},
-		"finish": func(s *site) func(*app.Service) error {
+		"finish": func(s *site) func(useCases) error {
 			row := s.rowOfABatch()
 			s.start(row)
-			return func(v *app.Service) error { return v.Runs.Finish(t.Context(), row, 1, success()) }
+			return func(v useCases) error { return v.Runs.Finish(t.Context(), row, 1, success()) }
 		},
-		"reject": func(s *site) func(*app.Service) error {
+		"reject": func(s *site) func(useCases) error {
 			row := s.rowOfABatch()
-			return func(v *app.Service) error { return v.Runs.Reject(t.Context(), row, "It can't start.") }
+			return func(v useCases) error { return v.Runs.Reject(t.Context(), row, "It can't start.") }
 		},
-		"read the definition": func(s *site) func(*app.Service) error {
+		"read the definition": func(s *site) func(useCases) error {
 			j := s.storedJob(s.submit(ann, "a", `{}`).ID)
 			j.Version = "of the past"
-			return func(v *app.Service) error {
+			return func(v useCases) error {
 				_, err := v.Runs.AlgorithmOf(t.Context(), j)
 				return err
 			}
 		},
-		"create an upload": func(*site) func(*app.Service) error {
-			return func(v *app.Service) error {
+		"create an upload": func(*site) func(useCases) error {
+			return func(v useCases) error {
 				_, err := v.Files.Create(t.Context(), ann, app.UploadRequest{Filename: "a.txt"})
 				return err
 			}
 		},
-		"receive an upload": func(s *site) func(*app.Service) error {
+		"receive an upload": func(s *site) func(useCases) error {
 			id := s.createUpload()
-			return func(v *app.Service) error {
+			return func(v useCases) error {
 				_, err := v.Files.Upload(t.Context(), id)
 				_, _, begun := v.Files.BeginUpload(t.Context(), id, 5)
 				return errors.Join(err, begun)
 			}
 		},
-		"finish an upload": func(s *site) func(*app.Service) error {
+		"finish an upload": func(s *site) func(useCases) error {
 			id := s.createUpload()
-			return func(v *app.Service) error {
+			return func(v useCases) error {
 				_, err := v.Files.FinishUpload(t.Context(), id, app.StoredFile{Generation: 1, Size: 5})
 				return err
 			}
 		},
-		"complete an upload": func(s *site) func(*app.Service) error {
+		"complete an upload": func(s *site) func(useCases) error {
 			id := s.createUpload()
 			_, err := s.Files.FinishUpload(t.Context(), id, app.StoredFile{Generation: 1, Size: 5})
 			must(t, err)
-			return func(v *app.Service) error {
+			return func(v useCases) error {
 				_, err := v.Files.Complete(t.Context(), ann, string(id), nil)
 				return err
 			}
 		},
-		"list uploads": func(s *site) func(*app.Service) error {
+		"list uploads": func(s *site) func(useCases) error {
 			s.upload(ann, "a.txt", "text")
-			return func(v *app.Service) error {
-				_, err := v.Files.List(t.Context(), ann, app.FileQuery{Limit: 10})
+			return func(v useCases) error {
+				_, err := v.Lists.Files(t.Context(), ann, listing.FileQuery{Limit: 10})
 				return err
 			}
 		},
-		"delete an upload": func(s *site) func(*app.Service) error {
+		"delete an upload": func(s *site) func(useCases) error {
 			id := s.upload(ann, "a.txt", "text").ID
-			return func(v *app.Service) error { return v.Files.Delete(t.Context(), ann, string(id)) }
+			return func(v useCases) error { return v.Files.Delete(t.Context(), ann, string(id)) }
 		},
-		"create a key": func(*site) func(*app.Service) error {
-			return func(v *app.Service) error {
+		"create a key": func(*site) func(useCases) error {
+			return func(v useCases) error {
 				_, _, err := v.Accounts.CreateKey(t.Context(), annsKey)
 				return err
 			}
 		},
-		"use a key": func(s *site) func(*app.Service) error {
+		"use a key": func(s *site) func(useCases) error {
 			key, _, err := s.Accounts.CreateKey(t.Context(), annsKey)
 			must(t, err)
-			return func(v *app.Service) error {
+			return func(v useCases) error {
 				if _, err := v.Accounts.Authenticate(t.Context(), key); err != nil {
 					return err
 				}
 				return v.Accounts.SaveKeyUses(t.Context())
 			}
 		},
-		"list keys": func(s *site) func(*app.Service) error {
-			return func(v *app.Service) error {
+		"list keys": func(s *site) func(useCases) error {
+			return func(v useCases) error {
 				_, err := v.Accounts.Keys(t.Context())
 				return err
 			}
 		},
-		"rotate a key": func(s *site) func(*app.Service) error {
+		"rotate a key": func(s *site) func(useCases) error {
 			_, rec, err := s.Accounts.CreateKey(t.Context(), annsKey)
 			must(t, err)
-			return func(v *app.Service) error {
+			return func(v useCases) error {
 				_, _, err := v.Accounts.RotateKey(t.Context(), rec.ID, time.Hour)
 				return err
 			}
 		},
-		"disable a key": func(s *site) func(*app.Service) error {
+		"disable a key": func(s *site) func(useCases) error {
 			_, rec, err := s.Accounts.CreateKey(t.Context(), annsKey)
 			must(t, err)
-			return func(v *app.Service) error {
+			return func(v useCases) error {
 				_, err := v.Accounts.DisableKey(t.Context(), rec.ID, true)
 				return err
 			}
 		},
-		"delete a key": func(s *site) func(*app.Service) error {
+		"delete a key": func(s *site) func(useCases) error {
 			_, rec, err := s.Accounts.CreateKey(t.Context(), annsKey)
 			must(t, err)
-			return func(v *app.Service) error { return v.Accounts.DeleteKey(t.Context(), rec.ID) }
+			return func(v useCases) error { return v.Accounts.DeleteKey(t.Context(), rec.ID) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -257,7 +258,8 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			act := use(s)
 			for failing := 1; ; failing++ {
 				store := &faultyStore{Store: s.store, failing: failing}
-				err := act(s.newService(store, app.Options{Quota: func(string) app.Quota { return app.Quota{Bytes: 1 << 30, Queued: 100} }}, echoFile))
+				service := s.newService(store, app.Options{Quota: func(string) app.Quota { return app.Quota{Bytes: 1 << 30, Queued: 100} }}, echoFile)
+				err := act(useCases{service, lists(t, store, service)})
 				if store.calls < failing {
 					must(t, err)
 					if failing == 1 {
@@ -274,6 +276,12 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			}
 		})
 	}
+}
+
+// useCases are those of a service and its lists.
+type useCases struct {
+	*app.Service
+	Lists *listing.Lists
 }
 
 var annsKey = app.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member}

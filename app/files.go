@@ -16,52 +16,6 @@ type Files struct {
 	arrivals   arrivals
 }
 
-// FileQuery selects and pages uploads; Folder "" is all.
-type FileQuery struct {
-	Folder            string
-	SHA256            string // hex
-	WholeOrganization bool   // else the caller's own
-	Limit             int
-	StartKey          string
-	Faults            []fault.Field // found while decoding
-}
-
-// FileListing is a page of uploads and the cursor of the next page, "" on the
-// last.
-type FileListing struct {
-	Uploads  []*Upload
-	StartKey string
-}
-
-// List returns uploads, newest first.
-func (s *Files) List(ctx context.Context, by Caller, q FileQuery) (*FileListing, error) {
-	f := UploadFilter{Organization: by.Organization, Email: by.Email, Folder: q.Folder, SHA256: q.SHA256}
-	if q.WholeOrganization {
-		f.Email = ""
-	}
-	listing := []string{"files", f.Organization, f.Email, f.Folder}
-	if f.SHA256 != "" {
-		listing = append(listing, f.SHA256)
-	}
-	after, err := s.readCursor(q.StartKey, q.Faults, listing...)
-	if err != nil {
-		return nil, err
-	}
-	var page UploadPage
-	err = s.store.View(ctx, func(tx Tx) (err error) {
-		page, err = tx.Uploads(f, after, q.Limit)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	out := &FileListing{Uploads: page.Uploads}
-	if page.Next != "" {
-		out.StartKey = s.cursors.Make(string(page.Next), listing...)
-	}
-	return out, nil
-}
-
 // Delete deletes an upload and frees its disk space at once.
 func (s *Files) Delete(ctx context.Context, by Caller, id string) error {
 	var u *Upload

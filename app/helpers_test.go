@@ -21,6 +21,7 @@ import (
 	"molrun/app/algorithm"
 	"molrun/app/apikey"
 	"molrun/app/fault"
+	"molrun/app/listing"
 	"molrun/app/placement"
 	"molrun/app/retention"
 	"molrun/app/routing"
@@ -91,6 +92,7 @@ const day = 24 * time.Hour
 // site is a service on a real store and real files, with a clock of its own.
 type site struct {
 	*app.Service
+	Lists     *listing.Lists
 	Retention *retention.Keeper
 	t         *testing.T
 	store     *storage.Store
@@ -119,15 +121,23 @@ func newSite(t *testing.T, definitions ...string) *site {
 		must(t, s.files.Close())
 	})
 	s.Service = s.newService(s.store, app.Options{}, append([]string{echoFile}, definitions...)...)
+	s.Lists = lists(t, s.store, s.Service)
 	s.Retention = retention.New(s.store, s.files, s.Jobs, retention.Options{Now: s.now})
 	return s
+}
+
+func lists(t *testing.T, store app.Store, service *app.Service) *listing.Lists {
+	t.Helper()
+	l, err := listing.New(store, service.Jobs, make([]byte, 32))
+	must(t, err)
+	return l
 }
 
 // newService returns another service on the site's files. Without routing in
 // the options, all jobs run on a local machine of 4 CPUs and 8 GiB.
 func (s *site) newService(store app.Store, o app.Options, definitions ...string) *app.Service {
 	s.t.Helper()
-	o.Now, o.CursorKey, o.UploadTTL = s.now, make([]byte, 32), time.Hour
+	o.Now, o.UploadTTL = s.now, time.Hour
 	if o.Routing.Machines == nil {
 		o.Routing.Executor = "local"
 		o.Routing.Machines = map[string]placement.Machine{"local": localMachine}

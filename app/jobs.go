@@ -3,12 +3,46 @@ package app
 import (
 	"context"
 	"errors"
+	"time"
 
 	"molrun/app/fault"
 )
 
 // Jobs submits, lists, changes and deletes jobs, and links to their results.
 type Jobs struct{ *core }
+
+// MaxWait is how long a client may wait for a job's change.
+const MaxWait = time.Minute
+
+// Get returns the record of a job. With wait > 0 it returns when the status
+// changes, when the job is finished, or when wait is over.
+func (s *Jobs) Get(ctx context.Context, by Caller, name string, wait time.Duration) (Record, error) {
+	j, err := s.read(ctx, by, name)
+	if err != nil || wait <= 0 {
+		return s.Show(j), err
+	}
+	timer := time.NewTimer(min(wait, MaxWait))
+	defer timer.Stop()
+	before, _ := statusOf(j.JSON)
+	for {
+		changed, release := s.changes.watch(j.ID)
+		j, err = s.read(ctx, by, name)
+		if now, _ := statusOf(j.JSON); err != nil || now != before || now.Finished() {
+			release()
+			return s.Show(j), err
+		}
+		select {
+		case <-changed:
+			release()
+		case <-timer.C:
+			release()
+			return s.Show(j), nil
+		case <-ctx.Done():
+			release()
+			return nil, ctx.Err()
+		}
+	}
+}
 
 // read returns a job of the caller's organization as stored.
 func (s *Jobs) read(ctx context.Context, by Caller, name string) (stored StoredJob, err error) {

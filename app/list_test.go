@@ -14,6 +14,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/listing"
 	"molrun/storage"
 )
 
@@ -26,10 +27,10 @@ func TestListFiltersJobsAndPages(t *testing.T) {
 		}
 		s.submit(by, fmt.Sprintf("j%02d", i), `{}`)
 	}
-	list := func(by app.Caller, q app.JobQuery) (names []string) {
+	list := func(by app.Caller, q listing.Query) (names []string) {
 		q.Limit = 4
 		for {
-			page, err := s.Jobs.List(t.Context(), by, q)
+			page, err := s.Lists.Jobs(t.Context(), by, q)
 			must(t, err)
 			for _, rec := range page.Records {
 				names = append(names, decode(t, rec).Name)
@@ -39,26 +40,26 @@ func TestListFiltersJobsAndPages(t *testing.T) {
 			}
 		}
 	}
-	if got := list(ann, app.JobQuery{}); len(got) != 13 || got[0] != "j24" || got[12] != "j00" {
+	if got := list(ann, listing.Query{}); len(got) != 13 || got[0] != "j24" || got[12] != "j00" {
 		t.Errorf("ann's own jobs: %v, want 13 from j24 to j00", got)
 	}
 	for _, tt := range []struct {
 		name  string
 		by    app.Caller
-		query app.JobQuery
+		query listing.Query
 		want  int
 	}{
-		{"the organization's jobs", ann, app.JobQuery{JobSelection: app.JobSelection{WholeOrganization: true}}, 25},
-		{"bob's jobs", ann, app.JobQuery{JobSelection: app.JobSelection{Email: "Bob@lab.example"}}, 12},
-		{"another organization's jobs", eve, app.JobQuery{JobSelection: app.JobSelection{WholeOrganization: true}}, 0},
+		{"the organization's jobs", ann, listing.Query{Selection: listing.Selection{WholeOrganization: true}}, 25},
+		{"bob's jobs", ann, listing.Query{Selection: listing.Selection{Email: "Bob@lab.example"}}, 12},
+		{"another organization's jobs", eve, listing.Query{Selection: listing.Selection{WholeOrganization: true}}, 0},
 	} {
 		if got := list(tt.by, tt.query); len(got) != tt.want {
 			t.Errorf("%s: %v, want %d", tt.name, got, tt.want)
 		}
 	}
-	page, err := s.Jobs.List(t.Context(), ann, app.JobQuery{Limit: 4})
+	page, err := s.Lists.Jobs(t.Context(), ann, listing.Query{Limit: 4})
 	must(t, err)
-	_, err = s.Jobs.List(t.Context(), ann, app.JobQuery{JobSelection: app.JobSelection{Status: []app.Status{app.Queued}}, Limit: 4, StartKey: page.StartKey})
+	_, err = s.Lists.Jobs(t.Context(), ann, listing.Query{Selection: listing.Selection{Status: []app.Status{app.Queued}}, Limit: 4, StartKey: page.StartKey})
 	wantCode(t, "a cursor with another filter", err, fault.Invalid)
 }
 
@@ -78,8 +79,8 @@ type = "string"
 	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmissionOf(t, "text", "b", slices.Repeat([]string{large}, 7)...))
 	must(t, err)
 	var pages []int
-	for q := (app.JobQuery{JobSelection: app.JobSelection{Batch: "b"}, Limit: 100}); ; {
-		page, err := s.Jobs.List(t.Context(), ann, q)
+	for q := (listing.Query{Selection: listing.Selection{Batch: "b"}, Limit: 100}); ; {
+		page, err := s.Lists.Jobs(t.Context(), ann, q)
 		must(t, err)
 		pages = append(pages, len(page.Records))
 		if q.StartKey = page.StartKey; q.StartKey == "" {
@@ -87,7 +88,7 @@ type = "string"
 		}
 	}
 	wantSame(t, "records per page", pages, []int{4, 3}) // four exceed 4 MiB
-	page, err := s.Jobs.List(t.Context(), ann, app.JobQuery{Limit: 100, Subjobs: true})
+	page, err := s.Lists.Jobs(t.Context(), ann, listing.Query{Limit: 100, Subjobs: true})
 	must(t, err)
 	if n := len(decode(t, page.Records[0]).Subjobs); n != 6 || !bytes.HasSuffix(page.Records[0], []byte(`"subjobsTruncated":true}`)) {
 		t.Errorf("%d subjobs are shown of 7 large ones, want 6 and a mark", n)
@@ -99,15 +100,15 @@ func FuzzCursor(f *testing.F) {
 	f.Add("AQ")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, cursor string) {
-		page, err := serviceWithoutJobs().Jobs.List(t.Context(), ann, app.JobQuery{Limit: 1, StartKey: cursor})
+		page, err := listsWithoutJobs().Jobs(t.Context(), ann, listing.Query{Limit: 1, StartKey: cursor})
 		if cursor != "" && !errors.Is(err, fault.Invalid) {
 			t.Fatalf("cursor %q: %v, error %v", cursor, page, err)
 		}
 	})
 }
 
-// serviceWithoutJobs is shared by all inputs of a fuzz test.
-var serviceWithoutJobs = sync.OnceValue(func() *app.Service {
+// listsWithoutJobs are shared by all inputs of a fuzz test.
+var listsWithoutJobs = sync.OnceValue(func() *listing.Lists {
 	dir, err := os.MkdirTemp("", "molrun-fuzz")
 	if err != nil {
 		panic(err)
@@ -117,11 +118,15 @@ var serviceWithoutJobs = sync.OnceValue(func() *app.Service {
 	if err != nil {
 		panic(err)
 	}
-	service, err := app.NewService(store, nil, nil, app.Options{Now: time.Now, CursorKey: make([]byte, 32)})
+	service, err := app.NewService(store, nil, nil, app.Options{Now: time.Now})
 	if err != nil {
 		panic(err)
 	}
-	return service
+	lists, err := listing.New(store, service.Jobs, make([]byte, 32))
+	if err != nil {
+		panic(err)
+	}
+	return lists
 })
 
 // TestBatchOfAnotherOrganizationIsNotFoundByIDOrName asks for a batch in every way
@@ -130,19 +135,19 @@ func TestBatchOfAnotherOrganizationIsNotFoundByIDOrName(t *testing.T) {
 	s := newSite(t)
 	batch := s.submitBatch(ann, "b", `{}`, `{"steps":2}`)
 	for _, ref := range []string{string(batch.ID), "b"} {
-		for _, q := range []app.JobQuery{
-			{JobSelection: app.JobSelection{Batch: ref}, Limit: 10},
-			{JobSelection: app.JobSelection{Batch: ref, WholeOrganization: true}, Limit: 10, Statuses: true, Subjobs: true},
-			{JobSelection: app.JobSelection{Batch: ref, Email: ann.Email}, Limit: 10, Statuses: true, Count: true},
+		for _, q := range []listing.Query{
+			{Selection: listing.Selection{Batch: ref}, Limit: 10},
+			{Selection: listing.Selection{Batch: ref, WholeOrganization: true}, Limit: 10, Statuses: true, Subjobs: true},
+			{Selection: listing.Selection{Batch: ref, Email: ann.Email}, Limit: 10, Statuses: true, Count: true},
 		} {
-			theirs, err := s.Jobs.List(t.Context(), ann, q)
+			theirs, err := s.Lists.Jobs(t.Context(), ann, q)
 			must(t, err)
-			if len(theirs.Records) != 2 || q.Statuses && theirs.Statuses.Queued != 2 || q.Count && *theirs.Count != (app.Count{Jobs: 2}) {
+			if len(theirs.Records) != 2 || q.Statuses && theirs.Statuses.Queued != 2 || q.Count && *theirs.Count != (listing.Count{Jobs: 2}) {
 				t.Errorf("%+v by a member: %d records, %+v, %v; want 2", q, len(theirs.Records), theirs.Statuses, theirs.Count)
 			}
-			others, err := s.Jobs.List(t.Context(), eve, q)
+			others, err := s.Lists.Jobs(t.Context(), eve, q)
 			must(t, err)
-			if len(others.Records) != 0 || q.Statuses && *others.Statuses != (app.Counts{}) || q.Count && *others.Count != (app.Count{}) {
+			if len(others.Records) != 0 || q.Statuses && *others.Statuses != (app.Counts{}) || q.Count && *others.Count != (listing.Count{}) {
 				t.Errorf("%+v by another organization: %d records, %+v, %v; want none", q, len(others.Records), others.Statuses, others.Count)
 			}
 		}

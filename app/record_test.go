@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"molrun/app"
+	"molrun/app/listing"
 )
 
 func TestNormalizedSettingsAreStoredAsADifference(t *testing.T) {
@@ -103,7 +104,7 @@ func TestSettingsOfRowsNeverHideLiveState(t *testing.T) {
 		`{"extra":{"subjobs":[],"subjobsTruncated":true,"subjobCounts":null}}`, `{"statusReason":"mine"}`))
 	must(t, err)
 	rows := func() (rows []shownJob) {
-		page, err := s.Jobs.List(t.Context(), ann, app.JobQuery{JobSelection: app.JobSelection{Name: "b"}, Subjobs: true, Limit: 10})
+		page, err := s.Lists.Jobs(t.Context(), ann, listing.Query{Selection: listing.Selection{Name: "b"}, Subjobs: true, Limit: 10})
 		must(t, err)
 		for _, row := range decode(t, page.Records[0]).Subjobs {
 			rows = append(rows, decode(t, row))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/listing"
 	"molrun/app/retention"
 )
 
@@ -64,7 +65,7 @@ func (s *site) retainFor(d time.Duration) (deleted []string) {
 // jobNames returns the names of ann's organization's jobs, sorted.
 func (s *site) jobNames() (names []string) {
 	s.t.Helper()
-	page, err := s.Jobs.List(s.t.Context(), ann, app.JobQuery{JobSelection: app.JobSelection{WholeOrganization: true}, Limit: 100})
+	page, err := s.Lists.Jobs(s.t.Context(), ann, listing.Query{Selection: listing.Selection{WholeOrganization: true}, Limit: 100})
 	must(s.t, err)
 	for _, rec := range page.Records {
 		names = append(names, decode(s.t, rec).Name)

@@ -6,7 +6,6 @@ import (
 
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/validator"
-	"molrun/app/cursor"
 	"molrun/app/routing"
 	"molrun/app/sortid"
 )
@@ -14,7 +13,7 @@ import (
 // Service is every use case, grouped by noun. It holds the rules and knows no
 // technology: records go through a Store, files through Blobs.
 type Service struct {
-	Jobs       *Jobs       // submit, list, cancel, fetch results
+	Jobs       *Jobs       // submit, show, cancel, fetch results
 	Files      *Files      // uploads
 	Accounts   *Accounts   // API keys
 	Algorithms *Algorithms // what is on offer
@@ -23,10 +22,7 @@ type Service struct {
 
 // NewService joins the parts.
 func NewService(store Store, blobs Blobs, catalogue *algorithm.Catalogue, o Options) (*Service, error) {
-	switch {
-	case len(o.CursorKey) < 32:
-		return nil, errors.New("the key that signs cursors must have 32 bytes")
-	case o.Now == nil:
+	if o.Now == nil {
 		return nil, errors.New("a service needs a clock")
 	}
 	if o.Validators == nil {
@@ -39,7 +35,6 @@ func NewService(store Store, blobs Blobs, catalogue *algorithm.Catalogue, o Opti
 		router:    routing.New(o.Routing),
 		options:   o,
 		ids:       sortid.NewSource(store.Floor()),
-		cursors:   cursor.Key(o.CursorKey),
 		wake:      make(chan struct{}, 1),
 	}
 	if err := c.loadDrain(context.Background()); err != nil {

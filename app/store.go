@@ -15,6 +15,12 @@ import (
 	"molrun/app/unit"
 )
 
+// Limits of a page.
+const (
+	MaxPage     = 100
+	EnoughBytes = 4 << 20 // no more jobs are added
+)
+
 // Store stores the records. Package storage implements it.
 type Store interface {
 	// View runs fn in a read-only transaction.
@@ -163,6 +169,13 @@ type Drain struct {
 type JobPage struct {
 	Jobs []StoredJob
 	Next Position // behind which there may be more, "" if there are none
+}
+
+// JobShare is how many jobs a user has of one type and status.
+type JobShare struct {
+	Email, Type string
+	Status      Status
+	Jobs        int
 }
 
 // UploadFilter selects uploads of one organization; an empty field selects all.

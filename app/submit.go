@@ -83,7 +83,7 @@ func (s *Jobs) sentBefore(ctx context.Context, by Caller, name, sent string) (re
 		}
 		rec, err = tx.JobJSON(old.ID)
 		if err == nil {
-			rec = s.show(StoredJob{old.ID, rec})
+			rec = s.Show(StoredJob{old.ID, rec})
 		}
 		return err
 	})
@@ -126,7 +126,7 @@ func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, a *algorith
 		s.wakeRunner()
 		return all[0].Shown, true, nil
 	}
-	return s.show(StoredJob{id, rec}), false, nil
+	return s.Show(StoredJob{id, rec}), false, nil
 }
 
 // putNew stores a job followed by its subjobs.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -14,6 +15,62 @@ import (
 	"molrun/app/sortid"
 	"molrun/storage/kv"
 )
+
+// find returns the ends of the keys of up to limit jobs, and the position from
+// which on there may be more, "" if there are none.
+func (t tx) find(f app.JobFilter, after app.Position, limit int) (found []kv.Key, next app.Position, err error) {
+	found = make([]kv.Key, 0, min(limit, app.MaxPage))
+	last, more, err := t.look(f, after, limit, func(end kv.Key) { found = append(found, end) })
+	if !more || err != nil {
+		return found, "", err
+	}
+	return found, app.Position(last), nil
+}
+
+// CountJobs counts the jobs of a filter up to most. It reports whether there may be
+// more.
+func (t tx) CountJobs(f app.JobFilter, most int) (n int, more bool, err error) {
+	if _, more, err = t.look(f, "", most, func(kv.Key) { n++ }); err != nil {
+		return 0, false, fmt.Errorf("count jobs: %w", err)
+	}
+	return n, more, nil
+}
+
+// maxLook bounds how many candidates that do not match a page may cost.
+const maxLook = 5000
+
+// look visits the ends of the keys of up to most jobs that follow a position. It
+// returns the last end that it has dealt with, and whether there may be more jobs
+// behind it.
+func (t tx) look(f app.JobFilter, after app.Position, most int, visit func(end kv.Key)) (last kv.Key, more bool, err error) {
+	c := t.candidates(f)
+	found, looked := 0, 0
+	for end := range t.walk(c, endsOf(f, after), f.Ascending) {
+		id, err := end.LastID()
+		if err != nil {
+			return nil, false, err
+		}
+		match := true
+		if c.test != nil {
+			if looked++; looked > maxLook+most {
+				return last, true, nil
+			}
+			if match, err = c.test(id); err != nil {
+				return nil, false, err
+			}
+		}
+		switch {
+		case !match:
+		case found == most:
+			return last, true, nil
+		default:
+			found++
+			visit(end)
+		}
+		last = end
+	}
+	return last, false, nil
+}
 
 // candidates are the jobs among which a filter selects: parts of one index, each
 // the keys with one prefix. All keys end alike, with an ID or with a time and an
@@ -169,14 +226,14 @@ func endsOf(f app.JobFilter, after app.Position) ends {
 	switch {
 	case after == "":
 	case f.Ascending:
-		e.low = slices.MaxFunc([]kv.Key{e.low, kv.Key(after + "\x00")}, compareKeys) // keys end alike, so nothing lies between
+		if string(after) >= string(e.low) {
+			e.low = kv.Key(after + "\x00") // keys end alike, so nothing lies between
+		}
 	case e.high == nil || string(after) < string(e.high):
 		e.high = kv.Key(after)
 	}
 	return e
 }
-
-func compareKeys(a, b kv.Key) int { return bytes.Compare(a, b) }
 
 // endAt returns where the ends of keys begin that are of a time or later.
 func endAt(f app.JobFilter, at time.Time) kv.Key {
@@ -256,34 +313,4 @@ func merge(walks []iter.Seq[kv.Key], ascending bool) iter.Seq[kv.Key] {
 			heads[best], _ = nexts[best]()
 		}
 	}
-}
-
-const (
-	indexJobsTag  = "jobs.tag"
-	indexJobsText = "jobs.text"
-)
-
-// jobTag: organization, key and value of a tag, id; no subjobs.
-func jobTag(id sortid.ID, j *app.Job) []kv.Entry {
-	if j.Private.Batch != "" {
-		return nil
-	}
-	all := make([]kv.Entry, 0, len(j.Tags))
-	for key, value := range j.Tags {
-		all = append(all, kv.Entry{Key: tagKey(j.Organization, app.Tag{Key: key, Value: value}).ID(id)})
-	}
-	return all
-}
-
-func tagKey(organization string, tag app.Tag) kv.Key {
-	return make(kv.Key, 0, 128).Text(organization).Text(tag.Key).Text(tag.Value)
-}
-
-// jobText: id; the value is what a search looks at; only jobs that have more than a
-// name, no subjobs.
-func jobText(id sortid.ID, j *app.Job) []kv.Entry {
-	if j.Private.Batch != "" || len(j.Tags) == 0 && j.Note == "" {
-		return nil
-	}
-	return []kv.Entry{{Key: kv.Key{}.ID(id), Value: []byte(j.SearchedText())}}
 }

@@ -35,68 +35,6 @@ func (t tx) Jobs(f app.JobFilter, after app.Position, limit int) (app.JobPage, e
 	return app.JobPage{Jobs: copyJobs(found, stored, size), Next: next}, nil
 }
 
-// maxLook bounds how many candidates that do not match a page may cost.
-const maxLook = 5000
-
-// find returns the ends of the keys of up to limit jobs, and the position from
-// which on there may be more, "" if there are none.
-func (t tx) find(f app.JobFilter, after app.Position, limit int) (found []kv.Key, next app.Position, err error) {
-	c := t.candidates(f)
-	found = make([]kv.Key, 0, min(limit, app.MaxPage))
-	var last kv.Key
-	looked := 0
-	for end := range t.walk(c, endsOf(f, after), f.Ascending) {
-		id, err := end.LastID()
-		if err != nil {
-			return nil, "", err
-		}
-		if c.test != nil {
-			if looked++; looked > maxLook+limit {
-				return found, app.Position(last), nil
-			}
-			if match, err := c.test(id); err != nil {
-				return nil, "", err
-			} else if !match {
-				last = end
-				continue
-			}
-		}
-		if len(found) == limit {
-			return found, app.Position(found[limit-1]), nil
-		}
-		found, last = append(found, end), end
-	}
-	return found, "", nil
-}
-
-// CountJobs counts the jobs of a filter up to most. It reports whether there may be
-// more.
-func (t tx) CountJobs(f app.JobFilter, most int) (n int, more bool, err error) {
-	c := t.candidates(f)
-	looked := 0
-	for end := range t.walk(c, endsOf(f, ""), f.Ascending) {
-		id, err := end.LastID()
-		if err != nil {
-			return 0, false, fmt.Errorf("count jobs: %w", err)
-		}
-		if c.test != nil {
-			if looked++; looked > most+maxLook {
-				return n, true, nil
-			}
-			if match, err := c.test(id); err != nil {
-				return 0, false, fmt.Errorf("count jobs: %w", err)
-			} else if !match {
-				continue
-			}
-		}
-		if n == most {
-			return n, true, nil
-		}
-		n++
-	}
-	return n, false, nil
-}
-
 // copyJobs copies records out of the transaction, all into one allocation.
 func copyJobs(found []kv.Key, stored [][]byte, size int) []app.StoredJob {
 	page := make([]app.StoredJob, len(stored))
@@ -145,6 +83,8 @@ func (t tx) Uploads(f app.UploadFilter, after app.Position, limit int) (page app
 
 const (
 	indexJobsList    = "jobs.list"
+	indexJobsTag     = "jobs.tag"
+	indexJobsText    = "jobs.text"
 	indexUploadsList = "uploads.list"
 )
 
@@ -201,4 +141,29 @@ func listKey(used byte, organization string, filters []string) kv.Key {
 		}
 	}
 	return k
+}
+
+// jobTag: organization, key and value of a tag, id; no subjobs.
+func jobTag(id sortid.ID, j *app.Job) []kv.Entry {
+	if j.Private.Batch != "" {
+		return nil
+	}
+	all := make([]kv.Entry, 0, len(j.Tags))
+	for key, value := range j.Tags {
+		all = append(all, kv.Entry{Key: tagKey(j.Organization, app.Tag{Key: key, Value: value}).ID(id)})
+	}
+	return all
+}
+
+func tagKey(organization string, tag app.Tag) kv.Key {
+	return make(kv.Key, 0, 128).Text(organization).Text(tag.Key).Text(tag.Value)
+}
+
+// jobText: id; the value is what a search looks at; only jobs that have more than a
+// name, no subjobs.
+func jobText(id sortid.ID, j *app.Job) []kv.Entry {
+	if j.Private.Batch != "" || len(j.Tags) == 0 && j.Note == "" {
+		return nil
+	}
+	return []kv.Entry{{Key: kv.Key{}.ID(id), Value: []byte(j.SearchedText())}}
 }

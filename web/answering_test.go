@@ -23,7 +23,7 @@ func (d *deadlines) SetReadDeadline(time.Time) error { return nil }
 
 func TestTimeToAnswerBeginsWithTheAnswer(t *testing.T) {
 	s := start(t)
-	api := web.New(s.app, web.Options{AnswerTime: time.Hour})
+	api := web.New(s.app, newLists(t, s.store, s.app), web.Options{AnswerTime: time.Hour})
 	for _, c := range []call{{"GET", "/healthz"}, {"GET", "/jobs"}, {"GET", "/jobs/nothing"}, {"GET", "/metrics"}, {"POST", "/submit-job"}} {
 		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 		r := httptest.NewRequest(c.method, c.path, nil)

@@ -7,37 +7,41 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
+	"molrun/app/listing"
 	"molrun/app/unit"
 	"molrun/web/decode"
 	"molrun/web/respond"
 )
 
 // files lists and deletes uploads.
-type files struct{ svc *app.Files }
+type files struct {
+	svc   *app.Files
+	lists *listing.Lists
+}
 
 // list handles GET /files.
 func (h files) list(c *gin.Context, by app.Caller) error {
-	query, faults := decode.Query(c, func(r *decode.Reader) app.FileQuery {
-		return app.FileQuery{
+	query, faults := decode.Query(c, func(r *decode.Reader) listing.FileQuery {
+		return listing.FileQuery{
 			Folder:            r.Text("folder"),
 			SHA256:            r.Digest("sha256"),
 			StartKey:          r.StartKey(),
-			Limit:             int(r.Integer("limit", 1, app.MaxPage, app.DefaultPage)),
+			Limit:             int(r.Integer("limit", 1, app.MaxPage, listing.DefaultPage)),
 			WholeOrganization: r.Flag("organization"),
 		}
 	})
 	query.Faults = faults
-	listing, err := h.svc.List(c.Request.Context(), by, query)
+	page, err := h.lists.Files(c.Request.Context(), by, query)
 	if err != nil {
 		return err
 	}
-	page := respond.Page{Noun: "files", Records: make([]json.RawMessage, len(listing.Uploads)), StartKey: listing.StartKey}
-	for i, u := range listing.Uploads {
+	answer := respond.Page{Noun: "files", Records: make([]json.RawMessage, len(page.Uploads)), StartKey: page.StartKey}
+	for i, u := range page.Uploads {
 		view := viewFile(u)
 		view.Email = u.Email
-		page.Records[i], _ = json.Marshal(view) // strings, numbers and a time cannot fail
+		answer.Records[i], _ = json.Marshal(view) // strings, numbers and a time cannot fail
 	}
-	page.Write(c.Writer)
+	answer.Write(c.Writer)
 	return nil
 }
 

@@ -17,9 +17,9 @@ import (
 type class int
 
 const (
-	keyed   class = iota // needs an API key
-	open                 // needs none
-	listing              // the others need one, and have a rate
+	keyed    class = iota // needs an API key
+	open                  // needs none
+	querying              // the others need one, and have a rate
 	submitting
 	batch // submitting, with a large body
 	uploading
@@ -49,7 +49,7 @@ func newGuard(accounts *app.Accounts, o Options) *guard {
 		accounts: accounts,
 		trusted:  o.TrustedProxies,
 		limits: map[class]*decode.Limits{
-			keyed: limits, open: limits, listing: limits, submitting: limits, batch: &ofBatch, uploading: limits,
+			keyed: limits, open: limits, querying: limits, submitting: limits, batch: &ofBatch, uploading: limits,
 		},
 		answerTime: o.AnswerTime,
 		inFlight:   make(chan struct{}, o.MaxInFlight),
@@ -58,7 +58,7 @@ func newGuard(accounts *app.Accounts, o Options) *guard {
 		rates: map[class]*edge.RateLimiter{
 			submitting: submissions,
 			batch:      submissions,
-			listing:    edge.NewRateLimiter(o.Rates.List, o.Now),
+			querying:   edge.NewRateLimiter(o.Rates.List, o.Now),
 			uploading:  edge.NewRateLimiter(o.Rates.Upload, o.Now),
 		},
 	}

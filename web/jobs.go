@@ -12,6 +12,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/listing"
 	"molrun/web/decode"
 	"molrun/web/edge"
 	"molrun/web/respond"
@@ -20,6 +21,7 @@ import (
 // jobs lists, shows and changes jobs.
 type jobs struct {
 	svc     *app.Jobs
+	lists   *listing.Lists
 	waiters waiters
 }
 
@@ -27,37 +29,37 @@ type jobs struct {
 func (h jobs) list(c *gin.Context, by app.Caller) error {
 	query, faults := decode.Query(c, readQuery)
 	query.Faults = faults
-	listing, err := h.svc.List(c.Request.Context(), by, query)
+	page, err := h.lists.Jobs(c.Request.Context(), by, query)
 	if err != nil {
 		return err
 	}
-	page := respond.Page{Noun: "jobs", Records: listing.Records, StartKey: listing.StartKey}
-	if listing.Statuses != nil {
-		page.Statuses, _ = json.Marshal(listing.Statuses) // numbers cannot fail
+	answer := respond.Page{Noun: "jobs", Records: page.Records, StartKey: page.StartKey}
+	if page.Statuses != nil {
+		answer.Statuses, _ = json.Marshal(page.Statuses) // numbers cannot fail
 	}
-	if listing.Count != nil {
-		page.Count = countText(*listing.Count)
+	if page.Count != nil {
+		answer.Count = countText(*page.Count)
 	}
-	page.Write(c.Writer)
+	answer.Write(c.Writer)
 	return nil
 }
 
-func readQuery(r *decode.Reader) app.JobQuery {
-	q := app.JobQuery{
-		Limit:        int(r.Integer("limit", 1, app.MaxPage, app.DefaultPage)),
-		StartKey:     r.StartKey(),
-		Subjobs:      r.Flag("includeSubjobs"),
-		Statuses:     r.Flag("statuses"),
-		Count:        r.Flag("count"),
-		JobSelection: readSelection(r),
+func readQuery(r *decode.Reader) listing.Query {
+	q := listing.Query{
+		Limit:     int(r.Integer("limit", 1, app.MaxPage, listing.DefaultPage)),
+		StartKey:  r.StartKey(),
+		Subjobs:   r.Flag("includeSubjobs"),
+		Statuses:  r.Flag("statuses"),
+		Count:     r.Flag("count"),
+		Selection: readSelection(r),
 	}
 	q.ByCompletion = r.Choice("sort", "createdAt", "completedAt") == "completedAt"
 	q.Ascending = r.Choice("order", "asc", "desc") == "asc"
 	return q
 }
 
-func readSelection(r *decode.Reader) app.JobSelection {
-	s := app.JobSelection{
+func readSelection(r *decode.Reader) listing.Selection {
+	s := listing.Selection{
 		Name:              r.Text("jobName"),
 		Batch:             r.Text("batch"),
 		WholeOrganization: r.Flag("organization"),
@@ -91,7 +93,7 @@ type summaryView struct {
 // summary handles GET /jobs/summary.
 func (h jobs) summary(c *gin.Context, by app.Caller) error {
 	selection, faults := decode.Query(c, readSelection)
-	s, err := h.svc.Summary(c.Request.Context(), by, selection, faults)
+	s, err := h.lists.Summary(c.Request.Context(), by, selection, faults)
 	if err != nil {
 		return err
 	}
@@ -99,7 +101,7 @@ func (h jobs) summary(c *gin.Context, by app.Caller) error {
 }
 
 // countText returns a number, or a text such as "10000+" if there may be more.
-func countText(n app.Count) json.RawMessage {
+func countText(n listing.Count) json.RawMessage {
 	text := strconv.AppendInt(nil, int64(n.Jobs), 10)
 	if n.More {
 		return json.RawMessage(`"` + string(text) + `+"`)

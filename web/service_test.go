@@ -24,6 +24,7 @@ import (
 	"molrun/app/algorithm"
 	"molrun/app/apikey"
 	"molrun/app/fault"
+	"molrun/app/listing"
 	"molrun/app/placement"
 	"molrun/app/retention"
 	"molrun/app/routing"
@@ -143,7 +144,7 @@ func start(t *testing.T, change ...func(*setup)) *service {
 	s.app = newApp(t, s.store, s.blobs, echoAlgorithm)
 	s.keeper = retention.New(s.store, s.blobs, s.app.Jobs, retention.Options{Now: time.Now})
 	with.options.Version = "test"
-	api := web.New(s.app, with.options)
+	api := web.New(s.app, newLists(t, s.store, s.app), with.options)
 	policy := edge.Policy{MaxHeader: 16 << 10}
 	handler := web.Outer(policy.Wrap(api), blobs.Handler(s.blobs, s.app.Files, respond.Error), log)
 	if with.from != "" {
@@ -217,7 +218,6 @@ func newApp(t testing.TB, store app.Store, files *blobs.Dir, algorithmText strin
 	}
 	s, err := app.NewService(store, files, catalogue, app.Options{
 		Now:       time.Now,
-		CursorKey: bytes.Repeat([]byte{7}, 32),
 		UploadTTL: time.Hour,
 		Routing:   routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 64, MemoryBytes: 1 << 40, Local: true}}},
 	})
@@ -225,6 +225,15 @@ func newApp(t testing.TB, store app.Store, files *blobs.Dir, algorithmText strin
 		t.Fatal(err)
 	}
 	return s
+}
+
+func newLists(t testing.TB, store app.Store, service *app.Service) *listing.Lists {
+	t.Helper()
+	lists, err := listing.New(store, service.Jobs, bytes.Repeat([]byte{7}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lists
 }
 
 func newKey(t testing.TB, accounts *app.Accounts, organization, email string, role apikey.Role) string {

@@ -1,5 +1,5 @@
 // Package web is the HTTP interface of the service. A handler decodes a
-// request, calls one method of [app.Service] and encodes what that returns; it
+// request, calls one method of [app.Service] or [listing.Lists] and encodes what that returns; it
 // holds no rule. routes.go lists the routes, openapi.yaml describes them.
 package web
 
@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/listing"
 	"molrun/web/edge"
 )
 
@@ -26,14 +27,14 @@ func Outer(api, blobs http.Handler, log zerolog.Logger) http.Handler {
 }
 
 // New returns the handler of the API, to be served below [Outer].
-func New(svc *app.Service, o Options) http.Handler {
+func New(svc *app.Service, lists *listing.Lists, o Options) http.Handler {
 	o = o.withDefaults()
 	base := publicURL(o.PublicURL)
 	api := handlers{
 		algorithms:  algorithms{svc.Algorithms},
 		drain:       drain{svc.Runs, func(by app.Caller) app.Caller { return by }},
-		files:       files{svc.Files},
-		jobs:        jobs{svc.Jobs, newWaiters(o)},
+		files:       files{svc.Files, lists},
+		jobs:        jobs{svc.Jobs, lists, newWaiters(o)},
 		probes:      probes{o.Version, o.Ready, o.Registry, o.Log},
 		results:     results{svc.Jobs, base, o.AnswerTime},
 		submissions: submissions{svc.Jobs},

@@ -144,7 +144,7 @@ func (w *world) service(definitions ...string) *app.Service {
 	catalogue, err := algorithm.NewCatalogue(all)
 	must(w.t, err)
 	s, err := app.NewService(w.store, w.files, catalogue, app.Options{
-		Now: time.Now, CursorKey: make([]byte, 32), UploadTTL: time.Hour,
+		Now: time.Now, UploadTTL: time.Hour,
 		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: gib, GPUs: 2, Local: true}}},
 	})
 	must(w.t, err)

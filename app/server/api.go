@@ -72,15 +72,17 @@ func reloadOnHangup(ctx context.Context, cert *certificate.Certificate) {
 // handler joins the API and the links to files.
 func (s *service) handler(stopping context.Context, version string) http.Handler {
 	l := s.config.Limits
-	api := web.New(s.app, web.Options{
-		Log:          s.log,
-		PublicURL:    s.config.PublicURL,
-		Version:      version,
-		MaxURL:       int(l.URL),
-		MaxBody:      int64(l.Body),
-		MaxBatchBody: int64(l.BatchBody),
-		MaxBuffered:  int64(l.Buffered),
-		MaxInFlight:  l.Requests, MaxInFlightPerKey: l.RequestsPerKey,
+	api := web.New(s.app, s.lists, web.Options{
+		Log:               s.log,
+		PublicURL:         s.config.PublicURL,
+		Version:           version,
+		MaxURL:            int(l.URL),
+		MaxBody:           int64(l.Body),
+		MaxBatchBody:      int64(l.BatchBody),
+		MaxBuffered:       int64(l.Buffered),
+		MaxInFlight:       l.Requests,
+		MaxInFlightPerKey: l.RequestsPerKey,
+
 		JSON:           strictjson.Limits{Depth: l.JSONDepth, Members: l.JSONMembers, NumberLength: l.NumberLength},
 		BodyTime:       time.Duration(l.BodyTime),
 		BatchTime:      time.Duration(l.BatchTime),

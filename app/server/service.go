@@ -19,6 +19,7 @@ import (
 	"molrun/app/executor/local"
 	"molrun/app/executor/slurm"
 	"molrun/app/host"
+	"molrun/app/listing"
 	"molrun/app/retention"
 	"molrun/blobs"
 	"molrun/blobs/link"
@@ -37,6 +38,7 @@ type service struct {
 	catalogue  *algorithm.Catalogue
 	validators *validator.Pool
 	app        *app.Service
+	lists      *listing.Lists
 	keeper     *retention.Keeper
 	audit      *audit.Log
 	isolation  web.Isolation // zero before isolate
@@ -116,7 +118,6 @@ func (s *service) join(secret *link.Secret) error {
 	})
 	s.app, err = app.NewService(s.store, s.files, s.catalogue, app.Options{
 		Now:        time.Now,
-		CursorKey:  secret.Derive("cursors"),
 		UploadTTL:  time.Duration(s.config.Links.Upload),
 		Routing:    s.routing(here.Machines()),
 		Program:    program,
@@ -124,6 +125,9 @@ func (s *service) join(secret *link.Secret) error {
 		Quota:      s.config.QuotaOf,
 	})
 	if err != nil {
+		return err
+	}
+	if s.lists, err = listing.New(s.store, s.app.Jobs, secret.Derive("cursors")); err != nil {
 		return err
 	}
 	s.keeper = retention.New(s.store, s.files, s.app.Jobs, retention.Options{

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/listing"
 	"molrun/storage"
 )
 
@@ -142,7 +143,7 @@ func (l *ledger) compareListings(p *process) error {
 	for _, by := range admins {
 		listed := map[string]bool{}
 		for start := ""; ; {
-			page, err := p.Jobs.List(ctx, by, app.JobQuery{JobSelection: app.JobSelection{WholeOrganization: true}, Subjobs: true, Limit: 7, StartKey: start})
+			page, err := p.Lists.Jobs(ctx, by, listing.Query{Selection: listing.Selection{WholeOrganization: true}, Subjobs: true, Limit: 7, StartKey: start})
 			if err != nil {
 				return err
 			}

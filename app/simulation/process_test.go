@@ -14,6 +14,7 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm"
 	"molrun/app/fault"
+	"molrun/app/listing"
 	"molrun/app/placement"
 	"molrun/app/retention"
 	"molrun/app/routing"
@@ -26,6 +27,7 @@ import (
 // process is one run of the service, from its start to its end or crash.
 type process struct {
 	*app.Service
+	Lists     *listing.Lists
 	Retention *retention.Keeper
 	door      *door
 	store     *storage.Store
@@ -83,10 +85,13 @@ func (s *site) boot() (*process, error) {
 	store := &guardedStore{Store: p.store, door: p.door, site: s}
 	files := &guardedFiles{Dir: p.files, door: p.door, site: s}
 	p.Service, err = app.NewService(store, files, s.catalogue, app.Options{
-		Now: s.wall, CursorKey: make([]byte, 32), UploadTTL: time.Hour,
+		Now: s.wall, UploadTTL: time.Hour,
 		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: 1 << 30, GPUs: 2, Local: true}}},
 	})
 	if err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	if p.Lists, err = listing.New(store, p.Service.Jobs, make([]byte, 32)); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
 	p.Retention = retention.New(store, files, p.Service.Jobs, retention.Options{

@@ -1,0 +1,110 @@
+package listing
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"molrun/app"
+	"molrun/app/fault"
+)
+
+// maxCount is how far a listing counts.
+const maxCount = 10_000
+
+// Count is a number of jobs, at least that if there may be more.
+type Count struct {
+	Jobs int
+	More bool
+}
+
+// Summary counts jobs by what they have in common. A batch counts as one job.
+type Summary struct {
+	Count    Count
+	Statuses app.Counts
+	Types    map[string]*app.Counts
+	Users    map[string]*app.Counts // by e-mail address
+}
+
+// Summary counts jobs, exactly if they are selected by user, type and status alone,
+// else as far as a listing gets at once.
+func (l *Lists) Summary(ctx context.Context, by app.Caller, s Selection, faults []fault.Field) (*Summary, error) {
+	f, more := s.filter(by)
+	if err := fault.List(slices.Concat(faults, more)...); err != nil {
+		return nil, err
+	}
+	sum := &Summary{Types: map[string]*app.Counts{}, Users: map[string]*app.Counts{}}
+	err := l.store.View(ctx, func(tx app.Tx) error {
+		if _, err := s.within(tx, &f); err != nil {
+			return err
+		}
+		if summed(f) {
+			return sum.addSummed(tx, f)
+		}
+		return sum.addListed(tx, f)
+	})
+	if err != nil && !errors.Is(err, errNoBatch) {
+		return nil, err
+	}
+	return sum, nil
+}
+
+// summed reports whether the store keeps counts for a filter.
+func summed(f app.JobFilter) bool {
+	return f.Name == "" && f.Batch == "" && len(f.Tags) == 0 && f.Search == "" &&
+		f.From.IsZero() && f.Until.IsZero() && !f.ByCompletion
+}
+
+// addSummed adds the jobs of a filter that the store has counted.
+func (s *Summary) addSummed(tx app.Tx, f app.JobFilter) error {
+	for share, err := range tx.JobShares(f.Organization, f.Email) {
+		if err != nil {
+			return err
+		}
+		if f.Selects(&app.Job{Organization: f.Organization, Email: share.Email, Type: share.Type, Status: share.Status}) {
+			s.add(share)
+		}
+	}
+	return nil
+}
+
+// addListed adds the jobs that a listing finds, up to maxCount or as many as it
+// takes to look for.
+func (s *Summary) addListed(tx app.Tx, f app.JobFilter) error {
+	var after app.Position
+	for s.Count.Jobs < maxCount {
+		page, err := tx.Jobs(f, after, app.MaxPage)
+		if err != nil {
+			return err
+		}
+		for _, stored := range page.Jobs {
+			var j app.Job
+			if err := json.Unmarshal(stored.JSON, &j); err != nil {
+				return fmt.Errorf("count job %s: %w", stored.ID, err)
+			}
+			s.add(app.JobShare{Email: j.Email, Type: j.Type, Status: j.Status, Jobs: 1})
+		}
+		after = page.Next
+		s.Count.More = after != ""
+		if !s.Count.More || len(page.Jobs) < app.MaxPage {
+			break
+		}
+	}
+	return nil
+}
+
+func (s *Summary) add(share app.JobShare) {
+	s.Count.Jobs += share.Jobs
+	*s.Statuses.Of(share.Status) += share.Jobs
+	addTo(s.Types, share.Type, share)
+	addTo(s.Users, share.Email, share)
+}
+
+func addTo(group map[string]*app.Counts, name string, share app.JobShare) {
+	if group[name] == nil {
+		group[name] = &app.Counts{}
+	}
+	*group[name].Of(share.Status) += share.Jobs
+}
