@@ -116,12 +116,7 @@ func (s *Jobs) Unpin(ctx context.Context, by Caller, name string) (Record, error
 // Label changes the tags and the note of a job or batch. Only what is given
 // changes.
 func (s *Jobs) Label(ctx context.Context, by Caller, name string, l Labels, faults []fault.Field) (Record, error) {
-	faults = slices.Clone(faults)
-	for _, f := range l.faults() {
-		f.Loc = append([]any{"body"}, f.Loc...)
-		faults = append(faults, f)
-	}
-	if err := fault.List(faults...); err != nil {
+	if err := fault.List(slices.Concat(faults, l.faults())...); err != nil {
 		return nil, err
 	}
 	return s.change(ctx, by, name, func(tx Tx, j *Job) error {

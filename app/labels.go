@@ -19,11 +19,11 @@ type Labels struct {
 	Note *string            // nil leaves the note as it is, "" removes it
 }
 
-// faults returns what is wrong with the labels; paths begin in the body.
+// faults returns what is wrong with the labels.
 func (l Labels) faults() (faults []fault.Field) {
 	fail := func(msg string, loc ...any) {
 		if msg != "" {
-			faults = append(faults, fault.Field{Loc: loc, Msg: msg, Type: "value"})
+			faults = append(faults, fault.Field{Loc: append([]any{"body"}, loc...), Msg: msg, Type: "value"})
 		}
 	}
 	if set := l.set(); set > MaxTags {

@@ -122,7 +122,7 @@ func (p *plan) checkName(name, member string) {
 	}
 }
 
-func (p *plan) checkLabels(l Labels) { p.addBelow([]any{"body"}, l.faults()) }
+func (p *plan) checkLabels(l Labels) { p.addBelow(nil, l.faults()) }
 
 // row is the checked settings of one job.
 type row struct {

@@ -47,7 +47,7 @@ func (h drain) begin(c *gin.Context, by app.Caller) error {
 
 // end handles DELETE /admin/drain.
 func (h drain) end(c *gin.Context, by app.Caller) error {
-	if _, err := decode.Request(c, func(r *decode.Reader) struct{} { r.NoBody(); return struct{}{} }); err != nil {
+	if err := decode.NoBody(c); err != nil {
 		return err
 	}
 	if err := h.svc.Resume(c.Request.Context(), h.as(by)); err != nil {

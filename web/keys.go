@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -98,15 +99,7 @@ func (h keys) setDisabled(c *gin.Context, disabled bool) error {
 
 // revokeLinks handles POST /control/keys/{id}/revoke-links.
 func (h keys) revokeLinks(c *gin.Context, _ app.Caller) error {
-	id, err := decode.Request(c, keyID)
-	if err != nil {
-		return err
-	}
-	if err := h.svc.RevokeLinks(c.Request.Context(), id); err != nil {
-		return err
-	}
-	c.Status(http.StatusNoContent)
-	return nil
+	return withoutContent(c, keyID, h.svc.RevokeLinks)
 }
 
 type rotation struct {
@@ -133,11 +126,16 @@ func (h keys) rotate(c *gin.Context, _ app.Caller) error {
 
 // delete handles DELETE /control/keys/{id}.
 func (h keys) delete(c *gin.Context, _ app.Caller) error {
-	id, err := decode.Request(c, keyID)
+	return withoutContent(c, keyID, h.svc.DeleteKey)
+}
+
+// withoutContent applies do to what a request names and answers 204.
+func withoutContent(c *gin.Context, name func(*decode.Reader) string, do func(context.Context, string) error) error {
+	id, err := decode.Request(c, name)
 	if err != nil {
 		return err
 	}
-	if err := h.svc.DeleteKey(c.Request.Context(), id); err != nil {
+	if err := do(c.Request.Context(), id); err != nil {
 		return err
 	}
 	c.Status(http.StatusNoContent)

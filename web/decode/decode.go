@@ -25,21 +25,15 @@ import (
 // all faults, or says why the body could not be read. The decoded request is
 // returned in either case.
 func Request[T any](c *gin.Context, read func(*Reader) T) (T, error) {
-	r := &Reader{Request: c.Request, c: c}
-	r.parseQuery()
-	decoded := read(r)
-	r.checkUnknown()
+	r, decoded := readAll(c, read)
 	return decoded, r.end()
 }
 
 // Lenient is Request for a service that reports the faults of a body together
 // with its own. If the body is a JSON object and nothing else is wrong, it
 // returns the faults of the body instead of an error.
-func Lenient[T any](c *gin.Context, read func(*Reader) T) (decoded T, faults []fault.Field, err error) {
-	r := &Reader{Request: c.Request, c: c}
-	r.parseQuery()
-	decoded = read(r)
-	r.checkUnknown()
+func Lenient[T any](c *gin.Context, read func(*Reader) T) (_ T, faults []fault.Field, err error) {
+	r, decoded := readAll(c, read)
 	elsewhere := func(f fault.Field) bool { return f.Loc[0] != "body" }
 	if r.err != nil || r.body == nil || r.body.value == nil || slices.ContainsFunc(r.faults, elsewhere) {
 		return decoded, nil, r.end()
@@ -49,17 +43,33 @@ func Lenient[T any](c *gin.Context, read func(*Reader) T) (decoded T, faults []f
 
 // Query is Request for a service that reports the faults of a query, which has
 // no body, together with its own.
-func Query[T any](c *gin.Context, read func(*Reader) T) (decoded T, faults []fault.Field) {
-	r := &Reader{Request: c.Request, c: c}
-	r.parseQuery()
-	decoded = read(r)
-	r.checkUnknown()
+func Query[T any](c *gin.Context, read func(*Reader) T) (_ T, faults []fault.Field) {
+	r, decoded := readAll(c, read)
 	return decoded, r.faults
 }
 
-// Empty checks a request that has neither parameters nor members.
+// readAll decodes a request and finds the parts of it that read does not take.
+func readAll[T any](c *gin.Context, read func(*Reader) T) (*Reader, T) {
+	r := &Reader{Request: c.Request, c: c}
+	r.parseQuery()
+	decoded := read(r)
+	r.checkUnknown()
+	return r, decoded
+}
+
+// Empty checks a request that has no parameters. Its body, if it sends one, is not
+// read.
 func Empty(c *gin.Context) error {
 	_, err := Request(c, func(*Reader) struct{} { return struct{}{} })
+	return err
+}
+
+// NoBody checks a request that has neither parameters nor a body.
+func NoBody(c *gin.Context) error {
+	_, err := Request(c, func(r *Reader) struct{} {
+		r.NoBody()
+		return struct{}{}
+	})
 	return err
 }
 

@@ -25,14 +25,23 @@ func (r *Reader) parameter(name string) (value string, sent bool) {
 // would select everything by accident.
 func (r *Reader) Text(name string) string {
 	value, sent := r.parameter(name)
-	switch {
-	case sent && value == "":
-		r.Fault("value", []any{"query", name}, "give a value, or leave the parameter out")
-	case !utf8.ValidString(value):
-		r.Fault("value", []any{"query", name}, "percent-encode this as valid UTF-8")
+	if sent && !r.isText(name, value) {
 		return ""
 	}
 	return value
+}
+
+// isText records a fault unless the value of a parameter is valid and not empty.
+func (r *Reader) isText(name, value string) bool {
+	switch {
+	case value == "":
+		r.Fault("value", []any{"query", name}, "give a value, or leave the parameter out")
+	case !utf8.ValidString(value):
+		r.Fault("value", []any{"query", name}, "percent-encode this as valid UTF-8")
+	default:
+		return true
+	}
+	return false
 }
 
 // maxRepeats bounds how often a parameter may be sent.
@@ -48,12 +57,7 @@ func (r *Reader) Texts(name string) []string {
 		return nil
 	}
 	for _, value := range values {
-		switch {
-		case value == "":
-			r.Fault("value", []any{"query", name}, "give a value, or leave the parameter out")
-			return nil
-		case !utf8.ValidString(value):
-			r.Fault("value", []any{"query", name}, "percent-encode this as valid UTF-8")
+		if !r.isText(name, value) {
 			return nil
 		}
 	}
