@@ -1,12 +1,11 @@
 package app
 
 import (
-	"bytes"
-	"encoding/json"
 	"maps"
 	"sync"
+	"time"
 
-	"molrun/app/strictjson"
+	"molrun/app/eta"
 )
 
 // liveStates are the volatile states of jobs, kept in memory only: the progress
@@ -14,7 +13,15 @@ import (
 type liveStates struct {
 	mu       sync.Mutex
 	progress map[JobID]Progress
-	reasons  map[JobID]string
+	reasons  map[JobID]eta.Reason
+	outlooks map[string]Outlook // by executor; the map is never changed
+}
+
+// Outlook says where the jobs of an executor's queue stand.
+type Outlook interface {
+	// Queue returns the place of a job, and why it waits as far as that follows
+	// from its place; false if it does not know the job.
+	Queue(id JobID, now time.Time) (eta.Queue, eta.Reason, bool)
 }
 
 func (l *liveStates) setProgress(id JobID, p *Progress) {
@@ -30,57 +37,38 @@ func (l *liveStates) setProgress(id JobID, p *Progress) {
 	l.progress[id] = *p
 }
 
-func (l *liveStates) setReasons(reasons map[JobID]string) {
+func (l *liveStates) setReasons(reasons map[JobID]eta.Reason) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.reasons = maps.Clone(reasons)
 }
 
-// Record is a job's JSON as clients see it now, live state included.
-type Record = json.RawMessage
-
-// Show adds a job's live state to its stored record.
-func (s *Jobs) Show(j StoredJob) Record {
-	s.live.mu.Lock()
-	progress, runs := s.live.progress[j.ID]
-	reason, waits := s.live.reasons[j.ID]
-	s.live.mu.Unlock()
-	switch status, hasReason := statusOf(j.JSON); {
-	case runs && status == Running:
-		return strictjson.Append(j.JSON, "progress", progress)
-	case status != Queued || hasReason:
-	case waits:
-		return strictjson.Append(j.JSON, "statusReason", reason)
-	default:
-		if e := executorOf(j.JSON); e != "" && !s.router.Has(e) {
-			return strictjson.Append(j.JSON, "statusReason", "waiting: the executor "+e+" is no longer configured here; ask an administrator, or cancel the job and submit it again")
-		}
-	}
-	return j.JSON
+func (l *liveStates) setOutlook(executor string, o Outlook) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := map[string]Outlook{}
+	maps.Copy(all, l.outlooks)
+	all[executor] = o
+	l.outlooks = all
 }
 
-// statusOf reads the status out of a stored record, and whether it is followed by
-// a statusReason. It goes by position: both members stand before everything that
-// users write but names, whose quotes are escaped.
-func statusOf(record []byte) (status Status, hasReason bool) {
-	_, rest, _ := bytes.Cut(record, []byte(`"status":"`))
-	text, rest, _ := bytes.Cut(rest, []byte(`"`))
-	hasReason = bytes.HasPrefix(rest, []byte(`,"statusReason":`))
-	for _, s := range Statuses {
-		if string(text) == string(s) {
-			return s, hasReason // without a copy
+// waiting returns why a queued job waits, and its place in the queue.
+func (l *liveStates) waiting(id JobID, now time.Time) (why eta.Reason, q eta.Queue) {
+	l.mu.Lock()
+	outlooks := l.outlooks
+	why, known := l.reasons[id]
+	l.mu.Unlock()
+	for _, o := range outlooks {
+		place, rest, ok := o.Queue(id, now)
+		if !ok {
+			continue
+		}
+		if q = place; !known {
+			why = rest
 		}
 	}
-	return Status(text), hasReason
-}
-
-// executorOf reads the executor out of the record of a queued job, "" if the rows
-// of a batch have several. Behind the last jobEmail, settings and inputs are over,
-// so that no member of theirs can be taken for the record's own.
-func executorOf(record []byte) string {
-	_, rest, _ := bytes.Cut(record[max(0, bytes.LastIndex(record, []byte(`"jobEmail":"`))):], []byte(`"executor":"`))
-	name, _, _ := bytes.Cut(rest, []byte(`"`))
-	return string(name)
+	q.BlockedBy = why.By
+	return why, q
 }
 
 // changes lets callers wait for the next change of a job.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"molrun/app"
+	"molrun/app/eta"
 	"molrun/app/listing"
 )
 
@@ -83,7 +84,7 @@ func TestSettingsNeverHideLiveState(t *testing.T) {
 			if got := s.job(ann, "a"); got.StatusReason != "" {
 				t.Errorf("the record shows the reason %q, want none", got.StatusReason)
 			}
-			s.Runs.SetWaitReasons(map[app.JobID]string{id: reason})
+			s.Runs.SetWaitReasons(map[app.JobID]eta.Reason{id: {Text: reason, By: eta.CPU}})
 			if got := s.job(ann, "a"); got.StatusReason != reason || got.Status != app.Queued {
 				t.Errorf("the queued job is %s, %q; want QUEUED, %q", got.Status, got.StatusReason, reason)
 			}
@@ -114,9 +115,9 @@ func TestSettingsOfRowsNeverHideLiveState(t *testing.T) {
 		}
 		return rows
 	}
-	reasons := map[app.JobID]string{}
+	reasons := map[app.JobID]eta.Reason{}
 	for _, row := range rows() {
-		reasons[row.ID] = "waiting"
+		reasons[row.ID] = eta.Reason{Text: "waiting"}
 	}
 	s.Runs.SetWaitReasons(reasons)
 	for i, row := range rows() {

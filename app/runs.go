@@ -10,6 +10,7 @@ import (
 
 	"molrun/app/algorithm"
 	"molrun/app/apikey"
+	"molrun/app/eta"
 	"molrun/app/fault"
 	"molrun/app/naming"
 	"molrun/app/placement"
@@ -49,6 +50,32 @@ func (s *Runs) Claims(ctx context.Context) ([]Claimed, error) {
 // Queue visits the jobs queued for an executor, as Tx.Queue does.
 func (s *Runs) Queue(ctx context.Context, executor string, visit func(Waiting) Visit) error {
 	return s.store.View(ctx, func(tx Tx) error { return tx.Queue(executor, visit) })
+}
+
+// Lines returns the queue of an executor by priority and user, in the order of
+// Queue, with the oldest jobs of each line: about most in all, and at least a
+// hundred of each.
+func (s *Runs) Lines(ctx context.Context, executor string, most int) (lines []QueueLine, err error) {
+	err = s.store.View(ctx, func(tx Tx) error {
+		if lines, err = tx.QueueLines(executor); err != nil || len(lines) == 0 {
+			return err
+		}
+		most, at := max(100, most/len(lines)), 0
+		return tx.Queue(executor, func(w Waiting) Visit {
+			for at < len(lines) && !lines[at].holds(w) {
+				at++
+			}
+			if at == len(lines) {
+				return EndVisit
+			}
+			l := &lines[at]
+			if l.Jobs = append(l.Jobs, w); len(l.Jobs) >= most {
+				return NextUser
+			}
+			return NextJob
+		})
+	})
+	return lines, err
 }
 
 // Claim takes a job from the queue and begins its next attempt. The error is
@@ -119,12 +146,15 @@ func (s *Runs) PlacementOf(ctx context.Context, j *Job) (placement.Placement, er
 	return p, nil
 }
 
-// Blocked returns the reason why no job may start now, "" if jobs may.
-func (s *Runs) Blocked() string {
+// Blocked returns the reason why no job may start now, nothing if jobs may.
+func (s *Runs) Blocked() eta.Reason {
 	if d := s.Drained(); d != nil {
-		return d.reason()
+		return eta.Reason{Text: d.reason(), By: eta.Drain}
 	}
-	return s.DiskShortage()
+	if why := s.DiskShortage(); why != "" {
+		return eta.Reason{Text: why, By: eta.Disk}
+	}
+	return eta.Reason{}
 }
 
 // DiskShortage returns the reason why no job may start on this disk, "" if jobs may.
@@ -158,7 +188,10 @@ func (s *Runs) InputPath(ref Reference) (string, error) { return s.referencePath
 func (s *Runs) SetProgress(id JobID, p *Progress) { s.live.setProgress(id, p) }
 
 // SetWaitReasons records why jobs wait. It replaces all earlier reasons.
-func (s *Runs) SetWaitReasons(reasons map[JobID]string) { s.live.setReasons(reasons) }
+func (s *Runs) SetWaitReasons(reasons map[JobID]eta.Reason) { s.live.setReasons(reasons) }
+
+// SetOutlook records where the jobs stand that wait for an executor.
+func (s *Runs) SetOutlook(executor string, o Outlook) { s.live.setOutlook(executor, o) }
 
 // reason says why a job waits.
 func (d *Drain) reason() string {

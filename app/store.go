@@ -58,6 +58,9 @@ type Tx interface {
 	// Queue visits the jobs queued for an executor: by descending priority, then
 	// user by user, each user's oldest first.
 	Queue(executor string, visit func(Waiting) Visit) error
+	// QueueLines counts the jobs queued for an executor by priority and user, in
+	// the order of Queue. It lists no jobs.
+	QueueLines(executor string) ([]QueueLine, error)
 	// Claims lists the claimed jobs, oldest first, without reading their
 	// records.
 	Claims() iter.Seq2[Claimed, error]
@@ -199,6 +202,19 @@ type Waiting struct {
 	Email        string
 	Priority     int
 	Needs        placement.Resources
+}
+
+// QueueLine is the waiting jobs of one user and priority.
+type QueueLine struct {
+	Organization string
+	Email        string
+	Priority     int
+	Count        int       // all of them
+	Jobs         []Waiting // the oldest of them
+}
+
+func (l *QueueLine) holds(w Waiting) bool {
+	return l.Priority == w.Priority && l.Organization == w.Organization && l.Email == w.Email
 }
 
 // Visit says how a walk of the queue continues.

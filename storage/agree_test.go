@@ -224,6 +224,7 @@ func agreeQueue(t *testing.T, tx app.Tx, s *simulation) {
 	t.Helper()
 	for _, executor := range someExecutors {
 		want := s.queue(executor)
+		agreeLines(t, tx, executor, want)
 		err := tx.Queue(executor, func(w app.Waiting) app.Visit {
 			if len(want) == 0 {
 				t.Errorf("queue of %s: visit of %+v, want the end", executor, w)
@@ -251,6 +252,26 @@ func agreeQueue(t *testing.T, tx app.Tx, s *simulation) {
 		}
 	}
 	agreeNeeded(t, tx, s)
+}
+
+// agreeLines compares the numbers of waiting jobs with the queue in the order of
+// visits.
+func agreeLines(t *testing.T, tx app.Tx, executor string, queue []*app.Job) {
+	t.Helper()
+	var want []app.QueueLine
+	for _, j := range queue {
+		l := app.QueueLine{Organization: j.Organization, Email: j.Email, Priority: j.Priority}
+		if n := len(want) - 1; n >= 0 && want[n].Email == l.Email && want[n].Organization == l.Organization && want[n].Priority == l.Priority {
+			want[n].Count++
+			continue
+		}
+		l.Count = 1
+		want = append(want, l)
+	}
+	got, err := tx.QueueLines(executor)
+	if diff := differ(want, got); err != nil || diff != "" {
+		t.Errorf("lines of %s: %v %s", executor, err, diff)
+	}
 }
 
 func waitingOf(j *app.Job) app.Waiting {

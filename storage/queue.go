@@ -36,14 +36,58 @@ func (t tx) Queue(executor string, visit func(app.Waiting) app.Visit) error {
 
 const indexJobsQueue = "jobs.queue"
 
+// waits reports whether a job may be claimed.
+func waits(j *app.Job) bool {
+	return j.Status == app.Queued && !j.Private.Claimed && !j.IsBatch()
+}
+
 // jobQueue: executor, priority, organization, user, id; the value is what the
 // job needs. Only jobs that may be claimed.
 func jobQueue(id sortid.ID, j *app.Job) []kv.Entry {
-	if j.Status != app.Queued || j.Private.Claimed || j.IsBatch() {
+	if !waits(j) {
 		return nil
 	}
 	k := make(kv.Key, 0, 128).Text(j.Executor).Priority(j.Priority).Text(j.Organization).Text(j.Email).ID(id)
 	return []kv.Entry{{Key: k, Value: appendResources(nil, j.Private.Needs)}}
+}
+
+// QueueLines counts the jobs that wait for an executor, by priority and user.
+func (t tx) QueueLines(executor string) ([]app.QueueLine, error) {
+	var lines []app.QueueLine
+	prefix := make(kv.Key, 0, 64).Text(executor)
+	for k, value := range t.Ascend(sumJobsQueue, prefix) {
+		l, err := readLine(k[len(prefix):], value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", sumJobsQueue, err)
+		}
+		lines = append(lines, l)
+	}
+	return lines, nil
+}
+
+const sumJobsQueue = "jobs.queue.lines"
+
+// queueLine: executor, priority, organization, user. Only jobs that may be claimed.
+func queueLine(j *app.Job) (kv.Key, app.Usage) {
+	if !waits(j) {
+		return nil, app.Usage{}
+	}
+	return make(kv.Key, 0, 128).Text(j.Executor).Priority(j.Priority).Text(j.Organization).Text(j.Email), app.Usage{Queued: 1}
+}
+
+func readLine(k kv.Key, value []byte) (l app.QueueLine, err error) {
+	if l.Priority, k, err = k.CutPriority(); err != nil {
+		return l, err
+	}
+	if l.Organization, k, err = k.CutText(); err != nil {
+		return l, err
+	}
+	if l.Email, _, err = k.CutText(); err != nil {
+		return l, err
+	}
+	sum, err := readUsage(value)
+	l.Count = sum.Queued
+	return l, err
 }
 
 // readWaiting reads what follows the executor in a key, and the value.

@@ -38,6 +38,7 @@ var jobs = kv.Table[app.Job]{
 		kv.Index[app.Job]{Bucket: indexJobsFinished, Entries: jobFinished},
 		kv.Index[app.Job]{Bucket: indexJobsQueue, Entries: jobQueue},
 		kv.Index[app.Job]{Bucket: indexJobsClaimed, Entries: jobClaimed},
+		sum[app.Job]{sumJobsQueue, queueLine},
 		sum[app.Job]{sumJobsTotal, jobTotal},
 		sum[app.Job]{sumJobsUsage, jobUsage},
 		sum[app.Job]{sumStatusesOrganization, statusesOfOrganization},

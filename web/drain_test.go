@@ -3,6 +3,8 @@ package web_test
 import (
 	"strings"
 	"testing"
+
+	"molrun/app/eta"
 )
 
 func TestAdminsOfTheOnlyOrganizationMayDrain(t *testing.T) {
@@ -34,11 +36,11 @@ func TestAdminsOfTheOnlyOrganizationMayDrain(t *testing.T) {
 	same(t, "faults", s.as(s.root, "POST", path, `{"reason":"a\nb","x":1}`).faults(t), []string{"body.x unknown"})
 	same(t, "faults", s.as(s.root, "POST", path, `{"reason":"a\nb"}`).faults(t), []string{"body.reason value"})
 	s.submit("waits")
-	if why := s.app.Runs.Blocked(); !strings.Contains(why, "root@lab.example drained the service") {
-		t.Errorf("jobs wait: %q", why)
+	if why := s.app.Runs.Blocked(); why.By != eta.Drain || !strings.Contains(why.Text, "root@lab.example drained the service") {
+		t.Errorf("jobs wait: %+v", why)
 	}
-	if a := s.as(s.root, "DELETE", path, ""); a.body != "{\"drained\":false}\n" || s.app.Runs.Blocked() != "" {
-		t.Errorf("resumed: %s; %q", a.body, s.app.Runs.Blocked())
+	if a := s.as(s.root, "DELETE", path, ""); a.body != "{\"drained\":false}\n" || s.app.Runs.Blocked() != (eta.Reason{}) {
+		t.Errorf("resumed: %s; %+v", a.body, s.app.Runs.Blocked())
 	}
 }
 

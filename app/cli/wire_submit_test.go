@@ -32,8 +32,11 @@ func TestRecordHasExactlyTheMembersOfItsStatus(t *testing.T) {
 	u.running("good")
 	same(t, "a running job", sortedNames(u.members("good")), with("inputs", "startedAt"))
 	u.submit("bad", "shell", script("echo oh; exit 2"))
-	u.until("bad", "waiting with a reason", func(r record) bool { return r.StatusReason != "" })
-	same(t, "a queued job", sortedNames(u.members("bad")), with("statusReason"))
+	u.until("bad", "waiting with a place in the queue", func(record) bool { return u.members("bad")["queue"] != nil })
+	same(t, "a queued job", sortedNames(u.members("bad")), with("statusReason", "queue"))
+	if q := string(u.members("bad")["queue"]); q != `{"position":1,"of":1,"blockedBy":"cpu"}` {
+		t.Errorf("its place in the queue is %s", q)
+	}
 	open.open(t)
 	u.finished("good")
 	u.finished("bad")

@@ -3,7 +3,7 @@ package house
 // leaves may be imported by everybody. Each imports only those before it.
 var leaves = []string{
 	"app/unit", "app/nearest", "app/cursor", "app/protocol", "app/durable", "app/oneline", "app/digest", "app/sortid",
-	"app/fault", "app/naming", "app/apikey", "app/strictjson", "app/placement", "app/tomltree", "app/audit",
+	"app/fault", "app/naming", "app/apikey", "app/strictjson", "app/placement", "app/tomltree", "app/audit", "app/eta",
 }
 
 // rules say what else a package may import, and which have bounds of their own.
@@ -22,6 +22,7 @@ var rules = map[string]rule{
 	"app/strictjson": {},
 	"app/placement":  {},
 	"app/tomltree":   {others: []string{"pelletier/go-toml"}},
+	"app/eta":        {},
 	"app/audit":      {others: []string{"rs/zerolog"}},
 
 	".": {own: []string{"app/cli"}},
@@ -39,8 +40,9 @@ var rules = map[string]rule{
 	"app/retention": {own: []string{"app"}},
 	"app/config":    {own: []string{"app", "app/retention", "app/routing"}, others: []string{"pelletier/go-toml"}},
 
-	"app/runner":                   {own: []string{"app", "app/algorithm", "app/runner/result", "app/runner/turns", "app/task"}, others: []string{"rs/zerolog"}},
+	"app/runner":                   {own: []string{"app", "app/algorithm", "app/runner/forecast", "app/runner/result", "app/runner/turns", "app/task"}, others: []string{"rs/zerolog"}},
 	"app/runner/turns":             {own: []string{"app"}},
+	"app/runner/forecast":          {own: []string{"app", "app/runner/turns"}},
 	"app/runner/result":            {own: []string{"app", "app/algorithm", "app/task"}, others: []string{"rs/zerolog"}},
 	"app/runner/result/resulttest": {own: []string{"app"}}, // of tests alone
 

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/eta"
 	"molrun/app/fault"
 	"molrun/app/placement"
 	"molrun/app/runner/result"
@@ -27,7 +28,7 @@ type attempt struct {
 
 	// Of the loop.
 	hasSlot, preparing, unseen, claimed bool
-	reason                              string // why the task does not run yet
+	reason                              eta.Reason // why the task does not run yet
 
 	stop     chan struct{} // closed when the attempt shall end
 	stopOnce sync.Once
@@ -58,7 +59,7 @@ type core struct {
 type event struct {
 	attempt *attempt
 	kind    eventKind
-	reason  string // of evWaiting
+	reason  eta.Reason // of evWaiting
 }
 
 type eventKind int

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/eta"
 	"molrun/app/runner/turns"
 )
 
@@ -35,6 +36,8 @@ type executor struct {
 	timeout time.Duration
 	watcher *watcher
 
+	forecaster *forecaster
+
 	// Of the loop.
 	turns     *turns.Turns
 	unseen    int       // jobs found at the start whose task was not seen yet
@@ -45,13 +48,13 @@ type executor struct {
 	stale     bool      // reasons may have changed since then
 	busy      bool      // the last round left work to do at once
 	failed    bool      // the queue could not be read
-	reasons   map[app.JobID]string
-	blocked   string // why no job may be started, as last found
+	reasons   map[app.JobID]eta.Reason
+	blocked   eta.Reason // why no job may be started, as last found
 }
 
-func newExecutor(from app.Executor, o Options) *executor {
+func newExecutor(from app.Executor, jobs Jobs, o Options) *executor {
 	capacity, bounded := from.Capacity()
-	e := &executor{Executor: from, timeout: callTimeout, turns: turns.New(capacity, bounded, o.ReserveAfter)}
+	e := &executor{Executor: from, timeout: callTimeout, forecaster: newForecaster(from.Name(), jobs), turns: turns.New(capacity, bounded, o.ReserveAfter)}
 	if e.remote, _ = from.(app.Remote); e.remote != nil {
 		e.timeout = remoteTimeout
 	}
@@ -85,22 +88,31 @@ func (e *executor) freeTasks() int {
 }
 
 // whyFull says why jobs wait if a cluster has all the tasks that it takes, else
-// "".
-func (e *executor) whyFull() string {
+// nothing.
+func (e *executor) whyFull() eta.Reason {
 	if e.remote == nil || e.freeTasks() > 0 {
-		return ""
+		return eta.Reason{}
 	}
-	return fmt.Sprintf("waiting for its turn: the cluster takes at most %d jobs of this service at once, and has them", e.remote.MaxTasks())
+	text := fmt.Sprintf("waiting for its turn: the cluster takes at most %d jobs of this service at once, and has them", e.remote.MaxTasks())
+	return eta.Reason{Text: text, By: eta.Slurm}
 }
 
 // whyUnseen says why no job starts before every task found at the start was seen,
-// else "". Until then it is unknown what is in use.
-func (e *executor) whyUnseen() string {
+// else nothing. Until then it is unknown what is in use.
+func (e *executor) whyUnseen() eta.Reason {
 	switch {
 	case e.unseen == 0:
-		return ""
+		return eta.Reason{}
 	case e.remote == nil:
-		return "waiting for the server to find the jobs that ran before it started"
+		return eta.Reason{Text: "waiting for the server to find the jobs that ran before it started"}
 	}
-	return "waiting for the cluster to report on the jobs that it had before the server started"
+	return e.waiting("waiting for the cluster to report on the jobs that it had before the server started")
+}
+
+// waiting is why a task does not run yet that the executor has.
+func (e *executor) waiting(text string) eta.Reason {
+	if e.remote == nil || text == "" {
+		return eta.Reason{Text: text}
+	}
+	return eta.Reason{Text: text, By: eta.Slurm}
 }

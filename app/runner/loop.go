@@ -3,6 +3,8 @@ package runner
 import (
 	"context"
 	"time"
+
+	"molrun/app/eta"
 )
 
 const (
@@ -104,7 +106,7 @@ func (r *Runner) handle(e event) {
 
 func (a *attempt) endUnseen() {
 	if a.unseen {
-		a.unseen, a.reason = false, ""
+		a.unseen, a.reason = false, eta.Reason{}
 		a.executor.unseen--
 	}
 }

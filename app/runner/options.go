@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"molrun/app/eta"
 )
 
 // Options are what a runner needs besides its parts. The zero value of a
@@ -22,9 +24,9 @@ type Options struct {
 	Workers      int           // how many jobs are prepared or collected at once; default 4
 	MaxFiles     int           // files and directories that a result may have; default 100,000
 
-	// Blocked says why no job may be started now, "" if one may. It is
-	// called before jobs are started, so it must not block. Nil is always "".
-	Blocked func() string
+	// Blocked says why no job may be started now, nothing if one may. It is
+	// called before jobs are started, so it must not block. Nil is always nothing.
+	Blocked func() eta.Reason
 
 	// DiskShortage says what the disk lacks, "" if nothing. While it lacks
 	// something, retained work directories are removed. It must not block. Nil is
@@ -67,7 +69,7 @@ func (o Options) withDefaults() Options {
 		o.MaxFiles = 100_000
 	}
 	if o.Blocked == nil {
-		o.Blocked = func() string { return "" }
+		o.Blocked = func() eta.Reason { return eta.Reason{} }
 	}
 	if o.DiskShortage == nil {
 		o.DiskShortage = func() string { return "" }

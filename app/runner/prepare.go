@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/eta"
 	"molrun/app/fault"
 	"molrun/app/task"
 )
@@ -85,7 +86,7 @@ func (a *attempt) prepareAndStart(ctx context.Context) error {
 			cause = refusal.cause // the log needs no sentence for the user
 		}
 		a.log.Warn().AnErr("error", cause).Msg("the job can't be started now; will try again")
-		if why := a.whyWaiting(err); why != "" {
+		if why := a.whyWaiting(err); why != (eta.Reason{}) {
 			a.tell(ctx, event{kind: evWaiting, reason: why})
 		}
 		select {
@@ -98,18 +99,18 @@ func (a *attempt) prepareAndStart(ctx context.Context) error {
 	}
 }
 
-// whyWaiting tells the user why the job does not start yet, "" if the machine is
-// just busy.
-func (a *attempt) whyWaiting(err error) string {
+// whyWaiting tells the user why the job does not start yet, nothing if the machine
+// is just busy.
+func (a *attempt) whyWaiting(err error) eta.Reason {
 	switch {
 	case noSpace(err):
-		return "waiting for space on the server's disk"
+		return eta.Reason{Text: "waiting for space on the server's disk", By: eta.Disk}
 	case a.remote != nil:
-		return "waiting for the cluster" + cmp.Or(said(err), ", or the folder that is shared with it")
+		return a.executor.waiting("waiting for the cluster" + cmp.Or(said(err), ", or the folder that is shared with it"))
 	case errors.Is(err, fault.Unavailable):
-		return "waiting for the server's own program, which can't be started now"
+		return eta.Reason{Text: "waiting for the server's own program, which can't be started now"}
 	}
-	return ""
+	return eta.Reason{}
 }
 
 // said returns what an executor says about why it is unavailable, to be appended.

@@ -5,30 +5,34 @@ import (
 	"testing"
 
 	"molrun/app"
+	"molrun/app/eta"
 )
 
 // reasonsOnly takes the reasons why jobs wait.
 type reasonsOnly struct {
 	Jobs
-	published map[app.JobID]string
+	published map[app.JobID]eta.Reason
 }
 
-func (r *reasonsOnly) SetWaitReasons(reasons map[app.JobID]string) { r.published = reasons }
+func (r *reasonsOnly) SetWaitReasons(reasons map[app.JobID]eta.Reason) { r.published = reasons }
 
 // TestReasonsOfJobsThatStartAreNotThoseOfTheQueue publishes what one executor said
 // before it started two of its jobs.
 func TestReasonsOfJobsThatStartAreNotThoseOfTheQueue(t *testing.T) {
 	jobs := &reasonsOnly{}
+	noCPU := eta.Reason{Text: "no CPU is free", By: eta.CPU}
+	full := eta.Reason{Text: "the cluster is full", By: eta.Slurm}
+	held := eta.Reason{Text: "the cluster holds it", By: eta.Slurm}
 	r := &Runner{
 		core: core{jobs: jobs},
 		executors: []*executor{
-			{reasons: map[app.JobID]string{"waits": "no CPU is free", "starts": "no CPU is free", "held": "no CPU is free"}},
-			{reasons: map[app.JobID]string{"elsewhere": "the cluster is full"}},
+			{reasons: map[app.JobID]eta.Reason{"waits": noCPU, "starts": noCPU, "held": noCPU}},
+			{reasons: map[app.JobID]eta.Reason{"elsewhere": full}},
 		},
-		active: map[app.JobID]*attempt{"starts": {}, "held": {reason: "the cluster holds it"}},
+		active: map[app.JobID]*attempt{"starts": {}, "held": {reason: held}},
 	}
 	r.publishReasons()
-	want := map[app.JobID]string{"waits": "no CPU is free", "held": "the cluster holds it", "elsewhere": "the cluster is full"}
+	want := map[app.JobID]eta.Reason{"waits": noCPU, "held": held, "elsewhere": full}
 	if !maps.Equal(jobs.published, want) {
 		t.Errorf("published %v, want %v", jobs.published, want)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/eta"
 	"molrun/app/fault"
 	"molrun/app/sortid"
 	"molrun/app/task"
@@ -190,8 +191,8 @@ func TestClusterGetsNoMoreTasksThanItAccepts(t *testing.T) {
 			r := w.job(name)
 			if r.Status == app.Queued {
 				waiting++
-				if !strings.Contains(r.StatusReason, "the cluster takes at most 3 jobs") {
-					t.Errorf("%s waits for the reason %q", name, r.StatusReason)
+				if !strings.Contains(r.StatusReason, "the cluster takes at most 3 jobs") || r.Queue.BlockedBy != eta.Slurm || r.Queue.Position == 0 {
+					t.Errorf("%s waits for the reason %q: %+v", name, r.StatusReason, r.Queue)
 				}
 			}
 		}
@@ -329,8 +330,8 @@ func TestJobsThatAClusterDoesNotTakeNowSayWhyAndComeBackSoon(t *testing.T) {
 		w.start()
 		w.submit(ann, "a", `{}`)
 		time.Sleep(time.Hour)
-		if r := w.job("a"); r.Status != app.Queued || r.StatusReason != "waiting for the cluster: the cluster takes no more jobs" {
-			t.Errorf("%s: %q", r.Status, r.StatusReason)
+		if r := w.job("a"); r.Status != app.Queued || r.StatusReason != "waiting for the cluster: the cluster takes no more jobs" || r.Queue != (eta.Queue{BlockedBy: eta.Slurm}) {
+			t.Errorf("%s: %q %+v", r.Status, r.StatusReason, r.Queue)
 		}
 		full.Store(false)
 		time.Sleep(20 * time.Second)

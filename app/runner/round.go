@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/eta"
 	"molrun/app/fault"
 	"molrun/app/runner/turns"
 )
@@ -43,7 +44,7 @@ func (r *Runner) round(ctx context.Context, e *executor) error {
 		return err
 	}
 	blocked := cmp.Or(r.blocked(e, scan.Waiting), e.whyUnseen())
-	if blocked != "" {
+	if blocked != (eta.Reason{}) {
 		limit = 0
 	}
 	decision := e.turns.Next(time.Now(), e.Name(), scan, limit)
@@ -54,16 +55,17 @@ func (r *Runner) round(ctx context.Context, e *executor) error {
 		r.reject(ctx, e, refusal)
 	}
 	reason := cmp.Or(blocked, e.whyFull())
-	if reason != "" {
+	if reason != (eta.Reason{}) {
 		for id := range decision.Reasons {
 			decision.Reasons[id] = reason
 		}
 	}
-	known := scan.Deep || blocked != ""   // what blocks all jobs is shown at once
-	e.busy = len(decision.Impossible) > 0 // there may be more behind them
-	e.stale = !known || reason != ""
+	known := scan.Deep || blocked != (eta.Reason{}) // what blocks all jobs is shown at once
+	e.busy = len(decision.Impossible) > 0           // there may be more behind them
+	e.stale = !known || reason != (eta.Reason{})
 	if known {
 		e.scanned, e.reasons = time.Now(), decision.Reasons
+		e.forecaster.offer(r.state(e, reason))
 	}
 	return nil
 }
@@ -78,7 +80,7 @@ func (r *Runner) attend(ctx context.Context, e *executor, id app.JobID, l turns.
 		a.preparing = true
 		e.preparing++
 		if e.remote != nil {
-			a.reason = "it is being submitted to the cluster"
+			a.reason = e.waiting("it is being submitted to the cluster")
 		}
 	} else {
 		a.setJob(found)
@@ -101,18 +103,18 @@ func (r *Runner) attend(ctx context.Context, e *executor, id app.JobID, l turns.
 	})
 }
 
-// blocked says why none of the waiting jobs may be started, "" if they may.
-func (r *Runner) blocked(e *executor, waiting []app.Waiting) string {
+// blocked says why none of the waiting jobs may be started, nothing if they may.
+func (r *Runner) blocked(e *executor, waiting []app.Waiting) eta.Reason {
 	if len(waiting) == 0 {
-		return ""
+		return eta.Reason{}
 	}
 	why := r.options.Blocked()
 	if why != e.blocked {
 		e.blocked = why
-		if why == "" {
+		if why == (eta.Reason{}) {
 			r.options.Log.Info().Str("executor", e.Name()).Msg("jobs are started again")
 		} else {
-			r.options.Log.Warn().Str("executor", e.Name()).Str("reason", why).Msg("no job is started")
+			r.options.Log.Warn().Str("executor", e.Name()).Str("reason", why.Text).Msg("no job is started")
 		}
 	}
 	return why
@@ -133,13 +135,13 @@ func (r *Runner) reject(ctx context.Context, e *executor, refusal turns.Refusal)
 // publishReasons says why jobs wait: those in the queue and those that
 // executors hold back.
 func (r *Runner) publishReasons() {
-	reasons := map[app.JobID]string{}
+	reasons := map[app.JobID]eta.Reason{}
 	for _, e := range r.executors {
 		maps.Copy(reasons, e.reasons)
 	}
 	for id, a := range r.active {
 		delete(reasons, id)
-		if a.reason != "" {
+		if a.reason != (eta.Reason{}) {
 			reasons[id] = a.reason
 		}
 	}

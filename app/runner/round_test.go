@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/eta"
 	"molrun/app/strictjson"
 )
 
@@ -134,7 +135,7 @@ func (g *gauge) shortage() string {
 func TestJobsWaitForDiskSpace(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		disk := &gauge{}
-		w.options.Blocked = disk.shortage
+		w.options.Blocked = func() eta.Reason { return eta.Reason{Text: disk.shortage()} }
 		w.play(func(string, int) script { return script{runs: time.Hour, cause: app.CauseDone} })
 		w.start()
 		running := w.submit(ann, "running", `{}`)
@@ -167,7 +168,7 @@ func TestJobsWaitForDiskSpace(t *testing.T) {
 
 func TestImpossibleJobFailsOnAFullDisk(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.options.Blocked = func() string { return "waiting for free disk space" }
+		w.options.Blocked = func() eta.Reason { return eta.Reason{Text: "waiting for free disk space"} }
 		w.submit(ann, "a", `{"gpus":2}`) // accepted; then a device is removed
 		w.executor.capacity.GPUs = w.executor.capacity.GPUs[:1]
 		w.start()

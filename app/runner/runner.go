@@ -52,7 +52,7 @@ func New(jobs Jobs, dirs Dirs, executors []app.Executor, o Options) *Runner {
 		orphaned: map[app.JobID]bool{},
 	}
 	for _, e := range executors {
-		r.executors = append(r.executors, newExecutor(e, o))
+		r.executors = append(r.executors, newExecutor(e, jobs, o))
 	}
 	return r
 }
@@ -64,6 +64,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	var others sync.WaitGroup
 	for _, e := range r.executors {
 		others.Go(func() { e.watcher.run(ctx) })
+		others.Go(func() { e.forecaster.run(ctx, r.options.Log) })
 		if e.remote != nil {
 			log := r.options.Log.With().Str("executor", e.Name()).Logger()
 			others.Go(func() {

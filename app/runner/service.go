@@ -6,6 +6,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
+	"molrun/app/eta"
 	"molrun/app/placement"
 	"molrun/app/runner/result"
 )
@@ -22,7 +23,9 @@ type Jobs interface {
 	FinalRecord(j *app.Job, e app.Ending) (app.Record, error)
 	Reject(ctx context.Context, id app.JobID, message string) error
 	SetProgress(id app.JobID, p *app.Progress)
-	SetWaitReasons(reasons map[app.JobID]string)
+	SetWaitReasons(reasons map[app.JobID]eta.Reason)
+	Lines(ctx context.Context, executor string, most int) ([]app.QueueLine, error)
+	SetOutlook(executor string, o app.Outlook)
 	AlgorithmOf(ctx context.Context, j *app.Job) (*algorithm.File, error)
 	PlacementOf(ctx context.Context, j *app.Job) (placement.Placement, error)
 	InputPath(ref app.Reference) (string, error)

@@ -41,7 +41,7 @@ func (a *attempt) watch(ctx context.Context) app.TaskStatus {
 // noticeSilence says why nothing is heard of a task that was not seen running.
 func (a *attempt) noticeSilence(ctx context.Context) {
 	if !a.started {
-		a.tell(ctx, event{kind: evWaiting, reason: "the cluster does not answer; it is asked again until it does"})
+		a.tell(ctx, event{kind: evWaiting, reason: a.executor.waiting("the cluster does not answer; it is asked again until it does")})
 	}
 }
 
@@ -52,7 +52,7 @@ func (a *attempt) notice(ctx context.Context, s app.TaskStatus) {
 			a.log.Warn().Str("reason", s.Reason).Msg("the executor no longer sees the task run; will ask again")
 			return
 		}
-		a.tell(ctx, event{kind: evWaiting, reason: s.Reason})
+		a.tell(ctx, event{kind: evWaiting, reason: a.executor.waiting(s.Reason)})
 		return
 	}
 	if !a.started {

@@ -18,6 +18,7 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm"
 	"molrun/app/apikey"
+	"molrun/app/eta"
 	"molrun/app/placement"
 	"molrun/app/routing"
 	"molrun/app/runner/result"
@@ -222,6 +223,7 @@ func (w *world) upload(by app.Caller, filename, text string) *app.Upload {
 type record struct {
 	app.Job
 	Progress *app.Progress `json:"progress"`
+	Queue    eta.Queue     `json:"queue"`
 }
 
 func (w *world) read(rec app.Record) record {

@@ -4,8 +4,9 @@ import "molrun/app"
 
 // line is the waiting jobs of one user and priority, oldest first.
 type line struct {
-	user User
-	jobs []app.Waiting
+	user   User
+	jobs   []app.Waiting
+	oldest app.JobID
 }
 
 // cutLevel splits off the jobs of the first priority.
@@ -22,7 +23,7 @@ func linesOf(level []app.Waiting) []*line {
 	var lines []*line
 	for i, w := range level {
 		if i == 0 || userOf(w) != userOf(level[i-1]) {
-			lines = append(lines, &line{user: userOf(w)})
+			lines = append(lines, &line{user: userOf(w), oldest: w.ID})
 		}
 		last := lines[len(lines)-1]
 		last.jobs = append(last.jobs, w)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/eta"
 	"molrun/app/placement"
 )
 
@@ -12,7 +13,7 @@ import (
 type Decision struct {
 	Start      []Start
 	Impossible []Refusal
-	Reasons    map[app.JobID]string // why the other scanned jobs wait
+	Reasons    map[app.JobID]eta.Reason // why the other scanned jobs wait
 }
 
 // Start is a job to start in a slot that it has been given.
@@ -35,7 +36,7 @@ func (t *Turns) Next(now time.Time, executor string, s *Scan, limit int) Decisio
 	}
 	c := &choice{
 		turns:    t,
-		decision: Decision{Reasons: map[app.JobID]string{}},
+		decision: Decision{Reasons: map[app.JobID]eta.Reason{}},
 		now:      now,
 		limit:    limit,
 		free:     t.slots.free(),
@@ -116,7 +117,7 @@ func (c *choice) serveUser(l *line) {
 			c.start(w)
 			return
 		}
-		c.decision.Reasons[w.ID] = c.reason(w)
+		c.decision.Reasons[w.ID] = c.reason(w, w.ID != l.oldest)
 		c.skipped = append(c.skipped, w)
 	}
 }
@@ -142,18 +143,33 @@ func (c *choice) start(w app.Waiting) {
 	c.skipped = c.skipped[:0]
 }
 
-// reason says why w does not start now.
-func (c *choice) reason(w app.Waiting) string {
+// reason says why w does not start now; behind is that others of its user stand
+// before it.
+func (c *choice) reason(w app.Waiting, behind bool) eta.Reason {
 	lack := c.turns.slots.lacks(w.Needs, placement.Resources{})
 	switch {
 	case len(c.decision.Start) >= c.limit:
-		return "waiting for its turn"
+		return eta.Turn(behind)
 	case c.reserved != nil && w.ID == c.reserved.ID:
-		return "reserved: next to start, waiting for " + amounts(lack)
+		return eta.Reason{Text: "reserved: next to start, waiting for " + amounts(lack), By: blocker(lack)}
 	case lack == (placement.Resources{}):
-		return "reserved: what is free is kept for a job that has waited longer"
+		kept := c.turns.slots.lacks(w.Needs, reservedFrom(w, c.reserved))
+		return eta.Reason{Text: "reserved: what is free is kept for a job that has waited longer", By: blocker(kept)}
 	case short(c.free, w.Needs) != (placement.Resources{}):
-		return "waiting for " + amounts(lack)
+		return eta.Reason{Text: "waiting for " + amounts(lack), By: blocker(lack)}
 	}
-	return "waiting for its turn"
+	return eta.Turn(behind)
+}
+
+// blocker returns the scarcest of what a job lacks.
+func blocker(lack placement.Resources) eta.Blocker {
+	switch {
+	case lack.GPUs > 0:
+		return eta.GPU
+	case lack.CPUs > 0:
+		return eta.CPU
+	case lack.MemoryBytes > 0:
+		return eta.Memory
+	}
+	return ""
 }

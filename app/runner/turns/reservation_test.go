@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/eta"
 	"molrun/app/placement"
 )
 
@@ -27,11 +28,11 @@ func TestWholeMachineIsReservedAfterTenMinutes(t *testing.T) {
 	b.add("bob", "b5", cpus(1))
 	b.end("b1", "b2", "b3")
 	d := b.deep()
-	if got, want := d.Reasons["whole"], "reserved: next to start, waiting for 4 CPUs"; got != want {
-		t.Errorf("reason %q, want %q", got, want)
+	if got, want := d.Reasons["whole"], (eta.Reason{Text: "reserved: next to start, waiting for 4 CPUs", By: eta.CPU}); got != want {
+		t.Errorf("reason %+v, want %+v", got, want)
 	}
-	if got := d.Reasons["b5"]; !strings.HasPrefix(got, "reserved: ") {
-		t.Errorf("reason of a job blocked by a reservation: %q", got)
+	if got := d.Reasons["b5"]; !strings.HasPrefix(got.Text, "reserved: ") || got.By != eta.CPU {
+		t.Errorf("reason of a job blocked by a reservation: %+v", got)
 	}
 	b.end("b4")
 	b.deep("whole")

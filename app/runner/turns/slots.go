@@ -1,6 +1,8 @@
 package turns
 
 import (
+	"maps"
+
 	"molrun/app"
 	"molrun/app/placement"
 )
@@ -15,6 +17,12 @@ type slots struct {
 
 func newSlots(capacity app.Capacity, bounded bool) slots {
 	return slots{capacity: capacity, bounded: bounded, leased: map[string]int{}}
+}
+
+func (s *slots) clone() slots {
+	c := *s
+	c.leased = maps.Clone(s.leased)
+	return c
 }
 
 // total returns what the executor has.

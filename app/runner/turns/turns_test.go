@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app"
+	"molrun/app/eta"
 	"molrun/app/placement"
 )
 
@@ -73,11 +74,11 @@ func TestFiveJobsShareTwoDevices(t *testing.T) {
 	for i := range 5 {
 		b.add("ann", fmt.Sprint(i), placement.Resources{CPUs: 1, GPUs: 1})
 	}
-	if got, want := b.deep("0", "1").Reasons["2"], "waiting for its turn"; got != want {
-		t.Errorf("reason %q, want %q", got, want)
+	if got, want := b.deep("0", "1").Reasons["2"], eta.Turn(true); got != want {
+		t.Errorf("reason %+v, want %+v", got, want)
 	}
-	if got, want := b.deep().Reasons["2"], "waiting for 1 GPU"; got != want {
-		t.Errorf("reason %q, want %q", got, want)
+	if got, want := b.deep().Reasons["2"], (eta.Reason{Text: "waiting for 1 GPU", By: eta.GPU}); got != want {
+		t.Errorf("reason %+v, want %+v", got, want)
 	}
 	freed := b.runs["1"].GPUs
 	b.end("1")
@@ -95,7 +96,7 @@ func TestJobThatDoesNotFitIsPassedOver(t *testing.T) {
 	b.add("ann", "3-fat", placement.Resources{CPUs: 1, MemoryBytes: 6 * gib})
 	b.add("ann", "4-fat", placement.Resources{CPUs: 1, MemoryBytes: 6 * gib})
 	b.deep("1-runs", "3-fat")
-	want := map[app.JobID]string{"2-wide": "waiting for 3 CPUs", "4-fat": "waiting for 6.0 GiB of memory"}
+	want := map[app.JobID]eta.Reason{"2-wide": {Text: "waiting for 3 CPUs", By: eta.CPU}, "4-fat": {Text: "waiting for 6.0 GiB of memory", By: eta.Memory}}
 	if diff := cmp.Diff(want, b.deep().Reasons); diff != "" {
 		t.Errorf("reasons (-want +got):\n%s", diff)
 	}

@@ -1,0 +1,71 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"molrun/app"
+	"molrun/app/eta"
+	"molrun/app/runner/forecast"
+)
+
+// mostListed is how many waiting jobs of an executor an outlook knows one by one; it
+// counts the others. It bounds the time that an outlook takes.
+const mostListed = 50_000
+
+// forecaster makes the outlook of an executor, apart from the loop.
+type forecaster struct {
+	executor string
+	jobs     Jobs
+	states   chan forecast.State // the latest, if it is new
+}
+
+func newForecaster(executor string, jobs Jobs) *forecaster {
+	return &forecaster{executor: executor, jobs: jobs, states: make(chan forecast.State, 1)}
+}
+
+// offer replaces the state that waits. Only the loop calls it.
+func (f *forecaster) offer(s forecast.State) {
+	select {
+	case <-f.states:
+	default:
+	}
+	f.states <- s
+}
+
+// run publishes outlooks until ctx ends. It works no more than a twentieth of the
+// time.
+func (f *forecaster) run(ctx context.Context, log zerolog.Logger) {
+	for {
+		var s forecast.State
+		select {
+		case s = <-f.states:
+		case <-ctx.Done():
+			return
+		}
+		begin := time.Now()
+		queue, err := f.jobs.Lines(ctx, f.executor, mostListed)
+		if err == nil {
+			f.jobs.SetOutlook(f.executor, forecast.New(s, queue))
+		} else if ctx.Err() == nil {
+			log.Warn().Err(err).Str("executor", f.executor).Msg("the queue can't be read to say who is next; will try again")
+		}
+		sleep(ctx, 20*time.Since(begin))
+	}
+}
+
+// state returns how an executor stands, for its forecaster.
+func (r *Runner) state(e *executor, why eta.Reason) forecast.State {
+	s := forecast.State{Turns: e.turns.Clone(), At: time.Now(), Claimed: map[app.JobID]bool{}, Rest: why}
+	if why == (eta.Reason{}) {
+		s.Rest = eta.Turn(true)
+	}
+	for id, a := range r.active {
+		if a.executor == e {
+			s.Claimed[id] = true
+		}
+	}
+	return s
+}

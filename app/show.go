@@ -1,0 +1,67 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"molrun/app/eta"
+	"molrun/app/strictjson"
+)
+
+// Record is a job's JSON as clients see it now, live state included.
+type Record = json.RawMessage
+
+// Show adds a job's live state to its stored record.
+func (s *Jobs) Show(j StoredJob) Record {
+	s.live.mu.Lock()
+	progress, runs := s.live.progress[j.ID]
+	s.live.mu.Unlock()
+	switch status, hasReason := statusOf(j.JSON); {
+	case runs && status == Running:
+		return strictjson.Append(j.JSON, "progress", progress)
+	case status == Queued:
+		return s.showWaiting(j, hasReason)
+	}
+	return j.JSON
+}
+
+// showWaiting adds to the record of a queued job why it waits, unless the record says
+// that, and its place in the queue.
+func (s *Jobs) showWaiting(j StoredJob, hasReason bool) Record {
+	why, place := s.live.waiting(j.ID, s.now())
+	if e := executorOf(j.JSON); why.Text == "" && e != "" && !s.router.Has(e) {
+		why.Text = "waiting: the executor " + e + " is no longer configured here; ask an administrator, or cancel the job and submit it again"
+	}
+	shown := j.JSON
+	if why.Text != "" && !hasReason {
+		shown = strictjson.Append(shown, "statusReason", why.Text)
+	}
+	if place != (eta.Queue{}) {
+		shown = strictjson.Append(shown, "queue", place)
+	}
+	return shown
+}
+
+// statusOf reads the status out of a stored record, and whether it is followed by
+// a statusReason. It goes by position: both members stand before everything that
+// users write but names, whose quotes are escaped.
+func statusOf(record []byte) (status Status, hasReason bool) {
+	_, rest, _ := bytes.Cut(record, []byte(`"status":"`))
+	text, rest, _ := bytes.Cut(rest, []byte(`"`))
+	hasReason = bytes.HasPrefix(rest, []byte(`,"statusReason":`))
+	for _, s := range Statuses {
+		if string(text) == string(s) {
+			return s, hasReason // without a copy
+		}
+	}
+	return Status(text), hasReason
+}
+
+// executorOf reads the executor out of the record of a queued job, "" if the rows
+// of a batch have several. Behind the last jobEmail, settings and inputs are over,
+// so that no member of theirs can be taken for the record's own.
+func executorOf(record []byte) string {
+	_, rest, _ := bytes.Cut(record[max(0, bytes.LastIndex(record, []byte(`"jobEmail":"`))):], []byte(`"executor":"`))
+	name, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(name)
+}
