@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"molrun/app/fault"
 	"molrun/app/naming"
@@ -23,6 +24,7 @@ type BatchSubmission struct {
 	Priority   int
 	MaxRuntime int64
 	Labels     Labels // of the batch, not of its rows
+	After      After  // of every row
 	Body       *strictjson.Value
 	Faults     []fault.Field
 }
@@ -37,6 +39,10 @@ func (s *Jobs) SubmitBatch(ctx context.Context, by Caller, sub BatchSubmission) 
 	}
 	plan := newPlan(s.core, by, sub.Type, sub.Version, sub.Priority, sub.MaxRuntime, sub.Faults)
 	plan.checkLabels(sub.Labels)
+	waits, err := plan.dependencies(ctx, sub.After, sub.Name, "after")
+	if err != nil {
+		return nil, false, err
+	}
 	names := plan.rowNames(sub)
 	var rows []row
 	if plan.algorithm != nil {
@@ -50,6 +56,11 @@ func (s *Jobs) SubmitBatch(ctx context.Context, by Caller, sub BatchSubmission) 
 	}
 	parent, subjobs := plan.batch(sub.Name, names, rows)
 	parent.Private.Sent = sent
+	parent.After, parent.AfterAny = sub.After.Names, sub.After.Any
+	for _, j := range subjobs {
+		j.After, j.AfterAny = sub.After.Names, sub.After.Any
+		j.setWaits(slices.Clone(waits))
+	}
 	if err := parent.label(sub.Labels); err != nil {
 		return nil, false, err
 	}

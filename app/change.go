@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -11,15 +12,30 @@ import (
 
 // Cancel stops a job, or all rows of a batch. A queued job fails at once; a
 // running one is stopped, and fails when its processes are gone. A finished job
-// stays as it is.
+// stays as it is. Jobs that wait for it fail too.
 func (s *Jobs) Cancel(ctx context.Context, by Caller, name string) (Record, error) {
+	return s.cancel(ctx, by, name, false)
+}
+
+// CancelAlone is Cancel, but jobs that wait for it wait on, until it is tried again.
+func (s *Jobs) CancelAlone(ctx context.Context, by Caller, name string) (Record, error) {
+	return s.cancel(ctx, by, name, true)
+}
+
+func (s *Jobs) cancel(ctx context.Context, by Caller, name string, spare bool) (Record, error) {
 	return s.change(ctx, by, name, func(tx Tx, j *Job) error {
 		if !j.IsBatch() {
-			return s.stop(tx, j, by)
+			return s.stop(tx, j, by, spare)
+		}
+		if spare && !j.Status.Finished() {
+			j.Private.Spares = true
+			if err := tx.PutJob(j); err != nil {
+				return err
+			}
 		}
 		for row, err := range tx.Subjobs(j.ID, "") {
 			if err == nil {
-				err = s.stop(tx, row, by)
+				err = s.stop(tx, row, by, spare)
 			}
 			if err != nil {
 				return err
@@ -29,12 +45,27 @@ func (s *Jobs) Cancel(ctx context.Context, by Caller, name string) (Record, erro
 	})
 }
 
+// Falling counts the jobs that fail if a job is cancelled: those that wait for it, for
+// these, and so on, up to MaxFalling.
+func (s *Jobs) Falling(ctx context.Context, by Caller, name string) (n int, err error) {
+	err = s.store.View(ctx, func(tx Tx) error {
+		j, err := changeable(tx, by, name)
+		if err == nil && !j.Status.Finished() {
+			n, err = countFalling(tx, j)
+		}
+		return err
+	})
+	return n, err
+}
+
 // stop fails a queued job, and marks a claimed one for the runner to stop.
-func (s *Jobs) stop(tx Tx, j *Job, by Caller) error {
+func (s *Jobs) stop(tx Tx, j *Job, by Caller, spare bool) error {
 	from := j.Status
-	switch {
-	case from.Finished() || j.Private.Stop:
+	if from.Finished() || j.Private.Stop {
 		return nil
+	}
+	j.Private.Spares = spare
+	switch {
 	case j.Private.Claimed:
 		j.Private.Stop, j.Private.StopBy = true, by.Email
 		j.StatusReason = "being stopped"
@@ -55,39 +86,54 @@ func (s *Jobs) Retry(ctx context.Context, by Caller, name string) (Record, error
 			if err := s.admitJobs(tx, j.Organization, 1); err != nil {
 				return err
 			}
-			return s.requeue(tx, j)
+			return s.retry(tx, j, "")
 		}
 		if err := s.admitJobs(tx, j.Organization, j.Counts.Failed); err != nil {
 			return err
 		}
-		retried := 0
+		retried, refused := 0, error(nil)
 		for row, err := range tx.Subjobs(j.ID, Failed) {
 			if err == nil {
-				err = s.requeue(tx, row)
+				err = s.retry(tx, row, j.ID)
 			}
-			if err != nil {
+			switch {
+			case errors.Is(err, fault.DependencyFailed):
+				refused = err
+			case err != nil:
 				return err
+			default:
+				retried++
 			}
-			retried++
 		}
-		if retried == 0 {
-			return fault.Errorf(fault.JobNotFailed, "no row of batch %q has failed; there is nothing to try again", name)
+		switch {
+		case retried > 0:
+			return nil
+		case refused != nil:
+			return refused
 		}
-		return nil
+		return fault.Errorf(fault.JobNotFailed, "no row of batch %q has failed; there is nothing to try again", name)
 	})
 }
 
-// requeue resets a failed job as if it had just been submitted, except for its
-// attempts.
-func (s *Jobs) requeue(tx Tx, j *Job) error {
-	from := j.Status
-	j.Status, j.StatusReason = Queued, ""
-	j.StartedAt, j.CompletedAt = unit.Time{}, unit.Time{}
-	j.Failure, j.Metrics, j.ResultBytes, j.Isolation = nil, nil, nil, ""
-	j.release()
-	j.Private.QueuedAt, j.Private.Lost = unit.At(s.now()), 0
-	_, err := putChanged(tx, j, from)
-	return err
+// retry queues a failed job again, or a row while all failed rows of its batch are tried
+// again. It is refused if another job has to be tried again first.
+func (s *Jobs) retry(tx Tx, j *Job, batch JobID) error {
+	waits, doom, err := remaining(tx, j, batch)
+	switch {
+	case err != nil:
+		return err
+	case doom == nil:
+		_, err = s.requeue(tx, j, waits)
+		return err
+	case batch != "":
+		// Rows that were tried again before it may wait for it.
+		j.fall(*doom, j.CompletedAt)
+		j.Private.Unsettled = true
+		if err := tx.PutJob(j); err != nil {
+			return err
+		}
+	}
+	return fault.Errorf(fault.DependencyFailed, "job %q waits for job %q, which has failed or was deleted; retry %q first", j.Name, doom.Name, doom.Name)
 }
 
 // Pin exempts a job, or a batch with all its rows, from retention and prune. It
@@ -132,6 +178,7 @@ func (s *Jobs) Label(ctx context.Context, by Caller, name string, l Labels, faul
 func (s *Jobs) change(ctx context.Context, by Caller, name string, fn func(Tx, *Job) error) (Record, error) {
 	var stored StoredJob
 	var batch JobID
+	var told []JobID
 	var hasRows bool
 	err := s.store.Update(ctx, func(tx Tx) error {
 		j, err := changeable(tx, by, name)
@@ -142,6 +189,9 @@ func (s *Jobs) change(ctx context.Context, by Caller, name string, fn func(Tx, *
 		if err := fn(tx, j); err != nil {
 			return err
 		}
+		if told, err = s.settle(tx); err != nil {
+			return err
+		}
 		stored.JSON, err = tx.JobJSON(j.ID)
 		return err
 	})
@@ -149,7 +199,7 @@ func (s *Jobs) change(ctx context.Context, by Caller, name string, fn func(Tx, *
 		return nil, err
 	}
 	s.wakeRunner()
-	s.changes.notify(stored.ID, batch)
+	s.changes.notify(append(told, stored.ID, batch)...)
 	if hasRows {
 		s.notifyRows(ctx, stored.ID)
 	}

@@ -7,8 +7,12 @@ import (
 )
 
 // putChanged stores a job whose status was from, and updates the counts and the
-// status of its batch. It returns the batch if that changed.
+// status of its batch, which it returns if that changed. The transaction has to
+// settle afterwards.
 func putChanged(tx Tx, j *Job, from Status) (batch JobID, err error) {
+	if err := unsettle(tx, j, from); err != nil {
+		return "", err
+	}
 	if err := tx.PutJob(j); err != nil || j.Private.Batch == "" || from == j.Status {
 		return "", err
 	}
@@ -16,7 +20,11 @@ func putChanged(tx Tx, j *Job, from Status) (batch JobID, err error) {
 	if err != nil {
 		return "", fmt.Errorf("batch of %s: %w", j.ID, err)
 	}
+	before := parent.Status
 	parent.count(j, from)
+	if err := unsettle(tx, parent, before); err != nil {
+		return "", err
+	}
 	return parent.ID, tx.PutJob(parent)
 }
 
@@ -33,6 +41,7 @@ func (parent *Job) count(j *Job, from Status) {
 		}
 	case j.Status == Queued && parent.Status.Finished(): // a retry
 		parent.Status, parent.StatusReason, parent.CompletedAt = Queued, "", unit.Time{}
+		parent.Private.Spares = false
 	}
 	if j.Status == Completed && j.ResultBytes != nil {
 		total := *j.ResultBytes

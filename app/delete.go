@@ -41,6 +41,17 @@ func removable(tx Tx, j *Job) error {
 	if !j.Status.Finished() {
 		return fault.Errorf(fault.JobNotFinished, "job %q is %s; cancel it or wait for its end, then delete it", j.Name, j.Status)
 	}
+	for _, how := range []Dependence{WaitsForSuccess, WaitsForEnd} {
+		for id, err := range tx.Dependants(j.ID, how) {
+			if err != nil {
+				return err
+			}
+			return awaited(tx, j, id)
+		}
+	}
+	if j.Private.Unsettled {
+		return fault.Errorf(fault.FileInUse, "jobs that depend on job %q are still being told of its end; try again in a few seconds", j.Name)
+	}
 	id, err := tx.NeededBy(string(j.ID))
 	if errors.Is(err, fault.NotFound) {
 		return nil
@@ -49,6 +60,15 @@ func removable(tx Tx, j *Job) error {
 		return err
 	}
 	return inUse(tx, fmt.Sprintf("the result of job %q", j.Name), id)
+}
+
+// awaited is the error for deleting a job that another one waits for.
+func awaited(tx Tx, j *Job, id JobID) error {
+	dependant, err := tx.Job(id)
+	if err != nil {
+		return err
+	}
+	return fault.Errorf(fault.FileInUse, "job %q waits for job %q; cancel it first, or retry %q", dependant.Name, j.Name, j.Name)
 }
 
 // inUse is the error for deleting something that an unfinished job reads.

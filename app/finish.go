@@ -111,6 +111,26 @@ func (j *Job) fail(f Failure, at unit.Time) {
 	j.release()
 }
 
+// fall fails a job that waits for a job that has failed.
+func (j *Job) fall(w Dependency, at unit.Time) {
+	j.fail(Failure{
+		Code:    FailedDependency,
+		Message: fmt.Sprintf("Job %q failed, for which this job waited. Retry %q: this job then waits for it again.", w.Name, w.Name),
+	}, at)
+	j.Private.Cause = w.Job
+}
+
+// setWaits makes a queued job wait.
+func (j *Job) setWaits(waits []Dependency) {
+	j.Private.Waits, j.StatusReason = waits, ""
+	switch n := len(waits); {
+	case n == 1:
+		j.StatusReason = fmt.Sprintf(waitsForJob+"%q", waits[0].Name)
+	case n > 1:
+		j.StatusReason = fmt.Sprintf(waitsForJob+"%q and %d more", waits[0].Name, n-1)
+	}
+}
+
 // release clears what belongs to the current attempt only.
 func (j *Job) release() {
 	p := &j.Private
@@ -136,10 +156,9 @@ func (s *Runs) FinalRecord(j *Job, e Ending) (Record, error) {
 // attempt runs fn on a claimed job's current attempt. If that is over, or the
 // job is gone, nothing happens.
 func (s *Runs) attempt(ctx context.Context, id JobID, attempt int, fn func(*Job)) error {
-	var batch JobID
-	changed := false
+	var changed []JobID
 	err := s.store.Update(ctx, func(tx Tx) error {
-		changed = false
+		changed = nil
 		j, err := tx.Job(id)
 		if errors.Is(err, fault.NotFound) {
 			return nil
@@ -149,12 +168,16 @@ func (s *Runs) attempt(ctx context.Context, id JobID, attempt int, fn func(*Job)
 		}
 		from := j.Status
 		fn(j)
-		changed = true
-		batch, err = putChanged(tx, j, from)
+		batch, err := putChanged(tx, j, from)
+		if err != nil {
+			return err
+		}
+		told, err := s.settle(tx)
+		changed = append(told, id, batch)
 		return err
 	})
-	if err == nil && changed {
-		s.changes.notify(id, batch)
+	if err == nil {
+		s.changes.notify(changed...)
 	}
 	return err
 }

@@ -44,6 +44,8 @@ type Job struct {
 	StatusReason string          `json:"statusReason,omitempty"`
 	Settings     json.RawMessage `json:"settings,omitempty"` // as sent; none on a batch
 	Inputs       []Input         `json:"inputs,omitempty"`
+	After        []string        `json:"after,omitempty"` // jobs to start after, as sent
+	AfterAny     bool            `json:"afterAny,omitempty"`
 	// Tags and Note stand before Email: see executorOf.
 	Tags         map[string]string `json:"tags,omitempty"`
 	Note         string            `json:"note,omitempty"`
@@ -106,8 +108,12 @@ type Private struct {
 	Retries    int                 `json:"retries,omitempty"` // how many lost attempts may be repeated
 	Lost       int                 `json:"lost,omitempty"`    // lost attempts since submission or retry
 	References []Reference         `json:"sources,omitempty"`
-	QueuedAt   unit.Time           `json:"queuedAt,omitzero"`  // by submission or retry
-	PinnedBy   string              `json:"pinnedBy,omitempty"` // the e-mail of who pinned it
+	Waits      []Dependency        `json:"waits,omitempty"`     // what the job still waits for, or waited for when it failed
+	Cause      JobID               `json:"cause,omitempty"`     // of Waits, the one because of which it failed
+	Spares     bool                `json:"spares,omitempty"`    // it was stopped, and its dependants wait until it is tried again
+	Unsettled  bool                `json:"unsettled,omitempty"` // its dependants are still to be told of its status
+	QueuedAt   unit.Time           `json:"queuedAt,omitzero"`   // by submission or retry
+	PinnedBy   string              `json:"pinnedBy,omitempty"`  // the e-mail of who pinned it
 	PinnedAt   unit.Time           `json:"pinnedAt,omitzero"`
 
 	// Of the current attempt.
@@ -138,6 +144,47 @@ type Reference struct {
 	Job        JobID    `json:"job,omitempty"`
 	Path       string   `json:"path,omitempty"`
 	Size       int64    `json:"size"`
+}
+
+// Dependency is a job that another one waits for.
+type Dependency struct {
+	Job  JobID  `json:"job"`
+	Name string `json:"name"`
+	Any  bool   `json:"any,omitempty"` // its end is enough, even if it failed
+}
+
+// satisfies reports whether a job that waits for d need no longer do so.
+func (d *Job) satisfies(any bool) bool {
+	return d.Status == Completed || any && d.Status.Finished()
+}
+
+// dooms reports whether a job that waits for d can't start any more.
+func (d *Job) dooms(any bool) bool {
+	return d.Status == Failed && !any && !d.Private.Spares
+}
+
+// Dependence is how a job depends on another one.
+type Dependence byte
+
+// The ways to depend.
+const (
+	WaitsForSuccess Dependence = 's' // queued, until the other is COMPLETED
+	WaitsForEnd     Dependence = 'e' // queued, until the other has finished
+	FellWith        Dependence = 'f' // failed, because the other did
+)
+
+// Tells returns which dependants a job's status concerns. Once told, they depend on it
+// no more, or in another way.
+func (d *Job) Tells() []Dependence {
+	switch {
+	case !d.Status.Finished():
+		return []Dependence{FellWith}
+	case d.Status == Completed:
+		return []Dependence{WaitsForSuccess, WaitsForEnd, FellWith}
+	case d.Private.Spares:
+		return []Dependence{WaitsForEnd}
+	}
+	return []Dependence{WaitsForSuccess, WaitsForEnd}
 }
 
 // Metrics are the figures of a finished job.
@@ -171,6 +218,7 @@ const (
 	FailedInput       FailureCode = "INPUT_MISSING"
 	FailedCannotStart FailureCode = "CANNOT_START"
 	FailedLost        FailureCode = "LOST"
+	FailedDependency  FailureCode = "DEPENDENCY_FAILED"
 )
 
 // Counts is how many subjobs of a batch have each status.

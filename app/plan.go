@@ -42,6 +42,10 @@ func planJob(ctx context.Context, c *core, by Caller, sub Submission) (*Job, *al
 	plan := newPlan(c, by, sub.Type, sub.Version, sub.Priority, sub.MaxRuntime, sub.Faults)
 	plan.checkName(sub.Name, "jobName")
 	plan.checkLabels(sub.Labels)
+	waits, err := plan.dependencies(ctx, sub.After, sub.Name, "after")
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	if plan.algorithm == nil || sub.Settings == nil {
 		return nil, nil, plan.faults, nil
 	}
@@ -53,6 +57,8 @@ func planJob(ctx context.Context, c *core, by Caller, sub Submission) (*Job, *al
 	if err := job.label(sub.Labels); err != nil {
 		return nil, nil, nil, err
 	}
+	job.After, job.AfterAny = sub.After.Names, sub.After.Any
+	job.setWaits(waits)
 	job.Private.Meaning = meaningHash("job", plan.algorithm, rows[0].normalized)
 	return job, plan.algorithm, nil, nil
 }

@@ -48,6 +48,9 @@ func (j *Job) differences(other *Job) (members []string) {
 	if j.Priority != other.Priority {
 		members = append(members, "priority")
 	}
+	if !sameAfter(j, other) {
+		members = append(members, "after")
+	}
 	// Who leaves the time to the algorithm asks for the same even if its limit
 	// has changed since.
 	if j.MaxRuntime != other.MaxRuntime && (j.Private.AsksTime || other.Private.AsksTime) {

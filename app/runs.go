@@ -86,7 +86,7 @@ func (s *Runs) Claim(ctx context.Context, id JobID, gpus []string) (j *Job, err 
 		if j, err = tx.Job(id); err != nil {
 			return err
 		}
-		if j.Status != Queued || j.Private.Claimed || j.IsBatch() {
+		if j.Status != Queued || j.Private.Claimed || j.IsBatch() || len(j.Private.Waits) > 0 {
 			return fault.Errorf(fault.NotFound, "job %s no longer waits", id)
 		}
 		j.Attempts++
@@ -110,8 +110,9 @@ func (s *Runs) Started(ctx context.Context, id JobID, attempt int, at time.Time)
 
 // Reject fails a queued job that can never start here.
 func (s *Runs) Reject(ctx context.Context, id JobID, message string) error {
-	var batch JobID
+	var changed []JobID
 	err := s.store.Update(ctx, func(tx Tx) error {
+		changed = nil
 		j, err := tx.Job(id)
 		if errors.Is(err, fault.NotFound) {
 			return nil
@@ -120,11 +121,17 @@ func (s *Runs) Reject(ctx context.Context, id JobID, message string) error {
 			return err
 		}
 		j.fail(Failure{Code: FailedCannotStart, Message: message}, unit.At(s.now()))
-		batch, err = putChanged(tx, j, Queued)
+		batch, err := putChanged(tx, j, Queued)
+		if err != nil {
+			return err
+		}
+		told, err := s.settle(tx)
+		changed = append(told, id, batch)
 		return err
 	})
 	if err == nil {
-		s.changes.notify(id, batch)
+		s.changes.notify(changed...)
+		s.wakeRunner() // for what is still to be settled
 	}
 	return err
 }

@@ -32,6 +32,9 @@ func (s *Jobs) showWaiting(j StoredJob, hasReason bool) Record {
 	if e := executorOf(j.JSON); why.Text == "" && e != "" && !s.router.Has(e) {
 		why.Text = "waiting: the executor " + e + " is no longer configured here; ask an administrator, or cancel the job and submit it again"
 	}
+	if _, reason, _ := bytes.Cut(j.JSON, []byte(`"statusReason":"`)); hasReason && bytes.HasPrefix(reason, []byte(waitsForJob)) {
+		place.BlockedBy = eta.Dependency // it stands in no queue
+	}
 	shown := j.JSON
 	if why.Text != "" && !hasReason {
 		shown = strictjson.Append(shown, "statusReason", why.Text)
@@ -41,6 +44,9 @@ func (s *Jobs) showWaiting(j StoredJob, hasReason bool) Record {
 	}
 	return shown
 }
+
+// waitsForJob begins the statusReason of a job that waits for others.
+const waitsForJob = "waiting for job "
 
 // statusOf reads the status out of a stored record, and whether it is followed by
 // a statusReason. It goes by position: both members stand before everything that

@@ -72,6 +72,13 @@ type Tx interface {
 	// Readers walks all jobs that read it, finished ones included.
 	Readers(source string) iter.Seq2[JobID, error]
 
+	// Dependants walks the jobs that depend on a job in one way. They may be put during
+	// the walk.
+	Dependants(job JobID, how Dependence) iter.Seq2[JobID, error]
+	// Unsettled returns a job whose dependants are still to be told of its status,
+	// NotFound if there is none.
+	Unsettled() (JobID, error)
+
 	// Finished walks the jobs of an organization with this status in the order
 	// in which they finished, beginning behind after. Subjobs and pinned jobs
 	// are left out.

@@ -24,6 +24,7 @@ type Submission struct {
 	Priority   int
 	MaxRuntime int64 // seconds; 0 takes the algorithm's limit
 	Labels     Labels
+	After      After
 	Body       *strictjson.Value // the whole body
 	Faults     []fault.Field
 }
@@ -116,15 +117,25 @@ func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, a *algorith
 		if err := s.admitJobs(tx, job.Organization, max(1, len(subjobs))); err != nil {
 			return err
 		}
-		created = true
-		return putNew(tx, all, a)
+		id, created = job.ID, true
+		if err := dependenciesRemain(tx, all); err != nil {
+			return err
+		}
+		if err := putNew(tx, all, a); err != nil {
+			return err
+		}
+		if _, err := s.settle(tx); err != nil {
+			return err
+		}
+		rec, err = tx.JobJSON(id)
+		return err
 	})
 	if err != nil {
 		return nil, false, err
 	}
 	if created {
 		s.wakeRunner()
-		return all[0].Shown, true, nil
+		return rec, true, nil
 	}
 	return s.Show(StoredJob{id, rec}), false, nil
 }

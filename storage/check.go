@@ -5,8 +5,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"slices"
 
 	"molrun/app"
+	"molrun/app/fault"
 	"molrun/app/sortid"
 	"molrun/storage/kv"
 )
@@ -20,6 +23,7 @@ func checkJobs(ctx context.Context, t *kv.Tx, found *kv.Findings) error {
 	for id, batch := range batches {
 		batch.check(id, found)
 	}
+	checkDependants(t, found)
 	return err
 }
 
@@ -148,6 +152,51 @@ func (b *batch) check(id app.JobID, found *kv.Findings) {
 
 func sameOrigin(a, b *app.Job) bool {
 	return a.Organization == b.Organization && a.Email == b.Email && a.Type == b.Type
+}
+
+// checkDependants finds jobs that would wait for ever: nobody tells them what has become
+// of another job.
+func checkDependants(t *kv.Tx, found *kv.Findings) {
+	if !t.Has(indexJobsDependant) {
+		return // of a newer version
+	}
+	for k := range t.Ascend(indexJobsDependant, nil) {
+		if len(k) != 2*sortid.Size+1 {
+			continue // reported by the table's check
+		}
+		how := app.Dependence(k[sortid.Size])
+		d, err := readJob(t, sortid.ID(k[:sortid.Size]))
+		switch {
+		case errors.Is(err, fault.NotFound) && how != app.FellWith:
+			found.Addf("a job waits for job %s, which does not exist", sortid.ID(k[:sortid.Size]))
+		case err == nil && !d.Private.Unsettled && slices.Contains(d.Tells(), how):
+			found.Derivef("job %s is %s, and a job that depends on it is not told", d.ID, d.Status)
+		}
+	}
+}
+
+// repairDependants lets the service tell all jobs what has become of those on which they
+// depend.
+func repairDependants(t *kv.Tx) error {
+	for k := range t.Ascend(indexJobsDependant, nil) {
+		d, err := present(readJob(t, sortid.ID(k[:sortid.Size])))
+		if err != nil {
+			return err
+		}
+		if d == nil || d.Private.Unsettled || !slices.Contains(d.Tells(), app.Dependence(k[sortid.Size])) {
+			continue
+		}
+		d.Private.Unsettled = true
+		if err := (tx{t}).PutJob(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// repairJobs stores the right counts of batches, and what is still to be told.
+func repairJobs(ctx context.Context, t *kv.Tx) error {
+	return errors.Join(repairBatches(ctx, t), repairDependants(t))
 }
 
 // repairBatches stores the right counts of batches.

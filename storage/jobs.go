@@ -106,6 +106,11 @@ func checkJob(j *app.Job) (sortid.ID, error) {
 			return id, fmt.Errorf("batch %q: %w", j.Private.Batch, err)
 		}
 	}
+	for _, w := range j.Private.Waits {
+		if _, err := sortid.Parse(string(w.Job)); err != nil {
+			return id, fmt.Errorf("waits for %q: %w", w.Job, err)
+		}
+	}
 	for _, r := range j.Private.References {
 		if referencedID(r) == (sortid.ID{}) {
 			return id, fmt.Errorf("reference of %q: neither an upload nor a job", r.Setting)

@@ -33,6 +33,7 @@ func goldenJob() *app.Job {
 	j.Inputs = []app.Input{{Setting: "fasta", FileID: jobIDText(5), Job: "other", Path: "out.pdb", Filename: "a.fasta", SHA256: "ab"}}
 	j.Tags = map[string]string{"target": "6LU7"}
 	j.Note = "Repeat."
+	j.After, j.AfterAny = []string{"prep"}, true
 	j.Batch = "screen"
 	j.Isolation = "bubblewrap"
 	j.Priority = -3
@@ -61,6 +62,10 @@ func goldenJob() *app.Job {
 		Retries:    1,
 		Lost:       1,
 		References: []app.Reference{{Setting: "fasta", Upload: app.UploadID(jobIDText(5)), Generation: 2, Job: jobID(6), Path: "out.pdb", Size: 99}},
+		Waits:      []app.Dependency{{Job: jobID(7), Name: "prep", Any: true}},
+		Cause:      jobID(7),
+		Spares:     true,
+		Unsettled:  true,
 		Claimed:    true,
 		Stop:       true,
 		StopBy:     "bob@lab.example",

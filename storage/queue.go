@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	"molrun/app"
+	"molrun/app/fault"
 	"molrun/app/placement"
 	"molrun/app/sortid"
 	"molrun/storage/kv"
@@ -38,7 +39,7 @@ const indexJobsQueue = "jobs.queue"
 
 // waits reports whether a job may be claimed.
 func waits(j *app.Job) bool {
-	return j.Status == app.Queued && !j.Private.Claimed && !j.IsBatch()
+	return j.Status == app.Queued && !j.Private.Claimed && !j.IsBatch() && len(j.Private.Waits) == 0
 }
 
 // jobQueue: executor, priority, organization, user, id; the value is what the
@@ -204,4 +205,64 @@ func (t tx) PutDrained(d *app.Drain) error {
 		return err
 	}
 	return t.Replace(kv.Meta, []byte(metaDrain), text)
+}
+
+// Dependants walks the jobs that depend on a job in one way. It reads only the index.
+func (t tx) Dependants(job app.JobID, how app.Dependence) iter.Seq2[app.JobID, error] {
+	return func(yield func(app.JobID, error) bool) {
+		id, err := sortid.Parse(string(job))
+		if err != nil {
+			return // nothing has this ID
+		}
+		for k := range t.Ascend(indexJobsDependant, dependantKey(id, how)) {
+			dependant, err := jobAt(k)
+			if !yield(dependant, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Unsettled returns the oldest job whose dependants are still to be told of its status.
+func (t tx) Unsettled() (app.JobID, error) {
+	for k := range t.Ascend(indexJobsUnsettled, nil) {
+		return jobAt(k)
+	}
+	return "", fault.Errorf(fault.NotFound, "all jobs are settled")
+}
+
+const (
+	indexJobsDependant = "jobs.dependant"
+	indexJobsUnsettled = "jobs.unsettled"
+)
+
+// jobDependant: job, how the other depends on it, id of the other.
+func jobDependant(id sortid.ID, j *app.Job) []kv.Entry {
+	if j.Status == app.Failed && j.Private.Cause != "" {
+		return []kv.Entry{{Key: dependantKey(idOf(j.Private.Cause), app.FellWith).ID(id)}}
+	}
+	if j.Status != app.Queued {
+		return nil
+	}
+	all := make([]kv.Entry, len(j.Private.Waits))
+	for i, w := range j.Private.Waits {
+		how := app.WaitsForSuccess
+		if w.Any {
+			how = app.WaitsForEnd
+		}
+		all[i].Key = dependantKey(idOf(w.Job), how).ID(id)
+	}
+	return all
+}
+
+func dependantKey(job sortid.ID, how app.Dependence) kv.Key {
+	return make(kv.Key, 0, 2*sortid.Size+1).ID(job).Letter(byte(how))
+}
+
+// jobUnsettled: id; only jobs whose dependants are still to be told.
+func jobUnsettled(id sortid.ID, j *app.Job) []kv.Entry {
+	if !j.Private.Unsettled {
+		return nil
+	}
+	return []kv.Entry{{Key: kv.Key{}.ID(id)}}
 }

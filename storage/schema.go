@@ -19,9 +19,11 @@ var schema = &kv.Schema{
 		// one that they kept without, and a sum by user and type in place of one by
 		// user. Open builds what is missing.
 		func(tx *bolt.Tx) error { return deleteBuckets(tx, indexJobsFinished, "jobs.statuses.user") },
+		// 4: jobs may wait for others, which older versions would start at once.
+		func(*bolt.Tx) error { return nil },
 	},
 	Check:  checkJobs,
-	Repair: repairBatches,
+	Repair: repairJobs,
 }
 
 var jobs = kv.Table[app.Job]{
@@ -38,6 +40,8 @@ var jobs = kv.Table[app.Job]{
 		kv.Index[app.Job]{Bucket: indexJobsFinished, Entries: jobFinished},
 		kv.Index[app.Job]{Bucket: indexJobsQueue, Entries: jobQueue},
 		kv.Index[app.Job]{Bucket: indexJobsClaimed, Entries: jobClaimed},
+		kv.Index[app.Job]{Bucket: indexJobsDependant, Entries: jobDependant},
+		kv.Index[app.Job]{Bucket: indexJobsUnsettled, Entries: jobUnsettled},
 		sum[app.Job]{sumJobsQueue, queueLine},
 		sum[app.Job]{sumJobsTotal, jobTotal},
 		sum[app.Job]{sumJobsUsage, jobUsage},

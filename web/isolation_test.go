@@ -26,6 +26,7 @@ const (
 	aTag       meaning = "a tag of a job"
 	someText   meaning = "a text that a job may have"
 	references meaning = "settings, which may refer to uploads and results"
+	toFollow   meaning = "the names of jobs to start after"
 	newName    meaning = "the name that a new thing gets"
 )
 
@@ -48,6 +49,7 @@ var inputsThatName = map[string]meaning{
 
 	"PUT /upload/{filename} query folder": newName,
 
+	"body after":    toFollow,
 	"body fileName": aPath,
 	"body jobName":  aJob,
 	"body settings": references,
@@ -81,6 +83,8 @@ var inputsThatDoNot = map[string]any{
 	"query version":        "1",
 	"query wait":           "1s",
 
+	"body afterAny":          true,
+	"body cascade":           false,
 	"body maxRuntimeSeconds": 60,
 	"body note":              "a note",
 	"body partial":           true,
@@ -184,9 +188,10 @@ func populate(s *service) world {
 			aTag:     {{"owner:theirs", "owner:absent"}},
 			someText: {{"THEIRS", "absent"}, {"owner:theirs", "absent"}, {"a secret note", "absent"}},
 			aMember:  {{"ann@lab.example", "absent@lab.example"}},
+			toFollow: {{[]any{"theirs"}, []any{"absent"}}, {[]any{"theirs-batch"}, []any{"absent"}}},
 			newName:  {{"theirs", "absent"}, {"theirs.pdb", "absent.pdb"}, {"theirs-batch", "absent-b"}},
 		},
-		own: map[meaning]any{aPath: nil, aDigest: nil, aTag: nil, someText: nil, aMember: nil, aFolder: nil, aCursor: nil, references: map[string]any{}},
+		own: map[meaning]any{aPath: nil, aDigest: nil, aTag: nil, someText: nil, aMember: nil, aFolder: nil, toFollow: nil, aCursor: nil, references: map[string]any{}},
 	}
 	for _, name := range []string{"theirs", "theirs-batch", "theirs-row"} {
 		id := s.want(200, "GET", "/jobs/"+name, "").fields(s.t)["jobId"]
@@ -278,7 +283,7 @@ func (a answer) without(value any) string {
 	if settings, ok := value.(map[string]any); ok {
 		value = settings["structure"]
 	}
-	for _, word := range strings.FieldsFunc(fmt.Sprint(value), func(r rune) bool { return r == ':' || r == '/' }) {
+	for _, word := range strings.FieldsFunc(fmt.Sprint(value), func(r rune) bool { return strings.ContainsRune(":/[]", r) }) {
 		if word != "job" && word != "inputs" {
 			text = strings.ReplaceAll(text, word, "it")
 		}

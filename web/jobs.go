@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"molrun/app"
 	"molrun/app/fault"
 	"molrun/app/listing"
+	"molrun/app/strictjson"
 	"molrun/web/decode"
 	"molrun/web/edge"
 	"molrun/web/respond"
@@ -177,8 +179,32 @@ func (h jobs) waitFor(ctx context.Context, by app.Caller, req jobRequest) (app.R
 	return record, err
 }
 
+type cancelRequest struct {
+	name  string
+	spare bool
+}
+
 // cancel handles POST /jobs/{jobName}/cancel.
-func (h jobs) cancel(c *gin.Context, by app.Caller) error { return h.change(c, by, h.svc.Cancel) }
+func (h jobs) cancel(c *gin.Context, by app.Caller) error {
+	req, err := decode.Request(c, func(r *decode.Reader) cancelRequest {
+		cascade := r.Object(decode.Optional).Member("cascade", strictjson.Bool, decode.Optional)
+		return cancelRequest{r.Path("jobName"), cascade != nil && cascade.Text == "false"}
+	})
+	if err != nil {
+		return err
+	}
+	cancel, falling := h.svc.CancelAlone, 0
+	if !req.spare {
+		cancel = h.svc.Cancel
+		falling, err = h.svc.Falling(c.Request.Context(), by, req.name)
+	}
+	record, refused := cancel(c.Request.Context(), by, req.name)
+	if err = cmp.Or(refused, err); err != nil {
+		return err
+	}
+	respond.Record(c.Writer, strictjson.Append(record, "dependants", falling))
+	return nil
+}
 
 // retry handles POST /jobs/{jobName}/retry.
 func (h jobs) retry(c *gin.Context, by app.Caller) error { return h.change(c, by, h.svc.Retry) }

@@ -84,7 +84,12 @@ func readJob(r *decode.Reader) app.Submission {
 		Priority:   int(decode.OrZero(b.Integer("priority", -decode.MaxExact, decode.MaxExact))),
 		MaxRuntime: decode.OrZero(b.Integer("maxRuntimeSeconds", 1, decode.MaxExact)),
 		Labels:     readLabels(b),
+		After:      readAfter(b),
 	}
+}
+
+func readAfter(b *decode.Object) app.After {
+	return app.After{Names: b.Texts("after"), Any: b.Flag("afterAny")}
 }
 
 func readBatch(r *decode.Reader) app.BatchSubmission {
@@ -99,6 +104,7 @@ func readBatch(r *decode.Reader) app.BatchSubmission {
 		Priority:   int(decode.OrZero(b.Integer("priority", -decode.MaxExact, decode.MaxExact))),
 		MaxRuntime: decode.OrZero(b.Integer("maxRuntimeSeconds", 1, decode.MaxExact)),
 		Labels:     readLabels(b),
+		After:      readAfter(b),
 	}
 }
 

@@ -26,6 +26,7 @@ const (
 	JobNotCompleted      Code = "JOB_NOT_COMPLETED"
 	JobNotFinished       Code = "JOB_NOT_FINISHED"
 	JobNotFailed         Code = "JOB_NOT_FAILED"
+	DependencyFailed     Code = "DEPENDENCY_FAILED" // a job has to be tried again before
 	UploadNotReceived    Code = "UPLOAD_NOT_RECEIVED"
 	UploadCompleted      Code = "UPLOAD_COMPLETED"
 	FileInUse            Code = "FILE_IN_USE"

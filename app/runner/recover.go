@@ -8,13 +8,19 @@ import (
 	"molrun/app/runner/turns"
 )
 
-// reconcile compares the claimed jobs with the active ones, and reports whether
+// reconcile settles, and compares the claimed jobs with the active ones, and reports whether
 // it could read them. It adopts claimed jobs that are not active: all of them
 // after a restart, later those whose claim was recorded but never answered. It
 // stops jobs that were cancelled or are no longer ours.
 //
 // This happens whenever the runner wakes up, so it reads no job that is active.
 func (r *Runner) reconcile(ctx context.Context) bool {
+	if err := r.jobs.Settle(ctx); err != nil {
+		if ctx.Err() == nil {
+			r.options.Log.Warn().Err(err).Msg("the jobs that wait for others can't be told of their end; will try again")
+		}
+		return false
+	}
 	claims, err := r.jobs.Claims(ctx)
 	current, unknown := make(map[app.JobID]int, len(claims)), false
 	for _, c := range claims {

@@ -14,6 +14,7 @@ import (
 // Jobs is what the runner needs of app.Runs.
 type Jobs interface {
 	Claims(ctx context.Context) ([]app.Claimed, error)
+	Settle(ctx context.Context) error
 	Active(ctx context.Context) ([]*app.Job, error)
 	Queue(ctx context.Context, executor string, visit func(app.Waiting) app.Visit) error
 	Claim(ctx context.Context, id app.JobID, gpus []string) (*app.Job, error)

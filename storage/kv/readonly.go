@@ -125,7 +125,7 @@ func checkBuckets(t *Tx, found *Findings) {
 	derived := t.schema.derived()
 	for _, name := range t.schema.buckets() {
 		switch {
-		case t.has(name):
+		case t.Has(name):
 		case slices.Contains(derived, name) && !isBuilt(t.bolt, name):
 		case slices.Contains(derived, name):
 			found.Derivef("the index %s is missing", name)

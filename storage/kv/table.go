@@ -164,7 +164,7 @@ func (table *Table[T]) check(ctx context.Context, t *Tx, found *Findings) error 
 	var records []func(sortid.ID, *T)
 	var ends []func(context.Context) error
 	for _, d := range table.Derived {
-		if !t.has(d.Name()) {
+		if !t.Has(d.Name()) {
 			continue // of a newer version
 		}
 		record, end := d.Check(t, found)

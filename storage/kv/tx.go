@@ -44,8 +44,8 @@ func (t *Tx) Bucket(name string) *bolt.Bucket {
 	return b
 }
 
-// has reports whether there is a bucket.
-func (t *Tx) has(name string) bool { return t.bolt.Bucket([]byte(name)) != nil }
+// Has reports whether there is a bucket. A file that no Open has prepared may lack some.
+func (t *Tx) Has(name string) bool { return t.bolt.Bucket([]byte(name)) != nil }
 
 // Put stores a value. The caller must not change it before the commit.
 func (t *Tx) Put(bucket string, key, value []byte) error {

@@ -29,6 +29,7 @@ var statuses = map[fault.Code]int{
 	fault.JobNotCompleted:      http.StatusConflict,
 	fault.JobNotFinished:       http.StatusConflict,
 	fault.JobNotFailed:         http.StatusConflict,
+	fault.DependencyFailed:     http.StatusConflict,
 	fault.UploadNotReceived:    http.StatusConflict,
 	fault.UploadCompleted:      http.StatusConflict,
 	fault.FileInUse:            http.StatusConflict,

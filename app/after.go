@@ -1,0 +1,103 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"molrun/app/fault"
+)
+
+// MaxAfter is how many jobs one job may name to wait for.
+const MaxAfter = 100
+
+// After names jobs that must have finished before a job starts.
+type After struct {
+	Names []string
+	Any   bool // they may also have failed
+}
+
+// dependencies finds the jobs that a job is to start after, and drops those that it
+// need not wait for any more. at is the path of their names.
+func (p *plan) dependencies(ctx context.Context, after After, own string, at ...any) (waits []Dependency, err error) {
+	if n := len(after.Names); n == 0 {
+		return nil, nil
+	} else if n > MaxAfter {
+		p.fault("value", fmt.Sprintf("name at most %d jobs, not %d; a batch counts as one", MaxAfter, n), at...)
+		return nil, nil
+	}
+	err = p.store.View(ctx, func(tx Tx) error {
+		for i := range after.Names {
+			w, wrong, err := p.dependency(tx, after, i, own)
+			switch {
+			case err != nil:
+				return err
+			case wrong.Msg != "":
+				p.fault(wrong.Type, wrong.Msg, slices.Concat(at, []any{i})...)
+			case w != nil:
+				waits = append(waits, *w)
+			}
+		}
+		return nil
+	})
+	return waits, err
+}
+
+// dependency finds one of the jobs that a job is to start after, nil if it need not
+// be waited for, or says what is wrong with its name.
+func (p *plan) dependency(tx Tx, after After, i int, own string) (w *Dependency, wrong fault.Field, err error) {
+	name := after.Names[i]
+	if name == own {
+		return nil, fault.Field{Type: "value", Msg: "a job can't wait for itself; leave this name out"}, nil
+	}
+	if first := slices.Index(after.Names, name); first < i {
+		return nil, fault.Field{Type: "value", Msg: fmt.Sprintf("%q is named at %d already; leave it out here", name, first)}, nil
+	}
+	d, err := tx.JobNamed(p.by.Organization, name)
+	switch {
+	case errors.Is(err, fault.NotFound):
+		return nil, fault.Field{Type: "unknown", Msg: fmt.Sprintf("there is no job %q in your organization; submit it first", name)}, nil
+	case err != nil || d.satisfies(after.Any):
+		return nil, wrong, err
+	}
+	return &Dependency{d.ID, name, after.Any}, wrong, nil
+}
+
+// sameAfter reports whether two jobs start after the same jobs.
+func sameAfter(a, b *Job) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a.After)), slices.Sorted(slices.Values(b.After))) &&
+		(a.AfterAny == b.AfterAny || len(a.After) == 0)
+}
+
+// dependenciesRemain checks that no job that new jobs wait for was deleted since it
+// was found. What has finished since has to be settled.
+func dependenciesRemain(tx Tx, all []EncodedJob) error {
+	known := map[JobID]bool{}
+	for _, e := range all {
+		known[e.Job.ID] = true
+	}
+	for _, e := range all {
+		for _, w := range e.Job.Private.Waits {
+			if known[w.Job] {
+				continue
+			}
+			known[w.Job] = true
+			d, err := tx.Job(w.Job)
+			if errors.Is(err, fault.NotFound) {
+				return fault.List(fault.Field{
+					Loc: []any{"body", "after"}, Type: "unknown",
+					Msg: fmt.Sprintf("the job %q was deleted just now; leave it out", w.Name),
+				})
+			}
+			if err == nil && d.Status.Finished() {
+				d.Private.Unsettled = true
+				err = tx.PutJob(d)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

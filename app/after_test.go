@@ -1,0 +1,389 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/placement"
+	"molrun/app/retention"
+)
+
+// submitAfter creates an echo job that waits for others.
+func (s *site) submitAfter(by app.Caller, name string, after app.After) shownJob {
+	s.t.Helper()
+	rec, err := s.trySubmitAfter(by, name, after)
+	must(s.t, err)
+	return decode(s.t, rec)
+}
+
+func (s *site) trySubmitAfter(by app.Caller, name string, after app.After) (app.Record, error) {
+	sub := submission(s.t, name, `{}`)
+	sub.Body = parseJSON(s.t, fmt.Sprintf(`{"jobName":%q,"after":"%s %v"}`, name, strings.Join(after.Names, " "), after.Any))
+	sub.After = after
+	rec, _, err := s.Jobs.Submit(s.t.Context(), by, sub)
+	return rec, err
+}
+
+// queued names the jobs that the runner finds in the queue.
+func (s *site) queued() (names []string) {
+	s.t.Helper()
+	var ids []app.JobID
+	must(s.t, s.Runs.Queue(s.t.Context(), placement.Local, func(w app.Waiting) app.Visit {
+		ids = append(ids, w.ID)
+		return app.NextJob
+	}))
+	for _, id := range ids {
+		names = append(names, s.storedJob(id).Name)
+	}
+	return names
+}
+
+// settleAll does what the runner does until nothing is left to be told.
+func (s *site) settleAll() {
+	s.t.Helper()
+	for s.unsettled() {
+		must(s.t, s.Runs.Settle(s.t.Context()))
+	}
+}
+
+func (s *site) unsettled() (some bool) {
+	must(s.t, s.store.View(s.t.Context(), func(tx app.Tx) error {
+		_, err := tx.Unsettled()
+		some = err == nil
+		return nil
+	}))
+	return some
+}
+
+// standing returns a job's status, and why it waits or failed.
+func (s *site) standing(name string) string {
+	s.t.Helper()
+	j := s.job(chief, name)
+	switch {
+	case j.Failure != nil:
+		return fmt.Sprintf("%s %s", j.Status, j.Failure.Code)
+	case j.StatusReason != "":
+		return fmt.Sprintf("%s %s", j.Status, j.StatusReason)
+	}
+	return string(j.Status)
+}
+
+// queueOf returns the member queue of a job.
+func (s *site) queueOf(name string) string {
+	s.t.Helper()
+	rec, err := s.Jobs.Get(s.t.Context(), chief, name, 0)
+	must(s.t, err)
+	var shown struct{ Queue json.RawMessage }
+	must(s.t, json.Unmarshal(rec, &shown))
+	return string(shown.Queue)
+}
+
+func (s *site) wantStandings(what string, want map[string]string) {
+	s.t.Helper()
+	for name, standing := range want {
+		if got := s.standing(name); got != standing {
+			s.t.Errorf("%s: %s is %s, want %s", what, name, got, standing)
+		}
+	}
+}
+
+func TestJobStartsWhenAllItWaitsForAreCompleted(t *testing.T) {
+	s := newSite(t)
+	a, b := s.submit(ann, "a", `{}`), s.submit(bob, "b", `{}`)
+	c := s.submitAfter(ann, "c", app.After{Names: []string{"a", "b"}})
+	wantSame(t, "c starts after", c.After, []string{"a", "b"})
+	if q := s.queueOf("c"); q != `{"blockedBy":"dependency"}` {
+		t.Errorf("its place in the queue is %s", q)
+	}
+	s.wantStandings("at first", map[string]string{"c": `QUEUED waiting for job "a" and 1 more`})
+	wantSame(t, "the queue", s.queued(), []string{"a", "b"})
+	_, err := s.Runs.Claim(t.Context(), c.ID, nil)
+	wantCode(t, "claim a job that waits", err, fault.NotFound)
+
+	s.run(a.ID, success())
+	s.wantStandings("after a", map[string]string{"c": `QUEUED waiting for job "b"`})
+	s.run(b.ID, app.Ending{Lost: "the machine was restarted"}) // and is tried again
+	s.wantStandings("after a lost attempt of b", map[string]string{"c": `QUEUED waiting for job "b"`})
+	s.run(b.ID, success())
+	s.wantStandings("after b", map[string]string{"c": "QUEUED"})
+	if q := s.queueOf("c"); q != "" {
+		t.Errorf("its place in the queue is %s, want none before the runner has looked", q)
+	}
+	wantSame(t, "the queue", s.queued(), []string{"c"})
+	s.run(c.ID, success())
+	if got := s.job(ann, "c"); got.Status != app.Completed || len(got.After) != 2 {
+		t.Errorf("%+v, want it to be completed and say what it followed", got)
+	}
+	s.submitAfter(ann, "d", app.After{Names: []string{"a", "c"}})
+	wantSame(t, "the queue", s.queued(), []string{"d"})
+}
+
+func TestFailureReachesAllThatWait(t *testing.T) {
+	s := newSite(t)
+	a, other := s.submit(ann, "a", `{}`), s.submit(ann, "other", `{}`)
+	s.submitAfter(ann, "b", app.After{Names: []string{"a"}})
+	s.submitAfter(bob, "c", app.After{Names: []string{"other", "b"}})
+	d := s.submitAfter(ann, "d", app.After{Names: []string{"b", "other"}, Any: true})
+	s.run(a.ID, failure())
+	s.wantStandings("a failed", map[string]string{
+		"b": "FAILED DEPENDENCY_FAILED", "c": "FAILED DEPENDENCY_FAILED", "d": `QUEUED waiting for job "other"`,
+	})
+	if f := s.job(bob, "c").Failure; !strings.Contains(f.Message, `Job "b" failed`) {
+		t.Errorf("c failed because %q, want the job that it waited for", f.Message)
+	}
+	s.run(other.ID, failure())
+	wantSame(t, "the queue", s.queued(), []string{"d"})
+	s.run(d.ID, success())
+
+	_, err := s.Jobs.Retry(t.Context(), ann, "b")
+	wantCode(t, "retry b before a", err, fault.DependencyFailed)
+	_, err = s.Jobs.Retry(t.Context(), ann, "a")
+	must(t, err)
+	s.wantStandings("a is tried again", map[string]string{
+		"a": "QUEUED", "b": `QUEUED waiting for job "a"`, "c": "FAILED DEPENDENCY_FAILED", "d": "COMPLETED",
+	})
+	if f := s.job(bob, "c").Failure; !strings.Contains(f.Message, `Job "other" failed`) {
+		t.Errorf("c failed because %q, want the one that is left", f.Message)
+	}
+	_, err = s.Jobs.Retry(t.Context(), ann, "other")
+	must(t, err)
+	s.wantStandings("other is tried again", map[string]string{"c": `QUEUED waiting for job "other" and 1 more`})
+	s.run(other.ID, success())
+	s.run(a.ID, success())
+	s.run(s.job(ann, "b").ID, success())
+	s.run(s.job(ann, "c").ID, success())
+}
+
+func TestOnlyWhatFailedForADependencyIsReopened(t *testing.T) {
+	s := newSite(t)
+	a := s.submit(ann, "a", `{}`)
+	s.submitAfter(ann, "stopped", app.After{Names: []string{"a"}})
+	_, err := s.Jobs.Cancel(t.Context(), ann, "stopped")
+	must(t, err)
+	s.run(a.ID, failure())
+	_, err = s.Jobs.Retry(t.Context(), ann, "a")
+	must(t, err)
+	s.wantStandings("a is tried again", map[string]string{"stopped": "FAILED STOPPED"})
+	_, err = s.Jobs.Retry(t.Context(), ann, "stopped")
+	must(t, err)
+	s.wantStandings("both are", map[string]string{"stopped": `QUEUED waiting for job "a"`})
+	s.run(a.ID, success())
+	wantSame(t, "the queue", s.queued(), []string{"stopped"})
+}
+
+func TestSubmissionAfterAFailedJobFailsAndFollowsItsRetry(t *testing.T) {
+	s := newSite(t)
+	s.run(s.submit(ann, "a", `{}`).ID, failure())
+	if b := s.submitAfter(ann, "b", app.After{Names: []string{"a"}}); b.Status != app.Failed || b.Failure.Code != app.FailedDependency {
+		t.Errorf("b is %s %+v, want it failed", b.Status, b.Failure)
+	}
+	s.submitAfter(ann, "c", app.After{Names: []string{"a"}, Any: true})
+	s.wantStandings("submitted", map[string]string{"c": "QUEUED"})
+	_, err := s.Jobs.Retry(t.Context(), ann, "a")
+	must(t, err)
+	s.wantStandings("a is tried again", map[string]string{"b": `QUEUED waiting for job "a"`})
+}
+
+func TestJobsWaitForAWholeBatchAndRowsForAJob(t *testing.T) {
+	s := newSite(t)
+	prep := s.submit(ann, "prep", `{}`)
+	sub := batchSubmission(t, "screen", `{}`, `{"steps":2}`)
+	sub.After = app.After{Names: []string{"prep"}}
+	rec, _, err := s.Jobs.SubmitBatch(t.Context(), ann, sub)
+	must(t, err)
+	wantSame(t, "the batch starts after", decode(t, rec).After, []string{"prep"})
+	s.submitAfter(ann, "report", app.After{Names: []string{"screen"}})
+	wantSame(t, "the queue", s.queued(), []string{"prep"})
+	s.run(prep.ID, success())
+	wantSame(t, "the queue", s.queued(), []string{"screen-1", "screen-2"})
+	one, two := s.job(ann, "screen-1").ID, s.job(ann, "screen-2").ID
+	s.run(one, success())
+	s.run(two, failure())
+	s.wantStandings("a row failed", map[string]string{"report": "FAILED DEPENDENCY_FAILED"})
+	_, err = s.Jobs.Retry(t.Context(), ann, "screen")
+	must(t, err)
+	s.wantStandings("the batch is tried again", map[string]string{"report": `QUEUED waiting for job "screen"`})
+	s.run(two, success())
+	wantSame(t, "the queue", s.queued(), []string{"report"})
+}
+
+func TestCancelTellsWhoFallsOrSparesThem(t *testing.T) {
+	s := newSite(t)
+	a := s.submit(ann, "a", `{}`)
+	s.submitAfter(ann, "b", app.After{Names: []string{"a"}})
+	s.submitAfter(ann, "c", app.After{Names: []string{"a", "b"}})
+	s.submitAfter(ann, "end", app.After{Names: []string{"a"}, Any: true})
+	if n, err := s.Jobs.Falling(t.Context(), ann, "a"); n != 2 || err != nil {
+		t.Errorf("%d jobs fall with a, %v; want b and c", n, err)
+	}
+	_, err := s.Jobs.CancelAlone(t.Context(), ann, "a")
+	must(t, err)
+	s.wantStandings("a is cancelled alone", map[string]string{
+		"a": "FAILED STOPPED", "b": `QUEUED waiting for job "a"`, "c": `QUEUED waiting for job "a" and 1 more`, "end": "QUEUED",
+	})
+	s.submitAfter(ann, "late", app.After{Names: []string{"a"}})
+	s.wantStandings("submitted later", map[string]string{"late": `QUEUED waiting for job "a"`})
+	wantCode(t, "delete a", s.Jobs.Delete(t.Context(), ann, "a"), fault.FileInUse)
+	s.advance(day)
+	for _, gone := range s.prune(retention.PruneRequest{EndedBefore: s.now()}) {
+		t.Errorf("prune deletes %s", gone.Name)
+	}
+	_, err = s.Jobs.Retry(t.Context(), ann, "a")
+	must(t, err)
+	attempt := s.start(a.ID).Attempts
+	_, err = s.Jobs.Cancel(t.Context(), ann, "a")
+	must(t, err)
+	s.wantStandings("a is being stopped", map[string]string{"b": `QUEUED waiting for job "a"`})
+	must(t, s.Runs.Finish(t.Context(), a.ID, attempt, app.Ending{Lost: "it was stopped"}))
+	s.wantStandings("a was stopped", map[string]string{
+		"a": "FAILED STOPPED", "b": "FAILED DEPENDENCY_FAILED", "c": "FAILED DEPENDENCY_FAILED", "late": "FAILED DEPENDENCY_FAILED",
+	})
+	must(t, s.Jobs.Delete(t.Context(), ann, "a"))
+	_, err = s.Jobs.Retry(t.Context(), ann, "b")
+	wantCode(t, "retry b without a", err, fault.DependencyFailed)
+}
+
+func TestBatchIsCancelledAlone(t *testing.T) {
+	s := newSite(t)
+	s.submitBatch(ann, "screen", `{}`, `{"steps":2}`)
+	s.submitAfter(ann, "all", app.After{Names: []string{"screen"}})
+	s.submitAfter(ann, "one", app.After{Names: []string{"screen-1"}})
+	for name, want := range map[string]int{"screen": 2, "screen-1": 2, "screen-2": 1} {
+		if n, err := s.Jobs.Falling(t.Context(), ann, name); n != want || err != nil {
+			t.Errorf("%d jobs fall with %s, %v; want %d", n, name, err, want)
+		}
+	}
+	_, err := s.Jobs.CancelAlone(t.Context(), ann, "screen")
+	must(t, err)
+	waiting := map[string]string{"all": `QUEUED waiting for job "screen"`, "one": `QUEUED waiting for job "screen-1"`}
+	s.wantStandings("the batch is cancelled alone", waiting)
+	_, err = s.Jobs.Retry(t.Context(), ann, "screen-1")
+	must(t, err)
+	s.run(s.job(ann, "screen-1").ID, success())
+	s.wantStandings("a row is tried again", map[string]string{"all": "FAILED DEPENDENCY_FAILED", "one": "QUEUED"})
+}
+
+// TestDependantsAreToldInSteps has more dependants than one transaction tells, and
+// a service that is restarted in between.
+func TestDependantsAreToldInSteps(t *testing.T) {
+	const rows = 250
+	s := newSite(t)
+	a := s.submit(ann, "a", `{}`)
+	settings := slices.Repeat([]string{`{}`}, rows)
+	sub := batchSubmission(t, "many", settings...)
+	sub.After = app.After{Names: []string{"a"}}
+	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, sub)
+	must(t, err)
+	count := func(status app.Status) int { return *s.job(ann, "many").Counts.Of(status) }
+
+	s.run(a.ID, failure())
+	if n := count(app.Failed); n == 0 || n == rows {
+		t.Errorf("the first transaction told %d, want some", n)
+	}
+	wantCode(t, "delete a", s.Jobs.Delete(t.Context(), ann, "a"), fault.FileInUse)
+	_, err = s.Jobs.Retry(t.Context(), ann, "a") // while the others are still to be told
+	must(t, err)
+	s.run(a.ID, failure())
+	s.settleAll()
+	if n := count(app.Failed); n != rows {
+		t.Errorf("%d failed, want all", n)
+	}
+	_, err = s.Jobs.Retry(t.Context(), ann, "a")
+	must(t, err)
+	s.run(a.ID, success()) // while some are still to be reopened
+	s.Service = s.newService(s.store, app.Options{}, echoFile)
+	s.settleAll()
+	if n := len(s.queued()); n != rows {
+		t.Errorf("%d are in the queue, want all", n)
+	}
+}
+
+func TestRetryOfABatchTakesItsRowsInAnyOrder(t *testing.T) {
+	s := newSite(t)
+	outside := s.submit(ann, "outside", `{}`)
+	s.submitBatch(ann, "b", `{}`, `{}`, `{}`, `{}`)
+	// The first row waits for the second, that for the third; the last one waits for a
+	// job of its own that has failed.
+	must(t, s.store.Update(t.Context(), func(tx app.Tx) error {
+		for name, on := range map[string]string{"b-1": "b-2", "b-2": "b-3", "b-4": "outside"} {
+			j, err := tx.JobNamed("lab", name)
+			must(t, err)
+			d, err := tx.JobNamed("lab", on)
+			must(t, err)
+			j.Private.Waits = []app.Dependency{{Job: d.ID, Name: on}}
+			must(t, tx.PutJob(j))
+		}
+		return nil
+	}))
+	s.run(outside.ID, failure())
+	s.run(s.job(ann, "b-3").ID, failure())
+	s.wantStandings("failed", map[string]string{
+		"b-1": "FAILED DEPENDENCY_FAILED", "b-2": "FAILED DEPENDENCY_FAILED", "b-4": "FAILED DEPENDENCY_FAILED", "b": "FAILED 4 of 4 subjobs failed",
+	})
+	_, err := s.Jobs.Retry(t.Context(), ann, "b")
+	must(t, err)
+	s.wantStandings("tried again", map[string]string{
+		"b-1": `QUEUED waiting for job "b-2"`, "b-2": `QUEUED waiting for job "b-3"`, "b-3": "QUEUED", "b-4": "FAILED DEPENDENCY_FAILED", "b": "QUEUED",
+	})
+	for _, name := range []string{"b-3", "b-2", "b-1"} {
+		s.run(s.job(ann, name).ID, success())
+	}
+	_, err = s.Jobs.Retry(t.Context(), ann, "b")
+	wantCode(t, "retry what waits for another job", err, fault.DependencyFailed)
+	_, err = s.Jobs.Retry(t.Context(), ann, "outside")
+	must(t, err)
+	s.run(outside.ID, success())
+	s.run(s.job(ann, "b-4").ID, success())
+	s.wantStandings("all done", map[string]string{"b": "COMPLETED"})
+}
+
+func TestFaultyNamesToWaitFor(t *testing.T) {
+	s := newSite(t)
+	s.submit(ann, "a", `{}`)
+	s.submit(eve, "foreign", `{}`)
+	_, err := s.trySubmitAfter(ann, "b", app.After{Names: []string{"a", "none", "foreign", "b", "a"}})
+	wantSame(t, "faults", faultLocations(t, err), []string{"[body after 1]", "[body after 2]", "[body after 3]", "[body after 4]"})
+	_, err = s.trySubmitAfter(ann, "b", app.After{Names: slices.Repeat([]string{"a"}, app.MaxAfter+1)})
+	wantSame(t, "faults of too many", faultLocations(t, err), []string{"[body after]"})
+}
+
+func TestWhatAJobWaitsForIsPartOfItsWork(t *testing.T) {
+	s := newSite(t)
+	for _, name := range []string{"a", "b"} {
+		s.submit(ann, name, `{}`)
+	}
+	first := s.submitAfter(ann, "c", app.After{Names: []string{"a", "b"}})
+	if again := s.submitAfter(ann, "c", app.After{Names: []string{"b", "a"}}); again.ID != first.ID {
+		t.Error("the same in another order is another job")
+	}
+	for _, other := range []app.After{{}, {Names: []string{"a"}}, {Names: []string{"a", "b"}, Any: true}} {
+		_, err := s.trySubmitAfter(ann, "c", other)
+		wantCode(t, fmt.Sprint(other), err, fault.JobAlreadyExists)
+		if err != nil && !strings.Contains(err.Error(), "differs in after") {
+			t.Errorf("%v: %v, want it to say what differs", other, err)
+		}
+	}
+}
+
+func TestWaitersAreWokenWithTheirDependency(t *testing.T) {
+	s := newSite(t)
+	a := s.submit(ann, "a", `{}`)
+	s.submitAfter(ann, "b", app.After{Names: []string{"a"}})
+	answers := make(chan app.Record, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		rec, _ := s.Jobs.Get(ctx, ann, "b", app.MaxWait)
+		answers <- rec
+	}()
+	s.run(a.ID, failure())
+	if b := decode(t, <-answers); b.Status != app.Failed {
+		t.Errorf("the waiter got %s, want FAILED", b.Status)
+	}
+}

@@ -1,0 +1,137 @@
+package storage
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/unit"
+)
+
+// waitingFor returns a queued job that waits for others.
+func waitingFor(n int, waits ...app.Dependency) *app.Job {
+	j := testJob(n)
+	j.Private.Waits = waits
+	return j
+}
+
+func finished(n int, status app.Status) *app.Job {
+	j := testJob(n)
+	j.Status, j.CompletedAt = status, unit.At(testID(99).Time())
+	return j
+}
+
+func dependants(t *testing.T, tx app.Tx, n int, how app.Dependence) (all []app.JobID) {
+	return collect(t, tx.Dependants(jobID(n), how))
+}
+
+// TestSchema3GetsDependants opens a database of schema 3, which has a queued, a completed and a
+// failed job.
+func TestSchema3GetsDependants(t *testing.T) {
+	path := unpack(t, "schema-3.db.gz")
+	for n := range 2 { // at the first start and at the next
+		s := openAt(t, path, Options{})
+		checkStore(t, s)
+		putJobs(t, s, waitingFor(10+n, app.Dependency{Job: jobID(0)}))
+		view(t, s, func(tx app.Tx) error {
+			if got := dependants(t, tx, 0, app.WaitsForSuccess); len(got) != n+1 {
+				t.Errorf("%d dependants, want %d", len(got), n+1)
+			}
+			_, err := tx.Unsettled()
+			if !errors.Is(err, fault.NotFound) {
+				t.Errorf("unsettled: %v", err)
+			}
+			return nil
+		})
+		must(t, s.Close())
+	}
+}
+
+func TestDependantsAreFoundByTheWayTheyDepend(t *testing.T) {
+	s := openNew(t)
+	fell := finished(5, app.Failed)
+	fell.Private.Waits, fell.Private.Cause = []app.Dependency{{Job: jobID(1)}, {Job: jobID(2)}}, jobID(2)
+	stopped := finished(6, app.Failed)
+	stopped.Private.Waits = []app.Dependency{{Job: jobID(1)}}
+	unsettled := testJob(2)
+	unsettled.Private.Unsettled = true
+	putJobs(t, s, testJob(1), unsettled, waitingFor(3, app.Dependency{Job: jobID(1)}, app.Dependency{Job: jobID(2), Any: true}),
+		waitingFor(4, app.Dependency{Job: jobID(1)}), fell, stopped)
+	view(t, s, func(tx app.Tx) error {
+		for _, tt := range []struct {
+			job  int
+			how  app.Dependence
+			want int
+		}{
+			{1, app.WaitsForSuccess, 2},
+			{1, app.WaitsForEnd, 0},
+			{1, app.FellWith, 0},
+			{2, app.WaitsForSuccess, 0},
+			{2, app.WaitsForEnd, 1},
+			{2, app.FellWith, 1},
+		} {
+			if got := dependants(t, tx, tt.job, tt.how); len(got) != tt.want {
+				t.Errorf("%c of job %d: %v, want %d", tt.how, tt.job, got, tt.want)
+			}
+		}
+		var queued []app.JobID
+		must(t, tx.Queue("local", func(w app.Waiting) app.Visit {
+			queued = append(queued, w.ID)
+			return app.NextJob
+		}))
+		if len(queued) != 2 {
+			t.Errorf("the queue has %v, want the two that wait for nobody", queued)
+		}
+		if id, err := tx.Unsettled(); err != nil || id != jobID(2) {
+			t.Errorf("unsettled: %s, %v", id, err)
+		}
+		return nil
+	})
+	update(t, s, func(tx app.Tx) error {
+		err := tx.PutJob(waitingFor(7, app.Dependency{Job: "x"}))
+		if err == nil {
+			t.Error("a job waits for something that is no ID")
+		}
+		return nil
+	})
+}
+
+func TestCheckFindsJobsThatWaitForEver(t *testing.T) {
+	fell := finished(9, app.Failed)
+	fell.Private.Waits, fell.Private.Cause = []app.Dependency{{Job: jobID(1)}}, jobID(1)
+	spared, toldSoon := finished(2, app.Failed), finished(2, app.Failed)
+	spared.Private.Spares, toldSoon.Private.Unsettled = true, true
+	for name, tt := range map[string]struct {
+		jobs    []*app.Job
+		found   string
+		repairs bool
+	}{
+		"queued":           {[]*app.Job{testJob(1), waitingFor(9, app.Dependency{Job: jobID(1)})}, "", true},
+		"completed":        {[]*app.Job{finished(1, app.Completed), waitingFor(9, app.Dependency{Job: jobID(1)})}, "is COMPLETED, and a job that depends on it is not told", true},
+		"failed":           {[]*app.Job{finished(1, app.Failed), waitingFor(9, app.Dependency{Job: jobID(1)})}, "is FAILED, and", true},
+		"failed and any":   {[]*app.Job{finished(1, app.Failed), waitingFor(9, app.Dependency{Job: jobID(1), Any: true})}, "is FAILED, and", true},
+		"stopped alone":    {[]*app.Job{spared, waitingFor(9, app.Dependency{Job: jobID(2)})}, "", true},
+		"told soon":        {[]*app.Job{toldSoon, waitingFor(9, app.Dependency{Job: jobID(2)})}, "", true},
+		"tried again":      {[]*app.Job{testJob(1), fell}, "is QUEUED, and", true},
+		"failed with it":   {[]*app.Job{finished(1, app.Failed), fell}, "", true},
+		"failed, now gone": {[]*app.Job{fell}, "", true},
+		"gone":             {[]*app.Job{waitingFor(9, app.Dependency{Job: jobID(1)})}, "a job waits for job " + jobIDText(1) + ", which does not exist", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := newPath(t)
+			s := openAt(t, path, Options{})
+			putJobs(t, s, tt.jobs...)
+			must(t, s.Close())
+			if found := problems(t, path); !strings.Contains(found, tt.found) || tt.found == "" && found != "" {
+				t.Errorf("found %q, want %q", found, tt.found)
+			}
+			report, err := Repair(t.Context(), path, Options{})
+			must(t, err)
+			if (report.Count == 0) != tt.repairs {
+				t.Errorf("after the repair: %+v", report)
+			}
+		})
+	}
+}

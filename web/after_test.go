@@ -1,0 +1,68 @@
+package web_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestPipelineOverHTTP(t *testing.T) {
+	s := start(t)
+	s.submit("prep")
+	a := s.want(200, "POST", "/submit-job", `{"jobName":"run","type":"echo","settings":{},"after":["prep"]}`)
+	f := a.fields(t)
+	same(t, "status", f["status"], "QUEUED")
+	same(t, "reason", f["statusReason"], `waiting for job "prep"`)
+	same(t, "after", fmt.Sprint(f["after"]), "[prep]")
+	s.want(200, "POST", "/submit-job", `{"jobName":"report","type":"echo","settings":{},"after":["run"],"afterAny":true}`)
+	s.want(200, "POST", "/submit-batch", `{"batchName":"more","type":"echo","settings":[{},{}],"after":["prep","run"]}`)
+	same(t, "a row follows", fmt.Sprint(s.want(200, "GET", "/jobs/more-2", "").fields(t)["after"]), "[prep run]")
+	same(t, "the batch does", fmt.Sprint(s.want(200, "GET", "/jobs/more", "").fields(t)["after"]), "[prep run]")
+	listed := s.want(200, "GET", "/jobs", "").body
+	if !strings.Contains(listed, `"after":["run"],"afterAny":true`) || !strings.Contains(listed, `waiting for job \"prep\"`) {
+		t.Errorf("the listing does not show what jobs wait for: %s", listed)
+	}
+
+	same(t, "dependants that wait", s.want(200, "POST", "/jobs/run/cancel", `{"cascade":false}`).fields(t)["dependants"], float64(0))
+	same(t, "of rows", s.want(200, "GET", "/jobs/more", "").fields(t)["status"], "QUEUED")
+	same(t, "of any end", s.want(200, "GET", "/jobs/report", "").fields(t)["statusReason"], nil)
+	if a := s.as(s.ann, "DELETE", "/jobs/run", ""); a.status != 409 || a.code() != "FILE_IN_USE" {
+		t.Errorf("delete what rows wait for: %d %s", a.status, a.body)
+	}
+	same(t, "dependants that fall", s.want(200, "POST", "/jobs/prep/cancel", "").fields(t)["dependants"], float64(2))
+	same(t, "of rows", s.want(200, "GET", "/jobs/more", "").fields(t)["statusReason"], "2 of 2 subjobs failed")
+	failure := s.want(200, "GET", "/jobs/more-1", "").fields(t)["failure"].(map[string]any)
+	same(t, "code", failure["code"], "DEPENDENCY_FAILED")
+	if a := s.as(s.ann, "POST", "/jobs/more/retry", ""); a.status != 409 || a.code() != "DEPENDENCY_FAILED" {
+		t.Errorf("retry what waits for a failed job: %d %s", a.status, a.body)
+	}
+	s.want(200, "POST", "/jobs/prep/retry", "")
+	same(t, "after the retry", s.want(200, "GET", "/jobs/more-1", "").fields(t)["statusReason"], `waiting for job "prep" and 1 more`)
+}
+
+func TestFaultsOfAfter(t *testing.T) {
+	s := start(t)
+	s.submit("a")
+	many := `["` + strings.Repeat(`a","`, 100) + `a"]`
+	for _, tt := range []struct {
+		members string
+		faults  []string
+	}{
+		{`"after":["none","a","n","a"]`, []string{"body.after.0 unknown", "body.after.2 value", "body.after.3 value"}},
+		{`"after":[7,"none"]`, []string{"body.after.0 type"}},
+		{`"after":"a"`, []string{"body.after type"}},
+		{`"after":` + many, []string{"body.after value"}},
+		{`"afterAny":"yes","aftr":[]`, []string{"body.afterAny type", "body.aftr unknown"}},
+		{`"after":[""]`, []string{"body.after.0 unknown"}},
+	} {
+		body := `{"jobName":"n","type":"echo","settings":{},` + tt.members + `}`
+		same(t, tt.members, s.want(422, "POST", "/submit-job", body).faults(t), tt.faults)
+		valid := s.want(200, "POST", "/validate-job", body).fields(t)
+		same(t, "faults of a validation", len(valid["detail"].([]any)), len(tt.faults))
+	}
+	same(t, "of a batch", s.want(422, "POST", "/submit-batch", `{"batchName":"n","type":"echo","settings":[{}],"after":["n","n-1"]}`).faults(t),
+		[]string{"body.after.0 value", "body.after.1 unknown"})
+	same(t, "of a cancel", s.want(422, "POST", "/jobs/a/cancel", `{"cascade":1,"all":true}`).faults(t), []string{"body.cascade type", "body.all unknown"})
+	s.want(200, "POST", "/submit-job", `{"jobName":"n","type":"echo","settings":{},"after":[],"afterAny":null}`)
+	s.want(200, "POST", "/submit-job", `{"jobName":"n","type":"echo","settings":{},"after":null,"afterAny":true}`)
+}
