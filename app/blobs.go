@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"os"
 	"time"
 
 	"molrun/app/unit"
@@ -77,6 +78,14 @@ type Link struct {
 	Holder      string    // who asked for it, by the id of an API key; shares a bound on transfers
 	Issued      time.Time // when the holder was known to be allowed; zero is now
 	Expires     time.Time
+}
+
+// Download is an open file to send to a client, as long as it is then.
+type Download struct {
+	Content  *os.File
+	Filename string // what it is saved as
+	ETag     string // in quotes; a weak one if the content may change
+	Holder   string // who asked for it, by the id of an API key; shares a bound on transfers
 }
 
 // Manifest lists the files of a completed job: its result, log and record.

@@ -116,9 +116,8 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			}
 			return func(v useCases) error {
 				_, archive := v.Jobs.Result(t.Context(), ann, app.ResultRequest{Name: "b"})
-				_, files := v.Jobs.ResultFiles(t.Context(), ann, "b")
 				_, folders := v.Files.ArchiveFolders(t.Context(), s.job(ann, "b").ID, true)
-				return errors.Join(archive, files, folders)
+				return errors.Join(archive, folders)
 			}
 		},
 		"log": func(s *site) func(useCases) error {

@@ -58,6 +58,15 @@ func (s *Jobs) read(ctx context.Context, by Caller, name string) (stored StoredJ
 	return stored, err
 }
 
+// Named returns a job of the caller's organization. It may be changed.
+func (s *Jobs) Named(ctx context.Context, by Caller, name string) (j *Job, err error) {
+	err = s.store.View(ctx, func(tx Tx) (err error) {
+		j, err = jobNamed(tx, by, name)
+		return err
+	})
+	return j, err
+}
+
 // jobNamed returns a job of the caller's organization.
 func jobNamed(tx Tx, by Caller, name string) (*Job, error) {
 	j, err := tx.JobNamed(by.Organization, name)

@@ -135,39 +135,6 @@ func archiveFolders(tx Tx, j *Job, partial bool) ([]Folder, error) {
 	return folders, nil
 }
 
-// ResultFiles lists the files of a completed job.
-func (s *Jobs) ResultFiles(ctx context.Context, by Caller, name string) ([]ManifestFile, error) {
-	var folders []Folder
-	err := s.store.View(ctx, func(tx Tx) error {
-		j, err := jobNamed(tx, by, name)
-		if err != nil {
-			return err
-		}
-		if j.Status != Completed {
-			return fault.Errorf(fault.JobNotCompleted, "job %q is %s; its files are listed when it is COMPLETED", name, j.Status)
-		}
-		folders, err = archiveFolders(tx, j, false)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	files := []ManifestFile{}
-	for _, folder := range folders {
-		manifest, err := s.blobs.Manifest(folder.Job)
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range manifest.Files {
-			if folder.Name != "" {
-				f.Name = folder.Name + "/" + f.Name
-			}
-			files = append(files, f)
-		}
-	}
-	return files, nil
-}
-
 // Log is a part of an attempt's log.
 type Log struct {
 	io.Reader

@@ -67,6 +67,8 @@ type Dir struct {
 	archives *result.Archives
 	run      string // prefix of this process's temporary names
 
+	transfers *transfers
+
 	shardMu sync.Mutex
 	shards  map[string]bool // directories in uploads that are known to be durable
 
@@ -109,13 +111,14 @@ func Open(dir string, o Options) (*Dir, error) {
 		return nil, errors.Join(fmt.Errorf("lay out %s: %w", dir, err), root.Close())
 	}
 	d := &Dir{
-		path:    dir,
-		root:    root,
-		tmp:     tmp,
-		options: o,
-		signer:  link.NewSigner(dir, o.Secret, o.Now),
-		run:     rand.Text()[:8],
-		shards:  make(map[string]bool),
+		path:      dir,
+		root:      root,
+		tmp:       tmp,
+		options:   o,
+		signer:    link.NewSigner(dir, o.Secret, o.Now),
+		run:       rand.Text()[:8],
+		transfers: newTransfers(o.Streams, o.StreamsPerHolder),
+		shards:    make(map[string]bool),
 	}
 	d.jobs = result.NewJobs(root, d.removeAll)
 	d.archives = result.NewArchives(d.jobs)

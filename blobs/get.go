@@ -27,7 +27,7 @@ func (h *handler) getUpload(s *sender, r *http.Request, l app.Link) error {
 		return err
 	}
 	defer f.Close()
-	return serveContent(s, r, l, download{content: f, etag: `"` + u.SHA256 + `"`, maxRanges: maxRanges})
+	return serveContent(s, r, download{content: f, filename: l.Filename, etag: `"` + u.SHA256 + `"`, maxRanges: maxRanges})
 }
 
 // openUpload opens the current generation. A further PUT may replace and remove
@@ -71,7 +71,7 @@ func (h *handler) getResult(s *sender, r *http.Request, l app.Link) error {
 		return err
 	}
 	defer f.Close()
-	return serveContent(s, r, l, download{content: f, etag: `"` + mf.SHA256 + `"`, maxRanges: maxRanges})
+	return serveContent(s, r, download{content: f, filename: l.Filename, etag: `"` + mf.SHA256 + `"`, maxRanges: maxRanges})
 }
 
 // openResult opens a file of a leased result.
@@ -126,7 +126,7 @@ func (h *handler) getArchive(s *sender, r *http.Request, l app.Link) error {
 		return err
 	}
 	content := a.Content(r.Context())
-	if err := serveContent(s, r, l, download{content: content, etag: a.ETag(), maxRanges: 1}); err != nil {
+	if err := serveContent(s, r, download{content: content, filename: l.Filename, etag: a.ETag(), maxRanges: 1}); err != nil {
 		return err
 	}
 	_ = s.control.Flush()                     // release may take long; an error shows as one of s
@@ -136,9 +136,24 @@ func (h *handler) getArchive(s *sender, r *http.Request, l app.Link) error {
 	return nil
 }
 
+// Send answers a GET or HEAD with an open file. If it returns an error, it has
+// written nothing. A file that shrinks meanwhile breaks the connection, so that
+// nobody takes a part for the whole.
+func (d *Dir) Send(w http.ResponseWriter, r *http.Request, f app.Download) error {
+	end, err := d.transfers.begin(f.Holder)
+	if err != nil {
+		return err
+	}
+	defer end()
+	setSecureHeaders(w.Header())
+	s := newSender(w, d.options.Idle)
+	return serveContent(s, r, download{content: f.Content, filename: f.Filename, etag: f.ETag, maxRanges: maxRanges})
+}
+
 // download is what a GET serves.
 type download struct {
 	content   io.ReadSeeker
+	filename  string
 	etag      string
 	maxRanges int
 }
@@ -146,10 +161,10 @@ type download struct {
 // serveContent answers with the standard library, which handles ranges,
 // If-Range, If-None-Match and HEAD. Only its answer 416 is replaced by an error
 // like all others.
-func serveContent(s *sender, r *http.Request, l app.Link, d download) error {
+func serveContent(s *sender, r *http.Request, d download) error {
 	header := s.Header()
-	header.Set("Content-Type", contentType(l.Filename))
-	header.Set("Content-Disposition", disposition(l.Filename))
+	header.Set("Content-Type", contentType(d.filename))
+	header.Set("Content-Disposition", disposition(d.filename))
 	header.Set("ETag", d.etag)
 	size, err := d.content.Seek(0, io.SeekEnd)
 	if err != nil {

@@ -41,17 +41,15 @@ type Fail func(w http.ResponseWriter, r *http.Request, err error)
 func Handler(dir *Dir, svc Service, fail Fail) http.Handler {
 	return &handler{
 		dir: dir, svc: svc, fail: fail,
-		transfers: newTransfers(dir.options.Streams, dir.options.StreamsPerHolder),
-		buffers:   sync.Pool{New: func() any { b := make([]byte, bufferSize); return &b }},
+		buffers: sync.Pool{New: func() any { b := make([]byte, bufferSize); return &b }},
 	}
 }
 
 type handler struct {
-	dir       *Dir
-	svc       Service
-	fail      Fail
-	transfers *transfers
-	buffers   sync.Pool // *[]byte of bufferSize
+	dir     *Dir
+	svc     Service
+	fail    Fail
+	buffers sync.Pool // *[]byte of bufferSize
 }
 
 // abortError is why a transfer broke off when it was too late for an answer.
@@ -88,7 +86,7 @@ func (h *handler) serve(s *sender, r *http.Request, a *access) error {
 		return err
 	}
 	a.kind, a.id = l.Kind, l.ID
-	end, err := h.transfers.begin(l.Holder)
+	end, err := h.dir.transfers.begin(l.Holder)
 	if err != nil {
 		s.Header().Set("Retry-After", "5")
 		return err

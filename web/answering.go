@@ -1,6 +1,7 @@
 package web
 
 import (
+	"io"
 	"net/http"
 	"time"
 
@@ -13,6 +14,7 @@ type answering struct {
 	gin.ResponseWriter
 	within time.Duration
 	begun  bool
+	copied int // bytes that gin has not seen
 }
 
 // limitAnswer bounds the time to send the answer of a request.
@@ -37,6 +39,19 @@ func (w *answering) Write(p []byte) (int, error) {
 	w.begin()
 	return w.ResponseWriter.Write(p)
 }
+
+// ReadFrom implements io.ReaderFrom with the server's own, by which the kernel
+// copies files.
+func (w *answering) ReadFrom(src io.Reader) (int64, error) {
+	w.begin()
+	w.WriteHeaderNow()
+	n, err := io.Copy(w.Unwrap(), src)
+	w.copied += int(n)
+	return n, err
+}
+
+// Size returns the bytes of the body so far.
+func (w *answering) Size() int { return w.ResponseWriter.Size() + w.copied }
 
 func (w *answering) begin() {
 	if !w.begun {

@@ -1,10 +1,14 @@
 package web_test
 
 import (
+	"io"
+	"net/http"
 	"net/http/httptest"
+	"os"
 	"testing"
 	"time"
 
+	"molrun/app/output"
 	"molrun/web"
 )
 
@@ -23,7 +27,7 @@ func (d *deadlines) SetReadDeadline(time.Time) error { return nil }
 
 func TestTimeToAnswerBeginsWithTheAnswer(t *testing.T) {
 	s := start(t)
-	api := web.New(s.app, newLists(t, s.store, s.app), web.Options{AnswerTime: time.Hour})
+	api := web.New(s.app, newLists(t, s.store, s.app), output.New(s.store, s.blobs, s.app.Jobs), s.blobs, web.Options{AnswerTime: time.Hour})
 	for _, c := range []call{{"GET", "/healthz"}, {"GET", "/jobs"}, {"GET", "/jobs/nothing"}, {"GET", "/metrics"}, {"POST", "/submit-job"}} {
 		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 		r := httptest.NewRequest(c.method, c.path, nil)
@@ -32,5 +36,34 @@ func TestTimeToAnswerBeginsWithTheAnswer(t *testing.T) {
 		if len(w.write) != 2 || !w.write[0].IsZero() || time.Until(w.write[1]) < 59*time.Minute {
 			t.Errorf("%v: status %d, write deadlines %v; want none and one in an hour", c, w.Code, w.write)
 		}
+	}
+}
+
+// kernel is a server's writer that notes the files it is handed to copy.
+type kernel struct {
+	deadlines
+	files int
+}
+
+func (k *kernel) ReadFrom(src io.Reader) (int64, error) {
+	if l, ok := src.(*io.LimitedReader); ok {
+		if _, ok := l.R.(*os.File); ok {
+			k.files++
+		}
+	}
+	return io.Copy(k.ResponseRecorder, src)
+}
+
+func TestTheKernelCopiesFilesThatAreServedToAKey(t *testing.T) {
+	s := start(t)
+	_, out := s.begun("a")
+	s.write(out+"/a.dat", string(make([]byte, 1<<20)))
+	api := web.New(s.app, newLists(t, s.store, s.app), output.New(s.store, s.blobs, s.app.Jobs), s.blobs, web.Options{})
+	w := &kernel{deadlines: deadlines{ResponseRecorder: httptest.NewRecorder()}}
+	r := httptest.NewRequest(http.MethodGet, "/jobs/a/files/a.dat", nil)
+	r.Header.Set("X-Api-Key", s.ann)
+	api.ServeHTTP(w, r)
+	if w.Code != 200 || w.Body.Len() != 1<<20 || w.files == 0 {
+		t.Errorf("status %d, %d bytes, %d times from a file", w.Code, w.Body.Len(), w.files)
 	}
 }

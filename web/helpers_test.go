@@ -33,8 +33,8 @@ func same(t *testing.T, what string, got, want any) {
 func template(path string) string {
 	parts := strings.Split(path, "/")
 	for i, p := range parts {
-		if name, ok := strings.CutPrefix(p, ":"); ok {
-			parts[i] = "{" + name + "}"
+		if p != "" && strings.ContainsRune(":*", rune(p[0])) {
+			parts[i] = "{" + p[1:] + "}"
 		}
 	}
 	return strings.Join(parts, "/")

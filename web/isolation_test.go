@@ -37,6 +37,7 @@ var inputsThatName = map[string]meaning{
 	"path fileId":   aFile,
 	"path filename": newName,
 	"path jobName":  aJob,
+	"path path":     aPath,
 
 	"query batch":    aJob,
 	"query folder":   aFolder,

@@ -3,21 +3,32 @@ package web
 import (
 	"io"
 	"net/http"
+	"path"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/output"
 	"molrun/app/unit"
 	"molrun/web/decode"
 	"molrun/web/respond"
 )
 
+// Sender answers a GET or HEAD with an open file. If it returns an error, it has
+// written nothing.
+type Sender interface {
+	Send(w http.ResponseWriter, r *http.Request, f app.Download) error
+}
+
 // results gives what jobs produced and printed.
 type results struct {
 	svc        *app.Jobs
+	outputs    *output.Outputs
+	sender     Sender
 	base       publicURL
 	answerTime time.Duration
 }
@@ -56,7 +67,13 @@ func (h results) link(c *gin.Context, by app.Caller) error {
 type resultFileView struct {
 	Path   string `json:"path"`
 	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256"`
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+type resultFilesView struct {
+	Files      []resultFileView `json:"files"`
+	Incomplete bool             `json:"incomplete,omitempty"`
+	Truncated  bool             `json:"truncated,omitempty"`
 }
 
 // files handles GET /jobs/{jobName}/files.
@@ -65,15 +82,35 @@ func (h results) files(c *gin.Context, by app.Caller) error {
 	if err != nil {
 		return err
 	}
-	files, err := h.svc.ResultFiles(c.Request.Context(), by, name)
+	listing, err := h.outputs.Files(c.Request.Context(), by, name)
 	if err != nil {
 		return err
 	}
-	views := make([]resultFileView, len(files))
-	for i, f := range files {
-		views[i] = resultFileView{f.Name, f.Size, f.SHA256}
+	view := resultFilesView{make([]resultFileView, len(listing.Files)), listing.Incomplete, listing.Truncated}
+	for i, f := range listing.Files {
+		view.Files[i] = resultFileView(f)
 	}
-	return respond.JSON(c.Writer, http.StatusOK, map[string]any{"files": views})
+	return respond.JSON(c.Writer, http.StatusOK, view)
+}
+
+// file handles GET /jobs/{jobName}/files/{path}.
+func (h results) file(c *gin.Context, by app.Caller) error {
+	type request struct{ name, path string }
+	req, err := decode.Request(c, func(r *decode.Reader) request {
+		return request{r.Path("jobName"), strings.TrimPrefix(r.Path("path"), "/")}
+	})
+	if err != nil {
+		return err
+	}
+	f, err := h.outputs.Open(c.Request.Context(), by, req.name, req.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close() // only read from
+	if f.Incomplete {
+		c.Header("X-Incomplete", "1")
+	}
+	return h.sender.Send(c.Writer, c.Request, app.Download{Content: f.File, Filename: path.Base(f.Path), ETag: f.ETag, Holder: by.KeyID})
 }
 
 // log handles GET /jobs/{jobName}/logs.

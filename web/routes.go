@@ -44,6 +44,7 @@ func (h handlers) routes() []route {
 		{"PATCH", "/jobs/:jobName", h.jobs.label, keyed},
 		{"POST", "/jobs/:jobName/cancel", h.jobs.cancel, keyed},
 		{"GET", "/jobs/:jobName/files", h.results.files, keyed},
+		{"GET", "/jobs/:jobName/files/*path", h.results.file, keyed},
 		{"GET", "/jobs/:jobName/logs", h.results.log, keyed},
 		{"DELETE", "/jobs/:jobName/pin", h.jobs.unpin, keyed},
 		{"POST", "/jobs/:jobName/pin", h.jobs.pin, keyed},

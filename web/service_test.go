@@ -25,6 +25,7 @@ import (
 	"molrun/app/apikey"
 	"molrun/app/fault"
 	"molrun/app/listing"
+	"molrun/app/output"
 	"molrun/app/placement"
 	"molrun/app/retention"
 	"molrun/app/routing"
@@ -144,7 +145,7 @@ func start(t *testing.T, change ...func(*setup)) *service {
 	s.app = newApp(t, s.store, s.blobs, echoAlgorithm)
 	s.keeper = retention.New(s.store, s.blobs, s.app.Jobs, retention.Options{Now: time.Now})
 	with.options.Version = "test"
-	api := web.New(s.app, newLists(t, s.store, s.app), with.options)
+	api := web.New(s.app, newLists(t, s.store, s.app), output.New(s.store, s.blobs, s.app.Jobs), s.blobs, with.options)
 	policy := edge.Policy{MaxHeader: 16 << 10}
 	handler := web.Outer(policy.Wrap(api), blobs.Handler(s.blobs, s.app.Files, respond.Error), log)
 	if with.from != "" {

@@ -1,6 +1,6 @@
 // Package web is the HTTP interface of the service. A handler decodes a
-// request, calls one method of [app.Service] or [listing.Lists] and encodes what that returns; it
-// holds no rule. routes.go lists the routes, openapi.yaml describes them.
+// request, calls one method of [app.Service], [listing.Lists] or [output.Outputs] and encodes what
+// that returns; it holds no rule. routes.go lists the routes, openapi.yaml describes them.
 package web
 
 import (
@@ -11,6 +11,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/listing"
+	"molrun/app/output"
 	"molrun/web/edge"
 )
 
@@ -27,7 +28,7 @@ func Outer(api, blobs http.Handler, log zerolog.Logger) http.Handler {
 }
 
 // New returns the handler of the API, to be served below [Outer].
-func New(svc *app.Service, lists *listing.Lists, o Options) http.Handler {
+func New(svc *app.Service, lists *listing.Lists, outputs *output.Outputs, sender Sender, o Options) http.Handler {
 	o = o.withDefaults()
 	base := publicURL(o.PublicURL)
 	api := handlers{
@@ -36,7 +37,7 @@ func New(svc *app.Service, lists *listing.Lists, o Options) http.Handler {
 		files:       files{svc.Files, lists},
 		jobs:        jobs{svc.Jobs, lists, newWaiters(o)},
 		probes:      probes{o.Version, o.Ready, o.Registry, o.Log},
-		results:     results{svc.Jobs, base, o.AnswerTime},
+		results:     results{svc.Jobs, outputs, sender, base, o.AnswerTime},
 		submissions: submissions{svc.Jobs},
 		uploads:     uploads{svc.Files, base},
 	}

@@ -141,6 +141,36 @@ func TestMembersReadAndOnlyOwnersAndAdminsChange(t *testing.T) {
 	chief.do("DELETE", "/files/"+file, nil).want(204)
 }
 
+// TestFilesAreReadWhileTheyAreWritten runs a program that lays traps into its output
+// directory and swaps a file for a link and a pipe as fast as it can.
+func TestFilesAreReadWhileTheyAreWritten(t *testing.T) {
+	t.Parallel()
+	s := shellServer(t, "")
+	u := s.user("lab", "ann@lab.example")
+	open := s.gate("go")
+	u.submit("j", "shell", script("echo one > out/a.txt; mkfifo out/fifo; ln -s /etc/passwd out/link; echo safe > safe;"+
+		" (while [ -d out ] && [ ! -e stop ]; do ln -sf /etc/passwd x; mv x out/b; mkfifo y; mv y out/b; cp safe z; mv z out/b; done) & "+open.wait()+"; touch stop; wait; rm -f out/b; echo two >> out/a.txt; false"))
+	u.running("j")
+	s.eventually("the file is written", func() bool { return string(u.do("GET", "/jobs/j/files/a.txt", nil).body) == "one\n" })
+	for _, path := range []string{"fifo", "link", "../settings.json", "/etc/passwd"} {
+		u.do("GET", "/jobs/j/files/"+path, nil).code(404, "NOT_FOUND")
+	}
+	for range 500 {
+		if a := u.do("GET", "/jobs/j/files/b", nil); a.status == 200 && string(a.body) != "safe\n" && len(a.body) > 0 {
+			t.Fatalf("got %q", a.body)
+		}
+		u.do("GET", "/jobs/j/files", nil).want(200)
+	}
+	open.open(t)
+	if j := u.finished("j"); j.Status != "FAILED" {
+		t.Fatalf("%+v", j)
+	}
+	if got := string(u.do("GET", "/jobs/j/files/a.txt", nil).want(200).body); got != "one\ntwo\n" {
+		t.Errorf("the failed job's file has %q", got)
+	}
+	u.do("POST", "/jobs/j/retry", nil).want(200)
+}
+
 func TestOnlyCompletedJobsHaveResultsAndAreFinal(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 1\n")
@@ -153,7 +183,6 @@ func TestOnlyCompletedJobsHaveResultsAndAreFinal(t *testing.T) {
 		t.Helper()
 		u.do("POST", "/result", `{"jobName":"`+name+`"}`).code(409, "JOB_NOT_COMPLETED")
 		u.do("POST", "/result", `{"jobName":"`+name+`","fileName":"a","partial":true}`).code(409, "JOB_NOT_COMPLETED")
-		u.do("GET", "/jobs/"+name+"/files", nil).code(409, "JOB_NOT_COMPLETED")
 	}
 	refused("runs")
 	refused("waits")

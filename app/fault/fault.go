@@ -21,6 +21,7 @@ const (
 	LinkInvalid          Code = "LINK_INVALID"
 	LinkExpired          Code = "LINK_EXPIRED"
 	QuotaExceeded        Code = "QUOTA_EXCEEDED"
+	OutputRemoved        Code = "OUTPUT_REMOVED" // of a failed job, some time after it failed
 	MethodNotAllowed     Code = "METHOD_NOT_ALLOWED"
 	JobAlreadyExists     Code = "JOB_ALREADY_EXISTS" // the name is taken by other work
 	JobNotCompleted      Code = "JOB_NOT_COMPLETED"

@@ -37,6 +37,7 @@ var rules = map[string]rule{
 
 	"app":           {own: []string{"app/algorithm", "app/algorithm/validator", "app/routing"}, loop: 8, files: 32, lines: 5000},
 	"app/listing":   {own: []string{"app"}},
+	"app/output":    {own: []string{"app", "app/task"}, others: []string{"golang.org/x/sys"}},
 	"app/retention": {own: []string{"app"}},
 	"app/config":    {own: []string{"app", "app/retention", "app/routing"}, others: []string{"pelletier/go-toml"}},
 
@@ -72,7 +73,7 @@ var rules = map[string]rule{
 	"blobs/link":   {own: []string{"app"}, others: []string{"golang-jwt/jwt"}},
 	"blobs/result": {own: []string{"app"}},
 
-	"web":          {own: []string{"app", "app/listing", "app/retention", "web/decode", "web/edge", "web/redact", "web/respond"}, others: []string{"gin-gonic/gin", "prometheus/client_golang", "rs/zerolog"}},
+	"web":          {own: []string{"app", "app/listing", "app/output", "app/retention", "web/decode", "web/edge", "web/redact", "web/respond"}, others: []string{"gin-gonic/gin", "prometheus/client_golang", "rs/zerolog"}},
 	"web/decode":   {own: []string{"web/redact"}, others: []string{"gin-gonic/gin"}},
 	"web/edge":     {own: []string{"web/redact", "web/respond"}, others: []string{"rs/zerolog"}},
 	"web/redact":   {},
@@ -80,7 +81,7 @@ var rules = map[string]rule{
 	"web/client":   {},
 	"web/contract": {others: []string{"goccy/go-yaml", "santhosh-tekuri/jsonschema"}}, // of tests alone
 
-	"app/server":      {own: []string{"app", "app/algorithm", "app/algorithm/validator", "app/algorithms", "app/certificate", "app/config", "app/datadir", "app/engine/cgidp", "app/executor/local", "app/executor/slurm", "app/host", "app/listing", "app/retention", "app/routing", "app/runner", "app/snapshot", "blobs", "blobs/link", "storage", "web", "web/client", "web/edge", "web/respond"}, others: []string{"prometheus/client_golang", "rs/zerolog"}},
+	"app/server":      {own: []string{"app", "app/algorithm", "app/algorithm/validator", "app/algorithms", "app/certificate", "app/config", "app/datadir", "app/engine/cgidp", "app/executor/local", "app/executor/slurm", "app/host", "app/listing", "app/output", "app/retention", "app/routing", "app/runner", "app/snapshot", "blobs", "blobs/link", "storage", "web", "web/client", "web/edge", "web/respond"}, others: []string{"prometheus/client_golang", "rs/zerolog"}},
 	"app/host":        {own: []string{"app", "app/algorithm", "app/config", "app/datadir", "app/executor/local", "app/executor/slurm"}},
 	"app/datadir":     {own: []string{"app/config", "storage", "storage/kv/boltfile", "web/client"}, others: []string{"rs/zerolog"}},
 	"app/snapshot":    {own: []string{"app", "app/config", "app/datadir", "blobs", "storage", "web/client"}},

@@ -27,14 +27,14 @@ func (c *Client) Result(ctx context.Context, r ResultRequest) (*Result, error) {
 	return ask[Result](ctx, c, http.MethodPost, "/result", nil, r)
 }
 
-// ResultFile is a file of a result.
+// ResultFile is a file of a job. Only those of completed jobs have a digest.
 type ResultFile struct {
 	Path   string `json:"path"`
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
 }
 
-// ResultFiles lists the files of a completed job.
+// ResultFiles lists the files of a job that is running, failed or completed.
 func (c *Client) ResultFiles(ctx context.Context, name string) ([]ResultFile, error) {
 	out, err := ask[struct {
 		Files []ResultFile `json:"files"`

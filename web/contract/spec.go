@@ -132,9 +132,13 @@ func (s *Spec) find(method, path string) (Operation, bool) {
 	return best, found
 }
 
-// fits reports whether an escaped path matches a template.
+// fits reports whether an escaped path matches a template. A parameter {path} at
+// its end takes all that is left, with its slashes.
 func fits(template, path string) bool {
 	want, got := strings.Split(template, "/"), strings.Split(path, "/")
+	if n := len(want); want[n-1] == "{path}" && len(got) > n {
+		got = append(got[:n-1:n-1], strings.Join(got[n-1:], "/"))
+	}
 	if len(want) != len(got) {
 		return false
 	}
@@ -155,6 +159,9 @@ func (s *Spec) content(place []string, contentType string) ([]string, bool) {
 		return nil, false
 	}
 	for _, name := range sortedKeys(s.at(place...)) {
+		if name == "*/*" {
+			return append(place, name), true
+		}
 		want, wantParams, err := mime.ParseMediaType(name)
 		if err != nil || want != got {
 			continue

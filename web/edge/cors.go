@@ -11,7 +11,7 @@ import (
 const (
 	corsMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
 	corsHeaders = "X-Api-Key, Content-Type, Range, If-Range, If-None-Match"
-	corsExposed = "Accept-Ranges, Allow, Content-Disposition, Content-Length, Content-Range, ETag, Retry-After, X-Log-Size, X-Request-Id"
+	corsExposed = "Accept-Ranges, Allow, Content-Disposition, Content-Length, Content-Range, ETag, Retry-After, X-Incomplete, X-Log-Size, X-Request-Id"
 	corsMaxAge  = "600"
 )
 

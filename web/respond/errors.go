@@ -24,6 +24,7 @@ var statuses = map[fault.Code]int{
 	fault.LinkExpired:          http.StatusForbidden,
 	fault.QuotaExceeded:        http.StatusForbidden,
 	fault.NotFound:             http.StatusNotFound,
+	fault.OutputRemoved:        http.StatusNotFound,
 	fault.MethodNotAllowed:     http.StatusMethodNotAllowed,
 	fault.JobAlreadyExists:     http.StatusConflict,
 	fault.JobNotCompleted:      http.StatusConflict,
@@ -155,7 +156,7 @@ func logCause(r *http.Request, code fault.Code, err error) {
 
 // dropBodyHeaders removes the headers of a body that will not be sent.
 func dropBodyHeaders(h http.Header) {
-	for _, name := range []string{"Content-Disposition", "Content-Encoding", "Content-Length", "Etag", "Last-Modified", "X-Log-Size"} {
+	for _, name := range []string{"Content-Disposition", "Content-Encoding", "Content-Length", "Etag", "Last-Modified", "X-Incomplete", "X-Log-Size"} {
 		h.Del(name)
 	}
 }

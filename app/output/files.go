@@ -1,0 +1,78 @@
+package output
+
+import (
+	"context"
+
+	"molrun/app"
+)
+
+// Entry is a file of a job.
+type Entry struct {
+	Path   string
+	Size   int64
+	SHA256 string // hex, "" if the file can still change
+}
+
+// Listing is the files of a job.
+type Listing struct {
+	Files      []Entry
+	Incomplete bool // the job is running
+	Truncated  bool // there are more files than a result may have
+}
+
+// Files lists the files of a job. Those of a batch are the files of its completed
+// rows, as <row>/<path>.
+func (o *Outputs) Files(ctx context.Context, by app.Caller, name string) (l *Listing, err error) {
+	err = o.visit(ctx, by, name, func(s source) (err error) {
+		if s.job.IsBatch() {
+			l, err = o.batchFiles(ctx, s.job)
+			return err
+		}
+		l, err = s.files()
+		return err
+	})
+	return l, err
+}
+
+func (s source) files() (*Listing, error) {
+	l := &Listing{Files: []Entry{}, Incomplete: s.job.Status == app.Running}
+	if s.manifest != nil {
+		for _, f := range s.manifest.Files {
+			l.Files = append(l.Files, Entry{f.Name, f.Size, f.SHA256})
+		}
+		return l, nil
+	}
+	all, err := s.live.list(func(name string, size int64) {
+		l.Files = append(l.Files, Entry{Path: name, Size: size})
+	})
+	l.Truncated = !all
+	return l, err
+}
+
+func (o *Outputs) batchFiles(ctx context.Context, batch *app.Job) (*Listing, error) {
+	var rows []*app.Job
+	err := o.store.View(ctx, func(tx app.Tx) error {
+		rows = nil
+		for row, err := range tx.Subjobs(batch.ID, app.Completed) {
+			if err != nil {
+				return err
+			}
+			rows = append(rows, row)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	l := &Listing{Files: []Entry{}, Incomplete: !batch.Status.Finished()}
+	for _, row := range rows {
+		manifest, err := o.blobs.Manifest(row.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range manifest.Files {
+			l.Files = append(l.Files, Entry{row.Name + "/" + f.Name, f.Size, f.SHA256})
+		}
+	}
+	return l, nil
+}

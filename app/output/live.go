@@ -1,0 +1,211 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"sort"
+	"strings"
+	"syscall"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"molrun/app/task"
+)
+
+// Bounds of a listing of an output directory that is not inspected yet. They are
+// those of a result.
+const (
+	maxEntries = 100_000
+	maxDepth   = 64 // of directories
+)
+
+// live is the output directory of an attempt without a result. Its program may
+// be changing it, and means no good: it puts links, pipes and devices where
+// files were, while they are opened. So a path is opened name by name, each from
+// the directory before, no name may be a link, and no open waits.
+type live struct{ dir *os.File }
+
+// openLive opens the output directory of an attempt, fs.ErrNotExist if there is
+// none. If its task runs on other machines, home is a link that the service made
+// to where they see it. A result that is being collected is in jobDir.
+func openLive(jobDir, home string) (*live, error) {
+	if target, err := os.Readlink(home); err == nil {
+		home = target
+	}
+	out, err := openBelow(home, path.Join(task.WorkDir, task.OutDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		out, err = openBelow(jobDir, resultDir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &live{out}, nil
+}
+
+// resultDir is where a job's directory keeps a result.
+const resultDir = "result"
+
+// openBelow opens a directory below another, which may not be a link either.
+func openBelow(dir, below string) (*os.File, error) {
+	fd, err := openAt(unix.AT_FDCWD, dir, unix.O_DIRECTORY)
+	if err != nil {
+		return nil, err
+	}
+	top := live{os.NewFile(uintptr(fd), dir)}
+	defer top.Close()
+	return top.open(below, unix.O_DIRECTORY)
+}
+
+func (l *live) Close() error { return l.dir.Close() }
+
+// open opens a path below the directory.
+func (l *live) open(name string, flags int) (*os.File, error) {
+	if !fs.ValidPath(name) || strings.IndexByte(name, 0) >= 0 {
+		return nil, fs.ErrNotExist
+	}
+	at := int(l.dir.Fd())
+	names := strings.Split(name, "/")
+	for i, n := range names {
+		more := unix.O_DIRECTORY
+		if i == len(names)-1 {
+			more = flags
+		}
+		fd, err := openAt(at, n, more)
+		if i > 0 {
+			unix.Close(at) // only read from
+		}
+		if err != nil {
+			return nil, err
+		}
+		at = fd
+	}
+	runtime.KeepAlive(l.dir)
+	return os.NewFile(uintptr(at), name), nil
+}
+
+// openAt opens one name. A link in its place is as good as nothing.
+func openAt(dir int, name string, flags int) (int, error) {
+	for {
+		fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC|flags, 0)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case err == nil:
+			return fd, nil
+		case refusedByName(err):
+			return 0, fs.ErrNotExist
+		}
+		return 0, fmt.Errorf("open %s: %w", filepath.Base(name), err)
+	}
+}
+
+// refusedByName reports whether an open failed because of what a program has put
+// there: a link, a socket, a file in place of a directory, no permission.
+func refusedByName(err error) bool {
+	for _, e := range []error{unix.ELOOP, unix.ENOTDIR, unix.ENXIO, unix.ENODEV, unix.EACCES, unix.EPERM, unix.ENAMETOOLONG, unix.ENOENT} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// file opens a file of the program's own.
+func (l *live) file(name string) (*os.File, *unix.Stat_t, error) {
+	f, err := l.open(name, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	var info unix.Stat_t
+	err = unix.Fstat(int(f.Fd()), &info)
+	if err == nil && !isOwn(&info) {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, &info, nil
+}
+
+// isOwn reports whether something is a regular file without another name. One
+// with several may be somebody else's, to which the program made a hard link; a
+// result has it if all names are the program's, which shows when it has ended.
+func isOwn(info *unix.Stat_t) bool {
+	return info.Mode&unix.S_IFMT == unix.S_IFREG && info.Nlink == 1
+}
+
+// list calls visit with the path and size of every file, sorted by directory. It
+// reports whether these are all.
+func (l *live) list(visit func(name string, size int64)) (all bool, err error) {
+	w := walk{l, visit, maxEntries}
+	if err := w.dir("", 0); err != nil {
+		return false, err
+	}
+	return w.left > 0, nil
+}
+
+type walk struct {
+	*live
+	visit func(name string, size int64)
+	left  int // entries that may still be looked at
+}
+
+func (w *walk) dir(dir string, depth int) error {
+	f, err := w.open(path.Join(".", dir), unix.O_DIRECTORY)
+	if errors.Is(err, fs.ErrNotExist) || depth > maxDepth {
+		return nil // gone since, or no directory any more
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	names, err := w.names(f)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		var info unix.Stat_t
+		switch err := unix.Fstatat(int(f.Fd()), name, &info, unix.AT_SYMLINK_NOFOLLOW); {
+		case err != nil: // gone since
+		case info.Mode&unix.S_IFMT == unix.S_IFDIR:
+			if err := w.dir(path.Join(dir, name), depth+1); err != nil {
+				return err
+			}
+		case isOwn(&info):
+			w.visit(path.Join(dir, name), info.Size)
+		}
+	}
+	return nil
+}
+
+// names lists a directory in pieces, so that one with millions of names is not
+// read to its end.
+func (w *walk) names(f *os.File) (names []string, err error) {
+	for w.left > 0 {
+		piece, err := f.Readdirnames(min(w.left, 1024))
+		w.left -= len(piece)
+		for _, name := range piece {
+			if showable(name) {
+				names = append(names, name)
+			}
+		}
+		if len(piece) == 0 || err != nil {
+			break
+		}
+	}
+	sort.Strings(names)
+	return names, nil
+}
+
+// showable reports whether clients can ask for a name. Any other gets another
+// name in the result.
+func showable(name string) bool {
+	return utf8.ValidString(name) && strings.IndexFunc(name, func(r rune) bool { return unicode.IsControl(r) || r == '\\' }) < 0
+}
