@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"molrun/app/eta"
 	"molrun/app/fault"
 	"molrun/app/unit"
 )
@@ -140,7 +141,7 @@ func (j *Job) release() {
 // Finish records how an attempt ended: the job is COMPLETED, FAILED, or QUEUED
 // again if the attempt was lost and retries remain. It is idempotent.
 func (s *Runs) Finish(ctx context.Context, id JobID, attempt int, e Ending) error {
-	s.live.setProgress(id, nil)
+	s.live.end(id)
 	err := s.attempt(ctx, id, attempt, func(j *Job) { j.finish(e, s.now()) })
 	s.wakeRunner()
 	return err
@@ -151,6 +152,15 @@ func (s *Runs) FinalRecord(j *Job, e Ending) (Record, error) {
 	final := *j
 	final.finish(e, s.now())
 	return final.Encode()
+}
+
+// learn adds the job's run time to the history. A later attempt may have continued an
+// earlier one, so it is not comparable.
+func (j *Job) learn(tx Tx) error {
+	if j.Status != Completed || j.Attempts != 1 || j.Private.Class == "" || j.Metrics == nil {
+		return nil
+	}
+	return tx.AddRun(j.Private.Class, eta.Run{Size: j.Private.Size, Seconds: j.Metrics.RunSeconds})
 }
 
 // attempt runs fn on a claimed job's current attempt. If that is over, or the
@@ -170,6 +180,9 @@ func (s *Runs) attempt(ctx context.Context, id JobID, attempt int, fn func(*Job)
 		fn(j)
 		batch, err := putChanged(tx, j, from)
 		if err != nil {
+			return err
+		}
+		if err := j.learn(tx); err != nil {
 			return err
 		}
 		told, err := s.settle(tx)

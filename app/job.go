@@ -105,6 +105,8 @@ type Private struct {
 	Row        int                 `json:"row,omitempty"`        // its place in the batch, from 0
 	Needs      placement.Resources `json:"needs"`
 	LimitOf    string              `json:"limitOf,omitempty"` // whose limit MaxRuntime is, such as "the partition main"; "": the algorithm's, or as asked
+	Class      string              `json:"class,omitempty"`   // of comparable runs; older versions stored none
+	Size       float64             `json:"size,omitempty"`    // as the algorithm file computes it
 	Retries    int                 `json:"retries,omitempty"` // how many lost attempts may be repeated
 	Lost       int                 `json:"lost,omitempty"`    // lost attempts since submission or retry
 	References []Reference         `json:"sources,omitempty"`

@@ -13,6 +13,7 @@ import (
 type liveStates struct {
 	mu       sync.Mutex
 	progress map[JobID]Progress
+	running  map[JobID]*runningJob
 	reasons  map[JobID]eta.Reason
 	outlooks map[string]Outlook // by executor; the map is never changed
 }
@@ -24,7 +25,55 @@ type Outlook interface {
 	Queue(id JobID, now time.Time) (eta.Queue, eta.Reason, bool)
 }
 
-func (l *liveStates) setProgress(id JobID, p *Progress) {
+// runningJob is what tells when a job will end.
+type runningJob struct {
+	started     time.Time
+	estimate    eta.Estimate
+	basis       string    // of the estimate
+	first, last eta.Point // of its progress; a first attempt begins with none
+}
+
+// begin notes that a job runs.
+func (l *liveStates) begin(j *Job, e eta.Estimate) {
+	r := &runningJob{started: j.StartedAt.Time, estimate: e, basis: e.Basis(j.Type, j.Version)}
+	if j.Attempts == 1 {
+		r.first = eta.Point{At: r.started}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.running == nil {
+		l.running = map[JobID]*runningJob{}
+	}
+	l.running[j.ID] = r
+}
+
+// end notes that an attempt is over.
+func (l *liveStates) end(id JobID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.progress, id)
+	delete(l.running, id)
+}
+
+// left returns how long a job still runs, by its progress if there is enough, else by
+// past runs; basis "" is unknown.
+func (l *liveStates) left(id JobID, now time.Time) (seconds float64, basis string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.running[id]
+	if r == nil {
+		return 0, ""
+	}
+	if seconds, known := eta.LeftBy(r.first, r.last, now); known {
+		return seconds, "progress"
+	}
+	if seconds, known := r.estimate.Left(max(0, now.Sub(r.started).Seconds())); known {
+		return seconds, r.basis
+	}
+	return 0, ""
+}
+
+func (l *liveStates) setProgress(id JobID, p *Progress, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p == nil {
@@ -35,6 +84,12 @@ func (l *liveStates) setProgress(id JobID, p *Progress) {
 		l.progress = map[JobID]Progress{}
 	}
 	l.progress[id] = *p
+	if r := l.running[id]; r != nil {
+		r.last = eta.Point{At: now, Fraction: p.Fraction}
+		if r.first.At.IsZero() || r.last.Fraction < r.first.Fraction {
+			r.first = r.last
+		}
+	}
 }
 
 func (l *liveStates) setReasons(reasons map[JobID]eta.Reason) {

@@ -9,6 +9,7 @@ import (
 
 	"molrun/app/algorithm"
 	"molrun/app/apikey"
+	"molrun/app/eta"
 	"molrun/app/fault"
 	"molrun/app/naming"
 	"molrun/app/nearest"
@@ -295,12 +296,36 @@ func (p *plan) job(name string, r row) *Job {
 			AsksTime:   p.asksTime,
 			Definition: p.algorithm.Digest,
 			Needs:      r.needs,
+			Class:      p.class(r),
+			Size:       p.size(r),
 			LimitOf:    r.limitOf,
 			Retries:    p.algorithm.Retries,
 			References: r.references,
 			QueuedAt:   now,
 		},
 	}
+}
+
+// class says which other jobs run like that of a row, "" for a batch.
+func (p *plan) class(r row) string {
+	if r.normalized == nil {
+		return ""
+	}
+	where := p.router.Placement(p.algorithm, r.executor, p.by.routed(), r.needs)
+	c := eta.Class{
+		Type: p.algorithm.Type, Version: p.algorithm.Version, Executor: r.executor,
+		Where: []string{where.Partition, where.Constraint}, GPUs: r.needs.GPUs, Formula: p.algorithm.SizeFormula(),
+	}
+	return c.Name()
+}
+
+// size returns the size of a row's job, 0 if it is unknown.
+func (p *plan) size(r row) float64 {
+	files := map[string]int64{}
+	for _, ref := range r.references {
+		files[ref.Setting] = ref.Size
+	}
+	return p.algorithm.Size(r.normalized, files)
 }
 
 // compact returns the settings as sent, without white space.

@@ -24,7 +24,35 @@ type Runs struct{ *core }
 
 // Active returns the claimed jobs, oldest first.
 func (s *Runs) Active(ctx context.Context) ([]*Job, error) {
-	return collect(ctx, s.store, Tx.Active)
+	jobs, err := collect(ctx, s.store, Tx.Active)
+	if err != nil {
+		return nil, err
+	}
+	return jobs, s.follow(ctx, jobs...)
+}
+
+// follow notes when running jobs are expected to end.
+func (s *Runs) follow(ctx context.Context, jobs ...*Job) error {
+	known := map[string]*eta.History{}
+	err := s.store.View(ctx, func(tx Tx) error {
+		for _, j := range jobs {
+			if j.Status != Running || known[j.Private.Class] != nil {
+				continue
+			}
+			runs, err := tx.Runs(j.Private.Class)
+			if err != nil {
+				return err
+			}
+			known[j.Private.Class] = eta.NewHistory(runs)
+		}
+		return nil
+	})
+	for _, j := range jobs {
+		if h := known[j.Private.Class]; j.Status == Running && err == nil {
+			s.live.begin(j, h.Estimate(j.Private.Size))
+		}
+	}
+	return err
 }
 
 // collect returns all items of a walk in one transaction.
@@ -105,7 +133,15 @@ func (s *Runs) SetHandle(ctx context.Context, id JobID, attempt int, h Handle) e
 
 // Started records that the attempt's process runs.
 func (s *Runs) Started(ctx context.Context, id JobID, attempt int, at time.Time) error {
-	return s.attempt(ctx, id, attempt, func(j *Job) { j.start(at) })
+	var started Job
+	err := s.attempt(ctx, id, attempt, func(j *Job) {
+		j.start(at)
+		started = *j
+	})
+	if err != nil || started.ID == "" {
+		return err
+	}
+	return s.follow(ctx, &started)
 }
 
 // Reject fails a queued job that can never start here.
@@ -192,7 +228,7 @@ func (s *Runs) AlgorithmOf(ctx context.Context, j *Job) (*algorithm.File, error)
 func (s *Runs) InputPath(ref Reference) (string, error) { return s.referencePath(ref) }
 
 // SetProgress records the last progress of a running program; nil forgets it.
-func (s *Runs) SetProgress(id JobID, p *Progress) { s.live.setProgress(id, p) }
+func (s *Runs) SetProgress(id JobID, p *Progress) { s.live.setProgress(id, p, s.now()) }
 
 // SetWaitReasons records why jobs wait. It replaces all earlier reasons.
 func (s *Runs) SetWaitReasons(reasons map[JobID]eta.Reason) { s.live.setReasons(reasons) }

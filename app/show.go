@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 
 	"molrun/app/eta"
 	"molrun/app/strictjson"
@@ -17,12 +18,25 @@ func (s *Jobs) Show(j StoredJob) Record {
 	progress, runs := s.live.progress[j.ID]
 	s.live.mu.Unlock()
 	switch status, hasReason := statusOf(j.JSON); {
-	case runs && status == Running:
-		return strictjson.Append(j.JSON, "progress", progress)
+	case status == Running:
+		shown := j.JSON
+		if runs {
+			shown = strictjson.Append(shown, "progress", progress)
+		}
+		return s.showLeft(j.ID, shown)
 	case status == Queued:
 		return s.showWaiting(j, hasReason)
 	}
 	return j.JSON
+}
+
+// showLeft adds to the record of a running job how long it still runs, if that is known.
+func (s *Jobs) showLeft(id JobID, shown Record) Record {
+	left, basis := s.live.left(id, s.now())
+	if basis == "" {
+		return shown
+	}
+	return strictjson.Append(strictjson.Append(shown, "etaSeconds", int64(math.Round(left))), "etaBasis", basis)
 }
 
 // showWaiting adds to the record of a queued job why it waits, unless the record says

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"molrun/app/apikey"
+	"molrun/app/eta"
 	"molrun/app/placement"
 	"molrun/app/sortid"
 	"molrun/app/unit"
@@ -109,6 +110,11 @@ type Tx interface {
 	Organizations() ([]string, error)
 	// Usage walks the usage by user, algorithm and day.
 	Usage() iter.Seq2[UsageShare, error]
+
+	// Runs returns the last runs of a class, oldest first; they outlive their jobs.
+	Runs(class string) ([]eta.Run, error)
+	// AddRun adds one, and forgets the oldest if there are more than eta.MaxRuns.
+	AddRun(class string, r eta.Run) error
 
 	// Stamp returns the time stored by the last PutStamp, zero if none.
 	Stamp() (time.Time, error)

@@ -59,6 +59,8 @@ func goldenJob() *app.Job {
 		PinnedBy:   "carl@lab.example",
 		PinnedAt:   unit.At(testID(3).Time()),
 		Needs:      placement.Resources{CPUs: 2, MemoryBytes: 1 << 30, GPUs: 1},
+		Class:      "cg-idp 1 local 0a1b2c3d",
+		Size:       1.5e6,
 		Retries:    1,
 		Lost:       1,
 		References: []app.Reference{{Setting: "fasta", Upload: app.UploadID(jobIDText(5)), Generation: 2, Job: jobID(6), Path: "out.pdb", Size: 99}},

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"math"
 
 	"molrun/app"
+	"molrun/app/eta"
 	"molrun/app/fault"
 	"molrun/app/placement"
 	"molrun/app/sortid"
@@ -265,4 +267,37 @@ func jobUnsettled(id sortid.ID, j *app.Job) []kv.Entry {
 		return nil
 	}
 	return []kv.Entry{{Key: kv.Key{}.ID(id)}}
+}
+
+// metaRuns begins the keys of the run times of past jobs; the class follows.
+const metaRuns = "runs "
+
+// runSize is the bytes of a run: size and seconds.
+const runSize = 16
+
+// Runs returns the last runs of a class.
+func (t tx) Runs(class string) ([]eta.Run, error) {
+	value := t.Bucket(kv.Meta).Get([]byte(metaRuns + class))
+	if len(value)%runSize != 0 {
+		return nil, fmt.Errorf("the run times of %s have %d bytes", class, len(value))
+	}
+	runs := make([]eta.Run, 0, len(value)/runSize)
+	for ; len(value) > 0; value = value[runSize:] {
+		runs = append(runs, eta.Run{Size: float64At(value), Seconds: float64At(value[runSize/2:])})
+	}
+	return runs, nil
+}
+
+func float64At(b []byte) float64 { return math.Float64frombits(binary.BigEndian.Uint64(b)) }
+
+// AddRun adds a run to its class.
+func (t tx) AddRun(class string, r eta.Run) error {
+	key := []byte(metaRuns + class)
+	value := t.Bucket(kv.Meta).Get(key)
+	if over := len(value) - (eta.MaxRuns-1)*runSize; over > 0 {
+		value = value[over:]
+	}
+	value = bytes.Clone(value)
+	value = binary.BigEndian.AppendUint64(value, math.Float64bits(r.Size))
+	return t.Replace(kv.Meta, key, binary.BigEndian.AppendUint64(value, math.Float64bits(r.Seconds)))
 }

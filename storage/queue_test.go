@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"molrun/app"
+	"molrun/app/eta"
 	"molrun/app/placement"
 	"molrun/storage/kv"
 )
@@ -105,4 +106,24 @@ func BenchmarkClaims(b *testing.B) {
 			}
 		})
 	}
+}
+
+func TestRunsAreTheLastOfTheirClass(t *testing.T) {
+	s := openNew(t)
+	const more = eta.MaxRuns + 5
+	for i := range more {
+		update(t, s, func(tx app.Tx) error {
+			return errors.Join(tx.AddRun("a", eta.Run{Size: float64(i), Seconds: float64(2 * i)}), tx.AddRun("b", eta.Run{Seconds: 0.5}))
+		})
+	}
+	view(t, s, func(tx app.Tx) error {
+		runs, err := tx.Runs("a")
+		if err != nil || len(runs) != eta.MaxRuns || runs[0] != (eta.Run{Size: 5, Seconds: 10}) || runs[len(runs)-1] != (eta.Run{Size: more - 1, Seconds: 2 * (more - 1)}) {
+			t.Errorf("runs of a: %v, %v", runs, err)
+		}
+		if runs, err := tx.Runs("c"); err != nil || len(runs) != 0 {
+			t.Errorf("runs of c: %v, %v", runs, err)
+		}
+		return nil
+	})
 }

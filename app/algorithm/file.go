@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"molrun/app/algorithm/formula"
 	"molrun/app/algorithm/results"
 	"molrun/app/placement"
 	"molrun/app/protocol"
@@ -36,6 +37,7 @@ type File struct {
 
 	schema    json.RawMessage // of the settings
 	resources resources
+	size      *formula.Formula // nil: none
 	env       []variable
 	steps     []step
 	checker   *checker // nil: none

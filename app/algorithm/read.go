@@ -39,7 +39,7 @@ var (
 var topKeys = []string{
 	"format", "type", "version", "default", "title", "description", "cite", "categories", "functions",
 	"executor", "retries", "resumable", "max_runtime", "parameters", "resources", "slurm", "sandbox", "env",
-	"command", "stdout", "steps", "validate", "metrics", "failures", "example",
+	"command", "stdout", "steps", "validate", "metrics", "failures", "example", "estimate",
 }
 
 // Parse reads an algorithm file and finds every mistake in it, each with its
@@ -103,6 +103,7 @@ func readFile(r *tomltree.Reader, a *File) {
 	a.MaxRuntime = readMaxRuntime(r)
 	a.Parameters = readParameters(r)
 	a.resources = readResources(r, a.Parameters)
+	a.size = readEstimate(r, a.Parameters)
 	a.Placement = readPlacement(r)
 	a.Sandbox = readSandbox(r)
 	a.env = readEnvironment(r, a.Parameters)

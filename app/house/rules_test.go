@@ -27,8 +27,9 @@ var rules = map[string]rule{
 
 	".": {own: []string{"app/cli"}},
 
-	"app/algorithm":           {own: []string{"app/algorithm/command", "app/algorithm/results", "app/algorithm/schema", "app/algorithm/validator"}, loop: 8},
+	"app/algorithm":           {own: []string{"app/algorithm/command", "app/algorithm/formula", "app/algorithm/results", "app/algorithm/schema", "app/algorithm/validator"}, loop: 8},
 	"app/algorithm/command":   {},
+	"app/algorithm/formula":   {},
 	"app/algorithm/results":   {},
 	"app/algorithm/schema":    {others: []string{"santhosh-tekuri/jsonschema"}},
 	"app/algorithm/validator": {},

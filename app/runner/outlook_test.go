@@ -100,3 +100,108 @@ func TestDrainedServiceIsWhatBlocksEveryJob(t *testing.T) {
 		w.until(fmt.Sprint("job", n-1), app.Running, app.Completed)
 	})
 }
+
+// learn runs a job for each number of steps, a second for each step.
+func (w *world) learn(steps ...int) {
+	w.t.Helper()
+	for i, n := range steps {
+		name := fmt.Sprintf("past%d-%d", n, i)
+		w.submit(ann, name, fmt.Sprintf(`{"steps":%d}`, n))
+		w.finished(name)
+	}
+}
+
+// bySteps plays tasks whose name ends in the number of seconds that they run.
+func bySteps(name string, _ int) script {
+	seconds := 0
+	for _, c := range name {
+		if c >= '0' && c <= '9' {
+			seconds = 10*seconds + int(c-'0')
+		} else if seconds > 0 {
+			break
+		}
+	}
+	return script{runs: time.Duration(seconds) * time.Second, cause: app.CauseDone}
+}
+
+func (w *world) wantLeft(name string, seconds, within int64, basis string) {
+	w.t.Helper()
+	r := w.job(name)
+	if r.Left == nil || *r.Left < seconds-within || *r.Left > seconds+within || r.Basis != basis {
+		left := "unknown"
+		if r.Left != nil {
+			left = fmt.Sprint(*r.Left)
+		}
+		w.t.Errorf("%s runs for another %s s by %q, want %d by %q", name, left, r.Basis, seconds, basis)
+	}
+}
+
+func TestRunningJobSaysHowLongItStillRuns(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.play(bySteps)
+		w.start()
+		w.learn(60, 120)
+		w.submit(ann, "new600", `{"steps":600}`)
+		w.until("new600", app.Running)
+		if r := w.job("new600"); r.Left != nil || r.Basis != "" {
+			t.Errorf("by two runs: %d s, %q", *r.Left, r.Basis)
+		}
+		w.learn(240)
+		w.submit(ann, "next1200", `{"steps":1200}`)
+		w.until("next1200", app.Running)
+		w.wantLeft("next1200", 1200, 2, "3 runs of sim 1")
+		time.Sleep(10 * time.Second)
+		w.wantLeft("next1200", 1190, 2, "3 runs of sim 1")
+		time.Sleep(290 * time.Second)
+		w.wantLeft("next1200", 900, 2, "progress")
+		w.finished("next1200")
+		if r := w.job("next1200"); r.Left != nil {
+			t.Errorf("a completed job still runs for %d s", *r.Left)
+		}
+	})
+}
+
+func TestRestartedServiceKnowsHowLongJobsStillRun(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.play(bySteps)
+		stop := w.start()
+		w.learn(100, 200, 400)
+		w.submit(ann, "new1000", `{"steps":1000}`)
+		w.until("new1000", app.Running)
+		stop()
+		w.Service = w.service(simFile)
+		w.jobs = w.Service.Runs
+		w.start()
+		time.Sleep(5 * time.Second)
+		w.wantLeft("new1000", 995, 3, "3 runs of sim 1")
+	})
+}
+
+// Jobs that fail, or that a second attempt may have continued, tell nothing.
+func TestOnlyCompletedFirstAttemptsAreHistory(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.play(func(name string, attempt int) script {
+			s := script{runs: time.Minute, cause: app.CauseDone}
+			switch {
+			case name[0] == 'f':
+				s.cause, s.exitCode = app.CauseExit, 1
+			case name[0] == 'l' && attempt == 1:
+				s.cause = ""
+			}
+			return s
+		})
+		w.start()
+		for i := range 3 {
+			for _, kind := range []string{"fails", "lost"} {
+				name := fmt.Sprint(kind, i)
+				w.submit(ann, name, `{}`)
+				w.finished(name)
+			}
+		}
+		w.submit(ann, "new", `{}`)
+		w.until("new", app.Running)
+		if r := w.job("new"); r.Left != nil {
+			t.Errorf("by failed and repeated jobs: %d s, %q", *r.Left, r.Basis)
+		}
+	})
+}

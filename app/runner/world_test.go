@@ -55,6 +55,14 @@ minimum = 0
 default = 0
 
 [[parameters]]
+name = "steps"
+type = "integer"
+minimum = 0
+
+[estimate]
+size = "settings.steps"
+
+[[parameters]]
 name = "sequence"
 file = [".fasta", ".fa.gz"]
 
@@ -224,6 +232,8 @@ type record struct {
 	app.Job
 	Progress *app.Progress `json:"progress"`
 	Queue    eta.Queue     `json:"queue"`
+	Left     *int64        `json:"etaSeconds"`
+	Basis    string        `json:"etaBasis"`
 }
 
 func (w *world) read(rec app.Record) record {

@@ -1,0 +1,133 @@
+package eta
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// MaxRuns is how many runs of a class are remembered: the last ones.
+const MaxRuns = 64
+
+const (
+	// minRuns is how many runs an estimate needs.
+	minRuns = 3
+	// nearest is how many runs an estimate is made of: those of the most similar size.
+	nearest = 15
+	// apart is the least ratio of two sizes that says how time grows with size.
+	apart = 1.2
+	// steepest is the strongest growth: time in proportion to size to that power.
+	steepest = 3
+)
+
+// Run is a finished run. Runs of one class are comparable: of the same program, on
+// machines of the same kind.
+type Run struct {
+	Size    float64 // as the algorithm's file computes it; 0: unknown
+	Seconds float64
+}
+
+// History is what is known of the runs of a class.
+type History struct {
+	runs  []Run
+	power float64 // with which time grows with size over all
+}
+
+// NewHistory learns from runs of one class.
+func NewHistory(runs []Run) *History { return &History{runs: runs, power: growth(runs, 1)} }
+
+// Estimate returns what the history says of a run of this size; nothing if it has
+// too few runs.
+func (h *History) Estimate(size float64) Estimate {
+	if h == nil {
+		return Estimate{}
+	}
+	scaled := h.scaled(size)
+	if len(scaled) < minRuns {
+		return Estimate{}
+	}
+	slices.Sort(scaled)
+	return Estimate{seconds: scaled}
+}
+
+// scaled returns how long the runs of the most similar sizes would have taken at this
+// size. If the size is unknown, it returns the runs of unknown size.
+func (h *History) scaled(size float64) []float64 {
+	var all []float64
+	if size <= 0 {
+		for _, r := range h.runs {
+			if r.Size <= 0 {
+				all = append(all, r.Seconds)
+			}
+		}
+		return all
+	}
+	sized := slices.DeleteFunc(slices.Clone(h.runs), func(r Run) bool { return r.Size <= 0 })
+	slices.SortStableFunc(sized, func(a, b Run) int { return cmp.Compare(distance(a.Size, size), distance(b.Size, size)) })
+	sized = sized[:min(nearest, len(sized))]
+	power := growth(sized, h.power)
+	for _, r := range sized {
+		all = append(all, r.Seconds*math.Pow(size/r.Size, power))
+	}
+	return all
+}
+
+func distance(a, b float64) float64 { return math.Abs(math.Log(a / b)) }
+
+// growth returns the median slope between all pairs of runs, in logarithms
+// (Theil-Sen), and fallback if their sizes hardly differ.
+func growth(runs []Run, fallback float64) float64 {
+	var slopes []float64
+	for i, a := range runs {
+		for _, b := range runs[:i] {
+			if a.Size > 0 && b.Size > 0 && a.Seconds > 0 && b.Seconds > 0 && distance(a.Size, b.Size) >= math.Log(apart) {
+				slopes = append(slopes, math.Log(a.Seconds/b.Seconds)/math.Log(a.Size/b.Size))
+			}
+		}
+	}
+	if len(slopes) < minRuns {
+		return fallback
+	}
+	slices.Sort(slopes)
+	return min(max(median(slopes), 0), steepest)
+}
+
+// median returns the middle of sorted numbers.
+func median(sorted []float64) float64 {
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// Estimate is what past runs say of how long a job runs.
+type Estimate struct {
+	seconds []float64 // how long each would have taken, sorted; empty: unknown
+}
+
+// Known reports whether there is an estimate.
+func (e Estimate) Known() bool { return len(e.seconds) > 0 }
+
+// Runs returns how many runs the estimate is made of.
+func (e Estimate) Runs() int { return len(e.seconds) }
+
+// Basis says what the estimate is made of, "" if there is none.
+func (e Estimate) Basis(typ, version string) string {
+	if !e.Known() {
+		return ""
+	}
+	return fmt.Sprintf("%d runs of %s %s", len(e.seconds), typ, version)
+}
+
+// Seconds returns the median run time.
+func (e Estimate) Seconds() float64 { return median(e.seconds) }
+
+// Left returns how long a job still runs that has run for some time: the median of the
+// runs that took longer; false if these are too few.
+func (e Estimate) Left(elapsed float64) (seconds float64, known bool) {
+	longer, _ := slices.BinarySearch(e.seconds, elapsed)
+	rest := e.seconds[longer:]
+	if len(rest) < minRuns {
+		return 0, false
+	}
+	return median(rest) - elapsed, true
+}

@@ -1,0 +1,138 @@
+package eta
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+func runs(of ...float64) (all []Run) {
+	for i := 0; i < len(of); i += 2 {
+		all = append(all, Run{Size: of[i], Seconds: of[i+1]})
+	}
+	return all
+}
+
+func TestEstimate(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		runs    []Run
+		size    float64
+		seconds float64 // 0: unknown
+		n       int
+	}{
+		{"nothing", nil, 5, 0, 0},
+		{"too few", runs(0, 10, 0, 20), 0, 0, 0},
+		{"without sizes", runs(0, 10, 0, 20, 0, 90), 0, 20, 3},
+		{"even number", runs(0, 10, 0, 20, 0, 40, 0, 90), 0, 30, 4},
+		{"one size", runs(100, 10, 100, 20, 100, 30), 100, 20, 3},
+		{"one size, in proportion", runs(100, 10, 100, 20, 100, 30), 300, 60, 3},
+		{"in proportion", runs(100, 10, 200, 20, 400, 40), 1000, 100, 3},
+		{"square", runs(1, 1, 2, 4, 4, 16, 8, 64), 16, 256, 4},
+		{"hardly at all", runs(1, 5, 2, 5, 4, 5), 100, 5, 3},
+		{"an outlier", runs(1, 1, 2, 2, 4, 4, 8, 8, 16, 1600), 32, 32, 5},
+		{"faster if larger is chance", runs(1, 8, 2, 4, 4, 2), 4, 4, 3},
+		{"unknown size among known", runs(100, 10, 100, 20, 100, 30), 0, 0, 0},
+		{"known size among unknown", runs(0, 10, 0, 20, 0, 30), 100, 0, 0},
+	} {
+		e := NewHistory(tt.runs).Estimate(tt.size)
+		if e.Known() != (tt.seconds > 0) || e.Runs() != tt.n {
+			t.Errorf("%s: known %v of %d runs, want %d", tt.name, e.Known(), e.Runs(), tt.n)
+			continue
+		}
+		if e.Known() && math.Abs(e.Seconds()-tt.seconds) > 1e-6*tt.seconds {
+			t.Errorf("%s: %v s, want %v", tt.name, e.Seconds(), tt.seconds)
+		}
+	}
+	var none *History
+	if none.Estimate(1).Known() || (Estimate{}).Basis("a", "1") != "" {
+		t.Error("no history gives an estimate")
+	}
+}
+
+// The nearest runs count, so a law that changes with the size is followed.
+func TestEstimateFollowsAFixedCostOfSmallRuns(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	law := func(size float64) float64 { return 5 + size/1000 }
+	var past []Run
+	for range MaxRuns {
+		size := math.Exp(r.Float64()*math.Log(1e5)) * 10
+		past = append(past, Run{size, law(size) * math.Exp(r.NormFloat64()*0.1)})
+	}
+	h := NewHistory(past)
+	for _, size := range []float64{20, 1e3, 3e4, 1e6} {
+		if got, want := h.Estimate(size).Seconds(), law(size); math.Abs(got/want-1) > 0.35 {
+			t.Errorf("size %v: %.1f s, want about %.1f", size, got, want)
+		}
+	}
+}
+
+func TestBasisNamesRunsAndProgram(t *testing.T) {
+	e := NewHistory(runs(0, 1, 0, 2, 0, 3)).Estimate(0)
+	if got, want := e.Basis("vina", "1.2.3"), "3 runs of vina 1.2.3"; got != want {
+		t.Errorf("basis %q, want %q", got, want)
+	}
+}
+
+func TestLeftIsThatOfRunsThatTookLonger(t *testing.T) {
+	e := NewHistory(runs(0, 10, 0, 20, 0, 30, 0, 40, 0, 50)).Estimate(0)
+	for elapsed, want := range map[float64]float64{0: 30, 5: 25, 15: 20, 25: 15, 30: 10} {
+		if got, known := e.Left(elapsed); !known || got != want {
+			t.Errorf("after %v s: %v %v, want %v", elapsed, got, known, want)
+		}
+	}
+	if got, known := e.Left(31); known {
+		t.Errorf("of two runs that took longer: %v", got)
+	}
+}
+
+func TestLeftByProgress(t *testing.T) {
+	at := func(seconds int, fraction float64) Point { return Point{time.Unix(int64(1000+seconds), 0), fraction} }
+	for _, tt := range []struct {
+		name     string
+		from, to Point
+		now      int
+		left     float64
+		known    bool
+	}{
+		{"half", at(0, 0), at(10, 0.5), 10, 10, true},
+		{"some time ago", at(0, 0), at(10, 0.5), 14, 6, true},
+		{"resumed", at(0, 0.8), at(10, 0.9), 10, 10, true},
+		{"too little", at(0, 0), at(10, 0.01), 10, 0, false},
+		{"none", at(0, 0), Point{}, 10, 0, false},
+		{"overdue", at(0, 0), at(10, 0.5), 21, 0, false},
+		{"done", at(0, 0), at(10, 1), 21, 0, true},
+		{"backwards", at(0, 0.5), at(10, 0.4), 10, 0, false},
+	} {
+		left, known := LeftBy(tt.from, tt.to, at(tt.now, 0).At)
+		if known != tt.known || known && math.Abs(left-tt.left) > 1e-9 {
+			t.Errorf("%s: %v %v, want %v %v", tt.name, left, known, tt.left, tt.known)
+		}
+	}
+}
+
+func TestClassSeparatesWhatIsNotComparable(t *testing.T) {
+	base := Class{Type: "vina", Version: "1", Executor: "slurm", Where: []string{"main", ""}, Formula: "settings.n"}
+	if got, want := base.Name(), "vina 1 slurm/main 0d0b9e1e"; got[:18] != want[:18] {
+		t.Errorf("name %q", got)
+	}
+	seen := map[string]bool{base.Name(): true}
+	for i, change := range []func(*Class){
+		func(c *Class) { c.Type = "other" },
+		func(c *Class) { c.Version = "2" },
+		func(c *Class) { c.Executor = "local" },
+		func(c *Class) { c.Where = []string{"gpu", ""} },
+		func(c *Class) { c.Where = []string{"main", "a100"} },
+		func(c *Class) { c.GPUs = 1 },
+		func(c *Class) { c.Formula = "settings.m" },
+		func(c *Class) { c.Formula = "" },
+	} {
+		c := base
+		change(&c)
+		if seen[c.Name()] {
+			t.Errorf("change %d: %q is the same class", i, c.Name())
+		}
+		seen[c.Name()] = true
+	}
+}
