@@ -23,7 +23,6 @@ import (
 	"molrun/app/fault"
 	"molrun/app/listing"
 	"molrun/app/placement"
-	"molrun/app/retention"
 	"molrun/app/routing"
 	"molrun/app/strictjson"
 	"molrun/blobs"
@@ -92,13 +91,12 @@ const day = 24 * time.Hour
 // site is a service on a real store and real files, with a clock of its own.
 type site struct {
 	*app.Service
-	Lists     *listing.Lists
-	Retention *retention.Keeper
-	t         *testing.T
-	store     *storage.Store
-	files     *blobs.Dir
-	mu        sync.Mutex
-	time      time.Time
+	Lists *listing.Lists
+	t     *testing.T
+	store *storage.Store
+	files *blobs.Dir
+	mu    sync.Mutex
+	time  time.Time
 }
 
 // newSite returns a site that offers echo and the given algorithms. The store is
@@ -122,7 +120,6 @@ func newSite(t *testing.T, definitions ...string) *site {
 	})
 	s.Service = s.newService(s.store, app.Options{}, append([]string{echoFile}, definitions...)...)
 	s.Lists = lists(t, s.store, s.Service)
-	s.Retention = retention.New(s.store, s.files, s.Jobs, retention.Options{Now: s.now})
 	return s
 }
 

@@ -9,15 +9,12 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
-	"molrun/app/retention"
 )
 
 // withQuota gives every organization this quota.
 func (s *site) withQuota(q app.Quota) *site {
 	s.t.Helper()
-	of := func(string) app.Quota { return q }
-	s.Service = s.newService(s.store, app.Options{Quota: of}, echoFile)
-	s.Retention = retention.New(s.store, s.files, s.Jobs, retention.Options{Now: s.now, Quota: of})
+	s.Service = s.newService(s.store, app.Options{Quota: func(string) app.Quota { return q }}, echoFile)
 	return s
 }
 

@@ -40,6 +40,7 @@ var rules = map[string]rule{
 	"app/listing":   {own: []string{"app"}},
 	"app/output":    {own: []string{"app", "app/task"}, others: []string{"golang.org/x/sys"}},
 	"app/retention": {own: []string{"app"}},
+	"app/apptest":   {own: []string{"app", "app/algorithm", "blobs", "blobs/link", "storage"}, others: []string{"rs/zerolog"}}, // of tests alone
 	"app/config":    {own: []string{"app", "app/retention", "app/routing"}, others: []string{"pelletier/go-toml"}},
 
 	"app/runner":                   {own: []string{"app", "app/algorithm", "app/runner/forecast", "app/runner/result", "app/runner/turns", "app/task"}, others: []string{"rs/zerolog"}},

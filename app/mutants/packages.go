@@ -31,6 +31,7 @@ type pkg struct {
 // alone, and the helpers of tests.
 var left = map[string]bool{
 	"":                             true,
+	"app/apptest":                  true,
 	"app/bench":                    true,
 	"app/engine/cgidp/cgidptest":   true,
 	"app/executor/conformance":     true,
@@ -46,7 +47,7 @@ var left = map[string]bool{
 // testedBy names the packages with the nearest tests where they are not in the
 // package itself and the closest folder above it that has some.
 var testedBy = map[string][]string{
-	"app":         {"app", "web"},
+	"app":         {"app", "web", "app/retention"},
 	"app/backup":  {"app/cli"},
 	"app/check":   {"app/cli"},
 	"app/datadir": {"app/cli"},
@@ -55,7 +56,6 @@ var testedBy = map[string][]string{
 	"app/executor/slurm/client": {"app/executor/slurm/client"},
 	"app/executor/slurm/gather": {"app/executor/slurm/gather"},
 	"app/placement":             {"app/placement", "app/routing", "app/config", "app"},
-	"app/retention":             {"app/cli"},
 	"app/server":                {"app/cli"},
 	"app/snapshot":              {"app/snapshot", "app/cli"},
 	"app/sortid":                {"app/sortid", "storage"},

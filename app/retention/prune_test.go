@@ -1,7 +1,8 @@
-package app_test
+package retention_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -11,37 +12,23 @@ import (
 	"molrun/app/retention"
 )
 
-// prune returns what all pages of a prune delete.
-func (s *site) prune(r retention.PruneRequest) (deleted []app.Expired) {
-	s.t.Helper()
-	for {
-		page, err := s.Retention.Prune(s.t.Context(), r)
-		must(s.t, err)
-		deleted = append(deleted, page.Jobs...)
-		if r.After = page.Next; page.Next == nil {
-			return deleted
-		}
-	}
-}
-
 func TestPruneDeletesWhatItsDryRunReports(t *testing.T) {
-	s := newSite(t)
-	u := s.upload(ann, "in.txt", "hello")
-	withUpload := fmt.Sprintf(`{"input":%q}`, u.ID)
-	s.complete(s.submit(ann, "small", withUpload).ID, 10)
-	s.complete(s.submit(bob, "large", `{}`).ID, 5000)
-	failed := s.submit(ann, "failed", withUpload).ID
-	s.writeResult(failed, "out", 70) // stays in its directory
-	s.run(failed, failure())
-	s.complete(s.submit(eve, "foreign", `{}`).ID, 10)
-	s.submitBatch(ann, "batch", withUpload, withUpload)
-	s.complete(s.job(ann, "batch-1").ID, 20)
-	s.complete(s.job(ann, "batch-2").ID, 30)
-	s.complete(s.submit(ann, "pinned", `{}`).ID, 10)
+	t.Parallel()
+	s := newSite(t, retention.Options{})
+	u := s.Upload(ann, "in.txt", "hello")
+	small := s.completed(ann, "small", reading(u), 10)
+	large := s.completed(bob, "large", `{}`, 5000)
+	failed := s.Submit(ann, "failed", reading(u))
+	s.Fail(failed, map[string]string{"log": strings.Repeat("x", 70)}) // stays in its directory
+	foreign := s.completed(eve, "foreign", `{}`, 10)
+	_, rows := s.SubmitBatch(ann, "batch", reading(u), reading(u))
+	s.Complete(rows[0], map[string]string{"out.txt": strings.Repeat("x", 20)})
+	s.Complete(rows[1], map[string]string{"out.txt": strings.Repeat("x", 30)})
+	s.completed(ann, "pinned", `{}`, 10)
 	s.pin("pinned")
-	s.advance(10 * day)
-	s.complete(s.submit(ann, "young", `{}`).ID, 10)
-	fiveDaysAgo := s.now().Add(-5 * day)
+	s.Advance(10 * day)
+	s.completed(ann, "young", `{}`, 10)
+	fiveDaysAgo := s.Now().Add(-5 * day)
 
 	for name, tt := range map[string]struct {
 		request retention.PruneRequest
@@ -60,6 +47,9 @@ func TestPruneDeletesWhatItsDryRunReports(t *testing.T) {
 	}
 	wantSame(t, "jobs after the dry runs", s.jobNames(), []string{"batch", "failed", "large", "pinned", "small", "young"})
 
+	onDisk := map[string]int64{
+		"small": s.sizeOf(small), "large": s.sizeOf(large), "failed": 70, "batch": s.sizeOf(rows...) + 5, "foreign": s.sizeOf(foreign),
+	}
 	reported := s.prune(retention.PruneRequest{EndedBefore: fiveDaysAgo, DryRun: true})
 	deleted := s.prune(retention.PruneRequest{EndedBefore: fiveDaysAgo})
 	if diff := cmp.Diff(reported, deleted, cmp.AllowUnexported(app.Expired{})); diff != "" {
@@ -69,7 +59,7 @@ func TestPruneDeletesWhatItsDryRunReports(t *testing.T) {
 	for _, e := range deleted {
 		bytes[e.Name] = e.Bytes
 	}
-	wantSame(t, "deleted bytes", bytes, map[string]int64{"small": 10, "large": 5000, "failed": 70, "batch": 55, "foreign": 10})
+	wantSame(t, "deleted bytes", bytes, onDisk)
 	wantSame(t, "jobs after the prune", s.jobNames(), []string{"pinned", "young"})
 	if n := len(s.jobDirs()); n != 2 {
 		t.Errorf("%d job directories, want 2", n)
@@ -77,7 +67,8 @@ func TestPruneDeletesWhatItsDryRunReports(t *testing.T) {
 }
 
 func TestPruneContinuesOnTheNextPage(t *testing.T) {
-	s := newSite(t)
+	t.Parallel()
+	s := newSite(t, retention.Options{})
 	const jobs = 203 // more than a page
 	var wg sync.WaitGroup
 	for i := range jobs {
@@ -87,9 +78,7 @@ func TestPruneContinuesOnTheNextPage(t *testing.T) {
 		}
 		name := fmt.Sprint("job", i)
 		wg.Go(func() {
-			if _, _, err := s.Jobs.Submit(t.Context(), by, submission(t, name, `{}`)); err != nil {
-				t.Error(err)
-			}
+			s.Submit(by, name, `{}`)
 			if _, err := s.Jobs.Cancel(t.Context(), by, name); err != nil {
 				t.Error(err)
 			}
@@ -97,8 +86,8 @@ func TestPruneContinuesOnTheNextPage(t *testing.T) {
 	}
 	wg.Wait()
 	for _, dryRun := range []bool{true, false} {
-		r := retention.PruneRequest{EndedBefore: s.now(), DryRun: dryRun}
-		first, err := s.Retention.Prune(t.Context(), r)
+		r := retention.PruneRequest{EndedBefore: s.Now(), DryRun: dryRun}
+		first, err := s.keeper.Prune(t.Context(), r)
 		must(t, err)
 		if first.Next == nil || len(first.Jobs) == 0 {
 			t.Fatalf("dry run %v: the first page has %d jobs and the next begins at %v, want a next page", dryRun, len(first.Jobs), first.Next)

@@ -1,4 +1,4 @@
-package app_test
+package retention_test
 
 import (
 	"testing"
@@ -11,14 +11,15 @@ import (
 )
 
 func TestStorageReportAddsUp(t *testing.T) {
-	s := newSite(t).withQuota(app.Quota{Bytes: 1 << 20})
-	s.upload(ann, "in.txt", "hello")
-	s.complete(s.submit(ann, "old", `{}`).ID, 100)
-	s.advance(40 * day)
-	s.complete(s.submit(bob, "new", `{}`).ID, 3000)
-	s.run(s.submit(bob, "failed", `{}`).ID, failure())
-	s.submit(ann, "queued", `{}`)
-	s.complete(s.submit(eve, "foreign", `{}`).ID, 7)
+	t.Parallel()
+	s := newSite(t, retention.Options{Quota: func(string) app.Quota { return app.Quota{Bytes: 1 << 20} }})
+	s.Upload(ann, "in.txt", "hello")
+	s.completed(ann, "old", `{}`, 100)
+	s.Advance(40 * day)
+	s.completed(bob, "new", `{}`, 3000)
+	s.failed(bob, "failed")
+	s.Submit(ann, "queued", `{}`)
+	s.completed(eve, "foreign", `{}`, 7)
 	for by, want := range map[retention.ReportBy][]retention.UsageRow{
 		retention.ByOrganization: {
 			{Organization: "lab", Jobs: 4, Queued: 1, Files: 1, ResultBytes: 3100, UploadBytes: 5, QuotaBytes: 1 << 20},
@@ -38,7 +39,7 @@ func TestStorageReportAddsUp(t *testing.T) {
 			{Age: "30 to 89 days", Jobs: 1, Files: 1, ResultBytes: 100, UploadBytes: 5},
 		},
 	} {
-		report, err := s.Retention.Report(t.Context(), by)
+		report, err := s.keeper.Report(t.Context(), by)
 		must(t, err)
 		if diff := cmp.Diff(want, report.Rows, cmpopts.IgnoreUnexported(retention.UsageRow{})); diff != "" {
 			t.Errorf("by %s (-want +got):\n%s", by, diff)
