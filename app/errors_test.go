@@ -7,6 +7,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/apikey"
+	"molrun/app/apptest"
 	"molrun/app/listing"
 )
 
@@ -256,17 +257,17 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			s := newSite(t)
 			act := use(s)
 			for failing := 1; ; failing++ {
-				store := &faultyStore{Store: s.store, failing: failing}
+				store := &apptest.FaultyStore{Store: s.store, Failing: failing}
 				service := s.newService(store, app.Options{Quota: func(string) app.Quota { return app.Quota{Bytes: 1 << 30, Queued: 100} }}, echoFile)
 				err := act(useCases{service, lists(t, store, service)})
-				if store.calls < failing {
+				if store.Calls < failing {
 					must(t, err)
 					if failing == 1 {
 						t.Error("it does not use the store")
 					}
 					return
 				}
-				if !errors.Is(err, errBroken) {
+				if !errors.Is(err, apptest.ErrBroken) {
 					t.Errorf("call %d of the store fails, and the error is %v", failing, err)
 					if err == nil {
 						return // its changes are made

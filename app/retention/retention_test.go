@@ -53,34 +53,46 @@ func TestRetryRestartsTheRetentionPeriod(t *testing.T) {
 
 func TestRetentionKeepsTheNewestJobs(t *testing.T) {
 	t.Parallel()
-	for perUser, want := range map[bool][]string{true: {"ann1", "ann2", "bob0"}, false: {"ann1", "ann2"}} {
-		t.Run(fmt.Sprint("per user ", perUser), func(t *testing.T) {
-			s := keeping(t, retention.Rules{Completed: time.Hour, Failed: time.Hour, KeepLast: 2, KeepPerUser: perUser})
-			s.completed(bob, "bob0", `{}`, 7)
-			s.Advance(time.Minute)
-			s.completed(ann, "ann0", `{}`, 7)
-			s.Advance(time.Minute)
-			s.failed(ann, "ann1")
-			s.Advance(time.Minute)
-			s.completed(ann, "ann2", `{}`, 7)
-			s.retainFor(6 * time.Hour)
-			wantSame(t, "jobs", s.jobNames(), want)
-		})
+	for _, tt := range []struct {
+		last    int
+		perUser bool
+		want    []string
+	}{
+		{2, true, []string{"ann1", "ann2", "bob0"}},
+		{2, false, []string{"ann1", "ann2"}},
+		{1, true, []string{"ann2", "bob0"}},
+		{0, true, nil},
+	} {
+		s := keeping(t, retention.Rules{Completed: time.Hour, Failed: time.Hour, KeepLast: tt.last, KeepPerUser: tt.perUser})
+		s.completed(bob, "bob0", `{}`, 7)
+		s.Advance(time.Minute)
+		s.completed(ann, "ann0", `{}`, 7)
+		s.Advance(time.Minute)
+		s.failed(ann, "ann1")
+		s.Advance(time.Minute)
+		s.completed(ann, "ann2", `{}`, 7)
+		s.retainFor(6 * time.Hour)
+		wantSame(t, fmt.Sprintf("the last %d, per user %t", tt.last, tt.perUser), s.jobNames(), tt.want)
 	}
 }
 
 func TestRetentionDeletesTheOldestJobsAboveTheTotal(t *testing.T) {
 	t.Parallel()
 	s := keeping(t, retention.Rules{Total: 250})
+	wantSame(t, "deleted at first", s.retain(), nil)
+	s.failed(ann, "failed") // stores nothing
+	s.completed(ann, "empty", `{}`, 0)
+	s.Fail(s.Submit(ann, "reads", reading(s.Upload(ann, "in.txt", "hello"))), nil)
 	for i := range 4 {
 		s.Advance(time.Minute)
 		s.completed(ann, fmt.Sprint("job", i), `{}`, 100)
 	}
-	s.failed(ann, "failed") // stores nothing
 	s.pin("job0")
-	wantSame(t, "deleted", s.retain(), []string{"job1", "job2"})
-	wantSame(t, "jobs", s.jobNames(), []string{"failed", "job0", "job3"})
+	wantSame(t, "deleted", s.retain(), []string{"reads inputs/in.txt", "job1", "job2"})
+	wantSame(t, "jobs", s.jobNames(), []string{"empty", "failed", "job0", "job3"})
 	wantSame(t, "deleted by another pass", s.retain(), nil)
+	s.completed(ann, "fits", `{}`, 50) // exactly
+	wantSame(t, "deleted at the total", s.retain(), nil)
 }
 
 func TestRetentionRulesApplyToTheirOrganizationOnly(t *testing.T) {

@@ -1,54 +1,59 @@
-package app_test
+package apptest
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"iter"
+	"time"
 
 	"molrun/app"
 	"molrun/app/apikey"
 )
 
-var errBroken = errors.New("the store is broken")
+// ErrBroken is what a call that fails returns.
+var ErrBroken = errors.New("the store is broken")
 
-// faultyStore is a real store of which one call within a transaction fails.
-type faultyStore struct {
+// FaultyStore is a real store of which one call within a transaction fails.
+type FaultyStore struct {
 	app.Store
-	calls, failing int // the call that fails, counted from 1
+	Failing int // the call that fails, counted from 1
+	Calls   int // so far
 }
 
-func (s *faultyStore) View(ctx context.Context, fn func(app.Tx) error) error {
+// View runs fn on a transaction that may fail.
+func (s *FaultyStore) View(ctx context.Context, fn func(app.Tx) error) error {
 	return s.Store.View(ctx, s.counted(fn))
 }
 
-func (s *faultyStore) Update(ctx context.Context, fn func(app.Tx) error) error {
+// Update runs fn on a transaction that may fail.
+func (s *FaultyStore) Update(ctx context.Context, fn func(app.Tx) error) error {
 	return s.Store.Update(ctx, s.counted(fn))
 }
 
 // counted counts the calls of a closure that runs twice only once.
-func (s *faultyStore) counted(fn func(app.Tx) error) func(app.Tx) error {
-	before := s.calls
+func (s *FaultyStore) counted(fn func(app.Tx) error) func(app.Tx) error {
+	before := s.Calls
 	return func(tx app.Tx) error {
-		s.calls = before
+		s.Calls = before
 		return fn(faultyTx{tx, s})
 	}
 }
 
-func (s *faultyStore) call() error {
-	if s.calls++; s.calls == s.failing {
-		return errBroken
+func (s *FaultyStore) call() error {
+	if s.Calls++; s.Calls == s.Failing {
+		return ErrBroken
 	}
 	return nil
 }
 
-// faultyTx is a transaction of a faultyStore.
+// faultyTx is a transaction of a FaultyStore.
 type faultyTx struct {
 	app.Tx
-	store *faultyStore
+	store *FaultyStore
 }
 
-func orFault[T any](s *faultyStore, read func() (T, error)) (v T, err error) {
+func orFault[T any](s *FaultyStore, read func() (T, error)) (v T, err error) {
 	if err = s.call(); err == nil {
 		v, err = read()
 	}
@@ -62,7 +67,7 @@ func (t faultyTx) or(write func() error) error {
 	return write()
 }
 
-func orFaults[T any](s *faultyStore, walk iter.Seq2[T, error]) iter.Seq2[T, error] {
+func orFaults[T any](s *FaultyStore, walk iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for v, err := range walk {
 			if err == nil {
@@ -116,6 +121,18 @@ func (t faultyTx) NeededBy(source string) (app.JobID, error) {
 	return orFault(t.store, func() (app.JobID, error) { return t.Tx.NeededBy(source) })
 }
 
+func (t faultyTx) Readers(source string) iter.Seq2[app.JobID, error] {
+	return orFaults(t.store, t.Tx.Readers(source))
+}
+
+func (t faultyTx) Finished(organization string, status app.Status, after app.Ended) iter.Seq2[app.Ended, error] {
+	return orFaults(t.store, t.Tx.Finished(organization, status, after))
+}
+
+func (t faultyTx) Newest(organization, email string, limit int) ([]app.Ended, error) {
+	return orFault(t.store, func() ([]app.Ended, error) { return t.Tx.Newest(organization, email, limit) })
+}
+
 func (t faultyTx) Upload(id app.UploadID) (*app.Upload, error) {
 	return orFault(t.store, func() (*app.Upload, error) { return t.Tx.Upload(id) })
 }
@@ -136,6 +153,10 @@ func (t faultyTx) Uploads(f app.UploadFilter, after app.Position, limit int) (ap
 	return orFault(t.store, func() (app.UploadPage, error) { return t.Tx.Uploads(f, after, limit) })
 }
 
+func (t faultyTx) OldestUploads(after app.UploadID) iter.Seq2[*app.Upload, error] {
+	return orFaults(t.store, t.Tx.OldestUploads(after))
+}
+
 func (t faultyTx) CountJobs(f app.JobFilter, most int) (n int, more bool, err error) {
 	if err := t.store.call(); err != nil {
 		return 0, false, err
@@ -149,6 +170,18 @@ func (t faultyTx) Statuses(organization, email string) (app.Counts, error) {
 
 func (t faultyTx) Stored(organization string) (app.Usage, error) {
 	return orFault(t.store, func() (app.Usage, error) { return t.Tx.Stored(organization) })
+}
+
+func (t faultyTx) Organizations() ([]string, error) {
+	return orFault(t.store, t.Tx.Organizations)
+}
+
+func (t faultyTx) Usage() iter.Seq2[app.UsageShare, error] { return orFaults(t.store, t.Tx.Usage()) }
+
+func (t faultyTx) Stamp() (time.Time, error) { return orFault(t.store, t.Tx.Stamp) }
+
+func (t faultyTx) PutStamp(at time.Time) error {
+	return t.or(func() error { return t.Tx.PutStamp(at) })
 }
 
 func (t faultyTx) Key(id string) (*apikey.Key, error) {
