@@ -48,8 +48,6 @@ var left = map[string]bool{
 // package itself and the closest folder above it that has some.
 var testedBy = map[string][]string{
 	"app":         {"app", "web", "app/retention"},
-	"app/backup":  {"app/cli"},
-	"app/check":   {"app/cli"},
 	"app/datadir": {"app/cli"},
 	"app/doctor":  {"app/cli"},
 	// The tests of app/executor/slurm take minutes on a real cluster.

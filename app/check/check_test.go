@@ -1,0 +1,251 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
+
+	"molrun/app"
+	"molrun/app/apptest"
+	"molrun/app/config"
+	"molrun/app/snapshot"
+	"molrun/blobs"
+	"molrun/storage/kv"
+)
+
+// directory is a data directory on which no service runs.
+type directory struct {
+	*apptest.Site
+	t      *testing.T
+	upload string // paths below it
+	job    string
+}
+
+// newDirectory returns a directory with three uploads, a completed job and a failed
+// one.
+func newDirectory(t *testing.T) *directory {
+	t.Helper()
+	d := &directory{Site: apptest.New(t, app.Options{}), t: t}
+	for n := range 3 {
+		u := d.Upload(apptest.Ann, fmt.Sprint(n, ".txt"), strings.Repeat("x", 10))
+		file, _ := blobs.UploadFile(u)
+		d.upload = file.Path
+	}
+	id := d.Submit(apptest.Ann, "done", `{}`)
+	d.Complete(id, map[string]string{"out.txt": "result\n"})
+	d.job = filepath.Join("jobs", string(id))
+	d.Fail(d.Submit(apptest.Ann, "failed", `{}`), map[string]string{"log": "it failed\n"})
+	_, _, err := d.Accounts.CreateKey(t.Context(), app.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apptest.Ann.Role})
+	must(t, err)
+	d.Close()
+	return d
+}
+
+func (d *directory) config() config.Config {
+	c := config.Default()
+	c.Data, c.Database.FileSystem = d.Data, "any"
+	return c
+}
+
+func (d *directory) check(o Options) *Report {
+	d.t.Helper()
+	r, err := Run(d.t.Context(), d.config(), o)
+	must(d.t, err)
+	return r
+}
+
+func TestCheckCountsWhatItLookedAt(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t)
+	want := &Report{Jobs: 2, Uploads: 3, Keys: 1, Problems: []kv.Problem{}, Strays: []string{}}
+	for _, name := range []string{"secret", filepath.Join(d.job, "manifest.json")} {
+		info, err := os.Stat(d.Path(name))
+		must(t, err)
+		want.Bytes += info.Size()
+	}
+	want.Bytes += 30 + int64(len("result\nit went well\nit failed\n"))
+	want.Files = 8 // the secret, three uploads, manifest, result and two logs
+	for _, want.Deep = range []bool{false, true} {
+		if diff := cmp.Diff(want, d.check(Options{Deep: want.Deep})); diff != "" {
+			t.Errorf("deep %t (-want +got):\n%s", want.Deep, diff)
+		}
+	}
+	if _, err := os.Stat(d.Path("set-aside")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a folder for strays: %v", err)
+	}
+}
+
+func TestCheckFindsMissingAndDamagedFiles(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t)
+	result, manifest := filepath.Join(d.job, "result", "out.txt"), filepath.Join(d.job, "manifest.json")
+	overwrite := func(path string) error { return os.WriteFile(path, []byte(strings.Repeat("y", 7)), 0o600) }
+	for _, tt := range []struct {
+		name, file string
+		damage     func(path string) error
+		says       string
+		deep       bool // only a deep check finds it
+	}{
+		{"a missing upload", d.upload, os.Remove, "no such file", false},
+		{"a short upload", d.upload, func(path string) error { return os.Truncate(path, 3) }, d.upload + " has 3 bytes, its record says 10", false},
+		{"an altered upload", d.upload, func(path string) error { return os.WriteFile(path, make([]byte, 10), 0o600) }, d.upload + " has other bytes than were stored", true},
+		{"a missing result", result, os.Remove, "no such file", false},
+		{"an altered result", result, overwrite, "other bytes than were stored", true},
+		{"a symlink in place of a file", result, func(path string) error { return errors.Join(os.Remove(path), os.Symlink("/etc/hostname", path)) }, "no regular file", false},
+		{"a missing manifest", manifest, os.Remove, "manifest", false},
+		{"a missing secret", "secret", os.Remove, "secret", false},
+	} {
+		path := d.Path(tt.file)
+		good, err := os.ReadFile(path)
+		must(t, err)
+		must(t, tt.damage(path))
+		shallow, deep := d.check(Options{}), d.check(Options{Deep: true})
+		if len(deep.Problems) != 1 || deep.Count != 1 || deep.Derivable != 0 || !strings.Contains(deep.Problems[0].Text, tt.says) {
+			t.Errorf("%s: a deep check finds %+v, want %q", tt.name, deep.Problems, tt.says)
+		}
+		if found := shallow.Count == 1; found == tt.deep {
+			t.Errorf("%s: a quick check finds %+v", tt.name, shallow.Problems)
+		}
+		_ = os.Remove(path) // it may be missing
+		must(t, os.WriteFile(path, good, 0o600))
+	}
+}
+
+func TestRepairRestoresIndexesAndSetsStraysAside(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t)
+	stray := d.upload + "9" // a generation that no record names
+	must(t, os.WriteFile(d.Path(stray), []byte("stray"), 0o600))
+	must(t, os.Mkdir(d.Path("jobs", "01M7Y8K3GVW6R131MCY2J7HPKF"), 0o700))
+	strays := []string{stray, "jobs/01M7Y8K3GVW6R131MCY2J7HPKF"}
+	emptyIndex(t, d.Path("jobs.db"))
+
+	found := d.check(Options{})
+	if found.Count == 0 || found.Derivable != found.Count || found.SetAside != "" || !cmp.Equal(found.Strays, strays) {
+		t.Fatalf("before: %+v, want an index to derive and strays %q", found, strays)
+	}
+	r := d.check(Options{Repair: true})
+	if r.Count != 0 || r.Repaired != found.Count || !cmp.Equal(r.Strays, strays) || !strings.HasPrefix(r.SetAside, "set-aside/") {
+		t.Errorf("repair: %+v", r)
+	}
+	for _, name := range strays {
+		if _, err := os.Stat(d.Path(r.SetAside, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if r := d.check(Options{Deep: true}); r.Count != 0 || len(r.Strays) != 0 || r.Jobs != 2 {
+		t.Errorf("afterwards: %+v", r)
+	}
+}
+
+// emptyIndex takes an entry out of the index of names.
+func emptyIndex(t *testing.T, path string) {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, nil)
+	must(t, err)
+	must(t, db.Update(func(tx *bbolt.Tx) error {
+		c := tx.Bucket([]byte("jobs.name")).Cursor()
+		c.First()
+		return c.Delete()
+	}))
+	must(t, db.Close())
+}
+
+func TestRepairLeavesWhatOnlyABackupBringsBack(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t)
+	must(t, os.Remove(d.Path(d.upload)))
+	if r := d.check(Options{Repair: true}); r.Count != 1 || r.Repaired != 0 {
+		t.Errorf("%+v, want the missing upload", r)
+	}
+}
+
+func TestCheckReportsCommitsThatTheDiskHasLost(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t)
+	found, err := filepath.Glob(d.Path("jobs.db.*"))
+	must(t, err)
+	for _, path := range found {
+		text, err := os.ReadFile(path)
+		must(t, err)
+		must(t, os.WriteFile(path, []byte(strings.Replace(string(text), `"commit":`, `"commit":9`, 1)), 0o600))
+	}
+	if r := d.check(Options{}); r.Count != 1 || !strings.Contains(r.Problems[0].Text, "is lost") {
+		t.Errorf("%+v, beside the database are %q", r, found)
+	}
+}
+
+// While the service runs, a young file may be about to get its record, and a service
+// that writes beside a repair would be damaged by it.
+func TestStraysOfALiveDirectoryHaveToBeOld(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t)
+	stray := d.upload + "9"
+	must(t, os.WriteFile(d.Path(stray), nil, 0o600))
+	info, err := os.Stat(d.Path(stray))
+	must(t, err)
+	for age, want := range map[time.Duration][]string{0: {}, strayAge - 1: {}, strayAge: {stray}} {
+		must(t, snapshot.Use(t.Context(), d.config(), func(_ context.Context, s *snapshot.Snapshot) error {
+			s.Live, s.Taken = true, info.ModTime().Add(age)
+			r := Report{Strays: []string{}}
+			err := r.findStrays(s, false)
+			if !cmp.Equal(r.Strays, want) {
+				t.Errorf("strays after %s: %q, want %q", age, r.Strays, want)
+			}
+			if repair := r.findStrays(s, true); (repair == nil) != (len(want) == 0) {
+				t.Errorf("repair of a live directory after %s: %v", age, repair)
+			}
+			return err
+		}))
+	}
+	if _, err := os.Stat(d.Path(stray)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCheckEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t)
+	stop := errors.New("enough")
+	must(t, snapshot.Use(t.Context(), d.config(), func(ctx context.Context, s *snapshot.Snapshot) error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		cancel(stop)
+		if err := new(Report).checkFiles(ctx, s); !errors.Is(err, stop) {
+			t.Errorf("got %v, want %v", err, stop)
+		}
+		return nil
+	}))
+	c := d.config()
+	c.Data = t.TempDir()
+	for _, repair := range []bool{false, true} {
+		if _, err := Run(t.Context(), c, Options{Repair: repair}); err == nil {
+			t.Errorf("repair %t: a folder without a database is sound", repair)
+		}
+	}
+}
+
+func TestReportsListABoundedNumberOfProblems(t *testing.T) {
+	t.Parallel()
+	var r Report
+	for n := range maxProblems + 2 {
+		r.problemf("problem %d", n)
+	}
+	if r.Count != maxProblems+2 || len(r.Problems) != maxProblems || r.Problems[0].Text != "problem 0" {
+		t.Errorf("%d problems, %d listed", r.Count, len(r.Problems))
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
