@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -211,25 +212,99 @@ func TestStraysOfALiveDirectoryHaveToBeOld(t *testing.T) {
 	}
 }
 
+// TestCheckEndsWithItsContext ends the context at each moment that a check asks for.
 func TestCheckEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
-	stop := errors.New("enough")
-	must(t, snapshot.Use(t.Context(), d.config(), func(ctx context.Context, s *snapshot.Snapshot) error {
-		ctx, cancel := context.WithCancelCause(ctx)
-		cancel(stop)
-		if err := new(Report).checkFiles(ctx, s); !errors.Is(err, stop) {
-			t.Errorf("got %v, want %v", err, stop)
+	for asked := 1; ; asked++ {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		c := &endingContext{Context: ctx, left: asked, end: cancel}
+		r := Report{Deep: true}
+		must(t, snapshot.Use(t.Context(), d.config(), func(_ context.Context, s *snapshot.Snapshot) error {
+			if err := r.checkFiles(c, s); !errors.Is(err, errEnough) && c.left <= 0 {
+				t.Errorf("it is over when asked %d times, and the check ends with %v after %d files", asked, err, r.Files)
+			}
+			return nil
+		}))
+		cancel(nil)
+		if r.Count > 0 {
+			t.Errorf("an end counts as a problem: %+v", r.Problems)
 		}
-		return nil
-	}))
-	c := d.config()
-	c.Data = t.TempDir()
-	for _, repair := range []bool{false, true} {
-		if _, err := Run(t.Context(), c, Options{Repair: repair}); err == nil {
-			t.Errorf("repair %t: a folder without a database is sound", repair)
+		if c.left > 0 {
+			return
 		}
 	}
+}
+
+var errEnough = errors.New("enough")
+
+// endingContext ends when it has been asked so many times.
+type endingContext struct {
+	context.Context
+	left int
+	end  context.CancelCauseFunc
+}
+
+func (c *endingContext) Err() error {
+	if c.left--; c.left == 0 {
+		c.end(errEnough)
+	}
+	return c.Context.Err()
+}
+
+func TestFolderWithoutADatabaseIsNoDataDirectory(t *testing.T) {
+	t.Parallel()
+	for _, repair := range []bool{false, true} {
+		c := config.Default()
+		c.Data = t.TempDir()
+		if _, err := Run(t.Context(), c, Options{Repair: repair}); err == nil {
+			t.Errorf("repair %t: it is sound", repair)
+		}
+	}
+}
+
+// What could not be checked is not repaired, and what could not be repaired is not
+// reported as checked.
+func TestRepairThatFailsChangesNothing(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(d *directory) error{
+		"a file in place of the uploads": func(d *directory) error {
+			return errors.Join(os.RemoveAll(d.Path("uploads")), os.WriteFile(d.Path("uploads"), nil, 0o600))
+		},
+		"no place for the copy": func(d *directory) error { return os.MkdirAll(d.Path("jobs.db.before-repair", "full"), 0o700) },
+	} {
+		d := newDirectory(t)
+		emptyIndex(t, d.Path("jobs.db"))
+		before, err := os.ReadFile(d.Path("jobs.db"))
+		must(t, err)
+		must(t, spoil(d))
+		if r, err := Run(t.Context(), d.config(), Options{Repair: true}); err == nil {
+			t.Errorf("%s: %+v", name, r)
+		}
+		if after, err := os.ReadFile(d.Path("jobs.db")); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("%s: the database has changed", name)
+		}
+	}
+}
+
+func TestFilesAreNotCheckedAgainstRecordsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t)
+	damagePages(t, d.Path("jobs.db"))
+	r, err := Run(t.Context(), d.config(), Options{})
+	if err != nil || r.Count == 0 || r.Files != 0 {
+		t.Errorf("%+v, %v, want problems of the database alone", r, err)
+	}
+}
+
+// damagePages overwrites the records of jobs.
+func damagePages(t *testing.T, path string) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	must(t, err)
+	at := bytes.LastIndex(data, []byte(`"jobName"`))
+	copy(data[at/4096*4096:], make([]byte, 64))
+	must(t, os.WriteFile(path, data, 0o600))
 }
 
 func TestReportsListABoundedNumberOfProblems(t *testing.T) {

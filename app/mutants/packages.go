@@ -54,7 +54,6 @@ var testedBy = map[string][]string{
 	"app/executor/slurm/client": {"app/executor/slurm/client"},
 	"app/executor/slurm/gather": {"app/executor/slurm/gather"},
 	"app/placement":             {"app/placement", "app/routing", "app/config", "app"},
-	"app/server":                {"app/cli"},
 	"app/snapshot":              {"app/snapshot", "app/cli"},
 	"app/sortid":                {"app/sortid", "storage"},
 	"app/task/process":          {"app/task/process", "app/task", "app/executor/local"},

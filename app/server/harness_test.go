@@ -1,0 +1,189 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"molrun/app/config"
+	_ "molrun/app/task/start" // tasks are processes of the test binary
+	"molrun/web/client"
+)
+
+// patience is the timeout of every wait in a test; nothing should take that long.
+const patience = time.Minute
+
+// shellFile is an algorithm that runs a script.
+const shellFile = `
+format = 1
+type = "shell"
+version = "1"
+title = "Run a script"
+command = ["sh", "-c", "{settings.script}"]
+
+[[parameters]]
+name = "script"
+type = "string"
+required = true
+`
+
+// lackingFile is an algorithm whose program this machine does not have.
+const lackingFile = `
+format = 1
+type = "lacking"
+version = "1"
+title = "Can't run here"
+command = ["no-such-program"]
+`
+
+// logBuffer keeps the log of a service.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBuffer) Write(text []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(text)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// testConfig is the configuration of a new data directory with the algorithms shell
+// and lacking.
+func testConfig(t *testing.T) config.Config {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"shell.toml": shellFile, "lacking.toml": lackingFile} {
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	c := config.Default()
+	c.Data, c.Listen, c.Algorithms = filepath.Join(t.TempDir(), "data"), "127.0.0.1:0", dir
+	c.Runner.Sandbox, c.Runner.CPUs, c.Database.FileSystem = "off", 2, "any"
+	return c
+}
+
+// opened opens a data directory as Run does, without serving it.
+func opened(t *testing.T, c config.Config) (*service, *logBuffer) {
+	t.Helper()
+	log := &logBuffer{}
+	s, err := open(c, zerolog.New(log))
+	must(t, err)
+	t.Cleanup(func() { must(t, s.close()) })
+	return s, log
+}
+
+// running is a service that Run serves.
+type running struct {
+	t      *testing.T
+	config config.Config
+	log    *logBuffer
+	base   string
+	stop   func() error // ends it; may be called again
+}
+
+// run starts a service that ends with the test.
+func run(t *testing.T, c config.Config) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{t: t, config: c, log: &logBuffer{}}
+	started, ended := make(chan string, 1), make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, c, Options{Log: zerolog.New(r.log), Version: "v1", Started: func(base string) { started <- base }})
+	}()
+	r.stop = sync.OnceValue(func() error {
+		cancel()
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(patience):
+			t.Error("the service does not stop")
+			return nil
+		}
+	})
+	t.Cleanup(func() {
+		must(t, r.stop())
+		if t.Failed() {
+			t.Logf("log of the service:\n%s", r.log)
+		}
+	})
+	select {
+	case r.base = <-started:
+	case err := <-ended:
+		ended <- err
+		t.Fatalf("the service does not start: %v\n%s", err, r.log)
+	case <-time.After(patience):
+		t.Fatal("the service does not start")
+	}
+	return r
+}
+
+// user creates a key and returns its client.
+func (r *running) user() *client.Client {
+	r.t.Helper()
+	key, err := client.NewControl(filepath.Join(r.config.Data, "control.sock")).CreateKey(r.t.Context(), client.KeyRequest{Organization: "lab", Email: "ann@lab.example"})
+	must(r.t, err)
+	c := client.New(r.base, key.Secret)
+	r.t.Cleanup(c.Close)
+	return c
+}
+
+// get sends a request and returns the answer with its body.
+func (r *running) get(path string, header ...string) (*http.Response, string) {
+	r.t.Helper()
+	q, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.base+path, nil)
+	must(r.t, err)
+	for i := 0; i < len(header); i += 2 {
+		q.Header.Set(header[i], header[i+1])
+	}
+	a, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(q)
+	must(r.t, err)
+	defer a.Body.Close()
+	body, err := io.ReadAll(a.Body)
+	must(r.t, err)
+	return a, string(body)
+}
+
+// logged returns the first line of the log with this message, nil if there is none.
+func logged(t *testing.T, log *logBuffer, message string) map[string]any {
+	t.Helper()
+	for line := range strings.Lines(log.String()) {
+		var entry map[string]any
+		must(t, json.Unmarshal([]byte(line), &entry))
+		if text, _ := entry["message"].(string); strings.Contains(text, message) {
+			return entry
+		}
+	}
+	return nil
+}
+
+func eventually(t *testing.T, what string, fn func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !fn(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("timeout waiting until %s", what)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,328 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"molrun/app"
+	"molrun/app/apikey"
+	"molrun/app/apptest"
+	"molrun/app/fault"
+	"molrun/app/placement"
+	"molrun/app/snapshot"
+	"molrun/app/strictjson"
+	"molrun/app/unit"
+	"molrun/web/client"
+)
+
+var anybody = app.Caller{Organization: "lab", Email: "ann@lab.example", Role: apikey.Admin}
+
+func TestSweepRemovesWhatNoRecordNames(t *testing.T) {
+	t.Parallel()
+	site := apptest.New(t, app.Options{})
+	u := site.Upload(apptest.Ann, "a.txt", "text")
+	kept := site.Blobs.UploadPath(u.ID, u.Generation)
+	id := site.Submit(apptest.Ann, "j", `{}`)
+	site.Complete(id, map[string]string{"out.txt": "x"})
+	site.Close()
+	c := testConfig(t)
+	c.Data = site.Data
+	s, log := opened(t, c)
+	s.sweep(t.Context())
+	if logged(t, log, "leftovers") != nil {
+		t.Errorf("in a clean directory, the log has %s", log)
+	}
+	stray, strayJob := kept+"9", site.Path("jobs", "01M7Y8K3GVW6R131MCY2J7HPKF")
+	must(t, os.WriteFile(stray, nil, 0o600))
+	must(t, os.Mkdir(strayJob, 0o700))
+	old := time.Now().Add(-48 * time.Hour)
+	for _, path := range []string{stray, strayJob, kept, site.Path("jobs", string(id))} {
+		must(t, os.Chtimes(path, old, old))
+	}
+	s.sweep(t.Context())
+	for path, want := range map[string]bool{stray: false, strayJob: false, kept: true, site.Path("jobs", string(id)): true} {
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("%s: %v, want it there: %t", path, err, want)
+		}
+	}
+	if logged(t, log, "removed leftovers")["removed"] != 2.0 {
+		t.Errorf("the log has %s", log)
+	}
+}
+
+func TestRetentionIsLogged(t *testing.T) {
+	t.Parallel()
+	c := testConfig(t)
+	c.Retention.Failed = unit.Duration(time.Millisecond)
+	s, log := opened(t, c)
+	submit(t, s, "j")
+	_, err := s.app.Jobs.Cancel(t.Context(), anybody, "j")
+	must(t, err)
+	time.Sleep(5 * time.Millisecond) // the job has to be older
+	s.retain(t.Context())
+	if entry := logged(t, log, "deleted by the rules of retention"); entry["name"] != "j" || entry["organization"] != "lab" || entry["user"] != anybody.Email || entry["status"] != "FAILED" {
+		t.Errorf("the log has %s", log)
+	}
+	if logged(t, log, "clock") != nil || logged(t, log, "could be deleted") != nil {
+		t.Errorf("the log has %s", log)
+	}
+
+	must(t, s.store.Update(t.Context(), func(tx app.Tx) error { return tx.PutStamp(time.Now().Add(-72 * time.Hour)) }))
+	s.retain(t.Context())
+	if logged(t, log, "the clock is more than a day from when the service last ran") == nil {
+		t.Errorf("after a leap of the clock, the log has %s", log)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.retain(ctx)
+	if logged(t, log, "could be deleted") != nil {
+		t.Errorf("while the service stops, the log has %s", log)
+	}
+}
+
+// submit queues a job of the algorithm shell in a service that runs nothing.
+func submit(t *testing.T, s *service, name string) app.JobID {
+	t.Helper()
+	t.Helper()
+	body, err := strictjson.Parse([]byte(`{"jobName":"` + name + `","type":"shell","settings":{"script":"true"}}`))
+	must(t, err)
+	_, _, err = s.app.Jobs.Submit(t.Context(), anybody, app.Submission{Name: name, Type: "shell", Settings: body.Member("settings"), Body: body})
+	must(t, err)
+	var id app.JobID
+	must(t, s.store.View(t.Context(), func(tx app.Tx) error {
+		j, err := tx.JobNamed("lab", name)
+		id = j.ID
+		return err
+	}))
+	return id
+}
+
+// A database that can't be read reports nothing as a leftover.
+func TestSweepKeepsWhatItCannotLookUp(t *testing.T) {
+	t.Parallel()
+	site := apptest.New(t, app.Options{})
+	u := site.Upload(apptest.Ann, "a.txt", "text")
+	id := site.Submit(apptest.Ann, "j", `{}`)
+	site.Complete(id, nil)
+	site.Close()
+	c := testConfig(t)
+	c.Data = site.Data
+	s, err := open(c, zerolog.Nop())
+	must(t, err)
+	old := time.Now().Add(-48 * time.Hour)
+	paths := []string{site.Blobs.UploadPath(u.ID, u.Generation), site.Path("jobs", string(id))}
+	for _, path := range paths {
+		must(t, os.Chtimes(path, old, old))
+	}
+	must(t, s.store.Close())
+	s.sweep(t.Context())
+	for _, path := range paths {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+	if s.alive(t.Context()) == nil {
+		t.Error("a service with a closed database is alive")
+	}
+	must(t, errors.Join(s.files.Close(), s.audit.Close(), s.executor.Close()))
+}
+
+func TestUsesOfKeysAreSaved(t *testing.T) {
+	t.Parallel()
+	s, _ := opened(t, testConfig(t))
+	key, record, err := s.app.Accounts.CreateKey(t.Context(), app.KeyRequest{Organization: "lab", Email: anybody.Email, Role: apikey.Member})
+	must(t, err)
+	_, err = s.app.Accounts.Authenticate(t.Context(), key)
+	must(t, err)
+	must(t, s.saveKeyUses())
+	keys, err := s.app.Accounts.Keys(t.Context())
+	if err != nil || len(keys) != 1 || keys[0].ID != record.ID || keys[0].LastUsedAt.IsZero() {
+		t.Errorf("keys %+v, %v", keys, err)
+	}
+}
+
+func TestAttemptsThatRanElsewhereAreFinished(t *testing.T) {
+	t.Parallel()
+	site := apptest.New(t, app.Options{})
+	retried, failed := site.Submit(apptest.Ann, "retried", `{}`), site.Submit(apptest.Ann, "failed", `{}`)
+	site.Submit(apptest.Ann, "queued", `{}`)
+	site.Start(retried)
+	first := site.Start(failed)
+	must(t, site.Runs.Finish(t.Context(), failed, first.Attempts, app.Ending{Lost: "once"}))
+	site.Start(failed) // the last attempt that it has
+	site.Close()
+	c := testConfig(t)
+	c.Data = site.Data
+	requeued, lost, err := FinishLost(t.Context(), c)
+	if requeued != 1 || lost != 1 || err != nil {
+		t.Errorf("%d queued again, %d lost, %v, want one of each", requeued, lost, err)
+	}
+	requeued, lost, err = FinishLost(t.Context(), c)
+	if requeued+lost != 0 || err != nil {
+		t.Errorf("the second time: %d queued again, %d lost, %v", requeued, lost, err)
+	}
+	c.Algorithms = "/nowhere"
+	if _, _, err := FinishLost(t.Context(), c); err == nil {
+		t.Error("a directory that can't be opened is no error")
+	}
+}
+
+func TestSandboxIsThatOfTheAlgorithm(t *testing.T) {
+	t.Parallel()
+	c := testConfig(t)
+	must(t, os.WriteFile(filepath.Join(c.Algorithms, "shell.toml"), []byte(shellFile+"\n[sandbox]\nnetwork = true\n"), 0o600))
+	s, _ := opened(t, c)
+	id := submit(t, s, "j")
+	if box, err := s.sandboxOf(t.Context(), id); err != nil || !box.Network {
+		t.Errorf("%+v, %v", box, err)
+	}
+	if _, err := s.sandboxOf(t.Context(), "01M7Y8K3GVW6R131MCY2J7HPKF"); !errors.Is(err, fault.NotFound) {
+		t.Errorf("of no job: %v", err)
+	}
+}
+
+func TestWithoutAClusterNothingIsThere(t *testing.T) {
+	t.Parallel()
+	s, _ := opened(t, testConfig(t))
+	must(t, s.openCluster())
+	table := s.routing(nil)
+	if _, known := table.Largest(placement.Placement{}); known || table.Missing(placement.Placement{}) != "" {
+		t.Error("there is a largest node")
+	}
+	if all := s.executors(); len(all) != 1 || all[0] != app.Executor(s.executor) {
+		t.Errorf("executors %v", all)
+	}
+}
+
+func TestClusterWaitsForItsFolder(t *testing.T) {
+	t.Parallel()
+	c := testConfig(t)
+	c.Slurm.SharedDir = filepath.Join(t.TempDir(), "not-mounted")
+	s, log := opened(t, c)
+	must(t, s.openCluster())
+	if logged(t, log, "so its jobs wait")["executor"] != "slurm" || len(s.executors()) != 2 {
+		t.Errorf("%d executors; the log has %s", len(s.executors()), log)
+	}
+	if state := s.slurmState(); state != "not asked yet" {
+		t.Errorf("the cluster is %q", state)
+	}
+	if checks, _ := s.ready(t.Context()); checks["slurm"] != "not asked yet" {
+		t.Errorf("ready: %v", checks)
+	}
+	s.logSlurm("a message", "job", "j")
+	if entry := logged(t, log, "a message"); entry["executor"] != "slurm" || entry["job"] != "j" {
+		t.Errorf("the log has %v", entry)
+	}
+	if _, known := s.routing(nil).Largest(placement.Placement{}); known {
+		t.Error("the largest node of a cluster is known that was not asked")
+	}
+}
+
+func TestCommandsWorkWithAndWithoutTheService(t *testing.T) {
+	t.Parallel()
+	c := testConfig(t)
+	createKey := func() error {
+		return WithControl(t.Context(), c, func(ctx context.Context, control *client.Control) error {
+			if deadline, bounded := ctx.Deadline(); !bounded || time.Until(deadline) > patience {
+				t.Errorf("a command may take until %v", deadline)
+			}
+			_, err := control.CreateKey(ctx, client.KeyRequest{Organization: "lab", Email: "ann@lab.example"})
+			return err
+		})
+	}
+	must(t, createKey())
+	if _, err := os.Stat(filepath.Join(c.Data, commandSocket)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the socket of the command is left: %v", err)
+	}
+	r := run(t, c)
+	must(t, createKey())
+	must(t, r.stop())
+	must(t, createKey()) // the socket of a service that is gone changes nothing
+	var keys []client.Key
+	failed := errors.New("enough")
+	err := WithLongControl(t.Context(), c, func(ctx context.Context, control *client.Control) (err error) {
+		if _, bounded := ctx.Deadline(); bounded {
+			t.Error("a long command is bounded")
+		}
+		keys, err = control.Keys(ctx)
+		return errors.Join(err, failed)
+	})
+	if len(keys) != 3 || !errors.Is(err, failed) {
+		t.Errorf("%d keys, %v, want 3 and the error of the command", len(keys), err)
+	}
+	must(t, os.Chmod(c.Data, 0o777))
+	if err := createKey(); !errors.Is(err, fault.Invalid) {
+		t.Errorf("in a directory open to others: %v", err)
+	}
+}
+
+func TestControlSocketIsTheOperators(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
+	must(t, os.Mkdir(data, 0o700))
+	must(t, os.WriteFile(filepath.Join(data, "s"), nil, 0o644)) // left by a crash
+	l, err := listenControl(data, "s")
+	must(t, err)
+	if info, err := os.Stat(filepath.Join(data, "s")); err != nil || info.Mode() != 0o600|os.ModeSocket {
+		t.Errorf("the socket has mode %v, %v", info.Mode(), err)
+	}
+	must(t, l.Close())
+	if _, err := os.Stat(filepath.Join(data, "s")); err != nil {
+		t.Errorf("the end of a service removes the socket, which may be another's by then: %v", err)
+	}
+	must(t, errors.Join(os.Mkdir(filepath.Join(data, "d"), 0o700), os.WriteFile(filepath.Join(data, "d", "f"), nil, 0o600)))
+	for _, dir := range []string{data, filepath.Join(data, "nowhere")} {
+		if _, err := listenControl(dir, "d"); err == nil || !strings.Contains(err.Error(), "control socket: ") {
+			t.Errorf("in %s: %v", dir, err)
+		}
+	}
+}
+
+func TestServiceKeepsASnapshotAsLongAsItIsNeeded(t *testing.T) {
+	t.Parallel()
+	r := run(t, testConfig(t))
+	snapshots := func() []string {
+		found, err := filepath.Glob(filepath.Join(r.config.Data, "*.tmp"))
+		must(t, err)
+		return found
+	}
+	u := r.user()
+	file := filepath.Join(t.TempDir(), "a.txt")
+	must(t, os.WriteFile(file, []byte("text"), 0o600))
+	upload, err := u.Upload(t.Context(), "inputs", file)
+	must(t, err)
+	must(t, snapshot.Use(t.Context(), r.config, func(ctx context.Context, s *snapshot.Snapshot) error {
+		if !s.Live || len(snapshots()) != 1 {
+			t.Errorf("live %t, snapshots %q", s.Live, snapshots())
+		}
+		must(t, u.DeleteFile(ctx, upload.ID))
+		for f, err := range s.Inventory(ctx) {
+			must(t, err)
+			if _, err := s.Files.Stat(f.Path); err != nil {
+				t.Error(err)
+			}
+		}
+		return nil
+	}))
+	eventually(t, "the snapshot is removed", func() bool { return len(snapshots()) == 0 })
+	eventually(t, "the deleted file is removed", func() bool {
+		left, _ := filepath.Glob(filepath.Join(r.config.Data, "uploads", "??", upload.ID+".*"))
+		return len(left) == 0
+	})
+
+	err = snapshot.Use(t.Context(), r.config, func(ctx context.Context, _ *snapshot.Snapshot) error {
+		must(t, r.stop())
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	if !errors.Is(err, fault.Unavailable) || len(snapshots()) != 0 {
+		t.Errorf("at the end of the service: %v, left %q", err, snapshots())
+	}
+}
