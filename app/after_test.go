@@ -11,7 +11,6 @@ import (
 	"molrun/app"
 	"molrun/app/fault"
 	"molrun/app/placement"
-	"molrun/app/retention"
 )
 
 // submitAfter creates an echo job that waits for others.
@@ -231,8 +230,9 @@ func TestCancelTellsWhoFallsOrSparesThem(t *testing.T) {
 	s.wantStandings("submitted later", map[string]string{"late": `QUEUED waiting for job "a"`})
 	wantCode(t, "delete a", s.Jobs.Delete(t.Context(), ann, "a"), fault.FileInUse)
 	s.advance(day)
-	for _, gone := range s.prune(retention.PruneRequest{EndedBefore: s.now()}) {
-		t.Errorf("prune deletes %s", gone.Name)
+	gone, err := s.Jobs.Expire(t.Context(), a.ID, func(*app.Job) bool { return true })
+	if gone != nil || err != nil {
+		t.Errorf("retention deletes %+v, %v", gone, err)
 	}
 	_, err = s.Jobs.Retry(t.Context(), ann, "a")
 	must(t, err)
