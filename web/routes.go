@@ -25,6 +25,7 @@ type handlers struct {
 	results     results
 	submissions submissions
 	uploads     uploads
+	views       views
 }
 
 // routes lists every route of the API, sorted by path.
@@ -49,6 +50,7 @@ func (h handlers) routes() []route {
 		{"DELETE", "/jobs/:jobName/pin", h.jobs.unpin, keyed},
 		{"POST", "/jobs/:jobName/pin", h.jobs.pin, keyed},
 		{"POST", "/jobs/:jobName/retry", h.jobs.retry, keyed},
+		{"GET", "/jobs/:jobName/views", h.views.list, keyed},
 		{"GET", "/jobs/summary", h.jobs.summary, querying},
 		{"GET", "/metrics", h.probes.metrics, open},
 		{"GET", "/openapi.yaml", h.probes.openAPI, open},

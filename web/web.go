@@ -40,6 +40,7 @@ func New(svc *app.Service, lists *listing.Lists, outputs *output.Outputs, sender
 		results:     results{svc.Jobs, outputs, sender, base, o.AnswerTime},
 		submissions: submissions{svc.Jobs},
 		uploads:     uploads{svc.Files, base},
+		views:       views{outputs},
 	}
 	around := observer{newRequestMetrics(o.Registry), newAuditor(o.Audit, o.Now)}
 	engine := newEngine(around.observe)
