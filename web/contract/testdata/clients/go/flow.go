@@ -145,5 +145,5 @@ func (f flow) refusals(name string) {
 	same(place, "body", "the place of a fault")
 	taken, err := f.SubmitJobWithResponse(f.ctx, api.SubmitJobJSONRequestBody{JobName: name, Type: "shell", Settings: map[string]any{"script": "false"}})
 	must(err)
-	same(need(taken.JSON409, taken.Body).Error.Code, api.JOBALREADYEXISTS, "the code of another job of that name")
+	same(need(taken.JSON409, taken.Body).Error.Code, api.ErrorCode("JOB_ALREADY_EXISTS"), "the code of another job of that name")
 }
