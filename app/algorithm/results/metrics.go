@@ -25,6 +25,7 @@ type Metric struct {
 	Title  string `json:"title,omitempty"`
 	Unit   string `json:"unit,omitempty"`
 	Better string `json:"better,omitempty"` // higher, lower
+	Rank   bool   `json:"rank,omitempty"`   // the tables of batches are sorted by it
 
 	file    string
 	pattern *regexp.Regexp
@@ -44,18 +45,43 @@ func ReadMetrics(r *tomltree.Reader) Metrics {
 		if !namePattern.MatchString(m.Name) {
 			r.Mistakef(m.Line, "%q is no name of a metric: use letters, digits and _", m.Name)
 		}
-		if r.Is(m.Value, m.Name, strictjson.Object) {
-			all = append(all, readMetric(r, m.Name, m.Value))
+		if !r.Is(m.Value, m.Name, strictjson.Object) {
+			continue
 		}
+		metric := readMetric(r, m.Name, m.Value)
+		if before := all.Ranking(); before != nil && metric.Rank {
+			r.Mistakef(m.Value.Member("rank").Line, "%s has rank = true already: a table is sorted by one metric", before.Name)
+		}
+		all = append(all, metric)
 	}
 	return all
 }
 
+// Named returns the metric of that name, nil if there is none.
+func (all Metrics) Named(name string) *Metric {
+	for i := range all {
+		if all[i].Name == name {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// Ranking returns the metric by which tables are sorted, nil if there is none.
+func (all Metrics) Ranking() *Metric {
+	for i := range all {
+		if all[i].Rank {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
 func readMetric(r *tomltree.Reader, name string, t *tomltree.Node) Metric {
-	r.Known(t, name, []string{"file", "pattern", "better", "title", "unit"})
+	r.Known(t, name, []string{"file", "pattern", "better", "rank", "title", "unit"})
 	m := Metric{
 		Name: name, Title: r.Line(t, "title"), Unit: r.Line(t, "unit"),
-		Better: r.OneOf(t, "better", "higher", "lower"), file: r.Text(t, "file"),
+		Better: r.OneOf(t, "better", "higher", "lower"), Rank: r.Flag(t, "rank"), file: r.Text(t, "file"),
 	}
 	file, pattern := t.Member("file"), t.Member("pattern")
 	switch {
