@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 
 	"molrun/app/fault"
@@ -128,7 +129,29 @@ func (p *plan) batch(name string, names []string, rows []row) (*Job, []*Job) {
 		meanings = append(meanings, json.RawMessage(names[i]), r.normalized)
 	}
 	parent.Private.Meaning = meaningHash("batch", p.algorithm, meanings...)
+	parent.Private.Varying, _ = Varying(func(yield func(*Job, error) bool) { // the settings are valid
+		for _, j := range subjobs {
+			if !yield(j, nil) {
+				return
+			}
+		}
+	})
 	return parent, subjobs
+}
+
+// Varying returns the names of the settings in which jobs differ, defaults included.
+func Varying(jobs iter.Seq2[*Job, error]) ([]string, error) {
+	return strictjson.Differing(func(yield func(json.RawMessage, error) bool) {
+		for j, err := range jobs {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(j.Private.Normalized, nil) {
+				return
+			}
+		}
+	})
 }
 
 // commonExecutor names the executor of all rows, "" if they differ.

@@ -103,6 +103,7 @@ type Private struct {
 	Definition string              `json:"definition,omitempty"` // digest of the algorithm file it was validated against
 	Batch      JobID               `json:"batch,omitempty"`      // parent of a subjob
 	Row        int                 `json:"row,omitempty"`        // its place in the batch, from 0
+	Varying    []string            `json:"varying,omitzero"`     // of a batch: the settings in which its rows differ; older versions did not store it
 	Needs      placement.Resources `json:"needs"`
 	LimitOf    string              `json:"limitOf,omitempty"` // whose limit MaxRuntime is, such as "the partition main"; "": the algorithm's, or as asked
 	Class      string              `json:"class,omitempty"`   // of comparable runs; older versions stored none
@@ -196,6 +197,25 @@ type Metrics struct {
 	CPUSeconds   float64         `json:"cpuSeconds"`
 	MaxRSSBytes  int64           `json:"maxRssBytes"`
 	Results      json.RawMessage `json:"results,omitempty"` // an object of the algorithm's own figures
+}
+
+// TableMetrics returns the metrics of a result that tables show: numbers, texts and
+// truth values, the first hundred.
+func TableMetrics(results json.RawMessage) (shown []strictjson.Member) {
+	const most, longestName = 100, 100
+	all, err := strictjson.Parse(results)
+	if err != nil {
+		return nil // none
+	}
+	for _, m := range all.Members {
+		switch m.Value.Kind {
+		case strictjson.Number, strictjson.String, strictjson.Bool:
+			if len(shown) < most && len(m.Name) <= longestName {
+				shown = append(shown, m)
+			}
+		}
+	}
+	return shown
 }
 
 // Failure says why a job failed.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"molrun/app/algorithm"
 	"molrun/app/fault"
 )
 
@@ -42,6 +43,11 @@ func (s *Jobs) Get(ctx context.Context, by Caller, name string, wait time.Durati
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// Algorithm returns the algorithm file that a job was validated against.
+func (s *Jobs) Algorithm(ctx context.Context, j *Job) (*algorithm.File, error) {
+	return s.algorithmOf(ctx, j)
 }
 
 // read returns a job of the caller's organization as stored.

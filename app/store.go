@@ -51,11 +51,16 @@ type Tx interface {
 	// beginning. A page ends early, once it has EnoughBytes or has looked at many
 	// jobs that the filter does not select.
 	Jobs(f JobFilter, after Position, limit int) (JobPage, error)
+	// JobIDs is Jobs without the records, and with pages as long as asked for.
+	JobIDs(f JobFilter, after Position, limit int) ([]JobID, Position, error)
 	// CountJobs counts jobs up to most, and reports whether there may be more.
 	CountJobs(f JobFilter, most int) (n int, more bool, err error)
 	// Subjobs walks a batch's subjobs by row; status "" is any. Rows may be put
 	// or deleted during the walk.
 	Subjobs(batch JobID, status Status) iter.Seq2[*Job, error]
+	// MetricNames returns the names of the metrics in the results of a batch's rows,
+	// sorted, up to most of them.
+	MetricNames(batch JobID, most int) ([]string, error)
 	// Queue visits the jobs queued for an executor: by descending priority, then
 	// user by user, each user's oldest first.
 	Queue(executor string, visit func(Waiting) Visit) error
@@ -151,6 +156,11 @@ type JobFilter struct {
 
 	ByCompletion bool // in order of completion, else of submission; not with Name or Batch
 	Ascending    bool // oldest first
+
+	// Metric orders the subjobs of Batch by a number in their results, in place of
+	// the time: lowest first if Ascending. Jobs without it come last. From and Until
+	// are about the submission.
+	Metric string
 }
 
 // Selects reports whether a job is one of those that f selects, its times aside.

@@ -130,6 +130,9 @@ func agreeListings(t *testing.T, tx app.Tx, s *simulation) {
 			}
 		}
 		f.ByCompletion = f.Name == "" && f.Batch == "" && s.r.IntN(3) == 0
+		if f.Batch != "" && s.r.IntN(2) == 0 {
+			f.Metric = pick(s.r, []string{"e", "f", "é", "absent"})
+		}
 		agreePages(t, tx, s, f)
 	}
 	for id, parent := range s.jobs {
@@ -137,6 +140,9 @@ func agreeListings(t *testing.T, tx app.Tx, s *simulation) {
 			continue
 		}
 		status := pick(s.r, append(app.Statuses[:], ""))
+		if got, err := tx.MetricNames(id, 100); err != nil || !slices.Equal(got, s.metricNames(id)) {
+			t.Errorf("metrics of %s: %q, %v, want %q", id, got, err, s.metricNames(id))
+		}
 		agreeWalk(t, "subjobs", tx.Subjobs(id, status), s.sorted(func(j *app.Job) bool {
 			return j.Private.Batch == id && (status == "" || j.Status == status)
 		}))
@@ -177,7 +183,7 @@ func agreePages(t *testing.T, tx app.Tx, s *simulation, f app.JobFilter) {
 		}
 	}
 	var after app.Position
-	if s.r.IntN(3) == 0 {
+	if f.Metric == "" && s.r.IntN(3) == 0 {
 		begin := &app.Job{ID: app.JobID(s.newID()), CompletedAt: unit.At(testID(s.r.IntN(50)).Time())}
 		after = positionOf(f, begin)
 		want = slices.DeleteFunc(want, func(j *app.Job) bool {
@@ -198,7 +204,15 @@ func agreePages(t *testing.T, tx app.Tx, s *simulation, f app.JobFilter) {
 				f, after, len(page.Jobs), page.Next, len(head), len(want))
 			return
 		}
+		ids, next, err := tx.JobIDs(f, after, limit)
+		if err != nil || next != page.Next || len(ids) != len(head) {
+			t.Errorf("IDs of %+v: %v, next %x, %v", f, ids, next, err)
+			return
+		}
 		for i, j := range head {
+			if ids[i] != j.ID {
+				t.Errorf("IDs of %+v: %s, want %s", f, ids[i], j.ID)
+			}
 			shown, _ := json.Marshal(j)
 			if page.Jobs[i].ID != j.ID || !bytes.Equal(page.Jobs[i].JSON, shown) {
 				t.Errorf("list %+v: %s, want %s", f, page.Jobs[i].JSON, shown)

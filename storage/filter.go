@@ -16,6 +16,20 @@ import (
 	"molrun/storage/kv"
 )
 
+// JobIDs returns the IDs of up to limit jobs, as Jobs does.
+func (t tx) JobIDs(f app.JobFilter, after app.Position, limit int) ([]app.JobID, app.Position, error) {
+	found, next, err := t.find(f, after, limit)
+	if err != nil {
+		return nil, "", fmt.Errorf("list jobs: %w", err)
+	}
+	ids := make([]app.JobID, len(found))
+	for i, end := range found {
+		id, _ := end.LastID() // find has checked it
+		ids[i] = app.JobID(id.String())
+	}
+	return ids, next, nil
+}
+
 // find returns the ends of the keys of up to limit jobs, and the position from
 // which on there may be more, "" if there are none.
 func (t tx) find(f app.JobFilter, after app.Position, limit int) (found []kv.Key, next app.Position, err error) {
@@ -44,8 +58,14 @@ const maxLook = 5000
 // behind it.
 func (t tx) look(f app.JobFilter, after app.Position, most int, visit func(end kv.Key)) (last kv.Key, more bool, err error) {
 	c := t.candidates(f)
+	walk := t.walk(c, endsOf(f, after), f.Ascending)
+	if f.Metric != "" {
+		if walk, err = byMetric(t.Tx, f, t.walk(c, endsOf(f, ""), true), after); err != nil {
+			return nil, false, err
+		}
+	}
 	found, looked := 0, 0
-	for end := range t.walk(c, endsOf(f, after), f.Ascending) {
+	for end := range walk {
 		id, err := end.LastID()
 		if err != nil {
 			return nil, false, err

@@ -141,6 +141,15 @@ func (t tx) Subjobs(batch app.JobID, status app.Status) iter.Seq2[*app.Job, erro
 	return t.jobsOf(indexJobsBatch, batchKey(id, status))
 }
 
+// MetricNames returns the names of the metrics of a batch's rows.
+func (t tx) MetricNames(batch app.JobID, most int) ([]string, error) {
+	id, err := sortid.Parse(string(batch))
+	if err != nil {
+		return nil, nil // no batch has this ID
+	}
+	return metricNames(t.Tx, id, most)
+}
+
 // jobsOf walks the jobs of a part of an index.
 func (t tx) jobsOf(index string, prefix kv.Key) iter.Seq2[*app.Job, error] {
 	return func(yield func(*app.Job, error) bool) {

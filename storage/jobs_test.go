@@ -55,6 +55,7 @@ func goldenJob() *app.Job {
 		Definition: "de",
 		Batch:      jobID(4),
 		Row:        17,
+		Varying:    []string{"steps"},
 		QueuedAt:   unit.At(testID(2).Time()),
 		PinnedBy:   "carl@lab.example",
 		PinnedAt:   unit.At(testID(3).Time()),

@@ -3,6 +3,7 @@ package storage
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -83,10 +84,47 @@ func (m *model) listed(f app.JobFilter) []*app.Job {
 	if f.ByCompletion {
 		slices.SortStableFunc(all, func(a, b *app.Job) int { return a.CompletedAt.Compare(b.CompletedAt.Time) })
 	}
+	if f.Metric != "" {
+		slices.SortStableFunc(all, func(a, b *app.Job) int { return compareByMetric(f, a, b) })
+		return all
+	}
 	if !f.Ascending {
 		slices.Reverse(all)
 	}
 	return all
+}
+
+// compareByMetric compares rows by a metric, of which those without it are last.
+func compareByMetric(f app.JobFilter, a, b *app.Job) int {
+	x, hasX := metricsOf(a)[f.Metric].(float64)
+	y, hasY := metricsOf(b)[f.Metric].(float64)
+	switch {
+	case !hasX || !hasY:
+		return cmp.Compare(fmt.Sprint(!hasX), fmt.Sprint(!hasY))
+	case f.Ascending:
+		return cmp.Compare(x, y)
+	}
+	return cmp.Compare(y, x)
+}
+
+func metricsOf(j *app.Job) (all map[string]any) {
+	if j.Metrics != nil {
+		_ = json.Unmarshal(j.Metrics.Results, &all)
+	}
+	return all
+}
+
+// metricNames returns the names of what tables show of a batch's results.
+func (m *model) metricNames(batch app.JobID) []string {
+	all := map[string]bool{}
+	for _, j := range m.sorted(func(j *app.Job) bool { return j.Private.Batch == batch }) {
+		for name, value := range metricsOf(j) {
+			if _, list := value.([]any); !list {
+				all[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
 }
 
 func hasTags(j *app.Job, tags []app.Tag) bool {

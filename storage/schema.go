@@ -32,6 +32,7 @@ var jobs = kv.Table[app.Job]{
 	Derived: []kv.Derived[app.Job]{
 		kv.Index[app.Job]{Bucket: indexJobsList, Entries: jobList},
 		kv.Index[app.Job]{Bucket: indexJobsBatch, Entries: jobBatch},
+		kv.Index[app.Job]{Bucket: indexJobsMetrics, Entries: jobMetrics},
 		kv.Index[app.Job]{Bucket: indexJobsName, Entries: jobName},
 		kv.Index[app.Job]{Bucket: indexJobsTag, Entries: jobTag},
 		kv.Index[app.Job]{Bucket: indexJobsText, Entries: jobText},

@@ -62,7 +62,7 @@ var inputsThatName = map[string]meaning{
 }
 
 // inputsThatDoNot are all others, each with a value for which other code runs than
-// without it.
+// without it. An entry for an operation goes before one for all of them.
 var inputsThatDoNot = map[string]any{
 	"path type":    "echo",
 	"body type":    "echo",
@@ -71,6 +71,7 @@ var inputsThatDoNot = map[string]any{
 	"query algorithm":      "echo",
 	"query attempt":        "1",
 	"query count":          "true",
+	"query format":         "csv",
 	"query includeSubjobs": "true",
 	"query limit":          "1",
 	"query offset":         "1",
@@ -84,8 +85,10 @@ var inputsThatDoNot = map[string]any{
 	"query version":        "1",
 	"query wait":           "1s",
 
-	"body afterAny":          true,
-	"body cascade":           false,
+	"body afterAny":                        true,
+	"body cascade":                         false,
+	"GET /jobs/{jobName}/table query sort": "metric:rg_nm",
+
 	"body maxRuntimeSeconds": 60,
 	"body note":              "a note",
 	"body partial":           true,
@@ -104,7 +107,7 @@ func TestNothingOfAnotherOrganizationIsFound(t *testing.T) {
 		inputs := described.Spec.Inputs(op)
 		for _, in := range inputs {
 			what, names := meaningOf(op, in)
-			_, harmless := inputsThatDoNot[in.In+" "+in.Name]
+			_, harmless := harmlessValue(op, in)
 			if names == harmless {
 				t.Errorf("%s %s has the input %s %s: say in inputsThatName or in inputsThatDoNot what it is", op.Method, op.Path, in.In, in.Name)
 			}
@@ -115,6 +118,15 @@ func TestNothingOfAnotherOrganizationIsFound(t *testing.T) {
 			}
 		}
 	}
+}
+
+func harmlessValue(op contract.Operation, in contract.Input) (any, bool) {
+	name := in.In + " " + in.Name
+	if value, ok := inputsThatDoNot[op.Method+" "+op.Path+" "+name]; ok {
+		return value, true
+	}
+	value, ok := inputsThatDoNot[name]
+	return value, ok
 }
 
 func meaningOf(op contract.Operation, in contract.Input) (meaning, bool) {
@@ -204,7 +216,7 @@ func populate(s *service) world {
 	w.addReference("inputs/theirs.pdb", "inputs/absent.pdb")
 	s.want(200, "PUT", "/upload/b.pdb?folder=theirs", "")
 	w.pairs[aFolder] = []pair{{"theirs", "absent"}}
-	for _, listing := range []string{"/jobs?limit=1", "/jobs?limit=1&organization=true", "/files?limit=1", "/files?limit=1&organization=true"} {
+	for _, listing := range []string{"/jobs?limit=1", "/jobs?limit=1&organization=true", "/files?limit=1", "/files?limit=1&organization=true", "/jobs/theirs-batch/table?limit=1"} {
 		w.pairs[aCursor] = append(w.pairs[aCursor], pair{s.want(200, "GET", listing, "").fields(s.t)["startKey"], "AAAA"})
 	}
 
@@ -233,7 +245,7 @@ func (w world) send(s *service, op contract.Operation, inputs []contract.Input, 
 		v := w.own[what]
 		switch what {
 		case "":
-			v = inputsThatDoNot[i.In+" "+i.Name]
+			v, _ = harmlessValue(op, i)
 		case newName:
 			v = fmt.Sprint("new-", value)
 		}

@@ -55,7 +55,11 @@ func readQuery(r *decode.Reader) listing.Query {
 		Count:     r.Flag("count"),
 		Selection: readSelection(r),
 	}
-	q.ByCompletion = r.Choice("sort", "createdAt", "completedAt") == "completedAt"
+	sort := r.ChoiceOr(listing.SortByMetric, "sort", "createdAt", "completedAt")
+	q.ByCompletion = sort == "completedAt"
+	if name, found := strings.CutPrefix(sort, listing.SortByMetric); found {
+		q.Metric = name
+	}
 	q.Ascending = r.Choice("order", "asc", "desc") == "asc"
 	return q
 }

@@ -24,8 +24,8 @@ type handlers struct {
 	probes      probes
 	results     results
 	submissions submissions
+	tables      tables
 	uploads     uploads
-	views       views
 }
 
 // routes lists every route of the API, sorted by path.
@@ -50,7 +50,7 @@ func (h handlers) routes() []route {
 		{"DELETE", "/jobs/:jobName/pin", h.jobs.unpin, keyed},
 		{"POST", "/jobs/:jobName/pin", h.jobs.pin, keyed},
 		{"POST", "/jobs/:jobName/retry", h.jobs.retry, keyed},
-		{"GET", "/jobs/:jobName/views", h.views.list, keyed},
+		{"GET", "/jobs/:jobName/table", h.tables.get, querying},
 		{"GET", "/jobs/summary", h.jobs.summary, querying},
 		{"GET", "/metrics", h.probes.metrics, open},
 		{"GET", "/openapi.yaml", h.probes.openAPI, open},

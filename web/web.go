@@ -39,8 +39,8 @@ func New(svc *app.Service, lists *listing.Lists, outputs *output.Outputs, sender
 		probes:      probes{o.Version, o.Ready, o.Registry, o.Log},
 		results:     results{svc.Jobs, outputs, sender, base, o.AnswerTime},
 		submissions: submissions{svc.Jobs},
+		tables:      tables{lists, o.AnswerTime},
 		uploads:     uploads{svc.Files, base},
-		views:       views{outputs},
 	}
 	around := observer{newRequestMetrics(o.Registry), newAuditor(o.Audit, o.Now)}
 	engine := newEngine(around.observe)

@@ -1,5 +1,5 @@
-// Package listing answers queries for jobs and uploads: pages, and counts of what a
-// query selects.
+// Package listing answers queries for jobs and uploads: pages, counts of what a query
+// selects, and tables of batches.
 package listing
 
 import (
@@ -59,6 +59,7 @@ type Selection struct {
 	Since, Until                  time.Time // when it was submitted or, in that order, completed
 	WholeOrganization             bool      // else the caller's own, or those of Email
 	ByCompletion, Ascending       bool
+	Metric                        string // orders the rows of Batch by a number in their results
 }
 
 // Page is a page of jobs as clients see them.
@@ -109,10 +110,16 @@ func (s Selection) filter(by app.Caller) (f app.JobFilter, faults []fault.Field)
 			Msg: "leave sort out with jobName or batch: these are listed in the order of submission",
 		})
 	}
+	if s.Metric != "" && s.Batch == "" {
+		faults = append(faults, fault.Field{
+			Loc: []any{"query", "sort"}, Type: "value",
+			Msg: "give a batch, too: a metric sorts the rows of one",
+		})
+	}
 	f = app.JobFilter{
 		Organization: by.Organization, Email: strings.ToLower(s.Email),
 		Type: s.Algorithm, Name: s.Name, Tags: s.Tags, Search: naming.Fold(s.Search),
-		From: s.Since, Until: s.Until, ByCompletion: s.ByCompletion, Ascending: s.Ascending,
+		From: s.Since, Until: s.Until, ByCompletion: s.ByCompletion, Ascending: s.Ascending, Metric: s.Metric,
 	}
 	for _, status := range app.Statuses {
 		if slices.Contains(s.Status, status) {
@@ -134,7 +141,11 @@ func (s Selection) scope(f app.JobFilter) []string {
 	}
 	scope := []string{"jobs", f.Organization, f.Email, f.Type, strings.Join(statuses, ","), f.Name, s.Batch}
 	later := func(f app.JobFilter) string {
-		return fmt.Sprintf("%q %q %v %v %t %t", f.Tags, f.Search, f.From, f.Until, f.ByCompletion, f.Ascending)
+		text := fmt.Sprintf("%q %q %v %v %t %t", f.Tags, f.Search, f.From, f.Until, f.ByCompletion, f.Ascending)
+		if f.Metric != "" {
+			text += fmt.Sprintf(" %q", f.Metric)
+		}
+		return text
 	}
 	if text := later(f); text != later(app.JobFilter{}) {
 		scope = append(scope, text)

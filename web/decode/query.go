@@ -136,6 +136,20 @@ func (r *Reader) Choice(name string, values ...string) string {
 	return value
 }
 
+// ChoiceOr is Choice for a parameter that may also be a prefix and a name, such as
+// metric:rg_nm.
+func (r *Reader) ChoiceOr(prefix, name string, values ...string) string {
+	value, sent := r.parameter(name)
+	if !sent || slices.Contains(values, value) {
+		return value
+	}
+	if rest, found := strings.CutPrefix(value, prefix); !found || rest == "" || !utf8.ValidString(rest) {
+		r.Fault("value", []any{"query", name}, "use %s", oneOf(append(values, prefix+"<name>")))
+		return ""
+	}
+	return value
+}
+
 // Flag returns a boolean parameter, false if it was not sent.
 func (r *Reader) Flag(name string) bool {
 	value, sent := r.parameter(name)

@@ -1,0 +1,262 @@
+package web_test
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/app"
+)
+
+// dockAlgorithm ranks its results.
+const dockAlgorithm = `
+format = 1
+type = "dock"
+version = "1"
+max_runtime = "1h"
+command = ["true"]
+
+[[parameters]]
+name = "seed"
+title = "Seed of random numbers"
+type = "integer"
+default = 1
+
+[[parameters]]
+name = "ligand"
+title = "Ligand"
+type = "string"
+required = true
+
+[[parameters]]
+name = "exhaustiveness"
+type = "integer"
+default = 8
+
+[metrics]
+poses = { title = "Number of poses" }
+affinity = { title = "Affinity", unit = "kcal/mol", better = "lower", rank = true }
+`
+
+// table is the answer to GET /jobs/{batchName}/table.
+type table struct {
+	Sort, Order       string
+	Settings, Metrics []struct{ Name, Title, Unit, Better string }
+	Statuses          app.Counts
+	Rows              []struct {
+		JobName, Status, FailureCode string
+		Row                          int
+		Progress                     map[string]any
+		RunSeconds                   *float64
+		Settings, Metrics            map[string]any
+	}
+	StartKey string
+}
+
+func (s *service) table(path string) (t table) {
+	s.t.Helper()
+	if err := json.Unmarshal([]byte(s.want(200, "GET", path, "").body), &t); err != nil {
+		s.t.Fatal(err)
+	}
+	return t
+}
+
+func (t table) names() string {
+	var names []string
+	for _, r := range t.Rows {
+		names = append(names, strings.TrimPrefix(r.JobName, "screen-"))
+	}
+	return strings.Join(names, " ")
+}
+
+// docking returns a service with a batch of which four rows have completed, one has
+// failed, one runs and one waits.
+func docking(t *testing.T) *service {
+	t.Helper()
+	s := start(t, func(with *setup) { with.algorithm = dockAlgorithm })
+	s.want(200, "POST", "/submit-batch", `{"batchName":"screen","type":"dock","settings":[
+		{"ligand":"CCO"},{"ligand":"=1+2","seed":7},{"ligand":"-1,\"x\""},{"ligand":"C","seed":1},{"ligand":"-5"},{"ligand":"N"},{"ligand":"O"}]}`)
+	for row, results := range []string{
+		`{"affinity":-7.5,"poses":9,"note":"=HYPERLINK(\"http://x\")"}`, `{"affinity":-10}`,
+		`{"affinity":"NaN","poses":2,"list":[1]}`, `{"affinity":-9.25,"zeta":true}`,
+	} {
+		s.complete(fmt.Sprint("screen-", row+1), results)
+	}
+	s.run("screen-5", nil)
+	running := s.claim("screen-6")
+	s.app.Runs.SetProgress(running.ID, &app.Progress{Fraction: .5, Text: "pose 4"})
+	return s
+}
+
+// complete runs a queued job that has results and no files.
+func (s *service) complete(name, results string) {
+	s.t.Helper()
+	j := s.claim(name)
+	now := time.Now()
+	ending := app.Ending{
+		Outcome: &app.Outcome{StartedAt: now, EndedAt: now.Add(1500 * time.Millisecond)},
+		Results: json.RawMessage(results),
+	}
+	if err := s.app.Runs.Finish(context.Background(), j.ID, j.Attempts, ending); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestTableIsRanked(t *testing.T) {
+	s := docking(t)
+	all := s.table("/jobs/screen/table")
+	same(t, "order", []string{all.Sort, all.Order, all.names()}, []string{"metric:affinity", "asc", "2 4 1 3 5 6 7"})
+	same(t, "statuses", all.Statuses, app.Counts{Queued: 1, Running: 1, Completed: 4, Failed: 1})
+	var columns []string
+	for _, c := range slices.Concat(all.Settings, all.Metrics) {
+		columns = append(columns, strings.Join([]string{c.Name, c.Title, c.Unit, c.Better}, "|"))
+	}
+	same(t, "columns", columns, []string{
+		"seed|Seed of random numbers||", "ligand|Ligand||",
+		"poses|Number of poses||", "affinity|Affinity|kcal/mol|lower", "note|note||", "zeta|zeta||",
+	})
+	best, third, failed, running := all.Rows[0], all.Rows[3], all.Rows[4], all.Rows[5]
+	same(t, "settings", []any{best.Settings, third.Settings}, []any{
+		map[string]any{"seed": 7.0, "ligand": "=1+2"}, map[string]any{"seed": 1.0, "ligand": `-1,"x"`},
+	})
+	same(t, "metrics", []any{best.Metrics, third.Metrics, running.Metrics}, []any{
+		map[string]any{"poses": nil, "affinity": -10.0, "note": nil, "zeta": nil},
+		map[string]any{"poses": 2.0, "affinity": nil, "note": nil, "zeta": nil},
+		map[string]any{"poses": nil, "affinity": nil, "note": nil, "zeta": nil},
+	})
+	same(t, "run time", *best.RunSeconds, 1.5)
+	same(t, "failure", failed.FailureCode, "EXIT_STATUS")
+	same(t, "live", []any{running.Status, running.Progress["text"], running.RunSeconds == nil}, []any{"RUNNING", "pose 4", true})
+	s.complete("screen-7", `{"affinity":-99}`)
+	same(t, "a moment later", s.table("/jobs/screen/table").names(), "7 2 4 1 3 5 6")
+}
+
+func TestTableIsSortedAndPaged(t *testing.T) {
+	s := docking(t)
+	for query, want := range map[string]string{
+		"":                             "2 4 1 3 5 6 7",
+		"order=desc":                   "1 4 2 3 5 6 7",
+		"sort=metric:poses":            "3 1 2 4 5 6 7",
+		"sort=metric:poses&order=desc": "1 3 2 4 5 6 7",
+		"sort=metric:absent":           "1 2 3 4 5 6 7",
+		"sort=row":                     "1 2 3 4 5 6 7",
+		"sort=row&order=desc":          "7 6 5 4 3 2 1",
+	} {
+		same(t, query, s.table("/jobs/screen/table?"+query).names(), want)
+		var paged []string
+		for next := ""; ; {
+			page := s.table("/jobs/screen/table?limit=2&" + query + next)
+			paged = append(paged, page.names())
+			if page.StartKey == "" {
+				break
+			}
+			next = "&startKey=" + page.StartKey
+		}
+		same(t, query+" page by page", strings.Join(paged, " "), want)
+	}
+	cursor := s.table("/jobs/screen/table?limit=2").StartKey
+	for path, faults := range map[string][]string{
+		"/jobs/screen/table?order=desc&startKey=" + cursor:           {"query.startKey value"},
+		"/jobs/screen/table?format=csv&startKey=" + cursor:           {"query.startKey value"},
+		"/jobs/screen/table?sort=affinity&limit=0&order=x":           {"query.sort value", "query.order value", "query.limit value"},
+		"/jobs/screen/table?sort=metric:&limit=1001&format=x":        {"query.format value", "query.sort value", "query.limit value"},
+		"/jobs/screen/table?sort=metric:%ff&status=FAILED":           {"query.sort value", "query.status unknown"},
+		"/jobs/screen-1/table":                                       {"path.jobName value"},
+		"/jobs?sort=metric:affinity&batch=screen&sort=x":             {"query.sort value"},
+		"/jobs?sort=metric:affinity":                                 {"query.sort value"},
+		"/jobs?sort=metric:&batch=screen":                            {"query.sort value"},
+		"/jobs?sort=metric:affinity&batch=screen&startKey=" + cursor: {"query.startKey value"},
+	} {
+		same(t, path, s.want(422, "GET", path, "").faults(t), faults)
+	}
+	s.want(404, "GET", "/jobs/absent/table", "")
+	s.want(404, "GET", "/jobs/absent/table?format=csv", "")
+	same(t, "to another organization", s.as(s.eve, "GET", "/jobs/screen/table", "").status, 404)
+}
+
+func TestTableAsCSV(t *testing.T) {
+	s := docking(t)
+	const want = `row,jobName,status,attempts,startedAt,completedAt,queueSeconds,runSeconds,failureCode,setting:seed,setting:ligand,metric:poses,metric:affinity,metric:note,metric:zeta
+2,screen-2,COMPLETED,1,,,,1.5,,7,'=1+2,,-10,,
+4,screen-4,COMPLETED,1,,,,1.5,,1,C,,-9.25,,true
+1,screen-1,COMPLETED,1,,,,1.5,,1,CCO,9,-7.5,"'=HYPERLINK(""http://x"")",
+3,screen-3,COMPLETED,1,,,,1.5,,1,"'-1,""x""",2,,,
+5,screen-5,FAILED,1,,,,0,EXIT_STATUS,1,-5,,,,
+6,screen-6,RUNNING,1,,,,,,1,N,,,,
+7,screen-7,QUEUED,0,,,,,,1,O,,,,
+`
+	got := s.want(200, "GET", "/jobs/screen/table?format=csv", "")
+	same(t, "type", got.header.Get("Content-Type"), "text/csv; charset=utf-8; header=present")
+	same(t, "file", got.header.Get("Content-Disposition"), "attachment; filename=screen.csv")
+	same(t, "CSV", withoutTimes(t, got.body), want)
+	lines := strings.SplitAfter(got.body, "\n")
+	same(t, "the best two", s.want(200, "GET", "/jobs/screen/table?format=csv&limit=2", "").body, strings.Join(lines[:3], ""))
+	same(t, "HEAD", s.want(200, "HEAD", "/jobs/screen/table?format=csv", "").body, "")
+	for accept, isCSV := range map[string]bool{
+		"text/csv": true, "text/csv, application/json;q=0.9": true, "text/*": true, "TEXT/CSV;q=0.1": true, "text/csv;header=present, */*;q=0.1": true,
+		"": false, "*/*": false, "application/json": false, "text/csv;q=0.5, application/json": false, "text/csv;q=0": false,
+		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": false, ";;, text/csv;q=x;": true,
+		"text/csv, application/*": false,
+	} {
+		a := s.send("GET", "/jobs/screen/table", "", "x-api-key", s.ann, "Accept", accept)
+		same(t, "Accept: "+accept, strings.HasPrefix(a.header.Get("Content-Type"), "text/csv"), isCSV)
+		same(t, "Vary", a.header.Get("Vary"), "Accept")
+	}
+	a := s.send("GET", "/jobs/screen/table?format=json", "", "x-api-key", s.ann, "Accept", "text/csv")
+	same(t, "format goes before Accept", a.header.Get("Content-Type"), "application/json")
+}
+
+// withoutTimes returns CSV with empty cells where times differ from run to run.
+func withoutTimes(t *testing.T, text string) string {
+	t.Helper()
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	w := csv.NewWriter(&out)
+	for i, row := range rows {
+		if i > 0 {
+			if _, err := time.Parse(time.RFC3339, row[4]); err != nil {
+				t.Errorf("createdAt: %v", err)
+			}
+			for c := 5; c < 8; c++ {
+				row[c] = ""
+			}
+		}
+		if err := w.Write(slices.Delete(row, 4, 5)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Flush()
+	return out.String()
+}
+
+func TestRowsAreListedByMetric(t *testing.T) {
+	s := docking(t)
+	for query, want := range map[string]string{
+		"sort=metric:affinity&order=asc":                                "2 4 1 3 5 6 7",
+		"sort=metric:affinity":                                          "1 4 2 3 5 6 7",
+		"sort=metric:affinity&order=asc&status=FAILED&status=COMPLETED": "2 4 1 3 5",
+		"sort=metric:affinity&search=screen-4":                          "4",
+		"sort=metric:affinity&order=asc&until=2000-01-01":               "",
+		"sort=metric:affinity&order=asc&since=2000-01-01":               "2 4 1 3 5 6 7",
+	} {
+		var paged []string
+		for next := ""; ; {
+			page := s.find("batch=screen&count=1&limit=2&" + query + next)
+			same(t, query+" count", page.Count, any(float64(len(strings.Fields(want)))))
+			paged = append(paged, strings.ReplaceAll(page.names(), "screen-", ""))
+			if page.StartKey == "" {
+				break
+			}
+			next = "&startKey=" + page.StartKey
+		}
+		same(t, query, strings.Join(strings.Fields(strings.Join(paged, " ")), " "), want)
+	}
+}

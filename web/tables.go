@@ -1,0 +1,207 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"iter"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/rs/zerolog"
+
+	"molrun/app"
+	"molrun/app/listing"
+	"molrun/app/strictjson"
+	"molrun/app/unit"
+	"molrun/web/decode"
+	"molrun/web/respond"
+)
+
+// tables shows batches as tables.
+type tables struct {
+	lists      *listing.Lists
+	answerTime time.Duration
+}
+
+type tableRequest struct {
+	listing.TableQuery
+	csv bool
+}
+
+func readTable(r *decode.Reader) tableRequest {
+	req := tableRequest{csv: r.WantsCSV()}
+	standard := int64(listing.DefaultTablePage)
+	if req.csv {
+		standard = app.MaxBatchRows
+	}
+	req.TableQuery = listing.TableQuery{
+		Batch:    r.Path("jobName"),
+		Sort:     r.ChoiceOr(listing.SortByMetric, "sort", listing.SortByRow),
+		Order:    r.Choice("order", "asc", "desc"),
+		Limit:    int(r.Integer("limit", 1, listing.MaxTablePage, standard)),
+		StartKey: r.StartKey(),
+	}
+	if req.csv && req.StartKey != "" {
+		r.Fault("value", []any{"query", "startKey"}, "leave this out: CSV has all rows, or the first of them up to limit")
+	}
+	return req
+}
+
+// get handles GET /jobs/{batchName}/table.
+func (h tables) get(c *gin.Context, by app.Caller) error {
+	req, faults := decode.Query(c, readTable)
+	req.Faults = faults
+	c.Writer.Header().Set("Vary", "Accept")
+	if req.csv {
+		return h.writeCSV(c, by, req.TableQuery)
+	}
+	t, rows, next, err := h.lists.Table(c.Request.Context(), by, req.TableQuery)
+	if err != nil {
+		return err
+	}
+	view := tableView{
+		Batch: t.Batch, Statuses: t.Statuses, Sort: t.Sort, Order: t.Order,
+		Settings: t.Settings, Metrics: t.Metrics, Rows: make([]rowView, len(rows)), StartKey: next,
+	}
+	for i, row := range rows {
+		view.Rows[i] = viewRow(t, row)
+	}
+	return respond.JSON(c.Writer, http.StatusOK, view)
+}
+
+type tableView struct {
+	Batch    string           `json:"batch"`
+	Statuses app.Counts       `json:"statuses"`
+	Sort     string           `json:"sort"`
+	Order    string           `json:"order"`
+	Settings []listing.Column `json:"settings"`
+	Metrics  []listing.Column `json:"metrics"`
+	Rows     []rowView        `json:"rows"`
+	StartKey string           `json:"startKey,omitempty"`
+}
+
+type rowView struct {
+	Row          int             `json:"row"`
+	ID           app.JobID       `json:"jobId"`
+	Name         string          `json:"jobName"`
+	Status       app.Status      `json:"status"`
+	StatusReason string          `json:"statusReason,omitempty"`
+	Progress     json.RawMessage `json:"progress,omitempty"`
+	Attempts     int             `json:"attempts"`
+	CreatedAt    unit.Time       `json:"createdAt"`
+	StartedAt    unit.Time       `json:"startedAt,omitzero"`
+	CompletedAt  unit.Time       `json:"completedAt,omitzero"`
+	QueueSeconds *float64        `json:"queueSeconds,omitempty"`
+	RunSeconds   *float64        `json:"runSeconds,omitempty"`
+	FailureCode  app.FailureCode `json:"failureCode,omitempty"`
+	Settings     json.RawMessage `json:"settings"`
+	Metrics      json.RawMessage `json:"metrics"`
+}
+
+func viewRow(t *listing.Table, row listing.Row) rowView {
+	j := row.Job
+	v := rowView{
+		Row: j.Private.Row + 1, ID: j.ID, Name: j.Name, Status: j.Status,
+		StatusReason: row.Live.StatusReason, Progress: row.Live.Progress, Attempts: j.Attempts,
+		CreatedAt: j.CreatedAt, StartedAt: j.StartedAt, CompletedAt: j.CompletedAt,
+		Settings: object(t.Settings, row.Settings), Metrics: object(t.Metrics, row.Metrics),
+	}
+	if j.Metrics != nil {
+		v.QueueSeconds, v.RunSeconds = &j.Metrics.QueueSeconds, &j.Metrics.RunSeconds
+	}
+	if j.Failure != nil {
+		v.FailureCode = j.Failure.Code
+	}
+	return v
+}
+
+// object returns the cells of some columns as a JSON object, null for none.
+func object(columns []listing.Column, cells []*strictjson.Value) json.RawMessage {
+	b := []byte{'{'}
+	for i, cell := range cells {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(strictjson.AppendQuoted(b, columns[i].Name), ':')
+		if cell == nil {
+			b = append(b, "null"...)
+		} else {
+			b = append(b, cell.Raw...)
+		}
+	}
+	return append(b, '}')
+}
+
+// writeCSV answers with all rows, some at a time, so that it takes little memory.
+func (h tables) writeCSV(c *gin.Context, by app.Caller, q listing.TableQuery) error {
+	t, rows, err := h.lists.WholeTable(c.Request.Context(), by, q)
+	if err != nil {
+		return err
+	}
+	header := c.Writer.Header()
+	header.Set("Content-Type", "text/csv; charset=utf-8; header=present")
+	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": t.Batch + ".csv"}))
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+	c.Status(http.StatusOK)
+	c.Writer.WriteHeaderNow()
+	if c.Request.Method == http.MethodHead {
+		return nil
+	}
+	if err := h.copyCSV(c.Writer, t, rows); err != nil {
+		zerolog.Ctx(c.Request.Context()).Info().Err(err).Msg("table not sent completely")
+		panic(http.ErrAbortHandler) // cut the connection: the client must not take a part for the whole
+	}
+	return nil
+}
+
+// copyCSV sends the rows to a client that may be slow but must not stall.
+func (h tables) copyCSV(w http.ResponseWriter, t *listing.Table, parts iter.Seq2[[]listing.Row, error]) error {
+	text := bytes.NewBuffer(nil)
+	table := respond.NewCSV(text)
+	table.Row(headOf(t)...)
+	for rows, err := range parts {
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			table.Row(cellsOf(row)...)
+		}
+		if err := copyPaced(w, text, int64(text.Len()), h.answerTime); err != nil {
+			return err
+		}
+	}
+	return copyPaced(w, text, int64(text.Len()), h.answerTime)
+}
+
+// headOf returns the names of the columns. Those of metrics come last, so that one
+// that is found while the batch runs moves no other.
+func headOf(t *listing.Table) []any {
+	head := []any{"row", "jobName", "status", "attempts", "createdAt", "startedAt", "completedAt", "queueSeconds", "runSeconds", "failureCode"}
+	for _, c := range t.Settings {
+		head = append(head, "setting:"+c.Name)
+	}
+	for _, c := range t.Metrics {
+		head = append(head, "metric:"+c.Name)
+	}
+	return head
+}
+
+func cellsOf(row listing.Row) []any {
+	j := row.Job
+	cells := []any{j.Private.Row + 1, j.Name, string(j.Status), j.Attempts, j.CreatedAt, j.StartedAt, j.CompletedAt, nil, nil, nil}
+	if j.Metrics != nil {
+		cells[7], cells[8] = j.Metrics.QueueSeconds, j.Metrics.RunSeconds
+	}
+	if j.Failure != nil {
+		cells[9] = string(j.Failure.Code)
+	}
+	for _, values := range [][]*strictjson.Value{row.Settings, row.Metrics} {
+		for _, v := range values {
+			cells = append(cells, v)
+		}
+	}
+	return cells
+}
