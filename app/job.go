@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"molrun/app/eta"
 	"molrun/app/placement"
 	"molrun/app/strictjson"
 	"molrun/app/unit"
@@ -127,6 +128,9 @@ type Private struct {
 	Handle  Handle   `json:"handle,omitempty"`
 	GPUs    []string `json:"gpus,omitempty"` // leased devices
 }
+
+// Work returns what is known of the job's run time before it runs.
+func (j *Job) Work() eta.Work { return eta.Work{Class: j.Private.Class, Size: j.Private.Size} }
 
 // Input is a file that a job reads, as shown.
 type Input struct {

@@ -56,21 +56,21 @@ func (l *liveStates) end(id JobID) {
 }
 
 // left returns how long a job still runs, by its progress if there is enough, else by
-// past runs; basis "" is unknown.
-func (l *liveStates) left(id JobID, now time.Time) (seconds float64, basis string) {
+// past runs; basis "" is unknown. It has not begun if it does not run.
+func (l *liveStates) left(id JobID, now time.Time) (seconds float64, basis string, runs bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.running[id]
 	if r == nil {
-		return 0, ""
+		return 0, "", false
 	}
 	if seconds, known := eta.LeftBy(r.first, r.last, now); known {
-		return seconds, "progress"
+		return seconds, eta.ByProgress, true
 	}
 	if seconds, known := r.estimate.Left(max(0, now.Sub(r.started).Seconds())); known {
-		return seconds, r.basis
+		return seconds, r.basis, true
 	}
-	return 0, ""
+	return 0, "", true
 }
 
 func (l *liveStates) setProgress(id JobID, p *Progress, now time.Time) {

@@ -233,6 +233,22 @@ func (s *Runs) SetProgress(id JobID, p *Progress) { s.live.setProgress(id, p, s.
 // SetWaitReasons records why jobs wait. It replaces all earlier reasons.
 func (s *Runs) SetWaitReasons(reasons map[JobID]eta.Reason) { s.live.setReasons(reasons) }
 
+// History returns the past runs of a class.
+func (s *Runs) History(ctx context.Context, class string) (h *eta.History, err error) {
+	err = s.store.View(ctx, func(tx Tx) error {
+		runs, err := tx.Runs(class)
+		h = eta.NewHistory(runs)
+		return err
+	})
+	return h, err
+}
+
+// Left returns how long a claimed job still runs, and what that follows from, "" if it
+// is unknown; runs is false if it has not begun.
+func (s *Runs) Left(id JobID) (seconds float64, basis string, runs bool) {
+	return s.live.left(id, s.now())
+}
+
 // SetOutlook records where the jobs stand that wait for an executor.
 func (s *Runs) SetOutlook(executor string, o Outlook) { s.live.setOutlook(executor, o) }
 

@@ -225,6 +225,7 @@ type Waiting struct {
 	Email        string
 	Priority     int
 	Needs        placement.Resources
+	Work         eta.Work
 }
 
 // QueueLine is the waiting jobs of one user and priority.

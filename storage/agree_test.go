@@ -295,6 +295,7 @@ func waitingOf(j *app.Job) app.Waiting {
 		Email:        j.Email,
 		Priority:     j.Priority,
 		Needs:        j.Private.Needs,
+		Work:         j.Work(),
 	}
 }
 

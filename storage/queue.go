@@ -45,13 +45,13 @@ func waits(j *app.Job) bool {
 }
 
 // jobQueue: executor, priority, organization, user, id; the value is what the
-// job needs. Only jobs that may be claimed.
+// job needs, and what is known of its run time. Only jobs that may be claimed.
 func jobQueue(id sortid.ID, j *app.Job) []kv.Entry {
 	if !waits(j) {
 		return nil
 	}
 	k := make(kv.Key, 0, 128).Text(j.Executor).Priority(j.Priority).Text(j.Organization).Text(j.Email).ID(id)
-	return []kv.Entry{{Key: k, Value: appendResources(nil, j.Private.Needs)}}
+	return []kv.Entry{{Key: k, Value: appendWork(appendResources(nil, j.Private.Needs), j.Work())}}
 }
 
 // QueueLines counts the jobs that wait for an executor, by priority and user.
@@ -107,8 +107,29 @@ func readWaiting(k kv.Key, value []byte) (w app.Waiting, err error) {
 	if w.ID, err = jobAt(k); err != nil {
 		return w, err
 	}
-	w.Needs, err = readResources(value)
+	if w.Needs, value, err = readResources(value); err != nil {
+		return w, err
+	}
+	w.Work, err = readWork(value)
 	return w, err
+}
+
+// appendWork adds nothing for a job of an older version, which has no class.
+func appendWork(b []byte, w eta.Work) []byte {
+	if w.Class == "" {
+		return b
+	}
+	return append(binary.BigEndian.AppendUint64(b, math.Float64bits(w.Size)), w.Class...)
+}
+
+func readWork(b []byte) (eta.Work, error) {
+	switch {
+	case len(b) == 0:
+		return eta.Work{}, nil
+	case len(b) <= 8:
+		return eta.Work{}, kv.ErrKey
+	}
+	return eta.Work{Class: string(b[8:]), Size: float64At(b)}, nil
 }
 
 func appendResources(b []byte, r placement.Resources) []byte {
@@ -117,16 +138,17 @@ func appendResources(b []byte, r placement.Resources) []byte {
 	return binary.AppendVarint(b, int64(r.GPUs))
 }
 
-func readResources(b []byte) (placement.Resources, error) {
+// readResources returns what follows them too.
+func readResources(b []byte) (placement.Resources, []byte, error) {
 	var numbers [3]int64
 	for i := range numbers {
 		v, n := binary.Varint(b)
 		if n <= 0 {
-			return placement.Resources{}, kv.ErrKey
+			return placement.Resources{}, nil, kv.ErrKey
 		}
 		numbers[i], b = v, b[n:]
 	}
-	return placement.Resources{CPUs: int(numbers[0]), MemoryBytes: numbers[1], GPUs: int(numbers[2])}, nil
+	return placement.Resources{CPUs: int(numbers[0]), MemoryBytes: numbers[1], GPUs: int(numbers[2])}, b, nil
 }
 
 // Active walks the claimed jobs, oldest first.

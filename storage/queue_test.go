@@ -34,7 +34,7 @@ func TestResourcesRoundTrip(t *testing.T) {
 		{CPUs: 1, MemoryBytes: 1 << 50, GPUs: 8},
 		{CPUs: -1, MemoryBytes: -1 << 63, GPUs: 1<<63 - 1},
 	} {
-		if got, err := readResources(appendResources(nil, want)); err != nil || got != want {
+		if got, rest, err := readResources(appendResources(nil, want)); err != nil || got != want || len(rest) > 0 {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 	}
@@ -126,4 +126,15 @@ func TestRunsAreTheLastOfTheirClass(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+func TestWorkOfAWaitingJobRoundTrips(t *testing.T) {
+	for _, want := range []eta.Work{{}, {Class: "a 1 local"}, {Class: "a 1 local", Size: 1.5e9}} {
+		if got, err := readWork(appendWork(nil, want)); err != nil || got != want {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
+	}
+	if w, err := readWork(make([]byte, 8)); err == nil {
+		t.Errorf("a size without a class reads as %+v", w)
+	}
 }

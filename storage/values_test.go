@@ -25,7 +25,7 @@ func TestCutValuesOfIndexesAreRefused(t *testing.T) {
 	}
 	needs := appendResources(nil, placement.Resources{CPUs: 100, MemoryBytes: 1 << 40, GPUs: 3})
 	for n := range needs {
-		if r, err := readResources(needs[:n]); err == nil {
+		if r, _, err := readResources(needs[:n]); err == nil {
 			t.Errorf("% x reads as %+v", needs[:n], r)
 		}
 	}

@@ -7,6 +7,12 @@ import (
 	"strings"
 )
 
+// Work is what is known of a job's run time before it runs.
+type Work struct {
+	Class string  // the name of its class, "" if it has none
+	Size  float64 // as its algorithm file computes it; 0: unknown
+}
+
 // Class says which runs are comparable: of one program, on machines of one kind, with
 // sizes by one formula.
 type Class struct {

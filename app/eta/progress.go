@@ -2,6 +2,9 @@ package eta
 
 import "time"
 
+// ByProgress is the basis of what follows from a job's progress.
+const ByProgress = "progress"
+
 // Point is how far a program had come at a time.
 type Point struct {
 	At       time.Time

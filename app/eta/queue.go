@@ -29,7 +29,7 @@ type Queue struct {
 	Position   int     `json:"position,omitempty"` // in the order of turns, from 1
 	Of         int     `json:"of,omitempty"`       // jobs that wait for the same executor
 	BlockedBy  Blocker `json:"blockedBy,omitempty"`
-	ETASeconds *int64  `json:"etaSeconds,omitempty"` // until it starts
+	ETASeconds int64   `json:"etaSeconds,omitempty"` // until it starts, at least 1
 	ETABasis   string  `json:"etaBasis,omitempty"`
 }
 

@@ -9,6 +9,7 @@ import (
 	"molrun/app"
 	"molrun/app/eta"
 	"molrun/app/runner/forecast"
+	"molrun/app/runner/turns"
 )
 
 // mostListed is how many waiting jobs of an executor an outlook knows one by one; it
@@ -48,7 +49,7 @@ func (f *forecaster) run(ctx context.Context, log zerolog.Logger) {
 		begin := time.Now()
 		queue, err := f.jobs.Lines(ctx, f.executor, mostListed)
 		if err == nil {
-			f.jobs.SetOutlook(f.executor, forecast.New(s, queue))
+			f.jobs.SetOutlook(f.executor, forecast.New(s, queue, past{ctx, f.jobs}))
 		} else if ctx.Err() == nil {
 			log.Warn().Err(err).Str("executor", f.executor).Msg("the queue can't be read to say who is next; will try again")
 		}
@@ -56,15 +57,34 @@ func (f *forecaster) run(ctx context.Context, log zerolog.Logger) {
 	}
 }
 
+// past is what the service knows of how long jobs run.
+type past struct {
+	ctx context.Context
+	Jobs
+}
+
+// History returns nothing if it can't be read: then there is no estimate.
+func (p past) History(class string) *eta.History {
+	h, err := p.Jobs.History(p.ctx, class)
+	if err != nil {
+		return nil
+	}
+	return h
+}
+
 // state returns how an executor stands, for its forecaster.
 func (r *Runner) state(e *executor, why eta.Reason) forecast.State {
-	s := forecast.State{Turns: e.turns.Clone(), At: time.Now(), Claimed: map[app.JobID]bool{}, Rest: why}
+	s := forecast.State{Turns: e.turns.Clone(), At: time.Now(), Claimed: map[app.JobID]bool{}, Running: map[app.JobID]turns.Lease{}, Rest: why, Blocked: true}
 	if why == (eta.Reason{}) {
-		s.Rest = eta.Turn(true)
+		s.Rest, s.Blocked = eta.Turn(true), false
 	}
 	for id, a := range r.active {
-		if a.executor == e {
-			s.Claimed[id] = true
+		if a.executor != e {
+			continue
+		}
+		s.Claimed[id] = true
+		if a.hasSlot {
+			s.Running[id] = a.lease
 		}
 	}
 	return s

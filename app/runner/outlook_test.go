@@ -2,6 +2,8 @@ package runner
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -203,5 +205,88 @@ func TestOnlyCompletedFirstAttemptsAreHistory(t *testing.T) {
 		if r := w.job("new"); r.Left != nil {
 			t.Errorf("by failed and repeated jobs: %d s, %q", *r.Left, r.Basis)
 		}
+	})
+}
+
+// TestForeseenStartsComeTrue compares, for a mixed queue of three users, when each job
+// was expected to start with when it did.
+func TestForeseenStartsComeTrue(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.play(bySteps)
+		w.start()
+		w.learn(60, 120, 240)
+		for i := range 3 {
+			name := fmt.Sprintf("gpu60-%d", i)
+			w.submit(ann, name, `{"steps":60,"gpus":1}`)
+			w.finished(name)
+		}
+		r := rand.New(rand.NewPCG(3, 3))
+		var names []string
+		for i := range 40 {
+			steps := 100 * (1 + r.IntN(10))
+			name := fmt.Sprintf("j%d-%d", steps, i)
+			by := []app.Caller{ann, bob, chief}[r.IntN(3)]
+			w.submit(by, name, fmt.Sprintf(`{"steps":%d,"cpus":%d,"gpus":%d}`, steps, 1+r.IntN(4), r.IntN(2)))
+			names = append(names, name)
+		}
+		time.Sleep(30 * time.Second) // until what runs shows its progress
+		begin := time.Now()
+		foreseen := map[string]int64{}
+		for _, name := range names {
+			if r := w.job(name); r.Status == app.Queued {
+				if foreseen[name] = r.Queue.ETASeconds; r.Queue.ETASeconds == 0 {
+					t.Errorf("%s has no ETA: %+v", name, r.Queue)
+				}
+				if want := "progress and past runs of the jobs before it"; r.Queue.ETABasis != want && r.Queue.ETABasis != "progress of the jobs before it" {
+					t.Errorf("the basis of %s is %q, want %q", name, r.Queue.ETABasis, want)
+				}
+			}
+		}
+		if len(foreseen) < 30 {
+			t.Fatalf("%d jobs wait", len(foreseen))
+		}
+		for name, eta := range foreseen {
+			started := w.finished(name).StartedAt.Sub(begin).Seconds()
+			if math.Abs(started-float64(eta)) > 20+0.02*started {
+				t.Errorf("%s started after %.0f s, %d s were foreseen", name, started, eta)
+			}
+		}
+	})
+}
+
+// A job of unknown length hides when those behind it start, not when it starts itself.
+func TestNoStartIsForeseenBehindWhatIsUnknown(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.play(bySteps)
+		w.start()
+		w.learn(60, 120, 240)
+		w.submit(ann, "runs1000", `{"steps":1000,"cpus":4}`)
+		w.until("runs1000", app.Running)
+		w.submit(ann, "known500", `{"steps":500,"cpus":4}`)
+		w.submit(ann, "unknown300", `{"cpus":4}`) // its size is
+		w.submit(ann, "behind100", `{"steps":100,"cpus":4}`)
+		time.Sleep(10 * time.Second)
+		for name, want := range map[string]int64{"known500": 990, "unknown300": 1490, "behind100": 0} {
+			if q := w.queueOf(name); q.ETASeconds < want-5 || q.ETASeconds > want+5 || (q.ETABasis == "") != (want == 0) {
+				t.Errorf("%s: %+v, want %d s", name, q, want)
+			}
+		}
+		if q := w.queueOf("known500"); q.ETABasis != "3 runs of sim 1" {
+			t.Errorf("basis %q", q.ETABasis)
+		}
+	})
+}
+
+func TestNoStartIsForeseenWhileNothingStarts(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.options.Blocked = w.Runs.Blocked
+		w.play(bySteps)
+		w.start()
+		w.learn(60, 120, 240)
+		_, err := w.Runs.Drain(t.Context(), app.Caller{Operator: true, Email: "root"}, "")
+		must(t, err)
+		w.submit(ann, "a100", `{"steps":100}`)
+		time.Sleep(lookAhead)
+		w.wantQueue(map[string]eta.Queue{"a100": {Position: 1, Of: 1, BlockedBy: eta.Drain}})
 	})
 }

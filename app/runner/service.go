@@ -26,6 +26,8 @@ type Jobs interface {
 	SetProgress(id app.JobID, p *app.Progress)
 	SetWaitReasons(reasons map[app.JobID]eta.Reason)
 	Lines(ctx context.Context, executor string, most int) ([]app.QueueLine, error)
+	History(ctx context.Context, class string) (*eta.History, error)
+	Left(id app.JobID) (seconds float64, basis string, runs bool)
 	SetOutlook(executor string, o app.Outlook)
 	AlgorithmOf(ctx context.Context, j *app.Job) (*algorithm.File, error)
 	PlacementOf(ctx context.Context, j *app.Job) (placement.Placement, error)

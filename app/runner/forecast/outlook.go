@@ -3,6 +3,7 @@
 package forecast
 
 import (
+	"math"
 	"time"
 
 	"molrun/app"
@@ -15,7 +16,9 @@ type State struct {
 	Turns   *turns.Turns // a copy of its own
 	At      time.Time
 	Claimed map[app.JobID]bool // in the queue perhaps, but already being started
-	Rest    eta.Reason         // why those jobs wait that the round did not look at
+	Running map[app.JobID]turns.Lease
+	Rest    eta.Reason // why those jobs wait that the round did not look at
+	Blocked bool       // no job starts
 }
 
 // Outlook says where the jobs of an executor's queue stand. It does not change.
@@ -24,14 +27,15 @@ type Outlook struct {
 	spots  map[app.JobID]turns.Spot
 	of     int
 	reason eta.Reason
+	starts map[app.JobID]start
 }
 
 var _ app.Outlook = (*Outlook)(nil)
 
 // New returns the outlook of a queue. It knows the jobs that the lines list, and
 // counts the others.
-func New(s State, queue []app.QueueLine) *Outlook {
-	o := &Outlook{spots: map[app.JobID]turns.Spot{}, reason: s.Rest}
+func New(s State, queue []app.QueueLine, past Past) *Outlook {
+	o := &Outlook{spots: make(map[app.JobID]turns.Spot, listed(queue)), reason: s.Rest, starts: simulate(s, queue, newTimes(past))}
 	lines := make([]turns.Line, 0, len(queue))
 	for _, q := range queue {
 		line := turns.Line{User: turns.User{Organization: q.Organization, Email: q.Email}, Priority: q.Priority, Count: q.Count}
@@ -58,12 +62,23 @@ func New(s State, queue []app.QueueLine) *Outlook {
 	return o
 }
 
+func listed(queue []app.QueueLine) (n int) {
+	for _, q := range queue {
+		n += len(q.Jobs)
+	}
+	return n
+}
+
 // Queue returns the place of a job, and why it waits as far as that follows from its
 // place; false if it does not know the job.
-func (o *Outlook) Queue(id app.JobID, _ time.Time) (q eta.Queue, why eta.Reason, ok bool) {
+func (o *Outlook) Queue(id app.JobID, now time.Time) (q eta.Queue, why eta.Reason, ok bool) {
 	spot, ok := o.spots[id]
 	if !ok {
 		return q, why, false
 	}
-	return eta.Queue{Position: o.order.Position(spot), Of: o.of}, o.reason, true
+	q = eta.Queue{Position: o.order.Position(spot), Of: o.of}
+	if start, known := o.starts[id]; known {
+		q.ETASeconds, q.ETABasis = max(1, int64(math.Round(start.at.Sub(now).Seconds()))), start.basis
+	}
+	return q, o.reason, true
 }

@@ -7,6 +7,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/eta"
+	"molrun/app/placement"
 	"molrun/app/runner/turns"
 )
 
@@ -26,7 +27,7 @@ func idle() State {
 }
 
 func TestJobsThatAreCountedButNotListedHavePlaces(t *testing.T) {
-	o := New(idle(), []app.QueueLine{line("ann", 1000, 10), line("bob", 3, 3)})
+	o := New(idle(), []app.QueueLine{line("ann", 1000, 10), line("bob", 3, 3)}, known{})
 	for id, want := range map[app.JobID]int{
 		jobID("ann", 0): 1, jobID("bob", 0): 2, jobID("ann", 1): 3, jobID("bob", 2): 6, jobID("ann", 9): 13,
 	} {
@@ -42,11 +43,96 @@ func TestJobsThatAreCountedButNotListedHavePlaces(t *testing.T) {
 func TestJobsThatAreBeingStartedDoNotCount(t *testing.T) {
 	s := idle()
 	s.Claimed = map[app.JobID]bool{jobID("ann", 0): true, jobID("ann", 2): true}
-	o := New(s, []app.QueueLine{line("ann", 4, 4)})
+	o := New(s, []app.QueueLine{line("ann", 4, 4)}, known{})
 	if q, _, ok := o.Queue(jobID("ann", 3), time.Time{}); !ok || q.Position != 2 || q.Of != 2 {
 		t.Errorf("got %+v %v, want position 2 of 2", q, ok)
 	}
 	if q, _, ok := o.Queue(jobID("ann", 2), time.Time{}); ok {
 		t.Errorf("a job that is being started: %+v", q)
+	}
+}
+
+// known knows runs of 10 s of each class but "unknown".
+type known struct{}
+
+func (known) History(class string) *eta.History {
+	if class == "unknown" {
+		return nil
+	}
+	return eta.NewHistory([]eta.Run{{Seconds: 10}, {Seconds: 10}, {Seconds: 10}})
+}
+
+func (known) Left(app.JobID) (seconds float64, basis string, runs bool) { return 0, "", false }
+
+// sized knows runs that take as many seconds as their size.
+type sized struct{ known }
+
+func (sized) History(string) *eta.History {
+	var runs []eta.Run
+	for i := range eta.MaxRuns {
+		runs = append(runs, eta.Run{Size: float64(1 + i), Seconds: float64(1 + i)})
+	}
+	return eta.NewHistory(runs)
+}
+
+func (q queueOf) of(work eta.Work) app.QueueLine {
+	l := app.QueueLine(q)
+	for i := range l.Jobs {
+		l.Jobs[i].Work, l.Jobs[i].Needs = work, placement.Resources{CPUs: 1}
+	}
+	return l
+}
+
+type queueOf app.QueueLine
+
+func TestOthersWorkIsNotNamed(t *testing.T) {
+	mine, theirs := eta.Work{Class: "mine 1 local"}, eta.Work{Class: "theirs 1 local"}
+	s := idle()
+	s.Running = map[app.JobID]turns.Lease{"r": {Needs: placement.Resources{CPUs: 1}, Work: theirs}}
+	s.Turns.Begin(s.Running["r"])
+	o := New(s, []app.QueueLine{queueOf(line("ann", 2, 2)).of(mine), queueOf(line("bob", 1, 1)).of(theirs)}, known{})
+	for id, want := range map[app.JobID]eta.Queue{
+		jobID("ann", 0): {Position: 1, Of: 3, ETASeconds: 10, ETABasis: "progress and past runs of the jobs before it"},
+		jobID("bob", 0): {Position: 2, Of: 3, ETASeconds: 20, ETABasis: "progress and past runs of the jobs before it"},
+		jobID("ann", 1): {Position: 3, Of: 3, ETASeconds: 30, ETABasis: "progress and past runs of the jobs before it"},
+	} {
+		if q, _, _ := o.Queue(id, s.At); q != want {
+			t.Errorf("%s: %+v, want %+v", id, q, want)
+		}
+	}
+}
+
+// A simulation ends where it has no more jobs of a user listed.
+func TestNothingIsForeseenBeyondWhatIsListed(t *testing.T) {
+	work := eta.Work{Class: "a 1 local"}
+	o := New(idle(), []app.QueueLine{queueOf(line("ann", 100, 40)).of(work), queueOf(line("bob", 30, 30)).of(work)}, known{})
+	first, _, _ := o.Queue(jobID("ann", 0), time.Time{})
+	if first.ETASeconds != 1 || first.ETABasis != "a free slot" {
+		t.Errorf("the first: %+v", first)
+	}
+	if n := len(o.starts); n != 2*(40-turns.ScanDepth)+1 {
+		t.Errorf("%d starts are foreseen", n)
+	}
+}
+
+// BenchmarkOutlook makes the outlook of a long queue of ten users.
+func BenchmarkOutlook(b *testing.B) {
+	for _, users := range []int{1, 10, 100} {
+		b.Run(fmt.Sprint("users=", users), func(b *testing.B) {
+			s := State{Turns: turns.New(app.Capacity{CPUs: 64}, true, time.Hour), Rest: eta.Turn(true)}
+			queue := make([]app.QueueLine, users)
+			for i := range queue {
+				queue[i] = queueOf(line(fmt.Sprintf("user%03d", i), 1e6, 50_000/users)).of(eta.Work{Class: "a 1 local"})
+				for k := range queue[i].Jobs {
+					queue[i].Jobs[k].Work.Size = float64(1 + k%100)
+				}
+			}
+			var o *Outlook
+			for b.Loop() {
+				o = New(s, queue, sized{})
+			}
+			b.ReportMetric(float64(len(o.starts)), "starts")
+			b.ReportMetric(float64(len(o.spots)), "jobs")
+		})
 	}
 }

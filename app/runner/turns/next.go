@@ -117,7 +117,9 @@ func (c *choice) serveUser(l *line) {
 			c.start(w)
 			return
 		}
-		c.decision.Reasons[w.ID] = c.reason(w, w.ID != l.oldest)
+		if !c.turns.mute {
+			c.decision.Reasons[w.ID] = c.reason(w, w.ID != l.oldest)
+		}
 		c.skipped = append(c.skipped, w)
 	}
 }
@@ -130,7 +132,7 @@ func (c *choice) fits(w app.Waiting) bool {
 // over.
 func (c *choice) start(w app.Waiting) {
 	t, user := c.turns, userOf(w)
-	c.decision.Start = append(c.decision.Start, Start{w.ID, Lease{user, w.Needs, t.slots.lease(w.Needs)}})
+	c.decision.Start = append(c.decision.Start, Start{w.ID, Lease{user, w.Needs, t.slots.lease(w.Needs), w.Work}})
 	t.running[user]++
 	t.starts++
 	t.started[user] = t.starts

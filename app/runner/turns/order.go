@@ -50,6 +50,9 @@ func (t *Turns) Clone() *Turns {
 	return &c
 }
 
+// Mute lets Next give no reasons: they cost more than its decisions.
+func (t *Turns) Mute() { t.mute = true }
+
 // Reserved returns the job with the reservation, "" if there is none.
 func (t *Turns) Reserved(now time.Time) app.JobID {
 	if w := t.reservation(now); w != nil {

@@ -7,15 +7,15 @@ import (
 	"molrun/app/placement"
 )
 
-// scanDepth is how many waiting jobs of one user a scan looks at.
-const scanDepth = 32
+// ScanDepth is how many waiting jobs of one user a scan looks at.
+const ScanDepth = 32
 
 // Scan picks from the queue the jobs that Next has to consider. A shallow scan
 // takes of each user as many jobs as could start if that user had everything
 // that is free and not reserved. A smaller job that stands behind those is left to
 // the next deep scan.
 //
-// A deep scan takes up to scanDepth jobs of every user. Only it knows which jobs
+// A deep scan takes up to ScanDepth jobs of every user. Only it knows which jobs
 // no longer wait, and gives a reason to all that do.
 type Scan struct {
 	Deep    bool
@@ -65,9 +65,9 @@ func (s *Scan) Visit(w app.Waiting) app.Visit {
 	s.looked++
 	s.mine.spend(w.Needs)
 	s.left.spend(w.Needs)
-	depth := scanDepth
+	depth := ScanDepth
 	if !s.slots.bounded {
-		depth = max(scanDepth, s.limit) // any number may start
+		depth = max(ScanDepth, s.limit) // any number may start
 	}
 	if s.looked >= depth || !s.Deep && s.mine.spent() {
 		return app.NextUser

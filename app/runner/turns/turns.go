@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/eta"
 	"molrun/app/placement"
 )
 
@@ -26,6 +27,7 @@ type Lease struct {
 	User  User
 	Needs placement.Resources
 	GPUs  []string
+	Work  eta.Work
 }
 
 // Turns decides who is next on one executor.
@@ -36,6 +38,7 @@ type Turns struct {
 	starts       uint64
 	passed       map[app.JobID]*passedOver // all of them were waiting at the last deep scan
 	reserveAfter time.Duration
+	mute         bool
 }
 
 // New returns the turns of an executor on which nothing runs. An executor that
@@ -50,6 +53,9 @@ func New(capacity app.Capacity, bounded bool, reserveAfter time.Duration) *Turns
 		reserveAfter: reserveAfter,
 	}
 }
+
+// Bounded reports whether the executor has slots; another queues by itself.
+func (t *Turns) Bounded() bool { return t.slots.bounded }
 
 // Begin counts a job as running that Next did not start, as after a restart.
 func (t *Turns) Begin(l Lease) {

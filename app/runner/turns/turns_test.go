@@ -111,8 +111,8 @@ func TestScanIsBoundedForEachUser(t *testing.T) {
 	}
 	b.add("ann", "late", cpus(1))
 	b.add("bob", "b", cpus(1))
-	if got := len(b.deep("b").Reasons); got != scanDepth {
-		t.Errorf("%d jobs were examined, want %d", got, scanDepth)
+	if got := len(b.deep("b").Reasons); got != ScanDepth {
+		t.Errorf("%d jobs were examined, want %d", got, ScanDepth)
 	}
 }
 

@@ -1,0 +1,198 @@
+package forecast
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"time"
+
+	"molrun/app"
+	"molrun/app/eta"
+	"molrun/app/runner/turns"
+)
+
+// Bounds of a simulation: jobs that start, and looks at waiting jobs.
+const (
+	mostStarts = 2_000
+	mostLooks  = 200_000
+)
+
+// start is when a job will start, and what that follows from.
+type start struct {
+	at    time.Time
+	basis string
+}
+
+// simulation plays the rounds to come, with the code that plays the real ones.
+type simulation struct {
+	turns   *turns.Turns
+	now     time.Time
+	lines   [][]app.Waiting // what waits; each its own copy
+	cut     []bool          // a line goes on behind what is listed of it
+	running endings
+	times   *times
+	basis   basis
+	looks   int
+	starts  map[app.JobID]start
+}
+
+// simulate returns when jobs of the queue start, as far as the ends of all those
+// before them are known.
+func simulate(s State, queue []app.QueueLine, t *times) map[app.JobID]start {
+	sim := &simulation{turns: s.Turns.Clone(), now: s.At, times: t, starts: map[app.JobID]start{}}
+	sim.turns.Mute()
+	if s.Blocked || !s.Turns.Bounded() || !sim.run(s) {
+		return nil
+	}
+	for _, q := range queue {
+		listed := q.Jobs[:min(len(q.Jobs), mostStarts)]
+		jobs := make([]app.Waiting, 0, len(listed))
+		for _, w := range listed {
+			if !s.Claimed[w.ID] {
+				jobs = append(jobs, w)
+			}
+		}
+		sim.lines = append(sim.lines, jobs)
+		sim.cut = append(sim.cut, len(listed) < q.Count)
+	}
+	for sim.round(false) && sim.next() {
+	}
+	return sim.starts
+}
+
+// run notes when running jobs end; false if that is unknown of one.
+func (s *simulation) run(from State) bool {
+	for id, lease := range from.Running {
+		left, by := s.times.left(id, lease.Work)
+		if by == "" {
+			return false
+		}
+		s.basis.add(lease.Work.Class, by)
+		s.running = append(s.running, ending{from.At.Add(left), lease})
+	}
+	heap.Init(&s.running)
+	return true
+}
+
+// next goes on to the next end of a job; false if none runs, or nothing waits.
+func (s *simulation) next() bool {
+	waits := slices.ContainsFunc(s.lines, func(jobs []app.Waiting) bool { return len(jobs) > 0 })
+	if !waits || len(s.running) == 0 {
+		return false
+	}
+	s.now = s.running[0].at
+	for len(s.running) > 0 && !s.running[0].at.After(s.now) {
+		s.turns.End(heap.Pop(&s.running).(ending).lease)
+	}
+	return true
+}
+
+// round plays one round, and a deep one where a shallow one leaves something free.
+// It returns false where the simulation ends: at its bounds, or when the end of a job
+// that starts is unknown.
+func (s *simulation) round(deep bool) bool {
+	scan := s.turns.Scan(s.now, mostStarts, deep, func(app.JobID) bool { return false })
+	for _, jobs := range s.lines {
+		if !s.visit(scan, jobs) {
+			break
+		}
+	}
+	decision := s.turns.Next(s.now, "", scan, mostStarts)
+	basis := s.basis.text
+	goesOn := s.looks < mostLooks && len(s.starts)+len(decision.Start) < mostStarts
+	for _, d := range decision.Start {
+		e := s.times.estimate(d.Work)
+		s.starts[d.ID] = start{s.now, basis(d.Work.Class)}
+		goesOn = s.remove(d.ID) && e.Known() && goesOn
+		if e.Known() {
+			s.basis.add(d.Work.Class, s.times.basis(d.Work))
+			heap.Push(&s.running, ending{s.now.Add(seconds(e.Seconds())), d.Lease})
+		}
+	}
+	for _, refusal := range decision.Impossible {
+		goesOn = s.remove(refusal.ID) && goesOn
+	}
+	if again := !scan.Deep && !s.turns.Scan(s.now, mostStarts, true, nil).NothingFree(); goesOn && again {
+		return s.round(true)
+	}
+	return goesOn
+}
+
+// visit shows a line to a scan; false if the scan needs no more.
+func (s *simulation) visit(scan *turns.Scan, jobs []app.Waiting) bool {
+	for _, w := range jobs {
+		s.looks++
+		switch scan.Visit(w) {
+		case app.NextUser:
+			return true
+		case app.EndVisit:
+			return false
+		}
+	}
+	return true
+}
+
+// remove takes a job out of its line; false if the line goes on with jobs that are
+// not listed.
+func (s *simulation) remove(id app.JobID) bool {
+	for i, jobs := range s.lines {
+		n := slices.IndexFunc(jobs[:min(len(jobs), turns.ScanDepth)], func(w app.Waiting) bool { return w.ID == id })
+		if n < 0 {
+			continue
+		}
+		copy(jobs[1:n+1], jobs[:n])
+		s.lines[i] = jobs[1:]
+		return len(jobs) > turns.ScanDepth || !s.cut[i]
+	}
+	return true
+}
+
+// ending is when the slot of a job becomes free.
+type ending struct {
+	at    time.Time
+	lease turns.Lease
+}
+
+// endings is a heap, the next first.
+type endings []ending
+
+func (e endings) Len() int { return len(e) }
+func (e endings) Less(i, j int) bool {
+	return cmp.Or(e[i].at.Compare(e[j].at), cmp.Compare(e[i].lease.User.Email, e[j].lease.User.Email)) < 0
+}
+func (e endings) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *endings) Push(x any)   { *e = append(*e, x.(ending)) }
+func (e *endings) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}
+
+// basis is what the ends of jobs follow from so far.
+type basis struct {
+	class string // the only class, if it is the only one
+	by    string // the last
+	mixed bool   // several classes, or progress and past runs
+}
+
+func (b *basis) add(class, by string) {
+	if by == eta.ByProgress {
+		class = by
+	}
+	b.mixed = b.mixed || b.by != "" && class != b.class
+	b.class, b.by = class, by
+}
+
+// text names past runs if they are all of the job's own class. Others are not named:
+// they may be of another organization.
+func (b basis) text(own string) string {
+	switch {
+	case b.by == "":
+		return "a free slot"
+	case b.mixed || b.class != own && b.by != eta.ByProgress:
+		return "progress and past runs of the jobs before it"
+	case b.by == eta.ByProgress:
+		return "progress of the jobs before it"
+	}
+	return b.by
+}
