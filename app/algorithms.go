@@ -1,6 +1,8 @@
 package app
 
 import (
+	"context"
+
 	"molrun/app/algorithm"
 	"molrun/app/fault"
 )
@@ -26,4 +28,13 @@ func (s *Algorithms) Get(by Caller, typ, version string) (*algorithm.View, error
 	}
 	view := a.View(s.router.MissingFor(a, by.routed()), s.catalogue.VersionNames(typ))
 	return &view, nil
+}
+
+// Current returns the algorithm of a job as it is on offer now or, if that version is
+// not any more, the file that the job was validated against.
+func (s *Algorithms) Current(ctx context.Context, j *Job) (*algorithm.File, error) {
+	if a, ok := s.catalogue.Find(j.Type, j.Version); ok {
+		return a, nil
+	}
+	return s.algorithmOf(ctx, j)
 }

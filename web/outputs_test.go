@@ -239,3 +239,62 @@ func TestFilesThatChangeWhileTheyAreSent(t *testing.T) {
 		}
 	}
 }
+
+// viewing returns a setup with an algorithm that has views.
+func viewing(s *setup) {
+	s.algorithm = echoAlgorithm + `
+[[views]]
+name = "motion"
+kind = "trajectory"
+title = "Motion"
+file = "*/run*.xtc"
+topology = "*/top.pdb"
+
+[[views]]
+name = "energy"
+kind = "series"
+file = "energy.csv"
+x = "time"
+y = ["potential"]
+units = { time = "ps" }
+`
+}
+
+func TestViewsAreShownWithTheFilesThereAre(t *testing.T) {
+	s := start(t, viewing)
+	const motion, energy = `{"name":"motion","kind":"trajectory","title":"Motion","files":[`, `{"name":"energy","kind":"series","title":"energy","x":"time","y":["potential"],"units":{"time":"ps"},"files":[`
+	const none = `{"views":[` + motion + `]},` + energy + "]}]}\n"
+	s.submit("a")
+	same(t, "queued", s.want(200, "GET", "/jobs/a/views", "").body, none)
+	j := s.claim("a")
+	for _, name := range []string{"a/run.xtc", "a/run2.xtc", "a/top.pdb", "b/run.xtc", "b/.run.xtc", ".c/run.xtc", "run.xtc"} {
+		s.write(filepath.Join(s.outOf(j), name), "x")
+	}
+	const files = `{"path":"a/run.xtc","size":1,"topology":"a/top.pdb"},{"path":"a/run2.xtc","size":1,"topology":"a/top.pdb"},{"path":"b/run.xtc","size":1}`
+	same(t, "running", s.want(200, "GET", "/jobs/a/views", "").body, `{"views":[`+motion+files+`]},`+energy+`]}],"incomplete":true}`+"\n")
+	s.finish(j)
+	same(t, "failed", s.want(200, "GET", "/jobs/a/views", "").body, `{"views":[`+motion+files+`]},`+energy+"]}]}\n")
+	if err := os.RemoveAll(s.outOf(j)); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "removed", s.want(200, "GET", "/jobs/a/views", "").body, none)
+	s.want(200, "POST", "/jobs/a/retry", "")
+	s.run("a", map[string]string{"energy.csv": "1"})
+	same(t, "completed", s.want(200, "GET", "/jobs/a/views", "").body, `{"views":[`+motion+`]},`+energy+`{"path":"energy.csv","size":1}]}]}`+"\n")
+
+	s.want(200, "POST", "/submit-batch", `{"batchName":"b","type":"echo","settings":[{}]}`)
+	s.want(404, "GET", "/jobs/b/views", "")
+	same(t, "of a row", s.want(200, "GET", "/jobs/b-1/views", "").body, none)
+	same(t, "in the catalogue", len(s.want(200, "GET", "/algorithms/echo", "").fields(t)["views"].([]any)), 2)
+}
+
+func TestAViewListsAThousandFiles(t *testing.T) {
+	s := start(t, viewing)
+	_, out := s.begun("a")
+	for i := range 1001 {
+		s.write(filepath.Join(out, strconv.Itoa(i), "run.xtc"), "")
+	}
+	one := s.want(200, "GET", "/jobs/a/views", "").fields(t)["views"].([]any)[0].(map[string]any)
+	same(t, "files", len(one["files"].([]any)), 1000)
+	same(t, "truncated", one["truncated"], any(true))
+}

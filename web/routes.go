@@ -26,6 +26,7 @@ type handlers struct {
 	submissions submissions
 	tables      tables
 	uploads     uploads
+	views       views
 }
 
 // routes lists every route of the API, sorted by path.
@@ -51,6 +52,7 @@ func (h handlers) routes() []route {
 		{"POST", "/jobs/:jobName/pin", h.jobs.pin, keyed},
 		{"POST", "/jobs/:jobName/retry", h.jobs.retry, keyed},
 		{"GET", "/jobs/:jobName/table", h.tables.get, querying},
+		{"GET", "/jobs/:jobName/views", h.views.list, keyed},
 		{"GET", "/jobs/summary", h.jobs.summary, querying},
 		{"GET", "/metrics", h.probes.metrics, open},
 		{"GET", "/openapi.yaml", h.probes.openAPI, open},

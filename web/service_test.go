@@ -129,7 +129,7 @@ func (l *lockedBuffer) String() string {
 // setup changes how a service is started.
 type setup struct {
 	options   web.Options
-	algorithm string        // in place of echoAlgorithm
+	algorithm string        // instead of echo
 	from      string        // remote address of all requests; "" keeps the real one
 	address   func() string // the same, of each request
 }
@@ -147,7 +147,7 @@ func start(t *testing.T, change ...func(*setup)) *service {
 	s.app = newApp(t, s.store, s.blobs, cmp.Or(with.algorithm, echoAlgorithm))
 	s.keeper = retention.New(s.store, s.blobs, s.app.Jobs, retention.Options{Now: time.Now})
 	with.options.Version = "test"
-	api := web.New(s.app, newLists(t, s.store, s.app), output.New(s.store, s.blobs, s.app.Jobs), s.blobs, with.options)
+	api := web.New(s.app, newLists(t, s.store, s.app), output.New(s.store, s.blobs, s.app), s.blobs, with.options)
 	policy := edge.Policy{MaxHeader: 16 << 10}
 	handler := web.Outer(policy.Wrap(api), blobs.Handler(s.blobs, s.app.Files, respond.Error), log)
 	if with.from != "" {

@@ -41,6 +41,7 @@ func New(svc *app.Service, lists *listing.Lists, outputs *output.Outputs, sender
 		submissions: submissions{svc.Jobs},
 		tables:      tables{lists, o.AnswerTime},
 		uploads:     uploads{svc.Files, base},
+		views:       views{outputs},
 	}
 	around := observer{newRequestMetrics(o.Registry), newAuditor(o.Audit, o.Now)}
 	engine := newEngine(around.observe)

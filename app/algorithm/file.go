@@ -32,6 +32,7 @@ type File struct {
 	Example            *Example // nil: none
 	Metrics            results.Metrics
 	Failures           results.Failures
+	Views              results.Views
 	Source             []byte // the text of the file
 	Digest             string // hex SHA-256 of Source
 

@@ -39,7 +39,7 @@ var (
 var topKeys = []string{
 	"format", "type", "version", "default", "title", "description", "cite", "categories", "functions",
 	"executor", "retries", "resumable", "max_runtime", "parameters", "resources", "slurm", "sandbox", "env",
-	"command", "stdout", "steps", "validate", "metrics", "failures", "example", "estimate",
+	"command", "stdout", "steps", "validate", "metrics", "failures", "views", "example", "estimate",
 }
 
 // Parse reads an algorithm file and finds every mistake in it, each with its
@@ -111,6 +111,7 @@ func readFile(r *tomltree.Reader, a *File) {
 	a.checker = readChecker(r, a.Parameters)
 	a.Metrics = results.ReadMetrics(r)
 	a.Failures = results.ReadFailures(r)
+	a.Views = results.ReadViews(r)
 	a.Example = readExample(r, a)
 }
 

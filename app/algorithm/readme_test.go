@@ -90,7 +90,7 @@ func checkExpansion(t *testing.T, a *File) {
 func TestFormatReferenceNamesEveryKey(t *testing.T) {
 	text := formatReference(t)
 	keys := slices.Concat(topKeys, parameterKeys,
-		[]string{"cpus", "memory", "gpus", "partition", "account", "qos", "constraint", "options", "read", "network", "many", "pattern", "better", "rank", "message", "settings", "expect", "files", "if", "args"})
+		[]string{"cpus", "memory", "gpus", "partition", "account", "qos", "constraint", "options", "read", "network", "many", "pattern", "better", "rank", "message", "settings", "expect", "files", "if", "args", "kind", "topology", "x", "y", "units"})
 	for _, key := range keys {
 		if !regexp.MustCompile("[`\\[]" + key + "[`\\] ]").MatchString(text) {
 			t.Errorf("the reference does not name the key %s", key)

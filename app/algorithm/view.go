@@ -35,6 +35,7 @@ type Detail struct {
 	Sandbox           protocol.Sandbox `json:"sandbox"`
 	Parameters        []ParameterView  `json:"parameters"`
 	Metrics           results.Metrics  `json:"metrics"`
+	Views             results.Views    `json:"views"`
 	Schema            json.RawMessage  `json:"schema"` // JSON Schema 2020-12 of the settings
 	Example           json.RawMessage  `json:"example,omitempty"`
 }
@@ -76,7 +77,7 @@ func (a *File) View(missing, versions []string) View {
 		Default: a.Default, Cite: a.Cite, Executor: a.Executor, MaxRuntimeSeconds: int64(a.MaxRuntime.Seconds()),
 		Retries: a.Retries, Resumable: a.Resumable, Sandbox: a.Sandbox, Schema: a.schema,
 		Resources:  ResourcesView{a.resources.cpus.view(), a.resources.memory.view(), a.resources.gpus.view()},
-		Parameters: []ParameterView{}, Metrics: a.Metrics,
+		Parameters: []ParameterView{}, Metrics: a.Metrics, Views: a.Views,
 	}
 	if a.Example != nil {
 		v.Example = a.Example.Settings

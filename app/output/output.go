@@ -24,14 +24,16 @@ import (
 
 // Outputs shows what jobs leave. It is safe for concurrent use.
 type Outputs struct {
-	store app.Store
-	jobs  *app.Jobs
-	blobs app.Blobs
+	store      app.Store
+	blobs      app.Blobs
+	jobs       *app.Jobs
+	algorithms *app.Algorithms
 }
 
-// New returns the outputs of the jobs in store, whose files are in blobs.
-func New(store app.Store, blobs app.Blobs, jobs *app.Jobs) *Outputs {
-	return &Outputs{store, jobs, blobs}
+// New returns the outputs of a service's jobs, whose records are in store and whose
+// files are in blobs.
+func New(store app.Store, blobs app.Blobs, svc *app.Service) *Outputs {
+	return &Outputs{store, blobs, svc.Jobs, svc.Algorithms}
 }
 
 // source is where the files of one job are: in its manifest if it is completed,

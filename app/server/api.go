@@ -73,7 +73,7 @@ func reloadOnHangup(ctx context.Context, cert *certificate.Certificate) {
 // handler joins the API and the links to files.
 func (s *service) handler(stopping context.Context, version string) http.Handler {
 	l := s.config.Limits
-	api := web.New(s.app, s.lists, output.New(s.store, s.files, s.app.Jobs), s.files, web.Options{
+	api := web.New(s.app, s.lists, output.New(s.store, s.files, s.app), s.files, web.Options{
 		Log:               s.log,
 		PublicURL:         s.config.PublicURL,
 		Version:           version,

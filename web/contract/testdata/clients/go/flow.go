@@ -133,7 +133,7 @@ func (f flow) download(name string) {
 func (f flow) refusals(name string) {
 	missing, err := f.GetJobWithResponse(f.ctx, "none", nil)
 	must(err)
-	same(need(missing.JSON404, missing.Body).Error.Code, api.NOTFOUND, "the code")
+	same(need(missing.JSON404, missing.Body).Error.Code, api.ErrorCode("NOT_FOUND"), "the code")
 	var body api.ValidateJobJSONRequestBody
 	must((*api.ValidateJobJSONBody)(&body).FromSubmission(api.Submission{JobName: "a/b", Type: "shell", Settings: map[string]any{"cpus": 0}}))
 	answer, err := f.ValidateJobWithResponse(f.ctx, body)
@@ -145,5 +145,5 @@ func (f flow) refusals(name string) {
 	same(place, "body", "the place of a fault")
 	taken, err := f.SubmitJobWithResponse(f.ctx, api.SubmitJobJSONRequestBody{JobName: name, Type: "shell", Settings: map[string]any{"script": "false"}})
 	must(err)
-	same(need(taken.JSON409, taken.Body).Error.Code, api.JOBALREADYEXISTS, "the code of another job of that name")
+	same(need(taken.JSON409, taken.Body).Error.Code, api.ErrorCode("JOB_ALREADY_EXISTS"), "the code of another job of that name")
 }

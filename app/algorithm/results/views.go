@@ -1,0 +1,200 @@
+package results
+
+import (
+	"cmp"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"molrun/app/strictjson"
+	"molrun/app/tomltree"
+)
+
+// Kinds of views, by how they are shown.
+const (
+	Structure  = "structure"
+	Trajectory = "trajectory"
+	Series     = "series"
+	Table      = "table"
+	Matrix     = "matrix"
+	Alignment  = "alignment"
+	Image      = "image"
+	Text       = "text"
+)
+
+var kinds = []string{Structure, Trajectory, Series, Table, Matrix, Alignment, Image, Text}
+
+// Views are the [[views]] of an algorithm, in the order of its file.
+type Views []View
+
+// View is something of a job's files that can be looked at.
+type View struct {
+	Name     string            `json:"name"`
+	Kind     string            `json:"kind"`
+	Title    string            `json:"title"`
+	File     string            `json:"file"`               // pattern of paths
+	Topology string            `json:"topology,omitempty"` // of a trajectory
+	X        string            `json:"x,omitempty"`        // column of a series; "" is the first
+	Y        []string          `json:"y,omitempty"`        // columns of a series; none are all others
+	Units    map[string]string `json:"units,omitempty"`    // of columns
+	Unit     string            `json:"unit,omitempty"`     // of a matrix
+
+	matches *regexp.Regexp
+}
+
+// Named returns the view of that name, nil if there is none.
+func (all Views) Named(name string) *View {
+	for i := range all {
+		if all[i].Name == name {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// Match reports whether a file is one of the view's, and which file has its
+// topology, "" if it needs none.
+func (v *View) Match(file string) (topology string, ok bool) {
+	stars := v.matches.FindStringSubmatch(file)
+	if stars == nil {
+		return "", false
+	}
+	topology = v.Topology
+	for _, text := range stars[1:] {
+		topology = strings.Replace(topology, star, strings.ReplaceAll(text, star, "\x00"), 1)
+	}
+	return strings.ReplaceAll(topology, "\x00", star), true
+}
+
+// star stands in a pattern for any text within a name that does not begin with a
+// dot.
+const star = "*"
+
+// compile returns what a correct pattern matches, with a group for each star.
+func compile(pattern string) *regexp.Regexp {
+	var b strings.Builder
+	for i, name := range strings.Split(pattern, "/") {
+		if i > 0 {
+			b.WriteByte('/')
+		}
+		for j, text := range strings.Split(name, star) {
+			switch {
+			case j == 1 && strings.HasPrefix(name, star):
+				b.WriteString(`([^/.][^/]*|)`)
+			case j > 0:
+				b.WriteString(`([^/]*)`)
+			}
+			b.WriteString(regexp.QuoteMeta(text))
+		}
+	}
+	return regexp.MustCompile(`^(?s:` + b.String() + `)$`)
+}
+
+// Bounds of the paths in a result, and names in it that are the service's own.
+const (
+	maxDepth = 64
+	maxName  = 255
+)
+
+var ownFiles = []string{"job.json", "log.txt"}
+
+// noPattern says why no file of a result can match, "" if one can.
+func noPattern(pattern string) string {
+	names := strings.Split(pattern, "/")
+	switch {
+	case slices.Contains(ownFiles, pattern):
+		return "is not the program's: a file of this name is in output/ of a result"
+	case len(names) > maxDepth || slices.ContainsFunc(names, func(n string) bool { return len(n) > maxName }):
+		return "is longer than the paths of a result can be"
+	case strings.ContainsAny(pattern, "?[]{}\\"):
+		return "may have * in names, and no other wildcard"
+	case strings.Contains(pattern, "**"):
+		return "may have one * after another only if something stands between them; a * does not stand for a /"
+	case !IsPath(pattern) || path.Clean(pattern) != pattern || strings.ContainsFunc(pattern, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return `must be a path below the output folder, such as "*/energies.csv"`
+	}
+	return ""
+}
+
+// ReadViews reads [[views]].
+func ReadViews(r *tomltree.Reader) Views {
+	all := Views{}
+	for _, t := range r.Tables(r.Root, "views") {
+		v := readView(r, t)
+		if n := t.Member("name"); n != nil && v.Name != "" && all.Named(v.Name) != nil {
+			r.Mistakef(n.Line, "there are two views %q; give each a name of its own", v.Name)
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+func readView(r *tomltree.Reader, t *tomltree.Node) View {
+	for _, key := range []string{"kind", "file"} {
+		if t.Member(key) == nil {
+			r.Mistakef(t.Line, "%s is missing in [[views]]", key)
+		}
+	}
+	v := View{
+		Name: r.Name(t, "name", namePattern, "letters, digits, _ and -, at most 64, beginning with a letter or _"),
+		Kind: r.OneOf(t, "kind", kinds...),
+	}
+	r.Known(t, "[[views]]", []string{"name", "kind", "title", "file", "topology", "x", "y", "units", "unit"})
+	v.Title = cmp.Or(r.Line(t, "title"), v.Name)
+	v.File = readPattern(r, t, "file")
+	v.Topology = readPattern(r, t, "topology")
+	v.X, v.Y, v.Unit = r.Line(t, "x"), r.Texts(t, "y"), r.Line(t, "unit")
+	v.Units = readUnits(r, t)
+	v.check(r, t)
+	v.matches = compile(v.File)
+	return v
+}
+
+// readPattern reads a pattern of paths. A wrong one is "".
+func readPattern(r *tomltree.Reader, t *tomltree.Node, key string) string {
+	n := t.Member(key)
+	pattern := r.Text(t, key)
+	if n == nil || n.Kind != strictjson.String {
+		return ""
+	}
+	if why := noPattern(pattern); why != "" {
+		r.Mistakef(n.Line, "%s %q %s", key, pattern, why)
+		return ""
+	}
+	return pattern
+}
+
+func readUnits(r *tomltree.Reader, t *tomltree.Node) map[string]string {
+	n := r.Table(t, "units")
+	if n == nil {
+		return nil
+	}
+	units := map[string]string{}
+	for _, m := range n.Members {
+		units[m.Name] = r.Line(n, m.Name)
+	}
+	return units
+}
+
+// kindsOf says which kinds of views have a key that not all have.
+var kindsOf = map[string][]string{
+	"topology": {Trajectory}, "x": {Series}, "y": {Series}, "units": {Series, Table}, "unit": {Matrix},
+}
+
+// check finds keys that do not fit together.
+func (v *View) check(r *tomltree.Reader, t *tomltree.Node) {
+	for _, m := range t.Members {
+		if of := kindsOf[m.Name]; of != nil && v.Kind != "" && !slices.Contains(of, v.Kind) {
+			r.Mistakef(m.Line, "%s is a key of %s, not of %s", m.Name, strings.Join(of, " and "), v.Kind)
+		}
+	}
+	if strings.Count(v.Topology, star) > strings.Count(v.File, star) {
+		r.Mistakef(t.Member("topology").Line, "topology has more * than file, whose * they stand for")
+	}
+	for i, y := range v.Y {
+		if y == v.X || slices.Contains(v.Y[:i], y) {
+			r.Mistakef(t.Member("y").Items[i].Line, "the column %q is there twice", y)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package algorithm
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestViewsMatchFiles(t *testing.T) {
+	tests := []struct {
+		file, topology, path, want string // want is the topology, "" for no match
+	}{
+		{"a.xtc", "top.pdb", "a.xtc", "top.pdb"},
+		{"a.xtc", "top.pdb", "b/a.xtc", ""},
+		{"a.xtc", "top.pdb", "a_xtc", ""},
+		{"*.xtc", "*.pdb", "run 1.xtc", "run 1.pdb"},
+		{"*.xtc", "*.pdb", "dir/run.xtc", ""},
+		{"*.xtc", "*.pdb", ".xtc", ".pdb"},
+		{"*.xtc", "*.pdb", ".a.xtc", ""},
+		{"*.xtc", "*.pdb", "a*b\n.xtc", "a*b\n.pdb"},
+		{"*/traj*.dcd", "*/top.pdb", "Hst5/traj_r2.dcd", "Hst5/top.pdb"},
+		{"*/traj*.dcd", "*/*.pdb", "a*/traj*.dcd", "a*/*.pdb"},
+		{"*/traj*.dcd", "*/top.pdb", ".x/traj.dcd", ""},
+		{"run*/*.xtc", "top*.pdb", "run7/a.xtc", "top7.pdb"},
+	}
+	for _, tt := range tests {
+		a, mistakes := Parse("a.toml", []byte(`format = 1
+type = "a"
+version = "1"
+command = ["true"]
+[[views]]
+name = "v"
+kind = "trajectory"
+file = "`+tt.file+`"
+topology = "`+tt.topology+`"
+`))
+		if len(mistakes) > 0 {
+			t.Fatal(mistakes)
+		}
+		if got, ok := a.Views.Named("v").Match(tt.path); ok != (tt.want != "") || got != tt.want {
+			t.Errorf("%s with %s, of %q: %q, %v; want %q", tt.file, tt.topology, tt.path, got, ok, tt.want)
+		}
+	}
+}
+
+func TestMistakesInViews(t *testing.T) {
+	const head = "format = 1\ntype = \"a\"\nversion = \"1\"\ncommand = [\"true\"]\n"
+	view := func(rest string) string { return "[[views]]\nname = \"v\"\nkind = \"series\"\n" + rest }
+	tests := []struct{ name, views, want string }{
+		{"nothing", "[[views]]\n", "kind is missing in [[views]]"},
+		{"no name", "[[views]]\nkind = \"text\"\nfile = \"a\"\n", "name is missing"},
+		{"unknown kind", "[[views]]\nname = \"v\"\nkind = \"movie\"\nfile = \"a\"\n", `kind must be`},
+		{"unknown key", view("file = \"a\"\nfiles = \"b\"\n"), `did you mean "file"?`},
+		{"the same name", view("file = \"a\"\n") + view("file = \"b\"\n"), `there are two views "v"; give each a name of its own`},
+		{"absolute", view("file = \"/a.csv\"\n"), `file "/a.csv" must be a path below the output folder`},
+		{"above", view("file = \"../a.csv\"\n"), "must be a path below the output folder"},
+		{"empty", view("file = \"\"\n"), "must be a path below the output folder"},
+		{"a folder", view("file = \"a/\"\n"), "must be a path below the output folder"},
+		{"the service's log", view("file = \"log.txt\"\n"), `file "log.txt" is not the program's`},
+		{"other wildcards", view("file = \"a?.csv\"\n"), "may have * in names, and no other wildcard"},
+		{"any depth", view("file = \"**/a.csv\"\n"), "a * does not stand for a /"},
+		{"too long", view("file = \"" + strings.Repeat("a", 256) + "\"\n"), "is longer than the paths of a result can be"},
+		{"too deep", view("file = \"" + strings.Repeat("a/", 64) + "a\"\n"), "is longer than the paths of a result can be"},
+		{"topology of a series", view("file = \"a\"\ntopology = \"b\"\n"), "topology is a key of trajectory, not of series"},
+		{"unit of a series", view("file = \"a\"\nunit = \"nm\"\n"), "unit is a key of matrix, not of series"},
+		{"units of a structure", "[[views]]\nname = \"v\"\nkind = \"structure\"\nfile = \"a\"\nunits = { a = \"nm\" }\n", "units is a key of series and table, not of structure"},
+		{"more stars", "[[views]]\nname = \"v\"\nkind = \"trajectory\"\nfile = \"*/a\"\ntopology = \"*/*\"\n", "topology has more * than file"},
+		{"a column twice", view("file = \"a\"\nx = \"t\"\ny = [\"a\", \"t\"]\n"), `the column "t" is there twice`},
+		{"a unit that is no text", view("file = \"a\"\nunits = { a = 1 }\n"), "a must be a text"},
+	}
+	for _, tt := range tests {
+		_, mistakes := Parse("a.toml", []byte(head+tt.views))
+		found := false
+		for _, m := range mistakes {
+			found = found || strings.Contains(m.Msg, tt.want) && m.Line > 4
+		}
+		if !found {
+			t.Errorf("%s: %v, want %q", tt.name, mistakes, tt.want)
+		}
+	}
+}
