@@ -2,11 +2,11 @@
 // every rule about them. It knows no technology. It defines the interfaces [Store],
 // [Blobs] and [Executor], and never sees who implements them.
 //
-// [Service] groups the use cases by noun: [Jobs], [Files], [Accounts], [Algorithms],
-// and [Runs], the runner's side. A use case is one method; it opens one transaction
+// [Service] groups the use cases by noun: [Jobs], [Files], [Algorithms], and [Runs],
+// the runner's side. A use case is one method; it opens one transaction
 // of the store and holds the rule. What they share is core. Records are in the files
 // of their nouns (job.go, upload.go), use cases in those of their verbs (submit.go,
-// list.go, change.go, delete.go, result.go); plan.go checks a submission.
+// change.go, delete.go, result.go); plan.go checks a submission.
 //
 // ARCHITECTURE.md, in the root of the repository, has the map of all packages, five
 // ways through the code, where a new thing goes, and the glossary.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/access"
 	"molrun/app/apikey"
 	"molrun/app/apptest"
 	"molrun/app/listing"
@@ -259,7 +260,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			for failing := 1; ; failing++ {
 				store := &apptest.FaultyStore{Store: s.store, Failing: failing}
 				service := s.newService(store, app.Options{Quota: func(string) app.Quota { return app.Quota{Bytes: 1 << 30, Queued: 100} }}, echoFile)
-				err := act(useCases{service, lists(t, store, service)})
+				err := act(useCases{service, access.New(store, s.files, s.now), lists(t, store, service)})
 				if store.Calls < failing {
 					must(t, err)
 					if failing == 1 {
@@ -281,10 +282,11 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 // useCases are those of a service and its lists.
 type useCases struct {
 	*app.Service
-	Lists *listing.Lists
+	Accounts *access.Accounts
+	Lists    *listing.Lists
 }
 
-var annsKey = app.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member}
+var annsKey = access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member}
 
 // rowOfABatch submits a batch and returns its first row.
 func (s *site) rowOfABatch() app.JobID {

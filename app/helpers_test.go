@@ -18,6 +18,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/access"
 	"molrun/app/algorithm"
 	"molrun/app/apikey"
 	"molrun/app/fault"
@@ -91,12 +92,13 @@ const day = 24 * time.Hour
 // site is a service on a real store and real files, with a clock of its own.
 type site struct {
 	*app.Service
-	Lists *listing.Lists
-	t     *testing.T
-	store *storage.Store
-	files *blobs.Dir
-	mu    sync.Mutex
-	time  time.Time
+	Accounts *access.Accounts
+	Lists    *listing.Lists
+	t        *testing.T
+	store    *storage.Store
+	files    *blobs.Dir
+	mu       sync.Mutex
+	time     time.Time
 }
 
 // newSite returns a site that offers echo and the given algorithms. The store is
@@ -119,6 +121,7 @@ func newSite(t *testing.T, definitions ...string) *site {
 		must(t, s.files.Close())
 	})
 	s.Service = s.newService(s.store, app.Options{}, append([]string{echoFile}, definitions...)...)
+	s.Accounts = access.New(s.store, s.files, s.now)
 	s.Lists = lists(t, s.store, s.Service)
 	return s
 }

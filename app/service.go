@@ -15,7 +15,6 @@ import (
 type Service struct {
 	Jobs       *Jobs       // submit, show, cancel, fetch results
 	Files      *Files      // uploads
-	Accounts   *Accounts   // API keys
 	Algorithms *Algorithms // what is on offer
 	Runs       *Runs       // what the runner asks and reports
 }
@@ -43,7 +42,6 @@ func NewService(store Store, blobs Blobs, catalogue *algorithm.Catalogue, o Opti
 	return &Service{
 		Jobs:       &Jobs{c},
 		Files:      &Files{core: c},
-		Accounts:   &Accounts{core: c},
 		Algorithms: &Algorithms{c},
 		Runs:       &Runs{c},
 	}, nil

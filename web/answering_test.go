@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/output"
 	"molrun/web"
 )
 
@@ -27,7 +26,7 @@ func (d *deadlines) SetReadDeadline(time.Time) error { return nil }
 
 func TestTimeToAnswerBeginsWithTheAnswer(t *testing.T) {
 	s := start(t)
-	api := web.New(s.app, newLists(t, s.store, s.app), output.New(s.store, s.blobs, s.app), s.blobs, web.Options{AnswerTime: time.Hour})
+	api := web.New(s.app, web.Options{AnswerTime: time.Hour})
 	for _, c := range []call{{"GET", "/healthz"}, {"GET", "/jobs"}, {"GET", "/jobs/nothing"}, {"GET", "/metrics"}, {"POST", "/submit-job"}} {
 		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 		r := httptest.NewRequest(c.method, c.path, nil)
@@ -58,7 +57,7 @@ func TestTheKernelCopiesFilesThatAreServedToAKey(t *testing.T) {
 	s := start(t)
 	_, out := s.begun("a")
 	s.write(out+"/a.dat", string(make([]byte, 1<<20)))
-	api := web.New(s.app, newLists(t, s.store, s.app), output.New(s.store, s.blobs, s.app), s.blobs, web.Options{})
+	api := web.New(s.app, web.Options{})
 	w := &kernel{deadlines: deadlines{ResponseRecorder: httptest.NewRecorder()}}
 	r := httptest.NewRequest(http.MethodGet, "/jobs/a/files/a.dat", nil)
 	r.Header.Set("X-Api-Key", s.ann)

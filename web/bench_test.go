@@ -12,7 +12,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app/apikey"
-	"molrun/app/output"
 	"molrun/blobs"
 	"molrun/web"
 	"molrun/web/edge"
@@ -38,7 +37,7 @@ func benchHandler(b *testing.B) (h http.Handler, key string) {
 	b.Helper()
 	store, files := openStorage(b, zerolog.Nop())
 	s := newApp(b, store, files, noteAlgorithm)
-	api := web.New(s, newLists(b, store, s), output.New(store, files, s), files, web.Options{})
+	api := web.New(s, web.Options{})
 	h = edge.Policy{}.Wrap(web.Outer(api, blobs.Handler(files, s.Files, respond.Error), zerolog.New(io.Discard)))
 	return h, newKey(b, s.Accounts, "lab", "ann@lab.example", apikey.Member)
 }

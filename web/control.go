@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/access"
 	"molrun/app/audit"
 	"molrun/app/fault"
 	"molrun/app/retention"
@@ -37,7 +38,7 @@ type Isolation struct {
 
 // Control returns the handler of the control socket. Only the operator can open
 // the socket, so its routes need no key.
-func Control(svc *app.Service, keeper *retention.Keeper, o ControlOptions) http.Handler {
+func Control(svc *app.Service, accounts *access.Accounts, keeper *retention.Keeper, o ControlOptions) http.Handler {
 	limits := &decode.Limits{
 		URL: 16 << 10, Body: 1 << 20, Arrive: 30 * time.Second,
 		JSON: strictjson.DefaultLimits(), Budget: decode.NewBudget(64<<20, 64<<20),
@@ -48,7 +49,7 @@ func Control(svc *app.Service, keeper *retention.Keeper, o ControlOptions) http.
 		audit.add(c, "control socket")
 	})
 	byOperator := drain{svc.Runs, func(app.Caller) app.Caller { return app.Operator() }}
-	mount(engine, control{keys{svc.Accounts}, storage{keeper}, byOperator, o}.routes(), func(_ class, next handler) handler {
+	mount(engine, control{keys{accounts}, storage{keeper}, byOperator, o}.routes(), func(_ class, next handler) handler {
 		return func(c *gin.Context, by app.Caller) error {
 			defer limits.Apply(c)()
 			limitAnswer(c, time.Minute)

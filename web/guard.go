@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
+	"molrun/app/access"
 	"molrun/app/fault"
 	"molrun/web/decode"
 	"molrun/web/edge"
@@ -30,7 +31,7 @@ const (
 // then on, all together only once their bodies have arrived, so that slow clients
 // don't keep others out.
 type guard struct {
-	accounts   *app.Accounts
+	accounts   *access.Accounts
 	trusted    []netip.Prefix
 	limits     map[class]*decode.Limits
 	answerTime time.Duration
@@ -40,7 +41,7 @@ type guard struct {
 	rates      map[class]*edge.RateLimiter // requests by key
 }
 
-func newGuard(accounts *app.Accounts, o Options) *guard {
+func newGuard(accounts *access.Accounts, o Options) *guard {
 	limits := &decode.Limits{URL: o.MaxURL, Body: o.MaxBody, Arrive: o.BodyTime, JSON: o.JSON, Budget: decode.NewBudget(o.MaxBuffered, max(threeQuarters(o.MaxBuffered), o.MaxBatchBody))}
 	ofBatch := *limits
 	ofBatch.Body, ofBatch.Arrive = o.MaxBatchBody, o.BatchTime

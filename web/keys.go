@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
+	"molrun/app/access"
 	"molrun/app/apikey"
 	"molrun/app/unit"
 	"molrun/web/decode"
@@ -15,7 +16,7 @@ import (
 )
 
 // keys manages API keys.
-type keys struct{ svc *app.Accounts }
+type keys struct{ svc *access.Accounts }
 
 // keyView is an API key without its secret and hash.
 type keyView struct {
@@ -43,9 +44,9 @@ const maxSeconds = int64(1<<63-1) / int64(time.Second)
 
 // create handles POST /control/keys.
 func (h keys) create(c *gin.Context, _ app.Caller) error {
-	req, err := decode.Request(c, func(r *decode.Reader) app.KeyRequest {
+	req, err := decode.Request(c, func(r *decode.Reader) access.KeyRequest {
 		b := r.Object(decode.Required)
-		return app.KeyRequest{
+		return access.KeyRequest{
 			Organization: b.Text("organization", decode.Required),
 			Email:        b.Text("email", decode.Required),
 			Role:         or(apikey.Role(b.Text("role", decode.Optional)), apikey.Member),

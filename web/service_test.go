@@ -22,6 +22,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/access"
 	"molrun/app/algorithm"
 	"molrun/app/apikey"
 	"molrun/app/fault"
@@ -97,7 +98,7 @@ func (b *breakable) Update(ctx context.Context, fn func(app.Tx) error) error {
 // tests claim and finish jobs by hand.
 type service struct {
 	t      *testing.T
-	app    *app.Service
+	app    web.Services
 	keeper *retention.Keeper
 	store  *breakable
 	blobs  *blobs.Dir
@@ -147,7 +148,7 @@ func start(t *testing.T, change ...func(*setup)) *service {
 	s.app = newApp(t, s.store, s.blobs, cmp.Or(with.algorithm, echoAlgorithm))
 	s.keeper = retention.New(s.store, s.blobs, s.app.Jobs, retention.Options{Now: time.Now})
 	with.options.Version = "test"
-	api := web.New(s.app, newLists(t, s.store, s.app), output.New(s.store, s.blobs, s.app), s.blobs, with.options)
+	api := web.New(s.app, with.options)
 	policy := edge.Policy{MaxHeader: 16 << 10}
 	handler := web.Outer(policy.Wrap(api), blobs.Handler(s.blobs, s.app.Files, respond.Error), log)
 	if with.from != "" {
@@ -209,7 +210,7 @@ func openStorage(t testing.TB, log zerolog.Logger) (*storage.Store, *blobs.Dir) 
 }
 
 // newApp returns a service that offers one algorithm.
-func newApp(t testing.TB, store app.Store, files *blobs.Dir, algorithmText string) *app.Service {
+func newApp(t testing.TB, store app.Store, files *blobs.Dir, algorithmText string) web.Services {
 	t.Helper()
 	file, mistakes := algorithm.Parse("algorithm.toml", []byte(algorithmText))
 	if len(mistakes) > 0 {
@@ -227,21 +228,19 @@ func newApp(t testing.TB, store app.Store, files *blobs.Dir, algorithmText strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
-}
-
-func newLists(t testing.TB, store app.Store, service *app.Service) *listing.Lists {
-	t.Helper()
-	lists, err := listing.New(store, service.Jobs, bytes.Repeat([]byte{7}, 32))
+	lists, err := listing.New(store, s.Jobs, bytes.Repeat([]byte{7}, 32))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return lists
+	return web.Services{
+		Service: s, Accounts: access.New(store, files, time.Now), Lists: lists,
+		Outputs: output.New(store, files, s), Sender: files,
+	}
 }
 
-func newKey(t testing.TB, accounts *app.Accounts, organization, email string, role apikey.Role) string {
+func newKey(t testing.TB, accounts *access.Accounts, organization, email string, role apikey.Role) string {
 	t.Helper()
-	key, _, err := accounts.CreateKey(context.Background(), app.KeyRequest{Organization: organization, Email: email, Role: role})
+	key, _, err := accounts.CreateKey(context.Background(), access.KeyRequest{Organization: organization, Email: email, Role: role})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -482,7 +481,7 @@ func (s *service) disable(key string) {
 // expiredKey returns an expired key.
 func (s *service) expiredKey() string {
 	s.t.Helper()
-	key, record, err := s.app.Accounts.CreateKey(s.t.Context(), app.KeyRequest{Organization: "lab", Email: "dora@lab.example", Role: apikey.Member, Expires: time.Hour})
+	key, record, err := s.app.Accounts.CreateKey(s.t.Context(), access.KeyRequest{Organization: "lab", Email: "dora@lab.example", Role: apikey.Member, Expires: time.Hour})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/access"
 	"molrun/app/listing"
 	"molrun/app/output"
 	"molrun/web/edge"
@@ -27,24 +28,33 @@ func Outer(api, blobs http.Handler, log zerolog.Logger) http.Handler {
 	}))
 }
 
+// Services are the use cases that the API offers.
+type Services struct {
+	*app.Service
+	Accounts *access.Accounts
+	Lists    *listing.Lists
+	Outputs  *output.Outputs
+	Sender   Sender
+}
+
 // New returns the handler of the API, to be served below [Outer].
-func New(svc *app.Service, lists *listing.Lists, outputs *output.Outputs, sender Sender, o Options) http.Handler {
+func New(s Services, o Options) http.Handler {
 	o = o.withDefaults()
 	base := publicURL(o.PublicURL)
 	api := handlers{
-		algorithms:  algorithms{svc.Algorithms},
-		drain:       drain{svc.Runs, func(by app.Caller) app.Caller { return by }},
-		files:       files{svc.Files, lists},
-		jobs:        jobs{svc.Jobs, lists, newWaiters(o)},
+		algorithms:  algorithms{s.Algorithms},
+		drain:       drain{s.Runs, func(by app.Caller) app.Caller { return by }},
+		files:       files{s.Files, s.Lists},
+		jobs:        jobs{s.Jobs, s.Lists, newWaiters(o)},
 		probes:      probes{o.Version, o.Ready, o.Registry, o.Log},
-		results:     results{svc.Jobs, outputs, sender, base, o.AnswerTime},
-		submissions: submissions{svc.Jobs},
-		tables:      tables{lists, o.AnswerTime},
-		uploads:     uploads{svc.Files, base},
-		views:       views{outputs},
+		results:     results{s.Jobs, s.Outputs, s.Sender, base, o.AnswerTime},
+		submissions: submissions{s.Jobs},
+		tables:      tables{s.Lists, o.AnswerTime},
+		uploads:     uploads{s.Files, base},
+		views:       views{s.Outputs},
 	}
 	around := observer{newRequestMetrics(o.Registry), newAuditor(o.Audit, o.Now)}
 	engine := newEngine(around.observe)
-	mount(engine, api.routes(), newGuard(svc.Accounts, o).admit)
+	mount(engine, api.routes(), newGuard(s.Accounts, o).admit)
 	return engine
 }

@@ -15,6 +15,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"molrun/app"
+	"molrun/app/access"
 	"molrun/app/apptest"
 	"molrun/app/config"
 	"molrun/app/snapshot"
@@ -44,7 +45,7 @@ func newDirectory(t *testing.T) *directory {
 	d.Complete(id, map[string]string{"out.txt": "result\n"})
 	d.job = filepath.Join("jobs", string(id))
 	d.Fail(d.Submit(apptest.Ann, "failed", `{}`), map[string]string{"log": "it failed\n"})
-	_, _, err := d.Accounts.CreateKey(t.Context(), app.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apptest.Ann.Role})
+	_, _, err := access.New(d.Store, d.Blobs, d.Now).CreateKey(t.Context(), access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apptest.Ann.Role})
 	must(t, err)
 	d.Close()
 	return d

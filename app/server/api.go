@@ -73,7 +73,11 @@ func reloadOnHangup(ctx context.Context, cert *certificate.Certificate) {
 // handler joins the API and the links to files.
 func (s *service) handler(stopping context.Context, version string) http.Handler {
 	l := s.config.Limits
-	api := web.New(s.app, s.lists, output.New(s.store, s.files, s.app), s.files, web.Options{
+	services := web.Services{
+		Service: s.app, Accounts: s.accounts, Lists: s.lists,
+		Outputs: output.New(s.store, s.files, s.app), Sender: s.files,
+	}
+	api := web.New(services, web.Options{
 		Log:               s.log,
 		PublicURL:         s.config.PublicURL,
 		Version:           version,
@@ -129,7 +133,7 @@ func (s *service) ready(ctx context.Context) (checks map[string]any, ok bool) {
 	if s.slurm != nil {
 		checks["slurm"] = s.slurmState()
 	}
-	if _, err := s.app.Accounts.Keys(ctx); err != nil {
+	if _, err := s.accounts.Keys(ctx); err != nil {
 		checks["database"] = "can't be read"
 		return checks, false
 	}

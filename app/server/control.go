@@ -71,7 +71,7 @@ func (s *service) keepSnapshot(ctx context.Context, w http.ResponseWriter) error
 
 // control returns the handler of the operator's routes except snapshots.
 func (s *service) control() http.Handler {
-	return web.Control(s.app, s.keeper, web.ControlOptions{
+	return web.Control(s.app, s.accounts, s.keeper, web.ControlOptions{
 		Log: s.log, Audit: s.audit.Add, RotateSecret: s.files.RotateSecret, Isolation: s.isolation,
 	})
 }

@@ -57,7 +57,7 @@ func TestServiceRunsJobsUntilItIsStopped(t *testing.T) {
 		t.Errorf("%d goroutines ran at once", procs)
 	}
 	s, _ := opened(t, r.config) // the directory is free
-	keys, err := s.app.Accounts.Keys(t.Context())
+	keys, err := s.accounts.Keys(t.Context())
 	if err != nil || len(keys) != 1 || keys[0].LastUsedAt.IsZero() {
 		t.Errorf("keys %+v, %v, want one whose last use was saved", keys, err)
 	}

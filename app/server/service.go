@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/access"
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/validator"
 	"molrun/app/algorithms"
@@ -38,6 +39,7 @@ type service struct {
 	catalogue  *algorithm.Catalogue
 	validators *validator.Pool
 	app        *app.Service
+	accounts   *access.Accounts
 	lists      *listing.Lists
 	keeper     *retention.Keeper
 	audit      *audit.Log
@@ -127,6 +129,7 @@ func (s *service) join(secret *link.Secret) error {
 	if err != nil {
 		return err
 	}
+	s.accounts = access.New(s.store, s.files, time.Now)
 	if s.lists, err = listing.New(s.store, s.app.Jobs, secret.Derive("cursors")); err != nil {
 		return err
 	}

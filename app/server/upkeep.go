@@ -75,7 +75,7 @@ func (s *service) checkPlace(context.Context) {
 
 // recordKeyUses writes from time to time when keys were last used.
 func (s *service) recordKeyUses(ctx context.Context) {
-	s.app.Accounts.RecordKeyUses(ctx, func(err error) {
+	s.accounts.RecordKeyUses(ctx, func(err error) {
 		s.log.Warn().Err(err).Msg("when keys were used last could not be written; it is tried again")
 	})
 }
@@ -84,7 +84,7 @@ func (s *service) recordKeyUses(ctx context.Context) {
 func (s *service) saveKeyUses() error {
 	ctx, cancel := context.WithTimeout(context.Background(), abandonAfter)
 	defer cancel()
-	if err := s.app.Accounts.SaveKeyUses(ctx); err != nil {
+	if err := s.accounts.SaveKeyUses(ctx); err != nil {
 		s.log.Warn().Err(err).Msg("when keys were used last could not be written")
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/access"
 	"molrun/app/apikey"
 	"molrun/app/apptest"
 	"molrun/app/fault"
@@ -137,12 +138,12 @@ func TestSweepKeepsWhatItCannotLookUp(t *testing.T) {
 func TestUsesOfKeysAreSaved(t *testing.T) {
 	t.Parallel()
 	s, _ := opened(t, testConfig(t))
-	key, record, err := s.app.Accounts.CreateKey(t.Context(), app.KeyRequest{Organization: "lab", Email: anybody.Email, Role: apikey.Member})
+	key, record, err := s.accounts.CreateKey(t.Context(), access.KeyRequest{Organization: "lab", Email: anybody.Email, Role: apikey.Member})
 	must(t, err)
-	_, err = s.app.Accounts.Authenticate(t.Context(), key)
+	_, err = s.accounts.Authenticate(t.Context(), key)
 	must(t, err)
 	must(t, s.saveKeyUses())
-	keys, err := s.app.Accounts.Keys(t.Context())
+	keys, err := s.accounts.Keys(t.Context())
 	if err != nil || len(keys) != 1 || keys[0].ID != record.ID || keys[0].LastUsedAt.IsZero() {
 		t.Errorf("keys %+v, %v", keys, err)
 	}

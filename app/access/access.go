@@ -1,4 +1,5 @@
-package app
+// Package access issues API keys and authenticates callers.
+package access
 
 import (
 	"context"
@@ -7,18 +8,25 @@ import (
 	"strings"
 	"time"
 
+	"molrun/app"
 	"molrun/app/apikey"
 	"molrun/app/fault"
 	"molrun/app/naming"
-	"molrun/app/routing"
 	"molrun/app/unit"
 )
 
 // Accounts issues API keys and authenticates callers.
 type Accounts struct {
-	*core
-	keys apikey.Cache
-	uses apikey.Uses
+	store app.Store
+	blobs app.Blobs
+	now   func() time.Time
+	keys  apikey.Cache
+	uses  apikey.Uses
+}
+
+// New returns the accounts of a store. The blobs know which links a key has made.
+func New(store app.Store, blobs app.Blobs, now func() time.Time) *Accounts {
+	return &Accounts{store: store, blobs: blobs, now: now}
 }
 
 // errUnauthorized answers every key that does not open, whatever the reason.
@@ -28,22 +36,22 @@ var errUnauthorized = &fault.Error{
 }
 
 // Authenticate returns the caller behind a key, or Unauthorized.
-func (s *Accounts) Authenticate(ctx context.Context, key string) (Caller, error) {
+func (s *Accounts) Authenticate(ctx context.Context, key string) (app.Caller, error) {
 	id, secret, ok := apikey.Split(key)
 	if !ok {
-		return Caller{}, errUnauthorized
+		return app.Caller{}, errUnauthorized
 	}
 	at := s.now() // before the key is read: links issued to it are not later than its end
 	k, err := s.keyOf(ctx, id)
 	if err != nil {
-		return Caller{}, err
+		return app.Caller{}, err
 	}
 	same := subtle.ConstantTimeCompare([]byte(apikey.Hash(secret)), []byte(k.Hash)) == 1
 	if !same || !k.Live(at) {
-		return Caller{}, errUnauthorized
+		return app.Caller{}, errUnauthorized
 	}
 	s.uses.Note(k.ID, at)
-	return Caller{KeyID: k.ID, Organization: k.Organization, Email: k.Email, Role: k.Role, At: at}, nil
+	return app.Caller{KeyID: k.ID, Organization: k.Organization, Email: k.Email, Role: k.Role, At: at}, nil
 }
 
 // keyOf returns the record of a key. An unknown key gets a record that never
@@ -53,7 +61,7 @@ func (s *Accounts) keyOf(ctx context.Context, id string) (*apikey.Key, error) {
 	if k != nil {
 		return k, nil
 	}
-	err := s.store.View(ctx, func(tx Tx) (err error) {
+	err := s.store.View(ctx, func(tx app.Tx) (err error) {
 		k, err = tx.Key(id)
 		return err
 	})
@@ -91,7 +99,7 @@ func (s *Accounts) CreateKey(ctx context.Context, r KeyRequest) (key string, rec
 	if r.Expires > 0 {
 		rec.ExpiresAt = unit.At(s.now().Add(r.Expires))
 	}
-	err = s.store.Update(ctx, func(tx Tx) error { return tx.PutKey(rec) })
+	err = s.store.Update(ctx, func(tx app.Tx) error { return tx.PutKey(rec) })
 	return key, rec, err
 }
 
@@ -115,7 +123,7 @@ func checkKeyRequest(r KeyRequest) error {
 
 // Keys lists all keys, oldest first.
 func (s *Accounts) Keys(ctx context.Context) (keys []*apikey.Key, err error) {
-	err = s.store.View(ctx, func(tx Tx) (err error) {
+	err = s.store.View(ctx, func(tx app.Tx) (err error) {
 		keys, err = tx.Keys()
 		return err
 	})
@@ -125,7 +133,7 @@ func (s *Accounts) Keys(ctx context.Context) (keys []*apikey.Key, err error) {
 // DisableKey disables a key or enables it again, with immediate effect.
 func (s *Accounts) DisableKey(ctx context.Context, id string, disabled bool) (k *apikey.Key, err error) {
 	defer s.keys.Forget()
-	err = s.store.Update(ctx, func(tx Tx) (err error) {
+	err = s.store.Update(ctx, func(tx app.Tx) (err error) {
 		if k, err = keyNamed(tx, id); err != nil {
 			return err
 		}
@@ -138,7 +146,7 @@ func (s *Accounts) DisableKey(ctx context.Context, id string, disabled bool) (k 
 // RevokeLinks ends all links that were made with a key, also for requests that
 // are under way. Links made later work, if the key does.
 func (s *Accounts) RevokeLinks(ctx context.Context, id string) error {
-	err := s.store.View(ctx, func(tx Tx) error {
+	err := s.store.View(ctx, func(tx app.Tx) error {
 		_, err := keyNamed(tx, id)
 		return err
 	})
@@ -151,7 +159,7 @@ func (s *Accounts) RevokeLinks(ctx context.Context, id string) error {
 // DeleteKey deletes a key for good.
 func (s *Accounts) DeleteKey(ctx context.Context, id string) error {
 	defer s.keys.Forget()
-	return s.store.Update(ctx, func(tx Tx) error {
+	return s.store.Update(ctx, func(tx app.Tx) error {
 		if _, err := keyNamed(tx, id); err != nil {
 			return err
 		}
@@ -159,7 +167,7 @@ func (s *Accounts) DeleteKey(ctx context.Context, id string) error {
 	})
 }
 
-func keyNamed(tx Tx, id string) (*apikey.Key, error) {
+func keyNamed(tx app.Tx, id string) (*apikey.Key, error) {
 	k, err := tx.Key(id)
 	if errors.Is(err, fault.NotFound) {
 		return nil, fault.Errorf(fault.NotFound, "there is no key %q; `molrun key list` shows them", id)
@@ -173,7 +181,7 @@ func keyNamed(tx Tx, id string) (*apikey.Key, error) {
 func (s *Accounts) RotateKey(ctx context.Context, id string, overlap time.Duration) (key string, rec *apikey.Key, err error) {
 	defer s.keys.Forget()
 	key, newID, secret := apikey.New()
-	err = s.store.Update(ctx, func(tx Tx) error {
+	err = s.store.Update(ctx, func(tx app.Tx) error {
 		old, err := keyNamed(tx, id)
 		if err != nil {
 			return err
@@ -226,7 +234,7 @@ func (s *Accounts) SaveKeyUses(ctx context.Context) error {
 	if len(last) == 0 {
 		return nil
 	}
-	err := s.store.Update(ctx, func(tx Tx) error {
+	err := s.store.Update(ctx, func(tx app.Tx) error {
 		for id, at := range last {
 			if err := putUse(tx, id, at); err != nil {
 				return err
@@ -242,7 +250,7 @@ func (s *Accounts) SaveKeyUses(ctx context.Context) error {
 
 // putUse changes only the time: the key may have been disabled or deleted since
 // it was used.
-func putUse(tx Tx, id string, at time.Time) error {
+func putUse(tx app.Tx, id string, at time.Time) error {
 	k, err := tx.Key(id)
 	switch {
 	case errors.Is(err, fault.NotFound):
@@ -255,24 +263,3 @@ func putUse(tx Tx, id string, at time.Time) error {
 	k.LastUsedAt = unit.At(at)
 	return tx.PutKey(k)
 }
-
-// Caller is the user behind an API key.
-type Caller struct {
-	KeyID        string
-	Organization string
-	Email        string
-	Role         apikey.Role
-	At           time.Time // when the key was found to be valid
-	Operator     bool      // whoever runs the service; has no key
-}
-
-// Operator is the caller of the control socket.
-func Operator() Caller { return Caller{Email: "the operator", Operator: true} }
-
-// routed returns the caller as routing rules see it.
-func (c Caller) routed() routing.User {
-	return routing.User{Organization: c.Organization, Email: c.Email}
-}
-
-// May reports whether the caller may change what belongs to owner.
-func (c Caller) May(owner string) bool { return c.Role == apikey.Admin || c.Email == owner }

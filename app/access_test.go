@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"molrun/app"
+	"molrun/app/access"
 	"molrun/app/apikey"
 	"molrun/app/fault"
 )
@@ -14,7 +14,7 @@ import (
 // createKey issues a key that expires after a time, or never if that is 0.
 func (s *site) createKey(expires time.Duration) (key string, rec *apikey.Key) {
 	s.t.Helper()
-	key, rec, err := s.Accounts.CreateKey(s.t.Context(), app.KeyRequest{Organization: "lab", Email: "Ann@Lab.example", Role: apikey.Admin, Expires: expires})
+	key, rec, err := s.Accounts.CreateKey(s.t.Context(), access.KeyRequest{Organization: "lab", Email: "Ann@Lab.example", Role: apikey.Admin, Expires: expires})
 	must(s.t, err)
 	return key, rec
 }

@@ -1,0 +1,29 @@
+package app
+
+import (
+	"time"
+
+	"molrun/app/apikey"
+	"molrun/app/routing"
+)
+
+// Caller is the user behind an API key.
+type Caller struct {
+	KeyID        string
+	Organization string
+	Email        string
+	Role         apikey.Role
+	At           time.Time // when the key was found to be valid
+	Operator     bool      // whoever runs the service; has no key
+}
+
+// Operator is the caller of the control socket.
+func Operator() Caller { return Caller{Email: "the operator", Operator: true} }
+
+// routed returns the caller as routing rules see it.
+func (c Caller) routed() routing.User {
+	return routing.User{Organization: c.Organization, Email: c.Email}
+}
+
+// May reports whether the caller may change what belongs to owner.
+func (c Caller) May(owner string) bool { return c.Role == apikey.Admin || c.Email == owner }
