@@ -3,10 +3,14 @@
 // [Blobs] and [Executor], and never sees who implements them.
 //
 // [Service] groups the use cases by noun: [Jobs], [Files], [Algorithms], and [Runs],
-// the runner's side. A use case is one method; it opens one transaction
-// of the store and holds the rule. What they share is core. Records are in the files
-// of their nouns (job.go, upload.go), use cases in those of their verbs (submit.go,
-// change.go, delete.go, result.go); plan.go checks a submission.
+// the runner's side. A use case is one method; it opens one transaction of the store
+// and holds the rule. What they share is core. Records are in the files of their nouns
+// (job.go, upload.go), use cases in those of their verbs (submit.go, change.go,
+// delete.go, result.go); plan.go checks a submission.
+//
+// It may have 32 files and 4700 lines, more than other packages: jobs that wait for
+// jobs, batches, retries and deletion change one another's records in one transaction,
+// so their rules stay together. What only reads is in packages that import this one.
 //
 // ARCHITECTURE.md, in the root of the repository, has the map of all packages, five
 // ways through the code, where a new thing goes, and the glossary.

@@ -105,14 +105,7 @@ func TestRequestsBeyondTheLimitAreRefusedAtOnce(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.MaxInFlight = 1 })
 	s.submit("a")
 	j := s.claim("a")
-	waiting := make(chan answer)
-	go func() {
-		a := s.as(s.ann, "GET", "/jobs/a?wait=60s", "")
-		for a.status == 503 { // a request below came first
-			a = s.as(s.ann, "GET", "/jobs/a?wait=60s", "")
-		}
-		waiting <- a
-	}()
+	waiting := s.waitForA(1, 503)
 	s.until("the waiting request has arrived", func() bool { return s.as(s.bob, "GET", "/algorithms", "").status == 503 })
 	if a := s.send("GET", "/healthz", ""); a.status != 200 {
 		t.Errorf("healthz: %d", a.status)
@@ -153,6 +146,22 @@ func TestWaitingRequestsLeaveSlotsForOthers(t *testing.T) {
 	if a := wait("/jobs/a?wait=60s"); a.status != 200 {
 		t.Errorf("after the waiting request: %d %s", a.status, a.body)
 	}
+}
+
+// waitForA makes requests of Ann wait for a change of job a. One that is refused with
+// a status, because another came first, is sent again.
+func (s *service) waitForA(requests, refused int) (answers <-chan answer) {
+	all := make(chan answer, requests)
+	for range requests {
+		go func() {
+			a := s.as(s.ann, "GET", "/jobs/a?wait=60s", "")
+			for a.status == refused {
+				a = s.as(s.ann, "GET", "/jobs/a?wait=60s", "")
+			}
+			all <- a
+		}()
+	}
+	return all
 }
 
 // until waits until fn is true.
@@ -227,16 +236,7 @@ func TestRequestsOfOneKeyAreBounded(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.MaxInFlight, with.options.MaxInFlightPerKey = 20, 2 })
 	s.submit("a")
 	j := s.claim("a")
-	waiting := make(chan answer)
-	for range 2 {
-		go func() {
-			a := s.as(s.ann, "GET", "/jobs/a?wait=60s", "")
-			for a.status == 429 { // a request below came first
-				a = s.as(s.ann, "GET", "/jobs/a?wait=60s", "")
-			}
-			waiting <- a
-		}()
-	}
+	waiting := s.waitForA(2, 429)
 	s.until("both have arrived", func() bool { return s.as(s.ann, "GET", "/algorithms", "").status == 429 })
 	if a := s.as(s.ann, "GET", "/algorithms", ""); a.code() != "RATE_LIMITED" || a.header.Get("Retry-After") == "" {
 		t.Errorf("%d %s", a.status, a.body)
@@ -246,7 +246,7 @@ func TestRequestsOfOneKeyAreBounded(t *testing.T) {
 	}
 	s.finish(j)
 	for range 2 {
-		if a := <-waiting; a.status != 200 {
+		if a := <-waiting; a.status != 200 || !strings.Contains(a.body, `"FAILED"`) {
 			t.Errorf("a waiting request: %d %s", a.status, a.body)
 		}
 	}
@@ -258,23 +258,14 @@ func TestOneKeyLeavesWaitsForOthers(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.MaxInFlight = 8 }) // four of them may wait, three of one key
 	s.submit("a")
 	j := s.claim("a")
-	waiting := make(chan answer)
-	for range 3 {
-		go func() {
-			a := s.as(s.ann, "GET", "/jobs/a?wait=60s", "")
-			for a.status == 429 {
-				a = s.as(s.ann, "GET", "/jobs/a?wait=60s", "")
-			}
-			waiting <- a
-		}()
-	}
+	waiting := s.waitForA(3, 429)
 	s.until("three have arrived", func() bool { return s.as(s.ann, "GET", "/jobs/a?wait=1ms", "").status == 429 })
 	if a := s.as(s.bob, "GET", "/jobs/a?wait=1ms", ""); a.status != 200 {
 		t.Errorf("another key: %d %s", a.status, a.body)
 	}
 	s.finish(j)
 	for range 3 {
-		if a := <-waiting; a.status != 200 {
+		if a := <-waiting; a.status != 200 || !strings.Contains(a.body, `"FAILED"`) {
 			t.Errorf("a waiting request: %d %s", a.status, a.body)
 		}
 	}
