@@ -5,12 +5,11 @@ import (
 	"time"
 
 	"molrun/app/eta"
+	"molrun/app/runner/turns"
 )
 
 const (
-	// scanEvery is how often the queue is scanned in depth while nothing is free;
-	// it bounds how old the reasons for waiting are.
-	scanEvery = time.Second
+	scanEvery = turns.ScanEvery
 	// roundEvery is how often there is a round though nothing happened.
 	roundEvery = 15 * time.Second
 	// longestPause bounds how long the loop rests after much work.

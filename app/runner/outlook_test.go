@@ -223,7 +223,7 @@ func TestForeseenStartsComeTrue(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 3))
 		var names []string
 		for i := range 40 {
-			steps := 100 * (1 + r.IntN(10))
+			steps := 100 + r.IntN(900)
 			name := fmt.Sprintf("j%d-%d", steps, i)
 			by := []app.Caller{ann, bob, chief}[r.IntN(3)]
 			w.submit(by, name, fmt.Sprintf(`{"steps":%d,"cpus":%d,"gpus":%d}`, steps, 1+r.IntN(4), r.IntN(2)))

@@ -33,6 +33,7 @@ type simulation struct {
 	times   *times
 	basis   basis
 	looks   int
+	scanned time.Time // when it last looked deep
 	starts  map[app.JobID]start
 }
 
@@ -55,7 +56,7 @@ func simulate(s State, queue []app.QueueLine, t *times) map[app.JobID]start {
 		sim.lines = append(sim.lines, jobs)
 		sim.cut = append(sim.cut, len(listed) < q.Count)
 	}
-	for sim.round(false) && sim.next() {
+	for sim.round() && sim.next() {
 	}
 	return sim.starts
 }
@@ -87,10 +88,23 @@ func (s *simulation) next() bool {
 	return true
 }
 
-// round plays one round, and a deep one where a shallow one leaves something free.
-// It returns false where the simulation ends: at its bounds, or when the end of a job
-// that starts is unknown.
-func (s *simulation) round(deep bool) bool {
+// round plays one round as the runner does: a deep one unless there has just been one,
+// and a deep one where a shallow one leaves something free. It returns false where the
+// simulation ends: at its bounds, or when the end of a job that starts is unknown.
+func (s *simulation) round() bool {
+	deep := s.now.Sub(s.scanned) >= turns.ScanEvery
+	goesOn := s.scan(deep)
+	if free := s.turns.Scan(s.now, mostStarts, true, nil); goesOn && !deep && !free.NothingFree() {
+		return s.scan(true)
+	}
+	return goesOn
+}
+
+// scan looks at the queue and starts jobs.
+func (s *simulation) scan(deep bool) bool {
+	if deep {
+		s.scanned = s.now
+	}
 	scan := s.turns.Scan(s.now, mostStarts, deep, func(app.JobID) bool { return false })
 	for _, jobs := range s.lines {
 		if !s.visit(scan, jobs) {
@@ -111,9 +125,6 @@ func (s *simulation) round(deep bool) bool {
 	}
 	for _, refusal := range decision.Impossible {
 		goesOn = s.remove(refusal.ID) && goesOn
-	}
-	if again := !scan.Deep && !s.turns.Scan(s.now, mostStarts, true, nil).NothingFree(); goesOn && again {
-		return s.round(true)
 	}
 	return goesOn
 }

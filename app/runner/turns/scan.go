@@ -7,6 +7,10 @@ import (
 	"molrun/app/placement"
 )
 
+// ScanEvery is how often the queue is scanned in depth while nothing is free; it
+// bounds how old the reasons for waiting are.
+const ScanEvery = time.Second
+
 // ScanDepth is how many waiting jobs of one user a scan looks at.
 const ScanDepth = 32
 
