@@ -47,14 +47,13 @@ var left = map[string]bool{
 // testedBy names the packages with the nearest tests where they are not in the
 // package itself and the closest folder above it that has some.
 var testedBy = map[string][]string{
-	"app":         {"app", "web", "app/retention"},
-	"app/datadir": {"app/cli"},
-	"app/doctor":  {"app/cli"},
+	"app":        {"app", "web", "app/retention"},
+	"app/doctor": {"app/cli"},
 	// The tests of app/executor/slurm take minutes on a real cluster.
 	"app/executor/slurm/client": {"app/executor/slurm/client"},
 	"app/executor/slurm/gather": {"app/executor/slurm/gather"},
 	"app/placement":             {"app/placement", "app/routing", "app/config", "app"},
-	"app/snapshot":              {"app/snapshot", "app/cli"},
+	"app/snapshot":              {"app/snapshot", "app/check", "app/backup", "app/server"},
 	"app/sortid":                {"app/sortid", "storage"},
 	"app/task/process":          {"app/task/process", "app/task", "app/executor/local"},
 	"app/task/sandbox":          {"app/task/sandbox", "app/task", "app/executor/local"},

@@ -433,3 +433,16 @@ func TestShortDuration(t *testing.T) {
 		}
 	}
 }
+
+// A trajectory or structure that can't be written ends the run: its files would lack
+// what its results are about.
+func TestRunEndsWithTheFirstErrorOfAReplica(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "short", topologyFile, "in the way"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	err := Run(t.Context(), settingsOf(t, `{"sequences":["GSGSGSGS"],"names":["short"],"steps":1000,"frame_every":100}`), dir, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "sequence short, replica 1: ") || !strings.Contains(err.Error(), topologyFile) {
+		t.Errorf("error %v, want one about %s", err, topologyFile)
+	}
+}

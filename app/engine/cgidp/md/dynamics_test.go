@@ -2,6 +2,7 @@ package md
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"molrun/app/engine/cgidp/cgidptest"
@@ -205,6 +206,70 @@ func checkWalk(t *testing.T, m *Model, x []Vec) {
 			}
 		}
 	}
+}
+
+func TestBrokenBondEndsTheRun(t *testing.T) {
+	d := started(t, referenceModel(t, "Hst5"))
+	advance(t, d, 3)
+	d.x[7].X += 1.5
+	const want = "the chain broke at step 4, between residues 7 and 8"
+	if err := d.Advance(5); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	if d.Step() != 4 {
+		t.Errorf("it ends at step %d", d.Step())
+	}
+	if err := d.Resume(); err == nil || !strings.Contains(err.Error(), "residues 7 and 8") {
+		t.Errorf("a run of broken bonds is resumed: %v", err)
+	}
+}
+
+// One step moves beads as the scheme says, worked out here in its textbook order: a
+// whole kick, half a drift, friction and noise, half a drift.
+func TestOneStepFollowsTheScheme(t *testing.T) {
+	for _, friction := range []float64{0, 0.01, 5} {
+		m := referenceModel(t, "Hst5")
+		d := started(t, m)
+		d.setFriction(friction)
+		advance(t, d, 10)
+		random := *d.source
+		noise := make([]float64, 3*m.Size())
+		random.normals(noise)
+		decay := math.Exp(-friction * 0.01)
+		var x, v []Vec
+		for i := range d.x {
+			u := d.v[i].AddScaled(0.01/m.mass[i], plainForces(m, d.x)[i])
+			middle := d.x[i].AddScaled(0.005, u)
+			width := math.Sqrt(8.31446261815324e-3 * m.Temperature / m.mass[i] * (1 - decay*decay))
+			w := Vec{}.AddScaled(decay, u).AddScaled(width, Vec{noise[3*i], noise[3*i+1], noise[3*i+2]})
+			x, v = append(x, middle.AddScaled(0.005, w)), append(v, w)
+		}
+		advance(t, d, 1)
+		for i := range x {
+			if off := d.x[i].Sub(x[i]).Norm() + d.v[i].Sub(v[i]).Norm(); off > 1e-9 {
+				t.Fatalf("friction %g, bead %d: off by %g: %v, want %v", friction, i, off, d.x[i], x[i])
+			}
+		}
+	}
+}
+
+func TestVelocitiesBeginWithTheTemperature(t *testing.T) {
+	m := referenceModel(t, "Hst5")
+	var temperature moments
+	var drift Vec
+	const replicas = 400
+	for replica := range replicas {
+		d := NewDynamics(m, NewRandom(3, 0, replica))
+		if err := d.Start(); err != nil {
+			t.Fatal(err)
+		}
+		temperature.add(d.Temperature())
+		drift = drift.AddScaled(1.0/replicas, d.v[5])
+	}
+	se := temperature.sd() / math.Sqrt(replicas)
+	cgidptest.Near(t, "temperature", temperature.mean, m.Temperature, 4*se)
+	cgidptest.Near(t, "spread of the temperature", temperature.sd(), m.Temperature*math.Sqrt(2/(3*float64(m.Size()))), 0.2*temperature.sd())
+	cgidptest.Near(t, "drift", drift.Norm(), 0, 5*math.Sqrt(m.kT/m.mass[5]/replicas))
 }
 
 func TestStepsAllocateNothing(t *testing.T) {

@@ -116,6 +116,9 @@ func TestPairSums(t *testing.T) {
 	x[4] = Vec{0.9, 0.8, 0}
 	b.Add(x)
 	a.Merge(b)
+	if a.Frames() != 2 {
+		t.Errorf("%d frames, want 2", a.Frames())
+	}
 	cgidptest.Near(t, "distance 0-3", a.MeanDistance(0, 3), 0.9, 1e-12)
 	cgidptest.Near(t, "distance 4-3", a.MeanDistance(4, 3), 0.6, 1e-12)
 	cgidptest.Near(t, "distance 2-2", a.MeanDistance(2, 2), 0, 0)
@@ -123,6 +126,14 @@ func TestPairSums(t *testing.T) {
 	cgidptest.Near(t, "contact 0-4", a.Contact(4, 0), 0.5, 0)
 	cgidptest.Near(t, "rms at 4", a.RMS()[4], math.Sqrt((0.81+0.16+0.81+0.64)/2), 1e-12)
 	cgidptest.Near(t, "rms at 1", a.RMS()[1], math.Sqrt((6*0.09+0.16+0.64)/8), 1e-12)
+}
+
+func TestContactsAreWithinOneNanometre(t *testing.T) {
+	p := NewPairSums(5)
+	for _, r := range []float64{0.5, 0.999, 1, 1.001, 7, 8, 9} {
+		p.Add([]Vec{{}, {}, {}, {}, {X: r}})
+	}
+	cgidptest.Near(t, "contact", p.Contact(0, 4), 2.0/7, 1e-12)
 }
 
 func TestFitScaling(t *testing.T) {
