@@ -12,8 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"molrun/app"
+	"molrun/app/apptest"
 	"molrun/app/fault"
 	"molrun/app/snapshot"
+	"molrun/blobs"
 )
 
 func TestBackupHasEverythingAndLinksWhatTheOneBeforeHas(t *testing.T) {
@@ -118,6 +121,22 @@ func TestDeepBackupMendsDamageOfTheOneBefore(t *testing.T) {
 	if database := sizeOf(t, d.backups.path(r.Name, dataDir, "jobs.db")); r.Copied != database+30 {
 		t.Errorf("%d bytes were copied, want the database of %d and three uploads", r.Copied, database)
 	}
+}
+
+// A file of another size is not that of the one before, also where none is expected to
+// have bytes.
+func TestBackupLinksNoFileOfAnotherSize(t *testing.T) {
+	t.Parallel()
+	site := apptest.New(t, app.Options{})
+	empty, _ := blobs.UploadFile(site.Upload(apptest.Ann, "empty.txt", ""))
+	full, _ := blobs.UploadFile(site.Upload(apptest.Ann, "full.txt", "text"))
+	site.Close()
+	d := &directory{Site: site, t: t, backups: Dir(filepath.Join(t.TempDir(), "backups"))}
+	first := d.take(Options{})
+	for _, f := range []blobs.File{empty, full} {
+		must(t, os.WriteFile(d.backups.path(first.Name, dataDir, f.Path), []byte("other"), 0o600))
+	}
+	d.take(Options{}) // compares the digests of all files
 }
 
 func TestBackupDoesWithoutOneThatCannotBeRead(t *testing.T) {

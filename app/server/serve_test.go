@@ -23,6 +23,7 @@ import (
 )
 
 func TestServiceRunsJobsUntilItIsStopped(t *testing.T) {
+	before := runtime.GOMAXPROCS(0)
 	r := run(t, testConfig(t))
 	u := r.user()
 	_, err := u.Submit(t.Context(), client.Submission{Name: "j", Type: "shell", Settings: json.RawMessage(`{"script":"echo hello > out/a.txt"}`)})
@@ -49,6 +50,9 @@ func TestServiceRunsJobsUntilItIsStopped(t *testing.T) {
 	must(t, r.stop())
 	if conn, err := net.Dial("tcp", strings.TrimPrefix(r.base, "http://")); err == nil {
 		t.Errorf("the address is still open: %v", conn.Close())
+	}
+	if after := runtime.GOMAXPROCS(0); after != before {
+		t.Errorf("%d goroutines may run at once, %d before", after, before)
 	}
 	if logged(t, r.log, "stopping; running jobs go on") == nil {
 		t.Error("the log does not say that the service stops")
@@ -247,13 +251,17 @@ func TestReadinessSaysWhatIsReady(t *testing.T) {
 func TestBoundsFollowTheLimitOfOpenFiles(t *testing.T) {
 	t.Parallel()
 	c := testConfig(t)
-	_, log := opened(t, c)
-	if logged(t, log, "few open files") != nil {
-		t.Skip("this machine allows few open files")
+	s, log := opened(t, c)
+	if fits := s.config.Limits == c.Limits; fits != (logged(t, log, "few open files") == nil) {
+		t.Errorf("all fits: %t; the log has %s", fits, log)
+	}
+	s.errorLog().Print("accept: too many open files")
+	if logged(t, log, "accept: too many open files")["message"] != "accept: too many open files" {
+		t.Errorf("the log has %s", log)
 	}
 	c = testConfig(t)
 	c.Limits.Connections = 1 << 40
-	s, log := opened(t, c)
+	s, log = opened(t, c)
 	if s.config.Limits.Connections >= 1<<40 || logged(t, log, "few open files")["connections"] == nil {
 		t.Errorf("%d connections are allowed; the log has %s", s.config.Limits.Connections, log)
 	}

@@ -1,0 +1,248 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/app/backup"
+	"molrun/app/check"
+	"molrun/app/config"
+	"molrun/app/server"
+	"molrun/storage/kv"
+	"molrun/web/client"
+)
+
+func TestHealthAsksTheConfiguredAddress(t *testing.T) {
+	t.Parallel()
+	status := http.StatusOK
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	s := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" {
+			w.WriteHeader(status)
+			return
+		}
+		w.WriteHeader(http.StatusTeapot)
+	})}
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(func() { must(t, s.Close()) })
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	must(t, err)
+	file := filepath.Join(t.TempDir(), "config.toml")
+	must(t, os.WriteFile(file, nil, 0o600))
+	for _, host := range []string{"127.0.0.1", "0.0.0.0", "", "[::]", "localhost"} {
+		if _, errs, code := within(t, "", "health", "--config", file, "--listen", host+":"+port); code != 0 {
+			t.Errorf("of %q: exit code %d: %s", host, code, errs)
+		}
+	}
+	status = http.StatusServiceUnavailable
+	if _, errs, code := within(t, "", "health", "--config", file, "--listen", "127.0.0.1:"+port); code != exitFailed || errs != "molrun: the service answers 503 Service Unavailable\n" {
+		t.Errorf("of a sick service: exit code %d: %s", code, errs)
+	}
+}
+
+func TestPruneSaysWhatItWants(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	f := pruneFlags{olderThan: "1d", largerThan: "1KiB", failed: true, organization: "lab", user: "Ann@lab.example", by: "echo", yes: true}
+	got, err := f.request(now)
+	want := client.PruneRequest{EndedBefore: now.Add(-24 * time.Hour), Failed: true, Organization: "lab", User: "ann@lab.example", Algorithm: "echo", LargerThan: 1024}
+	if err != nil || got != want {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	for answer, want := range map[string]bool{"y\n": true, " YES \n": true, "n\n": false, "\n": false, "": false, "yeah\n": false} {
+		var out bytes.Buffer
+		if got := confirmed(strings.NewReader(answer), &out, "Sure? "); got != want || out.String() != "Sure? " {
+			t.Errorf("%q confirms: %t, want %t; asked %q", answer, got, want, out.String())
+		}
+	}
+}
+
+// A person is asked before anything is deleted.
+func TestPruneAsksFirst(t *testing.T) {
+	t.Parallel()
+	for answer, left := range map[string]int{"y\n": 0, "n\n": 1} {
+		d := newDirectory(t)
+		f := pruneFlags{failed: true}
+		root := newRoot()
+		var out, errs bytes.Buffer
+		c, _, err := root.Find([]string{"prune"})
+		must(t, err)
+		c.SetContext(t.Context())
+		root.SetIn(strings.NewReader(answer))
+		root.SetOut(&out)
+		root.SetErr(&errs)
+		cfg := config.Default()
+		cfg.Data, cfg.Database.FileSystem = d.Data, "any"
+		must(t, controlOf(t, cfg, func(control *client.Control) error {
+			return f.run(t.Context(), c, control, client.PruneRequest{EndedBefore: time.Now(), Failed: true})
+		}))
+		must(t, controlOf(t, cfg, func(control *client.Control) error {
+			found, err := pruneAll(t.Context(), control, client.PruneRequest{EndedBefore: time.Now(), Failed: true, DryRun: true})
+			if len(found) != left {
+				t.Errorf("after %q, %d jobs are left, want %d", answer, len(found), left)
+			}
+			return err
+		}))
+		deleted := strings.Contains(out.String(), "\ndeleted: 1 jobs, 3 bytes\n")
+		if deleted != (left == 0) || !strings.Contains(out.String(), "would be deleted: 1 jobs, 3 bytes\n") ||
+			strings.Contains(errs.String(), "nothing was deleted") == deleted || !strings.Contains(errs.String(), "[y/N]") {
+			t.Errorf("after %q: %s%s", answer, out.String(), errs.String())
+		}
+	}
+}
+
+func TestReportSaysWhatFillsTheDisk(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		free, reserve, files, freeFiles, reserveFiles int64
+		says                                          string
+	}{
+		{100, 100, 0, 0, 0, "100 bytes are kept free\n"},
+		{99, 100, 0, 0, 0, "100 bytes are kept free; until more is free no upload is taken and no job is started\n"},
+		{100, 100, 1000, 9, 9, "100 bytes are kept free\n"},
+		{100, 100, 1000, 8, 9, "100 bytes are kept free; only 8 more files (inodes) can be made: until it is 9, no upload is taken and no job is started\n"},
+	} {
+		var r client.StorageReport
+		r.Disk.Size, r.Disk.Free, r.Disk.Reserve = 500, tt.free, tt.reserve
+		r.Disk.Files, r.Disk.FreeFiles, r.Disk.ReserveFiles = tt.files, tt.freeFiles, tt.reserveFiles
+		r.Rows = []client.StorageRow{{Organization: "lab", Jobs: 1, ResultBytes: 30, UploadBytes: 20, QuotaBytes: 200}, {Organization: "free"}}
+		var out strings.Builder
+		must(t, printReport(&out, &r))
+		if !strings.HasSuffix(out.String(), tt.says) {
+			t.Errorf("got\n%swant an end of\n%s", out.String(), tt.says)
+		}
+		wantOutput(t, "the table", strings.Split(out.String(), "\n\n")[0]+"\n",
+			"ORGANIZATION JOBS QUEUED RESULTS UPLOADS THEIR SIZE IN ALL OF QUOTA\nlab 1 0 30 bytes 0 20 bytes 50 bytes 25 % of 200 bytes\nfree 0 0 0 bytes 0 0 bytes 0 bytes\nall 1 0 30 bytes 0 20 bytes 50 bytes\n")
+	}
+}
+
+func TestCheckSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	must(t, printCheck(&out, &check.Report{
+		Count: 3, Problems: []kv.Problem{{Text: "lost"}, {Text: "bent", Derivable: true}}, Strays: []string{"a/b"}, SetAside: "aside", Repaired: 2,
+	}))
+	const want = "problem: lost\nproblem: bent (--repair fixes this)\nand 1 more problems\nno record names a/b\nthey are in aside now\n2 problems are repaired\n" +
+		"0 jobs, 0 uploads, 0 keys, sizes of 0 files (0 bytes): 3 problems\n"
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+	for _, tt := range []struct {
+		count, derivable int
+		repaired         bool
+		says             string
+	}{
+		{2, 0, false, "there are 2 problems; only a backup brings back what is lost (molrun restore)"},
+		{2, 2, true, "there are 2 problems; only a backup brings back what is lost (molrun restore)"},
+		{2, 2, false, "there are 2 problems; stop the service and run molrun check --repair"},
+		{2, 1, false, "there are 2 problems; molrun check --repair fixes 1, only a backup the others (molrun restore)"},
+	} {
+		if err := checkError(&check.Report{Count: tt.count, Derivable: tt.derivable}, tt.repaired); err.Error() != tt.says {
+			t.Errorf("%+v: %v", tt, err)
+		}
+	}
+}
+
+func TestBackupSaysWhatItLacks(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		problems, damaged []string
+		says              string
+		code              int
+	}{
+		{nil, nil, "", 0},
+		{nil, []string{"a"}, "complete, but 1 files", exitDamaged},
+		{[]string{"b", "c"}, []string{"a"}, "except for 2 problems", exitFailed},
+	} {
+		var out strings.Builder
+		err := backupProblems(&out, &backup.Record{Problems: tt.problems, Damaged: tt.damaged})
+		if exitCode(err) != tt.code || err != nil && !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%+v: %v", tt, err)
+		}
+		if want := len(tt.problems) + len(tt.damaged); strings.Count(out.String(), "\n") != want {
+			t.Errorf("%+v: printed %q", tt, out.String())
+		}
+	}
+}
+
+func TestSinceIsATimeAgoOrADate(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.Local)
+	for text, want := range map[string]time.Time{
+		"": {}, "24h": now.Add(-24 * time.Hour), "7d": now.Add(-7 * 24 * time.Hour),
+		"2026-11-19": time.Date(2026, 11, 19, 0, 0, 0, 0, time.Local), "2026-11-19T10:00:00Z": time.Date(2026, 11, 19, 10, 0, 0, 0, time.UTC),
+	} {
+		if got, err := parseSince(text, now); err != nil || !got.Equal(want) {
+			t.Errorf("%q: %s, %v, want %s", text, got, err, want)
+		}
+	}
+	if _, err := parseSince("soon", now); err == nil || !strings.Contains(err.Error(), "give a time ago") {
+		t.Errorf("soon: %v", err)
+	}
+}
+
+func TestUnitFileNamesWhatItRuns(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "molrun.toml")
+	must(t, os.WriteFile(file, []byte("[slurm]\nshared_dir = \"/shared/molrun\"\n[stop]\nrequests = \"1500ms\"\n"), 0o600))
+	out, errs, code := within(t, "", "systemd-unit", "--config", file, "--data", filepath.Join(dir, "data"), "--user", "runner")
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	for _, line := range []string{
+		"User=runner", "RequiresMountsFor=" + dir + "/data", " serve --config " + file + " --data " + dir + "/data\n",
+		"TimeoutStopSec=22\n", "ReadWritePaths=" + dir + "/data /tmp /var/tmp -/shared/molrun\n",
+	} {
+		if !strings.Contains(out, line) {
+			t.Errorf("no %q in\n%s", line, out)
+		}
+	}
+	if _, errs, code := within(t, "", "systemd-unit", "--config", file, "--data", "/srv/my data"); code != exitInvalid || !strings.Contains(errs, "can't stand in a unit file") {
+		t.Errorf("a path with a space: exit code %d: %s", code, errs)
+	}
+}
+
+func TestEngineIsRunByHand(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		must(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	good := write("good.json", `{"sequences":["GSGSGSGS"],"names":["short"],"steps":1000}`)
+	bad := write("bad.json", `{"sequences":["GSGSGSGS"],"steps":1}`)
+	fasta := write("a.fasta", ">a\nGSGSGSGS\n")
+	if out, errs, code := within(t, "", "engine", "cg-idp", "--settings", good, "--out", filepath.Join(dir, "out")); code != 0 || !strings.Contains(out, "molrun:progress 1 done") || !exists(filepath.Join(dir, "out", "metrics.json")) {
+		t.Errorf("a simulation: exit code %d: %s%s", code, out, errs)
+	}
+	if out, errs, code := within(t, "", "engine", "cg-idp", "--settings", bad, "--out", filepath.Join(dir, "bad")); code != exitInvalid || !strings.Contains(errs, "[steps]: ") || strings.Contains(errs, "molrun:") || out != "" {
+		t.Errorf("bad settings: exit code %d: %s%s", code, out, errs)
+	}
+	for args, says := range map[string]string{
+		"--settings " + good: "give --settings FILE and --out DIR", "--out " + dir: "give --settings FILE and --out DIR",
+		"--settings /nowhere/x --out " + dir:                      "read settings: ",
+		"--settings " + good + " --fasta /nowhere/y --out " + dir: "/nowhere/y",
+	} {
+		if _, errs, code := within(t, "", append([]string{"engine", "cg-idp"}, strings.Fields(args)...)...); code == 0 || !strings.Contains(errs, says) {
+			t.Errorf("%s: exit code %d: %s", args, code, errs)
+		}
+	}
+	if out, _, code := within(t, `{"fasta":"a.fasta","steps":1000}`+"\n", "engine", "cg-idp", "--validate", "--fasta", fasta); code != 0 || out != "[]\n" {
+		t.Errorf("--validate: exit code %d: %q", code, out)
+	}
+}
+
+func controlOf(t *testing.T, c config.Config, fn func(*client.Control) error) error {
+	t.Helper()
+	return server.WithControl(t.Context(), c, func(_ context.Context, control *client.Control) error { return fn(control) })
+}

@@ -1,0 +1,264 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/apptest"
+	"molrun/app/fault"
+	"molrun/web/client"
+)
+
+// directory is a data directory on which no service runs. Commands run within the
+// test.
+type directory struct {
+	*apptest.Site
+	t *testing.T
+}
+
+// newDirectory returns a directory with an upload, a job that completed, one that
+// failed, a batch, and one that waits.
+func newDirectory(t *testing.T) *directory {
+	t.Helper()
+	d := &directory{apptest.New(t, app.Options{}), t}
+	u := d.Upload(apptest.Ann, "in.txt", "hello\n")
+	d.Complete(d.Submit(apptest.Ann, "done", `{"input":"`+string(u.ID)+`"}`), map[string]string{"out.txt": strings.Repeat("x", 1000)})
+	d.Fail(d.Submit(apptest.Bob, "failed", `{}`), map[string]string{"log": "oh\n"})
+	_, rows := d.SubmitBatch(apptest.Eve, "batch", `{}`, `{}`)
+	d.Complete(rows[0], map[string]string{"out.txt": "1"})
+	d.Complete(rows[1], map[string]string{"out.txt": "22"})
+	d.Submit(apptest.Ann, "waits", `{}`)
+	d.Close()
+	must(t, os.Chmod(d.Data, 0o700))
+	must(t, os.WriteFile(d.configFile(), []byte(fmt.Sprintf("data = %q\n[database]\nfile_system = \"any\"\n", d.Data)), 0o600))
+	return d
+}
+
+// configFile is beside the data, for --config.
+func (d *directory) configFile() string { return d.Data + ".toml" }
+
+// run runs a command with this configuration.
+func (d *directory) run(args ...string) (out, errs string, code int) {
+	d.t.Helper()
+	return within(d.t, "", append(args, "--config", d.configFile())...)
+}
+
+// within runs a command within the test.
+func within(t *testing.T, in string, args ...string) (out, errs string, code int) {
+	t.Helper()
+	root := newRoot()
+	var stdout, stderr bytes.Buffer
+	root.SetIn(strings.NewReader(in))
+	root.SetOut(&stdout)
+	root.SetErr(&stderr)
+	root.SetArgs(args)
+	err := findCommand(root, args)
+	if err == nil {
+		err = root.ExecuteContext(t.Context())
+	}
+	if err != nil && !errors.As(err, new(silent)) {
+		fmt.Fprintln(&stderr, "molrun:", fault.Text(err))
+	}
+	return stdout.String(), stderr.String(), exitCode(err)
+}
+
+// masks replace what differs from run to run.
+var masks = []struct {
+	what *regexp.Regexp
+	by   string
+}{
+	{regexp.MustCompile(`/tmp/[^\s]*/`), "DIR/"},
+	{regexp.MustCompile(`\d{8}T\d{6}Z(-\d+)?`), "NAME"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`), "TIME"},
+	{regexp.MustCompile(`20\d\d-\d\d-\d\d`), "DAY"},
+	{regexp.MustCompile(`in [\d.]+m?s`), "in TIME"},
+	{regexp.MustCompile(`"[a-z2-7]{12}"`), `"KEYID"`},
+	{regexp.MustCompile(`with key [A-Z2-7]{8} `), "with key KID "},
+	{regexp.MustCompile(`[\d.]+ [KMGT]iB`), "SIZE"},
+	{regexp.MustCompile(` +`), " "},
+	{regexp.MustCompile(` \n`), "\n"},
+}
+
+// wantOutput compares what a command says, masked, with what it has to say.
+func wantOutput(t *testing.T, what, got, want string) {
+	t.Helper()
+	for _, m := range masks {
+		got = m.what.ReplaceAllString(got, m.by)
+	}
+	if got != want {
+		t.Errorf("%s says\n%swant\n%s", what, got, want)
+	}
+}
+
+func TestCommandsOnADataDirectory(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t)
+	backups := filepath.Join(t.TempDir(), "backups")
+	restored := filepath.Join(t.TempDir(), "restored")
+	for _, tt := range []struct {
+		args      string
+		out, errs string
+		code      int
+	}{
+		{"key list", "ID ORGANIZATION EMAIL ROLE STATE CREATED EXPIRES LAST USED\n", "", 0},
+		{"drain --reason repair", "", "no job starts since TIME; to go on: molrun resume\n", 0},
+		{"resume", "", "jobs start again\n", 0},
+		{"secret rotate", "", "links are signed with key KID from now on\n", 0},
+		{
+			"storage report", "ORGANIZATION JOBS QUEUED RESULTS UPLOADS THEIR SIZE IN ALL\n" +
+				"lab 3 1 1000 bytes 1 6 bytes 1006 bytes\nother 2 0 3 bytes 0 0 bytes 3 bytes\nall 5 1 1003 bytes 1 6 bytes 1009 bytes\n\n" +
+				"disk: SIZE free of SIZE, SIZE are kept free\n", "", 0,
+		},
+		{
+			"storage report --by user", "ORGANIZATION USER JOBS QUEUED RESULTS UPLOADS THEIR SIZE IN ALL\n" +
+				"lab ann@lab.example 2 1 1000 bytes 1 6 bytes 1006 bytes\nother ann@lab.example 2 0 3 bytes 0 0 bytes 3 bytes\nlab bob@lab.example 1 0 0 bytes 0 0 bytes 0 bytes\n" +
+				"all 5 1 1003 bytes 1 6 bytes 1009 bytes\n\ndisk: SIZE free of SIZE, SIZE are kept free\n", "", 0,
+		},
+		{
+			"storage report --by algorithm", "ALGORITHM JOBS QUEUED RESULTS UPLOADS THEIR SIZE IN ALL\n" +
+				"echo 5 1 1003 bytes 0 0 bytes 1003 bytes\n(uploads) 0 0 0 bytes 1 6 bytes 6 bytes\nall 5 1 1003 bytes 1 6 bytes 1009 bytes\n\ndisk: SIZE free of SIZE, SIZE are kept free\n", "", 0,
+		},
+		{
+			"prune --older-than 0s --dry-run", "JOB ORGANIZATION USER ALGORITHM STATUS ENDED SIZE WITH UPLOADS\n" +
+				"done lab ann@lab.example echo COMPLETED DAY SIZE inputs/in.txt\nfailed lab bob@lab.example echo FAILED DAY 3 bytes\n" +
+				"batch (2 rows) other ann@lab.example echo COMPLETED DAY 345 bytes\nwould be deleted: 3 jobs and 1 uploads, SIZE\n", "", 0,
+		},
+		{
+			"prune --older-than 0s --failed --yes", "JOB ORGANIZATION USER ALGORITHM STATUS ENDED SIZE WITH UPLOADS\n" +
+				"failed lab bob@lab.example echo FAILED DAY 3 bytes\ndeleted: 1 jobs, 3 bytes\n", "", 0,
+		},
+		{"prune --older-than 0s --failed --yes", "deleted: 0 jobs, 0 bytes\n", "", 0},
+		{"check", "5 jobs, 1 uploads, 0 keys, sizes of 12 files (SIZE): 0 problems\n", "", 0},
+		{"check --deep", "5 jobs, 1 uploads, 0 keys, bytes of 12 files (SIZE): 0 problems\n", "", 0},
+		{"check --repair", "5 jobs, 1 uploads, 0 keys, sizes of 12 files (SIZE): 0 problems\n", "", 0},
+		{"compact", "DIR/jobs.db: SIZE before, SIZE after\n", "", 0},
+		{"backup " + backups, "DIR/NAME: 5 jobs, 1 uploads, 13 files of SIZE (SIZE copied) in TIME\n", "", 0},
+		{"backup " + backups + " --deep", "DIR/NAME: 5 jobs, 1 uploads, 13 files of SIZE (SIZE copied) in TIME\n", "", 0},
+		{
+			"restore " + backups + " --list", "BACKUP TAKEN JOBS UPLOADS SIZE NEW PROBLEMS\nNAME TIME 5 1 SIZE SIZE 0\nNAME TIME 5 1 SIZE SIZE 0\n", "", 0,
+		},
+		{
+			"restore " + backups + " --data " + restored,
+			"DIR/restored is backup NAME of TIME: 13 files of SIZE in TIME; of the jobs that ran then, 0 are queued again and 0 failed\n", "", 0,
+		},
+		{"restore " + backups, "", "molrun: it is not empty: it has ENTRY; name a new directory by --data\n", exitInvalid},
+		{"health --listen 127.0.0.1:1", "", "molrun: the service does not answer: REASON\n", exitFailed},
+		{"key shout", "", "molrun: unknown command \"shout\"; see molrun key --help\n", exitUsage},
+		{"key disable", "", "molrun: molrun key disable wants the ID of a key; `molrun key list` shows them\n", exitUsage},
+		{"key disable abcdefgh2345", "", "molrun: There is no key \"KEYID\"; `molrun key list` shows them.\n", exitMissing},
+		{"key delete abcdefgh2345", "", "molrun: There is no key \"KEYID\"; `molrun key list` shows them.\n", exitMissing},
+		{"storage report --by moon", "", "molrun: --by: use organization, user, algorithm, age\n", exitUsage},
+	} {
+		args := strings.Fields(tt.args)
+		out, errs, code := d.run(args...)
+		if args[0] == "health" {
+			errs = regexp.MustCompile(`answer: .*`).ReplaceAllString(errs, "answer: REASON")
+		}
+		errs = regexp.MustCompile(`it has \S+;`).ReplaceAllString(errs, "it has ENTRY;")
+		wantOutput(t, tt.args, out, tt.out)
+		wantOutput(t, tt.args, errs, tt.errs)
+		if code != tt.code {
+			t.Errorf("%s: exit code %d, want %d", tt.args, code, tt.code)
+		}
+	}
+	actions := d.actions()
+	if want := []string{
+		"service.drain", "service.resume", "secret.rotate", "prune", "prune", "repair", "compact", "backup", "backup", "key.disable", "key.delete",
+	}; !slices.Equal(actions, want) {
+		t.Errorf("the audit log has %q, want %q", actions, want)
+	}
+}
+
+// actions returns the actions in the audit log.
+func (d *directory) actions() (actions []string) {
+	d.t.Helper()
+	out, errs, code := d.run("audit", "--json")
+	if code != 0 {
+		d.t.Fatalf("audit: exit code %d: %s", code, errs)
+	}
+	for line := range strings.Lines(out) {
+		var e struct{ Action string }
+		must(d.t, json.Unmarshal([]byte(line), &e))
+		actions = append(actions, e.Action)
+	}
+	return actions
+}
+
+func TestKeysWithoutAService(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t)
+	create := func(flags ...string) client.NewKey {
+		t.Helper()
+		var k client.NewKey
+		out, errs, code := d.run(append([]string{"key", "create", "--organization", "lab", "--email", "ann@lab.example", "--json"}, flags...)...)
+		if err := json.Unmarshal([]byte(out), &k); err != nil || code != 0 || k.Secret == "" {
+			t.Fatalf("key create %q: exit code %d, %v: %s%s", flags, code, err, out, errs)
+		}
+		return k
+	}
+	first, second := create(), create("--role", "admin", "--expires", "90d")
+	if first.Role != "member" || !first.ExpiresAt.IsZero() || second.Role != "admin" {
+		t.Errorf("keys %+v and %+v", first, second)
+	}
+	if days := time.Until(second.ExpiresAt).Hours() / 24; days < 89 || days > 91 {
+		t.Errorf("the second key expires in %.1f days", days)
+	}
+	says := func(want string, args ...string) {
+		t.Helper()
+		if _, errs, code := d.run(args...); code != 0 || errs != want {
+			t.Errorf("%q: exit code %d, %q, want %q", args, code, errs, want)
+		}
+	}
+	says("key "+first.ID+" of ann@lab.example is disabled\n", "key", "disable", first.ID)
+	says("key "+first.ID+" of ann@lab.example is active\n", "key", "enable", first.ID)
+	says("key "+first.ID+" of ann@lab.example is disabled\nlinks that were made with it no longer work\n", "key", "disable", first.ID, "--revoke-links")
+	says("key "+second.ID+" closes in 48h0m0s\n", "key", "rotate", second.ID, "--overlap", "2d")
+	out, _, code := d.run("key", "list")
+	if code != 0 || strings.Count(out, "\n") != 4 || !regexp.MustCompile(first.ID+` +lab +ann@lab.example +member +disabled +\d{4}-\d\d-\d\d +never +never\n`).MatchString(out) {
+		t.Errorf("key list: exit code %d: %s", code, out)
+	}
+	var keys []client.Key
+	out, _, _ = d.run("key", "list", "--json")
+	must(t, json.Unmarshal([]byte(out), &keys))
+	if len(keys) != 3 {
+		t.Errorf("keys %+v", keys)
+	}
+	says("key "+first.ID+" is deleted\n", "key", "delete", first.ID)
+	third := create("--role", "admin")
+	out, errs, code := d.run("key", "rotate", third.ID, "--json")
+	var k client.NewKey
+	if err := json.Unmarshal([]byte(out), &k); err != nil || k.Role != "admin" || code != 0 || errs != "key "+third.ID+" closes in 24h0m0s\n" {
+		t.Errorf("key rotate: exit code %d, %v: %s%s", code, err, out, errs)
+	}
+	if out, _, code := d.run("key", "create", "--organization", "lab", "--email", "bob@lab.example"); code != 0 || !regexp.MustCompile(`^molrun_\S+\n$`).MatchString(out) {
+		t.Errorf("key create: exit code %d, %q", code, out)
+	}
+	for _, tt := range []struct{ args, says string }{
+		{"key create --organization lab --email a@b.example --expires soon", "--expires"},
+		{"key create --organization lab --email a@b.example --expires 999ms", "at least a second"},
+		{"key create --organization lab", "email"},
+		{"key create --email a@b.example", "organization"},
+		{"key rotate " + second.ID + " --overlap never", "is no time"},
+		{"key rotate " + second.ID + " --overlap -1s", "is no time"},
+	} {
+		if out, errs, code := d.run(strings.Fields(tt.args)...); code != exitUsage || !strings.Contains(errs, tt.says) || out != "" {
+			t.Errorf("%s: exit code %d, %q, want %q", tt.args, code, errs, tt.says)
+		}
+	}
+	if state := keyState(client.Key{ExpiresAt: time.Now().Add(-time.Second)}); state != "expired" {
+		t.Errorf("an expired key is %s", state)
+	}
+	if state := keyState(client.Key{ExpiresAt: time.Now().Add(time.Minute)}); state != "active" {
+		t.Errorf("a key that is going to expire is %s", state)
+	}
+}
