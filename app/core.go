@@ -27,7 +27,8 @@ type core struct {
 	wake        chan struct{} // nudges the runner; holds one
 	changes     changes
 	live        liveStates
-	draining    sync.Mutex // held while drain changes
+	onProgress  func(*Job, Progress) // nil: nobody wants to know
+	draining    sync.Mutex           // held while drain changes
 	drain       atomic.Pointer[Drain]
 	definitions definitions
 }

@@ -76,11 +76,26 @@ func (j *Job) IsBatch() bool { return j.Counts != nil }
 // Encode returns the record as it is stored and shown.
 func (j *Job) Encode() ([]byte, error) { return strictjson.Encode(j) }
 
+// Brief returns the job without what may be large, such as its settings, and without
+// what is private.
+func (j *Job) Brief() *Job {
+	b := *j
+	b.Settings, b.Inputs, b.After, b.Metrics = nil, nil, nil, nil
+	b.Private = Private{Batch: j.Private.Batch, Row: j.Private.Row}
+	if j.Failure != nil {
+		f := *j.Failure
+		f.LogTail = ""
+		b.Failure = &f
+	}
+	return &b
+}
+
 // EncodedJob is a job with its stored bytes. They are encoded by the caller, in
 // parallel, and not by the store's single writer.
 type EncodedJob struct {
 	Job            *Job
 	Shown, Private []byte
+	Brief          []byte // what listeners are told
 }
 
 // Encoded encodes the job for storage. The job must not change afterwards.
@@ -91,6 +106,9 @@ func (j *Job) Encoded() (e EncodedJob, err error) {
 	}
 	if e.Private, err = j.encodePrivate(); err != nil {
 		return e, fmt.Errorf("encode what is private of job %s: %w", j.ID, err)
+	}
+	if e.Brief, err = j.Brief().Encode(); err != nil {
+		return e, fmt.Errorf("encode what listeners hear of job %s: %w", j.ID, err)
 	}
 	return e, nil
 }

@@ -73,23 +73,22 @@ func (l *liveStates) left(id JobID, now time.Time) (seconds float64, basis strin
 	return 0, "", true
 }
 
-func (l *liveStates) setProgress(id JobID, p *Progress, now time.Time) {
+// setProgress reports whether it is new.
+func (l *liveStates) setProgress(id JobID, p Progress, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p == nil {
-		delete(l.progress, id)
-		return
-	}
 	if l.progress == nil {
 		l.progress = map[JobID]Progress{}
 	}
-	l.progress[id] = *p
+	old, known := l.progress[id]
+	l.progress[id] = p
 	if r := l.running[id]; r != nil {
 		r.last = eta.Point{At: now, Fraction: p.Fraction}
 		if r.first.At.IsZero() || r.last.Fraction < r.first.Fraction {
 			r.first = r.last
 		}
 	}
+	return !known || old != p
 }
 
 func (l *liveStates) setReasons(reasons map[JobID]eta.Reason) {

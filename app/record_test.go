@@ -89,7 +89,7 @@ func TestSettingsNeverHideLiveState(t *testing.T) {
 				t.Errorf("the queued job is %s, %q; want QUEUED, %q", got.Status, got.StatusReason, reason)
 			}
 			s.start(id)
-			s.Runs.SetProgress(id, &app.Progress{Fraction: 0.5})
+			s.Runs.SetProgress(&app.Job{ID: id}, app.Progress{Fraction: 0.5})
 			got := s.job(ann, "a")
 			if got.Status != app.Running || got.Progress == nil || got.Progress.Fraction != 0.5 {
 				t.Errorf("the running job is %s with progress %+v, want RUNNING with 0.5", got.Status, got.Progress)

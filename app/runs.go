@@ -227,8 +227,15 @@ func (s *Runs) AlgorithmOf(ctx context.Context, j *Job) (*algorithm.File, error)
 // InputPath returns the path of the file that a reference names.
 func (s *Runs) InputPath(ref Reference) (string, error) { return s.referencePath(ref) }
 
-// SetProgress records the last progress of a running program; nil forgets it.
-func (s *Runs) SetProgress(id JobID, p *Progress) { s.live.setProgress(id, p, s.now()) }
+// SetProgress records the last progress of a job's running program.
+func (s *Runs) SetProgress(j *Job, p Progress) {
+	if s.live.setProgress(j.ID, p, s.now()) && s.onProgress != nil {
+		s.onProgress(j, p)
+	}
+}
+
+// OnProgress calls tell with all progress that is new. Call it before there is any.
+func (s *Runs) OnProgress(tell func(*Job, Progress)) { s.onProgress = tell }
 
 // SetWaitReasons records why jobs wait. It replaces all earlier reasons.
 func (s *Runs) SetWaitReasons(reasons map[JobID]eta.Reason) { s.live.setReasons(reasons) }

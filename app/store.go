@@ -11,6 +11,7 @@ import (
 
 	"molrun/app/apikey"
 	"molrun/app/eta"
+	"molrun/app/events"
 	"molrun/app/placement"
 	"molrun/app/sortid"
 	"molrun/app/unit"
@@ -35,6 +36,11 @@ type Store interface {
 
 	// Floor returns the highest ID ever stored.
 	Floor() sortid.ID
+
+	// OnEvents calls tell with the events of each commit once it is durable, in the
+	// order of commits, before the calls of Update return. tell must not wait and
+	// not use the store.
+	OnEvents(tell func([]events.Entry))
 }
 
 // Tx reads and changes records. A missing record is NotFound. The caller owns
@@ -102,6 +108,13 @@ type Tx interface {
 	Uploads(f UploadFilter, after Position, limit int) (UploadPage, error)
 	// OldestUploads walks all uploads newer than after, oldest first.
 	OldestUploads(after UploadID) iter.Seq2[*Upload, error]
+
+	// LastEvent returns the place of an organization's newest event.
+	LastEvent(organization string) (events.ID, error)
+	// EventsAfter returns up to limit events of an organization behind a place,
+	// oldest first. It returns false if they are no longer known, or the place is
+	// not one of this store.
+	EventsAfter(organization string, after events.ID, limit int) (all []events.Entry, known bool, err error)
 
 	// Statuses counts the jobs of each status; a batch counts as one, its rows
 	// don't count. email "" is all users of the organization.

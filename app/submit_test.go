@@ -30,7 +30,7 @@ func TestRepeatedSubmissionShowsTheProgressOfARunningJob(t *testing.T) {
 	s := newSite(t)
 	j := s.submit(ann, "a", `{"steps":10}`)
 	s.start(j.ID)
-	s.Runs.SetProgress(j.ID, &app.Progress{Fraction: 0.5})
+	s.Runs.SetProgress(&app.Job{ID: j.ID}, app.Progress{Fraction: 0.5})
 	for _, settings := range []string{`{"steps":10}`, `{}`} { // the same bytes; equal once defaults are filled in
 		rec, created, err := s.Jobs.Submit(t.Context(), ann, submission(t, "a", settings))
 		if err != nil || created || !strings.Contains(string(rec), `"progress":{"fraction":0.5}`) {

@@ -89,7 +89,10 @@ func (t tx) PutEncoded(e app.EncodedJob) error {
 	if err := t.Replace(bucketJobsPrivate, id[:], e.Private); err != nil {
 		return err
 	}
-	return jobs.Put(t.Tx, id, e.Shown, old, e.Job)
+	if err := jobs.Put(t.Tx, id, e.Shown, old, e.Job); err != nil {
+		return err
+	}
+	return noteChange(t.Tx, old, e)
 }
 
 // checkJob refuses what could be stored but not found again.
@@ -129,7 +132,10 @@ func (t tx) DeleteJob(id app.JobID) error {
 	if err := t.Delete(bucketJobsPrivate, key[:]); err != nil {
 		return err
 	}
-	return jobs.Delete(t.Tx, key, old)
+	if err := jobs.Delete(t.Tx, key, old); err != nil {
+		return err
+	}
+	return noteDeletion(t.Tx, old)
 }
 
 // Subjobs walks a batch by row: rows get their IDs in order.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"molrun/app"
+	"molrun/app/events"
 	"molrun/app/sortid"
 	"molrun/storage/kv"
 )
@@ -79,6 +80,28 @@ func (t tx) Uploads(f app.UploadFilter, after app.Position, limit int) (page app
 		page.Uploads, after = append(page.Uploads, u), app.Position(end)
 	}
 	return page, nil
+}
+
+// LastEvent returns the place of an organization's newest event.
+func (t tx) LastEvent(organization string) (events.ID, error) { return t.LastNoted(organization) }
+
+// EventsAfter returns up to limit events of an organization behind a place.
+func (t tx) EventsAfter(organization string, after events.ID, limit int) (all []events.Entry, known bool, err error) {
+	entries, known, err := t.NotedAfter(organization, after)
+	if err != nil || !known {
+		return nil, false, err
+	}
+	for e, err := range entries {
+		switch {
+		case err != nil:
+			return nil, false, err
+		case len(all) == limit:
+			return all, true, nil
+		}
+		e.Value = bytes.Clone(e.Value)
+		all = append(all, e)
+	}
+	return all, true, nil
 }
 
 const (

@@ -11,6 +11,7 @@ var schema = &kv.Schema{
 	Records: []string{bucketJobs, bucketJobsPrivate, bucketUploads},
 	Others:  []string{bucketKeys, bucketDefinitions},
 	Tables:  []kv.AnyTable{&jobs, &uploads},
+	Journal: &kv.Journal{Bucket: bucketEvents, Entries: maxEvents, Bytes: maxEventBytes},
 	Migrations: []kv.Migration{
 		// 2: private parts of jobs may leave out settings that equal the record's.
 		// Old ones stay valid, but older versions can't read new ones.

@@ -49,7 +49,7 @@ func TestListedRecordsEqualShownRecords(t *testing.T) {
 	s.run("job-1", nil)
 	s.run("job-2", map[string]string{"out.txt": "text"})
 	j := s.claim("job-3")
-	s.app.Runs.SetProgress(j.ID, &app.Progress{Fraction: 0.42, Text: "step 42/100"})
+	s.app.Runs.SetProgress(j, app.Progress{Fraction: 0.42, Text: "step 42/100"})
 
 	var names []string
 	query := "/jobs?limit=2"

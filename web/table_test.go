@@ -89,7 +89,7 @@ func docking(t *testing.T) *service {
 	}
 	s.run("screen-5", nil)
 	running := s.claim("screen-6")
-	s.app.Runs.SetProgress(running.ID, &app.Progress{Fraction: .5, Text: "pose 4"})
+	s.app.Runs.SetProgress(running, app.Progress{Fraction: .5, Text: "pose 4"})
 	return s
 }
 

@@ -2,7 +2,7 @@ package house
 
 // leaves may be imported by everybody. Each imports only those before it.
 var leaves = []string{
-	"app/unit", "app/nearest", "app/cursor", "app/protocol", "app/durable", "app/oneline", "app/digest", "app/sortid",
+	"app/unit", "app/nearest", "app/cursor", "app/protocol", "app/durable", "app/oneline", "app/digest", "app/sortid", "app/events",
 	"app/fault", "app/naming", "app/apikey", "app/strictjson", "app/placement", "app/tomltree", "app/audit", "app/eta",
 }
 
@@ -16,6 +16,7 @@ var rules = map[string]rule{
 	"app/oneline":    {},
 	"app/digest":     {},
 	"app/sortid":     {},
+	"app/events":     {},
 	"app/fault":      {},
 	"app/naming":     {others: []string{"golang.org/x/text"}},
 	"app/apikey":     {},
@@ -40,6 +41,8 @@ var rules = map[string]rule{
 	"app/access":    {own: []string{"app"}},
 	"app/listing":   {own: []string{"app", "app/algorithm"}},
 	"app/output":    {own: []string{"app", "app/algorithm/results", "app/task"}, others: []string{"golang.org/x/sys"}},
+	"app/feed":      {own: []string{"app"}},
+	"app/follow":    {own: []string{"app", "app/access", "app/feed", "app/listing"}},
 	"app/retention": {own: []string{"app"}},
 	"app/apptest":   {own: []string{"app", "app/algorithm", "blobs", "blobs/link", "storage"}, others: []string{"rs/zerolog"}}, // of tests alone
 	"app/config":    {own: []string{"app", "app/retention", "app/routing"}, others: []string{"pelletier/go-toml"}},
@@ -68,7 +71,7 @@ var rules = map[string]rule{
 	"app/engine/cgidp/sequence":  {},
 	"app/engine/cgidp/cgidptest": {}, // of tests alone
 
-	"storage":             {own: []string{"app", "storage/kv", "storage/kv/boltfile"}, others: []string{"go.etcd.io/bbolt"}},
+	"storage":             {own: []string{"app", "app/feed", "storage/kv", "storage/kv/boltfile"}, others: []string{"go.etcd.io/bbolt"}},
 	"storage/kv":          {own: []string{"app", "storage/kv/boltfile"}, others: []string{"go.etcd.io/bbolt"}},
 	"storage/kv/boltfile": {others: []string{"go.etcd.io/bbolt"}},
 
@@ -76,7 +79,7 @@ var rules = map[string]rule{
 	"blobs/link":   {own: []string{"app"}, others: []string{"golang-jwt/jwt"}},
 	"blobs/result": {own: []string{"app"}},
 
-	"web":          {own: []string{"app", "app/access", "app/listing", "app/output", "app/retention", "web/decode", "web/edge", "web/redact", "web/respond"}, others: []string{"gin-gonic/gin", "prometheus/client_golang", "rs/zerolog"}},
+	"web":          {own: []string{"app", "app/access", "app/follow", "app/listing", "app/output", "app/retention", "web/decode", "web/edge", "web/redact", "web/respond"}, others: []string{"gin-gonic/gin", "prometheus/client_golang", "rs/zerolog"}},
 	"web/decode":   {own: []string{"web/redact"}, others: []string{"gin-gonic/gin"}},
 	"web/edge":     {own: []string{"web/redact", "web/respond"}, others: []string{"rs/zerolog"}},
 	"web/redact":   {},
@@ -84,14 +87,14 @@ var rules = map[string]rule{
 	"web/client":   {},
 	"web/contract": {others: []string{"goccy/go-yaml", "santhosh-tekuri/jsonschema"}}, // of tests alone
 
-	"app/server":      {own: []string{"app", "app/access", "app/algorithm", "app/algorithm/validator", "app/algorithms", "app/certificate", "app/config", "app/datadir", "app/engine/cgidp", "app/executor/local", "app/executor/slurm", "app/host", "app/listing", "app/output", "app/retention", "app/routing", "app/runner", "app/snapshot", "blobs", "blobs/link", "storage", "web", "web/client", "web/edge", "web/respond"}, others: []string{"prometheus/client_golang", "rs/zerolog"}},
+	"app/server":      {own: []string{"app", "app/access", "app/algorithm", "app/algorithm/validator", "app/algorithms", "app/certificate", "app/config", "app/datadir", "app/engine/cgidp", "app/executor/local", "app/executor/slurm", "app/follow", "app/host", "app/listing", "app/output", "app/retention", "app/routing", "app/runner", "app/snapshot", "blobs", "blobs/link", "storage", "web", "web/client", "web/edge", "web/respond"}, others: []string{"prometheus/client_golang", "rs/zerolog"}},
 	"app/host":        {own: []string{"app", "app/algorithm", "app/config", "app/datadir", "app/executor/local", "app/executor/slurm"}},
 	"app/datadir":     {own: []string{"app/config", "storage", "storage/kv/boltfile", "web/client"}, others: []string{"rs/zerolog"}},
 	"app/snapshot":    {own: []string{"app", "app/config", "app/datadir", "blobs", "storage", "web/client"}},
 	"app/check":       {own: []string{"app/config", "app/datadir", "app/snapshot", "storage", "storage/kv"}, others: []string{"rs/zerolog"}},
 	"app/backup":      {own: []string{"app/check", "app/config", "app/datadir", "app/snapshot", "blobs", "storage/kv", "storage/kv/boltfile"}},
 	"app/certificate": {own: []string{"app/config"}, others: []string{"rs/zerolog"}},
-	"app/doctor":      {own: []string{"app/algorithm", "app/algorithms", "app/certificate", "app/config", "app/datadir", "app/executor/local", "app/executor/slurm", "app/host", "app/routing", "blobs", "blobs/link", "storage", "storage/kv/boltfile"}},
+	"app/doctor":      {own: []string{"app/algorithm", "app/algorithms", "app/certificate", "app/config", "app/datadir", "app/executor/local", "app/executor/slurm", "app/follow", "app/host", "app/routing", "blobs", "blobs/link", "storage", "storage/kv/boltfile"}},
 	"app/cli":         {own: []string{"*"}, others: []string{"mattn/go-isatty", "rs/zerolog", "spf13/cobra", "spf13/pflag"}},
 
 	"app/bench":      {own: []string{"app", "storage"}, others: []string{"spf13/cobra", "spf13/pflag", "go.etcd.io/bbolt", "golang.org/x/sys"}},

@@ -23,7 +23,7 @@ type Jobs interface {
 	Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error
 	FinalRecord(j *app.Job, e app.Ending) (app.Record, error)
 	Reject(ctx context.Context, id app.JobID, message string) error
-	SetProgress(id app.JobID, p *app.Progress)
+	SetProgress(j *app.Job, p app.Progress)
 	SetWaitReasons(reasons map[app.JobID]eta.Reason)
 	Lines(ctx context.Context, executor string, most int) ([]app.QueueLine, error)
 	History(ctx context.Context, class string) (*eta.History, error)

@@ -67,7 +67,7 @@ func (a *attempt) notice(ctx context.Context, s app.TaskStatus) {
 		a.log.Info().Dur("took", time.Since(a.begin)).Msg("job started")
 	}
 	if s.Progress != nil {
-		a.jobs.SetProgress(a.id, s.Progress)
+		a.jobs.SetProgress(a.job, *s.Progress)
 	}
 }
 

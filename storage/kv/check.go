@@ -51,5 +51,6 @@ func checkRecords(ctx context.Context, t *Tx, floor sortid.ID, found *Findings) 
 		}
 	}
 	checkFloor(t, floor, found)
+	checkJournal(t, found)
 	return t.schema.Check(ctx, t, found)
 }

@@ -32,6 +32,9 @@ func prepare(db *bolt.DB, s *Schema) (floor sortid.ID, err error) {
 		err = ensureIdentity(db)
 	}
 	if err == nil {
+		err = ensureJournal(db, s)
+	}
+	if err == nil {
 		err = prepareDerived(db, s)
 	}
 	if err != nil {

@@ -126,6 +126,7 @@ func checkBuckets(t *Tx, found *Findings) {
 	for _, name := range t.schema.buckets() {
 		switch {
 		case t.Has(name):
+		case t.schema.Journal != nil && name == t.schema.Journal.Bucket: // Open makes it
 		case slices.Contains(derived, name) && !isBuilt(t.bolt, name):
 		case slices.Contains(derived, name):
 			found.Derivef("the index %s is missing", name)

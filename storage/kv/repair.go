@@ -82,7 +82,7 @@ func derive(ctx context.Context, file *bolt.DB, s *Schema) error {
 	}
 	return file.Update(func(b *bolt.Tx) error {
 		t := &Tx{bolt: b, schema: s}
-		err := repairFloor(t)
+		err := errors.Join(repairFloor(t), repairJournal(t))
 		for _, m := range s.mended() {
 			err = errors.Join(err, m.mend(t))
 		}

@@ -18,6 +18,7 @@ type Schema struct {
 	Records []string // buckets keyed by ID: they grow at their ends
 	Others  []string // buckets keyed otherwise
 	Tables  []AnyTable
+	Journal *Journal // nil: none
 
 	// Migrations lead from schema 1 to the current one, a step each. Steps are
 	// only ever added. A new field of a record needs none.
@@ -48,7 +49,11 @@ func (s *Schema) version() int { return 1 + len(s.Migrations) }
 
 // buckets returns the names of all buckets.
 func (s *Schema) buckets() []string {
-	return slices.Concat([]string{Meta}, s.Records, s.Others, s.derived())
+	all := slices.Concat([]string{Meta}, s.Records, s.Others, s.derived())
+	if s.Journal != nil {
+		all = append(all, s.Journal.Bucket)
+	}
+	return all
 }
 
 // derived returns the buckets that follow from records.

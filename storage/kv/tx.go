@@ -17,6 +17,7 @@ type Tx struct {
 	changes int // puts and deletions so far
 	highest sortid.ID
 	open    []openBucket // few, so that a linear search is fastest
+	notes   notes
 }
 
 // openBucket is a bucket that was used before in the transaction. bbolt would

@@ -8,6 +8,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"molrun/app/events"
 	"molrun/app/fault"
 	"molrun/app/sortid"
 	"molrun/storage/kv/boltfile"
@@ -38,6 +39,7 @@ type writer struct {
 	place   boltfile.Place
 	floor   atomic.Pointer[sortid.ID]
 	last    lastCommit
+	tell    atomic.Pointer[func([]events.Entry)]
 	queue   chan *call
 	stop    chan struct{} // closed by Close
 	ended   chan struct{} // closed when run has returned for good
@@ -225,7 +227,7 @@ func (c *call) run(t *Tx) (damage error) {
 	return nil
 }
 
-// commit makes the changes and the floor durable.
+// commit makes the changes, the notes and the floor durable.
 func (w *writer) commit(t *Tx) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -239,6 +241,10 @@ func (w *writer) commit(t *Tx) (err error) {
 			return err
 		}
 	}
+	noted, err := t.writeNotes()
+	if err != nil {
+		return err
+	}
 	number := int64(t.bolt.ID())
 	if err := t.bolt.Commit(); err != nil {
 		return err
@@ -249,6 +255,9 @@ func (w *writer) commit(t *Tx) (err error) {
 	w.commits.Note(number)
 	if rises {
 		w.floor.Store(&highest)
+	}
+	if tell := w.tell.Load(); tell != nil && len(noted) > 0 {
+		(*tell)(noted)
 	}
 	return nil
 }

@@ -1,0 +1,252 @@
+package events
+
+import (
+	"container/list"
+	"sync"
+)
+
+// Topic is what a listener listens to, and what an event is about.
+type Topic struct {
+	Kind byte
+	Of   string
+}
+
+// maxQueue is how many events of a topic wait for its listeners. Who is further
+// behind has missed some.
+const maxQueue = 1024
+
+// Hub passes events on to listeners. It never waits for one: it notes that there is
+// news, wakes the listener, and keeps a bounded queue for all listeners of a topic.
+// Besides events, each of which counts, it keeps reports, of which only the latest
+// about a thing does.
+//
+// Events of one owner never reach listeners of another.
+type Hub[E any] struct {
+	mu     sync.Mutex
+	owners map[string]*owner[E]
+}
+
+type owner[E any] struct {
+	last      ID // of what was published since there are listeners
+	listeners int
+	topics    map[Topic]*topic[E]
+	version   uint64 // counts reports
+	reports   list.List
+	about     map[string]*list.Element // of reports
+}
+
+// report is the latest about one thing; the list has them in the order of versions.
+type report[E any] struct {
+	version uint64
+	about   string
+	event   E
+}
+
+type topic[E any] struct {
+	queue     []E
+	first     uint64 // number of queue[0], counted since there are listeners
+	listeners map[*Listener[E]]struct{}
+	woken     int // listeners that have not taken what there is
+}
+
+// Listener hears of one topic. It belongs to one goroutine.
+type Listener[E any] struct {
+	hub   *Hub[E]
+	owner string
+	topic Topic
+	wake  chan struct{}
+
+	// Of the hub.
+	next  uint64 // in the queue
+	seen  uint64 // version of the reports
+	woken bool
+}
+
+// News is what happened since a listener asked before.
+type News[E any] struct {
+	Events  []E
+	Missed  bool // too much happened: Events is empty
+	Reports []E  // the first time, all that there are of the owner; later, those that are new
+	Last    ID   // place behind Events; zero if nothing was published
+}
+
+// Listen begins to listen. News begins with what happens from now on.
+func (h *Hub[E]) Listen(of string, about Topic) *Listener[E] {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	o := h.owner(of)
+	t := o.topics[about]
+	if t == nil {
+		t = &topic[E]{listeners: map[*Listener[E]]struct{}{}}
+		o.topics[about] = t
+	}
+	l := &Listener[E]{hub: h, owner: of, topic: about, wake: make(chan struct{}, 1), next: t.end()}
+	t.listeners[l] = struct{}{}
+	o.listeners++
+	return l
+}
+
+func (h *Hub[E]) owner(of string) *owner[E] {
+	if h.owners == nil {
+		h.owners = map[string]*owner[E]{}
+	}
+	o := h.owners[of]
+	if o == nil {
+		o = &owner[E]{topics: map[Topic]*topic[E]{}, about: map[string]*list.Element{}}
+		h.owners[of] = o
+	}
+	return o
+}
+
+func (t *topic[E]) end() uint64 { return t.first + uint64(len(t.queue)) }
+
+// Close ends the listener.
+func (l *Listener[E]) Close() {
+	l.hub.mu.Lock()
+	defer l.hub.mu.Unlock()
+	o := l.hub.owners[l.owner]
+	t := o.topics[l.topic]
+	t.calm(l)
+	delete(t.listeners, l)
+	if len(t.listeners) == 0 {
+		delete(o.topics, l.topic)
+	}
+	if o.listeners--; o.listeners == 0 {
+		o.last = ID{}
+	}
+	l.hub.tidy(l.owner, o)
+}
+
+// tidy forgets an owner of whom there is nothing left to know.
+func (h *Hub[E]) tidy(of string, o *owner[E]) {
+	if o.listeners == 0 && len(o.about) == 0 {
+		delete(h.owners, of)
+	}
+}
+
+// Heard reports whether anybody listens to an owner's events.
+func (h *Hub[E]) Heard(of string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	o := h.owners[of]
+	return o != nil && o.listeners > 0
+}
+
+// Publish passes an event on to the listeners of its topics.
+func (h *Hub[E]) Publish(of string, id ID, e E, topics ...Topic) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	o := h.owners[of]
+	if o == nil || o.listeners == 0 {
+		return
+	}
+	o.last = id
+	for _, about := range topics {
+		t := o.topics[about]
+		if t == nil {
+			continue
+		}
+		if len(t.queue) >= maxQueue {
+			t.first += maxQueue / 2
+			t.queue = append(make([]E, 0, maxQueue), t.queue[maxQueue/2:]...)
+		}
+		t.queue = append(t.queue, e)
+		t.rouse()
+	}
+}
+
+// Report replaces what is known about a thing and tells the listeners of its
+// topics.
+func (h *Hub[E]) Report(of, about string, e E, topics ...Topic) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	o := h.owner(of)
+	if old := o.about[about]; old != nil {
+		o.reports.Remove(old)
+	}
+	o.version++
+	o.about[about] = o.reports.PushBack(report[E]{o.version, about, e})
+	for _, at := range topics {
+		if t := o.topics[at]; t != nil {
+			t.rouse()
+		}
+	}
+}
+
+// Forget forgets what was reported about a thing.
+func (h *Hub[E]) Forget(of, about string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	o := h.owners[of]
+	if o == nil {
+		return
+	}
+	if old := o.about[about]; old != nil {
+		o.reports.Remove(old)
+		delete(o.about, about)
+	}
+	h.tidy(of, o)
+}
+
+// WakeAll wakes all listeners, so that they look whether they may go on.
+func (h *Hub[E]) WakeAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, o := range h.owners {
+		for _, t := range o.topics {
+			t.rouse()
+		}
+	}
+}
+
+// rouse wakes the listeners of a topic that are not awake.
+func (t *topic[E]) rouse() {
+	if t.woken == len(t.listeners) {
+		return
+	}
+	for l := range t.listeners {
+		if l.woken {
+			continue
+		}
+		l.woken = true
+		t.woken++
+		select {
+		case l.wake <- struct{}{}:
+		default: // it has not noticed the last time
+		}
+	}
+}
+
+// calm notes that a listener has taken what there is. When all have, the queue is
+// of no use.
+func (t *topic[E]) calm(l *Listener[E]) {
+	if !l.woken {
+		return
+	}
+	l.woken = false
+	if t.woken--; t.woken == 0 {
+		t.first, t.queue = t.end(), nil
+	}
+}
+
+// Wake returns the channel that receives when there is news.
+func (l *Listener[E]) Wake() <-chan struct{} { return l.wake }
+
+// Take returns the news. The caller must not change its slices.
+func (l *Listener[E]) Take() News[E] {
+	l.hub.mu.Lock()
+	defer l.hub.mu.Unlock()
+	o := l.hub.owners[l.owner]
+	t := o.topics[l.topic]
+	news := News[E]{Last: o.last, Missed: l.next < t.first}
+	if !news.Missed {
+		news.Events = t.queue[l.next-t.first:]
+	}
+	l.next = t.end()
+	t.calm(l)
+	for r := o.reports.Back(); r != nil && r.Value.(report[E]).version > l.seen; r = r.Prev() {
+		news.Reports = append(news.Reports, r.Value.(report[E]).event)
+	}
+	l.seen = o.version
+	return news
+}

@@ -1,0 +1,57 @@
+package storage
+
+import (
+	"fmt"
+
+	"molrun/app"
+	"molrun/app/events"
+	"molrun/app/feed"
+	"molrun/storage/kv"
+)
+
+// bucketEvents has the latest events of each organization.
+const bucketEvents = "events"
+
+// An organization's events are kept up to these bounds: some days of a lab's jobs, or
+// ten seconds of nothing but submissions.
+const (
+	maxEvents     = 32 << 10
+	maxEventBytes = 16 << 20
+)
+
+// noteChange notes the events of a change with the change itself.
+func noteChange(t *kv.Tx, old *app.Job, now app.EncodedJob) error {
+	all, minor := feed.Of(old, now)
+	for _, e := range all {
+		instead := ""
+		if minor {
+			instead = string(now.Job.ID)
+		}
+		if err := note(t, e, instead); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noteDeletion notes that a job is gone. The rows of a deleted batch go with it.
+func noteDeletion(t *kv.Tx, old *app.Job) error {
+	if batch := old.Private.Batch; batch != "" {
+		if key := idOf(batch); t.Bucket(bucketJobs).Get(key[:]) == nil {
+			return nil
+		}
+	}
+	return note(t, feed.Deletion(old), "")
+}
+
+func note(t *kv.Tx, e *feed.Event, instead string) error {
+	value, err := e.Encode()
+	if err != nil {
+		return fmt.Errorf("note an event of job %s: %w", e.Job.ID, err)
+	}
+	t.Note(kv.Note{Owner: e.Job.Organization, Value: value, Instead: instead, Attached: e})
+	return nil
+}
+
+// OnEvents calls tell with the events of each commit, as kv.DB.OnNoted does.
+func (s *Store) OnEvents(tell func([]events.Entry)) { s.OnNoted(tell) }
