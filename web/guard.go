@@ -24,6 +24,7 @@ const (
 	submitting
 	batch // submitting, with a large body
 	uploading
+	following // needs one; lasts as long as the client likes, so it has a bound of its own
 )
 
 // guard admits requests to handlers. It demands an API key before anything of the
@@ -45,12 +46,12 @@ func newGuard(accounts *access.Accounts, o Options) *guard {
 	limits := &decode.Limits{URL: o.MaxURL, Body: o.MaxBody, Arrive: o.BodyTime, JSON: o.JSON, Budget: decode.NewBudget(o.MaxBuffered, max(threeQuarters(o.MaxBuffered), o.MaxBatchBody))}
 	ofBatch := *limits
 	ofBatch.Body, ofBatch.Arrive = o.MaxBatchBody, o.BatchTime
-	submissions := edge.NewRateLimiter(o.Rates.Submit, o.Now)
+	submissions, lists := edge.NewRateLimiter(o.Rates.Submit, o.Now), edge.NewRateLimiter(o.Rates.List, o.Now)
 	return &guard{
 		accounts: accounts,
 		trusted:  o.TrustedProxies,
 		limits: map[class]*decode.Limits{
-			keyed: limits, open: limits, querying: limits, submitting: limits, batch: &ofBatch, uploading: limits,
+			keyed: limits, open: limits, querying: limits, submitting: limits, batch: &ofBatch, uploading: limits, following: limits,
 		},
 		answerTime: o.AnswerTime,
 		inFlight:   make(chan struct{}, o.MaxInFlight),
@@ -59,7 +60,8 @@ func newGuard(accounts *access.Accounts, o Options) *guard {
 		rates: map[class]*edge.RateLimiter{
 			submitting: submissions,
 			batch:      submissions,
-			querying:   edge.NewRateLimiter(o.Rates.List, o.Now),
+			querying:   lists,
+			following:  lists,
 			uploading:  edge.NewRateLimiter(o.Rates.Upload, o.Now),
 		},
 	}
@@ -81,6 +83,9 @@ func (g *guard) admit(of class, next handler) handler {
 		c.Set(callerKey, by)
 		if !g.rates[of].Allow(by.KeyID) {
 			return fault.Errorf(fault.RateLimited, "This API key made too many requests of this kind; wait a second and send fewer.")
+		}
+		if of == following {
+			return next(c, by)
 		}
 		release, ok := g.perKey.Take(by.KeyID)
 		if !ok {

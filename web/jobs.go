@@ -42,6 +42,7 @@ func (h jobs) list(c *gin.Context, by app.Caller) error {
 	if page.Count != nil {
 		answer.Count = countText(*page.Count)
 	}
+	c.Header("X-Event-ID", page.Event.String())
 	answer.Write(c.Writer)
 	return nil
 }
@@ -65,16 +66,31 @@ func readQuery(r *decode.Reader) listing.Query {
 }
 
 func readSelection(r *decode.Reader) listing.Selection {
-	s := listing.Selection{
+	s := readNames(r)
+	s.Since, s.Until = r.Time("since"), r.Time("until")
+	readMarks(r, &s)
+	return s
+}
+
+// readFilters reads which jobs are meant, whenever they were submitted.
+func readFilters(r *decode.Reader) listing.Selection {
+	s := readNames(r)
+	readMarks(r, &s)
+	return s
+}
+
+func readNames(r *decode.Reader) listing.Selection {
+	return listing.Selection{
 		Name:              r.Text("jobName"),
 		Batch:             r.Text("batch"),
 		WholeOrganization: r.Flag("organization"),
 		Email:             r.Text("jobEmail"),
 		Algorithm:         r.Text("algorithm"),
 		Search:            r.Text("search"),
-		Since:             r.Time("since"),
-		Until:             r.Time("until"),
 	}
+}
+
+func readMarks(r *decode.Reader, s *listing.Selection) {
 	for _, status := range r.Choices("status", "QUEUED", "RUNNING", "COMPLETED", "FAILED") {
 		s.Status = append(s.Status, app.Status(status))
 	}
@@ -85,7 +101,6 @@ func readSelection(r *decode.Reader) listing.Selection {
 		}
 		s.Tags = append(s.Tags, app.Tag{Key: key, Value: value})
 	}
-	return s
 }
 
 // summaryView is the answer to GET /jobs/summary.

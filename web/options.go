@@ -27,7 +27,10 @@ type Options struct {
 	// MaxInFlightPerKey is how many of them one API key may have, three quarters.
 	// It counts those whose bodies are still arriving, too.
 	MaxInFlightPerKey int
-	JSON              strictjson.Limits
+	// MaxListeners is how many streams of events there may be at once, 2048, and
+	// MaxListenersPerKey how many of them one API key may have, three quarters.
+	MaxListeners, MaxListenersPerKey int
+	JSON                             strictjson.Limits
 
 	BodyTime   time.Duration // for a JSON body to arrive, 30 s
 	BatchTime  time.Duration // for a batch's body, 5 min
@@ -63,6 +66,8 @@ func (o Options) withDefaults() Options {
 	o.MaxBuffered = or(o.MaxBuffered, 96<<20)
 	o.MaxInFlight = or(o.MaxInFlight, 1024)
 	o.MaxInFlightPerKey = or(o.MaxInFlightPerKey, threeQuarters(o.MaxInFlight))
+	o.MaxListeners = or(o.MaxListeners, 2048)
+	o.MaxListenersPerKey = or(o.MaxListenersPerKey, threeQuarters(o.MaxListeners))
 	o.JSON = or(o.JSON, strictjson.DefaultLimits())
 	o.BodyTime = or(o.BodyTime, 30*time.Second)
 	o.BatchTime = or(o.BatchTime, 5*time.Minute)

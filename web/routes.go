@@ -23,6 +23,7 @@ type handlers struct {
 	jobs        jobs
 	probes      probes
 	results     results
+	streams     streams
 	submissions submissions
 	tables      tables
 	uploads     uploads
@@ -37,6 +38,7 @@ func (h handlers) routes() []route {
 		{"POST", "/admin/drain", h.drain.begin, keyed},
 		{"GET", "/algorithms", h.algorithms.list, keyed},
 		{"GET", "/algorithms/:type", h.algorithms.get, keyed},
+		{"GET", "/events", h.streams.all, following},
 		{"GET", "/files", h.files.list, querying},
 		{"DELETE", "/files/:fileId", h.files.delete, keyed},
 		{"GET", "/healthz", h.probes.health, open},
@@ -45,6 +47,7 @@ func (h handlers) routes() []route {
 		{"GET", "/jobs/:jobName", h.jobs.get, keyed},
 		{"PATCH", "/jobs/:jobName", h.jobs.label, keyed},
 		{"POST", "/jobs/:jobName/cancel", h.jobs.cancel, keyed},
+		{"GET", "/jobs/:jobName/events", h.streams.one, following},
 		{"GET", "/jobs/:jobName/files", h.results.files, keyed},
 		{"GET", "/jobs/:jobName/files/*path", h.results.file, keyed},
 		{"GET", "/jobs/:jobName/logs", h.results.log, keyed},

@@ -26,6 +26,7 @@ import (
 	"molrun/app/algorithm"
 	"molrun/app/apikey"
 	"molrun/app/fault"
+	"molrun/app/follow"
 	"molrun/app/listing"
 	"molrun/app/output"
 	"molrun/app/placement"
@@ -232,9 +233,10 @@ func newApp(t testing.TB, store app.Store, files *blobs.Dir, algorithmText strin
 	if err != nil {
 		t.Fatal(err)
 	}
+	accounts := access.New(store, files, time.Now)
 	return web.Services{
-		Service: s, Accounts: access.New(store, files, time.Now), Lists: lists,
-		Outputs: output.New(store, files, s), Sender: files,
+		Service: s, Accounts: accounts, Lists: lists,
+		Outputs: output.New(store, files, s), Sender: files, Follower: follow.New(store, s, accounts),
 	}
 }
 
@@ -288,6 +290,9 @@ func (s *service) do(r *http.Request) answer {
 		s.t.Fatal(err)
 	}
 	defer resp.Body.Close()
+	if resp.Header.Get("Content-Type") == "text/event-stream" {
+		return answer{resp.StatusCode, resp.Header, s.beginning(resp.Body)}
+	}
 	data, err := io.ReadAll(resp.Body)
 	if err != nil {
 		s.t.Fatal(err)

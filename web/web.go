@@ -11,6 +11,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/access"
+	"molrun/app/follow"
 	"molrun/app/listing"
 	"molrun/app/output"
 	"molrun/web/edge"
@@ -35,6 +36,7 @@ type Services struct {
 	Lists    *listing.Lists
 	Outputs  *output.Outputs
 	Sender   Sender
+	Follower *follow.Follower
 }
 
 // New returns the handler of the API, to be served below [Outer].
@@ -48,6 +50,7 @@ func New(s Services, o Options) http.Handler {
 		jobs:        jobs{s.Jobs, s.Lists, newWaiters(o)},
 		probes:      probes{o.Version, o.Ready, o.Registry, o.Log},
 		results:     results{s.Jobs, s.Outputs, s.Sender, base, o.AnswerTime},
+		streams:     streams{s.Follower, newListeners(o), o.AnswerTime, o.Stopping},
 		submissions: submissions{s.Jobs},
 		tables:      tables{s.Lists, o.AnswerTime},
 		uploads:     uploads{s.Files, base},

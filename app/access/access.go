@@ -22,6 +22,8 @@ type Accounts struct {
 	now   func() time.Time
 	keys  apikey.Cache
 	uses  apikey.Uses
+
+	onChange func() // nil: nobody wants to know
 }
 
 // New returns the accounts of a store. The blobs know which links a key has made.
@@ -52,6 +54,26 @@ func (s *Accounts) Authenticate(ctx context.Context, key string) (app.Caller, er
 	}
 	s.uses.Note(k.ID, at)
 	return app.Caller{KeyID: k.ID, Organization: k.Organization, Email: k.Email, Role: k.Role, At: at}, nil
+}
+
+// Recheck returns Unauthorized if the key of a caller is no longer valid.
+func (s *Accounts) Recheck(ctx context.Context, by app.Caller) error {
+	k, err := s.keyOf(ctx, by.KeyID)
+	if err == nil && !k.Live(s.now()) {
+		err = errUnauthorized
+	}
+	return err
+}
+
+// OnChange calls tell when a key may have changed. Call it before that can be.
+func (s *Accounts) OnChange(tell func()) { s.onChange = tell }
+
+// forgetKeys makes a change of a key known at once.
+func (s *Accounts) forgetKeys() {
+	s.keys.Forget()
+	if s.onChange != nil {
+		s.onChange()
+	}
 }
 
 // keyOf returns the record of a key. An unknown key gets a record that never
@@ -132,7 +154,7 @@ func (s *Accounts) Keys(ctx context.Context) (keys []*apikey.Key, err error) {
 
 // DisableKey disables a key or enables it again, with immediate effect.
 func (s *Accounts) DisableKey(ctx context.Context, id string, disabled bool) (k *apikey.Key, err error) {
-	defer s.keys.Forget()
+	defer s.forgetKeys()
 	err = s.store.Update(ctx, func(tx app.Tx) (err error) {
 		if k, err = keyNamed(tx, id); err != nil {
 			return err
@@ -158,7 +180,7 @@ func (s *Accounts) RevokeLinks(ctx context.Context, id string) error {
 
 // DeleteKey deletes a key for good.
 func (s *Accounts) DeleteKey(ctx context.Context, id string) error {
-	defer s.keys.Forget()
+	defer s.forgetKeys()
 	return s.store.Update(ctx, func(tx app.Tx) error {
 		if _, err := keyNamed(tx, id); err != nil {
 			return err
@@ -179,7 +201,7 @@ func keyNamed(tx app.Tx, id string) (*apikey.Key, error) {
 // overlap, so that programs can switch without a pause. The successor of a key
 // that expires lives as long as the old key was meant to.
 func (s *Accounts) RotateKey(ctx context.Context, id string, overlap time.Duration) (key string, rec *apikey.Key, err error) {
-	defer s.keys.Forget()
+	defer s.forgetKeys()
 	key, newID, secret := apikey.New()
 	err = s.store.Update(ctx, func(tx app.Tx) error {
 		old, err := keyNamed(tx, id)

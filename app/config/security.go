@@ -25,8 +25,12 @@ type Limits struct {
 	Requests       int `toml:"requests"`         // with JSON, at once
 	RequestsPerKey int `toml:"requests_per_key"` // of them, by one API key; 0: three quarters
 	Connections    int `toml:"connections"`      // at once
-	Streams        int `toml:"streams"`          // uploads and downloads at once
-	StreamsPerKey  int `toml:"streams_per_key"`  // by links of one API key
+	// Listeners are streams of events at once, at most half the connections;
+	// ListenersPerKey of them may be of one API key; 0: three quarters.
+	Listeners       int `toml:"listeners"`
+	ListenersPerKey int `toml:"listeners_per_key"`
+	Streams         int `toml:"streams"`         // uploads and downloads at once
+	StreamsPerKey   int `toml:"streams_per_key"` // by links of one API key
 
 	HeaderTime   unit.Duration `toml:"header_time"`   // for the header to arrive
 	BodyTime     unit.Duration `toml:"body_time"`     // for a JSON body to arrive
@@ -76,7 +80,7 @@ func (c *Config) setSecurityDefaults() {
 	c.Limits = Limits{
 		Header: 64 << 10, URL: 16 << 10, Body: 8 << 20, BatchBody: 64 << 20, Buffered: 96 << 20,
 		JSONDepth: json.Depth, JSONMembers: json.Members, NumberLength: json.NumberLength,
-		Requests: 1024, Connections: 4096, Streams: 256, StreamsPerKey: 128,
+		Requests: 1024, Connections: 4096, Listeners: 2048, Streams: 256, StreamsPerKey: 128,
 		HeaderTime: unit.Duration(10 * time.Second), BodyTime: unit.Duration(30 * time.Second), BatchTime: unit.Duration(5 * time.Minute),
 		AnswerTime: unit.Duration(time.Minute), IdleTime: unit.Duration(2 * time.Minute), TransferIdle: unit.Duration(time.Minute),
 	}
@@ -110,6 +114,8 @@ func (c *Config) securityChecks() []settingCheck {
 		within("limits.requests", l.Requests, 2, 1_000_000),
 		{l.RequestsPerKey < 0 || l.RequestsPerKey > l.Requests, "limits.requests_per_key: give 0 (three quarters) to limits.requests"},
 		within("limits.connections", l.Connections, 4, 1_000_000),
+		within("limits.listeners", l.Listeners, 1, 500_000),
+		{l.ListenersPerKey < 0 || l.ListenersPerKey > l.Listeners, "limits.listeners_per_key: give 0 (three quarters) to limits.listeners"},
 		within("limits.streams", l.Streams, 1, 100_000),
 		within("limits.streams_per_key", l.StreamsPerKey, 1, 100_000),
 		wait("limits.header_time", l.HeaderTime),

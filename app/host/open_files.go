@@ -35,5 +35,7 @@ func FitOpenFiles(l config.Limits, files int) config.Limits {
 	l.Streams = max(1, min(l.Streams, left/(3*filesPerTransfer)))
 	l.StreamsPerKey = min(l.StreamsPerKey, l.Streams)
 	l.Connections = max(2, min(l.Connections, left-l.Streams*filesPerTransfer))
+	l.Listeners = max(1, min(l.Listeners, l.Connections/2))
+	l.ListenersPerKey = min(l.ListenersPerKey, l.Listeners)
 	return l
 }

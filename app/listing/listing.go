@@ -13,6 +13,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/cursor"
+	"molrun/app/events"
 	"molrun/app/fault"
 	"molrun/app/naming"
 	"molrun/app/sortid"
@@ -68,11 +69,12 @@ type Page struct {
 	StartKey string      // the cursor of the next page, "" on the last
 	Statuses *app.Counts // where they were asked for: of the user, the organization or the batch, whatever the other filters
 	Count    *Count      // where it was asked for
+	Event    events.ID   // place of the last event that the page has seen
 }
 
 // Jobs returns jobs, newest first unless asked for in another order.
 func (l *Lists) Jobs(ctx context.Context, by app.Caller, q Query) (*Page, error) {
-	f, faults := q.filter(by)
+	f, faults := q.Filter(by)
 	scope := q.scope(f)
 	after, err := l.readCursor(q.StartKey, slices.Concat(q.Faults, faults), scope)
 	if err != nil {
@@ -82,10 +84,13 @@ func (l *Lists) Jobs(ctx context.Context, by app.Caller, q Query) (*Page, error)
 	var page app.JobPage
 	rows := map[app.JobID]*subjobs{}
 	err = l.store.View(ctx, func(tx app.Tx) error {
+		var err error
+		if out.Event, err = tx.LastEvent(by.Organization); err != nil {
+			return err
+		}
 		if err := q.count(tx, &f, out); err != nil {
 			return err
 		}
-		var err error
 		if page, err = tx.Jobs(f, after, q.Limit); err != nil || !q.Subjobs {
 			return err
 		}
@@ -101,9 +106,9 @@ func (l *Lists) Jobs(ctx context.Context, by app.Caller, q Query) (*Page, error)
 	return out, nil
 }
 
-// filter returns what the store has to look for, the batch aside, and what is wrong
+// Filter returns what the store has to look for, the batch aside, and what is wrong
 // with the selection.
-func (s Selection) filter(by app.Caller) (f app.JobFilter, faults []fault.Field) {
+func (s Selection) Filter(by app.Caller) (f app.JobFilter, faults []fault.Field) {
 	if s.ByCompletion && (s.Name != "" || s.Batch != "") {
 		faults = append(faults, fault.Field{
 			Loc: []any{"query", "sort"}, Type: "value",

@@ -31,7 +31,7 @@ type Summary struct {
 // Summary counts jobs, exactly if they are selected by user, type and status alone,
 // else as far as a listing gets at once.
 func (l *Lists) Summary(ctx context.Context, by app.Caller, s Selection, faults []fault.Field) (*Summary, error) {
-	f, more := s.filter(by)
+	f, more := s.Filter(by)
 	if err := fault.List(slices.Concat(faults, more)...); err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/certificate"
+	"molrun/app/follow"
 	"molrun/app/output"
 	"molrun/app/strictjson"
 	"molrun/blobs"
@@ -76,6 +77,7 @@ func (s *service) handler(stopping context.Context, version string) http.Handler
 	services := web.Services{
 		Service: s.app, Accounts: s.accounts, Lists: s.lists,
 		Outputs: output.New(s.store, s.files, s.app), Sender: s.files,
+		Follower: follow.New(s.store, s.app, s.accounts),
 	}
 	api := web.New(services, web.Options{
 		Log:               s.log,
@@ -88,6 +90,7 @@ func (s *service) handler(stopping context.Context, version string) http.Handler
 		MaxInFlight:       l.Requests,
 		MaxInFlightPerKey: l.RequestsPerKey,
 
+		MaxListeners: l.Listeners, MaxListenersPerKey: l.ListenersPerKey,
 		JSON:           strictjson.Limits{Depth: l.JSONDepth, Members: l.JSONMembers, NumberLength: l.NumberLength},
 		BodyTime:       time.Duration(l.BodyTime),
 		BatchTime:      time.Duration(l.BatchTime),

@@ -60,7 +60,10 @@ func (tr transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	e := exchange{request: r, response: resp, sent: sent}
-	if described {
+	switch {
+	case described && isStream(resp):
+		resp.Body = &stream{ReadCloser: resp.Body, checker: tr.checker, t: tr.t}
+	case described:
 		if e.received, resp.Body, err = peek(resp.Body); err != nil {
 			return nil, err
 		}

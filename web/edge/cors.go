@@ -10,8 +10,8 @@ import (
 // x-api-key; the browser adds no credentials, so none are allowed.
 const (
 	corsMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
-	corsHeaders = "X-Api-Key, Content-Type, Range, If-Range, If-None-Match"
-	corsExposed = "Accept-Ranges, Allow, Content-Disposition, Content-Length, Content-Range, ETag, Retry-After, X-Incomplete, X-Log-Size, X-Request-Id"
+	corsHeaders = "X-Api-Key, Content-Type, Range, If-Range, If-None-Match, Last-Event-ID"
+	corsExposed = "Accept-Ranges, Allow, Content-Disposition, Content-Length, Content-Range, ETag, Retry-After, X-Event-ID, X-Incomplete, X-Log-Size, X-Request-Id"
 	corsMaxAge  = "600"
 )
 

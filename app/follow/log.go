@@ -1,0 +1,194 @@
+package follow
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"molrun/app"
+)
+
+const (
+	maxPart  = 16 << 10 // bytes of a message
+	maxParts = 16       // at once
+	maxBegin = 1 << 20  // of what was printed before the stream began
+	anchored = 128      // bytes by which a place is found again
+)
+
+// logTail follows what the program of a job prints, attempt by attempt.
+type logTail struct {
+	jobs  *app.Jobs
+	by    app.Caller
+	name  string
+	place logPlace
+	last  []byte // what was read last, to find the place in a log that lost its middle
+}
+
+// logPlace is a place in the log of an attempt, from 1; offset -1 is some way before
+// its end.
+type logPlace struct {
+	attempt int
+	offset  int64
+}
+
+// logPart is whole lines of a log, or of a line that is too long a part.
+type logPart struct {
+	ID      app.JobID `json:"jobId"`
+	Name    string    `json:"jobName"`
+	Attempt int       `json:"attempt"`
+	Offset  int64     `json:"offset"` // of its first byte in the log
+	Text    string    `json:"text"`
+
+	end logPlace
+}
+
+func newLog(jobs *app.Jobs, by app.Caller, j *app.Job) *logTail {
+	return &logTail{jobs: jobs, by: by, name: j.Name, place: logPlace{j.Attempts, -1}}
+}
+
+func (l *logTail) resume(p *Place) {
+	if p.Attempt > 0 {
+		l.place = logPlace{p.Attempt, p.Offset}
+	}
+}
+
+func (l *logTail) String() string {
+	return fmt.Sprintf("%d.%d", l.place.attempt, max(0, l.place.offset))
+}
+
+func parseLogPlace(text string) (attempt int, offset int64, err error) {
+	a, o, found := strings.Cut(text, ".")
+	n, err := strconv.ParseUint(a, 10, 31)
+	m, offsetErr := strconv.ParseUint(o, 10, 63)
+	if !found {
+		err = errors.New("a place in a log is an attempt and an offset")
+	}
+	return int(n), int64(m), errors.Join(err, offsetErr)
+}
+
+// read returns the next parts, none if nothing was printed since.
+func (l *logTail) read(ctx context.Context, j *app.Job) ([]logPart, error) {
+	for {
+		if l.place.attempt == 0 {
+			if j.Attempts == 0 {
+				return nil, nil
+			}
+			l.place = logPlace{1, 0}
+		}
+		older := l.place.attempt < j.Attempts
+		parts, err := l.readAttempt(ctx, j, older || j.Status != app.Running)
+		if err != nil || len(parts) > 0 || !older {
+			return parts, err
+		}
+		l.place, l.last = logPlace{l.place.attempt + 1, 0}, nil
+	}
+}
+
+// readAttempt reads the log of one attempt. The last line may go on, unless the log
+// is complete.
+func (l *logTail) readAttempt(ctx context.Context, j *app.Job, complete bool) ([]logPart, error) {
+	size, err := l.size(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if l.place.offset < 0 || l.place.offset > size {
+		if err := l.findPlace(ctx, size); err != nil {
+			return nil, err
+		}
+	}
+	if l.place.offset == size {
+		return nil, nil
+	}
+	text, err := l.bytes(ctx, l.place.offset, maxPart*maxParts)
+	if err != nil {
+		return nil, err
+	}
+	var parts []logPart
+	at := l.place
+	for len(text) > 0 {
+		n := partLength(text, complete && at.offset+int64(len(text)) >= size)
+		if n == 0 {
+			break
+		}
+		p := logPart{ID: j.ID, Name: j.Name, Attempt: at.attempt, Offset: at.offset, Text: strings.ToValidUTF8(string(text[:n]), "\uFFFD")}
+		l.last = append([]byte(nil), text[max(0, n-anchored):n]...)
+		at.offset += int64(n)
+		p.end, text = at, text[n:]
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// partLength returns how much of the text makes a part: whole lines, or a piece of a
+// line that is longer. The rest waits for its end, unless there will be no more.
+func partLength(text []byte, last bool) int {
+	long := len(text) >= maxPart
+	if long {
+		text = text[:maxPart]
+	} else if last {
+		return len(text)
+	}
+	if n := bytes.LastIndexByte(text, '\n') + 1; n > 0 {
+		return n
+	}
+	if !long {
+		return 0
+	}
+	n := len(text)
+	for range utf8.UTFMax - 1 { // a character must not be cut
+		if r, size := utf8.DecodeLastRune(text[:n]); r != utf8.RuneError || size != 1 {
+			break
+		}
+		n--
+	}
+	if r, size := utf8.DecodeLastRune(text[:n]); r == utf8.RuneError && size == 1 {
+		return len(text) // it is no text
+	}
+	return n
+}
+
+// findPlace finds where to read on: a while before the end at first, and where the
+// reader was if the log has lost its middle since.
+func (l *logTail) findPlace(ctx context.Context, size int64) error {
+	begin := max(0, size-maxBegin)
+	text, err := l.bytes(ctx, begin, maxBegin)
+	if err != nil {
+		return err
+	}
+	at := bytes.LastIndex(text, l.last)
+	switch {
+	case len(l.last) > 0 && at >= 0:
+		l.place.offset = begin + int64(at+len(l.last))
+	case begin > 0:
+		l.place.offset = begin + int64(bytes.IndexByte(text, '\n')) + 1
+	default:
+		l.place.offset = 0
+	}
+	return nil
+}
+
+func (l *logTail) open(ctx context.Context, offset, limit int64) (*app.Log, error) {
+	return l.jobs.Log(ctx, l.by, app.LogRequest{Name: l.name, Attempt: l.place.attempt, Offset: offset, Limit: limit})
+}
+
+func (l *logTail) size(ctx context.Context) (int64, error) {
+	log, err := l.open(ctx, 0, 0)
+	if err != nil {
+		return 0, err
+	}
+	return log.Size, log.Close()
+}
+
+func (l *logTail) bytes(ctx context.Context, offset, limit int64) ([]byte, error) {
+	log, err := l.open(ctx, offset, limit)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(log)
+	return text, errors.Join(err, log.Close())
+}

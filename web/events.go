@@ -1,0 +1,204 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/rs/zerolog"
+
+	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/follow"
+	"molrun/web/decode"
+	"molrun/web/edge"
+)
+
+// streams tells clients what happens, as Server-Sent Events.
+type streams struct {
+	follower   *follow.Follower
+	listeners  listeners
+	answerTime time.Duration
+	stopping   context.Context // ends all streams
+}
+
+// all handles GET /events.
+func (h streams) all(c *gin.Context, by app.Caller) error { return h.serve(c, by, h.openAll) }
+
+func (h streams) openAll(c *gin.Context, by app.Caller) (*follow.Stream, error) {
+	query, faults := decode.Query(c, func(r *decode.Reader) follow.Query {
+		return follow.Query{Selection: readFilters(r), After: readPlace(r)}
+	})
+	query.Faults = faults
+	return h.follower.Jobs(c.Request.Context(), by, query)
+}
+
+// one handles GET /jobs/{jobName}/events.
+func (h streams) one(c *gin.Context, by app.Caller) error { return h.serve(c, by, h.openOne) }
+
+func (h streams) openOne(c *gin.Context, by app.Caller) (*follow.Stream, error) {
+	query, err := decode.Request(c, func(r *decode.Reader) follow.JobQuery {
+		return follow.JobQuery{Name: r.Path("jobName"), Logs: r.Flag("logs"), After: readPlace(r)}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return h.follower.Job(c.Request.Context(), by, query)
+}
+
+// readPlace returns where a client left a stream, nil if it comes anew. A browser
+// that connects again sends the address as before, and the newer place in the header.
+func readPlace(r *decode.Reader) *follow.Place {
+	loc, text := []any{"query", "lastEventId"}, r.Text("lastEventId")
+	if sent := r.Request.Header.Values("Last-Event-ID"); len(sent) > 0 && sent[0] != "" {
+		loc, text = []any{"header", "Last-Event-ID"}, sent[0]
+	}
+	if text == "" {
+		return nil
+	}
+	place, err := follow.ParsePlace(text)
+	if err != nil {
+		r.Fault("value", loc, "send the id of the last event as it came, or the X-Event-ID of a listing; without it the stream begins now")
+		return nil
+	}
+	return &place
+}
+
+// serve opens a stream and sends it until it ends, the client goes or the server
+// stops.
+func (h streams) serve(c *gin.Context, by app.Caller, open func(*gin.Context, app.Caller) (*follow.Stream, error)) error {
+	leave, err := h.listeners.enter(by.KeyID)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	var stream *follow.Stream
+	elsewhere(func() { stream, err = open(c, by) })
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	beginStream(c)
+	if c.Request.Method == http.MethodHead {
+		return nil
+	}
+	out := sender{c.Writer, http.NewResponseController(c.Writer), h.answerTime}
+	if err := out.run(c.Request.Context(), h.stopping.Done(), stream); err != nil {
+		zerolog.Ctx(c.Request.Context()).Info().Err(err).Msg("events cut off")
+		panic(http.ErrAbortHandler) // the client must not take it for the end
+	}
+	return nil
+}
+
+// elsewhere runs fn on the stack of another goroutine and waits for it. A stream waits
+// for hours, deep in the handlers, and a stack that has grown there stays large: so
+// what takes much of it runs elsewhere, and a thousand idle streams need 8 MiB less.
+func elsewhere(fn func()) {
+	var p any
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { p = recover() }()
+		fn()
+	}()
+	if <-done; p != nil {
+		panic(p)
+	}
+}
+
+func beginStream(c *gin.Context) {
+	header := c.Writer.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Accel-Buffering", "no") // of nginx
+	header.Set("X-Content-Type-Options", "nosniff")
+	c.Status(http.StatusOK)
+	c.Writer.WriteHeaderNow()
+}
+
+// sender writes a stream. A client that does not take what is sent is cut off, and
+// continues where it was, or lists anew, when it connects again.
+type sender struct {
+	w      io.Writer
+	conn   *http.ResponseController
+	within time.Duration
+}
+
+// run sends the stream until it ends, ctx does, or stop is closed.
+func (s sender) run(ctx context.Context, stop <-chan struct{}, stream *follow.Stream) error {
+	// Clients that lose their connections together shall not come back together.
+	var err error
+	elsewhere(func() { err = s.send(fmt.Appendf(nil, "retry: %d\n\n", 1000+rand.IntN(3000))) })
+	for err == nil && stream.Wait(ctx.Done(), stop) {
+		elsewhere(func() { err = s.sendNext(ctx, stream) })
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, fault.Unauthorized) || ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (s sender) sendNext(ctx context.Context, stream *follow.Stream) error {
+	messages, err := stream.Next(ctx)
+	if err != nil || len(messages) == 0 {
+		return err
+	}
+	return s.send(format(messages))
+}
+
+// format writes messages in the form of the HTML standard: data is one line, and a
+// sign of life is a comment.
+func format(messages []follow.Message) (text []byte) {
+	for _, m := range messages {
+		if m.ID != "" {
+			text = fmt.Appendf(text, "id: %s\n", m.ID)
+		}
+		if m.Event != "" {
+			text = fmt.Appendf(text, "event: %s\ndata: %s\n", m.Event, m.Data)
+		}
+		if m.Event == "" {
+			text = append(text, ": listening\n"...)
+		}
+		text = append(text, '\n')
+	}
+	return text
+}
+
+func (s sender) send(text []byte) error {
+	_ = s.conn.SetWriteDeadline(time.Now().Add(s.within)) // only writers of tests have none
+	if _, err := s.w.Write(text); err != nil {
+		return err
+	}
+	return s.conn.Flush()
+}
+
+// listeners bounds the streams. They do not count as requests in flight, which they
+// would use up.
+type listeners struct {
+	slots  chan struct{}
+	perKey *edge.Shares
+}
+
+func newListeners(o Options) listeners {
+	return listeners{make(chan struct{}, o.MaxListeners), edge.NewShares(o.MaxListenersPerKey)}
+}
+
+// enter counts a stream of the key until leave is called, or refuses it.
+func (l listeners) enter(key string) (leave func(), err error) {
+	release, ok := l.perKey.Take(key)
+	if !ok {
+		return nil, fault.Errorf(fault.RateLimited, "This API key listens to too many streams of events; close some, or follow several jobs with one GET /events.")
+	}
+	select {
+	case l.slots <- struct{}{}:
+		return func() { <-l.slots; release() }, nil
+	default:
+		release()
+		return nil, fault.Errorf(fault.Unavailable, "Too many clients listen to events; try again in a few seconds, or list the jobs from time to time.")
+	}
+}

@@ -1,0 +1,473 @@
+package web_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/retention"
+	"molrun/web"
+)
+
+// beginning reads a stream until everything that there is has been told.
+func (s *service) beginning(body io.Reader) string {
+	s.t.Helper()
+	text := ""
+	for lines := bufio.NewReader(body); ; {
+		line, err := lines.ReadString('\n')
+		if text += line; err == io.EOF || line == ": listening\n" {
+			return text
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// sse is an event of a stream.
+type sse struct{ id, event, data string }
+
+// name returns the name of the job that an event is about, and its status.
+func (e sse) about(t *testing.T) (name, status string) {
+	t.Helper()
+	var about struct{ JobName, Status string }
+	if err := json.Unmarshal([]byte(e.data), &about); err != nil {
+		t.Fatalf("%v in %s", err, e.data)
+	}
+	return about.JobName, about.Status
+}
+
+// following is a stream that is read in the background.
+type following struct {
+	t      *testing.T
+	events chan sse // closed at the end
+	stop   func()
+	last   string // id of the last event that was taken
+}
+
+// patience bounds every wait for an event.
+const eventually = 60 * time.Second
+
+// follow opens a stream with a key and waits until everything that there is has been
+// told, which is returned.
+func (s *service) follow(key, path string, headers ...string) (*following, []sse) {
+	s.t.Helper()
+	ctx, cancel := context.WithCancel(s.t.Context())
+	r := s.request("GET", path, "").WithContext(ctx)
+	r.Header.Set("x-api-key", key)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := s.client.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(resp.Body)
+		s.t.Fatalf("GET %s: %d %s", path, resp.StatusCode, body)
+	}
+	f := &following{t: s.t, events: make(chan sse, 10_000), stop: cancel}
+	s.t.Cleanup(func() {
+		cancel()
+		for range f.events {
+		}
+	})
+	go f.read(resp.Body)
+	var present []sse
+	for {
+		e, open := f.next()
+		if !open || e.event == "" && e.data == "listening" {
+			return f, present
+		}
+		present = append(present, e)
+	}
+}
+
+// read parses the stream. A comment counts as an event without a name.
+func (f *following) read(body io.ReadCloser) {
+	defer close(f.events)
+	defer body.Close()
+	var e sse
+	for lines := bufio.NewScanner(body); lines.Scan(); {
+		field, value, _ := strings.Cut(lines.Text(), ": ")
+		switch field {
+		case "id":
+			e.id = value
+		case "event":
+			e.event = value
+		case "data":
+			e.data = value
+		case "":
+			if value == "listening" {
+				e.data = value
+			} else if e != (sse{}) {
+				f.events <- e
+				e = sse{}
+			}
+		}
+	}
+}
+
+// next returns the next event, false at the end of the stream.
+func (f *following) next() (sse, bool) {
+	f.t.Helper()
+	select {
+	case e, open := <-f.events:
+		if e.id != "" {
+			f.last = e.id
+		}
+		return e, open
+	case <-time.After(eventually):
+		f.t.Fatal("nothing more is heard")
+		return sse{}, false
+	}
+}
+
+// until returns the events up to the first of that kind about a job with a status, any
+// if "".
+func (f *following) until(kind, name, status string) (all []sse) {
+	f.t.Helper()
+	for {
+		e, open := f.next()
+		if !open {
+			f.t.Fatalf("the stream ended before %s %s %s, behind %v", kind, name, status, all)
+		}
+		if e.event == "" {
+			continue
+		}
+		all = append(all, e)
+		if n, s := e.about(f.t); e.event == kind && n == name && (status == "" || s == status) {
+			return all
+		}
+	}
+}
+
+// told returns events as "job a RUNNING".
+func told(t *testing.T, all []sse) []string {
+	t.Helper()
+	var text []string
+	for _, e := range all {
+		name, status := e.about(t)
+		text = append(text, strings.TrimSpace(fmt.Sprint(e.event, " ", name, " ", status)))
+	}
+	return text
+}
+
+func wantTold(t *testing.T, what string, all []sse, want ...string) {
+	t.Helper()
+	if got := told(t, all); !slices.Equal(got, want) {
+		t.Errorf("%s: told %q, want %q", what, got, want)
+	}
+}
+
+func TestEventsTellWhatHappensToAJob(t *testing.T) {
+	s := start(t)
+	own, present := s.follow(s.ann, "/events")
+	wantTold(t, "at first", present)
+	s.submit("a")
+	wantTold(t, "submission", own.until("job", "a", "QUEUED"), "job a QUEUED")
+	j := s.claim("a")
+	wantTold(t, "start", own.until("job", "a", "RUNNING"), "job a RUNNING")
+	s.app.Runs.SetProgress(j, app.Progress{Fraction: 0.5, Text: "half"})
+	if all := own.until("progress", "a", ""); len(all) != 1 || all[0].id != "" || !strings.Contains(all[0].data, `"fraction":0.5,"text":"half"`) {
+		t.Errorf("progress: %v", all)
+	}
+	s.want(200, "PATCH", "/jobs/a", `{"note":"seen"}`)
+	if all := own.until("job", "a", ""); len(all) != 1 || !strings.Contains(all[0].data, `"note":"seen"`) {
+		t.Errorf("note: %v", all)
+	}
+	s.want(200, "POST", "/jobs/a/pin", "")
+	own.until("job", "a", "")
+	s.finish(j)
+	wantTold(t, "end", own.until("job", "a", "FAILED"), "metrics a", "job a FAILED")
+	s.want(200, "POST", "/jobs/a/retry", "")
+	own.until("job", "a", "QUEUED")
+	s.run("a", map[string]string{"out.txt": "x"})
+	all := own.until("job", "a", "COMPLETED")
+	wantTold(t, "second end", all, "job a RUNNING", "metrics a", "job a COMPLETED")
+	if !strings.Contains(all[1].data, `"results":{"rg_nm":1.316}`) || !strings.Contains(all[2].data, `"previousStatus":"RUNNING"`) {
+		t.Errorf("end: %v", all)
+	}
+	s.want(204, "DELETE", "/jobs/a", "")
+	wantTold(t, "deletion", own.until("deleted", "a", ""), "deleted a")
+	if _, present := s.follow(s.ann, "/events"); len(present) != 0 {
+		t.Errorf("a new listener is told what was: %v", present)
+	}
+}
+
+// TestListingAndListeningMissNothing changes jobs between a listing and the stream
+// that continues it.
+func TestListingAndListeningMissNothing(t *testing.T) {
+	s := start(t)
+	s.submit("a")
+	id := s.want(200, "GET", "/jobs", "").header.Get("X-Event-ID")
+	j := s.claim("a")
+	s.submit("b")
+	for _, how := range [][]string{{"/events", "Last-Event-ID", id}, {"/events?lastEventId=" + id}, {"/events?lastEventId=1-00000000", "Last-Event-ID", id}} {
+		f, present := s.follow(s.ann, how[0], how[1:]...)
+		wantTold(t, how[0], present, "job a RUNNING", "job b QUEUED")
+		f.stop()
+	}
+	f, _ := s.follow(s.ann, "/events", "Last-Event-ID", id)
+	f.stop()
+	s.finish(j)
+	again, present := s.follow(s.ann, "/events", "Last-Event-ID", f.last)
+	wantTold(t, "from the last event on", present, "metrics a", "job a FAILED")
+	again.stop()
+	if _, present := s.follow(s.ann, "/events", "Last-Event-ID", again.last); len(present) != 0 {
+		t.Errorf("told twice: %v", present)
+	}
+}
+
+func TestUnknownPlacesAreReset(t *testing.T) {
+	s := start(t)
+	s.submit("a")
+	last := s.want(200, "GET", "/jobs", "").header.Get("X-Event-ID")
+	for _, id := range []string{"99-00000000", "1-00000000", "0-00000001"} {
+		f, present := s.follow(s.ann, "/events", "Last-Event-ID", id)
+		if len(present) != 1 || present[0].event != "reset" || present[0].id != last {
+			t.Errorf("%s: %v, want a reset at %s", id, present, last)
+		}
+		s.submit("b" + id)
+		f.until("job", "b"+id, "QUEUED")
+		_, present = s.follow(s.ann, "/jobs/a/events", "Last-Event-ID", id)
+		wantTold(t, id+" of one job", present, "reset", "job a QUEUED")
+		last = f.last
+	}
+	for _, id := range []string{"x", "1", "1-0", "1-00000000.", "1-00000000.1", "-1-00000000", "01-00000000", "1-0000000G"} {
+		a := s.send("GET", "/events", "", "x-api-key", s.ann, "Last-Event-ID", id)
+		if a.status != 422 || a.faults(t)[0] != "header.Last-Event-ID value" {
+			t.Errorf("%q: %d %s", id, a.status, a.body)
+		}
+		if a := s.want(422, "GET", "/jobs/a/events?lastEventId="+id, ""); a.faults(t)[0] != "query.lastEventId value" {
+			t.Errorf("%q: %s", id, a.body)
+		}
+	}
+}
+
+// TestEventsAreSelectedAsJobsAre follows with every filter at once.
+func TestEventsAreSelectedAsJobsAre(t *testing.T) {
+	s := start(t)
+	paths := map[string][]string{ // what each hears
+		"/events":                                 {"job a QUEUED", "job batch QUEUED", "job a FAILED", "job a FAILED", "deleted a"},
+		"/events?organization=true":               {"job a QUEUED", "job batch QUEUED", "job b QUEUED", "job a FAILED", "job a FAILED", "deleted a"},
+		"/events?jobEmail=Bob@lab.example":        {"job b QUEUED"},
+		"/events?jobName=a":                       {"job a QUEUED", "job a FAILED", "job a FAILED", "deleted a"},
+		"/events?jobName=row":                     {"job row FAILED"},
+		"/events?batch=batch":                     {"job batch QUEUED", "job row FAILED", "job batch QUEUED"},
+		"/events?algorithm=none&organization=1":   nil,
+		"/events?status=QUEUED":                   {"job a QUEUED", "job batch QUEUED", "job a FAILED"},
+		"/events?status=RUNNING&status=COMPLETED": nil,
+		"/events?tag=round:1":                     {"job a QUEUED", "job a FAILED", "job a FAILED"}, // the last time without the tag
+		"/events?search=ROUND:1":                  {"job a QUEUED", "job a FAILED", "job a FAILED"},
+	}
+	streams := map[string]*following{}
+	for path := range paths {
+		streams[path], _ = s.follow(s.ann, path)
+	}
+	before := s.want(200, "GET", "/jobs", "").header.Get("X-Event-ID")
+	s.want(200, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{},"tags":{"round":"1"}}`)
+	s.want(200, "POST", "/submit-batch", `{"batchName":"batch","type":"echo","settings":[{},{}],"jobNames":["row","row-2"]}`)
+	s.as(s.bob, "POST", "/submit-job", `{"jobName":"b","type":"echo","settings":{}}`)
+	s.want(200, "POST", "/jobs/a/cancel", "")
+	s.want(200, "POST", "/jobs/row/cancel", "")
+	s.want(200, "PATCH", "/jobs/a", `{"tags":{"round":null}}`)
+	s.want(204, "DELETE", "/jobs/a", "")
+	for path, want := range paths {
+		again, later := s.follow(s.ann, path, "Last-Event-ID", before)
+		again.stop()
+		wantTold(t, path+" afterwards", withoutCounts(t, later), want...)
+		wantTold(t, path, withoutCounts(t, streams[path].take(len(later))), want...)
+	}
+}
+
+// take returns the next n events.
+func (f *following) take(n int) (all []sse) {
+	for len(all) < n {
+		if e, _ := f.next(); e.event != "" {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// withoutCounts leaves out the changes of a batch's counts but for streams of it.
+func withoutCounts(t *testing.T, all []sse) []sse {
+	rows := slices.ContainsFunc(all, func(e sse) bool { name, _ := e.about(t); return name == "row" })
+	batches := 0
+	return slices.DeleteFunc(all, func(e sse) bool {
+		name, _ := e.about(t)
+		if name == "batch" {
+			batches++
+		}
+		return name == "batch" && batches > 1 && !rows
+	})
+}
+
+func TestAStreamOfAJobHasItsLogAndItsEnd(t *testing.T) {
+	s := start(t)
+	s.submit("a")
+	f, present := s.follow(s.bob, "/jobs/a/events?logs=1")
+	wantTold(t, "present", present, "job a QUEUED")
+	j := s.claim("a")
+	f.until("job", "a", "RUNNING")
+	s.printed(j, "one\ntwo\nhal")
+	logs := f.until("log", "a", "")
+	if got := logs[len(logs)-1].data; !strings.Contains(got, `"attempt":1,"offset":0,"text":"one\ntwo\n"`) {
+		t.Errorf("log: %s", got)
+	}
+	f.stop()
+	s.printed(j, "one\ntwo\nhalf\nrest")
+	again, present := s.follow(s.bob, "/jobs/a/events?logs=1", "Last-Event-ID", f.last)
+	wantTold(t, "again", present, "log a")
+	if got := present[0].data; !strings.Contains(got, `"offset":8,"text":"half\n"`) {
+		t.Errorf("log: %s", got)
+	}
+	s.finish(j)
+	all := again.until("end", "a", "FAILED")
+	wantTold(t, "end", all, "metrics a", "job a FAILED", "log a", "end a FAILED")
+	if got := all[2].data; !strings.Contains(got, `"offset":13,"text":"rest"`) {
+		t.Errorf("log: %s", got)
+	}
+	if _, open := again.next(); open {
+		t.Error("the stream goes on behind its end")
+	}
+	_, present = s.follow(s.ann, "/jobs/a/events?logs=1")
+	wantTold(t, "afterwards", present, "metrics a", "job a FAILED", "log a", "end a FAILED")
+	_, present = s.follow(s.ann, "/jobs/a/events", "Last-Event-ID", again.last)
+	wantTold(t, "behind the end", present, "end a FAILED")
+}
+
+func TestAStreamOfADeletedJobEnds(t *testing.T) {
+	s := start(t)
+	s.submit("a")
+	f, _ := s.follow(s.ann, "/jobs/a/events")
+	s.want(200, "POST", "/jobs/a/cancel", "")
+	wantTold(t, "end", f.until("end", "a", "FAILED"), "job a FAILED", "end a FAILED")
+	s.want(200, "POST", "/jobs/a/retry", "")
+	f, _ = s.follow(s.ann, "/jobs/a/events")
+	id, _ := f.last, s.want(200, "POST", "/jobs/a/cancel", "")
+	f.until("end", "a", "")
+	s.want(204, "DELETE", "/jobs/a", "")
+	s.submit("a")
+	f, present := s.follow(s.ann, "/jobs/a/events", "Last-Event-ID", id)
+	wantTold(t, "its successor", present, "job a QUEUED")
+	f.stop()
+}
+
+func TestRetentionIsHeard(t *testing.T) {
+	s := start(t)
+	s.submit("a")
+	s.run("a", nil)
+	f, _ := s.follow(s.ann, "/events")
+	if _, err := s.keeper.Prune(t.Context(), retention.PruneRequest{EndedBefore: time.Now().Add(time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	wantTold(t, "prune", f.until("deleted", "a", ""), "deleted a")
+}
+
+// TestOtherOrganizationsHearNothing listens with everything that may select.
+func TestOtherOrganizationsHearNothing(t *testing.T) {
+	s := start(t)
+	s.submit("a")
+	var streams []*following
+	for _, path := range []string{"/events", "/events?organization=1", "/events?jobEmail=ann@lab.example", "/events?jobName=a", "/events?batch=a"} {
+		f, _ := s.follow(s.eve, path)
+		streams = append(streams, f)
+	}
+	if a := s.as(s.eve, "GET", "/jobs/a/events", ""); a.status != 404 {
+		t.Errorf("a stream of another organization's job: %d %s", a.status, a.body)
+	}
+	s.app.Runs.SetProgress(s.claim("a"), app.Progress{Fraction: 0.5})
+	s.as(s.eve, "POST", "/submit-job", `{"jobName":"hers","type":"echo","settings":{}}`)
+	streams[1].until("job", "hers", "QUEUED")
+	wantTold(t, "own", streams[0].until("job", "hers", "QUEUED"), "job hers QUEUED")
+	if got := streams[0].last; !strings.HasPrefix(got, "1-") {
+		t.Errorf("the first event of the organization has the id %s", got)
+	}
+	for _, f := range streams[2:] {
+		f.stop()
+		for e := range f.events {
+			if e.event != "" {
+				t.Errorf("heard %v", e)
+			}
+		}
+	}
+}
+
+func TestStreamsEndWithTheirKey(t *testing.T) {
+	s := start(t)
+	f, _ := s.follow(s.ann, "/events")
+	other, _ := s.follow(s.bob, "/events?organization=1")
+	s.disable(s.ann)
+	for {
+		if e, open := f.next(); !open {
+			break
+		} else if e.event != "" {
+			t.Errorf("heard %v", e)
+		}
+	}
+	s.as(s.root, "POST", "/submit-job", `{"jobName":"b","type":"echo","settings":{}}`)
+	other.until("job", "b", "QUEUED")
+}
+
+func TestStreamsHaveABoundOfTheirOwn(t *testing.T) {
+	s := start(t, func(with *setup) {
+		with.options = web.Options{MaxInFlight: 2, MaxInFlightPerKey: 1, MaxListeners: 4, MaxListenersPerKey: 3}
+	})
+	var streams []*following
+	for range 3 {
+		f, _ := s.follow(s.ann, "/events")
+		streams = append(streams, f)
+	}
+	if a := s.want(429, "GET", "/events", ""); a.code() != "RATE_LIMITED" || a.header.Get("Retry-After") == "" {
+		t.Errorf("%v %s", a.header, a.body)
+	}
+	s.submit("a") // requests are not kept waiting by streams
+	last, _ := s.follow(s.bob, "/jobs/a/events")
+	if a := s.as(s.root, "GET", "/jobs/a/events", ""); a.status != 503 {
+		t.Errorf("beyond all: %d %s", a.status, a.body)
+	}
+	last.stop()
+	streams[0].stop()
+	for deadline := time.Now().Add(eventually); s.as(s.ann, "HEAD", "/events", "").status != 200; {
+		if time.Now().After(deadline) {
+			t.Fatal("the place of a stream that has ended stays taken")
+		}
+	}
+}
+
+func TestStreamsEndWhenTheServiceStops(t *testing.T) {
+	stopping, stop := context.WithCancel(t.Context())
+	s := start(t, func(with *setup) { with.options.Stopping = stopping })
+	f, _ := s.follow(s.ann, "/events")
+	stop()
+	for _, open := f.next(); open; _, open = f.next() {
+	}
+}
+
+func TestWhatEventsDoNotKnowIsRefused(t *testing.T) {
+	s := start(t)
+	s.submit("a")
+	for query, want := range map[string]string{
+		"limit=5": "query.limit unknown", "startKey=x": "query.startKey unknown", "since=2026-01-01": "query.since unknown",
+		"until=2026-01-01": "query.until unknown", "sort=createdAt": "query.sort unknown", "order=asc": "query.order unknown",
+		"count=1": "query.count unknown", "statuses=1": "query.statuses unknown", "includeSubjobs=1": "query.includeSubjobs unknown",
+		"logs=1": "query.logs unknown", "status=DONE": "query.status value", "tag=x": "query.tag value",
+	} {
+		if got := s.want(422, "GET", "/events?"+query, "").faults(t); !slices.Equal(got, []string{want}) {
+			t.Errorf("%s: %v, want %s", query, got, want)
+		}
+	}
+	if got := s.want(422, "GET", "/jobs/a/events?status=QUEUED&logs=2", "").faults(t); len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+}
