@@ -37,7 +37,7 @@ var rules = map[string]rule{
 	"app/algorithms":          {own: []string{"app/algorithm"}},
 	"app/routing":             {own: []string{"app/algorithm"}},
 
-	"app":           {own: []string{"app/algorithm", "app/algorithm/validator", "app/routing"}, loop: 8, files: 32, lines: 4700},
+	"app":           {own: []string{"app/algorithm", "app/algorithm/validator", "app/routing"}, loop: 8, files: 32, lines: 4750},
 	"app/access":    {own: []string{"app"}},
 	"app/listing":   {own: []string{"app", "app/algorithm"}},
 	"app/output":    {own: []string{"app", "app/algorithm/results", "app/task"}, others: []string{"golang.org/x/sys"}},
