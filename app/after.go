@@ -54,6 +54,9 @@ func (p *plan) dependency(tx Tx, after After, i int, own string) (w *Dependency,
 	if first := slices.Index(after.Names, name); first < i {
 		return nil, fault.Field{Type: "value", Msg: fmt.Sprintf("%q is named at %d already; leave it out here", name, first)}, nil
 	}
+	if id, ok := p.siblings[name]; ok {
+		return &Dependency{id, name, after.Any}, wrong, nil
+	}
 	d, err := tx.JobNamed(p.by.Organization, name)
 	switch {
 	case errors.Is(err, fault.NotFound):
@@ -62,6 +65,16 @@ func (p *plan) dependency(tx Tx, after After, i int, own string) (w *Dependency,
 		return nil, wrong, err
 	}
 	return &Dependency{d.ID, name, after.Any}, wrong, nil
+}
+
+// mergeWaits adds jobs to those whose results are read, which have to be COMPLETED.
+func mergeWaits(read, after []Dependency) (all []Dependency) {
+	for _, w := range slices.Concat(read, after) {
+		if !slices.ContainsFunc(all, func(other Dependency) bool { return other.Job == w.Job }) {
+			all = append(all, w)
+		}
+	}
+	return all
 }
 
 // sameAfter reports whether two jobs start after the same jobs.

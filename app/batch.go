@@ -45,11 +45,13 @@ func (s *Jobs) SubmitBatch(ctx context.Context, by Caller, sub BatchSubmission) 
 		return nil, false, err
 	}
 	names := plan.rowNames(sub)
+	plan.identify(names)
 	var rows []row
 	if plan.algorithm != nil {
 		rows, err = plan.rows(ctx, sub.Rows, func(i int) []any { return []any{"body", "settings", i} })
 	}
 	if err == nil {
+		plan.checkCircle(names, rowWaits(rows), "settings")
 		err = fault.List(plan.faults...)
 	}
 	if err != nil {
@@ -60,12 +62,35 @@ func (s *Jobs) SubmitBatch(ctx context.Context, by Caller, sub BatchSubmission) 
 	parent.After, parent.AfterAny = sub.After.Names, sub.After.Any
 	for _, j := range subjobs {
 		j.After, j.AfterAny = sub.After.Names, sub.After.Any
-		j.setWaits(slices.Clone(waits))
+		j.setWaits(mergeWaits(j.Private.Waits, waits))
 	}
 	if err := parent.label(sub.Labels); err != nil {
 		return nil, false, err
 	}
 	return s.insert(ctx, parent, subjobs, plan.algorithm)
+}
+
+// SubmitPipeline queues all rows or none, as SubmitBatch does.
+func (s *Jobs) SubmitPipeline(ctx context.Context, by Caller, sub Pipeline) (rec Record, created bool, err error) {
+	sent := sentHash("batch", sub.Body)
+	rec, err = s.sentBefore(ctx, by, sub.Name, sent)
+	if err != nil || rec != nil {
+		return rec, false, err
+	}
+	p := &pipeline{plan: &plan{core: s.core, by: by, faults: slices.Clone(sub.Faults)}, sub: sub}
+	err = p.check(ctx)
+	if err == nil {
+		err = fault.List(p.faults...)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	parent, rows, definitions := p.jobs()
+	parent.Private.Sent = sent
+	if err := parent.label(sub.Labels); err != nil {
+		return nil, false, err
+	}
+	return s.insert(ctx, parent, rows, definitions...)
 }
 
 // rowNames returns the names of the rows and records what is wrong with them.
@@ -111,16 +136,27 @@ func (p *plan) numberedNames(sub BatchSubmission) []string {
 	return names
 }
 
-// batch makes the parent and its subjobs. The parent has the lowest ID, and the
-// IDs of the rows rise in row order.
+// identify gives a batch and its rows their IDs, which rise in this order, so that rows
+// can refer to one another.
+func (p *plan) identify(names []string) {
+	p.siblings = make(map[string]JobID, len(names))
+	p.newIDs = []JobID{p.newJobID()}
+	for _, name := range names {
+		id := p.newJobID()
+		p.siblings[name], p.newIDs = id, append(p.newIDs, id)
+	}
+}
+
+// batch makes the parent and its subjobs.
 func (p *plan) batch(name string, names []string, rows []row) (*Job, []*Job) {
-	parent := p.job(name, row{executor: commonExecutor(rows), maxRuntime: p.maxRuntime})
+	parent := p.job(p.newIDs[0], name, row{executor: commonExecutor(rows), maxRuntime: p.maxRuntime})
 	parent.Counts = &Counts{Queued: len(rows)}
 	parent.Private.Retries = 0
 	meanings := make([]json.RawMessage, 0, 2*len(rows))
 	subjobs := make([]*Job, len(rows))
 	for i, r := range rows {
-		j := p.job(names[i], r)
+		j := p.job(p.newIDs[i+1], names[i], r)
+		j.Private.Waits = r.waits
 		j.Batch = name
 		j.Private.Batch = parent.ID
 		j.Private.Row = i
@@ -152,6 +188,15 @@ func Varying(jobs iter.Seq2[*Job, error]) ([]string, error) {
 			}
 		}
 	})
+}
+
+// rowWaits returns the jobs whose results each row reads.
+func rowWaits(rows []row) [][]Dependency {
+	waits := make([][]Dependency, len(rows))
+	for i, r := range rows {
+		waits[i] = r.waits
+	}
+	return waits
 }
 
 // commonExecutor names the executor of all rows, "" if they differ.

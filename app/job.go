@@ -157,11 +157,11 @@ type Input struct {
 	Job      string `json:"job,omitempty"`    // whose result it is
 	Path     string `json:"path,omitempty"`   // within that result
 	Filename string `json:"filename"`
-	SHA256   string `json:"sha256"`
+	SHA256   string `json:"sha256,omitempty"` // "" until the job has finished whose result it is
 }
 
 // Reference locates the bytes of an input: a generation of an upload, or a file
-// in the result of a completed job.
+// in the result of a job.
 type Reference struct {
 	Setting    string   `json:"setting"`
 	Upload     UploadID `json:"upload,omitempty"`
@@ -169,6 +169,7 @@ type Reference struct {
 	Job        JobID    `json:"job,omitempty"`
 	Path       string   `json:"path,omitempty"`
 	Size       int64    `json:"size"`
+	Pending    bool     `json:"pending,omitempty"` // the job had not finished; Path and Size are still to be found
 }
 
 // Dependency is a job that another one waits for.
@@ -263,6 +264,7 @@ const (
 	FailedCannotStart FailureCode = "CANNOT_START"
 	FailedLost        FailureCode = "LOST"
 	FailedDependency  FailureCode = "DEPENDENCY_FAILED"
+	FailedInvalid     FailureCode = "INPUT_INVALID" // a file that another job has made
 )
 
 // Counts is how many subjobs of a batch have each status.

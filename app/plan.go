@@ -33,7 +33,9 @@ type plan struct {
 	unready    map[string]string // executors that can't run it, and why; others may
 	priority   int
 	maxRuntime int64
-	asksTime   bool // it gives maxRuntime
+	asksTime   bool             // it gives maxRuntime
+	newIDs     []JobID          // of a batch and its rows
+	siblings   map[string]JobID // of the rows, by name
 	faults     []fault.Field
 }
 
@@ -54,12 +56,12 @@ func planJob(ctx context.Context, c *core, by Caller, sub Submission) (*Job, *al
 	if err != nil || len(plan.faults) > 0 {
 		return nil, nil, plan.faults, err
 	}
-	job := plan.job(sub.Name, rows[0])
+	job := plan.job(plan.newJobID(), sub.Name, rows[0])
 	if err := job.label(sub.Labels); err != nil {
 		return nil, nil, nil, err
 	}
 	job.After, job.AfterAny = sub.After.Names, sub.After.Any
-	job.setWaits(waits)
+	job.setWaits(mergeWaits(rows[0].waits, waits))
 	job.Private.Meaning = meaningHash("job", plan.algorithm, rows[0].normalized)
 	return job, plan.algorithm, nil, nil
 }
@@ -141,6 +143,7 @@ type row struct {
 	limitOf    string // whose limit that is; "": the algorithm's, or as asked
 	inputs     []Input
 	references []Reference
+	waits      []Dependency  // for the jobs whose results are read
 	faults     []fault.Field // paths begin below the settings
 }
 
@@ -236,7 +239,7 @@ func (p *plan) judgeable(r row) bool {
 	}
 	for _, f := range p.algorithm.Parameters.Files() {
 		given := r.sent.Member(f.Name)
-		found := slices.ContainsFunc(r.references, func(ref Reference) bool { return ref.Setting == f.Name })
+		found := slices.ContainsFunc(r.references, func(ref Reference) bool { return ref.Setting == f.Name && !ref.Pending })
 		if given != nil && given.Kind != strictjson.Null && !found {
 			return false
 		}
@@ -275,10 +278,10 @@ func mergeFaults(schema, validator []fault.Field) []fault.Field {
 }
 
 // job makes the queued job of a row.
-func (p *plan) job(name string, r row) *Job {
+func (p *plan) job(id JobID, name string, r row) *Job {
 	now := unit.At(p.now())
 	return &Job{
-		ID:           p.newJobID(),
+		ID:           id,
 		Name:         name,
 		Type:         p.algorithm.Type,
 		Version:      p.algorithm.Version,

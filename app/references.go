@@ -50,6 +50,9 @@ func (p *plan) resolveRow(tx Tx, r *row, parameters []algorithm.Parameter) error
 		default:
 			r.inputs = append(r.inputs, input)
 			r.references = append(r.references, ref)
+			if ref.Pending {
+				r.waits = append(r.waits, Dependency{Job: ref.Job, Name: input.Job})
+			}
 		}
 	}
 	return nil
@@ -106,16 +109,30 @@ func findUpload(tx Tx, by Caller, ref string) (*Upload, error) {
 	return tx.UploadNamed(by.Organization, by.Email, ref[:i], ref[i+1:])
 }
 
+// pending refers to a file of a job that has not finished. Whether there is one is
+// found when it has.
+func pending(id JobID, name, path string) (Input, Reference, error) {
+	if !filepath.IsLocal(path) {
+		return Input{}, Reference{}, fault.Errorf(fault.Invalid, "name a file of job %q, as in job:%s/<path>", name, name)
+	}
+	return Input{Job: name, Path: path, Filename: filepath.Base(path)}, Reference{Job: id, Pending: true}, nil
+}
+
 func (p *plan) resolveResult(tx Tx, ref string) (Input, Reference, error) {
 	name, path, _ := strings.Cut(ref, "/")
+	if id, ok := p.siblings[name]; ok {
+		return pending(id, name, path)
+	}
 	j, err := tx.JobNamed(p.by.Organization, name)
 	switch {
 	case errors.Is(err, fault.NotFound):
 		return Input{}, Reference{}, fault.Errorf(fault.Invalid, "there is no job %q; a result is named job:<jobName>/<path>", name)
 	case err != nil:
 		return Input{}, Reference{}, err
-	case j.Status != Completed || j.IsBatch():
-		return Input{}, Reference{}, fault.Errorf(fault.Invalid, "job %q has no result to read; wait until it is COMPLETED (of a batch, name a row)", name)
+	case j.Status == Failed || j.IsBatch():
+		return Input{}, Reference{}, fault.Errorf(fault.Invalid, "job %q has no result to read; retry it if it has FAILED, and of a batch name a row", name)
+	case j.Status != Completed:
+		return pending(j.ID, name, path)
 	}
 	manifest, err := p.blobs.Manifest(j.ID)
 	if err != nil {

@@ -92,7 +92,7 @@ func (s *Jobs) sentBefore(ctx context.Context, by Caller, name, sent string) (re
 }
 
 // insert queues a job with its subjobs, unless the name is taken.
-func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, a *algorithm.File) (rec Record, created bool, err error) {
+func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, definitions ...*algorithm.File) (rec Record, created bool, err error) {
 	all := make([]EncodedJob, 1+len(subjobs))
 	for i, j := range append([]*Job{job}, subjobs...) {
 		if all[i], err = j.Encoded(); err != nil {
@@ -121,7 +121,7 @@ func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, a *algorith
 		if err := dependenciesRemain(tx, all); err != nil {
 			return err
 		}
-		if err := putNew(tx, all, a); err != nil {
+		if err := putNew(tx, all, definitions); err != nil {
 			return err
 		}
 		if _, err := s.settle(tx); err != nil {
@@ -141,14 +141,16 @@ func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, a *algorith
 }
 
 // putNew stores a job followed by its subjobs.
-func putNew(tx Tx, all []EncodedJob, a *algorithm.File) error {
-	switch _, err := tx.Definition(a.Digest); {
-	case errors.Is(err, fault.NotFound):
-		if err := tx.PutDefinition(a.Digest, a.Source); err != nil {
+func putNew(tx Tx, all []EncodedJob, definitions []*algorithm.File) error {
+	for _, a := range definitions {
+		switch _, err := tx.Definition(a.Digest); {
+		case errors.Is(err, fault.NotFound):
+			if err := tx.PutDefinition(a.Digest, a.Source); err != nil {
+				return err
+			}
+		case err != nil:
 			return err
 		}
-	case err != nil:
-		return err
 	}
 	for i, e := range all {
 		if i > 0 { // the job itself was looked for before

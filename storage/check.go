@@ -77,7 +77,8 @@ func checkNames(t *kv.Tx, found *kv.Findings) {
 // batch is a batch with the counts of its rows.
 type batch struct {
 	parent *app.Job
-	row    *app.Job // any one: they share organization, user and type
+	row    *app.Job // any one: they share organization and user
+	types  bool     // the rows have several types
 	counts app.Counts
 }
 
@@ -135,8 +136,9 @@ func (b *batch) add(j *app.Job, found *kv.Findings) {
 		b.row = j
 	}
 	if !sameOrigin(b.row, j) {
-		found.Addf("subjob %s differs from %s in organization, user or type", j.ID, b.row.ID)
+		found.Addf("subjob %s differs from %s in organization or user", j.ID, b.row.ID)
 	}
+	b.types = b.types || j.Type != b.row.Type
 }
 
 func (b *batch) check(id app.JobID, found *kv.Findings) {
@@ -146,12 +148,14 @@ func (b *batch) check(id app.JobID, found *kv.Findings) {
 	case *b.parent.Counts != b.counts:
 		found.Derivef("batch %s counts %+v, its subjobs are %+v", id, *b.parent.Counts, b.counts)
 	case b.row != nil && !sameOrigin(b.parent, b.row):
-		found.Addf("subjob %s differs from its batch in organization, user or type", b.row.ID)
+		found.Addf("subjob %s differs from its batch in organization or user", b.row.ID)
+	case b.parent.Type != "" && b.row != nil && (b.types || b.parent.Type != b.row.Type):
+		found.Addf("a subjob of batch %s differs from it in type", id)
 	}
 }
 
 func sameOrigin(a, b *app.Job) bool {
-	return a.Organization == b.Organization && a.Email == b.Email && a.Type == b.Type
+	return a.Organization == b.Organization && a.Email == b.Email
 }
 
 // checkDependants finds jobs that would wait for ever: nobody tells them what has become

@@ -40,6 +40,46 @@ func TestPipelineOverHTTP(t *testing.T) {
 	same(t, "after the retry", s.want(200, "GET", "/jobs/more-1", "").fields(t)["statusReason"], `waiting for job "prep" and 1 more`)
 }
 
+func TestPipelineInOneRequest(t *testing.T) {
+	s := start(t)
+	const body = `{"batchName":"p","priority":-1,"tags":{"kind":"study"},"jobs":[
+		{"jobName":"report","type":"echo","settings":{"structure":"job:run/a.pdb"},"after":["prep","run"]},
+		{"jobName":"prep","type":"echo","settings":{}},
+		{"jobName":"run","type":"echo","settings":{},"after":["prep"],"priority":-2,"maxRuntimeSeconds":60,"afterAny":false}]}`
+	p := s.want(200, "POST", "/submit-batch", body).fields(t)
+	same(t, "created", p["created"], true)
+	same(t, "created again", s.want(200, "POST", "/submit-batch", body).fields(t)["created"], false)
+	report := s.want(200, "GET", "/jobs/report", "").fields(t)
+	same(t, "report", report["statusReason"], `waiting for job "run" and 1 more`)
+	same(t, "its input", fmt.Sprint(report["inputs"]), "[map[filename:a.pdb job:run path:a.pdb setting:structure]]")
+	s.run("prep", map[string]string{"out.txt": "text"})
+	s.run("run", map[string]string{"a.pdb": "ATOM"})
+	s.run("report", map[string]string{"out.txt": "text"})
+	same(t, "the batch", s.want(200, "GET", "/jobs/p?wait=0s", "").fields(t)["status"], "COMPLETED")
+	same(t, "its tags", fmt.Sprint(s.want(200, "GET", "/jobs?tag=kind:study&includeSubjobs=true", "").fields(t)["jobs"] != nil), "true")
+	s.want(200, "GET", "/jobs/summary", "")
+}
+
+func TestFaultsOfAPipeline(t *testing.T) {
+	s := start(t)
+	for _, tt := range []struct {
+		members string
+		faults  []string
+	}{
+		{`"jobs":[{"type":"echo","settings":{}},{"settings":[]},7]`, []string{"body.jobs.2 type", "body.jobs.1.type missing", "body.jobs.1.settings type"}},
+		{
+			`"type":"echo","settings":[{}],"jobNames":["a"],"version":"1","jobs":[{"type":"echo","settings":{}}]`,
+			[]string{"body.type value", "body.version value", "body.settings value", "body.jobNames value"},
+		},
+		{`"jobs":[{"type":"echo","settings":{},"aftr":["x"],"after":[1]}]`, []string{"body.jobs.0.after.0 type", "body.jobs.0.aftr unknown"}},
+		{`"jobs":[]`, []string{"body.jobs value"}},
+		{`"jobs":{}`, []string{"body.jobs type"}},
+		{`"jobs":null`, []string{"body.type missing", "body.settings missing"}},
+	} {
+		same(t, tt.members, s.want(422, "POST", "/submit-batch", `{"batchName":"p",`+tt.members+`}`).faults(t), tt.faults)
+	}
+}
+
 func TestFaultsOfAfter(t *testing.T) {
 	s := start(t)
 	s.submit("a")

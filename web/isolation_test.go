@@ -56,13 +56,18 @@ var inputsThatName = map[string]meaning{
 
 	"body after":    toFollow,
 	"body fileName": aPath,
+
+	"body jobs.after":    toFollow,
+	"body jobs.settings": references,
+
 	"body jobName":  aJob,
 	"body settings": references,
 
-	"POST /submit-batch body batchName": newName,
-	"POST /submit-batch body jobNames":  newName,
-	"POST /submit-job body jobName":     newName,
-	"POST /validate-job body jobName":   newName,
+	"POST /submit-batch body batchName":    newName,
+	"POST /submit-batch body jobNames":     newName,
+	"POST /submit-batch body jobs.jobName": newName,
+	"POST /submit-job body jobName":        newName,
+	"POST /validate-job body jobName":      newName,
 }
 
 // inputsThatDoNot are all others, each with a value for which other code runs than
@@ -91,16 +96,21 @@ var inputsThatDoNot = map[string]any{
 	"query wait":           "1s",
 
 	"body afterAny":                        true,
-	"body cascade":                         false,
 	"GET /jobs/{jobName}/table query sort": "metric:rg_nm",
-
-	"body maxRuntimeSeconds": 60,
-	"body note":              "a note",
-	"body partial":           true,
-	"body priority":          -1,
-	"body reason":            "a reason",
-	"body size":              4,
-	"body tags":              map[string]any{"round": "1"},
+	"body cascade":                         false,
+	"body jobs":                            "one that is echo",
+	"body jobs.afterAny":                   true,
+	"body jobs.maxRuntimeSeconds":          60,
+	"body jobs.priority":                   -1,
+	"body jobs.type":                       "echo",
+	"body jobs.version":                    "1",
+	"body maxRuntimeSeconds":               60,
+	"body note":                            "a note",
+	"body partial":                         true,
+	"body priority":                        -1,
+	"body reason":                          "a reason",
+	"body size":                            4,
+	"body tags":                            map[string]any{"round": "1"},
 }
 
 // TestNothingOfAnotherOrganizationIsFound fills every parameter and member that
@@ -257,10 +267,27 @@ func (w world) send(s *service, op contract.Operation, inputs []contract.Input, 
 		case newName:
 			v = fmt.Sprint("new-", value)
 		}
+		needed, member := i.Required, ""
+		if op.Path == "/submit-batch" && i.In == "body" { // it has settings of one type, or jobs
+			var ofJobs bool
+			_, asksJobs := strings.CutPrefix(in.Name, "jobs.")
+			member, ofJobs = strings.CutPrefix(i.Name, "jobs.")
+			needed = i.Name == "batchName" || !asksJobs && (i.Name == "type" || i.Name == "settings")
+			if !ofJobs {
+				member = ""
+			}
+		}
 		switch chosen := slices.Contains(options, i.In+" "+i.Name); {
 		case i == in:
 			v = value
-		case !i.Required && !chosen:
+		case !needed && !chosen:
+			continue
+		}
+		if i.Name == "jobs" {
+			member, v = "type", "echo"
+		}
+		if member != "" {
+			setOfJob(body, member, v)
 			continue
 		}
 		if list := op.Path == "/submit-batch"; list && (i.Name == "settings" || i.Name == "jobNames") {
@@ -293,6 +320,14 @@ func (w world) send(s *service, op contract.Operation, inputs []contract.Input, 
 		s.t.Errorf("%s %s %s: %d %s", op.Method, path, text, a.status, a.body)
 	}
 	return a.without(value)
+}
+
+// setOfJob sets a member of the only one of a batch's jobs.
+func setOfJob(body map[string]any, member string, value any) {
+	if body["jobs"] == nil {
+		body["jobs"] = []any{map[string]any{"type": "echo", "settings": map[string]any{}}}
+	}
+	body["jobs"].([]any)[0].(map[string]any)[member] = value
 }
 
 // volatile matches what differs between two answers to the same request.

@@ -43,7 +43,7 @@ func TestUnresolvableFileReferencesAreFaults(t *testing.T) {
 	u.batch("batch", "words", "{}")
 	for _, ref := range []string{
 		"", "nothing", "inputs/nothing.txt", "bobs.txt", "inputs/bobs.txt", "01AAAAAAAAAAAAAAAAAAAAAAAA", pending.FileID, "inputs/pending.txt",
-		"inputs/wrong.pdb", "job:none/a.txt", "job:queued/a.txt", "job:batch/a.txt", "job:", "job:queued", "/etc/passwd", "../inputs/in.txt", "job:queued/../../x",
+		"inputs/wrong.pdb", "job:none/a.txt", "job:batch/a.txt", "job:", "job:queued", "/etc/passwd", "../inputs/in.txt", "job:queued/../../x",
 	} {
 		u.do("POST", "/submit-job", jobBody("j", script("true", fmt.Sprintf(`,"input":%q`, ref)))).detail("body.settings.input")
 		u.do("POST", "/submit-batch", batchBody("b", "shell", script("true"), script("true", fmt.Sprintf(`,"input":%q`, ref)))).detail("body.settings.1.input")

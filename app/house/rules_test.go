@@ -3,7 +3,7 @@ package house
 // leaves may be imported by everybody. Each imports only those before it.
 var leaves = []string{
 	"app/unit", "app/nearest", "app/cursor", "app/protocol", "app/durable", "app/oneline", "app/digest", "app/sortid", "app/events",
-	"app/fault", "app/naming", "app/apikey", "app/strictjson", "app/placement", "app/tomltree", "app/audit", "app/eta",
+	"app/fault", "app/naming", "app/apikey", "app/strictjson", "app/placement", "app/tomltree", "app/audit", "app/eta", "app/circle",
 }
 
 // rules say what else a package may import, and which have bounds of their own.
@@ -23,6 +23,7 @@ var rules = map[string]rule{
 	"app/strictjson": {},
 	"app/placement":  {},
 	"app/tomltree":   {others: []string{"pelletier/go-toml"}},
+	"app/circle":     {},
 	"app/eta":        {},
 	"app/audit":      {others: []string{"rs/zerolog"}},
 
@@ -37,7 +38,7 @@ var rules = map[string]rule{
 	"app/algorithms":          {own: []string{"app/algorithm"}},
 	"app/routing":             {own: []string{"app/algorithm"}},
 
-	"app":           {own: []string{"app/algorithm", "app/algorithm/validator", "app/routing"}, loop: 8, files: 32, lines: 4750},
+	"app":           {own: []string{"app/algorithm", "app/algorithm/validator", "app/routing"}, loop: 8, files: 34, lines: 5250},
 	"app/access":    {own: []string{"app"}},
 	"app/listing":   {own: []string{"app", "app/algorithm"}},
 	"app/output":    {own: []string{"app", "app/algorithm/results", "app/task"}, others: []string{"golang.org/x/sys"}},

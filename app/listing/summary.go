@@ -98,7 +98,9 @@ func (s *Summary) addListed(tx app.Tx, f app.JobFilter) error {
 func (s *Summary) add(share app.JobShare) {
 	s.Count.Jobs += share.Jobs
 	*s.Statuses.Of(share.Status) += share.Jobs
-	addTo(s.Types, share.Type, share)
+	if share.Type != "" { // a pipeline may have several
+		addTo(s.Types, share.Type, share)
+	}
 	addTo(s.Users, share.Email, share)
 }
 

@@ -126,6 +126,11 @@ func said(err error) string {
 // It holds the task's lock meanwhile, so that a task which an earlier runner
 // may just have started can't begin halfway.
 func (a *attempt) makeDir(ctx context.Context) error {
+	if failure, err := a.jobs.ResolveInputs(ctx, a.job); failure != nil {
+		return &refused{failure: *failure}
+	} else if err != nil {
+		return err
+	}
 	program := a.options.Program
 	if a.remote != nil {
 		var err error

@@ -79,9 +79,10 @@ type Reader struct {
 
 	c        *gin.Context
 	query    url.Values
-	known    []string // query parameters that were asked for
-	repeated []string // those of them that may be sent several times
-	body     *Object  // nil until asked for
+	known    []string  // query parameters that were asked for
+	repeated []string  // those of them that may be sent several times
+	body     *Object   // nil until asked for
+	objects  []*Object // of the body, itself included
 	faults   []fault.Field
 	err      error // why the body could not be read; replaces the faults
 }
@@ -131,12 +132,14 @@ func (r *Reader) checkUnknown() {
 			r.Fault("value", loc, "send this parameter once")
 		}
 	}
-	if r.body == nil || r.body.value == nil {
-		return
-	}
-	for _, m := range r.body.value.Members {
-		if !slices.Contains(r.body.known, m.Name) {
-			r.body.Fault("unknown", m.Name, "there is no member %q here; %s", redact.Clip(m.Name), suggest(m.Name, r.body.known))
+	for _, o := range r.objects {
+		if o.value == nil {
+			continue
+		}
+		for _, m := range o.value.Members {
+			if !slices.Contains(o.known, m.Name) {
+				o.Fault("unknown", m.Name, "there is no member %q here; %s", redact.Clip(m.Name), suggest(m.Name, o.known))
+			}
 		}
 	}
 }

@@ -1,16 +1,19 @@
 package decode
 
 import (
+	"slices"
+
 	"molrun/app/strictjson"
 )
 
 // MaxExact is the largest integer that every JSON reader keeps exactly.
 const MaxExact = 1 << 53
 
-// Object reads the members of a body. If the body is absent or could not be
-// read, members are zero values without further faults.
+// Object reads the members of a body, or of an object in it. If that is absent or
+// could not be read, members are zero values without further faults.
 type Object struct {
 	r     *Reader
+	at    []any             // its path
 	value *strictjson.Value // nil: nothing to read
 	known []string
 }
@@ -26,7 +29,8 @@ const (
 
 // Object returns the body, which is a JSON object.
 func (r *Reader) Object(n Need) *Object {
-	r.body = &Object{r: r}
+	r.body = &Object{r: r, at: []any{"body"}}
+	r.objects = append(r.objects, r.body)
 	data, err := r.readBody()
 	if err != nil {
 		r.fail(err)
@@ -79,7 +83,31 @@ func (o *Object) Member(name string, kind strictjson.Kind, n Need) *strictjson.V
 
 // Fault records a fault of a member.
 func (o *Object) Fault(kind, name, format string, args ...any) {
-	o.r.Fault(kind, []any{"body", name}, format, args...)
+	o.r.Fault(kind, o.path(name), format, args...)
+}
+
+// path returns the path of a part of the object.
+func (o *Object) path(to ...any) []any { return slices.Concat(o.at, to) }
+
+// Has reports whether an optional member is given.
+func (o *Object) Has(name string) bool {
+	if o.value == nil {
+		return false
+	}
+	v := o.value.Member(name)
+	return v != nil && v.Kind != strictjson.Null
+}
+
+// Objects returns the elements of an array of objects. One that is no object is a fault,
+// and has no members.
+func (o *Object) Objects(name string) []*Object {
+	items := o.Items(name, strictjson.Object, Optional)
+	objects := make([]*Object, len(items))
+	for i, item := range items {
+		objects[i] = &Object{r: o.r, at: o.path(name, i), value: item}
+	}
+	o.r.objects = append(o.r.objects, objects...)
+	return objects
 }
 
 // Text returns a string, which may not be empty.
@@ -130,7 +158,7 @@ func (o *Object) Items(name string, kind strictjson.Kind, n Need) []*strictjson.
 		if item.Kind == kind {
 			items[i] = item
 		} else if i < maxItemFaults {
-			o.r.Fault("type", []any{"body", name, i}, "use %v, not %v", kind, item.Kind)
+			o.r.Fault("type", o.path(name, i), "use %v, not %v", kind, item.Kind)
 		}
 	}
 	return items
@@ -169,7 +197,7 @@ func (o *Object) Pairs(name string) map[string]*string {
 		case m.Value.Kind == strictjson.Null:
 			pairs[m.Name] = nil
 		case i < maxItemFaults:
-			o.r.Fault("type", []any{"body", name, m.Name}, "use %v, not %v", strictjson.String, m.Value.Kind)
+			o.r.Fault("type", o.path(name, m.Name), "use %v, not %v", strictjson.String, m.Value.Kind)
 		}
 	}
 	return pairs

@@ -1,0 +1,258 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"molrun/app/algorithm"
+	"molrun/app/circle"
+	"molrun/app/fault"
+	"molrun/app/naming"
+	"molrun/app/strictjson"
+	"molrun/app/unit"
+)
+
+// Pipeline asks for a batch whose rows are Jobs: they may have several types and wait for
+// one another. The Priority, MaxRuntime and After of the batch are those of rows that
+// give none.
+type Pipeline struct {
+	BatchSubmission // without Type, Version, Rows and RowNames
+	Jobs            []PipelineJob
+}
+
+// PipelineJob is a row of a pipeline.
+type PipelineJob struct {
+	Name       string // "" is <batchName>-<n>
+	Type       string // "" where it is among Faults
+	Version    string
+	Settings   *strictjson.Value // nil where it is among Faults
+	Priority   *int64
+	MaxRuntime int64
+	After      *After
+}
+
+// maxPipelineWaits bounds how many jobs all rows of a pipeline wait for.
+const maxPipelineWaits = 50_000
+
+// pipeline checks a pipeline. Its own plan is about no algorithm.
+type pipeline struct {
+	*plan
+	sub   Pipeline
+	names []string
+	rows  []row
+	plans []*plan // of each row's algorithm; nil where it has a fault
+	waits [][]Dependency
+}
+
+func (p *pipeline) check(ctx context.Context) error {
+	p.checkName(p.sub.Name, "batchName")
+	p.checkLabels(p.sub.Labels)
+	if n := len(p.sub.Jobs); n == 0 || n > MaxBatchRows {
+		if !p.faulty("jobs") {
+			p.fault("value", fmt.Sprintf("give 1 to %d jobs, not %d", MaxBatchRows, n), "jobs")
+		}
+		return nil
+	}
+	common, err := p.dependencies(ctx, p.sub.After, p.sub.Name, "after")
+	if err != nil {
+		return err
+	}
+	p.name()
+	p.identify(p.names)
+	if err := p.planRows(ctx); err != nil {
+		return err
+	}
+	if err := p.order(ctx, common); err != nil {
+		return err
+	}
+	if len(p.faults) == 0 {
+		p.checkCircle(p.names, p.waits, "jobs")
+	}
+	return nil
+}
+
+// name names the rows and records what is wrong with their names.
+func (p *pipeline) name() {
+	p.names = make([]string, len(p.sub.Jobs))
+	seen := map[string]int{}
+	for i, j := range p.sub.Jobs {
+		name := cmp.Or(j.Name, p.sub.Name+"-"+strconv.Itoa(i+1))
+		first, taken := seen[name]
+		switch msg := naming.Check(name); {
+		case msg != "" && (j.Name != "" || !p.faulty("batchName")):
+			p.fault("value", msg, "jobs", i, "jobName")
+		case name == p.sub.Name:
+			p.fault("taken", "use a name other than the batch's own", "jobs", i, "jobName")
+		case taken:
+			p.fault("taken", fmt.Sprintf("%q is the name of job %d already", name, first), "jobs", i, "jobName")
+		default:
+			seen[name] = i
+		}
+		p.names[i] = name
+	}
+}
+
+// alike is what rows have in common that one plan checks.
+type alike struct {
+	typ, version string
+	priority     int
+	maxRuntime   int64
+}
+
+// planRows checks the rows' settings, those that are alike together: a validator is
+// asked about all of them at once.
+func (p *pipeline) planRows(ctx context.Context) error {
+	p.rows, p.plans = make([]row, len(p.names)), make([]*plan, len(p.names))
+	groups, order := map[alike][]int{}, []alike{}
+	for i, j := range p.sub.Jobs {
+		if j.Type == "" {
+			continue // told while decoding
+		}
+		a := alike{j.Type, j.Version, p.sub.Priority, cmp.Or(j.MaxRuntime, p.sub.MaxRuntime)}
+		if j.Priority != nil {
+			a.priority = int(*j.Priority)
+		}
+		if groups[a] == nil {
+			order = append(order, a)
+		}
+		groups[a] = append(groups[a], i)
+	}
+	for _, a := range order {
+		if err := p.planGroup(ctx, a, groups[a]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pipeline) planGroup(ctx context.Context, a alike, group []int) error {
+	plan := newPlan(p.core, p.by, a.typ, a.version, a.priority, a.maxRuntime, nil)
+	plan.siblings = p.siblings
+	common := len(plan.faults)
+	for _, i := range group {
+		for _, f := range plan.faults {
+			p.addBelow([]any{"body", "jobs", i}, []fault.Field{{Loc: f.Loc[1:], Msg: f.Msg, Type: f.Type}})
+		}
+	}
+	if plan.algorithm == nil {
+		return nil
+	}
+	settings := make([]*strictjson.Value, len(group))
+	for k, i := range group {
+		settings[k] = p.sub.Jobs[i].Settings
+	}
+	rows, err := plan.rows(ctx, settings, func(k int) []any { return []any{"body", "jobs", group[k], "settings"} })
+	if err != nil {
+		return err
+	}
+	p.addBelow(nil, plan.faults[common:])
+	for k, r := range rows {
+		p.rows[group[k]], p.plans[group[k]] = r, plan
+	}
+	return nil
+}
+
+// order finds what each row waits for; rows that name nothing wait for common.
+func (p *pipeline) order(ctx context.Context, common []Dependency) (err error) {
+	p.waits = make([][]Dependency, len(p.names))
+	total := 0
+	for i, j := range p.sub.Jobs {
+		waits := common
+		if j.After != nil {
+			if waits, err = p.dependencies(ctx, *j.After, p.names[i], "jobs", i, "after"); err != nil {
+				return err
+			}
+		}
+		p.waits[i] = mergeWaits(p.rows[i].waits, waits)
+		total += len(p.waits[i])
+	}
+	if total > maxPipelineWaits {
+		p.fault("value", fmt.Sprintf("all jobs together may wait for at most %d, not %d; let many wait for one job that waits for many", maxPipelineWaits, total), "jobs")
+	}
+	return nil
+}
+
+// checkCircle records rows that wait for one another.
+func (p *plan) checkCircle(names []string, waits [][]Dependency, member string) {
+	number := make(map[JobID]int, len(names))
+	for i := range names {
+		number[p.newIDs[i+1]] = i
+	}
+	found := circle.Of(len(waits), func(i int) (next []int) {
+		for _, w := range waits[i] {
+			if to, ok := number[w.Job]; ok {
+				next = append(next, to)
+			}
+		}
+		return next
+	})
+	if found == nil {
+		return
+	}
+	var text []string
+	for _, i := range found[:min(len(found), maxCircleShown)] {
+		text = append(text, strconv.Quote(names[i]))
+	}
+	if len(found) > maxCircleShown {
+		text = append(text, "…")
+	}
+	text = append(text, strconv.Quote(names[found[0]]))
+	p.fault("value", "these jobs wait for one another, so that none could start: "+strings.Join(text, ", for ")+"; let one of them wait for none of the others", member, found[0])
+}
+
+// maxCircleShown bounds how many jobs a fault names.
+const maxCircleShown = 10
+
+// jobs makes the parent and its rows.
+func (p *pipeline) jobs() (parent *Job, rows []*Job, definitions []*algorithm.File) {
+	now := unit.At(p.now())
+	parent = &Job{
+		ID: p.newIDs[0], Name: p.sub.Name, Status: Queued, After: p.sub.After.Names, AfterAny: p.sub.After.Any,
+		Organization: p.by.Organization, Email: p.by.Email, Priority: p.sub.Priority, CreatedAt: now,
+		Executor: commonExecutor(p.rows), Counts: &Counts{Queued: len(p.rows)},
+		Private: Private{QueuedAt: now},
+	}
+	if first := p.plans[0].algorithm; !slices.ContainsFunc(p.plans, func(other *plan) bool { return other.algorithm != first }) {
+		parent.Type, parent.Version, parent.Private.Definition = first.Type, first.Version, first.Digest
+	}
+	meaning := [][]byte{[]byte(hashVersion), []byte("pipeline")}
+	for i, plan := range p.plans {
+		j := p.row(parent, i)
+		rows = append(rows, j)
+		meaning = append(meaning, j.meaningInPipeline())
+		if !slices.Contains(definitions, plan.algorithm) {
+			definitions = append(definitions, plan.algorithm)
+		}
+	}
+	parent.Private.Meaning = hash(meaning...)
+	return parent, rows, definitions
+}
+
+func (p *pipeline) row(parent *Job, i int) *Job {
+	plan, after := p.plans[i], p.sub.After
+	if own := p.sub.Jobs[i].After; own != nil {
+		after = *own
+	}
+	j := plan.job(p.newIDs[i+1], p.names[i], p.rows[i])
+	j.After, j.AfterAny = after.Names, after.Any
+	j.setWaits(p.waits[i])
+	j.Batch, j.Private.Batch, j.Private.Row = parent.Name, parent.ID, i
+	j.Private.Meaning = meaningHash("row", plan.algorithm, j.Private.Normalized)
+	return j
+}
+
+// meaningInPipeline returns a row's part of what a pipeline does.
+func (j *Job) meaningInPipeline() []byte {
+	limit := int64(0)
+	if j.Private.AsksTime {
+		limit = j.MaxRuntime
+	}
+	after := slices.Sorted(slices.Values(j.After))
+	text, _ := json.Marshal([]any{j.Name, j.Private.Meaning, j.Priority, limit, after, j.AfterAny && len(after) > 0}) // can't fail
+	return text
+}

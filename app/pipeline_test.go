@@ -1,0 +1,374 @@
+package app_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"molrun/app"
+	"molrun/app/fault"
+)
+
+// pipelineOf returns a pipeline as package web makes it from the jobs of a body.
+func pipelineOf(t *testing.T, name string, jobs ...app.PipelineJob) app.Pipeline {
+	t.Helper()
+	var p app.Pipeline
+	for i := range jobs {
+		if jobs[i].Settings == nil {
+			jobs[i].Settings = parseJSON(t, `{}`)
+		}
+	}
+	p.Name, p.Jobs = name, jobs
+	p.Body = parseJSON(t, fmt.Sprintf(`{"batchName":%q,"jobs":%d}`, name, bodies.Add(1)))
+	return p
+}
+
+// pipelineStep is an echo job of a pipeline.
+func pipelineStep(name string, after ...string) app.PipelineJob {
+	return app.PipelineJob{Name: name, Type: "echo", After: &app.After{Names: after}}
+}
+
+func (s *site) submitPipeline(name string, jobs ...app.PipelineJob) shownJob {
+	s.t.Helper()
+	rec, created, err := s.Jobs.SubmitPipeline(s.t.Context(), ann, pipelineOf(s.t, name, jobs...))
+	must(s.t, err)
+	if !created {
+		s.t.Fatalf("pipeline %q existed already", name)
+	}
+	return decode(s.t, rec)
+}
+
+func TestPipelineRunsInItsOrder(t *testing.T) {
+	s := newSite(t, greedyFile)
+	p := s.submitPipeline("p",
+		pipelineStep("report", "run-1", "run-2"), // names jobs further down
+		pipelineStep("run-1", "prep"),
+		app.PipelineJob{Name: "run-2", Type: "greedy", After: &app.After{Names: []string{"prep"}}, MaxRuntime: 60},
+		pipelineStep("prep"),
+	)
+	if p.Type != "" || p.Version != "" || p.Counts.Queued != 4 || p.Executor != "local" {
+		t.Errorf("the batch is %+v", p.Job)
+	}
+	wantSame(t, "the queue", s.queued(), []string{"prep"})
+	s.run(s.job(ann, "prep").ID, success())
+	wantSame(t, "the queue", s.queued(), []string{"run-1", "run-2"})
+	if j := s.job(ann, "run-2"); j.Type != "greedy" || j.MaxRuntime != 60 || j.Batch != "p" {
+		t.Errorf("a row is %+v", j.Job)
+	}
+	s.run(s.job(ann, "run-1").ID, failure())
+	s.run(s.job(ann, "run-2").ID, success())
+	s.wantStandings("a row failed", map[string]string{"report": "FAILED DEPENDENCY_FAILED", "p": "FAILED 2 of 4 subjobs failed"})
+	_, err := s.Jobs.Retry(t.Context(), ann, "p")
+	must(t, err)
+	s.run(s.job(ann, "run-1").ID, success())
+	s.run(s.job(ann, "report").ID, success())
+	s.wantStandings("in the end", map[string]string{"p": "COMPLETED"})
+}
+
+func TestPipelineOfOneTypeHasIt(t *testing.T) {
+	s := newSite(t)
+	if p := s.submitPipeline("p", pipelineStep("a"), pipelineStep("")); p.Type != "echo" || p.Version != "1" {
+		t.Errorf("the batch is %+v", p.Job)
+	}
+	s.job(ann, "p-2") // named by its number
+}
+
+func TestRowsWithoutAfterTakeThatOfTheBatch(t *testing.T) {
+	s := newSite(t)
+	s.submit(ann, "before", `{}`)
+	own := int64(-2)
+	p := pipelineOf(t, "p", app.PipelineJob{Name: "a", Type: "echo"}, pipelineStep("b"),
+		app.PipelineJob{Name: "c", Type: "echo", After: &app.After{Names: []string{"a"}, Any: true}, Priority: &own})
+	p.After, p.Priority, p.MaxRuntime = app.After{Names: []string{"before"}}, -1, 100
+	rec, _, err := s.Jobs.SubmitPipeline(t.Context(), ann, p)
+	must(t, err)
+	wantSame(t, "the batch", decode(t, rec).After, []string{"before"})
+	s.wantStandings("at first", map[string]string{"a": `QUEUED waiting for job "before"`, "b": "QUEUED", "c": `QUEUED waiting for job "a"`})
+	if a, c := s.job(ann, "a"), s.job(ann, "c"); a.Priority != -1 || c.Priority != -2 || a.MaxRuntime != 100 || !c.AfterAny {
+		t.Errorf("rows are %+v and %+v", a.Job, c.Job)
+	}
+}
+
+func TestFaultsOfAPipelineNameTheirJob(t *testing.T) {
+	s := newSite(t, greedyFile)
+	s.submit(ann, "there", `{}`)
+	bad := func(settings string) app.PipelineJob {
+		return app.PipelineJob{Type: "echo", Settings: parseJSON(t, settings)}
+	}
+	high := int64(5)
+	for _, tt := range []struct {
+		name string
+		jobs []app.PipelineJob
+		want []string
+	}{
+		{"types and settings", []app.PipelineJob{
+			{Type: "none"}, bad(`{"steps":0}`), {Type: "greedy", Settings: parseJSON(t, `{"cores":99}`)}, {Type: "none"}, bad(`{"steps":0}`),
+		}, []string{
+			"[body jobs 0 type]", "[body jobs 3 type]", "[body jobs 1 settings steps]", "[body jobs 4 settings steps]", "[body jobs 2 settings cores]",
+		}},
+		{
+			"names",
+			[]app.PipelineJob{pipelineStep("a/b"), pipelineStep("p"), pipelineStep("x"), pipelineStep("x")},
+			[]string{"[body jobs 0 jobName]", "[body jobs 1 jobName]", "[body jobs 3 jobName]"},
+		},
+		{
+			"what they wait for",
+			[]app.PipelineJob{pipelineStep("x", "none", "x", "there"), pipelineStep("y", "x", "x", "p")},
+			[]string{"[body jobs 0 after 0]", "[body jobs 0 after 1]", "[body jobs 1 after 1]", "[body jobs 1 after 2]"},
+		},
+		{
+			"other members",
+			[]app.PipelineJob{{Type: "echo", Priority: &high, Version: "2"}, {Type: "echo", MaxRuntime: 1 << 40}},
+			[]string{"[body jobs 0 version]", "[body jobs 0 priority]", "[body jobs 1 maxRuntimeSeconds]"},
+		},
+		{
+			"a circle",
+			[]app.PipelineJob{pipelineStep("a", "there"), pipelineStep("b", "c"), pipelineStep("c", "d"), pipelineStep("d", "b")},
+			[]string{"[body jobs 1]"},
+		},
+		{
+			"a circle of files",
+			[]app.PipelineJob{{Name: "a", Type: "echo", Settings: parseJSON(t, `{"input":"job:b/x.txt"}`)}, pipelineStep("b", "a")},
+			[]string{"[body jobs 0]"},
+		},
+		{
+			"files",
+			[]app.PipelineJob{bad(`{"input":"job:there"}`), bad(`{"input":"job:there/x.pdb"}`), bad(`{"input":"job:p-1/../x.txt"}`), bad(`{"input":"job:p/x.txt"}`)},
+			[]string{"[body jobs 0 settings input]", "[body jobs 1 settings input]", "[body jobs 2 settings input]", "[body jobs 3 settings input]"},
+		},
+		{"none", nil, []string{"[body jobs]"}},
+	} {
+		_, _, err := s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", tt.jobs...))
+		wantSame(t, tt.name, faultLocations(t, err), tt.want)
+	}
+	_, err := s.Jobs.Get(t.Context(), ann, "p", 0)
+	wantCode(t, "after faults", err, fault.NotFound)
+}
+
+func TestCircleIsSpelledOut(t *testing.T) {
+	s := newSite(t)
+	_, _, err := s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", pipelineStep("b", "c"), pipelineStep("c", "b")))
+	if err == nil || !strings.Contains(err.Error(), `"b", for "c", for "b"`) {
+		t.Errorf("%v, want it to name the circle", err)
+	}
+	var long []app.PipelineJob
+	for i := range 500 {
+		long = append(long, pipelineStep(fmt.Sprint("n", i), fmt.Sprint("n", (i+1)%500)))
+	}
+	_, _, err = s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", long...))
+	if err == nil || len(err.Error()) > 400 {
+		t.Errorf("%v, want it to be short", err)
+	}
+}
+
+func TestPipelineMayNotWaitForTooManyInAll(t *testing.T) {
+	s := newSite(t)
+	var names []string
+	var jobs []app.PipelineJob
+	for i := range app.MaxAfter {
+		names = append(names, fmt.Sprint("first-", i))
+		jobs = append(jobs, pipelineStep(names[i]))
+	}
+	for range 500 {
+		jobs = append(jobs, pipelineStep("", names...))
+	}
+	s.submitPipeline("most", slices.Clone(jobs)...)
+	for i := range jobs { // free names
+		if jobs[i].Name != "" {
+			jobs[i].Name += "x"
+		} else {
+			after := slices.Clone(names)
+			for k := range after {
+				after[k] += "x"
+			}
+			jobs[i].After = &app.After{Names: after}
+		}
+	}
+	_, _, err := s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", append(jobs, pipelineStep("one", "first-0x"))...))
+	wantSame(t, "one too many", faultLocations(t, err), []string{"[body jobs]"})
+}
+
+func TestPipelineIsAllOrNothing(t *testing.T) {
+	s := newSite(t)
+	s.submit(ann, "b", `{}`)
+	_, _, err := s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", pipelineStep("a"), pipelineStep("b", "a")))
+	wantCode(t, "a taken name", err, fault.JobAlreadyExists)
+	_, err = s.Jobs.Get(t.Context(), ann, "a", 0)
+	wantCode(t, "a row of what was refused", err, fault.NotFound)
+}
+
+func TestSamePipelineIsNotSubmittedTwice(t *testing.T) {
+	s := newSite(t)
+	jobs := func() []app.PipelineJob {
+		return []app.PipelineJob{pipelineStep("a"), pipelineStep("b"), {Name: "c", Type: "echo", Settings: parseJSON(t, `{"input":"job:a/x.txt"}`), After: &app.After{Names: []string{"a", "b"}}}}
+	}
+	first := s.submitPipeline("p", jobs()...)
+	for name, change := range map[string]func([]app.PipelineJob){
+		"":                   func([]app.PipelineJob) {},
+		"the order of names": func(j []app.PipelineJob) { j[2].After.Names = []string{"b", "a"} },
+		"a default":          func(j []app.PipelineJob) { j[0].Settings = parseJSON(t, `{"steps":10}`) },
+	} {
+		rec, created, err := s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", apply(jobs(), change)...))
+		if err != nil || created || decode(t, rec).ID != first.ID {
+			t.Errorf("with another %q: %v, created %v", name, err, created)
+		}
+	}
+	own := int64(-1)
+	for name, change := range map[string]func([]app.PipelineJob){
+		"settings": func(j []app.PipelineJob) { j[0].Settings = parseJSON(t, `{"steps":11}`) },
+		"after":    func(j []app.PipelineJob) { j[2].After.Names = []string{"a"} },
+		"any":      func(j []app.PipelineJob) { j[2].After.Any = true },
+		"name":     func(j []app.PipelineJob) { j[2].Name = "d" },
+		"priority": func(j []app.PipelineJob) { j[1].Priority = &own },
+		"time":     func(j []app.PipelineJob) { j[1].MaxRuntime = 5 },
+	} {
+		_, _, err := s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", apply(jobs(), change)...))
+		wantCode(t, "another "+name, err, fault.JobAlreadyExists)
+	}
+	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "p", `{}`, `{}`, `{}`))
+	wantCode(t, "a batch of that name", err, fault.JobAlreadyExists)
+}
+
+func apply(jobs []app.PipelineJob, change func([]app.PipelineJob)) []app.PipelineJob {
+	change(jobs)
+	return jobs
+}
+
+// bodies counts pipelines, so that no two have the same body.
+var bodies atomic.Int64
+
+// writeText makes a file the result of a job.
+func (s *site) writeText(id app.JobID, name, text string) {
+	s.t.Helper()
+	s.writeResult(id, name, 0)
+	must(s.t, os.WriteFile(filepath.Join(s.files.JobDir(id), "result", name), []byte(text), 0o600))
+	must(s.t, s.files.WriteManifest(id, &app.Manifest{Files: []app.ManifestFile{{Name: name, Path: "result/" + name, Size: int64(len(text)), SHA256: "ab"}}}))
+}
+
+// makes completes a job with a file in its result.
+func (s *site) makes(name, file string, size int) {
+	s.t.Helper()
+	id := s.job(chief, name).ID
+	s.writeText(id, file, strings.Repeat("t", size))
+	s.run(id, success())
+}
+
+func TestFilesOfUnfinishedJobsAreFoundAtTheStart(t *testing.T) {
+	s := newSite(t)
+	s.submit(bob, "source", `{}`)
+	j := s.submit(ann, "reader", `{"input":"job:source/a.txt"}`)
+	wantSame(t, "inputs", j.Inputs, []app.Input{{Setting: "input", Job: "source", Path: "a.txt", Filename: "a.txt"}})
+	s.submit(ann, "misled", `{"input":"job:source/b.txt"}`)
+	batch := s.submitBatch(ann, "rows", `{"input":"job:source/a.txt"}`, `{"input":"job:rows-1/c.txt"}`)
+	s.wantStandings("at first", map[string]string{"reader": `QUEUED waiting for job "source"`, "rows-2": `QUEUED waiting for job "rows-1"`})
+	s.makes("source", "a.txt", 7)
+	wantSame(t, "the queue", s.queued(), []string{"reader", "misled", "rows-1"})
+	wantCode(t, "delete what is still read", s.Jobs.Delete(t.Context(), bob, "source"), fault.FileInUse)
+
+	claimed, err := s.Runs.Claim(t.Context(), j.ID, nil)
+	must(t, err)
+	for range 2 { // again after a crash
+		failure, err := s.Runs.ResolveInputs(t.Context(), claimed)
+		if failure != nil || err != nil {
+			t.Fatal(failure, err)
+		}
+		for what, found := range map[string]*app.Job{"as returned": claimed, "as stored": s.storedJob(j.ID)} {
+			ref := found.Private.References[0]
+			if found.Inputs[0].SHA256 != "ab" || ref.Path != "result/a.txt" || ref.Size != 7 || ref.Pending {
+				t.Errorf("%s: %+v %+v", what, found.Inputs, ref)
+			}
+		}
+	}
+	misled, err := s.Runs.Claim(t.Context(), s.job(ann, "misled").ID, nil)
+	must(t, err)
+	failure, err := s.Runs.ResolveInputs(t.Context(), misled)
+	if err != nil || failure == nil || failure.Code != app.FailedInput || !strings.Contains(failure.Message, `has no file "b.txt"`) {
+		t.Errorf("%+v, %v, want the missing file", failure, err)
+	}
+	s.makes("rows-1", "c.txt", 1)
+	wantSame(t, "the queue", s.queued(), []string{"rows-2"})
+	if batch.Counts.Queued != 2 {
+		t.Errorf("the batch is %+v", batch.Job)
+	}
+}
+
+func TestFilesOfFailedJobsAndBatchesAreRefused(t *testing.T) {
+	s := newSite(t)
+	s.run(s.submit(ann, "failed", `{}`).ID, failure())
+	s.submitBatch(ann, "rows", `{}`)
+	for _, name := range []string{"failed", "rows", "self"} {
+		_, _, err := s.Jobs.Submit(t.Context(), ann, submission(t, "self", fmt.Sprintf(`{"input":"job:%s/a.txt"}`, name)))
+		wantSame(t, name, faultLocations(t, err), []string{"[body settings input]"})
+	}
+	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "round", `{"input":"job:round-2/a.txt"}`, `{"input":"job:round-1/a.txt"}`))
+	wantSame(t, "rows that read one another", faultLocations(t, err), []string{"[body settings 0]"})
+}
+
+// A file has to be COMPLETED even where the end of a job would do.
+func TestReadersWaitForSuccessWhateverElseTheyWaitFor(t *testing.T) {
+	s := newSite(t)
+	source := s.submit(ann, "source", `{}`)
+	sub := submission(t, "reader", `{"input":"job:source/a.txt"}`)
+	sub.After = app.After{Names: []string{"source"}, Any: true}
+	_, _, err := s.Jobs.Submit(t.Context(), ann, sub)
+	must(t, err)
+	s.run(source.ID, failure())
+	s.wantStandings("the source failed", map[string]string{"reader": "FAILED DEPENDENCY_FAILED"})
+}
+
+// checkedFile is an algorithm whose validator refuses files with an x.
+const checkedFile = `
+format = 1
+type = "checked"
+version = "1"
+title = "Check a file"
+command = ["true"]
+
+[[parameters]]
+name = "input"
+file = [".txt"]
+
+[validate]
+command = ["/bin/sh", "-c", '''if grep -q x "$1"; then echo '[{{"loc":["input"],"msg":"leave out every x","type":"value"}}]'; else echo '[]'; fi''', "check", { if = "settings.input", args = ["{files.input}"] }]
+`
+
+func TestSettingsAreCheckedWithTheFilesOfOtherJobs(t *testing.T) {
+	s := newSite(t, checkedFile)
+	for _, tt := range []struct{ name, text, want string }{
+		{"good", "abc", ""},
+		{"bad", "abxc", "input: leave out every x"},
+	} {
+		source := s.submit(ann, "source-"+tt.name, `{}`)
+		rec, _, err := s.Jobs.Submit(t.Context(), ann, submissionOf(t, "checked", tt.name, fmt.Sprintf(`{"input":"job:source-%s/a.txt"}`, tt.name)))
+		must(t, err)
+		s.writeText(source.ID, "a.txt", tt.text)
+		s.run(source.ID, success())
+		j, err := s.Runs.Claim(t.Context(), decode(t, rec).ID, nil)
+		must(t, err)
+		failure, err := s.Runs.ResolveInputs(t.Context(), j)
+		must(t, err)
+		switch {
+		case tt.want == "" && failure != nil:
+			t.Errorf("%s: %+v", tt.name, failure)
+		case tt.want != "" && (failure == nil || failure.Code != app.FailedInvalid || !strings.Contains(failure.Message, tt.want)):
+			t.Errorf("%s: %+v, want %q", tt.name, failure, tt.want)
+		}
+	}
+}
+
+func TestPipelineRecordIsShown(t *testing.T) {
+	s := newSite(t, greedyFile)
+	s.submitPipeline("p", pipelineStep("a"), app.PipelineJob{Name: "b", Type: "greedy"})
+	rec, err := s.Jobs.Get(t.Context(), ann, "p", 0)
+	must(t, err)
+	var shown map[string]any
+	must(t, json.Unmarshal(rec, &shown))
+	if shown["type"] != "" || shown["version"] != "" || shown["subjobCounts"] == nil {
+		t.Errorf("%s", rec)
+	}
+}
