@@ -13,8 +13,13 @@ const MaxRuns = 64
 const (
 	// minRuns is how many runs an estimate needs.
 	minRuns = 3
-	// nearest is how many runs an estimate is made of: those of the most similar size.
-	nearest = 15
+	// similar is how many runs an estimate of a size is made of: those of the most
+	// similar size among the recent ones. Machines have busy hours, so old runs tell
+	// less, except for how time grows with size.
+	similar = 7
+	recent  = 12
+	// around is how many runs, of the most similar size, tell how time grows.
+	around = 32
 	// apart is the least ratio of two sizes that says how time grows with size.
 	apart = 1.2
 	// steepest is the strongest growth: time in proportion to size to that power.
@@ -29,13 +34,10 @@ type Run struct {
 }
 
 // History is what is known of the runs of a class.
-type History struct {
-	runs  []Run
-	power float64 // with which time grows with size over all
-}
+type History struct{ runs []Run }
 
-// NewHistory learns from runs of one class.
-func NewHistory(runs []Run) *History { return &History{runs: runs, power: growth(runs, 1)} }
+// NewHistory learns from runs of one class, oldest first.
+func NewHistory(runs []Run) *History { return &History{runs} }
 
 // Estimate returns what the history says of a run of this size; nothing if it has
 // too few runs.
@@ -64,20 +66,26 @@ func (h *History) scaled(size float64) []float64 {
 		return all
 	}
 	sized := slices.DeleteFunc(slices.Clone(h.runs), func(r Run) bool { return r.Size <= 0 })
-	slices.SortStableFunc(sized, func(a, b Run) int { return cmp.Compare(distance(a.Size, size), distance(b.Size, size)) })
-	sized = sized[:min(nearest, len(sized))]
-	power := growth(sized, h.power)
-	for _, r := range sized {
+	power := growth(closest(sized, size, around))
+	for _, r := range closest(sized[max(0, len(sized)-recent):], size, similar) {
 		all = append(all, r.Seconds*math.Pow(size/r.Size, power))
 	}
 	return all
 }
 
+// closest returns the n runs of the most similar size.
+func closest(runs []Run, size float64, n int) []Run {
+	sorted := slices.SortedStableFunc(slices.Values(runs), func(a, b Run) int {
+		return cmp.Compare(distance(a.Size, size), distance(b.Size, size))
+	})
+	return sorted[:min(n, len(sorted))]
+}
+
 func distance(a, b float64) float64 { return math.Abs(math.Log(a / b)) }
 
 // growth returns the median slope between all pairs of runs, in logarithms
-// (Theil-Sen), and fallback if their sizes hardly differ.
-func growth(runs []Run, fallback float64) float64 {
+// (Theil-Sen), and 1, in proportion, if their sizes hardly differ.
+func growth(runs []Run) float64 {
 	var slopes []float64
 	for i, a := range runs {
 		for _, b := range runs[:i] {
@@ -87,7 +95,7 @@ func growth(runs []Run, fallback float64) float64 {
 		}
 	}
 	if len(slopes) < minRuns {
-		return fallback
+		return 1
 	}
 	slices.Sort(slopes)
 	return min(max(median(slopes), 0), steepest)

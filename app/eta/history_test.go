@@ -51,20 +51,36 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// The nearest runs count, so a law that changes with the size is followed.
+// The growth around a size counts, so a law that changes with the size is followed.
 func TestEstimateFollowsAFixedCostOfSmallRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	law := func(size float64) float64 { return 5 + size/1000 }
 	var past []Run
 	for range MaxRuns {
-		size := math.Exp(r.Float64()*math.Log(1e5)) * 10
+		size := math.Exp(r.Float64()*math.Log(1e3)) * 100
 		past = append(past, Run{size, law(size) * math.Exp(r.NormFloat64()*0.1)})
 	}
 	h := NewHistory(past)
-	for _, size := range []float64{20, 1e3, 3e4, 1e6} {
+	for _, size := range []float64{100, 1e3, 3e4, 1e5} {
 		if got, want := h.Estimate(size).Seconds(), law(size); math.Abs(got/want-1) > 0.35 {
 			t.Errorf("size %v: %.1f s, want about %.1f", size, got, want)
 		}
+	}
+}
+
+// A machine that has become slower is noticed after a few runs.
+func TestEstimateFollowsTheMachine(t *testing.T) {
+	var past []Run
+	for i := range MaxRuns {
+		size := float64(100 * (1 + i%7))
+		run := Run{size, size}
+		if i >= MaxRuns-recent {
+			run.Seconds *= 3
+		}
+		past = append(past, run)
+	}
+	if got := NewHistory(past).Estimate(400).Seconds(); math.Abs(got-1200) > 120 {
+		t.Errorf("%.0f s, want 1200", got)
 	}
 }
 
