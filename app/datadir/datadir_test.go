@@ -3,6 +3,8 @@ package datadir
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,6 +78,14 @@ func TestDataDirectoryIsMadeAndClosedToOthers(t *testing.T) {
 	}
 }
 
+func TestDataDirectoryThatCannotBeClosedIsRefused(t *testing.T) {
+	t.Parallel()
+	const data = "/proc/self/task" // open to all, and nobody can change that
+	if err := Prepare(data, zerolog.Nop()); !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "(mode 0555) and this can't be changed") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestOwnerOfAFileIsNamedUnlessItIsThisUser(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a")
@@ -105,6 +115,16 @@ func TestServiceRunsWhereItsSocketAnswers(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(data, Socket), nil, 0o600))
 	if Running(t.Context(), data) {
 		t.Error("a service runs where only its socket is left")
+	}
+	must(t, os.Remove(filepath.Join(data, Socket)))
+	dir, err := os.Open(data)
+	must(t, err)
+	defer dir.Close()
+	l, err := net.Listen("unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), Socket)) // its address is short
+	must(t, err)
+	defer l.Close()
+	if !Running(t.Context(), data) {
+		t.Error("no service runs where one listens")
 	}
 }
 

@@ -232,10 +232,15 @@ func TestComputeFindsBrokenBond(t *testing.T) {
 		"no number": func(p *Vec) { p.Y = math.NaN() },
 		"infinite":  func(p *Vec) { p.Z = math.Inf(1) },
 	} {
-		d := started(t, referenceModel(t, "Hst5"))
-		spoil(&d.x[7])
-		if bead := d.field.compute(d.x); bead != 6 {
-			t.Errorf("%s: bead %d, want 6", name, bead)
+		for spoiled, want := range map[int]int{7: 6, 1: 0, 0: 0} {
+			d := started(t, referenceModel(t, "Hst5"))
+			spoil(&d.x[spoiled])
+			if bead := d.field.compute(d.x); bead != want {
+				t.Errorf("%s of bead %d: bead %d, want %d", name, spoiled, bead, want)
+			}
+			if err := d.Advance(1); err == nil {
+				t.Errorf("%s of bead %d: the run goes on", name, spoiled)
+			}
 		}
 	}
 }

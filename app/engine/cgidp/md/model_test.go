@@ -2,6 +2,7 @@ package md
 
 import (
 	"math"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -35,6 +36,26 @@ func TestChargesAndMasses(t *testing.T) {
 	at.ChargedTermini = false
 	cgidptest.Near(t, "charge of a free end", NewModel("HKDEH", at).charge[0], 0.5, 1e-12)
 	cgidptest.Near(t, "mass of a free end", NewModel("HKDEH", at).mass[0], 137.14+2, 1e-9)
+}
+
+func TestTableOfResiduesHasToBeWhole(t *testing.T) {
+	for name, text := range map[string]string{
+		"nothing":     "",
+		"no CSV":      strings.Replace(residuesCSV, "\nC,", "\n\"C,", 1),
+		"a row short": residuesCSV[:strings.LastIndex(strings.TrimSpace(residuesCSV), "\n")+1],
+		"a row more":  residuesCSV + residuesCSV[strings.LastIndex(strings.TrimSpace(residuesCSV), "\n")+1:],
+		"its order":   strings.Replace(residuesCSV, "\nC,", "\nX,", 1),
+		"a word":      regexp.MustCompile(`\nC,([^,]*),[^,]*`).ReplaceAllString(residuesCSV, "\nC,$1,heavy"),
+	} {
+		func() {
+			defer func() {
+				if text, _ := recover().(string); !strings.HasPrefix(text, "residues.csv: ") {
+					t.Errorf("%s: got %q, want a panic", name, text)
+				}
+			}()
+			mustReadResidues(text)
+		}()
+	}
 }
 
 func pairOf(a, b byte) *stickPair {
