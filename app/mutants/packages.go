@@ -47,8 +47,7 @@ var left = map[string]bool{
 // testedBy names the packages with the nearest tests where they are not in the
 // package itself and the closest folder above it that has some.
 var testedBy = map[string][]string{
-	"app":        {"app", "web", "app/retention"},
-	"app/doctor": {"app/cli"},
+	"app": {"app", "web", "app/retention"},
 	// The tests of app/executor/slurm take minutes on a real cluster.
 	"app/executor/slurm/client": {"app/executor/slurm/client"},
 	"app/executor/slurm/gather": {"app/executor/slurm/gather"},
