@@ -206,6 +206,10 @@ func TestUnitFileNamesWhatItRuns(t *testing.T) {
 			t.Errorf("no %q in\n%s", line, out)
 		}
 	}
+	must(t, os.WriteFile(file, []byte("[stop]\nrequests = \"1s\"\n"), 0o600))
+	if out, _, _ := within(t, "", "systemd-unit", "--config", file, "--data", dir); !strings.Contains(out, "TimeoutStopSec=21\n") || !strings.Contains(out, "User=molrun\n") || !strings.Contains(out, "ReadWritePaths="+dir+" /tmp /var/tmp\n") {
+		t.Errorf("without a cluster: %s", out)
+	}
 	if _, errs, code := within(t, "", "systemd-unit", "--config", file, "--data", "/srv/my data"); code != exitInvalid || !strings.Contains(errs, "can't stand in a unit file") {
 		t.Errorf("a path with a space: exit code %d: %s", code, errs)
 	}

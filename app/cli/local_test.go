@@ -179,6 +179,33 @@ func TestCommandsOnADataDirectory(t *testing.T) {
 	}
 }
 
+func TestAuditLogIsPrintedAsATable(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t)
+	for _, args := range [][]string{{"key", "create", "--organization", "lab", "--email", "ann@lab.example"}, {"resume"}, {"compact"}} {
+		if _, errs, code := d.run(args...); code != 0 {
+			t.Fatalf("%q: exit code %d: %s", args, code, errs)
+		}
+	}
+	const head, compact = "TIME KEY ORGANIZATION ACTION RESULT REMOTE OBJECT\n", "TIME - - compact ok command\n"
+	tomorrow := time.Now().AddDate(0, 0, 1).Format(time.DateOnly)
+	for args, want := range map[string]string{
+		"--action compact": head + compact, "--since " + tomorrow: "", "--action compact --since 1h": head + compact, "--key abcdefgh2345": "",
+	} {
+		out, errs, code := d.run(append([]string{"audit"}, strings.Fields(args)...)...)
+		wantOutput(t, "audit "+args, out, want)
+		if errs != "" || code != 0 {
+			t.Errorf("audit %s: exit code %d: %s", args, code, errs)
+		}
+	}
+	if out, _, _ := d.run("audit"); strings.Count(out, "\n") != 4 || strings.Count(out, "TIME") != 1 {
+		t.Errorf("audit says %s", out)
+	}
+	if _, errs, code := d.run("audit", "--since", "soon"); code != exitUsage || !strings.Contains(errs, "--since: give a time ago") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}
+
 // actions returns the actions in the audit log.
 func (d *directory) actions() (actions []string) {
 	d.t.Helper()
