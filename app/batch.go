@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 
+	"molrun/app/fanout"
 	"molrun/app/fault"
 	"molrun/app/naming"
 	"molrun/app/strictjson"
@@ -15,13 +16,15 @@ import (
 // MaxBatchRows is how many jobs one batch may have.
 const MaxBatchRows = 10_000
 
-// BatchSubmission asks for a job made of subjobs, one for each of Rows.
+// BatchSubmission asks for a job made of subjobs, one for each of Rows. FanOut
+// says instead what to make them of.
 type BatchSubmission struct {
 	Name       string
 	Type       string
 	Version    string
 	Rows       []*strictjson.Value // settings, objects; nil where one is among Faults
 	RowNames   []string            // nil: <batchName>-1 …
+	FanOut     *fanout.Request     // nil: the rows are sent
 	Priority   int
 	MaxRuntime int64
 	Labels     Labels // of the batch, not of its rows
@@ -39,19 +42,14 @@ func (s *Jobs) SubmitBatch(ctx context.Context, by Caller, sub BatchSubmission) 
 		return rec, false, err
 	}
 	plan := newPlan(s.core, by, sub.Type, sub.Version, sub.Priority, sub.MaxRuntime, sub.Faults)
-	plan.checkLabels(sub.Labels)
+	defer plan.release()
 	waits, err := plan.dependencies(ctx, sub.After, sub.Name, "after")
 	if err != nil {
 		return nil, false, err
 	}
-	names := plan.rowNames(sub)
-	plan.identify(names)
-	var rows []row
-	if plan.algorithm != nil {
-		rows, err = plan.rows(ctx, sub.Rows, func(i int) []any { return []any{"body", "settings", i} })
-	}
+	names, rows, err := plan.batchRows(ctx, sub)
 	if err == nil {
-		plan.checkCircle(names, rowWaits(rows), "settings")
+		plan.checkCircle(names, rowWaits(rows), sub.rowsMember())
 		err = fault.List(plan.faults...)
 	}
 	if err != nil {
@@ -93,9 +91,38 @@ func (s *Jobs) SubmitPipeline(ctx context.Context, by Caller, sub Pipeline) (rec
 	return s.insert(ctx, parent, rows, definitions...)
 }
 
+// rowsMember names the member of the body that the rows come from.
+func (sub *BatchSubmission) rowsMember() string {
+	if sub.FanOut != nil {
+		return fanout.Member
+	}
+	return "settings"
+}
+
+// batchRows checks a batch and returns the names and settings of its rows.
+func (p *plan) batchRows(ctx context.Context, sub BatchSubmission) (names []string, rows []row, err error) {
+	p.checkLabels(sub.Labels)
+	at := func(row int) []any { return []any{"body", "settings", row} }
+	if sub.FanOut != nil {
+		at = func(int) []any { return []any{"body"} } // the faults say where
+		if err := p.expand(ctx, &sub); err != nil {
+			return nil, nil, err
+		}
+	}
+	names = p.rowNames(sub)
+	p.identify(names)
+	if p.algorithm != nil {
+		rows, err = p.rows(ctx, sub.Rows, at)
+	}
+	return names, rows, err
+}
+
 // rowNames returns the names of the rows and records what is wrong with them.
 func (p *plan) rowNames(sub BatchSubmission) []string {
 	p.checkName(sub.Name, "batchName")
+	if sub.FanOut != nil {
+		return sub.RowNames
+	}
 	if n := len(sub.Rows); !p.faulty("settings") && (n == 0 || n > MaxBatchRows) {
 		p.fault("value", fmt.Sprintf("give the settings of 1 to %d jobs, not %d", MaxBatchRows, n), "settings")
 		return nil
@@ -160,6 +187,9 @@ func (p *plan) batch(name string, names []string, rows []row) (*Job, []*Job) {
 		j.Batch = name
 		j.Private.Batch = parent.ID
 		j.Private.Row = i
+		if p.expanded != nil {
+			j.Source = p.expanded.Sources[i]
+		}
 		j.Private.Meaning = meaningHash("row", p.algorithm, r.normalized)
 		subjobs[i] = j
 		meanings = append(meanings, json.RawMessage(names[i]), r.normalized)
@@ -208,3 +238,35 @@ func commonExecutor(rows []row) string {
 	}
 	return rows[0].executor
 }
+
+// expand makes the rows of a batch whose submission says what to make them of.
+func (p *plan) expand(ctx context.Context, sub *BatchSubmission) (err error) {
+	if p.algorithm == nil || p.faulty(fanout.Member) {
+		return nil
+	}
+	var faults []fault.Field
+	p.expanded, faults, err = fanout.Expand(ctx, *sub.FanOut, sub.Name, p.algorithm, &ownFiles{plan: p}, MaxBatchRows)
+	p.addBelow([]any{"body"}, faults)
+	if p.expanded != nil {
+		sub.Rows, sub.RowNames = p.expanded.Settings, p.expanded.Names
+	}
+	return err
+}
+
+// placed puts the faults of an expanded row where the caller can mend them; it
+// leaves the faults of all others alone.
+func (p *plan) placed(row int, faults []fault.Field) []fault.Field {
+	if p.expanded == nil {
+		return faults
+	}
+	var placed []fault.Field
+	for _, f := range faults {
+		if f, isNew := p.expanded.Place(row, f); isNew {
+			placed = append(placed, f)
+		}
+	}
+	return placed
+}
+
+// release ends what the expansion has reserved, once its rows are stored.
+func (p *plan) release() { p.expanding.Add(-p.reserved) }

@@ -31,6 +31,7 @@ type core struct {
 	draining    sync.Mutex           // held while drain changes
 	drain       atomic.Pointer[Drain]
 	definitions definitions
+	expanding   atomic.Int64 // bytes of the batches that are being expanded
 }
 
 func (c *core) now() time.Time { return c.options.Now() }

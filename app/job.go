@@ -45,7 +45,8 @@ type Job struct {
 	StatusReason string          `json:"statusReason,omitempty"`
 	Settings     json.RawMessage `json:"settings,omitempty"` // as sent; none on a batch
 	Inputs       []Input         `json:"inputs,omitempty"`
-	After        []string        `json:"after,omitempty"` // jobs to start after, as sent
+	Source       string          `json:"source,omitempty"` // of a row that was made of something: a file's name, a record's ID, a line
+	After        []string        `json:"after,omitempty"`  // jobs to start after, as sent
 	AfterAny     bool            `json:"afterAny,omitempty"`
 	// Tags and Note stand before Email: see executorOf.
 	Tags         map[string]string `json:"tags,omitempty"`

@@ -10,6 +10,7 @@ import (
 	"molrun/app/algorithm"
 	"molrun/app/apikey"
 	"molrun/app/eta"
+	"molrun/app/fanout"
 	"molrun/app/fault"
 	"molrun/app/naming"
 	"molrun/app/nearest"
@@ -36,6 +37,8 @@ type plan struct {
 	asksTime   bool             // it gives maxRuntime
 	newIDs     []JobID          // of a batch and its rows
 	siblings   map[string]JobID // of the rows, by name
+	expanded   *fanout.Rows     // nil: the rows were sent
+	reserved   int64            // bytes, of what all expansions may take
 	faults     []fault.Field
 }
 
@@ -168,7 +171,7 @@ func (p *plan) rows(ctx context.Context, all []*strictjson.Value, loc func(i int
 		return nil, err
 	}
 	for i, r := range rows {
-		p.addBelow(loc(i), r.faults)
+		p.addBelow(loc(i), p.placed(i, r.faults))
 	}
 	if len(p.faults) > 0 {
 		return nil, nil

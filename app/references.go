@@ -4,13 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"molrun/app/algorithm"
+	"molrun/app/fanout"
 	"molrun/app/fault"
 	"molrun/app/sortid"
 	"molrun/app/strictjson"
+	"molrun/app/unit"
 )
 
 // resolveFiles resolves every reference to a file in the rows' settings. The
@@ -58,18 +64,9 @@ func (p *plan) resolveRow(tx Tx, r *row, parameters []algorithm.Parameter) error
 	return nil
 }
 
-// resolve resolves one reference: a fileId, folder/filename among the
-// submitter's own uploads, or job:<jobName>/<path>. The error is Invalid if
-// there is no such file.
+// resolve resolves one reference. The error is Invalid if there is no such file.
 func (p *plan) resolve(tx Tx, parameter algorithm.Parameter, text string) (Input, Reference, error) {
-	var input Input
-	var ref Reference
-	var err error
-	if name, ok := strings.CutPrefix(text, "job:"); ok {
-		input, ref, err = p.resolveResult(tx, name)
-	} else {
-		input, ref, err = resolveUpload(tx, p.by, text)
-	}
+	input, ref, err := p.locate(tx, text)
 	if err != nil {
 		return input, ref, err
 	}
@@ -78,6 +75,15 @@ func (p *plan) resolve(tx Tx, parameter algorithm.Parameter, text string) (Input
 	}
 	input.Setting, ref.Setting = parameter.Name, parameter.Name
 	return input, ref, nil
+}
+
+// locate finds the bytes that a reference names: a fileId, folder/filename among the
+// submitter's own uploads, or job:<jobName>/<path>.
+func (p *plan) locate(tx Tx, text string) (Input, Reference, error) {
+	if name, ok := strings.CutPrefix(text, "job:"); ok {
+		return p.resolveResult(tx, name)
+	}
+	return resolveUpload(tx, p.by, text)
 }
 
 func resolveUpload(tx Tx, by Caller, ref string) (Input, Reference, error) {
@@ -146,3 +152,95 @@ func (p *plan) resolveResult(tx Tx, ref string) (Input, Reference, error) {
 	input := Input{Job: name, Path: path, Filename: filepath.Base(path), SHA256: f.SHA256}
 	return input, Reference{Job: j.ID, Path: f.Path, Size: f.Size}, nil
 }
+
+// maxExpanding bounds what all batches take that are being expanded, in bytes.
+const maxExpanding = 192 << 20
+
+// maxListed bounds how many uploads of a folder are looked at. A name may have been
+// uploaded many times.
+const maxListed = 100_000
+
+// ownFiles gives the files of a caller to the expansion of a batch.
+type ownFiles struct {
+	*plan
+	read int64 // bytes
+}
+
+// List lists the completed uploads of a folder. One that is not completed would be
+// missing among the rows, so it is refused unless its name was completed before.
+func (f *ownFiles) List(ctx context.Context, folder string) (names []string, err error) {
+	err = f.store.View(ctx, func(tx Tx) error {
+		completed := map[string]bool{}
+		filter := UploadFilter{Organization: f.by.Organization, Email: f.by.Email, Folder: folder}
+		page, after, looked := UploadPage{}, Position(""), 0
+		for more := true; more; more = after != "" {
+			if page, err = tx.Uploads(filter, after, 1000); err != nil {
+				return err
+			}
+			if looked += len(page.Uploads); looked > maxListed {
+				return fault.Errorf(fault.Invalid, "the folder %s has more than %d uploads; delete old ones or use another folder", folder, maxListed)
+			}
+			for _, u := range page.Uploads {
+				completed[u.Filename] = completed[u.Filename] || u.Completed()
+			}
+			after = page.Next
+		}
+		names, err = onlyCompleted(folder, completed)
+		return err
+	})
+	return names, err
+}
+
+func onlyCompleted(folder string, completed map[string]bool) (names []string, err error) {
+	for _, name := range slices.Sorted(maps.Keys(completed)) {
+		if !completed[name] {
+			return nil, fault.Errorf(fault.Invalid, "the upload %s/%s is not completed; complete it or delete it", folder, name)
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// Read reads a file outside of any transaction.
+func (f *ownFiles) Read(ctx context.Context, ref string) ([]byte, error) {
+	var source Reference
+	err := f.store.View(ctx, func(tx Tx) (err error) {
+		_, source, err = f.locate(tx, ref)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if source.Pending {
+		return nil, fault.Errorf(fault.Invalid, "the job of %q has not finished, so its rows are not known; submit this when it is COMPLETED", ref)
+	}
+	if f.read += source.Size; f.read > fanout.MaxFileBytes {
+		return nil, fault.Errorf(fault.Invalid, "the files that rows are read from have more than %s; submit several batches", unit.Bytes(fanout.MaxFileBytes))
+	}
+	if err := f.Reserve(source.Size); err != nil {
+		return nil, err
+	}
+	path, err := f.referencePath(source)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.Errorf(fault.Invalid, "the file %q was deleted just now", ref)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", ref, err)
+	}
+	return text, nil
+}
+
+// Reserve counts bytes against what all expansions may take.
+func (f *ownFiles) Reserve(bytes int64) error {
+	f.reserved += bytes
+	if f.expanding.Add(bytes) > maxExpanding {
+		return fault.Errorf(fault.Unavailable, "The service is expanding too many large batches; send this one again in a few seconds.")
+	}
+	return nil
+}
+
+var _ fanout.Files = (*ownFiles)(nil)

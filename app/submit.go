@@ -191,12 +191,8 @@ func referencesRemain(tx Tx, j *Job) error {
 			_, err = tx.Job(ref.Job)
 		}
 		if errors.Is(err, fault.NotFound) {
-			loc := []any{"body", "settings"}
-			if j.Private.Batch != "" {
-				loc = append(loc, j.Private.Row)
-			}
 			return fault.List(fault.Field{
-				Loc: append(loc, ref.Setting), Type: "file",
+				Loc: deletedAt(j, ref.Setting), Type: "file",
 				Msg: fmt.Sprintf("the file %q was deleted just now; upload it again", j.Inputs[i].Filename),
 			})
 		}
@@ -205,6 +201,17 @@ func referencesRemain(tx Tx, j *Job) error {
 		}
 	}
 	return nil
+}
+
+// deletedAt says where a submission named a file that is gone.
+func deletedAt(j *Job, setting string) []any {
+	switch {
+	case j.Source != "":
+		return []any{"body"}
+	case j.Private.Batch != "":
+		return []any{"body", "settings", j.Private.Row, setting}
+	}
+	return []any{"body", "settings", setting}
 }
 
 // Validation is the outcome of Validate.

@@ -31,6 +31,7 @@ func goldenJob() *app.Job {
 	j.Status = app.Failed
 	j.StatusReason = "waiting for 1 GPU"
 	j.Inputs = []app.Input{{Setting: "fasta", FileID: jobIDText(5), Job: "other", Path: "out.pdb", Filename: "a.fasta", SHA256: "ab"}}
+	j.Source = "hst5.fasta"
 	j.Tags = map[string]string{"target": "6LU7"}
 	j.Note = "Repeat."
 	j.After, j.AfterAny = []string{"prep"}, true

@@ -45,7 +45,7 @@ type guard struct {
 func newGuard(accounts *access.Accounts, o Options) *guard {
 	limits := &decode.Limits{URL: o.MaxURL, Body: o.MaxBody, Arrive: o.BodyTime, JSON: o.JSON, Budget: decode.NewBudget(o.MaxBuffered, max(threeQuarters(o.MaxBuffered), o.MaxBatchBody))}
 	ofBatch := *limits
-	ofBatch.Body, ofBatch.Arrive = o.MaxBatchBody, o.BatchTime
+	ofBatch.Body, ofBatch.Arrive, ofBatch.Tables = o.MaxBatchBody, o.BatchTime, true
 	submissions, lists := edge.NewRateLimiter(o.Rates.Submit, o.Now), edge.NewRateLimiter(o.Rates.List, o.Now)
 	return &guard{
 		accounts: accounts,

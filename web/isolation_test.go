@@ -3,6 +3,7 @@ package web_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -28,6 +29,7 @@ const (
 	someText   meaning = "a text that a job may have"
 	references meaning = "settings, which may refer to uploads and results"
 	toFollow   meaning = "the names of jobs to start after"
+	sources    meaning = "what rows are made of: folders, uploads and results"
 	newName    meaning = "the name that a new thing gets"
 )
 
@@ -63,11 +65,17 @@ var inputsThatName = map[string]meaning{
 	"body jobName":  aJob,
 	"body settings": references,
 
-	"POST /submit-batch body batchName":    newName,
-	"POST /submit-batch body jobNames":     newName,
-	"POST /submit-batch body jobs.jobName": newName,
-	"POST /submit-job body jobName":        newName,
-	"POST /validate-job body jobName":      newName,
+	"POST /submit-batch body batchName":       newName,
+	"POST /submit-batch body fanOut":          sources,
+	"POST /submit-batch body fanOut.each":     sources,
+	"POST /submit-batch body fanOut.settings": references,
+	"POST /submit-batch body jobNames":        newName,
+	"POST /submit-batch body jobs.jobName":    newName,
+	"POST /submit-batch query after":          toFollow,
+	"POST /submit-batch query batchName":      newName,
+	"POST /submit-batch query tag":            "", // a new one
+	"POST /submit-job body jobName":           newName,
+	"POST /validate-job body jobName":         newName,
 }
 
 // inputsThatDoNot are all others, each with a value for which other code runs than
@@ -94,6 +102,13 @@ var inputsThatDoNot = map[string]any{
 	"query until":          "9999-01-01",
 	"query version":        "1",
 	"query wait":           "1s",
+
+	"query maxRuntimeSeconds":      "60",
+	"query note":                   "a note",
+	"query priority":               "-1",
+	"query type":                   "echo",
+	"query afterAny":               "true",
+	"POST /submit-batch query tag": "round:1",
 
 	"body afterAny":                        true,
 	"GET /jobs/{jobName}/table query sort": "metric:rg_nm",
@@ -147,7 +162,7 @@ func harmlessValue(op contract.Operation, in contract.Input) (any, bool) {
 func meaningOf(op contract.Operation, in contract.Input) (meaning, bool) {
 	name := in.In + " " + in.Name
 	if what, ok := inputsThatName[op.Method+" "+op.Path+" "+name]; ok {
-		return what, true
+		return what, what != ""
 	}
 	what, ok := inputsThatName[name]
 	return what, ok
@@ -219,7 +234,7 @@ func populate(s *service) world {
 			toFollow: {{[]any{"theirs"}, []any{"absent"}}, {[]any{"theirs-batch"}, []any{"absent"}}},
 			newName:  {{"theirs", "absent"}, {"theirs.pdb", "absent.pdb"}, {"theirs-batch", "absent-b"}},
 		},
-		own: map[meaning]any{aPath: nil, aDigest: nil, aTag: nil, someText: nil, aMember: nil, aFolder: nil, toFollow: nil, aCursor: nil, anEvent: nil, references: map[string]any{}},
+		own: map[meaning]any{aPath: nil, aDigest: nil, aTag: nil, someText: nil, aMember: nil, aFolder: nil, toFollow: nil, aCursor: nil, anEvent: nil, references: map[string]any{}, sources: nil},
 	}
 	for _, name := range []string{"theirs", "theirs-batch", "theirs-row"} {
 		id := s.want(200, "GET", "/jobs/"+name, "").fields(s.t)["jobId"]
@@ -231,6 +246,12 @@ func populate(s *service) world {
 	w.addReference("inputs/theirs.pdb", "inputs/absent.pdb")
 	s.want(200, "PUT", "/upload/b.pdb?folder=theirs", "")
 	w.pairs[aFolder] = []pair{{"theirs", "absent"}}
+	s.upload("theirs.csv", "steps\n1\n")
+	w.addSource("structure", "folder:inputs/theirs*.pdb", "folder:inputs/absent*.pdb")
+	w.addSource("structure", "folder:theirs/*", "folder:absent/*")
+	w.addSource("*", "csv:inputs/theirs.csv", "csv:inputs/absent.csv")
+	w.addSource("*", "csv:"+file, "csv:"+absent)
+	w.addSource("steps", "fasta:job:theirs/theirs.txt", "fasta:job:absent/theirs.txt")
 	for _, listing := range []string{"/jobs?limit=1", "/jobs?limit=1&organization=true", "/files?limit=1", "/files?limit=1&organization=true", "/jobs/theirs-batch/table?limit=1"} {
 		w.pairs[aCursor] = append(w.pairs[aCursor], pair{s.want(200, "GET", listing, "").fields(s.t)["startKey"], "AAAA"})
 	}
@@ -251,6 +272,10 @@ func (w world) addReference(theirs, absent string) {
 	w.pairs[references] = append(w.pairs[references], pair{map[string]any{"structure": theirs}, map[string]any{"structure": absent}})
 }
 
+func (w world) addSource(setting, theirs, absent string) {
+	w.pairs[sources] = append(w.pairs[sources], pair{map[string]any{setting: theirs}, map[string]any{setting: absent}})
+}
+
 // send sends eve's request with one input set to a value, the required ones to what
 // she has, and some options. It returns the answer without what differs in every
 // answer, and without the value itself.
@@ -266,6 +291,9 @@ func (w world) send(s *service, op contract.Operation, inputs []contract.Input, 
 			v, _ = harmlessValue(op, i)
 		case newName:
 			v = fmt.Sprint("new-", value)
+			if _, isMap := value.(map[string]any); isMap {
+				v = "new"
+			}
 		}
 		needed, member := i.Required, ""
 		if op.Path == "/submit-batch" && i.In == "body" { // it has settings of one type, or jobs
@@ -290,14 +318,17 @@ func (w world) send(s *service, op contract.Operation, inputs []contract.Input, 
 			setOfJob(body, member, v)
 			continue
 		}
-		if list := op.Path == "/submit-batch"; list && (i.Name == "settings" || i.Name == "jobNames") {
-			v = []any{v}
-		}
 		switch i.In {
 		case "path":
 			path = strings.ReplaceAll(path, "{"+i.Name+"}", url.PathEscape(fmt.Sprint(v)))
 		case "query":
-			query.Set(i.Name, fmt.Sprint(v))
+			list, isList := v.([]any)
+			if !isList {
+				list = []any{v}
+			}
+			for _, one := range list {
+				query.Add(i.Name, fmt.Sprint(one))
+			}
 		case "body":
 			body[i.Name] = v
 		case "header":
@@ -305,6 +336,9 @@ func (w world) send(s *service, op contract.Operation, inputs []contract.Input, 
 		default:
 			s.t.Fatalf("no test sends an input in %s", i.In)
 		}
+	}
+	if op.Path == "/submit-batch" {
+		return w.sendBatch(s, in, query, body).without(value)
 	}
 	text := ""
 	if len(body) > 0 {
@@ -330,6 +364,75 @@ func setOfJob(body map[string]any, member string, value any) {
 	body["jobs"].([]any)[0].(map[string]any)[member] = value
 }
 
+// sendBatch sends a batch with rows of the one kind that the input is for: a table if
+// anything is in the query.
+func (w world) sendBatch(s *service, in contract.Input, query url.Values, body map[string]any) answer {
+	s.t.Helper()
+	kind, _, _ := strings.Cut(in.Name, ".")
+	if kind == "jobs" {
+		query = nil
+	}
+	if kind == "fanOut" {
+		fanOut := map[string]any{"each": map[string]any{"steps": "fasta:inputs/own.pdb"}}
+		if in.Name == "fanOut.settings" {
+			fanOut["settings"] = body[in.Name]
+		} else {
+			fanOut["each"] = body[in.Name]
+		}
+		for name := range body {
+			if strings.HasPrefix(name, "fanOut.") {
+				delete(body, name)
+			}
+		}
+		for _, other := range []string{"settings", "jobNames", "jobs"} {
+			delete(body, other)
+		}
+		body["fanOut"] = fanOut
+		query = nil
+	} else {
+		maps.DeleteFunc(body, func(name string, _ any) bool { return strings.HasPrefix(name, "fanOut") })
+	}
+	if len(query) > 0 {
+		query.Set("type", "echo")
+		if !query.Has("batchName") {
+			query.Set("batchName", fmt.Sprint(body["batchName"]))
+		}
+		if after, ok := body["after"].([]any); ok {
+			query.Set("after", fmt.Sprint(after[0]))
+		}
+		header, cells := "steps", "1"
+		if settings, ok := body["settings"].(map[string]any); ok && settings["structure"] != nil {
+			header, cells = header+",structure", cells+","+fmt.Sprint(settings["structure"])
+		}
+		if name, ok := body["jobNames"]; ok {
+			header, cells = header+",jobName", cells+","+fmt.Sprint(name)
+		}
+		return s.checked(s.send("POST", "/submit-batch?"+query.Encode(), header+"\n"+cells+"\n", "x-api-key", s.eve, "Content-Type", "text/csv"))
+	}
+	for _, list := range []string{"settings", "jobNames"} {
+		if v, ok := body[list]; ok {
+			body[list] = []any{v}
+		}
+	}
+	if kind != "fanOut" && body["jobs"] == nil && body["settings"] == nil {
+		body["settings"] = []any{map[string]any{}}
+	}
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return s.checked(s.as(s.eve, "POST", "/submit-batch", string(encoded)))
+}
+
+// checked returns an answer that is no failure of the service.
+func (s *service) checked(a answer) answer {
+	s.t.Helper()
+	if a.status >= 500 {
+		s.t.Errorf("%d %s", a.status, a.body)
+	}
+	return a
+}
+
 // volatile matches what differs between two answers to the same request.
 var volatile = regexp.MustCompile(`retry: \d+|[0-9A-Z]{26}|\d{4}-\d\d-\d\dT[0-9:.]+Z|/blobs/[^"]*`)
 
@@ -340,10 +443,10 @@ func (a answer) without(value any) string {
 	}
 	text := fmt.Sprint(a.status, " ", a.header, " ", a.body)
 	if settings, ok := value.(map[string]any); ok {
-		value = settings["structure"]
+		value = slices.Collect(maps.Values(settings))[0]
 	}
 	for _, word := range strings.FieldsFunc(fmt.Sprint(value), func(r rune) bool { return strings.ContainsRune(":/[]", r) }) {
-		if word != "job" && word != "inputs" {
+		if !slices.Contains([]string{"job", "inputs", "folder", "fasta", "csv"}, word) {
 			text = strings.ReplaceAll(text, word, "it")
 		}
 	}

@@ -94,13 +94,19 @@ func readMarks(r *decode.Reader, s *listing.Selection) {
 	for _, status := range r.Choices("status", "QUEUED", "RUNNING", "COMPLETED", "FAILED") {
 		s.Status = append(s.Status, app.Status(status))
 	}
+	s.Tags = readTags(r)
+}
+
+func readTags(r *decode.Reader) (tags []app.Tag) {
 	for _, tag := range r.Texts("tag") {
 		key, value, found := strings.Cut(tag, ":")
 		if !found || key == "" || value == "" {
 			r.Fault("value", []any{"query", "tag"}, "write a tag as key:value")
+			continue
 		}
-		s.Tags = append(s.Tags, app.Tag{Key: key, Value: value})
+		tags = append(tags, app.Tag{Key: key, Value: value})
 	}
+	return tags
 }
 
 // summaryView is the answer to GET /jobs/summary.

@@ -7,6 +7,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
+	"molrun/app/fanout"
 	"molrun/app/fault"
 	"molrun/app/strictjson"
 	"molrun/web/decode"
@@ -39,9 +40,13 @@ type batchRequest struct {
 	jobs     []app.PipelineJob
 }
 
-// batch handles POST /submit-batch.
+// batch handles POST /submit-batch. Its body is JSON or a table.
 func (h submissions) batch(c *gin.Context, by app.Caller) error {
-	req, faults, err := decode.Lenient(c, readBatch)
+	read, request := decode.Lenient[batchRequest], readBatch
+	if decode.IsTable(c) {
+		read, request = decode.Table, readTableBatch
+	}
+	req, faults, err := read(c, request)
 	if err != nil {
 		return err
 	}
@@ -56,7 +61,7 @@ func (h submissions) batch(c *gin.Context, by app.Caller) error {
 		record, created, err = h.svc.SubmitBatch(c.Request.Context(), by, sub)
 	}
 	if err != nil {
-		return err
+		return inQuery(sub, err)
 	}
 	respond.Record(c.Writer, strictjson.Append(record, "created", created))
 	return nil
@@ -108,6 +113,7 @@ func readAfter(b *decode.Object) app.After {
 
 func readBatch(r *decode.Reader) batchRequest {
 	b := r.Object(decode.Required)
+	fanOut := readFanOut(r, b)
 	pipeline := b.Has("jobs")
 	needed := decode.Need(!pipeline)
 	req := batchRequest{pipeline: pipeline, BatchSubmission: app.BatchSubmission{
@@ -115,8 +121,9 @@ func readBatch(r *decode.Reader) batchRequest {
 		Name:       b.Text("batchName", decode.Required),
 		Type:       b.Text("type", needed),
 		Version:    b.Text("version", decode.Optional),
-		Rows:       b.Items("settings", strictjson.Object, needed),
+		Rows:       b.Items("settings", strictjson.Object, needed && decode.Need(fanOut == nil)),
 		RowNames:   b.Texts("jobNames"),
+		FanOut:     fanOut,
 		Priority:   int(decode.OrZero(b.Integer("priority", -decode.MaxExact, decode.MaxExact))),
 		MaxRuntime: decode.OrZero(b.Integer("maxRuntimeSeconds", 1, decode.MaxExact)),
 		Labels:     readLabels(b),
@@ -125,7 +132,7 @@ func readBatch(r *decode.Reader) batchRequest {
 	for _, job := range b.Objects("jobs") {
 		req.jobs = append(req.jobs, readPipelineJob(job))
 	}
-	for _, member := range []string{"type", "version", "settings", "jobNames"} {
+	for _, member := range []string{"type", "version", "settings", "jobNames", fanout.Member} {
 		if pipeline && b.Has(member) {
 			b.Fault("value", member, "each of jobs has its own; leave this out, or jobs")
 		}
@@ -146,6 +153,70 @@ func readPipelineJob(b *decode.Object) app.PipelineJob {
 		j.After = &after
 	}
 	return j
+}
+
+// readFanOut reads what the rows of a batch are made of, nil if they are sent.
+func readFanOut(r *decode.Reader, b *decode.Object) *fanout.Request {
+	v := b.Member(fanout.Member, strictjson.Object, decode.Optional)
+	if v == nil {
+		return nil
+	}
+	request, faults := fanout.Read(v)
+	for _, f := range faults {
+		r.Fault(f.Type, append([]any{"body"}, f.Loc...), "%s", f.Msg)
+	}
+	for _, member := range []string{"settings", "jobNames"} {
+		if b.Has(member) {
+			b.Fault("value", member, "fanOut makes the rows and their names; leave this out, or fanOut")
+		}
+	}
+	return &request
+}
+
+// readTableBatch reads a batch whose body is a table; all else is in the query.
+func readTableBatch(r *decode.Reader) batchRequest {
+	text, tabs := r.Table()
+	request := fanout.Sent(text, tabs)
+	sub := app.BatchSubmission{
+		Body:       r.Whole(text),
+		Name:       r.RequiredText("batchName"),
+		Type:       r.RequiredText("type"),
+		Version:    r.Text("version"),
+		FanOut:     &request,
+		Priority:   int(r.Integer("priority", -decode.MaxExact, decode.MaxExact, 0)),
+		MaxRuntime: r.Integer("maxRuntimeSeconds", 1, decode.MaxExact, 0),
+		After:      app.After{Names: r.Texts("after"), Any: r.Flag("afterAny")},
+	}
+	for _, tag := range readTags(r) {
+		if sub.Labels.Tags == nil {
+			sub.Labels.Tags = map[string]*string{}
+		}
+		sub.Labels.Tags[tag.Key] = &tag.Value
+	}
+	if note := r.Text("note"); note != "" {
+		sub.Labels.Note = &note
+	}
+	return batchRequest{BatchSubmission: sub}
+}
+
+// inQuery says that faults are in the query, where a batch with a table has what
+// another has in its body.
+func inQuery(sub app.BatchSubmission, err error) error {
+	if sub.FanOut == nil || !sub.FanOut.IsSent() {
+		return err
+	}
+	for _, f := range decode.Faults(err) {
+		if len(f.Loc) < 2 {
+			continue
+		}
+		if member, isMember := f.Loc[1].(string); isMember {
+			f.Loc[0] = "query"
+			if member == "tags" {
+				f.Loc[1] = "tag"
+			}
+		}
+	}
+	return err
 }
 
 func readLabels(b *decode.Object) app.Labels {

@@ -47,15 +47,20 @@ func (a *File) unknownSettings(v *strictjson.Value) []fault.Field {
 		if a.Parameters.Named(m.Name) != nil {
 			continue
 		}
-		names := a.Parameters.names()
-		msg := fmt.Sprintf("%s has no setting %q", a.Type, m.Name)
-		switch near := nearest.Of(m.Name, names); {
-		case near != "":
-			msg += fmt.Sprintf("; did you mean %q?", near)
-		case len(names) > 0:
-			msg += "; it has " + strings.Join(names, ", ")
-		}
-		faults = append(faults, fault.Field{Loc: []any{m.Name}, Msg: msg, Type: "unknown"})
+		faults = append(faults, fault.Field{Loc: []any{m.Name}, Msg: a.NoSetting(m.Name), Type: "unknown"})
 	}
 	return faults
+}
+
+// NoSetting says that the algorithm has no setting of this name, and which is meant.
+func (a *File) NoSetting(name string) string {
+	names := a.Parameters.names()
+	msg := fmt.Sprintf("%s has no setting %q", a.Type, name)
+	switch near := nearest.Of(name, names); {
+	case near != "":
+		msg += fmt.Sprintf("; did you mean %q?", near)
+	case len(names) > 0:
+		msg += "; it has " + strings.Join(names, ", ")
+	}
+	return msg
 }

@@ -218,8 +218,13 @@ func (c *Checker) checkAccepted(e exchange, op Operation) []string {
 	case !described:
 		faults = append(faults, "a body was accepted and none is described")
 	default:
-		at := append(slices.Clone(place), "content", "application/json", "schema")
-		faults = append(faults, c.validate(e, e.sent, at...)...)
+		at, found := c.Spec.content(place, e.request.Header.Get("Content-Type"))
+		if !found { // {} and null are taken whatever their type
+			at = append(slices.Clone(place), "content", "application/json")
+		}
+		if strings.HasSuffix(at[len(at)-1], "json") {
+			faults = append(faults, c.validate(e, e.sent, append(at, "schema")...)...)
+		}
 	}
 	return faults
 }

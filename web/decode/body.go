@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type Limits struct {
 	Body   int64         // bytes of the body
 	Arrive time.Duration // time for the body to arrive
 	JSON   strictjson.Limits
+	Tables bool // CSV and TSV are taken too
 	Budget *Budget
 }
 
@@ -106,8 +108,8 @@ func (b *bounded) receive(c *gin.Context) ([]byte, error) {
 	switch length := c.Request.ContentLength; {
 	case length == 0:
 		return nil, nil
-	case length > 0 && !isJSON(c.Request):
-		return nil, notJSON()
+	case length > 0 && !b.takes(c.Request):
+		return nil, b.refusedType()
 	case length > b.Body:
 		return nil, tooLarge(b.Body)
 	}
@@ -118,8 +120,8 @@ func (b *bounded) receive(c *gin.Context) ([]byte, error) {
 		return nil, incomplete(err)
 	}
 	setReadDeadline(w, time.Time{})
-	if body.size > 0 && !isJSON(c.Request) {
-		return nil, notJSON()
+	if body.size > 0 && !b.takes(c.Request) {
+		return nil, b.refusedType()
 	}
 	return body.bytes(), nil
 }
@@ -169,16 +171,32 @@ func tooLarge(limit int64) error {
 	return fault.Errorf(fault.BodyTooLarge, "Send at most %d bytes of JSON; files go to an uploadUrl, many jobs into several batches.", limit)
 }
 
-func notJSON() error {
-	return fault.Errorf(fault.UnsupportedMediaType, "Send the body as JSON in UTF-8, with the header Content-Type: application/json and no Content-Encoding.")
+// takes reports whether the declared type of the body is one that is read.
+func (b *bounded) takes(r *http.Request) bool {
+	kind := mediaType(r)
+	return kind == jsonType || b.Tables && slices.Contains(tableTypes, kind)
 }
 
-// isJSON reports whether the body is declared as plain JSON.
-func isJSON(r *http.Request) bool {
+func (b *bounded) refusedType() error {
+	also := ""
+	if b.Tables {
+		also = ", text/csv or text/tab-separated-values"
+	}
+	return fault.Errorf(fault.UnsupportedMediaType, "Send the body as JSON in UTF-8, with the header Content-Type: application/json%s and no Content-Encoding.", also)
+}
+
+const jsonType = "application/json"
+
+var tableTypes = []string{"text/csv", "text/tab-separated-values"}
+
+// mediaType returns the declared type of a body, "" unless it is plain UTF-8.
+func mediaType(r *http.Request) string {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return false
+		return ""
 	}
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	charset := params["charset"]
-	return err == nil && kind == "application/json" && (charset == "" || strings.EqualFold(charset, "utf-8"))
+	if charset := params["charset"]; err != nil || charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return ""
+	}
+	return kind
 }

@@ -31,6 +31,14 @@ func (r *Reader) Text(name string) string {
 	return value
 }
 
+// RequiredText is Text for a parameter that has to be sent.
+func (r *Reader) RequiredText(name string) string {
+	if len(r.query[name]) == 0 {
+		r.Fault("missing", []any{"query", name}, "this parameter is required")
+	}
+	return r.Text(name)
+}
+
 // isText records a fault unless the value of a parameter is valid and not empty.
 func (r *Reader) isText(name, value string) bool {
 	switch {

@@ -1,0 +1,63 @@
+package algorithm
+
+import (
+	"slices"
+	"strings"
+
+	"molrun/app/fault"
+	"molrun/app/strictjson"
+)
+
+// FromText returns the value that the parameter reads in a text, such as a cell of
+// a table: a number, a boolean, an array or an object where it takes one, else the
+// text itself. If it takes neither, CheckSettings tells what is wrong with the one
+// that is closer.
+func (p *Parameter) FromText(text string) *strictjson.Value {
+	plain := quoted(text)
+	v := unquoted(text)
+	switch {
+	case v == nil || len(p.File) > 0:
+		return plain
+	case len(p.faults(v)) == 0:
+		return v
+	case len(p.faults(plain)) == 0, p.ofOtherType(v) && !p.ofOtherType(plain):
+		return plain
+	}
+	return v
+}
+
+// FromSequence returns the value that the parameter makes of one sequence: a list of
+// one where it takes lists, else the letters.
+func (p *Parameter) FromSequence(letters string) *strictjson.Value {
+	plain := quoted(letters)
+	list := &strictjson.Value{Kind: strictjson.Array, Items: []*strictjson.Value{plain}, Raw: slices.Concat([]byte("["), plain.Raw, []byte("]"))}
+	if p.ofOtherType(list) {
+		return plain
+	}
+	return list
+}
+
+// ofOtherType reports whether the parameter takes no value of this type.
+func (p *Parameter) ofOtherType(v *strictjson.Value) bool {
+	return slices.ContainsFunc(p.faults(v), func(f fault.Field) bool { return len(f.Loc) == 1 && f.Type == "type" })
+}
+
+func quoted(text string) *strictjson.Value {
+	return &strictjson.Value{Kind: strictjson.String, Text: text, Raw: strictjson.AppendQuoted(nil, text)}
+}
+
+// unquoted returns the value that a text is without quotes around it, nil if it is
+// none. Spreadsheets write TRUE.
+func unquoted(text string) *strictjson.Value {
+	if text == "" || !strings.Contains("-0123456789[{tTfF", text[:1]) {
+		return nil
+	}
+	if word := strings.ToLower(text); word == "true" || word == "false" {
+		return &strictjson.Value{Kind: strictjson.Bool, Text: word, Raw: []byte(word)}
+	}
+	v, err := strictjson.Parse([]byte(text))
+	if err != nil {
+		return nil
+	}
+	return v
+}

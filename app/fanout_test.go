@@ -1,0 +1,144 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"molrun/app"
+	"molrun/app/fanout"
+	"molrun/app/fault"
+)
+
+// fanOut returns a batch of echo jobs whose rows are made of something.
+func fanOut(t *testing.T, name, text string) app.BatchSubmission {
+	t.Helper()
+	body := parseJSON(t, fmt.Sprintf(`{"batchName":%q,"type":"echo","fanOut":%s}`, name, text))
+	request, faults := fanout.Read(body.Member("fanOut"))
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	return app.BatchSubmission{Name: name, Type: "echo", FanOut: &request, Body: body}
+}
+
+// deleting is a store in which an upload is deleted before the next change.
+type deleting struct {
+	app.Store
+	id app.UploadID
+}
+
+func (d deleting) Update(ctx context.Context, fn func(app.Tx) error) error {
+	return d.Store.Update(ctx, func(tx app.Tx) error {
+		if err := tx.DeleteUpload(d.id); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
+func TestFileDeletedDuringAFanOut(t *testing.T) {
+	s := newSite(t)
+	u := s.upload(ann, "a.txt", "A")
+	service := s.newService(deleting{s.store, u.ID}, app.Options{}, echoFile)
+	_, _, err := service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"input":"folder:inputs/*"}}`))
+	wantSame(t, "faults", faultLocations(t, err), []string{"[body]"})
+
+	table := s.upload(ann, "t.csv", "steps\n1\n")
+	must(t, os.Remove(s.files.UploadPath(table.ID, table.Generation)))
+	_, _, err = s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"*":"csv:inputs/t.csv"}}`))
+	wantSame(t, "faults of a table without bytes", faultLocations(t, err), []string{"[body fanOut each *]"})
+}
+
+func TestTooLargeSourcesAreRefused(t *testing.T) {
+	s := newSite(t)
+	s.upload(ann, "a.csv", "steps\n1"+strings.Repeat(" ", 20<<20))
+	s.upload(ann, "b.csv", "input\ninputs/x.txt"+strings.Repeat(" ", 13<<20))
+	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"steps":"csv:inputs/a.csv","input":"csv:inputs/b.csv"}}`))
+	wantSame(t, "faults of 33 MiB", faultLocations(t, err), []string{"[body fanOut each steps]"})
+	_, created, err := s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"steps":"csv:inputs/a.csv"}}`))
+	if err != nil || !created {
+		t.Errorf("20 MiB: created %v, %v", created, err)
+	}
+}
+
+// TestExpansionsGiveTheirMemoryBack runs more expansions than fit at once, one after
+// the other, also some that fail.
+func TestExpansionsGiveTheirMemoryBack(t *testing.T) {
+	s := newSite(t)
+	s.upload(ann, "a.csv", "steps\n1"+strings.Repeat(" ", 31<<20))
+	for i := range 8 {
+		source := []string{"a", "none"}[i%2]
+		_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, fmt.Sprint("b", i), `{"each":{"steps":"csv:inputs/a.csv","input":"csv:inputs/`+source+`.csv"}}`))
+		if fault.CodeOf(err) != fault.Invalid {
+			t.Fatalf("expansion %d: %v", i, err)
+		}
+	}
+	_, created, err := s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"*":"csv:inputs/a.csv"}}`))
+	if err != nil || !created {
+		t.Errorf("created %v, %v", created, err)
+	}
+}
+
+// TestLargeExpansionsAtOnceAreBounded holds one expansion within its transaction
+// while others begin.
+func TestLargeExpansionsAtOnceAreBounded(t *testing.T) {
+	s := newSite(t)
+	s.upload(ann, "a.csv", "steps\n1"+strings.Repeat(" ", 31<<20))
+	held := &holding{Store: s.store, entered: make(chan struct{}), release: make(chan struct{})}
+	service := s.newService(held, app.Options{}, echoFile)
+	results := make(chan error, 6)
+	for i := range 6 {
+		go func() {
+			_, _, err := service.Jobs.SubmitBatch(context.Background(), ann, fanOut(t, fmt.Sprint("b", i), `{"each":{"*":"csv:inputs/a.csv"}}`))
+			results <- err
+		}()
+		<-held.entered
+	}
+	_, _, err := service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "late", `{"each":{"*":"csv:inputs/a.csv"}}`))
+	wantCode(t, "the seventh at once", err, fault.Unavailable)
+	close(held.release)
+	for range 6 {
+		must(t, <-results)
+	}
+	go func() { <-held.entered }()
+	_, _, err = service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "late", `{"each":{"*":"csv:inputs/a.csv"}}`))
+	must(t, err)
+}
+
+// holding is a store whose changes wait.
+type holding struct {
+	app.Store
+	entered, release chan struct{}
+}
+
+func (h *holding) Update(ctx context.Context, fn func(app.Tx) error) error {
+	h.entered <- struct{}{}
+	<-h.release
+	return h.Store.Update(ctx, fn)
+}
+
+func TestFolderWithManyUploadsOfOneName(t *testing.T) {
+	s := newSite(t)
+	for range 3 {
+		s.upload(ann, "a.txt", "A")
+	}
+	s.upload(bob, "b.txt", "B")
+	completed := s.upload(bob, "c.txt", "C").CompletedAt
+	must(t, s.store.Update(t.Context(), func(tx app.Tx) error {
+		for i := range 1500 {
+			err := tx.PutUpload(&app.Upload{
+				ID: app.UploadID(fmt.Sprintf("01K%023d", i)), Organization: ann.Organization, Email: ann.Email,
+				Folder: "inputs", Filename: fmt.Sprintf("x%d.txt", i), CompletedAt: completed, Generation: 1,
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	rec, _, err := s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"input":"folder:inputs/*"}}`))
+	must(t, err)
+	wantSame(t, "rows", decode(t, rec).Counts.Queued, 1501)
+}

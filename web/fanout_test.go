@@ -1,0 +1,245 @@
+package web_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// uploadTo uploads and completes a file in a folder as ann.
+func (s *service) uploadTo(folder, name, text string) string {
+	s.t.Helper()
+	return s.upload(name+"?folder="+folder, text)
+}
+
+// rowsOf returns what the records of a batch's rows say, in the order of rows.
+func (s *service) rowsOf(batch string, members ...string) (rows [][]any) {
+	s.t.Helper()
+	list := s.want(200, "GET", "/jobs?order=asc&limit=100&batch="+batch, "").fields(s.t)["jobs"].([]any)
+	for _, j := range list {
+		var row []any
+		for _, member := range members {
+			row = append(row, j.(map[string]any)[member])
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func settings(pairs ...any) map[string]any {
+	m := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		m[pairs[i].(string)] = pairs[i+1]
+	}
+	return m
+}
+
+func TestFanOutMakesARowForEachFileOfAFolder(t *testing.T) {
+	s := start(t)
+	for _, name := range []string{"lig10.pdb", "lig2.pdb", "lig1.pdb"} {
+		s.uploadTo("ligands", name, name)
+	}
+	s.uploadTo("ligands", "lig2.pdb", "newer")
+	s.uploadTo("ligands", "notes.txt", "other")
+	s.uploadTo("elsewhere", "lig3.pdb", "other")
+	body := `{"batchName":"b","type":"echo","fanOut":{"each":{"structure":"folder:ligands/*.pdb"},"settings":{"steps":7}}}`
+	created := s.want(200, "POST", "/submit-batch", body).fields(t)
+	same(t, "created, counts", []any{created["created"], created["subjobCounts"].(map[string]any)["QUEUED"]}, []any{true, 3.0})
+	same(t, "rows", s.rowsOf("b", "jobName", "source", "settings"), [][]any{
+		{"b-lig1", "lig1.pdb", settings("steps", 7.0, "structure", "ligands/lig1.pdb")},
+		{"b-lig2", "lig2.pdb", settings("steps", 7.0, "structure", "ligands/lig2.pdb")},
+		{"b-lig10", "lig10.pdb", settings("steps", 7.0, "structure", "ligands/lig10.pdb")},
+	})
+	input := s.want(200, "GET", "/jobs/b-lig2", "").fields(t)["inputs"].([]any)[0].(map[string]any)
+	same(t, "the newest upload of a name", input["sha256"], sha256Hex("newer"))
+
+	// The same again is the same batch, whatever was uploaded since.
+	s.uploadTo("ligands", "lig4.pdb", "late")
+	again := s.want(200, "POST", "/submit-batch", body).fields(t)
+	same(t, "again", []any{again["created"], again["jobId"]}, []any{false, created["jobId"]})
+	// So are the same rows by another route.
+	byHand := s.want(200, "POST", "/submit-batch", `{"batchName":"b","type":"echo","jobNames":["b-lig1","b-lig2","b-lig10"],"settings":[
+		{"structure":"ligands/lig1.pdb","steps":7},{"structure":"ligands/lig2.pdb","steps":7},{"structure":"ligands/lig10.pdb","steps":7}]}`).fields(t)
+	same(t, "by hand", byHand["created"], false)
+	asTable := s.sendTable("batchName=b&type=echo", "structure,steps,jobName\nligands/lig1.pdb,7,b-lig1\nligands/lig2.pdb,7,b-lig2\nligands/lig10.pdb,7,b-lig10\n")
+	same(t, "as a table", asTable.fields(t)["created"], false)
+	same(t, "other rows", s.want(409, "POST", "/submit-batch", strings.Replace(body, "7", "8", 1)).code(), "JOB_ALREADY_EXISTS")
+}
+
+// sendTable submits a batch as CSV.
+func (s *service) sendTable(query, text string) answer {
+	s.t.Helper()
+	return s.send("POST", "/submit-batch?"+query, text, "x-api-key", s.ann, "Content-Type", "text/csv; charset=utf-8")
+}
+
+func TestTablesMakeRows(t *testing.T) {
+	s := start(t)
+	s.upload("a.pdb", "A")
+	const text = "\ufeffjobName;steps;structure\r\nfirst;5;inputs/a.pdb\r\n; 1e1 ;\r\n;;\r\n\r\n;;\"inputs/a.pdb\"\r\n"
+	want := [][]any{
+		{"first", "line 2", settings("steps", 5.0, "structure", "inputs/a.pdb")},
+		{"b-2", "line 3", settings("steps", 10.0)},
+		{"b-3", "line 6", settings("structure", "inputs/a.pdb")},
+	}
+	a := s.sendTable("batchName=b&type=echo&tag=round:1&note=a&priority=-2&maxRuntimeSeconds=60&version=1", text)
+	same(t, "status", a.status, 200)
+	same(t, "rows of a body", s.rowsOf("b", "jobName", "source", "settings"), want)
+	batch := s.want(200, "GET", "/jobs/b", "").fields(t)
+	same(t, "of the query", []any{batch["priority"], batch["maxRuntimeSeconds"], batch["note"], batch["tags"]}, []any{-2.0, 60.0, "a", map[string]any{"round": "1"}})
+	same(t, "again", s.sendTable("batchName=b&type=echo&tag=round:1&note=a&priority=-2&maxRuntimeSeconds=60&version=1", text).fields(t)["created"], false)
+
+	s.upload("rows.csv", strings.ReplaceAll(text, "first", "other"))
+	s.want(200, "POST", "/submit-batch", `{"batchName":"c","type":"echo","fanOut":{"each":{"*":"csv:inputs/rows.csv"}}}`)
+	want[0][0], want[1][0], want[2][0] = "other", "c-2", "c-3"
+	same(t, "rows of an upload", s.rowsOf("c", "jobName", "source", "settings"), want)
+
+	a = s.send("POST", "/submit-batch?batchName=d&type=echo", "steps\tstructure\n3\tinputs/a.pdb\n\tinputs/a.pdb\n", "x-api-key", s.ann, "Content-Type", "text/tab-separated-values")
+	same(t, "status", a.status, 200)
+	same(t, "rows of tabs", s.rowsOf("d", "jobName", "settings"), [][]any{{"d-1", settings("steps", 3.0, "structure", "inputs/a.pdb")}, {"d-2", settings("structure", "inputs/a.pdb")}})
+}
+
+func TestSourcesAreTakenTogether(t *testing.T) {
+	s := start(t)
+	s.uploadTo("in", "a.pdb", "A")
+	s.uploadTo("in", "b.pdb", "B")
+	s.upload("t.csv", "steps,structure\n1,in/b.pdb\n2,in/a.pdb\n")
+	s.want(200, "POST", "/submit-batch", `{"batchName":"z","type":"echo","fanOut":{"each":{"structure":"folder:in/","steps":"csv:inputs/t.csv"}}}`)
+	same(t, "rows", s.rowsOf("z", "jobName", "source", "settings"), [][]any{
+		{"z-a", "line 2, a.pdb", settings("steps", 1.0, "structure", "in/a.pdb")},
+		{"z-b", "line 3, b.pdb", settings("steps", 2.0, "structure", "in/b.pdb")},
+	})
+	s.submit("done")
+	s.run("done", map[string]string{"rows.tsv": "steps\n4\n"})
+	s.want(200, "POST", "/submit-batch", `{"batchName":"y","type":"echo","fanOut":{"each":{"steps":"tsv:job:done/rows.tsv"}}}`)
+	same(t, "rows of a result", s.rowsOf("y", "settings"), [][]any{{settings("steps", 4.0)}})
+}
+
+// messages returns the faults of a refusal as "loc: msg".
+func (a answer) messages(t *testing.T) (all []string) {
+	t.Helper()
+	for _, f := range a.fields(t)["detail"].([]any) {
+		all = append(all, fmt.Sprint(f.(map[string]any)["loc"], ": ", f.(map[string]any)["msg"]))
+	}
+	return all
+}
+
+func TestFaultsOfExpandedRowsSayWhereTheyAre(t *testing.T) {
+	s := start(t)
+	s.uploadTo("in", "a.pdb", "A")
+	s.uploadTo("in", "b.txt", "B")
+	s.uploadTo("in", "c.txt", "C")
+	s.want(200, "PUT", "/upload/late.pdb?folder=half", "")
+	s.upload("one.csv", "steps\n0\n5\nx\n")
+	s.upload("ragged.csv", "steps,structure\n1\n2,in/none.pdb\n3,in/a.pdb,\n")
+	s.upload("empty.csv", "steps\n")
+	fan := func(fanOut string) []string {
+		return s.want(422, "POST", "/submit-batch", `{"batchName":"b","type":"echo","fanOut":`+fanOut+`}`).messages(t)
+	}
+	each := func(setting, source string) string { return fmt.Sprintf(`{"each":{%q:%q}}`, setting, source) }
+	for _, tt := range []struct {
+		fanOut string
+		want   []string
+	}{
+		{`{}`, []string{`[body fanOut each]: this member is required: say what each row takes, such as {"ligand": "folder:ligands/*.sdf"}`}},
+		{`{"each":{}}`, []string{`[body fanOut each]: name at least one setting, such as {"ligand": "folder:ligands/*.sdf"}`}},
+		{`{"each":{"steps":1},"more":1,"settings":[]}`, []string{
+			`[body fanOut each steps]: use a string such as folder:ligands/*.sdf, not a number`,
+			`[body fanOut more]: there is no member "more" here; known are each, settings`,
+			`[body fanOut settings]: use an object, not an array`,
+		}},
+		{each("structure", "folder:in/*.txt"), []string{
+			`[body fanOut each structure]: b.txt: "b.txt" is not a file of the kind wanted here (.pdb)`,
+			`[body fanOut each structure]: c.txt: "c.txt" is not a file of the kind wanted here (.pdb)`,
+		}},
+		{each("structure", "folder:in/*.sdf"), []string{`[body fanOut each structure]: no completed upload of yours is named in/*.sdf; GET /files?folder= lists what a folder has`}},
+		{each("structure", "folder:half/*"), []string{`[body fanOut each structure]: the upload half/late.pdb is not completed; complete it or delete it`}},
+		{each("structure", "folder:in*/x"), []string{`[body fanOut each structure]: use *, ? and [ ] in the names of files only, not of folders`}},
+		{each("structure", "folder:in/[x"), []string{`[body fanOut each structure]: "[x" is no pattern: use * for any characters, ? for one, [a-z] for one of these`}},
+		{each("structure", "folder:in"), []string{`[body fanOut each structure]: write folder:<folder>/<pattern>, such as folder:in/*`}},
+		{each("structure", "folders:in/*"), []string{`[body fanOut each structure]: did you mean folder:in/*?`}},
+		{each("structure", "in/*.pdb"), []string{`[body fanOut each structure]: write folder:<folder>/<pattern>, fasta:<file>, csv:<file> or tsv:<file>`}},
+		{each("structure", "fasta:in/a.pdb"), []string{
+			`[body fanOut each structure 1]: line 1: a record begins with a line such as >P04637, and this stands before the first`,
+			`[body fanOut each structure]: "structure" is a file, and a record is none; give one file each, such as folder:inputs/*.pdb`,
+		}},
+		{each("*", "folder:in/*"), []string{`[body fanOut each *]: "*" stands for the columns of a table, csv:<file> or tsv:<file>; name the setting`}},
+		{each("step", "csv:inputs/one.csv"), []string{
+			`[body fanOut each step]: echo has no setting "step"; did you mean "steps"?`,
+			`[body fanOut each step]: the table has no column "step"; it has steps`,
+		}},
+		{each("steps", "csv:inputs/none.csv"), []string{`[body fanOut each steps]: there is no completed upload "inputs/none.csv"; give a fileId, folder/filename of a file that you uploaded, or job:<jobName>/<path>`}},
+		{each("*", "csv:inputs/empty.csv"), []string{`[body fanOut each *]: there is no row below the first line`}},
+		{each("*", "csv:inputs/one.csv"), []string{
+			`[body fanOut each * 2 steps]: line 2, column "steps": must be at least 1, got 0`,
+			`[body fanOut each * 4 steps]: line 4, column "steps": must be a whole number, got text`,
+		}},
+		{each("*", "csv:inputs/ragged.csv"), []string{
+			`[body fanOut each * 2]: line 2: the line has 1 cell, the first line names 2; put a cell with a separator in quotes`,
+			`[body fanOut each * 4]: line 4: the line has 3 cells, the first line names 2; put a cell with a separator in quotes`,
+			`[body fanOut each * 3 structure]: line 3, column "structure": there is no completed upload "in/none.pdb"; give a fileId, folder/filename of a file that you uploaded, or job:<jobName>/<path>`,
+		}},
+		{`{"each":{"structure":"folder:in/*","steps":"csv:inputs/empty.csv"}}`, []string{`[body fanOut each steps]: there is no row below the first line`}},
+		{`{"each":{"structure":"folder:in/a*","steps":"csv:inputs/one.csv"}}`, []string{`[body fanOut each structure]: this gives 1 row and "steps" gives 3: a row takes the next of each, so give as many of each`}},
+		{`{"each":{"structure":"folder:in/a*"},"settings":{"structure":"x","steps":0,"stepz":1}}`, []string{
+			`[body fanOut settings structure]: each gives this setting already: leave it out here or there`,
+		}},
+		{`{"each":{"structure":"folder:in/*"},"settings":{"steps":0}}`, []string{
+			`[body fanOut settings steps]: must be at least 1, got 0`, // once, though all rows have it
+			`[body fanOut each structure]: b.txt: "b.txt" is not a file of the kind wanted here (.pdb)`,
+			`[body fanOut each structure]: c.txt: "c.txt" is not a file of the kind wanted here (.pdb)`,
+		}},
+	} {
+		same(t, tt.fanOut, fan(tt.fanOut), tt.want)
+	}
+	same(t, "with rows", s.want(422, "POST", "/submit-batch", `{"batchName":"b","type":"echo","settings":[{}],"jobNames":["x"],"fanOut":`+each("*", "csv:inputs/one.csv")+`}`).messages(t), []string{
+		`[body settings]: fanOut makes the rows and their names; leave this out, or fanOut`,
+		`[body jobNames]: fanOut makes the rows and their names; leave this out, or fanOut`,
+		`[body fanOut each * 2 steps]: line 2, column "steps": must be at least 1, got 0`,
+		`[body fanOut each * 4 steps]: line 4, column "steps": must be a whole number, got text`,
+	})
+	same(t, "nothing else", len(s.want(200, "GET", "/jobs", "").fields(t)["jobs"].([]any)), 0)
+}
+
+func TestFaultsOfATableSayTheirLine(t *testing.T) {
+	s := start(t)
+	for _, tt := range []struct {
+		query, text string
+		want        []string
+	}{
+		{"", "steps\n1\n", []string{"[query batchName]: this parameter is required", "[query type]: this parameter is required"}},
+		{"batchName=a/b&type=ecco&more=1&priority=99", "steps\n1\n", []string{
+			`[query more]: there is no query parameter "more" here; did you mean "note"?`,
+			`[query type]: there is no algorithm "ecco" here; did you mean "echo"?`,
+			`[query priority]: use a priority from -10 to 10`,
+			`[query batchName]: use a name without '/'`,
+		}},
+		{"batchName=b&type=echo&tag=x", "steps\n0\n", []string{
+			`[query tag]: write a tag as key:value`,
+			`[body 2 steps]: line 2, column "steps": must be at least 1, got 0`,
+		}},
+		{"batchName=b&type=echo", "", []string{`[body]: the table is empty: its first line names the settings`}},
+		{"batchName=b&type=echo", "steps\n", []string{`[body]: there is no row below the first line`}},
+		{"batchName=b&type=echo", "steps,stepz,steps,,jobName\n1,2,3,4,b\n1,2,3,4,x\n0,2,3,4,x\n", []string{
+			`[body 1]: line 1: the column "steps" is there twice`,
+			`[body 1]: line 1: column 4 has no name: name a setting, or remove the column`,
+			`[body]: column "stepz": echo has no setting "stepz"; did you mean "steps"?`,
+			`[body 2 jobName]: line 2, column "jobName": use a name other than the batch's own`,
+			`[body 4 jobName]: line 4, column "jobName": "x" is the name of line 3 already`,
+			`[body 4 steps]: line 4, column "steps": must be at least 1, got 0`,
+		}},
+		{"batchName=b&type=echo", "steps\n\"1\n2\n", []string{`[body 2]: line 2: a quote is not closed, or something follows it in its cell; within quotes write "" for a quote`}},
+		{"batchName=b&type=echo", "steps\n1\"2\n0\n", []string{
+			`[body 2]: line 2: a cell with a quote in it stands in quotes, with the quote doubled: "a ""b"" c"`,
+			`[body 3 steps]: line 3, column "steps": must be at least 1, got 0`,
+		}},
+		{"batchName=b&type=echo", "steps\n1\n\xff\n", []string{`[body 3]: line 3: the text is not valid UTF-8; save it as UTF-8`}},
+		{"batchName=b&type=echo", "\xff\xfes\x00", []string{`[body]: the text is UTF-16; save it as UTF-8`}},
+	} {
+		a := s.sendTable(tt.query, tt.text)
+		same(t, tt.text, a.status, 422)
+		same(t, tt.text, a.messages(t), tt.want)
+	}
+	same(t, "other charset", s.send("POST", "/submit-batch?batchName=b&type=echo", "steps\n1\n", "x-api-key", s.ann, "Content-Type", "text/csv; charset=latin1").code(), "UNSUPPORTED_MEDIA_TYPE")
+	same(t, "other route", s.send("POST", "/submit-job", "steps\n1\n", "x-api-key", s.ann, "Content-Type", "text/csv").code(), "UNSUPPORTED_MEDIA_TYPE")
+	same(t, "JSON with a query", s.want(422, "POST", "/submit-batch?type=echo", `{"batchName":"b","type":"echo","settings":[{}]}`).faults(t), []string{"query.type unknown"})
+}
