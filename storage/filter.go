@@ -119,7 +119,11 @@ func (t tx) candidates(f app.JobFilter) candidates {
 	case f.ByCompletion:
 		return t.finished(f)
 	case len(f.Tags) > 0:
-		return candidates{indexJobsTag, []kv.Key{tagKey(f.Organization, f.Tags[0])}, t.indexed(f, f.Tags[1:])}
+		c := candidates{index: indexJobsTag, prefixes: []kv.Key{tagKey(f.Organization, f.Email, f.Tags[0])}}
+		if f.Type != "" || f.Search != "" || len(f.Statuses) > 0 || len(f.Tags) > 1 {
+			c.test = t.indexed(f, f.Tags[1:])
+		}
+		return c
 	}
 	c := candidates{index: indexJobsList, prefixes: each(statuses, func(s app.Status) kv.Key {
 		return listPrefix(f.Organization, jobFilters(f.Email, f.Type, s)...)
@@ -169,7 +173,7 @@ func (t tx) indexed(f app.JobFilter, tags []app.Tag) func(sortid.ID) (bool, erro
 			return false, nil
 		}
 		for _, tag := range tags {
-			if !in(tagged, tagKey(f.Organization, tag)) {
+			if !in(tagged, tagKey(f.Organization, f.Email, tag)) {
 				return false, nil
 			}
 		}

@@ -106,7 +106,7 @@ func (t tx) EventsAfter(organization string, after events.ID, limit int) (all []
 
 const (
 	indexJobsList    = "jobs.list"
-	indexJobsTag     = "jobs.tag"
+	indexJobsTag     = "jobs.tags"
 	indexJobsText    = "jobs.text"
 	indexUploadsList = "uploads.list"
 )
@@ -166,20 +166,24 @@ func listKey(used byte, organization string, filters []string) kv.Key {
 	return k
 }
 
-// jobTag: organization, key and value of a tag, id; no subjobs.
+// jobTag: organization, user or any, key and value of a tag, id; no subjobs.
 func jobTag(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Private.Batch != "" {
 		return nil
 	}
-	all := make([]kv.Entry, 0, len(j.Tags))
+	all := make([]kv.Entry, 0, 2*len(j.Tags))
 	for key, value := range j.Tags {
-		all = append(all, kv.Entry{Key: tagKey(j.Organization, app.Tag{Key: key, Value: value}).ID(id)})
+		tag := app.Tag{Key: key, Value: value}
+		all = append(all, kv.Entry{Key: tagKey(j.Organization, "", tag).ID(id)})
+		if j.Email != "" {
+			all = append(all, kv.Entry{Key: tagKey(j.Organization, j.Email, tag).ID(id)})
+		}
 	}
 	return all
 }
 
-func tagKey(organization string, tag app.Tag) kv.Key {
-	return make(kv.Key, 0, 128).Text(organization).Text(tag.Key).Text(tag.Value)
+func tagKey(organization, email string, tag app.Tag) kv.Key {
+	return make(kv.Key, 0, 128).Text(organization).Text(email).Text(tag.Key).Text(tag.Value)
 }
 
 // jobText: id; the value is what a search looks at; only jobs that have more than a

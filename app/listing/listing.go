@@ -211,7 +211,11 @@ func (q Query) count(tx app.Tx, f *app.JobFilter, out *Page) error {
 			return err
 		}
 	}
-	if q.Count {
+	switch {
+	case !q.Count:
+	case summed(*f):
+		err = out.Count.sum(tx, *f)
+	default:
 		out.Count.Jobs, out.Count.More, err = tx.CountJobs(*f, maxCount)
 	}
 	return err

@@ -1,0 +1,51 @@
+package strictjson
+
+// Peek visits the members of an object that was encoded by Encode, until visit
+// returns false. It decodes nothing and checks nothing, and is many times faster than
+// Parse; a name or text with an escape is visited as it is written.
+func Peek(object []byte, visit func(name, value []byte) bool) {
+	for rest := object[min(1, len(object)):]; len(rest) > 0 && rest[0] == '"'; {
+		end := textEnd(rest)
+		name := rest[1:max(1, end-1)] // a lone quote has no end
+		rest = rest[min(end+1, len(rest)):]
+		if end = valueEnd(rest); !visit(name, rest[:end]) {
+			return
+		}
+		rest = rest[min(end+1, len(rest)):]
+	}
+}
+
+// textEnd returns where the text ends with which b begins.
+func textEnd(b []byte) int {
+	for i := 1; i < len(b); i++ {
+		switch b[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(b)
+}
+
+// valueEnd returns where the value ends with which b begins.
+func valueEnd(b []byte) int {
+	for i, depth := 0, 0; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			i += textEnd(b[i:]) - 1
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case ',':
+			if depth == 0 {
+				return i
+			}
+		}
+		if depth < 0 {
+			return i
+		}
+	}
+	return len(b)
+}
