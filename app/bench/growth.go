@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -30,6 +31,13 @@ var costs = []struct {
 	{"backup, ms", (*growing).backup},
 }
 
+// What grow may be limited to.
+const (
+	onlyCosts   = "costs"
+	onlyFilters = "filters"
+	onlyTable   = "table"
+)
+
 // growing is a server with a number of jobs.
 type growing struct {
 	*server
@@ -42,14 +50,28 @@ type growing struct {
 func measureGrowth(ctx context.Context, o options, numbers []int, plot string) error {
 	series := make([][]point, len(costs))
 	seeded := o.Seeded
+	if slices.Contains(o.Only, onlyTable) {
+		o.logf("a batch of %d rows", tableRows)
+		f, err := measureTable(ctx, o)
+		if err != nil {
+			return fmt.Errorf("table of a batch: %w", err)
+		}
+		printLine(o.Lines, 1, "table", tableRows, f)
+	}
 	for k, n := range numbers {
 		if o.Seeded = ""; k == len(numbers)-1 {
 			o.Seeded = seeded
 		}
 		o.logf("%d jobs", n)
-		f, err := measureCosts(ctx, o, n)
+		f, filters, err := measureCosts(ctx, o, n)
 		if err != nil {
 			return fmt.Errorf("with %d jobs: %w", n, err)
+		}
+		if filters != nil {
+			printLine(o.Lines, 1, "filters", n, filters)
+		}
+		if f == nil {
+			continue
 		}
 		printLine(o.Lines, 1, "growth", n, f)
 		for i, c := range costs {
@@ -66,32 +88,41 @@ func measureGrowth(ctx context.Context, o options, numbers []int, plot string) e
 	return os.WriteFile(plot, drawChart(names, series), 0o644)
 }
 
-// measureCosts measures each cost on a new server with this number of jobs.
-func measureCosts(ctx context.Context, o options, jobs int) (f figures, err error) {
+// measureCosts measures the later filters and each cost on a new server with this
+// number of jobs.
+func measureCosts(ctx context.Context, o options, jobs int) (f, filters figures, err error) {
 	dir, err := os.MkdirTemp(o.Dir, "molrun-bench-")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	s, err := newServer(o.Molrun, dir, 1)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := seedOrCopy(ctx, o.Seeded, s.data(), jobs, nil); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	if _, err := s.start(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	f = figures{}
 	g := &growing{s, jobs, o.Duration}
-	for _, c := range costs {
-		if f[c.name], err = c.measure(g, ctx); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.name, err)
+	if slices.Contains(o.Only, onlyFilters) {
+		if filters, err = g.measureLater(ctx); err != nil {
+			return nil, nil, err
 		}
 	}
-	return f, nil
+	if !slices.Contains(o.Only, onlyCosts) {
+		return nil, filters, nil
+	}
+	f = figures{}
+	for _, c := range costs {
+		if f[c.name], err = c.measure(g, ctx); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	return f, filters, nil
 }
 
 func (g *growing) coldStart(ctx context.Context) (float64, error) {

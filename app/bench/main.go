@@ -97,6 +97,7 @@ func growCommand() *cobra.Command {
 	addFlags(f, &o)
 	f.IntSliceVar(&numbers, "jobs", []int{1000, 10_000, 100_000, 1_000_000}, "jobs in each database, measured one after the other")
 	f.StringVar(&o.Seeded, "seeded", "", "copy this data directory, made by bench seed, for the last number of jobs")
+	f.StringSliceVar(&o.Only, "only", []string{onlyCosts, onlyFilters, onlyTable}, "what to measure: costs, filters next to a page without, the table of a batch")
 	f.StringVar(&plot, "svg", "", "file to draw the costs in")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		o.Lines, o.Log = c.OutOrStdout(), c.ErrOrStderr()

@@ -18,6 +18,7 @@ type options struct {
 	Jobs     int           // in the large database
 	Rounds   int           // of all measurements; the table shows medians
 	Duration time.Duration // of each measurement
+	Only     []string      // what grow measures
 	Size     unit.Bytes    // of uploaded and downloaded files
 	Largest  unit.Bytes    // of the largest file of a result, which is sparse
 

@@ -123,7 +123,7 @@ func TestGrowPrintsALineForEachNumberOfJobsAndDrawsThem(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	svg, err := os.ReadFile(plot)
-	if lines := strings.Count(out, "\n"); err != nil || lines != 2 || !strings.Contains(string(svg), "<polyline") {
-		t.Errorf("%d lines, want 2; drawing %.100s, %v", lines, svg, err)
+	if lines := strings.Count(out, "\n"); err != nil || lines != 5 || !strings.Contains(string(svg), "<polyline") {
+		t.Errorf("%d lines, want 5; drawing %.100s, %v", lines, svg, err)
 	}
 }

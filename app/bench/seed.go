@@ -57,12 +57,21 @@ func seed(ctx context.Context, data string, jobs int, progress func(done int)) (
 	s := newSeeding(jobs)
 	for s.made < jobs {
 		group := make([]*app.Job, min(groupAfter(s.made), jobs-s.made))
+		var uploads []*app.Upload
 		for i := range group {
 			group[i] = s.next()
+			if u := s.upload(group[i]); u != nil {
+				uploads = append(uploads, u)
+			}
 		}
 		err := store.Update(ctx, func(tx app.Tx) error {
 			for _, j := range group {
 				if err := tx.PutJob(j); err != nil {
+					return err
+				}
+			}
+			for _, u := range uploads {
+				if err := tx.PutUpload(u); err != nil {
 					return err
 				}
 			}
@@ -147,7 +156,7 @@ func (s *seeding) next() *app.Job {
 	return j
 }
 
-// vary gives some jobs a rare user, a rare algorithm or a failure.
+// vary gives some jobs a rare user, a rare algorithm, a failure or a tag.
 func (s *seeding) vary(j *app.Job) {
 	if s.rare(0) {
 		j.Email = rareUser
@@ -157,6 +166,9 @@ func (s *seeding) vary(j *app.Job) {
 	}
 	if s.random.IntN(10) == 0 {
 		j.Status = app.Failed
+	}
+	if s.made%10 == 0 {
+		j.Tags = map[string]string{"project": "folding"}
 	}
 }
 
