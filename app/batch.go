@@ -195,14 +195,20 @@ func (p *plan) batch(name string, names []string, rows []row) (*Job, []*Job) {
 		meanings = append(meanings, json.RawMessage(names[i]), r.normalized)
 	}
 	parent.Private.Meaning = meaningHash("batch", p.algorithm, meanings...)
-	parent.Private.Varying, _ = Varying(func(yield func(*Job, error) bool) { // the settings are valid
-		for _, j := range subjobs {
+	parent.Private.Varying = varyingOf(subjobs)
+	return parent, subjobs
+}
+
+// varyingOf returns the names of the settings in which new rows differ.
+func varyingOf(rows []*Job) []string {
+	names, _ := Varying(func(yield func(*Job, error) bool) { // their settings are valid
+		for _, j := range rows {
 			if !yield(j, nil) {
 				return
 			}
 		}
 	})
-	return parent, subjobs
+	return names
 }
 
 // Varying returns the names of the settings in which jobs differ, defaults included.

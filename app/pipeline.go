@@ -229,7 +229,7 @@ func (p *pipeline) jobs() (parent *Job, rows []*Job, definitions []*algorithm.Fi
 			definitions = append(definitions, plan.algorithm)
 		}
 	}
-	parent.Private.Meaning = hash(meaning...)
+	parent.Private.Meaning, parent.Private.Varying = hash(meaning...), varyingOf(rows)
 	return parent, rows, definitions
 }
 

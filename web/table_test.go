@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/listing"
 )
 
 // dockAlgorithm ranks its results.
@@ -49,11 +51,11 @@ type table struct {
 	Settings, Metrics []struct{ Name, Title, Unit, Better string }
 	Statuses          app.Counts
 	Rows              []struct {
-		JobName, Status, FailureCode string
-		Row                          int
-		Progress                     map[string]any
-		RunSeconds                   *float64
-		Settings, Metrics            map[string]any
+		JobName, Source, Type, Status, FailureCode string
+		Row                                        int
+		Progress                                   map[string]any
+		RunSeconds                                 *float64
+		Settings, Metrics                          map[string]any
 	}
 	StartKey string
 }
@@ -181,14 +183,14 @@ func TestTableIsSortedAndPaged(t *testing.T) {
 
 func TestTableAsCSV(t *testing.T) {
 	s := docking(t)
-	const want = `row,jobName,status,attempts,startedAt,completedAt,queueSeconds,runSeconds,failureCode,setting:seed,setting:ligand,metric:poses,metric:affinity,metric:note,metric:zeta
-2,screen-2,COMPLETED,1,,,,1.5,,7,'=1+2,,-10,,
-4,screen-4,COMPLETED,1,,,,1.5,,1,C,,-9.25,,true
-1,screen-1,COMPLETED,1,,,,1.5,,1,CCO,9,-7.5,"'=HYPERLINK(""http://x"")",
-3,screen-3,COMPLETED,1,,,,1.5,,1,"'-1,""x""",2,,,
-5,screen-5,FAILED,1,,,,0,EXIT_STATUS,1,-5,,,,
-6,screen-6,RUNNING,1,,,,,,1,N,,,,
-7,screen-7,QUEUED,0,,,,,,1,O,,,,
+	const want = `row,jobName,source,type,status,attempts,startedAt,completedAt,queueSeconds,runSeconds,failureCode,setting:seed,setting:ligand,metric:poses,metric:affinity,metric:note,metric:zeta
+2,screen-2,,dock,COMPLETED,1,,,,1.5,,7,'=1+2,,-10,,
+4,screen-4,,dock,COMPLETED,1,,,,1.5,,1,C,,-9.25,,true
+1,screen-1,,dock,COMPLETED,1,,,,1.5,,1,CCO,9,-7.5,"'=HYPERLINK(""http://x"")",
+3,screen-3,,dock,COMPLETED,1,,,,1.5,,1,"'-1,""x""",2,,,
+5,screen-5,,dock,FAILED,1,,,,0,EXIT_STATUS,1,-5,,,,
+6,screen-6,,dock,RUNNING,1,,,,,,1,N,,,,
+7,screen-7,,dock,QUEUED,0,,,,,,1,O,,,,
 `
 	got := s.want(200, "GET", "/jobs/screen/table?format=csv", "")
 	same(t, "type", got.header.Get("Content-Type"), "text/csv; charset=utf-8; header=present")
@@ -222,14 +224,14 @@ func withoutTimes(t *testing.T, text string) string {
 	w := csv.NewWriter(&out)
 	for i, row := range rows {
 		if i > 0 {
-			if _, err := time.Parse(time.RFC3339, row[4]); err != nil {
+			if _, err := time.Parse(time.RFC3339, row[6]); err != nil {
 				t.Errorf("createdAt: %v", err)
 			}
-			for c := 5; c < 8; c++ {
+			for c := 7; c < 10; c++ {
 				row[c] = ""
 			}
 		}
-		if err := w.Write(slices.Delete(row, 4, 5)); err != nil {
+		if err := w.Write(slices.Delete(row, 6, 7)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -259,4 +261,108 @@ func TestRowsAreListedByMetric(t *testing.T) {
 		}
 		same(t, query, strings.Join(strings.Fields(strings.Join(paged, " ")), " "), want)
 	}
+}
+
+// TestTableOfLargeRows reads rows of a megabyte: pages end early, and CSV comes in
+// parts.
+func TestTableOfLargeRows(t *testing.T) {
+	s := start(t, func(with *setup) { with.algorithm = dockAlgorithm })
+	var settings []string
+	for row := range 7 {
+		settings = append(settings, fmt.Sprintf(`{"ligand":%q,"seed":%d}`, strings.Repeat("C", 1<<20), row))
+	}
+	settings[6] = `{"ligand":"C"}`
+	s.want(200, "POST", "/submit-batch", `{"batchName":"screen","type":"dock","settings":[`+strings.Join(settings, ",")+`]}`)
+	first := s.table("/jobs/screen/table?sort=row")
+	same(t, "first page", first.names(), "1 2 3 4")
+	same(t, "second page", s.table("/jobs/screen/table?sort=row&startKey="+first.StartKey).names(), "5 6 7")
+	same(t, "lines of CSV", strings.Count(s.want(200, "GET", "/jobs/screen/table?format=csv", "").body, "\n"), 8)
+}
+
+func TestTableOfManyRowsWhileTheyAreDeleted(t *testing.T) {
+	s := start(t, func(with *setup) { with.algorithm = dockAlgorithm })
+	rows := strings.Repeat(`{"ligand":"C"},`, 450)
+	s.want(200, "POST", "/submit-batch", `{"batchName":"screen","type":"dock","settings":[`+strings.TrimSuffix(rows, ",")+`]}`)
+	same(t, "no settings differ", len(s.table("/jobs/screen/table").Settings), 0)
+	lines := strings.Split(s.want(200, "GET", "/jobs/screen/table?format=csv", "").body, "\n")
+	same(t, "lines", []string{fmt.Sprint(len(lines)), lines[0], lines[450][:14]}, []string{
+		"452", "row,jobName,source,type,status,attempts,createdAt,startedAt,completedAt,queueSeconds,runSeconds,failureCode,metric:poses,metric:affinity", "450,screen-450",
+	})
+	lists, err := listing.New(s.store, s.app.Jobs, bytes.Repeat([]byte{7}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := app.Caller{Organization: "lab", Email: "ann@lab.example"}
+	_, parts, err := lists.WholeTable(t.Context(), by, listing.TableQuery{Batch: "screen", Limit: app.MaxBatchRows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for rows, err := range parts {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen += len(rows); seen == len(rows) {
+			for _, n := range []int{201, 300, 450} {
+				s.run(fmt.Sprint("screen-", n), nil)
+				s.want(204, "DELETE", fmt.Sprint("/jobs/screen-", n), "")
+			}
+		}
+	}
+	same(t, "rows", seen, 447)
+}
+
+// TestTableOfABatchOfAnOlderVersion has no list of the settings that differ.
+func TestTableOfABatchOfAnOlderVersion(t *testing.T) {
+	s := docking(t)
+	err := s.store.Update(t.Context(), func(tx app.Tx) error {
+		batch, err := tx.JobNamed("lab", "screen")
+		if err != nil {
+			return err
+		}
+		same(t, "settings that differ", batch.Private.Varying, []string{"ligand", "seed"})
+		batch.Private.Varying = nil
+		return tx.PutJob(batch)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := s.table("/jobs/screen/table")
+	same(t, "settings", []string{all.Settings[0].Name, all.Settings[1].Name}, []string{"seed", "ligand"})
+	same(t, "a row", all.Rows[0].Settings, map[string]any{"seed": 7.0, "ligand": "=1+2"})
+}
+
+// TestTableOfAPipeline also asks for one whose rows have several types.
+func TestTableOfAPipeline(t *testing.T) {
+	s := start(t, func(with *setup) { with.algorithm = dockAlgorithm })
+	s.want(200, "POST", "/submit-batch", `{"batchName":"screen","jobs":[
+		{"jobName":"screen-a","type":"dock","settings":{"ligand":"C"}},
+		{"jobName":"screen-b","type":"dock","settings":{"ligand":"N"},"after":["screen-a"]}]}`)
+	all := s.table("/jobs/screen/table")
+	same(t, "columns", []any{all.Sort, len(all.Settings), all.Settings[0].Name, len(all.Metrics)}, []any{"metric:affinity", 1, "ligand", 2})
+	same(t, "rows", []string{all.names(), all.Rows[1].Type, all.Rows[1].Status}, []string{"a b", "dock", "QUEUED"})
+	err := s.store.Update(t.Context(), func(tx app.Tx) error { // as of a pipeline with several types
+		batch, err := tx.JobNamed("lab", "screen")
+		if err != nil {
+			return err
+		}
+		same(t, "settings that differ", batch.Private.Varying, []string{"ligand"})
+		batch.Type, batch.Version, batch.Private.Definition = "", "", ""
+		return tx.PutJob(batch)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.complete("screen-a", `{"zeta":1}`)
+	all = s.table("/jobs/screen/table")
+	same(t, "columns of several types", []any{all.Sort, all.Order, all.Settings[0].Title, all.Metrics[0].Name, len(all.Metrics)}, []any{"row", "asc", "ligand", "zeta", 1})
+}
+
+func TestTableNamesSources(t *testing.T) {
+	s := start(t, func(with *setup) { with.algorithm = dockAlgorithm })
+	a := s.send("POST", "/submit-batch?type=dock&batchName=screen", "ligand\nC\nN\n", "x-api-key", s.ann, "Content-Type", "text/csv")
+	same(t, "submission", a.status, 200)
+	same(t, "source", s.table("/jobs/screen/table").Rows[1].Source, "line 3")
+	lines := strings.Split(s.want(200, "GET", "/jobs/screen/table?format=csv", "").body, "\n")
+	same(t, "CSV", lines[2][:strings.Index(lines[2], ",QUEUED")], "2,screen-2,line 3,dock")
 }

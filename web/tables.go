@@ -86,6 +86,8 @@ type rowView struct {
 	Row          int             `json:"row"`
 	ID           app.JobID       `json:"jobId"`
 	Name         string          `json:"jobName"`
+	Source       string          `json:"source,omitempty"`
+	Type         string          `json:"type"`
 	Status       app.Status      `json:"status"`
 	StatusReason string          `json:"statusReason,omitempty"`
 	Progress     json.RawMessage `json:"progress,omitempty"`
@@ -103,7 +105,7 @@ type rowView struct {
 func viewRow(t *listing.Table, row listing.Row) rowView {
 	j := row.Job
 	v := rowView{
-		Row: j.Private.Row + 1, ID: j.ID, Name: j.Name, Status: j.Status,
+		Row: j.Private.Row + 1, ID: j.ID, Name: j.Name, Source: j.Source, Type: j.Type, Status: j.Status,
 		StatusReason: row.Live.StatusReason, Progress: row.Live.Progress, Attempts: j.Attempts,
 		CreatedAt: j.CreatedAt, StartedAt: j.StartedAt, CompletedAt: j.CompletedAt,
 		Settings: object(t.Settings, row.Settings), Metrics: object(t.Metrics, row.Metrics),
@@ -179,7 +181,7 @@ func (h tables) copyCSV(w http.ResponseWriter, t *listing.Table, parts iter.Seq2
 // headOf returns the names of the columns. Those of metrics come last, so that one
 // that is found while the batch runs moves no other.
 func headOf(t *listing.Table) []any {
-	head := []any{"row", "jobName", "status", "attempts", "createdAt", "startedAt", "completedAt", "queueSeconds", "runSeconds", "failureCode"}
+	head := []any{"row", "jobName", "source", "type", "status", "attempts", "createdAt", "startedAt", "completedAt", "queueSeconds", "runSeconds", "failureCode"}
 	for _, c := range t.Settings {
 		head = append(head, "setting:"+c.Name)
 	}
@@ -191,13 +193,15 @@ func headOf(t *listing.Table) []any {
 
 func cellsOf(row listing.Row) []any {
 	j := row.Job
-	cells := []any{j.Private.Row + 1, j.Name, string(j.Status), j.Attempts, j.CreatedAt, j.StartedAt, j.CompletedAt, nil, nil, nil}
+	cells := []any{j.Private.Row + 1, j.Name, j.Source, j.Type, string(j.Status), j.Attempts, j.CreatedAt, j.StartedAt, j.CompletedAt}
+	var queued, ran, code any
 	if j.Metrics != nil {
-		cells[7], cells[8] = j.Metrics.QueueSeconds, j.Metrics.RunSeconds
+		queued, ran = j.Metrics.QueueSeconds, j.Metrics.RunSeconds
 	}
 	if j.Failure != nil {
-		cells[9] = string(j.Failure.Code)
+		code = string(j.Failure.Code)
 	}
+	cells = append(cells, queued, ran, code)
 	for _, values := range [][]*strictjson.Value{row.Settings, row.Metrics} {
 		for _, v := range values {
 			cells = append(cells, v)

@@ -127,9 +127,11 @@ func (l *Lists) openTable(ctx context.Context, by app.Caller, q TableQuery) (*Ta
 	if err != nil {
 		return nil, err
 	}
-	a, err := l.jobs.Algorithm(ctx, batch)
-	if err != nil {
-		return nil, err
+	a := &algorithm.File{} // of rows of several types
+	if batch.Type != "" {
+		if a, err = l.jobs.Algorithm(ctx, batch); err != nil {
+			return nil, err
+		}
 	}
 	t := &Table{Batch: batch.Name, Statuses: *batch.Counts, Settings: settingColumns(a, varying), Metrics: metricColumns(a, metrics)}
 	t.settings, t.metrics = placesOf(t.Settings), placesOf(t.Metrics)
