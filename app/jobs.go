@@ -10,7 +10,31 @@ import (
 )
 
 // Jobs submits, lists, changes and deletes jobs, and links to their results.
-type Jobs struct{ *core }
+type Jobs struct {
+	*core
+	planned *Planned // not nil: submissions are checked, and nothing is queued
+}
+
+// Planned is what a submission would queue.
+type Planned struct {
+	job     *Job
+	subjobs []*Job
+}
+
+// Planning returns Jobs whose submissions queue nothing: what the last one would
+// queue is in planned. Only its submissions may be called.
+func (s *Jobs) Planning() (planning *Jobs, planned *Planned) {
+	planned = &Planned{}
+	return &Jobs{s.core, planned}, planned
+}
+
+// Jobs returns the jobs that would run: the job, or its rows if it is a batch.
+func (p *Planned) Jobs() []*Job {
+	if p.job.IsBatch() {
+		return p.subjobs
+	}
+	return []*Job{p.job}
+}
 
 // MaxWait is how long a client may wait for a job's change.
 const MaxWait = time.Minute

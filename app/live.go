@@ -23,6 +23,9 @@ type Outlook interface {
 	// Queue returns the place of a job, and why it waits as far as that follows
 	// from its place; false if it does not know the job.
 	Queue(id JobID, now time.Time) (eta.Queue, eta.Reason, bool)
+	// Foresee says how jobs of one user and priority would fare that were queued
+	// now, in this order. It may take a tenth of a second.
+	Foresee(now time.Time, jobs []Waiting) eta.Forecast
 }
 
 // runningJob is what tells when a job will end.
@@ -104,6 +107,13 @@ func (l *liveStates) setOutlook(executor string, o Outlook) {
 	maps.Copy(all, l.outlooks)
 	all[executor] = o
 	l.outlooks = all
+}
+
+// outlook returns the last outlook of an executor, nil if there is none yet.
+func (l *liveStates) outlook(executor string) Outlook {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.outlooks[executor]
 }
 
 // waiting returns why a queued job waits, and its place in the queue.

@@ -240,6 +240,9 @@ func (s *Runs) OnProgress(tell func(*Job, Progress)) { s.onProgress = tell }
 // SetWaitReasons records why jobs wait. It replaces all earlier reasons.
 func (s *Runs) SetWaitReasons(reasons map[JobID]eta.Reason) { s.live.setReasons(reasons) }
 
+// Outlook returns the last outlook of an executor, nil if there is none yet.
+func (s *Runs) Outlook(executor string) Outlook { return s.live.outlook(executor) }
+
 // History returns the past runs of a class.
 func (s *Runs) History(ctx context.Context, class string) (h *eta.History, err error) {
 	err = s.store.View(ctx, func(tx Tx) error {

@@ -40,7 +40,7 @@ func NewService(store Store, blobs Blobs, catalogue *algorithm.Catalogue, o Opti
 		return nil, err
 	}
 	return &Service{
-		Jobs:       &Jobs{c},
+		Jobs:       &Jobs{core: c},
 		Files:      &Files{core: c},
 		Algorithms: &Algorithms{c},
 		Runs:       &Runs{c},

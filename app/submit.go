@@ -74,6 +74,9 @@ func hash(parts ...[]byte) string {
 // sentBefore returns the record of the job that this very body made, nil if
 // there is none.
 func (s *Jobs) sentBefore(ctx context.Context, by Caller, name, sent string) (rec Record, err error) {
+	if s.planned != nil {
+		return nil, nil
+	}
 	err = s.store.View(ctx, func(tx Tx) error {
 		old, err := tx.JobNamed(by.Organization, name)
 		if errors.Is(err, fault.NotFound) || err == nil && old.Private.Sent != sent {
@@ -93,6 +96,10 @@ func (s *Jobs) sentBefore(ctx context.Context, by Caller, name, sent string) (re
 
 // insert queues a job with its subjobs, unless the name is taken.
 func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, definitions ...*algorithm.File) (rec Record, created bool, err error) {
+	if s.planned != nil {
+		s.planned.job, s.planned.subjobs = job, subjobs
+		return nil, false, nil
+	}
 	all := make([]EncodedJob, 1+len(subjobs))
 	for i, j := range append([]*Job{job}, subjobs...) {
 		if all[i], err = j.Encoded(); err != nil {

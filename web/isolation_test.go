@@ -65,6 +65,13 @@ var inputsThatName = map[string]meaning{
 	"body jobName":  aJob,
 	"body settings": references,
 
+	"POST /estimate body batchName":           newName,
+	"POST /estimate body jobName":             newName,
+	"POST /estimate body jobNames":            newName,
+	"POST /estimate body jobs.jobName":        newName,
+	"POST /estimate body fanOut":              sources,
+	"POST /estimate body fanOut.each":         sources,
+	"POST /estimate body fanOut.settings":     references,
 	"POST /submit-batch body batchName":       newName,
 	"POST /submit-batch body fanOut":          sources,
 	"POST /submit-batch body fanOut.each":     sources,
@@ -283,6 +290,7 @@ func (w world) send(s *service, op contract.Operation, inputs []contract.Input, 
 	s.t.Helper()
 	path, query, body := op.Path, url.Values{}, map[string]any{}
 	headers := []string{"x-api-key", s.eve}
+	ofBatch := op.Path == "/submit-batch" || op.Path == "/estimate"
 	for _, i := range inputs {
 		what, _ := meaningOf(op, i)
 		v := w.own[what]
@@ -296,7 +304,7 @@ func (w world) send(s *service, op contract.Operation, inputs []contract.Input, 
 			}
 		}
 		needed, member := i.Required, ""
-		if op.Path == "/submit-batch" && i.In == "body" { // it has settings of one type, or jobs
+		if ofBatch && i.In == "body" { // it has settings of one type, or jobs
 			var ofJobs bool
 			_, asksJobs := strings.CutPrefix(in.Name, "jobs.")
 			member, ofJobs = strings.CutPrefix(i.Name, "jobs.")
@@ -337,8 +345,8 @@ func (w world) send(s *service, op contract.Operation, inputs []contract.Input, 
 			s.t.Fatalf("no test sends an input in %s", i.In)
 		}
 	}
-	if op.Path == "/submit-batch" {
-		return w.sendBatch(s, in, query, body).without(value)
+	if ofBatch {
+		return w.sendBatch(s, op, in, query, body).without(value)
 	}
 	text := ""
 	if len(body) > 0 {
@@ -366,7 +374,7 @@ func setOfJob(body map[string]any, member string, value any) {
 
 // sendBatch sends a batch with rows of the one kind that the input is for: a table if
 // anything is in the query.
-func (w world) sendBatch(s *service, in contract.Input, query url.Values, body map[string]any) answer {
+func (w world) sendBatch(s *service, op contract.Operation, in contract.Input, query url.Values, body map[string]any) answer {
 	s.t.Helper()
 	kind, _, _ := strings.Cut(in.Name, ".")
 	if kind == "jobs" {
@@ -421,7 +429,7 @@ func (w world) sendBatch(s *service, in contract.Input, query url.Values, body m
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return s.checked(s.as(s.eve, "POST", "/submit-batch", string(encoded)))
+	return s.checked(s.as(s.eve, op.Method, op.Path, string(encoded)))
 }
 
 // checked returns an answer that is no failure of the service.

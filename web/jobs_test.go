@@ -49,7 +49,7 @@ func TestListedRecordsEqualShownRecords(t *testing.T) {
 	s.run("job-1", nil)
 	s.run("job-2", map[string]string{"out.txt": "text"})
 	j := s.claim("job-3")
-	s.app.Runs.SetProgress(j, app.Progress{Fraction: 0.42, Text: "step 42/100"})
+	s.app.Runs.SetProgress(j, app.Progress{Fraction: 0.01, Text: "step 42/100"})
 
 	var names []string
 	query := "/jobs?limit=2"
@@ -76,7 +76,7 @@ func TestListedRecordsEqualShownRecords(t *testing.T) {
 		query = "/jobs?limit=2&startKey=" + page.StartKey
 	}
 	same(t, "names", names, []string{"job-4", "job-3", "job-2", "job-1", "job-0"})
-	if a := s.want(200, "GET", "/jobs/job-3", ""); !strings.Contains(a.body, `"progress":{"fraction":0.42,"text":"step 42/100"}`) {
+	if a := s.want(200, "GET", "/jobs/job-3", ""); !strings.Contains(a.body, `"progress":{"fraction":0.01,"text":"step 42/100"}`) {
 		t.Error(a.body)
 	}
 }

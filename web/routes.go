@@ -38,6 +38,7 @@ func (h handlers) routes() []route {
 		{"POST", "/admin/drain", h.drain.begin, keyed},
 		{"GET", "/algorithms", h.algorithms.list, keyed},
 		{"GET", "/algorithms/:type", h.algorithms.get, keyed},
+		{"POST", "/estimate", h.submissions.estimate, batch},
 		{"GET", "/events", h.streams.all, following},
 		{"GET", "/files", h.files.list, querying},
 		{"DELETE", "/files/:fileId", h.files.delete, keyed},

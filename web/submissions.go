@@ -1,12 +1,14 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
+	"molrun/app/estimate"
 	"molrun/app/fanout"
 	"molrun/app/fault"
 	"molrun/app/strictjson"
@@ -15,7 +17,10 @@ import (
 )
 
 // submissions queues jobs and batches.
-type submissions struct{ svc *app.Jobs }
+type submissions struct {
+	svc       *app.Jobs
+	estimates *estimate.Estimates
+}
 
 // job handles POST /submit-job.
 func (h submissions) job(c *gin.Context, by app.Caller) error {
@@ -50,21 +55,53 @@ func (h submissions) batch(c *gin.Context, by app.Caller) error {
 	if err != nil {
 		return err
 	}
-	sub := req.BatchSubmission
-	sub.Faults = faults
-	auditObject(c, sub.Name)
-	var record app.Record
-	var created bool
-	if req.pipeline {
-		record, created, err = h.svc.SubmitPipeline(c.Request.Context(), by, app.Pipeline{BatchSubmission: sub, Jobs: req.jobs})
-	} else {
-		record, created, err = h.svc.SubmitBatch(c.Request.Context(), by, sub)
-	}
+	req.Faults = faults
+	auditObject(c, req.Name)
+	record, created, err := req.submit(c.Request.Context(), h.svc, by)
 	if err != nil {
-		return inQuery(sub, err)
+		return inQuery(req.BatchSubmission, err)
 	}
 	respond.Record(c.Writer, strictjson.Append(record, "created", created))
 	return nil
+}
+
+func (req batchRequest) submit(ctx context.Context, svc *app.Jobs, by app.Caller) (app.Record, bool, error) {
+	if req.pipeline {
+		return svc.SubmitPipeline(ctx, by, app.Pipeline{BatchSubmission: req.BatchSubmission, Jobs: req.jobs})
+	}
+	return svc.SubmitBatch(ctx, by, req.BatchSubmission)
+}
+
+// estimate handles POST /estimate. Its body is that of a job or of a batch.
+func (h submissions) estimate(c *gin.Context, by app.Caller) error {
+	var job *app.Submission
+	batch, faults, err := decode.Lenient(c, func(r *decode.Reader) (req batchRequest) {
+		b := r.Object(decode.Required)
+		if b.Has("batchName") {
+			return readBatchOf(r, b)
+		}
+		sub := readJobOf(b)
+		job = &sub
+		return req
+	})
+	if err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	est, err := h.estimates.Of(ctx, func(planning *app.Jobs) error {
+		if job != nil {
+			job.Faults = faults
+			_, _, err := planning.Submit(ctx, by, *job)
+			return err
+		}
+		batch.Faults = faults
+		_, _, err := batch.submit(ctx, planning, by)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return respond.JSON(c.Writer, http.StatusOK, est)
 }
 
 type validationView struct {
@@ -92,8 +129,9 @@ func (h submissions) validate(c *gin.Context, by app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusOK, view)
 }
 
-func readJob(r *decode.Reader) app.Submission {
-	b := r.Object(decode.Required)
+func readJob(r *decode.Reader) app.Submission { return readJobOf(r.Object(decode.Required)) }
+
+func readJobOf(b *decode.Object) app.Submission {
 	return app.Submission{
 		Body:       b.Value(),
 		Name:       b.Text("jobName", decode.Required),
@@ -111,8 +149,9 @@ func readAfter(b *decode.Object) app.After {
 	return app.After{Names: b.Texts("after"), Any: b.Flag("afterAny")}
 }
 
-func readBatch(r *decode.Reader) batchRequest {
-	b := r.Object(decode.Required)
+func readBatch(r *decode.Reader) batchRequest { return readBatchOf(r, r.Object(decode.Required)) }
+
+func readBatchOf(r *decode.Reader, b *decode.Object) batchRequest {
 	fanOut := readFanOut(r, b)
 	pipeline := b.Has("jobs")
 	needed := decode.Need(!pipeline)

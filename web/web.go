@@ -11,6 +11,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/access"
+	"molrun/app/estimate"
 	"molrun/app/follow"
 	"molrun/app/listing"
 	"molrun/app/output"
@@ -51,7 +52,7 @@ func New(s Services, o Options) http.Handler {
 		probes:      probes{o.Version, o.Ready, o.Registry, o.Log},
 		results:     results{s.Jobs, s.Outputs, s.Sender, base, o.AnswerTime},
 		streams:     streams{s.Follower, newListeners(o), o.AnswerTime, o.Stopping},
-		submissions: submissions{s.Jobs},
+		submissions: submissions{s.Jobs, estimate.New(s.Jobs, s.Runs)},
 		tables:      tables{s.Lists, o.AnswerTime},
 		uploads:     uploads{s.Files, base},
 		views:       views{s.Outputs},

@@ -116,6 +116,7 @@ func TestLeftByProgress(t *testing.T) {
 		{"some time ago", at(0, 0), at(10, 0.5), 14, 6, true},
 		{"resumed", at(0, 0.8), at(10, 0.9), 10, 10, true},
 		{"too little", at(0, 0), at(10, 0.01), 10, 0, false},
+		{"too early", at(0, 0), Point{time.Unix(1000, 9e8), 0.5}, 10, 0, false},
 		{"none", at(0, 0), Point{}, 10, 0, false},
 		{"overdue", at(0, 0), at(10, 0.5), 21, 0, false},
 		{"done", at(0, 0), at(10, 1), 21, 0, true},

@@ -11,16 +11,19 @@ type Point struct {
 	Fraction float64
 }
 
-// enough is the least progress that a rate is taken from.
-const enough = 0.02
+// A rate is taken from at least this much progress and time.
+const (
+	enough = 0.02
+	span   = 1 // s
+)
 
 // LeftBy returns how long a job still runs at its rate of progress between two points;
 // false if there is too little progress, or it has taken longer than that.
 func LeftBy(from, to Point, now time.Time) (seconds float64, known bool) {
-	done, span := to.Fraction-from.Fraction, to.At.Sub(from.At).Seconds()
-	if done < enough || span <= 0 {
+	done, took := to.Fraction-from.Fraction, to.At.Sub(from.At).Seconds()
+	if done < enough || took < span {
 		return 0, false
 	}
-	left := span*(1-to.Fraction)/done - now.Sub(to.At).Seconds()
+	left := took*(1-to.Fraction)/done - now.Sub(to.At).Seconds()
 	return max(left, 0), left >= 0 || to.Fraction >= 1
 }

@@ -33,6 +33,12 @@ type Queue struct {
 	ETABasis   string  `json:"etaBasis,omitempty"`
 }
 
+// Forecast says how jobs would fare if they were queued now.
+type Forecast struct {
+	Queue      Queue // of the first
+	EndSeconds int64 // until the last ends; 0: unknown
+}
+
 // Turn is the reason of a job whose turn has not come, behind others of its own
 // user or not.
 func Turn(behind bool) Reason {

@@ -39,8 +39,9 @@ var rules = map[string]rule{
 	"app/routing":             {own: []string{"app/algorithm"}},
 	"app/fanout":              {own: []string{"app/algorithm"}},
 
-	"app":           {own: []string{"app/algorithm", "app/algorithm/validator", "app/fanout", "app/routing"}, loop: 8, files: 34, lines: 5300},
+	"app":           {own: []string{"app/algorithm", "app/algorithm/validator", "app/fanout", "app/routing"}, loop: 8, files: 34, lines: 5350},
 	"app/access":    {own: []string{"app"}},
+	"app/estimate":  {own: []string{"app"}},
 	"app/listing":   {own: []string{"app", "app/algorithm"}},
 	"app/output":    {own: []string{"app", "app/algorithm/results", "app/task"}, others: []string{"golang.org/x/sys"}},
 	"app/feed":      {own: []string{"app"}},
@@ -81,7 +82,7 @@ var rules = map[string]rule{
 	"blobs/link":   {own: []string{"app"}, others: []string{"golang-jwt/jwt"}},
 	"blobs/result": {own: []string{"app"}},
 
-	"web":          {own: []string{"app", "app/access", "app/fanout", "app/follow", "app/listing", "app/output", "app/retention", "web/decode", "web/edge", "web/redact", "web/respond"}, others: []string{"gin-gonic/gin", "prometheus/client_golang", "rs/zerolog"}},
+	"web":          {own: []string{"app", "app/access", "app/estimate", "app/fanout", "app/follow", "app/listing", "app/output", "app/retention", "web/decode", "web/edge", "web/redact", "web/respond"}, others: []string{"gin-gonic/gin", "prometheus/client_golang", "rs/zerolog"}},
 	"web/decode":   {own: []string{"web/redact"}, others: []string{"gin-gonic/gin"}},
 	"web/edge":     {own: []string{"web/redact", "web/respond"}, others: []string{"rs/zerolog"}},
 	"web/redact":   {},

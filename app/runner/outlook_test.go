@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/estimate"
 	"molrun/app/eta"
+	"molrun/app/strictjson"
 )
 
 // lookAhead is how long after a change every record says where its job stands.
@@ -288,5 +290,51 @@ func TestNoStartIsForeseenWhileNothingStarts(t *testing.T) {
 		w.submit(ann, "a100", `{"steps":100}`)
 		time.Sleep(lookAhead)
 		w.wantQueue(map[string]eta.Queue{"a100": {Position: 1, Of: 1, BlockedBy: eta.Drain}})
+	})
+}
+
+// TestEstimateComesTrue asks for an estimate of a batch while others run and wait, and
+// compares it with what happens when the batch is submitted.
+func TestEstimateComesTrue(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.play(bySteps)
+		w.start()
+		w.learn(60, 120, 240)
+		for i, steps := range []int{310, 470, 620, 530, 215} {
+			w.submit(ann, fmt.Sprintf("j%d-%d", steps, i), fmt.Sprintf(`{"steps":%d,"cpus":%d}`, steps, 1+i%3))
+		}
+		time.Sleep(20 * time.Second)
+		rows := `[{"steps":333,"cpus":2},{"steps":101,"cpus":1},{"steps":707,"cpus":4}]`
+		submit := func(jobs *app.Jobs) error {
+			body, err := strictjson.Parse([]byte(rows))
+			must(t, err)
+			_, _, err = jobs.SubmitBatch(t.Context(), bob, app.BatchSubmission{
+				Name: "b", Type: "sim", Rows: body.Items, RowNames: []string{"b333", "b101", "b707"}, Body: body,
+			})
+			return err
+		}
+		est, err := estimate.New(w.Jobs, w.Runs).Of(t.Context(), submit)
+		must(t, err)
+		begin := time.Now()
+		must(t, submit(w.Jobs))
+		first, last := w.finished("b333").StartedAt.Sub(begin), time.Duration(0)
+		for _, name := range []string{"b333", "b101", "b707"} {
+			r := w.finished(name)
+			first, last = min(first, r.StartedAt.Sub(begin)), max(last, r.CompletedAt.Sub(begin))
+		}
+		near := func(what string, got int64, want time.Duration) {
+			if math.Abs(float64(got)-want.Seconds()) > 10+0.02*want.Seconds() {
+				t.Errorf("%s: %d s were foreseen, it was %v", what, got, want)
+			}
+		}
+		near("the first start", est.Queue.ETASeconds, first)
+		near("the last end", est.EndSeconds, last)
+		near("the longest run", est.RunSeconds, 707*time.Second)
+		if est.Queue.Position != 1 || est.RunBasis != "7 runs of sim 1" && est.RunBasis != "3 runs of sim 1" || len(est.Slots) != 3 {
+			t.Errorf("estimate %+v, queue %+v", est, est.Queue)
+		}
+		if again, err := estimate.New(w.Jobs, w.Runs).Of(t.Context(), submit); err != nil || again.Queue.ETASeconds != 1 || again.EndSeconds < 707 {
+			t.Errorf("of a free machine: %+v, %v", again, err)
+		}
 	})
 }

@@ -23,11 +23,15 @@ type State struct {
 
 // Outlook says where the jobs of an executor's queue stand. It does not change.
 type Outlook struct {
-	order  *turns.Order
-	spots  map[app.JobID]turns.Spot
-	of     int
-	reason eta.Reason
-	starts map[app.JobID]start
+	state    State
+	past     Past
+	queue    []app.QueueLine // without claimed jobs
+	reserved turns.Spot
+	order    *turns.Order
+	spots    map[app.JobID]turns.Spot
+	of       int
+	running  *ends
+	starts   map[app.JobID]start
 }
 
 var _ app.Outlook = (*Outlook)(nil)
@@ -35,38 +39,54 @@ var _ app.Outlook = (*Outlook)(nil)
 // New returns the outlook of a queue. It knows the jobs that the lines list, and
 // counts the others.
 func New(s State, queue []app.QueueLine, past Past) *Outlook {
-	o := &Outlook{spots: make(map[app.JobID]turns.Spot, listed(queue)), reason: s.Rest, starts: simulate(s, queue, newTimes(past))}
-	lines := make([]turns.Line, 0, len(queue))
-	for _, q := range queue {
-		line := turns.Line{User: turns.User{Organization: q.Organization, Email: q.Email}, Priority: q.Priority, Count: q.Count}
-		n := 0
-		for _, w := range q.Jobs {
-			if s.Claimed[w.ID] {
-				line.Count--
-				continue
-			}
-			if n == 0 {
-				line.Head = w.ID
-			}
-			o.spots[w.ID] = turns.Spot{Line: len(lines), N: n}
-			n++
+	o := &Outlook{state: s, past: past, queue: unclaimed(s, queue), reserved: turns.NoSpot}
+	listed := 0
+	for _, q := range o.queue {
+		listed += len(q.Jobs)
+		o.of += q.Count
+	}
+	o.spots = make(map[app.JobID]turns.Spot, listed)
+	for i, q := range o.queue {
+		for n, w := range q.Jobs {
+			o.spots[w.ID] = turns.Spot{Line: i, N: n}
 		}
-		o.of += line.Count
-		lines = append(lines, line)
 	}
-	reserved := turns.NoSpot
 	if spot, ok := o.spots[s.Turns.Reserved(s.At)]; ok {
-		reserved = spot
+		o.reserved = spot
 	}
-	o.order = s.Turns.Order(lines, reserved)
+	o.order = s.Turns.Order(linesOf(o.queue), o.reserved)
+	times := newTimes(past)
+	o.running = endsOf(s, times)
+	o.starts = simulate(s, o.queue, o.running, times)
 	return o
 }
 
-func listed(queue []app.QueueLine) (n int) {
-	for _, q := range queue {
-		n += len(q.Jobs)
+// unclaimed returns a queue without the jobs that are being started.
+func unclaimed(s State, queue []app.QueueLine) []app.QueueLine {
+	left := make([]app.QueueLine, len(queue))
+	for i, q := range queue {
+		jobs := make([]app.Waiting, 0, len(q.Jobs))
+		for _, w := range q.Jobs {
+			if !s.Claimed[w.ID] {
+				jobs = append(jobs, w)
+			}
+		}
+		q.Count -= len(q.Jobs) - len(jobs)
+		q.Jobs = jobs
+		left[i] = q
 	}
-	return n
+	return left
+}
+
+func linesOf(queue []app.QueueLine) []turns.Line {
+	lines := make([]turns.Line, len(queue))
+	for i, q := range queue {
+		lines[i] = turns.Line{User: turns.User{Organization: q.Organization, Email: q.Email}, Priority: q.Priority, Count: q.Count}
+		if len(q.Jobs) > 0 {
+			lines[i].Head = q.Jobs[0].ID
+		}
+	}
+	return lines
 }
 
 // Queue returns the place of a job, and why it waits as far as that follows from its
@@ -78,7 +98,12 @@ func (o *Outlook) Queue(id app.JobID, now time.Time) (q eta.Queue, why eta.Reaso
 	}
 	q = eta.Queue{Position: o.order.Position(spot), Of: o.of}
 	if start, known := o.starts[id]; known {
-		q.ETASeconds, q.ETABasis = max(1, int64(math.Round(start.at.Sub(now).Seconds()))), start.basis
+		q.ETASeconds, q.ETABasis = wait(now, start.at), start.basis
 	}
-	return q, o.reason, true
+	return q, o.state.Rest, true
+}
+
+// wait returns the seconds until a time, at least 1.
+func wait(now, until time.Time) int64 {
+	return max(1, int64(math.Round(until.Sub(now).Seconds())))
 }

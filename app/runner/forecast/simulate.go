@@ -39,21 +39,19 @@ type simulation struct {
 
 // simulate returns when jobs of the queue start, as far as the ends of all those
 // before them are known.
-func simulate(s State, queue []app.QueueLine, t *times) map[app.JobID]start {
-	sim := &simulation{turns: s.Turns.Clone(), now: s.At, times: t, starts: map[app.JobID]start{}}
-	sim.turns.Mute()
-	if s.Blocked || !s.Turns.Bounded() || !sim.run(s) {
+func simulate(s State, queue []app.QueueLine, running *ends, t *times) map[app.JobID]start {
+	if s.Blocked || !s.Turns.Bounded() || running == nil {
 		return nil
 	}
+	sim := &simulation{
+		turns: s.Turns.Clone(), now: s.At, running: slices.Clone(running.all), basis: running.basis,
+		times: t, starts: map[app.JobID]start{},
+	}
+	sim.turns.Mute()
+	heap.Init(&sim.running)
 	for _, q := range queue {
 		listed := q.Jobs[:min(len(q.Jobs), mostStarts)]
-		jobs := make([]app.Waiting, 0, len(listed))
-		for _, w := range listed {
-			if !s.Claimed[w.ID] {
-				jobs = append(jobs, w)
-			}
-		}
-		sim.lines = append(sim.lines, jobs)
+		sim.lines = append(sim.lines, slices.Clone(listed))
 		sim.cut = append(sim.cut, len(listed) < q.Count)
 	}
 	for sim.round() && sim.next() {
@@ -61,18 +59,38 @@ func simulate(s State, queue []app.QueueLine, t *times) map[app.JobID]start {
 	return sim.starts
 }
 
-// run notes when running jobs end; false if that is unknown of one.
-func (s *simulation) run(from State) bool {
-	for id, lease := range from.Running {
-		left, by := s.times.left(id, lease.Work)
+// ends are when the jobs that have slots end.
+type ends struct {
+	all   endings
+	basis basis
+}
+
+// endsOf returns nil if an end is unknown.
+func endsOf(s State, t *times) *ends {
+	e := &ends{}
+	for id, lease := range s.Running {
+		left, by := t.left(id, lease.Work)
 		if by == "" {
-			return false
+			return nil
 		}
-		s.basis.add(lease.Work.Class, by)
-		s.running = append(s.running, ending{from.At.Add(left), lease})
+		e.basis.add(lease.Work.Class, by)
+		e.all = append(e.all, ending{s.At.Add(left), lease})
 	}
-	heap.Init(&s.running)
-	return true
+	return e
+}
+
+// from returns the ends with those that should be over by now.
+func (e *ends) from(now time.Time) *ends {
+	if e == nil {
+		return nil
+	}
+	later := &ends{basis: e.basis, all: slices.Clone(e.all)}
+	for i := range later.all {
+		if later.all[i].at.Before(now) {
+			later.all[i].at = now
+		}
+	}
+	return later
 }
 
 // next goes on to the next end of a job; false if none runs, or nothing waits.

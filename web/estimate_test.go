@@ -1,0 +1,61 @@
+package web_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestEstimateChecksAsASubmissionAndQueuesNothing(t *testing.T) {
+	s := start(t)
+	for _, tt := range []struct {
+		name, body string
+		jobs       float64
+		faults     []string
+	}{
+		{"a job", `{"jobName":"a","type":"echo","settings":{}}`, 1, nil},
+		{"again", `{"jobName":"a","type":"echo","settings":{}}`, 1, nil},
+		{"a batch", `{"batchName":"b","type":"echo","settings":[{},{"steps":2}]}`, 2, nil},
+		{"a pipeline", `{"batchName":"p","jobs":[{"jobName":"x","type":"echo","settings":{}},{"jobName":"y","type":"echo","settings":{},"after":["x"]}]}`, 2, nil},
+		{"a fault", `{"jobName":"a","type":"echo","settings":{"steps":"many"}}`, 0, []string{"body.settings.steps type"}},
+		{"faults of rows", `{"batchName":"b","type":"echo","settings":[{},{"steps":"many"}],"x":1}`, 0, []string{"body.x unknown", "body.settings.1.steps type"}},
+		{"an unknown type", `{"jobName":"a","type":"none","settings":{}}`, 0, []string{"body.type unknown"}},
+		{"nothing", `{}`, 0, []string{"body.jobName missing", "body.type missing", "body.settings missing"}},
+	} {
+		a := s.want(200, "POST", "/estimate", tt.body)
+		f := a.fields(t)
+		if f["possible"] != (tt.faults == nil) || f["jobs"] != tt.jobs && tt.jobs > 0 {
+			t.Errorf("%s: %s", tt.name, a.body)
+		}
+		same(t, tt.name, faultsOf(f["detail"]), tt.faults)
+	}
+	one := s.want(200, "POST", "/estimate", `{"batchName":"b","type":"echo","settings":[{},{}]}`).body
+	if !strings.Contains(one, `"slots":[{"executor":"local","cpus":1,"memoryBytes":`) || !strings.Contains(one, `"gpus":0,"jobs":2}]`) {
+		t.Errorf("slots: %s", one)
+	}
+	if list := s.want(200, "GET", "/jobs?count=true", "").fields(t); list["count"] != 0.0 {
+		t.Errorf("%v jobs were queued", list["count"])
+	}
+	s.want(422, "POST", "/estimate", `[]`)
+	s.want(422, "POST", "/estimate", ``)
+}
+
+func TestEstimateOfJobsThatWaitForOthers(t *testing.T) {
+	s := start(t)
+	s.submit("prep")
+	f := s.want(200, "POST", "/estimate", `{"jobName":"a","type":"echo","settings":{},"after":["prep"]}`).fields(t)
+	same(t, "queue", f["queue"], any(map[string]any{"blockedBy": "dependency"}))
+}
+
+// faultsOf returns where faults are, and of which type.
+func faultsOf(detail any) (all []string) {
+	for _, d := range detail.([]any) {
+		f := d.(map[string]any)
+		var at []string
+		for _, part := range f["loc"].([]any) {
+			at = append(at, fmt.Sprint(part))
+		}
+		all = append(all, strings.Join(at, ".")+" "+f["type"].(string))
+	}
+	return all
+}
