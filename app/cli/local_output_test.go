@@ -107,6 +107,7 @@ func TestReportSaysWhatFillsTheDisk(t *testing.T) {
 	}{
 		{100, 100, 0, 0, 0, "100 bytes are kept free\n"},
 		{99, 100, 0, 0, 0, "100 bytes are kept free; until more is free no upload is taken and no job is started\n"},
+		{100, 100, 0, 0, 9, "100 bytes are kept free\n"},
 		{100, 100, 1000, 9, 9, "100 bytes are kept free\n"},
 		{100, 100, 1000, 8, 9, "100 bytes are kept free; only 8 more files (inodes) can be made: until it is 9, no upload is taken and no job is started\n"},
 	} {

@@ -274,7 +274,6 @@ func TestPruneAndReportWorkWithAndWithoutTheService(t *testing.T) {
 
 func TestPruneRequiresConfirmation(t *testing.T) {
 	t.Parallel()
-	s := unstarted(t, "")
 	for _, tt := range []struct {
 		args []string
 		say  string
@@ -287,11 +286,11 @@ func TestPruneRequiresConfirmation(t *testing.T) {
 		{[]string{"--older-than", "30d", "--json"}, "--json"},
 		{[]string{"--older-than", "30d", "--dry-run", "--larger-than", "big"}, "big"},
 	} {
-		if out, errs, code := s.run(append([]string{"prune"}, tt.args...)...); code != exitUsage || !strings.Contains(errs, tt.say) || out != "" {
+		if out, errs, code := within(t, "", append([]string{"prune"}, tt.args...)...); code != exitUsage || !strings.Contains(errs, tt.say) || out != "" {
 			t.Errorf("prune %v: exit code %d, %q %q, want a usage error with %q", tt.args, code, out, errs, tt.say)
 		}
 	}
-	if out, errs, code := s.run("storage", "report", "--by", "moon"); code != exitUsage || !strings.Contains(errs, "age") {
+	if out, errs, code := within(t, "", "storage", "report", "--by", "moon"); code != exitUsage || !strings.Contains(errs, "age") {
 		t.Errorf("report by moon: exit code %d, %q %q", code, out, errs)
 	}
 }

@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"archive/zip"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"molrun/app/algorithm"
+	"molrun/app/audit"
+	"molrun/web/client"
+)
+
+// nearFile is an algorithm that any machine can run, with a description and settings.
+const nearFile = `format = 1
+type = "near"
+version = "%s"
+title = "Near"
+description = "It does nothing."
+command = ["true"]
+
+[[parameters]]
+name = "steps"
+title = "Steps"
+unit = "ps"
+type = "integer"
+default = 10
+
+[[parameters]]
+name = "word"
+title = "Word"
+type = "string"
+required = true
+`
+
+func TestAlgorithmsAreListedShownAndChecked(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "algorithms")
+	write := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		must(t, os.MkdirAll(folder, 0o700))
+		must(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	near := write("near.toml", strings.Replace(nearFile, "%s", "1", 1))
+	far := write("far.toml", missingProgram)
+	config := filepath.Join(dir, "config.toml")
+	must(t, os.WriteFile(config, []byte("algorithms = \""+folder+"\"\n"), 0o600))
+	run := func(args ...string) (out, errs string, code int) {
+		t.Helper()
+		return within(t, "", append(append([]string{"algorithms"}, args...), "--config", config)...)
+	}
+
+	out, errs, code := run("list")
+	if code != 0 || errs != "" || !strings.HasPrefix(out, "TYPE ") {
+		t.Errorf("list: exit code %d: %s%s", code, out, errs)
+	}
+	for line := range strings.Lines(out) {
+		switch fields := strings.Fields(line); {
+		case fields[0] == "near" && strings.Join(fields, " ") != "near 1 yes Near":
+			t.Errorf("list says %s", line)
+		case fields[0] == "far" && !strings.HasPrefix(strings.Join(fields, " "), "far 1 no: the program no-such-program"):
+			t.Errorf("list says %s", line)
+		}
+	}
+	var views []algorithm.View
+	out, _, code = run("list", "--json")
+	if err := json.Unmarshal([]byte(out), &views); err != nil || code != 0 || len(views) < 3 {
+		t.Errorf("list --json: exit code %d, %v: %s", code, err, out)
+	}
+
+	out, _, code = run("show", "near")
+	wantOutput(t, "show near", out, "near 1: Near\nIt does nothing.\n\nSETTING DEFAULT UNIT TITLE\nsteps 10 ps Steps\nword required Word\n")
+	if code != 0 {
+		t.Errorf("show: exit code %d", code)
+	}
+	if out, _, _ := run("show", "far"); !strings.HasPrefix(out, "far 1: Far\nnot ready: the program no-such-program") {
+		t.Errorf("show far says %s", out)
+	}
+	var view algorithm.View
+	if out, _, code := run("show", "near", "--version", "1", "--json"); json.Unmarshal([]byte(out), &view) != nil || view.Type != "near" || !view.Ready || code != 0 {
+		t.Errorf("show --json: exit code %d: %s", code, out)
+	}
+	for _, args := range [][]string{{"show", "nowhere"}, {"show", "near", "--version", "2"}} {
+		if _, errs, code := run(args...); code != exitMissing || !strings.Contains(errs, "`molrun algorithms list` shows them") {
+			t.Errorf("%q: exit code %d: %s", args, code, errs)
+		}
+	}
+
+	check := func(files ...string) (out, errs string, code int) {
+		t.Helper()
+		return within(t, "", append([]string{"algorithms", "check"}, files...)...)
+	}
+	out, errs, code = check(near, far)
+	if want := near + ": near 1 is correct and ready on this machine\n" + far + ": far 1 is correct; not ready on this machine: the program no-such-program"; !strings.HasPrefix(out, want) || errs != "" || code != 0 {
+		t.Errorf("check: exit code %d: %s%swant %s", code, out, errs, want)
+	}
+	one := write("one.toml", strings.Replace(strings.Replace(nearFile, "%s", "1", 1), "title = \"Steps\"", "titel = \"Steps\"", 1))
+	two := write("two.toml", strings.Replace(strings.Replace(nearFile, "%s", "1", 1), "tit", "tut", 2))
+	if out, errs, code := check(near, one); code != exitInvalid || !strings.HasSuffix(errs, "molrun: 1 mistake\n") || !strings.Contains(errs, "one.toml:") || !strings.Contains(out, "near 1 is correct") {
+		t.Errorf("check of a mistake: exit code %d: %s%s", code, out, errs)
+	}
+	if _, errs, code := check(one, two); code != exitInvalid || !strings.HasSuffix(errs, " mistakes\n") || strings.Contains(errs, "molrun: 1 ") {
+		t.Errorf("check of mistakes: exit code %d: %s", code, errs)
+	}
+	if _, errs, code := check(filepath.Join(dir, "nowhere.toml")); code == 0 || !strings.Contains(errs, "no such file") {
+		t.Errorf("check of nothing: exit code %d: %s", code, errs)
+	}
+}
+
+func TestOneProblemIsEnoughToFailACheck(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t)
+	uploads, err := filepath.Glob(d.Path("uploads", "??", "*"))
+	must(t, err)
+	must(t, os.Truncate(uploads[0], 1))
+	out, errs, code := d.run("check")
+	if code != exitFailed || !strings.Contains(out, ": 1 problems\n") || !strings.Contains(errs, "only a backup brings back what is lost") {
+		t.Errorf("check: exit code %d: %s%s", code, out, errs)
+	}
+	if out, _, code := d.run("check", "--json"); code != exitFailed || !strings.Contains(out, `"problemCount": 1`) {
+		t.Errorf("check --json: exit code %d: %s", code, out)
+	}
+	dir := filepath.Join(t.TempDir(), "backups")
+	if out, errs, code := d.run("backup", dir); code != exitFailed || !strings.Contains(out, " copied) in ") || !strings.Contains(errs, "has 1 bytes, its record says 6\n") {
+		t.Errorf("backup: exit code %d: %s%s", code, out, errs)
+	}
+	if out, errs, code := d.run("restore", dir, "--data", filepath.Join(t.TempDir(), "new"), "--json"); code != exitFailed ||
+		!strings.Contains(out, `"backup": "2`) || !strings.Contains(errs, "restored but for 1 problems; see above") {
+		t.Errorf("restore: exit code %d: %s%s", code, out, errs)
+	}
+}
+
+// Only commands that look at the address have flags for it.
+func TestAddressIsAFlagOfFewCommands(t *testing.T) {
+	t.Parallel()
+	var with []string
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		if c.Flags().Lookup("listen") != nil {
+			with = append(with, c.Name())
+		}
+		for _, below := range c.Commands() {
+			walk(below)
+		}
+	}
+	walk(newRoot())
+	slices.Sort(with)
+	if want := []string{"doctor", "health", "serve"}; !slices.Equal(with, want) {
+		t.Errorf("commands with --listen are %q, want %q", with, want)
+	}
+}
+
+// full is a disk without space.
+type full struct{ left int }
+
+var errFull = errors.New("no space left on device")
+
+func (w *full) Write(text []byte) (int, error) {
+	if w.left--; w.left < 0 {
+		return 0, errFull
+	}
+	return len(text), nil
+}
+
+func TestOutputThatCannotBeWrittenIsAnError(t *testing.T) {
+	t.Parallel()
+	for left := range 2 {
+		if err := printEntries(&full{left}, false)(audit.Entry{Action: "key.create"}); !errors.Is(err, errFull) {
+			t.Errorf("after %d writes: %v", left, err)
+		}
+	}
+	if err := printEntries(&full{}, true)(audit.Entry{}); !errors.Is(err, errFull) {
+		t.Errorf("as JSON: %v", err)
+	}
+	for name, err := range map[string]error{
+		"table": printTable(&full{}, []string{"A"}, nil), "JSON": printJSON(&full{}, 1), "report": printReport(&full{}, &client.StorageReport{}),
+	} {
+		if !errors.Is(err, errFull) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestProgressOfTheDemonstration(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 31)
+	for _, tt := range []struct {
+		bar  bool
+		job  client.Job
+		want string
+	}{
+		{true, client.Job{Status: "QUEUED"}, "[" + strings.Repeat(".", 30) + "]   0 % QUEUED "},
+		{true, client.Job{Status: "RUNNING", Progress: &client.Progress{Fraction: 0.55, Text: "half"}}, "[" + strings.Repeat("#", 16) + strings.Repeat(".", 14) + "]  55 % RUNNING half"},
+		{true, client.Job{Status: "RUNNING", Progress: &client.Progress{Text: long}}, "[" + strings.Repeat(".", 30) + "]   0 % RUNNING " + long[:29] + "…"},
+		{true, client.Job{Status: "RUNNING", Progress: &client.Progress{Text: long[1:]}}, "[" + strings.Repeat(".", 30) + "]   0 % RUNNING " + long[1:]},
+		{false, client.Job{Status: "RUNNING", Progress: &client.Progress{Fraction: 0.59, Text: "half"}}, "[" + strings.Repeat("#", 15) + strings.Repeat(".", 15) + "]  50 % RUNNING "},
+		{false, client.Job{Status: "COMPLETED"}, "[" + strings.Repeat("#", 30) + "] 100 % COMPLETED "},
+	} {
+		var out strings.Builder
+		d := demo{out: &out, bar: tt.bar}
+		if got := d.progressLine(&tt.job); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+		d.draw("line")
+		if want := map[bool]string{true: "\r\033[Kline", false: "line\n"}[tt.bar]; out.String() != want {
+			t.Errorf("drawn %q, want %q", out.String(), want)
+		}
+	}
+	archive := filepath.Join(t.TempDir(), "a.zip")
+	f, err := os.Create(archive)
+	must(t, err)
+	w := zip.NewWriter(f)
+	for _, name := range []string{"a/other.json", "a/metrics.json"} {
+		part, err := w.Create(name)
+		must(t, err)
+		_, err = part.Write([]byte(name))
+		must(t, err)
+	}
+	must(t, errors.Join(w.Close(), f.Close()))
+	if text, err := readZipped(archive, "metrics.json"); err != nil || string(text) != "a/metrics.json" {
+		t.Errorf("got %q, %v", text, err)
+	}
+	if _, err := readZipped(archive, "none.json"); err == nil || !strings.Contains(err.Error(), "holds no none.json") {
+		t.Errorf("error %v", err)
+	}
+}
