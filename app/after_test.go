@@ -199,6 +199,9 @@ func TestJobsWaitForAWholeBatchAndRowsForAJob(t *testing.T) {
 	wantSame(t, "the batch starts after", decode(t, rec).After, []string{"prep"})
 	s.submitAfter(ann, "report", app.After{Names: []string{"screen"}})
 	wantSame(t, "the queue", s.queued(), []string{"prep"})
+	if n, err := s.Jobs.Falling(t.Context(), ann, "prep"); n != 3 || err != nil {
+		t.Errorf("%d jobs fall with prep, %v; want both rows, and what waits for their batch", n, err)
+	}
 	s.run(prep.ID, success())
 	wantSame(t, "the queue", s.queued(), []string{"screen-1", "screen-2"})
 	one, two := s.job(ann, "screen-1").ID, s.job(ann, "screen-2").ID
@@ -249,6 +252,18 @@ func TestCancelTellsWhoFallsOrSparesThem(t *testing.T) {
 	wantCode(t, "retry b without a", err, fault.DependencyFailed)
 }
 
+func TestDependantsAreSparedOnce(t *testing.T) {
+	s := newSite(t)
+	a := s.submit(ann, "a", `{}`)
+	s.submitAfter(ann, "b", app.After{Names: []string{"a"}})
+	_, err := s.Jobs.CancelAlone(t.Context(), ann, "a")
+	must(t, err)
+	_, err = s.Jobs.Retry(t.Context(), ann, "a")
+	must(t, err)
+	s.run(a.ID, failure())
+	s.wantStandings("a was tried again and failed", map[string]string{"b": "FAILED DEPENDENCY_FAILED"})
+}
+
 func TestBatchIsCancelledAlone(t *testing.T) {
 	s := newSite(t)
 	s.submitBatch(ann, "screen", `{}`, `{"steps":2}`)
@@ -297,6 +312,7 @@ func TestDependantsAreToldInSteps(t *testing.T) {
 	_, err = s.Jobs.Retry(t.Context(), ann, "a")
 	must(t, err)
 	s.run(a.ID, success()) // while some are still to be reopened
+	wantCode(t, "delete a now", s.Jobs.Delete(t.Context(), ann, "a"), fault.FileInUse)
 	s.Service = s.newService(s.store, app.Options{}, echoFile)
 	s.settleAll()
 	if n := len(s.queued()); n != rows {

@@ -114,6 +114,9 @@ type Options struct {
 	// defaults.
 	Validators *validator.Pool
 
+	// SettleStep is how many dependants one transaction tells; 0 is 100.
+	SettleStep int
+
 	// Quota tells what an organization may use; nil is no bound.
 	Quota func(organization string) Quota
 }

@@ -372,3 +372,26 @@ func TestPipelineRecordIsShown(t *testing.T) {
 		t.Errorf("%s", rec)
 	}
 }
+
+func TestRetriedRowsFallWithARowThatCannotBeTriedAgain(t *testing.T) {
+	s := newSite(t)
+	outside := s.submit(ann, "outside", `{}`)
+	s.submitPipeline("p", pipelineStep("last", "middle"), pipelineStep("middle", "outside"), pipelineStep("other"))
+	s.run(outside.ID, failure())
+	s.run(s.job(ann, "other").ID, failure())
+	_, err := s.Jobs.Retry(t.Context(), ann, "p")
+	must(t, err)
+	s.wantStandings("tried again", map[string]string{"last": "FAILED DEPENDENCY_FAILED", "middle": "FAILED DEPENDENCY_FAILED", "other": "QUEUED"})
+	_, err = s.Jobs.Retry(t.Context(), ann, "outside")
+	must(t, err)
+	s.wantStandings("outside too", map[string]string{"last": `QUEUED waiting for job "middle"`, "middle": `QUEUED waiting for job "outside"`})
+}
+
+func TestRowsThatReadWaitForSuccess(t *testing.T) {
+	s := newSite(t)
+	s.submitPipeline("p", pipelineStep("source"), app.PipelineJob{
+		Name: "reader", Type: "echo", Settings: parseJSON(t, `{"input":"job:source/a.txt"}`), After: &app.After{Names: []string{"source"}, Any: true},
+	})
+	s.run(s.job(ann, "source").ID, failure())
+	s.wantStandings("the source failed", map[string]string{"reader": "FAILED DEPENDENCY_FAILED"})
+}

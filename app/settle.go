@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -15,7 +16,7 @@ import (
 // dependants, so each transaction tells some and the next continues, also after a
 // restart, until the mark is gone. The same happens when a failed job is tried again.
 
-// settleStep is how many dependants one transaction tells.
+// settleStep is how many dependants one transaction tells by default.
 const settleStep = 100
 
 // Settle tells some of the dependants that are still to be told, and wakes the runner
@@ -42,9 +43,9 @@ func (s *Runs) Settle(ctx context.Context) error {
 	return err
 }
 
-// settle tells up to settleStep dependants, and returns them with their batches.
+// settle tells some dependants, and returns them with their batches.
 func (c *core) settle(tx Tx) (told []JobID, err error) {
-	for left := settleStep; left > 0; {
+	for left := cmp.Or(c.options.SettleStep, settleStep); left > 0; {
 		id, err := tx.Unsettled()
 		if errors.Is(err, fault.NotFound) {
 			return told, nil

@@ -19,6 +19,7 @@
 // which need a virtual machine. The long versions:
 //
 //	go test ./app/faults -run Kills -kills 200 -v
+//	go test ./app/faults -run Pipelines -kills 100 -v
 //	go test ./app/faults -run Replaced -waiting 400 -replaced 20 -v
 //	go test ./app/faults -run FailingCalls -positions 20 -v
 //	go test ./app/faults -run PowerCuts -machine DIR -cuts 25 -v

@@ -105,6 +105,11 @@ func TestManyDependantsFollow(t *testing.T) {
 		must(t, err)
 		w.start()
 		w.until("first", app.Completed)
+		rec, err := w.Jobs.Get(t.Context(), ann, "p", 0)
+		must(t, err)
+		if n := w.read(rec).Counts.Failed; n > 0 { // told at once, not when the runner looks by itself
+			t.Errorf("%d rows are still to be told", n)
+		}
 		if r := w.until("p", app.Completed); r.Counts.Completed != 250 {
 			t.Errorf("the rows are %+v", r.Counts)
 		}

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"molrun/app"
@@ -98,6 +99,8 @@ func (s *simulation) judge(c *change, old *entry, j *jobChange) error {
 		return allow(c.label.verb == "delete" && old.Status.Finished() && !old.Private.Claimed, "an unfinished job is deleted")
 	case old == nil:
 		return s.judgeNew(c, j.now)
+	case onlySettled(old, j.now):
+		return nil
 	case !sameWork(&old.Job, &j.now.Job):
 		return fmt.Errorf("the submitted work has changed: %s, then %s", old.shown, j.now.shown)
 	case c.label.verb == "pin" || c.label.verb == "unpin":
@@ -108,6 +111,8 @@ func (s *simulation) judge(c *change, old *entry, j *jobChange) error {
 		return judgeParent(c, old, j.now)
 	case old.Status == app.Completed:
 		return fmt.Errorf("a completed job changes")
+	case isTold(old, j.now):
+		return s.judgeTold(c, old, j.now)
 	}
 	rule, ok := changes[c.label.verb]
 	if !ok {
@@ -127,9 +132,9 @@ func allow(is bool, otherwise string) error {
 func sameWork(a, b *app.Job) bool {
 	work := func(j *app.Job) string {
 		p := &j.Private
-		return fmt.Sprint(j.ID, j.Name, j.Type, j.Version, string(j.Settings), j.Inputs, j.Organization, j.Email, j.Batch, j.Priority,
-			j.MaxRuntime, j.CreatedAt, j.Executor, j.IsBatch(), p.Sent, p.Meaning, string(p.Normalized), p.Definition, p.Batch, p.Row,
-			p.Needs, p.Retries, p.References)
+		return fmt.Sprint(j.ID, j.Name, j.Type, j.Version, string(j.Settings), sourceOf(j), j.Organization, j.Email, j.Batch, j.Priority,
+			j.MaxRuntime, j.CreatedAt, j.Executor, j.IsBatch(), j.After, j.AfterAny, p.Sent, p.Meaning, string(p.Normalized), p.Definition,
+			p.Batch, p.Row, p.Needs, p.Retries)
 	}
 	return work(a) == work(b)
 }
@@ -140,7 +145,7 @@ func (s *simulation) judgeNew(c *change, now *stored) error {
 	switch {
 	case r == nil || r.submission == nil:
 		return fmt.Errorf("no request submitted this job")
-	case now.Status != app.Queued || now.Attempts != 0 || now.Private.Claimed:
+	case now.Status != app.Queued && !s.fallsAtOnce(c, now) || now.Attempts != 0 || now.Private.Claimed:
 		return fmt.Errorf("a new job is %s", brief(&entry{stored: now}))
 	case now.ID <= r.above:
 		return fmt.Errorf("the ID of a new job is not above all earlier ones")
@@ -156,6 +161,7 @@ var changes = map[string]func(s *simulation, old *entry, now *stored) error{
 	"handle":   judgeHandle,
 	"started":  judgeStarted,
 	"finished": judgeFinished,
+	"inputs":   judgeInputs,
 	"cancel":   judgeCancel,
 	"retry":    judgeRetry,
 }
@@ -222,7 +228,7 @@ func judgeParent(c *change, old *entry, now *stored) error {
 	case from == to:
 		return nil
 	case from.Finished():
-		return allow(to == app.Queued && c.label.verb == "retry", "a finished batch changes without a retry")
+		return allow(to == app.Queued, "a finished batch changes") // its rows are judged
 	}
 	return allow(from == app.Queued || to.Finished(), "a batch goes from running back to queued")
 }
@@ -247,12 +253,16 @@ func (s *simulation) judgeBatches(c *change) {
 	}
 }
 
+func (c *change) changesRowOf(batch app.JobID) bool {
+	return slices.ContainsFunc(c.jobs, func(j *jobChange) bool { return j.now != nil && j.now.Private.Batch == batch })
+}
+
 // batchStatus compares a batch with its rows: it is running if a row is, finished
 // if all are, and completed if all are. Deleting or pinning a row changes
 // nothing.
 func (s *simulation) batchStatus(c *change, parent *entry, counts app.Counts) error {
 	over := counts.Queued+counts.Running == 0
-	stays := map[string]bool{"delete": true, "pin": true, "unpin": true}[c.label.verb]
+	stays := map[string]bool{"delete": true, "pin": true, "unpin": true}[c.label.verb] || !c.changesRowOf(parent.ID)
 	switch {
 	case parent.Status.Finished() != over:
 		return fmt.Errorf("it is %s, but its rows are %+v", parent.Status, counts)

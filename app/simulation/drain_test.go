@@ -21,7 +21,7 @@ func (s *simulation) drain() {
 	s.unstableUntil(time.Now().Add(retriedWithin))
 	s.up()
 	for begin := time.Now(); len(s.faults) == 0; s.pass(time.Minute) {
-		open := s.ledger.sorted(func(e *entry) bool { return !e.Status.Finished() })
+		open := s.ledger.sorted(func(e *entry) bool { return !e.Status.Finished() && !s.ledger.stalled(e) })
 		if len(open)+len(s.requests) == 0 {
 			break
 		}

@@ -71,7 +71,7 @@ func (l *ledger) withRows(e *entry) []*entry {
 
 // waits reports whether the job is in the queue.
 func (e *entry) waits() bool {
-	return e.Status == app.Queued && !e.Private.Claimed && !e.IsBatch()
+	return e.Status == app.Queued && !e.Private.Claimed && !e.IsBatch() && len(e.Private.Waits) == 0
 }
 
 // needed reports whether an unfinished job reads the job's result.

@@ -85,7 +85,7 @@ func (s *site) boot() (*process, error) {
 	store := &guardedStore{Store: p.store, door: p.door, site: s}
 	files := &guardedFiles{Dir: p.files, door: p.door, site: s}
 	p.Service, err = app.NewService(store, files, s.catalogue, app.Options{
-		Now: s.wall, UploadTTL: time.Hour,
+		Now: s.wall, UploadTTL: time.Hour, SettleStep: 2,
 		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: 1 << 30, GPUs: 2, Local: true}}},
 	})
 	if err != nil {
@@ -219,6 +219,15 @@ func (g guardedJobs) Active(ctx context.Context) ([]*app.Job, error) {
 
 func (g guardedJobs) Claim(ctx context.Context, id app.JobID, gpus []string) (*app.Job, error) {
 	return g.Runs.Claim(g.called(ctx, "claim", id), id, gpus)
+}
+
+// Settle continues what a transaction has begun, as any user's request does.
+func (g guardedJobs) Settle(ctx context.Context) error {
+	return g.Runs.Settle(called(ctx, label{"settle", "the runner"}))
+}
+
+func (g guardedJobs) ResolveInputs(ctx context.Context, j *app.Job) (*app.Failure, error) {
+	return g.Runs.ResolveInputs(g.called(ctx, "inputs", j.ID), j)
 }
 
 func (g guardedJobs) SetHandle(ctx context.Context, id app.JobID, attempt int, h app.Handle) error {

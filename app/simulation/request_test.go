@@ -21,6 +21,8 @@ type request struct {
 
 	sent    time.Time
 	sources map[string]app.JobID // jobs whose results a submission reads, by name
+	awaited map[string]app.JobID // jobs that it starts after
+	alone   bool                 // of cancel: what waits for the job waits on
 	above   app.JobID            // every new job has a higher ID
 
 	before app.Status // of wait: the job's status when the request was sent
@@ -46,6 +48,7 @@ func (s *simulation) send(r *request) {
 		r.label.of = fmt.Sprintf("by the operator, request %d", s.sends)
 	}
 	r.sent, r.above, r.sources = time.Now(), s.ledger.highest, map[string]app.JobID{}
+	r.awaited = map[string]app.JobID{}
 	s.requests[r.label] = r
 	if r.submission != nil {
 		r.want = s.expectFromBody(r)
@@ -70,7 +73,11 @@ func (r *request) call(ctx context.Context, p *process) (answer, error) {
 		rec, created, err := r.submit(ctx, p)
 		return answer{id: idOf(rec), created: created}, err
 	case "cancel":
-		rec, err := p.Jobs.Cancel(ctx, r.by, r.name)
+		cancel := p.Jobs.Cancel
+		if r.alone {
+			cancel = p.Jobs.CancelAlone
+		}
+		rec, err := cancel(ctx, r.by, r.name)
 		return answer{id: idOf(rec)}, err
 	case "retry":
 		rec, err := p.Jobs.Retry(ctx, r.by, r.name)
@@ -107,10 +114,12 @@ func (r *request) submit(ctx context.Context, p *process) (app.Record, bool, err
 	if !sub.batch {
 		return p.Jobs.Submit(ctx, r.by, app.Submission{
 			Name: sub.name, Type: sub.typ, Settings: settings, Priority: sub.priority, Body: body,
+			After: app.After{Names: sub.after, Any: sub.any},
 		})
 	}
 	return p.Jobs.SubmitBatch(ctx, r.by, app.BatchSubmission{
 		Name: sub.name, Type: sub.typ, Rows: settings.Items, RowNames: sub.rowNames, Priority: sub.priority, Body: body,
+		After: app.After{Names: sub.after, Any: sub.any},
 	})
 }
 
@@ -129,10 +138,19 @@ func (s *simulation) expectFromBody(r *request) *answer {
 			continue
 		}
 		source := s.ledger.named(r.by.Organization, w.before)
-		if source == nil || source.Status != app.Completed || source.IsBatch() {
-			return &answer{code: fault.Invalid}
+		if source == nil || source.Status == app.Failed || source.IsBatch() || sub.makes(w.before) {
+			return &answer{code: fault.Invalid} // a row that reads itself is no better
 		}
 		r.sources[w.before] = source.ID
+	}
+	for _, name := range sub.after {
+		awaited := s.ledger.named(r.by.Organization, name)
+		if awaited == nil || name == sub.name {
+			return &answer{code: fault.Invalid}
+		}
+		if awaited.Status != app.Completed && !(sub.any && awaited.Status.Finished()) {
+			r.awaited[name] = awaited.ID
+		}
 	}
 	return nil
 }
@@ -188,21 +206,28 @@ func (r *request) expectedOfSubmission(s *simulation, old *entry) answer {
 			return answer{code: fault.JobAlreadyExists}
 		}
 	}
-	for _, source := range r.sources {
-		if s.ledger.jobs[source] == nil {
-			return answer{code: fault.Invalid}
+	for _, all := range []map[string]app.JobID{r.sources, r.awaited} {
+		for _, id := range all {
+			if s.ledger.jobs[id] == nil {
+				return answer{code: fault.Invalid}
+			}
 		}
 	}
 	return answer{created: true}
 }
 
 func expectedOfRetry(s *simulation, old *entry) answer {
+	code := fault.JobNotFailed
 	for _, e := range s.ledger.withRows(old) {
-		if e.Status == app.Failed && !e.IsBatch() {
+		switch {
+		case e.Status != app.Failed || e.IsBatch():
+		case s.ledger.doomed(e):
+			code = fault.DependencyFailed
+		default:
 			return answer{id: old.ID}
 		}
 	}
-	return answer{code: fault.JobNotFailed}
+	return answer{code: code}
 }
 
 func expectedOfDelete(s *simulation, old *entry) answer {
@@ -210,7 +235,7 @@ func expectedOfDelete(s *simulation, old *entry) answer {
 		switch {
 		case !e.Status.Finished():
 			return answer{code: fault.JobNotFinished}
-		case s.ledger.needed(e.ID):
+		case s.ledger.needed(e.ID), s.ledger.awaited(e.ID), e.Private.Unsettled:
 			return answer{code: fault.FileInUse}
 		}
 	}
@@ -243,7 +268,7 @@ func (r *request) judgeEffect(s *simulation) {
 		case e.IsBatch():
 		case r.label.verb == "cancel" && !e.Status.Finished() && !e.Private.Stop:
 			s.faultf("%s: %s is not stopped", r.label, e.Name)
-		case r.label.verb == "retry" && e.Status == app.Failed:
+		case r.label.verb == "retry" && e.Status == app.Failed && !s.ledger.doomed(e):
 			s.faultf("%s: %s is not retried", r.label, e.Name)
 		}
 	}

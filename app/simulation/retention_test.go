@@ -65,6 +65,8 @@ func (s *simulation) keptBy(e *entry) string {
 			return "is pinned"
 		case s.ledger.needed(row.ID):
 			return "is read by another job"
+		case s.ledger.awaited(row.ID) || row.Private.Unsettled:
+			return "is awaited by another job"
 		}
 	}
 	return ""
@@ -140,6 +142,9 @@ func (s *simulation) excuseChanged(c *change) {
 			}
 			delete(r.purge.due, j.now.Private.Batch)
 			r.purge.spare(s, sourceOf(&j.now.Job))
+			for _, w := range j.now.Private.Waits {
+				r.purge.spare(s, w.Job)
+			}
 		}
 	}
 }

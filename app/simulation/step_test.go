@@ -134,7 +134,7 @@ func (s *simulation) ask(verb string) {
 			by = app.Caller{Organization: e.Organization, Email: e.Email, Role: apikey.Member}
 		}
 	}
-	s.send(&request{label: label{verb: verb}, by: by, name: name})
+	s.send(&request{label: label{verb: verb}, by: by, name: name, alone: verb == "cancel" && s.rng.IntN(4) == 0})
 }
 
 // several sends requests that all arrive before the first is served.

@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"molrun/app"
@@ -81,7 +82,9 @@ type submission struct {
 	rowNames []string      // of a batch; nil for the default names
 	batch    bool
 	priority int
-	faulty   string // why it must be refused; "" if it is valid
+	after    []string // names of jobs that have to finish before
+	any      bool     // in any way
+	faulty   string   // why it must be refused; "" if it is valid
 }
 
 // jobSettings is the settings of one job.
@@ -111,19 +114,23 @@ func (s *submission) body() string {
 	for _, w := range s.rows {
 		all = append(all, w.settings(s.typ))
 	}
+	after := ""
+	if s.after != nil {
+		after = fmt.Sprintf(`,"after":["%s"],"afterAny":%v`, strings.Join(s.after, `","`), s.any)
+	}
 	if !s.batch {
-		return fmt.Sprintf(`{"jobName":%q,"type":%q,"settings":%s,"priority":%d}`, s.name, s.typ, all[0], s.priority)
+		return fmt.Sprintf(`{"jobName":%q,"type":%q,"settings":%s,"priority":%d%s}`, s.name, s.typ, all[0], s.priority, after)
 	}
 	names := ""
 	if s.rowNames != nil {
 		names = fmt.Sprintf(`,"jobNames":["%s"]`, strings.Join(s.rowNames, `","`))
 	}
-	return fmt.Sprintf(`{"batchName":%q,"type":%q,"settings":[%s],"priority":%d%s}`, s.name, s.typ, strings.Join(all, ","), s.priority, names)
+	return fmt.Sprintf(`{"batchName":%q,"type":%q,"settings":[%s],"priority":%d%s%s}`, s.name, s.typ, strings.Join(all, ","), s.priority, names, after)
 }
 
 // meaning returns a text that does not depend on how the settings are written.
 func (s *submission) meaning() string {
-	text := fmt.Sprint(s.batch, s.typ, s.priority)
+	text := fmt.Sprint(s.batch, s.typ, s.priority, slices.Sorted(slices.Values(s.after)), s.any && len(s.after) > 0)
 	for i, w := range s.rows {
 		if s.batch {
 			text += " " + s.rowName(i)
@@ -131,6 +138,16 @@ func (s *submission) meaning() string {
 		text += fmt.Sprintf(" %d CPUs %d GPUs after %q", w.cpus, w.gpus, w.before)
 	}
 	return text
+}
+
+// makes reports whether a row of the batch has this name.
+func (s *submission) makes(name string) bool {
+	for i := range s.rows {
+		if s.batch && s.rowName(i) == name {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *submission) rowName(i int) string {
@@ -164,6 +181,13 @@ func (s *submission) judgeCreated(r *request, now *stored) error {
 		return fmt.Errorf("it needs %+v", now.Private.Needs)
 	case !now.IsBatch() && sourceOf(&now.Job) != r.sources[w.before]:
 		return fmt.Errorf("it reads the result of another job")
+	case !slices.Equal(now.After, s.after):
+		return fmt.Errorf("it starts after %q", now.After)
+	}
+	for _, w := range now.Private.Waits {
+		if r.awaited[w.Name] != w.Job && r.sources[w.Name] != w.Job {
+			return fmt.Errorf("it waits for %s", w.Name)
+		}
 	}
 	return nil
 }
@@ -199,10 +223,25 @@ func (s *simulation) randomSubmission(rng *rand.Rand, by app.Caller, batch bool)
 	if by.Role == apikey.Admin && rng.IntN(3) == 0 {
 		sub.priority = 1
 	}
+	if rng.IntN(3) == 0 {
+		s.randomAfter(rng, by, sub)
+	}
 	if rng.IntN(10) == 0 {
 		sub.makeInvalid(rng)
 	}
 	return sub
+}
+
+// randomAfter lets a submission wait for others, mostly for some that have not finished.
+func (s *simulation) randomAfter(rng *rand.Rand, by app.Caller, sub *submission) {
+	finished := rng.IntN(4) == 0
+	all := s.ledger.sorted(func(e *entry) bool {
+		return e.Organization == by.Organization && e.Status.Finished() == finished && e.Name != sub.name
+	})
+	for _, i := range rng.Perm(len(all))[:min(len(all), 1+rng.IntN(3))] {
+		sub.after = append(sub.after, all[i].Name)
+	}
+	sub.any = rng.IntN(4) == 0
 }
 
 func (s *simulation) randomJobSettings(rng *rand.Rand, by app.Caller, typ string) jobSettings {
@@ -216,11 +255,11 @@ func (s *simulation) randomJobSettings(rng *rand.Rand, by app.Caller, typ string
 	if rng.IntN(3) == 0 {
 		w.gpus = 1 + rng.IntN(2)
 	}
-	completed := s.ledger.sorted(func(e *entry) bool {
-		return e.Organization == by.Organization && e.Status == app.Completed && !e.IsBatch()
+	sources := s.ledger.sorted(func(e *entry) bool {
+		return e.Organization == by.Organization && e.Status != app.Failed && !e.IsBatch()
 	})
-	if len(completed) > 0 && rng.IntN(4) == 0 {
-		w.before = completed[rng.IntN(len(completed))].Name
+	if len(sources) > 0 && rng.IntN(4) == 0 {
+		w.before = sources[rng.IntN(len(sources))].Name
 	}
 	return w
 }

@@ -19,17 +19,22 @@ type Submission struct {
 	Settings   json.RawMessage `json:"settings"`
 	Priority   int             `json:"priority,omitempty"`
 	MaxRuntime int64           `json:"maxRuntimeSeconds,omitempty"`
+	After      []string        `json:"after,omitempty"` // jobs that have to be COMPLETED first
+	AfterAny   bool            `json:"afterAny,omitempty"`
 }
 
-// BatchSubmission asks for one job per element of Settings.
+// BatchSubmission asks for one job per element of Settings or, without Type, for Jobs.
 type BatchSubmission struct {
 	Name       string            `json:"batchName"`
-	Type       string            `json:"type"`
+	Type       string            `json:"type,omitempty"`
 	Version    string            `json:"version,omitempty"`
-	Settings   []json.RawMessage `json:"settings"`
+	Settings   []json.RawMessage `json:"settings,omitempty"`
 	Names      []string          `json:"jobNames,omitempty"`
+	Jobs       []Submission      `json:"jobs,omitempty"`
 	Priority   int               `json:"priority,omitempty"`
 	MaxRuntime int64             `json:"maxRuntimeSeconds,omitempty"`
+	After      []string          `json:"after,omitempty"` // of every row
+	AfterAny   bool              `json:"afterAny,omitempty"`
 }
 
 // Job is a job's record.
@@ -42,6 +47,8 @@ type Job struct {
 	StatusReason     string          `json:"statusReason,omitempty"`
 	Settings         json.RawMessage `json:"settings,omitempty"`
 	Inputs           []Input         `json:"inputs,omitempty"`
+	After            []string        `json:"after,omitempty"`
+	AfterAny         bool            `json:"afterAny,omitempty"`
 	Organization     string          `json:"organization"`
 	Email            string          `json:"jobEmail"`
 	Batch            string          `json:"batch,omitempty"`

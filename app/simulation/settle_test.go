@@ -1,0 +1,134 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+
+	"molrun/app"
+)
+
+// awaited reports whether a queued job waits for the job.
+func (l *ledger) awaited(id app.JobID) bool {
+	for _, e := range l.jobs {
+		if e.Status == app.Queued && e.waitsFor(id) {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *entry) waitsFor(id app.JobID) bool {
+	return slices.ContainsFunc(e.Private.Waits, func(w app.Dependency) bool { return w.Job == id })
+}
+
+// doomed reports whether a failed job can't be tried again, because one that it waits for
+// has failed or is gone.
+func (l *ledger) doomed(e *entry) bool {
+	return slices.ContainsFunc(e.Private.Waits, func(w app.Dependency) bool { return l.dooms(w) })
+}
+
+func (l *ledger) dooms(w app.Dependency) bool {
+	d := l.jobs[w.Job]
+	return d == nil || d.Status == app.Failed && !w.Any && !d.Private.Spares
+}
+
+// stalled reports whether a job waits for one that was stopped alone, which nobody tries
+// again.
+func (l *ledger) stalled(e *entry) bool {
+	if e.IsBatch() {
+		for _, row := range l.rows(e.ID) {
+			if !row.Status.Finished() && !l.stalled(row) {
+				return false
+			}
+		}
+		return !e.Status.Finished()
+	}
+	return e.Status == app.Queued && slices.ContainsFunc(e.Private.Waits, func(w app.Dependency) bool {
+		d := l.jobs[w.Job]
+		return d != nil && (d.Status == app.Failed && d.Private.Spares && !w.Any || !d.Status.Finished() && l.stalled(d))
+	})
+}
+
+// after returns a job after a commit, nil if there is none.
+func (s *simulation) after(c *change, id app.JobID) *app.Job {
+	if j := c.of(id); j != nil {
+		if j.now == nil {
+			return nil
+		}
+		return &j.now.Job
+	}
+	if e := s.ledger.jobs[id]; e != nil {
+		return &e.Job
+	}
+	return nil
+}
+
+// onlySettled reports whether nothing changes but that a job is marked as unsettled, or no
+// longer is.
+func onlySettled(old *entry, now *stored) bool {
+	same := now.Private
+	same.Unsettled = old.Private.Unsettled
+	return now.shown == old.shown && fmt.Sprint(same) == fmt.Sprint(old.Private)
+}
+
+// isTold reports whether a job changes as one does that is told what has become of
+// another one.
+func isTold(old *entry, now *stored) bool {
+	switch {
+	case old.Status == app.Queued && now.Status == app.Queued:
+		return len(now.Private.Waits) < len(old.Private.Waits)
+	case now.Status == app.Failed:
+		return now.Private.Cause != ""
+	}
+	return old.Private.Cause != "" && now.Status == app.Queued
+}
+
+// judgeTold checks such a change against what the other jobs are after the commit.
+func (s *simulation) judgeTold(c *change, old *entry, now *stored) error {
+	for _, w := range old.Private.Waits {
+		d := s.after(c, w.Job)
+		switch stays := slices.Contains(now.Private.Waits, w); {
+		case stays && now.Private.Cause == w.Job:
+			if d != nil && (d.Status != app.Failed || w.Any || d.Private.Spares) {
+				return fmt.Errorf("it fails because of %s, which is %s", w.Name, d.Status)
+			}
+		case stays:
+		case d == nil || d.Status != app.Completed && !(w.Any && d.Status.Finished()):
+			return fmt.Errorf("it no longer waits for %s, which has not finished", w.Name)
+		}
+	}
+	switch {
+	case old.Private.Claimed || now.Private.Claimed || now.Attempts != old.Attempts:
+		return fmt.Errorf("a job that waits is claimed")
+	case now.Status == app.Failed && (now.Failure == nil || now.Failure.Code != app.FailedDependency):
+		return fmt.Errorf("it fails with another job, but says %+v", now.Failure)
+	case now.Status == app.Queued && old.Status == app.Failed:
+		return judgeRetry(s, old, now)
+	}
+	return nil
+}
+
+// fallsAtOnce reports whether a new job may have failed, because one that it waits for had.
+func (s *simulation) fallsAtOnce(c *change, now *stored) bool {
+	if now.Status != app.Failed {
+		return false
+	}
+	if now.IsBatch() {
+		return now.Counts.Failed == now.Counts.Total()
+	}
+	d := s.after(c, now.Private.Cause)
+	return d != nil && d.Status == app.Failed && !d.Private.Spares && now.Failure.Code == app.FailedDependency
+}
+
+// judgeInputs checks that only the files are found that another job has made.
+func judgeInputs(s *simulation, old *entry, now *stored) error {
+	same := now.Job
+	same.Inputs, same.Private.References = old.Inputs, old.Private.References
+	before, err := asStored(&same)
+	if err != nil {
+		return err
+	}
+	source := s.ledger.jobs[sourceOf(&now.Job)]
+	return allow(before.shown == old.shown && before.private == old.private && old.Private.Claimed &&
+		source != nil && source.Status == app.Completed && now.Inputs[0].SHA256 != "", "more than its files is found")
+}
