@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"molrun/app/algorithm"
 	"molrun/app/fanout"
 	"molrun/app/fault"
+	"molrun/app/naming"
 	"molrun/app/sortid"
 	"molrun/app/strictjson"
 	"molrun/app/unit"
@@ -77,13 +79,42 @@ func (p *plan) resolve(tx Tx, parameter algorithm.Parameter, text string) (Input
 	return input, ref, nil
 }
 
-// locate finds the bytes that a reference names: a fileId, folder/filename among the
-// submitter's own uploads, or job:<jobName>/<path>.
+// locate finds the bytes that a reference names: a fileId, folder/filename or
+// sha256:<digest>/<filename> among the submitter's own uploads, or
+// job:<jobName>/<path>.
 func (p *plan) locate(tx Tx, text string) (Input, Reference, error) {
 	if name, ok := strings.CutPrefix(text, "job:"); ok {
 		return p.resolveResult(tx, name)
 	}
+	if digest, filename, ok := cutDigest(text); ok {
+		return resolveDigest(tx, p.by, digest, filename)
+	}
 	return resolveUpload(tx, p.by, text)
+}
+
+// DigestReference refers to an upload with these bytes, whose program sees it under
+// this name.
+func DigestReference(sha256, filename string) string { return "sha256:" + sha256 + "/" + filename }
+
+func cutDigest(text string) (digest, filename string, ok bool) {
+	text, ok = strings.CutPrefix(text, "sha256:")
+	digest, filename, found := strings.Cut(text, "/")
+	return strings.ToLower(digest), filename, ok && found && len(digest) == 2*sha256.Size && filename != "" && !strings.Contains(filename, "/")
+}
+
+func resolveDigest(tx Tx, by Caller, digest, filename string) (Input, Reference, error) {
+	if msg := naming.CheckFilename(filename); msg != "" {
+		return Input{}, Reference{}, fault.Errorf(fault.Invalid, "the name of the file behind its digest: %s", msg)
+	}
+	page, err := tx.Uploads(UploadFilter{Organization: by.Organization, Email: by.Email, SHA256: digest}, "", 1)
+	switch {
+	case err != nil:
+		return Input{}, Reference{}, err
+	case len(page.Uploads) == 0:
+		return Input{}, Reference{}, fault.Errorf(fault.Invalid, "upload %q first: no completed upload of yours has the SHA-256 digest %s", filename, digest)
+	}
+	u := page.Uploads[0]
+	return Input{FileID: string(u.ID), Filename: filename, SHA256: u.SHA256}, Reference{Upload: u.ID, Generation: u.Generation, Size: u.Size}, nil
 }
 
 func resolveUpload(tx Tx, by Caller, ref string) (Input, Reference, error) {

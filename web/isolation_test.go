@@ -251,6 +251,7 @@ func populate(s *service) world {
 	}
 	w.addReference(file, absent)
 	w.addReference("inputs/theirs.pdb", "inputs/absent.pdb")
+	w.addReference("sha256:"+sha256Hex("THEIRS")+"/a.pdb", "sha256:"+sha256Hex("absent")+"/a.pdb")
 	s.want(200, "PUT", "/upload/b.pdb?folder=theirs", "")
 	w.pairs[aFolder] = []pair{{"theirs", "absent"}}
 	s.upload("theirs.csv", "steps\n1\n")

@@ -47,6 +47,7 @@ var rules = map[string]rule{
 	"app/feed":      {own: []string{"app"}},
 	"app/follow":    {own: []string{"app", "app/access", "app/feed", "app/listing"}},
 	"app/retention": {own: []string{"app"}},
+	"app/resubmit":  {own: []string{"app", "app/algorithm"}},
 	"app/apptest":   {own: []string{"app", "app/algorithm", "blobs", "blobs/link", "storage"}, others: []string{"rs/zerolog"}}, // of tests alone
 	"app/config":    {own: []string{"app", "app/retention", "app/routing"}, others: []string{"pelletier/go-toml"}},
 
@@ -90,7 +91,7 @@ var rules = map[string]rule{
 	"web/client":   {},
 	"web/contract": {others: []string{"goccy/go-yaml", "santhosh-tekuri/jsonschema"}}, // of tests alone
 
-	"app/server":      {own: []string{"app", "app/access", "app/algorithm", "app/algorithm/validator", "app/algorithms", "app/certificate", "app/config", "app/datadir", "app/engine/cgidp", "app/executor/local", "app/executor/slurm", "app/follow", "app/host", "app/listing", "app/output", "app/retention", "app/routing", "app/runner", "app/snapshot", "blobs", "blobs/link", "storage", "web", "web/client", "web/edge", "web/respond"}, others: []string{"prometheus/client_golang", "rs/zerolog"}},
+	"app/server":      {own: []string{"app", "app/access", "app/algorithm", "app/algorithm/validator", "app/algorithms", "app/certificate", "app/config", "app/datadir", "app/engine/cgidp", "app/executor/local", "app/executor/slurm", "app/follow", "app/host", "app/listing", "app/output", "app/resubmit", "app/retention", "app/routing", "app/runner", "app/snapshot", "blobs", "blobs/link", "storage", "web", "web/client", "web/edge", "web/respond"}, others: []string{"prometheus/client_golang", "rs/zerolog"}},
 	"app/host":        {own: []string{"app", "app/algorithm", "app/config", "app/datadir", "app/executor/local", "app/executor/slurm"}},
 	"app/datadir":     {own: []string{"app/config", "storage", "storage/kv/boltfile", "web/client"}, others: []string{"rs/zerolog"}},
 	"app/snapshot":    {own: []string{"app", "app/config", "app/datadir", "blobs", "storage", "web/client"}},

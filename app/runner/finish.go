@@ -60,7 +60,7 @@ func (a *attempt) keepResult(ctx context.Context, o *app.Outcome) (ending app.En
 		Algorithm: alg,
 		MaxFiles:  a.options.MaxFiles,
 		Manifests: a.dirs,
-		Record:    func(e app.Ending) (app.Record, error) { return a.jobs.FinalRecord(a.job, e) },
+		Record:    func(e app.Ending) (app.Record, error) { return a.finalRecord(alg, e) },
 		Check:     ctx.Err,
 		Log:       a.log,
 	}
@@ -75,6 +75,15 @@ func (a *attempt) keepResult(ctx context.Context, o *app.Outcome) (ending app.En
 		return err
 	})
 	return ending, err
+}
+
+// finalRecord returns the record that the result has.
+func (a *attempt) finalRecord(alg *algorithm.File, e app.Ending) (app.Record, error) {
+	record, err := a.jobs.FinalRecord(a.job, e)
+	if err != nil || a.options.Describe == nil {
+		return record, err
+	}
+	return a.options.Describe(record, a.job, alg)
 }
 
 // finishWithoutResult fails a job whose program is done.

@@ -5,6 +5,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"molrun/app"
+	"molrun/app/algorithm"
 	"molrun/app/eta"
 )
 
@@ -23,6 +25,10 @@ type Options struct {
 	ClusterPoll  Poll          // of tasks of executors that queue by themselves; default 1 s to 15 s
 	Workers      int           // how many jobs are prepared or collected at once; default 4
 	MaxFiles     int           // files and directories that a result may have; default 100,000
+
+	// Describe adds to the record in a job's result what it takes to run it again.
+	// The algorithm file may be nil. Nil adds nothing.
+	Describe func(app.Record, *app.Job, *algorithm.File) (app.Record, error)
 
 	// Blocked says why no job may be started now, nothing if one may. It is
 	// called before jobs are started, so it must not block. Nil is always nothing.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"molrun/app/fault"
 	"molrun/app/host"
 	"molrun/app/placement"
+	"molrun/app/resubmit"
 	"molrun/app/routing"
 	"molrun/app/runner"
 	"molrun/web"
@@ -124,6 +126,8 @@ func (s *service) sandboxOf(ctx context.Context, id app.JobID) (app.Sandbox, err
 // runner makes the runner of jobs.
 func (s *service) runner() *runner.Runner {
 	r := s.config.Runner
+	host, _ := os.Hostname() // "" where it is not known
+	origin := resubmit.Origin{Version: s.version, Host: host}
 	return runner.New(s.app.Runs, s.files, s.executors(), runner.Options{
 		Now:          time.Now,
 		Log:          s.log,
@@ -135,5 +139,6 @@ func (s *service) runner() *runner.Runner {
 		Blocked:      s.app.Runs.Blocked,
 		DiskShortage: s.app.Runs.DiskShortage,
 		Program:      s.program,
+		Describe:     origin.Describe,
 	})
 }

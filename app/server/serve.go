@@ -36,6 +36,7 @@ func Run(ctx context.Context, c config.Config, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
+	s.version = o.Version
 	if runtime.GOMAXPROCS(0) < minProcs && os.Getenv("GOMAXPROCS") == "" {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(minProcs)) // the capacity for jobs is known by now
 	}

@@ -45,6 +45,7 @@ type service struct {
 	audit      *audit.Log
 	isolation  web.Isolation // zero before isolate
 	program    string        // path of this binary
+	version    string        // of it
 }
 
 // open builds the parts bottom up. It locks the data directory until close.
