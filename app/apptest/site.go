@@ -58,10 +58,11 @@ type Site struct {
 	Store *storage.Store
 	Blobs *blobs.Dir
 
-	t    testing.TB
-	mu   sync.Mutex
-	time time.Time
-	open bool
+	t       testing.TB
+	options app.Options
+	mu      sync.Mutex
+	time    time.Time
+	open    bool
 }
 
 // New returns a site that offers the algorithm echo, on a machine of 4 CPUs and
@@ -79,9 +80,17 @@ func New(t testing.TB, o app.Options) *Site {
 	o.Now, o.UploadTTL = s.Now, time.Hour
 	o.Routing.Executor = "local"
 	o.Routing.Machines = map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: 8 << 30, Local: true}}
-	s.Service, err = app.NewService(s.Store, s.Blobs, echo(t), o)
-	must(t, err)
+	s.options = o
+	s.Service = s.On(s.Store)
 	return s
+}
+
+// On returns the use cases on the same files and another view of the store.
+func (s *Site) On(store app.Store) *app.Service {
+	s.t.Helper()
+	service, err := app.NewService(store, s.Blobs, echo(s.t), s.options)
+	must(s.t, err)
+	return service
 }
 
 func echo(t testing.TB) *algorithm.Catalogue {

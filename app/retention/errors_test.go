@@ -33,17 +33,19 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			t.Parallel()
 			for failing := 1; ; failing++ {
 				s := keeping(t, retention.Rules{Completed: time.Hour, Uploads: time.Hour, Total: 1, KeepLast: 1, KeepPerUser: true})
+				s.retain() // knows the clock from now on
 				u := s.Upload(ann, "read.txt", "x")
 				s.Upload(ann, "unused.txt", "x")
 				s.completed(ann, "old", reading(u), 3)
 				_, rows := s.SubmitBatch(ann, "batch", reading(u))
 				s.Complete(rows[0], nil)
 				s.completed(ann, "last", `{}`, 3)
-				s.retain()
 				s.Advance(2 * time.Hour)
 
-				store := &apptest.FaultyStore{Store: s.Store, Failing: failing}
-				err := use(retention.New(store, s.Blobs, s.Jobs, s.options))
+				store := &apptest.FaultyStore{Store: s.Store}
+				keeper := retention.New(store, s.Blobs, s.On(store).Jobs, s.options)
+				store.Calls, store.Failing = 0, failing
+				err := use(keeper)
 				s.Close()
 				if store.Calls < failing {
 					if err != nil || failing == 1 {

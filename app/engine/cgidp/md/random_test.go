@@ -34,7 +34,7 @@ func TestRandomNumbersAreThoseOfTheStandardLibrary(t *testing.T) {
 // Most numbers take the fast path, and only where the standard library does too.
 func TestLayersOfTheZiggurat(t *testing.T) {
 	for i, l := range ziggurat {
-		if !(l.width > 0 && l.width*layerUnit < 4) {
+		if edge := l.width * layerUnit; !(edge > 0.1 && edge < 4) {
 			t.Errorf("layer %d: integers of width %g", i, l.width)
 		}
 		if i != 1 && (l.safe < layerUnit/2 || l.safe >= layerUnit) {
