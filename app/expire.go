@@ -112,8 +112,11 @@ func unread(tx Tx, rows []*Job) ([]*Upload, error) {
 		if err != nil {
 			return nil, err
 		}
+		if read {
+			continue
+		}
 		u, err := tx.Upload(id)
-		if read || errors.Is(err, fault.NotFound) {
+		if errors.Is(err, fault.NotFound) {
 			continue
 		}
 		if err != nil {
