@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
 	"molrun/app"
+	"molrun/app/algorithm"
 	"molrun/app/estimate"
 	"molrun/app/eta"
 	"molrun/app/strictjson"
@@ -336,5 +338,48 @@ func TestEstimateComesTrue(t *testing.T) {
 		if again, err := estimate.New(w.Jobs, w.Runs).Of(t.Context(), submit); err != nil || again.Queue.ETASeconds != 1 || again.EndSeconds < 707 {
 			t.Errorf("of a free machine: %+v, %v", again, err)
 		}
+	})
+}
+
+// TestHistoryIsLearnedFromJobsOfAnOlderVersion takes from records what older versions did
+// not store, and the algorithm file gets a formula.
+func TestHistoryIsLearnedFromJobsOfAnOlderVersion(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.Service = w.service(strings.Replace(simFile, "[estimate]\nsize = \"settings.steps\"\n", "", 1))
+		w.jobs = w.Service.Runs
+		w.play(bySteps)
+		stop := w.start()
+		w.learn(60, 120, 240)
+		stop()
+		must(t, w.store.Update(t.Context(), func(tx app.Tx) error {
+			for i, steps := range []int{60, 120, 240} {
+				j, err := tx.JobNamed("lab", fmt.Sprintf("past%d-%d", steps, i))
+				if err != nil {
+					return err
+				}
+				j.Private.Class, j.Private.Size = "", 0
+				if err := tx.PutJob(j); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		a, mistakes := algorithm.Parse("sim.toml", []byte(simFile))
+		if len(mistakes) > 0 {
+			t.Fatal(mistakes)
+		}
+		catalogue, err := algorithm.NewCatalogue([]*algorithm.File{a})
+		must(t, err)
+		w.Service = w.service(simFile)
+		w.jobs = w.Service.Runs
+		for _, want := range []int{3, 0} { // the second time there is a history
+			if n, err := estimate.Learn(t.Context(), w.store, w.Runs, catalogue); err != nil || n != want {
+				t.Errorf("learned %d runs, %v; want %d", n, err, want)
+			}
+		}
+		w.start()
+		w.submit(ann, "new600", `{"steps":600}`)
+		w.until("new600", app.Running)
+		w.wantLeft("new600", 600, 2, "3 runs of sim 1")
 	})
 }
