@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -137,7 +138,10 @@ func (s sender) run(ctx context.Context, stop <-chan struct{}, stream *follow.St
 	for err == nil && stream.Wait(ctx.Done(), stop) {
 		elsewhere(func() { err = s.sendNext(ctx, stream) })
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, fault.Unauthorized) || ctx.Err() != nil {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded): // which also ends ctx
+		return err
+	case errors.Is(err, io.EOF), errors.Is(err, fault.Unauthorized), ctx.Err() != nil:
 		return nil
 	}
 	return err

@@ -16,6 +16,7 @@ var measurements = []struct {
 	{"sync", measureSync},
 	{"submit", measureSubmit},
 	{"submit-one", measureSubmitOne},
+	{"listeners", measureListeners},
 	{"list", measureList},
 	{"filters", measureFilters},
 	{"list-while-submitting", measureListUnderLoad},

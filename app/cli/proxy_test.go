@@ -15,8 +15,9 @@ import (
 )
 
 // nginx runs a real nginx in front of the server, with TLS and the location of
-// web/nginx.example.conf, and sends the requests of the test through it.
-func (s *instance) nginx(prefix, listen string) {
+// web/nginx.example.conf, and sends the requests of the test through it. instead are
+// texts of its configuration and what replaces them.
+func (s *instance) nginx(prefix, listen string, instead ...string) {
 	s.t.Helper()
 	program, err := exec.LookPath("nginx")
 	if err != nil {
@@ -52,7 +53,7 @@ http {
 }
 `, dir, listen, cert, key, location)
 	file := filepath.Join(dir, "nginx.conf")
-	must(s.t, os.WriteFile(file, []byte(config), 0o600))
+	must(s.t, os.WriteFile(file, []byte(strings.NewReplacer(instead...).Replace(config)), 0o600))
 	proxy := exec.Command(program, "-p", dir, "-e", "stderr", "-c", file)
 	var log strings.Builder
 	proxy.Stderr = &log
@@ -66,7 +67,7 @@ http {
 	})
 	// The API description does not allow for a path prefix, so responses are not
 	// checked against it.
-	s.http = &http.Client{Transport: &http.Transport{TLSClientConfig: s.secure(cert)}, Timeout: patience}
+	s.http = &http.Client{Transport: &http.Transport{TLSClientConfig: s.secure(cert), ForceAttemptHTTP2: true}, Timeout: patience}
 	s.base = "https://" + listen + strings.TrimSuffix(prefix, "/")
 }
 
