@@ -145,13 +145,14 @@ type storedLabels struct {
 	Status app.Status        `json:"status"`
 	Tags   map[string]string `json:"tags,omitempty"`
 	Note   string            `json:"note,omitempty"`
+	Counts *app.Counts       `json:"subjobCounts,omitempty"` // of a batch
 }
 
-func labelsOf(j *app.Job) *storedLabels { return &storedLabels{j.Type, j.Status, j.Tags, j.Note} }
+func labelsOf(j *app.Job) *storedLabels { return &storedLabels{j.Type, j.Status, j.Tags, j.Note, j.Counts} }
 
 func (l *storedLabels) addTo(j *app.Job) {
 	if l != nil {
-		j.Type, j.Status, j.Tags, j.Note = l.Type, l.Status, l.Tags, l.Note
+		j.Type, j.Status, j.Tags, j.Note, j.Counts = l.Type, l.Status, l.Tags, l.Note, l.Counts
 	}
 }
 
