@@ -2,7 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
 	"os"
+	"sync"
+	"time"
 )
 
 // crowd is the number of clients that submit concurrently.
@@ -57,4 +63,118 @@ func measureSubmitOne(ctx context.Context, b *testbed, f figures) error {
 	s, err := closedLoop(ctx, 1, b.Duration/2, b.queue.submitting())
 	f["commit1.p50"], f["submit1.p50"], f["submit1.p99"] = limit.quantile(.5), s.quantile(.5), s.quantile(.99)
 	return err
+}
+
+// crowdOfListeners is the number of streams of events.
+const crowdOfListeners = 1000
+
+// measureListeners compares submissions of many clients with those while a thousand
+// others listen: to their own jobs, so that they hear nothing, and to everybody's. It
+// also watches a server of which nothing is asked but to be listened to.
+func measureListeners(ctx context.Context, b *testbed, f figures) error {
+	if err := measureIdleListeners(ctx, b, f); err != nil {
+		return err
+	}
+	other, err := b.queue.otherUser(ctx)
+	if err != nil {
+		return err
+	}
+	for name, path := range map[string]string{"own": "/events", "all": "/events?organization=true"} {
+		if err := b.submitBesideListeners(ctx, other, path, name, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// submitBesideListeners measures submissions with listeners between two times without.
+func (b *testbed) submitBesideListeners(ctx context.Context, other *server, path, name string, f figures) error {
+	var rates, costs [3]float64
+	for i := range rates {
+		var l *listening
+		var err error
+		if i == 1 {
+			if l, err = other.listen(path); err != nil {
+				return err
+			}
+		}
+		var done sample
+		cpu, err := cpuDuring(func() (err error) {
+			done, err = closedLoop(ctx, crowd, b.Duration, b.queue.submitting())
+			return err
+		}, b.queue.pid())
+		if err := errors.Join(err, l.close()); err != nil {
+			return err
+		}
+		rates[i], costs[i] = done.rate(), microseconds(cpu)/float64(len(done.took))
+	}
+	f["listeners."+name+".rate"], f["listeners."+name+".without"] = rates[1], (rates[0]+rates[2])/2
+	f["listeners."+name+".cpu"], f["listeners."+name+".without.cpu"] = costs[1], (costs[0]+costs[2])/2
+	return nil
+}
+
+// measureIdleListeners measures what a thousand streams cost that hear nothing.
+func measureIdleListeners(ctx context.Context, b *testbed, f figures) error {
+	s := b.small
+	if _, err := s.restart(ctx); err != nil {
+		return err
+	}
+	before, err := anonymousMemory(s.pid())
+	if err != nil {
+		return err
+	}
+	l, err := s.listen("/events")
+	if err != nil {
+		return err
+	}
+	after, err := anonymousMemory(s.pid())
+	cpu, cpuErr := cpuDuring(func() error { return pause(ctx, b.Duration) }, s.pid())
+	f["listeners.memory"], f["listeners.cpu"] = after-before, milliseconds(cpu)/b.Duration.Seconds()
+	return errors.Join(err, cpuErr, l.close())
+}
+
+// listening is a crowd of listeners.
+type listening struct {
+	conns []net.Conn
+	all   sync.WaitGroup
+}
+
+// listen opens the streams and waits until each has told that it listens.
+func (s *server) listen(path string) (*listening, error) {
+	l := &listening{}
+	request := s.get(path)
+	for range crowdOfListeners {
+		c, err := net.DialTimeout("tcp", s.address, patience)
+		if err != nil {
+			return nil, errors.Join(err, l.close())
+		}
+		l.conns = append(l.conns, c)
+		if _, err := c.Write(request); err != nil {
+			return nil, errors.Join(err, l.close())
+		}
+	}
+	for _, c := range l.conns {
+		_ = c.SetReadDeadline(time.Now().Add(patience))
+		begin := make([]byte, len("HTTP/1.1 200"))
+		if _, err := io.ReadFull(c, begin); err != nil || string(begin) != "HTTP/1.1 200" {
+			return nil, errors.Join(fmt.Errorf("a stream begins with %q", begin), err, l.close())
+		}
+		l.all.Go(func() {
+			_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{c}, make([]byte, 4<<10))
+		}) // until it is closed
+	}
+	return l, nil
+}
+
+// close closes the streams; nil has none.
+func (l *listening) close() error {
+	if l == nil {
+		return nil
+	}
+	var errs []error
+	for _, c := range l.conns {
+		errs = append(errs, c.Close())
+	}
+	l.all.Wait()
+	return errors.Join(errs...)
 }

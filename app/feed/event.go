@@ -148,7 +148,9 @@ type storedLabels struct {
 	Counts *app.Counts       `json:"subjobCounts,omitempty"` // of a batch
 }
 
-func labelsOf(j *app.Job) *storedLabels { return &storedLabels{j.Type, j.Status, j.Tags, j.Note, j.Counts} }
+func labelsOf(j *app.Job) *storedLabels {
+	return &storedLabels{j.Type, j.Status, j.Tags, j.Note, j.Counts}
+}
 
 func (l *storedLabels) addTo(j *app.Job) {
 	if l != nil {

@@ -144,7 +144,7 @@ func (s *Stream) begin(tx app.Tx, after *Place) (err error) {
 	switch {
 	case err != nil:
 		return err
-	case known && s.follower.budget.take(s.place.Number-after.Event.Number, time.Now()):
+	case known && s.follower.budget.take((s.place.Number-after.Event.Number)/perPlace, time.Now()):
 		s.place, s.behind = after.Event, true
 		if s.log != nil {
 			s.log.resume(after)

@@ -222,7 +222,7 @@ func (s *Stream) pick(all []*feed.Event) (out []Message) {
 // tell returns what a listener has heard.
 func (s *Stream) tell(ctx context.Context, news feed.News) (out []Message, err error) {
 	switch n := uint64(len(news.Events)); {
-	case news.Missed && s.follower.budget.take(news.Last.Number-s.place.Number, time.Now()):
+	case news.Missed && s.follower.budget.take((news.Last.Number-s.place.Number)/perPlace, time.Now()):
 		s.behind = true
 		return s.catchUp(ctx)
 	case news.Missed, n > free && !s.follower.budget.take(n, time.Now()):
