@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// crowd is the number of clients that submit concurrently.
+const crowd = 64
+
 // client opens the client with this number. It returns the client's operation
 // and how to close it.
 type client func(n int) (op func() error, end func(), err error)

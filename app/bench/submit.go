@@ -11,9 +11,6 @@ import (
 	"time"
 )
 
-// crowd is the number of clients that submit concurrently.
-const crowd = 64
-
 // measureSync shows how fast the disk is.
 func measureSync(ctx context.Context, b *testbed, f figures) error {
 	s, err := limitSync(ctx, b.dir, b.Duration/4)
