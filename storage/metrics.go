@@ -165,12 +165,9 @@ func placeOf(f app.JobFilter, value []byte) (uint64, error) {
 
 func placeOfNumber(number float64, ascending bool) uint64 {
 	place := math.Float64bits(number)
-	switch {
-	case number == 0: // also -0
-		place = 1 << 63
-	case number < 0:
+	if number < 0 {
 		place = ^place
-	default:
+	} else { // 0 and -0 get one place
 		place |= 1 << 63
 	}
 	if !ascending {

@@ -138,6 +138,16 @@ func TestTableIsRanked(t *testing.T) {
 	same(t, "a moment later", s.table("/jobs/screen/table").names(), "7 2 4 1 3 5 6")
 }
 
+func TestTableIsRankedHighestFirstWhereThatIsBetter(t *testing.T) {
+	s := start(t, func(with *setup) { with.algorithm = strings.Replace(dockAlgorithm, `"lower"`, `"higher"`, 1) })
+	s.want(200, "POST", "/submit-batch", `{"batchName":"screen","type":"dock","settings":[{"ligand":"C"},{"ligand":"N"}]}`)
+	s.complete("screen-1", `{"affinity":1}`)
+	s.complete("screen-2", `{"affinity":2}`)
+	ranked := s.table("/jobs/screen/table")
+	same(t, "order", []string{ranked.Order, ranked.names()}, []string{"desc", "2 1"})
+	same(t, "by row", s.table("/jobs/screen/table?sort=row").Order, "asc")
+}
+
 func TestTableIsSortedAndPaged(t *testing.T) {
 	s := docking(t)
 	for query, want := range map[string]string{
