@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/fanout"
 	"molrun/app/fault"
 	"molrun/app/strictjson"
 )
@@ -117,10 +118,15 @@ func (r *request) submit(ctx context.Context, p *process) (app.Record, bool, err
 			After: app.After{Names: sub.after, Any: sub.any},
 		})
 	}
-	return p.Jobs.SubmitBatch(ctx, r.by, app.BatchSubmission{
+	batch := app.BatchSubmission{
 		Name: sub.name, Type: sub.typ, Rows: settings.Items, RowNames: sub.rowNames, Priority: sub.priority, Body: body,
 		After: app.After{Names: sub.after, Any: sub.any},
-	})
+	}
+	if sub.table {
+		request := fanout.Sent(sub.tableText(), false)
+		batch.FanOut, batch.Rows, batch.RowNames = &request, nil, nil
+	}
+	return p.Jobs.SubmitBatch(ctx, r.by, batch)
 }
 
 // expectFromBody returns the answer to a submission that never reaches the store's

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -81,6 +82,7 @@ type submission struct {
 	rows     []jobSettings // a job has one
 	rowNames []string      // of a batch; nil for the default names
 	batch    bool
+	table    bool // of a batch: its rows are sent as a table
 	priority int
 	after    []string // names of jobs that have to finish before
 	any      bool     // in any way
@@ -125,7 +127,29 @@ func (s *submission) body() string {
 	if s.rowNames != nil {
 		names = fmt.Sprintf(`,"jobNames":["%s"]`, strings.Join(s.rowNames, `","`))
 	}
-	return fmt.Sprintf(`{"batchName":%q,"type":%q,"settings":[%s],"priority":%d%s%s}`, s.name, s.typ, strings.Join(all, ","), s.priority, names, after)
+	return fmt.Sprintf(`{"batchName":%q,"type":%q,"settings":[%s],"priority":%d%s%s,"table":%v}`, s.name, s.typ, strings.Join(all, ","), s.priority, names, after, s.table)
+}
+
+// tableText returns the rows of a batch as CSV.
+func (s *submission) tableText() []byte {
+	columns := []string{"cpus"}
+	if s.typ == "long" {
+		columns = append(columns, "gpus", "before")
+	}
+	text := []byte("jobName," + strings.Join(columns, ",") + "\n")
+	for i, w := range s.rows {
+		var settings map[string]any
+		_ = json.Unmarshal([]byte(w.settings(s.typ)), &settings) // it is JSON
+		text = append(text, s.rowName(i)...)
+		for _, column := range columns {
+			text = append(text, ',')
+			if v, given := settings[column]; given {
+				text = fmt.Append(text, v)
+			}
+		}
+		text = append(text, '\n')
+	}
+	return text
 }
 
 // meaning returns a text that does not depend on how the settings are written.
@@ -219,6 +243,7 @@ func (s *simulation) randomSubmission(rng *rand.Rand, by app.Caller, batch bool)
 			sub.rowNames = append(sub.rowNames, string(rune('a'+i)))
 		}
 	}
+	sub.table = batch && (int(sub.name[3])+sub.rows[0].cpus)%3 == 0
 	sub.priority = []int{-1, 0, 0, 0}[rng.IntN(4)]
 	if by.Role == apikey.Admin && rng.IntN(3) == 0 {
 		sub.priority = 1
