@@ -43,6 +43,7 @@ var inputsThatName = map[string]meaning{
 	"path filename": newName,
 	"path jobName":  aJob,
 	"path path":     aPath,
+	"query file":    aPath,
 
 	"query batch":       aJob,
 	"query folder":      aFolder,
@@ -88,6 +89,7 @@ var inputsThatName = map[string]meaning{
 // inputsThatDoNot are all others, each with a value for which other code runs than
 // without it. An entry for an operation goes before one for all of them.
 var inputsThatDoNot = map[string]any{
+	"path name":    "energy",
 	"path type":    "echo",
 	"body type":    "echo",
 	"body version": "1",
@@ -97,6 +99,8 @@ var inputsThatDoNot = map[string]any{
 	"query count":          "true",
 	"query format":         "csv",
 	"query includeSubjobs": "true",
+	"query column":         "potential",
+	"query points":         "3",
 	"query limit":          "1",
 	"query logs":           "true",
 	"query offset":         "1",
@@ -180,7 +184,7 @@ type pair struct{ theirs, absent any }
 
 // nothingIsFound compares the answers to eve for one input.
 func nothingIsFound(t *testing.T, op contract.Operation, inputs []contract.Input, in contract.Input, what meaning) {
-	s := start(t)
+	s := start(t, viewing)
 	w := populate(s)
 	before := w.everything(s)
 	pairs := w.pairs[what]

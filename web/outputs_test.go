@@ -257,13 +257,25 @@ file = "energy.csv"
 x = "time"
 y = ["potential"]
 units = { time = "ps" }
+
+[[views]]
+name = "all"
+kind = "series"
+file = "*.csv"
+
+[[views]]
+name = "hits"
+kind = "table"
+file = "hits*.tsv"
+units = { score = "bits" }
 `
 }
 
 func TestViewsAreShownWithTheFilesThereAre(t *testing.T) {
 	s := start(t, viewing)
 	const motion, energy = `{"name":"motion","kind":"trajectory","title":"Motion","files":[`, `{"name":"energy","kind":"series","title":"energy","x":"time","y":["potential"],"units":{"time":"ps"},"files":[`
-	const none = `{"views":[` + motion + `]},` + energy + "]}]}\n"
+	const rest = `,{"name":"all","kind":"series","title":"all","files":[]},{"name":"hits","kind":"table","title":"hits","units":{"score":"bits"},"files":[]}]`
+	const none = `{"views":[` + motion + `]},` + energy + `]}` + rest + "}\n"
 	s.submit("a")
 	same(t, "queued", s.want(200, "GET", "/jobs/a/views", "").body, none)
 	j := s.claim("a")
@@ -271,21 +283,22 @@ func TestViewsAreShownWithTheFilesThereAre(t *testing.T) {
 		s.write(filepath.Join(s.outOf(j), name), "x")
 	}
 	const files = `{"path":"a/run.xtc","size":1,"topology":"a/top.pdb"},{"path":"a/run2.xtc","size":1,"topology":"a/top.pdb"},{"path":"b/run.xtc","size":1}`
-	same(t, "running", s.want(200, "GET", "/jobs/a/views", "").body, `{"views":[`+motion+files+`]},`+energy+`]}],"incomplete":true}`+"\n")
+	same(t, "running", s.want(200, "GET", "/jobs/a/views", "").body, `{"views":[`+motion+files+`]},`+energy+`]}`+rest+`,"incomplete":true}`+"\n")
 	s.finish(j)
-	same(t, "failed", s.want(200, "GET", "/jobs/a/views", "").body, `{"views":[`+motion+files+`]},`+energy+"]}]}\n")
+	same(t, "failed", s.want(200, "GET", "/jobs/a/views", "").body, `{"views":[`+motion+files+`]},`+energy+`]}`+rest+"}\n")
 	if err := os.RemoveAll(s.outOf(j)); err != nil {
 		t.Fatal(err)
 	}
 	same(t, "removed", s.want(200, "GET", "/jobs/a/views", "").body, none)
 	s.want(200, "POST", "/jobs/a/retry", "")
 	s.run("a", map[string]string{"energy.csv": "1"})
-	same(t, "completed", s.want(200, "GET", "/jobs/a/views", "").body, `{"views":[`+motion+`]},`+energy+`{"path":"energy.csv","size":1}]}]}`+"\n")
+	completed := strings.Replace(strings.ReplaceAll(none, energy, energy+`{"path":"energy.csv","size":1}`), `"title":"all","files":[`, `"title":"all","files":[{"path":"energy.csv","size":1}`, 1)
+	same(t, "completed", s.want(200, "GET", "/jobs/a/views", "").body, completed)
 
 	s.want(200, "POST", "/submit-batch", `{"batchName":"b","type":"echo","settings":[{}]}`)
 	s.want(404, "GET", "/jobs/b/views", "")
 	same(t, "of a row", s.want(200, "GET", "/jobs/b-1/views", "").body, none)
-	same(t, "in the catalogue", len(s.want(200, "GET", "/algorithms/echo", "").fields(t)["views"].([]any)), 2)
+	same(t, "in the catalogue", len(s.want(200, "GET", "/algorithms/echo", "").fields(t)["views"].([]any)), 4)
 }
 
 func TestAViewListsAThousandFiles(t *testing.T) {
@@ -297,4 +310,131 @@ func TestAViewListsAThousandFiles(t *testing.T) {
 	one := s.want(200, "GET", "/jobs/a/views", "").fields(t)["views"].([]any)[0].(map[string]any)
 	same(t, "files", len(one["files"].([]any)), 1000)
 	same(t, "truncated", one["truncated"], any(true))
+}
+
+func TestSeriesAreShownWhileTheyAreWritten(t *testing.T) {
+	s := start(t, viewing)
+	s.submit("a")
+	s.want(409, "GET", "/jobs/a/series/energy", "")
+	j := s.claim("a")
+	s.want(404, "GET", "/jobs/a/series/energy", "")
+	path := filepath.Join(s.outOf(j), "energy.csv")
+	s.write(path, "time,potential,kin")
+	same(t, "no line yet", s.want(200, "GET", "/jobs/a/series/energy", "").body, `{"name":"energy","file":"energy.csv","rows":0,"columns":[],"values":[],"incomplete":true}`+"\n")
+	s.write(path, "time,potential,kinetic,note\n0,-1.5,1,a\n1,nan,2,b\n2,-1.25,3,c\n3,-1")
+	const columns = `"columns":[{"name":"time","unit":"ps"},{"name":"potential"}],`
+	same(t, "running", s.want(200, "GET", "/jobs/a/series/energy", "").body, `{"name":"energy","file":"energy.csv","rows":3,`+columns+`"values":[[0,1,2],[-1.5,null,-1.25]],"incomplete":true}`+"\n")
+	same(t, "columns that were chosen", s.want(200, "GET", "/jobs/a/series/energy?column=kinetic&column=potential", "").fields(t)["values"], any([]any{[]any{0.0, 1.0, 2.0}, []any{1.0, 2.0, 3.0}, []any{-1.5, nil, -1.25}}))
+	same(t, "all columns with numbers", s.want(200, "GET", "/jobs/a/series/all", "").fields(t)["columns"], any([]any{map[string]any{"name": "time"}, map[string]any{"name": "potential"}, map[string]any{"name": "kinetic"}}))
+	s.finish(j)
+	same(t, "failed", s.want(200, "GET", "/jobs/a/series/energy", "").fields(t)["rows"], any(3.0))
+	if err := os.RemoveAll(s.outOf(j)); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "removed", s.want(404, "GET", "/jobs/a/series/energy", "").code(), "OUTPUT_REMOVED")
+
+	s.want(200, "POST", "/jobs/a/retry", "")
+	var long strings.Builder
+	long.WriteString("time,potential\n")
+	for i := range 10_000 {
+		long.WriteString(strconv.Itoa(i) + "," + strconv.Itoa(i*7919%101) + "\n")
+	}
+	s.run("a", map[string]string{"energy.csv": long.String() + "10000,7", "z.csv": "t,v\n1,2\n"})
+	series := func(query string) map[string]any {
+		return s.want(200, "GET", "/jobs/a/series/energy"+query, "").fields(t)
+	}
+	for query, points := range map[string]int{"": 2000, "?points=3": 3, "?points=10000": 10_000} {
+		got := series(query)
+		x := got["values"].([]any)[0].([]any)
+		if got["rows"] != 10_001.0 || len(x) != points || x[0] != 0.0 || x[points-1] != 10_000.0 {
+			t.Errorf("%q: %d points of %v rows, from %v to %v", query, len(x), got["rows"], x[0], x[len(x)-1])
+		}
+	}
+	same(t, "another file", s.want(200, "GET", "/jobs/a/series/all?file=z.csv", "").fields(t)["file"], any("z.csv"))
+}
+
+func TestWhatIsNoSeriesOrTableIsExplained(t *testing.T) {
+	s := start(t, viewing)
+	j, out := s.begun("a")
+	s.write(filepath.Join(out, "energy.csv"), "time,potential,name\n1,2,a\n2,high,b\n")
+	s.write(filepath.Join(out, "other.csv"), "t,potential\n1,2\n")
+	s.write(filepath.Join(out, "hits.tsv"), "name\tscore\na\t1\n")
+	for path, want := range map[string]string{
+		"series/none":                       `cho 1 has no view \"none\" of this kind; there are energy, all.`,
+		"series/hits":                       `there are energy, all.`,
+		"tables/motion":                     `there are energy, all, hits.`,
+		"series/all?file=hits.tsv":          `\"hits.tsv\" is no file of the view \"all\"`,
+		"series/all?file=none.csv":          `has no file \"none.csv\"`,
+		"series/energy":                     `the file \"energy.csv\" has \"high\" in line 3 of the column \"potential\", which is not a number`,
+		"series/energy?column=name":         `has \"a\" in line 2 of the column \"name\"`,
+		"series/energy?column=none":         `"loc":["query","column"],"msg":"the file \"energy.csv\" has no column \"none\"; it has time, potential, name"`,
+		"series/energy?points=2":            `use a number from 3 to 10000`,
+		"series/energy?point=5":             `did you mean \"points\"?`,
+		"tables/hits?sort=scores":           `"loc":["query","sort"],"msg":"the file \"hits.tsv\" has no column \"scores\"; it has name, score"`,
+		"tables/hits?limit=1001":            `use a number from 1 to 1000`,
+		"tables/hits?startKey=abc":          `"loc":["query","startKey"]`,
+		"tables/hits?file=../settings.json": `is no file of the view`,
+	} {
+		a := s.as(s.ann, "GET", "/jobs/a/"+path, "")
+		if a.status != 404 && a.status != 422 || !strings.Contains(a.body, want) {
+			t.Errorf("%s: %d %s, want %s", path, a.status, a.body, want)
+		}
+	}
+	if err := os.Truncate(filepath.Join(out, "other.csv"), 1<<30+1); err != nil { // sparse
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(out, "hits.tsv"), 1<<30+1); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "a large series", s.want(413, "GET", "/jobs/a/series/all?file=other.csv", "").code(), "FILE_TOO_LARGE")
+	same(t, "a large table", s.want(413, "GET", "/jobs/a/tables/hits?sort=score", "").code(), "FILE_TOO_LARGE")
+	s.want(422, "GET", "/jobs/a/tables/hits", "") // a row of a gigabyte
+	if err := os.Remove(filepath.Join(out, "energy.csv")); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(out, "energy.csv"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.want(404, "GET", "/jobs/a/series/energy", "") // and does not wait for a writer
+	s.want(404, "GET", "/jobs/a/series/energy?file=energy.csv", "")
+	s.finish(j)
+}
+
+func TestTablesAreReadInPages(t *testing.T) {
+	s := start(t, viewing)
+	s.submit("waits")
+	same(t, "queued", s.want(409, "GET", "/jobs/waits/tables/hits", "").code(), "JOB_NOT_COMPLETED")
+	j, out := s.begun("a")
+	path := filepath.Join(out, "hits.tsv")
+	s.write(path, "name\tscore\nb\t1.50\na\t\nd\t3\nc\t2\ne")
+	get := func(query string) map[string]any {
+		return s.want(200, "GET", "/jobs/a/tables/hits?"+query, "").fields(t)
+	}
+	same(t, "all", s.want(200, "GET", "/jobs/a/tables/hits", "").body, `{"name":"hits","file":"hits.tsv","columns":[{"name":"name","type":"text"},{"name":"score","type":"number","unit":"bits"}],`+
+		`"rows":[["b",1.50],["a",null],["d",3],["c",2]],"incomplete":true}`+"\n")
+	for sort, want := range map[string]string{"": "badc", "&sort=score": "bcda", "&sort=-score": "dcba", "&sort=name": "abcd", "&sort=-name": "dcba"} {
+		names, page := "", map[string]any{"startKey": ""}
+		for more := true; more; _, more = page["startKey"] {
+			page = get("limit=1" + sort + "&startKey=" + page["startKey"].(string))
+			for _, row := range page["rows"].([]any) {
+				names += row.([]any)[0].(string)
+			}
+		}
+		same(t, "pages"+sort, names, want)
+	}
+	key := get("limit=1")["startKey"].(string)
+	sorted := get("limit=1&sort=score")["startKey"].(string)
+	s.write(filepath.Join(out, "hits2.tsv"), "name\tscore\nb\t1\na\t2\n")
+	for query, startKey := range map[string]string{"file=hits2.tsv": key, "sort=score": key, "sort=-score": sorted, "": sorted} {
+		s.want(422, "GET", "/jobs/a/tables/hits?"+query+"&startKey="+startKey, "")
+	}
+	// A file that grows is continued; of one that was replaced, begin again.
+	s.write(path, "name\tscore\nb\t1.50\na\t\nd\t3\nc\t2\ne\t9\n")
+	same(t, "grown", len(get("startKey=" + key)["rows"].([]any)), 4)
+	s.write(path, "name\tscore\nbbbbbbbbbbbbbbbbbb\t1\n")
+	s.want(422, "GET", "/jobs/a/tables/hits?startKey="+key, "")
+	s.finish(j)
+	s.want(200, "POST", "/jobs/a/retry", "")
+	s.write(filepath.Join(s.outOf(s.claim("a")), "hits.tsv"), "name\tscore\nb\t1.50\na\t\n")
+	s.want(422, "GET", "/jobs/a/tables/hits?startKey="+key, "")
 }

@@ -42,7 +42,7 @@ func calls() []call {
 	for _, r := range web.Routes() {
 		if !r.Open {
 			path := template(r.Path)
-			for _, name := range []string{"{type}", "{fileId}", "{jobName}", "{filename}", "{path}"} {
+			for _, name := range []string{"{type}", "{fileId}", "{jobName}", "{filename}", "{path}", "{name}"} {
 				path = strings.ReplaceAll(path, name, "absent")
 			}
 			all = append(all, call{r.Method, path})

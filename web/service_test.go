@@ -236,7 +236,7 @@ func newApp(t testing.TB, store app.Store, files *blobs.Dir, algorithmText strin
 	accounts := access.New(store, files, time.Now)
 	return web.Services{
 		Service: s, Accounts: accounts, Lists: lists,
-		Outputs: output.New(store, files, s), Sender: files, Follower: follow.New(store, s, accounts),
+		Outputs: output.New(store, files, s, bytes.Repeat([]byte{7}, 32)), Sender: files, Follower: follow.New(store, s, accounts),
 	}
 }
 

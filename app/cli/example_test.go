@@ -66,6 +66,10 @@ func (u user) looksAt(job string, without ...string) {
 				u.t.Errorf("%s of %s has no topology", f.Path, job)
 			}
 			u.do("GET", "/jobs/"+job+"/files/"+f.Path, nil).want(200)
+			if v.Kind == "series" {
+				u.do("GET", "/jobs/"+job+"/series/"+v.Name+"?file="+f.Path, nil).want(200)
+				u.do("GET", "/jobs/"+job+"/tables/"+v.Name+"?file="+f.Path, nil).want(200)
+			}
 		}
 	}
 }

@@ -3,7 +3,7 @@ package house
 // leaves may be imported by everybody. Each imports only those before it.
 var leaves = []string{
 	"app/unit", "app/nearest", "app/cursor", "app/protocol", "app/durable", "app/oneline", "app/digest", "app/sortid", "app/events",
-	"app/fault", "app/naming", "app/apikey", "app/strictjson", "app/placement", "app/tomltree", "app/audit", "app/eta", "app/circle",
+	"app/fault", "app/naming", "app/apikey", "app/strictjson", "app/placement", "app/tomltree", "app/audit", "app/eta", "app/circle", "app/tables",
 }
 
 // rules say what else a package may import, and which have bounds of their own.
@@ -26,6 +26,7 @@ var rules = map[string]rule{
 	"app/circle":     {},
 	"app/eta":        {},
 	"app/audit":      {others: []string{"rs/zerolog"}},
+	"app/tables":     {},
 
 	".": {own: []string{"app/cli"}},
 
@@ -43,7 +44,7 @@ var rules = map[string]rule{
 	"app/access":    {own: []string{"app"}},
 	"app/estimate":  {own: []string{"app", "app/algorithm"}},
 	"app/listing":   {own: []string{"app", "app/algorithm"}},
-	"app/output":    {own: []string{"app", "app/algorithm/results", "app/task"}, others: []string{"golang.org/x/sys"}},
+	"app/output":    {own: []string{"app", "app/algorithm/results", "app/tables", "app/task"}, others: []string{"golang.org/x/sys"}},
 	"app/feed":      {own: []string{"app"}},
 	"app/follow":    {own: []string{"app", "app/access", "app/feed", "app/listing"}},
 	"app/retention": {own: []string{"app"}},

@@ -13,12 +13,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"molrun/app"
+	"molrun/app/cursor"
 	"molrun/app/fault"
 )
 
@@ -28,12 +30,14 @@ type Outputs struct {
 	blobs      app.Blobs
 	jobs       *app.Jobs
 	algorithms *app.Algorithms
+	cursors    cursor.Key
+	readers    *readers
 }
 
 // New returns the outputs of a service's jobs, whose records are in store and whose
-// files are in blobs.
-func New(store app.Store, blobs app.Blobs, svc *app.Service) *Outputs {
-	return &Outputs{store, blobs, svc.Jobs, svc.Algorithms}
+// files are in blobs. The key of at least 32 bytes signs where pages of tables begin.
+func New(store app.Store, blobs app.Blobs, svc *app.Service, cursors cursor.Key) *Outputs {
+	return &Outputs{store, blobs, svc.Jobs, svc.Algorithms, cursors, newReaders(max(2, runtime.NumCPU()))}
 }
 
 // source is where the files of one job are: in its manifest if it is completed,

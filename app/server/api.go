@@ -15,7 +15,6 @@ import (
 	"molrun/app"
 	"molrun/app/certificate"
 	"molrun/app/follow"
-	"molrun/app/output"
 	"molrun/app/strictjson"
 	"molrun/blobs"
 	"molrun/web"
@@ -76,7 +75,7 @@ func (s *service) handler(stopping context.Context, version string) http.Handler
 	l := s.config.Limits
 	services := web.Services{
 		Service: s.app, Accounts: s.accounts, Lists: s.lists,
-		Outputs: output.New(s.store, s.files, s.app), Sender: s.files,
+		Outputs: s.outputs, Sender: s.files,
 		Follower: follow.New(s.store, s.app, s.accounts),
 	}
 	api := web.New(services, web.Options{

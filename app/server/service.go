@@ -21,6 +21,7 @@ import (
 	"molrun/app/executor/slurm"
 	"molrun/app/host"
 	"molrun/app/listing"
+	"molrun/app/output"
 	"molrun/app/retention"
 	"molrun/blobs"
 	"molrun/blobs/link"
@@ -41,6 +42,7 @@ type service struct {
 	app        *app.Service
 	accounts   *access.Accounts
 	lists      *listing.Lists
+	outputs    *output.Outputs
 	keeper     *retention.Keeper
 	audit      *audit.Log
 	isolation  web.Isolation // zero before isolate
@@ -134,6 +136,7 @@ func (s *service) join(secret *link.Secret) error {
 	if s.lists, err = listing.New(s.store, s.app.Jobs, secret.Derive("cursors")); err != nil {
 		return err
 	}
+	s.outputs = output.New(s.store, s.files, s.app, secret.Derive("cursors"))
 	s.keeper = retention.New(s.store, s.files, s.app.Jobs, retention.Options{
 		Now: time.Now, Rules: s.config.RulesOf, Quota: s.config.QuotaOf,
 	})
