@@ -174,7 +174,7 @@ func TestGenerationsRiseAlthoughTheClockWentBack(t *testing.T) {
 	_, err = s.Files.FinishUpload(t.Context(), id, app.StoredFile{Generation: first, Size: 5})
 	must(t, err)
 	s.advance(-day)
-	second, _, err := s.newService(s.store, app.Options{}, echoFile).Files.BeginUpload(t.Context(), id, -1)
+	second, _, err := s.newFiles(s.store, nil).BeginUpload(t.Context(), id, -1)
 	must(t, err)
 	if second <= first {
 		t.Errorf("generation %d follows %d", second, first)

@@ -105,10 +105,9 @@ func (c *core) referencePath(ref Reference) (string, error) {
 
 // Options are what a service needs besides its parts.
 type Options struct {
-	Now       func() time.Time // wall clock; only shown and stored
-	UploadTTL time.Duration    // of upload links and an upload's download link
-	Routing   routing.Table    // where jobs run
-	Program   string           // path of this binary, for {molrun}
+	Now     func() time.Time // wall clock; only shown and stored
+	Routing routing.Table    // where jobs run
+	Program string           // path of this binary, for {molrun}
 
 	// Validators runs the programs that check settings; nil is a pool with all
 	// defaults.

@@ -59,7 +59,7 @@ func removable(tx Tx, j *Job) error {
 	if err != nil {
 		return err
 	}
-	return inUse(tx, fmt.Sprintf("the result of job %q", j.Name), id)
+	return InUse(tx, fmt.Sprintf("the result of job %q", j.Name), id)
 }
 
 // awaited is the error for deleting a job that another one waits for.
@@ -71,8 +71,8 @@ func awaited(tx Tx, j *Job, id JobID) error {
 	return fault.Errorf(fault.FileInUse, "job %q waits for job %q; cancel it first, or retry %q", dependant.Name, j.Name, j.Name)
 }
 
-// inUse is the error for deleting something that an unfinished job reads.
-func inUse(tx Tx, what string, id JobID) error {
+// InUse is the error for deleting something that an unfinished job reads.
+func InUse(tx Tx, what string, id JobID) error {
 	reader, err := tx.Job(id)
 	if err != nil {
 		return err

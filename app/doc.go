@@ -2,13 +2,13 @@
 // every rule about them. It knows no technology. It defines the interfaces [Store],
 // [Blobs] and [Executor], and never sees who implements them.
 //
-// [Service] groups the use cases by noun: [Jobs], [Files], [Algorithms], and [Runs],
+// [Service] groups the use cases by noun: [Jobs], [Algorithms], and [Runs],
 // the runner's side. A use case is one method; it opens one transaction of the store
 // and holds the rule. What they share is core. Records are in the files of their nouns
 // (job.go, upload.go), use cases in those of their verbs (submit.go, change.go,
 // delete.go, result.go); plan.go checks a submission.
 //
-// It may have 34 files and 5350 lines, more than other packages: jobs that wait for
+// It may have 32 files and 5000 lines, more than other packages: jobs that wait for
 // jobs, batches, retries and deletion change one another's records in one transaction,
 // so their rules stay together. What only reads is in packages that import this one.
 //

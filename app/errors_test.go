@@ -10,6 +10,7 @@ import (
 	"molrun/app/apikey"
 	"molrun/app/apptest"
 	"molrun/app/listing"
+	"molrun/app/upload"
 )
 
 // TestEveryErrorOfTheStoreIsReported makes each call that a use case makes to the
@@ -118,7 +119,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			}
 			return func(v useCases) error {
 				_, archive := v.Jobs.Result(t.Context(), ann, app.ResultRequest{Name: "b"})
-				_, folders := v.Files.ArchiveFolders(t.Context(), s.job(ann, "b").ID, true)
+				_, folders := v.Jobs.ArchiveFolders(t.Context(), s.job(ann, "b").ID, true)
 				return errors.Join(archive, folders)
 			}
 		},
@@ -171,7 +172,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		},
 		"create an upload": func(*site) func(useCases) error {
 			return func(v useCases) error {
-				_, err := v.Files.Create(t.Context(), ann, app.UploadRequest{Filename: "a.txt"})
+				_, err := v.Files.Create(t.Context(), ann, upload.Request{Filename: "a.txt"})
 				return err
 			}
 		},
@@ -259,8 +260,9 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			act := use(s)
 			for failing := 1; ; failing++ {
 				store := &apptest.FaultyStore{Store: s.store, Failing: failing}
-				service := s.newService(store, app.Options{Quota: func(string) app.Quota { return app.Quota{Bytes: 1 << 30, Queued: 100} }}, echoFile)
-				err := act(useCases{service, access.New(store, s.files, s.now), lists(t, store, service)})
+				quota := func(string) app.Quota { return app.Quota{Bytes: 1 << 30, Queued: 100} }
+				service := s.newService(store, app.Options{Quota: quota}, echoFile)
+				err := act(useCases{service, s.newFiles(store, quota), access.New(store, s.files, s.now), lists(t, store, service)})
 				if store.Calls < failing {
 					must(t, err)
 					if failing == 1 {
@@ -282,6 +284,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 // useCases are those of a service and its lists.
 type useCases struct {
 	*app.Service
+	Files    *upload.Files
 	Accounts *access.Accounts
 	Lists    *listing.Lists
 }
@@ -298,7 +301,7 @@ func (s *site) rowOfABatch() app.JobID {
 // createUpload begins an upload of which nothing has arrived.
 func (s *site) createUpload() app.UploadID {
 	s.t.Helper()
-	grant, err := s.Files.Create(s.t.Context(), ann, app.UploadRequest{Filename: "a.txt"})
+	grant, err := s.Files.Create(s.t.Context(), ann, upload.Request{Filename: "a.txt"})
 	must(s.t, err)
 	return grant.Upload.ID
 }

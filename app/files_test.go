@@ -5,12 +5,13 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/upload"
 )
 
 func TestUploadCanBeReplacedUntilItIsComplete(t *testing.T) {
 	s := newSite(t)
 	ctx := t.Context()
-	grant, err := s.Files.Create(ctx, ann, app.UploadRequest{Filename: "a.txt", Folder: "x/y"})
+	grant, err := s.Files.Create(ctx, ann, upload.Request{Filename: "a.txt", Folder: "x/y"})
 	must(t, err)
 	id := grant.Upload.ID
 	_, err = s.Files.Complete(ctx, ann, string(id), nil)

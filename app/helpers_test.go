@@ -26,6 +26,7 @@ import (
 	"molrun/app/placement"
 	"molrun/app/routing"
 	"molrun/app/strictjson"
+	"molrun/app/upload"
 	"molrun/blobs"
 	"molrun/blobs/link"
 	"molrun/storage"
@@ -92,6 +93,7 @@ const day = 24 * time.Hour
 // site is a service on a real store and real files, with a clock of its own.
 type site struct {
 	*app.Service
+	Files    *upload.Files
 	Accounts *access.Accounts
 	Lists    *listing.Lists
 	t        *testing.T
@@ -121,6 +123,7 @@ func newSite(t *testing.T, definitions ...string) *site {
 		must(t, s.files.Close())
 	})
 	s.Service = s.newService(s.store, app.Options{}, append([]string{echoFile}, definitions...)...)
+	s.Files = s.newFiles(s.store, nil)
 	s.Accounts = access.New(s.store, s.files, s.now)
 	s.Lists = lists(t, s.store, s.Service)
 	return s
@@ -133,11 +136,15 @@ func lists(t *testing.T, store app.Store, service *app.Service) *listing.Lists {
 	return l
 }
 
+func (s *site) newFiles(store app.Store, quota func(string) app.Quota) *upload.Files {
+	return upload.New(store, s.files, upload.Options{Now: s.now, LinkTTL: time.Hour, Quota: quota})
+}
+
 // newService returns another service on the site's files. Without routing in
 // the options, all jobs run on a local machine of 4 CPUs and 8 GiB.
 func (s *site) newService(store app.Store, o app.Options, definitions ...string) *app.Service {
 	s.t.Helper()
-	o.Now, o.UploadTTL = s.now, time.Hour
+	o.Now = s.now
 	if o.Routing.Machines == nil {
 		o.Routing.Executor = "local"
 		o.Routing.Machines = map[string]placement.Machine{"local": localMachine}
@@ -359,7 +366,7 @@ func (s *site) writeResult(id app.JobID, name string, bytes int) {
 func (s *site) upload(by app.Caller, filename, text string) *app.Upload {
 	s.t.Helper()
 	ctx := s.t.Context()
-	grant, err := s.Files.Create(ctx, by, app.UploadRequest{Filename: filename})
+	grant, err := s.Files.Create(ctx, by, upload.Request{Filename: filename})
 	must(s.t, err)
 	generation, _, err := s.Files.BeginUpload(ctx, grant.Upload.ID, -1)
 	must(s.t, err)

@@ -21,10 +21,12 @@ func (c *core) admitJobs(tx Tx, organization string, jobs int) error {
 		return fault.Errorf(fault.QuotaExceeded, "organization %q may have %d jobs queued and has %d, so that %d more don't fit; wait until some have started, cancel some, or ask an administrator",
 			organization, q.Queued, used.Queued, jobs)
 	}
-	return refuseFull(organization, q.Bytes, used.Bytes)
+	return RefuseFull(organization, q.Bytes, used.Bytes)
 }
 
-func refuseFull(organization string, quota, used int64) error {
+// RefuseFull refuses more of an organization that stores as many bytes as its quota,
+// 0 for none, allows.
+func RefuseFull(organization string, quota, used int64) error {
 	if quota == 0 || used < quota {
 		return nil
 	}

@@ -9,12 +9,15 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/upload"
 )
 
 // withQuota gives every organization this quota.
 func (s *site) withQuota(q app.Quota) *site {
 	s.t.Helper()
-	s.Service = s.newService(s.store, app.Options{Quota: func(string) app.Quota { return q }}, echoFile)
+	quota := func(string) app.Quota { return q }
+	s.Service = s.newService(s.store, app.Options{Quota: quota}, echoFile)
+	s.Files = s.newFiles(s.store, quota)
 	return s
 }
 
@@ -72,7 +75,7 @@ func TestConcurrentSubmissionsStayWithinTheQuota(t *testing.T) {
 // createAndPut creates an upload and reports a PUT of that many bytes.
 func (s *site) createAndPut(by app.Caller, filename string, size int64) (app.UploadID, error) {
 	s.t.Helper()
-	grant, err := s.Files.Create(s.t.Context(), by, app.UploadRequest{Filename: filename})
+	grant, err := s.Files.Create(s.t.Context(), by, upload.Request{Filename: filename})
 	if err != nil {
 		return "", err
 	}
@@ -114,7 +117,7 @@ func TestConcurrentUploadsShareTheQuota(t *testing.T) {
 	ctx := t.Context()
 	var ids [2]app.UploadID
 	for i := range ids {
-		grant, err := s.Files.Create(ctx, ann, app.UploadRequest{Filename: fmt.Sprint(i, ".txt")})
+		grant, err := s.Files.Create(ctx, ann, upload.Request{Filename: fmt.Sprint(i, ".txt")})
 		must(t, err)
 		ids[i] = grant.Upload.ID
 	}

@@ -135,6 +135,23 @@ func archiveFolders(tx Tx, j *Job, partial bool) ([]Folder, error) {
 	return folders, nil
 }
 
+// ArchiveFolders returns the folders of a job's archive; partial selects only
+// the completed rows of a batch.
+func (s *Jobs) ArchiveFolders(ctx context.Context, id JobID, partial bool) (folders []Folder, err error) {
+	err = s.store.View(ctx, func(tx Tx) error {
+		j, err := tx.Job(id)
+		if err != nil {
+			return err
+		}
+		if j.Status != Completed && !partial {
+			return fault.Errorf(fault.NotFound, "the result is no longer there; ask for a new link")
+		}
+		folders, err = archiveFolders(tx, j, partial)
+		return err
+	})
+	return folders, err
+}
+
 // Log is a part of an attempt's log.
 type Log struct {
 	io.Reader

@@ -14,7 +14,6 @@ import (
 // technology: records go through a Store, files through Blobs.
 type Service struct {
 	Jobs       *Jobs       // submit, show, cancel, fetch results
-	Files      *Files      // uploads
 	Algorithms *Algorithms // what is on offer
 	Runs       *Runs       // what the runner asks and reports
 }
@@ -41,7 +40,6 @@ func NewService(store Store, blobs Blobs, catalogue *algorithm.Catalogue, o Opti
 	}
 	return &Service{
 		Jobs:       &Jobs{core: c},
-		Files:      &Files{core: c},
 		Algorithms: &Algorithms{c},
 		Runs:       &Runs{c},
 	}, nil

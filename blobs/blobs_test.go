@@ -26,6 +26,7 @@ import (
 	"molrun/app/fault"
 	"molrun/app/sortid"
 	"molrun/app/unit"
+	"molrun/app/upload"
 	"molrun/blobs/link"
 )
 
@@ -78,7 +79,7 @@ func (s *rules) Upload(_ context.Context, id app.UploadID) (*app.Upload, error) 
 }
 
 // BeginUpload reserves nothing: there is no quota.
-func (s *rules) BeginUpload(_ context.Context, id app.UploadID, _ int64) (int, *app.Reservation, error) {
+func (s *rules) BeginUpload(_ context.Context, id app.UploadID, _ int64) (int, *upload.Reservation, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u, ok := s.uploads[id]
@@ -127,7 +128,12 @@ func (s *rules) complete(id app.UploadID) {
 	s.uploads[id].CompletedAt = unit.Time{Time: time.Unix(1, 0)}
 }
 
-var _ Service = (*app.Files)(nil)
+var _ Service = struct {
+	*upload.Files
+	Archives
+}{}
+
+var _ Archives = (*app.Jobs)(nil)
 
 // fixture is a directory served on the loopback interface.
 type fixture struct {

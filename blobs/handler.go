@@ -13,20 +13,28 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/upload"
 	"molrun/blobs/link"
 )
 
-// Service is the rules that the handler asks for; *app.Files implements it.
+// Service is the rules that the handler asks for; *upload.Files and *app.Jobs
+// implement it together.
 type Service interface {
+	Archives
+
 	// Upload returns the record of an upload.
 	Upload(ctx context.Context, id app.UploadID) (*app.Upload, error)
 	// BeginUpload is called before a body is read. It returns the generation to
 	// store it as, a new one for each call, and reserves quota for length bytes,
 	// -1 if that is unknown. The caller must release it.
-	BeginUpload(ctx context.Context, id app.UploadID, length int64) (generation int, quota *app.Reservation, err error)
+	BeginUpload(ctx context.Context, id app.UploadID, length int64) (generation int, quota *upload.Reservation, err error)
 	// FinishUpload makes a stored generation current or refuses it. Stale is
 	// the generation that it replaces, 0 for none.
 	FinishUpload(ctx context.Context, id app.UploadID, f app.StoredFile) (stale int, err error)
+}
+
+// Archives is the rule of what archives hold.
+type Archives interface {
 	// ArchiveFolders returns the folders of the archive of a job or batch.
 	ArchiveFolders(ctx context.Context, id app.JobID, partial bool) ([]app.Folder, error)
 }

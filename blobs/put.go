@@ -21,6 +21,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/upload"
 )
 
 // bufferSize is how much of an upload is gathered before it is written.
@@ -157,7 +158,7 @@ func (d *Dir) checkSpace(length int64) error {
 }
 
 // copyBody copies the request's body within the quota and checks its length.
-func (h *handler) copyBody(s *sender, r *http.Request, in *incoming, quota *app.Reservation) error {
+func (h *handler) copyBody(s *sender, r *http.Request, in *incoming, quota *upload.Reservation) error {
 	buffer := h.buffers.Get().(*[]byte)
 	defer h.buffers.Put(buffer)
 	var readErr error

@@ -21,6 +21,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/upload"
 )
 
 func sha(content string) string {
@@ -154,7 +155,7 @@ func TestConcurrentPutsNeverMix(t *testing.T) {
 // sameGeneration gives concurrent uploads the same generation.
 type sameGeneration struct{ *rules }
 
-func (s sameGeneration) BeginUpload(ctx context.Context, id app.UploadID, _ int64) (int, *app.Reservation, error) {
+func (s sameGeneration) BeginUpload(ctx context.Context, id app.UploadID, _ int64) (int, *upload.Reservation, error) {
 	u, err := s.Upload(ctx, id)
 	if err != nil {
 		return 0, nil, err

@@ -38,7 +38,7 @@ func benchHandler(b *testing.B) (h http.Handler, key string) {
 	store, files := openStorage(b, zerolog.Nop())
 	s := newApp(b, store, files, noteAlgorithm)
 	api := web.New(s, web.Options{})
-	h = edge.Policy{}.Wrap(web.Outer(api, blobs.Handler(files, s.Files, respond.Error), zerolog.New(io.Discard)))
+	h = edge.Policy{}.Wrap(web.Outer(api, blobs.Handler(files, linked(s), respond.Error), zerolog.New(io.Discard)))
 	return h, newKey(b, s.Accounts, "lab", "ann@lab.example", apikey.Member)
 }
 

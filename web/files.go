@@ -9,13 +9,14 @@ import (
 	"molrun/app"
 	"molrun/app/listing"
 	"molrun/app/unit"
+	"molrun/app/upload"
 	"molrun/web/decode"
 	"molrun/web/respond"
 )
 
 // files lists and deletes uploads.
 type files struct {
-	svc   *app.Files
+	svc   *upload.Files
 	lists *listing.Lists
 }
 

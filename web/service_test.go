@@ -33,6 +33,7 @@ import (
 	"molrun/app/retention"
 	"molrun/app/routing"
 	"molrun/app/unit"
+	"molrun/app/upload"
 	"molrun/blobs"
 	"molrun/blobs/link"
 	"molrun/storage"
@@ -151,7 +152,7 @@ func start(t *testing.T, change ...func(*setup)) *service {
 	with.options.Version = "test"
 	api := web.New(s.app, with.options)
 	policy := edge.Policy{MaxHeader: 16 << 10}
-	handler := web.Outer(policy.Wrap(api), blobs.Handler(s.blobs, s.app.Files, respond.Error), log)
+	handler := web.Outer(policy.Wrap(api), blobs.Handler(s.blobs, linked(s.app), respond.Error), log)
 	if with.from != "" {
 		with.address = func() string { return with.from }
 	}
@@ -222,9 +223,8 @@ func newApp(t testing.TB, store app.Store, files *blobs.Dir, algorithmText strin
 		t.Fatal(err)
 	}
 	s, err := app.NewService(store, files, catalogue, app.Options{
-		Now:       time.Now,
-		UploadTTL: time.Hour,
-		Routing:   routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 64, MemoryBytes: 1 << 40, Local: true}}},
+		Now:     time.Now,
+		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 64, MemoryBytes: 1 << 40, Local: true}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -236,8 +236,17 @@ func newApp(t testing.TB, store app.Store, files *blobs.Dir, algorithmText strin
 	accounts := access.New(store, files, time.Now)
 	return web.Services{
 		Service: s, Accounts: accounts, Lists: lists,
+		Files:   upload.New(store, files, upload.Options{Now: time.Now, LinkTTL: time.Hour}),
 		Outputs: output.New(store, files, s, bytes.Repeat([]byte{7}, 32)), Sender: files, Follower: follow.New(store, s, accounts),
 	}
+}
+
+// linked are the rules of links.
+func linked(s web.Services) blobs.Service {
+	return struct {
+		*upload.Files
+		blobs.Archives
+	}{s.Files, s.Jobs}
 }
 
 func newKey(t testing.TB, accounts *access.Accounts, organization, email string, role apikey.Role) string {

@@ -10,20 +10,21 @@ import (
 
 	"molrun/app"
 	"molrun/app/unit"
+	"molrun/app/upload"
 	"molrun/web/decode"
 	"molrun/web/respond"
 )
 
 // uploads creates uploads and completes them.
 type uploads struct {
-	svc  *app.Files
+	svc  *upload.Files
 	base publicURL
 }
 
 // create handles PUT /upload/{filename}.
 func (h uploads) create(c *gin.Context, by app.Caller) error {
-	req, err := decode.Request(c, func(r *decode.Reader) app.UploadRequest {
-		req := app.UploadRequest{Filename: r.UncheckedPath("filename"), Folder: r.Text("folder"), SHA256: r.Digest("sha256")}
+	req, err := decode.Request(c, func(r *decode.Reader) upload.Request {
+		req := upload.Request{Filename: r.UncheckedPath("filename"), Folder: r.Text("folder"), SHA256: r.Digest("sha256")}
 		if carriesFile(r.Request) {
 			r.Fault("value", []any{"body"}, "send no body here: the answer's uploadUrl takes the bytes of the file")
 		}
@@ -98,7 +99,7 @@ type instructions struct {
 	CurlExample string            `json:"curlExample"`
 }
 
-func viewGrant(g *app.UploadGrant) uploadView {
+func viewGrant(g *upload.Grant) uploadView {
 	u := g.Upload
 	status, upload := "ready", "PUT the bytes of the file to uploadUrl with these headers, then POST to /upload/"+string(u.ID)+"/complete."
 	if u.Completed() {

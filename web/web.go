@@ -15,6 +15,7 @@ import (
 	"molrun/app/follow"
 	"molrun/app/listing"
 	"molrun/app/output"
+	"molrun/app/upload"
 	"molrun/web/edge"
 )
 
@@ -34,6 +35,7 @@ func Outer(api, blobs http.Handler, log zerolog.Logger) http.Handler {
 type Services struct {
 	*app.Service
 	Accounts *access.Accounts
+	Files    *upload.Files
 	Lists    *listing.Lists
 	Outputs  *output.Outputs
 	Sender   Sender

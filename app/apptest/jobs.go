@@ -15,6 +15,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/strictjson"
+	"molrun/app/upload"
 )
 
 // Submit queues a job of the algorithm echo.
@@ -110,7 +111,7 @@ func (s *Site) finish(j *app.Job, e app.Ending) {
 func (s *Site) Upload(by app.Caller, filename, text string) *app.Upload {
 	s.t.Helper()
 	ctx := s.t.Context()
-	grant, err := s.Files.Create(ctx, by, app.UploadRequest{Filename: filename})
+	grant, err := s.Files.Create(ctx, by, upload.Request{Filename: filename})
 	must(s.t, err)
 	generation, _, err := s.Files.BeginUpload(ctx, grant.Upload.ID, -1)
 	must(s.t, err)

@@ -16,6 +16,7 @@ import (
 	"molrun/app/algorithm"
 	"molrun/app/apikey"
 	"molrun/app/placement"
+	"molrun/app/upload"
 	"molrun/blobs"
 	"molrun/blobs/link"
 	"molrun/storage"
@@ -54,6 +55,7 @@ file = [".txt"]
 // how they end.
 type Site struct {
 	*app.Service
+	Files *upload.Files
 	Data  string // the directory
 	Store *storage.Store
 	Blobs *blobs.Dir
@@ -77,7 +79,8 @@ func New(t testing.TB, o app.Options) *Site {
 	s.Store, err = storage.Open(filepath.Join(s.Data, "jobs.db"), storage.Options{Fatal: func(err error) { t.Error(err) }, AnyFileSystem: true})
 	must(t, err)
 	t.Cleanup(s.Close)
-	o.Now, o.UploadTTL = s.Now, time.Hour
+	s.Files = upload.New(s.Store, s.Blobs, upload.Options{Now: s.Now, LinkTTL: time.Hour, Quota: o.Quota})
+	o.Now = s.Now
 	o.Routing.Executor = "local"
 	o.Routing.Machines = map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: 8 << 30, Local: true}}
 	s.options = o

@@ -24,6 +24,7 @@ import (
 	"molrun/app/runner/result"
 	"molrun/app/runner/result/resulttest"
 	"molrun/app/strictjson"
+	"molrun/app/upload"
 	"molrun/blobs"
 	"molrun/blobs/link"
 	"molrun/storage"
@@ -153,7 +154,7 @@ func (w *world) service(definitions ...string) *app.Service {
 	catalogue, err := algorithm.NewCatalogue(all)
 	must(w.t, err)
 	s, err := app.NewService(w.store, w.files, catalogue, app.Options{
-		Now: time.Now, UploadTTL: time.Hour,
+		Now:     time.Now,
 		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: gib, GPUs: 2, Local: true}}},
 	})
 	must(w.t, err)
@@ -211,18 +212,19 @@ func (w *world) submitWith(by app.Caller, name, settings string, priority int) a
 func (w *world) upload(by app.Caller, filename, text string) *app.Upload {
 	w.t.Helper()
 	ctx := w.t.Context()
-	grant, err := w.Files.Create(ctx, by, app.UploadRequest{Filename: filename, Base: "http://127.0.0.1"})
+	files := upload.New(w.store, w.files, upload.Options{Now: time.Now, LinkTTL: time.Hour})
+	grant, err := files.Create(ctx, by, upload.Request{Filename: filename, Base: "http://127.0.0.1"})
 	must(w.t, err)
 	id := grant.Upload.ID
-	generation, _, err := w.Files.BeginUpload(ctx, id, -1)
+	generation, _, err := files.BeginUpload(ctx, id, -1)
 	must(w.t, err)
 	path := w.files.UploadPath(id, generation)
 	must(w.t, os.MkdirAll(filepath.Dir(path), 0o700))
 	must(w.t, os.WriteFile(path, []byte(text), 0o600))
 	sum := sha256.Sum256([]byte(text))
-	_, err = w.Files.FinishUpload(ctx, id, app.StoredFile{Generation: generation, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])})
+	_, err = files.FinishUpload(ctx, id, app.StoredFile{Generation: generation, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])})
 	must(w.t, err)
-	u, err := w.Files.Complete(ctx, by, string(id), nil)
+	u, err := files.Complete(ctx, by, string(id), nil)
 	must(w.t, err)
 	return u
 }

@@ -16,6 +16,7 @@ import (
 	"molrun/app/certificate"
 	"molrun/app/follow"
 	"molrun/app/strictjson"
+	"molrun/app/upload"
 	"molrun/blobs"
 	"molrun/web"
 	"molrun/web/edge"
@@ -74,7 +75,7 @@ func reloadOnHangup(ctx context.Context, cert *certificate.Certificate) {
 func (s *service) handler(stopping context.Context, version string) http.Handler {
 	l := s.config.Limits
 	services := web.Services{
-		Service: s.app, Accounts: s.accounts, Lists: s.lists,
+		Service: s.app, Accounts: s.accounts, Files: s.uploads, Lists: s.lists,
 		Outputs: s.outputs, Sender: s.files,
 		Follower: follow.New(s.store, s.app, s.accounts),
 	}
@@ -102,7 +103,11 @@ func (s *service) handler(stopping context.Context, version string) http.Handler
 		Stopping:       stopping,
 	})
 	policy := edge.Policy{MaxHeader: int(l.Header), Trusted: s.config.Proxy.Trusted, Origins: s.config.CORS.Origins}
-	return web.Outer(policy.Wrap(api), policy.Wrap(blobs.Handler(s.files, s.app.Files, respond.Error)), s.log)
+	linked := struct {
+		*upload.Files
+		blobs.Archives
+	}{s.uploads, s.app.Jobs}
+	return web.Outer(policy.Wrap(api), policy.Wrap(blobs.Handler(s.files, linked, respond.Error)), s.log)
 }
 
 func (s *service) rates() web.Rates {

@@ -23,6 +23,7 @@ import (
 	"molrun/app/listing"
 	"molrun/app/output"
 	"molrun/app/retention"
+	"molrun/app/upload"
 	"molrun/blobs"
 	"molrun/blobs/link"
 	"molrun/storage"
@@ -41,6 +42,7 @@ type service struct {
 	validators *validator.Pool
 	app        *app.Service
 	accounts   *access.Accounts
+	uploads    *upload.Files
 	lists      *listing.Lists
 	outputs    *output.Outputs
 	keeper     *retention.Keeper
@@ -123,7 +125,6 @@ func (s *service) join(secret *link.Secret) error {
 	})
 	s.app, err = app.NewService(s.store, s.files, s.catalogue, app.Options{
 		Now:        time.Now,
-		UploadTTL:  time.Duration(s.config.Links.Upload),
 		Routing:    s.routing(here.Machines()),
 		Program:    program,
 		Validators: s.validators,
@@ -132,6 +133,7 @@ func (s *service) join(secret *link.Secret) error {
 	if err != nil {
 		return err
 	}
+	s.uploads = upload.New(s.store, s.files, upload.Options{Now: time.Now, LinkTTL: time.Duration(s.config.Links.Upload), Quota: s.config.QuotaOf})
 	s.accounts = access.New(s.store, s.files, time.Now)
 	if s.lists, err = listing.New(s.store, s.app.Jobs, secret.Derive("cursors")); err != nil {
 		return err

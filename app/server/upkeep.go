@@ -45,7 +45,7 @@ func (s *service) learn(ctx context.Context) {
 // sweep removes files that no record names.
 func (s *service) sweep(ctx context.Context) {
 	upload := func(id app.UploadID, generation int) bool {
-		u, err := s.app.Files.Upload(ctx, id)
+		u, err := s.uploads.Upload(ctx, id)
 		return err == nil && u.Generation == generation || err != nil && !errors.Is(err, fault.NotFound)
 	}
 	job := func(id app.JobID) bool {

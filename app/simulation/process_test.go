@@ -85,7 +85,7 @@ func (s *site) boot() (*process, error) {
 	store := &guardedStore{Store: p.store, door: p.door, site: s}
 	files := &guardedFiles{Dir: p.files, door: p.door, site: s}
 	p.Service, err = app.NewService(store, files, s.catalogue, app.Options{
-		Now: s.wall, UploadTTL: time.Hour, SettleStep: 2,
+		Now: s.wall, SettleStep: 2,
 		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: 1 << 30, GPUs: 2, Local: true}}},
 	})
 	if err != nil {

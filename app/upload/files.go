@@ -1,38 +1,75 @@
-package app
+// Package upload receives the files of users, and deletes them.
+package upload
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"molrun/app"
 	"molrun/app/fault"
 	"molrun/app/naming"
 	"molrun/app/sortid"
 	"molrun/app/unit"
 )
 
-// UploadRequest asks for an upload.
-type UploadRequest struct {
+// Files receives and deletes uploads.
+type Files struct {
+	store      app.Store
+	blobs      app.Blobs
+	options    Options
+	ids        *sortid.Source
+	generation atomic.Int64 // highest given to a PUT
+	arrivals   arrivals
+}
+
+// Options are what uploads need besides their parts.
+type Options struct {
+	Now     func() time.Time // wall clock; only shown and stored
+	LinkTTL time.Duration    // of upload links and an upload's download link
+
+	// Quota tells what an organization may use; nil is no bound.
+	Quota func(organization string) app.Quota
+}
+
+// New returns the uploads of a store, whose bytes blobs keep.
+func New(store app.Store, blobs app.Blobs, o Options) *Files {
+	return &Files{store: store, blobs: blobs, options: o, ids: sortid.NewSource(store.Floor())}
+}
+
+func (s *Files) now() time.Time { return s.options.Now() }
+
+// quota returns how many bytes an organization may store, 0 for any number.
+func (s *Files) quota(organization string) int64 {
+	if s.options.Quota == nil {
+		return 0
+	}
+	return s.options.Quota(organization).Bytes
+}
+
+// Request asks for an upload.
+type Request struct {
 	Folder, Filename string
 	SHA256           string // hex; of bytes that need not be sent again, "" if not known
 	Base             string // what links begin with
 	Faults           []fault.Field
 }
 
-// UploadGrant is an upload with its links: a new one, or a completed one that has
+// Grant is an upload with its links: a new one, or a completed one that has
 // the bytes already, of which only the link to fetch them is of use.
-type UploadGrant struct {
-	Upload                 *Upload
+type Grant struct {
+	Upload                 *app.Upload
 	UploadURL, DownloadURL string
 	ExpiresAt              unit.Time
 }
 
 // Create makes a pending upload, with links to send and to fetch its bytes.
-func (s *Files) Create(ctx context.Context, by Caller, r UploadRequest) (*UploadGrant, error) {
+func (s *Files) Create(ctx context.Context, by app.Caller, r Request) (*Grant, error) {
 	if r.Folder == "" {
-		r.Folder = DefaultFolder
+		r.Folder = app.DefaultFolder
 	}
 	faults := r.Faults
 	if msg := naming.CheckFilename(r.Filename); msg != "" {
@@ -45,8 +82,8 @@ func (s *Files) Create(ctx context.Context, by Caller, r UploadRequest) (*Upload
 		return nil, err
 	}
 	now := s.now()
-	u := &Upload{
-		ID:           UploadID(s.ids.Next(now)),
+	u := &app.Upload{
+		ID:           app.UploadID(s.ids.Next(now)),
 		Organization: by.Organization,
 		Email:        by.Email,
 		Folder:       r.Folder,
@@ -57,7 +94,7 @@ func (s *Files) Create(ctx context.Context, by Caller, r UploadRequest) (*Upload
 	if known, err := s.known(ctx, u, r.SHA256); err != nil || known != nil {
 		return s.grant(by, known, now, r.Base), err
 	}
-	err := s.store.Update(ctx, func(tx Tx) error {
+	err := s.store.Update(ctx, func(tx app.Tx) error {
 		if err := s.admitUpload(tx, u.Organization); err != nil {
 			return err
 		}
@@ -70,27 +107,27 @@ func (s *Files) Create(ctx context.Context, by Caller, r UploadRequest) (*Upload
 }
 
 // grant makes the links of an upload, nil of none.
-func (s *Files) grant(by Caller, u *Upload, now time.Time, base string) *UploadGrant {
+func (s *Files) grant(by app.Caller, u *app.Upload, now time.Time, base string) *Grant {
 	if u == nil {
 		return nil
 	}
-	link := Link{
-		Kind: UploadPut, ID: string(u.ID), Filename: u.Filename, ContentType: u.ContentType,
-		Expires: now.Add(s.options.UploadTTL), Holder: by.KeyID, Issued: by.At,
+	link := app.Link{
+		Kind: app.UploadPut, ID: string(u.ID), Filename: u.Filename, ContentType: u.ContentType,
+		Expires: now.Add(s.options.LinkTTL), Holder: by.KeyID, Issued: by.At,
 	}
-	grant := &UploadGrant{Upload: u, UploadURL: base + s.blobs.Link(link), ExpiresAt: unit.At(link.Expires)}
-	link.Kind = UploadGet
+	grant := &Grant{Upload: u, UploadURL: base + s.blobs.Link(link), ExpiresAt: unit.At(link.Expires)}
+	link.Kind = app.UploadGet
 	grant.DownloadURL = base + s.blobs.Link(link)
 	return grant
 }
 
 // known returns a completed upload of the same owner that has these bytes, nil if
 // there is none: the newest one of the same folder and name, or else the newest.
-func (s *Files) known(ctx context.Context, u *Upload, sha256 string) (known *Upload, err error) {
+func (s *Files) known(ctx context.Context, u *app.Upload, sha256 string) (known *app.Upload, err error) {
 	if sha256 == "" {
 		return nil, nil
 	}
-	err = s.store.View(ctx, func(tx Tx) error {
+	err = s.store.View(ctx, func(tx app.Tx) error {
 		same, err := tx.UploadNamed(u.Organization, u.Email, u.Folder, u.Filename)
 		if err == nil && same.SHA256 == sha256 {
 			known = same
@@ -99,7 +136,7 @@ func (s *Files) known(ctx context.Context, u *Upload, sha256 string) (known *Upl
 		if err != nil && !errors.Is(err, fault.NotFound) {
 			return err
 		}
-		page, err := tx.Uploads(UploadFilter{Organization: u.Organization, Email: u.Email, SHA256: sha256}, "", 1)
+		page, err := tx.Uploads(app.UploadFilter{Organization: u.Organization, Email: u.Email, SHA256: sha256}, "", 1)
 		if err == nil && len(page.Uploads) > 0 {
 			known = page.Uploads[0]
 		}
@@ -110,8 +147,8 @@ func (s *Files) known(ctx context.Context, u *Upload, sha256 string) (known *Upl
 
 // admitUpload refuses an upload if the quota is exhausted, before anything is
 // sent.
-func (c *core) admitUpload(tx Tx, organization string) error {
-	quota := c.quota(organization).Bytes
+func (s *Files) admitUpload(tx app.Tx, organization string) error {
+	quota := s.quota(organization)
 	if quota == 0 {
 		return nil
 	}
@@ -119,7 +156,7 @@ func (c *core) admitUpload(tx Tx, organization string) error {
 	if err != nil {
 		return err
 	}
-	return refuseFull(organization, quota, used.Bytes)
+	return app.RefuseFull(organization, quota, used.Bytes)
 }
 
 // contentTypes maps extensions to media types. The machine's own table is not
@@ -139,8 +176,8 @@ func contentType(filename string) string {
 }
 
 // Upload returns the record of an upload. The caller has verified a link to it.
-func (s *Files) Upload(ctx context.Context, id UploadID) (u *Upload, err error) {
-	err = s.store.View(ctx, func(tx Tx) (err error) {
+func (s *Files) Upload(ctx context.Context, id app.UploadID) (u *app.Upload, err error) {
+	err = s.store.View(ctx, func(tx app.Tx) (err error) {
 		u, err = tx.Upload(id)
 		return err
 	})
@@ -151,7 +188,7 @@ func (s *Files) Upload(ctx context.Context, id UploadID) (u *Upload, err error) 
 // that no other PUT has, and reserves quota for length bytes, -1 if that is
 // unknown. The caller releases the reservation when the PUT has ended. FinishUpload
 // decides whether the bytes fit.
-func (s *Files) BeginUpload(ctx context.Context, id UploadID, length int64) (generation int, quota *Reservation, err error) {
+func (s *Files) BeginUpload(ctx context.Context, id app.UploadID, length int64) (generation int, quota *Reservation, err error) {
 	u, err := s.Upload(ctx, id)
 	if err != nil {
 		return 0, nil, err
@@ -159,7 +196,7 @@ func (s *Files) BeginUpload(ctx context.Context, id UploadID, length int64) (gen
 	if u.Completed() {
 		return 0, nil, uploadCompleted(u)
 	}
-	quota = &Reservation{core: s.core, arrivals: &s.arrivals, upload: u}
+	quota = &Reservation{files: s, upload: u}
 	if err := quota.Grow(ctx, max(0, length)); err != nil {
 		return 0, nil, err
 	}
@@ -172,7 +209,7 @@ func (s *Files) BeginUpload(ctx context.Context, id UploadID, length int64) (gen
 	}
 }
 
-func uploadCompleted(u *Upload) error {
+func uploadCompleted(u *app.Upload) error {
 	return fault.Errorf(fault.UploadCompleted, "the upload of %q is complete and can't change; ask for a new upload URL", u.Filename)
 }
 
@@ -195,23 +232,22 @@ func (a *arrivals) add(organization string, bytes int64) {
 
 // Reservation is the part of a quota that a PUT holds while it lasts.
 type Reservation struct {
-	*core
-	arrivals *arrivals
-	upload   *Upload
-	size     int64
+	files  *Files
+	upload *app.Upload
+	size   int64
 }
 
 // Grow raises the reservation to size bytes in all, or refuses. A nil
 // reservation is unlimited.
 func (r *Reservation) Grow(ctx context.Context, size int64) error {
-	if r == nil || size <= r.size || r.quota(r.upload.Organization).Bytes == 0 {
+	if r == nil || size <= r.size || r.files.quota(r.upload.Organization) == 0 {
 		return nil
 	}
-	a := r.arrivals
+	a := &r.files.arrivals
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	err := r.store.View(ctx, func(tx Tx) error {
-		return r.admitBytes(tx, r.upload, size, a.coming[r.upload.Organization]-r.size)
+	err := r.files.store.View(ctx, func(tx app.Tx) error {
+		return r.files.admitBytes(tx, r.upload, size, a.coming[r.upload.Organization]-r.size)
 	})
 	if err == nil {
 		a.add(r.upload.Organization, size-r.size)
@@ -225,7 +261,7 @@ func (r *Reservation) Release() {
 	if r == nil || r.size == 0 {
 		return
 	}
-	a := r.arrivals
+	a := &r.files.arrivals
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.add(r.upload.Organization, -r.size)
@@ -235,8 +271,8 @@ func (r *Reservation) Release() {
 // FinishUpload makes the bytes of a PUT the upload's current generation, unless
 // the upload was completed meanwhile or the quota does not allow it. It returns
 // the stale generation that may be removed, 0 for none.
-func (s *Files) FinishUpload(ctx context.Context, id UploadID, f StoredFile) (stale int, err error) {
-	err = s.store.Update(ctx, func(tx Tx) error {
+func (s *Files) FinishUpload(ctx context.Context, id app.UploadID, f app.StoredFile) (stale int, err error) {
+	err = s.store.Update(ctx, func(tx app.Tx) error {
 		u, err := tx.Upload(id)
 		if err != nil {
 			return err
@@ -256,8 +292,8 @@ func (s *Files) FinishUpload(ctx context.Context, id UploadID, f StoredFile) (st
 
 // admitBytes refuses size bytes that replace the current bytes of an upload, if
 // they exceed the quota. coming is what other uploads have reserved.
-func (c *core) admitBytes(tx Tx, u *Upload, size, coming int64) error {
-	quota := c.quota(u.Organization).Bytes
+func (s *Files) admitBytes(tx app.Tx, u *app.Upload, size, coming int64) error {
+	quota := s.quota(u.Organization)
 	if quota == 0 {
 		return nil
 	}
@@ -282,8 +318,8 @@ func andComing(bytes int64) string {
 
 // Complete confirms the bytes received; they never change afterwards. It is
 // idempotent. A given size must match.
-func (s *Files) Complete(ctx context.Context, by Caller, id string, size *int64) (u *Upload, err error) {
-	err = s.store.Update(ctx, func(tx Tx) (err error) {
+func (s *Files) Complete(ctx context.Context, by app.Caller, id string, size *int64) (u *app.Upload, err error) {
+	err = s.store.Update(ctx, func(tx app.Tx) (err error) {
 		if u, err = uploadOf(tx, by, id); err != nil {
 			return err
 		}
@@ -305,12 +341,12 @@ func (s *Files) Complete(ctx context.Context, by Caller, id string, size *int64)
 }
 
 // uploadOf returns an upload that the caller may change.
-func uploadOf(tx Tx, by Caller, id string) (*Upload, error) {
+func uploadOf(tx app.Tx, by app.Caller, id string) (*app.Upload, error) {
 	_, bad := sortid.Parse(id)
-	var u *Upload
+	var u *app.Upload
 	err := error(fault.NotFound)
 	if bad == nil {
-		u, err = tx.Upload(UploadID(id))
+		u, err = tx.Upload(app.UploadID(id))
 	}
 	switch {
 	case errors.Is(err, fault.NotFound) || err == nil && u.Organization != by.Organization:
@@ -321,4 +357,26 @@ func uploadOf(tx Tx, by Caller, id string) (*Upload, error) {
 		return nil, fault.Errorf(fault.Forbidden, "the file %q belongs to %s; ask them or an admin of the organization", u.Filename, u.Email)
 	}
 	return u, nil
+}
+
+// Delete deletes an upload and frees its disk space at once.
+func (s *Files) Delete(ctx context.Context, by app.Caller, id string) error {
+	var u *app.Upload
+	err := s.store.Update(ctx, func(tx app.Tx) (err error) {
+		if u, err = uploadOf(tx, by, id); err != nil {
+			return err
+		}
+		reader, err := tx.NeededBy(string(u.ID))
+		switch {
+		case err == nil:
+			return app.InUse(tx, fmt.Sprintf("the file %q", u.Filename), reader)
+		case !errors.Is(err, fault.NotFound):
+			return err
+		}
+		return tx.DeleteUpload(u.ID)
+	})
+	if err != nil || u.Generation == 0 {
+		return err
+	}
+	return s.blobs.RemoveUpload(u.ID, u.Generation)
 }
