@@ -107,8 +107,9 @@ func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, definitions
 		}
 	}
 	var id JobID
+	var told []JobID
 	err = s.store.Update(ctx, func(tx Tx) error {
-		rec, created = nil, false
+		rec, created, told = nil, false, nil
 		old, err := tx.JobNamed(job.Organization, job.Name)
 		switch {
 		case err == nil:
@@ -131,7 +132,7 @@ func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, definitions
 		if err := putNew(tx, all, definitions); err != nil {
 			return err
 		}
-		if _, err := s.settle(tx); err != nil {
+		if told, err = s.settle(tx); err != nil {
 			return err
 		}
 		rec, err = tx.JobJSON(id)
@@ -141,6 +142,7 @@ func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, definitions
 		return nil, false, err
 	}
 	if created {
+		s.changes.notify(told...) // also what others have left to be told
 		s.wakeRunner()
 		return rec, true, nil
 	}

@@ -103,7 +103,7 @@ func (s *simulation) judge(c *change, old *entry, j *jobChange) error {
 		return nil
 	case !sameWork(&old.Job, &j.now.Job):
 		return fmt.Errorf("the submitted work has changed: %s, then %s", old.shown, j.now.shown)
-	case c.label.verb == "pin" || c.label.verb == "unpin":
+	case s.requests[c.label] != nil && old.Name == s.requests[c.label].name && (c.label.verb == "pin" || c.label.verb == "unpin"):
 		return judgePin(c, old, j.now)
 	case old.Pinned != j.now.Pinned:
 		return fmt.Errorf("its pin has changed")
