@@ -6,8 +6,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -53,12 +51,8 @@ func serveAPI(api *http.Server, listener net.Listener, cert *certificate.Certifi
 	return api.ServeTLS(listener, "", "")
 }
 
-// reloadOnHangup looks at the files of the certificate at each SIGHUP, which would
-// otherwise end the process.
-func reloadOnHangup(ctx context.Context, cert *certificate.Certificate) {
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
+// reloadOnHangup looks at the files of the certificate at each hangup.
+func reloadOnHangup(ctx context.Context, hangup <-chan os.Signal, cert *certificate.Certificate) {
 	for {
 		select {
 		case <-hangup:

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/signal"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -110,7 +112,10 @@ func (s *service) serve(ctx context.Context, e *endpoints, o Options) error {
 	parts.run("retention", func() error { return repeat(stopping, retentionInterval, s.retain) })
 	parts.run("data directory", func() error { return repeat(stopping, placeInterval, s.checkPlace) })
 	parts.run("key uses", func() error { s.recordKeyUses(stopping); return nil })
-	parts.run("hangup", func() error { reloadOnHangup(stopping, e.cert); return nil })
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP) // now: one that comes before would end the process
+	defer signal.Stop(hangup)
+	parts.run("hangup", func() error { reloadOnHangup(stopping, hangup, e.cert); return nil })
 
 	s.reportStarted(e, o)
 	systemd := newNotifier(os.Environ(), s.log)
