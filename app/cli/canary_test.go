@@ -45,8 +45,10 @@ func TestLogsContainNothingConfidentialFromRequests(t *testing.T) {
 					}
 					response, err := http.DefaultTransport.RoundTrip(r)
 					must(t, err)
-					_, err = io.Copy(io.Discard, response.Body)
-					must(t, err)
+					if response.Header.Get("Content-Type") != "text/event-stream" { // which does not end
+						_, err = io.Copy(io.Discard, response.Body)
+						must(t, err)
+					}
 					response.Body.Close()
 				}
 			}
