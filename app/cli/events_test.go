@@ -28,7 +28,9 @@ func (u user) listen(path, after string) (events <-chan told, protocol string) {
 	if after != "" {
 		r.Header.Set("Last-Event-ID", after)
 	}
-	resp, err := u.http.Do(r)
+	client := *u.http
+	client.Timeout = 0 // a stream lasts as long as the test
+	resp, err := client.Do(r)
 	must(u.t, err)
 	if resp.StatusCode != http.StatusOK {
 		u.t.Fatalf("GET %s: %d", path, resp.StatusCode)
