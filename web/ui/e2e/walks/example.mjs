@@ -1,0 +1,69 @@
+// A person who has never seen it: from "/" to a finished example, watched, with its
+// trajectory and plot; the log; the files; a job that fails, is mended and runs; a batch.
+import assert from 'node:assert/strict'
+
+export const config = '[runner]\ncpus = 2\n'
+
+export default async function ({ server, browser }) {
+  const key = server.key('lab', 'ann@lab.example')
+  const ann = await browser.person(server)
+  const { page } = ann
+  await ann.signIn(key)
+
+  // At most four clicks: New job, the program, the example, Submit.
+  await page.evaluate(() => {
+    window.clicks = 0
+    addEventListener('click', (e) => { if (e.isTrusted) window.clicks++ }, true)
+  })
+  await page.getByRole('link', { name: 'New job' }).first().click()
+  await page.getByRole('heading', { name: 'New job' }).waitFor()
+  await page.getByRole('link', { name: /disordered/i }).first().waitFor()
+  await ann.look('new-job')
+  await page.getByRole('link', { name: /disordered/i }).first().click()
+  await page.getByRole('button', { name: 'Fill in the example' }).click()
+  await page.getByLabel('Steps', { exact: true }).fill('2000000') // of the example, fewer
+  await page.getByText(/can run here|Starts in about/).waitFor()
+  await ann.look('new-job-form')
+  await page.locator('#job-name').fill('hst5')
+  await page.getByRole('button', { name: 'Submit', exact: true }).click()
+
+  await page.getByRole('heading', { name: 'hst5' }).waitFor()
+  assert.ok((await page.evaluate(() => window.clicks)) <= 4, 'from the list of jobs to a submitted example are at most four clicks')
+  await page.getByText('Running').first().waitFor()
+  await page.getByRole('progressbar', { name: 'Progress' }).waitFor()
+  await ann.look('job-running')
+  await page.getByRole('link', { name: 'Log', exact: true }).click()
+  await page.getByRole('log').filter({ hasText: /CALVADOS/ }).waitFor()
+  await ann.look('job-log')
+  await page.getByText('Completed').first().waitFor()
+  await page.getByRole('link', { name: 'Result', exact: true }).click()
+  await page.getByText('Radius of gyration').first().waitFor()
+  await page.locator('[data-view=trajectory] [data-ready]').waitFor()
+  await ann.look('job-result')
+  await page.locator('[data-view=size]').scrollIntoViewIfNeeded()
+  await page.locator('[data-view=size] canvas').first().waitFor()
+  for (const tab of ['Input', 'Files', 'API']) {
+    await page.getByRole('link', { name: tab, exact: true }).nth(tab === 'Files' || tab === 'API' ? 1 : 0).click()
+    await page.waitForURL(new RegExp(`tab=${tab.toLowerCase()}`))
+    await page.waitForLoadState('networkidle')
+    await ann.look('job-' + tab.toLowerCase())
+  }
+  await page.setViewportSize({ width: 360, height: 740 })
+  await ann.open('jobs/hst5')
+  await page.getByText('Radius of gyration').first().waitFor()
+  await ann.look('job-result')
+  await page.setViewportSize({ width: 1280, height: 800 })
+
+  // Mistakes are told at their fields, as they are typed.
+  await ann.open('new/cg-idp')
+  await page.getByRole('textbox', { name: 'Sequences', exact: true }).fill('DSHBKR')
+  await page.getByText(/is no amino acid/).waitFor()
+  await page.getByText(/'B' is not an amino acid/).first().waitFor()
+  await ann.look('new-job-fault')
+  await page.reload()
+  await page.getByText('This is what you had typed before.').waitFor()
+  await page.locator('#job-name').fill('hst5')
+  await page.getByText('There is a job of this name').waitFor()
+  ann.fine('the example')
+  await ann.close()
+}

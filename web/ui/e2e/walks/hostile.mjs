@@ -1,0 +1,143 @@
+// What an enemy can write: names, notes, tags, logs, cells, remarks of structures, names of
+// files, lines of 10 MB. All of it is text: nothing runs, nothing freezes.
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const config = `algorithms = ${JSON.stringify(fileURLToPath(new URL('../algorithms', import.meta.url)))}\n[runner]\ncpus = 2\n`
+
+const markup = '"><img src=x onerror=hurt()><svg onload=hurt()>' // a name has no /
+const longest = 5_000 // milliseconds that the page may be blocked on a very busy machine
+
+export default async function ({ server, browser }) {
+  const key = server.key('lab', 'ann@lab.example', 'admin')
+  const ann = await browser.person(server)
+  const { page } = ann
+  const dialogs = []
+  page.on('dialog', (d) => {
+    dialogs.push(d.message())
+    void d.dismiss()
+  })
+  page.on('popup', (p) => dialogs.push(p.url()))
+  await page.addInitScript(() => {
+    window.hurt = () => { window.isHurt = true; alert('hurt') }
+    window.blocked = 0
+    new PerformanceObserver((list) => { for (const e of list.getEntries()) window.blocked = Math.max(window.blocked, e.duration) }).observe({ type: 'longtask', buffered: true })
+  })
+  await ann.signIn(key)
+
+  /** Nothing ran on the page, and it was not blocked for long. */
+  async function sound(where) {
+    const { isHurt, blocked, made } = await page.evaluate(() => ({
+      isHurt: window.isHurt, blocked: Math.round(window.blocked),
+      made: document.querySelectorAll('[onerror], [onload], img[src="x"], iframe, object, embed').length + [...document.querySelectorAll('a[href]')].filter((a) => !/^https?:/.test(a.protocol)).length,
+    }))
+    assert.ok(!isHurt && dialogs.length === 0, `something ran: ${where} ${dialogs}`)
+    assert.equal(made, 0, `markup became elements: ${where}`)
+    assert.ok(blocked < longest, `${where} was blocked for ${blocked} ms`)
+    ann.fine(where)
+    return `${where} ${blocked}`
+  }
+  const times = []
+  ann.expect(/status of 422.*\/tables\/wide/) // a table with a line of 10 MB is refused in words
+
+  // The server refuses marks of direction in names and notes, but not letters that have one.
+  const job = `enemy ${markup} שלום مرحبا`
+  const batch = `rows ${markup}`
+  const labels = { note: `<script>hurt()</script>\nשלום مرحبا\n${'long '.repeat(700)}`, tags: { 'k<b>': markup.slice(0, 60) } }
+  await server.api(key, 'POST', 'submit-job', { jobName: job, type: 'toy-hostile', settings: {}, ...labels })
+  await server.api(key, 'POST', 'submit-batch', { batchName: batch, type: 'toy-hostile', settings: [{ megabytes: 0 }, { megabytes: 0, fail: true }], ...labels })
+  const { status, failure } = await server.end(key, job)
+  assert.equal(status, 'COMPLETED', JSON.stringify(failure))
+  await server.end(key, batch)
+
+  await ann.open('jobs')
+  await page.getByText('batch of 2').waitFor()
+  await page.getByRole('button', { name: `Rows of ${batch}` }).click()
+  await page.getByRole('link', { name: `${batch}-2` }).waitFor()
+  await ann.look('hostile-jobs')
+  times.push(await sound('jobs'))
+  await page.getByLabel('Search').fill(markup)
+  await page.waitForURL(/search=/)
+  times.push(await sound('search'))
+
+  const address = 'jobs/' + encodeURIComponent(job)
+  await ann.open(address)
+  await page.locator('[data-view=structure] [data-ready]').waitFor()
+  await page.locator('[data-view=structure]').getByText('onerror').first().waitFor()
+  times.push(await sound('structure'))
+  for (const [view, seen] of [['table', 'td'], ['wide', '[role=alert]'], ['series', 'canvas'], ['alignment', 'canvas, .name, pre'], ['tree', 'svg, canvas, pre'], ['image', 'img, p'], ['text', 'pre, p:not(.holder), [role=alert], [role=region]']]) {
+    const panel = page.locator(`[data-view=${view}]`)
+    await panel.scrollIntoViewIfNeeded()
+    await panel.locator(seen).first().waitFor()
+    times.push(await sound(view))
+  }
+  await page.locator('[data-view=table]').getByText(markup.slice(2, 20)).first().waitFor()
+  await ann.look('hostile-job')
+  await page.setViewportSize({ width: 360, height: 740 })
+  await ann.look('hostile-job')
+  await page.setViewportSize({ width: 1280, height: 800 })
+
+  await ann.open(address + '?tab=log')
+  await page.getByRole('log').getByText('last line').waitFor()
+  await page.getByLabel('Find in the log').fill('hurt')
+  await ann.look('hostile-log')
+  times.push(await sound('log'))
+  await ann.open(address + '?tab=files')
+  await page.getByText('long.txt').first().waitFor()
+  await ann.look('hostile-files')
+  times.push(await sound('files'))
+  await ann.open(address + '?tab=input')
+  await page.waitForLoadState('networkidle')
+  times.push(await sound('input'))
+  await ann.open(address + '?tab=api')
+  await page.waitForLoadState('networkidle')
+  times.push(await sound('api'))
+
+  // What a program wrote does not run as ours when it is opened by its address.
+  const answer = await page.request.get(`${server.url}/jobs/${encodeURIComponent(job)}/files/page.html`)
+  assert.match(answer.headers()['content-security-policy'] ?? '', /sandbox/)
+  assert.match(answer.headers()['content-disposition'] ?? '', /^attachment/)
+
+  await ann.open('jobs/' + encodeURIComponent(batch))
+  await page.getByText('onerror=hurt()').first().waitFor()
+  await page.getByRole('rowheader').first().waitFor()
+  await page.getByRole('button', { name: 'Plot two figures' }).click()
+  await ann.look('hostile-batch')
+  times.push(await sound('batch'))
+  await ann.open('jobs/' + encodeURIComponent(`${batch}-2`))
+  await page.getByRole('region', { name: 'Why it failed' }).getByText('onerror=hurt()').first().waitFor()
+  await ann.look('hostile-failed')
+  times.push(await sound('failed'))
+  await ann.open(`compare?job=${encodeURIComponent(job)}&job=${encodeURIComponent(`${batch}-1`)}`)
+  await page.waitForLoadState('networkidle')
+  times.push(await sound('compare'))
+
+  // Forms: what the algorithm says, and what a person drops.
+  await ann.open('new')
+  await page.getByRole('link', { name: /of an enemy/ }).waitFor()
+  times.push(await sound('new'))
+  await ann.open('new/toy-hostile')
+  await page.locator('[data-field=megabytes]').waitFor()
+  await ann.look('hostile-form')
+  await ann.open('new/toy-figure')
+  await page.getByRole('button', { name: 'several values of Value' }).click()
+  await page.getByRole('textbox', { name: 'Value' }).fill(Array.from({ length: 500 }, () => markup).join('\n'))
+  await page.getByText(/500 jobs/).first().waitFor()
+  times.push(await sound('form'))
+  await ann.open('files')
+  const upload = join(server.dir, '<img src=x onerror=hurt()>.csv')
+  writeFileSync(upload, 'a,b\n1,<script>hurt()</script>\n')
+  await page.locator('input[type=file]').setInputFiles(upload)
+  await page.getByText('onerror=hurt()').first().waitFor()
+  await ann.look('hostile-uploads')
+  times.push(await sound('uploads'))
+  for (const part of ['admin', 'admin/audit']) {
+    await ann.open(part)
+    await page.waitForLoadState('networkidle')
+    times.push(await sound(part))
+  }
+  console.log(`     longest blocks in ms: ${times.join(', ')}`)
+  await ann.close()
+}

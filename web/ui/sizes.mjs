@@ -1,0 +1,12 @@
+// Holds the first page small: what index.html loads, compressed, in kB.
+import { readFileSync, statSync } from 'node:fs'
+
+const most = 30_000 // bytes of script and style before the first page is there
+const page = readFileSync('dist/index.html', 'utf8')
+const first = [...page.matchAll(/(?:src|href)="\.\/(assets\/[^"]+)"/g)].map((m) => 'dist/' + m[1] + '.gz')
+const total = first.reduce((sum, f) => sum + statSync(f).size, 0)
+console.log(`first page: ${first.length} files, ${(total / 1000).toFixed(1)} kB`)
+if (total > most) {
+  console.error(`The first page has ${total} bytes, more than ${most}.`)
+  process.exit(1)
+}

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import type { Parameter } from './api'
+import { figureLines, settingLines, type Compared } from './compare'
+
+const parameters = [
+  { name: 'steps', title: 'Steps' },
+  { name: 'T', title: 'Temperature', unit: 'K', default: 293 },
+  { name: 'pH', title: 'pH', default: 7 },
+] as unknown as Parameter[]
+const metrics: Compared['metrics'] = [{ name: 'n', title: 'Chains' }, { name: 'e', title: 'Energy', unit: 'kJ/mol', better: 'lower', digits: 1, rank: true }]
+const job = (settings: Record<string, unknown>, results: Record<string, unknown> = {}): Compared => ({ job: { settings, metrics: { results } } as unknown as Compared['job'], parameters, metrics })
+
+test('settings that differ come first, with titles, units and defaults', () => {
+  const lines = settingLines([job({ steps: 10, T: 300, odd: [1, 2] }), job({ steps: 10 }), job({ steps: 10, T: 293, odd: [1, 2] })])
+  expect(lines.map((l) => [l.title, l.differs, l.cells.map((c) => c.text + (c.standard ? '*' : ''))])).toEqual([
+    ['Temperature (K)', true, ['300', '293*', '293']],
+    ['odd', true, ['1, 2', '*', '1, 2']],
+    ['Steps', false, ['10', '10', '10']],
+  ])
+})
+
+test('a long value is cut, and still tells jobs apart', () => {
+  const [line] = settingLines([job({ steps: 'A'.repeat(400) + 'B' }), job({ steps: 'A'.repeat(401) })])
+  expect([line!.differs, line!.cells[0]!.text.length]).toEqual([true, 301])
+})
+
+test('figures have the digits of their algorithm, and the best is marked', () => {
+  const lines = figureLines([job({}, { n: 1, e: -10.26, list: [1] }), job({}, { n: 1, e: -9, note: 'x' }), job({}, { e: null })])
+  expect(lines.map((l) => [l.title, l.cells.map((c) => c.text + (c.best ? '!' : ''))])).toEqual([
+    ['Energy (kJ/mol)', ['−10.3!', '−9.0', '']],
+    ['Chains', ['1', '1', '']],
+    ['note', ['', 'x', '']],
+  ])
+})

@@ -1,0 +1,47 @@
+// Jobs side by side: their settings, those that differ first, and their figures.
+import type { Algorithm, Job, Parameter } from './api'
+import { number, value } from './format'
+
+export interface Compared { job: Pick<Job, 'settings' | 'metrics'>; metrics: Algorithm['metrics']; parameters: readonly Parameter[] }
+export interface Cell { text: string; best?: boolean; standard?: boolean }
+export interface Line { name: string; title: string; cells: Cell[]; differs: boolean }
+
+const longest = 300 // characters of a value
+
+const heading = (name: string, title: string | undefined, unit: string | undefined) => (title || name) + (unit ? ` (${unit})` : '')
+
+/** A line for each setting that a job has, or leaves at its default where others have it; those that differ come first. */
+export function settingLines(jobs: readonly Compared[]): Line[] {
+  const order = [...new Set(jobs.flatMap((c) => c.parameters.map((p) => p.name)))]
+  const given = new Set(jobs.flatMap((c) => Object.keys(c.job.settings ?? {})))
+  const names = [...order.filter((n) => given.has(n)), ...[...given].filter((n) => !order.includes(n))]
+  const lines = names.map((name): Line => {
+    const known = jobs.flatMap((c) => c.parameters).find((p) => p.name === name)
+    const cells = jobs.map((c): Cell => {
+      const own = c.job.settings?.[name]
+      const standard = own === undefined
+      return { text: value(standard ? c.parameters.find((p) => p.name === name)?.default : own), ...(standard && { standard }) }
+    })
+    return { name, title: heading(name, known?.title, known?.unit), cells: cells.map((c) => ({ ...c, text: cut(c.text) })), differs: new Set(cells.map((c) => c.text)).size > 1 }
+  })
+  return lines.toSorted((a, b) => Number(b.differs) - Number(a.differs))
+}
+
+const cut = (text: string) => (text.length > longest ? text.slice(0, longest) + '…' : text)
+
+/** A line for each figure, the one that ranks jobs first, with the best value of those that have one. */
+export function figureLines(jobs: readonly Compared[]): Line[] {
+  const plain = (v: unknown) => v === null || typeof v !== 'object'
+  const found = new Set(jobs.flatMap((c) => Object.entries(c.job.metrics?.results ?? {}).filter(([, v]) => plain(v)).map(([k]) => k)))
+  const known = jobs.flatMap((c) => c.metrics)
+  const order = [...new Set([...known.filter((m) => m.rank), ...known].map((m) => m.name))]
+  const names = [...order.filter((n) => found.has(n)), ...[...found].filter((n) => !order.includes(n))]
+  return names.map((name): Line => {
+    const m = known.find((x) => x.name === name)
+    const values = jobs.map((c) => c.job.metrics?.results?.[name])
+    const numbers = values.filter((v) => typeof v === 'number')
+    const best = m?.better && new Set(numbers).size > 1 ? (m.better === 'lower' ? Math.min(...numbers) : Math.max(...numbers)) : undefined
+    const cells = values.map((v): Cell => ({ text: cut(typeof v === 'number' ? number(v, m?.digits) : plain(v) ? value(v) : ''), ...(best !== undefined && v === best && { best: true }) }))
+    return { name, title: heading(name, m?.title, m?.unit), cells, differs: new Set(cells.map((c) => c.text)).size > 1 }
+  })
+}

@@ -1,0 +1,57 @@
+// Tables as CSV, for spreadsheets.
+
+/** A cell. A text that a spreadsheet would take for a formula begins with an apostrophe. */
+function cell(v: unknown): string {
+  if (v === null || v === undefined) return ''
+  if (typeof v === 'number' || typeof v === 'boolean') return String(v)
+  let text = typeof v === 'string' ? v : JSON.stringify(v)
+  if (/^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text))) text = "'" + text
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+export function csv(header: readonly string[], rows: readonly (readonly unknown[])[]): string {
+  return [header, ...rows].map((row) => row.map(cell).join(',')).join('\r\n') + '\r\n'
+}
+
+/** Offers a text as a file. */
+export function offer(name: string, content: string | Blob, type = 'text/csv') {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }))
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
+}
+
+/** A name for a file, of what people called something. */
+export const fileName = (text: string, ending: string) => text.replace(/[^\p{L}\p{N}._-]+/gu, '-').slice(0, 100) + ending
+
+/** The cells of a CSV or TSV text, by row. Quoted cells may hold the mark, quotes and lines. */
+export function parseCSV(text: string, mark = ','): string[][] {
+  const rows: string[][] = []
+  let row: string[] = []
+  let cell = ''
+  let quoted = false
+  const endRow = () => {
+    row.push(cell)
+    if (row.length > 1 || row[0] !== '') rows.push(row)
+    row = []
+    cell = ''
+  }
+  for (let i = 0; i < text.length; i++) {
+    const c = text[i]!
+    if (quoted) {
+      if (c === '"' && text[i + 1] === '"') {
+        cell += c
+        i++
+      } else if (c === '"') quoted = false
+      else cell += c
+    } else if (c === '"' && cell === '') quoted = true
+    else if (c === mark) {
+      row.push(cell)
+      cell = ''
+    } else if (c === '\n') endRow()
+    else if (c !== '\r') cell += c
+  }
+  endRow()
+  return rows
+}

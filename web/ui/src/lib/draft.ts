@@ -1,0 +1,41 @@
+// What was typed into a form stays in this browser until it is submitted or thrown away.
+
+import type { Fan } from './fanout'
+
+export interface Draft {
+  name: string
+  typed: Record<string, string>
+  many: Record<string, string>
+  every: boolean
+  fan: Fan
+  more: { tags: string; note: string; after: string; priority: string; hours: string; notify: boolean }
+}
+
+export const empty = (): Draft => ({ name: '', typed: {}, many: {}, every: false, fan: {}, more: { tags: '', note: '', after: '', priority: '', hours: '', notify: false } })
+
+const key = (type: string) => 'molrun.draft.' + type
+
+export function load(type: string): Draft | undefined {
+  try {
+    const text = localStorage.getItem(key(type))
+    return text ? { ...empty(), ...(JSON.parse(text) as Draft) } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export function save(type: string, draft: Draft) {
+  try {
+    localStorage.setItem(key(type), JSON.stringify(draft))
+  } catch {
+    // It is too large for the browser's storage; the form itself still has it.
+  }
+}
+
+export const discard = (type: string) => localStorage.removeItem(key(type))
+
+/** A name that is likely to be free: the type, and when. */
+export function freshName(type: string, now = new Date()): string {
+  const two = (n: number) => String(n).padStart(2, '0')
+  return `${type}-${two(now.getMonth() + 1)}${two(now.getDate())}-${two(now.getHours())}${two(now.getMinutes())}${two(now.getSeconds())}`
+}

@@ -1,0 +1,172 @@
+// The form of an algorithm's settings: what is typed for each parameter, and the settings
+// that follow from it. The server checks them; here is only what tells a number from text.
+import type { Algorithm, FieldError, Parameter } from './api'
+import { parseCSV } from './csv'
+import { parse } from './fasta'
+
+export type Kind = 'file' | 'files' | 'sequences' | 'choice' | 'flag' | 'number' | 'text' | 'list' | 'vector' | 'json'
+
+type Rules = { type?: string | string[]; enum?: unknown[]; items?: Rules; minItems?: number; maxItems?: number; minimum?: number; exclusiveMinimum?: number; maximum?: number; maxLength?: number; pattern?: string }
+
+/** What was typed: the text of fields, and references to files. */
+export type Typed = string
+
+export const rules = (p: Parameter): Rules => (typeof p.schema === 'object' ? (p.schema as Rules) : {})
+
+/** How a parameter is asked for. What is not known here is asked for as JSON. */
+export function kindOf(p: Parameter): Kind {
+  const r = rules(p)
+  const types = [r.type ?? []].flat()
+  if (p.file) return types.includes('array') ? 'files' : 'file'
+  if (r.enum) return 'choice'
+  if (types.length === 2 && types.includes('array') && types.includes('string')) return 'sequences'
+  switch (types.length === 1 ? types[0] : '') {
+    case 'boolean':
+      return 'flag'
+    case 'integer':
+    case 'number':
+      return 'number'
+    case 'string':
+      return 'text'
+    case 'array':
+      if (r.items?.type === 'number' && r.minItems !== undefined && r.minItems === r.maxItems && r.minItems <= 6) return 'vector'
+      if (r.items?.type === 'string' || r.items?.type === 'number' || r.items?.type === 'integer') return 'list'
+  }
+  return 'json'
+}
+
+/** What was typed, in words, if it stands for no value. It is no exception: many rows may have one, and an exception is dear. */
+class Wrong {
+  constructor(readonly sentence: string) {}
+}
+
+/** The value that stands for what was typed; undefined for nothing. Throws a sentence. */
+export function valueOf(p: Parameter, typed: Typed): unknown {
+  const value = read(p, typed)
+  if (value instanceof Wrong) throw new Error(value.sentence)
+  return value
+}
+
+function read(p: Parameter, typed: Typed): unknown {
+  const kind = kindOf(p)
+  const text = kind === 'text' ? typed : typed.trim()
+  if (text === '') return undefined
+  switch (kind) {
+    case 'number':
+      return numberOf(text)
+    case 'flag':
+      return text === 'true'
+    case 'choice':
+      return rules(p).enum?.find((v) => String(v) === text) ?? text
+    case 'files':
+      return lines(text)
+    case 'list':
+      return allOf(lines(text).map((l) => (rules(p).items?.type === 'string' ? l : numberOf(l))))
+    case 'vector':
+      return allOf(text.split(/[\s,;]+/).map(numberOf))
+    case 'sequences': {
+      const records = parse(text)
+      return records.some((r) => r.name) ? text : records.map((r) => r.sequence)
+    }
+    case 'json':
+      try {
+        return JSON.parse(text)
+      } catch (e) {
+        return new Wrong(`This is no JSON: ${e instanceof Error ? e.message : e}`)
+      }
+  }
+  return text
+}
+
+const allOf = (values: unknown[]): unknown => values.find((v) => v instanceof Wrong) ?? values
+
+function numberOf(text: string): number | Wrong {
+  if (/^[1-9]\d{0,2},\d{3}$/.test(text)) return new Wrong(`“${text}” may be meant in two ways; write it without a comma.`)
+  const n = Number(text.replace(/^−/, '-').replace(/^([^.]*),(\d+)$/, '$1.$2'))
+  return text === '' || !Number.isFinite(n) ? new Wrong(`“${text}” is no number.`) : n
+}
+
+const lines = (text: string) => text.split('\n').map((l) => l.trim()).filter(Boolean)
+
+/** What to type for a value, such as that of an example or of an earlier job. */
+export function typedOf(p: Parameter, value: unknown): Typed {
+  if (value === undefined || value === null) return ''
+  switch (kindOf(p)) {
+    case 'files':
+    case 'list':
+      return Array.isArray(value) ? value.join('\n') : String(value)
+    case 'vector':
+      return Array.isArray(value) ? value.join(' ') : String(value)
+    case 'sequences':
+      return Array.isArray(value) ? value.join('\n') : String(value)
+    case 'json':
+      return JSON.stringify(value)
+  }
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+/** The settings of what was typed, and which fields have no value of their type. */
+export function settingsOf(a: Algorithm, typed: Readonly<Record<string, Typed>>): { settings: Record<string, unknown>; faults: Record<string, string> } {
+  const settings: Record<string, unknown> = {}
+  const faults: Record<string, string> = {}
+  for (const p of a.parameters) {
+    const value = read(p, typed[p.name] ?? '')
+    if (value instanceof Wrong) faults[p.name] = value.sentence
+    else if (value !== undefined) settings[p.name] = value
+  }
+  return { settings, faults }
+}
+
+/** Fields whose values differ between the jobs of a batch: one value for each line. */
+export function rowsOf(a: Algorithm, typed: Readonly<Record<string, Typed>>, many: Readonly<Record<string, string>>, every: boolean): Record<string, Typed>[] {
+  const fields = a.parameters.filter((p) => many[p.name] !== undefined).map((p) => ({ name: p.name, values: valuesOf(p, many[p.name]!) }))
+  if (fields.length === 0) return [{ ...typed }]
+  let rows: Record<string, Typed>[] = [{ ...typed }]
+  if (every) {
+    for (const f of fields) rows = rows.flatMap((row) => f.values.map((v) => ({ ...row, [f.name]: v })))
+    return rows
+  }
+  const n = Math.max(...fields.map((f) => f.values.length))
+  return Array.from({ length: n }, (_, i) => ({ ...typed, ...Object.fromEntries(fields.map((f) => [f.name, f.values[f.values.length === 1 ? 0 : i] ?? ''])) }))
+}
+
+/** How many values there are for a field: lines, or records of FASTA. */
+export function valuesOf(p: Parameter, text: string): Typed[] {
+  if (kindOf(p) !== 'sequences') return lines(text)
+  return parse(text).map((r) => (r.name ? `>${r.name}\n${r.sequence}` : r.sequence))
+}
+
+/** Whether fields that vary have different numbers of values, which then can't go together. */
+export function uneven(a: Algorithm, many: Readonly<Record<string, string>>): string {
+  const sizes = a.parameters.filter((p) => many[p.name] !== undefined).map((p) => ({ title: p.title, n: valuesOf(p, many[p.name]!).length }))
+  const counts = new Set(sizes.map((s) => s.n).filter((n) => n !== 1))
+  return counts.size > 1 ? `These have different numbers of values: ${sizes.map((s) => `${s.title} ${s.n}`).join(', ')}. Give each as many, or choose every combination.` : ''
+}
+
+/** The faults that the server found, by parameter; '' has those of no field. */
+export function faultsOf(detail: readonly FieldError[]): Record<string, string[]> {
+  const faults: Record<string, string[]> = {}
+  for (const f of detail) {
+    const at = f.loc.indexOf('settings')
+    const name = f.loc.slice(at + 1).find((part) => typeof part === 'string')
+    const field = at >= 0 && name !== undefined ? String(name) : f.loc[1] === 'jobName' || f.loc[1] === 'batchName' ? '@name' : at < 0 && typeof f.loc[1] === 'string' ? '@' + f.loc[1] : ''
+    const row = at >= 0 && typeof f.loc[at + 1] === 'number' ? `row ${Number(f.loc[at + 1]) + 1}: ` : ''
+    ;(faults[field] ??= []).push(row + f.msg)
+  }
+  return faults
+}
+
+/** Settings of the rows of a table with a header, by the names of parameters. */
+export function tableOf(a: Algorithm, text: string): { many: Record<string, string>; unknown: string[] } {
+  const [header = [], ...rows] = parseCSV(text, text.split('\n', 1)[0]!.includes('\t') ? '\t' : ',')
+  const many: Record<string, string> = {}
+  const unknown: string[] = []
+  header.map((h) => h.trim()).forEach((name, i) => {
+    if (!a.parameters.some((p) => p.name === name)) {
+      if (name) unknown.push(name)
+      return
+    }
+    many[name] = rows.map((r) => (r[i] ?? '').trim()).join('\n')
+  })
+  return { many, unknown }
+}

@@ -1,0 +1,43 @@
+// Numbers, sizes and times as people read them. Times are those of this browser, with
+// their zone.
+
+export * from './time'
+
+const KiB = 1024
+
+/** 1536 → "1.5 KiB". */
+export function bytes(n: number): string {
+  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']
+  let i = 0
+  while (n >= KiB && i < units.length - 1) {
+    n /= KiB
+    i++
+  }
+  return `${i === 0 || n >= 100 ? Math.round(n) : n.toFixed(1)} ${i === 0 && n === 1 ? 'byte' : units[i]}`
+}
+
+const short = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' })
+
+/** A time without seconds and zone, where the full one is in a title. */
+export const brief = (time: string) => short.format(new Date(time))
+
+/** A number with so many digits behind the point, or as many as tell something. */
+export function number(n: number, digits?: number): string {
+  if (!Number.isFinite(n)) return ''
+  if (digits !== undefined) return minus(n.toFixed(digits))
+  if (Number.isInteger(n) && Math.abs(n) < 1e15) return minus(n.toLocaleString('en', { useGrouping: Math.abs(n) >= 10000 }))
+  const size = Math.abs(n)
+  return minus(size >= 1e6 || size < 1e-3 ? n.toExponential(3) : Number(n.toPrecision(5)).toString())
+}
+
+const minus = (text: string) => text.replace(/^-/, '−')
+
+/** A value of a setting in one line. */
+export function value(v: unknown): string {
+  if (v === null || v === undefined) return ''
+  if (typeof v === 'number') return number(v)
+  if (typeof v === 'boolean') return v ? 'yes' : 'no'
+  if (typeof v === 'string') return v
+  if (Array.isArray(v) && v.every((x) => typeof x !== 'object')) return v.map(value).join(', ')
+  return JSON.stringify(v)
+}

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest'
+import { before, behind, blocks, LogTail, wholeLines } from './log'
+
+test('lines that come in parts are joined', () => {
+  const tail = new LogTail()
+  for (const part of ['one\ntw', 'o\n', 'three']) tail.add(part)
+  expect(tail.lines).toEqual(['one', 'two', 'three'])
+})
+
+test('a carriage return begins a line anew', () => {
+  const tail = new LogTail()
+  tail.add('10 %\r20 %\r')
+  tail.add('30 %\ndone\r\n')
+  expect(tail.lines).toEqual(['30 %', 'done\r'])
+})
+
+test('a million lines keep their end', () => {
+  const tail = new LogTail()
+  for (let i = 0; i < 1000; i++) tail.add(Array.from({ length: 1000 }, (_, k) => `line ${i * 1000 + k}\n`).join(''))
+  expect(tail.lines.length).toBe(5_000)
+  expect(tail.dropped).toBe(995_000)
+  expect(tail.lines[0]).toBe('line 995000')
+})
+
+test('a line of 10 MB is cut, also when it comes in parts', () => {
+  const tail = new LogTail()
+  for (let i = 0; i < 640; i++) tail.add('x'.repeat(16 << 10))
+  tail.add('\nnext\n')
+  expect(tail.lines.length).toBe(2)
+  expect(tail.lines[0]!.length).toBeLessThan(4_100)
+  expect(tail.lines[1]).toBe('next')
+})
+
+test('long lines keep no more than 1 MiB', () => {
+  const tail = new LogTail()
+  for (let i = 0; i < 1000; i++) tail.add('y'.repeat(3_900) + '\n')
+  expect(tail.lines.join('\n').length).toBeLessThanOrEqual(1 << 20)
+})
+
+test('blocks keep their numbers while lines are dropped', () => {
+  const lines = Array.from({ length: 450 }, (_, i) => String(i))
+  expect(blocks(lines).map((b) => b.number)).toEqual([0, 1, 2])
+  const later = blocks(lines.slice(250), 250)
+  expect(later.map((b) => b.number)).toEqual([1, 2])
+  expect(later[1]).toEqual(blocks(lines)[2])
+  expect(blocks([])).toEqual([])
+})
+
+test('parts of a log meet, and begin with whole lines', () => {
+  const last = before(300_000)
+  expect(before(last.from).to).toBe(last.from)
+  expect(before(100)).toEqual({ from: 0, to: 100 })
+  expect(behind(0, 1000)).toBeUndefined()
+  expect(behind(last.from, 1e9)?.from).toBe(last.from)
+  expect(wholeLines('lf\nwhole\n', { from: 5, to: 14 })).toBe('whole\n')
+  expect(wholeLines('first\n', { from: 0, to: 6 })).toBe('first\n')
+  expect(wholeLines('xxxx\n', { from: 5, to: 10 })).toBe('xxxx\n')
+})

@@ -1,0 +1,3 @@
+// What the viewer loads when it is first shown.
+export { readModel, readMotion, needsTopology } from './read'
+export { Scene } from './scene'

@@ -1,0 +1,275 @@
+// Uploads that survive a lost connection, a pause and a reload of the page: what has
+// arrived stays on the server for a day, and the rest is sent from there.
+import { apiURL, segment, segments } from './address'
+import { ApiError, call, reason, type ListedFile, type Upload as Grant } from './api'
+
+export type Standing = 'waiting' | 'checking' | 'sending' | 'paused' | 'broken' | 'done' | 'failed'
+
+const partSize = 32 << 20 // bytes of one request
+const hashed = 64 << 20 // bytes up to which a digest is made first, so that known bytes aren't sent
+const atOnce = 3
+const retries = 8 // with doubling waits from half a second: about two minutes
+const kept = 'molrun.uploads'
+
+/** An upload that has begun, as this browser remembers it. */
+interface Begun { fileId: string; name: string; folder: string; size: number; modified: number }
+
+function remembered(): Begun[] {
+  try {
+    return JSON.parse(localStorage.getItem(kept) ?? '[]') as Begun[]
+  } catch {
+    return []
+  }
+}
+
+function remember(list: Begun[]) {
+  localStorage.setItem(kept, JSON.stringify(list.slice(-50)))
+}
+
+/** The uploads that were begun here and not finished, so that dropping their files again goes on. */
+export const unfinished = () => remembered()
+
+export class Upload {
+  standing = $state<Standing>('waiting')
+  sent = $state(0)
+  rate = $state(0) // bytes per second, of the last seconds
+  problem = $state('')
+  fileId = ''
+  private link = ''
+  private request: XMLHttpRequest | undefined
+  private stopped = false
+  private marks: [number, number][] = [] // times and bytes sent
+
+  constructor(
+    readonly file: File,
+    readonly folder: string,
+  ) {}
+
+  /** What a setting calls the file. */
+  get reference() {
+    return `${this.folder}/${this.file.name}`
+  }
+
+  get active() {
+    return this.standing === 'waiting' || this.standing === 'checking' || this.standing === 'sending'
+  }
+
+  /** Sends the file, or the rest of it, and resolves when that has ended in any way. */
+  async run(): Promise<void> {
+    this.stopped = false
+    this.problem = ''
+    this.standing = 'checking'
+    try {
+      if (!this.link && !(await this.begin())) return
+      this.standing = 'sending'
+      await this.sendAll()
+      if (this.stopped) return
+      await call('POST', `upload/${segment(this.fileId)}/complete`, { body: { size: this.file.size } })
+      this.forget()
+      this.standing = 'done'
+    } catch (e) {
+      if (this.stopped) return
+      this.problem = reason(e)
+      this.standing = e instanceof ApiError && e.status >= 400 && e.status < 500 ? 'failed' : 'broken'
+      if (this.standing === 'failed') this.forget()
+    }
+  }
+
+  pause() {
+    this.stopped = true
+    this.standing = 'paused'
+    this.request?.abort()
+  }
+
+  /** Gives the file up, with what has arrived of it. */
+  async abandon() {
+    this.pause()
+    this.forget()
+    if (this.fileId) await call('DELETE', `files/${segment(this.fileId)}`).catch(() => {})
+  }
+
+  /** Gets a link. Returns false if the server has these bytes already. */
+  private async begin(): Promise<boolean> {
+    const old = remembered().find((b) => b.name === this.file.name && b.folder === this.folder && b.size === this.file.size && b.modified === this.file.lastModified)
+    if (old) {
+      const grant = await call<Grant>('POST', `upload/${segment(old.fileId)}/link`).catch(() => undefined)
+      if (grant) return this.take(grant)
+      this.fileId = old.fileId
+      this.forget()
+    }
+    const grant = await call<Grant>('PUT', `upload/${segment(this.file.name)}`, { query: { folder: this.folder, sha256: await digest(this.file) } })
+    if (grant.status === 'completed' && grant.filename === this.file.name && grant.folder === this.folder) {
+      this.fileId = grant.fileId
+      this.sent = this.file.size
+      this.standing = 'done'
+      return false
+    }
+    if (grant.status === 'completed') return this.take(await call<Grant>('PUT', `upload/${segment(this.file.name)}`, { query: { folder: this.folder } }))
+    return this.take(grant)
+  }
+
+  private take(grant: Grant): boolean {
+    this.fileId = grant.fileId
+    this.link = linkURL(grant.uploadUrl) // it may name another host than this page has
+    remember([...remembered().filter((b) => b.fileId !== this.fileId), { fileId: this.fileId, name: this.file.name, folder: this.folder, size: this.file.size, modified: this.file.lastModified }])
+    return true
+  }
+
+  private forget() {
+    remember(remembered().filter((b) => b.fileId !== this.fileId))
+  }
+
+  private async sendAll() {
+    let failures = 0
+    for (;;) {
+      try {
+        const at = await this.offset()
+        if (at === undefined) return // all has arrived
+        this.sent = at
+        await this.part(at, Math.min(at + partSize, this.file.size))
+        failures = 0
+        if (this.sent >= this.file.size) return
+      } catch (e) {
+        if (this.stopped) return
+        if (e instanceof ApiError && e.status >= 400 && e.status < 500 && e.code !== 'UPLOAD_OFFSET_MISMATCH') throw e
+        if (++failures > retries) throw e
+        this.problem = 'The connection broke; trying again.'
+        await new Promise((r) => setTimeout(r, 250 * 2 ** failures))
+        if (this.stopped) return
+      }
+    }
+  }
+
+  /** How many bytes are safe; undefined if all are. */
+  private async offset(): Promise<number | undefined> {
+    const answer = await fetch(this.link, { method: 'HEAD', cache: 'no-store' }).catch(() => {
+      throw new ApiError(0, 'OFFLINE', 'The server does not answer.')
+    })
+    if (!answer.ok) throw new ApiError(answer.status, 'UPLOAD', `The server answered ${answer.status}.`)
+    if (answer.headers.get('Upload-Complete') === '?1') {
+      this.sent = this.file.size
+      return undefined
+    }
+    return Number(answer.headers.get('Upload-Offset')) || 0
+  }
+
+  private part(from: number, to: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const request = (this.request = new XMLHttpRequest()) // fetch tells no progress
+      request.open('PATCH', this.link)
+      request.setRequestHeader('Content-Type', 'application/partial-upload')
+      request.setRequestHeader('Upload-Offset', String(from))
+      request.setRequestHeader('Upload-Complete', to === this.file.size ? '?1' : '?0')
+      if (to === this.file.size) request.setRequestHeader('Upload-Length', String(this.file.size))
+      request.upload.onprogress = (e) => this.progress(from + e.loaded)
+      request.onload = () => {
+        if (request.status < 300) {
+          this.progress(to)
+          this.problem = ''
+          resolve()
+        } else reject(refusal(request))
+      }
+      request.onerror = request.onabort = () => reject(new ApiError(0, 'OFFLINE', 'The connection broke.'))
+      request.send(this.file.slice(from, to))
+    })
+  }
+
+  private progress(sent: number) {
+    this.sent = Math.min(sent, this.file.size)
+    const now = performance.now()
+    this.marks = [...this.marks.filter(([t]) => now - t < 5_000), [now, sent]]
+    const [time, bytes] = this.marks[0]!
+    if (now - time > 500) this.rate = Math.max(0, (sent - bytes) / ((now - time) / 1000))
+  }
+}
+
+function refusal(request: XMLHttpRequest): ApiError {
+  try {
+    const { error } = JSON.parse(request.responseText)
+    return new ApiError(request.status, error.code, error.message)
+  } catch {
+    return new ApiError(request.status, 'UNKNOWN', `The server answered ${request.status}.`)
+  }
+}
+
+/** The SHA-256 digest of a small file in hex; undefined without TLS, where browsers offer none. */
+async function digest(file: File): Promise<string | undefined> {
+  if (file.size > hashed || !globalThis.crypto?.subtle) return undefined
+  const sum = await crypto.subtle.digest('SHA-256', await file.arrayBuffer())
+  return [...new Uint8Array(sum)].map((b) => b.toString(16).padStart(2, '0')).join('')
+}
+
+/** The uploads of this page, a few at a time. */
+class Uploads {
+  list = $state.raw<Upload[]>([])
+
+  constructor() {
+    addEventListener('beforeunload', (e) => this.busy && e.preventDefault())
+  }
+
+  get busy() {
+    return this.list.some((u) => u.active)
+  }
+
+  /** Begins to send a file, and resolves with its reference once it is there. */
+  async add(file: File, folder = 'inputs'): Promise<string> {
+    const upload = new Upload(file, folder)
+    this.list = [...this.list, upload]
+    await this.turn(upload)
+    if (upload.standing !== 'done') throw new Error(upload.problem || 'The upload was stopped.')
+    return upload.reference
+  }
+
+  async turn(upload: Upload) {
+    while (this.list.filter((u) => u.standing === 'checking' || u.standing === 'sending').length >= atOnce) {
+      await new Promise((r) => setTimeout(r, 100))
+    }
+    if (this.list.includes(upload)) await upload.run()
+  }
+
+  drop(upload: Upload) {
+    if (upload.active || upload.standing === 'paused' || upload.standing === 'broken') void upload.abandon()
+    this.list = this.list.filter((u) => u !== upload)
+  }
+}
+
+export const uploads = new Uploads()
+
+/** Completed uploads that fit, newest first. */
+export async function findFiles(extensions: readonly string[] | undefined, signal?: AbortSignal): Promise<ListedFile[]> {
+  const found: ListedFile[] = []
+  let startKey: string | undefined
+  for (let pages = 0; pages < 5 && found.length < 200; pages++) {
+    const page = await call<{ files: ListedFile[]; startKey?: string }>('GET', 'files', { query: { limit: 100, startKey }, signal })
+    found.push(...page.files.filter((f) => f.status === 'completed' && fits(f.filename, extensions)))
+    if (!page.startKey) break
+    startKey = page.startKey
+  }
+  return found
+}
+
+/** Where the bytes of a link are, below this page's address of the service. */
+export function linkURL(link: string): string {
+  const url = new URL(link)
+  return apiURL(url.pathname.slice(url.pathname.indexOf('/blobs/') + 1)) + url.search
+}
+
+/** Where a completed upload can be downloaded. */
+export async function uploadURL(f: Pick<ListedFile, 'filename' | 'folder' | 'sha256'>, signal?: AbortSignal): Promise<string> {
+  return linkURL((await call<Grant>('PUT', `upload/${segment(f.filename)}`, { query: { folder: f.folder, sha256: f.sha256 }, signal })).downloadUrl)
+}
+
+/** Where the file is that a setting names: folder/name of an upload, or job:NAME/PATH. */
+export async function fileURL(reference: string, signal?: AbortSignal): Promise<string> {
+  const [, job, path] = /^job:([^/]+)\/(.+)$/.exec(reference) ?? []
+  if (job && path) return apiURL(`jobs/${segment(job)}/files/${segments(path)}`)
+  const f = (await findFiles(undefined, signal)).find((x) => `${x.folder}/${x.filename}` === reference || x.fileId === reference)
+  if (!f) throw new Error(`${reference} is not among your newest uploads.`)
+  return uploadURL(f, signal)
+}
+
+/** Whether a file's name has one of some extensions. */
+export function fits(name: string, extensions: readonly string[] | undefined): boolean {
+  const lower = name.toLowerCase()
+  return !extensions || extensions.length === 0 || extensions.some((e) => lower.endsWith(e.toLowerCase()))
+}

@@ -1,0 +1,8 @@
+// What this application uses of Swagger UI, whose script puts itself into the window.
+type SwaggerElement = unknown
+type SwaggerComponent = (props: { getComponent: (name: string, container?: boolean) => SwaggerElement }) => SwaggerElement
+type SwaggerPlugin = (system: { React: { createElement: (type: SwaggerElement, props: object, ...children: SwaggerElement[]) => SwaggerElement } }) => { components: Record<string, SwaggerComponent> }
+
+interface Window {
+  SwaggerUIBundle: (options: Record<string, unknown>) => unknown
+}
