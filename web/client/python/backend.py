@@ -1,0 +1,10 @@
+"""Gives pip the wheel that lies beside this file (PEP 517)."""
+
+import os
+import shutil
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    (wheel,) = (name for name in os.listdir() if name.endswith(".whl"))
+    shutil.copy(wheel, wheel_directory)
+    return wheel

@@ -1,0 +1,96 @@
+"""Which service to use, and with which key: the command line's profiles and variables."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import stat
+import urllib.parse
+from typing import Any, Dict, NamedTuple, Optional
+
+from ._errors import ConfigError
+
+
+class Profile(NamedTuple):
+    """A service and who talks to it."""
+
+    server: str  # address without a slash at its end
+    key: str  # API key
+    trust: str = ""  # PEM file of the certificate that the service shows, where no authority vouches for it
+
+
+def find(server: Optional[str], key: Optional[str], profile: Optional[str], trust: Optional[str]) -> Profile:
+    """Returns what to use: arguments, then variables, then the profiles that `molrun login` keeps.
+
+    Raises:
+        ConfigError: if no service or no key is known.
+    """
+    server = address(server or os.environ.get("MOLRUN_SERVER") or "")
+    key = key or os.environ.get("MOLRUN_KEY") or ""
+    name = profile or os.environ.get("MOLRUN_PROFILE") or ""
+    if server and key:
+        known = _of_server(_read(), server)
+        return Profile(server, key, trust or (known.trust if known else ""))
+    file = _read()
+    known = _of_server(file, server) if server and not name else _named(file, name)
+    if known is None or server and known.server != server:
+        raise ConfigError(f"there is no key for {server or 'any service'}; run molrun login, or set MOLRUN_KEY")
+    return Profile(known.server, key or known.key, trust or known.trust)
+
+
+def address(text: str) -> str:
+    """Returns the address of a service with a scheme and without a slash at its end.
+
+    Raises:
+        ConfigError: if it is no address.
+    """
+    if not text:
+        return ""
+    u = urllib.parse.urlsplit(text if "://" in text else "http://" + text)
+    if u.scheme not in ("http", "https") or not u.hostname or u.username or u.query or u.fragment:
+        raise ConfigError(f"{text!r} is no address of a service; write http://HOST:PORT or https://HOST, with the path behind which it is, if any")
+    return u.geturl().rstrip("/")
+
+
+def path() -> pathlib.Path:
+    """Returns where the profiles are."""
+    base = os.environ.get("XDG_CONFIG_HOME", "")
+    if os.path.isabs(base):
+        return pathlib.Path(base, "molrun", "profiles.json")
+    return pathlib.Path(os.path.expanduser("~"), ".config", "molrun", "profiles.json")
+
+
+def _read() -> Dict[str, Any]:
+    file = path()
+    try:
+        mode = file.stat().st_mode
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    if stat.S_IMODE(mode) & 0o077:
+        raise ConfigError(f"others can read the API keys in {file}; run chmod 600 {file}, and replace the keys if the machine is shared")
+    try:
+        content = json.loads(text)
+    except ValueError as e:
+        raise ConfigError(f"{file} is damaged ({e}); delete it and run molrun login again") from e
+    return content if isinstance(content, dict) else {}
+
+
+def _profile(entry: Any) -> Profile:
+    return Profile(address(str(entry.get("server", ""))), str(entry.get("key", "")), str(entry.get("trust") or ""))
+
+
+def _of_server(file: Dict[str, Any], server: str) -> Optional[Profile]:
+    known = [_profile(p) for p in (file.get("profiles") or {}).values()]
+    return next((p for p in known if p.server == server), None)
+
+
+def _named(file: Dict[str, Any], name: str) -> Profile:
+    profiles = file.get("profiles") or {}
+    name = name or str(file.get("current") or "")
+    if name in profiles:
+        return _profile(profiles[name])
+    if not name:
+        raise ConfigError("no service is known yet; run molrun login --server http://HOST:PORT, or give server and key")
+    raise ConfigError(f"there is no profile {name!r}; there are: {', '.join(sorted(profiles)) or 'none'}")
