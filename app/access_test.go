@@ -2,10 +2,12 @@ package app_test
 
 import (
 	"context"
+	"net/netip"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"molrun/app"
 	"molrun/app/access"
 	"molrun/app/apikey"
 	"molrun/app/fault"
@@ -14,14 +16,14 @@ import (
 // createKey issues a key that expires after a time, or never if that is 0.
 func (s *site) createKey(expires time.Duration) (key string, rec *apikey.Key) {
 	s.t.Helper()
-	key, rec, err := s.Accounts.CreateKey(s.t.Context(), access.KeyRequest{Organization: "lab", Email: "Ann@Lab.example", Role: apikey.Admin, Expires: expires})
+	key, rec, err := s.Accounts.CreateKey(s.t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: "Ann@Lab.example", Role: apikey.Admin, Expires: expires})
 	must(s.t, err)
 	return key, rec
 }
 
 func (s *site) wantAccepted(what, key string) {
 	s.t.Helper()
-	by, err := s.Accounts.Authenticate(s.t.Context(), key)
+	by, err := s.Accounts.Authenticate(s.t.Context(), key, netip.Addr{})
 	if err != nil || by.Email != "ann@lab.example" || by.Organization != "lab" {
 		s.t.Errorf("%s: %+v, error %v; want it accepted", what, by, err)
 	}
@@ -29,19 +31,19 @@ func (s *site) wantAccepted(what, key string) {
 
 func (s *site) wantRefused(what, key string) {
 	s.t.Helper()
-	_, err := s.Accounts.Authenticate(s.t.Context(), key)
+	_, err := s.Accounts.Authenticate(s.t.Context(), key, netip.Addr{})
 	wantCode(s.t, what, err, fault.Unauthorized)
 }
 
 func (s *site) setDisabled(id string, disabled bool) {
 	s.t.Helper()
-	_, err := s.Accounts.DisableKey(s.t.Context(), id, disabled)
+	_, err := s.Accounts.DisableKey(s.t.Context(), app.Operator(), id, disabled)
 	must(s.t, err)
 }
 
 func (s *site) keyRecord(id string) *apikey.Key {
 	s.t.Helper()
-	keys, err := s.Accounts.Keys(s.t.Context())
+	keys, err := s.Accounts.Keys(s.t.Context(), app.Operator())
 	must(s.t, err)
 	for _, k := range keys {
 		if k.ID == id {
@@ -66,15 +68,15 @@ func TestKeyWorksUntilDisabledExpiredOrDeleted(t *testing.T) {
 	s.wantAccepted("a key that was enabled again", key)
 	s.advance(2 * time.Hour)
 	s.wantRefused("an expired key", key)
-	must(t, s.Accounts.DeleteKey(t.Context(), rec.ID))
+	must(t, s.Accounts.DeleteKey(t.Context(), app.Operator(), rec.ID))
 	s.wantRefused("a deleted key", key)
-	wantCode(t, "delete a key twice", s.Accounts.DeleteKey(t.Context(), rec.ID), fault.NotFound)
+	wantCode(t, "delete a key twice", s.Accounts.DeleteKey(t.Context(), app.Operator(), rec.ID), fault.NotFound)
 }
 
 func TestRotatedKeyExpiresAfterTheOverlap(t *testing.T) {
 	s := newSite(t)
 	old, rec := s.createKey(0)
-	next, successor, err := s.Accounts.RotateKey(t.Context(), rec.ID, 24*time.Hour)
+	next, successor, err := s.Accounts.RotateKey(t.Context(), app.Operator(), rec.ID, 24*time.Hour)
 	must(t, err)
 	if successor.Email != rec.Email || successor.Organization != rec.Organization || successor.Role != rec.Role || !successor.ExpiresAt.IsZero() {
 		t.Errorf("the successor of %+v is %+v", rec, successor)
@@ -92,7 +94,7 @@ func TestRotationKeepsTheLifetimeOfAKey(t *testing.T) {
 	s := newSite(t)
 	old, rec := s.createKey(48 * time.Hour)
 	s.advance(47 * time.Hour)
-	next, successor, err := s.Accounts.RotateKey(t.Context(), rec.ID, 24*time.Hour)
+	next, successor, err := s.Accounts.RotateKey(t.Context(), app.Operator(), rec.ID, 24*time.Hour)
 	must(t, err)
 	if lifetime := successor.ExpiresAt.Sub(successor.CreatedAt.Time); lifetime.Round(time.Minute) != 48*time.Hour {
 		t.Errorf("the successor lives %v, want 48h", lifetime)
@@ -105,12 +107,12 @@ func TestRotationKeepsTheLifetimeOfAKey(t *testing.T) {
 func TestOnlyAValidKeyIsRotatedAndOnlyOnce(t *testing.T) {
 	s := newSite(t)
 	old, expired := s.createKey(0)
-	_, disabled, err := s.Accounts.RotateKey(t.Context(), expired.ID, 0)
+	_, disabled, err := s.Accounts.RotateKey(t.Context(), app.Operator(), expired.ID, 0)
 	must(t, err)
 	s.wantRefused("a key that was rotated without an overlap", old)
 	s.setDisabled(disabled.ID, true)
 	_, rotated := s.createKey(0)
-	_, _, err = s.Accounts.RotateKey(t.Context(), rotated.ID, time.Hour)
+	_, _, err = s.Accounts.RotateKey(t.Context(), app.Operator(), rotated.ID, time.Hour)
 	must(t, err)
 	for _, tt := range []struct {
 		name, id string
@@ -121,7 +123,7 @@ func TestOnlyAValidKeyIsRotatedAndOnlyOnce(t *testing.T) {
 		{"a key that has a successor", rotated.ID, fault.Invalid},
 		{"a key that does not exist", "absent", fault.NotFound},
 	} {
-		_, _, err := s.Accounts.RotateKey(t.Context(), tt.id, time.Hour)
+		_, _, err := s.Accounts.RotateKey(t.Context(), app.Operator(), tt.id, time.Hour)
 		wantCode(t, "rotate "+tt.name, err, tt.want)
 	}
 }
@@ -158,14 +160,14 @@ func TestSavingTheLastUseChangesNothingElse(t *testing.T) {
 	s.wantAccepted("the first key", disabled)
 	s.wantAccepted("the second key", deleted)
 	s.setDisabled(rec.ID, true)
-	must(t, s.Accounts.DeleteKey(t.Context(), gone.ID))
+	must(t, s.Accounts.DeleteKey(t.Context(), app.Operator(), gone.ID))
 	must(t, s.Accounts.SaveKeyUses(t.Context()))
 	s.wantRefused("a key that was disabled before the save", disabled)
 	s.wantRefused("a key that was deleted before the save", deleted)
 	if k := s.keyRecord(rec.ID); !k.Disabled || k.LastUsedAt.IsZero() {
 		t.Errorf("key %+v, want it disabled, with its last use", k)
 	}
-	if keys, err := s.Accounts.Keys(t.Context()); err != nil || len(keys) != 1 {
+	if keys, err := s.Accounts.Keys(t.Context(), app.Operator()); err != nil || len(keys) != 1 {
 		t.Errorf("%d keys, error %v; want the one that was not deleted", len(keys), err)
 	}
 }

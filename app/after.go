@@ -54,8 +54,8 @@ func (p *plan) dependency(tx Tx, after After, i int, own string) (w *Dependency,
 	if first := slices.Index(after.Names, name); first < i {
 		return nil, fault.Field{Type: "value", Msg: fmt.Sprintf("%q is named at %d already; leave it out here", name, first)}, nil
 	}
-	if id, ok := p.siblings[name]; ok {
-		return &Dependency{id, name, after.Any}, wrong, nil
+	if s, ok := p.siblings[name]; ok {
+		return &Dependency{s.id, name, after.Any}, wrong, nil
 	}
 	d, err := tx.JobNamed(p.by.Organization, name)
 	switch {

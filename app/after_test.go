@@ -102,7 +102,7 @@ func TestJobStartsWhenAllItWaitsForAreCompleted(t *testing.T) {
 	}
 	s.wantStandings("at first", map[string]string{"c": `QUEUED waiting for job "a" and 1 more`})
 	wantSame(t, "the queue", s.queued(), []string{"a", "b"})
-	_, err := s.Runs.Claim(t.Context(), c.ID, nil)
+	_, err := s.Runs.Claim(t.Context(), c.ID, placement.Devices{})
 	wantCode(t, "claim a job that waits", err, fault.NotFound)
 
 	s.run(a.ID, success())
@@ -199,7 +199,7 @@ func TestJobsWaitForAWholeBatchAndRowsForAJob(t *testing.T) {
 	wantSame(t, "the batch starts after", decode(t, rec).After, []string{"prep"})
 	s.submitAfter(ann, "report", app.After{Names: []string{"screen"}})
 	wantSame(t, "the queue", s.queued(), []string{"prep"})
-	if n, err := s.Jobs.Falling(t.Context(), ann, "prep"); n != 3 || err != nil {
+	if n, err := s.Lists.Falling(t.Context(), ann, "prep"); n != 3 || err != nil {
 		t.Errorf("%d jobs fall with prep, %v; want both rows, and what waits for their batch", n, err)
 	}
 	s.run(prep.ID, success())
@@ -221,7 +221,7 @@ func TestCancelTellsWhoFallsOrSparesThem(t *testing.T) {
 	s.submitAfter(ann, "b", app.After{Names: []string{"a"}})
 	s.submitAfter(ann, "c", app.After{Names: []string{"a", "b"}})
 	s.submitAfter(ann, "end", app.After{Names: []string{"a"}, Any: true})
-	if n, err := s.Jobs.Falling(t.Context(), ann, "a"); n != 2 || err != nil {
+	if n, err := s.Lists.Falling(t.Context(), ann, "a"); n != 2 || err != nil {
 		t.Errorf("%d jobs fall with a, %v; want b and c", n, err)
 	}
 	_, err := s.Jobs.CancelAlone(t.Context(), ann, "a")
@@ -270,7 +270,7 @@ func TestBatchIsCancelledAlone(t *testing.T) {
 	s.submitAfter(ann, "all", app.After{Names: []string{"screen"}})
 	s.submitAfter(ann, "one", app.After{Names: []string{"screen-1"}})
 	for name, want := range map[string]int{"screen": 2, "screen-1": 2, "screen-2": 1} {
-		if n, err := s.Jobs.Falling(t.Context(), ann, name); n != want || err != nil {
+		if n, err := s.Lists.Falling(t.Context(), ann, name); n != want || err != nil {
 			t.Errorf("%d jobs fall with %s, %v; want %d", n, name, err, want)
 		}
 	}
@@ -402,4 +402,64 @@ func TestWaitersAreWokenWithTheirDependency(t *testing.T) {
 	if b := decode(t, <-answers); b.Status != app.Failed {
 		t.Errorf("the waiter got %s, want FAILED", b.Status)
 	}
+}
+
+// report is a job of a pipeline that reads a file of prep and waits for the end of run.
+func report(t *testing.T) app.PipelineJob {
+	return app.PipelineJob{Name: "report", Type: "echo", Settings: parseJSON(t, `{"input":"job:prep/a.txt"}`), After: &app.After{Names: []string{"run"}, Any: true}}
+}
+
+func TestRetryWaitsAgainForTheEndOfWhatFellToo(t *testing.T) {
+	s := newSite(t)
+	s.submitPipeline("p", pipelineStep("prep"), pipelineStep("middle", "prep"), pipelineStep("run", "middle"), report(t))
+	s.run(s.job(ann, "prep").ID, failure())
+	fell := "FAILED DEPENDENCY_FAILED"
+	s.wantStandings("prep failed", map[string]string{"middle": fell, "run": fell, "report": fell})
+	_, err := s.Jobs.Retry(t.Context(), ann, "prep")
+	must(t, err)
+	s.wantStandings("prep is tried again", map[string]string{"report": `QUEUED waiting for job "prep" and 1 more`})
+	s.makes("prep", "a.txt", 1)
+	s.run(s.job(ann, "middle").ID, success())
+	s.wantStandings("middle is done", map[string]string{"report": `QUEUED waiting for job "run"`})
+	s.run(s.job(ann, "run").ID, failure())
+	s.wantStandings("run has failed", map[string]string{"report": "QUEUED"})
+}
+
+// TestRetryDoesNotWaitForTheEndOfWhatStaysFailed retries one of two jobs that have
+// failed, and with them a third.
+func TestRetryDoesNotWaitForTheEndOfWhatStaysFailed(t *testing.T) {
+	s := newSite(t)
+	s.submitPipeline("p", pipelineStep("other"), pipelineStep("prep"), pipelineStep("run", "other", "prep"), report(t))
+	s.run(s.job(ann, "prep").ID, failure())
+	s.run(s.job(ann, "other").ID, failure())
+	_, err := s.Jobs.Retry(t.Context(), ann, "prep")
+	must(t, err)
+	s.wantStandings("prep is tried again", map[string]string{"run": "FAILED DEPENDENCY_FAILED", "report": `QUEUED waiting for job "prep"`})
+	if s.unsettled() {
+		t.Error("some are still to be told")
+	}
+}
+
+// TestRetryIsToldInOrder has a row that waits for the end of one further down. Each
+// transaction tells one dependant.
+func TestRetryIsToldInOrder(t *testing.T) {
+	s := newSite(t)
+	s.Service = s.newService(s.store, app.Options{SettleStep: 1}, echoFile)
+	s.submitPipeline("p", report(t), pipelineStep("run", "prep"), pipelineStep("prep"))
+	s.run(s.job(ann, "prep").ID, failure())
+	s.settleAll()
+	_, err := s.Jobs.Retry(t.Context(), ann, "prep")
+	must(t, err)
+	s.settleAll()
+	s.wantStandings("prep is tried again", map[string]string{"report": `QUEUED waiting for job "prep" and 1 more`, "run": `QUEUED waiting for job "prep"`})
+}
+
+func TestRetryOfABatchWaitsForTheEndOfItsRows(t *testing.T) {
+	s := newSite(t)
+	s.submitPipeline("p", report(t), pipelineStep("run"), pipelineStep("prep"))
+	s.run(s.job(ann, "prep").ID, failure())
+	s.run(s.job(ann, "run").ID, failure())
+	_, err := s.Jobs.Retry(t.Context(), ann, "p")
+	must(t, err)
+	s.wantStandings("tried again", map[string]string{"report": `QUEUED waiting for job "prep" and 1 more`})
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 
 	"molrun/app/algorithm"
 	"molrun/app/fault"
@@ -12,10 +13,10 @@ type Algorithms struct{ *core }
 
 // List returns what is on offer, one entry per type.
 func (s *Algorithms) List(by Caller) []algorithm.View {
-	views := []algorithm.View{}
-	for _, typ := range s.catalogue.Types() {
-		a, _ := s.catalogue.Find(typ, "")
-		views = append(views, a.Summary(s.router.MissingFor(a, by.routed()), s.catalogue.VersionNames(typ)))
+	views, offer := []algorithm.View{}, s.catalogue.Now()
+	for _, typ := range offer.Types() {
+		a, _ := offer.Find(typ, "")
+		views = append(views, a.Summary(s.router.MissingFor(a, by.routed()), offer.VersionNames(typ)))
 	}
 	return views
 }
@@ -24,7 +25,11 @@ func (s *Algorithms) List(by Caller) []algorithm.View {
 func (s *Algorithms) Get(by Caller, typ, version string) (*algorithm.View, error) {
 	a, ok := s.catalogue.Find(typ, version)
 	if !ok {
-		return nil, fault.Errorf(fault.NotFound, "there is no algorithm %q with version %q here; GET /algorithms lists what there is", typ, version)
+		of := ""
+		if version != "" {
+			of = fmt.Sprintf(" with version %q", version)
+		}
+		return nil, fault.Errorf(fault.NotFound, "there is no algorithm %q%s here; GET /algorithms lists what there is", typ, of)
 	}
 	view := a.View(s.router.MissingFor(a, by.routed()), s.catalogue.VersionNames(typ))
 	return &view, nil

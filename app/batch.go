@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 
+	"molrun/app/algorithm"
 	"molrun/app/fanout"
 	"molrun/app/fault"
 	"molrun/app/naming"
@@ -110,7 +111,7 @@ func (p *plan) batchRows(ctx context.Context, sub BatchSubmission) (names []stri
 		}
 	}
 	names = p.rowNames(sub)
-	p.identify(names)
+	p.identify(names, func(int) *algorithm.File { return p.algorithm })
 	if p.algorithm != nil {
 		rows, err = p.rows(ctx, sub.Rows, at)
 	}
@@ -165,12 +166,12 @@ func (p *plan) numberedNames(sub BatchSubmission) []string {
 
 // identify gives a batch and its rows their IDs, which rise in this order, so that rows
 // can refer to one another.
-func (p *plan) identify(names []string) {
-	p.siblings = make(map[string]JobID, len(names))
+func (p *plan) identify(names []string, algorithmOf func(i int) *algorithm.File) {
+	p.siblings = make(map[string]sibling, len(names))
 	p.newIDs = []JobID{p.newJobID()}
-	for _, name := range names {
+	for i, name := range names {
 		id := p.newJobID()
-		p.siblings[name], p.newIDs = id, append(p.newIDs, id)
+		p.siblings[name], p.newIDs = sibling{id, algorithmOf(i)}, append(p.newIDs, id)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app/placement"
+
 	"molrun/app"
 	"molrun/app/fault"
 	"molrun/app/listing"
@@ -62,7 +64,7 @@ func TestBatchStatusAndCountsFollowItsRows(t *testing.T) {
 		t.Errorf("repeated submission: created %v, error %v", created, err)
 	}
 	row := func(i int) app.JobID { return s.job(ann, fmt.Sprintf("b-%d", i)).ID }
-	j, err := s.Runs.Claim(t.Context(), row(2), nil)
+	j, err := s.Runs.Claim(t.Context(), row(2), placement.Devices{})
 	must(t, err)
 	s.wantBatch("after a claim", app.Queued, app.Counts{Queued: 3})
 	must(t, s.Runs.Started(t.Context(), j.ID, 1, s.now()))
@@ -86,7 +88,7 @@ func TestBatchStatusAndCountsFollowItsRows(t *testing.T) {
 // reported, not its start.
 func (s *site) runUnseen(name string, e app.Ending) {
 	s.t.Helper()
-	j, err := s.Runs.Claim(s.t.Context(), s.job(ann, name).ID, nil)
+	j, err := s.Runs.Claim(s.t.Context(), s.job(ann, name).ID, placement.Devices{})
 	must(s.t, err)
 	e.Outcome.StartedAt, e.Outcome.EndedAt = s.now(), s.now()
 	must(s.t, s.Runs.Finish(s.t.Context(), j.ID, j.Attempts, e))

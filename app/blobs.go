@@ -3,6 +3,8 @@ package app
 import (
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"molrun/app/unit"
@@ -20,8 +22,8 @@ type Blobs interface {
 	JobDir(id JobID) string
 	// Manifest reads the manifest of a finished job, NotFound if there is none.
 	Manifest(id JobID) (*Manifest, error)
-	// ArchiveSize returns the length in bytes of the archive of these folders.
-	ArchiveSize(folders []Folder) (int64, error)
+	// ArchiveSize returns the length of an archive in bytes.
+	ArchiveSize(a Archive) (int64, error)
 	// Disk reports how full the disk is.
 	Disk() (Disk, error)
 	// JobSize returns the bytes of all files of a job, 0 if it has none.
@@ -30,6 +32,8 @@ type Blobs interface {
 	// ends that has begun. Removing what is already gone is no error.
 	RemoveUpload(id UploadID, generation int) error
 	RemoveJob(id JobID) error
+	// RemovePartial does the same for what has arrived of a file in parts.
+	RemovePartial(id UploadID, generation int) error
 }
 
 // Disk is how full the disk of the data directory is.
@@ -73,6 +77,8 @@ type Link struct {
 	Kind        LinkKind
 	ID          string    // of the upload or job
 	File        int       // of ResultGet: index in the manifest, which never changes
+	Inputs      bool      // of an archive: it has the input files, too
+	Files       Selection // of an archive of a share: what it has; no signed link has this
 	Filename    string    // what a download is called
 	ContentType string    // of UploadPut: the only one accepted
 	Holder      string    // who asked for it, by the id of an API key; shares a bound on transfers
@@ -101,6 +107,10 @@ type ManifestFile struct {
 	Size   int64  `json:"size"`
 	CRC32  uint32 `json:"crc32"` // IEEE, as in zip
 	SHA256 string `json:"sha256"`
+
+	// Changed is when the file was written last, in seconds since 1970. It is 0 in
+	// manifests of older versions, whose archives stay as they were.
+	Changed int64 `json:"changed,omitempty"`
 }
 
 // Find returns the index of the file with this name, -1 if there is none.
@@ -113,8 +123,54 @@ func (m *Manifest) Find(name string) int {
 	return -1
 }
 
+// ArchiveForm is which archive of a job's result is meant.
+type ArchiveForm struct {
+	Partial bool // the completed rows of a batch
+	Inputs  bool // with the input files
+	Files   Selection
+}
+
+// Selection selects files of a result by their paths. One that ends with a slash
+// selects what is below that folder. An empty Selection selects all.
+type Selection []string
+
+// Has reports whether a file is selected.
+func (s Selection) Has(path string) bool {
+	return len(s) == 0 || slices.ContainsFunc(s, func(one string) bool {
+		return one == path || strings.HasSuffix(one, "/") && strings.HasPrefix(path, one)
+	})
+}
+
+// Archive is what an archive holds.
+type Archive struct {
+	Folders []Folder
+	Inputs  []InputFile // sorted by name, each once
+}
+
+// Jobs lists the jobs whose files an archive is made of, some of them several times.
+func (a Archive) Jobs() (ids []JobID) {
+	for _, f := range a.Folders {
+		ids = append(ids, f.Job)
+	}
+	for _, f := range a.Inputs {
+		if f.Job != "" {
+			ids = append(ids, f.Job)
+		}
+	}
+	return ids
+}
+
+// InputFile is an input as a file of an archive.
+type InputFile struct {
+	Name string
+	Reference
+	CRC32   uint32 // of an upload; of a result's file, the manifest knows it and Changed
+	Changed int64  // when it was uploaded, in seconds since 1970
+}
+
 // Folder is a job's files within an archive, below Name if that is set.
 type Folder struct {
-	Name string
-	Job  JobID
+	Name  string
+	Job   JobID
+	Files Selection // of names within the archive
 }

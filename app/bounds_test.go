@@ -5,8 +5,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"molrun/app/placement"
 
 	"molrun/app"
 	"molrun/app/fault"
@@ -49,12 +52,34 @@ func TestPriorityAndMaximumRuntimeAreAcceptedUpToTheirBounds(t *testing.T) {
 
 // TestReportsOfAnotherAttemptChangeNothing has a task that counts as lost report
 // after all, before and after the next attempt has begun.
+// TestBatchesHaveABoundedNumberOfJobs adds a fault to each, so that none is queued.
+func TestBatchesHaveABoundedNumberOfJobs(t *testing.T) {
+	s := newSite(t)
+	note := fault.Field{Loc: []any{"body", "note"}, Msg: "too long", Type: "value"}
+	for n, want := range map[int]bool{0: false, 1: true, app.MaxBatchRows: true, app.MaxBatchRows + 1: false} {
+		sub := batchSubmission(t, "b", slices.Repeat([]string{`{}`}, n)...)
+		sub.Faults = []fault.Field{note}
+		_, _, batch := s.Jobs.SubmitBatch(t.Context(), ann, sub)
+		p := pipelineOf(t, "p", make([]app.PipelineJob, n)...)
+		for i := range p.Jobs {
+			p.Jobs[i] = pipelineStep(fmt.Sprint("step-", i))
+		}
+		p.Faults = []fault.Field{note}
+		_, _, pipeline := s.Jobs.SubmitPipeline(t.Context(), ann, p)
+		for member, err := range map[string]error{"settings": batch, "jobs": pipeline} {
+			if got := !strings.Contains(fmt.Sprint(faultLocations(t, err)), "body "+member); got != want {
+				t.Errorf("%s of %d jobs are accepted: %v, want %v: %v", member, n, got, want, err)
+			}
+		}
+	}
+}
+
 func TestReportsOfAnotherAttemptChangeNothing(t *testing.T) {
 	s := newSite(t)
 	ctx := t.Context()
 	id := s.submit(ann, "a", `{}`).ID
 	s.run(id, app.Ending{Lost: "its node failed"})
-	j, err := s.Runs.Claim(ctx, id, nil)
+	j, err := s.Runs.Claim(ctx, id, placement.Devices{})
 	must(t, err)
 	must(t, s.Runs.SetHandle(ctx, id, j.Attempts, "second"))
 	before := s.storedJob(id)
@@ -66,33 +91,6 @@ func TestReportsOfAnotherAttemptChangeNothing(t *testing.T) {
 	}
 	must(t, s.Runs.Started(ctx, id, j.Attempts, s.now()))
 	wantSame(t, "status", s.job(ann, "a").Status, app.Running)
-}
-
-func TestFileOfABatchIsFoundOnlyInARowOfIts(t *testing.T) {
-	s := newSite(t)
-	for _, name := range []string{"x", "y"} {
-		s.submitBatch(ann, name, `{}`, `{"steps":2}`)
-	}
-	s.submit(ann, "alone", `{}`)
-	for _, name := range []string{"x-1", "y-1", "alone"} {
-		id := s.job(ann, name).ID
-		s.complete(id, 5)
-		must(t, s.files.WriteManifest(id, &app.Manifest{Files: []app.ManifestFile{{Name: "out", Path: "result/out", Size: 5}}}))
-	}
-	for file, found := range map[string]bool{
-		"x-1/out": true, "x.zip": true,
-		"y-1/out": false, "alone/out": false, "x-2/out": false, "x-1": false, "x-1/": false, "x-1/other": false, "y.zip": false, "none/out": false,
-	} {
-		link, err := s.Jobs.Result(t.Context(), ann, app.ResultRequest{Name: "x", File: file, Partial: true})
-		switch {
-		case !found:
-			wantCode(t, file, err, fault.NotFound)
-		case err != nil:
-			t.Errorf("%s: %v", file, err)
-		case file == "x-1/out" && link.Size != 5:
-			t.Errorf("%s: %d bytes, want 5", file, link.Size)
-		}
-	}
 }
 
 // TestListedBatchesCarryABoundedNumberOfRows lists six batches of a little more

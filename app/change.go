@@ -45,19 +45,6 @@ func (s *Jobs) cancel(ctx context.Context, by Caller, name string, spare bool) (
 	})
 }
 
-// Falling counts the jobs that fail if a job is cancelled: those that wait for it, for
-// these, and so on, up to MaxFalling.
-func (s *Jobs) Falling(ctx context.Context, by Caller, name string) (n int, err error) {
-	err = s.store.View(ctx, func(tx Tx) error {
-		j, err := changeable(tx, by, name)
-		if err == nil && !j.Status.Finished() {
-			n, err = countFalling(tx, j)
-		}
-		return err
-	})
-	return n, err
-}
-
 // stop fails a queued job, and marks a claimed one for the runner to stop.
 func (s *Jobs) stop(tx Tx, j *Job, by Caller, spare bool) error {
 	from := j.Status
@@ -83,12 +70,12 @@ func (s *Jobs) Retry(ctx context.Context, by Caller, name string) (Record, error
 			if j.Status != Failed {
 				return fault.Errorf(fault.JobNotFailed, "job %q is %s; only a FAILED job can be tried again", name, j.Status)
 			}
-			if err := s.admitJobs(tx, j.Organization, 1); err != nil {
+			if err := s.admitJobs(tx, j.Organization, j.Email, 1); err != nil {
 				return err
 			}
 			return s.retry(tx, j, "")
 		}
-		if err := s.admitJobs(tx, j.Organization, j.Counts.Failed); err != nil {
+		if err := s.admitJobs(tx, j.Organization, j.Email, j.Counts.Failed); err != nil {
 			return err
 		}
 		retried, refused := 0, error(nil)
@@ -97,7 +84,7 @@ func (s *Jobs) Retry(ctx context.Context, by Caller, name string) (Record, error
 				err = s.retry(tx, row, j.ID)
 			}
 			switch {
-			case errors.Is(err, fault.DependencyFailed):
+			case errors.Is(err, fault.DependencyFailed) || errors.Is(err, fault.InputRemoved):
 				refused = err
 			case err != nil:
 				return err
@@ -116,9 +103,15 @@ func (s *Jobs) Retry(ctx context.Context, by Caller, name string) (Record, error
 }
 
 // retry queues a failed job again, or a row while all failed rows of its batch are tried
-// again. It is refused if another job has to be tried again first.
+// again. It is refused if a file that it reads is gone, or another job has to be tried again first.
 func (s *Jobs) retry(tx Tx, j *Job, batch JobID) error {
 	waits, doom, err := remaining(tx, j, batch)
+	if err == nil && doom == nil {
+		var in *Input
+		if in, err = goneInput(tx, j); in != nil {
+			return fault.Errorf(fault.InputRemoved, "the file %q of setting %q, which job %q reads, was deleted; upload it again and submit the job under another name", in.Filename, in.Setting, j.Name)
+		}
+	}
 	switch {
 	case err != nil:
 		return err
@@ -159,10 +152,10 @@ func (s *Jobs) Unpin(ctx context.Context, by Caller, name string) (Record, error
 	})
 }
 
-// Label changes the tags and the note of a job or batch. Only what is given
-// changes.
+// Label changes the tags and the note of a job or batch, and whom to tell of its end.
+// Only what is given changes.
 func (s *Jobs) Label(ctx context.Context, by Caller, name string, l Labels, faults []fault.Field) (Record, error) {
-	if err := fault.List(slices.Concat(faults, l.faults())...); err != nil {
+	if err := fault.List(slices.Concat(faults, l.faults(by, s.options.Notices))...); err != nil {
 		return nil, err
 	}
 	return s.change(ctx, by, name, func(tx Tx, j *Job) error {
@@ -199,7 +192,7 @@ func (s *Jobs) change(ctx context.Context, by Caller, name string, fn func(Tx, *
 		return nil, err
 	}
 	s.wakeRunner()
-	s.changes.notify(append(told, stored.ID, batch)...)
+	s.changes.Notify(append(told, stored.ID, batch)...)
 	if hasRows {
 		s.notifyRows(ctx, stored.ID)
 	}
@@ -208,7 +201,7 @@ func (s *Jobs) change(ctx context.Context, by Caller, name string, fn func(Tx, *
 
 // notifyRows wakes those who wait for a row of a batch that changed as a whole.
 func (s *Jobs) notifyRows(ctx context.Context, batch JobID) {
-	waiting := s.changes.watched()
+	waiting := s.changes.Watched()
 	if len(waiting) == 0 {
 		return
 	}
@@ -221,5 +214,5 @@ func (s *Jobs) notifyRows(ctx context.Context, batch JobID) {
 		}
 		return nil
 	})
-	s.changes.notify(rows...)
+	s.changes.Notify(rows...)
 }

@@ -9,7 +9,10 @@ import (
 
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/validator"
+	"molrun/app/events"
 	"molrun/app/fault"
+	"molrun/app/notice"
+	"molrun/app/quota"
 	"molrun/app/routing"
 	"molrun/app/sortid"
 )
@@ -24,27 +27,18 @@ type core struct {
 	options   Options
 	ids       *sortid.Source
 
-	wake        chan struct{} // nudges the runner; holds one
-	changes     changes
-	live        liveStates
-	onProgress  func(*Job, Progress) // nil: nobody wants to know
-	draining    sync.Mutex           // held while drain changes
-	drain       atomic.Pointer[Drain]
-	definitions definitions
-	expanding   atomic.Int64 // bytes of the batches that are being expanded
+	wake       chan struct{} // nudges the runner; holds one
+	changes    events.Changes[JobID]
+	live       liveStates
+	onProgress func(*Job, Progress) // nil: nobody wants to know
+	draining   sync.Mutex           // held while drain changes
+	drain      atomic.Pointer[Drain]
+	expanding  atomic.Int64 // bytes of the batches that are being expanded
 }
 
 func (c *core) now() time.Time { return c.options.Now() }
 
 func (c *core) newJobID() JobID { return JobID(c.ids.Next(c.now())) }
-
-// quota returns the bounds of an organization.
-func (c *core) quota(organization string) Quota {
-	if c.options.Quota == nil {
-		return Quota{}
-	}
-	return c.options.Quota(organization)
-}
 
 func (c *core) wakeRunner() {
 	select {
@@ -53,43 +47,21 @@ func (c *core) wakeRunner() {
 	}
 }
 
-// definitions caches the algorithm files that jobs were validated against.
-type definitions struct {
-	mu     sync.Mutex
-	parsed map[string]*algorithm.File // by digest
-}
-
-const maxDefinitions = 256 // parsed files kept in memory
-
 // algorithmOf returns the algorithm file that a job was validated against,
 // which may be older than the catalogue's.
 func (c *core) algorithmOf(ctx context.Context, j *Job) (*algorithm.File, error) {
-	digest := j.Private.Definition
-	if a, ok := c.catalogue.Find(j.Type, j.Version); ok && a.Digest == digest {
-		return a, nil
-	}
-	c.definitions.mu.Lock()
-	defer c.definitions.mu.Unlock()
-	if a := c.definitions.parsed[digest]; a != nil {
-		return a, nil
-	}
-	var text []byte
-	err := c.store.View(ctx, func(tx Tx) (err error) {
-		text, err = tx.Definition(digest)
-		return err
+	return c.catalogue.Validated(j.Type, j.Version, j.Private.Definition, func() (text []byte, err error) {
+		err = c.store.View(ctx, func(tx Tx) (err error) {
+			text, err = tx.Definition(j.Private.Definition)
+			return err
+		})
+		return text, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	a, mistakes := algorithm.Parse(j.Type+"-"+j.Version+".toml", text)
-	if len(mistakes) > 0 {
-		return nil, fault.Errorf(fault.Internal, "the stored definition of %s %s can't be read: line %d: %s", j.Type, j.Version, mistakes[0].Line, mistakes[0].Msg)
-	}
-	if c.definitions.parsed == nil || len(c.definitions.parsed) >= maxDefinitions {
-		c.definitions.parsed = map[string]*algorithm.File{}
-	}
-	c.definitions.parsed[digest] = a
-	return a, nil
+}
+
+// algorithmIn is algorithmOf within a transaction.
+func (c *core) algorithmIn(tx Tx, j *Job) (*algorithm.File, error) {
+	return c.catalogue.Validated(j.Type, j.Version, j.Private.Definition, func() ([]byte, error) { return tx.Definition(j.Private.Definition) })
 }
 
 // referencePath returns the path of the file that a reference names.
@@ -108,20 +80,13 @@ type Options struct {
 	Now     func() time.Time // wall clock; only shown and stored
 	Routing routing.Table    // where jobs run
 	Program string           // path of this binary, for {molrun}
+	Notices notice.Policy    // whom submissions may have told of their end
 
-	// Validators runs the programs that check settings; nil is a pool with all
-	// defaults.
+	// Validators runs the programs that check settings; nil is one with all defaults.
 	Validators *validator.Pool
 
 	// SettleStep is how many dependants one transaction tells; 0 is 100.
 	SettleStep int
 
-	// Quota tells what an organization may use; nil is no bound.
-	Quota func(organization string) Quota
-}
-
-// Quota bounds what an organization uses; 0 does not.
-type Quota struct {
-	Bytes  int64 // of uploads and results
-	Queued int   // jobs that wait
+	Quota quota.Of // what users and organizations may use
 }

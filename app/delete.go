@@ -106,6 +106,6 @@ func (s *Jobs) removeJobs(ids []JobID) (err error) {
 			err = errors.Join(err, fmt.Errorf("remove files of job %s: %w", id, removeErr))
 		}
 	}
-	s.changes.notify(ids...)
+	s.changes.Notify(ids...)
 	return err
 }

@@ -2,14 +2,18 @@ package app_test
 
 import (
 	"errors"
+	"net/netip"
 	"testing"
 	"time"
+
+	"molrun/app/placement"
 
 	"molrun/app"
 	"molrun/app/access"
 	"molrun/app/apikey"
 	"molrun/app/apptest"
 	"molrun/app/listing"
+	"molrun/app/quota"
 	"molrun/app/upload"
 )
 
@@ -65,11 +69,58 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 					{Limit: 10, Count: true, Statuses: true, Selection: listing.Selection{Batch: "b"}},
 					{Limit: 10, Selection: listing.Selection{Batch: string(s.job(ann, "b").ID), Search: "b"}},
 					{Limit: 10, Count: true, Selection: listing.Selection{ByCompletion: true}},
+					{Limit: 10, Count: true},
+					{Limit: 10, Count: true, Selection: listing.Selection{WholeOrganization: true}},
 				} {
-					_, err := v.Lists.Jobs(t.Context(), ann, q)
-					all = errors.Join(all, err)
+					_, list := v.Lists.Jobs(t.Context(), ann, q)
+					_, sum := v.Lists.Summary(t.Context(), ann, q.Selection, nil)
+					all = errors.Join(all, list, sum)
 				}
 				return all
+			}
+		},
+		"table": func(s *site) func(useCases) error {
+			s.submitBatch(ann, "b", `{}`, `{"steps":2}`)
+			return func(v useCases) error {
+				_, _, _, page := v.Lists.Table(t.Context(), ann, listing.TableQuery{Batch: "b", Limit: 10})
+				_, rows, whole := v.Lists.WholeTable(t.Context(), ann, listing.TableQuery{Batch: "b", Limit: 10})
+				if whole != nil {
+					return errors.Join(page, whole)
+				}
+				for _, err := range rows {
+					whole = errors.Join(whole, err)
+				}
+				return errors.Join(page, whole)
+			}
+		},
+		"settle": func(s *site) func(useCases) error {
+			s.Service = s.newService(s.store, app.Options{SettleStep: 1}, echoFile)
+			source := s.submit(ann, "a", `{}`).ID
+			for _, name := range []string{"b", "c", "d"} {
+				s.submitAfter(ann, name, app.After{Names: []string{"a"}})
+			}
+			s.complete(source, 5)
+			return func(v useCases) error { return v.Runs.Settle(t.Context()) }
+		},
+		"finish what others wait for": func(s *site) func(useCases) error {
+			source := s.submit(ann, "a", `{}`).ID
+			s.submitAfter(ann, "b", app.After{Names: []string{"a"}})
+			s.start(source)
+			return func(v useCases) error { return v.Runs.Finish(t.Context(), source, 1, success()) }
+		},
+		"retry what failed others": func(s *site) func(useCases) error {
+			source := s.submit(ann, "a", `{}`).ID
+			s.submitAfter(ann, "b", app.After{Names: []string{"a"}})
+			s.run(source, failure())
+			return func(v useCases) error {
+				_, err := v.Jobs.Retry(t.Context(), ann, "a")
+				return err
+			}
+		},
+		"drain": func(*site) func(useCases) error {
+			return func(v useCases) error {
+				_, err := v.Runs.Drain(t.Context(), chief, "new disks")
+				return err
 			}
 		},
 		"get": func(s *site) func(useCases) error {
@@ -110,19 +161,6 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			s.complete(s.job(ann, "b-2").ID, 5)
 			return func(v useCases) error { return v.Jobs.Delete(t.Context(), ann, "b") }
 		},
-		"result": func(s *site) func(useCases) error {
-			s.submitBatch(ann, "b", `{}`, `{}`)
-			for _, name := range []string{"b-1", "b-2"} {
-				id := s.job(ann, name).ID
-				s.complete(id, 5)
-				must(t, s.files.WriteManifest(id, &app.Manifest{Files: []app.ManifestFile{{Name: "out", Path: "result/out", Size: 5}}}))
-			}
-			return func(v useCases) error {
-				_, archive := v.Jobs.Result(t.Context(), ann, app.ResultRequest{Name: "b"})
-				_, folders := v.Jobs.ArchiveFolders(t.Context(), s.job(ann, "b").ID, true)
-				return errors.Join(archive, folders)
-			}
-		},
 		"log": func(s *site) func(useCases) error {
 			s.start(s.submit(ann, "a", `{}`).ID)
 			return func(v useCases) error {
@@ -143,13 +181,13 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		"claim": func(s *site) func(useCases) error {
 			id := s.submit(ann, "a", `{}`).ID
 			return func(v useCases) error {
-				_, err := v.Runs.Claim(t.Context(), id, nil)
+				_, err := v.Runs.Claim(t.Context(), id, placement.Devices{})
 				return err
 			}
 		},
 		"start": func(s *site) func(useCases) error {
 			row := s.rowOfABatch()
-			_, err := s.Runs.Claim(t.Context(), row, nil)
+			_, err := s.Runs.Claim(t.Context(), row, placement.Devices{})
 			must(t, err)
 			return func(v useCases) error { return v.Runs.Started(t.Context(), row, 1, s.now()) }
 		},
@@ -213,15 +251,15 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		},
 		"create a key": func(*site) func(useCases) error {
 			return func(v useCases) error {
-				_, _, err := v.Accounts.CreateKey(t.Context(), annsKey)
+				_, _, err := v.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
 				return err
 			}
 		},
 		"use a key": func(s *site) func(useCases) error {
-			key, _, err := s.Accounts.CreateKey(t.Context(), annsKey)
+			key, _, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
 			must(t, err)
 			return func(v useCases) error {
-				if _, err := v.Accounts.Authenticate(t.Context(), key); err != nil {
+				if _, err := v.Accounts.Authenticate(t.Context(), key, netip.Addr{}); err != nil {
 					return err
 				}
 				return v.Accounts.SaveKeyUses(t.Context())
@@ -229,30 +267,70 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		},
 		"list keys": func(s *site) func(useCases) error {
 			return func(v useCases) error {
-				_, err := v.Accounts.Keys(t.Context())
+				_, err := v.Accounts.Keys(t.Context(), app.Operator())
 				return err
 			}
 		},
 		"rotate a key": func(s *site) func(useCases) error {
-			_, rec, err := s.Accounts.CreateKey(t.Context(), annsKey)
+			_, rec, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
 			must(t, err)
 			return func(v useCases) error {
-				_, _, err := v.Accounts.RotateKey(t.Context(), rec.ID, time.Hour)
+				_, _, err := v.Accounts.RotateKey(t.Context(), app.Operator(), rec.ID, time.Hour)
 				return err
 			}
 		},
 		"disable a key": func(s *site) func(useCases) error {
-			_, rec, err := s.Accounts.CreateKey(t.Context(), annsKey)
+			_, rec, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
 			must(t, err)
 			return func(v useCases) error {
-				_, err := v.Accounts.DisableKey(t.Context(), rec.ID, true)
+				_, err := v.Accounts.DisableKey(t.Context(), app.Operator(), rec.ID, true)
 				return err
 			}
 		},
-		"delete a key": func(s *site) func(useCases) error {
-			_, rec, err := s.Accounts.CreateKey(t.Context(), annsKey)
+		"change a key": func(s *site) func(useCases) error {
+			_, rec, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
 			must(t, err)
-			return func(v useCases) error { return v.Accounts.DeleteKey(t.Context(), rec.ID) }
+			return func(v useCases) error {
+				_, err := v.Accounts.ChangeKey(t.Context(), app.Operator(), rec.ID, access.KeyChange{Role: apikey.Viewer})
+				return err
+			}
+		},
+		"make a key for oneself": func(s *site) func(useCases) error {
+			_, rec, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
+			must(t, err)
+			by := app.Caller{KeyID: rec.ID, Organization: rec.Organization, Email: rec.Email, Rights: rec.Rights()}
+			return func(v useCases) error {
+				_, _, err := v.Accounts.CreateOwnKey(t.Context(), by, access.KeyRequest{})
+				return err
+			}
+		},
+		"list users": func(s *site) func(useCases) error {
+			_, _, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
+			must(t, err)
+			return func(v useCases) error {
+				_, err := v.Accounts.Users(t.Context(), app.Operator())
+				return err
+			}
+		},
+		"change a user": func(*site) func(useCases) error {
+			return func(v useCases) error {
+				_, err := v.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", "ann@lab.example", access.UserChange{Role: apikey.Viewer})
+				return err
+			}
+		},
+		"delete a user": func(s *site) func(useCases) error {
+			_, _, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
+			must(t, err)
+			_, err = s.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", "ann@lab.example", access.UserChange{})
+			must(t, err)
+			return func(v useCases) error {
+				return v.Accounts.DeleteUser(t.Context(), app.Operator(), "lab", "ann@lab.example")
+			}
+		},
+		"delete a key": func(s *site) func(useCases) error {
+			_, rec, err := s.Accounts.CreateKey(t.Context(), app.Operator(), annsKey)
+			must(t, err)
+			return func(v useCases) error { return v.Accounts.DeleteKey(t.Context(), app.Operator(), rec.ID) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -260,7 +338,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			act := use(s)
 			for failing := 1; ; failing++ {
 				store := &apptest.FaultyStore{Store: s.store, Failing: failing}
-				quota := func(string) app.Quota { return app.Quota{Bytes: 1 << 30, Queued: 100} }
+				quota := func(string, string) quota.Quota { return quota.Quota{Bytes: 1 << 30, Queued: 100} }
 				service := s.newService(store, app.Options{Quota: quota}, echoFile)
 				err := act(useCases{service, s.newFiles(store, quota), access.New(store, s.files, s.now), lists(t, store, service)})
 				if store.Calls < failing {

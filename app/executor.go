@@ -54,6 +54,7 @@ type Capacity struct {
 	CPUs        int
 	MemoryBytes int64
 	GPUs        []string // as CUDA_VISIBLE_DEVICES names them
+	Cores       [][]int  // the CPUs of each core, to which jobs are pinned; none: they are not
 }
 
 // Handle identifies a task to its executor. It is opaque to all others, and
@@ -68,7 +69,7 @@ type Task struct {
 	Token   string // names the attempt, never used twice
 	Dir     string // absolute
 	Needs   placement.Resources
-	GPUs    []string // leased devices
+	Devices placement.Devices
 	Limit   time.Duration
 	Handle  Handle
 
@@ -116,4 +117,5 @@ const (
 	CauseStopped     = protocol.CauseStopped
 	CauseInterrupted = protocol.CauseInterrupted
 	CauseCannotStart = protocol.CauseCannotStart
+	CauseNoResult    = protocol.CauseNoResult
 )

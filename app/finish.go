@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"molrun/app/placement"
 
 	"molrun/app/eta"
 	"molrun/app/fault"
@@ -35,12 +38,16 @@ func (j *Job) finish(e Ending, now time.Time) {
 		now = e.Outcome.EndedAt.Add(j.lag(e.Outcome.StartedAt))
 	}
 	now = now.Add(max(0, j.StartedAt.Sub(now))) // its clock may be ahead
+	if j.Status == Running {
+		known := cmp.Or(j.Metrics, &Metrics{})
+		j.Private.Spent.Add(known.RunSeconds, known.CPUSeconds, unit.At(now))
+	}
 	switch {
 	case j.Private.Stop && (e.lost() || e.Outcome != nil && e.Outcome.Cause == CauseStopped):
 		j.fail(j.stopped(e.Failure), unit.At(now))
 	case e.lost() && j.Private.Lost < j.Private.Retries:
 		j.Private.Lost++
-		j.Status, j.StartedAt, j.Metrics, j.Isolation = Queued, unit.Time{}, nil, ""
+		j.Status, j.StartedAt, j.Metrics, j.Isolation, j.ProgramVersion, j.Image = Queued, unit.Time{}, nil, "", "", nil
 		j.StatusReason = fmt.Sprintf("attempt %d was lost (%s); waiting for the next", j.Attempts, e.why())
 		j.release()
 	case e.lost():
@@ -69,7 +76,7 @@ func (j *Job) lag(start time.Time) time.Duration { return max(0, j.Private.Queue
 
 func (j *Job) measure(e Ending) {
 	o := e.Outcome
-	j.Isolation = o.Isolation
+	j.Isolation, j.ProgramVersion, j.Image = o.Isolation, o.ProgramVersion, o.Image
 	j.Metrics = &Metrics{
 		QueueSeconds: seconds(o.StartedAt.Sub(j.Private.QueuedAt.Time)),
 		RunSeconds:   seconds(o.EndedAt.Sub(o.StartedAt)),
@@ -135,7 +142,7 @@ func (j *Job) setWaits(waits []Dependency) {
 // release clears what belongs to the current attempt only.
 func (j *Job) release() {
 	p := &j.Private
-	p.Claimed, p.Stop, p.StopBy, p.Token, p.Handle, p.GPUs = false, false, "", "", "", nil
+	p.Claimed, p.Stop, p.StopBy, p.Token, p.Handle, p.Devices = false, false, "", "", "", placement.Devices{}
 }
 
 // Finish records how an attempt ended: the job is COMPLETED, FAILED, or QUEUED
@@ -190,7 +197,7 @@ func (s *Runs) attempt(ctx context.Context, id JobID, attempt int, fn func(*Job)
 		return err
 	})
 	if err == nil {
-		s.changes.notify(changed...)
+		s.changes.Notify(changed...)
 	}
 	return err
 }

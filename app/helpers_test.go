@@ -24,6 +24,7 @@ import (
 	"molrun/app/fault"
 	"molrun/app/listing"
 	"molrun/app/placement"
+	"molrun/app/quota"
 	"molrun/app/routing"
 	"molrun/app/strictjson"
 	"molrun/app/upload"
@@ -82,10 +83,10 @@ gpus = "{settings.cards}"
 `
 
 var (
-	ann   = app.Caller{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member}
-	bob   = app.Caller{Organization: "lab", Email: "bob@lab.example", Role: apikey.Member}
-	chief = app.Caller{Organization: "lab", Email: "chief@lab.example", Role: apikey.Admin}
-	eve   = app.Caller{Organization: "other", Email: "ann@lab.example", Role: apikey.Admin}
+	ann   = app.Caller{Organization: "lab", Email: "ann@lab.example", Rights: apikey.Member.Rights()}
+	bob   = app.Caller{Organization: "lab", Email: "bob@lab.example", Rights: apikey.Member.Rights()}
+	chief = app.Caller{Organization: "lab", Email: "chief@lab.example", Rights: apikey.Admin.Rights()}
+	eve   = app.Caller{Organization: "other", Email: "ann@lab.example", Rights: apikey.Admin.Rights()}
 )
 
 const day = 24 * time.Hour
@@ -136,7 +137,7 @@ func lists(t *testing.T, store app.Store, service *app.Service) *listing.Lists {
 	return l
 }
 
-func (s *site) newFiles(store app.Store, quota func(string) app.Quota) *upload.Files {
+func (s *site) newFiles(store app.Store, quota func(string, string) quota.Quota) *upload.Files {
 	return upload.New(store, s.files, upload.Options{Now: s.now, LinkTTL: time.Hour, Quota: quota})
 }
 
@@ -315,7 +316,7 @@ func (s *site) storedJob(id app.JobID) (j *app.Job) {
 // start claims a job and reports that its process runs.
 func (s *site) start(id app.JobID) *app.Job {
 	s.t.Helper()
-	j, err := s.Runs.Claim(s.t.Context(), id, nil)
+	j, err := s.Runs.Claim(s.t.Context(), id, placement.Devices{})
 	must(s.t, err)
 	must(s.t, s.Runs.Started(s.t.Context(), id, j.Attempts, s.now()))
 	return j

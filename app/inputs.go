@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"molrun/app/algorithm"
 	"molrun/app/fault"
+	"molrun/app/reference"
 	"molrun/app/strictjson"
 )
 
@@ -18,61 +20,108 @@ func (s *Runs) ResolveInputs(ctx context.Context, j *Job) (*Failure, error) {
 	if !slices.ContainsFunc(j.Private.References, func(r Reference) bool { return r.Pending }) {
 		return nil, nil
 	}
-	inputs, references := slices.Clone(j.Inputs), slices.Clone(j.Private.References)
-	for i := range references {
-		if !references[i].Pending {
-			continue
-		}
-		if failure, err := s.find(&inputs[i], &references[i]); failure != nil || err != nil {
-			return failure, err
-		}
-	}
-	if failure, err := s.judge(ctx, j, references); failure != nil || err != nil {
-		return failure, err
-	}
-	err := s.attempt(ctx, j.ID, j.Attempts, func(stored *Job) { stored.Inputs, stored.Private.References = inputs, references })
-	if err == nil {
-		j.Inputs, j.Private.References = inputs, references
-	}
-	return nil, err
-}
-
-// find completes a reference to a file of a job that has finished.
-func (s *Runs) find(input *Input, ref *Reference) (*Failure, error) {
-	manifest, err := s.blobs.Manifest(ref.Job)
-	switch {
-	case errors.Is(err, fault.NotFound):
-		return &Failure{Code: FailedInput, Message: fmt.Sprintf("The result of job %q, which setting %q needs, is no longer stored. Submit both jobs anew.", input.Job, input.Setting)}, nil
-	case err != nil:
-		return nil, fmt.Errorf("result of job %s: %w", ref.Job, err)
-	}
-	i := manifest.Find(input.Path)
-	if i < 0 {
-		return &Failure{Code: FailedInput, Message: fmt.Sprintf("The result of job %q has no file %q, which setting %q needs. Submit this job anew with a file that GET /jobs/{jobName}/files lists.", input.Job, input.Path, input.Setting)}, nil
-	}
-	f := manifest.Files[i]
-	input.SHA256, ref.Path, ref.Size, ref.Pending = f.SHA256, f.Path, f.Size, false
-	return nil, nil
-}
-
-// judge asks the algorithm's validator, which could not read all files before.
-func (s *Runs) judge(ctx context.Context, j *Job, references []Reference) (*Failure, error) {
 	a, err := s.algorithmOf(ctx, j)
 	if err != nil {
 		return nil, err
 	}
-	sent, err := strictjson.Parse(j.Settings)
-	if err != nil {
-		return nil, fmt.Errorf("read the settings of job %s: %w", j.ID, err)
+	var inputs []Input
+	var references []Reference
+	for i, ref := range j.Private.References {
+		files := []found{{j.Inputs[i], ref}}
+		if ref.Pending {
+			var failure *Failure
+			if files, failure, err = s.find(ctx, a, j.Inputs[i], ref); failure != nil || err != nil {
+				return failure, err
+			}
+		}
+		for _, f := range files {
+			inputs, references = append(inputs, f.input), append(references, f.ref)
+		}
 	}
-	p := &plan{core: s.core, by: Caller{Organization: j.Organization, Email: j.Email}, algorithm: a}
-	rows := []row{{sent: sent, normalized: j.Private.Normalized, references: references}}
-	if err := p.validate(ctx, rows); err != nil || len(rows[0].faults) == 0 {
+	known, failure, err := s.judge(ctx, j, a, inputs, references)
+	if failure != nil || err != nil {
+		return failure, err
+	}
+	before := j.Private.Needs
+	note := func(j *Job) {
+		j.Inputs, j.Private.References, j.Private.Facts, j.Private.Size, j.Private.Needs = inputs, references, known.Facts, known.Size, before.Max(known.Needs)
+	}
+	if err = s.attempt(ctx, j.ID, j.Attempts, note); err != nil {
 		return nil, err
 	}
+	if note(j); j.Private.Needs != before {
+		return &Failure{Code: FailedCannotStart, Message: "With the files that other jobs have made, the job needs more than it had reserved before they were there: " + j.Private.Needs.Text() + ". Retry it: it then reserves that."}, nil
+	}
+	return nil, nil
+}
+
+// find returns what a reference to a job that has finished names: a file, or those of an
+// output.
+func (s *Runs) find(ctx context.Context, a *algorithm.File, input Input, ref Reference) (files []found, failure *Failure, err error) {
+	manifest, err := s.blobs.Manifest(ref.Job)
+	switch {
+	case errors.Is(err, fault.NotFound):
+		return nil, &Failure{Code: FailedInput, Message: fmt.Sprintf("The result of job %q, which setting %q needs, is no longer stored. Submit both jobs anew.", input.Job, input.Setting)}, nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("result of job %s: %w", ref.Job, err)
+	}
+	r := reference.Reference{OfJob: true, Job: input.Job, Path: input.Path, Output: ref.Output}
+	if r.Output == "" {
+		files, err = resultFile(ref.Job, r, manifest)
+	} else {
+		files, err = s.outputOf(ctx, ref.Job, r, manifest)
+	}
+	if err == nil {
+		files, err = taken(a.Parameters.Named(input.Setting), files)
+	}
+	if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Code == fault.Invalid {
+		return nil, &Failure{Code: FailedInput, Message: fmt.Sprintf("There is no file for setting %q: %s. Submit this job anew with one that is there.", input.Setting, refused.Message)}, nil
+	}
+	return files, nil, err
+}
+
+// outputOf finds the files of an output of a job that has finished.
+func (s *Runs) outputOf(ctx context.Context, id JobID, r reference.Reference, m *Manifest) (files []found, err error) {
+	err = s.store.View(ctx, func(tx Tx) error {
+		maker, err := tx.Job(id)
+		if err != nil {
+			return err
+		}
+		a, err := s.algorithmIn(tx, maker)
+		if err == nil {
+			files, err = outputFiles(id, r, a, m)
+		}
+		return err
+	})
+	return files, err
+}
+
+// judge asks the algorithm's validator, which could not read all files before, and returns
+// what depends on what is in them.
+func (s *Runs) judge(ctx context.Context, j *Job, a *algorithm.File, inputs []Input, references []Reference) (known Private, failure *Failure, err error) {
+	sent, err := strictjson.Parse(j.Settings)
+	if err != nil {
+		return known, nil, fmt.Errorf("read the settings of job %s: %w", j.ID, err)
+	}
+	p := &plan{core: s.core, by: Caller{Organization: j.Organization, Email: j.Email}, algorithm: a}
+	facts := FactsOf(references)
+	rows := []row{{sent: sent, normalized: j.Private.Normalized, references: references, facts: facts, faults: a.Parameters.CountFaults(facts)}}
+	for _, in := range inputs {
+		rows[0].named = append(rows[0].named, algorithm.FileReference{Loc: []any{in.Setting}}.File(in.Output, in.Path))
+	}
+	if err := p.validate(ctx, rows); err != nil {
+		return known, nil, err
+	}
+	faults := rows[0].faults
+	if len(faults) == 0 {
+		known.Facts, known.Size = a.Kept(facts), a.Size(j.Private.Normalized, facts)
+		if known.Needs, faults = a.Needs(j.Private.Normalized, facts); len(faults) == 0 {
+			return known, nil, nil
+		}
+	}
 	var text []string
-	for _, f := range rows[0].faults {
+	for _, f := range faults {
 		text = append(text, fmt.Sprintf("%s: %s", strings.Trim(fmt.Sprint(f.Loc), "[]"), f.Msg))
 	}
-	return &Failure{Code: FailedInvalid, Message: "The settings can't be used with the files that other jobs have made. " + strings.Join(text, "; ")}, nil
+	return known, &Failure{Code: FailedInvalid, Message: "The settings can't be used with the files that other jobs have made. " + strings.Join(text, "; ")}, nil
 }

@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"molrun/app/algorithm"
 	"molrun/app/eta"
 	"molrun/app/placement"
+	"molrun/app/protocol"
+	"molrun/app/spent"
 	"molrun/app/strictjson"
 	"molrun/app/unit"
 )
@@ -49,24 +52,26 @@ type Job struct {
 	After        []string        `json:"after,omitempty"`  // jobs to start after, as sent
 	AfterAny     bool            `json:"afterAny,omitempty"`
 	// Tags and Note stand before Email: see executorOf.
-	Tags         map[string]string `json:"tags,omitempty"`
-	Note         string            `json:"note,omitempty"`
-	Organization string            `json:"organization"`
-	Email        string            `json:"jobEmail"` // of the submitter
-	Batch        string            `json:"batch,omitempty"`
-	Priority     int               `json:"priority"`
-	MaxRuntime   int64             `json:"maxRuntimeSeconds,omitempty"`
-	CreatedAt    unit.Time         `json:"createdAt"`
-	StartedAt    unit.Time         `json:"startedAt,omitzero"`
-	CompletedAt  unit.Time         `json:"completedAt,omitzero"` // when it finished, also if it failed
-	Attempts     int               `json:"attempts"`
-	Executor     string            `json:"executor,omitempty"`
-	Isolation    string            `json:"isolation,omitempty"` // of the attempt that ended, as in Outcome
-	Metrics      *Metrics          `json:"metrics,omitempty"`
-	Failure      *Failure          `json:"failure,omitempty"`
-	ResultBytes  *int64            `json:"resultBytes,omitempty"`
-	Pinned       bool              `json:"pinned"`
-	Counts       *Counts           `json:"subjobCounts,omitempty"` // makes the job a batch
+	Tags           map[string]string `json:"tags,omitempty"`
+	Note           string            `json:"note,omitempty"`
+	Organization   string            `json:"organization"`
+	Email          string            `json:"jobEmail"` // of the submitter
+	Batch          string            `json:"batch,omitempty"`
+	Priority       int               `json:"priority"`
+	MaxRuntime     int64             `json:"maxRuntimeSeconds,omitempty"`
+	CreatedAt      unit.Time         `json:"createdAt"`
+	StartedAt      unit.Time         `json:"startedAt,omitzero"`
+	CompletedAt    unit.Time         `json:"completedAt,omitzero"` // when it finished, also if it failed
+	Attempts       int               `json:"attempts"`
+	Executor       string            `json:"executor,omitempty"`
+	Isolation      string            `json:"isolation,omitempty"`      // of the attempt that ended, as in Outcome
+	ProgramVersion string            `json:"programVersion,omitempty"` // likewise
+	Image          *protocol.Image   `json:"image,omitempty"`          // that attempt ran programs of
+	Metrics        *Metrics          `json:"metrics,omitempty"`
+	Failure        *Failure          `json:"failure,omitempty"`
+	ResultBytes    *int64            `json:"resultBytes,omitempty"`
+	Pinned         bool              `json:"pinned"`
+	Counts         *Counts           `json:"subjobCounts,omitempty"` // makes the job a batch
 
 	Private Private `json:"-"`
 }
@@ -82,7 +87,7 @@ func (j *Job) Encode() ([]byte, error) { return strictjson.Encode(j) }
 func (j *Job) Brief() *Job {
 	b := *j
 	b.Settings, b.Inputs, b.After, b.Metrics = nil, nil, nil, nil
-	b.Private = Private{Batch: j.Private.Batch, Row: j.Private.Row}
+	b.Private = Private{Batch: j.Private.Batch, Row: j.Private.Row, QueuedAt: j.Private.QueuedAt, Lost: j.Private.Lost, Claimed: j.Private.Claimed}
 	if j.Failure != nil {
 		f := *j.Failure
 		f.LogTail = ""
@@ -96,7 +101,8 @@ func (j *Job) Brief() *Job {
 type EncodedJob struct {
 	Job            *Job
 	Shown, Private []byte
-	Brief          []byte // what listeners are told
+	Heard          *Job   // what listeners select it by
+	Brief          []byte // the same encoded: what they are told
 }
 
 // Encoded encodes the job for storage. The job must not change afterwards.
@@ -108,7 +114,8 @@ func (j *Job) Encoded() (e EncodedJob, err error) {
 	if e.Private, err = j.encodePrivate(); err != nil {
 		return e, fmt.Errorf("encode what is private of job %s: %w", j.ID, err)
 	}
-	if e.Brief, err = j.Brief().Encode(); err != nil {
+	e.Heard = j.Brief()
+	if e.Brief, err = e.Heard.Encode(); err != nil {
 		return e, fmt.Errorf("encode what listeners hear of job %s: %w", j.ID, err)
 	}
 	return e, nil
@@ -121,6 +128,7 @@ type Private struct {
 	Normalized json.RawMessage     `json:"normalized,omitempty"` // settings as the program sees them
 	AsksTime   bool                `json:"asksTime,omitempty"`   // the submission gave maxRuntimeSeconds; older versions did not store it
 	Definition string              `json:"definition,omitempty"` // digest of the algorithm file it was validated against
+	Folder     string              `json:"folder,omitempty"`     // Definition, if that algorithm has a folder
 	Batch      JobID               `json:"batch,omitempty"`      // parent of a subjob
 	Row        int                 `json:"row,omitempty"`        // its place in the batch, from 0
 	Varying    []string            `json:"varying,omitzero"`     // of a batch: the settings in which its rows differ; older versions did not store it
@@ -128,6 +136,7 @@ type Private struct {
 	LimitOf    string              `json:"limitOf,omitempty"` // whose limit MaxRuntime is, such as "the partition main"; "": the algorithm's, or as asked
 	Class      string              `json:"class,omitempty"`   // of comparable runs; older versions stored none
 	Size       float64             `json:"size,omitempty"`    // as the algorithm file computes it
+	Facts      algorithm.Facts     `json:"facts,omitempty"`   // of the files, where something depends on them
 	Retries    int                 `json:"retries,omitempty"` // how many lost attempts may be repeated
 	Lost       int                 `json:"lost,omitempty"`    // lost attempts since submission or retry
 	References []Reference         `json:"sources,omitempty"`
@@ -136,16 +145,18 @@ type Private struct {
 	Spares     bool                `json:"spares,omitempty"`    // it was stopped, and its dependants wait until it is tried again
 	Unsettled  bool                `json:"unsettled,omitempty"` // its dependants are still to be told of its status
 	QueuedAt   unit.Time           `json:"queuedAt,omitzero"`   // by submission or retry
+	Notify     []string            `json:"notify,omitempty"`    // who is told of its end: see package notice
 	PinnedBy   string              `json:"pinnedBy,omitempty"`  // the e-mail of who pinned it
 	PinnedAt   unit.Time           `json:"pinnedAt,omitzero"`
+	Spent      spent.Attempts      `json:"spent,omitzero"`
 
 	// Of the current attempt.
-	Claimed bool     `json:"claimed,omitempty"` // taken from the queue by the runner
-	Stop    bool     `json:"stop,omitempty"`    // its end was asked for
-	StopBy  string   `json:"stopBy,omitempty"`  // the e-mail of who asked
-	Token   string   `json:"token,omitempty"`   // names the attempt to executors
-	Handle  Handle   `json:"handle,omitempty"`
-	GPUs    []string `json:"gpus,omitempty"` // leased devices
+	Claimed bool   `json:"claimed,omitempty"` // taken from the queue by the runner
+	Stop    bool   `json:"stop,omitempty"`    // its end was asked for
+	StopBy  string `json:"stopBy,omitempty"`  // the e-mail of who asked
+	Token   string `json:"token,omitempty"`   // names the attempt to executors
+	Handle  Handle `json:"handle,omitempty"`
+	placement.Devices
 }
 
 // Work returns what is known of the job's run time before it runs.
@@ -156,7 +167,8 @@ type Input struct {
 	Setting  string `json:"setting"`
 	FileID   string `json:"fileId,omitempty"` // of an upload
 	Job      string `json:"job,omitempty"`    // whose result it is
-	Path     string `json:"path,omitempty"`   // within that result
+	Output   string `json:"output,omitempty"` // of that job, which the setting names
+	Path     string `json:"path,omitempty"`   // within that result; a pattern of an output whose job has not finished
 	Filename string `json:"filename"`
 	SHA256   string `json:"sha256,omitempty"` // "" until the job has finished whose result it is
 }
@@ -168,6 +180,7 @@ type Reference struct {
 	Upload     UploadID `json:"upload,omitempty"`
 	Generation int      `json:"generation,omitempty"`
 	Job        JobID    `json:"job,omitempty"`
+	Output     string   `json:"output,omitempty"` // while pending: an output of that job, one file or many
 	Path       string   `json:"path,omitempty"`
 	Size       int64    `json:"size"`
 	Pending    bool     `json:"pending,omitempty"` // the job had not finished; Path and Size are still to be found
@@ -223,25 +236,6 @@ type Metrics struct {
 	Results      json.RawMessage `json:"results,omitempty"` // an object of the algorithm's own figures
 }
 
-// TableMetrics returns the metrics of a result that tables show: numbers, texts and
-// truth values, the first hundred.
-func TableMetrics(results json.RawMessage) (shown []strictjson.Member) {
-	const most, longestName = 100, 100
-	all, err := strictjson.Parse(results)
-	if err != nil {
-		return nil // none
-	}
-	for _, m := range all.Members {
-		switch m.Value.Kind {
-		case strictjson.Number, strictjson.String, strictjson.Bool:
-			if len(shown) < most && len(m.Name) <= longestName {
-				shown = append(shown, m)
-			}
-		}
-	}
-	return shown
-}
-
 // Failure says why a job failed.
 type Failure struct {
 	Code     FailureCode `json:"code"`
@@ -265,6 +259,7 @@ const (
 	FailedCannotStart FailureCode = "CANNOT_START"
 	FailedLost        FailureCode = "LOST"
 	FailedDependency  FailureCode = "DEPENDENCY_FAILED"
+	FailedNoResult    FailureCode = "NO_RESULT"     // the program ended well without having done its work
 	FailedInvalid     FailureCode = "INPUT_INVALID" // a file that another job has made
 )
 

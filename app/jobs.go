@@ -50,7 +50,7 @@ func (s *Jobs) Get(ctx context.Context, by Caller, name string, wait time.Durati
 	defer timer.Stop()
 	before, _ := statusOf(j.JSON)
 	for {
-		changed, release := s.changes.watch(j.ID)
+		changed, release := s.changes.Watch(j.ID)
 		j, err = s.read(ctx, by, name)
 		if now, _ := statusOf(j.JSON); err != nil || now != before || now.Finished() {
 			release()

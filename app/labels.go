@@ -7,20 +7,22 @@ import (
 
 	"molrun/app/fault"
 	"molrun/app/naming"
+	"molrun/app/notice"
 )
 
 // MaxTags is how many tags a job may have.
 const MaxTags = 20
 
-// Labels are what people write on a job to find it again. They are no part of its
-// work: they may change at any time, and do not tell two submissions apart.
+// Labels are what people write on a job to find it again, and whom to tell of its end. No
+// part of its work, they may change at any time, and do not tell two submissions apart.
 type Labels struct {
-	Tags map[string]*string // nil removes a tag
-	Note *string            // nil leaves the note as it is, "" removes it
+	Tags   map[string]*string // nil removes a tag
+	Note   *string            // nil leaves the note as it is, "" removes it
+	Notify []string           // URLs and mailto: addresses; nil leaves them as they are
 }
 
-// faults returns what is wrong with the labels.
-func (l Labels) faults() (faults []fault.Field) {
+// faults returns what is wrong with the labels that a user gives.
+func (l Labels) faults(by Caller, p notice.Policy) (faults []fault.Field) {
 	fail := func(msg string, loc ...any) {
 		if msg != "" {
 			faults = append(faults, fault.Field{Loc: append([]any{"body"}, loc...), Msg: msg, Type: "value"})
@@ -38,7 +40,7 @@ func (l Labels) faults() (faults []fault.Field) {
 	if l.Note != nil {
 		fail(naming.CheckNote(*l.Note), "note")
 	}
-	return faults
+	return append(faults, p.Faults(by.Email, l.Notify)...)
 }
 
 // set returns how many tags are set.
@@ -74,6 +76,9 @@ func (j *Job) label(l Labels) error {
 	j.Tags = tags
 	if l.Note != nil {
 		j.Note = *l.Note
+	}
+	if l.Notify != nil {
+		j.Private.Notify = l.Notify
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"molrun/app"
 	"molrun/app/fault"
 	"molrun/app/listing"
+	"molrun/app/placement"
 	"molrun/storage"
 )
 
@@ -96,6 +97,23 @@ type = "string"
 }
 
 // FuzzCursor checks that the service accepts no cursor that it did not make.
+func TestLinesOfTheQueueHaveTheirOldestJobs(t *testing.T) {
+	s := newSite(t)
+	lines := func() (seen []string) {
+		all, err := s.Runs.Lines(t.Context(), placement.Local, 1)
+		must(t, err)
+		for _, l := range all {
+			seen = append(seen, fmt.Sprint(l.Email, " ", l.Count, " ", len(l.Jobs), " ", s.storedJob(l.Jobs[0].ID).Name))
+		}
+		return seen
+	}
+	wantSame(t, "of nobody", lines(), nil)
+	s.submitBatch(ann, "b", slices.Repeat([]string{`{}`}, 120)...)
+	wantSame(t, "of one user", lines(), []string{"ann@lab.example 120 100 b-1"})
+	s.submit(bob, "other", `{}`)
+	wantSame(t, "of two", lines(), []string{"ann@lab.example 120 100 b-1", "bob@lab.example 1 1 other"})
+}
+
 func FuzzCursor(f *testing.F) {
 	f.Add("AQ")
 	f.Add("")

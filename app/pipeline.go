@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"molrun/app/algorithm"
 	"molrun/app/circle"
+	"molrun/app/digest"
 	"molrun/app/fault"
 	"molrun/app/naming"
 	"molrun/app/strictjson"
@@ -63,7 +63,10 @@ func (p *pipeline) check(ctx context.Context) error {
 		return err
 	}
 	p.name()
-	p.identify(p.names)
+	p.identify(p.names, func(i int) *algorithm.File {
+		a, _ := p.catalogue.Find(p.sub.Jobs[i].Type, p.sub.Jobs[i].Version)
+		return a
+	})
 	if err := p.planRows(ctx); err != nil {
 		return err
 	}
@@ -132,7 +135,7 @@ func (p *pipeline) planRows(ctx context.Context) error {
 
 func (p *pipeline) planGroup(ctx context.Context, a alike, group []int) error {
 	plan := newPlan(p.core, p.by, a.typ, a.version, a.priority, a.maxRuntime, nil)
-	plan.siblings = p.siblings
+	plan.siblings, plan.resolved = p.siblings, p.resolved
 	common := len(plan.faults)
 	for _, i := range group {
 		for _, f := range plan.faults {
@@ -150,6 +153,7 @@ func (p *pipeline) planGroup(ctx context.Context, a alike, group []int) error {
 	if err != nil {
 		return err
 	}
+	p.resolved = plan.resolved
 	p.addBelow(nil, plan.faults[common:])
 	for k, r := range rows {
 		p.rows[group[k]], p.plans[group[k]] = r, plan
@@ -194,19 +198,8 @@ func (p *plan) checkCircle(names []string, waits [][]Dependency, member string) 
 	if found == nil {
 		return
 	}
-	var text []string
-	for _, i := range found[:min(len(found), maxCircleShown)] {
-		text = append(text, strconv.Quote(names[i]))
-	}
-	if len(found) > maxCircleShown {
-		text = append(text, "…")
-	}
-	text = append(text, strconv.Quote(names[found[0]]))
-	p.fault("value", "these jobs wait for one another, so that none could start: "+strings.Join(text, ", for ")+"; let one of them wait for none of the others", member, found[0])
+	p.fault("value", "these jobs wait for one another, so that none could start: "+circle.Text(found, names)+"; let one of them wait for none of the others", member, found[0])
 }
-
-// maxCircleShown bounds how many jobs a fault names.
-const maxCircleShown = 10
 
 // jobs makes the parent and its rows.
 func (p *pipeline) jobs() (parent *Job, rows []*Job, definitions []*algorithm.File) {
@@ -229,7 +222,7 @@ func (p *pipeline) jobs() (parent *Job, rows []*Job, definitions []*algorithm.Fi
 			definitions = append(definitions, plan.algorithm)
 		}
 	}
-	parent.Private.Meaning, parent.Private.Varying = hash(meaning...), varyingOf(rows)
+	parent.Private.Meaning, parent.Private.Varying = digest.Parts(meaning...), varyingOf(rows)
 	return parent, rows, definitions
 }
 

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"molrun/app/placement"
+
 	"molrun/app"
 	"molrun/app/fault"
 )
@@ -41,6 +43,25 @@ func (s *site) submitPipeline(name string, jobs ...app.PipelineJob) shownJob {
 		s.t.Fatalf("pipeline %q existed already", name)
 	}
 	return decode(s.t, rec)
+}
+
+func TestPipelineHasItsLabels(t *testing.T) {
+	s := newSite(t)
+	target, note := "6LU7", "by night"
+	p := pipelineOf(t, "p", pipelineStep("a"))
+	p.Labels = app.Labels{Tags: map[string]*string{"target": &target}, Note: &note}
+	rec, _, err := s.Jobs.SubmitPipeline(t.Context(), ann, p)
+	must(t, err)
+	if got := decode(t, rec); got.Note != note || got.Tags["target"] != target {
+		t.Errorf("note %q, tags %v", got.Note, got.Tags)
+	}
+	p = pipelineOf(t, "q", pipelineStep("b"))
+	p.Labels.Tags = map[string]*string{}
+	for n := range app.MaxTags + 1 {
+		p.Labels.Tags[fmt.Sprint(n)] = &target
+	}
+	_, _, err = s.Jobs.SubmitPipeline(t.Context(), ann, p)
+	wantCode(t, "too many tags", err, fault.Invalid)
 }
 
 func TestPipelineRunsInItsOrder(t *testing.T) {
@@ -270,7 +291,7 @@ func TestFilesOfUnfinishedJobsAreFoundAtTheStart(t *testing.T) {
 	wantSame(t, "the queue", s.queued(), []string{"reader", "misled", "rows-1"})
 	wantCode(t, "delete what is still read", s.Jobs.Delete(t.Context(), bob, "source"), fault.FileInUse)
 
-	claimed, err := s.Runs.Claim(t.Context(), j.ID, nil)
+	claimed, err := s.Runs.Claim(t.Context(), j.ID, placement.Devices{})
 	must(t, err)
 	for range 2 { // again after a crash
 		failure, err := s.Runs.ResolveInputs(t.Context(), claimed)
@@ -284,7 +305,7 @@ func TestFilesOfUnfinishedJobsAreFoundAtTheStart(t *testing.T) {
 			}
 		}
 	}
-	misled, err := s.Runs.Claim(t.Context(), s.job(ann, "misled").ID, nil)
+	misled, err := s.Runs.Claim(t.Context(), s.job(ann, "misled").ID, placement.Devices{})
 	must(t, err)
 	failure, err := s.Runs.ResolveInputs(t.Context(), misled)
 	if err != nil || failure == nil || failure.Code != app.FailedInput || !strings.Contains(failure.Message, `has no file "b.txt"`) {
@@ -348,7 +369,7 @@ func TestSettingsAreCheckedWithTheFilesOfOtherJobs(t *testing.T) {
 		must(t, err)
 		s.writeText(source.ID, "a.txt", tt.text)
 		s.run(source.ID, success())
-		j, err := s.Runs.Claim(t.Context(), decode(t, rec).ID, nil)
+		j, err := s.Runs.Claim(t.Context(), decode(t, rec).ID, placement.Devices{})
 		must(t, err)
 		failure, err := s.Runs.ResolveInputs(t.Context(), j)
 		must(t, err)

@@ -8,13 +8,14 @@ import (
 	"strings"
 
 	"molrun/app/algorithm"
-	"molrun/app/apikey"
+	"molrun/app/digest"
 	"molrun/app/eta"
 	"molrun/app/fanout"
 	"molrun/app/fault"
 	"molrun/app/naming"
 	"molrun/app/nearest"
 	"molrun/app/placement"
+	"molrun/app/reference"
 	"molrun/app/strictjson"
 	"molrun/app/unit"
 )
@@ -34,11 +35,13 @@ type plan struct {
 	unready    map[string]string // executors that can't run it, and why; others may
 	priority   int
 	maxRuntime int64
-	asksTime   bool             // it gives maxRuntime
-	newIDs     []JobID          // of a batch and its rows
-	siblings   map[string]JobID // of the rows, by name
-	expanded   *fanout.Rows     // nil: the rows were sent
-	reserved   int64            // bytes, of what all expansions may take
+	asksTime   bool                            // it gives maxRuntime
+	newIDs     []JobID                         // of a batch and its rows
+	siblings   map[string]sibling              // of the rows, by name
+	outputs    map[reference.Reference][]found // that settings have named
+	resolved   int                             // files that settings name
+	expanded   *fanout.Rows                    // nil: the rows were sent
+	reserved   int64                           // bytes, of what all expansions may take
 	faults     []fault.Field
 }
 
@@ -70,14 +73,14 @@ func planJob(ctx context.Context, c *core, by Caller, sub Submission) (*Job, *al
 }
 
 func newPlan(c *core, by Caller, typ, version string, priority int, maxRuntime int64, faults []fault.Field) *plan {
-	p := &plan{core: c, by: by, priority: priority, maxRuntime: maxRuntime, asksTime: maxRuntime != 0, faults: slices.Clone(faults)}
+	p := &plan{core: c, by: by, priority: priority, maxRuntime: maxRuntime, asksTime: maxRuntime != 0, outputs: map[reference.Reference][]found{}, faults: slices.Clone(faults)}
 	if !p.faulty("type") {
 		p.findAlgorithm(typ, version)
 	}
 	switch {
 	case priority < MinPriority || priority > MaxPriority:
 		p.fault("value", fmt.Sprintf("use a priority from %d to %d", MinPriority, MaxPriority), "priority")
-	case priority > 0 && by.Role != apikey.Admin:
+	case priority > 0 && !by.Administers():
 		p.fault("value", "only admins may use a priority above 0; leave it out or use 0 or less", "priority")
 	}
 	if p.algorithm != nil {
@@ -134,7 +137,7 @@ func (p *plan) checkName(name, member string) {
 	}
 }
 
-func (p *plan) checkLabels(l Labels) { p.addBelow(nil, l.faults()) }
+func (p *plan) checkLabels(l Labels) { p.addBelow(nil, l.faults(p.by, p.options.Notices)) }
 
 // row is the checked settings of one job.
 type row struct {
@@ -146,8 +149,10 @@ type row struct {
 	limitOf    string // whose limit that is; "": the algorithm's, or as asked
 	inputs     []Input
 	references []Reference
-	waits      []Dependency  // for the jobs whose results are read
-	faults     []fault.Field // paths begin below the settings
+	named      []algorithm.NamedFile // likewise
+	facts      algorithm.Facts       // of the files that are there
+	waits      []Dependency          // for the jobs whose results are read
+	faults     []fault.Field         // paths begin below the settings
 }
 
 // rows checks the settings of every requested job. loc returns the path of the
@@ -160,9 +165,6 @@ func (p *plan) rows(ctx context.Context, all []*strictjson.Value, loc func(i int
 		}
 		rows[i].sent = settings
 		rows[i].normalized, rows[i].faults = p.algorithm.CheckSettings(settings)
-		if len(rows[i].faults) == 0 {
-			rows[i].faults = p.place(&rows[i])
-		}
 	}
 	if err := p.resolveFiles(ctx, rows); err != nil {
 		return nil, err
@@ -170,8 +172,11 @@ func (p *plan) rows(ctx context.Context, all []*strictjson.Value, loc func(i int
 	if err := p.validate(ctx, rows); err != nil {
 		return nil, err
 	}
-	for i, r := range rows {
-		p.addBelow(loc(i), p.placed(i, r.faults))
+	for i := range rows {
+		if rows[i].normalized != nil {
+			rows[i].faults = append(rows[i].faults, p.place(&rows[i])...)
+		}
+		p.addBelow(loc(i), p.placed(i, rows[i].faults))
 	}
 	if len(p.faults) > 0 {
 		return nil, nil
@@ -182,18 +187,26 @@ func (p *plan) rows(ctx context.Context, all []*strictjson.Value, loc func(i int
 // place determines what a row's job needs and where it runs. It returns a fault
 // for each need that can't be met there.
 func (p *plan) place(r *row) []fault.Field {
-	needs, faults := p.algorithm.Needs(r.normalized)
+	needs, faults := p.algorithm.Needs(r.normalized, r.facts)
 	if len(faults) > 0 {
 		return faults
 	}
 	r.needs, r.maxRuntime = needs, p.maxRuntime
-	executor, limit, faults := p.router.Place(p.algorithm, p.by.routed(), needs, p.maxRuntime)
+	if !p.asksTime {
+		if r.maxRuntime, faults = p.algorithm.Runtime(r.normalized, r.facts); len(faults) > 0 {
+			return faults
+		}
+	}
+	executor, limit, faults := p.router.Place(p.algorithm, p.by.routed(), needs, r.maxRuntime)
 	r.executor = executor
 	if why, unready := p.unready[executor]; unready {
 		if p.faulty("type") { // it can run nowhere, which is a fault already
 			return nil
 		}
 		return []fault.Field{{Type: "not_ready", Msg: why}}
+	}
+	if beyond := p.options.Quota.Beyond(p.by.Organization, p.by.Email, needs); beyond != "" {
+		faults = append(faults, fault.Field{Type: "value", Msg: beyond})
 	}
 	switch {
 	case limit.Seconds == 0:
@@ -228,7 +241,7 @@ func (p *plan) validate(ctx context.Context, rows []row) error {
 	}
 	for k, faults := range answers {
 		r := &rows[index[k]]
-		r.faults = mergeFaults(r.faults, faults)
+		r.faults = algorithm.MergeFaults(r.faults, faults)
 	}
 	return nil
 }
@@ -242,42 +255,31 @@ func (p *plan) judgeable(r row) bool {
 	}
 	for _, f := range p.algorithm.Parameters.Files() {
 		given := r.sent.Member(f.Name)
-		found := slices.ContainsFunc(r.references, func(ref Reference) bool { return ref.Setting == f.Name && !ref.Pending })
+		found := slices.ContainsFunc(r.references, func(ref Reference) bool { return ref.Setting == f.Name })
 		if given != nil && given.Kind != strictjson.Null && !found {
 			return false
 		}
 	}
-	return true
+	return !slices.ContainsFunc(r.references, func(ref Reference) bool { return ref.Pending }) &&
+		!slices.ContainsFunc(r.faults, func(f fault.Field) bool { return f.Type == "file" })
 }
 
 // question is what the validator reads of a row: the settings as the program
 // would see them, or as sent if they are faulty.
 func (p *plan) question(r row) (algorithm.ValidatorRow, error) {
-	q := algorithm.ValidatorRow{Normalized: r.normalized, Paths: algorithm.Paths{Program: p.options.Program, Files: map[string]string{}}}
+	q := algorithm.ValidatorRow{Normalized: r.normalized, Right: r.normalized != nil, Facts: r.facts, Paths: algorithm.Paths{Program: p.options.Program, Files: map[string][]string{}}, Named: map[string][]algorithm.NamedFile{}}
 	if q.Normalized == nil {
 		q.Normalized = strictjson.AppendPlain(nil, r.sent)
 	}
-	for _, ref := range r.references {
+	for i, ref := range r.references {
 		path, err := p.referencePath(ref)
 		if err != nil {
 			return q, err
 		}
-		q.Paths.Files[ref.Setting] = path
+		q.Paths.Files[ref.Setting] = append(q.Paths.Files[ref.Setting], path)
+		q.Named[ref.Setting] = append(q.Named[ref.Setting], r.named[i])
 	}
 	return q, nil
-}
-
-// mergeFaults appends the validator's faults to those of the schema. If both
-// complain about a setting, only the validator's fault stays.
-func mergeFaults(schema, validator []fault.Field) []fault.Field {
-	told := map[any]bool{}
-	for _, f := range validator {
-		if len(f.Loc) > 0 {
-			told[f.Loc[0]] = true
-		}
-	}
-	kept := slices.DeleteFunc(slices.Clone(schema), func(f fault.Field) bool { return len(f.Loc) > 0 && told[f.Loc[0]] })
-	return append(kept, validator...)
 }
 
 // job makes the queued job of a row.
@@ -289,7 +291,7 @@ func (p *plan) job(id JobID, name string, r row) *Job {
 		Type:         p.algorithm.Type,
 		Version:      p.algorithm.Version,
 		Status:       Queued,
-		Settings:     compact(r.sent),
+		Settings:     strictjson.Compact(r.sent),
 		Inputs:       r.inputs,
 		Organization: p.by.Organization,
 		Email:        p.by.Email,
@@ -301,9 +303,11 @@ func (p *plan) job(id JobID, name string, r row) *Job {
 			Normalized: r.normalized,
 			AsksTime:   p.asksTime,
 			Definition: p.algorithm.Digest,
+			Folder:     p.algorithm.Folder.Name(),
 			Needs:      r.needs,
 			Class:      p.class(r),
-			Size:       p.size(r),
+			Size:       p.algorithm.Size(r.normalized, r.facts),
+			Facts:      p.algorithm.Kept(r.facts),
 			LimitOf:    r.limitOf,
 			Retries:    p.algorithm.Retries,
 			References: r.references,
@@ -325,25 +329,13 @@ func (p *plan) class(r row) string {
 	return c.Name()
 }
 
-// size returns the size of a row's job, 0 if it is unknown.
-func (p *plan) size(r row) float64 {
-	files := map[string]int64{}
-	for _, ref := range r.references {
-		files[ref.Setting] = ref.Size
+// FactsOf returns what is known of files before they are read.
+func FactsOf(references []Reference) algorithm.Facts {
+	facts := algorithm.Facts{}
+	for _, ref := range references {
+		facts.Add(ref.Setting, ref.Size, ref.Pending)
 	}
-	return p.algorithm.Size(r.normalized, files)
-}
-
-// compact returns the settings as sent, without white space.
-func compact(v *strictjson.Value) json.RawMessage {
-	if v == nil {
-		return nil
-	}
-	b, err := strictjson.Encode(json.RawMessage(v.Raw))
-	if err != nil {
-		return v.AppendCanonical(nil)
-	}
-	return b
+	return facts
 }
 
 // meaningHash identifies work by what it does: algorithm, version, and settings
@@ -353,7 +345,7 @@ func meaningHash(kind string, a *algorithm.File, rows ...json.RawMessage) string
 	for _, row := range rows {
 		parts = append(parts, row)
 	}
-	return hash(parts...)
+	return digest.Parts(parts...)
 }
 
 // fault records a fault of the body.

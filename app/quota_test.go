@@ -9,13 +9,14 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/quota"
 	"molrun/app/upload"
 )
 
 // withQuota gives every organization this quota.
-func (s *site) withQuota(q app.Quota) *site {
+func (s *site) withQuota(q quota.Quota) *site {
 	s.t.Helper()
-	quota := func(string) app.Quota { return q }
+	quota := func(string, string) quota.Quota { return q }
 	s.Service = s.newService(s.store, app.Options{Quota: quota}, echoFile)
 	s.Files = s.newFiles(s.store, quota)
 	return s
@@ -29,7 +30,7 @@ func wantQuotaExceeded(t *testing.T, what string, err error, sentence string) {
 }
 
 func TestQueuedQuotaLimitsSubmissionsAndRetries(t *testing.T) {
-	s := newSite(t).withQuota(app.Quota{Queued: 3})
+	s := newSite(t).withQuota(quota.Quota{Queued: 3})
 	first := s.submit(ann, "a", `{}`)
 	_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "large", `{}`, `{}`, `{}`))
 	wantQuotaExceeded(t, "a batch beyond the quota", err, "has 1, so that 3 more don't fit")
@@ -52,7 +53,7 @@ func TestQueuedQuotaLimitsSubmissionsAndRetries(t *testing.T) {
 }
 
 func TestConcurrentSubmissionsStayWithinTheQuota(t *testing.T) {
-	s := newSite(t).withQuota(app.Quota{Queued: 7})
+	s := newSite(t).withQuota(quota.Quota{Queued: 7})
 	var wg sync.WaitGroup
 	errs := make([]error, 50)
 	for i := range errs {
@@ -88,7 +89,7 @@ func (s *site) put(id app.UploadID, generation int, size int64) error {
 }
 
 func TestByteQuotaLimitsUploadsAndJobs(t *testing.T) {
-	s := newSite(t).withQuota(app.Quota{Bytes: 1000})
+	s := newSite(t).withQuota(quota.Quota{Bytes: 1000})
 	id, err := s.createAndPut(ann, "a.txt", 600)
 	must(t, err)
 	_, err = s.createAndPut(ann, "b.txt", 401)
@@ -113,7 +114,7 @@ func TestByteQuotaLimitsUploadsAndJobs(t *testing.T) {
 }
 
 func TestConcurrentUploadsShareTheQuota(t *testing.T) {
-	s := newSite(t).withQuota(app.Quota{Bytes: 1000})
+	s := newSite(t).withQuota(quota.Quota{Bytes: 1000})
 	ctx := t.Context()
 	var ids [2]app.UploadID
 	for i := range ids {
@@ -144,4 +145,51 @@ func TestConcurrentUploadsShareTheQuota(t *testing.T) {
 	if (errs[0] == nil) == (errs[1] == nil) {
 		t.Errorf("two uploads of 600 bytes finished at once: %v, %v; want one refused", errs[0], errs[1])
 	}
+}
+
+// TestUserQuotas gives ann less than her organization.
+func TestUserQuotas(t *testing.T) {
+	s := newSite(t)
+	of := func(organization, user string) quota.Quota {
+		switch {
+		case organization != ann.Organization:
+		case user == "":
+			return quota.Quota{Queued: 4, Bytes: 1000}
+		case user == ann.Email:
+			return quota.Quota{Queued: 2, Bytes: 100}
+		}
+		return quota.Quota{}
+	}
+	s.Service = s.newService(s.store, app.Options{Quota: of}, echoFile)
+	s.Files = s.newFiles(s.store, of)
+	first := s.submit(ann, "a", `{}`)
+	s.submit(ann, "b", `{}`)
+	_, _, err := s.Jobs.Submit(t.Context(), ann, submission(t, "c", `{}`))
+	wantQuotaExceeded(t, "ann's third job", err, `user "ann@lab.example" may have 2 jobs queued and has 2`)
+	s.submit(bob, "d", `{}`)
+	s.submit(bob, "e", `{}`)
+	_, _, err = s.Jobs.Submit(t.Context(), bob, submission(t, "f", `{}`))
+	wantQuotaExceeded(t, "the fifth of the organization", err, `organization "lab" may have 4 jobs queued and has 4`)
+	s.run(first.ID, failure())
+	s.submit(ann, "g", `{}`)
+	_, err = s.Jobs.Retry(t.Context(), ann, "a")
+	wantCode(t, "a retry", err, fault.QuotaExceeded)
+
+	_, err = s.createAndPut(ann, "a.txt", 101)
+	wantQuotaExceeded(t, "ann's large file", err, `user "ann@lab.example" may store 100 bytes and stores 0 bytes`)
+	_, err = s.createAndPut(ann, "b.txt", 100)
+	must(t, err)
+	_, err = s.createAndPut(ann, "c.txt", 1)
+	wantQuotaExceeded(t, "an upload above the quota", err, `user "ann@lab.example" may store 100 bytes and stores 100 bytes`)
+	if _, err := s.createAndPut(bob, "d.txt", 800); err != nil {
+		t.Errorf("bob's file: %v", err)
+	}
+	_, err = s.createAndPut(bob, "e.txt", 101)
+	wantQuotaExceeded(t, "bob's second file", err, `organization "lab" may store 1000 bytes and stores 900 bytes`)
+
+	id, err := s.Files.Create(t.Context(), eve, upload.Request{Filename: "e.txt"})
+	must(t, err)
+	_, held, err := s.Files.BeginUpload(t.Context(), id.Upload.ID, 900)
+	must(t, err)
+	held.Release()
 }

@@ -2,13 +2,10 @@ package app
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,8 +13,8 @@ import (
 	"molrun/app/fanout"
 	"molrun/app/fault"
 	"molrun/app/naming"
+	"molrun/app/reference"
 	"molrun/app/sortid"
-	"molrun/app/strictjson"
 	"molrun/app/unit"
 )
 
@@ -44,62 +41,96 @@ func (p *plan) resolveFiles(ctx context.Context, rows []row) error {
 // resolveRow resolves the references of one row.
 func (p *plan) resolveRow(tx Tx, r *row, parameters []algorithm.Parameter) error {
 	for _, parameter := range parameters {
-		v := r.sent.Member(parameter.Name)
-		if v == nil || v.Kind != strictjson.String {
-			continue
-		}
-		input, ref, err := p.resolve(tx, parameter, v.Text)
-		var refused *fault.Error
-		switch {
-		case errors.As(err, &refused) && refused.Code == fault.Invalid:
-			r.faults = append(r.faults, fault.Field{Loc: []any{parameter.Name}, Msg: refused.Message, Type: "file"})
-		case err != nil:
-			return err
-		default:
-			r.inputs = append(r.inputs, input)
-			r.references = append(r.references, ref)
-			if ref.Pending {
-				r.waits = append(r.waits, Dependency{Job: ref.Job, Name: input.Job})
+		for _, named := range parameter.References(r.sent) {
+			if err := p.resolveOne(tx, r, parameter, named); err != nil {
+				return err
 			}
+		}
+	}
+	r.facts = FactsOf(r.references)
+	if slices.ContainsFunc(r.inputs, func(in Input) bool { return in.Output != "" }) {
+		r.faults = append(r.faults, p.algorithm.Parameters.CountFaults(r.facts)...)
+	}
+	return nil
+}
+
+func (p *plan) resolveOne(tx Tx, r *row, parameter algorithm.Parameter, named algorithm.FileReference) error {
+	files, err := p.resolve(tx, parameter, named.Text)
+	var refused *fault.Error
+	switch {
+	case errors.As(err, &refused) && refused.Code == fault.Invalid:
+		r.faults = append(r.faults, fault.Field{Loc: named.Loc, Msg: refused.Message, Type: "file"})
+	case err != nil:
+		return err
+	}
+	for _, f := range files {
+		r.inputs = append(r.inputs, f.input)
+		r.references = append(r.references, f.ref)
+		r.named = append(r.named, named.File(f.input.Output, f.input.Path))
+		if f.ref.Pending {
+			r.waits = append(r.waits, Dependency{Job: f.ref.Job, Name: f.input.Job})
 		}
 	}
 	return nil
 }
 
-// resolve resolves one reference. The error is Invalid if there is no such file.
-func (p *plan) resolve(tx Tx, parameter algorithm.Parameter, text string) (Input, Reference, error) {
-	input, ref, err := p.locate(tx, text)
+// found is a file that a setting names. One that is still to be made, or several, has the
+// pattern of an output in place of its path.
+type found struct {
+	input Input
+	ref   Reference
+}
+
+// resolve resolves one reference, to several files if it names an output. The error is
+// Invalid if there are none such.
+func (p *plan) resolve(tx Tx, parameter algorithm.Parameter, text string) ([]found, error) {
+	files, err := p.locate(tx, text)
 	if err != nil {
-		return input, ref, err
+		return nil, err
 	}
-	if !parameter.Accepts(input.Filename) {
-		return input, ref, fault.Errorf(fault.Invalid, "%q is not a file of the kind wanted here (%s)", input.Filename, strings.Join(parameter.File, ", "))
+	if p.resolved += len(files); p.resolved > maxListed {
+		return nil, fault.Errorf(fault.Invalid, "the settings name more than %d files; submit several batches", maxListed)
 	}
-	input.Setting, ref.Setting = parameter.Name, parameter.Name
-	return input, ref, nil
+	return taken(&parameter, files)
+}
+
+// taken returns the files of one reference as those of a setting. The error is Invalid if
+// it does not take them.
+func taken(parameter *algorithm.Parameter, files []found) ([]found, error) {
+	if n := len(files); n > 1 && !parameter.Many {
+		in := files[0].input
+		return nil, fault.Errorf(fault.Invalid, "the output %q of job %q has %d files, and this setting takes one: name it, as in job:%s/%s", in.Output, in.Job, n, in.Job, in.Path)
+	}
+	for i := range files {
+		f := &files[i]
+		accepts := parameter.Accepts(f.input.Filename)
+		if f.ref.Pending && f.ref.Output != "" {
+			accepts = parameter.MayAccept(f.input.Filename)
+		}
+		if !accepts {
+			return nil, fault.Errorf(fault.Invalid, "%q is not a file of the kind wanted here (%s)", f.input.Filename, strings.Join(parameter.File, ", "))
+		}
+		f.input.Setting, f.ref.Setting = parameter.Name, parameter.Name
+	}
+	return files, nil
 }
 
 // locate finds the bytes that a reference names: a fileId, folder/filename or
 // sha256:<digest>/<filename> among the submitter's own uploads, or
-// job:<jobName>/<path>.
-func (p *plan) locate(tx Tx, text string) (Input, Reference, error) {
-	if name, ok := strings.CutPrefix(text, "job:"); ok {
-		return p.resolveResult(tx, name)
+// job:<jobName>/<path> or job:<jobName>/@<output>.
+func (p *plan) locate(tx Tx, text string) ([]found, error) {
+	r := reference.Parse(text)
+	if r.OfJob {
+		return p.resolveResult(tx, r)
 	}
-	if digest, filename, ok := cutDigest(text); ok {
-		return resolveDigest(tx, p.by, digest, filename)
+	var f found
+	var err error
+	if r.Digest != "" {
+		f.input, f.ref, err = resolveDigest(tx, p.by, r.Digest, r.Filename)
+	} else {
+		f.input, f.ref, err = resolveUpload(tx, p.by, r.Upload)
 	}
-	return resolveUpload(tx, p.by, text)
-}
-
-// DigestReference refers to an upload with these bytes, whose program sees it under
-// this name.
-func DigestReference(sha256, filename string) string { return "sha256:" + sha256 + "/" + filename }
-
-func cutDigest(text string) (digest, filename string, ok bool) {
-	text, ok = strings.CutPrefix(text, "sha256:")
-	digest, filename, found := strings.Cut(text, "/")
-	return strings.ToLower(digest), filename, ok && found && len(digest) == 2*sha256.Size && filename != "" && !strings.Contains(filename, "/")
+	return []found{f}, err
 }
 
 func resolveDigest(tx Tx, by Caller, digest, filename string) (Input, Reference, error) {
@@ -146,44 +177,6 @@ func findUpload(tx Tx, by Caller, ref string) (*Upload, error) {
 	return tx.UploadNamed(by.Organization, by.Email, ref[:i], ref[i+1:])
 }
 
-// pending refers to a file of a job that has not finished. Whether there is one is
-// found when it has.
-func pending(id JobID, name, path string) (Input, Reference, error) {
-	if !filepath.IsLocal(path) {
-		return Input{}, Reference{}, fault.Errorf(fault.Invalid, "name a file of job %q, as in job:%s/<path>", name, name)
-	}
-	return Input{Job: name, Path: path, Filename: filepath.Base(path)}, Reference{Job: id, Pending: true}, nil
-}
-
-func (p *plan) resolveResult(tx Tx, ref string) (Input, Reference, error) {
-	name, path, _ := strings.Cut(ref, "/")
-	if id, ok := p.siblings[name]; ok {
-		return pending(id, name, path)
-	}
-	j, err := tx.JobNamed(p.by.Organization, name)
-	switch {
-	case errors.Is(err, fault.NotFound):
-		return Input{}, Reference{}, fault.Errorf(fault.Invalid, "there is no job %q; a result is named job:<jobName>/<path>", name)
-	case err != nil:
-		return Input{}, Reference{}, err
-	case j.Status == Failed || j.IsBatch():
-		return Input{}, Reference{}, fault.Errorf(fault.Invalid, "job %q has no result to read; retry it if it has FAILED, and of a batch name a row", name)
-	case j.Status != Completed:
-		return pending(j.ID, name, path)
-	}
-	manifest, err := p.blobs.Manifest(j.ID)
-	if err != nil {
-		return Input{}, Reference{}, fmt.Errorf("result of job %s: %w", j.ID, err)
-	}
-	i := manifest.Find(path)
-	if i < 0 {
-		return Input{}, Reference{}, fault.Errorf(fault.Invalid, "the result of job %q has no file %q; GET /jobs/{jobName}/files lists them", name, path)
-	}
-	f := manifest.Files[i]
-	input := Input{Job: name, Path: path, Filename: filepath.Base(path), SHA256: f.SHA256}
-	return input, Reference{Job: j.ID, Path: f.Path, Size: f.Size}, nil
-}
-
 // maxExpanding bounds what all batches take that are being expanded, in bytes.
 const maxExpanding = 192 << 20
 
@@ -197,11 +190,10 @@ type ownFiles struct {
 	read int64 // bytes
 }
 
-// List lists the completed uploads of a folder. One that is not completed would be
-// missing among the rows, so it is refused unless its name was completed before.
-func (f *ownFiles) List(ctx context.Context, folder string) (names []string, err error) {
-	err = f.store.View(ctx, func(tx Tx) error {
-		completed := map[string]bool{}
+// List lists the uploads of a folder by name.
+func (f *ownFiles) List(ctx context.Context, folder string) (completed map[string]bool, err error) {
+	err = f.store.View(ctx, func(tx Tx) (err error) {
+		completed = map[string]bool{}
 		filter := UploadFilter{Organization: f.by.Organization, Email: f.by.Email, Folder: folder}
 		page, after, looked := UploadPage{}, Position(""), 0
 		for more := true; more; more = after != "" {
@@ -216,32 +208,25 @@ func (f *ownFiles) List(ctx context.Context, folder string) (names []string, err
 			}
 			after = page.Next
 		}
-		names, err = onlyCompleted(folder, completed)
-		return err
+		return nil
 	})
-	return names, err
-}
-
-func onlyCompleted(folder string, completed map[string]bool) (names []string, err error) {
-	for _, name := range slices.Sorted(maps.Keys(completed)) {
-		if !completed[name] {
-			return nil, fault.Errorf(fault.Invalid, "the upload %s/%s is not completed; complete it or delete it", folder, name)
-		}
-		names = append(names, name)
-	}
-	return names, nil
+	return completed, err
 }
 
 // Read reads a file outside of any transaction.
 func (f *ownFiles) Read(ctx context.Context, ref string) ([]byte, error) {
-	var source Reference
+	var files []found
 	err := f.store.View(ctx, func(tx Tx) (err error) {
-		_, source, err = f.locate(tx, ref)
+		files, err = f.locate(tx, ref)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	if len(files) > 1 {
+		return nil, fault.Errorf(fault.Invalid, "%q is %d files, and rows are made of one: name it, as in job:%s/%s", ref, len(files), files[0].input.Job, files[0].input.Path)
+	}
+	source := files[0].ref
 	if source.Pending {
 		return nil, fault.Errorf(fault.Invalid, "the job of %q has not finished, so its rows are not known; submit this when it is COMPLETED", ref)
 	}

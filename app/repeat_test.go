@@ -134,9 +134,12 @@ func TestRepeatOfAJobOfAnOlderVersionIsRecognised(t *testing.T) {
 	s.submit(ann, "any", `{}`) // stores the definition
 	must(t, s.store.Update(t.Context(), func(tx app.Tx) error {
 		for _, r := range olderRecords {
-			e := app.EncodedJob{Job: new(app.Job), Shown: []byte(r[0]), Private: []byte(r[1])}
-			must(t, json.Unmarshal(e.Shown, e.Job))
-			must(t, e.Job.DecodePrivate(e.Private))
+			j := new(app.Job)
+			must(t, json.Unmarshal([]byte(r[0]), j))
+			must(t, j.DecodePrivate([]byte(r[1])))
+			e, err := j.Encoded()
+			must(t, err)
+			e.Shown, e.Private = []byte(r[0]), []byte(r[1])
 			if err := tx.PutEncoded(e); err != nil {
 				return err
 			}

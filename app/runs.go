@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"molrun/app/algorithm"
-	"molrun/app/apikey"
 	"molrun/app/eta"
 	"molrun/app/fault"
 	"molrun/app/naming"
@@ -108,7 +107,7 @@ func (s *Runs) Lines(ctx context.Context, executor string, most int) (lines []Qu
 
 // Claim takes a job from the queue and begins its next attempt. The error is
 // NotFound if the job is no longer queued.
-func (s *Runs) Claim(ctx context.Context, id JobID, gpus []string) (j *Job, err error) {
+func (s *Runs) Claim(ctx context.Context, id JobID, leased placement.Devices) (j *Job, err error) {
 	token := rand.Text()
 	err = s.store.Update(ctx, func(tx Tx) (err error) {
 		if j, err = tx.Job(id); err != nil {
@@ -120,7 +119,7 @@ func (s *Runs) Claim(ctx context.Context, id JobID, gpus []string) (j *Job, err 
 		j.Attempts++
 		j.Private.Claimed = true
 		j.Private.Token = token
-		j.Private.GPUs = gpus
+		j.Private.Devices = leased
 		return tx.PutJob(j)
 	})
 	return j, err
@@ -166,7 +165,7 @@ func (s *Runs) Reject(ctx context.Context, id JobID, message string) error {
 		return err
 	})
 	if err == nil {
-		s.changes.notify(changed...)
+		s.changes.Notify(changed...)
 		s.wakeRunner() // for what is still to be settled
 	}
 	return err
@@ -319,7 +318,7 @@ func operates(tx Tx, by Caller) error {
 	if err != nil {
 		return err
 	}
-	alone := by.Role == apikey.Admin
+	alone := by.Administers()
 	for _, k := range keys {
 		alone = alone && k.Organization == by.Organization
 	}

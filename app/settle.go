@@ -25,8 +25,10 @@ func (s *Runs) Settle(ctx context.Context) error {
 	none := false
 	err := s.store.View(ctx, func(tx Tx) error {
 		_, err := tx.Unsettled()
-		none = errors.Is(err, fault.NotFound)
-		return nil
+		if none = errors.Is(err, fault.NotFound); none {
+			return nil
+		}
+		return err
 	})
 	if err != nil || none {
 		return err
@@ -37,7 +39,7 @@ func (s *Runs) Settle(ctx context.Context) error {
 		return err
 	})
 	if err == nil {
-		s.changes.notify(told...)
+		s.changes.Notify(told...)
 		s.wakeRunner()
 	}
 	return err
@@ -46,14 +48,10 @@ func (s *Runs) Settle(ctx context.Context) error {
 // settle tells some dependants, and returns them with their batches.
 func (c *core) settle(tx Tx) (told []JobID, err error) {
 	for left := cmp.Or(c.options.SettleStep, settleStep); left > 0; {
-		id, err := tx.Unsettled()
+		d, err := nextUnsettled(tx)
 		if errors.Is(err, fault.NotFound) {
 			return told, nil
 		}
-		if err != nil {
-			return nil, err
-		}
-		d, err := tx.Job(id)
 		if err != nil {
 			return nil, err
 		}
@@ -80,6 +78,24 @@ func (c *core) settle(tx Tx) (told []JobID, err error) {
 		}
 	}
 	return told, nil
+}
+
+// nextUnsettled returns a job whose dependants are to be told next. If it fell with a job
+// that still has to tell so, that one comes first: it may reopen this one.
+func nextUnsettled(tx Tx) (*Job, error) {
+	id, err := tx.Unsettled()
+	if err != nil {
+		return nil, err
+	}
+	d, err := tx.Job(id)
+	for err == nil && d.Status == Failed && d.Private.Cause != "" {
+		cause, missing := tx.Job(d.Private.Cause)
+		if errors.Is(missing, fault.NotFound) || missing == nil && !cause.Private.Unsettled {
+			break
+		}
+		d, err = cause, missing
+	}
+	return d, err
 }
 
 // tell tells a dependant what has become of d. It returns the dependant's batch if that
@@ -120,18 +136,31 @@ func (c *core) reopen(tx Tx, j *Job) (batch JobID, err error) {
 
 // remaining returns what a failed job still has to wait for, and a job because of which
 // it can't start: one that has failed, or is gone. A failed row of the batch that is tried
-// again as a whole is waited for.
+// again as a whole is waited for, and so is a job that fell with another one: it may be
+// about to be reopened, and else says that it is not.
 func remaining(tx Tx, j *Job, batch JobID) (waits []Dependency, doom *Dependency, err error) {
 	for _, w := range j.Private.Waits {
 		d, err := tx.Job(w.Job)
-		switch {
-		case errors.Is(err, fault.NotFound), err == nil && d.dooms(w.Any) && (batch == "" || d.Private.Batch != batch):
+		if errors.Is(err, fault.NotFound) {
 			return nil, &w, nil
-		case err != nil:
-			return nil, nil, err
-		case !d.satisfies(w.Any):
-			waits = append(waits, w)
 		}
+		if err != nil {
+			return nil, nil, err
+		}
+		again := d.Status == Failed && batch != "" && d.Private.Batch == batch
+		switch {
+		case again:
+		case d.dooms(w.Any):
+			return nil, &w, nil
+		case d.Status == Failed && d.Private.Cause != "":
+			d.Private.Unsettled = true
+			if err := tx.PutJob(d); err != nil {
+				return nil, nil, err
+			}
+		case d.satisfies(w.Any):
+			continue
+		}
+		waits = append(waits, w)
 	}
 	return waits, nil, nil
 }
@@ -142,7 +171,7 @@ func (c *core) requeue(tx Tx, j *Job, waits []Dependency) (batch JobID, err erro
 	from := j.Status
 	j.Status = Queued
 	j.StartedAt, j.CompletedAt = unit.Time{}, unit.Time{}
-	j.Failure, j.Metrics, j.ResultBytes, j.Isolation = nil, nil, nil, ""
+	j.Failure, j.Metrics, j.ResultBytes, j.Isolation, j.ProgramVersion, j.Image = nil, nil, nil, "", "", nil
 	j.release()
 	j.setWaits(waits)
 	p := &j.Private
@@ -162,48 +191,4 @@ func unsettle(tx Tx, j *Job, from Status) error {
 		}
 	}
 	return nil
-}
-
-// MaxFalling is how many jobs are counted that fail with another one.
-const MaxFalling = 10_000
-
-// countFalling counts the jobs that fail if a job, or all rows of a batch, do: those that
-// wait for it, for these, and so on, up to MaxFalling.
-func countFalling(tx Tx, j *Job) (int, error) {
-	next := []JobID{j.ID}
-	seen := map[JobID]bool{j.ID: true}
-	if batch := j.Private.Batch; batch != "" { // fails with its row
-		next, seen[batch] = append(next, batch), true
-	}
-	if j.IsBatch() {
-		for row, err := range tx.Subjobs(j.ID, "") {
-			if err != nil {
-				return 0, err
-			}
-			next, seen[row.ID] = append(next, row.ID), true
-		}
-	}
-	falling := 0
-	for ; len(next) > 0; next = next[1:] {
-		for id, err := range tx.Dependants(next[0], WaitsForSuccess) {
-			if err != nil {
-				return 0, err
-			}
-			if seen[id] {
-				continue
-			}
-			if falling++; falling == MaxFalling {
-				return falling, nil
-			}
-			row, err := tx.Job(id)
-			if err != nil {
-				return 0, err
-			}
-			next, seen[id] = append(next, id), true
-			if batch := row.Private.Batch; batch != "" && !seen[batch] {
-				next, seen[batch] = append(next, batch), true
-			}
-		}
-	}
-	return falling, nil
 }

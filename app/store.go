@@ -12,8 +12,10 @@ import (
 	"molrun/app/apikey"
 	"molrun/app/eta"
 	"molrun/app/events"
+	"molrun/app/notice"
 	"molrun/app/placement"
 	"molrun/app/sortid"
+	"molrun/app/spent"
 	"molrun/app/unit"
 )
 
@@ -49,6 +51,7 @@ type Tx interface {
 	Job(id JobID) (*Job, error)
 	JobNamed(organization, name string) (*Job, error)
 	JobJSON(id JobID) (json.RawMessage, error) // the record as stored
+	HasJob(id JobID) (bool, error)             // without reading the record
 	PutJob(j *Job) error                       // inserts or replaces
 	PutEncoded(j EncodedJob) error             // the same, with less to do
 	DeleteJob(id JobID) error
@@ -78,8 +81,8 @@ type Tx interface {
 	Claims() iter.Seq2[Claimed, error]
 	// Active walks the claimed jobs, oldest first.
 	Active() iter.Seq2[*Job, error]
-	// NeededBy returns an unfinished job that reads the upload or result with
-	// this ID, NotFound if there is none.
+	// NeededBy returns an unfinished job that reads the upload or result with this ID, or
+	// one that has not completed and reads the folder with this digest, else NotFound.
 	NeededBy(source string) (JobID, error)
 	// Readers walks all jobs that read it, finished ones included.
 	Readers(source string) iter.Seq2[JobID, error]
@@ -108,6 +111,15 @@ type Tx interface {
 	Uploads(f UploadFilter, after Position, limit int) (UploadPage, error)
 	// OldestUploads walks all uploads newer than after, oldest first.
 	OldestUploads(after UploadID) iter.Seq2[*Upload, error]
+	// StalePartials lists uploads of whose Partial no bytes came since before, up to
+	// limit, the stalest first.
+	StalePartials(before time.Time, limit int) ([]UploadID, error)
+
+	Share(id ShareID) (*Share, error)
+	PutShare(s *Share) error
+	DeleteShare(id ShareID) error
+	// Shares walks the shares of an organization, oldest first.
+	Shares(organization string) iter.Seq2[*Share, error]
 
 	// LastEvent returns the place of an organization's newest event.
 	LastEvent(organization string) (events.ID, error)
@@ -122,12 +134,15 @@ type Tx interface {
 	// JobShares walks the numbers of jobs by user, type and status, batches as in
 	// Statuses. email "" is all users.
 	JobShares(organization, email string) iter.Seq2[JobShare, error]
-	// Stored returns the total usage of an organization.
-	Stored(organization string) (Usage, error)
+	// Stored returns the total usage of a user; user "" is the whole organization.
+	Stored(organization, user string) (Usage, error)
 	// Organizations lists, sorted, those that have jobs or uploads.
 	Organizations() ([]string, error)
 	// Usage walks the usage by user, algorithm and day.
 	Usage() iter.Seq2[UsageShare, error]
+	// Spent walks what was spent on the days from one on until before another, by
+	// organization and day, jobs first; organization "" is all of them.
+	Spent(organization string, from, until time.Time) iter.Seq2[spent.Share, error]
 
 	// Runs returns the last runs of a class, oldest first; they outlive their jobs.
 	Runs(class string) ([]eta.Run, error)
@@ -142,14 +157,11 @@ type Tx interface {
 	Drained() (*Drain, error)
 	PutDrained(d *Drain) error
 
-	Key(id string) (*apikey.Key, error)
-	PutKey(k *apikey.Key) error
-	DeleteKey(id string) error
-	Keys() ([]*apikey.Key, error)
-
 	// Definition returns the text of the algorithm file with that digest.
 	Definition(digest string) ([]byte, error)
 	PutDefinition(digest string, text []byte) error
+	apikey.Tx
+	notice.Tx
 }
 
 // JobFilter selects jobs of one organization; an empty field selects all.
@@ -203,6 +215,25 @@ type Drain struct {
 	By     string    `json:"by"`               // e-mail address, or "the operator"
 	Reason string    `json:"reason,omitempty"` // one line
 }
+
+// Share lets whoever has its link see the result of a job, until it expires or is
+// revoked. Only the SHA-256 of the secret in the link is stored.
+type Share struct {
+	ID           ShareID   `json:"id"`
+	Hash         string    `json:"hash"` // hex
+	Organization string    `json:"organization"`
+	Email        string    `json:"email"` // of who made it
+	KeyID        string    `json:"key"`   // the API key that it was made with
+	Job          JobID     `json:"job"`
+	JobName      string    `json:"jobName"`
+	Files        Selection `json:"files,omitempty"` // none is all
+	CreatedAt    unit.Time `json:"createdAt"`
+	ExpiresAt    unit.Time `json:"expiresAt"`
+	LastUsedAt   unit.Time `json:"lastUsedAt,omitzero"` // within a minute
+}
+
+// ShareID identifies a share for ever. It has the form of a JobID.
+type ShareID string
 
 // JobPage is part of a listing.
 type JobPage struct {
@@ -314,7 +345,7 @@ func (j *Job) Usage() Usage {
 }
 
 // Usage returns what an upload adds to the usage of its organization.
-func (u *Upload) Usage() Usage { return Usage{Files: 1, Bytes: u.Size} }
+func (u *Upload) Usage() Usage { return Usage{Files: 1, Bytes: u.Size + u.Partial.Reserved()} }
 
 // UsageShare is the usage of one user for one algorithm on one day. Type is ""
 // for uploads.

@@ -2,15 +2,14 @@ package app
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"molrun/app/algorithm"
+	"molrun/app/digest"
 	"molrun/app/fault"
+	"molrun/app/quota"
 	"molrun/app/strictjson"
 )
 
@@ -55,20 +54,7 @@ const hashVersion = "molrun 1"
 
 // sentHash identifies a request body by what was sent.
 func sentHash(kind string, body *strictjson.Value) string {
-	return hash([]byte(hashVersion), []byte(kind+" as sent"), body.AppendCanonical(nil))
-}
-
-// hash returns the SHA-256 of the parts in hex, each part preceded by its
-// length.
-func hash(parts ...[]byte) string {
-	h := sha256.New()
-	var length [8]byte
-	for _, part := range parts {
-		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
-		h.Write(length[:])
-		h.Write(part)
-	}
-	return hex.EncodeToString(h.Sum(nil))
+	return digest.Parts([]byte(hashVersion), []byte(kind+" as sent"), body.AppendCanonical(make([]byte, 0, len(body.Raw))))
 }
 
 // sentBefore returns the record of the job that this very body made, nil if
@@ -106,6 +92,11 @@ func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, definitions
 			return nil, false, err
 		}
 	}
+	for _, a := range definitions {
+		if _, err := a.Folder.Path(); err != nil { // the job is to go on with it as it is now
+			return nil, false, err
+		}
+	}
 	var id JobID
 	var told []JobID
 	err = s.store.Update(ctx, func(tx Tx) error {
@@ -122,13 +113,10 @@ func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, definitions
 		case !errors.Is(err, fault.NotFound):
 			return err
 		}
-		if err := s.admitJobs(tx, job.Organization, max(1, len(subjobs))); err != nil {
+		if err := s.admitJobs(tx, job.Organization, job.Email, max(1, len(subjobs))); err != nil {
 			return err
 		}
 		id, created = job.ID, true
-		if err := dependenciesRemain(tx, all); err != nil {
-			return err
-		}
 		if err := putNew(tx, all, definitions); err != nil {
 			return err
 		}
@@ -142,14 +130,34 @@ func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, definitions
 		return nil, false, err
 	}
 	if created {
-		s.changes.notify(told...) // also what others have left to be told
+		s.changes.Notify(told...) // also what others have left to be told
 		s.wakeRunner()
 		return rec, true, nil
 	}
 	return s.Show(StoredJob{id, rec}), false, nil
 }
 
-// putNew stores a job followed by its subjobs.
+// admitJobs refuses jobs beyond the quota of their user or organization. Results of
+// admitted jobs are kept even if they exceed it; then no further job is admitted.
+func (c *core) admitJobs(tx Tx, organization, user string, jobs int) error {
+	for _, h := range quota.Holders(organization, user) {
+		q := c.options.Quota.For(h)
+		if q.Queued == 0 && q.Bytes == 0 || jobs == 0 {
+			continue
+		}
+		used, err := tx.Stored(h.Organization, h.User)
+		if err == nil {
+			err = q.Admit(h, jobs, used.Queued, used.Bytes)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putNew stores a job followed by its subjobs. A name that is taken counts before what was
+// deleted meanwhile.
 func putNew(tx Tx, all []EncodedJob, definitions []*algorithm.File) error {
 	for _, a := range definitions {
 		switch _, err := tx.Definition(a.Digest); {
@@ -176,7 +184,7 @@ func putNew(tx Tx, all []EncodedJob, definitions []*algorithm.File) error {
 			return err
 		}
 	}
-	return nil
+	return dependenciesRemain(tx, all)
 }
 
 func rowNameIsFree(tx Tx, row *Job) error {
@@ -192,24 +200,32 @@ func rowNameIsFree(tx Tx, row *Job) error {
 
 // referencesRemain checks that no input was deleted since it was resolved.
 func referencesRemain(tx Tx, j *Job) error {
+	in, err := goneInput(tx, j)
+	if in == nil {
+		return err
+	}
+	return fault.List(fault.Field{
+		Loc: deletedAt(j, in.Setting), Type: "file",
+		Msg: fmt.Sprintf("the file %q was deleted just now; upload it again", in.Filename),
+	})
+}
+
+// goneInput returns the first input that was deleted, nil if all are there.
+func goneInput(tx Tx, j *Job) (in *Input, err error) {
 	for i, ref := range j.Private.References {
-		var err error
 		if ref.Upload != "" {
 			_, err = tx.Upload(ref.Upload)
 		} else {
 			_, err = tx.Job(ref.Job)
 		}
 		if errors.Is(err, fault.NotFound) {
-			return fault.List(fault.Field{
-				Loc: deletedAt(j, ref.Setting), Type: "file",
-				Msg: fmt.Sprintf("the file %q was deleted just now; upload it again", j.Inputs[i].Filename),
-			})
+			return &j.Inputs[i], nil
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // deletedAt says where a submission named a file that is gone.

@@ -158,6 +158,47 @@ func TestFileDeletedDuringSubmissionIsAFaultAtItsSetting(t *testing.T) {
 	}
 }
 
+// TestATakenNameCountsBeforeWhatWasDeletedMeanwhile deletes what a submission reads or
+// waits for before it is stored. The names of a batch and its rows are looked at first.
+func TestATakenNameCountsBeforeWhatWasDeletedMeanwhile(t *testing.T) {
+	s := newSite(t)
+	store := &interposedStore{Store: s.store}
+	service := s.newService(store, app.Options{}, echoFile)
+	s.submit(ann, "taken", `{}`)
+	after := app.After{Names: []string{"gone"}}
+	for name, submit := range map[string]func() error{
+		"of a job": func() error {
+			sub := submission(t, "taken", `{"steps":2}`)
+			sub.After = after
+			_, _, err := service.Jobs.Submit(t.Context(), ann, sub)
+			return err
+		},
+		"of a row that waits": func() error {
+			sub := batchSubmission(t, "b", `{}`)
+			sub.RowNames, sub.After = []string{"taken"}, after
+			_, _, err := service.Jobs.SubmitBatch(t.Context(), ann, sub)
+			return err
+		},
+		"of a row that reads": func() error {
+			sub := batchSubmission(t, "b", `{"input":"job:gone/a.txt"}`)
+			sub.RowNames = []string{"taken"}
+			_, _, err := service.Jobs.SubmitBatch(t.Context(), ann, sub)
+			return err
+		},
+		"of a row of a pipeline": func() error {
+			_, _, err := service.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "b", pipelineStep("taken", "gone")))
+			return err
+		},
+	} {
+		gone := s.submit(ann, "gone", `{}`)
+		store.before = func() {
+			s.run(gone.ID, failure())
+			must(t, s.Jobs.Delete(t.Context(), ann, "gone"))
+		}
+		wantCode(t, "a taken name "+name, submit(), fault.JobAlreadyExists)
+	}
+}
+
 func TestIDsIncreaseWhenTheClockGoesBack(t *testing.T) {
 	s := newSite(t)
 	first := s.submit(ann, "a", `{}`)

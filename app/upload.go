@@ -21,8 +21,40 @@ type Upload struct {
 	Generation int    `json:"generation,omitempty"`
 	Size       int64  `json:"size,omitempty"`
 	SHA256     string `json:"sha256,omitempty"` // hex
+	// CRC32 is that of zip archives (IEEE). Older versions did not store it.
+	CRC32 *uint32 `json:"crc32,omitempty"`
 
 	CompletedAt unit.Time `json:"completedAt,omitzero"`
+
+	Partial *Partial `json:"partial,omitempty"` // of bytes that arrive in parts, until all are here
+}
+
+// Partial is a file that arrives in parts: as much of it as a crash leaves in place.
+type Partial struct {
+	Generation int               `json:"generation"`         // names its file
+	Offset     int64             `json:"offset"`             // bytes that are durable
+	Length     *int64            `json:"length,omitempty"`   // of the whole file, nil until the client tells
+	Digest     []byte            `json:"digest,omitempty"`   // state of SHA-256 after Offset bytes
+	CRC32      uint32            `json:"crc32,omitempty"`    // of Offset bytes, IEEE
+	Expected   map[string][]byte `json:"expected,omitempty"` // digests of the whole file, by algorithm
+	ReceivedAt unit.Time         `json:"receivedAt"`         // when it was begun, or bytes arrived last
+}
+
+// Reserved returns the bytes that it counts in the quota: all that it will have, or
+// what is here of an unknown length.
+func (p *Partial) Reserved() int64 {
+	switch {
+	case p == nil:
+		return 0
+	case p.Length == nil:
+		return p.Offset
+	}
+	return *p.Length
+}
+
+// Has reports whether a generation is the bytes received last, or is arriving in parts.
+func (u *Upload) Has(generation int) bool {
+	return u.Generation == generation || u.Partial != nil && u.Partial.Generation == generation
 }
 
 // Completed reports whether the owner has confirmed the bytes.
@@ -33,6 +65,7 @@ type StoredFile struct {
 	Generation int
 	Size       int64
 	SHA256     string // hex
+	CRC32      uint32 // IEEE
 }
 
 // DefaultFolder is the folder of uploads that name none.

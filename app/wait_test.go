@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"molrun/app/placement"
+
 	"molrun/app"
 )
 
@@ -32,7 +34,7 @@ func TestWaitReturnsWhenTheStatusChanges(t *testing.T) {
 		s := newSite(t)
 		j := s.submit(ann, "a", `{}`)
 		answer := s.waitFor("a")
-		_, err := s.Runs.Claim(t.Context(), j.ID, nil)
+		_, err := s.Runs.Claim(t.Context(), j.ID, placement.Devices{})
 		must(t, err)
 		synctest.Wait()
 		if len(answer) != 0 {

@@ -41,7 +41,7 @@ func (f *fixture) download(id app.JobID) string {
 	if res.status != 200 || res.err != nil {
 		f.t.Fatalf("GET: status %d, err %v, body %.200q", res.status, res.err, res.body)
 	}
-	size, err := f.ArchiveSize(f.rules.folders[id])
+	size, err := f.ArchiveSize(app.Archive{Folders: f.rules.folders[id]})
 	if err != nil || size != int64(len(res.body)) {
 		f.t.Errorf("ArchiveSize returns %d, %v for an archive of %d bytes", size, err, len(res.body))
 	}
@@ -162,7 +162,7 @@ func TestEveryRangeOfAnArchiveMatchesTheWhole(t *testing.T) {
 		{Name: "2", Job: f.result(map[string]string{"a": ""})},
 	}
 	whole := f.download(batch)
-	a, err := f.archives.Open(f.rules.folders[batch])
+	a, err := f.archives.Open(app.Archive{Folders: f.rules.folders[batch]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestArchiveBeyondFourGiB(t *testing.T) {
 	if err := f.WriteManifest(id, m); err != nil {
 		t.Fatal(err)
 	}
-	size, err := f.ArchiveSize(f.rules.folders[id])
+	size, err := f.ArchiveSize(app.Archive{Folders: f.rules.folders[id]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -389,7 +389,7 @@ func TestUnsafeManifestIsRefused(t *testing.T) {
 	if names := f.names("jobs"); !slices.Equal(names, []string{string(id) + "/manifest.json"}) {
 		t.Errorf("files left: %q", names)
 	}
-	if _, err := f.ArchiveSize([]app.Folder{{Name: "../x", Job: id}}); err == nil {
+	if _, err := f.ArchiveSize(app.Archive{Folders: []app.Folder{{Name: "../x", Job: id}}}); err == nil {
 		t.Error("an unsafe folder is accepted")
 	}
 }
@@ -397,7 +397,7 @@ func TestUnsafeManifestIsRefused(t *testing.T) {
 func TestArchiveStopsWhenItsRequestIsCanceled(t *testing.T) {
 	f := start(t)
 	id := f.result(someResult)
-	a, err := f.archives.Open(f.rules.folders[id])
+	a, err := f.archives.Open(app.Archive{Folders: f.rules.folders[id]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -418,7 +418,7 @@ func BenchmarkArchive(b *testing.B) {
 		id   app.JobID
 	}{{"64MiB", large}, {"10000files", small}, {"10000rows", batch}} {
 		b.Run(bm.name, func(b *testing.B) {
-			size, err := f.ArchiveSize(f.rules.folders[bm.id])
+			size, err := f.ArchiveSize(app.Archive{Folders: f.rules.folders[bm.id]})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -428,7 +428,7 @@ func BenchmarkArchive(b *testing.B) {
 	b.Run("layout10000rows", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := result.NewArchives(f.jobs).Open(f.rules.folders[batch]); err != nil {
+			if _, err := result.NewArchives(f.jobs, uploadName).Open(app.Archive{Folders: f.rules.folders[batch]}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -56,6 +56,7 @@ type rules struct {
 	uploads map[app.UploadID]*app.Upload
 	begun   map[app.UploadID]int
 	folders map[app.JobID][]app.Folder
+	inputs  map[app.JobID][]app.InputFile
 	finish  error // of FinishUpload, if set
 }
 
@@ -64,6 +65,7 @@ func newRules() *rules {
 		uploads: make(map[app.UploadID]*app.Upload),
 		begun:   make(map[app.UploadID]int),
 		folders: make(map[app.JobID][]app.Folder),
+		inputs:  make(map[app.JobID][]app.InputFile),
 	}
 }
 
@@ -104,21 +106,51 @@ func (s *rules) FinishUpload(_ context.Context, id app.UploadID, f app.StoredFil
 		return 0, fault.Errorf(fault.UploadCompleted, "Another upload was faster.")
 	}
 	stale := u.Generation
-	u.Generation, u.Size, u.SHA256 = f.Generation, f.Size, f.SHA256
+	u.Partial = nil
+	u.Generation, u.Size, u.SHA256, u.CRC32 = f.Generation, f.Size, f.SHA256, &f.CRC32
 	return stale, nil
 }
 
-func (s *rules) ArchiveFolders(_ context.Context, id app.JobID, partial bool) ([]app.Folder, error) {
+func (s *rules) BeginPartial(_ context.Context, id app.UploadID, p *app.Partial) error {
+	return s.putPartial(id, p)
+}
+
+func (s *rules) SavePartial(_ context.Context, id app.UploadID, p *app.Partial) error {
+	return s.putPartial(id, p)
+}
+
+func (s *rules) DropPartial(_ context.Context, id app.UploadID) error { return s.putPartial(id, nil) }
+
+func (s *rules) putPartial(id app.UploadID, p *app.Partial) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u, ok := s.uploads[id]
+	switch {
+	case !ok:
+		return fault.Errorf(fault.NotFound, "There is no such upload.")
+	case p != nil:
+		c := *p
+		p = &c
+	}
+	u.Partial = p
+	return nil
+}
+
+func (s *rules) Archive(_ context.Context, id app.JobID, form app.ArchiveForm) (app.Archive, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	folders, ok := s.folders[id]
 	if !ok {
-		return nil, fault.Errorf(fault.NotFound, "There is no such job.")
+		return app.Archive{}, fault.Errorf(fault.NotFound, "There is no such job.")
 	}
-	if partial {
+	if form.Partial {
 		folders = folders[:1]
 	}
-	return slices.Clone(folders), nil
+	a := app.Archive{Folders: slices.Clone(folders)}
+	if form.Inputs {
+		a.Inputs = s.inputs[id]
+	}
+	return a, nil
 }
 
 // complete confirms an upload as its owner would.
@@ -132,8 +164,6 @@ var _ Service = struct {
 	*upload.Files
 	Archives
 }{}
-
-var _ Archives = (*app.Jobs)(nil)
 
 // fixture is a directory served on the loopback interface.
 type fixture struct {
@@ -183,6 +213,7 @@ func writeError(w http.ResponseWriter, _ *http.Request, err error) {
 		fault.UploadCompleted: 409, fault.UploadNotReceived: 409, fault.FileTooLarge: 413,
 		fault.UnsupportedMediaType: 415, fault.RangeInvalid: 416, fault.Invalid: 422,
 		fault.Unavailable: 503, fault.StorageFull: 507,
+		fault.UploadOffset: 409, fault.UploadLength: 400, fault.DigestMismatch: 400,
 	}[fault.CodeOf(err)]
 	if !ok {
 		status = 500

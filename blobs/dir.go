@@ -6,6 +6,7 @@
 //	secret                               the key ring that signs links and the revoked ones, mode 0600
 //	uploads/<xx>/<fileId>.<generation>   the body of one PUT; never changes
 //	uploads/tmp/                         bodies being received, directories of TempDir
+//	uploads/partial/<fileId>.<generation> files that arrive in parts, as far as they are here
 //	jobs/<id>/                           attempts, result and manifest.json of a job
 //	trash/                               removed jobs, until no download reads them
 //
@@ -38,6 +39,7 @@ import (
 const (
 	uploadsDir = "uploads"
 	tmpDir     = "uploads/tmp"
+	partialDir = "uploads/partial"
 	trashDir   = "trash"
 )
 
@@ -54,6 +56,15 @@ type Options struct {
 	// default half of Streams.
 	StreamsPerHolder int
 	Idle             time.Duration // how long a transfer may stall, default one minute
+
+	// Partial is how long a file that arrives in parts stays after its last bytes, as
+	// clients are told; default a day.
+	Partial time.Duration
+	// Refused is told why a request with a link got an error in place of its answer; nil
+	// tells nobody.
+	Refused func(error)
+	// Block is how many bytes of such a file a crash may lose at most; default 8 MiB.
+	Block int64
 }
 
 // Dir is the files of the data directory. It is safe for concurrent use.
@@ -73,6 +84,7 @@ type Dir struct {
 	shards  map[string]bool // directories in uploads that are known to be durable
 
 	removals removals
+	holds    holds
 }
 
 var _ app.Blobs = (*Dir)(nil)
@@ -91,6 +103,12 @@ func Open(dir string, o Options) (*Dir, error) {
 	}
 	if o.Idle <= 0 {
 		o.Idle = time.Minute
+	}
+	if o.Partial <= 0 {
+		o.Partial = 24 * time.Hour
+	}
+	if o.Block <= 0 {
+		o.Block = 8 << 20
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -119,9 +137,10 @@ func Open(dir string, o Options) (*Dir, error) {
 		run:       rand.Text()[:8],
 		transfers: newTransfers(o.Streams, o.StreamsPerHolder),
 		shards:    make(map[string]bool),
+		holds:     holds{counts: make(map[string]int), removed: make(map[string]bool)},
 	}
 	d.jobs = result.NewJobs(root, d.removeAll)
-	d.archives = result.NewArchives(d.jobs)
+	d.archives = result.NewArchives(d.jobs, uploadName)
 	return d, nil
 }
 
@@ -134,7 +153,7 @@ func layOut(root *os.Root) error {
 	if perm := info.Mode().Perm(); perm&0o022 != 0 {
 		return fmt.Errorf("others may write to it (mode %#o): run chmod 700", perm)
 	}
-	for _, name := range []string{uploadsDir, tmpDir, result.JobsDir, trashDir} {
+	for _, name := range []string{uploadsDir, tmpDir, partialDir, result.JobsDir, trashDir} {
 		if err := root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
@@ -214,9 +233,9 @@ func (d *Dir) WriteManifest(id app.JobID, m *app.Manifest) error {
 	return diskError("write manifest", result.WriteManifest(d.root, id, m))
 }
 
-// ArchiveSize returns the length of the archive of these folders in bytes.
-func (d *Dir) ArchiveSize(folders []app.Folder) (int64, error) {
-	a, err := d.archives.Open(folders)
+// ArchiveSize returns the length of an archive in bytes.
+func (d *Dir) ArchiveSize(archive app.Archive) (int64, error) {
+	a, err := d.archives.Open(archive)
 	if err != nil {
 		return 0, err
 	}

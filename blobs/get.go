@@ -21,7 +21,7 @@ import (
 const maxRanges = 16
 
 // getUpload serves the current bytes of an upload.
-func (h *handler) getUpload(s *sender, r *http.Request, l app.Link) error {
+func (h *Links) getUpload(s *sender, r *http.Request, l app.Link) error {
 	f, u, err := h.openUpload(r, app.UploadID(l.ID))
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (h *handler) getUpload(s *sender, r *http.Request, l app.Link) error {
 
 // openUpload opens the current generation. A further PUT may replace and remove
 // it after the record was read; then openUpload reads the record again.
-func (h *handler) openUpload(r *http.Request, id app.UploadID) (*os.File, *app.Upload, error) {
+func (h *Links) openUpload(r *http.Request, id app.UploadID) (*os.File, *app.Upload, error) {
 	for attempt := 0; ; attempt++ {
 		u, err := h.svc.Upload(r.Context(), id)
 		if err != nil {
@@ -60,7 +60,7 @@ func (h *handler) openUpload(r *http.Request, id app.UploadID) (*os.File, *app.U
 }
 
 // getResult serves one file of a job's result.
-func (h *handler) getResult(s *sender, r *http.Request, l app.Link) error {
+func (h *Links) getResult(s *sender, r *http.Request, l app.Link) error {
 	_, release, err := h.lease(r, l)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (h *handler) getResult(s *sender, r *http.Request, l app.Link) error {
 }
 
 // openResult opens a file of a leased result.
-func (h *handler) openResult(l app.Link) (*os.File, *app.ManifestFile, error) {
+func (h *Links) openResult(l app.Link) (*os.File, *app.ManifestFile, error) {
 	id := app.JobID(l.ID)
 	dir, err := h.dir.jobs.Open(id)
 	if err != nil {
@@ -96,18 +96,24 @@ func (h *handler) openResult(l app.Link) (*os.File, *app.ManifestFile, error) {
 	return f, &m.Files[l.File], nil
 }
 
-// lease returns the folders of a result that the records still know, and keeps
-// their files readable until release is called.
-func (h *handler) lease(r *http.Request, l app.Link) (folders []app.Folder, release func(), err error) {
-	folders, err = h.svc.ArchiveFolders(r.Context(), app.JobID(l.ID), l.Kind == app.PartArchive)
+// lease returns what the archive of a result holds of what the records still know,
+// and keeps the files of jobs and inputs readable until release is called.
+func (h *Links) lease(r *http.Request, l app.Link) (archive app.Archive, release func(), err error) {
+	archive, err = h.svc.Archive(r.Context(), app.JobID(l.ID), app.ArchiveForm{Partial: l.Kind == app.PartArchive, Inputs: l.Inputs, Files: l.Files})
 	if err != nil {
-		return nil, nil, err
+		return archive, nil, err
 	}
-	lease, err := h.dir.jobs.Lease(folders)
+	unhold, err := h.dir.holdInputs(archive.Inputs)
 	if err != nil {
-		return nil, nil, err
+		return archive, nil, err
 	}
-	return folders, func() {
+	lease, err := h.dir.jobs.Lease(archive.Jobs())
+	if err != nil {
+		unhold()
+		return archive, nil, err
+	}
+	return archive, func() {
+		unhold()
 		if err := lease.End(); err != nil {
 			h.dir.options.Log.Error().Err(err).Str("id", l.ID).Msg("remove a job after its last download")
 		}
@@ -115,13 +121,13 @@ func (h *handler) lease(r *http.Request, l app.Link) (folders []app.Folder, rele
 }
 
 // getArchive serves a result as a zip file that is made while it is sent.
-func (h *handler) getArchive(s *sender, r *http.Request, l app.Link) error {
-	folders, release, err := h.lease(r, l)
+func (h *Links) getArchive(s *sender, r *http.Request, l app.Link) error {
+	archive, release, err := h.lease(r, l)
 	if err != nil {
 		return err
 	}
 	defer release()
-	a, err := h.dir.archives.Open(folders)
+	a, err := h.dir.archives.Open(archive)
 	if err != nil {
 		return err
 	}
@@ -134,6 +140,27 @@ func (h *handler) getArchive(s *sender, r *http.Request, l app.Link) error {
 		return abortError{content.Err()}
 	}
 	return nil
+}
+
+// Serve answers a GET or HEAD with what a link leads to, which nobody has signed: the
+// caller decides who may have it. If it returns an error, it has written nothing.
+func (h *Links) Serve(w http.ResponseWriter, r *http.Request, l app.Link) error {
+	end, err := h.dir.transfers.begin(l.Holder)
+	if err != nil {
+		return err
+	}
+	defer end()
+	setSecureHeaders(w.Header())
+	s := newSender(w, h.dir.options.Idle)
+	serve := h.getResult
+	if l.Kind == app.ArchiveGet {
+		serve = h.getArchive
+	}
+	err = serve(s, r, l)
+	if errors.As(err, new(abortError)) {
+		panic(http.ErrAbortHandler) // cut the connection: the client must not take a part for the whole
+	}
+	return err
 }
 
 // Send answers a GET or HEAD with an open file. If it returns an error, it has

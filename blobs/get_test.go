@@ -155,6 +155,11 @@ func TestMissingFileIsNotFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.do("GET", file, "").want(t, 404, fault.NotFound)
+	f.upload(id, "x")
+	if err := f.Dir.RemoveUpload(id, 1); err != nil { // though its record is there
+		t.Fatal(err)
+	}
+	f.do("GET", f.getLink(id), "").want(t, 500, fault.Internal)
 }
 
 func TestChangedFileIsNotServed(t *testing.T) {
@@ -198,13 +203,23 @@ func TestLinksWorkAcrossARotation(t *testing.T) {
 
 func TestOtherMethodsAreRefused(t *testing.T) {
 	f := start(t)
-	for _, method := range []string{"POST", "DELETE", "OPTIONS", "PATCH"} {
+	for _, method := range []string{"POST", "TRACE"} {
 		res := f.do(method, f.getLink(f.newUpload("text/plain")), "")
 		res.want(t, 405, fault.MethodNotAllowed)
-		if got := res.header.Get("Allow"); got != "GET, HEAD, PUT" {
+		if got := res.header.Get("Allow"); got != "GET, HEAD, PUT, PATCH, DELETE, OPTIONS" {
 			t.Errorf("%s: Allow %q", method, got)
 		}
 	}
+	for _, method := range []string{"DELETE", "OPTIONS", "PATCH"} {
+		link := f.getLink(f.newUpload("text/plain"))
+		res := f.do(method, link, "")
+		res.want(t, 405, fault.MethodNotAllowed)
+		if got := res.header.Get("Allow"); got != "GET, HEAD" {
+			t.Errorf("%s: Allow %q", method, got)
+		}
+		f.do(method, link+"x", "").want(t, 403, fault.LinkInvalid)
+	}
+	f.do("PUT", f.getLink(f.newUpload("text/plain")), "").want(t, 403, fault.LinkInvalid)
 }
 
 func TestTooManyTransfersAreRefused(t *testing.T) {

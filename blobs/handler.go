@@ -31,12 +31,18 @@ type Service interface {
 	// FinishUpload makes a stored generation current or refuses it. Stale is
 	// the generation that it replaces, 0 for none.
 	FinishUpload(ctx context.Context, id app.UploadID, f app.StoredFile) (stale int, err error)
+
+	// BeginPartial records that a file begins to arrive in parts, SavePartial what
+	// of it is durable; DropPartial forgets it and removes its file.
+	BeginPartial(ctx context.Context, id app.UploadID, p *app.Partial) error
+	SavePartial(ctx context.Context, id app.UploadID, p *app.Partial) error
+	DropPartial(ctx context.Context, id app.UploadID) error
 }
 
 // Archives is the rule of what archives hold.
 type Archives interface {
-	// ArchiveFolders returns the folders of the archive of a job or batch.
-	ArchiveFolders(ctx context.Context, id app.JobID, partial bool) ([]app.Folder, error)
+	// Archive returns what the archive of a job or batch holds.
+	Archive(ctx context.Context, id app.JobID, form app.ArchiveForm) (app.Archive, error)
 }
 
 // Fail answers a request with an error in the service's own form.
@@ -46,17 +52,19 @@ type Fail func(w http.ResponseWriter, r *http.Request, err error)
 // ResponseWriter must be the connection's own, so that the kernel can copy
 // files to it. It panics with http.ErrAbortHandler to close a connection on
 // which a response cannot be completed.
-func Handler(dir *Dir, svc Service, fail Fail) http.Handler {
-	return &handler{
-		dir: dir, svc: svc, fail: fail,
+func Handler(dir *Dir, svc Service, fail Fail) *Links {
+	return &Links{
+		dir: dir, svc: svc, fail: fail, turns: turns{of: map[app.UploadID]*queue{}},
 		buffers: sync.Pool{New: func() any { b := make([]byte, bufferSize); return &b }},
 	}
 }
 
-type handler struct {
+// Links serves what links lead to.
+type Links struct {
 	dir     *Dir
 	svc     Service
 	fail    Fail
+	turns   turns
 	buffers sync.Pool // *[]byte of bufferSize
 }
 
@@ -66,7 +74,7 @@ type abortError struct{ error }
 func (e abortError) Unwrap() error { return e.error }
 
 // ServeHTTP implements http.Handler.
-func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *Links) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := access{started: time.Now(), request: w.Header().Get("X-Request-Id")}
 	s := newSender(w, h.dir.options.Idle)
 	defer func() { a.log(h.dir.options.Log, r, s) }()
@@ -78,19 +86,25 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case errors.As(a.err, &abort):
 		panic(http.ErrAbortHandler)
 	case a.err != nil:
+		if h.dir.options.Refused != nil {
+			h.dir.options.Refused(a.err)
+		}
 		h.fail(s, r, a.err)
 	}
 }
 
-func (h *handler) serve(s *sender, r *http.Request, a *access) error {
+func (h *Links) serve(s *sender, r *http.Request, a *access) error {
 	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodPut:
+	case http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
 	default:
-		s.Header().Set("Allow", "GET, HEAD, PUT")
-		return fault.Errorf(fault.MethodNotAllowed, "Use GET or HEAD with a download link, PUT with an upload link.")
+		s.Header().Set("Allow", "GET, HEAD, PUT, PATCH, DELETE, OPTIONS")
+		return fault.Errorf(fault.MethodNotAllowed, "Use GET or HEAD with a download link, PUT, or HEAD, PATCH and DELETE, with an upload link.")
 	}
 	l, err := h.dir.signer.Verify(r)
 	if err != nil {
+		if errors.Is(err, fault.MethodNotAllowed) {
+			s.Header().Set("Allow", "GET, HEAD")
+		}
 		return err
 	}
 	a.kind, a.id = l.Kind, l.ID
@@ -102,6 +116,9 @@ func (h *handler) serve(s *sender, r *http.Request, a *access) error {
 	defer end()
 	switch l.Kind {
 	case app.UploadPut:
+		if inParts(r) {
+			return h.resume(s, r, l, a)
+		}
 		return h.put(s, r, l, a)
 	case app.UploadGet:
 		return h.getUpload(s, r, l)

@@ -122,20 +122,20 @@ func TestRemovedJobIsKeptForItsLastReader(t *testing.T) {
 	folders := []app.Folder{{Job: id}}
 	var leases [2]interface{ End() error }
 	for i := range leases {
-		lease, err := f.jobs.Lease(folders)
+		lease, err := f.jobs.Lease([]app.JobID{id})
 		if err != nil {
 			t.Fatal(err)
 		}
 		leases[i] = lease
 	}
-	a, err := f.archives.Open(folders)
+	a, err := f.archives.Open(app.Archive{Folders: folders})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := f.RemoveJob(id); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.jobs.Lease(folders); fault.CodeOf(err) != fault.NotFound {
+	if _, err := f.jobs.Lease([]app.JobID{id}); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("lease of a removed job: %v, want NOT_FOUND", err)
 	}
 	for i, lease := range leases {
@@ -164,7 +164,7 @@ func BenchmarkLease(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				lease, err := f.jobs.Lease(folders)
+				lease, err := f.jobs.Lease(app.Archive{Folders: folders}.Jobs())
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -9,12 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"mime"
 	"net/http"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -35,7 +37,7 @@ const finishTime = time.Minute
 const spaceInterval = 64 << 20
 
 // put answers a PUT once its body is stored and recorded.
-func (h *handler) put(s *sender, r *http.Request, l app.Link, a *access) error {
+func (h *Links) put(s *sender, r *http.Request, l app.Link, a *access) error {
 	if err := checkPut(r, l.ContentType); err != nil {
 		return err
 	}
@@ -43,6 +45,11 @@ func (h *handler) put(s *sender, r *http.Request, l app.Link, a *access) error {
 	if err != nil {
 		return err
 	}
+	return answerReceived(s, f)
+}
+
+// answerReceived tells that all bytes of a file are stored.
+func answerReceived(s *sender, f app.StoredFile) error {
 	body, err := json.Marshal(struct {
 		Status string `json:"status"`
 		Size   int64  `json:"size"`
@@ -60,15 +67,24 @@ func (h *handler) put(s *sender, r *http.Request, l app.Link, a *access) error {
 
 // checkPut refuses a body that is not the file itself.
 func checkPut(r *http.Request, want string) error {
-	if given := r.Header.Values("Content-Type"); len(given) > 1 || len(given) == 1 && !sameType(given[0], want) {
-		return fault.Errorf(fault.LinkInvalid, "This link takes the Content-Type %s, not %s; send that or none.",
-			want, strings.Join(given, ", "))
+	given := r.Header.Values("Content-Type")
+	if len(given) == 0 || len(given) == 1 && sameType(given[0], want) {
+		return checkEncoding(r)
 	}
-	if r.Header.Get("Content-Range") != "" {
-		return fault.List(fault.Field{
-			Loc: []any{"header", "Content-Range"}, Msg: "send the whole file without Content-Range", Type: "unknown",
-		})
+	return fault.Errorf(fault.LinkInvalid, "This link takes the Content-Type %s, not %s; send that or none.%s",
+		want, strings.Join(given, ", "), typeHint(given))
+}
+
+// typeHint says where a type comes from that nobody has asked for.
+func typeHint(given []string) string {
+	if !slices.Contains(given, "application/x-www-form-urlencoded") {
+		return ""
 	}
+	return " curl sends it with -d and --data-binary: use -T FILE, which sends none, or add -H 'Content-Type:'. " +
+		"Don't use -d, which drops the line breaks of the file."
+}
+
+func checkEncoding(r *http.Request) error {
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return fault.Errorf(fault.UnsupportedMediaType, "Send the file as it is, without Content-Encoding.")
 	}
@@ -87,7 +103,7 @@ func sameType(a, b string) bool {
 
 // store receives a request's body, publishes it as a new generation of an
 // upload and has it recorded.
-func (h *handler) store(s *sender, r *http.Request, id app.UploadID, a *access) (f app.StoredFile, err error) {
+func (h *Links) store(s *sender, r *http.Request, id app.UploadID, a *access) (f app.StoredFile, err error) {
 	generation, quota, err := h.svc.BeginUpload(r.Context(), id, r.ContentLength)
 	if err != nil {
 		return f, err
@@ -103,14 +119,22 @@ func (h *handler) store(s *sender, r *http.Request, id app.UploadID, a *access) 
 			h.dir.options.Log.Error().Err(err).Msg("remove temporary file")
 		}
 	}()
+	whole, err := expect(r.Header, "Content-Digest", "Repr-Digest") // one body is the whole file
+	if err != nil {
+		return f, err
+	}
+	in.digest = whole.on(in.digest)
 	if err := h.copyBody(s, r, in, quota); err != nil {
+		return f, err
+	}
+	if err := whole.check(in.digest.Sum(nil)); err != nil {
 		return f, err
 	}
 	generation, err = in.publish(id, generation)
 	if err != nil {
 		return f, err
 	}
-	f = app.StoredFile{Generation: generation, Size: in.size, SHA256: in.sum()}
+	f = app.StoredFile{Generation: generation, Size: in.size, SHA256: in.sum(), CRC32: in.crc}
 	return f, h.finish(r.Context(), id, f)
 }
 
@@ -123,6 +147,7 @@ type incoming struct {
 	size    int64
 	checked int64 // size at the last check of the free space
 	digest  hash.Hash
+	crc     uint32
 }
 
 // receive begins a file. It reserves a known length, at least 0, so that a full
@@ -158,7 +183,7 @@ func (d *Dir) checkSpace(length int64) error {
 }
 
 // copyBody copies the request's body within the quota and checks its length.
-func (h *handler) copyBody(s *sender, r *http.Request, in *incoming, quota *upload.Reservation) error {
+func (h *Links) copyBody(s *sender, r *http.Request, in *incoming, quota *upload.Reservation) error {
 	buffer := h.buffers.Get().(*[]byte)
 	defer h.buffers.Put(buffer)
 	var readErr error
@@ -198,6 +223,7 @@ func fill(s *sender, body io.Reader, buffer []byte) (n int, err error) {
 func (in *incoming) Write(p []byte) (int, error) {
 	n, err := in.file.Write(p)
 	in.digest.Write(p[:n])
+	in.crc = crc32.Update(in.crc, crc32.IEEETable, p[:n])
 	in.size += int64(n)
 	if err != nil {
 		return n, diskError("receive file", err)
@@ -220,12 +246,17 @@ func (in *incoming) publish(id app.UploadID, generation int) (int, error) {
 	if err != nil {
 		return 0, diskError("store file", err)
 	}
-	shard, err := in.dir.openShard(shardOf(id))
+	return in.dir.publish(path.Join(tmpDir, in.name), id, generation)
+}
+
+// publish gives a durable file the name of a generation.
+func (d *Dir) publish(name string, id app.UploadID, generation int) (int, error) {
+	shard, err := d.openShard(shardOf(id))
 	if err != nil {
 		return 0, diskError("store file", err)
 	}
 	defer shard.close()
-	generation, err = in.link(id, generation)
+	generation, err = d.link(name, id, generation)
 	if err == nil {
 		err = shard.keep(path.Base(uploadName(id, generation)))
 	}
@@ -234,10 +265,10 @@ func (in *incoming) publish(id app.UploadID, generation int) (int, error) {
 
 // link gives the file its final name. A link, unlike a rename, never replaces a
 // file, so two files cannot get the same generation. It skips generations that a
-// crash left behind. discard removes the temporary name.
-func (in *incoming) link(id app.UploadID, generation int) (int, error) {
+// crash left behind. The caller removes the temporary name.
+func (d *Dir) link(name string, id app.UploadID, generation int) (int, error) {
 	for range 1000 {
-		err := in.dir.root.Link(path.Join(tmpDir, in.name), uploadName(id, generation))
+		err := d.root.Link(name, uploadName(id, generation))
 		if !errors.Is(err, fs.ErrExist) {
 			return generation, err
 		}
@@ -250,7 +281,7 @@ func (in *incoming) link(id app.UploadID, generation int) (int, error) {
 // are here. It removes the generation that no record names any more: the one
 // replaced, or the new one if the service refuses it. After any other error
 // the new one stays for the sweep, because a record may name it.
-func (h *handler) finish(ctx context.Context, id app.UploadID, f app.StoredFile) error {
+func (h *Links) finish(ctx context.Context, id app.UploadID, f app.StoredFile) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
 	unnamed, err := h.svc.FinishUpload(ctx, id, f)

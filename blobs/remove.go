@@ -12,18 +12,30 @@ import (
 	"molrun/app/sortid"
 )
 
-// RemoveUpload frees the disk space of one generation at once. Transfers that
-// have it open continue. A missing file is no error.
+// RemoveUpload frees the disk space of one generation at once, or when the last archive
+// with it has been sent. Transfers that have it open continue. A missing file is no error.
 func (d *Dir) RemoveUpload(id app.UploadID, generation int) error {
 	if _, err := sortid.Parse(string(id)); err != nil {
 		return fmt.Errorf("remove upload %q: %w", id, err)
 	}
 	return d.removals.do(func() error {
-		if err := d.root.Remove(uploadName(id, generation)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := d.removeHeld(uploadName(id, generation)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove upload: %w", err)
 		}
 		return nil
 	})
+}
+
+// RemovePartial removes what has arrived of a file in parts. A missing file is no
+// error.
+func (d *Dir) RemovePartial(id app.UploadID, generation int) error {
+	if _, err := sortid.Parse(string(id)); err != nil {
+		return fmt.Errorf("remove partial upload %q: %w", id, err)
+	}
+	if err := d.root.Remove(partialName(id, generation)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove partial upload: %w", err)
+	}
+	return nil
 }
 
 // RemoveJob frees the disk space of a job: attempts, result and manifest. It
@@ -75,6 +87,9 @@ func (r *removals) do(remove func() error) error {
 	r.mu.Unlock()
 	return remove()
 }
+
+// Removing runs remove now, or once no pause is left.
+func (d *Dir) Removing(remove func() error) error { return d.removals.do(remove) }
 
 // PauseRemovals keeps every file in place until resume is called, so that a backup
 // finds all files that its snapshot of the records names. The last resume does the

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"molrun/blobs/result"
@@ -24,6 +25,8 @@ type sender struct {
 	status  int
 	bytes   int64
 	err     error // the connection's first error
+
+	interrupted atomic.Bool // no more of the body is to be read
 
 	// While withhold416 is set, an answer 416 sets withheld instead of being
 	// sent: http.ServeContent would write it as text.
@@ -158,6 +161,18 @@ func (s *sender) extendDeadline() {
 // extendReadDeadline does the same for the next read of the body.
 func (s *sender) extendReadDeadline() {
 	_ = s.control.SetReadDeadline(time.Now().Add(s.idle))
+	if s.interrupted.Load() { // maybe before the line above
+		_ = s.control.SetReadDeadline(longAgo)
+	}
+}
+
+// longAgo is a deadline that has passed.
+var longAgo = time.Unix(1, 0)
+
+// interrupt ends the reading of the body, from any goroutine while the request lasts.
+func (s *sender) interrupt() {
+	s.interrupted.Store(true)
+	_ = s.control.SetReadDeadline(longAgo)
 }
 
 // endReading removes the read deadline, so that it cannot end the request while

@@ -16,8 +16,8 @@ import (
 const sweepAge = 24 * time.Hour
 
 // Sweep removes what no record names and returns how many things that were:
-// temporary files and trash of earlier processes, and generations of uploads
-// and directories of jobs that are a day old and unknown. It may run while
+// temporary files and trash of earlier processes, and generations of uploads,
+// partial files and directories of jobs that are a day old and unknown. It may run while
 // requests are served. It leaves names alone that this package never makes.
 func (d *Dir) Sweep(
 	ctx context.Context,
@@ -49,6 +49,12 @@ func (d *Dir) Sweep(
 				return nil
 			}
 			return count(d.RemoveUpload(id, generation))
+		},
+		partial: func(_ string, e fs.DirEntry, id app.UploadID, generation int) error {
+			if !old(e) || uploadKnown(id, generation) {
+				return nil
+			}
+			return count(d.RemovePartial(id, generation))
 		},
 		job: func(_ string, e fs.DirEntry, id app.JobID) error {
 			if !old(e) || jobKnown(id) {

@@ -44,6 +44,16 @@ type File struct {
 
 	// Changing files may grow or be removed while the service runs.
 	Changing bool
+
+	What string // whose it is, in the words of users; "" if nobody's
+}
+
+// String names the file for people.
+func (f File) String() string {
+	if f.What == "" {
+		return f.Path
+	}
+	return fmt.Sprintf("%s of %s", f.Path, f.What)
 }
 
 // SecretFile returns the key ring that signs links.
@@ -125,45 +135,74 @@ func (t *Tree) Open(name string) (*os.File, fs.FileInfo, error) {
 // Stat describes a file without opening it.
 func (t *Tree) Stat(name string) (fs.FileInfo, error) { return t.root.Lstat(filepath.FromSlash(name)) }
 
-// Stray is an orphan: a generation of an upload or a job's directory that no
-// record names.
+// Stray is an orphan: a generation of an upload, a partial file or a job's directory
+// that no record names.
 type Stray struct {
-	Path    string
-	Changed time.Time // zero if it has vanished
+	Path    string    `json:"path"`
+	Bytes   int64     `json:"bytes"`   // of all files below it
+	Changed time.Time `json:"changed"` // zero if it has vanished
 }
 
-// Strays returns the orphans, uploads before jobs, each sorted by path. It skips
-// names that this package never makes.
-func (t *Tree) Strays(uploadKnown func(id app.UploadID, generation int) bool, jobKnown func(id app.JobID) bool) ([]Stray, error) {
-	stray := func(name string, e fs.DirEntry) Stray {
-		s := Stray{Path: name}
-		if info, err := e.Info(); err == nil {
-			s.Changed = info.ModTime()
-		}
-		return s
-	}
+// Strays returns the orphans, uploads before jobs, each sorted by path, and foreign: what
+// lies among them under names that this package never makes.
+func (t *Tree) Strays(uploadKnown func(id app.UploadID, generation int) bool, jobKnown func(id app.JobID) bool) (orphans, foreign []Stray, err error) {
 	var uploads, jobs []Stray
-	orphans := visitor{
-		upload: func(name string, e fs.DirEntry, id app.UploadID, generation int) error {
-			if !uploadKnown(id, generation) {
-				uploads = append(uploads, stray(name, e))
-			}
-			return nil
-		},
-		job: func(name string, e fs.DirEntry, id app.JobID) error {
+	upload := func(name string, _ fs.DirEntry, id app.UploadID, generation int) error {
+		if !uploadKnown(id, generation) {
+			uploads = append(uploads, t.stray(name))
+		}
+		return nil
+	}
+	visits := visitor{
+		upload: upload, partial: upload,
+		job: func(name string, _ fs.DirEntry, id app.JobID) error {
 			if !jobKnown(id) {
-				jobs = append(jobs, stray(name, e))
+				jobs = append(jobs, t.stray(name))
 			}
 			return nil
 		},
+		other: func(name string) { foreign = append(foreign, t.stray(name)) },
 	}
-	if err := orphans.walk(context.Background(), t.root); err != nil {
-		return nil, fmt.Errorf("look for files that no record names: %w", err)
+	if err := visits.walk(context.Background(), t.root); err != nil {
+		return nil, nil, fmt.Errorf("look for files that no record names: %w", err)
 	}
-	for _, found := range [][]Stray{uploads, jobs} {
+	for _, found := range [][]Stray{uploads, jobs, foreign} {
 		slices.SortFunc(found, func(a, b Stray) int { return strings.Compare(a.Path, b.Path) })
 	}
-	return append(uploads, jobs...), nil
+	return append(uploads, jobs...), foreign, nil
+}
+
+// Unknown returns what lies in the data directory itself under names that match none of
+// the patterns of path.Match.
+func (t *Tree) Unknown(patterns []string) (found []Stray, err error) {
+	entries, err := fs.ReadDir(t.root.FS(), ".")
+	for _, e := range entries {
+		known := slices.ContainsFunc(patterns, func(pattern string) bool {
+			matches, err := path.Match(pattern, e.Name())
+			return matches && err == nil
+		})
+		if !known {
+			found = append(found, t.stray(e.Name()))
+		}
+	}
+	return found, err
+}
+
+// stray measures a file or directory as far as it can be read.
+func (t *Tree) stray(name string) Stray {
+	s := Stray{Path: name}
+	if info, err := t.Stat(name); err == nil {
+		s.Changed = info.ModTime()
+	}
+	_ = fs.WalkDir(t.root.FS(), name, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			if info, err := e.Info(); err == nil {
+				s.Bytes += info.Size()
+			}
+		}
+		return nil // what can't be read isn't counted
+	})
+	return s
 }
 
 // SetAside moves a stray into the directory aside of the data directory, under

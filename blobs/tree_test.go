@@ -100,12 +100,15 @@ func TestOrphansAreFoundAndQuarantined(t *testing.T) {
 	})
 	tree := openTree(t, dir)
 	strays := func() (paths []string) {
-		found, err := tree.Strays(
+		found, foreign, err := tree.Strays(
 			func(id app.UploadID, generation int) bool { return id == treeInput && generation == 7 },
 			func(id app.JobID) bool { return id == treeJob },
 		)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if len(foreign) != 2 || foreign[0].Path != "jobs/notes" || foreign[1].Path != "uploads/GE/not-ours" || foreign[1].Bytes != 1 {
+			t.Errorf("foreign files %+v", foreign)
 		}
 		for _, s := range found {
 			paths = append(paths, s.Path)

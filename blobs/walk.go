@@ -17,33 +17,49 @@ import (
 
 // visitor is called for what walk finds, with its path.
 type visitor struct {
-	upload func(name string, e fs.DirEntry, id app.UploadID, generation int) error
-	job    func(name string, e fs.DirEntry, id app.JobID) error
+	upload  func(name string, e fs.DirEntry, id app.UploadID, generation int) error
+	partial func(name string, e fs.DirEntry, id app.UploadID, generation int) error
+	job     func(name string, e fs.DirEntry, id app.JobID) error
+	other   func(name string) // a name that this package never makes; nil: nothing
 }
 
-// walk visits every generation of an upload and every job's directory. It skips
-// names that this package never makes. An error of one visit does not keep it
-// from the others.
+// skip passes by a name that this package never makes.
+func (v visitor) skip(name string) error {
+	if v.other != nil {
+		v.other(name)
+	}
+	return nil
+}
+
+// walk visits every generation of an upload, every partial file and every job's
+// directory. An error of one visit does not keep it from the others.
 func (v visitor) walk(ctx context.Context, root *os.Root) error {
 	uploads := eachEntry(ctx, root, uploadsDir, func(dir string, shard fs.DirEntry) error {
-		if dir == tmpDir || !shard.IsDir() {
+		if dir == tmpDir {
 			return nil
+		}
+		if !shard.IsDir() {
+			return v.skip(dir)
+		}
+		visit := v.upload
+		if dir == partialDir {
+			visit = v.partial
 		}
 		return eachEntry(ctx, root, dir, func(name string, e fs.DirEntry) error {
 			id, number, _ := strings.Cut(e.Name(), ".") // as uploadName joins them
 			generation, err := strconv.Atoi(number)
 			if err != nil || strconv.Itoa(generation) != number {
-				return nil
+				return v.skip(name)
 			}
 			if _, err := sortid.Parse(id); err != nil {
-				return nil
+				return v.skip(name)
 			}
-			return v.upload(name, e, app.UploadID(id), generation)
+			return visit(name, e, app.UploadID(id), generation)
 		})
 	})
 	jobs := eachEntry(ctx, root, result.JobsDir, func(name string, e fs.DirEntry) error {
 		if _, err := sortid.Parse(e.Name()); err != nil {
-			return nil
+			return v.skip(name)
 		}
 		return v.job(name, e, app.JobID(e.Name()))
 	})

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 
+	"molrun/app"
 	"molrun/app/apikey"
 	"molrun/app/fault"
+	"molrun/app/sortid"
 	"molrun/app/strictjson"
 	"molrun/storage/kv"
 )
@@ -36,7 +39,7 @@ func (t tx) PutKey(k *apikey.Key) error {
 	return t.Replace(bucketKeys, []byte(k.ID), withChecksum(value))
 }
 
-// keyChecksum names the last member of a stored API key, the CRC-32C of the record
+// keyChecksum names the last member of a stored API key or user, the CRC-32C of the record
 // without it. Keys that older versions have stored have none.
 const keyChecksum = "crc32c"
 
@@ -44,7 +47,7 @@ func withChecksum(record []byte) []byte {
 	return strictjson.Append(record, keyChecksum, kv.Checksum(record))
 }
 
-// keyIsSound reports whether a stored API key has the checksum that it was stored
+// keyIsSound reports whether a stored API key or user has the checksum that it was stored
 // with.
 func keyIsSound(value []byte) bool {
 	end := bytes.LastIndex(value, []byte(`,"`+keyChecksum+`":`))
@@ -74,6 +77,191 @@ func (t tx) Keys() ([]*apikey.Key, error) {
 		all = append(all, k)
 	}
 	return all, nil
+}
+
+// Share returns the record of a share.
+func (t tx) Share(id app.ShareID) (*app.Share, error) {
+	key, err := sortid.Parse(string(id))
+	if err != nil {
+		return nil, noShare(string(id))
+	}
+	return storedShare(t.Tx, key)
+}
+
+func storedShare(t *kv.Tx, id sortid.ID) (*app.Share, error) {
+	value := t.Bucket(bucketShares).Get(id[:])
+	if value == nil {
+		return nil, noShare(id.String())
+	}
+	var s app.Share
+	if err := json.Unmarshal(value, &s); err != nil {
+		return nil, fmt.Errorf("read share %s: %w", id, err)
+	}
+	return &s, nil
+}
+
+func noShare(id string) error { return fault.Errorf(fault.NotFound, "there is no share %s", id) }
+
+// PutShare inserts or replaces a share.
+func (t tx) PutShare(s *app.Share) error {
+	id, err := sortid.Parse(string(s.ID))
+	if err != nil {
+		return fmt.Errorf("put share %q: %w", s.ID, err)
+	}
+	old, err := present(storedShare(t.Tx, id))
+	if err != nil {
+		return err
+	}
+	value, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("put share %s: %w", s.ID, err)
+	}
+	return shares.Put(t.Tx, id, value, old, s)
+}
+
+// DeleteShare removes a share; its ID is never used again.
+func (t tx) DeleteShare(id app.ShareID) error {
+	old, err := t.Share(id)
+	if err != nil {
+		return err
+	}
+	return shares.Delete(t.Tx, idOf(id), old)
+}
+
+// Shares walks the shares of an organization, oldest first. They may be deleted during
+// the walk.
+func (t tx) Shares(organization string) iter.Seq2[*app.Share, error] {
+	return func(yield func(*app.Share, error) bool) {
+		var ids []sortid.ID
+		for k := range t.Ascend(indexSharesOrganization, kv.Key{}.Text(organization)) {
+			id, err := kv.Key(k).LastID()
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			ids = append(ids, id)
+		}
+		for _, id := range ids {
+			s, err := storedShare(t.Tx, id)
+			if !yield(s, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+const indexSharesOrganization = "shares.organization"
+
+// shareOrganization: organization, id.
+func shareOrganization(id sortid.ID, s *app.Share) []kv.Entry {
+	return []kv.Entry{{Key: kv.Key{}.Text(s.Organization).ID(id)}}
+}
+
+// User returns the record of a user.
+func (t tx) User(organization, email string) (*apikey.User, error) {
+	return readUser(email, t.Bucket(bucketUsers).Get(userKey(organization, email)))
+}
+
+// userKey sorts users by organization.
+func userKey(organization, email string) []byte { return kv.Key{}.Text(organization).Text(email) }
+
+func readUser(email string, value []byte) (*apikey.User, error) {
+	if value == nil {
+		return nil, fault.Errorf(fault.NotFound, "there is no record of the user %s", email)
+	}
+	var u apikey.User
+	if err := json.Unmarshal(value, &u); err != nil {
+		return nil, fmt.Errorf("read user %s: %w", email, err)
+	}
+	return &u, nil
+}
+
+// PutUser inserts or replaces the record of a user.
+func (t tx) PutUser(u *apikey.User) error {
+	value, err := json.Marshal(u)
+	if err != nil {
+		return fmt.Errorf("put user %s: %w", u.Email, err)
+	}
+	return t.Replace(bucketUsers, userKey(u.Organization, u.Email), withChecksum(value))
+}
+
+// DeleteUser removes the record of a user.
+func (t tx) DeleteUser(organization, email string) error {
+	if _, err := t.User(organization, email); err != nil {
+		return err
+	}
+	return t.Delete(bucketUsers, userKey(organization, email))
+}
+
+// Users returns the records of users, sorted by organization and email.
+func (t tx) Users() ([]*apikey.User, error) {
+	var all []*apikey.User
+	for key, value := range t.Ascend(bucketUsers, nil) {
+		u, err := readUser(fmt.Sprintf("%q", key), value)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, u)
+	}
+	return all, nil
+}
+
+// Session returns the record of a session.
+func (t tx) Session(holder, hash string) (*apikey.Session, error) {
+	value := t.Bucket(bucketSessions).Get(sessionKey(holder, hash))
+	if value == nil {
+		return nil, fault.Errorf(fault.NotFound, "there is no such session of %s", holder)
+	}
+	return readSession(value)
+}
+
+// sessionKey sorts sessions by holder.
+func sessionKey(holder, hash string) []byte { return kv.Key{}.Text(holder).Text(hash) }
+
+func readSession(value []byte) (*apikey.Session, error) {
+	var s apikey.Session
+	if err := json.Unmarshal(value, &s); err != nil {
+		return nil, fmt.Errorf("read session: %w", err)
+	}
+	return &s, nil
+}
+
+// PutSession inserts or replaces a session.
+func (t tx) PutSession(s *apikey.Session) error {
+	value, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("put session of %s: %w", s.Holder, err)
+	}
+	return t.Replace(bucketSessions, sessionKey(s.Holder, s.Hash), withChecksum(value))
+}
+
+// DeleteSession removes a session, if it is there.
+func (t tx) DeleteSession(holder, hash string) error {
+	return t.Delete(bucketSessions, sessionKey(holder, hash))
+}
+
+// Sessions walks the sessions of a holder, or all of them.
+func (t tx) Sessions(holder string) iter.Seq2[*apikey.Session, error] {
+	return func(yield func(*apikey.Session, error) bool) {
+		var prefix kv.Key
+		if holder != "" {
+			prefix = prefix.Text(holder)
+		}
+		var all []*apikey.Session // they may be deleted during the walk
+		for _, value := range t.Ascend(bucketSessions, prefix) {
+			s, err := readSession(value)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			all = append(all, s)
+		}
+		for _, s := range all {
+			if !yield(s, nil) {
+				return
+			}
+		}
+	}
 }
 
 // Definition returns the text of an algorithm file.

@@ -8,12 +8,14 @@ import (
 	"iter"
 	"maps"
 	"math/rand/v2"
+	"net/netip"
 	"reflect"
 	"slices"
 	"testing"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"molrun/app"
 	"molrun/app/apikey"
@@ -39,7 +41,7 @@ func differ(want, got any) string {
 	if reflect.DeepEqual(want, got) {
 		return ""
 	}
-	return gocmp.Diff(want, got)
+	return gocmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}))
 }
 
 func agreeJobs(t *testing.T, tx app.Tx, s *simulation) {
@@ -54,6 +56,9 @@ func agreeJobs(t *testing.T, tx app.Tx, s *simulation) {
 			t.Errorf("job named %q: %v, %v", j.Name, named, err)
 		}
 		want, _ := json.Marshal(j)
+		if there, err := tx.HasJob(j.ID); err != nil || !there {
+			t.Errorf("there is a job %s: %v, %v", j.ID, there, err)
+		}
 		if shown, err := tx.JobJSON(j.ID); err != nil || !bytes.Equal(shown, want) {
 			t.Errorf("record of %s: %s, %v, want %s", j.ID, shown, err, want)
 		}
@@ -61,6 +66,9 @@ func agreeJobs(t *testing.T, tx app.Tx, s *simulation) {
 	absent := app.JobID(s.newID())
 	_, e1 := tx.Job(absent)
 	_, e2 := tx.JobNamed("lab", "")
+	if there, err := tx.HasJob(absent); err != nil || there {
+		t.Errorf("there is a job %s: %v, %v", absent, there, err)
+	}
 	_, e3 := tx.JobJSON(absent)
 	if !errors.Is(e1, fault.NotFound) || !errors.Is(e2, fault.NotFound) || !errors.Is(e3, fault.NotFound) {
 		t.Errorf("an absent job: %v, %v, %v", e1, e2, e3)
@@ -364,10 +372,11 @@ func agreeUploads(t *testing.T, tx app.Tx, s *simulation) {
 // agreeUsage adds up all records.
 func agreeUsage(t *testing.T, tx app.Tx, s *simulation) {
 	t.Helper()
-	total := map[string]app.Usage{}
+	total, ofUser := map[string]app.Usage{}, map[[2]string]app.Usage{}
 	shares := map[app.UsageShare]app.Usage{}
 	count := func(organization, email, typ string, at unit.Time, u app.Usage) {
 		total[organization] = total[organization].Plus(u)
+		ofUser[[2]string{organization, email}] = ofUser[[2]string{organization, email}].Plus(u)
 		share := app.UsageShare{Organization: organization, Email: email, Type: typ, Day: at.Truncate(24 * time.Hour)}
 		shares[share] = shares[share].Plus(u)
 	}
@@ -391,9 +400,14 @@ func agreeUsage(t *testing.T, tx app.Tx, s *simulation) {
 	for _, u := range s.uploads {
 		count(u.Organization, u.Email, "", u.CreatedAt, app.Usage{Files: 1, Bytes: u.Size})
 	}
+	for who, want := range ofUser {
+		if got, err := tx.Stored(who[0], who[1]); err != nil || got != want {
+			t.Errorf("%q stores %+v, %v, want %+v", who, got, err, want)
+		}
+	}
 	var organizations []string
 	for _, organization := range someOrganizations {
-		got, err := tx.Stored(organization)
+		got, err := tx.Stored(organization, "")
 		if err != nil || got != total[organization] {
 			t.Errorf("%q stores %+v, %v, want %+v", organization, got, err, total[organization])
 		}

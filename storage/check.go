@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 
 	"molrun/app"
@@ -17,6 +18,8 @@ import (
 // checkJobs checks what holds between records, beyond their indexes.
 func checkJobs(ctx context.Context, t *kv.Tx, found *kv.Findings) error {
 	checkAccounts(t, found)
+	checkUsers(t, found)
+	checkSessions(t, found)
 	checkPrivate(t, found)
 	checkNames(t, found)
 	batches, err := countBatches(ctx, t, found)
@@ -43,6 +46,42 @@ func checkAccounts(t *kv.Tx, found *kv.Findings) {
 	for name, text := range t.Ascend(bucketDefinitions, nil) {
 		if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != string(name) {
 			found.Addf("the algorithm file with digest %s has other bytes than were stored", name)
+		}
+	}
+}
+
+// checkUsers finds changed records of users.
+func checkUsers(t *kv.Tx, found *kv.Findings) {
+	if !t.Has(bucketUsers) { // no service of this version has opened it yet
+		return
+	}
+	for key, value := range t.Ascend(bucketUsers, nil) {
+		u, err := readUser(fmt.Sprintf("%q", key), value)
+		switch {
+		case err != nil:
+			found.Addf("%v", err)
+		case !bytes.Equal(key, userKey(u.Organization, u.Email)):
+			found.Addf("user %s is stored under another name", u.Email)
+		case !keyIsSound(value):
+			found.Addf("user %s has another checksum than when it was stored", u.Email)
+		}
+	}
+}
+
+// checkSessions finds changed records of sessions.
+func checkSessions(t *kv.Tx, found *kv.Findings) {
+	if !t.Has(bucketSessions) { // no service of this version has opened it yet
+		return
+	}
+	for key, value := range t.Ascend(bucketSessions, nil) {
+		s, err := readSession(value)
+		switch {
+		case err != nil:
+			found.Addf("%v", err)
+		case !bytes.Equal(key, sessionKey(s.Holder, s.Hash)):
+			found.Addf("a session of %s is stored under another name", s.Holder)
+		case !keyIsSound(value):
+			found.Addf("a session of %s has another checksum than when it was stored", s.Holder)
 		}
 	}
 }
@@ -146,12 +185,16 @@ func (b *batch) check(id app.JobID, found *kv.Findings) {
 	case b.parent == nil:
 		found.Addf("subjob %s belongs to no batch", b.row.ID)
 	case *b.parent.Counts != b.counts:
-		found.Derivef("batch %s counts %+v, its subjobs are %+v", id, *b.parent.Counts, b.counts)
+		found.Derivef("batch %s counts %s, its subjobs are %s", id, countsText(*b.parent.Counts), countsText(b.counts))
 	case b.row != nil && !sameOrigin(b.parent, b.row):
 		found.Addf("subjob %s differs from its batch in organization or user", b.row.ID)
 	case b.parent.Type != "" && b.row != nil && (b.types || b.parent.Type != b.row.Type):
 		found.Addf("a subjob of batch %s differs from it in type", id)
 	}
+}
+
+func countsText(c app.Counts) string {
+	return fmt.Sprintf("%d queued, %d running, %d completed, %d failed", c.Queued, c.Running, c.Completed, c.Failed)
 }
 
 func sameOrigin(a, b *app.Job) bool {
@@ -191,7 +234,7 @@ func repairDependants(t *kv.Tx) error {
 			continue
 		}
 		d.Private.Unsettled = true
-		if err := (tx{t}).PutJob(d); err != nil {
+		if err := newTx(t).PutJob(d); err != nil {
 			return err
 		}
 	}
@@ -214,7 +257,7 @@ func repairBatches(ctx context.Context, t *kv.Tx) error {
 			continue
 		}
 		b.parent.Counts = &b.counts
-		if err := (tx{t}).PutJob(b.parent); err != nil {
+		if err := newTx(t).PutJob(b.parent); err != nil {
 			return err
 		}
 	}

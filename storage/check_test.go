@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -33,16 +34,19 @@ var damages = []struct {
 	{"missing index", "uploads.name is missing", true, func(tx *bolt.Tx) error {
 		return tx.DeleteBucket([]byte(indexUploadsName))
 	}},
-	{"wrong sum", "jobs.total says {Jobs:9 ", true, func(tx *bolt.Tx) error {
+	{"missing records", "the records uploads are missing", false, func(tx *bolt.Tx) error {
+		return tx.DeleteBucket([]byte(bucketUploads))
+	}},
+	{"wrong sum", `is 9 jobs`, true, func(tx *bolt.Tx) error {
 		return bucketOf(tx, sumJobsTotal).Put(firstKey(tx, sumJobsTotal), appendUsage(nil, app.Usage{Jobs: 9, Queued: 9}))
 	}},
-	{"lost sum", "uploads.usage says nothing of", true, func(tx *bolt.Tx) error {
+	{"lost sum", "is missing, its records add up to", true, func(tx *bolt.Tx) error {
 		return bucketOf(tx, sumUploadsUsage).Delete(firstKey(tx, sumUploadsUsage))
 	}},
-	{"sum without records", `jobs.usage says {Jobs:1 `, true, func(tx *bolt.Tx) error {
+	{"sum without records", `is 1 job (`, true, func(tx *bolt.Tx) error {
 		return bucketOf(tx, sumJobsUsage).Put([]byte("stray"), appendUsage(nil, app.Usage{Jobs: 1}))
 	}},
-	{"malformed sum", "uploads.total says", true, func(tx *bolt.Tx) error {
+	{"malformed sum", "the sum uploads.total of", true, func(tx *bolt.Tx) error {
 		return bucketOf(tx, sumUploadsTotal).Put(firstKey(tx, sumUploadsTotal), []byte{1})
 	}},
 	{"unfinished job that retention would delete", "jobs.finished has", true, func(tx *bolt.Tx) error {
@@ -66,6 +70,9 @@ var damages = []struct {
 	{"lost checksum", "jobs.checksum lacks", true, func(tx *bolt.Tx) error {
 		return bucketOf(tx, "jobs.checksum").Delete(key(1))
 	}},
+	{"lost count of what was spent", "lacks 1 uploads", true, func(tx *bolt.Tx) error {
+		return bucketOf(tx, spentByUploads).Delete(firstKey(tx, spentByUploads))
+	}},
 	{"record with another ID", "stored under another ID", false, func(tx *bolt.Tx) error {
 		return editRecord(tx, 1, jobIDText(1), jobIDText(2))
 	}},
@@ -75,7 +82,7 @@ var damages = []struct {
 	{"running job without a claim", "running but not claimed", false, func(tx *bolt.Tx) error {
 		return editRecord(tx, 1, "QUEUED", "RUNNING")
 	}},
-	{"wrong count", "counts {Queued:5 ", true, func(tx *bolt.Tx) error {
+	{"wrong count", "counts 5 queued, 0 running", true, func(tx *bolt.Tx) error {
 		return editRecord(tx, 10, `"QUEUED":2`, `"QUEUED":5`)
 	}},
 	{"subjobs without a batch", "belongs to no batch", false, func(tx *bolt.Tx) error {
@@ -121,6 +128,21 @@ func damaged(t *testing.T, damage func(*bolt.Tx) error) string {
 	return path
 }
 
+func TestWalksOfASnapshotTellThatTheyWereCutShort(t *testing.T) {
+	r, err := OpenReadOnly(damaged(t, func(*bolt.Tx) error { return nil }))
+	must(t, err)
+	defer r.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var got []error
+	for _, err := range r.Jobs(ctx) {
+		got = append(got, err)
+	}
+	if len(got) != 1 || !errors.Is(got[0], context.Canceled) {
+		t.Errorf("errors %v", got)
+	}
+}
+
 func TestCheckFinds(t *testing.T) {
 	for _, tt := range damages {
 		t.Run(tt.name, func(t *testing.T) {
@@ -131,8 +153,8 @@ func TestCheckFinds(t *testing.T) {
 			must(t, err)
 			expectFound(t, report.Err(), tt.message)
 			must(t, r.Close())
-			if tt.name == "missing index" {
-				return // Open would build it
+			if tt.name == "missing index" || tt.name == "missing records" {
+				return // Open would build it, or nothing to read
 			}
 			expectFound(t, openAt(t, path, Options{}).Check(t.Context()), tt.message)
 		})

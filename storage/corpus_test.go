@@ -212,6 +212,9 @@ func corpus(pages int) []damage {
 }
 
 func TestDamagedDatabaseNeverLosesRecordsSilently(t *testing.T) {
+	if checked {
+		t.Skip("run without the race detector")
+	}
 	files, want, pages := sound(t)
 	tally := map[string]int{}
 	all := corpus(pages)

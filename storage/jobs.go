@@ -2,6 +2,8 @@ package storage
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -11,6 +13,7 @@ import (
 	"molrun/app/fault"
 	"molrun/app/sortid"
 	"molrun/storage/kv"
+	"molrun/storage/outbox"
 )
 
 // Job returns a job with its private part.
@@ -66,6 +69,15 @@ func (t tx) JobJSON(id app.JobID) (json.RawMessage, error) {
 	return bytes.Clone(shown), nil
 }
 
+// HasJob reports whether there is a job.
+func (t tx) HasJob(id app.JobID) (bool, error) {
+	key, err := sortid.Parse(string(id))
+	if err != nil {
+		return false, nil
+	}
+	return t.Bucket(bucketJobs).Get(key[:]) != nil, nil
+}
+
 // PutJob inserts or replaces a job.
 func (t tx) PutJob(j *app.Job) error {
 	e, err := j.Encoded()
@@ -91,6 +103,9 @@ func (t tx) PutEncoded(e app.EncodedJob) error {
 	}
 	if err := jobs.Put(t.Tx, id, e.Shown, old, e.Job); err != nil {
 		return err
+	}
+	if err := outbox.Note(t.Tx, old, e); err != nil {
+		return fmt.Errorf("add notices of job %s: %w", e.Job.ID, err)
 	}
 	return noteChange(t.Tx, old, e)
 }
@@ -173,9 +188,14 @@ func (t tx) jobsOf(index string, prefix kv.Key) iter.Seq2[*app.Job, error] {
 	}
 }
 
-// NeededBy returns an unfinished job that reads an upload or result.
+// NeededBy returns an unfinished job that reads an upload or a result, or one that has not
+// completed of those that read an algorithm's folder.
 func (t tx) NeededBy(read string) (app.JobID, error) {
-	if id, err := sortid.Parse(read); err == nil {
+	id, err := sortid.Parse(read)
+	if len(read) == hex.EncodedLen(sha256.Size) {
+		id, err = folderID(read)
+	}
+	if err == nil {
 		for k := range t.Ascend(indexJobsFile, kv.Key{}.ID(id)) {
 			return jobAt(k)
 		}
@@ -231,12 +251,30 @@ func batchKey(batch sortid.ID, status app.Status) kv.Key {
 	return make(kv.Key, 0, 2*sortid.Size+1).ID(batch).Letter(statusLetter(status))
 }
 
-// jobFile: upload or other job that is read, id; only unfinished jobs.
-func jobFile(id sortid.ID, j *app.Job) []kv.Entry {
-	if j.Status.Finished() {
+// jobFile: upload or other job that is read, id, of unfinished jobs; folder that is read,
+// id, of failed ones too, which may be tried again.
+func jobFile(id sortid.ID, j *app.Job) (all []kv.Entry) {
+	if j.Status == app.Completed {
 		return nil
 	}
-	return jobSource(id, j)
+	if j.Status != app.Failed {
+		all = jobSource(id, j)
+	}
+	if folder, err := folderID(j.Private.Folder); err == nil {
+		all = append(all, kv.Entry{Key: kv.Key{}.ID(folder).ID(id)})
+	}
+	return all
+}
+
+// folderID stands for the digest of a folder in keys: its first bytes, which are as good as
+// unique.
+func folderID(digest string) (id sortid.ID, err error) {
+	b, err := hex.DecodeString(digest)
+	if err == nil && len(b) < len(id) {
+		err = kv.ErrKey
+	}
+	copy(id[:], b)
+	return id, err
 }
 
 // jobSource: upload or other job that was read, id; also finished jobs.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -16,9 +17,12 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"molrun/app"
+	"molrun/app/algorithm"
 	"molrun/app/apikey"
 	"molrun/app/fault"
 	"molrun/app/placement"
+	"molrun/app/protocol"
+	"molrun/app/spent"
 	"molrun/app/unit"
 )
 
@@ -36,7 +40,9 @@ func goldenJob() *app.Job {
 	j.Note = "Repeat."
 	j.After, j.AfterAny = []string{"prep"}, true
 	j.Batch = "screen"
-	j.Isolation = "bubblewrap"
+	j.Isolation = "podman"
+	j.Image = &protocol.Image{Name: "docker://lab/fold:1", ID: "sha256:ab"}
+	j.ProgramVersion = "2022.5"
 	j.Priority = -3
 	j.MaxRuntime = 86400
 	j.StartedAt = unit.At(testID(2).Time())
@@ -54,15 +60,19 @@ func goldenJob() *app.Job {
 		AsksTime:   true,
 		LimitOf:    "the partition main",
 		Definition: "de",
+		Folder:     strings.Repeat("f0", 32),
 		Batch:      jobID(4),
 		Row:        17,
 		Varying:    []string{"steps"},
 		QueuedAt:   unit.At(testID(2).Time()),
 		PinnedBy:   "carl@lab.example",
+		Notify:     []string{"mailto:ann@lab.example", "https://hooks.lab.example/"},
 		PinnedAt:   unit.At(testID(3).Time()),
+		Spent:      spent.Attempts{Ended: 2, RunMillis: 61000, CPUMillis: 60400, At: unit.At(testID(3).Time())},
 		Needs:      placement.Resources{CPUs: 2, MemoryBytes: 1 << 30, GPUs: 1},
 		Class:      "cg-idp 1 local 0a1b2c3d",
 		Size:       1.5e6,
+		Facts:      algorithm.Facts{"fasta": {"residues": 24}},
 		Retries:    1,
 		Lost:       1,
 		References: []app.Reference{{Setting: "fasta", Upload: app.UploadID(jobIDText(5)), Generation: 2, Job: jobID(6), Path: "out.pdb", Size: 99}},
@@ -75,7 +85,7 @@ func goldenJob() *app.Job {
 		StopBy:     "bob@lab.example",
 		Token:      "70",
 		Handle:     "4711",
-		GPUs:       []string{"0"},
+		Devices:    placement.Devices{GPUs: []string{"0"}, CPUs: []int{2, 3}},
 	}
 	return j
 }
@@ -90,20 +100,35 @@ func TestRecordsKeepTheirFormat(t *testing.T) {
 	upload := &app.Upload{
 		ID: app.UploadID(jobIDText(1)), Organization: "lab", Email: "ann@lab.example",
 		Folder: "inputs", Filename: "a.pdb", ContentType: "chemical/x-pdb",
-		CreatedAt: unit.At(testID(1).Time()), Generation: 2, Size: 99, SHA256: "ab",
+		CreatedAt: unit.At(testID(1).Time()), Generation: 2, Size: 99, SHA256: "ab", CRC32: new(uint32(7)),
 		CompletedAt: unit.At(testID(2).Time()),
+		Partial: &app.Partial{
+			Generation: 3, Offset: 7, Length: new(int64(70)), Digest: []byte{1, 2}, CRC32: 9,
+			Expected: map[string][]byte{"sha-256": {3}}, ReceivedAt: unit.At(testID(3).Time()),
+		},
 	}
 	apiKey := &apikey.Key{
 		ID: "abcdefghijkl", Hash: "ab", Organization: "lab", Email: "ann@lab.example",
-		Role: apikey.Admin, Disabled: true,
+		Role: apikey.Admin, Scopes: []apikey.Scope{apikey.ScopeRead}, Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+		Name: "dashboard", MadeBy: "aaaaaaaaaaaa", Disabled: true,
 		CreatedAt: unit.At(testID(1).Time()), ExpiresAt: unit.At(testID(2).Time()),
 		LastUsedAt: unit.At(testID(3).Time()), Successor: "mnopqrstuvwx",
 	}
+	user := &apikey.User{Organization: "lab", Email: "ann@lab.example", Role: apikey.Viewer, Disabled: true, CreatedAt: unit.At(testID(1).Time()), LastUsedAt: unit.At(testID(2).Time())}
+	session := &apikey.Session{
+		Holder: "abcdefghijkl", Hash: "ab",
+		CreatedAt: unit.At(testID(1).Time()), ExpiresAt: unit.At(testID(2).Time()), LastUsedAt: unit.At(testID(3).Time()),
+	}
+	share := &app.Share{
+		ID: app.ShareID(jobIDText(1)), Hash: "ab", Organization: "lab", Email: "ann@lab.example", KeyID: "abcdefghijkl",
+		Job: jobID(1), JobName: "hst5", Files: app.Selection{"a.txt", "models/"},
+		CreatedAt: unit.At(testID(1).Time()), ExpiresAt: unit.At(testID(2).Time()), LastUsedAt: unit.At(testID(3).Time()),
+	}
 	update(t, s, func(tx app.Tx) error {
-		return errors.Join(tx.PutJob(job), tx.PutUpload(upload), tx.PutKey(apiKey))
+		return errors.Join(tx.PutJob(job), tx.PutUpload(upload), tx.PutKey(apiKey), tx.PutShare(share), tx.PutUser(user), tx.PutSession(session))
 	})
 
-	for _, record := range []any{*job, job.Private, *upload, *apiKey} {
+	for _, record := range []any{*job, job.Private, *upload, *apiKey, *share, *user, *session} {
 		for field, value := range reflect.ValueOf(record).Fields() {
 			if value.IsZero() {
 				t.Errorf("%T.%s is empty here, so its name is not tested", record, field.Name)
@@ -120,6 +145,9 @@ func TestRecordsKeepTheirFormat(t *testing.T) {
 		{bucketJobs, id[:], func(tx app.Tx) (any, error) { return tx.Job(job.ID) }, job},
 		{bucketJobsPrivate, id[:], func(tx app.Tx) (any, error) { return tx.Job(job.ID) }, job},
 		{bucketUploads, id[:], func(tx app.Tx) (any, error) { return tx.Upload(upload.ID) }, upload},
+		{bucketShares, id[:], func(tx app.Tx) (any, error) { return tx.Share(share.ID) }, share},
+		{bucketUsers, userKey("lab", "ann@lab.example"), func(tx app.Tx) (any, error) { return tx.User("lab", "ann@lab.example") }, user},
+		{bucketSessions, sessionKey("abcdefghijkl", "ab"), func(tx app.Tx) (any, error) { return tx.Session("abcdefghijkl", "ab") }, session},
 		{bucketKeys, []byte(apiKey.ID), func(tx app.Tx) (any, error) { return tx.Key(apiKey.ID) }, apiKey},
 	} {
 		t.Run(tt.bucket, func(t *testing.T) {
@@ -137,7 +165,7 @@ func TestRecordsKeepTheirFormat(t *testing.T) {
 					t.Errorf("the stored format changed: existing records could not be read\n%s", diff)
 				}
 				got, err := tt.read(atx)
-				if diff := gocmp.Diff(tt.want, got); err != nil || diff != "" {
+				if diff := differ(tt.want, got); err != nil || diff != "" {
 					t.Errorf("it reads differently: %v\n%s", err, diff)
 				}
 				return nil
@@ -431,5 +459,36 @@ func benchmarkList(b *testing.B, jobs int) {
 				}
 			}
 		})
+	}
+}
+
+func TestFolderIsNeededUntilAJobHasCompleted(t *testing.T) {
+	s := openAt(t, newPath(t), Options{})
+	needed, other := strings.Repeat("a1", 32), strings.Repeat("b2", 32)
+	job := goldenJob()
+	job.Status, job.Private.Folder = app.Queued, needed
+	update(t, s, func(tx app.Tx) error { return tx.PutJob(job) })
+	neededBy := func(digest string) (id app.JobID, err error) {
+		view(t, s, func(tx app.Tx) error {
+			id, err = tx.NeededBy(digest)
+			return nil
+		})
+		return id, err
+	}
+	if id, err := neededBy(needed); id != job.ID || err != nil {
+		t.Errorf("%s, %v", id, err)
+	}
+	for _, digest := range []string{other, needed[:63], strings.Repeat("x", 64), ""} {
+		if id, err := neededBy(digest); !errors.Is(err, fault.NotFound) {
+			t.Errorf("%s is needed by %s, %v", digest, id, err)
+		}
+	}
+	for _, status := range []app.Status{app.Failed, app.Completed} {
+		done := goldenJob()
+		done.Status, done.Private.Folder = status, needed
+		update(t, s, func(tx app.Tx) error { return tx.PutJob(done) })
+		if id, err := neededBy(needed); errors.Is(err, fault.NotFound) != (status == app.Completed) {
+			t.Errorf("the folder of a job that is %s is needed by %s, %v", status, id, err)
+		}
 	}
 }

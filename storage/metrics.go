@@ -43,7 +43,7 @@ const (
 // appendMetrics appends each metric that a table shows: length of its name, name,
 // kind, number.
 func appendMetrics(b []byte, results json.RawMessage) []byte {
-	for _, m := range app.TableMetrics(results) {
+	for _, m := range strictjson.Shown(results) {
 		b = append(b, byte(len(m.Name)))
 		b = append(b, m.Name...)
 		if f, err := strconv.ParseFloat(m.Value.Text, 64); m.Value.Kind == strictjson.Number && err == nil {

@@ -79,13 +79,7 @@ func queueLine(j *app.Job) (kv.Key, app.Usage) {
 }
 
 func readLine(k kv.Key, value []byte) (l app.QueueLine, err error) {
-	if l.Priority, k, err = k.CutPriority(); err != nil {
-		return l, err
-	}
-	if l.Organization, k, err = k.CutText(); err != nil {
-		return l, err
-	}
-	if l.Email, _, err = k.CutText(); err != nil {
+	if l.Priority, l.Organization, l.Email, _, err = cutTurn(k); err != nil {
 		return l, err
 	}
 	sum, err := readUsage(value)
@@ -93,15 +87,21 @@ func readLine(k kv.Key, value []byte) (l app.QueueLine, err error) {
 	return l, err
 }
 
+// cutTurn cuts from a key what decides whose turn it is.
+func cutTurn(k kv.Key) (priority int, organization, email string, rest kv.Key, err error) {
+	if priority, rest, err = k.CutPriority(); err != nil {
+		return 0, "", "", nil, err
+	}
+	if organization, rest, err = rest.CutText(); err != nil {
+		return 0, "", "", nil, err
+	}
+	email, rest, err = rest.CutText()
+	return priority, organization, email, rest, err
+}
+
 // readWaiting reads what follows the executor in a key, and the value.
 func readWaiting(k kv.Key, value []byte) (w app.Waiting, err error) {
-	if w.Priority, k, err = k.CutPriority(); err != nil {
-		return w, err
-	}
-	if w.Organization, k, err = k.CutText(); err != nil {
-		return w, err
-	}
-	if w.Email, k, err = k.CutText(); err != nil {
+	if w.Priority, w.Organization, w.Email, k, err = cutTurn(k); err != nil {
 		return w, err
 	}
 	if w.ID, err = jobAt(k); err != nil {

@@ -65,7 +65,7 @@ func records[T any](
 // Job returns a job, NotFound if there is none.
 func (r *ReadOnly) Job(id app.JobID) (j *app.Job, err error) {
 	err = r.View(func(t *kv.Tx) (err error) {
-		j, err = tx{t}.Job(id)
+		j, err = newTx(t).Job(id)
 		return err
 	})
 	return j, err
@@ -74,10 +74,20 @@ func (r *ReadOnly) Job(id app.JobID) (j *app.Job, err error) {
 // Upload returns an upload, NotFound if there is none.
 func (r *ReadOnly) Upload(id app.UploadID) (u *app.Upload, err error) {
 	err = r.View(func(t *kv.Tx) (err error) {
-		u, err = tx{t}.Upload(id)
+		u, err = newTx(t).Upload(id)
 		return err
 	})
 	return u, err
+}
+
+// Definition returns the text of the algorithm file with that digest, NotFound if there is
+// none.
+func (r *ReadOnly) Definition(digest string) (text []byte, err error) {
+	err = r.View(func(t *kv.Tx) (err error) {
+		text, err = newTx(t).Definition(digest)
+		return err
+	})
+	return text, err
 }
 
 // Report is the result of a check.

@@ -1,16 +1,21 @@
 package storage
 
 import (
+	"math"
+
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app"
 	"molrun/storage/kv"
+	"molrun/storage/outbox"
 )
 
 var schema = &kv.Schema{
-	Records: []string{bucketJobs, bucketJobsPrivate, bucketUploads},
-	Others:  []string{bucketKeys, bucketDefinitions},
-	Tables:  []kv.AnyTable{&jobs, &uploads},
+	Records: []string{bucketJobs, bucketJobsPrivate, bucketUploads, bucketShares, outbox.BucketHooks, outbox.BucketDeliveries},
+	Others:  []string{bucketKeys, bucketUsers, bucketSessions, bucketDefinitions},
+	// Sessions are never missed: who has none signs in again.
+	Since:   map[string]int{bucketUsers: 5, bucketSessions: math.MaxInt},
+	Tables:  []kv.AnyTable{&jobs, &uploads, &shares, &outbox.Hooks, &outbox.Deliveries},
 	Journal: &kv.Journal{Bucket: bucketEvents, Entries: maxEvents, Bytes: maxEventBytes},
 	Migrations: []kv.Migration{
 		// 2: private parts of jobs may leave out settings that equal the record's.
@@ -21,6 +26,10 @@ var schema = &kv.Schema{
 		// user. Open builds what is missing.
 		func(tx *bolt.Tx) error { return deleteBuckets(tx, indexJobsFinished, "jobs.statuses.user") },
 		// 4: jobs may wait for others, which older versions would start at once.
+		func(*bolt.Tx) error { return nil },
+		// 5: API keys and users may be limited, which older versions would not enforce;
+		// what is spent is counted and notices are sent, which they would not do; and uploads may have
+		// arrived in part, which they would forget.
 		func(*bolt.Tx) error { return nil },
 	},
 	Check:  checkJobs,
@@ -46,9 +55,12 @@ var jobs = kv.Table[app.Job]{
 		kv.Index[app.Job]{Bucket: indexJobsUnsettled, Entries: jobUnsettled},
 		sum[app.Job]{sumJobsQueue, queueLine},
 		sum[app.Job]{sumJobsTotal, jobTotal},
+		sum[app.Job]{sumJobsUser, jobOfUser},
 		sum[app.Job]{sumJobsUsage, jobUsage},
+		sum[app.Job]{sumJobsExecutor, jobOfExecutor},
 		sum[app.Job]{sumStatusesOrganization, statusesOfOrganization},
 		sum[app.Job]{sumStatusesType, statusesOfType},
+		tally[app.Job]{spentByJobs, bucketJobs, readJob, spentByJob},
 		kv.Checksums[app.Job]{Bucket: "jobs.checksum", Parts: []string{bucketJobs, bucketJobsPrivate}},
 	},
 }
@@ -60,9 +72,21 @@ var uploads = kv.Table[app.Upload]{
 		kv.Index[app.Upload]{Bucket: indexUploadsList, Entries: uploadList},
 		kv.Index[app.Upload]{Bucket: indexUploadsName, Entries: uploadName},
 		kv.Index[app.Upload]{Bucket: indexUploadsDigest, Entries: uploadDigest},
+		kv.Index[app.Upload]{Bucket: indexUploadsPartial, Entries: uploadPartial},
 		sum[app.Upload]{sumUploadsTotal, uploadTotal},
+		sum[app.Upload]{sumUploadsUser, uploadOfUser},
 		sum[app.Upload]{sumUploadsUsage, uploadUsage},
+		tally[app.Upload]{spentByUploads, bucketUploads, readUpload, spentByUpload},
 		kv.Checksums[app.Upload]{Bucket: "uploads.checksum", Parts: []string{bucketUploads}},
+	},
+}
+
+var shares = kv.Table[app.Share]{
+	Bucket: bucketShares,
+	Read:   storedShare,
+	Derived: []kv.Derived[app.Share]{
+		kv.Index[app.Share]{Bucket: indexSharesOrganization, Entries: shareOrganization},
+		kv.Checksums[app.Share]{Bucket: "shares.checksum", Parts: []string{bucketShares}},
 	},
 }
 

@@ -45,12 +45,12 @@ func Open(path string, o Options) (*Store, error) {
 
 // View runs fn on one consistent state, as kv.DB.View does.
 func (s *Store) View(ctx context.Context, fn func(app.Tx) error) error {
-	return s.DB.View(ctx, func(t *kv.Tx) error { return fn(tx{t}) })
+	return s.DB.View(ctx, func(t *kv.Tx) error { return fn(newTx(t)) })
 }
 
 // Update runs fn and commits its changes, as kv.DB.Update does.
 func (s *Store) Update(ctx context.Context, fn func(app.Tx) error) error {
-	return s.DB.Update(ctx, func(t *kv.Tx) error { return fn(tx{t}) })
+	return s.DB.Update(ctx, func(t *kv.Tx) error { return fn(newTx(t)) })
 }
 
 // Repair derives again what follows from the records of a closed database, as

@@ -9,6 +9,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/sortid"
+	"molrun/app/unit"
 	"molrun/storage/kv"
 )
 
@@ -74,17 +75,21 @@ func (s sum[T]) Check(t *kv.Tx, found *kv.Findings) (record func(sortid.ID, *T),
 			want := counted[string(k)]
 			delete(counted, string(k))
 			if err != nil || have != want {
-				found.Derivef("%s says %+v of %q, its records add up to %+v", s.bucket, have, k, want)
+				found.Derivef("the sum %s of %s is %s, its records add up to %s", s.bucket, k.Owner(), usageText(have), usageText(want))
 			}
 		}
 		for k, want := range counted {
 			if want != (app.Usage{}) {
-				found.Derivef("%s says nothing of %q, its records add up to %+v", s.bucket, k, want)
+				found.Derivef("the sum %s of %s is missing, its records add up to %s", s.bucket, kv.Key(k).Owner(), usageText(want))
 			}
 		}
 		return nil
 	}
 	return record, end
+}
+
+func usageText(u app.Usage) string {
+	return fmt.Sprintf("%s (%d queued), %s, %s", unit.Count(u.Jobs, "job"), u.Queued, unit.Count(u.Files, "file"), unit.Bytes(u.Bytes))
 }
 
 // sumAt returns the sum under a key, zero if there is none.

@@ -7,6 +7,7 @@ import (
 	"molrun/app/fault"
 	"molrun/app/sortid"
 	"molrun/storage/kv"
+	"molrun/storage/outbox"
 )
 
 // Buckets of records. Those that follow from them are named beside their
@@ -15,12 +16,20 @@ const (
 	bucketJobs        = "jobs"
 	bucketJobsPrivate = "jobs.private"
 	bucketUploads     = "uploads"
+	bucketShares      = "shares"
 	bucketKeys        = "keys"
+	bucketUsers       = "users"
+	bucketSessions    = "sessions"
 	bucketDefinitions = "definitions"
 )
 
 // tx implements app.Tx. What it returns is copied out of the transaction.
-type tx struct{ *kv.Tx }
+type tx struct {
+	*kv.Tx
+	outbox.Records
+}
+
+func newTx(t *kv.Tx) tx { return tx{t, outbox.Records{Tx: t}} }
 
 var _ app.Tx = tx{}
 

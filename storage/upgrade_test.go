@@ -51,7 +51,7 @@ func TestOpenSumsRecordsOfAnOlderVersion(t *testing.T) {
 				"lab":   {Jobs: 5, Queued: 1, Files: 1, Bytes: 1330},
 				"other": {Jobs: 1, Bytes: 7},
 			} {
-				if got, err := tx.Stored(organization); err != nil || got != want {
+				if got, err := tx.Stored(organization, ""); err != nil || got != want {
 					t.Errorf("%s stores %+v, %v, want %+v", organization, got, err, want)
 				}
 			}
@@ -156,7 +156,7 @@ func TestInterruptedSumIsBuiltAgain(t *testing.T) {
 	s = openAt(t, path, Options{})
 	checkStore(t, s)
 	view(t, s, func(tx app.Tx) error {
-		if got, err := tx.Stored("lab"); err != nil || got.Jobs != n || got.Queued != n {
+		if got, err := tx.Stored("lab", ""); err != nil || got.Jobs != n || got.Queued != n {
 			t.Errorf("%+v, %v, want %d jobs", got, err, n)
 		}
 		return nil

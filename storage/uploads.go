@@ -1,10 +1,12 @@
 package storage
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"iter"
+	"time"
 
 	"molrun/app"
 	"molrun/app/fault"
@@ -130,4 +132,30 @@ func digestKey(organization, email, sha256 string) kv.Key {
 		return k.Text(string(raw)) // half as long
 	}
 	return k.Text(sha256)
+}
+
+const indexUploadsPartial = "uploads.partial"
+
+// uploadPartial: time of the last bytes, id; only of uploads that arrive in parts.
+func uploadPartial(id sortid.ID, u *app.Upload) []kv.Entry {
+	if u.Partial == nil {
+		return nil
+	}
+	return []kv.Entry{{Key: make(kv.Key, 0, 32).Time(u.Partial.ReceivedAt.Time).ID(id)}}
+}
+
+// StalePartials walks the index up to that time.
+func (t tx) StalePartials(before time.Time, limit int) (ids []app.UploadID, err error) {
+	end := make(kv.Key, 0, 16).Time(before)
+	for k := range t.Ascend(indexUploadsPartial, nil) {
+		if bytes.Compare(k, end) >= 0 || len(ids) == limit {
+			break
+		}
+		id, err := k.LastID()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", indexUploadsPartial, err)
+		}
+		ids = append(ids, app.UploadID(id.String()))
+	}
+	return ids, nil
 }

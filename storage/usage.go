@@ -4,29 +4,52 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
 	"molrun/app"
+	"molrun/app/spent"
 	"molrun/app/unit"
 	"molrun/storage/kv"
 )
 
-// Stored returns what an organization uses in all. Quotas are checked with it.
-func (t tx) Stored(organization string) (app.Usage, error) {
-	k := kv.Key{}.Text(organization)
-	ofJobs, err := sumAt(t.Tx, sumJobsTotal, k)
+// Stored returns what a user or, with user "", an organization uses in all. Quotas are
+// checked with it.
+func (t tx) Stored(organization, user string) (app.Usage, error) {
+	k, byJobs, byUploads := kv.Key{}.Text(organization), sumJobsTotal, sumUploadsTotal
+	if user != "" {
+		k, byJobs, byUploads = k.Text(user), sumJobsUser, sumUploadsUser
+	}
+	ofJobs, err := sumAt(t.Tx, byJobs, k)
 	if err != nil {
 		return app.Usage{}, err
 	}
-	ofUploads, err := sumAt(t.Tx, sumUploadsTotal, k)
+	ofUploads, err := sumAt(t.Tx, byUploads, k)
 	return ofJobs.Plus(ofUploads), err
 }
 
 const (
 	sumJobsTotal    = "jobs.total"
 	sumUploadsTotal = "uploads.total"
+	sumJobsUser     = "jobs.total.user"
+	sumUploadsUser  = "uploads.total.user"
 )
+
+// jobOfUser: organization, user. A batch adds nothing itself, its rows do.
+func jobOfUser(j *app.Job) (kv.Key, app.Usage) {
+	k, share := jobTotal(j)
+	if k == nil {
+		return nil, share
+	}
+	return k.Text(j.Email), share
+}
+
+// uploadOfUser: organization, user.
+func uploadOfUser(u *app.Upload) (kv.Key, app.Usage) {
+	k, share := uploadTotal(u)
+	return k.Text(u.Email), share
+}
 
 // jobTotal: organization. A batch adds nothing itself, its rows do.
 func jobTotal(j *app.Job) (kv.Key, app.Usage) {
@@ -94,6 +117,42 @@ func readShare(k kv.Key, value []byte) (s app.UsageShare, err error) {
 	}
 	s.Usage, err = readUsage(value)
 	return s, err
+}
+
+// Spent walks what was spent on the days from one on until before another, by
+// organization and day; organization "" is all of them.
+func (t tx) Spent(organization string, from, until time.Time) iter.Seq2[spent.Share, error] {
+	return func(yield func(spent.Share, error) bool) {
+		for _, bucket := range []string{spentByJobs, spentByUploads} {
+			if !t.walkSpent(bucket, organization, from, until, yield) {
+				return
+			}
+		}
+	}
+}
+
+func (t tx) walkSpent(bucket, organization string, from, until time.Time, yield func(spent.Share, error) bool) bool {
+	var prefix kv.Key
+	if organization != "" {
+		prefix = make(kv.Key, 0, 64).Text(organization)
+	}
+	w := t.Walk(bucket)
+	for w.Seek(prefix); w.Key != nil && bytes.HasPrefix(w.Key, prefix); {
+		s, err := readSpent(w.Key, w.Value)
+		switch first := make(kv.Key, 0, 64).Text(s.Organization); {
+		case err != nil:
+			return yield(s, fmt.Errorf("%s: %w", bucket, err))
+		case s.Day.Before(from):
+			w.Seek(first.Time(from))
+		case !s.Day.Before(until):
+			w.Seek(first.Time(time.UnixMilli(math.MaxInt64)).End()) // the next organization
+		case !yield(s, nil):
+			return false
+		default:
+			w.Next()
+		}
+	}
+	return true
 }
 
 // Organizations lists the organizations that have jobs or uploads, sorted. The

@@ -40,6 +40,48 @@ func TestPipelineOverHTTP(t *testing.T) {
 	same(t, "after the retry", s.want(200, "GET", "/jobs/more-1", "").fields(t)["statusReason"], `waiting for job "prep" and 1 more`)
 }
 
+func TestDependants(t *testing.T) {
+	s := start(t)
+	of := func(name string) string {
+		f := s.as(s.bob, "GET", "/jobs/"+name+"/dependants", "").fields(t)
+		var all []string
+		for _, j := range f["jobs"].([]any) {
+			j := j.(map[string]any)
+			all = append(all, strings.Trim(fmt.Sprint(j["jobName"], " ", j["status"], " ", j["rows"]), " <nil>"))
+		}
+		return strings.Join(all, ", ")
+	}
+	s.submit("prep")
+	same(t, "of nothing yet", s.want(200, "GET", "/jobs/prep/dependants", "").body, `{"jobs":[],"more":false}`+"\n")
+	s.want(200, "POST", "/submit-job", `{"jobName":"waits","type":"echo","settings":{},"after":["prep"]}`)
+	s.want(200, "POST", "/submit-job", `{"jobName":"reads","type":"echo","settings":{"structure":"job:prep/a.pdb"},"after":["prep"]}`)
+	s.want(200, "POST", "/submit-job", `{"jobName":"any","type":"echo","settings":{},"after":["prep"],"afterAny":true}`)
+	s.want(200, "POST", "/submit-batch", `{"batchName":"many","type":"echo","settings":[{"structure":"job:prep/a.pdb"},{"steps":2,"structure":"job:prep/a.pdb"},{}]}`)
+	same(t, "that wait", of("prep"), "many QUEUED 2, any QUEUED, reads QUEUED, waits QUEUED")
+	s.want(200, "POST", "/jobs/prep/cancel", "")
+	same(t, "that fell", of("prep"), "many QUEUED 2, reads FAILED, waits FAILED")
+	s.want(200, "POST", "/jobs/prep/retry", "")
+	s.run("prep", map[string]string{"a.pdb": "ATOM"})
+	same(t, "that read its result", of("prep"), "many QUEUED 2, reads QUEUED")
+
+	s.want(200, "POST", "/submit-batch", `{"batchName":"p","jobs":[{"jobName":"one","type":"echo","settings":{}},{"jobName":"two","type":"echo","settings":{"structure":"job:one/a.pdb"}}]}`)
+	s.want(200, "POST", "/submit-job", `{"jobName":"reads-a-row","type":"echo","settings":{"structure":"job:one/a.pdb"}}`)
+	s.want(200, "POST", "/submit-job", `{"jobName":"waits-for-all","type":"echo","settings":{},"after":["p"]}`)
+	s.want(200, "POST", "/submit-batch", `{"batchName":"q","jobs":[{"jobName":"three","type":"echo","settings":{"structure":"job:two/a.pdb"}}]}`)
+	same(t, "of a row", of("one"), "reads-a-row QUEUED, two QUEUED")
+	same(t, "of a batch", of("p"), "q QUEUED 1, waits-for-all QUEUED, reads-a-row QUEUED")
+
+	s.want(404, "GET", "/jobs/absent/dependants", "")
+	if a := s.as(s.eve, "GET", "/jobs/prep/dependants", ""); a.status != 404 {
+		t.Errorf("another organization: %d %s", a.status, a.body)
+	}
+	for i := range 120 {
+		s.want(200, "POST", "/submit-job", fmt.Sprintf(`{"jobName":"more-%d","type":"echo","settings":{"structure":"job:prep/a.pdb","steps":%d}}`, i, i+1))
+	}
+	f := s.want(200, "GET", "/jobs/prep/dependants", "").fields(t)
+	same(t, "the newest of many", []any{len(f["jobs"].([]any)), f["more"]}, []any{100, true})
+}
+
 func TestPipelineInOneRequest(t *testing.T) {
 	s := start(t)
 	const body = `{"batchName":"p","priority":-1,"tags":{"kind":"study"},"jobs":[

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"mime"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -11,7 +12,11 @@ import (
 )
 
 // algorithms shows what can be run.
-type algorithms struct{ svc *app.Algorithms }
+type algorithms struct {
+	svc *app.Algorithms
+	// example returns a file that the example of an algorithm names.
+	example func(typ, version, name string) ([]byte, error)
+}
 
 // list handles GET /algorithms.
 func (h algorithms) list(c *gin.Context, by app.Caller) error {
@@ -36,4 +41,26 @@ func (h algorithms) get(c *gin.Context, by app.Caller) error {
 		return err
 	}
 	return respond.JSON(c.Writer, http.StatusOK, view)
+}
+
+// exampleFile handles GET /algorithms/{type}/example/{filename}.
+func (h algorithms) exampleFile(c *gin.Context, by app.Caller) error {
+	name := ""
+	req, err := decode.Request(c, func(r *decode.Reader) algorithmRequest {
+		name = r.Path("filename")
+		return algorithmRequest{r.Path("type"), r.Text("version")}
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := h.svc.Get(by, req.typ, req.version); err != nil {
+		return err
+	}
+	text, err := h.example(req.typ, req.version, name)
+	if err != nil {
+		return err
+	}
+	c.Header("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	respond.Body(c.Writer, http.StatusOK, "application/octet-stream", text)
+	return nil
 }

@@ -50,6 +50,13 @@ func (w *answering) ReadFrom(src io.Reader) (int64, error) {
 	return n, err
 }
 
+// countSent counts bytes of an answer's body that were sent past gin.
+func countSent(c *gin.Context, n int) {
+	if w, ok := c.Writer.(*answering); ok {
+		w.copied += n
+	}
+}
+
 // Size returns the bytes of the body so far.
 func (w *answering) Size() int { return w.ResponseWriter.Size() + w.copied }
 

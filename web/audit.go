@@ -26,32 +26,65 @@ var audited = map[string]string{
 	"POST /jobs/:jobName/retry":     "job.retry",
 	"DELETE /jobs/:jobName":         "job.delete",
 	"PATCH /jobs/:jobName":          "job.label",
+	"POST /jobs/:jobName/share":     "share.create",
+	"DELETE /shares/:id":            "share.revoke",
 	"POST /jobs/:jobName/pin":       "job.pin",
 	"DELETE /jobs/:jobName/pin":     "job.unpin",
 	"POST /result":                  "result.link",
 	"PUT /upload/:filename":         "upload.create",
 	"POST /upload/:fileId/complete": "upload.complete",
+	"POST /upload/:fileId/link":     "upload.renew",
 	"DELETE /files/:fileId":         "file.delete",
+
+	"POST /webhooks":                   "webhook.create",
+	"DELETE /webhooks/:webhookId":      "webhook.delete",
+	"PATCH /webhooks/:webhookId":       "webhook.change",
+	"POST /webhooks/:webhookId/rotate": "webhook.rotate",
+	"POST /webhooks/:webhookId/test":   "webhook.test",
+
+	"POST /session":   "session.begin",
+	"DELETE /session": "session.end",
+
+	"POST /control/sign-in": "session.invite",
 
 	"POST /admin/drain":   "service.drain",
 	"DELETE /admin/drain": "service.resume",
 
-	"POST /control/drain":                 "service.drain",
-	"DELETE /control/drain":               "service.resume",
-	"POST /control/keys":                  "key.create",
-	"DELETE /control/keys/:id":            "key.delete",
-	"POST /control/keys/:id/disable":      "key.disable",
-	"POST /control/keys/:id/enable":       "key.enable",
-	"POST /control/keys/:id/revoke-links": "key.revoke-links",
-	"POST /control/keys/:id/rotate":       "key.rotate",
-	"POST /control/prune":                 "prune",
-	"POST /control/secret/rotate":         "secret.rotate",
+	"POST /control/algorithms/reload":        "algorithms.reload",
+	"POST /control/drain":                    "service.drain",
+	"DELETE /control/drain":                  "service.resume",
+	"POST /admin/keys":                       "key.create",
+	"DELETE /admin/keys/:keyId":              "key.delete",
+	"PATCH /admin/keys/:keyId":               "key.change",
+	"POST /admin/keys/:keyId/disable":        "key.disable",
+	"POST /admin/keys/:keyId/enable":         "key.enable",
+	"POST /admin/keys/:keyId/revoke-links":   "key.revoke-links",
+	"POST /admin/keys/:keyId/rotate":         "key.rotate",
+	"PATCH /admin/users/:email":              "user.change",
+	"DELETE /admin/users/:email":             "user.delete",
+	"POST /control/keys":                     "key.create",
+	"DELETE /control/keys/:keyId":            "key.delete",
+	"PATCH /control/keys/:keyId":             "key.change",
+	"POST /control/keys/:keyId/disable":      "key.disable",
+	"POST /control/keys/:keyId/enable":       "key.enable",
+	"POST /control/keys/:keyId/revoke-links": "key.revoke-links",
+	"POST /control/keys/:keyId/rotate":       "key.rotate",
+	"PATCH /control/users/:email":            "user.change",
+	"DELETE /control/users/:email":           "user.delete",
+	"POST /keys":                             "key.create",
+	"DELETE /keys/:keyId":                    "key.delete",
+
+	"POST /admin/prune":           "prune",
+	"POST /control/prune":         "prune",
+	"POST /control/secret/rotate": "secret.rotate",
 }
 
 // What handlers leave in gin's context for the audit log.
 const (
 	objectKey = "object"
 	dryRunKey = "dry run"
+	// attemptKey holds the id of a key that was not sent as a header.
+	attemptKey = "attempted key"
 )
 
 // failuresPerSecond bounds how many failed authentications from one address are
@@ -137,6 +170,9 @@ func resultOf(c *gin.Context) string {
 // attemptedKey returns the id within a refused key, if it has the form of one.
 // The rest of the key stays out of the log.
 func attemptedKey(c *gin.Context) string {
+	if id := c.GetString(attemptKey); id != "" {
+		return id
+	}
 	keys := c.Request.Header.Values("X-Api-Key")
 	if len(keys) != 1 {
 		return ""

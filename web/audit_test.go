@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"molrun/app"
 	"molrun/app/audit"
 	"molrun/web"
 	"molrun/web/client"
@@ -106,7 +107,7 @@ func TestAuditOfFailedAuthenticationsIsBounded(t *testing.T) {
 	}
 	now.advance(time.Second)
 	id := strings.Split(s.ann, "_")[1]
-	if _, err := s.app.Accounts.DisableKey(t.Context(), id, true); err != nil {
+	if _, err := s.app.Accounts.DisableKey(t.Context(), app.Operator(), id, true); err != nil {
 		t.Fatal(err)
 	}
 	s.as(s.ann, "GET", "/jobs", "")
@@ -154,6 +155,13 @@ func TestKeyAdministrationIsAudited(t *testing.T) {
 	if err := operator.RevokeLinks(ctx, made.ID); err != nil {
 		t.Error(err)
 	}
+	for _, dry := range []bool{true, false} { // a dry run changes nothing
+		for _, err := range operator.Prune(ctx, client.PruneRequest{EndedBefore: time.Now(), DryRun: dry}) {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
 	kid, err := operator.RotateSecret(ctx)
 	if err != nil || kid == "" {
 		t.Errorf("kid %q, %v", kid, err)
@@ -170,7 +178,7 @@ func TestKeyAdministrationIsAudited(t *testing.T) {
 	}
 	same(t, "entries", got, []string{
 		"key.create " + made.ID + " ok", "key.rotate " + made.ID + " ok", "key.disable " + next.ID + " ok", "key.enable " + next.ID + " ok",
-		"key.delete " + next.ID + " ok", "key.revoke-links absent NOT_FOUND", "key.revoke-links " + made.ID + " ok", "secret.rotate " + kid + " ok", "key.delete absent NOT_FOUND",
+		"key.delete " + next.ID + " ok", "key.revoke-links absent NOT_FOUND", "key.revoke-links " + made.ID + " ok", "prune  ok", "secret.rotate " + kid + " ok", "key.delete absent NOT_FOUND",
 	})
 }
 

@@ -1,7 +1,9 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -13,9 +15,12 @@ import (
 	"molrun/app/fault"
 	"molrun/app/retention"
 	"molrun/app/strictjson"
+	"molrun/app/unit"
+	"molrun/app/usage"
 	"molrun/web/decode"
 	"molrun/web/edge"
 	"molrun/web/respond"
+	"molrun/web/ui"
 )
 
 // ControlOptions configure the operator's routes.
@@ -25,6 +30,15 @@ type ControlOptions struct {
 	Audit func(audit.Entry)
 	// RotateSecret makes a new secret that signs links and returns its id.
 	RotateSecret func() (kid string, err error)
+	// BaseURL is where browsers find the service, "" if this process serves none.
+	BaseURL string
+	// Listener is the address of the service's listener, such as http://[::]:8080, "" with
+	// BaseURL.
+	Listener string
+	// Reload reads the algorithm files again; nil if this process serves none. LastRead
+	// tells what became of them when they were read last.
+	Reload   func() (AlgorithmsRead, error)
+	LastRead func() AlgorithmsRead
 	// Isolation is that of the jobs that this process runs; zero if it runs none.
 	Isolation Isolation
 }
@@ -36,9 +50,33 @@ type Isolation struct {
 	Sentence string `json:"sentence"`
 }
 
+// AlgorithmsRead is what became of the site's algorithm files when they were read. Names
+// are types with versions.
+type AlgorithmsRead struct {
+	ReadAt   unit.Time          `json:"readAt"`
+	Added    []string           `json:"added"`
+	Changed  []string           `json:"changed"`
+	Removed  []string           `json:"removed"`
+	Mistakes []AlgorithmMistake `json:"mistakes"`
+}
+
+// AlgorithmMistake is a mistake in a file. Kept is the type and version that stays as the
+// file defined it before, "" if there is none.
+type AlgorithmMistake struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"` // from 1
+	Message string `json:"message"`
+	Kept    string `json:"kept,omitempty"`
+}
+
+// String counts the changes, for the audit log.
+func (r AlgorithmsRead) String() string {
+	return fmt.Sprintf("%d added, %d changed, %d removed, %d mistakes", len(r.Added), len(r.Changed), len(r.Removed), len(r.Mistakes))
+}
+
 // Control returns the handler of the control socket. Only the operator can open
 // the socket, so its routes need no key.
-func Control(svc *app.Service, accounts *access.Accounts, keeper *retention.Keeper, o ControlOptions) http.Handler {
+func Control(svc *app.Service, accounts *access.Accounts, keeper *retention.Keeper, reports *usage.Reports, o ControlOptions) http.Handler {
 	limits := &decode.Limits{
 		URL: 16 << 10, Body: 1 << 20, Arrive: 30 * time.Second,
 		JSON: strictjson.DefaultLimits(), Budget: decode.NewBudget(64<<20, 64<<20),
@@ -48,12 +86,11 @@ func Control(svc *app.Service, accounts *access.Accounts, keeper *retention.Keep
 		c.Next()
 		audit.add(c, "control socket")
 	})
-	byOperator := drain{svc.Runs, func(app.Caller) app.Caller { return app.Operator() }}
-	mount(engine, control{keys{accounts}, storage{keeper}, byOperator, o}.routes(), func(_ class, next handler) handler {
-		return func(c *gin.Context, by app.Caller) error {
+	mount(engine, control{keys{accounts}, users{accounts}, storage{keeper}, used{reports}, drain{svc.Runs}, o}.routes(), func(r route) handler {
+		return func(c *gin.Context, _ app.Caller) error {
 			defer limits.Apply(c)()
 			limitAnswer(c, time.Minute)
-			return next(c, by)
+			return r.handle(c, app.Operator())
 		}
 	})
 	return edge.Trace(o.Log, engine)
@@ -62,27 +99,76 @@ func Control(svc *app.Service, accounts *access.Accounts, keeper *retention.Keep
 // control is the operator's handlers.
 type control struct {
 	keys    keys
+	users   users
 	storage storage
+	usage   used
 	drain   drain
 	options ControlOptions
 }
 
 func (h control) routes() []route {
 	return []route{
-		{"DELETE", "/control/drain", h.drain.end, open},
-		{"POST", "/control/drain", h.drain.begin, open},
-		{"GET", "/control/isolation", h.isolation, open},
-		{"GET", "/control/keys", h.keys.list, open},
-		{"POST", "/control/keys", h.keys.create, open},
-		{"DELETE", "/control/keys/:id", h.keys.delete, open},
-		{"POST", "/control/keys/:id/disable", h.keys.disable, open},
-		{"POST", "/control/keys/:id/enable", h.keys.enable, open},
-		{"POST", "/control/keys/:id/revoke-links", h.keys.revokeLinks, open},
-		{"POST", "/control/keys/:id/rotate", h.keys.rotate, open},
-		{"POST", "/control/prune", h.storage.prune, open},
-		{"POST", "/control/secret/rotate", h.rotateSecret, open},
-		{"GET", "/control/storage", h.storage.report, open},
+		{"GET", "/control/algorithms", h.algorithms, open, 0},
+		{"POST", "/control/algorithms/reload", h.reload, open, 0},
+		{"DELETE", "/control/drain", h.drain.end, open, 0},
+		{"POST", "/control/drain", h.drain.begin, open, 0},
+		{"GET", "/control/isolation", h.isolation, open, 0},
+		{"GET", "/control/address", h.address, open, 0},
+		{"GET", "/control/keys", h.keys.list, open, 0},
+		{"POST", "/control/keys", h.keys.create, open, 0},
+		{"DELETE", "/control/keys/:keyId", h.keys.delete, open, 0},
+		{"PATCH", "/control/keys/:keyId", h.keys.change, open, 0},
+		{"POST", "/control/keys/:keyId/disable", h.keys.disable, open, 0},
+		{"POST", "/control/keys/:keyId/enable", h.keys.enable, open, 0},
+		{"POST", "/control/keys/:keyId/revoke-links", h.keys.revokeLinks, open, 0},
+		{"POST", "/control/keys/:keyId/rotate", h.keys.rotate, open, 0},
+		{"POST", "/control/prune", h.storage.prune, open, 0},
+		{"POST", "/control/secret/rotate", h.rotateSecret, open, 0},
+		{"POST", "/control/sign-in", h.signIn, open, 0},
+		{"GET", "/control/storage", h.storage.report, open, 0},
+		{"GET", "/control/usage", h.usage.show, open, 0},
+		{"GET", "/control/users", h.users.list, open, 0},
+		{"DELETE", "/control/users/:email", h.users.delete, open, 0},
+		{"PATCH", "/control/users/:email", h.users.change, open, 0},
 	}
+}
+
+// algorithms handles GET /control/algorithms.
+func (h control) algorithms(c *gin.Context, _ app.Caller) error {
+	if h.options.LastRead == nil {
+		return fault.Errorf(fault.NotFound, "no service runs here")
+	}
+	return respond.JSON(c.Writer, http.StatusOK, h.options.LastRead())
+}
+
+// reload handles POST /control/algorithms/reload.
+func (h control) reload(c *gin.Context, _ app.Caller) error {
+	if err := decode.Empty(c); err != nil {
+		return err
+	}
+	if h.options.Reload == nil {
+		return fault.Errorf(fault.NotFound, "no service runs here; it reads the algorithm files when it starts")
+	}
+	read, err := h.options.Reload()
+	if err != nil {
+		return err
+	}
+	auditObject(c, read.String())
+	return respond.JSON(c.Writer, http.StatusOK, read)
+}
+
+// address handles GET /control/address.
+func (h control) address(c *gin.Context, _ app.Caller) error {
+	if h.options.BaseURL == "" {
+		return fault.Errorf(fault.NotFound, "no service runs here; start it (molrun serve) and try again")
+	}
+	return respond.JSON(c.Writer, http.StatusOK, addressView{strings.TrimRight(h.options.BaseURL, "/"), h.options.Listener})
+}
+
+// addressView says where clients find the service, and where it listens.
+type addressView struct {
+	URL    string `json:"url"`
+	Listen string `json:"listen"` // with http:// or https://
 }
 
 // isolation handles GET /control/isolation.
@@ -91,6 +177,35 @@ func (h control) isolation(c *gin.Context, _ app.Caller) error {
 		return fault.Errorf(fault.NotFound, "this process runs no jobs; ask a running service (molrun serve)")
 	}
 	return respond.JSON(c.Writer, http.StatusOK, h.options.Isolation)
+}
+
+type invitationView struct {
+	URL          string    `json:"url"` // signs in once
+	Organization string    `json:"organization"`
+	Email        string    `json:"email"`
+	ExpiresAt    unit.Time `json:"expiresAt"`
+}
+
+// signIn handles POST /control/sign-in.
+func (h control) signIn(c *gin.Context, _ app.Caller) error {
+	type request struct{ organization, email string }
+	req, err := decode.Request(c, func(r *decode.Reader) request {
+		b := r.Object(decode.Required)
+		return request{b.Text("organization", decode.Optional), b.Text("email", decode.Optional)}
+	})
+	if err != nil {
+		return err
+	}
+	if h.options.BaseURL == "" {
+		return fault.Errorf(fault.NotFound, "no service runs that could be signed in to; start it (molrun serve) and try again")
+	}
+	made, err := h.keys.svc.Invite(c.Request.Context(), req.organization, req.email)
+	if err != nil {
+		return err
+	}
+	auditObject(c, made.Email)
+	url := strings.TrimRight(h.options.BaseURL, "/") + ui.Prefix + "#signin=" + made.Token
+	return respond.JSON(c.Writer, http.StatusOK, invitationView{url, made.Organization, made.Email, unit.At(made.ExpiresAt)})
 }
 
 // rotateSecret handles POST /control/secret/rotate.

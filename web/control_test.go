@@ -31,7 +31,7 @@ func (s *service) controlWith(o web.ControlOptions) (socket string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	server := &httptest.Server{Listener: listener, Config: edge.Server(web.Control(s.app.Service, s.app.Accounts, s.keeper, o))}
+	server := &httptest.Server{Listener: listener, Config: edge.Server(web.Control(s.app.Service, s.app.Accounts, s.keeper, s.app.Usage, o))}
 	server.Start()
 	s.t.Cleanup(server.Close)
 	return socket

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"molrun/app"
 	"molrun/app/eta"
 )
 
@@ -19,7 +20,7 @@ func TestAdminsOfTheOnlyOrganizationMayDrain(t *testing.T) {
 	}
 	same(t, "drained by nobody", s.want(200, "GET", path, "").body, "{\"drained\":false}\n")
 	for _, k := range s.keys("other") {
-		if err := s.app.Accounts.DeleteKey(t.Context(), k); err != nil {
+		if err := s.app.Accounts.DeleteKey(t.Context(), app.Operator(), k); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,7 +48,7 @@ func TestAdminsOfTheOnlyOrganizationMayDrain(t *testing.T) {
 // keys returns the IDs of an organization's keys.
 func (s *service) keys(organization string) (ids []string) {
 	s.t.Helper()
-	all, err := s.app.Accounts.Keys(s.t.Context())
+	all, err := s.app.Accounts.Keys(s.t.Context(), app.Operator())
 	if err != nil {
 		s.t.Fatal(err)
 	}

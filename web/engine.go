@@ -40,6 +40,9 @@ func newEngine(around gin.HandlerFunc) *gin.Engine {
 	return e
 }
 
+// callerKey holds the caller in gin's context, for the logs.
+const callerKey = "caller"
+
 // codeKey holds the code of a failed request in gin's context.
 const codeKey = "code"
 

@@ -23,7 +23,7 @@ import (
 // streams tells clients what happens, as Server-Sent Events.
 type streams struct {
 	follower   *follow.Follower
-	listeners  listeners
+	listeners  places
 	answerTime time.Duration
 	stopping   context.Context // ends all streams
 }
@@ -84,16 +84,48 @@ func (h streams) serve(c *gin.Context, by app.Caller, open func(*gin.Context, ap
 		return err
 	}
 	defer stream.Close()
-	beginStream(c)
+	c.Header("X-Accel-Buffering", "no") // of nginx
+	takeOver := edge.CanTakeOver(c.Request)
+	if takeOver {
+		c.Header("Connection", "close")
+	}
+	beginBody(c, "text/event-stream")
 	if c.Request.Method == http.MethodHead {
 		return nil
 	}
-	out := sender{c.Writer, http.NewResponseController(c.Writer), h.answerTime}
-	if err := out.run(c.Request.Context(), h.stopping.Done(), stream); err != nil {
+	if takeOver {
+		err = h.sendLine(c, stream)
+	} else {
+		err = h.send(c.Request.Context(), responseLine{c.Writer, http.NewResponseController(c.Writer)}, stream)
+	}
+	if err != nil {
 		zerolog.Ctx(c.Request.Context()).Info().Err(err).Msg("events cut off")
 		panic(http.ErrAbortHandler) // the client must not take it for the end
 	}
 	return nil
+}
+
+// sendLine sends a stream without the buffers of an answer.
+func (h streams) sendLine(c *gin.Context, stream *follow.Stream) error {
+	var to *edge.Line
+	var err error
+	elsewhere(func() { to, err = edge.TakeOver(h.stopping, c.Writer, c.Request) })
+	if err != nil {
+		return err
+	}
+	defer func() {
+		_ = to.Close() // nothing is lost that the client does not miss
+		countSent(c, to.Sent())
+	}()
+	if err := h.send(to.Context(), to, stream); err != nil {
+		return err
+	}
+	_ = to.End() // fails if the client has gone
+	return nil
+}
+
+func (h streams) send(ctx context.Context, to line, stream *follow.Stream) error {
+	return sender{to, h.answerTime}.run(ctx, h.stopping.Done(), stream)
 }
 
 // elsewhere runs fn on the stack of another goroutine and waits for it. A stream waits
@@ -112,21 +144,23 @@ func elsewhere(fn func()) {
 	}
 }
 
-func beginStream(c *gin.Context) {
-	header := c.Writer.Header()
-	header.Set("Content-Type", "text/event-stream")
-	header.Set("Cache-Control", "no-store")
-	header.Set("X-Accel-Buffering", "no") // of nginx
-	header.Set("X-Content-Type-Options", "nosniff")
-	c.Status(http.StatusOK)
-	c.Writer.WriteHeaderNow()
+// line is what a sender writes to.
+type line interface {
+	io.Writer
+	Flush() error
+	SetWriteDeadline(time.Time) error
+}
+
+// responseLine writes to an answer of net/http.
+type responseLine struct {
+	io.Writer
+	*http.ResponseController
 }
 
 // sender writes a stream. A client that does not take what is sent is cut off, and
 // continues where it was, or lists anew, when it connects again.
 type sender struct {
-	w      io.Writer
-	conn   *http.ResponseController
+	to     line
 	within time.Duration
 }
 
@@ -174,35 +208,20 @@ func format(messages []follow.Message) (text []byte) {
 }
 
 func (s sender) send(text []byte) error {
-	_ = s.conn.SetWriteDeadline(time.Now().Add(s.within)) // only writers of tests have none
-	if _, err := s.w.Write(text); err != nil {
+	_ = s.to.SetWriteDeadline(time.Now().Add(s.within)) // only writers of tests have none
+	if _, err := s.to.Write(text); err != nil {
 		return err
 	}
-	return s.conn.Flush()
+	return s.to.Flush()
 }
 
-// listeners bounds the streams. They do not count as requests in flight, which they
+// newListeners bounds the streams. They do not count as requests in flight, which they
 // would use up.
-type listeners struct {
-	slots  chan struct{}
-	perKey *edge.Shares
-}
-
-func newListeners(o Options) listeners {
-	return listeners{make(chan struct{}, o.MaxListeners), edge.NewShares(o.MaxListenersPerKey)}
-}
-
-// enter counts a stream of the key until leave is called, or refuses it.
-func (l listeners) enter(key string) (leave func(), err error) {
-	release, ok := l.perKey.Take(key)
-	if !ok {
-		return nil, fault.Errorf(fault.RateLimited, "This API key listens to too many streams of events; close some, or follow several jobs with one GET /events.")
-	}
-	select {
-	case l.slots <- struct{}{}:
-		return func() { <-l.slots; release() }, nil
-	default:
-		release()
-		return nil, fault.Errorf(fault.Unavailable, "Too many clients listen to events; try again in a few seconds, or list the jobs from time to time.")
+func newListeners(o Options) places {
+	return places{
+		slots:  make(chan struct{}, o.MaxListeners),
+		perKey: edge.NewShares(o.MaxListenersPerKey),
+		ofKey:  "This API key listens to too many streams of events; close some, or follow several jobs with one GET /events.",
+		ofAll:  "Too many clients listen to events; try again in a few seconds, or list the jobs from time to time.",
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/apikey"
 	"molrun/app/retention"
 	"molrun/web"
 )
@@ -73,6 +74,9 @@ func (s *service) follow(key, path string, headers ...string) (*following, []sse
 	if resp.StatusCode != http.StatusOK {
 		body, _ := io.ReadAll(resp.Body)
 		s.t.Fatalf("GET %s: %d %s", path, resp.StatusCode, body)
+	}
+	if resp.ProtoMajor == 1 && !resp.Close {
+		s.t.Error("the client takes the connection for one that it can use again")
 	}
 	f := &following{t: s.t, events: make(chan sse, 10_000), stop: cancel}
 	s.t.Cleanup(func() {
@@ -406,13 +410,19 @@ func TestOtherOrganizationsHearNothing(t *testing.T) {
 func TestStreamsEndWithTheirKey(t *testing.T) {
 	s := start(t)
 	f, _ := s.follow(s.ann, "/events")
+	deleted, _ := s.follow(s.eve, "/events")
 	other, _ := s.follow(s.bob, "/events?organization=1")
 	s.disable(s.ann)
-	for {
-		if e, open := f.next(); !open {
-			break
-		} else if e.event != "" {
-			t.Errorf("heard %v", e)
+	if err := s.app.Accounts.DeleteKey(t.Context(), app.Operator(), apikey.ID(s.eve)); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []*following{f, deleted} {
+		for {
+			if e, open := f.next(); !open {
+				break
+			} else if e.event != "" {
+				t.Errorf("heard %v", e)
+			}
 		}
 	}
 	s.as(s.root, "POST", "/submit-job", `{"jobName":"b","type":"echo","settings":{}}`)
@@ -441,6 +451,33 @@ func TestStreamsHaveABoundOfTheirOwn(t *testing.T) {
 	for deadline := time.Now().Add(eventually); s.as(s.ann, "HEAD", "/events", "").status != 200; {
 		if time.Now().After(deadline) {
 			t.Fatal("the place of a stream that has ended stays taken")
+		}
+	}
+}
+
+// TestStreamsOverHTTP2 has a connection that others share, which is not taken over.
+func TestStreamsOverHTTP2(t *testing.T) {
+	s := start(t, func(with *setup) { with.http2 = true })
+	f, _ := s.follow(s.ann, "/events")
+	if a := s.as(s.ann, "POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{}}`); a.status != 200 {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	f.until("job", "a", "QUEUED")
+	s.disable(s.ann)
+	for _, open := f.next(); open; _, open = f.next() {
+	}
+}
+
+// TestStreamsAreLoggedWithTheirSize has bytes that were not written by net/http.
+func TestStreamsAreLoggedWithTheirSize(t *testing.T) {
+	s := start(t)
+	s.submit("a")
+	s.as(s.ann, "POST", "/jobs/a/cancel", "")
+	body := s.as(s.ann, "GET", "/jobs/a/events", "").body
+	want := fmt.Sprintf(`"path":"/jobs/a/events","remote":"127.0.0.1","status":200,"bytes":%d,`, len(body))
+	for deadline := time.Now().Add(eventually); !strings.Contains(s.log.String(), want); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("no %s in %s", want, s.log.String())
 		}
 	}
 }

@@ -1,16 +1,19 @@
 package web
 
+import "molrun/app/apikey"
+
 // Route is a line of the table of routes, for tests outside the package.
 type Route struct {
 	Method, Path string
 	Open         bool
+	Needs        apikey.Rights
 }
 
 // Routes returns the table of routes.
 func Routes() []Route {
 	var routes []Route
 	for _, r := range (handlers{}).routes() {
-		routes = append(routes, Route{r.method, r.path, r.class == open})
+		routes = append(routes, Route{r.method, r.path, r.class == open || r.class == sharing, r.needs})
 	}
 	return routes
 }
@@ -22,7 +25,7 @@ func Audited(route string) bool { return audited[route] != "" }
 func ControlRoutes() []Route {
 	var routes []Route
 	for _, r := range (control{}).routes() {
-		routes = append(routes, Route{r.method, r.path, true})
+		routes = append(routes, Route{r.method, r.path, true, 0})
 	}
 	return routes
 }

@@ -98,6 +98,16 @@ func TestTablesMakeRows(t *testing.T) {
 	same(t, "rows of tabs", s.rowsOf("d", "jobName", "settings"), [][]any{{"d-1", settings("steps", 3.0, "structure", "inputs/a.pdb")}, {"d-2", settings("structure", "inputs/a.pdb")}})
 }
 
+func TestUnfinishedUploadsThatNoRowReadsAreNoFault(t *testing.T) {
+	s := start(t)
+	s.uploadTo("in", "a.pdb", "A")
+	s.want(200, "PUT", "/upload/b.sdf?folder=in", "")
+	s.want(200, "POST", "/submit-batch", `{"batchName":"b","type":"echo","fanOut":{"each":{"structure":"folder:in/*.pdb"}}}`)
+	same(t, "rows", s.rowsOf("b", "source"), [][]any{{"a.pdb"}})
+	s.want(200, "PUT", "/upload/c.pdb?folder=in", "")
+	s.want(422, "POST", "/submit-batch", `{"batchName":"c","type":"echo","fanOut":{"each":{"structure":"folder:in/*.pdb"}}}`)
+}
+
 func TestSourcesAreTakenTogether(t *testing.T) {
 	s := start(t)
 	s.uploadTo("in", "a.pdb", "A")
@@ -153,6 +163,7 @@ func TestFaultsOfExpandedRowsSayWhereTheyAre(t *testing.T) {
 		}},
 		{each("structure", "folder:in/*.sdf"), []string{`[body fanOut each structure]: no completed upload of yours is named in/*.sdf; GET /files?folder= lists what a folder has`}},
 		{each("structure", "folder:half/*"), []string{`[body fanOut each structure]: the upload half/late.pdb is not completed; complete it or delete it`}},
+		{each("structure", "folder:half/*.sdf"), []string{`[body fanOut each structure]: no completed upload of yours is named half/*.sdf; GET /files?folder= lists what a folder has`}},
 		{each("structure", "folder:in*/x"), []string{`[body fanOut each structure]: use *, ? and [ ] in the names of files only, not of folders`}},
 		{each("structure", "folder:in/[x"), []string{`[body fanOut each structure]: "[x" is no pattern: use * for any characters, ? for one, [a-z] for one of these`}},
 		{each("structure", "folder:in"), []string{`[body fanOut each structure]: write folder:<folder>/<pattern>, such as folder:in/*`}},

@@ -46,6 +46,37 @@ func (h files) list(c *gin.Context, by app.Caller) error {
 	return nil
 }
 
+type readerView struct {
+	JobID     app.JobID  `json:"jobId"`
+	JobName   string     `json:"jobName"`
+	Email     string     `json:"jobEmail"`
+	Type      string     `json:"type"`
+	Status    app.Status `json:"status"`
+	CreatedAt unit.Time  `json:"createdAt"`
+	Rows      int        `json:"rows,omitempty"`
+}
+
+// readers handles GET /files/{fileId}/jobs.
+func (h files) readers(c *gin.Context, by app.Caller) error {
+	id, err := decode.Request(c, func(r *decode.Reader) string { return r.Path("fileId") })
+	if err != nil {
+		return err
+	}
+	found, more, err := h.lists.ReadersOf(c.Request.Context(), by, id)
+	if err != nil {
+		return err
+	}
+	return respond.JSON(c.Writer, http.StatusOK, viewReaders(found, more))
+}
+
+func viewReaders(found []listing.Reader, more bool) map[string]any {
+	views := make([]readerView, len(found))
+	for i, r := range found {
+		views[i] = readerView{r.ID, r.Name, r.Email, r.Type, r.Status, r.CreatedAt, r.Rows}
+	}
+	return map[string]any{"jobs": views, "more": more}
+}
+
 // delete handles DELETE /files/{fileId}.
 func (h files) delete(c *gin.Context, by app.Caller) error {
 	id, err := decode.Request(c, func(r *decode.Reader) string {

@@ -183,6 +183,10 @@ func TestSummaryCountsWhatAListingFinds(t *testing.T) {
 			counts(2, 1, 1, 0), counts(2, 1, 1, 0), counts(1, 1, 1, 0), counts(1, 0, 0, 0)),
 	} {
 		same(t, query, strings.TrimSpace(s.want(200, "GET", "/jobs/summary"+query, "").body), want)
+		listed := s.want(200, "GET", "/jobs?count=true&"+strings.TrimPrefix(query, "?"), "").fields(t)["count"]
+		if !strings.HasPrefix(want, fmt.Sprintf(`{"count":%v,`, listed)) {
+			t.Errorf("%s: the listing counts %v", query, listed)
+		}
 	}
 	same(t, "faults", s.want(422, "GET", "/jobs/summary?limit=1&status=x", "").faults(t), []string{"query.status value", "query.limit unknown"})
 }

@@ -3,13 +3,16 @@ package web
 import (
 	"net/http"
 	"net/netip"
+	"net/url"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
 	"molrun/app/access"
+	"molrun/app/apikey"
 	"molrun/app/fault"
+	"molrun/app/gate"
 	"molrun/web/decode"
 	"molrun/web/edge"
 )
@@ -24,6 +27,7 @@ const (
 	submitting
 	batch // submitting, with a large body
 	uploading
+	sharing   // needs none, and has a rate for each address; so has signing in
 	following // needs one; lasts as long as the client likes, so it has a bound of its own
 )
 
@@ -32,31 +36,43 @@ const (
 // then on, all together only once their bodies have arrived, so that slow clients
 // don't keep others out.
 type guard struct {
-	accounts   *access.Accounts
-	trusted    []netip.Prefix
-	limits     map[class]*decode.Limits
-	answerTime time.Duration
-	inFlight   chan struct{}
-	perKey     *edge.Shares
-	failed     *edge.RateLimiter           // refused keys by address
-	rates      map[class]*edge.RateLimiter // requests by key
+	accounts *access.Accounts
+	trusted  []netip.Prefix
+	cookie   edge.Cookie
+	// crossOrigin refuses what pages of other sites send to change something.
+	crossOrigin *http.CrossOriginProtection
+	limits      map[class]*decode.Limits
+	answerTime  time.Duration
+	inFlight    chan struct{}
+	computing   *gate.Gate // submissions
+	perKey      *edge.Shares
+	failed      *edge.RateLimiter           // refused keys by address
+	shared      *edge.RateLimiter           // requests for what is shared, by address
+	rates       map[class]*edge.RateLimiter // requests by key
 }
 
 func newGuard(accounts *access.Accounts, o Options) *guard {
 	limits := &decode.Limits{URL: o.MaxURL, Body: o.MaxBody, Arrive: o.BodyTime, JSON: o.JSON, Budget: decode.NewBudget(o.MaxBuffered, max(threeQuarters(o.MaxBuffered), o.MaxBatchBody))}
 	ofBatch := *limits
 	ofBatch.Body, ofBatch.Arrive, ofBatch.Tables = o.MaxBatchBody, o.BatchTime, true
+	ofStranger := *limits
+	ofStranger.Body = min(o.MaxBody, 16<<10)
 	submissions, lists := edge.NewRateLimiter(o.Rates.Submit, o.Now), edge.NewRateLimiter(o.Rates.List, o.Now)
 	return &guard{
 		accounts: accounts,
 		trusted:  o.TrustedProxies,
+		cookie:   edge.Cookie{PublicURL: o.PublicURL},
+
+		crossOrigin: sameOrigin(o.PublicURL),
 		limits: map[class]*decode.Limits{
-			keyed: limits, open: limits, querying: limits, submitting: limits, batch: &ofBatch, uploading: limits, following: limits,
+			keyed: limits, open: limits, sharing: &ofStranger, querying: limits, submitting: limits, batch: &ofBatch, uploading: limits, following: limits,
 		},
 		answerTime: o.AnswerTime,
 		inFlight:   make(chan struct{}, o.MaxInFlight),
+		computing:  o.Computing,
 		perKey:     edge.NewShares(o.MaxInFlightPerKey),
 		failed:     edge.NewRateLimiter(o.Rates.Failed, o.Now),
+		shared:     edge.NewRateLimiter(o.Rates.Shared, o.Now),
 		rates: map[class]*edge.RateLimiter{
 			submitting: submissions,
 			batch:      submissions,
@@ -67,20 +83,35 @@ func newGuard(accounts *access.Accounts, o Options) *guard {
 	}
 }
 
-// admit returns next behind the guard of its class.
-func (g *guard) admit(of class, next handler) handler {
-	limits := g.limits[of]
+// sameOrigin trusts the origin of the address that users see, which a proxy may hide.
+func sameOrigin(public string) *http.CrossOriginProtection {
+	p := http.NewCrossOriginProtection()
+	if u, err := url.Parse(public); err == nil && u.Host != "" {
+		_ = p.AddTrustedOrigin(u.Scheme + "://" + u.Host) // well-formed: it was just parsed
+	}
+	return p
+}
+
+// admit returns the handler of a route behind the guard of its class.
+func (g *guard) admit(r route) handler {
+	of, next, limits := r.class, r.handle, g.limits[r.class]
 	return func(c *gin.Context, by app.Caller) error {
 		defer limits.Apply(c)()
 		limitAnswer(c, g.answerTime)
 		if of == open {
 			return next(c, by)
 		}
+		if of == sharing {
+			return g.admitStranger(c, next)
+		}
 		by, err := g.authenticate(c.Request)
 		if err != nil {
 			return err
 		}
 		c.Set(callerKey, by)
+		if !by.Rights.Has(r.needs) {
+			return errForbidden[r.needs]
+		}
 		if !g.rates[of].Allow(by.KeyID) {
 			return fault.Errorf(fault.RateLimited, "This API key made too many requests of this kind; wait a second and send fewer.")
 		}
@@ -93,14 +124,63 @@ func (g *guard) admit(of class, next handler) handler {
 		}
 		defer release()
 		receive(c, of, by)
-		select {
-		case g.inFlight <- struct{}{}:
-			defer func() { <-g.inFlight }()
-		default:
-			return fault.Errorf(fault.Unavailable, "The service is busy; send the request again in a few seconds.")
+		edge.Admitted(c.Request)
+		if of == submitting {
+			return g.handle(c, by, g.gated(next))
 		}
+		return g.handle(c, by, next)
+	}
+}
+
+// gated calls next when it is the user's turn. Batches pass no gate: they are few, and
+// one that computes for long would hold up all that are small.
+func (g *guard) gated(next handler) handler {
+	return func(c *gin.Context, by app.Caller) error {
+		inside, leave, err := g.computing.Enter(c.Request.Context(), by.Organization+"/"+by.Email)
+		if err != nil {
+			return err
+		}
+		defer leave()
+		c.Request = c.Request.WithContext(inside)
 		return next(c, by)
 	}
+}
+
+// errForbidden says which right a caller lacks.
+var errForbidden = map[apikey.Rights]error{
+	read:   fault.Errorf(fault.Forbidden, "This API key may not read: its scopes lack read. Use another key; GET /keys shows yours."),
+	submit: fault.Errorf(fault.Forbidden, "This API key may not change anything: that takes the role member or admin and, of a key with scopes, the scope submit. Ask an admin of the organization."),
+	admin:  fault.Errorf(fault.Forbidden, "This is for admins: it takes the role admin and, of a key with scopes, the scope admin. Ask an admin of the organization."),
+}
+
+// handle calls next if not too many requests are in flight.
+func (g *guard) handle(c *gin.Context, by app.Caller, next handler) error {
+	select {
+	case g.inFlight <- struct{}{}:
+		defer func() { <-g.inFlight }()
+	default:
+		return fault.Errorf(fault.Unavailable, "The service is busy; send the request again in a few seconds.")
+	}
+	return next(c, by)
+}
+
+// admitStranger admits a request for what is shared, or of who signs in. Its address is
+// bounded as API keys are.
+func (g *guard) admitStranger(c *gin.Context, next handler) error {
+	if g.crossOrigin.Check(c.Request) != nil {
+		return errCrossOrigin
+	}
+	address := edge.Network(c.Request)
+	if !edge.Shared(c.Request, g.trusted) && !g.shared.Allow(address) {
+		return fault.Errorf(fault.RateLimited, "Too many requests without an API key came from this address; wait a second.")
+	}
+	release, ok := g.perKey.Take(address)
+	if !ok {
+		return fault.Errorf(fault.RateLimited, "Too many requests of this address are in progress; send more when some are answered.")
+	}
+	defer release()
+	receive(c, sharing, app.Caller{KeyID: address})
+	return g.refused(c.Request, g.handle(c, app.Caller{}, next))
 }
 
 // receive reads what the handler will read of the body.
@@ -114,27 +194,44 @@ func receive(c *gin.Context, of class, by app.Caller) {
 	}
 }
 
-// authenticate returns the caller of a request's key. An address with too many
-// refused keys is slowed down, so that nobody tries keys at full speed.
+// authenticate returns the caller of a request.
 func (g *guard) authenticate(r *http.Request) (app.Caller, error) {
 	by, err := g.identify(r)
-	if err == nil || fault.CodeOf(err) != fault.Unauthorized {
-		return by, err
+	if fault.CodeOf(err) == fault.Unauthorized {
+		// Whatever is wrong with the key, the answer is the same.
+		err = g.refused(r, fault.Errorf(fault.Unauthorized, "Send a valid API key in x-api-key; an administrator makes one with `molrun key create`."))
 	}
-	if !edge.Shared(r, g.trusted) && !g.failed.Allow(edge.Network(r)) {
-		return by, fault.Errorf(fault.RateLimited, "Too many requests without a valid API key came from this address; wait a second.")
-	}
-	// Whatever is wrong with the key, the answer is the same.
-	return by, fault.Errorf(fault.Unauthorized, "Send a valid API key in x-api-key; an administrator makes one with `molrun key create`.")
+	return by, err
 }
 
+// refused returns the answer to a request whose error is that nobody is known to have
+// sent it. An address with too many of them is slowed down, so that nobody tries keys at
+// full speed.
+func (g *guard) refused(r *http.Request, err error) error {
+	if fault.CodeOf(err) == fault.Unauthorized && !edge.Shared(r, g.trusted) && !g.failed.Allow(edge.Network(r)) {
+		return fault.Errorf(fault.RateLimited, "Too many requests without a valid API key came from this address; wait a second.")
+	}
+	return err
+}
+
+// identify returns the caller of a request's key or, without one, the user whom a
+// proxy has signed in, or else that of a session. A proxy knows who is in front of the
+// browser now; the cookie may be of who was there before.
 func (g *guard) identify(r *http.Request) (app.Caller, error) {
-	keys := r.Header.Values("X-Api-Key")
-	if len(keys) != 1 {
+	keys, user, session := r.Header.Values("X-Api-Key"), edge.SignedIn(r), g.cookie.Value(r)
+	switch {
+	case len(keys) == 1:
+		return g.accounts.Authenticate(r.Context(), keys[0], edge.Address(r))
+	case len(keys) > 1 || user == "" && session == "":
 		return app.Caller{}, fault.Unauthorized
+	// A browser sends these by itself, so pages of other sites must not be able to let
+	// it change something.
+	case g.crossOrigin.Check(r) != nil:
+		return app.Caller{}, errCrossOrigin
+	case user != "":
+		return g.accounts.SignIn(r.Context(), user)
 	}
-	return g.accounts.Authenticate(r.Context(), keys[0])
+	return g.accounts.OfSession(r.Context(), session, edge.Address(r))
 }
 
-// callerKey holds the caller in gin's context, for the logs.
-const callerKey = "caller"
+var errCrossOrigin = fault.Errorf(fault.Forbidden, "A page of another site sent this; only pages of this service may change something for a user who has signed in.")

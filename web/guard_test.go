@@ -209,9 +209,8 @@ func TestSlowBodiesTakeNoSlots(t *testing.T) {
 	defer s.stall(s.ann, "{")()
 	s.until("both have arrived", func() bool { return s.as(s.ann, "GET", "/algorithms", "").status == 429 })
 	for _, c := range []call{{"GET", "/algorithms"}, {"PUT", "/upload/a"}} {
-		if a := s.as(s.bob, c.method, c.path, ""); a.status != 200 {
-			t.Errorf("%v: %d %s", c, a.status, a.body)
-		}
+		// The request before may still have a slot when its answer is there.
+		s.until(fmt.Sprint(c, " is served"), func() bool { return s.as(s.bob, c.method, c.path, "").status == 200 })
 	}
 }
 

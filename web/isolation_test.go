@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"molrun/web/contract"
 )
@@ -24,12 +25,17 @@ const (
 	aFolder    meaning = "a folder of uploads"
 	aDigest    meaning = "the digest of a file"
 	aCursor    meaning = "the cursor of a listing"
+	aKey       meaning = "an API key by ID"
 	anEvent    meaning = "a place in the events of an organization"
 	aTag       meaning = "a tag of a job"
 	someText   meaning = "a text that a job may have"
 	references meaning = "settings, which may refer to uploads and results"
 	toFollow   meaning = "the names of jobs to start after"
 	sources    meaning = "what rows are made of: folders, uploads and results"
+	aShare     meaning = "a share by ID"
+	somePaths  meaning = "files of a result"
+	aToken     meaning = "the token of a share"
+	aWebhook   meaning = "a webhook by ID"
 	newName    meaning = "the name that a new thing gets"
 )
 
@@ -39,11 +45,18 @@ const (
 var inputsThatName = map[string]meaning{
 	"header Last-Event-ID": anEvent,
 
-	"path fileId":   aFile,
-	"path filename": newName,
-	"path jobName":  aJob,
-	"path path":     aPath,
-	"query file":    aPath,
+	"path email":     aMember,
+	"path fileId":    aFile,
+	"path id":        aShare,
+	"path webhookId": aWebhook,
+	"path token":     aToken,
+	"path filename":  newName,
+	"GET /algorithms/{type}/example/{filename} path filename": "",
+
+	"path jobName": aJob,
+	"path keyId":   aKey,
+	"path path":    aPath,
+	"query file":   aPath,
 
 	"query batch":       aJob,
 	"query folder":      aFolder,
@@ -57,8 +70,14 @@ var inputsThatName = map[string]meaning{
 
 	"PUT /upload/{filename} query folder": newName,
 
-	"body after":    toFollow,
-	"body fileName": aPath,
+	"body after": toFollow,
+
+	"GET /admin/audit query key":   aKey,
+	"POST /admin/prune body after": "",
+	"POST /admin/prune body user":  aMember,
+	"body email":                   aMember,
+	"body fileName":                aPath,
+	"body files":                   somePaths,
 
 	"body jobs.after":    toFollow,
 	"body jobs.settings": references,
@@ -89,10 +108,24 @@ var inputsThatName = map[string]meaning{
 // inputsThatDoNot are all others, each with a value for which other code runs than
 // without it. An entry for an operation goes before one for all of them.
 var inputsThatDoNot = map[string]any{
-	"path name":    "energy",
-	"path type":    "echo",
-	"body type":    "echo",
-	"body version": "1",
+	"path name": "energy",
+	"path type": "echo",
+	"body type": "echo",
+	"body key":  "molrun_a",
+
+	"POST /admin/prune body after":       `{"organization":"lab"}`, // a place among the caller's own jobs, whatever it says
+	"POST /admin/prune body algorithm":   "echo",
+	"POST /admin/prune body dryRun":      true,
+	"POST /admin/prune body endedBefore": "2999-01-01T00:00:00.000Z",
+	"POST /admin/prune body failed":      false,
+	"POST /admin/prune body largerThan":  0,
+	"GET /admin/audit query action":      "job",
+
+	"GET /algorithms/{type}/example/{filename} path filename": "a.pdb",
+	"GET /admin/audit query failed":                           "true",
+	"GET /admin/storage query by":                             "age",
+	"body token":                                              "A",
+	"body version":                                            "1",
 
 	"query algorithm":      "echo",
 	"query attempt":        "1",
@@ -121,7 +154,22 @@ var inputsThatDoNot = map[string]any{
 	"query afterAny":               "true",
 	"POST /submit-batch query tag": "round:1",
 
+	"query by":               "day",
+	"GET /usage query since": time.Now().AddDate(0, 0, -3).Format(time.DateOnly),
+	"GET /usage query until": time.Now().AddDate(0, 0, 3).Format(time.DateOnly),
+	"body disabled":          true,
+	"body expiresSeconds":    3600,
+	"body name":              "a name",
+	"body networks":          []any{"10.0.0.0/8", "127.0.0.1"},
+	"body overlapSeconds":    60,
+	"body role":              "viewer",
+	"body scopes":            []any{"read"},
+
 	"body afterAny":                        true,
+	"body events":                          []any{"job.failed"},
+	"body notify":                          []any{"https://hooks.example/"},
+	"body url":                             "https://hooks.example/",
+	"query notify":                         "https://hooks.example/",
 	"GET /jobs/{jobName}/table query sort": "metric:rg_nm",
 	"body cascade":                         false,
 	"body jobs":                            "one that is echo",
@@ -132,6 +180,8 @@ var inputsThatDoNot = map[string]any{
 	"body jobs.version":                    "1",
 	"body maxRuntimeSeconds":               60,
 	"body note":                            "a note",
+	"body inputs":                          true,
+	"body ttlSeconds":                      60,
 	"body partial":                         true,
 	"body priority":                        -1,
 	"body reason":                          "a reason",
@@ -245,7 +295,7 @@ func populate(s *service) world {
 			toFollow: {{[]any{"theirs"}, []any{"absent"}}, {[]any{"theirs-batch"}, []any{"absent"}}},
 			newName:  {{"theirs", "absent"}, {"theirs.pdb", "absent.pdb"}, {"theirs-batch", "absent-b"}},
 		},
-		own: map[meaning]any{aPath: nil, aDigest: nil, aTag: nil, someText: nil, aMember: nil, aFolder: nil, toFollow: nil, aCursor: nil, anEvent: nil, references: map[string]any{}, sources: nil},
+		own: map[meaning]any{aPath: nil, aDigest: nil, aTag: nil, someText: nil, aMember: nil, aFolder: nil, toFollow: nil, aCursor: nil, anEvent: nil, somePaths: nil, references: map[string]any{}, sources: nil},
 	}
 	for _, name := range []string{"theirs", "theirs-batch", "theirs-row"} {
 		id := s.want(200, "GET", "/jobs/"+name, "").fields(s.t)["jobId"]
@@ -268,6 +318,16 @@ func populate(s *service) world {
 		w.pairs[aCursor] = append(w.pairs[aCursor], pair{s.want(200, "GET", listing, "").fields(s.t)["startKey"], "AAAA"})
 	}
 
+	w.pairs[somePaths] = []pair{{[]any{"theirs.txt"}, []any{"absent.txt"}}}
+	id, _ := s.share("theirs", "")
+	w.pairs[aShare] = []pair{{id, absent}}
+	revoked, token := s.share("theirs", "")
+	s.want(204, "DELETE", "/shares/"+revoked, "")
+	w.pairs[aToken] = []pair{{token, absent + absent}}
+	w.pairs[aKey] = []pair{{strings.Split(s.ann, "_")[1], "absentabsent"}}
+	hook := s.as(s.root, "POST", "/webhooks", `{"url":"https://hooks.example/theirs"}`).fields(s.t)["webhookId"]
+	s.as(s.root, "POST", "/webhooks/"+hook.(string)+"/test", "")
+	w.pairs[aWebhook] = []pair{{hook, absent}}
 	w.pairs[anEvent] = []pair{{s.want(200, "GET", "/jobs", "").header.Get("X-Event-ID"), "1-01234567"}}
 
 	ann := s.ann
@@ -276,6 +336,8 @@ func populate(s *service) world {
 	s.submit("own")
 	s.run("own", map[string]string{"own.txt": "text"})
 	w.own[aJob] = "own"
+	w.own[aWebhook] = s.as(s.eve, "POST", "/webhooks", `{"url":"https://hooks.example/own"}`).fields(s.t)["webhookId"]
+	w.own[aShare], w.own[aToken] = s.share("own", "")
 	s.ann = ann
 	return w
 }
@@ -447,7 +509,7 @@ func (s *service) checked(a answer) answer {
 }
 
 // volatile matches what differs between two answers to the same request.
-var volatile = regexp.MustCompile(`retry: \d+|[0-9A-Z]{26}|\d{4}-\d\d-\d\dT[0-9:.]+Z|/blobs/[^"]*`)
+var volatile = regexp.MustCompile(`retry: \d+|[0-9A-Z]{26}|\d{4}-\d\d-\d\dT[0-9:.]+Z|/blobs/[^"]*|molrun_\w+|"id":"[a-z]{12}"`)
 
 // without returns the answer without the words of a value.
 func (a answer) without(value any) string {
@@ -471,6 +533,9 @@ func (world) everything(s *service) map[string]string {
 	all := map[string]string{}
 	for _, path := range []string{"/jobs?organization=true&includeSubjobs=true&statuses=true", "/files?organization=true"} {
 		all[path] = s.want(200, "GET", path, "").body
+	}
+	for _, path := range []string{"/admin/keys", "/admin/users"} {
+		all[path] = s.as(s.root, "GET", path, "").body
 	}
 	return all
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
-	"molrun/app/fault"
 	"molrun/app/listing"
 	"molrun/app/strictjson"
 	"molrun/web/decode"
@@ -22,9 +21,10 @@ import (
 
 // jobs lists, shows and changes jobs.
 type jobs struct {
-	svc     *app.Jobs
-	lists   *listing.Lists
-	waiters waiters
+	svc      *app.Jobs
+	lists    *listing.Lists
+	waiters  places
+	stopping context.Context // ends all waits
 }
 
 // list handles GET /jobs.
@@ -45,6 +45,19 @@ func (h jobs) list(c *gin.Context, by app.Caller) error {
 	c.Header("X-Event-ID", page.Event.String())
 	answer.Write(c.Writer)
 	return nil
+}
+
+// dependants handles GET /jobs/{jobName}/dependants.
+func (h jobs) dependants(c *gin.Context, by app.Caller) error {
+	name, err := decode.Request(c, func(r *decode.Reader) string { return r.Path("jobName") })
+	if err != nil {
+		return err
+	}
+	found, more, err := h.lists.DependantsOf(c.Request.Context(), by, name)
+	if err != nil {
+		return err
+	}
+	return respond.JSON(c.Writer, http.StatusOK, viewReaders(found, more))
 }
 
 func readQuery(r *decode.Reader) listing.Query {
@@ -91,10 +104,14 @@ func readNames(r *decode.Reader) listing.Selection {
 }
 
 func readMarks(r *decode.Reader, s *listing.Selection) {
+	s.Status, s.Tags = readStatuses(r), readTags(r)
+}
+
+func readStatuses(r *decode.Reader) (all []app.Status) {
 	for _, status := range r.Choices("status", "QUEUED", "RUNNING", "COMPLETED", "FAILED") {
-		s.Status = append(s.Status, app.Status(status))
+		all = append(all, app.Status(status))
 	}
-	s.Tags = readTags(r)
+	return all
 }
 
 func readTags(r *decode.Reader) (tags []app.Tag) {
@@ -164,30 +181,15 @@ func (h jobs) get(c *gin.Context, by app.Caller) error {
 	return nil
 }
 
-// waiters bounds the requests that wait for a job to change.
-type waiters struct {
-	slots    chan struct{} // fewer than requests in flight, to leave some for the others
-	perKey   *edge.Shares
-	stopping context.Context // ends all waits
-}
-
-func newWaiters(o Options) waiters {
+// newWaiters bounds the requests that wait for a job to change: fewer than requests in
+// flight, to leave some for the others.
+func newWaiters(o Options) places {
 	most := max(1, o.MaxInFlight/2)
-	return waiters{make(chan struct{}, most), edge.NewShares(threeQuarters(most)), o.Stopping}
-}
-
-// enter counts a request of the key that waits until leave is called, or refuses it.
-func (w waiters) enter(key string) (leave func(), err error) {
-	release, ok := w.perKey.Take(key)
-	if !ok {
-		return nil, fault.Errorf(fault.RateLimited, "Too many requests of this API key are waiting for a change; send this one again when some are answered, or without wait.")
-	}
-	select {
-	case w.slots <- struct{}{}:
-		return func() { <-w.slots; release() }, nil
-	default:
-		release()
-		return nil, fault.Errorf(fault.Unavailable, "Too many requests are waiting for a change; send this one again in a few seconds, or without wait.")
+	return places{
+		slots:  make(chan struct{}, most),
+		perKey: edge.NewShares(threeQuarters(most)),
+		ofKey:  "Too many requests of this API key are waiting for a change; send this one again when some are answered, or without wait.",
+		ofAll:  "Too many requests are waiting for a change; send this one again in a few seconds, or without wait.",
 	}
 }
 
@@ -196,7 +198,7 @@ func (w waiters) enter(key string) (leave func(), err error) {
 func (h jobs) waitFor(ctx context.Context, by app.Caller, req jobRequest) (app.Record, error) {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(h.waiters.stopping, cancel)()
+	defer context.AfterFunc(h.stopping, cancel)()
 	record, err := h.svc.Get(waiting, by, req.name, req.wait)
 	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
 		return h.svc.Get(ctx, by, req.name, 0)
@@ -221,7 +223,7 @@ func (h jobs) cancel(c *gin.Context, by app.Caller) error {
 	cancel, falling := h.svc.CancelAlone, 0
 	if !req.spare {
 		cancel = h.svc.Cancel
-		falling, err = h.svc.Falling(c.Request.Context(), by, req.name)
+		falling, err = h.lists.Falling(c.Request.Context(), by, req.name)
 	}
 	record, refused := cancel(c.Request.Context(), by, req.name)
 	if err = cmp.Or(refused, err); err != nil {

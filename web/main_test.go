@@ -25,7 +25,7 @@ var described = func() *contract.Checker {
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if code == 0 && everythingRan() {
-		if unmet := described.Unmet(unreachable); len(unmet) > 0 {
+		if unmet := described.Unmet(func(contract.Operation, string) bool { return false }); len(unmet) > 0 {
 			fmt.Printf("no test met these answers of openapi.yaml:\n\t%s\n", strings.Join(unmet, "\n\t"))
 			code = 1
 		}
@@ -40,10 +40,4 @@ func everythingRan() bool {
 		}
 	}
 	return true
-}
-
-// unreachable reports the answers that the service cannot give yet: nothing has
-// a quota.
-func unreachable(op contract.Operation, status string) bool {
-	return status == "403" && (strings.HasPrefix(op.Path, "/submit-") || op.Method == "PUT")
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app/audit"
+	"molrun/app/fault"
+	"molrun/app/gate"
 	"molrun/app/strictjson"
 )
 
@@ -27,6 +29,8 @@ type Options struct {
 	// MaxInFlightPerKey is how many of them one API key may have, three quarters.
 	// It counts those whose bodies are still arriving, too.
 	MaxInFlightPerKey int
+	// Computing is what submissions pass, so that few compute at once; gate.ForProcessors.
+	Computing *gate.Gate
 	// MaxListeners is how many streams of events there may be at once, 2048, and
 	// MaxListenersPerKey how many of them one API key may have, three quarters.
 	MaxListeners, MaxListenersPerKey int
@@ -36,11 +40,21 @@ type Options struct {
 	BatchTime  time.Duration // for a batch's body, 5 min
 	AnswerTime time.Duration // for an answer to leave, 1 min
 
+	Features Features // shown by GET /session
+
 	Rates          Rates
 	TrustedProxies []netip.Prefix // exempt from Rates.Failed
 
 	// Audit receives the entries of the audit log; nil drops them.
 	Audit func(audit.Entry)
+	// LastAudited returns the newest entries of the audit log, and whether there are more;
+	// nil has none.
+	LastAudited func(f audit.Filter, limit int) ([]audit.Entry, bool, error)
+	// Example returns a file that the example of an algorithm names, or NotFound; nil has
+	// none.
+	Example func(typ, version, name string) ([]byte, error)
+	// Isolation is that of jobs, for GET /admin/status.
+	Isolation Isolation
 
 	// Registry holds the metrics that GET /metrics shows. It serves one API.
 	Registry *prometheus.Registry
@@ -53,10 +67,20 @@ type Options struct {
 	Now func() time.Time
 }
 
+// Features say what a service offers beyond the API's routes, so that pages show no more.
+type Features struct {
+	Slurm bool `json:"slurm"` // jobs may go to a cluster
+	GPUs  int  `json:"gpus"`  // of this machine
+	Mail  bool `json:"mail"`  // submissions may ask for mail
+	// SignInByProxy says that a proxy may sign in users.
+	SignInByProxy bool `json:"signInByProxy"`
+}
+
 // Rates are how many requests a second each API key may make; 0 is no limit.
 // Failed is how many requests without a valid key an address may make: 0 means
-// 100, a negative number means no limit.
-type Rates struct{ Submit, List, Upload, Failed float64 }
+// 100, a negative number means no limit. So does Shared for requests for what is
+// shared, where 0 means 50.
+type Rates struct{ Submit, List, Upload, Failed, Shared float64 }
 
 func (o Options) withDefaults() Options {
 	o.PublicURL = strings.TrimRight(o.PublicURL, "/")
@@ -73,12 +97,24 @@ func (o Options) withDefaults() Options {
 	o.BatchTime = or(o.BatchTime, 5*time.Minute)
 	o.AnswerTime = or(o.AnswerTime, time.Minute)
 	o.Rates.Failed = or(o.Rates.Failed, 100)
+	o.Rates.Shared = or(o.Rates.Shared, 50)
 	o.Version = or(o.Version, "unknown")
+	if o.Computing == nil {
+		o.Computing = gate.ForProcessors()
+	}
 	if o.Registry == nil {
 		o.Registry = prometheus.NewRegistry()
 	}
 	if o.Ready == nil {
 		o.Ready = func(context.Context) (map[string]any, bool) { return map[string]any{}, true }
+	}
+	if o.LastAudited == nil {
+		o.LastAudited = func(audit.Filter, int) ([]audit.Entry, bool, error) { return nil, false, nil }
+	}
+	if o.Example == nil {
+		o.Example = func(_, _, name string) ([]byte, error) {
+			return nil, fault.Errorf(fault.NotFound, "no example has the file %q", name)
+		}
 	}
 	if o.Stopping == nil {
 		o.Stopping = context.Background()

@@ -339,7 +339,7 @@ func TestSeriesAreShownWhileTheyAreWritten(t *testing.T) {
 	for i := range 10_000 {
 		long.WriteString(strconv.Itoa(i) + "," + strconv.Itoa(i*7919%101) + "\n")
 	}
-	s.run("a", map[string]string{"energy.csv": long.String() + "10000,7", "z.csv": "t,v\n1,2\n"})
+	s.run("a", map[string]string{"energy.csv": long.String() + "10000,7", "z.csv": "t,v\n1,2\n", "many.csv": "t" + strings.Repeat(",v", 30) + "\n1" + strings.Repeat(",2", 30) + "\n"})
 	series := func(query string) map[string]any {
 		return s.want(200, "GET", "/jobs/a/series/energy"+query, "").fields(t)
 	}
@@ -350,6 +350,7 @@ func TestSeriesAreShownWhileTheyAreWritten(t *testing.T) {
 			t.Errorf("%q: %d points of %v rows, from %v to %v", query, len(x), got["rows"], x[0], x[len(x)-1])
 		}
 	}
+	same(t, "columns that nobody chose", len(s.want(200, "GET", "/jobs/a/series/all?file=many.csv", "").fields(t)["columns"].([]any)), 21)
 	same(t, "another file", s.want(200, "GET", "/jobs/a/series/all?file=z.csv", "").fields(t)["file"], any("z.csv"))
 }
 

@@ -10,6 +10,10 @@ import (
 // publicURL is the configured address of the service, "" if there is none.
 type publicURL string
 
+// BaseURL returns the address under which the client of a request reaches the service:
+// the configured one, if there is one.
+func BaseURL(configured string, r *http.Request) (string, error) { return publicURL(configured).of(r) }
+
 // of returns what links begin with: the configured address, else the one that
 // this request was sent to. Forwarded headers are not trusted.
 func (p publicURL) of(r *http.Request) (string, error) {

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"io"
 	"net/http"
 	"path"
 	"strconv"
@@ -9,9 +8,9 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/download"
 	"molrun/app/output"
 	"molrun/app/unit"
 	"molrun/web/decode"
@@ -27,6 +26,7 @@ type Sender interface {
 // results gives what jobs produced and printed.
 type results struct {
 	svc        *app.Jobs
+	links      *download.Results
 	outputs    *output.Outputs
 	sender     Sender
 	base       publicURL
@@ -38,16 +38,25 @@ type resultView struct {
 	FileName    string    `json:"fileName"`
 	Size        int64     `json:"size"`
 	ExpiresAt   unit.Time `json:"expiresAt"`
+
+	Missing *missingView `json:"missing,omitempty"`
+}
+
+// missingView is the rows that the archive of a batch lacks.
+type missingView struct {
+	Count   int      `json:"count"`
+	Rows    []string `json:"rows"` // the first of them
+	Message string   `json:"message"`
 }
 
 // link handles POST /result.
 func (h results) link(c *gin.Context, by app.Caller) error {
-	req, err := decode.Request(c, func(r *decode.Reader) app.ResultRequest {
+	req, err := decode.Request(c, func(r *decode.Reader) download.Request {
 		b := r.Object(decode.Required)
-		return app.ResultRequest{
-			Name:    b.Text("jobName", decode.Required),
-			File:    b.Text("fileName", decode.Optional),
-			Partial: b.Flag("partial"),
+		return download.Request{
+			Name: b.Text("jobName", decode.Required),
+			File: b.Text("fileName", decode.Optional),
+			Form: app.ArchiveForm{Partial: b.Flag("partial"), Inputs: b.Flag("inputs")},
 		}
 	})
 	if err != nil {
@@ -57,11 +66,11 @@ func (h results) link(c *gin.Context, by app.Caller) error {
 		return err
 	}
 	auditObject(c, req.Name)
-	link, err := h.svc.Result(c.Request.Context(), by, req)
+	link, err := h.links.Link(c.Request.Context(), by, req)
 	if err != nil {
 		return err
 	}
-	return respond.JSON(c.Writer, http.StatusOK, resultView{link.URL, link.FileName, link.Size, link.ExpiresAt})
+	return respond.JSON(c.Writer, http.StatusOK, resultView{link.URL, link.FileName, link.Size, link.ExpiresAt, (*missingView)(link.Missing)})
 }
 
 type resultFileView struct {
@@ -132,36 +141,9 @@ func (h results) log(c *gin.Context, by app.Caller) error {
 	}
 	defer part.Close() // only read from
 	header := c.Writer.Header()
-	header.Set("Content-Type", "text/plain; charset=utf-8")
 	header.Set("Content-Length", strconv.FormatInt(part.Length, 10))
 	header.Set("X-Log-Size", strconv.FormatInt(part.Size, 10))
-	header.Set("Cache-Control", "no-store")
-	header.Set("X-Content-Type-Options", "nosniff")
-	c.Status(http.StatusOK)
-	c.Writer.WriteHeaderNow()
-	if c.Request.Method == http.MethodHead {
-		return nil
-	}
-	if err := copyPaced(c.Writer, part, part.Length, h.answerTime); err != nil {
-		zerolog.Ctx(c.Request.Context()).Info().Err(err).Msg("log not sent completely")
-		panic(http.ErrAbortHandler) // cut the connection: the client must not take a part for the whole
-	}
-	return nil
-}
-
-// pace is how many bytes have to leave within the time of an answer.
-const pace = 1 << 20
-
-// copyPaced copies n bytes to a client that may be slow but must not stall.
-func copyPaced(w http.ResponseWriter, from io.Reader, n int64, within time.Duration) error {
-	conn := http.NewResponseController(w)
-	for n > 0 {
-		_ = conn.SetWriteDeadline(time.Now().Add(within))
-		copied, err := io.CopyN(w, from, min(n, pace))
-		if err != nil {
-			return err
-		}
-		n -= copied
-	}
-	return nil
+	return stream(c, "text/plain; charset=utf-8", func(w http.ResponseWriter) error {
+		return copyPaced(w, part, part.Length, h.answerTime)
+	})
 }

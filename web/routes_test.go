@@ -1,10 +1,12 @@
 package web_test
 
 import (
+	"io"
 	"slices"
 	"strings"
 	"testing"
 
+	"molrun/app"
 	"molrun/app/apikey"
 	"molrun/app/fault"
 	"molrun/web"
@@ -42,7 +44,7 @@ func calls() []call {
 	for _, r := range web.Routes() {
 		if !r.Open {
 			path := template(r.Path)
-			for _, name := range []string{"{type}", "{fileId}", "{jobName}", "{filename}", "{path}", "{name}"} {
+			for _, name := range []string{"{type}", "{fileId}", "{jobName}", "{filename}", "{path}", "{name}", "{keyId}", "{email}", "{webhookId}"} {
 				path = strings.ReplaceAll(path, name, "absent")
 			}
 			all = append(all, call{r.Method, path})
@@ -95,7 +97,7 @@ func TestDisabledKeyWorksAgainWhenEnabled(t *testing.T) {
 	s.want(200, "GET", "/jobs", "")
 	s.disable(s.ann)
 	s.want(401, "GET", "/jobs", "")
-	if _, err := s.app.Accounts.DisableKey(t.Context(), strings.Split(s.ann, "_")[1], false); err != nil {
+	if _, err := s.app.Accounts.DisableKey(t.Context(), app.Operator(), strings.Split(s.ann, "_")[1], false); err != nil {
 		t.Fatal(err)
 	}
 	s.want(200, "GET", "/jobs", "")
@@ -104,9 +106,9 @@ func TestDisabledKeyWorksAgainWhenEnabled(t *testing.T) {
 func TestOpenRoutesNeedNoKey(t *testing.T) {
 	s := start(t)
 	for _, r := range web.Routes() {
-		if r.Open {
+		if r.Open && r.Method == "GET" {
 			for _, method := range []string{"GET", "HEAD"} {
-				if a := s.send(method, r.Path, ""); a.status != 200 || (a.body == "") != (method == "HEAD") {
+				if a := s.send(method, r.Path, ""); a.status != 200 && !strings.HasPrefix(r.Path, "/shared/") || a.status == 401 || (a.body == "") != (method == "HEAD") {
 					t.Errorf("%s %s: %d %.200s", method, r.Path, a.status, a.body)
 				}
 			}
@@ -136,7 +138,7 @@ func TestUnknownPathsAndMethodsAreErrorObjects(t *testing.T) {
 		{"OPTIONS", "/submit-job", 405, "METHOD_NOT_ALLOWED", "POST"},
 		{"GET", "/upload/a", 405, "METHOD_NOT_ALLOWED", "PUT"},
 		{"BREW", "/healthz", 405, "METHOD_NOT_ALLOWED", "GET, HEAD"},
-		{"POST", "/blobs/nothing", 405, "METHOD_NOT_ALLOWED", "GET, HEAD, PUT"},
+		{"POST", "/blobs/nothing", 405, "METHOD_NOT_ALLOWED", "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"},
 	}
 	for _, tt := range tests {
 		a := s.send(tt.method, tt.path, "")
@@ -155,7 +157,7 @@ func TestUnknownPathsAndMethodsAreErrorObjects(t *testing.T) {
 func TestEveryRouteRejectsUnknownParametersAndBadBodies(t *testing.T) {
 	s := start(t)
 	for _, c := range calls() {
-		a := s.as(s.ann, c.method, c.path+"?nonsense=1", "")
+		a := s.as(s.root, c.method, c.path+"?nonsense=1", "")
 		if a.status != 422 || !slices.Contains(a.faults(t), "query.nonsense unknown") {
 			t.Errorf("%v: %d %s", c, a.status, a.body)
 		}
@@ -170,7 +172,7 @@ func TestEveryRouteRejectsUnknownParametersAndBadBodies(t *testing.T) {
 			`{} {}`:            "body json",
 			"{\"a\":\"\xff\"}": "body json",
 		} {
-			if a := s.as(s.ann, c.method, c.path, body); !slices.Contains(a.refusals(t), fault) {
+			if a := s.as(s.root, c.method, c.path, body); !slices.Contains(a.refusals(t), fault) {
 				t.Errorf("%v %s: want %s, got %d %s", c, body, fault, a.status, a.body)
 			}
 		}
@@ -210,13 +212,19 @@ func TestEveryBodyMustBeJSONWithinTheLimit(t *testing.T) {
 			{"Content-Type", "application/json; charset=latin1"},
 			{"Content-Type", "application/json", "Content-Encoding", "gzip"},
 		} {
-			a := s.send(c.method, c.path, "{}", append(declared, "x-api-key", s.ann)...)
+			a := s.send(c.method, c.path, "{}", append(declared, "x-api-key", s.root)...)
 			if a.status != 415 || a.code() != "UNSUPPORTED_MEDIA_TYPE" {
 				t.Errorf("%v declared as %v: %d %s", c, declared, a.status, a.body)
 			}
 		}
-		if a := s.as(s.ann, c.method, c.path, long); a.status != 413 || a.code() != "BODY_TOO_LARGE" {
+		if a := s.as(s.root, c.method, c.path, long); a.status != 413 || a.code() != "BODY_TOO_LARGE" {
 			t.Errorf("%v with a long body: %d %s", c, a.status, a.body)
+		}
+		r := s.request(c.method, c.path, "")
+		r.Header.Set("x-api-key", s.root)
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader("1")), -1
+		if a := s.do(r); a.status != 415 {
+			t.Errorf("%v with a byte of no type in chunks: %d %s", c, a.status, a.body)
 		}
 		if a := s.chunked(c, long); a.status != 413 || a.code() != "BODY_TOO_LARGE" {
 			t.Errorf("%v with a long body in chunks: %d %s", c, a.status, a.body)
@@ -230,7 +238,7 @@ func TestEveryRouteAnswersStoreErrors(t *testing.T) {
 	busy := fault.Errorf(fault.Unavailable, "The service is stopping; send the request again.")
 	for _, c := range calls() {
 		s.store.reading.Store(&internal)
-		a := s.as(s.ann, c.method, c.path, "")
+		a := s.as(s.root, c.method, c.path, "")
 		id := a.header.Get("X-Request-Id")
 		if a.status != 500 || a.code() != "INTERNAL" || strings.Contains(a.body, "secret-detail") || !strings.Contains(a.body, id) {
 			t.Errorf("%v: %d %s", c, a.status, a.body)
@@ -239,7 +247,7 @@ func TestEveryRouteAnswersStoreErrors(t *testing.T) {
 			t.Errorf("%v: the log lacks the cause", c)
 		}
 		s.store.reading.Store(&busy)
-		a = s.as(s.ann, c.method, c.path, "")
+		a = s.as(s.root, c.method, c.path, "")
 		if a.status != 503 || a.code() != "UNAVAILABLE" || a.header.Get("Retry-After") == "" {
 			t.Errorf("%v: %d %s", c, a.status, a.body)
 		}
@@ -250,12 +258,23 @@ func TestEveryRouteAnswersStoreErrors(t *testing.T) {
 func TestWritesAreRefusedWhenTheDiskIsFull(t *testing.T) {
 	s := start(t)
 	full := fault.Errorf(fault.StorageFull, "The disk is full; an administrator has to make room.")
-	s.store.writing.Store(&full)
 	job := `{"jobName":"a","type":"echo","settings":{}}`
+	hook := s.as(s.root, "POST", "/webhooks", `{"url":"https://hooks.example/"}`).fields(t)["webhookId"].(string)
+	s.store.writing.Store(&full)
 	tests := []struct{ method, path, body string }{
 		{"DELETE", "/admin/drain", ""},
 		{"POST", "/admin/drain", ""},
+		{"POST", "/admin/keys", `{"email":"a@lab.example"}`},
+		{"DELETE", "/admin/keys/absent", ""},
+		{"PATCH", "/admin/keys/absent", "{}"},
+		{"POST", "/admin/keys/absent/disable", ""},
+		{"POST", "/admin/keys/absent/enable", ""},
+		{"POST", "/admin/keys/absent/rotate", "{}"},
+		{"DELETE", "/admin/users/absent", ""},
+		{"PATCH", "/admin/users/a@lab.example", "{}"},
 		{"DELETE", "/files/absent", ""},
+		{"POST", "/keys", "{}"},
+		{"DELETE", "/keys/absent", ""},
 		{"DELETE", "/jobs/absent", ""},
 		{"PATCH", "/jobs/absent", "{}"},
 		{"POST", "/jobs/absent/cancel", ""},
@@ -266,9 +285,14 @@ func TestWritesAreRefusedWhenTheDiskIsFull(t *testing.T) {
 		{"POST", "/submit-job", job},
 		{"POST", "/upload/absent/complete", ""},
 		{"PUT", "/upload/a.txt", ""},
+		{"POST", "/webhooks", `{"url":"https://hooks.example/"}`},
+		{"PATCH", "/webhooks/" + hook, `{"disabled":true}`},
+		{"DELETE", "/webhooks/" + hook, ""},
+		{"POST", "/webhooks/" + hook + "/rotate", ""},
+		{"POST", "/webhooks/" + hook + "/test", ""},
 	}
 	for _, tt := range tests {
-		if a := s.as(s.ann, tt.method, tt.path, tt.body); a.status != 507 || a.code() != "STORAGE_FULL" {
+		if a := s.as(s.root, tt.method, tt.path, tt.body); a.status != 507 || a.code() != "STORAGE_FULL" {
 			t.Errorf("%s %s: %d %s", tt.method, tt.path, a.status, a.body)
 		}
 	}

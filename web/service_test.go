@@ -25,15 +25,22 @@ import (
 	"molrun/app/access"
 	"molrun/app/algorithm"
 	"molrun/app/apikey"
+	"molrun/app/download"
 	"molrun/app/fault"
 	"molrun/app/follow"
+	"molrun/app/gate"
 	"molrun/app/listing"
+	"molrun/app/notice"
+	"molrun/app/notify"
 	"molrun/app/output"
 	"molrun/app/placement"
 	"molrun/app/retention"
 	"molrun/app/routing"
+	"molrun/app/share"
+	"molrun/app/status"
 	"molrun/app/unit"
 	"molrun/app/upload"
+	"molrun/app/usage"
 	"molrun/blobs"
 	"molrun/blobs/link"
 	"molrun/storage"
@@ -135,6 +142,11 @@ type setup struct {
 	algorithm string        // instead of echo
 	from      string        // remote address of all requests; "" keeps the real one
 	address   func() string // the same, of each request
+	signIn    edge.SignIn
+	users     access.SignIn
+	http2     bool             // over TLS
+	now       func() time.Time // of accounts
+	arrivals  *gate.Gate
 }
 
 func start(t *testing.T, change ...func(*setup)) *service {
@@ -149,9 +161,14 @@ func start(t *testing.T, change ...func(*setup)) *service {
 	s.store, s.blobs = &breakable{Store: store}, files
 	s.app = newApp(t, s.store, s.blobs, cmp.Or(with.algorithm, echoAlgorithm))
 	s.keeper = retention.New(s.store, s.blobs, s.app.Jobs, retention.Options{Now: time.Now})
+	if with.now != nil {
+		s.app.Accounts = access.New(s.store, s.blobs, with.now)
+	}
+	s.app.Keeper = s.keeper
 	with.options.Version = "test"
 	api := web.New(s.app, with.options)
-	policy := edge.Policy{MaxHeader: 16 << 10}
+	s.app.Accounts.AllowSignIn(with.users)
+	policy := edge.Policy{MaxHeader: 16 << 10, Trusted: with.options.TrustedProxies, SignIn: with.signIn}
 	handler := web.Outer(policy.Wrap(api), blobs.Handler(s.blobs, linked(s.app), respond.Error), log)
 	if with.from != "" {
 		with.address = func() string { return with.from }
@@ -165,11 +182,19 @@ func start(t *testing.T, change ...func(*setup)) *service {
 	}
 	server := httptest.NewUnstartedServer(nil)
 	server.Config = edge.Server(handler)
-	server.Start()
+	server.Listener = edge.LimitConnections(server.Config, server.Listener, 1024, with.arrivals)
+	transport := &http.Transport{DisableCompression: true}
+	if server.EnableHTTP2 = with.http2; with.http2 {
+		server.StartTLS()
+		transport.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig
+		transport.ForceAttemptHTTP2 = true
+	} else {
+		server.Start()
+	}
 	t.Cleanup(server.Close)
 	s.url = server.URL
 	s.client = &http.Client{
-		Transport:     described.Transport(t, &http.Transport{DisableCompression: true}),
+		Transport:     described.Transport(t, transport),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	t.Cleanup(s.client.CloseIdleConnections)
@@ -224,6 +249,7 @@ func newApp(t testing.TB, store app.Store, files *blobs.Dir, algorithmText strin
 	}
 	s, err := app.NewService(store, files, catalogue, app.Options{
 		Now:     time.Now,
+		Notices: policy,
 		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 64, MemoryBytes: 1 << 40, Local: true}}},
 	})
 	if err != nil {
@@ -234,24 +260,42 @@ func newApp(t testing.TB, store app.Store, files *blobs.Dir, algorithmText strin
 		t.Fatal(err)
 	}
 	accounts := access.New(store, files, time.Now)
-	return web.Services{
+	results := download.New(store, files, s.Jobs, time.Now)
+	services := web.Services{
 		Service: s, Accounts: accounts, Lists: lists,
 		Files:   upload.New(store, files, upload.Options{Now: time.Now, LinkTTL: time.Hour}),
+		Results: results, Shares: share.New(store, s.Jobs, results, time.Now),
 		Outputs: output.New(store, files, s, bytes.Repeat([]byte{7}, 32)), Sender: files, Follower: follow.New(store, s, accounts),
+		Status: status.New(store, files, s.Runs, []status.Executor{{Executor: machine{}, State: func() string { return "ok" }}}, time.Now()),
+		Usage:  usage.New(store, time.Now), Notices: notify.New(store, policy, time.Now),
 	}
+	services.Linked = blobs.Handler(files, linked(services), respond.Error)
+	return services
 }
+
+// machine is an executor that only has a size.
+type machine struct{ app.Executor }
+
+func (machine) Name() string { return "local" }
+
+func (machine) Capacity() (app.Capacity, bool) {
+	return app.Capacity{CPUs: 64, MemoryBytes: 1 << 40, GPUs: []string{"0"}}, true
+}
+
+// policy is whom submissions may have told of their end.
+var policy = notice.Policy{Mail: true, Domains: []string{"partner.example"}}
 
 // linked are the rules of links.
 func linked(s web.Services) blobs.Service {
 	return struct {
 		*upload.Files
 		blobs.Archives
-	}{s.Files, s.Jobs}
+	}{s.Files, s.Results}
 }
 
 func newKey(t testing.TB, accounts *access.Accounts, organization, email string, role apikey.Role) string {
 	t.Helper()
-	key, _, err := accounts.CreateKey(context.Background(), access.KeyRequest{Organization: organization, Email: email, Role: role})
+	key, _, err := accounts.CreateKey(context.Background(), app.Operator(), access.KeyRequest{Organization: organization, Email: email, Role: role})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -380,7 +424,7 @@ func (s *service) submit(name string) {
 func (s *service) claim(name string) *app.Job {
 	s.t.Helper()
 	id := s.want(200, "GET", "/jobs/"+name, "").fields(s.t)["jobId"].(string)
-	j, err := s.app.Runs.Claim(context.Background(), app.JobID(id), nil)
+	j, err := s.app.Runs.Claim(context.Background(), app.JobID(id), placement.Devices{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -472,7 +516,7 @@ func (s *service) upload(name, text string) string {
 	return id
 }
 
-// chunked sends a body without a Content-Length.
+// chunked sends a body as root without a Content-Length.
 func (s *service) chunked(c call, body string) answer {
 	s.t.Helper()
 	r, err := http.NewRequest(c.method, s.url+c.path, struct{ *strings.Reader }{strings.NewReader(body)})
@@ -480,14 +524,14 @@ func (s *service) chunked(c call, body string) answer {
 		s.t.Fatal(err)
 	}
 	r.ContentLength = -1
-	r.Header.Set("x-api-key", s.ann)
+	r.Header.Set("x-api-key", s.root)
 	r.Header.Set("Content-Type", "application/json; charset=UTF-8")
 	return s.do(r)
 }
 
 func (s *service) disable(key string) {
 	s.t.Helper()
-	if _, err := s.app.Accounts.DisableKey(s.t.Context(), strings.Split(key, "_")[1], true); err != nil {
+	if _, err := s.app.Accounts.DisableKey(s.t.Context(), app.Operator(), strings.Split(key, "_")[1], true); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -495,7 +539,7 @@ func (s *service) disable(key string) {
 // expiredKey returns an expired key.
 func (s *service) expiredKey() string {
 	s.t.Helper()
-	key, record, err := s.app.Accounts.CreateKey(s.t.Context(), access.KeyRequest{Organization: "lab", Email: "dora@lab.example", Role: apikey.Member, Expires: time.Hour})
+	key, record, err := s.app.Accounts.CreateKey(s.t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: "dora@lab.example", Role: apikey.Member, Expires: time.Hour})
 	if err != nil {
 		s.t.Fatal(err)
 	}

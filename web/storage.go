@@ -18,17 +18,23 @@ import (
 // storage reports and frees disk space.
 type storage struct{ keeper *retention.Keeper }
 
-// report handles GET /control/storage.
-func (h storage) report(c *gin.Context, _ app.Caller) error {
-	by, err := decode.Request(c, func(r *decode.Reader) retention.ReportBy {
-		by := r.Choice("by", string(retention.ByOrganization), string(retention.ByUser), string(retention.ByAlgorithm), string(retention.ByAge))
-		r.NoBody()
-		return retention.ReportBy(by)
+// report handles GET /admin/storage and, for the operator, GET /control/storage.
+func (h storage) report(c *gin.Context, by app.Caller) error {
+	kinds := []string{string(retention.ByUser), string(retention.ByAlgorithm), string(retention.ByAge)}
+	if by.Operator {
+		kinds = append([]string{string(retention.ByOrganization)}, kinds...)
+	}
+	kind, err := decode.Request(c, func(r *decode.Reader) string {
+		kind := or(r.Choice("by", kinds...), kinds[0])
+		if by.Operator {
+			r.NoBody()
+		}
+		return kind
 	})
 	if err != nil {
 		return err
 	}
-	report, err := h.keeper.Report(c.Request.Context(), or(by, retention.ByOrganization))
+	report, err := h.keeper.Report(c.Request.Context(), by.Organization, retention.ReportBy(kind))
 	if err != nil {
 		return err
 	}
@@ -41,9 +47,18 @@ type prunedView struct {
 	Next string        `json:"next,omitempty"` // cursor of the next page
 }
 
-// prune handles POST /control/prune.
-func (h storage) prune(c *gin.Context, _ app.Caller) error {
-	req, err := decode.Request(c, pruneRequest)
+// prune handles POST /admin/prune and, for the operator, POST /control/prune.
+func (h storage) prune(c *gin.Context, by app.Caller) error {
+	req, err := decode.Request(c, func(r *decode.Reader) retention.PruneRequest {
+		b := r.Object(decode.Required)
+		req := pruneRequest(b)
+		if req.Organization = by.Organization; by.Operator {
+			req.Organization = b.Text("organization", decode.Optional)
+		} else if req.After != nil {
+			req.After.Organization = by.Organization
+		}
+		return req
+	})
 	if err != nil {
 		return err
 	}
@@ -69,11 +84,9 @@ func (h storage) prune(c *gin.Context, _ app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusOK, view)
 }
 
-func pruneRequest(r *decode.Reader) (req retention.PruneRequest) {
-	b := r.Object(decode.Required)
+func pruneRequest(b *decode.Object) (req retention.PruneRequest) {
 	before := b.Text("endedBefore", decode.Required)
 	req.Failed = b.Flag("failed")
-	req.Organization = b.Text("organization", decode.Optional)
 	req.User = b.Text("user", decode.Optional)
 	req.Algorithm = b.Text("algorithm", decode.Optional)
 	req.LargerThan = decode.OrZero(b.Integer("largerThan", 0, decode.MaxExact))

@@ -235,6 +235,7 @@ func readTableBatch(r *decode.Reader) batchRequest {
 	if note := r.Text("note"); note != "" {
 		sub.Labels.Note = &note
 	}
+	sub.Labels.Notify = r.Texts("notify")
 	return batchRequest{BatchSubmission: sub}
 }
 
@@ -259,7 +260,7 @@ func inQuery(sub app.BatchSubmission, err error) error {
 }
 
 func readLabels(b *decode.Object) app.Labels {
-	l := app.Labels{Tags: b.Pairs("tags")}
+	l := app.Labels{Tags: b.Pairs("tags"), Notify: b.Texts("notify")}
 	if note := b.Member("note", strictjson.String, decode.Optional); note != nil {
 		l.Note = &note.Text
 	}

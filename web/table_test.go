@@ -17,7 +17,7 @@ import (
 
 // dockAlgorithm ranks its results.
 const dockAlgorithm = `
-format = 1
+format = 2
 type = "dock"
 version = "1"
 max_runtime = "1h"
@@ -42,20 +42,23 @@ default = 8
 
 [metrics]
 poses = { title = "Number of poses" }
-affinity = { title = "Affinity", unit = "kcal/mol", better = "lower", rank = true }
+affinity = { title = "Affinity", unit = "kcal/mol", better = "lower", rank = true, digits = 1 }
 `
 
 // table is the answer to GET /jobs/{batchName}/table.
 type table struct {
 	Sort, Order       string
-	Settings, Metrics []struct{ Name, Title, Unit, Better string }
-	Statuses          app.Counts
-	Rows              []struct {
-		JobName, Source, Type, Status, FailureCode string
-		Row                                        int
-		Progress                                   map[string]any
-		RunSeconds                                 *float64
-		Settings, Metrics                          map[string]any
+	Settings, Metrics []struct {
+		Name, Title, Unit, Better string
+		Digits                    *int
+	}
+	Statuses app.Counts
+	Rows     []struct {
+		JobName, Source, Type, Status, FailureCode, FailureMessage string
+		Row                                                        int
+		Progress                                                   map[string]any
+		RunSeconds                                                 *float64
+		Settings, Metrics                                          map[string]any
 	}
 	StartKey string
 }
@@ -132,7 +135,8 @@ func TestTableIsRanked(t *testing.T) {
 		map[string]any{"poses": nil, "affinity": nil, "note": nil, "zeta": nil},
 	})
 	same(t, "run time", *best.RunSeconds, 1.5)
-	same(t, "failure", failed.FailureCode, "EXIT_STATUS")
+	same(t, "failure", []string{failed.FailureCode, failed.FailureMessage}, []string{"EXIT_STATUS", "It ended with status 1."})
+	same(t, "digits", []any{all.Metrics[0].Digits == nil, *all.Metrics[1].Digits}, []any{true, 1})
 	same(t, "live", []any{running.Status, running.Progress["text"], running.RunSeconds == nil}, []any{"RUNNING", "pose 4", true})
 	s.complete("screen-7", `{"affinity":-99}`)
 	same(t, "a moment later", s.table("/jobs/screen/table").names(), "7 2 4 1 3 5 6")
@@ -177,7 +181,7 @@ func TestTableIsSortedAndPaged(t *testing.T) {
 		"/jobs/screen/table?format=csv&startKey=" + cursor:           {"query.startKey value"},
 		"/jobs/screen/table?sort=affinity&limit=0&order=x":           {"query.sort value", "query.order value", "query.limit value"},
 		"/jobs/screen/table?sort=metric:&limit=1001&format=x":        {"query.format value", "query.sort value", "query.limit value"},
-		"/jobs/screen/table?sort=metric:%ff&status=FAILED":           {"query.sort value", "query.status unknown"},
+		"/jobs/screen/table?sort=metric:%ff&state=FAILED&status=":    {"query.status value", "query.sort value", "query.state unknown"},
 		"/jobs/screen-1/table":                                       {"path.jobName value"},
 		"/jobs?sort=metric:affinity&batch=screen&sort=x":             {"query.sort value"},
 		"/jobs?sort=metric:affinity":                                 {"query.sort value"},
@@ -189,6 +193,21 @@ func TestTableIsSortedAndPaged(t *testing.T) {
 	s.want(404, "GET", "/jobs/absent/table", "")
 	s.want(404, "GET", "/jobs/absent/table?format=csv", "")
 	same(t, "to another organization", s.as(s.eve, "GET", "/jobs/screen/table", "").status, 404)
+}
+
+func TestTableOfSomeStatuses(t *testing.T) {
+	s := docking(t)
+	failed := s.table("/jobs/screen/table?status=FAILED")
+	same(t, "failed rows", []string{failed.names(), failed.Sort}, []string{"5", "metric:affinity"})
+	same(t, "all are counted", failed.Statuses.Completed, 4)
+	same(t, "the others", s.table("/jobs/screen/table?status=QUEUED&status=RUNNING&status=COMPLETED&status=RUNNING").names(), "2 4 1 3 6 7")
+	same(t, "by row", s.table("/jobs/screen/table?sort=row&order=desc&status=COMPLETED").names(), "4 3 2 1")
+	first := s.table("/jobs/screen/table?status=COMPLETED&status=FAILED&limit=3")
+	same(t, "a page", first.names(), "2 4 1")
+	same(t, "the next", s.table("/jobs/screen/table?status=COMPLETED&status=FAILED&limit=3&startKey="+first.StartKey).names(), "3 5")
+	s.want(422, "GET", "/jobs/screen/table?status=COMPLETED&startKey="+first.StartKey, "")
+	s.want(422, "GET", "/jobs/screen/table?status=DONE", "")
+	same(t, "as CSV", strings.Count(s.want(200, "GET", "/jobs/screen/table?status=FAILED&format=csv", "").body, "\n"), 2)
 }
 
 func TestTableAsCSV(t *testing.T) {

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/rs/zerolog"
 
 	"molrun/app"
 	"molrun/app/listing"
+	"molrun/app/oneline"
 	"molrun/app/strictjson"
 	"molrun/app/unit"
 	"molrun/web/decode"
@@ -38,6 +38,7 @@ func readTable(r *decode.Reader) tableRequest {
 	}
 	req.TableQuery = listing.TableQuery{
 		Batch:    r.Path("jobName"),
+		Status:   readStatuses(r),
 		Sort:     r.ChoiceOr(listing.SortByMetric, "sort", listing.SortByRow),
 		Order:    r.Choice("order", "asc", "desc"),
 		Limit:    int(r.Integer("limit", 1, listing.MaxTablePage, standard)),
@@ -82,6 +83,8 @@ type tableView struct {
 	StartKey string           `json:"startKey,omitempty"`
 }
 
+const shownFailure = 500 // characters of the message of a failed row
+
 type rowView struct {
 	Row          int             `json:"row"`
 	ID           app.JobID       `json:"jobId"`
@@ -98,6 +101,7 @@ type rowView struct {
 	QueueSeconds *float64        `json:"queueSeconds,omitempty"`
 	RunSeconds   *float64        `json:"runSeconds,omitempty"`
 	FailureCode  app.FailureCode `json:"failureCode,omitempty"`
+	Failure      string          `json:"failureMessage,omitempty"`
 	Settings     json.RawMessage `json:"settings"`
 	Metrics      json.RawMessage `json:"metrics"`
 }
@@ -114,7 +118,7 @@ func viewRow(t *listing.Table, row listing.Row) rowView {
 		v.QueueSeconds, v.RunSeconds = &j.Metrics.QueueSeconds, &j.Metrics.RunSeconds
 	}
 	if j.Failure != nil {
-		v.FailureCode = j.Failure.Code
+		v.FailureCode, v.Failure = j.Failure.Code, oneline.Cut(j.Failure.Message, shownFailure)
 	}
 	return v
 }
@@ -142,21 +146,10 @@ func (h tables) writeCSV(c *gin.Context, by app.Caller, q listing.TableQuery) er
 	if err != nil {
 		return err
 	}
-	header := c.Writer.Header()
-	header.Set("Content-Type", "text/csv; charset=utf-8; header=present")
-	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": t.Batch + ".csv"}))
-	header.Set("Cache-Control", "no-store")
-	header.Set("X-Content-Type-Options", "nosniff")
-	c.Status(http.StatusOK)
-	c.Writer.WriteHeaderNow()
-	if c.Request.Method == http.MethodHead {
-		return nil
-	}
-	if err := h.copyCSV(c.Writer, t, rows); err != nil {
-		zerolog.Ctx(c.Request.Context()).Info().Err(err).Msg("table not sent completely")
-		panic(http.ErrAbortHandler) // cut the connection: the client must not take a part for the whole
-	}
-	return nil
+	c.Header("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": t.Batch + ".csv"}))
+	return stream(c, "text/csv; charset=utf-8; header=present", func(w http.ResponseWriter) error {
+		return h.copyCSV(w, t, rows)
+	})
 }
 
 // copyCSV sends the rows to a client that may be slow but must not stall.

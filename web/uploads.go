@@ -81,6 +81,29 @@ func (h uploads) complete(c *gin.Context, by app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusOK, viewFile(upload))
 }
 
+// renewal asks for new links of an upload.
+type renewal struct{ id, base string }
+
+// renew handles POST /upload/{fileId}/link.
+func (h uploads) renew(c *gin.Context, by app.Caller) error {
+	base, err := h.base.of(c.Request)
+	if err != nil {
+		return err
+	}
+	req, err := decode.Request(c, func(r *decode.Reader) renewal {
+		r.NoBody()
+		return renewal{r.Path("fileId"), base}
+	})
+	if err != nil {
+		return err
+	}
+	grant, err := h.svc.Renew(c.Request.Context(), by, req.id, req.base)
+	if err != nil {
+		return err
+	}
+	return respond.JSON(c.Writer, http.StatusOK, viewGrant(grant))
+}
+
 type uploadView struct {
 	Status       string       `json:"status"`
 	FileID       app.UploadID `json:"fileId"`

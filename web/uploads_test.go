@@ -20,7 +20,12 @@ func TestUploadIsCreatedSentAndCompleted(t *testing.T) {
 		t.Errorf("uploadUrl is %v", grant["uploadUrl"])
 	}
 	same(t, "too early", s.want(409, "POST", "/upload/"+id+"/complete", "").code(), "UPLOAD_NOT_RECEIVED")
-	put := s.send("PUT", grant["uploadUrl"].(string), ">a\nDSHAKRHH\n", "Content-Type", "text/x-fasta")
+	again := s.want(200, "POST", "/upload/"+id+"/link", "").fields(t)
+	same(t, "new links", []any{again["fileId"], again["filename"], again["folder"], again["uploadUrl"] == grant["uploadUrl"]}, []any{id, "hst5.fasta", "a/b", false})
+	if a := s.as(s.bob, "POST", "/upload/"+id+"/link", ""); a.status != 403 {
+		t.Errorf("another member gets links: %d", a.status)
+	}
+	put := s.send("PUT", again["uploadUrl"].(string), ">a\nDSHAKRHH\n", "Content-Type", "text/x-fasta")
 	if put.status/100 != 2 {
 		t.Fatalf("PUT: %d %s", put.status, put.body)
 	}
@@ -30,6 +35,7 @@ func TestUploadIsCreatedSentAndCompleted(t *testing.T) {
 	}
 	done := s.want(200, "POST", "/upload/"+id+"/complete", `{"size":12}`)
 	same(t, "repeated", s.want(200, "POST", "/upload/"+id+"/complete", "{}").body, done.body)
+	same(t, "links of a completed one", s.want(409, "POST", "/upload/"+id+"/link", "").code(), "UPLOAD_COMPLETED")
 	file := done.fields(t)
 	same(t, "file", []any{file["status"], file["filename"], file["folder"], file["size"], file["sha256"], file["contentType"]},
 		[]any{"completed", "hst5.fasta", "a/b", 12.0, sha256Hex(">a\nDSHAKRHH\n"), "text/x-fasta"})

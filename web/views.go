@@ -3,18 +3,108 @@ package web
 import (
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/gin-gonic/gin"
 
 	"molrun/app"
+	"molrun/app/fault"
 	"molrun/app/output"
+	"molrun/app/share"
 	"molrun/web/decode"
 	"molrun/web/respond"
 )
 
-// views shows what can be looked at of a job.
-type views struct{ outputs *output.Outputs }
+// views shows what can be looked at of a job of the caller's organization, or with
+// shared, of what a link shows.
+type views struct {
+	outputs *output.Outputs
+	shared  *share.Shares
+}
+
+// subject is a job whose views are shown, and which of its files may be.
+type subject struct {
+	by    app.Caller
+	job   string
+	shown app.Selection
+}
+
+// name reads the job's name, or the token of a link, from the path.
+func (h views) name(r *decode.Reader) string {
+	if h.shared != nil {
+		return tokenOf(r)
+	}
+	return r.Path("jobName")
+}
+
+// look calls show with the subject of a request.
+func (h views) look(c *gin.Context, by app.Caller, name string, show func(subject) error) error {
+	if h.shared == nil {
+		return show(subject{by: by, job: name})
+	}
+	ctx := c.Request.Context()
+	s, err := h.shared.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	reader := app.Caller{Organization: s.Organization, KeyID: "share " + string(s.ID)}
+	if err := show(subject{reader, s.JobName, s.Files}); err != nil {
+		return err
+	}
+	// If the link still works, its job had this name all the time.
+	_, err = h.shared.Open(ctx, name)
+	return err
+}
+
+// within calls read for the job and the file that a request asks for.
+func (h views) within(c *gin.Context, by app.Caller, r *output.ViewRequest, read func(app.Caller) error) error {
+	return h.look(c, by, r.Job, func(s subject) (err error) {
+		r.Job = s.job
+		if r.File, err = h.file(c, s, *r); err != nil {
+			return err
+		}
+		return read(s.by)
+	})
+}
+
+// file returns the file of a view to read: the one asked for, or the first that may be
+// shown.
+func (h views) file(c *gin.Context, s subject, r output.ViewRequest) (string, error) {
+	if len(s.shown) == 0 || s.shown.Has(r.File) {
+		return r.File, nil
+	}
+	all, err := h.visible(c, s)
+	if err != nil {
+		return "", err
+	}
+	for _, v := range all.Views {
+		if v.Name == r.View && r.File == "" && len(v.Files) > 0 {
+			return v.Files[0].Path, nil
+		}
+	}
+	return "", fault.Errorf(fault.NotFound, "This link shows no such file of the view %q; GET /shared/{token}/views lists what it shows.", r.View)
+}
+
+// visible returns the views of a job with the files that may be shown. A link to a part
+// of a result shows no other views.
+func (h views) visible(c *gin.Context, s subject) (*output.Views, error) {
+	all, err := h.outputs.Views(c.Request.Context(), s.by, s.job)
+	if err != nil || len(s.shown) == 0 {
+		return all, err
+	}
+	for i := range all.Views {
+		v := &all.Views[i]
+		v.Files = slices.DeleteFunc(v.Files, func(f output.ViewFile) bool { return !s.shown.Has(f.Path) })
+		for k := range v.Files {
+			if !s.shown.Has(v.Files[k].Topology) {
+				v.Files[k].Topology = ""
+			}
+		}
+	}
+	all.Views = slices.DeleteFunc(all.Views, func(v output.View) bool { return len(v.Files) == 0 })
+	return all, nil
+}
 
 type viewFileView struct {
 	Path     string `json:"path"`
@@ -39,13 +129,17 @@ type viewsView struct {
 	Incomplete bool       `json:"incomplete,omitempty"`
 }
 
-// list handles GET /jobs/{jobName}/views.
+// list handles GET /jobs/{jobName}/views and GET /shared/{token}/views.
 func (h views) list(c *gin.Context, by app.Caller) error {
-	name, err := decode.Request(c, func(r *decode.Reader) string { return r.Path("jobName") })
+	name, err := decode.Request(c, h.name)
 	if err != nil {
 		return err
 	}
-	all, err := h.outputs.Views(c.Request.Context(), by, name)
+	var all *output.Views
+	err = h.look(c, by, name, func(s subject) (err error) {
+		all, err = h.visible(c, s)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -98,11 +192,11 @@ type seriesView struct {
 	Incomplete bool         `json:"incomplete,omitempty"`
 }
 
-// series handles GET /jobs/{jobName}/series/{name}.
+// series handles GET /jobs/{jobName}/series/{name} and GET /shared/{token}/series/{name}.
 func (h views) series(c *gin.Context, by app.Caller) error {
 	req, err := decode.Request(c, func(r *decode.Reader) output.SeriesRequest {
 		return output.SeriesRequest{
-			ViewRequest: viewRequest(r),
+			ViewRequest: h.request(r),
 			Columns:     r.Texts("column"),
 			Points:      int(r.Integer("points", 3, maxPoints, 2000)),
 		}
@@ -110,7 +204,11 @@ func (h views) series(c *gin.Context, by app.Caller) error {
 	if err != nil {
 		return err
 	}
-	s, err := h.outputs.Series(c.Request.Context(), by, req)
+	var s *output.Series
+	err = h.within(c, by, &req.ViewRequest, func(by app.Caller) (err error) {
+		s, err = h.outputs.Series(c.Request.Context(), by, req)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -122,8 +220,8 @@ func (h views) series(c *gin.Context, by app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusOK, answer)
 }
 
-func viewRequest(r *decode.Reader) output.ViewRequest {
-	return output.ViewRequest{Job: r.Path("jobName"), View: r.Path("name"), File: r.Text("file")}
+func (h views) request(r *decode.Reader) output.ViewRequest {
+	return output.ViewRequest{Job: h.name(r), View: r.Path("name"), File: r.Text("file")}
 }
 
 type rowsView struct {
@@ -135,11 +233,11 @@ type rowsView struct {
 	Incomplete bool         `json:"incomplete,omitempty"`
 }
 
-// table handles GET /jobs/{jobName}/tables/{name}.
+// table handles GET /jobs/{jobName}/tables/{name} and GET /shared/{token}/tables/{name}.
 func (h views) table(c *gin.Context, by app.Caller) error {
 	req, err := decode.Request(c, func(r *decode.Reader) output.TableRequest {
 		return output.TableRequest{
-			ViewRequest: viewRequest(r),
+			ViewRequest: h.request(r),
 			Sort:        r.Text("sort"),
 			Limit:       int(r.Integer("limit", 1, maxRows, 100)),
 			StartKey:    r.StartKey(),
@@ -148,7 +246,11 @@ func (h views) table(c *gin.Context, by app.Caller) error {
 	if err != nil {
 		return err
 	}
-	page, err := h.outputs.Table(c.Request.Context(), by, req)
+	var page *output.TablePage
+	err = h.within(c, by, &req.ViewRequest, func(by app.Caller) (err error) {
+		page, err = h.outputs.Table(c.Request.Context(), by, req)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -11,12 +11,20 @@ import (
 
 	"molrun/app"
 	"molrun/app/access"
+	"molrun/app/download"
 	"molrun/app/estimate"
 	"molrun/app/follow"
 	"molrun/app/listing"
+	"molrun/app/notify"
 	"molrun/app/output"
+	"molrun/app/retention"
+	"molrun/app/share"
+	"molrun/app/status"
 	"molrun/app/upload"
+	"molrun/app/usage"
+	"molrun/web/clients"
 	"molrun/web/edge"
+	"molrun/web/ui"
 )
 
 // Outer joins the API and the links to files. Requests below /blobs/ keep the
@@ -38,29 +46,45 @@ type Services struct {
 	Files    *upload.Files
 	Lists    *listing.Lists
 	Outputs  *output.Outputs
+	Results  *download.Results
+	Shares   *share.Shares
+	Linked   Linked
 	Sender   Sender
 	Follower *follow.Follower
+	Usage    *usage.Reports
+	Notices  *notify.Notices
+	Status   *status.Reports
+	Keeper   *retention.Keeper
 }
 
-// New returns the handler of the API, to be served below [Outer].
+// New returns the handler of the API, of the web application and of the clients, to be served below [Outer].
 func New(s Services, o Options) http.Handler {
 	o = o.withDefaults()
 	base := publicURL(o.PublicURL)
 	api := handlers{
-		algorithms:  algorithms{s.Algorithms},
-		drain:       drain{s.Runs, func(by app.Caller) app.Caller { return by }},
+		algorithms:  algorithms{s.Algorithms, o.Example},
+		drain:       drain{s.Runs},
 		files:       files{s.Files, s.Lists},
-		jobs:        jobs{s.Jobs, s.Lists, newWaiters(o)},
+		jobs:        jobs{s.Jobs, s.Lists, newWaiters(o), o.Stopping},
+		keys:        keys{s.Accounts},
 		probes:      probes{o.Version, o.Ready, o.Registry, o.Log},
-		results:     results{s.Jobs, s.Outputs, s.Sender, base, o.AnswerTime},
+		results:     results{s.Jobs, s.Results, s.Outputs, s.Sender, base, o.AnswerTime},
+		service:     service{s.Accounts, s.Status, o.Version, o.Isolation, o.LastAudited},
+		sessions:    sessions{s.Accounts, edge.Cookie{PublicURL: o.PublicURL}, o.Version, o.Features, bodyLimits{o.MaxBody, o.MaxBatchBody}},
+		shares:      shares{s.Shares, s.Linked, base},
+		storage:     storage{s.Keeper},
 		streams:     streams{s.Follower, newListeners(o), o.AnswerTime, o.Stopping},
 		submissions: submissions{s.Jobs, estimate.New(s.Jobs, s.Runs)},
 		tables:      tables{s.Lists, o.AnswerTime},
 		uploads:     uploads{s.Files, base},
-		views:       views{s.Outputs},
+		usage:       used{s.Usage},
+		users:       users{s.Accounts},
+		views:       views{s.Outputs, nil},
+		sharedViews: views{s.Outputs, s.Shares},
+		webhooks:    webhooks{s.Notices},
 	}
 	around := observer{newRequestMetrics(o.Registry), newAuditor(o.Audit, o.Now)}
 	engine := newEngine(around.observe)
 	mount(engine, api.routes(), newGuard(s.Accounts, o).admit)
-	return engine
+	return clients.Before(ui.Before(engine), clients.Options{Version: o.Version, Address: base.of, Sender: s.Sender})
 }

@@ -6,28 +6,86 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
+
+	"molrun/app/algorithm/folder"
+	"molrun/app/fault"
 )
 
-// Catalogue holds all algorithms on offer.
+// Catalogue holds all algorithms on offer, and reads those that were. What is on offer may
+// be replaced while it is used: Now tells what it is at one moment.
 type Catalogue struct {
-	types map[string]*versions
+	offer   atomic.Pointer[map[string]*versions]
+	folders *folder.Store     // nil: none are kept
+	site    map[string]string // where the site has things
+
+	mu     sync.Mutex
+	stored map[string]*File // by digest
+}
+
+// maxStored is how many files are kept in memory that are on offer no more.
+const maxStored = 256
+
+// types are the algorithms on offer, by type. They do not change, but are replaced.
+func (c *Catalogue) types() map[string]*versions { return *c.offer.Load() }
+
+// Now returns a catalogue whose offer is never replaced.
+func (c *Catalogue) Now() *Catalogue {
+	now := &Catalogue{folders: c.folders, site: c.site}
+	now.offer.Store(c.offer.Load())
+	return now
+}
+
+// Replace offers the algorithms of another catalogue, which is not used any more, from now
+// on. What was read of a type that is the same stays in memory.
+func (c *Catalogue) Replace(by *Catalogue) {
+	types, before := by.types(), c.types()
+	for typ, v := range types {
+		old := before[typ]
+		if old != nil && v.later != nil && old.later != nil && v.later.Hidden == old.later.Hidden {
+			types[typ] = old
+			continue
+		}
+		for _, a := range v.all {
+			if old == nil || old.later != nil || !slices.Contains(old.all, a) { // jobs may be using those
+				a.site = c.site
+				a.Folder.KeepIn(c.folders)
+			}
+		}
+	}
+	c.offer.Store(&types)
 }
 
 // versions are all algorithms of one type, newest last.
 type versions struct {
 	all       []*File
 	preferred *File
+
+	later *Later // what reads the only one when it is asked for; nil if all are read
+	once  sync.Once
+}
+
+// Later is an algorithm that is read when it is asked for. It has the only version of its
+// type, and is without mistakes.
+type Later struct {
+	Type   string
+	Hidden string // why it is not ready, as in the File
+	Read   func() *File
 }
 
 // NewCatalogue refuses two files of one type and version, and two defaults of
 // one type. Without a default, the highest version is the default.
-func NewCatalogue(all []*File) (*Catalogue, error) {
-	c := &Catalogue{types: map[string]*versions{}}
+func NewCatalogue(all []*File, later ...Later) (*Catalogue, error) {
+	types := map[string]*versions{}
+	for _, l := range later {
+		types[l.Type] = &versions{later: &l}
+	}
 	for _, a := range all {
-		v := c.types[a.Type]
-		if v == nil {
+		v := types[a.Type]
+		if v == nil || v.later != nil {
 			v = &versions{}
-			c.types[a.Type] = v
+			types[a.Type] = v
 		}
 		for _, other := range v.all {
 			switch {
@@ -39,19 +97,39 @@ func NewCatalogue(all []*File) (*Catalogue, error) {
 		}
 		v.all = append(v.all, a)
 	}
-	for _, v := range c.types {
+	for _, v := range types {
+		if v.later != nil {
+			continue
+		}
 		slices.SortFunc(v.all, func(x, y *File) int { return compareVersions(x.Version, y.Version) })
 		v.preferred = v.all[len(v.all)-1]
 		if i := slices.IndexFunc(v.all, func(a *File) bool { return a.Default }); i >= 0 {
 			v.preferred = v.all[i]
 		}
 	}
+	c := &Catalogue{}
+	c.offer.Store(&types)
 	return c, nil
+}
+
+// of returns the algorithms of a type, nil if there are none.
+func (c *Catalogue) of(typ string) *versions {
+	v := c.types()[typ]
+	if v == nil || v.later == nil {
+		return v
+	}
+	v.once.Do(func() {
+		a := v.later.Read()
+		a.site = c.site
+		a.Folder.KeepIn(c.folders)
+		v.all, v.preferred = []*File{a}, a
+	})
+	return v
 }
 
 // Find returns an algorithm; version "" is the default of its type.
 func (c *Catalogue) Find(typ, version string) (*File, bool) {
-	v := c.types[typ]
+	v := c.of(typ)
 	if v == nil {
 		return nil, false
 	}
@@ -65,14 +143,75 @@ func (c *Catalogue) Find(typ, version string) (*File, bool) {
 	return v.all[i], true
 }
 
+// Own returns the algorithms of the site, and others that were read at once.
+func (c *Catalogue) Own() (all []*File) {
+	types := c.types()
+	for _, typ := range slices.Sorted(maps.Keys(types)) {
+		if v := types[typ]; v.later == nil {
+			all = append(all, v.all...)
+		}
+	}
+	return all
+}
+
+// KeepFolders makes the algorithms keep copies of their folders. It must be called before
+// any is asked for.
+func (c *Catalogue) KeepFolders(in *folder.Store) {
+	c.folders = in
+	for _, v := range c.types() {
+		for _, a := range v.all {
+			a.Folder.KeepIn(in)
+		}
+	}
+}
+
+// Validated returns the algorithm that had this digest when a job was validated against
+// it, which may be older than the one on offer. read returns its Source.
+func (c *Catalogue) Validated(typ, version, digest string, read func() ([]byte, error)) (*File, error) {
+	if a, ok := c.Find(typ, version); ok && a.Digest == digest {
+		return a, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if a := c.stored[digest]; a != nil {
+		return a, nil
+	}
+	text, err := read()
+	if err != nil {
+		return nil, err
+	}
+	a, mistakes := parseStored(typ+"-"+version+".toml", text)
+	if len(mistakes) > 0 {
+		return nil, fault.Errorf(fault.Internal, "the stored definition of %s %s can't be read: line %d: %s", typ, version, mistakes[0].Line, mistakes[0].Msg)
+	}
+	a.Folder.KeepIn(c.folders)
+	a.site = c.site
+	if c.stored == nil || len(c.stored) >= maxStored {
+		c.stored = map[string]*File{}
+	}
+	c.stored[digest] = a
+	return a, nil
+}
+
+// HasFolder reports whether an algorithm on offer has the folder with this digest.
+func (c *Catalogue) HasFolder(digest string) bool {
+	now := c.Now()
+	for _, typ := range now.Types() {
+		if slices.ContainsFunc(now.of(typ).all, func(a *File) bool { return a.Folder != nil && a.Digest == digest }) {
+			return true
+		}
+	}
+	return false
+}
+
 // Types returns the types on offer, sorted.
 func (c *Catalogue) Types() []string {
-	return slices.Sorted(maps.Keys(c.types))
+	return slices.Sorted(maps.Keys(c.types()))
 }
 
 // Versions returns all algorithms of a type, newest last.
 func (c *Catalogue) Versions(typ string) []*File {
-	if v := c.types[typ]; v != nil {
+	if v := c.of(typ); v != nil {
 		return slices.Clone(v.all)
 	}
 	return nil
@@ -118,4 +257,15 @@ func compareRuns(p, q string) int {
 		return cmp.Or(cmp.Compare(len(p), len(q)), cmp.Compare(p, q))
 	}
 	return cmp.Compare(p, q)
+}
+
+// KnowSite tells the algorithms where the site has what they use, by the names of
+// [site.paths]. It must be called before any is asked for.
+func (c *Catalogue) KnowSite(paths map[string]string) {
+	c.site = paths
+	for _, v := range c.types() {
+		for _, a := range v.all {
+			a.site = paths
+		}
+	}
 }

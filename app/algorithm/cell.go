@@ -9,13 +9,17 @@ import (
 )
 
 // FromText returns the value that the parameter reads in a text, such as a cell of
-// a table: a number, a boolean, an array or an object where it takes one, else the
-// text itself. If it takes neither, CheckSettings tells what is wrong with the one
+// a table: a number, a boolean, an array or an object where it takes one, a list of one
+// file where it takes many, else the text itself. If it takes neither, CheckSettings tells what is wrong with the one
 // that is closer.
 func (p *Parameter) FromText(text string) *strictjson.Value {
 	plain := quoted(text)
 	v := unquoted(text)
 	switch {
+	case p.Many && v != nil && v.Kind == strictjson.Array:
+		return v
+	case p.Many:
+		return listOf(plain)
 	case v == nil || len(p.File) > 0:
 		return plain
 	case len(p.faults(v)) == 0:
@@ -30,11 +34,15 @@ func (p *Parameter) FromText(text string) *strictjson.Value {
 // one where it takes lists, else the letters.
 func (p *Parameter) FromSequence(letters string) *strictjson.Value {
 	plain := quoted(letters)
-	list := &strictjson.Value{Kind: strictjson.Array, Items: []*strictjson.Value{plain}, Raw: slices.Concat([]byte("["), plain.Raw, []byte("]"))}
+	list := listOf(plain)
 	if p.ofOtherType(list) {
 		return plain
 	}
 	return list
+}
+
+func listOf(one *strictjson.Value) *strictjson.Value {
+	return &strictjson.Value{Kind: strictjson.Array, Items: []*strictjson.Value{one}, Raw: slices.Concat([]byte("["), one.Raw, []byte("]"))}
 }
 
 // ofOtherType reports whether the parameter takes no value of this type.

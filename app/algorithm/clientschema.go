@@ -50,10 +50,14 @@ func (p *Parameter) clientSchema() json.RawMessage {
 		set("$id", "urn:molrun:parameter:"+p.Name)
 	}
 	set("title", p.Title)
-	set("description", p.Help)
-	if len(p.File) > 0 {
-		set("description", "Refers to a file ("+strings.Join(p.File, ", ")+"): a fileId, folder/filename, or job:<jobName>/<path>.")
+	help := p.Help
+	switch {
+	case p.Many:
+		help += " Refers to files (" + strings.Join(p.File, ", ") + "): each is a fileId, folder/filename, or job:<jobName>/<path>."
+	case len(p.File) > 0:
+		help += " Refers to a file (" + strings.Join(p.File, ", ") + "): a fileId, folder/filename, or job:<jobName>/<path>."
 	}
+	set("description", strings.TrimSpace(help))
 	if p.fallback != nil {
 		members = append(members, strictjson.Member{Name: "default", Value: p.fallback})
 	}

@@ -2,42 +2,50 @@ package algorithm
 
 import (
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"molrun/app/algorithm/command"
+	"molrun/app/algorithm/folder"
 	"molrun/app/strictjson"
 	"molrun/app/tomltree"
 )
-
-// readCommand reads the arguments of a program. allowed are the placeholders that
-// mean something there.
-func readCommand(r *tomltree.Reader, parameters Parameters, t *tomltree.Node, allowed []string) []command.Argument {
-	n := t.Member("command")
-	if n == nil {
-		r.Mistakef(t.Line, "command is missing")
-		return nil
-	}
-	if !r.Is(n, "command", strictjson.Array) {
-		return nil
-	}
-	if len(n.Items) == 0 {
-		r.Mistakef(n.Line, "command needs at least the name of a program")
-		return nil
-	}
-	c := commandReader{Reader: r, parameters: parameters, allowed: allowed}
-	var all []command.Argument
-	for i, item := range n.Items {
-		all = append(all, c.argument(item, i == 0))
-	}
-	return all
-}
 
 // commandReader reads texts with placeholders.
 type commandReader struct {
 	*tomltree.Reader
 	parameters Parameters
-	allowed    []string
+	derived    []derived
+	allowed    []string // placeholders that mean something there
+	given      string   // a setting that has a value there, "" for none
+	folder     *folder.Folder
+	siteNames  *[]string // names of {site.NAME} that were read
+}
+
+// command reads the arguments of a program.
+func (c *commandReader) command(t *tomltree.Node) []command.Argument {
+	return c.commandOf(t, "command")
+}
+
+func (c *commandReader) commandOf(t *tomltree.Node, key string) []command.Argument {
+	n := t.Member(key)
+	if n == nil {
+		c.Mistakef(t.Line, "%s is missing", key)
+		return nil
+	}
+	if !c.Is(n, key, strictjson.Array) {
+		return nil
+	}
+	if len(n.Items) == 0 {
+		c.Mistakef(n.Line, "%s needs at least the name of a program", key)
+		return nil
+	}
+	var all []command.Argument
+	for i, item := range n.Items {
+		all = append(all, c.argument(item, i == 0))
+	}
+	return all
 }
 
 func (c *commandReader) argument(n *tomltree.Node, program bool) command.Argument {
@@ -54,35 +62,68 @@ func (c *commandReader) argument(n *tomltree.Node, program bool) command.Argumen
 	case n.Kind != strictjson.Object:
 		c.Mistakef(n.Line, `each element of command must be a text in quotes or { if = "settings.NAME", args = [...] }, got %s`, tomltree.KindName(n.Kind))
 		return command.Argument{}
+	case n.Member("each") != nil && c.Format >= 2:
+		return c.each(n)
 	}
 	return c.conditional(n)
 }
 
 func (c *commandReader) conditional(n *tomltree.Node) command.Argument {
-	c.Known(n, "this part of command", []string{"if", "args"})
+	c.Known(n, "this part of command", []string{"if", "args"}, "is", "ext", "else", "each")
 	if n.Member("if") == nil || n.Member("args") == nil {
 		c.Mistakef(n.Line, `a conditional part needs both: { if = "settings.NAME", args = [...] }`)
 	}
+	when := c.condition(n)
+	if when == nil {
+		when = &command.Condition{}
+	}
+	return command.Argument{When: when, Then: c.templates(n, "args", when.Name), Else: c.templates(n, "else", "")}
+}
+
+// each reads what is repeated for the items of a list.
+func (c *commandReader) each(n *tomltree.Node) command.Argument {
+	c.Known(n, "this part of command", []string{"each", "args", "join"})
 	arg := command.Argument{}
-	if when := n.Member("if"); when != nil && c.Is(when, "if", strictjson.String) {
-		name, ok := strings.CutPrefix(when.Text, "settings.")
-		switch arg.When = name; {
-		case !ok:
-			c.Mistakef(when.Line, `if must name a setting: "settings.NAME", got %q`, when.Text)
-		case c.parameters.Named(name) == nil:
-			c.parameters.noteUnknown(c.Reader, when.Line, name)
-		}
+	kind, name, _ := strings.Cut(c.Text(n, "each"), ".")
+	line := n.Member("each").Line
+	switch p := c.parameters.Named(name); {
+	case kind != "settings" && kind != "files" || name == "":
+		c.Mistakef(line, `each must name a list: "settings.NAME" or "files.NAME"`)
+	case p == nil:
+		c.parameters.noteUnknown(c.Reader, line, name)
+	case (kind == "files") != (len(p.File) > 0):
+		c.Mistakef(line, "the parameter %q is %s", name, fileOrNot(p, "", ""))
+	case p.compiled != nil && !p.compiled.IsOneOf("array", "null"):
+		c.Mistakef(line, "each goes through a list, but the setting %q is none: write {%s.%s}", name, kind, name)
+	default:
+		arg.Each, p.argument = command.Part{Kind: kind, Name: name}, kind == "settings"
 	}
-	args := n.Member("args")
-	if args == nil || !c.Is(args, "args", strictjson.Array) {
-		return arg
+	if n.Member("args") == nil {
+		c.Mistakef(n.Line, `args is missing: what each item adds to the command, such as ["--residue={item}"]`)
 	}
-	for _, item := range args.Items {
-		if c.Is(item, "each of args", strictjson.String) {
-			arg.Then = append(arg.Then, c.template(item, arg.When))
-		}
+	inside := *c
+	inside.allowed = append(slices.Clone(c.allowed), command.Item)
+	arg.Args = inside.templates(n, "args", name)
+	if n.Member("join") != nil {
+		text := c.Text(n, "join")
+		arg.Join = &text
 	}
 	return arg
+}
+
+// templates reads a list of arguments that stand where the setting "when" has a value.
+func (c *commandReader) templates(t *tomltree.Node, key, when string) []command.Template {
+	n := t.Member(key)
+	if n == nil || !c.Is(n, key, strictjson.Array) {
+		return nil
+	}
+	var all []command.Template
+	for _, item := range n.Items {
+		if c.Is(item, "each of "+key, strictjson.String) {
+			all = append(all, c.template(item, when))
+		}
+	}
+	return all
 }
 
 // template reads a text with placeholders. It stands where the setting "when"
@@ -98,7 +139,23 @@ func (c *commandReader) template(n *tomltree.Node, when string) command.Template
 	for _, part := range t {
 		c.placeholder(n.Line, part, when)
 	}
+	c.inFolder(n.Line, t)
 	return t
+}
+
+// inFolder notes a file of the algorithm's folder that is not there.
+func (c *commandReader) inFolder(line int, t command.Template) {
+	i := slices.IndexFunc(t, func(part command.Part) bool { return part.Kind == "folder" })
+	switch {
+	case i < 0:
+	case c.folder == nil:
+		c.Mistakef(line, "{folder} means nothing here: only an algorithm that is a folder with a file %s has one", folder.Main)
+	case i == 0 && len(t) == 2:
+		name, below := strings.CutPrefix(t[1].Text, "/")
+		if below && t[1].Kind == "" && !c.folder.Has(strings.TrimSuffix(name, "/")) {
+			c.Mistakef(line, "the algorithm's folder has no %s", name)
+		}
+	}
 }
 
 func (c *commandReader) placeholder(line int, part command.Part, when string) {
@@ -112,6 +169,14 @@ func (c *commandReader) placeholder(line int, part command.Part, when string) {
 	if part.Name == "" {
 		return
 	}
+	if part.Kind == "site" {
+		c.siteValue(line, part.Name)
+		return
+	}
+	if part.Kind == "derived" {
+		c.derivedValue(line, part.Name, when)
+		return
+	}
 	p := c.parameters.Named(part.Name)
 	switch {
 	case p == nil:
@@ -120,11 +185,27 @@ func (c *commandReader) placeholder(line int, part command.Part, when string) {
 		c.Mistakef(line, "the parameter %q is no file: write {settings.%s}", p.Name, p.Name)
 	case part.Kind == "settings" && len(p.File) > 0:
 		c.Mistakef(line, "the parameter %q is a file: write {files.%s} for its path", p.Name, p.Name)
-	case p.optional() && when != p.Name:
+	case p.Many:
+		c.Mistakef(line, `the parameter %q is a list of files: write { each = "files.%s", args = ["{item}"] }`, p.Name, p.Name)
+	case p.optional() && when != p.Name && c.given != p.Name:
 		c.Mistakef(line, `the setting %q may have no value: put it into { if = "settings.%s", args = [...] }, make it required or give it a default`, p.Name, p.Name)
 	}
-	if p != nil {
+	if p != nil && !p.Many {
 		p.argument = true
+	}
+}
+
+// derivedValue notes a derived value that does not exist, or may have no value.
+func (c *commandReader) derivedValue(line int, name, when string) {
+	i := slices.IndexFunc(c.derived, func(d derived) bool { return d.name == name })
+	if i < 0 {
+		c.Mistakef(line, "no derived value is named %q: [derived] has them", name)
+		return
+	}
+	for _, setting := range c.derived[i].needs {
+		if setting != when && setting != c.given {
+			c.Mistakef(line, `the derived value %q has none without the setting %q: put it into { if = "settings.%s", args = [...] }`, name, setting, setting)
+		}
 	}
 }
 
@@ -132,16 +213,36 @@ func (c *commandReader) placeholder(line int, part command.Part, when string) {
 // directory in which the service was started.
 func (c *commandReader) program(n *tomltree.Node, t command.Template) {
 	for _, part := range t {
-		if part.Kind == "settings" || part.Kind == "files" {
+		if part.Kind == "settings" || part.Kind == "files" || part.Kind == "derived" {
 			c.Mistakef(n.Line, "a setting cannot choose the program to run")
 			return
 		}
 	}
 	name, plain := t.Literal()
+	if len(t) == 2 && t[0].Kind == "folder" {
+		script := c.folder.Named(strings.TrimPrefix(t[1].Text, "/"))
+		if script != nil && !script.Executable {
+			c.Mistakef(n.Line, "%s in the algorithm's folder may not be run: chmod +x it, or begin the command with what runs it, such as python3", script.Path)
+		}
+	}
 	switch {
 	case plain && strings.TrimSpace(name) == "":
 		c.Mistakef(n.Line, "command must begin with the name of a program")
 	case plain && strings.Contains(name, "/") && !filepath.IsAbs(name):
 		c.Mistakef(n.Line, "the program %q must be a plain name, looked for on PATH, or an absolute path", name)
+	}
+}
+
+// namePattern is that of paths of the site and of assets.
+var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+
+// siteValue notes a use of a site's path.
+func (c *commandReader) siteValue(line int, name string) {
+	if !namePattern.MatchString(name) {
+		c.Mistakef(line, "{site.%s} must have a name of letters, digits, _ and -, as in [site.paths] of the configuration", name)
+		return
+	}
+	if c.siteNames != nil && !slices.Contains(*c.siteNames, name) {
+		*c.siteNames = append(*c.siteNames, name)
 	}
 }

@@ -77,7 +77,7 @@ file = [".pdb"]
 
 var commandPaths = Paths{
 	Work: "/w", Out: "/w/out", SettingsFile: "/w/settings.json", Program: "/usr/bin/molrun",
-	Files: map[string]string{"pdb": "/w/in/pdb.pdb", "more": "/w/in/more.pdb"},
+	Files: map[string][]string{"pdb": {"/w/in/pdb.pdb"}, "more": {"/w/in/more.pdb"}},
 }
 
 func TestEveryPlaceholder(t *testing.T) {
@@ -86,7 +86,7 @@ func TestEveryPlaceholder(t *testing.T) {
 	if faults != nil {
 		t.Fatal(faults)
 	}
-	steps, env, err := a.Expand(normalized, placement.Resources{CPUs: 4, GPUs: 2}, commandPaths)
+	run, err := a.Expand(normalized, placement.Resources{CPUs: 4, GPUs: 2}, commandPaths)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,11 +99,11 @@ func TestEveryPlaceholder(t *testing.T) {
 		{Name: "step 2", Stdout: "/w/a/b.txt", Argv: []string{"/usr/bin/molrun", "x"}},
 		{Name: "step 3", Argv: []string{"last"}},
 	}
-	if diff := cmp.Diff(want, steps); diff != "" {
+	if diff := cmp.Diff(want, run.Steps); diff != "" {
 		t.Errorf("steps (-want +got)\n%s", diff)
 	}
 	wantEnv := map[string]string{"THREADS": "4", "PLAIN": "4", "FRACTION": "0.50", "YES": "true", "PLACE": "/w:/w/out"}
-	if diff := cmp.Diff(wantEnv, env); diff != "" {
+	if diff := cmp.Diff(wantEnv, run.Env); diff != "" {
 		t.Errorf("environment (-want +got)\n%s", diff)
 	}
 }
@@ -126,12 +126,33 @@ func TestConditionalArguments(t *testing.T) {
 		if faults != nil {
 			t.Fatal(tt.settings, faults)
 		}
-		steps, _, err := a.Expand(normalized, placement.Resources{CPUs: 1}, commandPaths)
+		run, err := a.Expand(normalized, placement.Resources{CPUs: 1}, commandPaths)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(steps[0].Argv[16:], " "); got != tt.want {
+		if got := strings.Join(run.Steps[0].Argv[16:], " "); got != tt.want {
 			t.Errorf("%s gives %q, want %q", tt.settings, got, tt.want)
+		}
+	}
+}
+
+// TestEmptyListsAsConditions: format 1 takes an empty list for a value, format 2 for none.
+func TestEmptyListsAsConditions(t *testing.T) {
+	for format, want := range map[string]string{"1": "prog on", "2": "prog"} {
+		a := parseOK(t, "format = "+format+`
+type = "demo"
+version = "1"
+command = ["prog", { if = "settings.list", args = ["on"] }]
+
+[[parameters]]
+name = "list"
+type = "array"
+`)
+		for settings, want := range map[string]string{`{"list":[]}`: want, `{"list":[1]}`: "prog on", `{}`: "prog"} {
+			run := expandWith(t, a, settings, placement.Resources{CPUs: 1}, nil)
+			if got := strings.Join(run.Steps[0].Argv, " "); got != want {
+				t.Errorf("format %s: %s gives %q, want %q", format, settings, got, want)
+			}
 		}
 	}
 }
@@ -143,9 +164,9 @@ func TestNumbersAsArguments(t *testing.T) {
 		if faults != nil {
 			t.Fatal(faults)
 		}
-		steps, _, err := a.Expand(normalized, placement.Resources{CPUs: 1}, commandPaths)
-		if err != nil || steps[0].Argv[2] != want {
-			t.Errorf("%s becomes %q, %v; want %q", number, steps[0].Argv[2], err, want)
+		run, err := a.Expand(normalized, placement.Resources{CPUs: 1}, commandPaths)
+		if err != nil || run.Steps[0].Argv[2] != want {
+			t.Errorf("%s becomes %q, %v; want %q", number, run.Steps[0].Argv[2], err, want)
 		}
 	}
 }
@@ -165,7 +186,7 @@ func TestExpandFailsWithoutNamedValue(t *testing.T) {
 	for _, tt := range tests {
 		paths := commandPaths
 		tt.change(&paths)
-		if _, _, err := a.Expand([]byte(tt.settings), placement.Resources{}, paths); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := a.Expand([]byte(tt.settings), placement.Resources{}, paths); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
 		}
 	}
@@ -176,11 +197,11 @@ func TestArgumentsReachProgramsUnchanged(t *testing.T) {
 	a := parseOK(t, strings.Replace(head, `["true"]`, `["printf", "%s\\n", "{settings.a}", "{settings.b}"]`, 1)+
 		"[[parameters]]\nname = \"a\"\ntype = \"string\"\nrequired = true\n[[parameters]]\nname = \"b\"\ntype = \"string\"\nrequired = true\n")
 	normalized, _ := a.CheckSettings(parseJSON(t, `{"a":"--help; $(id) *","b":"two  words \u00e9 'x'"}`))
-	steps, _, err := a.Expand(normalized, placement.Resources{CPUs: 1}, Paths{})
+	run, err := a.Expand(normalized, placement.Resources{CPUs: 1}, Paths{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(steps[0].Argv[0], steps[0].Argv[1:]...).Output()
+	out, err := exec.Command(run.Steps[0].Argv[0], run.Steps[0].Argv[1:]...).Output()
 	if want := "--help; $(id) *\ntwo  words é 'x'\n"; err != nil || string(out) != want {
 		t.Errorf("printed %q, %v; want %q", out, err, want)
 	}
@@ -188,10 +209,10 @@ func TestArgumentsReachProgramsUnchanged(t *testing.T) {
 
 func TestCommandAloneIsOneStep(t *testing.T) {
 	a := parseOK(t, head+"stdout = \"{out}/log.txt\"\n")
-	steps, env, err := a.Expand([]byte(`{}`), placement.Resources{CPUs: 1}, commandPaths)
+	run, err := a.Expand([]byte(`{}`), placement.Resources{CPUs: 1}, commandPaths)
 	want := []protocol.Step{{Argv: []string{"true"}, Stdout: "/w/out/log.txt"}}
-	if diff := cmp.Diff(want, steps); diff != "" || err != nil || len(env) != 0 {
-		t.Errorf("%v, env %v, steps (-want +got)\n%s", err, env, diff)
+	if diff := cmp.Diff(want, run.Steps); diff != "" || err != nil || len(run.Env) != 0 {
+		t.Errorf("%v, env %v, steps (-want +got)\n%s", err, run.Env, diff)
 	}
 }
 
@@ -210,11 +231,11 @@ func TestInstalledProgramIsWrapped(t *testing.T) {
 		t.Fatal(faults)
 	}
 	out := t.TempDir()
-	steps, _, err := a.Expand(normalized, placement.Resources{CPUs: 1}, Paths{Out: out, Files: map[string]string{"text": "../algorithms/examples/hst5.fasta"}})
+	run, err := a.Expand(normalized, placement.Resources{CPUs: 1}, Paths{Out: out, Files: map[string][]string{"text": {"../algorithms/examples/hst5.fasta"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range steps {
+	for _, s := range run.Steps {
 		stdout, err := exec.Command(s.Argv[0], s.Argv[1:]...).Output()
 		if err != nil {
 			t.Fatal(err)

@@ -1,38 +1,51 @@
 package algorithm
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
+	"time"
 
+	"molrun/app/algorithm/expression"
 	"molrun/app/algorithm/formula"
 	"molrun/app/strictjson"
 	"molrun/app/tomltree"
+	"molrun/app/unit"
 )
 
-// readEstimate reads the formula of a job's size, nil if the file has none.
-func readEstimate(r *tomltree.Reader, parameters Parameters) *formula.Formula {
+// readEstimate reads the formula of a job's size, or the expression in its place; nil if the
+// file has none.
+func readEstimate(r *tomltree.Reader, parameters Parameters, known []derived) (*formula.Formula, *expression.Expression) {
 	t := r.Table(r.Root, "estimate")
 	if t == nil {
-		return nil
+		return nil, nil
 	}
 	r.Known(t, "[estimate]", []string{"size"})
 	n := t.Member("size")
 	if n == nil {
 		r.Mistakef(t.Line, "[estimate] needs size, a formula such as \"settings.steps\"")
-		return nil
+		return nil, nil
 	}
 	text := r.Text(t, "size")
 	if n.Kind != strictjson.String {
-		return nil
+		return nil, nil
 	}
 	f, err := formula.Parse(text)
+	if err != nil && r.Format >= 2 {
+		e, wrong := expression.Parse(text, namesOf(parameters, known))
+		if wrong == nil && (e.Kind == expression.Number || e.Kind == expression.Any) {
+			return nil, e
+		}
+		err = cmp.Or(wrong, errors.New("it is no number"))
+	}
 	if err != nil {
 		r.Mistakef(n.Line, "size %q: %v", text, err)
-		return nil
+		return nil, nil
 	}
 	for _, u := range f.Uses {
 		checkUse(r, parameters, n.Line, u)
 	}
-	return f
+	return f, nil
 }
 
 // checkUse checks a parameter that a formula reads.
@@ -52,21 +65,91 @@ func checkUse(r *tomltree.Reader, parameters Parameters, line int, u formula.Use
 
 // SizeFormula returns the formula of a job's size, "" if the file has none.
 func (a *File) SizeFormula() string {
-	if a.size == nil {
-		return ""
+	switch {
+	case a.sizeBy != nil:
+		return a.sizeBy.Text
+	case a.size != nil:
+		return a.size.Text
 	}
-	return a.size.Text
+	return ""
 }
 
-// Size returns the size of a job with these normalized settings and bytes of files: run
+// Size returns the size of a job with these normalized settings and facts of files: run
 // times are compared by it. It is 0 if that is unknown.
-func (a *File) Size(normalized json.RawMessage, files map[string]int64) float64 {
-	if a.size == nil {
-		return 0
-	}
+func (a *File) Size(normalized json.RawMessage, facts Facts) float64 {
 	settings, err := strictjson.Parse(normalized)
-	if err != nil {
+	switch {
+	case err != nil:
+	case a.sizeBy != nil:
+		return a.computedSize(settings.Members, facts)
+	case a.size != nil:
+		bytes := map[string]int64{}
+		for name, known := range facts {
+			bytes[name] = int64(known[factBytes])
+		}
+		return a.size.Value(&formula.Job{Settings: settings, Files: bytes})
+	}
+	return 0
+}
+
+func (a *File) computedSize(settings []strictjson.Member, facts Facts) float64 {
+	values, _ := a.relations.values(settings, facts, nil)
+	if a.sizeBy.Lacks(values) {
 		return 0
 	}
-	return a.size.Value(&formula.Job{Settings: settings, Files: files})
+	got, err := a.sizeBy.Value(values)
+	size, isNumber := got.(float64)
+	if err != nil || !isNumber || size < 0 || size > 1e300 {
+		return 0
+	}
+	return size
+}
+
+const (
+	defaultMaxRuntime = 24 * time.Hour
+	longestRuntime    = 10 * 365 * 24 * time.Hour
+)
+
+// readMaxRuntime reads how long a job may run at most, and what computes the time of a job
+// that asks for none; nil: it gets all of it.
+func readMaxRuntime(r *tomltree.Reader, parameters Parameters, known []derived) (time.Duration, *expression.Expression) {
+	n := r.Root.Member("max_runtime")
+	switch {
+	case n == nil:
+		return defaultMaxRuntime, nil
+	case n.Kind == strictjson.Object && r.Format >= 2:
+		return readComputedRuntime(r, parameters, known, n)
+	}
+	return readLimit(r, r.Root, "max_runtime"), nil
+}
+
+func readComputedRuntime(r *tomltree.Reader, parameters Parameters, known []derived, n *tomltree.Node) (time.Duration, *expression.Expression) {
+	r.Known(n, "max_runtime", []string{"seconds", "most"})
+	seconds, most := n.Member("seconds"), n.Member("most")
+	if seconds == nil || most == nil {
+		r.Mistakef(n.Line, `max_runtime needs both: { seconds = "600 + 2 * facts.residues", most = "7d" }`)
+		return 0, nil
+	}
+	limit := readLimit(r, n, "most")
+	if !r.Is(seconds, "seconds", strictjson.String) {
+		return limit, nil
+	}
+	return limit, readFormula(r, parameters, known, seconds, "seconds", 1).formula
+}
+
+// readLimit reads a length of time.
+func readLimit(r *tomltree.Reader, t *tomltree.Node, key string) time.Duration {
+	n := t.Member(key)
+	var d unit.Duration
+	err := d.UnmarshalText([]byte(r.Text(t, key)))
+	switch {
+	case n.Kind != strictjson.String:
+	case err != nil && key == "max_runtime" && r.Format >= 2:
+		r.Mistakef(n.Line, `%s: %v; or compute it: { seconds = "600 + 2 * facts.residues", most = "7d" }`, key, err)
+	case err != nil:
+		r.Mistakef(n.Line, "%s: %v", key, err)
+	case time.Duration(d) < time.Second || time.Duration(d) > longestRuntime:
+		r.Mistakef(n.Line, "%s must be between 1s and %dd, got %s", key, longestRuntime/(24*time.Hour), n.Text)
+	}
+	return time.Duration(d)
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"molrun/app/algorithm/folder"
 	"molrun/app/algorithm/results"
 	"molrun/app/algorithm/schema"
 	"molrun/app/strictjson"
@@ -43,16 +44,16 @@ func readExampleSettings(r *tomltree.Reader, a *File, n *tomltree.Node) json.Raw
 		return nil
 	}
 	for _, p := range a.Parameters.Files() {
-		ref := v.Member(p.Name)
-		if ref == nil || ref.Kind != strictjson.String {
-			continue
-		}
-		name, ok := strings.CutPrefix(ref.Text, exampleFile)
-		if ok && (name != path.Base(name) || !p.Accepts(name)) {
-			r.Mistakef(n.LineAt([]any{p.Name}), "%q must be %sNAME with NAME ending in %s", ref.Text, exampleFile, tomltree.OrList(p.File))
+		for _, ref := range p.References(v) {
+			name, ok := strings.CutPrefix(ref.Text, exampleFile)
+			if ok && (name != path.Base(name) || !p.Accepts(name)) {
+				r.Mistakef(n.LineAt(ref.Loc), "%q must be %sNAME with NAME ending in %s", ref.Text, exampleFile, tomltree.OrList(p.File))
+			} else if ok && a.Folder != nil && a.Folder.Named(path.Join(folder.Examples, name)) == nil {
+				r.Mistakef(n.LineAt(ref.Loc), "the algorithm's folder has no %s", path.Join(folder.Examples, name))
+			}
 		}
 	}
-	checked := File{Type: cmp.Or(a.Type, "the algorithm"), Parameters: slices.DeleteFunc(slices.Clone(a.Parameters), func(p Parameter) bool { return p.compiled == nil })}
+	checked := File{Type: cmp.Or(a.Type, "the algorithm"), relations: a.relations, Parameters: slices.DeleteFunc(slices.Clone(a.Parameters), func(p Parameter) bool { return p.compiled == nil })}
 	_, faults := checked.CheckSettings(v)
 	for _, f := range faults {
 		name, _ := f.Loc[0].(string)

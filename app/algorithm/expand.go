@@ -2,7 +2,9 @@ package algorithm
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"strconv"
 
 	"molrun/app/algorithm/command"
@@ -13,40 +15,123 @@ import (
 
 // Paths are what the placeholders of a run stand for; all are absolute.
 type Paths struct {
-	Work         string            // {work}
-	Out          string            // {out}
-	SettingsFile string            // {settings_file}
-	Files        map[string]string // {files.NAME}
-	Program      string            // {molrun}
+	Work         string              // {work}
+	Out          string              // {out}
+	In           string              // folder for what programs only read
+	SettingsFile string              // {settings_file}
+	Files        map[string][]string // {files.NAME}: one path, or those of a list
+	Facts        Facts               // of these files
+	Folder       string              // {folder}; "": the algorithm has none
+	Program      string              // {molrun}
 }
 
-// Expand returns the steps and the environment of a run, with every placeholder
-// replaced. Each element is one argument, whatever its text. A user's text may
-// begin with "-"; a file that passes one to a program writes "--" before it,
-// --name={settings.NAME}, or a pattern.
-func (a *File) Expand(normalized json.RawMessage, needs placement.Resources, p Paths) (steps []protocol.Step, env map[string]string, err error) {
+// Run is what one run of an algorithm consists of.
+type Run struct {
+	Steps []protocol.Step
+	Env   map[string]string
+	Texts map[string]string // files to write before it, by path
+	Shown []string          // files whose end goes to the log of a step that fails
+
+	in string
+}
+
+// Expand returns a run, with every placeholder replaced. Each element of a command is one
+// argument, whatever its text. A user's text may begin with "-"; a file that passes one to
+// a program writes "--" before it, --name={settings.NAME}, or a pattern.
+func (a *File) Expand(normalized json.RawMessage, needs placement.Resources, p Paths) (*Run, error) {
 	values, err := valuesOf(normalized, p)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	if values.Site, err = a.site, a.whereabouts.unknown(a.site); err != nil {
+		return nil, err
+	}
+	if values.Derived, err = a.relations.texts(values.Settings, p.Facts); err != nil {
+		return nil, err
 	}
 	values.Named["cpus"], values.Named["gpus"] = strconv.Itoa(needs.CPUs), strconv.Itoa(needs.GPUs)
+	run := &Run{Texts: map[string]string{}, in: p.In}
+	if err := a.texts.fill(values, run.Texts); err != nil {
+		return nil, err
+	}
+	if run.Env, err = expandVariables(a.env, values); err != nil {
+		return nil, err
+	}
+	if run.Shown, err = expandPaths(a.shown, values); err != nil {
+		return nil, err
+	}
+	computed, _ := a.relations.values(values.Settings.Members, p.Facts, nil)
+	var shares []float64
 	for _, s := range a.steps {
-		step := protocol.Step{Name: s.name}
-		if step.Argv, err = command.Argv(s.command, values); err != nil {
-			return nil, nil, fmt.Errorf("step %q: %w", s.name, err)
+		if s.when != nil && !s.when.Holds(values) {
+			continue
 		}
-		if step.Stdout, err = s.stdout.Expand(values); err != nil {
-			return nil, nil, fmt.Errorf("stdout of step %q: %w", s.name, err)
+		step, err := s.expand(values, run)
+		if err != nil {
+			return nil, fmt.Errorf("step %q: %w", s.name, err)
 		}
-		steps = append(steps, step)
+		run.Steps, shares = append(run.Steps, step), append(shares, s.share(computed))
 	}
-	env = make(map[string]string, len(a.env))
-	for _, v := range a.env {
+	if a.format >= 2 { // before, what a step reports is the whole job's
+		setSpans(run.Steps, shares)
+	}
+	if len(run.Steps) == 0 {
+		return nil, errors.New("none of the steps applies to these settings")
+	}
+	return run, nil
+}
+
+func expandVariables(all []variable, values *command.Values) (map[string]string, error) {
+	env := make(map[string]string, len(all))
+	for _, v := range all {
+		var err error
 		if env[v.name], err = v.text.Expand(values); err != nil {
-			return nil, nil, fmt.Errorf("variable %s: %w", v.name, err)
+			return nil, fmt.Errorf("variable %s: %w", v.name, err)
 		}
 	}
-	return steps, env, nil
+	return env, nil
+}
+
+// expand returns the step, and adds to the run what it reads on standard input.
+func (s *step) expand(values *command.Values, run *Run) (step protocol.Step, err error) {
+	step = protocol.Step{Name: s.name, OK: s.ok, FailsIf: s.failsIf}
+	var all [3]error
+	step.Argv, err = command.Argv(s.command, values)
+	step.Stdout, all[0] = s.stdout.Expand(values)
+	step.Folder, all[1] = s.folder.Expand(values)
+	step.Stdin, all[2] = s.stdin.Expand(values)
+	if err := errors.Join(append(all[:], err)...); err != nil {
+		return step, err
+	}
+	if s.stdin != nil && !s.isFile {
+		path := filepath.Join(run.in, fmt.Sprintf(".stdin-%d", len(run.Steps)+1))
+		run.Texts[path], step.Stdin = step.Stdin, path
+	}
+	if step.Makes, err = expandPaths(s.makes, values); err != nil {
+		return step, err
+	}
+	if step.Keep, err = expandPaths(s.keep, values); err != nil {
+		return step, err
+	}
+	if step.Gauge, err = s.progress.expand(values); err != nil {
+		return step, err
+	}
+	if len(s.env) > 0 {
+		step.Env, err = expandVariables(s.env, values)
+	}
+	return step, err
+}
+
+func expandPaths(templates []command.Template, values *command.Values) ([]string, error) {
+	var paths []string
+	for _, t := range templates {
+		path, err := t.Expand(values)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
 }
 
 // valuesOf returns what the placeholders of a job stand for, except its
@@ -60,6 +145,7 @@ func valuesOf(normalized json.RawMessage, p Paths) (*command.Values, error) {
 		"settings_file": p.SettingsFile,
 		"out":           p.Out,
 		"work":          p.Work,
+		"folder":        p.Folder,
 		"molrun":        p.Program,
 	}}, nil
 }

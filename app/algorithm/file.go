@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"time"
 
+	"molrun/app/algorithm/command"
+	"molrun/app/algorithm/expression"
+	"molrun/app/algorithm/folder"
 	"molrun/app/algorithm/formula"
 	"molrun/app/algorithm/results"
 	"molrun/app/placement"
@@ -17,6 +20,7 @@ import (
 // type. It never changes; a job keeps to the file it was validated against.
 type File struct {
 	Path               string // where it was read, for messages
+	BuiltIn            bool   // it comes with molrun
 	Type, Version      string
 	Default            bool // the version taken when a submission names none
 	Title, Description string
@@ -33,20 +37,37 @@ type File struct {
 	Metrics            results.Metrics
 	Failures           results.Failures
 	Views              results.Views
-	Source             []byte // the text of the file
-	Digest             string // hex SHA-256 of Source
+	Outputs            results.Outputs
+	Folder             *folder.Folder // what comes with it; nil: it is a file alone
+	Source             []byte         // the text of the file, with the list of its folder
+	Digest             string         // hex SHA-256 of Source
 
-	schema    json.RawMessage // of the settings
+	Status string // Untested, or ""
+
+	Hidden string // why it can't be used: a file with mistakes takes its place; "" if none does
+
+	format    int64
+	schema    json.RawMessage   // of the settings
+	site      map[string]string // where the site has things, by name
 	resources resources
-	size      *formula.Formula // nil: none
+	runtime   *expression.Expression // seconds; nil: MaxRuntime
+	size      *formula.Formula       // nil: none
+	sizeBy    *expression.Expression // in its place
 	env       []variable
 	steps     []step
-	checker   *checker // nil: none
+	programs  []string           // that scripts run, beside those of the steps
+	shown     []command.Template // files whose end goes to the log of a step that fails
+	checker   *checker           // nil: none
+	relations relations
+	texts     textFiles
+
+	whereabouts whereabouts
+	versionOf   *versionOf // nil: nobody asks the program
 }
 
 // Example is a small job that shows the algorithm at work, with its expected
 // results. A file in its settings may be example:NAME, which comes with the
-// algorithms.
+// algorithm.
 type Example struct {
 	Settings json.RawMessage
 	Files    []string              // expected in the result
@@ -58,6 +79,7 @@ type Mistake struct {
 	File string
 	Line int // from 1
 	Msg  string
+	Type string // which the file would define, as far as it can be told
 }
 
 func (m Mistake) String() string { return fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Msg) }

@@ -3,25 +3,32 @@ package algorithm
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"slices"
 
+	"molrun/app/algorithm/expression"
 	"molrun/app/fault"
 	"molrun/app/placement"
 	"molrun/app/strictjson"
 	"molrun/app/unit"
 )
 
-// Needs returns the resources of a job with these normalized settings. A fault
-// names the setting that asks for something impossible.
-func (a *File) Needs(normalized json.RawMessage) (placement.Resources, []fault.Field) {
+// Needs returns the resources of a job with these normalized settings. A fact that is not
+// known yet counts as 0. A fault names the setting that asks for something impossible.
+func (a *File) Needs(normalized json.RawMessage, facts Facts) (placement.Resources, []fault.Field) {
 	settings, err := strictjson.Parse(normalized)
 	if err != nil || settings.Kind != strictjson.Object {
 		return placement.Resources{}, []fault.Field{{Loc: []any{}, Msg: "settings must be an object", Type: "type"}}
 	}
-	var faults []fault.Field
+	values, faults := a.relations.values(settings.Members, facts, 0.0)
 	take := func(r resource, lowest, highest int64) int64 {
 		n, msg := r.of(settings, lowest, highest)
+		if r.formula != nil {
+			lowest = max(lowest, r.least(a.Parameters))
+			n, msg = r.computed(values, lowest, highest)
+		}
 		if msg != "" {
-			faults = append(faults, fault.Field{Loc: []any{r.setting}, Msg: msg, Type: "value"})
+			faults = append(faults, fault.Field{Loc: r.at(), Msg: msg, Type: "value"})
 		}
 		return n
 	}
@@ -33,18 +40,67 @@ func (a *File) Needs(normalized json.RawMessage) (placement.Resources, []fault.F
 	return needs, faults
 }
 
+// Runtime returns how many seconds a job with these normalized settings may run that asks for
+// no time of its own. It is the most that there is where facts are not known yet.
+func (a *File) Runtime(normalized json.RawMessage, facts Facts) (seconds int64, faults []fault.Field) {
+	most := int64(a.MaxRuntime.Seconds())
+	settings, err := strictjson.Parse(normalized)
+	if a.runtime == nil || err != nil {
+		return most, nil
+	}
+	values, faults := a.relations.values(settings.Members, facts, nil)
+	if len(faults) > 0 || a.runtime.Lacks(values) {
+		return most, faults
+	}
+	got, err := a.runtime.Value(values)
+	n, isNumber := got.(float64)
+	if err != nil || !isNumber {
+		return 0, []fault.Field{{Loc: firstOf(a.runtime), Type: "value", Msg: fmt.Sprintf("says how long the job may run, which can't be computed (%s): %v", a.runtime.Text, err)}}
+	}
+	return int64(math.Ceil(min(max(n, 1), float64(most)))), nil
+}
+
 // Beyond returns a fault for each need that a node does not meet; where names the
 // node in the sentence.
 func (a *File) Beyond(needs placement.Resources, node placement.Node, where string) (faults []fault.Field) {
 	r := a.resources
 	if needs.CPUs > node.CPUs {
-		faults = append(faults, r.cpus.tooMuch(where, fmt.Sprintf("%d CPUs of %d", needs.CPUs, node.CPUs)))
+		faults = append(faults, r.cpus.tooMuch(where, fmt.Sprintf("%d CPUs of %d", needs.CPUs, node.CPUs))...)
 	}
 	if needs.MemoryBytes > node.MemoryBytes {
-		faults = append(faults, r.memory.tooMuch(where, fmt.Sprintf("%s of memory of %s", unit.Bytes(needs.MemoryBytes), unit.Bytes(node.MemoryBytes))))
+		faults = append(faults, r.memory.tooMuch(where, fmt.Sprintf("%s of memory of %s", unit.Bytes(needs.MemoryBytes), unit.Bytes(node.MemoryBytes)))...)
 	}
 	if needs.GPUs > node.GPUs {
-		faults = append(faults, r.gpus.tooMuch(where, fmt.Sprintf("%d GPUs of %d", needs.GPUs, node.GPUs)))
+		faults = append(faults, r.gpus.tooMuch(where, fmt.Sprintf("%d GPUs of %d", needs.GPUs, node.GPUs))...)
 	}
 	return faults
+}
+
+// UsesFacts reports whether what is known of files decides about a job.
+func (a *File) UsesFacts() bool {
+	all := []*expression.Expression{a.resources.cpus.formula, a.resources.memory.formula, a.resources.gpus.formula, a.sizeBy, a.runtime}
+	for _, d := range a.relations.derived {
+		all = append(all, d.value)
+	}
+	for _, r := range a.relations.rules {
+		all = append(all, r.that)
+	}
+	return slices.ContainsFunc(all, func(e *expression.Expression) bool { return e != nil && len(e.Facts) > 0 })
+}
+
+// Kept returns the facts that a job keeps until it runs.
+func (a *File) Kept(facts Facts) Facts {
+	if !a.UsesFacts() {
+		return nil
+	}
+	return facts
+}
+
+// factRules returns the faults of settings that are right without the facts.
+func (a *File) factRules(normalized json.RawMessage, facts Facts) []fault.Field {
+	settings, err := strictjson.Parse(normalized)
+	if err != nil || !a.UsesFacts() {
+		return nil
+	}
+	return a.relations.check(settings.Members, facts)
 }

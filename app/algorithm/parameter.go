@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"molrun/app/algorithm/command"
+	"molrun/app/algorithm/content"
 	"molrun/app/algorithm/schema"
 	"molrun/app/fault"
 	"molrun/app/nearest"
@@ -65,10 +66,13 @@ type Parameter struct {
 	Name, Title, Unit, Help string
 	Required, Advanced      bool
 	File                    []string        // extensions; not empty: the setting refers to a file
+	Many                    bool            // the setting is a list of files
+	least, most             int             // files of a list
 	Default                 json.RawMessage // nil: none
 	Schema                  json.RawMessage // JSON Schema of the value
 
 	compiled *schema.Schema    // nil: it has a mistake
+	content  *content.Want     // of a file; nil: anything
 	fallback *strictjson.Value // Default
 	argument bool              // the value goes into an argument or a variable
 }
@@ -82,6 +86,16 @@ func (p *Parameter) Accepts(filename string) bool {
 		}
 	}
 	return false
+}
+
+// MayAccept reports whether the parameter may accept a file whose name a pattern matches,
+// where each * stands for any text.
+func (p *Parameter) MayAccept(pattern string) bool {
+	name := strings.ToLower(path.Base(pattern))
+	tail := name[strings.LastIndexByte(name, '*')+1:]
+	return p.Accepts(name) || tail != name && slices.ContainsFunc(p.File, func(ext string) bool {
+		return strings.HasSuffix(strings.ToLower(ext), tail)
+	})
 }
 
 // Extension returns the declared extension that a file's name ends with.
@@ -105,7 +119,7 @@ func (p *Parameter) optional() bool {
 // faults returns all that is wrong with a value of the parameter; paths begin
 // with its name.
 func (p *Parameter) faults(v *strictjson.Value) []fault.Field {
-	faults := p.compiled.Check(v, p.Unit)
+	faults := p.compiled.Check(p.padded(v), p.Unit)
 	if p.argument && len(faults) == 0 && len(command.Text(v)) > maxArgument {
 		faults = []fault.Field{{Loc: []any{}, Msg: fmt.Sprintf("is too long for a program's arguments: at most %d KiB", maxArgument>>10), Type: "value"}}
 	}

@@ -1,7 +1,6 @@
 package algorithm
 
 import (
-	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,9 +17,6 @@ var (
 
 // parameterKeys are a parameter's keys that are not keywords of JSON Schema.
 var parameterKeys = []string{"name", "title", "file", "required", "default", "unit", "help", "advanced"}
-
-// fileSchema is the schema of every setting that refers to a file.
-const fileSchema = `{"type":"string","minLength":1}`
 
 func readParameters(r *tomltree.Reader) Parameters {
 	var all Parameters
@@ -78,18 +74,26 @@ func readFileParameter(r *tomltree.Reader, p *Parameter, t *tomltree.Node) {
 			r.Mistakef(n.Items[i].Line, `%q is no extension: write it like ".pdb" or ".tar.gz"`, ext)
 		}
 	}
+	p.Many = isList(r, t)
 	for _, m := range t.Members {
 		switch {
 		case m.Name == "default":
 			r.Mistakef(m.Line, "a file has no default: what it refers to belongs to the user who submits")
 		case slices.Contains(parameterKeys, m.Name) || m.Name == "type" && m.Value.Text == "string":
+		case p.Many && slices.Contains(listKeys, m.Name):
+		case slices.Contains(contentKeys, m.Name) && r.Format < 2:
+			r.Mistakef(m.Line, "%q of a parameter needs format = 2 in the first line of the file", m.Name)
+		case slices.Contains(contentKeys, m.Name):
 		case schema.IsWord(m.Name):
 			r.Mistakef(m.Line, "%s says nothing about a file: remove it", m.Name)
 		default:
 			schema.UnknownWord(r, m, parameterKeys)
 		}
 	}
-	p.Schema = json.RawMessage(fileSchema)
+	if r.Format >= 2 {
+		p.content = readContent(r, t, p.File)
+	}
+	p.Schema = fileSchema(r, p, t)
 	compileParameter(r, p, t)
 }
 

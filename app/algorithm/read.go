@@ -8,28 +8,24 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"time"
 
+	"molrun/app/algorithm/command"
+	"molrun/app/algorithm/folder"
 	"molrun/app/algorithm/results"
 	"molrun/app/placement"
 	"molrun/app/protocol"
-	"molrun/app/strictjson"
 	"molrun/app/tomltree"
-	"molrun/app/unit"
 )
 
-// formatVersion is the version of the file format that this program reads.
-const formatVersion = 1
+// newestFormat is the newest version of the file format. Files of older versions keep their
+// meaning.
+const newestFormat = 2
 
 // maxFile bounds the size of an algorithm file.
 const maxFile = 256 << 10
 
-// Defaults and limits of an algorithm file.
-const (
-	defaultMaxRuntime = 24 * time.Hour
-	longestRuntime    = 10 * 365 * 24 * time.Hour
-	maxRetries        = 100
-)
+// maxRetries bounds the further attempts of a job.
+const maxRetries = 100
 
 var (
 	typePattern    = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
@@ -42,25 +38,62 @@ var topKeys = []string{
 	"command", "stdout", "steps", "validate", "metrics", "failures", "views", "example", "estimate",
 }
 
+// newerKeys came with format 2.
+var newerKeys = slices.Concat(oneStepKeys, []string{
+	"outputs", "derived", "rules", "one_of", "texts", "status", "assets", "container", "modules", "conda",
+	"version_command", "version_pattern", "programs",
+})
+
 // Parse reads an algorithm file and finds every mistake in it, each with its
 // line. The File is nil where there are any.
 func Parse(file string, text []byte) (*File, []Mistake) {
-	if len(text) > maxFile {
-		return nil, []Mistake{{file, 1, fmt.Sprintf("the file has %d bytes; an algorithm file may have %d", len(text), maxFile)}}
+	if folder.HasList(text) {
+		return nil, []Mistake{{File: file, Line: 1, Msg: "the file has the list of a folder, which molrun writes itself: remove it from the end"}}
 	}
-	r := tomltree.Parse(text, topKeys)
-	a := &File{Path: file, Source: slices.Clone(text)}
+	return parse(file, text, nil)
+}
+
+// ParseFolder reads the algorithm file of a folder that has one.
+func ParseFolder(file string, f *folder.Folder) (*File, []Mistake) {
+	text, err := f.ReadFile(folder.Main)
+	if err != nil {
+		return nil, []Mistake{{File: file, Line: 1, Msg: fmt.Sprintf("the file can't be read: %v", err)}}
+	}
+	if folder.HasList(text) {
+		return Parse(file, text)
+	}
+	return parse(file, text, f)
+}
+
+// parseStored reads the Source of a File.
+func parseStored(file string, source []byte) (*File, []Mistake) {
+	text, f, err := folder.Split(source)
+	if err != nil {
+		return nil, []Mistake{{File: file, Line: 1, Msg: err.Error()}}
+	}
+	return parse(file, text, f)
+}
+
+func parse(file string, text []byte, f *folder.Folder) (*File, []Mistake) {
+	if len(text) > maxFile {
+		return nil, []Mistake{{File: file, Line: 1, Msg: fmt.Sprintf("the file has %d bytes; an algorithm file may have %d", len(text), maxFile)}}
+	}
+	r := tomltree.Parse(text, slices.Concat(topKeys, newerKeys))
+	a := &File{Path: file, Source: slices.Clone(text), Folder: f}
 	if r.Root != nil && readFormat(r) {
 		readFile(r, a)
 	}
 	if wrong := r.Mistakes(); len(wrong) > 0 {
 		mistakes := make([]Mistake, len(wrong))
 		for i, m := range wrong {
-			mistakes[i] = Mistake{file, m.Line, m.Msg}
+			mistakes[i] = Mistake{File: file, Line: m.Line, Msg: m.Msg}
 		}
 		return nil, mistakes
 	}
-	digest := sha256.Sum256(text)
+	if f != nil {
+		a.Source = f.Append(text)
+	}
+	digest := sha256.Sum256(a.Source)
 	a.Digest = hex.EncodeToString(digest[:])
 	a.schema = settingsSchema(a.Parameters)
 	return a, nil
@@ -68,28 +101,33 @@ func Parse(file string, text []byte) (*File, []Mistake) {
 
 // readFormat reports whether this program understands the rest of the file.
 func readFormat(r *tomltree.Reader) bool {
+	r.Format = newestFormat
 	n := r.Root.Member("format")
 	if n == nil {
-		r.Mistakef(1, "format is missing: begin the file with format = %d", formatVersion)
+		r.Mistakef(1, "format is missing: begin the file with format = %d", newestFormat)
 		return true
 	}
 	version, ok := r.Integer(n, "format")
 	switch {
-	case ok && version > formatVersion:
-		r.Mistakef(n.Line, "format %d is newer than this molrun reads (%d): upgrade molrun", version, formatVersion)
+	case ok && version > newestFormat:
+		r.Mistakef(n.Line, "format %d is newer than this molrun reads (%d): upgrade molrun", version, newestFormat)
 		return false
-	case ok && version < formatVersion:
-		r.Mistakef(n.Line, "format must be %d, got %d", formatVersion, version)
+	case ok && version < 1:
+		r.Mistakef(n.Line, "format must be 1 or %d, got %d", newestFormat, version)
+	case ok:
+		r.Format = version
 	}
 	return true
 }
 
 func readFile(r *tomltree.Reader, a *File) {
 	root := r.Root
-	r.Known(root, "this file", topKeys)
+	a.format = r.Format
+	r.Known(root, "this file", topKeys, newerKeys...)
 	a.Type = r.Name(root, "type", typePattern, `lower-case letters, digits, ".", "_" and "-", at most 64, beginning with a letter or digit`)
 	a.Version = r.Name(root, "version", versionPattern, `letters, digits and "._+-", at most 64, beginning with a letter or digit`)
 	a.Default = r.Flag(root, "default")
+	a.Status = r.OneOf(root, "status", Untested)
 	a.Title = cmp.Or(r.Line(root, "title"), a.Type)
 	a.Description = r.Text(root, "description")
 	a.Cite = r.Texts(root, "cite")
@@ -100,36 +138,29 @@ func readFile(r *tomltree.Reader, a *File) {
 		a.Retries = int(r.Within(n, "retries", 0, maxRetries))
 	}
 	a.Resumable = r.Flag(root, "resumable")
-	a.MaxRuntime = readMaxRuntime(r)
 	a.Parameters = readParameters(r)
-	a.resources = readResources(r, a.Parameters)
-	a.size = readEstimate(r, a.Parameters)
+	a.relations = readRelations(r, a.Parameters)
+	a.MaxRuntime, a.runtime = readMaxRuntime(r, a.Parameters, a.relations.derived)
+	a.resources = readResources(r, a.Parameters, a.relations.derived)
+	a.size, a.sizeBy = readEstimate(r, a.Parameters, a.relations.derived)
 	a.Placement = readPlacement(r)
 	a.Sandbox = readSandbox(r)
-	a.env = readEnvironment(r, a.Parameters)
-	a.steps = readSteps(r, a.Parameters)
-	a.checker = readChecker(r, a.Parameters)
+	readPlace(r, &a.Sandbox)
+	a.programs = readPrograms(r)
+	c := commandReader{Reader: r, parameters: a.Parameters, derived: a.relations.derived, allowed: command.Placeholders, folder: a.Folder, siteNames: &a.whereabouts.names}
+	a.texts = readTexts(c)
+	a.env = c.variables(root)
+	a.steps = readSteps(c)
+	a.checker = readChecker(c)
+	a.whereabouts.assets = readAssets(c)
+	a.versionOf = readVersion(c)
+	slices.Sort(a.whereabouts.names)
 	a.Metrics = results.ReadMetrics(r)
 	a.Failures = results.ReadFailures(r)
-	a.Views = results.ReadViews(r)
+	a.shown = readShown(r)
+	a.Outputs = results.ReadOutputs(r)
+	a.Views = results.ReadViews(r, a.Outputs)
 	a.Example = readExample(r, a)
-}
-
-func readMaxRuntime(r *tomltree.Reader) time.Duration {
-	n := r.Root.Member("max_runtime")
-	if n == nil {
-		return defaultMaxRuntime
-	}
-	var d unit.Duration
-	err := d.UnmarshalText([]byte(r.Text(r.Root, "max_runtime")))
-	switch {
-	case n.Kind != strictjson.String:
-	case err != nil:
-		r.Mistakef(n.Line, "max_runtime: %v", err)
-	case time.Duration(d) < time.Second || time.Duration(d) > longestRuntime:
-		r.Mistakef(n.Line, "max_runtime must be between 1s and %dd, got %s", longestRuntime/(24*time.Hour), n.Text)
-	}
-	return time.Duration(d)
 }
 
 func readSandbox(r *tomltree.Reader) protocol.Sandbox {
@@ -137,8 +168,8 @@ func readSandbox(r *tomltree.Reader) protocol.Sandbox {
 	if t == nil {
 		return protocol.Sandbox{Read: []string{}}
 	}
-	r.Known(t, "[sandbox]", []string{"read", "network"})
-	s := protocol.Sandbox{Read: r.Texts(t, "read"), Network: r.Flag(t, "network")}
+	r.Known(t, "[sandbox]", []string{"read", "network"}, "required")
+	s := protocol.Sandbox{Read: r.Texts(t, "read"), Network: r.Flag(t, "network"), Required: r.Flag(t, "required")}
 	for i, path := range s.Read {
 		if !filepath.IsAbs(path) {
 			r.Mistakef(t.Member("read").Items[i].Line, "%q in sandbox.read must be an absolute path", path)

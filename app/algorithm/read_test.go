@@ -180,8 +180,8 @@ func TestMistakesInHead(t *testing.T) {
 		want       []string
 	}{
 		{"nothing", "", []string{"1: format is missing", "1: type is missing", "1: version is missing", "1: nothing to run"}},
-		{"newer format", "format = 2\nnews = 1", []string{"1: format 2 is newer than this molrun reads (1): upgrade molrun"}},
-		{"older format", strings.Replace(head, "format = 1", "format = 0", 1), []string{"1: format must be 1, got 0"}},
+		{"newer format", "format = 3\nnews = 1", []string{"1: format 3 is newer than this molrun reads (2): upgrade molrun"}},
+		{"older format", strings.Replace(head, "format = 1", "format = 0", 1), []string{"1: format must be 1 or 2, got 0"}},
 		{"format as a text", strings.Replace(head, "format = 1", `format = "1"`, 1), []string{"1: format must be a number"}},
 		{"unsafe type", strings.Replace(head, "demo", "../x", 1), []string{`2: type "../x" is not allowed`}},
 		{"upper case type", strings.Replace(head, "demo", "Demo", 1), []string{`2: type "Demo" is not allowed`}},
@@ -230,7 +230,7 @@ func TestMistakesInCommands(t *testing.T) {
 		{"if of an unknown setting", `command = ["a", { if = "settings.opd", args = [] }]`, []string{`4: no parameter is named "opd"`}},
 		{"if of no setting", `command = ["a", { if = "opt", args = [] }]`, []string{`4: if must name a setting: "settings.NAME", got "opt"`}},
 		{"if of another kind", `command = ["a", { if = true, args = [] }]`, []string{"4: if must be a text"}},
-		{"unknown key beside if", `command = ["a", { if = "settings.opt", args = [], else = [] }]`, []string{`4: unknown key "else"`}},
+		{"unknown key beside if", `command = ["a", { if = "settings.opt", args = [], else = [] }]`, []string{`4: "else" in this part of command needs format = 2`}},
 		{"number in args", `command = ["a", { if = "settings.opt", args = [1] }]`, []string{"4: each of args must be a text"}},
 		{"NUL in an argument", `command = ["a", "\u0000"]`, []string{"4: an argument must not contain a NUL"}},
 		{"output elsewhere", "command = [\"a\"]\nstdout = \"/tmp/x\"", []string{"5: stdout must be a file below {out} or {work}"}},
@@ -254,7 +254,7 @@ func TestDefaultsOfAFile(t *testing.T) {
 	if a.Title != "demo" || a.Executor != "any" || a.Retries != 0 || a.MaxRuntime != defaultMaxRuntime || a.Default || a.Resumable {
 		t.Errorf("got %+v", a)
 	}
-	needs, faults := a.Needs([]byte(`{}`))
+	needs, faults := a.Needs([]byte(`{}`), nil)
 	if want := (placement.Resources{CPUs: 1, MemoryBytes: 1 << 30}); needs != want || faults != nil {
 		t.Errorf("needs %+v %v, want %+v", needs, faults, want)
 	}

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"molrun/app/algorithm/command"
+	"molrun/app/algorithm/folder"
 	"molrun/app/strictjson"
 )
 
@@ -38,11 +40,12 @@ func TestSnippetsOfTheFormatReferenceAreCorrect(t *testing.T) {
 			}
 			text = head + text
 		}
-		a, mistakes := Parse(fmt.Sprintf("block %d", i+1), []byte(text))
+		a, mistakes := parseBlock(t, fmt.Sprintf("block %d", i+1), text)
 		for _, m := range mistakes {
 			t.Errorf("%v in\n%s", m, text)
 		}
 		if a != nil {
+			a.site = map[string]string{"boltz": "/data/boltz"}
 			checkExpansion(t, a)
 		}
 	}
@@ -51,18 +54,50 @@ func TestSnippetsOfTheFormatReferenceAreCorrect(t *testing.T) {
 	}
 }
 
+// parseBlock parses a file, in a folder with what it names if it names {folder}.
+func parseBlock(t *testing.T, name, text string) (*File, []Mistake) {
+	t.Helper()
+	if !strings.Contains(text, "{folder}") {
+		return Parse(name, []byte(text))
+	}
+	files := fstest.MapFS{folder.Main: {Data: []byte(text)}}
+	for _, m := range regexp.MustCompile(`\{folder\}/([a-z./]+)`).FindAllStringSubmatch(text, -1) {
+		files[m[1]] = &fstest.MapFile{Mode: 0o755}
+	}
+	for _, m := range regexp.MustCompile(`example:([a-z.]+)`).FindAllStringSubmatch(text, -1) {
+		files["example/"+m[1]] = &fstest.MapFile{}
+	}
+	f, wrong, err := folder.Read(files)
+	if err != nil || wrong != nil {
+		t.Fatal(wrong, err)
+	}
+	return ParseFolder(name, f)
+}
+
 // checkExpansion fills in the placeholders with all files, and with the
-// required ones alone.
+// required ones alone, with those of which one is.
 func checkExpansion(t *testing.T, a *File) {
 	t.Helper()
-	paths := Paths{Work: "/w", Out: "/w/out", SettingsFile: "/w/settings.json", Program: "/molrun", Files: map[string]string{}}
+	paths := Paths{Work: "/w", Out: "/w/out", SettingsFile: "/w/settings.json", Program: "/molrun", Folder: "/folder", Files: map[string][]string{}}
+	paths.Facts = Facts{}
+	for file, names := range a.Parameters.factNames() {
+		paths.Facts[file] = map[string]float64{}
+		for _, name := range names {
+			paths.Facts[file][name] = 1
+		}
+	}
 	least, all := []string{}, []string{}
 	for _, p := range a.Parameters {
 		if len(p.File) == 0 {
 			continue
 		}
-		paths.Files[p.Name] = "/w/in/" + p.Name + p.File[0]
-		if all = append(all, fmt.Sprintf("%q:%q", p.Name, "inputs/a"+p.File[0])); p.Required {
+		paths.Files[p.Name] = []string{"/w/in/" + p.Name + p.File[0]}
+		chosen := slices.ContainsFunc(a.relations.choices, func(c choice) bool { return slices.Contains(c.names, p.Name) })
+		ref := fmt.Sprintf("%q", "inputs/a"+p.File[0])
+		if p.Many {
+			ref = "[" + ref + "," + ref + "]"
+		}
+		if all = append(all, fmt.Sprintf("%q:%s", p.Name, ref)); p.Required || chosen {
 			least = append(least, all[len(all)-1])
 		}
 	}
@@ -76,11 +111,11 @@ func checkExpansion(t *testing.T, a *File) {
 			t.Errorf("settings of %s: %v", a.Path, faults)
 			continue
 		}
-		needs, faults := a.Needs(normal)
+		needs, faults := a.Needs(normal, paths.Facts)
 		if len(faults) > 0 {
 			t.Errorf("resources of %s: %v", a.Path, faults)
 		}
-		if _, _, err := a.Expand(normal, needs, paths); err != nil {
+		if _, err := a.Expand(normal, needs, paths); err != nil {
 			t.Errorf("commands of %s: %v", a.Path, err)
 		}
 	}
@@ -89,8 +124,11 @@ func checkExpansion(t *testing.T, a *File) {
 // TestFormatReferenceNamesEveryKey finds keys that nobody has documented.
 func TestFormatReferenceNamesEveryKey(t *testing.T) {
 	text := formatReference(t)
-	keys := slices.Concat(topKeys, parameterKeys,
-		[]string{"cpus", "memory", "gpus", "partition", "account", "qos", "constraint", "options", "read", "network", "many", "pattern", "better", "rank", "message", "settings", "expect", "files", "if", "args", "kind", "topology", "x", "y", "units"})
+	keys := slices.Concat(topKeys, newerKeys, stepKeys, parameterKeys,
+		[]string{
+			"cpus", "memory", "gpus", "partition", "account", "qos", "constraint", "options", "read", "network", "many", "pattern", "better", "rank", "message", "settings", "expect", "files", "if", "args", "kind", "topology", "x", "y", "units",
+			"gpu_memory", "required", "name", "path", "size", "sha256", "from", "is", "ext", "else", "each", "join", "digits", "count", "table", "column", "take", "where", "json", "at", "bfactor", "image", "share", "seconds", "most",
+		})
 	for _, key := range keys {
 		if !regexp.MustCompile("[`\\[]" + key + "[`\\] ]").MatchString(text) {
 			t.Errorf("the reference does not name the key %s", key)

@@ -1,14 +1,20 @@
 package algorithm
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"molrun/app/algorithm/command"
 	"molrun/app/algorithm/validator"
+	"molrun/app/algorithm/version"
+	"molrun/app/digest"
 	"molrun/app/placement"
+	"molrun/app/protocol"
+	"molrun/app/strictjson"
 	"molrun/app/unit"
 )
 
@@ -16,24 +22,35 @@ import (
 // algorithm, none if it is ready. A validator always runs on this machine.
 func (a *File) Missing(m placement.Machine) []string {
 	missing := []string{}
-	programs := func(argv []command.Argument) {
-		name, plain := argv[0].Text.Literal()
-		if msg := missingProgram(name); plain && msg != "" && !slices.Contains(missing, msg) {
-			missing = append(missing, msg)
-		}
+	if a.Hidden != "" {
+		return append(missing, a.Hidden)
 	}
 	if m.Local {
 		for _, s := range a.steps {
-			programs(s.command)
-		}
-		for _, path := range a.Sandbox.Read {
-			if _, err := os.Stat(path); err != nil {
-				missing = append(missing, fmt.Sprintf("%s is not there: it is listed in the algorithm's [sandbox]", path))
+			if name := a.programOf(s.command, m.Site); name != "" && !a.isElsewhere(name) {
+				missing = noteMissing(missing, name)
 			}
+		}
+		for _, name := range a.programs {
+			if !a.isElsewhere(name) {
+				missing = noteMissing(missing, name)
+			}
+		}
+		missing = append(missing, a.missingPlace(m)...)
+	}
+	missing = append(missing, a.whereabouts.missingHere(m)...)
+	if msg := m.SandboxMissing(); a.Sandbox.Required && msg != "" {
+		switch {
+		case a.Sandbox.Image == "":
+			missing = append(missing, "its programs may only run in a sandbox, and there is none: "+msg)
+		case a.checker != nil && a.programOf(a.checker.command, m.Site) != "":
+			missing = append(missing, "the program that checks its settings, which is not of the image, may only run in a sandbox, and there is none: "+msg)
 		}
 	}
 	if a.checker != nil {
-		programs(a.checker.command)
+		if name := a.programOf(a.checker.command, m.Site); name != "" {
+			missing = noteMissing(missing, name)
+		}
 	}
 	return append(missing, a.tooSmall(m)...)
 }
@@ -52,7 +69,19 @@ func (a *File) tooSmall(m placement.Machine) []string {
 	if n := a.resources.gpus.least(a.Parameters); n > int64(m.GPUs) {
 		missing = append(missing, fmt.Sprintf("it needs at least %s, and there are %d", unit.Count(int(n), "GPU"), m.GPUs))
 	}
+	if have := a.gpuMemoryOf(m); have > 0 && have < a.resources.gpuMemory/10*9 {
+		missing = append(missing, fmt.Sprintf("it needs GPUs with %s of memory, and there is one with %s", unit.Bytes(a.resources.gpuMemory), unit.Bytes(have)))
+	}
 	return missing
+}
+
+// gpuMemoryOf returns the memory of the machine's smallest GPU, since a job may get any of
+// them; 0 if it does not matter or is not known.
+func (a *File) gpuMemoryOf(m placement.Machine) int64 {
+	if a.resources.gpuMemory == 0 || m.GPUMemory == nil || m.GPUs == 0 {
+		return 0
+	}
+	return m.GPUMemory()
 }
 
 // missingProgram says why a program cannot run, "" if it can.
@@ -74,4 +103,95 @@ func missingProgram(name string) string {
 func isProgram(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// Reach returns what the algorithm's programs may reach, the site's paths that they use and
+// the assets among it.
+func (a *File) Reach() protocol.Sandbox {
+	may := a.Sandbox
+	may.Read = slices.Clone(may.Read)
+	for _, name := range a.whereabouts.names {
+		if path := a.site[name]; path != "" { // else the job can't start
+			may.Read = append(may.Read, path)
+		}
+	}
+	for _, asset := range a.whereabouts.assets {
+		if path := asset.at(a.site); path != "" {
+			may.Read = append(may.Read, path)
+		}
+	}
+	return may
+}
+
+// AssetPlace is where an asset is, or should be.
+type AssetPlace struct {
+	Name, Path string
+}
+
+// AssetPlaces returns where the site has the assets, by the names of [site.paths].
+func (a *File) AssetPlaces(site map[string]string) (places []AssetPlace, err error) {
+	for _, asset := range a.whereabouts.assets {
+		path := asset.at(site)
+		if path == "" {
+			return nil, fmt.Errorf("%s needs [site.paths] to know where the asset %s is", a.Type, asset.Name)
+		}
+		places = append(places, AssetPlace{asset.Name, path})
+	}
+	return places, nil
+}
+
+// SiteNames returns the names of [site.paths] that the algorithm uses.
+func (a *File) SiteNames() []string { return a.whereabouts.names }
+
+// DamagedAssets reads the assets that have a SHA-256 and says which have another, as far as
+// they are there.
+func (a *File) DamagedAssets(ctx context.Context, site map[string]string) (damaged []string) {
+	for _, asset := range a.whereabouts.assets {
+		path := asset.at(site)
+		if asset.SHA256 == "" || path == "" || asset.wrong(path) != "" {
+			continue
+		}
+		switch sum, _, err := digest.New().File(ctx, path); {
+		case err != nil:
+			damaged = append(damaged, fmt.Sprintf("%s at %s can't be read: %v", asset.Name, path, err))
+		case sum != asset.SHA256:
+			damaged = append(damaged, fmt.Sprintf("%s at %s has another SHA-256 than it should: get it again from %s", asset.Name, path, asset.From))
+		}
+	}
+	return damaged
+}
+
+// programOf returns the program that a command begins with, "" if only the job says it.
+func (a *File) programOf(argv []command.Argument, site map[string]string) string {
+	t := argv[0].Text
+	if name, plain := t.Literal(); plain {
+		return name
+	}
+	if t[0].Kind != "site" || site[t[0].Name] == "" {
+		return ""
+	}
+	path, err := t.Expand(&command.Values{Site: site})
+	if err != nil || !strings.HasPrefix(path, "/") {
+		return ""
+	}
+	return path
+}
+
+// VersionQuestion returns how the program is asked for its version, false if it can't be. program
+// is the path of this one.
+func (a *File) VersionQuestion(program string) (q version.Question, ok bool) {
+	if a.versionOf == nil || a.Sandbox.Image != "" { // the digest of an image says more
+		return q, false
+	}
+	home, _ := a.Folder.Path() // where it is not kept, no command can name it
+	values := &command.Values{Settings: &strictjson.Value{}, Site: a.site, Named: map[string]string{"folder": home, "molrun": program}}
+	argv, err := command.Argv(a.versionOf.command, values)
+	if err != nil {
+		return q, false
+	}
+	may := a.Reach()
+	if home != "" {
+		may.Read = append(may.Read, home)
+	}
+	return version.Question{Argv: argv, Pattern: a.versionOf.pattern, Sandbox: may}, true
 }

@@ -59,3 +59,22 @@ func TestMissing(t *testing.T) {
 		})
 	}
 }
+
+// TestSandboxIsAContainerToo wants a sandbox on a machine without bubblewrap.
+func TestSandboxIsAContainerToo(t *testing.T) {
+	here := placement.Machine{Local: true, NoSandbox: func() string { return "bwrap is not on PATH" }}
+	const text = "format = 2\ntype = \"a\"\nversion = \"1\"\ncommand = [\"prog\"]\n[sandbox]\nrequired = true\n"
+	const image = "[container]\nimage = \"fold:1\"\n"
+	for _, tt := range []struct{ text, want string }{
+		{text + image, ""},
+		{text + image + "[validate]\ncommand = [\"{molrun}\", \"check\"]\n", ""},
+		{text + image + "[validate]\ncommand = [\"/bin/true\"]\n", "the program that checks its settings, which is not of the image, may only run in a sandbox, and there is none: bwrap is not on PATH"},
+	} {
+		if got := strings.Join(parseOK(t, tt.text).Missing(here), "; "); got != tt.want {
+			t.Errorf("%s: missing %q, want %q", tt.text, got, tt.want)
+		}
+	}
+	if got := strings.Join(parseOK(t, text).Missing(here), "; "); !strings.Contains(got, "its programs may only run in a sandbox") {
+		t.Errorf("without an image: %q", got)
+	}
+}

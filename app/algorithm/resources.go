@@ -2,14 +2,20 @@ package algorithm
 
 import (
 	"fmt"
+	"math"
+	"strings"
 
 	"molrun/app/algorithm/command"
+	"molrun/app/algorithm/expression"
 	"molrun/app/algorithm/schema"
 	"molrun/app/fault"
 	"molrun/app/strictjson"
 	"molrun/app/tomltree"
 	"molrun/app/unit"
 )
+
+// leastComputed is the least memory that is computed for a job.
+const leastComputed = 64 << 20
 
 // defaultMemory is reserved for an algorithm that does not say what it needs.
 const defaultMemory = 1 << 30
@@ -24,41 +30,55 @@ const (
 // resources are what jobs of an algorithm need, as its file says.
 type resources struct {
 	cpus, memory, gpus resource
+	gpuMemory          int64 // bytes of each GPU; 0: any
 }
 
-// resource is a fixed amount or one that a setting gives.
+// resource is a fixed amount, one that a setting gives, or one that is computed.
 type resource struct {
 	amount  int64
 	setting string // "": fixed
 	suffix  string // behind the setting, as in "{settings.memory_gb}GiB"
+
+	formula *expression.Expression // nil: none
+	unit    float64                // of its value
 }
 
-func readResources(r *tomltree.Reader, parameters Parameters) resources {
+func readResources(r *tomltree.Reader, parameters Parameters, known []derived) resources {
 	all := resources{cpus: resource{amount: 1}, memory: resource{amount: defaultMemory}}
 	t := r.Table(r.Root, "resources")
 	if t == nil {
 		return all
 	}
-	r.Known(t, "[resources]", []string{"cpus", "memory", "gpus"})
+	r.Known(t, "[resources]", []string{"cpus", "memory", "gpus"}, "gpu_memory")
 	if n := t.Member("cpus"); n != nil {
-		all.cpus = readAmount(r, parameters, n, "cpus", 1, maxCPUs)
+		all.cpus = readAmount(r, parameters, known, n, "cpus", 1, maxCPUs)
 	}
 	if n := t.Member("gpus"); n != nil {
-		all.gpus = readAmount(r, parameters, n, "gpus", 0, maxGPUs)
+		all.gpus = readAmount(r, parameters, known, n, "gpus", 0, maxGPUs)
+	}
+	if n := t.Member("gpu_memory"); n != nil && r.Is(n, "gpu_memory", strictjson.String) {
+		size, ok := parseBytes(n.Text)
+		if !ok || size == 0 {
+			r.Mistakef(n.Line, `gpu_memory %q is no size: write it like "24GiB"`, n.Text)
+		}
+		all.gpuMemory = size
 	}
 	if n := t.Member("memory"); n != nil {
-		all.memory = readMemory(r, parameters, n)
+		all.memory = readMemory(r, parameters, known, n)
 	}
 	return all
 }
 
 // readAmount reads a number or "{settings.NAME}" of a whole number.
-func readAmount(r *tomltree.Reader, parameters Parameters, n *tomltree.Node, what string, lowest, highest int64) resource {
+func readAmount(r *tomltree.Reader, parameters Parameters, known []derived, n *tomltree.Node, what string, lowest, highest int64) resource {
 	if n.Kind != strictjson.String {
 		return resource{amount: r.Within(n, what, lowest, highest)}
 	}
 	t, wrong := command.Parse(n.Text)
 	name, ok := t.Setting()
+	if r.Format >= 2 && !strings.Contains(n.Text, "{") {
+		return readFormula(r, parameters, known, n, what, 1)
+	}
 	if !ok || len(wrong) > 0 {
 		r.Mistakef(n.Line, `%s must be a number or "{settings.NAME}", got %q`, what, n.Text)
 		return resource{}
@@ -68,7 +88,7 @@ func readAmount(r *tomltree.Reader, parameters Parameters, n *tomltree.Node, wha
 	return from
 }
 
-func readMemory(r *tomltree.Reader, parameters Parameters, n *tomltree.Node) resource {
+func readMemory(r *tomltree.Reader, parameters Parameters, known []derived, n *tomltree.Node) resource {
 	if n.Kind != strictjson.String {
 		i, ok := r.Integer(n, "memory")
 		if ok && (i < 0 || i > maxMemory) {
@@ -89,8 +109,27 @@ func readMemory(r *tomltree.Reader, parameters Parameters, n *tomltree.Node) res
 	} else if bytes, ok := parseBytes(n.Text); ok {
 		return resource{amount: bytes}
 	}
+	if r.Format >= 2 && !strings.ContainsAny(n.Text, "{}") {
+		return readFormula(r, parameters, known, n, "memory", 1<<30)
+	}
 	r.Mistakef(n.Line, `memory %q is no size: write it like "500MB", "2GiB", a number of bytes, "{settings.NAME}" or "{settings.NAME}GiB"`, n.Text)
 	return m
+}
+
+// readFormula reads an amount that is computed, in units.
+func readFormula(r *tomltree.Reader, parameters Parameters, known []derived, n *tomltree.Node, what string, units float64) resource {
+	e, err := expression.Parse(n.Text, namesOf(parameters, known))
+	if err != nil {
+		r.Mistakef(n.Line, "%s = %q is neither an amount nor an expression: %v", what, n.Text, err)
+		return resource{}
+	}
+	if e.Kind != expression.Number && e.Kind != expression.Any {
+		r.Mistakef(n.Line, "%s = %q is no number", what, n.Text)
+	}
+	for _, name := range needsOf(e, parameters, known) {
+		r.Mistakef(n.Line, "%s reads the parameter %q, which may have no value: make it required or give it a default", what, name)
+	}
+	return resource{formula: e, unit: units}
 }
 
 // checkReference checks the parameter that a resource comes from.
@@ -121,6 +160,31 @@ func parseBytes(s string) (int64, bool) {
 	return int64(size), err == nil && size <= maxMemory
 }
 
+// computed returns the amount that the formula gives, or what is wrong with it.
+func (r resource) computed(values expression.Values, lowest, highest int64) (int64, string) {
+	got, err := r.formula.Value(values)
+	if err != nil {
+		return 0, fmt.Sprintf("says what the job needs, which can't be computed (%s): %v", r.formula.Text, err)
+	}
+	n, isNumber := got.(float64)
+	n = max(math.Ceil(n*r.unit), float64(lowest))
+	if !isNumber || n > float64(highest) {
+		return 0, fmt.Sprintf("says what the job needs, and %s is %v, which is too much", r.formula.Text, got)
+	}
+	return int64(n), ""
+}
+
+// at returns the path of the setting that asks for the amount.
+func (r resource) at() []any {
+	switch {
+	case r.formula != nil:
+		return firstOf(r.formula)
+	case r.setting != "":
+		return []any{r.setting}
+	}
+	return nil
+}
+
 // of returns the amount for a job, or what is wrong with it.
 func (r resource) of(settings *strictjson.Value, lowest, highest int64) (int64, string) {
 	if r.setting == "" {
@@ -144,18 +208,35 @@ func (r resource) of(settings *strictjson.Value, lowest, highest int64) (int64, 
 	return n, ""
 }
 
-// tooMuch is the fault of a job that needs more than there is, at the setting
-// that asks for it.
-func (r resource) tooMuch(where, amounts string) fault.Field {
-	f := fault.Field{Type: "value", Msg: fmt.Sprintf("the job would need more than %s: %s; ask for less", where, amounts)}
-	if r.setting != "" {
-		f.Loc = []any{r.setting}
+// tooMuch returns the faults of a job that needs more than there is, at the setting that
+// asks for it, and at files that it grows with.
+func (r resource) tooMuch(where, amounts string) []fault.Field {
+	msg := fmt.Sprintf("the job would need more than %s: %s", where, amounts)
+	faults := []fault.Field{{Loc: r.at(), Type: "value", Msg: msg + "; ask for less"}}
+	if r.formula == nil || len(r.formula.Facts) == 0 {
+		return faults
 	}
-	return f
+	if len(r.formula.Settings) == 0 {
+		faults = nil
+	}
+	files := map[string]bool{}
+	for _, fact := range r.formula.Facts {
+		if !files[fact.File] {
+			faults = append(faults, fault.Field{Loc: []any{fact.File}, Type: "value", Msg: msg + ", as that grows with this file; give a smaller one"})
+		}
+		files[fact.File] = true
+	}
+	return faults
 }
 
 // least returns the smallest amount that a job of the algorithm may need.
 func (r resource) least(parameters Parameters) int64 {
+	switch {
+	case r.formula != nil && r.unit > 1: // of memory
+		return leastComputed
+	case r.formula != nil:
+		return 0
+	}
 	if r.setting == "" {
 		return r.amount
 	}

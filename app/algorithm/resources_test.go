@@ -2,6 +2,7 @@ package algorithm
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"molrun/app/placement"
@@ -64,10 +65,47 @@ default = 0
 			if faults != nil {
 				t.Fatal(faults)
 			}
-			got, faults := tt.algorithm.Needs(normalized)
+			got, faults := tt.algorithm.Needs(normalized, nil)
 			if got != tt.want || fmt.Sprint(faults) != tt.faults {
 				t.Errorf("Needs(%s) = %+v, %v; want %+v, %s", normalized, got, faults, tt.want, tt.faults)
 			}
 		})
+	}
+}
+
+// What a job needs beyond the machine is told at the file that it grows with, and at the
+// setting that asks for it.
+func TestNeedsThatGrowWithAFile(t *testing.T) {
+	for memory, want := range map[string]string{
+		"2 * facts.alignment.records":                             "alignment",
+		"max(settings.memory, facts.records)":                     "memory alignment",
+		"max(settings.memory, facts.records + facts.records ^ 2)": "memory alignment",
+		"30 + settings.memory":                                    "memory",
+	} {
+		a := parseOK(t, "format = 2\ntype = \"demo\"\nversion = \"1\"\ncommand = [\"true\"]\n[resources]\nmemory = \""+memory+`"
+[[parameters]]
+name = "alignment"
+file = [".fasta"]
+content = "alignment"
+required = true
+[[parameters]]
+name = "memory"
+type = "number"
+default = 1
+`)
+		needs, faults := a.Needs([]byte(`{"alignment": "a", "memory": 1}`), Facts{"alignment": {"records": 30}})
+		if len(faults) > 0 {
+			t.Fatalf("%s: %v", memory, faults)
+		}
+		got := ""
+		for _, f := range a.Beyond(needs, placement.Node{CPUs: 1, MemoryBytes: 16 << 30}, "this server has") {
+			got += fmt.Sprint(" ", f.Loc[0])
+			if f.Loc[0] == "alignment" && !strings.HasSuffix(f.Msg, "grows with this file; give a smaller one") {
+				t.Errorf("%s: %s", memory, f.Msg)
+			}
+		}
+		if got != " "+want {
+			t.Errorf("%s: faults at%s, want %s", memory, got, want)
+		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 
 // CheckSettings returns the normalized settings (constant defaults filled in,
 // members sorted, numbers plain and exact) and every fault; a fault's path
-// begins below the settings. A null counts as no value, unless the parameter
+// begins below the settings. Whether settings go together is only checked where each is
+// right. A null counts as no value, unless the parameter
 // accepts null.
 func (a *File) CheckSettings(v *strictjson.Value) (json.RawMessage, []fault.Field) {
 	if v == nil || v.Kind != strictjson.Object {
@@ -34,6 +35,9 @@ func (a *File) CheckSettings(v *strictjson.Value) (json.RawMessage, []fault.Fiel
 		case p.Required:
 			faults = append(faults, fault.Field{Loc: []any{p.Name}, Msg: "is required", Type: "missing"})
 		}
+	}
+	if len(faults) == 0 {
+		faults = a.relations.check(members, nil)
 	}
 	if len(faults) > 0 {
 		return nil, faults

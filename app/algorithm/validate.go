@@ -3,9 +3,14 @@ package algorithm
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
 
 	"molrun/app/algorithm/command"
+	"molrun/app/algorithm/content"
 	"molrun/app/algorithm/validator"
 	"molrun/app/fault"
 )
@@ -14,33 +19,162 @@ import (
 type ValidatorRow struct {
 	Normalized json.RawMessage // as sent where the schema found faults
 	Paths      Paths           // only Files and Program
+	Named      map[string][]NamedFile
+	Facts      Facts // what is known of the files, to which content is added
+	Right      bool  // the schema found no fault
 }
 
 // HasValidator reports whether RunValidator has to follow CheckSettings.
-func (a *File) HasValidator() bool { return a.checker != nil }
+func (a *File) HasValidator() bool {
+	return a.checker != nil || a.Parameters.readsContent() || a.UsesFacts()
+}
 
 // ValidatesFaulty reports whether the validator also reads settings in which the
 // schema found faults.
 func (a *File) ValidatesFaulty() bool { return a.checker != nil && a.checker.always }
 
-// RunValidator returns the faults that the algorithm's own program finds, a list
-// for each row; paths begin below the settings. An error says that the program
-// could not be asked, which is no fault of the settings. Users share the pool.
+// RunValidator returns the faults of files that hold something else than they should, and
+// those that the algorithm's own program finds, a list for each row; paths begin below the
+// settings. An error says that the settings could not be checked, which is no fault of
+// theirs. Users share the pool.
 func (a *File) RunValidator(ctx context.Context, pool *validator.Pool, user string, rows []ValidatorRow) ([][]fault.Field, error) {
-	if a.checker == nil {
-		return make([][]fault.Field, len(rows)), nil
+	faults, err := a.Parameters.checkContent(ctx, pool, user, rows)
+	for i := range rows {
+		if err == nil && rows[i].Right && len(faults[i]) == 0 {
+			faults[i] = a.factRules(rows[i].Normalized, rows[i].Facts)
+		}
 	}
-	questions := make([]validator.Question, len(rows))
-	for i, row := range rows {
+	if a.checker == nil || err != nil {
+		return faults, err
+	}
+	var right []int // rows whose files the program can read
+	for i := range rows {
+		if len(faults[i]) == 0 {
+			right = append(right, i)
+		}
+	}
+	answers, err := a.ask(ctx, pool, user, rows, right)
+	if err != nil {
+		return nil, err
+	}
+	for k, i := range right {
+		faults[i] = answers[k]
+	}
+	return faults, nil
+}
+
+// ask asks the algorithm's own program about some rows.
+func (a *File) ask(ctx context.Context, pool *validator.Pool, user string, rows []ValidatorRow, of []int) ([][]fault.Field, error) {
+	questions := make([]validator.Question, len(of))
+	home, err := a.Folder.Path()
+	if err != nil {
+		return nil, fmt.Errorf("validator of %s %s: %w", a.Type, a.Version, err)
+	}
+	for i, n := range of {
+		row := rows[n]
+		row.Paths.Folder = home
 		values, err := valuesOf(row.Normalized, row.Paths)
 		if err == nil {
-			questions[i] = validator.Question{Files: row.Paths.Files, Settings: values.Settings}
+			values.Site = a.site
+			questions[i] = validator.Question{Files: row.Paths.readable(), Settings: values.Settings}
 			questions[i].Argv, err = command.Argv(a.checker.command, values)
 		}
 		if err != nil {
 			return nil, &fault.Error{Code: fault.Internal, Message: "the settings could not be checked", Err: fmt.Errorf("validator of %s %s: %w", a.Type, a.Version, err)}
 		}
 	}
-	program := validator.Program{Type: a.Type, Version: a.Version, Many: a.checker.many, Sandbox: a.Sandbox}
+	program := validator.Program{Type: a.Type, Version: a.Version, Many: a.checker.many, Sandbox: a.Reach()}
 	return pool.Ask(ctx, user, program, questions)
+}
+
+// readable returns the files that the program may read.
+func (p Paths) readable() map[string][]string {
+	if p.Folder == "" {
+		return p.Files
+	}
+	files := map[string][]string{"": {p.Folder}}
+	maps.Copy(files, p.Files)
+	return files
+}
+
+// checkContent returns the faults of files that hold something else than they should, a
+// list for each row. A file that many rows share is read once.
+func (all Parameters) checkContent(ctx context.Context, pool *validator.Pool, user string, rows []ValidatorRow) ([][]fault.Field, error) {
+	faults := make([][]fault.Field, len(rows))
+	type reading struct{ parameter, path string }
+	known := map[reading]*readContents{}
+	for i, row := range rows {
+		for _, p := range all {
+			if p.content == nil {
+				continue
+			}
+			for k, path := range row.Paths.Files[p.Name] {
+				at := reading{p.Name, path}
+				got := known[at]
+				if got == nil {
+					var err error
+					if got, err = p.contentOf(ctx, pool, user, path); err != nil {
+						return nil, err
+					}
+					known[at] = got
+				}
+				if row.Facts != nil {
+					row.Facts.add(p.Name, got.facts)
+				}
+				faults[i] = append(faults[i], row.named(p.Name, k).faults(got.mistakes)...)
+			}
+		}
+	}
+	return faults, nil
+}
+
+func (r *ValidatorRow) named(setting string, k int) NamedFile {
+	if all := r.Named[setting]; k < len(all) {
+		return all[k]
+	}
+	return NamedFile{Loc: []any{setting}}
+}
+
+func (f NamedFile) faults(mistakes []string) (faults []fault.Field) {
+	for _, m := range mistakes {
+		if f.Path != "" {
+			m = f.Path + " " + m
+		}
+		faults = append(faults, fault.Field{Loc: f.Loc, Type: "content", Msg: m})
+	}
+	return faults
+}
+
+// readContents are the contents of a file.
+type readContents struct {
+	facts    content.Facts
+	mistakes []string
+}
+
+func (p *Parameter) contentOf(ctx context.Context, pool *validator.Pool, user, path string) (*readContents, error) {
+	got := &readContents{}
+	err := pool.Read(ctx, user, func(ctx context.Context) (err error) {
+		got.facts, got.mistakes, err = content.Check(ctx, path, *p.content)
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return &readContents{mistakes: []string{"was deleted just now; upload it again"}}, nil
+	}
+	if err != nil && fault.CodeOf(err) == fault.Internal && ctx.Err() == nil {
+		return nil, fmt.Errorf("read the file of setting %s: %w", p.Name, err)
+	}
+	return got, err
+}
+
+// MergeFaults appends the validator's faults to those of the schema. If both
+// complain about a setting, only the validator's fault stays.
+func MergeFaults(schema, validator []fault.Field) []fault.Field {
+	told := map[any]bool{}
+	for _, f := range validator {
+		if len(f.Loc) > 0 {
+			told[f.Loc[0]] = true
+		}
+	}
+	kept := slices.DeleteFunc(slices.Clone(schema), func(f fault.Field) bool { return len(f.Loc) > 0 && told[f.Loc[0]] })
+	return append(kept, validator...)
 }

@@ -28,7 +28,7 @@ func newPool() *validator.Pool { return validator.NewPool(validator.Options{}) }
 func rowsOf(settings ...string) []ValidatorRow {
 	rows := make([]ValidatorRow, len(settings))
 	for i, s := range settings {
-		rows[i] = ValidatorRow{Normalized: []byte(s), Paths: Paths{Program: "/molrun", Files: map[string]string{}}}
+		rows[i] = ValidatorRow{Normalized: []byte(s), Paths: Paths{Program: "/molrun", Files: map[string][]string{}}}
 	}
 	return rows
 }
@@ -71,7 +71,7 @@ func TestValidatorReadsFiles(t *testing.T) {
 	dir := t.TempDir()
 	rows := rowsOf(`{"n":0,"text":"a/b.txt"}`, `{"n":1}`, `{"n":2,"text":"a/c.txt"}`, `{"n":3,"text":"a/b.txt"}`)
 	for i, name := range map[int]string{0: "b", 2: "c", 3: "b"} {
-		rows[i].Paths.Files["text"] = filepath.Join(dir, name)
+		rows[i].Paths.Files["text"] = []string{filepath.Join(dir, name)}
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ type View struct {
 	Functions   []string `json:"functions"`
 	Ready       bool     `json:"ready"`
 	Missing     []string `json:"missing"`
+	Status      string   `json:"status,omitempty"` // untested
 
 	*Detail
 }
@@ -36,6 +37,7 @@ type Detail struct {
 	Parameters        []ParameterView  `json:"parameters"`
 	Metrics           results.Metrics  `json:"metrics"`
 	Views             results.Views    `json:"views"`
+	Outputs           results.Outputs  `json:"outputs"`
 	Schema            json.RawMessage  `json:"schema"` // JSON Schema 2020-12 of the settings
 	Example           json.RawMessage  `json:"example,omitempty"`
 }
@@ -45,6 +47,8 @@ type ResourcesView struct {
 	CPUs   any `json:"cpus"`
 	Memory any `json:"memory"` // bytes
 	GPUs   any `json:"gpus"`
+
+	GPUMemory int64 `json:"gpuMemory,omitempty"` // bytes of each
 }
 
 // ParameterView is a parameter as forms need it, in the order of the file.
@@ -56,7 +60,8 @@ type ParameterView struct {
 	Help     string          `json:"help,omitempty"`
 	Required bool            `json:"required"`
 	Advanced bool            `json:"advanced"`
-	File     []string        `json:"file,omitempty"` // extensions
+	File     []string        `json:"file,omitempty"`    // extensions
+	Content  string          `json:"content,omitempty"` // what the file holds
 	Default  json.RawMessage `json:"default,omitempty"`
 	Schema   json.RawMessage `json:"schema"`
 }
@@ -66,7 +71,7 @@ type ParameterView struct {
 func (a *File) Summary(missing, versions []string) View {
 	return View{
 		Type: a.Type, Version: a.Version, Versions: versions, Title: a.Title, Description: a.Description,
-		Categories: a.Categories, Functions: a.Functions, Ready: len(missing) == 0, Missing: missing,
+		Categories: a.Categories, Functions: a.Functions, Ready: len(missing) == 0, Missing: missing, Status: a.Status,
 	}
 }
 
@@ -76,8 +81,8 @@ func (a *File) View(missing, versions []string) View {
 	v.Detail = &Detail{
 		Default: a.Default, Cite: a.Cite, Executor: a.Executor, MaxRuntimeSeconds: int64(a.MaxRuntime.Seconds()),
 		Retries: a.Retries, Resumable: a.Resumable, Sandbox: a.Sandbox, Schema: a.schema,
-		Resources:  ResourcesView{a.resources.cpus.view(), a.resources.memory.view(), a.resources.gpus.view()},
-		Parameters: []ParameterView{}, Metrics: a.Metrics, Views: a.Views,
+		Resources:  ResourcesView{a.resources.cpus.view(), a.resources.memory.view(), a.resources.gpus.view(), a.resources.gpuMemory},
+		Parameters: []ParameterView{}, Metrics: a.Metrics, Views: a.Views, Outputs: a.Outputs,
 	}
 	if a.Example != nil {
 		v.Example = a.Example.Settings
@@ -85,13 +90,16 @@ func (a *File) View(missing, versions []string) View {
 	for _, p := range a.Parameters {
 		v.Parameters = append(v.Parameters, ParameterView{
 			Name: p.Name, Title: cmp.Or(p.Title, p.Name), Type: p.compiled.Type(), Unit: p.Unit, Help: p.Help, Required: p.Required,
-			Advanced: p.Advanced, File: p.File, Default: p.Default, Schema: p.Schema,
+			Advanced: p.Advanced, File: p.File, Content: p.contentKind(), Default: p.Default, Schema: p.Schema,
 		})
 	}
 	return v
 }
 
 func (r resource) view() any {
+	if r.formula != nil {
+		return r.formula.Text
+	}
 	if r.setting == "" {
 		return r.amount
 	}

@@ -1,6 +1,7 @@
 package algorithm
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -76,5 +77,60 @@ func TestMistakesInViews(t *testing.T) {
 		if !found {
 			t.Errorf("%s: %v, want %q", tt.name, mistakes, tt.want)
 		}
+	}
+}
+
+func TestViewsShowOutputs(t *testing.T) {
+	const head = `format = 2
+type = "a"
+version = "1"
+command = ["true"]
+[[outputs]]
+name = "poses"
+title = "Docked poses"
+kind = "structure"
+file = "poses/*.pdb"
+[[outputs]]
+name = "report"
+file = "*.txt"
+[[views]]
+name = "v"
+`
+	for _, tt := range []struct{ view, mistake, file, kind, title string }{
+		{`output = "poses"`, "", "poses/*.pdb", "structure", "Docked poses"},
+		{"output = \"poses\"\nkind = \"text\"\ntitle = \"T\"", "", "poses/*.pdb", "text", "T"},
+		{"kind = \"structure\"\nfile = \"poses/best*.pdb\"", "", "poses/best*.pdb", "structure", "v"},
+		{"kind = \"structure\"\nfile = \"poses/best.pdb\"", "", "poses/best.pdb", "structure", "v"},
+		{"kind = \"trajectory\"\nfile = \"a.txt\"\ntopology = \"poses/a.pdb\"", "", "a.txt", "trajectory", "v"},
+		{"kind = \"text\"\nfile = \"a.csv\"", `line 16: file "a.csv" is of no output: add an [[outputs]] with it`, "", "", ""},
+		{"kind = \"text\"\nfile = \"*/a.txt\"", `line 16: file "*/a.txt" is of no output`, "", "", ""},
+		{"kind = \"structure\"\nfile = \"*/a.pdb\"", `line 16: file "*/a.pdb" is of no output`, "", "", ""},
+		{"kind = \"trajectory\"\nfile = \"a.txt\"\ntopology = \"a.pdb\"", `line 17: topology "a.pdb" is of no output`, "", "", ""},
+		{"kind = \"text\"\nfile = \"/a.csv\"", `line 16: file "/a.csv" must be a path below the output folder`, "", "", ""},
+		{`output = "pose"`, `line 15: there is no output "pose"; [[outputs]] has poses, report`, "", "", ""},
+		{"output = \"poses\"\nfile = \"a.txt\"", "line 16: a view has either file or output", "", "", ""},
+		{`output = "report"`, "line 13: kind is missing in [[views]]", "", "", ""},
+		{`kind = "text"`, "line 13: file is missing in [[views]]", "", "", ""},
+		{"kind = \"text\"\noutput = 1", "line 16: output must be a text", "", "", ""},
+	} {
+		a, mistakes := Parse("a.toml", []byte(head+tt.view+"\n"))
+		var told []string
+		for _, m := range mistakes {
+			told = append(told, fmt.Sprintf("line %d: %s", m.Line, m.Msg))
+		}
+		if all := strings.Join(told, "\n"); (tt.mistake == "") != (all == "") || !strings.Contains(all, tt.mistake) {
+			t.Errorf("%s: %s; want %s", tt.view, all, tt.mistake)
+			continue
+		}
+		if tt.mistake != "" {
+			continue
+		}
+		if v := a.Views.Named("v"); v.File != tt.file || v.Kind != tt.kind || v.Title != tt.title {
+			t.Errorf("%s: %+v", tt.view, v)
+		}
+	}
+	_, mistakes := Parse("a.toml", []byte(strings.Replace(head, "format = 2", "format = 1", 1)+"output = \"poses\"\n"))
+	if text := fmt.Sprint(mistakes); !strings.Contains(text, `"output" in [[views]] needs format = 2`) {
+		t.Error(text)
 	}
 }

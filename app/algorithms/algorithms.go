@@ -11,13 +11,15 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"molrun/app/algorithm"
+	"molrun/app/algorithm/folder"
 )
 
-//go:embed *.toml
+//go:embed cg-idp.toml sequence-properties.toml structure-summary.toml
 var files embed.FS
 
 //go:embed examples
@@ -26,25 +28,45 @@ var examples embed.FS
 // BuiltIn returns the algorithms of this program. An error is a mistake in the
 // program itself.
 func BuiltIn() ([]*algorithm.File, error) {
-	all, mistakes, err := read(files, func(name string) string { return "(built in) " + name })
+	return embedded(files)
+}
+
+func builtInName(name string) string { return "(built in) " + name }
+
+func embedded(from fs.FS) ([]*algorithm.File, error) {
+	all, mistakes, err := read(from, builtInName, fs.Sub)
 	if err == nil && len(mistakes) > 0 {
 		err = errors.New(mistakes[0].String())
+	}
+	for _, a := range all {
+		a.BuiltIn = true
 	}
 	return all, err
 }
 
-// Load reads the algorithms of a folder: every file whose name ends in .toml and
-// does not begin with a dot. It leaves out files with mistakes and returns the
-// mistakes.
+// Load reads the algorithms of a folder: every file whose name ends in .toml, and every
+// folder with a file algorithm.toml. Names that begin with a dot are left out, and so are
+// files with mistakes, which it returns.
 func Load(folder string) ([]*algorithm.File, []algorithm.Mistake, error) {
-	return read(os.DirFS(folder), func(name string) string { return filepath.Join(folder, name) })
+	shown := func(name string) string { return filepath.Join(folder, name) }
+	return read(os.DirFS(folder), shown, func(_ fs.FS, name string) (fs.FS, error) { return openFolder(shown(name)) })
+}
+
+// openFolder opens a folder out of which no link leads.
+func openFolder(path string) (fs.FS, error) {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	return root.FS(), nil // open as long as the algorithm is on offer
 }
 
 // maxFile exceeds the limit of an algorithm file, which algorithm.Parse reports.
 const maxFile = 1 << 20
 
-func read(folder fs.FS, shown func(string) string) ([]*algorithm.File, []algorithm.Mistake, error) {
-	entries, err := fs.ReadDir(folder, ".")
+// read reads what a directory has; open opens a folder in it.
+func read(in fs.FS, shown func(string) string, open func(fs.FS, string) (fs.FS, error)) ([]*algorithm.File, []algorithm.Mistake, error) {
+	entries, err := fs.ReadDir(in, ".")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -52,19 +74,114 @@ func read(folder fs.FS, shown func(string) string) ([]*algorithm.File, []algorit
 	var mistakes []algorithm.Mistake
 	for _, entry := range entries {
 		name := entry.Name()
-		if entry.IsDir() || !strings.HasSuffix(name, ".toml") || strings.HasPrefix(name, ".") {
+		if strings.HasPrefix(name, ".") {
 			continue
 		}
-		text, err := readFile(folder, name)
-		if err != nil {
-			return nil, nil, err
+		var a *algorithm.File
+		var wrong []algorithm.Mistake
+		switch info, err := fs.Stat(in, name); {
+		case err == nil && info.IsDir():
+			a, wrong, err = readFolder(in, name, shown, open)
+			if err != nil {
+				return nil, nil, err
+			}
+		case strings.HasSuffix(name, ".toml"):
+			text, err := readFile(in, name)
+			if err != nil {
+				return nil, nil, err
+			}
+			a, wrong = algorithm.Parse(shown(name), text)
 		}
-		a, wrong := algorithm.Parse(shown(name), text)
-		if mistakes = append(mistakes, wrong...); len(wrong) == 0 {
+		for _, m := range wrong {
+			m.Type = typeOf(in, name)
+			mistakes = append(mistakes, m)
+		}
+		if len(wrong) == 0 && a != nil {
 			all = append(all, a)
 		}
 	}
 	return all, mistakes, nil
+}
+
+// typeLine is how a file says its type, wherever its mistakes are.
+var typeLine = regexp.MustCompile(`(?m)^\s*type\s*=\s*["']([^"'\n]*)["']`)
+
+// typeOf returns the type that a file or folder with mistakes would define: what it says,
+// or else its name.
+func typeOf(in fs.FS, name string) string {
+	file := name
+	if !strings.HasSuffix(name, ".toml") {
+		file = path.Join(name, folder.Main)
+	}
+	if text, err := readFile(in, file); err == nil {
+		head, _, _ := strings.Cut(string(text), "\n[")
+		if found := typeLine.FindStringSubmatch(head); found != nil {
+			return found[1]
+		}
+	}
+	return strings.TrimSuffix(name, ".toml")
+}
+
+// readFolder reads the algorithm that a folder is; nil if it is none.
+func readFolder(in fs.FS, name string, shown func(string) string, open func(fs.FS, string) (fs.FS, error)) (*algorithm.File, []algorithm.Mistake, error) {
+	if !isAlgorithm(in, name) {
+		if misnamed, _ := fs.Glob(in, path.Join(name, "*.toml")); len(misnamed) > 0 {
+			return nil, []algorithm.Mistake{{File: shown(misnamed[0]), Line: 1, Msg: "the file of an algorithm that is a folder must be named " + folder.Main}}, nil
+		}
+		return nil, nil, nil
+	}
+	from, err := open(in, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	a, mistakes, err := parseFolder(from, filepath.Join(shown(name), folder.Main))
+	return a, mistakes, err
+}
+
+// isAlgorithm reports whether a folder has the file that makes it an algorithm.
+func isAlgorithm(in fs.FS, name string) bool {
+	_, err := fs.Stat(in, path.Join(name, folder.Main))
+	return err == nil
+}
+
+func parseFolder(from fs.FS, file string) (*algorithm.File, []algorithm.Mistake, error) {
+	f, wrong, err := folder.Read(from)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the folder of %s: %w", file, err)
+	}
+	var mistakes []algorithm.Mistake
+	for _, msg := range wrong {
+		mistakes = append(mistakes, algorithm.Mistake{File: file, Line: 1, Msg: msg})
+	}
+	if len(wrong) > 0 {
+		return nil, mistakes, nil
+	}
+	a, mistakes := algorithm.ParseFolder(file, f)
+	return a, mistakes, nil
+}
+
+// Read reads an algorithm file, or the folder that an algorithm is.
+func Read(path string) (*algorithm.File, []algorithm.Mistake, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.IsDir() && filepath.Base(path) != folder.Main {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		a, mistakes := algorithm.Parse(path, text)
+		return a, mistakes, nil
+	}
+	if !info.IsDir() {
+		path = filepath.Dir(path)
+	}
+	from, err := openFolder(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return parseFolder(from, filepath.Join(path, folder.Main))
 }
 
 // readFile reads a regular file. Others, such as a pipe, might never end.
@@ -91,6 +208,15 @@ func Example(name string) ([]byte, error) {
 		return nil, fs.ErrNotExist
 	}
 	return examples.ReadFile("examples/" + name)
+}
+
+// ExampleOf returns a file that the [example] of an algorithm names as example:NAME: its
+// folder's or, if it has none, one that comes with the algorithms.
+func ExampleOf(a *algorithm.File, name string) ([]byte, error) {
+	if a.Folder != nil {
+		return a.Folder.ReadFile(path.Join(folder.Examples, name))
+	}
+	return Example(name)
 }
 
 // Examples returns the names of all example files.

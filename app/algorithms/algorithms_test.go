@@ -69,7 +69,7 @@ func TestDefaultsOfCGIDP(t *testing.T) {
 	if got != want || faults != nil {
 		t.Errorf("normalized %s, %v; want %s", got, faults, want)
 	}
-	needs, faults := a.Needs([]byte(`{"cores":8}`))
+	needs, faults := a.Needs([]byte(`{"cores":8}`), nil)
 	if want := (placement.Resources{CPUs: 8, MemoryBytes: 512 << 20}); needs != want || faults != nil {
 		t.Errorf("needs %+v, %v; want %+v", needs, faults, want)
 	}
@@ -106,15 +106,15 @@ func TestBoundsOfCGIDP(t *testing.T) {
 
 func TestCommandOfCGIDP(t *testing.T) {
 	a := builtIn(t, "cg-idp")
-	paths := algorithm.Paths{Work: "/w", Out: "/w/out", SettingsFile: "/w/s.json", Program: "/molrun", Files: map[string]string{"fasta": "/w/in/fasta.fasta"}}
+	paths := algorithm.Paths{Work: "/w", Out: "/w/out", SettingsFile: "/w/s.json", Program: "/molrun", Files: map[string][]string{"fasta": {"/w/in/fasta.fasta"}}}
 	for settings, want := range map[string]string{
 		`{"sequences":["ACDEF"]}`:       "/molrun engine cg-idp --settings /w/s.json --out /w/out",
 		`{"fasta":"inputs/hst5.fasta"}`: "/molrun engine cg-idp --settings /w/s.json --out /w/out --fasta /w/in/fasta.fasta",
 	} {
 		normalized, _ := check(t, a, settings)
-		steps, _, err := a.Expand([]byte(normalized), placement.Resources{CPUs: 1}, paths)
-		if err != nil || len(steps) != 1 || strings.Join(steps[0].Argv, " ") != want {
-			t.Errorf("%s: %+v, %v; want %s", settings, steps, err, want)
+		run, err := a.Expand([]byte(normalized), placement.Resources{CPUs: 1}, paths)
+		if err != nil || len(run.Steps) != 1 || strings.Join(run.Steps[0].Argv, " ") != want {
+			t.Errorf("%s: %+v, %v; want %s", settings, run, err, want)
 		}
 	}
 	log := "x\nError: sequence a, replica 1: the chain broke at step 512, between residues 3 and 4: this should not happen\n"
@@ -124,11 +124,12 @@ func TestCommandOfCGIDP(t *testing.T) {
 }
 
 func TestExampleFiles(t *testing.T) {
-	if got := strings.Join(Examples(), " "); got != "actr.fasta asyn.fasta hst5.fasta" {
+	if got := strings.Join(Examples(), " "); got != "actr.fasta asyn.fasta hst5.fasta lysozyme.pdb" {
 		t.Errorf("examples %s", got)
 	}
 	for _, name := range Examples() {
-		if text, err := Example(name); err != nil || !strings.HasPrefix(string(text), ">") {
+		text, err := Example(name)
+		if err != nil || strings.HasSuffix(name, ".fasta") != strings.HasPrefix(string(text), ">") {
 			t.Errorf("%s: %.20q, %v", name, text, err)
 		}
 	}
@@ -159,7 +160,7 @@ func TestLoadSiteFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []algorithm.Mistake{{File: filepath.Join(dir, "a.toml"), Line: 1, Msg: "nothing to run: write a command or [[steps]]"}}
+	want := []algorithm.Mistake{{File: filepath.Join(dir, "a.toml"), Line: 1, Msg: "nothing to run: write a command or [[steps]]", Type: "a"}}
 	if diff := cmp.Diff(want, mistakes); diff != "" {
 		t.Errorf("mistakes (-want +got)\n%s", diff)
 	}
@@ -171,7 +172,7 @@ func TestLoadSiteFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(c.Types(), " "); got != "b cg-idp" {
+	if got := strings.Join(c.Types(), " "); got != "b cg-idp sequence-properties structure-summary" {
 		t.Errorf("types %s", got)
 	}
 	if a, _ := c.Find("cg-idp", ""); a.Version != "1" {

@@ -21,7 +21,7 @@ var pastRuns string
 // TestEstimatesOfPastRuns estimates each of these runs from those before it. The median
 // error must be at most a quarter.
 func TestEstimatesOfPastRuns(t *testing.T) {
-	catalogue, err := algorithms.Catalogue("", nil)
+	catalogue, err := algorithms.Catalogue("", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,9 @@ import (
 
 	"molrun/app"
 	"molrun/app/apikey"
+	"molrun/app/eta"
+	"molrun/app/events"
+	"molrun/app/spent"
 )
 
 // ErrBroken is what a call that fails returns.
@@ -92,6 +95,10 @@ func (t faultyTx) JobJSON(id app.JobID) (json.RawMessage, error) {
 	return orFault(t.store, func() (json.RawMessage, error) { return t.Tx.JobJSON(id) })
 }
 
+func (t faultyTx) HasJob(id app.JobID) (bool, error) {
+	return orFault(t.store, func() (bool, error) { return t.Tx.HasJob(id) })
+}
+
 func (t faultyTx) PutJob(j *app.Job) error { return t.or(func() error { return t.Tx.PutJob(j) }) }
 
 func (t faultyTx) PutEncoded(j app.EncodedJob) error {
@@ -104,6 +111,54 @@ func (t faultyTx) DeleteJob(id app.JobID) error {
 
 func (t faultyTx) Jobs(f app.JobFilter, after app.Position, limit int) (app.JobPage, error) {
 	return orFault(t.store, func() (app.JobPage, error) { return t.Tx.Jobs(f, after, limit) })
+}
+
+func (t faultyTx) JobIDs(f app.JobFilter, after app.Position, limit int) (ids []app.JobID, end app.Position, err error) {
+	if err = t.store.call(); err == nil {
+		ids, end, err = t.Tx.JobIDs(f, after, limit)
+	}
+	return ids, end, err
+}
+
+func (t faultyTx) MetricNames(batch app.JobID, most int) ([]string, error) {
+	return orFault(t.store, func() ([]string, error) { return t.Tx.MetricNames(batch, most) })
+}
+
+func (t faultyTx) JobShares(organization, email string) iter.Seq2[app.JobShare, error] {
+	return orFaults(t.store, t.Tx.JobShares(organization, email))
+}
+
+func (t faultyTx) LastEvent(organization string) (events.ID, error) {
+	return orFault(t.store, func() (events.ID, error) { return t.Tx.LastEvent(organization) })
+}
+
+func (t faultyTx) EventsAfter(organization string, after events.ID, limit int) (all []events.Entry, known bool, err error) {
+	if err = t.store.call(); err == nil {
+		all, known, err = t.Tx.EventsAfter(organization, after, limit)
+	}
+	return all, known, err
+}
+
+func (t faultyTx) Dependants(job app.JobID, how app.Dependence) iter.Seq2[app.JobID, error] {
+	return orFaults(t.store, t.Tx.Dependants(job, how))
+}
+
+func (t faultyTx) Unsettled() (app.JobID, error) { return orFault(t.store, t.Tx.Unsettled) }
+
+func (t faultyTx) QueueLines(executor string) ([]app.QueueLine, error) {
+	return orFault(t.store, func() ([]app.QueueLine, error) { return t.Tx.QueueLines(executor) })
+}
+
+func (t faultyTx) Runs(class string) ([]eta.Run, error) {
+	return orFault(t.store, func() ([]eta.Run, error) { return t.Tx.Runs(class) })
+}
+
+func (t faultyTx) AddRun(class string, r eta.Run) error {
+	return t.or(func() error { return t.Tx.AddRun(class, r) })
+}
+
+func (t faultyTx) PutDrained(d *app.Drain) error {
+	return t.or(func() error { return t.Tx.PutDrained(d) })
 }
 
 func (t faultyTx) Subjobs(batch app.JobID, status app.Status) iter.Seq2[*app.Job, error] {
@@ -168,8 +223,8 @@ func (t faultyTx) Statuses(organization, email string) (app.Counts, error) {
 	return orFault(t.store, func() (app.Counts, error) { return t.Tx.Statuses(organization, email) })
 }
 
-func (t faultyTx) Stored(organization string) (app.Usage, error) {
-	return orFault(t.store, func() (app.Usage, error) { return t.Tx.Stored(organization) })
+func (t faultyTx) Stored(organization, user string) (app.Usage, error) {
+	return orFault(t.store, func() (app.Usage, error) { return t.Tx.Stored(organization, user) })
 }
 
 func (t faultyTx) Organizations() ([]string, error) {
@@ -177,6 +232,10 @@ func (t faultyTx) Organizations() ([]string, error) {
 }
 
 func (t faultyTx) Usage() iter.Seq2[app.UsageShare, error] { return orFaults(t.store, t.Tx.Usage()) }
+
+func (t faultyTx) Spent(organization string, from, until time.Time) iter.Seq2[spent.Share, error] {
+	return orFaults(t.store, t.Tx.Spent(organization, from, until))
+}
 
 func (t faultyTx) Stamp() (time.Time, error) { return orFault(t.store, t.Tx.Stamp) }
 
@@ -194,6 +253,38 @@ func (t faultyTx) DeleteKey(id string) error { return t.or(func() error { return
 
 func (t faultyTx) Keys() ([]*apikey.Key, error) {
 	return orFault(t.store, func() ([]*apikey.Key, error) { return t.Tx.Keys() })
+}
+
+func (t faultyTx) Share(id app.ShareID) (*app.Share, error) {
+	return orFault(t.store, func() (*app.Share, error) { return t.Tx.Share(id) })
+}
+
+func (t faultyTx) PutShare(s *app.Share) error {
+	return t.or(func() error { return t.Tx.PutShare(s) })
+}
+
+func (t faultyTx) DeleteShare(id app.ShareID) error {
+	return t.or(func() error { return t.Tx.DeleteShare(id) })
+}
+
+func (t faultyTx) Shares(organization string) iter.Seq2[*app.Share, error] {
+	return orFaults(t.store, t.Tx.Shares(organization))
+}
+
+func (t faultyTx) User(organization, email string) (*apikey.User, error) {
+	return orFault(t.store, func() (*apikey.User, error) { return t.Tx.User(organization, email) })
+}
+
+func (t faultyTx) PutUser(u *apikey.User) error {
+	return t.or(func() error { return t.Tx.PutUser(u) })
+}
+
+func (t faultyTx) DeleteUser(organization, email string) error {
+	return t.or(func() error { return t.Tx.DeleteUser(organization, email) })
+}
+
+func (t faultyTx) Users() ([]*apikey.User, error) {
+	return orFault(t.store, t.Tx.Users)
 }
 
 func (t faultyTx) Definition(digest string) ([]byte, error) {

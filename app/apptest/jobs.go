@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"molrun/app/placement"
+
 	"molrun/app"
 	"molrun/app/strictjson"
 	"molrun/app/upload"
@@ -62,7 +64,7 @@ func (s *Site) created(rec app.Record, created bool) app.JobID {
 // Start claims a job and reports that its process runs.
 func (s *Site) Start(id app.JobID) *app.Job {
 	s.t.Helper()
-	j, err := s.Runs.Claim(s.t.Context(), id, nil)
+	j, err := s.Runs.Claim(s.t.Context(), id, placement.Devices{})
 	must(s.t, err)
 	must(s.t, s.Runs.Started(s.t.Context(), id, j.Attempts, s.Now()))
 	return j
@@ -117,7 +119,7 @@ func (s *Site) Upload(by app.Caller, filename, text string) *app.Upload {
 	must(s.t, err)
 	s.write(s.Blobs.UploadPath(grant.Upload.ID, generation), []byte(text))
 	sum := sha256.Sum256([]byte(text))
-	_, err = s.Files.FinishUpload(ctx, grant.Upload.ID, app.StoredFile{Generation: generation, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])})
+	_, err = s.Files.FinishUpload(ctx, grant.Upload.ID, app.StoredFile{Generation: generation, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:]), CRC32: crc32.ChecksumIEEE([]byte(text))})
 	must(s.t, err)
 	u, err := s.Files.Complete(ctx, by, string(grant.Upload.ID), nil)
 	must(s.t, err)

@@ -24,9 +24,9 @@ import (
 
 // Callers of two organizations.
 var (
-	Ann = app.Caller{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member}
-	Bob = app.Caller{Organization: "lab", Email: "bob@lab.example", Role: apikey.Member}
-	Eve = app.Caller{Organization: "other", Email: "ann@lab.example", Role: apikey.Admin}
+	Ann = app.Caller{Organization: "lab", Email: "ann@lab.example", Rights: apikey.Member.Rights()}
+	Bob = app.Caller{Organization: "lab", Email: "bob@lab.example", Rights: apikey.Member.Rights()}
+	Eve = app.Caller{Organization: "other", Email: "ann@lab.example", Rights: apikey.Admin.Rights()}
 )
 
 // Day is a unit of retention.

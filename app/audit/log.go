@@ -38,6 +38,7 @@ type Log struct {
 	file *os.File
 	size int64
 	lost int // entries since the last one that was written
+	gone int // entries that were lost since Open
 }
 
 // Open opens the audit log of the data directory for appending. A file has at
@@ -60,10 +61,18 @@ func (l *Log) Add(e Entry) {
 	}
 	if err != nil {
 		l.lost++
+		l.gone++
 		l.log.Error().Err(err).Str("action", e.Action).Int("lost", l.lost).Msg("an entry of the audit log could not be written")
 		return
 	}
 	l.lost = 0
+}
+
+// Lost returns how many entries could not be written since Open.
+func (l *Log) Lost() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.gone
 }
 
 // Close ends the log. Entries added later are lost.
@@ -74,9 +83,10 @@ func (l *Log) Close() error {
 }
 
 // syncedFirst reports whether an entry has to be on the disk before the request
-// is answered: changes to keys and to the secret.
+// is answered: changes to keys, users and the secret, and links that sign somebody in.
 func syncedFirst(e Entry) bool {
-	return strings.HasPrefix(e.Action, "key.") || strings.HasPrefix(e.Action, "secret.")
+	kind, _, _ := strings.Cut(e.Action, ".")
+	return kind == "key" || kind == "user" || kind == "secret" || e.Action == "session.invite"
 }
 
 // lostEntries returns the entry that counts the lost ones, if there are any.

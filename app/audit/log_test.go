@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/rs/zerolog"
 
 	"molrun/app/unit"
@@ -89,6 +90,9 @@ func TestAuditLogGoesOnWhenTheDiskHasRoomAgain(t *testing.T) {
 	must(t, err)
 	if !strings.Contains(string(text), `"action":"audit.lost","object":"2"`) {
 		t.Errorf("the log does not tell what is missing: %s", text)
+	}
+	if a.Lost() != 2 {
+		t.Errorf("%d entries are lost, want 2", a.Lost())
 	}
 	if strings.Count(log.String(), "no space left") != 2 {
 		t.Errorf("the service's log: %s", log)
@@ -268,5 +272,56 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestLastReadsBackward compares with reading forward, over several files, with lines that
+// are longer than a block.
+func TestLastReadsBackward(t *testing.T) {
+	a, err := Open(t.TempDir(), 200<<10, 10, zerolog.Nop())
+	must(t, err)
+	defer a.Close()
+	dir := filepath.Dir(a.path)
+	for i := range 2000 {
+		e := entry(i)
+		e.Key, e.Organization = fmt.Sprint("key", i%7), []string{"lab", "other", ""}[i%3]
+		if i%500 == 3 {
+			e.Remote = strings.Repeat("x", 150<<10)
+		}
+		if i%5 == 0 {
+			e.Result = "NOT_FOUND"
+		}
+		a.Add(e)
+	}
+	for name, f := range map[string]Filter{
+		"all": {}, "of a key": {Key: "key3"}, "since": {Since: time.Unix(1500, 0)}, "until": {Until: time.Unix(1500, 0)},
+		"failed": {Failed: true}, "of lab": {Organizations: []string{"lab"}}, "of nobody": {Organizations: []string{""}}, "none": {Key: "absent"},
+	} {
+		var want []Entry
+		must(t, Read(dir, f, func(e Entry) error { want = append(want, e); return nil }))
+		slices.Reverse(want)
+		for _, limit := range []int{1, 10, len(want), len(want) + 1} {
+			got, more, err := Last(dir, f, limit)
+			must(t, err)
+			if diff := cmp.Diff(want[:min(limit, len(want))], got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s, %d: %s", name, limit, diff)
+			}
+			if more != (limit < len(want)) {
+				t.Errorf("%s, %d of %d: more is %v", name, limit, len(want), more)
+			}
+		}
+	}
+	if got, more, err := Last(t.TempDir(), Filter{}, 1); len(got) > 0 || more || err != nil {
+		t.Errorf("no log: %v %v %v", got, more, err)
+	}
+}
+
+// TestLastHasABound reads a log that is larger than what a page may cost.
+func TestLastHasABound(t *testing.T) {
+	dir := t.TempDir()
+	line := `{"time":"2026-11-20T10:40:00.000Z","action":"job.submit","object":"` + strings.Repeat("x", 60<<10) + `","result":"ok"}` + "\n"
+	must(t, os.WriteFile(filepath.Join(dir, Name), []byte(`{"time":"2026-11-20T10:40:00.000Z","action":"key.create","result":"ok"}`+"\n"+strings.Repeat(line, lastBytes/len(line)+10)), 0o600))
+	if got, more, err := Last(dir, Filter{Action: "key"}, 10); len(got) > 0 || !more || err != nil {
+		t.Errorf("%d entries, more %v, %v", len(got), more, err)
 	}
 }

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,10 +23,17 @@ type Filter struct {
 	Since  time.Time
 	Key    string // what it did, or what was done to it
 	Action string // or its group, such as job
+	Until  time.Time
+	Failed bool // only what failed
+
+	// Organizations are those whose entries count; those of nobody belong to "". None is all.
+	Organizations []string
 }
 
 func (f Filter) selects(e Entry) bool {
-	return !e.Time.Before(f.Since) &&
+	return !e.Time.Before(f.Since) && (f.Until.IsZero() || e.Time.Before(f.Until)) &&
+		(!f.Failed || e.Result != "ok") &&
+		(f.Organizations == nil || slices.Contains(f.Organizations, e.Organization)) &&
 		(f.Key == "" || e.Key == f.Key || strings.HasPrefix(e.Action, "key.") && e.Object == f.Key) &&
 		(f.Action == "" || e.Action == f.Action || strings.HasPrefix(e.Action, f.Action+"."))
 }
@@ -185,4 +194,72 @@ func (r *reader) close() {
 	if r.file != nil {
 		_ = r.file.Close() // only read from
 	}
+}
+
+// lastBytes bounds how much of the log Last looks at: a page must not cost what years have
+// left.
+const lastBytes = 32 << 20
+
+// Last returns up to limit entries, the newest first, and whether there may be older ones.
+// It looks at the newest 32 MiB of the log.
+func Last(data string, f Filter, limit int) (entries []Entry, more bool, err error) {
+	b := backward{left: lastBytes, each: func(line []byte) bool {
+		var e Entry
+		if json.Unmarshal(line, &e) != nil || !f.selects(e) {
+			return true
+		}
+		if more = len(entries) == limit; !more {
+			entries = append(entries, e)
+		}
+		return !more
+	}}
+	var newer fs.FileInfo
+	for i := 0; b.left > 0 && !more; i++ {
+		file, err := os.Open(fileName(filepath.Join(data, Name), i))
+		if errors.Is(err, fs.ErrNotExist) {
+			return entries, false, nil
+		}
+		if err != nil {
+			return nil, false, fmt.Errorf("read the audit log: %w", err)
+		}
+		info, err := file.Stat()
+		if err == nil && !os.SameFile(newer, info) { // else it was rotated meanwhile
+			newer, err = info, b.file(file, info.Size())
+		}
+		if err = errors.Join(err, file.Close()); err != nil {
+			return nil, false, fmt.Errorf("read the audit log: %w", err)
+		}
+	}
+	return entries, true, nil
+}
+
+// backward reads lines from their end.
+type backward struct {
+	left int64             // bytes to read at most
+	each func([]byte) bool // false ends it
+}
+
+// file reads a file of so many bytes.
+func (b *backward) file(file *os.File, size int64) error {
+	var rest []byte // of a line that begins in the block before
+	for size > 0 && b.left > 0 {
+		block := make([]byte, min(size, 64<<10))
+		size -= int64(len(block))
+		b.left -= int64(len(block))
+		if _, err := file.ReadAt(block, size); err != nil {
+			return err
+		}
+		lines := bytes.Split(append(block, rest...), []byte("\n"))
+		for _, line := range slices.Backward(lines[1:]) {
+			if !b.each(line) {
+				b.left = 0
+				return nil
+			}
+		}
+		rest = lines[0]
+	}
+	if size == 0 && !b.each(rest) {
+		b.left = 0
+	}
+	return nil
 }

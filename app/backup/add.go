@@ -44,7 +44,7 @@ func (t *taking) link(ctx context.Context, f blobs.File) (bool, error) {
 		case ctx.Err() != nil:
 			return false, context.Cause(ctx)
 		case err != nil || found != sum:
-			t.problemf("backup %s has a damaged %s; it was copied anew", t.previous, f.Path)
+			t.problemf("backup %s has a damaged %s; it was copied anew", t.previous, f)
 			return false, nil
 		}
 	}
@@ -104,7 +104,7 @@ func (t *taking) copy(ctx context.Context, f blobs.File) error {
 		return err
 	}
 	if why := snapshot.Mismatch(f, sum, size); why != "" {
-		t.problemf("%s %s", f.Path, why)
+		t.problemf("%s %s", f, why)
 	}
 	return t.count(f.Path, sum, size, &t.record.Copied)
 }

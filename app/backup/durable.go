@@ -36,20 +36,11 @@ func writeJSON(path string, v any) error {
 	return errors.Join(durable.Replace(dir, filepath.Base(path), append(text, '\n')), dir.Close())
 }
 
-// syncDir makes the names in a directory durable.
-func syncDir(path string) error {
-	dir, err := os.OpenRoot(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(durable.SyncDir(dir, "."), dir.Close())
-}
-
 // syncTree makes all names below a directory durable.
 func syncTree(top string) error {
 	return filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() {
-			err = syncDir(path)
+			err = durable.SyncFolder(path)
 		}
 		return err
 	})

@@ -20,12 +20,12 @@ func (t *taking) compare(ctx context.Context, f blobs.File, sum, copied string, 
 	}
 	live, err := t.snapshot.Files.Stat(f.Path)
 	if err != nil {
-		t.damagef("%v", err)
+		t.damagef("%s can't be read: %v", f, err)
 		return nil
 	}
 	f.SHA256, f.Size = sum, info.Size()
 	if why := snapshot.Mismatch(f, sum, live.Size()); why != "" {
-		t.damagef("%s %s", f.Path, why)
+		t.damagef("%s %s", f, why)
 		return nil
 	}
 	sameTime := live.ModTime().Equal(info.ModTime())
@@ -37,9 +37,9 @@ func (t *taking) compare(ctx context.Context, f blobs.File, sum, copied string, 
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		t.damagef("%s can't be read: %v", f.Path, err)
+		t.damagef("%s can't be read: %v", f, err)
 	case found != sum:
-		t.damagef("%s %s", f.Path, snapshot.Mismatch(f, found, live.Size()))
+		t.damagef("%s %s", f, snapshot.Mismatch(f, found, live.Size()))
 	case !sameTime:
 		return os.Chtimes(copied, live.ModTime(), live.ModTime()) // the next backup need not read it
 	}

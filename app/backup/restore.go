@@ -253,12 +253,12 @@ func moveUp(data string) error {
 			return err
 		}
 	}
-	if err := syncDir(data); err != nil {
+	if err := durable.SyncFolder(data); err != nil {
 		return err
 	}
 	err = os.Rename(filepath.Join(aside, datadir.Database), filepath.Join(data, datadir.Database))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return errors.Join(syncDir(data), os.RemoveAll(aside), syncDir(data))
+	return errors.Join(durable.SyncFolder(data), os.RemoveAll(aside), durable.SyncFolder(data))
 }

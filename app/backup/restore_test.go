@@ -121,7 +121,7 @@ func TestRestoreRefusesDamageUnlessItIsToBeLeftOut(t *testing.T) {
 	restored, err := d.restoreTo(data, Restore{SkipDamaged: true})
 	must(t, err)
 	wantSaid(t, "problems", restored.Problems, d.uploads[0]+" is left out: its SHA-256", d.uploads[1]+" is left out: it is missing",
-		"no such file", "no such file") // as the check that follows finds them
+		"is missing", "is missing") // as the check that follows finds them
 	if restored.Files != r.Files-2 || restored.Bytes != r.Bytes-20 || !missing(filepath.Join(data, d.uploads[0])) {
 		t.Errorf("%+v, want two files less than %+v", restored, r)
 	}
@@ -180,7 +180,7 @@ func TestRestoreReportsProblemsThatTheBackupHas(t *testing.T) {
 	d.take(Options{})
 	_, r, err := d.restore(Restore{})
 	must(t, err)
-	wantSaid(t, "problems", r.Problems, "no such file")
+	wantSaid(t, "problems", r.Problems, "is missing")
 
 	// One that the backup does not know of comes from the restore.
 	_, _, err = d.restore(Restore{FinishLost: func(_ context.Context, c config.Config) (int, int, error) {

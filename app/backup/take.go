@@ -11,6 +11,7 @@ import (
 	"molrun/app/config"
 	"molrun/app/datadir"
 	"molrun/app/digest"
+	"molrun/app/durable"
 	"molrun/app/fault"
 	"molrun/app/snapshot"
 	"molrun/storage/kv"
@@ -174,7 +175,7 @@ func (t *taking) finish(ctx context.Context) (err error) {
 	if err := os.Rename(t.path(partialDir), t.path(t.record.Name)); err != nil {
 		return err
 	}
-	return syncDir(string(t.Dir))
+	return durable.SyncFolder(string(t.Dir))
 }
 
 // prune removes files that an earlier unfinished backup has left and this one does

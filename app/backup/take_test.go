@@ -85,7 +85,7 @@ func TestBackupReportsDamageThatItDoesNotHave(t *testing.T) {
 		os.Chtimes(altered, time.Time{}, before.ModTime().Add(time.Second)),
 	))
 	r := d.take(Options{})
-	wantSaid(t, "damage", r.Damaged, "no such file", d.uploads[1]+" has 5 bytes, its record says 10", "out.txt has other bytes than were stored")
+	wantSaid(t, "damage", r.Damaged, "no such file", "(lab) has 5 bytes, its record says 10", "(lab) has other bytes than were stored")
 	wantSaid(t, "problems", r.Problems)
 	if r.Files != sound.Files {
 		t.Errorf("%d files, want %d", r.Files, sound.Files)
@@ -101,7 +101,7 @@ func TestBackupReportsDamageThatItDoesNotHave(t *testing.T) {
 
 	d.backups = Dir(filepath.Join(t.TempDir(), "other"))
 	r = d.take(Options{})
-	wantSaid(t, "problems without an earlier backup", r.Problems, "no such file", "5 bytes", "out.txt has other bytes")
+	wantSaid(t, "problems without an earlier backup", r.Problems, "no such file", "5 bytes", "has other bytes")
 	wantSaid(t, "damage without an earlier backup", r.Damaged)
 	if r.Files != sound.Files-1 || r.Copied != r.Bytes {
 		t.Errorf("without an earlier backup: %+v, want all but the missing file", r)

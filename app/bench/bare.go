@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"time"
+
+	"molrun/app/freeport"
 )
 
 // serveBare serves the files of a directory with the standard library and
@@ -40,7 +42,7 @@ func startBare(ctx context.Context, dir string) (*bareServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	address, err := freeAddress()
+	address, err := freeport.Address()
 	if err != nil {
 		return nil, err
 	}

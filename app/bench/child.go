@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os/exec"
 	"syscall"
 	"time"
@@ -73,13 +72,4 @@ func connects(address string) func() error {
 		}
 		return err
 	}
-}
-
-// freeAddress returns a local address that was free a moment ago.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }

@@ -1,11 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -109,28 +110,85 @@ func alternate(ctx context.Context, address string, d time.Duration, one, other 
 	return a, b, ctx.Err()
 }
 
-// measureListUnderLoad compares first pages while many clients submit with
-// those of an idle service, and with responses that cost nothing but their turn
-// on the CPUs, which the submitting clients share.
-func measureListUnderLoad(ctx context.Context, b *testbed, f figures) error {
-	s := b.large
-	listing := s.calling(s.get(firstPage))
-	quiet, err := closedLoop(ctx, 1, b.Duration/2, listing)
-	if err != nil {
+// A crowd are clients that submit at the same time. They run as one process after all
+// others, since they stand for other machines.
+
+// crowdSpec is what a crowd is told, as JSON on its standard input.
+type crowdSpec struct {
+	Address, Key   string
+	Pid            int    // of the server
+	Series         string // makes names unique
+	Type, Settings string
+	Clients        int
+	Rounds         int
+	Idle           time.Duration // before each round
+	For            time.Duration // how long a round lasts; a client submits at least once
+}
+
+// crowdReport is what a crowd prints.
+type crowdReport struct {
+	Rounds []crowdRound
+	Took   []time.Duration // sorted
+}
+
+// crowdRound is a time in which the crowd submitted.
+type crowdRound struct {
+	Begun, Ended int64 // Unix times in nanoseconds
+	Own, Server  time.Duration
+}
+
+// submitTogether is the process of a crowd.
+func submitTogether(ctx context.Context, in io.Reader, out io.Writer) error {
+	var spec crowdSpec
+	if err := json.NewDecoder(in).Decode(&spec); err != nil {
 		return err
 	}
-	var load sample
-	var loadErr error
-	var submitting sync.WaitGroup
-	submitting.Go(func() { load, loadErr = closedLoop(ctx, crowd, 2*b.Duration, s.submitting()) })
-	time.Sleep(b.Duration / 10) // until all clients are connected
-	busy, err := closedLoop(ctx, 1, b.Duration*8/10, listing)
-	empty, emptyErr := closedLoop(ctx, 1, b.Duration*8/10, s.calling(s.get("/version")))
-	submitting.Wait()
-	if err := errors.Join(err, emptyErr, loadErr); err != nil {
-		return err
+	s := &server{address: spec.Address, key: spec.Key}
+	conns := make([]*conn, spec.Clients)
+	for i := range conns {
+		var err error
+		if conns[i], err = dial(spec.Address); err != nil {
+			return err
+		}
+		defer conns[i].close()
 	}
-	f["list.quiet.p99"], f["list.busy.p99"], f["empty.busy.p99"] = quiet.quantile(.99), busy.quantile(.99), empty.quantile(.99)
-	f["list.busy.p50"], f["submit.large.rate"] = busy.quantile(.5), load.rate()
-	return nil
+	var report crowdReport
+	for round := range spec.Rounds {
+		if err := pause(ctx, spec.Idle); err != nil {
+			return err
+		}
+		own := ownCPU()
+		before, err := clockOf(spec.Pid)
+		if err != nil {
+			return err
+		}
+		done, err := closedLoop(ctx, spec.Clients, spec.For, func(n int) (func() error, func(), error) {
+			number := 0
+			return func() error {
+				number++
+				return s.submitNew(conns[n], fmt.Sprintf("%s-%d-%d-%d", spec.Series, round, n, number), spec.Type, spec.Settings)
+			}, func() {}, nil
+		})
+		if err != nil {
+			return err
+		}
+		ended := time.Now().UnixNano()
+		after, err := clockOf(spec.Pid)
+		if err != nil {
+			return err
+		}
+		report.Rounds = append(report.Rounds, crowdRound{ended - int64(done.elapsed), ended, ownCPU() - own, after - before})
+		report.Took = append(report.Took, done.took...)
+	}
+	slices.Sort(report.Took)
+	return json.NewEncoder(out).Encode(report)
+}
+
+// submitNew submits a job, which must be new.
+func (s *server) submitNew(c *conn, name, typ, settings string) error {
+	answer, err := c.do(s.submission(name, typ, settings))
+	if err == nil && !bytes.Contains(answer, []byte(`"created":true`)) {
+		err = fmt.Errorf("the job is not new: %s", answer)
+	}
+	return err
 }

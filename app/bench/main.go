@@ -39,7 +39,8 @@ func run(args []string) int {
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(runCommand(), growCommand(), seedCommand(), bareCommand())
+	root.AddCommand(runCommand(), growCommand(), seedCommand(), bareCommand(),
+		childCommand("person", askSteadily), childCommand("crowd", submitTogether))
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
@@ -162,4 +163,16 @@ func bareCommand() *cobra.Command {
 	c.Flags().StringVar(&dir, "files", "", "the directory")
 	c.Flags().StringVar(&address, "listen", "", "address to listen on")
 	return c
+}
+
+// childCommand is started by run as a process of its own, which is told on its
+// standard input what to do.
+func childCommand(name string, run func(context.Context, io.Reader, io.Writer) error) *cobra.Command {
+	return &cobra.Command{
+		Use:    name,
+		Short:  "Part of a measurement",
+		Args:   cobra.NoArgs,
+		Hidden: true,
+		RunE:   func(c *cobra.Command, _ []string) error { return run(c.Context(), c.InOrStdin(), c.OutOrStdout()) },
+	}
 }

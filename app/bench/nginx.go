@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"molrun/app/freeport"
 )
 
 // nginx is the peer for downloads (sendfile) and uploads (DAV).
@@ -55,7 +57,7 @@ func startNginx(ctx context.Context, dir string) (*nginx, error) {
 	if err := os.MkdirAll(filepath.Join(n.files, "dav"), 0o755); err != nil {
 		return nil, err
 	}
-	if n.address, err = freeAddress(); err != nil {
+	if n.address, err = freeport.Address(); err != nil {
 		return nil, err
 	}
 	text := fmt.Sprintf(nginxConfig, dir, n.address)

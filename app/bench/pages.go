@@ -1,9 +1,14 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 	"math/rand/v2"
 	"net/url"
+	"sync"
+	"syscall"
+	"time"
 )
 
 const firstPage = "/jobs?limit=50&organization=true"
@@ -83,4 +88,99 @@ func (f filter) path() string {
 		}
 	}
 	return path
+}
+
+// A person is a client that asks at a steady pace, whether it is answered or not, so
+// that no wait hides another. It runs as a process of its own before all others, since
+// it stands for somebody at another machine.
+
+// personSpec is what a person is told, as JSON on its standard input. It stops when
+// that ends.
+type personSpec struct {
+	Address  string
+	Requests [][]byte // sent in turn
+	Every    time.Duration
+}
+
+// reply is an answer to a person.
+type reply struct {
+	Request int   // its number in the spec
+	Sent    int64 // Unix time in nanoseconds
+	Took    time.Duration
+	CPU     time.Duration // that the person has used so far
+	Err     string        `json:",omitempty"`
+}
+
+// askSteadily is the process of a person. It prints its replies as JSON.
+func askSteadily(ctx context.Context, in io.Reader, out io.Writer) error {
+	var spec personSpec
+	told := json.NewDecoder(in)
+	if err := told.Decode(&spec); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		_, _ = io.Copy(io.Discard, in) // until the end
+		stop()
+	}()
+	p := &person{spec: spec}
+	var asking sync.WaitGroup
+	next := time.Now()
+	for n := 0; ctx.Err() == nil; n++ {
+		asking.Go(func() { p.ask(n % len(spec.Requests)) })
+		next = next.Add(spec.Every)
+		_ = pause(ctx, time.Until(next)) // the loop ends with the context
+	}
+	asking.Wait()
+	return json.NewEncoder(out).Encode(p.replies)
+}
+
+type person struct {
+	spec personSpec
+
+	mu      sync.Mutex
+	free    []*conn // connections on which nothing is asked
+	replies []reply
+}
+
+// ask sends a request on a connection of its own.
+func (p *person) ask(request int) {
+	c, err := p.take()
+	r := reply{Request: request, Sent: time.Now().UnixNano()}
+	if err == nil {
+		began := time.Now()
+		_, err = c.do(p.spec.Requests[request])
+		r.Took = time.Since(began)
+	}
+	r.CPU = ownCPU()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		r.Err = err.Error()
+	} else {
+		p.free = append(p.free, c)
+	}
+	p.replies = append(p.replies, r)
+}
+
+// take returns a connection, the one that was used last.
+func (p *person) take() (*conn, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if last := len(p.free) - 1; last >= 0 {
+		c := p.free[last]
+		p.free = p.free[:last]
+		return c, nil
+	}
+	return dial(p.spec.Address)
+}
+
+// ownCPU returns the CPU time of this process.
+func ownCPU() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0 // fails only for other arguments
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"molrun/app/freeport"
 )
 
 // server is a molrun process on a data directory.
@@ -45,6 +47,10 @@ func parameter(name, kind string) string {
 	return fmt.Sprintf("\n\n[[parameters]]\nname = %q\ntype = %q\nrequired = true", name, kind)
 }
 
+// unhurried lets the server wait for clients that run after all others: on a busy
+// machine they are silent for long between a connection and their first request.
+const unhurried = "[limits]\nheader_time = \"10m\"\nidle_time = \"20m\"\n"
+
 // newServer prepares the directory of a server; the data may exist already.
 func newServer(program, dir string, cpus int) (*server, error) {
 	s := &server{program: program, dir: dir}
@@ -57,8 +63,8 @@ func newServer(program, dir string, cpus int) (*server, error) {
 			return nil, err
 		}
 	}
-	config := fmt.Sprintf("data = %q\nalgorithms = %q\n[runner]\ncpus = %d\nsandbox = \"off\"\n[log]\nformat = \"json\"\n",
-		s.data(), filepath.Join(dir, "algorithms"), cpus)
+	config := fmt.Sprintf("data = %q\nalgorithms = %q\n[runner]\ncpus = %d\nsandbox = \"off\"\n[log]\nformat = \"json\"\n%s",
+		s.data(), filepath.Join(dir, "algorithms"), cpus, unhurried)
 	return s, os.WriteFile(s.config(), []byte(config), 0o600)
 }
 
@@ -70,7 +76,7 @@ func (s *server) pid() int         { return s.process.pid() }
 // start starts the process and returns the time until it answered a request.
 // The first start also makes the API key.
 func (s *server) start(ctx context.Context) (took time.Duration, err error) {
-	if s.address, err = freeAddress(); err != nil {
+	if s.address, err = freeport.Address(); err != nil {
 		return 0, err
 	}
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -78,7 +84,7 @@ func (s *server) start(ctx context.Context) (took time.Duration, err error) {
 		return 0, err
 	}
 	defer log.Close()
-	c := exec.Command(s.program, "serve", "--config", s.config(), "--listen", s.address)
+	c := exec.Command(s.program, "serve", "--init", "--config", s.config(), "--listen", s.address)
 	c.Env, c.Stderr = environment(), log
 	began := time.Now()
 	if s.process, err = startChild("the server", c); err != nil {
@@ -121,15 +127,17 @@ func (s *server) probe() error {
 	return err
 }
 
-// run runs a molrun command on the server's data.
+// run runs a molrun command on the server's data, and returns what it prints as its
+// answer.
 func (s *server) run(ctx context.Context, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, s.program, append(args, "--config", s.config())...)
 	c.Env = environment()
-	out, err := c.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("molrun %s: %w: %s", args[0], err, out)
+	var out, said strings.Builder
+	c.Stdout, c.Stderr = &out, &said
+	if err := c.Run(); err != nil {
+		return "", fmt.Errorf("molrun %s: %w: %s%s", args[0], err, out.String(), said.String())
 	}
-	return string(out), nil
+	return out.String(), nil
 }
 
 // restart stops the process and starts it again; running jobs go on.
@@ -158,4 +166,13 @@ func (s *server) close() error {
 		err = s.unblock()
 	}
 	return errors.Join(err, s.stop())
+}
+
+// otherUser returns the server as another user sees it.
+func (s *server) otherUser(ctx context.Context) (*server, error) {
+	s.series++
+	key, err := s.run(ctx, "key", "create", "--organization", organization, "--email", fmt.Sprintf("other%d@bench.example", s.series))
+	other := *s
+	other.key = strings.TrimSpace(key)
+	return &other, err
 }

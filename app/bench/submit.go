@@ -124,10 +124,11 @@ func measureIdleListeners(ctx context.Context, b *testbed, f figures) error {
 	if err != nil {
 		return err
 	}
+	settled := pause(ctx, time.Second) // the last of the opening is over
 	after, err := anonymousMemory(s.pid())
 	cpu, cpuErr := cpuDuring(func() error { return pause(ctx, b.Duration) }, s.pid())
 	f["listeners.memory"], f["listeners.cpu"] = after-before, milliseconds(cpu)/b.Duration.Seconds()
-	return errors.Join(err, cpuErr, l.close())
+	return errors.Join(settled, err, cpuErr, l.close())
 }
 
 // listening is a crowd of listeners.

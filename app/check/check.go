@@ -18,6 +18,7 @@ import (
 	"molrun/app/digest"
 	"molrun/app/fault"
 	"molrun/app/snapshot"
+	"molrun/blobs"
 	"molrun/storage"
 	"molrun/storage/kv"
 )
@@ -39,10 +40,15 @@ type Report struct {
 	Count     int          `json:"problemCount"`
 	Derivable int          `json:"derivable"` // of them, a repair fixes
 	Problems  []kv.Problem `json:"problems"`  // the first of them
-	Strays    []string     `json:"strays"`    // that no record names
+	Strays    []Stray      `json:"strays"`    // that no record names
+	Young     int          `json:"young"`     // of those, not listed: a running service may be about to record them
+	Foreign   []Stray      `json:"foreign"`   // that are not the service's
 	SetAside  string       `json:"setAside,omitempty"`
 	Repaired  int          `json:"repaired"` // problems that are gone
 }
+
+// Stray is a file or directory that the service has no use for.
+type Stray = blobs.Stray
 
 // Run checks a data directory.
 func Run(ctx context.Context, config config.Config, o Options) (*Report, error) {
@@ -58,7 +64,7 @@ func Run(ctx context.Context, config config.Config, o Options) (*Report, error) 
 			return nil, err
 		}
 	}
-	report := &Report{Deep: o.Deep, Problems: []kv.Problem{}, Strays: []string{}}
+	report := &Report{Deep: o.Deep, Problems: []kv.Problem{}, Strays: []Stray{}, Foreign: []Stray{}}
 	err := snapshot.Use(ctx, config, func(ctx context.Context, s *snapshot.Snapshot) error {
 		readable, err := report.checkRecords(ctx, s)
 		if err != nil || !readable {
@@ -81,7 +87,10 @@ func (r *Report) checkRecords(ctx context.Context, s *snapshot.Snapshot) (readab
 	}
 	r.Jobs, r.Uploads, r.Keys = found.Jobs, found.Uploads, found.Keys
 	r.Count, r.Derivable = found.Count, found.Derivable
-	r.Problems = append(r.Problems, found.Problems...)
+	for _, p := range found.Problems {
+		p.Text = withNames(s.Records, p.Text)
+		r.Problems = append(r.Problems, p)
+	}
 	info, err := s.Records.Info()
 	if err == nil && info.Lost != "" && !s.Live {
 		r.problemf("%s", info.Lost)
@@ -102,8 +111,11 @@ func (r *Report) checkFiles(ctx context.Context, s *snapshot.Snapshot) error {
 		}
 		from, info, err := s.Files.Open(file.Path)
 		if err != nil {
-			if !file.Changing || !errors.Is(err, os.ErrNotExist) {
-				r.problemf("%v", err)
+			switch missing := errors.Is(err, os.ErrNotExist); {
+			case !missing:
+				r.problemf("%s can't be read: %v%s", file, err, remedy(file))
+			case !file.Changing:
+				r.problemf("%s is missing%s", file, remedy(file))
 			}
 			continue
 		}
@@ -117,9 +129,9 @@ func (r *Report) checkFiles(ctx context.Context, s *snapshot.Snapshot) error {
 			return context.Cause(ctx)
 		}
 		if err != nil {
-			r.problemf("%s can't be read: %v", file.Path, err)
+			r.problemf("%s can't be read: %v%s", file, err, remedy(file))
 		} else if why := snapshot.Mismatch(file, sum, size); why != "" {
-			r.problemf("%s %s", file.Path, why)
+			r.problemf("%s %s%s", file, why, remedy(file))
 		}
 	}
 	return nil
@@ -131,16 +143,22 @@ const strayAge = 24 * time.Hour
 
 // findStrays lists files that no record names and, in a repair, sets them aside.
 func (r *Report) findStrays(s *snapshot.Snapshot, repair bool) error {
-	strays, err := s.Strays()
+	strays, foreign, err := s.Strays()
 	if err != nil {
 		return err
 	}
+	unknown, err := s.Files.Unknown(ownNames)
+	if err != nil {
+		return err
+	}
+	r.Foreign = append(r.Foreign, append(unknown, foreign...)...)
 	aside := filepath.Join("set-aside", s.Taken.UTC().Format(snapshot.NameLayout))
 	for _, stray := range strays {
 		if s.Live && s.Taken.Sub(stray.Changed) < strayAge {
+			r.Young++
 			continue
 		}
-		r.Strays = append(r.Strays, stray.Path)
+		r.Strays = append(r.Strays, stray)
 		if !repair {
 			continue
 		}

@@ -16,6 +16,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/access"
+	"molrun/app/apikey"
 	"molrun/app/apptest"
 	"molrun/app/config"
 	"molrun/app/snapshot"
@@ -45,7 +46,7 @@ func newDirectory(t *testing.T) *directory {
 	d.Complete(id, map[string]string{"out.txt": "result\n"})
 	d.job = filepath.Join("jobs", string(id))
 	d.Fail(d.Submit(apptest.Ann, "failed", `{}`), map[string]string{"log": "it failed\n"})
-	_, _, err := access.New(d.Store, d.Blobs, d.Now).CreateKey(t.Context(), access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apptest.Ann.Role})
+	_, _, err := access.New(d.Store, d.Blobs, d.Now).CreateKey(t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member})
 	must(t, err)
 	d.Close()
 	return d
@@ -67,7 +68,7 @@ func (d *directory) check(o Options) *Report {
 func TestCheckCountsWhatItLookedAt(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
-	want := &Report{Jobs: 2, Uploads: 3, Keys: 1, Problems: []kv.Problem{}, Strays: []string{}}
+	want := &Report{Jobs: 2, Uploads: 3, Keys: 1, Problems: []kv.Problem{}, Strays: []Stray{}, Foreign: []Stray{}}
 	for _, name := range []string{"secret", filepath.Join(d.job, "manifest.json")} {
 		info, err := os.Stat(d.Path(name))
 		must(t, err)
@@ -96,10 +97,10 @@ func TestCheckFindsMissingAndDamagedFiles(t *testing.T) {
 		says       string
 		deep       bool // only a deep check finds it
 	}{
-		{"a missing upload", d.upload, os.Remove, "no such file", false},
-		{"a short upload", d.upload, func(path string) error { return os.Truncate(path, 3) }, d.upload + " has 3 bytes, its record says 10", false},
-		{"an altered upload", d.upload, func(path string) error { return os.WriteFile(path, make([]byte, 10), 0o600) }, d.upload + " has other bytes than were stored", true},
-		{"a missing result", result, os.Remove, "no such file", false},
+		{"a missing upload", d.upload, os.Remove, "is missing; copy it from a backup, or delete the upload", false},
+		{"a short upload", d.upload, func(path string) error { return os.Truncate(path, 3) }, "(lab) has 3 bytes, its record says 10", false},
+		{"an altered upload", d.upload, func(path string) error { return os.WriteFile(path, make([]byte, 10), 0o600) }, "(lab) has other bytes than were stored", true},
+		{"a missing result", result, os.Remove, "is missing; copy it from a backup, or run the job again", false},
 		{"an altered result", result, overwrite, "other bytes than were stored", true},
 		{"a symlink in place of a file", result, func(path string) error { return errors.Join(os.Remove(path), os.Symlink("/etc/hostname", path)) }, "no regular file", false},
 		{"a missing manifest", manifest, os.Remove, "manifest", false},
@@ -131,11 +132,11 @@ func TestRepairRestoresIndexesAndSetsStraysAside(t *testing.T) {
 	emptyIndex(t, d.Path("jobs.db"))
 
 	found := d.check(Options{})
-	if found.Count == 0 || found.Derivable != found.Count || found.SetAside != "" || !cmp.Equal(found.Strays, strays) {
+	if found.Count == 0 || found.Derivable != found.Count || found.SetAside != "" || !cmp.Equal(paths(found.Strays), strays) {
 		t.Fatalf("before: %+v, want an index to derive and strays %q", found, strays)
 	}
 	r := d.check(Options{Repair: true})
-	if r.Count != 0 || r.Repaired != found.Count || !cmp.Equal(r.Strays, strays) || !strings.HasPrefix(r.SetAside, "set-aside/") {
+	if r.Count != 0 || r.Repaired != found.Count || !cmp.Equal(paths(r.Strays), strays) || !strings.HasPrefix(r.SetAside, "set-aside/") {
 		t.Errorf("repair: %+v", r)
 	}
 	for _, name := range strays {
@@ -145,6 +146,45 @@ func TestRepairRestoresIndexesAndSetsStraysAside(t *testing.T) {
 	}
 	if r := d.check(Options{Deep: true}); r.Count != 0 || len(r.Strays) != 0 || r.Jobs != 2 {
 		t.Errorf("afterwards: %+v", r)
+	}
+}
+
+func paths(strays []Stray) []string {
+	all := []string{}
+	for _, s := range strays {
+		all = append(all, s.Path)
+	}
+	return all
+}
+
+// TestCheckSpeaksOfNamesAndReportsStrangers looks at what an administrator reads.
+func TestCheckSpeaksOfNamesAndReportsStrangers(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t)
+	for name, text := range map[string]string{"notes.txt": "mine", "jobs/notes": "12", "uploads/notes": "123", "uploads/tmp/arriving": "x"} {
+		must(t, os.MkdirAll(filepath.Dir(d.Path(name)), 0o700))
+		must(t, os.WriteFile(d.Path(name), []byte(text), 0o600))
+	}
+	emptyIndex(t, d.Path("jobs.db"))
+	must(t, os.Remove(d.Path(d.upload)))
+	r := d.check(Options{})
+	all := ""
+	for _, p := range r.Problems {
+		all += p.Text + "\n"
+		if recordID.MatchString(strings.ReplaceAll(p.Text, d.upload, "")) || strings.Contains(p.Text, "{") {
+			t.Errorf("an ID or a raw value in %q", p.Text)
+		}
+	}
+	for _, want := range []string{`of ann@lab.example (lab)`, ` of upload "`, "is missing; copy it from a backup, or delete the upload and send the file again", ` lacks an entry of job "`} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no %q in\n%s", want, all)
+		}
+	}
+	if want := []string{"notes.txt", "jobs/notes", "uploads/notes"}; !cmp.Equal(paths(r.Foreign), want) || r.Foreign[1].Bytes != 2 || r.Foreign[1].Changed.IsZero() {
+		t.Errorf("foreign files %+v, want %q", r.Foreign, want)
+	}
+	if r := d.check(Options{Repair: true}); len(r.Strays) != 0 || len(r.Foreign) != 3 {
+		t.Errorf("after a repair: %+v", r)
 	}
 }
 
@@ -197,10 +237,10 @@ func TestStraysOfALiveDirectoryHaveToBeOld(t *testing.T) {
 	for age, want := range map[time.Duration][]string{0: {}, strayAge - 1: {}, strayAge: {stray}} {
 		must(t, snapshot.Use(t.Context(), d.config(), func(_ context.Context, s *snapshot.Snapshot) error {
 			s.Live, s.Taken = true, info.ModTime().Add(age)
-			r := Report{Strays: []string{}}
+			r := Report{}
 			err := r.findStrays(s, false)
-			if !cmp.Equal(r.Strays, want) {
-				t.Errorf("strays after %s: %q, want %q", age, r.Strays, want)
+			if !cmp.Equal(paths(r.Strays), want) || r.Young != 1-len(want) {
+				t.Errorf("strays after %s: %+v, want %q", age, r, want)
 			}
 			if repair := r.findStrays(s, true); (repair == nil) != (len(want) == 0) {
 				t.Errorf("repair of a live directory after %s: %v", age, repair)

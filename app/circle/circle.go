@@ -1,7 +1,11 @@
 // Package circle finds things that wait for one another.
 package circle
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // Of returns a circle of a graph, nil if there is none: numbers of which each leads to
 // the next, and the last to the first. next lists where each of 0 to n-1 leads.
@@ -13,6 +17,21 @@ func Of(n int, next func(int) []int) []int {
 		}
 	}
 	return nil
+}
+
+// maxShown bounds how many things Text names.
+const maxShown = 10
+
+// Text names the things of a circle: "a", for "b", for "a".
+func Text(found []int, names []string) string {
+	var text []string
+	for _, i := range found[:min(len(found), maxShown)] {
+		text = append(text, strconv.Quote(names[i]))
+	}
+	if len(found) > maxShown {
+		text = append(text, "…")
+	}
+	return strings.Join(append(text, strconv.Quote(names[found[0]])), ", for ")
 }
 
 type state byte

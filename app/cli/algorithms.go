@@ -1,24 +1,36 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"molrun/app/algorithm"
 	"molrun/app/algorithms"
-	"molrun/app/config"
+	"molrun/app/datadir"
 	"molrun/app/fault"
 	"molrun/app/host"
-	"molrun/app/placement"
+	"molrun/app/remote"
+	"molrun/web/client"
 )
 
 func algorithmsCommand() *cobra.Command {
-	c := &cobra.Command{Use: "algorithms", Short: "Show what this service can run, check algorithm files"}
-	c.AddCommand(algorithmsListCommand(), algorithmsShowCommand(), algorithmsCheckCommand())
+	c := &cobra.Command{
+		Use: "algorithms", Short: "List what a service can run; check and test algorithm files",
+		Long: `List the algorithms of a service, or those that have all these words. The commands below are
+for the operator, on the machine of the service: they read the configuration instead of asking
+the service.`,
+	}
+	remote.SearchAlgorithms(c)
+	c.AddCommand(algorithmsListCommand(), algorithmsShowCommand(), algorithmsCheckCommand(), algorithmsTestCommand(), newCommand(), reloadCommand(), packCommand(), unpackCommand())
 	return c
 }
 
@@ -39,6 +51,9 @@ func algorithmsListCommand() *cobra.Command {
 			view := a.Summary(here.Missing(a), catalogue.VersionNames(typ))
 			views = append(views, view)
 			ready := "yes"
+			if view.Status != "" {
+				ready += " (" + view.Status + ")"
+			}
 			if !view.Ready {
 				ready = "no: " + strings.Join(view.Missing, "; ")
 			}
@@ -59,7 +74,7 @@ func catalogueHere(c *cobra.Command, flags *configFlags) (*algorithm.Catalogue, 
 	if err != nil {
 		return nil, host.Host{}, err
 	}
-	catalogue, err := algorithms.Catalogue(config.Algorithms, func(m algorithm.Mistake) { fmt.Fprintln(c.ErrOrStderr(), m) })
+	catalogue, err := algorithms.Catalogue(config.Algorithms, config.Catalogue, func(m algorithm.Mistake) { fmt.Fprintln(c.ErrOrStderr(), m) })
 	if err != nil {
 		return nil, host.Host{}, err
 	}
@@ -103,6 +118,9 @@ func showAlgorithm(c *cobra.Command, a *algorithm.File, view algorithm.View) err
 	if a.Description != "" {
 		fmt.Fprintln(w, a.Description)
 	}
+	if view.Status == algorithm.Untested {
+		fmt.Fprintln(w, "untested: it follows the documentation of its program, with which it has not been run")
+	}
 	for _, missing := range view.Missing {
 		fmt.Fprintln(w, "not ready:", missing)
 	}
@@ -119,33 +137,69 @@ func showAlgorithm(c *cobra.Command, a *algorithm.File, view algorithm.View) err
 }
 
 func algorithmsCheckCommand() *cobra.Command {
-	return &cobra.Command{
+	var full bool
+	c := &cobra.Command{
 		Use:     "check FILE...",
-		Short:   "Report every mistake in algorithm files, with its line",
+		Short:   "Report every mistake in algorithm files and folders, with its line",
 		Example: "  molrun algorithms check /etc/molrun/algorithms/*.toml",
 		Args:    cobra.MinimumNArgs(1),
-		RunE: func(c *cobra.Command, files []string) error {
-			here, _ := host.Of(config.Default()) // what was not detected counts as absent
-			wrong := 0
-			for _, file := range files {
-				text, err := os.ReadFile(file)
-				if err != nil {
-					return err
-				}
-				a, mistakes := algorithm.Parse(file, text)
-				for _, m := range mistakes {
-					fmt.Fprintln(c.ErrOrStderr(), m)
-				}
-				if wrong += len(mistakes); len(mistakes) == 0 {
-					fmt.Fprintf(c.OutOrStdout(), "%s: %s %s is correct%s\n", file, a.Type, a.Version, notReady(a, here.Machine()))
-				}
+	}
+	flags := addConfigFlags(c, false)
+	c.Flags().BoolVar(&full, "full", false, "also read all assets and compare their SHA-256, which takes a while")
+	c.RunE = func(c *cobra.Command, files []string) error {
+		config, err := flags.load()
+		if err != nil {
+			return err
+		}
+		here, _ := host.Of(config) // what was not detected counts as absent
+		machine, wrong := here.Machine(), 0
+		for _, file := range files {
+			a, mistakes, err := algorithms.Read(file)
+			if err != nil {
+				return err
 			}
-			if wrong > 0 {
-				fmt.Fprintln(c.ErrOrStderr(), "molrun:", mistakesText(wrong))
-				return silent{exitInvalid}
+			for _, m := range mistakes {
+				fmt.Fprintln(c.ErrOrStderr(), m)
 			}
-			return nil
-		},
+			if wrong += len(mistakes); len(mistakes) > 0 {
+				continue
+			}
+			missing := a.Missing(machine)
+			if full {
+				missing = append(missing, a.DamagedAssets(c.Context(), machine.Site)...)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s: %s %s is correct%s\n", file, a.Type, a.Version, notReady(missing))
+			if len(missing) == 0 {
+				checkVersion(c, here, a)
+			}
+		}
+		if wrong > 0 {
+			fmt.Fprintln(c.ErrOrStderr(), "molrun:", mistakesText(wrong))
+			return silent{exitInvalid}
+		}
+		return nil
+	}
+	return c
+}
+
+// checkVersion warns if the program is of another version than the file was written for.
+func checkVersion(c *cobra.Command, here host.Host, a *algorithm.File) {
+	program, _ := os.Executable()
+	q, ok := a.VersionQuestion(program)
+	if !ok {
+		return
+	}
+	versions, end, err := here.Versions(c.Context())
+	said := ""
+	if err == nil {
+		said, err = versions.Of(c.Context(), q)
+		err = errors.Join(err, end())
+	}
+	switch {
+	case err != nil:
+		fmt.Fprintf(c.ErrOrStderr(), "warning: %v\n", err)
+	case said != a.Version && !strings.HasPrefix(said, a.Version+"."):
+		fmt.Fprintf(c.ErrOrStderr(), "warning: %s says that it is version %s, and %s was written for %s\n", filepath.Base(q.Argv[0]), said, a.Type, a.Version)
 	}
 }
 
@@ -156,10 +210,73 @@ func mistakesText(n int) string {
 	return strconv.Itoa(n) + " mistakes"
 }
 
-func notReady(a *algorithm.File, machine placement.Machine) string {
-	missing := a.Missing(machine)
+func notReady(missing []string) string {
 	if len(missing) == 0 {
 		return " and ready on this machine"
 	}
 	return "; not ready on this machine: " + strings.Join(missing, "; ")
+}
+
+func reloadCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "reload",
+		Short: "Let the running service read the algorithm files again",
+		Long: `Let the running service read the algorithm files again, as SIGHUP does, and offer what
+they say from now on. Jobs that were submitted keep what they were submitted with. A file
+with a mistake is named, with the line, and what it said before stays on offer.
+
+Exits with 5 if there are mistakes.`,
+		Example: "  molrun algorithms reload",
+		Args:    cobra.NoArgs,
+	}
+	flags := addConfigFlags(c, false)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		config, err := flags.existing(c)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
+		defer cancel()
+		if !datadir.Running(ctx, config.Data) {
+			return fault.Errorf(fault.NotFound, "no service runs on %s; it reads the algorithm files when it starts", config.Data)
+		}
+		read, err := datadir.Control(config.Data).ReloadAlgorithms(ctx)
+		switch {
+		case err != nil:
+			return err
+		case asJSON:
+			err = printJSON(c.OutOrStdout(), read)
+		default:
+			err = printRead(c.OutOrStdout(), read)
+		}
+		if err == nil && len(read.Mistakes) > 0 {
+			err = silent{exitInvalid}
+		}
+		return err
+	}
+	return c
+}
+
+func printRead(w io.Writer, read *client.AlgorithmsRead) error {
+	for _, change := range []struct {
+		what  string
+		names []string
+	}{{"added", read.Added}, {"changed", read.Changed}, {"removed", read.Removed}} {
+		if len(change.names) > 0 {
+			fmt.Fprintf(w, "%s: %s\n", change.what, strings.Join(change.names, ", "))
+		}
+	}
+	for _, m := range read.Mistakes {
+		kept := "left out"
+		if m.Kept != "" {
+			kept = m.Kept + " stays as it was"
+		}
+		fmt.Fprintf(w, "%s:%d: %s (%s)\n", m.File, m.Line, m.Message, kept)
+	}
+	if len(read.Added)+len(read.Changed)+len(read.Removed) == 0 {
+		fmt.Fprintln(w, "nothing on offer has changed")
+	}
+	return nil
 }

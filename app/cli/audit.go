@@ -39,7 +39,7 @@ Works while the service runs and while it does not.`,
 		if err != nil {
 			return usageError{fmt.Errorf("--since: %w", err)}
 		}
-		config, err := flags.load()
+		config, err := flags.existing(c)
 		if err != nil {
 			return err
 		}

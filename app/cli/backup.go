@@ -34,7 +34,7 @@ altered, the backup has the earlier copy and the command says so.
 A backup does not contain work directories, nor what running attempts are writing.
 Copy the configuration and your algorithm files yourself; they are elsewhere.
 
-Exits with 0 if the backup and the data directory are whole, with 6 if only the
+Exits with 0 if the backup and the data directory are whole, with 10 if only the
 backup is, and with 1 if the backup lacks something or was not made.`,
 		Example: `  molrun backup /mnt/backups/molrun
   sha256sum --check --quiet SHA256SUMS        # in a backup, without molrun`,
@@ -44,7 +44,7 @@ backup is, and with 1 if the backup lacks something or was not made.`,
 	c.Flags().BoolVar(&deep, "deep", false, "read all files and those of the previous backup, and compare them")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		config, err := flags.load()
+		config, err := flags.existing(c)
 		if err != nil {
 			return err
 		}

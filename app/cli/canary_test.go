@@ -98,7 +98,6 @@ func tokenOf(g grant) string {
 func TestStoredFilesAreAccessibleOnlyToTheOwner(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "listen = \"127.0.0.1:0\"\n[tls]\nself_signed = true\n")
-	must(t, os.Mkdir(s.data(), 0o755))
 	must(t, os.Chmod(s.data(), 0o755)) // as some installers do
 	s.start()
 	t.Cleanup(s.kill)

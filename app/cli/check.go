@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +31,8 @@ it. Files that no record names are moved to set-aside/ in the data directory. Wh
 only a backup can bring back stays as it is, and the command says so.
 
 Exits with 1 if there are problems. Files that no record names do not count: a crash
-leaves them, and the service removes them when they are a day old.`,
+leaves them, and the service removes them when they are a day old. Files in the data
+directory that are not the service's are listed and left alone.`,
 		Example: "  molrun check --deep\n  molrun check --repair",
 		Args:    cobra.NoArgs,
 	}
@@ -39,7 +41,7 @@ leaves them, and the service removes them when they are a day old.`,
 	c.Flags().BoolVar(&o.Repair, "repair", false, "repair what follows from the records")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		config, err := flags.load()
+		config, err := flags.existing(c)
 		if err != nil {
 			return err
 		}
@@ -74,12 +76,7 @@ func printCheck(w io.Writer, r *check.Report) error {
 	if more := r.Count - len(r.Problems); more > 0 {
 		fmt.Fprintf(w, "and %d more problems\n", more)
 	}
-	for _, s := range r.Strays {
-		fmt.Fprintf(w, "no record names %s\n", s)
-	}
-	if r.SetAside != "" {
-		fmt.Fprintf(w, "they are in %s now\n", r.SetAside)
-	}
+	printStrays(w, r, time.Now())
 	if r.Repaired > 0 {
 		fmt.Fprintf(w, "%d problems are repaired\n", r.Repaired)
 	}
@@ -90,6 +87,44 @@ func printCheck(w io.Writer, r *check.Report) error {
 	_, err := fmt.Fprintf(w, "%d jobs, %d uploads, %d keys, %s of %d files (%s): %d problems\n",
 		r.Jobs, r.Uploads, r.Keys, how, r.Files, unit.Bytes(r.Bytes), r.Count)
 	return err
+}
+
+// maxStrays bounds the files that are listed; all are counted.
+const maxStrays = 100
+
+// printStrays lists files that are not in use, with what becomes of them.
+func printStrays(w io.Writer, r *check.Report, now time.Time) {
+	list := func(what string, strays []check.Stray, todo string) {
+		var bytes int64
+		for i, s := range strays {
+			if bytes += s.Bytes; i < maxStrays {
+				fmt.Fprintf(w, "%s: %s (%s, changed %s ago)\n", what, s.Path, unit.Bytes(s.Bytes), ageText(now.Sub(s.Changed)))
+			}
+		}
+		if len(strays) > 0 {
+			fmt.Fprintf(w, "%s, %s: %s\n", unit.Count(len(strays), what), unit.Bytes(bytes), todo)
+		}
+	}
+	todo := "no record names them; the service removes them when they are a day old; --repair, with the service stopped, moves them to set-aside/"
+	if r.SetAside != "" {
+		todo = "they are in " + r.SetAside + " now; look at them, then delete them"
+	}
+	list("stray file", r.Strays, todo)
+	list("foreign file", r.Foreign, "molrun leaves them alone, and backups leave them out; move them elsewhere")
+	if r.Young > 0 {
+		fmt.Fprintf(w, "%s younger than a day not listed: the running service may be about to record them\n", unit.Count(r.Young, "file"))
+	}
+}
+
+// ageText is a duration in the largest unit that it fills.
+func ageText(age time.Duration) string {
+	switch {
+	case age >= 48*time.Hour:
+		return unit.Count(int(age/(24*time.Hour)), "day")
+	case age >= 2*time.Hour:
+		return unit.Count(int(age/time.Hour), "hour")
+	}
+	return unit.Count(max(0, int(age/time.Minute)), "minute")
 }
 
 // checkError says what to do about the problems.

@@ -9,13 +9,17 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"molrun/app/fault"
-	_ "molrun/app/task/start" // the command `task`
+	"molrun/app/nearest"
+	"molrun/app/remote"
+	_ "molrun/app/task/start/gauged" // the command `task`
 )
 
 // Main runs the command line and returns the exit code of the process.
@@ -46,30 +50,67 @@ func newRoot() *cobra.Command {
 		Long: `molrun is one program that takes jobs over HTTP, runs them on this machine and
 keeps their results.`,
 		Example: `  molrun demo                                       # see it work, in a minute
-  molrun serve --listen 127.0.0.1:8080              # start the service
+  molrun serve --init --listen 127.0.0.1:8080       # start the service
   molrun key create --organization lab --email ann@lab.example`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
-	})
+	root.Version = versionText() // --version
+	root.SetVersionTemplate(versionLine())
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(remote.LoginCommand(localKey))
+	root.AddCommand(remote.Commands(versionText())...)
 	root.AddCommand(
-		serveCommand(), keyCommand(), demoCommand(), algorithmsCommand(),
+		serveCommand(), keyCommand(), userCommand(), signInCommand(), demoCommand(), algorithmsCommand(),
 		engineCommand(), healthCommand(), versionCommand(),
 		secretCommand(), auditCommand(),
-		drainCommand(), resumeCommand(), storageCommand(), pruneCommand(), unitCommand(),
-		backupCommand(), restoreCommand(), checkCommand(), compactCommand(), doctorCommand(),
+		drainCommand(), resumeCommand(), storageCommand(), usageCommand(), pruneCommand(), unitCommand(),
+		backupCommand(), restoreCommand(), checkCommand(), compactCommand(), doctorCommand(), reportCommand(),
 	)
 	return root
 }
 
-// findCommand refuses an unknown command of a group. cobra would show the help of
-// the group and succeed.
+// findCommand refuses an unknown command. Of a group, cobra would show the help and
+// succeed.
 func findCommand(root *cobra.Command, args []string) error {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd(args...)
 	c, rest, err := root.Find(args)
-	if err != nil || c.Runnable() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") {
-		return nil // Execute reports errors of Find
+	if err == nil && c.Runnable() || len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		return nil
 	}
-	return usageError{fmt.Errorf("unknown command %q; see %s --help", rest[0], c.CommandPath())}
+	word := slices.IndexFunc(rest, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
+	if word < 0 || err == nil && word > 0 {
+		return nil // Execute reports the flags
+	}
+	if wrong := c.ParseFlags(rest[:word]); wrong != nil { // the word may be its value
+		return c.FlagErrorFunc()(c, wrong)
+	}
+	var known []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			known = append(known, sub.Name())
+		}
+	}
+	return usageError{fmt.Errorf("unknown command %q%s; see %s --help", rest[word], orNearest("", rest[word], known), c.CommandPath())}
+}
+
+// flagError says what is wrong with a flag, and which one was meant.
+func flagError(c *cobra.Command, err error) error {
+	hint := ""
+	if unknown := new(pflag.NotExistError); errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
+		var known []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+		hint = orNearest("--", unknown.GetSpecifiedName(), known)
+	}
+	return usageError{fmt.Errorf("%w%s; see %s --help", err, hint, c.CommandPath())}
+}
+
+// orNearest asks whether a known word was meant, if one is near.
+func orNearest(prefix, word string, known []string) string {
+	near := nearest.Of(word, known)
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %s%s?", prefix, near)
 }

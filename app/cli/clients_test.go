@@ -77,14 +77,20 @@ func (g *generation) done(stdout string) {
 	}
 }
 
+// needNode skips the test unless Node.js is there for what it does.
+func needNode(t *testing.T, what string) {
+	t.Helper()
+	version, err := exec.Command("node", "--version").Output()
+	if _, missing := exec.LookPath("npm"); err != nil || missing != nil || !regexp.MustCompile(`^v(20|2[2-9]|[3-9]\d)\.`).Match(version) {
+		skipUnlessRequired(t, what+" needs Node.js 20, or 22 and later, with npm")
+	}
+}
+
 // TestGeneratedTypeScriptClientRunsTheMainFlow also requires that a linter of
 // OpenAPI has nothing to say.
 func TestGeneratedTypeScriptClientRunsTheMainFlow(t *testing.T) {
 	t.Parallel()
-	version, err := exec.Command("node", "--version").Output()
-	if _, missing := exec.LookPath("npm"); err != nil || missing != nil || !regexp.MustCompile(`^v(20|2[2-9]|[3-9]\d)\.`).Match(version) {
-		skipUnlessRequired(t, "linting openapi.yaml and generating the TypeScript client need Node.js 20, or 22 and later, with npm")
-	}
+	needNode(t, "linting openapi.yaml and generating the TypeScript client")
 	g := newGeneration(t, plain(t).user("lab", "ann@lab.example"), "typescript")
 	g.env = append(g.env, "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true")
 	g.download("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")

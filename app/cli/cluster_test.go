@@ -31,6 +31,8 @@ func TestJobsOnTheCluster(t *testing.T) {
 		"one setting sends jobs to Slurm":              oneSettingSendsJobsToSlurm,
 		"jobs see the GPUs that Slurm grants":          jobsSeeTheirGPUs,
 		"jobs see no secrets of the service":           jobsSeeNoSecrets,
+		"folders of algorithms reach the nodes":        foldersReachTheNodes,
+		"containers of images run on nodes":            containersOnTheCluster,
 		"a waiting job shows Slurm's reason":           waitingJobShowsReason,
 		"rules route jobs to executors":                rulesRouteJobs,
 		"jobs continue while the service is down":      jobsContinueWithoutService,
@@ -40,6 +42,7 @@ func TestJobsOnTheCluster(t *testing.T) {
 		"a job too large for any node is refused":      tooLargeJobIsRefused,
 		"the README's instructions for clusters work":  readmeForClusters,
 		"doctor and readyz report the cluster's state": doctorAndReadyz,
+		"metrics tell of the cluster":                  metricsOfTheCluster,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, slurmDaemons.Start(t)) })
 	}

@@ -10,13 +10,25 @@ import (
 	"testing"
 	"time"
 
+	"molrun/app/datadir"
+	"molrun/storage"
 	"molrun/web/client"
 )
+
+// emptyDatabase makes a data directory without any record.
+func emptyDatabase(t *testing.T, data string) {
+	t.Helper()
+	must(t, os.Mkdir(data, 0o700))
+	records, err := storage.Open(filepath.Join(data, datadir.Database), storage.Options{AnyFileSystem: true})
+	must(t, err)
+	must(t, records.Close())
+}
 
 // unstarted returns a server with this configuration that has not been started.
 func unstarted(t *testing.T, config string, env ...string) *instance {
 	t.Helper()
 	s := &instance{t: t, dir: t.TempDir(), env: env, stderr: &logBuffer{}, secrets: &confidential{}}
+	emptyDatabase(t, s.data())
 	must(t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(fmt.Sprintf("data = %q\n", s.data())+config), 0o600))
 	return s
 }
@@ -51,6 +63,68 @@ func TestKeyCreatePrintsOnlyTheKeyAndOnlyOnce(t *testing.T) {
 	}
 }
 
+func TestKeysAreLimitedAndTheListFitsATerminal(t *testing.T) {
+	t.Parallel()
+	s := unstarted(t, "")
+	create := func(flags ...string) (errs string, code int) {
+		_, errs, code = s.run(append([]string{"key", "create", "--organization", "lab", "--email", "ann@lab.example"}, flags...)...)
+		return errs, code
+	}
+	for _, flags := range [][]string{
+		{"--role", "viewer", "--expires", "90d", "--name", "dashboard"},
+		{"--scope", "read,submit", "--from", "10.0.0.0/8", "--name", "CI"},
+		{"--role", "admin"},
+	} {
+		if errs, code := create(flags...); code != 0 {
+			t.Fatalf("%v: exit code %d: %s", flags, code, errs)
+		}
+	}
+	list, _, _ := s.run("key", "list")
+	for _, want := range []string{"  viewer  ", "  to 20", "  dashboard\n", "  CI; may only read, submit; from 10.0.0.0/8\n"} {
+		if !strings.Contains(list, want) {
+			t.Errorf("key list lacks %q:\n%s", want, list)
+		}
+	}
+	for line := range strings.Lines(list) {
+		if !strings.Contains(line, "; from ") && len(strings.TrimRight(line, " \n")) > 80 {
+			t.Errorf("wider than a terminal: %s", line)
+		}
+	}
+	errs, code := create("--role", "king", "--scope", "read,all", "--from", "lab", "--name", "a/b")
+	for _, want := range []string{"role: use viewer", "scopes[1]: use read", "networks[0]: write an address", "name: "} {
+		if code != exitInvalid || !strings.Contains(errs, want) {
+			t.Errorf("exit code %d, want %q in %s", code, want, errs)
+		}
+	}
+}
+
+func TestUsersAreLimitedByCommands(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{})
+	u := s.user("lab", "ann@lab.example")
+	says := func(want string, args ...string) {
+		t.Helper()
+		if out, errs, code := s.run(args...); code != 0 || !strings.Contains(out+errs, want) {
+			t.Errorf("%v: exit code %d, want %q in %s%s", args, code, want, out, errs)
+		}
+	}
+	says("ann@lab.example is active, with the role viewer", "user", "set", "ann@lab.example", "--organization", "lab", "--role", "viewer")
+	u.do("PUT", "/upload/a.txt", nil).code(403, "FORBIDDEN")
+	says("is disabled, with the role viewer", "user", "disable", "Ann@lab.example", "--organization", "lab")
+	u.do("GET", "/jobs", nil).want(401)
+	says("lab  ann@lab.example  viewer  disabled  1     0     ", "user", "list")
+	says("is active", "user", "enable", "ann@lab.example", "--organization", "lab")
+	says("is active, with the role member", "user", "set", "ann@lab.example", "--organization", "lab", "--role", "member")
+	says("has the role member", "key", "set", strings.Split(u.key, "_")[1], "--scope", "read", "--name", "shown")
+	u.do("PUT", "/upload/a.txt", nil).code(403, "FORBIDDEN")
+	says("; may only read", "key", "list")
+	says("is deleted", "user", "delete", "ann@lab.example", "--organization", "lab")
+	u.do("GET", "/jobs", nil).want(401)
+	if _, errs, code := s.run("user", "delete", "ann@lab.example", "--organization", "lab"); code != exitMissing {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}
+
 func TestKeysAreManagedWithAndWithoutAServer(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
@@ -82,6 +156,42 @@ func TestKeysAreManagedWithAndWithoutAServer(t *testing.T) {
 	u.do("GET", "/jobs", nil).want(401)
 	if _, errs, code := s.run("key", "enable", id); code != exitMissing {
 		t.Errorf("a deleted key: exit code %d: %s", code, errs)
+	}
+}
+
+// A key makes another, and that one a third. Whoever had the first may have them all.
+func TestDisablingAKeyCanCloseThoseThatItMade(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{})
+	ann, bob := s.user("lab", "ann@lab.example"), s.user("lab", "bob@lab.example")
+	makeKey := func(from user) user {
+		var made struct{ Key string }
+		from.do("POST", "/keys", `{}`).want(200).into(&made)
+		from.key = made.Key
+		return from
+	}
+	second := makeKey(ann)
+	third, ofBob := makeKey(second), makeKey(bob)
+	id := func(u user) string { return strings.Split(u.key, "_")[1] }
+	works := func(u user, status int) { t.Helper(); u.do("GET", "/jobs", nil).want(status) }
+	if out, _, _ := s.run("key", "list"); !strings.Contains(out, "made by "+id(second)) {
+		t.Errorf("the list does not say who made a key:\n%s", out)
+	}
+	s.ok("key", "disable", id(ann))
+	works(ann, 401)
+	works(second, 200) // as documented
+	s.ok("key", "disable", id(second))
+	_, errs, code := s.run("key", "disable", id(ann), "--made-keys")
+	if code != 0 || strings.Count(errs, "is disabled\n") != 3 || !strings.Contains(errs, "key "+id(third)+" of ann@lab.example is disabled") {
+		t.Errorf("exit code %d:\n%s", code, errs)
+	}
+	for _, u := range []user{ann, second, third} {
+		works(u, 401)
+	}
+	works(bob, 200)
+	works(ofBob, 200)
+	if _, errs, code := s.run("key", "disable", "absent", "--made-keys"); code != exitMissing {
+		t.Errorf("an absent key: exit code %d: %s", code, errs)
 	}
 }
 
@@ -145,6 +255,9 @@ func TestConcurrentCommandsWithoutAServerDoNotInterfere(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	if by, _, code := within(t, "", "--version"); by != s.ok("version") || code != 0 || !strings.HasPrefix(by, "molrun ") {
+		t.Errorf("--version prints %q, exit code %d", by, code)
+	}
 	if list, _, _ := s.run("key", "list"); strings.Count(list, "@lab.example") != 5 {
 		t.Errorf("key list: %s", list)
 	}
@@ -223,7 +336,7 @@ func TestExitCodesOfCommands(t *testing.T) {
 		{exitFailed, "health --listen 127.0.0.1:1"},
 		{exitUsage, "no-such-command"},
 		{exitUsage, "key no-such-command"},
-		{exitUsage, "algorithms no-such-command --json"},
+		{exitKey, "algorithms no-such-command --json"}, // a word to search for
 		{exitUsage, "serve no-such-command"},
 		{exitUsage, "version --no-such-flag"},
 		{0, "key"},
@@ -283,7 +396,7 @@ func TestExitCodesFollowAPIErrors(t *testing.T) {
 		code int
 	}{
 		{"success", done, 0},
-		{"a job that cannot be retried", failed, exitFailed},
+		{"a job that cannot be retried", failed, exitInvalid},
 		{"a refused key", refused, exitKey},
 		{"a forbidden request", forbidden, exitKey},
 		{"a missing job", none, exitMissing},
@@ -300,8 +413,10 @@ func TestDataDirectoryHasOneServer(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
 	_, errs, code := s.run("serve", "--listen", "127.0.0.1:0")
-	if code != exitFailed || !strings.Contains(errs, "molrun: ") {
-		t.Errorf("a second server on the same data: exit code %d: %s", code, errs)
+	for _, want := range []string{fmt.Sprintf("(process %d) holds this data directory", s.process.Process.Pid), s.data(), "a service answers at " + s.base} {
+		if code != exitFailed || !strings.Contains(errs, want) {
+			t.Errorf("a second server on the same data: exit code %d: %s; want %q", code, errs, want)
+		}
 	}
 	if _, errs, code := s.run("health", "--listen", strings.TrimPrefix(s.base, "http://")); code != 0 {
 		t.Errorf("the first server is not healthy: %s", errs)

@@ -26,7 +26,7 @@ disk and has proved to be sound and equal, so there has to be space for both.`,
 	flags := addConfigFlags(c, false)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		config, err := flags.load()
+		config, err := flags.existing(c)
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -28,6 +27,9 @@ import (
 
 // What the demonstration simulates, and what was measured of it.
 const (
+	demoOrganization = "demo"
+	demoEmail        = "demo@molrun.example"
+
 	demoJob      = "demo-hst5"
 	demoFile     = "hst5.fasta"
 	demoMeasured = "1.38 ± 0.05 nm (compiled in doi:10.12688/openreseurope.14967.2)"
@@ -43,24 +45,31 @@ func demoCommand() *cobra.Command {
 		Short: "Start the service, run one simulation, show its result",
 		Long: `Start the service on a free port of this machine, make an organization and a
 key, upload a sequence, simulate it with the built-in engine and download the
-result, all through the API. The data directory stays: molrun serve goes on with it.`,
+result, all through the API. On a terminal, or with --stay, the service then goes on
+until Ctrl-C, and a link shows the result in a browser. The data directory stays: molrun
+serve goes on with it.`,
 		Example: "  molrun demo --data molrun-data",
 		Args:    cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, false)
+	stay := c.Flags().Bool("stay", false, "go on serving until Ctrl-C (default true on a terminal)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		config, err := flags.load()
 		if err != nil {
 			return err
 		}
-		config.Listen, config.PublicURL = "127.0.0.1:0", ""
-		return demonstrate(c, config)
+		terminal := isatty.IsTerminal(os.Stdout.Fd())
+		d := &demo{out: c.OutOrStdout(), data: config.Data, bar: terminal, stay: terminal}
+		if c.Flags().Changed("stay") {
+			d.stay = *stay
+		}
+		return d.demonstrate(c.Context(), config)
 	}
 	return c
 }
 
 // demonstrate runs the service and a client of its API.
-func demonstrate(c *cobra.Command, config config.Config) error {
+func (d *demo) demonstrate(ctx context.Context, config config.Config) error {
 	if err := durable.MkdirAll(config.Data, 0o700); err != nil {
 		return err
 	}
@@ -69,28 +78,16 @@ func demonstrate(c *cobra.Command, config config.Config) error {
 		return err
 	}
 	defer logFile.Close()
-	ctx, cancel := context.WithTimeout(c.Context(), demoPatience)
-	defer cancel()
-	d := &demo{out: c.OutOrStdout(), data: config.Data, bar: isatty.IsTerminal(os.Stdout.Fd())}
-	serving, stop := context.WithCancel(ctx)
-	defer stop()
-	started, ended := make(chan string, 1), make(chan error, 1)
-	go func() {
-		ended <- server.Run(serving, config, server.Options{
-			Log:     zerolog.New(logFile).With().Timestamp().Logger(),
-			Version: versionText(),
-			Started: func(baseURL string) { started <- baseURL },
-		})
-	}()
-	select {
-	case err := <-ended:
-		return fmt.Errorf("start the service: %w", err)
-	case base := <-started:
+	o := server.Options{Log: zerolog.New(logFile).With().Timestamp().Logger(), Version: versionText(), Init: true}
+	return server.While(ctx, config, o, func(ctx context.Context, base string) error {
 		d.sayf("The service listens on %s; its data is in %s.", base, config.Data)
-		err = d.run(ctx, base)
-	}
-	stop()
-	return errors.Join(err, <-ended)
+		running, cancel := context.WithTimeout(ctx, demoPatience)
+		defer cancel()
+		if err := d.run(running, base); err != nil {
+			return err
+		}
+		return d.show(ctx)
+	})
 }
 
 // demo is the client's side of the demonstration.
@@ -98,13 +95,14 @@ type demo struct {
 	out  io.Writer
 	data string
 	bar  bool // draw a progress bar in place
+	stay bool // go on when all is done
 }
 
 func (d *demo) sayf(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
 
 func (d *demo) run(ctx context.Context, base string) error {
 	key, err := datadir.Control(d.data).CreateKey(ctx, client.KeyRequest{
-		Organization: "demo", Email: "demo@molrun.example", Role: string(apikey.Member), Expires: 24 * time.Hour,
+		Organization: demoOrganization, Email: demoEmail, Role: string(apikey.Admin), Expires: 24 * time.Hour,
 	})
 	if err != nil {
 		return fmt.Errorf("make a key: %w", err)
@@ -228,7 +226,25 @@ func (d *demo) fetch(ctx context.Context, api *client.Client) error {
 	d.sayf("  simulated %.3f ± %.3f nm (CALVADOS 2 model, one chain)", metrics.Rg, metrics.SE)
 	d.sayf("  measured  %s", demoMeasured)
 	d.sayf("\nThe result is in %s: trajectory (traj.dcd, top.pdb), ensemble.pdb, time series, summary.", archive)
-	d.sayf("Go on with this data:  ./molrun serve --data %s", d.data)
+	return nil
+}
+
+// show gives a link that shows the job in a browser, and waits until the user has seen
+// enough.
+func (d *demo) show(ctx context.Context) error {
+	if !d.stay {
+		d.sayf("Go on with this data:  ./molrun serve --data %s", d.data)
+		d.sayf("See it in a browser:   ./molrun sign-in --data %s  (while that runs)", d.data)
+		return nil
+	}
+	made, err := datadir.Control(d.data).SignIn(ctx, demoOrganization, demoEmail)
+	if err != nil {
+		return fmt.Errorf("make a link: %w", err)
+	}
+	d.sayf("Ctrl-C ends the service; ./molrun serve --data %s goes on with this data.", d.data)
+	d.sayf("\nSee it in a browser (signs in once, within 10 minutes; ./molrun sign-in --data %s makes another link):\n", d.data)
+	d.sayf("  %s&to=jobs/%s", made.URL, demoJob)
+	<-ctx.Done()
 	return nil
 }
 

@@ -1,10 +1,21 @@
 package cli
 
 import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"molrun/app/doctor"
+	"molrun/app/durable"
 	"molrun/app/fault"
+	"molrun/app/report"
+	"molrun/app/server"
+	"molrun/web/client"
 )
 
 func doctorCommand() *cobra.Command {
@@ -29,6 +40,7 @@ Exits with 1 if there is a problem; warnings do not count.`,
 		if err != nil {
 			findings = []doctor.Finding{{Check: "configuration", Result: doctor.Problem, Text: fault.Text(err)}}
 		} else {
+			nameData(c, config)
 			findings = doctor.Examine(c.Context(), config)
 		}
 		if asJSON {
@@ -55,4 +67,69 @@ func printFindings(c *cobra.Command, findings []doctor.Finding) error {
 		rows[i] = []string{string(f.Result), f.Check, f.Text}
 	}
 	return printTable(c.OutOrStdout(), []string{"RESULT", "CHECK", "WHAT IT IS, WHAT TO DO"}, rows)
+}
+
+func reportCommand() *cobra.Command {
+	var o report.Options
+	var output string
+	c := &cobra.Command{
+		Use:   "report",
+		Short: "Write what a bug report needs into one file, without secrets",
+		Long: `Write one text file for a bug report: versions, the settings that differ from the
+defaults, what doctor finds, numbers of jobs and users, readiness, metrics, and the last
+errors of the service's log. Texts of settings are shown only where they can be nothing
+but a word of molrun; keys, tokens, passwords, addresses of people, and names of users,
+organizations, jobs, files, hosts and home directories are left out. Look through it
+before you send it.
+
+The log is that of the unit molrun.service in the journal, or the file that --log names.`,
+		Example: "  molrun report --data /srv/molrun\n  molrun report --log service.log --output -",
+		Args:    cobra.NoArgs,
+	}
+	flags := addConfigFlags(c, false)
+	c.Flags().StringVar(&o.LogFile, "log", "", "file with the service's log (default its journal)")
+	c.Flags().StringVar(&output, "output", "", "file to write, or - (default molrun-report-TIME.txt)")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		config, err := flags.existing(c)
+		if err != nil {
+			return err
+		}
+		o.Version = versionText()
+		o.Counts = func(ctx context.Context) (storage *client.StorageReport, users []client.User, err error) {
+			err = server.WithControl(ctx, config, func(ctx context.Context, control *client.Control) (err error) {
+				if storage, err = control.Storage(ctx, "organization"); err == nil {
+					users, err = control.Users(ctx)
+				}
+				return err
+			})
+			return storage, users, err
+		}
+		var text bytes.Buffer
+		if err := report.Write(c.Context(), &text, config, o); err != nil {
+			return err
+		}
+		if output == "-" {
+			_, err = c.OutOrStdout().Write(text.Bytes())
+			return err
+		}
+		if output == "" {
+			output = "molrun-report-" + time.Now().UTC().Format("20060102T150405Z") + ".txt"
+		}
+		return writeReport(c, output, text.Bytes())
+	}
+	return c
+}
+
+func writeReport(c *cobra.Command, file string, text []byte) error {
+	dir, err := os.OpenRoot(filepath.Dir(file))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := durable.Replace(dir, filepath.Base(file), text); err != nil {
+		return err
+	}
+	fmt.Fprintln(c.ErrOrStderr(), "look through it before you send it:")
+	_, err = fmt.Fprintln(c.OutOrStdout(), file)
+	return err
 }

@@ -15,6 +15,7 @@ import (
 	"molrun/app/certificate"
 	"molrun/app/datadir"
 	"molrun/app/doctor"
+	"molrun/app/freeport"
 	"molrun/storage"
 	"molrun/storage/kv/boltfile"
 )
@@ -57,7 +58,9 @@ func TestDoctorFindsNoProblemsInAHealthyInstallation(t *testing.T) {
 		}
 		return findings
 	}
-	healthy(unstarted(t, "listen = \"127.0.0.1:0\"\n"))
+	fresh := unstarted(t, "listen = \"127.0.0.1:0\"\n")
+	must(t, os.RemoveAll(fresh.data()))
+	healthy(fresh)
 	healthy(initialized(t, "listen = \"127.0.0.1:0\"\n"))
 	running := startServer(t, serverOptions{})
 	findings := healthy(running, "--listen", strings.TrimPrefix(running.base, "http://"))
@@ -65,6 +68,14 @@ func TestDoctorFindsNoProblemsInAHealthyInstallation(t *testing.T) {
 		if !strings.Contains(findings[check], want) {
 			t.Errorf("%s of a running service: %s, want %q", check, findings[check], want)
 		}
+	}
+	if findings := healthy(running); !strings.Contains(findings["address"], "the service listens on "+running.base+", a port that it has chosen") {
+		t.Errorf("address with a port of its own: %s", findings["address"])
+	}
+	other, err := freeport.Address()
+	must(t, err)
+	if findings, _ := running.diagnosis("--listen", other); !strings.Contains(findings["address"], running.base+", not on "+other) {
+		t.Errorf("another address: %s", findings["address"])
 	}
 	if out := running.ok("doctor", "--listen", strings.TrimPrefix(running.base, "http://")); !strings.Contains(out, "WHAT TO DO") {
 		t.Errorf("unexpected table: %s", out)
@@ -166,8 +177,7 @@ func TestDoctorFindsEachProblem(t *testing.T) {
 			s.env = append(s.env, "MOLRUN_LISTEN="+listener.Addr().String())
 		}},
 		{"an address of another machine", "address", "no network interface", "listen = \"192.0.2.1:8080\"\n", nil},
-		{"links to the wrong port", "public url", "make them agree", "public_url = \"http://127.0.0.1:1234\"\n", nil},
-		{"links to localhost", "public url", "to itself", "listen = \":8080\"\npublic_url = \"http://localhost:8080\"\n", nil},
+		{"links to the wrong port", "public url", "make them agree", "public_url = \"http://127.0.0.1:1\"\n", nil},
 		{"a certificate that has expired", "certificate", "renew it", "[tls]\ncert = \"cert.pem\"\nkey = \"key.pem\"\n", func(t *testing.T, s *instance) {
 			s.certificate("cert.pem", "key.pem", time.Now().AddDate(-5, 0, 0))
 		}},

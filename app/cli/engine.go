@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/engine/cgidp"
+	"molrun/app/engine/seqprop"
 )
 
 func engineCommand() *cobra.Command {
 	c := &cobra.Command{Use: "engine", Short: "Run a built-in engine by hand"}
-	c.AddCommand(cgidpCommand())
+	c.AddCommand(cgidpCommand(), propertiesCommand(), summaryCommand(), pdbCommand())
 	return c
 }
 
@@ -67,4 +68,33 @@ func (f *cgidpFlags) simulate(c *cobra.Command) error {
 		return silent{exitInvalid}
 	}
 	return cgidp.Run(c.Context(), settings, f.out, c.OutOrStdout())
+}
+
+func propertiesCommand() *cobra.Command {
+	var fasta, out string
+	var o seqprop.Options
+	c := &cobra.Command{
+		Use:     "sequence-properties",
+		Short:   "Mass, charge, hydropathy, kappa and disorder of protein sequences",
+		Example: "  molrun engine sequence-properties --fasta proteins.fasta --out properties",
+		Args:    cobra.NoArgs,
+	}
+	c.Flags().StringVar(&fasta, "fasta", "", "FASTA file of proteins")
+	c.Flags().Float64Var(&o.PH, "pH", 7.4, "pH of the net charge")
+	c.Flags().IntVar(&o.Window, "window", 9, "residues that a profile is averaged over")
+	c.Flags().StringVar(&out, "out", "", "folder for the results")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if fasta == "" || out == "" || o.Window < 1 {
+			return usageError{errors.New("give --fasta FILE, --out DIR and a window of at least 1")}
+		}
+		text, err := os.ReadFile(fasta)
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(out, 0o755); err != nil {
+			return err
+		}
+		return seqprop.Run(c.Context(), text, o, out, c.OutOrStdout())
+	}
+	return c
 }

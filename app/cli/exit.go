@@ -2,9 +2,11 @@ package cli
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 
 	"molrun/app/fault"
+	"molrun/app/remote/session"
 	"molrun/web/client"
 )
 
@@ -15,7 +17,15 @@ const (
 	exitKey     = 3 // the API key was refused
 	exitMissing = 4 // what was named does not exist
 	exitInvalid = 5 // a value is invalid or a name taken
-	exitDamaged = 6 // the backup is whole, the data directory is not
+	exitRate    = 6 // too many requests
+	exitWaited  = 7 // the time to wait is up; the job goes on
+	exitQuota   = 8 // a quota or the disk is full
+	exitJob     = 9 // the job that was waited for has FAILED
+
+	exitDamaged  = 10 // the backup is whole, the data directory is not
+	exitUntested = 11 // no algorithm could be tested
+
+	exitLeft = 130 // Ctrl-C, as shells say it
 
 	// 74 is datadir.ExitDatabaseFailed.
 )
@@ -43,8 +53,16 @@ func exitCode(err error) int {
 		return quiet.code
 	case errors.As(err, &damaged):
 		return exitDamaged
-	case errors.As(err, &usage), foundByCobra(err):
+	case errors.As(err, &usage), errors.As(err, new(session.UsageError)), foundByCobra(err):
 		return exitUsage
+	case errors.As(err, new(session.KeyError)):
+		return exitKey
+	case errors.As(err, new(*session.TimedOut)):
+		return exitWaited
+	case errors.As(err, new(*session.Left)):
+		return exitLeft
+	case errors.As(err, new(*session.JobFailed)):
+		return exitJob
 	case errors.As(err, &refused):
 		return exitCodeOf(fault.Code(refused.Code), refused.Status)
 	}
@@ -63,7 +81,13 @@ func exitCodeOf(code fault.Code, status int) int {
 		return exitKey
 	case code == fault.NotFound:
 		return exitMissing
-	case code == fault.Invalid || code == fault.JobAlreadyExists || status == 422:
+	case code == fault.QuotaExceeded || code == fault.StorageFull:
+		return exitQuota
+	case code == fault.RateLimited:
+		return exitRate
+	case code == fault.Invalid || status == http.StatusUnprocessableEntity || status == http.StatusConflict || status == http.StatusBadRequest:
+		return exitInvalid
+	case code == fault.JobAlreadyExists:
 		return exitInvalid
 	}
 	return exitFailed

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"molrun/app/config"
+	"molrun/app/datadir"
 	"molrun/app/server"
 	"molrun/web/client"
 )
@@ -45,6 +47,26 @@ func (f *configFlags) load() (config.Config, error) {
 	return c, c.Check()
 }
 
+// existing loads the configuration for a command on a data directory that exists, and
+// says which one that is.
+func (f *configFlags) existing(c *cobra.Command) (config.Config, error) {
+	config, err := f.load()
+	if err == nil {
+		nameData(c, config)
+		err = datadir.Find(config.Data)
+	}
+	return config, err
+}
+
+// nameData says which data directory a command uses, beside its output.
+func nameData(c *cobra.Command, config config.Config) {
+	data := config.Data
+	if abs, err := filepath.Abs(data); err == nil {
+		data = abs
+	}
+	fmt.Fprintln(c.ErrOrStderr(), "data directory:", data)
+}
+
 // configFile returns the configuration file and whether a flag or a variable names
 // it. The default one need not exist.
 func (f *configFlags) configFile() (file string, named bool) {
@@ -58,7 +80,7 @@ func (f *configFlags) configFile() (file string, named bool) {
 
 // operate loads the configuration and runs fn against the control socket.
 func operate(c *cobra.Command, flags *configFlags, fn func(context.Context, *client.Control) error) error {
-	config, err := flags.load()
+	config, err := flags.existing(c)
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"molrun/app/datadir"
+	"molrun/app/task/container/containertest"
 	"molrun/web"
 	"molrun/web/client"
 	"molrun/web/contract"
@@ -37,6 +38,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	setParallelism()
 	code := m.Run()
+	containertest.Remove()
 	if err := errors.Join(plainServer.close(), busyServer.close(), slurmDaemons.Close()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -147,11 +149,22 @@ func (s *instance) writeFiles(o serverOptions) {
 	must(s.t, os.Mkdir(folder, 0o700))
 	must(s.t, os.Mkdir(filepath.Join(s.dir, "gates"), 0o700))
 	for name, text := range o.algorithms {
-		text = strings.ReplaceAll(text, "@DIR@", s.dir)
-		must(s.t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+		s.algorithmFile(name, strings.ReplaceAll(text, "@DIR@", s.dir))
 	}
 	config := fmt.Sprintf("data = %q\nalgorithms = %q\nlisten = \"127.0.0.1:0\"\n%s", s.data(), folder, o.config)
 	must(s.t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(config), 0o600))
+}
+
+// algorithmFile writes a file below the folder of algorithms; a script may be run.
+func (s *instance) algorithmFile(name, text string) {
+	s.t.Helper()
+	path := filepath.Join(s.dir, "algorithms", name)
+	must(s.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	mode := os.FileMode(0o600)
+	if strings.HasSuffix(name, ".sh") {
+		mode = 0o700
+	}
+	must(s.t, os.WriteFile(path, []byte(text), mode))
 }
 
 func (s *instance) data() string {
@@ -188,13 +201,23 @@ func (s *instance) run(args ...string) (stdout, stderr string, code int) {
 	}
 	s.secrets.keys(out.String())
 	s.stderr.add(errs.Bytes())
-	return out.String(), errs.String(), c.ProcessState.ExitCode()
+	return out.String(), unnamed(errs.String()), c.ProcessState.ExitCode()
+}
+
+// unnamed returns what a command says without the directory that it used, which has a
+// test of its own.
+func unnamed(errs string) string {
+	if strings.HasPrefix(errs, "data directory: ") {
+		_, errs, _ = strings.Cut(errs, "\n")
+	}
+	return errs
 }
 
 // start starts the process and waits until it listens.
 func (s *instance) start() {
 	s.t.Helper()
-	s.process = s.command(append([]string{"serve"}, s.flags...)...)
+	s.process = s.command(append([]string{"serve", "--init"}, s.flags...)...)
+	s.process.Env = append(s.process.Env, "JOURNAL_STREAM=1:1") // no link for a first admin, which would be audited
 	if s.files > 0 {
 		s.process.Path = "/bin/sh"
 		s.process.Args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, s.files)}, s.process.Args...)
@@ -420,6 +443,7 @@ type record struct {
 	Settings                                            json.RawMessage
 	Created                                             *bool
 	Batch, Executor, Isolation, JobEmail, Organization  string
+	ProgramVersion                                      string
 	Attempts                                            int
 	CreatedAt, StartedAt, CompletedAt                   string
 	Progress                                            *struct {
@@ -438,7 +462,7 @@ type record struct {
 	ResultBytes  int64
 	SubjobCounts map[string]int
 	Subjobs      []record
-	Inputs       []struct{ Setting, FileID, Filename, SHA256 string }
+	Inputs       []struct{ Setting, FileID, Job, Output, Path, Filename, SHA256 string }
 }
 
 // submit submits a job and returns its record.

@@ -2,12 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"molrun/app/health"
 )
 
 // healthCommand is for containers, whose images often have no curl.
@@ -15,37 +16,30 @@ func healthCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "health",
 		Short: "Ask the running service whether it is well",
-		Long:  "Ask GET /healthz of the service that listens on the configured address. Exits with 0 if it is well.",
-		Args:  cobra.NoArgs,
+		Long: `Ask GET /healthz of the service that runs on the data directory, wherever it listens,
+over HTTP or HTTPS, past any proxy. A user who may not look into that directory asks
+the configured address. Prints one line and exits with 0 if the service is well, with 1
+if it is not or does not answer in time, and with 2 or 5 if it could not be asked.`,
+		Example: "  molrun health --data /srv/molrun\n  molrun health --listen 127.0.0.1:8080 --timeout 2s",
+		Args:    cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, true)
+	timeout := c.Flags().Duration("timeout", 5*time.Second, "how long to wait for an answer")
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *timeout <= 0 {
+			return usageError{errors.New("--timeout: give a time above 0, such as 5s")}
+		}
 		config, err := flags.load()
 		if err != nil {
 			return err
 		}
-		host, port, err := net.SplitHostPort(config.Listen)
-		if err != nil {
-			return usageError{fmt.Errorf("listen: %w", err)}
-		}
-		if host == "" || net.ParseIP(host).IsUnspecified() {
-			host = "127.0.0.1"
-		}
-		ctx, cancel := context.WithTimeout(c.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(c.Context(), *timeout)
 		defer cancel()
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/healthz", nil)
-		if err != nil {
-			return err
+		address, err := health.Ask(ctx, config, flags.listen)
+		if err == nil {
+			_, err = fmt.Fprintf(c.OutOrStdout(), "the service is well: %s\n", address)
 		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return fmt.Errorf("the service does not answer: %w", err)
-		}
-		defer response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("the service answers %s", response.Status)
-		}
-		return nil
+		return err
 	}
 	return c
 }

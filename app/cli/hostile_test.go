@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"molrun/app/task/container/containertest"
 )
 
 // hostileConfig limits hostile programs to what a test can afford.
@@ -37,6 +39,18 @@ func (s *instance) isolation() string {
 
 func (s *instance) sandboxed() bool { return strings.Contains(s.isolation(), "bubblewrap") }
 
+// boxed returns options of a server whose shell algorithm runs in containers.
+func boxed(t *testing.T, config string, env ...string) serverOptions {
+	t.Helper()
+	store := containertest.Podman(t)
+	file := strings.Replace(shellFile, "format = 1", "format = 2", 1) + fmt.Sprintf("\n[container]\nimage = %q\n", containertest.Image)
+	return serverOptions{
+		config:     config + fmt.Sprintf("[containers]\nenv = [%q, %q]\n", store.Options.Env[0], store.Options.Env[1]),
+		env:        append(env, "PATH="+store.Path+":"+os.Getenv("PATH")),
+		algorithms: map[string]string{"shell.toml": file},
+	}
+}
+
 // checkUnharmed checks that another user's job still completes and that no process
 // of an earlier job is left.
 func (s *instance) checkUnharmed(after string) {
@@ -53,18 +67,23 @@ func (s *instance) checkUnharmed(after string) {
 	}
 }
 
-// withAndWithoutSandbox runs a hostile job in a sandbox, if one is available, and
-// without one, while another user's job is running.
+// withAndWithoutSandbox runs a hostile job in a sandbox, if one is available, without
+// one, and in a container, while another user's job is running.
 func withAndWithoutSandbox(t *testing.T, hostile func(*testing.T, *instance)) {
 	t.Parallel()
-	for _, sandbox := range []string{"auto", "off"} {
+	for _, sandbox := range []string{"auto", "off", "container"} {
 		t.Run("sandbox "+sandbox, func(t *testing.T) {
 			t.Parallel()
-			s := startServer(t, serverOptions{
-				config: hostileConfig + fmt.Sprintf("sandbox = %q\n", sandbox),
-				// Enough for the most processes that a job may have.
-				algorithms: map[string]string{"shell.toml": strings.Replace(shellFile, "64MiB", "1GiB", 1)},
-			})
+			o := serverOptions{
+				config:     hostileConfig + fmt.Sprintf("sandbox = %q\n", sandbox),
+				algorithms: map[string]string{"shell.toml": shellFile},
+			}
+			if sandbox == "container" {
+				o = boxed(t, hostileConfig)
+			}
+			// Enough for the most processes that a job may have.
+			o.algorithms["shell.toml"] = strings.Replace(o.algorithms["shell.toml"], "64MiB", "1GiB", 1)
+			s := startServer(t, o)
 			other := s.user("lab", "carl@lab.example")
 			end := s.gate("end")
 			other.submit("concurrent", "shell", script("echo begun > out/concurrent; "+end.wait()+"; echo ended >> out/concurrent"))
@@ -327,10 +346,22 @@ func omitted(t *testing.T, log string) (bytes int64) {
 
 func TestSandboxHidesTheMachine(t *testing.T) {
 	t.Parallel()
-	s := shellServer(t, hostileConfig, "SECRET_OF_THE_SERVER=hunter2")
-	if !s.sandboxed() {
-		skipUnlessRequired(t, "bubblewrap is not available")
-	}
+	const secret = "SECRET_OF_THE_SERVER=hunter2"
+	t.Run("bubblewrap", func(t *testing.T) {
+		t.Parallel()
+		s := shellServer(t, hostileConfig, secret)
+		if !s.sandboxed() {
+			skipUnlessRequired(t, "bubblewrap is not available")
+		}
+		hidesTheMachine(t, s)
+	})
+	t.Run("container", func(t *testing.T) {
+		t.Parallel()
+		hidesTheMachine(t, startServer(t, boxed(t, hostileConfig, secret)))
+	})
+}
+
+func hidesTheMachine(t *testing.T, s *instance) {
 	u := s.user("lab", "ann@lab.example")
 	canary := filepath.Join(s.dir, "canary")
 	must(t, os.WriteFile(canary, []byte("secret of the server\n"), 0o666))
@@ -342,11 +373,11 @@ func TestSandboxHidesTheMachine(t *testing.T) {
 		"cat '" + filepath.Join(s.dir, "config.toml") + "'",
 		"cat ../run.json",
 		"cat /etc/shadow",
-		"ls /root",
-		"ls /home",
+		"ls -d /root/?* /root/.[a-z]*",
+		"ls -d /home/?*",
 		"echo > /usr/spoilt",
 		"echo > /spoilt",
-		"echo > /dev/spoilt",
+		"echo > /dev/spoilt && test -e '" + filepath.Join(s.dir, "dev-spoilt") + "'",
 		"echo > /etc/passwd",
 		"echo spoilt > in/input.txt",
 		"rm -f in/input.txt",
@@ -357,6 +388,15 @@ func TestSandboxHidesTheMachine(t *testing.T) {
 		"mount -t tmpfs none /tmp",
 		"chroot / true",
 		"grep -v -e lo: -e '|' /proc/net/dev",
+		"ls '" + filepath.Join(s.data(), "control.sock") + "'",
+		"cat '" + filepath.Join(s.data(), "secret") + "'",
+		"cat /etc/gshadow",
+		"cat /etc/ssh/ssh_host_*",
+		"ls /etc/ssl/private",
+		"echo > /etc/spoilt",
+		"echo > /opt/spoilt",
+		"cat /proc/" + fmt.Sprint(s.process.Process.Pid) + "/environ",
+		"curl -s " + s.base + "/healthz",
 	}
 	text := "export LC_ALL=C\n"
 	for i, line := range attempts {
@@ -385,4 +425,26 @@ func TestSandboxHidesTheMachine(t *testing.T) {
 		t.Errorf("the canary is %q, %v", text, err)
 	}
 	s.checkUnharmed("the sandboxed job")
+}
+
+// TestListedFolderShowsNothingOfTheService lists the folder around the data directory and the configuration.
+func TestListedFolderShowsNothingOfTheService(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{config: hostileConfig, algorithms: map[string]string{
+		"shell.toml": strings.Replace(shellFile, "@DIR@/gates", "@DIR@", 1),
+	}})
+	if !s.sandboxed() {
+		skipUnlessRequired(t, "bubblewrap is not available")
+	}
+	must(t, os.WriteFile(filepath.Join(s.dir, "weights"), []byte("listed\n"), 0o644))
+	u := s.user("lab", "ann@lab.example")
+	u.submit("j", "shell", script(fmt.Sprintf(`cat '%[1]s/weights' > out/weights
+cat '%[1]s/config.toml' > out/config; ls -A '%[2]s' > out/data; ls -A '%[2]s/jobs' > out/jobs; touch '%[2]s/x' && exit 1; true`, s.dir, s.data())))
+	if j := u.finished("j"); j.Status != "COMPLETED" {
+		t.Fatalf("%+v", j.Failure)
+	}
+	files := unzip(t, u.result("j", ""))
+	if files["weights"] != "listed\n" || files["config"] != "" || files["data"] != "jobs\n" || strings.Count(files["jobs"], "\n") != 1 {
+		t.Errorf("seen inside: %q", files)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,7 @@ and takes effect at once.`,
 		keyListCommand(),
 		keyDisableCommand(),
 		keyChangeCommand("enable", "Open a disabled key again", (*client.Control).EnableKey),
+		keySetCommand(),
 		keyRotateCommand(),
 		keyDeleteCommand(),
 	)
@@ -40,13 +42,17 @@ func keyCreateCommand() *cobra.Command {
 		Short: "Make a key and print it, once",
 		Long:  "Make a key. It is printed once, alone on standard output, and only its hash is kept.",
 		Example: `  molrun key create --organization lab --email ann@lab.example
-  molrun key create --organization lab --email bob@lab.example --role admin --expires 90d`,
+  molrun key create --organization lab --email bob@lab.example --role admin --expires 90d
+  molrun key create --organization lab --email bob@lab.example --name dashboard --scope read --from 10.0.0.0/8`,
 		Args: cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, false)
 	c.Flags().StringVar(&request.Organization, "organization", "", "organization whose jobs the key opens (required)")
 	c.Flags().StringVar(&request.Email, "email", "", "e-mail address of the user (required)")
-	c.Flags().StringVar(&request.Role, "role", string(apikey.Member), "member, or admin: may stop and delete what others submitted")
+	c.Flags().StringVar(&request.Role, "role", string(apikey.Member), "viewer: may only read; member: may submit, too; admin: may also stop and delete what others submitted, and manage keys")
+	c.Flags().StringSliceVar(&request.Scopes, "scope", nil, "limits the key to some of what the role allows: read, submit, admin (default all)")
+	c.Flags().StringSliceVar(&request.Networks, "from", nil, "addresses from which the key can be used, such as 10.0.0.0/8 (default everywhere)")
+	c.Flags().StringVar(&request.Name, "name", "", "what the key is for, shown in lists")
 	c.Flags().StringVar(&expires, "expires", "", "time after which the key closes by itself, such as 90d (default never)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the key's record, with the key in it, as JSON")
 	for _, name := range []string{"organization", "email"} {
@@ -80,9 +86,36 @@ func keyCreateCommand() *cobra.Command {
 	return c
 }
 
+func keySetCommand() *cobra.Command {
+	var change client.KeyChange
+	c := &cobra.Command{
+		Use: "set ID", Short: "Change the role, the scopes or the name of a key",
+		Example: "  molrun key set acatwwcwiblh --role viewer\n  molrun key set acatwwcwiblh --scope read,submit --name CI",
+		Args:    exactlyOne("the ID of a key; `molrun key list` shows them"),
+	}
+	flags := addConfigFlags(c, false)
+	c.Flags().StringVar(&change.Role, "role", "", "viewer, member or admin")
+	c.Flags().StringSliceVar(&change.Scopes, "scope", nil, "what the key is limited to of read, submit, admin; all three for no limit")
+	c.Flags().StringVar(&change.Name, "name", "", "what the key is for")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
+			key, err := control.ChangeKey(ctx, args[0], change)
+			if err == nil {
+				fmt.Fprintf(c.ErrOrStderr(), "key %s of %s has the role %s\n", key.ID, key.Email, key.Role)
+			}
+			return err
+		})
+	}
+	return c
+}
+
 func keyListCommand() *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{Use: "list", Short: "List the keys, without their secrets", Args: cobra.NoArgs}
+	c := &cobra.Command{
+		Use: "list", Short: "List the keys, without their secrets", Args: cobra.NoArgs,
+		Long: `List the keys, without their secrets. What limits a key beside its role, and which key
+has made it, follow its name. --json shows all about them.`,
+	}
 	flags := addConfigFlags(c, false)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -96,12 +129,38 @@ func keyListCommand() *cobra.Command {
 			}
 			rows := make([][]string, len(keys))
 			for i, k := range keys {
-				rows[i] = []string{k.ID, k.Organization, k.Email, k.Role, keyState(k), dateText(k.CreatedAt), dateText(k.ExpiresAt), dateText(k.LastUsedAt)}
+				rows[i] = []string{k.ID, k.Organization, k.Email, k.Role, keyEnd(k), dateText(k.LastUsedAt), keyNote(k)}
 			}
-			return printTable(c.OutOrStdout(), []string{"ID", "ORGANIZATION", "EMAIL", "ROLE", "STATE", "CREATED", "EXPIRES", "LAST USED"}, rows)
+			return printTable(c.OutOrStdout(), []string{"ID", "ORG", "EMAIL", "ROLE", "STATE", "LAST USED", "NAME"}, rows)
 		})
 	}
 	return c
+}
+
+// keyEnd says whether a key works, and until when if it expires.
+func keyEnd(k client.Key) string {
+	if state := keyState(k); state != "active" || k.ExpiresAt.IsZero() {
+		return state
+	}
+	return "to " + dateText(k.ExpiresAt)
+}
+
+// keyNote returns the name of a key and what limits it.
+func keyNote(k client.Key) string {
+	var parts []string
+	if k.Name != "" {
+		parts = append(parts, k.Name)
+	}
+	if len(k.Scopes) > 0 {
+		parts = append(parts, "may only "+strings.Join(k.Scopes, ", "))
+	}
+	if len(k.Networks) > 0 {
+		parts = append(parts, "from "+strings.Join(k.Networks, ", "))
+	}
+	if k.MadeBy != "" {
+		parts = append(parts, "made by "+k.MadeBy)
+	}
+	return strings.Join(parts, "; ")
 }
 
 func keyState(k client.Key) string {
@@ -133,28 +192,71 @@ func keyChangeCommand(name, short string, change func(*client.Control, context.C
 }
 
 func keyDisableCommand() *cobra.Command {
-	var revoke bool
-	c := keyChangeCommand("disable", "Close a key; enable opens it again", func(control *client.Control, ctx context.Context, id string) (*client.Key, error) {
-		key, err := control.DisableKey(ctx, id)
-		if err != nil || !revoke {
-			return key, err
-		}
-		return key, control.RevokeLinks(ctx, id)
-	})
-	c.Long = `Close a key; enable opens it again. Links to files that were made with the key
+	var revoke, made bool
+	c := &cobra.Command{
+		Use: "disable ID", Short: "Close a key; enable opens it again",
+		Long: `Close a key; enable opens it again. Links to files that were made with the key
 work until they expire, at most a week, unless --revoke-links ends them. Transfers
-that have begun go on. Enabling the key does not bring its links back.`
-	c.Example += "\n  molrun key disable acatwwcwiblh --revoke-links"
-	disable := c.RunE
+that have begun go on. Enabling the key does not bring its links back.
+
+Keys that it has made for its user or for others go on working, unless --made-keys
+closes these too, and those that they have made. Use both if somebody else may have
+had the key.`,
+		Example: `  molrun key disable acatwwcwiblh
+  molrun key disable acatwwcwiblh --revoke-links --made-keys`,
+		Args: exactlyOne("the ID of a key; `molrun key list` shows them"),
+	}
+	flags := addConfigFlags(c, false)
+	c.Flags().BoolVar(&revoke, "revoke-links", false, "also end all links that were made with the key")
+	c.Flags().BoolVar(&made, "made-keys", false, "also close all keys that were made with the key")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		err := disable(c, args)
-		if err == nil && revoke {
-			fmt.Fprintln(c.ErrOrStderr(), "links that were made with it no longer work")
-		}
+		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
+			disable := func(id string) error { return disableKey(c, ctx, control, id, revoke) }
+			if err := disable(args[0]); err != nil || !made {
+				return err
+			}
+			return eachMadeKey(ctx, control, args[0], disable)
+		})
+	}
+	return c
+}
+
+func disableKey(c *cobra.Command, ctx context.Context, control *client.Control, id string, revoke bool) error {
+	key, err := control.DisableKey(ctx, id)
+	if err == nil && revoke {
+		err = control.RevokeLinks(ctx, id)
+	}
+	if err != nil {
 		return err
 	}
-	c.Flags().BoolVar(&revoke, "revoke-links", false, "also end all links that were made with the key")
-	return c
+	fmt.Fprintf(c.ErrOrStderr(), "key %s of %s is %s\n", key.ID, key.Email, keyState(*key))
+	if revoke {
+		fmt.Fprintln(c.ErrOrStderr(), "links that were made with it no longer work")
+	}
+	return nil
+}
+
+// eachMadeKey closes what a closed key has made, and what that has made. A key may make
+// another until it is closed itself, so it looks again until it finds no more.
+func eachMadeKey(ctx context.Context, control *client.Control, id string, disable func(id string) error) error {
+	closed := map[string]bool{id: true}
+	for found := true; found; {
+		found = false
+		keys, err := control.Keys(ctx)
+		if err != nil {
+			return err
+		}
+		for _, k := range keys {
+			if closed[k.ID] || !closed[k.MadeBy] {
+				continue
+			}
+			if err := disable(k.ID); err != nil {
+				return err
+			}
+			closed[k.ID], found = true, true
+		}
+	}
+	return nil
 }
 
 func keyDeleteCommand() *cobra.Command {

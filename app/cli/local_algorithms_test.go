@@ -115,6 +115,18 @@ func TestAlgorithmsAreListedShownAndChecked(t *testing.T) {
 	}
 }
 
+// A file for version 2022 is for 2022.5, too.
+func TestVersionsOfProgramsAreCompared(t *testing.T) {
+	t.Parallel()
+	for version, warns := range map[string]bool{"2022.5": false, "2022": false, "2021": true, "202": true, "2022.50": true} {
+		file := filepath.Join(t.TempDir(), "tool.toml")
+		must(t, os.WriteFile(file, []byte("format = 2\ntype = \"tool\"\nversion = \""+version+"\"\ncommand = [\"true\"]\nversion_command = [\"echo\", \"tool 2022.5\"]\nversion_pattern = 'tool (\\S+)'\n"), 0o600))
+		if _, errs, code := within(t, "", "algorithms", "check", file); code != 0 || strings.Contains(errs, "was written for "+version) != warns {
+			t.Errorf("%s: exit code %d, %s", version, code, errs)
+		}
+	}
+}
+
 func TestOneProblemIsEnoughToFailACheck(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)

@@ -3,8 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,35 +16,6 @@ import (
 	"molrun/storage/kv"
 	"molrun/web/client"
 )
-
-func TestHealthAsksTheConfiguredAddress(t *testing.T) {
-	t.Parallel()
-	status := http.StatusOK
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	s := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/healthz" {
-			w.WriteHeader(status)
-			return
-		}
-		w.WriteHeader(http.StatusTeapot)
-	})}
-	go func() { _ = s.Serve(l) }()
-	t.Cleanup(func() { must(t, s.Close()) })
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	must(t, err)
-	file := filepath.Join(t.TempDir(), "config.toml")
-	must(t, os.WriteFile(file, nil, 0o600))
-	for _, host := range []string{"127.0.0.1", "0.0.0.0", "", "[::]", "localhost"} {
-		if _, errs, code := within(t, "", "health", "--config", file, "--listen", host+":"+port); code != 0 {
-			t.Errorf("of %q: exit code %d: %s", host, code, errs)
-		}
-	}
-	status = http.StatusServiceUnavailable
-	if _, errs, code := within(t, "", "health", "--config", file, "--listen", "127.0.0.1:"+port); code != exitFailed || errs != "molrun: the service answers 503 Service Unavailable\n" {
-		t.Errorf("of a sick service: exit code %d: %s", code, errs)
-	}
-}
 
 func TestPruneSaysWhatItWants(t *testing.T) {
 	t.Parallel()
@@ -129,9 +98,15 @@ func TestCheckSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	must(t, printCheck(&out, &check.Report{
-		Count: 3, Problems: []kv.Problem{{Text: "lost"}, {Text: "bent", Derivable: true}}, Strays: []string{"a/b"}, SetAside: "aside", Repaired: 2,
+		Count: 3, Problems: []kv.Problem{{Text: "lost"}, {Text: "bent", Derivable: true}}, SetAside: "aside", Repaired: 2, Young: 1,
+		Strays:  []check.Stray{{Path: "a/b", Bytes: 6, Changed: time.Now().Add(-73 * time.Hour)}},
+		Foreign: []check.Stray{{Path: "notes.txt", Bytes: 2048, Changed: time.Now().Add(-3*time.Hour - time.Second)}, {Path: "x", Changed: time.Now().Add(-90 * time.Second)}},
 	}))
-	const want = "problem: lost\nproblem: bent (--repair fixes this)\nand 1 more problems\nno record names a/b\nthey are in aside now\n2 problems are repaired\n" +
+	const want = "problem: lost\nproblem: bent (--repair fixes this)\nand 1 more problems\n" +
+		"stray file: a/b (6 bytes, changed 3 days ago)\n1 stray file, 6 bytes: they are in aside now; look at them, then delete them\n" +
+		"foreign file: notes.txt (2.0 KiB, changed 3 hours ago)\nforeign file: x (0 bytes, changed 1 minute ago)\n" +
+		"2 foreign files, 2.0 KiB: molrun leaves them alone, and backups leave them out; move them elsewhere\n" +
+		"1 file younger than a day not listed: the running service may be about to record them\n2 problems are repaired\n" +
 		"0 jobs, 0 uploads, 0 keys, sizes of 0 files (0 bytes): 3 problems\n"
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
@@ -200,7 +175,7 @@ func TestUnitFileNamesWhatItRuns(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	for _, line := range []string{
-		"User=runner", "RequiresMountsFor=" + dir + "/data", " serve --config " + file + " --data " + dir + "/data\n",
+		"User=runner", "RequiresMountsFor=" + dir + "/data", " serve --init --config " + file + " --data " + dir + "/data\n",
 		"TimeoutStopSec=22\n", "ReadWritePaths=" + dir + "/data /tmp /var/tmp -/shared/molrun\n",
 	} {
 		if !strings.Contains(out, line) {

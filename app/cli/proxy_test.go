@@ -2,22 +2,24 @@ package cli
 
 import (
 	"fmt"
-	"net"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"molrun/app/certificate"
+	"molrun/app/freeport"
 )
 
 // nginx runs a real nginx in front of the server, with TLS and the location of
-// web/nginx.example.conf, and sends the requests of the test through it. instead are
+// web/nginx.example.conf, and sends the requests of the test through it until it is killed. instead are
 // texts of its configuration and what replaces them.
-func (s *instance) nginx(prefix, listen string, instead ...string) {
+func (s *instance) nginx(prefix, listen string, instead ...string) (kill func()) {
 	s.t.Helper()
 	program, err := exec.LookPath("nginx")
 	if err != nil {
@@ -58,9 +60,12 @@ http {
 	var log strings.Builder
 	proxy.Stderr = &log
 	must(s.t, proxy.Start())
-	s.t.Cleanup(func() {
+	kill = sync.OnceFunc(func() {
 		_ = proxy.Process.Kill()
 		_ = proxy.Wait() // it was killed
+	})
+	s.t.Cleanup(func() {
+		kill()
 		if s.t.Failed() {
 			s.t.Logf("nginx says:\n%s", log.String())
 		}
@@ -69,15 +74,15 @@ http {
 	// checked against it.
 	s.http = &http.Client{Transport: &http.Transport{TLSClientConfig: s.secure(cert), ForceAttemptHTTP2: true}, Timeout: patience}
 	s.base = "https://" + listen + strings.TrimSuffix(prefix, "/")
+	return kill
 }
 
 // freeAddress returns a local address that nothing listens on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := freeport.Address()
 	must(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	return address
 }
 
 func TestServiceWorksBehindNginxUnderAPath(t *testing.T) {
@@ -136,4 +141,86 @@ func TestServiceWorksBehindNginxUnderAPath(t *testing.T) {
 	u.do("POST", "/submit-job", strings.Repeat(" ", 9<<20)).code(413, "BODY_TOO_LARGE")
 	u.do("PATCH", "/jobs", nil).code(405, "METHOD_NOT_ALLOWED")
 	u.do("GET", "/none", nil).code(404, "NOT_FOUND")
+}
+
+// TestProxySignInBehindNginx lets nginx sign in users by password. It connects from an
+// address of its own, which alone is believed.
+func TestProxySignInBehindNginx(t *testing.T) {
+	t.Parallel()
+	listen := freeAddress(t)
+	base := "https://" + listen + "/molrun"
+	s := startServer(t, serverOptions{config: fmt.Sprintf(`public_url = %q
+[proxy]
+trusted = "127.0.0.2"
+[sign_in]
+header = "Remote-User"
+proxies = "127.0.0.2"
+organization = "lab"
+create = true
+`, base)})
+	direct, straight := s.base, s.http
+	key := s.user("lab", "ann@lab.example").key
+	passwords := filepath.Join(t.TempDir(), "passwords")
+	must(t, os.WriteFile(passwords, []byte("new@lab.example:{PLAIN}secret\n"), 0o600))
+	s.nginx("/molrun/", listen, `proxy_set_header Remote-User "";`, fmt.Sprintf(`proxy_bind 127.0.0.2;
+    auth_basic "molrun";
+    auth_basic_user_file %s;
+    proxy_set_header Authorization "";
+    proxy_set_header Remote-User $remote_user;`, passwords))
+	s.eventually("nginx answers", func() bool {
+		response, err := s.http.Get(s.base + "/healthz")
+		if err != nil {
+			return false
+		}
+		response.Body.Close()
+		return response.StatusCode == http.StatusUnauthorized
+	})
+	ask := func(client *http.Client, method, url string, headers ...string) (status int, body string) {
+		t.Helper()
+		r, err := http.NewRequest(method, url, nil)
+		must(t, err)
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Add(headers[i], headers[i+1])
+		}
+		response, err := client.Do(r)
+		must(t, err)
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		must(t, err)
+		return response.StatusCode, string(text)
+	}
+	const signedIn = "Basic bmV3QGxhYi5leGFtcGxlOnNlY3JldA==" // new@lab.example:secret
+	for _, tt := range []struct {
+		name    string
+		status  int
+		method  string
+		headers []string
+	}{
+		{"signed in", 200, "PUT", []string{"Authorization", signedIn}},
+		{"signed in on this page", 200, "PUT", []string{"Authorization", signedIn, "Origin", "https://" + listen}},
+		{"signed in on another page", 403, "PUT", []string{"Authorization", signedIn, "Sec-Fetch-Site", "cross-site"}},
+		{"not signed in", 401, "PUT", []string{"Remote-User", "ann@lab.example"}},
+		{"signed in as somebody else", 200, "PUT", []string{"Authorization", signedIn, "Remote-User", "ann@lab.example"}},
+		{"signed in, with underscores", 200, "PUT", []string{"Authorization", signedIn, "Remote_User", "ann@lab.example"}},
+	} {
+		status, body := ask(s.http, tt.method, s.base+"/upload/a.txt", tt.headers...)
+		if status != tt.status {
+			t.Errorf("%s: %d %s", tt.name, status, body)
+		}
+	}
+	if status, body := ask(s.http, "GET", s.base+"/keys", "Authorization", signedIn, "x-api-key", key); status != 200 || !strings.Contains(body, "ann@lab.example") {
+		t.Errorf("a key behind the proxy: %d %s", status, body)
+	}
+	if status, body := ask(s.http, "GET", s.base+"/files", "Authorization", signedIn, "Remote-User", "ann@lab.example"); status != 200 || strings.Contains(body, "ann@") || !strings.Contains(body, "a.txt") {
+		t.Errorf("the files of the user who has signed in: %d %s", status, body)
+	}
+	if status, _ := ask(straight, "GET", direct+"/jobs", "Remote-User", "new@lab.example"); status != 401 {
+		t.Errorf("the header straight to the server: %d", status)
+	}
+	if status, _ := ask(straight, "GET", direct+"/jobs", "x-api-key", key); status != 200 {
+		t.Errorf("a key straight to the server: %d", status)
+	}
+	if !strings.Contains(s.log.String(), "not in sign_in.proxies") {
+		t.Error("the log does not tell of the header from elsewhere")
+	}
 }

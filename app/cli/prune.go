@@ -57,7 +57,7 @@ What would be deleted is shown first; the sizes are those on the disk.`,
 		if err != nil {
 			return usageError{err}
 		}
-		config, err := flags.load()
+		config, err := flags.existing(c)
 		if err != nil {
 			return err
 		}

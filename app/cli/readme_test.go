@@ -70,17 +70,11 @@ func TestReadmeStartCommandsRunAsWritten(t *testing.T) {
 		c.Env = append([]string{"PATH=" + dir + ":" + os.Getenv("PATH")}, env...)
 		return c
 	}
-	out, err := shell("run: key").Output()
-	if err != nil || !strings.HasPrefix(string(out), "molrun_") {
-		t.Errorf("key create: %v, %s", err, out)
-	}
-	out, err = shell("run: check").CombinedOutput()
+	out, err := shell("run: check").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "word-count 1 is correct and ready") {
 		t.Errorf("algorithms check: %v, %s", err, out)
 	}
-	var listed strings.Builder
 	add := shell("run: add", "MOLRUN_LISTEN=127.0.0.1:0")
-	add.Stdout = &listed
 	for _, serve := range []*exec.Cmd{shell("run: serve"), shell("run: config", "MOLRUN_LISTEN=127.0.0.1:0"), add} {
 		serve.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		stderr, err := serve.StderrPipe()
@@ -91,6 +85,9 @@ func TestReadmeStartCommandsRunAsWritten(t *testing.T) {
 		for lines.Scan() {
 			if strings.Contains(lines.Text(), `"message":"started"`) {
 				started = true
+				if serve == add {
+					countWords(t, dir)
+				}
 				must(t, syscall.Kill(-serve.Process.Pid, syscall.SIGTERM))
 			}
 		}
@@ -100,8 +97,29 @@ func TestReadmeStartCommandsRunAsWritten(t *testing.T) {
 			t.Errorf("%s did not start", serve.Args[2])
 		}
 	}
-	if !strings.Contains(listed.String(), "word-count") {
-		t.Errorf("the added algorithm is not listed: %s", listed.String())
+	out, err = shell("run: key").Output()
+	if err != nil || !strings.HasPrefix(string(out), "molrun_") {
+		t.Errorf("key create: %v, %s", err, out)
+	}
+}
+
+// countWords runs the command of README.md that uses the added algorithm, after a login as
+// README.md shows it.
+func countWords(t *testing.T, dir string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, "README.md"), text, 0o600))
+	const command = "./molrun run word-count --file text=README.md"
+	if !strings.Contains(string(text), "`"+command+"`") {
+		t.Errorf("README.md does not show %s", command)
+	}
+	shell := exec.Command("sh", "-ec", "./molrun login --local --data molrun-data; "+command)
+	shell.Dir = dir
+	shell.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}
+	out, err := shell.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), `"results":{"words":`) {
+		t.Errorf("%s: %v: %s", command, err, out)
 	}
 }
 
@@ -146,10 +164,29 @@ func TestReadmeLinksExist(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
 	must(t, err)
 	for _, link := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(string(text), -1) {
-		if _, err := os.Stat(filepath.Join(root, link[1])); err != nil {
+		file, heading, _ := strings.Cut(link[1], "#")
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if info, statErr := os.Stat(filepath.Join(root, file)); statErr == nil && info.IsDir() {
+			err = nil
+		}
+		if err != nil || heading != "" && !hasHeading(string(text), heading) {
 			t.Errorf("README.md links to %s: %v", link[1], err)
 		}
 	}
+}
+
+// hasHeading reports whether a page has a heading to which links go by this name.
+func hasHeading(text, name string) bool {
+	other := regexp.MustCompile(`[^a-z0-9 _-]`)
+	for line := range strings.Lines(text) {
+		if title := strings.TrimLeft(line, "#"); title != line {
+			title = other.ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), "")
+			if strings.ReplaceAll(title, " ", "-") == name {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // skipUnlessRequired skips a test that lacks a requirement, or fails it if

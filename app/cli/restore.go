@@ -42,6 +42,7 @@ if their algorithm has retries left, and FAILED otherwise, for their users to re
 		if err != nil {
 			return err
 		}
+		nameData(c, config)
 		r.Config, r.FinishLost = config, server.FinishLost
 		began := time.Now()
 		restored, err := r.Run(c.Context())

@@ -86,3 +86,77 @@ func TestFanOutRunsTheEngineOnEachRecord(t *testing.T) {
 		t.Errorf("faults of the validator: %q", got)
 	}
 }
+
+// TestArchiveIsAllThatAnotherServerNeeds moves work whose inputs are uploads and results
+// of other jobs with the archive alone: unpack, upload inputs, submit.
+func TestArchiveIsAllThatAnotherServerNeeds(t *testing.T) {
+	t.Parallel()
+	here := plain(t).user("mover", "ann@mover.example")
+	here.upload("räw data.txt", "of a user\n")
+	here.upload("second.txt", "second\n")
+	here.submit("first", "shell", `{"script":"echo of a job > out/made.txt"}`)
+	here.completed("first")
+	here.submit("moved", "shell", `{"script":"cat in/* > out/all","input":"inputs/räw data.txt","other":"job:first/made.txt"}`)
+	here.completed("moved")
+	here.batch("moved-rows", "shell", `{"script":"cat in/* > out/all","input":"inputs/second.txt"}`, `{"script":"cat in/* in/* > out/all","input":"inputs/second.txt"}`)
+	here.completed("moved-rows")
+
+	there := startServer(t, serverOptions{algorithms: map[string]string{"shell.toml": shellFile}}).user("lab", "bob@lab.example")
+	for _, name := range []string{"moved", "moved-rows"} {
+		link := here.linkTo(`{"jobName":"` + name + `","inputs":true}`)
+		archive := here.do("GET", link.DownloadURL, nil).want(200).body
+		if int64(len(archive)) != link.Size {
+			t.Errorf("%s has %d bytes, want %d", name, len(archive), link.Size)
+		}
+		files := unzip(t, archive)
+		inputs, submissions := 0, 0
+		for path, text := range files {
+			if digest, filename, ok := strings.Cut(strings.TrimPrefix(path, "inputs/"), "/"); ok && strings.HasPrefix(path, "inputs/") {
+				inputs++
+				if digestOf(text) != digest {
+					t.Errorf("%s has the digest %s", path, digestOf(text))
+				}
+				there.upload(filename, text)
+			}
+		}
+		for path, text := range files {
+			if strings.HasSuffix(path, "job.json") {
+				submissions++
+				var kept struct{ Submission json.RawMessage }
+				must(t, json.Unmarshal([]byte(text), &kept))
+				there.do("POST", "/submit-job", string(kept.Submission)).want(200)
+			}
+		}
+		if want := map[string]int{"moved": 2, "moved-rows": 1}[name]; inputs != want || submissions != 3-want {
+			t.Errorf("%s has %d inputs and %d submissions", name, inputs, submissions)
+		}
+	}
+	for _, name := range []string{"moved", "moved-rows-1", "moved-rows-2"} {
+		there.completed(name)
+		if diff := cmp.Diff(here.outputs(name), there.outputs(name)); diff != "" || len(here.outputs(name)) != 1 {
+			t.Errorf("results of %s differ, -here +there:\n%s", name, diff)
+		}
+	}
+}
+
+// TestInputsThatWereDeletedAreNamed asks for an archive, and for a link made before.
+func TestInputsThatWereDeletedAreNamed(t *testing.T) {
+	t.Parallel()
+	u := plain(t).user("deleter", "ann@deleter.example")
+	id := u.upload("gone.txt", "soon gone\n")
+	u.submit("reader", "shell", `{"script":"cat in/* > out/all","input":"inputs/gone.txt"}`)
+	u.completed("reader")
+	link := u.linkTo(`{"jobName":"reader","inputs":true}`)
+	u.do("DELETE", "/files/"+id, nil).want(204)
+	for _, a := range []answer{u.do("POST", "/result", `{"jobName":"reader","inputs":true}`), u.do("GET", link.DownloadURL, nil)} {
+		a.code(404, "INPUT_REMOVED")
+		if !strings.Contains(string(a.body), "gone.txt") || !strings.Contains(string(a.body), digestOf("soon gone\n")) {
+			t.Errorf("answer %s", a.body)
+		}
+	}
+	u.linkTo(`{"jobName":"reader"}`)
+	u.upload("back.txt", "soon gone\n")
+	if got := unzip(t, u.do("GET", link.DownloadURL, nil).want(200).body)["inputs/"+digestOf("soon gone\n")+"/gone.txt"]; got != "soon gone\n" {
+		t.Errorf("uploaded again: %q", got)
+	}
+}

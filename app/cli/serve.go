@@ -18,21 +18,25 @@ func serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Start the service",
 		Long: `Start the service: the API, and the runner that starts jobs. SIGINT or SIGTERM
-stops it; running jobs go on, and the next start takes them over.
+stops it; running jobs go on, and the next start takes them over. On a fresh data
+directory it prints a link that signs in the first admin in a browser.
 
 A flag takes precedence over a variable (MOLRUN_LISTEN, MOLRUN_RUNNER_CPUS and so
 on), and a variable over the configuration file.`,
-		Example: `  molrun serve
+		Example: `  molrun serve --init
   molrun serve --data /srv/molrun --listen :8080 --public-url https://molrun.lab.example`,
 		Args: cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, true)
+	init := c.Flags().Bool("init", false, "make the data directory if there is none; an empty one is always taken")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		config, err := flags.load()
 		if err != nil {
 			return err
 		}
-		return server.Run(c.Context(), config, server.Options{Log: newLogger(config, os.Stderr), Version: versionText()})
+		o := server.Options{Log: newLogger(config, os.Stderr), Version: versionText(), Init: *init}
+		o.Started = func(string) { greet(c.Context(), config, c.OutOrStdout()) }
+		return server.Run(c.Context(), config, o)
 	}
 	return c
 }

@@ -21,7 +21,7 @@ func TestTaskStartsBeforeServicePackagesAreInitialized(t *testing.T) {
 	}
 	for _, name := range []string{
 		"molrun/app", "github.com/santhosh-tekuri/jsonschema/v6", "github.com/prometheus/client_golang/prometheus",
-		"github.com/gin-gonic/gin", "github.com/go-playground/validator/v10", "gonum.org/v1/plot", "regexp", "net/http",
+		"github.com/gin-gonic/gin", "github.com/go-playground/validator/v10", "gonum.org/v1/plot", "regexp", "net/http", "net/netip",
 	} {
 		if strings.Contains(string(out), "init "+name+" ") {
 			t.Errorf("%s was initialized first", name)

@@ -34,7 +34,7 @@ RequiresMountsFor={{.Data}}
 [Service]
 Type=notify
 User={{.User}}
-ExecStart={{.Program}} serve{{.Flags}}
+ExecStart={{.Program}} serve --init{{.Flags}}
 ExecReload=/bin/kill -HUP $MAINPID
 
 # Jobs run on while the service is stopped, upgraded or restarted.

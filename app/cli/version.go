@@ -17,10 +17,14 @@ func versionCommand() *cobra.Command {
 		Short: "Print the version of this program",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			fmt.Fprintf(c.OutOrStdout(), "molrun %s %s %s/%s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return nil
+			_, err := fmt.Fprint(c.OutOrStdout(), versionLine())
+			return err
 		},
 	}
+}
+
+func versionLine() string {
+	return fmt.Sprintf("molrun %s %s %s/%s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // versionText returns the version that the linker set, or that of the module.

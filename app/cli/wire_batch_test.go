@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -98,6 +99,22 @@ func (u user) waitForRows(name string, rows int, done func(counts map[string]int
 	return last
 }
 
+// missingRows is what a partial archive lacks.
+type missingRows struct {
+	Count   int
+	Rows    []string
+	Message string
+}
+
+// says checks the status and the message of an error.
+func (a answer) says(status int, message string) {
+	a.t.Helper()
+	var e struct{ Error struct{ Message string } }
+	if a.into(&e); a.status != status || e.Error.Message != message {
+		a.t.Errorf("status %d, message %s\nwant %d: %s", a.status, e.Error.Message, status, message)
+	}
+}
+
 func TestBatchFromFirstStartToArchive(t *testing.T) {
 	t.Parallel()
 	const n = 16
@@ -123,7 +140,8 @@ func TestBatchFromFirstStartToArchive(t *testing.T) {
 	if b.Status != "RUNNING" || b.StartedAt == "" {
 		t.Errorf("a batch with a running row: %+v", b)
 	}
-	u.do("POST", "/result", `{"jobName":"b"}`).code(409, "JOB_NOT_COMPLETED")
+	u.do("POST", "/result", `{"jobName":"b"}`).says(409, `Batch "b" is RUNNING with 11 of 16 rows COMPLETED; send "partial": true (molrun results --partial) `+
+		`for their archive; its result can be fetched when all are.`)
 	u.do("GET", "/jobs/b/logs", nil).code(404, "NOT_FOUND")
 	partial := unzip(t, u.do("GET", u.linkTo(`{"jobName":"b","partial":true}`).DownloadURL, nil).want(200).body)
 	if len(partial) != 3*(n-1-bad) || partial["b-3/row"] != "3\n" || partial["b-2/row"] != "" || partial["b-1/row"] != "" {
@@ -133,7 +151,32 @@ func TestBatchFromFirstStartToArchive(t *testing.T) {
 	if b = u.finished("b"); b.Status != "FAILED" || b.CompletedAt == "" || b.SubjobCounts["FAILED"] != bad {
 		t.Errorf("a batch with failed rows: %+v", b)
 	}
-	u.do("POST", "/result", `{"jobName":"b"}`).code(409, "JOB_NOT_COMPLETED")
+	for _, body := range []string{`{"jobName":"b"}`, `{"jobName":"b","fileName":"b.zip"}`} {
+		u.do("POST", "/result", body).says(409, `Batch "b" is FAILED with 12 of 16 rows COMPLETED; send "partial": true (molrun results --partial) `+
+			`for their archive; retry the batch to run the others again: b-2, b-6, b-10, b-14.`)
+	}
+	const sentence = `The archive of batch "b" has 12 of its 16 rows; without a result are b-2, b-6, b-10, b-14.`
+	var given struct{ Missing *missingRows }
+	u.do("POST", "/result", `{"jobName":"b","partial":true}`).want(200).into(&given)
+	if want := (missingRows{4, []string{"b-2", "b-6", "b-10", "b-14"}, sentence}); given.Missing == nil || !reflect.DeepEqual(*given.Missing, want) {
+		t.Errorf("of the partial archive %+v, want %+v", given.Missing, want)
+	}
+	given.Missing = nil
+	if u.do("POST", "/result", `{"jobName":"b","fileName":"b-1/row","partial":true}`).want(200).into(&given); given.Missing != nil {
+		t.Errorf("of a file: %+v", given.Missing)
+	}
+	p := u.person()
+	if _, errs, code := p.run("results", "b"); code != exitInvalid || !strings.Contains(errs, "(molrun results --partial)") {
+		t.Errorf("results: exit code %d: %s", code, errs)
+	}
+	for _, args := range [][]string{{"results", "b", "--partial"}, {"results", "b", "--partial", "--extract"}} {
+		if _, errs, code := p.run(args...); code != 0 || !strings.Contains(errs, sentence) {
+			t.Errorf("%q: exit code %d: %s", args, code, errs)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(p.dir, "b", "b-1", "row")); string(text) != "1\n" {
+		t.Errorf("unpacked %q, %v", text, err)
+	}
 
 	must(t, os.WriteFile(fixed, nil, 0o600))
 	var again record

@@ -427,7 +427,8 @@ func TestLinksEndWithTheirFiles(t *testing.T) {
 	u.do("POST", "/upload/"+g.FileID+"/complete", "{}").want(200)
 	anonymous.do("PUT", g.UploadURL, strings.NewReader("more")).code(409, "UPLOAD_COMPLETED")
 	anonymous.do("GET", g.DownloadURL, nil).want(200)
-	for _, method := range []string{"POST", "DELETE", "PATCH", "OPTIONS"} {
+	anonymous.do("POST", g.DownloadURL, nil).code(405, "METHOD_NOT_ALLOWED")
+	for _, method := range []string{"DELETE", "PATCH", "OPTIONS"} { // of upload links
 		anonymous.do(method, g.DownloadURL, nil).code(405, "METHOD_NOT_ALLOWED")
 	}
 	u.do("DELETE", "/files/"+g.FileID, nil).want(204)

@@ -64,6 +64,8 @@ func TestObjectsOfOtherOrganizationsAreNotFound(t *testing.T) {
 		{"POST", "/submit-job", jobBody("x", script("true", `,"input":"%s"`)), ann.file, absentID},
 		{"POST", "/submit-job", jobBody("x", script("true", `,"input":"inputs/%s"`)), "only.txt", "none.txt"},
 		{"POST", "/submit-job", jobBody("x", script("true", `,"input":"job:%s/a"`)), "only", "none"},
+		{"POST", "/submit-job", jobBody("x", script("true", `,"input":"job:%s/@a"`)), "only", "none"},
+		{"POST", "/estimate", jobBody("x", script("true", `,"input":"job:%s/@a"`)), "only-b-1", "none"},
 		{"POST", "/validate-job", jobBody("x", script("true", `,"input":"%s"`)), ann.file, absentID},
 		{"POST", "/validate-job", jobBody("x", script("true", `,"input":"job:%s/a"`)), "only-b-1", "none"},
 		{"POST", "/submit-batch", batchBody("x", "shell", script("true", `,"input":"%s"`)), ann.file, absentID},

@@ -5,19 +5,50 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
-	"molrun/app"
 	"molrun/app/fault"
 	"molrun/app/naming"
+	"molrun/app/quota"
 	"molrun/app/retention"
 	"molrun/app/unit"
 )
 
-// Quota is what an organization may use.
+// Quota is what a user or an organization may use. 0 is no bound.
 type Quota struct {
-	Storage unit.Bytes `toml:"storage"` // uploads and results; 0: no bound
-	Queued  int        `toml:"queued"`  // jobs; 0: no bound
+	Storage unit.Bytes `toml:"storage"` // uploads and results
+	Queued  int        `toml:"queued"`  // jobs
+	CPUs    int        `toml:"cpus"`    // of running jobs together
+	GPUs    int        `toml:"gpus"`    // likewise
+}
+
+// OwnQuota overrides a quota; nil is as for all.
+type OwnQuota struct {
+	Storage *unit.Bytes `toml:"storage"`
+	Queued  *int        `toml:"queued"`
+	CPUs    *int        `toml:"cpus"`
+	GPUs    *int        `toml:"gpus"`
+}
+
+func (q *Quota) override(own OwnQuota) {
+	override(&q.Storage, own.Storage)
+	override(&q.Queued, own.Queued)
+	override(&q.CPUs, own.CPUs)
+	override(&q.GPUs, own.GPUs)
+}
+
+func (q Quota) complaint(section string) string {
+	return cmp.Or(
+		complaint(q.Queued < 0, section+".queued: give 0 (no bound) or more"),
+		complaint(q.CPUs < 0, section+".cpus: give 0 (no bound) or more"),
+		complaint(q.GPUs < 0, section+".gpus: give 0 (no bound) or more"),
+	)
+}
+
+// User overrides the quota of one user.
+type User struct {
+	Quota OwnQuota `toml:"quota"`
 }
 
 // Retention says what is deleted automatically.
@@ -32,10 +63,9 @@ type Retention struct {
 
 // Organization overrides the policies for one organization; nil is as for all.
 type Organization struct {
-	Quota struct {
-		Storage *unit.Bytes `toml:"storage"`
-		Queued  *int        `toml:"queued"`
-	} `toml:"quota"`
+	Quota     OwnQuota        `toml:"quota"`
+	UserQuota OwnQuota        `toml:"user_quota"`
+	Users     map[string]User `toml:"users"` // by e-mail address
 	Retention struct {
 		Completed  *unit.Duration `toml:"completed"`
 		Failed     *unit.Duration `toml:"failed"`
@@ -49,8 +79,7 @@ type Organization struct {
 // sections returns the policies of one organization.
 func (c *Config) sections(organization string) (Quota, Retention) {
 	q, r, own := c.Quota, c.Retention, c.Organizations[organization]
-	override(&q.Storage, own.Quota.Storage)
-	override(&q.Queued, own.Quota.Queued)
+	q.override(own.Quota)
 	override(&r.Completed, own.Retention.Completed)
 	override(&r.Failed, own.Retention.Failed)
 	override(&r.Uploads, own.Retention.Uploads)
@@ -66,10 +95,21 @@ func override[T any](value, own *T) {
 	}
 }
 
-// QuotaOf returns what an organization may use.
-func (c *Config) QuotaOf(organization string) app.Quota {
+// userQuota returns the quota of one user of an organization.
+func (c *Config) userQuota(organization, user string) Quota {
+	q, own := c.UserQuota, c.Organizations[organization]
+	q.override(own.UserQuota)
+	q.override(own.Users[user].Quota)
+	return q
+}
+
+// QuotaOf returns what a user or, with user "", an organization may use.
+func (c *Config) QuotaOf(organization, user string) quota.Quota {
 	q, _ := c.sections(organization)
-	return app.Quota{Bytes: int64(q.Storage), Queued: q.Queued}
+	if user != "" {
+		q = c.userQuota(organization, user)
+	}
+	return quota.Quota{Bytes: int64(q.Storage), Queued: q.Queued, CPUs: q.CPUs, GPUs: q.GPUs}
 }
 
 // RulesOf returns the retention rules of an organization.
@@ -101,7 +141,7 @@ func (c *Config) checkPolicies() error {
 		}
 		q, r := c.sections(name)
 		msg := cmp.Or(
-			complaint(q.Queued < 0, "quota.queued: give 0 (no bound) or more"),
+			q.complaint("quota"), c.userQuota(name, "").complaint("user_quota"), c.usersComplaint(name),
 			complaint(r.Completed < 0, "retention.completed: give 0 (never) or a time such as 90d"),
 			complaint(r.Failed < 0, "retention.failed: give 0 (never) or a time such as 30d"),
 			complaint(r.Uploads < 0, "retention.uploads: give 0 (never) or a time such as 30d"),
@@ -114,6 +154,22 @@ func (c *Config) checkPolicies() error {
 		}
 	}
 	return nil
+}
+
+// usersComplaint checks the quotas of single users.
+func (c *Config) usersComplaint(organization string) string {
+	users := c.Organizations[organization].Users
+	for _, user := range slices.Sorted(maps.Keys(users)) {
+		section := fmt.Sprintf("users.%q", user)
+		msg := cmp.Or(
+			complaint(user == "" || user != strings.ToLower(user), section+": give an e-mail address in lower case"),
+			c.userQuota(organization, user).complaint(section+".quota"),
+		)
+		if msg != "" {
+			return msg
+		}
+	}
+	return ""
 }
 
 func complaint(bad bool, msg string) string {

@@ -2,11 +2,16 @@ package config
 
 import (
 	"fmt"
+	"net/http"
 	"net/netip"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
+	"molrun/app/apikey"
+	"molrun/app/naming"
 	"molrun/app/strictjson"
 	"molrun/app/unit"
 )
@@ -51,6 +56,28 @@ type Rates struct {
 // Proxy says which proxies are in front of the service.
 type Proxy struct {
 	Trusted Networks `toml:"trusted"` // whose X-Forwarded-For is trusted
+}
+
+// SignIn lets a proxy say which user has signed in there.
+type SignIn struct {
+	Header       string   `toml:"header"`       // that names the user; "": off
+	Proxies      Networks `toml:"proxies"`      // that are believed
+	Organization string   `toml:"organization"` // of these users
+	Create       bool     `toml:"create"`       // make members of users who are not known
+}
+
+// notOfUsers are headers that every client sends or that mean something else.
+var notOfUsers = []string{"X-Api-Key", "X-Forwarded-For", "Host", "Origin", "Cookie", "Authorization", "User-Agent", "From"}
+
+// checks returns the checks of these settings.
+func (s SignIn) checks() []settingCheck {
+	name := http.CanonicalHeaderKey(s.Header)
+	return []settingCheck{
+		{s.Header != "" && !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`).MatchString(s.Header), "sign_in.header: give the name of a header, such as Remote-User"},
+		{slices.Contains(notOfUsers, name) || strings.HasPrefix(name, "Content-"), "sign_in.header: use a header that only the proxy sends, such as Remote-User"},
+		{s.Header != "" && len(s.Proxies) == 0, "sign_in.proxies: name the proxy that signs in users, such as 10.0.0.7"},
+		{s.Header != "" && naming.Check(s.Organization) != "", "sign_in.organization: name the organization of the users who sign in"},
+	}
 }
 
 // CORS says which web pages of other hosts may use the API.
@@ -102,7 +129,7 @@ func (c *Config) securityChecks() []settingCheck {
 	wait := func(name string, value unit.Duration) settingCheck {
 		return settingCheck{value < unit.Duration(time.Second) || value > unit.Duration(time.Hour), name + ": give 1s to 1h"}
 	}
-	return []settingCheck{
+	return append(c.SignIn.checks(), []settingCheck{
 		{l.Header < 4<<10 || l.Header > 1<<20, "limits.header: give 4KiB to 1MiB"},
 		{l.URL < 4<<10 || l.URL > 64<<10, "limits.url: give 4KiB to 64KiB"},
 		{l.Body < 1<<10, "limits.body: give at least 1KiB"},
@@ -129,7 +156,7 @@ func (c *Config) securityChecks() []settingCheck {
 		{c.TLS.SelfSigned && c.TLS.Cert != "", "tls: use either self_signed or cert and key"},
 		{c.Audit.MaxSize < 64<<10, "audit.max_size: give at least 64KiB"},
 		within("audit.keep", c.Audit.Keep, 1, 1000),
-	}
+	}...)
 }
 
 // Networks are blocks of addresses, separated by commas.
@@ -139,15 +166,11 @@ type Networks []netip.Prefix
 func (n *Networks) UnmarshalText(text []byte) error {
 	*n = nil
 	for _, part := range commaList(text) {
-		block, err := netip.ParsePrefix(part)
+		block, err := apikey.Network(part)
 		if err != nil {
-			address, err := netip.ParseAddr(part)
-			if err != nil || address.Zone() != "" {
-				return fmt.Errorf("%q is no address or block; write 10.0.0.7 or 192.0.2.0/24", part)
-			}
-			block = netip.PrefixFrom(address, address.BitLen())
+			return err
 		}
-		*n = append(*n, block.Masked())
+		*n = append(*n, block)
 	}
 	return nil
 }

@@ -12,8 +12,9 @@ import (
 
 // Names in the data directory.
 const (
-	Database = "jobs.db"
-	Socket   = "control.sock" // the operator's; mode 0600, so whoever may open it is the operator
+	Database   = "jobs.db"
+	Algorithms = "algorithms"   // folders of algorithms that jobs need
+	Socket     = "control.sock" // the operator's; mode 0600, so whoever may open it is the operator
 )
 
 // LockTimeout bounds the wait for another command that holds the data directory.

@@ -12,9 +12,24 @@ import (
 	"molrun/app/fault"
 )
 
-// Prepare makes the data directory, or closes it to other users. It refuses one
-// that others may write to, since its content may be anybody's.
-func Prepare(data string, log zerolog.Logger) error {
+// Prepare closes the data directory to other users. One that is absent, or has other
+// files in it, becomes a data directory only if init is set: its path may be mistyped, or
+// its disk not mounted. Prepare refuses one that others may write to, since its content
+// may be anybody's, and one that has lost its database, whose files would be removed.
+func Prepare(data string, init bool, log zerolog.Logger) error {
+	what, err := look(data)
+	switch {
+	case err != nil:
+		return err
+	case what == remains:
+		return fault.Errorf(fault.Invalid, "%s has files of jobs or uploads, but its database %s is gone; restore a backup into another directory, or move these files away", data, Database)
+	case what == foreign && !init:
+		return fault.Errorf(fault.Invalid, "%s is no data directory, but has other files%s", data, suggestion(data, "to use it all the same, start with --init"))
+	case what == absent && !init:
+		return fault.Errorf(fault.Invalid, "there is no data directory %s%s", data, suggestion(data, "to make it, start with --init"))
+	case what != used:
+		log.Info().Str("data", data).Msg("a new data directory")
+	}
 	if err := durable.MkdirAll(data, 0o700); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
 	}

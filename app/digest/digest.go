@@ -1,10 +1,11 @@
-// Package digest computes SHA-256 digests of files, also while copying them, and
-// reads and writes files of digests as sha256sum does.
+// Package digest computes SHA-256 digests: of files, also while copying them, and of
+// texts in memory. It reads and writes files of digests as sha256sum does.
 package digest
 
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"hash"
@@ -77,4 +78,17 @@ func (d *Digester) Stream(ctx context.Context, to io.Writer, from io.Reader) (su
 			return "", 0, readErr
 		}
 	}
+}
+
+// Parts returns the digest of the parts in hex, each preceded by its length in eight
+// bytes, so that no other parts have the same.
+func Parts(parts ...[]byte) string {
+	h := sha256.New()
+	var length [8]byte
+	for _, part := range parts {
+		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
+		h.Write(length[:])
+		h.Write(part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }

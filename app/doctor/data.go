@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"molrun/app/datadir"
 	"molrun/app/fault"
@@ -20,7 +21,10 @@ func checkData(_ context.Context, in *installation) []Finding {
 	info, err := os.Stat(in.data)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return say(Warning, "%s is not there yet; molrun serve makes it", in.data)
+		if near := datadir.Near(in.data); len(near) > 0 {
+			return say(Problem, "%s is not there; if you mean %s, name it by --data or the setting data; molrun serve --init makes a new one", in.data, strings.Join(near, " or "))
+		}
+		return say(Warning, "%s is not there yet; molrun serve --init makes it", in.data)
 	case err != nil:
 		return say(Problem, "%v; give the service's user access to it", err)
 	case !info.IsDir():

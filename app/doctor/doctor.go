@@ -23,6 +23,7 @@ var checks = []struct {
 	{"secret", checkSecret},
 	{"clock", checkClock},
 	{"open files", checkLimits},
+	{"cpus", checkCPUs},
 	{"gpus", checkGPUs},
 	{"sandbox", checkSandbox},
 	{"algorithms", checkAlgorithms},

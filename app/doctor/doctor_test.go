@@ -98,7 +98,9 @@ func TestModesOfTheDataDirectory(t *testing.T) {
 		wantFinding(t, "of another user", checkData(t.Context(), in), Problem, in.data+" belongs to user 4711")
 	}
 	in.data = filepath.Join(in.data, "nowhere")
-	wantFinding(t, "not there", checkData(t.Context(), in), Warning, "molrun serve makes it")
+	wantFinding(t, "not there, below one", checkData(t.Context(), in), Problem, "if you mean "+filepath.Dir(in.data)+", name it")
+	in.data = filepath.Join(t.TempDir(), "nowhere")
+	wantFinding(t, "not there", checkData(t.Context(), in), Warning, "molrun serve --init makes it")
 	in.data = filepath.Join(in.database, "below")
 	wantFinding(t, "below a file", checkData(t.Context(), in), Problem, "give the service's user access to it")
 }
@@ -229,6 +231,9 @@ func TestGPUsAreNamedByNumberOrUUID(t *testing.T) {
 func TestLinksHaveToLeadHere(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
+	proxy, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer proxy.Close()
 	for _, tt := range []struct {
 		listen, public string
 		want           Result
@@ -236,11 +241,12 @@ func TestLinksHaveToLeadHere(t *testing.T) {
 	}{
 		{"127.0.0.1:8080", "", OK, "the address that the client used"},
 		{"nonsense", "", Problem, "give host:port"},
-		{":8080", "http://localhost:8080", Problem, "to itself"},
+		{":8080", "http://localhost:8080", Warning, "right if all users are on this machine"},
+		{"127.0.0.1:8080", "https://" + proxy.Addr().String() + "/molrun", OK, "for users on this machine"},
 		{"127.0.0.1:8080", "http://localhost:8080", OK, "links begin with"},
 		{"127.0.0.1:8080", "http://localhost", OK, "links begin with"},
 		{"127.0.0.1:0", "http://127.0.0.1:9999", OK, "links begin with"},
-		{"127.0.0.1:8080", "http://[::1]:8081", Problem, "make them agree"},
+		{"127.0.0.1:8080", "http://[::1]:1", Problem, "make them agree"},
 		{"127.0.0.1:8080", "http://molrun.lab.example", Warning, "unencrypted"},
 		{"127.0.0.1:8080", "https://molrun.lab.example", OK, "links begin with"},
 		{"127.0.0.1:8080", "http://[", Problem, ""},
@@ -398,4 +404,14 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestCPUsOfJobs(t *testing.T) {
+	in := &installation{}
+	in.config.Runner.CPUs, in.config.Runner.PinCPUs = 1, true
+	wantFinding(t, "one CPU", checkCPUs(t.Context(), in), OK, "each runs on its own")
+	in.config.Runner.CPUs = 100_000
+	wantFinding(t, "too many", checkCPUs(t.Context(), in), Warning, "get none of their own: runner.cpus is 100000")
+	in.config.Runner.PinCPUs = false
+	wantFinding(t, "switched off", checkCPUs(t.Context(), in), OK, "runner.pin_cpus is false")
 }

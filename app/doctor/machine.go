@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"molrun/app/executor/local"
+	"molrun/app/unit"
 	"molrun/storage/kv/boltfile"
 )
 
@@ -61,6 +63,21 @@ func checkLimits(_ context.Context, in *installation) []Finding {
 		return say(Warning, "%s may open %d files, which many connections at once can use up; set LimitNOFILE=65536 in its unit, or run ulimit -n 65536 before it starts", whose, limit)
 	}
 	return say(OK, "%s may open %d files", whose, limit)
+}
+
+// checkCPUs says whether each job gets CPUs of its own.
+func checkCPUs(_ context.Context, in *installation) []Finding {
+	cpus := in.config.Runner.CPUs
+	if cpus == 0 {
+		cpus = runtime.GOMAXPROCS(0)
+	}
+	if !in.config.Runner.PinCPUs {
+		return say(OK, "jobs may use %s, and run on any, since runner.pin_cpus is false", unit.Count(cpus, "CPU"))
+	}
+	if _, why := local.Cores(cpus); why != "" {
+		return say(Warning, "jobs may use %s, but get none of their own: %s", unit.Count(cpus, "CPU"), why)
+	}
+	return say(OK, "jobs may use %s, and each runs on its own", unit.Count(cpus, "CPU"))
 }
 
 // openFiles returns the limit of the service or, if none runs, of one started here.

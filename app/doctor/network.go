@@ -13,7 +13,9 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
+	"molrun/app/datadir"
 	"molrun/storage/kv/boltfile"
 )
 
@@ -23,7 +25,7 @@ func checkAddress(ctx context.Context, in *installation) []Finding {
 	if err == nil {
 		listener.Close()
 		if in.running {
-			return say(Warning, "the service runs, but not on %s: it was started with another address, or before the setting changed", address)
+			return in.checkOtherListener(ctx, address)
 		}
 		return say(OK, "%s is free", address)
 	}
@@ -36,6 +38,18 @@ func checkAddress(ctx context.Context, in *installation) []Finding {
 		return say(Problem, "no network interface of this machine has the address of %s; use one it has, or :PORT for all", address)
 	}
 	return say(Problem, "nothing can listen on %s: %v; use an address such as 127.0.0.1:8080", address, err)
+}
+
+// checkOtherListener looks at a service that runs, but not on the configured address.
+func (in *installation) checkOtherListener(ctx context.Context, address string) []Finding {
+	listener, err := datadir.Control(in.data).Listener(ctx)
+	switch _, port, _ := net.SplitHostPort(address); {
+	case err != nil || listener == "":
+		return say(Warning, "the service runs, but not on %s: it was started with another address, or before the setting changed", address)
+	case port == "0":
+		return say(OK, "the service listens on %s, a port that it has chosen", listener)
+	}
+	return say(Warning, "the service listens on %s, not on %s: it was started with another address, or before the setting changed", listener, address)
 }
 
 // checkListener finds out who uses the address.
@@ -111,8 +125,8 @@ func ownerOf(inode string) (boltfile.Process, bool) {
 	return boltfile.Process{}, false
 }
 
-func checkPublicURL(_ context.Context, in *installation) []Finding {
-	host, port, err := net.SplitHostPort(in.config.Listen)
+func checkPublicURL(ctx context.Context, in *installation) []Finding {
+	_, port, err := net.SplitHostPort(in.config.Listen)
 	if err != nil {
 		return say(Problem, "listen: %v; give host:port, such as 127.0.0.1:8080", err)
 	}
@@ -124,14 +138,37 @@ func checkPublicURL(_ context.Context, in *installation) []Finding {
 		return say(Problem, "%v", err) // Config.Check refuses it already
 	}
 	switch {
-	case isLoopback(u.Hostname()) && !isLoopback(host):
-		return say(Problem, "links begin with %s, which leads every other machine to itself, though the service listens on %s; set public_url to the address that users see", in.config.PublicURL, in.config.Listen)
-	case isLoopback(u.Hostname()) && u.Port() != "" && port != "0" && u.Port() != port:
-		return say(Problem, "links begin with %s, but the service listens on port %s; make them agree, or leave public_url empty", in.config.PublicURL, port)
-	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+	case isLoopback(u.Hostname()):
+		return checkLoopbackURL(ctx, in, u, port)
+	case u.Scheme == "http":
 		return say(Warning, "links begin with %s: files go over the network unencrypted; put a proxy with TLS before the service", in.config.PublicURL)
 	}
 	return say(OK, "links begin with %s", in.config.PublicURL)
+}
+
+// checkLoopbackURL looks at links that lead every machine to itself: right where all users
+// are on this one, or come through tunnels or a proxy that end here.
+func checkLoopbackURL(ctx context.Context, in *installation, u *url.URL, port string) []Finding {
+	host, _, _ := net.SplitHostPort(in.config.Listen) // it was split before
+	switch {
+	case u.Port() != "" && u.Port() != port && port != "0" && !listens(ctx, u.Host):
+		return say(Problem, "links begin with %s, where nothing listens: the service has port %s; make them agree, start the proxy, or leave public_url empty", in.config.PublicURL, port)
+	case !isLoopback(host):
+		return say(Warning, "links begin with %s, which leads every other machine to itself, though the service listens on %s; right if all users are on this machine, otherwise set public_url to the address that they see", in.config.PublicURL, in.config.Listen)
+	}
+	return say(OK, "links begin with %s, for users on this machine", in.config.PublicURL)
+}
+
+// listens reports whether a connection to an address can be made.
+func listens(ctx context.Context, address string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
 }
 
 func isLoopback(host string) bool {

@@ -72,6 +72,15 @@ func isDir(name string) bool {
 	return err == nil && info.IsDir()
 }
 
+// SyncFolder makes the names in the directory at path durable.
+func SyncFolder(path string) error {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(SyncDir(root, "."), root.Close())
+}
+
 // SyncDir makes the names in a directory durable.
 func SyncDir(root *os.Root, name string) error {
 	f, err := root.Open(name)

@@ -86,13 +86,9 @@ func workOf(ctx context.Context, runs *app.Runs, j *app.Job, a *algorithm.File) 
 	if err != nil {
 		return w, err
 	}
-	files := map[string]int64{}
-	for _, ref := range j.Private.References {
-		files[ref.Setting] = ref.Size
-	}
 	class := eta.Class{
 		Type: j.Type, Version: j.Version, Executor: j.Executor,
 		Where: []string{where.Partition, where.Constraint}, GPUs: j.Private.Needs.GPUs, Formula: a.SizeFormula(),
 	}
-	return eta.Work{Class: class.Name(), Size: a.Size(j.Private.Normalized, files)}, nil
+	return eta.Work{Class: class.Name(), Size: a.Size(j.Private.Normalized, app.FactsOf(j.Private.References))}, nil
 }

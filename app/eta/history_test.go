@@ -25,6 +25,8 @@ func TestEstimate(t *testing.T) {
 		{"nothing", nil, 5, 0, 0},
 		{"too few", runs(0, 10, 0, 20), 0, 0, 0},
 		{"without sizes", runs(0, 10, 0, 20, 0, 90), 0, 20, 3},
+		{"in any order", runs(0, 90, 0, 10, 0, 20), 0, 20, 3},
+		{"just apart", runs(100, 10, 120, 10, 100, 10, 120, 10), 1000, 10, 4},
 		{"even number", runs(0, 10, 0, 20, 0, 40, 0, 90), 0, 30, 4},
 		{"one size", runs(100, 10, 100, 20, 100, 30), 100, 20, 3},
 		{"one size, in proportion", runs(100, 10, 100, 20, 100, 30), 300, 60, 3},

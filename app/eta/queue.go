@@ -15,7 +15,7 @@ const (
 	GPU        Blocker = "gpu"
 	CPU        Blocker = "cpu"
 	Memory     Blocker = "memory"
-	UserLimit  Blocker = "user-limit"  // it is the turn of users who run fewer jobs
+	UserLimit  Blocker = "user-limit"  // it is the turn of users who run fewer jobs, or a limit holds it up
 	BatchOrder Blocker = "batch-order" // earlier jobs of the same user or batch start first
 	Dependency Blocker = "dependency"
 	Slurm      Blocker = "slurm"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -23,8 +24,9 @@ const (
 // Files gives the uploads and results of the caller. An error that is Invalid says
 // to the caller what is wrong.
 type Files interface {
-	// List returns the names of the completed uploads in a folder, each once.
-	List(ctx context.Context, folder string) ([]string, error)
+	// List returns the names of the uploads in a folder, and of each whether it was ever
+	// completed.
+	List(ctx context.Context, folder string) (completed map[string]bool, err error)
 	// Read returns the bytes of a file. All files together have at most MaxFileBytes.
 	Read(ctx context.Context, ref string) ([]byte, error)
 	// Reserve counts bytes that the rows take. It fails if too many are in use.
@@ -120,17 +122,21 @@ func (e *expansion) load(ctx context.Context, source Source) (s series, err erro
 	return s, nil
 }
 
-// loadFolder lists the files of a folder.
+// loadFolder lists the files of a folder. One that is not completed would be missing
+// among the rows, so it is refused.
 func (e *expansion) loadFolder(ctx context.Context, s *series) error {
-	names, err := e.files.List(ctx, s.Ref)
+	completed, err := e.files.List(ctx, s.Ref)
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(names, compareNatural)
-	for _, name := range names {
-		if ok, _ := path.Match(s.Pattern, name); ok { // the pattern is valid
-			s.entries = append(s.entries, entry{origin: name, label: e.stem(s.Setting, name), cells: []string{s.Ref + "/" + name}})
+	for _, name := range slices.SortedFunc(maps.Keys(completed), compareNatural) {
+		if ok, _ := path.Match(s.Pattern, name); !ok { // the pattern is valid
+			continue
 		}
+		if !completed[name] {
+			return fault.Errorf(fault.Invalid, "the upload %s/%s is not completed; complete it or delete it", s.Ref, name)
+		}
+		s.entries = append(s.entries, entry{origin: name, label: e.stem(s.Setting, name), cells: []string{s.Ref + "/" + name}})
 	}
 	if len(s.entries) == 0 {
 		return fault.Errorf(fault.Invalid, "no completed upload of yours is named %s/%s; GET /files?folder= lists what a folder has", s.Ref, s.Pattern)

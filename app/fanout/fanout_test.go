@@ -79,8 +79,12 @@ func dock(t testing.TB) *algorithm.File {
 // texts are files by reference; folders are those whose name ends with a slash.
 type texts map[string]string
 
-func (t texts) List(_ context.Context, folder string) ([]string, error) {
-	return strings.Fields(t[folder+"/"]), nil
+func (t texts) List(_ context.Context, folder string) (map[string]bool, error) {
+	completed := map[string]bool{}
+	for _, name := range strings.Fields(t[folder+"/"]) {
+		completed[name] = true
+	}
+	return completed, nil
 }
 
 func (t texts) Read(_ context.Context, ref string) ([]byte, error) {

@@ -22,6 +22,7 @@ const (
 	LinkExpired          Code = "LINK_EXPIRED"
 	QuotaExceeded        Code = "QUOTA_EXCEEDED"
 	OutputRemoved        Code = "OUTPUT_REMOVED" // of a failed job, some time after it failed
+	InputRemoved         Code = "INPUT_REMOVED"  // of a job that has finished
 	MethodNotAllowed     Code = "METHOD_NOT_ALLOWED"
 	JobAlreadyExists     Code = "JOB_ALREADY_EXISTS" // the name is taken by other work
 	JobNotCompleted      Code = "JOB_NOT_COMPLETED"
@@ -30,6 +31,9 @@ const (
 	DependencyFailed     Code = "DEPENDENCY_FAILED" // a job has to be tried again before
 	UploadNotReceived    Code = "UPLOAD_NOT_RECEIVED"
 	UploadCompleted      Code = "UPLOAD_COMPLETED"
+	UploadOffset         Code = "UPLOAD_OFFSET_MISMATCH" // a part does not begin where the one before ended
+	UploadLength         Code = "UPLOAD_LENGTH_MISMATCH" // what a client says of a file's length disagrees
+	DigestMismatch       Code = "DIGEST_MISMATCH"        // other bytes arrived than were sent
 	FileInUse            Code = "FILE_IN_USE"
 	BodyTooLarge         Code = "BODY_TOO_LARGE"
 	FileTooLarge         Code = "FILE_TOO_LARGE"
@@ -50,6 +54,10 @@ type Error struct {
 	Message string  // says what to do next
 	Fields  []Field // of Invalid: every fault of the request
 	Err     error   // cause, for the log only
+
+	// Problem is what a standard wants the answer to hold besides: the members of a
+	// problem document (RFC 9457).
+	Problem map[string]any
 }
 
 // Field is one fault of a request: where it is, what to do, and its kind.

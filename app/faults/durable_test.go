@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"molrun/web/client"
 )
@@ -167,7 +168,7 @@ func (d *durability) lostBelow(at, top string) string {
 
 // promised are the files in the data directory that last once the service has
 // answered.
-const promised = `(jobs\.db(\.before-[0-9]+)?|secret|audit\.log(\.[0-9]+)?|tls/[^/]+\.pem|uploads/[^/]{2}/[^/]+` +
+const promised = `(jobs\.db(\.before-[0-9]+)?|secret|audit\.log(\.[0-9]+)?|tls/[^/]+\.pem|uploads/([^/]{2}|partial)/[^/]+` +
 	`|jobs/[^/]+/(manifest\.json|job\.json|result/.+|[0-9]+/(task\.json|outcome\.json|log)))`
 
 // watched is a server of which every call that changes a file is recorded.
@@ -189,6 +190,27 @@ func watch(t *testing.T, config string) *watched {
 // last.
 func (w *watched) lasts(when, files string) {
 	w.t.Helper()
+	for _, wrong := range w.endangered(files) {
+		w.t.Errorf("%s, %s", when, wrong)
+	}
+	if w.t.Failed() {
+		w.t.FailNow() // later calls would say it again
+	}
+}
+
+// comesToLast waits until the files last, which the service works on without an answer
+// that would tell when it is done.
+func (w *watched) comesToLast(when, files string) {
+	w.t.Helper()
+	for deadline := time.Now().Add(patience); len(w.endangered(files)) > 0 && time.Now().Before(deadline); {
+		time.Sleep(50 * time.Millisecond)
+	}
+	w.lasts(when, files)
+}
+
+// endangered says what a power cut could take now of the promised files that match.
+func (w *watched) endangered(files string) (wrongs []string) {
+	w.t.Helper()
 	trace, err := os.ReadFile(w.trace)
 	must(w.t, err)
 	d := replay(trace[:bytes.LastIndexByte(trace, '\n')+1], w.promised)
@@ -205,17 +227,12 @@ func (w *watched) lasts(when, files string) {
 		return nil
 	}))
 	for why, files := range causes {
-		w.t.Errorf("%s, a power cut could take %s and %d other files: %s", when, files[0], len(files)-1, why)
+		wrongs = append(wrongs, fmt.Sprintf("a power cut could take %s and %d other files: %s", files[0], len(files)-1, why))
 	}
 	if seen == 0 {
-		w.t.Errorf("%s, there is no file %s", when, files)
+		wrongs = append(wrongs, "there is no file "+files)
 	}
-	for _, early := range d.early {
-		w.t.Error(early)
-	}
-	if w.t.Failed() {
-		w.t.FailNow() // later calls would say it again
-	}
+	return append(wrongs, d.early...)
 }
 
 // upload sends a file and completes it.
@@ -255,13 +272,14 @@ func TestAnsweredMeansDurable(t *testing.T) {
 	}
 	w := watch(t, "[audit]\nmax_size = \"64KiB\"\n")
 	addPrograms(t, w.server)
-	w.start() // and makes a key
-	w.lasts("after the start and a key", `/secret$|/audit\.log$`)
+	w.start()                                                           // and makes a key
+	w.comesToLast("after the start and a key", `/secret$|/audit\.log$`) // the service greets who starts it, beside the key
 	c := w.client()
 	for _, name := range []string{"a.fasta", "b.fasta"} {
 		must(t, w.upload(c, name))
 		w.lasts("after an upload", `/uploads/`)
 	}
+	w.sendsParts(longText(20 << 20))
 	for _, name := range []string{"j", "k"} {
 		w.locked(c, name)
 		w.lasts("after a job", `/jobs/.*/result/deep/er/file$`)
@@ -279,9 +297,40 @@ func TestAnsweredMeansDurable(t *testing.T) {
 	_, err = control.RotateSecret(t.Context())
 	must(t, err)
 	w.lasts("after the rotation of the secret", `/secret$|/audit\.log`)
+	_, err = control.SignIn(t.Context(), "lab", "ann@lab.example")
+	must(t, err)
+	w.lasts("after a link that signs in", `/audit\.log`)
 	w.stop()
 	w.lasts("after the stop", `^data/`)
 	w.lasts("after the stop", `/jobs\.db$`)
+}
+
+// sendsParts sends a file in parts, one of which breaks. What the service says is stored
+// lasts each time.
+func (w *watched) sendsParts(text string) {
+	w.t.Helper()
+	l := newLedger()
+	sender := w.sender(l)
+	fact, err := sender.beginParts("parts.txt", text, false)
+	must(w.t, err)
+	for _, end := range []int{1 << 20, 2 << 20, 12 << 20} {
+		must(w.t, sender.sendPart(fact, func(int64) int64 { return int64(end) }, false))
+		w.lasts("after a part", `/uploads/partial/`)
+	}
+	if err := sender.sendPart(fact, func(int64) int64 { return 18 << 20 }, true); err == nil {
+		w.t.Error("the connection does not break")
+	}
+	at, _, err := fact.parts.offset(w.t.Context(), w.base)
+	must(w.t, err)
+	if at < 12<<20 {
+		w.t.Errorf("%d bytes are stored", at)
+	}
+	w.comesToLast("after a part that broke", `/uploads/partial/`)
+	must(w.t, sender.sendPart(fact, func(int64) int64 { return fact.parts.length }, false))
+	w.lasts("after the last part", `/uploads/`)
+	for _, wrong := range l.faults {
+		w.t.Error(wrong)
+	}
 }
 
 // addPrograms adds the algorithm above and the programs that it runs.

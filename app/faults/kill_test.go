@@ -25,7 +25,7 @@ func (s *server) loadUntil(l *ledger, o load, acks int, moment time.Duration, fa
 			}
 		}
 	})
-	o.client, o.ledger = s.client(), l
+	o.client, o.base, o.ledger = s.client(), s.base, l
 	defer o.client.Close()
 	var clients sync.WaitGroup
 	clients.Go(func() { o.run(ctx, stop) })

@@ -55,7 +55,8 @@ type fileFact struct {
 	completed bool   // its completion was acknowledged
 	deleting  bool
 	deleted   bool
-	fetched   bool // verified since it was sent
+	fetched   bool   // verified since it was sent
+	parts     *parts // nil if it is sent at once
 }
 
 func (f *fileFact) sha256() string {

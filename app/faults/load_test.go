@@ -19,6 +19,7 @@ import (
 // load describes the clients that work on one run of a server.
 type load struct {
 	client  *client.Client
+	base    string // the service's address
 	ledger  *ledger
 	name    string // names this run of the server; prefix of the job names
 	clients int
@@ -72,6 +73,7 @@ func (w *worker) run() {
 		{1, w.submitAgain},
 		{1, w.submitOther},
 		{3, w.upload},
+		{2, w.sendParts},
 		{1, w.cancel},
 		{1, w.retry},
 		{1, w.pin},

@@ -10,11 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"molrun/app/freeport"
 	"molrun/web/client"
 )
 
@@ -26,7 +28,10 @@ if [ -e data/jobs.db ]; then
 	./molrun check --deep
 	echo "check ends with $?."
 else
-	./molrun key create --organization lab --email ann@lab.example --role admin
+	./molrun serve --init --listen 127.0.0.1:0 >/dev/null 2>&1 &
+	until ./molrun key create --organization lab --email ann@lab.example --role admin 2>/dev/null; do sleep 0.2; done
+	kill $!
+	wait $!
 fi
 ./molrun serve &
 `
@@ -90,10 +95,13 @@ func newGuest(t *testing.T) *guest {
 
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := freeport.Address()
 	must(t, err)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	_, text, err := net.SplitHostPort(address)
+	must(t, err)
+	port, err := strconv.Atoi(text)
+	must(t, err)
+	return port
 }
 
 // boot switches the machine on and waits until molrun answers.

@@ -111,7 +111,7 @@ func (s *server) command(ctx context.Context, args ...string) *exec.Cmd {
 // server exits before that.
 func (s *server) begin() error {
 	s.t.Helper()
-	s.process = s.command(context.Background(), "serve")
+	s.process = s.command(context.Background(), "serve", "--init")
 	s.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stderr, err := s.process.StderrPipe()
 	must(s.t, err)

@@ -205,7 +205,28 @@ func (l *ledger) compareFiles(ctx context.Context, c *client.Client, base string
 			v.lost = append(v.lost, fmt.Sprintf("file %s: %+v", id, file))
 		}
 	}
+	if err := l.compareParts(ctx, base, v); err != nil {
+		return err
+	}
 	return l.compareBytes(ctx, base, v, again)
+}
+
+// compareParts compares how much is stored of the files that are sent in parts. The
+// ledger is locked.
+func (l *ledger) compareParts(ctx context.Context, base string, v *verdict) error {
+	for id, fact := range l.files {
+		if fact.parts == nil || fact.sent || len(l.excused) > 0 {
+			continue
+		}
+		at, _, err := fact.parts.offset(ctx, base)
+		if err != nil {
+			return fmt.Errorf("ask for the offset of file %s: %w", id, err)
+		}
+		if wrong := fact.parts.compare(at); wrong != "" {
+			v.lost = append(v.lost, fmt.Sprintf("the parts of file %s: %s", id, wrong))
+		}
+	}
+	return nil
 }
 
 // compareBytes downloads and compares files. The ledger is locked.
@@ -235,6 +256,7 @@ func (l *ledger) compareBytes(ctx context.Context, base string, v *verdict, agai
 // drain waits until every job is finished; a job that does not finish is stuck.
 func (s *server) drain(l *ledger, v *verdict) {
 	s.t.Helper()
+	s.finishParts(l, v)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*patience)
 	defer cancel()
 	c := s.client()

@@ -61,7 +61,7 @@ func Of(old *app.Job, now app.EncodedJob) (all []*Event, minor bool) {
 	j := now.Job
 	if old == nil {
 		if j.Private.Batch == "" {
-			all = append(all, &Event{Kind: JobChanged, Job: j.Brief(), Data: now.Brief})
+			all = append(all, &Event{Kind: JobChanged, Job: now.Heard, Data: now.Brief})
 		}
 		return all, false
 	}
@@ -70,7 +70,7 @@ func Of(old *app.Job, now app.EncodedJob) (all []*Event, minor bool) {
 	if minor && (!j.IsBatch() || *old.Counts == *j.Counts) {
 		return nil, false
 	}
-	e := &Event{Kind: JobChanged, Job: j.Brief(), Was: old.Brief(), Data: now.Brief}
+	e := &Event{Kind: JobChanged, Job: now.Heard, Was: old.Brief(), Data: now.Brief}
 	if old.Status != j.Status {
 		e.Data = strictjson.Append(e.Data, "previousStatus", old.Status)
 	}
@@ -136,7 +136,7 @@ type storedEvent struct {
 	Batch app.JobID       `json:"batch,omitempty"` // of a row
 	Job   *storedLabels   `json:"job,omitempty"`   // where what clients see does not say
 	Was   *storedLabels   `json:"was,omitempty"`   // where it differs
-	Data  json.RawMessage `json:"data"`
+	Data  json.RawMessage `json:"data,omitempty"`
 }
 
 // storedLabels is what filters look at beyond what never changes.
@@ -158,16 +158,24 @@ func (l *storedLabels) addTo(j *app.Job) {
 	}
 }
 
-// Encode returns the event for storage, without its ID.
+// Encode returns the event for storage, without its ID. The data, which are most of it,
+// were encoded before and are not parsed again: the store's only writer waits for it.
 func (e *Event) Encode() ([]byte, error) {
-	s := storedEvent{Kind: e.Kind, Batch: e.Job.Private.Batch, Data: e.Data}
+	s := storedEvent{Kind: e.Kind, Batch: e.Job.Private.Batch}
 	if e.Kind != JobChanged {
 		s.Job = labelsOf(e.Job)
 	}
 	if e.Was != nil {
 		s.Was = labelsOf(e.Was)
 	}
-	return strictjson.Encode(s)
+	head, err := strictjson.Encode(s)
+	if err != nil {
+		return nil, err
+	}
+	const data = `,"data":`
+	text := make([]byte, 0, len(head)+len(data)+len(e.Data))
+	text = append(append(text, head[:len(head)-1]...), data...) // the head has a kind, and no data
+	return append(append(text, e.Data...), '}'), nil
 }
 
 // Decode reads what Encode returns.

@@ -3,7 +3,44 @@ package follow
 import (
 	"testing"
 	"time"
+
+	"molrun/app"
+	"molrun/app/access"
+	"molrun/app/apikey"
+	"molrun/app/apptest"
 )
+
+// TestNothingListensForAStreamThatFailed makes each call to the store fail.
+func TestNothingListensForAStreamThatFailed(t *testing.T) {
+	s := apptest.New(t, app.Options{})
+	accounts := access.New(s.Store, s.Blobs, s.Now)
+	ann := app.Caller{Organization: "lab", Email: "ann@lab.example", Rights: apikey.Member.Rights()}
+	s.Submit(ann, "a", "{}")
+	for name, open := range map[string]func(*Follower) (*Stream, error){
+		"jobs": func(f *Follower) (*Stream, error) { return f.Jobs(t.Context(), ann, Query{After: &Place{}}) },
+		"one job": func(f *Follower) (*Stream, error) {
+			return f.Job(t.Context(), ann, JobQuery{Name: "a", After: &Place{}})
+		},
+	} {
+		for failing := 1; ; failing++ {
+			store := &apptest.FaultyStore{Store: s.Store, Failing: failing}
+			f := New(store, s.On(store), accounts)
+			stream, err := open(f)
+			if err == nil {
+				stream.Close()
+			}
+			if open := f.open.Load(); open != 0 {
+				t.Errorf("%s: %d streams are open after call %d of the store failed", name, open, failing)
+			}
+			if store.Calls < failing {
+				break
+			}
+			if err == nil {
+				t.Errorf("%s: call %d of the store fails, and nobody says so", name, failing)
+			}
+		}
+	}
+}
 
 func TestTheBudgetIsTakenWholeOrNotAtAll(t *testing.T) {
 	var b budget

@@ -42,6 +42,9 @@ func New(store app.Store, svc *app.Service, accounts *access.Accounts) *Follower
 	return f
 }
 
+// Open returns how many streams are open.
+func (f *Follower) Open() int { return int(f.open.Load()) }
+
 // Query selects jobs, and the place behind which their events begin; nil is the
 // present.
 type Query struct {

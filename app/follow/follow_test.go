@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,9 +32,9 @@ func newSite(t *testing.T) *site {
 	s := &site{Site: apptest.New(t, app.Options{}), t: t}
 	accounts := access.New(s.Store, s.Blobs, s.Now)
 	s.follower = follow.New(s.Store, s.Service, accounts)
-	key, _, err := accounts.CreateKey(t.Context(), access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member})
+	key, _, err := accounts.CreateKey(t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member})
 	must(t, err)
-	s.ann, err = accounts.Authenticate(t.Context(), key)
+	s.ann, err = accounts.Authenticate(t.Context(), key, netip.Addr{})
 	must(t, err)
 	return s
 }
@@ -105,6 +107,15 @@ func (s *site) printed(id app.JobID, log string) {
 	must(s.t, os.WriteFile(filepath.Join(dir, "log"), []byte(log), 0o600))
 }
 
+// fails ends a job's first attempt.
+func (s *site) fails(id app.JobID) {
+	s.t.Helper()
+	now := s.Now()
+	must(s.t, s.Runs.Finish(s.t.Context(), id, 1, app.Ending{
+		Outcome: &app.Outcome{StartedAt: now, EndedAt: now}, Failure: &app.Failure{Code: app.FailedExit, Message: "It failed."},
+	}))
+}
+
 func lines(from, to int) string {
 	var b strings.Builder
 	for n := from; n < to; n++ {
@@ -146,27 +157,69 @@ func TestALogIsToldWholeThoughItLosesItsMiddle(t *testing.T) {
 // TestLinesWithoutEndAreToldInParts cuts no character.
 func TestLinesWithoutEndAreToldInParts(t *testing.T) {
 	s := newSite(t)
+	for name, letters := range map[string]string{"long": "é€𝛼", "some": "ab𝛼"} {
+		id := s.Submit(s.ann, name, "{}")
+		s.Start(id)
+		stream := s.job(follow.JobQuery{Name: name, Logs: true})
+		s.take(stream)
+		long := strings.Repeat(letters, 5000)
+		s.printed(id, "x"+long)
+		if got := text(s.take(stream)); got == "" || !strings.HasPrefix("x"+long, got) || len(long)-len(got) > 16<<10 {
+			t.Errorf("%s: told %d of %d bytes", name, len(got), len(long))
+		}
+		s.printed(id, "x"+long+"\nrest")
+		rest := text(s.take(stream))
+		if strings.Contains(rest, "\uFFFD") || !strings.HasSuffix(rest, "\n") {
+			t.Errorf("%s: told %.60q…", name, rest)
+		}
+		s.fails(id)
+		all := s.take(stream)
+		if got := text(all); got != "rest" || all[len(all)-1].Event != "end" {
+			t.Errorf("%s: at the end: %q, %v", name, got, all[len(all)-1].Event)
+		}
+	}
+}
+
+// TestWhoComesBackHearsNothingTwice leaves a stream when it has told everything.
+func TestWhoComesBackHearsNothingTwice(t *testing.T) {
+	s := newSite(t)
 	id := s.Submit(s.ann, "a", "{}")
 	s.Start(id)
-	stream := s.job(follow.JobQuery{Name: "a", Logs: true})
-	s.take(stream)
-	long := strings.Repeat("é€𝛼", 5000)
-	s.printed(id, "x"+long)
-	if got := text(s.take(stream)); got == "" || !strings.HasPrefix("x"+long, got) || len(long)-len(got) > 16<<10 {
-		t.Errorf("told %d of %d bytes", len(got), len(long))
+	s.printed(id, lines(0, 10))
+	all := s.take(s.job(follow.JobQuery{Name: "a", Logs: true}))
+	place, err := follow.ParsePlace(all[len(all)-1].ID)
+	must(t, err)
+	again := s.job(follow.JobQuery{Name: "a", Logs: true, After: &place})
+	if all := s.take(again); len(all) > 0 {
+		t.Errorf("told again: %q", all)
 	}
-	s.printed(id, "x"+long+"\nrest")
-	rest := text(s.take(stream))
-	if strings.Contains(rest, "\uFFFD") || !strings.HasSuffix(rest, "\n") {
-		t.Errorf("told %.60q…", rest)
+	s.printed(id, lines(0, 11))
+	if got := text(s.take(again)); got != lines(10, 11) {
+		t.Errorf("then told %q", got)
 	}
-	now := s.Now()
-	must(t, s.Runs.Finish(t.Context(), id, 1, app.Ending{
-		Outcome: &app.Outcome{StartedAt: now, EndedAt: now}, Failure: &app.Failure{Code: app.FailedExit, Message: "It failed."},
-	}))
-	all := s.take(stream)
-	if got := text(all); got != "rest" || all[len(all)-1].Event != "end" {
-		t.Errorf("at the end: %q, %v", got, all[len(all)-1].Event)
+}
+
+func TestOnlyRunningJobsHaveProgress(t *testing.T) {
+	s := newSite(t)
+	j := s.Start(s.Submit(s.ann, "a", "{}"))
+	stream := s.jobs()
+	heard := func() (kinds []string) {
+		for _, m := range s.take(stream) {
+			kinds = append(kinds, m.Event)
+		}
+		return kinds
+	}
+	note := "changed while it runs"
+	s.Runs.SetProgress(j, app.Progress{Fraction: 0.5})
+	_, err := s.Service.Jobs.Label(t.Context(), s.ann, "a", app.Labels{Note: &note}, nil)
+	must(t, err)
+	if got := heard(); !slices.Equal(got, []string{"job", "progress"}) {
+		t.Errorf("while it runs: %q", got)
+	}
+	s.Runs.SetProgress(j, app.Progress{Fraction: 0.9})
+	s.fails(j.ID)
+	if got := heard(); !slices.Equal(got, []string{"metrics", "job"}) {
+		t.Errorf("when it has failed: %q", got)
 	}
 }
 

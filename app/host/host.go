@@ -4,10 +4,15 @@
 package host
 
 import (
+	"context"
 	"fmt"
+	"strings"
+	"sync"
 
 	"molrun/app"
 	"molrun/app/algorithm"
+	"molrun/app/algorithm/validator"
+	"molrun/app/algorithm/version"
 	"molrun/app/config"
 	"molrun/app/executor/local"
 	"molrun/app/placement"
@@ -17,7 +22,10 @@ import (
 type Host struct {
 	Capacity app.Capacity // what jobs may use: as configured, else as detected
 
-	config config.Config
+	config    config.Config
+	noSandbox func() string
+	gpuMemory func() int64
+	places    *places
 }
 
 // Of looks at this machine. Along with an error comes a Host on which whatever
@@ -34,14 +42,48 @@ func Of(c config.Config) (Host, error) {
 	if !r.GPUs.Auto() {
 		capacity.GPUs = r.GPUs
 	}
-	return Host{Capacity: capacity, config: c}, err
+	if r.PinCPUs {
+		capacity.Cores, _ = local.Cores(capacity.CPUs) // the doctor says why there are none
+	}
+	return Host{Capacity: capacity, config: c, noSandbox: sync.OnceValue(func() string { return noSandbox(c) }), gpuMemory: sync.OnceValue(func() int64 { return local.GPUMemory("", capacity.GPUs) }), places: newPlaces(c)}, err
 }
 
 // Machine returns the host as algorithms see it.
 func (h Host) Machine() placement.Machine {
 	return placement.Machine{
 		CPUs: h.Capacity.CPUs, MemoryBytes: h.Capacity.MemoryBytes, GPUs: len(h.Capacity.GPUs), Local: true,
+		Site: h.config.Site.Paths, NoSandbox: h.noSandbox, GPUMemory: h.gpuMemory, Lacks: h.places.lacks,
 	}
+}
+
+// Versions returns what asks programs for their versions, in a sandbox like that of jobs.
+func (h Host) Versions(ctx context.Context) (p *version.Prober, end func() error, err error) {
+	options, err := IsolationOptions(h.config)
+	if err != nil {
+		return nil, nil, err
+	}
+	isolation, err := local.ProbeSandbox(ctx, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	e := local.New(local.Options{Isolation: isolation, ConfinedMemory: int64(h.config.Validators.Memory)})
+	return version.NewProber(e.Confine, validator.SearchPath()), e.Close, nil
+}
+
+// noSandbox says why programs run here without a sandbox, "" if they do not.
+func noSandbox(c config.Config) string {
+	options, err := IsolationOptions(c)
+	if err != nil {
+		return err.Error()
+	}
+	isolation, err := local.ProbeSandbox(context.Background(), options) // bounded by itself
+	switch {
+	case err != nil:
+		return err.Error()
+	case isolation.Bubblewrap == "":
+		return strings.Join(isolation.Lacks, "; ")
+	}
+	return ""
 }
 
 // Machines returns the machine of each executor. Nodes of a cluster may have any
@@ -49,9 +91,18 @@ func (h Host) Machine() placement.Machine {
 func (h Host) Machines() map[string]placement.Machine {
 	machines := map[string]placement.Machine{placement.Local: h.Machine()}
 	if h.config.Slurm.On() {
-		machines[placement.Slurm] = placement.Machine{}
+		machines[placement.Slurm] = placement.Machine{Site: h.config.Site.Paths, NoSandbox: func() string { return noClusterSandbox(h.config) }}
 	}
 	return machines
+}
+
+// noClusterSandbox says whether nodes are told to make no sandbox. Whether they can is
+// seen there.
+func noClusterSandbox(c config.Config) string {
+	if c.Runner.Sandbox == local.SandboxOff {
+		return "runner.sandbox is off"
+	}
+	return ""
 }
 
 // Missing lists what an algorithm lacks on its default executor. Of a cluster

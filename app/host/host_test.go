@@ -10,6 +10,7 @@ import (
 
 	"molrun/app/config"
 	"molrun/app/fault"
+	"molrun/app/placement"
 )
 
 // TestSharedFolderIsSafeOrRefused has for each folder what a start makes of it:
@@ -71,9 +72,38 @@ func TestBoundsFitWhatTheSystemAllows(t *testing.T) {
 	}
 }
 
+func TestMachinesAreAsConfiguredElseAsDetected(t *testing.T) {
+	t.Parallel()
+	c := config.Default()
+	detected, err := Of(c)
+	must(t, err)
+	if cpus := detected.Machines()[placement.Local].CPUs; cpus < 1 || len(detected.Machines()) != 1 {
+		t.Errorf("detected: %+v", detected.Machines())
+	}
+	c.Runner.CPUs, c.Slurm.SharedDir = 3, "/shared"
+	given, err := Of(c)
+	must(t, err)
+	if _, cluster := given.Machines()[placement.Slurm]; !cluster || given.Machines()[placement.Local].CPUs != 3 {
+		t.Errorf("given: %+v", given.Machines())
+	}
+}
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestDiskOfADataDirectoryThatIsNotThereYet is that of the folder it will be made in.
+func TestDiskOfADataDirectoryThatIsNotThereYet(t *testing.T) {
+	dir := t.TempDir()
+	there, err := IsolationOptions(config.Config{Data: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	absent, err := IsolationOptions(config.Config{Data: filepath.Join(dir, "a", "b")})
+	if err != nil || absent.FileBytes != there.FileBytes || there.FileBytes == 0 {
+		t.Errorf("%d bytes and %d, %v", there.FileBytes, absent.FileBytes, err)
 	}
 }

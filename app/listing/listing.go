@@ -125,16 +125,22 @@ func (s Selection) Filter(by app.Caller) (f app.JobFilter, faults []fault.Field)
 		Organization: by.Organization, Email: strings.ToLower(s.Email),
 		Type: s.Algorithm, Name: s.Name, Tags: s.Tags, Search: naming.Fold(s.Search),
 		From: s.Since, Until: s.Until, ByCompletion: s.ByCompletion, Ascending: s.Ascending, Metric: s.Metric,
-	}
-	for _, status := range app.Statuses {
-		if slices.Contains(s.Status, status) {
-			f.Statuses = append(f.Statuses, status)
-		}
+		Statuses: distinct(s.Status),
 	}
 	if f.Email == "" && !s.WholeOrganization {
 		f.Email = by.Email
 	}
 	return f, faults
+}
+
+// distinct returns statuses in their order, each once.
+func distinct(asked []app.Status) (all []app.Status) {
+	for _, status := range app.Statuses {
+		if slices.Contains(asked, status) {
+			all = append(all, status)
+		}
+	}
+	return all
 }
 
 // scope lists what a cursor is bound to. The first parts are those of API 1.0,

@@ -22,6 +22,9 @@ type Column struct {
 	Unit  string `json:"unit,omitempty"`
 	// Better is which values of a metric are: higher, lower or "".
 	Better string `json:"better,omitempty"`
+	// Digits is how many a metric is shown with behind the decimal point; nil: as many
+	// as there are.
+	Digits *int64 `json:"digits,omitempty"`
 }
 
 // Row is a row of a table. It has a cell for each column, nil where it has no value.
@@ -53,7 +56,7 @@ func settingColumns(a *algorithm.File, names []string) []Column {
 func metricColumns(a *algorithm.File, found []string) []Column {
 	columns := []Column{}
 	for _, m := range a.Metrics {
-		columns = append(columns, Column{m.Name, cmp.Or(m.Title, m.Name), m.Unit, m.Better})
+		columns = append(columns, Column{m.Name, cmp.Or(m.Title, m.Name), m.Unit, m.Better, m.Digits})
 	}
 	return withOthers(columns, found)
 }
@@ -119,7 +122,7 @@ func (t *Table) row(j *app.Job) (Row, error) {
 		}
 	}
 	if j.Metrics != nil {
-		for _, m := range app.TableMetrics(j.Metrics.Results) {
+		for _, m := range strictjson.Shown(j.Metrics.Results) {
 			if i, has := t.metrics[m.Name]; has && !notNumber(m.Value) {
 				row.Metrics[i] = m.Value
 			}

@@ -30,8 +30,9 @@ const (
 // TableQuery selects and pages the rows of a batch.
 type TableQuery struct {
 	Batch    string
-	Sort     string // SortByRow, or SortByMetric and a name; "" is the ranking of the algorithm
-	Order    string // asc or desc; "" is the best first, or else the lowest
+	Status   []app.Status // one of them; none is any
+	Sort     string       // SortByRow, or SortByMetric and a name; "" is the ranking of the algorithm
+	Order    string       // asc or desc; "" is the best first, or else the lowest
 	Limit    int
 	StartKey string
 	Faults   []fault.Field // found while decoding
@@ -53,6 +54,9 @@ type Table struct {
 // page, "" on the last.
 func (l *Lists) Table(ctx context.Context, by app.Caller, q TableQuery) (t *Table, rows []Row, next string, err error) {
 	scope := []string{"table", by.Organization, q.Batch, q.Sort, q.Order}
+	for _, status := range distinct(q.Status) {
+		scope = append(scope, string(status))
+	}
 	after, err := l.readCursor(q.StartKey, q.Faults, scope)
 	if err != nil {
 		return nil, nil, "", err
@@ -135,7 +139,7 @@ func (l *Lists) openTable(ctx context.Context, by app.Caller, q TableQuery) (*Ta
 	}
 	t := &Table{Batch: batch.Name, Statuses: *batch.Counts, Settings: settingColumns(a, varying), Metrics: metricColumns(a, metrics)}
 	t.settings, t.metrics = placesOf(t.Settings), placesOf(t.Metrics)
-	t.filter = app.JobFilter{Organization: by.Organization, Batch: batch.ID}
+	t.filter = app.JobFilter{Organization: by.Organization, Batch: batch.ID, Statuses: distinct(q.Status)}
 	t.sortAs(q, a)
 	return t, nil
 }
@@ -164,9 +168,8 @@ func (t *Table) sortAs(q TableQuery, a *algorithm.File) {
 	} else if t.Sort == "" {
 		t.Sort = SortByRow
 	}
-	t.filter.Metric, _ = strings.CutPrefix(t.Sort, SortByMetric)
-	if t.Sort == SortByRow {
-		t.filter.Metric = ""
+	if name, ok := strings.CutPrefix(t.Sort, SortByMetric); ok {
+		t.filter.Metric = name
 	}
 	if t.Order == "" {
 		t.Order = "asc"

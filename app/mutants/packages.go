@@ -47,16 +47,31 @@ var left = map[string]bool{
 // testedBy names the packages with the nearest tests where they are not in the
 // package itself and the closest folder above it that has some.
 var testedBy = map[string][]string{
-	"app": {"app", "web", "app/retention"},
+	"app":          {"app", "web", "app/retention"},
+	"app/access":   {"app", "app/follow", "web"},
+	"app/apikey":   {"app/apikey", "app", "web"},
+	"app/estimate": {"app/runner", "web"},
+	"app/eta":      {"app/eta", "app/runner", "web"},
+	"app/events":   {"app/events", "storage", "app/follow"},
 	// The tests of app/executor/slurm take minutes on a real cluster.
 	"app/executor/slurm/client": {"app/executor/slurm/client"},
 	"app/executor/slurm/gather": {"app/executor/slurm/gather"},
+	"app/fanout":                {"app/fanout", "app", "web"},
+	"app/fault":                 {"app", "web"},
+	"app/feed":                  {"storage", "app/follow", "web"},
+	"app/follow":                {"app/follow", "web"},
+	"app/host":                  {"app/host", "app/server", "app/doctor"},
+	"app/listing":               {"app", "web"},
+	"app/output":                {"app/output", "web"},
 	"app/placement":             {"app/placement", "app/routing", "app/config", "app"},
+	"app/resubmit":              {"app/cli"},
 	"app/snapshot":              {"app/snapshot", "app/check", "app/backup", "app/server"},
 	"app/sortid":                {"app/sortid", "storage"},
+	"app/tables":                {"app/tables", "web"},
 	"app/task/process":          {"app/task/process", "app/task", "app/executor/local"},
 	"app/task/sandbox":          {"app/task/sandbox", "app/task", "app/executor/local"},
 	"app/task/start":            {"app/task/start", "app/executor/local"},
+	"app/upload":                {"app", "blobs", "web"},
 	"storage/kv":                {"storage/kv", "storage"},
 	"storage/kv/boltfile":       {"storage/kv/boltfile", "storage/kv", "storage"},
 }

@@ -8,6 +8,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
+	"molrun/app/reference"
 	"molrun/app/strictjson"
 )
 
@@ -75,9 +76,9 @@ func portable(j *app.Job) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	refs := map[string]string{}
+	refs := map[string][]string{}
 	for _, in := range j.Inputs {
-		refs[in.Setting] = app.DigestReference(in.SHA256, in.Filename)
+		refs[in.Setting] = append(refs[in.Setting], reference.OfDigest(in.SHA256, in.Filename))
 	}
 	text := []byte{'{'}
 	for i, m := range v.Members {
@@ -85,10 +86,18 @@ func portable(j *app.Job) (json.RawMessage, error) {
 			text = append(text, ',')
 		}
 		text = append(strictjson.AppendQuoted(text, m.Name), ':')
-		if ref, isFile := refs[m.Name]; isFile {
-			text = strictjson.AppendQuoted(text, ref)
-		} else {
+		switch files := refs[m.Name]; {
+		case len(files) == 0:
 			text = append(text, m.Value.Raw...)
+		case m.Value.Kind == strictjson.Array:
+			text = append(text, '[')
+			for k, ref := range files {
+				text = append(text, ","[:min(k, 1)]...)
+				text = strictjson.AppendQuoted(text, ref)
+			}
+			text = append(text, ']')
+		default:
+			text = strictjson.AppendQuoted(text, files[0])
 		}
 	}
 	return append(text, '}'), nil

@@ -25,7 +25,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			return err
 		},
 		"report": func(k *retention.Keeper) error {
-			_, err := k.Report(t.Context(), retention.ByUser)
+			_, err := k.Report(t.Context(), "", retention.ByUser)
 			return err
 		},
 	} {

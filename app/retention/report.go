@@ -57,9 +57,10 @@ type StorageReport struct {
 	Rows []UsageRow `json:"rows"`
 }
 
-// Report sums up what is stored, the largest row first, or by age the youngest.
-func (k *Keeper) Report(ctx context.Context, by ReportBy) (*StorageReport, error) {
-	rows, err := k.usageRows(ctx, by)
+// Report sums up what is stored, the largest row first, or by age the youngest;
+// organization "" is all of them.
+func (k *Keeper) Report(ctx context.Context, organization string, by ReportBy) (*StorageReport, error) {
+	rows, err := k.usageRows(ctx, organization, by)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func (k *Keeper) Report(ctx context.Context, by ReportBy) (*StorageReport, error
 	return &StorageReport{By: by, Disk: disk, Rows: rows}, err
 }
 
-func (k *Keeper) usageRows(ctx context.Context, by ReportBy) ([]UsageRow, error) {
+func (k *Keeper) usageRows(ctx context.Context, organization string, by ReportBy) ([]UsageRow, error) {
 	today := k.options.Now().UTC().Truncate(24 * time.Hour)
 	var rows map[UsageRow]*UsageRow
 	err := k.store.View(ctx, func(tx app.Tx) error {
@@ -75,6 +76,9 @@ func (k *Keeper) usageRows(ctx context.Context, by ReportBy) ([]UsageRow, error)
 		for share, err := range tx.Usage() {
 			if err != nil {
 				return err
+			}
+			if organization != "" && share.Organization != organization {
+				continue
 			}
 			of := rowOf(share, by, today)
 			if rows[of] == nil {
@@ -91,7 +95,7 @@ func (k *Keeper) usageRows(ctx context.Context, by ReportBy) ([]UsageRow, error)
 	report := make([]UsageRow, 0, len(rows))
 	for _, row := range rows {
 		if by == ByOrganization && k.options.Quota != nil {
-			row.QuotaBytes = k.options.Quota(row.Organization).Bytes
+			row.QuotaBytes = k.options.Quota(row.Organization, "").Bytes
 		}
 		report = append(report, *row)
 	}

@@ -6,13 +6,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"molrun/app"
+	"molrun/app/quota"
 	"molrun/app/retention"
 )
 
 func TestStorageReportAddsUp(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, retention.Options{Quota: func(string) app.Quota { return app.Quota{Bytes: 1 << 20} }})
+	s := newSite(t, retention.Options{Quota: func(string, string) quota.Quota { return quota.Quota{Bytes: 1 << 20} }})
 	s.Upload(ann, "in.txt", "hello")
 	s.completed(ann, "old", `{}`, 100)
 	s.Advance(40 * day)
@@ -39,7 +39,7 @@ func TestStorageReportAddsUp(t *testing.T) {
 			{Age: "30 to 89 days", Jobs: 1, Files: 1, ResultBytes: 100, UploadBytes: 5},
 		},
 	} {
-		report, err := s.keeper.Report(t.Context(), by)
+		report, err := s.keeper.Report(t.Context(), "", by)
 		must(t, err)
 		if diff := cmp.Diff(want, report.Rows, cmpopts.IgnoreUnexported(retention.UsageRow{})); diff != "" {
 			t.Errorf("by %s (-want +got):\n%s", by, diff)

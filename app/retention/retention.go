@@ -10,6 +10,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/quota"
 	"molrun/app/sortid"
 )
 
@@ -49,8 +50,12 @@ type Keeper struct {
 // Options are the settings of a Keeper.
 type Options struct {
 	Now   func() time.Time
-	Rules func(organization string) Rules     // nil: nothing is deleted automatically
-	Quota func(organization string) app.Quota // nil: no bound
+	Rules func(organization string) Rules // nil: nothing is deleted automatically
+	Quota quota.Of
+
+	// Partial is how long a file that arrives in parts stays after its last bytes; 0
+	// is for ever.
+	Partial time.Duration
 }
 
 // New returns a keeper of the records in store and the files in blobs.
@@ -64,8 +69,8 @@ type Retained struct {
 	Deleted int
 }
 
-// Run deletes what the rules of each organization no longer keep and reports each
-// deletion to gone. Call it at the start and every hour, never concurrently. If
+// Run deletes what the rules of each organization no longer keep, and files that no
+// longer arrive in parts, and reports each deletion to gone. Call it at the start and every hour, never concurrently. If
 // the clock is more than a day from the last run, Run deletes nothing for an
 // hour: time to correct a wrong clock.
 func (k *Keeper) Run(ctx context.Context, gone func(app.Expired)) (r Retained, err error) {
@@ -89,6 +94,7 @@ func (k *Keeper) Run(ctx context.Context, gone func(app.Expired)) (r Retained, e
 		}
 		err = errors.Join(err, p.run(ctx))
 	}
+	err = errors.Join(err, k.dropPartials(ctx, tell))
 	if err == nil {
 		err = k.store.Update(ctx, func(tx app.Tx) error { return tx.PutStamp(k.options.Now()) })
 	}
@@ -165,7 +171,7 @@ func (p *pass) byTotal(ctx context.Context) error {
 	}
 	var excess int64
 	err := p.store.View(ctx, func(tx app.Tx) error {
-		used, err := tx.Stored(p.organization)
+		used, err := tx.Stored(p.organization, "")
 		excess = used.Bytes - p.rules.Total
 		return err
 	})
@@ -335,10 +341,13 @@ func (p *pass) expireUpload(ctx context.Context, id app.UploadID, until time.Tim
 		return err
 	}
 	p.gone(&app.Expired{
-		Organization: u.Organization, Email: u.Email, Uploads: []string{u.Folder + "/" + u.Filename}, Bytes: u.Size,
+		Organization: u.Organization, Email: u.Email, Uploads: []string{u.Folder + "/" + u.Filename}, Bytes: u.Usage().Bytes,
 	})
-	if u.Generation == 0 {
-		return nil
+	if u.Partial != nil {
+		err = p.blobs.RemovePartial(u.ID, u.Partial.Generation)
 	}
-	return p.blobs.RemoveUpload(u.ID, u.Generation)
+	if u.Generation == 0 {
+		return err
+	}
+	return errors.Join(err, p.blobs.RemoveUpload(u.ID, u.Generation))
 }

@@ -90,7 +90,7 @@ func (a *attempt) claim(ctx context.Context) *app.Job {
 	doubt := false // an earlier claim may have been recorded without an answer
 	for b := serviceBackoff(); ; b.wait(ctx) {
 		callCtx, cancel := context.WithTimeout(ctx, serviceTimeout)
-		j, err := a.jobs.Claim(callCtx, a.id, a.lease.GPUs)
+		j, err := a.jobs.Claim(callCtx, a.id, a.lease.Devices)
 		if doubt && errors.Is(err, fault.NotFound) {
 			j, err = a.findClaim(callCtx)
 		}

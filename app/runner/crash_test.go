@@ -82,8 +82,8 @@ func (c jobsAtCrash) Active(ctx context.Context) (jobs []*app.Job, err error) {
 	return jobs, err
 }
 
-func (c jobsAtCrash) Claim(ctx context.Context, id app.JobID, gpus []string) (j *app.Job, err error) {
-	err = c.around("Claim", func() (err error) { j, err = c.Jobs.Claim(ctx, id, gpus); return err })
+func (c jobsAtCrash) Claim(ctx context.Context, id app.JobID, leased placement.Devices) (j *app.Job, err error) {
+	err = c.around("Claim", func() (err error) { j, err = c.Jobs.Claim(ctx, id, leased); return err })
 	return j, err
 }
 
@@ -336,7 +336,7 @@ func TestDirectoryInUseIsLeftAlone(t *testing.T) {
 	for name, use := range tests {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				j, err := w.Runs.Claim(t.Context(), w.submit(ann, "a", `{}`), nil)
+				j, err := w.Runs.Claim(t.Context(), w.submit(ann, "a", `{}`), placement.Devices{})
 				must(t, err)
 				r := New(w.jobs, w.files, []app.Executor{w.executor}, w.options)
 				a := &attempt{core: &r.core, executor: r.executors[0], id: j.ID, lease: turns.Lease{Needs: j.Private.Needs}, stop: make(chan struct{})}
@@ -357,7 +357,7 @@ func TestDirectoryInUseIsLeftAlone(t *testing.T) {
 func TestTaskThatDisappearedUnseenIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		id := w.submit(ann, "a", `{}`)
-		_, err := w.Runs.Claim(t.Context(), id, nil)
+		_, err := w.Runs.Claim(t.Context(), id, placement.Devices{})
 		must(t, err)
 		must(t, os.MkdirAll(w.path(id, "1"), 0o700))
 		must(t, os.WriteFile(w.path(id, "1", task.RunFile), nil, 0o600))

@@ -2,9 +2,11 @@ package runner
 
 import (
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"molrun/app"
+	"molrun/app/algorithm/folder"
 	"molrun/app/eta"
 	"molrun/app/runner/turns"
 )
@@ -29,10 +31,14 @@ const (
 	topUpEvery = time.Minute
 )
 
+// foldersDir is next to the attempts of a remote executor.
+const foldersDir = "algorithms"
+
 // executor is an app.Executor as the runner sees it.
 type executor struct {
 	app.Executor
-	remote  app.Remote // nil if its tasks run on this machine
+	remote  app.Remote    // nil if its tasks run on this machine
+	folders *folder.Store // copies of algorithms' folders that its tasks see; nil unless it is remote
 	timeout time.Duration
 	watcher *watcher
 
@@ -57,6 +63,7 @@ func newExecutor(from app.Executor, jobs Jobs, o Options) *executor {
 	e := &executor{Executor: from, timeout: callTimeout, forecaster: newForecaster(from.Name(), jobs), turns: turns.New(capacity, bounded, o.ReserveAfter)}
 	if e.remote, _ = from.(app.Remote); e.remote != nil {
 		e.timeout = remoteTimeout
+		e.folders = folder.NewStore(filepath.Join(filepath.Dir(e.remote.AttemptsDir()), foldersDir))
 	}
 	poll := o.Poll
 	if !bounded {

@@ -13,6 +13,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/algorithm"
+	"molrun/app/algorithm/results"
 	"molrun/app/task"
 	"molrun/app/unit"
 )
@@ -39,6 +40,9 @@ func failure(j *app.Job, o *app.Outcome, alg *algorithm.File, tail string) *app.
 	}
 	if f.Message == "" {
 		f.Message = sentence(j, o)
+		if line := results.Telling(tail); explainable[o.Cause] && !strings.Contains(f.Message, line) {
+			f.Message += " Its last words: " + line + unseen(j, o, alg, line)
+		}
 	}
 	return f
 }
@@ -51,11 +55,19 @@ var codes = map[app.Cause]app.FailureCode{
 	app.CauseLimit:       app.FailedSignal, // the kernel or the task itself killed the program
 	app.CauseStopped:     app.FailedStopped,
 	app.CauseCannotStart: app.FailedCannotStart,
+	app.CauseNoResult:    app.FailedNoResult,
 }
 
 // explainable are the causes for which the program's log may tell more than
 // the cause does.
-var explainable = map[app.Cause]bool{app.CauseExit: true, app.CauseSignal: true}
+var explainable = map[app.Cause]bool{app.CauseExit: true, app.CauseSignal: true, app.CauseNoResult: true}
+
+// meaning says what the signals of a program's own mistakes mean to its user.
+var meaning = map[string]string{
+	"SIGSEGV": crashed, "SIGBUS": crashed, "SIGILL": crashed, "SIGFPE": crashed, "SIGABRT": crashed,
+}
+
+const crashed = " It crashed, as programs do on input that they do not expect: check the files and settings."
 
 // sentence explains the cause to the job's user.
 func sentence(j *app.Job, o *app.Outcome) string {
@@ -67,7 +79,7 @@ func sentence(j *app.Job, o *app.Outcome) string {
 	case app.CauseExit:
 		return fmt.Sprintf("%s ended with exit status %d.", program, o.ExitCode)
 	case app.CauseSignal:
-		return fmt.Sprintf("%s was ended by signal %s.", program, o.Signal)
+		return fmt.Sprintf("%s was ended by signal %s.%s", program, o.Signal, meaning[o.Signal])
 	case app.CauseTimeout:
 		limit := time.Duration(j.MaxRuntime) * time.Second
 		if of := j.Private.LimitOf; of != "" {
@@ -87,6 +99,18 @@ func sentence(j *app.Job, o *app.Outcome) string {
 		return "The program could not be started."
 	}
 	return fmt.Sprintf("%s failed (%s).", program, o.Cause)
+}
+
+// loggedReason explains a failure in the service's log, without anything that the job's
+// program has printed.
+func loggedReason(j *app.Job, e app.Ending) string {
+	if e.Outcome == nil || !explainable[e.Outcome.Cause] {
+		return e.Failure.Message
+	}
+	if e.Outcome.Cause == app.CauseNoResult {
+		return fmt.Sprintf("Step %q ended well without having done its work.", e.Outcome.Step)
+	}
+	return sentence(j, e.Outcome)
 }
 
 // logTail returns the end of an attempt's log, fit to be shown, "" if there is

@@ -23,6 +23,7 @@ func (a *attempt) collect(ctx context.Context, o *app.Outcome) {
 	for b := (backoff{time.Second, time.Minute}); ctx.Err() == nil; b.wait(ctx) {
 		ending, err := a.keepResult(ctx, o)
 		var unfit result.Unfit
+		var lacking result.Lacking
 		switch {
 		case err == nil:
 			a.finish(ctx, ending)
@@ -30,11 +31,14 @@ func (a *attempt) collect(ctx context.Context, o *app.Outcome) {
 		case ctx.Err() != nil:
 			return
 		case errors.As(err, &unfit):
-			a.finishWithoutResult(ctx, o, string(unfit))
+			a.finishWithoutResult(ctx, o, app.FailedExit, string(unfit))
+			return
+		case errors.As(err, &lacking):
+			a.finishWithoutResult(ctx, o, app.FailedNoResult, string(lacking))
 			return
 		case !temporary(err) && time.Since(begin) >= collectTimeout:
 			a.log.Error().Err(err).Msg("the result can't be kept")
-			a.finishWithoutResult(ctx, o, "The program ended well, but the server could not keep its result; its log says why. Retry the job.")
+			a.finishWithoutResult(ctx, o, app.FailedExit, "The program ended well, but the server could not keep its result; its log says why. Retry the job.")
 			return
 		}
 		a.log.Warn().Err(err).Msg("the result can't be kept now; will try again")
@@ -87,12 +91,12 @@ func (a *attempt) finalRecord(alg *algorithm.File, e app.Ending) (app.Record, er
 }
 
 // finishWithoutResult fails a job whose program is done.
-func (a *attempt) finishWithoutResult(ctx context.Context, o *app.Outcome, message string) {
+func (a *attempt) finishWithoutResult(ctx context.Context, o *app.Outcome, code app.FailureCode, message string) {
 	a.fetch(ctx)
 	if err := result.GiveBack(a.home); err != nil {
 		a.log.Warn().Err(err).Msg("what was collected stays until the job is deleted or retried")
 	}
-	a.finish(ctx, app.Ending{Outcome: o, Failure: &app.Failure{Code: app.FailedExit, Message: message, ExitCode: &o.ExitCode}})
+	a.finish(ctx, app.Ending{Outcome: o, Failure: &app.Failure{Code: code, Message: message, ExitCode: &o.ExitCode}})
 }
 
 // fail finishes a job whose task ended badly.
@@ -152,7 +156,7 @@ func (a *attempt) finish(ctx context.Context, e app.Ending) {
 	case completed:
 		a.log.Info().Dur("took", took).Int64("bytes", e.ResultBytes).Msg("job completed")
 	case e.Failure != nil:
-		a.log.Info().Dur("took", took).Str("code", string(e.Failure.Code)).Str("reason", e.Failure.Message).Msg("job failed")
+		a.log.Info().Dur("took", took).Str("code", string(e.Failure.Code)).Str("reason", loggedReason(a.job, e)).Msg("job failed")
 	case stopped:
 		a.log.Info().Dur("took", took).Msg("job stopped")
 	default:

@@ -29,7 +29,7 @@ func TestFailureShowsTheCause(t *testing.T) {
 		{
 			"exit",
 			script{cause: app.CauseExit, exitCode: 1, log: "oops\n"},
-			app.Failure{Code: app.FailedExit, Message: "The program ended with exit status 1.", ExitCode: &one, LogTail: "oops\n"},
+			app.Failure{Code: app.FailedExit, Message: "The program ended with exit status 1. Its last words: oops", ExitCode: &one, LogTail: "oops\n"},
 		},
 		{
 			"known",

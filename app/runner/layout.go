@@ -40,6 +40,8 @@ type layout struct {
 	program   string // path of this binary, as the task sees it
 	options   *Options
 	inputPath func(app.Reference) (string, error)
+	version   string       // of the program; "": unknown
+	folder    string       // of the algorithm, as the task sees it
 	check     func() error // an error ends the copying of files
 }
 
@@ -49,7 +51,9 @@ func (l *layout) fill() error {
 	paths := algorithm.Paths{
 		Work:         filepath.Join(l.dir, task.WorkDir),
 		Out:          filepath.Join(l.dir, task.WorkDir, task.OutDir),
+		In:           filepath.Join(l.dir, task.WorkDir, task.InDir),
 		SettingsFile: filepath.Join(l.dir, task.WorkDir, task.SettingsFile),
+		Folder:       l.folder,
 		Program:      l.program,
 	}
 	if err := l.makeWork(paths); err != nil {
@@ -59,6 +63,7 @@ func (l *layout) fill() error {
 	if paths.Files, err = l.copyInputs(); err != nil {
 		return err
 	}
+	paths.Facts = l.job.Private.Facts
 	if l.algorithm.Resumable && l.job.Attempts > 1 {
 		// If a link stands for the last attempt, nothing was fetched from it, and
 		// what the link shows is about to be removed.
@@ -82,7 +87,7 @@ func (l *layout) makeWork(p algorithm.Paths) error {
 	if err != nil {
 		return err
 	}
-	for _, dir := range []string{p.Work, p.Out, filepath.Join(p.Work, task.InDir), filepath.Join(p.Work, task.TempDir)} {
+	for _, dir := range []string{p.Work, p.Out, p.In, filepath.Join(p.Work, task.TempDir)} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return err
 		}
@@ -91,47 +96,31 @@ func (l *layout) makeWork(p algorithm.Paths) error {
 }
 
 // copyInputs copies the job's files into the work directory and returns their
-// paths by setting. It does not use the names that users gave: a file is called
-// after its setting, with the declared extension that its name has.
-func (l *layout) copyInputs() (map[string]string, error) {
-	paths := make(map[string]string, len(l.job.Private.References))
-	for _, ref := range l.job.Private.References {
-		filename := ""
-		for _, in := range l.job.Inputs {
-			if in.Setting == ref.Setting {
-				filename = in.Filename
-			}
-		}
-		name := ref.Setting + extension(l.algorithm, ref.Setting, filename)
-		if filepath.Base(name) != name || !filepath.IsLocal(name) {
+// paths by setting.
+func (l *layout) copyInputs() (map[string][]string, error) {
+	paths := make(map[string][]string, len(l.job.Private.References))
+	names := inputNames{algorithm: l.algorithm, taken: map[string]bool{}}
+	for i, ref := range l.job.Private.References {
+		filename := l.job.Inputs[i].Filename
+		name := names.of(ref.Setting, filename)
+		if !filepath.IsLocal(name) {
 			return nil, cannotStart(fmt.Sprintf("The setting %q can't name a file.", ref.Setting), nil)
 		}
 		path := filepath.Join(l.dir, task.WorkDir, task.InDir, name)
-		switch err := l.copyInput(path, ref); {
+		err := os.MkdirAll(filepath.Dir(path), 0o700)
+		if err == nil {
+			err = l.copyInput(path, ref)
+		}
+		switch {
 		case errors.Is(err, errMissing):
 			message := fmt.Sprintf("The file %q of setting %q is no longer stored. Upload it again and submit the job under another name.", filename, ref.Setting)
 			return nil, &refused{app.Failure{Code: app.FailedInput, Message: message}, err}
 		case err != nil:
 			return nil, fmt.Errorf("copy the file of setting %s: %w", ref.Setting, err)
 		}
-		paths[ref.Setting] = path
+		paths[ref.Setting] = append(paths[ref.Setting], path)
 	}
 	return paths, nil
-}
-
-// extension returns the declared extension that the file's name ends with, or
-// else the first that is declared.
-func extension(alg *algorithm.File, setting, filename string) string {
-	for _, p := range alg.Parameters.Files() {
-		if p.Name != setting {
-			continue
-		}
-		if ext := p.Extension(filename); ext != "" {
-			return ext
-		}
-		return p.File[0]
-	}
-	return ""
 }
 
 // errMissing says that an input is not what it was when the job was submitted.
@@ -168,22 +157,52 @@ func (l *layout) copyInput(to string, ref app.Reference) error {
 }
 
 func (l *layout) writeTask(p algorithm.Paths) error {
-	steps, env, err := l.algorithm.Expand(l.job.Private.Normalized, l.lease.Needs, p)
+	run, err := l.algorithm.Expand(l.job.Private.Normalized, l.lease.Needs, p)
 	if err != nil {
 		return cannotStart("The algorithm's commands could not be made from the settings: "+err.Error(), err)
+	}
+	if err := writeTexts(p.Work, run.Texts); err != nil {
+		return fmt.Errorf("write what a program reads: %w", err)
 	}
 	return task.Write(l.dir, task.Spec{
 		Token:             l.job.Private.Token,
 		Job:               string(l.job.ID),
 		Attempt:           l.job.Attempts,
 		Program:           l.program,
-		Steps:             steps,
-		Env:               env,
+		Steps:             run.Steps,
+		Env:               run.Env,
+		Folder:            p.Folder,
+		ProgramVersion:    l.version,
+		Shown:             run.Shown,
 		GPUs:              l.lease.GPUs,
 		CPUs:              l.lease.Needs.CPUs,
+		CPUSet:            l.lease.CPUs,
 		MaxRuntimeSeconds: l.job.MaxRuntime,
 		MemoryBytes:       l.lease.Needs.MemoryBytes,
 		LogBytes:          l.options.LogBytes,
 		GraceSeconds:      int64((l.options.Grace + time.Second - 1) / time.Second),
 	})
+}
+
+// writeTexts writes files below the work directory, by their absolute paths. The output of
+// an earlier attempt may lie there: no link leads out.
+func writeTexts(work string, texts map[string]string) error {
+	root, err := os.OpenRoot(work)
+	if err != nil {
+		return err
+	}
+	defer root.Close() // of a directory
+	for path, text := range texts {
+		name, err := filepath.Rel(work, path)
+		if err == nil {
+			err = root.MkdirAll(filepath.Dir(name), 0o700)
+		}
+		if err == nil {
+			err = root.WriteFile(name, []byte(text), 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"molrun/app"
 	"molrun/app/executor/local"
 	"molrun/app/task"
-	_ "molrun/app/task/start" // the test binary runs tasks, as this program does
+	_ "molrun/app/task/start/gauged" // the test binary runs tasks, as this program does
 )
 
 // shFile runs shell scripts, for tests only.
@@ -70,6 +70,41 @@ func TestLocalProcesses(t *testing.T) {
 	}
 	if f := w.finished("long").Failure; f == nil || f.Code != app.FailedStopped {
 		t.Errorf("long: %+v", f)
+	}
+}
+
+// TestProcessesRunOnCPUsOfTheirOwn starts one job before and one after a restart.
+func TestProcessesRunOnCPUsOfTheirOwn(t *testing.T) {
+	cores, why := local.Cores(2)
+	if cores == nil {
+		t.Skip(why)
+	}
+	w := onThisMachine(t)
+	program, err := os.Executable()
+	must(t, err)
+	e := local.New(local.Options{Program: program, CPUs: 2, MemoryBytes: 4 * gib, Cores: cores})
+	t.Cleanup(func() { must(t, e.Close()) })
+	w.front = e
+	stop := w.start()
+	gate := w.dir + "/gate"
+	settings := fmt.Sprintf(`{"script":"grep Cpus_allowed_list: /proc/self/status; until [ -e %s ]; do sleep 0.05; done"}`, gate)
+	ids := []app.JobID{w.submit(ann, "before", settings)}
+	w.until("before", app.Running)
+	stop()
+	w.start()
+	ids = append(ids, w.submit(ann, "after", settings))
+	w.until("after", app.Running)
+	must(t, os.WriteFile(gate, nil, 0o600))
+	seen := map[string]bool{}
+	for i, name := range []string{"before", "after"} {
+		if r := w.finished(name); r.Status != app.Completed {
+			t.Fatalf("%s: %+v", name, r.Failure)
+		}
+		cpu := strings.TrimSpace(strings.TrimPrefix(w.checkResult(ids[i])["log.txt"], "Cpus_allowed_list:"))
+		if strings.ContainsAny(cpu, ",-") || cpu == "" || seen[cpu] {
+			t.Errorf("%s ran on the CPUs %q, after %v", name, cpu, seen)
+		}
+		seen[cpu] = true
 	}
 }
 

@@ -29,6 +29,9 @@ func (r *Runner) loop(ctx context.Context) {
 		if !changed {
 			r.rounds(ctx)
 		}
+		for _, e := range r.executors {
+			r.options.Load(e.Name(), e.running, e.turns.Used())
+		}
 		// If many things happen at once the loop takes no more than a fifth of
 		// the time. After a quiet moment it does not wait.
 		if took := time.Since(begin); took >= time.Millisecond {

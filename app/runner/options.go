@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -8,6 +9,8 @@ import (
 	"molrun/app"
 	"molrun/app/algorithm"
 	"molrun/app/eta"
+	"molrun/app/placement"
+	"molrun/app/quota"
 )
 
 // Options are what a runner needs besides its parts. The zero value of a
@@ -30,6 +33,10 @@ type Options struct {
 	// The algorithm file may be nil. Nil adds nothing.
 	Describe func(app.Record, *app.Job, *algorithm.File) (app.Record, error)
 
+	// VersionOf asks an algorithm's program of this machine for its version, "" if it can't be
+	// asked. Nil asks none.
+	VersionOf func(context.Context, *algorithm.File) (string, error)
+
 	// Blocked says why no job may be started now, nothing if one may. It is
 	// called before jobs are started, so it must not block. Nil is always nothing.
 	Blocked func() eta.Reason
@@ -38,6 +45,12 @@ type Options struct {
 	// something, retained work directories are removed. It must not block. Nil is
 	// always "".
 	DiskShortage func() string
+
+	// Load is told how many jobs of an executor have a slot, and what they use of it, after
+	// each change. It must not block. Nil tells nobody.
+	Load func(executor string, jobs int, used placement.Resources)
+
+	Quota quota.Of // what users and organizations may have in use at once
 
 	// KeepFailed is how long the work directory of a failed job is retained; 0
 	// is not at all. RetainedDir is a directory of the runner's own in which it
@@ -79,6 +92,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.DiskShortage == nil {
 		o.DiskShortage = func() string { return "" }
+	}
+	if o.Load == nil {
+		o.Load = func(string, int, placement.Resources) {}
 	}
 	if o.RetainedDir == "" {
 		o.KeepFailed = 0

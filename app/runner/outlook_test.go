@@ -167,6 +167,26 @@ func TestRunningJobSaysHowLongItStillRuns(t *testing.T) {
 	})
 }
 
+// TestNothingFollowsFromCountedSteps runs a job that is half done by its steps.
+func TestNothingFollowsFromCountedSteps(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.play(func(name string, n int) script {
+			s := bySteps(name, n)
+			s.basis = "steps"
+			return s
+		})
+		w.start()
+		w.learn(60, 120, 240)
+		w.submit(ann, "next1200", `{"steps":600}`)
+		w.until("next1200", app.Running)
+		time.Sleep(300 * time.Second)
+		w.wantLeft("next1200", 300, 2, "3 runs of sim 1")
+		if p := w.job("next1200").Progress; p == nil || p.Fraction < 0.2 || p.Basis != "steps" {
+			t.Errorf("progress %+v", p)
+		}
+	})
+}
+
 func TestRestartedServiceKnowsHowLongJobsStillRun(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.play(bySteps)

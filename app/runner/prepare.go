@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/algorithm"
+	"molrun/app/algorithm/folder"
 	"molrun/app/eta"
 	"molrun/app/fault"
 	"molrun/app/task"
@@ -161,6 +163,10 @@ func (a *attempt) makeDir(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	home, err := a.folder(alg)
+	if err != nil {
+		return err
+	}
 	l := layout{
 		dir:       a.dir,
 		jobDir:    filepath.Dir(a.home),
@@ -170,6 +176,8 @@ func (a *attempt) makeDir(ctx context.Context) error {
 		program:   program,
 		options:   &a.options,
 		inputPath: a.jobs.InputPath,
+		folder:    home,
+		version:   a.programVersion(ctx, alg),
 		check: func() error {
 			if a.stopAsked() {
 				return errStopped
@@ -178,6 +186,34 @@ func (a *attempt) makeDir(ctx context.Context) error {
 		},
 	}
 	return l.fill()
+}
+
+// folder returns the path of the algorithm's folder as the task sees it.
+func (a *attempt) folder(alg *algorithm.File) (path string, err error) {
+	if alg.Folder == nil {
+		return "", nil
+	}
+	if a.remote != nil {
+		path, err = a.executor.folders.Keep(alg.Folder)
+	} else {
+		path, err = alg.Folder.Path()
+	}
+	if errors.Is(err, folder.ErrGone) || errors.Is(err, folder.ErrChanged) {
+		return "", cannotStart(fmt.Sprintf("The files of %s %s with which the job was submitted are no longer there. Submit it again under another name.", alg.Type, alg.Version), err)
+	}
+	return path, err
+}
+
+// programVersion asks the program for its version, if it is one of this machine.
+func (a *attempt) programVersion(ctx context.Context, alg *algorithm.File) string {
+	if a.remote != nil || a.options.VersionOf == nil {
+		return ""
+	}
+	version, err := a.options.VersionOf(ctx, alg)
+	if err != nil {
+		a.log.Warn().Err(err).Msg("the version of the job's program is not known")
+	}
+	return version
 }
 
 // makeRemoteDir makes the directory where the cluster sees it, and a link in the
@@ -241,7 +277,7 @@ func (a *attempt) task() app.Task {
 		Token:     a.job.Private.Token,
 		Dir:       a.dir,
 		Needs:     a.lease.Needs,
-		GPUs:      a.lease.GPUs,
+		Devices:   a.lease.Devices,
 		Limit:     time.Duration(a.job.MaxRuntime) * time.Second,
 		Handle:    a.job.Private.Handle,
 		Placement: a.placement,

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"molrun/app/placement"
+
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app"
@@ -215,8 +217,8 @@ func (w *faultyJobs) Finish(ctx context.Context, id app.JobID, attempt int, e ap
 }
 
 // Claim loses the response, not the claim.
-func (w *faultyJobs) Claim(ctx context.Context, id app.JobID, gpus []string) (*app.Job, error) {
-	j, err := w.Jobs.Claim(ctx, id, gpus)
+func (w *faultyJobs) Claim(ctx context.Context, id app.JobID, leased placement.Devices) (*app.Job, error) {
+	j, err := w.Jobs.Claim(ctx, id, leased)
 	if err == nil && w.claimed != nil {
 		err = w.claimed()
 	}

@@ -66,7 +66,7 @@ func (r *Runner) adoptAll(ctx context.Context) error {
 			continue
 		}
 		e := r.executors[i]
-		lease := turns.Lease{User: turns.User{Organization: j.Organization, Email: j.Email}, Needs: j.Private.Needs, GPUs: j.Private.GPUs, Work: j.Work()}
+		lease := turns.Lease{User: turns.User{Organization: j.Organization, Email: j.Email}, Needs: j.Private.Needs, Devices: j.Private.Devices, Work: j.Work()}
 		e.turns.Begin(lease)
 		r.attend(ctx, e, j.ID, lease, j)
 	}

@@ -19,9 +19,11 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"molrun/app"
+	"molrun/app/runner/turns"
 )
 
 // Runner runs jobs on executors.
@@ -51,8 +53,11 @@ func New(jobs Jobs, dirs Dirs, executors []app.Executor, o Options) *Runner {
 		active:   map[app.JobID]*attempt{},
 		orphaned: map[app.JobID]bool{},
 	}
+	limits := turns.NewLimits(o.Quota)
 	for _, e := range executors {
-		r.executors = append(r.executors, newExecutor(e, jobs, o))
+		x := newExecutor(e, jobs, o)
+		x.turns.ShareLimits(limits)
+		r.executors = append(r.executors, x)
 	}
 	return r
 }
@@ -69,7 +74,7 @@ func (r *Runner) Run(ctx context.Context) error {
 			log := r.options.Log.With().Str("executor", e.Name()).Logger()
 			others.Go(func() {
 				sweepHourly(ctx, log, "unused directories of attempts", func(ctx context.Context) error {
-					return sweepRemote(ctx, r.jobs, e.remote.AttemptsDir())
+					return errors.Join(sweepRemote(ctx, r.jobs, e.remote.AttemptsDir()), sweepFolders(ctx, r.jobs, e.folders))
 				})
 			})
 		}

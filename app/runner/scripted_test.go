@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ type script struct {
 	stopTakes time.Duration     // from Stop to its end
 	out       map[string]string // what it writes; nil is the number of its attempt
 	log       string
+	basis     string // of its progress
 	message   string // of the outcome
 	refuses   error  // of Start
 }
@@ -64,7 +66,7 @@ func (s *scripted) Start(_ context.Context, t app.Task) (app.Handle, error) {
 		return "", p.refuses
 	}
 	spec, err := task.Read(t.Dir)
-	if err != nil || spec.Token != t.Token || s.bounded && len(spec.GPUs) != t.Needs.GPUs {
+	if err != nil || spec.Token != t.Token || t.Limit != time.Duration(spec.MaxRuntimeSeconds)*time.Second || s.bounded && len(spec.GPUs) != t.Needs.GPUs {
 		s.t.Errorf("task.json of %s/%d: %+v, %v", t.Job, t.Attempt, spec, err)
 	}
 	if s.tasks[t.Token] != nil {
@@ -90,7 +92,14 @@ func (s *scripted) check(now time.Time) {
 			s.t.Errorf("two tasks of job %s are alive at once", t.Job)
 		}
 		jobs[t.Job] = true
-		for _, d := range t.GPUs {
+		if len(slices.Concat(s.capacity.Cores...)) >= s.capacity.CPUs && s.bounded && len(t.Devices.CPUs) != t.Needs.CPUs {
+			s.t.Errorf("a task for %d CPUs is pinned to %v", t.Needs.CPUs, t.Devices.CPUs)
+		}
+		all := slices.Clone(t.Devices.GPUs)
+		for _, cpu := range t.Devices.CPUs {
+			all = append(all, fmt.Sprint("CPU ", cpu))
+		}
+		for _, d := range all {
 			if devices[d] {
 				s.t.Errorf("device %s is used by two tasks", d)
 			}
@@ -144,7 +153,7 @@ func (s *scripted) status(t *scriptedTask) app.TaskStatus {
 		return app.TaskStatus{State: app.TaskStarting, Reason: t.why}
 	case now.Before(t.end):
 		fraction := float64(now.Sub(t.begin)) / float64(t.end.Sub(t.begin))
-		return app.TaskStatus{State: app.TaskRunning, StartedAt: t.begin, Progress: &app.Progress{Fraction: fraction}}
+		return app.TaskStatus{State: app.TaskRunning, StartedAt: t.begin, Progress: &app.Progress{Fraction: fraction, Basis: t.basis}}
 	case t.cause == "":
 		return app.TaskStatus{State: app.TaskLost, Reason: "its node went down"}
 	}

@@ -17,7 +17,7 @@ type Jobs interface {
 	Settle(ctx context.Context) error
 	Active(ctx context.Context) ([]*app.Job, error)
 	Queue(ctx context.Context, executor string, visit func(app.Waiting) app.Visit) error
-	Claim(ctx context.Context, id app.JobID, gpus []string) (*app.Job, error)
+	Claim(ctx context.Context, id app.JobID, leased placement.Devices) (*app.Job, error)
 	ResolveInputs(ctx context.Context, j *app.Job) (*app.Failure, error)
 	SetHandle(ctx context.Context, id app.JobID, attempt int, h app.Handle) error
 	Started(ctx context.Context, id app.JobID, attempt int, at time.Time) error

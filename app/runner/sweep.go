@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/algorithm/folder"
 	"molrun/app/runner/result"
 	"molrun/app/sortid"
 )
@@ -55,6 +56,20 @@ func sweepRemote(ctx context.Context, jobs Jobs, dir string) error {
 		}
 		os.Remove(filepath.Join(dir, string(job))) // fails if an attempt is left
 	}
+	return err
+}
+
+// sweepFolders removes copies of algorithms' folders that no claimed job needs.
+func sweepFolders(ctx context.Context, jobs Jobs, folders *folder.Store) error {
+	needed := map[string]bool{}
+	active, err := jobs.Active(ctx)
+	if err != nil {
+		return err
+	}
+	for _, j := range active {
+		needed[j.Private.Folder] = true
+	}
+	_, err = folders.Sweep(func(digest string) (bool, error) { return needed[digest], ctx.Err() })
 	return err
 }
 

@@ -78,9 +78,9 @@ message = "The program could not read $1."
 `
 
 var (
-	ann   = app.Caller{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member}
-	bob   = app.Caller{Organization: "lab", Email: "bob@lab.example", Role: apikey.Member}
-	chief = app.Caller{Organization: "lab", Email: "chief@lab.example", Role: apikey.Admin}
+	ann   = app.Caller{Organization: "lab", Email: "ann@lab.example", Rights: apikey.Member.Rights()}
+	bob   = app.Caller{Organization: "lab", Email: "bob@lab.example", Rights: apikey.Member.Rights()}
+	chief = app.Caller{Organization: "lab", Email: "chief@lab.example", Rights: apikey.Admin.Rights()}
 )
 
 // world is a service on a real store and real files with one executor. Its clock
@@ -107,7 +107,7 @@ func newWorld(t testing.TB) *world {
 	dir := scratch(t)
 	w := &world{t: t, dir: dir, executor: &scripted{
 		t: t, name: "local", bounded: true,
-		capacity: app.Capacity{CPUs: 4, MemoryBytes: gib, GPUs: []string{"GPU-a", "GPU-b"}},
+		capacity: app.Capacity{CPUs: 4, MemoryBytes: gib, GPUs: []string{"GPU-a", "GPU-b"}, Cores: [][]int{{0, 4}, {1, 5}}},
 		tasks:    map[string]*scriptedTask{},
 		play:     func(app.Task) script { return script{runs: time.Minute, cause: app.CauseDone} },
 	}}

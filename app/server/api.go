@@ -1,18 +1,24 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	stdlog "log"
 	"net"
 	"net/http"
-	"os"
+	"path/filepath"
+	"strconv"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"molrun/app"
+	"molrun/app/algorithms"
+	"molrun/app/audit"
 	"molrun/app/certificate"
+	"molrun/app/fault"
 	"molrun/app/follow"
+	"molrun/app/gate"
+	"molrun/app/metrics"
+	"molrun/app/status"
 	"molrun/app/strictjson"
 	"molrun/app/upload"
 	"molrun/blobs"
@@ -51,27 +57,21 @@ func serveAPI(api *http.Server, listener net.Listener, cert *certificate.Certifi
 	return api.ServeTLS(listener, "", "")
 }
 
-// reloadOnHangup looks at the files of the certificate at each hangup.
-func reloadOnHangup(ctx context.Context, hangup <-chan os.Signal, cert *certificate.Certificate) {
-	for {
-		select {
-		case <-hangup:
-			if cert != nil {
-				cert.Reload()
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
 // handler joins the API and the links to files.
-func (s *service) handler(stopping context.Context, version string) http.Handler {
+func (s *service) handler(stopping context.Context, version string, submissions *gate.Gate) http.Handler {
 	l := s.config.Limits
+	linked := blobs.Handler(s.files, struct {
+		*upload.Files
+		blobs.Archives
+	}{s.uploads, s.results}, respond.Error)
+	follower := follow.New(s.store, s.app, s.accounts)
+	s.watch(follower, submissions)
 	services := web.Services{
 		Service: s.app, Accounts: s.accounts, Files: s.uploads, Lists: s.lists,
-		Outputs: s.outputs, Sender: s.files,
-		Follower: follow.New(s.store, s.app, s.accounts),
+		Outputs: s.outputs, Results: s.results, Shares: s.shares, Linked: linked, Sender: s.files,
+		Follower: follower, Usage: s.usage,
+		Notices: s.notices, Keeper: s.keeper,
+		Status: status.New(s.store, s.files, s.app.Runs, s.executorStates(), time.Now()),
 	}
 	api := web.New(services, web.Options{
 		Log:               s.log,
@@ -83,25 +83,62 @@ func (s *service) handler(stopping context.Context, version string) http.Handler
 		MaxBuffered:       int64(l.Buffered),
 		MaxInFlight:       l.Requests,
 		MaxInFlightPerKey: l.RequestsPerKey,
+		Computing:         submissions,
 
 		MaxListeners: l.Listeners, MaxListenersPerKey: l.ListenersPerKey,
 		JSON:           strictjson.Limits{Depth: l.JSONDepth, Members: l.JSONMembers, NumberLength: l.NumberLength},
 		BodyTime:       time.Duration(l.BodyTime),
 		BatchTime:      time.Duration(l.BatchTime),
 		AnswerTime:     time.Duration(l.AnswerTime),
+		Features:       s.features(),
 		Rates:          s.rates(),
 		TrustedProxies: s.config.Proxy.Trusted,
 		Audit:          s.audit.Add,
-		Registry:       prometheus.NewRegistry(),
-		Ready:          s.ready,
-		Stopping:       stopping,
+		LastAudited: func(f audit.Filter, limit int) ([]audit.Entry, bool, error) {
+			return audit.Last(s.config.Data, f, limit)
+		},
+		Isolation: s.isolation,
+		Example:   s.example,
+		Registry:  s.metrics.Registry,
+		Ready:     s.ready,
+		Stopping:  stopping,
 	})
-	policy := edge.Policy{MaxHeader: int(l.Header), Trusted: s.config.Proxy.Trusted, Origins: s.config.CORS.Origins}
-	linked := struct {
-		*upload.Files
-		blobs.Archives
-	}{s.uploads, s.app.Jobs}
-	return web.Outer(policy.Wrap(api), policy.Wrap(blobs.Handler(s.files, linked, respond.Error)), s.log)
+	policy := edge.Policy{
+		MaxHeader: int(l.Header), Trusted: s.config.Proxy.Trusted, Origins: s.config.CORS.Origins,
+		SignIn: edge.SignIn{Header: s.config.SignIn.Header, Proxies: s.config.SignIn.Proxies},
+	}
+	return inOtherWords(s, web.Outer(policy.Wrap(api), policy.Wrap(linked), s.log), version)
+}
+
+// watch has the metrics tell what there is.
+func (s *service) watch(follower *follow.Follower, submissions *gate.Gate) {
+	sources := metrics.Sources{
+		Store: s.store, Disk: s.files.Disk, Executors: s.executors(),
+		AuditLog: filepath.Join(s.config.Data, audit.Name), AuditLost: s.audit.Lost,
+		Listeners: follower.Open, Computing: submissions.Waiting,
+		Warn: func(part string, err error) {
+			s.log.Warn().Err(err).Str("part", part).Msg("the metrics lack something that can't be read")
+		},
+	}
+	if s.slurm != nil {
+		sources.Slurm = s.slurm.Answers
+	}
+	s.metrics.Watch(sources)
+}
+
+// example returns a file that the example of an algorithm names.
+func (s *service) example(typ, version, name string) ([]byte, error) {
+	a, ok := s.catalogue.Find(typ, version)
+	if ok && a.Example != nil && bytes.Contains(a.Example.Settings, []byte(strconv.Quote("example:"+name))) {
+		return algorithms.ExampleOf(a, name)
+	}
+	return nil, fault.Errorf(fault.NotFound, "the example of %q has no file %q; GET /algorithms/{type} shows it, with example: before the names of its files", typ, name)
+}
+
+func (s *service) features() web.Features {
+	return web.Features{
+		Slurm: s.slurm != nil, GPUs: s.gpus, Mail: s.config.Notices().Mail, SignInByProxy: s.config.SignIn.Header != "",
+	}
 }
 
 func (s *service) rates() web.Rates {
@@ -134,7 +171,7 @@ func (s *service) ready(ctx context.Context) (checks map[string]any, ok bool) {
 	if s.slurm != nil {
 		checks["slurm"] = s.slurmState()
 	}
-	if _, err := s.accounts.Keys(ctx); err != nil {
+	if _, err := s.accounts.Keys(ctx, app.Operator()); err != nil {
 		checks["database"] = "can't be read"
 		return checks, false
 	}

@@ -35,6 +35,9 @@ func WithLongControl(ctx context.Context, c config.Config, fn func(context.Conte
 		if datadir.Running(ctx, c.Data) {
 			return fn(ctx, datadir.Control(c.Data))
 		}
+		if err := datadir.Find(c.Data); err != nil {
+			return err
+		}
 		s, err := open(c, zerolog.Nop())
 		if err == nil {
 			return errors.Join(s.operate(ctx, fn), s.close())
@@ -57,7 +60,7 @@ func (s *service) operate(ctx context.Context, fn func(context.Context, *client.
 		return err
 	}
 	socket := filepath.Join(s.config.Data, commandSocket)
-	server := edge.Server(s.control())
+	server := edge.Server(s.control("", ""))
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	err = errors.Join(fn(ctx, client.NewControl(socket)), shutdown(datadir.LockTimeout, server), os.Remove(socket))

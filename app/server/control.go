@@ -18,8 +18,8 @@ import (
 )
 
 // operator returns the handler of the service's control socket.
-func (s *service) operator(stopping context.Context) http.Handler {
-	control := s.control()
+func (s *service) operator(stopping context.Context, e *endpoints) http.Handler {
+	control := s.control(s.baseURL(e), e.listener())
 	snapshots := edge.Trace(s.log, s.snapshotHandler(stopping))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && r.URL.Path == snapshot.Path {
@@ -69,10 +69,17 @@ func (s *service) keepSnapshot(ctx context.Context, w http.ResponseWriter) error
 	return nil // the answer has begun, so only its end can tell of an error
 }
 
-// control returns the handler of the operator's routes except snapshots.
-func (s *service) control() http.Handler {
-	return web.Control(s.app, s.accounts, s.keeper, web.ControlOptions{
+// control returns the handler of the operator's routes except snapshots. The addresses of
+// the service are "" if this process serves none.
+func (s *service) control(baseURL, listener string) http.Handler {
+	reload := s.offer.reload
+	if listener == "" {
+		reload = nil // nobody submits jobs here
+	}
+	return web.Control(s.app, s.accounts, s.keeper, s.usage, web.ControlOptions{
+		Reload: reload, LastRead: s.offer.lastRead,
 		Log: s.log, Audit: s.audit.Add, RotateSecret: s.files.RotateSecret, Isolation: s.isolation,
+		BaseURL: baseURL, Listener: listener,
 	})
 }
 

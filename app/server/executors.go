@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/algorithm"
 	"molrun/app/executor/local"
 	"molrun/app/executor/slurm"
 	"molrun/app/fault"
@@ -16,6 +17,7 @@ import (
 	"molrun/app/resubmit"
 	"molrun/app/routing"
 	"molrun/app/runner"
+	"molrun/app/status"
 	"molrun/web"
 )
 
@@ -37,10 +39,28 @@ func (s *service) isolate(ctx context.Context) error {
 	} else {
 		s.log.Info().Str("isolation", isolation.Kind()).Msg(isolation.Sentence())
 	}
-	if err := s.executor.Sweep(); err != nil {
-		s.log.Warn().Err(err).Msg("not all cgroups of ended jobs could be removed")
+	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
+	defer cancel()
+	if err := s.executor.Sweep(ctx, filepath.Join(s.config.Data, "jobs"), s.images); err != nil {
+		s.log.Warn().Err(err).Msg("not all cgroups and containers of ended jobs could be removed")
 	}
 	return nil
+}
+
+// sweepTimeout bounds the removal of what a crash has left, while nothing else starts.
+const sweepTimeout = 20 * time.Second
+
+// images returns the container images of all algorithms.
+func (s *service) images() []string {
+	var images []string
+	for _, typ := range s.catalogue.Types() {
+		for _, a := range s.catalogue.Versions(typ) {
+			if a.Sandbox.Image != "" {
+				images = append(images, a.Sandbox.Image)
+			}
+		}
+	}
+	return images
 }
 
 // openCluster makes the executor of the cluster, if one is configured.
@@ -55,7 +75,7 @@ func (s *service) openCluster() (err error) {
 		return err
 	}
 	options := host.SlurmOptions(s.config)
-	options.SandboxOf, options.Log = s.sandboxOf, s.logSlurm
+	options.SandboxOf, options.Log, options.Ran = s.sandboxOf, s.logSlurm, s.metrics.RanCommand
 	s.slurm, err = slurm.New(options)
 	return err
 }
@@ -93,6 +113,15 @@ func (s *service) executors() []app.Executor {
 	return all
 }
 
+// executorStates returns all executors with what tells whether they answer.
+func (s *service) executorStates() []status.Executor {
+	all := []status.Executor{{Executor: s.executor, State: func() string { return "ok" }}}
+	if s.slurm != nil {
+		all = append(all, status.Executor{Executor: s.slurm, State: s.slurmState})
+	}
+	return all
+}
+
 // slurmState says whether the cluster's controller answered last. Without it, jobs
 // are still accepted, and wait.
 func (s *service) slurmState() string {
@@ -116,11 +145,20 @@ func (s *service) sandboxOf(ctx context.Context, id app.JobID) (app.Sandbox, err
 	if err != nil {
 		return app.Sandbox{}, err
 	}
-	algorithm, err := s.app.Runs.AlgorithmOf(ctx, job)
+	a, err := s.app.Runs.AlgorithmOf(ctx, job)
 	if err != nil {
 		return app.Sandbox{}, err
 	}
-	return algorithm.Sandbox, nil
+	return a.Reach(), nil
+}
+
+// versionOf asks an algorithm's program for its version, in a sandbox like that of jobs.
+func (s *service) versionOf(ctx context.Context, a *algorithm.File) (string, error) {
+	q, ok := a.VersionQuestion(s.program)
+	if !ok {
+		return "", nil
+	}
+	return s.versions.Of(ctx, q)
 }
 
 // runner makes the runner of jobs.
@@ -136,9 +174,12 @@ func (s *service) runner() *runner.Runner {
 		ReserveAfter: time.Duration(r.ReserveAfter),
 		KeepFailed:   time.Duration(r.KeepFailed),
 		RetainedDir:  filepath.Join(s.config.Data, "kept"),
+		Quota:        s.config.QuotaOf,
 		Blocked:      s.app.Runs.Blocked,
 		DiskShortage: s.app.Runs.DiskShortage,
 		Program:      s.program,
 		Describe:     origin.Describe,
+		VersionOf:    s.versionOf,
+		Load:         s.metrics.Load,
 	})
 }

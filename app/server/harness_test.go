@@ -16,7 +16,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app/config"
-	_ "molrun/app/task/start" // tasks are processes of the test binary
+	"molrun/app/datadir"
+	_ "molrun/app/task/start/gauged" // tasks are processes of the test binary
+	"molrun/storage"
 	"molrun/web/client"
 )
 
@@ -64,6 +66,15 @@ func (b *logBuffer) String() string {
 	return b.text.String()
 }
 
+// makeData makes a data directory without any record.
+func makeData(t *testing.T, data string) {
+	t.Helper()
+	must(t, os.Mkdir(data, 0o700))
+	records, err := storage.Open(filepath.Join(data, datadir.Database), storage.Options{AnyFileSystem: true})
+	must(t, err)
+	must(t, records.Close())
+}
+
 // testConfig is the configuration of a new data directory with the algorithms shell
 // and lacking.
 func testConfig(t *testing.T) config.Config {
@@ -74,6 +85,7 @@ func testConfig(t *testing.T) config.Config {
 	}
 	c := config.Default()
 	c.Data, c.Listen, c.Algorithms = filepath.Join(t.TempDir(), "data"), "127.0.0.1:0", dir
+	makeData(t, c.Data)
 	c.Runner.Sandbox, c.Runner.CPUs, c.Database.FileSystem = "off", 2, "any"
 	return c
 }

@@ -11,34 +11,38 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"molrun/app/algorithm"
 	"molrun/app/certificate"
 	"molrun/app/config"
 	"molrun/app/datadir"
+	"molrun/app/gate"
 	"molrun/web/edge"
 )
 
 // Options are what Run needs besides the configuration.
 type Options struct {
-	Log     zerolog.Logger
-	Version string               // of this program
-	Started func(baseURL string) // called once requests are answered, unless nil
+	Log        zerolog.Logger
+	Version    string               // of this program
+	Started    func(baseURL string) // called once requests are answered, unless nil
+	Init       bool                 // make the data directory if there is none
+	Algorithms []*algorithm.File    // on offer, instead of those of the configuration, unless nil
 }
 
 // Run runs the service until ctx ends.
 func Run(ctx context.Context, c config.Config, o Options) (err error) {
 	spare := make([]byte, spareHeap)
 	defer runtime.KeepAlive(spare)
-	s, err := open(c, o.Log)
+	s, err := openWith(c, o)
 	if err != nil {
-		return err
+		return heldBy(ctx, err, c.Data, datadir.Control(c.Data).Listener)
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	s.version = o.Version
 	if runtime.GOMAXPROCS(0) < minProcs && os.Getenv("GOMAXPROCS") == "" {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(minProcs)) // the capacity for jobs is known by now
 	}
@@ -94,11 +98,16 @@ func (s *service) serve(ctx context.Context, e *endpoints, o Options) error {
 	stopping, stop := context.WithCancel(ctx)
 	defer stop()
 	defer context.AfterFunc(stopping, s.validators.Close)()
+	notices, err := newMessenger(s, s.metrics.Registry)
+	if err != nil {
+		return errors.Join(err, e.api.Close(), e.control.Close())
+	}
 	parts := group{stop: stop}
 	running := &requests{}
-	api := s.server(running.counted(s.handler(stopping, o.Version)))
-	listener := edge.LimitConnections(api, e.api, s.config.Limits.Connections)
-	operator := edge.Server(running.counted(s.operator(stopping)))
+	submissions := gate.ForProcessors()
+	api := s.server(running.counted(s.handler(stopping, o.Version, submissions)))
+	listener := edge.LimitConnections(api, e.api, s.config.Limits.Connections, submissions)
+	operator := edge.Server(running.counted(s.operator(stopping, e)))
 	api.ErrorLog, operator.ErrorLog = s.errorLog(), s.errorLog()
 	parts.run("api", func() error { return serveAPI(api, listener, e.cert) })
 	parts.run("control socket", func() error { return operator.Serve(e.control) })
@@ -111,11 +120,13 @@ func (s *service) serve(ctx context.Context, e *endpoints, o Options) error {
 	parts.run("sweep", func() error { return repeat(stopping, sweepInterval, s.sweep) })
 	parts.run("retention", func() error { return repeat(stopping, retentionInterval, s.retain) })
 	parts.run("data directory", func() error { return repeat(stopping, placeInterval, s.checkPlace) })
+	parts.run("notices", func() error { return notices.run(stopping) })
+	parts.run("estimates", func() error { s.metrics.Estimate(stopping, s.app.Runs); return nil })
+	parts.run("measurements", func() error { s.metrics.Measure(stopping, s.app.Runs.Claims, s.files.JobSize); return nil })
 	parts.run("key uses", func() error { s.recordKeyUses(stopping); return nil })
 	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP) // now: one that comes before would end the process
-	defer signal.Stop(hangup)
-	parts.run("hangup", func() error { reloadOnHangup(stopping, hangup, e.cert); return nil })
+	signal.Notify(hangup, syscall.SIGHUP) // now, and for good: one that comes before, or while it stops, would end the process
+	parts.run("hangup", func() error { s.offer.reloadOnHangup(stopping, hangup, e.cert, s.audit.Add); return nil })
 
 	s.reportStarted(e, o)
 	systemd := newNotifier(os.Environ(), s.log)
@@ -124,18 +135,40 @@ func (s *service) serve(ctx context.Context, e *endpoints, o Options) error {
 	<-stopping.Done()
 	systemd.tell("STOPPING=1")
 	s.log.Info().Msg("stopping; running jobs go on")
-	err := errors.Join(running.drain(time.Duration(s.config.Stop.Requests), api, operator), parts.wait())
+	err = errors.Join(running.drain(time.Duration(s.config.Stop.Requests), api, operator), parts.wait())
 	return errors.Join(err, s.saveKeyUses())
 }
 
-func (s *service) reportStarted(e *endpoints, o Options) {
-	address := e.api.Addr().String()
-	scheme, line := "http://", s.log.Info()
-	if e.cert != nil {
-		scheme, line = "https://", line.Str("fingerprint", e.cert.Fingerprint())
+// baseURL returns the address of the service that browsers are given: the public one,
+// else that of the listener, as seen from this machine if it listens everywhere.
+func (s *service) baseURL(e *endpoints) string {
+	if s.config.PublicURL != "" {
+		return s.config.PublicURL
 	}
-	line.Str("listen", address).Str("data", s.config.Data).Str("version", o.Version).Msg("started")
+	address := e.api.Addr().String()
+	if tcp, ok := e.api.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		address = net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
+	}
+	return e.scheme() + address
+}
+
+func (e *endpoints) scheme() string {
+	if e.cert != nil {
+		return "https://"
+	}
+	return "http://"
+}
+
+// listener returns the address of the API as this process has it.
+func (e *endpoints) listener() string { return e.scheme() + e.api.Addr().String() }
+
+func (s *service) reportStarted(e *endpoints, o Options) {
+	line := s.log.Info()
+	if e.cert != nil {
+		line = line.Str("fingerprint", e.cert.Fingerprint())
+	}
+	line.Str("listen", e.api.Addr().String()).Str("data", s.config.Data).Str("version", o.Version).Msg("started")
 	if o.Started != nil {
-		o.Started(scheme + address)
+		o.Started(e.listener())
 	}
 }

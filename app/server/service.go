@@ -1,10 +1,12 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -12,21 +14,29 @@ import (
 	"molrun/app"
 	"molrun/app/access"
 	"molrun/app/algorithm"
+	"molrun/app/algorithm/folder"
 	"molrun/app/algorithm/validator"
-	"molrun/app/algorithms"
+	"molrun/app/algorithm/version"
 	"molrun/app/audit"
 	"molrun/app/config"
 	"molrun/app/datadir"
+	"molrun/app/download"
 	"molrun/app/executor/local"
 	"molrun/app/executor/slurm"
+	"molrun/app/fault"
 	"molrun/app/host"
 	"molrun/app/listing"
+	"molrun/app/metrics"
+	"molrun/app/notify"
 	"molrun/app/output"
 	"molrun/app/retention"
+	"molrun/app/share"
 	"molrun/app/upload"
+	"molrun/app/usage"
 	"molrun/blobs"
 	"molrun/blobs/link"
 	"molrun/storage"
+	"molrun/storage/kv"
 	"molrun/web"
 )
 
@@ -37,24 +47,39 @@ type service struct {
 	store      *storage.Store
 	files      *blobs.Dir
 	executor   *local.Executor
-	slurm      *slurm.Executor // nil before openCluster, or without a cluster
+	gpus       int               // of this machine
+	slurm      *slurm.Executor   // nil before openCluster, or without a cluster
+	offered    []*algorithm.File // instead of those of the configuration, unless nil
 	catalogue  *algorithm.Catalogue
+	offer      *offer
+	folders    *folder.Store
+	versions   *version.Prober
 	validators *validator.Pool
 	app        *app.Service
 	accounts   *access.Accounts
 	uploads    *upload.Files
 	lists      *listing.Lists
 	outputs    *output.Outputs
+	results    *download.Results
+	shares     *share.Shares
 	keeper     *retention.Keeper
+	usage      *usage.Reports
+	notices    *notify.Notices
 	audit      *audit.Log
+	metrics    *metrics.Metrics
 	isolation  web.Isolation // zero before isolate
 	program    string        // path of this binary
 	version    string        // of it
 }
 
 // open builds the parts bottom up. It locks the data directory until close.
-func open(c config.Config, log zerolog.Logger) (s *service, err error) {
-	s = &service{config: c, log: log}
+func open(c config.Config, log zerolog.Logger) (*service, error) {
+	return openWith(c, Options{Log: log})
+}
+
+func openWith(c config.Config, o Options) (s *service, err error) {
+	log := o.Log
+	s = &service{config: c, log: log, offered: o.Algorithms, version: o.Version, metrics: metrics.New(cmp.Or(o.Version, "unknown"))}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -65,7 +90,7 @@ func open(c config.Config, log zerolog.Logger) (s *service, err error) {
 	if err != nil {
 		return s, err
 	}
-	if err := datadir.Prepare(data, log); err != nil {
+	if err := datadir.Prepare(data, o.Init, log); err != nil {
 		return s, err
 	}
 	s.config.Data = data
@@ -86,6 +111,7 @@ func open(c config.Config, log zerolog.Logger) (s *service, err error) {
 		Now: time.Now, Secret: secret, Log: log,
 		Reserve: int64(s.config.Disk.Reserve),
 		Streams: limits.Streams, StreamsPerHolder: limits.StreamsPerKey, Idle: time.Duration(limits.TransferIdle),
+		Partial: time.Duration(s.config.Links.Partial), Refused: s.refused,
 	})
 	if err != nil {
 		return s, err
@@ -109,16 +135,22 @@ func (s *service) join(secret *link.Secret) error {
 		s.log.Warn().Err(err).Msg("not all of the machine could be detected")
 	}
 	capacity := here.Capacity
+	s.gpus = len(capacity.GPUs)
 	s.executor = local.New(local.Options{
-		CPUs: capacity.CPUs, MemoryBytes: capacity.MemoryBytes, GPUs: capacity.GPUs,
+		CPUs: capacity.CPUs, MemoryBytes: capacity.MemoryBytes, GPUs: capacity.GPUs, Cores: capacity.Cores,
 		SandboxOf: s.sandboxOf, ConfinedMemory: int64(s.config.Validators.Memory),
 	})
-	s.catalogue, err = algorithms.Catalogue(s.config.Algorithms, func(m algorithm.Mistake) {
-		s.log.Error().Str("file", m.File).Int("line", m.Line).Msg("algorithm file left out: " + m.Msg)
-	})
+	s.catalogue, err = s.algorithms()
 	if err != nil {
 		return err
 	}
+	s.offer.catalogue = s.catalogue
+	debug.FreeOSMemory() // reading the catalogue leaves more behind than an idle service uses
+	s.folders = folder.NewStore(filepath.Join(s.config.Data, datadir.Algorithms))
+	s.catalogue.KeepFolders(s.folders)
+	s.keepFolders()
+	s.catalogue.KnowSite(s.config.Site.Paths)
+	s.versions = version.NewProber(s.executor.Confine, validator.SearchPath())
 	v := s.config.Validators
 	s.validators = validator.NewPool(validator.Options{
 		AtOnce: v.AtOnce, Wait: time.Duration(v.Wait), TempDir: s.files.TempDir, Confine: s.executor.Confine, Builtin: s.builtin,
@@ -129,20 +161,68 @@ func (s *service) join(secret *link.Secret) error {
 		Program:    program,
 		Validators: s.validators,
 		Quota:      s.config.QuotaOf,
+		Notices:    s.config.Notices(),
 	})
 	if err != nil {
 		return err
 	}
 	s.uploads = upload.New(s.store, s.files, upload.Options{Now: time.Now, LinkTTL: time.Duration(s.config.Links.Upload), Quota: s.config.QuotaOf})
 	s.accounts = access.New(s.store, s.files, time.Now)
+	if on := s.config.SignIn; on.Header != "" {
+		s.accounts.AllowSignIn(access.SignIn{Organization: on.Organization, Create: on.Create})
+	}
 	if s.lists, err = listing.New(s.store, s.app.Jobs, secret.Derive("cursors")); err != nil {
 		return err
 	}
 	s.outputs = output.New(s.store, s.files, s.app, secret.Derive("cursors"))
+	s.results = download.New(s.store, s.files, s.app.Jobs, time.Now)
+	s.usage = usage.New(s.store, time.Now)
+	s.shares = share.New(s.store, s.app.Jobs, s.results, time.Now)
 	s.keeper = retention.New(s.store, s.files, s.app.Jobs, retention.Options{
-		Now: time.Now, Rules: s.config.RulesOf, Quota: s.config.QuotaOf,
+		Now: time.Now, Rules: s.config.RulesOf, Quota: s.config.QuotaOf, Partial: time.Duration(s.config.Links.Partial),
 	})
+	s.notices = notify.New(s.store, s.config.Notices(), time.Now)
+	s.count()
 	return nil
+}
+
+// count has the parts tell the metrics what happens, before anything does.
+func (s *service) count() {
+	s.store.OnEvents(s.metrics.Happened)
+	s.store.OnCommit(func(c kv.Commit) { s.metrics.Committed(c.Calls, c.Took, c.Err) })
+	s.metrics.Offer(s.catalogue.Types)
+}
+
+// refused counts a link that was refused.
+func (s *service) refused(err error) {
+	reason := fault.CodeOf(err)
+	if link.Revoked(err) {
+		reason = metrics.LinkRevoked
+	}
+	s.metrics.Refused(string(reason))
+}
+
+// algorithms returns what the service offers.
+func (s *service) algorithms() (*algorithm.Catalogue, error) {
+	s.offer = &offer{config: s.config, log: s.log, fixed: s.offered != nil, keep: s.keepFolders}
+	if s.offer.fixed {
+		return algorithm.NewCatalogue(s.offered)
+	}
+	return s.offer.read(nil)
+}
+
+// keepFolders makes copies of the folders of the site's algorithms as they are now, since
+// they may be edited while the service runs. Those that are built in are copied when a job
+// needs them.
+func (s *service) keepFolders() {
+	for _, a := range s.catalogue.Own() {
+		if a.BuiltIn {
+			continue
+		}
+		if _, err := a.Folder.Path(); err != nil {
+			s.log.Error().Err(err).Str("type", a.Type).Str("version", a.Version).Msg("the algorithm's folder can't be kept")
+		}
+	}
 }
 
 // close closes the parts, the executors first, and unlocks the data directory.

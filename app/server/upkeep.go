@@ -46,7 +46,7 @@ func (s *service) learn(ctx context.Context) {
 func (s *service) sweep(ctx context.Context) {
 	upload := func(id app.UploadID, generation int) bool {
 		u, err := s.uploads.Upload(ctx, id)
-		return err == nil && u.Generation == generation || err != nil && !errors.Is(err, fault.NotFound)
+		return err == nil && u.Has(generation) || err != nil && !errors.Is(err, fault.NotFound)
 	}
 	job := func(id app.JobID) bool {
 		err := s.store.View(ctx, func(tx app.Tx) error {
@@ -62,6 +62,36 @@ func (s *service) sweep(ctx context.Context) {
 	if removed > 0 {
 		s.log.Info().Int("removed", removed).Msg("removed leftovers of earlier runs")
 	}
+	s.sweepFolders(ctx)
+	if err := s.accounts.SweepSessions(ctx); err != nil && ctx.Err() == nil {
+		s.log.Warn().Err(err).Msg("sessions that have ended could not be deleted; it is tried again tomorrow")
+	}
+}
+
+// sweepFolders removes folders of algorithms that are on offer no more and that no job needs
+// but completed ones: a failed one may be tried again.
+func (s *service) sweepFolders(ctx context.Context) {
+	err := s.files.Removing(func() error { // not while a backup copies them
+		_, err := s.folders.Sweep(func(digest string) (bool, error) { return s.needsFolder(ctx, digest) })
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn().Err(err).Msg("not all folders of algorithms that no job needs could be removed")
+	}
+}
+
+func (s *service) needsFolder(ctx context.Context, digest string) (bool, error) {
+	if s.catalogue.HasFolder(digest) {
+		return true, nil
+	}
+	err := s.store.View(ctx, func(tx app.Tx) error {
+		_, err := tx.NeededBy(digest)
+		return err
+	})
+	if errors.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	return true, err
 }
 
 // retain deletes jobs and uploads by the rules of retention.

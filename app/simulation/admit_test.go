@@ -141,14 +141,29 @@ func (s *simulation) absorb() {
 		return
 	}
 	var changes []*change
+	var postings []*visit
 	for _, v := range s.process.door.visits() {
 		if v.change != nil {
 			changes = append(changes, v.change)
 			v.change = nil
 		}
+		if v.posting != nil {
+			postings = append(postings, v)
+		}
 	}
 	slices.SortFunc(changes, func(a, b *change) int { return cmp.Compare(a.order, b.order) })
+	s.beginGroup()
 	for _, c := range changes {
 		s.apply(c)
+	}
+	if len(changes) > 0 && len(s.faults) == 0 {
+		s.checkEvents()
+		s.checkNotices(changes)
+	}
+	for _, v := range postings {
+		if err := s.judgePosting(v.posting); err != nil {
+			s.faultf("%s: %v", v, err)
+		}
+		v.posting = nil
 	}
 }

@@ -15,7 +15,13 @@ func (s *simulation) apply(c *change) {
 		r.expect(s, c)
 	}
 	s.changed = s.changed || c.ran
-	if !c.ran || c.err != nil || len(c.jobs) == 0 {
+	if !c.ran || c.err != nil {
+		return
+	}
+	s.applyShares(c)
+	s.applyHooks(c)
+	if len(c.jobs) == 0 {
+		s.applyUploads(c)
 		return
 	}
 	s.tracef("  %s commits:", c.label)
@@ -26,9 +32,11 @@ func (s *simulation) apply(c *change) {
 		}
 		s.tracef("    %s: %s -> %s", s.names.of(j.id), brief(old), brief(j.entry()))
 	}
+	s.foretell(c)
 	for _, j := range c.jobs {
 		s.enter(r, j)
 	}
+	s.applyUploads(c)
 	s.excuseChanged(c)
 	s.judgeBatches(c)
 	if r != nil {
@@ -90,6 +98,13 @@ func (s *simulation) enter(r *request, j *jobChange) {
 
 // judge checks a change of one job.
 func (s *simulation) judge(c *change, old *entry, j *jobChange) error {
+	if s.pins(c, old, j) {
+		pinned, err := pinnedAs(c, old, j.now)
+		if err != nil {
+			return err
+		}
+		old = pinned // the same transaction may tell it what has become of another job
+	}
 	switch {
 	case j.now == nil && old == nil:
 		return fmt.Errorf("a job that does not exist is deleted")
@@ -103,8 +118,6 @@ func (s *simulation) judge(c *change, old *entry, j *jobChange) error {
 		return nil
 	case !sameWork(&old.Job, &j.now.Job):
 		return fmt.Errorf("the submitted work has changed: %s, then %s", old.shown, j.now.shown)
-	case s.requests[c.label] != nil && old.Name == s.requests[c.label].name && (c.label.verb == "pin" || c.label.verb == "unpin"):
-		return judgePin(c, old, j.now)
 	case old.Pinned != j.now.Pinned:
 		return fmt.Errorf("its pin has changed")
 	case old.IsBatch():
@@ -152,7 +165,7 @@ func (s *simulation) judgeNew(c *change, now *stored) error {
 	case s.ledger.named(now.Organization, now.Name) != nil:
 		return fmt.Errorf("there are two jobs with this name")
 	}
-	return r.submission.judgeCreated(r, now)
+	return s.judgeCreated(c, r, now)
 }
 
 // changes maps the verbs that may change a job to their rules.

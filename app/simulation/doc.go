@@ -14,16 +14,23 @@
 //
 // Invariants are checked at every commit and after every step. Records change
 // only by the rules (change_test.go, finish_test.go). Requests get the expected
-// answers (request_test.go). Retention deletes everything that is old enough, but
-// nothing that is pinned or needed (retention_test.go). The store contains what
+// answers (request_test.go). Every change of a job has its events, in the order of
+// commits (event_test.go), and those who listen hear each of theirs once, also
+// across crashes (listener_test.go). Retention deletes everything that is old enough, but
+// nothing that is pinned or needed (retention_test.go). Files arrive whole or not at
+// all, and stay while a job needs them (upload_test.go); what arrives in parts stays
+// although connections break and the process dies (part_test.go). A link to a result shows it
+// until it ends (share_test.go). Those who want notice of a job's end get it at least once,
+// with one ID, however receivers fail (notice_test.go). The store contains what
 // was committed (ledger_test.go). Jobs that can start do start, in fair order
-// (turn_test.go).
+// (turn_test.go), and nobody uses more than the limits allow (limit_test.go).
 //
 // To repeat a seed with its trace:
 //
 //	go test ./app/simulation -seed 4711 -v
 //
-// To run many seeds:
+// To run many seeds, all or the rest of them:
 //
 //	go test ./app/simulation -seeds 10000
+//	go test ./app/simulation -first 4001 -seeds 10000
 package simulation

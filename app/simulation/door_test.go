@@ -15,13 +15,14 @@ var errDead = errors.New("this process is dead")
 // visit is a call that waits at a door. It has the same label in every run of a
 // seed.
 type visit struct {
-	label  label
-	leaves bool       // the call was made; its response waits
-	enters bool       // it will call the store's Update
-	polls  bool       // it is a poll
-	change *change    // the store's change, if any
-	due    time.Time  // when it may proceed; zero until the simulation has seen it
-	open   chan error // receives the result of knock
+	label   label
+	leaves  bool       // the call was made; its response waits
+	enters  bool       // it will call the store's Update
+	polls   bool       // it is a poll
+	change  *change    // the store's change, if any
+	posting *posting   // the message that it sends, if any
+	due     time.Time  // when it may proceed; zero until the simulation has seen it
+	open    chan error // receives the result of knock
 }
 
 // label identifies a call by a verb and the name of its object.

@@ -18,19 +18,22 @@ func (s *simulation) drain() {
 	s.crashIn, s.slowUntil = 0, time.Time{}
 	s.fullUntil = earlier(s.fullUntil, time.Now()) // pending answers may still be about it
 	s.machine.makeUnreachable(time.Time{})
+	s.receivers.recover()
 	s.unstableUntil(time.Now().Add(retriedWithin))
 	s.up()
 	for begin := time.Now(); len(s.faults) == 0; s.pass(time.Minute) {
 		open := s.ledger.sorted(func(e *entry) bool { return !e.Status.Finished() && !s.ledger.stalled(e) })
-		if len(open)+len(s.requests) == 0 {
+		if len(open)+len(s.requests)+s.pending() == 0 {
 			break
 		}
 		if time.Since(begin) > drainWithin {
-			s.faultf("%d jobs never finish, %d requests are never answered", len(open), len(s.requests))
+			s.faultf("%d jobs never finish, %d requests are never answered, %d messages never arrive", len(open), len(s.requests), s.pending())
 		}
 	}
 	s.pass(startsWithin)
 	s.check()
+	s.judgeListeners()
+	s.judgeFiles()
 	s.judgeEnd()
 }
 
@@ -40,6 +43,9 @@ func (s *simulation) judgeEnd() {
 		if l.running(time.Now()) {
 			s.faultf("%s: attempt %d still runs, but its job is finished", s.names.of(l.Job), l.Attempt)
 		}
+	}
+	for _, e := range s.ledger.sorted(func(e *entry) bool { return e.Private.Unsettled }) {
+		s.faultf("%s: its dependants are never told", e.Name)
 	}
 	if s.process == nil || len(s.faults) > 0 {
 		return

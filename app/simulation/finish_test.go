@@ -77,7 +77,7 @@ func (s *simulation) endingsWithoutTask(old *entry) []end {
 		all = append(all, lost(old))
 	}
 	for _, src := range old.Private.References {
-		if s.ledger.jobs[src.Job] == nil {
+		if src.Upload == "" && s.ledger.jobs[src.Job] == nil || src.Upload != "" && s.uploads[src.Upload] == nil {
 			all = append(all, end{app.Failed, app.FailedInput})
 		}
 	}

@@ -130,7 +130,7 @@ func (m *machine) count(now time.Time) {
 		}
 		jobs[l.Job] = l.Attempt
 		cpus, memory = cpus+l.Needs.CPUs, memory+l.Needs.MemoryBytes
-		for _, d := range l.GPUs {
+		for _, d := range l.Devices.GPUs {
 			if devices[d] {
 				m.faultf("two tasks use the device %s", d)
 			}

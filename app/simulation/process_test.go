@@ -12,13 +12,21 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/access"
 	"molrun/app/algorithm"
+	"molrun/app/apikey"
+	"molrun/app/download"
 	"molrun/app/fault"
+	"molrun/app/follow"
 	"molrun/app/listing"
+	"molrun/app/notice"
+	"molrun/app/notify"
 	"molrun/app/placement"
 	"molrun/app/retention"
 	"molrun/app/routing"
 	"molrun/app/runner"
+	"molrun/app/share"
+	"molrun/app/upload"
 	"molrun/blobs"
 	"molrun/blobs/link"
 	"molrun/storage"
@@ -29,6 +37,11 @@ type process struct {
 	*app.Service
 	Lists     *listing.Lists
 	Retention *retention.Keeper
+	Follower  *follow.Follower
+	Files     *upload.Files
+	Links     *blobs.Links
+	Shares    *share.Shares
+	Notices   *notify.Notices
 	door      *door
 	store     *storage.Store
 	files     *blobs.Dir
@@ -45,6 +58,12 @@ type site struct {
 	catalogue    *algorithm.Catalogue
 	secret       *link.Secret
 	machine      *machine
+	limits       limits
+	receivers    *receivers
+	messages     messages
+	signs        map[string]string // organizations, by the secrets that sign what submissions ask for
+	looked       atomic.Int64      // the wall clock when a sender last looked, in milliseconds
+	keys         map[string]string // IDs, by e-mail address of their users
 	order        atomic.Int64
 	reserveAfter time.Duration // after which a job that was passed over gets a reservation
 	wall         func() time.Time
@@ -85,7 +104,7 @@ func (s *site) boot() (*process, error) {
 	store := &guardedStore{Store: p.store, door: p.door, site: s}
 	files := &guardedFiles{Dir: p.files, door: p.door, site: s}
 	p.Service, err = app.NewService(store, files, s.catalogue, app.Options{
-		Now: s.wall, SettleStep: 2,
+		Now: s.wall, SettleStep: 2, Notices: policy, Quota: s.limits.of,
 		Routing: routing.Table{Executor: "local", Machines: map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: 1 << 30, GPUs: 2, Local: true}}},
 	})
 	if err != nil {
@@ -95,8 +114,17 @@ func (s *site) boot() (*process, error) {
 		return nil, errors.Join(err, p.close())
 	}
 	p.Retention = retention.New(store, files, p.Service.Jobs, retention.Options{
-		Now: s.wall, Rules: func(string) retention.Rules { return rules },
+		Now: s.wall, Rules: func(string) retention.Rules { return rules }, Partial: partialFor,
 	})
+	accounts := access.New(p.store, files, s.wall)
+	p.Notices = notify.New(store, policy, s.wall)
+	if err := errors.Join(s.issueKeys(accounts), s.makeSigners(notify.New(p.store, policy, s.wall))); err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	p.Files = upload.New(store, files, upload.Options{Now: s.wall, LinkTTL: 1000 * time.Hour, Quota: s.limits.of})
+	p.Links = blobs.Handler(p.files, transfers{Files: p.Files}, failTo)
+	p.Shares = share.New(store, p.Service.Jobs, download.New(store, files, p.Service.Jobs, s.wall), s.wall)
+	p.Follower = follow.New(store, p.Service, accounts)
 	machine := newGuardedMachine(s, p.door)
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
@@ -104,20 +132,50 @@ func (s *site) boot() (*process, error) {
 	// events rarely coincide.
 	poll := runner.Poll{Min: 53 * time.Millisecond, Max: 4789 * time.Millisecond}
 	r := runner.New(guardedJobs{p.Service.Runs, p, s}, files, []app.Executor{machine}, runner.Options{
-		Now: s.wall, Log: zerolog.Nop(), Program: "/bin/molrun", ReserveAfter: s.reserveAfter,
+		Now: s.wall, Log: zerolog.Nop(), Program: "/bin/molrun", ReserveAfter: s.reserveAfter, Quota: s.limits.of,
 		Poll:       poll,
 		KeepFailed: time.Hour, RetainedDir: filepath.Join(s.dir, "failed"),
+	})
+	sender := notify.NewSender(outbox{store}, notify.SenderOptions{
+		Now: s.wall, Schedule: schedule, Poll: 2711 * time.Millisecond,
+		Post: func(ctx context.Context, m notify.Posting) notice.Attempt { return s.post(ctx, p.door, m) },
+		Mail: func(ctx context.Context, l notify.Letter) notice.Attempt { return s.mail(ctx, p.door, l) },
+		Link: func(string) string { return "" },
 	})
 	go func() {
 		defer close(p.ended)
 		var waking sync.WaitGroup
 		waking.Go(func() { p.wakeRunner(ctx) })
+		waking.Go(func() { _ = sender.Run(ctx) }) // it returns no error
 		if err := r.Run(ctx); err != nil {
 			s.faultf("the runner ended with %v", err)
 		}
 		waking.Wait()
 	}()
 	return p, nil
+}
+
+// issueKeys gives every user a key, once.
+func (s *site) issueKeys(accounts *access.Accounts) error {
+	if s.keys != nil {
+		return nil
+	}
+	s.keys = map[string]string{}
+	for _, by := range users {
+		if s.keys[by.Email] != "" {
+			continue
+		}
+		r := access.KeyRequest{Organization: by.Organization, Email: by.Email, Role: apikey.Member}
+		if by.Administers() {
+			r.Role = apikey.Admin
+		}
+		_, key, err := accounts.CreateKey(context.Background(), app.Operator(), r)
+		if err != nil {
+			return err
+		}
+		s.keys[by.Email] = key.ID
+	}
+	return nil
 }
 
 // wakeRunner forwards the service's wake signals to the runner through the door,
@@ -217,8 +275,8 @@ func (g guardedJobs) Active(ctx context.Context) ([]*app.Job, error) {
 	return g.Runs.Active(ctx)
 }
 
-func (g guardedJobs) Claim(ctx context.Context, id app.JobID, gpus []string) (*app.Job, error) {
-	return g.Runs.Claim(g.called(ctx, "claim", id), id, gpus)
+func (g guardedJobs) Claim(ctx context.Context, id app.JobID, leased placement.Devices) (*app.Job, error) {
+	return g.Runs.Claim(g.called(ctx, "claim", id), id, leased)
 }
 
 // Settle continues what a transaction has begun, as any user's request does.

@@ -3,7 +3,9 @@ package simulation
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"path"
 	"time"
 
 	"molrun/app"
@@ -19,18 +21,30 @@ type request struct {
 	name       string
 	submission *submission // of submit and batch
 	purge      *purge      // of prune and retain
+	file       *file       // of upload and erase
+	share      *shareUse   // of share, revoke and open
+	part       *part       // of part
+	hook       *hookUse    // of hook, change, rotate, test and unhook
 
-	sent    time.Time
-	sources map[string]app.JobID // jobs whose results a submission reads, by name
-	awaited map[string]app.JobID // jobs that it starts after
-	alone   bool                 // of cancel: what waits for the job waits on
-	above   app.JobID            // every new job has a higher ID
+	sent  time.Time
+	named map[string]namedJob    // jobs that a submission names, by name
+	files map[string]*app.Upload // uploads that it names, by path
+	alone bool                   // of cancel: what waits for the job waits on
+	above app.JobID              // every new job has a higher ID
 
 	before app.Status // of wait: the job's status when the request was sent
 
 	want     *answer // expected by the ledger when the store ran the request
 	have     answer
 	answered bool
+	crowded  bool // the limits may not have allowed its bytes when it was sent
+}
+
+// namedJob is a job when a submission was checked that names it.
+type namedJob struct {
+	id     app.JobID
+	status app.Status
+	needed bool // the submission has to wait for it, or reads it
 }
 
 // answer is the response to a user: a code, "" for success, and the job.
@@ -39,6 +53,7 @@ type answer struct {
 	created bool
 	id      app.JobID
 	status  app.Status // of wait
+	broken  bool       // there is none: the connection broke
 }
 
 // send starts a request; collect checks its answer.
@@ -48,11 +63,18 @@ func (s *simulation) send(r *request) {
 	if r.purge != nil {
 		r.label.of = fmt.Sprintf("by the operator, request %d", s.sends)
 	}
-	r.sent, r.above, r.sources = time.Now(), s.ledger.highest, map[string]app.JobID{}
-	r.awaited = map[string]app.JobID{}
+	r.sent, r.above, r.named = time.Now(), s.ledger.highest, map[string]namedJob{}
+	r.files = map[string]*app.Upload{}
+	r.crowded = s.crowded(r.by, r.sends())
 	s.requests[r.label] = r
 	if r.submission != nil {
 		r.want = s.expectFromBody(r)
+	}
+	if r.share != nil {
+		r.want = s.expectOfShare(r)
+	}
+	if r.hook != nil {
+		r.want = r.expectOfHook()
 	}
 	s.tracef("%s", r.label)
 	p := s.process
@@ -62,7 +84,7 @@ func (s *simulation) send(r *request) {
 			return
 		}
 		if err != nil {
-			have = answer{code: fault.CodeOf(err)}
+			have = answer{code: fault.CodeOf(err), broken: errors.Is(err, errBroken)}
 		}
 		s.answers <- func() { r.have, r.answered = have, true }
 	})
@@ -89,6 +111,16 @@ func (r *request) call(ctx context.Context, p *process) (answer, error) {
 	case "unpin":
 		rec, err := p.Jobs.Unpin(ctx, r.by, r.name)
 		return answer{id: idOf(rec)}, err
+	case "upload":
+		return answer{}, r.file.transfer(ctx, r.by, p)
+	case "part":
+		return answer{}, r.part.call(ctx, p)
+	case "erase":
+		return answer{}, p.Files.Delete(ctx, r.by, string(r.file.id))
+	case "share", "revoke", "open":
+		return answer{}, r.callShare(ctx, p)
+	case "hook", "change", "rotate", "test", "unhook":
+		return answer{}, r.callHook(ctx, p)
 	case "prune", "retain":
 		return answer{}, r.purge.call(ctx, r.label.verb, p)
 	case "wait":
@@ -107,6 +139,7 @@ func idOf(rec app.Record) app.JobID { return recordOf(rec).ID }
 
 func (r *request) submit(ctx context.Context, p *process) (app.Record, bool, error) {
 	sub := r.submission
+	labels := app.Labels{Notify: sub.notify}
 	body, err := strictjson.Parse([]byte(sub.body()))
 	if err != nil {
 		return nil, false, err
@@ -115,18 +148,46 @@ func (r *request) submit(ctx context.Context, p *process) (app.Record, bool, err
 	if !sub.batch {
 		return p.Jobs.Submit(ctx, r.by, app.Submission{
 			Name: sub.name, Type: sub.typ, Settings: settings, Priority: sub.priority, Body: body,
-			After: app.After{Names: sub.after, Any: sub.any},
+			After: app.After{Names: sub.after, Any: sub.any}, Labels: labels,
 		})
 	}
+	if sub.pipeline {
+		return p.Jobs.SubmitPipeline(ctx, r.by, sub.asPipeline(body))
+	}
 	batch := app.BatchSubmission{
-		Name: sub.name, Type: sub.typ, Rows: settings.Items, RowNames: sub.rowNames, Priority: sub.priority, Body: body,
-		After: app.After{Names: sub.after, Any: sub.any},
+		Name: sub.name, Type: sub.typ, RowNames: sub.rowNames, Priority: sub.priority, Body: body,
+		After: app.After{Names: sub.after, Any: sub.any}, Labels: labels,
+	}
+	if sub.fanOut != "" {
+		request, faults := fanout.Read(body.Member(fanout.Member))
+		if err := fault.List(faults...); err != nil {
+			return nil, false, err
+		}
+		batch.FanOut, batch.Rows, batch.RowNames = &request, nil, nil
+	}
+	if settings != nil {
+		batch.Rows = settings.Items
 	}
 	if sub.table {
 		request := fanout.Sent(sub.tableText(), false)
 		batch.FanOut, batch.Rows, batch.RowNames = &request, nil, nil
 	}
 	return p.Jobs.SubmitBatch(ctx, r.by, batch)
+}
+
+// asPipeline returns the pipeline of a body.
+func (s *submission) asPipeline(body *strictjson.Value) app.Pipeline {
+	var p app.Pipeline
+	p.Name, p.Priority, p.Body, p.After = s.name, s.priority, body, app.After{Names: s.after, Any: s.any}
+	p.Labels.Notify = s.notify
+	for i, w := range s.rows {
+		j := app.PipelineJob{Name: s.rowName(i), Type: w.typ, Settings: body.Member("jobs").Items[i].Member("settings")}
+		if w.after != nil {
+			j.After = &app.After{Names: w.after, Any: w.any}
+		}
+		p.Jobs = append(p.Jobs, j)
+	}
+	return p
 }
 
 // expectFromBody returns the answer to a submission that never reaches the store's
@@ -139,26 +200,67 @@ func (s *simulation) expectFromBody(r *request) *answer {
 	if sub.faulty != "" {
 		return &answer{code: fault.Invalid}
 	}
-	for _, w := range sub.rows {
-		if w.before == "" {
-			continue
-		}
-		source := s.ledger.named(r.by.Organization, w.before)
-		if source == nil || source.Status == app.Failed || source.IsBatch() || sub.makes(w.before) {
-			return &answer{code: fault.Invalid} // a row that reads itself is no better
-		}
-		r.sources[w.before] = source.ID
+	if sub.fanOut != "" && !s.expand(r) {
+		return &answer{code: fault.Invalid}
 	}
-	for _, name := range sub.after {
-		awaited := s.ledger.named(r.by.Organization, name)
-		if awaited == nil || name == sub.name {
+	if sub.circles() {
+		return &answer{code: fault.Invalid}
+	}
+	for i, w := range sub.rows {
+		if !s.limits.mayEver(r.by, w) {
 			return &answer{code: fault.Invalid}
 		}
-		if awaited.Status != app.Completed && !(sub.any && awaited.Status.Finished()) {
-			r.awaited[name] = awaited.ID
+		if w.before != "" && !s.mayName(r, sub.row, w.before, func(e *entry) bool { return e.Status != app.Failed && !e.IsBatch() }, false) {
+			return &answer{code: fault.Invalid}
+		}
+		r.needs(w.before)
+		if w.file != "" {
+			u := s.newest(r.by, path.Base(w.file))
+			if u == nil {
+				return &answer{code: fault.Invalid}
+			}
+			r.files[w.file] = u
+		}
+		if after, any := sub.rowAfter(i); sub.pipeline && w.after != nil {
+			for _, name := range after {
+				if !s.mayName(r, sub.row, name, func(*entry) bool { return true }, any) {
+					return &answer{code: fault.Invalid}
+				}
+			}
+		}
+	}
+	for _, name := range sub.after {
+		none := func(string) int { return -1 }
+		if name == sub.name || !s.mayName(r, none, name, func(*entry) bool { return true }, sub.any) {
+			return &answer{code: fault.Invalid}
 		}
 	}
 	return nil
+}
+
+// needs notes that a submission reads the result of a job, even if that is there.
+func (r *request) needs(name string) {
+	if n, known := r.named[name]; known {
+		n.needed = true
+		r.named[name] = n
+	}
+}
+
+// mayName notes a job that a submission names, unless it is one of its own rows. It
+// reports whether it may name it.
+func (s *simulation) mayName(r *request, row func(string) int, name string, may func(*entry) bool, any bool) bool {
+	if row(name) >= 0 {
+		return true
+	}
+	e := s.ledger.named(r.by.Organization, name)
+	if e == nil || !may(e) {
+		return false
+	}
+	n := r.named[name]
+	n.id, n.status = e.ID, e.Status
+	n.needed = n.needed || e.Status != app.Completed && !(any && e.Status.Finished())
+	r.named[name] = n
+	return true
 }
 
 // submitted reports whether a submission of this kind created the job.
@@ -174,6 +276,9 @@ func (r *request) expect(s *simulation, c *change) {
 		return // nothing changed, or judgePurge checks the answer
 	case c.refused:
 		r.want = &answer{code: fault.StorageFull}
+		if r.label.verb == "open" {
+			r.want = &answer{} // what is there can still be read
+		}
 		return
 	}
 	want := r.expected(s)
@@ -185,6 +290,14 @@ func (r *request) expected(s *simulation) answer {
 	switch {
 	case r.submission != nil:
 		return r.expectedOfSubmission(s, old)
+	case r.file != nil:
+		return r.expectedOfFile(s)
+	case r.share != nil:
+		return r.expectedOfShare(s)
+	case r.hook != nil:
+		return r.expectedOfHook(s)
+	case r.part != nil:
+		return answer{}
 	case old == nil:
 		return answer{code: fault.NotFound}
 	case !r.by.May(old.Email):
@@ -207,27 +320,42 @@ func (r *request) expectedOfSubmission(s *simulation, old *entry) answer {
 		}
 		return answer{code: fault.JobAlreadyExists}
 	}
+	if refused := s.refusedBeyond(r.by.Organization, r.by.Email, len(sub.rows)); refused != nil {
+		return *refused
+	}
 	for i := range sub.rows {
 		if sub.batch && s.ledger.named(r.by.Organization, sub.rowName(i)) != nil {
 			return answer{code: fault.JobAlreadyExists}
 		}
 	}
-	for _, all := range []map[string]app.JobID{r.sources, r.awaited} {
-		for _, id := range all {
-			if s.ledger.jobs[id] == nil {
-				return answer{code: fault.Invalid}
-			}
+	for _, n := range r.named {
+		if s.ledger.jobs[n.id] == nil && n.needed {
+			return answer{code: fault.Invalid}
+		}
+	}
+	for _, u := range r.files {
+		if s.uploads[u.ID] == nil {
+			return answer{code: fault.Invalid}
 		}
 	}
 	return answer{created: true}
 }
 
 func expectedOfRetry(s *simulation, old *entry) answer {
-	code := fault.JobNotFailed
+	code, batch, jobs := fault.JobNotFailed, app.JobID(""), 1
+	switch {
+	case old.IsBatch():
+		batch, jobs = old.ID, old.Counts.Failed
+	case old.Status != app.Failed:
+		return answer{code: code}
+	}
+	if refused := s.refusedBeyond(old.Organization, old.Email, jobs); refused != nil {
+		return *refused
+	}
 	for _, e := range s.ledger.withRows(old) {
 		switch {
 		case e.Status != app.Failed || e.IsBatch():
-		case s.ledger.doomed(e):
+		case s.ledger.doomed(e, batch):
 			code = fault.DependencyFailed
 		default:
 			return answer{id: old.ID}
@@ -274,7 +402,7 @@ func (r *request) judgeEffect(s *simulation) {
 		case e.IsBatch():
 		case r.label.verb == "cancel" && !e.Status.Finished() && !e.Private.Stop:
 			s.faultf("%s: %s is not stopped", r.label, e.Name)
-		case r.label.verb == "retry" && e.Status == app.Failed && !s.ledger.doomed(e):
+		case r.label.verb == "retry" && e.Status == app.Failed && !s.ledger.doomed(e, ""):
 			s.faultf("%s: %s is not retried", r.label, e.Name)
 		}
 	}
@@ -319,9 +447,28 @@ func (s *simulation) judgeAnswer(r *request) {
 		s.judgePurge(r)
 		return
 	}
+	if r.have.code == fault.QuotaExceeded && r.file != nil {
+		s.judgeRefusal(r)
+		return
+	}
+	if r.part != nil {
+		s.judgePart(r)
+		return
+	}
+	if f := r.file; f != nil && f.asks {
+		if u := s.uploads[f.id]; f.again && u != nil && (u.SHA256 != f.sum() || u.Email != r.by.Email) || !f.again && s.uploads[f.had] != nil && r.have.code == "" {
+			s.faultf("%s: the bytes are there as %q: %v", r.label, f.had, f.again)
+		}
+		if f.again {
+			return
+		}
+	}
 	if r.want == nil {
 		s.faultf("%s: answered %s without calling the store", r.label, r.have.brief())
 		return
+	}
+	if r.label.verb == "upload" && s.uploads[r.file.id] == nil && r.have.code == fault.NotFound {
+		return // it was deleted before all of it was there
 	}
 	want := *r.want
 	removal := r.label.verb == "delete" && r.have.code == fault.Internal && s.fullSince(r.sent)
@@ -331,7 +478,13 @@ func (s *simulation) judgeAnswer(r *request) {
 	case r.have.code != want.code || r.have.created != want.created:
 		s.faultf("%s: answered %s, want %s", r.label, r.have.brief(), want.brief())
 		return
-	case want.code != "" || r.label.verb == "delete":
+	case want.code != "" || r.label.verb == "delete" || r.file != nil || r.hook != nil:
+		return
+	case r.share != nil:
+		s.tokens[r.share.id] = r.share.token
+		if r.label.verb == "revoke" && s.shares[r.share.id] != nil {
+			s.faultf("%s: it is there still", r.label)
+		}
 		return
 	}
 	if r.have.id == "" || want.id != "" && r.have.id != want.id {

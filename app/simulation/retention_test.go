@@ -15,11 +15,12 @@ var rules = retention.Rules{Completed: 20 * time.Minute, Failed: 5 * time.Minute
 // purge is an operator's request that deletes many finished jobs: a prune or
 // a pass of retention.
 type purge struct {
-	before time.Time          // of a prune: delete only jobs that ended before
-	failed bool               // of a prune: delete only failed jobs
-	due    map[app.JobID]bool // jobs that must be deleted when it ends
-	latest time.Time          // latest wall clock time since it was sent
-	doubt  bool               // retention does not trust the clock
+	before time.Time             // of a prune: delete only jobs that ended before
+	failed bool                  // of a prune: delete only failed jobs
+	due    map[app.JobID]bool    // jobs that must be deleted when it ends
+	parts  map[app.UploadID]bool // uploads of which it must drop what has arrived
+	latest time.Time             // latest wall clock time since it was sent
+	doubt  bool                  // retention does not trust the clock
 }
 
 // prune has the operator delete jobs that ended some time ago.
@@ -44,7 +45,10 @@ func (s *simulation) sendPurge(verb string, c *purge) {
 	if s.process == nil {
 		return
 	}
-	c.latest, c.due = s.wall(), map[app.JobID]bool{}
+	c.latest, c.due, c.parts = s.wall(), map[app.JobID]bool{}, map[app.UploadID]bool{}
+	for id, u := range s.uploads {
+		c.parts[id] = verb == "retain" && u.Partial != nil && u.Partial.ReceivedAt.Before(c.latest.Add(-partialFor))
+	}
 	for _, e := range s.ledger.sorted(s.mayGo) {
 		c.due[e.ID] = c.old(verb, e)
 	}
@@ -107,6 +111,9 @@ func (s *simulation) judgePurged(c *change, old *entry) error {
 	if why := s.keptBy(whole); why != "" {
 		return fmt.Errorf("it is deleted, but %s %s", whole.Name, why)
 	}
+	if r != nil && s.wall().After(r.purge.latest) {
+		r.purge.latest = s.wall()
+	}
 	if r == nil || !r.purge.old(c.label.verb, whole) {
 		return fmt.Errorf("it is deleted too early: %s ended at %v", whole.Name, whole.CompletedAt)
 	}
@@ -163,6 +170,7 @@ func (s *simulation) clockJumped() {
 	for _, r := range s.requests {
 		if c := r.purge; c != nil && r.label.verb == "retain" {
 			clear(c.due)
+			clear(c.parts)
 			if now := s.wall(); now.After(c.latest) {
 				c.latest = now
 			}
@@ -180,19 +188,26 @@ func (s *simulation) judgePurge(r *request) {
 		for _, e := range s.ledger.sorted(func(e *entry) bool { return c.due[e.ID] }) {
 			s.faultf("%s: %s is still there", r.label, e.Name)
 		}
+		for _, u := range s.sortedUploads(func(u *app.Upload) bool { return c.parts[u.ID] && u.Partial != nil }) {
+			s.faultf("%s: what has arrived of %s is still there", r.label, u.Filename)
+		}
 	}
 }
 
-// judgePin checks that a pin changed nothing else.
-func judgePin(c *change, old *entry, now *stored) error {
+// pins reports whether a change is the one that a user asks for who pins or unpins a job.
+func (s *simulation) pins(c *change, old *entry, j *jobChange) bool {
+	r := s.requests[c.label]
+	return r != nil && (r.label.verb == "pin" || r.label.verb == "unpin") && old != nil && j.now != nil &&
+		old.Organization == r.by.Organization && old.Name == r.name
+}
+
+// pinnedAs returns a job as it was, but pinned or unpinned.
+func pinnedAs(c *change, old *entry, now *stored) (*entry, error) {
 	if now.Pinned != (c.label.verb == "pin") {
-		return fmt.Errorf("after %s, pinned is %v", c.label.verb, now.Pinned)
+		return nil, fmt.Errorf("after %s, pinned is %v", c.label.verb, now.Pinned)
 	}
-	same := now.Job
-	same.Pinned, same.Private.PinnedBy, same.Private.PinnedAt = old.Pinned, old.Private.PinnedBy, old.Private.PinnedAt
-	before, err := asStored(&same)
-	if err != nil {
-		return err
-	}
-	return allow(before.shown == old.shown && before.private == old.private, "a pin changes other fields")
+	same := old.Job
+	same.Pinned, same.Private.PinnedBy, same.Private.PinnedAt = now.Pinned, now.Private.PinnedBy, now.Private.PinnedAt
+	pinned, err := asStored(&same)
+	return &entry{stored: pinned}, err
 }

@@ -22,9 +22,12 @@ func (e *entry) waitsFor(id app.JobID) bool {
 }
 
 // doomed reports whether a failed job can't be tried again, because one that it waits for
-// has failed or is gone.
-func (l *ledger) doomed(e *entry) bool {
-	return slices.ContainsFunc(e.Private.Waits, func(w app.Dependency) bool { return l.dooms(w) })
+// has failed or is gone. Rows of a batch that is tried again as a whole don't count.
+func (l *ledger) doomed(e *entry, batch app.JobID) bool {
+	return slices.ContainsFunc(e.Private.Waits, func(w app.Dependency) bool {
+		d := l.jobs[w.Job]
+		return l.dooms(w) && (batch == "" || d == nil || d.Private.Batch != batch)
+	})
 }
 
 func (l *ledger) dooms(w app.Dependency) bool {
@@ -89,7 +92,7 @@ func (s *simulation) judgeTold(c *change, old *entry, now *stored) error {
 		d := s.after(c, w.Job)
 		switch stays := slices.Contains(now.Private.Waits, w); {
 		case stays && now.Private.Cause == w.Job:
-			if d != nil && (d.Status != app.Failed || w.Any || d.Private.Spares) {
+			if d != nil && !d.Private.Unsettled && (d.Status != app.Failed || w.Any || d.Private.Spares) {
 				return fmt.Errorf("it fails because of %s, which is %s", w.Name, d.Status)
 			}
 		case stays:

@@ -13,7 +13,8 @@ import (
 )
 
 var (
-	seeds   = flag.Uint64("seeds", 100, "number of seeds to run")
+	seeds   = flag.Uint64("seeds", 100, "number of the last seed to run")
+	first   = flag.Uint64("first", 1, "number of the first seed to run")
 	twice   = flag.Uint64("twice", 5, "number of seeds to run twice")
 	oneSeed = flag.Int64("seed", -1, "run only this seed; -v shows the trace")
 )
@@ -35,6 +36,7 @@ func TestSeeds(t *testing.T) {
 		last = min(last, 20)
 	}
 	var next atomic.Uint64
+	next.Store(*first - 1)
 	for worker := range runtime.GOMAXPROCS(0) {
 		t.Run(fmt.Sprint("worker ", worker+1), func(t *testing.T) {
 			t.Parallel()

@@ -44,6 +44,16 @@ var kinds = []kind{
 	{"the operator prunes", 4, sometimes, func(s *simulation) { s.prune(); s.linger() }},
 	{"retention deletes old jobs", 4, sometimes, func(s *simulation) { s.retain(); s.linger() }},
 	{"a user waits for a job", 8, sometimes, func(s *simulation) { s.wait(); s.linger() }},
+	{"a file is uploaded", 8, sometimes, func(s *simulation) { s.sendFile(); s.linger() }},
+	{"a file is deleted", 4, sometimes, func(s *simulation) { s.eraseFile(); s.linger() }},
+	{"a file is sent in parts", 14, sometimes, func(s *simulation) { s.sendPart(); s.linger() }},
+	{"files are swept", 3, sometimes, (*simulation).sweep},
+	{"a result is shared", 6, sometimes, func(s *simulation) { s.shareResult(); s.linger() }},
+	{"a share is revoked", 3, sometimes, func(s *simulation) { s.useShare("revoke"); s.linger() }},
+	{"a share is opened", 8, sometimes, func(s *simulation) { s.useShare("open"); s.linger() }},
+	{"a webhook is managed", 12, sometimes, func(s *simulation) { s.manageHook(); s.linger() }},
+	{"a receiver changes", 10, sometimes, (*simulation).changeReceiver},
+	{"a user listens", 8, sometimes, (*simulation).listen},
 	{"several requests at once", 12, always, (*simulation).several},
 	{"time passes", 16, always, func(s *simulation) { s.pass(seconds(s.rng, 40)) }},
 	{"a report is late", 3, trouble, func(s *simulation) { s.late(); s.linger() }},
@@ -88,13 +98,14 @@ func (s *simulation) resubmit() {
 	sub := *e.submission
 	sub.rows = slices.Clone(sub.rows)
 	row := &sub.rows[s.rng.IntN(len(sub.rows))]
-	switch s.rng.IntN(4) {
-	case 0:
+	switch choice := s.rng.IntN(4); {
+	case sub.fanOut != "":
+	case choice == 0:
 		row.explicit = !row.explicit
-	case 1:
+	case choice == 1:
 		row.cpus = 1 + row.cpus%4
 	}
-	by := app.Caller{Organization: e.Organization, Email: e.Email, Role: apikey.Admin}
+	by := app.Caller{Organization: e.Organization, Email: e.Email, Rights: apikey.Admin.Rights()}
 	s.send(&request{label: label{verb: verbOf(&sub)}, by: by, name: sub.name, submission: &sub})
 }
 
@@ -131,7 +142,7 @@ func (s *simulation) ask(verb string) {
 	if e != nil {
 		name = e.Name
 		if s.rng.IntN(5) > 0 {
-			by = app.Caller{Organization: e.Organization, Email: e.Email, Role: apikey.Member}
+			by = app.Caller{Organization: e.Organization, Email: e.Email, Rights: apikey.Member.Rights()}
 		}
 	}
 	s.send(&request{label: label{verb: verb}, by: by, name: name, alone: verb == "cancel" && s.rng.IntN(4) == 0})
@@ -140,7 +151,7 @@ func (s *simulation) ask(verb string) {
 // several sends requests that all arrive before the first is served.
 func (s *simulation) several() {
 	for range 2 + s.rng.IntN(3) {
-		switch s.rng.IntN(10) {
+		switch s.rng.IntN(16) {
 		case 0, 1:
 			s.submit(s.rng.IntN(4) == 0)
 		case 2:
@@ -159,6 +170,18 @@ func (s *simulation) several() {
 			s.prune()
 		case 9:
 			s.retain()
+		case 10:
+			s.sendFile()
+		case 11:
+			s.eraseFile()
+		case 12:
+			s.shareResult()
+		case 13:
+			s.useShare("revoke")
+		case 14:
+			s.useShare("open")
+		case 15:
+			s.sendPart()
 		}
 		synctest.Wait() // it waits at the door
 	}
@@ -218,9 +241,10 @@ func (s *simulation) jump() {
 	if s.rng.IntN(2) == 0 {
 		by = -by
 	}
-	s.offset += by
+	s.offset.Add(int64(by))
 	s.clockJumped()
-	s.tracef("clocks are off by %v", s.offset)
+	s.jumped = time.Now()
+	s.tracef("clocks are off by %v", time.Duration(s.offset.Load()))
 }
 
 // fill fills the disk for a while, sometimes for longer than the runner retries.

@@ -7,6 +7,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/notice"
 	"molrun/storage"
 )
 
@@ -15,7 +16,11 @@ type change struct {
 	label   label
 	order   int64 // sequence number of the closure's last run
 	ran     bool
-	jobs    []*jobChange
+	jobs    []*jobChange // each job once
+	puts    []*jobChange // every single change, in order
+	uploads []*uploadChange
+	shares  []*shareChange
+	hooks   []*hookChange
 	refused bool // the disk was full
 	err     error
 }
@@ -49,6 +54,7 @@ func asStored(j *app.Job) (*stored, error) {
 
 // note keeps the last state of a job within the transaction.
 func (c *change) note(id app.JobID, now *stored) {
+	c.puts = append(c.puts, &jobChange{id, now})
 	for _, j := range c.jobs {
 		if j.id == id {
 			j.now = now
@@ -125,6 +131,50 @@ func (w *watchedTx) DeleteJob(id app.JobID) error {
 	w.changed = true
 	w.change.note(id, nil)
 	return w.Tx.DeleteJob(id)
+}
+
+func (w *watchedTx) PutUpload(u *app.Upload) error {
+	w.changed = true
+	now := *u
+	w.change.uploads = append(w.change.uploads, &uploadChange{u.ID, &now})
+	return w.Tx.PutUpload(u)
+}
+
+func (w *watchedTx) DeleteUpload(id app.UploadID) error {
+	w.changed = true
+	w.change.uploads = append(w.change.uploads, &uploadChange{id, nil})
+	return w.Tx.DeleteUpload(id)
+}
+
+func (w *watchedTx) PutShare(one *app.Share) error {
+	w.changed = true
+	now := *one
+	w.change.shares = append(w.change.shares, &shareChange{one.ID, &now})
+	return w.Tx.PutShare(one)
+}
+
+func (w *watchedTx) DeleteShare(id app.ShareID) error {
+	w.changed = true
+	w.change.shares = append(w.change.shares, &shareChange{id, nil})
+	return w.Tx.DeleteShare(id)
+}
+
+func (w *watchedTx) PutHook(h *notice.Hook) error {
+	w.changed = true
+	now := *h
+	w.change.hooks = append(w.change.hooks, &hookChange{h.ID, &now})
+	return w.Tx.PutHook(h)
+}
+
+func (w *watchedTx) DeleteHook(id string) error {
+	w.changed = true
+	w.change.hooks = append(w.change.hooks, &hookChange{id, nil})
+	return w.Tx.DeleteHook(id)
+}
+
+func (w *watchedTx) PutDelivery(d *notice.Delivery) error {
+	w.changed = true
+	return w.Tx.PutDelivery(d)
 }
 
 func (w *watchedTx) PutStamp(at time.Time) error {

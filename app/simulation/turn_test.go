@@ -68,6 +68,7 @@ func (s *simulation) judgeResources() {
 	if left := s.freeResources(uses); left.CPUs < 0 || left.MemoryBytes < 0 || left.GPUs < 0 {
 		s.faultf("the machine is overcommitted: %+v left", left)
 	}
+	s.judgeLimits(uses)
 	devices := map[string]string{}
 	for _, e := range s.ledger.jobs {
 		if !e.Private.Claimed || !uses(e) {
@@ -113,7 +114,7 @@ func (s *simulation) noteStartable() {
 // mayStart reports whether the job must be able to start: it fits, even beside any
 // job that may have a reservation.
 func (s *simulation) mayStart(e *entry, free placement.Resources) bool {
-	if !fits(e.Private.Needs, free) {
+	if !fits(e.Private.Needs, free) || s.heldUp(e) {
 		return false
 	}
 	for _, other := range s.ledger.jobs {
@@ -188,7 +189,7 @@ func (s *simulation) endRound() {
 			continue
 		}
 		for _, v := range s.firstsInLine() {
-			if fits(v.Private.Needs, w.Private.Needs) {
+			if fits(v.Private.Needs, w.Private.Needs) && !s.bound(v) {
 				s.judgeTurn(v, w)
 			}
 		}
@@ -211,8 +212,19 @@ func (s *simulation) firstsInLine() []*entry {
 	}
 	return s.ledger.sorted(func(e *entry) bool {
 		v := first[line{userOf(&e.Job), e.Priority}]
-		return v != nil && v.ID == e.ID && e.waits() && e.Attempts == v.Attempts
+		return v != nil && v.ID == e.ID && e.waits() && e.Attempts == v.Attempts && !s.ledger.stoodBehind(e)
 	})
+}
+
+// stoodBehind reports whether another job stands before this one in line now: an attempt
+// of it was lost meanwhile. The runner may have looked at that one alone.
+func (l *ledger) stoodBehind(e *entry) bool {
+	for _, other := range l.jobs {
+		if other.waits() && other.ID < e.ID && other.Priority == e.Priority && userOf(&other.Job) == userOf(&e.Job) {
+			return true
+		}
+	}
+	return false
 }
 
 // judgeTurn checks that w, which has started, was not ahead of v, which waits.

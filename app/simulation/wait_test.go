@@ -19,7 +19,7 @@ func (s *simulation) wait() {
 	if s.process == nil || e == nil {
 		return
 	}
-	by := app.Caller{Organization: e.Organization, Email: e.Email, Role: apikey.Member}
+	by := app.Caller{Organization: e.Organization, Email: e.Email, Rights: apikey.Member.Rights()}
 	s.send(&request{label: label{verb: "wait"}, by: by, name: e.Name, before: e.Status})
 }
 

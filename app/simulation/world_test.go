@@ -1,16 +1,19 @@
 package simulation
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"molrun/app"
 	"molrun/app/algorithm"
+	"molrun/app/notice"
 	"molrun/blobs/link"
 )
 
@@ -20,14 +23,32 @@ type simulation struct {
 	plan plan
 
 	begin   time.Time
-	offset  time.Duration // of the wall clock; jumps
-	process *process      // nil if none is running
+	offset  atomic.Int64 // of the wall clock, in nanoseconds; jumps
+	process *process     // nil if none is running
 	ledger  *ledger
-	deleted map[app.JobID]bool
+	history history
+
+	groupFrom map[string]int // length of each organization's history before the commits at hand
+	deleted   map[app.JobID]bool
+	uploads   map[app.UploadID]*app.Upload // as last committed
+	sendings  []*sending
+	texts     map[string]string          // of files, by digest
+	shares    map[app.ShareID]*app.Share // as last committed
+	tokens    map[app.ShareID]string     // of shares, as answered
+
+	hooks   map[string]*notice.Hook     // as last committed
+	secrets map[string]string           // whose they are or were
+	notices map[string]*notice.Delivery // as last compared
+	owed    []*owed                     // what has to be told, and was not yet compared
+	told    int                         // messages
+
+	owedSince map[string]time.Time // by delivery, on a clock that never jumps
 
 	requests map[label]*request
 	answers  chan func()
 	sends    int
+
+	listeners []*listener
 
 	rng *rand.Rand // of the current step
 
@@ -37,6 +58,7 @@ type simulation struct {
 	stopping   *process  // process that was asked to stop
 	fullUntil  time.Time
 	slowUntil  time.Time
+	jumped     time.Time // when the clock did last
 	stableFrom time.Time // when the runner must have recovered from all faults
 
 	startable map[app.JobID]time.Time // since when waiting jobs could have started
@@ -83,14 +105,16 @@ func newSimulation(t *testing.T, p plan) *simulation {
 	catalogue, err := algorithm.NewCatalogue(all)
 	must(t, err)
 	s := &simulation{
-		plan: p, begin: time.Now(), ledger: newLedger(), deleted: map[app.JobID]bool{},
+		plan: p, begin: time.Now(), ledger: newLedger(), history: history{}, deleted: map[app.JobID]bool{}, uploads: map[app.UploadID]*app.Upload{}, texts: map[string]string{},
+		shares: map[app.ShareID]*app.Share{}, tokens: map[app.ShareID]string{},
+		hooks: map[string]*notice.Hook{}, secrets: map[string]string{}, notices: map[string]*notice.Delivery{}, owedSince: map[string]time.Time{},
 		requests: map[label]*request{}, answers: make(chan func(), 1000),
 	}
 	s.site = &site{
 		dir: dir, catalogue: catalogue, secret: secret, reserveAfter: p.reserveAfter,
-		wall:   func() time.Time { return time.Now().Add(s.offset) },
+		wall:   func() time.Time { return time.Now().Add(time.Duration(s.offset.Load())) },
 		full:   func() bool { return time.Now().Before(s.fullUntil) },
-		faultf: s.faultf,
+		faultf: s.faultf, receivers: newReceivers(), limits: limitsOf(p.seed),
 	}
 	s.machine = newMachine(s.faultf)
 	s.machine.wall = s.wall
@@ -139,6 +163,7 @@ func (s *simulation) live() {
 
 // boot starts a process.
 func (s *simulation) boot() {
+	s.age()
 	p, err := s.site.boot()
 	if err != nil {
 		s.faultf("the service does not start: %v", err)
@@ -146,6 +171,9 @@ func (s *simulation) boot() {
 	}
 	s.tracef("a process starts")
 	s.process, s.changed = p, true
+	for _, organization := range organizations {
+		s.compareEvents(organization, 0)
+	}
 	s.unstableUntil(time.Now().Add(seenWithin))
 }
 
@@ -161,9 +189,13 @@ func (s *simulation) crash() {
 
 // gone forgets a process and its unanswered requests.
 func (s *simulation) gone() {
+	s.hush()
 	s.process, s.stopping, s.crashIn, s.round = nil, nil, 0, round{}
 	s.collect()
 	clear(s.requests)
+	for _, f := range s.sendings {
+		f.using = 0
+	}
 }
 
 // up waits until a process runs.
@@ -177,6 +209,7 @@ func (s *simulation) up() {
 func (s *simulation) pass(d time.Duration) {
 	for end := time.Now().Add(d); len(s.faults) == 0; {
 		s.judgeQueue()
+		s.judgeLate()
 		s.admitDue()
 		now := time.Now()
 		if s.process == nil && !now.Before(s.bootAt) {
@@ -227,6 +260,10 @@ func (s *simulation) check() {
 	}
 	s.changed = false
 	if err := s.ledger.compare(s.process.store); err != nil {
+		s.faultf("%v", err)
+		return
+	}
+	if err := errors.Join(s.compareUploads(), s.compareShares(), s.compareNotices()); err != nil {
 		s.faultf("%v", err)
 		return
 	}

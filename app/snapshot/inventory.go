@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path"
 
 	"molrun/app"
+	"molrun/app/algorithm/folder"
+	"molrun/app/datadir"
 	"molrun/app/fault"
 	"molrun/blobs"
 )
@@ -28,15 +31,21 @@ func (s *Snapshot) Inventory(ctx context.Context) iter.Seq2[blobs.File, error] {
 				}
 				continue
 			}
-			if f, received := blobs.UploadFile(u); received && !yield(f, nil) {
+			f, received := blobs.UploadFile(u)
+			f.What = UploadName(u)
+			if received && !yield(f, nil) {
 				return
 			}
 		}
+		folders := map[string]bool{}
 		for j, err := range s.Records.Jobs(ctx) {
 			for f, err := range s.filesOf(j, err) {
 				if !yield(f, err) {
 					return
 				}
+			}
+			if err == nil && !s.folderOf(j, folders, yield) {
+				return
 			}
 		}
 	}
@@ -69,30 +78,61 @@ func (s *Snapshot) filesOf(j *app.Job, err error) iter.Seq2[blobs.File, error] {
 			return
 		}
 		listed := map[string]bool{}
+		named := func(f blobs.File, err error) bool {
+			f.What = JobName(j)
+			if err != nil {
+				err = fmt.Errorf("%s: %w", f.What, err)
+			}
+			return yield(f, err)
+		}
 		if j.Status == app.Completed && !j.IsBatch() {
 			files, err := s.Files.Result(j.ID)
-			if err != nil && !yield(blobs.File{}, err) {
+			if err != nil && !named(blobs.File{}, err) {
 				return
 			}
 			for _, f := range files {
 				listed[f.Path] = true
-				if !yield(f, nil) {
+				if !named(f, nil) {
 					return
 				}
 			}
 		}
 		for n := 1; n <= endedAttempts(j); n++ {
 			files, err := s.Files.Attempt(j.ID, n)
-			if err != nil && !yield(blobs.File{}, fmt.Errorf("attempt %d of job %s: %w", n, j.ID, err)) {
+			if err != nil && !named(blobs.File{}, fmt.Errorf("attempt %d: %w", n, err)) {
 				return
 			}
 			for _, f := range files {
-				if !listed[f.Path] && !yield(f, nil) {
+				if !listed[f.Path] && !named(f, nil) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// folderOf walks the folder of the algorithm of a job that has not finished, unless it was
+// walked already.
+func (s *Snapshot) folderOf(j *app.Job, walked map[string]bool, yield func(blobs.File, error) bool) bool {
+	digest := j.Private.Folder
+	if digest == "" || j.Status.Finished() || walked[digest] {
+		return true
+	}
+	walked[digest] = true
+	text, err := s.Records.Definition(digest)
+	var kept *folder.Folder
+	if err == nil {
+		_, kept, err = folder.Split(text)
+	}
+	if err != nil {
+		return yield(blobs.File{}, fmt.Errorf("the folder of %s %s: %w", j.Type, j.Version, err))
+	}
+	for _, f := range kept.Files {
+		if !yield(blobs.File{Path: path.Join(datadir.Algorithms, digest, f.Path), Size: f.Size, SHA256: f.SHA256}, nil) {
+			return false
+		}
+	}
+	return true
 }
 
 // endedAttempts counts the attempts of a job that no longer write.
@@ -103,13 +143,27 @@ func endedAttempts(j *app.Job) int {
 	return j.Attempts
 }
 
-// Strays returns the files that no record names. One that can't be looked up counts
-// as named.
-func (s *Snapshot) Strays() ([]blobs.Stray, error) {
+// JobName names a job or batch for people who look after the service.
+func JobName(j *app.Job) string {
+	what := "job"
+	if j.IsBatch() {
+		what = "batch"
+	}
+	return fmt.Sprintf("%s %q of %s (%s)", what, j.Name, j.Email, j.Organization)
+}
+
+// UploadName names an upload in the same way.
+func UploadName(u *app.Upload) string {
+	return fmt.Sprintf("upload %q of %s (%s)", u.Folder+"/"+u.Filename, u.Email, u.Organization)
+}
+
+// Strays returns the files that no record names, and what lies among them and is none of
+// the service's. One that can't be looked up counts as named.
+func (s *Snapshot) Strays() (orphans, foreign []blobs.Stray, err error) {
 	return s.Files.Strays(
 		func(id app.UploadID, generation int) bool {
 			u, err := s.Records.Upload(id)
-			return err == nil && u.Generation == generation || err != nil && !errors.Is(err, fault.NotFound)
+			return err == nil && u.Has(generation) || err != nil && !errors.Is(err, fault.NotFound)
 		},
 		func(id app.JobID) bool {
 			_, err := s.Records.Job(id)

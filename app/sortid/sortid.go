@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"math/bits"
 	"sync"
 	"time"
 )
@@ -96,8 +97,17 @@ type Source struct {
 	last ID
 }
 
-// NewSource continues above floor, the highest ID ever stored.
-func NewSource(floor ID) *Source { return &Source{last: floor} }
+// NewSource continues above floor, the highest ID ever stored. If the clock is behind, it
+// begins a random bit above, so that two sources don't give the same IDs.
+func NewSource(floor ID) *Source {
+	skip := make([]byte, 8)
+	rand.Read(skip[2:]) // never fails (crypto/rand)
+	hi, lo := binary.BigEndian.Uint64(floor[:8]), binary.BigEndian.Uint64(floor[8:])
+	lo, carry := bits.Add64(lo, binary.BigEndian.Uint64(skip), 0)
+	binary.BigEndian.PutUint64(floor[:8], hi+carry)
+	binary.BigEndian.PutUint64(floor[8:], lo)
+	return &Source{last: floor}
+}
 
 // Next returns the text form of a new ID, above all earlier ones.
 func (s *Source) Next(now time.Time) string {

@@ -17,8 +17,32 @@ func TestIDsRiseEvenIfTheClockGoesBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := NewSource(floor).Next(floor.Time().Add(-time.Hour)); got != want {
+		source := Source{last: floor}
+		if got := source.Next(floor.Time().Add(-time.Hour)); got != want {
 			t.Errorf("after %s comes %s, want %s", last, got, want)
+		}
+	}
+}
+
+// TestSourcesGiveDifferentIDs has a job and an upload begin after a restart, while the
+// clock is behind.
+func TestSourcesGiveDifferentIDs(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, last := range []string{"01M7Y8K3GV0000000000000000", "01M7Y8K3GVZZZZZZZZZZZZZZZZ"} {
+		floor, err := Parse(last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			source := NewSource(floor)
+			for range 100 {
+				id := source.Next(floor.Time().Add(-time.Hour))
+				if seen[id] || id <= last {
+					t.Fatalf("%s after %s", id, last)
+				}
+				seen[id] = true
+			}
 		}
 	}
 }

@@ -55,16 +55,21 @@ func appendMembers(b []byte, members []Member, number func([]byte, string) []byt
 // AppendQuoted appends a string and escapes only what JSON demands.
 func AppendQuoted(b []byte, s string) []byte {
 	b = append(b, '"')
+	plain := 0 // where the text begins that needs no escape
 	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		case c < 0x20:
+		c := s[i]
+		if c != '"' && c != '\\' && c >= 0x20 {
+			continue
+		}
+		b = append(b, s[plain:i]...)
+		plain = i + 1
+		if c < 0x20 {
 			b = fmt.Appendf(b, `\u%04x`, c)
-		default:
-			b = append(b, c)
+		} else {
+			b = append(b, '\\', c)
 		}
 	}
+	b = append(b, s[plain:]...)
 	return append(b, '"')
 }
 

@@ -13,3 +13,15 @@ func Encode(v any) ([]byte, error) {
 	err := encoder.Encode(v)
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
+
+// Compact returns a value as it was written, without white space; nil of nil.
+func Compact(v *Value) json.RawMessage {
+	if v == nil {
+		return nil
+	}
+	b, err := Encode(json.RawMessage(v.Raw))
+	if err != nil {
+		return v.AppendCanonical(nil)
+	}
+	return b
+}

@@ -229,6 +229,18 @@ func reference(t *testing.T, table *Table, points int) (kept []float64) {
 	return append(kept, xs[n-1])
 }
 
+func TestAConstantColumnHidesNoPeak(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("step,temperature,rg\n")
+	for i := range 1000 {
+		fmt.Fprintf(&b, "%d,300,%d\n", i, i/555-i/556)
+	}
+	s, err := open(t, "a.csv", b.String(), true).Thin(t.Context(), []int{0, 1, 2}, false, 10)
+	if err != nil || !slices.Contains(s.Values[2], 1) {
+		t.Errorf("the peak is lost: %v, %v", s, err)
+	}
+}
+
 func TestColumnsWithoutNumbersAreLeftOut(t *testing.T) {
 	for _, held := range []int{maxHeld, 10} {
 		table := open(t, "a.csv", wave(50), true)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"molrun/app/protocol"
 	"molrun/app/task/process"
 )
 
@@ -31,27 +32,61 @@ func InheritedEnv() []string {
 	return env
 }
 
-// environment is the whole environment of the task's programs. The algorithm's
-// variables replace inherited ones, but not those that mark the task and assign
-// its CPUs and GPUs.
-func (s *Spec) environment(work string) []string {
+// gpuVariable names the GPUs that a program may use.
+const gpuVariable = "CUDA_VISIBLE_DEVICES"
+
+// threadVariables say how many threads a program's libraries start.
+var threadVariables = []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}
+
+// environment is the whole environment of a step's program. site are variables of the
+// machine's modules. The variables of the algorithm, and those of the step, replace inherited ones, but not those that mark the
+// task and assign its CPUs and GPUs. Unless they say otherwise, libraries start as many
+// threads as the task has CPUs.
+func (s *Spec) environment(work string, site, step map[string]string) []string {
 	env := map[string]string{"PATH": defaultPath}
 	for _, entry := range InheritedEnv() {
 		name, value, _ := strings.Cut(entry, "=")
 		env[name] = value
 	}
+	maps.Copy(env, site)
 	env["HOME"] = work
 	env["TMPDIR"] = filepath.Join(work, TempDir)
+	if s.CPUs > 0 {
+		for _, name := range threadVariables {
+			env[name] = fmt.Sprint(s.CPUs)
+		}
+	}
 	maps.Copy(env, s.Env)
+	maps.Copy(env, step)
 	env[process.TokenVariable] = s.Token
 	env["MOLRUN_CPUS"] = fmt.Sprint(s.CPUs)
-	env["CUDA_VISIBLE_DEVICES"] = s.visibleGPUs()
+	env[gpuVariable] = s.visibleGPUs()
 
 	list := make([]string, 0, len(env))
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		list = append(list, name+"="+env[name])
 	}
 	return list
+}
+
+// fromImage are the variables that a container has from its image.
+var fromImage = []string{"PATH", "LD_LIBRARY_PATH"}
+
+// environment is that of a step. In a container, it completes the image's own.
+func (s *shim) environment(step protocol.Step) []string {
+	env := s.spec.environment(s.work, s.site, step.Env)
+	if s.isolation.Runtime == nil {
+		return env
+	}
+	if visible := s.isolation.Runtime.Kind.VisibleGPUs(s.spec.grantedGPUs()); visible != "" {
+		env = append(slices.DeleteFunc(env, func(entry string) bool { return strings.HasPrefix(entry, gpuVariable+"=") }), gpuVariable+"="+visible)
+	}
+	return slices.DeleteFunc(env, func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		_, own := s.spec.Env[name]
+		_, ofStep := step.Env[name]
+		return slices.Contains(fromImage, name) && !own && !ofStep
+	})
 }
 
 // visibleGPUs returns the leased devices, or else those that a cluster has granted
@@ -61,7 +96,7 @@ func (s *Spec) visibleGPUs() string {
 	if len(s.GPUs) > 0 {
 		return strings.Join(s.GPUs, ",")
 	}
-	return os.Getenv("CUDA_VISIBLE_DEVICES")
+	return os.Getenv(gpuVariable)
 }
 
 // grantedGPUs returns the same as a list.

@@ -3,11 +3,13 @@ package task
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
 
 	"molrun/app/protocol"
+	"molrun/app/task/container"
 	"molrun/app/task/sandbox"
 )
 
@@ -25,13 +27,22 @@ type Isolation struct {
 	Sized bool `json:"sized,omitempty"`
 	// Cgroup is the cgroup in which the task makes its own; "" is none.
 	Cgroup string `json:"cgroup,omitempty"`
+	// Hide lists what no program may see, wherever it is: the data directory, the configuration, keys.
+	Hide []string `json:"hide,omitempty"`
 	// Processes is how many processes and threads may exist at once; 0 is no
 	// limit.
 	Processes int64 `json:"processes,omitempty"`
 	// FileBytes is how large a file may become; 0 is no limit.
 	FileBytes int64 `json:"fileBytes,omitempty"`
-	// Sandbox is what the algorithm asks for.
+	// Containers says how images of containers are run.
+	Containers container.Options `json:"containers,omitzero"`
+	// ModulesInit is the script that defines the command module; "": one that is installed.
+	ModulesInit string `json:"modulesInit,omitempty"`
+	// Sandbox is what the algorithm asks for. With an image, programs run in containers of
+	// it instead of bubblewrap.
 	Sandbox protocol.Sandbox `json:"sandbox"`
+
+	Runtime *container.Runtime `json:"-"` // of the image; resolve finds it
 }
 
 // The values of Isolation.Find.
@@ -40,8 +51,25 @@ const (
 	FindRequired = "required"
 )
 
-// resolve does what Find asks for.
+// resolve finds the runtime of an image, or does what Find asks for, and refuses to run without
+// a sandbox what must have one.
 func (i Isolation) resolve(ctx context.Context) (Isolation, error) {
+	if i.Sandbox.Image != "" {
+		i.Bubblewrap = ""
+		runtime, err := i.Containers.Find(i.Sandbox.Image)
+		if err == nil {
+			i.Runtime = &runtime
+		}
+		return i, err
+	}
+	i, err := i.find(ctx)
+	if err == nil && i.Sandbox.Required && i.Bubblewrap == "" {
+		err = errors.New("the algorithm's programs may only run in a sandbox, and this machine gives none")
+	}
+	return i, err
+}
+
+func (i Isolation) find(ctx context.Context) (Isolation, error) {
 	if i.Find != FindAuto && i.Find != FindRequired {
 		return i, nil
 	}
@@ -79,12 +107,15 @@ func (i Isolation) String() string {
 	return string(text)
 }
 
-// Kind names the isolation for run.json and outcome.json: bubblewrap, cgroup,
-// bubblewrap+cgroup or none.
+// Kind names the isolation for run.json and outcome.json: bubblewrap or a runtime of
+// containers, cgroup, both such as bubblewrap+cgroup, or none.
 func (i Isolation) Kind() string {
 	var kinds []string
+	if i.Runtime != nil {
+		kinds = append(kinds, string(i.Runtime.Kind))
+	}
 	if i.Bubblewrap != "" {
-		kinds = append(kinds, "bubblewrap")
+		kinds = append(kinds, protocol.Bubblewrap)
 	}
 	if i.Cgroup != "" {
 		kinds = append(kinds, "cgroup")

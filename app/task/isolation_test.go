@@ -1,11 +1,14 @@
 package task
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"molrun/app/protocol"
+	"molrun/app/task/container"
 )
 
 func TestIsolationRoundTripsThroughTheCommandLine(t *testing.T) {
@@ -19,5 +22,49 @@ func TestIsolationRoundTripsThroughTheCommandLine(t *testing.T) {
 	}
 	if _, err := ParseIsolation("{"); err == nil {
 		t.Error("a truncated isolation is accepted")
+	}
+}
+
+func TestProgramsThatNeedASandboxDoNotRunWithout(t *testing.T) {
+	needs := protocol.Sandbox{Required: true}
+	if _, err := (Isolation{Sandbox: needs}).resolve(t.Context()); err == nil {
+		t.Error("they run without a sandbox")
+	}
+	t.Setenv("PATH", t.TempDir()) // without bwrap
+	if _, err := (Isolation{Find: FindAuto, Sandbox: needs}).resolve(t.Context()); err == nil {
+		t.Error("they run on a node that gives none")
+	}
+	if _, err := (Isolation{Sandbox: protocol.Sandbox{Required: true, Image: "fold:1"}}).resolve(t.Context()); err == nil {
+		t.Error("they run of an image where no runtime is")
+	}
+	for _, fine := range []Isolation{{}, {Find: FindAuto}, {Bubblewrap: "/usr/bin/bwrap", Sandbox: needs}} {
+		if _, err := fine.resolve(t.Context()); err != nil {
+			t.Errorf("%+v: %v", fine, err)
+		}
+	}
+}
+
+// TestContainersAreSandboxes needs no bubblewrap. The runtimes are stand-ins, which nothing
+// starts.
+func TestContainersAreSandboxes(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	for _, tt := range []struct{ kind, image, runtime string }{
+		{"docker", "fold:1", "auto"},
+		{"podman", "fold:1", "auto"},
+		{"docker", "fold:1", "docker"},
+		{"apptainer", "/opt/fold.sif", "auto"},
+	} {
+		if err := os.WriteFile(filepath.Join(dir, tt.kind), []byte("#!/bin/false\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		i := Isolation{Find: FindAuto, Sandbox: protocol.Sandbox{Required: true, Image: tt.image}, Containers: container.Options{Runtime: tt.runtime}}
+		if got, err := i.resolve(t.Context()); err != nil || string(got.Runtime.Kind) != tt.kind || got.Kind() != tt.kind {
+			t.Errorf("%+v: %+v, %v", tt, got, err)
+		}
+		i.Containers.Runtime = container.Off
+		if _, err := i.resolve(t.Context()); err == nil {
+			t.Errorf("%+v: they run although containers are off", tt)
+		}
 	}
 }

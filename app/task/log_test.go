@@ -256,7 +256,7 @@ func BenchmarkFloodOfOutput(b *testing.B) {
 				}
 				flood := exec.Command("head", "-c", strconv.Itoa(size), "/dev/zero")
 				flood.Stdout = to
-				output := s.readOutput(from)
+				output := (&runningStep{shim: s}).readOutput(from)
 				if err := errors.Join(flood.Run(), to.Close()); err != nil {
 					b.Fatal(err)
 				}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"molrun/app/protocol"
+	"molrun/app/task/container/containertest"
+	"molrun/app/task/gauge"
 	"molrun/app/task/process"
 	"molrun/app/task/sandbox"
 )
@@ -34,14 +36,16 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	containertest.Remove()
+	os.Exit(code)
 }
 
 // runTask is `molrun task DIR [--lock-fd N] [--isolation TEXT]`, or the first
 // process in a sandbox.
 func runTask(args []string) int {
 	if args[0] == "--inside" {
-		if err := sandbox.Init(); err != nil {
+		if err := sandbox.Init(socketIn(args)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -52,12 +56,24 @@ func runTask(args []string) int {
 	flags.Parse(args[1:])
 	i, err := ParseIsolation(*isolation)
 	if err == nil {
-		err = Run(context.Background(), args[0], Options{LockFD: *lock, Isolation: i})
+		err = Run(context.Background(), args[0], Options{LockFD: *lock, Isolation: i, NewGauge: newGauge})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	return ExitCode(err)
+}
+
+func newGauge(g protocol.Gauge, report func(protocol.Reading)) (Gauge, error) {
+	return gauge.New(g, report)
+}
+
+// socketIn returns the value of --connect.
+func socketIn(args []string) string {
+	if len(args) == 3 && args[1] == "--connect" {
+		return args[2]
+	}
+	return ""
 }
 
 // exit ends this process at once. Under the race detector, os.Exit would sleep for

@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
@@ -30,17 +31,23 @@ func (s *shim) interrupt() {
 }
 
 // judge decides by how the step's program ended. After the last step the task is
-// done, even if leftovers still have to be killed.
+// done, even if leftovers still have to be killed, unless what the step has left is
+// still to be checked.
 func (r *runningStep) judge(status syscall.WaitStatus) {
 	switch {
 	case status.Signaled():
 		r.judgeSignal(status.Signal())
-	case status.ExitStatus() != 0:
+	case status.ExitStatus() != 0 && !slices.Contains(r.step.OK, status.ExitStatus()):
 		r.outcome.ExitCode = status.ExitStatus()
 		r.decide(protocol.CauseExit, fmt.Sprintf("Step %q ended with exit code %d.", r.step.Name, status.ExitStatus()))
-	case r.last:
+	case r.last && !checked(r.step):
 		r.decide(protocol.CauseDone, "")
 	}
+	r.blame()
+}
+
+// blame notes the step if it ended the task badly.
+func (r *runningStep) blame() {
 	if r.outcome.Cause != "" && r.outcome.Cause != protocol.CauseDone {
 		r.outcome.Step = r.step.Name
 	}
@@ -71,5 +78,8 @@ func (s *shim) finish() protocol.Outcome {
 	s.outcome.CPUSeconds = cpu
 	s.outcome.MaxRSSBytes = max(s.memory.peak, largest)
 	s.outcome.Isolation = s.isolation.Kind()
+	if s.spec != nil {
+		s.outcome.ProgramVersion = s.spec.ProgramVersion
+	}
 	return s.outcome
 }

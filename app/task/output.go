@@ -21,11 +21,18 @@ type output struct {
 const outputTimeout = 5 * time.Second
 
 // readOutput starts to copy.
-func (s *shim) readOutput(pipe *os.File) *output {
+func (r *runningStep) readOutput(pipe *os.File) *output {
 	o := &output{pipe: pipe, done: make(chan struct{})}
+	readers := []io.Writer{r.log}
+	if r.printed != nil {
+		readers = append(readers, r.printed)
+	}
+	if r.gauge != nil {
+		readers = append(readers, r.gauge)
+	}
 	go func() {
 		defer close(o.done)
-		filter := &progressFilter{out: s.log, report: s.progress.set}
+		filter := &progressFilter{out: io.MultiWriter(readers...), report: r.advance.report}
 		// It ends when the last writer is gone, or by finish.
 		io.CopyBuffer(filter, struct{ io.Reader }{pipe}, make([]byte, 64<<10))
 		filter.Flush()
@@ -40,42 +47,85 @@ func (o *output) finish() error {
 	return o.pipe.Close()
 }
 
-// createStdout makes the file for a step's standard output, always below the
-// work directory. An earlier step may have put a link there, which os.Root does
-// not follow out of the directory, or a pipe, which would block.
-func createStdout(work, name string) (f *os.File, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("the output file %q: %w", name, err)
-		}
-	}()
-	path := name
-	if filepath.IsAbs(name) {
-		if path, err = filepath.Rel(work, name); err != nil {
+// createStdout makes the file for a step's standard output.
+func createStdout(work, name string) (*os.File, error) {
+	return openBelow(work, name, "output file", func(root *os.Root, path string) (*os.File, error) {
+		if err := root.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return nil, err
 		}
+		return root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o600)
+	})
+}
+
+// openToRead opens a file that programs have left, or read.
+func openToRead(work, name string) (*os.File, error) {
+	return openBelow(work, name, "file", func(root *os.Root, path string) (*os.File, error) {
+		return root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	})
+}
+
+// openBelow opens a regular file, always below the work directory. An earlier step may
+// have put a link there, which os.Root does not follow out of the directory, or a pipe,
+// which would block.
+func openBelow(work, name, what string, open func(*os.Root, string) (*os.File, error)) (f *os.File, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("the %s %q: %w", what, name, err)
+		}
+	}()
+	path, err := pathBelow(work, name)
+	if err == nil && path == "." {
+		err = errOutside
 	}
-	if !filepath.IsLocal(path) || path == "." {
-		return nil, errors.New("it is outside of the work directory; correct the algorithm's stdout")
+	if err != nil {
+		return nil, err
 	}
 	root, err := os.OpenRoot(work)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	if err := root.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
-	}
-	f, err = root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o600)
-	if err != nil {
+	if f, err = open(root, path); err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it exists already and is not a regular file")
+		err = errors.New("it is not a regular file")
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+var errOutside = errors.New("it is outside of the work directory; correct the algorithm file")
+
+// pathBelow returns a path relative to the work directory, in which it has to be.
+func pathBelow(work, name string) (path string, err error) {
+	if path = name; filepath.IsAbs(name) {
+		if path, err = filepath.Rel(work, name); err != nil {
+			return "", err
+		}
+	}
+	if !filepath.IsLocal(path) {
+		return "", errOutside
+	}
+	return path, nil
+}
+
+// makeFolder makes a program's current directory.
+func makeFolder(work, name string) error {
+	path, err := pathBelow(work, name)
+	if err != nil || path == "." {
+		return err
+	}
+	root, err := os.OpenRoot(work)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.MkdirAll(path, 0o700); err != nil {
+		return fmt.Errorf("make the folder %q: %w", name, err)
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,9 @@ import (
 
 	"molrun/app/task/process"
 )
+
+// streams are what a program reads and writes.
+type streams struct{ stdin, stdout, stderr *os.File }
 
 // start starts the step's program and the reading of its output.
 func (r *runningStep) start() (*output, error) {
@@ -21,23 +25,37 @@ func (r *runningStep) start() (*output, error) {
 		return nil, err
 	}
 	defer stderr.Close()
-	stdout := stderr
-	if r.step.Stdout != "" {
-		if stdout, err = createStdout(r.work, r.step.Stdout); err != nil {
-			return nil, errors.Join(err, pipe.Close())
-		}
-		defer stdout.Close()
-	}
-	if r.isolation.Bubblewrap != "" {
-		err = r.startSandboxed(path, stdout, stderr)
-	} else {
-		err = r.startPlain(path, stdout, stderr)
-	}
-	if err != nil {
+	if err := r.startWith(path, stderr); err != nil {
 		return nil, errors.Join(err, pipe.Close())
 	}
 	return r.readOutput(pipe), nil
 }
+
+func (r *runningStep) startWith(path string, stderr *os.File) (err error) {
+	io := streams{stdout: stderr, stderr: stderr}
+	if r.step.Stdin != "" {
+		if io.stdin, err = openToRead(r.work, r.step.Stdin); err != nil {
+			return err
+		}
+		defer io.stdin.Close()
+	}
+	if r.step.Stdout != "" {
+		if io.stdout, err = createStdout(r.work, r.step.Stdout); err != nil {
+			return err
+		}
+		defer io.stdout.Close()
+	}
+	if err := makeFolder(r.work, r.folder()); err != nil {
+		return err
+	}
+	if r.isolation.sandboxed() {
+		return r.startSandboxed(path, io)
+	}
+	return r.startPlain(path, io)
+}
+
+// folder returns the program's current directory.
+func (r *runningStep) folder() string { return cmp.Or(r.step.Folder, r.work) }
 
 // program finds the step's program. If that is this program, the step runs the file
 // that runs the task, also while another version is installed under its path.
@@ -45,21 +63,27 @@ func (r *runningStep) program() (string, error) {
 	if own := r.spec.Program; own != "" && len(r.step.Argv) > 0 && r.step.Argv[0] == own {
 		return process.Self, nil
 	}
+	if r.isolation.Runtime != nil {
+		return "", nil // it is looked for inside
+	}
 	return process.LookUp(r.step.Argv, r.env, r.work)
 }
 
 // startPlain starts the program without a sandbox: it sees the whole machine.
-func (r *runningStep) startPlain(path string, stdout, stderr *os.File) error {
-	stdin, err := os.Open(os.DevNull)
-	if err != nil {
-		return err
+func (r *runningStep) startPlain(path string, io streams) error {
+	if io.stdin == nil {
+		null, err := os.Open(os.DevNull)
+		if err != nil {
+			return err
+		}
+		defer null.Close()
+		io.stdin = null
 	}
-	defer stdin.Close()
-	err = process.WithFileSizeLimit(r.isolation.FileBytes, func() (err error) {
+	err := process.WithFileSizeLimit(r.isolation.FileBytes, func() (err error) {
 		r.leader, err = r.forkExec(path, r.step.Argv, &syscall.ProcAttr{
-			Dir:   r.work,
+			Dir:   r.folder(),
 			Env:   r.env,
-			Files: []uintptr{stdin.Fd(), stdout.Fd(), stderr.Fd()},
+			Files: []uintptr{io.stdin.Fd(), io.stdout.Fd(), io.stderr.Fd()},
 		})
 		return err
 	})
@@ -97,9 +121,15 @@ func (s *shim) forkExec(path string, argv []string, attr *syscall.ProcAttr) (int
 	return pid, nil
 }
 
+// runtimeMemory is what the runtime of a container uses itself, in the task's cgroup.
+const runtimeMemory = 128 << 20
+
 // forkExecInCgroup makes the task's cgroup, for each step anew.
 func (s *shim) forkExecInCgroup(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
 	limits := process.CgroupLimits{MemoryBytes: s.spec.MemoryBytes, Processes: s.isolation.Processes}
+	if limits.MemoryBytes > 0 && s.isolation.Runtime != nil {
+		limits.MemoryBytes += runtimeMemory
+	}
 	cgroup, err := process.MakeCgroup(s.isolation.Cgroup, s.spec.Token, limits)
 	if err != nil {
 		return 0, err

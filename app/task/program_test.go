@@ -77,12 +77,12 @@ func TestProgramsSeeOnlyTheirOwnEnvironment(t *testing.T) {
 	}
 	a.spec.CPUs = 3
 	a.spec.Env = map[string]string{
-		"OMP_NUM_THREADS": "3", "TZ": "Europe/Berlin",
+		"OMP_NUM_THREADS": "2", "TZ": "Europe/Berlin",
 		"MOLRUN_TASK": "forged", "CUDA_VISIBLE_DEVICES": "0,1,2,3",
 	}
 	want := []string{
 		"CUDA_VISIBLE_DEVICES=", "HOME=" + a.path(WorkDir), "LANG=C.UTF-8", "LC_ALL=C", "LD_LIBRARY_PATH=/opt/lib",
-		"MOLRUN_CPUS=3", "MOLRUN_TASK=" + a.spec.Token, "OMP_NUM_THREADS=3", "PATH=" + os.Getenv("PATH"),
+		"MKL_NUM_THREADS=3", "MOLRUN_CPUS=3", "MOLRUN_TASK=" + a.spec.Token, "OMP_NUM_THREADS=2", "OPENBLAS_NUM_THREADS=3", "PATH=" + os.Getenv("PATH"),
 		"TMPDIR=" + a.path(WorkDir, "tmp"), "TZ=Europe/Berlin",
 	}
 	if diff := cmp.Diff(want, environmentOf(t, a)); diff != "" {

@@ -29,10 +29,14 @@ type progressFilter struct {
 	report  func(protocol.Progress)
 	held    []byte // the beginning of a line that may be progress
 	midLine bool   // the output passed on so far does not end with a line
+	taken   bool   // what came last was a progress line that ended with a carriage return
 }
 
 func (f *progressFilter) Write(p []byte) (int, error) {
 	data := p
+	if f.taken && len(data) > 0 {
+		data, f.taken = bytes.TrimPrefix(data, []byte("\n")), false
+	}
 	if len(f.held) > 0 {
 		data = append(f.held, p...)
 		f.held = nil
@@ -85,13 +89,17 @@ func (f *progressFilter) beginsLine(data []byte, at int) bool {
 	if at == 0 {
 		return !f.midLine
 	}
-	return data[at-1] == '\n'
+	return isLineEnd(data[at-1])
 }
+
+// isLineEnd knows the carriage return too: programs that show their progress write over the
+// line before.
+func isLineEnd(b byte) bool { return b == '\n' || b == '\r' }
 
 // line handles the first line of data, which may be progress, and gives the
 // rest.
 func (f *progressFilter) line(data []byte) []byte {
-	end := bytes.IndexByte(data, '\n') + 1
+	end := bytes.IndexAny(data, "\r\n") + 1
 	switch {
 	case len(data) == 0:
 		return nil
@@ -104,6 +112,11 @@ func (f *progressFilter) line(data []byte) []byte {
 	}
 	if !f.take(data[:end]) {
 		f.pass(data[:end])
+		return data[end:]
+	}
+	f.taken = data[end-1] == '\r' && end == len(data)
+	if data[end-1] == '\r' {
+		return bytes.TrimPrefix(data[end:], []byte("\n"))
 	}
 	return data[end:]
 }
@@ -113,7 +126,7 @@ func (f *progressFilter) pass(text []byte) {
 		return
 	}
 	f.out.Write(text) // a logFile, which never fails
-	f.midLine = text[len(text)-1] != '\n'
+	f.midLine = !isLineEnd(text[len(text)-1])
 }
 
 // take reports a progress line, or gives false if it is none.
@@ -155,9 +168,11 @@ type progress struct {
 	written time.Time
 }
 
+// set notes a report. Progress never goes back.
 func (p *progress) set(to protocol.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	to.Fraction = max(to.Fraction, p.last.Fraction)
 	p.last, p.pending = to, true
 	p.writeIfDue()
 }

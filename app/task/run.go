@@ -18,6 +18,7 @@ import (
 type Options struct {
 	LockFD    int // the lock, which the starter took and passed on; 0: take it here
 	Isolation Isolation
+	NewGauge  NewGauge // nil: nothing is searched for progress
 }
 
 // ErrRefused says that the task of this directory runs, or has run. Nothing in
@@ -69,6 +70,7 @@ func Run(ctx context.Context, dir string, o Options) error {
 	prioritizeThread()
 	isolation, cannotIsolate := o.Isolation.resolve(ctx)
 	s := newShim(ctx, dir, isolation)
+	s.newGauge = o.NewGauge
 	defer s.close()
 	if cannotIsolate != nil {
 		s.decide(protocol.CauseCannotStart, sentence(cannotIsolate.Error()))

@@ -5,31 +5,40 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
+	"molrun/app/protocol"
+	"molrun/app/task/container"
 	"molrun/app/task/process"
 	"molrun/app/task/sandbox"
 )
 
 // startSandboxed starts the program in a sandbox of its own.
-func (r *runningStep) startSandboxed(path string, stdout, stderr *os.File) error {
+func (r *runningStep) startSandboxed(path string, io streams) error {
 	c := sandbox.Config{
 		Bubblewrap: r.isolation.Bubblewrap,
 		Token:      r.spec.Token,
-		Allowed:    r.isolation.Sandbox,
+		Allowed:    r.allowed(),
 		Work:       r.work,
 		ReadOnly:   readOnlyInputs(r.work),
+		Hide:       r.isolation.Hide,
 		GPUs:       r.spec.grantedGPUs(),
-		Stdout:     stdout, Stderr: stderr,
-		Fork: r.forkExec,
-		Started: func(first process.ID) error {
-			return writeUnsynced(r.dir, SandboxFile, sandboxRecord{Protocol, first})
+		Stdin:      io.stdin, Stdout: io.stdout, Stderr: io.stderr,
+		Fork:   r.forkExec,
+		Wanted: r.wanted,
+		Started: func(first process.ID, container string) error {
+			return writeUnsynced(r.dir, SandboxFile, sandboxRecord{Protocol, first, container, r.isolation.Runtime})
 		},
 	}
-	if r.isolation.Sized {
+	if r.isolation.Runtime != nil {
+		c.Container = r.container()
+	}
+	if r.isolation.Sized || c.Container != nil {
 		c.SharedMemoryBytes = r.spec.MemoryBytes
 	}
 	s, err := sandbox.Start(c, sandbox.Program{
-		Path: path, Argv: r.step.Argv, Env: r.env, Work: r.work,
+		Path: path, Argv: r.argv(), Env: r.env, Dir: r.folder(), Image: c.Container != nil,
 		Processes: r.isolation.Processes, FileBytes: r.isolation.FileBytes,
 	})
 	if err != nil {
@@ -37,6 +46,51 @@ func (r *runningStep) startSandboxed(path string, stdout, stderr *os.File) error
 	}
 	r.sandbox, r.leader = s, s.PID
 	return nil
+}
+
+// allowed returns what programs may reach, the algorithm's folder among it.
+func (r *runningStep) allowed() protocol.Sandbox {
+	may := r.isolation.Sandbox
+	if r.spec.Folder != "" {
+		may.Read = append(slices.Clone(may.Read), r.spec.Folder)
+	}
+	return may
+}
+
+// container returns the container of the step.
+func (r *runningStep) container() *sandbox.Container {
+	return &sandbox.Container{
+		Runtime: *r.isolation.Runtime, Image: r.image, Dir: r.dir, Job: r.spec.Job, Attempt: r.spec.Attempt,
+		CPUs: r.spec.CPUSet, Memory: r.spec.MemoryBytes, Processes: r.isolation.Processes,
+	}
+}
+
+// argv is the program's command line. In a container, this program has another path.
+func (r *runningStep) argv() []string {
+	if r.isolation.Runtime == nil || r.spec.Program == "" {
+		return r.step.Argv
+	}
+	argv := slices.Clone(r.step.Argv)
+	for i, arg := range argv {
+		if arg == r.spec.Program {
+			argv[i] = container.Inside + "/molrun"
+		}
+	}
+	return argv
+}
+
+// wanted reports whether the task goes on, while nothing else looks.
+func (s *shim) wanted() bool {
+	select {
+	case <-s.ends:
+		s.interrupt()
+	case <-s.ctx.Done():
+		s.interrupt()
+	case <-s.timeout:
+		s.timedOut()
+	default:
+	}
+	return s.outcome.Cause == ""
 }
 
 // readOnlyInputs returns the parts of the work directory that programs may only
@@ -57,10 +111,12 @@ func readOnlyInputs(work string) []string {
 type sandboxRecord struct {
 	Protocol int `json:"protocol"`
 	process.ID
+	Container string             `json:"container,omitempty"` // its name; "": it is no container
+	Runtime   *container.Runtime `json:"runtime,omitempty"`
 }
 
 // AwaitSandboxEnd waits until the sandbox of a task whose own process is gone
-// has ended, or ctx ends.
+// has ended, or ctx ends, and removes its container.
 func AwaitSandboxEnd(ctx context.Context, dir string) error {
 	r, err := read[sandboxRecord](dir, SandboxFile)
 	if err != nil {
@@ -69,5 +125,51 @@ func AwaitSandboxEnd(ctx context.Context, dir string) error {
 	if err := r.AwaitEnd(ctx); err != nil {
 		return fmt.Errorf("the task's sandbox is still there: %w", err)
 	}
+	if r.Runtime != nil {
+		return r.Runtime.Remove(ctx, r.Container)
+	}
 	return nil
 }
+
+// sandboxed reports whether programs run in a sandbox of any kind.
+func (i Isolation) sandboxed() bool { return i.Bubblewrap != "" || i.Runtime != nil }
+
+// findImage finds the image of the task's programs, or fetches it.
+func (s *shim) findImage(ctx context.Context) error {
+	name, runtime := s.isolation.Sandbox.Image, s.isolation.Runtime
+	id, err := runtime.Image(ctx, name)
+	if err != nil && s.isolation.Containers.Pull == container.PullMissing && ctx.Err() == nil {
+		if err = runtime.Pull(ctx, name); err == nil {
+			id, err = runtime.Image(ctx, name)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	s.outcome.Image = &protocol.Image{Name: name, ID: id}
+	s.image = runtime.Kind.Runnable(name, id)
+	return nil
+}
+
+// meanwhile does what takes a while before the first step, and ends it if the task is
+// stopped.
+func (s *shim) meanwhile(do func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- do(ctx) }()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(prepareLook):
+			if !s.wanted() {
+				cancel()
+				return <-done
+			}
+		}
+	}
+}
+
+// prepareLook is how often meanwhile looks whether the task is stopped.
+const prepareLook = 20 * time.Millisecond

@@ -21,9 +21,11 @@ type shim struct {
 	isolation Isolation
 	cgroup    *process.Cgroup // of all programs; nil: none
 	spec      *Spec
-	env       []string
+	image     string            // of the containers, as their runtime names it
+	site      map[string]string // variables that modules or conda set
 	log       *logFile
 	progress  progress
+	newGauge  NewGauge // nil: none
 	memory    memory
 
 	ctx      context.Context // its end has the effect of SIGTERM
@@ -95,9 +97,12 @@ func (s *shim) runSteps() {
 		if step.Name == "" {
 			step.Name = fmt.Sprint(i + 1)
 		}
-		s.runStep(step, i == len(s.spec.Steps)-1)
+		s.runStep(step, advanceOf(s.spec.Steps, i, s.progress.set), i == len(s.spec.Steps)-1)
 	}
 	s.progress.finish()
+	if s.isolation.Runtime != nil {
+		endHolders()
+	}
 	if s.cgroup != nil {
 		if err := s.cgroup.Remove(); err != nil {
 			fmt.Fprintf(os.Stderr, "remove the cgroup: %v\n", err)
@@ -113,11 +118,20 @@ func (s *shim) prepare() (err error) {
 	if err := os.MkdirAll(filepath.Join(s.work, TempDir), 0o700); err != nil {
 		return err
 	}
-	s.env = s.spec.environment(s.work)
 	s.memory.limit = s.spec.MemoryBytes
 	if limit := s.spec.MaxRuntimeSeconds; limit > 0 {
 		s.timeout = time.After(time.Until(s.begin.Add(time.Duration(limit) * time.Second)))
 	}
-	s.log, err = openLog(s.dir, s.spec.logBytes())
-	return err
+	if s.log, err = openLog(s.dir, s.spec.logBytes()); err != nil {
+		return err
+	}
+	if len(s.spec.CPUSet) > 0 { // this thread starts the programs
+		if err := process.Pin(s.spec.CPUSet); err != nil {
+			fmt.Fprintln(os.Stderr, err) // they run elsewhere, maybe slower
+		}
+	}
+	if may := s.isolation.Sandbox; may.Image == "" && len(may.Modules) == 0 && may.Conda == "" {
+		return nil
+	}
+	return s.meanwhile(s.findPrograms)
 }

@@ -19,11 +19,15 @@ type Spec struct {
 	Token             string            `json:"token"`
 	Job               string            `json:"jobId"`
 	Attempt           int               `json:"attempt"`
-	Program           string            `json:"program,omitempty"` // path of this program in steps
+	Program           string            `json:"program,omitempty"`        // path of this program in steps
+	ProgramVersion    string            `json:"programVersion,omitempty"` // of what they run, for the outcome
 	Steps             []protocol.Step   `json:"steps"`
 	Env               map[string]string `json:"env,omitempty"`
-	GPUs              []string          `json:"gpus,omitempty"` // leased devices
+	Folder            string            `json:"folder,omitempty"` // of the algorithm, only read
+	Shown             []string          `json:"shown,omitempty"`  // files whose end goes to the log of a step that fails
+	GPUs              []string          `json:"gpus,omitempty"`   // leased devices
 	CPUs              int               `json:"cpus"`
+	CPUSet            []int             `json:"cpuSet,omitempty"`  // to which its programs are pinned
 	MaxRuntimeSeconds int64             `json:"maxRuntimeSeconds"` // of all steps together; 0 is no limit
 	MemoryBytes       int64             `json:"memoryBytes"`       // of all processes together; 0 is no limit
 	LogBytes          int64             `json:"logBytes"`          // 0 is DefaultLogBytes

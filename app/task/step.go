@@ -18,12 +18,19 @@ type runningStep struct {
 	*shim
 	step    protocol.Step
 	last    bool             // no step follows
-	leader  int              // PID of the program, or of bwrap
+	env     []string         // of the program
+	printed *tail            // the end of what it prints; nil: nobody wants to know
+	advance advance          // of the step, in the task
+	gauge   Gauge            // of what it prints; nil: none
+	watched *watchedFile     // nil: none
+	leader  int              // PID of the program, of bwrap or of a runtime
 	sandbox *sandbox.Sandbox // nil: the program sees the whole machine
 	ended   bool             // the program has
+	left    bool             // so has bwrap or the runtime
 
 	leftoversAsked bool             // what the program left behind was asked to end
 	kill           <-chan time.Time // fires when the grace is over, then repeatedly
+	killBegin      time.Time        // when it first fired
 	killPause      time.Duration    // until kill fires again
 
 	memoryCheck *time.Timer
@@ -33,8 +40,13 @@ type runningStep struct {
 }
 
 // runStep runs one step until none of its processes is left.
-func (s *shim) runStep(step protocol.Step, last bool) {
-	r := &runningStep{shim: s, step: step, last: last, oomKills: process.OOMKills()}
+func (s *shim) runStep(step protocol.Step, advance advance, last bool) {
+	r := &runningStep{shim: s, step: step, last: last, advance: advance, oomKills: process.OOMKills(), env: s.environment(step)}
+	r.advance.begin()
+	r.gauge, r.watched = r.gauges()
+	if len(step.FailsIf) > 0 {
+		r.printed = &tail{most: searchedOutput}
+	}
 	if s.cgroup != nil {
 		r.cgroupKills = s.cgroup.OOMKills()
 	}
@@ -55,6 +67,7 @@ func (s *shim) runStep(step protocol.Step, last bool) {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "clean up after step %s: %v\n", step.Name, err)
 	}
+	r.conclude()
 }
 
 // wait returns once this process has no child: then no descendant is left.
@@ -80,8 +93,7 @@ func (r *runningStep) wait() {
 			r.interrupt()
 			r.terminate()
 		case <-r.timeout:
-			r.decide(protocol.CauseTimeout, fmt.Sprintf("The job ran longer than its limit of %s.",
-				time.Duration(r.spec.MaxRuntimeSeconds)*time.Second))
+			r.timedOut()
 			r.terminate()
 		case <-r.kill:
 			r.killAll()
@@ -91,8 +103,14 @@ func (r *runningStep) wait() {
 	}
 }
 
+// timedOut records that the time is up.
+func (s *shim) timedOut() {
+	s.decide(protocol.CauseTimeout, fmt.Sprintf("The job ran longer than its limit of %s.",
+		time.Duration(s.spec.MaxRuntimeSeconds)*time.Second))
+}
+
 // reap collects all children that have ended, including adopted ones, and
-// reports whether no child is left.
+// reports whether no child is left but what holds the namespaces of a runtime.
 func (r *runningStep) reap() (none bool) {
 	for {
 		var status syscall.WaitStatus
@@ -102,11 +120,23 @@ func (r *runningStep) reap() (none bool) {
 		case err != nil: // ECHILD: there are none
 			return true
 		case pid == 0:
-			return false
+			return r.left && r.isolation.Runtime != nil && process.OnlyHolders()
 		case pid == r.leader && r.sandbox != nil:
+			r.left = true
 			r.end(r.sandbox.Status(status))
 		case pid == r.leader:
 			r.end(status)
+		}
+	}
+}
+
+// endHolders ends the processes that hold the namespaces of a runtime, if it has started them
+// for this task. It starts them anew for the next.
+func endHolders() {
+	for end := time.Now().Add(runtimePatience); time.Now().Before(end); time.Sleep(firstKillPause) {
+		process.SignalDescendants(syscall.SIGKILL)
+		if _, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); errors.Is(err, syscall.ECHILD) {
+			return
 		}
 	}
 }
@@ -187,18 +217,29 @@ const (
 	mostKillPause  = time.Second
 )
 
+// runtimePatience is how long the runtime of a container may take to end once everything
+// inside has been killed. It removes the container meanwhile.
+const runtimePatience = 5 * time.Second
+
 // killAll kills every process of the step. It is repeated until none is left,
 // because it may miss one that is just being forked. It slows down for
 // processes that wait for a disk, which nothing can kill.
 func (r *runningStep) killAll() {
+	if r.killBegin.IsZero() {
+		r.killBegin = time.Now()
+	}
 	switch {
+	case r.isolation.Runtime != nil && time.Since(r.killBegin) < runtimePatience:
+		r.sandbox.Kill()
 	case r.cgroup != nil && r.cgroup.Kill() == nil:
 	case r.sandbox != nil:
 		r.sandbox.Kill()
 	default:
 		process.FreezeDescendants()
 	}
-	process.SignalDescendants(syscall.SIGKILL)
+	if r.isolation.Runtime == nil || time.Since(r.killBegin) >= runtimePatience {
+		process.SignalDescendants(syscall.SIGKILL)
+	}
 	r.killPause = min(max(firstKillPause, 2*r.killPause), mostKillPause)
 	r.kill = time.After(r.killPause)
 }

@@ -51,6 +51,7 @@ func (r *runningStep) checkUsage() {
 		r.killAll()
 	}
 	r.checkProcesses(int64(len(all)))
+	r.lookAround()
 	r.progress.tick()
 	r.memoryCheck.Reset(r.memory.pause)
 }
@@ -73,9 +74,12 @@ func (r *runningStep) checkProcesses(n int64) {
 	}
 }
 
-// descendants returns the living processes of the step, without the two that make
+// descendants returns the living processes of the step, without those that make
 // up its sandbox.
 func (r *runningStep) descendants() []process.Descendant {
+	if r.isolation.Runtime != nil {
+		return process.Below(r.sandbox.First.PID)
+	}
 	all := process.Descendants()
 	if r.sandbox == nil {
 		return all

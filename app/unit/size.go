@@ -1,5 +1,5 @@
-// Package unit reads and writes sizes, durations, times and counts as text, in
-// settings, files, messages and records.
+// Package unit reads and writes sizes, durations, times, counts and networks as
+// text, in settings, files, messages and records.
 package unit
 
 import (

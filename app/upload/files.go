@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"molrun/app"
 	"molrun/app/fault"
 	"molrun/app/naming"
+	"molrun/app/quota"
 	"molrun/app/sortid"
 	"molrun/app/unit"
 )
@@ -31,8 +33,7 @@ type Options struct {
 	Now     func() time.Time // wall clock; only shown and stored
 	LinkTTL time.Duration    // of upload links and an upload's download link
 
-	// Quota tells what an organization may use; nil is no bound.
-	Quota func(organization string) app.Quota
+	Quota quota.Of // what users and organizations may store
 }
 
 // New returns the uploads of a store, whose bytes blobs keep.
@@ -42,12 +43,16 @@ func New(store app.Store, blobs app.Blobs, o Options) *Files {
 
 func (s *Files) now() time.Time { return s.options.Now() }
 
-// quota returns how many bytes an organization may store, 0 for any number.
-func (s *Files) quota(organization string) int64 {
-	if s.options.Quota == nil {
-		return 0
+// quotas walks those who may store only so many bytes: the owner of an upload and the
+// organization.
+func (s *Files) quotas(u *app.Upload) iter.Seq2[quota.Holder, quota.Quota] {
+	return func(yield func(quota.Holder, quota.Quota) bool) {
+		for _, h := range quota.Holders(u.Organization, u.Email) {
+			if q := s.options.Quota.For(h); q.Bytes > 0 && !yield(h, q) {
+				return
+			}
+		}
 	}
-	return s.options.Quota(organization).Bytes
 }
 
 // Request asks for an upload.
@@ -95,7 +100,7 @@ func (s *Files) Create(ctx context.Context, by app.Caller, r Request) (*Grant, e
 		return s.grant(by, known, now, r.Base), err
 	}
 	err := s.store.Update(ctx, func(tx app.Tx) error {
-		if err := s.admitUpload(tx, u.Organization); err != nil {
+		if err := s.admitUpload(tx, u); err != nil {
 			return err
 		}
 		return tx.PutUpload(u)
@@ -145,18 +150,18 @@ func (s *Files) known(ctx context.Context, u *app.Upload, sha256 string) (known 
 	return known, err
 }
 
-// admitUpload refuses an upload if the quota is exhausted, before anything is
-// sent.
-func (s *Files) admitUpload(tx app.Tx, organization string) error {
-	quota := s.quota(organization)
-	if quota == 0 {
-		return nil
+// admitUpload refuses an upload if a quota is exhausted, before anything is sent.
+func (s *Files) admitUpload(tx app.Tx, u *app.Upload) error {
+	for h, q := range s.quotas(u) {
+		used, err := tx.Stored(h.Organization, h.User)
+		if err == nil {
+			err = q.RefuseFull(h, used.Bytes)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	used, err := tx.Stored(organization)
-	if err != nil {
-		return err
-	}
-	return app.RefuseFull(organization, quota, used.Bytes)
+	return nil
 }
 
 // contentTypes maps extensions to media types. The machine's own table is not
@@ -213,20 +218,21 @@ func uploadCompleted(u *app.Upload) error {
 	return fault.Errorf(fault.UploadCompleted, "the upload of %q is complete and can't change; ask for a new upload URL", u.Filename)
 }
 
-// arrivals counts the bytes reserved by uploads in progress, by organization,
-// so that two concurrent uploads that don't both fit are not both received to
-// the end.
+// arrivals counts the bytes reserved by uploads in progress, by holder of a quota, so
+// that two concurrent uploads that don't both fit are not both received to the end.
 type arrivals struct {
 	mu     sync.Mutex
-	coming map[string]int64
+	coming map[quota.Holder]int64
 }
 
-func (a *arrivals) add(organization string, bytes int64) {
+func (a *arrivals) add(u *app.Upload, bytes int64) {
 	if a.coming == nil {
-		a.coming = map[string]int64{}
+		a.coming = map[quota.Holder]int64{}
 	}
-	if a.coming[organization] += bytes; a.coming[organization] == 0 {
-		delete(a.coming, organization)
+	for _, h := range quota.Holders(u.Organization, u.Email) {
+		if a.coming[h] += bytes; a.coming[h] == 0 {
+			delete(a.coming, h)
+		}
 	}
 }
 
@@ -240,17 +246,17 @@ type Reservation struct {
 // Grow raises the reservation to size bytes in all, or refuses. A nil
 // reservation is unlimited.
 func (r *Reservation) Grow(ctx context.Context, size int64) error {
-	if r == nil || size <= r.size || r.files.quota(r.upload.Organization) == 0 {
+	if r == nil || size <= r.size || !r.files.bounded(r.upload) {
 		return nil
 	}
 	a := &r.files.arrivals
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	err := r.files.store.View(ctx, func(tx app.Tx) error {
-		return r.files.admitBytes(tx, r.upload, size, a.coming[r.upload.Organization]-r.size)
+		return r.files.admitBytes(tx, r.upload, change{r.upload.Usage().Bytes, size, func(h quota.Holder) int64 { return a.coming[h] - r.size }})
 	})
 	if err == nil {
-		a.add(r.upload.Organization, size-r.size)
+		a.add(r.upload, size-r.size)
 		r.size = size
 	}
 	return err
@@ -264,14 +270,16 @@ func (r *Reservation) Release() {
 	a := &r.files.arrivals
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.add(r.upload.Organization, -r.size)
+	a.add(r.upload, -r.size)
 	r.size = 0
 }
 
 // FinishUpload makes the bytes of a PUT the upload's current generation, unless
-// the upload was completed meanwhile or the quota does not allow it. It returns
-// the stale generation that may be removed, 0 for none.
+// the upload was completed meanwhile or the quota does not allow it. What has arrived
+// in parts counts no longer. It returns the stale generation that may be removed, 0
+// for none.
 func (s *Files) FinishUpload(ctx context.Context, id app.UploadID, f app.StoredFile) (stale int, err error) {
+	var partial *app.Partial
 	err = s.store.Update(ctx, func(tx app.Tx) error {
 		u, err := tx.Upload(id)
 		if err != nil {
@@ -280,31 +288,53 @@ func (s *Files) FinishUpload(ctx context.Context, id app.UploadID, f app.StoredF
 		if u.Completed() {
 			return uploadCompleted(u)
 		}
-		if err := s.admitBytes(tx, u, f.Size, 0); err != nil {
+		if err := s.admitBytes(tx, u, change{before: u.Usage().Bytes, after: f.Size}); err != nil {
 			return err
 		}
-		stale = u.Generation
-		u.Generation, u.Size, u.SHA256 = f.Generation, f.Size, f.SHA256
+		stale, partial = u.Generation, u.Partial
+		u.Partial = nil
+		u.Generation, u.Size, u.SHA256, u.CRC32 = f.Generation, f.Size, f.SHA256, &f.CRC32
 		return tx.PutUpload(u)
 	})
+	if err == nil {
+		s.removePartial(id, partial)
+	}
 	return stale, err
 }
 
-// admitBytes refuses size bytes that replace the current bytes of an upload, if
-// they exceed the quota. coming is what other uploads have reserved.
-func (s *Files) admitBytes(tx app.Tx, u *app.Upload, size, coming int64) error {
-	quota := s.quota(u.Organization)
-	if quota == 0 {
-		return nil
+// change is how many bytes of an upload count before and after it. coming is what
+// other uploads have reserved of a quota.
+type change struct {
+	before, after int64
+	coming        func(quota.Holder) int64 // nil: nothing
+}
+
+// bounded reports whether a quota bounds an upload.
+func (s *Files) bounded(u *app.Upload) bool {
+	for range s.quotas(u) {
+		return true
 	}
-	used, err := tx.Stored(u.Organization)
-	if err != nil {
-		return err
+	return false
+}
+
+// admitBytes refuses a change that exceeds a quota.
+func (s *Files) admitBytes(tx app.Tx, u *app.Upload, c change) error {
+	if c.after <= c.before {
+		return nil // a smaller file is welcome even beyond the quota
 	}
-	// A smaller file is welcome even beyond the quota.
-	if size > u.Size && used.Bytes-u.Size+coming+size > quota {
-		return fault.Errorf(fault.QuotaExceeded, "organization %q may store %s and stores %s%s, so that %q of %s does not fit; delete files or jobs that are no longer needed, or ask an administrator",
-			u.Organization, unit.Bytes(quota), unit.Bytes(used.Bytes), andComing(coming), u.Filename, unit.Bytes(size))
+	for h, q := range s.quotas(u) {
+		used, err := tx.Stored(h.Organization, h.User)
+		if err != nil {
+			return err
+		}
+		coming := int64(0)
+		if c.coming != nil {
+			coming = c.coming(h)
+		}
+		if used.Bytes-c.before+coming+c.after > q.Bytes {
+			return fault.Errorf(fault.QuotaExceeded, "%s may store %s and stores %s%s, so that %q of %s does not fit; delete files or jobs that are no longer needed, or ask an administrator",
+				h, unit.Bytes(q.Bytes), unit.Bytes(used.Bytes), andComing(coming), u.Filename, unit.Bytes(c.after))
+		}
 	}
 	return nil
 }
@@ -319,11 +349,15 @@ func andComing(bytes int64) string {
 // Complete confirms the bytes received; they never change afterwards. It is
 // idempotent. A given size must match.
 func (s *Files) Complete(ctx context.Context, by app.Caller, id string, size *int64) (u *app.Upload, err error) {
+	var partial *app.Partial
 	err = s.store.Update(ctx, func(tx app.Tx) (err error) {
 		if u, err = uploadOf(tx, by, id); err != nil {
 			return err
 		}
+		partial = u.Partial
 		switch {
+		case u.Generation == 0 && partial != nil:
+			return fault.Errorf(fault.UploadNotReceived, "only the first %s of %q were received; send the rest to its uploadUrl first", unit.Bytes(partial.Offset), u.Filename)
 		case u.Generation == 0:
 			return fault.Errorf(fault.UploadNotReceived, "nothing was received of %q yet; PUT the file to its uploadUrl first", u.Filename)
 		case size != nil && *size != u.Size:
@@ -334,9 +368,12 @@ func (s *Files) Complete(ctx context.Context, by app.Caller, id string, size *in
 		case u.Completed():
 			return nil
 		}
-		u.CompletedAt = unit.At(s.now())
+		u.CompletedAt, u.Partial = unit.At(s.now()), nil
 		return tx.PutUpload(u)
 	})
+	if err == nil {
+		s.removePartial(u.ID, partial)
+	}
 	return u, err
 }
 
@@ -375,8 +412,12 @@ func (s *Files) Delete(ctx context.Context, by app.Caller, id string) error {
 		}
 		return tx.DeleteUpload(u.ID)
 	})
-	if err != nil || u.Generation == 0 {
+	if err != nil {
 		return err
+	}
+	s.removePartial(u.ID, u.Partial)
+	if u.Generation == 0 {
+		return nil
 	}
 	return s.blobs.RemoveUpload(u.ID, u.Generation)
 }

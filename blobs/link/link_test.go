@@ -66,9 +66,17 @@ func TestLinkAllowsOnlyItsVerb(t *testing.T) {
 		signed := want
 		signed.Filename = "α 1/β%?.pdb"
 		link := s.Sign(signed)
-		for _, method := range []string{"GET", "HEAD", "PUT", "POST"} {
-			if method == "POST" || (method == "PUT") != (kind == app.UploadPut) {
-				verify(t, s, "link of kind "+string(kind), method, link, fault.LinkInvalid)
+		allowed := []string{"GET", "HEAD"}
+		if kind == app.UploadPut {
+			allowed = []string{"HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"}
+		}
+		for _, method := range []string{"GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "POST"} {
+			if !slices.Contains(allowed, method) {
+				refusal := fault.LinkInvalid
+				if kind != app.UploadPut && slices.Contains([]string{"PATCH", "DELETE", "OPTIONS"}, method) {
+					refusal = fault.MethodNotAllowed
+				}
+				verify(t, s, "link of kind "+string(kind), method, link, refusal)
 				continue
 			}
 			got := verify(t, s, "link of kind "+string(kind), method, link, "")
@@ -139,7 +147,7 @@ func TestLongestNameFitsInAToken(t *testing.T) {
 			ContentType: "application/x-a-rather-long-type", Expires: c.Now().Add(time.Hour),
 		})
 		got := verify(t, s, fmt.Sprintf("name of %d bytes", len(filename)), "GET", link, "").Filename
-		if !strings.HasSuffix(filename, got) || !strings.HasSuffix(got, ".zip") {
+		if !strings.HasSuffix(filename, got) || !strings.HasSuffix(got, ".zip") || len(filename) <= maxTokenName && got != filename {
 			t.Errorf("name %.20q… became %.20q…", filename, got)
 		}
 	}
@@ -207,7 +215,10 @@ func TestForgedLinkIsRefused(t *testing.T) {
 		"lives too long": signed(func(cl *claims, _ *jwt.Token) {
 			cl.ExpiresAt = jwt.NewNumericDate(c.Now().Add(MaxLife + 2*time.Second))
 		}),
-		"other store":            signed(func(c *claims, _ *jwt.Token) { c.Issuer = "another" }),
+		"other store": signed(func(c *claims, _ *jwt.Token) { c.Issuer = "another" }),
+		"other store, expired": signed(func(cl *claims, _ *jwt.Token) {
+			cl.Issuer, cl.IssuedAt, cl.ExpiresAt = "another", jwt.NewNumericDate(c.Now().Add(-time.Hour)), jwt.NewNumericDate(c.Now().Add(-time.Minute))
+		}),
 		"other audience":         signed(func(c *claims, _ *jwt.Token) { c.Audience = jwt.ClaimStrings{audiencePut} }),
 		"other method":           signed(func(c *claims, _ *jwt.Token) { c.Method = "PUT" }),
 		"kind of the other verb": signed(func(c *claims, _ *jwt.Token) { c.Kind = app.UploadPut }),

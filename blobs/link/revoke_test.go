@@ -2,6 +2,8 @@ package link
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -64,6 +66,13 @@ func TestRevokedLinksStopWorkingForGood(t *testing.T) {
 		t.Fatal(err)
 	}
 	verify(t, s, "after a third revocation", "GET", later, fault.LinkInvalid)
+	if err := os.WriteFile(filepath.Join(s.dir, SecretName), []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Revoke("bob"); err == nil {
+		t.Error("bob's links are revoked though the secret cannot be read")
+	}
+	verify(t, s, "after a revocation that failed", "GET", others[0], "")
 }
 
 func TestRevocationsAreForgottenWithTheirLinks(t *testing.T) {

@@ -55,7 +55,8 @@ type ring struct {
 	revoked  map[string]time.Time // when links were revoked, by the pseudonym of their holder
 }
 
-// verb is what links of one HTTP method share.
+// verb is what links of one HTTP method share. A link to PUT a file also allows what
+// it takes to go on with it: HEAD, PATCH, DELETE and OPTIONS.
 type verb struct {
 	method   string
 	audience string
@@ -71,6 +72,7 @@ type claims struct {
 	Method               string       `json:"m"`
 	Kind                 app.LinkKind `json:"k"`
 	File                 int          `json:"f,omitempty"`
+	Inputs               bool         `json:"in,omitempty"`
 	Filename             []byte       `json:"fn,omitempty"` // base64; JSON escapes would make some names six times longer
 	ContentType          string       `json:"ct,omitempty"`
 	Holder               string       `json:"h,omitempty"` // pseudonym of app.Link.Holder
@@ -147,6 +149,7 @@ func (s *Signer) Sign(link app.Link) string {
 		Method:       verb.method,
 		Kind:         link.Kind,
 		File:         link.File,
+		Inputs:       link.Inputs,
 		Filename:     []byte(name),
 		ContentType:  link.ContentType,
 		Holder:       pseudonym(ring.holders, link.Holder),

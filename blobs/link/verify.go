@@ -14,22 +14,28 @@ import (
 	"molrun/app/sortid"
 )
 
-// Verify returns the link that a request was made with, or LinkInvalid or
-// LinkExpired if it does not allow the request. The link's Holder is a
-// pseudonym.
+// Verify returns the link that a request was made with. If it does not allow the
+// request, that is LinkInvalid, LinkExpired, or MethodNotAllowed if a download link
+// came with a method that only uploads in parts have. The link's Holder is a pseudonym.
 func (s *Signer) Verify(r *http.Request) (app.Link, error) {
 	c, err := s.ring.Load().verify(r)
 	switch {
-	case errors.Is(err, fault.LinkExpired):
+	case errors.Is(err, fault.LinkExpired), errors.Is(err, fault.MethodNotAllowed):
 		return app.Link{}, err
 	case err != nil:
 		return app.Link{}, Invalid(err)
 	}
 	return app.Link{
-		Kind: c.Kind, ID: c.Subject, File: c.File, Filename: string(c.Filename),
+		Kind: c.Kind, ID: c.Subject, File: c.File, Inputs: c.Inputs, Filename: string(c.Filename),
 		ContentType: c.ContentType, Holder: c.Holder, Expires: c.ExpiresAt.Time,
 	}, nil
 }
+
+var errRevoked = errors.New("the links of its holder were revoked")
+
+// Revoked reports whether an error of Verify is that the link was revoked. Clients are not
+// told.
+func Revoked(err error) bool { return errors.Is(err, errRevoked) }
 
 // Invalid returns the error LinkInvalid. The cause is for the log only.
 func Invalid(cause error) error {
@@ -53,15 +59,32 @@ func (r *ring) verify(request *http.Request) (*claims, error) {
 	if !ok || len(text) > maxToken || strings.Count(text, ".") != 2 {
 		return nil, errors.New("the query is not one token")
 	}
-	var allowed *verb
 	switch request.Method {
-	case http.MethodGet, http.MethodHead:
-		allowed = r.get
+	case http.MethodGet:
+		return r.verifyToken(r.get, id, name, text)
+	case http.MethodHead: // of a file, or of what has arrived of it
+		c, err := r.verifyToken(r.get, id, name, text)
+		if err == nil || errors.Is(err, fault.LinkExpired) {
+			return c, err
+		}
+		return r.verifyToken(r.put, id, name, text)
 	case http.MethodPut:
-		allowed = r.put
-	default:
-		return nil, fmt.Errorf("no link allows %s", request.Method)
+		return r.verifyToken(r.put, id, name, text)
+	case http.MethodPatch, http.MethodDelete, http.MethodOptions: // of an upload in parts
+		c, err := r.verifyToken(r.put, id, name, text)
+		if err == nil || errors.Is(err, fault.LinkExpired) {
+			return c, err
+		}
+		if _, download := r.verifyToken(r.get, id, name, text); download == nil {
+			return nil, fault.Errorf(fault.MethodNotAllowed, "Use GET or HEAD with a download link.")
+		}
+		return nil, err
 	}
+	return nil, fmt.Errorf("no link allows %s", request.Method)
+}
+
+// verifyToken returns the claims of a token that allows a verb on a file.
+func (r *ring) verifyToken(allowed *verb, id, name, text string) (*claims, error) {
 	c := new(claims)
 	token, parseErr := allowed.parser.ParseWithClaims(text, c, allowed.key)
 	if parseErr != nil && !onlyExpired(parseErr) {
@@ -79,7 +102,7 @@ func (r *ring) verify(request *http.Request) (*claims, error) {
 		return nil, err
 	}
 	if r.revokes(c) {
-		return nil, errors.New("the links of its holder were revoked")
+		return nil, errRevoked
 	}
 	if parseErr != nil {
 		return nil, &fault.Error{Code: fault.LinkExpired, Message: "This link has expired; ask for a new one.", Err: parseErr}

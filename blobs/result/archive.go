@@ -5,29 +5,35 @@ import (
 	"encoding/hex"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 
 	"molrun/app"
+	"molrun/app/fault"
 )
 
 // Archives opens archives of results and caches the layouts used last. A
 // layout never becomes stale, because a completed job does not change.
 type Archives struct {
-	jobs *Jobs
+	jobs   *Jobs
+	upload func(app.UploadID, int) string
 
 	mu     sync.Mutex
 	cached []cachedArchive // most recently used last
 }
 
 type cachedArchive struct {
-	key     [sha256.Size]byte // digest of the folders
+	key     [sha256.Size]byte // digest of what it holds
 	archive *Archive
 }
 
 const maxCachedArchives = 16
 
-// NewArchives returns the archives of these jobs.
-func NewArchives(jobs *Jobs) *Archives { return &Archives{jobs: jobs} }
+// NewArchives returns the archives of these jobs. Upload returns the path of an
+// upload's generation below the data directory.
+func NewArchives(jobs *Jobs, upload func(app.UploadID, int) string) *Archives {
+	return &Archives{jobs: jobs, upload: upload}
+}
 
 // Archive is a zip file that is stored nowhere: its headers are made of
 // manifests, its bytes are read from the jobs' files. The same manifests give
@@ -38,10 +44,11 @@ func NewArchives(jobs *Jobs) *Archives { return &Archives{jobs: jobs} }
 // folder's manifest is read again when its part of the archive is sent. An
 // archive of 10,000 jobs takes 1.5 MB and one manifest at a time.
 type Archive struct {
-	jobs  *Jobs
-	parts []part
-	end   zipEnd
-	etag  string
+	jobs   *Jobs
+	parts  []part
+	inputs inputs
+	end    zipEnd
+	etag   string
 }
 
 // part is what one folder adds to an archive: its local headers and files, and
@@ -55,13 +62,13 @@ type part struct {
 	digest  [sha256.Size]byte // of its manifest
 }
 
-// Open returns the archive of these folders, in this order.
-func (a *Archives) Open(folders []app.Folder) (*Archive, error) {
-	key := foldersKey(folders)
+// Open returns the archive of these folders, in this order, and inputs.
+func (a *Archives) Open(contents app.Archive) (*Archive, error) {
+	key := keyOf(contents)
 	if archive := a.get(key); archive != nil {
 		return archive, nil
 	}
-	archive, err := layOut(a.jobs, folders)
+	archive, err := a.layOut(contents)
 	if err != nil {
 		return nil, fmt.Errorf("lay out archive: %w", err)
 	}
@@ -69,10 +76,13 @@ func (a *Archives) Open(folders []app.Folder) (*Archive, error) {
 	return archive, nil
 }
 
-func foldersKey(folders []app.Folder) (key [sha256.Size]byte) {
+func keyOf(contents app.Archive) (key [sha256.Size]byte) {
 	digest := sha256.New()
-	for _, f := range folders {
-		fmt.Fprintf(digest, "%q %s\n", f.Name, f.Job)
+	for _, f := range contents.Folders {
+		fmt.Fprintf(digest, "%q %s %q\n", f.Name, f.Job, f.Files)
+	}
+	for _, f := range contents.Inputs {
+		fmt.Fprintf(digest, "input %q %s %d %s %q\n", f.Name, f.Upload, f.Generation, f.Job, f.Path)
 	}
 	digest.Sum(key[:0])
 	return key
@@ -99,12 +109,13 @@ func (a *Archives) put(key [sha256.Size]byte, archive *Archive) {
 	a.cached = append(a.cached[:len(a.cached):len(a.cached)], cachedArchive{key, archive})
 }
 
-// layOut reads every manifest once and assigns each folder its place.
-func layOut(jobs *Jobs, folders []app.Folder) (*Archive, error) {
-	a := &Archive{jobs: jobs, parts: make([]part, 0, len(folders))}
+// layOut reads every manifest once and assigns each folder and input its place.
+func (s *Archives) layOut(contents app.Archive) (*Archive, error) {
+	a := &Archive{jobs: s.jobs, parts: make([]part, 0, len(contents.Folders))}
+	a.inputs = inputs{jobs: s.jobs, upload: s.upload, files: slices.Clone(contents.Inputs), dirs: namedDirs(contents.Inputs)}
 	digest := sha256.New()
-	for _, f := range folders {
-		m, data, err := jobs.manifest(f.Job)
+	for _, f := range contents.Folders {
+		m, data, err := s.jobs.manifest(f.Job)
 		if err != nil {
 			return nil, NotFound(err)
 		}
@@ -112,11 +123,33 @@ func layOut(jobs *Jobs, folders []app.Folder) (*Archive, error) {
 		if err := p.measure(m); err != nil {
 			return nil, fmt.Errorf("job %s: %w", f.Job, err)
 		}
+		if name := a.inputs.conflict(&p, m); name != "" {
+			return nil, fault.List(fault.Field{
+				Loc: []any{"body", "inputs"}, Type: "taken",
+				Msg: fmt.Sprintf("the result itself has the file %q, where the inputs would be; ask for the archive without inputs", name),
+			})
+		}
 		a.parts = append(a.parts, p)
 		a.end.entries += int64(p.entries)
 		a.end.start += p.size
 		a.end.size += p.central
+		a.inputs.timed = a.inputs.timed || slices.ContainsFunc(m.Files, func(f app.ManifestFile) bool { return f.Changed != 0 })
 		fmt.Fprintf(digest, "%q %x\n", f.Name, p.digest)
+		if len(f.Files) > 0 {
+			fmt.Fprintf(digest, "only %q\n", f.Files)
+		}
+	}
+	if err := a.inputs.layOut(a.end.start); err != nil {
+		return nil, err
+	}
+	a.end.entries += int64(len(a.inputs.files))
+	a.end.start += a.inputs.size
+	a.end.size += a.inputs.central
+	for _, f := range a.inputs.files {
+		fmt.Fprintf(digest, "input %q %d %x\n", f.Name, f.Size, f.CRC32)
+		if a.inputs.timed {
+			fmt.Fprintf(digest, "changed %d\n", f.Changed)
+		}
 	}
 	a.etag = `"` + hex.EncodeToString(digest.Sum(nil)[:16]) + `"`
 	return a, nil
@@ -141,7 +174,7 @@ func (p *part) measure(m *app.Manifest) error {
 	return nil
 }
 
-// walk yields the manifest's files with their entries in the archive, in order.
+// walk yields the selected files of the manifest with their entries in the archive, in order.
 func (p *part) walk(m *app.Manifest) iter.Seq2[*app.ManifestFile, *zipEntry] {
 	return func(yield func(*app.ManifestFile, *zipEntry) bool) {
 		prefix := p.folder.Name
@@ -151,7 +184,10 @@ func (p *part) walk(m *app.Manifest) iter.Seq2[*app.ManifestFile, *zipEntry] {
 		e := zipEntry{offset: p.start}
 		for i := range m.Files {
 			f := &m.Files[i]
-			e.name, e.size, e.crc = prefix+f.Name, f.Size, f.CRC32
+			e.name, e.size, e.crc, e.changed = prefix+f.Name, f.Size, f.CRC32, f.Changed
+			if !p.folder.Files.Has(e.name) {
+				continue
+			}
 			if !yield(f, &e) {
 				return
 			}

@@ -64,12 +64,12 @@ func TestArchiveOfAChangedManifestIsNotSent(t *testing.T) {
 	}
 	jobs := NewJobs(root, root.RemoveAll)
 	folders := []app.Folder{{Job: id}}
-	lease, err := jobs.Lease(folders)
+	lease, err := jobs.Lease([]app.JobID{id})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lease.End()
-	archive, err := NewArchives(jobs).Open(folders)
+	archive, err := NewArchives(jobs, nil).Open(app.Archive{Folders: folders})
 	if err != nil {
 		t.Fatal(err)
 	}

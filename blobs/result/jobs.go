@@ -36,14 +36,14 @@ func NewJobs(root *os.Root, delete func(dir string) error) *Jobs {
 
 // Lease keeps directories readable until it ends.
 type Lease struct {
-	jobs    *Jobs
-	folders []app.Folder
+	jobs *Jobs
+	ids  []app.JobID
 }
 
-// Lease leases the directories of these folders. It returns NotFound if one of
-// the jobs was removed.
-func (j *Jobs) Lease(folders []app.Folder) (*Lease, error) {
-	l := &Lease{j, folders}
+// Lease leases the directories of these jobs. It returns NotFound if one of them
+// was removed.
+func (j *Jobs) Lease(ids []app.JobID) (*Lease, error) {
+	l := &Lease{j, ids}
 	l.begin()
 	if err := l.check(); err != nil {
 		return nil, errors.Join(NotFound(err), l.End())
@@ -55,10 +55,10 @@ func (l *Lease) begin() {
 	j := l.jobs
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, f := range l.folders {
-		one := j.leased[f.Job]
+	for _, id := range l.ids {
+		one := j.leased[id]
 		one.count++
-		j.leased[f.Job] = one
+		j.leased[id] = one
 	}
 }
 
@@ -70,9 +70,9 @@ func (l *Lease) check() error {
 		return err
 	}
 	defer jobs.Close()
-	for _, f := range l.folders {
-		if _, err := jobs.Lstat(string(f.Job)); err != nil {
-			return fmt.Errorf("lease job %s: %w", f.Job, err)
+	for _, id := range l.ids {
+		if _, err := jobs.Lstat(string(id)); err != nil {
+			return fmt.Errorf("lease job %s: %w", id, err)
 		}
 	}
 	return nil
@@ -91,13 +91,13 @@ func (l *Lease) end() (unread []string) {
 	j := l.jobs
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, f := range l.folders {
-		one := j.leased[f.Job]
+	for _, id := range l.ids {
+		one := j.leased[id]
 		if one.count--; one.count > 0 {
-			j.leased[f.Job] = one
+			j.leased[id] = one
 			continue
 		}
-		delete(j.leased, f.Job)
+		delete(j.leased, id)
 		if one.trash != "" {
 			unread = append(unread, one.trash)
 		}

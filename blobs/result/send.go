@@ -78,11 +78,17 @@ func (c *Content) SendTo(w io.Writer, n int64) (int64, error) {
 // the whole archive in order; the window skips what lies outside.
 func (a *Archive) send(ctx context.Context, w io.Writer, off, n int64) (int64, error) {
 	win := &window{ctx: ctx, w: bufio.NewWriterSize(w, 2*SmallFile), off: off, end: min(off+n, a.Size())}
-	for _, send := range []func(*part, *Jobs, *window) error{(*part).sendFiles, (*part).sendRecords} {
+	for _, each := range []struct {
+		folder func(*part, *Jobs, *window) error
+		inputs func(*inputs, *window) error
+	}{{(*part).sendFiles, (*inputs).sendFiles}, {(*part).sendRecords, (*inputs).sendRecords}} {
 		for i := range a.parts {
-			if err := send(&a.parts[i], a.jobs, win); err != nil {
+			if err := each.folder(&a.parts[i], a.jobs, win); err != nil {
 				return win.sent, fmt.Errorf("archive of job %s: %w", a.parts[i].folder.Job, err)
 			}
+		}
+		if err := each.inputs(&a.inputs, win); err != nil {
+			return win.sent, fmt.Errorf("archive: %w", err)
 		}
 	}
 	if err := win.write(a.end.appendTo(nil)); err != nil {

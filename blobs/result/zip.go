@@ -1,6 +1,10 @@
 package result
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+	"time"
+)
 
 // The records of a zip archive (APPNOTE 6.3.10) of stored files. Sizes and
 // checksums are known beforehand, so they are in the local header, and the
@@ -20,7 +24,9 @@ const (
 	zip64Version   = 45
 	madeByUnix     = 3 << 8
 	flagUTF8       = 1 << 11
-	dosDate        = 1<<5 | 1 // 1 January 1980, so equal files give equal archives
+	dosEpoch       = 1<<5 | 1 // 1 January 1980, where no time is known
+	extraTime      = 0x5455   // in seconds since 1970, as Info-ZIP has it
+	timeExtraSize  = 4 + 1 + 4
 	regularFile    = 0o100644 << 16
 	extraZip64     = 1
 	localExtraSize = 4 + 16
@@ -32,6 +38,46 @@ type zipEntry struct {
 	size   int64
 	crc    uint32
 	offset int64 // of its local header
+
+	changed int64 // in seconds since 1970; 0: not known
+}
+
+// minTime and maxTime bound the times that a record can hold.
+var (
+	minTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	maxTime = int64(math.MaxInt32)
+)
+
+// timed reports whether the entry tells when the file was changed. Programs set the times
+// of their files as they like.
+func (e *zipEntry) timed() bool { return e.changed >= minTime && e.changed <= maxTime }
+
+// timeExtra returns the length of the time beyond the one of DOS, which knows no zones.
+func (e *zipEntry) timeExtra() int {
+	if e.timed() {
+		return timeExtraSize
+	}
+	return 0
+}
+
+// dosTime returns date and time in UTC, to two seconds.
+func (e *zipEntry) dosTime() (date, clock uint16) {
+	if !e.timed() {
+		return dosEpoch, 0
+	}
+	t := time.Unix(e.changed, 0).UTC()
+	return uint16((t.Year()-1980)<<9 | int(t.Month())<<5 | t.Day()), uint16(t.Hour()<<11 | t.Minute()<<5 | t.Second()/2)
+}
+
+func (e *zipEntry) appendTime(b []byte) []byte {
+	if !e.timed() {
+		return b
+	}
+	le := binary.LittleEndian
+	b = le.AppendUint16(b, extraTime)
+	b = le.AppendUint16(b, timeExtraSize-4)
+	b = append(b, 1) // the time of the change alone
+	return le.AppendUint32(b, uint32(e.changed))
 }
 
 func (e *zipEntry) bigSize() bool   { return e.size >= maxUint32 }
@@ -44,8 +90,8 @@ func (e *zipEntry) version() uint16 {
 	return zipVersion
 }
 
-// centralExtra returns the length of the Zip64 values in the central record.
-func (e *zipEntry) centralExtra() int {
+// zip64Extra returns the length of the Zip64 values in the central record.
+func (e *zipEntry) zip64Extra() int {
 	n := 0
 	if e.bigSize() {
 		n += 16
@@ -61,7 +107,7 @@ func (e *zipEntry) centralExtra() int {
 
 // localLen returns the length of what appendLocal appends.
 func (e *zipEntry) localLen() int64 {
-	n := localSize + len(e.name)
+	n := localSize + len(e.name) + e.timeExtra()
 	if e.bigSize() {
 		n += localExtraSize
 	}
@@ -70,7 +116,7 @@ func (e *zipEntry) localLen() int64 {
 
 // centralLen returns the length of what appendCentral appends.
 func (e *zipEntry) centralLen() int64 {
-	return int64(centralSize + len(e.name) + e.centralExtra())
+	return int64(centralSize + len(e.name) + e.zip64Extra() + e.timeExtra())
 }
 
 // appendLocal appends the header that precedes a file's bytes.
@@ -81,7 +127,7 @@ func appendLocal(b []byte, e *zipEntry) []byte {
 		extra = localExtraSize
 	}
 	b = append(b, "PK\x03\x04"...)
-	b = appendCommon(b, e, uint16(extra))
+	b = appendCommon(b, e, uint16(extra+e.timeExtra()))
 	b = append(b, e.name...)
 	if extra > 0 {
 		b = le.AppendUint16(b, extraZip64)
@@ -89,16 +135,16 @@ func appendLocal(b []byte, e *zipEntry) []byte {
 		b = le.AppendUint64(b, uint64(e.size))
 		b = le.AppendUint64(b, uint64(e.size))
 	}
-	return b
+	return e.appendTime(b)
 }
 
 // appendCentral appends the file's record in the central directory.
 func appendCentral(b []byte, e *zipEntry) []byte {
 	le := binary.LittleEndian
-	extra := e.centralExtra()
+	extra := e.zip64Extra()
 	b = append(b, "PK\x01\x02"...)
 	b = le.AppendUint16(b, madeByUnix|e.version())
-	b = appendCommon(b, e, uint16(extra))
+	b = appendCommon(b, e, uint16(extra+e.timeExtra()))
 	b = append(b, make([]byte, 2+2+2)...) // no comment, first disk, not text
 	b = le.AppendUint32(b, regularFile)
 	b = le.AppendUint32(b, clip32(e.offset))
@@ -114,7 +160,7 @@ func appendCentral(b []byte, e *zipEntry) []byte {
 	if e.bigOffset() {
 		b = le.AppendUint64(b, uint64(e.offset))
 	}
-	return b
+	return e.appendTime(b)
 }
 
 // appendCommon appends the fields that both records of a file share: version,
@@ -124,8 +170,9 @@ func appendCommon(b []byte, e *zipEntry, extra uint16) []byte {
 	b = le.AppendUint16(b, e.version())
 	b = le.AppendUint16(b, flagUTF8)
 	b = le.AppendUint16(b, 0) // stored
-	b = le.AppendUint16(b, 0) // midnight
-	b = le.AppendUint16(b, dosDate)
+	date, clock := e.dosTime()
+	b = le.AppendUint16(b, clock)
+	b = le.AppendUint16(b, date)
 	b = le.AppendUint32(b, e.crc)
 	b = le.AppendUint32(b, clip32(e.size))
 	b = le.AppendUint32(b, clip32(e.size))

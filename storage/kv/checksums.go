@@ -80,9 +80,9 @@ func (c Checksums[T]) orphans(t *Tx) (ids []Key) {
 	return ids
 }
 
-// mend adds the checksums that are missing and removes those without a record. It
+// Mend adds the checksums that are missing and removes those without a record. It
 // changes no other: a damaged record would look sound.
-func (c Checksums[T]) mend(t *Tx) error {
+func (c Checksums[T]) Mend(t *Tx) error {
 	for _, id := range c.orphans(t) {
 		if err := t.Delete(c.Bucket, id); err != nil {
 			return err

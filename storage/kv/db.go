@@ -118,6 +118,28 @@ func (db *DB) CheckPlace() error {
 // Floor returns the highest ID ever stored, even if its record is gone.
 func (db *DB) Floor() sortid.ID { return *db.writer.floor.Load() }
 
+// OnCommit calls tell after each commit, before the calls of Update return. tell must not
+// wait and not use the database.
+func (db *DB) OnCommit(tell func(Commit)) { db.writer.watch.Store(&tell) }
+
+// Size is how large a database is. Free pages hold nothing and are used again.
+type Size struct {
+	Bytes, FreeBytes int64
+	FreePages        int
+}
+
+// Size returns how large the database is.
+func (db *DB) Size(ctx context.Context) (size Size, err error) {
+	err = db.View(ctx, func(t *Tx) error {
+		size.Bytes = t.bolt.Size()
+		return nil
+	})
+	stats := db.file.Stats()
+	size.FreePages = stats.FreePageN + stats.PendingPageN
+	size.FreeBytes = int64(size.FreePages) * int64(db.file.Info().PageSize)
+	return size, err
+}
+
 // Snapshot copies the database to a temporary file beside it and returns the
 // file's path. Writers need not wait. The caller removes the file; after a
 // crash the next Open does.

@@ -35,6 +35,9 @@ func readFloor(tx *bolt.Tx) (floor sortid.ID, err error) {
 func checkFloor(t *Tx, floor sortid.ID, found *Findings) {
 	for _, table := range t.schema.Tables {
 		bucket := table.name()
+		if !t.Has(bucket) {
+			continue // of a newer version
+		}
 		if last, _ := t.Bucket(bucket).Cursor().Last(); string(last) > string(floor[:]) {
 			found.Derivef("%s has an ID above the floor %s", bucket, floor)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"molrun/app/fault"
+	"molrun/app/gate"
 )
 
 var errMine = errors.New("mine")
@@ -282,4 +284,64 @@ func TestCloseFinishesTheQueue(t *testing.T) {
 	db = openAt(t, path, Options{})
 	expectThings(t, db, true, upTo(20)...)
 	check(t, db)
+}
+
+// TestCallersInTheQueueHoldNoSlot lets a caller through a gate that another one is
+// expected to pass while the first waits for its commit.
+func TestCallersInTheQueueHoldNoSlot(t *testing.T) {
+	db := openNew(t)
+	g := gate.New(1)
+	release := block(t, db)
+	inside, leave, err := g.Enter(t.Context(), "ann")
+	must(t, err)
+	done := make(chan error, 1)
+	go func() { done <- db.Update(inside, func(tx *Tx) error { return putThing(tx, 1) }) }()
+	waitQueued(db, 1)
+	enterSoon(t, g)
+	release()
+	must(t, <-done)
+	leave()
+	enterSoon(t, g)
+}
+
+func TestReadersThatWaitForACommitHoldNoSlot(t *testing.T) {
+	var last lastCommit
+	current := last.begin(1)
+	g := gate.New(1)
+	inside, leave, err := g.Enter(t.Context(), "ann")
+	must(t, err)
+	done := make(chan error, 1)
+	go func() { done <- last.wait(inside, 1, &health{}) }()
+	enterSoon(t, g)
+	close(current.done)
+	must(t, <-done)
+	leave()
+}
+
+// enterSoon passes a gate.
+func enterSoon(t *testing.T, g *gate.Gate) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, leave, err := g.Enter(ctx, "bob")
+	must(t, err)
+	leave()
+}
+
+func TestCommitsAreToldWithTheirSize(t *testing.T) {
+	db := openNew(t)
+	var all []Commit
+	db.OnCommit(func(c Commit) { all = append(all, c) }) // in the writer's goroutine
+	put(t, db, 1)
+	must(t, db.Update(t.Context(), func(*Tx) error { return nil })) // changes nothing
+	if len(all) != 1 || all[0].Calls != 1 || all[0].Took <= 0 || all[0].Err != nil {
+		t.Errorf("told %+v of one commit", all)
+	}
+	size, err := db.Size(t.Context())
+	must(t, err)
+	info, err := os.Stat(db.Path())
+	must(t, err)
+	if size.Bytes <= 0 || size.Bytes > info.Size() || size.FreeBytes != int64(size.FreePages)*int64(os.Getpagesize()) || size.FreePages == 0 {
+		t.Errorf("size %+v of a file of %d bytes", size, info.Size())
+	}
 }

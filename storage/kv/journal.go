@@ -276,5 +276,11 @@ func ensureJournal(db *bolt.DB, s *Schema) error {
 
 // OnNoted calls tell with the notes of each commit once they are on the disk, in
 // the order of commits, before the calls of Update return. tell must not wait and
-// not use the database.
-func (db *DB) OnNoted(tell func([]events.Entry)) { db.writer.tell.Store(&tell) }
+// not use the database. It is called after those that were given before.
+func (db *DB) OnNoted(tell func([]events.Entry)) {
+	all := tell
+	if before := db.writer.tell.Load(); before != nil {
+		all = func(noted []events.Entry) { (*before)(noted); tell(noted) }
+	}
+	db.writer.tell.Store(&all)
+}

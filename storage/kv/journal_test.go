@@ -111,9 +111,12 @@ func TestJournalKeepsTheLastEntriesOfEachOwner(t *testing.T) {
 	long := strings.Repeat("x", 40)
 	note(t, db, "a", long, long)
 	wantNoted(t, db, "a", ten, "11", long, long)
+	rest := strings.Repeat("z", 100-len("10")-len("11")-2*len(long)) // up to the last byte
+	note(t, db, "a", rest)
+	wantNoted(t, db, "a", ten, "11", long, long, rest)
 	note(t, db, "a", strings.Repeat("y", 200))
 	all, last := noted(t, db, "a", ten)
-	if !slices.Equal(all, []string{"unknown"}) || last.Number != 14 {
+	if !slices.Equal(all, []string{"unknown"}) || last.Number != 15 {
 		t.Errorf("behind more bytes than are kept: %q, %v", all, last)
 	}
 	wantNoted(t, db, "a", last)
@@ -148,6 +151,8 @@ func TestNotesAreToldInOrderOnceTheyAreCommitted(t *testing.T) {
 			told = append(told, fmt.Sprint(e.ID.Number, e.Owner, string(e.Value), e.Attached))
 		}
 	})
+	others := 0
+	db.OnNoted(func(all []events.Entry) { others += len(all) })
 	failed := errors.New("failed")
 	must(t, db.Update(t.Context(), func(tx *Tx) error {
 		tx.Note(Note{Owner: "a", Value: []byte("x"), Instead: "k", Attached: 1})
@@ -165,8 +170,8 @@ func TestNotesAreToldInOrderOnceTheyAreCommitted(t *testing.T) {
 	}
 	note(t, db, "a", "last")
 	want := []string{"1by2", "1az3", "2aw4", "3alast<nil>"}
-	if !slices.Equal(told, want) {
-		t.Errorf("told %q, want %q", told, want)
+	if !slices.Equal(told, want) || others != len(want) {
+		t.Errorf("told %q, and %d to another listener; want %q", told, others, want)
 	}
 	wantNoted(t, db, "a", events.ID{}, "z", "w", "last")
 }

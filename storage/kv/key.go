@@ -3,7 +3,11 @@ package kv
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"molrun/app/sortid"
@@ -30,6 +34,22 @@ var ErrKey = errors.New("malformed index entry")
 func (k Key) Text(s string) Key {
 	k = binary.BigEndian.AppendUint16(k, uint16(len(s)))
 	return append(k, s...)
+}
+
+// Owner names whom a key is of, for people: an organization, or a user and the organization.
+// A key of other parts is shown in hexadecimal.
+func (k Key) Owner() string {
+	var texts []string
+	for rest := k; len(rest) > 0; {
+		if len(rest) < 2 || len(rest)-2 < int(binary.BigEndian.Uint16(rest)) {
+			return fmt.Sprintf("%x", []byte(k))
+		}
+		n := int(binary.BigEndian.Uint16(rest))
+		texts = append(texts, strconv.Quote(string(rest[2:2+n])))
+		rest = rest[2+n:]
+	}
+	slices.Reverse(texts)
+	return strings.Join(texts, " of ")
 }
 
 // ID appends an ID.

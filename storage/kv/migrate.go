@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	bolt "go.etcd.io/bbolt"
@@ -26,7 +27,9 @@ func prepare(db *bolt.DB, s *Schema) (floor sortid.ID, err error) {
 	case version > s.version():
 		err = newerError(version, s)
 	default:
-		err = migrate(db, version, s)
+		if err = expectRecords(db, s); err == nil {
+			err = migrate(db, version, s)
+		}
 	}
 	if err == nil {
 		err = ensureIdentity(db)
@@ -45,6 +48,55 @@ func prepare(db *bolt.DB, s *Schema) (floor sortid.ID, err error) {
 		return err
 	})
 	return floor, err
+}
+
+// expectRecords refuses a database that lacks records which it had. Open would take none
+// for all.
+func expectRecords(db *bolt.DB, s *Schema) error {
+	return db.View(func(tx *bolt.Tx) error {
+		var found Findings
+		checkBuckets(&Tx{bolt: tx, schema: s}, &found)
+		for _, p := range found.Problems {
+			if !p.Derivable {
+				return boltfile.Damaged(errors.New(p.Text))
+			}
+		}
+		return nil
+	})
+}
+
+// checkBuckets finds missing buckets. One that an older version did not have is none:
+// Open makes or builds it.
+func checkBuckets(t *Tx, found *Findings) {
+	derived := t.schema.derived()
+	schema, _ := storedSchema(t) // 0 if it can't be read: nothing is excused
+	for _, name := range t.schema.buckets() {
+		switch {
+		case t.Has(name):
+		case 0 < schema && schema < t.schema.Since[name]: // Open makes it
+		case t.schema.Journal != nil && name == t.schema.Journal.Bucket: // Open makes it
+		case slices.Contains(derived, name) && !isBuilt(t.bolt, name), isOfNewTable(t, name):
+		case slices.Contains(derived, name):
+			found.Derivef("the index %s is missing", name)
+		default:
+			found.Addf("the records %s are missing", name)
+		}
+	}
+}
+
+// isOfNewTable reports whether a bucket has the records of a table that no service has
+// opened yet.
+func isOfNewTable(t *Tx, name string) bool {
+	for _, table := range t.schema.Tables {
+		if table.name() == name {
+			return !slices.ContainsFunc(table.derivedNames(), func(of string) bool { return isBuilt(t.bolt, of) })
+		}
+	}
+	return false
+}
+
+func storedSchema(t *Tx) (int, error) {
+	return strconv.Atoi(string(t.Bucket(Meta).Get([]byte(metaSchema))))
 }
 
 // expectVersion refuses a database that this version can't read.

@@ -117,6 +117,28 @@ func TestOpenBuildsMissingIndexes(t *testing.T) {
 	}
 }
 
+// Without its records a database is damaged, also if an index is to be built from them.
+func TestOpenRefusesADatabaseThatLacksRecords(t *testing.T) {
+	for name, also := range map[string]func(*bolt.Tx) error{
+		"alone":         func(*bolt.Tx) error { return nil },
+		"with an index": func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte(indexKind)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := withThings(t, 1)
+			edit(t, path, func(tx *bolt.Tx) error { return errors.Join(tx.DeleteBucket([]byte(bucketThings)), also(tx)) })
+			before, err := os.ReadFile(path)
+			must(t, err)
+			_, err = Open(path, schemaWith(), Options{})
+			if err == nil || !strings.Contains(err.Error(), "restore a backup: the records things are missing") {
+				t.Errorf("error %v", err)
+			}
+			if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+				t.Errorf("the file has changed (%v)", err)
+			}
+		})
+	}
+}
+
 func TestOpenDropsUnknownIndexes(t *testing.T) {
 	path := withThings(t, 0)
 	edit(t, path, func(tx *bolt.Tx) error {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -72,7 +71,7 @@ func (r *ReadOnly) Info() (info Info, err error) {
 	err = r.View(func(t *Tx) error {
 		identity = boltfile.IdentityOf(t.bolt)
 		info = Info{ID: identity.ID, Commit: int64(t.bolt.ID())}
-		info.Schema, err = strconv.Atoi(string(t.Bucket(Meta).Get([]byte(metaSchema))))
+		info.Schema, err = storedSchema(t)
 		return err
 	})
 	if err != nil {
@@ -104,7 +103,9 @@ func (r *ReadOnly) Check(ctx context.Context) (*Report, error) {
 			}
 			report.Readable = true
 			for _, name := range slices.Concat(r.schema.Records, r.schema.Others) {
-				report.Entries[name] = t.Bucket(name).Stats().KeyN
+				if t.Has(name) {
+					report.Entries[name] = t.Bucket(name).Stats().KeyN
+				}
 			}
 			floor, err := readFloor(t.bolt)
 			if err != nil {
@@ -117,21 +118,4 @@ func (r *ReadOnly) Check(ctx context.Context) (*Report, error) {
 		return nil, fmt.Errorf("check: %w", err)
 	}
 	return report, nil
-}
-
-// checkBuckets finds missing buckets. A derived one that an older version did not
-// have is none: Open builds it.
-func checkBuckets(t *Tx, found *Findings) {
-	derived := t.schema.derived()
-	for _, name := range t.schema.buckets() {
-		switch {
-		case t.Has(name):
-		case t.schema.Journal != nil && name == t.schema.Journal.Bucket: // Open makes it
-		case slices.Contains(derived, name) && !isBuilt(t.bolt, name):
-		case slices.Contains(derived, name):
-			found.Derivef("the index %s is missing", name)
-		default:
-			found.Addf("the records %s are missing", name)
-		}
-	}
 }

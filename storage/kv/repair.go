@@ -84,7 +84,7 @@ func derive(ctx context.Context, file *bolt.DB, s *Schema) error {
 		t := &Tx{bolt: b, schema: s}
 		err := errors.Join(repairFloor(t), repairJournal(t))
 		for _, m := range s.mended() {
-			err = errors.Join(err, m.mend(t))
+			err = errors.Join(err, m.Mend(t))
 		}
 		return errors.Join(err, s.Repair(ctx, t))
 	})

@@ -15,8 +15,9 @@ const Meta = boltfile.Meta
 
 // Schema says what a database holds.
 type Schema struct {
-	Records []string // buckets keyed by ID: they grow at their ends
-	Others  []string // buckets keyed otherwise
+	Records []string       // buckets keyed by ID: they grow at their ends
+	Others  []string       // buckets keyed otherwise
+	Since   map[string]int // the schema with which one of them came, if not the first
 	Tables  []AnyTable
 	Journal *Journal // nil: none
 
@@ -84,7 +85,7 @@ func (s *Schema) mended() (all []mender) {
 // mender is a derived bucket that tells more than its records do.
 type mender interface {
 	Name() string
-	mend(t *Tx) error
+	Mend(t *Tx) error
 }
 
 // fillPercent says how full bbolt leaves a page when it splits it. Records are

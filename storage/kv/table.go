@@ -161,6 +161,9 @@ func (table *Table[T]) build(t *Tx, name string, from []byte, records int) ([]by
 
 // check reads all records and compares the derived buckets with them.
 func (table *Table[T]) check(ctx context.Context, t *Tx, found *Findings) error {
+	if !t.Has(table.Bucket) {
+		return nil // of a newer version
+	}
 	var records []func(sortid.ID, *T)
 	var ends []func(context.Context) error
 	for _, d := range table.Derived {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+
+	"molrun/app/gate"
 )
 
 // Update runs fn in the writer's goroutine and returns once its changes are on
@@ -15,7 +17,9 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error) error {
 		return err
 	}
 	c := &call{fn: fn, done: make(chan struct{})}
-	if !c.submit(ctx, db.writer.queue, db.writer.ended) {
+	finished := false
+	gate.Outside(ctx, func() { finished = c.submit(ctx, db.writer.queue, db.writer.ended) })
+	if !finished {
 		if ctx.Err() != nil {
 			return fmt.Errorf("wait for the store: %w", context.Cause(ctx))
 		}

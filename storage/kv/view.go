@@ -8,6 +8,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"molrun/app/gate"
 	"molrun/storage/kv/boltfile"
 )
 
@@ -76,10 +77,16 @@ func (l *lastCommit) wait(ctx context.Context, seen int, h *health) error {
 	if c == nil || seen < c.number {
 		return nil
 	}
-	select {
-	case <-c.done:
-		return h.err()
-	case <-ctx.Done():
+	ended := false
+	gate.Outside(ctx, func() {
+		select {
+		case <-c.done:
+		case <-ctx.Done():
+			ended = true
+		}
+	})
+	if ended {
 		return fmt.Errorf("wait for the store: %w", context.Cause(ctx))
 	}
+	return h.err()
 }

@@ -40,6 +40,7 @@ type writer struct {
 	floor   atomic.Pointer[sortid.ID]
 	last    lastCommit
 	tell    atomic.Pointer[func([]events.Entry)]
+	watch   atomic.Pointer[func(Commit)]
 	queue   chan *call
 	stop    chan struct{} // closed by Close
 	ended   chan struct{} // closed when run has returned for good
@@ -204,7 +205,12 @@ func (w *writer) transact(group []*call) (done bool) {
 	}
 	current := w.last.begin(b.ID())
 	defer close(current.done) // after commitError, which may mark the database as failed
-	if err := w.commit(t); err != nil {
+	begin := time.Now()
+	err = w.commit(t)
+	if watch := w.watch.Load(); watch != nil {
+		(*watch)(Commit{Calls: len(group), Took: time.Since(begin), Err: err})
+	}
+	if err != nil {
 		return refuse(group, w.health.commitError(err))
 	}
 	return true
@@ -225,6 +231,13 @@ func (c *call) run(t *Tx) (damage error) {
 	}()
 	c.err = c.fn(t)
 	return nil
+}
+
+// Commit tells of one commit.
+type Commit struct {
+	Calls int           // of Update that share it
+	Took  time.Duration // until it was durable, or had failed
+	Err   error
 }
 
 // commit makes the changes, the notes and the floor durable.

@@ -17,6 +17,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -27,6 +28,8 @@ type Client struct {
 	key     string
 	http    *http.Client
 	backoff time.Duration // pause before a download is resumed; grows with each
+
+	persist persistence
 }
 
 // New returns a client of the service at base with a user's API key.
@@ -52,16 +55,22 @@ func NewWith(base, key string, transport http.RoundTripper) *Client {
 	}}
 }
 
+// Persist makes the client send a request again whose connection breaks, as when the
+// service restarts, until that has failed for so long. It repeats what does no harm
+// twice, once the service has answered anything: a wrong address stays an error at once.
+func (c *Client) Persist(most time.Duration) { c.persist.most = most }
+
 // Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Error is an answer other than success.
 type Error struct {
 	Status  int
-	Code    string   // such as JOB_ALREADY_EXISTS; INVALID for status 422
-	Message string   // says what to do next
-	Details []Detail // of INVALID: every fault
-	Request string   // id of the request in the service's log
+	Code    string        // such as JOB_ALREADY_EXISTS; INVALID for status 422
+	Message string        // says what to do next
+	Details []Detail      // of INVALID: every fault
+	Request string        // id of the request in the service's log
+	After   time.Duration // when to try again, as RATE_LIMITED says; 0 if it does not
 }
 
 // Detail is one fault of a request.
@@ -103,6 +112,9 @@ func errorOf(resp *http.Response) error {
 		Detail []Detail
 	}
 	e := &Error{Status: resp.StatusCode, Request: resp.Header.Get("X-Request-Id")}
+	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
+		e.After = time.Duration(seconds) * time.Second
+	}
 	_ = json.Unmarshal(data, &body) // leaves the members empty if it is not JSON
 	switch {
 	case len(body.Detail) > 0:
@@ -140,11 +152,13 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	}
 	var send io.Reader
 	if body != nil {
-		data, err := json.Marshal(body)
-		if err != nil {
+		var data bytes.Buffer
+		e := json.NewEncoder(&data)
+		e.SetEscapeHTML(false) // the service keeps settings as they are sent
+		if err := e.Encode(body); err != nil {
 			return nil, fmt.Errorf("encode request: %w", err)
 		}
-		send = bytes.NewReader(data)
+		send = bytes.NewReader(data.Bytes())
 	}
 	r, err := http.NewRequestWithContext(ctx, method, target, send)
 	if err != nil {
@@ -189,7 +203,13 @@ func ask[T any](ctx context.Context, c *Client, method, path string, query url.V
 }
 
 // call sends a request and decodes its answer into out unless that is nil.
-func (c *Client) call(ctx context.Context, method, path string, query url.Values, body, out any) (err error) {
+func (c *Client) call(ctx context.Context, method, path string, query url.Values, body, out any) error {
+	return c.persist.do(method, path,
+		func() error { return c.callOnce(ctx, method, path, query, body, out) },
+		func(stuck int) bool { return c.pause(ctx, stuck) })
+}
+
+func (c *Client) callOnce(ctx context.Context, method, path string, query url.Values, body, out any) error {
 	resp, err := c.do(ctx, method, path, query, body)
 	if err != nil {
 		return err
@@ -203,4 +223,45 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 		return fmt.Errorf("decode answer to %s %s: %w", method, path, err)
 	}
 	return nil
+}
+
+// Answer is a JSON answer of the service, as it came.
+type Answer = json.RawMessage
+
+// Get returns the answer to GET of a path, whose segments are given unescaped.
+func (c *Client) Get(ctx context.Context, query url.Values, segments ...string) (Answer, error) {
+	return c.answer(ctx, http.MethodGet, query, nil, segments)
+}
+
+// Post returns the answer to POST of body as JSON.
+func (c *Client) Post(ctx context.Context, body any, segments ...string) (Answer, error) {
+	return c.answer(ctx, http.MethodPost, nil, body, segments)
+}
+
+func (c *Client) answer(ctx context.Context, method string, query url.Values, body any, segments []string) (a Answer, err error) {
+	err = c.call(ctx, method, path(segments...), query, body, &a)
+	return a, err
+}
+
+// Decode reads an answer into what it describes. Members that T lacks are ignored.
+func Decode[T any](a Answer) (*T, error) {
+	var out T
+	if err := json.Unmarshal(a, &out); err != nil {
+		return nil, fmt.Errorf("decode answer: %w", err)
+	}
+	return &out, nil
+}
+
+// Open returns the body of the answer to GET of a path. The caller closes it.
+func (c *Client) Open(ctx context.Context, query url.Values, segments ...string) (io.ReadCloser, error) {
+	resp, err := c.do(ctx, http.MethodGet, path(segments...), query, nil)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
+// Remove sends DELETE of a path.
+func (c *Client) Remove(ctx context.Context, segments ...string) error {
+	return c.call(ctx, http.MethodDelete, path(segments...), nil, nil, nil)
 }

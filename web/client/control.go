@@ -36,10 +36,12 @@ func DialControl(ctx context.Context, path string) (net.Conn, error) {
 	return dialer.DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path)))
 }
 
-// KeyRequest asks for an API key. Role "" means member; Expires 0 means never.
+// KeyRequest asks for an API key. Role "" means member, no scopes all that the role
+// allows, no networks all addresses; Expires 0 means never.
 type KeyRequest struct {
-	Organization, Email, Role string
-	Expires                   time.Duration
+	Organization, Email, Role, Name string
+	Scopes, Networks                []string
+	Expires                         time.Duration
 }
 
 // Key is an API key without its secret.
@@ -48,10 +50,15 @@ type Key struct {
 	Organization string    `json:"organization"`
 	Email        string    `json:"email"`
 	Role         string    `json:"role"`
+	Scopes       []string  `json:"scopes,omitempty"`
+	Networks     []string  `json:"networks,omitempty"`
+	Name         string    `json:"name,omitempty"`
 	Disabled     bool      `json:"disabled"`
 	CreatedAt    time.Time `json:"createdAt"`
+	MadeBy       string    `json:"madeBy,omitempty"` // id of a key
 	ExpiresAt    time.Time `json:"expiresAt,omitzero"`
 	LastUsedAt   time.Time `json:"lastUsedAt,omitzero"` // within a minute or two
+	Successor    string    `json:"successor,omitempty"`
 }
 
 // NewKey is a key that was just created. Secret is the value for x-api-key; it
@@ -64,8 +71,15 @@ type NewKey struct {
 // CreateKey creates a key.
 func (c *Control) CreateKey(ctx context.Context, r KeyRequest) (*NewKey, error) {
 	body := map[string]any{"organization": r.Organization, "email": r.Email}
-	if r.Role != "" {
-		body["role"] = r.Role
+	for name, value := range map[string]string{"role": r.Role, "name": r.Name} {
+		if value != "" {
+			body[name] = value
+		}
+	}
+	for name, list := range map[string][]string{"scopes": r.Scopes, "networks": r.Networks} {
+		if len(list) > 0 {
+			body[name] = list
+		}
 	}
 	if r.Expires > 0 {
 		body["expiresSeconds"] = int64(max(1, r.Expires.Seconds()))
@@ -82,6 +96,26 @@ func (c *Control) Keys(ctx context.Context) ([]Key, error) {
 		return nil, err
 	}
 	return out.Keys, nil
+}
+
+// Invitation is a link that signs in a user, once.
+type Invitation struct {
+	URL          string    `json:"url"`
+	Organization string    `json:"organization"`
+	Email        string    `json:"email"`
+	ExpiresAt    time.Time `json:"expiresAt"`
+}
+
+// SignIn makes a link that signs in a user. Organization and email may be "" where they
+// leave no doubt.
+func (c *Control) SignIn(ctx context.Context, organization, email string) (*Invitation, error) {
+	body := map[string]any{}
+	for name, value := range map[string]string{"organization": organization, "email": email} {
+		if value != "" {
+			body[name] = value
+		}
+	}
+	return ask[Invitation](ctx, c.client, http.MethodPost, "/control/sign-in", nil, body)
 }
 
 // DisableKey disables a key at once.
@@ -106,6 +140,18 @@ func (c *Control) RotateKey(ctx context.Context, id string, overlap time.Duratio
 	return ask[NewKey](ctx, c.client, http.MethodPost, path("control", "keys", id, "rotate"), nil, body)
 }
 
+// KeyChange is what to change of a key; an empty field stays as it is.
+type KeyChange struct {
+	Role   string   `json:"role,omitempty"`
+	Scopes []string `json:"scopes,omitempty"`
+	Name   string   `json:"name,omitempty"`
+}
+
+// ChangeKey changes what a key allows.
+func (c *Control) ChangeKey(ctx context.Context, id string, change KeyChange) (*Key, error) {
+	return ask[Key](ctx, c.client, http.MethodPatch, path("control", "keys", id), nil, change)
+}
+
 // RotateSecret creates a new secret that signs links and returns its id.
 func (c *Control) RotateSecret(ctx context.Context) (kid string, err error) {
 	out, err := ask[struct {
@@ -115,6 +161,62 @@ func (c *Control) RotateSecret(ctx context.Context) (kid string, err error) {
 		return "", err
 	}
 	return out.KID, nil
+}
+
+// AlgorithmsRead is what became of the site's algorithm files when the service read them.
+// Names are types with versions.
+type AlgorithmsRead struct {
+	ReadAt   time.Time          `json:"readAt"`
+	Added    []string           `json:"added"`
+	Changed  []string           `json:"changed"`
+	Removed  []string           `json:"removed"`
+	Mistakes []AlgorithmMistake `json:"mistakes"`
+}
+
+// AlgorithmMistake is a mistake in a file. Kept is the type and version that stays as the
+// file defined it before, "" if there is none.
+type AlgorithmMistake struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Message string `json:"message"`
+	Kept    string `json:"kept,omitempty"`
+}
+
+// Algorithms tells how the algorithm files were read last.
+func (c *Control) Algorithms(ctx context.Context) (*AlgorithmsRead, error) {
+	return ask[AlgorithmsRead](ctx, c.client, http.MethodGet, "/control/algorithms", nil, nil)
+}
+
+// ReloadAlgorithms lets the service read the algorithm files again.
+func (c *Control) ReloadAlgorithms(ctx context.Context) (*AlgorithmsRead, error) {
+	return ask[AlgorithmsRead](ctx, c.client, http.MethodPost, "/control/algorithms/reload", nil, nil)
+}
+
+// addresses are those of the running service.
+type addresses struct {
+	URL    string `json:"url"`
+	Listen string `json:"listen"`
+}
+
+// Address returns where clients find the running service.
+func (c *Control) Address(ctx context.Context) (string, error) {
+	a, err := c.addresses(ctx)
+	return a.URL, err
+}
+
+// Listener returns where the running service listens, such as https://[::]:8443; "" if it
+// is of a version that does not say.
+func (c *Control) Listener(ctx context.Context) (string, error) {
+	a, err := c.addresses(ctx)
+	return a.Listen, err
+}
+
+func (c *Control) addresses(ctx context.Context) (addresses, error) {
+	a, err := ask[addresses](ctx, c.client, http.MethodGet, path("control", "address"), nil, nil)
+	if err != nil {
+		return addresses{}, err
+	}
+	return *a, nil
 }
 
 // Isolation says how jobs are isolated from the rest of the machine.

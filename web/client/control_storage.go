@@ -2,7 +2,9 @@ package client
 
 import (
 	"context"
+	"io"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"time"
@@ -42,6 +44,54 @@ type StorageRow struct {
 // Storage reports disk use by organization, user, algorithm or age.
 func (c *Control) Storage(ctx context.Context, by string) (*StorageReport, error) {
 	return ask[StorageReport](ctx, c.client, http.MethodGet, "/control/storage", url.Values{"by": {by}}, nil)
+}
+
+// UsageReport is who has used how much on some days, both ends included.
+type UsageReport struct {
+	By    string     `json:"by"`
+	Since string     `json:"since"`
+	Until string     `json:"until"`
+	Rows  []UsageRow `json:"rows"`
+	Total UsageRow   `json:"total"`
+}
+
+// UsageRow is what one organization, user, type or day has used. Members that do not
+// distinguish the rows of the report are "".
+type UsageRow struct {
+	Organization string `json:"organization,omitempty"`
+	User         string `json:"user,omitempty"`
+	Type         string `json:"type,omitempty"` // "" for uploads
+	Day          string `json:"day,omitempty"`
+
+	Completed        int64   `json:"completed"`
+	Failed           int64   `json:"failed"`
+	Attempts         int64   `json:"attempts"`
+	RunSeconds       float64 `json:"runSeconds"`
+	CPUSeconds       float64 `json:"cpuSeconds"`
+	CPUSecondsBooked float64 `json:"cpuSecondsBooked"`
+	GPUSeconds       float64 `json:"gpuSeconds"`
+	ResultBytes      int64   `json:"resultBytes"`
+	Uploads          int64   `json:"uploads"`
+	UploadBytes      int64   `json:"uploadBytes"`
+}
+
+// Usage reports who has used how much. The query is that of GET /usage; it may name an
+// organization too.
+func (c *Control) Usage(ctx context.Context, query url.Values) (*UsageReport, error) {
+	return ask[UsageReport](ctx, c.client, http.MethodGet, "/control/usage", query, nil)
+}
+
+// UsageCSV is Usage as CSV, without the total.
+func (c *Control) UsageCSV(ctx context.Context, query url.Values, to io.Writer) error {
+	query = maps.Clone(query)
+	query.Set("format", "csv")
+	resp, err := c.client.do(ctx, http.MethodGet, "/control/usage", query, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() // only read from
+	_, err = io.Copy(to, resp.Body)
+	return err
 }
 
 // PruneRequest selects finished jobs to delete. Empty members select all.

@@ -27,12 +27,28 @@ const maxStuck = 3
 // complete. It resumes broken connections and downloads that an earlier call
 // left unfinished.
 func (c *Client) Download(ctx context.Context, r ResultRequest, path string) error {
+	_, err := c.DownloadTelling(ctx, r, path, func(int64, int64) {})
+	return err
+}
+
+// DownloadTelling is Download that tells how many bytes there are, and of how many. It
+// returns the link that it used last.
+func (c *Client) DownloadTelling(ctx context.Context, r ResultRequest, path string, tell func(done, size int64)) (link *Result, err error) {
+	err = c.download(ctx, func() (_ *Result, err error) {
+		link, err = c.Result(ctx, r)
+		return link, err
+	}, path, tell)
+	return link, err
+}
+
+// download fetches what a link names, which is asked for again after each break.
+func (c *Client) download(ctx context.Context, ask func() (*Result, error), path string, tell func(done, size int64)) error {
 	for stuck := 0; ; {
-		link, err := c.Result(ctx, r)
+		link, err := ask()
 		if err != nil {
 			return err
 		}
-		gained, err := c.fetch(ctx, link, path)
+		gained, err := c.fetch(ctx, link, path, tell)
 		if err == nil {
 			return publish(path)
 		}
@@ -70,7 +86,7 @@ func (c *Client) pause(ctx context.Context, stuck int) bool {
 
 // fetch appends the missing part of a file and syncs it. It returns how many
 // bytes came, even with an error.
-func (c *Client) fetch(ctx context.Context, link *Result, path string) (gained int64, err error) {
+func (c *Client) fetch(ctx context.Context, link *Result, path string, tell func(done, size int64)) (gained int64, err error) {
 	f, err := os.OpenFile(path+partSuffix, os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
 		return 0, err
@@ -91,7 +107,7 @@ func (c *Client) fetch(ctx context.Context, link *Result, path string) (gained i
 	if err != nil {
 		return 0, err
 	}
-	gained, err = io.Copy(f, resp.Body)
+	gained, err = io.Copy(f, &telling{resp.Body, have, func(done int64) { tell(done, link.Size) }})
 	if err != nil {
 		return gained, err
 	}
@@ -167,4 +183,19 @@ func publish(path string) error {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// telling tells how many bytes have been read.
+type telling struct {
+	io.Reader
+	done int64
+	tell func(done int64)
+}
+
+// Read implements io.Reader.
+func (t *telling) Read(p []byte) (int, error) {
+	n, err := t.Reader.Read(p)
+	t.done += int64(n)
+	t.tell(t.done)
+	return n, err
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -104,6 +105,19 @@ func (c *Client) Upload(ctx context.Context, folder, path string) (*File, error)
 		return nil, fmt.Errorf("upload %s: %w", path, err)
 	}
 	return c.CompleteUpload(ctx, u.FileID, info.Size())
+}
+
+// UploadBytes uploads content under a name and confirms it.
+func (c *Client) UploadBytes(ctx context.Context, folder, name string, content []byte) (*File, error) {
+	u, err := c.CreateUpload(ctx, folder, name)
+	if err != nil {
+		return nil, err
+	}
+	size := int64(len(content))
+	if err := c.Send(ctx, u, bytes.NewReader(content), size); err != nil {
+		return nil, err
+	}
+	return c.CompleteUpload(ctx, u.FileID, size)
 }
 
 // FileFilter selects files. Empty members select all.

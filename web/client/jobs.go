@@ -39,36 +39,41 @@ type BatchSubmission struct {
 
 // Job is a job's record.
 type Job struct {
-	ID               string          `json:"jobId"`
-	Name             string          `json:"jobName"`
-	Type             string          `json:"type"`
-	Version          string          `json:"version"`
-	Status           string          `json:"status"` // QUEUED, RUNNING, COMPLETED, FAILED
-	StatusReason     string          `json:"statusReason,omitempty"`
-	Settings         json.RawMessage `json:"settings,omitempty"`
-	Inputs           []Input         `json:"inputs,omitempty"`
-	After            []string        `json:"after,omitempty"`
-	AfterAny         bool            `json:"afterAny,omitempty"`
-	Organization     string          `json:"organization"`
-	Email            string          `json:"jobEmail"`
-	Batch            string          `json:"batch,omitempty"`
-	Priority         int             `json:"priority"`
-	MaxRuntime       int64           `json:"maxRuntimeSeconds,omitempty"`
-	CreatedAt        time.Time       `json:"createdAt"`
-	StartedAt        time.Time       `json:"startedAt,omitzero"`
-	CompletedAt      time.Time       `json:"completedAt,omitzero"`
-	Attempts         int             `json:"attempts"`
-	Executor         string          `json:"executor,omitempty"`
-	Isolation        string          `json:"isolation,omitempty"` // bubblewrap, cgroup, bubblewrap+cgroup, none
-	Progress         *Progress       `json:"progress,omitempty"`
-	Metrics          *Metrics        `json:"metrics,omitempty"`
-	Failure          *Failure        `json:"failure,omitempty"`
-	ResultBytes      int64           `json:"resultBytes,omitempty"`
-	Pinned           bool            `json:"pinned"`
-	Counts           map[string]int  `json:"subjobCounts,omitempty"` // of a batch: number of rows by status
-	Subjobs          []Job           `json:"subjobs,omitempty"`
-	SubjobsTruncated bool            `json:"subjobsTruncated,omitempty"`
-	Created          bool            `json:"created,omitempty"` // whether this submission created the job
+	ID               string            `json:"jobId"`
+	Name             string            `json:"jobName"`
+	Type             string            `json:"type"`
+	Version          string            `json:"version"`
+	Status           string            `json:"status"` // QUEUED, RUNNING, COMPLETED, FAILED
+	StatusReason     string            `json:"statusReason,omitempty"`
+	Settings         json.RawMessage   `json:"settings,omitempty"`
+	Inputs           []Input           `json:"inputs,omitempty"`
+	After            []string          `json:"after,omitempty"`
+	AfterAny         bool              `json:"afterAny,omitempty"`
+	Organization     string            `json:"organization"`
+	Email            string            `json:"jobEmail"`
+	Batch            string            `json:"batch,omitempty"`
+	Priority         int               `json:"priority"`
+	MaxRuntime       int64             `json:"maxRuntimeSeconds,omitempty"`
+	CreatedAt        time.Time         `json:"createdAt"`
+	StartedAt        time.Time         `json:"startedAt,omitzero"`
+	CompletedAt      time.Time         `json:"completedAt,omitzero"`
+	Attempts         int               `json:"attempts"`
+	Executor         string            `json:"executor,omitempty"`
+	Isolation        string            `json:"isolation,omitempty"` // bubblewrap, cgroup, bubblewrap+cgroup, none
+	Progress         *Progress         `json:"progress,omitempty"`
+	Queue            *Queue            `json:"queue,omitempty"`
+	ETASeconds       *int64            `json:"etaSeconds,omitempty"` // of a running job
+	ETABasis         string            `json:"etaBasis,omitempty"`
+	Tags             map[string]string `json:"tags,omitempty"`
+	Note             string            `json:"note,omitempty"`
+	Metrics          *Metrics          `json:"metrics,omitempty"`
+	Failure          *Failure          `json:"failure,omitempty"`
+	ResultBytes      int64             `json:"resultBytes,omitempty"`
+	Pinned           bool              `json:"pinned"`
+	Counts           map[string]int    `json:"subjobCounts,omitempty"` // of a batch: number of rows by status
+	Subjobs          []Job             `json:"subjobs,omitempty"`
+	SubjobsTruncated bool              `json:"subjobsTruncated,omitempty"`
+	Created          bool              `json:"created,omitempty"` // whether this submission created the job
 }
 
 // Input is a file that a job reads.
@@ -76,6 +81,7 @@ type Input struct {
 	Setting  string `json:"setting"`
 	FileID   string `json:"fileId,omitempty"`
 	Job      string `json:"job,omitempty"`
+	Output   string `json:"output,omitempty"` // of that job's algorithm
 	Path     string `json:"path,omitempty"`
 	Filename string `json:"filename"`
 	SHA256   string `json:"sha256"`
@@ -85,6 +91,16 @@ type Input struct {
 type Progress struct {
 	Fraction float64 `json:"fraction"`
 	Text     string  `json:"text,omitempty"`
+	Basis    string  `json:"basis,omitempty"` // steps: it counts steps of unknown lengths
+}
+
+// Queue is where a queued job stands. What is unknown is 0.
+type Queue struct {
+	Position   int    `json:"position"`
+	Of         int    `json:"of"`
+	BlockedBy  string `json:"blockedBy"`
+	ETASeconds int64  `json:"etaSeconds"`
+	ETABasis   string `json:"etaBasis"`
 }
 
 // Metrics are the figures of a finished job.

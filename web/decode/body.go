@@ -114,7 +114,7 @@ func (b *bounded) receive(c *gin.Context) ([]byte, error) {
 		return nil, tooLarge(b.Body)
 	}
 	w := serverWriter(c)
-	body := spool{pool: &b.Budget.chunks}
+	body := spool{pool: &b.Budget.chunks, length: c.Request.ContentLength}
 	defer body.release()
 	if err := body.readFrom(metered{http.MaxBytesReader(w, c.Request.Body, b.Body), b}); err != nil {
 		return nil, incomplete(err)

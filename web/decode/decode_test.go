@@ -77,6 +77,14 @@ func TestDurations(t *testing.T) {
 	}
 }
 
+func TestFaultsOfOneMemberAreBounded(t *testing.T) {
+	gin.SetMode(gin.ReleaseMode)
+	_, err := request("a", "", []byte(`{"texts":[`+strings.Repeat("1,", maxItemFaults)+`1],"text":"x","settings":{}}`))
+	if n := len(Faults(err)); n != maxItemFaults {
+		t.Errorf("%d faults, want %d", n, maxItemFaults)
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	gin.SetMode(gin.ReleaseMode)
 	f.Add("a", "limit=1&wait=3s&flag=TRUE", []byte(`{"text":"x","settings":{},"count":3,"texts":["a"],"rows":[{}],"flag":true}`))

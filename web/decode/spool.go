@@ -18,6 +18,7 @@ const (
 // for bodies that turn out to be too long.
 type spool struct {
 	pool   *sync.Pool
+	length int64    // of the body by its own account, -1 if unknown
 	chunks [][]byte // filled to their length
 	size   int
 }
@@ -47,6 +48,9 @@ func (s *spool) next() []byte {
 
 // chunk returns space for the i-th part of a body.
 func (s *spool) chunk(i int) []byte {
+	if i == 0 && s.length >= 0 && s.length < smallestChunk {
+		return make([]byte, s.length+1) // one more, to meet the end
+	}
 	if length := smallestChunk << min(max(i-1, 0), 8); length < largestChunk {
 		return make([]byte, length)
 	}
@@ -58,6 +62,9 @@ func (s *spool) chunk(i int) []byte {
 
 // bytes returns the body in one piece.
 func (s *spool) bytes() []byte {
+	if len(s.chunks) == 1 && cap(s.chunks[0]) < largestChunk {
+		return s.chunks[0] // no other body gets it
+	}
 	body := make([]byte, 0, s.size)
 	for _, chunk := range s.chunks {
 		body = append(body, chunk...)

@@ -34,14 +34,21 @@ func contains(prefixes []netip.Prefix, ip netip.Addr) bool {
 	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
+// Address returns the address of the client, without its zone. It is invalid if the
+// request did not come over TCP.
+func Address(r *http.Request) netip.Addr {
+	ip, _ := remoteAddr(r)
+	return ip.WithZone("")
+}
+
 // Remote returns the address of the client for logs, "" if it did not come
 // over TCP.
 func Remote(r *http.Request) string {
-	ip, ok := remoteAddr(r)
-	if !ok {
+	ip := Address(r)
+	if !ip.IsValid() {
 		return ""
 	}
-	return ip.WithZone("").String()
+	return ip.String()
 }
 
 // Network names the client for rate limits: its IPv4 address, or the IPv6

@@ -4,17 +4,23 @@ import (
 	"container/list"
 	"net"
 	"net/http"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"molrun/app/gate"
 )
 
 // LimitConnections returns listener for server with at most so many open
 // connections. When all are taken, the one that has been idle the longest is
 // closed; when none is idle, the next client waits. What is not an HTTP request
-// is answered like any other mistake.
-func LimitConnections(server *http.Server, listener net.Listener, most int) net.Listener {
+// is answered like any other mistake. Requests that change something pass the gate,
+// unless it is nil, before they are parsed.
+func LimitConnections(server *http.Server, listener net.Listener, most int, g *gate.Gate) net.Listener {
 	l := &limitedListener{
 		Listener: listener,
+		gate:     g,
 		slots:    make(chan struct{}, most),
 		closed:   make(chan struct{}),
 		idle:     map[net.Conn]*list.Element{},
@@ -27,6 +33,7 @@ func LimitConnections(server *http.Server, listener net.Listener, most int) net.
 // limitedListener learns from the server which connections are idle.
 type limitedListener struct {
 	net.Listener
+	gate   *gate.Gate
 	slots  chan struct{} // one taken by each connection
 	closed chan struct{}
 	once   sync.Once
@@ -35,6 +42,8 @@ type limitedListener struct {
 	waiting bool                       // a connection waits for a slot
 	order   list.List                  // of idle connections, longest idle first
 	idle    map[net.Conn]*list.Element // in order
+
+	takenOver atomic.Int64 // connections so far
 }
 
 // Accept implements net.Listener.
@@ -43,7 +52,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c = newWireConn(c)
+	c = newWireConn(c, l.gate)
 	select {
 	case l.slots <- struct{}{}:
 		return c, nil
@@ -100,8 +109,21 @@ func (l *limitedListener) follow(c net.Conn, state http.ConnState) {
 	switch {
 	case surplus:
 		hangUp(c)
-	case state == http.StateClosed || state == http.StateHijacked:
+	case state == http.StateHijacked:
+		c.(*wireConn).closed = func() { <-l.slots } // others cannot become a Line
+		l.collect()
+	case state == http.StateClosed:
 		<-l.slots
+	}
+}
+
+// collectEvery is the number of connections taken over whose buffers, 1 MiB, are worth
+// a collection of garbage. Clients that then do nothing but listen cause none.
+const collectEvery = 128
+
+func (l *limitedListener) collect() {
+	if l.takenOver.Add(1)%collectEvery == 0 {
+		runtime.GC()
 	}
 }
 

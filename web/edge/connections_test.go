@@ -48,7 +48,7 @@ func newBounded(t *testing.T, most int) *bounded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := edge.LimitConnections(server, inner, most)
+	listener := edge.LimitConnections(server, inner, most, nil)
 	follow := server.ConnState
 	server.ConnState = func(c net.Conn, state http.ConnState) {
 		switch state {

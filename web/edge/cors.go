@@ -10,9 +10,11 @@ import (
 // x-api-key; the browser adds no credentials, so none are allowed.
 const (
 	corsMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
-	corsHeaders = "X-Api-Key, Content-Type, Range, If-Range, If-None-Match, Last-Event-ID"
-	corsExposed = "Accept-Ranges, Allow, Content-Disposition, Content-Length, Content-Range, ETag, Retry-After, X-Event-ID, X-Incomplete, X-Log-Size, X-Request-Id"
-	corsMaxAge  = "600"
+	corsHeaders = "X-Api-Key, Content-Type, Range, If-Range, If-None-Match, Last-Event-ID, " +
+		"Content-Digest, Content-Range, Repr-Digest, Upload-Complete, Upload-Draft-Interop-Version, Upload-Length, Upload-Offset"
+	corsExposed = "Accept-Ranges, Allow, Content-Disposition, Content-Length, Content-Range, ETag, Location, Range, Repr-Digest, Retry-After, " +
+		"Upload-Complete, Upload-Length, Upload-Limit, Upload-Offset, X-Event-ID, X-Incomplete, X-Log-Size, X-Request-Id"
+	corsMaxAge = "600"
 )
 
 // allowOrigin lets pages of the given origins read the answer. It reports

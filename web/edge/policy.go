@@ -4,10 +4,7 @@ import (
 	"net/http"
 	"net/netip"
 
-	"github.com/rs/zerolog"
-
 	"molrun/app/fault"
-	"molrun/web/redact"
 	"molrun/web/respond"
 )
 
@@ -17,6 +14,7 @@ type Policy struct {
 	MaxHeader int            // bytes of all headers, 64 KiB if 0
 	Trusted   []netip.Prefix // proxies whose X-Forwarded-For is believed
 	Origins   []string       // origins of web pages that may use the service
+	SignIn    SignIn
 }
 
 // Wrap returns next behind the policy. It passes the ResponseWriter on as it
@@ -25,8 +23,9 @@ func (p Policy) Wrap(next http.Handler) http.Handler {
 	if p.MaxHeader == 0 {
 		p.MaxHeader = 64 << 10
 	}
+	signIn := signInBy(p.SignIn)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r = withClientAddress(r, p.Trusted)
+		r = withClientAddress(signIn(r), p.Trusted)
 		switch {
 		case headerSize(r) > p.MaxHeader:
 			w.Header().Set("Connection", "close")
@@ -55,10 +54,4 @@ func headerTooLarge() error {
 	return fault.List(fault.Field{
 		Loc: []any{"header"}, Type: "value", Msg: "send a smaller header; cookies are not needed here",
 	})
-}
-
-// logRequest writes the access log of a request that goes no further.
-func logRequest(r *http.Request, status int) {
-	zerolog.Ctx(r.Context()).Info().Str("method", redact.Clip(r.Method)).Str("path", redact.ForLog(r.URL.Path)).
-		Str("remote", Remote(r)).Int("status", status).Msg("request")
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,6 +60,12 @@ func TestHeadersAreBounded(t *testing.T) {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
 		return w
+	}
+	many := httptest.NewRequest("GET", "/", nil)
+	many.Header["X"] = slices.Repeat([]string{"y"}, 200) // lines are counted as they were sent
+	w := httptest.NewRecorder()
+	if handler.ServeHTTP(w, many); w.Code != 422 {
+		t.Errorf("many short headers: %d", w.Code)
 	}
 	if w := ask(900); w.Code != 200 {
 		t.Errorf("below the bound: %d", w.Code)

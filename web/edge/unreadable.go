@@ -9,9 +9,11 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"molrun/app/fault"
+	"molrun/app/gate"
 	"molrun/web/respond"
 )
 
@@ -22,6 +24,10 @@ type wireConn struct {
 	*net.TCPConn             // embedded for all its optional interfaces
 	answering    atomic.Bool // a handler was called for the current request
 	recent       recentBytes // guarded by net/http: it reads, serves and waits in turn
+	closed       func()      // called once, when it is closed after it was taken over
+	once         sync.Once
+	gate         *gate.Gate             // for what may compute; nil has none
+	arrived      atomic.Pointer[func()] // releases the slot of a request that no handler has admitted yet
 }
 
 // net/http sends files with sendfile through ReadFrom.
@@ -53,9 +59,9 @@ func trackAnswers(server *http.Server) {
 
 // newWireConn wraps an accepted TCP connection. Other connections are returned
 // as they are.
-func newWireConn(c net.Conn) net.Conn {
+func newWireConn(c net.Conn, g *gate.Gate) net.Conn {
 	if tcp, ok := c.(*net.TCPConn); ok {
-		return &wireConn{TCPConn: tcp}
+		return &wireConn{TCPConn: tcp, gate: g}
 	}
 	return c
 }
@@ -70,9 +76,38 @@ func answered(c net.Conn) {
 
 // Read implements net.Conn.
 func (c *wireConn) Read(p []byte) (int, error) {
+	c.admitted() // what is still to come may take the client long
 	n, err := c.TCPConn.Read(p)
-	c.recent.add(p[:n], c.answering.Load())
+	answering := c.answering.Load()
+	c.recent.add(p[:n], answering)
+	if c.gate != nil && !answering && bytes.HasPrefix(p[:n], []byte("POST ")) {
+		leave := c.gate.Arrive()
+		c.arrived.Store(&leave)
+	}
 	return n, err
+}
+
+// Admitted says that the user of a request is known, so that it waits for its turn at
+// the gate like the others of that user.
+func Admitted(r *http.Request) {
+	if c, ok := connOf(r); ok {
+		c.admitted()
+	}
+}
+
+func (c *wireConn) admitted() {
+	if leave := c.arrived.Swap(nil); leave != nil {
+		(*leave)()
+	}
+}
+
+// Close implements net.Conn.
+func (c *wireConn) Close() error {
+	c.admitted()
+	if c.closed != nil {
+		c.once.Do(c.closed)
+	}
+	return c.TCPConn.Close()
 }
 
 // Write implements net.Conn. net/http writes its own answers in one piece.

@@ -13,7 +13,9 @@ func TestForLogRemovesSecrets(t *testing.T) {
 		"/jobs/hst5": "/jobs/hst5",
 		"/jobs/molrun_aaaaaaaaaaaa_" + strings.Repeat("A", 43) + "_AAAAAA/x": "/jobs/…/x",
 		"token=eyJhbGciOiJIUzI1NiJ9.e30.c2ln&x":                              "token=…&x",
-		"molrun_short":                                                       "molrun_short",
+		"/shared/01M82R1GQMYR4YE3ZKZS62KJ0GSECRET":                           "/shared/01M82R1GQMYR4YE3ZKZS62KJ0G…",
+		"/shared/01M82R1GQMYR4YE3ZKZS62KJ0GSECRET/files/a":                   "/shared/01M82R1GQMYR4YE3ZKZS62KJ0G…/files/a",
+		"molrun_short": "molrun_short",
 	} {
 		if got := redact.ForLog(text); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)

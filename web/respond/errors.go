@@ -2,8 +2,10 @@ package respond
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"syscall"
@@ -25,6 +27,7 @@ var statuses = map[fault.Code]int{
 	fault.QuotaExceeded:        http.StatusForbidden,
 	fault.NotFound:             http.StatusNotFound,
 	fault.OutputRemoved:        http.StatusNotFound,
+	fault.InputRemoved:         http.StatusNotFound,
 	fault.MethodNotAllowed:     http.StatusMethodNotAllowed,
 	fault.JobAlreadyExists:     http.StatusConflict,
 	fault.JobNotCompleted:      http.StatusConflict,
@@ -33,6 +36,9 @@ var statuses = map[fault.Code]int{
 	fault.DependencyFailed:     http.StatusConflict,
 	fault.UploadNotReceived:    http.StatusConflict,
 	fault.UploadCompleted:      http.StatusConflict,
+	fault.UploadOffset:         http.StatusConflict,
+	fault.UploadLength:         http.StatusBadRequest,
+	fault.DigestMismatch:       http.StatusBadRequest,
 	fault.FileInUse:            http.StatusConflict,
 	fault.BodyTooLarge:         http.StatusRequestEntityTooLarge,
 	fault.FileTooLarge:         http.StatusRequestEntityTooLarge,
@@ -95,7 +101,25 @@ func Error(w http.ResponseWriter, r *http.Request, err error) {
 		_ = JSON(w, status, detailBody{detail(shown)}) // fields hold only text and numbers
 		return
 	}
-	_ = JSON(w, status, errorBody{ErrorObject{shown.Code, sentence(shown.Message)}})
+	body := errorBody{ErrorObject{shown.Code, sentence(shown.Message)}}
+	if shown.Problem != nil {
+		problem(w, status, body, shown.Problem)
+		return
+	}
+	_ = JSON(w, status, body)
+}
+
+// problem answers with a problem document that also is the error object of all other
+// answers.
+func problem(w http.ResponseWriter, status int, body errorBody, members map[string]any) {
+	all := maps.Clone(members)
+	all["error"], all["status"] = body.Error, status
+	text, err := json.Marshal(all)
+	if err != nil {
+		_ = JSON(w, status, body)
+		return
+	}
+	Body(w, status, ProblemType, append(text, '\n'))
 }
 
 // sentence gives a message a capital letter and a full stop. The rules write

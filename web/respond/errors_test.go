@@ -30,6 +30,9 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 			if w.Code != status {
 				t.Errorf("%v: %d, want %d", err, w.Code, status)
 			}
+			if detail := strings.HasPrefix(w.Body.String(), `{"detail":[{"loc":["body"],"msg":"`); detail != (status == 422) {
+				t.Errorf("%v: %s", err, w.Body)
+			}
 			if retry := w.Header().Get("Retry-After") != ""; retry != (status == 429 || status == 503) {
 				t.Errorf("%v: Retry-After %q", err, w.Header().Get("Retry-After"))
 			}

@@ -16,6 +16,9 @@ const RequestID = "X-Request-Id"
 // JSONType is the Content-Type of all answers but files, logs and documents.
 const JSONType = "application/json"
 
+// ProblemType is that of an error that a standard describes as a problem document.
+const ProblemType = "application/problem+json"
+
 // JSON answers with v as JSON on one line. If v cannot be encoded, nothing is
 // written.
 func JSON(w http.ResponseWriter, status int, v any) error {

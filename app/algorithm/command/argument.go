@@ -1,13 +1,16 @@
 package command
 
-import "molrun/app/strictjson"
+import "strings"
 
-// Argument is one element of a command: one argument, or several that depend on
-// a setting having a value.
+// Argument is one element of a command: one argument; those of a branch; or some for
+// each item of a list.
 type Argument struct {
-	Text Template
-	When string // setting; "": always Text
-	Then []Template
+	Text       Template
+	When       *Condition // nil: always
+	Then, Else []Template // with When
+	Each       Part       // a list: {settings.NAME} or {files.NAME}; without a kind: none
+	Args       []Template // for each of its items, which {item} stands for
+	Join       *string    // between the items' texts, which become one argument; nil: they don't
 }
 
 // Argv returns the arguments of a command, its placeholders replaced: one
@@ -15,27 +18,54 @@ type Argument struct {
 func Argv(command []Argument, v *Values) ([]string, error) {
 	var argv []string
 	for _, arg := range command {
-		texts := []Template{arg.Text}
-		if arg.When != "" {
-			texts = arg.Then
-			if !v.given(arg.When) {
-				continue
-			}
+		texts, err := arg.expand(v)
+		if err != nil {
+			return nil, err
 		}
-		for _, t := range texts {
-			text, err := t.Expand(v)
-			if err != nil {
-				return nil, err
-			}
-			argv = append(argv, text)
-		}
+		argv = append(argv, texts...)
 	}
 	return argv, nil
 }
 
-// given is the meaning of "if": the setting has a value that is neither null
-// nor false. 0 and "" are values.
-func (v *Values) given(name string) bool {
-	value := v.Settings.Member(name)
-	return value != nil && value.Kind != strictjson.Null && (value.Kind != strictjson.Bool || value.Text == "true")
+func (a Argument) expand(v *Values) ([]string, error) {
+	switch {
+	case a.Each.Kind != "":
+		return a.expandEach(v)
+	case a.When == nil:
+		return expandAll([]Template{a.Text}, v)
+	case a.When.Holds(v):
+		return expandAll(a.Then, v)
+	}
+	return expandAll(a.Else, v)
+}
+
+func (a Argument) expandEach(v *Values) ([]string, error) {
+	items, err := v.items(a.Each)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, item := range items {
+		texts, err := expandAll(a.Args, v.withItem(item))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, texts...)
+	}
+	if a.Join != nil && len(all) > 0 {
+		all = []string{strings.Join(all, *a.Join)}
+	}
+	return all, nil
+}
+
+func expandAll(templates []Template, v *Values) ([]string, error) {
+	var all []string
+	for _, t := range templates {
+		text, err := t.Expand(v)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, text)
+	}
+	return all, nil
 }

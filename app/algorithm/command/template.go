@@ -13,15 +13,18 @@ import (
 // Template is a text of an algorithm file with its placeholders found.
 type Template []Part
 
-// Part is literal text, or a placeholder: {settings.NAME} and {files.NAME} have
-// a kind and a name, {out} and the others a kind only.
+// Part is literal text, or a placeholder: {settings.NAME}, {derived.NAME}, {files.NAME}
+// and {site.NAME} have a kind and a name, {out} and the others a kind only.
 type Part struct {
 	Text       string
 	Kind, Name string
 }
 
 // Placeholders lists the kinds of placeholders.
-var Placeholders = []string{"settings", "files", "settings_file", "out", "work", "cpus", "gpus", "molrun"}
+var Placeholders = []string{"settings", "derived", "files", "settings_file", "out", "work", "folder", "site", "cpus", "gpus", "molrun"}
+
+// Item is one more kind: the item of a list, where a command goes through one.
+const Item = "item"
 
 // Parse finds the placeholders of a text and says what is wrong with it. A
 // literal brace is written twice.
@@ -63,13 +66,15 @@ func Parse(s string) (t Template, wrong []string) {
 
 func parsePlaceholder(s string) (Part, string) {
 	kind, name, named := strings.Cut(s, ".")
-	wantsName := kind == "settings" || kind == "files"
+	wantsName := kind == "settings" || kind == "files" || kind == "derived" || kind == "site"
 	switch {
 	case wantsName && name != "":
 		return Part{Kind: kind, Name: name}, ""
+	case kind == "site":
+		return Part{}, fmt.Sprintf("{%s} needs a name of [site.paths] in the configuration: {site.NAME}", s)
 	case wantsName:
 		return Part{}, fmt.Sprintf("{%s} needs the name of a parameter: {%s.NAME}", s, kind)
-	case !named && slices.Contains(Placeholders, kind):
+	case !named && (kind == Item || slices.Contains(Placeholders, kind)):
 		return Part{Kind: kind}, ""
 	}
 	msg := fmt.Sprintf("unknown placeholder {%s}", s)

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -9,9 +10,20 @@ import (
 
 // Values are what the placeholders of one job stand for.
 type Values struct {
-	Settings *strictjson.Value // normalized
-	Files    map[string]string // paths of {files.NAME}
-	Named    map[string]string // of the placeholders without a name, such as {out}
+	Settings *strictjson.Value   // normalized
+	Derived  map[string]string   // texts of {derived.NAME}
+	Files    map[string][]string // paths of {files.NAME}, many of a list
+	Site     map[string]string   // paths of {site.NAME}
+	Named    map[string]string   // of the placeholders without a name, such as {out}
+
+	item *string // nil: {item} means nothing
+}
+
+// withItem returns the values for one item of a list.
+func (v *Values) withItem(text string) *Values {
+	with := *v
+	with.item = &text
+	return &with
 }
 
 // Expand replaces the placeholders.
@@ -37,18 +49,60 @@ func (v *Values) of(part Part) (string, error) {
 			return "", fmt.Errorf("the setting %q has no value", part.Name)
 		}
 		return Text(value), nil
+	case "derived":
+		text, ok := v.Derived[part.Name]
+		if !ok {
+			return "", fmt.Errorf("the derived value %q has no value", part.Name)
+		}
+		return text, nil
 	case "files":
-		path := v.Files[part.Name]
-		if path == "" {
+		paths := v.Files[part.Name]
+		if len(paths) == 0 {
 			return "", fmt.Errorf("the file of the setting %q is not there", part.Name)
 		}
+		return paths[0], nil
+	case "site":
+		path := v.Site[part.Name]
+		if path == "" {
+			return "", NoSite(part.Name)
+		}
 		return path, nil
+	case "item":
+		if v.item == nil {
+			return "", errors.New("{item} means nothing outside of a list")
+		}
+		return *v.item, nil
 	}
 	text := v.Named[part.Kind]
 	if text == "" {
 		return "", fmt.Errorf("{%s} has no path here", part.Kind)
 	}
 	return text, nil
+}
+
+// items returns the texts of a list, none where it has no value.
+func (v *Values) items(list Part) (texts []string, err error) {
+	if list.Kind == "files" {
+		return v.Files[list.Name], nil
+	}
+	value := v.Settings.Member(list.Name)
+	switch {
+	case value == nil || value.Kind == strictjson.Null:
+		return nil, nil
+	case value.Kind != strictjson.Array:
+		return nil, fmt.Errorf("the setting %q is no list", list.Name)
+	}
+	for _, item := range value.Items {
+		texts = append(texts, Text(item))
+	}
+	return texts, nil
+}
+
+// NoSite is what is wrong where a path of the site is not known. It is its name.
+type NoSite string
+
+func (n NoSite) Error() string {
+	return fmt.Sprintf("the configuration does not say where %s is: set %s in [site.paths]", string(n), string(n))
 }
 
 // Text returns a value as part of an argument: a string as it is, a number in

@@ -27,28 +27,20 @@ const (
 // the job.
 func (all Metrics) Read(out fs.FS) (json.RawMessage, []string) {
 	members, problems := programMetrics(out)
-	texts := map[string][]byte{}
+	in := &reading{out: out, tails: map[string][]byte{}, absent: map[string]bool{}}
 	for _, m := range all {
-		if m.file == "" {
+		if m.source == nil {
 			continue
 		}
-		text, read := texts[m.file]
-		if !read {
-			var err error
-			if text, err = readTail(out, m.file, maxScannedFile); err != nil {
-				problems = append(problems, fmt.Sprintf("metric %s: %v", m.Name, err))
-			}
-			texts[m.file] = text
-		}
-		if text == nil {
+		v, err := in.figure(m.source)
+		if errors.Is(err, errToldBefore) {
 			continue
 		}
-		found := lastMatch(m.pattern, text)
-		if found == nil {
-			problems = append(problems, fmt.Sprintf("metric %s: nothing in %s matches its pattern", m.Name, m.file))
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("metric %s: %v", m.Name, err))
 			continue
 		}
-		members[m.Name] = figure(found)
+		members[m.Name] = v
 	}
 	if len(members) == 0 {
 		return nil, problems

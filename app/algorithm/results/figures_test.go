@@ -48,6 +48,7 @@ func TestFigures(t *testing.T) {
 		{"merged", map[string]string{"log/tm.txt": fits + "nothing", "metrics.json": `{"score":5, "rg":1.50, "a":{"b":[null]}}`}, `{"a":{"b":[null]},"last":20,"optional":"thing","rg":1.5,"score":0.98}`, nil},
 		{"odd numbers", map[string]string{"log/tm.txt": "score=.5\nstep 007\nnothing"}, `{"last":7,"optional":"thing","score":0.5}`, nil},
 		{"no numbers", map[string]string{"log/tm.txt": "score=nan\nstep 1\nnothing"}, `{"last":1,"optional":"thing","score":"nan"}`, nil},
+		{"below all numbers", map[string]string{"log/tm.txt": "score=-inf\nstep 1\nnothing"}, `{"last":1,"optional":"thing","score":"-inf"}`, nil},
 		{"control characters", map[string]string{"log/tm.txt": "score=a\x1b[31mb\xff\nstep 1\nnothing"}, `{"last":1,"optional":"thing","score":"a[31mb?"}`, nil},
 		{"metrics.json of Python's NaN", map[string]string{"log/tm.txt": fits + "nothing", "metrics.json": `{"a":NaN}`}, `{"last":20,"optional":"thing","score":0.98}`, []string{"metrics.json is not valid JSON"}},
 		{"metrics.json is a list", map[string]string{"log/tm.txt": fits + "nothing", "metrics.json": `[]`}, `{"last":20,"optional":"thing","score":0.98}`, []string{"metrics.json must hold an object"}},
@@ -118,7 +119,12 @@ func TestLastMatchOfALongText(t *testing.T) {
 		{"across lines", `u\n(step \d+)\na`, []int{10 << 10}},
 		{"nowhere", `(stop)`, []int{5}},
 	}
-	for shift := range 20 { // moves the borders of the pieces
+	const size = 4 << 10
+	lengths := []int{size, size + 1, size + 2, size + 9} // little is left for the last piece
+	for shift := range 20 {                              // moves the borders of the pieces
+		lengths = append(lengths, 30<<10+shift*131)
+	}
+	for _, length := range lengths {
 		for _, tt := range tests {
 			var text strings.Builder
 			for _, at := range tt.at {
@@ -127,15 +133,15 @@ func TestLastMatchOfALongText(t *testing.T) {
 				}
 				fmt.Fprintf(&text, "step %d\n", at)
 			}
-			for text.Len() < 30<<10+shift*131 {
-				text.WriteString(line)
+			for text.Len() < length {
+				text.WriteString(line[:min(len(line), length-text.Len())])
 			}
 			re := regexp.MustCompile(tt.pattern)
 			want := ""
 			if all := re.FindAllStringSubmatch(text.String(), -1); len(all) > 0 {
 				want = all[len(all)-1][1]
 			}
-			if got := lastMatchInPieces(re, []byte(text.String()), 4<<10, 100); string(got) != want {
+			if got := lastMatchInPieces(re, []byte(text.String()), size, 100); string(got) != want {
 				t.Errorf("%s: %q, want %q", tt.name, got, want)
 			}
 		}

@@ -26,9 +26,9 @@ type Metric struct {
 	Unit   string `json:"unit,omitempty"`
 	Better string `json:"better,omitempty"` // higher, lower
 	Rank   bool   `json:"rank,omitempty"`   // the tables of batches are sorted by it
+	Digits *int64 `json:"digits,omitempty"` // to show behind the decimal point; nil: as many as there are
 
-	file    string
-	pattern *regexp.Regexp
+	source source // nil: metrics.json
 }
 
 // namePattern is what the name of a metric may be.
@@ -78,28 +78,18 @@ func (all Metrics) Ranking() *Metric {
 }
 
 func readMetric(r *tomltree.Reader, name string, t *tomltree.Node) Metric {
-	r.Known(t, name, []string{"file", "pattern", "better", "rank", "title", "unit"})
+	r.Known(t, name, []string{"file", "pattern", "better", "rank", "title", "unit"}, "digits", "count", "table", "column", "take", "where", "json", "at", "bfactor")
 	m := Metric{
 		Name: name, Title: r.Line(t, "title"), Unit: r.Line(t, "unit"),
-		Better: r.OneOf(t, "better", "higher", "lower"), Rank: r.Flag(t, "rank"), file: r.Text(t, "file"),
+		Better: r.OneOf(t, "better", "higher", "lower"), Rank: r.Flag(t, "rank"),
 	}
-	file, pattern := t.Member("file"), t.Member("pattern")
-	switch {
-	case (file == nil) != (pattern == nil):
-		r.Mistakef(t.Line, "the metric %q needs both file and pattern, or neither where it is a figure of %s", name, metricsFile)
-	case file == nil:
-		if len(t.Members) == 0 {
-			r.Mistakef(t.Line, "the metric %q says nothing: give file and pattern, or a title, unit or better for a figure of %s", name, metricsFile)
-		}
-		return m
-	case file.Kind == strictjson.String && !IsPath(m.file):
-		r.Mistakef(file.Line, "file must be a path below the output folder, such as \"tm.txt\", got %q", m.file)
+	if n := t.Member("digits"); n != nil {
+		digits := r.Within(n, "digits", 0, 15)
+		m.Digits = &digits
 	}
-	if pattern == nil || !r.Is(pattern, "pattern", strictjson.String) {
-		return m
-	}
-	if m.pattern = r.Expression(pattern.Line, "pattern", pattern.Text); m.pattern != nil && m.pattern.NumSubexp() == 0 {
-		r.Mistakef(pattern.Line, "pattern needs a group in parentheses around the figure")
+	m.source = readSource(r, name, t)
+	if m.source == nil && len(t.Members) == 0 {
+		r.Mistakef(t.Line, "the metric %q says nothing: give file and pattern, or a title, unit or better for a figure of %s", name, metricsFile)
 	}
 	return m
 }

@@ -9,6 +9,8 @@ import (
 	"regexp"
 )
 
+var errNotRegular = errors.New("is no regular file")
+
 // readTail returns the last bytes of a file. It opens regular files only: a
 // program may leave a pipe, which would never end.
 func readTail(out fs.FS, name string, most int64) (text []byte, err error) {
@@ -17,7 +19,7 @@ func readTail(out fs.FS, name string, most int64) (text []byte, err error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", name)
+		return nil, fmt.Errorf("%s %w", name, errNotRegular)
 	}
 	f, err := out.Open(name)
 	if err != nil {

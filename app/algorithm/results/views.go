@@ -19,11 +19,12 @@ const (
 	Table      = "table"
 	Matrix     = "matrix"
 	Alignment  = "alignment"
+	Tree       = "tree" // Newick
 	Image      = "image"
 	Text       = "text"
 )
 
-var kinds = []string{Structure, Trajectory, Series, Table, Matrix, Alignment, Image, Text}
+var kinds = []string{Structure, Trajectory, Series, Table, Matrix, Alignment, Tree, Image, Text}
 
 // Views are the [[views]] of an algorithm, in the order of its file.
 type Views []View
@@ -117,11 +118,11 @@ func noPattern(pattern string) string {
 	return ""
 }
 
-// ReadViews reads [[views]].
-func ReadViews(r *tomltree.Reader) Views {
+// ReadViews reads [[views]]. From format 2 on, they show outputs.
+func ReadViews(r *tomltree.Reader, outputs Outputs) Views {
 	all := Views{}
 	for _, t := range r.Tables(r.Root, "views") {
-		v := readView(r, t)
+		v := readView(r, t, outputs)
 		if n := t.Member("name"); n != nil && v.Name != "" && all.Named(v.Name) != nil {
 			r.Mistakef(n.Line, "there are two views %q; give each a name of its own", v.Name)
 		}
@@ -130,25 +131,45 @@ func ReadViews(r *tomltree.Reader) Views {
 	return all
 }
 
-func readView(r *tomltree.Reader, t *tomltree.Node) View {
-	for _, key := range []string{"kind", "file"} {
-		if t.Member(key) == nil {
-			r.Mistakef(t.Line, "%s is missing in [[views]]", key)
-		}
-	}
+func readView(r *tomltree.Reader, t *tomltree.Node, outputs Outputs) View {
+	r.Known(t, "[[views]]", []string{"name", "kind", "title", "file", "topology", "x", "y", "units", "unit"}, "output")
+	shown := readShownOutput(r, t, outputs)
 	v := View{
 		Name: r.Name(t, "name", namePattern, "letters, digits, _ and -, at most 64, beginning with a letter or _"),
-		Kind: r.OneOf(t, "kind", kinds...),
+		Kind: cmp.Or(r.OneOf(t, "kind", kinds...), shown.Kind), File: cmp.Or(readPattern(r, t, "file"), shown.File),
 	}
-	r.Known(t, "[[views]]", []string{"name", "kind", "title", "file", "topology", "x", "y", "units", "unit"})
-	v.Title = cmp.Or(r.Line(t, "title"), v.Name)
-	v.File = readPattern(r, t, "file")
+	if t.Member("kind") == nil && shown.Kind == "" {
+		r.Mistakef(t.Line, "kind is missing in [[views]]")
+	}
+	v.Title = cmp.Or(r.Line(t, "title"), shown.Title, v.Name)
 	v.Topology = readPattern(r, t, "topology")
 	v.X, v.Y, v.Unit = r.Line(t, "x"), r.Texts(t, "y"), r.Line(t, "unit")
 	v.Units = readUnits(r, t)
 	v.check(r, t)
+	for key, pattern := range map[string]string{"file": v.File, "topology": v.Topology} {
+		if n := t.Member(key); n != nil && pattern != "" && r.Format > 1 && !outputs.cover(pattern) {
+			r.Mistakef(n.Line, "%s %q is of no output: add an [[outputs]] with it", key, pattern)
+		}
+	}
 	v.matches = compile(v.File)
 	return v
+}
+
+// readShownOutput returns the output that a view names in place of a file.
+func readShownOutput(r *tomltree.Reader, t *tomltree.Node, outputs Outputs) (shown Output) {
+	name, file := t.Member("output"), t.Member("file")
+	switch {
+	case name == nil && file == nil:
+		r.Mistakef(t.Line, "file is missing in [[views]]")
+	case name == nil:
+	case file != nil:
+		r.Mistakef(file.Line, "a view has either file or output")
+	case outputs.Named(r.Text(t, "output")) != nil:
+		return *outputs.Named(name.Text)
+	case r.Format > 1:
+		r.Mistakef(name.Line, "there is no output %q; [[outputs]] has %s", name.Text, cmp.Or(outputs.Names(), "none"))
+	}
+	return shown
 }
 
 // readPattern reads a pattern of paths. A wrong one is "".

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"molrun/app/fault"
+	"molrun/app/gate"
 )
 
 // Options configure a Pool. Zero values take the defaults named here.
@@ -92,8 +93,35 @@ func (p *Pool) Ask(ctx context.Context, user string, program Program, questions 
 	return faults, nil
 }
 
+// Read has a file read in this process when it is the user's turn. check ends with its
+// context.
+func (p *Pool) Read(ctx context.Context, user string, check func(context.Context) error) (err error) {
+	gate.Outside(ctx, func() { err = p.read(ctx, user, check) })
+	return err
+}
+
+func (p *Pool) read(ctx context.Context, user string, check func(context.Context) error) error {
+	release, err := p.builtin.take(ctx, user)
+	if err != nil {
+		return err
+	}
+	defer release()
+	timed, cancel := context.WithTimeout(ctx, maxTimeLimit)
+	defer cancel()
+	err = check(timed)
+	if timed.Err() != nil && ctx.Err() == nil {
+		return fault.Errorf(fault.Unavailable, "reading a file took longer than %v; try again later", maxTimeLimit)
+	}
+	return err
+}
+
 // ask makes one call when it is the user's turn.
-func (p *Pool) ask(ctx context.Context, user string, program Program, c call) ([][]fault.Field, error) {
+func (p *Pool) ask(ctx context.Context, user string, program Program, c call) (answers [][]fault.Field, err error) {
+	gate.Outside(ctx, func() { answers, err = p.askInTurn(ctx, user, program, c) })
+	return answers, err
+}
+
+func (p *Pool) askInTurn(ctx context.Context, user string, program Program, c call) ([][]fault.Field, error) {
 	run, turns := p.builtinOf(c), p.builtin
 	if run == nil {
 		run, turns = p.process(program.Sandbox), p.programs

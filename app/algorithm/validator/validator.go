@@ -30,7 +30,7 @@ type Program struct {
 // Question is what a validator is asked about.
 type Question struct {
 	Argv     []string
-	Files    map[string]string // paths that Argv may name
+	Files    map[string][]string // paths that Argv may name
 	Settings *strictjson.Value
 }
 
@@ -72,10 +72,12 @@ func (p *Program) calls(questions []Question) []call {
 }
 
 // named returns the files that arguments name.
-func named(files map[string]string, argv []string) (paths []string) {
-	for _, path := range files {
-		if slices.ContainsFunc(argv, func(arg string) bool { return strings.Contains(arg, path) }) {
-			paths = append(paths, path)
+func named(files map[string][]string, argv []string) (paths []string) {
+	for _, all := range files {
+		for _, path := range all {
+			if slices.ContainsFunc(argv, func(arg string) bool { return strings.Contains(arg, path) }) {
+				paths = append(paths, path)
+			}
 		}
 	}
 	return paths

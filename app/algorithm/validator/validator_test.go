@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"molrun/app/fault"
+	"molrun/app/gate"
 	"molrun/app/protocol"
 	"molrun/app/strictjson"
 )
@@ -82,7 +83,7 @@ func TestBuiltinCheckOfALongTextNeedsAProcess(t *testing.T) {
 	long := &strictjson.Value{Kind: strictjson.String, Text: strings.Repeat("a", builtinLimit)}
 	for name, question := range map[string]Question{
 		"document": {[]string{"built-in"}, nil, long},
-		"file":     {[]string{"built-in", file}, map[string]string{"text": file}, short},
+		"file":     {[]string{"built-in", file}, map[string][]string{"text": {file}}, short},
 	} {
 		_, err := pool.Ask(t.Context(), "ann", Program{Type: "demo", Version: "1"}, []Question{question})
 		var e *fault.Error
@@ -108,5 +109,36 @@ func TestBuiltinCheckFailsLikeAProcess(t *testing.T) {
 		if fault.CodeOf(err) != fault.Unavailable {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestChecksHoldNoSlotAtTheGate makes checks that end once another request has passed
+// the gate.
+func TestChecksHoldNoSlotAtTheGate(t *testing.T) {
+	g := gate.New(1)
+	other := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, leave, err := g.Enter(ctx, "bob")
+		if err == nil {
+			leave()
+		}
+		return err
+	}
+	pool := builtin(func(_ context.Context, _ io.Reader, faults io.Writer) error {
+		fmt.Fprintln(faults, "[]")
+		return other()
+	})
+	inside, leave, err := g.Enter(t.Context(), "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	object := &strictjson.Value{Kind: strictjson.Object}
+	if _, err := pool.Ask(inside, "ann", Program{Type: "demo", Version: "1"}, []Question{{Argv: []string{"built-in"}, Settings: object}}); err != nil {
+		t.Error(err)
+	}
+	if err := pool.Read(inside, "ann", func(context.Context) error { return other() }); err != nil {
+		t.Error(err)
 	}
 }

@@ -226,10 +226,12 @@ func (r *run) conclude() error {
 
 // logResults returns the results of a sequence in a line.
 func (r *run) logResults(s *summary) {
-	rg, ree := s.Results.Rg, s.Results.Ree
-	fmt.Fprintf(r.log, "%s: Rg %s nm, end to end %s nm, nu %s\n", s.Name,
-		withError(float64(rg.Mean), float64(rg.SE)), withError(float64(ree.Mean), float64(ree.SE)),
-		decimals(float64(s.Results.Nu)))
+	rg, ree, exponent := s.Results.Rg, s.Results.Ree, ""
+	if nu := decimals(float64(s.Results.Nu)); nu != "" { // short chains have none
+		exponent = ", nu " + nu
+	}
+	fmt.Fprintf(r.log, "%s: Rg %s nm, end to end %s nm%s\n", s.Name,
+		withError(float64(rg.Mean), float64(rg.SE)), withError(float64(ree.Mean), float64(ree.SE)), exponent)
 	for _, w := range s.Warnings {
 		fmt.Fprintf(r.log, "warning: %s: %s\n", s.Name, w)
 	}

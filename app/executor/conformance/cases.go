@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/protocol"
 	"molrun/app/task"
 )
 
@@ -104,6 +105,21 @@ func (s *suite) progress() {
 	if now.State != app.TaskRunning || now.StartedAt.IsZero() || *now.Progress != (app.Progress{Fraction: 0.5, Text: "half way"}) {
 		s.Errorf("status %+v, progress %+v; want running and half way", now, now.Progress)
 	}
+	s.release(t)
+	if o := s.ended(t); o.Cause != app.CauseDone {
+		s.Errorf("outcome %+v, want done", o)
+	}
+	s.searched()
+}
+
+// searched runs a program that shows its progress in a way of its own.
+func (s *suite) searched() {
+	steps := append(script("true"), script(`printf 'begin\rstep 30, left 2 s'`+"\n"+waiting)...)
+	steps[1].Name, steps[1].Span = "run", &protocol.Span{From: 0.5, Share: 0.5}
+	steps[1].Gauge = &protocol.Gauge{Pattern: `step (\d+)`, Of: 60}
+	t := s.start(s.taskWith(task.Spec{Steps: steps}))
+	want := app.Progress{Fraction: 0.75, Text: "step 2 of 2: run, 30 of 60"}
+	s.until(t, "half of the second step", func(now app.TaskStatus) bool { return now.Progress != nil && *now.Progress == want })
 	s.release(t)
 	if o := s.ended(t); o.Cause != app.CauseDone {
 		s.Errorf("outcome %+v, want done", o)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"molrun/app"
 	"molrun/app/task"
@@ -18,6 +19,28 @@ func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestTasksHaveTimeToEndUnlessItIsGiven(t *testing.T) {
+	for given, want := range map[time.Duration]time.Duration{0: defaultStopMargin, time.Second: time.Second} {
+		if got := New(Options{StopMargin: given}).stopMargin; got != want {
+			t.Errorf("given %v, it is %v", given, got)
+		}
+	}
+}
+
+func TestIsolationIsToldAsItIs(t *testing.T) {
+	for want, parts := range map[string][2]string{
+		"Each job runs in a bubblewrap sandbox and a cgroup of its own (a; b).":            {"bwrap", "/c"},
+		"Each job runs in a bubblewrap sandbox (a; b).":                                    {"bwrap", ""},
+		"Each job runs in a cgroup of its own, and sees all that the service does (a; b).": {"", "/c"},
+	} {
+		i := Isolation{Lacks: []string{"a", "b"}}
+		i.Bubblewrap, i.Cgroup = parts[0], parts[1]
+		if got := i.Sentence(); got != want {
+			t.Errorf("%+v: %s", i, got)
+		}
 	}
 }
 

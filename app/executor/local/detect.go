@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,6 +79,33 @@ func machineGPUs(nvidiaSMI string) ([]string, error) {
 		return nil, fmt.Errorf("ask %s for GPUs: %w", nvidiaSMI, errors.Join(err, ctx.Err()))
 	}
 	return parseGPUs(string(out))
+}
+
+// GPUMemory returns the bytes of the smallest of these GPUs, which are named by index or UUID,
+// as nvidiaSMI says; 0 if it does not.
+func GPUMemory(nvidiaSMI string, gpus []string) (smallest int64) {
+	if nvidiaSMI == "" {
+		nvidiaSMI = "nvidia-smi"
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), detectTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, nvidiaSMI, "--query-gpu=index,uuid,memory.total", "--format=csv,noheader,nounits")
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Split(line, ",")
+		if len(fields) != 3 || !slices.Contains(gpus, strings.TrimSpace(fields[0])) && !slices.Contains(gpus, strings.TrimSpace(fields[1])) {
+			continue
+		}
+		mebibytes, err := strconv.ParseInt(strings.TrimSpace(fields[2]), 10, 64)
+		if err == nil && (smallest == 0 || mebibytes<<20 < smallest) {
+			smallest = mebibytes << 20
+		}
+	}
+	return smallest
 }
 
 // parseGPUs reads lines such as "0, GPU-8f6c…".

@@ -62,3 +62,19 @@ func TestDetectLooksOnPATH(t *testing.T) {
 		t.Errorf("GPUs %q, %v; want the one that nvidia-smi lists", got.GPUs, err)
 	}
 }
+
+func TestMemoryOfTheSmallestGPU(t *testing.T) {
+	t.Parallel()
+	smi := standInSMI(t, "echo '0, GPU-a, 81920'; echo '1, GPU-b, 24564'; echo '2, GPU-c, 8192'; echo '3, GPU-d, [N/A]'")
+	for _, tt := range []struct {
+		gpus []string
+		want int64
+	}{{[]string{"GPU-a", "GPU-b"}, 24564 << 20}, {[]string{"0"}, 81920 << 20}, {[]string{"GPU-d"}, 0}, {nil, 0}} {
+		if got := local.GPUMemory(smi, tt.gpus); got != tt.want {
+			t.Errorf("%q: %d, want %d", tt.gpus, got, tt.want)
+		}
+	}
+	if got := local.GPUMemory(standInSMI(t, "exit 9"), []string{"0"}); got != 0 {
+		t.Errorf("%d from a driver that is broken", got)
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"molrun/app/fault"
 	"molrun/app/task"
+	"molrun/app/task/container"
 	"molrun/app/task/sandbox"
 )
 
@@ -25,10 +26,14 @@ const (
 
 // IsolationOptions say how jobs are to be isolated.
 type IsolationOptions struct {
-	Sandbox   string // SandboxAuto, SandboxRequired or SandboxOff
-	Cgroup    string // parent of the jobs' cgroups; "": the cgroup of this process
-	Processes int    // of a job at once; 0 is no limit
-	FileBytes int64  // how large a file of a job may become; 0 is no limit
+	Sandbox   string   // SandboxAuto, SandboxRequired or SandboxOff
+	Cgroup    string   // parent of the jobs' cgroups; "": the cgroup of this process
+	Processes int      // of a job at once; 0 is no limit
+	FileBytes int64    // how large a file of a job may become; 0 is no limit
+	Hide      []string // absolute paths that no program may see, wherever they are
+
+	Containers  container.Options // how images are run
+	ModulesInit string            // script that defines the command module; "": one that is installed
 }
 
 // Isolation is how jobs are isolated from the rest of the machine and from each
@@ -57,7 +62,9 @@ func Isolate(ctx context.Context, o IsolationOptions) (Isolation, error) {
 func ProbeSandbox(ctx context.Context, o IsolationOptions) (Isolation, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	i := Isolation{Isolation: task.Isolation{Processes: int64(o.Processes), FileBytes: o.FileBytes}}
+	i := Isolation{Isolation: task.Isolation{
+		Processes: int64(o.Processes), FileBytes: o.FileBytes, Hide: o.Hide, Containers: o.Containers, ModulesInit: o.ModulesInit,
+	}}
 	if o.Sandbox == SandboxOff {
 		i.lacks("no sandbox, since runner.sandbox is off")
 	} else if err := i.findSandbox(ctx, o); err != nil && o.Sandbox == SandboxRequired {

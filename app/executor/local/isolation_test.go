@@ -169,7 +169,7 @@ func TestIsolatedTasksLeaveNoCgroup(t *testing.T) {
 	}
 	living := start(t, e, newTask(t, "echo > out/ready\n"+untilGo))
 	untilExists(t, output(living, "ready"))
-	if err := e.Sweep(); err != nil {
+	if err := e.Sweep(t.Context(), t.TempDir(), func() []string { return nil }); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Dir(left)); !errors.Is(err, os.ErrNotExist) {

@@ -7,6 +7,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/task"
+	"molrun/app/task/container"
 	"molrun/app/task/process"
 	"molrun/app/task/sandbox"
 )
@@ -24,6 +26,7 @@ type Options struct {
 	CPUs        int
 	MemoryBytes int64
 	GPUs        []string
+	Cores       [][]int   // the CPUs of each core, to which tasks are pinned; none: they are not
 	Isolation   Isolation // as Isolate gave it; zero: none
 	// SandboxOf gives what a job's algorithm may reach beyond the system's own
 	// folders; nil: nothing.
@@ -64,7 +67,7 @@ func New(o Options) *Executor {
 	}
 	return &Executor{
 		program:        o.Program,
-		capacity:       app.Capacity{CPUs: o.CPUs, MemoryBytes: o.MemoryBytes, GPUs: o.GPUs},
+		capacity:       app.Capacity{CPUs: o.CPUs, MemoryBytes: o.MemoryBytes, GPUs: o.GPUs, Cores: o.Cores},
 		isolation:      o.Isolation,
 		sandboxOf:      o.SandboxOf,
 		stopMargin:     o.StopMargin,
@@ -86,7 +89,7 @@ func (e *Executor) Isolation() string { return e.isolation.Kind() }
 func (e *Executor) Confine(c *exec.Cmd, s app.Sandbox, files []string) (done func(), err error) {
 	if i := e.isolation; i.Bubblewrap != "" {
 		return sandbox.Confine(c, sandbox.Confinement{
-			Bubblewrap: i.Bubblewrap, Sized: i.Sized, Allowed: s, Files: files, MemoryBytes: e.confinedMemory,
+			Bubblewrap: i.Bubblewrap, Sized: i.Sized, Allowed: s, Files: files, Hide: i.Hide, MemoryBytes: e.confinedMemory,
 		})
 	}
 	if c.Err == nil {
@@ -96,12 +99,30 @@ func (e *Executor) Confine(c *exec.Cmd, s app.Sandbox, files []string) (done fun
 	return func() {}, nil
 }
 
-// Sweep removes the empty cgroups that tasks of an earlier service have left.
-func (e *Executor) Sweep() error {
-	if e.isolation.Cgroup == "" {
-		return nil
+// Sweep removes the empty cgroups that tasks of an earlier service have left, and their
+// containers of these images below a folder.
+func (e *Executor) Sweep(ctx context.Context, folder string, images func() []string) error {
+	var err error
+	if e.isolation.Cgroup != "" {
+		err = process.SweepCgroups(e.isolation.Cgroup)
 	}
-	return process.SweepCgroups(e.isolation.Cgroup)
+	over := func(dir string) bool {
+		locked, err := task.Locked(dir)
+		return !locked && err == nil
+	}
+	if !e.isolation.Containers.Any() {
+		return err
+	}
+	swept := map[container.Kind]bool{}
+	for _, image := range images() {
+		runtime, missing := e.isolation.Containers.Find(image)
+		if missing != nil || swept[runtime.Kind] {
+			continue
+		}
+		swept[runtime.Kind] = true
+		err = errors.Join(err, runtime.Sweep(ctx, folder, over))
+	}
+	return err
 }
 
 // Close stops the Executor's own goroutine. Tasks run on.

@@ -16,7 +16,7 @@ import (
 	"molrun/app/executor/local"
 	"molrun/app/task"
 	"molrun/app/task/process"
-	_ "molrun/app/task/start" // the test binary runs tasks, as this program does
+	_ "molrun/app/task/start/gauged" // the test binary runs tasks, as this program does
 )
 
 // TestMain lets the test binary act as the service: `serve` starts a task and

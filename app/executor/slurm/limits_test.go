@@ -20,7 +20,7 @@ import (
 func limitedWorld(t *testing.T) *world {
 	t.Helper()
 	const enforce = "AccountingStorageEnforce=associations,limits\n"
-	w := worldOn(t, cluster.New(t, cluster.Knobs{Nodes: 1, NoGPUs: true, Extra: enforce + "MaxArraySize=1001\n"}))
+	w := worldOn(t, cluster.New(t, cluster.Knobs{Nodes: 1, NoGPUs: true, BatchStart: 120, Extra: enforce + "MaxArraySize=1001\n"}))
 	w.options.Path = os.Getenv("PATH")
 	return w
 }

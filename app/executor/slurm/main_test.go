@@ -12,7 +12,7 @@ import (
 	"molrun/app"
 	"molrun/app/executor/slurm"
 	"molrun/app/executor/slurm/cluster"
-	_ "molrun/app/task/start" // the test binary runs tasks, as this program does
+	_ "molrun/app/task/start/gauged" // the test binary runs tasks, as this program does
 )
 
 var daemons cluster.Shared
@@ -81,6 +81,6 @@ func (w *world) dir() string {
 }
 
 // patience bounds every wait of these tests.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 var _ app.Remote = (*slurm.Executor)(nil)

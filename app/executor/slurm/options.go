@@ -12,6 +12,7 @@ import (
 	"molrun/app/executor/slurm/client"
 	"molrun/app/fault"
 	"molrun/app/task"
+	"molrun/app/task/container"
 	"molrun/app/task/process"
 )
 
@@ -61,11 +62,18 @@ type Options struct {
 	// of a job may become; 0 is no limit.
 	Processes int
 	FileBytes int64
+	// Containers says how nodes run images, ModulesInit which script defines the command
+	// module there; "": one that is installed.
+	Containers  container.Options
+	ModulesInit string
 	// SandboxOf returns what a job's algorithm may access; nil: the default.
 	SandboxOf func(context.Context, app.JobID) (app.Sandbox, error)
 
 	// Now is the wall clock, which is compared with Slurm's; default time.Now.
 	Now func() time.Time
+	// Ran is told of each command of Slurm that was run, how long it took and how it
+	// failed; nil tells nobody.
+	Ran func(command string, took time.Duration, err error)
 	// Log takes messages for the operator: fixed words, then alternating names and
 	// values; nil drops them.
 	Log func(message string, fields ...any)
@@ -106,7 +114,7 @@ func (o Options) withDefaults() Options {
 
 // newClient returns a client for the commands of Slurm.
 func (o Options) newClient() *client.Client {
-	return client.New(client.Options{Path: o.Path, Conf: o.SlurmConf, Timeout: o.Timeout, Now: o.Now})
+	return client.New(client.Options{Path: o.Path, Conf: o.SlurmConf, Timeout: o.Timeout, Now: o.Now, Ran: o.Ran})
 }
 
 func setDefault[T string | int | time.Duration](field *T, value T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -153,14 +154,14 @@ func TestSubmissionOfUnknownOutcome(t *testing.T) {
 	tests := []struct {
 		name   string
 		sbatch string
-		calls  int
+		again  int
 	}{
-		{"it took effect", `echo >>$calls; $real "$@" >/dev/null; ` + silent, 1},
-		{"it did not", `echo >>$calls; [ $(wc -l <$calls) -gt 1 ] && exec $real "$@"; ` + silent, 2},
-		{"it took effect after sbatch was killed", `echo >>$calls; $real "$@" >/dev/null; kill -9 $$`, 1},
-		{"it takes effect twice", `echo >>$calls; cat >$calls.in; $real "$@" <$calls.in >/dev/null; exec $real "$@" <$calls.in`, 1},
-		{"munge is down", `echo >>$calls; [ $(wc -l <$calls) -gt 1 ] && exec $real "$@"
-			echo "sbatch: error: Batch job submission failed: Invalid authentication credential" >&2; exit 1`, 2},
+		{"it took effect", `echo "$*" >>$calls; $real "$@" >/dev/null; ` + silent, 0},
+		{"it did not", `echo "$*" >>$calls; [ $(wc -l <$calls) -gt 1 ] && exec $real "$@"; ` + silent, 1},
+		{"it took effect after sbatch was killed", `echo "$*" >>$calls; $real "$@" >/dev/null; kill -9 $$`, 0},
+		{"it takes effect twice", `echo "$*" >>$calls; cat >$calls.in; $real "$@" <$calls.in >/dev/null; exec $real "$@" <$calls.in`, 0},
+		{"munge is down", `echo "$*" >>$calls; [ $(wc -l <$calls) -gt 1 ] && exec $real "$@"
+			echo "sbatch: error: Batch job submission failed: Invalid authentication credential" >&2; exit 1`, 1},
 	}
 	for _, tt := range tests {
 		for _, rows := range []int{1, 5} {
@@ -181,8 +182,12 @@ func TestSubmissionOfUnknownOutcome(t *testing.T) {
 						t.Errorf("the program wrote %q, want one run", got)
 					}
 				}
-				if n := w.lines(calls); n != tt.calls {
-					t.Errorf("sbatch was called %d times, want %d", n, tt.calls)
+				made := strings.Split(strings.TrimSpace(w.text(calls)), "\n")
+				n := len(made)
+				slices.Sort(made)
+				// A busy machine may gather the tasks in more than one submission.
+				if want := len(slices.Compact(made)) + tt.again; n != want {
+					t.Errorf("sbatch was called %d times, want %d:\n%s", n, want, w.text(calls))
 				}
 			})
 		}

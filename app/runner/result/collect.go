@@ -49,6 +49,11 @@ type Unfit string
 
 func (u Unfit) Error() string { return string(u) }
 
+// Lacking says what is missing of a result, in words for the job's user.
+type Lacking string
+
+func (l Lacking) Error() string { return string(l) }
+
 // Collection makes the result of a job whose program is done. Each step finds
 // out by itself what was done before: if a collection is interrupted, another
 // one continues and comes to the same end.
@@ -71,7 +76,7 @@ type Collection struct {
 }
 
 // Run collects the result and returns the ending to record. The error is Unfit
-// if the result can't be kept.
+// if the result can't be kept, and Lacking if it is not all there.
 func (c *Collection) Run() (app.Ending, error) {
 	for _, s := range c.steps() {
 		if err := c.Check(); err != nil {
@@ -96,6 +101,7 @@ func (c *Collection) steps() []step {
 		{"keep the output directory", c.keepOutput},
 		{"inspect the result", c.inspect},
 		{"list the result", c.list},
+		{"look for the outputs", c.lookForOutputs},
 		{"read the metrics", c.summarize},
 		{"write the record", c.writeRecord},
 		{"write the manifest", c.writeManifest},
@@ -171,6 +177,24 @@ func (c *Collection) list() error {
 		}
 	}
 	return c.add(logName, filepath.Join(strconv.Itoa(c.Attempt), task.LogFile))
+}
+
+// lookForOutputs refuses a result that lacks what the algorithm's file requires of it.
+func (c *Collection) lookForOutputs() error {
+	if c.Algorithm == nil {
+		return nil
+	}
+	lacking := c.Algorithm.Outputs.Lacking(func(yield func(string, int64) bool) {
+		for _, f := range c.manifest.Files {
+			if f.Name != logName && !yield(f.Name, f.Size) {
+				return
+			}
+		}
+	})
+	if lacking != "" {
+		return Lacking(lacking)
+	}
+	return nil
 }
 
 func (c *Collection) add(name, path string) error {

@@ -49,6 +49,10 @@ func (d *digester) file(path string) (m app.ManifestFile, err error) {
 			return m, err
 		}
 	}
-	m.CRC32, m.SHA256 = d.crc.Sum32(), hex.EncodeToString(d.sha.Sum(nil))
+	info, err := f.Stat()
+	if err != nil {
+		return m, err
+	}
+	m.CRC32, m.SHA256, m.Changed = d.crc.Sum32(), hex.EncodeToString(d.sha.Sum(nil)), info.ModTime().Unix()
 	return m, f.Sync()
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"molrun/app/durable"
 	"molrun/app/unit"
@@ -161,7 +162,10 @@ func copyBetween(target, source *os.Root, path string, check func() error) error
 	if err != nil {
 		return err
 	}
-	return errors.Join(CopyFile(out, in, check), out.Close())
+	if err := errors.Join(CopyFile(out, in, check), out.Close()); err != nil {
+		return err
+	}
+	return target.Chtimes(path, time.Time{}, info.ModTime()) // archives tell it
 }
 
 // syncTree makes a directory durable with all files and directories in it.

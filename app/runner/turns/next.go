@@ -7,6 +7,7 @@ import (
 	"molrun/app"
 	"molrun/app/eta"
 	"molrun/app/placement"
+	"molrun/app/quota"
 )
 
 // Decision is what one look at the queue leads to.
@@ -41,6 +42,7 @@ func (t *Turns) Next(now time.Time, executor string, s *Scan, limit int) Decisio
 		limit:    limit,
 		free:     t.slots.free(),
 		reserved: t.reservation(now),
+		first:    t.firstLimited(now),
 	}
 	possible := c.refuse(executor, s.Waiting)
 	for len(possible) > 0 {
@@ -60,6 +62,7 @@ type choice struct {
 	free     placement.Resources // before the first start
 	reserved *app.Waiting
 	skipped  []app.Waiting // did not fit when their turn came
+	first    map[quota.Holder]*limited
 }
 
 // refuse sorts out the jobs that can never start.
@@ -72,6 +75,7 @@ func (c *choice) refuse(executor string, waiting []app.Waiting) []app.Waiting {
 			continue
 		}
 		delete(c.turns.passed, w.ID)
+		delete(c.turns.limited, w.ID)
 		message := fmt.Sprintf("The job needs %s, but the executor %q has %s in all. "+
 			"Choose settings that need less, or ask an administrator for another executor.",
 			amounts(lack), executor, amounts(only(c.turns.slots.total(), lack)))
@@ -100,6 +104,9 @@ func (c *choice) serveReserved(l *line) {
 		if c.reserved == nil || w.ID != c.reserved.ID || !c.fits(w) {
 			continue
 		}
+		if _, held := c.limitedBy(w); held {
+			continue
+		}
 		l.jobs = append(l.jobs[:i:i], l.jobs[i+1:]...)
 		c.start(w)
 		c.reserved = nil
@@ -113,6 +120,10 @@ func (c *choice) serveUser(l *line) {
 	for len(l.jobs) > 0 {
 		w := l.jobs[0]
 		l.jobs = l.jobs[1:]
+		if h, held := c.limitedBy(w); held {
+			c.hold(w, h)
+			continue
+		}
 		if c.fits(w) {
 			c.start(w)
 			return
@@ -137,6 +148,8 @@ func (c *choice) start(w app.Waiting) {
 	t.starts++
 	t.started[user] = t.starts
 	delete(t.passed, w.ID)
+	delete(t.limited, w.ID)
+	t.limits.add(user, w.Needs)
 	for _, w := range c.skipped {
 		if t.passed[w.ID] == nil {
 			t.passed[w.ID] = &passedOver{Waiting: w, since: c.now}

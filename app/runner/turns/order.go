@@ -47,6 +47,7 @@ func (t *Turns) Clone() *Turns {
 	c := *t
 	c.slots = t.slots.clone()
 	c.running, c.started, c.passed = maps.Clone(t.running), maps.Clone(t.started), maps.Clone(t.passed)
+	c.limits, c.limited = t.limits.clone(), maps.Clone(t.limited)
 	return &c
 }
 

@@ -19,11 +19,15 @@ type passedOver struct {
 // passed over for too long the one of the highest priority, then the one that
 // has waited longest. This does not depend on what runs, so that a reservation
 // stays with its job until that has started, nor on how deep a scan looks, so
-// that a job keeps it even if it stands behind others of its user.
+// that a job keeps it even if it stands behind others of its user. Only a job that a
+// limit holds up has none meanwhile: it could not start.
 func (t *Turns) reservation(now time.Time) *app.Waiting {
 	var first *passedOver
 	for _, p := range t.passed {
-		if now.Sub(p.since) >= t.reserveAfter && (first == nil || p.before(first)) {
+		if now.Sub(p.since) < t.reserveAfter || first != nil && !p.before(first) {
+			continue
+		}
+		if _, held := t.limits.exceeded(p.Waiting, keptNothing); !held {
 			first = p
 		}
 	}
@@ -55,7 +59,7 @@ func reservedFrom(w app.Waiting, reserved *app.Waiting) placement.Resources {
 // forgetAllBut forgets jobs that no longer wait. A job that is cancelled and
 // tried again begins to wait anew.
 func (t *Turns) forgetAllBut(waiting []app.Waiting) {
-	if len(t.passed) == 0 {
+	if len(t.passed)+len(t.limited) == 0 {
 		return
 	}
 	waits := make(map[app.JobID]bool, len(waiting))
@@ -63,4 +67,5 @@ func (t *Turns) forgetAllBut(waiting []app.Waiting) {
 		waits[w.ID] = true
 	}
 	maps.DeleteFunc(t.passed, func(id app.JobID, _ *passedOver) bool { return !waits[id] })
+	maps.DeleteFunc(t.limited, func(id app.JobID, _ *limited) bool { return !waits[id] })
 }

@@ -26,6 +26,7 @@ type Scan struct {
 	Waiting []app.Waiting // the jobs found so far
 
 	slots    *slots
+	limits   *Limits
 	skip     func(app.JobID) bool
 	limit    int
 	reserved *app.Waiting
@@ -42,7 +43,7 @@ type Scan struct {
 // in any case if the job with the reservation can start, so that it is found
 // wherever it stands.
 func (t *Turns) Scan(now time.Time, limit int, deep bool, skip func(app.JobID) bool) *Scan {
-	s := &Scan{Deep: deep, slots: &t.slots, skip: skip, limit: limit, reserved: t.reservation(now)}
+	s := &Scan{Deep: deep, slots: &t.slots, limits: t.limits, skip: skip, limit: limit, reserved: t.reservation(now)}
 	if s.reserved != nil && t.slots.lacks(s.reserved.Needs, placement.Resources{}) == (placement.Resources{}) {
 		s.Deep = true
 	}
@@ -61,14 +62,16 @@ func (s *Scan) Visit(w app.Waiting) app.Visit {
 	if !s.begun || w.Priority != s.priority || userOf(w) != s.user {
 		s.begun, s.user, s.priority, s.looked, s.mine = true, userOf(w), w.Priority, 0, s.budget()
 		s.mine.free = minus(s.mine.free, reservedFrom(w, s.reserved))
+		s.mine.limit(s.limits.left(s.user))
 	}
 	if s.skip(w.ID) {
 		return app.NextJob
 	}
 	s.Waiting = append(s.Waiting, w)
 	s.looked++
-	s.mine.spend(w.Needs)
-	s.left.spend(w.Needs)
+	if s.mine.spend(w.Needs) {
+		s.left.spend(w.Needs)
+	}
 	depth := ScanDepth
 	if !s.slots.bounded {
 		depth = max(ScanDepth, s.limit) // any number may start
@@ -90,12 +93,25 @@ func (s *Scan) budget() budget {
 	return budget{free: s.slots.free(), starts: s.limit, bounded: s.slots.bounded}
 }
 
-func (b *budget) spend(needs placement.Resources) {
+// spend reports whether there is enough.
+func (b *budget) spend(needs placement.Resources) bool {
 	if b.bounded && short(b.free, needs) != (placement.Resources{}) {
-		return
+		return false
 	}
 	b.free = minus(b.free, needs)
 	b.starts--
+	return true
+}
+
+// limit lowers the budget to what limits leave.
+func (b *budget) limit(left placement.Resources, bounded bool) {
+	switch {
+	case !bounded:
+	case b.bounded:
+		b.free.CPUs, b.free.GPUs = min(b.free.CPUs, left.CPUs), min(b.free.GPUs, left.GPUs)
+	default:
+		b.free, b.bounded = left, true
+	}
 }
 
 func (b *budget) spent() bool { return b.starts <= 0 || b.bounded && b.free.CPUs <= 0 }

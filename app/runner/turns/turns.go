@@ -26,8 +26,8 @@ func userOf(w app.Waiting) User { return User{w.Organization, w.Email} }
 type Lease struct {
 	User  User
 	Needs placement.Resources
-	GPUs  []string
-	Work  eta.Work
+	placement.Devices
+	Work eta.Work
 }
 
 // Turns decides who is next on one executor.
@@ -39,6 +39,8 @@ type Turns struct {
 	passed       map[app.JobID]*passedOver // all of them were waiting at the last deep scan
 	reserveAfter time.Duration
 	mute         bool
+	limits       *Limits
+	limited      map[app.JobID]*limited // likewise
 }
 
 // New returns the turns of an executor on which nothing runs. An executor that
@@ -51,6 +53,8 @@ func New(capacity app.Capacity, bounded bool, reserveAfter time.Duration) *Turns
 		started:      map[User]uint64{},
 		passed:       map[app.JobID]*passedOver{},
 		reserveAfter: reserveAfter,
+		limits:       NewLimits(nil),
+		limited:      map[app.JobID]*limited{},
 	}
 }
 
@@ -60,12 +64,14 @@ func (t *Turns) Bounded() bool { return t.slots.bounded }
 // Begin counts a job as running that Next did not start, as after a restart.
 func (t *Turns) Begin(l Lease) {
 	t.running[l.User]++
-	t.slots.take(l.Needs, l.GPUs)
+	t.slots.take(l.Needs, l.Devices)
+	t.limits.add(l.User, l.Needs)
 }
 
 // End releases the slot of a job.
 func (t *Turns) End(l Lease) {
-	t.slots.release(l.Needs, l.GPUs)
+	t.slots.release(l.Needs, l.Devices)
+	t.limits.add(l.User, minus(placement.Resources{}, l.Needs))
 	if t.running[l.User]--; t.running[l.User] == 0 {
 		delete(t.running, l.User)
 	}

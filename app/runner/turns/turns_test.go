@@ -170,10 +170,10 @@ func TestUnboundedExecutorAcceptsAnyJob(t *testing.T) {
 func TestDeviceTakenTwiceIsFreeAfterBothEnd(t *testing.T) {
 	s := newSlots(app.Capacity{CPUs: 4, GPUs: []string{"0", "1"}}, true)
 	needs := placement.Resources{CPUs: 1, GPUs: 1}
-	s.take(needs, []string{"0"}) // ended, but not finished
-	s.take(needs, []string{"0"}) // runs
-	s.release(needs, []string{"0"})
-	if got := s.lease(needs); !slices.Equal(got, []string{"1"}) {
+	s.take(needs, placement.Devices{GPUs: []string{"0"}}) // ended, but not finished
+	s.take(needs, placement.Devices{GPUs: []string{"0"}}) // runs
+	s.release(needs, placement.Devices{GPUs: []string{"0"}})
+	if got := s.lease(needs); !slices.Equal(got.GPUs, []string{"1"}) {
 		t.Errorf("leased %v, want 1: a job still has 0", got)
 	}
 }

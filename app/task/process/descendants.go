@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 )
@@ -25,10 +26,26 @@ func (d Descendant) Signal(sig syscall.Signal) error {
 // Descendants returns the living processes below this one. If this process is a
 // subreaper, none can leave that tree. A process that is just being forked may be
 // missed: to end them all, ask again until none is left.
-func Descendants() []Descendant { return descendantsBy(children()) }
+func Descendants() []Descendant { return descendantsBy(os.Getpid(), children()) }
+
+// Below returns the living processes below another one.
+func Below(pid int) []Descendant { return descendantsBy(pid, children()) }
 
 // Children returns the PIDs of a process's own children.
 func Children(parent int) []int { return children()(parent) }
+
+// holders are the names of processes that hold the namespaces of Podman without root, for all
+// its containers.
+var holders = []string{"podman pause\n", "catatonit\n"}
+
+// OnlyHolders reports whether this process has no children but those that hold the namespaces
+// of a runtime of containers.
+func OnlyHolders() bool {
+	return !slices.ContainsFunc(Children(os.Getpid()), func(pid int) bool {
+		name, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
+		return err == nil && !slices.Contains(holders, string(name))
+	})
+}
 
 // SignalDescendants signals every process below this one. It skips those that
 // it can't reach, most of which have just ended.
@@ -58,15 +75,14 @@ func FreezeDescendants() {
 	}
 }
 
-func descendantsBy(childrenOf func(parent int) []int) []Descendant {
+func descendantsBy(root int, childrenOf func(parent int) []int) []Descendant {
 	var found []Descendant
-	self := os.Getpid()
-	for next := []int{self}; len(next) > 0; {
+	for next := []int{root}; len(next) > 0; {
 		parent := next[0]
 		next = next[1:]
 		for _, pid := range childrenOf(parent) {
 			s, err := readStat(pid)
-			if err != nil || (s.parent != parent && s.parent != self) {
+			if err != nil || (s.parent != parent && s.parent != root) {
 				continue // it ended, and its PID may have been reused
 			}
 			next = append(next, pid)

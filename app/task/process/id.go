@@ -67,6 +67,9 @@ func (id ID) AwaitEnd(ctx context.Context) error {
 	return nil
 }
 
+// Ended reports whether the process no longer runs.
+func (id ID) Ended() bool { return !id.running() }
+
 // running is false for a zombie.
 func (id ID) running() bool {
 	boot, err := BootID()

@@ -116,8 +116,8 @@ func TestDescendantsAreFoundBothWays(t *testing.T) {
 			t.Fatal("the grandchild does not start within 30 s")
 		}
 	}
-	listed := descendantsBy(childrenListed)
-	searched := descendantsBy(childrenSearched())
+	listed := descendantsBy(os.Getpid(), childrenListed)
+	searched := descendantsBy(os.Getpid(), childrenSearched())
 	if len(listed) != 3 {
 		t.Errorf("listed %v, want three processes", listed)
 	}

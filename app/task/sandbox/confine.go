@@ -20,6 +20,7 @@ type Confinement struct {
 	Sized      bool   // it can limit the size of memory, see Probe
 	Allowed    protocol.Sandbox
 	Files      []string // to be read
+	Hide       []string // of what programs see otherwise
 
 	MemoryBytes int64 // of each process; 0: no limit
 }
@@ -35,8 +36,8 @@ func Confine(c *exec.Cmd, o Confinement) (done func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{work: c.Dir, network: o.Allowed.Network}
-	if v.read, err = readable(path, c.Dir, slices.Concat(o.Allowed.Read, o.Files)); err != nil {
+	v := &view{work: c.Dir, network: o.Allowed.Network, hide: o.Hide}
+	if v.read, err = readable(path, c.Dir, c.Env, slices.Concat(o.Allowed.Read, o.Files)); err != nil {
 		return nil, err
 	}
 	d := &descriptors{}
@@ -48,7 +49,7 @@ func Confine(c *exec.Cmd, o Confinement) (done func(), err error) {
 		d.fail(err)
 		remove = func() { os.RemoveAll(v.temp) }
 	}
-	d.accounts()
+	d.names(v.network)
 	done = func() { d.close(); remove() }
 	if d.err != nil {
 		done()
@@ -57,7 +58,7 @@ func Confine(c *exec.Cmd, o Confinement) (done func(), err error) {
 	fd := 3 + len(c.ExtraFiles) // ExtraFiles begin at descriptor 3
 	c.ExtraFiles = append(c.ExtraFiles, d.files...)
 	argv := process.WithMemoryLimit(append([]string{path}, c.Args[1:]...), o.MemoryBytes)
-	c.Args = slices.Concat([]string{"bwrap"}, v.arguments(fd, fd+1), []string{"--"}, argv)
+	c.Args = slices.Concat([]string{"bwrap"}, v.arguments(fd), []string{"--"}, argv)
 	c.Path, c.Err = o.Bubblewrap, nil
 	return done, nil
 }

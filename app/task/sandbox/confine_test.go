@@ -15,7 +15,7 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "task" && os.Args[2] == "--inside" {
 		code := 0
-		if err := Init(); err != nil {
+		if err := Init(""); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}

@@ -14,17 +14,20 @@ import (
 type descriptors struct {
 	err        error
 	files      []*os.File // from 3 on
-	null       *os.File
-	conn       *os.File // this process's end of the connection
-	stderrPipe *os.File // 1 and 2
+	stdin      *os.File   // of the program
+	conn       *os.File   // this process's end of the connection
+	stderrPipe *os.File   // 1 and 2
 	stderr     *stderr
 	opened     []*os.File // to be closed in this process in any case
 }
 
-// openDescriptors opens the connection and this program, which runs as Init.
-func openDescriptors() *descriptors {
-	d := &descriptors{}
-	d.null = d.open(os.DevNull)
+// openDescriptors opens the connection and this program, which runs as Init. Without
+// stdin, the program finds nothing to read.
+func openDescriptors(stdin *os.File) *descriptors {
+	d := &descriptors{stdin: stdin}
+	if stdin == nil {
+		d.stdin = d.open(os.DevNull)
+	}
 	d.connect()
 	d.add(d.open(process.Self))
 	return d
@@ -60,8 +63,9 @@ func (d *descriptors) connect() {
 	d.add(other)
 }
 
-// accounts adds /etc/passwd and /etc/group for the sandbox.
-func (d *descriptors) accounts() {
+// names adds /etc/passwd and /etc/group for the sandbox, and /etc/hosts if it has no
+// network but its own.
+func (d *descriptors) names(network bool) {
 	uid, gid := os.Getuid(), os.Getgid()
 	users := "nobody:x:65534:65534:nobody:/:/bin/sh\n"
 	groups := "nogroup:x:65534:\n"
@@ -73,6 +77,14 @@ func (d *descriptors) accounts() {
 	}
 	d.addText("root:x:0:0:root:/:/bin/sh\n" + users)
 	d.addText("root:x:0:\n" + groups)
+	if network {
+		return
+	}
+	hosts := "127.0.0.1 localhost\n::1 localhost\n"
+	if name, err := os.Hostname(); err == nil && name != "localhost" {
+		hosts += "127.0.0.1 " + name + "\n"
+	}
+	d.addText(hosts)
 }
 
 // addText adds a pipe that holds a short text.
@@ -101,7 +113,7 @@ func (d *descriptors) captureStderr() {
 
 // fds returns the descriptors in their order.
 func (d *descriptors) fds() []uintptr {
-	fds := []uintptr{d.null.Fd(), d.stderrPipe.Fd(), d.stderrPipe.Fd()}
+	fds := []uintptr{d.stdin.Fd(), d.stderrPipe.Fd(), d.stderrPipe.Fd()}
 	for _, f := range d.files {
 		fds = append(fds, f.Fd())
 	}

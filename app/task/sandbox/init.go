@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 
 	"molrun/app/task/process"
@@ -13,12 +15,11 @@ import (
 
 // The descriptors of the first process in a sandbox, beside 0 to 2.
 const (
-	connFD     = 3 // to the process outside
-	programFD  = 4 // this program's file (process.Self), which may have no path inside
-	stdoutFD   = 5 // the step's standard output
-	stderrFD   = 6
-	accountsFD = 7 // /etc/passwd, which bwrap reads and closes
-	groupsFD   = 8 // /etc/group, likewise
+	connFD    = 3 // to the process outside
+	programFD = 4 // this program's file (process.Self), which may have no path inside
+	stdoutFD  = 5 // the step's standard output
+	stderrFD  = 6
+	namesFD   = 7 // /etc/passwd, which bwrap reads and closes; then /etc/group, and perhaps /etc/hosts
 )
 
 // command is what the process outside sends: first which program to run, then
@@ -38,11 +39,12 @@ type event struct {
 	Ended   *syscall.WaitStatus `json:"ended,omitempty"`
 }
 
-// Init is the whole life of the first process in a sandbox (PID 1). It starts
+// Init is the whole life of the first process in a sandbox (PID 1). In a container it
+// connects to the socket; "" has bwrap pass the connection on. It starts
 // the program, reaps orphans, passes signals on and reports exactly how the
 // program ended: bwrap by itself does not tell a signal from an exit code above
 // 128. It decides nothing. When it ends, the kernel kills all that is left.
-func Init() error {
+func Init(socket string) error {
 	// A program may signal every process that it can. That must not end this
 	// one, and with it the sandbox.
 	ignored := make(chan os.Signal, 1)
@@ -50,12 +52,20 @@ func Init() error {
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGPIPE, syscall.SIGTSTP)
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
-	for fd := connFD; fd <= stderrFD; fd++ {
-		syscall.CloseOnExec(fd)
+	fds := []int{connFD, 0, stdoutFD, stderrFD}
+	if socket != "" {
+		var err error
+		if fds, err = receive(socket); err != nil {
+			return fmt.Errorf("connect to %s: %w", socket, err)
+		}
+	} else {
+		for fd := connFD; fd <= stderrFD; fd++ {
+			syscall.CloseOnExec(fd)
+		}
 	}
-	conn := os.NewFile(connFD, "connection")
+	conn := os.NewFile(uintptr(fds[0]), "connection")
 	defer conn.Close()
-	p := initProcess{children: children, events: json.NewEncoder(conn), commands: make(chan command)}
+	p := initProcess{children: children, streams: [3]int(fds[1:]), events: json.NewEncoder(conn), commands: make(chan command)}
 	if err := p.events.Encode(event{Ready: true}); err != nil {
 		return err
 	}
@@ -63,12 +73,46 @@ func Init() error {
 	return p.run()
 }
 
+// receive connects to the process outside. It returns the connection and the program's
+// streams, which that process sends first.
+func receive(socket string) ([]int, error) {
+	syscall.Umask(0o077)
+	conn, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Connect(conn, &syscall.SockaddrUnix{Name: socket}); err != nil {
+		return nil, err
+	}
+	streams, err := receiveStreams(conn)
+	return append([]int{conn}, streams...), err
+}
+
+func receiveStreams(conn int) ([]int, error) {
+	var one [1]byte
+	rights := make([]byte, syscall.CmsgSpace(3*4))
+	_, n, _, _, err := syscall.Recvmsg(conn, one[:], rights, syscall.MSG_CMSG_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := syscall.ParseSocketControlMessage(rights[:n])
+	if err != nil || len(messages) != 1 {
+		return nil, errors.Join(err, errors.New("no streams were sent"))
+	}
+	streams, err := syscall.ParseUnixRights(&messages[0])
+	if err == nil && len(streams) != 3 {
+		err = fmt.Errorf("%d streams were sent", len(streams))
+	}
+	return streams, err
+}
+
 // initProcess is the state of Init.
 type initProcess struct {
 	children chan os.Signal
 	commands chan command // closed when the process outside is gone
 	events   *json.Encoder
-	leader   int // the program
+	streams  [3]int // of the program: standard input, output and error
+	leader   int    // the program
 	ended    bool
 }
 
@@ -122,15 +166,36 @@ func (p *initProcess) start(program *Program) (err error) {
 	if err := process.Limit(program.Processes, program.FileBytes); err != nil {
 		return err
 	}
-	p.leader, err = syscall.ForkExec(program.Path, program.Argv, &syscall.ProcAttr{
-		Dir:   program.Work,
-		Env:   program.Env,
-		Files: []uintptr{0, stdoutFD, stderrFD},
+	path, env := program.Path, program.Env
+	if program.Image {
+		env = complete(os.Environ(), env)
+	}
+	if path == "" {
+		if path, err = process.LookUp(program.Argv, env, program.Dir); err != nil {
+			return syscall.ENOENT
+		}
+	}
+	p.leader, err = syscall.ForkExec(path, program.Argv, &syscall.ProcAttr{
+		Dir:   program.Dir,
+		Env:   env,
+		Files: []uintptr{uintptr(p.streams[0]), uintptr(p.streams[1]), uintptr(p.streams[2])},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
-	syscall.Close(stdoutFD) // the log ends when its last writer does
-	syscall.Close(stderrFD)
+	syscall.Close(p.streams[1]) // the log ends when its last writer does
+	syscall.Close(p.streams[2])
 	return err
+}
+
+// complete returns the environment of an image, in which own variables replace others.
+func complete(image, own []string) []string {
+	env := slices.Clone(own)
+	for _, entry := range image {
+		name, _, _ := strings.Cut(entry, "=")
+		if !slices.ContainsFunc(own, func(e string) bool { return strings.HasPrefix(e, name+"=") }) {
+			env = append(env, entry)
+		}
+	}
+	return env
 }
 
 // signal ignores failure: the processes may have ended.

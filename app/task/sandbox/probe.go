@@ -43,10 +43,10 @@ func Probe(ctx context.Context, bwrap string) (sized bool, err error) {
 // probe makes a sandbox, waits until its first process is ready, and lets it
 // end.
 func probe(ctx context.Context, bwrap string, v *view) error {
-	d := openDescriptors()
+	d := openDescriptors(nil)
 	defer d.close()
-	d.add(d.null, d.null)
-	d.accounts()
+	d.add(d.stdin, d.stdin)
+	d.names(v.network)
 	if d.err != nil {
 		return d.err
 	}
@@ -87,7 +87,7 @@ func ProbeCgroup(ctx context.Context, parent string) (err error) {
 		return err
 	}
 	defer dir.Close()
-	d := openDescriptors()
+	d := openDescriptors(nil)
 	defer d.close()
 	if d.err != nil {
 		return d.err

@@ -11,8 +11,9 @@ import (
 )
 
 // readable returns what a step's program may read beyond the system's own folders:
-// what the algorithm lists, this program, and the folder of the step's program.
-func readable(program, work string, listed []string) ([]string, error) {
+// what the algorithm lists, this program, and what belongs to the step's program, to those that interpret
+// it and to those that symbolic links on the way name.
+func readable(program, work string, env, listed []string) ([]string, error) {
 	for _, path := range listed {
 		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("%s, which [sandbox] read of the algorithm lists, can't be read: %s", path, process.SystemCause(err))
@@ -25,13 +26,9 @@ func readable(program, work string, listed []string) ([]string, error) {
 	if self, err := os.Executable(); err == nil && exists(self) {
 		read = append(read, self)
 	}
-	target, err := filepath.EvalSymlinks(program)
-	if err != nil {
-		return read, nil // starting the program gives the better error
-	}
-	for _, path := range []string{program, target} {
+	for _, path := range chain(program, env, work) {
 		if !isReadable(path, work, read) {
-			read = append(read, programFolder(path))
+			read = append(read, programFolders(path)...)
 		}
 	}
 	return read, nil
@@ -46,21 +43,48 @@ func isBelow(path, folder string) bool {
 	return path == folder || folder == "/" || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// programFolder returns what belongs to a program: the whole environment if it is
-// in one of conda or Python, else its folder, or the file alone if that folder is
-// as wide as /opt or somebody's home.
-func programFolder(program string) string {
+// programFolders returns what belongs to a program: the whole environment if it is in one of
+// conda, Python or pyenv or in one laid out like /usr, else its folder, or the file alone if that
+// folder is as wide as somebody's home or may hold secrets.
+func programFolders(program string) []string {
 	folder := filepath.Dir(program)
 	prefix := filepath.Dir(folder)
+	bin := filepath.Base(folder) == "bin"
 	switch {
-	case filepath.Base(folder) == "bin" && isEnvironment(prefix):
-		return prefix
-	case strings.Count(folder, "/") < 2 || prefix == "/home":
-		return program
+	case isPrivate(program), isWide(folder):
+		return []string{program}
+	case isWide(prefix):
+		return []string{folder}
+	case bin && filepath.Base(prefix) == ".local": // its share is the user's own
+		return existing(folder, filepath.Join(prefix, "lib"))
+	case bin && isEnvironment(prefix), filepath.Base(folder) == "shims" && exists(filepath.Join(prefix, "libexec", "pyenv")):
+		return []string{prefix}
 	}
-	return folder
+	return []string{folder}
+}
+
+// privateFolders hold settings and secrets of a person, and never whole programs.
+var privateFolders = []string{".ssh", ".gnupg", ".aws", ".config", ".kube", ".docker", ".netrc", ".password-store"}
+
+func isPrivate(path string) bool {
+	return slices.ContainsFunc(strings.Split(path, "/"), func(part string) bool { return slices.Contains(privateFolders, part) })
+}
+
+// isWide reports whether a folder holds more than programs: it is one of the first level, or a home.
+func isWide(folder string) bool {
+	if strings.Count(folder, "/") < 2 || filepath.Dir(folder) == "/home" {
+		return true
+	}
+	return slices.ContainsFunc(append([]string{".bashrc", ".profile", ".bash_history"}, privateFolders...), func(name string) bool {
+		return exists(filepath.Join(folder, name))
+	})
 }
 
 func isEnvironment(prefix string) bool {
-	return exists(filepath.Join(prefix, "conda-meta")) || exists(filepath.Join(prefix, "pyvenv.cfg"))
+	return exists(filepath.Join(prefix, "conda-meta")) || exists(filepath.Join(prefix, "pyvenv.cfg")) ||
+		exists(filepath.Join(prefix, "lib")) || exists(filepath.Join(prefix, "lib64"))
+}
+
+func existing(paths ...string) []string {
+	return slices.DeleteFunc(paths, func(p string) bool { return !exists(p) })
 }

@@ -20,19 +20,51 @@ const (
 
 // Config says what the sandbox of a step is like.
 type Config struct {
-	Bubblewrap        string // path of bwrap
-	Token             string // marks the processes of the task
+	Bubblewrap        string     // path of bwrap
+	Container         *Container // instead of bubblewrap; nil: none
+	Token             string     // marks the processes of the task
 	Allowed           protocol.Sandbox
 	Work              string   // the work directory, under its own path
 	ReadOnly          []string // below Work
+	Hide              []string // of what programs see otherwise; not of a container
 	GPUs              []string
-	SharedMemoryBytes int64 // size of /dev/shm; 0 leaves it to the kernel
+	SharedMemoryBytes int64    // size of /dev/shm; 0 leaves it to the kernel
+	Stdin             *os.File // nil: nothing to read
 	Stdout, Stderr    *os.File
 
 	// Fork starts a process. Started is called with the sandbox's first process
-	// before the program begins: killing that process kills the whole sandbox.
+	// before the program begins: killing that process kills the whole sandbox. Its
+	// container, if it is one, has a name. Wanted
+	// reports whether the program still has to start, while a container is made.
 	Fork    func(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error)
-	Started func(first process.ID) error
+	Started func(first process.ID, container string) error
+	Wanted  func() bool
+}
+
+// wrapper is what makes a sandbox around a first process (Init): bubblewrap, or a runtime
+// of containers.
+type wrapper interface {
+	// start starts what makes the sandbox.
+	start(c Config) (pid int, err error)
+	// connect waits for the connection to the first process.
+	connect(c Config, pid int) (*os.File, error)
+	// first identifies that process, once it has said that it is ready.
+	first(pid int, conn *os.File) (process.ID, error)
+	// container returns the name of the container, "" if it is none.
+	container() string
+	// reason says why there is no sandbox.
+	reason() string
+	// close waits for the last output of the wrapper, which has ended, and cleans up.
+	// Abandoned says that it was killed.
+	close(abandoned bool) error
+}
+
+// wrapper returns the kind that the configuration asks for.
+func (c Config) wrapper(program Program) (wrapper, error) {
+	if c.Container != nil {
+		return newBox(c)
+	}
+	return newBubblewrap(c, program)
 }
 
 // Program is what to run in a sandbox, and the limits of what it may use.
@@ -40,35 +72,40 @@ type Program struct {
 	Path      string   `json:"path"`
 	Argv      []string `json:"argv"`
 	Env       []string `json:"env"`
-	Work      string   `json:"work"`
+	Dir       string   `json:"dir"`             // current directory
+	Image     bool     `json:"image,omitempty"` // Path is looked for inside, and Env completes that of the image
 	Processes int64    `json:"processes"`
 	FileBytes int64    `json:"fileBytes"`
 }
 
 // Sandbox is the sandbox of one step, seen from outside.
 type Sandbox struct {
-	PID   int        // of bwrap, which ends after everything inside
+	PID   int        // of bwrap or of the runtime, which ends after everything inside
 	First process.ID // the first process inside
 
-	temp     string // appears as /tmp inside
+	wrapper  wrapper
+	killed   bool // bwrap or the runtime may not have cleaned up
 	conn     *os.File
 	commands *json.Encoder
 	events   *json.Decoder
-	stderr   *stderr // of bwrap
 	ended    chan syscall.WaitStatus
 	silent   chan struct{} // closed when no more events come
 }
 
 // Start starts a program in a new sandbox.
 func Start(c Config, p Program) (*Sandbox, error) {
-	v, err := c.view(p.Path)
+	w, err := c.wrapper(p)
 	if err != nil {
 		return nil, err
 	}
-	s := &Sandbox{temp: v.temp, ended: make(chan syscall.WaitStatus, 1), silent: make(chan struct{})}
-	if err := s.fork(c, v); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(s.temp))
+	s := &Sandbox{wrapper: w, ended: make(chan syscall.WaitStatus, 1), silent: make(chan struct{})}
+	if s.PID, err = w.start(c); err != nil {
+		return nil, errors.Join(err, w.close(true))
 	}
+	if s.conn, err = w.connect(c, s.PID); err != nil {
+		return nil, errors.Join(err, s.abandon())
+	}
+	s.commands, s.events = json.NewEncoder(s.conn), json.NewDecoder(s.conn)
 	if err := s.run(c, p); err != nil {
 		return nil, errors.Join(err, s.abandon())
 	}
@@ -76,61 +113,23 @@ func Start(c Config, p Program) (*Sandbox, error) {
 	return s, nil
 }
 
-// view returns what the program sees. /tmp is a new folder each time: in that of an
-// earlier step, a program could have left links for bwrap to follow.
-func (c Config) view(program string) (*view, error) {
-	read, err := readable(program, c.Work, c.Allowed.Read)
-	if err != nil {
-		return nil, err
-	}
-	v := &view{
-		work: c.Work, readOnly: c.ReadOnly, read: read,
-		devices: gpuDevices("/", c.GPUs), network: c.Allowed.Network, shmBytes: c.SharedMemoryBytes,
-	}
-	v.temp, err = os.MkdirTemp(c.Work, ".tmp-")
-	return v, err
-}
-
-// fork starts bwrap. Nothing about the program is in bwrap's arguments or
-// environment: the first process inside gets that later.
-func (s *Sandbox) fork(c Config, v *view) error {
-	d := openDescriptors()
-	defer d.close()
-	d.add(c.Stdout, c.Stderr)
-	d.accounts()
-	d.captureStderr()
-	if d.err != nil {
-		return fmt.Errorf("prepare the sandbox: %w", d.err)
-	}
-	pid, err := c.Fork(c.Bubblewrap, append([]string{"bwrap"}, v.initArguments()...), &syscall.ProcAttr{
-		Dir: "/", Env: []string{process.TokenVariable + "=" + c.Token}, Files: d.fds(),
-	})
-	if err != nil {
-		return fmt.Errorf("start bubblewrap: %w", err)
-	}
-	s.PID = pid
-	s.conn, s.stderr = d.release()
-	s.commands, s.events = json.NewEncoder(s.conn), json.NewDecoder(s.conn)
-	return nil
-}
-
 // run waits for the first process inside, and has it start the program.
-func (s *Sandbox) run(c Config, p Program) error {
+func (s *Sandbox) run(c Config, p Program) (err error) {
 	if err := s.conn.SetDeadline(time.Now().Add(startTimeout)); err != nil {
 		return err
 	}
 	var e event
 	if err := s.events.Decode(&e); err != nil || !e.Ready {
-		return fmt.Errorf("the sandbox can't be set up: %s", s.stderr.reason())
+		return fmt.Errorf("the sandbox can't be set up: %s", s.wrapper.reason())
 	}
-	if err := s.find(); err != nil {
+	if s.First, err = s.wrapper.first(s.PID, s.conn); err != nil {
 		return err
 	}
-	if err := c.Started(s.First); err != nil {
+	if err := c.Started(s.First, s.wrapper.container()); err != nil {
 		return err
 	}
 	process.PreferOOMKill(s.First.PID)
-	err := s.commands.Encode(command{Run: &p})
+	err = s.commands.Encode(command{Run: &p})
 	e = event{}
 	if err == nil {
 		err = s.events.Decode(&e)
@@ -144,22 +143,11 @@ func (s *Sandbox) run(c Config, p Program) error {
 	return s.conn.SetDeadline(time.Time{})
 }
 
-// find identifies the first process inside.
-func (s *Sandbox) find() error {
-	children := process.Children(s.PID)
-	if len(children) == 0 {
-		return errors.New("the sandbox has no process")
-	}
-	first, err := process.Find(children[0])
-	if err != nil {
-		return fmt.Errorf("find the sandbox: %w", err)
-	}
-	s.First = first
-	return nil
-}
-
 // startError says why a program did not start inside.
 func startError(p Program, errno syscall.Errno) error {
+	if p.Image && errno == syscall.ENOENT {
+		return fmt.Errorf("the image has no program %q, or lacks the interpreter that it names; correct the command or the image", p.Argv[0])
+	}
 	if errno == syscall.ENOENT && exists(p.Path) {
 		return fmt.Errorf("the program %q, or the interpreter that it names, can't be seen in the sandbox; "+
 			"list its folder under [sandbox] read of the algorithm", p.Argv[0])
@@ -199,11 +187,16 @@ func (s *Sandbox) send(c command) {
 }
 
 // Kill ends everything inside at once.
-func (s *Sandbox) Kill() { s.First.Signal(syscall.SIGKILL) }
+func (s *Sandbox) Kill() {
+	if err := s.First.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, process.ErrGone) {
+		s.conn.Close() // it is another user's in its container, and ends by itself
+	}
+}
 
 // Status returns how the program ended once bwrap has: as the first process
 // reported it or, if that was killed, as bwrap did.
 func (s *Sandbox) Status(bwrap syscall.WaitStatus) syscall.WaitStatus {
+	s.killed = bwrap.Signaled()
 	s.awaitSilence()
 	select {
 	case status := <-s.ended:
@@ -225,12 +218,15 @@ func (s *Sandbox) awaitSilence() {
 // Close cleans up once everything inside is gone.
 func (s *Sandbox) Close() error {
 	s.awaitSilence()
-	s.stderr.end()
-	return errors.Join(s.conn.Close(), os.RemoveAll(s.temp))
+	return errors.Join(s.conn.Close(), s.wrapper.close(s.killed))
 }
 
 // abandon ends a sandbox whose program did not start.
 func (s *Sandbox) abandon() error {
+	var err error
+	if s.conn != nil {
+		err = s.conn.Close() // which ends the first process, if nothing else does
+	}
 	syscall.Kill(s.PID, syscall.SIGKILL) // not reaped yet, so the PID was not reused
 	if s.First.PID > 0 {
 		s.Kill()
@@ -244,8 +240,7 @@ func (s *Sandbox) abandon() error {
 			break
 		}
 	}
-	s.stderr.end()
-	return errors.Join(s.conn.Close(), os.RemoveAll(s.temp))
+	return errors.Join(err, s.wrapper.close(true))
 }
 
 func exists(path string) bool {

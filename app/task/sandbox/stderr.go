@@ -10,7 +10,7 @@ import (
 	"molrun/app/protocol"
 )
 
-// stderr passes on bwrap's error output to that of this process, and keeps its
+// stderr passes on the error output of bwrap or of a runtime to that of this process, and keeps its
 // beginning.
 type stderr struct {
 	pipe *os.File
@@ -38,12 +38,12 @@ func (s *stderr) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// reason returns why bwrap failed, after it has.
-func (s *stderr) reason() string {
+// beginning returns what was written first, once the writer has ended.
+func (s *stderr) beginning() string {
 	s.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return firstLine(s.text.String())
+	return s.text.String()
 }
 
 // end waits for the last output of processes that are gone. It may be called
@@ -54,12 +54,10 @@ func (s *stderr) end() {
 	s.pipe.Close()
 }
 
-// firstLine returns the first line of bwrap's output, to fit into a sentence.
+// firstLine returns the first line of bwrap's output, to fit into a sentence; "" if there
+// is none.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	line = strings.TrimPrefix(line, "bwrap: ")
-	if line == "" {
-		return "bubblewrap did not say why"
-	}
 	return protocol.CleanText(line)
 }

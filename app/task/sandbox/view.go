@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 )
 
@@ -11,20 +13,14 @@ var systemFolders = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
 }
 
-// systemFiles are what programs need to find their libraries, to tell the time
-// and to choose among installed programs. None holds a secret.
-var systemFiles = []string{
-	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives",
-	"/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/nsswitch.conf",
-	"/etc/fonts", "/etc/OpenCL", "/etc/openmpi", "/etc/R",
-	"/sys/devices/system", // number and topology of CPUs
-}
+// systemTopology tells programs the number and topology of CPUs.
+const systemTopology = "/sys/devices/system"
 
-// networkFiles are what programs also need to reach other machines.
-var networkFiles = []string{
-	"/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/services", "/etc/protocols", "/etc/gai.conf",
-	"/etc/ssl/certs", "/etc/ca-certificates", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted", "/etc/crypto-policies",
-}
+// optional holds programs of other makers, a folder each.
+const optional = "/opt"
+
+// networkFiles may be links to where programs see nothing, as /etc/resolv.conf to /run.
+var networkFiles = []string{"/etc/resolv.conf", "/etc/hosts"}
 
 // view is what programs in a sandbox see of the machine.
 type view struct {
@@ -32,6 +28,7 @@ type view struct {
 	readOnly []string // below work
 	temp     string   // appears as /tmp
 	read     []string // beyond the system's own, only read
+	hide     []string // unless it is work or below what is hidden, and in read
 	devices  []string
 	network  bool
 	shmBytes int64 // size of /dev/shm; 0 leaves it to the kernel
@@ -43,13 +40,13 @@ type view struct {
 
 // initArguments are bwrap's arguments for a sandbox whose first process is Init.
 func (v *view) initArguments() []string {
-	a := append([]string{"--as-pid-1"}, v.arguments(accountsFD, groupsFD)...)
+	a := append([]string{"--as-pid-1"}, v.arguments(namesFD)...)
 	return append(a, "--", "/proc/self/fd/"+strconv.Itoa(programFD), "task", "--inside")
 }
 
-// arguments are bwrap's arguments, which it follows in this order. The two
-// descriptors hold the users and groups that exist inside.
-func (v *view) arguments(accounts, groups int) []string {
+// arguments are bwrap's arguments, which it follows in this order. The descriptors from
+// names on hold the users, groups and hosts that exist inside.
+func (v *view) arguments(names int) []string {
 	a := []string{
 		"--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",
 		"--die-with-parent", "--new-session", "--cap-drop", "ALL",
@@ -57,20 +54,26 @@ func (v *view) arguments(accounts, groups int) []string {
 	if !v.network {
 		a = append(a, "--unshare-net")
 	}
-	a = append(a, v.system()...)
-	a = append(a, "--file", strconv.Itoa(accounts), "/etc/passwd", "--file", strconv.Itoa(groups), "/etc/group")
+	system := v.system()
+	a = append(a, system...)
+	a = append(a, "--file", strconv.Itoa(names), "/etc/passwd", "--file", strconv.Itoa(names+1), "/etc/group")
+	if !v.network {
+		a = append(a, "--file", strconv.Itoa(names+2), "/etc/hosts")
+	}
 	a = append(a, "--proc", "/proc")
 	a = append(a, v.deviceFolder()...)
 	a = append(a, "--dir", "/run", "--dir", "/var", "--symlink", "/tmp", "/var/tmp")
 	a = append(a, v.writable(v.temp, "/tmp")...)
-	for _, path := range v.read {
-		a = append(a, "--ro-bind-try", path, path) // this program may just be replaced
-	}
+	readings, covers := v.readings(bound(system))
+	a = append(a, readings...)
 	a = append(a, v.writable(v.work, v.work)...)
 	for _, path := range v.readOnly {
 		a = append(a, "--ro-bind", path, path)
 	}
-	// The root is a tmpfs, which programs must not fill.
+	// The root and the covers are each a tmpfs, which programs must not fill.
+	for _, path := range covers {
+		a = append(a, "--remount-ro", path)
+	}
 	return append(a, "--remount-ro", "/", "--chdir", v.work)
 }
 
@@ -82,6 +85,40 @@ func (v *view) writable(dir, inside string) []string {
 	return []string{"--bind", dir, inside}
 }
 
+// readings lets in what may be read, first what holds something hidden, which is then covered.
+func (v *view) readings(system []string) (a, covers []string) {
+	var wide, narrow []string
+	for _, path := range v.read {
+		if holds(path, v.hide) {
+			wide = append(wide, path)
+		} else {
+			narrow = append(narrow, path)
+		}
+	}
+	bind := func(paths []string) {
+		for _, path := range paths {
+			a = append(a, "--ro-bind-try", path, path) // this program may just be replaced
+		}
+	}
+	bind(wide)
+	masks, covers := masks(v.hide, append(wide, system...))
+	a = append(a, masks...)
+	bind(narrow)
+	return a, covers
+}
+
+// bound returns what these arguments bind.
+func bound(arguments []string) (paths []string) {
+	for i, a := range arguments {
+		if a == "--ro-bind-try" {
+			paths = append(paths, arguments[i+2])
+		}
+	}
+	return paths
+}
+
+// system lets in what is the same for all programs: the system's folders, and what everybody may read
+// of /etc and /opt.
 func (v *view) system() []string {
 	var a []string
 	for _, path := range systemFolders {
@@ -91,12 +128,20 @@ func (v *view) system() []string {
 			a = append(a, "--ro-bind-try", path, path)
 		}
 	}
-	files := systemFiles
-	if v.network {
-		files = append(files[:len(files):len(files)], networkFiles...)
+	a = append(a, "--ro-bind-try", systemTopology, systemTopology)
+	s := settings{read: v.read, links: append(systemFolders[:len(systemFolders):len(systemFolders)], etc, optional, "/proc", "/dev")}
+	a = append(a, s.arguments(etc, slices.Concat(madeInside, serviceNames, []string{"hosts", "resolv.conf"}))...)
+	entries, _ := os.ReadDir(optional) // what can't be read stays outside
+	for _, e := range entries {
+		path := filepath.Join(optional, e.Name())
+		if public(e) && !slices.ContainsFunc(v.hide, func(h string) bool { return isBelow(resolved(path), resolved(h)) }) {
+			a = append(a, "--ro-bind-try", path, path)
+		}
 	}
-	for _, path := range files {
-		a = append(a, "--ro-bind-try", path, path)
+	if v.network {
+		for _, path := range networkFiles {
+			a = append(a, "--ro-bind-try", path, path)
+		}
 	}
 	return a
 }

@@ -2,14 +2,15 @@
 // attempt. It is hidden, because no user types it. It communicates by files.
 //
 //	molrun task DIR [--lock-fd N] [--isolation JSON]   runs the attempt in DIR to its outcome
-//	molrun task --inside                               is the first process in a sandbox
+//	molrun task --inside [--connect SOCKET]            is the first process in a sandbox
 //
 // A program that imports this package has the command: it runs in this package's
 // init function and exits. Go initialises a package once its imports are, and
 // picks the one whose path sorts first. So this package comes before nearly all
 // that the service needs and a task does not (schemas, metrics, plots), which
 // makes a task start some twenty times as fast and its process smaller. A test
-// checks what is initialised before it.
+// checks what is initialised before it. Tasks that need regular expressions begin a little
+// later, in package app/task/start/gauged.
 package start
 
 import (
@@ -36,7 +37,9 @@ func init() {
 	switch os.Args[1] {
 	case "task":
 		setName()
-		exit(command(os.Args[2:]))
+		if code, later := command(os.Args[2:], nil); !later {
+			exit(code)
+		}
 	case "engine":
 		setName()
 	}
@@ -55,24 +58,43 @@ func exit(code int) {
 	syscall.RawSyscall(syscall.SYS_EXIT_GROUP, uintptr(code), 0, 0)
 }
 
-func command(args []string) int {
-	dir, options, inside, err := parse(args)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "molrun: task:", err)
-		return exitUsage
+// Gauged runs the command with gauges, if this process is one, and exits.
+func Gauged(gauges task.NewGauge) {
+	if len(os.Args) > 1 && os.Args[1] == "task" {
+		code, _ := command(os.Args[2:], gauges)
+		exit(code)
 	}
-	if inside {
-		err = sandbox.Init()
-	} else {
+}
+
+// command does nothing but say so if the task needs gauges and there are none yet.
+func command(args []string, gauges task.NewGauge) (code int, later bool) {
+	dir, options, first, err := parse(args)
+	options.NewGauge = gauges
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "molrun: task:", err)
+		return exitUsage, false
+	case first.inside:
+		err = sandbox.Init(first.socket)
+	case gauges == nil && task.Searches(dir):
+		return 0, true
+	default:
 		err = task.Run(context.Background(), dir, options)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "molrun:", err)
 	}
-	return task.ExitCode(err)
+	return task.ExitCode(err), false
 }
 
-func parse(args []string) (dir string, o task.Options, inside bool, err error) {
+// firstProcess says whether this is the first process in a sandbox, and in a container to
+// which socket it connects.
+type firstProcess struct {
+	inside bool
+	socket string
+}
+
+func parse(args []string) (dir string, o task.Options, first firstProcess, err error) {
 	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {
 		dir, args = args[0], args[1:]
 	}
@@ -80,13 +102,14 @@ func parse(args []string) (dir string, o task.Options, inside bool, err error) {
 	flags.SetOutput(io.Discard)
 	flags.IntVar(&o.LockFD, "lock-fd", 0, "")
 	isolation := flags.String("isolation", "", "")
-	flags.BoolVar(&inside, "inside", false, "")
+	flags.BoolVar(&first.inside, "inside", false, "")
+	flags.StringVar(&first.socket, "connect", "", "")
 	if err := flags.Parse(args); err != nil {
-		return "", o, false, err
+		return "", o, first, err
 	}
-	if flags.NArg() > 0 || (dir == "") != inside {
-		return "", o, false, errors.New("needs the directory of an attempt, and nothing else but its flags after it")
+	if flags.NArg() > 0 || (dir == "") != first.inside {
+		return "", o, first, errors.New("needs the directory of an attempt, and nothing else but its flags after it")
 	}
 	o.Isolation, err = task.ParseIsolation(*isolation)
-	return dir, o, inside, err
+	return dir, o, first, err
 }

@@ -113,6 +113,9 @@ func openGuarded(path string, o *bolt.Options) (db *bolt.DB, err error) {
 	if err := expectWhole(db, file); err != nil {
 		return nil, errors.Join(Damaged(err), db.Close())
 	}
+	if err := expectDirectory(db, file); err != nil {
+		return nil, errors.Join(Damaged(err), db.Close())
+	}
 	return db, nil
 }
 

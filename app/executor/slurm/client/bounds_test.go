@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,6 +28,17 @@ func TestSubmissionNeedsTheNumberOfAJob(t *testing.T) {
 		c, _ := standIn(t, "sbatch", "echo '"+printed+"'")
 		if id, err := c.Submit(t.Context(), "#!/bin/sh\n"); id != want || (err == nil) != (want != "") {
 			t.Errorf("sbatch prints %q: %q, %v; want %q", printed, id, err, want)
+		}
+	}
+}
+
+func TestSubmissionOfATaskIsItsArray(t *testing.T) {
+	for want, r := range map[string]Record{
+		"5": {ID: "5"},
+		"7": {ID: "9", Array: "7", Row: Row{Index: 1}},
+	} {
+		if got := r.Submission(); got != want {
+			t.Errorf("%+v is of %s, want %s", r, got, want)
 		}
 	}
 }
@@ -98,4 +110,27 @@ func TestLimitsOfPartitionsAreReadInSeconds(t *testing.T) {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}
 	}
+}
+
+func TestCommandsAreToldWithTheirTimes(t *testing.T) {
+	for script, fails := range map[string]bool{"sleep 0.1; echo 4711": false, "sleep 0.1; exit 1": true} {
+		c, _ := standIn(t, "sbatch", script)
+		var told []string
+		c.options.Ran = func(command string, took time.Duration, err error) {
+			told = append(told, fmt.Sprint(command, took >= 100*time.Millisecond, err != nil))
+		}
+		_, _ = c.Submit(t.Context(), "#!/bin/sh\n")
+		if want := fmt.Sprint("sbatch", true, fails); len(told) != 1 || told[0] != want {
+			t.Errorf("%s: told %q, want %q", script, told, want)
+		}
+	}
+	c, _ := standIn(t, "sbatch", "sleep 60")
+	c.options.Ran = func(command string, _ time.Duration, err error) {
+		t.Errorf("told of %s that was cut off: %v", command, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	stopped, stop := context.WithCancel(context.Background())
+	context.AfterFunc(ctx, stop)
+	_, _ = c.Submit(stopped, "#!/bin/sh\n")
 }

@@ -27,6 +27,10 @@ type Options struct {
 	Conf    string        // SLURM_CONF; "" where the commands know
 	Timeout time.Duration // of one command
 	Now     func() time.Time
+
+	// Ran is told of each command that was run, how long it took and how it failed; nil
+	// tells nobody.
+	Ran func(command string, took time.Duration, err error)
 }
 
 // Client runs the commands of Slurm. They get an environment of their own:
@@ -115,6 +119,15 @@ func (c *Client) inTurn(ctx context.Context, stdin, name string, args []string) 
 		return "", fmt.Errorf("%s: %w", name, ctx.Err())
 	}
 	defer func() { <-turn }()
+	begin := time.Now()
+	out, err := c.execute(ctx, stdin, name, args)
+	if c.options.Ran != nil && !errors.Is(err, context.Canceled) { // by us
+		c.options.Ran(name, time.Since(begin), err)
+	}
+	return out, err
+}
+
+func (c *Client) execute(ctx context.Context, stdin, name string, args []string) (string, error) {
 	file, err := c.Find(name)
 	if err != nil {
 		return "", err

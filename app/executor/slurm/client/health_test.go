@@ -1,11 +1,35 @@
 package client
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 )
+
+func TestAnswersSayWhenTheyBegan(t *testing.T) {
+	var h health
+	away := errors.New("no answer")
+	for n, tt := range []struct {
+		command string
+		err     error
+		since   int // the step
+	}{
+		{"squeue", nil, 0},
+		{"squeue", nil, 0},
+		{"sinfo", away, 2},
+		{"squeue", away, 2},
+		{"sinfo", nil, 2},
+		{"squeue", nil, 5},
+		{"sinfo", nil, 5},
+	} {
+		h.note(tt.command, tt.err, time.Unix(int64(n), 0))
+		if got := h.since.Unix(); got != int64(tt.since) {
+			t.Errorf("step %d: since %d, want %d", n, got, tt.since)
+		}
+	}
+}
 
 // TestControllerAnswersIfItAnswersEachCommand has stand-ins of the commands fail.
 func TestControllerAnswersIfItAnswersEachCommand(t *testing.T) {

@@ -87,15 +87,21 @@ func (c *Cluster) Process(t testing.TB, component string) int {
 	return pid
 }
 
-// logIfFailed logs the end of the controller's log if the test has failed.
+// logIfFailed logs the ends of the daemons' logs if the test has failed.
 func (c *Cluster) logIfFailed(t testing.TB) {
 	if !t.Failed() {
 		return
 	}
-	text, err := os.ReadFile(filepath.Join(c.state, "log", "slurmctld.log"))
+	logs, err := filepath.Glob(filepath.Join(c.state, "log", "slurm*.log"))
 	if err != nil {
-		return
+		t.Error(err)
 	}
-	lines := strings.Split(string(text), "\n")
-	t.Logf("log of slurmctld:\n%s", strings.Join(lines[max(0, len(lines)-40):], "\n"))
+	for _, name := range logs {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Error(err)
+		}
+		lines := strings.Split(string(text), "\n")
+		t.Logf("%s:\n%s", filepath.Base(name), strings.Join(lines[max(0, len(lines)-60):], "\n"))
+	}
 }

@@ -17,6 +17,7 @@ type Knobs struct {
 	MinJobAge     int    // seconds for which the controller remembers an ended job, 300
 	SlurmdTimeout int    // seconds until a silent node is down, 10
 	KillWait      int    // seconds from TERM to KILL, 3
+	BatchStart    int    // seconds within which a job has to start on its node, 10; more for many on a busy machine
 	Cgroup        bool   // memory limits by cgroups, if they are writable
 	Extra         string // further lines of slurm.conf
 }
@@ -36,6 +37,7 @@ func (k Knobs) environ(dir string, port int) ([]string, error) {
 	number("MIN_JOB_AGE", k.MinJobAge)
 	number("SLURMD_TIMEOUT", k.SlurmdTimeout)
 	number("KILL_WAIT", k.KillWait)
+	number("BATCH_START", k.BatchStart)
 	if k.NoGPUs {
 		env = append(env, "SLURM_TEST_GPUS=0")
 	}

@@ -106,6 +106,34 @@ func TestSlowStreamIsGatheredForSeconds(t *testing.T) {
 	})
 }
 
+func TestTwoTasksAreAStream(t *testing.T) {
+	gather(t, func(t *testing.T, g *gathering) {
+		var callers sync.WaitGroup
+		for n, pause := range []time.Duration{0, loneWait / 2, streamWait / 2} {
+			time.Sleep(pause)
+			callers.Go(func() { g.start(request(""), fmt.Sprint(n)) })
+		}
+		callers.Wait()
+		if !slices.Equal(g.sizes, []int{3}) {
+			t.Errorf("submissions of %v tasks", g.sizes)
+		}
+	})
+}
+
+func TestFullGroupIsSentAtOnce(t *testing.T) {
+	gather(t, func(t *testing.T, g *gathering) {
+		begin := time.Now()
+		var callers sync.WaitGroup
+		for i := range 1000 {
+			callers.Go(func() { g.start(request(""), fmt.Sprint(i)) })
+		}
+		callers.Wait()
+		if waited := time.Since(begin); waited > 0 {
+			t.Errorf("it waits for %v more", waited)
+		}
+	})
+}
+
 func TestDifferentRequestsStayApart(t *testing.T) {
 	gather(t, func(t *testing.T, g *gathering) {
 		var callers sync.WaitGroup

@@ -1,0 +1,13 @@
+"""Writes structures as PDB files that the program reads: proteins without ligands, each by
+the name that its user gave it."""
+import pathlib
+import subprocess
+import sys
+
+molrun, target, *files = sys.argv[1:]
+pathlib.Path(target).mkdir()
+for file in map(pathlib.Path, files):
+    done = subprocess.run([molrun, "engine", "pdb", "--structure", str(file), "--no-hetero", "--no-hydrogens", "--out", f"{target}/{file.stem}.pdb"], stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        reason = done.stderr.strip().splitlines()[-1].split("the structure ")[-1]
+        sys.exit(f"molrun: The structure {file.name} {reason}.")

@@ -1,0 +1,62 @@
+"""Writes the box to search as options of Vina: around a centre, residues of the receptor,
+or a ligand. A box without any atom of the receptor is refused: everything docks into
+nothing, with an affinity of 0."""
+import json
+import re
+import sys
+
+receptor, size, target, kind, value = sys.argv[1:]
+MARGIN = 5.0  # Å around residues or a ligand
+LARGEST = 60.0  # Å, the edge beyond which Vina's search means little
+
+
+def refuse(sentence):
+    sys.exit("molrun: " + sentence)
+
+
+def place(line):
+    return tuple(float(line[k:k + 8]) for k in (30, 38, 46))
+
+
+atoms = {}
+with open(receptor, encoding="utf-8") as lines:
+    for line in lines:
+        if line.startswith("ATOM"):
+            atoms.setdefault((line[21].strip(), line[22:27].strip()), []).append(place(line))
+
+if kind == "center":
+    low = [c - float(size) / 2 for c in json.loads(value)]
+    high = [c + float(size) / 2 for c in json.loads(value)]
+else:
+    if kind == "residues":
+        points = []
+        for word in re.split(r"[ ,]+", value.strip()):
+            chain, number = word.split(":")
+            if (chain, number) not in atoms:
+                chains = ", ".join(sorted({c or "(no name)" for c, _ in atoms}))
+                refuse(f"The receptor has no residue {word} among its atoms; its chains are {chains}.")
+            points += atoms[chain, number]
+    else:
+        from rdkit import Chem
+        molecule = Chem.MolFromPDBFile(value, sanitize=False) if value.endswith(".pdb") else next(iter(Chem.SDMolSupplier(value, sanitize=False)), None)
+        if molecule is None or molecule.GetNumConformers() == 0 or molecule.GetNumAtoms() == 0:
+            refuse("The ligand at the site could not be read, or has no coordinates.")
+        points = [tuple(p) for p in molecule.GetConformer().GetPositions()]
+        if len(points) > 1 and not any(p[2] for p in points):
+            refuse("The ligand at the site is drawn in a plane: give one in the receptor's coordinates.")
+    low = [min(p[k] for p in points) - MARGIN for k in range(3)]
+    high = [max(p[k] for p in points) + MARGIN for k in range(3)]
+    for k in range(3):
+        lacking = float(size) - (high[k] - low[k])
+        if lacking > 0:
+            low[k], high[k] = low[k] - lacking / 2, high[k] + lacking / 2
+        if high[k] - low[k] > LARGEST:
+            refuse(f"The residues or the ligand span {high[k] - low[k] - 2 * MARGIN:.0f} Å: name those around one site.")
+
+inside = sum(all(low[k] <= p[k] <= high[k] for k in range(3)) for points in atoms.values() for p in points)
+if inside == 0:
+    refuse("No atom of the receptor lies in the box: check the centre, which is in the coordinates of the receptor's file.")
+with open(target, "w", encoding="utf-8") as out:
+    for k, axis in enumerate("xyz"):
+        out.write(f"center_{axis} = {(low[k] + high[k]) / 2:.3f}\nsize_{axis} = {high[k] - low[k]:.3f}\n")
+print(f"The box of {' x '.join(f'{high[k] - low[k]:.1f}' for k in range(3))} Å holds {inside} atoms of the receptor.")

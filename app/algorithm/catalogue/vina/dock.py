@@ -1,0 +1,90 @@
+"""Docks all ligands, one after the other, and ranks them.
+
+Writes poses/NNNNN_NAME.sdf, ranked.csv, best.sdf and metrics.json."""
+import csv
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+receptor, box, ligands, out, exhaustiveness, modes, seed, cpus = sys.argv[1:]
+ligands, out = pathlib.Path(ligands), pathlib.Path(out)
+(out / "poses").mkdir()
+
+
+def run(*command, tell=None):
+    """Runs a program; the last line that it prints says why it has failed."""
+    printed = b""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as program:
+        while piece := program.stdout.read1():
+            printed += piece
+            if tell:
+                tell(printed)
+    lines = [line.strip() for line in printed.decode(errors="replace").splitlines() if line.strip()]
+    return program.returncode == 0, lines
+
+
+def dock(row, tell):
+    """Docks one ligand: affinity and file of its poses, or the reason why not."""
+    name = f"{int(row['number']):05d}"
+    prepared, poses = ligands / f"{name}.pdbqt", ligands / f"{name}_out.pdbqt"
+    ok, lines = run("obabel", str(ligands / f"{name}.sdf"), "-O", str(prepared))
+    if not ok or not prepared.exists() or prepared.stat().st_size == 0:
+        return None, "Open Babel could not prepare it"
+    ok, lines = run("vina", "--receptor", receptor, "--ligand", str(prepared), "--config", box, "--exhaustiveness", exhaustiveness,
+                    "--num_modes", modes, "--seed", seed, "--cpu", cpus, "--out", str(poses), tell=tell)
+    if not ok or not poses.exists():
+        unknown = re.search(r"Atom type (\S+) is not a valid", "\n".join(lines))
+        if unknown:
+            return None, f"Vina has no parameters for the element {unknown[1]}"
+        return None, "Vina failed: " + next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "it printed nothing")
+    affinities = [float(line.split()[3]) for line in poses.read_text().splitlines() if line.startswith("REMARK VINA RESULT:")]
+    if not affinities:
+        return None, "Vina found no pose: the box may be too small"
+    file = out / "poses" / f"{name}_{re.sub(r'[^A-Za-z0-9._-]+', '_', row['name'])[:60]}.sdf"
+    ok, lines = run("obabel", str(poses), "-O", str(file))
+    if not ok or not file.exists() or file.stat().st_size == 0:
+        return None, "Open Babel could not write the poses"
+    return affinities, file
+
+
+with open(ligands / "ligands.csv", newline="", encoding="utf-8") as f:
+    rows = list(csv.DictReader(f))
+ranked, failed = [], []
+
+
+def tell(k, printed):
+    """Says how far it is: Vina prints 51 stars for each ligand."""
+    done = (k + min(printed.count(b"*"), 51) / 51) / len(rows)
+    print(f"molrun:progress {done:.4f} ligand {k + 1} of {len(rows)}", flush=True)
+
+
+for k, row in enumerate(rows):
+    tell(k, b"")
+    if row["reason"]:
+        failed.append([row["name"], row["smiles"], row["reason"]])
+        continue
+    affinities, result = dock(row, lambda printed, k=k: tell(k, printed))
+    if affinities is None:
+        failed.append([row["name"], row["smiles"], result])
+        print(f"{row['name']}: {result}", flush=True)
+        continue
+    ranked.append([row["name"], affinities[0], affinities[0] / int(row["heavy_atoms"]), len(affinities), row["smiles"], result])
+if not ranked:
+    sys.exit(f"molrun: No ligand could be docked. {failed[0][0]}: {failed[0][2]}.")
+
+ranked.sort(key=lambda r: r[1])
+with open(out / "ranked.csv", "w", newline="", encoding="utf-8") as f:
+    table = csv.writer(f)
+    table.writerow(["rank", "name", "affinity_kcal_mol", "efficiency_kcal_mol", "poses", "smiles", "file", "note"])
+    for k, (name, affinity, efficiency, count, smiles, file) in enumerate(ranked, 1):
+        table.writerow([k, name, f"{affinity:.3f}", f"{efficiency:.4f}", count, smiles, f"poses/{file.name}", ""])
+    for name, smiles, reason in failed:
+        table.writerow(["", name, "", "", "", smiles, "", reason])
+shutil.copyfile(ranked[0][-1], out / "best.sdf")
+metrics = {"ligands": len(ranked), "failed": len(failed)}
+if ranked[0][1] < 0:  # otherwise nothing binds
+    metrics |= {"affinity": ranked[0][1], "efficiency": round(min(r[2] for r in ranked), 4)}
+(out / "metrics.json").write_text(json.dumps(metrics))

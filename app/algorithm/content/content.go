@@ -1,0 +1,244 @@
+// Package content reads what users upload as far as it takes to say whether it is what
+// an algorithm wants: a program that is given something else may end well with a number
+// that means nothing.
+package content
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"molrun/app/unit"
+)
+
+// The kinds of content.
+const (
+	ProteinStructure    = "protein-structure"
+	Structure           = "structure"
+	ProteinSequences    = "protein-sequences"
+	NucleotideSequences = "nucleotide-sequences"
+	Sequences           = "sequences" // of either kind
+	Alignment           = "alignment"
+	ProteinAlignment    = "protein-alignment"
+	SmallMolecules      = "small-molecules"
+	Table               = "table"
+)
+
+// Kinds lists the kinds of content.
+var Kinds = []string{ProteinStructure, Structure, ProteinSequences, NucleotideSequences, Sequences, Alignment, ProteinAlignment, SmallMolecules, Table}
+
+// Bounds of what is read.
+const (
+	maxBytes = 1 << 30 // of a file, unpacked
+	maxLine  = 64 << 20
+	maxTold  = 5 // mistakes of one file
+)
+
+// Want is what a file has to be. Bounds of 0 are none.
+type Want struct {
+	Kind                     string
+	MinResidues, MaxResidues int // of a structure, or of each sequence
+	MaxAtoms                 int
+	MinRecords, MaxRecords   int      // sequences, molecules or rows
+	Columns                  []string // that a table has
+	UniqueNames              bool     // of sequences
+	Packed                   bool     // whether the program reads files packed by gzip
+
+	found Facts // to be filled
+}
+
+// Mistake says what is wrong with a file, to be put behind its name.
+type Mistake string
+
+func (m Mistake) Error() string { return string(m) }
+
+func wrong(format string, args ...any) error { return Mistake(fmt.Sprintf(format, args...)) }
+
+// Check returns what it has counted in a file, and the mistakes of it. The error says that
+// it can't be read.
+func Check(ctx context.Context, path string, want Want) (found Facts, mistakes []string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close() // only read from
+	want.found = Facts{}
+	mistakes, err = told(checkFile(ctx, f, want))
+	return want.found, mistakes, err
+}
+
+func checkFile(ctx context.Context, f *os.File, want Want) error {
+	if want.Kind == Table {
+		return checkTable(f, want)
+	}
+	text, err := open(ctx, f)
+	if err == nil && text.packed && !want.Packed {
+		err = wrong("is packed by gzip, which the program can't read: unpack it first")
+	}
+	if err == nil {
+		err = check(text, want)
+	}
+	return err
+}
+
+func check(text *lines, want Want) error {
+	switch want.Kind {
+	case ProteinStructure, Structure:
+		return checkStructure(text, want)
+	case SmallMolecules:
+		return checkMolecules(text, want)
+	}
+	return checkSequences(text, want)
+}
+
+// told separates mistakes of the file from trouble with reading it.
+func told(err error) ([]string, error) {
+	if err == nil {
+		return nil, nil
+	}
+	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // as errors.Join makes it
+		var all []string
+		for _, one := range many.Unwrap() {
+			mistakes, err := told(one)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, mistakes...)
+		}
+		return all[:min(len(all), maxTold)], nil
+	}
+	if m, ok := errors.AsType[Mistake](err); ok {
+		return []string{string(m)}, nil
+	}
+	return nil, err
+}
+
+// lines reads a text by lines, unpacked if it is packed by gzip.
+type lines struct {
+	ctx     context.Context
+	scanner *bufio.Scanner
+	number  int // of the line, from 1
+	packed  bool
+	marked  bool // it begins with a byte order mark
+}
+
+func open(ctx context.Context, f fs.File) (*lines, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() == 0 {
+		return nil, wrong("is empty")
+	}
+	in := bufio.NewReaderSize(f, 64<<10)
+	l, text := &lines{ctx: ctx}, io.Reader(in)
+	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		unpacked, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, damaged(err)
+		}
+		l.packed, text = true, unpacked
+	}
+	l.scanner = bufio.NewScanner(&limited{text, maxBytes})
+	l.scanner.Buffer(make([]byte, 0, 64<<10), maxLine)
+	return l, nil
+}
+
+// limited is a reader that refuses more than so many bytes.
+type limited struct {
+	io.Reader
+	left int64
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	n, err := l.Reader.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		return 0, wrong("has more than %s, which is too much to check", unit.Bytes(maxBytes))
+	}
+	return n, err
+}
+
+// next returns the next line without what ends it; false at the end.
+func (l *lines) next() (string, bool) {
+	if l.number%1000 == 0 && l.ctx.Err() != nil || !l.scanner.Scan() {
+		return "", false
+	}
+	l.number++
+	line := strings.TrimRight(l.scanner.Text(), "\r \t")
+	if l.number == 1 {
+		line, l.marked = strings.CutPrefix(line, "\uFEFF")
+	}
+	return line, true
+}
+
+// err returns why there are no more lines, nil at the end.
+func (l *lines) err() error {
+	if err := l.ctx.Err(); err != nil {
+		return err
+	}
+	err := l.scanner.Err()
+	switch {
+	case errors.Is(err, bufio.ErrTooLong):
+		return wrong("has a line of more than %s", unit.Bytes(maxLine))
+	case err != nil:
+		return damaged(err)
+	}
+	return nil
+}
+
+// damaged returns what is wrong with a packed file that can be read, but not unpacked.
+func damaged(err error) error {
+	if _, unread := errors.AsType[*fs.PathError](err); unread {
+		return err
+	}
+	if _, told := errors.AsType[Mistake](err); told {
+		return err
+	}
+	return wrong("is a damaged gzip file: %v", err)
+}
+
+// plain notes a line that is no text.
+func (l *lines) plain(line string) error {
+	if strings.IndexByte(line, 0) >= 0 || !utf8.ValidString(line) {
+		return wrong("is no plain text: line %d has other bytes", l.number)
+	}
+	return nil
+}
+
+// within checks a number against its bounds. The noun is singular.
+func within(n, least, most int, noun string) error {
+	switch {
+	case n < least:
+		return wrong("has %s; it needs at least %d", unit.Count(n, noun), least)
+	case most > 0 && n > most:
+		return wrong("has %s; at most %d can be used", unit.Count(n, noun), most)
+	}
+	return nil
+}
+
+// Keys are the bounds that a kind of content has, as algorithm files name them.
+func Keys(kind string) []string {
+	switch kind {
+	case ProteinStructure:
+		return []string{"min_residues", "max_residues", "max_atoms"}
+	case Structure:
+		return []string{"max_atoms"}
+	case SmallMolecules:
+		return []string{"min_records", "max_records", "max_atoms"}
+	case Table:
+		return []string{"min_records", "max_records", "columns"}
+	}
+	if slices.Contains(Kinds, kind) {
+		return []string{"min_residues", "max_residues", "min_records", "max_records", "unique_names"}
+	}
+	return nil
+}

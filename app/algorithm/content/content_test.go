@@ -1,0 +1,289 @@
+package content
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const pdb = `HEADER    A
+ATOM      1  N   ALA A   1      11.104   6.134  -6.504  1.00 10.00           N
+ATOM      2  CA  ALA A   1      11.639   6.071  -5.147  1.00 80.00           C
+ATOM      3  CA  MSE A   2      11.639   6.071  -5.147  1.00 90.00           C
+HETATM    4 CA    CA A   3      11.639   6.071  -5.147  1.00  1.00          CA
+END
+`
+
+const cif = `data_X
+#
+loop_
+_atom_site.group_PDB
+_atom_site.id
+_atom_site.label_atom_id
+_atom_site.label_comp_id
+_atom_site.label_asym_id
+_atom_site.label_seq_id
+_atom_site.Cartn_x
+_atom_site.Cartn_y
+_atom_site.Cartn_z
+_atom_site.pdbx_PDB_model_num
+ATOM 1 N ALA A 1 1.0 2.0 3.0 1
+ATOM 2 "C1'" ALA A 1 2.0 2.0 3.0 1
+ATOM 3 CA GLY A 2 1.0 3.0 3.0 1
+ATOM 4 CA GLY A 3 1.0 2.0 3.0 2
+#
+`
+
+const sdf = `ethanol
+  RDKit          3D
+
+  3  2  0  0  0  0  0  0  0  0999 V2000
+    1.0000    0.0000    0.0000 C   0  0
+    2.0000    0.0000    0.0000 C   0  0
+    3.0000    0.0000    0.0000 O   0  0
+  1  2  1  0
+  2  3  1  0
+M  END
+$$$$
+`
+
+const dna = "ACGTTGCAACGTTGCAACGTTGCA"
+
+func packed(text string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write([]byte(text))
+	_ = w.Close()
+	return b.String()
+}
+
+func TestContent(t *testing.T) {
+	tests := []struct {
+		name, text string
+		want       Want
+		mistakes   string // "": none
+	}{
+		{"PDB", pdb, Want{Kind: ProteinStructure}, ""},
+		{"PDB, packed", packed(pdb), Want{Kind: ProteinStructure, Packed: true}, ""},
+		{"packed for a program that can't unpack", packed(pdb), Want{Kind: ProteinStructure}, "is packed by gzip"},
+		{"PDB of Windows", strings.ReplaceAll(pdb, "\n", "\r\n"), Want{Kind: ProteinStructure, MinResidues: 2, MaxResidues: 2, MaxAtoms: 4}, ""},
+		{"too few residues", pdb, Want{Kind: ProteinStructure, MinResidues: 3}, "has 2 residues; it needs at least 3"},
+		{"too many residues", pdb, Want{Kind: ProteinStructure, MaxResidues: 1}, "has 2 residues; at most 1 can be used"},
+		{"too many atoms", pdb, Want{Kind: Structure, MaxAtoms: 3}, "has 4 atoms; at most 3 can be used"},
+		{"first model", strings.Replace(pdb, "END", "ENDMDL\nATOM  ", 1), Want{Kind: ProteinStructure}, ""},
+		{"empty", "", Want{Kind: ProteinStructure}, "is empty"},
+		{"text", "hello\nworld\n", Want{Kind: ProteinStructure}, "has no atoms"},
+		{"no protein", strings.NewReplacer("ALA", "HOH", "MSE", "HOH").Replace(pdb), Want{Kind: ProteinStructure}, "has no amino acid among its 4 atoms"},
+		{"any structure", strings.NewReplacer("ALA", "HOH", "MSE", "HOH").Replace(pdb), Want{Kind: Structure}, ""},
+		{"bad coordinate", strings.Replace(pdb, "11.639", "  nan ", 1), Want{Kind: ProteinStructure}, "has no coordinate in columns 31 to 38 of line 3"},
+		{"truncated", pdb[:130], Want{Kind: ProteinStructure}, "breaks off in line 3"},
+		{"binary", "ATOM  \x00", Want{Kind: ProteinStructure}, "is no plain text: line 1"},
+		{"damaged gzip", packed(strings.Repeat(pdb, 100))[:200], Want{Kind: ProteinStructure, Packed: true}, "is a damaged gzip file"},
+		{"hydrogens alone", strings.NewReplacer(" N  ", " H  ", " CA ", " HA ", "  N\n", "  H\n", "  C\n", "  H\n", "  CA\n", "  H\n").Replace(pdb), Want{Kind: ProteinStructure}, "has no atoms but hydrogens"},
+		{"hydrogens without elements", pdb[:70] + "\n" + strings.Replace(pdb[:70], " N  ", "1HG1", 1) + "\n", Want{Kind: ProteinStructure, MaxAtoms: 1}, "has 2 atoms; at most 1 can be used"},
+		{"on top of each other", pdb + strings.ReplaceAll(pdb, " A ", " B "), Want{Kind: Structure}, "has 4 atoms within 0.5 Å of another one"},
+		{"near each other", pdb + strings.NewReplacer(" A ", " B ", "6.071", "6.281", "6.134", "5.834").Replace(pdb), Want{Kind: Structure}, "has 4 atoms within 0.5 Å of another one"},
+		{"not so near", pdb + strings.NewReplacer(" A ", " B ", "6.071", "8.971", "6.134", "8.834").Replace(pdb), Want{Kind: Structure}, "has 2 atoms within"},
+		{"at several places", pdb + strings.NewReplacer(" ALA A ", "BALA A ", " MSE A ", "BMSE A ").Replace(pdb), Want{Kind: Structure}, ""},
+		{"mmCIF, one point", strings.NewReplacer("2.0 2.0", "1.0 2.0", "1.0 3.0", "1.0 2.0").Replace(cif), Want{Kind: ProteinStructure}, "has 2 atoms within 0.5 Å of another one"},
+		{"mmCIF", cif, Want{Kind: ProteinStructure, MinResidues: 2, MaxResidues: 2, MaxAtoms: 3}, ""},
+		{"mmCIF without its end", strings.TrimSuffix(cif, "#\n"), Want{Kind: ProteinStructure}, ""},
+		{"mmCIF, broken row", strings.Replace(cif, "ATOM 3 CA", "ATOM CA", 1), Want{Kind: ProteinStructure}, "has 9 values in line 16, where the table of atoms has 10 columns"},
+		{"mmCIF, bad coordinate", strings.Replace(cif, "ATOM 3 CA GLY A 2 1.0", "ATOM 3 CA GLY A 2 ?", 1), Want{Kind: ProteinStructure}, `has no coordinate Cartn_x in line 16, but "?"`},
+		{"mmCIF without atoms", cif[:strings.Index(cif, "ATOM")], Want{Kind: ProteinStructure}, "has no atoms"},
+
+		{"residue numbers with letters", strings.ReplaceAll(pdb, "A   1 ", "AA000 "), Want{Kind: ProteinStructure, MinResidues: 2, MaxResidues: 2}, ""},
+		{"mmCIF without residue numbers", strings.Replace(cif, "GLY A 2", "GLY A .", 1), Want{Kind: ProteinStructure, MinResidues: 2, MaxResidues: 2}, ""},
+		{"mmCIF, second model", strings.TrimSuffix(cif, "#\n") + "ATOM broken\n", Want{Kind: ProteinStructure, MaxAtoms: 3}, ""},
+		{"mmCIF, behind the table", cif + "\x00\n", Want{Kind: ProteinStructure}, ""},
+
+		{"FASTA", ">a b\nMKV\nlld\n\n>c\nMKX*\n", Want{Kind: ProteinSequences, MaxRecords: 2, MaxResidues: 6}, ""},
+		{"no FASTA", "MKV\n", Want{Kind: ProteinSequences}, "is no FASTA file: line 1 stands before the first record"},
+		{"no record", "\n\n", Want{Kind: ProteinSequences}, "has no record"},
+		{"wrong letter", ">a\nMKV\nLL1D\n", Want{Kind: ProteinSequences}, `record 1 (a), line 3, letter 3: "1" is no amino acid`},
+		{"gap", ">a\nMK-V\n", Want{Kind: ProteinSequences}, `record 1 (a), line 2: "-" is a gap of an alignment`},
+		{"no sequence", ">a\n>b\nM\n", Want{Kind: ProteinSequences}, "record 1 (a) has no sequence"},
+		{"too long", ">a\nMKVL\n", Want{Kind: ProteinSequences, MaxResidues: 3}, "record 1 (a) has 4 residues; at most 3 can be used"},
+		{"too short", ">a\nMK\n", Want{Kind: ProteinSequences, MinResidues: 3}, "record 1 (a) has 2 residues; it needs at least 3"},
+		{"too many records", ">a\nM\n>b\nM\n", Want{Kind: ProteinSequences, MaxRecords: 1}, "has 2 records; at most 1 can be used"},
+		{"several mistakes", ">a\n1\n2\n3\n4\n5\n6\n", Want{Kind: ProteinSequences}, `record 1 (a), line 2, letter 1: "1" is no amino acid|record 1 (a), line 3, letter 1: "2" is no amino acid|`},
+		{"nucleotides", ">a\nACGTU\n", Want{Kind: NucleotideSequences}, ""},
+		{"protein for nucleotides", ">a\nMEL\n", Want{Kind: NucleotideSequences}, `letter 2: "E" is no nucleotide`},
+		{"alignment", ">a\nMK-V\n>b\nMKLV\n", Want{Kind: Alignment}, ""},
+		{"alignment of one", ">a\nMK-V\n", Want{Kind: Alignment}, "has 1 record; it needs at least 2"},
+		{"no alignment", ">a\nMK-V\n>b\nMKV\n", Want{Kind: Alignment}, "record 2 (b) has 3 columns and the first record 4"},
+		{"alignment of gaps", ">a\n---\n>b\nMKL\n", Want{Kind: Alignment}, "record 1 (a) has only gaps"},
+		{"sequences of proteins", ">a\nMEL\n>b\n" + dna + "\n", Want{Kind: Sequences}, "record 2 (b) looks like nucleotides and record 1 like proteins"},
+		{"alignment of both kinds", ">a\n" + dna + "\n>b\n" + strings.Repeat("E", len(dna)) + "\n", Want{Kind: Alignment}, "record 2 (b) looks like proteins and record 1 like nucleotides"},
+		{"sequences of nucleotides", ">a\n" + dna + "\n>b\nACGU\n", Want{Kind: Sequences}, ""},
+		{"sequences with a gap", ">a\nMK-V\n", Want{Kind: Sequences}, "is a gap of an alignment"},
+		{"unknown residues", ">a\nXXxX*\n", Want{Kind: ProteinSequences}, "record 1 (a) has unknown residues alone"},
+		{"unknown nucleotides", ">a\nNNNN\n", Want{Kind: NucleotideSequences}, "record 1 (a) has unknown residues alone"},
+		{"asparagines", ">a\nNNNN\n", Want{Kind: ProteinSequences}, ""},
+		{"gaps of another program", ">a\nM~\n>b\nMK\n", Want{Kind: Alignment}, `"~" is no residue or gap`},
+		{"sequences with a stop", ">a\nMKV*\n", Want{Kind: Sequences}, "record 1 (a), line 2, letter 4: a stop (*) can't be aligned"},
+		{"nucleotides for proteins", ">a\n" + dna + "\n", Want{Kind: ProteinSequences}, "record 1 (a) looks like DNA or RNA"},
+		{"nucleotides for an alignment of proteins", ">a\nE" + dna + "\n>b\n-" + dna + "\n", Want{Kind: ProteinAlignment}, "record 2 (b) looks like DNA or RNA"},
+		{"protein of few letters", ">a\n" + strings.Repeat("GA", 30) + "\n>b\nACGT\n", Want{Kind: ProteinSequences}, ""},
+		{"names", ">a 1\nM\n>b 1\nM\n", Want{Kind: ProteinSequences, UniqueNames: true}, ""},
+		{"equal names", ">a 1\nM\n>b\nM\n>a\t2\nM\n", Want{Kind: ProteinSequences, UniqueNames: true}, "record 3 (a) has the name of record 1"},
+		{"equal names that do no harm", ">a\nM\n>a\nM\n", Want{Kind: ProteinSequences}, ""},
+		{"no name", "> \nM\n", Want{Kind: ProteinSequences, UniqueNames: true}, "record 1 has no name"},
+		{"blank within a line", ">a b\nMK V\n", Want{Kind: ProteinSequences}, "record 1 (a), line 2, letter 3: a blank"},
+		{"blanks at the end of lines", ">a b \nMKV \nMKL\t\r\n", Want{Kind: ProteinSequences, MaxResidues: 6}, ""},
+		{"byte order mark", "\uFEFF>a\nM\n", Want{Kind: ProteinSequences}, "begins with a byte order mark"},
+		{"comment of old days", ">a\n;note\nM\n", Want{Kind: ProteinSequences}, `";" is no amino acid`},
+
+		{"SDF", sdf + sdf, Want{Kind: SmallMolecules, MinRecords: 2, MaxRecords: 2, MaxAtoms: 3}, ""},
+		{"MOL", strings.TrimSuffix(sdf, "$$$$\n"), Want{Kind: SmallMolecules}, ""},
+		{"large molecule", sdf, Want{Kind: SmallMolecules, MaxAtoms: 2}, "has a molecule of 3 atoms, at line 4; at most 2 can be used"},
+		{"no atoms", strings.Replace(sdf, "  3  2  0", "  0  0  0", 1), Want{Kind: SmallMolecules}, "has a molecule without atoms, at line 4"},
+		{"truncated SDF", sdf[:strings.Index(sdf, "    3.0000")], Want{Kind: SmallMolecules}, "breaks off: 1 atoms of the last molecule are missing"},
+		{"SDF that ends early", strings.Replace(sdf, "    3.0000    0.0000    0.0000 O   0  0\n  1  2  1  0\n  2  3  1  0\nM  END\n", "", 1), Want{Kind: SmallMolecules}, "has a molecule that breaks off in line 7"},
+		{"bad atom", strings.Replace(sdf, "    2.0000", "    xxxxxx", 1), Want{Kind: SmallMolecules}, "has no atom with coordinates in line 6"},
+		{"MOL2", "@<TRIPOS>MOLECULE\nx\n 1 0\n\n@<TRIPOS>ATOM\n", Want{Kind: SmallMolecules}, ""},
+		{"SMILES", "CC(=O)Oc1ccccc1C(=O)O aspirin\n[Na+].[Cl-]\nC%10CC%10Br\n", Want{Kind: SmallMolecules, MaxRecords: 3}, ""},
+		{"one SMILES", "CCO", Want{Kind: SmallMolecules}, ""},
+		{"prose", "This is no molecule.\n", Want{Kind: SmallMolecules}, `is neither an SDF, MOL or MOL2 file nor a list of SMILES: line 1 has "This", in which letter 1 is no atom`},
+		{"open bracket", "C[Na", Want{Kind: SmallMolecules}, "in which a bracket is empty or not closed"},
+		{"parentheses", "C(C", Want{Kind: SmallMolecules}, "in which a parenthesis is not closed"},
+		{"too many parentheses", "C)C", Want{Kind: SmallMolecules}, "in which a parenthesis closes"},
+		{"no molecules", "\n\n\n\n\n", Want{Kind: SmallMolecules}, "has 0 molecules; it needs at least 1"},
+
+		{"table", "smiles,name\nCCO,a\nC,b\n", Want{Kind: Table, Columns: []string{"smiles"}, MaxRecords: 2}, ""},
+		{"no column", "smile,name\nCCO,a\n", Want{Kind: Table, Columns: []string{"smiles", "id"}}, `has no column "smiles"; it has smile, name|has no column "id"`},
+		{"no rows", "smiles,name\n", Want{Kind: Table}, "has 0 rows; it needs at least 1"},
+		{"too many rows", "a,b\n1,2\n3,4\n", Want{Kind: Table, MaxRecords: 1}, "has 2 rows; at most 1 can be used"},
+		{"empty table", "", Want{Kind: Table}, "is empty"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "file.csv")
+			if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, mistakes, err := Check(t.Context(), path, tt.want)
+			got := strings.Join(mistakes, "|")
+			if err != nil || (got == "") != (tt.mistakes == "") || !strings.HasPrefix(got, tt.mistakes) && !strings.Contains(got, tt.mistakes) {
+				t.Errorf("mistakes %q, %v; want %q", got, err, tt.mistakes)
+			}
+			if len(mistakes) > maxTold {
+				t.Errorf("%d mistakes", len(mistakes))
+			}
+		})
+	}
+}
+
+func TestCheckEndsWithItsContext(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.fasta")
+	if err := os.WriteFile(path, []byte(">a\n"+strings.Repeat("MKV\n", 5000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, mistakes, err := Check(ctx, path, Want{Kind: ProteinSequences}); !errors.Is(err, context.Canceled) {
+		t.Errorf("mistakes %q, %v", mistakes, err)
+	}
+	if _, _, err := Check(t.Context(), path+"x", Want{Kind: ProteinSequences}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("of no file: %v", err)
+	}
+}
+
+// Whatever is uploaded, a check ends, with a sentence or without.
+func FuzzContent(f *testing.F) {
+	for i, text := range []string{pdb, cif, sdf, ">a\nMKV\n", "CCO\n", "a,b\n1,2\n", packed(pdb)} {
+		f.Add(text, uint8(i))
+	}
+	f.Fuzz(func(t *testing.T, text string, kind uint8) {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, mistakes, err := Check(t.Context(), path, Want{Kind: Kinds[int(kind)%len(Kinds)], MinResidues: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range mistakes {
+			if m == "" || len(m) > 2000 {
+				t.Errorf("%q", m)
+			}
+		}
+	})
+}
+
+func TestFactsAreCounted(t *testing.T) {
+	atom := func(n int, name, residue, chain string, number int) string {
+		return fmt.Sprintf("ATOM  %5d  %-3s %s %s%4d    %8.3f%8.3f%8.3f  1.00  0.00           %s\n", n, name, residue, chain, number, float64(n), 2.0, 3.0, name[:1])
+	}
+	for _, tt := range []struct {
+		kind, text string
+		want       Facts
+	}{
+		{
+			ProteinStructure,
+			atom(1, "N", "ALA", "A", 1) + atom(2, "CA", "ALA", "A", 1) + atom(3, "C", "ALA", "A", 1) + atom(4, "H", "ALA", "A", 1) +
+				atom(5, "N", "GLY", "A", 2) + atom(6, "CA", "SER", "B", 1) + atom(7, "O", "HOH", "B", 9) + "END\n",
+			Facts{"residues": 3, "chains": 2, "atoms": 7, "heavy": 5, "backbone": 1},
+		},
+		{ProteinSequences, ">a\nMEEPQ\nSD\n>b\nMKV\n", Facts{"records": 2, "residues": 10, "longest": 7}},
+		{Alignment, ">a\nM-EP\n>b\nMKVP\n", Facts{"records": 2, "residues": 7, "longest": 4}},
+		{SmallMolecules, "CCO ethanol\nC methane\n", Facts{"records": 2}},
+		{Table, "name,value\na,1\nb,2\nc,3\n", Facts{"records": 3}},
+	} {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, mistakes, err := Check(t.Context(), path, Want{Kind: tt.kind})
+		if diff := cmp.Diff(tt.want, got); diff != "" || mistakes != nil || err != nil {
+			t.Errorf("%s: %v, %v (-want +got)\n%s", tt.kind, mistakes, err, diff)
+		}
+		for fact := range got {
+			if !slices.Contains(FactsOf(tt.kind), fact) {
+				t.Errorf("%s has no fact %s", tt.kind, fact)
+			}
+		}
+	}
+}
+
+// BenchmarkStructures checks structures of about 20 MB.
+func BenchmarkStructures(b *testing.B) {
+	const atoms = 250_000
+	var pdb, cif strings.Builder
+	cif.WriteString("data_X\nloop_\n")
+	for name := range strings.FieldsSeq(`group_PDB id type_symbol label_atom_id label_alt_id label_comp_id label_asym_id label_entity_id label_seq_id
+		pdbx_PDB_ins_code Cartn_x Cartn_y Cartn_z occupancy B_iso_or_equiv pdbx_formal_charge auth_seq_id auth_comp_id auth_asym_id auth_atom_id pdbx_PDB_model_num`) {
+		cif.WriteString("_atom_site." + name + "\n")
+	}
+	for i := range atoms {
+		n := i/8%9999 + 1
+		x, y, z := 1.5*float64(i%100), -1.5*float64(i/100%100), 1.5*float64(i/10_000)
+		fmt.Fprintf(&pdb, "ATOM  %5d  CA  ALA A%4d    %8.3f%8.3f%8.3f  1.00 20.00           C\n", i%100_000, n, x, y, z)
+		fmt.Fprintf(&cif, "ATOM %d C CA . ALA A 1 %d ? %.3f %.3f %.3f 1.00 20.00 ? %d ALA A CA 1\n", i+1, n, x, y, z, n)
+	}
+	for name, text := range map[string]string{"PDB": pdb.String(), "mmCIF": cif.String()} {
+		path := filepath.Join(b.TempDir(), "x")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				found, mistakes, err := Check(b.Context(), path, Want{Kind: ProteinStructure})
+				if err != nil || len(mistakes) > 0 || found["atoms"] != atoms {
+					b.Fatal(found, mistakes, err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,52 @@
+package algorithm
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"molrun/app/algorithm/content"
+	"molrun/app/tomltree"
+)
+
+// contentKeys are the keys of a file's parameter that came with format 2.
+var contentKeys = []string{"content", "min_residues", "max_residues", "max_atoms", "min_records", "max_records", "columns", "unique_names"}
+
+// readContent reads what a file has to hold, nil if it may hold anything.
+func readContent(r *tomltree.Reader, t *tomltree.Node, extensions []string) *content.Want {
+	kind := r.OneOf(t, "content", content.Kinds...)
+	want := &content.Want{Kind: kind, Columns: r.Texts(t, "columns"), UniqueNames: r.Flag(t, "unique_names")}
+	want.Packed = slices.ContainsFunc(extensions, func(ext string) bool { return strings.HasSuffix(strings.ToLower(ext), ".gz") })
+	for key, to := range map[string]*int{
+		"min_residues": &want.MinResidues, "max_residues": &want.MaxResidues, "max_atoms": &want.MaxAtoms,
+		"min_records": &want.MinRecords, "max_records": &want.MaxRecords,
+	} {
+		if n := t.Member(key); n != nil {
+			*to = int(r.Within(n, key, 1, 1<<40))
+		}
+	}
+	for _, m := range t.Members {
+		switch {
+		case m.Name == "content" || !slices.Contains(contentKeys, m.Name):
+		case t.Member("content") == nil:
+			r.Mistakef(m.Line, "%s needs content, which says what the file holds", m.Name)
+		case kind != "" && !slices.Contains(content.Keys(kind), m.Name):
+			r.Mistakef(m.Line, "%s says nothing about %s; its bounds are %s", m.Name, kind, strings.Join(content.Keys(kind), ", "))
+		}
+	}
+	if kind == "" {
+		return nil
+	}
+	return want
+}
+
+// readsContent reports whether the files of some parameter are read at submission.
+func (all Parameters) readsContent() bool {
+	return slices.ContainsFunc(all, func(p Parameter) bool { return p.content != nil })
+}
+
+// Content returns what the file has to hold; nil: anything.
+func (p *Parameter) Content() *content.Want { return p.content }
+
+// contentKind returns the kind of content, "" if the file may hold anything.
+func (p *Parameter) contentKind() string { return cmp.Or(p.content, &content.Want{}).Kind }

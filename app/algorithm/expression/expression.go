@@ -1,0 +1,248 @@
+// Package expression computes with settings, in the language of expr-lang/expr: values
+// derived from them, and rules between them. All numbers are float64.
+package expression
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser"
+	"github.com/expr-lang/expr/types"
+	"github.com/expr-lang/expr/vm"
+
+	"molrun/app/strictjson"
+)
+
+// Kind is what an expression may do with a value.
+type Kind string
+
+// The kinds of values. What has none may be anything.
+const (
+	Number Kind = "number"
+	Text   Kind = "text"
+	Flag   Kind = "flag"
+	List   Kind = "list"
+	Any    Kind = ""
+)
+
+var kinds = map[Kind]types.Type{
+	Number: types.Float64, Text: types.String, Flag: types.Bool, List: types.TypeOf([]any{}), Any: types.Any,
+}
+
+// Names are the values that an expression may read, by name and kind.
+type Names struct {
+	Settings, Derived map[string]Kind
+	Facts             map[string][]string // numbers that are known of each file
+}
+
+// alone returns the facts that only one file has, with its name: they go without it.
+func (n Names) alone() map[string]string {
+	of := map[string]string{}
+	for file, facts := range n.Facts {
+		for _, fact := range facts {
+			if _, taken := of[fact]; taken {
+				of[fact] = ""
+				continue
+			}
+			of[fact] = file
+		}
+	}
+	maps.DeleteFunc(of, func(fact, file string) bool { return file == "" || n.Facts[fact] != nil })
+	return of
+}
+
+// Expression is an expression that has been read.
+type Expression struct {
+	Text     string
+	Settings []string // that it reads, in their order in the text
+	Derived  []string // likewise
+	Facts    []Fact   // likewise
+	Kind     Kind     // of its value
+
+	program *vm.Program
+	alone   map[string]string // files of facts that go without the name of theirs
+}
+
+// Fact is a number that is known of a file.
+type Fact struct{ File, Name string }
+
+// Parse reads an expression. The error completes a sentence that begins with its text.
+func Parse(text string, names Names) (*Expression, error) {
+	return compile(text, names)
+}
+
+// ParseRule reads an expression that is true or false.
+func ParseRule(text string, names Names) (*Expression, error) {
+	return compile(text, names, expr.AsBool())
+}
+
+func compile(text string, names Names, options ...expr.Option) (*Expression, error) {
+	alone := names.alone()
+	env := types.Map{"settings": typesOf(names.Settings), "derived": typesOf(names.Derived), "facts": typesOfFacts(names, alone)}
+	options = append(options, expr.Env(env), expr.DisableBuiltin("now"))
+	tree, err := parser.Parse(text)
+	if err != nil {
+		return nil, plain(err)
+	}
+	program, err := expr.Compile(text, options...)
+	if err != nil {
+		return nil, plain(err)
+	}
+	e := &Expression{Text: text, program: program, Kind: kindOf(program), alone: alone}
+	uses := reads{"settings": {}, "derived": {}, "facts": {}}
+	ast.Walk(&tree.Node, uses)
+	e.Facts = uses.facts(names, alone)
+	e.Settings, e.Derived = uses.of("settings"), uses.of("derived")
+	return e, nil
+}
+
+func typesOf(kindsOf map[string]Kind) types.Map {
+	all := types.Map{}
+	for name, kind := range kindsOf {
+		all[name] = kinds[kind]
+	}
+	return all
+}
+
+func typesOfFacts(names Names, alone map[string]string) types.Map {
+	all := types.Map{}
+	for file, facts := range names.Facts {
+		numbers := types.Map{}
+		for _, fact := range facts {
+			numbers[fact] = types.Float64
+		}
+		all[file] = numbers
+	}
+	for fact := range alone {
+		all[fact] = types.Float64
+	}
+	return all
+}
+
+// plain returns the message of an error without the picture of where it is.
+func plain(err error) error {
+	if at, ok := errors.AsType[*file.Error](err); ok {
+		return fmt.Errorf("%s (at letter %d)", strings.TrimSuffix(at.Message, "."), at.Column+1)
+	}
+	return err
+}
+
+func kindOf(p *vm.Program) Kind {
+	t := p.Node().Type()
+	if t == nil {
+		return Any
+	}
+	switch t.Kind().String() {
+	case "int", "float64":
+		return Number
+	case "string":
+		return Text
+	case "bool":
+		return Flag
+	case "slice":
+		return List
+	}
+	return Any
+}
+
+// reads collects the members that an expression reads of each value, and where first.
+type reads map[string]map[string]int
+
+// of returns the members of a value in the order of their first places.
+func (r reads) of(value string) []string {
+	places := r[value]
+	return slices.SortedFunc(maps.Keys(places), func(a, b string) int { return cmp.Compare(places[a], places[b]) })
+}
+
+// Visit implements ast.Visitor.
+func (r reads) Visit(node *ast.Node) {
+	m, ok := (*node).(*ast.MemberNode)
+	if !ok {
+		return
+	}
+	name, isText := m.Property.(*ast.StringNode)
+	if !isText {
+		return
+	}
+	switch of := m.Node.(type) {
+	case *ast.IdentifierNode:
+		if r[of.Value] != nil {
+			r.note(of.Value, name.Value, m)
+		}
+	case *ast.MemberNode:
+		root, isName := of.Node.(*ast.IdentifierNode)
+		if file, isText := of.Property.(*ast.StringNode); isText && isName && root.Value == "facts" {
+			r.note("facts", file.Value+"."+name.Value, m)
+		}
+	}
+}
+
+// note notes the first place where a member is read.
+func (r reads) note(of, name string, m *ast.MemberNode) {
+	at := m.Location().From
+	if first, known := r[of][name]; !known || at < first {
+		r[of][name] = at
+	}
+}
+
+// facts returns the facts among what is read.
+func (r reads) facts(names Names, alone map[string]string) []Fact {
+	var all []Fact
+	for _, key := range r.of("facts") {
+		file, name, whole := strings.Cut(key, ".")
+		switch {
+		case whole:
+			all = append(all, Fact{file, name})
+		case names.Facts[key] == nil:
+			all = append(all, Fact{alone[key], key})
+		}
+	}
+	return all
+}
+
+// Values are what expressions read: numbers as float64, texts, flags and lists of these.
+type Values struct {
+	Settings, Derived map[string]any
+	Facts             map[string]map[string]any
+}
+
+// Lacks reports whether a setting, derived value or fact that the expression reads has no
+// value.
+func (e *Expression) Lacks(v Values) bool {
+	return slices.ContainsFunc(e.Settings, func(name string) bool { return v.Settings[name] == nil }) ||
+		slices.ContainsFunc(e.Facts, func(f Fact) bool { return v.Facts[f.File][f.Name] == nil }) ||
+		slices.ContainsFunc(e.Derived, func(name string) bool { return v.Derived[name] == nil })
+}
+
+// Value computes the expression. A number is finite.
+func (e *Expression) Value(v Values) (any, error) {
+	facts := map[string]any{}
+	for file, known := range v.Facts {
+		facts[file] = known
+	}
+	for fact, file := range e.alone {
+		facts[fact] = v.Facts[file][fact]
+	}
+	got, err := expr.Run(e.program, map[string]any{"settings": v.Settings, "derived": v.Derived, "facts": facts})
+	if err != nil {
+		return nil, plain(err)
+	}
+	if n, ok := got.(int); ok {
+		got = float64(n)
+	}
+	if n, ok := got.(float64); ok && (math.IsNaN(n) || math.IsInf(n, 0)) {
+		return nil, errors.New("it is no finite number")
+	}
+	return got, nil
+}
+
+// Native returns a JSON value as expressions read it; an object is a map.
+func Native(v *strictjson.Value) any { return v.Native(func(n float64) any { return n }) }

@@ -1,0 +1,120 @@
+package algorithm
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"molrun/app/reference"
+	"molrun/app/strictjson"
+	"molrun/app/tomltree"
+)
+
+// Bounds of how many files one setting may have.
+const (
+	maxItems        = 1000
+	defaultMaxItems = 100
+)
+
+// listKeys are the keys of a parameter that is a list of files.
+var listKeys = []string{"type", "minItems", "maxItems"}
+
+// isList reports whether a file's parameter is a list of files.
+func isList(r *tomltree.Reader, t *tomltree.Node) bool {
+	n := t.Member("type")
+	if n == nil || n.Kind != strictjson.String || n.Text != "array" {
+		return false
+	}
+	if r.Format < 2 {
+		r.Mistakef(n.Line, "a list of files needs format = 2 in the first line of the file")
+	}
+	return true
+}
+
+// fileSchema returns the schema of a setting that refers to a file, or to many.
+func fileSchema(r *tomltree.Reader, p *Parameter, t *tomltree.Node) json.RawMessage {
+	const one = `{"type":"string","minLength":1}`
+	if !p.Many {
+		return json.RawMessage(one)
+	}
+	least, most := int64(1), int64(defaultMaxItems)
+	if n := t.Member("minItems"); n != nil {
+		least = r.Within(n, "minItems", 1, maxItems)
+		most = max(most, least)
+	}
+	if n := t.Member("maxItems"); n != nil {
+		if most = r.Within(n, "maxItems", 1, maxItems); most < least {
+			r.Mistakef(n.Line, "maxItems is less than minItems")
+		}
+	}
+	p.least, p.most = int(least), int(most)
+	return fmt.Appendf(nil, `{"type":"array","items":%s,"minItems":%d,"maxItems":%d}`, one, least, most)
+}
+
+// NamedFile is a file as settings name it.
+type NamedFile struct {
+	Loc  []any  // below the settings
+	Path string // of a file that is one of an output's; else ""
+}
+
+// FileReference is the text of a setting that refers to a file, and where it stands.
+type FileReference struct {
+	Loc  []any // below the settings
+	Text string
+}
+
+// File returns a file that the reference is to, by its path if it is one of an output's.
+func (r FileReference) File(output, path string) NamedFile {
+	if output == "" {
+		path = ""
+	}
+	return NamedFile{r.Loc, path}
+}
+
+// References returns what the parameter's setting refers to. What is no text is left out.
+func (p *Parameter) References(settings *strictjson.Value) (refs []FileReference) {
+	v := settings.Member(p.Name)
+	switch {
+	case v == nil:
+	case !p.Many && v.Kind == strictjson.String:
+		return []FileReference{{[]any{p.Name}, v.Text}}
+	case p.Many:
+		for i, item := range v.Items {
+			if item.Kind == strictjson.String {
+				refs = append(refs, FileReference{[]any{p.Name, i}, item.Text})
+			}
+		}
+	}
+	return refs
+}
+
+// namesOutput reports whether a value of the setting names an output of a job, which may be
+// many files.
+func namesOutput(v *strictjson.Value) bool {
+	return slices.ContainsFunc(v.Items, func(item *strictjson.Value) bool {
+		return item.Kind == strictjson.String && reference.Parse(item.Text).Output != ""
+	})
+}
+
+// padded returns a list that names outputs with as many items as there have to be: it may
+// be of so many files.
+func (p *Parameter) padded(v *strictjson.Value) *strictjson.Value {
+	if !p.Many || v.Kind != strictjson.Array || len(v.Items) >= p.least || !namesOutput(v) {
+		return v
+	}
+	long := *v
+	long.Items = slices.Clone(v.Items)
+	for len(long.Items) < p.least {
+		long.Items = append(long.Items, v.Items[0])
+	}
+	return &long
+}
+
+// fileOrNot says what a parameter is that is read as the other; the placeholder for it is
+// between begin and end.
+func fileOrNot(p *Parameter, begin, end string) string {
+	if len(p.File) > 0 {
+		return "a file: write " + begin + "files." + p.Name + end
+	}
+	return "no file: write " + begin + "settings." + p.Name + end
+}

@@ -1,0 +1,175 @@
+// Package folder reads the folders that algorithms bring: scripts, force fields, example
+// inputs. It lists them, keeps copies of them by digest, so that a job goes on with what it
+// was submitted with, and removes copies that no job needs.
+package folder
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Main is the file that makes a folder that of an algorithm.
+const Main = "algorithm.toml"
+
+// Examples is the folder below that has the files which an example names.
+const Examples = "example"
+
+// What a folder may hold. Larger things belong to the machine.
+const (
+	MaxFiles = 1000
+	MaxBytes = 64 << 20
+	maxName  = 255 // bytes of a path
+)
+
+// File is one file of a folder.
+type File struct {
+	Path       string // below the folder, with slashes
+	Executable bool
+	Size       int64
+	SHA256     string // hex
+}
+
+// Folder is all that an algorithm brings.
+type Folder struct {
+	Files  []File // sorted by path, Main among them
+	Digest string // of the algorithm: hex SHA-256 of its file's text and of the list
+
+	from  fs.FS  // nil: only copies are left
+	store *Store // nil: none are made
+}
+
+// Read lists a folder. It leaves out names that begin with a dot, and __pycache__. What it
+// can't take comes back in sentences.
+func Read(from fs.FS) (f *Folder, wrong []string, err error) {
+	f = &Folder{from: from}
+	total := int64(0)
+	err = fs.WalkDir(from, ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil || name == ".":
+			return err
+		case strings.HasPrefix(e.Name(), ".") || e.Name() == "__pycache__":
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case e.IsDir():
+			return nil
+		case len(f.Files) == MaxFiles:
+			wrong = append(wrong, fmt.Sprintf("the folder has more than %d files: keep larger collections elsewhere on the machine", MaxFiles))
+			return fs.SkipAll
+		}
+		file, msg, err := read(from, name)
+		if err != nil {
+			return err
+		}
+		if msg != "" {
+			wrong = append(wrong, msg)
+			return nil
+		}
+		if total += file.Size; total > MaxBytes {
+			wrong = append(wrong, fmt.Sprintf("the folder has more than %d MiB: keep large files elsewhere on the machine", MaxBytes>>20))
+			return fs.SkipAll
+		}
+		f.Files = append(f.Files, file)
+		return nil
+	})
+	slices.SortFunc(f.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return f, wrong, err
+}
+
+// read reads one file. What is wrong with it comes back in a sentence.
+func read(from fs.FS, name string) (f File, wrong string, err error) {
+	switch info, err := fs.Stat(from, name); {
+	case len(name) > maxName || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return f, fmt.Sprintf("the folder has a file %.300q: use at most %d bytes and no control characters in names", name, maxName), nil
+	case errors.Is(err, fs.ErrNotExist):
+		return f, fmt.Sprintf("%s is a link to nothing: replace it by a file", name), nil
+	case err != nil:
+		return f, fmt.Sprintf("%s can't be used (%v): a link must stay within the folder", name, err), nil
+	case !info.Mode().IsRegular():
+		return f, fmt.Sprintf("%s is no regular file: remove it from the folder", name), nil
+	default:
+		f.Executable = info.Mode()&0o111 != 0
+	}
+	in, err := from.Open(name)
+	if err != nil {
+		return f, fmt.Sprintf("%s can't be read: %v", name, err), nil
+	}
+	f.Path = name
+	sum := sha256.New()
+	var begin [2]byte
+	n, err := io.ReadFull(in, begin[:])
+	if err == nil {
+		f.Executable = f.Executable || string(begin[:]) == "#!" // embedded files have no modes
+	}
+	sum.Write(begin[:n])
+	rest, err := io.Copy(sum, io.LimitReader(in, MaxBytes+1))
+	f.Size, f.SHA256 = int64(n)+rest, hex.EncodeToString(sum.Sum(nil))
+	return f, "", errors.Join(err, in.Close())
+}
+
+// Source returns the files of the folder; nil if only copies are left.
+func (f *Folder) Source() fs.FS { return f.from }
+
+// Name returns the digest, "" if there is no folder.
+func (f *Folder) Name() string {
+	if f == nil {
+		return ""
+	}
+	return f.Digest
+}
+
+// Named returns a file of the folder, nil if it has none of that path.
+func (f *Folder) Named(name string) *File {
+	if f == nil {
+		return nil
+	}
+	i, found := slices.BinarySearchFunc(f.Files, name, func(file File, name string) int { return strings.Compare(file.Path, name) })
+	if !found {
+		return nil
+	}
+	return &f.Files[i]
+}
+
+// Has reports whether the folder has a file or a folder of this path.
+func (f *Folder) Has(name string) bool {
+	return f.Named(name) != nil || f != nil && slices.ContainsFunc(f.Files, func(file File) bool { return strings.HasPrefix(file.Path, name+"/") })
+}
+
+// Under returns the names of the files in a folder below, in order.
+func (f *Folder) Under(dir string) []string {
+	var names []string
+	if f == nil {
+		return nil
+	}
+	for _, file := range f.Files {
+		if path.Dir(file.Path) == dir {
+			names = append(names, path.Base(file.Path))
+		}
+	}
+	return names
+}
+
+// ReadFile reads a file where the folder was read from. It fails if the file is another by
+// now.
+func (f *Folder) ReadFile(name string) ([]byte, error) {
+	file := f.Named(name)
+	if file == nil || f.from == nil {
+		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+	}
+	text, err := fs.ReadFile(f.from, name)
+	if err != nil {
+		return nil, err
+	}
+	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != file.SHA256 {
+		return nil, fmt.Errorf("%s: %w", name, ErrChanged)
+	}
+	return text, nil
+}

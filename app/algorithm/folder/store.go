@@ -1,0 +1,238 @@
+package folder
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"time"
+
+	"molrun/app/durable"
+)
+
+// Why a folder can't be used.
+var (
+	ErrGone    = errors.New("the files that the algorithm had then are no longer kept")
+	ErrChanged = errors.New("the file has changed since the service read it: restart the service")
+)
+
+// keptAtLeast is how long a copy stays that no job needs. One may be about to be queued.
+const keptAtLeast = 24 * time.Hour
+
+var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// Store keeps copies of folders, each in a directory named after its digest. Programs are
+// not to change them: directories and files are read-only.
+type Store struct {
+	dir string
+	mu  sync.Mutex // held while a copy is found, and while one is removed
+}
+
+// NewStore returns the store in a directory, which is made when it is needed.
+func NewStore(dir string) *Store { return &Store{dir: dir} }
+
+// KeepIn makes Path keep copies in a store.
+func (f *Folder) KeepIn(s *Store) {
+	if f != nil {
+		f.store = s
+	}
+}
+
+// Path returns the path of the folder's copy, which it makes if there is none. It is "" for
+// an algorithm without a folder.
+func (f *Folder) Path() (string, error) {
+	switch {
+	case f == nil:
+		return "", nil
+	case f.store == nil:
+		return "", errors.New("no place to keep the algorithm's folder")
+	}
+	return f.store.Keep(f)
+}
+
+// original returns what a copy in a store is made of: the copy that the service keeps, or
+// for that one what it was read from.
+func (f *Folder) original(s *Store) (fs.FS, error) {
+	if f.store == s {
+		if f.from == nil {
+			return nil, ErrGone
+		}
+		return f.from, nil
+	}
+	dir, err := f.Path()
+	if err != nil {
+		return nil, err
+	}
+	return os.DirFS(dir), nil
+}
+
+// Keep returns the path of a copy of the folder. A copy that lacks something, as after a
+// restore, is completed; one is made if there is none. The error is ErrGone if nothing
+// is left to copy, ErrChanged if that is another by now.
+func (s *Store) Keep(f *Folder) (string, error) {
+	dir := filepath.Join(s.dir, f.Digest)
+	if s.touch(dir) && f.fits(dir) {
+		return dir, nil
+	}
+	from, err := f.original(s)
+	if err == nil {
+		err = durable.MkdirAll(s.dir, 0o700)
+	}
+	if err != nil {
+		return "", err
+	}
+	made := filepath.Join(s.dir, ".new-"+rand.Text())
+	if err := f.copy(made, from); err != nil {
+		return "", errors.Join(fmt.Errorf("keep the algorithm's folder: %w", err), removeTree(made))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.fits(dir) { // somebody else has made it
+		return dir, removeTree(made)
+	}
+	if err := errors.Join(removeTree(dir), os.Rename(made, dir)); err != nil {
+		return "", fmt.Errorf("keep the algorithm's folder: %w", err)
+	}
+	return dir, durable.SyncFolder(s.dir)
+}
+
+// touch notes that the copy is needed now, and reports whether there is one.
+func (s *Store) touch(dir string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	return os.Chtimes(dir, now, now) == nil
+}
+
+// fits reports whether a copy has all files. It gives them the modes that a restore from
+// a backup has not kept.
+func (f *Folder) fits(dir string) bool {
+	for _, file := range f.Files {
+		name := filepath.Join(dir, filepath.FromSlash(file.Path))
+		info, err := os.Lstat(name)
+		if err != nil || !info.Mode().IsRegular() || info.Size() != file.Size {
+			return false
+		}
+		if info.Mode().Perm() != file.mode() && os.Chmod(name, file.mode()) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *File) mode() fs.FileMode {
+	if f.Executable {
+		return 0o555
+	}
+	return 0o444
+}
+
+// copy makes a durable copy.
+func (f *Folder) copy(to string, from fs.FS) error {
+	if err := os.Mkdir(to, 0o700); err != nil {
+		return err
+	}
+	dirs := []string{to}
+	for _, file := range f.Files {
+		name := filepath.Join(to, filepath.FromSlash(file.Path))
+		if !filepath.IsLocal(filepath.FromSlash(file.Path)) {
+			return fmt.Errorf("%q is no path below the folder", file.Path)
+		}
+		if dir := filepath.Dir(name); dir != dirs[len(dirs)-1] {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				return err
+			}
+			dirs = append(dirs, dir)
+		}
+		if err := file.copy(name, from); err != nil {
+			return fmt.Errorf("%s: %w", file.Path, err)
+		}
+	}
+	for _, dir := range dirs {
+		if err := errors.Join(durable.SyncFolder(dir), os.Chmod(dir, 0o555)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *File) copy(to string, from fs.FS) error {
+	in, err := from.Open(f.Path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	sum := sha256.New()
+	_, err = io.Copy(io.MultiWriter(out, sum), io.LimitReader(in, f.Size+1))
+	if err == nil && hex.EncodeToString(sum.Sum(nil)) != f.SHA256 {
+		err = ErrChanged
+	}
+	if err == nil {
+		err = errors.Join(out.Chmod(f.mode()), out.Sync())
+	}
+	return errors.Join(err, out.Close())
+}
+
+// Sweep removes copies that are not used and were not asked for in the last day, and what
+// a crash has left of new ones. An error of used keeps the copy.
+func (s *Store) Sweep(used func(digest string) (bool, error)) (removed int, err error) {
+	entries, err := os.ReadDir(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	for _, e := range entries {
+		if !s.isOld(e.Name()) {
+			continue
+		}
+		if digestPattern.MatchString(e.Name()) {
+			if needed, unknown := used(e.Name()); needed || unknown != nil {
+				err = errors.Join(err, unknown)
+				continue
+			}
+		} else if e.Name()[0] != '.' {
+			continue // not ours
+		}
+		done, failed := s.remove(e.Name())
+		if err = errors.Join(err, failed); done {
+			removed++
+		}
+	}
+	return removed, err
+}
+
+func (s *Store) isOld(name string) bool {
+	info, err := os.Lstat(filepath.Join(s.dir, name))
+	return err == nil && info.IsDir() && time.Since(info.ModTime()) > keptAtLeast
+}
+
+// remove removes a directory unless somebody has just asked for it.
+func (s *Store) remove(name string) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.isOld(name) {
+		return false, nil
+	}
+	return true, removeTree(filepath.Join(s.dir, name))
+}
+
+// removeTree removes a directory although it is read-only.
+func removeTree(dir string) error {
+	_ = filepath.WalkDir(dir, func(name string, e fs.DirEntry, _ error) error {
+		if e != nil && e.IsDir() {
+			return os.Chmod(name, 0o700)
+		}
+		return nil
+	}) // RemoveAll says what could not be done
+	return os.RemoveAll(dir)
+}

@@ -1,0 +1,360 @@
+package algorithm
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"molrun/app/placement"
+	"molrun/app/protocol"
+)
+
+const format2Head = "format = 2\ntype = \"demo\"\nversion = \"1\"\n"
+
+const format2Parameters = `
+[[parameters]]
+name = "method"
+type = "string"
+enum = ["fast", "exact"]
+default = "fast"
+[[parameters]]
+name = "rounds"
+type = "integer"
+[[parameters]]
+name = "residues"
+type = "array"
+items = { type = "integer" }
+default = [3, 14]
+[[parameters]]
+name = "structure"
+file = [".pdb", ".pdb.gz", ".cif"]
+[[parameters]]
+name = "opt"
+type = "string"
+`
+
+const format2Steps = format2Head + `
+[[steps]]
+name = "prepare"
+command = [
+  "prep",
+  { if = "settings.method", is = "exact", args = ["--exact"], else = ["--fast"] },
+  { if = "settings.rounds", is = [2, 3.0], args = ["-r", "{settings.rounds}"], else = ["-r", "1"] },
+  { if = "files.structure", ext = ".cif", args = ["--cif", "{files.structure}"] },
+  { if = "files.structure", ext = [".pdb", ".pdb.gz"], args = ["--pdb", "{files.structure}"] },
+  { if = "gpus", args = ["-nb", "gpu"], else = ["-nb", "cpu"] },
+  { each = "settings.residues", args = ["--residue", "{item}"] },
+  { each = "settings.residues", args = ["r{item}"], join = "+" },
+]
+folder = "{out}/run"
+stdin = "{settings.method}\n{cpus}\n"
+stdout = "{work}/prep.txt"
+env = { METHOD = "{settings.method}", PLAIN = 4 }
+ok = [0, 1]
+fails_if = '0 molecules'
+makes = ["{work}/receptor.pdbqt", "{out}/run/*.pdb"]
+keep = ["{work}/*.pka"]
+
+[[steps]]
+name = "optional"
+if = "settings.opt"
+command = ["use", "{settings.opt}"]
+stdin = "{work}/receptor.pdbqt"
+fails_if = ["a", "b"]
+
+[[failures]]
+pattern = "bad"
+message = "It was bad."
+file = "{work}/*.log"
+` + format2Parameters
+
+// withoutSpans leaves out which part of the progress a step has.
+var withoutSpans = cmpopts.IgnoreFields(protocol.Step{}, "Span")
+
+func expandWith(t *testing.T, a *File, settings string, needs placement.Resources, files map[string][]string) *Run {
+	t.Helper()
+	normalized, faults := a.CheckSettings(parseJSON(t, settings))
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	run, err := a.Expand(normalized, needs, Paths{Work: "/w", Out: "/w/out", In: "/w/in", Files: files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+func TestStepOfFormat2(t *testing.T) {
+	a := parseOK(t, format2Steps)
+	got := expandWith(t, a, `{}`, placement.Resources{CPUs: 2}, nil)
+	want := []protocol.Step{{
+		Name:   "prepare",
+		Argv:   strings.Fields("prep --fast -r 1 -nb cpu --residue 3 --residue 14 r3+r14"),
+		Folder: "/w/out/run", Stdin: "/w/in/.stdin-1", Stdout: "/w/prep.txt",
+		Env: map[string]string{"METHOD": "fast", "PLAIN": "4"},
+		OK:  []int{0, 1}, FailsIf: []string{"0 molecules"},
+		Makes: []string{"/w/receptor.pdbqt", "/w/out/run/*.pdb"}, Keep: []string{"/w/*.pka"},
+	}}
+	if diff := cmp.Diff(want, got.Steps, withoutSpans); diff != "" {
+		t.Errorf("steps (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"/w/in/.stdin-1": "fast\n2\n"}, got.Texts); diff != "" {
+		t.Errorf("texts (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"/w/*.log"}, got.Shown); diff != "" {
+		t.Errorf("files that are shown (-want +got)\n%s", diff)
+	}
+}
+
+func TestConditionsOfFormat2(t *testing.T) {
+	a := parseOK(t, format2Steps)
+	tests := []struct {
+		settings, file string
+		gpus           int
+		want           string
+	}{
+		{`{"method":"exact","rounds":3,"residues":[]}`, "", 1, "prep --exact -r 3 -nb gpu"},
+		{`{"rounds":0,"residues":[7]}`, "", 0, "prep --fast -r 1 -nb cpu --residue 7 r7"},
+		{`{"structure":"x","residues":[]}`, "/w/in/structure.cif", 0, "prep --fast -r 1 --cif /w/in/structure.cif -nb cpu"},
+		{`{"structure":"x","residues":[]}`, "/w/in/structure.pdb.gz", 0, "prep --fast -r 1 --pdb /w/in/structure.pdb.gz -nb cpu"},
+	}
+	for _, tt := range tests {
+		files := map[string][]string{}
+		if tt.file != "" {
+			files["structure"] = []string{tt.file}
+		}
+		run := expandWith(t, a, tt.settings, placement.Resources{CPUs: 1, GPUs: tt.gpus}, files)
+		if got := strings.Join(run.Steps[0].Argv, " "); got != tt.want {
+			t.Errorf("%s gives %q, want %q", tt.settings, got, tt.want)
+		}
+	}
+	run := expandWith(t, a, `{"opt":"x y"}`, placement.Resources{}, nil)
+	want := protocol.Step{Name: "optional", Argv: []string{"use", "x y"}, Stdin: "/w/receptor.pdbqt", FailsIf: []string{"a", "b"}}
+	if len(run.Steps) != 2 {
+		t.Fatalf("%d steps, want the optional one too", len(run.Steps))
+	}
+	if diff := cmp.Diff(want, run.Steps[1], withoutSpans); diff != "" {
+		t.Errorf("step (-want +got)\n%s", diff)
+	}
+}
+
+func TestRunNeedsAStep(t *testing.T) {
+	a := parseOK(t, format2Head+"[[steps]]\nif = \"settings.opt\"\ncommand = [\"true\"]\n[[parameters]]\nname = \"opt\"\ntype = \"string\"\n")
+	if _, err := a.Expand([]byte(`{}`), placement.Resources{}, commandPaths); err == nil || !strings.Contains(err.Error(), "none of the steps applies") {
+		t.Errorf("error %v", err)
+	}
+}
+
+const listParameter = "[[parameters]]\nname = \"list\"\nfile = [\".pdb\"]\ntype = \"array\"\n"
+
+func TestListOfFiles(t *testing.T) {
+	a := parseOK(t, format2Head+`command = ["a", { each = "files.list", args = ["-i", "{item}"] }, { if = "files.list", args = ["-n"] }, { each = "files.list", args = ["{item}"], join = "+" }]
+[[texts]]
+file = "{work}/list.txt"
+text = """{{range .files.list}}{{.}}
+{{end}}{{if not .files.list}}none{{end}}"""
+`+listParameter)
+	files := map[string][]string{"list": {"/w/in/list/b.pdb", "/w/in/list/a.pdb"}}
+	run := expandWith(t, a, `{"list":["x/b.pdb","x/a.pdb"]}`, placement.Resources{}, files)
+	if got, want := strings.Join(run.Steps[0].Argv, " "), "a -i /w/in/list/b.pdb -i /w/in/list/a.pdb -n /w/in/list/b.pdb+/w/in/list/a.pdb"; got != want {
+		t.Errorf("command %s, want %s", got, want)
+	}
+	if got := run.Texts["/w/list.txt"]; got != "/w/in/list/b.pdb\n/w/in/list/a.pdb\n" {
+		t.Errorf("text %q", got)
+	}
+	run = expandWith(t, a, `{}`, placement.Resources{}, nil)
+	if got := strings.Join(run.Steps[0].Argv, " ") + run.Texts["/w/list.txt"]; got != "anone" {
+		t.Errorf("without files: %q", got)
+	}
+	for settings, want := range map[string]string{
+		`{"list":"x/b.pdb"}`: "must be a list", `{"list":[]}`: "at least 1", `{"list":[5]}`: "must be text",
+	} {
+		if _, faults := a.CheckSettings(parseJSON(t, settings)); len(faults) != 1 || !strings.Contains(faults[0].Msg, want) {
+			t.Errorf("%s: %v, want %q", settings, faults, want)
+		}
+	}
+	if got := string(a.Parameters.Named("list").FromText("x/a.pdb").Raw); got != `["x/a.pdb"]` {
+		t.Errorf("a cell is %s", got)
+	}
+	if got := string(a.Parameters.Named("list").FromText(`["x", "y"]`).Raw); got != `["x", "y"]` {
+		t.Errorf("a cell of two is %s", got)
+	}
+}
+
+// The text follows three lines and begins at line 4.
+func TestMistakesInFormat2(t *testing.T) {
+	step := func(rest string) string { return "[[steps]]\ncommand = [\"a\"]\n" + rest }
+	tests := []struct {
+		name, text string
+		want       []string
+	}{
+		{"image that is none", "command = [\"a\"]\n[container]\nimage = \"a b\"", []string{`6: image must be "docker://NAME@sha256:DIGEST"`}},
+		{"image like an option", "command = [\"a\"]\n[container]\nimage = \"--privileged\"", []string{"6: image must be"}},
+		{"image with half a digest", "command = [\"a\"]\n[container]\nimage = \"docker://a@sha256:12\"", []string{"6: image must be"}},
+		{"image file elsewhere", "command = [\"a\"]\n[container]\nimage = \"boltz.sif\"", []string{`6: image "boltz.sif" must be an absolute path`}},
+		{"container without an image", "command = [\"a\"]\n[container]\n", []string{"5: [container] needs an image"}},
+		{"unknown key of a container", "command = [\"a\"]\n[container]\nimage = \"a\"\nimaeg = \"b\"", []string{`7: unknown key "imaeg" in [container]; did you mean "image"?`}},
+		{"modules beside an image", "command = [\"a\"]\nmodules = [\"b\"]\n[container]\nimage = \"a\"", []string{"5: modules belongs to programs of the machine"}},
+		{"module like an option", "command = [\"a\"]\nmodules = [\n\"a\",\n\"-v\"]", []string{`7: "-v" in modules must be the name of a module`}},
+		{"conda by name", "command = [\"a\"]\nconda = \"boltz\"", []string{"5: conda must be the absolute path of an environment"}},
+		{"makes elsewhere", step(`makes = ["/tmp/x"]`), []string{`6: each of makes must be a path below {out} or {work}`}},
+		{"makes by a setting", step(`makes = ["{out}/{settings.method}"]`), []string{"6: each of makes must be a path"}},
+		{"makes above", step(`makes = ["{out}/../x"]`), []string{"6: each of makes must be a path"}},
+		{"other wildcards", step(`keep = ["{work}/[ab]"]`), []string{"6: each of keep must be a path"}},
+		{"makes a text", step(`makes = "{out}/x"`), []string{"6: makes must be a list"}},
+		{"folder elsewhere", step(`folder = "/tmp"`), []string{"6: folder must be a path below {out} or {work}"}},
+		{"empty complaint", step(`fails_if = ["a", ""]`), []string{"6: fails_if must not be empty"}},
+		{"status", step(`ok = [256]`), []string{"6: each of ok must be between 0 and 255"}},
+		{"optional stdin", step(`stdin = "{settings.opt}"`), []string{`6: the setting "opt" may have no value`}},
+		{"key beside steps", "makes = [\"{out}/x\"]\n" + step(""), []string{"4: makes belongs into one of the [[steps]]"}},
+		{"if of an unknown setting", step(`if = "settings.opd"`), []string{`6: no parameter is named "opd"; did you mean "opt"?`}},
+		{"value that never is", `command = ["a", { if = "settings.method", is = "slow", args = [] }]`, []string{`4: the setting "method" never is "slow"`}},
+		{"extension that never is", `command = ["a", { if = "files.structure", ext = ".xyz", args = [] }]`, []string{`4: the parameter "structure" takes no file whose name ends with ".xyz"`}},
+		{"extension of a setting", `command = ["a", { if = "settings.method", ext = ".pdb", args = [] }]`, []string{"4: ext says nothing about a setting that is no file"}},
+		{"value of a file", `command = ["a", { if = "files.structure", is = "x", args = [] }]`, []string{"4: is says nothing about a file"}},
+		{"file that is none", `command = ["a", { if = "files.method", args = [] }]`, []string{`4: the parameter "method" is no file`}},
+		{"gpus that are something", `command = ["a", { if = "gpus", is = 1, args = [] }]`, []string{"4: is says nothing about gpus"}},
+		{"optional in else", `command = ["a", { if = "settings.opt", args = [], else = ["{settings.opt}"] }]`, []string{`4: the setting "opt" may have no value`}},
+		{"each of no list", `command = ["a", { each = "settings.method", args = ["{item}"] }]`, []string{`4: each goes through a list, but the setting "method" is none`}},
+		{"each of an unknown setting", `command = ["a", { each = "settings.residuse", args = ["{item}"] }]`, []string{`4: no parameter is named "residuse"; did you mean "residues"?`}},
+		{"each without args", `command = ["a", { each = "settings.residues" }]`, []string{"4: args is missing"}},
+		{"item outside of a list", `command = ["a", "{item}"]`, []string{"4: {item} means nothing here"}},
+		{"ext in a check", "command = [\"a\"]\n[validate]\ncommand = [\"b\", { if = \"files.structure\", ext = \".cif\", args = [] }]", []string{"6: ext means nothing here"}},
+		{"output without a file", "command = [\"a\"]\n[[outputs]]\nname = \"x\"", []string{"5: file is missing in [[outputs]]"}},
+		{"outputs of one name", "command = [\"a\"]\n[[outputs]]\nname = \"x\"\nfile = \"a\"\n[[outputs]]\nname = \"x\"\nfile = \"b\"", []string{`8: there are two outputs "x"`}},
+		{"output outside", "command = [\"a\"]\n[[outputs]]\nname = \"x\"\nfile = \"../a\"", []string{`7: file "../a" must be a path below`}},
+		{"failure's file outside", "command = [\"a\"]\n[[failures]]\npattern = \"a\"\nmessage = \"b\"\nfile = \"a.log\"", []string{"8: file must be a path below {out} or {work}"}},
+		{"content of no kind", "command = [\"a\"]\n[[parameters]]\nname = \"x\"\nfile = [\".a\"]\ncontent = \"protein\"", []string{"8: content must be"}},
+		{"bound without content", "command = [\"a\"]\n[[parameters]]\nname = \"x\"\nfile = [\".a\"]\nmax_records = 1", []string{"8: max_records needs content"}},
+		{"bound of another content", "command = [\"a\"]\n[[parameters]]\nname = \"x\"\nfile = [\".a\"]\ncontent = \"structure\"\nmax_records = 1", []string{"9: max_records says nothing about structure; its bounds are max_atoms"}},
+		{"bound of nothing", "command = [\"a\"]\n[[parameters]]\nname = \"x\"\nfile = [\".a\"]\ncontent = \"structure\"\nmax_atoms = 0", []string{"9: max_atoms must be between 1 and"}},
+		{"content of no file", "command = [\"a\"]\n[[parameters]]\nname = \"x\"\ntype = \"string\"\ncontent = \"structure\"", []string{`8: unknown key "content"`}},
+		{"list in a text", "command = [\"a\", \"{files.list}\"]\n" + listParameter, []string{`4: the parameter "list" is a list of files: write { each = "files.list"`}},
+		{"list as a setting", "command = [\"a\", { each = \"settings.list\", args = [] }]\n" + listParameter, []string{`4: the parameter "list" is a file: write files.list`}},
+		{"each of one file", "command = [\"a\", { each = \"files.structure\", args = [] }]", []string{`4: each goes through a list, but the setting "structure" is none: write {files.structure}`}},
+		{"each of a file that is none", "command = [\"a\", { each = \"files.residues\", args = [] }]", []string{`4: the parameter "residues" is no file: write settings.residues`}},
+		{"extension of a list", "command = [\"a\", { if = \"files.list\", ext = \".pdb\", args = [] }]\n" + listParameter, []string{"4: ext says nothing about a list of files"}},
+		{"too many files", "command = [\"a\"]\n" + listParameter + "maxItems = 1001\n", []string{"9: maxItems must be between 1 and 1000"}},
+		{"fewer than least", "command = [\"a\"]\n" + listParameter + "minItems = 3\nmaxItems = 2\n", []string{"10: maxItems is less than minItems"}},
+		{"keyword of a list", "command = [\"a\"]\n" + listParameter + "uniqueItems = true\n", []string{"9: uniqueItems says nothing about a file"}},
+		{"bounds of one file", "command = [\"a\"]\n[[parameters]]\nname = \"x\"\nfile = [\".a\"]\nminItems = 1", []string{"8: minItems says nothing about a file"}},
+		{"fact of no file", "command = [\"a\"]\n[resources]\nmemory = \"facts.residuse\"", []string{"6: memory = \"facts.residuse\" is neither an amount nor an expression: unknown field residuse"}},
+		{"fact of a file without content", "command = [\"a\"]\n[derived]\nx = \"facts.structure.residues\"", []string{"6: x = \"facts.structure.residues\": unknown field residues"}},
+		{"resource that is a text", "command = [\"a\"]\n[resources]\ncpus = \"settings.method\"", []string{"6: cpus = \"settings.method\" is no number"}},
+		{"resource without a value", "command = [\"a\"]\n[resources]\ncpus = \"settings.rounds + 1\"", []string{`6: cpus reads the parameter "rounds", which may have no value`}},
+		{"size that is a text", "command = [\"a\"]\n[estimate]\nsize = \"settings.method + 'x'\"", []string{"6: size \"settings.method + 'x'\": it is no number"}},
+		{"metric of two files", "command = [\"a\"]\n[metrics]\nx = { file = \"a\", pattern = \"(a)\", json = \"b\" }", []string{`6: the metric "x" is found either by file or by json`}},
+		{"metric that counts and finds", "command = [\"a\"]\n[metrics]\nx = { file = \"a\", pattern = \"(a)\", count = \"a\" }", []string{`6: the metric "x" is either what pattern finds or how often count matches`}},
+		{"column of no table", "command = [\"a\"]\n[metrics]\nx = { file = \"a\", pattern = \"(a)\", column = \"c\" }", []string{`6: column of the metric "x" goes with "table"`}},
+		{"table without column", "command = [\"a\"]\n[metrics]\nx = { table = \"a.tsv\", take = \"min\" }", []string{`6: the metric "x" needs the column`}},
+		{"unknown statistic", "command = [\"a\"]\n[metrics]\nx = { table = \"a.tsv\", column = \"c\", take = \"median\" }", []string{"6: take must be"}},
+		{"no program", "command = [\"a\"]\nprograms = [\"cp -r\"]", []string{`5: "cp -r" in programs must be the name of a program, such as "obabel", or an absolute path`}},
+		{"json without a place", "command = [\"a\"]\n[metrics]\nx = { json = \"a.json\" }", []string{`6: the metric "x" needs at`}},
+		{"place without a slash", "command = [\"a\"]\n[metrics]\nx = { json = \"a.json\", at = \"ptm\" }", []string{"6: at must begin with /"}},
+		{"digits", "command = [\"a\"]\n[metrics]\nx = { digits = 16 }", []string{"6: digits must be between 0 and 15"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { checkMistakes(t, format2Head+tt.text+format2Parameters, tt.want...) })
+	}
+}
+
+// Files of format 1 know no newer keys, wherever they stand.
+func TestNewerKeysNeedFormat2(t *testing.T) {
+	for _, text := range []string{
+		"makes = [\"{out}/x\"]\ncommand = [\"a\"]",
+		"[[steps]]\ncommand = [\"a\"]\nfolder = \"{out}\"",
+		"command = [\"a\"]\n[[outputs]]\nname = \"x\"\nfile = \"a\"",
+		"command = [\"a\"]\n[[failures]]\npattern = \"a\"\nmessage = \"b\"\nfile = \"{out}/a\"",
+		"command = [\"a\"]\n[metrics]\nx = { table = \"a.tsv\", column = \"c\" }",
+		"command = [\"a\"]\n[[parameters]]\nname = \"x\"\nfile = [\".a\"]\ncontent = \"structure\"",
+		"command = [\"a\"]\n" + listParameter,
+		"command = [\"a\", { if = \"settings.method\", is = \"fast\", args = [] }]",
+	} {
+		_, mistakes := Parse("demo.toml", []byte(strings.Replace(format2Head, "2", "1", 1)+text+format2Parameters))
+		if len(mistakes) == 0 || !strings.Contains(mistakes[0].Msg, "needs format = 2 in the first line") {
+			t.Errorf("mistakes %v of\n%s", mistakes, text)
+		}
+	}
+}
+
+const factsFile = format2Head + `
+command = ["a", "{derived.rounds}"]
+[[parameters]]
+name = "structure"
+file = [".pdb"]
+content = "protein-structure"
+[[parameters]]
+name = "list"
+file = [".fasta"]
+type = "array"
+content = "protein-sequences"
+[[parameters]]
+name = "ns"
+type = "number"
+default = 2
+[derived]
+rounds = "ceil(facts.structure.residues / 100)"
+[resources]
+memory = "1 + 0.5 * facts.atoms"
+cpus = "min(4, 1 + facts.list.files)"
+[estimate]
+size = "settings.ns * facts.structure.residues"
+[[rules]]
+that = "facts.records < 5"
+message = "must have fewer than five sequences"
+`
+
+func TestFactsOfFilesDecideAboutAJob(t *testing.T) {
+	a := parseOK(t, factsFile)
+	normalized, faults := a.CheckSettings(parseJSON(t, `{"structure":"a.pdb","list":["a.fasta","b.fasta"]}`))
+	if faults != nil {
+		t.Fatalf("rules about files that are not read yet: %v", faults)
+	}
+	facts := Facts{}
+	facts.Add("structure", 1000, false)
+	facts.Add("list", 10, false)
+	facts.Add("list", 20, false)
+	facts.add("structure", map[string]float64{"residues": 250, "atoms": 4, "chains": 1})
+	facts.add("list", map[string]float64{"records": 2, "residues": 30, "longest": 20})
+	facts.add("list", map[string]float64{"records": 2, "residues": 50, "longest": 40})
+	if diff := cmp.Diff(map[string]float64{"files": 2, "bytes": 30, "records": 4, "residues": 80, "longest": 40}, facts["list"]); diff != "" {
+		t.Errorf("facts of a list (-want +got)\n%s", diff)
+	}
+	needs, faults := a.Needs(normalized, facts)
+	if want := (placement.Resources{CPUs: 3, MemoryBytes: 3 << 30}); faults != nil || needs != want {
+		t.Errorf("needs %+v, %v; want %+v", needs, faults, want)
+	}
+	if got := a.Size(normalized, facts); got != 500 {
+		t.Errorf("size %v, want 500", got)
+	}
+	run, err := a.Expand(normalized, needs, Paths{Work: "/w", Facts: facts})
+	if err != nil || run.Steps[0].Argv[1] != "3" {
+		t.Errorf("%v, %v, want 3 rounds", run, err)
+	}
+	if faults := a.factRules(normalized, facts); faults != nil {
+		t.Errorf("faults %v", faults)
+	}
+	facts.add("list", map[string]float64{"records": 1})
+	if faults := a.factRules(normalized, facts); len(faults) != 1 || faults[0].Loc[0] != "list" {
+		t.Errorf("faults %v, want one of the list", faults)
+	}
+
+	// What another job is still to make counts as nothing yet, and decides no rule.
+	facts.Add("list", 0, true)
+	if faults := a.factRules(normalized, facts); faults != nil {
+		t.Errorf("faults of files that are to come: %v", faults)
+	}
+	if needs, _ := a.Needs(normalized, facts); needs.CPUs != 1 {
+		t.Errorf("%d CPUs for files that are to come", needs.CPUs)
+	}
+	// Files that are not given have none of anything.
+	if needs, faults := a.Needs([]byte(`{"ns":1}`), nil); faults != nil || needs.MemoryBytes != 1<<30 {
+		t.Errorf("without files: %+v, %v", needs, faults)
+	}
+	facts.add("structure", map[string]float64{"atoms": 1e9})
+	if _, faults := a.Needs(normalized, facts); len(faults) != 1 || faults[0].Loc[0] != "structure" || !strings.Contains(faults[0].Msg, "1 + 0.5 * facts.atoms") {
+		t.Errorf("faults %v, want one of the structure", faults)
+	}
+}

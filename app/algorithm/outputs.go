@@ -1,0 +1,26 @@
+package algorithm
+
+import (
+	"molrun/app/algorithm/results"
+	"molrun/app/fault"
+	"molrun/app/reference"
+)
+
+// Output is one of the [[outputs]].
+type Output = results.Output
+
+// OutputOf returns the output that a reference to a job of an algorithm names. The error
+// is Invalid if there is none; then the file may be nil, too.
+func OutputOf(a *File, r reference.Reference) (*Output, error) {
+	switch {
+	case a == nil:
+		return nil, fault.Errorf(fault.Invalid, "the outputs of job %q are not known, since it has no algorithm", r.Job)
+	case len(a.Outputs) == 0:
+		return nil, fault.Errorf(fault.Invalid, "%s %s, the algorithm of job %q, declares no outputs: name a file, as in job:%s/<path>", a.Type, a.Version, r.Job, r.Job)
+	}
+	o := a.Outputs.Named(r.Output)
+	if o == nil {
+		return nil, fault.Errorf(fault.Invalid, "%s %s, the algorithm of job %q, has no output %q; it has %s", a.Type, a.Version, r.Job, r.Output, a.Outputs.Names())
+	}
+	return o, nil
+}

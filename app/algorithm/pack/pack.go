@@ -1,0 +1,156 @@
+// Package pack carries an algorithm with all that belongs to it, weights and databases
+// too, in one tar archive: to a site without a network, for instance. Files are read and
+// written once, as a stream.
+package pack
+
+import (
+	"archive/tar"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"molrun/app/digest"
+)
+
+// Algorithm is the name of the part that is the algorithm's folder; those of assets are
+// assets/NAME.
+const Algorithm = "algorithm"
+
+// manifestName is the last member of an archive.
+const manifestName = "MANIFEST.json"
+
+// Format of archives. Later ones are refused.
+const format = 1
+
+// Part is a file, or a folder with all files below it.
+type Part struct {
+	Name string // in the archive
+	From fs.FS
+	Root string // in From; "." for all of it
+}
+
+// manifest lists the files of an archive, as they were read.
+type manifest struct {
+	Format int     `json:"format"`
+	Type   string  `json:"type"`
+	Parts  []part  `json:"parts"`
+	Files  []entry `json:"files"`
+}
+
+// part says what a part is.
+type part struct {
+	Name   string `json:"name"`
+	Folder bool   `json:"folder"`
+}
+
+// entry is a file of an archive.
+type entry struct {
+	Name       string `json:"name"`
+	Size       int64  `json:"size"`
+	SHA256     string `json:"sha256"`
+	Executable bool   `json:"executable,omitempty"`
+}
+
+// Write writes an archive of an algorithm of this type. Its parts begin with Algorithm.
+// It returns the number of bytes of their files.
+func Write(ctx context.Context, w io.Writer, typ string, parts []Part) (total int64, err error) {
+	t, d := tar.NewWriter(w), digest.New()
+	m := manifest{Format: format, Type: typ}
+	for _, p := range parts {
+		info, err := fs.Stat(p.From, p.Root)
+		if err != nil {
+			return total, err
+		}
+		m.Parts = append(m.Parts, part{p.Name, info.IsDir()})
+		err = fs.WalkDir(p.From, p.Root, func(name string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			f, err := add(ctx, d, t, p, name)
+			m.Files = append(m.Files, f)
+			total += f.Size
+			return err
+		})
+		if err != nil {
+			return total, err
+		}
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		return total, err
+	}
+	if err := t.WriteHeader(&tar.Header{Name: manifestName, Mode: 0o644, Size: int64(len(text)), Typeflag: tar.TypeReg}); err != nil {
+		return total, err
+	}
+	if _, err := t.Write(text); err != nil {
+		return total, err
+	}
+	return total, t.Close()
+}
+
+// add writes a file of a part.
+func add(ctx context.Context, d *digest.Digester, t *tar.Writer, p Part, name string) (e entry, err error) {
+	info, err := fs.Stat(p.From, name) // what a link leads to
+	if err != nil {
+		return e, err
+	}
+	if !info.Mode().IsRegular() {
+		return e, fmt.Errorf("%s of %s is no regular file, nor a link to one: remove it, or give its folder as an asset of its own", name, p.Name)
+	}
+	in, err := p.From.Open(name)
+	if err != nil {
+		return e, err
+	}
+	defer in.Close() // only read from
+	e = entry{Name: p.Name, Size: info.Size(), Executable: info.Mode()&0o111 != 0}
+	if name != p.Root {
+		e.Name = path.Join(p.Name, strings.TrimPrefix(strings.TrimPrefix(name, p.Root), "/"))
+	}
+	mode := int64(0o644)
+	if e.Executable {
+		mode = 0o755
+	}
+	if err := t.WriteHeader(&tar.Header{Name: e.Name, Mode: mode, Size: e.Size, Typeflag: tar.TypeReg}); err != nil {
+		return e, err
+	}
+	sum, n, err := d.Stream(ctx, t, io.LimitReader(in, e.Size))
+	if err == nil && n != e.Size {
+		err = fmt.Errorf("%s became shorter while it was read", name)
+	}
+	e.SHA256 = sum
+	return e, err
+}
+
+// checkName refuses names that could lead out of a part.
+func checkName(name string) error {
+	if !fs.ValidPath(name) || strings.ContainsAny(name, "\\\x00") || len(name) > 1000 {
+		return fmt.Errorf("the archive has a file named %.200q, which leads elsewhere", name)
+	}
+	for _, piece := range strings.Split(name, "/") {
+		if strings.HasPrefix(piece, ".molrun-") {
+			return fmt.Errorf("the archive has a file named %.200q, which molrun keeps for itself", name)
+		}
+	}
+	return nil
+}
+
+// readManifest reads and checks the last member.
+func readManifest(r io.Reader) (m manifest, err error) {
+	d := json.NewDecoder(io.LimitReader(r, 64<<20))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&m); err != nil {
+		return m, fmt.Errorf("the list of the archive can't be read: %w", err)
+	}
+	if m.Format != format {
+		return m, fmt.Errorf("the archive has format %d, and this molrun reads %d: update it", m.Format, format)
+	}
+	return m, nil
+}
+
+// errNoManifest says that an archive ends too early.
+var errNoManifest = errors.New("the archive is not whole: its list is missing at the end. Copy it again")

@@ -1,0 +1,212 @@
+package pack_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"molrun/app/algorithm/pack"
+)
+
+// parts are an algorithm with a weight and a database.
+func parts() []pack.Part {
+	from := fstest.MapFS{
+		"algorithm.toml":     {Data: []byte("type = \"t\"\n")},
+		"scripts/run.sh":     {Data: []byte("#!/bin/sh\n"), Mode: 0o755},
+		"weights.ckpt":       {Data: bytes.Repeat([]byte("w"), 100_000)},
+		"db/one/index.dat":   {Data: []byte("1")},
+		"db/sequences.fa":    {Data: []byte(">a\nM\n")},
+		"alg/algorithm.toml": {Data: []byte("type = \"t\"\n")},
+		"alg/scripts/run.sh": {Data: []byte("#!/bin/sh\n"), Mode: 0o755},
+	}
+	sub, _ := from.Sub("alg")
+	return []pack.Part{{pack.Algorithm, sub, "."}, {"assets/weights", from, "weights.ckpt"}, {"assets/db", from, "db"}}
+}
+
+func packed(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if n, err := pack.Write(t.Context(), &b, "t", parts()); err != nil || n < 100_000 {
+		t.Fatal(n, err)
+	}
+	return b.Bytes()
+}
+
+// into unpacks below dir.
+func into(t *testing.T, dir string, archive io.Reader, replace bool) ([]pack.Placed, error) {
+	t.Helper()
+	return pack.Read(t.Context(), archive, func(folder string) error {
+		_, err := os.Stat(filepath.Join(folder, "algorithm.toml"))
+		return err
+	}, func(name, _ string) (string, error) { return filepath.Join(dir, filepath.FromSlash(name)), nil }, replace)
+}
+
+// below lists the files of a folder, with marks for those that may be run.
+func below(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	_ = filepath.WalkDir(dir, func(name string, e os.DirEntry, err error) error {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info, _ := e.Info(); !e.IsDir() {
+			mark := ""
+			if info.Mode()&0o100 != 0 {
+				mark = "*"
+			}
+			names = append(names, strings.TrimPrefix(name, dir+"/")+mark)
+		}
+		return nil
+	})
+	return names
+}
+
+func TestWhatIsPackedIsUnpacked(t *testing.T) {
+	dir := t.TempDir()
+	archive := packed(t)
+	placed, err := into(t, dir, bytes.NewReader(archive), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"algorithm/algorithm.toml", "algorithm/scripts/run.sh*", "assets/db/one/index.dat", "assets/db/sequences.fa", "assets/weights"}
+	if got := below(t, dir); !slices.Equal(got, want) {
+		t.Errorf("files %q, want %q", got, want)
+	}
+	if len(placed) != 3 || placed[0].Name != pack.Algorithm || placed[0].Already {
+		t.Errorf("placed %+v", placed)
+	}
+	again, err := into(t, dir, bytes.NewReader(archive), false)
+	if err != nil || !again[0].Already || !again[1].Already || !again[2].Already {
+		t.Errorf("once more: %+v, %v", again, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "assets", "db", "sequences.fa"), []byte(">a\nV\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := into(t, dir, bytes.NewReader(archive), false); err == nil || !strings.Contains(err.Error(), "other content") {
+		t.Errorf("other content: %v", err)
+	}
+	if _, err := into(t, dir, bytes.NewReader(archive), true); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := os.ReadFile(filepath.Join(dir, "assets", "db", "sequences.fa")); string(text) != ">a\nM\n" {
+		t.Errorf("after --force: %q", text)
+	}
+	if got := below(t, dir); !slices.Equal(got, want) {
+		t.Errorf("afterwards: %q", got)
+	}
+}
+
+// TestNothingAppearsOfABrokenArchive cuts an archive anywhere, and changes its bytes.
+func TestNothingAppearsOfABrokenArchive(t *testing.T) {
+	archive := packed(t)
+	try := func(what string, broken io.Reader) {
+		t.Helper()
+		dir := t.TempDir()
+		if _, err := into(t, dir, broken, false); err == nil {
+			t.Errorf("%s: no error", what)
+		}
+		if got := below(t, dir); len(got) > 0 {
+			t.Errorf("%s: left %q", what, got)
+		}
+	}
+	for n := 0; n < len(archive)-1024; n += 1777 { // tar ends with 1024 zeros
+		try("cut", bytes.NewReader(archive[:n]))
+	}
+	try("cut before the list", bytes.NewReader(archive[:bytes.Index(archive, []byte("MANIFEST.json"))]))
+	for _, at := range []int{bytes.Index(archive, []byte("#!/bin/sh")) + 3, bytes.Index(archive, []byte("wwww")) + 50_000} {
+		other := bytes.Clone(archive)
+		other[at] ^= 1
+		try("a changed byte", bytes.NewReader(other))
+	}
+	try("an error of the disk", io.MultiReader(bytes.NewReader(archive[:60_000]), failing{}))
+}
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, errors.New("the disk is broken") }
+
+// TestHostileArchivesAreRefused: no file gets out of its part.
+func TestHostileArchivesAreRefused(t *testing.T) {
+	for name, headers := range map[string][]tar.Header{
+		"a way out":      {{Name: "algorithm/../../evil"}},
+		"an absolute":    {{Name: "/etc/evil"}},
+		"a link":         {{Name: "algorithm/link", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}},
+		"a hard link":    {{Name: "algorithm/link", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}},
+		"a device":       {{Name: "algorithm/null", Typeflag: tar.TypeChar}},
+		"a folder":       {{Name: "algorithm/x", Typeflag: tar.TypeDir}},
+		"no part":        {{Name: "other/x"}},
+		"assets first":   {{Name: "assets/x"}},
+		"twice":          {{Name: "algorithm/algorithm.toml"}, {Name: "algorithm/algorithm.toml"}},
+		"a backslash":    {{Name: `algorithm/..\evil`}},
+		"molrun's own":   {{Name: "algorithm/.molrun-unpack-x/y"}},
+		"a long name":    {{Name: "algorithm/" + strings.Repeat("x", 2000)}},
+		"file as folder": {{Name: "algorithm/a"}, {Name: "algorithm/a/b"}},
+	} {
+		var b bytes.Buffer
+		w := tar.NewWriter(&b)
+		for _, h := range headers {
+			if h.Typeflag == 0 {
+				h.Typeflag = tar.TypeReg
+			}
+			h.Mode = 0o644
+			if err := w.WriteHeader(&h); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if _, err := into(t, dir, &b, true); err == nil || strings.Contains(err.Error(), "not whole") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := below(t, dir); len(got) > 0 {
+			t.Errorf("%s: left %q", name, got)
+		}
+	}
+	if _, err := into(t, t.TempDir(), strings.NewReader("this is no archive, "+strings.Repeat("x", 1000)), false); err == nil {
+		t.Error("a text is taken for an archive")
+	}
+}
+
+func TestLeftoversOfKilledRunsAreSwept(t *testing.T) {
+	dir := t.TempDir()
+	left := filepath.Join(dir, ".molrun-unpack-KILLED")
+	if err := os.MkdirAll(filepath.Join(left, "content"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := into(t, dir, bytes.NewReader(packed(t)), false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); !os.IsNotExist(err) {
+		t.Errorf("what a killed run has left is still there: %v", err)
+	}
+}
+
+func TestOnlyFilesArePacked(t *testing.T) {
+	dir := t.TempDir()
+	for link, to := range map[string]string{"ok": "file", "folder": "."} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := pack.Write(t.Context(), io.Discard, "t", []pack.Part{{pack.Algorithm, os.DirFS(dir), "."}})
+	if err == nil || !strings.Contains(err.Error(), "folder of algorithm is no regular file") {
+		t.Errorf("a link to a folder: %v", err)
+	}
+	if err := os.Remove(filepath.Join(dir, "folder")); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := pack.Write(t.Context(), io.Discard, "t", []pack.Part{{pack.Algorithm, os.DirFS(dir), "."}}); err != nil || n != 2 {
+		t.Errorf("a link to a file: %d bytes, %v", n, err)
+	}
+}

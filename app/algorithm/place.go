@@ -1,0 +1,105 @@
+package algorithm
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"molrun/app/placement"
+	"molrun/app/protocol"
+	"molrun/app/tomltree"
+)
+
+var (
+	// imagePattern is the name of an image as registries have it, with a tag or a digest.
+	imagePattern = regexp.MustCompile(`^(docker://)?[a-z0-9][A-Za-z0-9._/:-]*(@sha256:[0-9a-f]{64})?$`)
+	// modulePattern is the name of a module, and no option.
+	modulePattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+/-]*$`)
+)
+
+// readPlace reads where the programs live, if they are not simply on PATH.
+func readPlace(r *tomltree.Reader, s *protocol.Sandbox) {
+	if t := r.Table(r.Root, "container"); t != nil && r.Format >= 2 {
+		r.Known(t, "[container]", []string{"image"})
+		s.Image = readImage(r, t)
+	}
+	if n := r.Root.Member("modules"); n != nil && r.Format >= 2 {
+		s.Modules = r.Texts(r.Root, "modules")
+		for i, name := range s.Modules {
+			if !modulePattern.MatchString(name) {
+				r.Mistakef(n.Items[i].Line, "%q in modules must be the name of a module, such as \"gromacs/2024\"", name)
+			}
+		}
+		noteBeside(r, n.Line, s.Image, "modules")
+	}
+	if n := r.Root.Member("conda"); n != nil && r.Format >= 2 {
+		s.Conda = r.Line(r.Root, "conda")
+		if s.Conda != "" && (!filepath.IsAbs(s.Conda) || filepath.Clean(s.Conda) != s.Conda || strings.Contains(s.Conda, ":")) {
+			r.Mistakef(n.Line, "conda must be the absolute path of an environment, such as \"/opt/conda/envs/boltz\", got %q", s.Conda)
+		}
+		noteBeside(r, n.Line, s.Image, "conda")
+	}
+}
+
+func readImage(r *tomltree.Reader, t *tomltree.Node) string {
+	n := t.Member("image")
+	if n == nil {
+		r.Mistakef(t.Line, "[container] needs an image")
+		return ""
+	}
+	image := r.Line(t, "image")
+	switch isFile := strings.HasSuffix(image, ".sif"); {
+	case isFile && filepath.IsAbs(image) && !strings.ContainsAny(image, ",\""), !isFile && imagePattern.MatchString(image):
+		return image
+	case isFile:
+		r.Mistakef(n.Line, "image %q must be an absolute path without commas and quotes", image)
+	default:
+		r.Mistakef(n.Line, `image must be "docker://NAME@sha256:DIGEST", "docker://NAME:TAG", the name of an image that is here, or the absolute path of a .sif file; got %q`, image)
+	}
+	return ""
+}
+
+func noteBeside(r *tomltree.Reader, line int, image, key string) {
+	if image != "" {
+		r.Mistakef(line, "%s belongs to programs of the machine, and those of [container] are in the image", key)
+	}
+}
+
+// missingPlace returns what is missing of the places where a machine has the programs of the
+// steps, and of what these may read.
+func (a *File) missingPlace(m placement.Machine) []string {
+	var missing []string
+	for _, path := range a.Sandbox.Read {
+		if _, err := os.Stat(path); err != nil {
+			missing = append(missing, fmt.Sprintf("%s is not there: it is listed in the algorithm's [sandbox]", path))
+		}
+	}
+	if conda := a.Sandbox.Conda; conda != "" {
+		if _, err := os.Stat(filepath.Join(conda, "bin")); err != nil {
+			missing = append(missing, fmt.Sprintf("the conda environment %s is not there", conda))
+		}
+	}
+	if m.Lacks != nil && (a.Sandbox.Image != "" || len(a.Sandbox.Modules) > 0) {
+		missing = append(missing, m.Lacks(a.Sandbox)...)
+	}
+	return missing
+}
+
+// isElsewhere reports whether a program may be in a place where nobody can look for it now.
+func (a *File) isElsewhere(program string) bool {
+	if a.Sandbox.Image != "" || len(a.Sandbox.Modules) > 0 && !filepath.IsAbs(program) {
+		return true
+	}
+	return a.Sandbox.Conda != "" && !filepath.IsAbs(program) && isProgram(filepath.Join(a.Sandbox.Conda, "bin", program))
+}
+
+// noteMissing adds what a command lacks to run on this machine.
+func noteMissing(missing []string, program string) []string {
+	if msg := missingProgram(program); msg != "" && !slices.Contains(missing, msg) {
+		return append(missing, msg)
+	}
+	return missing
+}

@@ -1,0 +1,197 @@
+package algorithm
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"molrun/app/algorithm/command"
+	"molrun/app/algorithm/expression"
+	"molrun/app/protocol"
+	"molrun/app/strictjson"
+	"molrun/app/tomltree"
+)
+
+// progress says how to see how far a step is.
+type progress struct {
+	share   float64 // of the job's time; 0: unknown
+	shareBy *expression.Expression
+	pattern *regexp.Regexp
+	count   bool             // the matches of pattern
+	of      command.Template // which number is the end; nil: unknown, or the second group
+	file    command.Template // nil: what the program prints
+}
+
+var progressKeys = []string{"pattern", "count", "of", "share", "file"}
+
+func (c *commandReader) progress(t *tomltree.Node) *progress {
+	n := t.Member("progress")
+	if n == nil || !c.Is(n, "progress", strictjson.Object) {
+		return nil
+	}
+	c.Known(n, "progress", progressKeys)
+	p := &progress{}
+	pattern, count := n.Member("pattern"), n.Member("count")
+	switch {
+	case pattern != nil && count != nil:
+		c.Mistakef(n.Line, "progress takes either a pattern, whose first group is a number, or count, whose matches are counted")
+	case pattern != nil && c.Is(pattern, "pattern", strictjson.String):
+		p.pattern = c.Expression(n.Line, "pattern", pattern.Text)
+	case count != nil && c.Is(count, "count", strictjson.String):
+		p.pattern, p.count = c.Expression(n.Line, "count", count.Text), true
+	case pattern == nil && count == nil && n.Member("share") == nil:
+		c.Mistakef(n.Line, `progress needs a pattern: { pattern = 'step (\d+)', of = "{settings.steps}" }`)
+	}
+	p.share, p.shareBy = c.share(n)
+	p.of = c.end(n)
+	if file := n.Member("file"); file != nil && c.Is(file, "file", strictjson.String) {
+		p.file = readFilePath(c.Reader, file, "file")
+	}
+	c.checkPattern(n, p)
+	return p
+}
+
+// checkPattern checks that what the pattern finds is enough.
+func (c *commandReader) checkPattern(n *tomltree.Node, p *progress) {
+	switch {
+	case p.pattern == nil:
+		for _, key := range []string{"of", "file"} {
+			if n.Member("pattern") == nil && n.Member("count") == nil && n.Member(key) != nil {
+				c.Mistakef(n.Line, "%s goes with a pattern or count", key)
+			}
+		}
+	case p.pattern.MatchString(""):
+		c.Mistakef(n.Line, "the pattern of progress also matches nothing at all: say what it has to find")
+	case p.count && n.Member("of") == nil:
+		c.Mistakef(n.Line, "count needs of, the number of matches at the end")
+	case !p.count && n.Member("of") != nil && p.pattern.NumSubexp() == 0:
+		c.Mistakef(n.Line, `the pattern needs a group, which is the number to compare with of: 'step (\d+)'`)
+	}
+}
+
+// share reads which part of the job's time the step takes.
+func (c *commandReader) share(of *tomltree.Node) (float64, *expression.Expression) {
+	n := of.Member("share")
+	switch {
+	case n == nil:
+		return 0, nil
+	case n.Kind == strictjson.String:
+		return 0, readFormula(c.Reader, c.parameters, c.derived, n, "share", 1).formula
+	case !c.Is(n, "share", strictjson.Number):
+		return 0, nil
+	}
+	share, err := strconv.ParseFloat(n.Text, 64)
+	if err != nil || !(share > 0 && share <= 1) {
+		c.Mistakef(of.Line, "share must be above 0 and at most 1, got %s", n.Text)
+	}
+	return share, nil
+}
+
+// end reads the number at which the step is done.
+func (c *commandReader) end(of *tomltree.Node) command.Template {
+	n := of.Member("of")
+	switch {
+	case n == nil:
+		return nil
+	case n.Kind == strictjson.Number:
+		if value, err := strconv.ParseFloat(n.Text, 64); err != nil || !(value > 0) {
+			c.Mistakef(of.Line, "of must be above 0, got %s", n.Text)
+		}
+		return command.Template{{Text: n.Text}}
+	case !c.Is(n, "of", strictjson.String):
+		return nil
+	}
+	t := c.template(n, "")
+	if len(t) != 1 || t[0].Kind != "settings" && t[0].Kind != "derived" {
+		c.Mistakef(of.Line, `of must be a number, "{settings.NAME}" or "{derived.NAME}", got %q`, n.Text)
+		return t
+	}
+	if kind := c.kindOf(t[0]); kind != expression.Number && kind != expression.Any {
+		c.Mistakef(of.Line, "of = %q is no number", n.Text)
+	}
+	return t
+}
+
+// kindOf returns what a setting or a derived value is.
+func (c *commandReader) kindOf(part command.Part) expression.Kind {
+	names := namesOf(c.parameters, c.derived)
+	if kind, found := names.Settings[part.Name]; found && part.Kind == "settings" {
+		return kind
+	}
+	if kind, found := names.Derived[part.Name]; found && part.Kind == "derived" {
+		return kind
+	}
+	return expression.Any // it is a mistake already
+}
+
+// checkShares checks that steps which always run take no more than all of the time.
+func checkShares(r *tomltree.Reader, steps []step) {
+	sum := 0.0
+	for _, s := range steps {
+		if s.progress != nil && s.when == nil {
+			sum += s.progress.share
+		}
+	}
+	if n := r.Root.Member("steps"); n != nil && sum > 1.000001 {
+		r.Mistakef(n.Line, "the shares of the steps are %v together, more than 1", sum)
+	}
+}
+
+// share returns the part of the job's time that the step takes, 0 if that is not known.
+func (s *step) share(v expression.Values) float64 {
+	switch {
+	case s.progress == nil:
+		return 0
+	case s.progress.shareBy == nil:
+		return s.progress.share
+	}
+	got, err := s.progress.shareBy.Value(v)
+	share, isNumber := got.(float64)
+	if err != nil || !isNumber || !(share > 0) {
+		return 0
+	}
+	return min(share, 1)
+}
+
+// expand returns the gauge of a run, nil if there is none.
+func (p *progress) expand(v *command.Values) (*protocol.Gauge, error) {
+	if p == nil || p.pattern == nil {
+		return nil, nil
+	}
+	g := &protocol.Gauge{Pattern: p.pattern.String(), Count: p.count}
+	text, err := p.of.Expand(v)
+	if err != nil {
+		return nil, err
+	}
+	if p.of != nil {
+		if g.Of, err = strconv.ParseFloat(strings.TrimSpace(text), 64); err != nil || !(g.Of > 0) {
+			return nil, nil // a run of no steps: there is no progress to see
+		}
+	}
+	g.File, err = p.file.Expand(v)
+	return g, err
+}
+
+// setSpans gives each step of a run its part of the progress. Steps of unknown length share
+// alike what others leave.
+func setSpans(steps []protocol.Step, shares []float64) {
+	known, unknown := 0.0, 0
+	for _, share := range shares {
+		if known += share; share == 0 {
+			unknown++
+		}
+	}
+	all := known
+	if unknown > 0 {
+		all = max(known, 1)
+	}
+	from := 0.0
+	for i := range steps {
+		span := protocol.Span{From: from, Share: shares[i] / all}
+		if shares[i] == 0 {
+			span.Share, span.Guessed = (1-min(known, 1))/float64(unknown), len(steps) > 1
+		}
+		steps[i].Span = &span
+		from = min(1, from+span.Share)
+	}
+}

@@ -1,0 +1,107 @@
+package results
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"regexp"
+	"slices"
+	"strings"
+
+	"molrun/app/tomltree"
+)
+
+// Outputs are the [[outputs]] of an algorithm, in the order of its file.
+type Outputs []Output
+
+// Output is a file, or some, that a result has.
+type Output struct {
+	Name     string `json:"name"`
+	Title    string `json:"title"`
+	Kind     string `json:"kind,omitempty"` // as of views
+	File     string `json:"file"`           // pattern of paths
+	Required bool   `json:"required"`       // a job without it has FAILED
+
+	matches *regexp.Regexp
+}
+
+// ReadOutputs reads [[outputs]], which came with format 2.
+func ReadOutputs(r *tomltree.Reader) Outputs {
+	all := Outputs{}
+	if r.Format < 2 {
+		return all
+	}
+	for _, t := range r.Tables(r.Root, "outputs") {
+		r.Known(t, "[[outputs]]", []string{"name", "title", "kind", "file", "required"})
+		if t.Member("file") == nil {
+			r.Mistakef(t.Line, "file is missing in [[outputs]]")
+		}
+		o := Output{
+			Name:     r.Name(t, "name", namePattern, "letters, digits, _ and -, at most 64, beginning with a letter or _"),
+			Kind:     r.OneOf(t, "kind", kinds...),
+			File:     readPattern(r, t, "file"),
+			Required: r.Flag(t, "required"),
+		}
+		o.Title = cmp.Or(r.Line(t, "title"), o.Name)
+		o.matches = compile(o.File)
+		if slices.ContainsFunc(all, func(other Output) bool { return other.Name == o.Name }) {
+			r.Mistakef(t.Line, "there are two outputs %q; give each a name of its own", o.Name)
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// Named returns the output of that name, nil if there is none.
+func (all Outputs) Named(name string) *Output {
+	for i := range all {
+		if all[i].Name == name {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// Names returns the names of the outputs as a text.
+func (all Outputs) Names() string {
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// Has reports whether a file of a result is the output's.
+func (o *Output) Has(name string) bool {
+	return o.matches.MatchString(name) && !slices.Contains(ownFiles, name)
+}
+
+// cover reports whether every file that a pattern matches is of one output.
+func (all Outputs) cover(pattern string) bool {
+	return slices.ContainsFunc(all, func(o Output) bool { return o.matches.MatchString(pattern) })
+}
+
+// Lacking returns a sentence about the first required output that a result does not
+// have, "" if it has them all. The files are given with their bytes; an empty one is as
+// good as none.
+func (all Outputs) Lacking(files iter.Seq2[string, int64]) string {
+	for _, o := range all {
+		if !o.Required {
+			continue
+		}
+		found, empty := false, false
+		for name, size := range files {
+			if o.matches.MatchString(name) {
+				found, empty = found || size > 0, empty || size == 0
+			}
+		}
+		switch {
+		case found:
+		case empty:
+			return fmt.Sprintf("The program ended, but %s (%s) is empty.", o.Title, o.File)
+		default:
+			return fmt.Sprintf("The program ended, but left no %s (%s).", o.Title, o.File)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,173 @@
+package results
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"molrun/app/strictjson"
+	"molrun/app/tomltree"
+)
+
+// origins are the keys that name the file of a metric, each with the keys that go with
+// it.
+var origins = map[string][]string{
+	"file":    {"pattern", "count"},
+	"table":   {"column", "take", "where"},
+	"json":    {"at", "take"},
+	"bfactor": {"take"},
+}
+
+// readSource reads where a metric is found, nil if that is metrics.json.
+func readSource(r *tomltree.Reader, name string, t *tomltree.Node) source {
+	origin := ""
+	for _, key := range []string{"file", "table", "json", "bfactor"} {
+		if t.Member(key) == nil {
+			continue
+		}
+		if origin != "" {
+			r.Mistakef(t.Member(key).Line, "the metric %q is found either by %s or by %s: remove one", name, origin, key)
+			continue
+		}
+		origin = key
+	}
+	if !fits(r, name, t, origin) || origin == "" {
+		return nil
+	}
+	path, ok := readPath(r, t, origin)
+	if !ok {
+		return nil
+	}
+	switch origin {
+	case "table":
+		return readColumn(r, name, t, path)
+	case "json":
+		return readAt(r, name, t, path)
+	case "bfactor":
+		return bFactorOf{path, readTake(r, t, "mean")}
+	}
+	return readMatch(r, name, t, path)
+}
+
+// fits notes keys that don't go with where the metric is found.
+func fits(r *tomltree.Reader, name string, t *tomltree.Node, origin string) bool {
+	for _, m := range t.Members {
+		var of []string
+		for key, with := range origins {
+			if slices.Contains(with, m.Name) {
+				of = append(of, key)
+			}
+		}
+		switch {
+		case of == nil || slices.Contains(of, origin):
+		case origin == "" && m.Name == "pattern":
+			r.Mistakef(t.Line, "the metric %q needs both file and pattern, or neither where it is a figure of %s", name, metricsFile)
+			return false
+		default:
+			slices.Sort(of)
+			r.Mistakef(m.Line, "%s of the metric %q goes with %s", m.Name, name, tomltree.OrList(of))
+			return false
+		}
+	}
+	return true
+}
+
+// readPath reads the file of a metric. In format 2, * stands for any text within a name.
+func readPath(r *tomltree.Reader, t *tomltree.Node, key string) (string, bool) {
+	n, path := t.Member(key), r.Text(t, key)
+	switch {
+	case n.Kind != strictjson.String:
+		return "", false
+	case r.Format < 2 && !IsPath(path):
+		r.Mistakef(n.Line, "%s must be a path below the output folder, such as \"tm.txt\", got %q", key, path)
+		return "", false
+	case r.Format < 2:
+		return escape(path), true
+	}
+	if why := noPattern(path); why != "" {
+		r.Mistakef(n.Line, "%s %q %s", key, path, why)
+		return "", false
+	}
+	return path, true
+}
+
+// escape returns a pattern that matches a path alone.
+func escape(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}
+
+func readMatch(r *tomltree.Reader, name string, t *tomltree.Node, path string) source {
+	pattern, count := t.Member("pattern"), t.Member("count")
+	switch {
+	case pattern != nil && count != nil:
+		r.Mistakef(count.Line, "the metric %q is either what pattern finds or how often count matches: remove one", name)
+	case count != nil:
+		if compiled := readExpression(r, count, "count"); compiled != nil {
+			return countOf{path, compiled}
+		}
+	case pattern == nil:
+		r.Mistakef(t.Line, "the metric %q needs both file and pattern, or neither where it is a figure of %s", name, metricsFile)
+	default:
+		compiled := readExpression(r, pattern, "pattern")
+		if compiled != nil && compiled.NumSubexp() == 0 {
+			r.Mistakef(pattern.Line, "pattern needs a group in parentheses around the figure")
+		} else if compiled != nil {
+			return lastOf{path, compiled}
+		}
+	}
+	return nil
+}
+
+func readExpression(r *tomltree.Reader, n *tomltree.Node, key string) *regexp.Regexp {
+	if !r.Is(n, key, strictjson.String) {
+		return nil
+	}
+	return r.Expression(n.Line, key, n.Text)
+}
+
+func readColumn(r *tomltree.Reader, name string, t *tomltree.Node, path string) source {
+	s := columnOf{path: path, column: r.Line(t, "column"), take: readTake(r, t, "first")}
+	if s.column == "" && s.take != "count" {
+		r.Mistakef(t.Line, "the metric %q needs the column of the table that it is taken from; a column without a name is called by its number, from \"1\"", name)
+	}
+	n := r.Table(t, "where")
+	if n == nil {
+		return s
+	}
+	s.where = map[string]string{}
+	for _, m := range n.Members {
+		switch m.Value.Kind {
+		case strictjson.String, strictjson.Number, strictjson.Bool:
+			s.where[m.Name] = m.Value.Text
+		default:
+			r.Is(m.Value, m.Name, strictjson.String)
+		}
+	}
+	return s
+}
+
+func readAt(r *tomltree.Reader, name string, t *tomltree.Node, path string) source {
+	s := memberOf{path: path}
+	if t.Member("take") != nil {
+		s.take = readTake(r, t, "")
+	}
+	at := r.Text(t, "at")
+	n := t.Member("at")
+	switch {
+	case n == nil:
+		r.Mistakef(t.Line, "the metric %q needs at, which says where in the file it is, such as \"/confidence/0/ptm\"", name)
+	case n.Kind == strictjson.String && !strings.HasPrefix(at, "/"):
+		r.Mistakef(n.Line, "at must begin with /, as in \"/confidence/0/ptm\", got %q", at)
+	}
+	for part := range strings.SplitSeq(strings.TrimPrefix(at, "/"), "/") {
+		s.at = append(s.at, strings.NewReplacer("~1", "/", "~0", "~").Replace(part)) // RFC 6901
+	}
+	return s
+}
+
+func readTake(r *tomltree.Reader, t *tomltree.Node, otherwise string) string {
+	if take := r.OneOf(t, "take", takes...); take != "" {
+		return take
+	}
+	return otherwise
+}

@@ -1,0 +1,50 @@
+package results
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"molrun/app/strictjson"
+)
+
+// takes are what one figure is made of many: one of them, or a statistic.
+var takes = []string{"first", "last", "min", "max", "mean", "sum", "count"}
+
+// statistic makes one figure of many, in one pass.
+type statistic struct {
+	take        string
+	n           int
+	first, last float64
+	least, most float64
+	sum         float64
+}
+
+func (s *statistic) add(v float64) {
+	if s.n == 0 {
+		s.first, s.least, s.most = v, v, v
+	}
+	s.n++
+	s.last, s.least, s.most, s.sum = v, min(s.least, v), max(s.most, v), s.sum+v
+}
+
+// value returns the figure. No figures at all are a count of 0, and nothing else.
+func (s *statistic) value() (*strictjson.Value, error) {
+	if s.take == "count" {
+		return number(float64(s.n)), nil
+	}
+	if s.n == 0 {
+		return nil, fmt.Errorf("there is no number of which to take the %s", s.take)
+	}
+	v := map[string]float64{
+		"first": s.first, "last": s.last, "min": s.least, "max": s.most, "sum": s.sum, "mean": s.sum / float64(s.n),
+	}[s.take]
+	if math.IsInf(v, 0) || math.IsNaN(v) {
+		return nil, fmt.Errorf("the %s is no number", s.take)
+	}
+	return number(v), nil
+}
+
+func number(v float64) *strictjson.Value {
+	return &strictjson.Value{Kind: strictjson.Number, Text: strconv.FormatFloat(v, 'g', -1, 64)}
+}

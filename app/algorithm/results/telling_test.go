@@ -1,0 +1,26 @@
+package results
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestTellingLine(t *testing.T) {
+	tests := []struct{ name, log, want string }{
+		{"empty", "", ""},
+		{"nothing said", "----\n  \n 12.5 3\n[molrun: the end of a.txt]\n", ""},
+		{"last line", "reading\nwriting\n\n", "writing"},
+		{"traceback", "Traceback (most recent call last):\n  File \"a.py\", line 1\nValueError: no atoms in chain A\n", "ValueError: no atoms in chain A"},
+		{"advice after the trouble", "Fatal error:\nNo such moleculetype SOL\n\nFor more information and tips for troubleshooting, please check the website\n-----\n", "No such moleculetype SOL"},
+		{"far above", "ERROR: old\n" + strings.Repeat("step done\n", 60), "step done"},
+		{"blanks around", "   Error: odd box   ", "Error: odd box"},
+	}
+	for _, tt := range tests {
+		if got := Telling(tt.log); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+	if got := Telling("error " + strings.Repeat("x", 5000)); len(got) > maxTelling+10 {
+		t.Errorf("a line of %d bytes", len(got))
+	}
+}

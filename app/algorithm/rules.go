@@ -1,0 +1,135 @@
+package algorithm
+
+import (
+	"fmt"
+	"strings"
+
+	"molrun/app/algorithm/expression"
+	"molrun/app/fault"
+	"molrun/app/strictjson"
+	"molrun/app/tomltree"
+)
+
+// relations are what connects settings: values derived of them, rules between them, and
+// choices of one.
+type relations struct {
+	derived    []derived
+	rules      []rule
+	choices    []choice
+	parameters Parameters
+}
+
+// readRelations reads what came with format 2.
+func readRelations(r *tomltree.Reader, parameters Parameters) relations {
+	if r.Format < 2 {
+		return relations{}
+	}
+	known := readDerived(r, parameters)
+	return relations{known, readRules(r, parameters, known), readChoices(r, parameters), parameters}
+}
+
+// rule is one of [[rules]]: what must be true of the settings together.
+type rule struct {
+	that    *expression.Expression
+	message string
+	at      []any // path of the setting to blame
+}
+
+// choice is one of [[one_of]]: settings of which exactly one is given.
+type choice struct{ names []string }
+
+// readRules reads [[rules]].
+func readRules(r *tomltree.Reader, parameters Parameters, known []derived) []rule {
+	var all []rule
+	for _, t := range r.Tables(r.Root, "rules") {
+		r.Known(t, "[[rules]]", []string{"that", "message", "at"})
+		for _, key := range []string{"that", "message"} {
+			if t.Member(key) == nil {
+				r.Mistakef(t.Line, "%s is missing in [[rules]]", key)
+			}
+		}
+		made := rule{message: r.Line(t, "message")}
+		n := t.Member("that")
+		if n == nil || !r.Is(n, "that", strictjson.String) {
+			continue
+		}
+		var err error
+		if made.that, err = expression.ParseRule(n.Text, namesOf(parameters, known)); err != nil {
+			r.Mistakef(n.Line, "that = %q: %v", n.Text, err)
+			continue
+		}
+		made.at = firstOf(made.that)
+		if at := t.Member("at"); at != nil {
+			name := r.Text(t, "at")
+			if parameters.Named(name) == nil {
+				parameters.noteUnknown(r, at.Line, name)
+			}
+			made.at = []any{name}
+		}
+		all = append(all, made)
+	}
+	return all
+}
+
+// readChoices reads [[one_of]].
+func readChoices(r *tomltree.Reader, parameters Parameters) []choice {
+	var all []choice
+	for _, t := range r.Tables(r.Root, "one_of") {
+		r.Known(t, "[[one_of]]", []string{"parameters"})
+		c := choice{r.Texts(t, "parameters")}
+		if len(c.names) < 2 {
+			r.Mistakef(t.Line, `[[one_of]] needs the parameters of which one is given: parameters = ["smiles", "ligand"]`)
+			continue
+		}
+		for i, name := range c.names {
+			line := t.Member("parameters").Items[i].Line
+			switch p := parameters.Named(name); {
+			case p == nil:
+				parameters.noteUnknown(r, line, name)
+			case p.Required || p.fallback != nil:
+				r.Mistakef(line, "the parameter %q always has a value: one of several is neither required nor has a default", name)
+			}
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// check finds what a schema can't: settings that do not go together.
+func (all relations) check(settings []strictjson.Member, facts Facts) []fault.Field {
+	if len(all.choices)+len(all.rules)+len(all.derived) == 0 {
+		return nil
+	}
+	values, faults := all.values(settings, facts, nil)
+	for _, c := range all.choices {
+		faults = append(faults, c.check(values)...)
+	}
+	for _, r := range all.rules {
+		if r.that.Lacks(values) {
+			continue
+		}
+		switch holds, err := r.that.Value(values); {
+		case err != nil:
+			faults = append(faults, fault.Field{Loc: r.at, Type: "value", Msg: fmt.Sprintf("can't be checked (%s): %v", r.that.Text, err)})
+		case holds != true:
+			faults = append(faults, fault.Field{Loc: r.at, Type: "value", Msg: r.message})
+		}
+	}
+	return faults
+}
+
+func (c choice) check(values expression.Values) []fault.Field {
+	var given []string
+	for _, name := range c.names {
+		if values.Settings[name] != nil {
+			given = append(given, name)
+		}
+	}
+	switch {
+	case len(given) == 0:
+		return []fault.Field{{Loc: []any{c.names[0]}, Type: "missing", Msg: "is missing: give one of " + strings.Join(c.names, ", ")}}
+	case len(given) > 1:
+		return []fault.Field{{Loc: []any{given[1]}, Type: "value", Msg: "is given beside " + given[0] + ": give only one of " + strings.Join(c.names, ", ")}}
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package algorithm
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"molrun/app/placement"
+)
+
+// siteFile uses two of the site's paths and an asset in each, and one with a path of its own.
+const siteFile = `format = 2
+type = "predict"
+version = "1"
+status = "untested"
+command = ["{site.tools}/run", "--db", "{site.data}/db"]
+[sandbox]
+required = true
+[[assets]]
+name = "weights"
+path = "{site.data}/weights.bin"
+size = 10
+from = "https://example.org/weights"
+[[assets]]
+name = "index"
+path = "{site.data}/index"
+size = "1GiB"
+from = "the institute's server"
+[[texts]]
+file = "{work}/conf"
+text = "cache = {{.site.cache}}"
+`
+
+func TestWhatTheSiteLacksIsNamed(t *testing.T) {
+	a, mistakes := Parse("predict.toml", []byte(siteFile))
+	if mistakes != nil {
+		t.Fatal(mistakes)
+	}
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	site := map[string]string{}
+	here := placement.Machine{Local: true, Site: site, NoSandbox: func() string { return "bwrap is not on PATH" }}
+	lacks := func(want ...string) {
+		t.Helper()
+		got := a.Missing(here)
+		if len(got) != len(want) {
+			t.Errorf("missing %q, want %q", got, want)
+			return
+		}
+		for i, says := range want {
+			if !strings.Contains(got[i], strings.ReplaceAll(says, "DIR", dir)) {
+				t.Errorf("missing %q, want %q", got[i], says)
+			}
+		}
+	}
+	lacks("where cache is: set cache in [site.paths]", "where data is", "where tools is", "only run in a sandbox, and there is none: bwrap is not on PATH")
+	here.NoSandbox = func() string { return "" }
+	site["data"], site["tools"], site["cache"] = dir, dir, filepath.Join(dir, "cache")
+	lacks("the program DIR/run is not there", "DIR/cache is not there: it is site.paths.cache in the configuration", "weights (10 bytes) is not at DIR/weights.bin: get it from https://example.org/weights", "index (1.0 GiB) is not at DIR/index")
+	write("run", "#!/bin/sh\n")
+	write("cache", "")
+	write("weights.bin", "12345")
+	if err := os.Mkdir(filepath.Join(dir, "index"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	lacks("weights at DIR/weights.bin has 5 bytes instead of 10 bytes")
+	write("weights.bin", "1234567890")
+	lacks()
+	far := here
+	far.Local, far.Site = false, map[string]string{"data": "/far", "tools": "/far"}
+	if got := a.Missing(far); len(got) != 1 || !strings.Contains(got[0], "where cache is") {
+		t.Errorf("on another machine: %q", got)
+	}
+
+	c, err := NewCatalogue([]*File{a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Expand([]byte("{}"), placement.Resources{}, Paths{Work: "/w", Out: "/w/out"}); err == nil || !strings.Contains(err.Error(), "[site.paths]") {
+		t.Errorf("error %v", err)
+	}
+	c.KnowSite(site)
+	run, err := a.Expand([]byte("{}"), placement.Resources{}, Paths{Work: "/w", Out: "/w/out"})
+	if err != nil || run.Steps[0].Argv[0] != dir+"/run" || run.Texts["/w/conf"] != "cache = "+dir+"/cache" {
+		t.Errorf("%+v, %v", run, err)
+	}
+	reach := a.Reach()
+	if !reach.Required || !slices.Contains(reach.Read, dir) || !slices.Contains(reach.Read, dir+"/index") || len(a.Sandbox.Read) > 0 {
+		t.Errorf("%+v", reach)
+	}
+	if v := a.Summary(nil, nil); v.Status != "untested" {
+		t.Errorf("status %q", v.Status)
+	}
+}
+
+func TestMemoryOfGPUs(t *testing.T) {
+	a, mistakes := Parse("g.toml", []byte("format = 2\ntype = \"g\"\nversion = \"1\"\ncommand = [\"true\"]\n[resources]\ngpus = 1\ngpu_memory = \"24GiB\"\n"))
+	if mistakes != nil {
+		t.Fatal(mistakes)
+	}
+	for have, ready := range map[int64]bool{0: true, 8 << 30: false, 23028 << 20: true, 80 << 30: true} {
+		m := placement.Machine{GPUs: 1, Local: true, GPUMemory: func() int64 { return have }}
+		if missing := a.Missing(m); (len(missing) == 0) != ready || !ready && missing[0] != "it needs GPUs with 24.0 GiB of memory, and there is one with 8.0 GiB" {
+			t.Errorf("%d: %q", have, missing)
+		}
+	}
+	for text, says := range map[string]string{`"24"`: "", `"much"`: "gpu_memory \"much\" is no size", "5": "gpu_memory must be"} {
+		_, mistakes := Parse("g.toml", []byte("format = 2\ntype = \"g\"\nversion = \"1\"\ncommand = [\"true\"]\n[resources]\ngpu_memory = "+text+"\n"))
+		if (says == "") != (mistakes == nil) || says != "" && !strings.HasPrefix(mistakes[0].String(), "g.toml:6: "+says) {
+			t.Errorf("%s: %v", text, mistakes)
+		}
+	}
+}
+
+func TestVersionOfTheProgramIsAsked(t *testing.T) {
+	head := "format = 2\ntype = \"g\"\nversion = \"1\"\ncommand = [\"true\"]\n"
+	for text, says := range map[string]string{
+		"version_command = [\"a\"]\n":                                     "5: version_command and version_pattern go together",
+		"version_pattern = \"a\"\n":                                       "5: version_command and version_pattern go together",
+		"version_command = []\nversion_pattern = \"a\"\n":                 "5: version_command needs at least",
+		"version_command = [\"a\", \"{out}\"]\nversion_pattern = \"a\"\n": "5: {out} means nothing here",
+		"version_command = [\"a\"]\nversion_pattern = \"(\"\n":            "6: version_pattern",
+	} {
+		if _, mistakes := Parse("g.toml", []byte(head+text)); len(mistakes) == 0 || !strings.HasPrefix(mistakes[0].String(), "g.toml:"+says) {
+			t.Errorf("%s: %v, want %s", text, mistakes, says)
+		}
+	}
+	a, mistakes := Parse("g.toml", []byte(head+"version_command = [\"{site.tools}/a\", \"--version\"]\nversion_pattern = 'v(\\d)'\n"))
+	if mistakes != nil {
+		t.Fatal(mistakes)
+	}
+	if q, ok := a.VersionQuestion("/molrun"); ok {
+		t.Errorf("asked %q without the site's path", q.Argv)
+	}
+	a.site = map[string]string{"tools": "/opt/tools"}
+	if q, ok := a.VersionQuestion("/molrun"); !ok || strings.Join(q.Argv, " ") != "/opt/tools/a --version" || !slices.Contains(q.Sandbox.Read, "/opt/tools") {
+		t.Errorf("%+v, %v", q, ok)
+	}
+}
+
+func TestSizesOfAssetsMayBeRounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	if err := os.WriteFile(path, make([]byte, 1000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		size  int64
+		about bool
+		right bool
+	}{{1000, false, true}, {999, false, false}, {1050, true, true}, {955, true, true}, {1100, true, false}, {900, true, false}, {0, false, true}} {
+		a := Asset{Name: "a", Size: tt.size, about: tt.about}
+		if got := a.wrong(path); (got == "") != tt.right {
+			t.Errorf("%+v: %q", tt, got)
+		}
+	}
+}
+
+func TestDamagedAssetsAreFoundByTheirDigest(t *testing.T) {
+	dir := t.TempDir()
+	sum := sha256.Sum256([]byte("right"))
+	text := strings.Replace(siteFile, "size = 10\n", "sha256 = \""+hex.EncodeToString(sum[:])+"\"\n", 1)
+	a, mistakes := Parse("predict.toml", []byte(text))
+	if mistakes != nil {
+		t.Fatal(mistakes)
+	}
+	site := map[string]string{"data": dir}
+	for _, tt := range []struct{ text, says string }{{"", ""}, {"right", ""}, {"wrong", "weights at " + dir + "/weights.bin has another SHA-256"}} {
+		if tt.text != "" {
+			if err := os.WriteFile(filepath.Join(dir, "weights.bin"), []byte(tt.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := strings.Join(a.DamagedAssets(t.Context(), site), "\n")
+		if !strings.HasPrefix(got, tt.says) || (got == "") != (tt.says == "") {
+			t.Errorf("%q: %q", tt.text, got)
+		}
+	}
+}
+
+func TestMistakesInWhatBelongsToTheMachine(t *testing.T) {
+	head := "format = 2\ntype = \"t\"\nversion = \"1\"\n"
+	asset := head + "command = [\"true\"]\n[[assets]]\nname = \"a\"\n"
+	for text, says := range map[string]string{
+		head + "command = [\"{site}/x\"]\n":                                                                                "4: {site} needs a name of [site.paths]",
+		head + "command = [\"x\", \"{site.a b}\"]\n":                                                                       "4: {site.a b} must have a name of letters",
+		head + "status = \"new\"\ncommand = [\"x\"]\n":                                                                     "4: status must be",
+		asset + "path = \"x\"\nsize = 1\nfrom = \"y\"\n":                                                                   "7: path must be absolute, or begin with a folder of the site",
+		asset + "path = \"{out}/x\"\nsize = 1\nfrom = \"y\"\n":                                                             "7: {out} means nothing here: only {site} do",
+		asset + "path = \"/x\"\nfrom = \"y\"\n":                                                                            "5: [[assets]] needs size or sha256",
+		asset + "path = \"/x\"\nsize = \"big\"\nfrom = \"y\"\n":                                                            "8: size \"big\" is no size",
+		asset + "path = \"/x\"\nsha256 = \"AB\"\nfrom = \"y\"\n":                                                           "8: sha256 must be 64 hexadecimal digits",
+		asset + "path = \"/x\"\nsize = 1\n":                                                                                "5: from is missing in [[assets]]",
+		asset + "path = \"/x\"\nsize = 1\nfrom = \"y\"\n[[assets]]\nname = \"a\"\npath = \"/y\"\nsize = 2\nfrom = \"z\"\n": "10: two assets are named \"a\"",
+		"format = 1\ntype = \"t\"\nversion = \"1\"\ncommand = [\"x\"]\n[sandbox]\nrequired = true\n":                       "6: ",
+	} {
+		_, mistakes := Parse("t.toml", []byte(text))
+		if len(mistakes) == 0 || !strings.HasPrefix(mistakes[0].String(), "t.toml:"+says) {
+			t.Errorf("%s\n%v, want %s", text, mistakes, says)
+		}
+	}
+}

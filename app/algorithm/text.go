@@ -1,0 +1,144 @@
+package algorithm
+
+import (
+	"fmt"
+	"slices"
+
+	"molrun/app/algorithm/command"
+	"molrun/app/algorithm/texts"
+	"molrun/app/strictjson"
+)
+
+// text is one of [[texts]]: a file that is made from settings before the first step.
+type text struct {
+	path command.Template
+	when *command.Condition // nil: always
+	body *texts.Text
+}
+
+// textFiles are all [[texts]].
+type textFiles struct {
+	all        []text
+	parameters Parameters
+	derived    []derived
+}
+
+// textValues are the values that a text reads beside settings, derived values and files.
+var textValues = []string{"out", "work", "folder", "cpus", "gpus"}
+
+// readTexts reads [[texts]], which came with format 2.
+func readTexts(c commandReader) textFiles {
+	r := c.Reader
+	made := textFiles{parameters: c.parameters, derived: c.derived}
+	if r.Format < 2 {
+		return made
+	}
+	for _, t := range r.Tables(r.Root, "texts") {
+		r.Known(t, "[[texts]]", []string{"file", "text", "if", "is", "ext"})
+		one := text{when: c.condition(t)}
+		for _, key := range []string{"file", "text"} {
+			if t.Member(key) == nil {
+				r.Mistakef(t.Line, "%s is missing in [[texts]]", key)
+			}
+		}
+		if n := t.Member("file"); n != nil && r.Is(n, "file", strictjson.String) {
+			one.path = readFilePath(r, n, "file")
+		}
+		n := t.Member("text")
+		if n == nil || !r.Is(n, "text", strictjson.String) {
+			continue
+		}
+		var err error
+		if one.body, err = texts.Parse(n.Text); err != nil {
+			r.Mistakef(n.Line, "text: line %v", err)
+			continue
+		}
+		for _, u := range one.body.Uses {
+			c.textUse(n.Line, u)
+		}
+		made.all = append(made.all, one)
+	}
+	return made
+}
+
+// textUse notes a value that a text reads and that does not exist.
+func (c *commandReader) textUse(line int, u texts.Use) {
+	p := c.parameters.Named(u.Name)
+	switch u.Kind {
+	case "site":
+		c.siteValue(line, u.Name)
+	case "settings", "files":
+		switch {
+		case p == nil:
+			c.parameters.noteUnknown(c.Reader, line, u.Name)
+		case (u.Kind == "files") != (len(p.File) > 0):
+			c.Mistakef(line, "text reads .%s.%s, but the parameter is %s", u.Kind, u.Name, fileOrNot(p, ".", ""))
+		}
+	case "derived":
+		if !slices.ContainsFunc(c.derived, func(d derived) bool { return d.name == u.Name }) {
+			c.Mistakef(line, "no derived value is named %q: [derived] has them", u.Name)
+		}
+	}
+}
+
+// fill adds the texts to the files of a run, by path.
+func (f textFiles) fill(values *command.Values, files map[string]string) error {
+	if len(f.all) == 0 {
+		return nil
+	}
+	data := f.data(values)
+	for _, t := range f.all {
+		if t.when != nil && !t.when.Holds(values) {
+			continue
+		}
+		path, err := t.path.Expand(values)
+		if err != nil {
+			return err
+		}
+		if files[path], err = t.body.Fill(data); err != nil {
+			return fmt.Errorf("the text of %s: line %w", path, err)
+		}
+	}
+	return nil
+}
+
+// data returns what texts read. A setting without a value is nil.
+func (f textFiles) data(values *command.Values) map[string]any {
+	settings, derived := map[string]any{}, map[string]any{}
+	for _, p := range f.parameters {
+		settings[p.Name] = nil
+	}
+	for _, m := range values.Settings.Members {
+		settings[m.Name] = texts.Native(m.Value)
+	}
+	for _, d := range f.derived {
+		derived[d.name] = nil
+	}
+	for name, v := range values.Derived {
+		derived[name] = v
+	}
+	data := map[string]any{"settings": settings, "derived": derived, "files": f.files(values), "site": values.Site}
+	for _, name := range textValues {
+		data[name] = values.Named[name]
+	}
+	return data
+}
+
+// files returns the path of each file, a list of those that a list has, nil of none.
+func (f textFiles) files(values *command.Values) map[string]any {
+	files := map[string]any{}
+	for _, p := range f.parameters.Files() {
+		files[p.Name] = nil
+		switch paths := values.Files[p.Name]; {
+		case p.Many && len(paths) > 0:
+			list := make([]any, len(paths))
+			for i, path := range paths {
+				list[i] = path
+			}
+			files[p.Name] = list
+		case len(paths) == 1:
+			files[p.Name] = paths[0]
+		}
+	}
+	return files
+}

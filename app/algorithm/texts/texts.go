@@ -1,0 +1,132 @@
+// Package texts makes files from settings, by templates of Go's text/template with few
+// functions.
+package texts
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/template"
+	"text/template/parse"
+
+	"molrun/app/strictjson"
+)
+
+// maxText bounds a file that is made.
+const maxText = 16 << 20
+
+// Text is a template that has been read.
+type Text struct {
+	Uses []Use
+
+	template *template.Template
+}
+
+// Use is a value that a template reads, such as settings.steps.
+type Use struct{ Kind, Name string }
+
+var functions = template.FuncMap{
+	"join": func(sep string, list []any) string {
+		all := make([]string, len(list))
+		for i, v := range list {
+			all[i] = fmt.Sprint(v)
+		}
+		return strings.Join(all, sep)
+	},
+	"json": func(v any) (string, error) {
+		b, err := json.Marshal(v)
+		return string(b), err
+	},
+	"upper": strings.ToUpper,
+	"lower": strings.ToLower,
+}
+
+// Parse reads a template.
+func Parse(text string) (*Text, error) {
+	t, err := template.New("text").Option("missingkey=error").Funcs(functions).Parse(text)
+	if err != nil {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "template: text:"))
+	}
+	made := &Text{template: t}
+	made.walk(t.Root)
+	return made, nil
+}
+
+// walk finds the values that a part of the template reads by their whole names. Within
+// range and with, a name may begin with the value that these go into.
+func (t *Text) walk(node parse.Node) {
+	switch n := node.(type) {
+	case *parse.ListNode:
+		if n != nil {
+			for _, child := range n.Nodes {
+				t.walk(child)
+			}
+		}
+	case *parse.ActionNode:
+		t.walk(n.Pipe)
+	case *parse.IfNode:
+		t.branch(&n.BranchNode)
+	case *parse.RangeNode:
+		t.branch(&n.BranchNode)
+	case *parse.WithNode:
+		t.branch(&n.BranchNode)
+	case *parse.PipeNode:
+		for _, c := range n.Cmds {
+			for _, argument := range c.Args {
+				t.walk(argument)
+			}
+		}
+	case *parse.FieldNode:
+		t.use(n.Ident)
+	case *parse.VariableNode:
+		t.use(n.Ident[1:])
+	}
+}
+
+func (t *Text) branch(n *parse.BranchNode) {
+	t.walk(n.Pipe)
+	t.walk(n.List)
+	t.walk(n.ElseList)
+}
+
+func (t *Text) use(names []string) {
+	if len(names) >= 2 {
+		t.Uses = append(t.Uses, Use{names[0], names[1]})
+	}
+}
+
+// noValue is what the template engine writes for a value that is not there.
+const noValue = "<no value>"
+
+// Fill fills in the template. Values are as Native returns them, and texts.
+func (t *Text) Fill(values map[string]any) (string, error) {
+	var b bounded
+	if err := t.template.Execute(&b, values); err != nil {
+		return "", errors.New(strings.TrimPrefix(err.Error(), "template: text:"))
+	}
+	if strings.Contains(b.String(), noValue) {
+		return "", errors.New("it uses a setting that has no value: test it with {{if .settings.NAME}}")
+	}
+	return b.String(), nil
+}
+
+// bounded is a text that does not grow without end.
+type bounded struct{ strings.Builder }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > maxText {
+		return 0, fmt.Errorf("it is longer than %d MiB", maxText>>20)
+	}
+	return b.Builder.Write(p)
+}
+
+// number is a number that is written in plain digits.
+type number float64
+
+// String implements fmt.Stringer.
+func (n number) String() string { return strconv.FormatFloat(float64(n), 'f', -1, 64) }
+
+// Native returns a JSON value as templates read it.
+func Native(v *strictjson.Value) any { return v.Native(func(n float64) any { return number(n) }) }

@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// onData are the commands that have --data, and their arguments where they work on a
+// data directory that exists. nil: they make one, or need none.
+var onData = map[string][]string{
+	"molrun audit":             {"--json"},
+	"molrun backup":            {"DIR", "--json"},
+	"molrun check":             {"--json"},
+	"molrun compact":           {"--json"},
+	"molrun doctor":            {"--json"},
+	"molrun drain":             {"--reason", "kernel"},
+	"molrun key create":        {"--organization", "lab", "--email", "zoe@lab.example", "--json"},
+	"molrun key delete":        {"abcdefgh2345"},
+	"molrun key disable":       {"abcdefgh2345"},
+	"molrun key enable":        {"abcdefgh2345"},
+	"molrun key list":          {"--json"},
+	"molrun key rotate":        {"abcdefgh2345"},
+	"molrun key set":           {"abcdefgh2345", "--name", "x"},
+	"molrun login":             {"--local"},
+	"molrun prune":             {"--older-than", "30d", "--dry-run", "--json"},
+	"molrun report":            {"--output", "DIR"},
+	"molrun resume":            {},
+	"molrun secret rotate":     {},
+	"molrun sign-in":           {},
+	"molrun storage report":    {"--json"},
+	"molrun usage":             {"--json"},
+	"molrun user delete":       {"zoe@lab.example", "--organization", "lab"},
+	"molrun user disable":      {"zoe@lab.example", "--organization", "lab"},
+	"molrun user enable":       {"zoe@lab.example", "--organization", "lab"},
+	"molrun user list":         {"--json"},
+	"molrun user set":          {"zoe@lab.example", "--organization", "lab", "--role", "viewer"},
+	"molrun algorithms reload": {"--json"},
+	"molrun algorithms check":  nil,
+	"molrun algorithms list":   nil,
+	"molrun algorithms new":    nil,
+	"molrun algorithms pack":   nil,
+	"molrun algorithms show":   nil,
+	"molrun algorithms test":   nil,
+	"molrun algorithms unpack": nil,
+	"molrun demo":              nil,
+	"molrun health":            nil,
+	"molrun restore":           nil,
+	"molrun serve":             nil,
+	"molrun systemd-unit":      nil,
+}
+
+// commandsOnData returns the commands that have --data.
+func commandsOnData(t *testing.T) (paths []string) {
+	t.Helper()
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		if _, known := onData[c.CommandPath()]; c.Flags().Lookup("data") != nil && c.Runnable() {
+			if !known {
+				t.Errorf("%s is not in the table: does it work on a data directory?", c.CommandPath())
+			}
+			paths = append(paths, c.CommandPath())
+		}
+		for _, below := range c.Commands() {
+			walk(below)
+		}
+	}
+	walk(newRoot())
+	return paths
+}
+
+// TestCommandsNameTheirDirectory runs every command of the administrator on a directory
+// that exists, and on one whose name is mistyped.
+func TestCommandsNameTheirDirectory(t *testing.T) {
+	t.Setenv("HOME", t.TempDir()) // of profiles
+	d := newDirectory(t)
+	backups, mistyped := filepath.Join(t.TempDir(), "backups"), d.Data+"x"
+	for _, path := range commandsOnData(t) {
+		given, isAdmin := onData[path], onData[path] != nil
+		if !isAdmin {
+			continue
+		}
+		args := append(strings.Fields(path)[1:], given...)
+		for i, arg := range args {
+			if arg == "DIR" {
+				args[i] = backups
+			}
+		}
+		out, errs, _ := withinExactly(t, "", append(args, "--config", d.configFile())...)
+		if first, _, _ := strings.Cut(errs, "\n"); first != "data directory: "+d.Data || strings.Contains(out, "data directory: ") {
+			t.Errorf("%s: got %q, and on standard error %q", path, out, errs)
+		}
+		out, errs, code := withinExactly(t, "", append(args, "--data", mistyped)...)
+		if path == "molrun doctor" {
+			if code != exitFailed || !strings.Contains(out, "if you mean "+d.Data+", name it") {
+				t.Errorf("%s on a mistyped directory: exit code %d: %s%s", path, code, out, errs)
+			}
+		} else if want := "molrun: there is no data directory " + mistyped + "; did you mean " + d.Data + "? Otherwise, molrun serve --init makes a new one\n"; code != exitMissing || out != "" || !strings.HasSuffix(errs, want) {
+			t.Errorf("%s on a mistyped directory: exit code %d: %q, %q, want %q", path, code, out, errs, want)
+		}
+		if exists(mistyped) {
+			t.Fatalf("%s makes a data directory", path)
+		}
+	}
+}
+
+// TestServiceMakesADirectoryOnlyWhenTold starts the service where there is nothing, something
+// else, or what is left of a data directory.
+func TestServiceMakesADirectoryOnlyWhenTold(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := func(parts ...string) string { return filepath.Join(append([]string{dir}, parts...)...) }
+	s := &instance{t: t, dir: dir, stderr: &logBuffer{}, secrets: &confidential{}, http: checkedClient(t)}
+	must(t, os.WriteFile(path("config.toml"), []byte("listen = \"127.0.0.1:0\"\n"), 0o600))
+	emptyDatabase(t, path("molrun-data"))
+	for name, file := range map[string]string{"others": "notes.txt", "remains": "secret"} {
+		must(t, os.Mkdir(path(name), 0o700))
+		must(t, os.WriteFile(path(name, file), nil, 0o600))
+	}
+	must(t, os.MkdirAll(path("lab", "data"), 0o700))
+	for _, tt := range []struct{ args, want string }{
+		{"--data " + path("molrun-dta"), "there is no data directory " + path("molrun-dta") + "; did you mean " + path("molrun-data") + "? Otherwise, to make it, start with --init"},
+		{"--data " + path("x", "y", "molrun-data"), "did you mean " + path("molrun-data") + "?"},
+		{"--data " + path("others"), path("others") + " is no data directory, but has other files; did you mean " + path("molrun-data") + "? Otherwise, to use it all the same, start with --init"},
+		{"--data " + path("remains"), "its database jobs.db is gone; restore a backup"},
+		{"--init --data " + path("remains"), "its database jobs.db is gone; restore a backup"},
+		{"--data " + path("config.toml"), path("config.toml") + " is no directory"},
+	} {
+		before, err := os.ReadDir(dir)
+		must(t, err)
+		out, errs, code := s.run(append([]string{"serve"}, strings.Fields(tt.args)...)...)
+		after, err := os.ReadDir(dir)
+		must(t, err)
+		if code != exitInvalid || out != "" || !strings.Contains(errs, tt.want) || len(after) != len(before) {
+			t.Errorf("serve %s: exit code %d: %q, %q, want %q", tt.args, code, out, errs, tt.want)
+		}
+	}
+	for _, args := range []string{"--data " + path("lab", "data"), "--init --data " + path("new", "data"), "--init --data " + path("others"), "--data " + path("new", "data")} {
+		c := s.command(append([]string{"serve"}, strings.Fields(args)...)...)
+
+		pipe, err := c.StderrPipe()
+		must(t, err)
+		must(t, c.Start())
+		started := make(chan string, 1)
+		exited := make(chan struct{})
+		lines := &logBuffer{}
+		go s.follow(pipe, lines, started, exited, c)
+		select {
+		case <-started:
+			must(t, c.Process.Signal(os.Interrupt))
+			<-exited
+		case <-exited:
+			t.Errorf("serve %s ends: %s", args, lines)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"molrun/app/atoms"
+	"molrun/app/durable"
+	"molrun/app/engine/structsum"
+)
+
+func summaryCommand() *cobra.Command {
+	var structure, out string
+	var cutoff float64
+	c := &cobra.Command{
+		Use:     "structure-summary",
+		Short:   "Chains, ligands, breaks, contacts and size of a structure",
+		Example: "  molrun engine structure-summary --structure 1abc.cif --out summary",
+		Args:    cobra.NoArgs,
+	}
+	c.Flags().StringVar(&structure, "structure", "", "PDB or mmCIF file")
+	c.Flags().Float64Var(&cutoff, "cutoff", 4.5, "longest distance of heavy atoms in contact, in Å")
+	c.Flags().StringVar(&out, "out", "", "folder for the results")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if structure == "" || out == "" || !(cutoff > 0) {
+			return usageError{errors.New("give --structure FILE, --out DIR and a cutoff above 0")}
+		}
+		f, err := os.Open(structure)
+		if err != nil {
+			return err
+		}
+		defer f.Close() // only read from
+		if err := os.MkdirAll(out, 0o755); err != nil {
+			return err
+		}
+		return structsum.Run(c.Context(), f, cutoff, out, c.OutOrStdout())
+	}
+	return c
+}
+
+func pdbCommand() *cobra.Command {
+	var structure, out string
+	var leave atoms.Selection
+	c := &cobra.Command{
+		Use:   "pdb",
+		Short: "Write a structure as a PDB file that other programs read",
+		Long: `Write the first model of a PDB or mmCIF file as a PDB file: with HEADER, each atom at
+its most occupied place, and chains of one letter. Prints what it has changed.`,
+		Example: "  molrun engine pdb --structure 1abc.cif --no-hetero --out protein.pdb",
+		Args:    cobra.NoArgs,
+	}
+	c.Flags().StringVar(&structure, "structure", "", "PDB or mmCIF file")
+	c.Flags().BoolVar(&leave.Hetero, "no-hetero", false, "leave out HETATM: ligands, ions, water")
+	c.Flags().BoolVar(&leave.Hydrogens, "no-hydrogens", false, "leave out hydrogens")
+	c.Flags().StringVar(&out, "out", "", "file to write")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if structure == "" || out == "" {
+			return usageError{errors.New("give --structure FILE and --out FILE")}
+		}
+		f, err := os.Open(structure)
+		if err != nil {
+			return err
+		}
+		defer f.Close() // only read from
+		var text bytes.Buffer
+		w, err := atoms.WritePDB(f, &text, leave)
+		if err != nil {
+			return fmt.Errorf("the structure %w", err)
+		}
+		if w.Models > 1 {
+			fmt.Fprintf(c.OutOrStdout(), "Of %d models, the first was taken.\n", w.Models)
+		}
+		for from, to := range w.Chains {
+			fmt.Fprintf(c.OutOrStdout(), "Chain %s is called %s.\n", from, to)
+		}
+		root, err := os.OpenRoot(filepath.Dir(out))
+		if err != nil {
+			return err
+		}
+		defer root.Close() // only holds the folder
+		return durable.Replace(root, filepath.Base(out), text.Bytes())
+	}
+	return c
+}

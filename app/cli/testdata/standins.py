@@ -1,0 +1,203 @@
+"""Stand-ins for programs that need weights and a GPU, which tests do not have.
+
+Each takes the options that its program documents and no others, reads the input as the
+program does, and writes small made-up results in the documented layout. They compute
+nothing.
+
+  standins.py PROGRAM ARGUMENTS..."""
+import argparse
+import json
+import os
+import pathlib
+import sys
+
+program, *arguments = sys.argv[1:]
+options = argparse.ArgumentParser(prog=program)
+add = options.add_argument
+
+
+def fasta(path):
+    chains = {}
+    for line in pathlib.Path(path).read_text().splitlines():
+        if line.startswith(">"):
+            name = line[1:].split()[0]
+            chains[name] = ""
+        else:
+            chains[name] += line.strip()
+    return chains
+
+
+def pdb(path, length, b=80.0, name="GLY"):
+    """Alpha carbons on a line."""
+    path.write_text("".join(f"ATOM  {k:5d}  CA  {name} A{k:4d}    {3.8 * k % 900:8.3f}{0:8.3f}{0:8.3f}  1.00{b:6.2f}           C\n" for k in range(1, length + 1)) + "END\n")
+
+
+def cif(path, length):
+    head = "group_PDB id type_symbol label_atom_id label_comp_id label_asym_id auth_asym_id label_seq_id auth_seq_id Cartn_x Cartn_y Cartn_z B_iso_or_equiv pdbx_PDB_model_num"
+    rows = "".join(f"ATOM {k} C CA GLY A A {k} {k} {3.8 * k:.2f} 0 0 80 1\n" for k in range(1, length + 1))
+    path.write_text("data_model\nloop_\n" + "".join(f"_atom_site.{word}\n" for word in head.split()) + rows)
+
+
+def gpu():
+    if os.environ.get("CUDA_VISIBLE_DEVICES", "") == "":
+        sys.exit("no GPU was given")
+
+
+def boltz():
+    add("task", choices=["predict"])
+    add("input", type=pathlib.Path)
+    for name in ("--out_dir", "--cache"):
+        add(name, type=pathlib.Path, required=True)
+    for name in ("--devices", "--recycling_steps", "--diffusion_samples", "--seed"):
+        add(name, type=int, required=True)
+    add("--write_full_pae", action="store_true")
+    add("--use_potentials", action="store_true")
+    o = options.parse_args(arguments)
+    gpu()
+    assert (o.cache / "boltz2_conf.ckpt").exists() and o.devices == 1
+    document = json.loads(o.input.read_text())
+    assert document["version"] == 1
+    length = 0
+    for entry in document["sequences"]:
+        ((kind, value),) = entry.items()
+        length += len(value["sequence"]) if kind == "protein" else 1
+        assert kind == "ligand" and value["smiles"] or value["msa"]
+    out = o.out_dir / f"boltz_results_{o.input.stem}" / "predictions" / o.input.stem
+    out.mkdir(parents=True)
+    for k in range(o.diffusion_samples):
+        cif(out / f"{o.input.stem}_model_{k}.cif", length)
+        figures = {"confidence_score": 0.81, "ptm": 0.78, "iptm": 0.0, "ligand_iptm": 0.0, "complex_plddt": 0.9, "complex_pde": 0.6}
+        (out / f"confidence_{o.input.stem}_model_{k}.json").write_text(json.dumps(figures))
+    for wanted in document.get("properties", []):
+        assert wanted["affinity"]["binder"]
+        (out / f"affinity_{o.input.stem}.json").write_text(json.dumps({"affinity_pred_value": -0.7, "affinity_probability_binary": 0.66}))
+
+
+def chai():
+    import numpy
+    add("task", choices=["fold"])
+    add("input", type=pathlib.Path)
+    add("out", type=pathlib.Path)
+    for name in ("--num-diffn-samples", "--num-trunk-recycles", "--seed"):
+        add(name, type=int, required=True)
+    o = options.parse_args(arguments)
+    gpu()
+    assert not o.out.exists() and pathlib.Path(os.environ["CHAI_DOWNLOADS_DIR"]).exists()
+    chains = fasta(o.input)
+    assert all(name.startswith(("protein|name=", "ligand|name=")) for name in chains)
+    o.out.mkdir()
+    for k in range(o.num_diffn_samples):
+        cif(o.out / f"pred.model_idx_{k}.cif", sum(map(len, chains.values())))
+        numpy.savez(o.out / f"scores.model_idx_{k}.npz", aggregate_score=numpy.array([0.5 + 0.05 * k]), ptm=numpy.array([0.7]), iptm=numpy.array([0.4]))
+
+
+def colabfold():
+    add("input", type=pathlib.Path)
+    add("out", type=pathlib.Path)
+    add("--data", type=pathlib.Path, required=True)
+    for name in ("--num-recycle", "--num-models", "--random-seed"):
+        add(name, type=int, required=True)
+    add("--msa-mode", choices=["single_sequence"])
+    add("--amber", action="store_true")
+    add("--num-relax", type=int)
+    o = options.parse_args(arguments)
+    gpu()
+    assert (o.data / "params").is_dir() and (o.msa_mode is None) == (o.input.suffix == ".a3m")
+    ((name, letters), *_) = fasta(o.input).items()
+    for k in range(1, o.num_models + 1):
+        stem = f"{name}_unrelaxed_rank_{k:03d}_alphafold2_ptm_model_{k}_seed_{o.random_seed:03d}"
+        pdb(o.out / f"{stem}.pdb", len(letters), 90 - 5 * k)
+        (o.out / f"{stem.replace('unrelaxed', 'scores')}.json").write_text(json.dumps({"plddt": [90 - 5 * k] * len(letters), "max_pae": 20.5, "pae": [[0.5]], "ptm": 0.8}))
+    for picture in ("plddt", "pae", "coverage"):
+        (o.out / f"{name}_{picture}.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+
+
+def alphafold3():
+    for name in ("--json_path", "--model_dir", "--output_dir"):
+        add(name, type=pathlib.Path, required=True)
+    add("--run_data_pipeline", choices=["false"], required=True)
+    add("--num_diffusion_samples", type=int, required=True)
+    o = options.parse_args(arguments)
+    gpu()
+    assert (o.model_dir / "af3.bin").exists()
+    document = json.loads(o.json_path.read_text())
+    assert document["dialect"] == "alphafold3" and document["modelSeeds"]
+    length = sum(len(e["protein"]["sequence"]) for e in document["sequences"] if "protein" in e)
+    assert all(e["protein"]["unpairedMsa"] == "" and e["protein"]["templates"] == [] for e in document["sequences"] if "protein" in e)
+    out, name = o.output_dir / document["name"], document["name"]
+    out.mkdir()
+    cif(out / f"{name}_model.cif", length)
+    (out / f"{name}_summary_confidences.json").write_text(json.dumps({"ranking_score": 0.83, "ptm": 0.8, "iptm": None, "fraction_disordered": 0.02, "has_clash": 0.0}))
+    (out / f"{name}_confidences.json").write_text(json.dumps({"atom_plddts": [85.0, 75.0], "pae": [[0.8]]}))
+    rows = [f"{seed},{k},{0.83 - 0.01 * k}" for seed in document["modelSeeds"] for k in range(o.num_diffusion_samples)]
+    (out / f"{name}_ranking_scores.csv").write_text("seed,sample,ranking_score\n" + "\n".join(rows) + "\n")
+    for seed in document["modelSeeds"]:
+        for k in range(o.num_diffusion_samples):
+            (out / f"seed-{seed}_sample-{k}").mkdir()
+            cif(out / f"seed-{seed}_sample-{k}" / "model.cif", length)
+
+
+def esmfold():
+    add("script", type=pathlib.Path)
+    add("-i", type=pathlib.Path, required=True)
+    add("-o", type=pathlib.Path, required=True)
+    add("--num-recycles", type=int, required=True)
+    add("--chunk-size", type=int)
+    o = options.parse_args(arguments)
+    gpu()
+    assert o.script.name == "esmfold_inference.py"
+    for name, letters in fasta(o.i).items():
+        pdb(o.o / f"{name}.pdb", len(letters), 77)
+
+
+def proteinmpnn():
+    add("script", type=pathlib.Path)
+    for name in ("--pdb_path", "--out_folder"):
+        add(name, type=pathlib.Path, required=True)
+    for name in ("--num_seq_per_target", "--seed", "--batch_size"):
+        add(name, type=int, required=True)
+    add("--sampling_temp", type=float, required=True)
+    add("--omit_AAs", required=True)
+    add("--pdb_path_chains")
+    o = options.parse_args(arguments)
+    letters = "A" * sum(line.startswith("ATOM") and line[12:16] == " CA " for line in o.pdb_path.read_text().splitlines())
+    (o.out_folder / "seqs").mkdir(parents=True)
+    text = f">{o.pdb_path.stem}, score=1.9, global_score=1.9, fixed_chains=[], designed_chains=['A'], model_name=v_48_020, git_hash=0, seed={o.seed}\n{letters}\n"
+    for k in range(1, o.num_seq_per_target + 1):
+        text += f">T={o.sampling_temp}, sample={k}, score={0.9 + 0.1 * k:.4f}, global_score=1.0, seq_recovery=0.45\n{letters[:-k]}{'G' * k}\n"
+    (o.out_folder / "seqs" / f"{o.pdb_path.stem}.fa").write_text(text)
+
+
+def rfdiffusion():
+    script, *settings = arguments
+    assert pathlib.Path(script).name == "run_inference.py"
+    values = dict(word.split("=", 1) for word in settings)
+    known = {"contigmap.contigs", "inference.input_pdb", "ppi.hotspot_res", "inference.output_prefix", "inference.model_directory_path",
+             "inference.schedule_directory_path", "inference.num_designs", "diffuser.T", "hydra.run.dir"}
+    assert set(values) <= known, set(values) - known
+    gpu()
+    assert values["contigmap.contigs"].startswith("[") and values["ppi.hotspot_res"].startswith("[")
+    for k in range(int(values["inference.num_designs"])):
+        pdb(pathlib.Path(f"{values['inference.output_prefix']}_{k}.pdb"), 50)
+
+
+def bindcraft():
+    add("-u", action="store_true")
+    add("script", type=pathlib.Path)
+    for name in ("--settings", "--filters", "--advanced"):
+        add(name, type=pathlib.Path, required=True)
+    o = options.parse_args(arguments)
+    gpu()
+    assert o.filters.exists() and o.advanced.exists()
+    s = json.loads(o.settings.read_text())
+    assert pathlib.Path(s["starting_pdb"]).exists() and s["chains"] and s["lengths"][0] <= s["lengths"][1]
+    ranked = pathlib.Path(s["design_path"]) / "Accepted" / "Ranked"
+    ranked.mkdir(parents=True)
+    rows = ["Rank,Design,Length,Average_pLDDT,Average_i_pTM"]
+    for k in range(1, s["number_of_final_designs"] + 1):
+        pdb(ranked / f"{k}_{s['binder_name']}_l80_s1_mpnn1_model1.pdb", 80)
+        rows.append(f"{k},{s['binder_name']}_l80_s1_mpnn1,80,0.91,{0.85 - 0.01 * k:.2f}")
+    (pathlib.Path(s["design_path"]) / "final_design_stats.csv").write_text("\n".join(rows) + "\n")
+
+
+globals()[program]()

@@ -1,0 +1,296 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"molrun/app/algorithm"
+	"molrun/app/algorithms"
+	"molrun/app/apikey"
+	"molrun/app/config"
+	"molrun/app/datadir"
+	"molrun/app/fault"
+	"molrun/app/host"
+	"molrun/app/server"
+	"molrun/app/trial"
+	"molrun/web/client"
+)
+
+// exampleTime is how long an example may take unless a flag says otherwise.
+const exampleTime = 10 * time.Minute
+
+// trialOptions say what is tested, and how.
+type trialOptions struct {
+	all, json bool
+	limit     time.Duration
+	keep      bool // the data directory stays
+}
+
+func algorithmsTestCommand() *cobra.Command {
+	var o trialOptions
+	c := &cobra.Command{
+		Use:   "test [TYPE|FILE|FOLDER...]",
+		Short: "Run the examples of algorithms and check their results",
+		Long: `Run the example of each algorithm on a service of its own: on a free port of this
+machine, with a new data directory, and otherwise with the site's configuration. It
+uploads the example's files, submits the job, waits for its end and checks what the
+algorithm file promises: the files of [example.expect] and the ranges of its metrics,
+required [[outputs]], and that every view with files can be opened.
+
+The exit status is 0 if all examples passed, 1 if one did not, 7 if none could be run.
+Algorithms that are not ready here count as failed if they are named, and are only
+listed with --all.`,
+		Example: `  molrun algorithms test cg-idp
+  molrun algorithms test ./my-type.toml ./my-folder
+  molrun algorithms test --all`,
+	}
+	flags := addConfigFlags(c, false)
+	flags.set.Lookup("data").Usage = "directory that the service uses and leaves (default one in the temporary directory, which is removed)"
+	c.Flags().BoolVar(&o.all, "all", false, "test every algorithm that is ready")
+	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	c.Flags().DurationVar(&o.limit, "limit", exampleTime, "time that one example may take")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if o.all == (len(args) > 0) {
+			return usageError{fmt.Errorf("%s wants types, files or folders, or --all", c.CommandPath())}
+		}
+		o.keep = flags.set.Changed("data")
+		config, err := flags.load()
+		if err != nil {
+			return err
+		}
+		chosen, err := chooseAlgorithms(c, flags, args)
+		if err != nil {
+			return err
+		}
+		return testAlgorithms(c, config, chosen, o)
+	}
+	return c
+}
+
+// chooseAlgorithms returns the algorithms that the arguments name, or all.
+func chooseAlgorithms(c *cobra.Command, flags *configFlags, args []string) ([]*algorithm.File, error) {
+	catalogue, _, err := catalogueHere(c, flags)
+	if err != nil {
+		return nil, err
+	}
+	var chosen []*algorithm.File
+	if len(args) == 0 {
+		args = catalogue.Types()
+	}
+	for _, arg := range args {
+		a, ok := catalogue.Find(arg, "")
+		if !ok || strings.ContainsRune(arg, filepath.Separator) {
+			if a, err = readAlgorithm(c, arg); err != nil {
+				return nil, err
+			}
+		}
+		chosen = append(chosen, a)
+	}
+	return chosen, nil
+}
+
+// readAlgorithm reads an algorithm file and prints its mistakes.
+func readAlgorithm(c *cobra.Command, file string) (*algorithm.File, error) {
+	a, mistakes, err := algorithms.Read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.Errorf(fault.NotFound, "there is neither an algorithm nor a file %q here; `molrun algorithms list` shows the algorithms", file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range mistakes {
+		fmt.Fprintln(c.ErrOrStderr(), m)
+	}
+	if len(mistakes) > 0 {
+		fmt.Fprintln(c.ErrOrStderr(), "molrun:", mistakesText(len(mistakes)))
+		return nil, silent{exitInvalid}
+	}
+	return a, nil
+}
+
+// trialConfig is the site's configuration for a service that only tests: what is for its
+// users, their quotas and the network has no part in it. On a cluster it has a folder and
+// names of its own.
+func trialConfig(c config.Config, data string) (config.Config, error) {
+	plain := config.Default()
+	c.Data = data
+	c.Quota, c.UserQuota, c.Organizations, c.Retention = plain.Quota, plain.UserQuota, nil, plain.Retention
+	c.Notify, c.Mail = plain.Notify, plain.Mail
+	c.Limits, c.Rates, c.Proxy, c.SignIn, c.CORS, c.TLS = plain.Limits, plain.Rates, plain.Proxy, plain.SignIn, plain.CORS, plain.TLS
+	if !c.Slurm.On() {
+		return c, nil
+	}
+	shared, err := os.MkdirTemp(c.Slurm.SharedDir, ".test-")
+	c.Slurm.SharedDir, c.Slurm.Prefix = shared, "test-"+c.Slurm.Prefix
+	return c, err
+}
+
+// testAlgorithms starts a service that offers these algorithms and tests them.
+func testAlgorithms(c *cobra.Command, site config.Config, chosen []*algorithm.File, o trialOptions) (err error) {
+	data := site.Data
+	if !o.keep {
+		if data, err = os.MkdirTemp("", "molrun-test-"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, removeAll(data)) }()
+	}
+	site, err = trialConfig(site, data)
+	if site.Slurm.On() {
+		defer func() { err = errors.Join(err, removeAll(site.Slurm.SharedDir)) }()
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return err
+	}
+	logFile, err := os.OpenFile(filepath.Join(data, "test.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer logFile.Close()
+	report := newTrialReport(c.OutOrStdout(), chosen, o)
+	err = server.While(c.Context(), site, server.Options{
+		Init: true,
+		Log:  zerolog.New(logFile).With().Timestamp().Logger(), Version: versionText(), Algorithms: chosen,
+	}, func(ctx context.Context, base string) error {
+		return runTrials(ctx, site, base, chosen, o.limit, report.add)
+	})
+	if sum := report.end(); err == nil {
+		err = sum
+	}
+	return err
+}
+
+// runTrials tests algorithms on the service at base. When it returns, no job is running.
+func runTrials(ctx context.Context, c config.Config, base string, chosen []*algorithm.File, limit time.Duration, show func(*trial.Outcome)) error {
+	key, err := datadir.Control(c.Data).CreateKey(ctx, client.KeyRequest{
+		Organization: "test", Email: "test@molrun.example", Role: string(apikey.Member), Expires: 24 * time.Hour,
+	})
+	if err != nil {
+		return fmt.Errorf("make a key: %w", err)
+	}
+	here, _ := host.Of(c) // what was not detected counts as absent
+	tester := trial.Tester{API: client.New(base, key.Secret), Patience: limit}
+	defer tester.API.Close()
+	tester.All(ctx, chosen, here.Capacity.CPUs, show)
+	if ctx.Err() == nil {
+		return nil
+	}
+	return errors.Join(errors.New("interrupted"), tester.StopAll(ctx))
+}
+
+// removeAll removes a directory, also where directories in it are read-only.
+func removeAll(dir string) error {
+	_ = filepath.WalkDir(dir, func(name string, e fs.DirEntry, _ error) error {
+		if e != nil && e.IsDir() {
+			return os.Chmod(name, 0o700)
+		}
+		return nil
+	}) // RemoveAll says what could not be done
+	return os.RemoveAll(dir)
+}
+
+// trialReport prints outcomes as they come.
+type trialReport struct {
+	out                     io.Writer
+	options                 trialOptions
+	typeWidth, longest      int // of types and versions
+	outcomes                []*trial.Outcome
+	passed, failed, unready int
+}
+
+func newTrialReport(out io.Writer, chosen []*algorithm.File, o trialOptions) *trialReport {
+	r := &trialReport{out: out, options: o, typeWidth: len("TYPE"), longest: len("VERSION"), outcomes: []*trial.Outcome{}}
+	for _, a := range chosen {
+		r.typeWidth, r.longest = max(r.typeWidth, len(a.Type)), max(r.longest, len(a.Version))
+	}
+	if !o.json {
+		r.line("TYPE", "VERSION", "SECONDS", "STATE", "METRICS AND VIEWS")
+	}
+	return r
+}
+
+func (r *trialReport) line(typ, version, seconds, state, rest string) {
+	fmt.Fprintf(r.out, "%-*s  %-*s  %7s  %-9s  %s\n", r.typeWidth, typ, r.longest, version, seconds, state, rest)
+}
+
+func (r *trialReport) add(o *trial.Outcome) {
+	r.outcomes = append(r.outcomes, o)
+	unready := !o.Ready && len(o.Faults) == 0
+	switch {
+	case o.Passed():
+		r.passed++
+	case unready:
+		r.unready++
+	default:
+		r.failed++
+	}
+	if r.options.json {
+		return
+	}
+	switch {
+	case unready:
+		r.line(o.Type, o.Version, "-", "not ready", strings.Join(o.Missing, "; "))
+	case o.Status == "":
+		r.line(o.Type, o.Version, "-", "not run", "")
+	default:
+		r.line(o.Type, o.Version, fmt.Sprintf("%.1f", o.Seconds), o.Status, resultText(o))
+	}
+	for _, text := range o.Faults {
+		fmt.Fprintln(r.out, "    FAILED:", text)
+	}
+	for line := range strings.Lines(o.LogTail) {
+		fmt.Fprintln(r.out, "    |", strings.TrimSuffix(line, "\n"))
+	}
+}
+
+// resultText says what was found in a result.
+func resultText(o *trial.Outcome) string {
+	var parts []string
+	for _, m := range o.Metrics {
+		parts = append(parts, m.String())
+	}
+	opened, empty := 0, ""
+	for _, v := range o.Views {
+		switch {
+		case v.Opened > 0:
+			opened++
+		case v.Files > 0:
+			empty += " " + v.Name
+		}
+	}
+	parts = append(parts, fmt.Sprintf("%d of %d views", opened, len(o.Views)))
+	if empty != "" {
+		parts = append(parts, "nothing in"+empty)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// end prints the sum and returns the error that stands for it.
+func (r *trialReport) end() error {
+	if r.options.json {
+		if err := printJSON(r.out, r.outcomes); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(r.out, "%d passed, %d failed, %d not ready\n", r.passed, r.failed, r.unready)
+	}
+	switch {
+	case r.passed+r.failed == 0:
+		return silent{exitUntested}
+	case r.failed > 0 || !r.options.all && r.unready > 0:
+		return silent{exitFailed}
+	}
+	return nil
+}

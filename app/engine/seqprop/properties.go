@@ -1,0 +1,97 @@
+package seqprop
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Properties are those of one sequence. What means nothing for it is NaN.
+type Properties struct {
+	Name   string
+	Length int // residues
+
+	Mass                float64 // average, of the whole molecule, in Da
+	Charge              float64 // at the pH asked for, in e
+	IsoelectricPoint    float64 // pH
+	Extinction          float64 // of the molecule with free cysteines at 280 nm, in 1/(M cm)
+	ExtinctionDisulfide float64 // with all pairs of cysteines bound
+	Hydropathy          float64 // mean of Kyte and Doolittle (GRAVY), -4.5 to 4.5
+	Aromatic            float64 // fraction of F, W and Y
+	Charged             float64 // fraction of D, E, K and R (FCR)
+	NetCharge           float64 // of them by residue (NCPR)
+	Kappa               float64 // 0 to 1
+	ChargeDecoration    float64 // SCD
+	Disorder            float64 // distance from the boundary of the charge-hydropathy plot
+
+	Note string // what could not be computed, and why
+}
+
+// Of computes the properties of a sequence of upper-case letters.
+func Of(name, sequence string, pH float64) Properties {
+	nothing := math.NaN()
+	p := Properties{
+		Name: name, Length: len(sequence), Mass: nothing, Charge: nothing, IsoelectricPoint: nothing, Extinction: nothing, ExtinctionDisulfide: nothing,
+		Hydropathy: nothing, Aromatic: nothing, Charged: nothing, NetCharge: nothing, Kappa: nothing, ChargeDecoration: nothing, Disorder: nothing,
+	}
+	if letter, position := unknown(sequence); position > 0 {
+		p.Note = fmt.Sprintf("only the length: %c at position %d is not one of the twenty amino acids", letter, position)
+		return p
+	}
+	if sequence == "" {
+		p.Note = "empty"
+		return p
+	}
+	p.ofComposition(sequence)
+	all := groups(sequence)
+	p.Charge, p.IsoelectricPoint = netCharge(all, pH), isoelectricPoint(all)
+	q := charges(sequence)
+	p.ChargeDecoration, p.Kappa = chargeDecoration(q), kappa(q)
+	p.Disorder = disorder(p.Hydropathy, p.NetCharge)
+	p.Note = p.notes()
+	return p
+}
+
+func (p *Properties) ofComposition(sequence string) {
+	n := float64(len(sequence))
+	counts := composition(sequence)
+	p.Mass, p.Hydropathy = water, 0
+	for k, count := range counts {
+		p.Mass += float64(count) * masses[k]
+		p.Hydropathy += float64(count) * hydropathies[k] / n
+	}
+	of := func(some string) (sum float64) {
+		for k := range some {
+			sum += float64(counts[strings.IndexByte(letters, some[k])])
+		}
+		return sum
+	}
+	// Pace et al., 10.1002/pro.5560041120.
+	p.Extinction = 5500*of("W") + 1490*of("Y")
+	p.ExtinctionDisulfide = p.Extinction + 125*math.Floor(of("C")/2)
+	p.Aromatic = of("FWY") / n
+	p.Charged, p.NetCharge = of("DEKR")/n, (of("KR")-of("DE"))/n
+}
+
+// disorder is how far a sequence lies from the line that separates folded from disordered
+// proteins in the plot of Uversky, Gillespie and Fink
+// (10.1002/1097-0134(20001115)41:3<415::AID-PROT130>3.0.CO;2-7); above 0 are the disordered.
+func disorder(hydropathy, netCharge float64) float64 {
+	scaled := (hydropathy + 4.5) / 9
+	return math.Abs(netCharge) - (2.785*scaled - 1.151)
+}
+
+// leastForDisorder is the least number of residues for which the plot says something.
+const leastForDisorder = 30
+
+func (p *Properties) notes() string {
+	var notes []string
+	if math.IsNaN(p.Kappa) {
+		notes = append(notes, "no kappa: it needs 6 residues and charges of both signs")
+	}
+	if p.Length < leastForDisorder {
+		p.Disorder = math.NaN()
+		notes = append(notes, fmt.Sprintf("no disorder: it needs %d residues", leastForDisorder))
+	}
+	return strings.Join(notes, "; ")
+}

@@ -1,0 +1,196 @@
+package seqprop
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"molrun/app/durable"
+	"molrun/app/engine/cgidp/sequence"
+)
+
+// Options say what to compute.
+type Options struct {
+	PH     float64
+	Window int // residues that a profile is averaged over
+}
+
+// mostProfiles is how many sequences get a profile.
+const mostProfiles = 200
+
+// reportEvery is how many sequences a line of progress is about.
+const reportEvery = 500
+
+// columns are those of properties.csv, and the figures of metrics.json.
+var columns = []struct {
+	name   string
+	digits int
+	value  func(*Properties) float64
+}{
+	{"length", 0, func(p *Properties) float64 { return float64(p.Length) }},
+	{"mass_Da", 2, func(p *Properties) float64 { return p.Mass }},
+	{"charge", 3, func(p *Properties) float64 { return p.Charge }},
+	{"pI", 3, func(p *Properties) float64 { return p.IsoelectricPoint }},
+	{"extinction", 0, func(p *Properties) float64 { return p.Extinction }},
+	{"extinction_disulfides", 0, func(p *Properties) float64 { return p.ExtinctionDisulfide }},
+	{"hydropathy", 4, func(p *Properties) float64 { return p.Hydropathy }},
+	{"aromatic", 4, func(p *Properties) float64 { return p.Aromatic }},
+	{"fcr", 4, func(p *Properties) float64 { return p.Charged }},
+	{"ncpr", 4, func(p *Properties) float64 { return p.NetCharge }},
+	{"kappa", 4, func(p *Properties) float64 { return p.Kappa }},
+	{"scd", 4, func(p *Properties) float64 { return p.ChargeDecoration }},
+	{"disorder", 4, func(p *Properties) float64 { return p.Disorder }},
+}
+
+// Run writes the properties of all sequences of a FASTA text below dir:
+//
+//   - properties.csv: a row for each sequence; what means nothing is empty
+//   - composition.csv: percent of each amino acid
+//   - profiles/NAME.csv: windows along each of the first 200 sequences
+//   - metrics.json: the figures of the only sequence, or the number of sequences
+func Run(ctx context.Context, fasta []byte, o Options, dir string, log io.Writer) error {
+	records := sequence.ParseFASTA(fasta)
+	if len(records) == 0 {
+		return errors.New("there is no sequence")
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close() // only holds the folder
+	if err := root.MkdirAll("profiles", 0o755); err != nil {
+		return err
+	}
+	all := make([]Properties, len(records))
+	composed := [][]string{append([]string{"name"}, strings.Split(letters, "")...)}
+	for k, name := range names(records) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		text := records[k].Letters
+		all[k] = Of(name, text, o.PH)
+		if all[k].Note != "" {
+			fmt.Fprintf(log, "%s: %s\n", name, all[k].Note)
+		}
+		composed = append(composed, percentages(name, text))
+		if k < mostProfiles {
+			if err := write(root, path.Join("profiles", name+".csv"), profile(text, o.Window)); err != nil {
+				return err
+			}
+		}
+		if k%reportEvery == 0 {
+			fmt.Fprintf(log, "molrun:progress %.4f %d of %d sequences\n", float64(k)/float64(len(records)), k, len(records))
+		}
+	}
+	return errors.Join(write(root, "composition.csv", composed), write(root, "properties.csv", rows(all)), writeMetrics(root, all))
+}
+
+// names returns a name for each record, fit for a file and not taken by another one, in
+// any case of letters.
+func names(records []sequence.Record) []string {
+	taken := map[string]bool{}
+	all := make([]string, len(records))
+	for k, r := range records {
+		name := strings.TrimLeft(r.Name, ".")
+		if name == "" {
+			name = "sequence"
+		}
+		unique := name
+		for n := 2; taken[strings.ToLower(unique)]; n++ {
+			unique = name + "_" + strconv.Itoa(n)
+		}
+		taken[strings.ToLower(unique)] = true
+		all[k] = unique
+	}
+	return all
+}
+
+// percentages is a row of composition.csv.
+func percentages(name, text string) []string {
+	row := []string{name}
+	for k := range letters {
+		share := math.NaN()
+		if text != "" {
+			share = 100 * float64(strings.Count(text, letters[k:k+1])) / float64(len([]rune(text)))
+		}
+		row = append(row, number(share, 3))
+	}
+	return row
+}
+
+// profile has the means of windows by the position of their middle residue. Windows that
+// reach beyond an end are left out, as those with an unknown residue.
+func profile(text string, window int) [][]string {
+	table := [][]string{{"position", "residue", "hydropathy", "ncpr", "fcr"}}
+	residues := []rune(text)
+	for k, letter := range residues {
+		row := []string{strconv.Itoa(k + 1), string(letter), "", "", ""}
+		if first := k - window/2; first >= 0 && first+window <= len(residues) {
+			part := string(residues[first : first+window])
+			if _, position := unknown(part); position == 0 {
+				p := Properties{}
+				p.ofComposition(part)
+				row = append(row[:2], number(p.Hydropathy, 4), number(p.NetCharge, 4), number(p.Charged, 4))
+			}
+		}
+		table = append(table, row)
+	}
+	return table
+}
+
+func rows(all []Properties) [][]string {
+	head := []string{"name"}
+	for _, c := range columns {
+		head = append(head, c.name)
+	}
+	table := [][]string{append(head, "note")}
+	for k := range all {
+		row := []string{all[k].Name}
+		for _, c := range columns {
+			row = append(row, number(c.value(&all[k]), c.digits))
+		}
+		table = append(table, append(row, all[k].Note))
+	}
+	return table
+}
+
+// number is "" for what means nothing.
+func number(v float64, digits int) string {
+	if math.IsNaN(v) {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64)
+}
+
+func write(root *os.Root, name string, table [][]string) error {
+	var text bytes.Buffer
+	if err := csv.NewWriter(&text).WriteAll(table); err != nil {
+		return err
+	}
+	return durable.Replace(root, name, text.Bytes())
+}
+
+func writeMetrics(root *os.Root, all []Properties) error {
+	figures := map[string]json.Number{"sequences": json.Number(strconv.Itoa(len(all)))}
+	if len(all) == 1 {
+		for _, c := range columns {
+			if text := number(c.value(&all[0]), c.digits); text != "" {
+				figures[c.name] = json.Number(text)
+			}
+		}
+	}
+	text, err := json.MarshalIndent(figures, "", "  ")
+	if err != nil {
+		return err
+	}
+	return durable.Replace(root, "metrics.json", append(text, '\n'))
+}

@@ -1,0 +1,92 @@
+package structsum
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"molrun/app/atoms"
+)
+
+// contact is the least distance of heavy atoms of two residues.
+type contact struct {
+	a, b     *residue
+	distance float64
+}
+
+// contacts returns the pairs of residues with heavy atoms within a cutoff in Å, in the order
+// of the residues.
+func contacts(residues []*residue, cutoff float64) []contact {
+	type place [3]int
+	type entry struct {
+		residue int
+		atom    *atoms.Atom
+	}
+	cells := map[place][]entry{}
+	cell := func(a *atoms.Atom) (p place) {
+		for k, x := range a.Place {
+			p[k] = int(math.Floor(x / cutoff))
+		}
+		return p
+	}
+	least := map[[2]int]float64{}
+	for n, r := range residues {
+		for _, a := range r.atoms {
+			at := cell(a)
+			for k := range 27 {
+				beside := place{at[0] + k%3 - 1, at[1] + k/3%3 - 1, at[2] + k/9 - 1}
+				for _, other := range cells[beside] {
+					if d := distance(a, other.atom); d <= cutoff && other.residue != n {
+						pair := [2]int{other.residue, n}
+						if nearest, ok := least[pair]; !ok || d < nearest {
+							least[pair] = d
+						}
+					}
+				}
+			}
+			cells[at] = append(cells[at], entry{n, a})
+		}
+	}
+	pairs := make([][2]int, 0, len(least))
+	for pair := range least {
+		pairs = append(pairs, pair)
+	}
+	slices.SortFunc(pairs, func(x, y [2]int) int { return cmp.Or(x[0]-y[0], x[1]-y[1]) })
+	all := make([]contact, len(pairs))
+	for k, pair := range pairs {
+		all[k] = contact{residues[pair[0]], residues[pair[1]], least[pair]}
+	}
+	return all
+}
+
+// leastSeparation is how many residues apart in one chain those are that say something about
+// the fold.
+const leastSeparation = 4
+
+// folding leaves out contacts of residues that are near in the chain.
+func folding(all []contact) []contact {
+	return slices.DeleteFunc(slices.Clone(all), func(c contact) bool {
+		return c.a.chain == c.b.chain && max(c.a.number-c.b.number, c.b.number-c.a.number) < leastSeparation
+	})
+}
+
+// longestDisulfide is the greatest distance of two sulfurs that are bound (2.05), in Å.
+const longestDisulfide = 2.5
+
+// disulfides returns the pairs of cysteines that are bound.
+func disulfides(residues []*residue) (pairs [][2]*residue) {
+	var cysteines []*residue
+	for _, r := range residues {
+		if r.letter() == "C" && r.atom("SG") != nil {
+			cysteines = append(cysteines, r)
+		}
+	}
+	for k, a := range cysteines {
+		for _, b := range cysteines[k+1:] {
+			if distance(a.atom("SG"), b.atom("SG")) <= longestDisulfide {
+				pairs = append(pairs, [2]*residue{a, b})
+			}
+		}
+	}
+	return pairs
+}

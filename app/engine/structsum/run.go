@@ -1,0 +1,206 @@
+package structsum
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"molrun/app/durable"
+)
+
+// mostInMap is how many residues a map of distances may have.
+const mostInMap = 1500
+
+// Run writes what a PDB or mmCIF file holds, below dir:
+//
+//   - chains.csv, gaps.csv, ligands.csv: a row for each
+//   - residues.csv: the residues of proteins, with mean B factor and number of contacts
+//   - contacts.csv: pairs of residues with heavy atoms within the cutoff (Å) that are at
+//     least 4 apart in their chain
+//   - distances.csv: a matrix of the distances of alpha carbons, up to 1,500 residues
+//   - summary.txt: all of it in sentences
+//   - metrics.json: the figures; what the structure has nothing of is left out
+func Run(ctx context.Context, file io.Reader, cutoff float64, dir string, log io.Writer) error {
+	s, err := read(file)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close() // only holds the folder
+	r := &report{root: root, structure: s, chains: s.chains(), proteins: s.of(protein)}
+	nearby := slices.DeleteFunc(slices.Clone(s.residues), func(x *residue) bool { return x.kind == water })
+	r.contacts = contacts(nearby, cutoff)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r.fold = folding(slices.DeleteFunc(slices.Clone(r.contacts), func(c contact) bool { return c.a.kind != protein || c.b.kind != protein }))
+	for _, c := range r.chains {
+		r.gaps = append(r.gaps, c.gaps()...)
+	}
+	text := r.sentences()
+	fmt.Fprint(log, text)
+	return errors.Join(
+		r.writeChains(), r.writeGaps(), r.writeLigands(), r.writeResidues(), r.writeContacts(), r.writeDistances(),
+		durable.Replace(root, "summary.txt", []byte(text)), r.writeMetrics(),
+	)
+}
+
+// report is what Run writes.
+type report struct {
+	root           *os.Root
+	structure      *structure
+	chains         []*chain
+	proteins       []*residue
+	gaps           []gap
+	contacts, fold []contact // of all but water; of proteins, apart in the chain
+}
+
+func (r *report) write(name string, rows [][]string) error {
+	var text bytes.Buffer
+	if err := csv.NewWriter(&text).WriteAll(rows); err != nil {
+		return err
+	}
+	return durable.Replace(r.root, name, text.Bytes())
+}
+
+func (r *report) writeChains() error {
+	rows := [][]string{{"chain", "kind", "residues", "first", "last", "gaps", "missing", "not_standard", "incomplete_backbone", "sequence"}}
+	for _, c := range r.chains {
+		gaps, missing := c.gaps(), 0
+		for _, g := range gaps {
+			missing += g.missing
+		}
+		rows = append(rows, []string{
+			c.id, string(c.kind), strconv.Itoa(len(c.residues)), c.residues[0].label(), c.residues[len(c.residues)-1].label(),
+			strconv.Itoa(len(gaps)), strconv.Itoa(missing), strings.Join(c.unusual(), " "), strings.Join(c.incomplete(), " "), c.sequence(),
+		})
+	}
+	return r.write("chains.csv", rows)
+}
+
+func (r *report) writeGaps() error {
+	rows := [][]string{{"chain", "before", "after", "missing", "distance_A"}}
+	for _, g := range r.gaps {
+		length := ""
+		if g.distance > 0 {
+			length = decimal(g.distance, 2)
+		}
+		rows = append(rows, []string{g.before.chain, g.before.name + g.before.label(), g.after.name + g.after.label(), strconv.Itoa(g.missing), length})
+	}
+	return r.write("gaps.csv", rows)
+}
+
+func (r *report) writeLigands() error {
+	beside := map[*residue][]string{}
+	for _, c := range r.contacts {
+		for _, pair := range [][2]*residue{{c.a, c.b}, {c.b, c.a}} {
+			if pair[0].kind == ligand && pair[1].kind != ligand {
+				beside[pair[0]] = append(beside[pair[0]], pair[1].String())
+			}
+		}
+	}
+	rows := [][]string{{"ligand", "chain", "number", "heavy_atoms", "neighbours", "residues"}}
+	for _, l := range r.structure.of(ligand) {
+		rows = append(rows, []string{l.name, l.chain, l.label(), strconv.Itoa(len(l.atoms)), strconv.Itoa(len(beside[l])), strings.Join(beside[l], " ")})
+	}
+	return r.write("ligands.csv", rows)
+}
+
+func (r *report) writeResidues() error {
+	touching := map[*residue]int{}
+	for _, c := range r.fold {
+		touching[c.a]++
+		touching[c.b]++
+	}
+	rows := [][]string{{"index", "chain", "number", "name", "letter", "heavy_atoms", "b", "contacts"}}
+	for k, x := range r.proteins {
+		rows = append(rows, []string{
+			strconv.Itoa(k + 1), x.chain, x.label(), x.name, x.letter(), strconv.Itoa(len(x.atoms)),
+			decimal(meanB([]*residue{x}), 2), strconv.Itoa(touching[x]),
+		})
+	}
+	return r.write("residues.csv", rows)
+}
+
+func (r *report) writeContacts() error {
+	rows := [][]string{{"chain_1", "residue_1", "chain_2", "residue_2", "distance_A"}}
+	for _, c := range r.fold {
+		rows = append(rows, []string{c.a.chain, c.a.name + c.a.label(), c.b.chain, c.b.name + c.b.label(), decimal(c.distance, 2)})
+	}
+	return r.write("contacts.csv", rows)
+}
+
+// writeDistances writes a matrix without names, as matrices are viewed.
+func (r *report) writeDistances() error {
+	var traced []*residue
+	for _, x := range r.proteins {
+		if x.atom("CA") != nil {
+			traced = append(traced, x)
+		}
+	}
+	if len(traced) < 2 || len(traced) > mostInMap {
+		return nil
+	}
+	rows := make([][]string, len(traced))
+	for k, a := range traced {
+		for _, b := range traced {
+			rows[k] = append(rows[k], decimal(distance(a.atom("CA"), b.atom("CA")), 2))
+		}
+	}
+	return r.write("distances.csv", rows)
+}
+
+func meanB(residues []*residue) float64 {
+	sum, n := 0.0, 0
+	for _, r := range residues {
+		for _, a := range r.atoms {
+			sum += a.B
+			n++
+		}
+	}
+	return sum / float64(n)
+}
+
+func (r *report) writeMetrics() error {
+	s := r.structure
+	missing := 0
+	for _, g := range r.gaps {
+		missing += g.missing
+	}
+	figures := map[string]json.Number{}
+	count := func(name string, n int) { figures[name] = json.Number(strconv.Itoa(n)) }
+	count("models", s.models)
+	count("chains", len(r.chains))
+	count("ligands", len(s.of(ligand)))
+	count("waters", len(s.of(water)))
+	count("residues", len(r.proteins))
+	if len(r.proteins) > 0 {
+		count("gaps", len(r.gaps))
+		count("missing_residues", missing)
+		count("disulfides", len(disulfides(r.proteins)))
+		count("contacts", len(r.fold))
+		figures["rg_A"] = json.Number(decimal(radiusOfGyration(r.proteins), 3))
+		figures["mean_b"] = json.Number(decimal(meanB(r.proteins), 2))
+	}
+	text, err := json.MarshalIndent(figures, "", "  ")
+	if err != nil {
+		return err
+	}
+	return durable.Replace(r.root, "metrics.json", append(text, '\n'))
+}
+
+func decimal(v float64, digits int) string {
+	return strconv.FormatFloat(math.Round(v*math.Pow10(digits))/math.Pow10(digits), 'f', digits, 64)
+}

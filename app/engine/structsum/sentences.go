@@ -1,0 +1,84 @@
+package structsum
+
+import (
+	"fmt"
+	"strings"
+
+	"molrun/app/unit"
+)
+
+// mostListed is how many of a kind a sentence lists.
+const mostListed = 10
+
+// sentences tells the report to people: first what is there, then what to heed before
+// computing with it.
+func (r *report) sentences() string {
+	var lines []string
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	s := r.structure
+	if s.models > 1 {
+		say("%d models; this is about the first.", s.models)
+	}
+	for _, c := range r.chains {
+		say("Chain %s: %s with %s, %s to %s.", named(c.id), c.kind, unit.Count(len(c.residues), "residue"), c.residues[0].label(), c.residues[len(c.residues)-1].label())
+	}
+	if ligands := s.of(ligand); len(ligands) > 0 {
+		say("Ligands and ions: %s.", listed(ligands))
+	}
+	if waters := s.of(water); len(waters) > 0 {
+		say("%s.", unit.Count(len(waters), "water molecule"))
+	}
+	if len(r.proteins) > 0 {
+		say("Radius of gyration of the protein: %.2f Å; %s between residues at least %d apart.", radiusOfGyration(r.proteins), unit.Count(len(r.fold), "contact"), leastSeparation)
+	}
+	for _, pair := range disulfides(r.proteins) {
+		say("Disulfide bond: %s and %s.", pair[0], pair[1])
+	}
+	for _, g := range r.gaps {
+		missing := "the numbers go on"
+		if g.missing > 0 {
+			missing = unit.Count(g.missing, "residue") + " missing"
+		}
+		say("Broken between %s and %s: %s.", g.before, g.after, missing)
+	}
+	for _, c := range r.chains {
+		if names := c.unusual(); len(names) > 0 {
+			say("Not standard in chain %s: %s.", named(c.id), shortened(names))
+		}
+		if names := c.incomplete(); len(names) > 0 {
+			say("Without the whole backbone in chain %s: %s.", named(c.id), shortened(names))
+		}
+	}
+	var alternates []*residue
+	for _, x := range s.residues {
+		if x.alternate {
+			alternates = append(alternates, x)
+		}
+	}
+	if len(alternates) > 0 {
+		say("With atoms at several places, of which the most occupied counts: %s.", listed(alternates))
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func named(chain string) string {
+	if chain == "" {
+		return "without a name"
+	}
+	return chain
+}
+
+func listed(residues []*residue) string {
+	names := make([]string, len(residues))
+	for k, r := range residues {
+		names[k] = r.String()
+	}
+	return shortened(names)
+}
+
+func shortened(names []string) string {
+	if more := len(names) - mostListed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostListed], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}

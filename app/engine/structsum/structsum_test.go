@@ -1,0 +1,222 @@
+package structsum
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const lysozyme = "../../algorithms/examples/lysozyme.pdb"
+
+// results is what Run has written.
+type results struct {
+	t    *testing.T
+	dir  string
+	text string
+}
+
+func run(t *testing.T, file string) *results {
+	t.Helper()
+	r := &results{t: t, dir: t.TempDir()}
+	var log bytes.Buffer
+	if err := Run(t.Context(), strings.NewReader(file), 4.5, r.dir, &log); err != nil {
+		t.Fatal(err)
+	}
+	r.text = log.String()
+	return r
+}
+
+func (r *results) table(name string) [][]string {
+	r.t.Helper()
+	text, err := os.ReadFile(filepath.Join(r.dir, name))
+	var rows [][]string
+	if err == nil {
+		rows, err = csv.NewReader(bytes.NewReader(text)).ReadAll()
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return rows
+}
+
+func (r *results) metrics() (m map[string]float64) {
+	r.t.Helper()
+	text, err := os.ReadFile(filepath.Join(r.dir, "metrics.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &m)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return m
+}
+
+// TestFiguresAgreeWithBiopython compares with Bio.PDB of Biopython 1.80: NeighborSearch, and
+// the radius of gyration by NumPy.
+func TestFiguresAgreeWithBiopython(t *testing.T) {
+	text, err := os.ReadFile(lysozyme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, string(text))
+	want := map[string]float64{
+		"models": 1, "chains": 1, "residues": 129, "ligands": 0, "waters": 0, "gaps": 0, "missing_residues": 0,
+		"contacts": 304, "disulfides": 4, "rg_A": 13.908, "mean_b": 98.24,
+	}
+	if diff := cmp.Diff(want, r.metrics()); diff != "" {
+		t.Error(diff)
+	}
+	if rows := r.table("distances.csv"); len(rows) != 129 || rows[0][0] != "0.00" || rows[3][7] != rows[7][3] {
+		t.Error("the map is not that of 129 residues")
+	}
+	if rows := r.table("chains.csv"); rows[1][2] != "129" || rows[1][3] != "19" || !strings.HasPrefix(rows[1][9], "KVFGRCELAAAMKRHGLDNYRGYSLGNWVCAAK") {
+		t.Error(rows)
+	}
+	if rows := r.table("residues.csv"); len(rows) != 130 || rows[1][6] != "97.21" {
+		t.Error(len(rows), rows[1])
+	}
+	if !strings.Contains(r.text, "Disulfide bond: A:CYS24 and A:CYS145.\n") {
+		t.Error(r.text)
+	}
+}
+
+// file builds a PDB file.
+type file struct {
+	strings.Builder
+	n int
+}
+
+// residue adds atoms of a residue, each as NAME,X with y and z of 0.
+func (f *file) residue(record, residue, chain string, number string, atoms ...string) {
+	for _, atom := range atoms {
+		f.n++
+		name, x, _ := strings.Cut(atom, ",")
+		name, alternate, _ := strings.Cut(name, "/")
+		occupancy := 1.0
+		if alternate == "B" {
+			occupancy = 0.6
+		} else if alternate == "A" {
+			occupancy = 0.4
+		}
+		var place float64
+		fmt.Sscan(x, &place)
+		fmt.Fprintf(f, "%-6s%5d  %-3s%1s%-3s %1s%5s   %8.3f%8.3f%8.3f%6.2f%6.2f\n", record, f.n, name, alternate, residue, chain, number, place, 0.0, 0.0, occupancy, 10.0)
+	}
+}
+
+func TestWhatAStructureLacks(t *testing.T) {
+	var f file
+	f.residue("ATOM", "ALA", "A", "1 ", "N,0", "CA,1.4", "C,2.8")
+	f.residue("ATOM", "GLY", "A", "2 ", "N,4.1", "CA,5.5", "C,6.9")
+	f.residue("ATOM", "SER", "A", "5 ", "N,12", "CA,13.4", "C,14.8")              // residues 3 and 4 are missing
+	f.residue("HETATM", "MSE", "A", "5A", "N,16.1", "CA,17.5", "C,18.9")          // bound, with an insertion code
+	f.residue("ATOM", "LEU", "A", "6 ", "CA,21.2")                                // without C and N: the step of 3.7 holds
+	f.residue("ATOM", "VAL", "A", "7 ", "N,40", "CA/A,41.4", "CA/B,90", "C,42.8") // broken, but the numbers go on
+	f.residue("ATOM", "DA", "B", "1 ", "C1',50", "O3',51", "O5',52")
+	f.residue("HETATM", "ATP", "A", "300 ", "PG,13", "O1,14")
+	f.residue("HETATM", "ZN", "A", "301 ", "ZN,200")
+	f.residue("HETATM", "HOH", "A", "401 ", "O,13")
+	r := run(t, f.String())
+	wantGaps := [][]string{
+		{"chain", "before", "after", "missing", "distance_A"},
+		{"A", "GLY2", "SER5", "2", "5.10"},
+		{"A", "LEU6", "VAL7", "0", "68.80"},
+	}
+	if diff := cmp.Diff(wantGaps, r.table("gaps.csv")); diff != "" {
+		t.Error(diff)
+	}
+	wantChains := [][]string{
+		{"chain", "kind", "residues", "first", "last", "gaps", "missing", "not_standard", "incomplete_backbone", "sequence"},
+		{"A", "protein", "6", "1", "7", "2", "2", "MSE5A", "LEU6", "AGSXLV"},
+		{"B", "nucleic", "1", "1", "1", "0", "0", "", "", "A"},
+	}
+	if diff := cmp.Diff(wantChains, r.table("chains.csv")); diff != "" {
+		t.Error(diff)
+	}
+	wantLigands := [][]string{
+		{"ligand", "chain", "number", "heavy_atoms", "neighbours", "residues"},
+		{"ATP", "A", "300", "2", "2", "A:SER5 A:MSE5A"},
+		{"ZN", "A", "301", "1", "0", ""},
+	}
+	if diff := cmp.Diff(wantLigands, r.table("ligands.csv")); diff != "" {
+		t.Error(diff)
+	}
+	m := r.metrics()
+	if m["ligands"] != 2 || m["waters"] != 1 || m["residues"] != 6 || m["gaps"] != 2 || m["missing_residues"] != 2 {
+		t.Error(m)
+	}
+	want := `Chain A: protein with 6 residues, 1 to 7.
+Chain B: nucleic with 1 residue, 1 to 1.
+Ligands and ions: A:ATP300, A:ZN301.
+1 water molecule.
+`
+	if !strings.HasPrefix(r.text, want) || !strings.Contains(r.text, "Broken between A:GLY2 and A:SER5: 2 residues missing.\nBroken between A:LEU6 and A:VAL7: the numbers go on.\n"+
+		"Not standard in chain A: MSE5A.\nWithout the whole backbone in chain A: LEU6.\n"+
+		"With atoms at several places, of which the most occupied counts: A:VAL7.\n") {
+		t.Error(r.text)
+	}
+}
+
+func TestNoFigureWithoutAProtein(t *testing.T) {
+	var f file
+	f.residue("HETATM", "ATP", "A", "300 ", "PG,13", "O1,14")
+	m := run(t, f.String()).metrics()
+	if diff := cmp.Diff(map[string]float64{"models": 1, "chains": 0, "residues": 0, "ligands": 1, "waters": 0}, m); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestContactsAreThoseOfAllPairs(t *testing.T) {
+	text, err := os.ReadFile(lysozyme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := read(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cutoff := range []float64{2, 4.5, 9} {
+		var want []contact
+		for k, a := range s.residues {
+			for _, b := range s.residues[k+1:] {
+				least := math.Inf(1)
+				for _, x := range a.atoms {
+					for _, y := range b.atoms {
+						least = min(least, distance(x, y))
+					}
+				}
+				if least <= cutoff {
+					want = append(want, contact{a, b, least})
+				}
+			}
+		}
+		got := contacts(s.residues, cutoff)
+		if len(got) != len(want) {
+			t.Fatalf("%v: %d contacts, want %d", cutoff, len(got), len(want))
+		}
+		for k := range want {
+			if got[k] != want[k] {
+				t.Fatalf("%v: contact %d is %v, want %v", cutoff, k, got[k], want[k])
+			}
+		}
+	}
+}
+
+func TestMistakesAreSentences(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                        "the structure has no atoms",
+		"ATOM      1  N   ALA A ": "the structure breaks off in line 1: an atom of a PDB file has coordinates in columns 31 to 54",
+	} {
+		if err := Run(t.Context(), strings.NewReader(text), 4.5, t.TempDir(), os.Stderr); err == nil || err.Error() != want {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package local
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"molrun/app/task/process"
+)
+
+func TestCoresOfThisMachine(t *testing.T) {
+	allowed, err := process.AllowedCPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cores, why := Cores(1)
+	all := slices.Concat(cores...)
+	if slices.Sort(all); runtime.GOMAXPROCS(0) >= len(allowed) && (why != "" || !slices.Equal(all, allowed)) {
+		t.Errorf("cores %v, %q; allowed are the CPUs %v", cores, why, allowed)
+	}
+	if cores, why := Cores(len(allowed) + 1); cores != nil || !strings.Contains(why, "runner.cpus is") {
+		t.Errorf("more CPUs than there are: %v, %q", cores, why)
+	}
+}
+
+func TestThreadsOfOneCore(t *testing.T) {
+	dir := t.TempDir()
+	for cpu, siblings := range []string{"0,4", "1,5", "", "3", "0,4", "1,5"} {
+		if siblings == "" {
+			continue // not known
+		}
+		file := filepath.Join(dir, fmt.Sprint("cpu", cpu), "topology", "thread_siblings_list")
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(siblings+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := fmt.Sprint(coresOf([]int{0, 1, 2, 3, 4, 5, 7}, dir)); got != "[[0 4] [1 5] [2] [3] [7]]" {
+		t.Errorf("cores %s", got)
+	}
+}

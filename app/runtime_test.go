@@ -1,0 +1,46 @@
+package app_test
+
+import (
+	"testing"
+
+	"molrun/app"
+)
+
+// timedFile computes how long its jobs may run.
+const timedFile = `
+format = 2
+type = "echo"
+version = "1"
+max_runtime = { seconds = "60 + 10 * settings.steps", most = "10m" }
+command = ["true"]
+
+[[parameters]]
+name = "steps"
+type = "integer"
+default = 1
+`
+
+func TestTimeLimitsAreComputedForEachJob(t *testing.T) {
+	s := newSite(t)
+	s.Service = s.newService(s.store, app.Options{}, timedFile)
+	want := func(name string, seconds int64) {
+		t.Helper()
+		if j := s.job(ann, name); j.MaxRuntime != seconds {
+			t.Errorf("%s may run for %d s, want %d", name, j.MaxRuntime, seconds)
+		}
+	}
+	s.submit(ann, "short", `{}`)
+	want("short", 70)
+	s.submit(ann, "long", `{"steps":500}`)
+	want("long", 600)
+	s.submitBatch(ann, "b", `{"steps":2}`, `{"steps":3}`)
+	want("b-1", 80)
+	want("b-2", 90)
+	s.submitPipeline("p", app.PipelineJob{Name: "x", Type: "echo", Settings: parseJSON(t, `{"steps":4}`)}, app.PipelineJob{Name: "y", Type: "echo", MaxRuntime: 500})
+	want("x", 100)
+	want("y", 500)
+	asks := submission(t, "asks", `{}`)
+	asks.MaxRuntime = 601
+	_, _, err := s.Jobs.Submit(t.Context(), ann, asks)
+	wantSame(t, "more than the most", faultLocations(t, err), []string{"[body maxRuntimeSeconds]"})
+}

@@ -1,0 +1,144 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"molrun/app/algorithm"
+	"molrun/app/algorithms"
+	"molrun/app/audit"
+	"molrun/app/certificate"
+	"molrun/app/config"
+	"molrun/app/fault"
+	"molrun/app/unit"
+	"molrun/web"
+)
+
+// offer reads the algorithm files of the site, at the start and again.
+type offer struct {
+	config    config.Config
+	log       zerolog.Logger
+	fixed     bool                 // there are no files
+	catalogue *algorithm.Catalogue // what is on offer
+	keep      func()               // makes copies of the folders of what is on offer
+
+	mu   sync.Mutex // held while files are read
+	last web.AlgorithmsRead
+}
+
+// read reads the site's files. Those that were read before stay as they were
+// where their files have mistakes now.
+func (o *offer) read(before []*algorithm.File) (*algorithm.Catalogue, error) {
+	read := web.AlgorithmsRead{ReadAt: unit.At(time.Now()), Mistakes: []web.AlgorithmMistake{}}
+	read.Added, read.Changed, read.Removed = []string{}, []string{}, []string{}
+	next, err := algorithms.Again(o.config.Algorithms, o.config.Catalogue, before, func(m algorithm.Mistake, kept *algorithm.File) {
+		mistake := web.AlgorithmMistake{File: m.File, Line: m.Line, Message: m.Msg}
+		what := "algorithm file left out: "
+		if kept != nil {
+			mistake.Kept, what = kept.Type+" "+kept.Version, "algorithm file with a mistake; what it said before stays: "
+		}
+		read.Mistakes = append(read.Mistakes, mistake)
+		o.log.Error().Str("file", m.File).Int("line", m.Line).Str("kept", mistake.Kept).Msg(what + m.Msg)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if before != nil {
+		read.Added, read.Changed, read.Removed = compareOffers(before, next.Own())
+	}
+	o.last = read
+	return next, nil
+}
+
+// compareOffers names what is new, different and gone.
+func compareOffers(before, after []*algorithm.File) (added, changed, removed []string) {
+	added, changed, removed = []string{}, []string{}, []string{}
+	digests := map[string]string{}
+	for _, a := range before {
+		digests[a.Type+" "+a.Version] = a.Digest
+	}
+	for _, a := range after {
+		name := a.Type + " " + a.Version
+		switch old, known := digests[name]; {
+		case !known:
+			added = append(added, name)
+		case old != a.Digest:
+			changed = append(changed, name)
+		}
+		delete(digests, name)
+	}
+	for name := range digests {
+		removed = append(removed, name)
+	}
+	slices.Sort(removed)
+	return added, changed, removed
+}
+
+// reload reads the site's files again and offers what they say from now on.
+// Jobs that were submitted keep what they were submitted with.
+func (o *offer) reload() (web.AlgorithmsRead, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.fixed {
+		return web.AlgorithmsRead{}, fault.Errorf(fault.Unavailable, "this service reads no algorithm files")
+	}
+	next, err := o.read(o.catalogue.Own())
+	if err != nil {
+		o.log.Error().Err(err).Msg("the algorithm files can't be read; what was on offer stays")
+		return web.AlgorithmsRead{}, fault.Errorf(fault.Invalid, "%v; what was on offer stays", fault.Text(err))
+	}
+	o.catalogue.Replace(next)
+	o.keep()
+	read := o.last
+	o.log.Info().Strs("added", read.Added).Strs("changed", read.Changed).Strs("removed", read.Removed).Int("mistakes", len(read.Mistakes)).
+		Msg("the algorithm files were read again")
+	return read, nil
+}
+
+// lastRead returns what became of the files when they were read last.
+func (o *offer) lastRead() web.AlgorithmsRead {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.last
+}
+
+// reloadOnHangup looks at the files of certificate and algorithms at each hangup.
+func (o *offer) reloadOnHangup(ctx context.Context, hangup <-chan os.Signal, cert *certificate.Certificate, note func(audit.Entry)) {
+	for {
+		select {
+		case <-hangup:
+			if cert != nil {
+				cert.Reload()
+			}
+			entry := audit.Entry{Time: unit.At(time.Now()), Action: "algorithms.reload", Result: "ok", Remote: "SIGHUP"}
+			read, err := o.reload()
+			if err != nil {
+				entry.Result = string(fault.CodeOf(err))
+			}
+			entry.Object = read.String()
+			note(entry)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// heldBy adds to the error of a data directory that is in use where its service is.
+func heldBy(ctx context.Context, err error, data string, listener func(context.Context) (string, error)) error {
+	if !errors.Is(err, fault.Unavailable) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	address, unknown := listener(ctx)
+	if unknown != nil || address == "" {
+		return err
+	}
+	return fault.Errorf(fault.Unavailable, "%s (%s); a service answers at %s", fault.Text(err), data, address)
+}

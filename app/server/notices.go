@@ -1,0 +1,114 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"molrun/app/config"
+	"molrun/app/fault"
+	"molrun/app/notice"
+	"molrun/app/notify"
+	"molrun/app/notify/mail"
+	"molrun/app/notify/post"
+)
+
+// Labels of attempts to send notices.
+const (
+	byWebhook = "webhook"
+	byMail    = "mail"
+	toRetry   = "retry"
+)
+
+// messenger sends notices.
+type messenger struct {
+	config   config.Config
+	log      zerolog.Logger
+	attempts *prometheus.CounterVec
+	webhooks *post.Sender
+	sender   *notify.Sender
+}
+
+// newMessenger makes what sends notices, and registers its metric.
+func newMessenger(s *service, registry *prometheus.Registry) (*messenger, error) {
+	m := &messenger{config: s.config, log: s.log, attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "molrun_notice_attempts_total",
+		Help: "Attempts to send notices by kind and result: delivered, retry, or failed if it is given up.",
+	}, []string{"kind", "result"})}
+	registry.MustRegister(m.attempts)
+	for _, kind := range []string{byWebhook, byMail} {
+		for _, result := range []string{string(notice.Delivered), toRetry, string(notice.GivenUp)} {
+			m.attempts.WithLabelValues(kind, result)
+		}
+	}
+	m.webhooks = post.New(post.Options{Policy: s.config.Notices(), Agent: "molrun/" + cmp.Or(s.version, "unknown")})
+	o := notify.SenderOptions{Now: time.Now, Post: m.webhooks.Post, Link: m.jobLink, Tried: m.tried, Warn: func(err error) {
+		m.log.Warn().Err(err).Msg("notices can't be sent; it is tried again")
+	}}
+	if s.config.Mail.Host != "" {
+		letters, err := m.mail()
+		if err != nil {
+			return nil, err
+		}
+		o.Mail = letters.Send
+	}
+	m.sender = notify.NewSender(s.store, o)
+	return m, nil
+}
+
+// mail makes the sender of e-mail.
+func (m *messenger) mail() (*mail.Sender, error) {
+	c := m.config.Mail
+	o := mail.Options{Host: c.Host, Port: c.Port, TLS: c.TLS, User: c.User, From: c.From}
+	if c.PasswordFile != "" {
+		password, err := os.ReadFile(c.PasswordFile)
+		if err != nil {
+			return nil, fault.Errorf(fault.Invalid, "mail.password_file: %v", err)
+		}
+		o.Password = string(bytes.TrimRight(password, "\r\n"))
+	}
+	o.Domain, _ = os.Hostname() // without it, another name does
+	letters, err := mail.New(o)
+	if err != nil {
+		return nil, fmt.Errorf("mail: %w", err)
+	}
+	return letters, nil
+}
+
+// run sends notices until ctx ends.
+func (m *messenger) run(ctx context.Context) error {
+	defer m.webhooks.Close()
+	return m.sender.Run(ctx)
+}
+
+// jobLink returns the address of a job's record, "" if the service does not know its own.
+func (m *messenger) jobLink(name string) string {
+	if m.config.PublicURL == "" {
+		return ""
+	}
+	return m.config.PublicURL + "/jobs/" + url.PathEscape(name)
+}
+
+// tried counts an attempt, and logs what was given up.
+func (m *messenger) tried(d *notice.Delivery) {
+	kind := byWebhook
+	if _, isMail := notice.Address(d.Target); isMail {
+		kind = byMail
+	}
+	result := string(d.State)
+	if d.State == notice.Pending {
+		result = toRetry
+	}
+	m.attempts.WithLabelValues(kind, result).Inc()
+	if d.State == notice.GivenUp {
+		m.log.Warn().Str("organization", d.Organization).Str("job", d.Job).Str("name", d.JobName).Str("delivery", d.ID).
+			Int("attempts", d.Attempts).Str("reason", d.Error).Msg("a notice was given up")
+	}
+}

@@ -1,0 +1,30 @@
+package strictjson
+
+import "strconv"
+
+// Native returns the value as Go has it: nil, bool, string, []any or map[string]any, and
+// what number makes of a number.
+func (v *Value) Native(number func(float64) any) any {
+	switch v.Kind {
+	case Bool:
+		return v.Text == "true"
+	case Number:
+		n, _ := strconv.ParseFloat(v.Text, 64) // the parser has checked it
+		return number(n)
+	case String:
+		return v.Text
+	case Array:
+		all := make([]any, len(v.Items))
+		for i, item := range v.Items {
+			all[i] = item.Native(number)
+		}
+		return all
+	case Object:
+		all := make(map[string]any, len(v.Members))
+		for _, m := range v.Members {
+			all[m.Name] = m.Value.Native(number)
+		}
+		return all
+	}
+	return nil
+}

@@ -1,0 +1,22 @@
+package strictjson
+
+import "encoding/json"
+
+// Shown returns the members of an object that tables show: numbers, texts and truth
+// values, the first hundred.
+func Shown(object json.RawMessage) (shown []Member) {
+	const most, longestName = 100, 100
+	all, err := Parse(object)
+	if err != nil {
+		return nil // none
+	}
+	for _, m := range all.Members {
+		switch m.Value.Kind {
+		case Number, String, Bool:
+			if len(shown) < most && len(m.Name) <= longestName {
+				shown = append(shown, m)
+			}
+		}
+	}
+	return shown
+}

@@ -1,0 +1,209 @@
+package task
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"molrun/app/protocol"
+)
+
+const (
+	searchedOutput = 1 << 20 // of what a step prints, from its end
+	shownOutput    = 16 << 10
+)
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	most int
+	text []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.text = append(t.text, p[max(0, len(p)-t.most):]...)
+	if len(t.text) > 2*t.most {
+		t.text = append(t.text[:0], t.text[len(t.text)-t.most:]...)
+	}
+	return len(p), nil
+}
+
+// checked reports whether more than its exit status shows that a step has done its work.
+func checked(step protocol.Step) bool {
+	return len(step.FailsIf)+len(step.Makes)+len(step.Keep) > 0
+}
+
+// conclude checks what a step has left when none of its processes runs any more. Of one
+// that has failed it shows what the log does not have.
+func (r *runningStep) conclude() {
+	if r.outcome.Cause == "" && checked(r.step) {
+		r.check()
+	}
+	switch r.outcome.Cause {
+	case protocol.CauseExit, protocol.CauseSignal, protocol.CauseNoResult:
+		r.show()
+	}
+}
+
+// check decides whether a program that ended well has done its work.
+func (r *runningStep) check() {
+	root, err := os.OpenRoot(r.work)
+	if err != nil {
+		r.decide(protocol.CauseNoResult, sentence(err.Error()))
+		r.blame()
+		return
+	}
+	defer root.Close()
+	lacking := r.complaint()
+	if lacking == "" {
+		lacking = r.missing(root)
+	}
+	if lacking == "" {
+		lacking = r.keep(root)
+	}
+	switch {
+	case lacking != "":
+		r.decide(protocol.CauseNoResult, fmt.Sprintf("Step %q %s.", r.step.Name, lacking))
+		r.blame()
+	case r.last:
+		r.decide(protocol.CauseDone, "")
+	}
+}
+
+// complaint finds what a step prints only when it has failed.
+func (r *runningStep) complaint() string {
+	if len(r.step.FailsIf) == 0 {
+		return ""
+	}
+	texts := [][]byte{r.printed.text}
+	if r.step.Stdout != "" {
+		texts = append(texts, r.lastOf(r.step.Stdout, searchedOutput))
+	}
+	for _, wanted := range r.step.FailsIf {
+		for _, text := range texts {
+			if says(text, wanted) {
+				return fmt.Sprintf("has failed: it printed %q", protocol.CleanText(wanted))
+			}
+		}
+	}
+	return ""
+}
+
+// says reports whether a text has the wanted words: "0 atoms" is not in "10 atoms".
+func says(text []byte, wanted string) bool {
+	first, _ := utf8.DecodeRuneInString(wanted)
+	last, _ := utf8.DecodeLastRuneInString(wanted)
+	for rest := text; ; {
+		at := bytes.Index(rest, []byte(wanted))
+		if at < 0 || wanted == "" {
+			return false
+		}
+		before, _ := utf8.DecodeLastRune(rest[:at])
+		after, _ := utf8.DecodeRune(rest[at+len(wanted):])
+		if !(inWord(first) && inWord(before)) && !(inWord(last) && inWord(after)) {
+			return true
+		}
+		rest = rest[at+1:]
+	}
+}
+
+func inWord(r rune) bool {
+	return r != utf8.RuneError && (r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r))
+}
+
+// missing finds a file that the step should have made.
+func (r *runningStep) missing(root *os.Root) string {
+	for _, pattern := range r.step.Makes {
+		found, empty := false, false
+		for _, name := range r.matches(root, pattern) {
+			info, err := root.Stat(name)
+			if err != nil || !info.Mode().IsRegular() {
+				continue
+			}
+			found, empty = found || info.Size() > 0, empty || info.Size() == 0
+		}
+		switch {
+		case found:
+		case empty:
+			return fmt.Sprintf("ended, but %s is empty", r.shownPath(pattern))
+		default:
+			return fmt.Sprintf("ended, but did not make %s", r.shownPath(pattern))
+		}
+	}
+	return ""
+}
+
+// keep moves files to the output directory.
+func (r *runningStep) keep(root *os.Root) string {
+	for _, pattern := range r.step.Keep {
+		for _, name := range r.matches(root, pattern) {
+			to := filepath.Join(OutDir, filepath.Base(name))
+			if name == to || name == OutDir {
+				continue
+			}
+			if err := root.Rename(name, to); err != nil {
+				return fmt.Sprintf("left %s, which can't be kept: %v", name, err)
+			}
+		}
+	}
+	return ""
+}
+
+// matches returns the files of a pattern, relative to the work directory.
+func (r *runningStep) matches(root *os.Root, pattern string) []string {
+	path, err := pathBelow(r.work, pattern)
+	if err != nil {
+		return nil
+	}
+	names, _ := fs.Glob(root.FS(), filepath.ToSlash(path)) // the pattern was checked when it was read
+	return names
+}
+
+// shownPath is a path as a result has it, or below the work directory.
+func (r *runningStep) shownPath(path string) string {
+	path = strings.TrimPrefix(path, r.work+"/")
+	return strings.TrimPrefix(path, OutDir+"/")
+}
+
+// show adds to the log the end of files that say why the step has failed.
+func (r *runningStep) show() {
+	root, err := os.OpenRoot(r.work)
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	files := r.spec.Shown
+	if r.step.Stdout != "" {
+		files = append([]string{r.step.Stdout}, files...)
+	}
+	for _, file := range files {
+		for _, name := range r.matches(root, file) {
+			if text := r.lastOf(name, shownOutput); len(text) > 0 {
+				fmt.Fprintf(r.log, "\n[molrun: the end of %s]\n%s\n", r.shownPath(name), bytes.TrimRight(text, "\n"))
+			}
+		}
+	}
+}
+
+// lastOf returns the last bytes of a file, nil if it can't be read.
+func (r *runningStep) lastOf(name string, most int64) []byte {
+	f, err := openToRead(r.work, name)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	text, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-most), most))
+	if err != nil {
+		return nil
+	}
+	return text
+}

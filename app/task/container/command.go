@@ -1,0 +1,223 @@
+package container
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Kind is a runtime of containers.
+type Kind string
+
+// The runtimes.
+const (
+	Podman    Kind = "podman"
+	Docker    Kind = "docker"
+	Apptainer Kind = "apptainer"
+)
+
+// The labels of a container. A sweep finds by them what a crash has left.
+const (
+	labelDir     = "molrun.dir"
+	labelJob     = "molrun.job"
+	labelAttempt = "molrun.attempt"
+)
+
+// Inside is the folder, in a container, of what molrun adds to it.
+const Inside = "/.molrun"
+
+// Box is the container of one step. Paths are those of the machine; what is bound has the
+// same path inside.
+type Box struct {
+	Name    string
+	Image   string // as Runnable gives it
+	Dir     string // of the attempt
+	Job     string
+	Attempt int
+
+	Program  string   // appears as Inside/molrun, the first process
+	Socket   string   // appears as Inside/socket, to which that connects
+	Work     string   // read and written
+	Temp     string   // appears as /tmp and /var/tmp
+	ReadOnly []string // below Work
+	Read     []string // folders and files beyond the image's own
+	Network  bool
+	GPUs     []string // devices of the task
+
+	UID, GID          int
+	OpenFiles         Limit
+	CPUs              []int // to which it is pinned; Docker alone has to be told
+	Processes         Limit // of the account; only Podman is told
+	MostProcesses     int64 // of the container; Docker alone has to be told, as of memory
+	MemoryBytes       int64
+	SharedMemoryBytes int64 // 0: as the runtime likes
+	Environment       []string
+}
+
+// Check refuses paths that the runtimes' command lines can't name.
+func (b Box) Check() error {
+	for _, path := range slices.Concat([]string{b.Program, b.Socket, b.Work}, b.Read) {
+		if strings.ContainsAny(path, ",\"\n") {
+			return fmt.Errorf("%q can't be bound into a container; use a path without commas and quotes", path)
+		}
+	}
+	return nil
+}
+
+// Limit is a limit of the kernel.
+type Limit struct{ Soft, Hard uint64 }
+
+func (l Limit) String() string { return fmt.Sprintf("%d:%d", l.Soft, l.Hard) }
+
+// Run returns the arguments that run the first process in a new container, as the user of
+// this process, without capabilities and with nothing of the machine but what the box
+// lists. The runtime removes the container when it has ended.
+func (k Kind) Run(b Box) []string {
+	args := map[Kind]func(Box) []string{Podman: podmanRun, Docker: dockerRun, Apptainer: apptainerRun}[k](b)
+	for _, m := range b.mounts() {
+		args = append(args, "--mount", m)
+	}
+	if k != Apptainer {
+		args = append(args, "--entrypoint", Inside+"/molrun", b.Image)
+	} else {
+		args = append(args, b.Image, Inside+"/molrun")
+	}
+	return append(args, "task", "--inside", "--connect", Inside+"/socket")
+}
+
+// mounts are the values of --mount, which all runtimes share.
+func (b Box) mounts() []string {
+	bind := func(from, to string) string { return "type=bind,source=" + from + ",destination=" + to }
+	mounts := []string{bind(b.Temp, "/tmp"), bind(b.Temp, "/var/tmp"), bind(b.Work, b.Work)}
+	for _, path := range slices.Concat(b.ReadOnly, b.Read) {
+		mounts = append(mounts, bind(path, path)+",ro")
+	}
+	return append(mounts, bind(b.Program, Inside+"/molrun")+",ro", bind(b.Socket, Inside+"/socket"))
+}
+
+// common are the arguments that Podman and Docker share. The container has no name server
+// and no interface but its own, unless it may use the network of the machine.
+func (b Box) common() []string {
+	network := "none"
+	if b.Network {
+		network = "host"
+	}
+	args := []string{
+		"run", "--rm", "--init=false", "--pull=never", "--log-driver=none", "--name=" + b.Name,
+		"--label=" + labelDir + "=" + b.Dir, "--label=" + labelJob + "=" + b.Job, "--label=" + labelAttempt + "=" + strconv.Itoa(b.Attempt),
+		"--network=" + network, "--user=" + fmt.Sprintf("%d:%d", b.UID, b.GID), "--cap-drop=all",
+		"--security-opt=no-new-privileges", "--security-opt=label=disable", "--read-only", "--workdir=/",
+		"--ulimit=core=0:0", "--ulimit=nofile=" + b.OpenFiles.String(),
+	}
+	if b.SharedMemoryBytes > 0 {
+		args = append(args, "--shm-size="+strconv.FormatInt(b.SharedMemoryBytes, 10))
+	}
+	for _, name := range b.Environment {
+		args = append(args, "--env="+name) // its value is in the runtime's own environment
+	}
+	return args
+}
+
+// podmanRun leaves the container in the cgroup of the task, whose limits hold for it too.
+func podmanRun(b Box) []string {
+	args := append(b.common(), "--cgroups=disabled", "--ulimit=nproc="+b.Processes.String(), "--read-only-tmpfs=false",
+		"--image-volume=ignore", "--systemd=false", "--http-proxy=false", "--no-healthcheck")
+	if b.UID != 0 {
+		args = append(args, "--userns=keep-id")
+	}
+	for _, gpu := range b.GPUs {
+		args = append(args, "--device=nvidia.com/gpu="+gpu)
+	}
+	return args
+}
+
+// dockerRun has the daemon set limits, because the container is no child of the task.
+func dockerRun(b Box) []string {
+	args := append(b.common(), "--no-healthcheck")
+	if b.MemoryBytes > 0 {
+		memory := strconv.FormatInt(b.MemoryBytes, 10)
+		args = append(args, "--memory="+memory, "--memory-swap="+memory)
+	}
+	if b.MostProcesses > 0 {
+		args = append(args, "--pids-limit="+strconv.FormatInt(b.MostProcesses, 10))
+	}
+	if len(b.CPUs) > 0 {
+		args = append(args, "--cpuset-cpus="+strings.Trim(strings.ReplaceAll(fmt.Sprint(b.CPUs), " ", ","), "[]"))
+	}
+	if len(b.GPUs) > 0 {
+		args = append(args, `--gpus="device=`+strings.Join(b.GPUs, ",")+`"`)
+	}
+	return args
+}
+
+func apptainerRun(b Box) []string {
+	args := []string{"exec", "--containall", "--cleanenv", "--no-home", "--no-init", "--no-privs", "--pwd=/"}
+	if !b.Network {
+		args = append(args, "--net", "--network=none")
+	}
+	if len(b.GPUs) > 0 {
+		args = append(args, "--nv")
+	}
+	return args
+}
+
+// VisibleGPUs returns what names a task's GPUs inside, where there are no others; "" if that
+// is what names them outside. Numbers count from the first one inside.
+func (k Kind) VisibleGPUs(gpus []string) string {
+	uuid := func(gpu string) bool { return strings.Contains(gpu, "-") }
+	if k == Apptainer || slices.ContainsFunc(gpus, uuid) {
+		return ""
+	}
+	var numbers []string
+	for i := range gpus {
+		numbers = append(numbers, strconv.Itoa(i))
+	}
+	return strings.Join(numbers, ",")
+}
+
+// Reference returns the image as the runtime's command line names it.
+func (k Kind) Reference(image string) string {
+	if k == Apptainer {
+		return image
+	}
+	return strings.TrimPrefix(image, "docker://")
+}
+
+// Runnable returns what Run takes for an image that was found to have this ID.
+func (k Kind) Runnable(image, id string) string {
+	if k == Apptainer {
+		return image
+	}
+	return strings.TrimPrefix(id, "sha256:")
+}
+
+// inspect returns the arguments that print the ID of an image which is here.
+func (k Kind) inspect(image string) []string {
+	return []string{"image", "inspect", "--format={{.Id}}", k.Reference(image)}
+}
+
+// list returns the arguments that print, line by line, the name and the directory of each
+// container of any task, also of those that have ended.
+func (k Kind) list() []string {
+	label := `{{.Label "` + labelDir + `"}}`
+	if k == Podman {
+		label = `{{index .Labels "` + labelDir + `"}}`
+	}
+	return []string{"ps", "--all", "--filter=label=" + labelDir, "--format={{.Names}} " + label}
+}
+
+// remove returns the arguments that end and remove a container.
+func (k Kind) remove(name string) []string {
+	args := []string{"rm", "--force", "--volumes"}
+	if k == Podman {
+		args = append(args, "--ignore", "--time=0")
+	}
+	return append(args, name)
+}
+
+// pull returns the arguments that fetch an image.
+func (k Kind) pull(image string) []string { return []string{"pull", "--quiet", k.Reference(image)} }
+
+// IsFile reports whether an image is a file, which only Apptainer runs.
+func IsFile(image string) bool { return strings.HasSuffix(image, ".sif") }

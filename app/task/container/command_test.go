@@ -1,0 +1,79 @@
+package container
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+var plain = Box{
+	Name: "molrun-x", Image: "0d9a", Dir: "/data/jobs/01J/1", Job: "01J", Attempt: 1,
+	Program: "/usr/bin/molrun", Socket: "/data/jobs/01J/1/.box-1/socket", Work: "/data/jobs/01J/1/work", Temp: "/data/jobs/01J/1/work/.tmp-1",
+	ReadOnly: []string{"/data/jobs/01J/1/work/in"}, UID: 998, GID: 997,
+	OpenFiles: Limit{1024, 4096}, Processes: Limit{32768, 32768}, MostProcesses: 4096, MemoryBytes: 1 << 30, SharedMemoryBytes: 1 << 30,
+	Environment: []string{"MOLRUN_TASK"},
+}
+
+// TestCommandLines compares with testdata/KIND-BOX.txt, which has an argument per line. The
+// command lines of Docker and Apptainer have been compared with their manuals alone.
+func TestCommandLines(t *testing.T) {
+	generous := plain
+	generous.Network, generous.GPUs, generous.Read = true, []string{"GPU-1", "GPU-2"}, []string{"/data/weights"}
+	generous.CPUs = []int{0, 4}
+	root := plain
+	root.UID, root.GID, root.MemoryBytes, root.MostProcesses, root.SharedMemoryBytes = 0, 0, 0, 0, 0
+	for name, box := range map[string]Box{"plain": plain, "generous": generous, "root": root} {
+		for _, kind := range []Kind{Podman, Docker, Apptainer} {
+			t.Run(string(kind)+"-"+name, func(t *testing.T) {
+				got := strings.Join(kind.Run(box), "\n") + "\n"
+				golden := filepath.Join("testdata", string(kind)+"-"+name+".txt")
+				if *update {
+					if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(golden)
+				if diff := cmp.Diff(string(want), got); diff != "" || err != nil {
+					t.Errorf("%v\n%s", err, diff)
+				}
+			})
+		}
+	}
+}
+
+func TestGPUsInside(t *testing.T) {
+	for _, tt := range []struct {
+		kind Kind
+		gpus []string
+		want string
+	}{
+		{Podman, []string{"2", "3"}, "0,1"},
+		{Docker, []string{"1"}, "0"},
+		{Podman, []string{"GPU-2"}, ""},
+		{Apptainer, []string{"2"}, ""},
+		{Podman, nil, ""},
+	} {
+		if got := tt.kind.VisibleGPUs(tt.gpus); got != tt.want {
+			t.Errorf("%s %q: %q, want %q", tt.kind, tt.gpus, got, tt.want)
+		}
+	}
+}
+
+func TestPathsThatCannotBeBound(t *testing.T) {
+	for _, path := range []string{"/a,b", "/a\"b", "/a\nb"} {
+		b := plain
+		b.Read = []string{path}
+		if err := b.Check(); err == nil {
+			t.Errorf("%q is accepted", path)
+		}
+	}
+	if err := plain.Check(); err != nil {
+		t.Error(err)
+	}
+}

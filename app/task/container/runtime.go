@@ -1,0 +1,231 @@
+// Package container runs the programs of tasks in containers, by the command line of
+// Podman, Docker or Apptainer. The command lines are pure functions of a Box; the rest asks
+// the runtimes about images and left containers.
+package container
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"molrun/app/protocol"
+)
+
+// Options say which runtime is used, and how. They are part of what a task is started with.
+type Options struct {
+	Runtime string   `json:"runtime,omitempty"` // a Kind, Auto or Off; "" is Auto
+	Pull    string   `json:"pull,omitempty"`    // PullMissing or PullNever; "" is PullNever
+	Env     []string `json:"env,omitempty"`     // of the runtime's command, NAME=VALUE
+}
+
+// The values of Options.
+const (
+	Auto        = "auto" // the first that is installed and runs such an image
+	Off         = "off"
+	PullNever   = "never"
+	PullMissing = "missing"
+)
+
+// Runtime is a runtime that is installed.
+type Runtime struct {
+	Kind Kind     `json:"kind"`
+	Path string   `json:"path"`
+	Env  []string `json:"env,omitempty"` // beside what every task inherits
+}
+
+// Any reports whether there is a runtime that could run containers here.
+func (o Options) Any() bool {
+	return o.Runtime != Off && slices.ContainsFunc([]Kind{Podman, Docker, Apptainer}, func(kind Kind) bool {
+		_, err := exec.LookPath(string(kind))
+		return err == nil
+	})
+}
+
+// Find returns the runtime that runs the image here. It starts none.
+func (o Options) Find(image string) (Runtime, error) {
+	if o.Runtime == Off {
+		return Runtime{}, errors.New(`its program is in a container image, and containers.runtime is "off" here`)
+	}
+	kinds := []Kind{Podman, Docker}
+	if IsFile(image) || o.Runtime == string(Apptainer) {
+		kinds = []Kind{Apptainer}
+	}
+	if o.Runtime != "" && o.Runtime != Auto {
+		if !slices.Contains(kinds, Kind(o.Runtime)) {
+			return Runtime{}, fmt.Errorf("the image %s is a file, which only Apptainer runs, and containers.runtime is %q here", image, o.Runtime)
+		}
+		kinds = []Kind{Kind(o.Runtime)}
+	}
+	for _, kind := range kinds {
+		if path, err := exec.LookPath(string(kind)); err == nil {
+			return Runtime{Kind: kind, Path: path, Env: o.environment()}, nil
+		}
+	}
+	return Runtime{}, fmt.Errorf("its program is in a container image, and %s is not installed: no folder of PATH has it", namesOf(kinds))
+}
+
+func namesOf(kinds []Kind) string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, string(k))
+	}
+	return strings.Join(names, " or ")
+}
+
+// environment is what runtimes need beside the search path: Podman keeps its state in the
+// folder that a login would have made, if there is one.
+func (o Options) environment() []string {
+	var env []string
+	if dir := fmt.Sprintf("/run/user/%d", os.Getuid()); isFolder(dir) {
+		env = append(env, "XDG_RUNTIME_DIR="+dir)
+	}
+	return append(env, o.Env...)
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+const (
+	askTimeout = time.Minute // for an answer about images and containers, which takes a moment
+	mostOutput = 1 << 20
+)
+
+// run runs the runtime and returns what it prints.
+func (r Runtime) run(ctx context.Context, args ...string) (string, error) {
+	c := exec.CommandContext(ctx, r.Path, args...)
+	var out, problem bounded
+	c.Env = r.Environment()
+	c.Stdout, c.Stderr, c.Dir, c.WaitDelay = &out, &problem, "/", time.Second
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	if err := c.Run(); err != nil {
+		return "", fmt.Errorf("%s %s: %w", r.Kind, args[0], cause(ctx, err, problem.String()))
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+func cause(ctx context.Context, err error, said string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if line := Reason(said); line != "" {
+		return errors.New(line)
+	}
+	return err
+}
+
+// Reason returns the line of a runtime's error output that says most, to fit into a sentence.
+func Reason(said string) string {
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	for _, line := range slices.Backward(lines) {
+		if rest, found := strings.CutPrefix(line, "Error: "); found {
+			return protocol.CleanText(rest)
+		}
+	}
+	return protocol.CleanText(lines[len(lines)-1])
+}
+
+// Environment is the whole environment of the runtime's command.
+func (r Runtime) Environment() []string {
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "LANG"} {
+		if value, found := os.LookupEnv(name); found {
+			env = append(env, name+"="+value)
+		}
+	}
+	return append(env, r.Env...)
+}
+
+// bounded keeps the beginning of what is written to it.
+type bounded struct{ bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	b.Buffer.Write(p[:min(len(p), max(0, mostOutput-b.Len()))])
+	return len(p), nil
+}
+
+// Image returns the ID of an image that is here: the digest of its content, or of a file the
+// ID that its maker gave it.
+func (r Runtime) Image(ctx context.Context, image string) (id string, err error) {
+	if r.Kind == Apptainer {
+		return fileID(image)
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	id, err = r.run(ctx, r.Kind.inspect(image)...)
+	switch {
+	case ctx.Err() != nil:
+		return "", err
+	case err != nil && isAbsent(err.Error()):
+		return "", fmt.Errorf("the image %s is not here; load it with: %s load -i FILE", r.Kind.Reference(image), r.Kind)
+	case err != nil:
+		return "", fmt.Errorf("the image %s can't be looked at: %w", r.Kind.Reference(image), err)
+	}
+	return "sha256:" + strings.TrimPrefix(id, "sha256:"), nil
+}
+
+// isAbsent recognises what Podman and Docker say of an image that they do not have.
+func isAbsent(said string) bool {
+	said = strings.ToLower(said)
+	return strings.Contains(said, "no such image") || strings.Contains(said, "image not known") || strings.Contains(said, "failed to find image")
+}
+
+// Pull fetches an image that is not here.
+func (r Runtime) Pull(ctx context.Context, image string) error {
+	if _, err := r.run(ctx, r.Kind.pull(image)...); err != nil {
+		return fmt.Errorf("the image %s can't be fetched: %w", r.Kind.Reference(image), err)
+	}
+	return nil
+}
+
+// Remove ends and removes a container, which may be gone.
+func (r Runtime) Remove(ctx context.Context, name string) error {
+	if r.Kind == Apptainer || name == "" {
+		return nil // nothing is left but its processes
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	_, err := r.run(ctx, r.Kind.remove(name)...)
+	if err != nil && !isGone(err) { // it may have ended just then
+		_, err = r.run(ctx, r.Kind.remove(name)...)
+	}
+	if isGone(err) {
+		return nil
+	}
+	return err
+}
+
+func isGone(err error) bool {
+	return err != nil && strings.Contains(strings.ToLower(err.Error()), "no such container")
+}
+
+// Sweep removes the containers of tasks below a folder that have ended, by what over says of
+// the directory of an attempt.
+func (r Runtime) Sweep(ctx context.Context, below string, over func(dir string) bool) error {
+	if r.Kind == Apptainer {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	listed, err := r.run(ctx, r.Kind.list()...)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(listed) {
+		name, dir, found := strings.Cut(strings.TrimSpace(line), " ")
+		if found && strings.HasPrefix(dir, filepath.Clean(below)+"/") && over(dir) {
+			err = errors.Join(err, r.Remove(ctx, name))
+		}
+	}
+	return err
+}

@@ -1,0 +1,111 @@
+package container
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// standIns puts scripts that stand in for runtimes into PATH, without any other program.
+func standIns(t *testing.T, scripts map[string]string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, script := range scripts {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir)
+}
+
+func TestRuntimeOfAnImage(t *testing.T) {
+	const file, image = "/srv/a.sif", "docker://lab/a:1"
+	for _, tt := range []struct {
+		installed, runtime, image, want string
+	}{
+		{"podman docker apptainer", "auto", image, "podman"},
+		{"docker apptainer", "", image, "docker"},
+		{"podman docker apptainer", "auto", file, "apptainer"},
+		{"podman docker", "docker", image, "docker"},
+		{"apptainer", "apptainer", image, "apptainer"},
+		{"podman", "off", image, `! its program is in a container image, and containers.runtime is "off" here`},
+		{"podman", "podman", file, `! the image /srv/a.sif is a file, which only Apptainer runs, and containers.runtime is "podman" here`},
+		{"podman", "auto", file, "! its program is in a container image, and apptainer is not installed"},
+		{"apptainer", "auto", image, "! its program is in a container image, and podman or docker is not installed"},
+	} {
+		scripts := map[string]string{}
+		for name := range strings.FieldsSeq(tt.installed) {
+			scripts[name] = "exit 1"
+		}
+		standIns(t, scripts)
+		r, err := Options{Runtime: tt.runtime}.Find(tt.image)
+		got := string(r.Kind)
+		if err != nil {
+			got = "! " + err.Error()
+		}
+		if !strings.HasPrefix(got, tt.want) {
+			t.Errorf("%+v: %q", tt, got)
+		}
+	}
+}
+
+// TestImagesOfStandIns has scripts answer as Docker and Podman do.
+func TestImagesOfStandIns(t *testing.T) {
+	standIns(t, map[string]string{
+		"docker": `[ "$*" = "image inspect --format={{.Id}} lab/a:1" ] && echo sha256:12 && exit
+echo "Error response from daemon: No such image: $4" >&2; exit 1`,
+		"podman": `echo "warning" >&2; echo "Error: cannot connect to $GREETING" >&2; exit 125`,
+	})
+	docker, err := Options{Runtime: "docker"}.Find("lab/a:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	podman, err := Options{Env: []string{"GREETING=hello"}}.Find("lab/a:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		runtime     Runtime
+		image, want string
+	}{
+		{docker, "docker://lab/a:1", "sha256:12"},
+		{docker, "docker://lab/b:1", "the image lab/b:1 is not here; load it with: docker load -i FILE"},
+		{podman, "lab/a:1", "the image lab/a:1 can't be looked at: podman image: cannot connect to hello"},
+	} {
+		got, err := tt.runtime.Image(t.Context(), tt.image)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.image, got, tt.want)
+		}
+	}
+}
+
+func TestImageFiles(t *testing.T) {
+	dir := t.TempDir()
+	good, bad := filepath.Join(dir, "good.sif"), filepath.Join(dir, "bad.sif")
+	header := "#!/usr/bin/env run-singularity\n\x00" + "SIF_MAGIC\x00" + "01\x00" + "02\x00" + "0123456789abcdef" + "more"
+	for path, text := range map[string]string{good: header, bad: strings.Repeat("no image ", 20)} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apptainer := Runtime{Kind: Apptainer}
+	for image, want := range map[string]string{
+		good:                "sif:30313233-3435-3637-3839-616263646566",
+		bad:                 fmt.Sprintf("the image %s is no SIF file", bad),
+		dir + "/nosuch.sif": fmt.Sprintf("the image %s/nosuch.sif is not here", dir),
+		"docker://lab/a:1":  "the image docker://lab/a:1 is no file; make one with: apptainer pull NAME.sif docker://lab/a:1",
+	} {
+		got, err := apptainer.Image(t.Context(), image)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want %q", image, got, want)
+		}
+	}
+}

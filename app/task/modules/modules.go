@@ -1,0 +1,177 @@
+// Package modules finds out what environment modules (Environment Modules or Lmod) change
+// in the environment of a program.
+package modules
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"molrun/app/protocol"
+)
+
+// initScripts define the command module in a shell. The first that is there is read.
+var initScripts = []string{
+	"/etc/profile.d/z00_lmod.sh", "/etc/profile.d/lmod.sh", "/etc/profile.d/modules.sh",
+	"/usr/share/lmod/lmod/init/bash", "/usr/share/modules/init/bash", "/usr/share/Modules/init/bash",
+}
+
+// loadTimeout bounds the loading of modules, which takes less than a second.
+const loadTimeout = time.Minute
+
+// Init returns the script that defines the command module: the configured one, or the first
+// that is installed.
+func Init(configured string) (string, error) {
+	scripts := initScripts
+	if configured != "" {
+		scripts = []string{configured}
+	}
+	for _, path := range scripts {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return path, nil
+		}
+	}
+	if configured != "" {
+		return "", fmt.Errorf("its programs come from environment modules, and %s (modules.init) is not there", configured)
+	}
+	return "", errors.New("its programs come from environment modules, which are not installed here; name their script by modules.init")
+}
+
+// script loads modules in a shell that reads no file of a login. It prints the environment
+// before and after.
+const script = `. "$0" >/dev/null && env -0 && printf '\0' && module load "$@" >/dev/null && env -0`
+
+// Load returns the variables that loading the modules changes in an environment. An error
+// says in the words of the command what is wrong.
+func Load(ctx context.Context, init string, names, env []string) (map[string]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	c := exec.CommandContext(ctx, "bash", append([]string{"--noprofile", "--norc", "-c", script, init}, names...)...)
+	var out, problem output
+	c.Env, c.Dir, c.Stdout, c.Stderr, c.WaitDelay = env, "/", &out, &problem, time.Second
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	err := c.Run()
+	before, after, found := bytes.Cut(out.Bytes(), []byte("\x00\x00"))
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return nil, fmt.Errorf("the modules %s were not loaded within %s", quoted(names), loadTimeout)
+	case err != nil || !found:
+		return nil, fmt.Errorf("the modules %s can't be loaded: %s", quoted(names), reason(problem.String(), err))
+	}
+	return changes(variables(before), variables(after)), nil
+}
+
+func quoted(names []string) string { return `"` + strings.Join(names, `", "`) + `"` }
+
+// reason returns what the command says is wrong.
+func reason(said string, err error) string {
+	for line := range strings.Lines(said) {
+		if _, rest, found := strings.Cut(line, "ERROR: "); found {
+			return protocol.CleanText(rest)
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	if last := protocol.CleanText(lines[len(lines)-1]); last != "" {
+		return last
+	}
+	if err == nil {
+		return "the command module printed no environment"
+	}
+	return err.Error()
+}
+
+const mostOutput = 1 << 20
+
+// output keeps the beginning of what is written to it.
+type output struct{ bytes.Buffer }
+
+func (o *output) Write(p []byte) (int, error) {
+	o.Buffer.Write(p[:min(len(p), max(0, mostOutput-o.Len()))])
+	return len(p), nil
+}
+
+func variables(environment []byte) map[string]string {
+	all := map[string]string{}
+	for entry := range bytes.SplitSeq(environment, []byte{0}) {
+		if name, value, found := strings.Cut(string(entry), "="); found {
+			all[name] = value
+		}
+	}
+	return all
+}
+
+// own are variables of shells, and prefixes of those of the modules' command itself.
+var (
+	own      = []string{"_", "SHLVL", "PWD", "OLDPWD", "ENV", "BASH_ENV", "LOADEDMODULES", "_LMFILES_"}
+	prefixes = []string{"BASH_FUNC_", "__MODULES_", "_ModuleTable", "__LMOD", "LMOD_", "MODULE"}
+)
+
+// changes returns the variables that differ. One that is gone is empty.
+func changes(before, after map[string]string) map[string]string {
+	changed := map[string]string{}
+	differ := func(name, value string) {
+		ofPrefix := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+		if !slices.Contains(own, name) && !slices.ContainsFunc(prefixes, ofPrefix) {
+			changed[name] = value
+		}
+	}
+	for name, value := range after {
+		if old, was := before[name]; !was || old != value {
+			differ(name, value)
+		}
+	}
+	for name := range before {
+		if _, is := after[name]; !is {
+			differ(name, "")
+		}
+	}
+	return changed
+}
+
+// Folders returns the folders to which changed variables point: the whole prefix where one
+// has a usual name, such as bin or lib.
+func Folders(changed map[string]string, before []string) []string {
+	var folders []string
+	for name, value := range changed {
+		old := ""
+		if i := slices.IndexFunc(before, func(e string) bool { return strings.HasPrefix(e, name+"=") }); i >= 0 {
+			old = before[i][len(name)+1:]
+		}
+		known := filepath.SplitList(old)
+		for _, path := range filepath.SplitList(value) {
+			if folder := prefix(path); folder != "" && !slices.Contains(known, path) && !slices.Contains(folders, folder) {
+				folders = append(folders, folder)
+			}
+		}
+	}
+	slices.Sort(folders)
+	return folders
+}
+
+// usual are the names of folders below a prefix.
+var usual = []string{"bin", "sbin", "lib", "lib64", "libexec", "share", "include"}
+
+// prefix returns the folder to be read for a path, "" for what is none, or is as wide as
+// /opt or somebody's home.
+func prefix(path string) string {
+	if !filepath.IsAbs(path) {
+		return ""
+	}
+	path = filepath.Clean(path)
+	if above := filepath.Dir(path); slices.Contains(usual, filepath.Base(path)) && strings.Count(above, "/") >= 2 && filepath.Dir(above) != "/home" {
+		path = above
+	}
+	if info, err := os.Stat(path); err != nil || !info.IsDir() || strings.Count(path, "/") < 2 || filepath.Dir(path) == "/home" {
+		return ""
+	}
+	return path
+}

@@ -1,0 +1,209 @@
+package task
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"molrun/app/protocol"
+)
+
+// home makes a folder that looks like a person's, with a secret.
+func home(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, ".ssh", "id_ed25519"), "secret key\n")
+	put(t, filepath.Join(dir, ".bashrc"), "secret variable\n")
+	put(t, filepath.Join(dir, "thesis.txt"), "secret thesis\n")
+	return dir
+}
+
+// put writes a file that can be run.
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// needs skips a test where a real program is missing.
+func needs(t *testing.T, argv ...string) {
+	t.Helper()
+	err := exec.Command(argv[0], argv[1:]...).Run()
+	if err != nil && os.Getenv("TEST_REQUIRE_ALL") != "" {
+		t.Fatalf("%q fails, and nothing may be skipped: %v", argv, err)
+	}
+	if err != nil {
+		t.Skipf("skipped: %q fails here: %v", argv, err)
+	}
+}
+
+// succeeds runs an attempt in a sandbox, and checks what its log says.
+func (a *attempt) succeeds(want string) {
+	a.t.Helper()
+	o := a.start().outcome()
+	if log := a.read(LogFile); o.Cause != protocol.CauseDone || !strings.Contains(log, want) {
+		a.t.Errorf("outcome %+v, log %s; want %q", o, log, want)
+	}
+}
+
+func TestMatplotlibDrawsInTheSandbox(t *testing.T) {
+	needs(t, "/usr/bin/python3", "-c", "import matplotlib")
+	a := sandboxed(t)
+	a.spec.Steps = []protocol.Step{{Argv: []string{"/usr/bin/python3", "-c", `
+import matplotlib
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+plt.plot([1, 2, 3])
+plt.savefig("out/plot.png")
+print("drawn by the file", matplotlib.matplotlib_fname())`}}}
+	a.succeeds("drawn by the file /etc/matplotlibrc")
+	if png := a.read(WorkDir, OutDir, "plot.png"); !strings.HasPrefix(png, "\x89PNG") {
+		t.Errorf("the plot is %.20q", png)
+	}
+}
+
+// TestProgramTalksToItself uses the loopback interface, on which the host's services listen, too.
+func TestProgramTalksToItself(t *testing.T) {
+	needs(t, "/usr/bin/python3", "-c", "import socket")
+	a := sandboxed(t)
+	a.spec.Steps = []protocol.Step{{Argv: []string{"/usr/bin/python3", "-c", `
+import socket
+s = socket.create_server(("localhost", 0))
+c = socket.create_connection(("localhost", s.getsockname()[1]))
+p, _ = s.accept()
+p.sendall(b"heard\n")
+print(c.recv(10).decode())`}}}
+	a.succeeds("heard")
+}
+
+func TestMPIProgramRunsInTheSandbox(t *testing.T) {
+	needs(t, "mpirun", "--version")
+	a := sandboxed(t, `mpirun --allow-run-as-root --oversubscribe -n 2 sh -c 'echo rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE' > out/ranks 2>&1 || { cat out/ranks; exit 1; }; sort out/ranks`)
+	a.succeeds("rank 0 of 2\nrank 1 of 2\n")
+}
+
+// TestEnvironmentInAHomeIsFound runs programs in the ways in which people install them for
+// themselves. Nothing need be declared, and nothing else of the home is seen.
+func TestEnvironmentInAHomeIsFound(t *testing.T) {
+	tests := map[string]func(t *testing.T, home string) (program string){
+		"conda": func(t *testing.T, home string) string {
+			prefix := filepath.Join(home, "miniconda3", "envs", "md")
+			put(t, filepath.Join(prefix, "conda-meta", "history"), "")
+			put(t, filepath.Join(prefix, "lib", "library"), "echo found\n")
+			put(t, filepath.Join(prefix, "bin", "tool"), "#!/bin/sh\n. \"$(dirname \"$0\")/../lib/library\"\n")
+			return filepath.Join(prefix, "bin", "tool")
+		},
+		"prefix": func(t *testing.T, home string) string {
+			put(t, filepath.Join(home, "gromacs", "share", "top"), "echo found\n")
+			put(t, filepath.Join(home, "gromacs", "lib", "so"), "")
+			put(t, filepath.Join(home, "gromacs", "bin", "gmx"), "#!/bin/sh\n. \"$(dirname \"$0\")/../share/top\"\n")
+			return filepath.Join(home, "gromacs", "bin", "gmx")
+		},
+		"script beside its interpreter's environment": func(t *testing.T, home string) string {
+			python := filepath.Join(home, "env", "bin", "python")
+			put(t, filepath.Join(home, "env", "lib", "library"), "echo found\n")
+			put(t, python, "#!/bin/sh\n. '"+filepath.Join(home, "env", "lib", "library")+"'\n")
+			put(t, filepath.Join(home, "scripts", "run.py"), "#!"+python+"\n")
+			return filepath.Join(home, "scripts", "run.py")
+		},
+		"interpreter on PATH": func(t *testing.T, home string) string {
+			put(t, filepath.Join(home, "run.sh"), "#!/usr/bin/env -S sh -e\necho found\n")
+			return filepath.Join(home, "run.sh")
+		},
+		"links": func(t *testing.T, home string) string {
+			put(t, filepath.Join(home, "versions", "1", "bin", "tool"), "#!/bin/sh\n. '"+filepath.Join(home, "versions", "1", "lib", "library")+"'\n")
+			put(t, filepath.Join(home, "versions", "1", "lib", "library"), "echo found\n")
+			for _, l := range [][2]string{{"a/tool", "../b/tool"}, {"b/tool", filepath.Join(home, "versions", "1", "bin", "tool")}} {
+				path := filepath.Join(home, l[0])
+				must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+				must(t, os.Symlink(l[1], path))
+			}
+			return filepath.Join(home, "a", "tool")
+		},
+		"pyenv": func(t *testing.T, home string) string {
+			root := filepath.Join(home, ".pyenv")
+			put(t, filepath.Join(root, "versions", "3.11", "bin", "python3"), "#!/bin/sh\necho found\n")
+			put(t, filepath.Join(root, "libexec", "pyenv"), "#!/bin/sh\nshift; exec '"+root+"/versions/3.11/bin/'\"$1\"\n")
+			put(t, filepath.Join(root, "shims", "python3"), "#!/usr/bin/env bash\nexec '"+root+"/libexec/pyenv' exec \"${0##*/}\" \"$@\"\n")
+			return filepath.Join(root, "shims", "python3")
+		},
+		"local": func(t *testing.T, home string) string {
+			put(t, filepath.Join(home, ".local", "lib", "library"), "echo found\n")
+			put(t, filepath.Join(home, ".local", "share", "keyrings"), "secret keyring\n")
+			put(t, filepath.Join(home, ".local", "bin", "tool"), "#!/bin/sh\n. \"$(dirname \"$0\")/../lib/library\"\n")
+			return filepath.Join(home, ".local", "bin", "tool")
+		},
+	}
+	for name, install := range tests {
+		t.Run(name, func(t *testing.T) {
+			home := home(t)
+			a := sandboxed(t)
+			a.spec.Steps = []protocol.Step{
+				{Argv: []string{install(t, home)}},
+				{Argv: []string{"sh", "-c", "! grep -rs 'secret [ktv]' '" + home + "'"}},
+			}
+			a.succeeds("found")
+			look := sandboxed(t)
+			look.spec.Steps = []protocol.Step{{Argv: []string{a.spec.Steps[0].Argv[0]}}}
+			must(t, os.WriteFile(a.spec.Steps[0].Argv[0], []byte("#!/bin/sh\ngrep -rs 'secret [ktv]' '"+home+"' && exit 1; echo nothing\n"), 0o755))
+			look.succeeds("nothing")
+		})
+	}
+}
+
+func TestPyenvShimRunsInTheSandbox(t *testing.T) {
+	shim := filepath.Join(os.Getenv("HOME"), ".pyenv", "shims", "python3")
+	if _, err := os.Stat(shim); err != nil {
+		t.Skip("skipped: pyenv is not installed here")
+	}
+	a := sandboxed(t)
+	a.spec.Steps = []protocol.Step{{Argv: []string{shim, "-c", "import sys, ssl; print('shimmed', sys.version)"}}}
+	a.succeeds("shimmed 3.")
+}
+
+// TestHiddenPathsStayHidden has an algorithm list a folder in which the service keeps its data.
+func TestHiddenPathsStayHidden(t *testing.T) {
+	shared := t.TempDir()
+	data, config := filepath.Join(shared, "molrun", "data"), filepath.Join(shared, "molrun", "config.toml")
+	link := filepath.Join(t.TempDir(), "link")
+	put(t, filepath.Join(data, "jobs.db"), "secret records\n")
+	put(t, filepath.Join(data, "algorithms", "a", "tool"), "seen\n")
+	put(t, config, "secret settings\n")
+	put(t, filepath.Join(shared, "weights"), "seen\n")
+	must(t, os.Symlink(data, link))
+	for _, listed := range []string{shared, filepath.Dir(data), data} {
+		a := sandboxed(t, fmt.Sprintf(
+			"! grep -rs secret '%[1]s'; ! touch '%[2]s/x'; ls -A '%[2]s'; cat '%[2]s/algorithms/a/tool'", listed, data))
+		a.isolation.Hide = []string{link, config}
+		a.isolation.Sandbox.Read = []string{listed, filepath.Join(data, "algorithms", "a")}
+		a.succeeds("algorithms\nseen\n")
+	}
+}
+
+// TestSecretsOfTheMachineStayOutside reads what the service itself may be able to read.
+func TestSecretsOfTheMachineStayOutside(t *testing.T) {
+	a := sandboxed(t, `
+for f in /etc/shadow /etc/gshadow /etc/sudoers /etc/ssl/private /etc/ssh /etc/munge /root /home /srv /run/dbus /var/lib; do
+	[ -e $f ] && { echo "$f is seen"; exit 1; }
+done
+find /etc -type f ! -perm -o=r 2> /dev/null | grep . && exit 2
+touch /etc/x 2> /dev/null && exit 3
+touch /opt/x 2> /dev/null && exit 4
+find /usr/bin/su -perm -4000 | grep . && echo 1234 | su -c true && exit 5
+cat /etc/nsswitch.conf`)
+	a.succeeds("hosts:")
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,93 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"molrun/app/task/process"
+)
+
+// bubblewrap makes a sandbox out of the machine's own files. It passes the connection on
+// to the first process, which finds it among its descriptors.
+type bubblewrap struct {
+	view   *view
+	conn   *os.File
+	stderr *stderr // of bwrap
+}
+
+func newBubblewrap(c Config, program Program) (wrapper, error) {
+	v, err := c.view(program)
+	if err != nil {
+		return nil, err
+	}
+	return &bubblewrap{view: v}, nil
+}
+
+// view returns what the program sees. /tmp is a new folder each time: in that of an
+// earlier step, a program could have left links for bwrap to follow.
+func (c Config) view(program Program) (*view, error) {
+	read, err := readable(program.Path, c.Work, program.Env, c.Allowed.Read)
+	if err != nil {
+		return nil, err
+	}
+	v := &view{
+		work: c.Work, readOnly: c.ReadOnly, read: read, hide: c.Hide,
+		devices: gpuDevices("/", c.GPUs), network: c.Allowed.Network, shmBytes: c.SharedMemoryBytes,
+	}
+	v.temp, err = os.MkdirTemp(c.Work, ".tmp-")
+	return v, err
+}
+
+// start starts bwrap. Nothing about the program is in bwrap's arguments or
+// environment: the first process inside gets that later.
+func (b *bubblewrap) start(c Config) (pid int, err error) {
+	d := openDescriptors(c.Stdin)
+	defer d.close()
+	d.add(c.Stdout, c.Stderr)
+	d.names(b.view.network)
+	d.captureStderr()
+	if d.err != nil {
+		return 0, fmt.Errorf("prepare the sandbox: %w", d.err)
+	}
+	pid, err = c.Fork(c.Bubblewrap, append([]string{"bwrap"}, b.view.initArguments()...), &syscall.ProcAttr{
+		Dir: "/", Env: []string{process.TokenVariable + "=" + c.Token}, Files: d.fds(),
+	})
+	if err != nil {
+		return 0, fmt.Errorf("start bubblewrap: %w", err)
+	}
+	b.conn, b.stderr = d.release()
+	return pid, nil
+}
+
+func (b *bubblewrap) connect(Config, int) (*os.File, error) { return b.conn, nil }
+
+// first finds the only child of bwrap.
+func (b *bubblewrap) first(pid int, _ *os.File) (process.ID, error) {
+	children := process.Children(pid)
+	if len(children) == 0 {
+		return process.ID{}, errors.New("the sandbox has no process")
+	}
+	first, err := process.Find(children[0])
+	if err != nil {
+		return process.ID{}, fmt.Errorf("find the sandbox: %w", err)
+	}
+	return first, nil
+}
+
+func (b *bubblewrap) container() string { return "" }
+
+func (b *bubblewrap) reason() string {
+	if line := firstLine(b.stderr.beginning()); line != "" {
+		return line
+	}
+	return "bubblewrap did not say why"
+}
+
+func (b *bubblewrap) close(bool) error {
+	if b.stderr != nil {
+		b.stderr.end()
+	}
+	return os.RemoveAll(b.view.temp)
+}

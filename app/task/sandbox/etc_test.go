@@ -1,0 +1,36 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestSettingsThatNotEverybodyMayReadStayOutside(t *testing.T) {
+	dir := t.TempDir()
+	for path, mode := range map[string]os.FileMode{
+		"matplotlibrc": 0o644, "shadow": 0o644, "token": 0o640, "molrun.toml": 0o644, "host.key": 0o644, "passwd": 0o644,
+		"fonts/conf/a.conf": 0o644, "ssl/openssl.cnf": 0o644, "ssl/private/key.pem": 0o644, "ssl/certs/a.pem": 0o644, "app/a": 0o644, "app/b": 0o600,
+	} {
+		path = filepath.Join(dir, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{"inside": "fonts/conf/a.conf", "outside": "/var/secret", "secret": "shadow"} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := settings{links: []string{dir}}
+	got := strings.ReplaceAll(strings.Join(s.arguments(dir, madeInside), " "), dir+"/", "")
+	got = strings.ReplaceAll(got, "--ro-bind-try ", "")
+	const want = "app/a app/a fonts fonts --symlink fonts/conf/a.conf inside matplotlibrc matplotlibrc ssl/certs ssl/certs ssl/openssl.cnf ssl/openssl.cnf"
+	if got != want {
+		t.Errorf("seen inside: %s\nwant %s", got, want)
+	}
+}

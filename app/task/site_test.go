@@ -1,0 +1,110 @@
+package task
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"molrun/app/protocol"
+)
+
+// prefix makes an installation with a program that reads a file beside it.
+func prefix(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "apps", "fold-1.0")
+	for path, text := range map[string]string{
+		"bin/fold":      "#!/bin/sh\ncat \"${0%/bin/fold}/lib/data\"; echo \"$FOLD_HOME $CONDA_PREFIX $MODULEPATH\"\n",
+		"lib/data":      "data of fold\n",
+		"bin/only-here": "#!/bin/sh\n",
+	} {
+		path = filepath.Join(dir, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// moduleFor makes a module of an installation, and returns the script that defines the
+// command module, which is the real one.
+func moduleFor(t *testing.T, dir string) (init string) {
+	t.Helper()
+	const real = "/usr/share/modules/init/bash"
+	if _, err := os.Stat(real); err != nil {
+		if os.Getenv("TEST_REQUIRE_ALL") != "" {
+			t.Fatal("environment-modules is not installed, and nothing may be skipped")
+		}
+		t.Skip("skipped: environment-modules is not installed")
+	}
+	files := t.TempDir()
+	init = filepath.Join(files, "init.sh")
+	module := fmt.Sprintf("#%%Module\nprepend-path PATH %s/bin\nprepend-path LD_LIBRARY_PATH %[1]s/lib\nsetenv FOLD_HOME %[1]s\n", dir)
+	for path, text := range map[string]string{init: ". " + real + "\nmodule use " + files + "\n", filepath.Join(files, "fold", "1.0"): module} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return init
+}
+
+func TestProgramsOfModulesAndEnvironments(t *testing.T) {
+	t.Parallel()
+	dir := prefix(t)
+	for name, make := range map[string]func(*testing.T, ...string) *attempt{"plain": newAttempt, "sandbox": sandboxed} {
+		for kind, site := range map[string]protocol.Sandbox{"modules": {Modules: []string{"fold"}}, "conda": {Conda: dir}} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				t.Parallel()
+				a := make(t)
+				a.spec.Steps = []protocol.Step{{Argv: []string{"fold"}}, {Argv: []string{"sh", "-c", "fold; only-here"}}}
+				a.isolation.Sandbox = site
+				want := "data of fold\n " + dir + " \n"
+				if kind == "modules" {
+					a.isolation.ModulesInit = moduleFor(t, dir)
+					want = "data of fold\n" + dir + "  \n"
+				}
+				if o := a.start().outcome(); o.Cause != protocol.CauseDone || a.read(LogFile) != want+want {
+					t.Errorf("outcome %+v, log %q, want %q twice", o, a.read(LogFile), want)
+				}
+			})
+		}
+	}
+}
+
+func TestPlacesThatAreMissingAreNamed(t *testing.T) {
+	t.Parallel()
+	hangs := filepath.Join(t.TempDir(), "hangs.sh")
+	if err := os.WriteFile(hangs, []byte("sleep 1000\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, init string
+		site       protocol.Sandbox
+		cause      protocol.Cause
+		says       string
+	}{
+		{"module", moduleFor(t, prefix(t)), protocol.Sandbox{Modules: []string{"fold", "nosuch/1"}}, protocol.CauseCannotStart, `The modules "fold", "nosuch/1" can't be loaded: Unable to locate a modulefile for 'nosuch/1'.`},
+		{"init", "/nosuch/init.sh", protocol.Sandbox{Modules: []string{"fold"}}, protocol.CauseCannotStart, "Its programs come from environment modules, and /nosuch/init.sh (modules.init) is not there."},
+		{"conda", "", protocol.Sandbox{Conda: "/nosuch/env"}, protocol.CauseCannotStart, "The conda environment /nosuch/env is not on this machine; install it there."},
+		{"stopped meanwhile", hangs, protocol.Sandbox{Modules: []string{"fold"}}, protocol.CauseTimeout, "The job ran longer than its limit of 1s."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			a := newAttempt(t, "touch out/ran")
+			a.isolation.Sandbox, a.isolation.ModulesInit, a.spec.MaxRuntimeSeconds = tt.site, tt.init, 0
+			if tt.cause == protocol.CauseTimeout {
+				a.spec.MaxRuntimeSeconds = 1
+			}
+			if o := a.start().outcome(); o.Cause != tt.cause || !strings.HasPrefix(o.Message, tt.says) || a.has(WorkDir, OutDir, "ran") {
+				t.Errorf("outcome %+v, want %q", o, tt.says)
+			}
+		})
+	}
+}

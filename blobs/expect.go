@@ -1,0 +1,85 @@
+package blobs
+
+import (
+	"bytes"
+	"crypto/sha512"
+	"hash"
+	"maps"
+	"net/http"
+	"slices"
+
+	"molrun/app/fault"
+	"molrun/blobs/fields"
+)
+
+// expectation is the digests that a request gives of its bytes, by field and
+// algorithm.
+type expectation struct {
+	fields map[string]map[string][]byte
+	sha512 hash.Hash // nil if nobody asks for it
+}
+
+// expect reads these fields.
+func expect(h http.Header, names ...string) (*expectation, error) {
+	e := &expectation{fields: map[string]map[string][]byte{}}
+	for _, name := range names {
+		digests, err := fields.Digests(h, name)
+		if err != nil {
+			return nil, headerFault(name, err.Error())
+		}
+		if len(digests) > 0 {
+			e.fields[name] = digests
+		}
+		if digests["sha-512"] != nil {
+			e.sha512 = sha512.New()
+		}
+	}
+	return e, nil
+}
+
+func headerFault(name, message string) error {
+	return fault.List(fault.Field{Loc: []any{"header", name}, Msg: message, Type: "value"})
+}
+
+// any reports whether there is something to check.
+func (e *expectation) any() bool { return len(e.fields) > 0 }
+
+// on returns a digest that also computes what else is expected.
+func (e *expectation) on(sha256 hash.Hash) hash.Hash {
+	if e.sha512 == nil {
+		return sha256
+	}
+	return both{sha256, e.sha512}
+}
+
+// both is a digest that feeds another one.
+type both struct {
+	hash.Hash
+	also hash.Hash
+}
+
+func (b both) Write(p []byte) (int, error) {
+	b.also.Write(p) // a hash never fails
+	return b.Hash.Write(p)
+}
+
+// check refuses bytes whose digest is not the expected one.
+func (e *expectation) check(sha256 []byte) error {
+	found := map[string][]byte{"sha-256": sha256}
+	if e.sha512 != nil {
+		found["sha-512"] = e.sha512.Sum(nil)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.fields)) {
+		for algorithm, want := range e.fields[name] {
+			if !bytes.Equal(want, found[algorithm]) {
+				return digestMismatch(name, algorithm, found[algorithm])
+			}
+		}
+	}
+	return nil
+}
+
+func digestMismatch(field, algorithm string, found []byte) error {
+	return fault.Errorf(fault.DigestMismatch, "The bytes that arrived have the digest %s, which is not that of %s; send them again.",
+		fields.Digest(algorithm, found), field)
+}

@@ -1,0 +1,78 @@
+package blobs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+
+	"molrun/app"
+	"molrun/blobs/result"
+)
+
+// holds are files of uploads that archives need while they are sent. One that is
+// removed meanwhile stays until the last of these has been sent.
+type holds struct {
+	mu      sync.Mutex
+	counts  map[string]int
+	removed map[string]bool
+}
+
+// removeHeld removes a file, or has it removed when nobody holds it.
+func (d *Dir) removeHeld(name string) error {
+	h := &d.holds
+	h.mu.Lock()
+	defer h.mu.Unlock() // until it is gone, nobody begins to hold it
+	if h.counts[name] > 0 {
+		h.removed[name] = true
+		return nil
+	}
+	return d.root.Remove(name)
+}
+
+// holdInputs keeps the uploads among the inputs of an archive readable until release is
+// called. It returns NotFound if one was removed before.
+func (d *Dir) holdInputs(inputs []app.InputFile) (release func(), err error) {
+	names := map[string]bool{}
+	for _, f := range inputs {
+		if f.Job == "" {
+			names[uploadName(f.Upload, f.Generation)] = true
+		}
+	}
+	d.hold(names)
+	for name := range names {
+		if _, err := d.root.Lstat(name); err != nil {
+			d.unhold(names)
+			return nil, result.NotFound(fmt.Errorf("hold input: %w", err))
+		}
+	}
+	return func() { d.unhold(names) }, nil
+}
+
+func (d *Dir) hold(names map[string]bool) {
+	h := &d.holds
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for name := range names {
+		h.counts[name]++
+	}
+}
+
+func (d *Dir) unhold(names map[string]bool) {
+	h := &d.holds
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for name := range names {
+		if h.counts[name]--; h.counts[name] > 0 {
+			continue
+		}
+		delete(h.counts, name)
+		if !h.removed[name] {
+			continue
+		}
+		delete(h.removed, name)
+		if err := d.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			d.options.Log.Error().Err(err).Msg("remove an upload after its last download") // Sweep will
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package blobs
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"molrun/app"
+	"molrun/app/fault"
+)
+
+// withInputs returns the link to the archive of a job that has input files, too.
+func (f *fixture) withInputs(id app.JobID) string {
+	return f.link(app.Link{Kind: app.ArchiveGet, ID: string(id), Inputs: true, Filename: "result.zip"})
+}
+
+// given is an upload as an input of this name.
+func (f *fixture) given(name, text string) app.InputFile {
+	id := f.stored(text)
+	return app.InputFile{Name: name, Reference: app.Reference{Upload: id, Generation: 1, Size: int64(len(text))}, CRC32: crc32.ChecksumIEEE([]byte(text))}
+}
+
+// made is a file of a result as an input of this name.
+func (f *fixture) made(name, text string) app.InputFile {
+	job := f.result(map[string]string{"out/x": text, "other": "other"})
+	return app.InputFile{Name: name, Reference: app.Reference{Job: job, Path: "result/out/x", Size: int64(len(text))}}
+}
+
+func TestInputsStandBehindTheFolders(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	batch := app.JobID(f.id())
+	f.rules.folders[batch] = []app.Folder{{Name: "1", Job: f.result(map[string]string{"a": "1"})}, {Name: "inputs", Job: f.result(map[string]string{"a": ""})}}
+	f.rules.inputs[batch] = []app.InputFile{f.given("inputs/0/a", "one"), f.made("inputs/1/β", "two"), f.given("inputs/2/empty", "")}
+	without, with := f.do("GET", f.archiveLink(batch), ""), f.do("GET", f.withInputs(batch), "")
+	want := map[string]string{"1/a": "1", "inputs/a": "", "inputs/0/a": "one", "inputs/1/β": "two", "inputs/2/empty": ""}
+	if diff := cmp.Diff(want, unzip(t, with.body)); diff != "" {
+		t.Error(diff)
+	}
+	testWithTools(t, with.body)
+	if a, b := without.header.Get("ETag"), with.header.Get("ETag"); a == b || len(unzip(t, without.body)) != 2 {
+		t.Errorf("ETags %s and %s", a, b)
+	}
+	if a, b := f.do("GET", f.withInputs(batch), "", "If-Range", without.header.Get("ETag"), "Range", "bytes=9-").status, f.do("GET", f.withInputs(batch), "", "If-Range", with.header.Get("ETag"), "Range", "bytes=9-").status; a != 200 || b != 206 {
+		t.Errorf("a part of the other form: %d, of this one: %d", a, b)
+	}
+
+	contents, err := f.rules.Archive(t.Context(), batch, app.ArchiveForm{Inputs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := f.archives.Open(contents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size, err := f.ArchiveSize(contents); err != nil || size != int64(len(with.body)) {
+		t.Errorf("ArchiveSize returns %d, %v for %d bytes", size, err, len(with.body))
+	}
+	content := a.Content(t.Context())
+	for from := range len(with.body) {
+		for to := from + 1; to <= len(with.body); to += 1 + (to-from)/40*50 { // each length that spans two records, and some longer ones
+			var got bytes.Buffer
+			_, seekErr := content.Seek(int64(from), io.SeekStart)
+			_, err := content.SendTo(&got, int64(to-from))
+			if err = errors.Join(seekErr, err); err != nil || got.String() != with.body[from:to] {
+				t.Fatalf("bytes %d to %d: err %v, right %v", from, to, err, got.String() == with.body[from:to])
+			}
+		}
+	}
+}
+
+func TestManyInputsUseZip64(t *testing.T) {
+	t.Parallel()
+	const n = 65535
+	f := start(t)
+	id := f.result(nil)
+	one := f.given("", "x")
+	for i := range n {
+		one.Name = fmt.Sprintf("inputs/%05d/x", i)
+		f.rules.inputs[id] = append(f.rules.inputs[id], one)
+	}
+	archive := f.do("GET", f.withInputs(id), "").body
+	r, err := zip.NewReader(strings.NewReader(archive), int64(len(archive)))
+	if err != nil || len(r.File) != n {
+		t.Fatalf("%d files, want %d (err %v)", len(r.File), n, err)
+	}
+	testWithTools(t, archive)
+}
+
+// TestInputsThatAreGone removes the sources of inputs in the moment after their records
+// were read.
+func TestInputsThatAreGone(t *testing.T) {
+	f := start(t)
+	ofUpload, ofJob := f.result(nil), f.result(nil)
+	given, made := f.given("inputs/0/a", strings.Repeat("text", 100<<10)), f.made("inputs/0/a", "text")
+	f.rules.inputs[ofUpload], f.rules.inputs[ofJob] = []app.InputFile{given}, []app.InputFile{made}
+	for _, id := range []app.JobID{ofUpload, ofJob} { // their layouts are cached
+		if res := f.do("GET", f.withInputs(id), ""); res.status != 200 || res.err != nil {
+			t.Fatal(res.status, res.err)
+		}
+	}
+	if err := errors.Join(f.RemoveUpload(given.Upload, 1), f.RemoveJob(made.Job)); err != nil {
+		t.Fatal(err)
+	}
+	f.do("GET", f.withInputs(ofUpload), "").want(t, 404, fault.NotFound)
+	f.do("GET", f.withInputs(ofJob), "").want(t, 404, fault.NotFound)
+}
+
+// TestUploadIsKeptForTheArchivesThatAreSent removes an upload while two archives with it
+// are sent, of which one breaks off.
+func TestUploadIsKeptForTheArchivesThatAreSent(t *testing.T) {
+	f := start(t)
+	id := f.result(nil)
+	given := f.given("inputs/1/b", "text")
+	before := f.given("inputs/0/a", strings.Repeat("large", 8<<20)) // more than connections buffer
+	f.rules.inputs[id] = []app.InputFile{before, given}
+	file := f.path + "/" + uploadName(given.Upload, 1)
+	link := f.withInputs(id)
+	begin := func() *http.Response {
+		t.Helper()
+		res, err := http.Get(link)
+		if err != nil || res.StatusCode != 200 {
+			t.Fatal(res, err)
+		}
+		return res
+	}
+	whole, part := begin(), begin()
+	if err := f.RemoveUpload(given.Upload, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := part.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(whole.Body)
+	if err = errors.Join(err, whole.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if unzip(t, string(body))["inputs/1/b"] != "text" {
+		t.Error("the archive has another text")
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			break
+		} else if time.Now().After(end) {
+			t.Fatal("the upload is still there")
+		}
+	}
+	f.do("GET", link, "").want(t, 404, fault.NotFound)
+	if len(f.holds.counts)+len(f.holds.removed) != 0 {
+		t.Errorf("left: %v %v", f.holds.counts, f.holds.removed)
+	}
+}
+
+// TestInputOfARemovedJobIsKeptForItsReader deletes the job whose result is an input
+// while the archive is sent.
+func TestInputOfARemovedJobIsKeptForItsReader(t *testing.T) {
+	f := start(t)
+	id, made := f.result(nil), f.made("inputs/0/a", "text")
+	contents := app.Archive{Folders: []app.Folder{{Job: id}}, Inputs: []app.InputFile{made}}
+	lease, err := f.jobs.Lease(contents.Jobs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := f.archives.Open(contents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.RemoveJob(made.Job); err != nil {
+		t.Fatal(err)
+	}
+	var archive bytes.Buffer
+	if _, err := a.Content(t.Context()).SendTo(&archive, a.Size()); err != nil || unzip(t, archive.String())["inputs/0/a"] != "text" {
+		t.Errorf("err %v", err)
+	}
+	if err := lease.End(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(f.JobDir(made.Job)); err == nil {
+		t.Error("the job is still there")
+	}
+}
+
+func TestInputsThatCannotBeInAnArchive(t *testing.T) {
+	f := start(t)
+	id := f.result(nil)
+	given, made := f.given("inputs/0/a", "text"), f.made("inputs/0/a", "text")
+	for name, change := range map[string]func(given, made *app.InputFile) app.InputFile{
+		"a name that leads out": func(given, _ *app.InputFile) app.InputFile { given.Name = "../a"; return *given },
+		"a negative size":       func(given, _ *app.InputFile) app.InputFile { given.Size = -1; return *given },
+		"too large a file":      func(given, _ *app.InputFile) app.InputFile { given.Size = 1 << 62; return *given },
+		"no such file":          func(_, made *app.InputFile) app.InputFile { made.Path = "result/none"; return *made },
+	} {
+		g, m := given, made
+		if _, err := f.ArchiveSize(app.Archive{Folders: f.rules.folders[id], Inputs: []app.InputFile{change(&g, &m)}}); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func TestReceivedUploadsHaveTheirSum(t *testing.T) {
+	f := start(t)
+	id := f.newUpload("text/plain")
+	text := strings.Repeat("0123456789abcdef", 50<<10)
+	f.upload(id, text)
+	if got, want := f.rules.uploads[id].CRC32, crc32.ChecksumIEEE([]byte(text)); got == nil || *got != want {
+		t.Errorf("CRC-32 %v, want %x", got, want)
+	}
+}

@@ -1,0 +1,250 @@
+package blobs
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"time"
+
+	"molrun/app"
+	"molrun/app/durable"
+)
+
+// saveInterval is how old bytes get that a crash may lose, if they arrive slowly.
+const saveInterval = 30 * time.Second
+
+// partial is a file that arrives in parts, open for the next one. Its bytes up to
+// state.Offset are durable and recorded, with the state of their digest. What is
+// behind is cut off when the file is opened again.
+type partial struct {
+	dir    *Dir
+	svc    Service
+	id     app.UploadID
+	file   *os.File
+	first  app.Partial // as the request found it
+	state  app.Partial // as recorded now
+	size   int64
+	digest hash.Hash
+	crc    uint32
+	saved  time.Time
+	told   bool // the client knows more than first
+}
+
+func partialName(id app.UploadID, generation int) string {
+	return path.Join(partialDir, string(id)+"."+strconv.Itoa(generation))
+}
+
+// beginPartial makes the file of an upload that arrives in parts, in place of what was
+// there. A known length is reserved, so that a full disk shows before the bytes are
+// sent.
+func (h *Links) beginPartial(ctx context.Context, id app.UploadID, t part) (*partial, error) {
+	generation, _, err := h.svc.BeginUpload(ctx, id, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.dir.checkSpace(max(t.length, 0)); err != nil {
+		return nil, err
+	}
+	state := app.Partial{Generation: generation, Expected: t.expected}
+	if t.length >= 0 {
+		state.Length = &t.length
+	}
+	p := &partial{dir: h.dir, svc: h.svc, id: id, digest: sha256.New(), saved: time.Now()}
+	if state.Digest, err = p.digest.(encoding.BinaryMarshaler).MarshalBinary(); err != nil {
+		return nil, fmt.Errorf("begin partial upload: %w", err)
+	}
+	p.first, p.state = state, state
+	if err := p.create(); err != nil {
+		return nil, diskError("begin partial upload", err)
+	}
+	if err := h.svc.BeginPartial(ctx, id, &state); err != nil {
+		return nil, errors.Join(err, p.file.Close(), h.dir.RemovePartial(id, generation))
+	}
+	return p, nil
+}
+
+// create makes the file and its name durable.
+func (p *partial) create() (err error) {
+	name := partialName(p.id, p.state.Generation)
+	if p.file, err = p.dir.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+		return err
+	}
+	if err = p.reserve(); err == nil {
+		err = durable.SyncDir(p.dir.root, partialDir)
+	}
+	if err != nil {
+		err = errors.Join(err, p.file.Close(), p.dir.root.Remove(name))
+	}
+	return err
+}
+
+// reserve reserves the space of a file whose length is known.
+func (p *partial) reserve() error {
+	if p.state.Length == nil || *p.state.Length == 0 {
+		return nil
+	}
+	return preallocate(p.file, *p.state.Length)
+}
+
+// openPartial opens what is there for a further part.
+func (h *Links) openPartial(ctx context.Context, u *app.Upload, t part) (*partial, error) {
+	p := &partial{dir: h.dir, svc: h.svc, id: u.ID, first: *u.Partial, state: *u.Partial, size: u.Partial.Offset, digest: sha256.New(), crc: u.Partial.CRC32, saved: time.Now()}
+	if err := p.digest.(encoding.BinaryUnmarshaler).UnmarshalBinary(p.state.Digest); err != nil {
+		return nil, fmt.Errorf("go on with the digest of upload %s: %w", u.ID, err)
+	}
+	if p.state.Length == nil { // else its space is reserved
+		if err := h.dir.checkSpace(max(t.size, t.length-p.size, 0)); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if p.file, err = h.dir.root.OpenFile(partialName(p.id, p.state.Generation), os.O_RDWR, 0); err != nil {
+		return nil, diskError("open partial upload", err)
+	}
+	if err = p.cut(); err == nil {
+		err = p.learn(ctx, t)
+	}
+	if err == nil {
+		err = diskError("reserve space", p.reserve())
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.file.Close())
+	}
+	return p, nil
+}
+
+// learn records what a part is the first to say of the whole file.
+func (p *partial) learn(ctx context.Context, t part) error {
+	if t.expected == nil && (t.length < 0 || p.state.Length != nil) {
+		return nil
+	}
+	if t.length >= 0 {
+		p.first.Length = &t.length
+	}
+	if t.expected != nil {
+		p.first.Expected = t.expected
+	}
+	p.state = p.first
+	return p.svc.SavePartial(ctx, p.id, &p.state)
+}
+
+// present returns what a record names of a file in parts, nil if nothing. If its file
+// is lost, as after a restore from a backup, the record forgets it.
+func (h *Links) present(ctx context.Context, u *app.Upload) (*app.Partial, error) {
+	if u.Partial == nil {
+		return nil, nil
+	}
+	info, err := h.dir.root.Lstat(partialName(u.ID, u.Partial.Generation))
+	if err == nil && info.Mode().IsRegular() && info.Size() >= u.Partial.Offset {
+		return u.Partial, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("open partial upload: %w", err)
+	}
+	h.dir.options.Log.Warn().Str("id", string(u.ID)).Int64("offset", u.Partial.Offset).Msg("the file of a partial upload is lost; it has to begin again")
+	return nil, h.svc.DropPartial(ctx, u.ID)
+}
+
+// cut removes the bytes behind those that are recorded.
+func (p *partial) cut() error {
+	err := p.file.Truncate(p.state.Offset)
+	if err == nil {
+		_, err = p.file.Seek(p.state.Offset, io.SeekStart)
+	}
+	p.size = p.state.Offset
+	return diskError("cut partial upload", err)
+}
+
+// Write adds to the file and its digest.
+func (p *partial) Write(b []byte) (int, error) {
+	n, err := p.file.Write(b)
+	p.digest.Write(b[:n])
+	p.crc = crc32.Update(p.crc, crc32.IEEETable, b[:n])
+	before := p.size
+	p.size += int64(n)
+	if err == nil && p.state.Length == nil && before/spaceInterval != p.size/spaceInterval {
+		err = p.dir.checkSpace(0)
+	}
+	return n, diskError("receive part", err)
+}
+
+// due reports whether bytes have to be saved, so that a crash loses few.
+func (p *partial) due() bool {
+	return p.size-p.state.Offset >= p.dir.options.Block || p.size > p.state.Offset && time.Since(p.saved) > saveInterval
+}
+
+// save makes the bytes durable and records them, even if the client has gone.
+func (p *partial) save(ctx context.Context) error {
+	if p.size == p.state.Offset {
+		return nil
+	}
+	if err := p.file.Sync(); err != nil {
+		return diskError("store part", err)
+	}
+	next := p.state
+	next.Offset, next.CRC32 = p.size, p.crc
+	var err error
+	if next.Digest, err = p.digest.(encoding.BinaryMarshaler).MarshalBinary(); err != nil {
+		return fmt.Errorf("store part: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	defer cancel()
+	if err := p.svc.SavePartial(ctx, p.id, &next); err != nil {
+		return err
+	}
+	p.state, p.saved = next, time.Now()
+	return nil
+}
+
+// takeBack forgets what the request has added, unless the client was told of it.
+func (p *partial) takeBack(ctx context.Context) error {
+	if p.state.Offset > p.first.Offset && !p.told {
+		if err := p.svc.SavePartial(ctx, p.id, &p.first); err != nil {
+			return err
+		}
+		p.state = p.first
+	}
+	return p.cut()
+}
+
+// sum returns the SHA-256 of what was written, in hex.
+func (p *partial) sum() string { return hex.EncodeToString(p.digest.Sum(nil)) }
+
+// check compares the whole file with the digests that the client has given.
+func (p *partial) check() error {
+	if want := p.state.Expected["sha-256"]; want != nil && string(want) != string(p.digest.Sum(nil)) {
+		return digestMismatch("Repr-Digest", "sha-256", p.digest.Sum(nil))
+	}
+	want := p.state.Expected["sha-512"]
+	if want == nil {
+		return nil
+	}
+	whole := sha512.New()
+	if _, err := io.Copy(whole, io.NewSectionReader(p.file, 0, p.size)); err != nil {
+		return fmt.Errorf("read partial upload: %w", err)
+	}
+	if found := whole.Sum(nil); string(want) != string(found) {
+		return digestMismatch("Repr-Digest", "sha-512", found)
+	}
+	return nil
+}
+
+// publish makes the whole file durable under the name of a generation, which it
+// returns. The partial name stays until the record names that generation.
+func (p *partial) publish() (generation int, err error) {
+	if err := p.file.Sync(); err != nil {
+		return 0, diskError("store file", err)
+	}
+	return p.dir.publish(partialName(p.id, p.state.Generation), p.id, p.state.Generation)
+}

@@ -1,0 +1,373 @@
+package blobs
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"net/http"
+	"path"
+	"strconv"
+	"time"
+
+	"molrun/app"
+	"molrun/app/fault"
+	"molrun/blobs/fields"
+)
+
+// resume serves an upload link by the draft of resumable uploads
+// (draft-ietf-httpbis-resumable-upload), and a PUT with Content-Range. The link is the
+// upload resource, too: it begins at 0 until bytes have arrived.
+func (h *Links) resume(s *sender, r *http.Request, l app.Link, a *access) error {
+	if r.Method == http.MethodOptions {
+		s.Header().Set("Upload-Limit", h.limit(l, h.dir.options.Now()))
+		s.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	var t part
+	var interrupt func()
+	if r.Method == http.MethodPatch || r.Method == http.MethodPut {
+		var err error
+		if t, err = readPart(r, l); err != nil {
+			return err
+		}
+		interrupt = s.interrupt
+	}
+	release, err := h.turns.take(r.Context(), app.UploadID(l.ID), interrupt)
+	if err != nil {
+		return err
+	}
+	defer release()
+	u, err := h.svc.Upload(r.Context(), app.UploadID(l.ID))
+	if err != nil {
+		return err
+	}
+	if u.Partial, err = h.present(r.Context(), u); err != nil {
+		return err
+	}
+	x := &exchange{Links: h, s: s, r: r, link: l, access: a, upload: u, part: t}
+	switch r.Method {
+	case http.MethodHead:
+		return x.offset()
+	case http.MethodDelete:
+		return x.abandon()
+	}
+	return x.write()
+}
+
+// limit returns the Upload-Limit of a file whose bytes arrived last at that time.
+func (h *Links) limit(l app.Link, last time.Time) string {
+	end := last.Add(h.dir.options.Partial)
+	if l.Expires.Before(end) {
+		end = l.Expires
+	}
+	return fmt.Sprintf("max-age=%d", max(0, int64(end.Sub(h.dir.options.Now()).Seconds())))
+}
+
+// exchange is a request about a file in parts whose turn it is, and its answer.
+type exchange struct {
+	*Links
+	s      *sender
+	r      *http.Request
+	link   app.Link
+	access *access
+	upload *app.Upload
+	part   part
+}
+
+// tell sets the headers that say how much of a file is there.
+func (x *exchange) tell(offset int64, complete bool) {
+	header := x.s.Header()
+	header.Set("Upload-Offset", strconv.FormatInt(offset, 10))
+	header.Set("Upload-Complete", fields.Bool(complete))
+	if x.part.ranged && offset > 0 {
+		header.Set("Range", fmt.Sprintf("bytes=0-%d", offset-1))
+	}
+}
+
+// received reports whether all bytes of a file are there and none of another.
+func (x *exchange) received() bool { return x.upload.Partial == nil && x.upload.Generation > 0 }
+
+// here returns how many bytes are there.
+func (x *exchange) here() int64 {
+	switch {
+	case x.upload.Partial != nil:
+		return x.upload.Partial.Offset
+	case x.received():
+		return x.upload.Size
+	}
+	return 0
+}
+
+// offset answers HEAD.
+func (x *exchange) offset() error {
+	header, last := x.s.Header(), x.dir.options.Now()
+	x.tell(x.here(), x.received())
+	switch p := x.upload.Partial; {
+	case p != nil:
+		last = p.ReceivedAt.Time
+		if p.Length != nil {
+			header.Set("Upload-Length", strconv.FormatInt(*p.Length, 10))
+		}
+	case x.received():
+		header.Set("Upload-Length", strconv.FormatInt(x.upload.Size, 10))
+	}
+	header.Set("Upload-Limit", x.limit(x.link, last))
+	x.s.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// abandon answers DELETE. A file that was received whole stays.
+func (x *exchange) abandon() error {
+	if x.upload.Completed() {
+		return fault.Errorf(fault.UploadCompleted, "The upload is complete and can't be abandoned; delete the file instead.")
+	}
+	if err := x.svc.DropPartial(x.r.Context(), x.upload.ID); err != nil {
+		return err
+	}
+	x.s.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// write receives a part, or tells what is there.
+func (x *exchange) write() error {
+	t := &x.part
+	switch {
+	case x.received() && x.asksAgain():
+		return x.answerWhole(app.StoredFile{Size: x.upload.Size, SHA256: x.upload.SHA256})
+	case x.upload.Completed():
+		return fault.Errorf(fault.UploadCompleted, "The upload is complete and can't change; ask for a new upload URL.")
+	case t.asks:
+		return x.answerPart(x.here())
+	}
+	p, err := x.open()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := p.file.Close(); err != nil {
+			x.dir.options.Log.Error().Err(err).Msg("close partial upload")
+		}
+	}()
+	if t.begin {
+		x.announce()
+	}
+	err = x.receive(p)
+	if code := fault.CodeOf(err); err != nil && code != fault.Internal {
+		x.tell(p.state.Offset, false)
+	}
+	return err
+}
+
+// asksAgain reports whether a client that lost the last answer asks for it again.
+func (x *exchange) asksAgain() bool {
+	t := x.part
+	if t.asks {
+		return t.length < 0 || t.length == x.upload.Size
+	}
+	return !t.begin && t.last && t.size == 0 && t.offset == x.upload.Size
+}
+
+// open finds the file that the part belongs to, or begins one.
+func (x *exchange) open() (*partial, error) {
+	t, here := x.part, x.here()
+	if t.begin || here == 0 && t.offset == 0 && x.upload.Partial == nil || x.received() && t.ranged && t.offset == 0 {
+		return x.beginPartial(x.r.Context(), x.upload.ID, t)
+	}
+	x.tell(here, false) // of refusals
+	if t.offset != here || x.upload.Partial == nil {
+		return nil, offsetMismatch(here, t.offset)
+	}
+	if err := t.fits(x.upload.Partial); err != nil {
+		return nil, err
+	}
+	return x.openPartial(x.r.Context(), x.upload, t)
+}
+
+// fits refuses a part that contradicts the length told before.
+func (t part) fits(p *app.Partial) error {
+	switch {
+	case p.Length == nil:
+		return nil
+	case t.length >= 0 && t.length != *p.Length:
+		return lengthMismatch(fmt.Sprintf("The file was to have %d bytes, and is now to have %d; DELETE the upload to begin another file.", *p.Length, t.length))
+	case t.size >= 0 && t.offset+t.size > *p.Length:
+		return lengthMismatch(fmt.Sprintf("These bytes go beyond the %d that the file was to have.", *p.Length))
+	}
+	return nil
+}
+
+// receive copies the body into the file, saves it from time to time, and answers.
+func (x *exchange) receive(p *partial) error {
+	t, ctx := x.part, x.r.Context()
+	content := t.content.on(sha256.New())
+	readErr, err := x.copyPart(p, content)
+	x.access.received = p.size - p.first.Offset
+	if err != nil {
+		return errors.Join(err, p.cut())
+	}
+	if readErr != io.EOF {
+		if !t.content.any() {
+			err = p.save(ctx)
+		}
+		return abortError{errors.Join(fmt.Errorf("receive part: %w", readErr), err)}
+	}
+	x.s.endReading()
+	if t.content.any() {
+		if err := t.content.check(content.Sum(nil)); err != nil {
+			return errors.Join(err, p.cut())
+		}
+	}
+	if t.last && (!t.ranged || p.size == t.offset+t.size) {
+		return x.finishPartial(p)
+	}
+	if err := p.save(ctx); err != nil {
+		return err
+	}
+	return x.answerPart(p.size)
+}
+
+// copyPart copies until the body ends with readErr, or the file can't take more.
+func (x *exchange) copyPart(p *partial, content hash.Hash) (readErr, err error) {
+	buffer := x.buffers.Get().(*[]byte)
+	defer x.buffers.Put(buffer)
+	t, tellAt := x.part, p.size+4*p.dir.options.Block
+	for readErr == nil {
+		var n int
+		n, readErr = fill(x.s, x.r.Body, *buffer)
+		if most := t.most(p.state.Length); most >= 0 && p.size+int64(n) > most {
+			return nil, lengthMismatch(fmt.Sprintf("More bytes arrive than the %d that the request allows.", most))
+		}
+		if _, err := p.Write((*buffer)[:n]); err != nil {
+			return nil, err
+		}
+		if t.content.any() {
+			content.Write((*buffer)[:n])
+			continue // these bytes count once all are known to be right
+		}
+		if !p.due() {
+			continue
+		}
+		if err := p.save(x.r.Context()); err != nil {
+			return nil, err
+		}
+		if p.size >= tellAt && x.interim(func(h http.Header) { h.Set("Upload-Offset", strconv.FormatInt(p.size, 10)) }) {
+			p.told, tellAt = true, 2*p.size // a bounded number: some clients count them
+		}
+	}
+	return readErr, nil
+}
+
+// most returns where the bytes of a part must end at the latest, -1 for anywhere.
+func (t part) most(length *int64) int64 {
+	switch {
+	case t.ranged:
+		return t.offset + t.size
+	case length != nil:
+		return *length
+	}
+	return -1
+}
+
+// finishPartial makes the file the upload's bytes once it is whole and right.
+func (x *exchange) finishPartial(p *partial) error {
+	ctx := x.r.Context()
+	if p.state.Length != nil && p.size != *p.state.Length {
+		if err := p.save(ctx); err != nil {
+			return err
+		}
+		return lengthMismatch(fmt.Sprintf("The file ends after %d bytes, and was to have %d.", p.size, *p.state.Length))
+	}
+	if err := p.check(); err != nil {
+		return errors.Join(err, p.takeBack(ctx))
+	}
+	generation, err := p.publish()
+	if errors.Is(err, fs.ErrNotExist) { // maybe it was deleted, abandoned or has expired
+		err = cmp.Or(p.svc.SavePartial(ctx, p.id, &p.state), err)
+	}
+	if err != nil {
+		return err
+	}
+	f := app.StoredFile{Generation: generation, Size: p.size, SHA256: p.sum(), CRC32: p.crc}
+	if err := x.finish(ctx, p.id, f); err != nil {
+		return err
+	}
+	return x.answerWhole(f)
+}
+
+// answerWhole tells that all bytes are stored.
+func (x *exchange) answerWhole(f app.StoredFile) error {
+	x.tell(f.Size, true)
+	x.s.Header().Del("Range")
+	if sum, err := hex.DecodeString(f.SHA256); err == nil {
+		x.s.Header().Set("Repr-Digest", fields.Digest("sha-256", sum))
+	}
+	return answerReceived(x.s, f)
+}
+
+// answerPart tells that more bytes are to come.
+func (x *exchange) answerPart(offset int64) error {
+	x.tell(offset, false)
+	status := http.StatusNoContent
+	switch {
+	case x.part.ranged:
+		status = http.StatusPermanentRedirect // without a Location it asks for the rest
+		x.s.Header().Set("Content-Length", "0")
+	case x.part.begin:
+		status = http.StatusCreated
+		x.s.Header().Set("Location", location(x.r))
+		x.s.Header().Set("Content-Length", "0")
+	}
+	x.s.Header().Set("Upload-Limit", x.limit(x.link, x.dir.options.Now()))
+	x.s.WriteHeader(status)
+	return nil
+}
+
+// location returns the link of a request relative to itself, since only the client
+// knows the path that a proxy has added.
+func location(r *http.Request) string {
+	return "./" + path.Base(r.URL.EscapedPath()) + "?" + r.URL.RawQuery
+}
+
+// announce tells a client of the draft, before its bytes are read, where to go on.
+func (x *exchange) announce() {
+	x.interim(func(h http.Header) {
+		h.Set("Location", location(x.r))
+		h.Set("Upload-Limit", x.limit(x.link, x.dir.options.Now()))
+	})
+}
+
+// interop is the version of the draft's protocol that is spoken here.
+const interop = "8"
+
+// statusResumption is 104 Upload Resumption Supported.
+const statusResumption = 104
+
+// interim sends an informational answer with these headers alone, to clients that
+// speak this version of the draft. It sends none through a proxy: many, such as nginx
+// before 1.29, take it for the answer.
+func (x *exchange) interim(set func(http.Header)) bool {
+	for _, name := range []string{"Via", "X-Forwarded-For", "Forwarded"} {
+		if x.r.Header.Get(name) != "" {
+			return false
+		}
+	}
+	if x.r.Header.Get("Upload-Draft-Interop-Version") != interop || !x.r.ProtoAtLeast(1, 1) {
+		return false
+	}
+	header := x.s.Header()
+	final := header.Clone()
+	clear(header)
+	header.Set("Upload-Draft-Interop-Version", interop)
+	set(header)
+	x.s.WriteHeader(statusResumption)
+	clear(header)
+	for name, values := range final {
+		header[name] = values
+	}
+	return true
+}

@@ -1,0 +1,61 @@
+package boltfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// TestDirectoryThatLeadsBackIsRefused makes a branch page name itself, as one flipped bit
+// may.
+func TestDirectoryThatLeadsBackIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jobs.db")
+	db, err := bolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root, size int64
+	err = db.Update(func(tx *bolt.Tx) error {
+		for i := range 100 {
+			if _, err := tx.CreateBucket(fmt.Appendf(nil, "%0*d", 100, i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = db.View(func(tx *bolt.Tx) error {
+			root, size = int64(tx.Cursor().Bucket().Root()), int64(db.Info().PageSize)
+			return nil
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := openGuarded(path, &bolt.Options{})
+	if err != nil {
+		t.Fatalf("the sound file: %v", err)
+	}
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary.NativeEndian.PutUint64(data[root*size+pageHead+pageElement+8:], uint64(root))
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openGuarded(path, &bolt.Options{}); err == nil || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("error %v", err)
+	}
+}

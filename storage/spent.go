@@ -1,0 +1,244 @@
+package storage
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"molrun/app"
+	"molrun/app/sortid"
+	"molrun/app/spent"
+	"molrun/storage/kv"
+)
+
+// Buckets of what was spent. The key is organization, day, user and type.
+const (
+	spentByJobs    = "jobs.spent"
+	spentByUploads = "uploads.spent"
+)
+
+// tally is a bucket of counters that only grow: a record adds what its change has
+// brought, and takes nothing with it when it is deleted. So a tally tells more than the
+// records do, and a repair only raises it to what they prove.
+type tally[T any] struct {
+	bucket, records string
+	read            func(*kv.Tx, sortid.ID) (*T, error)
+	of              func(v *T) spent.Share
+}
+
+var _ kv.Derived[app.Job] = tally[app.Job]{}
+
+// Name returns the name of the bucket.
+func (y tally[T]) Name() string { return y.bucket }
+
+// Follow adds what now has more than old.
+func (y tally[T]) Follow(t *kv.Tx, _ sortid.ID, old, now *T) error {
+	if now == nil {
+		return nil
+	}
+	after := y.of(now)
+	if old != nil {
+		after.Counters = after.Above(y.of(old).Counters)
+	}
+	return y.add(t, after)
+}
+
+func (y tally[T]) add(t *kv.Tx, s spent.Share) error {
+	if s.Counters == (spent.Counters{}) {
+		return nil
+	}
+	k := make(kv.Key, 0, 128).Text(s.Organization).Time(s.Day).Text(s.Email).Text(s.Type)
+	if value := t.Bucket(y.bucket).Get(k); value != nil {
+		have, err := readCounters(value)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", y.bucket, err)
+		}
+		s.Counters.Add(have)
+	}
+	return t.Put(y.bucket, k, appendCounters(nil, s.Counters))
+}
+
+// Check adds up the records of each user and type, over all days. The tally may know
+// more of them but not less.
+func (y tally[T]) Check(t *kv.Tx, found *kv.Findings) (record func(sortid.ID, *T), end func(context.Context) error) {
+	proved := proof{}
+	record = func(_ sortid.ID, v *T) { proved.add(y.of(v)) }
+	end = func(ctx context.Context) error {
+		lacks, err := y.lacks(ctx, t, proved)
+		if err != nil {
+			return err
+		}
+		for _, s := range lacks {
+			found.Derivef("the tally %s of %q of %q, type %q, lacks %s", y.bucket, s.Email, s.Organization, s.Type, lackText(s.Counters))
+		}
+		return nil
+	}
+	return record, end
+}
+
+// lackText names the numbers that are not zero.
+func lackText(c spent.Counters) string {
+	var parts []string
+	for i, n := range c.Fields() {
+		if *n != 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", *n, counterNames[i]))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// counterNames are in the order of Fields.
+var counterNames = [spent.Count]string{
+	"completed", "failed", "attempts", "ms of running", "ms of CPU", "ms of CPUs booked", "ms of GPU", "bytes of results", "uploads", "bytes of uploads",
+}
+
+// Mend adds what the tally lacks of its records, on the day of the last of them.
+func (y tally[T]) Mend(t *kv.Tx) error {
+	proved := proof{}
+	for k := range t.Ascend(y.records, nil) {
+		id, err := k.LastID()
+		if err != nil {
+			return err
+		}
+		v, err := y.read(t, id)
+		if err != nil {
+			return err
+		}
+		proved.add(y.of(v))
+	}
+	lacks, err := y.lacks(context.Background(), t, proved)
+	for _, s := range lacks {
+		if err == nil {
+			err = y.add(t, s)
+		}
+	}
+	return err
+}
+
+// lacks returns what the tally has less than the records prove.
+func (y tally[T]) lacks(ctx context.Context, t *kv.Tx, proved proof) (lacks []spent.Share, err error) {
+	counted := proof{}
+	for k, value := range t.Ascend(y.bucket, nil) {
+		s, err := readSpent(k, value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", y.bucket, err)
+		}
+		counted.add(s)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	for who, s := range proved {
+		have := spent.Counters{}
+		if c := counted[who]; c != nil {
+			have = c.Counters
+		}
+		less := *s
+		if less.Counters = s.Above(have); less.Counters != (spent.Counters{}) {
+			lacks = append(lacks, less)
+		}
+	}
+	return lacks, nil
+}
+
+// proof is counters by organization, user and type, with the last day of each.
+type proof map[[3]string]*spent.Share
+
+func (p proof) add(s spent.Share) {
+	if s.Counters == (spent.Counters{}) {
+		return
+	}
+	who := [3]string{s.Organization, s.Email, s.Type}
+	if p[who] == nil {
+		p[who] = &spent.Share{Organization: s.Organization, Email: s.Email, Type: s.Type, Day: s.Day}
+	}
+	p[who].Counters.Add(s.Counters)
+	if p[who].Day.Before(s.Day) {
+		p[who].Day = s.Day
+	}
+}
+
+// spentByJob is what a job's record tells of what it has used. A batch has used nothing
+// itself.
+func spentByJob(j *app.Job) spent.Share {
+	s := spent.Share{Organization: j.Organization, Email: j.Email, Type: j.Type}
+	if j.IsBatch() {
+		return s
+	}
+	attempts := attemptsOf(j)
+	s.Attempts, s.RunMillis, s.CPUMillis = attempts.Ended, attempts.RunMillis, attempts.CPUMillis
+	s.BookedMillis = attempts.RunMillis * int64(j.Private.Needs.CPUs)
+	s.GPUMillis = attempts.RunMillis * int64(j.Private.Needs.GPUs)
+	s.Day = dayOf(attempts.At)
+	if !j.Status.Finished() {
+		return s
+	}
+	s.Day = dayOf(j.CompletedAt)
+	if j.Status == app.Failed {
+		s.Failed = 1
+		return s
+	}
+	s.Completed = 1
+	if j.ResultBytes != nil {
+		s.ResultBytes = *j.ResultBytes
+	}
+	return s
+}
+
+// attemptsOf returns what the attempts of a job have used. Records of older versions know
+// only the last of them.
+func attemptsOf(j *app.Job) spent.Attempts {
+	a := j.Private.Spent
+	if a.Ended == 0 && j.Status.Finished() && j.Metrics != nil {
+		a.Add(j.Metrics.RunSeconds, j.Metrics.CPUSeconds, j.CompletedAt)
+	}
+	return a
+}
+
+// spentByUpload counts an upload once it is complete.
+func spentByUpload(u *app.Upload) spent.Share {
+	s := spent.Share{Organization: u.Organization, Email: u.Email, Day: dayOf(u.CompletedAt)}
+	if u.Completed() {
+		s.Uploads, s.UploadBytes = 1, u.Size
+	}
+	return s
+}
+
+func readSpent(k kv.Key, value []byte) (s spent.Share, err error) {
+	if s.Organization, k, err = k.CutText(); err != nil {
+		return s, err
+	}
+	if s.Day, k, err = k.CutTime(); err != nil {
+		return s, err
+	}
+	if s.Email, k, err = k.CutText(); err != nil {
+		return s, err
+	}
+	if s.Type, _, err = k.CutText(); err != nil {
+		return s, err
+	}
+	s.Counters, err = readCounters(value)
+	return s, err
+}
+
+func appendCounters(b []byte, c spent.Counters) []byte {
+	for _, n := range c.Fields() {
+		b = binary.AppendVarint(b, *n)
+	}
+	return b
+}
+
+func readCounters(b []byte) (c spent.Counters, err error) {
+	for _, field := range c.Fields() {
+		v, n := binary.Varint(b)
+		if n <= 0 {
+			return c, kv.ErrKey
+		}
+		*field, b = v, b[n:]
+	}
+	if len(b) > 0 {
+		return c, kv.ErrKey
+	}
+	return c, nil
+}

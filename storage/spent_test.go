@@ -1,0 +1,184 @@
+package storage
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	bolt "go.etcd.io/bbolt"
+
+	"molrun/app"
+	"molrun/app/placement"
+	"molrun/app/spent"
+	"molrun/app/unit"
+	"molrun/storage/kv"
+)
+
+// spentIn adds up what an organization, "" for all, has spent in a time.
+func spentIn(t *testing.T, s *Store, organization string, from, until time.Time) (sum spent.Counters) {
+	t.Helper()
+	view(t, s, func(tx app.Tx) error {
+		sum = spent.Counters{}
+		for share, err := range tx.Spent(organization, from, until) {
+			if err != nil {
+				return err
+			}
+			sum.Add(share.Counters)
+		}
+		return nil
+	})
+	return sum
+}
+
+var ever = [2]time.Time{time.Unix(0, 0), time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)}
+
+func wantSpent(t *testing.T, s *Store, organization string, want spent.Counters) {
+	t.Helper()
+	if diff := cmp.Diff(want, spentIn(t, s, organization, ever[0], ever[1])); diff != "" {
+		t.Errorf("spent by %q (-want +got):\n%s", organization, diff)
+	}
+}
+
+// ended returns a completed job that ran for a second on two CPUs and a GPU, as versions
+// without counters recorded it.
+func ended(n int) *app.Job {
+	j := testJob(n)
+	j.Status, j.CompletedAt = app.Completed, j.CreatedAt
+	size := int64(10)
+	j.ResultBytes = &size
+	j.Metrics = &app.Metrics{RunSeconds: 1, CPUSeconds: 1.5}
+	j.Private.Needs = placement.Resources{CPUs: 2, GPUs: 1}
+	return j
+}
+
+func timesEnded(n int64) spent.Counters {
+	return spent.Counters{Completed: n, Attempts: n, RunMillis: 1000 * n, CPUMillis: 1500 * n, BookedMillis: 2000 * n, GPUMillis: 1000 * n, ResultBytes: 10 * n}
+}
+
+func TestRecordsOfOlderVersionsAreCounted(t *testing.T) {
+	path := oldDatabase(t)
+	for range 2 { // at the first start and at the next
+		s := openAt(t, path, Options{})
+		checkStore(t, s)
+		wantSpent(t, s, "lab", spent.Counters{Completed: 3, Failed: 1, ResultBytes: 1300, Uploads: 1, UploadBytes: 30})
+		wantSpent(t, s, "other", spent.Counters{Completed: 1, ResultBytes: 7})
+		must(t, s.Close())
+	}
+}
+
+// TestSchema4IsCounted opens a directory of the last version that did not count, of which
+// an interrupted start has counted a part.
+func TestSchema4IsCounted(t *testing.T) {
+	path := newPath(t)
+	s := openAt(t, path, Options{})
+	const n = 510 // more than one transaction builds
+	var jobs []*app.Job
+	for i := range n {
+		jobs = append(jobs, ended(i+1))
+	}
+	putJobs(t, s, jobs...)
+	must(t, s.Close())
+	edit(t, path, func(tx *bolt.Tx) error {
+		meta := tx.Bucket([]byte(kv.Meta))
+		return errors.Join(
+			meta.Put([]byte("schema"), []byte("4")), meta.Delete([]byte("index "+spentByJobs)), meta.Delete([]byte("index "+spentByUploads)),
+			tx.DeleteBucket([]byte(spentByUploads)),
+			bucketOf(tx, spentByJobs).Put(kv.Key{}.Text("lab").Time(time.Unix(0, 0)).Text("").Text(""), appendCounters(nil, timesEnded(500))),
+		)
+	})
+	s = openAt(t, path, Options{})
+	checkStore(t, s)
+	wantSpent(t, s, "lab", timesEnded(n))
+
+	// One of them failed in that version, and is tried again in this one.
+	update(t, s, func(tx app.Tx) error {
+		j, err := tx.Job(jobID(1))
+		if err != nil {
+			return err
+		}
+		j.Status, j.Metrics, j.ResultBytes, j.CompletedAt = app.Queued, nil, nil, unit.Time{}
+		return tx.PutJob(j)
+	})
+	wantSpent(t, s, "lab", timesEnded(n))
+	update(t, s, func(tx app.Tx) error {
+		j := ended(1)
+		j.Private.Spent.Add(1, 1.5, j.CompletedAt)
+		return tx.PutJob(j)
+	})
+	wantSpent(t, s, "lab", timesEnded(n+1))
+	checkStore(t, s)
+}
+
+func TestWhatIsDeletedStaysCountedAlsoByARepair(t *testing.T) {
+	path := newPath(t)
+	s := openAt(t, path, Options{})
+	putJobs(t, s, ended(1), ended(2))
+	update(t, s, func(tx app.Tx) error { return tx.DeleteJob(jobID(1)) })
+	must(t, s.Close())
+	for _, damage := range []func(*bolt.Tx) error{
+		func(tx *bolt.Tx) error { return bucketOf(tx, indexJobsName).Delete(firstKey(tx, indexJobsName)) },
+		func(*bolt.Tx) error { return nil },
+	} {
+		edit(t, path, damage)
+		report, err := Repair(t.Context(), path, Options{})
+		if err != nil || report.Count > 0 {
+			t.Fatalf("repair: %+v, %v", report, err)
+		}
+		s = openAt(t, path, Options{})
+		wantSpent(t, s, "lab", timesEnded(2))
+		must(t, s.Close())
+	}
+	edit(t, path, func(tx *bolt.Tx) error {
+		return bucketOf(tx, spentByJobs).Delete(firstKey(tx, spentByJobs))
+	})
+	_, err := Repair(t.Context(), path, Options{})
+	must(t, err)
+	s = openAt(t, path, Options{})
+	wantSpent(t, s, "lab", timesEnded(1)) // what the records prove
+}
+
+func TestSpentReadsOnlyTheDaysAskedFor(t *testing.T) {
+	s := openNew(t)
+	const day = 24 * time.Hour
+	begin := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	n := 0
+	for _, organization := range []string{"firm", "lab", "labs"} {
+		for d := range 5 {
+			n++
+			j := ended(n)
+			j.Organization, j.CompletedAt = organization, unit.At(begin.Add(time.Duration(d)*day))
+			putJobs(t, s, j)
+		}
+	}
+	for _, tt := range []struct {
+		organization string
+		from, until  int // days
+		want         int64
+	}{
+		{"lab", 0, 5, 5},
+		{"lab", 1, 3, 2},
+		{"lab", 1, 1, 0},
+		{"lab", 5, 9, 0},
+		{"la", 0, 5, 0},
+		{"", 0, 5, 15},
+		{"", 4, 5, 3},
+		{"", 2, 4, 6},
+	} {
+		got := spentIn(t, s, tt.organization, begin.Add(time.Duration(tt.from)*day), begin.Add(time.Duration(tt.until)*day))
+		if got != timesEnded(tt.want) {
+			t.Errorf("%q, days %d to %d: %+v, want %d jobs", tt.organization, tt.from, tt.until, got, tt.want)
+		}
+	}
+	all := 0
+	view(t, s, func(tx app.Tx) error {
+		for range tx.Spent("", ever[0], ever[1]) {
+			all++
+			break
+		}
+		return nil
+	})
+	if all != 1 {
+		t.Errorf("a walk that is broken off goes on for %d", all)
+	}
+}

@@ -1,0 +1,113 @@
+package storage
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"molrun/app"
+	"molrun/app/notice"
+	"molrun/app/sortid"
+	"molrun/app/unit"
+)
+
+func totals(t *testing.T, s *Store) Totals {
+	t.Helper()
+	all, err := s.Totals(t.Context())
+	must(t, err)
+	slices.SortFunc(all.Jobs, func(a, b JobTotal) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Executor, b.Executor), cmp.Compare(a.Status, b.Status))
+	})
+	return all
+}
+
+func TestTotalsFollowJobs(t *testing.T) {
+	s := openNew(t)
+	if diff := gocmp.Diff(Totals{}, totals(t, s)); diff != "" {
+		t.Errorf("of an empty store (-want +got):\n%s", diff)
+	}
+	job := func(n int, typ, executor string, status app.Status, bytes int64) *app.Job {
+		j := testJob(n)
+		j.Type, j.Executor, j.Status, j.ResultBytes = typ, executor, status, &bytes
+		return j
+	}
+	batch := job(9, "fold", "local", app.Running, 100)
+	batch.Counts = &app.Counts{}
+	putJobs(t, s, job(1, "dock", "local", app.Completed, 10), job(2, "dock", "local", app.Completed, 5), job(3, "dock", "slurm", app.Failed, 0), job(4, "fold", "local", app.Running, 0), batch)
+	want := []JobTotal{
+		{"dock", "local", app.Completed, app.Usage{Jobs: 2, Bytes: 15}},
+		{"dock", "slurm", app.Failed, app.Usage{Jobs: 1}},
+		{"fold", "local", app.Running, app.Usage{Jobs: 1}}, // and not the batch
+	}
+	if diff := gocmp.Diff(want, totals(t, s).Jobs); diff != "" {
+		t.Errorf("totals (-want +got):\n%s", diff)
+	}
+	update(t, s, func(tx app.Tx) error { return tx.DeleteJob(jobID(1)) })
+	putJobs(t, s, job(4, "fold", "local", app.Completed, 7))
+	want = []JobTotal{
+		{"dock", "local", app.Completed, app.Usage{Jobs: 1, Bytes: 5}},
+		{"dock", "slurm", app.Failed, app.Usage{Jobs: 1}},
+		{"fold", "local", app.Completed, app.Usage{Jobs: 1, Bytes: 7}},
+	}
+	if diff := gocmp.Diff(want, totals(t, s).Jobs); diff != "" {
+		t.Errorf("after changes (-want +got):\n%s", diff)
+	}
+}
+
+func TestTotalsOfTheQueueKnowTheOldest(t *testing.T) {
+	s := openNew(t)
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	waiting := func(n int, executor, email string, priority int, since time.Duration) *app.Job {
+		j := testJob(n)
+		j.Status, j.Executor, j.Email, j.Priority, j.Private.QueuedAt = app.Queued, executor, email, priority, unit.At(begin.Add(since))
+		return j
+	}
+	held := waiting(6, "local", "bob@lab.example", 0, 0)
+	held.Private.Waits = []app.Dependency{{Job: jobID(1)}} // not in the queue
+	putJobs(t, s,
+		waiting(1, "local", "ann@lab.example", 0, 5*time.Hour), // tried again
+		waiting(2, "local", "ann@lab.example", 0, 6*time.Hour),
+		waiting(3, "local", "bob@lab.example", 0, 3*time.Hour),
+		waiting(4, "local", "bob@lab.example", 9, 4*time.Hour),
+		waiting(5, "slurm", "bob@lab.example", 0, 7*time.Hour), held)
+	want := []QueueTotal{{"local", 4, begin.Add(3 * time.Hour)}, {"slurm", 1, begin.Add(7 * time.Hour)}}
+	if diff := gocmp.Diff(want, totals(t, s).Queues); diff != "" {
+		t.Errorf("queues (-want +got):\n%s", diff)
+	}
+}
+
+func TestTotalsOfTheRest(t *testing.T) {
+	s := openNew(t)
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	update(t, s, func(tx app.Tx) error {
+		for i, at := range []time.Duration{time.Hour, 2 * time.Hour, 0} { // the last has been delivered
+			id := sortid.NewSource(sortid.ID{}).Next(begin.Add(at))
+			d := &notice.Delivery{ID: id, Organization: "lab", Target: "https://a.example", State: notice.Pending, NextAt: unit.At(begin.Add(9*time.Hour - at))}
+			if i == 2 {
+				d.State = notice.Delivered
+			}
+			if err := tx.PutDelivery(d); err != nil {
+				return err
+			}
+		}
+		return tx.PutDrained(&app.Drain{By: "ann"})
+	})
+	got := totals(t, s)
+	if !got.Drained || !got.OldestDelivery.Equal(begin.Add(time.Hour)) {
+		t.Errorf("drained %v, the oldest delivery is of %v", got.Drained, got.OldestDelivery)
+	}
+}
+
+func TestOpenTotalsRecordsOfAnOlderVersion(t *testing.T) {
+	s := openAt(t, oldDatabase(t), Options{})
+	sum := app.Usage{}
+	for _, total := range totals(t, s).Jobs {
+		sum = sum.Plus(total.Usage)
+	}
+	if want := (app.Usage{Jobs: 6, Queued: 1, Bytes: 1307}); sum != want {
+		t.Errorf("jobs add up to %+v, want %+v", sum, want)
+	}
+}

@@ -1,0 +1,47 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// User is someone with an API key, or about whom an admin has decided.
+type User struct {
+	Organization string    `json:"organization"`
+	Email        string    `json:"email"`
+	Role         string    `json:"role"`
+	Disabled     bool      `json:"disabled"`
+	CreatedAt    time.Time `json:"createdAt"`
+	LastUsedAt   time.Time `json:"lastUsedAt,omitzero"` // within a minute or two
+	Keys         int       `json:"keys"`
+	Jobs         int       `json:"jobs"`
+}
+
+// Users lists the users of all organizations.
+func (c *Control) Users(ctx context.Context) ([]User, error) {
+	out, err := ask[struct {
+		Users []User `json:"users"`
+	}](ctx, c.client, http.MethodGet, "/control/users", nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return out.Users, nil
+}
+
+// UserChange is what to decide about a user; an empty field stays as it is.
+type UserChange struct {
+	Role     string `json:"role,omitempty"`
+	Disabled *bool  `json:"disabled,omitempty"`
+}
+
+// ChangeUser decides about a user, known or new.
+func (c *Control) ChangeUser(ctx context.Context, organization, email string, change UserChange) (*User, error) {
+	return ask[User](ctx, c.client, http.MethodPatch, path("control", "users", email), url.Values{"organization": {organization}}, change)
+}
+
+// DeleteUser deletes a user with all keys. Jobs and uploads stay.
+func (c *Control) DeleteUser(ctx context.Context, organization, email string) error {
+	return c.client.call(ctx, http.MethodDelete, path("control", "users", email), url.Values{"organization": {organization}}, nil, nil)
+}

@@ -1,0 +1,172 @@
+// Package compat is the API in the words of another one: a mount at /compat/ for scripts
+// and command-line clients of a hosted service, which work unchanged when they are pointed
+// at it. It holds no rule: each request becomes requests to the API in the same process,
+// with the caller's key, and their answers are translated. README.md beside this file says
+// what clients need.
+package compat
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"molrun/web/client"
+	"molrun/web/inner"
+)
+
+// Path begins all paths of the mount.
+const Path = "/compat/"
+
+// Options are what the mount needs besides the API.
+type Options struct {
+	MaxBody int64         // bytes of a body of JSON
+	Arrive  time.Duration // how long it may take to arrive
+	// Base returns the address under which the client of a request reaches the service.
+	Base func(*http.Request) (string, error)
+	// Finish completes an upload whose bytes have arrived through a link of this mount.
+	Finish func(ctx context.Context, upload string) error
+}
+
+// mount translates requests.
+type mount struct {
+	api     http.Handler
+	options Options
+	logs    *logLinks
+	reading chan struct{} // bodies that are read at a time
+}
+
+// maxReading bounds the memory that bodies take before the API has seen them.
+const maxReading = 4
+
+// Handler returns the mount over the API and its signed links.
+func Handler(api http.Handler, o Options) http.Handler {
+	m := &mount{api: api, options: o, logs: newLogLinks(time.Now), reading: make(chan struct{}, maxReading)}
+	mux := http.NewServeMux()
+	for pattern, handle := range map[string]func(*call) (any, error){
+		"GET jobs":                        (*call).jobs,
+		"POST jobs/search":                (*call).search,
+		"POST submit-job":                 (*call).submit,
+		"POST validate-job":               (*call).validate,
+		"POST submit-batch":               (*call).submitBatch,
+		"POST result":                     (*call).result,
+		"POST results":                    (*call).result,
+		"GET files":                       (*call).files,
+		"GET getFolders":                  (*call).folders,
+		"DELETE delete-file":              (*call).deleteFile,
+		"POST delete-file":                (*call).deleteFile,
+		"DELETE delete-job":               (*call).deleteJob,
+		"POST delete-job":                 (*call).deleteJob,
+		"POST cancelJob":                  (*call).cancel,
+		"POST cancelBatch":                (*call).cancel,
+		"GET tools":                       (*call).tools,
+		"GET tools/{tool}/schema":         (*call).catalogSchema,
+		"GET job-types":                   (*call).jobTypes,
+		"GET catalog/tools":               (*call).catalogTools,
+		"GET catalog/tools/{tool}/schema": (*call).catalogSchema,
+		"GET catalog/modalities":          (*call).modalities,
+		"GET catalog/functions":           (*call).functions,
+		"GET catalog/jobs/{job}/logs":     (*call).logs,
+		"PUT upload/{path...}":            (*call).upload,
+		"POST getPresignedUploadUrl":      (*call).presign,
+	} {
+		method, path, _ := strings.Cut(pattern, " ")
+		mux.HandleFunc(method+" "+Path+path, m.keyed(handle))
+	}
+	mux.HandleFunc("PUT "+Path+"blobs/{id}/{name}", m.putBlob)
+	mux.HandleFunc("GET "+Path+"log/{token}", m.getLog)
+	mux.HandleFunc(Path, func(w http.ResponseWriter, r *http.Request) { m.notFound(mux, w, r) })
+	return mux
+}
+
+// call is a request of a caller whose key is valid.
+type call struct {
+	*mount
+	w   http.ResponseWriter
+	r   *http.Request
+	api *client.Client
+}
+
+func (c *call) ctx() context.Context { return c.r.Context() }
+
+// keyed answers with what handle returns. A string is JSON too, unless it is text.
+func (m *mount) keyed(handle func(*call) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		c := &call{m, w, r, inner.Client(m.api, r)}
+		if _, err := c.api.Get(r.Context(), nil, "session"); err != nil { // before a body is read
+			c.fail(err)
+			return
+		}
+		answer, err := handle(c)
+		switch text, isText := answer.(text); {
+		case err != nil:
+			c.fail(err)
+		case isText:
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			_, _ = io.WriteString(w, string(text)) // the client may be gone
+		default:
+			c.send(http.StatusOK, answer)
+		}
+	}
+}
+
+// text is an answer that is no JSON.
+type text string
+
+func (c *call) send(status int, answer any) {
+	c.w.Header().Set("Content-Type", "application/json")
+	c.w.WriteHeader(status)
+	e := json.NewEncoder(c.w)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(answer) // the client may be gone
+}
+
+// body reads a body of JSON. An empty one is an empty object.
+func (c *call) body() (body map[string]any, err error) {
+	select {
+	case c.reading <- struct{}{}:
+		defer func() { <-c.reading }()
+	case <-time.After(c.options.Arrive):
+		return nil, &client.Error{Status: http.StatusServiceUnavailable, Code: "UNAVAILABLE", Message: "The service is busy; send the request again in a few seconds."}
+	case <-c.ctx().Done():
+		return nil, c.ctx().Err()
+	}
+	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(c.options.Arrive)) // without one, the server's holds
+	defer func() { _ = http.NewResponseController(c.w).SetReadDeadline(time.Time{}) }()
+	content, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, c.options.MaxBody))
+	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
+		return nil, &client.Error{Status: http.StatusRequestEntityTooLarge, Code: "BODY_TOO_LARGE", Message: "The body is larger than this service takes; send fewer rows, or upload files and name them."}
+	}
+	if err != nil {
+		return nil, refuse("the body did not arrive whole; send it again")
+	}
+	if len(bytes.TrimSpace(content)) == 0 {
+		return map[string]any{}, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(content))
+	d.UseNumber()
+	if err := d.Decode(&body); err != nil || body == nil || d.More() {
+		return nil, refuse("the body must be one JSON object, such as {\"jobName\": \"run1\"}")
+	}
+	return body, nil
+}
+
+// member returns a text of a body under the first of its names, or else of the query.
+func (c *call) member(body map[string]any, names ...string) string {
+	for _, name := range names {
+		if value, ok := body[name].(string); ok && value != "" {
+			return value
+		}
+		if value := c.r.URL.Query().Get(name); value != "" {
+			return value
+		}
+	}
+	return ""
+}
+
+// wants reads a switch of the query, in whatever case it is written.
+func (c *call) wants(name string) bool { return strings.EqualFold(c.r.URL.Query().Get(name), "true") }

@@ -1,0 +1,264 @@
+package compat
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"molrun/web/client"
+	"molrun/web/inner"
+	"molrun/web/respond"
+)
+
+// defaultFolder is where the API keeps files of which nobody says where; clients of this
+// mount name them without it.
+const defaultFolder = "inputs"
+
+// uploaded is a file as the API lists it.
+type uploaded struct {
+	ID         string    `json:"fileId"`
+	Filename   string    `json:"filename"`
+	Folder     string    `json:"folder"`
+	Status     string    `json:"status"`
+	Size       int64     `json:"size"`
+	UploadedAt time.Time `json:"uploadedAt"`
+}
+
+func (u *uploaded) path() string {
+	if u.Folder == defaultFolder {
+		return u.Filename
+	}
+	return u.Folder + "/" + u.Filename
+}
+
+// uploads calls do for the completed uploads that a query selects, the newest first.
+func (c *call) uploads(ask url.Values, do func(*uploaded)) error {
+	ask.Set("limit", "100")
+	for {
+		a, err := c.api.Get(c.ctx(), ask, "files")
+		if err != nil {
+			return err
+		}
+		got, err := client.Decode[struct {
+			Files    []*uploaded `json:"files"`
+			StartKey string      `json:"startKey"`
+		}](a)
+		if err != nil {
+			return err
+		}
+		for _, u := range got.Files {
+			if u.Status == "completed" {
+				do(u)
+			}
+		}
+		if got.StartKey == "" {
+			return nil
+		}
+		ask.Set("startKey", got.StartKey)
+	}
+}
+
+// listedFile is a file with what is known of it.
+type listedFile struct {
+	Name         string    `json:"name"`
+	Size         int64     `json:"size"`
+	LastModified time.Time `json:"lastModified"`
+}
+
+// files answers GET files with a list: of names, or of objects.
+func (c *call) files() (any, error) {
+	folder := strings.Trim(c.r.URL.Query().Get("folder"), "/")
+	ask := url.Values{}
+	if folder != "" || !c.wants("includeAll") {
+		ask.Set("folder", cmp.Or(folder, defaultFolder))
+	}
+	seen, list := map[string]bool{}, []listedFile{}
+	err := c.uploads(ask, func(u *uploaded) {
+		if !seen[u.path()] { // an older one of the same name
+			seen[u.path()] = true
+			list = append(list, listedFile{u.path(), u.Size, u.UploadedAt})
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if c.wants("includeMetadata") {
+		return list, nil
+	}
+	names := make([]string, 0, len(list))
+	for _, f := range list {
+		names = append(names, f.Name)
+	}
+	if c.wants("includeFolders") && folder == "" {
+		all, err := c.folderNames()
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range all {
+			names = append(names, name+"/")
+		}
+	}
+	return names, nil
+}
+
+// folders answers GET getFolders.
+func (c *call) folders() (any, error) {
+	names, err := c.folderNames()
+	return map[string]any{"folders": names}, err
+}
+
+func (c *call) folderNames() ([]string, error) {
+	seen, names := map[string]bool{defaultFolder: true}, []string{}
+	err := c.uploads(url.Values{}, func(u *uploaded) {
+		if !seen[u.Folder] {
+			seen[u.Folder] = true
+			names = append(names, u.Folder)
+		}
+	})
+	slices.Sort(names)
+	return names, err
+}
+
+// deleteFile answers DELETE and POST delete-file: of one path, or of a whole folder.
+func (c *call) deleteFile() (any, error) {
+	body, err := c.body()
+	if err != nil {
+		return nil, err
+	}
+	path, folder := strings.Trim(c.member(body, "filePath", "filename", "fileName"), "/"), strings.Trim(c.member(body, "folder"), "/")
+	if path == "" && folder == "" {
+		return nil, refuse("send filePath, the name of a file with its folder, or folder")
+	}
+	ask, name := url.Values{"folder": {folder}}, ""
+	if path != "" {
+		in, file := cut(cmp.Or(folder, defaultFolder), path)
+		ask.Set("folder", in)
+		name = file
+	}
+	var ids []string
+	err = c.uploads(ask, func(u *uploaded) {
+		if name == "" || u.Filename == name {
+			ids = append(ids, u.ID)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) == 0 {
+		return nil, &client.Error{Status: http.StatusNotFound, Code: "NOT_FOUND", Message: "File " + cmp.Or(path, folder+"/") + " was not found."}
+	}
+	for _, id := range ids {
+		if err := c.api.DeleteFile(c.ctx(), id); err != nil {
+			return nil, err
+		}
+	}
+	return map[string]string{"message": cmp.Or(path, folder+"/") + " was deleted."}, nil
+}
+
+// cut returns folder and name of a path; without a folder it is in the given one.
+func cut(folder, path string) (in, name string) {
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
+		return path[:i], path[i+1:]
+	}
+	return folder, path
+}
+
+// upload answers PUT upload/{path}: with a body it stores the file, without one it gives
+// the links to send it.
+func (c *call) upload() (any, error) {
+	in, name := cut(c.r.URL.Query().Get("folder"), c.r.PathValue("path"))
+	u, err := c.api.CreateUpload(c.ctx(), in, name)
+	if err != nil {
+		return nil, err
+	}
+	if c.r.ContentLength == 0 {
+		return map[string]any{
+			"fileId": u.FileID, "uploadUrl": ours(u.UploadURL), "downloadUrl": u.DownloadURL, "filename": u.Filename, "folder": u.Folder, "fileUrl": u.DownloadURL,
+		}, nil
+	}
+	if err := c.store(u.UploadURL); err != nil {
+		return nil, err
+	}
+	f, err := c.api.CompleteUpload(c.ctx(), u.FileID, c.r.ContentLength)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{
+		"fileUrl": u.DownloadURL, "filename": (&uploaded{Filename: f.Filename, Folder: f.Folder}).path(), "fileId": f.ID, "size": f.Size, "message": f.Filename + " was uploaded.",
+	}, nil
+}
+
+// store sends the body of this request to a link of the API.
+func (c *call) store(link string) error {
+	status, answer := c.put(link[strings.Index(link, inner.LinkPath):])
+	if status/100 == 2 {
+		return nil
+	}
+	return c.refusal(status, answer)
+}
+
+// put passes the body on. The type that a client names says nothing: links of the API
+// allow that of the file's name alone, or none.
+func (c *call) put(target string) (status int, answer []byte) {
+	in := inner.Request(c.r, http.MethodPut, target, c.r.Body)
+	in.Header.Del("X-Api-Key")
+	in.ContentLength = c.r.ContentLength
+	return inner.Send(c.mount.api, c.w, in)
+}
+
+func (c *call) refusal(status int, answer []byte) error {
+	var said struct {
+		Error struct{ Code, Message string }
+	}
+	_ = json.Unmarshal(answer, &said) // which leaves the members empty
+	return &client.Error{Status: status, Code: said.Error.Code, Message: said.Error.Message}
+}
+
+// ours returns a link of the API as one of this mount.
+func ours(link string) string {
+	i := strings.Index(link, inner.LinkPath)
+	return link[:i] + Path + link[i+1:]
+}
+
+// presign answers POST getPresignedUploadUrl. The PUT to the link completes the upload.
+func (c *call) presign() (any, error) {
+	body, err := c.body()
+	if err != nil {
+		return nil, err
+	}
+	path := c.member(body, "filename", "fileName")
+	if path == "" {
+		return nil, refuse("send filename, the name of the file")
+	}
+	in, name := cut(c.member(body, "folder"), path)
+	u, err := c.api.CreateUpload(c.ctx(), in, name)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"uploadUrl": ours(u.UploadURL), "fileUrl": u.DownloadURL, "filename": u.Filename, "fileId": u.FileID}, nil
+}
+
+// putBlob answers a PUT to a link of this mount: the API's own link takes the bytes, and
+// then the upload is complete.
+func (m *mount) putBlob(w http.ResponseWriter, r *http.Request) {
+	c := &call{mount: m, w: w, r: r}
+	target := strings.TrimPrefix(r.URL.RequestURI(), strings.TrimSuffix(Path, "/"))
+	if status, answer := c.put(target); status/100 != 2 {
+		c.fail(c.refusal(status, answer))
+		return
+	}
+	finish := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := m.options.Finish(r.Context(), r.PathValue("id")); err != nil {
+			respond.Error(w, r, err)
+		}
+	})
+	if status, answer := inner.Send(finish, w, r); status/100 != 2 {
+		c.fail(c.refusal(status, answer))
+		return
+	}
+	c.send(http.StatusOK, map[string]string{"message": r.PathValue("name") + " was uploaded."})
+}

@@ -1,0 +1,264 @@
+package compat
+
+import (
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"molrun/web/client"
+)
+
+// words are the states as clients of this mount compare them.
+var words = map[string]string{"QUEUED": "In Queue", "RUNNING": "Running", "COMPLETED": "Complete", "FAILED": "Stopped"}
+
+// The largest page, and how many names a search takes.
+const (
+	maxPage  = 1000
+	maxNames = 1000
+)
+
+// page is the most that the API lists at a time.
+const page = 100
+
+// record is a job under the names that clients read, most of them twice.
+type record map[string]any
+
+// recordOf translates a job. inBatches says that rows are told of, with their batch.
+func recordOf(j *client.Job, inBatches bool) record {
+	settings := string(j.Settings)
+	typ := j.Type
+	r := record{
+		"JobName": j.Name, "jobName": j.Name, "JobStatus": words[j.Status], "status": words[j.Status], "state": j.Status,
+		"Created": j.CreatedAt, "User": j.Email,
+	}
+	if j.Counts != nil {
+		r["batchStatus"], r["statuses"] = words[j.Status], counts(j.Counts)
+		settings, typ = j.Type, "batch"
+	}
+	r["Type"], r["type"], r["Settings"] = typ, typ, settings
+	if !j.StartedAt.IsZero() {
+		r["Started"] = j.StartedAt
+	}
+	if !j.CompletedAt.IsZero() {
+		r["Completed"] = j.CompletedAt
+	}
+	if m := j.Metrics; m != nil {
+		r["WeightedHours"] = m.RunSeconds / 3600
+		if len(m.Results) > 0 {
+			r["Score"] = string(m.Results)
+		}
+	}
+	if inBatches && j.Batch != "" {
+		r["Batch"] = j.Batch
+	}
+	return r
+}
+
+func counts(by map[string]int) map[string]int {
+	in := map[string]int{}
+	for state, n := range by {
+		in[words[state]] = n
+	}
+	return in
+}
+
+// jobs answers GET jobs: one job in every form that clients look for it, or a list.
+func (c *call) jobs() (any, error) {
+	q := c.r.URL.Query()
+	if name := q.Get("jobName"); name != "" {
+		return c.one(name)
+	}
+	limit := 50
+	if text := q.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return nil, refuse("limit must be a number from 1 to %d", maxPage)
+		}
+		limit = min(n, maxPage)
+	}
+	ask := url.Values{"statuses": {"true"}}
+	for _, name := range []string{"startKey", "jobEmail", "batch"} {
+		if q.Get(name) != "" {
+			ask.Set(name, q.Get(name))
+		}
+	}
+	for _, name := range []string{"organization", "includeSubjobs"} {
+		if c.wants(name) {
+			ask.Set(name, "true")
+		}
+	}
+	return c.list(ask, limit)
+}
+
+// list gathers pages of the API until there are limit jobs.
+func (c *call) list(ask url.Values, limit int) (any, error) {
+	inBatches := ask.Get("includeSubjobs") != "" || ask.Get("batch") != ""
+	answer := map[string]any{}
+	list := []record{}
+	for taken := 0; ; {
+		ask.Set("limit", strconv.Itoa(min(page, limit-taken)))
+		a, err := c.api.Get(c.ctx(), ask, "jobs")
+		if err != nil {
+			return nil, err
+		}
+		got, err := client.Decode[struct {
+			Jobs     []*client.Job  `json:"jobs"`
+			StartKey string         `json:"startKey"`
+			Statuses map[string]int `json:"statuses"`
+		}](a)
+		if err != nil {
+			return nil, err
+		}
+		for _, j := range got.Jobs {
+			list = append(list, recordOf(j, inBatches))
+			for _, row := range j.Subjobs {
+				row.Batch = j.Name
+				list = append(list, recordOf(&row, true))
+			}
+		}
+		if answer["statuses"] == nil {
+			answer["statuses"] = counts(got.Statuses)
+		}
+		if taken += len(got.Jobs); got.StartKey == "" || taken >= limit {
+			if got.StartKey != "" { // left out on the last page, as loops want
+				answer["startKey"] = got.StartKey
+			}
+			answer["jobs"] = list
+			return answer, nil
+		}
+		ask.Del("statuses")
+		ask.Set("startKey", got.StartKey)
+	}
+}
+
+// one returns a job as a list, by number and at the top. An unknown one is an empty list.
+func (c *call) one(name string) (any, error) {
+	j, err := c.api.Job(c.ctx(), name)
+	if isMissing(err) {
+		return map[string]any{"jobs": []record{}, "statuses": map[string]int{}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := recordOf(j, j.Batch != "")
+	answer := map[string]any{}
+	maps.Copy(answer, r)
+	answer["jobs"], answer["0"] = []record{r}, r
+	if j.Counts == nil {
+		answer["statuses"] = map[string]int{words[j.Status]: 1}
+	}
+	return answer, nil
+}
+
+func isMissing(err error) bool { return statusOf(err) == http.StatusNotFound }
+
+// statusOf returns the status of what the API has refused, 0 for other errors.
+func statusOf(err error) int {
+	var e *client.Error
+	if errors.As(err, &e) {
+		return e.Status
+	}
+	return 0
+}
+
+// search answers POST jobs/search: the jobs of these names that there are.
+func (c *call) search() (any, error) {
+	body, err := c.body()
+	if err != nil {
+		return nil, err
+	}
+	names, err := texts(body, "jobNames", "names", "jobName")
+	if err != nil {
+		return nil, err
+	}
+	if len(names) > maxNames {
+		return nil, refuse("jobNames has %d names, and %d are the most", len(names), maxNames)
+	}
+	list, by := []record{}, map[string]int{}
+	for _, name := range names {
+		j, err := c.api.Job(c.ctx(), name)
+		if isMissing(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, recordOf(j, false))
+		by[words[j.Status]]++
+	}
+	return map[string]any{"jobs": list, "statuses": by}, nil
+}
+
+// texts returns a list of texts of a body, under the first of its names.
+func texts(body map[string]any, names ...string) (list []string, err error) {
+	for _, name := range names {
+		switch value := body[name].(type) {
+		case nil:
+			continue
+		case string:
+			return []string{value}, nil
+		case []any:
+			for _, each := range value {
+				one, ok := each.(string)
+				if !ok {
+					return nil, refuse("%s must be a list of texts", name)
+				}
+				list = append(list, one)
+			}
+			return list, nil
+		default:
+			return nil, refuse("%s must be a list of texts", name)
+		}
+	}
+	return nil, refuse("send %s, a list of names", names[0])
+}
+
+// cancel answers POST cancelJob and cancelBatch.
+func (c *call) cancel() (any, error) {
+	name, err := c.named("jobName", "batchName")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.api.Cancel(c.ctx(), name); err != nil {
+		return nil, err
+	}
+	return map[string]string{"message": name + " is being stopped."}, nil
+}
+
+// deleteJob answers DELETE and POST delete-job, whose body names the job.
+func (c *call) deleteJob() (any, error) {
+	name, err := c.named("jobName", "batchName")
+	if err != nil {
+		return nil, err
+	}
+	if err := c.api.Delete(c.ctx(), name); err != nil {
+		return nil, err
+	}
+	return map[string]string{"message": name + " was deleted."}, nil
+}
+
+// named reads the name of a job from the body or the query.
+func (c *call) named(names ...string) (string, error) {
+	body, err := c.body()
+	if err != nil {
+		return "", err
+	}
+	name := c.member(body, names...)
+	if name == "" {
+		return "", refuse("send %s, the name of a job", names[0])
+	}
+	return name, nil
+}
+
+// object returns an object of a body; none is an empty one.
+func object(body map[string]any, name string) (map[string]any, error) {
+	switch value := body[name].(type) {
+	case nil:
+		return map[string]any{}, nil
+	case map[string]any:
+		return value, nil
+	}
+	return nil, refuse("%s must be an object, such as {\"sequence\": \"MKT\"}", name)
+}

@@ -1,0 +1,175 @@
+package compat
+
+import (
+	"crypto/rand"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"molrun/web/client"
+	"molrun/web/inner"
+)
+
+// logFile is what clients call the log in a result, and logName what it is called here.
+const (
+	logFile = "output.log"
+	logName = "log.txt"
+)
+
+// result answers POST result with the link alone. Of a job that has failed there is the log.
+func (c *call) result() (any, error) {
+	body, err := c.body()
+	if err != nil {
+		return nil, err
+	}
+	job, file := c.member(body, "jobName"), c.member(body, "fileName", "path", "file", "filePath")
+	if job == "" {
+		return nil, refuse("send jobName, the name of a job")
+	}
+	if file == logFile {
+		j, err := c.api.Job(c.ctx(), job)
+		if err != nil {
+			return nil, err
+		}
+		if j.Status == "FAILED" {
+			return c.logLink(job)
+		}
+		file = logName
+	}
+	ask := map[string]any{"jobName": job}
+	if file != "" {
+		ask["fileName"] = file
+	}
+	a, err := c.api.Post(c.ctx(), ask, "result")
+	if err != nil {
+		return nil, err
+	}
+	made, err := client.Decode[client.Result](a)
+	if err != nil {
+		return nil, err
+	}
+	return made.DownloadURL, nil
+}
+
+// logs answers GET catalog/jobs/{job}/logs: the last lines.
+func (c *call) logs() (any, error) {
+	lines := 500
+	if text := c.r.URL.Query().Get("maxLines"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return nil, refuse("maxLines must be a number from 1")
+		}
+		lines = n
+	}
+	job := c.r.PathValue("job")
+	_, size, err := c.readLog(job, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	log, _, err := c.readLog(job, max(0, size-maxLog), maxLog)
+	if err != nil {
+		return nil, err
+	}
+	if log == "" {
+		return map[string]any{"log": "", "hint": job + " has printed nothing yet."}, nil
+	}
+	all := strings.SplitAfter(log, "\n")
+	if all[len(all)-1] == "" {
+		all = all[:len(all)-1]
+	}
+	return map[string]any{"log": strings.Join(all[max(0, len(all)-lines):], "")}, nil
+}
+
+func (c *call) readLog(job string, offset, limit int64) (text string, size int64, err error) {
+	part, size, err := c.api.Log(c.ctx(), job, 0, offset, limit)
+	if err != nil {
+		return "", 0, err
+	}
+	defer part.Close() // only read from
+	content, err := io.ReadAll(part)
+	return strings.ToValidUTF8(string(content), "\uFFFD"), size, err
+}
+
+// maxLog is how much of a log is looked at, in bytes.
+const maxLog = 1 << 20
+
+// logLinks are links to logs of failed jobs, which the API gives to callers with a key
+// alone. They are kept in memory: a restart ends them, as the time does.
+type logLinks struct {
+	mu   sync.Mutex
+	now  func() time.Time
+	made map[string]logLink
+}
+
+type logLink struct {
+	key, job string
+	until    time.Time
+}
+
+const (
+	linkLife = time.Hour
+	maxLinks = 10_000
+)
+
+func newLogLinks(now func() time.Time) *logLinks {
+	return &logLinks{now: now, made: map[string]logLink{}}
+}
+
+// add returns the token of a new link. Where there are too many, those that have ended go,
+// and else any.
+func (l *logLinks) add(key, job string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	for token, link := range l.made {
+		if len(l.made) < maxLinks {
+			break
+		}
+		if link.until.Before(now) {
+			delete(l.made, token)
+		}
+	}
+	for token := range l.made {
+		if len(l.made) < maxLinks {
+			break
+		}
+		delete(l.made, token)
+	}
+	token := rand.Text()
+	l.made[token] = logLink{key, job, now.Add(linkLife)}
+	return token
+}
+
+func (l *logLinks) find(token string) (logLink, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	link, ok := l.made[token]
+	return link, ok && l.now().Before(link.until)
+}
+
+// logLink returns a link to the log of a job, below the address that the API's own links
+// begin with.
+func (c *call) logLink(job string) (any, error) {
+	base, err := c.options.Base(c.r)
+	if err != nil {
+		return nil, err
+	}
+	return strings.TrimSuffix(base, "/") + Path + "log/" + c.mount.logs.add(c.r.Header.Get("x-api-key"), job), nil
+}
+
+// getLog answers a link to a log.
+func (m *mount) getLog(w http.ResponseWriter, r *http.Request) {
+	link, ok := m.logs.find(r.PathValue("token"))
+	if !ok {
+		c := &call{mount: m, w: w, r: r}
+		c.fail(&client.Error{Status: http.StatusForbidden, Code: "LINK_EXPIRED", Message: "This link has expired; ask for a new one."})
+		return
+	}
+	in := inner.Request(r, http.MethodGet, "/jobs/"+url.PathEscape(link.job)+"/logs", nil)
+	in.Header.Set("x-api-key", link.key)
+	m.api.ServeHTTP(w, in)
+}

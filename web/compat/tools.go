@@ -1,0 +1,214 @@
+package compat
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"molrun/web/client"
+)
+
+// algorithm is what the API says of one.
+type algorithm struct {
+	Type        string          `json:"type"`
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	Categories  []string        `json:"categories"`
+	Functions   []string        `json:"functions"`
+	Ready       bool            `json:"ready"`
+	Cite        []string        `json:"cite"`
+	Parameters  []parameter     `json:"parameters"`
+	Example     json.RawMessage `json:"example"`
+}
+
+type parameter struct {
+	Name     string          `json:"name"`
+	Title    string          `json:"title"`
+	Type     any             `json:"type"`
+	Help     string          `json:"help"`
+	Required bool            `json:"required"`
+	Default  json.RawMessage `json:"default"`
+	File     []string        `json:"file"`
+	Schema   any             `json:"schema"`
+}
+
+// setting is a setting under the names that clients read.
+type setting struct {
+	Name        string          `json:"name"`
+	DisplayName string          `json:"displayName"`
+	Type        string          `json:"type"`
+	Required    bool            `json:"required"`
+	Description string          `json:"description"`
+	Default     json.RawMessage `json:"default,omitempty"`
+	Options     []any           `json:"options,omitempty"`
+}
+
+// settings translates the parameters of an algorithm.
+func (a *algorithm) settings() []setting {
+	all := make([]setting, len(a.Parameters))
+	for i, p := range a.Parameters {
+		all[i] = setting{p.Name, p.Title, kindOf(p), p.Required, p.Help, p.Default, p.options()}
+	}
+	return all
+}
+
+// options are the values that a setting may have, if they are listed.
+func (p parameter) options() []any {
+	schema, _ := p.Schema.(map[string]any) // or a boolean
+	values, _ := schema["enum"].([]any)
+	return values
+}
+
+func kindOf(p parameter) string {
+	kinds, several := p.Type.([]any)
+	switch {
+	case len(p.File) > 0:
+		return "file"
+	case several && len(kinds) > 0:
+		text, _ := kinds[0].(string)
+		return text
+	}
+	text, _ := p.Type.(string)
+	return text
+}
+
+// all returns the algorithms that can run here, without their settings.
+func (c *call) all() (ready []*algorithm, err error) {
+	a, err := c.api.Get(c.ctx(), nil, "algorithms")
+	if err != nil {
+		return nil, err
+	}
+	list, err := client.Decode[struct {
+		Algorithms []*algorithm `json:"algorithms"`
+	}](a)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list.Algorithms, func(a *algorithm) bool { return !a.Ready }), nil
+}
+
+func (c *call) find(name string) (*algorithm, error) {
+	a, err := c.api.Get(c.ctx(), nil, "algorithms", name)
+	if err != nil {
+		return nil, err
+	}
+	return client.Decode[algorithm](a)
+}
+
+// tools answers GET tools with a list of all and their settings.
+func (c *call) tools() (any, error) {
+	ready, err := c.all()
+	if err != nil {
+		return nil, err
+	}
+	list := []map[string]any{}
+	for _, each := range ready {
+		a, err := c.find(each.Type)
+		if err != nil {
+			return nil, err
+		}
+		paper := ""
+		if len(a.Cite) > 0 {
+			paper = "https://doi.org/" + a.Cite[0]
+		}
+		list = append(list, map[string]any{
+			"name": a.Type, "displayName": a.Title, "description": a.Description, "github": "", "paper": paper, "settings": a.settings(),
+		})
+	}
+	return list, nil
+}
+
+// jobTypes answers GET job-types.
+func (c *call) jobTypes() (any, error) {
+	ready, err := c.all()
+	names := []string{}
+	for _, a := range ready {
+		names = append(names, a.Type)
+	}
+	return map[string]any{"jobTypes": names}, err
+}
+
+// catalogSchema answers GET catalog/tools/{tool}/schema and GET tools/{tool}/schema.
+func (c *call) catalogSchema() (any, error) {
+	a, err := c.find(c.r.PathValue("tool"))
+	if err != nil {
+		return nil, err
+	}
+	example := a.Example
+	if len(example) == 0 {
+		example = json.RawMessage("{}")
+	}
+	return map[string]any{
+		"name": a.Type, "displayName": a.Title, "description": a.Description, "categories": a.Categories,
+		"parameters": a.settings(), "settings": a.settings(),
+		"exampleJob": map[string]any{"jobName": a.Type + "-example", "type": a.Type, "settings": example},
+	}, nil
+}
+
+// catalogTools answers GET catalog/tools: those of a kind, a function and with a text.
+func (c *call) catalogTools() (any, error) {
+	ready, err := c.all()
+	if err != nil {
+		return nil, err
+	}
+	q := c.r.URL.Query()
+	search := strings.ToLower(q.Get("search"))
+	list := []map[string]any{}
+	for _, a := range ready {
+		text := strings.ToLower(a.Type + " " + a.Title + " " + a.Description)
+		if !among(q.Get("modality"), a.Categories) || !among(q.Get("function"), a.Functions) || !strings.Contains(text, search) {
+			continue
+		}
+		list = append(list, map[string]any{
+			"name": a.Type, "displayName": a.Title, "description": a.Description, "categories": append(slices.Clone(a.Categories), a.Functions...),
+		})
+	}
+	return map[string]any{"tools": list, "totalTools": len(list)}, nil
+}
+
+// among reports whether a wanted word, if there is one, is in a list.
+func among(wanted string, list []string) bool {
+	return wanted == "" || slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, wanted) })
+}
+
+// group counts the algorithms of a word.
+type group struct {
+	Value string `json:"value"`
+	Label string `json:"label"`
+	Count int    `json:"toolCount"`
+}
+
+func (c *call) groups(of func(*algorithm) []string) ([]group, error) {
+	ready, err := c.all()
+	if err != nil {
+		return nil, err
+	}
+	count := map[string]int{}
+	for _, a := range ready {
+		for _, word := range of(a) {
+			count[word]++
+		}
+	}
+	list := []group{}
+	for word, n := range count {
+		label := strings.ReplaceAll(word, "-", " ")
+		if label != "" {
+			label = strings.ToUpper(label[:1]) + label[1:]
+		}
+		list = append(list, group{word, label, n})
+	}
+	slices.SortFunc(list, func(a, b group) int { return strings.Compare(a.Value, b.Value) })
+	return list, nil
+}
+
+// modalities answers GET catalog/modalities.
+func (c *call) modalities() (any, error) {
+	list, err := c.groups(func(a *algorithm) []string { return a.Categories })
+	return map[string]any{"modalities": list}, err
+}
+
+// functions answers GET catalog/functions.
+func (c *call) functions() (any, error) {
+	list, err := c.groups(func(a *algorithm) []string { return a.Functions })
+	return map[string]any{"functions": list}, err
+}

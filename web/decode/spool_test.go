@@ -1,0 +1,47 @@
+package decode
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+)
+
+// TestSpoolKeepsBodiesOfAnyLength has bodies that say how long they are, rightly or
+// not, and those that do not.
+func TestSpoolKeepsBodiesOfAnyLength(t *testing.T) {
+	pool := &sync.Pool{}
+	for _, length := range []int{0, 1, 600, smallestChunk - 1, smallestChunk, smallestChunk + 1, largestChunk, 3 * largestChunk} {
+		text := strings.Repeat("body", length)[:length]
+		for _, said := range []int64{-1, 0, 5, int64(length), int64(length) + 7} {
+			var kept [2][]byte // the second body must not get the memory of the first
+			for i := range kept {
+				s := spool{pool: pool, length: said}
+				if err := s.readFrom(iotest.HalfReader(strings.NewReader(text))); err != nil {
+					t.Fatal(err)
+				}
+				kept[i] = s.bytes()
+				s.release()
+				if i == 0 {
+					text = strings.ToUpper(text)
+				}
+			}
+			if want := []byte(strings.ToLower(text)); !bytes.Equal(kept[0], want) || !bytes.Equal(bytes.ToLower(kept[1]), want) {
+				t.Errorf("%d bytes, said to be %d, are not what was sent", length, said)
+			}
+			text = strings.ToLower(text)
+		}
+	}
+}
+
+// TestSmallBodiesTakeLittleMemory has one that says how long it is.
+func TestSmallBodiesTakeLittleMemory(t *testing.T) {
+	s := spool{pool: &sync.Pool{}, length: 600}
+	if err := s.readFrom(strings.NewReader(strings.Repeat("x", 600))); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.bytes(); len(s.chunks) != 1 || cap(got) > 700 {
+		t.Errorf("%d chunks, %d bytes", len(s.chunks), cap(got))
+	}
+}

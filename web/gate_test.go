@@ -1,0 +1,148 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/app/gate"
+)
+
+// closed is a gate whose only slot somebody else has.
+func closed(t *testing.T) (g *gate.Gate, release func()) {
+	t.Helper()
+	g = gate.New(1)
+	_, release, err := g.Enter(t.Context(), "somebody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, release
+}
+
+// submitLater sends submissions that have to wait, one after the other, behind those
+// that wait already.
+func (s *service) submitLater(g *gate.Gate, key string, names ...string) (answered <-chan string) {
+	s.t.Helper()
+	done := make(chan string, len(names))
+	for _, name := range names {
+		before := g.Waiting()
+		go func() {
+			a := s.as(key, "POST", "/submit-job", fmt.Sprintf(`{"jobName":%q,"type":"echo","settings":{}}`, name))
+			done <- fmt.Sprintf("%s %d", name, a.status)
+		}()
+		s.until("the submission waits", func() bool { return g.Waiting() > before })
+	}
+	return done
+}
+
+func TestOthersAreAnsweredWhileSubmissionsWait(t *testing.T) {
+	g, release := closed(t)
+	s := start(t, func(with *setup) { with.options.Computing = g })
+	var names []string
+	for i := range 40 {
+		names = append(names, fmt.Sprintf("job-%d", i))
+	}
+	answered := s.submitLater(g, s.ann, names...)
+	for _, path := range []string{"/jobs", "/algorithms", "/version"} {
+		if a := s.as(s.bob, "GET", path, ""); a.status != 200 {
+			t.Errorf("GET %s: %d %s", path, a.status, a.body)
+		}
+	}
+	if g.Waiting() != len(names) {
+		t.Errorf("%d submissions wait, want %d", g.Waiting(), len(names))
+	}
+	release()
+	for range names {
+		if got := <-answered; !strings.HasSuffix(got, " 200") {
+			t.Error(got)
+		}
+	}
+}
+
+func TestCancelledSubmissionLeavesItsPlace(t *testing.T) {
+	g, release := closed(t)
+	defer release()
+	s := start(t, func(with *setup) { with.options.Computing = g })
+	ctx, cancel := context.WithCancel(t.Context())
+	r := s.request("POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{}}`).WithContext(ctx)
+	r.Header.Set("Content-Type", "application/json")
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		if resp, err := s.client.Do(r); err == nil {
+			resp.Body.Close()
+			t.Errorf("status %d, want none", resp.StatusCode)
+		}
+	}()
+	s.until("the submission waits", func() bool { return g.Waiting() == 1 })
+	cancel()
+	<-gone
+	s.until("its place is free", func() bool { return g.Waiting() == 0 })
+}
+
+// TestSlowClientHoldsNoSlot sends the beginnings of requests, of which the rest does not
+// come.
+func TestSlowClientHoldsNoSlot(t *testing.T) {
+	for name, begin := range map[string]string{
+		"head": "POST /submit-job HTTP/1.1\r\nHost: x\r\nX-Api",
+		"body": "POST /submit-job HTTP/1.1\r\nHost: x\r\nX-Api-Key: %s\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{",
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, release := closed(t)
+			s := start(t, func(with *setup) { with.arrivals, with.options.BodyTime = g, time.Hour })
+			c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if _, err := c.Write([]byte(strings.ReplaceAll(begin, "%s", s.ann))); err != nil {
+				t.Fatal(err)
+			}
+			s.until("the request has arrived", func() bool { return g.Waiting() == 1 })
+			release() // to the request
+			enterSoon(t, g)
+		})
+	}
+}
+
+// TestRequestsLeaveTheSlotOfTheirArrival makes requests that are answered early, at
+// different places.
+func TestRequestsLeaveTheSlotOfTheirArrival(t *testing.T) {
+	g := gate.New(1)
+	s := start(t, func(with *setup) { with.arrivals, with.options.Computing = g, g })
+	for path, status := range map[string]int{"/submit-job": 422, "/jobs/a/cancel": 404, "/nowhere": 404, "/jobs": 405} {
+		if a := s.as(s.ann, "POST", path, "{}"); a.status != status {
+			t.Errorf("POST %s: %d %s, want %d", path, a.status, a.body, status)
+		}
+		s.send("POST", path, "{}") // without a key
+		enterSoon(t, g)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	r := s.request("POST", "/submit-job", "x").WithContext(ctx) // not JSON by its account, so nothing is read
+	resp, err := s.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusUnsupportedMediaType {
+		t.Errorf("status %d", resp.StatusCode)
+	}
+	enterSoon(t, g)
+}
+
+// enterSoon passes a gate.
+func enterSoon(t *testing.T, g *gate.Gate) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, leave, err := g.Enter(ctx, "bob")
+	if err != nil {
+		t.Fatal("the slot is not free: ", err)
+	}
+	leave()
+}

@@ -1,0 +1,341 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+
+	"molrun/app"
+	"molrun/app/access"
+	"molrun/app/apikey"
+	"molrun/storage"
+	"molrun/web"
+)
+
+// permission is what a route needs, and its answer to a caller who has that where
+// what the path names is absent.
+type permission struct {
+	needs  apikey.Rights
+	absent int
+}
+
+// permissions is written by hand, apart from the table of routes.
+var permissions = map[string]permission{
+	"DELETE /admin/drain":                     {apikey.Administer, 200},
+	"GET /admin/drain":                        {apikey.Read, 200},
+	"POST /admin/drain":                       {apikey.Administer, 200},
+	"GET /admin/keys":                         {apikey.Administer, 200},
+	"POST /admin/keys":                        {apikey.Administer, 422},
+	"DELETE /admin/keys/:keyId":               {apikey.Administer, 404},
+	"PATCH /admin/keys/:keyId":                {apikey.Administer, 422},
+	"POST /admin/keys/:keyId/disable":         {apikey.Administer, 404},
+	"POST /admin/keys/:keyId/enable":          {apikey.Administer, 404},
+	"POST /admin/keys/:keyId/revoke-links":    {apikey.Administer, 404},
+	"POST /admin/keys/:keyId/rotate":          {apikey.Administer, 422},
+	"GET /admin/users":                        {apikey.Administer, 200},
+	"DELETE /admin/users/:email":              {apikey.Administer, 404},
+	"PATCH /admin/users/:email":               {apikey.Administer, 422},
+	"GET /admin/audit":                        {apikey.Administer, 200},
+	"POST /admin/prune":                       {apikey.Administer, 422},
+	"GET /admin/status":                       {apikey.Administer, 200},
+	"GET /admin/storage":                      {apikey.Administer, 200},
+	"GET /algorithms":                         {apikey.Read, 200},
+	"GET /algorithms/:type":                   {apikey.Read, 404},
+	"GET /algorithms/:type/example/:filename": {apikey.Read, 404},
+	"POST /estimate":                          {apikey.Submit, 422},
+	"GET /events":                             {apikey.Read, 200},
+	"GET /files":                              {apikey.Read, 200},
+	"DELETE /files/:fileId":                   {apikey.Submit, 404},
+	"DELETE /session":                         {0, 204},
+	"GET /session":                            {0, 200},
+	"POST /session":                           {0, 422},
+	"GET /healthz":                            {0, 200},
+	"GET /files/:fileId/jobs":                 {apikey.Read, 404},
+	"GET /jobs":                               {apikey.Read, 200},
+	"DELETE /jobs/:jobName":                   {apikey.Submit, 404},
+	"GET /jobs/:jobName":                      {apikey.Read, 404},
+	"PATCH /jobs/:jobName":                    {apikey.Submit, 422},
+	"POST /jobs/:jobName/cancel":              {apikey.Submit, 404},
+	"GET /jobs/:jobName/dependants":           {apikey.Read, 404},
+	"GET /jobs/:jobName/events":               {apikey.Read, 404},
+	"GET /jobs/:jobName/files":                {apikey.Read, 404},
+	"GET /jobs/:jobName/files/*path":          {apikey.Read, 404},
+	"GET /jobs/:jobName/logs":                 {apikey.Read, 404},
+	"DELETE /jobs/:jobName/pin":               {apikey.Submit, 404},
+	"POST /jobs/:jobName/pin":                 {apikey.Submit, 404},
+	"POST /jobs/:jobName/retry":               {apikey.Submit, 404},
+	"GET /jobs/:jobName/series/:name":         {apikey.Read, 404},
+	"GET /jobs/:jobName/table":                {apikey.Read, 404},
+	"GET /jobs/:jobName/tables/:name":         {apikey.Read, 404},
+	"GET /jobs/:jobName/views":                {apikey.Read, 404},
+	"GET /jobs/summary":                       {apikey.Read, 200},
+	"GET /keys":                               {apikey.Read, 200},
+	"POST /keys":                              {apikey.Submit, 422},
+	"DELETE /keys/:keyId":                     {apikey.Submit, 404},
+	"GET /metrics":                            {0, 200},
+	"GET /openapi.yaml":                       {0, 200},
+	"GET /readyz":                             {0, 200},
+	"POST /result":                            {apikey.Read, 422},
+	"POST /submit-batch":                      {apikey.Submit, 422},
+	"POST /submit-job":                        {apikey.Submit, 422},
+	"POST /upload/:fileId/complete":           {apikey.Submit, 404},
+	"PUT /upload/:filename":                   {apikey.Submit, 200},
+	"GET /usage":                              {apikey.Read, 200},
+	"POST /validate-job":                      {apikey.Submit, 422},
+	"GET /version":                            {0, 200},
+	"GET /jobs/:jobName/notices":              {apikey.Read, 404},
+	"GET /webhooks":                           {apikey.Administer, 200},
+	"POST /webhooks":                          {apikey.Administer, 422},
+	"DELETE /webhooks/:webhookId":             {apikey.Administer, 404},
+	"PATCH /webhooks/:webhookId":              {apikey.Administer, 422},
+	"GET /webhooks/:webhookId/deliveries":     {apikey.Administer, 404},
+	"POST /webhooks/:webhookId/rotate":        {apikey.Administer, 404},
+	"POST /webhooks/:webhookId/test":          {apikey.Administer, 404},
+	"POST /jobs/:jobName/share":               {apikey.Submit, 404},
+	"GET /shared/:token":                      {0, 404},
+	"GET /shared/:token/archive":              {0, 404},
+	"GET /shared/:token/files":                {0, 404},
+	"GET /shared/:token/files/*path":          {0, 404},
+	"GET /shared/:token/series/:name":         {0, 404},
+	"GET /shared/:token/tables/:name":         {0, 404},
+	"GET /shared/:token/views":                {0, 404},
+	"GET /shares":                             {apikey.Read, 200},
+	"DELETE /shares/:id":                      {apikey.Submit, 404},
+	"POST /upload/:fileId/link":               {apikey.Submit, 404},
+}
+
+// scopeSets are all scopes that a key can have; none is the first.
+func scopeSets() (sets [][]apikey.Scope) {
+	for bits := range 8 {
+		var set []apikey.Scope
+		for i, scope := range []apikey.Scope{apikey.ScopeRead, apikey.ScopeSubmit, apikey.ScopeAdmin} {
+			if bits&(1<<i) != 0 {
+				set = append(set, scope)
+			}
+		}
+		sets = append(sets, set)
+	}
+	return sets
+}
+
+// idOf returns the ID of a key.
+func idOf(key string) string { return strings.Split(key, "_")[1] }
+
+// limitedKey issues a key of ann's.
+func (s *service) limitedKey(role apikey.Role, scopes ...apikey.Scope) string {
+	s.t.Helper()
+	r := access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: role, Scopes: scopes}
+	key, _, err := s.app.Accounts.CreateKey(s.t.Context(), app.Operator(), r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return key
+}
+
+// TestEveryRouteNeedsARoleAndAScope sends every request with every kind of key.
+func TestEveryRouteNeedsARoleAndAScope(t *testing.T) {
+	s := start(t)
+	for _, id := range s.keys("other") { // so that lab's admins may drain the service
+		if err := s.app.Accounts.DeleteKey(t.Context(), app.Operator(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allowedBy := map[apikey.Role]string{apikey.Viewer: "read", apikey.Member: "read submit", apikey.Admin: "read submit admin"}
+	scopeOf := map[apikey.Rights]string{apikey.Read: "read", apikey.Submit: "submit", apikey.Administer: "admin"}
+	for role, allowed := range allowedBy {
+		for _, scopes := range scopeSets() {
+			key := s.limitedKey(role, scopes...)
+			for _, r := range web.Routes() {
+				route := r.Method + " " + r.Path
+				p, known := permissions[route]
+				if !known || p.needs != r.Needs || (p.needs == 0) != (r.Open || r.Path == "/session") {
+					t.Fatalf("%s: say in permissions what it needs; the table of routes says %d", route, r.Needs)
+				}
+				needed, want := scopeOf[p.needs], p.absent
+				if p.needs != 0 && (!strings.Contains(allowed, needed) || len(scopes) > 0 && !strings.Contains(fmt.Sprint(scopes), needed)) {
+					want = http.StatusForbidden
+				}
+				if a := s.as(key, r.Method, absent(r.Path), ""); a.status != want || want == http.StatusForbidden && a.code() != "FORBIDDEN" {
+					t.Errorf("%s with role %s and scopes %v: %d, want %d: %s", route, role, scopes, a.status, want, a.body)
+				}
+			}
+		}
+	}
+}
+
+// TestReadersChangeNothing sends requests that work with a whole key of the owner,
+// first with keys that may only read.
+func TestReadersChangeNothing(t *testing.T) {
+	s := start(t)
+	for _, id := range s.keys("other") {
+		if err := s.app.Accounts.DeleteKey(t.Context(), app.Operator(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.root = s.limitedKey(apikey.Admin)
+	for _, name := range []string{"queued", "failed", "done"} {
+		s.submit(name)
+	}
+	s.run("failed", nil)
+	s.run("done", map[string]string{"a.txt": "text"})
+	file := s.upload("a.pdb", "ATOM")
+	grant := s.want(200, "PUT", "/upload/b.pdb", "").fields(t)
+	if put := s.send("PUT", grant["uploadUrl"].(string), "ATOM"); put.status/100 != 2 {
+		t.Fatal(put.body)
+	}
+	shared, _ := s.share("done", "")
+	hook := "/webhooks/" + s.as(s.root, "POST", "/webhooks", `{"url":"https://hooks.example/"}`).fields(t)["webhookId"].(string)
+	changes := []struct{ route, path, body string }{
+		{"POST /admin/drain", "/admin/drain", `{"reason":"a disk"}`},
+		{"DELETE /admin/drain", "/admin/drain", ""},
+		{"POST /keys", "/keys", "{}"},
+		{"DELETE /keys/:keyId", "/keys/" + idOf(s.limitedKey(apikey.Member)), ""},
+		{"POST /admin/keys", "/admin/keys", `{"email":"new@lab.example"}`},
+		{"PATCH /admin/keys/:keyId", "/admin/keys/" + idOf(s.bob), `{"role":"viewer"}`},
+		{"POST /admin/keys/:keyId/disable", "/admin/keys/" + idOf(s.bob) + "/disable", ""},
+		{"POST /admin/keys/:keyId/enable", "/admin/keys/" + idOf(s.bob) + "/enable", ""},
+		{"POST /admin/keys/:keyId/rotate", "/admin/keys/" + idOf(s.bob) + "/rotate", "{}"},
+		{"DELETE /admin/keys/:keyId", "/admin/keys/" + idOf(s.bob), ""},
+		{"PATCH /admin/users/:email", "/admin/users/carl@lab.example", `{"role":"viewer"}`},
+		{"DELETE /admin/users/:email", "/admin/users/carl@lab.example", ""},
+		{"PATCH /jobs/:jobName", "/jobs/done", `{"note":"changed"}`},
+		{"POST /jobs/:jobName/cancel", "/jobs/queued/cancel", ""},
+		{"POST /jobs/:jobName/retry", "/jobs/failed/retry", ""},
+		{"POST /jobs/:jobName/pin", "/jobs/done/pin", ""},
+		{"DELETE /jobs/:jobName/pin", "/jobs/done/pin", ""},
+		{"POST /jobs/:jobName/share", "/jobs/done/share", ""},
+		{"DELETE /shares/:id", "/shares/" + shared, ""},
+		{"DELETE /jobs/:jobName", "/jobs/done", ""},
+		{"POST /submit-job", "/submit-job", `{"jobName":"new","type":"echo","settings":{}}`},
+		{"POST /submit-batch", "/submit-batch", `{"batchName":"new-b","type":"echo","settings":[{}]}`},
+		{"PUT /upload/:filename", "/upload/c.pdb", ""},
+		{"POST /upload/:fileId/complete", "/upload/" + grant["fileId"].(string) + "/complete", ""},
+		{"DELETE /files/:fileId", "/files/" + file, ""},
+		{"POST /webhooks", "/webhooks", `{"url":"https://hooks.example/"}`},
+		{"PATCH /webhooks/:webhookId", hook, `{"events":["job.failed"]}`},
+		{"POST /webhooks/:webhookId/rotate", hook + "/rotate", ""},
+		{"POST /webhooks/:webhookId/test", hook + "/test", ""},
+		{"DELETE /webhooks/:webhookId", hook, ""},
+	}
+	// These change nothing in the database.
+	changing := map[string]bool{"POST /estimate": true, "POST /validate-job": true, "POST /upload/:fileId/link": true, "POST /admin/keys/:keyId/revoke-links": true, "GET /admin/audit": true, "POST /admin/prune": true, "GET /admin/status": true, "GET /admin/storage": true, "GET /admin/keys": true, "GET /admin/users": true, "GET /webhooks": true, "GET /webhooks/:webhookId/deliveries": true}
+	for _, c := range changes {
+		changing[c.route] = true
+	}
+	for _, reader := range []string{s.limitedKey(apikey.Viewer), s.limitedKey(apikey.Admin, apikey.ScopeRead)} {
+		before := s.stored()
+		for _, c := range changes {
+			method, _, _ := strings.Cut(c.route, " ")
+			if a := s.as(reader, method, c.path, c.body); a.status != 403 {
+				t.Errorf("%s %s: %d %s", method, c.path, a.status, a.body)
+			}
+		}
+		for _, r := range web.Routes() {
+			if route := r.Method + " " + r.Path; r.Needs == apikey.Read {
+				for _, name := range []string{"absent", "queued", "failed", "done"} {
+					s.as(reader, r.Method, strings.ReplaceAll(absent(r.Path), "absent", name), map[bool]string{true: `{"jobName":"done"}`}[r.Method == "POST"])
+				}
+			} else if r.Needs != 0 && !changing[route] {
+				t.Errorf("%s: add a request that changes something", route)
+			}
+		}
+		same(t, "what is stored", s.stored(), before)
+	}
+	for _, c := range changes {
+		before := s.stored()
+		method, _, _ := strings.Cut(c.route, " ")
+		if a := s.as(s.root, method, c.path, c.body); a.status/100 != 2 || s.stored() == before {
+			t.Errorf("%s %s with a whole key changes nothing: %d %s", method, c.path, a.status, a.body)
+		}
+	}
+}
+
+// absent returns a path of a route that names nothing.
+func absent(path string) string {
+	segments := strings.Split(path, "/")
+	for i, s := range segments {
+		if strings.HasPrefix(s, ":") || strings.HasPrefix(s, "*") {
+			segments[i] = "absent"
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+// stored returns the whole database as text.
+func (s *service) stored() string {
+	s.t.Helper()
+	path, err := s.store.Store.(*storage.Store).Snapshot(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer db.Close()
+	var text strings.Builder
+	err = db.View(func(tx *bolt.Tx) error {
+		return tx.ForEach(func(name []byte, b *bolt.Bucket) error {
+			return b.ForEach(func(k, v []byte) error {
+				_, err := fmt.Fprintf(&text, "%s %q %q\n", name, k, v)
+				return err
+			})
+		})
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return text.String()
+}
+
+// TestKeyWorksOnlyFromItsNetworks sends requests from addresses inside and outside.
+func TestKeyWorksOnlyFromItsNetworks(t *testing.T) {
+	from := ""
+	s := start(t, func(with *setup) { with.address = func() string { return from } })
+	r := access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Networks: []string{"10.1.0.0/16", "192.0.2.7", "2001:db8::/32"}}
+	key, _, err := s.app.Accounts.CreateKey(t.Context(), app.Operator(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown := s.as("molrun_", "GET", "/jobs", "").body
+	for address, want := range map[string]int{
+		"10.1.2.3:1": 200, "192.0.2.7:1": 200, "[2001:db8::1]:1": 200, "[::ffff:10.1.2.3]:1": 200,
+		"10.2.2.3:1": 401, "192.0.2.8:1": 401, "[2001:db9::1]:1": 401, "127.0.0.1:1": 401, "@": 401, "": 401,
+	} {
+		from = address
+		a := s.as(key, "GET", "/jobs", "")
+		if a.status != want || want == 401 && a.body != unknown {
+			t.Errorf("from %q: %d %s, want %d", address, a.status, a.body, want)
+		}
+		s.want(200, "GET", "/jobs", "") // a key without networks works from everywhere
+	}
+	same(t, "last use of a key that was refused", s.usesFrom(key, &from, "10.2.2.3:1"), false)
+	same(t, "last use", s.usesFrom(key, &from, "10.1.2.3:1"), true)
+}
+
+// usesFrom reports whether a request from an address counts as a use of a key.
+func (s *service) usesFrom(key string, from *string, address string) bool {
+	s.t.Helper()
+	used := func() string {
+		if err := s.app.Accounts.SaveKeyUses(s.t.Context()); err != nil {
+			s.t.Fatal(err)
+		}
+		keys, err := s.app.Accounts.Keys(s.t.Context(), app.Operator())
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, k := range keys {
+			if strings.Contains(key, "_"+k.ID+"_") {
+				return k.LastUsedAt.String()
+			}
+		}
+		return ""
+	}
+	before := used()
+	*from = address
+	s.as(key, "GET", "/jobs", "")
+	return used() != before
+}

@@ -1,0 +1,517 @@
+package web_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/access"
+	"molrun/app/apikey"
+	"molrun/app/audit"
+	"molrun/app/fault"
+	"molrun/web/edge"
+)
+
+// signIn signs in a browser and returns its cookie as a header.
+func (s *service) signIn(body string, headers ...string) (answer, []string) {
+	s.t.Helper()
+	a := s.send("POST", "/session", body, append(headers, "Content-Type", "application/json")...)
+	cookie, _, _ := strings.Cut(a.header.Get("Set-Cookie"), ";")
+	return a, []string{"Cookie", cookie}
+}
+
+// signedInAs signs in with a key.
+func (s *service) signedInAs(key string) []string {
+	s.t.Helper()
+	a, cookie := s.signIn(`{"key":"` + key + `"}`)
+	if a.status != http.StatusOK {
+		s.t.Fatalf("sign in: %d %s", a.status, a.body)
+	}
+	return cookie
+}
+
+// TestSessionsAreTakenWhereKeysAre sends every request with a key, then with the cookie of
+// a session of that key.
+func TestSessionsAreTakenWhereKeysAre(t *testing.T) {
+	for _, role := range []apikey.Role{apikey.Viewer, apikey.Member, apikey.Admin} {
+		s := start(t)
+		key := s.limitedKey(role)
+		cookie := s.signedInAs(key)
+		for _, c := range calls() {
+			if strings.HasPrefix(c.path, "/session") {
+				continue
+			}
+			byKey, bySession := s.as(key, c.method, c.path, ""), s.send(c.method, c.path, "", cookie...)
+			if byKey.status != bySession.status {
+				t.Errorf("%s %s of a %s: %d with the key, %d with the session: %s", c.method, c.path, role, byKey.status, bySession.status, bySession.body)
+			}
+		}
+	}
+}
+
+func TestSessionShowsWhoHasSignedIn(t *testing.T) {
+	from := proxyAddress
+	s := signedIn(t, &from, false)
+	limited := s.limitedKey(apikey.Member, apikey.ScopeSubmit)
+	for name, headers := range map[string][]string{
+		"key": {"x-api-key", s.ann}, "session": s.signedInAs(s.ann), "proxy": {"Remote-User", "ann@lab.example"},
+	} {
+		a := s.send("GET", "/session", "", headers...)
+		f := a.fields(t)
+		same(t, name, []any{a.status, f["email"], f["organization"], f["role"], f["signIn"], f["version"]}, []any{200, "ann@lab.example", "lab", "member", name, "test"})
+		same(t, name+" has rights", f["rights"], any([]any{"read", "submit"}))
+		if _, hasKey := f["key"]; hasKey != (name != "proxy") {
+			t.Errorf("%s: key %v", name, f["key"])
+		}
+		if _, ends := f["expiresAt"]; ends != (name == "session") {
+			t.Errorf("%s: expiresAt %v", name, f["expiresAt"])
+		}
+	}
+	same(t, "rights of a key with scopes", s.send("GET", "/session", "", s.signedInAs(limited)...).fields(t)["rights"], any([]any{"submit"}))
+	if a := s.send("GET", "/session", ""); a.status != 401 {
+		t.Errorf("nobody: %d %s", a.status, a.body)
+	}
+}
+
+func TestSessionsEndWithTheirKey(t *testing.T) {
+	root := app.Operator()
+	disabled := true
+	for name, end := range map[string]func(*service, string, []string) error{
+		"the key is disabled": func(s *service, id string, _ []string) error {
+			_, err := s.app.Accounts.DisableKey(t.Context(), root, id, true)
+			return err
+		},
+		"the key was disabled, and works again": func(s *service, id string, _ []string) error {
+			if _, err := s.app.Accounts.DisableKey(t.Context(), root, id, true); err != nil {
+				return err
+			}
+			_, err := s.app.Accounts.DisableKey(t.Context(), root, id, false)
+			return err
+		},
+		"the key is deleted": func(s *service, id string, _ []string) error {
+			return s.app.Accounts.DeleteKey(t.Context(), root, id)
+		},
+		"the key is rotated": func(s *service, id string, _ []string) error {
+			_, _, err := s.app.Accounts.RotateKey(t.Context(), root, id, 0)
+			return err
+		},
+		"the user is disabled": func(s *service, _ string, _ []string) error {
+			_, err := s.app.Accounts.ChangeUser(t.Context(), root, "lab", "ann@lab.example", access.UserChange{Disabled: &disabled})
+			return err
+		},
+		"the user was disabled, and works again": func(s *service, _ string, _ []string) error {
+			for _, now := range []bool{true, false} {
+				if _, err := s.app.Accounts.ChangeUser(t.Context(), root, "lab", "ann@lab.example", access.UserChange{Disabled: &now}); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"the user is deleted": func(s *service, _ string, _ []string) error {
+			return s.app.Accounts.DeleteUser(t.Context(), root, "lab", "ann@lab.example")
+		},
+		"signed out": func(s *service, _ string, cookie []string) error {
+			a := s.send("DELETE", "/session", "", cookie...)
+			same(t, "signing out", []any{a.status, strings.Contains(a.header.Get("Set-Cookie"), "Max-Age=0")}, []any{204, true})
+			return nil
+		},
+	} {
+		s := start(t)
+		byKey := s.signedInAs(s.ann)
+		invited, err := s.app.Accounts.Invite(t.Context(), "lab", "ann@lab.example")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, byLink := s.signIn(`{"token":"` + invited.Token + `"}`)
+		for _, cookie := range [][]string{byKey, byLink} {
+			if a := s.send("GET", "/jobs", "", cookie...); a.status != 200 {
+				t.Fatalf("%s: before: %d %s", name, a.status, a.body)
+			}
+		}
+		if err := end(s, idOf(s.ann), byKey); err != nil {
+			t.Fatal(name, err)
+		}
+		if a := s.send("GET", "/jobs", "", byKey...); a.status != 401 {
+			t.Errorf("%s: %d %s", name, a.status, a.body)
+		}
+		want := 200
+		if strings.HasPrefix(name, "the user") {
+			want = 401
+		}
+		if a := s.send("GET", "/jobs", "", byLink...); a.status != want {
+			t.Errorf("%s: of the user: %d, want %d", name, a.status, want)
+		}
+	}
+}
+
+func TestSessionsEndAfterTheirTime(t *testing.T) {
+	c := &clock{now: time.Now()}
+	s := start(t, func(with *setup) { with.now = c.read })
+	cookie, idle := s.signedInAs(s.ann), s.signedInAs(s.ann)
+	brief, _, err := s.app.Accounts.CreateKey(t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Expires: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expiring := s.signedInAs(brief)
+	f := s.send("GET", "/session", "", expiring...).fields(t)
+	same(t, "the end of a session of a key that expires", f["expiresAt"], f["key"].(map[string]any)["expiresAt"])
+	for day := range 31 {
+		if a := s.send("GET", "/jobs", "", cookie...); a.status != 200 {
+			t.Fatalf("day %d: %d %s", day, a.status, a.body)
+		}
+		if err := s.app.Accounts.SaveKeyUses(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for name, other := range map[string][]string{"idle": idle, "of a key that expires": expiring} {
+			if a := s.send("GET", "/jobs", "", other...); day > 3 && a.status != 401 {
+				t.Fatalf("day %d, %s: %d", day, name, a.status)
+			} else if day == 0 && a.status != 200 {
+				t.Fatalf("%s: %d", name, a.status)
+			}
+		}
+		if day == 0 {
+			if err := s.app.Accounts.SaveKeyUses(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.advance(24 * time.Hour)
+		if day == 0 {
+			c.advance(2 * apikey.SessionIdle)
+			if a := s.send("GET", "/jobs", "", cookie...); a.status != 401 {
+				t.Errorf("not used for long: %d", a.status)
+			}
+			cookie = s.signedInAs(s.ann)
+		}
+	}
+	if a := s.send("GET", "/jobs", "", cookie...); a.status != 401 {
+		t.Errorf("after 30 days: %d", a.status)
+	}
+	if err := s.app.Accounts.SweepSessions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.store.View(t.Context(), func(tx app.Tx) error {
+		for one := range tx.Sessions("") {
+			t.Errorf("%+v is kept", one)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSessionsKeepTheNetworksOfTheirKey(t *testing.T) {
+	from := "10.0.0.9"
+	s := signedIn(t, &from, false)
+	key, _, err := s.app.Accounts.CreateKey(t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Networks: []string{"10.0.0.0/24"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cookie := s.signedInAs(key)
+	for address, want := range map[string]int{"10.0.0.10": 200, "10.0.1.10": 401} {
+		from = address
+		if a := s.send("GET", "/jobs", "", cookie...); a.status != want {
+			t.Errorf("from %s: %d, want %d", from, a.status, want)
+		}
+	}
+	from = "10.0.1.10"
+	if a, _ := s.signIn(`{"key":"` + key + `"}`); a.status != 401 {
+		t.Errorf("signing in from elsewhere: %d", a.status)
+	}
+}
+
+func TestAKeyGoesBeforeTheProxyAndThatBeforeTheCookie(t *testing.T) {
+	from := proxyAddress
+	s := signedIn(t, &from, false)
+	cookie := s.signedInAs(s.bob)
+	for want, headers := range map[string][]string{
+		"bob@lab.example":  cookie,
+		"ann@lab.example":  append([]string{"Remote-User", "ann@lab.example"}, cookie...),
+		"root@lab.example": append([]string{"Remote-User", "ann@lab.example", "x-api-key", s.root}, cookie...),
+	} {
+		same(t, "who it is", s.send("GET", "/session", "", headers...).fields(t)["email"], any(want))
+	}
+	for name, headers := range map[string][]string{
+		"a bad key":       append([]string{"x-api-key", "molrun_x"}, cookie...),
+		"two cookies":     {"Cookie", cookie[1] + "; " + cookie[1]},
+		"another's name":  {"Cookie", strings.Replace(cookie[1], "molrun", "other", 1)},
+		"a changed value": {"Cookie", cookie[1][:len(cookie[1])-1] + "0"},
+		"no value":        {"Cookie", strings.SplitAfter(cookie[1], "=")[0]},
+		"no secret":       {"Cookie", strings.SplitAfter(cookie[1], ".")[0]},
+		"a long one":      {"Cookie", strings.SplitAfter(cookie[1], "=")[0] + strings.Repeat("A", 4000) + ".A"},
+	} {
+		if a := s.send("GET", "/jobs", "", headers...); a.status != 401 {
+			t.Errorf("%s: %d %s", name, a.status, a.body)
+		}
+	}
+	if a, _ := s.signIn(`{"key":"`+s.bob+`"}`, "Remote-User", "ann@lab.example"); a.status != 403 {
+		t.Errorf("signing in beside a proxy: %d %s", a.status, a.body)
+	}
+}
+
+func TestPagesOfOtherSitesChangeNothingInSessions(t *testing.T) {
+	s := start(t, func(with *setup) { with.options.PublicURL = "http://lab.example/molrun" })
+	cookie := s.signedInAs(s.ann)
+	host := strings.TrimPrefix(s.url, "http://")
+	for _, tt := range []struct {
+		name    string
+		status  int
+		headers []string
+	}{
+		{"no browser", 200, nil},
+		{"another site", 403, []string{"Sec-Fetch-Site", "cross-site"}},
+		{"a neighbour", 403, []string{"Sec-Fetch-Site", "same-site"}},
+		{"this site", 200, []string{"Sec-Fetch-Site", "same-origin"}},
+		{"an old browser, another site", 403, []string{"Origin", "https://evil.example"}},
+		{"an old browser, this site", 200, []string{"Origin", "http://" + host}},
+		{"the public address", 200, []string{"Origin", "http://lab.example"}},
+		{"no origin", 403, []string{"Origin", "null"}},
+	} {
+		if a := s.send("PUT", "/upload/a.txt", "", append(tt.headers, cookie...)...); a.status != tt.status {
+			t.Errorf("%s: %d %s", tt.name, a.status, a.body)
+		}
+		if a := s.send("GET", "/jobs", "", append(tt.headers, cookie...)...); a.status != 200 {
+			t.Errorf("%s reads: %d %s", tt.name, a.status, a.body)
+		}
+		if a, _ := s.signIn(`{"key":"`+s.ann+`"}`, tt.headers...); a.status != tt.status {
+			t.Errorf("%s signs in: %d %s", tt.name, a.status, a.body)
+		}
+	}
+}
+
+func TestLinksSignInOnce(t *testing.T) {
+	c := &clock{now: time.Now()}
+	s := start(t, func(with *setup) { with.now = c.read })
+	invite := func(organization, email string) access.Invitation {
+		t.Helper()
+		made, err := s.app.Accounts.Invite(t.Context(), organization, email)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	made := invite("", "Ann@lab.example")
+	a, cookie := s.signIn(`{"token":"` + made.Token + `"}`)
+	same(t, "the user", []any{a.status, a.fields(t)["email"], a.fields(t)["role"], a.fields(t)["key"]}, []any{200, "ann@lab.example", "member", nil})
+	if a := s.send("POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{}}`, append(cookie, "Content-Type", "application/json")...); a.status != 200 {
+		t.Errorf("a job of a user without a key: %s", a.body)
+	}
+	for name, token := range map[string]string{
+		"used": made.Token, "unknown": "AAAA", "empty but for a blank": " ", "a key": s.ann,
+	} {
+		if a, _ := s.signIn(`{"token":"` + token + `"}`); a.status != 401 {
+			t.Errorf("%s: %d %s", name, a.status, a.body)
+		}
+	}
+	late := invite("lab", "root@lab.example")
+	c.advance(access.LinkLife)
+	if a, _ := s.signIn(`{"token":"` + late.Token + `"}`); a.status != 401 {
+		t.Errorf("after its time: %d", a.status)
+	}
+	first := invite("lab", "bob@lab.example")
+	for range 100 {
+		c.advance(time.Millisecond)
+		invite("lab", "bob@lab.example")
+	}
+	if a, _ := s.signIn(`{"token":"` + first.Token + `"}`); a.status != 401 {
+		t.Errorf("the oldest of too many: %d", a.status)
+	}
+	for name, who := range map[string][2]string{"unknown": {"lab", "carl@lab.example"}, "several": {"", ""}, "several of lab": {"lab", "@"}} {
+		if _, err := s.app.Accounts.Invite(t.Context(), who[0], who[1]); err == nil {
+			t.Errorf("an invitation for %s", name)
+		}
+	}
+	closed := newKey(t, s.app.Accounts, "lab", "closed@lab.example", apikey.Member)
+	s.disable(closed)
+	if _, err := s.app.Accounts.Invite(t.Context(), "lab", "closed@lab.example"); fault.CodeOf(err) != fault.Invalid {
+		t.Errorf("an invitation for a user whose keys are closed: %v", err)
+	}
+	same(t, "the only admin of lab", invite("lab", "").Email, "root@lab.example")
+	off := true
+	if _, err := s.app.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", "bob@lab.example", access.UserChange{Disabled: &off}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.app.Accounts.Invite(t.Context(), "lab", "bob@lab.example"); err == nil {
+		t.Error("an invitation for a disabled user")
+	}
+}
+
+func TestTheFirstLinkMakesAnAdmin(t *testing.T) {
+	s := start(t)
+	for _, organization := range []string{"lab", "other"} {
+		for _, id := range s.keys(organization) {
+			if err := s.app.Accounts.DeleteKey(t.Context(), app.Operator(), id); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	made, err := s.app.Accounts.Invite(t.Context(), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	users, err := s.app.Accounts.Users(t.Context(), app.Operator())
+	if err != nil || len(users) > 0 {
+		t.Fatalf("users %v before the link is used: %v", users, err)
+	}
+	a, cookie := s.signIn(`{"token":"` + made.Token + `"}`)
+	same(t, "the first user", []any{a.fields(t)["organization"], a.fields(t)["role"]}, []any{"lab", "admin"})
+	key := s.send("POST", "/keys", "{}", append(cookie, "Content-Type", "application/json")...).made(t)
+	if a := s.as(key, "GET", "/admin/users", ""); a.status != 200 {
+		t.Errorf("a key of the first admin: %s", a.body)
+	}
+}
+
+func TestRefusedSignInsAreRateLimited(t *testing.T) {
+	now := &clock{now: time.Now()}
+	s := start(t, func(with *setup) {
+		with.from = "192.0.2.1:1"
+		with.options.Rates.Failed, with.options.Now = 3, now.read
+	})
+	statuses := []int{}
+	for _, body := range []string{`{"key":"wrong"}`, `{"token":"wrong"}`, `{"key":"wrong"}`, `{"key":"wrong"}`, `{"token":"wrong"}`} {
+		a, _ := s.signIn(body)
+		statuses = append(statuses, a.status)
+	}
+	same(t, "answers", statuses, []int{401, 401, 401, 429, 429})
+	if a, _ := s.signIn(`{"key":"` + strings.Repeat("x", 20<<10) + `"}`); a.status != 413 {
+		t.Errorf("a long key: %d", a.status)
+	}
+	for _, body := range []string{`{}`, `{"key":"a","token":"b"}`, `{"key":""}`, `{"key":1}`} {
+		if a, _ := s.signIn(body); a.status != 422 {
+			t.Errorf("%s: %d %s", body, a.status, a.body)
+		}
+	}
+}
+
+func TestSignInsAreAudited(t *testing.T) {
+	log := entries{}
+	s := start(t, func(with *setup) { with.options.Audit = log.add })
+	cookie := s.signedInAs(s.ann)
+	s.send("DELETE", "/session", "", cookie...)
+	s.signIn(`{"key":"` + s.bob[:len(s.bob)-9] + "aaaaaaaaa" + `"}`)
+	s.disable(s.bob)
+	s.signIn(`{"key":"` + s.bob + `"}`)
+	var got []audit.Entry
+	for _, e := range log.take() {
+		e.Time, e.Request = audit.Entry{}.Time, ""
+		got = append(got, e)
+	}
+	same(t, "entries", got, []audit.Entry{
+		{Action: "session.begin", Key: idOf(s.ann), Organization: "lab", Result: "ok", Remote: "127.0.0.1"},
+		{Action: "session.end", Key: idOf(s.ann), Organization: "lab", Result: "ok", Remote: "127.0.0.1"},
+		{Action: "authenticate", Result: "UNAUTHORIZED", Remote: "127.0.0.1"},
+		{Action: "authenticate", Key: idOf(s.bob), Result: "UNAUTHORIZED", Remote: "127.0.0.1"},
+	})
+	if strings.Contains(s.log.String(), strings.Split(cookie[1], ".")[1]) {
+		t.Error("the log holds a cookie")
+	}
+}
+
+// TestAStreamEndsWithItsSession signs out while a stream is open.
+func TestAStreamEndsWithItsSession(t *testing.T) {
+	s := start(t)
+	cookie := s.signedInAs(s.ann)
+	r := s.request("GET", "/events", "")
+	r.Header.Del("x-api-key")
+	r.Header.Set("Cookie", cookie[1])
+	resp, err := s.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for b := make([]byte, 1<<10); err == nil; {
+			_, err = resp.Body.Read(b)
+		}
+	}()
+	s.send("DELETE", "/session", "", cookie...)
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Error("the stream goes on")
+	}
+}
+
+func TestAKeyHasABoundedNumberOfSessions(t *testing.T) {
+	s := start(t)
+	cookies := [][]string{}
+	for range 21 {
+		cookies = append(cookies, s.signedInAs(s.ann))
+	}
+	open := 0
+	for _, cookie := range cookies {
+		if s.send("GET", "/session", "", cookie...).status == 200 {
+			open++
+		}
+	}
+	same(t, "open sessions", open, 20)
+}
+
+func TestCookiesFitTheAddress(t *testing.T) {
+	for _, tt := range []struct{ public, url, want string }{
+		{"", "http://lab:8080/session", "molrun-8080=v; HttpOnly; SameSite=Strict"},
+		{"", "http://lab/session", "molrun=v; HttpOnly; SameSite=Strict"},
+		{"", "http://[::1]:8080/session", "molrun-8080=v; HttpOnly; SameSite=Strict"},
+		{"", "https://lab:8443/session", "__Secure-molrun=v; HttpOnly; Secure; SameSite=Strict"},
+		{"https://lab.example", "http://10.0.0.1:8080/session", "__Host-molrun=v; Path=/; HttpOnly; Secure; SameSite=Strict"},
+		{"https://lab.example/", "https://lab.example/session", "__Host-molrun=v; Path=/; HttpOnly; Secure; SameSite=Strict"},
+		{"https://lab.example/molrun", "http://10.0.0.1:8080/session", "__Secure-molrun=v; HttpOnly; Secure; SameSite=Strict"},
+		{"http://lab.example/molrun", "http://lab.example/session", "molrun=v; HttpOnly; SameSite=Strict"},
+	} {
+		c, w, r := edge.Cookie{PublicURL: tt.public}, httptest.NewRecorder(), httptest.NewRequest("POST", tt.url, nil)
+		c.Set(w, r, "v", time.Time{})
+		same(t, tt.public+" "+tt.url, w.Header().Get("Set-Cookie"), tt.want)
+		r.Header.Set("Cookie", strings.Split(tt.want, ";")[0])
+		same(t, "read again", c.Value(r), "v")
+		c.Clear(w, r)
+		if cleared := w.Header().Values("Set-Cookie")[1]; !strings.HasPrefix(cleared, strings.Split(tt.want, "=")[0]+"=;") || !strings.Contains(cleared, "Max-Age=0") {
+			t.Errorf("cleared by %s", cleared)
+		}
+	}
+}
+
+func TestFailuresToSignInOrOut(t *testing.T) {
+	s := start(t, func(with *setup) { with.options.MaxBody = 200 })
+	cookie := s.signedInAs(s.ann)
+	body := `{"key":"` + s.ann + `"}`
+	if a := s.send("POST", "/session", body); a.status != 415 {
+		t.Errorf("no type: %d %s", a.status, a.body)
+	}
+	if a, _ := s.signIn(`{"key":"` + strings.Repeat("x", 300) + `"}`); a.status != 413 {
+		t.Errorf("a long key: %d %s", a.status, a.body)
+	}
+	if a := s.send("DELETE", "/session", "", append(cookie, "Sec-Fetch-Site", "cross-site")...); a.status != 403 {
+		t.Errorf("another site signs out: %d %s", a.status, a.body)
+	}
+	for status, err := range map[int]error{
+		500: fault.Errorf(fault.Internal, "the disk says secret-detail"),
+		503: fault.Errorf(fault.Unavailable, "The service is stopping; send the request again."),
+		507: fault.Errorf(fault.StorageFull, "The disk is full."),
+	} {
+		s.store.writing.Store(&err)
+		a, none := s.signIn(body)
+		if a.status != status || none[1] != "" || strings.Contains(a.body, "secret-detail") {
+			t.Errorf("signing in: %d %s, want %d; cookie %v", a.status, a.body, status, none)
+		}
+		if a := s.send("DELETE", "/session", "", cookie...); a.status != status || a.header.Get("Set-Cookie") != "" {
+			t.Errorf("signing out: %d %s, want %d", a.status, a.body, status)
+		}
+	}
+	s.store.writing.Store(nil)
+	if a := s.send("GET", "/session", "", cookie...); a.status != 200 {
+		t.Errorf("after all that: %d", a.status)
+	}
+}
+
+func TestHostileHostsDontShapeCookies(t *testing.T) {
+	for _, host := range []string{"lab:1; Path=/x", "lab:80\r\nX: y", "lab:", ":", "[::1", "lab:http", "a:1:2", "lab:１", ""} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/session", nil)
+		r.Host = host
+		edge.Cookie{}.Set(w, r, "v", time.Time{})
+		same(t, host, w.Header().Get("Set-Cookie"), "molrun=v; HttpOnly; SameSite=Strict")
+	}
+}

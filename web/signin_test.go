@@ -1,0 +1,213 @@
+package web_test
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"molrun/app"
+	"molrun/app/access"
+	"molrun/app/apikey"
+	"molrun/app/audit"
+	"molrun/web/edge"
+)
+
+const proxyAddress = "10.0.0.7"
+
+// signedIn starts a service whose requests come from *from and where a proxy signs in
+// users of lab.
+func signedIn(t *testing.T, from *string, create bool, change ...func(*setup)) *service {
+	t.Helper()
+	return start(t, append(change, func(with *setup) {
+		with.address = func() string { return netip.AddrPortFrom(netip.MustParseAddr(*from), 1).String() }
+		with.signIn = edge.SignIn{Header: "Remote-User", Proxies: []netip.Prefix{netip.MustParsePrefix(proxyAddress + "/32")}}
+		with.users = access.SignIn{Organization: "lab", Create: create}
+		with.options.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.8/32")}
+	})...)
+}
+
+func TestProxySignsInKnownUsers(t *testing.T) {
+	from := proxyAddress
+	s := signedIn(t, &from, false)
+	for _, email := range []string{"viewer@lab.example", "off@lab.example"} {
+		change := access.UserChange{Role: apikey.Viewer}
+		if disabled := true; strings.HasPrefix(email, "off") {
+			change.Disabled = &disabled
+		}
+		if _, err := s.app.Accounts.ChangeUser(t.Context(), app.Operator(), "lab", email, change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone := newKey(t, s.app.Accounts, "lab", "gone@lab.example", apikey.Admin)
+	s.disable(gone)
+	for user, want := range map[string][3]int{ // to read, to change, to administer
+		"ann@lab.example":                  {200, 200, 403},
+		"Ann@Lab.Example":                  {200, 200, 403},
+		"root@lab.example":                 {200, 200, 200},
+		"viewer@lab.example":               {200, 403, 403},
+		"off@lab.example":                  {401, 401, 401}, // disabled
+		"gone@lab.example":                 {401, 401, 401}, // has no open key
+		"eve@other.example":                {401, 401, 401}, // of another organization
+		"new@lab.example":                  {401, 401, 401},
+		"ann":                              {401, 401, 401},
+		"":                                 {401, 401, 401},
+		"ann@lab.example,root@lab.example": {401, 401, 401},
+		"ann@lab.example root@lab.example": {401, 401, 401},
+		"\"Ann\" <ann@lab.example>":        {401, 401, 401},
+		"ann@lab.example\xff":              {401, 401, 401},
+		"lab/ann@lab.example":              {401, 401, 401},
+		"ann@lab.example\u200b":            {401, 401, 401},
+	} {
+		for i, route := range []string{"GET /jobs", "PUT /upload/a.txt", "GET /admin/keys"} {
+			method, path, _ := strings.Cut(route, " ")
+			if a := s.send(method, path, "", "Remote-User", user); a.status != want[i] {
+				t.Errorf("%q %s: %d %s, want %d", user, route, a.status, a.body, want[i])
+			}
+		}
+	}
+	for name, headers := range map[string][]string{
+		"twice":               {"Remote-User", "ann@lab.example", "Remote-User", "root@lab.example"},
+		"the same twice":      {"Remote-User", "ann@lab.example", "remote-user", "ann@lab.example"},
+		"one is empty":        {"Remote-User", "", "Remote-User", "ann@lab.example"},
+		"with an underscore":  {"Remote_User", "ann@lab.example"},
+		"another header":      {"X-Remote-User", "ann@lab.example"},
+		"beside a bad key":    {"Remote-User", "ann@lab.example", "x-api-key", "wrong"},
+		"beside an empty key": {"Remote-User", "ann@lab.example", "x-api-key", ""},
+	} {
+		if a := s.send("GET", "/jobs", "", headers...); a.status != 401 {
+			t.Errorf("%s: %d %s", name, a.status, a.body)
+		}
+	}
+	bob := s.send("GET", "/keys", "", "Remote-User", "ann@lab.example", "x-api-key", s.bob).fields(t)["keys"].([]any)[0]
+	same(t, "a key counts before the header", bob.(map[string]any)["email"], any("bob@lab.example"))
+}
+
+func TestNobodyElseSignsInUsers(t *testing.T) {
+	from := ""
+	s := signedIn(t, &from, true)
+	for _, from = range []string{"10.0.0.8", "127.0.0.1", "192.0.2.1", "::1"} {
+		for _, forwarded := range []string{"", proxyAddress, "192.0.2.1, " + proxyAddress} {
+			a := s.send("GET", "/jobs", "", "Remote-User", "ann@lab.example", "X-Forwarded-For", forwarded)
+			if a.status != 401 {
+				t.Errorf("from %s for %q: %d", from, forwarded, a.status)
+			}
+		}
+	}
+	if n := strings.Count(s.log.String(), "not in sign_in.proxies"); n < 1 || n > 10 {
+		t.Errorf("%d lines in the log, want one a second", n)
+	}
+	if strings.Contains(s.log.String(), "ann@lab.example") {
+		t.Error("the log holds the header")
+	}
+	from = proxyAddress
+	off := start(t, func(with *setup) { with.from = proxyAddress + ":1" })
+	if a := off.send("GET", "/jobs", "", "Remote-User", "ann@lab.example"); a.status != 401 {
+		t.Errorf("it is off, and answers %d", a.status)
+	}
+}
+
+func TestUnknownUsersBecomeMembersIfConfigured(t *testing.T) {
+	from, log := proxyAddress, entries{}
+	s := signedIn(t, &from, true, func(with *setup) { with.options.Audit = log.add })
+	gone := newKey(t, s.app.Accounts, "lab", "gone@lab.example", apikey.Member)
+	s.disable(gone)
+	if a := s.send("GET", "/jobs", "", "Remote-User", "gone@lab.example"); a.status != 401 {
+		t.Errorf("a user whose keys are closed: %d", a.status)
+	}
+	if a := s.send("POST", "/submit-job", `{"jobName":"a","type":"echo","settings":{}}`, "Remote-User", "New@lab.example", "Content-Type", "application/json"); a.status != 200 || a.fields(t)["jobEmail"] != "new@lab.example" {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	var last audit.Entry
+	for _, last = range log.take() {
+	}
+	same(t, "audited", []string{last.Action, last.Key}, []string{"job.submit", "user:lab/new@lab.example"})
+	if err := s.app.Accounts.SaveKeyUses(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	users, err := s.app.Accounts.Users(t.Context(), app.Operator())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := ""
+	for _, u := range users {
+		if u.Email == "new@lab.example" {
+			found = fmt.Sprintln(u.Organization, u.Role, u.Keys, u.Jobs, u.UsedAt.IsZero())
+		}
+	}
+	same(t, "the new user", found, "lab member 0 1 false\n")
+	made := s.send("POST", "/keys", `{"name":"notebook"}`, "Remote-User", "new@lab.example", "Content-Type", "application/json").made(t)
+	if a := s.as(made, "GET", "/jobs/a", ""); a.status != 200 {
+		t.Errorf("a key of a signed-in user: %s", a.body)
+	}
+	link := s.send("PUT", "/upload/a.txt", "", "Remote-User", "new@lab.example").fields(t)["uploadUrl"].(string)
+	if a := s.as(s.root, "POST", "/admin/keys/user:lab%2Fnew@lab.example/revoke-links", ""); a.status != 204 {
+		t.Errorf("revoke: %d %s", a.status, a.body)
+	}
+	if a := s.as(s.eve, "POST", "/admin/keys/user:lab%2Fnew@lab.example/revoke-links", ""); a.status != 404 {
+		t.Errorf("revoke of another organization: %d %s", a.status, a.body)
+	}
+	if a := s.send("PUT", link, "text"); a.status != 403 {
+		t.Errorf("a revoked link: %d %s", a.status, a.body)
+	}
+	s.run("a", map[string]string{"a.txt": "text"})
+	share := s.send("POST", "/jobs/a/share", "{}", "Remote-User", "new@lab.example", "Content-Type", "application/json").fields(t)["url"].(string)
+	if a := s.send("GET", share, ""); a.status != 200 {
+		t.Errorf("a share of a signed-in user: %d %s", a.status, a.body)
+	}
+	if a := s.as(s.root, "PATCH", "/admin/users/new@lab.example", `{"disabled":true}`); a.status != 200 {
+		t.Error(a.body)
+	}
+	if a := s.send("GET", "/jobs", "", "Remote-User", "new@lab.example"); a.status != 401 {
+		t.Errorf("a disabled user: %d", a.status)
+	}
+	if a := s.send("GET", share, ""); a.status != 404 {
+		t.Errorf("a share of a disabled user: %d %s", a.status, a.body)
+	}
+}
+
+func TestSignInKeepsTheRightsOfKeys(t *testing.T) {
+	from := proxyAddress
+	s := signedIn(t, &from, true)
+	if a := s.send("GET", "/admin/users", "", "Remote-User", "root@lab.example"); a.status != 200 {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	if a := s.as(s.root, "GET", "/admin/users", ""); a.status != 200 {
+		t.Errorf("the admin's key after a sign-in: %d %s", a.status, a.body)
+	}
+	if a := s.send("PATCH", "/admin/users/root@lab.example", `{"role":"viewer"}`, "Remote-User", "root@lab.example", "Content-Type", "application/json"); a.status != 403 {
+		t.Errorf("an admin takes its own rights: %d %s", a.status, a.body)
+	}
+}
+
+func TestPagesOfOtherSitesChangeNothingForSignedInUsers(t *testing.T) {
+	from := proxyAddress
+	s := signedIn(t, &from, false, func(with *setup) { with.options.PublicURL = "https://lab.example/molrun" })
+	host := strings.TrimPrefix(s.url, "http://")
+	for _, tt := range []struct {
+		name    string
+		status  int
+		headers []string
+	}{
+		{"no browser", 200, nil},
+		{"another site", 403, []string{"Sec-Fetch-Site", "cross-site"}},
+		{"a neighbour", 403, []string{"Sec-Fetch-Site", "same-site"}},
+		{"this site", 200, []string{"Sec-Fetch-Site", "same-origin"}},
+		{"typed by the user", 200, []string{"Sec-Fetch-Site", "none"}},
+		{"an old browser, another site", 403, []string{"Origin", "https://evil.example"}},
+		{"an old browser, this site", 200, []string{"Origin", "http://" + host}},
+		{"the public address", 200, []string{"Origin", "https://lab.example"}},
+		{"no origin", 403, []string{"Origin", "null"}},
+	} {
+		headers := append(tt.headers, "Remote-User", "ann@lab.example")
+		if a := s.send("PUT", "/upload/a.txt", "", headers...); a.status != tt.status {
+			t.Errorf("%s: %d %s", tt.name, a.status, a.body)
+		}
+		if a := s.send("GET", "/jobs", "", headers...); a.status != 200 {
+			t.Errorf("%s reads: %d %s", tt.name, a.status, a.body)
+		}
+		if a := s.send("PUT", "/upload/a.txt", "", append(tt.headers, "x-api-key", s.ann)...); a.status != 200 {
+			t.Errorf("%s with a key: %d %s", tt.name, a.status, a.body)
+		}
+	}
+}
