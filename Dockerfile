@@ -21,7 +21,7 @@ USER molrun
 ENV MOLRUN_DATA=/data MOLRUN_LISTEN=:8080
 VOLUME /data
 EXPOSE 8080
-HEALTHCHECK --interval=30s --timeout=5s --start-period=5s CMD ["molrun", "health"]
+HEALTHCHECK --interval=30s --timeout=10s --start-period=5s CMD ["molrun", "health"]
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["molrun"]
-CMD ["serve"]
+CMD ["serve", "--init"]

@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 DATA    ?= molrun-data
 LDFLAGS  = -s -w -X molrun/app/cli.version=$(VERSION)
 
-.PHONY: build demo test lint bench growth benchmarks fuzz physics compare simulate faults faults-slurm powercut soak cluster mutants clean
+.PHONY: build demo test lint ui ui-check ui-pictures test-ui bench bench-ui growth benchmarks uploads algorithms showcases fuzz physics compare simulate faults faults-slurm powercut soak cluster mutants clean
 
 build: ## build the static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
@@ -18,9 +18,24 @@ test: ## check the format, run vet, static analysis and all tests
 lint: ## only the format check, vet and static analysis
 	GO='$(GO)' .ci/test lint
 
+ui: ## build the web application into web/ui/dist; commit what changes (needs Node.js 20.19)
+	@.ci/ui build
+
+ui-check: ## types, sizes and unit tests of the web application
+	@.ci/ui check
+
+ui-pictures: build ## walk through the web application and keep a picture of every page in SHOTS=ui-pictures
+	@SHOTS='$(abspath $(or $(SHOTS),ui-pictures))' .ci/ui walks '$(CURDIR)/molrun'
+
+test-ui: build ## walk through the web application in a real browser (needs Node.js and Chromium)
+	@.ci/ui walks '$(CURDIR)/molrun'
+
 bench: build ## compare each goal with its limit or peer: BENCH_JOBS=1000000 BENCH_ROUNDS=5, half an hour
 	@.ci/peers
 	@$(GO) run ./app/bench run --molrun ./molrun --jobs $(or $(BENCH_JOBS),1000000) --rounds $(or $(BENCH_ROUNDS),5) $(BENCH_FLAGS)
+
+bench-ui: build ## measure the web application in a real browser: times, tasks, memory; PARTS='viewer jobs', 12 minutes
+	@.ci/ui bench '$(CURDIR)/molrun' $(PARTS)
 
 growth: build ## measure costs that may depend on the number of jobs (10^3 to 10^6) and draw app/bench/growth.svg
 	@$(GO) run ./app/bench grow --molrun ./molrun --svg app/bench/growth.svg $(GROWTH_FLAGS)
@@ -54,6 +69,17 @@ powercut: ## power cuts and a clock jump in a virtual machine (needs Debian and 
 
 soak: ## heavy load of every kind at once, with files of SIZE=10GiB: a few minutes
 	MOLRUN_SOAK=$(or $(SIZE),10GiB) $(GO) test ./app/cli -run Soak -count 1 -timeout 2h -v
+
+uploads: ## send a file of SIZE=2GiB, and a batch of 1,000 files of that size in all, through breaks: reset connections, killed programs
+	MOLRUN_UPLOAD=$(or $(SIZE),2GiB) MOLRUN_BATCH=$(or $(SIZE),2GiB) TEST_REQUIRE_ALL=1 $(GO) test ./app/cli -run 'TestUploadSurvivesFiveBreaks|TestBatchOfLocalFilesSendsNoneTwice' -count 1 -timeout 2h -v
+
+algorithms: build ## install what Debian has of the catalogue's programs, run every example, all bad inputs and hostile texts
+	@.ci/algorithms
+	./molrun algorithms test --all
+	$(GO) test ./app/cli -run 'BadInputs|HostileTexts' -count 1 -timeout 3h -v -trials 0
+
+showcases: build ## simulate lysozyme in water and dock 50 ligands into it, with pictures in SHOWCASES=showcases: ten minutes
+	.ci/showcases ./molrun '$(or $(SHOWCASES),showcases)'
 
 cluster: ## run jobs on a real Slurm cluster on this machine, including a batch of ROWS=1000 (needs root and .ci/slurm)
 	MOLRUN_CLUSTER_ROWS=$(or $(ROWS),1000) TEST_REQUIRE_ALL=1 $(GO) test ./app/cli -run JobsOnTheCluster -count 1 -timeout 2h -v
