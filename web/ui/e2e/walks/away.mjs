@@ -62,7 +62,10 @@ async function away(server, key, ann) {
   const { page } = ann
   ann.expect(/ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|ERR_SOCKET|ERR_INCOMPLETE|ERR_NETWORK|net::ERR|Failed to fetch dynamically imported module/)
   const here = (name) => page.getByRole('link', { name, exact: true }).first().click()
-  const back = () => page.getByRole('alert').first().waitFor({ state: 'detached' })
+  // One after the other, as each finds out by itself.
+  const back = async () => {
+    while (await page.getByRole('alert').count() > 0) await page.getByRole('alert').first().waitFor({ state: 'detached' })
+  }
 
   // Those that follow what happens say that they do not, and go on by themselves.
   for (const [path, there] of [['jobs', 'folded-2'], ['jobs/runs', 'runs'], ['jobs/runs?tab=log', 'CALVADOS']]) {
@@ -75,8 +78,19 @@ async function away(server, key, ann) {
     await ann.look('away-' + path.replace(/\W+/g, '-'))
     await server.start(config)
     await page.getByText('● live', { exact: true }).waitFor()
-    await page.getByRole('alert').waitFor({ state: 'detached' })
+    await back()
   }
+
+  // A structure whose connection breaks is loaded again.
+  let broken = 0
+  await page.route(/\.pdb/, (route) => {
+    broken++
+    return route.abort()
+  }, { times: 1 })
+  await ann.open('jobs/folded-2')
+  await page.locator('[data-view=model] [data-ready]').waitFor()
+  await back()
+  assert.equal(broken, 1)
 
   // Those that load something say that it can't be shown, until it can.
   await ann.open('jobs')

@@ -1,6 +1,9 @@
 // Addresses. The application lies below `ui/` of the service, wherever that is, and
 // document.baseURI, which the start page sets, is that folder.
 
+/** The problem of a request that had no answer. */
+export const noAnswer = 'The server does not answer.'
+
 /** The address of a route of the API, such as `jobs/x/files`; path is percent-encoded. */
 export function apiURL(path: string, query: Query = {}): string {
   const url = new URL('../' + path.replace(/^\//, ''), document.baseURI)

@@ -1,6 +1,6 @@
 // The API, typed by its contract. Every answer that is no success becomes an ApiError
 // whose message is a sentence for people.
-import { apiURL, type Query } from './address'
+import { apiURL, noAnswer, type Query } from './address'
 import type { components } from './openapi'
 
 type Schemas = components['schemas']
@@ -75,7 +75,7 @@ export async function request(method: string, path: string, o: Options = {}): Pr
     })
   } catch (e) {
     if (o.signal?.aborted) throw e
-    throw new ApiError(0, 'OFFLINE', 'The server does not answer.')
+    throw new ApiError(0, 'OFFLINE', noAnswer)
   }
   if (answer.ok) return answer
   const wrong = await explain(answer)

@@ -12,15 +12,29 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-test('calls once when the server is back', async () => {
+test('calls when the server is back, until it is ended', async () => {
   there = false
   const call = vi.fn()
-  whenBack(call)
+  const end = whenBack(call)
   await vi.advanceTimersByTimeAsync(30_000)
   expect(call).not.toHaveBeenCalled()
   there = true
-  await vi.advanceTimersByTimeAsync(60_000)
+  await vi.advanceTimersByTimeAsync(15_000)
   expect(call).toHaveBeenCalledTimes(1)
+  await vi.advanceTimersByTimeAsync(15_000)
+  expect(call).toHaveBeenCalledTimes(2)
+  end()
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(call).toHaveBeenCalledTimes(2)
+})
+
+test('a server that was away and answers at once is back', async () => {
+  there = true
+  const call = vi.fn()
+  const end = whenBack(call, true)
+  await vi.advanceTimersByTimeAsync(1)
+  expect(call).toHaveBeenCalledTimes(1)
+  end()
 })
 
 test('a server that answers was not the problem', async () => {

@@ -1,4 +1,5 @@
 // Files of results as bytes, with how much has arrived.
+import { noAnswer } from './address'
 import { bytes } from './format'
 
 /** Loads a file of at most so many bytes; tell is called with the bytes that have arrived. */
@@ -8,14 +9,16 @@ export async function download(url: string, signal: AbortSignal, tell: (bytes: n
     answer = await fetch(url, { signal, credentials: 'same-origin' })
   } catch (e) {
     if (signal.aborted) throw e
-    throw new Error('The server does not answer.')
+    throw new Error(noAnswer)
   }
   if (answer.status === 404) throw new Error('The file is not there.')
   if (!answer.ok || !answer.body) throw new Error(`The server answered ${answer.status}.`)
   const chunks: Uint8Array[] = []
   let size = 0
   for (const reader = answer.body.getReader(); ; ) {
-    const { done, value } = await reader.read()
+    const { done, value } = await reader.read().catch((e) => {
+      throw signal.aborted ? e : new Error(noAnswer)
+    })
     if (done) break
     chunks.push(value)
     size += value.length

@@ -1,4 +1,5 @@
 // Reads large files beside the page, which stays alive meanwhile.
+import { noAnswer } from './address'
 import { conservations, parseAlignment } from './alignment'
 import { parseMatrix } from './matrix'
 import { flattened, parseNewick } from './newick'
@@ -22,7 +23,7 @@ const readers: Record<Kind, (text: string) => [value: unknown, moved: Transferab
 
 async function read({ url, most }: Order): Promise<{ text: string; whole: boolean }> {
   const answer = await fetch(url, { headers: { Range: `bytes=0-${most - 1}` } }).catch(() => {
-    throw new Error('The server does not answer.')
+    throw new Error(noAnswer)
   })
   if (!answer.ok) throw new Error(answer.status === 404 ? 'The file is not there.' : `The server answered ${answer.status}.`)
   const size = Number(answer.headers.get('Content-Range')?.split('/')[1] ?? 0)

@@ -1,6 +1,6 @@
 // Uploads that survive a lost connection, a pause and a reload of the page: what has
 // arrived stays on the server for a day, and the rest is sent from there.
-import { apiURL, segment, segments } from './address'
+import { apiURL, noAnswer, segment, segments } from './address'
 import { ApiError, call, reason, type ListedFile, type Upload as Grant } from './api'
 
 export type Standing = 'waiting' | 'checking' | 'sending' | 'paused' | 'broken' | 'done' | 'failed'
@@ -143,7 +143,7 @@ export class Upload {
   /** How many bytes are safe; undefined if all are. */
   private async offset(): Promise<number | undefined> {
     const answer = await fetch(this.link, { method: 'HEAD', cache: 'no-store' }).catch(() => {
-      throw new ApiError(0, 'OFFLINE', 'The server does not answer.')
+      throw new ApiError(0, 'OFFLINE', noAnswer)
     })
     if (!answer.ok) throw new ApiError(answer.status, 'UPLOAD', `The server answered ${answer.status}.`)
     if (answer.headers.get('Upload-Complete') === '?1') {
