@@ -50,7 +50,7 @@ physics: ## test the engine's physics thoroughly: up to 30 minutes on two cores
 	GO='$(GO)' .ci/physics
 
 compare: ## compare the engine's speed with LAMMPS (lmp), about four minutes
-	CGIDP_LAMMPS=Hst5,DSS1,aSyn140,ht2N4R $(GO) test -run SpeedNextToLAMMPS -count 1 -timeout 0 -v ./app/engine/cgidp/md
+	CGIDP_LAMMPS=Hst5,DSS1,aSyn140,ht2N4R $(GO) test -run SpeedNextToLAMMPS -count 1 -timeout 0 -v ./app/engine/md
 
 mutants: ## plant mistakes and list those that no test notices; an hour or more for all: MUTANTS_FLAGS='-lines 60 ./storage'
 	@$(GO) run ./app/mutants $(MUTANTS_FLAGS)

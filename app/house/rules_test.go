@@ -102,13 +102,16 @@ var rules = map[string]rule{
 	"app/executor/slurm/cluster": {},                                 // of tests alone
 	"app/executor/conformance":   {own: []string{"app", "app/task"}}, // of tests alone
 
-	"app/engine/cgidp":           {own: []string{"app/engine/cgidp/md", "app/engine/cgidp/plot", "app/engine/cgidp/sequence"}},
-	"app/engine/cgidp/md":        {others: []string{"golang.org/x/sys"}},
-	"app/engine/cgidp/plot":      {others: []string{"gonum.org/v1/plot"}},
-	"app/engine/cgidp/sequence":  {},
-	"app/engine/cgidp/cgidptest": {}, // of tests alone
-	"app/engine/seqprop":         {own: []string{"app/engine/cgidp/sequence"}},
-	"app/engine/structsum":       {},
+	"app/engine/cgidp":      {own: []string{"app/engine/cgidp/plot", "app/engine/input", "app/engine/md", "app/engine/sequence", "app/engine/store", "app/engine/trajectory"}},
+	"app/engine/cgidp/plot": {others: []string{"gonum.org/v1/plot"}},
+	"app/engine/md":         {others: []string{"golang.org/x/sys"}},
+	"app/engine/input":      {},
+	"app/engine/sequence":   {},
+	"app/engine/store":      {},
+	"app/engine/trajectory": {own: []string{"app/engine/md", "app/engine/sequence"}},
+	"app/engine/enginetest": {}, // of tests alone
+	"app/engine/seqprop":    {own: []string{"app/engine/sequence"}},
+	"app/engine/structsum":  {},
 
 	"storage":             {own: []string{"app", "app/feed", "storage/kv", "storage/kv/boltfile", "storage/outbox"}, others: []string{"go.etcd.io/bbolt"}},
 	"storage/outbox":      {own: []string{"app", "app/notify", "storage/kv"}},

@@ -33,7 +33,7 @@ var left = map[string]bool{
 	"":                             true,
 	"app/apptest":                  true,
 	"app/bench":                    true,
-	"app/engine/cgidp/cgidptest":   true,
+	"app/engine/enginetest":        true,
 	"app/executor/conformance":     true,
 	"app/executor/slurm/cluster":   true,
 	"app/faults":                   true,

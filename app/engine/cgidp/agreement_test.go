@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"molrun/app/engine/cgidp/cgidptest"
+	"molrun/app/engine/enginetest"
 )
 
 // The runs for the mean Rg of a protein. Their lengths are fixed beforehand, and
@@ -50,7 +50,7 @@ var plannedRuns = []struct {
 // TestAgreement compares mean Rg with published CALVADOS 2 values (Tesei et al.,
 // Nature 2024, 626, 897). It takes a quarter of an hour on two cores, so it runs
 // only with CGIDP_PHYSICS, or if CGIDP_AGREEMENT names proteins of
-// cgidptest/reference_rg.csv, as in
+// enginetest/reference_rg.csv, as in
 //
 //	CGIDP_AGREEMENT=NLS,TRF2_BR,IB5 go test -run Agreement -timeout 0 -v
 //
@@ -81,7 +81,7 @@ func TestAgreement(t *testing.T) {
 // length. The seed of a run is its place, from 1.
 type subject struct {
 	name string
-	cgidptest.Protein
+	enginetest.Protein
 	planned int
 	runs    []runOutcome
 }
@@ -95,11 +95,11 @@ func subjects(t *testing.T) []*subject {
 	var all []*subject
 	if chosen := os.Getenv("CGIDP_AGREEMENT"); chosen != "" {
 		for name := range strings.SplitSeq(chosen, ",") {
-			all = append(all, &subject{name: name, Protein: cgidptest.ReferenceProtein(t, name), planned: 3})
+			all = append(all, &subject{name: name, Protein: enginetest.ReferenceProtein(t, name), planned: 3})
 		}
-	} else if cgidptest.Physics() {
+	} else if enginetest.Physics() {
 		for _, p := range plannedRuns {
-			all = append(all, &subject{name: p.protein, Protein: cgidptest.ReferenceProtein(t, p.protein), planned: p.runs})
+			all = append(all, &subject{name: p.protein, Protein: enginetest.ReferenceProtein(t, p.protein), planned: p.runs})
 		}
 	}
 	return all

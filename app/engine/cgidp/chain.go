@@ -6,7 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"molrun/app/engine/cgidp/md"
+	"molrun/app/engine/md"
+	"molrun/app/engine/store"
 )
 
 // chain is the simulation of one sequence: its replicas and their sums.
@@ -88,7 +89,7 @@ func (c *chain) end(r *replica) (completed bool, err error) {
 	c.wall = c.elapsed()
 	before := c.merged
 	c.mergeFinished()
-	return before < c.merged && c.merged == len(c.replicas), r.trajectory.close()
+	return before < c.merged && c.merged == len(c.replicas), r.trajectory.Close()
 }
 
 // mergeFinished adds up the pairs of finished replicas. Whichever ends first, it
@@ -121,34 +122,34 @@ func (c *chain) begun() []*replica {
 }
 
 // archive stores or restores all replicas. It needs the lock.
-func (c *chain) archive(a *archive) {
-	a.duration(&c.wall)
+func (c *chain) archive(a *store.Archive) {
+	a.Duration(&c.wall)
 	merged := int64(c.merged)
-	if a.Integer(&merged); a.reading {
+	if a.Integer(&merged); a.Reading() {
 		c.merged = int(merged)
 	}
 	c.total.Archive(a)
 	for k := range c.replicas {
 		begun := c.replicas[k] != nil
-		a.flag(&begun)
+		a.Flag(&begun)
 		if !begun {
 			continue
 		}
-		if a.reading {
+		if a.Reading() {
 			c.replicas[k] = newReplica(c.system, k+1)
 		}
 		c.archiveReplica(a, k)
 	}
 }
 
-func (c *chain) archiveReplica(a *archive, index int) {
+func (c *chain) archiveReplica(a *store.Archive, index int) {
 	r := c.replicas[index]
 	r.Lock()
 	defer r.Unlock()
 	r.archive(a)
 	if index >= c.merged {
 		r.pairs.Archive(a)
-	} else if a.reading {
+	} else if a.Reading() {
 		r.pairs = nil
 	}
 }

@@ -16,11 +16,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app/engine/cgidp/cgidptest"
+	"molrun/app/engine/enginetest"
+	"molrun/app/engine/store"
 )
 
 // restartable is what the tests below interrupt.
-func restartable(cores int) string { return ofSteps(cgidptest.Length(4000, 30_000, 30_000), cores) }
+func restartable(cores int) string { return ofSteps(enginetest.Length(4000, 30_000, 30_000), cores) }
 
 func ofSteps(steps, cores int) string {
 	return fmt.Sprintf(`{"sequences":["%s","GSGSGSGSGSGSGS"],"names":["Hst5","short"],"steps":%d,"replicas":2,
@@ -66,7 +67,7 @@ func runProcess(t *testing.T, dir, settings string, delay time.Duration) (ended 
 			}
 			return err == nil, out.String()
 		case <-time.After(time.Millisecond):
-			if _, err := os.Stat(filepath.Join(dir, "Hst5", checkpointFile)); err != nil || delay == 0 || killed {
+			if _, err := os.Stat(filepath.Join(dir, "Hst5", store.CheckpointFile)); err != nil || delay == 0 || killed {
 				continue
 			}
 			time.Sleep(delay)
@@ -79,14 +80,14 @@ func runProcess(t *testing.T, dir, settings string, delay time.Duration) (ended 
 // A run that is killed at any time ends with the same files as one that is not.
 func TestResumeAfterKill(t *testing.T) {
 	t.Parallel()
-	steps := cgidptest.Length(4000, 30_000, 300_000)
+	steps := enginetest.Length(4000, 30_000, 300_000)
 	began := time.Now()
 	whole, _ := simulate(t, ofSteps(steps, 1))
 	want := files(t, whole)
 	// Delays of this size allow several kills of a run, at all its stages.
 	longest := max(100*time.Millisecond, time.Since(began)/5)
 	for _, cores := range []int{1, 2} {
-		kills := cgidptest.Length(2, 4, 20)
+		kills := enginetest.Length(2, 4, 20)
 		for round := 0; kills > 0; round++ {
 			if round == 10 {
 				t.Fatalf("%d cores: runs end before they are killed, so %d kills are left", cores, kills)
@@ -189,7 +190,7 @@ func TestResume(t *testing.T) {
 	whole, _ := simulate(t, restartable(1))
 	want := files(t, whole)
 	cases := [][]int{{7, 3, 2}, {0}, {90}}
-	if cgidptest.RaceDetector {
+	if enginetest.RaceDetector {
 		cases = cases[:1]
 	}
 	for _, stops := range cases {
@@ -227,19 +228,19 @@ func TestResumeAfterDamage(t *testing.T) {
 	}{
 		{"none", "goes on from checkpoint.bin, with 0 of 1 replica finished and 1000 of 3000 steps done", func(*testing.T, string) {}},
 		{"last", "checkpoint.bin cannot be used: it is damaged\na goes on from checkpoint.old.bin, with 0 of 1 replica finished and 500 of 3000 steps done", func(t *testing.T, folder string) {
-			spoil(t, filepath.Join(folder, checkpointFile))
+			spoil(t, filepath.Join(folder, store.CheckpointFile))
 		}},
 		{"between renames", "goes on from checkpoint.old.bin", func(t *testing.T, folder string) {
-			if err := os.Remove(filepath.Join(folder, checkpointFile)); err != nil {
+			if err := os.Remove(filepath.Join(folder, store.CheckpointFile)); err != nil {
 				t.Fatal(err)
 			}
 		}},
 		{"both", "it is damaged\nwarning: a starts from the beginning", func(t *testing.T, folder string) {
-			spoil(t, filepath.Join(folder, checkpointFile))
-			spoil(t, filepath.Join(folder, oldCheckpointFile))
+			spoil(t, filepath.Join(folder, store.CheckpointFile))
+			spoil(t, filepath.Join(folder, store.OldCheckpointFile))
 		}},
 		{"cut short", "it is no checkpoint of this version", func(t *testing.T, folder string) {
-			if err := os.Truncate(filepath.Join(folder, checkpointFile), 10); err != nil {
+			if err := os.Truncate(filepath.Join(folder, store.CheckpointFile), 10); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -259,7 +260,7 @@ func TestResumeAfterDamage(t *testing.T) {
 			}
 		}},
 	}
-	if cgidptest.RaceDetector {
+	if enginetest.RaceDetector {
 		tests = tests[:2]
 	}
 	for _, tt := range tests {

@@ -13,4 +13,6 @@ const (
 	engineVersion = "1"
 	modelName     = "CALVADOS 2"
 	modelDOI      = "10.12688/openreseurope.14967.2"
+
+	madeBy = engineName + " " + engineVersion + ", " + modelName + ", one bead per residue"
 )

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/engine/cgidp/cgidptest"
-	"molrun/app/engine/cgidp/md"
-	"molrun/app/engine/cgidp/sequence"
+	"molrun/app/engine/enginetest"
+	"molrun/app/engine/md"
+	"molrun/app/engine/sequence"
 )
 
 // memory computes a replica again, without files, and keeps the frames that its
@@ -123,9 +123,9 @@ func checkChain(t *testing.T, what string, got inLibrary, letters string) {
 // checkTimes checks the interval of frames in ps. The first frame comes after one.
 func checkTimes(t *testing.T, what string, got inLibrary, every float64) {
 	t.Helper()
-	cgidptest.Near(t, what+": ps between frames", got.Spacing, every, 1e-6*every)
+	enginetest.Near(t, what+": ps between frames", got.Spacing, every, 1e-6*every)
 	for k, time := range got.Times {
-		cgidptest.Near(t, what+": ps at a frame", time, every*float64(k+1), 1e-6*every*float64(k+1))
+		enginetest.Near(t, what+": ps at a frame", time, every*float64(k+1), 1e-6*every*float64(k+1))
 	}
 	if len(got.Times) != len(got.Frames) {
 		t.Errorf("%s: %d times for %d frames", what, len(got.Times), len(got.Frames))
@@ -144,7 +144,7 @@ func TestLibrariesReadFiles(t *testing.T) {
 		checkResults(t, readers, settingsOf(t, settings), dir)
 	})
 	t.Run("long chain", func(t *testing.T) { // the longest allowed, when tested at length
-		settings := `{"sequences":["` + strings.Repeat("GSWED", cgidptest.Length(10, 40, 400)) + `"],"steps":1000,"frame_every":500,"equilibration":0}`
+		settings := `{"sequences":["` + strings.Repeat("GSWED", enginetest.Length(10, 40, 400)) + `"],"steps":1000,"frame_every":500,"equilibration":0}`
 		dir, _ := simulate(t, settings)
 		checkResults(t, readers, settingsOf(t, settings), dir)
 	})

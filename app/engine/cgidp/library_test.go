@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/engine/cgidp/cgidptest"
+	"molrun/app/engine/enginetest"
 )
 
 // trajectoryLibraries have to read the files.
@@ -47,7 +47,7 @@ func libraryReaders(t *testing.T) []*libraryReader {
 		switch {
 		case python != "":
 			all = append(all, startReader(t, python, library.name))
-		case cgidptest.Physics():
+		case enginetest.Physics():
 			t.Fatalf("no Python here has %s, which .ci/physics installs", library.module)
 		}
 	}

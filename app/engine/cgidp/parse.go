@@ -1,33 +1,38 @@
 package cgidp
 
+import "molrun/app/engine/input"
+
+// reader takes settings, sequences among them.
+type reader struct{ *input.Reader }
+
 // Parse checks settings given as JSON, in which null stands for absent, and fills
 // in defaults. If the settings use fasta, the argument fasta is the content of
 // that file; while it is nil, the sequences are not checked and Run will refuse.
 // Parse returns all faults at once; without faults, the settings are not nil.
-func Parse(settings, fasta []byte) (*Settings, []Fault) {
-	r, err := newReader(settings)
-	if err != nil {
-		return nil, []Fault{faultf(loc(), faultJSON, "settings must be one JSON object: %v", err)}
+func Parse(settings, fasta []byte) (*Settings, []input.Fault) {
+	values, wrong := input.NewReader(settings, keys)
+	if wrong != nil {
+		return nil, []input.Fault{*wrong}
 	}
-	r.checkKeys()
+	r := &reader{values}
 	sources := r.sources(fasta)
 	s := &Settings{
 		Sequences:      r.sequences(sources),
-		Cores:          int(r.integer(limitCores)),
-		Temperature:    r.number(limitTemperature),
-		PH:             r.number(limitPH),
-		IonicStrength:  r.number(limitIonicStrength),
-		Equilibration:  r.number(limitEquilibration),
-		Replicas:       int(r.integer(limitReplicas)),
-		Seed:           uint64(r.integer(limitSeed)),
-		SampleEvery:    r.integer(limitSampleEvery),
-		Friction:       r.number(limitFriction),
-		ChargedTermini: r.boolean("charged_termini", true),
+		Cores:          int(r.Integer(input.Cores)),
+		Temperature:    r.Number(input.Temperature),
+		PH:             r.Number(input.PH),
+		IonicStrength:  r.Number(input.IonicStrength),
+		Equilibration:  r.Number(input.Equilibration),
+		Replicas:       int(r.Integer(limitReplicas)),
+		Seed:           uint64(r.Integer(input.Seed)),
+		SampleEvery:    r.Integer(limitSampleEvery),
+		Friction:       r.Number(input.Friction),
+		ChargedTermini: r.Boolean("charged_termini", true),
 	}
-	s.fasta, _ = r.text("fasta")
+	s.fasta, _ = r.Text("fasta")
 	r.lengths(s)
-	if len(r.faults) > 0 {
-		return nil, r.faults
+	if len(r.Faults) > 0 {
+		return nil, r.Faults
 	}
 	for i := range s.Sequences {
 		s.Sequences[i].Warnings = s.warnings(&s.Sequences[i])
@@ -44,8 +49,8 @@ const (
 
 // lengths sets how long each sequence runs and how often frames are saved.
 func (r *reader) lengths(s *Settings) {
-	steps, every := r.integer(limitSteps), r.integer(limitFrameEvery)
-	if steps == 0 && (r.has("steps") || len(s.Sequences) == 0) {
+	steps, every := r.Integer(limitSteps), r.Integer(limitFrameEvery)
+	if steps == 0 && (r.Has("steps") || len(s.Sequences) == 0) {
 		return // the faults have it already, or the sequences are not known
 	}
 	shortest, longest := steps, steps
@@ -84,17 +89,17 @@ func (r *reader) checkFrameEvery(every, shortest, longest int64) {
 	switch {
 	case every == 0:
 	case every > shortest:
-		r.fault(loc("frame_every"), faultConflict, "frame_every is %d, but the run has %d steps: no frame would be saved; choose at most %d",
+		r.Fault(input.Loc("frame_every"), input.Conflict, "frame_every is %d, but the run has %d steps: no frame would be saved; choose at most %d",
 			every, shortest, shortest)
 	case longest/every > maxFrames:
-		r.fault(loc("frame_every"), faultConflict, "frame_every of %d saves %d frames in %d steps; at most %d are possible: choose at least %d",
+		r.Fault(input.Loc("frame_every"), input.Conflict, "frame_every of %d saves %d frames in %d steps; at most %d are possible: choose at least %d",
 			every, longest/every, longest, maxFrames, (longest+maxFrames-1)/maxFrames)
 	}
 }
 
 func (r *reader) checkSamples(s *Settings, steps int64) {
 	if s.SampleEvery > 0 && steps/s.SampleEvery <= s.discarded(steps)/s.SampleEvery {
-		r.fault(loc("sample_every"), faultConflict, "sample_every of %d leaves no sample after equilibration in %d steps; choose at most %d",
+		r.Fault(input.Loc("sample_every"), input.Conflict, "sample_every of %d leaves no sample after equilibration in %d steps; choose at most %d",
 			s.SampleEvery, steps, steps-s.discarded(steps))
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/engine/cgidp/cgidptest"
 	"molrun/app/engine/cgidp/plot"
+	"molrun/app/engine/enginetest"
 )
 
 func TestPlotsShowResults(t *testing.T) {
@@ -31,7 +31,7 @@ func TestPlotsShowResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	distances := readCSV(t, dir, "Hst5", "distance_map.csv")
-	want, err := plot.DistanceMap("Hst5", len(distances), func(i, j int) float64 { return cgidptest.Parse(t, distances[i][j]) })
+	want, err := plot.DistanceMap("Hst5", len(distances), func(i, j int) float64 { return enginetest.Parse(t, distances[i][j]) })
 	if err != nil {
 		t.Fatal(err)
 	}

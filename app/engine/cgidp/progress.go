@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"molrun/app/engine/store"
 )
 
 // progress writes lines that say how far a run has come.
@@ -63,7 +65,7 @@ func (p *progress) of(c *chain, r *replica) string {
 	fmt.Fprintf(&b, "Rg %.2f nm ", r.last.rg)
 	temperature := r.last.temperature
 	if r.rg.Count() > 0 {
-		b.WriteString("<Rg> " + withError(r.rg.Mean(), r.rg.StandardError()) + " nm ")
+		b.WriteString("<Rg> " + store.WithError(r.rg.Mean(), r.rg.StandardError()) + " nm ")
 		temperature = r.kinetic.Mean()
 	}
 	fmt.Fprintf(&b, "T %.1f K", temperature)
@@ -80,5 +82,5 @@ func (p *progress) remaining() string {
 		return ""
 	}
 	left := time.Since(p.started).Seconds() * (1 - done) / (done - p.before)
-	return " ETA " + shortDuration(left)
+	return " ETA " + store.ShortDuration(left)
 }

@@ -7,7 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"molrun/app/engine/cgidp/md"
+	"molrun/app/engine/md"
+	"molrun/app/engine/store"
+	"molrun/app/engine/trajectory"
 )
 
 // burstSteps is the number of steps between looks at cancellation.
@@ -20,7 +22,7 @@ type replica struct {
 	*md.Dynamics
 	*system
 	number     int // from 1
-	trajectory *trajectory
+	trajectory *trajectory.DCD
 	rows       []byte // lines of timeseries.csv
 	last       sample
 	busy       time.Duration
@@ -43,7 +45,7 @@ func newReplica(s *system, number int) *replica {
 		Dynamics:   md.NewDynamics(s.model, md.NewRandom(s.settings.Seed, s.index, number)),
 		system:     s,
 		number:     number,
-		trajectory: newTrajectory(n, s.plan.frameEvery),
+		trajectory: trajectory.NewDCD(n, s.plan.frameEvery, md.Vec{}),
 		rg:         md.NewSeries(samples),
 		ree:        md.NewSeries(samples),
 		kinetic:    md.NewSeries(samples),
@@ -56,17 +58,17 @@ func (r *replica) start() error {
 		return err
 	}
 	r.last = r.sample()
-	return r.trajectory.create(r.trajectoryPath(), r.Name)
+	return r.trajectory.Create(r.trajectoryPath(), r.Name, madeBy)
 }
 
 // resume prepares a replica from a checkpoint for its next step.
 func (r *replica) resume() error {
-	if err := r.trajectory.resume(r.trajectoryPath()); err != nil {
+	if err := r.trajectory.Resume(r.trajectoryPath()); err != nil {
 		return err
 	}
 	r.last = r.sample()
 	if r.done() {
-		return r.trajectory.close()
+		return r.trajectory.Close()
 	}
 	return r.Resume()
 }
@@ -164,26 +166,26 @@ func (r *replica) appendRow() {
 func (r *replica) recordFrame() error {
 	x := r.Positions()
 	centre := r.model.Centre(x)
-	if err := r.trajectory.append(x, centre); err != nil {
+	if err := r.trajectory.Append(x, centre); err != nil {
 		return err
 	}
-	if r.number > 1 || r.trajectory.frames > 1 {
+	if r.number > 1 || r.trajectory.Frames > 1 {
 		return nil
 	}
 	first := make([]md.Vec, len(x))
 	for i := range first {
-		first[i] = md.Vec{}.AddScaled(angstrom, x[i].Sub(centre))
+		first[i] = md.Vec{}.AddScaled(trajectory.Angstrom, x[i].Sub(centre))
 	}
-	return writeFile(filepath.Join(r.folder, topologyFile), topologyPDB(r.Residues, first))
+	return store.WriteFile(filepath.Join(r.folder, topologyFile), trajectory.PDB([]string{r.Residues}, first))
 }
 
 // archive leaves out what follows from the positions, and pairs, which the chain
 // may have taken over.
-func (r *replica) archive(a *archive) {
+func (r *replica) archive(a *store.Archive) {
 	r.Archive(a)
-	a.Integer(&r.trajectory.frames)
-	a.text(&r.rows)
-	a.duration(&r.busy)
+	a.Integer(&r.trajectory.Frames)
+	a.Text(&r.rows)
+	a.Duration(&r.busy)
 	r.rg.Archive(a)
 	r.ree.Archive(a)
 	r.kinetic.Archive(a)

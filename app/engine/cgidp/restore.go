@@ -7,7 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"molrun/app/engine/cgidp/md"
+	"molrun/app/engine/md"
+	"molrun/app/engine/store"
 	"molrun/app/unit"
 )
 
@@ -15,7 +16,7 @@ import (
 // those that are not usable.
 func (c *chain) restore(log io.Writer) error {
 	failed := false
-	for _, name := range []string{checkpointFile, oldCheckpointFile} {
+	for _, name := range []string{store.CheckpointFile, store.OldCheckpointFile} {
 		path := filepath.Join(c.folder, name)
 		if _, err := os.Stat(path); err != nil {
 			continue
@@ -44,7 +45,7 @@ func (c *chain) load(path string) error {
 	if err != nil {
 		return err
 	}
-	a, err := openCheckpoint(content, c.settingsHash())
+	a, err := store.OpenCheckpoint(checkpointMark, content, c.settingsHash())
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func (c *chain) load(path string) error {
 	defer c.mu.Unlock()
 	c.total = md.NewPairSums(c.model.Size())
 	c.archive(a)
-	if a.short || len(a.bytes) > 0 {
+	if !a.Whole() {
 		return errors.New("its length is wrong")
 	}
 	for _, r := range c.replicas {
@@ -70,8 +71,8 @@ func (c *chain) load(path string) error {
 // reset closes the trajectories and leaves the chain as new.
 func (c *chain) reset() {
 	for k, r := range c.replicas {
-		if r != nil && r.trajectory.file != nil {
-			r.trajectory.file.Close()
+		if r != nil && r.trajectory.Opened() {
+			r.trajectory.Close()
 		}
 		c.replicas[k] = nil
 	}

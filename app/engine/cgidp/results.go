@@ -9,8 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"molrun/app/engine/cgidp/md"
 	"molrun/app/engine/cgidp/plot"
+	"molrun/app/engine/md"
+	"molrun/app/engine/store"
+	"molrun/app/engine/trajectory"
 )
 
 // results are what the replicas of a system have shown so far.
@@ -41,7 +43,7 @@ func (s *system) write(res *results) (*summary, error) {
 		s.writeEnsemble(res),
 		s.writePairs(res),
 		s.writeRgPlot(res),
-		writeJSON(filepath.Join(s.folder, summaryFile), sum),
+		store.WriteJSON(filepath.Join(s.folder, summaryFile), sum),
 	)
 	return sum, err
 }
@@ -51,7 +53,7 @@ func (s *system) writeTimeseries(res *results) error {
 	for _, r := range res.replicas {
 		b = append(b, r.rows...)
 	}
-	return writeFile(filepath.Join(s.folder, seriesFile), b)
+	return store.WriteFile(filepath.Join(s.folder, seriesFile), b)
 }
 
 // maxModels is the largest number of structures in ensemble.pdb.
@@ -95,7 +97,7 @@ func (s *system) writeEnsemble(res *results) error {
 	if len(models) == 0 {
 		return nil
 	}
-	return writeFile(filepath.Join(s.folder, ensembleFile), ensemblePDB(s.Residues, models))
+	return store.WriteFile(filepath.Join(s.folder, ensembleFile), trajectory.ModelsPDB([]string{s.Residues}, models))
 }
 
 func (s *system) readFrame(f frame) ([]md.Vec, error) {
@@ -104,7 +106,7 @@ func (s *system) readFrame(f frame) ([]md.Vec, error) {
 		return nil, err
 	}
 	defer file.Close()
-	return readFrame(file, s.model.Size(), f.index)
+	return trajectory.ReadFrame(file, s.model.Size(), md.Vec{}, f.index)
 }
 
 // writePairs writes the averages over pairs, once there are any.
@@ -127,7 +129,7 @@ func (s *system) writePairs(res *results) error {
 		{distancePlotFile, picture},
 	}
 	for _, t := range files {
-		if err := writeFile(filepath.Join(s.folder, t.name), t.content); err != nil {
+		if err := store.WriteFile(filepath.Join(s.folder, t.name), t.content); err != nil {
 			return err
 		}
 	}
@@ -153,7 +155,7 @@ func scalingTable(rms []float64, fit md.Scaling) []byte {
 	var b bytes.Buffer
 	b.WriteString("separation,rms_distance_nm,fit_nm\n")
 	for s := 1; s < len(rms); s++ {
-		b.WriteString(strconv.Itoa(s) + "," + decimals(rms[s]) + "," + decimals(fit.At(s)) + "\n")
+		b.WriteString(strconv.Itoa(s) + "," + store.Decimals(rms[s]) + "," + store.Decimals(fit.At(s)) + "\n")
 	}
 	return b.Bytes()
 }
@@ -180,7 +182,7 @@ func (s *system) writeRgPlot(res *results) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(s.folder, rgPlotFile), content)
+	return store.WriteFile(filepath.Join(s.folder, rgPlotFile), content)
 }
 
 // rgCurve takes steps and Rg from rows of timeseries.csv.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"molrun/app/engine/store"
 	"molrun/app/unit"
 )
 
@@ -82,7 +83,7 @@ func (r *run) announce() {
 	s := r.settings
 	fmt.Fprintf(r.log, "%s %s, %s: %s, %s each, %s; about %s on an idle machine\n", engineName, engineVersion, modelName,
 		unit.Count(len(s.Sequences), "sequence"), unit.Count(s.Replicas, "replica"), unit.Count(s.Cores, "core"),
-		shortDuration(s.Estimate().Seconds()))
+		store.ShortDuration(s.Estimate().Seconds()))
 	for _, w := range s.Warnings() {
 		fmt.Fprintf(r.log, "warning: %s\n", w)
 	}
@@ -213,25 +214,25 @@ func (r *run) conclude() error {
 		return err
 	}
 	for _, c := range r.chains {
-		if err := removeCheckpoints(c.folder); err != nil {
+		if err := store.RemoveCheckpoints(c.folder); err != nil {
 			return err
 		}
 	}
 	for _, s := range all {
 		r.logResults(s)
 	}
-	r.progress.line(1, "done in "+shortDuration(time.Since(r.progress.started).Seconds()))
+	r.progress.line(1, "done in "+store.ShortDuration(time.Since(r.progress.started).Seconds()))
 	return nil
 }
 
 // logResults returns the results of a sequence in a line.
 func (r *run) logResults(s *summary) {
 	rg, ree, exponent := s.Results.Rg, s.Results.Ree, ""
-	if nu := decimals(float64(s.Results.Nu)); nu != "" { // short chains have none
+	if nu := store.Decimals(float64(s.Results.Nu)); nu != "" { // short chains have none
 		exponent = ", nu " + nu
 	}
 	fmt.Fprintf(r.log, "%s: Rg %s nm, end to end %s nm%s\n", s.Name,
-		withError(float64(rg.Mean), float64(rg.SE)), withError(float64(ree.Mean), float64(ree.SE)), exponent)
+		store.WithError(float64(rg.Mean), float64(rg.SE)), store.WithError(float64(ree.Mean), float64(ree.SE)), exponent)
 	for _, w := range s.Warnings {
 		fmt.Fprintf(r.log, "warning: %s: %s\n", s.Name, w)
 	}

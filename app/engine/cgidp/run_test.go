@@ -20,8 +20,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app/engine/cgidp/cgidptest"
-	"molrun/app/engine/cgidp/md"
+	"molrun/app/engine/enginetest"
+	"molrun/app/engine/md"
+	"molrun/app/engine/store"
+	"molrun/app/engine/trajectory"
 )
 
 func settingsOf(t *testing.T, text string) *Settings {
@@ -106,9 +108,9 @@ func names(all map[string]string) []string {
 // The published value is 1.671 ± 0.008 nm.
 func TestRunFCP1(t *testing.T) {
 	t.Parallel()
-	p := cgidptest.ReferenceProtein(t, "FCP1")
+	p := enginetest.ReferenceProtein(t, "FCP1")
 	steps, tolerance := 1_000_000, 0.06
-	if cgidptest.RaceDetector {
+	if enginetest.RaceDetector {
 		steps, tolerance = 50_000, 0.5
 	}
 	dir, log := simulate(t, fmt.Sprintf(
@@ -117,22 +119,22 @@ func TestRunFCP1(t *testing.T) {
 
 	var m map[string]any
 	readJSON(t, &m, dir, "metrics.json")
-	cgidptest.Near(t, "Rg", m["rg_nm"].(float64), p.Rg, tolerance)
+	enginetest.Near(t, "Rg", m["rg_nm"].(float64), p.Rg, tolerance)
 	for _, key := range []string{"rg_nm", "rg_se_nm", "ree_nm", "ree_se_nm", "nu", "converged", "steps_per_second"} {
 		if m[key] == nil {
 			t.Errorf("metrics.json lacks %s: %v", key, m)
 		}
 	}
-	if !cgidptest.RaceDetector {
-		cgidptest.Near(t, "nu", m["nu"].(float64), 0.62, 0.04)
+	if !enginetest.RaceDetector {
+		enginetest.Near(t, "nu", m["nu"].(float64), 0.62, 0.04)
 		if m["converged"] != true {
 			t.Errorf("not converged: %v", m)
 		}
 	}
 
-	d := readDCD(t, filepath.Join(dir, "FCP1", "traj.dcd"))
-	if len(d.frames) != steps/1000 || d.beads != 32 {
-		t.Errorf("%d frames of %d beads", len(d.frames), d.beads)
+	d := enginetest.ReadDCD(t, filepath.Join(dir, "FCP1", "traj.dcd"))
+	if len(d.Frames) != steps/1000 || d.Beads != 32 {
+		t.Errorf("%d frames of %d beads", len(d.Frames), d.Beads)
 	}
 	checkTop(t, filepath.Join(dir, "FCP1", "top.pdb"), d)
 	if rows := readCSV(t, dir, "FCP1", "timeseries.csv"); len(rows) != 1+steps/200 {
@@ -151,21 +153,21 @@ func TestRunFCP1(t *testing.T) {
 }
 
 // checkTop compares a topology with the first frame of the trajectory.
-func checkTop(t *testing.T, path string, d dcd) {
+func checkTop(t *testing.T, path string, d enginetest.DCD) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(string(text), "\n")
-	for i := range d.beads {
+	for i := range d.Beads {
 		for axis := range 3 {
 			field := lines[i][30+8*axis : 38+8*axis]
 			v, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
 			if err != nil {
 				t.Fatal(err)
 			}
-			cgidptest.Near(t, "coordinate", v, float64(d.frames[0][axis][i]), 0.0006)
+			enginetest.Near(t, "coordinate", v, float64(d.Frames[0][axis][i]), 0.0006)
 		}
 	}
 }
@@ -203,34 +205,34 @@ func TestResultsMatchTimeseries(t *testing.T) {
 	dir, _ := simulate(t, `{"sequences":["`+hst5+`"],"steps":15000,"replicas":2,"equilibration":0.3,"frame_every":700}`)
 	var rg, ree, temperature md.Series
 	for _, row := range readCSV(t, dir, "seq1", "timeseries.csv")[1:] {
-		if cgidptest.Parse(t, row[0]) <= 4500 {
+		if enginetest.Parse(t, row[0]) <= 4500 {
 			continue
 		}
-		cgidptest.Near(t, "time", cgidptest.Parse(t, row[1]), cgidptest.Parse(t, row[0])/100, 1e-9)
-		rg.Add(cgidptest.Parse(t, row[3]))
-		ree.Add(cgidptest.Parse(t, row[4]))
-		temperature.Add(cgidptest.Parse(t, row[6]))
+		enginetest.Near(t, "time", enginetest.Parse(t, row[1]), enginetest.Parse(t, row[0])/100, 1e-9)
+		rg.Add(enginetest.Parse(t, row[3]))
+		ree.Add(enginetest.Parse(t, row[4]))
+		temperature.Add(enginetest.Parse(t, row[6]))
 	}
 	var s struct {
 		Results map[string]any
 	}
 	readJSON(t, &s, dir, "seq1", "summary.json")
 	mean := func(key string) float64 { return s.Results[key].(map[string]any)["mean"].(float64) }
-	cgidptest.Near(t, "Rg", mean("rg_nm"), rg.Mean(), 1e-4)
-	cgidptest.Near(t, "end to end", mean("ree_nm"), ree.Mean(), 1e-4)
-	cgidptest.Near(t, "temperature", mean("temperature_K"), temperature.Mean(), 1e-2)
+	enginetest.Near(t, "Rg", mean("rg_nm"), rg.Mean(), 1e-4)
+	enginetest.Near(t, "end to end", mean("ree_nm"), ree.Mean(), 1e-4)
+	enginetest.Near(t, "temperature", mean("temperature_K"), temperature.Mean(), 1e-2)
 	if rg.Count() != 2*53 {
 		t.Errorf("%d samples after equilibration, want 106", rg.Count())
 	}
 	distance := readCSV(t, dir, "seq1", "distance_map.csv")
-	cgidptest.Near(t, "distance of the ends", cgidptest.Parse(t, distance[0][23]), ree.Mean(), 0.3)
+	enginetest.Near(t, "distance of the ends", enginetest.Parse(t, distance[0][23]), ree.Mean(), 0.3)
 	if distance[0][23] != distance[23][0] || distance[5][5] != "0.0000" {
 		t.Errorf("the distance map is not symmetric: %s and %s", distance[0][23], distance[23][0])
 	}
 	for replica := 1; replica <= 2; replica++ {
-		d := readDCD(t, filepath.Join(dir, "seq1", trajectoryName(replica)))
-		if len(d.frames) != 15000/700 || d.words[3] != 15000/700*700 {
-			t.Errorf("replica %d: %d frames, the last of step %d", replica, len(d.frames), d.words[3])
+		d := enginetest.ReadDCD(t, filepath.Join(dir, "seq1", trajectoryName(replica)))
+		if len(d.Frames) != 15000/700 || d.Words[3] != 15000/700*700 {
+			t.Errorf("replica %d: %d frames, the last of step %d", replica, len(d.Frames), d.Words[3])
 		}
 	}
 }
@@ -243,7 +245,7 @@ func TestCoresMakeNoDifference(t *testing.T) {
 	one, _ := simulate(t, fmt.Sprintf(several, 1))
 	want := files(t, one)
 	others := []int{2, 64}
-	if cgidptest.RaceDetector {
+	if enginetest.RaceDetector {
 		others = others[:1]
 	}
 	for _, cores := range others {
@@ -280,7 +282,7 @@ func TestTablesHaveAllSequences(t *testing.T) {
 		if row[0] != name || row[5] != "3000" || row[6] != "3" {
 			t.Errorf("row %d is %v", k+1, row)
 		}
-		cgidptest.Near(t, "Rg", m.Sequences[name]["rg_nm"].(float64), cgidptest.Parse(t, row[7]), 1e-9)
+		enginetest.Near(t, "Rg", m.Sequences[name]["rg_nm"].(float64), enginetest.Parse(t, row[7]), 1e-9)
 	}
 	if nu := m.Sequences["short"]["nu"]; nu != nil {
 		t.Errorf("nu of ten residues is %v, want null", nu)
@@ -312,7 +314,7 @@ func TestReplicasDiffer(t *testing.T) {
 		if !strings.HasSuffix(name, ".dcd") {
 			continue
 		}
-		coordinates := content[dcdHeaderSize:]
+		coordinates := content[trajectory.HeaderSize:]
 		if other, ok := seen[coordinates]; ok {
 			t.Errorf("%s and %s are the same", name, other)
 		}
@@ -408,7 +410,7 @@ func TestProgressLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.trajectory.close()
+	defer r.trajectory.Close()
 	p.report()
 	for range 10 {
 		if err := r.burst(); err != nil {
@@ -428,7 +430,7 @@ func TestShortDuration(t *testing.T) {
 	for seconds, want := range map[float64]string{
 		2.24: "2.2 s", 119: "119.0 s", 600: "10m", 3720: "1h2m", 86400: "24h0m", 259200: "3.0 days",
 	} {
-		if got := shortDuration(seconds); got != want {
+		if got := store.ShortDuration(seconds); got != want {
 			t.Errorf("%g s is %q, want %q", seconds, got, want)
 		}
 	}

@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/engine/cgidp/cgidptest"
+	"molrun/app/engine/enginetest"
+	"molrun/app/engine/md"
+	"molrun/app/engine/trajectory"
 )
 
 // checkRunning reads the files of another process, which is killed and resumed in
@@ -73,7 +75,7 @@ func readOften(t *testing.T, readers []*libraryReader, folder string) []readInPa
 			all = append(all, r.readRunning(t, folder))
 		}
 		grown := all[len(all)-1].frames() > all[0].frames()
-		if k+1 >= cgidptest.Length(3, 5, 10) && grown {
+		if k+1 >= enginetest.Length(3, 5, 10) && grown {
 			break
 		}
 	}
@@ -87,7 +89,7 @@ func framesIn(t *testing.T, folder string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return int(info.Size()-dcdHeaderSize) / dcdFrameSize(len(hst5))
+	return int(info.Size()-trajectory.HeaderSize) / trajectory.FrameSize(len(hst5), md.Vec{})
 }
 
 // readInPassing is what a library read from a running simulation.

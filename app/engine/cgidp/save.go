@@ -4,7 +4,8 @@ import (
 	"errors"
 	"io/fs"
 
-	"molrun/app/engine/cgidp/md"
+	"molrun/app/engine/md"
+	"molrun/app/engine/store"
 )
 
 // finish writes the final results and frees what is no longer needed. The
@@ -54,7 +55,7 @@ func (c *chain) results() *results {
 		rg, ree, kinetic = append(rg, r.rg), append(ree, r.ree), append(kinetic, r.kinetic)
 		res.steps += r.Step()
 		res.busy += r.busy
-		res.replicas = append(res.replicas, recorded{r.number, r.rows, r.trajectory.frames})
+		res.replicas = append(res.replicas, recorded{r.number, r.rows, r.trajectory.Frames})
 		r.Unlock()
 	}
 	res.rg, res.ree, res.kinetic = md.Pool(rg), md.Pool(ree), md.Pool(kinetic)
@@ -84,16 +85,16 @@ func (c *chain) addPairs(res *results) {
 func (c *chain) saveCheckpoint() error {
 	content := c.checkpoint()
 	for _, r := range c.begun() {
-		if err := r.trajectory.file.Sync(); err != nil && !errors.Is(err, fs.ErrClosed) {
+		if err := r.trajectory.Sync(); err != nil && !errors.Is(err, fs.ErrClosed) {
 			return err
 		}
 	}
-	return writeCheckpoint(c.folder, content)
+	return store.WriteCheckpoint(c.folder, content)
 }
 
 func (c *chain) checkpoint() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wall = c.elapsed()
-	return newCheckpoint(c.settingsHash(), c.archive)
+	return store.NewCheckpoint(checkpointMark, c.settingsHash(), c.archive)
 }

@@ -5,7 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"molrun/app/engine/cgidp/sequence"
+	"molrun/app/engine/input"
+	"molrun/app/engine/sequence"
 	"molrun/app/unit"
 )
 
@@ -26,22 +27,22 @@ type source struct {
 
 // sources finds the sequences wherever the settings have them.
 func (r *reader) sources(fasta []byte) []source {
-	switch inline, file := r.has("sequences"), r.has("fasta"); {
+	switch inline, file := r.Has("sequences"), r.Has("fasta"); {
 	case inline && file:
-		r.fault(loc("fasta"), faultConflict, "give either sequences or fasta, not both")
+		r.Fault(input.Loc("fasta"), input.Conflict, "give either sequences or fasta, not both")
 	case inline:
 		return r.inlineSources()
 	case file:
 		return r.fileSources(fasta)
 	default:
-		r.fault(loc("sequences"), faultMissing, "give sequences: amino acids in one-letter code, or a FASTA file as fasta")
+		r.Fault(input.Loc("sequences"), input.Missing, "give sequences: amino acids in one-letter code, or a FASTA file as fasta")
 	}
 	return nil
 }
 
 func (r *reader) fileSources(fasta []byte) []source {
-	if _, ok := r.text("fasta"); !ok {
-		r.fault(loc("fasta"), faultType, "fasta must name a file, not %s", kindOf(r.raw["fasta"]))
+	if _, ok := r.Text("fasta"); !ok {
+		r.Fault(input.Loc("fasta"), input.Type, "fasta must name a file, not %s", input.KindOf(r.Raw("fasta")))
 		return nil
 	}
 	if fasta == nil {
@@ -52,12 +53,12 @@ func (r *reader) fileSources(fasta []byte) []source {
 
 func (r *reader) inlineSources() []source {
 	const key = "sequences"
-	if text, ok := r.text(key); ok {
+	if text, ok := r.Text(key); ok {
 		return r.textSources(key, []byte(text))
 	}
-	items, ok := r.texts(key)
+	items, ok := r.Texts(key)
 	if !ok {
-		r.fault(loc(key), faultType, "sequences must be a list of sequences or one FASTA text, not %s", kindOf(r.raw[key]))
+		r.Fault(input.Loc(key), input.Type, "sequences must be a list of sequences or one FASTA text, not %s", input.KindOf(r.Raw(key)))
 		return nil
 	}
 	var sources []source
@@ -66,7 +67,7 @@ func (r *reader) inlineSources() []source {
 			continue
 		}
 		if records, ok := r.records(*item, i); ok {
-			sources = append(sources, source{append(records, sequence.Record{})[0], i, loc(key, i)})
+			sources = append(sources, source{append(records, sequence.Record{})[0], i, input.Loc(key, i)})
 		}
 	}
 	return r.counted(key, len(items), sources)
@@ -76,7 +77,7 @@ func (r *reader) inlineSources() []source {
 func (r *reader) records(item string, index int) ([]sequence.Record, bool) {
 	records := sequence.ParseFASTA([]byte(item))
 	if len(records) > 1 {
-		r.fault(loc("sequences", index), faultSequence, "item %d of sequences holds %d sequences; make each an item of its own",
+		r.Fault(input.Loc("sequences", index), input.Sequence, "item %d of sequences holds %d sequences; make each an item of its own",
 			index+1, len(records))
 		return nil, false
 	}
@@ -86,19 +87,19 @@ func (r *reader) records(item string, index int) ([]sequence.Record, bool) {
 // textSources reads one FASTA text.
 func (r *reader) textSources(key string, text []byte) []source {
 	if len(text) > MaxFASTA {
-		r.fault(loc(key), faultSequence, "%s has more than %d MiB; give at most %d sequences of at most %d residues",
+		r.Fault(input.Loc(key), input.Sequence, "%s has more than %d MiB; give at most %d sequences of at most %d residues",
 			key, MaxFASTA>>20, maxSequences, sequence.MaxResidues)
 		return nil
 	}
 	text, instead := sequence.PlainText(text)
 	if instead != "" {
-		r.fault(loc(key), faultSequence, "%s is %s; save the sequences as plain text in FASTA format: a line \">name\" above the letters of each",
+		r.Fault(input.Loc(key), input.Sequence, "%s is %s; save the sequences as plain text in FASTA format: a line \">name\" above the letters of each",
 			key, instead)
 		return nil
 	}
 	var sources []source
 	for i, rec := range r.headed(key, sequence.ParseFASTA(text)) {
-		sources = append(sources, source{rec, i, loc(key)})
+		sources = append(sources, source{rec, i, input.Loc(key)})
 	}
 	return r.counted(key, len(sources), sources)
 }
@@ -109,11 +110,11 @@ func (r *reader) headed(key string, records []sequence.Record) []sequence.Record
 	switch {
 	case len(records) == 0 || records[0].Headed:
 	case len(records) > 1:
-		r.fault(loc(key), faultSequence, "%s has text before the first header, %q; give it a header (a line \">name\") or remove it",
+		r.Fault(input.Loc(key), input.Sequence, "%s has text before the first header, %q; give it a header (a line \">name\") or remove it",
 			key, sequence.Shorten(records[0].Letters, 20))
 		return records[1:]
 	case records[0].MayBeSeveral():
-		r.fault(loc(key), faultSequence, "%s has %d lines but no header, so these may be several sequences; write a line \">name\" above each sequence",
+		r.Fault(input.Loc(key), input.Sequence, "%s has %d lines but no header, so these may be several sequences; write a line \">name\" above each sequence",
 			key, len(records[0].Lines))
 		return nil
 	}
@@ -124,11 +125,11 @@ func (r *reader) headed(key string, records []sequence.Record) []sequence.Record
 func (r *reader) counted(key string, count int, sources []source) []source {
 	switch {
 	case count > maxSequences:
-		r.fault(loc(key), faultSequence, "%s holds %d sequences; at most %d can be simulated in one job: make several jobs",
+		r.Fault(input.Loc(key), input.Sequence, "%s holds %d sequences; at most %d can be simulated in one job: make several jobs",
 			key, count, maxSequences)
 		return nil
-	case count == 0 && !r.faulty(key):
-		r.fault(loc(key), faultSequence, "%s holds no sequence; give at least one", key)
+	case count == 0 && !r.Faulty(key):
+		r.Fault(input.Loc(key), input.Sequence, "%s holds no sequence; give at least one", key)
 	}
 	return sources
 }
@@ -149,7 +150,7 @@ func (r *reader) sequences(sources []source) []Sequence {
 			r.checkName(name, s.loc, taken, s.index)
 		}
 		for _, wrong := range sequence.Check(name, s.Letters) {
-			r.fault(s.loc, faultSequence, "%s", wrong)
+			r.Fault(s.loc, input.Sequence, "%s", wrong)
 		}
 		sequences[k] = Sequence{Name: name, Residues: s.Letters}
 	}
@@ -159,24 +160,24 @@ func (r *reader) sequences(sources []source) []Sequence {
 // names returns the setting names. Their number cannot be checked while the
 // sequences are wrong or not known.
 func (r *reader) names(sequences int, taken map[string]int) []*string {
-	if !r.has("names") {
+	if !r.Has("names") {
 		return nil
 	}
-	names, ok := r.texts("names")
+	names, ok := r.Texts("names")
 	switch {
 	case !ok:
-		r.fault(loc("names"), faultType, "names must be a list of names, not %s", kindOf(r.raw["names"]))
-	case sequences > 0 && len(names) != sequences && !r.faulty("sequences"):
+		r.Fault(input.Loc("names"), input.Type, "names must be a list of names, not %s", input.KindOf(r.Raw("names")))
+	case sequences > 0 && len(names) != sequences && !r.Faulty("sequences"):
 		verb := "are"
 		if len(names) == 1 {
 			verb = "is"
 		}
-		r.fault(loc("names"), faultName, "there %s %s for %s; give one name for each",
+		r.Fault(input.Loc("names"), input.Name, "there %s %s for %s; give one name for each",
 			verb, unit.Count(len(names), "name"), unit.Count(sequences, "sequence"))
 	}
 	for i, name := range names {
 		if name != nil {
-			r.checkName(*name, loc("names", i), taken, i)
+			r.checkName(*name, input.Loc("names", i), taken, i)
 		}
 	}
 	return names
@@ -194,10 +195,10 @@ func (r *reader) checkName(name string, where []any, taken map[string]int, index
 		wrong = "is that of a result file; choose another"
 	}
 	if wrong != "" {
-		r.fault(where, faultName, "the name %q of sequence %d %s", name, index+1, wrong)
+		r.Fault(where, input.Name, "the name %q of sequence %d %s", name, index+1, wrong)
 	}
 	if first, ok := taken[lower]; ok {
-		r.fault(where, faultName, "sequences %d and %d are both called %q; give them different names", first+1, index+1, name)
+		r.Fault(where, input.Name, "sequences %d and %d are both called %q; give them different names", first+1, index+1, name)
 		return
 	}
 	taken[lower] = index

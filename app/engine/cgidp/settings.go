@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"molrun/app/engine/cgidp/md"
+	"molrun/app/engine/md"
 )
 
 // Settings are complete and within their bounds. Lengths of runs that depend on

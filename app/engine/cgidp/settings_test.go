@@ -8,9 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"molrun/app/engine/cgidp/cgidptest"
-	"molrun/app/engine/cgidp/md"
-	"molrun/app/engine/cgidp/sequence"
+	"molrun/app/engine/enginetest"
+	"molrun/app/engine/input"
+	"molrun/app/engine/md"
+	"molrun/app/engine/sequence"
 )
 
 const hst5 = "DSHAKRHHGYKRKFHEKHHSHRGY"
@@ -91,92 +92,92 @@ var rules = []struct {
 	kind     string
 	msg      string // part of the message
 }{
-	{``, "", "[]", faultJSON, "one JSON object: nothing was given"},
-	{`null`, "", "[]", faultJSON, "null was given"},
-	{`[]`, "", "[]", faultJSON, "cannot unmarshal array"},
-	{`{} {}`, "", "[]", faultJSON, "more text follows"},
-	{`{"sequences":`, "", "[]", faultJSON, "unexpected EOF"},
+	{``, "", "[]", input.JSON, "one JSON object: nothing was given"},
+	{`null`, "", "[]", input.JSON, "null was given"},
+	{`[]`, "", "[]", input.JSON, "cannot unmarshal array"},
+	{`{} {}`, "", "[]", input.JSON, "more text follows"},
+	{`{"sequences":`, "", "[]", input.JSON, "unexpected EOF"},
 
-	{`{}`, "", "[sequences]", faultMissing, "give sequences"},
-	{`{"sequences":"ACDEF","fasta":"x"}`, ">a\nACDEF", "[fasta]", faultConflict, "either sequences or fasta"},
-	{`{"sequences":5}`, "", "[sequences]", faultType, "a list of sequences or one FASTA text, not the number 5"},
-	{`{"sequences":{}}`, "", "[sequences]", faultType, "not an object"},
-	{`{"sequences":["ACDEF",7]}`, "", "[sequences 1]", faultType, "item 2 of sequences must be text, not the number 7"},
-	{`{"sequences":[]}`, "", "[sequences]", faultSequence, "holds no sequence"},
-	{`{"sequences":""}`, "", "[sequences]", faultSequence, "holds no sequence"},
-	{`{"sequences":["ACDEF",""]}`, "", "[sequences 1]", faultSequence, `sequence "seq2" is empty`},
-	{`{"sequences":["` + strings.Repeat(`ACDEF","`, 64) + `ACDEF"]}`, "", "[sequences]", faultSequence, "holds 65 sequences; at most 64"},
-	{`{"sequences":[">a\nACDEF\n>b\nACDEF"]}`, "", "[sequences 0]", faultSequence, "holds 2 sequences; make each an item"},
-	{`{"sequences":"ACDEF\nGHIKL\nMNPQR"}`, "", "[sequences]", faultSequence, `sequences has 3 lines but no header, so these may be several sequences; write a line ">name" above each sequence`},
-	{`{"fasta":"x"}`, "My proteins:\n>a\nACDEF", "[fasta]", faultSequence, `fasta has text before the first header, "MYPROTEINS:"; give it a header (a line ">name") or remove it`},
-	{`{"fasta":"x"}`, "%PDF-1.4\n", "[fasta]", faultSequence, "fasta is a PDF document; save the sequences as plain text in FASTA format"},
-	{`{"fasta":"x"}`, strings.Repeat("A", MaxFASTA+1), "[fasta]", faultSequence, "fasta has more than 4 MiB; give at most 64 sequences of at most 2000 residues"},
-	{`{"fasta":["x"]}`, "", "[fasta]", faultType, "must name a file, not a list"},
-	{`{"fasta":"x"}`, " ", "[fasta]", faultSequence, "holds no sequence"},
-	{`{"fasta":"x"}`, ">a\nACDE1F", "[fasta]", faultSequence, `sequence "a", position 5: digits are not amino acids; remove numbers from the sequence`},
+	{`{}`, "", "[sequences]", input.Missing, "give sequences"},
+	{`{"sequences":"ACDEF","fasta":"x"}`, ">a\nACDEF", "[fasta]", input.Conflict, "either sequences or fasta"},
+	{`{"sequences":5}`, "", "[sequences]", input.Type, "a list of sequences or one FASTA text, not the number 5"},
+	{`{"sequences":{}}`, "", "[sequences]", input.Type, "not an object"},
+	{`{"sequences":["ACDEF",7]}`, "", "[sequences 1]", input.Type, "item 2 of sequences must be text, not the number 7"},
+	{`{"sequences":[]}`, "", "[sequences]", input.Sequence, "holds no sequence"},
+	{`{"sequences":""}`, "", "[sequences]", input.Sequence, "holds no sequence"},
+	{`{"sequences":["ACDEF",""]}`, "", "[sequences 1]", input.Sequence, `sequence "seq2" is empty`},
+	{`{"sequences":["` + strings.Repeat(`ACDEF","`, 64) + `ACDEF"]}`, "", "[sequences]", input.Sequence, "holds 65 sequences; at most 64"},
+	{`{"sequences":[">a\nACDEF\n>b\nACDEF"]}`, "", "[sequences 0]", input.Sequence, "holds 2 sequences; make each an item"},
+	{`{"sequences":"ACDEF\nGHIKL\nMNPQR"}`, "", "[sequences]", input.Sequence, `sequences has 3 lines but no header, so these may be several sequences; write a line ">name" above each sequence`},
+	{`{"fasta":"x"}`, "My proteins:\n>a\nACDEF", "[fasta]", input.Sequence, `fasta has text before the first header, "MYPROTEINS:"; give it a header (a line ">name") or remove it`},
+	{`{"fasta":"x"}`, "%PDF-1.4\n", "[fasta]", input.Sequence, "fasta is a PDF document; save the sequences as plain text in FASTA format"},
+	{`{"fasta":"x"}`, strings.Repeat("A", MaxFASTA+1), "[fasta]", input.Sequence, "fasta has more than 4 MiB; give at most 64 sequences of at most 2000 residues"},
+	{`{"fasta":["x"]}`, "", "[fasta]", input.Type, "must name a file, not a list"},
+	{`{"fasta":"x"}`, " ", "[fasta]", input.Sequence, "holds no sequence"},
+	{`{"fasta":"x"}`, ">a\nACDE1F", "[fasta]", input.Sequence, `sequence "a", position 5: digits are not amino acids; remove numbers from the sequence`},
 
-	{`{"sequences":["ACDEFB"]}`, "", "[sequences 0]", faultSequence, `sequence "seq1", position 6: 'B' is not an amino acid; B stands for D or N`},
-	{`{"sequences":["AJDEF"]}`, "", "[sequences 0]", faultSequence, "position 2: 'J' is not an amino acid; J stands for I or L"},
-	{`{"sequences":["ACDEO"]}`, "", "[sequences 0]", faultSequence, "use K"},
-	{`{"sequences":["ACDEu"]}`, "", "[sequences 0]", faultSequence, "position 5: 'U' is not an amino acid; U is selenocysteine, which the model does not have: use C, the nearest"},
-	{`{"sequences":["XCDEF"]}`, "", "[sequences 0]", faultSequence, "unknown residue"},
-	{`{"sequences":["ZCDEF"]}`, "", "[sequences 0]", faultSequence, "E or Q"},
-	{`{"sequences":["AC-EFG"]}`, "", "[sequences 0]", faultSequence, "gaps of the alignment"},
-	{`{"sequences":["AC.EFG"]}`, "", "[sequences 0]", faultSequence, "gaps of the alignment"},
-	{`{"sequences":["AC*EFG*"]}`, "", "[sequences 0]", faultSequence, "reading frame"},
-	{`{"sequences":["A C D>E F"]}`, "", "[sequences 0]", faultSequence, "position 4: '>' is not an amino acid; begin each FASTA header"},
-	{`{"sequences":["ACDÉF"]}`, "", "[sequences 0]", faultSequence, "position 4: 'É' (U+00C9) is not an amino acid; type it anew as one of the plain letters ACDEFGHIKLMNPQRSTVWY"},
-	{`{"sequences":["ACD\u200bEF"]}`, "", "[sequences 0]", faultSequence, "position 4: there is an invisible character (U+200B); type the sequence anew there"},
-	{`{"sequences":["ACDEF–G"]}`, "", "[sequences 0]", faultSequence, "position 6: '–' (U+2013) is not an amino acid; remove the gaps"},
-	{`{"sequences":["XCXEXFXXXGX"]}`, "", "[sequences 0]", faultSequence, `sequence "seq1", positions 1, 3, 5, 7, 8 and 2 more: 'X' is not`},
-	{`{"sequences":["1 ACD 4 EFG"]}`, "", "[sequences 0]", faultSequence, "positions 1 and 5: digits are not amino acids"},
-	{`{"sequences":["acguacguu"]}`, "", "[sequences 0]", faultSequence, `sequence "seq1" has only A, C, G and U, so it looks like RNA; give the protein that it codes for`},
-	{`{"sequences":["Asp-Ser-His-Ala-Lys"]}`, "", "[sequences 0]", faultSequence, `sequence "seq1" is written in three-letter codes; write one letter for each residue: DSHAK`},
-	{`{"sequences":["` + strings.Repeat("ALA ", 70) + `"]}`, "", "[sequences 0]", faultSequence, strings.Repeat("A", 60) + "…"},
-	{`{"sequences":["ACDE"]}`, "", "[sequences 0]", faultSequence, "has 4 residues; it needs at least 5"},
-	{`{"sequences":"` + strings.Repeat("A", 2001) + `"}`, "", "[sequences]", faultSequence, "has 2001 residues; at most 2000"},
+	{`{"sequences":["ACDEFB"]}`, "", "[sequences 0]", input.Sequence, `sequence "seq1", position 6: 'B' is not an amino acid; B stands for D or N`},
+	{`{"sequences":["AJDEF"]}`, "", "[sequences 0]", input.Sequence, "position 2: 'J' is not an amino acid; J stands for I or L"},
+	{`{"sequences":["ACDEO"]}`, "", "[sequences 0]", input.Sequence, "use K"},
+	{`{"sequences":["ACDEu"]}`, "", "[sequences 0]", input.Sequence, "position 5: 'U' is not an amino acid; U is selenocysteine, which the model does not have: use C, the nearest"},
+	{`{"sequences":["XCDEF"]}`, "", "[sequences 0]", input.Sequence, "unknown residue"},
+	{`{"sequences":["ZCDEF"]}`, "", "[sequences 0]", input.Sequence, "E or Q"},
+	{`{"sequences":["AC-EFG"]}`, "", "[sequences 0]", input.Sequence, "gaps of the alignment"},
+	{`{"sequences":["AC.EFG"]}`, "", "[sequences 0]", input.Sequence, "gaps of the alignment"},
+	{`{"sequences":["AC*EFG*"]}`, "", "[sequences 0]", input.Sequence, "reading frame"},
+	{`{"sequences":["A C D>E F"]}`, "", "[sequences 0]", input.Sequence, "position 4: '>' is not an amino acid; begin each FASTA header"},
+	{`{"sequences":["ACDÉF"]}`, "", "[sequences 0]", input.Sequence, "position 4: 'É' (U+00C9) is not an amino acid; type it anew as one of the plain letters ACDEFGHIKLMNPQRSTVWY"},
+	{`{"sequences":["ACD\u200bEF"]}`, "", "[sequences 0]", input.Sequence, "position 4: there is an invisible character (U+200B); type the sequence anew there"},
+	{`{"sequences":["ACDEF–G"]}`, "", "[sequences 0]", input.Sequence, "position 6: '–' (U+2013) is not an amino acid; remove the gaps"},
+	{`{"sequences":["XCXEXFXXXGX"]}`, "", "[sequences 0]", input.Sequence, `sequence "seq1", positions 1, 3, 5, 7, 8 and 2 more: 'X' is not`},
+	{`{"sequences":["1 ACD 4 EFG"]}`, "", "[sequences 0]", input.Sequence, "positions 1 and 5: digits are not amino acids"},
+	{`{"sequences":["acguacguu"]}`, "", "[sequences 0]", input.Sequence, `sequence "seq1" has only A, C, G and U, so it looks like RNA; give the protein that it codes for`},
+	{`{"sequences":["Asp-Ser-His-Ala-Lys"]}`, "", "[sequences 0]", input.Sequence, `sequence "seq1" is written in three-letter codes; write one letter for each residue: DSHAK`},
+	{`{"sequences":["` + strings.Repeat("ALA ", 70) + `"]}`, "", "[sequences 0]", input.Sequence, strings.Repeat("A", 60) + "…"},
+	{`{"sequences":["ACDE"]}`, "", "[sequences 0]", input.Sequence, "has 4 residues; it needs at least 5"},
+	{`{"sequences":"` + strings.Repeat("A", 2001) + `"}`, "", "[sequences]", input.Sequence, "has 2001 residues; at most 2000"},
 
-	{`{"sequences":"ACDEF","names":"a"}`, "", "[names]", faultType, "must be a list of names, not text"},
-	{`{"sequences":"ACDEF","names":[3]}`, "", "[names 0]", faultType, "item 1 of names must be text"},
-	{`{"sequences":"ACDEF","names":["a","b"]}`, "", "[names]", faultName, "2 names for 1 sequence; give one name for each"},
-	{`{"sequences":"ACDEF","names":["a b"]}`, "", "[names 0]", faultName, `the name "a b" of sequence 1 has the character ' '; use only the letters A to Z`},
-	{`{"fasta":"not read yet","names":["a b"]}`, "", "[names 0]", faultName, "has the character ' '"},
-	{`{"sequences":"ACDEF","names":["../a"]}`, "", "[names 0]", faultName, "begins with a dot; begin it with a letter or digit"},
-	{`{"sequences":"ACDEF","names":["Metrics.json"]}`, "", "[names 0]", faultName, "is that of a result file; choose another"},
-	{`{"sequences":"ACDEF","names":["` + strings.Repeat("a", 65) + `"]}`, "", "[names 0]", faultName, "is too long; use at most 64 characters"},
-	{`{"sequences":["ACDEF","ACDEF"],"names":["a","A"]}`, "", "[names 1]", faultName, `sequences 1 and 2 are both called "A"`},
-	{`{"sequences":">a\nACDEF\n>a\nACDEF"}`, "", "[sequences]", faultName, `sequences 1 and 2 are both called "a"`},
+	{`{"sequences":"ACDEF","names":"a"}`, "", "[names]", input.Type, "must be a list of names, not text"},
+	{`{"sequences":"ACDEF","names":[3]}`, "", "[names 0]", input.Type, "item 1 of names must be text"},
+	{`{"sequences":"ACDEF","names":["a","b"]}`, "", "[names]", input.Name, "2 names for 1 sequence; give one name for each"},
+	{`{"sequences":"ACDEF","names":["a b"]}`, "", "[names 0]", input.Name, `the name "a b" of sequence 1 has the character ' '; use only the letters A to Z`},
+	{`{"fasta":"not read yet","names":["a b"]}`, "", "[names 0]", input.Name, "has the character ' '"},
+	{`{"sequences":"ACDEF","names":["../a"]}`, "", "[names 0]", input.Name, "begins with a dot; begin it with a letter or digit"},
+	{`{"sequences":"ACDEF","names":["Metrics.json"]}`, "", "[names 0]", input.Name, "is that of a result file; choose another"},
+	{`{"sequences":"ACDEF","names":["` + strings.Repeat("a", 65) + `"]}`, "", "[names 0]", input.Name, "is too long; use at most 64 characters"},
+	{`{"sequences":["ACDEF","ACDEF"],"names":["a","A"]}`, "", "[names 1]", input.Name, `sequences 1 and 2 are both called "A"`},
+	{`{"sequences":">a\nACDEF\n>a\nACDEF"}`, "", "[sequences]", input.Name, `sequences 1 and 2 are both called "a"`},
 
-	{`{"sequences":"ACDEF","temperature":300}`, "", "[temperature]", faultUnknown, `no setting "temperature"; did you mean "temperature_K"?`},
-	{`{"sequences":"ACDEF","PH":7}`, "", "[PH]", faultUnknown, `did you mean "pH"?`},
-	{`{"sequences":"ACDEF","friction":1}`, "", "[friction]", faultUnknown, `did you mean "friction_per_ps"?`},
-	{`{"sequences":"ACDEF","box":7}`, "", "[box]", faultUnknown, `there is no setting "box"; there are sequences, fasta, names, cores`},
-	{`{"sequences":"ACDEF","temperature_K":"300"}`, "", "[temperature_K]", faultType, "must be a number, not text (remove the quotes?)"},
-	{`{"sequences":"ACDEF","temperature_K":273}`, "", "[temperature_K]", faultRange, "temperature_K is 273; choose between 273.15 and 373 K"},
-	{`{"sequences":"ACDEF","temperature_K":25}`, "", "[temperature_K]", faultRange, "temperature_K is 25; choose between 273.15 and 373 K (25 °C is 298.15 K)"},
-	{`{"sequences":"ACDEF","temperature_K":-20}`, "", "[temperature_K]", faultRange, "choose between 273.15 and 373 K"},
-	{`{"sequences":"ACDEF","equilibration":10}`, "", "[equilibration]", faultRange, "(10 % is 0.1)"},
-	{`{"sequences":"ACDEF","steps":1e10}`, "", "[steps]", faultRange, "(use replicas for more)"},
-	{`{"sequences":"ACDEF","temperature_K":373.1}`, "", "[temperature_K]", faultRange, "choose between"},
-	{`{"sequences":"ACDEF","pH":1.9}`, "", "[pH]", faultRange, "between 2 and 12"},
-	{`{"sequences":"ACDEF","pH":12.1}`, "", "[pH]", faultRange, "between 2 and 12"},
-	{`{"sequences":"ACDEF","ionic_strength_M":0}`, "", "[ionic_strength_M]", faultRange, "between 0.001 and 2 mol/L"},
-	{`{"sequences":"ACDEF","ionic_strength_M":150}`, "", "[ionic_strength_M]", faultRange, "ionic_strength_M is 150; choose between 0.001 and 2 mol/L (150 mmol/L is 0.15 mol/L)"},
-	{`{"sequences":"ACDEF","steps":999}`, "", "[steps]", faultRange, "between 1000 and 2000000000"},
-	{`{"sequences":"ACDEF","steps":1e400}`, "", "[steps]", faultRange, "steps is 1e400"},
-	{`{"sequences":"ACDEF","steps":1000.5}`, "", "[steps]", faultType, "must be a whole number, not 1000.5"},
-	{`{"sequences":"ACDEF","equilibration":0.91}`, "", "[equilibration]", faultRange, "between 0 and 0.9, the fraction"},
-	{`{"sequences":"ACDEF","replicas":0}`, "", "[replicas]", faultRange, "between 1 and 64"},
-	{`{"sequences":"ACDEF","cores":65}`, "", "[cores]", faultRange, "between 1 and 64"},
-	{`{"sequences":"ACDEF","seed":-1}`, "", "[seed]", faultRange, "between 0 and 9007199254740991"},
-	{`{"sequences":"ACDEF","seed":9007199254740993}`, "", "[seed]", faultRange, "seed is 9007199254740993"},
-	{`{"sequences":"ACDEF","frame_every":99}`, "", "[frame_every]", faultRange, "between 100 and 10000000 steps"},
-	{`{"sequences":"ACDEF","steps":1e7,"frame_every":100}`, "", "[frame_every]", faultConflict, "saves 100000 frames in 10000000 steps; at most 20000 are possible: choose at least 500"},
-	{`{"sequences":"ACDEF","steps":1000,"frame_every":2000}`, "", "[frame_every]", faultConflict, "no frame would be saved; choose at most 1000"},
-	{`{"sequences":"ACDEF","sample_every":9}`, "", "[sample_every]", faultRange, "between 10 and 100000 steps"},
-	{`{"sequences":"ACDEF","steps":1000,"sample_every":600,"equilibration":0.7}`, "", "[sample_every]", faultConflict, "leaves no sample after equilibration in 1000 steps; choose at most 300"},
-	{`{"sequences":"ACDEF","friction_per_ps":0}`, "", "[friction_per_ps]", faultRange, "between 0.001 and 10 per ps"},
-	{`{"sequences":"ACDEF","charged_termini":1}`, "", "[charged_termini]", faultType, "must be true or false, not the number 1"},
+	{`{"sequences":"ACDEF","temperature":300}`, "", "[temperature]", input.Unknown, `no setting "temperature"; did you mean "temperature_K"?`},
+	{`{"sequences":"ACDEF","PH":7}`, "", "[PH]", input.Unknown, `did you mean "pH"?`},
+	{`{"sequences":"ACDEF","friction":1}`, "", "[friction]", input.Unknown, `did you mean "friction_per_ps"?`},
+	{`{"sequences":"ACDEF","box":7}`, "", "[box]", input.Unknown, `there is no setting "box"; there are sequences, fasta, names, cores`},
+	{`{"sequences":"ACDEF","temperature_K":"300"}`, "", "[temperature_K]", input.Type, "must be a number, not text (remove the quotes?)"},
+	{`{"sequences":"ACDEF","temperature_K":273}`, "", "[temperature_K]", input.Range, "temperature_K is 273; choose between 273.15 and 373 K"},
+	{`{"sequences":"ACDEF","temperature_K":25}`, "", "[temperature_K]", input.Range, "temperature_K is 25; choose between 273.15 and 373 K (25 °C is 298.15 K)"},
+	{`{"sequences":"ACDEF","temperature_K":-20}`, "", "[temperature_K]", input.Range, "choose between 273.15 and 373 K"},
+	{`{"sequences":"ACDEF","equilibration":10}`, "", "[equilibration]", input.Range, "(10 % is 0.1)"},
+	{`{"sequences":"ACDEF","steps":1e10}`, "", "[steps]", input.Range, "(use replicas for more)"},
+	{`{"sequences":"ACDEF","temperature_K":373.1}`, "", "[temperature_K]", input.Range, "choose between"},
+	{`{"sequences":"ACDEF","pH":1.9}`, "", "[pH]", input.Range, "between 2 and 12"},
+	{`{"sequences":"ACDEF","pH":12.1}`, "", "[pH]", input.Range, "between 2 and 12"},
+	{`{"sequences":"ACDEF","ionic_strength_M":0}`, "", "[ionic_strength_M]", input.Range, "between 0.001 and 2 mol/L"},
+	{`{"sequences":"ACDEF","ionic_strength_M":150}`, "", "[ionic_strength_M]", input.Range, "ionic_strength_M is 150; choose between 0.001 and 2 mol/L (150 mmol/L is 0.15 mol/L)"},
+	{`{"sequences":"ACDEF","steps":999}`, "", "[steps]", input.Range, "between 1000 and 2000000000"},
+	{`{"sequences":"ACDEF","steps":1e400}`, "", "[steps]", input.Range, "steps is 1e400"},
+	{`{"sequences":"ACDEF","steps":1000.5}`, "", "[steps]", input.Type, "must be a whole number, not 1000.5"},
+	{`{"sequences":"ACDEF","equilibration":0.91}`, "", "[equilibration]", input.Range, "between 0 and 0.9, the fraction"},
+	{`{"sequences":"ACDEF","replicas":0}`, "", "[replicas]", input.Range, "between 1 and 64"},
+	{`{"sequences":"ACDEF","cores":65}`, "", "[cores]", input.Range, "between 1 and 64"},
+	{`{"sequences":"ACDEF","seed":-1}`, "", "[seed]", input.Range, "between 0 and 9007199254740991"},
+	{`{"sequences":"ACDEF","seed":9007199254740993}`, "", "[seed]", input.Range, "seed is 9007199254740993"},
+	{`{"sequences":"ACDEF","frame_every":99}`, "", "[frame_every]", input.Range, "between 100 and 10000000 steps"},
+	{`{"sequences":"ACDEF","steps":1e7,"frame_every":100}`, "", "[frame_every]", input.Conflict, "saves 100000 frames in 10000000 steps; at most 20000 are possible: choose at least 500"},
+	{`{"sequences":"ACDEF","steps":1000,"frame_every":2000}`, "", "[frame_every]", input.Conflict, "no frame would be saved; choose at most 1000"},
+	{`{"sequences":"ACDEF","sample_every":9}`, "", "[sample_every]", input.Range, "between 10 and 100000 steps"},
+	{`{"sequences":"ACDEF","steps":1000,"sample_every":600,"equilibration":0.7}`, "", "[sample_every]", input.Conflict, "leaves no sample after equilibration in 1000 steps; choose at most 300"},
+	{`{"sequences":"ACDEF","friction_per_ps":0}`, "", "[friction_per_ps]", input.Range, "between 0.001 and 10 per ps"},
+	{`{"sequences":"ACDEF","charged_termini":1}`, "", "[charged_termini]", input.Type, "must be true or false, not the number 1"},
 }
 
 func TestParseRefuses(t *testing.T) {
@@ -262,7 +263,7 @@ func TestEstimate(t *testing.T) {
 	if faults != nil {
 		t.Fatal(faults)
 	}
-	cgidptest.Near(t, "seconds", s.Estimate().Seconds(), 1.5*0.08*33, 0.1)
+	enginetest.Near(t, "seconds", s.Estimate().Seconds(), 1.5*0.08*33, 0.1)
 }
 
 func FuzzParse(f *testing.F) {
@@ -290,8 +291,8 @@ func FuzzParse(f *testing.F) {
 // its tests simulate.
 func TestLAMMPSSettingsMatchReference(t *testing.T) {
 	for _, name := range []string{"Hst5", "DSS1", "aSyn140", "ht2N4R"} {
-		p := cgidptest.ReferenceProtein(t, name)
-		path := fmt.Sprintf("md/testdata/lammps/settings-%d.json", len(p.Sequence))
+		p := enginetest.ReferenceProtein(t, name)
+		path := fmt.Sprintf("../md/testdata/lammps/settings-%d.json", len(p.Sequence))
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -306,7 +307,7 @@ func TestLAMMPSSettingsMatchReference(t *testing.T) {
 		}
 		want := md.Conditions{
 			Temperature: p.Temperature, PH: p.PH, IonicStrength: p.IonicStrength,
-			Friction: limitFriction.preset, ChargedTermini: true,
+			Friction: input.Friction.Preset, ChargedTermini: true,
 		}
 		if got := s.conditions(); got != want {
 			t.Errorf("%s: conditions %+v, want %+v", path, got, want)

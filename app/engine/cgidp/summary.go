@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"molrun/app/engine/cgidp/md"
+	"molrun/app/engine/md"
+	"molrun/app/engine/store"
 )
 
 // The format of summary.json.
@@ -38,35 +39,35 @@ type (
 		ChargedTermini bool    `json:"charged_termini"`
 	}
 	derivedView struct {
-		NetCharge   number `json:"net_charge"`
-		Mass        number `json:"mass_Da"`
-		Dielectric  number `json:"dielectric"`
-		DebyeLength number `json:"debye_length_nm"`
+		NetCharge   store.Number `json:"net_charge"`
+		Mass        store.Number `json:"mass_Da"`
+		Dielectric  store.Number `json:"dielectric"`
+		DebyeLength store.Number `json:"debye_length_nm"`
 	}
 	resultsView struct {
 		Rg          estimateView `json:"rg_nm"`
 		Ree         estimateView `json:"ree_nm"`
-		Nu          number       `json:"nu"`
-		R0          number       `json:"R0_nm"`
-		Misfit      number       `json:"nu_fit_relative_rms"`
+		Nu          store.Number `json:"nu"`
+		R0          store.Number `json:"R0_nm"`
+		Misfit      store.Number `json:"nu_fit_relative_rms"`
 		Temperature estimateView `json:"temperature_K"`
 		Converged   bool         `json:"converged"`
 	}
 	estimateView struct {
-		Mean        number `json:"mean"`
-		SE          number `json:"se"`
-		SD          number `json:"sd"`
-		Independent number `json:"n_eff"`
+		Mean        store.Number `json:"mean"`
+		SE          store.Number `json:"se"`
+		SD          store.Number `json:"sd"`
+		Independent store.Number `json:"n_eff"`
 	}
 	performanceView struct {
-		StepsPerSecond number `json:"steps_per_second"` // of one core
-		Wall           number `json:"wall_s"`
-		Cores          int    `json:"cores"`
+		StepsPerSecond store.Number `json:"steps_per_second"` // of one core
+		Wall           store.Number `json:"wall_s"`
+		Cores          int          `json:"cores"`
 	}
 )
 
 func view(e md.Estimate) estimateView {
-	return estimateView{number(e.Mean), number(e.SE), number(e.SD), number(math.Round(e.Independent))}
+	return estimateView{store.Number(e.Mean), store.Number(e.SE), store.Number(e.SD), store.Number(math.Round(e.Independent))}
 }
 
 func (s *system) summary(res *results) *summary {
@@ -84,20 +85,20 @@ func (s *system) summary(res *results) *summary {
 			s.FrameEvery, set.SampleEvery, set.Friction, set.ChargedTermini,
 		},
 		Derived: derivedView{
-			NetCharge:   number(m.NetCharge()),
-			Mass:        number(m.TotalMass()),
-			Dielectric:  number(md.Dielectric(set.Temperature)),
-			DebyeLength: number(m.DebyeLength()),
+			NetCharge:   store.Number(m.NetCharge()),
+			Mass:        store.Number(m.TotalMass()),
+			Dielectric:  store.Number(md.Dielectric(set.Temperature)),
+			DebyeLength: store.Number(m.DebyeLength()),
 		},
 		Results: resultsView{
 			Rg: view(res.rg), Ree: view(res.ree),
-			Nu: number(res.scaling.Nu), R0: number(res.scaling.R0), Misfit: number(res.scaling.Misfit),
+			Nu: store.Number(res.scaling.Nu), R0: store.Number(res.scaling.R0), Misfit: store.Number(res.scaling.Misfit),
 			Temperature: view(res.kinetic),
 			Converged:   res.complete && res.rg.Converged(),
 		},
 		Performance: performanceView{
-			StepsPerSecond: number(math.Round(float64(res.steps) / res.busy.Seconds())),
-			Wall:           number(res.wall.Seconds()),
+			StepsPerSecond: store.Number(math.Round(float64(res.steps) / res.busy.Seconds())),
+			Wall:           store.Number(res.wall.Seconds()),
 			Cores:          set.Cores,
 		},
 		Warnings: s.warnings(res),

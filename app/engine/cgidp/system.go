@@ -3,7 +3,7 @@ package cgidp
 import (
 	"path/filepath"
 
-	"molrun/app/engine/cgidp/md"
+	"molrun/app/engine/md"
 )
 
 const (

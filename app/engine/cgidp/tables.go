@@ -6,17 +6,20 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"molrun/app/engine/input"
+	"molrun/app/engine/store"
 )
 
 // metrics are the numbers in which jobs are compared, as in metrics.json.
 type metrics struct {
-	Rg             number `json:"rg_nm"`
-	RgSE           number `json:"rg_se_nm"`
-	Ree            number `json:"ree_nm"`
-	ReeSE          number `json:"ree_se_nm"`
-	Nu             number `json:"nu"`
-	Converged      bool   `json:"converged"`
-	StepsPerSecond number `json:"steps_per_second"`
+	Rg             store.Number `json:"rg_nm"`
+	RgSE           store.Number `json:"rg_se_nm"`
+	Ree            store.Number `json:"ree_nm"`
+	ReeSE          store.Number `json:"ree_se_nm"`
+	Nu             store.Number `json:"nu"`
+	Converged      bool         `json:"converged"`
+	StepsPerSecond store.Number `json:"steps_per_second"`
 }
 
 func (s *summary) metrics() metrics {
@@ -28,20 +31,20 @@ func (s *summary) metrics() metrics {
 func writeTables(dir string, all []*summary) error {
 	path := filepath.Join(dir, metricsFile)
 	if len(all) == 1 {
-		return writeJSON(path, all[0].metrics())
+		return store.WriteJSON(path, all[0].metrics())
 	}
 	bySequence := make(map[string]metrics, len(all))
 	for _, s := range all {
 		bySequence[s.Name] = s.metrics()
 	}
-	if err := writeJSON(path, map[string]any{"sequences": bySequence}); err != nil {
+	if err := store.WriteJSON(path, map[string]any{"sequences": bySequence}); err != nil {
 		return err
 	}
 	content, err := resultsTable(all)
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(dir, resultsFile), content)
+	return store.WriteFile(filepath.Join(dir, resultsFile), content)
 }
 
 func resultsTable(all []*summary) ([]byte, error) {
@@ -52,11 +55,11 @@ func resultsTable(all []*summary) ([]byte, error) {
 	for _, s := range all {
 		r, c := s.Results, s.Settings
 		rows = append(rows, []string{
-			s.Name, strconv.Itoa(s.Residues), plain(c.Temperature), plain(c.PH), plain(c.IonicStrength),
+			s.Name, strconv.Itoa(s.Residues), input.Plain(c.Temperature), input.Plain(c.PH), input.Plain(c.IonicStrength),
 			strconv.FormatInt(c.Steps, 10), strconv.Itoa(c.Replicas),
-			decimals(float64(r.Rg.Mean)), decimals(float64(r.Rg.SE)),
-			decimals(float64(r.Ree.Mean)), decimals(float64(r.Ree.SE)),
-			decimals(float64(r.Nu)), strconv.FormatBool(r.Converged), strings.Join(s.Warnings, "; "),
+			store.Decimals(float64(r.Rg.Mean)), store.Decimals(float64(r.Rg.SE)),
+			store.Decimals(float64(r.Ree.Mean)), store.Decimals(float64(r.Ree.SE)),
+			store.Decimals(float64(r.Nu)), strconv.FormatBool(r.Converged), strings.Join(s.Warnings, "; "),
 		})
 	}
 	var b bytes.Buffer

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"molrun/app/engine/input"
 )
 
 // Validate reads settings, one JSON document after the other, and writes the faults
@@ -29,7 +31,7 @@ func Validate(ctx context.Context, fasta string, settings io.Reader, faults io.W
 		}
 		_, found := Parse(document, text)
 		if found == nil {
-			found = []Fault{}
+			found = []input.Fault{}
 		}
 		if err := answers.Encode(found); err != nil {
 			return err

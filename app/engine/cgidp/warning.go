@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"molrun/app/engine/cgidp/sequence"
+	"molrun/app/engine/sequence"
 )
 
 // warnings say what makes the results of a sequence doubtful. The run goes on.

@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"molrun/app/durable"
-	"molrun/app/engine/cgidp/sequence"
+	"molrun/app/engine/sequence"
 )
 
 // Options say what to compute.

@@ -1,7 +1,0 @@
-//go:build !race
-
-package cgidptest
-
-// RaceDetector reports whether the race detector is on: it makes steps about ten
-// times slower, so long runs are cut short.
-const RaceDetector = false

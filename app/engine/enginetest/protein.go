@@ -1,0 +1,57 @@
+package enginetest
+
+import (
+	_ "embed"
+	"encoding/csv"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Protein is a row of reference_rg.csv.
+type Protein struct {
+	Sequence      string
+	Temperature   float64 // K
+	PH            float64
+	IonicStrength float64 // mol/L
+	Rg, RgError   float64 // published CALVADOS 2 value, nm; 0 if there is none
+}
+
+//go:embed reference_rg.csv
+var reference string
+
+// ReferenceProtein returns the protein with a name.
+func ReferenceProtein(t testing.TB, name string) Protein {
+	t.Helper()
+	rows, err := csv.NewReader(strings.NewReader(reference)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		if row[0] == name {
+			return Protein{
+				Sequence:      row[1],
+				Temperature:   Parse(t, row[3]),
+				PH:            Parse(t, row[4]),
+				IonicStrength: Parse(t, row[5]),
+				Rg:            Parse(t, row[8]),
+				RgError:       Parse(t, row[10]),
+			}
+		}
+	}
+	t.Fatalf("no protein %q", name)
+	return Protein{}
+}
+
+// Parse reads a number of a table; an empty field is 0.
+func Parse(t testing.TB, text string) float64 {
+	t.Helper()
+	if text == "" {
+		return 0
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}

@@ -1,0 +1,120 @@
+package md
+
+import (
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+
+	"molrun/app/engine/enginetest"
+)
+
+func TestConstants(t *testing.T) {
+	tests := []struct{ temperature, dielectric, bjerrum, kappa, lBkT float64 }{
+		{277, 86.543718, 0.697049, 1.257977, 1.605379},
+		{293, 80.308847, 0.710146, 1.269740, 1.730014},
+		{298, 78.456762, 0.714714, 1.273817, 1.770854},
+		{310, 74.188519, 0.726575, 1.284344, 1.872735},
+	}
+	for _, tt := range tests {
+		m := NewModel("AAAAA", Conditions{Temperature: tt.temperature, IonicStrength: 0.15, PH: 7})
+		enginetest.Near(t, "dielectric", Dielectric(tt.temperature), tt.dielectric, 1e-6*tt.dielectric)
+		enginetest.Near(t, "Bjerrum length", bjerrumLength(tt.temperature), tt.bjerrum, 1e-6*tt.bjerrum)
+		enginetest.Near(t, "kappa", m.kappa, tt.kappa, 1e-6*tt.kappa)
+		enginetest.Near(t, "lB kT", m.lBkT, tt.lBkT, 1e-6*tt.lBkT)
+	}
+}
+
+func TestChargesAndMasses(t *testing.T) {
+	at := Conditions{Temperature: 298, IonicStrength: 0.15, PH: 6, ChargedTermini: true}
+	m := NewModel("HKDEH", at)
+	for i, want := range []float64{1.5, 1, -1, -1, -0.5} {
+		enginetest.Near(t, "charge", m.charge[i], want, 1e-12)
+	}
+	enginetest.Near(t, "first mass", m.mass[0], 137.14+2, 1e-9)
+	enginetest.Near(t, "last mass", m.mass[4], 137.14+16, 1e-9)
+	at.ChargedTermini = false
+	enginetest.Near(t, "charge of a free end", NewModel("HKDEH", at).charge[0], 0.5, 1e-12)
+	enginetest.Near(t, "mass of a free end", NewModel("HKDEH", at).mass[0], 137.14+2, 1e-9)
+}
+
+func TestTableOfResiduesHasToBeWhole(t *testing.T) {
+	for name, text := range map[string]string{
+		"nothing":     "",
+		"no CSV":      strings.Replace(residuesCSV, "\nC,", "\n\"C,", 1),
+		"a row short": residuesCSV[:strings.LastIndex(strings.TrimSpace(residuesCSV), "\n")+1],
+		"a row more":  residuesCSV + residuesCSV[strings.LastIndex(strings.TrimSpace(residuesCSV), "\n")+1:],
+		"its order":   strings.Replace(residuesCSV, "\nC,", "\nX,", 1),
+		"a word":      regexp.MustCompile(`\nC,([^,]*),[^,]*`).ReplaceAllString(residuesCSV, "\nC,$1,heavy"),
+	} {
+		func() {
+			defer func() {
+				if text, _ := recover().(string); !strings.HasPrefix(text, "residues.csv: ") {
+					t.Errorf("%s: got %q, want a panic", name, text)
+				}
+			}()
+			mustReadResidues(text)
+		}()
+	}
+}
+
+func pairOf(a, b byte) *stickPair {
+	m := NewModel(string([]byte{a, b}), Conditions{Temperature: 298, IonicStrength: 0.15, PH: 7})
+	return &m.stick[m.types[0]][m.types[1]]
+}
+
+func TestStickEnergy(t *testing.T) {
+	distances := []float64{0.45, 0.55, 0.65, 0.8, 1.0, 1.5, 1.999}
+	tests := []struct {
+		pair string
+		want [7]float64
+	}{
+		{"AA", [7]float64{7.041307, -0.200922, -0.155951, -0.053587, -0.014568, -0.001084, -0.000001}},
+		{"YY", [7]float64{227.129200, 14.308183, -0.094706, -0.651876, -0.216788, -0.017031, -0.000011}},
+		{"KE", [7]float64{118.528129, 6.824253, 0.073296, -0.048659, -0.015000, -0.001157, -0.000001}},
+		{"GR", [7]float64{28.412582, 0.351515, -0.564934, -0.232618, -0.065722, -0.004948, -0.000003}},
+	}
+	for _, tt := range tests {
+		for k, r := range distances {
+			enginetest.Near(t, tt.pair, pairOf(tt.pair[0], tt.pair[1]).energy(r*r), tt.want[k], 6e-7)
+		}
+	}
+	if e := pairOf('A', 'A').energy(4); e != 0 {
+		t.Errorf("energy at the cutoff is %g", e)
+	}
+}
+
+func TestScreenedEnergy(t *testing.T) {
+	m := NewModel("AAAAA", Conditions{Temperature: 298, IonicStrength: 0.15, PH: 7})
+	for r, want := range map[float64]float64{
+		0.5: 1.870586, 0.7: 1.034426, 1: 0.492705, 2: 0.066587, 3: 0.010213, 4: 0, 5: 0,
+	} {
+		enginetest.Near(t, "Debye-Hückel", screenedEnergy(m.lBkT, m.kappa, r), want, 6e-7)
+	}
+}
+
+// stickForceOf is the force of two types as the loops over pairs put it together.
+func stickForceOf(pair string, r2 float64) float64 {
+	sizeA, strengthA := halfStick(uint8(strings.IndexByte(residueLetters, pair[0])))
+	sizeB, strengthB := halfStick(uint8(strings.IndexByte(residueLetters, pair[1])))
+	return stickForce(r2, sizeA+sizeB, strengthA+strengthB)
+}
+
+func TestPairForcesAreSlopes(t *testing.T) {
+	const h = 1e-6
+	for _, pair := range []string{"AA", "YY", "KE", "GR"} {
+		p := pairOf(pair[0], pair[1])
+		for r := 0.4; r < 1.99; r += 0.013 {
+			slope := (p.energy((r+h)*(r+h)) - p.energy((r-h)*(r-h))) / (2 * h)
+			enginetest.Near(t, pair, stickForceOf(pair, r*r)*r, -slope, 1e-5+1e-6*math.Abs(slope))
+		}
+	}
+}
+
+func TestScreenTable(t *testing.T) {
+	table := newScreenTable(1.27)
+	for r2 := 0.01; r2 < 16; r2 += 0.00137 {
+		want := screenedForceOverR(1.27, math.Sqrt(r2))
+		enginetest.Near(t, "tabulated force", table.forceOverR(r2), want, 2e-6*want)
+	}
+}

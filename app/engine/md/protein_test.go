@@ -1,0 +1,40 @@
+package md
+
+import (
+	"testing"
+
+	"molrun/app/engine/enginetest"
+)
+
+// The default of the setting friction_per_ps.
+const usualFriction = 0.01
+
+func referenceModel(t testing.TB, name string) *Model {
+	t.Helper()
+	p := enginetest.ReferenceProtein(t, name)
+	return NewModel(p.Sequence, in(p.Temperature, p.PH, p.IonicStrength))
+}
+
+// in is an environment with the default settings otherwise.
+func in(temperature, pH, ionicStrength float64) Conditions {
+	return Conditions{
+		Temperature: temperature, PH: pH, IonicStrength: ionicStrength, Friction: usualFriction, ChargedTermini: true,
+	}
+}
+
+// started is a chain at its start structure, with the seed 1.
+func started(t testing.TB, m *Model) *Dynamics {
+	t.Helper()
+	d := NewDynamics(m, NewRandom(1, 0, 1))
+	if err := d.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func advance(t testing.TB, d *Dynamics, steps int) {
+	t.Helper()
+	if err := d.Advance(steps); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,67 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+)
+
+// WriteFile replaces a file by an atomic rename.
+func WriteFile(path string, content []byte) error {
+	temporary := temporaryName(path)
+	if err := os.WriteFile(temporary, content, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(temporary, path)
+}
+
+func temporaryName(path string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
+}
+
+// writeTemporary writes the future content of a file to a temporary one beside it,
+// with fsync, and returns its path.
+func writeTemporary(path string, content []byte) (temporary string, err error) {
+	temporary = temporaryName(path)
+	file, err := os.Create(temporary)
+	if err != nil {
+		return "", err
+	}
+	_, err = file.Write(content)
+	return temporary, errors.Join(err, file.Sync(), file.Close())
+}
+
+// syncFolder makes renames durable.
+func syncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+// WriteJSON replaces a file by a value.
+func WriteJSON(path string, value any) error {
+	content, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	return WriteFile(path, append(content, '\n'))
+}
+
+// Number has at most four decimals in JSON, and is null if it is unknown.
+type Number float64
+
+// MarshalJSON implements json.Marshaler.
+func (n Number) MarshalJSON() ([]byte, error) { return json.Marshal(n.rounded()) }
+
+func (n Number) rounded() *float64 {
+	v := float64(n)
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	v = math.Round(v*1e4) / 1e4
+	return &v
+}
