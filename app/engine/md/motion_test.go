@@ -1,0 +1,335 @@
+package md
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"molrun/app/engine/enginetest"
+)
+
+// mixed returns chains of three proteins of different lengths and charges in a box.
+func mixed(t testing.TB, copies int, box Vec) *Mixture {
+	t.Helper()
+	c := in(293, 7, 0.15)
+	var all []Component
+	for _, name := range []string{"Hst5", "DSS1", "aSyn140"} {
+		all = append(all, Component{NewModel(enginetest.ReferenceProtein(t, name).Sequence, c), copies})
+	}
+	return NewMixture(all, box)
+}
+
+// setOut returns chains that were packed into all of their box.
+func setOut(t testing.TB, m *Mixture, cores int) *Motion {
+	t.Helper()
+	team := NewTeam(cores)
+	t.Cleanup(team.Close)
+	x, err := Pack(m, 1, 1, 0, m.Box.Z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := NewMotion(m, team, 1, 1)
+	if err := d.Start(x); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func (d *Motion) advance(t testing.TB, steps int) {
+	t.Helper()
+	if err := d.Advance(steps); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// forces of the present positions without springs.
+func (d *Motion) forces() []Vec {
+	all := make([]Vec, d.mix.Size())
+	for chain, model := range d.mix.model {
+		of := Of(d.mix, all, chain)
+		model.bondForces(Of(d.mix, d.x, chain), of)
+		d.stick.addForces(chain, of)
+		d.screen.addForces(chain, of)
+	}
+	return all
+}
+
+// plainSums are those over all pairs of beads with the nearest image of each, and the
+// forces that follow.
+func plainSums(m *Mixture, x []Vec) (Sums, []Vec) {
+	var s Sums
+	force := make([]Vec, len(x))
+	chainOf, local := make([]int, len(x)), make([]int, len(x))
+	for chain := range m.Chains() {
+		from, to := m.Span(chain)
+		for i := from; i < to; i++ {
+			chainOf[i], local[i] = chain, i-from
+		}
+	}
+	for i := range x {
+		for j := i + 1; j < len(x); j++ {
+			a, b := m.model[chainOf[i]], m.model[chainOf[j]]
+			d, w := m.Image(x[i].Sub(x[j])), 0.0
+			if chainOf[i] == chainOf[j] && local[j] == local[i]+1 {
+				d = x[i].Sub(x[j])
+				r := d.Norm()
+				w = bondStiffness * (bondLength - r) / r
+				s.Bond += bondStiffness / 2 * (r - bondLength) * (r - bondLength)
+			} else if r2 := d.Norm2(); r2 < 16 {
+				charges := m.shared.lBkT * a.charge[local[i]] * b.charge[local[j]]
+				s.Screen += screenedEnergy(charges, m.shared.kappa, math.Sqrt(r2))
+				w += charges * screenedForceOverR(m.shared.kappa, math.Sqrt(r2))
+				if r2 < 4 {
+					pair := m.shared.stick[a.types[local[i]]][b.types[local[j]]]
+					s.Stick += pair.energy(r2)
+					w += plainStickForce(pair, r2)
+				}
+			}
+			force[i] = force[i].AddScaled(w, d)
+			force[j] = force[j].AddScaled(-w, d)
+			s.Virial += w * d.Norm2()
+		}
+	}
+	return s, force
+}
+
+// Lists and domains give the forces, energies and the virial of all pairs, in boxes in
+// which a bead nearly sees itself and in long ones, from positions anywhere.
+func TestForcesOfManyChainsAreThoseOfAllPairs(t *testing.T) {
+	t.Parallel()
+	boxes := []Vec{{LeastBox, LeastBox, LeastBox}, {9, 10, 40}, {30, 9, 9.5}}
+	for k, box := range boxes {
+		t.Run(fmt.Sprint(box), func(t *testing.T) {
+			t.Parallel()
+			m := mixed(t, 2+k, box)
+			d := setOut(t, m, 2)
+			for range 4 {
+				d.advance(t, 60)
+				sums, want := plainSums(m, d.x)
+				compareSums(t, d.Sums(), sums)
+				worst := 0.0
+				scale := 0.0
+				for i, f := range d.forces() {
+					worst = max(worst, f.Sub(want[i]).Norm())
+					scale = max(scale, want[i].Norm())
+				}
+				if worst > 1e-6*scale {
+					t.Errorf("step %d: forces differ by %g of up to %g", d.Step(), worst, scale)
+				}
+				d.scatter()
+			}
+		})
+	}
+}
+
+// A chain that is longer than the box meets itself, as a quad of charges that are far
+// apart does, once.
+func TestChainsMeetThemselves(t *testing.T) {
+	t.Parallel()
+	few := strings.Repeat("G", 20)
+	m := NewMixture([]Component{{NewModel(few+"K"+few+"E"+few+"K"+few+"G", in(293, 7, 0.15)), 1}}, Vec{9, 9.2, 9.4})
+	for _, along := range []Vec{{X: 1}, {Y: 1}, {Z: 1}, {Z: -1}, {X: 0.6, Y: -0.8}} {
+		d := NewMotion(m, NewTeam(1), 1, 1)
+		x := make([]Vec, m.Size())
+		for i := range x {
+			x[i] = Vec{0.1 * math.Sin(float64(i)), 0.1 * math.Cos(float64(i)), 0}.AddScaled(0.36*float64(i), along)
+		}
+		if err := d.Start(x); err != nil {
+			t.Fatal(err)
+		}
+		sums, _ := plainSums(m, x)
+		compareSums(t, d.Sums(), sums)
+	}
+}
+
+func compareSums(t *testing.T, got, want Sums) {
+	t.Helper()
+	for what, v := range map[string][2]float64{
+		"bond": {got.Bond, want.Bond}, "Ashbaugh-Hatch": {got.Stick, want.Stick},
+		"Debye-Hückel": {got.Screen, want.Screen}, "virial": {got.Virial, want.Virial},
+	} {
+		if math.Abs(v[0]-v[1]) > 1e-6*(0.01+math.Abs(v[1])) {
+			t.Errorf("%s: %v, over all pairs %v", what, v[0], v[1])
+		}
+	}
+}
+
+// scatter moves each chain by some edges of the box, which changes no force.
+func (d *Motion) scatter() {
+	rng := rand.New(rand.NewPCG(1, uint64(d.step)))
+	for chain := range d.mix.Chains() {
+		by := Vec{d.mix.Box.X * float64(rng.IntN(5)-2), d.mix.Box.Y * float64(rng.IntN(5)-2), d.mix.Box.Z * float64(rng.IntN(5)-2)}
+		x := Of(d.mix, d.x, chain)
+		for i := range x {
+			x[i] = x[i].AddScaled(1, by)
+		}
+	}
+	copy(d.built, d.x)
+	d.list(d.built)
+	d.interact()
+}
+
+// The number of workers changes nothing, and a state that was stored goes on as if it had
+// not been.
+func TestMotionDependsOnItsStateAlone(t *testing.T) {
+	t.Parallel()
+	m := mixed(t, 6, Vec{10, 12, 40})
+	one := setOut(t, m, 1)
+	one.Pull(0.01)
+	one.advance(t, 70)
+	state := &numbers{}
+	one.Archive(state)
+	one.advance(t, 80)
+	for cores := 1; cores <= 3; cores++ {
+		whole := setOut(t, m, cores)
+		whole.Pull(0.01)
+		whole.advance(t, 150)
+		if !slices.Equal(whole.x, one.x) || !slices.Equal(whole.v, one.v) {
+			t.Errorf("with %d workers, positions are others", cores)
+		}
+		team := NewTeam(cores)
+		t.Cleanup(team.Close)
+		later := NewMotion(m, team, 7, 1)
+		later.Archive(&numbers{left: slices.Clone(state.written), reading: true})
+		if err := later.Resume(); err != nil {
+			t.Fatal(err)
+		}
+		later.Pull(0.01)
+		later.advance(t, 80)
+		if !slices.Equal(later.x, one.x) || !slices.Equal(later.v, one.v) {
+			t.Errorf("after a restart with %d workers, positions are others", cores)
+		}
+	}
+}
+
+// numbers is an archive in memory.
+type numbers struct {
+	written, left []byte
+	reading       bool
+}
+
+func (n *numbers) next(v uint64) uint64 {
+	if n.reading {
+		v = binary.LittleEndian.Uint64(n.left)
+		n.left = n.left[8:]
+		return v
+	}
+	n.written = binary.LittleEndian.AppendUint64(n.written, v)
+	return v
+}
+func (n *numbers) Integer(v *int64) { *v = int64(n.next(uint64(*v))) }
+func (n *numbers) Word(v *uint64)   { *v = n.next(*v) }
+func (n *numbers) Float(v *float64) { *v = math.Float64frombits(n.next(math.Float64bits(*v))) }
+
+// Without friction, energy stays.
+func TestManyChainsConserveEnergy(t *testing.T) {
+	t.Parallel()
+	m := mixed(t, 4, Vec{10, 10, 14})
+	d := setOut(t, m, 2)
+	d.advance(t, enginetest.Length(500, 2000, 50_000)) // with friction
+	for model := range d.baths {
+		bath := newThermostat(model, 0)
+		d.baths[model] = &bath
+	}
+	freedoms := 3 * float64(m.Size())
+	total := func() float64 {
+		before := d.Temperature()
+		potential := d.Sums().Energy()
+		d.advance(t, 1)
+		return potential + freedoms/2*gasConstant*(before+d.Temperature())/2
+	}
+	first := total()
+	d.advance(t, enginetest.Length(1000, 5_000, 200_000))
+	perFreedom := (total() - first) / freedoms / m.shared.kT
+	t.Logf("energy changed by %.2g kT for each degree of freedom", perFreedom)
+	if math.Abs(perFreedom) > 1e-3 {
+		t.Error("energy is not conserved")
+	}
+}
+
+// Walks that were packed keep apart, between the heights that were given.
+func TestPackedChainsKeepApart(t *testing.T) {
+	t.Parallel()
+	m := mixed(t, 6, Vec{10, 10, 60})
+	x, err := Pack(m, 3, 1, 22, 38)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(x) != m.Size() {
+		t.Fatalf("%d positions of %d beads", len(x), m.Size())
+	}
+	for i := range x {
+		if x[i].Z < 22 || x[i].Z > 38 {
+			t.Fatalf("bead %d is at height %g", i, x[i].Z)
+		}
+		for j := range i {
+			if r := m.Image(x[i].Sub(x[j])).Norm(); r < 0.379 {
+				t.Fatalf("beads %d and %d are %g nm apart", i, j, r)
+			}
+		}
+	}
+	other, err := Pack(m, 3, 2, 22, 38)
+	if err != nil || slices.Equal(x, other) {
+		t.Errorf("another replica begins alike, or %v", err)
+	}
+	if _, err := Pack(m, 3, 1, 22, 23); err == nil {
+		t.Error("no complaint about a slit of 1 nm")
+	}
+}
+
+func BenchmarkMotion(b *testing.B) {
+	for _, copies := range []int{10, 100, 500} {
+		for _, cores := range []int{1, 2} {
+			b.Run(fmt.Sprintf("beads=%d/cores=%d", 202*copies, cores), func(b *testing.B) {
+				d := slabOf(b, copies, cores)
+				b.ReportAllocs()
+				for b.Loop() {
+					d.advance(b, 1)
+				}
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "steps/s")
+				b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/float64(d.mix.Size())*1e9, "ns/bead")
+				b.ReportMetric(float64(d.stick.tileCount())/float64(d.mix.Size()), "stick-tiles/bead")
+				b.ReportMetric(float64(d.screen.tileCount())/float64(d.mix.Size()), "screen-tiles/bead")
+			})
+		}
+	}
+}
+
+func (d *domains) tileCount() (n int) {
+	for k := range d.domain {
+		n += len(d.domain[k].tiles)
+	}
+	return n
+}
+
+// slabOf returns a slab of a protein that condenses, drawn together, in a box that is as
+// wide as for 100 copies whatever their number.
+func slabOf(b *testing.B, copies, cores int) *Motion {
+	b.Helper()
+	protein := enginetest.Coexistences(b)[2].Sequence
+	side := 15.0
+	if copies < 100 {
+		side = LeastBox
+	}
+	m := NewMixture([]Component{{NewModel(protein, in(293, 7, 0.15)), copies}}, Vec{side, side, 1.5 * float64(copies)})
+	team := NewTeam(cores)
+	b.Cleanup(team.Close)
+	wide := float64(m.Size()) / 1 / side / side
+	x, err := Pack(m, 1, 1, m.Box.Z/2-wide/2, m.Box.Z/2+wide/2)
+	if err != nil {
+		b.Fatal(err)
+	}
+	d := NewMotion(m, team, 1, 1)
+	if err := d.Start(x); err != nil {
+		b.Fatal(err)
+	}
+	d.Pull(0.02)
+	d.advance(b, 4000)
+	d.Pull(0)
+	d.advance(b, 500)
+	return d
+}
