@@ -22,12 +22,8 @@ func checkJobs(ctx context.Context, t *kv.Tx, found *kv.Findings) error {
 	checkSessions(t, found)
 	checkPrivate(t, found)
 	checkNames(t, found)
-	batches, err := countBatches(ctx, t, found)
-	for id, batch := range batches {
-		batch.check(id, found)
-	}
 	checkDependants(t, found)
-	return err
+	return ctx.Err()
 }
 
 // checkAccounts finds changed API keys and algorithm files.
@@ -89,8 +85,9 @@ func checkSessions(t *kv.Tx, found *kv.Findings) {
 // checkPrivate finds private parts without a job. A job without a private part
 // can't be read, which the table's check reports.
 func checkPrivate(t *kv.Tx, found *kv.Findings) {
+	jobs := t.Beside(bucketJobs)
 	for id := range t.Ascend(bucketJobsPrivate, nil) {
-		if t.Bucket(bucketJobs).Get(id) == nil {
+		if jobs.At(id) == nil {
 			found.Addf("%s: %x belongs to no job", bucketJobsPrivate, []byte(id))
 		}
 	}
@@ -121,42 +118,44 @@ type batch struct {
 	counts app.Counts
 }
 
-// countBatches reads every job, reports impossible states, and counts the rows
-// of each batch.
-func countBatches(ctx context.Context, t *kv.Tx, found *kv.Findings) (map[app.JobID]*batch, error) {
-	batches := map[app.JobID]*batch{}
-	of := func(id app.JobID) *batch {
-		if batches[id] == nil {
-			batches[id] = new(batch)
-		}
-		return batches[id]
+// batches are those that there are, by their IDs.
+type batches map[app.JobID]*batch
+
+func (b batches) of(id app.JobID) *batch {
+	if b[id] == nil {
+		b[id] = new(batch)
 	}
-	for k := range t.Ascend(bucketJobs, nil) {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		id, err := k.LastID()
-		if err != nil {
-			continue // reported by the table's check
-		}
-		j, err := readJob(t, id)
-		if err != nil {
-			continue // reported by the table's check
-		}
-		checkState(k, j, found)
-		if j.IsBatch() {
-			of(j.ID).parent = j
-		}
-		if j.Private.Batch != "" {
-			of(j.Private.Batch).add(j, found)
+	return b[id]
+}
+
+// count counts a job as a row of its batch, and notes what batches there are.
+func (b batches) count(j *app.Job, found *kv.Findings) {
+	if j.IsBatch() {
+		b.of(j.ID).parent = j
+	}
+	if j.Private.Batch != "" {
+		b.of(j.Private.Batch).add(j, found)
+	}
+}
+
+// checkRecords reports impossible states, and batches that count their rows wrong.
+func checkRecords(found *kv.Findings) (record func(sortid.ID, *app.Job), end func()) {
+	all := batches{}
+	record = func(id sortid.ID, j *app.Job) {
+		checkState(id, j, found)
+		all.count(j, found)
+	}
+	end = func() {
+		for id, batch := range all {
+			batch.check(id, found)
 		}
 	}
-	return batches, nil
+	return record, end
 }
 
 // checkState finds a job that nobody would run or watch to its end.
-func checkState(k kv.Key, j *app.Job, found *kv.Findings) {
-	if id := idOf(j.ID); !bytes.Equal(k, id[:]) {
+func checkState(id sortid.ID, j *app.Job, found *kv.Findings) {
+	if idOf(j.ID) != id {
 		found.Addf("job %s is stored under another ID", j.ID)
 	}
 	switch {
@@ -248,11 +247,17 @@ func repairJobs(ctx context.Context, t *kv.Tx) error {
 
 // repairBatches stores the right counts of batches.
 func repairBatches(ctx context.Context, t *kv.Tx) error {
-	batches, err := countBatches(ctx, t, new(kv.Findings))
-	if err != nil {
+	all := batches{}
+	count := func(_ sortid.ID, j *app.Job, err error) bool {
+		if err == nil { // the check reports it
+			all.count(j, new(kv.Findings))
+		}
+		return true
+	}
+	if err := jobs.Scan(ctx, t, func(kv.Key) {}, count); err != nil {
 		return err
 	}
-	for _, b := range batches {
+	for _, b := range all {
 		if b.parent == nil || *b.parent.Counts == b.counts {
 			continue
 		}

@@ -31,11 +31,16 @@ func readJob(t *kv.Tx, id sortid.ID) (*app.Job, error) {
 	if shown == nil {
 		return nil, noJob(id.String())
 	}
+	return decodeJob(id, [][]byte{shown, t.Bucket(bucketJobsPrivate).Get(id[:])})
+}
+
+// decodeJob takes the parts of a record.
+func decodeJob(id sortid.ID, parts [][]byte) (*app.Job, error) {
 	var j app.Job
-	if err := json.Unmarshal(shown, &j); err != nil {
+	if err := json.Unmarshal(parts[0], &j); err != nil {
 		return nil, fmt.Errorf("read job %s: %w", id, err)
 	}
-	if err := j.DecodePrivate(t.Bucket(bucketJobsPrivate).Get(id[:])); err != nil {
+	if err := j.DecodePrivate(parts[1]); err != nil {
 		return nil, fmt.Errorf("read the private part of job %s: %w", id, err)
 	}
 	return &j, nil

@@ -2,7 +2,7 @@ package storage
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"iter"
 
 	"molrun/app"
@@ -27,36 +27,28 @@ func OpenReadOnly(path string) (*ReadOnly, error) {
 // Jobs walks all jobs of all organizations, batches and subjobs too, oldest
 // first. In place of a record that can't be read it yields an error.
 func (r *ReadOnly) Jobs(ctx context.Context) iter.Seq2[*app.Job, error] {
-	return records(ctx, r, bucketJobs, readJob)
+	return records(ctx, r, &jobs)
 }
 
 // Uploads walks all uploads, oldest first, like Jobs.
 func (r *ReadOnly) Uploads(ctx context.Context) iter.Seq2[*app.Upload, error] {
-	return records(ctx, r, bucketUploads, readUpload)
+	return records(ctx, r, &uploads)
 }
 
-func records[T any](
-	ctx context.Context, r *ReadOnly, bucket string, read func(*kv.Tx, sortid.ID) (*T, error),
-) iter.Seq2[*T, error] {
+func records[T any](ctx context.Context, r *ReadOnly, table *kv.Table[T]) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
-		stopped := errors.New("stopped")
-		err := r.View(func(t *kv.Tx) error {
-			for k := range t.Ascend(bucket, nil) {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				id, err := k.LastID()
-				var v *T
-				if err == nil {
-					v, err = read(t, id)
-				}
-				if !yield(v, err) {
-					return stopped
-				}
+		stopped := false
+		visit := func(_ sortid.ID, v *T, err error) bool {
+			stopped = stopped || !yield(v, err)
+			return !stopped
+		}
+		bad := func(k kv.Key) {
+			if !stopped {
+				stopped = !yield(nil, fmt.Errorf("%s: the key %x is not an ID", table.Bucket, []byte(k)))
 			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, stopped) {
+		}
+		err := r.View(func(t *kv.Tx) error { return table.Scan(ctx, t, bad, visit) })
+		if err != nil && !stopped {
 			yield(nil, err)
 		}
 	}

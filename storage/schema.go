@@ -39,6 +39,9 @@ var schema = &kv.Schema{
 var jobs = kv.Table[app.Job]{
 	Bucket: bucketJobs,
 	Read:   readJob,
+	Parts:  []string{bucketJobsPrivate},
+	Decode: decodeJob,
+	Also:   checkRecords,
 	Derived: []kv.Derived[app.Job]{
 		kv.Index[app.Job]{Bucket: indexJobsList, Entries: jobList},
 		kv.Index[app.Job]{Bucket: indexJobsBatch, Entries: jobBatch},
@@ -68,6 +71,7 @@ var jobs = kv.Table[app.Job]{
 var uploads = kv.Table[app.Upload]{
 	Bucket: bucketUploads,
 	Read:   readUpload,
+	Decode: decodeUpload,
 	Derived: []kv.Derived[app.Upload]{
 		kv.Index[app.Upload]{Bucket: indexUploadsList, Entries: uploadList},
 		kv.Index[app.Upload]{Bucket: indexUploadsName, Entries: uploadName},

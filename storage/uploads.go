@@ -28,8 +28,13 @@ func readUpload(t *kv.Tx, id sortid.ID) (*app.Upload, error) {
 	if value == nil {
 		return nil, noUpload(id.String())
 	}
+	return decodeUpload(id, [][]byte{value})
+}
+
+// decodeUpload takes the parts of a record, of which there is one.
+func decodeUpload(id sortid.ID, parts [][]byte) (*app.Upload, error) {
 	var u app.Upload
-	if err := json.Unmarshal(value, &u); err != nil {
+	if err := json.Unmarshal(parts[0], &u); err != nil {
 		return nil, fmt.Errorf("read upload %s: %w", id, err)
 	}
 	return &u, nil

@@ -53,13 +53,22 @@ func (c Checksums[T]) sum(t *Tx, id []byte) []byte {
 // Check compares the records with their checksums, also those that can't be read.
 func (c Checksums[T]) Check(t *Tx, found *Findings) (record func(sortid.ID, *T), end func(context.Context) error) {
 	return func(sortid.ID, *T) {}, func(ctx context.Context) error {
-		for id := range t.Ascend(c.Parts[0], nil) {
-			switch stored := t.Bucket(c.Bucket).Get(id); {
+		sums := t.Beside(c.Bucket)
+		var further []*Beside
+		for _, part := range c.Parts[1:] {
+			further = append(further, t.Beside(part))
+		}
+		for id, value := range t.Ascend(c.Parts[0], nil) {
+			crc := Checksum(value)
+			for _, part := range further {
+				crc = crc32.Update(crc, polynomial, part.At(id))
+			}
+			switch stored := sums.At(id); {
 			case ctx.Err() != nil:
 				return ctx.Err()
 			case stored == nil:
 				found.Derivef("%s lacks %s", c.Bucket, textOf(id))
-			case !bytes.Equal(stored, c.sum(t, id)):
+			case !bytes.Equal(stored, binary.BigEndian.AppendUint32(nil, crc)):
 				found.Addf("%s: %s has another checksum than when it was stored", c.Parts[0], textOf(id))
 			}
 		}
@@ -72,8 +81,9 @@ func (c Checksums[T]) Check(t *Tx, found *Findings) (record func(sortid.ID, *T),
 
 // orphans returns the checksums without a record.
 func (c Checksums[T]) orphans(t *Tx) (ids []Key) {
+	records := t.Beside(c.Parts[0])
 	for id := range t.Ascend(c.Bucket, nil) {
-		if t.Bucket(c.Parts[0]).Get(id) == nil {
+		if records.At(id) == nil {
 			ids = append(ids, bytes.Clone(id))
 		}
 	}

@@ -15,6 +15,15 @@ type Table[T any] struct {
 	Bucket  string
 	Read    func(tx *Tx, id sortid.ID) (*T, error)
 	Derived []Derived[T]
+
+	// Parts are further buckets with parts of the records, and Decode does what Read does
+	// with what the buckets hold, nil for a part that is missing. A table of few records
+	// needs neither.
+	Parts  []string
+	Decode func(id sortid.ID, parts [][]byte) (*T, error)
+
+	// Also checks what is between the records, if it is not nil, like Derived.
+	Also func(found *Findings) (record func(id sortid.ID, v *T), end func())
 }
 
 // Derived is a bucket that follows from the records of a table: an Index, or
@@ -164,39 +173,76 @@ func (table *Table[T]) check(ctx context.Context, t *Tx, found *Findings) error 
 	if !t.Has(table.Bucket) {
 		return nil // of a newer version
 	}
-	var records []func(sortid.ID, *T)
-	var ends []func(context.Context) error
+	c := checking[T]{}
+	sums := map[string]*indexSum[T]{}
 	for _, d := range table.Derived {
-		if !t.Has(d.Name()) {
-			continue // of a newer version
+		switch ix, ok := d.(Index[T]); {
+		case !t.Has(d.Name()): // of a newer version
+		case ok:
+			sums[ix.Bucket] = &indexSum[T]{index: ix}
+			c.records = append(c.records, sums[ix.Bucket].add)
+		default:
+			c.add(d.Check(t, found))
 		}
-		record, end := d.Check(t, found)
-		records, ends = append(records, record), append(ends, end)
 	}
-	for k := range t.Ascend(table.Bucket, nil) {
-		if err := ctx.Err(); err != nil {
-			return err
+	if table.Also != nil {
+		record, end := table.Also(found)
+		c.add(record, func(context.Context) error { end(); return nil })
+	}
+	bad := func(k Key) { found.Addf("%s: the key %x is not an ID", table.Bucket, []byte(k)) }
+	unreadable := func(id sortid.ID, err error) { found.Addf("%s: %s: %v", table.Bucket, id, err) }
+	if err := c.scan(ctx, t, table, bad, unreadable); err != nil {
+		return err
+	}
+	return table.checkIndexes(ctx, t, sums, found)
+}
+
+// checkIndexes names the differences of indexes that are not what the records say, which
+// takes a look at each entry.
+func (table *Table[T]) checkIndexes(ctx context.Context, t *Tx, sums map[string]*indexSum[T], found *Findings) error {
+	c := checking[T]{}
+	for _, d := range table.Derived {
+		if sum := sums[d.Name()]; sum != nil {
+			if same, err := sum.agrees(ctx, t); err != nil {
+				return err
+			} else if !same {
+				c.add(d.Check(t, found))
+			}
 		}
-		id, err := k.LastID()
-		if err != nil || len(k) != sortid.Size {
-			found.Addf("%s: the key %x is not an ID", table.Bucket, []byte(k))
-			continue
-		}
-		v, err := table.Read(t, id)
+	}
+	if len(c.records) == 0 {
+		return nil
+	}
+	return c.scan(ctx, t, table, func(Key) {}, func(sortid.ID, error) {})
+}
+
+// checking is checks that are told of each record.
+type checking[T any] struct {
+	records []func(sortid.ID, *T)
+	ends    []func(context.Context) error
+}
+
+func (c *checking[T]) add(record func(sortid.ID, *T), end func(context.Context) error) {
+	c.records, c.ends = append(c.records, record), append(c.ends, end)
+}
+
+func (c *checking[T]) scan(ctx context.Context, t *Tx, table *Table[T], bad func(Key), unreadable func(sortid.ID, error)) error {
+	err := table.Scan(ctx, t, bad, func(id sortid.ID, v *T, err error) bool {
 		if err != nil {
-			found.Addf("%s: %s: %v", table.Bucket, id, err)
-			continue
+			unreadable(id, err)
+			return true
 		}
-		for _, record := range records {
+		for _, record := range c.records {
 			record(id, v)
 		}
-	}
-	for _, end := range ends {
-		if err := end(ctx); err != nil {
-			return err
+		return true
+	})
+	for _, end := range c.ends {
+		if err == nil {
+			err = end(ctx)
 		}
 	}
-	return nil
+	return err
 }
 
 // Check finds missing entries by record, and others by their number.

@@ -37,6 +37,28 @@ func (w *Walk) Next() {
 	}
 }
 
+// Beside is a position in a bucket that goes along with another of the same keys, which
+// costs less than looking each of them up.
+type Beside struct{ *Walk }
+
+// Beside returns a position in a bucket.
+func (t *Tx) Beside(bucket string) *Beside {
+	w := t.Walk(bucket)
+	w.Seek(nil)
+	return &Beside{w}
+}
+
+// At returns the value of a key, nil if there is none. Keys have to ascend.
+func (b *Beside) At(key []byte) []byte {
+	for b.Key != nil && bytes.Compare(b.Key, key) < 0 {
+		b.Next()
+	}
+	if !bytes.Equal(b.Key, key) {
+		return nil
+	}
+	return b.Value
+}
+
 // Ascend walks the entries whose keys begin with prefix, in their order.
 func (t *Tx) Ascend(bucket string, prefix []byte) iter.Seq2[Key, []byte] {
 	return func(yield func(Key, []byte) bool) {

@@ -1,0 +1,122 @@
+package kv
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"molrun/app/sortid"
+)
+
+// scanned is records that are decoded together, by a goroutine of their own. Their bytes
+// are copied first: damage of the file must meet the goroutine that is prepared for it.
+type scanned[T any] struct {
+	ids    []sortid.ID
+	bytes  []byte
+	ends   []int // of each part in bytes; -1 if it is missing
+	values []*T
+	errs   []error
+	done   sync.WaitGroup
+}
+
+const (
+	scannedRecords = 256
+	scannedBytes   = 1 << 20
+)
+
+// Scan calls visit for each record in the order of their IDs, with nil and an error in
+// place of one that can't be decoded, until visit returns false. Keys that are no IDs go to
+// bad. If the table has Decode, several records are decoded at a time.
+func (table *Table[T]) Scan(ctx context.Context, t *Tx, bad func(k Key), visit func(id sortid.ID, v *T, err error) bool) error {
+	var ahead []*scanned[T] // the oldest first
+	defer func() {
+		for _, s := range ahead {
+			s.done.Wait()
+		}
+	}()
+	next := new(scanned[T])
+	oldest := func() bool {
+		s := ahead[0]
+		ahead = ahead[1:]
+		s.done.Wait()
+		for i, id := range s.ids {
+			if !visit(id, s.values[i], s.errs[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	send := func() bool {
+		s := next
+		next = new(scanned[T])
+		s.done.Go(func() { s.decode(table) })
+		ahead = append(ahead, s)
+		return len(ahead) <= runtime.GOMAXPROCS(0) || oldest()
+	}
+	parts := make([]*Beside, len(table.Parts))
+	for i, part := range table.Parts {
+		parts[i] = t.Beside(part)
+	}
+	for k, value := range t.Ascend(table.Bucket, nil) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		id, err := k.LastID()
+		if err != nil || len(k) != sortid.Size {
+			bad(k)
+			continue
+		}
+		if table.Decode == nil {
+			if v, err := table.Read(t, id); !visit(id, v, err) {
+				return nil
+			}
+			continue
+		}
+		next.add(id, value, parts)
+		if (len(next.ids) == scannedRecords || len(next.bytes) > scannedBytes) && !send() {
+			return nil
+		}
+	}
+	if len(next.ids) > 0 && !send() {
+		return nil
+	}
+	for len(ahead) > 0 {
+		if !oldest() {
+			return nil
+		}
+	}
+	return nil
+}
+
+// add copies a record and its further parts.
+func (s *scanned[T]) add(id sortid.ID, value []byte, parts []*Beside) {
+	s.ids = append(s.ids, id)
+	s.bytes = append(s.bytes, value...)
+	s.ends = append(s.ends, len(s.bytes))
+	for _, part := range parts {
+		value := part.At(id[:])
+		if value == nil {
+			s.ends = append(s.ends, -1)
+			continue
+		}
+		s.bytes = append(s.bytes, value...)
+		s.ends = append(s.ends, len(s.bytes))
+	}
+}
+
+func (s *scanned[T]) decode(table *Table[T]) {
+	s.values, s.errs = make([]*T, len(s.ids)), make([]error, len(s.ids))
+	parts := make([][]byte, 1+len(table.Parts))
+	from, at := 0, 0
+	for i, id := range s.ids {
+		for k := range parts {
+			parts[k] = nil
+			if end := s.ends[at]; end >= 0 {
+				parts[k] = s.bytes[from:end:end]
+				from = end
+			}
+			at++
+		}
+		s.values[i], s.errs[i] = table.Decode(id, parts)
+	}
+}
