@@ -9,6 +9,8 @@
 //	  SHA256SUMS           of every file in it, also for sha256sum --check
 //	  data/                the data directory: jobs.db, secret, uploads/, jobs/ ...
 //	partial/               an unfinished backup; the next one goes on with it
+//	trial/                 a backup that is being restored on trial
+//	trial.json             what came of the last trial
 //
 // A file that the previous backup has too is a hard link to that one's, since
 // stored files never change: each backup is complete and costs only what is new.

@@ -37,11 +37,13 @@ type Restore struct {
 	Name        string        // of the backup, "" is the newest
 	SkipDamaged bool          // leave damaged files out
 
-	// FinishLost ends the attempts that ran when the backup was taken, in the
-	// restored data directory, and counts how many of their jobs were queued again
-	// and how many failed.
-	FinishLost func(context.Context, config.Config) (requeued, lost int, err error)
+	FinishLost FinishLost
+	linked     bool // uploads and results are links to the backup's, where that can be
 }
+
+// FinishLost ends the attempts that ran when the backup was taken, in the restored data
+// directory, and counts how many of their jobs were queued again and how many failed.
+type FinishLost func(context.Context, config.Config) (requeued, lost int, err error)
 
 // Restored is the result of a restore.
 type Restored struct {
@@ -169,7 +171,11 @@ func (o *Restore) copyAll(ctx context.Context, aside, backup string, sums map[st
 		if !ok {
 			return fmt.Errorf("backup %s has %s, which is no part of the data", backup, name)
 		}
-		size, err := copyOne(ctx, digests, filepath.Join(aside, below), o.Dir.path(backup, name), sums[name])
+		put := copyOne
+		if top, _, _ := strings.Cut(below, "/"); o.linked && (top == "uploads" || top == "jobs") { // never written again
+			put = linkOne
+		}
+		size, err := put(ctx, digests, filepath.Join(aside, below), o.Dir.path(backup, name), sums[name])
 		var damage damagedFile
 		switch {
 		case errors.As(err, &damage) && o.SkipDamaged && below != datadir.Database:
@@ -215,6 +221,26 @@ func copyOne(ctx context.Context, digests *digest.Digester, to, from, want strin
 		return 0, errors.Join(damagedFile("its SHA-256 is another than when it was made"), os.Remove(to))
 	}
 	return size, os.Chtimes(to, info.ModTime(), info.ModTime())
+}
+
+// linkOne is copyOne for a file that nobody will write to.
+func linkOne(ctx context.Context, digests *digest.Digester, to, from, want string) (int64, error) {
+	sum, size, err := digests.File(ctx, from)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, damagedFile("it is missing")
+	case err != nil:
+		return 0, err
+	case sum != want:
+		return 0, damagedFile("its SHA-256 is another than when it was made")
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return 0, err
+	}
+	if os.Link(from, to) != nil { // as on a file system without links
+		return copyOne(ctx, digests, to, from, want)
+	}
+	return size, nil
 }
 
 // checkAll checks the restored directory. Problems are expected if the backup

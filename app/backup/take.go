@@ -22,6 +22,10 @@ type Options struct {
 	Dir     Dir
 	Deep    bool   // read files of the previous backup again and compare them before linking
 	Program string // version that takes it
+
+	// Keep says which backups stay afterwards, if this one is without problems.
+	Keep   config.Keep
+	Pruned func(names []string) // told which were removed; optional
 }
 
 // Take takes a backup of the data directory.
@@ -39,6 +43,9 @@ func Take(ctx context.Context, config config.Config, o Options) (record *Record,
 			return err
 		}
 		record, err = take(ctx, o, s, info)
+		if err == nil && len(record.Problems) == 0 && len(record.Damaged) == 0 {
+			err = o.prune()
+		}
 		if closeErr := unlock(); err == nil {
 			err = closeErr
 		}
@@ -48,6 +55,18 @@ func Take(ctx context.Context, config config.Config, o Options) (record *Record,
 		return nil, fmt.Errorf("back up %s: %w", config.Data, err)
 	}
 	return record, nil
+}
+
+// prune removes what is no longer to be kept.
+func (o *Options) prune() error {
+	removed, err := o.Dir.Prune(o.Keep)
+	if len(removed) > 0 && o.Pruned != nil {
+		o.Pruned(removed)
+	}
+	if err != nil {
+		return fmt.Errorf("remove old backups: %w", err)
+	}
+	return nil
 }
 
 // taking is a backup that is being taken.

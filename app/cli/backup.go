@@ -1,22 +1,27 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"molrun/app/backup"
+	"molrun/app/config"
+	"molrun/app/fault"
 	"molrun/app/unit"
 )
 
 func backupCommand() *cobra.Command {
-	var deep, asJSON bool
+	var deep, asJSON, marked bool
+	var rule string
 	c := &cobra.Command{
-		Use:   "backup DIR",
+		Use:   "backup [DIR]",
 		Short: "Copy all that is kept into a directory of backups",
 		Long: `Copy the records, uploads, results, logs and the secret into a directory of
 backups, each a folder of its own, while the service runs or while it does not.
@@ -25,11 +30,16 @@ A backup is complete and of one moment: files deleted while it is made stay on t
 disk until it is done. It gets its name only when it is complete; the next backup
 continues an interrupted one. Files that the previous backup has too are hard links
 to it, so that each costs only what is new; remove old ones as you like. Keep DIR on
-another disk: it is as secret as the data directory.
+another disk: it is as secret as the data directory. Without DIR it is that of the setting
+backup.to, into which the service itself takes backups.
 
 Each file is compared with the copy that the previous backup has: by presence, size
 and time, and by content if the time differs or with --deep. If one is missing or
 altered, the backup has the earlier copy and the command says so.
+
+With --keep, older backups are removed after one without problems: 7d,4w,6m keeps the
+last of each of 7 days, 4 weeks and 6 months that have one. h and y stand for hours and
+years. The newest one stays, and the newest without problems.
 
 A backup does not contain work directories, nor what running attempts are writing.
 Copy the configuration and your algorithm files yourself; they are elsewhere.
@@ -37,10 +47,13 @@ Copy the configuration and your algorithm files yourself; they are elsewhere.
 Exits with 0 if the backup and the data directory are whole, with 10 if only the
 backup is, and with 1 if the backup lacks something or was not made.`,
 		Example: `  molrun backup /mnt/backups/molrun
+  molrun backup /mnt/backups/molrun --keep 7d,4w,6m
   sha256sum --check --quiet SHA256SUMS        # in a backup, without molrun`,
-		Args: exactlyOne("the directory of backups"),
+		Args: cobra.MaximumNArgs(1),
 	}
 	flags := addConfigFlags(c, false)
+	c.Flags().StringVar(&rule, "keep", "", "which backups stay, such as 7d,4w,6m (default all)")
+	c.Flags().BoolVar(&marked, "marked", false, "only into a directory that has backups already, as one that is not mounted has not")
 	c.Flags().BoolVar(&deep, "deep", false, "read all files and those of the previous backup, and compare them")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -48,8 +61,17 @@ backup is, and with 1 if the backup lacks something or was not made.`,
 		if err != nil {
 			return err
 		}
+		options := backup.Options{Deep: deep, Program: versionText(), Pruned: func(names []string) {
+			fmt.Fprintf(c.ErrOrStderr(), "no longer kept, removed: %s\n", strings.Join(names, ", "))
+		}}
+		if options.Dir, err = placeOfBackups(c, config, args, marked); err != nil {
+			return err
+		}
+		if err := options.Keep.UnmarshalText([]byte(rule)); err != nil {
+			return usageError{err}
+		}
 		began := time.Now()
-		taken, err := backup.Take(c.Context(), config, backup.Options{Dir: backup.Dir(args[0]), Deep: deep, Program: versionText()})
+		taken, err := backup.Take(c.Context(), config, options)
 		if err != nil {
 			return err
 		}
@@ -58,7 +80,7 @@ backup is, and with 1 if the backup lacks something or was not made.`,
 			err = printJSON(c.OutOrStdout(), taken)
 		} else {
 			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d jobs, %d uploads, %d files of %s (%s copied) in %s\n",
-				filepath.Join(args[0], taken.Name), taken.Jobs, taken.Uploads, taken.Files,
+				filepath.Join(string(options.Dir), taken.Name), taken.Jobs, taken.Uploads, taken.Files,
 				unit.Bytes(taken.Bytes), unit.Bytes(taken.Copied), time.Since(began).Round(10*time.Millisecond))
 		}
 		if err != nil {
@@ -67,6 +89,27 @@ backup is, and with 1 if the backup lacks something or was not made.`,
 		return backupProblems(c.ErrOrStderr(), taken)
 	}
 	return c
+}
+
+// placeOfBackups returns the directory, and says so if it has no backups yet: it may be
+// another than was meant.
+func placeOfBackups(c *cobra.Command, config config.Config, args []string, marked bool) (backup.Dir, error) {
+	dir := backup.Dir(config.Backup.To)
+	if len(args) > 0 {
+		dir = backup.Dir(args[0])
+	}
+	if dir == "" {
+		return "", usageError{errors.New("name the directory of backups, or set backup.to")}
+	}
+	has, err := dir.Marked()
+	switch {
+	case err != nil || has:
+		return dir, err
+	case marked:
+		return "", fault.Errorf(fault.Invalid, "%s has no backups; mount its disk, or run molrun backup %[1]s once without --marked", dir)
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "%s has no backups yet: this is its first, and a full one\n", dir)
+	return dir, nil
 }
 
 // backupProblems prints what is wrong with a backup or the data, and says what

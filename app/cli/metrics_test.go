@@ -283,7 +283,10 @@ func TestMetricsCompareEstimates(t *testing.T) {
 // that takes backups.
 var (
 	ofCluster = []string{"molrun_slurm_up", "molrun_slurm_command_seconds", "molrun_slurm_command_failures_total"}
-	ofBackup  = []string{"molrun_backup_last_success_timestamp_seconds"}
+	ofBackup  = []string{
+		"molrun_backup_last_success_timestamp_seconds", "molrun_backup_size_bytes", "molrun_backup_duration_seconds",
+		"molrun_backup_failures_total", "molrun_backup_trial_timestamp_seconds", "molrun_backup_trial_success",
+	}
 	onFailure = []string{"molrun_metrics_failures_total"}
 	always    = regexp.MustCompile(`\b(?:molrun|process|go)_[a-z0-9_]+\b`)
 )

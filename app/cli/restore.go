@@ -1,19 +1,21 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"molrun/app/backup"
+	"molrun/app/config"
 	"molrun/app/server"
 	"molrun/app/unit"
 )
 
 func restoreCommand() *cobra.Command {
 	var r backup.Restore
-	var asJSON, list bool
+	var asJSON, list, try bool
 	c := &cobra.Command{
 		Use:   "restore DIR",
 		Short: "Make a data directory out of a backup",
@@ -22,16 +24,21 @@ in DIR or the one that --snapshot names. Every file is compared with its digest,
 the whole directory is checked at the end. If a restore is interrupted, the service
 refuses to start on the directory; run the same command again.
 
+With --try the backup is restored into DIR itself, checked, and removed again. Uploads
+and results are read but take no space.
+
 The attempts that ran when the backup was made are lost: their jobs are queued again
 if their algorithm has retries left, and FAILED otherwise, for their users to retry.`,
 		Example: `  molrun restore /mnt/backups/molrun --data /srv/molrun
-  molrun restore /mnt/backups/molrun --list`,
+  molrun restore /mnt/backups/molrun --list
+  molrun restore /mnt/backups/molrun --try`,
 		Args: exactlyOne("the directory of backups"),
 	}
 	flags := addConfigFlags(c, false)
 	c.Flags().StringVar(&r.Name, "snapshot", "", "name of a backup in DIR (default the newest)")
 	c.Flags().BoolVar(&r.SkipDamaged, "skip-damaged", false, "leave damaged files out instead of giving up")
 	c.Flags().BoolVar(&list, "list", false, "list the backups in DIR and restore nothing")
+	c.Flags().BoolVar(&try, "try", false, "restore on trial: find out whether it works, and keep nothing")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r.Dir = backup.Dir(args[0])
@@ -41,6 +48,9 @@ if their algorithm has retries left, and FAILED otherwise, for their users to re
 		config, err := flags.load()
 		if err != nil {
 			return err
+		}
+		if try {
+			return tryBackup(c, config, r, asJSON)
 		}
 		nameData(c, config)
 		r.Config, r.FinishLost = config, server.FinishLost
@@ -66,6 +76,32 @@ if their algorithm has retries left, and FAILED otherwise, for their users to re
 		return err
 	}
 	return c
+}
+
+// tryBackup restores a backup on trial.
+func tryBackup(c *cobra.Command, config config.Config, r backup.Restore, asJSON bool) error {
+	if r.SkipDamaged {
+		return usageError{errors.New("--try finds damaged files; leave --skip-damaged out")}
+	}
+	began := time.Now()
+	tried, err := r.Dir.Try(c.Context(), config, r.Name, server.FinishLost)
+	if err != nil {
+		return fmt.Errorf("restore on trial: %w", err)
+	}
+	for _, p := range tried.Problems {
+		fmt.Fprintln(c.ErrOrStderr(), p)
+	}
+	switch {
+	case asJSON:
+		err = printJSON(c.OutOrStdout(), tried)
+	case len(tried.Problems) == 0:
+		_, err = fmt.Fprintf(c.OutOrStdout(), "%s can be restored: %d files of %s in %s\n",
+			tried.Backup, tried.Files, unit.Bytes(tried.Bytes), time.Since(began).Round(10*time.Millisecond))
+	}
+	if err == nil && len(tried.Problems) > 0 {
+		err = fmt.Errorf("%s can't be restored whole: %d problems; see above", tried.Backup, len(tried.Problems))
+	}
+	return err
 }
 
 // listBackups shows what there is to restore.

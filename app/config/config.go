@@ -93,6 +93,8 @@ type Config struct {
 		Reserve unit.Bytes `toml:"reserve"` // what uploads and new jobs leave free; 0: 1 GiB or 5 %
 	} `toml:"disk"`
 
+	Backup Backup `toml:"backup"`
+
 	Quota     Quota     `toml:"quota"`
 	UserQuota Quota     `toml:"user_quota"`
 	Retention Retention `toml:"retention"`
@@ -147,6 +149,7 @@ func Default() Config {
 	c.Links.Upload = unit.Duration(app.DefaultUploadTTL)
 	c.Links.Partial = unit.Duration(24 * time.Hour)
 	c.Database.FileSystem = "local"
+	c.setBackupDefaults()
 	c.Retention.KeepLastOf = "user"
 	c.Mail = Mail{Port: 587, TLS: "starttls"}
 	c.Stop.Requests = unit.Duration(20 * time.Second)
@@ -336,7 +339,7 @@ func (c *Config) Check() error {
 		{!slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level), "log.level: use debug, info, warn or error"},
 		{!slices.Contains([]string{"auto", "pretty", "json"}, c.Log.Format), "log.format: use auto, pretty or json"},
 	}
-	for _, check := range slices.Concat(checks, c.securityChecks(), c.noticeChecks()) {
+	for _, check := range slices.Concat(checks, c.securityChecks(), c.noticeChecks(), c.backupChecks()) {
 		if check.bad {
 			return fault.Errorf(fault.Invalid, "%s", check.msg)
 		}

@@ -21,6 +21,7 @@ var checks = []struct {
 	{"database", checkDatabase},
 	{"service", checkService},
 	{"secret", checkSecret},
+	{"backups", checkBackups},
 	{"clock", checkClock},
 	{"open files", checkLimits},
 	{"cpus", checkCPUs},

@@ -270,9 +270,9 @@ func TestAScrapeTellsWhatCanBeRead(t *testing.T) {
 		zero := func() int { return 0 }
 		m.Watch(metrics.Sources{
 			Store: db, Disk: func() (app.Disk, error) { return app.Disk{}, db.err }, AuditLost: func() int { return 3 }, Listeners: zero, Computing: zero,
-			Slurm:  func() (time.Time, error) { return time.Now(), slurm },
-			Backup: func() (time.Time, bool) { return taken, !taken.IsZero() },
-			Warn:   func(string, error) { warned++ },
+			Slurm:   func() (time.Time, error) { return time.Now(), slurm },
+			Backups: func() metrics.Backups { return metrics.Backups{Taken: taken} },
+			Warn:    func(string, error) { warned++ },
 		})
 		_ = values(t, m)
 		got := values(t, m)

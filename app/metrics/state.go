@@ -27,13 +27,23 @@ type Sources struct {
 	Store     Store
 	Disk      func() (app.Disk, error)
 	Executors []app.Executor
-	AuditLog  string                               // its path
-	AuditLost func() int                           // entries
-	Listeners func() int                           // to events
-	Computing func() int                           // requests that wait to compute
-	Slurm     func() (since time.Time, err error)  // whether the cluster answers; optional
-	Backup    func() (taken time.Time, known bool) // when the newest was taken; optional
-	Warn      func(part string, err error)         // told what can't be read
+	AuditLog  string                              // its path
+	AuditLost func() int                          // entries
+	Listeners func() int                          // to events
+	Computing func() int                          // requests that wait to compute
+	Slurm     func() (since time.Time, err error) // whether the cluster answers; optional
+	Backups   func() Backups                      // that the service takes itself; optional
+	Warn      func(part string, err error)        // told what can't be read
+}
+
+// Backups is what there is to know about backups.
+type Backups struct {
+	Taken    time.Time     // the newest; zero if there is none
+	Bytes    int64         // it has
+	Took     time.Duration // of the last that the service took
+	Failures int           // of backups and trials since the start
+	Tried    time.Time     // the last trial; zero if there was none
+	TriedOK  bool
 }
 
 // fresh is how long what was read of the database is good for further scrapes: who scrapes
@@ -87,6 +97,11 @@ var (
 	auditLost      = desc("molrun_audit_entries_lost_total", "Entries of the audit log that could not be written.")
 	slurmUp        = desc("molrun_slurm_up", "1 if Slurm's controller answered when it was last asked, 0 if not. Absent without a cluster, and before the first answer.")
 	backupTime     = desc("molrun_backup_last_success_timestamp_seconds", "When the newest backup was taken, in seconds since 1970. Absent if the service knows of none.")
+	backupSize     = desc("molrun_backup_size_bytes", "Bytes of the newest backup, with what it has in common with others.")
+	backupTook     = desc("molrun_backup_duration_seconds", "How long the last backup took that the service took itself.")
+	backupFailures = desc("molrun_backup_failures_total", "Backups and trials that failed since the start. Absent if the service takes none itself.")
+	backupTried    = desc("molrun_backup_trial_timestamp_seconds", "When a backup was last restored on trial, in seconds since 1970. Absent before the first.")
+	backupTriedOK  = desc("molrun_backup_trial_success", "1 if that backup could be restored, 0 if not.")
 )
 
 // Describe implements prometheus.Collector. The collector is unchecked: what there is
@@ -124,10 +139,24 @@ func (s *state) Collect(to chan<- prometheus.Metric) {
 			c.gauge(slurmUp, one(err == nil))
 		}
 	}
-	if s.Backup != nil {
-		if at, known := s.Backup(); known {
-			c.gauge(backupTime, float64(at.Unix()))
-		}
+	if s.Backups != nil {
+		s.collectBackups(c)
+	}
+}
+
+func (s *state) collectBackups(c sink) {
+	b := s.Backups()
+	if !b.Taken.IsZero() {
+		c.gauge(backupTime, float64(b.Taken.Unix()))
+		c.gauge(backupSize, float64(b.Bytes))
+	}
+	if b.Took > 0 {
+		c.gauge(backupTook, b.Took.Seconds())
+	}
+	c <- prometheus.MustNewConstMetric(backupFailures, prometheus.CounterValue, float64(b.Failures))
+	if !b.Tried.IsZero() {
+		c.gauge(backupTried, float64(b.Tried.Unix()))
+		c.gauge(backupTriedOK, one(b.TriedOK))
 	}
 }
 

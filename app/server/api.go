@@ -123,6 +123,9 @@ func (s *service) watch(follower *follow.Follower, submissions *gate.Gate) {
 	if s.slurm != nil {
 		sources.Slurm = s.slurm.Answers
 	}
+	if s.config.Backup.To != "" {
+		sources.Backups = func() metrics.Backups { return metrics.Backups(s.backups.State()) }
+	}
 	s.metrics.Watch(sources)
 }
 

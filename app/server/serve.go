@@ -119,6 +119,7 @@ func (s *service) serve(ctx context.Context, e *endpoints, o Options) error {
 	})
 	parts.run("sweep", func() error { return repeat(stopping, sweepInterval, s.sweep) })
 	parts.run("retention", func() error { return repeat(stopping, retentionInterval, s.retain) })
+	parts.run("backups", func() error { return s.backups.Run(stopping) })
 	parts.run("data directory", func() error { return repeat(stopping, placeInterval, s.checkPlace) })
 	parts.run("notices", func() error { return notices.run(stopping) })
 	parts.run("estimates", func() error { s.metrics.Estimate(stopping, s.app.Runs); return nil })

@@ -18,6 +18,7 @@ import (
 	"molrun/app/algorithm/validator"
 	"molrun/app/algorithm/version"
 	"molrun/app/audit"
+	"molrun/app/backup/schedule"
 	"molrun/app/config"
 	"molrun/app/datadir"
 	"molrun/app/download"
@@ -31,6 +32,7 @@ import (
 	"molrun/app/output"
 	"molrun/app/retention"
 	"molrun/app/share"
+	"molrun/app/task/process"
 	"molrun/app/upload"
 	"molrun/app/usage"
 	"molrun/blobs"
@@ -69,7 +71,8 @@ type service struct {
 	metrics    *metrics.Metrics
 	isolation  web.Isolation // zero before isolate
 	program    string        // path of this binary
-	version    string        // of it
+	backups    *schedule.Schedule
+	version    string // of it
 }
 
 // open builds the parts bottom up. It locks the data directory until close.
@@ -94,6 +97,7 @@ func openWith(c config.Config, o Options) (s *service, err error) {
 		return s, err
 	}
 	s.config.Data = data
+	s.backups = &schedule.Schedule{Config: s.config, Program: process.Self, Log: log, Now: time.Now}
 	// The database first: its lock keeps others out of the directory.
 	s.store, err = storage.Open(filepath.Join(data, datadir.Database), datadir.StorageOptions(c, log))
 	if err != nil {
