@@ -65,6 +65,7 @@ keeps their results.`,
 		engineCommand(), healthCommand(), versionCommand(),
 		secretCommand(), auditCommand(),
 		drainCommand(), resumeCommand(), storageCommand(), usageCommand(), pruneCommand(), unitCommand(),
+		sitePackCommand(), siteUnpackCommand(),
 		backupCommand(), restoreCommand(), checkCommand(), compactCommand(), doctorCommand(), reportCommand(),
 	)
 	return root

@@ -48,6 +48,7 @@ var onData = map[string][]string{
 	"molrun algorithms unpack": nil,
 	"molrun demo":              nil,
 	"molrun health":            nil,
+	"molrun pack":              nil,
 	"molrun restore":           nil,
 	"molrun serve":             nil,
 	"molrun systemd-unit":      nil,

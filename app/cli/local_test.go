@@ -149,7 +149,10 @@ func TestCommandsOnADataDirectory(t *testing.T) {
 		{"check --deep", "5 jobs, 1 uploads, 0 keys, bytes of 12 files (SIZE): 0 problems\n", "", 0},
 		{"check --repair", "5 jobs, 1 uploads, 0 keys, sizes of 12 files (SIZE): 0 problems\n", "", 0},
 		{"compact", "DIR/jobs.db: SIZE before, SIZE after\n", "", 0},
-		{"backup " + backups, "DIR/NAME: 5 jobs, 1 uploads, 13 files of SIZE (SIZE copied) in TIME\n", "", 0},
+		{
+			"backup " + backups, "DIR/NAME: 5 jobs, 1 uploads, 13 files of SIZE (SIZE copied) in TIME\n",
+			"DIR/backups has no backups yet: this is its first, and a full one\n", 0,
+		},
 		{"backup " + backups + " --deep", "DIR/NAME: 5 jobs, 1 uploads, 13 files of SIZE (SIZE copied) in TIME\n", "", 0},
 		{
 			"restore " + backups + " --list", "BACKUP TAKEN JOBS UPLOADS SIZE NEW PROBLEMS\nNAME TIME 5 1 SIZE SIZE 0\nNAME TIME 5 1 SIZE SIZE 0\n", "", 0,

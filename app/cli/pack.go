@@ -79,23 +79,9 @@ func packTo(c *cobra.Command, config config.Config, a *algorithm.File, out strin
 		return err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	f, err := os.CreateTemp(filepath.Dir(out), ".molrun-pack-")
+	total, err := writePack(c.Context(), out, a.Type, parts)
 	if err != nil {
 		return err
-	}
-	w := bufio.NewWriterSize(f, 1<<20)
-	total, err := pack.Write(c.Context(), w, a.Type, parts)
-	if err == nil {
-		err = w.Flush()
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), out)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "%s %s with %d assets, %s, is in %s\n", a.Type, a.Version, len(parts)-1, terminal.Size(total), out)
 	if image := a.Sandbox.Image; image != "" && !filepath.IsAbs(image) {

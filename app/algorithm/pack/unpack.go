@@ -48,8 +48,36 @@ func Read(ctx context.Context, r io.Reader, typ func(folder string) error, place
 	return u.publish(replace)
 }
 
-// unpacking is the state of Read.
+// ReadTree unpacks an archive of any parts into one folder, which must not be there yet.
+// Nothing appears before all of it has arrived and is what the archive's list says.
+func ReadTree(ctx context.Context, r io.Reader, dir string) (err error) {
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if there, err := exists(dir); err != nil || there {
+		return errors.Join(err, fmt.Errorf("%s is there already; name a new folder", dir))
+	}
+	u := &unpacking{ctx: ctx, digester: digest.New(), found: map[string]entry{}}
+	defer func() { err = errors.Join(err, u.clear()) }()
+	if u.tree, err = stageFor("", dir); err != nil {
+		return err
+	}
+	u.parts = []*staged{u.tree}
+	m, err := u.extract(r)
+	if err != nil {
+		return err
+	}
+	if err := u.compareFiles(m); err != nil {
+		return err
+	}
+	_, err = u.publish(false)
+	return err
+}
+
+// unpacking is the state of Read and ReadTree.
 type unpacking struct {
+	tree     *staged // to which all files belong; nil: they belong to parts
 	ctx      context.Context
 	digester *digest.Digester
 	place    Place
@@ -141,6 +169,9 @@ func (u *unpacking) write(target string, mode fs.FileMode, content io.Reader) (e
 
 // part returns the part that a file belongs to, and where in it the file is.
 func (u *unpacking) part(name string) (s *staged, below string, err error) {
+	if u.tree != nil {
+		return u.tree, name, nil
+	}
 	first, below, _ := strings.Cut(name, "/")
 	part := first
 	if first == "assets" {
@@ -181,6 +212,11 @@ func (u *unpacking) stage(name string) (*staged, error) {
 	if err != nil {
 		return nil, err
 	}
+	return stageFor(name, target)
+}
+
+// stageFor makes the folder for a part whose place is known.
+func stageFor(name, target string) (*staged, error) {
 	above := filepath.Dir(target)
 	if err := os.MkdirAll(above, 0o755); err != nil {
 		return nil, err
@@ -192,6 +228,7 @@ func (u *unpacking) stage(name string) (*staged, error) {
 	if err := os.Mkdir(s.dir, 0o700); err != nil {
 		return nil, err
 	}
+	var err error
 	s.lock, err = lock(s.dir)
 	return s, err
 }
@@ -240,17 +277,25 @@ func (u *unpacking) compare(m manifest) error {
 	if u.parts[0].target, err = u.place(Algorithm, u.parts[0].content()); err != nil {
 		return err
 	}
+	if err := u.compareFiles(m); err != nil {
+		return err
+	}
+	for _, p := range m.Parts {
+		if !slices.ContainsFunc(u.parts, func(s *staged) bool { return s.name == p.Name && s.folder == p.Folder }) {
+			return fmt.Errorf("the archive's list has %s, and the archive has not", p.Name)
+		}
+	}
+	return nil
+}
+
+// compareFiles holds the files that have arrived to the list.
+func (u *unpacking) compareFiles(m manifest) error {
 	if len(m.Files) != len(u.found) {
 		return fmt.Errorf("the archive has %d files, and its list %d: copy it again", len(u.found), len(m.Files))
 	}
 	for _, want := range m.Files {
 		if got, ok := u.found[want.Name]; !ok || got != want {
 			return fmt.Errorf("%s is not what the archive's list says (size or SHA-256): copy the archive again", want.Name)
-		}
-	}
-	for _, p := range m.Parts {
-		if !slices.ContainsFunc(u.parts, func(s *staged) bool { return s.name == p.Name && s.folder == p.Folder }) {
-			return fmt.Errorf("the archive's list has %s, and the archive has not", p.Name)
 		}
 	}
 	return nil

@@ -1,0 +1,272 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"molrun/app/algorithm"
+	"molrun/app/algorithm/pack"
+	"molrun/app/algorithms"
+	"molrun/app/config"
+	"molrun/app/durable"
+	"molrun/app/fault"
+	"molrun/app/task/process"
+	"molrun/app/terminal"
+	"molrun/app/unit"
+)
+
+// Names in an archive of a whole site, and so in the folder where it is unpacked.
+const (
+	siteProgram    = "molrun"
+	siteAlgorithms = "algorithms"
+	siteAssets     = "assets"
+	siteImages     = "images"
+	siteSettings   = "site.toml" // made when it is unpacked
+)
+
+func sitePackCommand() *cobra.Command {
+	var out string
+	var images []string
+	c := &cobra.Command{
+		Use: "pack [TYPE...]", Short: "Put molrun, algorithms, weights and images into one archive",
+		Long: `Put this program, algorithms (types on offer here, files or folders), their weights and databases,
+and container images into one tar archive, for a machine without a network. The archive has the SHA-256
+of each file. Programs that algorithms run, and that are not in images, are not packed.`,
+		Example: "  molrun pack vina boltz -o site.tar\n  molrun pack colabfold --image localhost/colabfold:1.5.5 -o site.tar",
+	}
+	flags := addConfigFlags(c, false)
+	c.Flags().StringVarP(&out, "output", "o", "site.tar", "archive to write")
+	c.Flags().StringArrayVar(&images, "image", nil, "image of the runtime of containers, by name; may be given several times")
+	c.RunE = func(c *cobra.Command, args []string) (err error) {
+		config, err := flags.load()
+		if err != nil {
+			return err
+		}
+		s := &sitePack{config: config}
+		defer func() { err = errors.Join(err, s.close()) }()
+		if err := s.gather(c, args, images, filepath.Dir(out)); err != nil {
+			return err
+		}
+		total, err := writePack(c.Context(), out, "site", s.parts)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.ErrOrStderr(), "%s with %s and %s, %s; unpack it there with: tar -xf %[5]s molrun && ./molrun unpack %[5]s FOLDER\n",
+			out, unit.Count(len(s.types), "algorithm"), unit.Count(len(images), "image"), terminal.Size(total), filepath.Base(out))
+		_, err = fmt.Fprintln(c.OutOrStdout(), out)
+		return err
+	}
+	return c
+}
+
+// sitePack is what goes into the archive of a site.
+type sitePack struct {
+	config config.Config
+	parts  []pack.Part
+	types  []string
+	done   []func() error
+}
+
+func (s *sitePack) close() error {
+	var errs []error
+	for _, f := range s.done {
+		errs = append(errs, f())
+	}
+	return errors.Join(errs...)
+}
+
+func (s *sitePack) gather(c *cobra.Command, names, images []string, scratch string) error {
+	program, err := os.Readlink(process.Self)
+	if err != nil {
+		return err
+	}
+	s.parts = append(s.parts, pack.Part{Name: siteProgram, From: os.DirFS(filepath.Dir(program)), Root: filepath.Base(program)})
+	for _, name := range names {
+		a, err := algorithmNamed(c, s.config, name)
+		if err != nil {
+			return err
+		}
+		if err := s.addAlgorithm(a); err != nil {
+			return fmt.Errorf("%s: %w", a.Type, err)
+		}
+	}
+	for _, image := range images {
+		if err := s.addImage(c.Context(), image, scratch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addAlgorithm adds its folder, and its assets at places that its file names by
+// [site.paths], which are in one folder there.
+func (s *sitePack) addAlgorithm(a *algorithm.File) error {
+	if slices.Contains(s.types, a.Type) {
+		return fault.Errorf(fault.Invalid, "it is named twice")
+	}
+	parts, done, err := partsOf(a, s.config.Site.Paths)
+	if err != nil {
+		return err
+	}
+	s.done = append(s.done, done)
+	s.types = append(s.types, a.Type)
+	there := maps.Clone(s.config.Site.Paths)
+	for _, name := range a.SiteNames() {
+		there[name] = "/" + path.Join(siteAssets, name)
+	}
+	places, err := a.AssetPlaces(there)
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		name := path.Join(siteAlgorithms, a.Type)
+		if p.Name == "assets/"+imageAsset {
+			return fault.Errorf(fault.Invalid, "its image %s is a file at a fixed path: pack it with molrun algorithms pack", a.Sandbox.Image)
+		}
+		if asset, is := strings.CutPrefix(p.Name, "assets/"); is {
+			i := slices.IndexFunc(places, func(place algorithm.AssetPlace) bool { return place.Name == asset })
+			name = strings.TrimPrefix(places[i].Path, "/")
+			if !strings.HasPrefix(name, siteAssets+"/") {
+				return fault.Errorf(fault.Invalid, "its asset %s lies at the fixed path %s: let its file name it by [site.paths], or pack it with molrun algorithms pack", asset, places[i].Path)
+			}
+			if slices.ContainsFunc(s.parts, func(other pack.Part) bool { return other.Name == name }) {
+				continue // of another algorithm too
+			}
+		}
+		s.parts = append(s.parts, pack.Part{Name: name, From: p.From, Root: p.Root})
+	}
+	return nil
+}
+
+// addImage has the runtime of containers save an image.
+func (s *sitePack) addImage(ctx context.Context, image, scratch string) error {
+	dir, err := os.MkdirTemp(scratch, ".molrun-pack-")
+	if err != nil {
+		return err
+	}
+	s.done = append(s.done, func() error { return os.RemoveAll(dir) })
+	runtime := s.config.Containers.Runtime
+	if runtime == "auto" {
+		runtime = "podman"
+	}
+	file := regexp.MustCompile(`[^A-Za-z0-9._-]+`).ReplaceAllString(image, "-") + ".tar"
+	if out, err := exec.CommandContext(ctx, runtime, "save", "-o", filepath.Join(dir, file), image).CombinedOutput(); err != nil {
+		return fmt.Errorf("save the image %s with %s: %w: %s", image, runtime, err, strings.TrimSpace(string(out)))
+	}
+	s.parts = append(s.parts, pack.Part{Name: path.Join(siteImages, file), From: os.DirFS(dir), Root: file})
+	return nil
+}
+
+// writePack writes an archive, whole or not at all.
+func writePack(ctx context.Context, out, typ string, parts []pack.Part) (total int64, err error) {
+	f, err := os.CreateTemp(filepath.Dir(out), ".molrun-pack-")
+	if err != nil {
+		return 0, err
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	total, err = pack.Write(ctx, w, typ, parts)
+	if err == nil {
+		err = w.Flush()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), out)
+	}
+	if err != nil {
+		return 0, errors.Join(err, os.Remove(f.Name()))
+	}
+	return total, nil
+}
+
+func siteUnpackCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "unpack FILE FOLDER", Short: "Take molrun, algorithms, weights and images out of an archive",
+		Long: `Take what molrun pack has put into an archive into a new folder. It appears only when all of it has
+arrived and is what was packed. What to do next is printed.`,
+		Example: "  molrun unpack site.tar /opt/molrun",
+		Args:    cobra.ExactArgs(2),
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		f, err := os.Open(args[0])
+		if err != nil {
+			return err
+		}
+		defer f.Close() // only read from
+		if err := pack.ReadTree(c.Context(), bufio.NewReaderSize(f, 1<<20), args[1]); err != nil {
+			return fmt.Errorf("%s: %w", args[0], err)
+		}
+		dir, err := filepath.Abs(args[1])
+		if err != nil {
+			return err
+		}
+		return settle(c, dir)
+	}
+	return c
+}
+
+// settle writes the settings of what was unpacked, and says what to do with it.
+func settle(c *cobra.Command, dir string) error {
+	folders, err := filepath.Glob(filepath.Join(dir, siteAlgorithms, "*"))
+	if err != nil {
+		return err
+	}
+	paths := map[string]string{}
+	for _, folder := range folders {
+		a, mistakes, err := algorithms.Read(folder)
+		if err == nil && len(mistakes) > 0 {
+			err = fmt.Errorf("line %d: %s", mistakes[0].Line, mistakes[0].Msg)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", folder, err)
+		}
+		for _, name := range a.SiteNames() {
+			paths[name] = filepath.Join(dir, siteAssets, name)
+		}
+	}
+	text := fmt.Sprintf("# Made by molrun unpack. Add what else this machine needs; config.example.toml lists all settings.\nalgorithms = %q\n", filepath.Join(dir, siteAlgorithms))
+	if len(paths) > 0 {
+		text += "\n[site.paths]\n"
+		for _, name := range slices.Sorted(maps.Keys(paths)) {
+			text += fmt.Sprintf("%s = %q\n", name, paths[name])
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(durable.Replace(root, siteSettings, []byte(text)), root.Close()); err != nil {
+		return err
+	}
+	return next(c.OutOrStdout(), dir, filepath.Join(dir, siteSettings))
+}
+
+// next prints the commands that follow.
+func next(w io.Writer, dir, settings string) error {
+	images, err := filepath.Glob(filepath.Join(dir, siteImages, "*"))
+	if err != nil {
+		return err
+	}
+	for _, image := range images {
+		if _, err := fmt.Fprintf(w, "podman load -i %s\n", image); err != nil {
+			return err
+		}
+	}
+	program := filepath.Join(dir, siteProgram)
+	_, err = fmt.Fprintf(w, "%s doctor --config %s\n%s serve --config %[2]s --init --data DIRECTORY\n", program, settings, program)
+	return err
+}
