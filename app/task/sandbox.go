@@ -23,6 +23,7 @@ func (r *runningStep) startSandboxed(path string, io streams) error {
 		Work:       r.work,
 		ReadOnly:   readOnlyInputs(r.work),
 		Hide:       r.isolation.Hide,
+		Etc:        r.isolation.Etc,
 		GPUs:       r.spec.grantedGPUs(),
 		Stdin:      io.stdin, Stdout: io.stdout, Stderr: io.stderr,
 		Fork:   r.forkExec,

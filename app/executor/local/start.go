@@ -66,11 +66,18 @@ func (e *Executor) fork(ctx context.Context, t app.Task, lock *os.File) (int, er
 		return 0, err
 	}
 	defer log.Close()
+	files := []uintptr{stdin.Fd(), log.Fd(), log.Fd(), lockDescriptor: lock.Fd()}
+	if isolation.Sandbox.Image == "" {
+		if etc, keep := e.copyOfEtc(); keep != nil {
+			defer keep.Close()
+			isolation.Etc, files = etc, append(files, keep.Fd())
+		}
+	}
 	argv := []string{"molrun", "task", t.Dir, "--lock-fd", "3", "--isolation", isolation.String()}
 	pid, err := syscall.ForkExec(e.program, argv, &syscall.ProcAttr{
 		Dir:   t.Dir,
 		Env:   append(task.InheritedEnv(), process.TokenVariable+"="+t.Token),
-		Files: []uintptr{stdin.Fd(), log.Fd(), log.Fd(), lockDescriptor: lock.Fd()},
+		Files: files,
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 	if isAway(err) {

@@ -11,7 +11,7 @@ import (
 func TestAccountsNameTheUserOfTheServiceOnce(t *testing.T) {
 	d := &descriptors{}
 	defer d.close()
-	d.names(true)
+	d.names(&view{network: true})
 	if d.err != nil || len(d.files) != 2 {
 		t.Fatalf("%d files, %v", len(d.files), d.err)
 	}

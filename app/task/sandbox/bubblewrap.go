@@ -36,6 +36,7 @@ func (c Config) view(program Program) (*view, error) {
 		work: c.Work, readOnly: c.ReadOnly, read: read, hide: c.Hide,
 		devices: gpuDevices("/", c.GPUs), network: c.Allowed.Network, shmBytes: c.SharedMemoryBytes,
 	}
+	v.useCopy(c.Etc)
 	v.temp, err = os.MkdirTemp(c.Work, ".tmp-")
 	return v, err
 }
@@ -46,7 +47,7 @@ func (b *bubblewrap) start(c Config) (pid int, err error) {
 	d := openDescriptors(c.Stdin)
 	defer d.close()
 	d.add(c.Stdout, c.Stderr)
-	d.names(b.view.network)
+	d.names(b.view)
 	d.captureStderr()
 	if d.err != nil {
 		return 0, fmt.Errorf("prepare the sandbox: %w", d.err)

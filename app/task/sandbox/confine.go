@@ -21,6 +21,7 @@ type Confinement struct {
 	Allowed    protocol.Sandbox
 	Files      []string // to be read
 	Hide       []string // of what programs see otherwise
+	Etc        string   // copy of /etc, of Copies; "": programs see its own entries
 
 	MemoryBytes int64 // of each process; 0: no limit
 }
@@ -40,6 +41,7 @@ func Confine(c *exec.Cmd, o Confinement) (done func(), err error) {
 	if v.read, err = readable(path, c.Dir, c.Env, slices.Concat(o.Allowed.Read, o.Files)); err != nil {
 		return nil, err
 	}
+	v.useCopy(o.Etc)
 	d := &descriptors{}
 	remove := func() {}
 	if o.Sized {
@@ -49,7 +51,7 @@ func Confine(c *exec.Cmd, o Confinement) (done func(), err error) {
 		d.fail(err)
 		remove = func() { os.RemoveAll(v.temp) }
 	}
-	d.names(v.network)
+	d.names(v)
 	done = func() { d.close(); remove() }
 	if d.err != nil {
 		done()

@@ -64,27 +64,40 @@ func (d *descriptors) connect() {
 }
 
 // names adds /etc/passwd and /etc/group for the sandbox, and /etc/hosts if it has no
-// network but its own.
-func (d *descriptors) names(network bool) {
+// network but its own. A copy of /etc has them.
+func (d *descriptors) names(v *view) {
+	if v.etc != "" {
+		return
+	}
+	users, groups := accounts()
+	d.addText(users)
+	d.addText(groups)
+	if !v.network {
+		d.addText(hosts())
+	}
+}
+
+// accounts returns /etc/passwd and /etc/group: the user of this process, root and nobody.
+func accounts() (users, groups string) {
 	uid, gid := os.Getuid(), os.Getgid()
-	users := "nobody:x:65534:65534:nobody:/:/bin/sh\n"
-	groups := "nogroup:x:65534:\n"
+	users = "root:x:0:0:root:/:/bin/sh\n" + "nobody:x:65534:65534:nobody:/:/bin/sh\n"
+	groups = "root:x:0:\n" + "nogroup:x:65534:\n"
 	if uid != 0 {
 		users += fmt.Sprintf("molrun:x:%d:%d:molrun:/:/bin/sh\n", uid, gid)
 	}
 	if gid != 0 {
 		groups += fmt.Sprintf("molrun:x:%d:\n", gid)
 	}
-	d.addText("root:x:0:0:root:/:/bin/sh\n" + users)
-	d.addText("root:x:0:\n" + groups)
-	if network {
-		return
-	}
-	hosts := "127.0.0.1 localhost\n::1 localhost\n"
+	return users, groups
+}
+
+// hosts returns /etc/hosts of a sandbox without a network but its own.
+func hosts() string {
+	text := "127.0.0.1 localhost\n::1 localhost\n"
 	if name, err := os.Hostname(); err == nil && name != "localhost" {
-		hosts += "127.0.0.1 " + name + "\n"
+		text += "127.0.0.1 " + name + "\n"
 	}
-	d.addText(hosts)
+	return text
 }
 
 // addText adds a pipe that holds a short text.

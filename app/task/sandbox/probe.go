@@ -46,7 +46,7 @@ func probe(ctx context.Context, bwrap string, v *view) error {
 	d := openDescriptors(nil)
 	defer d.close()
 	d.add(d.stdin, d.stdin)
-	d.names(v.network)
+	d.names(v)
 	if d.err != nil {
 		return d.err
 	}

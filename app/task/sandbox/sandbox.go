@@ -27,6 +27,7 @@ type Config struct {
 	Work              string   // the work directory, under its own path
 	ReadOnly          []string // below Work
 	Hide              []string // of what programs see otherwise; not of a container
+	Etc               string   // copy of /etc, of Copies; "": programs see its own entries
 	GPUs              []string
 	SharedMemoryBytes int64    // size of /dev/shm; 0 leaves it to the kernel
 	Stdin             *os.File // nil: nothing to read

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // systemFolders hold the system's programs and libraries, which every program
@@ -19,9 +20,6 @@ const systemTopology = "/sys/devices/system"
 // optional holds programs of other makers, a folder each.
 const optional = "/opt"
 
-// networkFiles may be links to where programs see nothing, as /etc/resolv.conf to /run.
-var networkFiles = []string{"/etc/resolv.conf", "/etc/hosts"}
-
 // view is what programs in a sandbox see of the machine.
 type view struct {
 	work     string   // read and written, under its own path
@@ -29,6 +27,7 @@ type view struct {
 	temp     string   // appears as /tmp
 	read     []string // beyond the system's own, only read
 	hide     []string // unless it is work or below what is hidden, and in read
+	etc      string   // copy of what programs see of /etc; "": they see its own entries
 	devices  []string
 	network  bool
 	shmBytes int64 // size of /dev/shm; 0 leaves it to the kernel
@@ -56,10 +55,7 @@ func (v *view) arguments(names int) []string {
 	}
 	system := v.system()
 	a = append(a, system...)
-	a = append(a, "--file", strconv.Itoa(names), "/etc/passwd", "--file", strconv.Itoa(names+1), "/etc/group")
-	if !v.network {
-		a = append(a, "--file", strconv.Itoa(names+2), "/etc/hosts")
-	}
+	a = append(a, v.settings(names)...)
 	a = append(a, "--proc", "/proc")
 	a = append(a, v.deviceFolder()...)
 	a = append(a, "--dir", "/run", "--dir", "/var", "--symlink", "/tmp", "/var/tmp")
@@ -117,8 +113,8 @@ func bound(arguments []string) (paths []string) {
 	return paths
 }
 
-// system lets in what is the same for all programs: the system's folders, and what everybody may read
-// of /etc and /opt.
+// system lets in what is the same for all programs: the system's folders, and what everybody may enter
+// of /opt.
 func (v *view) system() []string {
 	var a []string
 	for _, path := range systemFolders {
@@ -129,21 +125,53 @@ func (v *view) system() []string {
 		}
 	}
 	a = append(a, "--ro-bind-try", systemTopology, systemTopology)
-	s := settings{read: v.read, links: append(systemFolders[:len(systemFolders):len(systemFolders)], etc, optional, "/proc", "/dev")}
-	a = append(a, s.arguments(etc, slices.Concat(madeInside, serviceNames, []string{"hosts", "resolv.conf"}))...)
 	entries, _ := os.ReadDir(optional) // what can't be read stays outside
 	for _, e := range entries {
 		path := filepath.Join(optional, e.Name())
-		if public(e) && !slices.ContainsFunc(v.hide, func(h string) bool { return isBelow(resolved(path), resolved(h)) }) {
-			a = append(a, "--ro-bind-try", path, path)
-		}
-	}
-	if v.network {
-		for _, path := range networkFiles {
+		info, err := e.Info()
+		if err == nil && isPublic(info) && !slices.ContainsFunc(v.hide, func(h string) bool { return isBelow(resolved(path), resolved(h)) }) {
 			a = append(a, "--ro-bind-try", path, path)
 		}
 	}
 	return a
+}
+
+// settings makes /etc: what everybody may read of it, with users, groups and hosts of its own. Those of
+// the machine may be links to where programs see nothing, as /etc/resolv.conf to /run.
+func (v *view) settings(names int) (a []string) {
+	if v.etc != "" {
+		a = []string{"--ro-bind", v.etc, etc}
+	} else {
+		for _, each := range settingsOf(v.read, v.hide).all(etc) {
+			if each.target != "" {
+				a = append(a, "--symlink", each.target, each.path)
+			} else {
+				a = append(a, "--ro-bind-try", each.path, each.path)
+			}
+		}
+		a = append(a, "--file", strconv.Itoa(names), "/etc/passwd", "--file", strconv.Itoa(names+1), "/etc/group")
+		if !v.network {
+			a = append(a, "--file", strconv.Itoa(names+2), "/etc/hosts")
+		}
+	}
+	if v.network {
+		for _, name := range networkNames {
+			a = append(a, "--ro-bind-try", filepath.Join(etc, name), filepath.Join(etc, name))
+		}
+	}
+	return a
+}
+
+// useCopy takes the copy of /etc, if it is there and has a place for all that is let in beside it.
+func (v *view) useCopy(path string) {
+	at := resolved(path)
+	if path == "" || !exists(path) || slices.ContainsFunc(v.read, func(read string) bool {
+		place := filepath.Join(at, strings.TrimPrefix(read, etc))
+		return isBelow(read, etc) && (!exists(place) || resolved(place) != place)
+	}) {
+		return
+	}
+	v.etc = path
 }
 
 // deviceFolder makes /dev: the virtual devices (null, zero, random), and those
