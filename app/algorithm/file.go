@@ -62,7 +62,8 @@ type File struct {
 	texts     textFiles
 
 	whereabouts whereabouts
-	versionOf   *versionOf // nil: nobody asks the program
+	versionOf   *versionOf         // nil: nobody asks the program
+	probe       []command.Argument // shows that the program works; nil: version_command does
 }
 
 // Example is a small job that shows the algorithm at work, with its expected

@@ -99,3 +99,12 @@ func readVersion(c commandReader) *versionOf {
 	}
 	return v
 }
+
+// readProbe reads the command that shows that the program works; nil if there is none.
+func readProbe(c commandReader) []command.Argument {
+	if c.Root.Member("probe") == nil || c.Format < 2 {
+		return nil
+	}
+	c.allowed = []string{"folder", "site", "molrun"}
+	return c.commandOf(c.Root, "probe")
+}

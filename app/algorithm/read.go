@@ -41,7 +41,7 @@ var topKeys = []string{
 // newerKeys came with format 2.
 var newerKeys = slices.Concat(oneStepKeys, []string{
 	"outputs", "derived", "rules", "one_of", "texts", "status", "assets", "container", "modules", "conda",
-	"version_command", "version_pattern", "programs",
+	"version_command", "version_pattern", "probe", "programs",
 })
 
 // Parse reads an algorithm file and finds every mistake in it, each with its
@@ -154,6 +154,7 @@ func readFile(r *tomltree.Reader, a *File) {
 	a.checker = readChecker(c)
 	a.whereabouts.assets = readAssets(c)
 	a.versionOf = readVersion(c)
+	a.probe = readProbe(c)
 	slices.Sort(a.whereabouts.names)
 	a.Metrics = results.ReadMetrics(r)
 	a.Failures = results.ReadFailures(r)

@@ -183,15 +183,45 @@ func (a *File) VersionQuestion(program string) (q version.Question, ok bool) {
 	if a.versionOf == nil || a.Sandbox.Image != "" { // the digest of an image says more
 		return q, false
 	}
-	home, _ := a.Folder.Path() // where it is not kept, no command can name it
-	values := &command.Values{Settings: &strictjson.Value{}, Site: a.site, Named: map[string]string{"folder": home, "molrun": program}}
-	argv, err := command.Argv(a.versionOf.command, values)
-	if err != nil {
+	q, ok = a.question(a.versionOf.command, program)
+	q.Pattern = a.versionOf.pattern
+	return q, ok
+}
+
+// ProbeQuestion returns how to find out whether the program works where jobs run: by probe, else by
+// version_command, whose pattern must then match. It is false where neither is said, and for programs of an
+// image or of environment modules, which only a job enters.
+func (a *File) ProbeQuestion(program string, site map[string]string) (q version.Question, ok bool) {
+	if a.Sandbox.Image != "" || len(a.Sandbox.Modules) > 0 {
 		return q, false
 	}
-	may := a.Reach()
-	if home != "" {
-		may.Read = append(may.Read, home)
+	here := *a
+	here.site = site
+	if a.probe != nil {
+		return here.question(a.probe, program)
 	}
-	return version.Question{Argv: argv, Pattern: a.versionOf.pattern, Sandbox: may}, true
+	return here.VersionQuestion(program)
+}
+
+// question returns how a command is run, with the variables that are the same for every job.
+func (a *File) question(argv []command.Argument, program string) (q version.Question, ok bool) {
+	home, _ := a.Folder.Path() // where it is not kept, no command can name it
+	values := &command.Values{Settings: &strictjson.Value{}, Site: a.site, Named: map[string]string{"folder": home, "molrun": program}}
+	var err error
+	if q.Argv, err = command.Argv(argv, values); err != nil {
+		return q, false
+	}
+	for _, v := range a.env {
+		ofJob := slices.ContainsFunc(v.text, func(p command.Part) bool {
+			return !slices.Contains([]string{"", "folder", "site", "molrun"}, p.Kind)
+		})
+		if text, err := v.text.Expand(values); err == nil && !ofJob {
+			q.Env = append(q.Env, v.name+"="+text)
+		}
+	}
+	q.Sandbox = a.Reach()
+	if home != "" {
+		q.Sandbox.Read = append(q.Sandbox.Read, home)
+	}
+	return q, true
 }

@@ -128,7 +128,9 @@ func TestVersionOfTheProgramIsAsked(t *testing.T) {
 		"version_pattern = \"a\"\n":                                       "5: version_command and version_pattern go together",
 		"version_command = []\nversion_pattern = \"a\"\n":                 "5: version_command needs at least",
 		"version_command = [\"a\", \"{out}\"]\nversion_pattern = \"a\"\n": "5: {out} means nothing here",
-		"version_command = [\"a\"]\nversion_pattern = \"(\"\n":            "6: version_pattern",
+		"probe = []\n":                 "5: probe needs at least",
+		"probe = [\"a\", \"{out}\"]\n": "5: {out} means nothing here",
+		"version_command = [\"a\"]\nversion_pattern = \"(\"\n": "6: version_pattern",
 	} {
 		if _, mistakes := Parse("g.toml", []byte(head+text)); len(mistakes) == 0 || !strings.HasPrefix(mistakes[0].String(), "g.toml:"+says) {
 			t.Errorf("%s: %v, want %s", text, mistakes, says)

@@ -139,8 +139,14 @@ func showAlgorithm(c *cobra.Command, a *algorithm.File, view algorithm.View) err
 func algorithmsCheckCommand() *cobra.Command {
 	var full bool
 	c := &cobra.Command{
-		Use:     "check FILE...",
-		Short:   "Report every mistake in algorithm files and folders, with its line",
+		Use:   "check FILE...",
+		Short: "Report every mistake in algorithm files and folders, with its line",
+		Long: `Report every mistake in algorithm files and folders, with its line, and whether their jobs
+can run on this machine. If so, the probe of a file, else its version_command, is run in a
+sandbox like that of its jobs, for ten seconds at most: what is missing there is named.
+
+The exit status is 0 if there is no mistake, 1 if a program does not work in the sandbox,
+5 if there are mistakes.`,
 		Example: "  molrun algorithms check /etc/molrun/algorithms/*.toml",
 		Args:    cobra.MinimumNArgs(1),
 	}
@@ -152,7 +158,8 @@ func algorithmsCheckCommand() *cobra.Command {
 			return err
 		}
 		here, _ := host.Of(config) // what was not detected counts as absent
-		machine, wrong := here.Machine(), 0
+		program, _ := os.Executable()
+		machine, wrong, broken := here.Machine(), 0, 0
 		for _, file := range files {
 			a, mistakes, err := algorithms.Read(file)
 			if err != nil {
@@ -168,6 +175,12 @@ func algorithmsCheckCommand() *cobra.Command {
 			if full {
 				missing = append(missing, a.DamagedAssets(c.Context(), machine.Site)...)
 			}
+			if len(missing) == 0 {
+				if err := here.Probe(c.Context(), a, program); err != nil {
+					missing = append(missing, err.Error())
+					broken++
+				}
+			}
 			fmt.Fprintf(c.OutOrStdout(), "%s: %s %s is correct%s\n", file, a.Type, a.Version, notReady(missing))
 			if len(missing) == 0 {
 				checkVersion(c, here, a)
@@ -176,6 +189,9 @@ func algorithmsCheckCommand() *cobra.Command {
 		if wrong > 0 {
 			fmt.Fprintln(c.ErrOrStderr(), "molrun:", mistakesText(wrong))
 			return silent{exitInvalid}
+		}
+		if broken > 0 {
+			return silent{exitFailed}
 		}
 		return nil
 	}

@@ -45,7 +45,8 @@ func algorithmsTestCommand() *cobra.Command {
 machine, with a new data directory, and otherwise with the site's configuration. It
 uploads the example's files, submits the job, waits for its end and checks what the
 algorithm file promises: the files of [example.expect] and the ranges of its metrics,
-required [[outputs]], and that every view with files can be opened.
+required [[outputs]], and that every view with files can be opened. Before, the probe of
+the file, else its version_command, has to work in a sandbox like that of jobs.
 
 The exit status is 0 if all examples passed, 1 if one did not, 7 if none could be run.
 Algorithms that are not ready here count as failed if they are named, and are only
@@ -181,7 +182,11 @@ func runTrials(ctx context.Context, c config.Config, base string, chosen []*algo
 		return fmt.Errorf("make a key: %w", err)
 	}
 	here, _ := host.Of(c) // what was not detected counts as absent
-	tester := trial.Tester{API: client.New(base, key.Secret), Patience: limit}
+	program, _ := os.Executable()
+	tester := trial.Tester{
+		API: client.New(base, key.Secret), Patience: limit,
+		Probe: func(ctx context.Context, a *algorithm.File) error { return here.Probe(ctx, a, program) },
+	}
 	defer tester.API.Close()
 	tester.All(ctx, chosen, here.Capacity.CPUs, show)
 	if ctx.Err() == nil {

@@ -5,6 +5,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -70,6 +71,21 @@ func (h Host) Versions(ctx context.Context) (p *version.Prober, end func() error
 	return version.NewProber(e.Confine, validator.SearchPath()), e.Close, nil
 }
 
+// Probe runs the command that shows that the program of an algorithm works, in a sandbox like that of jobs.
+// The error is a sentence that says what is missing. What only a cluster or a job has is not looked at;
+// program is the path of this one.
+func (h Host) Probe(ctx context.Context, a *algorithm.File, program string) error {
+	q, ok := a.ProbeQuestion(program, h.config.Site.Paths)
+	if !ok || h.executorOf(a) != placement.Local {
+		return nil
+	}
+	prober, end, err := h.Versions(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(prober.Try(ctx, q), end())
+}
+
 // noSandbox says why programs run here without a sandbox, "" if they do not.
 func noSandbox(c config.Config) string {
 	options, err := IsolationOptions(c)
@@ -108,13 +124,18 @@ func noClusterSandbox(c config.Config) string {
 // Missing lists what an algorithm lacks on its default executor. Of a cluster
 // only its absence is known.
 func (h Host) Missing(a *algorithm.File) []string {
-	executor := a.Executor
-	if executor == "any" {
-		executor = h.config.Runner.Executor
-	}
+	executor := h.executorOf(a)
 	machine, configured := h.Machines()[executor]
 	if !configured {
 		return []string{fmt.Sprintf("the executor %q is not configured", executor)}
 	}
 	return a.Missing(machine)
+}
+
+// executorOf returns the default executor of an algorithm.
+func (h Host) executorOf(a *algorithm.File) string {
+	if a.Executor == "any" {
+		return h.config.Runner.Executor
+	}
+	return a.Executor
 }

@@ -53,7 +53,7 @@ var rules = map[string]rule{
 	"app/algorithm/schema":     {others: []string{"santhosh-tekuri/jsonschema"}},
 	"app/algorithm/texts":      {},
 	"app/algorithm/validator":  {},
-	"app/algorithm/version":    {},
+	"app/algorithm/version":    {own: []string{"app/algorithm/results"}},
 	"app/algorithms":           {own: []string{"app/algorithm", "app/algorithm/catalogue"}},
 	"app/routing":              {own: []string{"app/algorithm"}},
 	"app/fanout":               {own: []string{"app/algorithm"}},

@@ -20,6 +20,9 @@ import (
 type Tester struct {
 	API      *client.Client
 	Patience time.Duration // for one example, from its submission to its end
+	// Probe says why the program of an algorithm does not work where jobs run; nil if it does, or can't be asked.
+	// Without Probe, examples run at once.
+	Probe func(context.Context, *algorithm.File) error
 }
 
 // Outcome is what has come of an example.
@@ -82,6 +85,12 @@ func (t *Tester) Test(ctx context.Context, a *algorithm.File) *Outcome {
 	}
 	if o.Ready, o.Missing = offered.Ready, offered.Missing; !o.Ready {
 		return o
+	}
+	if t.Probe != nil {
+		if err := t.Probe(ctx, a); err != nil {
+			o.faultf("%v", err)
+			return o
+		}
 	}
 	if a.Example == nil {
 		o.faultf("the file has no [example]")

@@ -17,9 +17,13 @@ func MissingPath(line string) string {
 	if !missingWords.MatchString(line) {
 		return ""
 	}
-	found := absolutePath.FindStringSubmatch(line)
+	found := absolutePath.FindAllStringSubmatch(line, 2)
 	if found == nil {
 		return ""
 	}
-	return path.Clean(strings.TrimRight(found[1], "."))
+	name := found[0][1]
+	if len(found) == 2 && strings.HasPrefix(line, name+": ") { // the program itself, which says it
+		name = found[1][1]
+	}
+	return path.Clean(strings.TrimRight(name, "."))
 }

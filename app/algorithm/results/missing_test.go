@@ -6,6 +6,8 @@ func TestMissingPath(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"cat: /etc/xyz: No such file or directory":                                "/etc/xyz",
+		"/usr/bin/cat: /etc/xyz: No such file or directory":                       "/etc/xyz",
+		"/etc/xyz: No such file or directory":                                     "/etc/xyz",
 		"ERROR: Cannot open file '/home/ann/data.txt': No such file or directory": "/home/ann/data.txt",
 		"FileNotFoundError: [Errno 2] No such file or directory: '/opt/db/a.hmm'": "/opt/db/a.hmm",
 		"database (/data/x/../pdb70) does not exist.":                             "/data/pdb70",

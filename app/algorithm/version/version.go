@@ -1,4 +1,4 @@
-// Package version asks programs for their versions.
+// Package version asks programs for their versions, and finds out whether they work.
 package version
 
 import (
@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -29,7 +30,8 @@ const (
 // Question is how a program is asked.
 type Question struct {
 	Argv    []string
-	Pattern *regexp.Regexp // its first group, or all of it, is the version
+	Env     []string       // beside the usual
+	Pattern *regexp.Regexp // its first group, or all of it, is the version; nil: it is not asked for that
 	Sandbox protocol.Sandbox
 }
 
@@ -81,7 +83,7 @@ func (p *Prober) Of(ctx context.Context, q Question) (string, error) {
 }
 
 func (p *Prober) version(ctx context.Context, path string, q Question) (string, error) {
-	said, err := p.ask(ctx, path, q)
+	said, _, err := p.ask(ctx, path, q) // many say it with an exit status that is not 0
 	if err != nil {
 		return "", err
 	}
@@ -96,7 +98,7 @@ func (p *Prober) version(ctx context.Context, path string, q Question) (string, 
 func (p *Prober) find(q Question) (path, key string, err error) {
 	path = q.Argv[0]
 	info, err := os.Stat(path)
-	for _, dir := range filepath.SplitList(p.path) {
+	for _, dir := range filepath.SplitList(p.pathOf(q)) {
 		if filepath.IsAbs(path) {
 			break
 		}
@@ -110,12 +112,19 @@ func (p *Prober) find(q Question) (path, key string, err error) {
 	return path, fmt.Sprint(path, info.ModTime().UnixNano(), info.Size(), strings.Join(q.Argv, "\x00"), q.Pattern), nil
 }
 
-// ask returns what the program prints. Many say their version with an exit status that is
-// not 0.
-func (p *Prober) ask(ctx context.Context, path string, q Question) (said []byte, err error) {
+// pathOf returns PATH, on which an environment of conda comes first.
+func (p *Prober) pathOf(q Question) string {
+	if conda := q.Sandbox.Conda; conda != "" {
+		return filepath.Join(conda, "bin") + ":" + p.path
+	}
+	return p.path
+}
+
+// ask returns what the program prints, and how it ended.
+func (p *Prober) ask(ctx context.Context, path string, q Question) (said []byte, ended, err error) {
 	home, err := os.MkdirTemp("", "molrun-version-")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
@@ -123,25 +132,37 @@ func (p *Prober) ask(ctx context.Context, path string, q Question) (said []byte,
 	out := &bounded{}
 	c := exec.CommandContext(ctx, path, q.Argv[1:]...)
 	c.Dir = home
-	c.Env = []string{"PATH=" + p.path, "HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8"}
+	c.Env = append([]string{"PATH=" + p.pathOf(q), "HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8"}, q.Env...)
+	may := q.Sandbox
+	if may.Conda != "" {
+		may.Read = append(slices.Clone(may.Read), may.Conda)
+		c.Env = append(c.Env, "CONDA_PREFIX="+may.Conda)
+	}
 	c.Stdout, c.Stderr = out, out
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	c.WaitDelay = time.Second
-	done, err := p.confine(c, q.Sandbox, nil)
+	done, err := p.confine(c, may, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer done()
 	if err := c.Start(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	_ = c.Wait()
+	ended = c.Wait()
 	_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // what it left behind
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("%s did not say its version within %s", q.Argv[0], timeLimit)
+		return nil, nil, &tooLong{q.Argv[0]}
 	}
-	return out.kept.Bytes(), nil
+	return out.kept.Bytes(), ended, nil
+}
+
+// tooLong says that a program was ended.
+type tooLong struct{ program string }
+
+func (e *tooLong) Error() string {
+	return fmt.Sprintf("%s did not say its version within %s", e.program, timeLimit)
 }
 
 // bounded keeps the first bytes that a program prints.

@@ -1,6 +1,7 @@
 package version
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -65,6 +66,17 @@ func TestVersionsAreBounded(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if _, err := NewProber(func(*exec.Cmd, protocol.Sandbox, []string) (func(), error) { return nil, fmt.Errorf("no sandbox") }, "/bin").Of(t.Context(), Question{Argv: []string{"/bin/sh"}, Pattern: any}); err == nil || err.Error() != "no sandbox" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestTryIsBounded ends a program that hangs.
+func TestTryIsBounded(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	q := Question{Argv: []string{program(t, "sleep 1000 & sleep 1000\n"), "-v"}}
+	if err := NewProber(unconfined, "/usr/bin:/bin").Try(ctx, q); err == nil || !strings.Contains(err.Error(), `-v" did not end within 10s where jobs run`) {
 		t.Errorf("error %v", err)
 	}
 }
