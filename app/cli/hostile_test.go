@@ -366,6 +366,11 @@ func hidesTheMachine(t *testing.T, s *instance) {
 	canary := filepath.Join(s.dir, "canary")
 	must(t, os.WriteFile(canary, []byte("secret of the server\n"), 0o666))
 	u.upload("in.txt", "hello\n")
+	other := s.user("lab", "dora@lab.example")
+	of := filepath.Join(s.data(), "jobs", other.submit("other", "shell", script("echo mine > out/mine")).JobID)
+	if j := other.finished("other"); j.Status != "COMPLETED" {
+		t.Fatalf("%+v", j.Failure)
+	}
 	// None of these may succeed.
 	attempts := []string{
 		"cat '" + canary + "'",
@@ -397,6 +402,11 @@ func hidesTheMachine(t *testing.T, s *instance) {
 		"echo > /opt/spoilt",
 		"cat /proc/" + fmt.Sprint(s.process.Process.Pid) + "/environ",
 		"curl -s " + s.base + "/healthz",
+		"curl -s --unix-socket '" + filepath.Join(s.data(), "control.sock") + "' http://molrun/",
+		"ls -d '" + of + "'",
+		"find / -path /proc -prune -o -name mine -print | grep .",
+		"ls '" + filepath.Join(s.data(), "uploads") + "'",
+		"ls -A '" + filepath.Join(s.data(), "etc") + "' | grep .",
 	}
 	text := "export LC_ALL=C\n"
 	for i, line := range attempts {

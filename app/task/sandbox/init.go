@@ -45,6 +45,10 @@ type event struct {
 // program ended: bwrap by itself does not tell a signal from an exit code above
 // 128. It decides nothing. When it ends, the kernel kills all that is left.
 func Init(socket string) error {
+	process.PreferOOMKill(os.Getpid()) // which all programs inherit
+	if err := refuseTracing(); err != nil {
+		return err
+	}
 	// A program may signal every process that it can. That must not end this
 	// one, and with it the sandbox.
 	ignored := make(chan os.Signal, 1)
@@ -71,6 +75,15 @@ func Init(socket string) error {
 	}
 	go p.listen(conn) // ends with the connection, or this process
 	return p.run()
+}
+
+// refuseTracing keeps the programs inside, which run as the same user, from tracing this process and reading its
+// memory: it has the connection to the process outside.
+func refuseTracing() error {
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_DUMPABLE, 0, 0); errno != 0 {
+		return fmt.Errorf("refuse to be traced: %w", errno)
+	}
+	return nil
 }
 
 // receive connects to the process outside. It returns the connection and the program's

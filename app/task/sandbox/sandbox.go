@@ -129,7 +129,6 @@ func (s *Sandbox) run(c Config, p Program) (err error) {
 	if err := c.Started(s.First, s.wrapper.container()); err != nil {
 		return err
 	}
-	process.PreferOOMKill(s.First.PID)
 	err = s.commands.Encode(command{Run: &p})
 	e = event{}
 	if err == nil {

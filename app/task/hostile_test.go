@@ -1,0 +1,232 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"molrun/app/protocol"
+)
+
+// The attacks of a hostile program, see attack.
+const (
+	onVictim, onTask, onFirst = "victim", "task", "first"
+
+	ptraceSeize = 0x4206 // PTRACE_SEIZE, which does not stop a process
+)
+
+// target is what a hostile program is told of the machine.
+type target struct {
+	victim, task int    // PIDs of a process beside the sandbox, and of the one that runs the task
+	tcp          string // address of a service of the machine
+	abstract     string // name of a socket of the machine that has no file
+	segment      int    // key of shared memory
+	setuid       string // program that would run as another user
+	folder       string // hidden, has a socket and a secret
+}
+
+func (x target) words() []string {
+	return []string{"attack", strconv.Itoa(x.victim), strconv.Itoa(x.task), x.tcp, x.abstract, strconv.Itoa(x.segment), x.setuid, x.folder}
+}
+
+// attack is a program that prints what it could do outside of its sandbox, a word each, and then that it has
+// tried everything.
+func attack(words []string) {
+	number := func(text string) int { n, _ := strconv.Atoi(text); return n }
+	x := target{victim: number(words[0]), task: number(words[1]), tcp: words[2], abstract: words[3], segment: number(words[4]), setuid: words[5], folder: words[6]}
+	tried := map[string]func() error{
+		"signal-" + onVictim: func() error { return syscall.Kill(x.victim, 0) },
+		"signal-" + onTask:   func() error { return syscall.Kill(x.task, 0) },
+		"trace-" + onVictim:  func() error { return trace(x.victim) },
+		"trace-" + onTask:    func() error { return trace(x.task) },
+		"read-environment":   func() error { return reads(fmt.Sprintf("/proc/%d/environ", x.victim)) },
+		"read-memory-map":    func() error { return reads(fmt.Sprintf("/proc/%d/maps", x.task)) },
+		"see-processes":      func() error { return seesOthers() },
+		"network":            func() error { return dials("tcp", x.tcp) },
+		"abstract-socket":    func() error { return dials("unix", x.abstract) },
+		"control-socket":     func() error { return dials("unix", filepath.Join(x.folder, "socket")) },
+		"hidden-file":        func() error { return reads(filepath.Join(x.folder, "secret")) },
+		"shared-memory": func() error {
+			if _, _, errno := syscall.RawSyscall(syscall.SYS_SHMGET, uintptr(x.segment), 0, 0); errno != 0 {
+				return errno
+			}
+			return nil
+		},
+		"setuid": func() error { return changesUser(x.setuid) },
+	}
+	if os.Getpid() != 1 && os.Getppid() == 1 { // the first process of the sandbox started this
+		tried["trace-"+onFirst] = func() error { return trace(1) }
+		tried["read-first"] = func() error { return reads("/proc/1/environ") }
+	}
+	for name, try := range tried {
+		if try() == nil {
+			fmt.Println("did", name)
+		}
+	}
+	if err := talksToItself(); err != nil {
+		fmt.Println("cannot talk to itself:", err)
+	}
+	fmt.Println("tried everything")
+}
+
+func trace(pid int) error {
+	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PTRACE, ptraceSeize, uintptr(pid), 0, 0, 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func reads(path string) error {
+	text, err := os.ReadFile(path)
+	if err == nil && len(text) == 0 {
+		err = io.EOF
+	}
+	return err
+}
+
+// seesOthers looks for a process that neither started this one nor was started by the first one.
+func seesOthers() error {
+	own := map[string]bool{"1": true, strconv.Itoa(os.Getpid()): true, strconv.Itoa(os.Getppid()): true}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { _, err := strconv.Atoi(e.Name()); return err == nil && !own[e.Name()] }) {
+		return nil
+	}
+	return errors.New("there are no others")
+}
+
+func dials(network, address string) error {
+	c, err := net.DialTimeout(network, address, 2*time.Second)
+	if err == nil {
+		c.Close()
+	}
+	return err
+}
+
+// changesUser runs a program that belongs to another user and has the bit that lets it run as that.
+func changesUser(program string) error {
+	out, err := exec.Command(program, "whoami").Output()
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(string(out)) == strconv.Itoa(os.Geteuid()) {
+		return errors.New("it is the same")
+	}
+	return nil
+}
+
+func talksToItself() error {
+	l, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	return dials("tcp", l.Addr().String())
+}
+
+// targets makes what a hostile program is to reach.
+func targets(t *testing.T) target {
+	t.Helper()
+	x := target{abstract: fmt.Sprintf("@molrun-test-%d-%s", os.Getpid(), strings.ReplaceAll(t.Name(), "/", "-")), folder: t.TempDir()}
+	accept := func(network, address string) net.Addr {
+		l, err := net.Listen(network, address)
+		must(t, err)
+		t.Cleanup(func() { l.Close() })
+		return l.Addr()
+	}
+	x.tcp = accept("tcp", "127.0.0.1:0").String()
+	accept("unix", x.abstract)
+	accept("unix", filepath.Join(x.folder, "socket"))
+	must(t, os.WriteFile(filepath.Join(x.folder, "secret"), []byte("secret\n"), 0o666))
+
+	victim := exec.CommandContext(t.Context(), "sleep", "1000")
+	victim.Env = []string{"SECRET=hunter2"}
+	must(t, victim.Start())
+	t.Cleanup(func() { victim.Process.Kill(); victim.Wait() })
+	x.victim = victim.Process.Pid
+
+	x.segment = 0x6d6f0000 | os.Getpid()&0xffff
+	const create = 0o1666 // IPC_CREAT, and everybody may use it
+	id, _, errno := syscall.RawSyscall(syscall.SYS_SHMGET, uintptr(x.segment), 4096, create)
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+	t.Cleanup(func() { syscall.RawSyscall(syscall.SYS_SHMCTL, id, 0, 0) }) // IPC_RMID
+
+	x.setuid = filepath.Join(t.TempDir(), "program")
+	text, err := os.ReadFile(os.Args[0])
+	must(t, err)
+	must(t, os.WriteFile(x.setuid, text, 0o755))
+	if os.Geteuid() == 0 {
+		must(t, os.Chown(x.setuid, 65534, -1))
+		must(t, os.Chmod(x.setuid, 0o755|os.ModeSetuid))
+	}
+	return x
+}
+
+// attacked runs the hostile program in an attempt and returns what it could do.
+func attacked(t *testing.T, a *attempt, x target) string {
+	t.Helper()
+	a.isolation.Hide = []string{x.folder}
+	a.isolation.Sandbox.Read = []string{filepath.Dir(os.Args[0]), filepath.Dir(x.setuid)}
+	// The PID of the process that runs the task is known once that has begun.
+	a.spec.Steps = []protocol.Step{{Argv: []string{"sh", "-c", `while [ ! -e out/words ]; do sleep 0.02; done; exec "$0" $(cat out/words)`, os.Args[0]}}}
+	r := a.start()
+	x.task = r.cmd.Process.Pid
+	words := a.path(WorkDir, OutDir, "words")
+	must(t, os.WriteFile(words+"~", []byte(strings.Join(x.words(), " ")), 0o644))
+	must(t, os.Rename(words+"~", words))
+	if o := r.outcome(); o.Cause != protocol.CauseDone {
+		t.Errorf("outcome %+v", o)
+	}
+	did, found := strings.CutSuffix(a.read(LogFile), "tried everything\n")
+	if !found {
+		t.Fatalf("the program did not try everything: %s", did)
+	}
+	return did
+}
+
+// TestHostileProgramReachesNothingOutside runs the same program with and without a sandbox: what it can't do
+// in one it can do without.
+func TestHostileProgramReachesNothingOutside(t *testing.T) {
+	inEachSandbox(t, func(t *testing.T, sandboxed func(*testing.T, ...string) *attempt) {
+		if did := attacked(t, sandboxed(t), targets(t)); did != "" {
+			t.Errorf("in the sandbox the program %s", did)
+		}
+	})
+	t.Run("none", func(t *testing.T) {
+		t.Parallel()
+		did := attacked(t, newAttempt(t), targets(t))
+		want := []string{
+			"signal-" + onVictim, "signal-" + onTask, "trace-" + onVictim, "trace-" + onTask, "read-environment", "read-memory-map", "see-processes",
+			"network", "abstract-socket", "control-socket", "hidden-file", "shared-memory",
+		}
+		if os.Geteuid() == 0 {
+			want = append(want, "setuid")
+		}
+		for _, name := range want {
+			if !strings.Contains(did, "did "+name+"\n") {
+				t.Errorf("without a sandbox the program could not do %s, so that the test shows nothing: %s", name, did)
+			}
+		}
+	})
+}
+
+// TestProgramsAreKilledBeforeTheService looks at what the kernel goes by when memory runs out.
+func TestProgramsAreKilledBeforeTheService(t *testing.T) {
+	inEachSandbox(t, func(t *testing.T, sandboxed func(*testing.T, ...string) *attempt) {
+		sandboxed(t, "cat /proc/self/oom_score_adj").succeeds("500\n")
+	})
+}
