@@ -120,7 +120,34 @@ func (a *File) Reach() protocol.Sandbox {
 			may.Read = append(may.Read, path)
 		}
 	}
+	may.Named = a.named()
 	return may
+}
+
+// named returns the absolute paths that commands have as literal arguments, such as a script after its
+// interpreter. What a setting says is none: users write that.
+func (a *File) named() (paths []string) {
+	add := func(t command.Template) {
+		if text, plain := t.Literal(); plain && filepath.IsAbs(text) && filepath.Clean(text) == text && !slices.Contains(paths, text) {
+			paths = append(paths, text)
+		}
+	}
+	commands := [][]command.Argument{a.probe}
+	for _, s := range a.steps {
+		commands = append(commands, s.command)
+	}
+	if a.checker != nil {
+		commands = append(commands, a.checker.command)
+	}
+	if a.versionOf != nil {
+		commands = append(commands, a.versionOf.command)
+	}
+	for _, argument := range slices.Concat(commands...) {
+		for _, t := range slices.Concat([]command.Template{argument.Text}, argument.Then, argument.Else, argument.Args) {
+			add(t)
+		}
+	}
+	return paths
 }
 
 // AssetPlace is where an asset is, or should be.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"molrun/app/placement"
 )
 
@@ -208,5 +210,31 @@ func TestMistakesInWhatBelongsToTheMachine(t *testing.T) {
 		if len(mistakes) == 0 || !strings.HasPrefix(mistakes[0].String(), "t.toml:"+says) {
 			t.Errorf("%s\n%v, want %s", text, mistakes, says)
 		}
+	}
+}
+
+func TestCommandsNameFiles(t *testing.T) {
+	a, mistakes := Parse("n.toml", []byte(`format = 2
+type = "n"
+version = "1"
+command = ["python3", "/home/ann/fold.py", "{settings.path}", "x/y", "/home/ann/{settings.path}", "--in=/home/ann/a", { if = "settings.on", args = ["/home/ann/b"], else = ["/home/ann/../c"] }]
+probe = ["sh", "/home/ann/probe.sh"]
+
+[[parameters]]
+name = "path"
+type = "string"
+default = "/home/ann/secret"
+
+[[parameters]]
+name = "on"
+type = "boolean"
+default = false
+`))
+	if mistakes != nil {
+		t.Fatal(mistakes)
+	}
+	want := []string{"/home/ann/probe.sh", "/home/ann/fold.py", "/home/ann/b"}
+	if diff := cmp.Diff(want, a.Reach().Named); diff != "" {
+		t.Error(diff)
 	}
 }

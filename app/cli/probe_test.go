@@ -74,7 +74,7 @@ func TestCheckRunsTheProbeInTheSandbox(t *testing.T) {
 		"works":                {`probe = ["true"]`, ""},
 		"file that is seen":    {fmt.Sprintf("probe = [\"cat\", %q]\n[sandbox]\nread = [%[1]q]", filepath.Join(home, "weights")), ""},
 		"variable":             {"probe = [\"sh\", \"-c\", \"test $WORD = said\"]\n[env]\nWORD = \"said\"", ""},
-		"hidden file":          {fmt.Sprintf(`probe = ["cat", %q]`, hiddenFile), hiddenFile + " is on this machine, but not visible inside the sandbox: list it in [sandbox] read"},
+		"hidden file":          {fmt.Sprintf(`probe = ["sh", "-c", "cat %s"]`, hiddenFile), hiddenFile + " is on this machine, but not visible inside the sandbox: list it in [sandbox] read"},
 		"library":              {fmt.Sprintf(`probe = [%q]`, linkedProgram(t)), "it lacks the shared library libpart.so: install it, or list its folder under [sandbox] read"},
 		"no interpreter":       {fmt.Sprintf(`probe = [%q]`, programFile(t, "#!/no/such/python\n")), "its first line names the interpreter /no/such/python, which is not there"},
 		"none on PATH":         {fmt.Sprintf(`probe = [%q]`, programFile(t, "#!/usr/bin/env no-such-python\n")), "its first line names the interpreter no-such-python, which no folder of PATH has"},
@@ -98,6 +98,31 @@ func TestCheckRunsTheProbeInTheSandbox(t *testing.T) {
 				t.Errorf("exit code %d, want %d: %s%swant %q and %q", code, wantCode, out, errs, want, tt.says)
 			}
 		})
+	}
+}
+
+// TestScriptThatACommandNamesIsSeen runs a script of a home that is an argument, and not what settings say.
+func TestScriptThatACommandNamesIsSeen(t *testing.T) {
+	t.Parallel()
+	script := programFile(t, "cat \"$1\" && exit 1; echo folded > out/folded\n")
+	must(t, os.WriteFile(filepath.Join(filepath.Dir(script), ".bashrc"), []byte("secret"), 0o600)) // it looks like a home
+	s := startServer(t, serverOptions{algorithms: map[string]string{"fold.toml": fmt.Sprintf(`format = 2
+type = "fold"
+version = "1"
+command = ["sh", %q, "{settings.path}"]
+
+[[parameters]]
+name = "path"
+type = "string"
+required = true
+`, script)}})
+	if !s.sandboxed() {
+		skipUnlessRequired(t, "this machine has no sandbox")
+	}
+	u := s.user("lab", "ann@lab.example")
+	u.submit("j", "fold", fmt.Sprintf(`{"path":%q}`, filepath.Join(filepath.Dir(script), ".bashrc")))
+	if j := u.finished("j"); j.Status != "COMPLETED" || string(u.result("j", "folded")) != "folded\n" {
+		t.Errorf("%s, %+v", j.Status, j.Failure)
 	}
 }
 

@@ -49,6 +49,7 @@ type Sandbox struct {
 	Image   string   `json:"image,omitempty"`   // of the container in which its programs run; "": none
 	Modules []string `json:"modules,omitempty"` // environment modules that are loaded before
 	Conda   string   `json:"conda,omitempty"`   // prefix of an environment; "": none
+	Named   []string `json:"named,omitempty"`   // by commands: files that may be read where there are any
 
 	// Required forbids to run the program on a machine that can make no sandbox.
 	Required bool `json:"required,omitempty"`

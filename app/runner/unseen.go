@@ -9,14 +9,12 @@ import (
 	"molrun/app/algorithm"
 	"molrun/app/algorithm/results"
 	"molrun/app/protocol"
+	"molrun/app/task"
 )
 
 // seenInside are folders that programs see in every sandbox; there, a file that is missing
 // is missing.
 var seenInside = []string{"/tmp", "/var/tmp", "/proc", "/dev", "/sys"}
-
-// seenOfTheSystem are those of the machine, which a container has of its image instead.
-var seenOfTheSystem = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"}
 
 // unseen returns a hint, to be appended to the sentence about a failure, where a program
 // in a sandbox says in line that a file is not there which it would not see. It does not look whether
@@ -26,9 +24,12 @@ func unseen(j *app.Job, o *app.Outcome, alg *algorithm.File, line string) string
 	if path == "" || box == "" || alg == nil {
 		return ""
 	}
-	seen := slices.Concat(seenInside, alg.Reach().Read)
-	if box == protocol.Bubblewrap {
-		seen = slices.Concat(seen, seenOfTheSystem)
+	reach := alg.Reach()
+	seen := slices.Concat(seenInside, reach.Read)
+	if box == protocol.Bubblewrap { // a container has the system of its image
+		if seen = slices.Concat(seen, reach.Named); task.SystemShows(path) {
+			return ""
+		}
 	}
 	below := func(dir string) bool { return strings.HasPrefix(path+"/", filepath.Clean(dir)+"/") }
 	if slices.ContainsFunc(seen, below) || strings.Contains(path, string(j.ID)) {

@@ -9,7 +9,7 @@ import (
 
 func TestUnseenDependsOnTheSandbox(t *testing.T) {
 	t.Parallel()
-	a, mistakes := algorithm.Parse("a.toml", []byte("format = 1\ntype = \"a\"\nversion = \"1\"\ncommand = [\"true\"]\n[sandbox]\nread = [\"/data/db/\"]\n"))
+	a, mistakes := algorithm.Parse("a.toml", []byte("format = 1\ntype = \"a\"\nversion = \"1\"\ncommand = [\"true\", \"/home/ann/fold.py\"]\n[sandbox]\nread = [\"/data/db/\"]\n"))
 	if mistakes != nil {
 		t.Fatal(mistakes)
 	}
@@ -18,7 +18,17 @@ func TestUnseenDependsOnTheSandbox(t *testing.T) {
 		isolation, path string
 		hint            bool
 	}{
-		{"bubblewrap", "/etc/xyz", true},
+		{"bubblewrap", "/etc/xyz", false},
+		{"bubblewrap", "/etc/app/conf", false},
+		{"bubblewrap", "/opt/app/conf", false},
+		{"bubblewrap", "/etc/pam.d/xyz", true},
+		{"bubblewrap", "/etc/molrun/config.toml", true},
+		{"bubblewrap", "/etc/app/private/xyz", true},
+		{"bubblewrap", "/etcetera/xyz", true},
+		{"podman", "/opt/app/conf", true},
+		{"bubblewrap", "/home/ann/fold.py", false},
+		{"podman", "/home/ann/fold.py", true},
+		{"bubblewrap", "/home/ann/other.py", true},
 		{"bubblewrap+cgroup", "/data/dbs", true},
 		{"podman+cgroup", "/usr/share/xyz", true},
 		{"docker", "/etc/xyz", true},

@@ -158,6 +158,38 @@ func TestEnvironmentInAHomeIsFound(t *testing.T) {
 	}
 }
 
+// TestNamedFilesAreReadable has commands name files: one is run by its interpreter, and others must stay outside
+// because they hold more than a program, unless the algorithm lists them.
+func TestNamedFilesAreReadable(t *testing.T) {
+	home, hidden := home(t), t.TempDir()
+	script, link := filepath.Join(home, "fold.sh"), filepath.Join(home, "link.sh")
+	put(t, script, "echo folded; cat '"+filepath.Join(home, "thesis.txt")+"' && exit 1; exit 0\n")
+	must(t, os.Symlink("fold.sh", link))
+	secret, toSecret := filepath.Join(hidden, "jobs.db"), filepath.Join(home, "db")
+	put(t, secret, "secret records\n")
+	must(t, os.Symlink(secret, toSecret))
+	key := filepath.Join(home, ".ssh", "id_ed25519")
+	for _, path := range []string{script, link} {
+		a := sandboxed(t)
+		a.isolation.Sandbox.Named = []string{path, filepath.Join(home, "no-such-file")}
+		a.spec.Steps = []protocol.Step{{Argv: []string{"sh", path}}}
+		a.succeeds("folded\n")
+	}
+	token, toKey := filepath.Join(home, ".config", "token"), filepath.Join(home, "keys", "config")
+	put(t, filepath.Join(home, ".ssh", "config"), "secret host\n")
+	must(t, os.Symlink(".ssh", filepath.Join(home, "keys")))
+	put(t, token, "secret token\n")
+	a := sandboxed(t, fmt.Sprintf("grep -rs secret '%s' '%s' /etc/shadow | grep . && exit 1; for f in '%[1]s/.bashrc' /etc/pam.d/other '%[3]s'; do [ -e $f ] && exit 2; done; exit 0", home, hidden, toKey))
+	a.isolation.Hide = []string{hidden}
+	a.isolation.Sandbox.Named = []string{home, secret, toSecret, key, toKey, token, "/etc/shadow", "/etc/pam.d/other", hidden}
+	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
+		t.Errorf("what is named and stays outside is seen: %+v, %s", o, a.read(LogFile))
+	}
+	a = sandboxed(t, fmt.Sprintf("cat '%s'", key))
+	a.isolation.Sandbox.Read = []string{key}
+	a.succeeds("secret key\n")
+}
+
 func TestPyenvShimRunsInTheSandbox(t *testing.T) {
 	shim := filepath.Join(os.Getenv("HOME"), ".pyenv", "shims", "python3")
 	if _, err := os.Stat(shim); err != nil {

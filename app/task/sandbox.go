@@ -49,6 +49,10 @@ func (r *runningStep) startSandboxed(path string, io streams) error {
 	return nil
 }
 
+// SystemShows reports whether programs in a bubblewrap sandbox see what is at a path of the machine, if anything
+// is and everybody may read it.
+func SystemShows(path string) bool { return sandbox.Shows(path) }
+
 // allowed returns what programs may reach, the algorithm's folder among it.
 func (r *runningStep) allowed() protocol.Sandbox {
 	may := r.isolation.Sandbox

@@ -28,7 +28,7 @@ func newBubblewrap(c Config, program Program) (wrapper, error) {
 // view returns what the program sees. /tmp is a new folder each time: in that of an
 // earlier step, a program could have left links for bwrap to follow.
 func (c Config) view(program Program) (*view, error) {
-	read, err := readable(program.Path, c.Work, program.Env, c.Allowed.Read)
+	read, err := readable(program.Path, c.Work, program.Env, c.Allowed.Read, namedFiles(c.Allowed.Named, c.Hide))
 	if err != nil {
 		return nil, err
 	}

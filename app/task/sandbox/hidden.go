@@ -36,6 +36,12 @@ func holds(path string, hidden []string) bool {
 	return slices.ContainsFunc(hidden, func(h string) bool { return isBelow(resolved(h), at) })
 }
 
+// isHidden reports whether a path is hidden, or below what is.
+func isHidden(path string, hidden []string) bool {
+	at := resolved(path)
+	return slices.ContainsFunc(hidden, func(h string) bool { return isBelow(at, resolved(h)) })
+}
+
 // resolved returns the path without symbolic links, as far as it exists.
 func resolved(path string) string {
 	if at, err := filepath.EvalSymlinks(path); err == nil {

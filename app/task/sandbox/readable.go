@@ -11,15 +11,20 @@ import (
 )
 
 // readable returns what a step's program may read beyond the system's own folders:
-// what the algorithm lists, this program, and what belongs to the step's program, to those that interpret
-// it and to those that symbolic links on the way name.
-func readable(program, work string, env, listed []string) ([]string, error) {
+// what the algorithm lists, the files that its commands name, this program, and what belongs to the step's
+// program, to those that interpret it and to those that symbolic links on the way name.
+func readable(program, work string, env, listed, named []string) ([]string, error) {
 	for _, path := range listed {
 		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("%s, which [sandbox] read of the algorithm lists, can't be read: %s", path, process.SystemCause(err))
 		}
 	}
 	read := slices.Clone(listed)
+	for _, path := range named {
+		if !isReadable(path, work, read) {
+			read = append(read, path)
+		}
+	}
 	if program == process.Self {
 		return read, nil // the first process inside has it open
 	}
@@ -32,6 +37,24 @@ func readable(program, work string, env, listed []string) ([]string, error) {
 		}
 	}
 	return read, nil
+}
+
+// namedFiles returns the files that commands name: no folder, which may hold more than is meant, nothing of /etc
+// that is not seen anyway, nothing hidden, and no secret of a person, nor links to these. An algorithm that needs
+// such a thing lists it.
+func namedFiles(paths, hidden []string) (files []string) {
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if !slices.ContainsFunc(links(path), func(p string) bool {
+			return isPrivate(p) || isBelow(p, etc) || secret(filepath.Base(p)) || isHidden(p, hidden)
+		}) {
+			files = append(files, path)
+		}
+	}
+	return files
 }
 
 func isReadable(path, work string, read []string) bool {

@@ -129,7 +129,7 @@ func (v *view) system() []string {
 	for _, e := range entries {
 		path := filepath.Join(optional, e.Name())
 		info, err := e.Info()
-		if err == nil && isPublic(info) && !slices.ContainsFunc(v.hide, func(h string) bool { return isBelow(resolved(path), resolved(h)) }) {
+		if err == nil && isPublic(info) && !isHidden(path, v.hide) {
 			a = append(a, "--ro-bind-try", path, path)
 		}
 	}
@@ -172,6 +172,16 @@ func (v *view) useCopy(path string) {
 		return
 	}
 	v.etc = path
+}
+
+// Shows reports whether programs see what is at a path of the machine, if anything is and everybody may read it.
+func Shows(path string) bool {
+	if isBelow(path, etc) {
+		parts := strings.Split(strings.TrimPrefix(path, etc), "/")
+		left := slices.Concat(madeInside, serviceNames)
+		return len(parts) < 2 || !slices.Contains(left, parts[1]) && !slices.ContainsFunc(parts, secret)
+	}
+	return slices.ContainsFunc(append([]string{optional}, systemFolders...), func(folder string) bool { return isBelow(path, folder) })
 }
 
 // deviceFolder makes /dev: the virtual devices (null, zero, random), and those
