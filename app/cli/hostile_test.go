@@ -440,12 +440,24 @@ func hidesTheMachine(t *testing.T, s *instance) {
 // TestListedFolderShowsNothingOfTheService lists the folder around the data directory and the configuration.
 func TestListedFolderShowsNothingOfTheService(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, serverOptions{config: hostileConfig, algorithms: map[string]string{
-		"shell.toml": strings.Replace(shellFile, "@DIR@/gates", "@DIR@", 1),
-	}})
-	if !s.sandboxed() {
-		skipUnlessRequired(t, "bubblewrap is not available")
+	for _, kind := range []string{"bubblewrap", "container"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			o := serverOptions{config: hostileConfig, algorithms: map[string]string{"shell.toml": shellFile}}
+			if kind == "container" {
+				o = boxed(t, hostileConfig)
+			}
+			o.algorithms["shell.toml"] = strings.Replace(o.algorithms["shell.toml"], "@DIR@/gates", "@DIR@", 1)
+			s := startServer(t, o)
+			if kind == "bubblewrap" && !s.sandboxed() {
+				skipUnlessRequired(t, "bubblewrap is not available")
+			}
+			showsNothingOfTheService(t, s)
+		})
 	}
+}
+
+func showsNothingOfTheService(t *testing.T, s *instance) {
 	must(t, os.WriteFile(filepath.Join(s.dir, "weights"), []byte("listed\n"), 0o644))
 	u := s.user("lab", "ann@lab.example")
 	u.submit("j", "shell", script(fmt.Sprintf(`cat '%[1]s/weights' > out/weights

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -201,21 +202,24 @@ func TestPyenvShimRunsInTheSandbox(t *testing.T) {
 }
 
 // TestHiddenPathsStayHidden has an algorithm list a folder in which the service keeps its data.
-func TestHiddenPathsStayHidden(t *testing.T) {
+func TestHiddenPathsStayHidden(t *testing.T) { inEachSandbox(t, hiddenPathsStayHidden) }
+
+func hiddenPathsStayHidden(t *testing.T, sandboxed func(*testing.T, ...string) *attempt) {
 	shared := t.TempDir()
 	data, config := filepath.Join(shared, "molrun", "data"), filepath.Join(shared, "molrun", "config.toml")
 	link := filepath.Join(t.TempDir(), "link")
 	put(t, filepath.Join(data, "jobs.db"), "secret records\n")
 	put(t, filepath.Join(data, "algorithms", "a", "tool"), "seen\n")
 	put(t, config, "secret settings\n")
+	put(t, filepath.Join(data, "tls", "key"), "secret key\n")
 	put(t, filepath.Join(shared, "weights"), "seen\n")
 	must(t, os.Symlink(data, link))
-	for _, listed := range []string{shared, filepath.Dir(data), data} {
+	for _, listed := range [][]string{{shared}, {filepath.Dir(data)}, {data}, {filepath.Dir(data), shared, data}, {filepath.Join(data, "tls"), shared}} {
 		a := sandboxed(t, fmt.Sprintf(
-			"! grep -rs secret '%[1]s'; ! touch '%[2]s/x'; ls -A '%[2]s'; cat '%[2]s/algorithms/a/tool'", listed, data))
-		a.isolation.Hide = []string{link, config}
-		a.isolation.Sandbox.Read = []string{listed, filepath.Join(data, "algorithms", "a")}
-		a.succeeds("algorithms\nseen\n")
+			"grep -rs secret '%[1]s' | grep . && exit 1; touch '%[2]s/x' && exit 2; ls '%[2]s' | grep -v -e algorithms -e tls && exit 3; cat '%[2]s/algorithms/a/tool'", shared, data))
+		a.isolation.Hide = []string{link, config, filepath.Join(data, "tls", "key")}
+		a.isolation.Sandbox.Read = append(slices.Clone(listed), filepath.Join(data, "algorithms", "a"))
+		a.succeeds("seen\n")
 	}
 }
 

@@ -42,6 +42,8 @@ type Box struct {
 	Temp     string   // appears as /tmp and /var/tmp
 	ReadOnly []string // below Work
 	Read     []string // folders and files beyond the image's own
+	Wide     []string // the same, with something hidden below, which Covers hide
+	Covers   []Cover
 	Network  bool
 	GPUs     []string // devices of the task
 
@@ -55,9 +57,16 @@ type Box struct {
 	Environment       []string
 }
 
+// Cover is an empty folder or file of the machine, and what it hides.
+type Cover struct{ From, To string }
+
 // Check refuses paths that the runtimes' command lines can't name.
 func (b Box) Check() error {
-	for _, path := range slices.Concat([]string{b.Program, b.Socket, b.Work}, b.Read) {
+	paths := slices.Concat([]string{b.Program, b.Socket, b.Work}, b.Read, b.Wide)
+	for _, c := range b.Covers {
+		paths = append(paths, c.From, c.To)
+	}
+	for _, path := range paths {
 		if strings.ContainsAny(path, ",\"\n") {
 			return fmt.Errorf("%q can't be bound into a container; use a path without commas and quotes", path)
 		}
@@ -86,10 +95,19 @@ func (k Kind) Run(b Box) []string {
 	return append(args, "task", "--inside", "--connect", Inside+"/socket")
 }
 
-// mounts are the values of --mount, which all runtimes share.
+// mounts are the values of --mount, which all runtimes share. What is below something else follows it.
 func (b Box) mounts() []string {
 	bind := func(from, to string) string { return "type=bind,source=" + from + ",destination=" + to }
-	mounts := []string{bind(b.Temp, "/tmp"), bind(b.Temp, "/var/tmp"), bind(b.Work, b.Work)}
+	mounts := []string{bind(b.Temp, "/tmp"), bind(b.Temp, "/var/tmp")}
+	covered := slices.Clone(b.Covers)
+	for _, path := range b.Wide {
+		covered = append(covered, Cover{path, path})
+	}
+	slices.SortFunc(covered, func(a, b Cover) int { return strings.Compare(a.To, b.To) })
+	for _, c := range covered {
+		mounts = append(mounts, bind(c.From, c.To)+",ro")
+	}
+	mounts = append(mounts, bind(b.Work, b.Work))
 	for _, path := range slices.Concat(b.ReadOnly, b.Read) {
 		mounts = append(mounts, bind(path, path)+",ro")
 	}

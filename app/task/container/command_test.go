@@ -26,6 +26,7 @@ func TestCommandLines(t *testing.T) {
 	generous := plain
 	generous.Network, generous.GPUs, generous.Read = true, []string{"GPU-1", "GPU-2"}, []string{"/data/weights"}
 	generous.CPUs = []int{0, 4}
+	generous.Wide, generous.Covers = []string{"/shared"}, []Cover{{"/data/jobs/01J/1/.box-1/cover-0", "/shared/data"}}
 	root := plain
 	root.UID, root.GID, root.MemoryBytes, root.MostProcesses, root.SharedMemoryBytes = 0, 0, 0, 0, 0
 	for name, box := range map[string]Box{"plain": plain, "generous": generous, "root": root} {
@@ -71,6 +72,11 @@ func TestPathsThatCannotBeBound(t *testing.T) {
 		b.Read = []string{path}
 		if err := b.Check(); err == nil {
 			t.Errorf("%q is accepted", path)
+		}
+		b = plain
+		b.Covers = []Cover{{"/empty", path}}
+		if err := b.Check(); err == nil {
+			t.Errorf("%q is covered", path)
 		}
 	}
 	if err := plain.Check(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -40,6 +41,9 @@ type box struct {
 	dir      string // of the socket
 	temp     string // appears as /tmp
 	program  string // this program's file
+	read     []string
+	wide     []string          // of what is read, with something hidden below
+	covers   []container.Cover // of that
 	listener int
 	peer     int // PID of the first process
 	stderr   *stderr
@@ -55,7 +59,11 @@ func newBox(c Config) (_ wrapper, err error) {
 		b.program, err = ownFile(b.dir)
 	}
 	if err == nil {
-		err = b.makeMountPoints(append([]string{c.Work}, c.Allowed.Read...))
+		err = b.hide(c)
+	}
+	if err == nil {
+		points := append([]string{c.Work}, b.read...)
+		err = errors.Join(makeMountPoints(b.temp, "/tmp", points), makeMountPoints(b.temp, "/var/tmp", points))
 	}
 	if err == nil {
 		err = b.listen()
@@ -66,25 +74,47 @@ func newBox(c Config) (_ wrapper, err error) {
 	return b, nil
 }
 
-// makeMountPoints makes what is bound below /tmp. The runtime would make it as another user,
-// and it could not be removed.
-func (b *box) makeMountPoints(paths []string) error {
+// hide makes an empty folder or file to be bound over each hidden path that would be seen, with places for what is
+// seen nevertheless.
+func (b *box) hide(c Config) error {
+	b.wide, b.read = divide(c.Allowed.Read, c.Hide)
+	for i, hidden := range covered(c.Hide, b.wide) {
+		from := filepath.Join(b.dir, fmt.Sprintf("cover-%d", i))
+		var err error
+		if hidden.folder {
+			err = os.Mkdir(from, 0o700)
+		} else {
+			err = os.WriteFile(from, nil, 0o600)
+		}
+		if err == nil {
+			err = makeMountPoints(from, hidden.path, append([]string{c.Work}, c.Allowed.Read...))
+		}
+		if err != nil {
+			return err
+		}
+		b.covers = append(b.covers, container.Cover{From: from, To: hidden.path})
+		b.wide = slices.DeleteFunc(b.wide, func(path string) bool { return path == hidden.path }) // no runtime takes both
+	}
+	return nil
+}
+
+// makeMountPoints makes, in a folder that appears as another, what is bound below that. The runtime would make it as
+// another user, and it could not be removed, or can't make it where the folder is only read.
+func makeMountPoints(folder, inside string, paths []string) error {
 	for _, path := range paths {
-		for _, temp := range []string{"/tmp", "/var/tmp"} {
-			below, found := strings.CutPrefix(path, temp+"/")
-			info, err := os.Stat(path)
-			if !found || err != nil {
-				continue // the runtime gives the better error
-			}
-			point := filepath.Join(b.temp, below)
-			if info.IsDir() {
-				err = os.MkdirAll(point, 0o700)
-			} else if err = os.MkdirAll(filepath.Dir(point), 0o700); err == nil {
-				err = os.WriteFile(point, nil, 0o600)
-			}
-			if err != nil {
-				return err
-			}
+		below, found := strings.CutPrefix(path, inside+"/")
+		info, err := os.Stat(path)
+		if !found || err != nil {
+			continue // the runtime gives the better error
+		}
+		point := filepath.Join(folder, below)
+		if info.IsDir() {
+			err = os.MkdirAll(point, 0o700)
+		} else if err = os.MkdirAll(filepath.Dir(point), 0o700); err == nil {
+			err = os.WriteFile(point, nil, 0o600)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -140,7 +170,7 @@ func (b *box) listen() error {
 func (b *box) arguments(c Config) ([]string, error) {
 	o := container.Box{
 		Name: b.name, Image: c.Container.Image, Dir: c.Container.Dir, Job: c.Container.Job, Attempt: c.Container.Attempt,
-		Program: b.program, Socket: b.socket(), Work: c.Work, Temp: b.temp, ReadOnly: c.ReadOnly, Read: c.Allowed.Read,
+		Program: b.program, Socket: b.socket(), Work: c.Work, Temp: b.temp, ReadOnly: c.ReadOnly, Read: b.read, Wide: b.wide, Covers: b.covers,
 		Network: c.Allowed.Network, GPUs: c.GPUs, UID: os.Getuid(), GID: os.Getgid(),
 		CPUs: c.Container.CPUs, MostProcesses: c.Container.Processes, MemoryBytes: c.Container.Memory, SharedMemoryBytes: c.SharedMemoryBytes,
 		Environment: []string{process.TokenVariable},

@@ -7,27 +7,57 @@ import (
 	"strings"
 )
 
-// masks are bwrap's arguments that cover the hidden paths below what is seen, and the folders that
-// this makes.
-func masks(hidden, seen []string) (a, covers []string) {
+// cover is a path at which something hidden would be seen.
+type cover struct {
+	path   string
+	folder bool // else a file
+}
+
+// covered returns where the hidden paths are below what is seen, each once, without what a hidden folder holds.
+func covered(hidden, seen []string) (all []cover) {
 	for _, path := range seen {
 		at := resolved(path)
 		for _, h := range hidden {
 			h = resolved(h)
 			info, err := os.Stat(h)
-			if err != nil || !isBelow(h, at) {
+			if err != nil || !isBelow(h, at) || slices.ContainsFunc(hidden, func(o string) bool {
+				o = resolved(o)
+				return o != h && isBelow(h, o) && isBelow(o, at)
+			}) {
 				continue
 			}
-			inside := filepath.Join(path, strings.TrimPrefix(h, at))
-			if info.IsDir() {
-				a = append(a, "--tmpfs", inside)
-				covers = append(covers, inside)
-			} else {
-				a = append(a, "--ro-bind", os.DevNull, inside)
+			if c := (cover{filepath.Join(path, strings.TrimPrefix(h, at)), info.IsDir()}); !slices.Contains(all, c) {
+				all = append(all, c)
 			}
 		}
 	}
-	return a, covers
+	return all
+}
+
+// masks are bwrap's arguments that cover the hidden paths below what is seen, and the folders that
+// this makes.
+func masks(hidden, seen []string) (a, folders []string) {
+	for _, c := range covered(hidden, seen) {
+		if c.folder {
+			a = append(a, "--tmpfs", c.path)
+			folders = append(folders, c.path)
+		} else {
+			a = append(a, "--ro-bind", os.DevNull, c.path)
+		}
+	}
+	return a, folders
+}
+
+// divide returns the paths below which, or at which, something hidden is, and the others.
+func divide(paths, hidden []string) (wide, narrow []string) {
+	for _, path := range paths {
+		if holds(path, hidden) {
+			wide = append(wide, path)
+		} else {
+			narrow = append(narrow, path)
+		}
+	}
+	return wide, narrow
 }
 
 // holds reports whether something hidden is below path, or is it.

@@ -26,7 +26,7 @@ type Config struct {
 	Allowed           protocol.Sandbox
 	Work              string   // the work directory, under its own path
 	ReadOnly          []string // below Work
-	Hide              []string // of what programs see otherwise; not of a container
+	Hide              []string // of what programs see otherwise
 	Etc               string   // copy of /etc, of Copies; "": programs see its own entries
 	GPUs              []string
 	SharedMemoryBytes int64    // size of /dev/shm; 0 leaves it to the kernel

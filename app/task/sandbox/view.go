@@ -83,14 +83,7 @@ func (v *view) writable(dir, inside string) []string {
 
 // readings lets in what may be read, first what holds something hidden, which is then covered.
 func (v *view) readings(system []string) (a, covers []string) {
-	var wide, narrow []string
-	for _, path := range v.read {
-		if holds(path, v.hide) {
-			wide = append(wide, path)
-		} else {
-			narrow = append(narrow, path)
-		}
-	}
+	wide, narrow := divide(v.read, v.hide)
 	bind := func(paths []string) {
 		for _, path := range paths {
 			a = append(a, "--ro-bind-try", path, path) // this program may just be replaced
