@@ -84,10 +84,17 @@ print(c.recv(10).decode())`}}}
 	a.succeeds("heard")
 }
 
+// TestMPIProgramRunsInTheSandbox has two processes of one program exchange messages, by the memory that they share.
 func TestMPIProgramRunsInTheSandbox(t *testing.T) {
 	needs(t, "mpirun", "--version")
-	a := sandboxed(t, `mpirun --allow-run-as-root --oversubscribe -n 2 sh -c 'echo rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE' > out/ranks 2>&1 || { cat out/ranks; exit 1; }; sort out/ranks`)
-	a.succeeds("rank 0 of 2\nrank 1 of 2\n")
+	needs(t, "lmp", "-help")
+	a := sandboxed(t, `printf '%s\n' 'units lj' 'lattice fcc 0.84' 'region box block 0 4 0 4 0 4' 'create_box 1 box' 'create_atoms 1 box' \
+	'mass 1 1.0' 'velocity all create 1.4 87' 'pair_style lj/cut 2.5' 'pair_coeff 1 1 1.0 1.0' 'fix 1 all nve' 'run 20' > in.lj
+mpirun --allow-run-as-root --oversubscribe -n 2 lmp -in in.lj`)
+	a.succeeds(" MPI processor grid")
+	if log := a.read(LogFile); !strings.Contains(log, "on 2 procs for 20 steps with 256 atoms") {
+		t.Errorf("log %s", log)
+	}
 }
 
 // TestEnvironmentInAHomeIsFound runs programs in the ways in which people install them for
@@ -191,14 +198,68 @@ func TestNamedFilesAreReadable(t *testing.T) {
 	a.succeeds("secret key\n")
 }
 
+// pyenvFiles are a pyenv with the parts that starting a program takes, in the shape of those of pyenv itself: a shim
+// that names the root, the command that finds its parts beside itself, and which version it takes.
+var pyenvFiles = map[string]string{
+	"version": "3.11.9\n",
+	"shims/python3": `#!/usr/bin/env bash
+set -e
+[ -n "$PYENV_DEBUG" ] && set -x
+
+program="${0##*/}"
+
+export PYENV_ROOT="@ROOT@"
+exec "@ROOT@/libexec/pyenv" exec "$program" "$@"
+`,
+	"libexec/pyenv": `#!/usr/bin/env bash
+set -e
+if [ -z "${PYENV_ROOT}" ]; then
+  PYENV_ROOT="${HOME}/.pyenv"
+fi
+export PYENV_ROOT
+bin_path="$(cd "${BASH_SOURCE%/*}" && pwd)"
+export PATH="${bin_path}:${PATH}"
+command="$1"
+shift 1
+exec "pyenv-$command" "$@"
+`,
+	"libexec/pyenv-exec": `#!/usr/bin/env bash
+set -e
+PYENV_VERSION="$(pyenv-version-name)"
+PYENV_COMMAND="$1"
+PYENV_COMMAND_PATH="${PYENV_ROOT}/versions/${PYENV_VERSION}/bin/${PYENV_COMMAND}"
+PYENV_BIN_PATH="${PYENV_COMMAND_PATH%/*}"
+export PYENV_VERSION
+shift 1
+export PATH="${PYENV_BIN_PATH}:${PATH}"
+exec "$PYENV_COMMAND_PATH" "$@"
+`,
+	"libexec/pyenv-version-name": "#!/usr/bin/env bash\nset -e\nread -r name < \"${PYENV_ROOT}/version\"\necho \"$name\"\n",
+}
+
+// TestPyenvShimRunsInTheSandbox starts Python by a shim in a home, which takes one of the versions beside it.
 func TestPyenvShimRunsInTheSandbox(t *testing.T) {
-	shim := filepath.Join(os.Getenv("HOME"), ".pyenv", "shims", "python3")
-	if _, err := os.Stat(shim); err != nil {
-		t.Skip("skipped: pyenv is not installed here")
+	needs(t, "/usr/bin/python3", "-c", "import venv")
+	home := home(t)
+	root := filepath.Join(home, ".pyenv")
+	for name, text := range pyenvFiles {
+		put(t, filepath.Join(root, name), strings.ReplaceAll(text, "@ROOT@", root))
 	}
+	python := filepath.Join(root, "versions", "3.11.9")
+	if out, err := exec.Command("/usr/bin/python3", "-m", "venv", "--without-pip", python).CombinedOutput(); err != nil {
+		t.Fatalf("%v, %s", err, out)
+	}
+	packages, err := filepath.Glob(filepath.Join(python, "lib", "python3*", "site-packages"))
+	if err != nil || len(packages) != 1 {
+		t.Fatalf("site-packages %v, %v", packages, err)
+	}
+	put(t, filepath.Join(packages[0], "folding.py"), "answer = 'folded'\n")
 	a := sandboxed(t)
-	a.spec.Steps = []protocol.Step{{Argv: []string{shim, "-c", "import sys, ssl; print('shimmed', sys.version)"}}}
-	a.succeeds("shimmed 3.")
+	a.spec.Steps = []protocol.Step{
+		{Argv: []string{filepath.Join(root, "shims", "python3"), "-c", "import folding, sys, ssl; print('shimmed', folding.answer, sys.prefix)"}},
+		{Argv: []string{"sh", "-c", "ls '" + home + "' && exit 1; exit 0"}},
+	}
+	a.succeeds("shimmed folded " + python + "\n")
 }
 
 // TestHiddenPathsStayHidden has an algorithm list a folder in which the service keeps its data.
