@@ -17,18 +17,22 @@ import (
 // root is the root of the repository, relative to this package.
 const root = "../.."
 
-// readme returns the code block after a marker such as <!-- run: name -->.
+// readme returns the code block after a marker such as <!-- run: name -->, in README.md or
+// a page of web/docs.
 func readme(t *testing.T, mark string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
-	must(t, err)
-	_, after, found := strings.Cut(string(text), "<!-- "+mark+" -->\n```")
-	if !found {
-		t.Fatalf("README.md has no block marked %q", mark)
+	var found []string
+	for _, page := range documentation(t) {
+		for _, b := range page.blocks {
+			if b.mark == mark {
+				found = append(found, b.text)
+			}
+		}
 	}
-	_, after, _ = strings.Cut(after, "\n")
-	block, _, _ := strings.Cut(after, "\n```")
-	return block + "\n"
+	if len(found) != 1 {
+		t.Fatalf("%d blocks of README.md and web/docs are marked %q, want one", len(found), mark)
+	}
+	return found[0]
 }
 
 func TestReadmeWalkthroughRunsAsWritten(t *testing.T) {
@@ -103,16 +107,14 @@ func TestReadmeStartCommandsRunAsWritten(t *testing.T) {
 	}
 }
 
-// countWords runs the command of README.md that uses the added algorithm, after a login as
-// README.md shows it.
+// countWords runs the command of web/docs/algorithms.md that uses the added algorithm, after a
+// login as README.md shows it.
 func countWords(t *testing.T, dir string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(dir, "README.md"), text, 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "README.md"), []byte(readFile(t, filepath.Join(root, "README.md"))), 0o600))
 	const command = "./molrun run word-count --file text=README.md"
-	if !strings.Contains(string(text), "`"+command+"`") {
-		t.Errorf("README.md does not show %s", command)
+	if !strings.Contains(readFile(t, filepath.Join(root, "web/docs/algorithms.md")), "`"+command+"`") {
+		t.Errorf("algorithms.md does not show %s", command)
 	}
 	shell := exec.Command("sh", "-ec", "./molrun login --local --data molrun-data; "+command)
 	shell.Dir = dir
@@ -157,36 +159,6 @@ func TestExampleConfigurationListsAllDefaults(t *testing.T) {
 	if got, want := c.Text(), defaults.Text(); got != want {
 		t.Errorf("config.example.toml says\n%s\nthe defaults are\n%s", got, want)
 	}
-}
-
-func TestReadmeLinksExist(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
-	must(t, err)
-	for _, link := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(string(text), -1) {
-		file, heading, _ := strings.Cut(link[1], "#")
-		text, err := os.ReadFile(filepath.Join(root, file))
-		if info, statErr := os.Stat(filepath.Join(root, file)); statErr == nil && info.IsDir() {
-			err = nil
-		}
-		if err != nil || heading != "" && !hasHeading(string(text), heading) {
-			t.Errorf("README.md links to %s: %v", link[1], err)
-		}
-	}
-}
-
-// hasHeading reports whether a page has a heading to which links go by this name.
-func hasHeading(text, name string) bool {
-	other := regexp.MustCompile(`[^a-z0-9 _-]`)
-	for line := range strings.Lines(text) {
-		if title := strings.TrimLeft(line, "#"); title != line {
-			title = other.ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), "")
-			if strings.ReplaceAll(title, " ", "-") == name {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // skipUnlessRequired skips a test that lacks a requirement, or fails it if
