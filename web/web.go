@@ -23,6 +23,7 @@ import (
 	"molrun/app/upload"
 	"molrun/app/usage"
 	"molrun/web/clients"
+	"molrun/web/docs"
 	"molrun/web/edge"
 	"molrun/web/ui"
 )
@@ -57,7 +58,7 @@ type Services struct {
 	Keeper   *retention.Keeper
 }
 
-// New returns the handler of the API, of the web application and of the clients, to be served below [Outer].
+// New returns the handler of the API, of the web application, the clients and the documentation, to be served below [Outer].
 func New(s Services, o Options) http.Handler {
 	o = o.withDefaults()
 	base := publicURL(o.PublicURL)
@@ -86,5 +87,5 @@ func New(s Services, o Options) http.Handler {
 	around := observer{newRequestMetrics(o.Registry), newAuditor(o.Audit, o.Now)}
 	engine := newEngine(around.observe)
 	mount(engine, api.routes(), newGuard(s.Accounts, o).admit)
-	return clients.Before(ui.Before(engine), clients.Options{Version: o.Version, Address: base.of, Sender: s.Sender})
+	return clients.Before(docs.Before(ui.Before(engine)), clients.Options{Version: o.Version, Address: base.of, Sender: s.Sender})
 }

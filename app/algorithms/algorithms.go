@@ -22,6 +22,11 @@ import (
 //go:embed cg-idp.toml sequence-properties.toml structure-summary.toml
 var files embed.FS
 
+// Format describes algorithm files, in Markdown.
+//
+//go:embed README.md
+var Format string
+
 //go:embed examples
 var examples embed.FS
 

@@ -7,21 +7,17 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"time"
 
 	"molrun/app"
 	"molrun/app/fault"
 	"molrun/web/client/python"
-	"molrun/web/edge"
+	"molrun/web/page"
 	"molrun/web/redact"
 	"molrun/web/respond"
 )
 
 // Prefix begins the paths of the page and its files.
 const Prefix = "/client/"
-
-// answerTime bounds how long an answer takes to leave, but for that with this program.
-const answerTime = 2 * time.Minute
 
 // holder shares one bound on transfers among all who download this program, so that
 // they leave room for those of users.
@@ -47,21 +43,12 @@ func Before(next http.Handler, o Options) http.Handler {
 		switch {
 		case strings.HasPrefix(r.URL.Path, Prefix):
 			s.ServeHTTP(w, r)
-		case r.URL.Path+"/" == Prefix && reads(r):
-			redirect(w, "client/")
+		case r.URL.Path+"/" == Prefix && page.Reads(r):
+			page.Redirect(w, "client/")
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
-}
-
-func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
-
-// redirect sends to a relative address, since a proxy may have cut off the beginning of
-// the path.
-func redirect(w http.ResponseWriter, to string) {
-	w.Header().Set("Location", to)
-	respond.Body(w, http.StatusFound, "text/plain; charset=utf-8", nil)
 }
 
 // site is the page and its files.
@@ -73,23 +60,11 @@ type site struct {
 
 // ServeHTTP implements http.Handler.
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime)) // only writers of tests have none
-	h := w.Header()
-	h.Set("Content-Security-Policy", policy)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Frame-Options", "DENY")
-	h.Set("Referrer-Policy", "same-origin")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	edge.Log(w, r, func(w http.ResponseWriter, r *http.Request) {
-		if err := s.answer(w, r); err != nil {
-			respond.Error(w, r, err)
-		}
-	})
+	page.Serve(w, r, s.answer)
 }
 
 func (s *site) answer(w http.ResponseWriter, r *http.Request) error {
-	if !reads(r) {
+	if !page.Reads(r) {
 		w.Header().Set("Allow", "GET, HEAD")
 		return fault.Errorf(fault.MethodNotAllowed, "%s is not allowed here; use GET, HEAD.", redact.Clip(r.Method))
 	}
@@ -101,7 +76,7 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) error {
 	case "checksums.txt":
 		return s.checksums(w, r)
 	case "molrun.whl":
-		redirect(w, s.wheel.Name)
+		page.Redirect(w, s.wheel.Name)
 		return nil
 	case s.wheel.Name:
 		serve(w, r, "application/zip", s.wheel)

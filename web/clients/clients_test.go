@@ -12,6 +12,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/web/page"
 )
 
 // stdSender sends files as the standard library does.
@@ -114,7 +115,7 @@ func TestPolicyAllowsTheStyleOfThePage(t *testing.T) {
 	a := ask(served("http://lab.example", stdSender{}), "GET", "/client/")
 	_, rest, _ := strings.Cut(a.Body.String(), "<style>")
 	shown, _, found := strings.Cut(rest, "</style>")
-	if !found || !strings.Contains(a.Header().Get("Content-Security-Policy"), "style-src 'sha256-"+digestOf(shown)+"'") {
+	if !found || !strings.Contains(a.Header().Get("Content-Security-Policy"), "style-src 'sha256-"+page.Digest(shown)+"'") {
 		t.Errorf("the policy %s does not allow the style\n%s", a.Header().Get("Content-Security-Policy"), shown)
 	}
 }

@@ -8,6 +8,7 @@ package compat
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"io"
@@ -18,6 +19,11 @@ import (
 	"molrun/web/client"
 	"molrun/web/inner"
 )
+
+// Guide says what clients need, in Markdown.
+//
+//go:embed README.md
+var Guide string
 
 // Path begins all paths of the mount.
 const Path = "/compat/"

@@ -7,6 +7,13 @@
 // the limits of the model.
 package cgidp
 
+import _ "embed"
+
+// Guide explains the results and the limits of the model, in Markdown.
+//
+//go:embed README.md
+var Guide string
+
 // Names in the results.
 const (
 	engineName    = "cg-idp"

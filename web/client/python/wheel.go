@@ -19,6 +19,9 @@ import (
 //go:embed molrun/*.py molrun/py.typed README.md backend.py
 var sources embed.FS
 
+// Guide describes the package, in Markdown.
+func Guide() string { return string(read(sources, "README.md")) }
+
 // File is a file to download.
 type File struct {
 	Name    string

@@ -1,0 +1,141 @@
+package docs
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"molrun/web/page"
+)
+
+func ask(method, path string, headers ...string) *httptest.ResponseRecorder {
+	h := Before(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	r := httptest.NewRequest(method, path, nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestPagesAreServed(t *testing.T) {
+	for _, tt := range []struct {
+		method, path string
+		status       int
+	}{
+		{"GET", "/docs/", 200},
+		{"GET", "/docs/server", 200},
+		{"HEAD", "/docs/server", 200},
+		{"GET", "/docs/format", 200},
+		{"GET", "/docs/nothing", 404},
+		{"GET", "/docs/server.md", 404},
+		{"GET", "/docs/docs.go", 404},
+		{"GET", "/docs/../server", 404},
+		{"GET", "/docs/%00", 404},
+		{"POST", "/docs/server", 405},
+		{"GET", "/docsx", 418},
+		{"POST", "/docs", 418},
+	} {
+		a := ask(tt.method, tt.path)
+		if a.Code != tt.status {
+			t.Errorf("%s %s: %d, want %d", tt.method, tt.path, a.Code, tt.status)
+		}
+		csp := a.Header().Get("Content-Security-Policy")
+		if tt.status != 418 && (!strings.HasPrefix(csp, "default-src 'none';") || strings.Contains(csp, "unsafe") || strings.Contains(csp, "script")) {
+			t.Errorf("%s: policy %q", tt.path, csp)
+		}
+		if tt.method == "HEAD" && a.Body.Len() > 0 {
+			t.Errorf("HEAD %s has a body", tt.path)
+		}
+	}
+	if a := ask("GET", "/docs/a/b"); !strings.Contains(a.Body.String(), `href="../"`) {
+		t.Errorf("no way back from /docs/a/b: %s", a.Body)
+	}
+	if a := ask("GET", "/docs"); a.Code != 302 || a.Header().Get("Location") != "docs/" {
+		t.Errorf("/docs: %d to %q", a.Code, a.Header().Get("Location"))
+	}
+	first := ask("GET", "/docs/api")
+	if again := ask("GET", "/docs/api", "If-None-Match", first.Header().Get("ETag")); again.Code != 304 || again.Body.Len() > 0 {
+		t.Errorf("an unchanged page: %d", again.Code)
+	}
+	if first.Header().Get("ETag") == ask("GET", "/docs/server").Header().Get("ETag") {
+		t.Error("two pages have the same ETag")
+	}
+}
+
+// TestLinksOfPagesLeadSomewhere follows every link of every page as a browser below a path
+// of a proxy would: all are relative, and name a page and an anchor that exist.
+func TestLinksOfPagesLeadSomewhere(t *testing.T) {
+	all, err := pages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside := map[string]bool{"../ui/": true, "../openapi.yaml": true, "../client/": true, "./": true}
+	n := 0
+	for name, p := range all {
+		for _, link := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(string(p.html), -1) {
+			to, anchor, _ := strings.Cut(link[1], "#")
+			if strings.HasPrefix(to, "http") || strings.HasPrefix(to, "data:") || outside[link[1]] {
+				continue
+			}
+			n++
+			target, ok := all[to]
+			if to == "" {
+				target, ok = p, true
+			}
+			if !ok || anchor != "" && !strings.Contains(string(target.html), ` id="`+anchor+`"`) {
+				t.Errorf("%q links to %s", name, link[1])
+			}
+		}
+	}
+	if n < 250 {
+		t.Errorf("only %d links were found", n)
+	}
+}
+
+func TestEachFileIsAPage(t *testing.T) {
+	found, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range found {
+		if a := ask("GET", "/docs/"+strings.TrimSuffix(file, ".md")); a.Code != 200 {
+			t.Errorf("%s: %d", file, a.Code)
+		}
+	}
+}
+
+func TestPagesHoldNoHTMLOfTheirFiles(t *testing.T) {
+	all := map[string]rendered{}
+	s := source{name: "x", file: "web/docs/x.md", menu: "X", text: func() string {
+		return "# A < title\n\n<b>bold</b>\n\n<script>alert(1)</script>\n\n[a](javascript:alert(1)) [b](../../main.go) [c](server.md#tls)\n\n| a |\n|---|\n| <img src=x onerror=y> |\n\n<!-- needs: root -->\n```sh\nid\n```\n"
+	}}
+	if err := s.render(all); err != nil {
+		t.Fatal(err)
+	}
+	html := string(all["x"].html)
+	for _, bad := range []string{"<script", "javascript:", "<img", "<b>", "main.go"} {
+		if strings.Contains(html, bad) {
+			t.Errorf("the page has %q", bad)
+		}
+	}
+	for _, want := range []string{`href="server#tls"`, "<em>Needs root.</em>", `<div class="table" tabindex="0"><table>`, "<h1>A &lt; title</h1>"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page lacks %q:\n%s", want, html)
+		}
+	}
+}
+
+// TestPolicyAllowsTheStyleOfThePages computes what a browser does.
+func TestPolicyAllowsTheStyleOfThePages(t *testing.T) {
+	a := ask("GET", "/docs/server")
+	_, rest, _ := strings.Cut(a.Body.String(), "<style>")
+	shown, _, found := strings.Cut(rest, "</style>")
+	if !found || !strings.Contains(a.Header().Get("Content-Security-Policy"), "'sha256-"+page.Digest(shown)+"'") {
+		t.Error("the policy does not allow the style")
+	}
+}

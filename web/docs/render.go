@@ -1,0 +1,184 @@
+package docs
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"html/template"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+
+	"molrun/web/page"
+)
+
+const contentType = "text/html; charset=utf-8"
+
+// rendered is a page as it is sent.
+type rendered struct {
+	html []byte
+	etag string
+}
+
+// heading is a line of a table of contents.
+type heading struct {
+	ID, Title string
+	Deeper    bool
+}
+
+var around = template.Must(template.New("docs").Parse(`<div class="wide">
+<nav class="pages" aria-label="Pages"><ul>
+<li><a href="../ui/">molrun</a></li>
+<li><a href="./"{{if eq .Name ""}} aria-current="page"{{end}}>Documentation</a></li>
+{{range .Menu}}<li><a href="{{.Name}}"{{if eq .Name $.Name}} aria-current="page"{{end}}>{{.Menu}}</a></li>
+{{end}}</ul></nav>
+<main>
+{{.Title}}{{if .Contents}}<nav class="contents" aria-label="Contents"><ul>
+{{range .Contents}}<li{{if .Deeper}} class="deeper"{{end}}><a href="#{{.ID}}">{{.Title}}</a></li>
+{{end}}</ul></nav>
+{{end}}{{.Body}}</main>
+</div>
+`))
+
+// entry is a line of the menu.
+type entry struct{ Name, Menu, About string }
+
+func menu() (entries []entry) {
+	for _, s := range sources {
+		entries = append(entries, entry{s.name, s.menu, s.about})
+	}
+	return entries
+}
+
+var start = template.Must(template.New("start").Parse(`<table>
+<tr><th scope="col">Page</th><th scope="col">About</th></tr>
+{{range .}}<tr><td><a href="{{.Name}}">{{.Menu}}</a></td><td>{{.About}}</td></tr>
+{{end}}</table>
+<p>The contract of the API is <a href="../openapi.yaml">openapi.yaml</a>; programs to download are at <a href="../client/">client</a>.</p>
+`))
+
+// render makes all pages.
+func render() (map[string]rendered, error) {
+	all := map[string]rendered{}
+	var list bytes.Buffer
+	if err := start.Execute(&list, menu()); err != nil {
+		return nil, err
+	}
+	err := add(all, "", "Documentation", "<h1>Documentation</h1>\n", list.String(), nil)
+	for _, s := range sources {
+		if err == nil {
+			err = s.render(all)
+		}
+	}
+	return all, err
+}
+
+// add completes a page from its parts.
+func add(all map[string]rendered, name, title, head, body string, contents []heading) error {
+	var inner bytes.Buffer
+	err := around.Execute(&inner, map[string]any{
+		"Name": name, "Menu": menu(), "Title": template.HTML(head), "Body": template.HTML(body), "Contents": contents,
+	})
+	if err != nil {
+		return err
+	}
+	html, err := page.HTML(title, template.HTML(inner.String()))
+	sum := sha256.Sum256(html)
+	all[name] = rendered{html, `"` + hex.EncodeToString(sum[:16]) + `"`}
+	return err
+}
+
+// Markdown's own HTML is left out of what it gives.
+var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
+
+var (
+	needs   = regexp.MustCompile(`(?m)^<!-- needs: (.*) -->$`)
+	comment = regexp.MustCompile(`(?m)^<!-- .* -->\n`)
+	// What a small screen scrolls.
+	tables = strings.NewReplacer("<table>", `<div class="table" tabindex="0"><table>`, "</table>", "</table></div>", "<pre>", `<pre class="block" tabindex="0">`)
+)
+
+func (s source) render(all map[string]rendered) error {
+	content := []byte(comment.ReplaceAllString(needs.ReplaceAllString(s.text(), "*Needs $1.*\n"), ""))
+	document := markdown.Parser().Parse(text.NewReader(content))
+	title, contents := s.menu, []heading(nil)
+	var nodes []ast.Node
+	_ = ast.Walk(document, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering {
+			nodes = append(nodes, n)
+		}
+		return ast.WalkContinue, nil
+	})
+	var first ast.Node
+	for _, n := range nodes {
+		switch n := n.(type) {
+		case *ast.Heading:
+			id, _ := n.AttributeString("id")
+			name, _ := id.([]byte)
+			switch {
+			case n.Level == 1:
+				title, first = plain(n, content), n
+			case n.Level <= 3:
+				contents = append(contents, heading{string(name), plain(n, content), n.Level == 3})
+			}
+		case *ast.Link:
+			s.link(n)
+		case *ast.Image:
+			n.Parent().RemoveChild(n.Parent(), n) // no picture is part of the program
+		}
+	}
+	if first != nil {
+		first.Parent().RemoveChild(first.Parent(), first)
+	}
+	var body bytes.Buffer
+	if err := markdown.Renderer().Render(&body, content, document); err != nil {
+		return err
+	}
+	return add(all, s.name, title, "<h1>"+template.HTMLEscapeString(title)+"</h1>\n", tables.Replace(body.String()), contents)
+}
+
+// link makes a link of the repository one between pages, or plain text if its target is not
+// served.
+func (s source) link(n *ast.Link) {
+	to, anchor, _ := strings.Cut(string(n.Destination), "#")
+	switch {
+	case strings.Contains(to, "://"), to == "":
+		return
+	case path.Join(path.Dir(s.file), to) == "web/openapi.yaml":
+		n.Destination = []byte("../openapi.yaml")
+		return
+	}
+	for _, other := range sources {
+		if other.file == path.Join(path.Dir(s.file), to) {
+			n.Destination = []byte(other.name)
+			if anchor != "" {
+				n.Destination = []byte(other.name + "#" + anchor)
+			}
+			return
+		}
+	}
+	parent := n.Parent()
+	for child := n.FirstChild(); child != nil; child = n.FirstChild() {
+		n.RemoveChild(n, child)
+		parent.InsertBefore(parent, n, child)
+	}
+	parent.RemoveChild(parent, n)
+}
+
+// plain is the text of a node.
+func plain(n ast.Node, content []byte) string {
+	var b strings.Builder
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if t, ok := n.(*ast.Text); ok && entering {
+			b.Write(t.Segment.Value(content))
+		}
+		return ast.WalkContinue, nil
+	})
+	return b.String()
+}
