@@ -106,9 +106,14 @@ func (d Dir) Names() ([]string, error) {
 
 // isName reports whether freeName may have given a name.
 func isName(name string) bool {
-	moment, _, _ := strings.Cut(name, "-")
+	moment, number, numbered := strings.Cut(name, "-")
 	_, err := time.Parse(snapshot.NameLayout, moment)
-	return err == nil
+	return err == nil && (!numbered || isNumber(number))
+}
+
+// isNumber reports whether text has three digits or more, and nothing else.
+func isNumber(text string) bool {
+	return len(text) >= 3 && strings.Trim(text, "0123456789") == ""
 }
 
 // freeName returns the name of a new backup. It sorts after all others, even if the

@@ -3,12 +3,12 @@ package backup
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"molrun/app/config"
 	"molrun/app/durable"
-	"molrun/app/snapshot"
 )
 
 // goingPrefix begins the name of a backup that is being removed: it has no name of a
@@ -16,8 +16,10 @@ import (
 const goingPrefix = "going-"
 
 // Prune removes the backups that a rule does not keep, and returns their names. The newest
-// stays, and so does the newest that is without problems. A backup counts at the moment
-// in its name, so a clock that went wrong between changes no order.
+// stays, and so does the newest that is without problems. What can't be read, or is of
+// another database, stays too: it is not known to be one of these. The rule holds for those
+// that were taken before the newest, and once more for those that a wrong clock has put
+// after it, which take the place of no other.
 func (d Dir) Prune(keep config.Keep) (removed []string, err error) {
 	if err := d.removeGoing(); err != nil {
 		return nil, err
@@ -26,16 +28,17 @@ func (d Dir) Prune(keep config.Keep) (removed []string, err error) {
 	if err != nil || keep == (config.Keep{}) || len(names) == 0 {
 		return nil, err
 	}
-	moments := make([]time.Time, len(names))
+	of, err := readJSON[marker](d.path(markerFile))
+	if err != nil {
+		return nil, err
+	}
+	records := make([]*Record, len(names))
 	for i, name := range names {
-		moment, _, _ := strings.Cut(name, "-")
-		if moments[i], err = time.Parse(snapshot.NameLayout, moment); err != nil {
-			return nil, err
+		if record, err := d.Record(name); err == nil && record.Database == of.Database {
+			records[i] = record
 		}
 	}
-	stays := keep.Chosen(moments)
-	stays[len(names)-1] = true
-	stays[d.newestGood(names)] = true
+	stays := chosen(keep, records)
 	for i, name := range names {
 		if stays[i] {
 			continue
@@ -48,14 +51,39 @@ func (d Dir) Prune(keep config.Keep) (removed []string, err error) {
 	return removed, errors.Join(durable.SyncFolder(string(d)), d.removeGoing())
 }
 
-// newestGood returns the index of the newest backup without problems, 0 if there is none.
-func (d Dir) newestGood(names []string) int {
-	for i := len(names) - 1; i > 0; i-- {
-		if record, err := d.Record(names[i]); err == nil && len(record.Problems) == 0 {
-			return i
+// chosen says which backups stay; nil is one of which nothing is known.
+func chosen(keep config.Keep, records []*Record) []bool {
+	stays := make([]bool, len(records))
+	newest := len(records) - 1
+	stays[newest] = true
+	good := false
+	var before, after []int // the newest
+	for i := newest; i >= 0; i-- {
+		r := records[i]
+		switch {
+		case r == nil:
+			stays[i] = true
+			continue
+		case records[newest] != nil && r.TakenAt.After(records[newest].TakenAt):
+			after = append(after, i)
+		default:
+			before = append(before, i)
+		}
+		if len(r.Problems) == 0 && !good {
+			stays[i], good = true, true
 		}
 	}
-	return 0
+	for _, part := range [][]int{before, after} {
+		slices.Reverse(part)
+		moments := make([]time.Time, len(part))
+		for k, i := range part {
+			moments[k] = records[i].TakenAt
+		}
+		for k, is := range keep.Chosen(moments) {
+			stays[part[k]] = stays[part[k]] || is
+		}
+	}
+	return stays
 }
 
 // removeGoing removes what an interrupted Prune has left.

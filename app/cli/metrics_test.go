@@ -284,7 +284,7 @@ func TestMetricsCompareEstimates(t *testing.T) {
 var (
 	ofCluster = []string{"molrun_slurm_up", "molrun_slurm_command_seconds", "molrun_slurm_command_failures_total"}
 	ofBackup  = []string{
-		"molrun_backup_last_success_timestamp_seconds", "molrun_backup_size_bytes", "molrun_backup_duration_seconds",
+		"molrun_backup_directory_present", "molrun_backup_interval_seconds", "molrun_backup_last_success_timestamp_seconds", "molrun_backup_size_bytes", "molrun_backup_duration_seconds",
 		"molrun_backup_failures_total", "molrun_backup_trial_timestamp_seconds", "molrun_backup_trial_success",
 	}
 	onFailure = []string{"molrun_metrics_failures_total"}

@@ -27,14 +27,12 @@ func TestServiceTakesBackupsItself(t *testing.T) {
 	must(t, err)
 	for n, old := range []string{"20200101T000000Z", "20200101T010000Z"} {
 		must(t, exec.Command("cp", "-al", filepath.Join(dir, names[0]), filepath.Join(dir, old)).Run())
-		if n == 1 {
-			must(t, os.RemoveAll(filepath.Join(dir, names[0])))
-		}
+		date(t, dir, old, time.Date(2020, 1, 1, n, 0, 0, 0, time.UTC))
 	}
+	must(t, os.RemoveAll(filepath.Join(dir, names[0])))
 	u.upload("new.txt", "new")
 	s.stop()
 	s.env = append(s.env, "MOLRUN_BACKUP_TO="+dir, "MOLRUN_BACKUP_EVERY=10m", "MOLRUN_BACKUP_KEEP=2d")
-	stale(t, dir, "20200101T010000Z")
 	s.start()
 	s.eventually("a backup is taken and tried", func() bool {
 		tried, err := backup.Dir(dir).Tried()
@@ -57,7 +55,7 @@ func TestServiceTakesBackupsItself(t *testing.T) {
 	}
 	s.shows(map[string]float64{
 		"molrun_backup_last_success_timestamp_seconds": float64(newest.TakenAt.Unix()), "molrun_backup_size_bytes": float64(newest.Bytes),
-		"molrun_backup_trial_success": 1, "molrun_backup_failures_total": 0,
+		"molrun_backup_directory_present": 1, "molrun_backup_interval_seconds": 600, "molrun_backup_trial_success": 1, "molrun_backup_failures_total": 0,
 	})
 	doctor := func(want string) {
 		t.Helper()
@@ -66,7 +64,7 @@ func TestServiceTakesBackupsItself(t *testing.T) {
 		}
 	}
 	doctor("the newest is of ")
-	stale(t, dir, newest.Name)
+	date(t, dir, newest.Name, newest.TakenAt.Add(-time.Hour))
 	doctor("though one is due every 10m0s")
 	s.stop()
 	must(t, os.Rename(dir, dir+".elsewhere"))
@@ -76,11 +74,12 @@ func TestServiceTakesBackupsItself(t *testing.T) {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("the mount point has %d entries, %v", len(entries), err)
 	}
+	s.shows(map[string]float64{"molrun_backup_directory_present": 0})
 	doctor("mount its disk")
 }
 
-// stale sets back when a backup says that it was taken.
-func stale(t *testing.T, dir, name string) {
+// date changes when a backup says that it was taken.
+func date(t *testing.T, dir, name string, taken time.Time) {
 	t.Helper()
 	path := filepath.Join(dir, name, "backup.json")
 	text, err := os.ReadFile(path)
@@ -89,7 +88,7 @@ func stale(t *testing.T, dir, name string) {
 	must(t, err)
 	at, err := record.TakenAt.MarshalText()
 	must(t, err)
-	must(t, os.WriteFile(path+".new", []byte(strings.Replace(string(text), string(at), record.TakenAt.Add(-time.Hour).Format(time.RFC3339), 1)), 0o600))
+	must(t, os.WriteFile(path+".new", []byte(strings.Replace(string(text), string(at), taken.Format(time.RFC3339), 1)), 0o600))
 	must(t, os.Rename(path+".new", path))
 }
 

@@ -38,6 +38,8 @@ type Sources struct {
 
 // Backups is what there is to know about backups.
 type Backups struct {
+	There    bool          // their directory; a disk that is not mounted is not
+	Every    time.Duration // one is due
 	Taken    time.Time     // the newest; zero if there is none
 	Bytes    int64         // it has
 	Took     time.Duration // of the last that the service took
@@ -97,6 +99,8 @@ var (
 	auditLost      = desc("molrun_audit_entries_lost_total", "Entries of the audit log that could not be written.")
 	slurmUp        = desc("molrun_slurm_up", "1 if Slurm's controller answered when it was last asked, 0 if not. Absent without a cluster, and before the first answer.")
 	backupTime     = desc("molrun_backup_last_success_timestamp_seconds", "When the newest backup was taken, in seconds since 1970. Absent if the service knows of none.")
+	backupThere    = desc("molrun_backup_directory_present", "1 if the directory for the backups that the service takes is there, 0 if not, such as a disk that is not mounted.")
+	backupEvery    = desc("molrun_backup_interval_seconds", "The time from one backup to the next that the service takes.")
 	backupSize     = desc("molrun_backup_size_bytes", "Bytes of the newest backup, with what it has in common with others.")
 	backupTook     = desc("molrun_backup_duration_seconds", "How long the last backup took that the service took itself.")
 	backupFailures = desc("molrun_backup_failures_total", "Backups and trials that failed since the start. Absent if the service takes none itself.")
@@ -146,6 +150,8 @@ func (s *state) Collect(to chan<- prometheus.Metric) {
 
 func (s *state) collectBackups(c sink) {
 	b := s.Backups()
+	c.gauge(backupThere, one(b.There))
+	c.gauge(backupEvery, b.Every.Seconds())
 	if !b.Taken.IsZero() {
 		c.gauge(backupTime, float64(b.Taken.Unix()))
 		c.gauge(backupSize, float64(b.Bytes))

@@ -45,6 +45,8 @@ type Schedule struct {
 
 // State is what there is to know about the backups.
 type State struct {
+	There    bool          // the directory; a disk that is not mounted is not
+	Every    time.Duration // one is due
 	Taken    time.Time     // the newest backup; zero if there is none
 	Bytes    int64         // it has
 	Took     time.Duration // of the last that this process took
@@ -57,7 +59,9 @@ type State struct {
 func (s *Schedule) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.state
+	state := s.state
+	state.Every = time.Duration(s.Config.Backup.Every)
+	return state
 }
 
 func (s *Schedule) dir() backup.Dir { return backup.Dir(s.Config.Backup.To) }
@@ -132,6 +136,9 @@ func (s *Schedule) due(ctx context.Context) error {
 // which must not be filled.
 func (s *Schedule) look() error {
 	marked, err := s.dir().Marked()
+	s.mu.Lock()
+	s.state.There = marked && err == nil
+	s.mu.Unlock()
 	if err == nil && !marked {
 		err = fault.Errorf(fault.Invalid, "%s is no directory of backups; mount its disk, or run molrun backup %[1]s once", s.dir())
 	}

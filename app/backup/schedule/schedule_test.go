@@ -76,7 +76,7 @@ const (
 func TestBackupsAndTrialsComeWhenTheyAreDue(t *testing.T) {
 	s := newScheduled(t)
 	for range 3 {
-		if calls := s.after(time.Minute); calls != "" || s.State().Failures != 1 {
+		if calls := s.after(time.Minute); calls != "" || s.State().Failures != 1 || s.State().There {
 			t.Errorf("a directory that is not mounted: %q, %+v", calls, s.State())
 		}
 	}
@@ -97,7 +97,7 @@ func TestBackupsAndTrialsComeWhenTheyAreDue(t *testing.T) {
 			t.Errorf("at %s: %q, want %q", s.now, calls, step.calls)
 		}
 	}
-	want := State{Taken: s.now.Add(-time.Hour), Bytes: 7, Failures: 1, Tried: s.now.Add(-time.Hour), TriedOK: true}
+	want := State{There: true, Every: 24 * time.Hour, Taken: s.now.Add(-time.Hour), Bytes: 7, Failures: 1, Tried: s.now.Add(-time.Hour), TriedOK: true}
 	if got := s.State(); got != want {
 		t.Errorf("state %+v, want %+v", got, want)
 	}
