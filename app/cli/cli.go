@@ -64,7 +64,7 @@ keeps their results.`,
 		serveCommand(), keyCommand(), userCommand(), signInCommand(), demoCommand(), algorithmsCommand(),
 		engineCommand(), healthCommand(), versionCommand(),
 		secretCommand(), auditCommand(),
-		drainCommand(), resumeCommand(), storageCommand(), usageCommand(), pruneCommand(), unitCommand(),
+		drainCommand(), resumeCommand(), storageCommand(), usageCommand(), pruneCommand(), unitCommand(), makeRoomCommand(),
 		sitePackCommand(), siteUnpackCommand(),
 		backupCommand(), restoreCommand(), checkCommand(), compactCommand(), doctorCommand(), reportCommand(),
 	)

@@ -295,15 +295,29 @@ func TestSystemdAcceptsTheUnitFile(t *testing.T) {
 		skipUnlessRequired(t, "systemd-analyze is not installed")
 	}
 	must(t, os.MkdirAll(s.data(), 0o700))
-	file := filepath.Join(s.dir, "molrun.service")
-	must(t, os.WriteFile(file, []byte(unit), 0o600))
-	out, err := exec.Command(analyze, "verify", file).CombinedOutput()
-	if err != nil {
-		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
-	}
-	for line := range strings.Lines(string(out)) { // DelegateSubgroup needs systemd 254
-		if strings.Contains(line, file) && !strings.Contains(line, "DelegateSubgroup") {
-			t.Errorf("systemd-analyze verify: %s", line)
+	for _, kind := range []struct {
+		flags   []string
+		exposed string // at most, in tenths
+	}{{nil, "35"}, {[]string{"--podman"}, "65"}} {
+		unit, errs, code := s.run(append([]string{"systemd-unit", "--data", s.data()}, kind.flags...)...)
+		if code != 0 {
+			t.Fatalf("%d: %s", code, errs)
+		}
+		file := filepath.Join(t.TempDir(), "molrun.service")
+		must(t, os.WriteFile(file, []byte(unit), 0o600))
+		for _, args := range [][]string{
+			{"verify", file},
+			{"security", "--offline=yes", "--no-pager", "--threshold=" + kind.exposed, file},
+		} {
+			out, err := exec.Command(analyze, args...).CombinedOutput()
+			if err != nil {
+				t.Errorf("systemd-analyze %s: %v\n%s", args, err, out)
+			}
+			for line := range strings.Lines(string(out)) {
+				if strings.Contains(line, file) {
+					t.Errorf("systemd-analyze %s: %s", args, line)
+				}
+			}
 		}
 	}
 }

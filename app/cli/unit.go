@@ -11,17 +11,26 @@ import (
 	"github.com/spf13/cobra"
 
 	"molrun/app/config"
+	"molrun/app/executor/local"
 	"molrun/app/fault"
 	"molrun/app/server"
 )
 
 // unitTemplate is the unit file. What it leaves out matters as much:
 //
-//   - PrivateTmp would empty /tmp under jobs that outlive the service.
-//   - RestrictNamespaces, ProtectProc, ProcSubset, ProtectKernelTunables,
-//     ProtectControlGroups and PrivateUsers keep bubblewrap from making the
-//     namespaces of a job's sandbox, or its /proc, or the cgroup of its limits.
-//   - PrivateDevices hides GPUs.
+//   - PrivateTmp would empty /tmp under jobs that outlive the service, and RemoveIPC
+//     what they share in memory.
+//   - RestrictNamespaces, ProcSubset, ProtectKernelTunables, ProtectKernelLogs and
+//     ProtectControlGroups keep bubblewrap from making the namespaces of a job's sandbox,
+//     or its /proc, or the cgroup of its limits. Some kernels allow it nevertheless.
+//   - PrivateDevices and DeviceAllow hide GPUs, and so does ProtectClock, which implies
+//     DeviceAllow. A list of devices would lack those whose driver is loaded later.
+//   - AmbientCapabilities: bubblewrap refuses to run with capabilities.
+//   - MemoryDenyWriteExecute breaks what compiles as it runs: CUDA, PyTorch, Java.
+//   - DelegateSubgroup is for systemd 254 and later. ExecStopPost does its work everywhere.
+//
+// Filters of system calls, PrivateUsers and the like imply NoNewPrivileges for a service
+// that is not root. Podman without root can't work with that: newuidmap is a setuid program.
 var unitTemplate = template.Must(template.New("unit").Parse(`# Made by molrun systemd-unit. Save it as /etc/systemd/system/molrun.service, then:
 #   systemctl daemon-reload && systemctl enable --now molrun
 
@@ -48,14 +57,39 @@ TimeoutStartSec=15min
 TimeoutStopSec={{.StopSeconds}}
 WatchdogSec=60
 
-# Each job gets a cgroup of its own.
+# Each job gets a cgroup of its own. Their limits would keep systemd from starting the
+# service anew while jobs run.
 Delegate=yes
-DelegateSubgroup=molrun-service
+ExecStopPost=-{{.Program}} make-room
 LimitNOFILE=65536
+
+# What follows holds for the service and for its jobs.
 UMask=0077
-NoNewPrivileges=yes
 ProtectSystem=strict
 ReadWritePaths={{.Data}} /tmp /var/tmp{{if .Shared}} -{{.Shared}}{{end}}
+ProtectHome=read-only
+ProtectProc=invisible
+PrivateMounts=yes
+{{- if .Podman}}
+# newuidmap and newgidmap give Podman the users of /etc/subuid.
+CapabilityBoundingSet=CAP_SETUID CAP_SETGID
+NoNewPrivileges=no
+{{- else}}
+CapabilityBoundingSet=
+NoNewPrivileges=yes
+PrivateUsers=yes
+ProtectHostname=yes
+ProtectKernelModules=yes
+LockPersonality=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+# What programs of the last decades do not need gets "operation not permitted".
+SystemCallFilter=~@clock @cpu-emulation @debug @module @obsolete @raw-io @reboot @swap
+SystemCallErrorNumber=EPERM
+# Programs for 32 bits do not run; for them, empty this line (systemctl edit molrun).
+SystemCallArchitectures=native
+{{- end}}
 
 [Install]
 WantedBy=multi-user.target
@@ -66,10 +100,12 @@ type systemdUnit struct {
 	User, Program, Flags, Data string
 	Shared                     string // with a cluster, which may be mounted later; "": none
 	StopSeconds                int
+	Podman                     bool // jobs run in containers of Podman without root
 }
 
 func unitCommand() *cobra.Command {
 	var user string
+	var podman bool
 	c := &cobra.Command{
 		Use:   "systemd-unit",
 		Short: "Print a unit file that runs the service under systemd",
@@ -79,12 +115,18 @@ and to own the data directory:
   useradd --system --no-create-home molrun
   install -d -m 700 -o molrun /srv/molrun
 
-Make keys as the same user: sudo -u molrun molrun key create --data /srv/molrun …`,
+Make keys as the same user: sudo -u molrun molrun key create --data /srv/molrun …
+
+The unit takes from the service, and so from its jobs, what they do not need: other
+users' processes, capabilities, rare system calls, programs for 32 bits. Podman needs
+setuid programs to run containers without root, which only a unit made with --podman
+lets it have; that unit restricts less.`,
 		Example: "  molrun systemd-unit --data /srv/molrun > /etc/systemd/system/molrun.service",
 		Args:    cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, false)
 	c.Flags().StringVar(&user, "user", "molrun", "user that the service runs as")
+	c.Flags().BoolVar(&podman, "podman", false, "algorithms run in containers of Podman without root")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		config, err := flags.load()
 		if err != nil {
@@ -94,9 +136,21 @@ Make keys as the same user: sudo -u molrun molrun key create --data /srv/molrun 
 		if err != nil {
 			return err
 		}
+		u.Podman = podman
 		return unitTemplate.Execute(c.OutOrStdout(), u)
 	}
 	return c
+}
+
+// makeRoomCommand is for ExecStopPost of the unit.
+func makeRoomCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "make-room",
+		Short:  "Let systemd start the service while its jobs run",
+		Args:   cobra.NoArgs,
+		Hidden: true,
+		RunE:   func(*cobra.Command, []string) error { return local.MakeRoom() },
+	}
 }
 
 func newUnit(c config.Config, flags *configFlags, user string) (u systemdUnit, err error) {

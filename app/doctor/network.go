@@ -33,7 +33,7 @@ func checkAddress(ctx context.Context, in *installation) []Finding {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return in.checkListener(address)
 	case errors.Is(err, syscall.EACCES):
-		return say(Problem, "this user may not listen on %s; use a port above 1023, or set AmbientCapabilities=CAP_NET_BIND_SERVICE in the unit", address)
+		return say(Problem, "this user may not listen on %s; use a port above 1023 behind a proxy, or set the sysctl net.ipv4.ip_unprivileged_port_start; not AmbientCapabilities, with which bubblewrap refuses to run", address)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return say(Problem, "no network interface of this machine has the address of %s; use one it has, or :PORT for all", address)
 	}

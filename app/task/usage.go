@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -51,9 +52,20 @@ func (r *runningStep) checkUsage() {
 		r.killAll()
 	}
 	r.checkProcesses(int64(len(all)))
+	r.keepLimits()
 	r.lookAround()
 	r.progress.tick()
 	r.memoryCheck.Reset(r.memory.pause)
+}
+
+// keepLimits sets limits of the cgroup again that a restart of the service has taken away.
+func (r *runningStep) keepLimits() {
+	if r.cgroup == nil {
+		return
+	}
+	if err := r.cgroup.KeepLimits(); err != nil {
+		fmt.Fprintln(os.Stderr, err) // checkUsage watches them too
+	}
 }
 
 // checkProcesses enforces the limit of processes where the kernel does not: it

@@ -19,6 +19,9 @@ import (
 // cgroup with limits for the ones below it must not hold processes itself.
 const serviceCgroup = "molrun-service"
 
+// controlCgroup is where systemd runs other commands of a unit with Delegate=yes.
+const controlCgroup = ".control"
+
 // jobsCgroup returns the cgroup below which jobs get theirs, and a sentence part
 // for each limit that it can't set for them.
 func jobsCgroup(configured string) (parent string, lacks []string, err error) {
@@ -55,10 +58,44 @@ func ownCgroup(proc string) (string, error) {
 		return "", fmt.Errorf("the cgroup %s of this process is not below %s", own, mount)
 	}
 	dir := filepath.Join(mount, rel)
-	if filepath.Base(dir) == serviceCgroup { // an earlier start, or a unit file, put it there
+	switch filepath.Base(dir) {
+	case serviceCgroup, // an earlier start, or a unit file, put it there
+		controlCgroup: // systemd runs what follows an end there
 		dir = filepath.Dir(dir)
 	}
 	return dir, nil
+}
+
+// MakeRoom takes the controllers from the cgroups of jobs once the service has ended, so that
+// systemd can put a new service into the cgroup above these: it does so before it starts any
+// program, and the kernel refuses it while that cgroup has limits for those below. Running
+// tasks watch their limits meanwhile. The new service turns the controllers on again, and the
+// tasks then set their limits again.
+func MakeRoom() error {
+	own, err := unifiedPath("/proc/self/cgroup")
+	if err != nil {
+		return err
+	}
+	if filepath.Base(own) != controlCgroup {
+		return fmt.Errorf("this process is in the cgroup %s, not in one that systemd gives to ExecStopPost of a unit with Delegate=yes", own)
+	}
+	parent, err := ownCgroup("/proc")
+	if err == nil {
+		err = checkCgroup(parent)
+	}
+	if err != nil {
+		return err
+	}
+	return withdraw(parent)
+}
+
+// withdraw disables all controllers for the cgroups below parent.
+func withdraw(parent string) error {
+	enabled, err := os.ReadFile(filepath.Join(parent, "cgroup.subtree_control"))
+	for _, controller := range bytes.Fields(enabled) {
+		err = errors.Join(err, process.WriteControl(parent, "cgroup.subtree_control", "-"+string(controller)))
+	}
+	return err
 }
 
 // unifiedPath reads the line "0::/system.slice/molrun.service".

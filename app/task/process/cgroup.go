@@ -16,7 +16,8 @@ import (
 // Cgroup is a cgroup (version 2) that holds all programs of a task. No process
 // can leave it, so all of them can be killed at once and counted.
 type Cgroup struct {
-	dir string
+	dir      string
+	settings []cgroupSetting
 }
 
 // cgroupPrefix begins the names of tasks' cgroups, to tell them from others
@@ -32,10 +33,11 @@ type CgroupLimits struct {
 // already, from the step before.
 func MakeCgroup(parent, token string, l CgroupLimits) (*Cgroup, error) {
 	g := cgroupOf(parent, token)
+	g.settings = l.settings()
 	if err := os.Mkdir(g.dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("make the task's cgroup: %w", err)
 	}
-	for _, s := range l.settings() {
+	for _, s := range g.settings {
 		// Without the controller, package task watches the limit by itself.
 		if err := WriteControl(g.dir, s.file, s.value); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("set up the task's cgroup: %w", err)
@@ -45,19 +47,35 @@ func MakeCgroup(parent, token string, l CgroupLimits) (*Cgroup, error) {
 }
 
 func cgroupOf(parent, token string) *Cgroup {
-	return &Cgroup{filepath.Join(parent, cgroupPrefix+token)}
+	return &Cgroup{dir: filepath.Join(parent, cgroupPrefix+token)}
 }
 
-type cgroupSetting struct{ file, value string }
+// KeepLimits sets limits again that the kernel has forgotten, as it does when the
+// controllers of the parent were off while the service was started anew.
+func (g *Cgroup) KeepLimits() error {
+	for _, s := range g.settings {
+		now, err := os.ReadFile(filepath.Join(g.dir, s.file))
+		if err != nil || strings.TrimSpace(string(now)) != s.initial {
+			continue // without the controller, package task watches the limit by itself
+		}
+		if err := WriteControl(g.dir, s.file, s.value); err != nil {
+			return fmt.Errorf("set the limits of the task's cgroup again: %w", err)
+		}
+	}
+	return nil
+}
+
+// cgroupSetting is the value of a control file, and the one that a new cgroup has.
+type cgroupSetting struct{ file, value, initial string }
 
 func (l CgroupLimits) settings() []cgroupSetting {
 	var all []cgroupSetting
 	if l.MemoryBytes > 0 {
-		all = append(all, cgroupSetting{"memory.max", strconv.FormatInt(l.MemoryBytes, 10)},
-			cgroupSetting{"memory.swap.max", "0"}, cgroupSetting{"memory.oom.group", "1"})
+		all = append(all, cgroupSetting{"memory.max", strconv.FormatInt(l.MemoryBytes, 10), "max"},
+			cgroupSetting{"memory.swap.max", "0", "max"}, cgroupSetting{"memory.oom.group", "1", "0"})
 	}
 	if l.Processes > 0 {
-		all = append(all, cgroupSetting{"pids.max", strconv.FormatInt(l.Processes+extraThreads, 10)})
+		all = append(all, cgroupSetting{"pids.max", strconv.FormatInt(l.Processes+extraThreads, 10), "max"})
 	}
 	return all
 }
@@ -112,7 +130,7 @@ func (g *Cgroup) Remove() error {
 	}
 	for _, e := range entries {
 		if e.IsDir() {
-			err = errors.Join(err, (&Cgroup{filepath.Join(g.dir, e.Name())}).Remove())
+			err = errors.Join(err, (&Cgroup{dir: filepath.Join(g.dir, e.Name())}).Remove())
 		}
 	}
 	if err = errors.Join(err, syscall.Rmdir(g.dir)); errors.Is(err, fs.ErrNotExist) {
@@ -152,7 +170,7 @@ func SweepCgroups(parent string) error {
 		return fmt.Errorf("look for left cgroups: %w", err)
 	}
 	for _, e := range entries {
-		g := &Cgroup{filepath.Join(parent, e.Name())}
+		g := &Cgroup{dir: filepath.Join(parent, e.Name())}
 		if e.IsDir() && strings.HasPrefix(e.Name(), cgroupPrefix) && !g.populated() {
 			g.Remove() // fails if a process has been started in it meanwhile
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -183,5 +184,36 @@ func TestParseStat(t *testing.T) {
 				t.Errorf("%q is %+v, %v; want %+v", tt.line, got, err, tt.want)
 			}
 		})
+	}
+}
+
+// TestLimitsThatTheKernelForgotAreSetAgain uses plain files: their text is what the kernel
+// shows after a controller was off. A limit that somebody else has set stays.
+func TestLimitsThatTheKernelForgotAreSetAgain(t *testing.T) {
+	parent := t.TempDir()
+	dir := cgroupOf(parent, "limits").dir
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	g, err := MakeCgroup(parent, "limits", CgroupLimits{MemoryBytes: 1 << 30, Processes: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.KeepLimits(); err != nil { // no controller, no files
+		t.Error(err)
+	}
+	want := map[string]string{"memory.max": "1073741824", "memory.swap.max": "0", "memory.oom.group": "1", "pids.max": "4096"}
+	for name, text := range map[string]string{"memory.max": "max\n", "memory.swap.max": "max\n", "memory.oom.group": "0\n", "pids.max": "4096\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.KeepLimits(); err != nil {
+		t.Error(err)
+	}
+	for name, value := range want {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.HasPrefix(string(got), value) {
+			t.Errorf("%s is %q, %v; want %s", name, got, err, value)
+		}
 	}
 }
