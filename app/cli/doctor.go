@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"molrun/app/datadir"
 	"molrun/app/doctor"
+	"molrun/app/doctor/through"
 	"molrun/app/durable"
 	"molrun/app/fault"
 	"molrun/app/report"
@@ -20,6 +22,7 @@ import (
 
 func doctorCommand() *cobra.Command {
 	var asJSON bool
+	var url string
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look for what is wrong with this installation",
@@ -28,18 +31,31 @@ programs that jobs need, while the service runs or while it does not, and say wh
 do about what is wrong. It changes nothing; on a cluster it runs a job that ends at
 once. Whether records and files are sound is a question for molrun check.
 
+With --through URL it examines nothing of that, but what lies between users and the
+service: nginx, Apache, Caddy or another proxy. It sends and gets files of 2, 30 and
+200 MB, breaks an upload off, runs a job for a minute and deletes all of it, and names the
+setting of the proxy that is at fault. It asks with the key in MOLRUN_KEY; on the machine
+of the service, without one, it makes a key of the organization doctor for it and deletes
+that, too.
+
 Exits with 1 if there is a problem; warnings do not count.`,
-		Example: "  molrun doctor\n  molrun doctor --json",
+		Example: "  molrun doctor\n  molrun doctor --json\n  molrun doctor --through https://lab.example/molrun",
 		Args:    cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, true)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().StringVar(&url, "through", "", "address that users see, to examine the proxy there")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		var findings []doctor.Finding
 		config, err := flags.load()
-		if err != nil {
+		switch {
+		case c.Flags().Changed("through"):
+			if findings, err = examineThrough(c, flags, url); err != nil {
+				return err
+			}
+		case err != nil:
 			findings = []doctor.Finding{{Check: "configuration", Result: doctor.Problem, Text: fault.Text(err)}}
-		} else {
+		default:
 			nameData(c, config)
 			findings = doctor.Examine(c.Context(), config)
 		}
@@ -59,6 +75,36 @@ Exits with 1 if there is a problem; warnings do not count.`,
 		return nil
 	}
 	return c
+}
+
+// throughUser is whom a key is made for that examines a proxy.
+const throughOrganization, throughUser = "doctor", "doctor@molrun.invalid"
+
+// examineThrough examines a proxy, with a key of its own if there is none.
+func examineThrough(c *cobra.Command, flags *configFlags, url string) ([]doctor.Finding, error) {
+	o := through.Options{URL: url, Key: os.Getenv("MOLRUN_KEY")}
+	if o.Key != "" {
+		return through.Examine(c.Context(), o), nil
+	}
+	config, err := flags.existing(c)
+	if err != nil {
+		return nil, fmt.Errorf("%w; on another machine than that of the service, set MOLRUN_KEY to an API key", err)
+	}
+	if !datadir.Running(c.Context(), config.Data) {
+		return nil, fault.Errorf(fault.Invalid, "the service does not run, so nothing can be asked through %s; start it, or set MOLRUN_KEY to an API key if it runs elsewhere", url)
+	}
+	control := datadir.Control(config.Data)
+	key, err := control.CreateKey(c.Context(), client.KeyRequest{
+		Organization: throughOrganization, Email: throughUser, Name: "doctor --through", Expires: time.Hour,
+	})
+	if err != nil {
+		return nil, err
+	}
+	o.Key = key.Secret
+	findings := through.Examine(c.Context(), o)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), 10*time.Second)
+	defer cancel()
+	return findings, control.DeleteKey(ctx, key.ID)
 }
 
 func printFindings(c *cobra.Command, findings []doctor.Finding) error {

@@ -17,7 +17,7 @@ import (
 )
 
 // nginx runs a real nginx in front of the server, with TLS and the location of
-// web/nginx.example.conf, and sends the requests of the test through it until it is killed. instead are
+// web/deploy/nginx.conf, and sends the requests of the test through it until it is killed. instead are
 // texts of its configuration and what replaces them.
 func (s *instance) nginx(prefix, listen string, instead ...string) (kill func()) {
 	s.t.Helper()
@@ -31,11 +31,11 @@ func (s *instance) nginx(prefix, listen string, instead ...string) (kill func())
 	dir := s.t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	must(s.t, certificate.EnsureSelfSigned(cert, key, []string{"127.0.0.1"}, time.Now()))
-	example, err := os.ReadFile(filepath.Join(root, "web", "nginx.example.conf"))
+	example, err := os.ReadFile(filepath.Join(root, "web", "deploy", "nginx.conf"))
 	must(s.t, err)
 	location := strings.ReplaceAll(string(example), "http://127.0.0.1:8080", s.base)
 	if !strings.Contains(location, s.base+"/;") || !strings.Contains(location, "location "+prefix) {
-		s.t.Fatalf("web/nginx.example.conf does not proxy to the server: %s", location)
+		s.t.Fatalf("web/deploy/nginx.conf does not proxy to the server: %s", location)
 	}
 	config := fmt.Sprintf(`daemon off;
 master_process off;

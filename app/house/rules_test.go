@@ -151,6 +151,7 @@ var rules = map[string]rule{
 	"app/report":          {own: []string{"app/config", "app/datadir", "app/doctor", "app/health", "web/client"}, others: []string{"golang.org/x/sys"}},
 	"app/certificate":     {own: []string{"app/config"}, others: []string{"rs/zerolog"}},
 	"app/doctor":          {own: []string{"app/backup", "app/algorithm", "app/algorithms", "app/certificate", "app/config", "app/datadir", "app/executor/local", "app/executor/slurm", "app/follow", "app/host", "app/routing", "blobs", "blobs/link", "storage", "storage/kv/boltfile"}},
+	"app/doctor/through":  {own: []string{"app/doctor"}},
 	"app/trial":           {own: []string{"app/algorithm", "app/algorithm/results", "app/algorithms", "web/client"}},
 	"app/agent":           {own: []string{"web/client", "web/inner"}, others: []string{"goccy/go-yaml", "modelcontextprotocol/go-sdk"}},
 	"app/remote":          {own: []string{"app/agent", "app/remote/session", "web/client"}, others: []string{"golang.org/x/term", "modelcontextprotocol/go-sdk", "spf13/cobra", "spf13/pflag"}},

@@ -24,11 +24,11 @@ export default async function ({ server, browser }) {
   }
 }
 
-/** nginx with the location that web/nginx.example.conf shows. */
+/** nginx with the location that web/deploy/nginx.conf shows. */
 async function startNginx(server, port) {
   const folder = join(server.dir, 'nginx')
   mkdirSync(folder)
-  const example = readFileSync(new URL('../../../nginx.example.conf', import.meta.url), 'utf8')
+  const example = readFileSync(new URL('../../../deploy/nginx.conf', import.meta.url), 'utf8')
   const location = example.replace('/molrun/', '/lab/molrun/').replace('http://127.0.0.1:8080/', server.url + '/')
   const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((p) => `${p}_temp_path ${folder}/${p};`).join(' ')
   writeFileSync(join(folder, 'nginx.conf'), `daemon off; master_process off; pid ${folder}/pid; error_log stderr; events {}\nhttp { access_log off; ${paths}\nserver { listen 127.0.0.1:${port};\n${location}\n} }\n`)
