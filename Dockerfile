@@ -3,18 +3,25 @@
 #   docker build -t molrun .
 #   docker run --init -p 8080:8080 -v molrun:/data molrun
 #   docker exec CONTAINER molrun key create --organization lab --email ann@lab.example
+#
+# Jobs end with the container; those whose algorithm has retries go on in the next one.
+# Docker's filter of system calls keeps bubblewrap from giving each job a sandbox. To allow
+# it: --security-opt seccomp=unconfined --security-opt systempaths=unconfined. Without it, the
+# container itself is all that confines jobs; `molrun doctor` says which.
+# web/deploy/compose.yaml runs it behind nginx with HTTPS.
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION=dev
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X molrun/app/cli.version=${VERSION}" -o /molrun . \
+RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X molrun/app/cli.version=${VERSION}" -o /molrun . \
  && mkdir /data && chmod 700 /data
 
 # The base image has a shell, so that sites can add programs for their algorithms.
 FROM debian:bookworm-slim
-RUN useradd --system --uid 10001 --home-dir /data --shell /usr/sbin/nologin molrun
+RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap && rm -rf /var/lib/apt/lists/* \
+ && useradd --system --uid 10001 --home-dir /data --shell /usr/sbin/nologin molrun
 COPY --from=build /molrun /usr/local/bin/molrun
 COPY --from=build --chown=molrun:molrun /data /data
 USER molrun

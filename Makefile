@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 DATA    ?= molrun-data
 LDFLAGS  = -s -w -X molrun/app/cli.version=$(VERSION)
 
-.PHONY: build demo test lint ui ui-check ui-pictures test-ui bench bench-ui growth benchmarks uploads algorithms showcases fuzz physics compare simulate faults faults-slurm powercut soak cluster mutants release packages-test clean
+.PHONY: build demo test lint ui ui-check ui-pictures test-ui bench bench-ui growth benchmarks uploads algorithms showcases fuzz physics compare simulate faults faults-slurm powercut soak cluster mutants release packages-test image-test clean
 
 build: ## build the static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
@@ -89,6 +89,9 @@ release: ## static binaries, packages for Debian and RPM, SPDX lists and checksu
 
 packages-test: ## install, upgrade, remove and purge the package in a virtual machine while jobs run (needs root, Debian and qemu)
 	@GO='$(GO)' .ci/packages
+
+image-test: ## build the Dockerfile with Podman and try the image (needs root, podman and Debian)
+	@GO='$(GO)' .ci/container
 
 clean:
 	rm -f molrun
