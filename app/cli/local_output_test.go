@@ -169,14 +169,14 @@ func TestUnitFileNamesWhatItRuns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "molrun.toml")
-	must(t, os.WriteFile(file, []byte("[slurm]\nshared_dir = \"/shared/molrun\"\n[stop]\nrequests = \"1500ms\"\n"), 0o600))
+	must(t, os.WriteFile(file, []byte("[slurm]\nshared_dir = \"/shared/molrun\"\n[stop]\nrequests = \"1500ms\"\n[backup]\nto = \"/backups\"\n"), 0o600))
 	out, errs, code := within(t, "", "systemd-unit", "--config", file, "--data", filepath.Join(dir, "data"), "--user", "runner")
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	for _, line := range []string{
 		"User=runner", "RequiresMountsFor=" + dir + "/data", " serve --init --config " + file + " --data " + dir + "/data\n",
-		"TimeoutStopSec=22\n", "ReadWritePaths=" + dir + "/data /tmp /var/tmp -/shared/molrun\n",
+		"TimeoutStopSec=22\n", "ReadWritePaths=" + dir + "/data /tmp /var/tmp -/shared/molrun -/backups\n",
 	} {
 		if !strings.Contains(out, line) {
 			t.Errorf("no %q in\n%s", line, out)

@@ -66,7 +66,7 @@ LimitNOFILE=65536
 # What follows holds for the service and for its jobs.
 UMask=0077
 ProtectSystem=strict
-ReadWritePaths={{.Data}} /tmp /var/tmp{{if .Shared}} -{{.Shared}}{{end}}
+ReadWritePaths={{.Data}} /tmp /var/tmp{{if .Shared}} -{{.Shared}}{{end}}{{if .Backups}} -{{.Backups}}{{end}}
 ProtectHome=read-only
 ProtectProc=invisible
 PrivateMounts=yes
@@ -98,7 +98,7 @@ WantedBy=multi-user.target
 // systemdUnit is the data of the template.
 type systemdUnit struct {
 	User, Program, Flags, Data string
-	Shared                     string // with a cluster, which may be mounted later; "": none
+	Shared, Backups            string // directories that may be mounted later; "": none
 	StopSeconds                int
 	Podman                     bool // jobs run in containers of Podman without root
 }
@@ -162,6 +162,11 @@ func newUnit(c config.Config, flags *configFlags, user string) (u systemdUnit, e
 		return u, err
 	}
 	u.Shared = c.Slurm.SharedDir
+	if c.Backup.To != "" {
+		if u.Backups, err = filepath.Abs(c.Backup.To); err != nil {
+			return u, err
+		}
+	}
 	words := []string{"--data", u.Data}
 	file, named := flags.configFile()
 	if _, err := os.Stat(file); named || err == nil {
@@ -170,7 +175,7 @@ func newUnit(c config.Config, flags *configFlags, user string) (u systemdUnit, e
 		}
 		words = append([]string{"--config", file}, words...)
 	}
-	for _, word := range append([]string{user, u.Program, u.Shared}, words...) {
+	for _, word := range append([]string{user, u.Program, u.Shared, u.Backups}, words...) {
 		if strings.ContainsAny(word, " \t\n\"'\\%$;") {
 			return u, fault.Errorf(fault.Invalid, "%q can't stand in a unit file; use a path or name without spaces, quotes, $, %% and ;", word)
 		}
