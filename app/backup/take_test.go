@@ -349,7 +349,7 @@ func TestNamesOfBackupsSortByTimeWhateverTheClockDoes(t *testing.T) {
 		{[]string{"20261120T110000Z"}, "20261120T110000Z-002"},
 		{[]string{"20261120T110000Z", "20261120T110000Z-002"}, "20261120T110000Z-003"},
 		{[]string{"20261120T105959Z-009", "notes", "partial"}, "20261120T110000Z"},
-		{[]string{"20271120T110000Z"}, "20271120T110000Z-002"}, // the clock went back
+		{[]string{"20271120T110000Z"}, "20271120T110000Z-002"},                       // the clock went back
 		{[]string{"20261120T110000Z-new", "20271120T110000Z-2"}, "20261120T110000Z"}, // which somebody has made
 	} {
 		d := Dir(t.TempDir())
