@@ -3,6 +3,7 @@ package retention
 import (
 	"context"
 	"errors"
+	"time"
 
 	"molrun/app"
 	"molrun/app/fault"
@@ -10,11 +11,11 @@ import (
 
 // dropPartials drops what has arrived of files in parts and did not go on in time.
 // Their uploads stay: they may begin again.
-func (k *Keeper) dropPartials(ctx context.Context, gone func(*app.Expired)) error {
+func (k *Keeper) dropPartials(ctx context.Context, now time.Time, gone func(*app.Expired)) error {
 	if k.options.Partial <= 0 {
 		return nil
 	}
-	before := k.options.Now().Add(-k.options.Partial)
+	before := now.Add(-k.options.Partial)
 	for ctx.Err() == nil {
 		var stale []app.UploadID
 		err := k.store.View(ctx, func(tx app.Tx) (err error) {

@@ -32,7 +32,9 @@ const (
 	// retainPage is how many jobs one transaction reads.
 	retainPage = 200
 	// clockLeap is the largest trusted difference between the clock and the last
-	// run. After a larger one, nothing is deleted for clockDoubt.
+	// run. After a larger one, nothing is deleted for clockDoubt. Then the rules follow a
+	// clock that leapt ahead by clockLeap in each run: one that is years ahead costs a day
+	// of what is kept for each hour in which nobody corrects it.
 	clockLeap  = 24 * time.Hour
 	clockDoubt = time.Hour
 )
@@ -65,19 +67,21 @@ func New(store app.Store, blobs app.Blobs, jobs *app.Jobs, o Options) *Keeper {
 
 // Retained is the result of a retention pass.
 type Retained struct {
-	Doubt   bool // the clock jumped: nothing was deleted
+	Doubt   bool          // the clock jumped: nothing was deleted
+	Behind  time.Duration // the clock jumped ahead: by how much the rules do not follow it yet
 	Deleted int
 }
 
 // Run deletes what the rules of each organization no longer keep, and files that no
 // longer arrive in parts, and reports each deletion to gone. Call it at the start and every hour, never concurrently. If
-// the clock is more than a day from the last run, Run deletes nothing for an
-// hour: time to correct a wrong clock.
+// the clock is more than a day from the last run, Run deletes nothing for an hour, and then
+// follows it by a day in each run: time to correct a wrong clock.
 func (k *Keeper) Run(ctx context.Context, gone func(app.Expired)) (r Retained, err error) {
-	trusted, err := k.clockTrusted(ctx)
+	now, trusted, err := k.clock(ctx)
 	if err != nil || !trusted {
 		return Retained{Doubt: err == nil}, err
 	}
+	r.Behind = k.options.Now().Sub(now)
 	var organizations []string
 	err = k.store.View(ctx, func(tx app.Tx) (err error) {
 		organizations, err = tx.Organizations()
@@ -88,47 +92,54 @@ func (k *Keeper) Run(ctx context.Context, gone func(app.Expired)) (r Retained, e
 		gone(*e)
 	}
 	for _, organization := range organizations {
-		p := pass{Keeper: k, organization: organization, now: k.options.Now(), gone: tell}
+		p := pass{Keeper: k, organization: organization, now: now, gone: tell}
 		if k.options.Rules != nil {
 			p.rules = k.options.Rules(organization)
 		}
 		err = errors.Join(err, p.run(ctx))
 	}
-	err = errors.Join(err, k.dropPartials(ctx, tell))
+	err = errors.Join(err, k.dropPartials(ctx, now, tell))
 	if err == nil {
-		err = k.store.Update(ctx, func(tx app.Tx) error { return tx.PutStamp(k.options.Now()) })
+		err = k.store.Update(ctx, func(tx app.Tx) error { return tx.PutStamp(now) })
 	}
 	return r, err
 }
 
-// clockTrusted compares the clock with the last run, or before the first run with
-// the newest record. The stamp stays unchanged while the clock is in doubt, so a
-// restart does not end the doubt.
-func (k *Keeper) clockTrusted(ctx context.Context) (bool, error) {
+// clock compares the clock with the last run, or before the first run with the newest
+// record, and returns the time by which the rules go. The stamp stays unchanged while the
+// clock is in doubt, so a restart does not end the doubt.
+func (k *Keeper) clock(ctx context.Context) (now time.Time, trusted bool, err error) {
 	var last time.Time
-	err := k.store.View(ctx, func(tx app.Tx) (err error) {
+	err = k.store.View(ctx, func(tx app.Tx) (err error) {
 		last, err = tx.Stamp()
 		return err
 	})
+	now = k.options.Now()
 	if err != nil {
-		return false, err
+		return now, false, err
 	}
-	now := k.options.Now()
 	if last.IsZero() {
 		floor := k.store.Floor()
 		if floor == (sortid.ID{}) {
-			return true, nil // there is nothing to delete yet
+			return now, true, nil // there is nothing to delete yet
 		}
 		last = floor.Time()
 	}
-	if leap := now.Round(0).Sub(last); leap.Abs() <= clockLeap {
+	leap := now.Round(0).Sub(last)
+	if leap.Abs() <= clockLeap {
 		k.doubtSince = time.Time{}
-		return true, nil
+		return now, true, nil
 	}
 	if k.doubtSince.IsZero() {
 		k.doubtSince = now
 	}
-	return now.Sub(k.doubtSince) >= clockDoubt, nil
+	if now.Sub(k.doubtSince) < clockDoubt {
+		return now, false, nil
+	}
+	if leap > 0 {
+		now = last.Add(clockLeap)
+	}
+	return now, true, nil
 }
 
 // pass applies the rules of one organization.

@@ -198,8 +198,12 @@ func TestRetentionPausesAfterAClockJump(t *testing.T) {
 	wantSame(t, "deleted once the clock is corrected", s.retain(), nil)
 	s.Advance(365 * day)
 	wantPause("after a jump while the service runs")
+	for hour := 1; hour < 30; hour++ { // it is taken to be a day later in each
+		s.Advance(time.Hour)
+		wantSame(t, fmt.Sprint("deleted ", hour, " hours later"), s.retain(), nil)
+	}
 	s.Advance(time.Hour)
-	wantSame(t, "deleted an hour later", s.retain(), []string{"a"})
+	wantSame(t, "deleted 30 hours later", s.retain(), []string{"a"})
 	s.Advance(time.Hour)
 	wantSame(t, "deleted by a later pass", s.retain(), nil)
 }

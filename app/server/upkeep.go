@@ -106,6 +106,8 @@ func (s *service) retain(ctx context.Context) {
 		s.log.Warn().Err(err).Msg("not all that is no longer kept could be deleted; it is tried again in an hour")
 	case done.Doubt:
 		s.log.Warn().Msg("the clock is more than a day from when the service last ran; nothing is deleted by the rules of retention for an hour")
+	case done.Behind > 0:
+		s.log.Warn().Dur("behind", done.Behind).Msg("the clock leapt ahead; the rules of retention follow it by a day each hour")
 	}
 }
 
