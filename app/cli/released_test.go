@@ -92,8 +92,11 @@ func TestDataOfALaterVersionIsRefused(t *testing.T) {
 	before := readFile(t, file)
 	s := unstarted(t, "")
 	for _, args := range [][]string{
-		{"serve", "--data", data, "--listen", "127.0.0.1:0"}, {"check", "--data", data}, {"backup", filepath.Join(t.TempDir(), "b"), "--data", data},
-		{"key", "list", "--data", data}, {"compact", "--data", data},
+		{"serve", "--data", data, "--listen", "127.0.0.1:0"},
+		{"check", "--data", data},
+		{"backup", filepath.Join(t.TempDir(), "b"), "--data", data},
+		{"key", "list", "--data", data},
+		{"compact", "--data", data},
 	} {
 		if out, errs, code := s.run(args...); code == 0 || !strings.Contains(errs, "99") || !strings.Contains(errs, "newer") {
 			t.Errorf("molrun %s: exit code %d: %s%s", args[0], code, out, errs)
