@@ -77,11 +77,11 @@ type Retained struct {
 // the clock is more than a day from the last run, Run deletes nothing for an hour, and then
 // follows it by a day in each run: time to correct a wrong clock.
 func (k *Keeper) Run(ctx context.Context, gone func(app.Expired)) (r Retained, err error) {
-	now, trusted, err := k.clock(ctx)
+	now, behind, trusted, err := k.clock(ctx)
 	if err != nil || !trusted {
 		return Retained{Doubt: err == nil}, err
 	}
-	r.Behind = k.options.Now().Sub(now)
+	r.Behind = behind
 	var organizations []string
 	err = k.store.View(ctx, func(tx app.Tx) (err error) {
 		organizations, err = tx.Organizations()
@@ -106,9 +106,9 @@ func (k *Keeper) Run(ctx context.Context, gone func(app.Expired)) (r Retained, e
 }
 
 // clock compares the clock with the last run, or before the first run with the newest
-// record, and returns the time by which the rules go. The stamp stays unchanged while the
+// record, and returns the time by which the rules go, and how far that is behind the clock. The stamp stays unchanged while the
 // clock is in doubt, so a restart does not end the doubt.
-func (k *Keeper) clock(ctx context.Context) (now time.Time, trusted bool, err error) {
+func (k *Keeper) clock(ctx context.Context) (now time.Time, behind time.Duration, trusted bool, err error) {
 	var last time.Time
 	err = k.store.View(ctx, func(tx app.Tx) (err error) {
 		last, err = tx.Stamp()
@@ -116,30 +116,30 @@ func (k *Keeper) clock(ctx context.Context) (now time.Time, trusted bool, err er
 	})
 	now = k.options.Now()
 	if err != nil {
-		return now, false, err
+		return now, 0, false, err
 	}
 	if last.IsZero() {
 		floor := k.store.Floor()
 		if floor == (sortid.ID{}) {
-			return now, true, nil // there is nothing to delete yet
+			return now, 0, true, nil // there is nothing to delete yet
 		}
 		last = floor.Time()
 	}
 	leap := now.Round(0).Sub(last)
 	if leap.Abs() <= clockLeap {
 		k.doubtSince = time.Time{}
-		return now, true, nil
+		return now, 0, true, nil
 	}
 	if k.doubtSince.IsZero() {
 		k.doubtSince = now
 	}
 	if now.Sub(k.doubtSince) < clockDoubt {
-		return now, false, nil
+		return now, 0, false, nil
 	}
 	if leap > 0 {
-		now = last.Add(clockLeap)
+		now, behind = last.Add(clockLeap), leap-clockLeap
 	}
-	return now, true, nil
+	return now, behind, true, nil
 }
 
 // pass applies the rules of one organization.
