@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -126,8 +127,11 @@ func (g *campaign) choose() []clusterFault {
 	if len(g.next) > 1 && g.random.IntN(3) == 0 && (g.next[0].when == "" || g.next[0].when != g.next[1].when) {
 		n = 2
 	}
-	all := g.next[:n]
+	all := slices.Clone(g.next[:n])
 	g.next = g.next[n:]
+	// A hook strikes at any submission and may take the controller away; the
+	// faults without one ask it for a node, so they come when it is back.
+	slices.SortStableFunc(all, func(a, b clusterFault) int { return cmp.Compare(b.when, a.when) })
 	return all
 }
 
