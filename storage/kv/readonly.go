@@ -94,6 +94,9 @@ type Report struct {
 
 // Check reads the whole database and reports every disagreement, like DB.Check.
 func (r *ReadOnly) Check(ctx context.Context) (*Report, error) {
+	if err := boltfile.ReadThrough(ctx, r.file); err != nil {
+		return nil, fmt.Errorf("check: %w", err)
+	}
 	report := &Report{Entries: map[string]int{}}
 	err := boltfile.CheckPages(ctx, r.file, func(problem error) { report.Addf("%v", problem) })
 	if err == nil && report.Count == 0 {

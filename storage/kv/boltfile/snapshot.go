@@ -20,6 +20,19 @@ func CopyTo(ctx context.Context, db *bolt.DB, path string) error {
 	})
 }
 
+// ReadThrough reads the file from end to end, so that a walk over all pages finds
+// them in memory: bbolt maps the file for random access, which reads from a disk
+// page by page. What can't be read is left for the walk to meet.
+func ReadThrough(ctx context.Context, db *bolt.DB) error {
+	f, err := os.Open(db.Path())
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	_, _ = io.CopyBuffer(&contextWriter{ctx, io.Discard}, struct{ io.Reader }{f}, make([]byte, 1<<20))
+	return context.Cause(ctx)
+}
+
 // contextWriter fails once its context has ended.
 type contextWriter struct {
 	ctx context.Context
