@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -141,6 +144,41 @@ func TestServiceWorksBehindNginxUnderAPath(t *testing.T) {
 	u.do("POST", "/submit-job", strings.Repeat(" ", 9<<20)).code(413, "BODY_TOO_LARGE")
 	u.do("PATCH", "/jobs", nil).code(405, "METHOD_NOT_ALLOWED")
 	u.do("GET", "/none", nil).code(404, "NOT_FOUND")
+	s.readDocs(base)
+}
+
+// readDocs follows all links of the documentation, as a browser does.
+func (s *instance) readDocs(base string) {
+	s.t.Helper()
+	links := regexp.MustCompile(`href="([^"]*)"`)
+	seen := map[string]bool{}
+	for next := []string{base + "/docs"}; len(next) > 0; next = next[1:] {
+		answer, err := s.http.Get(next[0])
+		must(s.t, err)
+		page, err := io.ReadAll(answer.Body)
+		must(s.t, errors.Join(err, answer.Body.Close()))
+		if answer.StatusCode != http.StatusOK {
+			s.t.Errorf("%s: status %d", next[0], answer.StatusCode)
+		}
+		if !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
+			continue
+		}
+		for _, found := range links.FindAllSubmatch(page, -1) {
+			to, err := answer.Request.URL.Parse(html.UnescapeString(string(found[1])))
+			must(s.t, err)
+			if to.Fragment = ""; to.Host == answer.Request.URL.Host && !seen[to.String()] {
+				seen[to.String()] = true
+				if !strings.HasPrefix(to.String(), base+"/") {
+					s.t.Errorf("%s links to %s, outside of the proxy's path", next[0], to)
+				} else {
+					next = append(next, to.String())
+				}
+			}
+		}
+	}
+	if len(seen) < 6 {
+		s.t.Errorf("the documentation has %d pages", len(seen))
+	}
 }
 
 // TestProxySignInBehindNginx lets nginx sign in users by password. It connects from an

@@ -55,6 +55,7 @@ type guest struct {
 	server  *server
 	disk    *disk
 	port    int
+	clock   string // at the next boot, in UTC; "": the true time
 	process *exec.Cmd
 	console io.WriteCloser
 	log     *logBuffer
@@ -110,13 +111,17 @@ func (g *guest) boot() {
 	nbd, err := net.Listen("tcp", "127.0.0.1:0")
 	must(g.t, err)
 	defer nbd.Close()
+	clock := "utc"
+	if g.clock != "" {
+		clock = g.clock
+	}
 	g.process = exec.Command("qemu-system-x86_64",
 		"-accel", "tcg", "-cpu", "max", "-smp", "2", "-m", "1024", "-display", "none", "-no-reboot",
 		"-kernel", filepath.Join(*machine, "kernel"), "-initrd", filepath.Join(*machine, "initrd"),
 		"-append", "console=ttyS0 quiet panic=-1 no_timer_check", // on a busy host the timer check fails
 		"-drive", fmt.Sprintf("file=nbd:%s,format=raw,if=virtio,cache=none", nbd.Addr()),
 		"-netdev", fmt.Sprintf("user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:8080", g.port),
-		"-device", "virtio-net-pci,netdev=net,romfile=",
+		"-device", "virtio-net-pci,netdev=net,romfile=", "-rtc", "base="+clock,
 		"-serial", "stdio", "-monitor", "none")
 	g.console, err = g.process.StdinPipe()
 	must(g.t, err)

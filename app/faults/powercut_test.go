@@ -32,7 +32,7 @@ func guestLoad(boot int, r *rand.Rand) load {
 }
 
 // The power fails repeatedly under load, once after the clock jumped a year ahead
-// and back.
+// and back, and once after a start without a battery for the clock.
 func TestPowerCutsLoseNothingAcknowledged(t *testing.T) {
 	needMachine(t)
 	g := newGuest(t)
@@ -53,13 +53,14 @@ func TestPowerCutsLoseNothingAcknowledged(t *testing.T) {
 	}
 	g.boot()
 	sectors += g.jumpClock(l, random)
+	sectors += g.startIn1970(l, random)
 	g.boot()
 	g.server.verify(l, v, false)
 	g.server.drain(l, v)
 	g.server.verify(l, v, true)
 	v.report(t)
-	t.Logf("%d power cuts and a clock jump, %d jobs, %d uploads, %d writes and %d flushes of the disk, %d sectors not flushed at the cuts, seed %d",
-		*cuts+1, len(l.jobs), len(l.files), g.disk.writes, g.disk.flushes, sectors, *seed)
+	t.Logf("%d power cuts, a clock jump and a start in 1970, %d jobs, %d uploads, %d writes and %d flushes of the disk, %d sectors not flushed at the cuts, seed %d",
+		*cuts+2, len(l.jobs), len(l.files), g.disk.writes, g.disk.flushes, sectors, *seed)
 	t.Logf("acknowledged %d, %v", l.acknowledged(), v)
 }
 
@@ -78,12 +79,34 @@ func (g *guest) jumpClock(l *ledger, random *rand.Rand) (sectors int) {
 	return sectors
 }
 
+// startIn1970 switches the machine on as one whose clock has no battery: molrun
+// starts long before anything in its data directory, and the clock is set under
+// load, as a time server does.
+func (g *guest) startIn1970(l *ledger, random *rand.Rand) (sectors int) {
+	g.t.Helper()
+	g.clock = "1970-01-01T00:05:00"
+	defer func() { g.clock = "" }()
+	g.boot()
+	g.clockShows(time.Until(time.Date(1970, 1, 1, 0, 5, 0, 0, time.UTC)))
+	o := guestLoad(*cuts+1, random)
+	g.server.loadUntil(l, o, 20, 0, func() { g.setClock(0) })
+	o.name += "now"
+	g.server.loadUntil(l, o, 20, 0, func() { sectors += g.cut(l, o.name, random) })
+	return sectors
+}
+
 // setClock sets the machine's clock with an offset from the true time and waits
 // until molrun's responses show it.
 func (g *guest) setClock(beside time.Duration) {
 	g.t.Helper()
-	c := &http.Client{Timeout: patience}
 	g.tell(fmt.Sprintf("date -s @%d", time.Now().Add(beside).Unix()))
+	g.clockShows(beside)
+}
+
+// clockShows waits until molrun's responses have the true time with an offset.
+func (g *guest) clockShows(beside time.Duration) {
+	g.t.Helper()
+	c := &http.Client{Timeout: patience}
 	g.server.eventually("the clock is set", func() bool {
 		answer, err := c.Get(g.server.base + "/healthz")
 		if err != nil {

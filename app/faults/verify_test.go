@@ -219,6 +219,10 @@ func (l *ledger) compareParts(ctx context.Context, base string, v *verdict) erro
 			continue
 		}
 		at, _, err := fact.parts.offset(ctx, base)
+		if except(err, "NOT_FOUND") == nil && err != nil {
+			v.lost = append(v.lost, "the parts of file "+id)
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("ask for the offset of file %s: %w", id, err)
 		}
