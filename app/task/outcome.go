@@ -39,6 +39,7 @@ func (r *runningStep) judge(status syscall.WaitStatus) {
 		r.judgeSignal(status.Signal())
 	case status.ExitStatus() != 0 && !slices.Contains(r.step.OK, status.ExitStatus()):
 		r.outcome.ExitCode = status.ExitStatus()
+		r.judgeForks()
 		r.decide(protocol.CauseExit, fmt.Sprintf("Step %q ended with exit code %d.", r.step.Name, status.ExitStatus()))
 	case r.last && !checked(r.step):
 		r.decide(protocol.CauseDone, "")
@@ -53,8 +54,20 @@ func (r *runningStep) blame() {
 	}
 }
 
+// judgeForks decides that the program failed for want of processes, if the kernel refused it
+// one before checkUsage saw how many there were.
+func (r *runningStep) judgeForks() {
+	if r.cgroup != nil && r.cgroup.ForksRefused() > r.cgroupForks {
+		r.decide(protocol.CauseLimit, fmt.Sprintf("The job wanted more processes and threads at once, more than the %d that it may (runner.processes). "+
+			"Have it start fewer, or ask an administrator for more.", r.isolation.Processes))
+	}
+}
+
 func (r *runningStep) judgeSignal(sig syscall.Signal) {
 	r.outcome.Signal = signalName(sig)
+	if sig != syscall.SIGKILL {
+		r.judgeForks()
+	}
 	switch {
 	case sig == syscall.SIGKILL && r.cgroup != nil && r.cgroup.OOMKills() > r.cgroupKills:
 		r.decide(protocol.CauseMemory, fmt.Sprintf("The job used more than the %s of memory that it may.", unit.Bytes(r.spec.MemoryBytes)))

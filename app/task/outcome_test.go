@@ -23,8 +23,10 @@ func TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt(t *testing.T) {
 	if err != nil || len(dirs) != 1 {
 		t.Fatalf("folders %v, %v; want one", dirs, err)
 	}
-	if err := os.WriteFile(filepath.Join(dirs[0], "memory.events"), []byte("max 7\noom_kill 2\n"), 0o600); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{"memory.events": "max 7\noom_kill 2\n", "pids.events": "max 5\n"} {
+		if err := os.WriteFile(filepath.Join(dirs[0], name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for name, tt := range map[string]struct {
 		runningStep
@@ -36,7 +38,9 @@ func TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt(t *testing.T) {
 		"one of the machine, crashed": {runningStep{oomKills: now - 1}, syscall.SIGSEGV, protocol.CauseSignal},
 		"none in the cgroup":          {runningStep{shim: &shim{cgroup: cgroup}, oomKills: now, cgroupKills: 2}, syscall.SIGKILL, protocol.CauseSignal},
 		"one in the cgroup":           {runningStep{shim: &shim{cgroup: cgroup}, oomKills: now, cgroupKills: 1}, syscall.SIGKILL, protocol.CauseMemory},
-		"one in the cgroup, crashed":  {runningStep{shim: &shim{cgroup: cgroup}, oomKills: now, cgroupKills: 1}, syscall.SIGSEGV, protocol.CauseSignal},
+		"one in the cgroup, crashed":  {runningStep{shim: &shim{cgroup: cgroup}, oomKills: now, cgroupKills: 1, cgroupForks: 5}, syscall.SIGSEGV, protocol.CauseSignal},
+		"a fork refused":              {runningStep{shim: &shim{cgroup: cgroup}, oomKills: now, cgroupForks: 4}, syscall.SIGABRT, protocol.CauseLimit},
+		"a fork refused, then killed": {runningStep{shim: &shim{cgroup: cgroup}, oomKills: now, cgroupForks: 4, cgroupKills: 2}, syscall.SIGKILL, protocol.CauseSignal},
 		"file limit":                  {runningStep{shim: &shim{isolation: Isolation{FileBytes: 1}}, oomKills: now}, syscall.SIGXFSZ, protocol.CauseLimit},
 		"no file limit of ours":       {runningStep{oomKills: now}, syscall.SIGXFSZ, protocol.CauseSignal},
 	} {
@@ -48,6 +52,31 @@ func TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt(t *testing.T) {
 		r.judgeSignal(tt.signal)
 		if r.outcome.Cause != tt.want || r.outcome.Signal == "" {
 			t.Errorf("%s: %s, %q; want %s", name, r.outcome.Cause, r.outcome.Message, tt.want)
+		}
+	}
+}
+
+// TestProgramThatCanStartNoProcessIsTold has the kernel refuse a process before the task
+// has looked how many there are.
+func TestProgramThatCanStartNoProcessIsTold(t *testing.T) {
+	parent := t.TempDir()
+	cgroup, err := process.MakeCgroup(parent, "token", process.CgroupLimits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs, err := filepath.Glob(filepath.Join(parent, "*"))
+	if err != nil || len(dirs) != 1 {
+		t.Fatalf("folders %v, %v; want one", dirs, err)
+	}
+	if err := os.WriteFile(filepath.Join(dirs[0], "pids.events"), []byte("max 5\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for before, want := range map[int64]protocol.Cause{4: protocol.CauseLimit, 5: protocol.CauseExit} {
+		r := runningStep{shim: &shim{cgroup: cgroup, isolation: Isolation{Processes: 100}}, cgroupForks: before}
+		r.spec = &Spec{}
+		r.judge(syscall.WaitStatus(2 << 8))
+		if r.outcome.Cause != want || r.outcome.ExitCode != 2 {
+			t.Errorf("after %d refused before: %s, %q; want %s", before, r.outcome.Cause, r.outcome.Message, want)
 		}
 	}
 }

@@ -37,6 +37,7 @@ type runningStep struct {
 	processes   int64 // at the last check
 	oomKills    int64 // of the machine, before the step
 	cgroupKills int64 // of the task's cgroup, before the step
+	cgroupForks int64 // that the kernel refused the task's cgroup before the step
 }
 
 // runStep runs one step until none of its processes is left.
@@ -48,7 +49,7 @@ func (s *shim) runStep(step protocol.Step, advance advance, last bool) {
 		r.printed = &tail{most: searchedOutput}
 	}
 	if s.cgroup != nil {
-		r.cgroupKills = s.cgroup.OOMKills()
+		r.cgroupKills, r.cgroupForks = s.cgroup.OOMKills(), s.cgroup.ForksRefused()
 	}
 	output, err := r.start()
 	if err != nil {

@@ -102,6 +102,10 @@ func (g *Cgroup) Kill() error { return WriteControl(g.dir, "cgroup.kill", "1") }
 // the cgroup reached its memory limit.
 func (g *Cgroup) OOMKills() int64 { return g.count("memory.events", "oom_kill") }
 
+// ForksRefused counts how often the kernel refused the cgroup another process or
+// thread because it had as many as it may.
+func (g *Cgroup) ForksRefused() int64 { return g.count("pids.events", "max") }
+
 func (g *Cgroup) populated() bool { return g.count("cgroup.events", "populated") != 0 }
 
 // count reads a line such as "oom_kill 2" of one of the cgroup's files; 0 if
