@@ -64,6 +64,37 @@ func TestListFiltersJobsAndPages(t *testing.T) {
 	wantCode(t, "a cursor with another filter", err, fault.Invalid)
 }
 
+// TestPagesAtOnceShareNoBytes reads pages of two organizations in turns and at once, each of
+// which uses the memory of earlier ones again.
+func TestPagesAtOnceShareNoBytes(t *testing.T) {
+	s := newSite(t)
+	callers := []app.Caller{ann, eve}
+	for i := range 20 {
+		s.submit(callers[i%2], fmt.Sprintf("%s-%02d", callers[i%2].Organization, i), `{}`)
+	}
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			by := callers[i%2]
+			for n := range 100 {
+				page, err := s.Lists.Jobs(t.Context(), by, listing.Query{Limit: 1 + n%10})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for _, r := range page.Records {
+					if name := decode(t, r).Name; !strings.HasPrefix(name, by.Organization+"-") {
+						t.Errorf("%s sees %s", by.Organization, name)
+						return
+					}
+				}
+				page.Release()
+			}
+		})
+	}
+	all.Wait()
+}
+
 func TestPageOfLargeRecordsEndsEarly(t *testing.T) {
 	s := newSite(t, `
 format = 1

@@ -43,11 +43,15 @@ func (s *Jobs) showLeft(id JobID, shown Record) Record {
 // that, and its place in the queue.
 func (s *Jobs) showWaiting(j StoredJob, hasReason bool) Record {
 	why, place := s.live.waiting(j.ID, s.now())
-	if e := executorOf(j.JSON); why.Text == "" && e != "" && !s.router.Has(e) {
+	if why.Text != "" {
+		// known
+	} else if e := executorOf(j.JSON); e != "" && !s.router.Has(e) {
 		why.Text = "waiting: the executor " + e + " is no longer configured here; ask an administrator, or cancel the job and submit it again"
 	}
-	if _, reason, _ := bytes.Cut(j.JSON, []byte(`"statusReason":"`)); hasReason && bytes.HasPrefix(reason, []byte(waitsForJob)) {
-		place.BlockedBy = eta.Dependency // it stands in no queue
+	if hasReason {
+		if _, reason, _ := bytes.Cut(j.JSON, []byte(`"statusReason":"`)); bytes.HasPrefix(reason, []byte(waitsForJob)) {
+			place.BlockedBy = eta.Dependency // it stands in no queue
+		}
 	}
 	shown := j.JSON
 	if why.Text != "" && !hasReason {

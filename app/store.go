@@ -58,7 +58,8 @@ type Tx interface {
 
 	// Jobs returns a page of at most limit jobs that follow a position; "" is the
 	// beginning. A page ends early, once it has EnoughBytes or has looked at many
-	// jobs that the filter does not select.
+	// jobs that the filter does not select. Its records are the store's own bytes: they
+	// must not be changed, and hold until the transaction ends.
 	Jobs(f JobFilter, after Position, limit int) (JobPage, error)
 	// JobIDs is Jobs without the records, and with pages as long as asked for.
 	JobIDs(f JobFilter, after Position, limit int) ([]JobID, Position, error)

@@ -19,7 +19,8 @@ func (t tx) Jobs(f app.JobFilter, after app.Position, limit int) (app.JobPage, e
 	if err != nil {
 		return app.JobPage{}, fmt.Errorf("list jobs: %w", err)
 	}
-	stored := make([][]byte, 0, len(found))
+	page := make([]app.StoredJob, 0, len(found))
+	letters := make([]byte, 0, len(found)*sortid.Length)
 	size := 0
 	records := t.Walk(bucketJobs)
 	for i, end := range found {
@@ -27,31 +28,18 @@ func (t tx) Jobs(f app.JobFilter, after app.Position, limit int) (app.JobPage, e
 		if records.Seek(id[:]); !bytes.Equal(records.Key, id[:]) {
 			return app.JobPage{}, fmt.Errorf("list jobs: %w", noJob(id.String()))
 		}
-		stored = append(stored, records.Value)
+		letters = id.Append(letters)
+		page = append(page, app.StoredJob{JSON: records.Value[:len(records.Value):len(records.Value)]})
 		if size += len(records.Value); size >= app.EnoughBytes && i < len(found)-1 {
 			next = app.Position(end)
 			break
 		}
 	}
-	return app.JobPage{Jobs: copyJobs(found, stored, size), Next: next}, nil
-}
-
-// copyJobs copies records out of the transaction, all into one allocation.
-func copyJobs(found []kv.Key, stored [][]byte, size int) []app.StoredJob {
-	page := make([]app.StoredJob, len(stored))
-	records, letters := make([]byte, 0, size), make([]byte, 0, len(stored)*sortid.Length)
-	for i, record := range stored {
-		begin := len(records)
-		records = append(records, record...)
-		page[i].JSON = records[begin:len(records):len(records)]
-		id, _ := found[i].LastID()
-		letters = id.Append(letters)
-	}
-	text := string(letters)
+	text := string(letters) // of all in one allocation
 	for i := range page {
 		page[i].ID = app.JobID(text[i*sortid.Length : (i+1)*sortid.Length])
 	}
-	return page
+	return app.JobPage{Jobs: page, Next: next}, nil
 }
 
 // Uploads returns a page, newest first.

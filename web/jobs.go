@@ -35,6 +35,7 @@ func (h jobs) list(c *gin.Context, by app.Caller) error {
 	if err != nil {
 		return err
 	}
+	defer page.Release()
 	answer := respond.Page{Noun: "jobs", Records: page.Records, StartKey: page.StartKey}
 	if page.Statuses != nil {
 		answer.Statuses, _ = json.Marshal(page.Statuses) // numbers cannot fail

@@ -70,6 +70,8 @@ type Page struct {
 	Statuses *app.Counts // where they were asked for: of the user, the organization or the batch, whatever the other filters
 	Count    *Count      // where it was asked for
 	Event    events.ID   // place of the last event that the page has seen
+
+	buffer *pageBuffer // that the records lie in
 }
 
 // Jobs returns jobs, newest first unless asked for in another order.
@@ -81,8 +83,7 @@ func (l *Lists) Jobs(ctx context.Context, by app.Caller, q Query) (*Page, error)
 		return nil, err
 	}
 	out := &Page{Records: []app.Record{}}
-	var page app.JobPage
-	rows := map[app.JobID]*subjobs{}
+	next := app.Position("")
 	err = l.store.View(ctx, func(tx app.Tx) error {
 		var err error
 		if out.Event, err = tx.LastEvent(by.Organization); err != nil {
@@ -91,18 +92,25 @@ func (l *Lists) Jobs(ctx context.Context, by app.Caller, q Query) (*Page, error)
 		if err := q.count(tx, &f, out); err != nil {
 			return err
 		}
-		if page, err = tx.Jobs(f, after, q.Limit); err != nil || !q.Subjobs {
+		page, err := tx.Jobs(f, after, q.Limit)
+		if err != nil {
 			return err
 		}
-		return l.collectSubjobs(tx, page, rows)
+		next = page.Next
+		rows := map[app.JobID]*subjobs{}
+		if q.Subjobs {
+			if err := l.collectSubjobs(tx, page, rows); err != nil {
+				return err
+			}
+		}
+		l.copyRecords(out, page, rows)
+		return nil
 	})
 	if err != nil && !errors.Is(err, errNoBatch) {
+		out.Release()
 		return nil, err
 	}
-	for _, j := range page.Jobs {
-		out.Records = append(out.Records, rows[j.ID].addTo(l.jobs.Show(j)))
-	}
-	out.StartKey = l.cursor(page.Next, scope)
+	out.StartKey = l.cursor(next, scope)
 	return out, nil
 }
 

@@ -6,7 +6,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
+	"sync"
 )
 
 // RequestID is the header that carries the id of a request. It is set before
@@ -35,13 +37,18 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 // Body sends a complete answer. A write error means that the client has gone,
 // which the access log shows.
 func Body(w http.ResponseWriter, status int, contentType string, body []byte) {
+	_ = send(w, status, contentType, body)
+}
+
+func send(w http.ResponseWriter, status int, contentType string, body []byte) error {
 	h := w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(body)
+	_, err := w.Write(body)
+	return err
 }
 
 // Record answers 200 with a job's record, unchanged.
@@ -64,7 +71,8 @@ func (p Page) Write(w http.ResponseWriter) {
 	for _, r := range p.Records {
 		size += len(r) + 1
 	}
-	b := append(make([]byte, 0, size), '{')
+	buffer := pageBuffers.Get().(*[]byte)
+	b := append(slices.Grow((*buffer)[:0], size), '{')
 	b = append(strconv.AppendQuote(b, p.Noun), ":["...)
 	for i, r := range p.Records {
 		if i > 0 {
@@ -83,5 +91,15 @@ func (p Page) Write(w http.ResponseWriter) {
 	if p.Count != nil {
 		b = append(append(b, `,"count":`...), p.Count...)
 	}
-	Body(w, http.StatusOK, JSONType, append(b, "}\n"...))
+	b = append(b, "}\n"...)
+	err := send(w, http.StatusOK, JSONType, b)
+	if err == nil && cap(b) <= keptBuffer { // after an error, HTTP/2 may still be sending it
+		*buffer = b
+		pageBuffers.Put(buffer)
+	}
 }
+
+// keptBuffer is the largest buffer that waits for the next page.
+const keptBuffer = 256 << 10
+
+var pageBuffers = sync.Pool{New: func() any { return new([]byte) }}
