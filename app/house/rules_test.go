@@ -108,6 +108,7 @@ var rules = map[string]rule{
 	"app/engine/input":      {},
 	"app/engine/sequence":   {},
 	"app/engine/store":      {},
+	"app/engine/slab":       {own: []string{"app/engine/md"}},
 	"app/engine/trajectory": {own: []string{"app/engine/md", "app/engine/sequence"}},
 	"app/engine/enginetest": {}, // of tests alone
 	"app/engine/seqprop":    {own: []string{"app/engine/sequence"}},

@@ -1,0 +1,159 @@
+package slab
+
+import (
+	"fmt"
+	"math"
+
+	"molrun/app/engine/md"
+)
+
+// Phases are what a slab and its surroundings show.
+type Phases struct {
+	// Separated says that there are two phases; if not, Reason says why in words for a
+	// biologist, and nothing else is known.
+	Separated bool
+	Reason    string
+
+	Lower, Upper Interface
+	Components   []Coexistence
+}
+
+// Coexistence is how a component is shared out between the phases. Unknown numbers are NaN.
+type Coexistence struct {
+	Dense, Dilute md.Estimate // mM
+
+	// Bound says that too few chains were seen outside to tell their concentration:
+	// Dilute.Mean is what it is below with a probability of about 95 %.
+	Bound bool
+
+	// Transfer is the free energy of a chain that goes from the dilute phase into the dense one,
+	// in kT, with its standard error. It is an upper bound if Bound.
+	Transfer, TransferSE float64
+}
+
+// At these multiples of an interface's width from its middle, the dense phase ends inside and
+// the dilute phase begins outside. There, 4 % and 0.05 % of the step are left: concentrations
+// differ by orders of magnitude, and the dense phase is thin.
+const (
+	denseBefore  = 0.75
+	diluteBehind = 1.75
+)
+
+// minPlateau is the least thickness of a phase in nm.
+const minPlateau = 2
+
+// Evaluate finds the phases in the profiles of replicas of one system. The errors need 16
+// frames or more.
+func Evaluate(replicas []*Profile) Phases {
+	p := replicas[0]
+	all := layers(replicas)
+	mass := make([]float64, p.bins)
+	for i, layer := range all {
+		for c, amount := range layer.MilliMol {
+			mass[i] += amount * p.masses[c]
+		}
+	}
+	step, half := p.length/float64(p.bins), p.bins/2
+	below := make([]float64, half)
+	for i := range below {
+		below[i] = mass[half-1-i]
+	}
+	lower, upper := fitCurve(step, below), fitCurve(step, mass[p.bins-half:])
+	f := Phases{
+		Lower: Interface{-lower.at, lower.length * widths},
+		Upper: Interface{upper.at, upper.length * widths},
+	}
+	inside := region{f.Lower.Z + denseBefore*f.Lower.Width, f.Upper.Z - denseBefore*f.Upper.Width}
+	outside := region{f.Lower.Z - diluteBehind*f.Lower.Width, f.Upper.Z + diluteBehind*f.Upper.Width}
+	switch {
+	case lower.inner <= lower.outer || upper.inner <= upper.outer:
+		f.Reason = "The concentration is the same all along the box, or even lower in its middle: the chains do not condense under these conditions."
+	case inside.to-inside.from < minPlateau:
+		f.Reason = fmt.Sprintf("What is dense is thinner than its interfaces (%.1f and %.1f nm wide): the chains do not condense under these conditions, or are too few to tell.",
+			f.Lower.Width, f.Upper.Width)
+	case p.length-(outside.to-outside.from) < minPlateau:
+		f.Reason = "The dense phase and its interfaces fill the box, so there is no dilute phase beside it: the chains do not condense under these conditions, or the box is too short to tell."
+	}
+	if f.Reason != "" {
+		return Phases{Reason: f.Reason}
+	}
+	for c := range p.masses {
+		f.Components = append(f.Components, coexistence(replicas, c, inside, outside))
+	}
+	second := make([]float64, len(p.masses)+1)
+	second[len(p.masses)] = 1
+	dense, dilute := pool(replicas, second, inside.holds), pool(replicas, second, outside.lacks)
+	if f.Separated = dense.Mean-dilute.Mean > 3*math.Hypot(dense.SE, dilute.SE); !f.Separated {
+		f.Reason = fmt.Sprintf("Where one half of the chains is dense, the other half has %.3g mg/mL, and elsewhere %.3g mg/mL: no different within the errors (%.2g and %.2g; unknown below 16 frames), so "+
+			"the chains do not condense under these conditions, or the run is too short to tell.", dense.Mean/1000, dilute.Mean/1000, dense.SE/1000, dilute.SE/1000)
+		return Phases{Reason: f.Reason}
+	}
+	return f
+}
+
+// region is a part of the box, in nm from its middle.
+type region struct{ from, to float64 }
+
+func (r region) holds(z float64) bool { return r.from <= z && z <= r.to }
+func (r region) lacks(z float64) bool { return z < r.from || z > r.to }
+
+// pool returns the mean concentration in a part of the box, in mM: the sum of the
+// components', each by its weight.
+func pool(replicas []*Profile, weights []float64, in func(z float64) bool) md.Estimate {
+	var all []md.Series
+	for _, p := range replicas {
+		s := md.NewSeries(int64(len(p.blocks)))
+		for k, block := range p.blocks {
+			frames := p.size
+			if k == len(p.blocks)-1 && p.filled < p.size {
+				if len(p.blocks) > 1 {
+					break // an unfinished block counts less than the others
+				}
+				frames = p.filled
+			}
+			sum, layers := 0.0, 0
+			for i := range p.bins {
+				if z := (float64(i)+0.5)/float64(p.bins)*p.length - p.length/2; in(z) {
+					layers++
+					for c, weight := range weights {
+						sum += weight * block[c*p.bins+i]
+					}
+				}
+			}
+			s.Add(sum / float64(frames) / (float64(layers) * p.layerVolume()) * milliMol)
+		}
+		all = append(all, s)
+	}
+	return md.Pool(all)
+}
+
+// leastLooks is how many independent looks at the dilute phase a replica is taken for where
+// the numbers don't tell: as many as an error needs.
+const leastLooks = 16
+
+func coexistence(replicas []*Profile, component int, inside, outside region) Coexistence {
+	p := replicas[0]
+	weights := make([]float64, len(p.masses))
+	weights[component] = 1
+	c := Coexistence{Dense: pool(replicas, weights, inside.holds), Dilute: pool(replicas, weights, outside.lacks)}
+	one := milliMol / (p.area * (p.length - (outside.to - outside.from))) // the concentration of one chain
+	looks := c.Dilute.Independent
+	if !(looks >= leastLooks) {
+		looks = float64(leastLooks * len(replicas))
+	}
+	if !(c.Dilute.SE < c.Dilute.Mean/2) {
+		c.Bound = true
+		more := 2 * c.Dilute.SE
+		if !(more > 0) {
+			more = 0
+		}
+		// None in n looks is compatible with up to 3 in them (95 %, by Poisson's law).
+		c.Dilute = md.Estimate{
+			Mean: max(c.Dilute.Mean+more, 3/looks*one),
+			SE:   math.NaN(), SD: math.NaN(), Independent: math.NaN(), Drift: math.NaN(),
+		}
+	}
+	c.Transfer = math.Log(c.Dilute.Mean / c.Dense.Mean)
+	c.TransferSE = math.Hypot(c.Dilute.SE/c.Dilute.Mean, c.Dense.SE/c.Dense.Mean)
+	return c
+}
