@@ -102,6 +102,11 @@ type Outcome struct {
 	Isolation string `json:"isolation,omitempty"`
 	Image     *Image `json:"image,omitempty"` // nil: its programs are the machine's
 
+	// Unsynced is the boot during which a pilot wrote this outcome and the task's output
+	// without making them durable. After another boot they may be incomplete, so the
+	// outcome says nothing then. "": they were durable before the outcome appeared.
+	Unsynced string `json:"unsynced,omitempty"`
+
 	// ProgramVersion is what the algorithm's program said before it started; "": nothing.
 	ProgramVersion string `json:"programVersion,omitempty"`
 }

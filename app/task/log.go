@@ -22,6 +22,8 @@ type logFile struct {
 	head    int64 // length of the beginning that stays; 0 until the log is full
 	omitted int64
 	lost    int64 // bytes that could not be written
+
+	unsynced bool // others make it durable
 }
 
 func openLog(dir string, limit int64) (*logFile, error) {
@@ -58,7 +60,7 @@ func (l *logFile) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close makes the log durable.
+// Close makes the log durable, unless that is left to others.
 func (l *logFile) Close() error {
 	var err error
 	if l.lost > 0 {
@@ -68,7 +70,10 @@ func (l *logFile) Close() error {
 	if statErr == nil {
 		statErr = l.f.Truncate(info.Size()) // frees what collapse has reserved
 	}
-	return errors.Join(err, statErr, l.f.Sync(), l.f.Close())
+	if !l.unsynced {
+		err = errors.Join(err, l.f.Sync())
+	}
+	return errors.Join(err, statErr, l.f.Close())
 }
 
 const keepSize = 1 // FALLOC_FL_KEEP_SIZE of fallocate(2)

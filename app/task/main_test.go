@@ -59,10 +59,15 @@ func runTask(args []string) int {
 	}
 	flags := flag.NewFlagSet("task", flag.ExitOnError)
 	lock, isolation := flags.Int("lock-fd", 0, ""), flags.String("isolation", "", "")
+	pilot, unsynced := flags.Bool("pilot", false, ""), flags.Bool("unsynced", false, "")
 	flags.Parse(args[1:])
 	i, err := ParseIsolation(*isolation)
+	run := Run
+	if *pilot {
+		run = RunPilot
+	}
 	if err == nil {
-		err = Run(context.Background(), args[0], Options{LockFD: *lock, Isolation: i, NewGauge: newGauge})
+		err = run(context.Background(), args[0], Options{LockFD: *lock, Isolation: i, NewGauge: newGauge, Unsynced: *unsynced})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

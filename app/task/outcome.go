@@ -84,13 +84,19 @@ func (r *runningStep) judgeSignal(sig syscall.Signal) {
 // finish completes the outcome once no process is left.
 func (s *shim) finish() protocol.Outcome {
 	cpu, largest := process.ChildrenUsage()
+	if s.pilot {
+		largest = s.largest
+	}
 	s.outcome.Protocol = Protocol
 	s.outcome.StartedAt = milliseconds(s.begin)
 	// Begin plus elapsed time is immune to changes of the clock.
 	s.outcome.EndedAt = milliseconds(s.begin.Add(time.Since(s.begin)))
-	s.outcome.CPUSeconds = cpu
+	s.outcome.CPUSeconds = cpu - s.used
 	s.outcome.MaxRSSBytes = max(s.memory.peak, largest)
 	s.outcome.Isolation = s.isolation.Kind()
+	if s.unsynced {
+		s.outcome.Unsynced = s.self.BootID
+	}
 	if s.spec != nil {
 		s.outcome.ProgramVersion = s.spec.ProgramVersion
 	}

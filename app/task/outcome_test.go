@@ -36,17 +36,17 @@ func TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt(t *testing.T) {
 		"no kill counted":             {runningStep{oomKills: now}, syscall.SIGKILL, protocol.CauseSignal},
 		"one of the machine":          {runningStep{oomKills: now - 1}, syscall.SIGKILL, protocol.CauseMemory},
 		"one of the machine, crashed": {runningStep{oomKills: now - 1}, syscall.SIGSEGV, protocol.CauseSignal},
-		"none in the cgroup":          {runningStep{shim: &shim{cgroup: cgroup}, oomKills: now, cgroupKills: 2}, syscall.SIGKILL, protocol.CauseSignal},
-		"one in the cgroup":           {runningStep{shim: &shim{cgroup: cgroup}, oomKills: now, cgroupKills: 1}, syscall.SIGKILL, protocol.CauseMemory},
-		"one in the cgroup, crashed":  {runningStep{shim: &shim{cgroup: cgroup}, oomKills: now, cgroupKills: 1, cgroupForks: 5}, syscall.SIGSEGV, protocol.CauseSignal},
-		"a fork refused":              {runningStep{shim: &shim{cgroup: cgroup}, oomKills: now, cgroupForks: 4}, syscall.SIGABRT, protocol.CauseLimit},
-		"a fork refused, then killed": {runningStep{shim: &shim{cgroup: cgroup}, oomKills: now, cgroupForks: 4, cgroupKills: 2}, syscall.SIGKILL, protocol.CauseSignal},
-		"file limit":                  {runningStep{shim: &shim{isolation: Isolation{FileBytes: 1}}, oomKills: now}, syscall.SIGXFSZ, protocol.CauseLimit},
+		"none in the cgroup":          {runningStep{shim: &shim{host: &host{}, cgroup: cgroup}, oomKills: now, cgroupKills: 2}, syscall.SIGKILL, protocol.CauseSignal},
+		"one in the cgroup":           {runningStep{shim: &shim{host: &host{}, cgroup: cgroup}, oomKills: now, cgroupKills: 1}, syscall.SIGKILL, protocol.CauseMemory},
+		"one in the cgroup, crashed":  {runningStep{shim: &shim{host: &host{}, cgroup: cgroup}, oomKills: now, cgroupKills: 1, cgroupForks: 5}, syscall.SIGSEGV, protocol.CauseSignal},
+		"a fork refused":              {runningStep{shim: &shim{host: &host{}, cgroup: cgroup}, oomKills: now, cgroupForks: 4}, syscall.SIGABRT, protocol.CauseLimit},
+		"a fork refused, then killed": {runningStep{shim: &shim{host: &host{}, cgroup: cgroup}, oomKills: now, cgroupForks: 4, cgroupKills: 2}, syscall.SIGKILL, protocol.CauseSignal},
+		"file limit":                  {runningStep{shim: &shim{host: &host{}, isolation: Isolation{FileBytes: 1}}, oomKills: now}, syscall.SIGXFSZ, protocol.CauseLimit},
 		"no file limit of ours":       {runningStep{oomKills: now}, syscall.SIGXFSZ, protocol.CauseSignal},
 	} {
 		r := tt.runningStep
 		if r.shim == nil {
-			r.shim = &shim{}
+			r.shim = &shim{host: &host{}}
 		}
 		r.spec = &Spec{MemoryBytes: 1 << 20}
 		r.judgeSignal(tt.signal)

@@ -40,13 +40,14 @@ func reserveOutcome(dir string) (*reservedOutcome, error) {
 // write makes outcome.json appear, the last act of the task. It retries for some
 // seconds, since without the outcome all work is lost.
 func (r *reservedOutcome) write(o protocol.Outcome) error {
+	sync := o.Unsynced == ""
 	data, err := encode(o)
 	if err != nil {
 		return err
 	}
 	for range outcomeRetries {
-		if err = r.fill(data); err == nil {
-			err = install(r.path, r.dir, OutcomeFile)
+		if err = r.fill(data, sync); err == nil {
+			err = install(r.path, r.dir, OutcomeFile, sync)
 		}
 		if err == nil || Exists(r.dir, OutcomeFile) {
 			return nil
@@ -56,7 +57,7 @@ func (r *reservedOutcome) write(o protocol.Outcome) error {
 	return fmt.Errorf("write %s: %w", OutcomeFile, err)
 }
 
-func (r *reservedOutcome) fill(data []byte) error {
+func (r *reservedOutcome) fill(data []byte, sync bool) error {
 	f, err := os.OpenFile(r.path, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
@@ -65,7 +66,7 @@ func (r *reservedOutcome) fill(data []byte) error {
 	if err == nil {
 		err = f.Truncate(int64(len(data)))
 	}
-	if err == nil {
+	if err == nil && sync {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())

@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"syscall"
 	"unsafe"
-
-	"molrun/app/protocol"
 )
 
 // Options are the flags of `molrun task`.
@@ -19,6 +16,9 @@ type Options struct {
 	LockFD    int // the lock, which the starter took and passed on; 0: take it here
 	Isolation Isolation
 	NewGauge  NewGauge // nil: nothing is searched for progress
+	Pilot     bool     // the directory is that of a pilot: see RunPilot
+	Gauged    bool     // of a pilot: its tasks need gauges
+	Unsynced  bool     // of a pilot: who starts it shares its memory of files, and makes them durable
 }
 
 // ErrRefused says that the task of this directory runs, or has run. Nothing in
@@ -57,30 +57,12 @@ func Run(ctx context.Context, dir string, o Options) error {
 	if Exists(dir, OutcomeFile) || Exists(dir, RunFile) {
 		return fmt.Errorf("%w: it has %s or %s", ErrRefused, OutcomeFile, RunFile)
 	}
-	// Programs die with the thread that started them, so it must live on.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if err := prepareProcess(); err != nil {
-		return err
-	}
-	reserved, err := reserveOutcome(dir)
+	h, err := newHost(ctx, o)
 	if err != nil {
 		return err
 	}
-	prioritizeThread()
-	isolation, cannotIsolate := o.Isolation.resolve(ctx)
-	s := newShim(ctx, dir, isolation)
-	s.newGauge = o.NewGauge
-	defer s.close()
-	if cannotIsolate != nil {
-		s.decide(protocol.CauseCannotStart, sentence(cannotIsolate.Error()))
-	}
-	if err := s.announce(); err != nil {
-		return err
-	}
-	s.runSteps()
-	s.syncOutput()
-	return reserved.write(s.finish())
+	defer h.close()
+	return h.run(dir)
 }
 
 func takeLock(dir string, fd int) error {

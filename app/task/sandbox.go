@@ -93,6 +93,10 @@ func (s *shim) wanted() bool {
 		s.interrupt()
 	case <-s.timeout:
 		s.timedOut()
+	case <-s.looks:
+		if s.lookForStop() {
+			s.interrupt()
+		}
 	default:
 	}
 	return s.outcome.Cause == ""

@@ -1,12 +1,9 @@
 package task
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"molrun/app/protocol"
@@ -17,54 +14,37 @@ import (
 // goroutine starts, watches, ends and reaps programs, so that no other code can
 // reap a child; a second one per step reads output.
 type shim struct {
+	*host
 	dir, work string
-	isolation Isolation
+	isolation Isolation       // of the process, and what the task has found
 	cgroup    *process.Cgroup // of all programs; nil: none
 	spec      *Spec
 	image     string            // of the containers, as their runtime names it
 	site      map[string]string // variables that modules or conda set
 	log       *logFile
 	progress  progress
-	newGauge  NewGauge // nil: none
 	memory    memory
+	used      float64 // CPU seconds of what this process had run before
+	largest   int64   // memory of the largest process, in bytes
 
-	ctx      context.Context // its end has the effect of SIGTERM
-	children chan os.Signal  // a child ended
-	ends     chan os.Signal  // this process is asked to end
-	hangups  chan os.Signal  // ignored; programs get the default back
-	timeout  <-chan time.Time
+	timeout <-chan time.Time
 
 	begin   time.Time
 	outcome protocol.Outcome // Cause is empty until something has decided it
 }
 
-func newShim(ctx context.Context, dir string, isolation Isolation) *shim {
+func newShim(h *host, dir string) *shim {
 	s := &shim{
-		dir: dir, work: filepath.Join(dir, WorkDir), isolation: isolation, ctx: ctx, begin: time.Now(),
+		host: h, dir: dir, work: filepath.Join(dir, WorkDir), isolation: h.isolation, begin: time.Now(),
 		progress: progress{dir: dir},
-		children: make(chan os.Signal, 1),
-		ends:     make(chan os.Signal, 1),
-		hangups:  make(chan os.Signal, 1),
 	}
-	signal.Notify(s.children, syscall.SIGCHLD)
-	signal.Notify(s.ends, syscall.SIGTERM, syscall.SIGINT)
-	signal.Notify(s.hangups, syscall.SIGHUP)
+	s.used, _ = process.ChildrenUsage()
 	return s
-}
-
-func (s *shim) close() {
-	signal.Stop(s.children)
-	signal.Stop(s.ends)
-	signal.Stop(s.hangups)
 }
 
 // announce writes run.json. From here on signals reach this process. An earlier
 // request to stop has left the file stop.
 func (s *shim) announce() error {
-	self, err := process.Find(os.Getpid())
-	if err != nil {
-		return err
-	}
 	token := ""
 	spec, err := Read(s.dir)
 	if err != nil {
@@ -74,7 +54,7 @@ func (s *shim) announce() error {
 		s.spec, token = spec, spec.Token
 	}
 	return writeUnsynced(s.dir, RunFile, Started{
-		Protocol: Protocol, ID: self, Token: token, Isolation: s.isolation.Kind(), StartedAt: milliseconds(s.begin),
+		Protocol: Protocol, ID: s.self, Token: token, Isolation: s.isolation.Kind(), StartedAt: milliseconds(s.begin),
 	})
 }
 
@@ -125,6 +105,7 @@ func (s *shim) prepare() (err error) {
 	if s.log, err = openLog(s.dir, s.spec.logBytes()); err != nil {
 		return err
 	}
+	s.log.unsynced = s.unsynced
 	if len(s.spec.CPUSet) > 0 { // this thread starts the programs
 		if err := process.Pin(s.spec.CPUSet); err != nil {
 			fmt.Fprintln(os.Stderr, err) // they run elsewhere, maybe slower

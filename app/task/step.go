@@ -100,6 +100,11 @@ func (r *runningStep) wait() {
 			r.killAll()
 		case <-r.memoryCheck.C:
 			r.checkUsage()
+		case <-r.looks:
+			if r.lookForStop() {
+				r.interrupt()
+				r.terminate()
+			}
 		}
 	}
 }
@@ -115,7 +120,11 @@ func (s *shim) timedOut() {
 func (r *runningStep) reap() (none bool) {
 	for {
 		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+		var usage syscall.Rusage
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, &usage)
+		if pid > 0 {
+			r.largest = max(r.largest, process.Largest(usage))
+		}
 		switch {
 		case errors.Is(err, syscall.EINTR):
 		case err != nil: // ECHILD: there are none

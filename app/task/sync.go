@@ -16,7 +16,7 @@ import (
 // take an empty result for the job's. If the disk fails, the task counts as
 // interrupted and runs again.
 func (s *shim) syncOutput() {
-	if s.outcome.Cause != protocol.CauseDone {
+	if s.outcome.Cause != protocol.CauseDone || s.unsynced {
 		return
 	}
 	var err error

@@ -69,7 +69,7 @@ func TestSyncCountsRegularFilesOnly(t *testing.T) {
 }
 
 func TestTaskIsInterruptedIfItsOutputCannotBeStored(t *testing.T) {
-	s := &shim{work: strings.Repeat("long/", 2000)} // the path is too long for the system
+	s := &shim{host: &host{}, work: strings.Repeat("long/", 2000)} // the path is too long for the system
 	s.decide(protocol.CauseDone, "")
 	s.syncOutput()
 	if s.outcome.Cause != protocol.CauseInterrupted || !strings.Contains(s.outcome.Message, "name too long") {

@@ -18,7 +18,7 @@ func write(dir, name string, v any) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	if err := install(temp, dir, name); err != nil {
+	if err := install(temp, dir, name, true); err != nil {
 		return fmt.Errorf("write %s: %w", name, errors.Join(err, os.Remove(temp)))
 	}
 	return nil
@@ -60,9 +60,9 @@ func writeTemp(dir, name string, data []byte) (string, error) {
 	return f.Name(), nil
 }
 
-// install renames a synced file and syncs the directory.
-func install(temp, dir, name string) error {
-	if err := os.Rename(temp, filepath.Join(dir, name)); err != nil {
+// install renames a file, which was synced, and syncs the directory; or neither.
+func install(temp, dir, name string, sync bool) error {
+	if err := os.Rename(temp, filepath.Join(dir, name)); err != nil || !sync {
 		return err
 	}
 	d, err := os.Open(dir)

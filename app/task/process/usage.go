@@ -61,6 +61,16 @@ func ChildrenUsage() (cpuSeconds float64, largest int64) {
 	return cpuSeconds, children.Maxrss << 10
 }
 
+// Largest returns the memory in bytes of the largest of a child and those below it, by
+// what was said when it was reaped.
+func Largest(child syscall.Rusage) int64 {
+	var self syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &self) != nil || child.Maxrss <= self.Maxrss {
+		return 0 // as above
+	}
+	return child.Maxrss << 10
+}
+
 // OOMKills counts the processes that the kernel has killed since boot because
 // memory ran out.
 func OOMKills() int64 {

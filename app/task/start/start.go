@@ -2,6 +2,8 @@
 // attempt. It is hidden, because no user types it. It communicates by files.
 //
 //	molrun task DIR [--lock-fd N] [--isolation JSON]   runs the attempt in DIR to its outcome
+//	molrun task DIR --pilot [--gauged] [--unsynced] [--lock-fd N] [--isolation JSON]
+//	                                                   runs those that are put into DIR one after the other
 //	molrun task --inside [--connect SOCKET]            is the first process in a sandbox
 //
 // A program that imports this package has the command: it runs in this package's
@@ -76,8 +78,10 @@ func command(args []string, gauges task.NewGauge) (code int, later bool) {
 		return exitUsage, false
 	case first.inside:
 		err = sandbox.Init(first.socket)
-	case gauges == nil && task.Searches(dir):
+	case gauges == nil && (options.Gauged || !options.Pilot && task.Searches(dir)):
 		return 0, true
+	case options.Pilot:
+		err = task.RunPilot(context.Background(), dir, options)
 	default:
 		err = task.Run(context.Background(), dir, options)
 	}
@@ -102,6 +106,9 @@ func parse(args []string) (dir string, o task.Options, first firstProcess, err e
 	flags.SetOutput(io.Discard)
 	flags.IntVar(&o.LockFD, "lock-fd", 0, "")
 	isolation := flags.String("isolation", "", "")
+	flags.BoolVar(&o.Pilot, "pilot", false, "")
+	flags.BoolVar(&o.Gauged, "gauged", false, "")
+	flags.BoolVar(&o.Unsynced, "unsynced", false, "")
 	flags.BoolVar(&first.inside, "inside", false, "")
 	flags.StringVar(&first.socket, "connect", "", "")
 	if err := flags.Parse(args); err != nil {

@@ -1,0 +1,191 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"molrun/app/protocol"
+)
+
+// A pilot is a process that runs short tasks one after the other, so that each of them
+// costs little more than its programs. Its directory, which is not that of any task,
+// holds
+//
+//	run.lock   locked as long as the pilot lives
+//	pilot.log  what it says of itself
+//	rows.<n>   from 1 on: directories of tasks, to be run in this order
+//	closed     exists when no further rows will follow
+//
+// Whoever starts a pilot puts such files there, and may do so while it runs. It runs each
+// task as if it were alone: with its own task.json, limits, sandbox, log and
+// outcome.json. What a task is at follows from the two directories:
+//
+//   - It has outcome.json: it has ended. That file is never written a second time.
+//   - Else the pilot's lock is held: it runs if it has run.json, or its turn will come.
+//   - Else it has run.json: it is lost. No process but its programs' may be left.
+//   - Else it never began, and may be run again, also by another pilot.
+//
+// A pilot gets no signal to stop one of its tasks: it looks for the file stop of all that
+// it has. SIGTERM means that the machine ends: the task that runs is interrupted, and the
+// others do not begin.
+const (
+	PilotLogFile = "pilot.log"
+	closedFile   = "closed"
+	rowsPrefix   = "rows."
+)
+
+// The times of a pilot.
+const (
+	firstRowsPause = time.Millisecond
+	mostRowsPause  = 20 * time.Millisecond
+	// stopEvery is how often a pilot looks whether one of its tasks was stopped.
+	stopEvery = 100 * time.Millisecond
+	// idleLimit is how long a pilot waits for rows. It is not closed only if the service
+	// has gone.
+	idleLimit = 10 * time.Second
+)
+
+// portion is the content of rows.<n>.
+type portion struct {
+	Protocol int      `json:"protocol"`
+	Rows     []string `json:"rows"`
+}
+
+// FeedPilot gives a pilot the n-th portion of its tasks, by their directories. An error
+// means that it will never see them.
+func FeedPilot(dir string, n int, rows []string) error {
+	name := rowsPrefix + strconv.Itoa(n)
+	err := writeUnsynced(dir, name, portion{Protocol, rows})
+	if err != nil && Exists(dir, name) {
+		return nil
+	}
+	return err
+}
+
+// ClosePilot tells a pilot that there will be no more rows.
+func ClosePilot(dir string) error {
+	return os.WriteFile(filepath.Join(dir, closedFile), nil, 0o600)
+}
+
+// ClearPilot removes what was left for a pilot that is gone, so that another one can
+// begin in its directory. The caller holds the lock.
+func ClearPilot(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.Name() == closedFile || strings.HasPrefix(e.Name(), rowsPrefix) {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
+		}
+	}
+	return err
+}
+
+// RunPilot runs the tasks that are put into a pilot's directory until it is closed, or
+// asked to end. Like Run it is the whole life of a process.
+func RunPilot(ctx context.Context, dir string, o Options) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if err := takeLock(dir, o.LockFD); err != nil {
+		return err
+	}
+	o.Pilot = true
+	h, err := newHost(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	looks := time.NewTicker(stopEvery)
+	defer looks.Stop()
+	h.looks = looks.C
+	p := &pilot{host: h, dir: dir}
+	h.onLook = p.endStopped
+	for p.await() {
+		row := p.rows[0]
+		p.rows = p.rows[1:]
+		if err := p.run(row); err != nil && !errors.Is(err, ErrRefused) {
+			fmt.Fprintf(os.Stderr, "task %s: %v\n", row, err) // the service finds out
+		}
+		if p.interrupted || ctx.Err() != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// pilot is a host that is given tasks while it runs.
+type pilot struct {
+	*host
+	dir      string
+	portions int      // read so far
+	rows     []string // that are still to be run
+}
+
+// await reports whether there is a task to run, and waits until there is one.
+func (p *pilot) await() bool {
+	pause, idle := firstRowsPause, time.Now()
+	for {
+		p.read()
+		switch {
+		case len(p.rows) > 0:
+			return true
+		case Exists(p.dir, closedFile) && !Exists(p.dir, p.next()), time.Since(idle) >= idleLimit:
+			return false
+		}
+		select {
+		case <-p.ends:
+			return false
+		case <-p.ctx.Done():
+			return false
+		case <-time.After(pause):
+			pause = min(2*pause, mostRowsPause)
+		}
+	}
+}
+
+func (p *pilot) next() string { return rowsPrefix + strconv.Itoa(p.portions+1) }
+
+// read takes the portions that have come. One that can't be read is skipped: its tasks
+// do not begin here.
+func (p *pilot) read() {
+	for {
+		rows, err := read[portion](p.dir, p.next())
+		if errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		p.portions++
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			continue
+		}
+		p.rows = append(p.rows, rows.Rows...)
+	}
+}
+
+// endStopped ends the tasks that were stopped before their turn: that may be far away.
+func (p *pilot) endStopped() {
+	p.read()
+	p.rows = slices.DeleteFunc(p.rows, func(row string) bool {
+		if !StopRequested(row) || Exists(row, OutcomeFile) || Exists(row, RunFile) {
+			return false
+		}
+		reserved, err := reserveOutcome(row)
+		if err == nil {
+			s := newShim(p.host, row)
+			s.decide(protocol.CauseStopped, "The job was stopped.")
+			err = reserved.write(s.finish())
+		}
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "task %s: %v\n", row, err) // it will be stopped in its turn
+		}
+		return err == nil
+	})
+}

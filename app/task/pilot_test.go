@@ -1,0 +1,306 @@
+package task
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"molrun/app/protocol"
+	"molrun/app/task/process"
+)
+
+// flight is a pilot in a process of its own, and its tasks.
+type flight struct {
+	*running // its directory is the pilot's
+	fed      int
+}
+
+// newFlight prepares a pilot with tasks, of which each runs one script.
+func newFlight(t *testing.T) *flight {
+	t.Helper()
+	return &flight{running: &running{attempt: newAttempt(t), done: make(chan error, 1)}}
+}
+
+// row makes a task that can be fed to a pilot.
+func row(t *testing.T, scripts ...string) *attempt {
+	t.Helper()
+	a := newAttempt(t, scripts...)
+	must(t, Write(a.dir, a.spec))
+	t.Cleanup(func() {
+		left, err := process.Marked(a.spec.Token)
+		if len(left) > 0 || err != nil {
+			t.Errorf("processes %v remain, %v", left, err)
+		}
+	})
+	return a
+}
+
+func (f *flight) feed(rows ...*attempt) {
+	f.t.Helper()
+	var dirs []string
+	for _, a := range rows {
+		dirs = append(dirs, a.dir)
+	}
+	f.fed++
+	must(f.t, FeedPilot(f.dir, f.fed, dirs))
+}
+
+func (f *flight) takeOff(flags ...string) {
+	f.t.Helper()
+	log, err := os.Create(f.path(PilotLogFile))
+	must(f.t, err)
+	defer log.Close()
+	f.cmd = exec.Command(os.Args[0], append([]string{"task", f.dir, "--pilot", "--isolation", f.isolation.String()}, flags...)...)
+	f.cmd.Stdout, f.cmd.Stderr = log, log
+	must(f.t, f.cmd.Start())
+	go func() { f.done <- f.cmd.Wait() }()
+	f.t.Cleanup(func() { f.cmd.Process.Kill() })
+}
+
+// land closes the pilot and waits until it has ended.
+func (f *flight) land() {
+	f.t.Helper()
+	must(f.t, ClosePilot(f.dir))
+	if code := f.wait(); code != 0 {
+		f.t.Fatalf("the pilot exited with %d: %s", code, f.read(PilotLogFile))
+	}
+	if locked, err := Locked(f.dir); locked || err != nil {
+		f.t.Errorf("after the end locked = %v, %v", locked, err)
+	}
+}
+
+// ended returns the outcome of a task.
+func (a *attempt) ended() *protocol.Outcome {
+	a.t.Helper()
+	o, err := ReadOutcome(a.dir)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return o
+}
+
+func inEachFlight(t *testing.T, test func(*testing.T, *flight)) {
+	for name, flags := range map[string]string{"plain": "", "sandbox": "bwrap"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFlight(t)
+			if flags != "" {
+				needs(t, "bwrap", "--version")
+				f.isolation.Bubblewrap, _ = exec.LookPath("bwrap")
+			}
+			test(t, f)
+		})
+	}
+}
+
+// Each task of a pilot ends as it would alone: the failure, the time limit, the memory and
+// the left processes of one are nothing to the next.
+func TestPilotRunsEachTaskAsIfAlone(t *testing.T) {
+	inEachFlight(t, func(t *testing.T, f *flight) {
+		first := row(t, `echo first; sleep 60 & echo $HOME >out/home`)
+		fails := row(t, `echo to the log; exit 3`)
+		crashes := row(t, `kill -SEGV $$`)
+		slow := row(t, `sleep 60`)
+		slow.spec.MaxRuntimeSeconds = 1
+		must(t, Write(slow.dir, slow.spec))
+		broken := row(t, `true`)
+		must(t, os.WriteFile(broken.path(SpecFile), []byte("{"), 0o600))
+		large := row(t, ``)
+		large.spec.Steps[0].Argv = []string{os.Args[0], "use", "200"}
+		large.spec.Env = map[string]string{"GOGC": "off"}
+		must(t, Write(large.dir, large.spec))
+		small := row(t, `echo small`, `echo second step`)
+		f.feed(first, fails, crashes, slow)
+		f.takeOff()
+		first.untilFile(OutcomeFile)
+		f.feed(broken, large, small) // while it runs
+		f.land()
+
+		for _, tt := range []struct {
+			name  string
+			a     *attempt
+			cause protocol.Cause
+		}{
+			{"first", first, protocol.CauseDone}, {"fails", fails, protocol.CauseExit}, {"crashes", crashes, protocol.CauseSignal},
+			{"slow", slow, protocol.CauseTimeout}, {"broken", broken, protocol.CauseCannotStart}, {"large", large, protocol.CauseDone}, {"small", small, protocol.CauseDone},
+		} {
+			o := tt.a.ended()
+			if o.Cause != tt.cause || o.EndedAt.Before(o.StartedAt) || o.StartedAt.IsZero() || o.Unsynced != "" {
+				t.Errorf("%s: %+v, want %s", tt.name, o, tt.cause)
+			}
+			if tt.a != broken {
+				if run, err := ReadRun(tt.a.dir); err != nil || run.Token != tt.a.spec.Token {
+					t.Errorf("%s: %+v, %v", tt.name, run, err)
+				}
+			}
+		}
+		if o := large.ended(); o.CPUSeconds < 0.25 || o.MaxRSSBytes < 200<<20 {
+			t.Errorf("the large one used %v s and %d bytes", o.CPUSeconds, o.MaxRSSBytes)
+		}
+		if o := small.ended(); o.CPUSeconds > 0.2 || o.MaxRSSBytes > 150<<20 {
+			t.Errorf("the small one behind it used %v s and %d bytes", o.CPUSeconds, o.MaxRSSBytes)
+		}
+		if got := small.read(LogFile); got != "small\nsecond step\n" {
+			t.Errorf("log %q", got)
+		}
+		if got := fails.read(LogFile); got != "to the log\n" {
+			t.Errorf("log %q", got)
+		}
+		if got := first.read(WorkDir, OutDir, "home"); strings.TrimSpace(got) != first.path(WorkDir) {
+			t.Errorf("HOME %q, want %q", got, first.path(WorkDir))
+		}
+	})
+}
+
+// What is stopped ends, wherever it stands, and nothing else does.
+func TestPilotStopsOneTask(t *testing.T) {
+	inEachFlight(t, func(t *testing.T, f *flight) {
+		runs := row(t, `sleep 60`)
+		waits := row(t, `echo never`)
+		goes := row(t, `while [ ! -e out/go ]; do sleep 0.02; done`)
+		f.feed(runs, waits, goes)
+		f.takeOff()
+		runs.untilFile(RunFile)
+		_, err := RequestStop(waits.dir)
+		must(t, err)
+		waits.untilFile(OutcomeFile) // though another one runs
+		if runs.has(OutcomeFile) {
+			t.Error("the task before it has ended")
+		}
+		_, err = RequestStop(runs.dir)
+		must(t, err)
+		goes.untilFile(RunFile)
+		goes.release()
+		f.land()
+		for _, a := range []*attempt{runs, waits} {
+			if o := a.ended(); o.Cause != protocol.CauseStopped {
+				t.Errorf("stopped: %+v", o)
+			}
+		}
+		if o := goes.ended(); o.Cause != protocol.CauseDone || waits.has(RunFile) {
+			t.Errorf("the neighbour: %+v; the one that was stopped first began: %v", o, waits.has(RunFile))
+		}
+	})
+}
+
+// A machine that shuts down interrupts one task and lets no other begin.
+func TestPilotEndsWithTheMachine(t *testing.T) {
+	inEachFlight(t, func(t *testing.T, f *flight) {
+		runs, waits := row(t, `sleep 60`), row(t, `true`)
+		f.feed(runs, waits)
+		f.takeOff()
+		runs.untilFile(RunFile)
+		f.signal(syscall.SIGTERM)
+		f.wait()
+		if o := runs.ended(); o.Cause != protocol.CauseInterrupted {
+			t.Errorf("%+v", o)
+		}
+		if waits.has(OutcomeFile) || waits.has(RunFile) {
+			t.Error("the next task began")
+		}
+	})
+}
+
+// A pilot that is killed takes its running program along, and another one runs what
+// had not begun and nothing else.
+func TestNextPilotRunsWhatHadNotBegun(t *testing.T) {
+	inEachFlight(t, func(t *testing.T, f *flight) {
+		ended, runs, waits := row(t, `echo x >>out/count`), row(t, `echo x >>out/count; sleep 60`), row(t, `echo x >>out/count`)
+		f.feed(ended, runs, waits)
+		f.takeOff()
+		runs.untilFile(WorkDir, OutDir, "count")
+		must(t, f.cmd.Process.Kill())
+		f.wait()
+		must(t, process.KillMarked(t.Context(), runs.spec.Token)) // as executors do
+		if runs.has(OutcomeFile) || waits.has(RunFile) {
+			t.Fatal("a killed pilot wrote an outcome, or began another task")
+		}
+		f.done = make(chan error, 1)
+		f.takeOff() // it finds the portion of the one before it
+		waits.untilFile(OutcomeFile)
+		f.land()
+		for _, a := range []*attempt{ended, runs, waits} {
+			if got := a.read(WorkDir, OutDir, "count"); got != "x\n" {
+				t.Errorf("a task ran %d times", strings.Count(got, "x"))
+			}
+		}
+		if runs.has(OutcomeFile) {
+			t.Error("the lost task has an outcome")
+		}
+	})
+}
+
+func TestOnlyOnePilotPerDirectory(t *testing.T) {
+	t.Parallel()
+	f := newFlight(t)
+	a := row(t, `while [ ! -e out/go ]; do sleep 0.02; done`)
+	f.feed(a)
+	f.takeOff()
+	a.untilFile(RunFile)
+	second := exec.Command(os.Args[0], "task", f.dir, "--pilot")
+	if err := second.Run(); err == nil || second.ProcessState.ExitCode() != ExitRefused {
+		t.Errorf("the second pilot: %v", err)
+	}
+	a.release()
+	f.land()
+}
+
+// An outcome that was not made durable says during which boot it was written.
+func TestUnsyncedPilotNamesTheBoot(t *testing.T) {
+	t.Parallel()
+	f := newFlight(t)
+	a := row(t, `echo x >out/x`)
+	f.feed(a)
+	f.takeOff("--unsynced")
+	f.land()
+	boot, err := process.BootID()
+	must(t, err)
+	if o := a.ended(); o.Unsynced != boot || o.Cause != protocol.CauseDone {
+		t.Errorf("%+v, want boot %s", o, boot)
+	}
+}
+
+// What is wrong with one task's directory, or with a portion, is nothing to the others.
+func TestPilotSkipsWhatItCannotRun(t *testing.T) {
+	t.Parallel()
+	f := newFlight(t)
+	gone, good := row(t, `true`), row(t, `true`)
+	must(t, os.RemoveAll(gone.dir))
+	f.feed(gone, good)
+	must(t, os.WriteFile(f.path("rows.2"), []byte("{"), 0o600))
+	f.fed++
+	last := row(t, `true`)
+	f.feed(last, good) // the second time is once too often
+	f.takeOff()
+	f.land()
+	for _, a := range []*attempt{good, last} {
+		if o := a.ended(); o.Cause != protocol.CauseDone {
+			t.Errorf("%+v", o)
+		}
+	}
+}
+
+func TestClearPilotLeavesNothingToRun(t *testing.T) {
+	t.Parallel()
+	f := newFlight(t)
+	old := row(t, `true`)
+	f.feed(old)
+	must(t, ClosePilot(f.dir))
+	must(t, ClearPilot(f.dir))
+	f.fed = 0
+	next := row(t, `true`)
+	f.feed(next)
+	f.takeOff()
+	next.untilFile(OutcomeFile)
+	f.land()
+	if old.has(RunFile) {
+		t.Error("a task of the pilot before was run")
+	}
+	if err := FeedPilot(filepath.Join(f.dir, "missing"), 1, nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("feeding no pilot: %v", err)
+	}
+}
