@@ -49,6 +49,17 @@ type Remote interface {
 	MaxTasks() int
 }
 
+// Pilots is an Executor that can run short tasks one after the other in one process, a
+// pilot, which costs less than a process each. Package task says how it works.
+type Pilots interface {
+	Executor
+
+	// StartPilot starts the pilot of a directory for tasks like t, and gives it its first
+	// portion of rows: directories of tasks. One that lives there already gets nothing.
+	// An error means that none of the rows begins.
+	StartPilot(ctx context.Context, dir string, t Task, rows []string) error
+}
+
 // Capacity is what an executor may use at once.
 type Capacity struct {
 	CPUs        int
@@ -72,6 +83,7 @@ type Task struct {
 	Devices placement.Devices
 	Limit   time.Duration
 	Handle  Handle
+	Pilot   string // the directory of the pilot that runs it; "": it has a process of its own
 
 	Placement placement.Placement // for executors that are clusters
 }

@@ -142,7 +142,7 @@ func (j *Job) setWaits(waits []Dependency) {
 // release clears what belongs to the current attempt only.
 func (j *Job) release() {
 	p := &j.Private
-	p.Claimed, p.Stop, p.StopBy, p.Token, p.Handle, p.Devices = false, false, "", "", "", placement.Devices{}
+	p.Claimed, p.Stop, p.StopBy, p.Token, p.Handle, p.Pilot, p.Devices = false, false, "", "", "", "", placement.Devices{}
 }
 
 // Finish records how an attempt ended: the job is COMPLETED, FAILED, or QUEUED

@@ -156,6 +156,7 @@ type Private struct {
 	StopBy  string `json:"stopBy,omitempty"`  // the e-mail of who asked
 	Token   string `json:"token,omitempty"`   // names the attempt to executors
 	Handle  Handle `json:"handle,omitempty"`
+	Pilot   string `json:"pilot,omitempty"` // the pilot that runs it with others; older versions stored none
 	placement.Devices
 }
 

@@ -125,6 +125,102 @@ func (s *Runs) Claim(ctx context.Context, id JobID, leased placement.Devices) (j
 	return j, err
 }
 
+// Portion says which further rows of a batch a pilot takes.
+type Portion struct {
+	Pilot   string  // its name
+	Rows    int     // at most
+	Seconds float64 // that they may take one after the other, by the history of their class
+}
+
+// beside is how many other jobs of its user a row may overtake to come into a pilot.
+const beside = 16
+
+// ClaimRows takes further rows of the batch of a claimed job from the queue, in its order:
+// those that run with the same algorithm and the same resources. It notes for each of
+// them, and for the first job, which pilot runs it.
+func (s *Runs) ClaimRows(ctx context.Context, first *Job, p Portion) (rows []*Job, err error) {
+	err = s.store.Update(ctx, func(tx Tx) error {
+		if rows, err = similarRows(tx, first, p); err != nil || len(rows) == 0 {
+			return err
+		}
+		switch j, err := tx.Job(first.ID); {
+		case errors.Is(err, fault.NotFound): // it has ended, and was deleted
+		case err != nil:
+			return err
+		case j.Private.Token == first.Private.Token && j.Private.Claimed && j.Private.Pilot == "":
+			j.Private.Pilot = p.Pilot
+			if err := tx.PutJob(j); err != nil {
+				return err
+			}
+		}
+		for _, j := range rows {
+			j.Attempts++
+			j.Private.Claimed, j.Private.Token, j.Private.Pilot = true, rand.Text(), p.Pilot
+			j.Private.Devices = first.Private.Devices
+			if err := tx.PutJob(j); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rows, nil
+}
+
+// similarRows finds the rows to claim. It goes by the queue, in which the rows of a batch
+// follow one another.
+func similarRows(tx Tx, first *Job, p Portion) (rows []*Job, err error) {
+	runs, err := tx.Runs(first.Private.Class)
+	if err != nil {
+		return nil, err
+	}
+	history, left, others := eta.NewHistory(runs), p.Seconds, 0
+	visitErr := tx.Queue(first.Executor, func(w Waiting) Visit {
+		switch {
+		case w.Priority < first.Priority:
+			return EndVisit
+		case w.Priority > first.Priority || w.Organization != first.Organization || w.Email != first.Email:
+			return NextUser
+		}
+		var j *Job
+		if j, err = tx.Job(w.ID); err != nil {
+			return EndVisit
+		}
+		if !runAlike(j, first) {
+			if others++; others > beside {
+				return EndVisit
+			}
+			return NextJob
+		}
+		e := history.Estimate(j.Private.Size)
+		if !e.Known() {
+			return EndVisit
+		}
+		if left -= e.Seconds(); left < 0 {
+			return EndVisit
+		}
+		if rows = append(rows, j); len(rows) >= p.Rows {
+			return EndVisit
+		}
+		return NextJob
+	})
+	if err == nil {
+		err = visitErr
+	}
+	return rows, err
+}
+
+// runAlike reports whether a queued job may run in the process of another one: a row of
+// the same batch that has not been tried yet. One that was tried may have brought down the
+// process in which it ran.
+func runAlike(j, other *Job) bool {
+	p, q := &j.Private, &other.Private
+	return p.Batch != "" && p.Batch == q.Batch && j.Attempts == 0 && !p.Stop && len(p.Waits) == 0 &&
+		p.Definition == q.Definition && p.Folder == q.Folder && p.Needs == q.Needs && p.Class == q.Class
+}
+
 // SetHandle records the executor's handle of the attempt.
 func (s *Runs) SetHandle(ctx context.Context, id JobID, attempt int, h Handle) error {
 	return s.attempt(ctx, id, attempt, func(j *Job) { j.Private.Handle = h })

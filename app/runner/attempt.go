@@ -39,6 +39,7 @@ type attempt struct {
 	home      string         // its place in the job's directory
 	dir       string         // where its task runs: home, unless it is remote
 	remote    *result.Remote // nil if the task runs on this machine
+	pilot     *pilot         // that runs its task; nil: it has a process of its own
 	placement placement.Placement
 	started   bool // the record says RUNNING
 	begin     time.Time
@@ -53,11 +54,14 @@ type core struct {
 	retained retained
 	workers  chan struct{} // holds a token for each worker
 	events   chan event
+	flights  *flights
+	attempts *sync.WaitGroup // of attempts and pilots
 }
 
 // event is what an attempt tells the loop.
 type event struct {
 	attempt *attempt
+	pilot   *pilot // of evTookOff and evLanded
 	kind    eventKind
 	reason  eta.Reason // of evWaiting
 }
@@ -70,6 +74,9 @@ const (
 	evPrepared                  // the task was started
 	evWaiting                   // the task does not run yet, for a reason
 	evFreed                     // the task is gone, its slot is free
+	evTookOff                   // the attempt's slot is now the pilot's
+	evJoined                    // the attempt is one more in a pilot
+	evLanded                    // the pilot needs its slot no more
 	evDone                      // the attempt is finished, or was never ours
 )
 
@@ -81,6 +88,15 @@ func (a *attempt) runNew(ctx context.Context) {
 	}
 	a.setJob(j)
 	a.tell(ctx, event{kind: evClaimed})
+	p, rows := a.takeOff(ctx)
+	if p != nil {
+		p.board(a)
+		a.tell(ctx, event{kind: evTookOff, pilot: p})
+		p.attend(ctx, rows)
+		a.attempts.Go(func() { p.run(ctx) })
+		defer p.done()
+		defer a.leave()
+	}
 	a.run(ctx, situation{})
 }
 
@@ -142,14 +158,18 @@ func (a *attempt) runFound(ctx context.Context) {
 	for b := serviceBackoff(); temporary(a.locate(ctx)) && ctx.Err() == nil; b.wait(ctx) {
 		a.log.Warn().Msg("the job's placement can't be determined; will try again")
 	}
-	news := a.executor.watcher.add(a.task())
+	if a.pilot != nil {
+		defer a.pilot.done()
+		defer a.leave()
+	}
+	news := a.follow()
 	for ctx.Err() == nil {
 		select {
 		case n := <-news:
 			if n.silent {
 				continue
 			}
-			a.executor.watcher.remove(a.id)
+			a.unfollow()
 			a.tell(ctx, event{kind: evSeen})
 			// In doubt the task has begun.
 			begun := a.job.Private.Handle != "" || task.Exists(a.dir, task.RunFile) || task.Exists(a.dir, task.ClaimDir)
@@ -177,18 +197,29 @@ func (a *attempt) run(ctx context.Context, s situation) {
 			s = situation{begun: true}
 		case stepWatch, stepStop:
 			s.status, s.seen = a.watch(ctx), true
+			s.begun = s.begun && !a.neverBegan(s.status)
 		case stepCollect:
+			a.leave()
 			a.collect(ctx, s.status.Outcome)
 			return
 		case stepFail:
+			a.leave()
 			a.fail(ctx, s.status.Outcome)
 			return
 		case stepLose:
+			a.leave()
 			a.fetch(ctx)
 			a.finish(ctx, app.Ending{Outcome: s.status.Outcome, Lost: s.status.Reason})
 			return
 		}
 	}
+}
+
+// neverBegan reports whether the attempt's task is lost with the pilot that was to run it.
+// If pilots are lost again and again before they get to it, it counts as begun.
+func (a *attempt) neverBegan(s app.TaskStatus) bool {
+	return a.pilot != nil && s.State == app.TaskLost && a.pilot.launches.Load() < mostLaunches &&
+		!task.Exists(a.dir, task.RunFile) && !task.Exists(a.dir, task.OutcomeFile)
 }
 
 // situation is what is known of a claimed job. It is the same whether the

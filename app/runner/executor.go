@@ -56,11 +56,14 @@ type executor struct {
 	failed    bool      // the queue could not be read
 	reasons   map[app.JobID]eta.Reason
 	blocked   eta.Reason // why no job may be started, as last found
+	pilots    map[*pilot]bool
+	crowd     map[turns.User]int // whose jobs waited at the last deep scan, with their highest priority
+	reserved  bool               // a job had the reservation then
 }
 
 func newExecutor(from app.Executor, jobs Jobs, o Options) *executor {
 	capacity, bounded := from.Capacity()
-	e := &executor{Executor: from, timeout: callTimeout, forecaster: newForecaster(from.Name(), jobs), turns: turns.New(capacity, bounded, o.ReserveAfter)}
+	e := &executor{Executor: from, timeout: callTimeout, forecaster: newForecaster(from.Name(), jobs), pilots: map[*pilot]bool{}, turns: turns.New(capacity, bounded, o.ReserveAfter)}
 	if e.remote, _ = from.(app.Remote); e.remote != nil {
 		e.timeout = remoteTimeout
 		e.folders = folder.NewStore(filepath.Join(filepath.Dir(e.remote.AttemptsDir()), foldersDir))

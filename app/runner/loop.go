@@ -98,12 +98,31 @@ func (r *Runner) handle(e event) {
 		a.reason, a.executor.stale = e.reason, true
 	case evFreed:
 		a.releaseSlot()
+	case evTookOff:
+		e.pilot.hasSlot, a.hasSlot = a.hasSlot, false
+		e.pilot.alone.Store(a.executor.alone(e.pilot))
+		a.executor.pilots[e.pilot] = true
+	case evJoined:
+		r.active[a.id] = a
+	case evLanded:
+		r.land(e.pilot)
 	case evDone:
 		a.endUnseen()
 		a.endPreparing()
 		a.releaseSlot()
 		delete(r.active, a.id)
 	}
+}
+
+// land releases the slot of a pilot.
+func (r *Runner) land(p *pilot) {
+	if p.hasSlot {
+		p.hasSlot = false
+		p.executor.running--
+		p.executor.turns.End(p.lease)
+	}
+	delete(p.executor.pilots, p)
+	r.flights.remove(p)
 }
 
 func (a *attempt) endUnseen() {

@@ -52,6 +52,10 @@ type Options struct {
 
 	Quota quota.Of // what users and organizations may have in use at once
 
+	// PilotsDir is a directory of the runner's own for the pilots that run short rows of
+	// batches. Without it every job has a process of its own.
+	PilotsDir string
+
 	// KeepFailed is how long the work directory of a failed job is retained; 0
 	// is not at all. RetainedDir is a directory of the runner's own in which it
 	// notes them; without it none is retained.

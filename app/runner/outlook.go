@@ -87,5 +87,8 @@ func (r *Runner) state(e *executor, why eta.Reason) forecast.State {
 			s.Running[id] = a.lease
 		}
 	}
+	for p := range e.pilots {
+		s.Running[p.front()] = p.lease
+	}
 	return s
 }

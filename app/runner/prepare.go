@@ -145,7 +145,7 @@ func (a *attempt) makeDir(ctx context.Context) error {
 	} else if err := os.MkdirAll(a.dir, 0o700); err != nil {
 		return fmt.Errorf("make the attempt's directory: %w", err)
 	}
-	lock, err := task.Lock(a.dir)
+	lock, err := a.lock()
 	switch {
 	case errors.Is(err, task.ErrLocked):
 		return errAlive
@@ -154,7 +154,7 @@ func (a *attempt) makeDir(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("make the attempt's directory: %w", err)
 	default:
-		defer lock.Close()
+		defer lock.Close() // of a row, nothing
 	}
 	if task.Exists(a.dir, task.RunFile) || task.Exists(a.dir, task.OutcomeFile) || task.Exists(a.dir, task.ClaimDir) {
 		return errAlive
@@ -186,6 +186,14 @@ func (a *attempt) makeDir(ctx context.Context) error {
 		},
 	}
 	return l.fill()
+}
+
+// lock takes the task's lock. A row has none of its own: it is handed to its pilot later.
+func (a *attempt) lock() (*os.File, error) {
+	if a.pilot != nil {
+		return nil, nil
+	}
+	return task.Lock(a.dir)
 }
 
 // folder returns the path of the algorithm's folder as the task sees it.
@@ -241,6 +249,10 @@ func (a *attempt) start(ctx context.Context) error {
 	if a.stopAsked() {
 		return errStopped
 	}
+	if a.pilot != nil {
+		a.pilot.feed(a)
+		return nil
+	}
 	var handle app.Handle
 	err := a.locate(ctx)
 	if err == nil {
@@ -271,7 +283,7 @@ func (a *attempt) locate(ctx context.Context) (err error) {
 
 // task returns the attempt as executors see it.
 func (a *attempt) task() app.Task {
-	return app.Task{
+	t := app.Task{
 		Job:       a.id,
 		Attempt:   a.number,
 		Token:     a.job.Private.Token,
@@ -282,4 +294,8 @@ func (a *attempt) task() app.Task {
 		Handle:    a.job.Private.Handle,
 		Placement: a.placement,
 	}
+	if a.pilot != nil {
+		t.Pilot = a.pilot.dir
+	}
+	return t
 }

@@ -6,6 +6,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/runner/turns"
+	"molrun/app/task"
 )
 
 // reconcile settles, and compares the claimed jobs with the active ones, and reports whether
@@ -56,6 +57,7 @@ func (r *Runner) adoptAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	found := map[string]*pilot{}
 	for _, j := range jobs {
 		if r.active[j.ID] != nil {
 			continue
@@ -67,10 +69,37 @@ func (r *Runner) adoptAll(ctx context.Context) error {
 		}
 		e := r.executors[i]
 		lease := turns.Lease{User: turns.User{Organization: j.Organization, Email: j.Email}, Needs: j.Private.Needs, Devices: j.Private.Devices, Work: j.Work()}
-		e.turns.Begin(lease)
-		r.attend(ctx, e, j.ID, lease, j)
+		id := j.Private.Pilot
+		if id == "" || !r.canPilot(e) {
+			e.turns.Begin(lease)
+			r.attend(ctx, e, j.ID, lease, j)
+			continue
+		}
+		if found[id] == nil {
+			if r.flights.has(id) {
+				continue // a row that joins one of ours just now
+			}
+			found[id] = r.adopt(e, j, lease)
+		}
+		r.attendRow(ctx, e, j, found[id])
+	}
+	for _, p := range found {
+		r.attempts.Go(func() { p.run(ctx) })
 	}
 	return nil
+}
+
+// adopt continues a pilot of an earlier runner. It gets no more rows: which of them it was
+// given is not known. Rows that it was not given wait until it is gone.
+func (r *Runner) adopt(e *executor, j *app.Job, l turns.Lease) *pilot {
+	p := r.newPilot(e, j, l, j.Private.Pilot)
+	p.alive, p.dry, p.hasSlot = true, true, true
+	r.flights.add(p)
+	e.pilots[p] = true
+	e.turns.Begin(l)
+	e.running++
+	task.ClosePilot(p.dir) // if it can't be told, it ends when nobody has given it rows for a while
+	return p
 }
 
 // orphan leaves a job alone whose executor is no longer configured. Its task

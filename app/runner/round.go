@@ -65,6 +65,7 @@ func (r *Runner) round(ctx context.Context, e *executor) error {
 	e.stale = !known || reason != (eta.Reason{})
 	if known {
 		e.scanned, e.reasons = time.Now(), decision.Reasons
+		e.lookAround(scan.Waiting, decision)
 		e.forecaster.offer(r.state(e, reason))
 	}
 	return nil
@@ -75,28 +76,46 @@ func (r *Runner) round(ctx context.Context, e *executor) error {
 // claimed.
 func (r *Runner) attend(ctx context.Context, e *executor, id app.JobID, l turns.Lease, found *app.Job) {
 	a := &attempt{core: &r.core, executor: e, id: id, lease: l, hasSlot: true, stop: make(chan struct{})}
-	run := a.runNew
-	if found == nil {
-		a.preparing = true
-		e.preparing++
-		if e.remote != nil {
-			a.reason = e.waiting("it is being submitted to the cluster")
-		}
-	} else {
-		a.setJob(found)
-		a.unseen, a.claimed = true, true
-		e.unseen++
-		a.reason = e.whyUnseen()
-		if found.Private.Stop {
-			a.askStop()
-		}
-		run = a.runFound
-	}
 	e.running++
 	if e.remote != nil && e.running >= e.remote.MaxTasks() {
 		e.filled = time.Now()
 	}
-	r.active[id] = a
+	if found != nil {
+		a.setJob(found)
+		r.find(ctx, a)
+		return
+	}
+	a.preparing = true
+	e.preparing++
+	if e.remote != nil {
+		a.reason = e.waiting("it is being submitted to the cluster")
+	}
+	r.begin(ctx, a, a.runNew)
+}
+
+// attendRow is attend for a job that an earlier runner has claimed for a pilot, which has
+// the slot.
+func (r *Runner) attendRow(ctx context.Context, e *executor, found *app.Job, p *pilot) {
+	a := &attempt{core: &r.core, executor: e, id: found.ID, lease: p.lease, stop: make(chan struct{})}
+	a.setJob(found)
+	p.board(a)
+	r.find(ctx, a)
+}
+
+// find begins an attempt that an earlier runner has claimed.
+func (r *Runner) find(ctx context.Context, a *attempt) {
+	a.unseen, a.claimed = true, true
+	a.executor.unseen++
+	a.reason = a.executor.whyUnseen()
+	if a.job.Private.Stop {
+		a.askStop()
+	}
+	r.begin(ctx, a, a.runFound)
+}
+
+// begin gives an attempt its goroutine.
+func (r *Runner) begin(ctx context.Context, a *attempt, run func(context.Context)) {
+	r.active[a.id] = a
 	r.attempts.Go(func() {
 		run(ctx)
 		a.tell(ctx, event{kind: evDone})

@@ -7,6 +7,13 @@
 // claimed job is in its directory and its record, so a runner may die at any
 // moment and the next one continues from there (recover.go).
 //
+// Short rows of one batch share a process (pilot.go): the attempt that gets a slot claims
+// others, and all of them are handed to one pilot, which holds the slot until its last row
+// has ended. While nobody else waits for the slot, it claims more for a minute. Each row
+// has its own attempt, goroutine, directory and end, so nothing else knows of pilots:
+// cancelling, retrying, recovering go by the row. A pilot that an earlier runner has
+// started gets no more rows; those that it never began go to the next.
+//
 // A job's directory:
 //
 //	<attempt>/      one for each attempt, from 1 on; package task says what is in it;
@@ -34,8 +41,6 @@ type Runner struct {
 	// Of the loop.
 	active   map[app.JobID]*attempt // the jobs that have a goroutine
 	orphaned map[app.JobID]bool     // claimed for an executor that is not configured
-
-	attempts sync.WaitGroup
 }
 
 // New joins the parts of a runner.
@@ -49,6 +54,8 @@ func New(jobs Jobs, dirs Dirs, executors []app.Executor, o Options) *Runner {
 			retained: retained{dir: o.RetainedDir, keep: o.KeepFailed, now: o.Now, jobs: jobs, dirs: dirs},
 			workers:  make(chan struct{}, o.Workers),
 			events:   make(chan event, 256),
+			flights:  &flights{all: map[string]*pilot{}},
+			attempts: &sync.WaitGroup{},
 		},
 		active:   map[app.JobID]*attempt{},
 		orphaned: map[app.JobID]bool{},
@@ -78,6 +85,9 @@ func (r *Runner) Run(ctx context.Context) error {
 				})
 			})
 		}
+	}
+	if r.options.PilotsDir != "" {
+		others.Go(func() { sweepHourly(ctx, r.options.Log, "directories of pilots", r.sweepPilots) })
 	}
 	if r.options.RetainedDir != "" {
 		others.Go(func() { sweepHourly(ctx, r.options.Log, "work directories of failed jobs", r.retained.sweep) })

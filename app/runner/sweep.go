@@ -15,6 +15,7 @@ import (
 	"molrun/app/algorithm/folder"
 	"molrun/app/runner/result"
 	"molrun/app/sortid"
+	"molrun/app/task"
 )
 
 const sweepEvery = time.Hour
@@ -55,6 +56,23 @@ func sweepRemote(ctx context.Context, jobs Jobs, dir string) error {
 			}
 		}
 		os.Remove(filepath.Join(dir, string(job))) // fails if an attempt is left
+	}
+	return err
+}
+
+// sweepPilots removes directories of pilots that are gone, as a crash leaves them. Nothing
+// in them is needed once no process is left.
+func (r *Runner) sweepPilots(context.Context) error {
+	entries, err := os.ReadDir(r.options.PilotsDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		dir := filepath.Join(r.options.PilotsDir, e.Name())
+		locked, unknown := task.Locked(dir)
+		if !locked && unknown == nil && !r.flights.has(e.Name()) {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
 	}
 	return err
 }

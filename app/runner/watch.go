@@ -12,8 +12,8 @@ const stopEvery = 5 * time.Second
 
 // watch follows the task until it is gone.
 func (a *attempt) watch(ctx context.Context) app.TaskStatus {
-	news := a.executor.watcher.add(a.task())
-	defer a.executor.watcher.remove(a.id)
+	news := a.follow()
+	defer a.unfollow()
 	stop := a.stop
 	var again <-chan time.Time
 	for {
@@ -36,6 +36,22 @@ func (a *attempt) watch(ctx context.Context) app.TaskStatus {
 			return app.TaskStatus{}
 		}
 	}
+}
+
+// follow begins to follow the task and returns the channel of its news.
+func (a *attempt) follow() <-chan news {
+	if a.pilot != nil {
+		return a.pilot.follow(a)
+	}
+	return a.executor.watcher.add(a.task())
+}
+
+func (a *attempt) unfollow() {
+	if a.pilot != nil {
+		a.pilot.drop(a)
+		return
+	}
+	a.executor.watcher.remove(a.id)
 }
 
 // noticeSilence says why nothing is heard of a task that was not seen running.
@@ -78,6 +94,9 @@ func (a *attempt) stopTask(ctx context.Context) <-chan time.Time {
 	defer cancel()
 	if err := a.executor.Stop(callCtx, a.task()); err != nil && ctx.Err() == nil {
 		a.log.Warn().Err(err).Msg("the executor can't stop the task; will ask again")
+	}
+	if a.pilot != nil {
+		a.pilot.wake()
 	}
 	a.executor.watcher.expect(a.id)
 	return time.After(stopEvery)

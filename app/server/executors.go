@@ -174,6 +174,7 @@ func (s *service) runner() *runner.Runner {
 		ReserveAfter: time.Duration(r.ReserveAfter),
 		KeepFailed:   time.Duration(r.KeepFailed),
 		RetainedDir:  filepath.Join(s.config.Data, "kept"),
+		PilotsDir:    filepath.Join(s.config.Data, "pilots"),
 		Quota:        s.config.QuotaOf,
 		Blocked:      s.app.Runs.Blocked,
 		DiskShortage: s.app.Runs.DiskShortage,

@@ -88,10 +88,3 @@ func (h *host) run(dir string) error {
 	h.interrupted = s.outcome.Cause == protocol.CauseInterrupted
 	return reserved.write(s.finish())
 }
-
-// lookForStop reports whether the running task was stopped, and ends those that were
-// stopped before their turn.
-func (s *shim) lookForStop() bool {
-	s.onLook()
-	return StopRequested(s.dir)
-}

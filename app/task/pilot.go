@@ -87,6 +87,20 @@ func ClearPilot(dir string) error {
 	return err
 }
 
+// ShareLock makes a pilot's lock that of a task too. It is for versions of the service that
+// know no pilots, in case one takes over: to them the task runs as long as its pilot lives.
+func ShareLock(pilot, dir string) error {
+	f, err := os.OpenFile(filepath.Join(pilot, LockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(f.Close(), os.RemoveAll(filepath.Join(dir, LockFile)))
+	if err != nil {
+		return err
+	}
+	return os.Link(filepath.Join(pilot, LockFile), filepath.Join(dir, LockFile))
+}
+
 // RunPilot runs the tasks that are put into a pilot's directory until it is closed, or
 // asked to end. Like Run it is the whole life of a process.
 func RunPilot(ctx context.Context, dir string, o Options) error {

@@ -125,8 +125,13 @@ func TestPilotRunsEachTaskAsIfAlone(t *testing.T) {
 			a     *attempt
 			cause protocol.Cause
 		}{
-			{"first", first, protocol.CauseDone}, {"fails", fails, protocol.CauseExit}, {"crashes", crashes, protocol.CauseSignal},
-			{"slow", slow, protocol.CauseTimeout}, {"broken", broken, protocol.CauseCannotStart}, {"large", large, protocol.CauseDone}, {"small", small, protocol.CauseDone},
+			{"first", first, protocol.CauseDone},
+			{"fails", fails, protocol.CauseExit},
+			{"crashes", crashes, protocol.CauseSignal},
+			{"slow", slow, protocol.CauseTimeout},
+			{"broken", broken, protocol.CauseCannotStart},
+			{"large", large, protocol.CauseDone},
+			{"small", small, protocol.CauseDone},
 		} {
 			o := tt.a.ended()
 			if o.Cause != tt.cause || o.EndedAt.Before(o.StartedAt) || o.StartedAt.IsZero() || o.Unsynced != "" {

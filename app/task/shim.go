@@ -116,3 +116,10 @@ func (s *shim) prepare() (err error) {
 	}
 	return s.meanwhile(s.findPrograms)
 }
+
+// lookForStop reports whether the running task was stopped, and ends those that were
+// stopped before their turn.
+func (s *shim) lookForStop() bool {
+	s.onLook()
+	return StopRequested(s.dir)
+}

@@ -39,7 +39,7 @@ func (e *Executor) Start(ctx context.Context, t app.Task) (app.Handle, error) {
 	if hasStarted(t.Dir) {
 		return "", nil // it has run
 	}
-	pid, err := e.fork(ctx, t, lock)
+	pid, err := e.fork(ctx, shim{dir: t.Dir, log: LogFile, token: t.Token, job: t.Job}, lock)
 	if err != nil {
 		return "", taskError("start", t, err)
 	}
@@ -50,10 +50,10 @@ func (e *Executor) Start(ctx context.Context, t app.Task) (app.Handle, error) {
 // fork starts the process in a session of its own, with the few variables that
 // any program needs and with files for its output: it must not notice when the
 // service ends.
-func (e *Executor) fork(ctx context.Context, t app.Task, lock *os.File) (int, error) {
+func (e *Executor) fork(ctx context.Context, s shim, lock *os.File) (int, error) {
 	isolation := e.isolation.Isolation
 	var err error
-	if isolation.Sandbox, err = e.sandboxOf(ctx, t.Job); err != nil {
+	if isolation.Sandbox, err = e.sandboxOf(ctx, s.job); err != nil {
 		return 0, fmt.Errorf("find out what the algorithm may reach: %w", err)
 	}
 	stdin, err := os.Open(os.DevNull)
@@ -61,7 +61,7 @@ func (e *Executor) fork(ctx context.Context, t app.Task, lock *os.File) (int, er
 		return 0, err
 	}
 	defer stdin.Close()
-	log, err := os.OpenFile(filepath.Join(t.Dir, LogFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(filepath.Join(s.dir, s.log), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return 0, err
 	}
@@ -73,10 +73,10 @@ func (e *Executor) fork(ctx context.Context, t app.Task, lock *os.File) (int, er
 			isolation.Etc, files = etc, append(files, keep.Fd())
 		}
 	}
-	argv := []string{"molrun", "task", t.Dir, "--lock-fd", "3", "--isolation", isolation.String()}
+	argv := append([]string{"molrun", "task", s.dir, "--lock-fd", "3", "--isolation", isolation.String()}, s.flags...)
 	pid, err := syscall.ForkExec(e.program, argv, &syscall.ProcAttr{
-		Dir:   t.Dir,
-		Env:   append(task.InheritedEnv(), process.TokenVariable+"="+t.Token),
+		Dir:   s.dir,
+		Env:   append(task.InheritedEnv(), process.TokenVariable+"="+s.token),
 		Files: files,
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})

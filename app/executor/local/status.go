@@ -43,6 +43,9 @@ func (e *Executor) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStat
 // status checks the lock first. A task releases it after it has written its
 // outcome, so if the lock is free, no outcome will come any more.
 func (e *Executor) status(ctx context.Context, t app.Task) (app.TaskStatus, error) {
+	if t.Pilot != "" {
+		return e.statusOfRow(ctx, t)
+	}
 	locked, err := task.Locked(t.Dir)
 	if err != nil {
 		return app.TaskStatus{}, err

@@ -26,6 +26,12 @@ func (e *Executor) Stop(ctx context.Context, t app.Task) error {
 	if err != nil {
 		return taskError("stop", t, err)
 	}
+	if t.Pilot != "" {
+		if err := e.stopRow(ctx, t, sinceRequest); err != nil {
+			return taskError("stop", t, err)
+		}
+		return nil
+	}
 	locked, err := task.Locked(t.Dir)
 	switch {
 	case err != nil:

@@ -1,0 +1,315 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/executor/local"
+	"molrun/app/placement"
+	"molrun/app/strictjson"
+	"molrun/app/task"
+)
+
+// withPilots returns a world whose tasks are processes, on so many CPUs, that knows rows to
+// be short: it has run three.
+func withPilots(t *testing.T, cpus int) *world {
+	t.Helper()
+	w := onThisMachine(t)
+	program, err := os.Executable()
+	must(t, err)
+	e := local.New(local.Options{Program: program, CPUs: cpus, MemoryBytes: 4 * gib})
+	t.Cleanup(func() { must(t, e.Close()) })
+	w.front = e
+	w.options.PilotsDir = filepath.Join(w.dir, "pilots")
+	stop := w.start()
+	w.batch(ann, "before", "true", "true", "true")
+	w.finished("before")
+	stop()
+	return w
+}
+
+// batch queues a batch of scripts.
+func (w *world) batch(by app.Caller, name string, scripts ...string) {
+	w.t.Helper()
+	var rows []string
+	for _, s := range scripts {
+		rows = append(rows, fmt.Sprintf(`{"script":%q}`, s))
+	}
+	body, err := strictjson.Parse(fmt.Appendf(nil, `{"batchName":%q,"type":"sim","settings":[%s]}`, name, strings.Join(rows, ",")))
+	must(w.t, err)
+	sub := app.BatchSubmission{Name: name, Type: "sim", Body: body}
+	sub.Rows = body.Member("settings").Items
+	_, _, err = w.Jobs.SubmitBatch(w.t.Context(), by, sub)
+	must(w.t, err)
+}
+
+// row returns the n-th row of a batch, from 1.
+func (w *world) row(batch string, n int) record { return w.job(fmt.Sprintf("%s-%d", batch, n)) }
+
+// process returns the process that has run an attempt.
+func (w *world) process(id app.JobID, attempt int) int {
+	w.t.Helper()
+	run, err := task.ReadRun(w.path(id, fmt.Sprint(attempt)))
+	must(w.t, err)
+	return run.PID
+}
+
+// await polls for what processes do.
+func await(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within a minute", what)
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, os.ErrNotExist)
+}
+
+// noPilots fails unless no pilot is left, on disk or in the turns.
+func (w *world) noPilots() {
+	w.t.Helper()
+	await(w.t, "the pilots to land", func() bool {
+		left, err := os.ReadDir(w.options.PilotsDir)
+		return err == nil && len(left) == 0
+	})
+}
+
+// Rows of a batch share processes. Each ends as it would alone, and runs once.
+func TestRowsShareAProcess(t *testing.T) {
+	w := withPilots(t, 2)
+	count := filepath.Join(w.dir, "count")
+	must(t, os.Mkdir(count, 0o700))
+	// Each row notes that it runs, and how many do.
+	script := func(n int, rest string) string {
+		return fmt.Sprintf(`echo x >>%s/%d; echo row %d; %s`, count, n, n, rest)
+	}
+	var scripts []string
+	for n := 1; n <= 200; n++ {
+		switch rest := fmt.Sprintf("echo %d >$1/n", n); {
+		case n%10 == 3:
+			scripts = append(scripts, script(n, "exit 7"))
+		case n%10 == 5:
+			scripts = append(scripts, script(n, "kill -9 $$"))
+		default:
+			scripts = append(scripts, script(n, rest))
+		}
+	}
+	w.batch(ann, "b", scripts...)
+	w.start()
+	w.finished("b")
+	processes := map[int]int{}
+	for n := 1; n <= 200; n++ {
+		r := w.row("b", n)
+		if ran := w.text(filepath.Join(count, fmt.Sprint(n))); ran != "x\n" || r.Attempts != 1 {
+			t.Errorf("row %d ran %d times in %d attempts", n, strings.Count(ran, "x"), r.Attempts)
+		}
+		processes[w.process(r.ID, 1)]++
+		switch f := r.Failure; {
+		case n%10 == 3 && (f == nil || f.Code != app.FailedExit || *f.ExitCode != 7 || !strings.Contains(f.LogTail, fmt.Sprintf("row %d\n", n))):
+			t.Errorf("row %d: %+v", n, f)
+		case n%10 == 5 && (f == nil || f.Code != app.FailedSignal || f.Signal != "SIGKILL"):
+			t.Errorf("row %d: %+v", n, f)
+		case n%10 != 3 && n%10 != 5:
+			if f != nil || r.Metrics == nil || r.StartedAt.IsZero() || r.CompletedAt.Before(r.StartedAt.Time) {
+				t.Fatalf("row %d: %+v", n, r.Job)
+			}
+			if got := w.checkResult(r.ID); got["n"] != fmt.Sprintln(n) || got["log.txt"] != fmt.Sprintf("row %d\n", n) {
+				t.Errorf("row %d: %v", n, got)
+			}
+		}
+	}
+	if len(processes) > 20 {
+		t.Errorf("200 rows had %d processes", len(processes))
+	}
+	w.noPilots()
+}
+
+// Rows that share a process use one slot, and somebody else's job gets the next.
+func TestPilotLeavesOthersTheirTurn(t *testing.T) {
+	w := withPilots(t, 1)
+	w.start()
+	gate := filepath.Join(w.dir, "gate")
+	w.batch(ann, "b", slices.Repeat([]string{fmt.Sprintf(`mkdir %[1]s/one || exit 5; until [ -e %[1]s/gate ]; do sleep 0.01; done; rmdir %[1]s/one`, w.dir)}, 600)...)
+	w.until("b", app.Running)
+	w.submit(bob, "other", fmt.Sprintf(`{"script":"mkdir %[1]s/one && rmdir %[1]s/one"}`, w.dir))
+	await(t, "the job to be seen waiting", func() bool { return w.job("other").Queue.Position > 0 })
+	must(t, os.WriteFile(gate, nil, 0o600))
+	if r := w.finished("other"); r.Status != app.Completed {
+		t.Fatalf("%+v", r.Failure)
+	}
+	if r := w.job("b"); r.Status.Finished() {
+		t.Error("the other user's job came behind all rows")
+	}
+	if r := w.finished("b"); r.Status != app.Completed {
+		t.Errorf("rows ran at the same time on one CPU: %+v", r.Counts)
+	}
+}
+
+// What is cancelled ends, wherever it stands, and nothing else does.
+func TestCancelRowsOfAPilot(t *testing.T) {
+	w := withPilots(t, 1)
+	w.start()
+	var scripts []string
+	for n := range 8 {
+		scripts = append(scripts, fmt.Sprintf(`until [ -e %s/gate-%d ]; do sleep 0.01; done`, w.dir, n+1))
+	}
+	w.batch(ann, "b", scripts...)
+	running := func() (n int) {
+		await(t, "a row to run", func() bool {
+			n = 1 + slices.IndexFunc([]int{1, 2, 3, 4, 5, 6, 7, 8}, func(n int) bool { return w.row("b", n).Status == app.Running })
+			return n > 0
+		})
+		return n
+	}
+	runs := running()
+	waits := runs%8 + 1
+	for _, n := range []int{waits, runs} {
+		name := fmt.Sprintf("b-%d", n)
+		_, err := w.Jobs.Cancel(t.Context(), ann, name)
+		must(t, err)
+		if f := w.finished(name).Failure; f == nil || f.Code != app.FailedStopped {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+	running()
+	for n := range 8 {
+		must(t, os.WriteFile(fmt.Sprintf("%s/gate-%d", w.dir, n+1), nil, 0o600))
+	}
+	w.finished("b")
+	processes := map[int]bool{}
+	for n := 1; n <= 8; n++ {
+		r := w.row("b", n)
+		if n == waits {
+			continue
+		}
+		if n != runs && r.Status != app.Completed || r.Attempts != 1 {
+			t.Errorf("row %d: %+v", n, r.Job)
+		}
+		processes[w.process(r.ID, 1)] = true
+	}
+	if len(processes) != 1 {
+		t.Errorf("the rows had %d processes", len(processes))
+	}
+}
+
+// The next runner finds the rows of a living pilot, wherever they stand.
+func TestPilotOutlivesTheRunner(t *testing.T) {
+	w := withPilots(t, 1)
+	stop := w.start()
+	wait := fmt.Sprintf(`echo x >>%[1]s/ran; until [ -e %[1]s/gate ]; do sleep 0.01; done`, w.dir)
+	once := fmt.Sprintf("echo x >>%s/ran", w.dir)
+	w.batch(ann, "b", once, once, wait, once, once, once)
+	w.until("b-3", app.Running)
+	stop()
+	must(t, os.WriteFile(filepath.Join(w.dir, "gate"), nil, 0o600))
+	id := w.row("b", 4).ID
+	await(t, "the next row to end without a runner", func() bool { return exists(w.path(id, "1", task.OutcomeFile)) })
+	w.start()
+	if r := w.finished("b"); r.Status != app.Completed {
+		t.Fatalf("%+v", r.Counts)
+	}
+	if ran := strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"); ran != 6 {
+		t.Errorf("6 rows ran %d times", ran)
+	}
+	for n := 1; n <= 6; n++ {
+		if r := w.row("b", n); r.Attempts != 1 {
+			t.Errorf("row %d has %d attempts", n, r.Attempts)
+		}
+	}
+	w.noPilots()
+}
+
+// A pilot that is killed loses the row that runs. Those before it have ended, those behind
+// it run in their first attempt; also if the runner dies with it.
+func TestPilotIsKilled(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		t.Run(fmt.Sprintf("restart=%v", restart), func(t *testing.T) {
+			w := withPilots(t, 1)
+			stop := w.start()
+			once := fmt.Sprintf("echo x >>%s/ran", w.dir)
+			first := fmt.Sprintf(`[ -e %[1]s/again ] && exit 0; >%[1]s/again; sleep 600`, w.dir)
+			w.batch(ann, "b", once, once, first, once, once, once)
+			r := w.until("b-3", app.Running)
+			if restart {
+				stop()
+			}
+			must(t, syscall.Kill(w.process(r.ID, 1), syscall.SIGKILL))
+			if restart {
+				w.start()
+			}
+			if r := w.finished("b"); r.Status != app.Completed {
+				t.Fatalf("%+v", r.Counts)
+			}
+			if ran := strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"); ran != 5 {
+				t.Errorf("5 rows ran %d times", ran)
+			}
+			for n := 1; n <= 6; n++ {
+				if r := w.row("b", n); r.Attempts != 1 && n != 3 || n == 3 && r.Attempts != 2 {
+					t.Errorf("row %d has %d attempts", n, r.Attempts)
+				}
+			}
+		})
+	}
+}
+
+// The runner may die between the claim of rows and their pilot.
+func TestClaimedRowsWithoutAPilot(t *testing.T) {
+	w := withPilots(t, 2)
+	w.batch(ann, "b", slices.Repeat([]string{fmt.Sprintf("echo x >>%s/ran", w.dir)}, 8)...)
+	first, err := w.Runs.Claim(t.Context(), w.row("b", 1).ID, placement.Devices{})
+	must(t, err)
+	rows, err := w.Runs.ClaimRows(t.Context(), first, app.Portion{Pilot: "gone", Rows: 5, Seconds: 100})
+	if err != nil || len(rows) != 5 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	w.start()
+	if r := w.finished("b"); r.Status != app.Completed {
+		t.Fatalf("%+v", r.Counts)
+	}
+	if ran := strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"); ran != 8 {
+		t.Errorf("8 rows ran %d times", ran)
+	}
+	w.noPilots()
+}
+
+// An answer that is lost does not lose the rows.
+func TestAnswerAboutClaimedRowsIsLost(t *testing.T) {
+	w := withPilots(t, 1)
+	w.jobs = &forgetful{Jobs: w.jobs}
+	w.batch(ann, "b", slices.Repeat([]string{fmt.Sprintf("echo x >>%s/ran", w.dir)}, 40)...)
+	w.start()
+	if r := w.finished("b"); r.Status != app.Completed {
+		t.Fatalf("%+v", r.Counts)
+	}
+	if ran := strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"); ran != 40 {
+		t.Errorf("40 rows ran %d times", ran)
+	}
+}
+
+// forgetful claims rows and says that it could not, the first times.
+type forgetful struct {
+	Jobs
+	times int
+}
+
+func (f *forgetful) ClaimRows(ctx context.Context, first *app.Job, p app.Portion) ([]*app.Job, error) {
+	p.Rows = 5
+	rows, err := f.Jobs.ClaimRows(ctx, first, p)
+	if f.times++; err == nil && f.times < 3 {
+		return nil, errors.New("the answer is lost")
+	}
+	return rows, err
+}
