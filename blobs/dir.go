@@ -233,6 +233,12 @@ func (d *Dir) WriteManifest(id app.JobID, m *app.Manifest) error {
 	return diskError("write manifest", result.WriteManifest(d.root, id, m))
 }
 
+// PutManifest is WriteManifest for who makes the list durable later, with all files of the
+// disk.
+func (d *Dir) PutManifest(id app.JobID, m *app.Manifest) error {
+	return diskError("write manifest", result.PutManifest(d.root, id, m))
+}
+
 // ArchiveSize returns the length of an archive in bytes.
 func (d *Dir) ArchiveSize(archive app.Archive) (int64, error) {
 	a, err := d.archives.Open(archive)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -94,5 +95,52 @@ func TestReplaceKeepsTheOldContentWhereTheNewDoesNotFit(t *testing.T) {
 	entries, _ := os.ReadDir(root.Name())
 	if !errors.Is(err, syscall.EFBIG) || string(content) != "old" || len(entries) != 1 {
 		t.Errorf("error %v, content %q, entries %v; want the old file alone", err, content, entries)
+	}
+}
+
+func TestDiskSyncsForAllWhoWait(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	d, err := OpenDisk(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, content := range []string{"first", "second"} {
+		if err := Put(root, "file", []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := root.ReadFile("file"); err != nil || string(got) != content {
+			t.Errorf("content %q, err %v; want %q", got, err, content)
+		}
+	}
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			if err := d.Sync(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v; want the one file", entries, err)
+	}
+}
+
+func TestDiskThatIsClosedSaysSo(t *testing.T) {
+	d, err := OpenDisk(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(d.Close(), d.Sync()); err == nil {
+		t.Error("a closed disk was synced")
+	}
+	if _, err := OpenDisk("/no/such/dir"); err == nil {
+		t.Error("opened the disk of no directory")
 	}
 }

@@ -13,7 +13,7 @@ var rules = map[string]rule{
 	"app/nearest":    {},
 	"app/cursor":     {},
 	"app/protocol":   {},
-	"app/durable":    {},
+	"app/durable":    {others: []string{"golang.org/x/sys"}},
 	"app/oneline":    {},
 	"app/digest":     {},
 	"app/sortid":     {},

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"molrun/app"
+	"molrun/app/durable"
 	"molrun/app/eta"
 	"molrun/app/fault"
 	"molrun/app/placement"
@@ -55,6 +56,7 @@ type core struct {
 	workers  chan struct{} // holds a token for each worker
 	events   chan event
 	flights  *flights
+	disk     *durable.Disk   // of jobs' directories; nil: files are synced one by one
 	attempts *sync.WaitGroup // of attempts and pilots
 }
 

@@ -63,6 +63,7 @@ func (a *attempt) keepResult(ctx context.Context, o *app.Outcome) (ending app.En
 		Outcome:   o,
 		Algorithm: alg,
 		MaxFiles:  a.options.MaxFiles,
+		Unsynced:  o.Unsynced != "",
 		Manifests: a.dirs,
 		Record:    func(e app.Ending) (app.Record, error) { return a.finalRecord(alg, e) },
 		Check:     ctx.Err,
@@ -78,7 +79,33 @@ func (a *attempt) keepResult(ctx context.Context, o *app.Outcome) (ending app.En
 		ending, err = c.Run()
 		return err
 	})
+	if err == nil {
+		err = a.sync(o)
+	}
 	return ending, err
+}
+
+// syncLog does the same for an attempt that leaves a log alone.
+func (a *attempt) syncLog(o *app.Outcome) {
+	if err := a.sync(o); err != nil {
+		a.log.Warn().Err(err).Msg("the log of a failed job may not outlast a crash of the machine")
+	}
+}
+
+// sync makes what an attempt has left durable, if nothing else has. Attempts that end at
+// the same time share the cost of it.
+func (a *attempt) sync(o *app.Outcome) error {
+	if o == nil || o.Unsynced == "" {
+		return nil
+	}
+	if a.disk != nil && a.disk.Sync() == nil {
+		return nil
+	}
+	// Whose file could not be written is seen file by file.
+	if err := result.Sync(filepath.Dir(a.home)); err != nil {
+		return fmt.Errorf("make the result durable: %w", err)
+	}
+	return nil
 }
 
 // finalRecord returns the record that the result has.
@@ -96,6 +123,7 @@ func (a *attempt) finishWithoutResult(ctx context.Context, o *app.Outcome, code 
 	if err := result.GiveBack(a.home); err != nil {
 		a.log.Warn().Err(err).Msg("what was collected stays until the job is deleted or retried")
 	}
+	a.syncLog(o)
 	a.finish(ctx, app.Ending{Outcome: o, Failure: &app.Failure{Code: code, Message: message, ExitCode: &o.ExitCode}})
 }
 
@@ -106,6 +134,7 @@ func (a *attempt) fail(ctx context.Context, o *app.Outcome) {
 		a.log.Warn().Err(err).Msg("the log is not searched for known failures")
 	}
 	a.fetch(ctx)
+	a.syncLog(o)
 	a.finish(ctx, app.Ending{Outcome: o, Failure: failure(a.job, o, alg, logTail(a.home))})
 }
 

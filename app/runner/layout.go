@@ -43,6 +43,7 @@ type layout struct {
 	version   string       // of the program; "": unknown
 	folder    string       // of the algorithm, as the task sees it
 	check     func() error // an error ends the copying of files
+	unsynced  bool         // of a row: what begins after a crash of the machine is made again
 }
 
 // fill makes the directory's content, task.json last. Nothing else is synced:
@@ -164,7 +165,11 @@ func (l *layout) writeTask(p algorithm.Paths) error {
 	if err := writeTexts(p.Work, run.Texts); err != nil {
 		return fmt.Errorf("write what a program reads: %w", err)
 	}
-	return task.Write(l.dir, task.Spec{
+	write := task.Write
+	if l.unsynced {
+		write = task.WriteUnsynced
+	}
+	return write(l.dir, task.Spec{
 		Token:             l.job.Private.Token,
 		Job:               string(l.job.ID),
 		Attempt:           l.job.Attempts,

@@ -178,6 +178,7 @@ func (a *attempt) makeDir(ctx context.Context) error {
 		inputPath: a.jobs.InputPath,
 		folder:    home,
 		version:   a.programVersion(ctx, alg),
+		unsynced:  a.pilot != nil,
 		check: func() error {
 			if a.stopAsked() {
 				return errStopped

@@ -27,9 +27,11 @@ package runner
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"sync"
 
 	"molrun/app"
+	"molrun/app/durable"
 	"molrun/app/runner/turns"
 )
 
@@ -72,6 +74,12 @@ func New(jobs Jobs, dirs Dirs, executors []app.Executor, o Options) *Runner {
 // Run runs jobs until ctx ends, and returns when none of the runner's
 // goroutines is left. Tasks run on; the next runner finds them.
 func (r *Runner) Run(ctx context.Context) error {
+	if r.options.PilotsDir != "" {
+		if disk, err := durable.OpenDisk(filepath.Dir(r.dirs.JobDir("any"))); err == nil {
+			defer disk.Close()
+			r.disk = disk
+		}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	var others sync.WaitGroup
 	for _, e := range r.executors {

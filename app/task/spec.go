@@ -35,7 +35,13 @@ type Spec struct {
 }
 
 // Write writes task.json into an attempt's directory.
-func Write(dir string, s Spec) error {
+func Write(dir string, s Spec) error { return s.write(dir, write) }
+
+// WriteUnsynced is Write for a task that need not outlast a crash of the machine before it
+// begins.
+func WriteUnsynced(dir string, s Spec) error { return s.write(dir, writeUnsynced) }
+
+func (s Spec) write(dir string, write func(dir, name string, v any) error) error {
 	s.Protocol = Protocol
 	if s.Token == "" || len(s.Steps) == 0 {
 		return errors.New("write task.json: a task needs a token and a step")

@@ -35,6 +35,16 @@ func ManifestName(id app.JobID) string { return path.Join(JobDir(id), manifestNa
 // files must be in place: links and archives rely on a manifest for as long as
 // the job exists. It is written once, before the job is recorded as completed.
 func WriteManifest(root *os.Root, id app.JobID, m *app.Manifest) error {
+	return writeManifest(root, id, m, durable.Replace)
+}
+
+// PutManifest is WriteManifest without making the list durable: the caller does so before
+// the job is recorded as completed.
+func PutManifest(root *os.Root, id app.JobID, m *app.Manifest) error {
+	return writeManifest(root, id, m, durable.Put)
+}
+
+func writeManifest(root *os.Root, id app.JobID, m *app.Manifest, write func(*os.Root, string, []byte) error) error {
 	if err := CheckManifest(m); err != nil {
 		return fmt.Errorf("job %s: %w", id, err)
 	}
@@ -42,7 +52,7 @@ func WriteManifest(root *os.Root, id app.JobID, m *app.Manifest) error {
 	if err != nil {
 		return fmt.Errorf("job %s: %w", id, err)
 	}
-	return durable.Replace(root, ManifestName(id), data)
+	return write(root, ManifestName(id), data)
 }
 
 // CheckManifest refuses a manifest that an archive cannot hold, because a name

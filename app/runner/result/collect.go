@@ -42,6 +42,7 @@ const logName = "log.txt"
 type Manifests interface {
 	Manifest(id app.JobID) (*app.Manifest, error)
 	WriteManifest(id app.JobID, m *app.Manifest) error
+	PutManifest(id app.JobID, m *app.Manifest) error // the same, and the caller syncs the disk
 }
 
 // Unfit says why a result can't be kept, in words for the job's user.
@@ -66,6 +67,7 @@ type Collection struct {
 	MaxFiles  int             // files and directories that a result may have
 	Manifests Manifests
 	Record    func(app.Ending) (app.Record, error) // the job's final record
+	Unsynced  bool                                 // nothing is made durable: the caller syncs the disk before it records the end
 	Check     func() error                         // an error interrupts the collection
 	Log       zerolog.Logger
 
@@ -169,7 +171,7 @@ func (c *Collection) list() error {
 	if err := log.Close(); err != nil { // it only had to be there
 		return err
 	}
-	c.digester = newDigester(c.Check)
+	c.digester = newDigester(c.Check, !c.Unsynced)
 	for i, name := range publicNames(c.files) {
 		err := c.add(name, filepath.Join(resultDir, c.files[i]))
 		if err != nil {
@@ -267,7 +269,11 @@ func (c *Collection) writeRecord() error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(durable.Replace(job, recordFile, record), job.Close()); err != nil {
+	write := durable.Replace
+	if c.Unsynced {
+		write = durable.Put
+	}
+	if err := errors.Join(write(job, recordFile, record), job.Close()); err != nil {
 		return err
 	}
 	return c.add(recordFile, recordFile)
@@ -275,10 +281,13 @@ func (c *Collection) writeRecord() error {
 
 // writeManifest makes the names of all files durable, then the list of them.
 func (c *Collection) writeManifest() error {
+	slices.SortFunc(c.manifest.Files, func(a, b app.ManifestFile) int { return strings.Compare(a.Name, b.Name) })
+	if c.Unsynced {
+		return c.Manifests.PutManifest(c.Job, &c.manifest)
+	}
 	if err := c.syncDirs(); err != nil {
 		return err
 	}
-	slices.SortFunc(c.manifest.Files, func(a, b app.ManifestFile) int { return strings.Compare(a.Name, b.Name) })
 	return c.Manifests.WriteManifest(c.Job, &c.manifest)
 }
 

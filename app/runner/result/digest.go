@@ -16,14 +16,18 @@ import (
 // digester reads files for their digests.
 type digester struct {
 	check  func() error
+	sync   bool // make content durable
 	crc    hash.Hash32
 	sha    hash.Hash
 	buffer []byte
 }
 
-func newDigester(check func() error) *digester {
-	return &digester{check, crc32.NewIEEE(), sha256.New(), make([]byte, 256<<10)}
+func newDigester(check func() error, sync bool) *digester {
+	return &digester{check, sync, crc32.NewIEEE(), sha256.New(), nil}
 }
+
+// largestBuffer is how much is read at once, of large files.
+const largestBuffer = 256 << 10
 
 // file reads a file to its end, in one pass, and makes its content durable.
 func (d *digester) file(path string) (m app.ManifestFile, err error) {
@@ -32,6 +36,13 @@ func (d *digester) file(path string) (m app.ManifestFile, err error) {
 		return m, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return m, err
+	}
+	if size := int(min(info.Size()+1, largestBuffer)); len(d.buffer) < size {
+		d.buffer = make([]byte, max(size, 4<<10)) // most results are small
+	}
 	d.crc.Reset()
 	d.sha.Reset()
 	for {
@@ -49,10 +60,12 @@ func (d *digester) file(path string) (m app.ManifestFile, err error) {
 			return m, err
 		}
 	}
-	info, err := f.Stat()
-	if err != nil {
+	if info, err = f.Stat(); err != nil {
 		return m, err
 	}
 	m.CRC32, m.SHA256, m.Changed = d.crc.Sum32(), hex.EncodeToString(d.sha.Sum(nil)), info.ModTime().Unix()
+	if !d.sync {
+		return m, nil
+	}
 	return m, f.Sync()
 }

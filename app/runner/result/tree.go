@@ -168,6 +168,11 @@ func copyBetween(target, source *os.Root, path string, check func() error) error
 	return target.Chtimes(path, time.Time{}, info.ModTime()) // archives tell it
 }
 
+// Sync makes what there is of a job durable, file by file.
+func Sync(jobDir string) error {
+	return errors.Join(syncTree(jobDir), durable.SyncFolder(filepath.Dir(jobDir)))
+}
+
 // syncTree makes a directory durable with all files and directories in it.
 func syncTree(dir string) error {
 	root, err := os.OpenRoot(dir)
