@@ -15,7 +15,7 @@ import (
 // callNumbers are the system calls that the tracer can make fail or record.
 var callNumbers = map[string]uint32{
 	"write": syscall.SYS_WRITE, "pwrite64": syscall.SYS_PWRITE64,
-	"fsync": syscall.SYS_FSYNC, "fdatasync": syscall.SYS_FDATASYNC,
+	"fsync": syscall.SYS_FSYNC, "fdatasync": syscall.SYS_FDATASYNC, "syncfs": 306,
 	"ftruncate": syscall.SYS_FTRUNCATE, "fallocate": syscall.SYS_FALLOCATE,
 	"openat": syscall.SYS_OPENAT, "mkdirat": syscall.SYS_MKDIRAT, "unlinkat": syscall.SYS_UNLINKAT,
 	"renameat": syscall.SYS_RENAMEAT, "renameat2": 316, "linkat": syscall.SYS_LINKAT,

@@ -1,0 +1,140 @@
+package local_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/executor/local"
+	"molrun/app/task"
+	"molrun/app/task/process"
+)
+
+// piloted starts a pilot with a task for each script.
+func piloted(t *testing.T, e *local.Executor, scripts ...string) []app.Task {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "PILOT")
+	var all []app.Task
+	var rows []string
+	for _, script := range scripts {
+		a := newTask(t, script)
+		a.Pilot = dir
+		all, rows = append(all, a), append(rows, a.Dir)
+	}
+	if err := e.StartPilot(t.Context(), dir, all[0], rows); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { task.ClosePilot(dir) })
+	return all
+}
+
+// kill kills the process that runs the tasks.
+func kill(t *testing.T, a app.Task) {
+	t.Helper()
+	run, err := task.ReadRun(a.Dir)
+	if err == nil {
+		err = run.Signal(syscall.SIGKILL)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRowsOfAPilot(t *testing.T) {
+	e := newExecutor(t)
+	all := piloted(t, e, "exit 3", "echo > out/ready\n"+untilGo, "true")
+	if now := over(t, e, all[0]); now.Outcome == nil || now.Outcome.Cause != app.CauseExit || now.StartedAt.IsZero() {
+		t.Errorf("the first: %+v", now)
+	}
+	untilExists(t, output(all[1], "ready"))
+	if now := status(t, e, all[1]); now.State != app.TaskRunning || now.StartedAt.IsZero() {
+		t.Errorf("the second: %+v, want running", now)
+	}
+	if now := status(t, e, all[2]); now.State != app.TaskStarting {
+		t.Errorf("the third: %+v, want that it waits", now)
+	}
+	other := newTask(t, "true") // a living pilot gets nothing by starting it again
+	if err := e.StartPilot(t.Context(), all[0].Pilot, other, []string{other.Dir}); err != nil {
+		t.Error(err)
+	}
+	touch(t, output(all[1], "go"))
+	if now := over(t, e, all[2]); now.Outcome == nil || now.Outcome.Cause != app.CauseDone {
+		t.Errorf("the third: %+v", now)
+	}
+	if task.Exists(other.Dir, task.RunFile) {
+		t.Error("a task was run that the living pilot was not fed")
+	}
+}
+
+// The row that runs is lost with its processes, and the next never began.
+func TestKilledPilot(t *testing.T) {
+	e := newExecutor(t)
+	all := piloted(t, e, "true", stubborn+forever, "true")
+	untilExists(t, output(all[1], "ready"))
+	kill(t, all[1])
+	if now := over(t, e, all[1]); now.State != app.TaskLost || now.Reason != "the task's process was killed" {
+		t.Errorf("the one that ran: %+v", now)
+	}
+	if left := marked(t, all[1]); len(left) > 0 {
+		t.Errorf("processes %v are left", left)
+	}
+	if now := status(t, e, all[2]); now.State != app.TaskLost || task.Exists(all[2].Dir, task.RunFile) {
+		t.Errorf("the next: %+v", now)
+	}
+	if now := status(t, e, all[0]); now.State != app.TaskEnded {
+		t.Errorf("the one that had ended: %+v", now)
+	}
+	if err := e.StartPilot(t.Context(), all[2].Pilot, all[2], []string{all[2].Dir}); err != nil {
+		t.Fatal(err)
+	}
+	if now := over(t, e, all[2]); now.State != app.TaskEnded {
+		t.Errorf("with another pilot: %+v", now)
+	}
+}
+
+// Stop kills a row that does not end, and only that.
+func TestStopRowThatDoesNotEnd(t *testing.T) {
+	e := newExecutorOf(t, local.Options{StopMargin: time.Nanosecond})
+	all := piloted(t, e, stubborn+forever, "true")
+	untilExists(t, output(all[0], "ready"))
+	until(t, "the row is gone", func() bool {
+		if err := e.Stop(context.Background(), all[0]); err != nil {
+			t.Fatal(err)
+		}
+		return status(t, e, all[0]).State == app.TaskEnded
+	})
+	if now := over(t, e, all[0]); now.Outcome.Cause != app.CauseStopped {
+		t.Errorf("%+v", now.Outcome)
+	}
+	if now := over(t, e, all[1]); now.Outcome == nil || now.Outcome.Cause != app.CauseDone {
+		t.Errorf("its neighbour: %+v", now)
+	}
+}
+
+// An outcome that nothing made durable says nothing after the machine was restarted: the
+// output may be incomplete.
+func TestUnsyncedOutcomeOfAnotherBoot(t *testing.T) {
+	e := newExecutor(t)
+	a := piloted(t, e, "true")[0]
+	over(t, e, a)
+	path := filepath.Join(a.Dir, task.OutcomeFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	boot, err := process.BootID()
+	if err != nil || !bytes.Contains(text, []byte(boot)) {
+		t.Fatalf("the outcome does not name the boot, %v: %s", err, text)
+	}
+	if err := os.WriteFile(path, bytes.ReplaceAll(text, []byte(boot), []byte("another")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if now := status(t, e, a); now.State != app.TaskLost || now.Reason != "the machine was restarted" || now.Outcome != nil {
+		t.Errorf("%+v", now)
+	}
+}
