@@ -23,7 +23,7 @@ var pilotCalls = []struct {
 	calls  []string
 	files  string
 	errno  syscall.Errno // 0 kills
-	common int           // about how often it is made for the rows of a run
+	common int           // it is made more often than that for the rows of a run
 }{
 	{"portion", []string{"openat", "write", "rename", "renameat", "renameat2"}, `^pilots/[^/]+/rows\.`, 0, 12},
 	{"lock", []string{"openat", "link", "linkat"}, `^(pilots/[^/]+|jobs/[^/]+/[0-9]+)/run\.lock`, 0, 90},
@@ -33,8 +33,8 @@ var pilotCalls = []struct {
 	{"outcome", []string{"openat", "fallocate", "write", "ftruncate", "rename", "renameat", "renameat2"}, `/\.?outcome\.json`, 0, 200},
 	{"result", []string{"openat", "write", "rename", "renameat", "renameat2"}, `^jobs/[^/]+/(\.?job\.json|\.?manifest\.json|result$)`, 0, 150},
 	{"clearing", []string{"unlinkat", "rmdir", "unlink"}, `^jobs/[^/]+/[0-9]+/work`, 0, 100},
-	{"disk", []string{"syncfs"}, `^jobs$`, 0, 4},
-	{"failing disk", []string{"syncfs"}, `^jobs$`, syscall.EIO, 4},
+	{"disk", []string{"syncfs"}, `^jobs$`, 0, 1},
+	{"failing disk", []string{"syncfs"}, `^jobs$`, syscall.EIO, 1},
 	{"failing portion", []string{"write", "rename", "renameat", "renameat2"}, `^pilots/[^/]+/rows\.`, syscall.ENOSPC, 8},
 }
 
@@ -96,7 +96,7 @@ func TestPilotsAreKilledAnywhere(t *testing.T) {
 			if shared == 0 {
 				t.Error("no rows shared a process")
 			}
-			if reached == 0 && *positions > 1 {
+			if reached == 0 && (*positions > 1 || f.common == 1) {
 				t.Errorf("none of the calls %v was made on %s", f.calls, f.files)
 			}
 			t.Logf("%d of %d calls were reached", reached, *positions)

@@ -137,6 +137,21 @@ func TestRowsShareAProcess(t *testing.T) {
 	w.noPilots()
 }
 
+// While nobody else waits, a pilot takes more rows.
+func TestPilotTakesMoreRows(t *testing.T) {
+	w := withPilots(t, 1)
+	w.batch(ann, "b", slices.Repeat([]string{"true"}, 5*portionRows)...)
+	w.start()
+	w.finished("b")
+	processes := map[int]bool{}
+	for n := 1; n <= 5*portionRows; n++ {
+		processes[w.process(w.row("b", n).ID, 1)] = true
+	}
+	if len(processes) > 2 {
+		t.Errorf("%d rows had %d processes", 5*portionRows, len(processes))
+	}
+}
+
 // Rows that share a process use one slot, and somebody else's job gets the next.
 func TestPilotLeavesOthersTheirTurn(t *testing.T) {
 	w := withPilots(t, 1)
@@ -296,6 +311,28 @@ func TestAnswerAboutClaimedRowsIsLost(t *testing.T) {
 	}
 	if ran := strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"); ran != 40 {
 		t.Errorf("40 rows ran %d times", ran)
+	}
+}
+
+// A first row whose pilot is in its record, though the answer about it was lost, is found by
+// the next runner where that says.
+func TestRestartAfterALostAnswer(t *testing.T) {
+	w := withPilots(t, 1)
+	w.jobs = &forgetful{Jobs: w.Service.Runs}
+	w.batch(ann, "b", slices.Repeat([]string{fmt.Sprintf("echo x >>%[1]s/ran; until [ -e %[1]s/gate ]; do sleep 0.01; done", w.dir)}, 4)...)
+	stop := w.start()
+	w.until("b", app.Running)
+	await(t, "the row to begin", func() bool { return exists(filepath.Join(w.dir, "ran")) })
+	stop()
+	w.jobs = w.Service.Runs
+	w.start()
+	time.Sleep(200 * time.Millisecond) // it is looked at meanwhile, more than once
+	must(t, os.WriteFile(filepath.Join(w.dir, "gate"), nil, 0o600))
+	if r := w.finished("b"); r.Status != app.Completed {
+		t.Fatalf("%+v", r.Counts)
+	}
+	if ran := strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"); ran != 4 {
+		t.Errorf("4 rows ran %d times", ran)
 	}
 }
 

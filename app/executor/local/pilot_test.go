@@ -76,6 +76,10 @@ func TestKilledPilot(t *testing.T) {
 	e := newExecutor(t)
 	all := piloted(t, e, "true", stubborn+forever, "true")
 	untilExists(t, output(all[1], "ready"))
+	stale := newTask(t, "true") // it is given to the pilot that is killed
+	if err := task.FeedPilot(all[0].Pilot, 2, []string{stale.Dir}); err != nil {
+		t.Fatal(err)
+	}
 	kill(t, all[1])
 	if now := over(t, e, all[1]); now.State != app.TaskLost || now.Reason != "the task's process was killed" {
 		t.Errorf("the one that ran: %+v", now)
@@ -94,6 +98,16 @@ func TestKilledPilot(t *testing.T) {
 	}
 	if now := over(t, e, all[2]); now.State != app.TaskEnded {
 		t.Errorf("with another pilot: %+v", now)
+	}
+	if err := task.ClosePilot(all[2].Pilot); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the pilot to land", func() bool {
+		locked, err := task.Locked(all[2].Pilot)
+		return !locked && err == nil
+	})
+	if task.Exists(stale.Dir, task.RunFile) {
+		t.Error("the other pilot ran what the first was given, and it was not")
 	}
 }
 
