@@ -221,6 +221,21 @@ func runAlike(j, other *Job) bool {
 		p.Definition == q.Definition && p.Folder == q.Folder && p.Needs == q.Needs && p.Class == q.Class
 }
 
+// Return puts a claimed job back into the queue whose attempt never began and never will,
+// as if it had not been claimed.
+func (s *Runs) Return(ctx context.Context, id JobID, attempt int) error {
+	err := s.attempt(ctx, id, attempt, func(j *Job) {
+		if j.Private.Stop || j.Status != Queued {
+			j.finish(Ending{Lost: "it had not begun"}, s.now())
+			return
+		}
+		j.Attempts--
+		j.release()
+	})
+	s.wakeRunner()
+	return err
+}
+
 // SetHandle records the executor's handle of the attempt.
 func (s *Runs) SetHandle(ctx context.Context, id JobID, attempt int, h Handle) error {
 	return s.attempt(ctx, id, attempt, func(j *Job) { j.Private.Handle = h })

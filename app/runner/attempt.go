@@ -3,9 +3,11 @@ package runner
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -41,6 +43,7 @@ type attempt struct {
 	dir       string         // where its task runs: home, unless it is remote
 	remote    *result.Remote // nil if the task runs on this machine
 	pilot     *pilot         // that runs its task; nil: it has a process of its own
+	returned  atomic.Bool    // the pilot will not begin it
 	placement placement.Placement
 	started   bool // the record says RUNNING
 	begin     time.Time
@@ -199,6 +202,10 @@ func (a *attempt) run(ctx context.Context, s situation) {
 			s = situation{begun: true}
 		case stepWatch, stepStop:
 			s.status, s.seen = a.watch(ctx), true
+			if a.returned.Load() && s.status.State == app.TaskLost && !a.stopAsked() {
+				a.giveBack(ctx)
+				return
+			}
 			s.begun = s.begun && !a.neverBegan(s.status)
 		case stepCollect:
 			a.leave()
@@ -214,6 +221,21 @@ func (a *attempt) run(ctx context.Context, s situation) {
 			a.finish(ctx, app.Ending{Outcome: s.status.Outcome, Lost: s.status.Reason})
 			return
 		}
+	}
+}
+
+// giveBack puts the job back into the queue.
+func (a *attempt) giveBack(ctx context.Context) {
+	// The next one to prepare the directory takes a lock of its own, and not the pilot's.
+	if err := os.RemoveAll(filepath.Join(a.dir, task.LockFile)); err != nil {
+		a.finish(ctx, app.Ending{Lost: "its directory can't be cleared: " + err.Error()})
+		return
+	}
+	err := a.record(ctx, "return", func(ctx context.Context) error {
+		return a.jobs.Return(ctx, a.id, a.number)
+	})
+	if err == nil {
+		a.log.Info().Msg("a row before this one takes long, so it waits for another slot")
 	}
 }
 

@@ -56,6 +56,10 @@ type Options struct {
 	// batches. Without it every job has a process of its own.
 	PilotsDir string
 
+	// LongRow is how long a row may take before those behind it in its pilot, which were
+	// thought to be as short, are given back to the queue; default 20 s.
+	LongRow time.Duration
+
 	// KeepFailed is how long the work directory of a failed job is retained; 0
 	// is not at all. RetainedDir is a directory of the runner's own in which it
 	// notes them; without it none is retained.
@@ -84,6 +88,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.ReserveAfter <= 0 {
 		o.ReserveAfter = 10 * time.Minute
+	}
+	if o.LongRow <= 0 {
+		o.LongRow = 20 * time.Second
 	}
 	if o.Workers <= 0 {
 		o.Workers = 4

@@ -68,6 +68,7 @@ type pilot struct {
 	portions int  // that it was given
 	last     int  // rows of the last portion claimed
 	dry      bool // there were no more
+	asked    bool // the process was asked to return what has not begun
 
 	mu       sync.Mutex
 	needed   map[*attempt]bool // rows that are not known to have ended
@@ -178,6 +179,7 @@ func (p *pilot) run(ctx context.Context) {
 	defer p.tell(ctx)
 	for ctx.Err() == nil {
 		p.look(ctx)
+		p.giveBack()
 		p.hand(ctx)
 		p.pull(ctx)
 		if p.unneeded() {
@@ -273,12 +275,11 @@ func (p *pilot) wake() {
 // then they could be taken for those of the next.
 func (p *pilot) hand(ctx context.Context) {
 	p.mu.Lock()
-	rows := p.prepared
+	rows := slices.DeleteFunc(slices.Clone(p.prepared), (*flying).gone)
 	if len(rows) == 0 || !p.alive && slices.ContainsFunc(p.flying, func(f *flying) bool { return !f.gone() }) {
 		p.mu.Unlock()
 		return
 	}
-	rows = slices.Clone(rows)
 	p.mu.Unlock()
 	err := p.give(ctx, rows)
 	if err != nil && ctx.Err() == nil {
@@ -321,7 +322,7 @@ func (p *pilot) give(ctx context.Context, rows []*flying) error {
 	if err := p.pilots.StartPilot(ctx, p.dir, rows[0].task(), dirs); err != nil {
 		return err
 	}
-	p.alive, p.portions = true, 1
+	p.alive, p.portions, p.asked = true, 1, false
 	p.launches.Add(1)
 	return nil
 }
@@ -377,6 +378,31 @@ func (p *pilot) look(ctx context.Context) {
 		}
 		p.launches.Store(0)
 		rows = slices.DeleteFunc(rows, (*flying).gone)
+	}
+}
+
+// giveBack gives rows back to the queue that stand behind one that takes long. Until the
+// process says so, they may begin there.
+func (p *pilot) giveBack() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	long := slices.ContainsFunc(p.flying, func(f *flying) bool {
+		return f.last != nil && f.last.State == app.TaskRunning && time.Since(f.last.StartedAt) >= p.options.LongRow
+	})
+	if !p.alive || len(p.prepared)+len(p.flying) < 2 || !p.asked && !long {
+		return
+	}
+	if !p.asked {
+		p.asked, p.dry = task.AskReturn(p.dir) == nil, true
+	}
+	if !task.Returned(p.dir) {
+		return
+	}
+	for _, f := range slices.Concat(p.prepared, p.flying) {
+		if !f.gone() && !task.Exists(f.dir, task.RunFile) && !task.Exists(f.dir, task.OutcomeFile) {
+			f.returned.Store(true)
+			f.deliver(news{TaskStatus: app.TaskStatus{State: app.TaskLost, Reason: "the row before it takes long"}})
+		}
 	}
 }
 

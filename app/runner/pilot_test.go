@@ -173,6 +173,33 @@ func TestPilotLeavesOthersTheirTurn(t *testing.T) {
 	}
 }
 
+// Rows behind one that takes long get another slot, and begin once.
+func TestRowsBehindALongOne(t *testing.T) {
+	w := withPilots(t, 2)
+	w.options.LongRow = 500 * time.Millisecond
+	w.start()
+	w.submit(bob, "other", fmt.Sprintf(`{"script":"until [ -e %s/second ]; do sleep 0.01; done"}`, w.dir))
+	w.until("other", app.Running)
+	script := fmt.Sprintf("echo x >>%[1]s/ran; if mkdir %[1]s/long; then until [ -e %[1]s/first ]; do sleep 0.01; done; fi", w.dir)
+	w.batch(ann, "b", slices.Repeat([]string{script}, 20)...)
+	await(t, "a row to take long", func() bool { return w.job("b").Counts.Running == 1 })
+	must(t, os.WriteFile(filepath.Join(w.dir, "second"), nil, 0o600))
+	await(t, "the other rows to end", func() bool { return w.job("b").Counts.Completed == 19 })
+	must(t, os.WriteFile(filepath.Join(w.dir, "first"), nil, 0o600))
+	if r := w.finished("b"); r.Status != app.Completed {
+		t.Fatalf("%+v", r.Counts)
+	}
+	if ran := strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"); ran != 20 {
+		t.Errorf("20 rows ran %d times", ran)
+	}
+	for n := 1; n <= 20; n++ {
+		if r := w.row("b", n); r.Attempts != 1 {
+			t.Errorf("row %d has %d attempts", n, r.Attempts)
+		}
+	}
+	w.noPilots()
+}
+
 // What is cancelled ends, wherever it stands, and nothing else does.
 func TestCancelRowsOfAPilot(t *testing.T) {
 	w := withPilots(t, 1)

@@ -19,6 +19,7 @@ type Jobs interface {
 	Queue(ctx context.Context, executor string, visit func(app.Waiting) app.Visit) error
 	Claim(ctx context.Context, id app.JobID, leased placement.Devices) (*app.Job, error)
 	ClaimRows(ctx context.Context, first *app.Job, p app.Portion) ([]*app.Job, error)
+	Return(ctx context.Context, id app.JobID, attempt int) error
 	ResolveInputs(ctx context.Context, j *app.Job) (*app.Failure, error)
 	SetHandle(ctx context.Context, id app.JobID, attempt int, h app.Handle) error
 	Started(ctx context.Context, id app.JobID, attempt int, at time.Time) error

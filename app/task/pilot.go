@@ -23,6 +23,8 @@ import (
 //	pilot.log  what it says of itself
 //	rows.<n>   from 1 on: directories of tasks, to be run in this order
 //	closed     exists when no further rows will follow
+//	return     exists when the pilot is asked to return what has not begun
+//	returned   exists when it will begin no further task
 //
 // Whoever starts a pilot puts such files there, and may do so while it runs. It runs each
 // task as if it were alone: with its own task.json, limits, sandbox, log and
@@ -39,6 +41,8 @@ import (
 const (
 	PilotLogFile = "pilot.log"
 	closedFile   = "closed"
+	returnFile   = "return"
+	returnedFile = "returned"
 	rowsPrefix   = "rows."
 )
 
@@ -75,12 +79,24 @@ func ClosePilot(dir string) error {
 	return os.WriteFile(filepath.Join(dir, closedFile), nil, 0o600)
 }
 
+// AskReturn asks a pilot to begin no further task, because the one that runs takes long.
+func AskReturn(dir string) error {
+	return os.WriteFile(filepath.Join(dir, returnFile), nil, 0o600)
+}
+
+// Returned reports whether a pilot was asked so and has answered. Those of its tasks that
+// have not begun by then will not.
+func Returned(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, returnedFile))
+	return err == nil
+}
+
 // ClearPilot removes what was left for a pilot that is gone, so that another one can
 // begin in its directory. The caller holds the lock.
 func ClearPilot(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
-		if e.Name() == closedFile || strings.HasPrefix(e.Name(), rowsPrefix) {
+		if slices.Contains([]string{closedFile, returnFile, returnedFile}, e.Name()) || strings.HasPrefix(e.Name(), rowsPrefix) {
 			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
 		}
 	}
@@ -121,7 +137,7 @@ func RunPilot(ctx context.Context, dir string, o Options) error {
 	defer looks.Stop()
 	h.looks = looks.C
 	p := &pilot{host: h, dir: dir}
-	h.onLook = p.endStopped
+	h.onLook = p.lookAtOthers
 	for p.await() {
 		row := p.rows[0]
 		p.rows = p.rows[1:]
@@ -141,6 +157,7 @@ type pilot struct {
 	dir      string
 	portions int      // read so far
 	rows     []string // that are still to be run
+	returned bool     // none will
 }
 
 // await reports whether there is a task to run, and waits until there is one.
@@ -148,7 +165,10 @@ func (p *pilot) await() bool {
 	pause, idle := firstRowsPause, time.Now()
 	for {
 		p.read()
+		p.giveBack()
 		switch {
+		case p.returned:
+			return false
 		case len(p.rows) > 0:
 			return true
 		case Exists(p.dir, closedFile) && !Exists(p.dir, p.next()), time.Since(idle) >= idleLimit:
@@ -184,9 +204,30 @@ func (p *pilot) read() {
 	}
 }
 
+// lookAtOthers does what is asked for tasks whose turn has not come, while one runs.
+func (p *pilot) lookAtOthers() {
+	p.read()
+	p.giveBack()
+	p.endStopped()
+}
+
+// giveBack lets no further task begin if that is asked for, and says so.
+func (p *pilot) giveBack() {
+	if p.returned {
+		p.rows = nil
+		return
+	}
+	if _, err := os.Lstat(filepath.Join(p.dir, returnFile)); err != nil {
+		return
+	}
+	p.returned, p.rows = true, nil
+	if err := os.WriteFile(filepath.Join(p.dir, returnedFile), nil, 0o600); err != nil {
+		fmt.Fprintln(os.Stderr, err) // the end of this process says the same later
+	}
+}
+
 // endStopped ends the tasks that were stopped before their turn: that may be far away.
 func (p *pilot) endStopped() {
-	p.read()
 	p.rows = slices.DeleteFunc(p.rows, func(row string) bool {
 		if !StopRequested(row) || Exists(row, OutcomeFile) || Exists(row, RunFile) {
 			return false

@@ -289,6 +289,34 @@ func TestPilotSkipsWhatItCannotRun(t *testing.T) {
 	}
 }
 
+// What a pilot returns while a task runs never begins there, also if it is given later.
+func TestPilotReturnsWhatHasNotBegun(t *testing.T) {
+	inEachFlight(t, func(t *testing.T, f *flight) {
+		runs, waits, late := row(t, `while [ ! -e out/go ]; do sleep 0.02; done`), row(t, `true`), row(t, `true`)
+		f.feed(runs, waits)
+		f.takeOff()
+		runs.untilFile(RunFile)
+		if Returned(f.dir) {
+			t.Error("it returned rows that nobody asked for")
+		}
+		must(t, AskReturn(f.dir))
+		until(t, "the pilot to return them", func() bool { return Returned(f.dir) })
+		f.feed(late)
+		runs.release()
+		if code := f.wait(); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		if o := runs.ended(); o.Cause != protocol.CauseDone {
+			t.Errorf("the one that ran: %+v", o)
+		}
+		for _, a := range []*attempt{waits, late} {
+			if a.has(RunFile) || a.has(OutcomeFile) {
+				t.Error("a task began that had been returned")
+			}
+		}
+	})
+}
+
 func TestClearPilotLeavesNothingToRun(t *testing.T) {
 	t.Parallel()
 	f := newFlight(t)
