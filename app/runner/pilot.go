@@ -32,7 +32,7 @@ const (
 	portionSeconds = 4
 	portionRows    = 64
 	// mostOpen bounds the rows of a pilot whose end is not recorded yet.
-	mostOpen = 3 * portionRows
+	mostOpen = 2 * portionRows
 	// pilotTime is how long a pilot takes further rows. Then it is somebody's next turn.
 	pilotTime = time.Minute
 	// lookEvery is how often the rows of a pilot are looked at.
