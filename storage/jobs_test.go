@@ -85,6 +85,7 @@ func goldenJob() *app.Job {
 		StopBy:     "bob@lab.example",
 		Token:      "70",
 		Handle:     "4711",
+		Pilot:      "P1",
 		Devices:    placement.Devices{GPUs: []string{"0"}, CPUs: []int{2, 3}},
 	}
 	return j
