@@ -20,13 +20,14 @@ func Put(root *os.Root, name string, data []byte) error {
 }
 
 // Disk makes all files of one file system durable at once. Many small files cost far less
-// so than a sync each. Its zero value is a disk of nothing; it may be used concurrently.
+// so than a sync each. It may be used concurrently.
 type Disk struct {
 	dir *os.File
 
 	mu      sync.Mutex
 	waiting []chan error // for a sync that is still to begin
 	syncing bool
+	failed  error // of the first sync that failed
 }
 
 // OpenDisk opens the file system of a directory. Only errors from then on are seen.
@@ -42,8 +43,9 @@ func OpenDisk(dir string) (*Disk, error) {
 func (d *Disk) Close() error { return d.dir.Close() }
 
 // Sync makes durable what was written before it is called. Calls at the same time share
-// a sync. An error says that something could not be written since the last one, by
-// whoever: then each file has to be synced by itself to know.
+// a sync. An error says that something could not be written, by whoever: then each file has
+// to be synced by itself to know. The kernel reports a failure once, perhaps to a call
+// before that of whom it concerns, so all later calls return the error too.
 func (d *Disk) Sync() error {
 	done := make(chan error, 1)
 	d.mu.Lock()
@@ -68,7 +70,11 @@ func (d *Disk) lead() {
 		if len(group) == 0 {
 			return
 		}
-		err := unix.Syncfs(int(d.dir.Fd()))
+		err := d.failed
+		if err == nil {
+			err = unix.Syncfs(int(d.dir.Fd()))
+			d.failed = err
+		}
 		for _, done := range group {
 			done <- err
 		}

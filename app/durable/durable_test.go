@@ -140,6 +140,14 @@ func TestDiskThatIsClosedSaysSo(t *testing.T) {
 	if err := errors.Join(d.Close(), d.Sync()); err == nil {
 		t.Error("a closed disk was synced")
 	}
+	var opened error
+	if d.dir, opened = os.Open(t.TempDir()); opened != nil {
+		t.Fatal(opened)
+	}
+	defer d.Close()
+	if err := d.Sync(); err == nil { // its failure may concern those who come later
+		t.Error("a disk that has failed was trusted again")
+	}
 	if _, err := OpenDisk("/no/such/dir"); err == nil {
 		t.Error("opened the disk of no directory")
 	}
