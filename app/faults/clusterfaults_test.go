@@ -26,6 +26,12 @@ type clusterFault struct {
 	hit  func(g *campaign) bool
 	ends bool // the service exits
 	long bool // it takes minutes; short campaigns skip it
+	away bool // the controller is away for a while
+}
+
+// fits reports whether two faults can strike in one round.
+func (k clusterFault) fits(other clusterFault) bool {
+	return (k.when == "" || k.when != other.when) && !(k.away && other.away)
 }
 
 // clusterFaults are all kinds of cluster faults.
@@ -33,7 +39,7 @@ var clusterFaults = []clusterFault{
 	{
 		// The controller saves its state up to a second later: it acknowledges the
 		// job, forgets it, and reuses its number.
-		name: "controller killed right after a submission", when: "after",
+		name: "controller killed right after a submission", when: "after", away: true,
 		line: func(s *site, _ *rand.Rand) string {
 			return fmt.Sprintf("kill -KILL %d", s.cluster.Process(s.t, cluster.Controller))
 		},
@@ -48,7 +54,7 @@ var clusterFaults = []clusterFault{
 	},
 	{
 		// sbatch gives up after ten seconds; the job is created later.
-		name: "controller stalled during a submission", when: "before",
+		name: "controller stalled during a submission", when: "before", away: true,
 		line: func(s *site, _ *rand.Rand) string {
 			return fmt.Sprintf("kill -STOP %d", s.cluster.Process(s.t, cluster.Controller))
 		},
@@ -62,7 +68,7 @@ var clusterFaults = []clusterFault{
 		},
 	},
 	{
-		name: "controller restarted",
+		name: "controller restarted", away: true,
 		hit: func(g *campaign) bool {
 			g.cluster.Stop(g.t, cluster.Controller)
 			time.Sleep(upTo(g.random, 5*time.Second))

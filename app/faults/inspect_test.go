@@ -170,11 +170,13 @@ func (g *campaign) compareResult(ctx context.Context, c *client.Client, job *cli
 // processes, in the shared directory.
 func (g *campaign) checkLeftovers(v *verdict) {
 	g.t.Helper()
-	left := g.waitForNone(g.inSlurm)
+	// The end of a job may be lost with its controller. Slurm looks for the job some time
+	// later.
+	left := g.waitForNone(g.inSlurm, finishTimeout)
 	for _, line := range left {
 		v.orphans = append(v.orphans, "in Slurm: "+line)
 	}
-	for _, dir := range g.waitForNone(g.attemptDirs) {
+	for _, dir := range g.waitForNone(g.attemptDirs, patience/2) {
 		v.other = append(v.other, "left in the shared directory: "+dir)
 	}
 	g.findOrphans(v)
@@ -189,10 +191,10 @@ func (g *campaign) checkLeftovers(v *verdict) {
 	}
 }
 
-// waitForNone calls list until it returns nothing. After a while it gives up and
+// waitForNone calls list until it returns nothing. After the given time it gives up and
 // returns what is left.
-func (s *site) waitForNone(list func() []string) (left []string) {
-	for begin := time.Now(); time.Since(begin) < patience/2; time.Sleep(100 * time.Millisecond) {
+func (s *site) waitForNone(list func() []string, within time.Duration) (left []string) {
+	for begin := time.Now(); time.Since(begin) < within; time.Sleep(100 * time.Millisecond) {
 		if left = list(); len(left) == 0 {
 			return nil
 		}

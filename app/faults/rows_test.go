@@ -80,7 +80,7 @@ func (s *site) compareRows(ctx context.Context, c *client.Client) {
 	if len(seen) != *rows {
 		s.t.Errorf("the batch has %d rows, want %d", len(seen), *rows)
 	}
-	if left := append(s.waitForNone(s.inSlurm), s.waitForNone(s.attemptDirs)...); len(left) > 0 {
+	if left := append(s.waitForNone(s.inSlurm, patience), s.waitForNone(s.attemptDirs, patience/2)...); len(left) > 0 {
 		s.t.Errorf("%d jobs or directories are left on the cluster: %s", len(left), left[0])
 	}
 }

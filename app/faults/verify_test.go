@@ -27,15 +27,23 @@ func (v *verdict) String() string {
 		len(v.lost), len(v.duplicated), len(v.stuck), len(v.orphans))
 }
 
-// report fails the test for everything found.
-func (v *verdict) report(t *testing.T) {
-	t.Helper()
+// findings returns the first of each kind of what was found.
+func (v *verdict) findings() (lines []string) {
 	for what, all := range map[string][]string{
 		"lost": v.lost, "duplicated": v.duplicated, "stuck": v.stuck, "orphan process": v.orphans, "wrong": v.other,
 	} {
 		for _, one := range all[:min(len(all), 20)] {
-			t.Errorf("%s: %s", what, one)
+			lines = append(lines, what+": "+one)
 		}
+	}
+	return lines
+}
+
+// report fails the test for everything found.
+func (v *verdict) report(t *testing.T) {
+	t.Helper()
+	for _, line := range v.findings() {
+		t.Error(line)
 	}
 }
 
