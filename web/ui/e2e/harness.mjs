@@ -44,7 +44,7 @@ export class Server {
   }
 
   async stop(signal = 'SIGTERM') {
-    if (!this.process || this.process.exitCode !== null) return
+    if (!this.process || this.process.exitCode !== null || this.process.signalCode !== null) return
     this.process.kill(signal)
     await once(this.process, 'exit')
   }

@@ -67,6 +67,16 @@ async function away(server, key, ann) {
     while (await page.getByRole('alert').count() > 0) await page.getByRole('alert').first().waitFor({ state: 'detached' })
   }
 
+  // A log is followed by one stream, while the record of its job changes every second.
+  let streams = 0
+  const count = (request) => (streams += /\/events\?logs=1/.test(request.url()) ? 1 : 0)
+  page.on('request', count)
+  await ann.open('jobs/runs?tab=log')
+  await page.getByText('CALVADOS').first().waitFor()
+  await page.waitForTimeout(7000)
+  page.off('request', count)
+  assert.equal(streams, 1)
+
   // Those that follow what happens say that they do not, and go on by themselves.
   for (const [path, there] of [['jobs', 'folded-2'], ['jobs/runs', 'runs'], ['jobs/runs?tab=log', 'CALVADOS']]) {
     await ann.open(path)
