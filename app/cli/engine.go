@@ -1,31 +1,40 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"molrun/app/engine/cgidp"
+	"molrun/app/engine/chains"
+	"molrun/app/engine/condensate"
 	"molrun/app/engine/seqprop"
 )
 
 func engineCommand() *cobra.Command {
 	c := &cobra.Command{Use: "engine", Short: "Run a built-in engine by hand"}
-	c.AddCommand(cgidpCommand(), propertiesCommand(), summaryCommand(), pdbCommand())
+	c.AddCommand(cgidpCommand(), condensateCommand(), propertiesCommand(), summaryCommand(), pdbCommand())
 	return c
 }
 
-// cgidpFlags are the arguments in cg-idp.toml.
-type cgidpFlags struct {
+// simulationFlags are the arguments in cg-idp.toml and cg-condensate.toml.
+type simulationFlags struct {
 	settings, fasta, out string
 	validate             bool
 }
 
+// simulation is an engine that simulates proteins.
+type simulation struct {
+	check chains.Check
+	run   func(ctx context.Context, settings, fasta []byte, out string, log io.Writer) error
+}
+
 func cgidpCommand() *cobra.Command {
-	var f cgidpFlags
-	c := &cobra.Command{
+	return simulationCommand(&cobra.Command{
 		Use:   "cg-idp",
 		Short: "Residue-level Langevin dynamics of disordered proteins (CALVADOS 2)",
 		Long: `Simulate disordered proteins with the CALVADOS 2 model and write the results
@@ -33,26 +42,50 @@ below a folder. With --validate, read one settings document a line from standard
 input and print its faults, one array a line.`,
 		Example: `  echo '{"sequences":["DSHAKRHHGYKRKFHEKHHSHRGY"],"temperature_K":293,"steps":100000}' > hst5.json
   molrun engine cg-idp --settings hst5.json --out hst5`,
-		Args: cobra.NoArgs,
-	}
+	}, simulation{cgidp.Check, func(ctx context.Context, settings, fasta []byte, out string, log io.Writer) error {
+		s, _ := cgidp.Parse(settings, fasta)
+		return cgidp.Run(ctx, s, out, log)
+	}})
+}
+
+func condensateCommand() *cobra.Command {
+	return simulationCommand(&cobra.Command{
+		Use:   "cg-condensate",
+		Short: "Condensates of many disordered proteins in a box (CALVADOS 2)",
+		Long: `Simulate many chains of disordered proteins with the CALVADOS 2 model, and find
+whether and at which concentration they condense. Results are below a folder.
+With --validate, read one settings document a line from standard input and print
+its faults, one array a line.`,
+		Example: `  echo '{"components":[{"sequence":"GFYRGSYDGFYRGSYDGFYRGSYD","copies":60}],"steps":200000}' > slab.json
+  molrun engine cg-condensate --settings slab.json --out slab`,
+	}, simulation{condensate.Check, func(ctx context.Context, settings, fasta []byte, out string, log io.Writer) error {
+		s, _ := condensate.Parse(settings, fasta)
+		return condensate.Run(ctx, s, out, log)
+	}})
+}
+
+// simulationCommand adds flags and what they do to a command.
+func simulationCommand(c *cobra.Command, e simulation) *cobra.Command {
+	var f simulationFlags
+	c.Args = cobra.NoArgs
 	c.Flags().StringVar(&f.settings, "settings", "", "JSON file of the settings")
 	c.Flags().StringVar(&f.fasta, "fasta", "", "FASTA file, where the settings name one")
 	c.Flags().StringVar(&f.out, "out", "", "folder for the results")
 	c.Flags().BoolVar(&f.validate, "validate", false, "only check settings read from standard input")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if f.validate {
-			return cgidp.Validate(c.Context(), f.fasta, c.InOrStdin(), c.OutOrStdout())
+			return chains.Validate(c.Context(), e.check, f.fasta, c.InOrStdin(), c.OutOrStdout())
 		}
-		return f.simulate(c)
+		return f.simulate(c, e)
 	}
 	return c
 }
 
-func (f *cgidpFlags) simulate(c *cobra.Command) error {
+func (f *simulationFlags) simulate(c *cobra.Command, e simulation) error {
 	if f.settings == "" || f.out == "" {
 		return usageError{errors.New("give --settings FILE and --out DIR")}
 	}
-	fasta, err := cgidp.ReadFASTA(f.fasta)
+	fasta, err := chains.ReadFASTA(f.fasta)
 	if err != nil {
 		return err
 	}
@@ -60,14 +93,14 @@ func (f *cgidpFlags) simulate(c *cobra.Command) error {
 	if err != nil {
 		return fmt.Errorf("read settings: %w", err)
 	}
-	settings, faults := cgidp.Parse(text, fasta)
+	faults := e.check(text, fasta)
 	for _, fault := range faults {
 		fmt.Fprintf(c.ErrOrStderr(), "%v: %s\n", fault.Loc, fault.Msg)
 	}
 	if len(faults) > 0 {
 		return silent{exitInvalid}
 	}
-	return cgidp.Run(c.Context(), settings, f.out, c.OutOrStdout())
+	return e.run(c.Context(), text, fasta, f.out, c.OutOrStdout())
 }
 
 func propertiesCommand() *cobra.Command {

@@ -102,10 +102,12 @@ var rules = map[string]rule{
 	"app/executor/slurm/cluster": {},                                 // of tests alone
 	"app/executor/conformance":   {own: []string{"app", "app/task"}}, // of tests alone
 
-	"app/engine/cgidp":      {own: []string{"app/engine/cgidp/plot", "app/engine/input", "app/engine/md", "app/engine/sequence", "app/engine/store", "app/engine/trajectory"}},
-	"app/engine/cgidp/plot": {others: []string{"gonum.org/v1/plot"}},
+	"app/engine/cgidp":      {own: []string{"app/engine/chains", "app/engine/plot", "app/engine/input", "app/engine/md", "app/engine/sequence", "app/engine/store", "app/engine/trajectory"}},
+	"app/engine/condensate": {own: []string{"app/engine/chains", "app/engine/input", "app/engine/md", "app/engine/plot", "app/engine/sequence", "app/engine/slab", "app/engine/store", "app/engine/trajectory"}},
+	"app/engine/plot":       {others: []string{"gonum.org/v1/plot"}},
 	"app/engine/md":         {others: []string{"golang.org/x/sys"}},
 	"app/engine/input":      {},
+	"app/engine/chains":     {own: []string{"app/engine/input", "app/engine/md", "app/engine/sequence"}},
 	"app/engine/sequence":   {},
 	"app/engine/store":      {},
 	"app/engine/slab":       {own: []string{"app/engine/md"}},
@@ -132,7 +134,7 @@ var rules = map[string]rule{
 	"web/ui":      {own: []string{"web/edge", "web/redact", "web/respond"}},
 	"web/clients": {own: []string{"app", "web/client/python", "web/page", "web/redact", "web/respond"}},
 	"web/page":    {own: []string{"web/edge", "web/respond"}},
-	"web/docs":    {own: []string{"app/algorithms", "app/engine/cgidp", "web/client/python", "web/compat", "web/page", "web/redact", "web/respond"}, others: []string{"yuin/goldmark"}},
+	"web/docs":    {own: []string{"app/algorithms", "app/engine/cgidp", "app/engine/condensate", "web/client/python", "web/compat", "web/page", "web/redact", "web/respond"}, others: []string{"yuin/goldmark"}},
 	"web/client":  {},
 	"web/compat":  {own: []string{"web/client", "web/inner", "web/respond"}},
 	"web/inner":   {own: []string{"web/client"}},
@@ -141,7 +143,7 @@ var rules = map[string]rule{
 
 	"web/contract": {others: []string{"goccy/go-yaml", "santhosh-tekuri/jsonschema"}}, // of tests alone
 
-	"app/server":          {own: []string{"app", "app/access", "app/agent", "app/algorithm", "app/algorithm/validator", "app/algorithm/version", "app/algorithms", "app/backup/schedule", "app/certificate", "app/config", "app/datadir", "app/download", "app/engine/cgidp", "app/estimate", "app/executor/local", "app/executor/slurm", "app/follow", "app/host", "app/listing", "app/metrics", "app/notify", "app/notify/mail", "app/notify/post", "app/output", "app/resubmit", "app/retention", "app/routing", "app/runner", "app/share", "app/snapshot", "app/status", "app/task/process", "app/upload", "app/usage", "blobs", "blobs/link", "storage", "storage/kv", "web", "web/client", "web/compat", "web/edge", "web/respond"}, others: []string{"prometheus/client_golang", "rs/zerolog"}},
+	"app/server":          {own: []string{"app", "app/access", "app/agent", "app/algorithm", "app/algorithm/validator", "app/algorithm/version", "app/algorithms", "app/backup/schedule", "app/certificate", "app/config", "app/datadir", "app/download", "app/engine/cgidp", "app/engine/chains", "app/engine/condensate", "app/estimate", "app/executor/local", "app/executor/slurm", "app/follow", "app/host", "app/listing", "app/metrics", "app/notify", "app/notify/mail", "app/notify/post", "app/output", "app/resubmit", "app/retention", "app/routing", "app/runner", "app/share", "app/snapshot", "app/status", "app/task/process", "app/upload", "app/usage", "blobs", "blobs/link", "storage", "storage/kv", "web", "web/client", "web/compat", "web/edge", "web/respond"}, others: []string{"prometheus/client_golang", "rs/zerolog"}},
 	"app/host":            {own: []string{"app", "app/algorithm", "app/algorithm/validator", "app/algorithm/version", "app/config", "app/datadir", "app/executor/local", "app/executor/slurm", "app/task/container", "app/task/modules"}},
 	"app/datadir":         {own: []string{"app/config", "storage", "storage/kv/boltfile", "web/client"}, others: []string{"rs/zerolog"}},
 	"app/snapshot":        {own: []string{"app", "app/config", "app/datadir", "blobs", "storage", "web/client"}},

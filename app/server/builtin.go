@@ -6,13 +6,22 @@ import (
 	"slices"
 
 	"molrun/app/engine/cgidp"
+	"molrun/app/engine/chains"
+	"molrun/app/engine/condensate"
 )
+
+// checks are those of the built-in engines that check settings.
+var checks = map[string]chains.Check{"cg-idp": cgidp.Check, "cg-condensate": condensate.Check}
 
 // builtin returns the check of settings that a command of this program makes, to be
 // made in this process, which saves starting one. It is nil for every other command.
 func (s *service) builtin(argv []string) func(ctx context.Context, documents io.Reader, faults io.Writer) error {
 	const words = 4
-	if len(argv) < words || !slices.Equal(argv[:words], []string{s.program, "engine", "cg-idp", "--validate"}) {
+	if len(argv) < words {
+		return nil
+	}
+	check := checks[argv[2]]
+	if check == nil || !slices.Equal(argv[:words], []string{s.program, "engine", argv[2], "--validate"}) {
 		return nil
 	}
 	fasta := ""
@@ -23,6 +32,6 @@ func (s *service) builtin(argv []string) func(ctx context.Context, documents io.
 		return nil
 	}
 	return func(ctx context.Context, documents io.Reader, faults io.Writer) error {
-		return cgidp.Validate(ctx, fasta, documents, faults)
+		return chains.Validate(ctx, check, fasta, documents, faults)
 	}
 }

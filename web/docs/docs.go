@@ -14,6 +14,7 @@ import (
 
 	"molrun/app/algorithms"
 	"molrun/app/engine/cgidp"
+	"molrun/app/engine/condensate"
 	"molrun/app/fault"
 	"molrun/web/client/python"
 	"molrun/web/compat"
@@ -52,6 +53,7 @@ var sources = []source{
 	ours("algorithms", "Algorithms", "using and writing them"),
 	{"format", "app/algorithms/README.md", "Algorithm files", "each key of their format", func() string { return algorithms.Format }},
 	{"cg-idp", "app/engine/cgidp/README.md", "cg-idp", "the built-in engine: its science and its limits", func() string { return cgidp.Guide }},
+	{"cg-condensate", "app/engine/condensate/README.md", "cg-condensate", "the built-in engine for condensates: protocols, results, limits", func() string { return condensate.Guide }},
 	{"python", "web/client/python/README.md", "Python", "the package molrun", python.Guide},
 	{"compat", "web/compat/README.md", "Hosted service", "for clients of a hosted service", func() string { return compat.Guide }},
 	ours("server", "Server", "from the installation to troubleshooting, for administrators"),

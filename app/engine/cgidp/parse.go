@@ -1,9 +1,12 @@
 package cgidp
 
-import "molrun/app/engine/input"
+import (
+	"molrun/app/engine/chains"
+	"molrun/app/engine/input"
+)
 
 // reader takes settings, sequences among them.
-type reader struct{ *input.Reader }
+type reader struct{ *chains.Reader }
 
 // Parse checks settings given as JSON, in which null stands for absent, and fills
 // in defaults. If the settings use fasta, the argument fasta is the content of
@@ -14,20 +17,21 @@ func Parse(settings, fasta []byte) (*Settings, []input.Fault) {
 	if wrong != nil {
 		return nil, []input.Fault{*wrong}
 	}
-	r := &reader{values}
-	sources := r.sources(fasta)
+	r := &reader{&chains.Reader{Reader: values, Most: maxSequences}}
+	sequences := r.sequences(r.sources(fasta))
+	c := r.Conditions()
 	s := &Settings{
-		Sequences:      r.sequences(sources),
+		Sequences:      sequences,
 		Cores:          int(r.Integer(input.Cores)),
-		Temperature:    r.Number(input.Temperature),
-		PH:             r.Number(input.PH),
-		IonicStrength:  r.Number(input.IonicStrength),
+		Temperature:    c.Temperature,
+		PH:             c.PH,
+		IonicStrength:  c.IonicStrength,
 		Equilibration:  r.Number(input.Equilibration),
 		Replicas:       int(r.Integer(limitReplicas)),
 		Seed:           uint64(r.Integer(input.Seed)),
 		SampleEvery:    r.Integer(limitSampleEvery),
-		Friction:       r.Number(input.Friction),
-		ChargedTermini: r.Boolean("charged_termini", true),
+		Friction:       c.Friction,
+		ChargedTermini: c.ChargedTermini,
 	}
 	s.fasta, _ = r.Text("fasta")
 	r.lengths(s)
@@ -38,6 +42,12 @@ func Parse(settings, fasta []byte) (*Settings, []input.Fault) {
 		s.Sequences[i].Warnings = s.warnings(&s.Sequences[i])
 	}
 	return s, nil
+}
+
+// Check returns the faults of settings.
+func Check(settings, fasta []byte) []input.Fault {
+	_, faults := Parse(settings, fasta)
+	return faults
 }
 
 // Lengths of runs.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"molrun/app/engine/cgidp/plot"
 	"molrun/app/engine/enginetest"
+	"molrun/app/engine/plot"
 )
 
 func TestPlotsShowResults(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"molrun/app/engine/cgidp/plot"
 	"molrun/app/engine/md"
+	"molrun/app/engine/plot"
 	"molrun/app/engine/store"
 	"molrun/app/engine/trajectory"
 )

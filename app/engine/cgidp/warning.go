@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"math"
 
-	"molrun/app/engine/sequence"
+	"molrun/app/engine/chains"
 )
 
 // warnings say what makes the results of a sequence doubtful. The run goes on.
 func (s *Settings) warnings(q *Sequence) []string {
-	texts := s.conditionWarnings()
+	texts := chains.ConditionWarnings(s.conditions())
 	add := func(format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) }
 	n := len(q.Residues)
 	if expected := s.expectedError(q); expected > 0.05 {
@@ -19,28 +19,7 @@ func (s *Settings) warnings(q *Sequence) []string {
 	if n > 500 {
 		add("%d residues: chains above 500 take long to sample, and few are disordered throughout", n)
 	}
-	if sequence.LooksFolded(q.Residues) {
-		add("the composition is typical of folded proteins (Uversky 2000); " +
-			"the model has no secondary or tertiary structure and means nothing for folded domains")
-	}
-	if sequence.LooksLikeDNA(q.Residues) {
-		add("all residues are A, C, G or T: is this DNA? It is simulated as a protein")
-	}
-	return texts
-}
-
-func (s *Settings) conditionWarnings() []string {
-	var texts []string
-	if s.Temperature < 277 || s.Temperature > 323 {
-		texts = append(texts, "the model was made for temperatures from 277 to 323 K; beyond, it extrapolates")
-	}
-	if s.PH < 5 || s.PH > 9 {
-		texts = append(texts, "only histidine responds to pH in this model; outside pH 5 to 9 other residues do so in nature")
-	}
-	if s.IonicStrength > 0.5 {
-		texts = append(texts, "above 0.5 mol/L of salt the Debye-Hückel description of charges is weak")
-	}
-	return texts
+	return append(texts, chains.Warnings(q.Residues)...)
 }
 
 // Sampling of Rg, measured for chains of 24 to 140 residues: its standard deviation

@@ -114,6 +114,9 @@ func (m *Model) TotalMass() float64 { return sum(m.mass) }
 // NetCharge returns the charge of the chain in elementary charges.
 func (m *Model) NetCharge() float64 { return sum(m.charge) }
 
+// KT returns the thermal energy in kJ/mol.
+func (m *Model) KT() float64 { return m.kT }
+
 // DebyeLength returns the length in nm over which salt screens charges.
 func (m *Model) DebyeLength() float64 { return 1 / m.kappa }
 

@@ -16,7 +16,16 @@ type Phases struct {
 
 	Lower, Upper Interface
 	Components   []Coexistence
+
+	inside, outside region
 }
+
+// Dense reports whether a height, in nm from the middle of the box, is within the dense phase,
+// away from its interfaces.
+func (f *Phases) Dense(z float64) bool { return f.inside.holds(z) }
+
+// Dilute reports whether a height is within the dilute phase.
+func (f *Phases) Dilute(z float64) bool { return f.outside.lacks(z) }
 
 // Coexistence is how a component is shared out between the phases. Unknown numbers are NaN.
 type Coexistence struct {
@@ -65,6 +74,7 @@ func Evaluate(replicas []*Profile) Phases {
 	}
 	inside := region{f.Lower.Z + denseBefore*f.Lower.Width, f.Upper.Z - denseBefore*f.Upper.Width}
 	outside := region{f.Lower.Z - diluteBehind*f.Lower.Width, f.Upper.Z + diluteBehind*f.Upper.Width}
+	f.inside, f.outside = inside, outside
 	switch {
 	case lower.inner <= lower.outer || upper.inner <= upper.outer:
 		f.Reason = "The concentration is the same all along the box, or even lower in its middle: the chains do not condense under these conditions."
@@ -120,26 +130,26 @@ func pool(replicas []*Profile, weights []float64, in func(z float64) bool) md.Es
 					}
 				}
 			}
-			s.Add(sum / float64(frames) / (float64(layers) * p.layerVolume()) * milliMol)
+			s.Add(sum / float64(frames) / (float64(layers) * p.layerVolume()) * MilliMol)
 		}
 		all = append(all, s)
 	}
 	return md.Pool(all)
 }
 
-// leastLooks is how many independent looks at the dilute phase a replica is taken for where
+// LeastLooks is how many independent looks at the dilute phase a replica is taken for where
 // the numbers don't tell: as many as an error needs.
-const leastLooks = 16
+const LeastLooks = 16
 
 func coexistence(replicas []*Profile, component int, inside, outside region) Coexistence {
 	p := replicas[0]
 	weights := make([]float64, len(p.masses))
 	weights[component] = 1
 	c := Coexistence{Dense: pool(replicas, weights, inside.holds), Dilute: pool(replicas, weights, outside.lacks)}
-	one := milliMol / (p.area * (p.length - (outside.to - outside.from))) // the concentration of one chain
+	one := MilliMol / (p.area * (p.length - (outside.to - outside.from))) // the concentration of one chain
 	looks := c.Dilute.Independent
-	if !(looks >= leastLooks) {
-		looks = float64(leastLooks * len(replicas))
+	if !(looks >= LeastLooks) {
+		looks = float64(LeastLooks * len(replicas))
 	}
 	if !(c.Dilute.SE < c.Dilute.Mean/2) {
 		c.Bound = true

@@ -211,6 +211,9 @@ type Layer struct {
 // Layers returns the mean concentrations, from below to above.
 func (p *Profile) Layers() []Layer { return layers([]*Profile{p}) }
 
+// Mean returns the mean concentrations of replicas of one system, from below to above.
+func Mean(replicas []*Profile) []Layer { return layers(replicas) }
+
 func layers(replicas []*Profile) []Layer {
 	p := replicas[0]
 	all := make([]Layer, p.bins)
@@ -227,7 +230,7 @@ func layers(replicas []*Profile) []Layer {
 					sum += block[c*p.bins+i]
 				}
 			}
-			all[i].MilliMol[c] = sum / float64(frames) / p.layerVolume() * milliMol
+			all[i].MilliMol[c] = sum / float64(frames) / p.layerVolume() * MilliMol
 		}
 	}
 	return all
@@ -235,5 +238,5 @@ func layers(replicas []*Profile) []Layer {
 
 func (p *Profile) layerVolume() float64 { return p.area * p.length / float64(p.bins) }
 
-// milliMol is the concentration in mM of one particle in a nm³.
-const milliMol = 1e27 / 6.02214076e23
+// MilliMol is the concentration in mM of one particle in a nm³.
+const MilliMol = 1e27 / 6.02214076e23

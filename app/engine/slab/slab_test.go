@@ -40,7 +40,7 @@ func newSystem(thickness, length float64, dense, dilute []float64) *system {
 
 // chains is how many chains a component has, which need not be a whole number.
 func (s *system) chains(c int) float64 {
-	return (s.dense[c]*s.thickness + s.dilute[c]*(boxLength-s.thickness)) * boxEdge * boxEdge / milliMol
+	return (s.dense[c]*s.thickness + s.dilute[c]*(boxLength-s.thickness)) * boxEdge * boxEdge / MilliMol
 }
 
 // frame draws the height of each chain, whose beads all lie there.
@@ -196,7 +196,7 @@ func TestEmptyDilutePhaseHasABound(t *testing.T) {
 	s := newSystem(30, 0.2, []float64{20}, []float64{0})
 	s.even = true
 	c := Evaluate([]*Profile{s.profile(100)}).Components[0]
-	one := milliMol / (boxEdge * boxEdge * (boxLength - 30))
+	one := MilliMol / (boxEdge * boxEdge * (boxLength - 30))
 	if !c.Bound || c.Dilute.Mean < 3*one/16 || c.Dilute.Mean > 3*one/16*1.3 || !math.IsNaN(c.Dilute.SE) || !(c.Transfer < -5) {
 		t.Errorf("%+v; one chain is %.3g mM", c, one)
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 )
 
 // WriteFile replaces a file by an atomic rename.
@@ -64,4 +65,29 @@ func (n Number) rounded() *float64 {
 	}
 	v = math.Round(v*1e4) / 1e4
 	return &v
+}
+
+// Figure has at most five significant digits in JSON, and is null if it is unknown.
+type Figure float64
+
+// MarshalJSON implements json.Marshaler.
+func (f Figure) MarshalJSON() ([]byte, error) {
+	text := f.String()
+	if text == "" {
+		text = "null"
+	}
+	return []byte(text), nil
+}
+
+// String writes a figure for a table, empty if it is unknown.
+func (f Figure) String() string {
+	v := float64(f)
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return ""
+	}
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 5, 64), 64)
+	if err != nil {
+		return ""
+	}
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }

@@ -1,4 +1,4 @@
-package cgidp
+package chains
 
 import (
 	"context"
@@ -11,10 +11,18 @@ import (
 	"molrun/app/engine/input"
 )
 
+// MaxFASTA is the largest FASTA text that is read, in bytes: enough for 64 chains of 2000
+// residues with long headers and much white space.
+const MaxFASTA = 4 << 20
+
+// Check returns the faults of settings; fasta is the content of the file that they name, nil
+// if there is none.
+type Check func(settings, fasta []byte) []input.Fault
+
 // Validate reads settings, one JSON document after the other, and writes the faults
 // of each as a JSON array on a line, until ctx ends. FASTA is the path of the FASTA
 // file that all of them use, "" for none.
-func Validate(ctx context.Context, fasta string, settings io.Reader, faults io.Writer) error {
+func Validate(ctx context.Context, check Check, fasta string, settings io.Reader, faults io.Writer) error {
 	text, err := ReadFASTA(fasta)
 	if err != nil {
 		return err
@@ -29,7 +37,7 @@ func Validate(ctx context.Context, fasta string, settings io.Reader, faults io.W
 		if err != nil {
 			return fmt.Errorf("read settings: %w", err)
 		}
-		_, found := Parse(document, text)
+		found := check(document, text)
 		if found == nil {
 			found = []input.Fault{}
 		}
@@ -40,8 +48,8 @@ func Validate(ctx context.Context, fasta string, settings io.Reader, faults io.W
 	return ctx.Err()
 }
 
-// ReadFASTA returns the text of a FASTA file for Parse, nil if the path is "". Of a
-// file that is too long it returns enough for Parse to notice.
+// ReadFASTA returns the text of a FASTA file, nil if the path is "". Of a file that is too
+// long it returns enough to notice.
 func ReadFASTA(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil

@@ -29,21 +29,39 @@ const (
 // bar that explains the colours, as PNG. The function at returns the distance of
 // two residues, counted from 0, in nm; it is symmetric.
 func DistanceMap(title string, n int, at func(i, j int) float64) ([]byte, error) {
-	longest := 0.0
-	for i := range n {
-		for j := range i {
-			longest = max(longest, at(i, j))
+	m := Map{Title: title, Across: n, Up: n, AcrossLabel: "residue", UpLabel: "residue", Unit: "mean distance / nm", At: at}
+	return m.PNG()
+}
+
+// Map is values for pairs of residues.
+type Map struct {
+	Title                string
+	Across, Up           int // residues along the axes
+	AcrossLabel, UpLabel string
+	Unit                 string                 // what the colours are
+	At                   func(i, j int) float64 // value of two residues, counted from 0; none is negative
+}
+
+// PNG draws the map with residue numbers and a bar that explains the colours.
+func (m *Map) PNG() ([]byte, error) {
+	greatest := 0.0
+	for i := range m.Across {
+		for j := range m.Up {
+			greatest = max(greatest, m.At(i, j))
 		}
 	}
-	colors := distanceColors(longest)
+	if greatest == 0 {
+		greatest = 1 // any, for a bar
+	}
+	colors := distanceColors(greatest)
 	canvas := vgimg.NewWith(vgimg.UseWH(pixels(mapWidth), pixels(mapHeight)), vgimg.UseDPI(mapDPI))
 	whole := vgdraw.New(canvas)
 	left := vgdraw.Crop(whole, 0, pixels(mapHeight)-whole.Max.X, 0, 0)
-	axes := residueAxes(title, n)
+	axes := m.axes()
 	axes.Draw(left)
-	colorBar(colors).Draw(vgdraw.Crop(whole, pixels(mapHeight+20), -pixels(10), 0, 0))
+	colorBar(m.Unit, colors).Draw(vgdraw.Crop(whole, pixels(mapHeight+20), -pixels(10), 0, 0))
 	img := canvas.Image()
-	paintDistances(img, areaOf(axes.DataCanvas(left).Rectangle), n, at, colors)
+	m.paint(img, areaOf(axes.DataCanvas(left).Rectangle), colors)
 	var b bytes.Buffer
 	err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&b, img)
 	return b.Bytes(), err
@@ -74,14 +92,14 @@ func distanceColors(longest float64) palette.ColorMap {
 	return colors
 }
 
-// paintDistances fills an area, with residue 1 at the lower left.
-func paintDistances(img draw.Image, area image.Rectangle, n int, at func(i, j int) float64, colors palette.ColorMap) {
-	across := func(i int) int { return area.Min.X + i*area.Dx()/n }
-	up := func(j int) int { return area.Max.Y - j*area.Dy()/n }
-	for i := range n {
-		for j := range n {
+// paint fills an area, with the first residues at the lower left.
+func (m *Map) paint(img draw.Image, area image.Rectangle, colors palette.ColorMap) {
+	across := func(i int) int { return area.Min.X + i*area.Dx()/m.Across }
+	up := func(j int) int { return area.Max.Y - j*area.Dy()/m.Up }
+	for i := range m.Across {
+		for j := range m.Up {
 			cell := image.Rect(across(i), up(j+1), across(i+1), up(j))
-			draw.Draw(img, cell, image.NewUniform(colorOf(at(i, j), colors)), image.Point{}, draw.Src)
+			draw.Draw(img, cell, image.NewUniform(colorOf(m.At(i, j), colors)), image.Point{}, draw.Src)
 		}
 	}
 }
@@ -102,13 +120,13 @@ func areaOf(r vg.Rectangle) image.Rectangle {
 	return image.Rect(pixel(r.Min.X), mapHeight-pixel(r.Max.Y), pixel(r.Max.X), mapHeight-pixel(r.Min.Y))
 }
 
-func residueAxes(title string, n int) *plot.Plot {
+func (m *Map) axes() *plot.Plot {
 	p := plot.New()
-	p.Title.Text = title
-	p.X.Label.Text, p.Y.Label.Text = "residue", "residue"
-	p.X.Min, p.X.Max = 0.5, float64(n)+0.5
-	p.Y.Min, p.Y.Max = p.X.Min, p.X.Max
-	p.X.Tick.Marker, p.Y.Tick.Marker = residueTicks(n), residueTicks(n)
+	p.Title.Text = m.Title
+	p.X.Label.Text, p.Y.Label.Text = m.AcrossLabel, m.UpLabel
+	p.X.Min, p.X.Max = 0.5, float64(m.Across)+0.5
+	p.Y.Min, p.Y.Max = 0.5, float64(m.Up)+0.5
+	p.X.Tick.Marker, p.Y.Tick.Marker = residueTicks(m.Across), residueTicks(m.Up)
 	return p
 }
 
@@ -129,13 +147,13 @@ func residueTicks(n int) plot.ConstantTicks {
 	return ticks
 }
 
-func colorBar(colors palette.ColorMap) *plot.Plot {
+func colorBar(label string, colors palette.ColorMap) *plot.Plot {
 	p := plot.New()
 	p.Title.Text = " " // as high as the map
 	p.X.Label.Text = " "
 	p.X.Tick.Marker = plot.ConstantTicks(nil)
 	p.X.Width = 0
-	p.Y.Label.Text = "mean distance / nm"
+	p.Y.Label.Text = label
 	p.Y.Tick.Marker = roundTicks{}
 	p.Add(&plotter.ColorBar{ColorMap: colors, Vertical: true})
 	return p

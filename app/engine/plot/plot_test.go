@@ -112,11 +112,11 @@ func pixelsLike(img image.Image, within image.Rectangle, want color.NRGBA) int {
 
 func near8(a, b uint8) bool { return max(a, b)-min(a, b) <= 2 }
 
-func TestPaintDistances(t *testing.T) {
+func TestPaint(t *testing.T) {
 	colors := distanceColors(3)
 	img := image.NewNRGBA(image.Rect(0, 0, 100, 100))
 	at := func(i, j int) float64 { return math.Abs(float64(i-2*j)) / 3 }
-	paintDistances(img, image.Rect(10, 20, 52, 62), 4, at, colors)
+	(&Map{Across: 4, Up: 4, At: at}).paint(img, image.Rect(10, 20, 52, 62), colors)
 	for i := range 4 {
 		for j := range 4 {
 			got := img.NRGBAAt(10+42*(2*i+1)/8, 62-42*(2*j+1)/8)
@@ -187,5 +187,52 @@ func TestHistogramIsADensity(t *testing.T) {
 		if p.X.Max < 1.9 || p.X.Max > 2.3 { // evenly over half a nm
 			t.Errorf("%d samples: the axis ends at %g per nm, want about 2", samples, p.X.Max)
 		}
+	}
+}
+
+// A dilute phase of a thousandth of the dense one has its place in the picture, and layers
+// without chains have none.
+func TestProfileSVG(t *testing.T) {
+	f := Profile{Title: "slab", Edges: []float64{-5, 5}, Curves: []Curve{
+		{Name: "one", Z: []float64{-15, -5, 5, 15}, Level: []float64{0.4, 400, 400, 0.4}},
+		{Name: "two", Z: []float64{-15, -5, 5, 15}, Level: []float64{20, 0, 0, 30}},
+		{Name: "three", Z: []float64{-15, -5, 5, 15}, Level: []float64{0, 0, 0, 0}},
+	}}
+	content, err := f.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts, elements := readSVG(t, content)
+	for _, want := range []string{"slab", "z / nm", "concentration / mg/mL", "one", "two", "0.1", "100"} {
+		if !slices.Contains(texts, want) {
+			t.Errorf("the picture lacks %q among %q", want, texts)
+		}
+	}
+	if slices.Contains(texts, "three") || elements["svg"] != 1 {
+		t.Errorf("what is nothing is drawn: %q", texts)
+	}
+	if _, err := (&Profile{Title: "nothing"}).SVG(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Residues of one chain may be fewer than those of the other, and all values nothing.
+func TestMapOfTwoChains(t *testing.T) {
+	m := Map{Title: "contacts", Across: 10, Up: 30, AcrossLabel: "a", UpLabel: "b", Unit: "contacts", At: func(i, j int) float64 {
+		if i >= 10 || j >= 30 {
+			t.Fatalf("residues %d and %d", i, j)
+		}
+		return 0
+	}}
+	content, err := m.PNG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(bytes.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := pixelsLike(img, img.Bounds(), colorOf(0, distanceColors(1))); n < mapHeight*mapHeight/2 {
+		t.Errorf("%d pixels have the colour of nothing", n)
 	}
 }

@@ -25,6 +25,20 @@ func (roundTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
+// powerTicks puts ticks at powers of ten.
+type powerTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (powerTicks) Ticks(low, high float64) []plot.Tick {
+	var ticks []plot.Tick
+	const nearly = 1e-9
+	for k := int(math.Ceil(math.Log10(low) - nearly)); float64(k) <= math.Log10(high)+nearly; k++ {
+		at := math.Pow(10, float64(k))
+		ticks = append(ticks, plot.Tick{Value: at, Label: strconv.FormatFloat(at, 'f', max(0, -k), 64)})
+	}
+	return ticks
+}
+
 // roundStep returns the least round number above a positive one, and the number of
 // decimals of its multiples.
 func roundStep(above float64) (step float64, decimals int) {

@@ -1,0 +1,46 @@
+package chains
+
+import (
+	"molrun/app/engine/input"
+	"molrun/app/engine/md"
+	"molrun/app/engine/sequence"
+)
+
+// Conditions reads what surrounds the chains.
+func (r *Reader) Conditions() md.Conditions {
+	return md.Conditions{
+		Temperature:    r.Number(input.Temperature),
+		PH:             r.Number(input.PH),
+		IonicStrength:  r.Number(input.IonicStrength),
+		Friction:       r.Number(input.Friction),
+		ChargedTermini: r.Boolean("charged_termini", true),
+	}
+}
+
+// ConditionWarnings say where the model extrapolates.
+func ConditionWarnings(c md.Conditions) []string {
+	var texts []string
+	if c.Temperature < 277 || c.Temperature > 323 {
+		texts = append(texts, "the model was made for temperatures from 277 to 323 K; beyond, it extrapolates")
+	}
+	if c.PH < 5 || c.PH > 9 {
+		texts = append(texts, "only histidine responds to pH in this model; outside pH 5 to 9 other residues do so in nature")
+	}
+	if c.IonicStrength > 0.5 {
+		texts = append(texts, "above 0.5 mol/L of salt the Debye-Hückel description of charges is weak")
+	}
+	return texts
+}
+
+// Warnings say what makes a sequence doubtful.
+func Warnings(residues string) []string {
+	var texts []string
+	if sequence.LooksFolded(residues) {
+		texts = append(texts, "the composition is typical of folded proteins (Uversky 2000); "+
+			"the model has no secondary or tertiary structure and means nothing for folded domains")
+	}
+	if sequence.LooksLikeDNA(residues) {
+		texts = append(texts, "all residues are A, C, G or T: is this DNA? It is simulated as a protein")
+	}
+	return texts
+}

@@ -1,0 +1,81 @@
+package chains
+
+import (
+	"molrun/app/engine/input"
+	"molrun/app/engine/sequence"
+)
+
+// Reader takes sequences from settings, of which a job may have so many.
+type Reader struct {
+	*input.Reader
+	Most int
+}
+
+// Source is a record with the place it came from.
+type Source struct {
+	sequence.Record
+	Index int // among the sequences as given
+	Loc   []any
+}
+
+// File reads the FASTA text that the setting fasta names, nil if it is not at hand.
+func (r *Reader) File(fasta []byte) []Source {
+	if _, ok := r.Text("fasta"); !ok {
+		r.Fault(input.Loc("fasta"), input.Type, "fasta must name a file, not %s", input.KindOf(r.Raw("fasta")))
+		return nil
+	}
+	if fasta == nil {
+		return nil
+	}
+	return r.FASTA("fasta", fasta)
+}
+
+// FASTA reads one FASTA text.
+func (r *Reader) FASTA(key string, text []byte) []Source {
+	if len(text) > MaxFASTA {
+		r.Fault(input.Loc(key), input.Sequence, "%s has more than %d MiB; give at most %d sequences of at most %d residues",
+			key, MaxFASTA>>20, r.Most, sequence.MaxResidues)
+		return nil
+	}
+	text, instead := sequence.PlainText(text)
+	if instead != "" {
+		r.Fault(input.Loc(key), input.Sequence, "%s is %s; save the sequences as plain text in FASTA format: a line \">name\" above the letters of each",
+			key, instead)
+		return nil
+	}
+	var sources []Source
+	for i, rec := range r.headed(key, sequence.ParseFASTA(text)) {
+		sources = append(sources, Source{rec, i, input.Loc(key)})
+	}
+	return r.Counted(key, len(sources), sources)
+}
+
+// headed refuses a text in which the beginnings of sequences are uncertain: text
+// that is not meant as one chain must not be simulated as one.
+func (r *Reader) headed(key string, records []sequence.Record) []sequence.Record {
+	switch {
+	case len(records) == 0 || records[0].Headed:
+	case len(records) > 1:
+		r.Fault(input.Loc(key), input.Sequence, "%s has text before the first header, %q; give it a header (a line \">name\") or remove it",
+			key, sequence.Shorten(records[0].Letters, 20))
+		return records[1:]
+	case records[0].MayBeSeveral():
+		r.Fault(input.Loc(key), input.Sequence, "%s has %d lines but no header, so these may be several sequences; write a line \">name\" above each sequence",
+			key, len(records[0].Lines))
+		return nil
+	}
+	return records
+}
+
+// Counted checks the number of sequences.
+func (r *Reader) Counted(key string, count int, sources []Source) []Source {
+	switch {
+	case count > r.Most:
+		r.Fault(input.Loc(key), input.Sequence, "%s holds %d sequences; at most %d can be simulated in one job: make several jobs",
+			key, count, r.Most)
+		return nil
+	case count == 0 && !r.Faulty(key):
+		r.Fault(input.Loc(key), input.Sequence, "%s holds no sequence; give at least one", key)
+	}
+	return sources
+}

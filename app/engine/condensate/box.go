@@ -1,0 +1,117 @@
+package condensate
+
+import (
+	"encoding/json"
+	"math"
+
+	"molrun/app/engine/input"
+	"molrun/app/engine/md"
+)
+
+// What boxes are derived from.
+const (
+	denseBeads = 2.5 // beads in a nm³ of a typical dense phase
+	packBeads  = 1.6 // beads in a nm³ of the slab at the start, where chains are placed by chance
+	mostBeads  = 2   // beads in a nm³ for which places are found
+	slabWidths = 8   // length of the box in slabs of a typical dense phase
+	maxDilute  = 20  // chains
+	bulkPreset = 200 // mg/mL
+	dilPreset  = 2   // mg/mL
+)
+
+// crossSection is the edge in nm of a box across a slab in which a chain hardly ever reaches
+// its own image: three and a half times the radius of gyration of an ideal chain.
+func (s *Settings) crossSection() float64 {
+	return math.Ceil(2*max(md.LeastBox, 1.06*math.Sqrt(float64(s.longest())))) / 2
+}
+
+// slabWidth is about how thick a slab of all chains will be, in nm.
+func (s *Settings) slabWidth() float64 {
+	return float64(s.beads()) / denseBeads / (s.Box.X * s.Box.Y)
+}
+
+// packHeight is how thick the slab is at the start.
+func (s *Settings) packHeight() float64 {
+	if s.Protocol != Slab {
+		return s.Box.Z
+	}
+	return float64(s.beads()) / packBeads / (s.Box.X * s.Box.Y)
+}
+
+// box reads the box or derives it, and checks that the chains have room in it.
+func (r *reader) box(s *Settings) {
+	concentration := r.concentration(s)
+	if r.Has(limitEdge.Key) {
+		r.edges(s)
+	}
+	if len(s.Components) == 0 || len(r.Faults) > 0 {
+		return
+	}
+	if !r.Has(limitEdge.Key) {
+		s.deriveBox(concentration)
+	}
+	at := input.Loc(limitEdge.Key)
+	if r.Has(limitConcentration.Key) {
+		at = input.Loc(limitConcentration.Key)
+	}
+	volume := s.Box.X * s.Box.Y * s.Box.Z
+	switch short := min(s.Box.X, s.Box.Y, s.Box.Z); {
+	case short < md.LeastBox:
+		r.Fault(at, input.Conflict, "at %s mg/mL the box would be %.1f nm wide, and a bead would see another one twice; give more copies, or a lower concentration", input.Plain(concentration), short)
+	case s.Protocol == Slab && s.Box.Z < 2*max(s.Box.X, s.Box.Y):
+		r.Fault(at, input.Conflict, "the box of a slab must be long along z: its third edge is %s nm; choose at least %s nm", input.Plain(s.Box.Z), input.Plain(2*max(s.Box.X, s.Box.Y)))
+	case s.Protocol == Slab && s.Box.Z < 2*s.packHeight():
+		r.Fault(at, input.Conflict, "the slab would fill the box and leave no room for a dilute phase: the third edge is %s nm; choose at least %.0f nm, or fewer copies",
+			input.Plain(s.Box.Z), math.Ceil(2*s.packHeight()))
+	case float64(s.beads()) > mostBeads*volume:
+		r.Fault(at, input.Conflict, "the chains have too little room: %d residues in %.0f nm³; give at least %.0f nm³, or fewer copies",
+			s.beads(), volume, math.Ceil(float64(s.beads())/mostBeads))
+	}
+}
+
+// concentration reads that of the chains in mg/mL, from which a box is derived.
+func (r *reader) concentration(s *Settings) float64 {
+	switch {
+	case r.Has(limitConcentration.Key) && s.Protocol == Slab:
+		r.Fault(input.Loc(limitConcentration.Key), input.Conflict, "the concentrations in a slab are what the run finds; leave out concentration_mg_mL, or choose the protocol bulk or dilute")
+	case r.Has(limitConcentration.Key) && r.Has(limitEdge.Key):
+		r.Fault(input.Loc(limitConcentration.Key), input.Conflict, "give either box_nm or concentration_mg_mL, not both: one follows from the other")
+	}
+	preset := float64(bulkPreset)
+	if s.Protocol == Dilute {
+		preset = dilPreset
+	}
+	return r.Number(withPreset(limitConcentration, preset))
+}
+
+func (r *reader) edges(s *Settings) {
+	key := limitEdge.Key
+	var edges []float64
+	if json.Unmarshal(r.Raw(key), &edges) != nil || len(edges) != 3 {
+		r.Fault(input.Loc(key), input.Type, "box_nm must be a list of three lengths in nm, such as [15, 15, 150], not %s", input.KindOf(r.Raw(key)))
+		return
+	}
+	for k, edge := range edges {
+		if !(edge >= limitEdge.Low && edge <= limitEdge.High) {
+			r.Fault(input.Loc(key, k), input.Range, "item %d of box_nm is %s; choose between %s and %s nm: in a smaller box a bead would see another one twice",
+				k+1, input.Plain(edge), input.Plain(limitEdge.Low), input.Plain(limitEdge.High))
+		}
+	}
+	s.Box = md.Vec{X: edges[0], Y: edges[1], Z: edges[2]}
+}
+
+// deriveBox takes the concentration in mg/mL, which means nothing for a slab.
+func (s *Settings) deriveBox(concentration float64) {
+	if s.Protocol == Slab {
+		across := s.crossSection()
+		s.Box = md.Vec{X: across, Y: across}
+		s.Box.Z = math.Ceil(max(slabWidths*s.slabWidth(), 2*s.packHeight(), 4*across))
+		return
+	}
+	edge := math.Cbrt(s.mass() / concentration * milligramsPerMillilitre)
+	edge = math.Round(edge*1000) / 1000
+	s.Box = md.Vec{X: edge, Y: edge, Z: edge}
+}
+
+// milligramsPerMillilitre is the concentration of a mass of 1 g/mol in a nm³.
+const milligramsPerMillilitre = 1e24 / 6.02214076e23

@@ -1,0 +1,27 @@
+// Package condensate is the engine of cg-condensate: it simulates many chains of disordered
+// proteins in a periodic box with the CALVADOS 2 model (Tesei and Lindorff-Larsen, Open
+// Research Europe 2022, 2:94), to see whether they condense and at which concentration. It
+// needs no other program.
+//
+// Parse checks settings and fills in defaults; Run simulates and writes a folder of results.
+// The physics is in package md, the evaluation of slabs in package slab. README.md explains
+// the results and the limits of the model.
+package condensate
+
+import _ "embed"
+
+// Guide explains the results and the limits of the model, in Markdown.
+//
+//go:embed README.md
+var Guide string
+
+// Names in the results.
+const (
+	engineName    = "cg-condensate"
+	engineVersion = "1"
+	modelName     = "CALVADOS 2"
+	modelDOI      = "10.12688/openreseurope.14967.2"
+	protocolDOI   = "10.1073/pnas.2111696118"
+
+	madeBy = engineName + " " + engineVersion + ", " + modelName + ", one bead per residue"
+)

@@ -1,0 +1,143 @@
+package condensate
+
+import (
+	"slices"
+
+	"molrun/app/engine/chains"
+	"molrun/app/engine/input"
+)
+
+// reader takes settings, components among them.
+type reader struct{ *chains.Reader }
+
+// Parse checks settings given as JSON, in which null stands for absent, and fills
+// in defaults. If the settings use fasta, the argument fasta is the content of
+// that file; while it is nil, the sequences are not checked and Run will refuse.
+// Parse returns all faults at once; without faults, the settings are not nil.
+func Parse(settings, fasta []byte) (*Settings, []input.Fault) {
+	values, wrong := input.NewReader(settings, keys)
+	if wrong != nil {
+		return nil, []input.Fault{*wrong}
+	}
+	r := &reader{&chains.Reader{Reader: values, Most: maxComponents}}
+	s := &Settings{
+		Components:    r.components(fasta),
+		Protocol:      r.protocol(),
+		Conditions:    r.Conditions(),
+		Steps:         r.Integer(limitSteps),
+		Equilibration: r.Number(limitEquilibration),
+		Replicas:      int(r.Integer(limitReplicas)),
+		Seed:          uint64(r.Integer(input.Seed)),
+		SampleEvery:   r.Integer(limitSampleEvery),
+		Cores:         int(r.Integer(input.Cores)),
+	}
+	s.fasta, _ = r.Text("fasta")
+	r.checkAmount(s)
+	r.lengths(s)
+	r.box(s)
+	if len(r.Faults) > 0 {
+		return nil, r.Faults
+	}
+	if len(s.Components) > 0 {
+		s.Warnings = s.warnings()
+	}
+	return s, nil
+}
+
+// Check returns the faults of settings.
+func Check(settings, fasta []byte) []input.Fault {
+	_, faults := Parse(settings, fasta)
+	return faults
+}
+
+func (r *reader) protocol() Protocol {
+	if !r.Has("protocol") {
+		return Slab
+	}
+	text, ok := r.Text("protocol")
+	switch {
+	case !ok:
+		r.Fault(input.Loc("protocol"), input.Type, "protocol must be text, not %s", input.KindOf(r.Raw("protocol")))
+	case slices.Contains([]Protocol{Slab, Bulk, Dilute}, Protocol(text)):
+		return Protocol(text)
+	default:
+		r.Fault(input.Loc("protocol"), input.Range, "there is no protocol %q; choose slab (a dense phase beside a dilute one), bulk (one phase of a given concentration) or dilute (a few chains that meet)", text)
+	}
+	return Slab
+}
+
+// checkAmount checks how much there is of all components together.
+func (r *reader) checkAmount(s *Settings) {
+	if len(s.Components) == 0 {
+		return
+	}
+	at := input.Loc("components")
+	if r.Has("fasta") {
+		at = input.Loc(limitCopies.Key)
+	}
+	known := !slices.ContainsFunc(s.Components, func(c Component) bool { return c.Copies == 0 })
+	switch n := s.chains(); {
+	case known && n < minChains:
+		r.Fault(at, input.Range, "there is one chain; give at least %d copies, or use cg-idp for a single chain", minChains)
+	case n > maxChains:
+		r.Fault(at, input.Range, "there are %d chains; at most %d can be simulated together: give fewer copies", n, maxChains)
+	case s.Protocol == Dilute && n > maxDilute:
+		r.Fault(at, input.Range, "there are %d chains; the protocol dilute is for at most %d: give fewer copies, or choose slab", n, maxDilute)
+	}
+	if n := s.beads(); n > maxBeads {
+		r.Fault(at, input.Range, "all chains together have %d residues; at most %d can be simulated: give fewer copies", n, maxBeads)
+	}
+}
+
+// Frames of a trajectory: at most so many, and about so many bytes, unless more are asked for.
+const (
+	maxFrames     = 20_000
+	defaultFrames = 1000
+	defaultBytes  = 500e6
+)
+
+// lengths checks how often samples are taken and frames saved.
+func (r *reader) lengths(s *Settings) {
+	every := r.Integer(limitFrameEvery)
+	if s.Steps == 0 || s.SampleEvery == 0 {
+		return
+	}
+	kept := s.Steps - s.discarded()
+	if !r.Has(limitSampleEvery.Key) {
+		s.SampleEvery = max(int64(limitSampleEvery.Low), min(s.SampleEvery, kept/leastSamples))
+	}
+	if s.Steps/s.SampleEvery <= s.discarded()/s.SampleEvery {
+		r.Fault(input.Loc(limitSampleEvery.Key), input.Conflict, "sample_every of %d leaves no sample after equilibration in %d steps; choose at most %d",
+			s.SampleEvery, s.Steps, kept)
+		return
+	}
+	switch {
+	case every == 0:
+		s.FrameEvery = s.defaultFrameEvery()
+		return
+	case every > s.Steps:
+		r.Fault(input.Loc("frame_every"), input.Conflict, "frame_every is %d, but the run has %d steps: no frame would be saved; choose at most %d",
+			every, s.Steps, s.Steps)
+	case s.Steps/every > maxFrames:
+		r.Fault(input.Loc("frame_every"), input.Conflict, "frame_every of %d saves %d frames in %d steps; at most %d are possible: choose at least %d",
+			every, s.Steps/every, s.Steps, maxFrames, (s.Steps+maxFrames-1)/maxFrames)
+	case every%s.SampleEvery != 0:
+		r.Fault(input.Loc("frame_every"), input.Conflict, "frame_every of %d is no multiple of sample_every, which is %d: frames are centred on what is sampled; choose %d",
+			every, s.SampleEvery, (every/s.SampleEvery+1)*s.SampleEvery)
+	}
+	s.FrameEvery = every
+}
+
+// leastSamples are what a run has at least, unless it is told otherwise.
+const leastSamples = 200
+
+// defaultFrameEvery is a multiple of SampleEvery.
+func (s *Settings) defaultFrameEvery() int64 {
+	frames := int64(defaultFrames)
+	if n := int64(s.beads()); n > 0 {
+		frames = max(20, min(frames, int64(defaultBytes)/(12*n)))
+	}
+	every := (s.Steps + frames - 1) / frames
+	every = (every + s.SampleEvery - 1) / s.SampleEvery * s.SampleEvery
+	return min(every, s.Steps/s.SampleEvery*s.SampleEvery)
+}

@@ -1,0 +1,170 @@
+package condensate
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"molrun/app/engine/enginetest"
+	"molrun/app/engine/md"
+	"molrun/app/engine/slab"
+)
+
+func systemOf(t *testing.T, settings string) *system {
+	t.Helper()
+	return newSystem(settingsOf(t, settings), t.TempDir())
+}
+
+// scattered puts beads anywhere, also outside of the box.
+func scattered(y *system, within md.Vec) []md.Vec {
+	random := rand.New(rand.NewPCG(1, 2))
+	x := make([]md.Vec, y.mix.Size())
+	for i := range x {
+		x[i] = md.Vec{X: within.X * (3*random.Float64() - 1), Y: within.Y * (3*random.Float64() - 1), Z: within.Z * (3*random.Float64() - 1)}
+	}
+	return x
+}
+
+// All pairs are looked at one by one, through the boundary.
+func TestContactsAgainstAllPairs(t *testing.T) {
+	y := systemOf(t, `{"components":[{"sequence":"GSGSGSG","copies":30},{"sequence":"YRYRY","copies":20}],"protocol":"bulk","box_nm":[9,10.3,11.9]}`)
+	x := scattered(y, y.Box)
+	c := newContacts(y)
+	got := c.look(x, true)
+	groups, bound := newForest(50), map[int]bool{}
+	var same, other, second [7][7]float64
+	for p := range 50 {
+		for q := range p {
+			first, _ := y.mix.Span(p)
+			from, _ := y.mix.Span(q)
+			for i := range y.mix.Chain(p).Size() {
+				for j := range y.mix.Chain(q).Size() {
+					if y.mix.Image(x[first+i].Sub(x[from+j])).Norm() >= 1 {
+						continue
+					}
+					bound[p], bound[q] = true, true
+					groups.join(int32(p), int32(q))
+					switch {
+					case p < 30:
+						same[i][j] += 1. / 30
+						same[j][i] += 1. / 30
+					case q < 30:
+						other[j][i] += 1. / 30
+					default:
+						second[i][j] += 1. / 20
+						second[j][i] += 1. / 20
+					}
+				}
+			}
+		}
+	}
+	enginetest.Near(t, "bound", got.bound, float64(len(bound))/50, 1e-12)
+	enginetest.Near(t, "largest", got.largest, float64(groups.largest())/50, 1e-12)
+	if len(bound) < 5 {
+		t.Fatalf("%d chains have contacts", len(bound))
+	}
+	for i := range 7 {
+		for j := range 7 {
+			enginetest.Near(t, "same", c.mean(0, 0, i, j), same[i][j], 1e-12)
+			if j < 5 {
+				enginetest.Near(t, "other", c.mean(0, 1, i, j), other[i][j], 1e-12)
+				if i < 5 {
+					enginetest.Near(t, "second", c.mean(1, 1, i, j), second[i][j], 1e-12)
+				}
+			}
+		}
+	}
+}
+
+func TestForest(t *testing.T) {
+	f := newForest(6)
+	f.join(0, 3)
+	f.join(4, 5)
+	f.join(3, 5)
+	if f.root(4) != f.root(0) || f.root(1) == f.root(0) || f.largest() != 4 {
+		t.Errorf("%v: largest %d", f.parent, f.largest())
+	}
+}
+
+// Chains stay in one piece, wherever they have gone.
+func TestWholeChainsLieInTheBox(t *testing.T) {
+	y := systemOf(t, `{"components":[{"sequence":"GSGSGSG","copies":30}],"box_nm":[9,9,40]}`)
+	x := scattered(y, y.Box)
+	centres := y.centres(x, 17)
+	whole := y.whole(x, centres)
+	for k, c := range centres {
+		if math.Abs(c.X) > 4.5 || math.Abs(c.Y) > 4.5 || math.Abs(c.Z) > 20 {
+			t.Errorf("chain %d is at %v", k, c)
+		}
+		before, after := md.Of(y.mix, x, k), md.Of(y.mix, whole, k)
+		for i := range before {
+			d := after[i].Sub(after[0]).Sub(before[i].Sub(before[0]))
+			if d.Norm() > 1e-9 {
+				t.Fatalf("chain %d changed by %v", k, d)
+			}
+		}
+		moved := y.mix.Image(after[0].Sub(before[0]).Sub(md.Vec{X: -4.5, Y: -4.5, Z: 17 - 20}))
+		if moved.Norm() > 1e-9 {
+			t.Errorf("chain %d was moved by %v too far", k, moved)
+		}
+	}
+}
+
+// Two chains that know nothing of each other are nearby as often as half a box says, and
+// one chain that keeps out of a ball has half its volume as its coefficient.
+func TestVirial(t *testing.T) {
+	y := systemOf(t, `{"components":[{"sequence":"GSGSGSG","copies":2}],"protocol":"dilute","box_nm":[20,20,20]}`)
+	ball := 4 * math.Pi / 3 * 1000
+	b := y.virial(md.Estimate{Mean: ball / 8000, SE: 0.001})
+	enginetest.Near(t, "of ideal chains", b.value, 0, 1e-9)
+	const hard = 300. // nm³ where they cannot be
+	b = y.virial(md.Estimate{Mean: (ball - hard) / (8000 - hard), SE: 0.001})
+	enginetest.Near(t, "of hard chains", b.value, hard/2, 1e-9)
+	up := y.virial(md.Estimate{Mean: (ball-hard)/(8000-hard) + 0.001})
+	enginetest.Near(t, "the error", b.se, math.Abs(up.value-b.value), 0.01*b.se)
+	if b := y.virial(md.Estimate{Mean: 1}); !math.IsNaN(b.value) {
+		t.Errorf("always nearby: %v", b)
+	}
+}
+
+// K = [M]²/[D] for pairs in a large volume follows from the states of two chains in a small
+// one: Q(D) = d V, Q(M, M) = (m V)²/2 for equal chains, m² V² for different ones.
+func TestDissociation(t *testing.T) {
+	const d, m = 3., 0.05
+	for components, half := range map[string]float64{
+		`{"sequence":"GSGSGSG","copies":2}`:                                   2,
+		`{"sequence":"GSGSGSG","copies":1},{"sequence":"YSGSGSG","copies":1}`: 1,
+	} {
+		y := systemOf(t, `{"components":[`+components+`],"protocol":"dilute","box_nm":[20,20,20]}`)
+		const volume = 8000
+		pairs, free := d*volume, m*m*volume*volume/half
+		k := y.dissociation(md.Estimate{Mean: pairs / (pairs + free), SE: 0.001})
+		enginetest.Near(t, components, k.value, m*m/d*slab.MilliMol, 1e-9*slab.MilliMol)
+		if !(k.se > 0) {
+			t.Errorf("its error is %g", k.se)
+		}
+		if k := y.dissociation(md.Estimate{Mean: 0}); !math.IsNaN(k.value) {
+			t.Errorf("never bound: %v", k)
+		}
+	}
+}
+
+// The radius of chains depends on where they are.
+func TestSizesByPlace(t *testing.T) {
+	y := systemOf(t, `{"components":[{"sequence":"GSGSGSG","copies":4},{"sequence":"YRYRYRY","copies":1}],"box_nm":[9,9,40],"steps":32000,"equilibration":0,"sample_every":100}`)
+	s := newSizes(y)
+	for range y.plan.samples() {
+		s.add([]md.Vec{{Z: -19.9}, {Z: 19.9}, {Z: 0.3}, {Z: -0.3}, {Z: 0}}, []float64{3, 4, 1, 2, 7})
+	}
+	inner := func(z float64) bool { return math.Abs(z) < 5 }
+	outer := func(z float64) bool { return math.Abs(z) >= 5 }
+	enginetest.Near(t, "inside", meanSize([]*sizes{s}, 0, inner).Mean, 1.5, 1e-12)
+	enginetest.Near(t, "outside", meanSize([]*sizes{s, s}, 0, outer).Mean, 3.5, 1e-12)
+	enginetest.Near(t, "the other component", meanSize([]*sizes{s}, 1, inner).Mean, 7, 1e-12)
+	if e := meanSize([]*sizes{s}, 1, outer); !math.IsNaN(e.Mean) {
+		t.Errorf("nothing outside: %v", e)
+	}
+	if e := meanSize([]*sizes{s}, 0, inner); !(e.SE >= 0) {
+		t.Errorf("%d blocks have no error", sizeBlocks)
+	}
+}

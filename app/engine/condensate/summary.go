@@ -1,0 +1,314 @@
+package condensate
+
+import (
+	"fmt"
+	"math"
+
+	"molrun/app/engine/md"
+	"molrun/app/engine/slab"
+	"molrun/app/engine/store"
+)
+
+// The format of summary.json.
+type (
+	summary struct {
+		Engine        string          `json:"engine"`
+		EngineVersion string          `json:"engine_version"`
+		Model         string          `json:"model"`
+		Complete      bool            `json:"complete"`
+		Settings      settingsView    `json:"settings"`
+		Derived       derivedView     `json:"derived"`
+		Results       resultsView     `json:"results"`
+		Performance   performanceView `json:"performance"`
+		Warnings      []string        `json:"warnings"`
+		Cite          []string        `json:"cite"`
+
+		phases slab.Phases
+	}
+	settingsView struct {
+		Components     []componentView `json:"components"`
+		Protocol       Protocol        `json:"protocol"`
+		Box            []store.Figure  `json:"box_nm"`
+		Temperature    float64         `json:"temperature_K"`
+		PH             float64         `json:"pH"`
+		IonicStrength  float64         `json:"ionic_strength_M"`
+		Steps          int64           `json:"steps"`
+		Equilibration  float64         `json:"equilibration"`
+		Replicas       int             `json:"replicas"`
+		Seed           uint64          `json:"seed"`
+		FrameEvery     int64           `json:"frame_every"`
+		SampleEvery    int64           `json:"sample_every"`
+		Friction       float64         `json:"friction_per_ps"`
+		ChargedTermini bool            `json:"charged_termini"`
+	}
+	componentView struct {
+		Name     string `json:"name"`
+		Sequence string `json:"sequence"`
+		Copies   int    `json:"copies"`
+	}
+	derivedView struct {
+		Chains        int          `json:"chains"`
+		Beads         int          `json:"residues"`
+		Concentration store.Figure `json:"mean_concentration_mg_mL"`
+		DebyeLength   store.Figure `json:"debye_length_nm"`
+		LeastDilute   store.Figure `json:"least_dilute_mM"` // below, only bounds
+	}
+	resultsView struct {
+		Condensed   *bool        `json:"condensed"` // null: not asked, or not known yet
+		Reason      string       `json:"reason,omitempty"`
+		Slab        *slabView    `json:"slab,omitempty"`
+		Components  []resultView `json:"components"`
+		Bound       estimateView `json:"bound_fraction"`
+		Largest     estimateView `json:"largest_cluster_fraction"`
+		Pair        *pairView    `json:"pair,omitempty"`
+		Temperature estimateView `json:"temperature_K"`
+		Converged   bool         `json:"converged"`
+	}
+	slabView struct {
+		Lower         store.Figure `json:"lower_interface_nm"`
+		Upper         store.Figure `json:"upper_interface_nm"`
+		LowerWidth    store.Figure `json:"lower_width_nm"`
+		UpperWidth    store.Figure `json:"upper_width_nm"`
+		DenseMass     store.Figure `json:"cden_mg_mL"` // of all components
+		DiluteMass    store.Figure `json:"cdil_mg_mL"`
+		DiluteIsBound bool         `json:"cdil_is_upper_bound"`
+	}
+	resultView struct {
+		Name   string       `json:"name"`
+		Rg     estimateView `json:"rg_nm"`
+		Phases *phasesView  `json:"phases,omitempty"`
+	}
+	phasesView struct {
+		Dense         estimateView `json:"cden_mM"`
+		Dilute        estimateView `json:"cdil_mM"` // unknown if there is a bound
+		Bound         store.Figure `json:"cdil_below_mM"`
+		DenseMass     store.Figure `json:"cden_mg_mL"`
+		DenseMassSE   store.Figure `json:"cden_se_mg_mL"`
+		DiluteMass    store.Figure `json:"cdil_mg_mL"`
+		DiluteMassSE  store.Figure `json:"cdil_se_mg_mL"`
+		BoundMass     store.Figure `json:"cdil_below_mg_mL"`
+		Transfer      energyView   `json:"dG_transfer"`
+		TransferBound energyView   `json:"dG_transfer_below"`
+		RgDense       estimateView `json:"rg_dense_nm"`
+		RgDilute      estimateView `json:"rg_dilute_nm"`
+	}
+	energyView struct {
+		KT     store.Figure `json:"kT"`
+		KTSE   store.Figure `json:"kT_se"`
+		Joules store.Figure `json:"kJ_mol"`
+		Cals   store.Figure `json:"kcal_mol"`
+	}
+	pairView struct {
+		Virial         store.Figure `json:"b22_nm3"`
+		VirialSE       store.Figure `json:"b22_se_nm3"`
+		Dissociation   store.Figure `json:"kd_mM"`
+		DissociationSE store.Figure `json:"kd_se_mM"`
+	}
+	estimateView struct {
+		Mean        store.Figure `json:"mean"`
+		SE          store.Figure `json:"se"`
+		SD          store.Figure `json:"sd"`
+		Independent store.Figure `json:"n_eff"`
+	}
+	performanceView struct {
+		StepsPerSecond store.Figure `json:"steps_per_second"`
+		NanosecondsDay store.Figure `json:"ns_per_day"`
+		Wall           store.Figure `json:"wall_s"`
+		Cores          int          `json:"cores"`
+	}
+)
+
+func view(e md.Estimate) estimateView {
+	return estimateView{store.Figure(e.Mean), store.Figure(e.SE), store.Figure(e.SD), store.Figure(math.Round(e.Independent))}
+}
+
+const calorie = 4.184 // J
+
+// energy takes a free energy in kT.
+func (y *system) energy(kT, se float64) energyView {
+	joules := kT * y.mix.Components[0].Model.KT()
+	return energyView{store.Figure(kT), store.Figure(se), store.Figure(joules), store.Figure(joules / calorie)}
+}
+
+// summary evaluates what the replicas have shown so far.
+func (r *run) summary(complete bool) *summary {
+	s := &summary{
+		Engine:        engineName,
+		EngineVersion: engineVersion,
+		Model:         modelName,
+		Complete:      complete,
+		Settings:      r.settingsView(),
+		Derived: derivedView{
+			Chains: r.mix.Chains(), Beads: r.mix.Size(),
+			Concentration: store.Figure(r.mass() / (r.Box.X * r.Box.Y * r.Box.Z) * milligramsPerMillilitre),
+			DebyeLength:   store.Figure(r.mix.Components[0].Model.DebyeLength()),
+			LeastDilute:   store.Figure(math.NaN()),
+		},
+		Performance: performanceView{
+			StepsPerSecond: store.Figure(r.stepsPerSecond()),
+			NanosecondsDay: store.Figure(r.nanosecondsPerDay()),
+			Wall:           store.Figure(r.busy.Seconds()),
+			Cores:          r.Cores,
+		},
+		Warnings: append([]string{}, r.Warnings...),
+		Cite:     []string{modelDOI, protocolDOI},
+	}
+	r.results(s)
+	return s
+}
+
+func (r *run) settingsView() settingsView {
+	s := r.Settings
+	v := settingsView{
+		nil, s.Protocol,
+		[]store.Figure{store.Figure(s.Box.X), store.Figure(s.Box.Y), store.Figure(s.Box.Z)},
+		s.Conditions.Temperature, s.Conditions.PH, s.Conditions.IonicStrength, s.Steps, s.Equilibration, s.Replicas, s.Seed,
+		s.FrameEvery, s.SampleEvery, s.Conditions.Friction, s.Conditions.ChargedTermini,
+	}
+	for _, c := range s.Components {
+		v.Components = append(v.Components, componentView{c.Name, c.Residues, c.Copies})
+	}
+	return v
+}
+
+func (r *run) stepsPerSecond() float64 {
+	return r.done() * float64(r.plan.steps) * float64(r.Replicas) / r.busy.Seconds()
+}
+
+// nanosecondsPerDay is the speed in simulated time, which is not physical.
+func (r *run) nanosecondsPerDay() float64 { return r.stepsPerSecond() * md.TimeStep / 1000 * 86400 }
+
+// pooled combines a series of the replicas that have it.
+func (r *run) pooled(of func(*replica) md.Series) md.Estimate {
+	var all []md.Series
+	for _, rep := range r.replicas {
+		if s := of(rep); s.Count() > 0 {
+			all = append(all, s)
+		}
+	}
+	if len(all) == 0 {
+		return unknown
+	}
+	return md.Pool(all)
+}
+
+func (r *run) results(s *summary) {
+	res := &s.Results
+	bound := r.pooled(func(rep *replica) md.Series { return rep.bound })
+	res.Bound = view(bound)
+	res.Largest = view(r.pooled(func(rep *replica) md.Series { return rep.largest }))
+	res.Temperature = view(r.pooled(func(rep *replica) md.Series { return rep.temperature }))
+	settled := true
+	for k, c := range r.Components {
+		radius := r.pooled(func(rep *replica) md.Series { return rep.radius[k] })
+		settled = settled && radius.Converged()
+		res.Components = append(res.Components, resultView{Name: c.Name, Rg: view(radius)})
+	}
+	switch {
+	case r.Protocol == Slab:
+		s.Derived.LeastDilute = store.Figure(r.leastDilute())
+		settled = r.addPhases(s, settled)
+	case r.isPair():
+		near := r.pooled(func(rep *replica) md.Series { return rep.near })
+		b, k := r.virial(near), r.dissociation(bound)
+		res.Pair = &pairView{store.Figure(b.value), store.Figure(b.se), store.Figure(k.value), store.Figure(k.se)}
+		settled = settled && bound.Converged()
+	}
+	res.Converged = s.Complete && settled
+	if s.Complete && !res.Converged {
+		s.Warnings = append(s.Warnings, "the results are not converged: take more steps or replicas before relying on them")
+	}
+}
+
+// addPhases evaluates the slab and reports whether its concentrations are settled or, if there
+// are no phases, whether the sizes of the chains are.
+func (r *run) addPhases(s *summary, sizes bool) bool {
+	all, evaluated := r.profiles()
+	if len(all) == 0 || !evaluated {
+		return false
+	}
+	s.phases = slab.Evaluate(all)
+	res, f := &s.Results, &s.phases
+	res.Condensed, res.Reason = &f.Separated, f.Reason
+	if !f.Separated {
+		return sizes
+	}
+	v := &slabView{
+		Lower: store.Figure(f.Lower.Z), Upper: store.Figure(f.Upper.Z),
+		LowerWidth: store.Figure(f.Lower.Width), UpperWidth: store.Figure(f.Upper.Width),
+	}
+	res.Slab = v
+	settled := true
+	for k, c := range f.Components {
+		p := r.phasesView(k, f)
+		res.Components[k].Phases = p
+		v.DenseMass += p.DenseMass
+		v.DiluteMass += store.Figure(c.Dilute.Mean * r.milligrams(k))
+		v.DiluteIsBound = v.DiluteIsBound || c.Bound
+		settled = settled && steady(c.Dense) && (c.Bound || steady(c.Dilute))
+	}
+	return settled
+}
+
+// steady reports whether there are enough looks at a concentration and the halves of the run
+// agree within their errors.
+func steady(e md.Estimate) bool {
+	return e.Independent >= slab.LeastLooks && math.Abs(e.Drift) < 3*math.Sqrt2*e.SE
+}
+
+// milligrams is the concentration in mg/mL of 1 mM of a component.
+func (r *run) milligrams(k int) float64 { return r.mix.Components[k].Model.TotalMass() / 1000 }
+
+func (r *run) phasesView(k int, f *slab.Phases) *phasesView {
+	c := f.Components[k]
+	var sizes []*sizes
+	for _, rep := range r.replicas {
+		sizes = append(sizes, rep.sizes)
+	}
+	dilute, below := c.Dilute, math.NaN()
+	transfer, transferBelow := r.energy(c.Transfer, c.TransferSE), r.energy(math.NaN(), math.NaN())
+	if c.Bound {
+		dilute, below = unknown, c.Dilute.Mean
+		transfer, transferBelow = transferBelow, transfer
+	}
+	mass := r.milligrams(k)
+	number := func(v float64) store.Figure { return store.Figure(v * mass) }
+	return &phasesView{
+		Dense: view(c.Dense), Dilute: view(dilute), Bound: store.Figure(below),
+		DenseMass: number(c.Dense.Mean), DenseMassSE: number(c.Dense.SE),
+		DiluteMass: number(dilute.Mean), DiluteMassSE: number(dilute.SE), BoundMass: number(below),
+		Transfer: transfer, TransferBound: transferBelow,
+		RgDense:  view(meanSize(sizes, k, f.Dense)),
+		RgDilute: view(meanSize(sizes, k, f.Dilute)),
+	}
+}
+
+// sentences say the results in words.
+func (s *summary) sentences() []string {
+	var lines []string
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	res := &s.Results
+	if res.Condensed != nil && !*res.Condensed {
+		add("no condensate: %s", res.Reason)
+	}
+	for _, c := range res.Components {
+		rg := store.WithError(float64(c.Rg.Mean), float64(c.Rg.SE))
+		p := c.Phases
+		switch {
+		case p == nil:
+			add("%s: Rg %s nm", c.Name, rg)
+		case math.IsNaN(float64(p.Dilute.Mean)):
+			add("%s: dense %s mM (%.3g mg/mL), dilute below %.2g mM, transfer below %.2f kT", c.Name,
+				store.WithError(float64(p.Dense.Mean), float64(p.Dense.SE)), float64(p.DenseMass), float64(p.Bound), float64(p.TransferBound.KT))
+		default:
+			add("%s: dense %s mM (%.3g mg/mL), dilute %s mM (%.3g mg/mL), transfer %.2f±%.2f kT", c.Name,
+				store.WithError(float64(p.Dense.Mean), float64(p.Dense.SE)), float64(p.DenseMass),
+				store.WithError(float64(p.Dilute.Mean), float64(p.Dilute.SE)), float64(p.DiluteMass), float64(p.Transfer.KT), float64(p.Transfer.KTSE))
+		}
+	}
+	if p := res.Pair; p != nil {
+		add("second virial coefficient %.4g±%.2g nm³, dissociation constant %.3g±%.2g mM",
+			float64(p.Virial), float64(p.VirialSE), float64(p.Dissociation), float64(p.DissociationSE))
+	}
+	return lines
+}

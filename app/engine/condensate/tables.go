@@ -1,0 +1,111 @@
+package condensate
+
+import (
+	"bytes"
+	"encoding/csv"
+	"strconv"
+
+	"molrun/app/engine/store"
+)
+
+// metrics are the numbers in which jobs are compared, as in metrics.json. Those of a
+// component are at the top level if it is the only one.
+type metrics struct {
+	Condensed      *bool        `json:"condensed"`
+	Interface      store.Figure `json:"interface_width_nm"`
+	DenseMass      store.Figure `json:"cden_mg_mL"`
+	DiluteMass     store.Figure `json:"cdil_mg_mL"`
+	Bound          store.Figure `json:"bound_fraction"`
+	Largest        store.Figure `json:"largest_cluster_fraction"`
+	Converged      bool         `json:"converged"`
+	StepsPerSecond store.Figure `json:"steps_per_second"`
+	NanosecondsDay store.Figure `json:"ns_per_day"`
+	*componentMetrics
+	Virial         *store.Figure               `json:"b22_nm3,omitempty"`
+	VirialSE       *store.Figure               `json:"b22_se_nm3,omitempty"`
+	Dissociation   *store.Figure               `json:"kd_mM,omitempty"`
+	DissociationSE *store.Figure               `json:"kd_se_mM,omitempty"`
+	Components     map[string]componentMetrics `json:"components,omitempty"`
+}
+
+type componentMetrics struct {
+	Dense      store.Figure `json:"cden_mM"`
+	DenseSE    store.Figure `json:"cden_se_mM"`
+	Dilute     store.Figure `json:"cdil_mM"`
+	DiluteSE   store.Figure `json:"cdil_se_mM"`
+	Below      store.Figure `json:"cdil_below_mM"`
+	Transfer   store.Figure `json:"dG_kT"`
+	TransferSE store.Figure `json:"dG_se_kT"`
+	Rg         store.Figure `json:"rg_nm"`
+	RgSE       store.Figure `json:"rg_se_nm"`
+	RgDense    store.Figure `json:"rg_dense_nm"`
+	RgDilute   store.Figure `json:"rg_dilute_nm"`
+}
+
+// figures are null where nothing is known.
+func (v *resultView) metrics() componentMetrics {
+	unknown := store.Figure(unknown.Mean)
+	m := componentMetrics{unknown, unknown, unknown, unknown, unknown, unknown, unknown, v.Rg.Mean, v.Rg.SE, unknown, unknown}
+	if p := v.Phases; p != nil {
+		m.Dense, m.DenseSE, m.Dilute, m.DiluteSE, m.Below = p.Dense.Mean, p.Dense.SE, p.Dilute.Mean, p.Dilute.SE, p.Bound
+		m.Transfer, m.TransferSE = p.Transfer.KT, p.Transfer.KTSE
+		m.RgDense, m.RgDilute = p.RgDense.Mean, p.RgDilute.Mean
+	}
+	return m
+}
+
+func (s *summary) metrics() metrics {
+	res, unknown := &s.Results, store.Figure(unknown.Mean)
+	m := metrics{
+		Condensed: res.Condensed, Interface: unknown, DenseMass: unknown, DiluteMass: unknown,
+		Bound: res.Bound.Mean, Largest: res.Largest.Mean, Converged: res.Converged,
+		StepsPerSecond: s.Performance.StepsPerSecond, NanosecondsDay: s.Performance.NanosecondsDay,
+	}
+	if v := res.Slab; v != nil {
+		m.Interface, m.DenseMass = (v.LowerWidth+v.UpperWidth)/2, v.DenseMass
+		if !v.DiluteIsBound {
+			m.DiluteMass = v.DiluteMass
+		}
+	}
+	if p := res.Pair; p != nil {
+		m.Virial, m.VirialSE, m.Dissociation, m.DissociationSE = &p.Virial, &p.VirialSE, &p.Dissociation, &p.DissociationSE
+	}
+	if len(res.Components) == 1 {
+		one := res.Components[0].metrics()
+		m.componentMetrics = &one
+		return m
+	}
+	m.Components = map[string]componentMetrics{}
+	for k := range res.Components {
+		m.Components[res.Components[k].Name] = res.Components[k].metrics()
+	}
+	return m
+}
+
+// table is components.csv: a row for each component.
+func (s *summary) table() []byte {
+	rows := [][]string{{
+		"name", "n_residues", "copies", "cden_mM", "cden_se_mM", "cden_mg_mL", "cdil_mM", "cdil_se_mM", "cdil_mg_mL", "cdil_below_mM",
+		"dG_kT", "dG_se_kT", "dG_kJ_mol", "dG_kcal_mol", "rg_nm", "rg_se_nm", "rg_dense_nm", "rg_dilute_nm",
+	}}
+	for k := range s.Results.Components {
+		v, of := &s.Results.Components[k], s.Settings.Components[k]
+		m := v.metrics()
+		p := v.Phases
+		if p == nil {
+			n := store.Figure(unknown.Mean)
+			p = &phasesView{DenseMass: n, DiluteMass: n, Transfer: energyView{n, n, n, n}}
+		}
+		row := []string{of.Name, strconv.Itoa(len(of.Sequence)), strconv.Itoa(of.Copies)}
+		for _, n := range []store.Figure{
+			m.Dense, m.DenseSE, p.DenseMass, m.Dilute, m.DiluteSE, p.DiluteMass, m.Below,
+			m.Transfer, m.TransferSE, p.Transfer.Joules, p.Transfer.Cals, m.Rg, m.RgSE, m.RgDense, m.RgDilute,
+		} {
+			row = append(row, n.String())
+		}
+		rows = append(rows, row)
+	}
+	var b bytes.Buffer
+	csv.NewWriter(&b).WriteAll(rows) //nolint:errcheck // into memory
+	return b.Bytes()
+}

@@ -1,0 +1,50 @@
+package condensate
+
+import (
+	"fmt"
+	"math"
+
+	"molrun/app/engine/chains"
+	"molrun/app/engine/slab"
+)
+
+// leastSlab is the thickness in nm below which a slab is little else than interfaces.
+const leastSlab = 6
+
+// warnings say what makes the results doubtful. The run goes on.
+func (s *Settings) warnings() []string {
+	texts := chains.ConditionWarnings(s.Conditions)
+	add := func(format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) }
+	for _, c := range s.Components {
+		for _, w := range chains.Warnings(c.Residues) {
+			if len(s.Components) > 1 {
+				w = c.Name + ": " + w
+			}
+			texts = append(texts, w)
+		}
+	}
+	if across := s.crossSection(); min(s.Box.X, s.Box.Y, s.Box.Z) < across {
+		add("the box is narrow for chains of %d residues, which may meet their own images; edges of %.1f nm are safe", s.longest(), across)
+	}
+	if width := s.slabWidth(); s.Protocol == Slab && width < leastSlab {
+		add("the slab will be only about %.1f nm thick, little more than its interfaces; about %.0f times the copies give %d nm",
+			width, math.Ceil(leastSlab/width), leastSlab)
+	}
+	if s.Protocol == Slab && s.Steps-s.discarded() < slabSteps(s.longest()) {
+		add("the run is short: chains go from one phase to the other within about %d steps, and errors need many such times",
+			slabSteps(s.longest()))
+	}
+	return texts
+}
+
+// slabSteps is about how long a chain takes to cross an interface: many times the
+// correlation time of its size in a dilute solution, which is 60 steps for each residue.
+func slabSteps(residues int) int64 { return 10_000 * int64(residues) }
+
+// leastDilute is the concentration in mM of a component below which the dilute phase of a
+// run can only be bounded: that of three chains in all of what are taken for independent
+// looks at it.
+func (s *Settings) leastDilute() float64 {
+	volume := s.Box.X * s.Box.Y * max(0, s.Box.Z-s.slabWidth())
+	return 3 * slab.MilliMol / (slab.LeastLooks * float64(s.Replicas) * volume)
+}
