@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 DATA    ?= molrun-data
 LDFLAGS  = -s -w -X molrun/app/cli.version=$(VERSION)
 
-.PHONY: build demo test lint ui ui-check ui-pictures test-ui bench bench-ui growth benchmarks uploads algorithms showcases fuzz physics compare simulate faults faults-slurm powercut soak cluster mutants release packages-test image-test clean
+.PHONY: build demo test lint ui ui-check ui-pictures test-ui bench bench-ui growth benchmarks uploads algorithms showcases fuzz physics coexistence signs compare simulate faults faults-slurm powercut soak cluster mutants release packages-test image-test clean
 
 build: ## build the static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
@@ -48,6 +48,12 @@ fuzz: ## run every fuzz target for FUZZTIME (60s)
 
 physics: ## test the engine's physics thoroughly: up to 30 minutes on two cores
 	GO='$(GO)' .ci/physics
+
+coexistence: ## concentrations of five condensates beside published ones, below DIR=coexistence; a day or more, and the next call goes on: COPIES=100 STEPS=10000000 CORES=2
+	CONDENSATE_DIR='$(abspath $(or $(DIR),coexistence))' COPIES='$(COPIES)' STEPS='$(STEPS)' CORES='$(CORES)' $(GO) test ./app/engine/condensate -run '^TestCoexistence$$' -count 1 -timeout 0 -v
+
+signs: ## what heat, salt and mutations do to condensates, below DIR=signs; an hour, and the next call goes on: STEPS=400000 CORES=2
+	CONDENSATE_DIR='$(abspath $(or $(DIR),signs))' STEPS='$(STEPS)' CORES='$(CORES)' $(GO) test ./app/engine/condensate -run '^TestSigns$$' -count 1 -timeout 0 -v
 
 compare: ## compare the engine's speed with LAMMPS (lmp), about four minutes
 	CGIDP_LAMMPS=Hst5,DSS1,aSyn140,ht2N4R $(GO) test -run SpeedNextToLAMMPS -count 1 -timeout 0 -v ./app/engine/md

@@ -161,7 +161,7 @@ func restartMachine(t *testing.T, attempt string) {
 }
 
 // timings are numbers that differ from one run to the next.
-var timings = regexp.MustCompile(`"(steps_per_second|wall_s)": ?[0-9.e+]+`)
+var timings = regexp.MustCompile(`"(steps_per_second|ns_per_day|wall_s)": ?[0-9.e+]+`)
 
 // outputs returns the files of a simulation, without timings.
 func (u user) outputs(job string) map[string]string {

@@ -158,6 +158,28 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// What is seen of a replica comes back, also what results show only after a longer run.
+func TestCheckpointHasAll(t *testing.T) {
+	t.Parallel()
+	for _, bursts := range []int{4, 12} { // while chains are drawn together, and later
+		dir := t.TempDir()
+		stopped(t, dir, mixed(1000, 1), bursts)
+		r := newRun(settingsOf(t, mixed(1000, 1)), dir, io.Discard)
+		defer r.team.Close()
+		if err := r.restore(); err != nil {
+			t.Fatal(err)
+		}
+		rep := r.replicas[0]
+		kept := max(0, rep.step()-r.plan.discarded) / r.plan.sampleEvery
+		early := rep.step()/r.plan.sampleEvery - kept
+		if rep.track.Frames() != early || rep.profile.Frames() != kept || rep.sizes.frames != kept || rep.temperature.Count() != kept {
+			t.Errorf("after %d steps: %d and %d frames, %d sizes, %d temperatures; want %d and %d", rep.step(),
+				rep.track.Frames(), rep.profile.Frames(), rep.sizes.frames, rep.temperature.Count(), early, kept)
+		}
+		rep.trajectory.Close()
+	}
+}
+
 // Results so far are said to be so, and make sense from the first frame on.
 func TestStoppedRunIsNotComplete(t *testing.T) {
 	t.Parallel()

@@ -1,8 +1,11 @@
 package condensate
 
 import (
+	"io"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"molrun/app/engine/enginetest"
@@ -154,7 +157,7 @@ func TestSizesByPlace(t *testing.T) {
 	y := systemOf(t, `{"components":[{"sequence":"GSGSGSG","copies":4},{"sequence":"YRYRYRY","copies":1}],"box_nm":[9,9,40],"steps":32000,"equilibration":0,"sample_every":100}`)
 	s := newSizes(y)
 	for range y.plan.samples() {
-		s.add([]md.Vec{{Z: -19.9}, {Z: 19.9}, {Z: 0.3}, {Z: -0.3}, {Z: 0}}, []float64{3, 4, 1, 2, 7})
+		s.add([]md.Vec{{Z: -19.9}, {Z: 19.9}, {Z: 4.4}, {Z: -4.4}, {Z: 0}}, []float64{3, 4, 1, 2, 7})
 	}
 	inner := func(z float64) bool { return math.Abs(z) < 5 }
 	outer := func(z float64) bool { return math.Abs(z) >= 5 }
@@ -166,5 +169,83 @@ func TestSizesByPlace(t *testing.T) {
 	}
 	if e := meanSize([]*sizes{s}, 0, inner); !(e.SE >= 0) {
 		t.Errorf("%d blocks have no error", sizeBlocks)
+	}
+}
+
+func TestPlan(t *testing.T) {
+	y := systemOf(t, `{"components":[{"sequence":"GSGSGSG","copies":4}],"box_nm":[9,9,40],"steps":1010,"equilibration":0.5,"sample_every":100,"frame_every":200}`)
+	var stops []int64
+	for step := int64(0); step < y.plan.steps; {
+		step += y.plan.untilEvent(step)
+		stops = append(stops, step)
+	}
+	want := []int64{100, 200, 252, 300, 400, 500, 600, 700, 800, 900, 1000, 1010}
+	if !slices.Equal(stops, want) {
+		t.Errorf("stops at %d, want %d", stops, want)
+	}
+	if y.plan.discarded != 505 || y.plan.samples() != 5 {
+		t.Errorf("%d steps discarded, %d samples", y.plan.discarded, y.plan.samples())
+	}
+}
+
+// Chains that would part are held together by the springs, and only while these are to last.
+func TestChainsAreDrawnTogether(t *testing.T) {
+	settings := `{"components":[{"sequence":"EGEGEGEG","copies":20}],"box_nm":[9,9,60],"steps":20000,"equilibration":%s,"sample_every":1000}`
+	spread := func(equilibration string) float64 {
+		r := newRun(settingsOf(t, strings.Replace(settings, "%s", equilibration, 1)), t.TempDir(), io.Discard)
+		defer r.team.Close()
+		if err := r.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		row, sum, all := len(r.history.frames)-1, 0.0, 0.0
+		for bin := range r.history.bins {
+			z := ((float64(bin)+0.5)/float64(r.history.bins) - 0.5) * r.Box.Z
+			sum, all = sum+r.history.mass[row][bin]*math.Abs(z), all+r.history.mass[row][bin]
+		}
+		return sum / all
+	}
+	free, parted := spread("0"), spread("0.9")
+	short := springsEnd(t, settings)
+	if short > free/2 {
+		t.Errorf("after springs %.1f nm from the middle, without %.1f nm", short, free)
+	}
+	if parted < 1.3*short {
+		t.Errorf("still %.1f nm from the middle when the springs are gone, %.1f nm before", parted, short)
+	}
+}
+
+// springsEnd is how far from the middle the beads are on average at the end of the springs.
+func springsEnd(t *testing.T, settings string) float64 {
+	r := newRun(settingsOf(t, strings.Replace(settings, "%s", "0.9", 1)), t.TempDir(), io.Discard)
+	defer r.team.Close()
+	rep, err := r.current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for rep.step() < r.plan.restrained {
+		if err := rep.advance(1000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, v := range rep.motion.Positions() {
+		sum += math.Abs(v.Z - r.Box.Z/2)
+	}
+	return sum / float64(r.mix.Size())
+}
+
+// Each two components have counts of their own.
+func TestContactsOfThreeComponents(t *testing.T) {
+	y := systemOf(t, `{"components":[{"sequence":"GSGSG","copies":2},{"sequence":"GSGSGS","copies":2},{"sequence":"GSGSGSG","copies":2}],"box_nm":[9,9,40]}`)
+	c := newContacts(y)
+	seen := map[int]bool{}
+	for a := range 3 {
+		for b := a; b < 3; b++ {
+			k := c.index(a, b)
+			if seen[k] || len(c.counts[k]) != (5+a)*(5+b) {
+				t.Errorf("components %d and %d have counts %d", a, b, k)
+			}
+			seen[k] = true
+		}
 	}
 }

@@ -188,7 +188,6 @@ func (r *replica) archive(a *store.Archive, team *md.Team) {
 		r.track.Archive(a)
 	}
 	a.Integer(&r.trajectory.Frames)
-	a.Float(&r.moved)
 	r.profile.Archive(a)
 	r.sizes.archive(a)
 	for k := range r.radius {

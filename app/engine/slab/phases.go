@@ -151,7 +151,8 @@ func coexistence(replicas []*Profile, component int, inside, outside region) Coe
 	if !(looks >= LeastLooks) {
 		looks = float64(LeastLooks * len(replicas))
 	}
-	if !(c.Dilute.SE < c.Dilute.Mean/2) {
+	// Less than a few chains in all looks are ends of chains that hang out of the dense phase.
+	if !(c.Dilute.SE < c.Dilute.Mean/2) || c.Dilute.Mean < 3/looks*one {
 		c.Bound = true
 		more := 2 * c.Dilute.SE
 		if !(more > 0) {

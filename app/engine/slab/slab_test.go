@@ -235,6 +235,25 @@ func TestEmptyDilutePhaseHasABound(t *testing.T) {
 	}
 }
 
+// Ends of chains that reach out of the dense phase in every frame are no dilute phase, even if their
+// number is known well.
+func TestEndsOfChainsAreNoDilutePhase(t *testing.T) {
+	s := newSystem(30, 0.2, []float64{20}, []float64{0})
+	s.even = true
+	p := NewProfile(s.Mixture)
+	for range 200 {
+		x := s.frame()
+		if s.random.Float64() < 0.15 {
+			x[4].Z = x[4].Z - boxLength/2 + s.random.Float64() // one bead of five
+		}
+		p.Add(s.Mixture, x)
+	}
+	one := MilliMol / (boxEdge * boxEdge * (boxLength - 30))
+	if c := Evaluate([]*Profile{p}).Components[0]; !c.Bound || c.Dilute.Mean < 3./64*one {
+		t.Errorf("%+v; one chain is %.3g mM", c, one)
+	}
+}
+
 func TestFramesMayBeAddedInParts(t *testing.T) {
 	s := newSystem(20, 1, []float64{15}, []float64{1})
 	var frames [][]md.Vec

@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// smallSlab is a slab of many chains, for some steps.
+func smallSlab(steps int) string {
+	return fmt.Sprintf(`{"components":[{"name":"sticky","sequence":"GFYRGSYDGFYRGSYD","copies":20},{"name":"plain","sequence":"GSGSGSGS","copies":5}],
+		"box_nm":[9,9,40],"steps":%d,"sample_every":50,"frame_every":100,"cores":2}`, steps)
+}
+
+func TestCondensateShowsItsResults(t *testing.T) {
+	t.Parallel()
+	u := startServer(t, serverOptions{config: "[runner]\ncpus = 2\n"}).user("lab", "ann@lab.example")
+	u.submit("slab", "cg-condensate", smallSlab(3000))
+	u.upload("pair.fasta", ">pair\nGFYRGSYDGF\n")
+	u.submit("pair", "cg-condensate", `{"fasta":"inputs/pair.fasta","copies":2,"protocol":"dilute","box_nm":[9,9,9],"steps":20000,"sample_every":20}`)
+	slab := u.completed("slab").Metrics.Results
+	if _, ok := slab["condensed"].(bool); !ok || slab["components"].(map[string]any)["plain"] == nil {
+		t.Errorf("the figures of a slab: %v", slab)
+	}
+	var all struct {
+		Views []struct {
+			Name  string
+			Files []struct{ Path string }
+		}
+	}
+	u.do("GET", "/jobs/slab/views", nil).want(200).into(&all)
+	var shown []string
+	for _, v := range all.Views {
+		if len(v.Files) > 0 {
+			shown = append(shown, v.Name)
+		}
+	}
+	want := []string{
+		"slab", "ensemble", "profile_plot", "profile", "profile_time", "components", "clusters", "energy",
+		"temperature", "contacts", "contact_plots", "summary",
+	}
+	if diff := cmp.Diff(want, shown); diff != "" {
+		t.Errorf("views -want +got:\n%s", diff)
+	}
+	pair := u.completed("pair").Metrics.Results
+	if _, ok := pair["b22_nm3"].(float64); !ok || pair["condensed"] != nil || pair["rg_nm"].(float64) <= 0 {
+		t.Errorf("the figures of a pair: %v", pair)
+	}
+}
+
+func TestCondensateResumesAfterMachineRestart(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{config: "[runner]\ncpus = 2\n"})
+	u := s.user("lab", "ann@lab.example")
+	id := u.submit("cut", "cg-condensate", smallSlab(20_000)).JobID
+	attempt := filepath.Join(s.data(), "jobs", id, "1")
+	s.eventually("there is a checkpoint", func() bool {
+		found, err := filepath.Glob(filepath.Join(attempt, "work", "out", "checkpoint.bin"))
+		must(t, err)
+		return len(found) == 1
+	})
+	s.kill()
+	s.killTasks()
+	restartMachine(t, attempt)
+	s.start()
+	u.submit("whole", "cg-condensate", smallSlab(20_000))
+	if cut, whole := u.completed("cut"), u.completed("whole"); cut.Attempts != 2 || whole.Attempts != 1 {
+		t.Errorf("attempts: %d and, of the one that was not cut, %d", cut.Attempts, whole.Attempts)
+	}
+	if log := string(u.do("GET", "/jobs/cut/logs", nil).want(200).body); !strings.Contains(log, "goes on from checkpoint.bin") {
+		t.Errorf("the second attempt did not resume:\n%s", log)
+	}
+	if diff := cmp.Diff(u.outputs("whole"), u.outputs("cut")); diff != "" {
+		t.Errorf("-whole +cut:\n%.3000s", diff)
+	}
+}
+
+// All faults are reported at once, with their paths; the memory grows with the chains.
+func TestCondensateIsCheckedAndEstimated(t *testing.T) {
+	t.Parallel()
+	u := startServer(t, serverOptions{config: "[runner]\ncpus = 2\n"}).user("lab", "ann@lab.example")
+	u.upload("two.fasta", ">a\nGSGSGS\n>b\nGSBGS\n")
+	body := func(settings string) string {
+		return fmt.Sprintf(`{"jobName":"j","type":"cg-condensate","settings":%s}`, settings)
+	}
+	for settings, want := range map[string][]string{
+		`{}`: {"body.settings.components: give components: a list such as"},
+		`{"components":[{"sequence":"GSXGS","copies":20},{"sequence":"GSGSGS"}],"box_nm":[5,10,50]}`: {
+			"body.settings.components.0.sequence: ", "body.settings.components.1.copies: give copies", "body.settings.box_nm.0: ",
+		},
+		`{"components":[{"sequence":5,"copies":"many"},7]}`: {
+			"body.settings.components.0.copies: ", "body.settings.components.0.sequence: ", "body.settings.components.1: ",
+		},
+		`{"fasta":"inputs/two.fasta","copies":[5,6,7]}`: {"body.settings.copies: copies has 3 numbers", "body.settings.fasta: "},
+	} {
+		got := u.do("POST", "/submit-job", body(settings)).want(422).details()
+		for _, w := range want {
+			if !slices.ContainsFunc(got, func(g string) bool { return strings.HasPrefix(g, w) }) {
+				t.Errorf("%s: no %q in %q", settings, w, got)
+			}
+		}
+	}
+	memory := func(copies int) int64 {
+		var est struct{ Slots []struct{ MemoryBytes int64 } }
+		u.do("POST", "/estimate", body(fmt.Sprintf(`{"components":[{"sequence":%q,"copies":%d}]}`, strings.Repeat("GSYR", 50), copies))).want(200).into(&est)
+		if len(est.Slots) != 1 {
+			t.Fatalf("%+v", est)
+		}
+		return est.Slots[0].MemoryBytes
+	}
+	if few, many := memory(10), memory(400); few >= many || many < 100<<20 {
+		t.Errorf("%d bytes of memory for few chains, and %d for many", few, many)
+	}
+}

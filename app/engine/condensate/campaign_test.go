@@ -1,0 +1,122 @@
+package condensate
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"molrun/app/engine/enginetest"
+)
+
+// campaign runs settings below CONDENSATE_DIR, or goes on with them where an earlier call was
+// stopped, and returns the figures. It takes hours; `make coexistence` and `make signs` ask
+// for it.
+func campaign(t *testing.T, name, settings string) map[string]any {
+	t.Helper()
+	dir := filepath.Join(os.Getenv("CONDENSATE_DIR"), name)
+	if summary, err := os.ReadFile(filepath.Join(dir, summaryFile)); err == nil && strings.Contains(string(summary), `"complete": true`) {
+		return readJSON(t, dir, metricsFile)
+	}
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := Run(ctx, settingsOf(t, settings), dir, os.Stdout); err != nil {
+		if ctx.Err() != nil {
+			t.Skipf("%s: stopped; the next call goes on", name)
+		}
+		t.Fatal(err)
+	}
+	return readJSON(t, dir, metricsFile)
+}
+
+func asked(t *testing.T) {
+	t.Helper()
+	if os.Getenv("CONDENSATE_DIR") == "" {
+		t.Skip("takes hours: make coexistence, make signs")
+	}
+}
+
+func fromEnvironment(t *testing.T, name string, preset int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return preset
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// figureOf is a number of the figures, NaN if it is not known.
+func figureOf(m map[string]any, name string) float64 {
+	if v, ok := m[name].(float64); ok {
+		return v
+	}
+	return math.NaN()
+}
+
+// TestCoexistence compares with published concentrations, in a box like the published one:
+// the dense phase to 3 % for three of five proteins, the dilute one to a factor of 1.5 where
+// it is above 0.1 mM. With fewer copies than 100, the slab is thinner.
+func TestCoexistence(t *testing.T) {
+	asked(t)
+	copies, steps, cores := fromEnvironment(t, "COPIES", 100), fromEnvironment(t, "STEPS", 10_000_000), fromEnvironment(t, "CORES", 2)
+	t.Logf("%d copies of each, %d steps", copies, steps)
+	near := 0
+	for _, p := range enginetest.Coexistences(t) {
+		m := campaign(t, fmt.Sprintf("%s_%d_%d", p.Name, copies, steps), fmt.Sprintf(
+			`{"components":[{"name":"protein","sequence":%q,"copies":%d}],"box_nm":[15,15,150],"temperature_K":%g,"ionic_strength_M":%g,"pH":%g,"steps":%d,"sample_every":1000,"cores":%d}`,
+			p.Sequence, copies, p.Temperature, p.IonicStrength, p.PH, steps, cores))
+		dense, dilute := figureOf(m, "cden_mM"), figureOf(m, "cdil_mM")
+		t.Logf("%-22s dense %.2f±%.2f mM (published %.2f, %+.1f %%), dilute %.3f±%.3f mM or below %.3f mM (published %.3f), condensed %v, converged %v", p.Name,
+			dense, figureOf(m, "cden_se_mM"), p.Dense, 100*(dense/p.Dense-1), dilute, figureOf(m, "cdil_se_mM"), figureOf(m, "cdil_below_mM"), p.Dilute, m["condensed"], m["converged"])
+		if math.Abs(dense/p.Dense-1) < 0.03 {
+			near++
+		}
+		if p.Dilute > 0.1 && !(math.Abs(math.Log(dilute/p.Dilute)) < math.Log(1.5)) {
+			t.Errorf("%s: the dilute phase has %.3f mM, published %.3f", p.Name, dilute, p.Dilute)
+		}
+	}
+	if near < 3 {
+		t.Errorf("%d of 5 dense phases are within 3 %% of the published ones", near)
+	}
+}
+
+// TestSigns holds the engine to what is known of condensates: heat weakens them, salt
+// dissolves those that charges hold together, and a sequence without aromatic residues has none.
+func TestSigns(t *testing.T) {
+	asked(t)
+	steps, cores := fromEnvironment(t, "STEPS", 400_000), fromEnvironment(t, "CORES", 2)
+	run := func(name, sequence string, temperature, salt float64) map[string]any {
+		return campaign(t, fmt.Sprintf("%s_%d", name, steps), fmt.Sprintf(
+			`{"components":[{"name":"protein","sequence":%q,"copies":100}],"box_nm":[9,9,50],"temperature_K":%g,"ionic_strength_M":%g,"steps":%d,"equilibration":0.5,"sample_every":250,"cores":%d}`,
+			sequence, temperature, salt, steps, cores))
+	}
+	const sticky = "GSYRGSYDGSYRGSSDGSYRGSYD"
+	cold, warm := run("cold", sticky, 285, 0.15), run("warm", sticky, 300, 0.15)
+	t.Logf("285 K: %v kT, 300 K: %v kT", cold["dG_kT"], warm["dG_kT"])
+	// A bound on the cold one is enough if it lies below.
+	atMost := figureOf(cold, "dG_kT")
+	if math.IsNaN(atMost) {
+		atMost = math.Log(figureOf(cold, "cdil_below_mM") / figureOf(cold, "cden_mM"))
+	}
+	if warm["condensed"] == true && !(figureOf(warm, "dG_kT") > atMost) {
+		t.Errorf("heat does not weaken the condensate: %v and %v", cold, warm)
+	}
+	if plain := run("no_aromatics", strings.ReplaceAll(sticky, "Y", "S"), 293, 0.15); plain["condensed"] != false {
+		t.Errorf("without aromatic residues: %v", plain)
+	}
+	charged := strings.Repeat("KKKKKKEEEEEE", 3)
+	fresh, salty := run("fresh", charged, 293, 0.02), run("salty", charged, 293, 1)
+	t.Logf("charges at 0.02 M: %v mg/mL; at 1 M: condensed %v", fresh["cden_mg_mL"], salty["condensed"])
+	if fresh["condensed"] != true || salty["condensed"] != false {
+		t.Errorf("charges: at 0.02 M %v, at 1 M %v", fresh, salty)
+	}
+}
