@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"molrun/app/engine/enginetest"
 )
 
 // smallSlab is a slab of many chains, for some steps.
@@ -56,7 +58,8 @@ func TestCondensateResumesAfterMachineRestart(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: "[runner]\ncpus = 2\n"})
 	u := s.user("lab", "ann@lab.example")
-	id := u.submit("cut", "cg-condensate", smallSlab(20_000)).JobID
+	long := smallSlab(enginetest.Length(4000, 20_000, 20_000)) // enough for a checkpoint, which comes after a second
+	id := u.submit("cut", "cg-condensate", long).JobID
 	attempt := filepath.Join(s.data(), "jobs", id, "1")
 	s.eventually("there is a checkpoint", func() bool {
 		found, err := filepath.Glob(filepath.Join(attempt, "work", "out", "checkpoint.bin"))
@@ -67,7 +70,7 @@ func TestCondensateResumesAfterMachineRestart(t *testing.T) {
 	s.killTasks()
 	restartMachine(t, attempt)
 	s.start()
-	u.submit("whole", "cg-condensate", smallSlab(20_000))
+	u.submit("whole", "cg-condensate", long)
 	if cut, whole := u.completed("cut"), u.completed("whole"); cut.Attempts != 2 || whole.Attempts != 1 {
 		t.Errorf("attempts: %d and, of the one that was not cut, %d", cut.Attempts, whole.Attempts)
 	}

@@ -397,7 +397,7 @@ func TestCompatCatalogue(t *testing.T) {
 		TotalTools int
 	}
 	h.do("GET", "catalog/tools?modality=protein&function=molecular-dynamics&search=disordered&custom=true", "").want(200).into(&found)
-	if found.TotalTools != 1 || found.Tools[0].Name != "cg-idp" {
+	if found.TotalTools != 2 || found.Tools[0].Name != "cg-condensate" || found.Tools[1].Name != "cg-idp" {
 		t.Errorf("found %+v", found)
 	}
 	h.do("GET", "catalog/tools?modality=nothing", "").want(200).golden(`{"tools":[],"totalTools":0}`)

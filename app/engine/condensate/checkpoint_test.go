@@ -81,7 +81,8 @@ func TestResumeAfterKill(t *testing.T) {
 	killed, resumed := 0, 0
 	for ended := false; !ended; {
 		var delay time.Duration
-		if killed < kills {
+		// A kill may come when the checkpoint is gone, just before the end.
+		if killed < kills || resumed == 0 && killed < 10 {
 			delay = 1 + rand.N(longest)
 		}
 		var log string
@@ -102,7 +103,7 @@ func TestResumeAfterKill(t *testing.T) {
 	if diff := cmp.Diff(want, files(t, dir)); diff != "" {
 		t.Errorf("killed %d times: -whole +killed:\n%.3000s", killed, diff)
 	}
-	if killed > 1 && resumed == 0 {
+	if resumed == 0 {
 		t.Error("no checkpoint was used")
 	}
 }
