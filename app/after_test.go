@@ -102,7 +102,7 @@ func TestJobStartsWhenAllItWaitsForAreCompleted(t *testing.T) {
 	}
 	s.wantStandings("at first", map[string]string{"c": `QUEUED waiting for job "a" and 1 more`})
 	wantSame(t, "the queue", s.queued(), []string{"a", "b"})
-	_, err := s.Runs.Claim(t.Context(), c.ID, placement.Devices{})
+	_, _, err := s.Runs.Claim(t.Context(), c.ID, placement.Devices{}, app.Portion{})
 	wantCode(t, "claim a job that waits", err, fault.NotFound)
 
 	s.run(a.ID, success())

@@ -64,7 +64,7 @@ func TestBatchStatusAndCountsFollowItsRows(t *testing.T) {
 		t.Errorf("repeated submission: created %v, error %v", created, err)
 	}
 	row := func(i int) app.JobID { return s.job(ann, fmt.Sprintf("b-%d", i)).ID }
-	j, err := s.Runs.Claim(t.Context(), row(2), placement.Devices{})
+	j, _, err := s.Runs.Claim(t.Context(), row(2), placement.Devices{}, app.Portion{})
 	must(t, err)
 	s.wantBatch("after a claim", app.Queued, app.Counts{Queued: 3})
 	must(t, s.Runs.Started(t.Context(), j.ID, 1, s.now()))
@@ -88,7 +88,7 @@ func TestBatchStatusAndCountsFollowItsRows(t *testing.T) {
 // reported, not its start.
 func (s *site) runUnseen(name string, e app.Ending) {
 	s.t.Helper()
-	j, err := s.Runs.Claim(s.t.Context(), s.job(ann, name).ID, placement.Devices{})
+	j, _, err := s.Runs.Claim(s.t.Context(), s.job(ann, name).ID, placement.Devices{}, app.Portion{})
 	must(s.t, err)
 	e.Outcome.StartedAt, e.Outcome.EndedAt = s.now(), s.now()
 	must(s.t, s.Runs.Finish(s.t.Context(), j.ID, j.Attempts, e))

@@ -79,7 +79,7 @@ func TestReportsOfAnotherAttemptChangeNothing(t *testing.T) {
 	ctx := t.Context()
 	id := s.submit(ann, "a", `{}`).ID
 	s.run(id, app.Ending{Lost: "its node failed"})
-	j, err := s.Runs.Claim(ctx, id, placement.Devices{})
+	j, _, err := s.Runs.Claim(ctx, id, placement.Devices{}, app.Portion{})
 	must(t, err)
 	must(t, s.Runs.SetHandle(ctx, id, j.Attempts, "second"))
 	before := s.storedJob(id)

@@ -91,7 +91,7 @@ func TestTimesOfAJobAreInOrder(t *testing.T) {
 	for name, wrong := range map[string]time.Duration{"behind": -time.Hour, "right": 0, "ahead": time.Hour} {
 		for _, lost := range []bool{false, true} {
 			j := s.submit(ann, fmt.Sprint(name, lost), `{}`)
-			_, err := s.Runs.Claim(t.Context(), j.ID, placement.Devices{})
+			_, _, err := s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})
 			must(t, err)
 			start := s.now().Add(wrong)
 			must(t, s.Runs.Started(t.Context(), j.ID, 1, start))

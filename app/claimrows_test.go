@@ -43,7 +43,7 @@ func TestClaimRows(t *testing.T) {
 	row := func(n int) app.JobID { return s.job(ann, fmt.Sprintf("b-%d", n)).ID }
 	claim := func(n int) *app.Job {
 		t.Helper()
-		j, err := s.Runs.Claim(t.Context(), row(n), placement.Devices{CPUs: []int{3}})
+		j, _, err := s.Runs.Claim(t.Context(), row(n), placement.Devices{CPUs: []int{3}}, app.Portion{})
 		must(t, err)
 		return j
 	}

@@ -181,13 +181,13 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		"claim": func(s *site) func(useCases) error {
 			id := s.submit(ann, "a", `{}`).ID
 			return func(v useCases) error {
-				_, err := v.Runs.Claim(t.Context(), id, placement.Devices{})
+				_, _, err := v.Runs.Claim(t.Context(), id, placement.Devices{}, app.Portion{})
 				return err
 			}
 		},
 		"start": func(s *site) func(useCases) error {
 			row := s.rowOfABatch()
-			_, err := s.Runs.Claim(t.Context(), row, placement.Devices{})
+			_, _, err := s.Runs.Claim(t.Context(), row, placement.Devices{}, app.Portion{})
 			must(t, err)
 			return func(v useCases) error { return v.Runs.Started(t.Context(), row, 1, s.now()) }
 		},

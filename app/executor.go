@@ -58,6 +58,11 @@ type Pilots interface {
 	// portion of rows: directories of tasks. One that lives there already gets nothing.
 	// An error means that none of the rows begins.
 	StartPilot(ctx context.Context, dir string, t Task, rows []string) error
+
+	// LandPilot ends the pilot of a directory, none of whose rows is still needed, and
+	// reports whether it is gone, so that the directory can be removed. It is repeated
+	// until then.
+	LandPilot(ctx context.Context, dir string) (gone bool, err error)
 }
 
 // Capacity is what an executor may use at once.

@@ -316,7 +316,7 @@ func (s *site) storedJob(id app.JobID) (j *app.Job) {
 // start claims a job and reports that its process runs.
 func (s *site) start(id app.JobID) *app.Job {
 	s.t.Helper()
-	j, err := s.Runs.Claim(s.t.Context(), id, placement.Devices{})
+	j, _, err := s.Runs.Claim(s.t.Context(), id, placement.Devices{}, app.Portion{})
 	must(s.t, err)
 	must(s.t, s.Runs.Started(s.t.Context(), id, j.Attempts, s.now()))
 	return j

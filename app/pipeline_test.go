@@ -291,7 +291,7 @@ func TestFilesOfUnfinishedJobsAreFoundAtTheStart(t *testing.T) {
 	wantSame(t, "the queue", s.queued(), []string{"reader", "misled", "rows-1"})
 	wantCode(t, "delete what is still read", s.Jobs.Delete(t.Context(), bob, "source"), fault.FileInUse)
 
-	claimed, err := s.Runs.Claim(t.Context(), j.ID, placement.Devices{})
+	claimed, _, err := s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})
 	must(t, err)
 	for range 2 { // again after a crash
 		failure, err := s.Runs.ResolveInputs(t.Context(), claimed)
@@ -305,7 +305,7 @@ func TestFilesOfUnfinishedJobsAreFoundAtTheStart(t *testing.T) {
 			}
 		}
 	}
-	misled, err := s.Runs.Claim(t.Context(), s.job(ann, "misled").ID, placement.Devices{})
+	misled, _, err := s.Runs.Claim(t.Context(), s.job(ann, "misled").ID, placement.Devices{}, app.Portion{})
 	must(t, err)
 	failure, err := s.Runs.ResolveInputs(t.Context(), misled)
 	if err != nil || failure == nil || failure.Code != app.FailedInput || !strings.Contains(failure.Message, `has no file "b.txt"`) {
@@ -369,7 +369,7 @@ func TestSettingsAreCheckedWithTheFilesOfOtherJobs(t *testing.T) {
 		must(t, err)
 		s.writeText(source.ID, "a.txt", tt.text)
 		s.run(source.ID, success())
-		j, err := s.Runs.Claim(t.Context(), decode(t, rec).ID, placement.Devices{})
+		j, _, err := s.Runs.Claim(t.Context(), decode(t, rec).ID, placement.Devices{}, app.Portion{})
 		must(t, err)
 		failure, err := s.Runs.ResolveInputs(t.Context(), j)
 		must(t, err)

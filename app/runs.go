@@ -105,11 +105,21 @@ func (s *Runs) Lines(ctx context.Context, executor string, most int) (lines []Qu
 	return lines, err
 }
 
-// Claim takes a job from the queue and begins its next attempt. The error is
-// NotFound if the job is no longer queued.
-func (s *Runs) Claim(ctx context.Context, id JobID, leased placement.Devices) (j *Job, err error) {
+// Portion says which rows of a batch a pilot takes.
+type Portion struct {
+	Pilot   string  // its name; "": there is none
+	Rows    int     // at most
+	Seconds float64 // that they may take one after the other, by the history of their class
+	Longest float64 // seconds that its first row may take; longer rows have no pilot
+}
+
+// Claim takes a job from the queue and begins its next attempt. If it is a row of a batch
+// that is short, and has not been tried yet, Claim takes further rows for the same pilot.
+// The error is NotFound if the job is no longer queued.
+func (s *Runs) Claim(ctx context.Context, id JobID, leased placement.Devices, p Portion) (j *Job, rows []*Job, err error) {
 	token := rand.Text()
 	err = s.store.Update(ctx, func(tx Tx) (err error) {
+		rows = nil
 		if j, err = tx.Job(id); err != nil {
 			return err
 		}
@@ -120,16 +130,16 @@ func (s *Runs) Claim(ctx context.Context, id JobID, leased placement.Devices) (j
 		j.Private.Claimed = true
 		j.Private.Token = token
 		j.Private.Devices = leased
-		return tx.PutJob(j)
+		if err := tx.PutJob(j); err != nil || p.Pilot == "" || j.Private.Batch == "" || j.Attempts > 1 {
+			return err
+		}
+		rows, err = claimRows(tx, j, p)
+		return err
 	})
-	return j, err
-}
-
-// Portion says which further rows of a batch a pilot takes.
-type Portion struct {
-	Pilot   string  // its name
-	Rows    int     // at most
-	Seconds float64 // that they may take one after the other, by the history of their class
+	if err != nil {
+		return nil, nil, err
+	}
+	return j, rows, nil
 }
 
 // beside is how many other jobs of its user a row may overtake to come into a pilot.
@@ -140,31 +150,37 @@ const beside = 16
 // them, and for the first job, which pilot runs it.
 func (s *Runs) ClaimRows(ctx context.Context, first *Job, p Portion) (rows []*Job, err error) {
 	err = s.store.Update(ctx, func(tx Tx) error {
-		if rows, err = similarRows(tx, first, p); err != nil || len(rows) == 0 {
-			return err
-		}
-		switch j, err := tx.Job(first.ID); {
-		case errors.Is(err, fault.NotFound): // it has ended, and was deleted
-		case err != nil:
-			return err
-		case j.Private.Token == first.Private.Token && j.Private.Claimed && j.Private.Pilot == "":
-			j.Private.Pilot = p.Pilot
-			if err := tx.PutJob(j); err != nil {
-				return err
-			}
-		}
-		for _, j := range rows {
-			j.Attempts++
-			j.Private.Claimed, j.Private.Token, j.Private.Pilot = true, rand.Text(), p.Pilot
-			j.Private.Devices = first.Private.Devices
-			if err := tx.PutJob(j); err != nil {
-				return err
-			}
-		}
-		return nil
+		rows, err = claimRows(tx, first, p)
+		return err
 	})
 	if err != nil {
 		return nil, err
+	}
+	return rows, nil
+}
+
+func claimRows(tx Tx, first *Job, p Portion) ([]*Job, error) {
+	rows, err := similarRows(tx, first, p)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	switch j, err := tx.Job(first.ID); {
+	case errors.Is(err, fault.NotFound): // it has ended, and was deleted
+	case err != nil:
+		return nil, err
+	case j.Private.Token == first.Private.Token && j.Private.Claimed && j.Private.Pilot == "":
+		j.Private.Pilot = p.Pilot
+		if err := tx.PutJob(j); err != nil {
+			return nil, err
+		}
+	}
+	for _, j := range rows {
+		j.Attempts++
+		j.Private.Claimed, j.Private.Token, j.Private.Pilot = true, rand.Text(), p.Pilot
+		j.Private.Devices = first.Private.Devices
+		if err := tx.PutJob(j); err != nil {
+			return nil, err
+		}
 	}
 	return rows, nil
 }
@@ -177,6 +193,9 @@ func similarRows(tx Tx, first *Job, p Portion) (rows []*Job, err error) {
 		return nil, err
 	}
 	history, left, others := eta.NewHistory(runs), p.Seconds, 0
+	if e := history.Estimate(first.Private.Size); p.Longest > 0 && (!e.Known() || e.Seconds() > p.Longest) {
+		return nil, nil
+	}
 	visitErr := tx.Queue(first.Executor, func(w Waiting) Visit {
 		switch {
 		case w.Priority < first.Priority:

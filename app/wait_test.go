@@ -34,7 +34,7 @@ func TestWaitReturnsWhenTheStatusChanges(t *testing.T) {
 		s := newSite(t)
 		j := s.submit(ann, "a", `{}`)
 		answer := s.waitFor("a")
-		_, err := s.Runs.Claim(t.Context(), j.ID, placement.Devices{})
+		_, _, err := s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.Portion{})
 		must(t, err)
 		synctest.Wait()
 		if len(answer) != 0 {

@@ -424,7 +424,7 @@ func (s *service) submit(name string) {
 func (s *service) claim(name string) *app.Job {
 	s.t.Helper()
 	id := s.want(200, "GET", "/jobs/"+name, "").fields(s.t)["jobId"].(string)
-	j, err := s.app.Runs.Claim(context.Background(), app.JobID(id), placement.Devices{})
+	j, _, err := s.app.Runs.Claim(context.Background(), app.JobID(id), placement.Devices{}, app.Portion{})
 	if err != nil {
 		s.t.Fatal(err)
 	}

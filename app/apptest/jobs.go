@@ -64,7 +64,7 @@ func (s *Site) created(rec app.Record, created bool) app.JobID {
 // Start claims a job and reports that its process runs.
 func (s *Site) Start(id app.JobID) *app.Job {
 	s.t.Helper()
-	j, err := s.Runs.Claim(s.t.Context(), id, placement.Devices{})
+	j, _, err := s.Runs.Claim(s.t.Context(), id, placement.Devices{}, app.Portion{})
 	must(s.t, err)
 	must(s.t, s.Runs.Started(s.t.Context(), id, j.Attempts, s.Now()))
 	return j

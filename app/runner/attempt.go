@@ -17,6 +17,7 @@ import (
 	"molrun/app/eta"
 	"molrun/app/fault"
 	"molrun/app/placement"
+	"molrun/app/runner/flock"
 	"molrun/app/runner/result"
 	"molrun/app/runner/turns"
 	"molrun/app/task"
@@ -58,7 +59,7 @@ type core struct {
 	retained retained
 	workers  chan struct{} // holds a token for each worker
 	events   chan event
-	flights  *flights
+	flock    *flock.Flock
 	disk     *durable.Disk   // of jobs' directories; nil: files are synced one by one
 	attempts *sync.WaitGroup // of attempts and pilots
 }
@@ -87,14 +88,18 @@ const (
 
 // runNew claims a job of the queue and runs it.
 func (a *attempt) runNew(ctx context.Context) {
-	j := a.claim(ctx)
+	ticket, ok := a.ticket(ctx)
+	if !ok {
+		return
+	}
+	j, rows := a.claim(ctx, ticket)
 	if j == nil {
+		a.flock.Remove(ticket.Pilot)
 		return
 	}
 	a.setJob(j)
 	a.tell(ctx, event{kind: evClaimed})
-	p, rows := a.takeOff(ctx)
-	if p != nil {
+	if p := a.takeOff(ticket, rows); p != nil {
 		p.board(a)
 		a.tell(ctx, event{kind: evTookOff, pilot: p})
 		p.attend(ctx, rows)
@@ -105,22 +110,22 @@ func (a *attempt) runNew(ctx context.Context) {
 	a.run(ctx, situation{})
 }
 
-// claim takes the job from the queue. It returns nil if the job no longer
-// waits, or ctx ends.
-func (a *attempt) claim(ctx context.Context) *app.Job {
+// claim takes the job from the queue, and further rows for its pilot. It returns nil if the
+// job no longer waits, or ctx ends.
+func (a *attempt) claim(ctx context.Context, p app.Portion) (*app.Job, []*app.Job) {
 	doubt := false // an earlier claim may have been recorded without an answer
 	for b := serviceBackoff(); ; b.wait(ctx) {
 		callCtx, cancel := context.WithTimeout(ctx, serviceTimeout)
-		j, err := a.jobs.Claim(callCtx, a.id, a.lease.Devices)
+		j, rows, err := a.jobs.Claim(callCtx, a.id, a.lease.Devices, p)
 		if doubt && errors.Is(err, fault.NotFound) {
 			j, err = a.findClaim(callCtx)
 		}
 		cancel()
 		switch {
 		case err == nil:
-			return j
+			return j, rows
 		case errors.Is(err, fault.NotFound) || ctx.Err() != nil:
-			return nil
+			return nil, nil
 		}
 		doubt = true
 		a.options.Log.Warn().Err(err).Str("job", string(a.id)).Msg("the job can't be claimed; will try again")

@@ -82,9 +82,9 @@ func (c jobsAtCrash) Active(ctx context.Context) (jobs []*app.Job, err error) {
 	return jobs, err
 }
 
-func (c jobsAtCrash) Claim(ctx context.Context, id app.JobID, leased placement.Devices) (j *app.Job, err error) {
-	err = c.around("Claim", func() (err error) { j, err = c.Jobs.Claim(ctx, id, leased); return err })
-	return j, err
+func (c jobsAtCrash) Claim(ctx context.Context, id app.JobID, leased placement.Devices, p app.Portion) (j *app.Job, rows []*app.Job, err error) {
+	err = c.around("Claim", func() (err error) { j, rows, err = c.Jobs.Claim(ctx, id, leased, p); return err })
+	return j, rows, err
 }
 
 func (c jobsAtCrash) SetHandle(ctx context.Context, id app.JobID, attempt int, h app.Handle) error {
@@ -336,7 +336,7 @@ func TestDirectoryInUseIsLeftAlone(t *testing.T) {
 	for name, use := range tests {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				j, err := w.Runs.Claim(t.Context(), w.submit(ann, "a", `{}`), placement.Devices{})
+				j, _, err := w.Runs.Claim(t.Context(), w.submit(ann, "a", `{}`), placement.Devices{}, app.Portion{})
 				must(t, err)
 				r := New(w.jobs, w.files, []app.Executor{w.executor}, w.options)
 				a := &attempt{core: &r.core, executor: r.executors[0], id: j.ID, lease: turns.Lease{Needs: j.Private.Needs}, stop: make(chan struct{})}
@@ -357,7 +357,7 @@ func TestDirectoryInUseIsLeftAlone(t *testing.T) {
 func TestTaskThatDisappearedUnseenIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		id := w.submit(ann, "a", `{}`)
-		_, err := w.Runs.Claim(t.Context(), id, placement.Devices{})
+		_, _, err := w.Runs.Claim(t.Context(), id, placement.Devices{}, app.Portion{})
 		must(t, err)
 		must(t, os.MkdirAll(w.path(id, "1"), 0o700))
 		must(t, os.WriteFile(w.path(id, "1", task.RunFile), nil, 0o600))

@@ -31,8 +31,11 @@ const (
 	topUpEvery = time.Minute
 )
 
-// foldersDir is next to the attempts of a remote executor.
-const foldersDir = "algorithms"
+// What is next to the attempts of a remote executor.
+const (
+	foldersDir      = "algorithms"
+	remotePilotsDir = "pilots"
+)
 
 // executor is an app.Executor as the runner sees it.
 type executor struct {

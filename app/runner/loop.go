@@ -110,7 +110,9 @@ func (r *Runner) handle(e event) {
 		a.endUnseen()
 		a.endPreparing()
 		a.releaseSlot()
-		delete(r.active, a.id)
+		if r.active[a.id] == a { // else a pilot has claimed the job before
+			delete(r.active, a.id)
+		}
 	}
 }
 
@@ -122,7 +124,7 @@ func (r *Runner) land(p *pilot) {
 		p.executor.turns.End(p.lease)
 	}
 	delete(p.executor.pilots, p)
-	r.flights.remove(p)
+	r.flock.Remove(p.id)
 }
 
 func (a *attempt) endUnseen() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -15,6 +16,7 @@ import (
 	"molrun/app"
 	"molrun/app/eta"
 	"molrun/app/fault"
+	"molrun/app/runner/flock"
 	"molrun/app/runner/turns"
 	"molrun/app/task"
 )
@@ -24,19 +26,24 @@ import (
 // every job: they only share the lease and the process. The pilot has a goroutine that
 // hands rows to the process, asks how they stand, and claims more while nobody else waits
 // for the slot. If the process is lost, those rows that had not begun go to another one.
+//
+// On a cluster each process is a job of its own there, with a directory of its own: what
+// the cluster says of an earlier one can't be taken for news of the next.
 const (
 	// shortRow is up to how many seconds rows take that share a process.
 	shortRow = 2
 	// portionSeconds and portionRows bound what a pilot has before it: others wait for the
-	// slot no longer than that.
-	portionSeconds = 4
-	portionRows    = 64
-	// mostOpen bounds the rows of a pilot whose end is not recorded yet.
-	mostOpen = 2 * portionRows
+	// slot no longer than that. On a cluster a process costs more, and may hold more rows.
+	portionSeconds    = 4
+	portionRows       = 64
+	remotePortionRows = 256
 	// pilotTime is how long a pilot takes further rows. Then it is somebody's next turn.
 	pilotTime = time.Minute
-	// lookEvery is how often the rows of a pilot are looked at.
-	lookEvery = 20 * time.Millisecond
+	// lookEvery is how often the rows of a pilot are looked at. On a cluster the pause grows
+	// to mostRemoteLook while nothing ends.
+	lookEvery       = 20 * time.Millisecond
+	firstRemoteLook = 100 * time.Millisecond
+	mostRemoteLook  = time.Second
 	// startedAfter is how long a row runs before its record says so: most have ended by then,
 	// and the end says when they started.
 	startedAfter = 250 * time.Millisecond
@@ -44,18 +51,24 @@ const (
 	lookBeyond = 2
 	// mostLaunches is how often processes may be lost one after the other that ended no row.
 	mostLaunches = 3
-	// landTimeout bounds the wait for a process that has nothing to do.
-	landTimeout = 20 * time.Second
+	// handAgain is how long after a failure rows are handed over again.
+	handAgain       = lookEvery
+	handAgainRemote = 5 * time.Second
+	// landTimeout bounds the wait for a process that has nothing to do. A cluster forgets
+	// slowly.
+	landTimeout       = 20 * time.Second
+	remoteLandTimeout = 10 * time.Minute
 )
 
 type pilot struct {
 	*core
 	executor *executor
 	pilots   app.Pilots
-	id, dir  string
+	id       string
 	first    *app.Job
 	lease    turns.Lease
-	begin    time.Time
+	portion  app.Portion
+	begin    time.Time // when a process was first seen to run, before that when it was made
 
 	hasSlot bool        // of the loop
 	alone   atomic.Bool // the loop says that nobody else waits for the slot
@@ -65,12 +78,16 @@ type pilot struct {
 
 	// Of the pilot's goroutine.
 	alive    bool // the process was started and not seen gone
+	runs     bool // it was seen running
 	portions int  // that it was given
 	last     int  // rows of the last portion claimed
 	dry      bool // there were no more
 	asked    bool // the process was asked to return what has not begun
+	pause    time.Duration
+	handAt   time.Time // rows are handed over no earlier, after a failure
 
 	mu       sync.Mutex
+	launch   int               // the number of the process, on a cluster
 	needed   map[*attempt]bool // rows that are not known to have ended
 	open     int               // attempts that are not finished
 	prepared []*flying         // rows to be handed to the process
@@ -88,9 +105,18 @@ type flying struct {
 func (c *core) newPilot(e *executor, first *app.Job, lease turns.Lease, id string) *pilot {
 	pilots, _ := e.Executor.(app.Pilots)
 	return &pilot{
-		core: c, executor: e, pilots: pilots, id: id, dir: filepath.Join(c.options.PilotsDir, id),
+		core: c, executor: e, pilots: pilots, id: id, portion: e.portion(id),
 		first: first, lease: lease, begin: time.Now(), nudge: make(chan struct{}, 1), needed: map[*attempt]bool{},
 	}
+}
+
+// portion is what a pilot claims at a time.
+func (e *executor) portion(id string) app.Portion {
+	p := app.Portion{Pilot: id, Rows: portionRows, Seconds: portionSeconds, Longest: shortRow}
+	if e.remote != nil {
+		p.Rows = remotePortionRows
+	}
+	return p
 }
 
 // canPilot reports whether rows may share processes on the executor.
@@ -99,52 +125,87 @@ func (c *core) canPilot(e *executor) bool {
 	return able && c.options.PilotsDir != ""
 }
 
-// takeOff makes a claimed row the first of a pilot, if there are others like it and all are
-// short. It returns them with the pilot.
-func (a *attempt) takeOff(ctx context.Context) (*pilot, []*app.Job) {
-	if !a.canPilot(a.executor) || a.job.Private.Batch == "" || a.number > 1 || !a.isShort(ctx) {
-		return nil, nil
+// pilotsDir is the parent of the directories of the executor's pilots.
+func (c *core) pilotsDir(e *executor) string {
+	if e.remote != nil {
+		return filepath.Join(filepath.Dir(e.remote.AttemptsDir()), remotePilotsDir)
 	}
-	p := a.newPilot(a.executor, a.job, a.lease, rand.Text())
-	a.flights.add(p) // before there are claims that name it
-	rows, err := p.claim(ctx)
-	if err == nil && len(rows) > 0 {
-		return p, rows
-	}
-	if err != nil {
-		// In doubt the record says whether it was changed.
-		a.log.Warn().Err(err).Msg("no further rows can be claimed")
-		for b := serviceBackoff(); ctx.Err() == nil; b.wait(ctx) {
-			j, err := a.findClaim(ctx)
-			if err == nil && j.Private.Pilot == p.id {
-				return p, nil
-			}
-			if err == nil || errors.Is(err, fault.NotFound) {
-				break
-			}
-		}
-	}
-	a.flights.remove(p)
-	return nil, nil
+	return c.options.PilotsDir
 }
 
-// isShort reports whether the rows are known to be so short that they share a process.
+// dir is the directory of the process, or of the next one.
+func (p *pilot) dir() string {
+	name := p.id
+	if p.executor.remote != nil {
+		p.mu.Lock()
+		name = launchName(p.id, p.launch)
+		p.mu.Unlock()
+	}
+	return filepath.Join(p.pilotsDir(p.executor), name)
+}
+
+func launchName(id string, launch int) string { return fmt.Sprintf("%s-%d", id, launch) }
+
+// lastLaunch returns the number of the last process of a pilot on a cluster, 0 if it had
+// none.
+func (p *pilot) lastLaunch() int {
+	for n := 1; ; n++ {
+		if _, err := os.Lstat(filepath.Join(p.pilotsDir(p.executor), launchName(p.id, n))); err != nil {
+			return n - 1
+		}
+	}
+}
+
+// kind is that of the pilots which a job could have.
+func (e *executor) kind(l turns.Lease) flock.Kind {
+	return flock.Kind{Executor: e.Name(), User: l.User, Class: l.Work.Class}
+}
+
+// ticket returns what the attempt's claim may take for a pilot: nothing if its job is not
+// known to be short. It is false if the job is better left to the pilots that already wait
+// for the cluster.
+func (a *attempt) ticket(ctx context.Context) (app.Portion, bool) {
+	if !a.canPilot(a.executor) || !a.isShort(ctx) {
+		return app.Portion{}, true
+	}
+	p := a.executor.portion(rand.Text())
+	if a.executor.remote == nil {
+		a.flock.Add(p.Pilot, a.executor.kind(a.lease)) // before there are claims that name it
+		return p, true
+	}
+	return p, a.flock.Enter(p.Pilot, a.executor.kind(a.lease))
+}
+
+// isShort reports whether the job is known to be so short that it could share a process.
 func (a *attempt) isShort(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, serviceTimeout)
 	defer cancel()
-	h, err := a.jobs.History(ctx, a.job.Private.Class)
+	h, err := a.jobs.History(ctx, a.lease.Work.Class)
 	if err != nil {
 		return false
 	}
-	e := h.Estimate(a.job.Private.Size)
+	e := h.Estimate(a.lease.Work.Size)
 	return e.Known() && e.Seconds() <= shortRow
+}
+
+// takeOff makes the pilot of a claimed job that has one.
+func (a *attempt) takeOff(t app.Portion, rows []*app.Job) *pilot {
+	if len(rows) == 0 && a.job.Private.Pilot != t.Pilot || t.Pilot == "" {
+		a.flock.Remove(t.Pilot)
+		return nil
+	}
+	p := a.newPilot(a.executor, a.job, a.lease, t.Pilot)
+	p.last = len(rows)
+	return p
 }
 
 // claim claims further rows.
 func (p *pilot) claim(ctx context.Context) ([]*app.Job, error) {
 	ctx, cancel := context.WithTimeout(ctx, serviceTimeout)
 	defer cancel()
-	rows, err := p.jobs.ClaimRows(ctx, p.first, app.Portion{Pilot: p.id, Rows: portionRows, Seconds: portionSeconds})
+	further := p.portion
+	further.Longest = 0 // the first has ended perhaps, and was short
+	rows, err := p.jobs.ClaimRows(ctx, p.first, further)
 	p.last = len(rows)
 	return rows, err
 }
@@ -162,6 +223,9 @@ func (p *pilot) board(a *attempt) {
 func (p *pilot) attend(ctx context.Context, rows []*app.Job) {
 	for _, j := range rows {
 		a := &attempt{core: p.core, executor: p.executor, id: j.ID, lease: p.lease, claimed: true, stop: make(chan struct{})}
+		if p.executor.remote != nil {
+			a.reason = p.executor.waiting("it is being submitted to the cluster")
+		}
 		a.setJob(j)
 		p.board(a)
 		a.tell(ctx, event{kind: evJoined})
@@ -191,7 +255,7 @@ func (p *pilot) run(ctx context.Context) {
 			case <-time.After(lookEvery / 4):
 			case <-ctx.Done():
 			}
-		case <-time.After(lookEvery):
+		case <-time.After(p.pause):
 		case <-ctx.Done():
 		}
 	}
@@ -216,13 +280,14 @@ func (p *pilot) unneeded() bool {
 // landInBackground ends the process, which has nothing to do, and removes its directory.
 // If that fails, the process ends by itself, and a sweep removes the directory.
 func (p *pilot) landInBackground(ctx context.Context) {
+	dir, pause, most := p.dir(), lookEvery, landTimeout
+	if p.executor.remote != nil {
+		pause, most = mostRemoteLook, remoteLandTimeout
+	}
 	p.attempts.Go(func() {
-		if err := task.ClosePilot(p.dir); err != nil {
-			return
-		}
-		for end := time.Now().Add(landTimeout); ctx.Err() == nil && time.Now().Before(end); sleep(ctx, lookEvery) {
-			if locked, err := task.Locked(p.dir); !locked && err == nil {
-				if err := os.RemoveAll(p.dir); err != nil {
+		for end := time.Now().Add(most); ctx.Err() == nil && time.Now().Before(end); sleep(ctx, pause) {
+			if gone, err := p.pilots.LandPilot(ctx, dir); gone && err == nil {
+				if err := os.RemoveAll(dir); err != nil {
 					p.options.Log.Warn().Err(err).Msg("a pilot's directory can't be removed")
 				}
 				return
@@ -237,7 +302,7 @@ func (p *pilot) pull(ctx context.Context) {
 		return
 	}
 	p.mu.Lock()
-	enough := 2*len(p.needed) > max(p.last, 1) || p.open > mostOpen
+	enough := 2*len(p.needed) > max(p.last, 1) || p.open > 2*p.portion.Rows
 	p.mu.Unlock()
 	if enough {
 		return
@@ -281,11 +346,13 @@ func (p *pilot) hand(ctx context.Context) {
 		return
 	}
 	p.mu.Unlock()
-	err := p.give(ctx, rows)
-	if err != nil && ctx.Err() == nil {
-		p.options.Log.Warn().Err(err).Str("pilot", p.id).Int("rows", len(rows)).Msg("rows can't be handed to their process; will try again")
+	if time.Now().Before(p.handAt) {
+		return
 	}
-	if err != nil {
+	if err := p.give(ctx, rows); err != nil {
+		if ctx.Err() == nil {
+			p.giveFailed(ctx, rows, err)
+		}
 		return
 	}
 	p.mu.Lock()
@@ -300,18 +367,24 @@ func (p *pilot) hand(ctx context.Context) {
 
 // give hands over one portion.
 func (p *pilot) give(ctx context.Context, rows []*flying) error {
-	if err := os.MkdirAll(p.dir, 0o700); err != nil {
+	if !p.alive && p.executor.remote != nil {
+		p.mu.Lock()
+		p.launch++
+		p.mu.Unlock()
+	}
+	dir := p.dir()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	dirs := make([]string, len(rows))
 	for i, a := range rows {
 		dirs[i] = a.dir
-		if err := task.ShareLock(p.dir, a.dir); err != nil {
+		if err := task.ShareLock(dir, a.dir); err != nil {
 			return err
 		}
 	}
 	if p.alive {
-		if err := task.FeedPilot(p.dir, p.portions+1, dirs); err != nil {
+		if err := task.FeedPilot(dir, p.portions+1, dirs); err != nil {
 			return err
 		}
 		p.portions++
@@ -319,12 +392,38 @@ func (p *pilot) give(ctx context.Context, rows []*flying) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.executor.timeout)
 	defer cancel()
-	if err := p.pilots.StartPilot(ctx, p.dir, rows[0].task(), dirs); err != nil {
+	if err := p.pilots.StartPilot(ctx, dir, rows[0].task(), dirs); err != nil {
 		return err
 	}
 	p.alive, p.portions, p.asked = true, 1, false
 	p.launches.Add(1)
 	return nil
+}
+
+// giveFailed tells the rows why they are not handed over: they will be, unless the
+// executor can never run them.
+func (p *pilot) giveFailed(ctx context.Context, rows []*flying, err error) {
+	no, said := errors.AsType[*fault.Error](err)
+	if said && no.Code == fault.Invalid {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, f := range rows {
+			o := app.Outcome{Protocol: task.Protocol, Cause: app.CauseCannotStart, Message: no.Message}
+			f.deliver(news{TaskStatus: app.TaskStatus{State: app.TaskEnded, Outcome: &o}})
+		}
+		return
+	}
+	p.options.Log.Warn().Err(err).Str("pilot", p.id).Int("rows", len(rows)).Msg("rows can't be handed to their process; will try again")
+	p.handAt = time.Now().Add(handAgain)
+	if p.executor.remote == nil {
+		return
+	}
+	p.handAt = time.Now().Add(handAgainRemote)
+	for _, f := range rows {
+		if why := f.whyWaiting(err); why != (eta.Reason{}) {
+			f.tell(ctx, event{kind: evWaiting, reason: why})
+		}
+	}
 }
 
 // follow returns the channel of a row's news. A row that was not fed, as after a restart,
@@ -356,11 +455,12 @@ func (f *flying) gone() bool {
 }
 
 // look asks how the rows stand: those at the front, until some have not ended, and those
-// that are to be stopped.
+// that are to be stopped. It sets the pause until the next look.
 func (p *pilot) look(ctx context.Context) {
 	p.mu.Lock()
 	rows := slices.DeleteFunc(slices.Clone(p.flying), (*flying).gone)
 	p.mu.Unlock()
+	p.pause = p.nextPause()
 	for len(rows) > 0 && ctx.Err() == nil {
 		n := min(len(rows), lookBeyond)
 		some := slices.Clone(rows[:n])
@@ -373,17 +473,42 @@ func (p *pilot) look(ctx context.Context) {
 		if lost {
 			p.alive = false
 		}
+		p.tellOthers(rows)
 		if ended == 0 {
 			return
 		}
 		p.launches.Store(0)
+		p.pause = min(p.pause, firstRemoteLook)
 		rows = slices.DeleteFunc(rows, (*flying).gone)
+	}
+}
+
+func (p *pilot) nextPause() time.Duration {
+	if p.executor.remote == nil {
+		return lookEvery
+	}
+	return min(max(2*p.pause, firstRemoteLook), mostRemoteLook)
+}
+
+// tellOthers tells all rows what the first one waits for: so do they.
+func (p *pilot) tellOthers(rows []*flying) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first := rows[0].last
+	if first == nil || first.State != app.TaskStarting || first.Reason == "" {
+		return
+	}
+	for _, f := range rows[1:] {
+		if f.last == nil || f.last.State == app.TaskStarting {
+			f.deliver(*first)
+		}
 	}
 }
 
 // giveBack gives rows back to the queue that stand behind one that takes long. Until the
 // process says so, they may begin there.
 func (p *pilot) giveBack() {
+	dir := p.dir()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	long := slices.ContainsFunc(p.flying, func(f *flying) bool {
@@ -393,9 +518,9 @@ func (p *pilot) giveBack() {
 		return
 	}
 	if !p.asked {
-		p.asked, p.dry = task.AskReturn(p.dir) == nil, true
+		p.asked, p.dry = task.AskReturn(dir) == nil, true
 	}
-	if !task.Returned(p.dir) {
+	if !task.Returned(dir) {
 		return
 	}
 	for _, f := range slices.Concat(p.prepared, p.flying) {
@@ -426,6 +551,10 @@ func (p *pilot) ask(ctx context.Context, rows []*flying) (ended int, lost bool) 
 	defer p.mu.Unlock()
 	for i, f := range rows {
 		ended += count(statuses[i].State == app.TaskEnded)
+		if !p.runs && !statuses[i].StartedAt.IsZero() {
+			p.runs, p.begin = true, time.Now()
+			p.flock.Runs(p.id)
+		}
 		lost = lost || statuses[i].State == app.TaskLost
 		f.deliver(news{TaskStatus: statuses[i]})
 	}
@@ -464,31 +593,6 @@ func (a *attempt) leave() {
 	p.mu.Unlock()
 	p.drop(a)
 	p.wake()
-}
-
-// flights are the pilots of a runner, by name.
-type flights struct {
-	mu  sync.Mutex
-	all map[string]*pilot
-}
-
-func (f *flights) add(p *pilot) {
-	f.mu.Lock()
-	f.all[p.id] = p
-	f.mu.Unlock()
-}
-
-func (f *flights) remove(p *pilot) {
-	f.mu.Lock()
-	delete(f.all, p.id)
-	f.mu.Unlock()
-}
-
-// has reports whether a pilot is one of this runner's.
-func (f *flights) has(id string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.all[id] != nil
 }
 
 // done says that an attempt is finished.

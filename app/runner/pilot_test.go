@@ -311,7 +311,7 @@ func TestPilotIsKilled(t *testing.T) {
 func TestClaimedRowsWithoutAPilot(t *testing.T) {
 	w := withPilots(t, 2)
 	w.batch(ann, "b", slices.Repeat([]string{fmt.Sprintf("echo x >>%s/ran", w.dir)}, 8)...)
-	first, err := w.Runs.Claim(t.Context(), w.row("b", 1).ID, placement.Devices{})
+	first, _, err := w.Runs.Claim(t.Context(), w.row("b", 1).ID, placement.Devices{}, app.Portion{})
 	must(t, err)
 	rows, err := w.Runs.ClaimRows(t.Context(), first, app.Portion{Pilot: "gone", Rows: 5, Seconds: 100})
 	if err != nil || len(rows) != 5 {

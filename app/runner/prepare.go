@@ -250,12 +250,12 @@ func (a *attempt) start(ctx context.Context) error {
 	if a.stopAsked() {
 		return errStopped
 	}
-	if a.pilot != nil {
+	var handle app.Handle
+	err := a.locate(ctx)
+	if err == nil && a.pilot != nil {
 		a.pilot.feed(a)
 		return nil
 	}
-	var handle app.Handle
-	err := a.locate(ctx)
 	if err == nil {
 		callCtx, cancel := context.WithTimeout(ctx, a.executor.timeout)
 		defer cancel()
@@ -296,7 +296,7 @@ func (a *attempt) task() app.Task {
 		Placement: a.placement,
 	}
 	if a.pilot != nil {
-		t.Pilot = a.pilot.dir
+		t.Pilot = a.pilot.dir()
 	}
 	return t
 }

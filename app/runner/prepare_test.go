@@ -217,10 +217,10 @@ func (w *faultyJobs) Finish(ctx context.Context, id app.JobID, attempt int, e ap
 }
 
 // Claim loses the response, not the claim.
-func (w *faultyJobs) Claim(ctx context.Context, id app.JobID, leased placement.Devices) (*app.Job, error) {
-	j, err := w.Jobs.Claim(ctx, id, leased)
+func (w *faultyJobs) Claim(ctx context.Context, id app.JobID, leased placement.Devices, p app.Portion) (*app.Job, []*app.Job, error) {
+	j, rows, err := w.Jobs.Claim(ctx, id, leased, p)
 	if err == nil && w.claimed != nil {
 		err = w.claimed()
 	}
-	return j, err
+	return j, rows, err
 }

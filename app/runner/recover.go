@@ -76,7 +76,7 @@ func (r *Runner) adoptAll(ctx context.Context) error {
 			continue
 		}
 		if found[id] == nil {
-			if r.flights.has(id) {
+			if r.flock.Has(id) {
 				continue // a row that joins one of ours just now
 			}
 			found[id] = r.adopt(e, j, lease)
@@ -94,11 +94,14 @@ func (r *Runner) adoptAll(ctx context.Context) error {
 func (r *Runner) adopt(e *executor, j *app.Job, l turns.Lease) *pilot {
 	p := r.newPilot(e, j, l, j.Private.Pilot)
 	p.alive, p.dry, p.hasSlot = true, true, true
-	r.flights.add(p)
+	if e.remote != nil {
+		p.launch = p.lastLaunch()
+	}
+	r.flock.Add(p.id, e.kind(l))
 	e.pilots[p] = true
 	e.turns.Begin(l)
 	e.running++
-	task.ClosePilot(p.dir) // if it can't be told, it ends when nobody has given it rows for a while
+	task.ClosePilot(p.dir()) // if it can't be told, it ends when nobody has given it rows for a while
 	return p
 }
 

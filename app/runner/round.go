@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
+	"slices"
 	"time"
 
 	"molrun/app"
 	"molrun/app/eta"
 	"molrun/app/fault"
+	"molrun/app/runner/flock"
 	"molrun/app/runner/turns"
 )
 
@@ -43,6 +46,7 @@ func (r *Runner) round(ctx context.Context, e *executor) error {
 	if err := r.jobs.Queue(ctx, e.Name(), scan.Visit); err != nil {
 		return err
 	}
+	held := r.hold(e, scan)
 	blocked := cmp.Or(r.blocked(e, scan.Waiting), e.whyUnseen())
 	if blocked != (eta.Reason{}) {
 		limit = 0
@@ -53,6 +57,9 @@ func (r *Runner) round(ctx context.Context, e *executor) error {
 	}
 	for _, refusal := range decision.Impossible {
 		r.reject(ctx, e, refusal)
+	}
+	for _, w := range held {
+		decision.Reasons[w.ID] = e.waiting("waiting for its turn: rows of its kind wait for the cluster already, and run one after the other")
 	}
 	reason := cmp.Or(blocked, e.whyFull())
 	if reason != (eta.Reason{}) {
@@ -69,6 +76,32 @@ func (r *Runner) round(ctx context.Context, e *executor) error {
 		e.forecaster.offer(r.state(e, reason))
 	}
 	return nil
+}
+
+// hold takes jobs out of a scan that are better left to the pilots which wait for a
+// cluster, and returns them.
+func (r *Runner) hold(e *executor, scan *turns.Scan) (held []app.Waiting) {
+	if e.remote == nil {
+		return nil
+	}
+	left := map[flock.Kind]int{}
+	scan.Waiting = slices.DeleteFunc(scan.Waiting, func(w app.Waiting) bool {
+		k := flock.Kind{Executor: e.Name(), User: turns.User{Organization: w.Organization, Email: w.Email}, Class: w.Work.Class}
+		n, counted := left[k]
+		if !counted {
+			var any bool
+			if n, any = r.flock.Places(k); !any {
+				n = math.MaxInt
+			}
+		}
+		left[k] = n - 1
+		if n > 0 {
+			return false
+		}
+		held = append(held, w)
+		return true
+	})
+	return held
 }
 
 // attend makes an attempt of a job that has a slot, and gives it a goroutine. The

@@ -12,7 +12,8 @@
 // has ended. While nobody else waits for the slot, it claims more for a minute. Each row
 // has its own attempt, goroutine, directory and end, so nothing else knows of pilots:
 // cancelling, retrying, recovering go by the row. A pilot that an earlier runner has
-// started gets no more rows; those that it never began go to the next.
+// started gets no more rows; those that it never began go to the next. On a cluster, each
+// process of a pilot is a job there.
 //
 // A job's directory:
 //
@@ -32,6 +33,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/durable"
+	"molrun/app/runner/flock"
 	"molrun/app/runner/turns"
 )
 
@@ -56,7 +58,7 @@ func New(jobs Jobs, dirs Dirs, executors []app.Executor, o Options) *Runner {
 			retained: retained{dir: o.RetainedDir, keep: o.KeepFailed, now: o.Now, jobs: jobs, dirs: dirs},
 			workers:  make(chan struct{}, o.Workers),
 			events:   make(chan event, 256),
-			flights:  &flights{all: map[string]*pilot{}},
+			flock:    flock.New(),
 			attempts: &sync.WaitGroup{},
 		},
 		active:   map[app.JobID]*attempt{},
@@ -95,7 +97,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		}
 	}
 	if r.options.PilotsDir != "" {
-		others.Go(func() { sweepHourly(ctx, r.options.Log, "directories of pilots", r.sweepPilots) })
+		others.Go(func() { sweepHourly(ctx, r.options.Log, "directories of pilots", r.sweepAllPilots) })
 	}
 	if r.options.RetainedDir != "" {
 		others.Go(func() { sweepHourly(ctx, r.options.Log, "work directories of failed jobs", r.retained.sweep) })

@@ -17,7 +17,7 @@ type Jobs interface {
 	Settle(ctx context.Context) error
 	Active(ctx context.Context) ([]*app.Job, error)
 	Queue(ctx context.Context, executor string, visit func(app.Waiting) app.Visit) error
-	Claim(ctx context.Context, id app.JobID, leased placement.Devices) (*app.Job, error)
+	Claim(ctx context.Context, id app.JobID, leased placement.Devices, p app.Portion) (*app.Job, []*app.Job, error)
 	ClaimRows(ctx context.Context, first *app.Job, p app.Portion) ([]*app.Job, error)
 	Return(ctx context.Context, id app.JobID, attempt int) error
 	ResolveInputs(ctx context.Context, j *app.Job) (*app.Failure, error)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -15,7 +16,6 @@ import (
 	"molrun/app/algorithm/folder"
 	"molrun/app/runner/result"
 	"molrun/app/sortid"
-	"molrun/app/task"
 )
 
 const sweepEvery = time.Hour
@@ -60,17 +60,30 @@ func sweepRemote(ctx context.Context, jobs Jobs, dir string) error {
 	return err
 }
 
+// sweepAllPilots sweeps the pilots of all executors.
+func (r *Runner) sweepAllPilots(ctx context.Context) (err error) {
+	for _, e := range r.executors {
+		if pilots, ok := e.Executor.(app.Pilots); ok {
+			err = errors.Join(err, r.sweepPilots(ctx, r.pilotsDir(e), pilots))
+		}
+	}
+	return err
+}
+
 // sweepPilots removes directories of pilots that are gone, as a crash leaves them. Nothing
 // in them is needed once no process is left.
-func (r *Runner) sweepPilots(context.Context) error {
-	entries, err := os.ReadDir(r.options.PilotsDir)
+func (r *Runner) sweepPilots(ctx context.Context, parent string, pilots app.Pilots) error {
+	entries, err := os.ReadDir(parent)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, e := range entries {
-		dir := filepath.Join(r.options.PilotsDir, e.Name())
-		locked, unknown := task.Locked(dir)
-		if !locked && unknown == nil && !r.flights.has(e.Name()) {
+		id, _, _ := strings.Cut(e.Name(), "-")
+		if r.flock.Has(id) || ctx.Err() != nil {
+			continue
+		}
+		dir := filepath.Join(parent, e.Name())
+		if gone, unknown := pilots.LandPilot(ctx, dir); gone && unknown == nil {
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 	}

@@ -275,8 +275,8 @@ func (g guardedJobs) Active(ctx context.Context) ([]*app.Job, error) {
 	return g.Runs.Active(ctx)
 }
 
-func (g guardedJobs) Claim(ctx context.Context, id app.JobID, leased placement.Devices) (*app.Job, error) {
-	return g.Runs.Claim(g.called(ctx, "claim", id), id, leased)
+func (g guardedJobs) Claim(ctx context.Context, id app.JobID, leased placement.Devices, p app.Portion) (*app.Job, []*app.Job, error) {
+	return g.Runs.Claim(g.called(ctx, "claim", id), id, leased, p)
 }
 
 // Settle continues what a transaction has begun, as any user's request does.

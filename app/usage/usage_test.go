@@ -187,7 +187,7 @@ func (l *ledger) play(by app.Caller, name string) (finished bool) {
 // attempt plays an attempt of a queued job.
 func (l *ledger) attempt(by app.Caller, name string) {
 	ctx, id := context.Background(), l.job(by, name).ID
-	j, err := l.Service.Runs.Claim(ctx, id, placement.Devices{})
+	j, _, err := l.Service.Runs.Claim(ctx, id, placement.Devices{}, app.Portion{})
 	l.must(err)
 	start := l.Now()
 	started := l.rand.IntN(4) > 0

@@ -56,6 +56,16 @@ func (e *Executor) startPilot(ctx context.Context, dir string, t app.Task, rows 
 	return nil
 }
 
+// LandPilot tells the process that no rows follow, and looks at its lock.
+func (e *Executor) LandPilot(_ context.Context, dir string) (gone bool, err error) {
+	err = task.ClosePilot(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	locked, err := task.Locked(dir)
+	return !locked && err == nil, err
+}
+
 // statusOfRow is status for a task in a pilot. Its outcome comes first, because the pilot
 // lives on when it has ended.
 func (e *Executor) statusOfRow(ctx context.Context, t app.Task) (app.TaskStatus, error) {

@@ -1,0 +1,66 @@
+package flock
+
+import (
+	"fmt"
+	"testing"
+
+	"molrun/app/runner/turns"
+)
+
+var (
+	mine   = Kind{"slurm", turns.User{Organization: "lab", Email: "ann@lab.example"}, "fold"}
+	theirs = Kind{"slurm", turns.User{Organization: "lab", Email: "bob@lab.example"}, "fold"}
+)
+
+// As many pilots wait as run, and at least a few; others of another kind don't count.
+func TestPilotsThatWait(t *testing.T) {
+	f := New()
+	if _, any := f.Places(mine); any {
+		t.Error("a kind without pilots has places")
+	}
+	entered := 0
+	enter := func() {
+		for f.Enter(fmt.Sprint(entered), mine) {
+			if entered++; entered > 100 {
+				t.Fatal("any number enters")
+			}
+		}
+	}
+	enter()
+	if entered != mostWaiting {
+		t.Errorf("%d enter, want %d", entered, mostWaiting)
+	}
+	if !f.Enter("other", theirs) {
+		t.Error("another user's pilot can't enter")
+	}
+	for n := range mostWaiting {
+		f.Runs(fmt.Sprint(n))
+		f.Runs(fmt.Sprint(n)) // seen again
+	}
+	if places, any := f.Places(mine); places != mostWaiting || !any {
+		t.Errorf("%d places, %v", places, any)
+	}
+	enter()
+	for n := range entered {
+		f.Runs(fmt.Sprint(n))
+	}
+	enter()
+	if entered != 4*mostWaiting {
+		t.Errorf("%d have entered, want that they double", entered)
+	}
+	f.Add("adopted", mine)
+	if places, _ := f.Places(mine); places >= 0 || f.Enter("one more", mine) {
+		t.Errorf("%d places with one too many", places)
+	}
+	for n := range entered {
+		f.Remove(fmt.Sprint(n))
+		f.Remove(fmt.Sprint(n))
+	}
+	if places, _ := f.Places(mine); places != mostWaiting-1 || f.Has("0") || !f.Has("adopted") {
+		t.Errorf("%d places after they have landed", places)
+	}
+	f.Remove("adopted")
+	if _, any := f.Places(mine); any || len(f.kinds) != 1 {
+		t.Error("what has landed is still counted")
+	}
+}
