@@ -24,7 +24,7 @@ type host struct {
 	pilot     bool     // it may run more than one task
 	unsynced  bool     // others make durable what tasks leave
 
-	interrupted bool // the last task was, because this process was asked to end
+	leaving bool // this process was asked to end
 
 	children chan os.Signal   // a child ended
 	ends     chan os.Signal   // this process is asked to end
@@ -85,6 +85,5 @@ func (h *host) run(dir string) error {
 	}
 	s.runSteps()
 	s.syncOutput()
-	h.interrupted = s.outcome.Cause == protocol.CauseInterrupted
 	return reserved.write(s.finish())
 }

@@ -20,6 +20,8 @@ import (
 // holds
 //
 //	run.lock   locked as long as the pilot lives
+//	run.json   the pilot's process
+//	claim/     on a cluster: which of its jobs is the pilot
 //	pilot.log  what it says of itself
 //	rows.<n>   from 1 on: directories of tasks, to be run in this order
 //	closed     exists when no further rows will follow
@@ -96,7 +98,7 @@ func Returned(dir string) bool {
 func ClearPilot(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
-		if slices.Contains([]string{closedFile, returnFile, returnedFile}, e.Name()) || strings.HasPrefix(e.Name(), rowsPrefix) {
+		if slices.Contains([]string{RunFile, closedFile, returnFile, returnedFile}, e.Name()) || strings.HasPrefix(e.Name(), rowsPrefix) {
 			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
 		}
 	}
@@ -133,6 +135,10 @@ func RunPilot(ctx context.Context, dir string, o Options) error {
 		return err
 	}
 	defer h.close()
+	run := Started{Protocol: Protocol, ID: h.self, Isolation: h.isolation.Kind(), StartedAt: milliseconds(time.Now())}
+	if err := writeUnsynced(dir, RunFile, run); err != nil {
+		return err
+	}
 	looks := time.NewTicker(stopEvery)
 	defer looks.Stop()
 	h.looks = looks.C
@@ -140,11 +146,11 @@ func RunPilot(ctx context.Context, dir string, o Options) error {
 	h.onLook = p.lookAtOthers
 	for p.await() {
 		row := p.rows[0]
-		p.rows = p.rows[1:]
+		p.row, p.rows = row, p.rows[1:]
 		if err := p.run(row); err != nil && !errors.Is(err, ErrRefused) {
 			fmt.Fprintf(os.Stderr, "task %s: %v\n", row, err) // the service finds out
 		}
-		if p.interrupted || ctx.Err() != nil {
+		if p.leaving || ctx.Err() != nil {
 			return nil
 		}
 	}
@@ -156,6 +162,7 @@ type pilot struct {
 	*host
 	dir      string
 	portions int      // read so far
+	row      string   // that runs
 	rows     []string // that are still to be run
 	returned bool     // none will
 }
@@ -187,9 +194,19 @@ func (p *pilot) await() bool {
 
 func (p *pilot) next() string { return rowsPrefix + strconv.Itoa(p.portions+1) }
 
+// Refresh lets this process see what others have put into a directory on a network file
+// system: opening it makes a client ask the server, instead of remembering for a while that
+// a file is missing.
+func Refresh(dir string) {
+	if f, err := os.Open(dir); err == nil {
+		f.Close()
+	}
+}
+
 // read takes the portions that have come. One that can't be read is skipped: its tasks
 // do not begin here.
 func (p *pilot) read() {
+	Refresh(p.dir)
 	for {
 		rows, err := read[portion](p.dir, p.next())
 		if errors.Is(err, fs.ErrNotExist) {
@@ -209,6 +226,7 @@ func (p *pilot) lookAtOthers() {
 	p.read()
 	p.giveBack()
 	p.endStopped()
+	Refresh(p.row)
 }
 
 // giveBack lets no further task begin if that is asked for, and says so.

@@ -210,6 +210,29 @@ func TestPilotEndsWithTheMachine(t *testing.T) {
 	})
 }
 
+// So it does while a task ends that was stopped before.
+func TestPilotEndsWithTheMachineWhileATaskIsStopped(t *testing.T) {
+	inEachFlight(t, func(t *testing.T, f *flight) {
+		runs := row(t, `trap 'echo > out/asked; while [ ! -e out/go ]; do sleep 0.02; done; exit' TERM; echo > out/ready; while true; do sleep 0.02; done`)
+		waits := row(t, `true`)
+		f.feed(runs, waits)
+		f.takeOff()
+		runs.untilFile(WorkDir, OutDir, "ready")
+		_, err := RequestStop(runs.dir)
+		must(t, err)
+		runs.untilFile(WorkDir, OutDir, "asked")
+		f.signal(syscall.SIGTERM)
+		runs.release()
+		f.wait()
+		if o := runs.ended(); o.Cause != protocol.CauseStopped {
+			t.Errorf("%+v", o)
+		}
+		if waits.has(OutcomeFile) || waits.has(RunFile) {
+			t.Error("the next task began")
+		}
+	})
+}
+
 // A pilot that is killed takes its running program along, and another one runs what
 // had not begun and nothing else.
 func TestNextPilotRunsWhatHadNotBegun(t *testing.T) {

@@ -88,6 +88,7 @@ func (r *runningStep) argv() []string {
 func (s *shim) wanted() bool {
 	select {
 	case <-s.ends:
+		s.leaving = true
 		s.interrupt()
 	case <-s.ctx.Done():
 		s.interrupt()

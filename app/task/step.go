@@ -87,6 +87,7 @@ func (r *runningStep) wait() {
 		case status := <-sandboxEnded:
 			r.end(status)
 		case <-r.ends:
+			r.leaving = true
 			r.interrupt()
 			r.terminate()
 		case <-done:
@@ -173,6 +174,7 @@ const ownSignalDelay = time.Second
 func (r *runningStep) awaitOwnSignal() {
 	select {
 	case <-r.ends:
+		r.leaving = true
 		r.interrupt()
 	case <-r.ctx.Done():
 		r.interrupt()

@@ -19,6 +19,7 @@ type request struct {
 	time      time.Duration // that Slurm lets a task live; 0: as long as it likes
 	isolation string
 	placement string // arguments of sbatch, a line each
+	pilot     bool   // the tasks are processes of pilots
 }
 
 func (s *submitter) requestOf(ctx context.Context, t app.Task) (request, error) {
@@ -33,7 +34,7 @@ func (s *submitter) requestOf(ctx context.Context, t app.Task) (request, error) 
 	}
 	return request{
 		needs: t.Needs, time: s.timeOf(t), isolation: isolation.String(),
-		placement: strings.Join(placementArgs(t.Placement), "\n"),
+		placement: strings.Join(placementArgs(t.Placement), "\n"), pilot: t.Pilot != "",
 	}, nil
 }
 

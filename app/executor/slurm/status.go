@@ -17,12 +17,43 @@ import (
 
 // Status asks squeue once for all tasks, then sacct for those that squeue does
 // not know, then reads the files of each. If squeue fails, nothing is known of any
-// task.
+// task. For rows of a pilot, it asks for the pilot's process.
 func (e *Executor) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
 	all := make([]app.TaskStatus, len(tasks))
 	if len(tasks) == 0 {
 		return all, nil
 	}
+	asked, place := make([]app.Task, 0, len(tasks)), make(map[string]int, len(tasks)) // by directory
+	for _, t := range tasks {
+		if isRow(t) {
+			t = processOf(t)
+		}
+		if _, ok := place[t.Dir]; !ok {
+			place[t.Dir], asked = len(asked), append(asked, t)
+		}
+	}
+	found, err := e.statuses(ctx, asked)
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range tasks {
+		if !isRow(t) {
+			all[i] = found[place[t.Dir]]
+			continue
+		}
+		if all[i], err = e.statusOfRow(t, found[place[t.Pilot]]); err != nil {
+			all[i] = unreadable(err)
+		}
+	}
+	return all, nil
+}
+
+func unreadable(err error) app.TaskStatus {
+	return app.TaskStatus{State: app.TaskStarting, Reason: "the server can't look at the job's files: " + err.Error()}
+}
+
+func (e *Executor) statuses(ctx context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
+	all := make([]app.TaskStatus, len(tasks))
 	select {
 	case <-e.looking:
 		defer func() { e.looking <- struct{}{} }()
@@ -43,7 +74,7 @@ func (e *Executor) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStat
 	e.accountFor(ctx, tasks)
 	for i, t := range tasks {
 		if all[i], err = e.status(t, e.snapshot.tracked[t.Token]); err != nil {
-			all[i] = app.TaskStatus{State: app.TaskStarting, Reason: "the server can't look at the job's files: " + err.Error()}
+			all[i] = unreadable(err)
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

@@ -26,6 +26,9 @@ func (e *Executor) Stop(ctx context.Context, t app.Task) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be written: %v", err)
 	}
+	if isRow(t) {
+		return e.stopRow(ctx, t, asked)
+	}
 	r, known := e.latest.of(t.Token)
 	e.submissions.hurry()
 	if !known || r.Kind().Over() {

@@ -87,7 +87,7 @@ func (s *submitter) sbatch(ctx context.Context, r request, name string, tasks in
 	}
 	script := wrapper{
 		list: s.lists.path(name), program: program, isolation: r.isolation,
-		path: s.options.NodePath, gpus: r.needs.GPUs > 0,
+		path: s.options.NodePath, gpus: r.needs.GPUs > 0, pilot: r.pilot,
 	}
 	if script.path == "" {
 		script.path = defaultPath

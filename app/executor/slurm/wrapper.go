@@ -18,6 +18,7 @@ type wrapper struct {
 	isolation string // JSON
 	path      string // PATH of programs
 	gpus      bool
+	pilot     bool
 }
 
 const script = `#!/bin/sh
@@ -36,7 +37,7 @@ done
 mkdir claim || exit 76
 printf '%s\n' "$SLURM_JOB_ID" >claim/job.new && mv claim/job.new claim/job || exit 75
 exec >>shim.log 2>&1
-exec env -i PATH=PATHS MOLRUN_TASK="$token" DEVICES PROGRAM task "$dir" --isolation ISOLATION
+exec env -i PATH=PATHS MOLRUN_TASK="$token" DEVICES PROGRAM task "$dir"FLAGS --isolation ISOLATION
 `
 
 // devices passes on the granted devices, and nothing to a job without GPUs.
@@ -47,8 +48,12 @@ func (w wrapper) String() string {
 	if w.gpus {
 		granted = devices
 	}
+	flags := ""
+	if w.pilot {
+		flags = " --pilot --gauged"
+	}
 	return strings.NewReplacer(
-		"LIST", quote(w.list), "PATHS", quote(w.path), "DEVICES", granted,
+		"LIST", quote(w.list), "PATHS", quote(w.path), "DEVICES", granted, "FLAGS", flags,
 		"PROGRAM", quote(w.program), "ISOLATION", quote(w.isolation),
 	).Replace(script)
 }

@@ -1,0 +1,157 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"molrun/app"
+	"molrun/app/executor/slurm/client"
+	"molrun/app/task"
+)
+
+var _ app.Pilots = (*Executor)(nil)
+
+// The process of a pilot is submitted, watched and cancelled like a task: its directory
+// stands for the attempt's, and its name is the token. What Slurm knows of a row is what it
+// knows of that process; the rest is in the row's files.
+
+// pilotMargin is how much longer than a row its pilot may live: it takes rows for a while.
+const pilotMargin = 5 * time.Minute
+
+// processOf returns the process of a row's pilot as a task.
+func processOf(t app.Task) app.Task {
+	p := app.Task{
+		Job: t.Job, Token: filepath.Base(t.Pilot), Dir: t.Pilot, Pilot: t.Pilot, Needs: t.Needs, Placement: t.Placement,
+	}
+	if t.Limit > 0 {
+		p.Limit = t.Limit + pilotMargin
+	}
+	return p
+}
+
+// isRow reports whether a task runs in a pilot.
+func isRow(t app.Task) bool { return t.Pilot != "" && t.Pilot != t.Dir }
+
+// StartPilot submits the process that runs the rows. A directory is submitted once:
+// repeating StartPilot is harmless.
+func (e *Executor) StartPilot(ctx context.Context, dir string, t app.Task, rows []string) error {
+	t.Pilot = dir
+	p := processOf(t)
+	if _, submitted, err := e.lists.find(p.Token); submitted && err == nil {
+		return nil
+	}
+	err := task.FeedPilot(dir, 1, rows)
+	if err == nil {
+		_, err = e.start(ctx, p)
+	}
+	if err != nil {
+		return fmt.Errorf("start the pilot of task %s/%d: %w", t.Job, t.Attempt, err)
+	}
+	return nil
+}
+
+// LandPilot tells the process that no rows follow. One that waits in Slurm is cancelled.
+func (e *Executor) LandPilot(ctx context.Context, dir string) (gone bool, err error) {
+	err = task.ClosePilot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	p := app.Task{Token: filepath.Base(dir), Dir: dir, Pilot: dir}
+	all, err := e.Status(ctx, []app.Task{p})
+	if err != nil {
+		return false, err
+	}
+	if state := all[0].State; state == app.TaskEnded || state == app.TaskLost {
+		return true, nil
+	}
+	if r, known := e.latest.of(p.Token); known && r.Kind() == client.Queued {
+		if _, err := task.RequestStop(dir); err != nil { // else somebody else would seem to have cancelled it
+			return false, err
+		}
+		return false, e.canceler.add(ctx, r, client.IfQueued)
+	}
+	return false, nil
+}
+
+// statusOfRow returns the status of a row from that of its pilot's process, which was asked
+// for before: if that is over, no file of the row changes any more.
+func (e *Executor) statusOfRow(t app.Task, process app.TaskStatus) (app.TaskStatus, error) {
+	task.Refresh(t.Dir)
+	o, err := readOutcome(t.Dir)
+	if o != nil || err != nil {
+		return ended(o), err
+	}
+	run, err := task.ReadRun(t.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, task.ErrUnreadable) {
+		return app.TaskStatus{}, err
+	}
+	begun := !errors.Is(err, fs.ErrNotExist)
+	if process.State == app.TaskStarting || process.State == app.TaskRunning {
+		return e.rowAlive(t, process, begun, run)
+	}
+	why := process.Reason
+	if o := process.Outcome; o != nil {
+		if why = o.Message; !begun && o.Cause == app.CauseCannotStart {
+			return app.TaskStatus{State: app.TaskEnded, Outcome: o}, nil
+		}
+	}
+	lost := app.TaskStatus{State: app.TaskLost, Reason: why}
+	if run != nil {
+		lost.StartedAt = run.StartedAt
+	}
+	if begun && task.StopRequested(t.Dir) {
+		return stoppedRow(lost.StartedAt), nil
+	}
+	return lost, nil
+}
+
+// rowAlive returns the status of a row whose pilot may run it. A stopped one need not wait
+// until the cluster starts the pilot, which would find the file stop.
+func (e *Executor) rowAlive(t app.Task, process app.TaskStatus, begun bool, run *task.Started) (app.TaskStatus, error) {
+	switch {
+	case begun:
+		s := app.TaskStatus{State: app.TaskRunning, StartedAt: process.StartedAt}
+		if run != nil {
+			s.StartedAt = run.StartedAt
+		}
+		if p, err := task.ReadProgress(t.Dir); err == nil {
+			s.Progress = p // programs need not report any
+		}
+		return s, nil
+	case process.State == app.TaskRunning:
+		return app.TaskStatus{State: app.TaskStarting}, nil // its turn will come
+	case task.StopRequested(t.Dir):
+		if _, starts, err := claimed(t.Pilot); !starts && err == nil {
+			return stoppedRow(time.Time{}), nil
+		}
+	}
+	return app.TaskStatus{State: app.TaskStarting, Reason: process.Reason}, nil
+}
+
+func stoppedRow(begin time.Time) app.TaskStatus {
+	o := &app.Outcome{Protocol: task.Protocol, Cause: app.CauseStopped, Message: "The job was stopped.", StartedAt: begin, EndedAt: begin}
+	return app.TaskStatus{State: app.TaskEnded, StartedAt: begin, Outcome: o}
+}
+
+// stopRow is Stop for a row. Its pilot looks for the file stop by itself; if the row does
+// not end, the pilot has to, and its other rows go to another one.
+func (e *Executor) stopRow(ctx context.Context, t app.Task, sinceRequest time.Duration) error {
+	if sinceRequest <= e.options.Grace+stopMargin || !task.Exists(t.Dir, task.RunFile) || task.Exists(t.Dir, task.OutcomeFile) {
+		return nil
+	}
+	r, known := e.latest.of(filepath.Base(t.Pilot))
+	if !known || r.Kind().Over() {
+		return nil
+	}
+	if _, err := task.RequestStop(t.Pilot); err != nil {
+		return err
+	}
+	return e.canceler.add(ctx, r, client.End)
+}

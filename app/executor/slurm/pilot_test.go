@@ -1,0 +1,236 @@
+package slurm_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/executor/slurm"
+	"molrun/app/task"
+)
+
+// stubborn is part of scripts that no polite signal ends.
+const stubborn = "trap '' TERM\n"
+
+// rows prepares a task for each script, all of one pilot that is still to be started.
+func (w *world) rows(scripts ...string) []app.Task {
+	w.Helper()
+	dir := filepath.Join(w.options.SharedDir, "pilots", fmt.Sprintf("P%d%d-1", os.Getpid(), time.Now().UnixNano()))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		w.Fatal(err)
+	}
+	var all []app.Task
+	for _, s := range scripts {
+		t := w.task(s)
+		t.Pilot = dir
+		all = append(all, t)
+	}
+	w.Cleanup(func() {
+		if err := task.ClosePilot(dir); err != nil && !os.IsNotExist(err) {
+			w.Error(err)
+		}
+		w.cluster.Run(w, "scancel", "--quiet", "--name="+w.pilotName(all[0]))
+	})
+	return all
+}
+
+func (w *world) pilotName(t app.Task) string { return w.prefix() + "-" + filepath.Base(t.Pilot) }
+
+// fly starts the pilot of the rows.
+func (w *world) fly(e *slurm.Executor, rows []app.Task) {
+	w.Helper()
+	var dirs []string
+	for _, t := range rows {
+		dirs = append(dirs, t.Dir)
+	}
+	if err := e.StartPilot(w.Context(), rows[0].Pilot, rows[0], dirs); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// freeze stops a process as a debugger does, until the test ends.
+func (w *world) freeze(pid int) {
+	w.Helper()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { syscall.Kill(pid, syscall.SIGCONT) })
+}
+
+// land lands the pilot of a row, which takes no longer than the test is patient.
+func (w *world) land(e *slurm.Executor, t app.Task) {
+	w.Helper()
+	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(w.Context(), patience)
+		gone, err := e.LandPilot(ctx, t.Pilot)
+		cancel()
+		if err != nil {
+			w.Fatal(err)
+		}
+		if gone {
+			return
+		}
+		if time.Since(begin) > patience {
+			w.Fatal("the pilot does not land")
+		}
+	}
+}
+
+func TestRowsOfAPilot(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor()
+	all := w.rows("exit 3", "echo > out/ready\n"+untilGo, "echo > out/ran", "true")
+	w.fly(e, all)
+	w.fly(e, all) // again, as after an answer that was lost
+	if o := w.ended(e, all[0]); o.Cause != app.CauseExit || o.ExitCode != 3 || o.Unsynced != "" {
+		t.Errorf("the first: %+v", o)
+	}
+	if now := w.running(e, all[1]); now.StartedAt.IsZero() {
+		t.Errorf("the second: %+v", now)
+	}
+	if now := w.status(e, all[2]); now.State != app.TaskStarting {
+		t.Errorf("the third: %+v, want that it waits", now)
+	}
+	if err := e.Stop(t.Context(), all[3]); err != nil {
+		t.Fatal(err)
+	}
+	if o := w.ended(e, all[3]); o.Cause != app.CauseStopped {
+		t.Errorf("one that is stopped before its turn: %+v", o)
+	}
+	if now := w.status(e, all[1]); now.State != app.TaskRunning {
+		t.Errorf("the second, when another was stopped: %+v", now)
+	}
+	later := w.rows("true")[0] // the pilot takes more
+	later.Pilot = all[0].Pilot
+	if err := task.FeedPilot(later.Pilot, 2, []string{later.Dir}); err != nil {
+		t.Fatal(err)
+	}
+	w.release(all[1])
+	for _, row := range append(all[1:3:3], later) {
+		if o := w.ended(e, row); o.Cause != app.CauseDone {
+			t.Errorf("a row: %+v", o)
+		}
+	}
+	w.land(e, all[0])
+	if jobs := w.jobs(w.pilotName(all[0])); len(jobs) != 1 || !strings.HasSuffix(jobs[0], ":COMPLETED") {
+		t.Errorf("Slurm has %v, want one job that has ended", jobs)
+	}
+}
+
+// The row that runs is lost with its pilot. Those that ended are not, and those that never
+// began run in another one.
+func TestKilledPilot(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor()
+	all := w.rows("true", "echo > out/ready\n"+untilGo, "echo > out/ran")
+	w.fly(e, all)
+	w.running(e, all[1])
+	w.kill(all[1])
+	if now := w.over(e, all[1]); now.State != app.TaskLost || now.StartedAt.IsZero() || !strings.Contains(now.Reason, "Slurm killed the job on node") {
+		t.Errorf("the one that ran: %+v", now)
+	}
+	if now := w.over(e, all[2]); now.State != app.TaskLost || task.Exists(all[2].Dir, task.RunFile) {
+		t.Errorf("the next: %+v", now)
+	}
+	if o := w.ended(e, all[0]); o.Cause != app.CauseDone {
+		t.Errorf("the one that had ended: %+v", o)
+	}
+	w.land(e, all[0])
+	rest := w.rows("true")
+	rest[0] = all[2]
+	rest[0].Pilot = strings.TrimSuffix(all[2].Pilot, "-1") + "-2"
+	if err := os.Mkdir(rest[0].Pilot, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.fly(e, rest)
+	if o := w.ended(e, rest[0]); o.Cause != app.CauseDone {
+		t.Errorf("with another pilot: %+v", o)
+	}
+}
+
+// What a user has stopped does not wait for a cluster that is busy.
+func TestRowsStoppedWhileTheirPilotWaits(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor()
+	all := w.rows("echo > out/ran", "echo > out/ran")
+	for i := range all {
+		all[i].Placement.Options = []string{"--begin=now+1hour"}
+	}
+	w.fly(e, all)
+	w.until(e, all[1], "waiting for a reason", func(now app.TaskStatus) bool {
+		return now.State == app.TaskStarting && strings.Contains(now.Reason, "BeginTime")
+	})
+	for i := range all {
+		if err := e.Stop(t.Context(), all[i]); err != nil {
+			t.Fatal(err)
+		}
+		if o := w.ended(e, all[i]); o.Cause != app.CauseStopped {
+			t.Errorf("row %d: %+v", i, o)
+		}
+		if i == 0 {
+			if now := w.status(e, all[1]); now.State != app.TaskStarting {
+				t.Errorf("the other row: %+v", now)
+			}
+		}
+	}
+	w.land(e, all[0])
+	if jobs := w.jobs(w.pilotName(all[0])); len(jobs) != 1 || !strings.HasSuffix(jobs[0], ":CANCELLED") {
+		t.Errorf("Slurm has %v", jobs)
+	}
+}
+
+// A row that does not end when it is stopped takes its pilot with it.
+func TestStoppedRowThatDoesNotEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes the margin of a stop, 15 s")
+	}
+	w := newWorld(t)
+	w.options.Grace = time.Second
+	e := w.executor()
+	all := w.rows(stubborn+"echo > out/ready\n"+untilGo, "echo > out/ran")
+	w.fly(e, all)
+	w.running(e, all[0])
+	run, err := task.ReadRun(all[0].Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.freeze(run.PID) // the process of the pilot can't end it either
+	w.until(e, all[0], "over", func(now app.TaskStatus) bool {
+		if err := e.Stop(t.Context(), all[0]); err != nil {
+			t.Fatal(err)
+		}
+		return now.State == app.TaskEnded && now.Outcome.Cause == app.CauseStopped
+	})
+	if now := w.over(e, all[1]); now.State != app.TaskLost || task.Exists(all[1].Dir, task.RunFile) {
+		t.Errorf("its neighbour: %+v, want that it can run elsewhere", now)
+	}
+}
+
+// All rows fail for the reason for which their pilot can't start.
+func TestPilotThatCannotStart(t *testing.T) {
+	w := newWorld(t)
+	w.options.HoldGrace = time.Second
+	e := w.executor()
+	all := w.rows("true", "true")
+	for i := range all {
+		all[i].Needs.CPUs = 100
+	}
+	w.fly(e, all)
+	for _, row := range all {
+		if o := w.ended(e, row); o.Cause != app.CauseCannotStart || !strings.Contains(o.Message, "no node of its partition can run it") {
+			t.Errorf("outcome %+v, want cannot_start with a reason", o)
+		}
+	}
+	none := w.rows("true")
+	none[0].Placement.Partition = "nowhere"
+	err := e.StartPilot(t.Context(), none[0].Pilot, none[0], []string{none[0].Dir})
+	if err == nil || !strings.Contains(err.Error(), "The cluster refuses the job") {
+		t.Errorf("in a partition that does not exist: %v", err)
+	}
+}
