@@ -50,7 +50,7 @@ func (s *server) replaceWhileJobsWait() {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience+time.Duration(*waiting)*time.Second)
 	defer cancel()
-	_, err := s.client().SubmitBatch(ctx, smallestRows(*waiting))
+	_, err := s.client().SubmitBatch(ctx, smallestRows("rows", *waiting))
 	must(s.t, err)
 	for n := range *replaced {
 		s.awaitRows(ctx, n**waiting/(*replaced+1))

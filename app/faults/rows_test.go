@@ -17,7 +17,8 @@ import (
 )
 
 // A batch is submitted to the cluster in a few arrays, not row by row, and the
-// number of Slurm queries does not grow with the rows: one squeue per poll.
+// number of Slurm queries does not grow with the rows: one squeue per poll. Once the rows are
+// known to be short, they share jobs.
 func TestRowsOnTheCluster(t *testing.T) {
 	oneCluster(t)
 	most := *arraySize - 1 // tasks in an array
@@ -32,7 +33,7 @@ func TestRowsOnTheCluster(t *testing.T) {
 	defer cancel()
 	lab := s.client()
 	begin := time.Now()
-	_, err := lab.SubmitBatch(ctx, smallestRows(*rows))
+	_, err := lab.SubmitBatch(ctx, smallestRows("rows", *rows))
 	must(t, err)
 	accepted := time.Since(begin)
 	batch, err := lab.Wait(ctx, "rows")
@@ -41,7 +42,7 @@ func TestRowsOnTheCluster(t *testing.T) {
 	if batch.Status != "COMPLETED" || batch.Counts["COMPLETED"] != *rows {
 		t.Errorf("the batch is %s with %v, want %d COMPLETED", batch.Status, batch.Counts, *rows)
 	}
-	s.compareRows(ctx, lab)
+	s.compareRows(ctx, lab, "rows")
 	arrays := s.arrays()
 	if want := (*rows + most - 1) / most; len(arrays) < want || len(arrays) > 5*want+5 {
 		t.Errorf("%d rows took %d Slurm submissions; %d suffice", *rows, len(arrays), want)
@@ -52,14 +53,34 @@ func TestRowsOnTheCluster(t *testing.T) {
 	for _, name := range []string{"sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo"} {
 		t.Log(describe(name, s.calls()))
 	}
+	before := sum(arrays)
+	begin = time.Now()
+	_, err = lab.SubmitBatch(ctx, smallestRows("again", *rows))
+	must(t, err)
+	_, err = lab.Wait(ctx, "again")
+	must(t, err)
+	took = time.Since(begin)
+	s.compareRows(ctx, lab, "again")
+	jobs := sum(s.arrays()) - before
+	if jobs > *rows/5+2 {
+		t.Errorf("%d short rows took %d jobs of Slurm", *rows, jobs)
+	}
+	t.Logf("once they are known to be short: completed after %v, in %d jobs of Slurm", took.Round(time.Millisecond), jobs)
 	s.stop()
 	s.check()
 }
 
+func sum(numbers []int) (all int) {
+	for _, n := range numbers {
+		all += n
+	}
+	return all
+}
+
 // smallestRows returns a batch of the shortest runs that the engine allows, with
 // different seeds.
-func smallestRows(n int) client.BatchSubmission {
-	b := client.BatchSubmission{Name: "rows", Type: "cg-idp", MaxRuntime: 600}
+func smallestRows(name string, n int) client.BatchSubmission {
+	b := client.BatchSubmission{Name: name, Type: "cg-idp", MaxRuntime: 600}
 	for i := range n {
 		b.Settings = append(b.Settings, json.RawMessage(fmt.Sprintf(`{"sequences":["GGGGG"],"steps":1000,"seed":%d}`, i)))
 	}
@@ -67,10 +88,10 @@ func smallestRows(n int) client.BatchSubmission {
 }
 
 // compareRows checks every row, and that nothing is left on the cluster.
-func (s *site) compareRows(ctx context.Context, c *client.Client) {
+func (s *site) compareRows(ctx context.Context, c *client.Client, batch string) {
 	s.t.Helper()
 	seen := map[string]bool{}
-	for job, err := range c.Jobs(ctx, client.JobFilter{Batch: "rows", PageSize: 100}) {
+	for job, err := range c.Jobs(ctx, client.JobFilter{Batch: batch, PageSize: 100}) {
 		must(s.t, err)
 		if seen[job.Name] || job.Status != "COMPLETED" || job.Attempts != 1 || job.ResultBytes == 0 {
 			s.t.Errorf("row %s is %s after %d attempts, with %d bytes", job.Name, job.Status, job.Attempts, job.ResultBytes)

@@ -79,8 +79,9 @@ var rules = map[string]rule{
 	"app/apptest":     {own: []string{"app", "app/algorithm", "app/upload", "blobs", "blobs/link", "storage"}, others: []string{"rs/zerolog"}}, // of tests alone
 	"app/config":      {own: []string{"app", "app/retention", "app/routing"}, others: []string{"pelletier/go-toml"}},
 
-	"app/runner":                   {own: []string{"app", "app/algorithm", "app/algorithm/results", "app/runner/forecast", "app/runner/result", "app/runner/turns", "app/task"}, others: []string{"rs/zerolog"}, loop: 14},
+	"app/runner":                   {own: []string{"app", "app/algorithm", "app/algorithm/results", "app/runner/flock", "app/runner/forecast", "app/runner/result", "app/runner/turns", "app/task"}, others: []string{"rs/zerolog"}, loop: 14},
 	"app/runner/turns":             {own: []string{"app"}},
+	"app/runner/flock":             {own: []string{"app/runner/turns"}},
 	"app/runner/forecast":          {own: []string{"app", "app/runner/turns"}},
 	"app/runner/result":            {own: []string{"app", "app/algorithm", "app/task"}, others: []string{"rs/zerolog"}},
 	"app/runner/result/resulttest": {own: []string{"app"}}, // of tests alone

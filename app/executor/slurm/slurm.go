@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"sync"
 	"time"
@@ -9,7 +10,9 @@ import (
 	"molrun/app"
 	"molrun/app/executor/slurm/client"
 	"molrun/app/executor/slurm/gather"
+	"molrun/app/fault"
 	"molrun/app/placement"
+	"molrun/app/task"
 )
 
 // Executor runs tasks as jobs of Slurm.
@@ -67,6 +70,41 @@ func New(o Options) (*Executor, error) {
 	e.parts.Go(func() { e.nodes.run(e.end) })
 	e.parts.Go(func() { e.sweepRegularly(e.end) })
 	return e, nil
+}
+
+// Start submits the task, together with others that come now with the same
+// request. It is idempotent: a repeated call finds the first submission.
+func (e *Executor) Start(ctx context.Context, t app.Task) (app.Handle, error) {
+	h, err := e.start(ctx, t)
+	if err != nil {
+		return "", fmt.Errorf("start task %s/%d: %w", t.Job, t.Attempt, err)
+	}
+	return h, nil
+}
+
+func (e *Executor) start(ctx context.Context, t app.Task) (app.Handle, error) {
+	r, submitted, err := e.lists.find(t.Token)
+	switch {
+	case err != nil:
+		return "", fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be read: %v", err)
+	case submitted:
+		return numbered(r, e.lists.number(r.Name)).encode(), nil
+	case task.Exists(t.Dir, task.RunFile) || task.Exists(t.Dir, task.OutcomeFile):
+		return "", nil // it ran
+	}
+	asked, err := e.submitter.requestOf(ctx, t)
+	if err != nil {
+		return "", err
+	}
+	h, known, err := e.gatherer.Add(ctx, e.end, asked, t)
+	if known {
+		return h, err
+	}
+	// The submission continues, and may have written its list already.
+	if r, submitted, _ := e.lists.find(t.Token); submitted {
+		return numbered(r, "").encode(), nil
+	}
+	return "", nil
 }
 
 // Close ends the background work of the Executor, including commands of Slurm.
