@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -41,7 +43,11 @@ func TestFaultsOfTheCluster(t *testing.T) {
 	}
 	s.stop()
 	s.check("--deep")
-	t.Logf("%v, seed %d, %v", g, *seed, time.Since(begin).Round(time.Second))
+	pilots := s.pilots()
+	t.Logf("%v, seed %d, %v; %d jobs of Slurm, %d of them pilots", g, *seed, time.Since(begin).Round(time.Second), sum(s.arrays()), pilots)
+	if pilots == 0 && *rounds > 1 {
+		t.Error("no rows shared a job of Slurm")
+	}
 }
 
 var clusters sync.Mutex
@@ -86,6 +92,18 @@ func (g *campaign) String() string {
 		"%d attempts, %d of them resumed, %d repeated after their end; longest time to completion %v",
 		g.round+1, strings.Join(kinds, ", "), g.missed, g.ledger.acknowledged(), &g.verdict,
 		g.jobs, g.completed, g.failed, g.stopped, g.attempts, g.resumed, g.repeated, g.longest.Round(time.Second))
+}
+
+// pilots returns how many jobs of Slurm were to run several rows.
+func (s *site) pilots() (n int) {
+	lists, err := filepath.Glob(filepath.Join(s.shared, "submissions", "*"))
+	must(s.t, err)
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		must(s.t, err)
+		n += strings.Count(string(text), s.shared+"/pilots/")
+	}
+	return n
 }
 
 // run runs one round: one or two faults under load, then all comparisons.
