@@ -1,13 +1,16 @@
 package app_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"molrun/app"
+	"molrun/app/fault"
 	"molrun/app/placement"
+	"molrun/app/strictjson"
 )
 
 // rowNumbers claims further rows for a pilot, and names them without their batch.
@@ -86,5 +89,66 @@ func TestClaimRows(t *testing.T) {
 	}
 	if got := s.rowNumbers(first, p); got != "" {
 		t.Errorf("then there was %q", got)
+	}
+}
+
+// One claim takes a short row and those for its pilot, and leaves alone what is no such row.
+func TestClaimOfAShortRow(t *testing.T) {
+	s := newSite(t, `format = 2
+type = "quick"
+version = "1"
+title = "Quick"
+retries = 1
+command = ["true"]
+[[parameters]]
+name = "n"
+type = "integer"
+[estimate]
+expected_seconds = 2
+`)
+	submit := func(name string) {
+		t.Helper()
+		body, err := strictjson.Parse(fmt.Appendf(nil, `{"batchName":%q,"type":"quick","settings":[{"n":1},{"n":2},{"n":3},{"n":4}]}`, name))
+		must(t, err)
+		sub := app.BatchSubmission{Name: name, Type: "quick", Body: body, Rows: body.Member("settings").Items}
+		_, _, err = s.Jobs.SubmitBatch(t.Context(), ann, sub)
+		must(t, err)
+	}
+	claim := func(name string, p app.Portion) (*app.Job, string) {
+		t.Helper()
+		j, rows, err := s.Runs.Claim(t.Context(), s.job(ann, name).ID, placement.Devices{}, p)
+		must(t, err)
+		var names []string
+		for _, r := range rows {
+			names = append(names, r.Name)
+			if stored := s.storedJob(r.ID); stored.Private.Pilot != p.Pilot || !stored.Private.Claimed || stored.Attempts != 1 {
+				t.Errorf("row %s: %+v", r.Name, stored.Private)
+			}
+		}
+		return j, strings.Join(names, " ")
+	}
+	p := app.Portion{Pilot: "P", Rows: 10, Seconds: 4, Longest: 2}
+	submit("b")
+	first, rows := claim("b-1", p)
+	if pilot := s.storedJob(first.ID).Private.Pilot; rows != "b-2 b-3" || pilot != "P" {
+		t.Errorf("for 4 s of 2 s each it got %q, and is in the pilot %q", rows, pilot)
+	}
+	last, rows := claim("b-4", p)
+	if pilot := s.storedJob(last.ID).Private.Pilot; rows != "" || pilot != "" || !last.Private.Claimed {
+		t.Errorf("the last row got %q, and is in the pilot %q", rows, pilot)
+	}
+	if _, _, err := s.Runs.Claim(t.Context(), s.job(ann, "b-2").ID, placement.Devices{}, p); !errors.Is(err, fault.NotFound) {
+		t.Errorf("a row of a pilot is claimed again: %v", err)
+	}
+	submit("long")
+	if _, rows := claim("long-1", app.Portion{Pilot: "P", Rows: 10, Seconds: 100, Longest: 1.9}); rows != "" {
+		t.Errorf("a row that takes longer than short ones got %q", rows)
+	}
+	if _, rows := claim("long-2", app.Portion{}); rows != "" {
+		t.Errorf("without a pilot it got %q", rows)
+	}
+	s.run(s.job(ann, "long-3").ID, app.Ending{Lost: "its node went down"})
+	if _, rows := claim("long-3", p); rows != "" {
+		t.Errorf("at its second attempt it got %q", rows)
 	}
 }

@@ -324,7 +324,7 @@ func (p *plan) class(r row) string {
 	where := p.router.Placement(p.algorithm, r.executor, p.by.routed(), r.needs)
 	c := eta.Class{
 		Type: p.algorithm.Type, Version: p.algorithm.Version, Executor: r.executor,
-		Where: []string{where.Partition, where.Constraint}, GPUs: r.needs.GPUs, Formula: p.algorithm.SizeFormula(),
+		Where: []string{where.Partition, where.Constraint}, GPUs: r.needs.GPUs, Formula: p.algorithm.SizeFormula(), Expected: p.algorithm.ExpectedSeconds,
 	}
 	return c.Name()
 }

@@ -42,7 +42,7 @@ func (s *Runs) follow(ctx context.Context, jobs ...*Job) error {
 			if err != nil {
 				return err
 			}
-			known[j.Private.Class] = eta.NewHistory(runs)
+			known[j.Private.Class] = eta.NewHistory(j.Private.Class, runs)
 		}
 		return nil
 	})
@@ -192,7 +192,7 @@ func similarRows(tx Tx, first *Job, p Portion) (rows []*Job, err error) {
 	if err != nil {
 		return nil, err
 	}
-	history, left, others := eta.NewHistory(runs), p.Seconds, 0
+	history, left, others := eta.NewHistory(first.Private.Class, runs), p.Seconds, 0
 	if e := history.Estimate(first.Private.Size); p.Longest > 0 && (!e.Known() || e.Seconds() > p.Longest) {
 		return nil, nil
 	}
@@ -376,7 +376,7 @@ func (s *Runs) Outlook(executor string) Outlook { return s.live.outlook(executor
 func (s *Runs) History(ctx context.Context, class string) (h *eta.History, err error) {
 	err = s.store.View(ctx, func(tx Tx) error {
 		runs, err := tx.Runs(class)
-		h = eta.NewHistory(runs)
+		h = eta.NewHistory(class, runs)
 		return err
 	})
 	return h, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"time"
 
 	"molrun/app/algorithm/expression"
@@ -20,10 +21,12 @@ func readEstimate(r *tomltree.Reader, parameters Parameters, known []derived) (*
 	if t == nil {
 		return nil, nil
 	}
-	r.Known(t, "[estimate]", []string{"size"})
+	r.Known(t, "[estimate]", []string{"size"}, expectedKey)
 	n := t.Member("size")
-	if n == nil {
+	if n == nil && (r.Format < 2 || t.Member(expectedKey) == nil) {
 		r.Mistakef(t.Line, "[estimate] needs size, a formula such as \"settings.steps\"")
+	}
+	if n == nil {
 		return nil, nil
 	}
 	text := r.Text(t, "size")
@@ -46,6 +49,26 @@ func readEstimate(r *tomltree.Reader, parameters Parameters, known []derived) (*
 		checkUse(r, parameters, n.Line, u)
 	}
 	return f, nil
+}
+
+const expectedKey = "expected_seconds"
+
+// readExpected reads how long a usual job runs, 0 if the file does not say.
+func readExpected(r *tomltree.Reader) float64 {
+	t := r.Root.Member("estimate")
+	if t == nil || r.Format < 2 {
+		return 0
+	}
+	n := t.Member(expectedKey)
+	if n == nil {
+		return 0
+	}
+	seconds, err := strconv.ParseFloat(n.Text, 64)
+	if n.Kind != strictjson.Number || err != nil || !(seconds >= 0.001 && seconds <= longestRuntime.Seconds()) {
+		r.Mistakef(n.Line, "%s must be a number of seconds from 0.001 on, such as 20", expectedKey)
+		return 0
+	}
+	return seconds
 }
 
 // checkUse checks a parameter that a formula reads.

@@ -29,6 +29,9 @@ type File struct {
 	Executor           string // any, local, slurm
 	Retries            int    // further attempts, after lost ones only
 	Resumable          bool   // a new attempt finds the previous one's output
+
+	ExpectedSeconds float64 // that a usual job runs, until some have; 0: not said
+
 	MaxRuntime         time.Duration
 	Parameters         Parameters
 	Placement          placement.Placement // on a cluster

@@ -143,6 +143,7 @@ func readFile(r *tomltree.Reader, a *File) {
 	a.MaxRuntime, a.runtime = readMaxRuntime(r, a.Parameters, a.relations.derived)
 	a.resources = readResources(r, a.Parameters, a.relations.derived)
 	a.size, a.sizeBy = readEstimate(r, a.Parameters, a.relations.derived)
+	a.ExpectedSeconds = readExpected(r)
 	a.Placement = readPlacement(r)
 	a.Sandbox = readSandbox(r)
 	readPlace(r, &a.Sandbox)

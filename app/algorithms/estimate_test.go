@@ -36,10 +36,10 @@ func TestEstimatesOfPastRuns(t *testing.T) {
 		}
 		settings := fmt.Sprintf(`{"sequences":[%q],"steps":%d,"replicas":1,"cores":1}`, strings.Repeat("G", residues), steps)
 		run := eta.Run{Size: cgidp.Size([]byte(settings), nil), Seconds: seconds}
-		h := eta.NewHistory(past[max(0, len(past)-eta.MaxRuns):])
+		h := eta.NewHistory("any", past[max(0, len(past)-eta.MaxRuns):])
 		if e := h.Estimate(run.Size); e.Known() {
 			errors = append(errors, math.Abs(e.Seconds()/seconds-1))
-			flat = append(flat, math.Abs(eta.NewHistory(unsized(past)).Estimate(0).Seconds()/seconds-1))
+			flat = append(flat, math.Abs(eta.NewHistory("any", unsized(past)).Estimate(0).Seconds()/seconds-1))
 		}
 		past = append(past, run)
 	}

@@ -88,7 +88,7 @@ func workOf(ctx context.Context, runs *app.Runs, j *app.Job, a *algorithm.File) 
 	}
 	class := eta.Class{
 		Type: j.Type, Version: j.Version, Executor: j.Executor,
-		Where: []string{where.Partition, where.Constraint}, GPUs: j.Private.Needs.GPUs, Formula: a.SizeFormula(),
+		Where: []string{where.Partition, where.Constraint}, GPUs: j.Private.Needs.GPUs, Formula: a.SizeFormula(), Expected: a.ExpectedSeconds,
 	}
 	return eta.Work{Class: class.Name(), Size: a.Size(j.Private.Normalized, app.FactsOf(j.Private.References))}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -21,6 +22,7 @@ type Class struct {
 	Where         []string // on a cluster: the partition and the like
 	GPUs          int
 	Formula       string
+	Expected      float64 // seconds that a run is said to take; 0: nothing is said
 }
 
 // Name returns the class in short.
@@ -38,5 +40,24 @@ func (c Class) Name() string {
 		sum := sha256.Sum256([]byte(c.Formula))
 		name += " " + hex.EncodeToString(sum[:4])
 	}
+	if c.Expected > 0 {
+		name += expectedMark + strconv.FormatFloat(c.Expected, 'g', -1, 64)
+	}
 	return name
+}
+
+// expectedMark precedes the seconds at the end of a class's name.
+const expectedMark = " ~"
+
+// expectedOf returns the seconds that a run of a class is said to take, 0 if nothing is said.
+func expectedOf(class string) float64 {
+	i := strings.LastIndex(class, expectedMark)
+	if i < 0 {
+		return 0
+	}
+	seconds, err := strconv.ParseFloat(class[i+len(expectedMark):], 64)
+	if err != nil {
+		return 0
+	}
+	return seconds
 }

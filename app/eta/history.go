@@ -34,18 +34,24 @@ type Run struct {
 }
 
 // History is what is known of the runs of a class.
-type History struct{ runs []Run }
+type History struct {
+	runs     []Run
+	expected float64 // seconds that a run is said to take, 0 if nothing is said
+}
 
-// NewHistory learns from runs of one class, oldest first.
-func NewHistory(runs []Run) *History { return &History{runs} }
+// NewHistory learns from runs of the class of that name, oldest first.
+func NewHistory(class string, runs []Run) *History { return &History{runs, expectedOf(class)} }
 
-// Estimate returns what the history says of a run of this size; nothing if it has
-// too few runs.
+// Estimate returns what the history says of a run of this size. If it has too few runs,
+// that is what its class is said to take, or nothing.
 func (h *History) Estimate(size float64) Estimate {
 	if h == nil {
 		return Estimate{}
 	}
 	scaled := h.scaled(size)
+	if len(scaled) < minRuns && h.expected > 0 {
+		return Estimate{seconds: []float64{h.expected}, said: true}
+	}
 	if len(scaled) < minRuns {
 		return Estimate{}
 	}
@@ -110,23 +116,32 @@ func median(sorted []float64) float64 {
 // Estimate is what past runs say of how long a job runs.
 type Estimate struct {
 	seconds []float64 // how long each would have taken, sorted; empty: unknown
+	said    bool      // it is not made of runs
 }
 
 // Known reports whether there is an estimate.
 func (e Estimate) Known() bool { return len(e.seconds) > 0 }
 
 // Runs returns how many runs the estimate is made of.
-func (e Estimate) Runs() int { return len(e.seconds) }
+func (e Estimate) Runs() int {
+	if e.said {
+		return 0
+	}
+	return len(e.seconds)
+}
 
 // Basis says what the estimate is made of, "" if there is none.
 func (e Estimate) Basis(typ, version string) string {
 	if !e.Known() {
 		return ""
 	}
+	if e.said {
+		return fmt.Sprintf("the algorithm file of %s %s", typ, version)
+	}
 	return fmt.Sprintf("%d runs of %s %s", len(e.seconds), typ, version)
 }
 
-// Seconds returns the median run time.
+// Seconds returns the median run time, or the one that is said.
 func (e Estimate) Seconds() float64 { return median(e.seconds) }
 
 // Left returns how long a job still runs that has run for some time: the median of the

@@ -38,7 +38,7 @@ func TestEstimate(t *testing.T) {
 		{"unknown size among known", runs(100, 10, 100, 20, 100, 30), 0, 0, 0},
 		{"known size among unknown", runs(0, 10, 0, 20, 0, 30), 100, 0, 0},
 	} {
-		e := NewHistory(tt.runs).Estimate(tt.size)
+		e := NewHistory("a 1 local", tt.runs).Estimate(tt.size)
 		if e.Known() != (tt.seconds > 0) || e.Runs() != tt.n {
 			t.Errorf("%s: known %v of %d runs, want %d", tt.name, e.Known(), e.Runs(), tt.n)
 			continue
@@ -53,6 +53,28 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
+// What a file says counts until enough jobs have run.
+func TestExpectedTimeOfAClass(t *testing.T) {
+	for _, seconds := range []float64{0.05, 20, 1e6, 86400.5} {
+		class := Class{Type: "a~b", Version: "1", Executor: "slurm", Where: []string{"gpu"}, GPUs: 1, Formula: "settings.n", Expected: seconds}.Name()
+		e := NewHistory(class, runs(100, 7, 100, 8)).Estimate(100)
+		if !e.Known() || e.Seconds() != seconds || e.Runs() != 0 || e.Basis("a~b", "1") != "the algorithm file of a~b 1" {
+			t.Errorf("%s: %+v", class, e)
+		}
+		if _, known := e.Left(1); known {
+			t.Errorf("%s: it is known how long a job still runs", class)
+		}
+		if e := NewHistory(class, runs(100, 7, 100, 8, 100, 9)).Estimate(100); e.Seconds() != 8 || e.Runs() != 3 || e.Basis("a", "1") != "3 runs of a 1" {
+			t.Errorf("%s after three runs: %+v", class, e)
+		}
+	}
+	for _, class := range []string{"", "a 1 local", "a~20 1 local", Class{Type: "a", Version: "1", Executor: "local", Formula: "1"}.Name()} {
+		if e := NewHistory(class, nil).Estimate(1); e.Known() {
+			t.Errorf("%q: %+v", class, e)
+		}
+	}
+}
+
 // The growth around a size counts, so a law that changes with the size is followed.
 func TestEstimateFollowsAFixedCostOfSmallRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
@@ -62,7 +84,7 @@ func TestEstimateFollowsAFixedCostOfSmallRuns(t *testing.T) {
 		size := math.Exp(r.Float64()*math.Log(1e3)) * 100
 		past = append(past, Run{size, law(size) * math.Exp(r.NormFloat64()*0.1)})
 	}
-	h := NewHistory(past)
+	h := NewHistory("a 1 local", past)
 	for _, size := range []float64{100, 1e3, 3e4, 1e5} {
 		if got, want := h.Estimate(size).Seconds(), law(size); math.Abs(got/want-1) > 0.35 {
 			t.Errorf("size %v: %.1f s, want about %.1f", size, got, want)
@@ -81,20 +103,20 @@ func TestEstimateFollowsTheMachine(t *testing.T) {
 		}
 		past = append(past, run)
 	}
-	if got := NewHistory(past).Estimate(400).Seconds(); math.Abs(got-1200) > 120 {
+	if got := NewHistory("a 1 local", past).Estimate(400).Seconds(); math.Abs(got-1200) > 120 {
 		t.Errorf("%.0f s, want 1200", got)
 	}
 }
 
 func TestBasisNamesRunsAndProgram(t *testing.T) {
-	e := NewHistory(runs(0, 1, 0, 2, 0, 3)).Estimate(0)
+	e := NewHistory("a 1 local", runs(0, 1, 0, 2, 0, 3)).Estimate(0)
 	if got, want := e.Basis("vina", "1.2.3"), "3 runs of vina 1.2.3"; got != want {
 		t.Errorf("basis %q, want %q", got, want)
 	}
 }
 
 func TestLeftIsThatOfRunsThatTookLonger(t *testing.T) {
-	e := NewHistory(runs(0, 10, 0, 20, 0, 30, 0, 40, 0, 50)).Estimate(0)
+	e := NewHistory("a 1 local", runs(0, 10, 0, 20, 0, 30, 0, 40, 0, 50)).Estimate(0)
 	for elapsed, want := range map[float64]float64{0: 30, 5: 25, 15: 20, 25: 15, 30: 10} {
 		if got, known := e.Left(elapsed); !known || got != want {
 			t.Errorf("after %v s: %v %v, want %v", elapsed, got, known, want)

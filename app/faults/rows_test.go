@@ -61,6 +61,9 @@ func TestRowsOnTheCluster(t *testing.T) {
 	must(t, err)
 	took = time.Since(begin)
 	s.compareRows(ctx, lab, "again")
+	if left := s.waitForNone(s.pilotDirs, patience); len(left) > 0 {
+		t.Errorf("%d directories of pilots are left: %v", len(left), left)
+	}
 	jobs := sum(s.arrays()) - before
 	if jobs > *rows/5+2 {
 		t.Errorf("%d short rows took %d jobs of Slurm", *rows, jobs)
@@ -104,6 +107,13 @@ func (s *site) compareRows(ctx context.Context, c *client.Client, batch string) 
 	if left := append(s.waitForNone(s.inSlurm, patience), s.waitForNone(s.attemptDirs, patience/2)...); len(left) > 0 {
 		s.t.Errorf("%d jobs or directories are left on the cluster: %s", len(left), left[0])
 	}
+}
+
+// pilotDirs returns the directories of pilots.
+func (s *site) pilotDirs() []string {
+	dirs, err := filepath.Glob(filepath.Join(s.shared, "pilots", "*"))
+	must(s.t, err)
+	return dirs
 }
 
 // arrays returns the number of tasks of each submission, largest first.

@@ -63,6 +63,9 @@ func (e *Executor) LandPilot(ctx context.Context, dir string) (gone bool, err er
 	if err != nil {
 		return false, err
 	}
+	if gone, err := e.processGone(dir); gone || err != nil {
+		return gone, err
+	}
 	p := app.Task{Token: filepath.Base(dir), Dir: dir, Pilot: dir}
 	all, err := e.Status(ctx, []app.Task{p})
 	if err != nil {
@@ -78,6 +81,20 @@ func (e *Executor) LandPilot(ctx context.Context, dir string) (gone bool, err er
 		return false, e.canceler.add(ctx, r, client.IfQueued)
 	}
 	return false, nil
+}
+
+// processGone reports whether a pilot's process has begun and is seen to be gone, which
+// Slurm tells later.
+func (e *Executor) processGone(dir string) (bool, error) {
+	run, err := task.ReadRun(dir)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, task.ErrUnreadable) {
+		return false, nil
+	}
+	if err != nil || !e.locks.reliable(run) {
+		return false, err
+	}
+	locked, err := task.Locked(dir)
+	return err == nil && !locked, err
 }
 
 // statusOfRow returns the status of a row from that of its pilot's process, which was asked

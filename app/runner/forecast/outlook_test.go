@@ -59,7 +59,7 @@ func (known) History(class string) *eta.History {
 	if class == "unknown" {
 		return nil
 	}
-	return eta.NewHistory([]eta.Run{{Seconds: 10}, {Seconds: 10}, {Seconds: 10}})
+	return eta.NewHistory("a", []eta.Run{{Seconds: 10}, {Seconds: 10}, {Seconds: 10}})
 }
 
 func (known) Left(app.JobID) (seconds float64, basis string, runs bool) { return 0, "", false }
@@ -72,7 +72,7 @@ func (sized) History(string) *eta.History {
 	for i := range eta.MaxRuns {
 		runs = append(runs, eta.Run{Size: float64(1 + i), Seconds: float64(1 + i)})
 	}
-	return eta.NewHistory(runs)
+	return eta.NewHistory("a", runs)
 }
 
 func (q queueOf) of(work eta.Work) app.QueueLine {
