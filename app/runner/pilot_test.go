@@ -44,6 +44,12 @@ func (w *world) batch(by app.Caller, name string, scripts ...string) {
 	for _, s := range scripts {
 		rows = append(rows, fmt.Sprintf(`{"script":%q}`, s))
 	}
+	w.batchOf(by, name, rows...)
+}
+
+// batchOf queues a batch of rows with these settings.
+func (w *world) batchOf(by app.Caller, name string, rows ...string) {
+	w.t.Helper()
 	body, err := strictjson.Parse(fmt.Appendf(nil, `{"batchName":%q,"type":"sim","settings":[%s]}`, name, strings.Join(rows, ",")))
 	must(w.t, err)
 	sub := app.BatchSubmission{Name: name, Type: "sim", Body: body}

@@ -59,7 +59,7 @@ func (r *Runner) round(ctx context.Context, e *executor) error {
 		r.reject(ctx, e, refusal)
 	}
 	for _, w := range held {
-		decision.Reasons[w.ID] = e.waiting("waiting for its turn: rows of its kind wait for the cluster already, and run one after the other")
+		decision.Reasons[w.ID] = e.waiting(heldText)
 	}
 	reason := cmp.Or(blocked, e.whyFull())
 	if reason != (eta.Reason{}) {
@@ -77,6 +77,9 @@ func (r *Runner) round(ctx context.Context, e *executor) error {
 	}
 	return nil
 }
+
+// heldText is why jobs wait that hold took out of a scan.
+const heldText = "waiting for its turn: others of its kind wait for the cluster already, and will take it along"
 
 // hold takes jobs out of a scan that are better left to the pilots which wait for a
 // cluster, and returns them.

@@ -71,15 +71,25 @@ func (r *Runner) sweepAllPilots(ctx context.Context) (err error) {
 }
 
 // sweepPilots removes directories of pilots that are gone, as a crash leaves them. Nothing
-// in them is needed once no process is left.
+// in them is needed once no process is left. Those of claimed jobs stay: they are continued,
+// perhaps a moment later. The directories are listed before, so those of later claims are not
+// among them.
 func (r *Runner) sweepPilots(ctx context.Context, parent string, pilots app.Pilots) error {
 	entries, err := os.ReadDir(parent)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	active, unread := r.jobs.Active(ctx)
+	if unread != nil {
+		return errors.Join(err, unread)
+	}
+	needed := map[string]bool{}
+	for _, j := range active {
+		needed[j.Private.Pilot] = true
+	}
 	for _, e := range entries {
 		id, _, _ := strings.Cut(e.Name(), "-")
-		if r.flock.Has(id) || ctx.Err() != nil {
+		if needed[id] || r.flock.Has(id) || ctx.Err() != nil {
 			continue
 		}
 		dir := filepath.Join(parent, e.Name())

@@ -1,0 +1,307 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"molrun/app"
+	"molrun/app/fault"
+	"molrun/app/task"
+)
+
+// airfield is a cluster that runs pilots: their rows, one after the other, go as scripts say.
+type airfield struct {
+	remote
+	w *world
+
+	mu      sync.Mutex
+	flights []*flight
+	room    int   // pilots that run at once
+	refuses error // of StartPilot
+}
+
+type flight struct {
+	dir      string
+	portions int
+	rows     []app.Task // still to begin
+	current  []app.Task // the one that runs
+	begun    bool
+	over     bool // it has landed, or died
+}
+
+func airfieldOf(w *world) *airfield {
+	w.makeRemote(1000)
+	f := &airfield{remote: w.front.(remote), w: w, room: 8}
+	w.front, w.options.PilotsDir = f, filepath.Join(w.dir, "pilots")
+	return f
+}
+
+func (f *airfield) StartPilot(_ context.Context, dir string, _ app.Task, rows []string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.refuses != nil {
+		return f.refuses
+	}
+	f.flights = append(f.flights, &flight{dir: dir})
+	return task.FeedPilot(dir, 1, rows)
+}
+
+func (f *airfield) LandPilot(_ context.Context, dir string) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if p := f.flightOf(dir); p != nil {
+		p.over = true
+	}
+	return true, task.ClosePilot(dir)
+}
+
+// crash ends a pilot with the row that it runs.
+func (f *airfield) crash(p *flight) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p.over = true
+	f.w.executor.mu.Lock()
+	defer f.w.executor.mu.Unlock()
+	for _, t := range p.current {
+		running := f.w.executor.tasks[t.Token]
+		running.end, running.cause = time.Now(), ""
+	}
+}
+
+func (f *airfield) inTheAir() (n int) {
+	for _, p := range f.flights {
+		n += count(p.begun && !p.over)
+	}
+	return n
+}
+
+// Status lets the pilots get further, and tells how the rows stand.
+func (f *airfield) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := make([]app.TaskStatus, len(tasks))
+	for i, t := range tasks {
+		p := f.flightOf(t.Pilot)
+		if p != nil {
+			f.fly(ctx, p)
+		}
+		known, err := f.remote.Status(ctx, tasks[i:i+1])
+		must(f.w.t, err)
+		begun := task.Exists(t.Dir, task.RunFile)
+		switch all[i] = known[0]; {
+		case p == nil || all[i].State == app.TaskEnded:
+		case p.over:
+			all[i] = app.TaskStatus{State: app.TaskLost, Reason: "the pilot is gone"}
+		case !p.begun:
+			all[i] = app.TaskStatus{State: app.TaskStarting, Reason: "the cluster is busy"}
+		case !begun:
+			all[i] = app.TaskStatus{State: app.TaskStarting}
+		}
+	}
+	return all, nil
+}
+
+func (f *airfield) flightOf(dir string) *flight {
+	i := slices.IndexFunc(f.flights, func(p *flight) bool { return p.dir == dir && dir != "" })
+	if i < 0 {
+		return nil
+	}
+	return f.flights[i]
+}
+
+func (f *airfield) fly(ctx context.Context, p *flight) {
+	p.begun = p.begun || f.inTheAir() < f.room
+	if !p.begun || p.over {
+		return
+	}
+	for {
+		text, err := os.ReadFile(filepath.Join(p.dir, fmt.Sprintf("rows.%d", p.portions+1)))
+		if err != nil {
+			break
+		}
+		var portion struct{ Rows []string }
+		must(f.w.t, json.Unmarshal(text, &portion))
+		p.portions++
+		for _, dir := range portion.Rows {
+			spec, err := task.Read(dir)
+			must(f.w.t, err)
+			p.rows = append(p.rows, app.Task{
+				Job: app.JobID(spec.Job), Attempt: spec.Attempt, Token: spec.Token, Dir: dir,
+				Limit: time.Duration(spec.MaxRuntimeSeconds) * time.Second,
+			})
+		}
+	}
+	if len(p.current) > 0 {
+		now, err := f.remote.Status(ctx, p.current)
+		must(f.w.t, err)
+		if now[0].State != app.TaskEnded {
+			return
+		}
+	}
+	p.current = nil
+	if len(p.rows) > 0 {
+		_, err := f.Start(ctx, p.rows[0])
+		must(f.w.t, err)
+		p.current, p.rows = p.rows[:1:1], p.rows[1:]
+	}
+}
+
+// with changes the cluster.
+func (f *airfield) with(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+// short makes rows known to take a second.
+func (w *world) short() {
+	w.play(func(string, int) script { return script{runs: time.Second, cause: app.CauseDone} })
+	for i := range 3 {
+		w.submit(ann, fmt.Sprint("before", i), `{}`)
+		w.finished(fmt.Sprint("before", i))
+	}
+}
+
+// manyRows submits a batch.
+func (w *world) manyRows(name string, n int) {
+	w.t.Helper()
+	w.batchOf(ann, name, slices.Repeat([]string{`{}`}, n)...)
+}
+
+// onAnAirfield runs a test on a cluster whose rows are short.
+func onAnAirfield(t *testing.T, test func(t *testing.T, w *world, f *airfield)) {
+	bubble(t, func(t *testing.T, w *world) {
+		f := airfieldOf(w)
+		stop := w.start()
+		w.short()
+		stop()
+		test(t, w, f)
+	})
+}
+
+// once fails unless every row of a batch has run once, or as often as is said.
+func (w *world) once(batch string, rows int, others map[int]int) {
+	w.t.Helper()
+	for n := 1; n <= rows; n++ {
+		want := 1
+		if more, ok := others[n]; ok {
+			want = more
+		}
+		if r := w.row(batch, n); r.Status != app.Completed || w.executor.started(r.ID) != want {
+			w.t.Errorf("row %d is %s and was begun %d times, want %d", n, r.Status, w.executor.started(r.ID), want)
+		}
+	}
+}
+
+// While pilots wait for a cluster, rows stay in the queue. Those that run first take them.
+func TestPilotsWaitForACluster(t *testing.T) {
+	onAnAirfield(t, func(t *testing.T, w *world, f *airfield) {
+		const rows = 600
+		f.room = 0
+		w.start()
+		w.manyRows("b", rows)
+		time.Sleep(time.Minute)
+		if n := len(f.flights); n != 8 {
+			t.Errorf("%d pilots wait for the cluster, want 8", n)
+		}
+		reasons := map[string]int{}
+		for n := 1; n <= rows; n++ {
+			reasons[w.row("b", n).StatusReason]++
+		}
+		if reasons["the cluster is busy"] != 8*5 || reasons[heldText] == 0 {
+			t.Errorf("reasons %v", reasons)
+		}
+		f.with(func() { f.room = 8 })
+		w.finished("b")
+		w.once("b", rows, nil)
+		if n := len(f.flights); n > 40 {
+			t.Errorf("%d rows took %d pilots: they don't take more", rows, n)
+		}
+		time.Sleep(time.Minute)
+		left, err := os.ReadDir(filepath.Join(w.dir, remotePilotsDir))
+		if err != nil || len(left) > 0 {
+			t.Errorf("directories of pilots are left: %v, %v", left, err)
+		}
+	})
+}
+
+// A pilot that dies has another process with a directory of its own for what had not begun.
+func TestLostPilotOfACluster(t *testing.T) {
+	onAnAirfield(t, func(t *testing.T, w *world, f *airfield) {
+		w.start()
+		w.manyRows("b", 5)
+		await(t, "the second row", func() bool {
+			time.Sleep(10 * time.Millisecond)
+			return w.executor.started(w.row("b", 2).ID) > 0
+		})
+		f.crash(f.flights[0])
+		w.finished("b")
+		w.once("b", 5, map[int]int{2: 2})
+		first := f.flights[0].dir
+		if len(f.flights) != 2 || f.flights[1].dir != strings.TrimSuffix(first, "-1")+"-2" {
+			t.Errorf("flights %+v", f.flights)
+		}
+	})
+}
+
+// A runner continues the pilots of the one before, and gives what they never began to new ones.
+func TestPilotsOfAClusterAreFoundAgain(t *testing.T) {
+	for _, busy := range []bool{false, true} {
+		t.Run(fmt.Sprint("busy: ", busy), func(t *testing.T) {
+			onAnAirfield(t, func(t *testing.T, w *world, f *airfield) {
+				if busy {
+					f.room = 0
+				}
+				stop := w.start()
+				w.manyRows("b", 60)
+				time.Sleep(3 * time.Second)
+				stop()
+				before := len(f.flights)
+				w.start()
+				time.Sleep(3 * time.Second)
+				if busy && len(f.flights) > 8 {
+					t.Errorf("%d pilots, %d before the restart", len(f.flights), before)
+				}
+				f.with(func() { f.room = 8 })
+				w.finished("b")
+				w.once("b", 60, nil)
+			})
+		})
+	}
+}
+
+// Rows tell why their pilot does not start, and fail if it never can.
+func TestPilotThatAClusterDoesNotTake(t *testing.T) {
+	onAnAirfield(t, func(t *testing.T, w *world, f *airfield) {
+		f.refuses = fault.Errorf(fault.Unavailable, "the controller does not answer")
+		w.start()
+		w.manyRows("b", 5)
+		time.Sleep(20 * time.Second)
+		for n := 1; n <= 5; n++ {
+			if r := w.row("b", n); r.Status != app.Queued || !strings.Contains(r.StatusReason, "the controller does not answer") {
+				t.Errorf("row %d is %s: %s", n, r.Status, r.StatusReason)
+			}
+		}
+		f.with(func() { f.refuses = nil })
+		w.finished("b")
+		w.once("b", 5, nil)
+		f.with(func() {
+			f.refuses = fmt.Errorf("submit: %w", fault.Errorf(fault.Invalid, "There is no such partition."))
+		})
+		w.manyRows("c", 5)
+		w.finished("c")
+		for n := 1; n <= 5; n++ {
+			if r := w.row("c", n); r.Failure == nil || r.Failure.Code != app.FailedCannotStart || r.Failure.Message != "There is no such partition." {
+				t.Errorf("row %d: %+v", n, r.Failure)
+			}
+		}
+	})
+}
