@@ -25,6 +25,7 @@ type airfield struct {
 	mu      sync.Mutex
 	flights []*flight
 	room    int   // pilots that run at once
+	most    int   // that did
 	refuses error // of StartPilot
 }
 
@@ -119,6 +120,7 @@ func (f *airfield) flightOf(dir string) *flight {
 
 func (f *airfield) fly(ctx context.Context, p *flight) {
 	p.begun = p.begun || f.inTheAir() < f.room
+	f.most = max(f.most, f.inTheAir())
 	if !p.begun || p.over {
 		return
 	}
@@ -219,16 +221,81 @@ func TestPilotsWaitForACluster(t *testing.T) {
 		if reasons["the cluster is busy"] != 8*5 || reasons[heldText] == 0 {
 			t.Errorf("reasons %v", reasons)
 		}
-		f.with(func() { f.room = 8 })
+		f.with(func() { f.room = 20 })
 		w.finished("b")
 		w.once("b", rows, nil)
-		if n := len(f.flights); n > 40 {
-			t.Errorf("%d rows took %d pilots: they don't take more", rows, n)
+		if n := len(f.flights); n > 60 || f.most != 20 {
+			t.Errorf("%d rows took %d pilots, of which %d ran at once; want that they take more, and that all room is used", rows, n, f.most)
 		}
 		time.Sleep(time.Minute)
 		left, err := os.ReadDir(filepath.Join(w.dir, remotePilotsDir))
 		if err != nil || len(left) > 0 {
 			t.Errorf("directories of pilots are left: %v, %v", left, err)
+		}
+		before := len(f.flights)
+		f.with(func() { f.room = 0 })
+		w.manyRows("c", rows)
+		time.Sleep(time.Minute)
+		if n := len(f.flights) - before; n != 8 {
+			t.Errorf("then %d pilots wait, want 8: those that have landed don't count", n)
+		}
+	})
+}
+
+// Short jobs that are no rows, or the only one, hold no place of a pilot.
+func TestShortJobsWithoutAPilot(t *testing.T) {
+	onAnAirfield(t, func(t *testing.T, w *world, f *airfield) {
+		w.start()
+		for n := range 20 {
+			w.submit(ann, fmt.Sprint("one", n), `{}`)
+			w.finished(fmt.Sprint("one", n))
+			w.manyRows(fmt.Sprint("b", n), 1)
+			w.finished(fmt.Sprint("b", n))
+		}
+		if len(f.flights) > 0 {
+			t.Errorf("%d pilots", len(f.flights))
+		}
+	})
+}
+
+// A job of the cluster takes more rows than a process of this machine, if they are very short.
+func TestVeryShortRowsOfACluster(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		f := airfieldOf(w)
+		w.play(func(string, int) script { return script{runs: 10 * time.Millisecond, cause: app.CauseDone} })
+		w.start()
+		w.batchOf(ann, "before", `{}`, `{}`, `{}`)
+		w.finished("before")
+		w.manyRows("b", 250)
+		w.finished("b")
+		w.once("b", 250, nil)
+		if n := len(f.flights); n != 1 {
+			t.Errorf("250 rows of 10 ms took %d pilots", n)
+		}
+	})
+}
+
+// A sweep leaves the pilots of claimed jobs alone, which a runner is about to find.
+func TestSweepBeforePilotsAreFound(t *testing.T) {
+	onAnAirfield(t, func(t *testing.T, w *world, f *airfield) {
+		f.room = 0
+		stop := w.start()
+		w.manyRows("b", 20)
+		time.Sleep(3 * time.Second)
+		stop()
+		stray := filepath.Join(w.dir, remotePilotsDir, "STRAY-1")
+		must(t, os.Mkdir(stray, 0o700))
+		must(t, New(w.jobs, w.files, []app.Executor{f}, w.options).sweepAllPilots(t.Context()))
+		if exists(stray) {
+			t.Error("the directory of a pilot without rows is left")
+		}
+		if len(f.flights) == 0 {
+			t.Error("there is no pilot")
+		}
+		for _, p := range f.flights {
+			if p.over || !exists(p.dir) {
+				t.Errorf("pilot %s was ended", p.dir)
+			}
 		}
 	})
 }
