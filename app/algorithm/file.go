@@ -32,18 +32,18 @@ type File struct {
 
 	ExpectedSeconds float64 // that a usual job runs, until some have; 0: not said
 
-	MaxRuntime         time.Duration
-	Parameters         Parameters
-	Placement          placement.Placement // on a cluster
-	Sandbox            protocol.Sandbox
-	Example            *Example // nil: none
-	Metrics            results.Metrics
-	Failures           results.Failures
-	Views              results.Views
-	Outputs            results.Outputs
-	Folder             *folder.Folder // what comes with it; nil: it is a file alone
-	Source             []byte         // the text of the file, with the list of its folder
-	Digest             string         // hex SHA-256 of Source
+	MaxRuntime time.Duration
+	Parameters Parameters
+	Placement  placement.Placement // on a cluster
+	Sandbox    protocol.Sandbox
+	Example    *Example // nil: none
+	Metrics    results.Metrics
+	Failures   results.Failures
+	Views      results.Views
+	Outputs    results.Outputs
+	Folder     *folder.Folder // what comes with it; nil: it is a file alone
+	Source     []byte         // the text of the file, with the list of its folder
+	Digest     string         // hex SHA-256 of Source
 
 	Status string // Untested, or ""
 
