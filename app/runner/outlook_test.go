@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"molrun/app"
@@ -132,6 +133,7 @@ func bySteps(name string, _ int) script {
 
 func (w *world) wantLeft(name string, seconds, within int64, basis string) {
 	w.t.Helper()
+	synctest.Wait() // it is known a moment after the job's record says that it runs
 	r := w.job(name)
 	if r.Left == nil || *r.Left < seconds-within || *r.Left > seconds+within || r.Basis != basis {
 		left := "unknown"
