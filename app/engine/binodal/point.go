@@ -1,0 +1,168 @@
+package binodal
+
+import (
+	"encoding/json"
+	"math"
+
+	"molrun/app/engine/input"
+)
+
+// Level is the concentration of a phase with its standard error; NaN is unknown.
+type Level struct{ Mean, SE float64 }
+
+// Point is what one simulation shows of its two phases.
+type Point struct {
+	Job           string
+	Temperature   float64 // K
+	IonicStrength float64 // mol/L
+	Overall       float64 // mg/mL, of all chains in the box; NaN if unknown
+
+	Condensed bool
+	Converged bool
+	Reason    string // why it did not condense
+
+	Dense, Dilute           Level   // mg/mL
+	Below                   float64 // mg/mL: the dilute phase is below it, if its concentration is unknown
+	DenseMolar, DiluteMolar Level   // mM
+	BelowMolar              float64 // mM
+	Transfer                Level   // kT, into the dense phase
+	TransferBelow           float64 // kT, if the dilute phase has only a bound
+
+	same system // what all points of a series have in common
+	run  run    // what tells runs apart
+}
+
+// system is what may not differ within a series.
+type system struct {
+	model, version, sequence string
+	pH                       float64
+	chargedTermini           bool
+}
+
+// run is what makes two results the same simulation.
+type run struct {
+	copies, replicas int
+	box              [3]float64 // nm
+	steps            int64
+	equilibration    float64
+	friction         float64
+	sampleEvery      int64
+	seed             uint64
+}
+
+// The part of the format of summary.json that is read.
+type (
+	report struct {
+		Engine        string     `json:"engine"`
+		EngineVersion string     `json:"engine_version"`
+		Model         string     `json:"model"`
+		Complete      bool       `json:"complete"`
+		Settings      conditions `json:"settings"`
+		Derived       struct {
+			Concentration *float64 `json:"mean_concentration_mg_mL"`
+		} `json:"derived"`
+		Results struct {
+			Condensed  *bool  `json:"condensed"`
+			Reason     string `json:"reason"`
+			Converged  bool   `json:"converged"`
+			Components []struct {
+				Phases *phases `json:"phases"`
+			} `json:"components"`
+		} `json:"results"`
+	}
+	conditions struct {
+		Components []struct {
+			Name     string `json:"name"`
+			Sequence string `json:"sequence"`
+			Copies   int    `json:"copies"`
+		} `json:"components"`
+		Protocol       string     `json:"protocol"`
+		Box            [3]float64 `json:"box_nm"`
+		Temperature    float64    `json:"temperature_K"`
+		PH             float64    `json:"pH"`
+		IonicStrength  float64    `json:"ionic_strength_M"`
+		Steps          int64      `json:"steps"`
+		Equilibration  float64    `json:"equilibration"`
+		Replicas       int        `json:"replicas"`
+		Seed           uint64     `json:"seed"`
+		SampleEvery    int64      `json:"sample_every"`
+		Friction       float64    `json:"friction_per_ps"`
+		ChargedTermini bool       `json:"charged_termini"`
+	}
+	phases struct {
+		Dense         estimate `json:"cden_mM"`
+		Dilute        estimate `json:"cdil_mM"`
+		Below         *float64 `json:"cdil_below_mM"`
+		DenseMass     *float64 `json:"cden_mg_mL"`
+		DenseMassSE   *float64 `json:"cden_se_mg_mL"`
+		DiluteMass    *float64 `json:"cdil_mg_mL"`
+		DiluteMassSE  *float64 `json:"cdil_se_mg_mL"`
+		BelowMass     *float64 `json:"cdil_below_mg_mL"`
+		Transfer      energy   `json:"dG_transfer"`
+		TransferBelow energy   `json:"dG_transfer_below"`
+	}
+	estimate struct {
+		Mean *float64 `json:"mean"`
+		SE   *float64 `json:"se"`
+	}
+	energy struct {
+		KT   *float64 `json:"kT"`
+		KTSE *float64 `json:"kT_se"`
+	}
+)
+
+// source is the engine whose summaries are read.
+const source = "cg-condensate"
+
+// known returns a number, NaN for null.
+func known(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
+	}
+	return *v
+}
+
+func (e estimate) level() Level { return Level{known(e.Mean), known(e.SE)} }
+
+// Read reads the summary of a job. Faults are below loc.
+func Read(job string, summary []byte, loc []any) (Point, []input.Fault) {
+	var s report
+	if err := json.Unmarshal(summary, &s); err != nil || s.Engine != source {
+		return Point{}, []input.Fault{input.Faultf(loc, input.JSON, "%s is no summary.json of a job of %s", job, source)}
+	}
+	var faults []input.Fault
+	wrong := func(kind, format string, args ...any) {
+		faults = append(faults, input.Faultf(loc, kind, job+" "+format, args...))
+	}
+	c := s.Settings
+	if c.Protocol != "slab" {
+		wrong(input.Conflict, "has the protocol %q; only slab gives the concentrations of two phases", c.Protocol)
+	}
+	if n := len(c.Components); n != 1 {
+		wrong(input.Conflict, "has %d components; the phases of a mixture differ in composition, too, so a binodal is made of jobs with one component", n)
+	}
+	if !s.Complete {
+		wrong(input.Conflict, "has not finished; wait for it or run it again")
+	}
+	if !(c.Temperature > 0) || c.IonicStrength < 0 {
+		wrong(input.Range, "is at %s K and an ionic strength of %s mol/L, which cannot be", input.Plain(c.Temperature), input.Plain(c.IonicStrength))
+	}
+	if len(faults) > 0 {
+		return Point{}, faults
+	}
+	p := Point{
+		Job: job, Temperature: c.Temperature, IonicStrength: c.IonicStrength, Overall: known(s.Derived.Concentration),
+		Condensed: s.Results.Condensed != nil && *s.Results.Condensed, Converged: s.Results.Converged, Reason: s.Results.Reason,
+		same: system{s.Model, s.EngineVersion, c.Components[0].Sequence, c.PH, c.ChargedTermini},
+		run:  run{c.Components[0].Copies, c.Replicas, c.Box, c.Steps, c.Equilibration, c.Friction, c.SampleEvery, c.Seed},
+	}
+	var f phases // all unknown
+	if p.Condensed && len(s.Results.Components) == 1 && s.Results.Components[0].Phases != nil {
+		f = *s.Results.Components[0].Phases
+	}
+	p.Dense, p.Dilute = Level{known(f.DenseMass), known(f.DenseMassSE)}, Level{known(f.DiluteMass), known(f.DiluteMassSE)}
+	p.DenseMolar, p.DiluteMolar = f.Dense.level(), f.Dilute.level()
+	p.Below, p.BelowMolar = known(f.BelowMass), known(f.Below)
+	p.Transfer, p.TransferBelow = Level{known(f.Transfer.KT), known(f.Transfer.KTSE)}, known(f.TransferBelow.KT)
+	return p, nil
+}

@@ -1,0 +1,106 @@
+package binodal
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"molrun/app/engine/input"
+)
+
+// Kind is what the points of a series differ in.
+type Kind string
+
+// The kinds.
+const (
+	OverTemperature   Kind = "temperature"
+	OverIonicStrength Kind = "ionic_strength"
+)
+
+// Series is points of one system, in order.
+type Series struct {
+	Kind   Kind
+	Points []Point
+}
+
+// NewSeries puts points in order. Those that do not belong together are faults, which name the
+// jobs and what they differ in.
+func NewSeries(points []Point) (*Series, []input.Fault) {
+	s := &Series{OverTemperature, slices.Clone(points)}
+	slices.SortFunc(s.Points, func(a, b Point) int {
+		return cmp.Or(cmp.Compare(a.Temperature, b.Temperature), cmp.Compare(a.IonicStrength, b.IonicStrength), strings.Compare(a.Job, b.Job))
+	})
+	var faults []input.Fault
+	for _, each := range []struct {
+		what string
+		of   func(p *Point) string
+	}{
+		{"model", func(p *Point) string { return p.same.model + ", version " + p.same.version }},
+		{"sequence", func(p *Point) string { return p.same.sequence }},
+		{"pH", func(p *Point) string { return input.Plain(p.same.pH) }},
+		{"charged_termini", func(p *Point) string { return fmt.Sprint(p.same.chargedTermini) }},
+	} {
+		if text, differ := s.differences(each.of); differ {
+			faults = append(faults, input.Faultf(input.Loc(pointsKey), input.Conflict,
+				"the jobs differ in %s: %s; make a binodal of jobs that differ in nothing but temperature or ionic strength", each.what, text))
+		}
+	}
+	_, inTemperature := s.differences(temperatureOf)
+	_, inSalt := s.differences(saltOf)
+	if inTemperature && inSalt {
+		text, _ := s.differences(func(p *Point) string { return temperatureOf(p) + " and " + saltOf(p) })
+		faults = append(faults, input.Faultf(input.Loc(pointsKey), input.Conflict,
+			"the jobs differ in temperature and in ionic strength: %s; give those of one temperature or of one ionic strength", text))
+	}
+	if inSalt {
+		s.Kind = OverIonicStrength
+	}
+	return s, faults
+}
+
+func temperatureOf(p *Point) string { return input.Plain(p.Temperature) + " K" }
+func saltOf(p *Point) string        { return input.Plain(p.IonicStrength) + " mol/L" }
+
+// mostNamed is how many jobs, and how many values, a sentence lists.
+const mostNamed = 4
+
+// differences lists the jobs by a property, and reports whether they differ in it.
+func (s *Series) differences(of func(p *Point) string) (text string, differ bool) {
+	jobs := map[string][]string{}
+	for i := range s.Points {
+		value := of(&s.Points[i])
+		jobs[value] = append(jobs[value], s.Points[i].Job)
+	}
+	var parts []string
+	for _, value := range slices.Sorted(maps.Keys(jobs)) {
+		parts = append(parts, fmt.Sprintf("%s (%s)", shortened(value), some(jobs[value], ", ")))
+	}
+	return some(parts, "; "), len(parts) > 1
+}
+
+// some joins the first of some texts and says how many more there are.
+func some(texts []string, between string) string {
+	if more := len(texts) - mostNamed; more > 0 {
+		return strings.Join(texts[:mostNamed], between) + between + fmt.Sprintf("%d more", more)
+	}
+	return strings.Join(texts, between)
+}
+
+// shortened keeps both ends of a long sequence, at one of which it may differ from another.
+func shortened(text string) string {
+	const most, end = 40, 16
+	if len(text) <= most {
+		return text
+	}
+	return fmt.Sprintf("%s…%s of %d letters", text[:end], text[len(text)-end:], len(text))
+}
+
+// at is where a point lies in its series, in K or mol/L.
+func (s *Series) at(p *Point) float64 {
+	if s.Kind == OverIonicStrength {
+		return p.IonicStrength
+	}
+	return p.Temperature
+}

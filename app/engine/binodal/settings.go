@@ -1,0 +1,57 @@
+package binodal
+
+import (
+	"molrun/app/engine/input"
+)
+
+// MaxPoints is how many results are compared at most.
+const MaxPoints = 100
+
+// Settings are complete and within their bounds.
+type Settings struct {
+	Points      []string // references to summaries of cg-condensate, as they were given
+	Unconverged bool     // points that are not converged are used, too
+}
+
+const (
+	pointsKey      = "points"
+	unconvergedKey = "use_unconverged"
+)
+
+var keys = []string{pointsKey, unconvergedKey}
+
+// Parse checks settings given as JSON, in which null stands for absent, and fills in defaults.
+// It returns all faults at once; without faults, the settings are not nil.
+func Parse(settings []byte) (*Settings, []input.Fault) {
+	r, wrong := input.NewReader(settings, keys)
+	if wrong != nil {
+		return nil, []input.Fault{*wrong}
+	}
+	s := &Settings{Unconverged: r.Boolean(unconvergedKey, false)}
+	at := input.Loc(pointsKey)
+	texts, list := r.Texts(pointsKey)
+	switch {
+	case !r.Has(pointsKey) || list && len(texts) == 0:
+		r.Fault(at, input.Missing, `give points: the summaries of jobs of cg-condensate, such as ["job:slab-1/@summary", "job:slab-2/@summary"]`)
+	case !list:
+		r.Fault(at, input.Type, "points must be a list of files, not %s", input.KindOf(r.Raw(pointsKey)))
+	case len(texts) > MaxPoints:
+		r.Fault(at, input.Range, "there are %d points; at most %d are compared", len(texts), MaxPoints)
+	}
+	first := map[string]int{}
+	for i, text := range texts {
+		if text == nil {
+			continue // told
+		}
+		if k, twice := first[*text]; twice {
+			r.Fault(input.Loc(pointsKey, i), input.Conflict, "points %d and %d are both %q; give each once", k+1, i+1, *text)
+			continue
+		}
+		first[*text] = i
+		s.Points = append(s.Points, *text)
+	}
+	if len(r.Faults) > 0 {
+		return nil, r.Faults
+	}
+	return s, nil
+}
