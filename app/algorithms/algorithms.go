@@ -19,7 +19,7 @@ import (
 	"molrun/app/algorithm/folder"
 )
 
-//go:embed cg-condensate.toml cg-idp.toml sequence-properties.toml structure-summary.toml
+//go:embed cg-binodal.toml cg-condensate.toml cg-idp.toml sequence-properties.toml structure-summary.toml
 var files embed.FS
 
 // Format describes algorithm files, in Markdown.

@@ -17,7 +17,7 @@ import (
 
 func engineCommand() *cobra.Command {
 	c := &cobra.Command{Use: "engine", Short: "Run a built-in engine by hand"}
-	c.AddCommand(cgidpCommand(), condensateCommand(), propertiesCommand(), summaryCommand(), pdbCommand())
+	c.AddCommand(cgidpCommand(), condensateCommand(), binodalCommand(), propertiesCommand(), summaryCommand(), pdbCommand())
 	return c
 }
 

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"molrun/app/engine/binodal"
+)
+
+func binodalCommand() *cobra.Command {
+	var settings, out string
+	var points []string
+	c := &cobra.Command{
+		Use:   "cg-binodal",
+		Short: "Phase diagram and critical temperature from results of cg-condensate",
+		Long: `Make the phase diagram of results of cg-condensate that differ in temperature or in ionic
+strength. Over temperature, it extrapolates to the critical point. The settings name the points as
+references, in the order of --point.`,
+		Example: `  echo '{"points":["job:a/@summary","job:b/@summary","job:c/@summary"]}' > binodal.json
+  molrun engine cg-binodal --settings binodal.json --point a/summary.json --point b/summary.json --point c/summary.json --out binodal`,
+		Args: cobra.NoArgs,
+	}
+	c.Flags().StringVar(&settings, "settings", "", "JSON file of the settings")
+	c.Flags().StringArrayVar(&points, "point", nil, "summary.json of a result; once for each")
+	c.Flags().StringVar(&out, "out", "", "folder for the results")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if settings == "" || out == "" || len(points) == 0 {
+			return usageError{errors.New("give --settings FILE, --point FILE for each point and --out DIR")}
+		}
+		text, err := os.ReadFile(settings)
+		if err != nil {
+			return fmt.Errorf("read settings: %w", err)
+		}
+		s, faults := binodal.Parse(text)
+		for _, fault := range faults {
+			fmt.Fprintf(c.ErrOrStderr(), "%v: %s\n", fault.Loc, fault.Msg)
+		}
+		if len(faults) > 0 {
+			return silent{exitInvalid}
+		}
+		return binodal.Run(c.Context(), s, points, out, c.OutOrStdout())
+	}
+	return c
+}
