@@ -8,7 +8,7 @@ import (
 
 // truth is a law of known numbers, as of a protein of 24 residues.
 func truth() *Law {
-	return &Law{Tc: Level{Mean: 341.7}, Width: Level{Mean: 1183}, Rhoc: Level{Mean: 171}, Slope: Level{Mean: 1.9}}
+	return &Law{Tc: Level{Mean: 341.7}, Width: Level{Mean: 900}, Rhoc: Level{Mean: 171}, Slope: Level{Mean: 1.9}}
 }
 
 var temperatures = []float64{283, 293, 303, 313, 323, 331}
@@ -101,7 +101,7 @@ func TestErrorsAreThoseOfManySamples(t *testing.T) {
 // The errors of one sample are those of samples drawn from what was fitted to it: an independent
 // way to them.
 func TestErrorsAgreeWithABootstrap(t *testing.T) {
-	const samples = 4000
+	const samples = 2000
 	random := rand.New(rand.NewPCG(3, 4))
 	l := fitted(t, pairsOf(truth(), temperatures, 1, random))
 	drawn := make([][]float64, len(names))
@@ -112,7 +112,7 @@ func TestErrorsAgreeWithABootstrap(t *testing.T) {
 		}
 	}
 	for k, v := range numbers(l) {
-		if _, sd := moments(drawn[k]); math.Abs(sd/v.SE-1) > 0.08 {
+		if _, sd := moments(drawn[k]); math.Abs(sd/v.SE-1) > 0.1 {
 			t.Errorf("%s: error %.4g, of the bootstrap %.4g", names[k], v.SE, sd)
 		}
 	}

@@ -25,7 +25,7 @@ func bestWidth(pairs []phasePair, tc float64) (width, chi2 float64) {
 const (
 	nearest  = 1e-6
 	farthest = 10
-	steps    = 600
+	steps    = 300
 )
 
 // findTc finds the Tc above a temperature that fits best, by trying and then by golden section.
@@ -53,9 +53,9 @@ func findTc(pairs []phasePair, above float64) (tc float64, reason string) {
 	return above + math.Exp(golden(chi, at(best-1), at(best+1))), ""
 }
 
-// golden finds the minimum of a function between two places, to the precision of numbers.
+// golden finds the minimum of a function between two places, to a billionth of the way between them.
 func golden(f func(float64) float64, from, to float64) float64 {
-	const rounds = 90
+	const rounds = 60
 	ratio := (math.Sqrt(5) - 1) / 2
 	left, right := to-ratio*(to-from), from+ratio*(to-from)
 	atLeft, atRight := f(left), f(right)

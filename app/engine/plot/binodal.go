@@ -88,6 +88,9 @@ func (f *Binodal) extent() (low, high float64) {
 	if margin == 0 {
 		margin = max(math.Abs(low)/100, 1e-3)
 	}
+	if f.Critical == nil {
+		return low - margin, high + 5*margin // space for the legend
+	}
 	return low - margin, high + margin
 }
 
@@ -108,7 +111,7 @@ func (f *Binodal) densities() (*plot.Plot, error) {
 		m.bar("dense phase", c.Dense, c.At, shade(denseColor, c.Used), draw.CircleGlyph{})
 		m.bar("dilute phase", c.Dilute, c.At, shade(diluteColor, c.Used), draw.CircleGlyph{})
 		m.upTo("dilute phase, below a bound", 0, c.Below, c.At, shade(diluteColor, c.Used))
-		m.bar("one phase", Bar{c.Overall, math.NaN()}, c.At, unusedColor, draw.CrossGlyph{})
+		m.bar("one phase", Bar{c.Overall, math.NaN()}, c.At, criticalColor, draw.CrossGlyph{})
 		for _, v := range []float64{c.Dense.Mean + c.Dense.SE, c.Dense.Mean, c.Below, c.Overall} {
 			reach(v)
 		}
@@ -129,12 +132,12 @@ func (f *Binodal) densities() (*plot.Plot, error) {
 func (f *Binodal) energies() (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text = " " // as high as that of the other plot
-	p.X.Label.Text = "free energy of transfer / kT"
+	p.X.Label.Text = "transfer / kT"
 	p.X.Tick.Marker, p.Y.Tick.Marker = roundTicks{}, roundTicks{}
 	least := -1.0
 	m := marks{p: p}
 	for _, c := range f.Points {
-		m.bar("", c.Transfer, c.At, shade(denseColor, c.Used), draw.CircleGlyph{})
+		m.bar("", c.Transfer, c.At, shade(criticalColor, c.Used), draw.CircleGlyph{})
 		for _, v := range []float64{c.Transfer.Mean - c.Transfer.SE, c.Transfer.Mean, c.TransferBelow * 1.1} {
 			if !math.IsNaN(v) {
 				least = min(least, v)
@@ -143,7 +146,7 @@ func (f *Binodal) energies() (*plot.Plot, error) {
 	}
 	p.X.Min, p.X.Max = least*1.05, 0
 	for _, c := range f.Points {
-		m.upTo("", p.X.Min, c.TransferBelow, c.At, shade(denseColor, c.Used))
+		m.upTo("", p.X.Min, c.TransferBelow, c.At, shade(criticalColor, c.Used))
 	}
 	return p, m.err
 }
@@ -164,8 +167,11 @@ type marks struct {
 }
 
 func (m *marks) name(name string, c color.Color, t plot.Thumbnailer) {
-	if name == "" || c == unusedColor && name != "one phase" {
+	switch {
+	case name == "":
 		return
+	case c == unusedColor:
+		name = "not used"
 	}
 	if m.named == nil {
 		m.named = map[string]bool{}

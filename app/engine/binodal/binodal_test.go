@@ -1,0 +1,437 @@
+package binodal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"molrun/app/engine/input"
+)
+
+// tree is JSON that a test changes before it is read.
+type tree = map[string]any
+
+// phasesOf are the figures of a slab as cg-condensate writes them.
+func phasesOf(dense, denseSE, dilute, diluteSE float64) tree {
+	return tree{
+		"cden_mM": tree{"mean": dense / 2.6, "se": denseSE / 2.6}, "cdil_mM": tree{"mean": dilute / 2.6, "se": diluteSE / 2.6},
+		"cdil_below_mM": nil, "cdil_below_mg_mL": nil,
+		"cden_mg_mL": dense, "cden_se_mg_mL": denseSE, "cdil_mg_mL": dilute, "cdil_se_mg_mL": diluteSE,
+		"dG_transfer": tree{"kT": math.Log(dilute / dense), "kT_se": 0.1}, "dG_transfer_below": tree{"kT": nil, "kT_se": nil},
+	}
+}
+
+// slab is the summary of a slab that has condensed, as the law of the tests has it.
+func slab(temperature float64) tree {
+	dense, dilute := truth().At(temperature)
+	return tree{
+		"engine": "cg-condensate", "engine_version": "1", "model": "CALVADOS 2", "complete": true,
+		"settings": tree{
+			"components": []any{tree{"name": "lc", "sequence": "GFYRGSYDGFYRGSYD", "copies": 100}},
+			"protocol":   "slab", "box_nm": []any{9, 9, 50}, "temperature_K": temperature, "pH": 7, "ionic_strength_M": 0.15,
+			"steps": 1000000, "equilibration": 0.25, "replicas": 1, "seed": 1, "sample_every": 500, "friction_per_ps": 0.01, "charged_termini": true,
+		},
+		"derived": tree{"mean_concentration_mg_mL": 106.6},
+		"results": tree{"condensed": true, "converged": true, "components": []any{tree{"name": "lc", "phases": phasesOf(dense, 4, dilute, 1)}}},
+	}
+}
+
+func settingsOf(s tree) tree { return s["settings"].(tree) }
+func resultsOf(s tree) tree  { return s["results"].(tree) }
+
+// phasesIn returns what a test changes of the phases.
+func phasesIn(s tree) tree {
+	return resultsOf(s)["components"].([]any)[0].(tree)["phases"].(tree)
+}
+
+// single makes a slab one that did not condense.
+func single(s tree) tree {
+	resultsOf(s)["condensed"], resultsOf(s)["reason"] = false, "The chains do not condense."
+	delete(resultsOf(s)["components"].([]any)[0].(tree), "phases")
+	return s
+}
+
+// bounded leaves only a bound of the dilute phase, in mg/mL.
+func bounded(s tree, below float64) tree {
+	f := phasesIn(s)
+	f["cdil_mg_mL"], f["cdil_se_mg_mL"], f["cdil_mM"] = nil, nil, tree{"mean": nil, "se": nil}
+	f["cdil_below_mg_mL"], f["cdil_below_mM"] = below, below/2.6
+	f["dG_transfer"], f["dG_transfer_below"] = tree{"kT": nil, "kT_se": nil}, tree{"kT": -3.5}
+	return s
+}
+
+func doubtful(s tree) tree {
+	resultsOf(s)["converged"] = false
+	return s
+}
+
+// slabs are summaries over temperature.
+func slabs(at ...float64) (all []tree) {
+	for _, temperature := range at {
+		all = append(all, slab(temperature))
+	}
+	return all
+}
+
+// evaluated runs the engine on summaries, the first of which is that of job s1, and returns its
+// files and what it printed.
+func evaluated(t *testing.T, unconverged bool, summaries ...tree) (files map[string]string, log string, err error) {
+	t.Helper()
+	order := make([]int, len(summaries))
+	for i := range order {
+		order[i] = i
+	}
+	return evaluatedIn(t, order, unconverged, summaries...)
+}
+
+func evaluatedIn(t *testing.T, order []int, unconverged bool, summaries ...tree) (files map[string]string, log string, err error) {
+	t.Helper()
+	dir, out := t.TempDir(), t.TempDir()
+	s := &Settings{Unconverged: unconverged}
+	var paths []string
+	for _, i := range order {
+		text, err := json.Marshal(summaries[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, fmt.Sprintf("%d.json", i))
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		paths, s.Points = append(paths, path), append(s.Points, fmt.Sprintf("job:s%d/@summary", i+1))
+	}
+	var printed bytes.Buffer
+	err = Run(t.Context(), s, paths, out, &printed)
+	files = map[string]string{}
+	entries, _ := os.ReadDir(out)
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(out, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name()] = string(text)
+	}
+	for name, text := range files {
+		if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
+			t.Errorf("%s has numbers that are none:\n%s", name, text)
+		}
+		if strings.HasSuffix(name, ".json") && !json.Valid([]byte(text)) {
+			t.Errorf("%s is no JSON:\n%s", name, text)
+		}
+	}
+	return files, printed.String(), err
+}
+
+// figuresOf reads metrics.json.
+func figuresOf(t *testing.T, files map[string]string) tree {
+	t.Helper()
+	var m tree
+	if err := json.Unmarshal([]byte(files[metricsFile]), &m); err != nil {
+		t.Fatalf("metrics.json: %v\n%s", err, files[metricsFile])
+	}
+	return m
+}
+
+func near(t *testing.T, m tree, name string, want float64) {
+	t.Helper()
+	if got, ok := m[name].(float64); !ok || math.Abs(got-want) > 1e-4*math.Abs(want) {
+		t.Errorf("%s is %v, want %g", name, m[name], want)
+	}
+}
+
+func TestCriticalPointOfSummaries(t *testing.T) {
+	files, log, err := evaluated(t, false, append(slabs(283, 293, 303, 313, 323, 331), single(slab(353)))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, want := figuresOf(t, files), truth()
+	near(t, m, "Tc_K", want.Tc.Mean)
+	near(t, m, "rhoc_mg_mL", want.Rhoc.Mean)
+	near(t, m, "width_mg_mL", want.Width.Mean)
+	near(t, m, "diameter_slope_mg_mL_K", want.Slope.Mean)
+	near(t, m, "Tc_above_K", 331)
+	near(t, m, "Tc_below_K", 353)
+	near(t, m, "extrapolated_K", want.Tc.Mean-331)
+	if m["points"] != 7.0 || m["points_used"] != 6.0 || m["far_extrapolation"] != false || m["over"] != "temperature" {
+		t.Errorf("%v", m)
+	}
+	for _, name := range []string{"Tc_se_K", "rhoc_se_mg_mL", "width_se_mg_mL", "diameter_slope_se_mg_mL_K"} {
+		if se, ok := m[name].(float64); !ok || se <= 0 {
+			t.Errorf("%s is %v", name, m[name])
+		}
+	}
+	for _, name := range []string{plotFile, tableFile, curveFile, summaryFile} {
+		if files[name] == "" {
+			t.Errorf("no %s", name)
+		}
+	}
+	if !strings.Contains(log, "critical temperature 341.7±") || !strings.Contains(log, "s7: did not condense") {
+		t.Errorf("printed:\n%s", log)
+	}
+}
+
+// What cannot say a critical temperature completes with a reason.
+func TestSeriesThatCannotSay(t *testing.T) {
+	alone := func(s tree, key string, value any) tree {
+		phasesIn(s)[key] = value
+		return s
+	}
+	rising := slabs(283, 293, 303, 313)
+	for i, s := range rising {
+		phasesIn(s)["cden_mg_mL"] = 400 + 20*float64(i)
+	}
+	loose := slabs(283, 284, 285)
+	for _, s := range loose {
+		phasesIn(s)["cden_se_mg_mL"] = 80
+	}
+	for name, tt := range map[string]struct {
+		summaries []tree
+		reason    string
+		notes     []string
+	}{
+		"one":              {slabs(293), "here are 1.", nil},
+		"two":              {slabs(283, 293), "here are 2.", nil},
+		"equal":            {[]tree{slab(293), seeded(slab(293), 2), seeded(slab(293), 3)}, "here are 1.", nil},
+		"the same run":     {slabs(283, 293, 293), "here are 2.", []string{"s3: the same run as s2"}},
+		"none condensed":   {[]tree{single(slab(333)), single(slab(343)), single(slab(353))}, "here are 0.", []string{"s1: did not condense", "s3: did not condense"}},
+		"not converged":    {[]tree{slab(283), slab(293), doubtful(slab(303))}, "here are 2.", []string{"s3: not converged: take more steps"}},
+		"no error":         {[]tree{slab(283), slab(293), alone(slab(303), "cden_se_mg_mL", nil)}, "here are 2.", []string{"s3: the error of its dense phase is unknown"}},
+		"zero error":       {[]tree{slab(283), slab(293), alone(slab(303), "cdil_se_mg_mL", 0)}, "here are 2.", []string{"s3: the error of its dilute phase is unknown"}},
+		"negative error":   {[]tree{slab(283), slab(293), alone(slab(303), "cden_se_mg_mL", -1)}, "here are 2.", []string{"s3: the error of its dense phase is unknown"}},
+		"no dense phase":   {[]tree{slab(283), slab(293), alone(slab(303), "cden_mg_mL", nil)}, "here are 2.", []string{"s3: the concentration of its dense phase is unknown"}},
+		"negative dilute":  {[]tree{slab(283), slab(293), alone(slab(303), "cdil_mg_mL", -3)}, "here are 2.", []string{"s3: the concentration of its dilute phase is unknown"}},
+		"inverted":         {[]tree{slab(283), slab(293), alone(slab(303), "cdil_mg_mL", 900)}, "here are 2.", []string{"s3: its dilute phase is no thinner"}},
+		"bound of nothing": {[]tree{slab(283), slab(293), bounded(slab(303), 0)}, "here are 2.", []string{"s3: the concentration of its dilute phase is unknown"}},
+		"rising":           {rising, "do not become more alike", nil},
+		"absurd":           {[]tree{slab(283), slab(293), slab(303), alone(alone(slab(313), "cden_mg_mL", 1e9), "cden_se_mg_mL", 1e-3)}, "do not become more alike", nil},
+		"loose":            {loose, "leave the critical temperature open by more than the 2 K", nil},
+	} {
+		files, log, err := evaluated(t, false, tt.summaries...)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		m := figuresOf(t, files)
+		if m["Tc_K"] != nil || m["rhoc_mg_mL"] != nil || m["far_extrapolation"] != nil || !strings.Contains(log, tt.reason) {
+			t.Errorf("%s: Tc %v, printed\n%s\nwant %q", name, m["Tc_K"], log, tt.reason)
+		}
+		for _, note := range tt.notes {
+			if !strings.Contains(log, note) {
+				t.Errorf("%s: no %q in\n%s", name, note, log)
+			}
+		}
+		if files[plotFile] == "" || files[tableFile] == "" || files[curveFile] != "" {
+			t.Errorf("%s: files %v", name, len(files))
+		}
+	}
+}
+
+func seeded(s tree, seed int) tree {
+	settingsOf(s)["seed"] = seed
+	return s
+}
+
+// A bound stands for all that is below it: half of it, with the standard deviation of an even
+// distribution.
+func TestBoundsCountWithTheirWidth(t *testing.T) {
+	all := slabs(283, 293, 303, 313, 323, 331)
+	_, dilute := truth().At(283)
+	bounded(all[0], 2*dilute)
+	files, log, err := evaluated(t, false, all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := figuresOf(t, files)
+	near(t, m, "Tc_K", truth().Tc.Mean) // half of the bound is the truth
+	if !strings.Contains(log, fmt.Sprintf("anywhere from 0 to %.3g mg/mL", 2*dilute)) || m["points_used"] != 6.0 {
+		t.Errorf("%v, printed\n%s", m, log)
+	}
+	p := Point{Dense: Level{500, 3}, Dilute: Level{math.NaN(), math.NaN()}, Below: 6}
+	if _, got := p.levels(); got.Mean != 3 || math.Abs(got.SE-math.Sqrt(3)) > 1e-12 {
+		t.Errorf("a bound of 6 is taken as %+v", got)
+	}
+	wide := bounded(slab(283), 100*dilute)
+	loose, _, err := evaluated(t, false, append([]tree{wide}, all[1:]...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := m["width_se_mg_mL"].(float64), figuresOf(t, loose)["width_se_mg_mL"].(float64); a >= b {
+		t.Errorf("errors of the width: %g with a bound close by, %g with one far away", a, b)
+	}
+}
+
+func TestPointsThatAreNotConverged(t *testing.T) {
+	all := append(slabs(283, 293, 303), doubtful(slab(313)), doubtful(single(slab(353))))
+	without, _, err := evaluated(t, false, all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with, log, err := evaluated(t, true, all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := figuresOf(t, without), figuresOf(t, with)
+	if a["points_used"] != 3.0 || a["Tc_above_K"] != 303.0 || a["Tc_below_K"] != nil || a["points_used_unconverged"] != 0.0 {
+		t.Errorf("without: %v", a)
+	}
+	if b["points_used"] != 4.0 || b["Tc_above_K"] != 313.0 || b["Tc_below_K"] != 353.0 || b["points_used_unconverged"] != 1.0 {
+		t.Errorf("with: %v", b)
+	}
+	if !strings.Contains(log, "s4: used though not converged") || !strings.Contains(log, "1 of the 4 points that are used are not converged") {
+		t.Errorf("printed\n%s", log)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	off := slabs(283, 293, 303, 313, 323, 331)
+	phasesIn(off[2])["cden_mg_mL"] = phasesIn(off[2])["cden_mg_mL"].(float64) + 60
+	larger := slabs(283, 293, 303, 331)
+	settingsOf(larger[1])["box_nm"] = []any{12, 12, 80}
+	steep := slabs(283, 293, 303)
+	for _, s := range steep {
+		more := 8*(truth().Tc.Mean-settingsOf(s)["temperature_K"].(float64)) - 250
+		f := phasesIn(s)
+		f["cden_mg_mL"], f["cdil_mg_mL"] = f["cden_mg_mL"].(float64)+more, f["cdil_mg_mL"].(float64)+more
+	}
+	for want, summaries := range map[string][]tree{
+		"extrapolate to a negative critical concentration":                                         steep,
+		"is 38.7 K above the highest temperature with a condensate, far for points that span 20 K": slabs(283, 293, 303),
+		"deviate from the law by more than their errors":                                           off,
+		"most of all s3 by":                                      off,
+		"means of both phases are not on a line":                 off,
+		"no condensate at 335 K, below the critical temperature": append(slabs(283, 303, 331), single(slab(335))),
+		"no condensate at 293 K, and one at 331 K":               append(slabs(283, 303, 331), single(slab(293))),
+		"differ in their boxes":                                  larger,
+	} {
+		_, log, err := evaluated(t, false, summaries...)
+		if err != nil || !strings.Contains(log, want) {
+			t.Errorf("%v; no %q in\n%s", err, want, log)
+		}
+	}
+	_, log, err := evaluated(t, false, slabs(283, 293, 303, 313, 323, 331)...)
+	if err != nil || strings.Contains(log, "Warning") {
+		t.Errorf("%v; warnings about good points:\n%s", err, log)
+	}
+}
+
+func TestPointsThatDoNotGoTogether(t *testing.T) {
+	with := func(s tree, key string, value any) tree {
+		settingsOf(s)[key] = value
+		return s
+	}
+	mixed := with(slab(303), "components", []any{tree{"sequence": "GSGS", "copies": 5}, tree{"sequence": "RRRR", "copies": 5}})
+	running := slab(313)
+	running["complete"] = false
+	for name, tt := range map[string]struct {
+		summaries []tree
+		want      []string
+	}{
+		"pH":       {[]tree{slab(283), with(slab(293), "pH", 6.5), slab(303)}, []string{"differ in pH: 6.5 (s2); 7 (s1, s3)"}},
+		"sequence": {[]tree{slab(283), with(slab(293), "components", []any{tree{"sequence": "GFYRGSYDGFYRGSYE", "copies": 100}})}, []string{"differ in sequence: GFYRGSYDGFYRGSYD (s1); GFYRGSYDGFYRGSYE (s2)"}},
+		"ends":     {[]tree{slab(283), with(slab(293), "charged_termini", false)}, []string{"differ in charged_termini: false (s2); true (s1)"}},
+		"two":      {[]tree{slab(283), with(slab(293), "ionic_strength_M", 0.3)}, []string{"in temperature and in ionic strength: 283 K and 0.15 mol/L (s1); 293 K and 0.3 mol/L (s2)"}},
+		"many": {[]tree{slab(283), with(slab(293), "protocol", "bulk"), mixed, running, {"engine": "cg-idp"}}, []string{
+			`s2 has the protocol "bulk"`, "s3 has 2 components", "s4 has not finished", "s5 is no summary.json of a job of cg-condensate",
+		}},
+		"cold": {[]tree{with(slab(283), "temperature_K", -5)}, []string{"s1 is at -5 K"}},
+	} {
+		files, _, err := evaluated(t, true, tt.summaries...)
+		if err == nil || len(files) > 0 {
+			t.Errorf("%s: %v, %d files", name, err, len(files))
+			continue
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v; no %q", name, err, want)
+			}
+		}
+	}
+}
+
+func TestBinodalOverIonicStrength(t *testing.T) {
+	var all []tree
+	for _, salt := range []float64{0.5, 0.05, 0.15} {
+		s := slab(293)
+		settingsOf(s)["ionic_strength_M"] = salt
+		all = append(all, s)
+	}
+	files, log, err := evaluated(t, false, all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := figuresOf(t, files)
+	if m["over"] != "ionic_strength" || m["Tc_K"] != nil || m["Tc_above_K"] != nil || !strings.Contains(log, "Over ionic strength there is no law") {
+		t.Errorf("%v\n%s", m, log)
+	}
+	rows := strings.Split(strings.TrimSpace(files[tableFile]), "\n")
+	var order []string
+	for _, row := range rows[1:] {
+		order = append(order, strings.Split(row, ",")[2])
+	}
+	if want := []string{"0.05", "0.15", "0.5"}; !slices.Equal(order, want) {
+		t.Errorf("ionic strengths %v, want %v", order, want)
+	}
+	if !strings.Contains(files[plotFile], "ionic strength / mol/L") {
+		t.Error("the picture has another axis")
+	}
+}
+
+func TestOrderOfPointsMakesNoDifference(t *testing.T) {
+	all := append(slabs(283, 293, 303, 313, 323), single(slab(353)), seeded(slab(303), 2), slab(293))
+	bounded(all[0], 4)
+	want, _, err := evaluated(t, false, all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(7, 8))
+	for range 5 {
+		got, _, err := evaluatedIn(t, random.Perm(len(all)), false, all...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range want {
+			if got[name] != text {
+				t.Errorf("%s differs with the order of the points:\n%s\n%s", name, text, got[name])
+			}
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	s, faults := Parse([]byte(`{"points":["job:a/@summary","inputs/b.json"],"use_unconverged":true}`))
+	if len(faults) > 0 || !s.Unconverged || len(s.Points) != 2 {
+		t.Errorf("%+v, %v", s, faults)
+	}
+	for text, want := range map[string][]string{
+		`[]`:            {"settings must be one JSON object"},
+		`{}`:            {"give points"},
+		`{"points":[]}`: {"give points"},
+		`{"points":"job:a/@summary","use_unconverged":1}`:     {"points must be a list of files", "use_unconverged must be true or false"},
+		`{"points":["a",5,"a"],"point":1}`:                    {"item 2 of points must be text", `points 1 and 3 are both "a"`, "point"},
+		`{"points":[` + strings.Repeat(`"a",`, 100) + `"a"]}`: {"there are 101 points; at most 100 are compared"},
+	} {
+		_, faults := Parse([]byte(text))
+		for _, w := range want {
+			if !slices.ContainsFunc(faults, func(f input.Fault) bool { return strings.Contains(f.Msg, w) }) {
+				t.Errorf("%.60s: %v; no %q", text, faults, w)
+			}
+		}
+	}
+}
+
+func TestNamesOfPoints(t *testing.T) {
+	got := jobNames([]string{"job:a/@summary", "inputs/summary.json", "inputs/summary.json", "job:a/summary.json"}, []string{"/w/1.json", "/w/summary.json", "/w/summary.json", "/w/2.json"})
+	if want := []string{"a", "summary.json", "summary.json (2)", "a (2)"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := jobNames([]string{"job:a/@summary"}, []string{"/w/x.json", "/w/y.json"}); !slices.Equal(got, []string{"x.json", "y.json"}) {
+		t.Errorf("%q", got)
+	}
+}
