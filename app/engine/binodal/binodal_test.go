@@ -2,6 +2,7 @@ package binodal
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -401,6 +403,90 @@ func TestOrderOfPointsMakesNoDifference(t *testing.T) {
 				t.Errorf("%s differs with the order of the points:\n%s\n%s", name, text, got[name])
 			}
 		}
+	}
+}
+
+// cells returns the columns of a table by their names.
+func cells(t *testing.T, text string) map[string][]string {
+	t.Helper()
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns := map[string][]string{}
+	for _, row := range rows[1:] {
+		for k, cell := range row {
+			columns[rows[0][k]] = append(columns[rows[0][k]], cell)
+		}
+	}
+	return columns
+}
+
+func TestTables(t *testing.T) {
+	all := append(slabs(283, 293, 303, 313), doubtful(slab(323)), seeded(slab(303), 2), single(slab(353)))
+	phasesIn(all[5])["cden_mg_mL"] = phasesIn(all[5])["cden_mg_mL"].(float64) + 40
+	bounded(all[0], 8)
+	files, _, err := evaluated(t, false, all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := cells(t, files[tableFile])
+	for name, want := range map[string][]string{
+		"job":              {"s1", "s2", "s3", "s6", "s4", "s5", "s7"},
+		"used":             {"true", "true", "true", "true", "true", "false", "false"}, // s3 and s6 are replicas
+		"cdil_below_mg_mL": {"8", "", "", "", "", "", ""},
+		"dG_below_kT":      {"-3.5", "", "", "", "", "", ""},
+	} {
+		if !slices.Equal(got[name], want) {
+			t.Errorf("%s: %q, want %q", name, got[name], want)
+		}
+	}
+	for i := range got["job"] {
+		kT, err := strconv.ParseFloat(got["dG_kT"][i], 64)
+		if err != nil {
+			continue // unknown
+		}
+		at, _ := strconv.ParseFloat(got["temperature_K"][i], 64)
+		joules, err := strconv.ParseFloat(got["dG_kJ_mol"][i], 64)
+		if want := kT * 8.314462618e-3 * at; err != nil || math.Abs(joules/want-1) > 1e-4 {
+			t.Errorf("%s: %g kT is %q kJ/mol, want %g", got["job"][i], kT, got["dG_kJ_mol"][i], want)
+		}
+	}
+	var deviations []float64
+	for i, text := range got["deviation"] {
+		d, err := strconv.ParseFloat(text, 64)
+		if (err == nil) != (got["used"][i] == "true") {
+			t.Errorf("%s: used %s, and the deviation is %q", got["job"][i], got["used"][i], text)
+		}
+		deviations = append(deviations, d)
+	}
+	// Of replicas with these errors, s3 and s6, one is higher by 40.
+	if apart := deviations[3] - deviations[2]; math.Abs(apart-40/math.Hypot(4, 1)) > 1e-3 {
+		t.Errorf("deviations of replicas differ by %g: %g", apart, deviations)
+	}
+}
+
+// Far from Tc the law may have a negative dilute branch, which is left out.
+func TestCurveHasNoNegativeConcentration(t *testing.T) {
+	all := slabs(283, 293, 303, 313, 323, 331)
+	for _, s := range all {
+		f := phasesIn(s)
+		f["cdil_mg_mL"] = 0.1
+	}
+	files, _, err := evaluated(t, false, all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, empty := cells(t, files[curveFile]), 0
+	for i, text := range got["cdil_mg_mL"] {
+		if v, err := strconv.ParseFloat(text, 64); text == "" {
+			empty++
+		} else if err != nil || v < 0 {
+			t.Errorf("%q at %s K", text, got["temperature_K"][i])
+		}
+	}
+	if last := len(got["cdil_mg_mL"]) - 1; empty == 0 || got["cdil_mg_mL"][last] == "" || got["cdil_mg_mL"][last] != got["cden_mg_mL"][last] {
+		t.Errorf("%d are left out; at Tc the phases are %q and %q", empty, got["cdil_mg_mL"][last], got["cden_mg_mL"][last])
 	}
 }
 
