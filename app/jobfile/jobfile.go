@@ -62,14 +62,39 @@ const MaxBytes = 64 << 20
 // Read reads a description. The name of its file says the format; without a known
 // extension, it is JSON if it begins with a brace, else TOML.
 func Read(name string, r io.Reader) (j Job, err error) {
+	err = read(name, r, &j, func(tree map[string]any) error { return checkMembers(tree, members[Job]()) })
+	return j, err
+}
+
+// read reads a description of some kind, after a check of its members.
+func read(name string, r io.Reader, into any, check func(tree map[string]any) error) error {
+	tree, err := readTree(name, r)
+	if err == nil {
+		err = check(tree)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	plain, err := json.Marshal(tree)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	d := json.NewDecoder(bytes.NewReader(plain))
+	d.UseNumber()
+	if err := d.Decode(into); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+func readTree(name string, r io.Reader) (tree map[string]any, err error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
-		return j, err
+		return nil, err
 	}
 	if len(text) > MaxBytes {
-		return j, fmt.Errorf("%s has more than 64 MiB; a description names files instead of holding them", name)
+		return nil, errors.New("this has more than 64 MiB; a description names files instead of holding them")
 	}
-	var tree map[string]any
 	switch ext := strings.ToLower(filepath.Ext(name)); {
 	case ext == ".json" || ext != ".toml" && ext != ".yaml" && ext != ".yml" && bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")):
 		tree, err = readJSON(text)
@@ -78,22 +103,7 @@ func Read(name string, r io.Reader) (j Job, err error) {
 	default:
 		err = toml.Unmarshal(text, &tree)
 	}
-	if err != nil {
-		return j, fmt.Errorf("%s: %w", name, err)
-	}
-	if err := checkMembers(tree); err != nil {
-		return j, fmt.Errorf("%s: %w", name, err)
-	}
-	plain, err := json.Marshal(tree)
-	if err != nil {
-		return j, fmt.Errorf("%s: %w", name, err)
-	}
-	d := json.NewDecoder(bytes.NewReader(plain))
-	d.UseNumber()
-	if err := d.Decode(&j); err != nil {
-		return j, fmt.Errorf("%s: %w", name, err)
-	}
-	return j, nil
+	return tree, err
 }
 
 func readJSON(text []byte) (tree map[string]any, err error) {
@@ -109,8 +119,8 @@ func readJSON(text []byte) (tree map[string]any, err error) {
 }
 
 // members are what a description may have.
-func members() (names []string) {
-	t := reflect.TypeFor[Job]()
+func members[T any]() (names []string) {
+	t := reflect.TypeFor[T]()
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		names = append(names, name)
@@ -118,8 +128,7 @@ func members() (names []string) {
 	return names
 }
 
-func checkMembers(tree map[string]any) error {
-	known := members()
+func checkMembers(tree map[string]any, known []string) error {
 	for name := range tree {
 		if slices.Contains(known, name) {
 			continue

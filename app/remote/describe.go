@@ -54,7 +54,7 @@ func (d *description) add(c *cobra.Command, called string) {
 
 func (d *description) inputHelp(called string) string {
 	if called == "batch" {
-		return "what the rows are made of: a .csv or .tsv table, a FASTA file, or a folder of files (required)"
+		return "what the rows are made of: a .csv or .tsv table, a FASTA file, or a folder of files; or a file .toml, .yaml or .json with a list of jobs (required)"
 	}
 	return "description of the job: a file .toml, .yaml or .json; - is standard input"
 }
@@ -142,15 +142,20 @@ func readJob(path string, stdin io.Reader) (jobfile.Job, error) {
 	}
 	defer f.Close() // only read from
 	j, err := jobfile.Read(path, f)
-	for name, files := range j.Files { // named beside the description
+	place(&j, path)
+	return j, err
+}
+
+// place finds the local files of a job beside its description.
+func place(j *jobfile.Job, description string) {
+	for name, files := range j.Files {
 		for i, file := range files.Paths {
 			if !filepath.IsAbs(file) {
-				files.Paths[i] = filepath.Join(filepath.Dir(path), file)
+				files.Paths[i] = filepath.Join(filepath.Dir(description), file)
 			}
 		}
 		j.Files[name] = files
 	}
-	return j, err
 }
 
 // begin puts the settings of the algorithm's example below those of j, and uploads the
@@ -278,7 +283,8 @@ func refer(files jobfile.Files, references map[string]string) any {
 type submission struct {
 	Name       string            `json:"jobName,omitempty"`
 	Batch      string            `json:"batchName,omitempty"`
-	Type       string            `json:"type"`
+	Jobs       []*submission     `json:"jobs,omitempty"` // of a pipeline, which has no Type
+	Type       string            `json:"type,omitempty"`
 	Version    string            `json:"version,omitempty"`
 	Settings   map[string]any    `json:"settings,omitzero"`
 	Rows       []map[string]any  `json:"-"` // the settings of a batch

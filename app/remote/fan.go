@@ -22,16 +22,20 @@ func batchCommand() *cobra.Command {
 	var a afterwards
 	var each []string
 	c := &cobra.Command{
-		Use: "batch TYPE", Short: "Submit many jobs at once", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeTypes,
+		Use: "batch [TYPE]", Short: "Submit many jobs at once", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeTypes,
 		Long: `Submit many jobs of one algorithm: one for each line of a table (.csv or .tsv, whose columns
 are settings), for each sequence of a FASTA file, or for each file of a folder. --set and
 --file give what all have in common. --each names the setting that sequences or files are
 for; it is found by itself where only one setting takes them. In a table, a column of --each
-has local files, which are uploaded.`,
+has local files, which are uploaded.
+
+A file .toml, .yaml or .json has a list of jobs, whose types may differ and which may read one
+another's results, as job:NAME/@OUTPUT or job:NAME/path.`,
 		Example: session.Examples(
 			"molrun batch sequence-properties -i proteins.fasta --wait",
 			"molrun batch cg-idp -i conditions.csv --file fasta=hst5.fasta --name conditions",
-			"molrun batch structure-summary -i models/ --each structure --wait"),
+			"molrun batch structure-summary -i models/ --each structure --wait",
+			"molrun batch -i binodal.yaml --wait"),
 	}
 	d.add(c, "batch")
 	a.add(c)
@@ -39,6 +43,13 @@ has local files, which are uploaded.`,
 	return session.Connected(c, func(ctx context.Context, s *session.Session, args []string) error {
 		if d.input == "" {
 			return session.Usagef("say what the rows are made of, as in %s TYPE -i rows.csv", c.CommandPath())
+		}
+		if describesJobs(d.input) {
+			body, err := d.pipeline(ctx, s, c, args, each)
+			if err != nil {
+				return err
+			}
+			return a.submit(ctx, s, "submit-batch", body)
 		}
 		rows := d.input
 		d.input = ""
