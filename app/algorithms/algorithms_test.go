@@ -172,7 +172,7 @@ func TestLoadSiteFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(c.Types(), " "); got != "b cg-condensate cg-idp sequence-properties structure-summary" {
+	if got := strings.Join(c.Types(), " "); got != "b cg-binodal cg-condensate cg-idp sequence-properties structure-summary" {
 		t.Errorf("types %s", got)
 	}
 	if a, _ := c.Find("cg-idp", ""); a.Version != "1" {

@@ -105,6 +105,7 @@ var rules = map[string]rule{
 
 	"app/engine/cgidp":      {own: []string{"app/engine/chains", "app/engine/plot", "app/engine/input", "app/engine/md", "app/engine/sequence", "app/engine/store", "app/engine/trajectory"}},
 	"app/engine/condensate": {own: []string{"app/engine/chains", "app/engine/input", "app/engine/md", "app/engine/plot", "app/engine/sequence", "app/engine/slab", "app/engine/store", "app/engine/trajectory"}},
+	"app/engine/binodal":    {own: []string{"app/engine/input", "app/engine/plot", "app/engine/store"}},
 	"app/engine/plot":       {others: []string{"gonum.org/v1/plot"}},
 	"app/engine/md":         {others: []string{"golang.org/x/sys"}},
 	"app/engine/input":      {},
@@ -135,7 +136,7 @@ var rules = map[string]rule{
 	"web/ui":      {own: []string{"web/edge", "web/redact", "web/respond"}},
 	"web/clients": {own: []string{"app", "web/client/python", "web/page", "web/redact", "web/respond"}},
 	"web/page":    {own: []string{"web/edge", "web/respond"}},
-	"web/docs":    {own: []string{"app/algorithms", "app/engine/cgidp", "app/engine/condensate", "web/client/python", "web/compat", "web/page", "web/redact", "web/respond"}, others: []string{"yuin/goldmark"}},
+	"web/docs":    {own: []string{"app/algorithms", "app/engine/binodal", "app/engine/cgidp", "app/engine/condensate", "web/client/python", "web/compat", "web/page", "web/redact", "web/respond"}, others: []string{"yuin/goldmark"}},
 	"web/client":  {},
 	"web/compat":  {own: []string{"web/client", "web/inner", "web/respond"}},
 	"web/inner":   {own: []string{"web/client"}},

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"molrun/app/algorithms"
+	"molrun/app/engine/binodal"
 	"molrun/app/engine/cgidp"
 	"molrun/app/engine/condensate"
 	"molrun/app/fault"
@@ -54,6 +55,7 @@ var sources = []source{
 	{"format", "app/algorithms/README.md", "Algorithm files", "each key of their format", func() string { return algorithms.Format }},
 	{"cg-idp", "app/engine/cgidp/README.md", "cg-idp", "the built-in engine: its science and its limits", func() string { return cgidp.Guide }},
 	{"cg-condensate", "app/engine/condensate/README.md", "cg-condensate", "the built-in engine for condensates: protocols, results, limits", func() string { return condensate.Guide }},
+	{"cg-binodal", "app/engine/binodal/README.md", "cg-binodal", "phase diagrams of condensates: points, critical temperature, limits", func() string { return binodal.Guide }},
 	{"python", "web/client/python/README.md", "Python", "the package molrun", python.Guide},
 	{"compat", "web/compat/README.md", "Hosted service", "for clients of a hosted service", func() string { return compat.Guide }},
 	ours("server", "Server", "from the installation to troubleshooting, for administrators"),
