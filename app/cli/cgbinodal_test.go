@@ -88,7 +88,8 @@ func TestBinodalSaysWhatDoesNotGoTogether(t *testing.T) {
 		`{}`:                               "points",
 		`{"points":[]}`:                    "points",
 		`{"points":["job:plain/@nosuch"]}`: "nosuch",
-		`{"points":["job:plain/@summary"],"use_unconverged":1}`: "use_unconverged",
+		`{"points":["job:plain/@summary","job:plain/@summary"]}`: "points names a result twice",
+		`{"points":["job:plain/@summary"],"use_unconverged":1}`:  "use_unconverged",
 	} {
 		got := u.do("POST", "/submit-job", `{"jobName":"j","type":"cg-binodal","settings":`+settings+`}`).want(422).details()
 		if !slices.ContainsFunc(got, func(g string) bool { return strings.Contains(g, want) }) {
