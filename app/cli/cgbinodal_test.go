@@ -8,12 +8,9 @@ import (
 	"testing"
 )
 
-// The example of a campaign, with fewer chains and steps, goes in one command from its slabs to
-// their binodal.
-func TestBinodalExampleIsOneCommand(t *testing.T) {
-	t.Parallel()
-	u := startServer(t, serverOptions{config: "[runner]\ncpus = 2\n"}).user("lab", "ann@lab.example")
-	p := u.person()
+// smallBinodal is the example of a campaign with fewer chains and steps.
+func smallBinodal(t *testing.T) string {
+	t.Helper()
 	text := readFile(t, "../../web/client/examples/binodal.yaml")
 	for _, each := range [][2]string{{"copies: 100", "copies: 12"}, {"[9, 9, 50]", "[9, 9, 30]"}, {"steps: 120000", "steps: 2000"}, {"sample_every: 250", "sample_every: 20"}} {
 		if strings.Count(text, each[0]) != 1 {
@@ -21,14 +18,26 @@ func TestBinodalExampleIsOneCommand(t *testing.T) {
 		}
 		text = strings.Replace(text, each[0], each[1], 1)
 	}
-	must(t, os.WriteFile(filepath.Join(p.dir, "binodal.yaml"), []byte(text), 0o600))
+	return text
+}
+
+// The example of a campaign, with fewer chains and steps, goes in one command from its slabs to
+// their binodal.
+func TestBinodalExampleIsOneCommand(t *testing.T) {
+	t.Parallel()
+	u := startServer(t, serverOptions{config: "[runner]\ncpus = 2\n"}).user("lab", "ann@lab.example")
+	p := u.person()
+	must(t, os.WriteFile(filepath.Join(p.dir, "binodal.yaml"), []byte(smallBinodal(t)), 0o600))
+	if plan := p.ok("batch", "-i", "binodal.yaml", "--dry-run"); !strings.Contains(plan, `"batchName": "lc"`) || strings.Contains(plan, `"type": ""`) || len(u.names(nil)) != 0 {
+		t.Errorf("without a submission: %s, %q", plan, u.names(nil))
+	}
 	p.ok("batch", "-i", "binodal.yaml", "--wait")
 	figures := u.completed("lc-binodal").Metrics.Results
 	if figures["points"] != 5.0 || figures["over"] != "temperature" {
 		t.Errorf("figures %v", figures)
 	}
 	table := string(u.do("GET", "/jobs/lc-binodal/files/binodal.csv", nil).want(200).body)
-	for _, job := range []string{"lc-293,293", "lc-308,308", "lc-323,323", "lc-338,338", "lc-353,353"} {
+	for _, job := range []string{"lc-278,278", "lc-288,288", "lc-298,298", "lc-308,308", "lc-323,323"} {
 		if !strings.Contains(table, "\n"+job+",") {
 			t.Errorf("no row %q in\n%s", job, table)
 		}

@@ -300,6 +300,7 @@ func prepareExamples(t *testing.T, p *person) {
 	write("hst5.fasta", ">Hst5\nDSHAKRHHGYKRKFHEKHHSHRGY\n")
 	write("conditions.csv", "temperature_K,steps\n290,2000\n300,2000\n")
 	write("job.toml", "type = \"cg-idp\"\njobName = \"from-file\"\n\n[settings]\nsteps = 2000\n\n[files]\nfasta = \"hst5.fasta\"\n")
+	write("binodal.yaml", smallBinodal(t))
 	write("scripts.csv", "script\ntrue\nexit 1\n")
 	if _, errs, code := p.run("batch", "shell", "-i", "scripts.csv", "-n", "ubq", "--wait"); code != exitJob {
 		t.Fatalf("a batch with a row that fails: exit code %d: %s", code, errs)
