@@ -124,7 +124,7 @@ func TestCommandOfCGIDP(t *testing.T) {
 }
 
 func TestExampleFiles(t *testing.T) {
-	if got := strings.Join(Examples(), " "); got != "actr.fasta asyn.fasta hst5.fasta lysozyme.pdb" {
+	if got := strings.Join(Examples(), " "); got != "actr.fasta asyn.fasta hst5.fasta lc-278.json lc-293.json lc-308.json lc-323.json lysozyme.pdb" {
 		t.Errorf("examples %s", got)
 	}
 	for _, name := range Examples() {
