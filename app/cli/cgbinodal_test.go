@@ -28,7 +28,7 @@ func TestBinodalExampleIsOneCommand(t *testing.T) {
 	u := startServer(t, serverOptions{config: "[runner]\ncpus = 2\n"}).user("lab", "ann@lab.example")
 	p := u.person()
 	must(t, os.WriteFile(filepath.Join(p.dir, "binodal.yaml"), []byte(smallBinodal(t)), 0o600))
-	if plan := p.ok("batch", "-i", "binodal.yaml", "--dry-run"); !strings.Contains(plan, `"batchName": "lc"`) || strings.Contains(plan, `"type": ""`) || len(u.names(nil)) != 0 {
+	if plan := p.ok("batch", "-i", "binodal.yaml", "--dry-run"); !strings.Contains(plan, `"batchName":"lc"`) || strings.Contains(plan, `"type":""`) || len(u.names(nil)) != 0 {
 		t.Errorf("without a submission: %s, %q", plan, u.names(nil))
 	}
 	p.ok("batch", "-i", "binodal.yaml", "--wait")
