@@ -24,7 +24,8 @@ type host struct {
 	pilot     bool     // it may run more than one task
 	unsynced  bool     // others make durable what tasks leave
 
-	leaving bool // this process was asked to end
+	leaving  bool // this process was asked to end
+	priority priority
 
 	children chan os.Signal   // a child ended
 	ends     chan os.Signal   // this process is asked to end
@@ -41,7 +42,6 @@ func newHost(ctx context.Context, o Options) (*host, error) {
 		runtime.UnlockOSThread()
 		return nil, err
 	}
-	prioritizeThread()
 	h := &host{
 		ctx: ctx, newGauge: o.NewGauge, pilot: o.Pilot, unsynced: o.Unsynced,
 		children: make(chan os.Signal, 1),

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
-	"unsafe"
 )
 
 // Options are the flags of `molrun task`.
@@ -100,16 +99,6 @@ func prepareProcess() error {
 		return fmt.Errorf("forbid core dumps: %w", err)
 	}
 	return nil
-}
-
-// prioritizeThread gives this thread, which watches the programs, the CPU
-// whenever it asks for it: otherwise it could not stop a fork bomb, which takes all
-// CPU time. Programs don't inherit the priority. Only root may set it; the kernel
-// enforces a limit on processes for others.
-func prioritizeThread() {
-	const roundRobin, resetOnFork = 2, 0x40000000 // of sched_setscheduler(2)
-	lowest := int32(1)
-	syscall.RawSyscall(syscall.SYS_SCHED_SETSCHEDULER, 0, roundRobin|resetOnFork, uintptr(unsafe.Pointer(&lowest)))
 }
 
 // closeFilesOnExec keeps programs from inheriting what this process has

@@ -61,6 +61,7 @@ func (s *shim) runStep(step protocol.Step, advance advance, last bool) {
 	r.memoryCheck = time.NewTimer(0) // at once: the program may be short
 	defer r.memoryCheck.Stop()
 	r.wait()
+	r.priority.calm()
 	err = output.finish()
 	if r.sandbox != nil {
 		err = errors.Join(err, r.sandbox.Close())
@@ -198,6 +199,7 @@ func (r *runningStep) terminate() {
 	if r.kill != nil {
 		return
 	}
+	r.priority.hurry()
 	r.kill = time.After(r.spec.Grace())
 	if r.sandbox != nil {
 		r.sandbox.SignalProgram(syscall.SIGTERM)
@@ -237,6 +239,7 @@ const runtimePatience = 5 * time.Second
 // because it may miss one that is just being forked. It slows down for
 // processes that wait for a disk, which nothing can kill.
 func (r *runningStep) killAll() {
+	r.priority.hurry()
 	if r.killBegin.IsZero() {
 		r.killBegin = time.Now()
 	}

@@ -68,9 +68,15 @@ func (r *runningStep) keepLimits() {
 	}
 }
 
+// manyProcesses is more than programs have that compute. A bomb passes it.
+const manyProcesses = 128
+
 // checkProcesses enforces the limit of processes where the kernel does not: it
 // exempts root.
 func (r *runningStep) checkProcesses(n int64) {
+	if n > manyProcesses {
+		r.priority.hurry()
+	}
 	limit := r.isolation.Processes
 	if limit <= 0 {
 		return

@@ -1,0 +1,83 @@
+package task
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// hurried reports whether a thread of a process comes before all of normal priority.
+func hurried(t *testing.T, pid int) bool {
+	t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	must(t, err)
+	for _, name := range threads {
+		text, err := os.ReadFile(name)
+		if os.IsNotExist(err) || err == syscall.ESRCH {
+			continue // it has ended
+		}
+		must(t, err)
+		_, rest, _ := strings.Cut(string(text), ") ")
+		policy, err := strconv.Atoi(strings.Fields(rest)[38])
+		must(t, err)
+		if policy != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// untilHurried waits until that is so, or is no longer so.
+func untilHurried(t *testing.T, pid int, want bool) {
+	t.Helper()
+	for begin := time.Now(); hurried(t, pid) != want; time.Sleep(10 * time.Millisecond) {
+		if time.Since(begin) > time.Minute {
+			t.Fatalf("priority over others: %v, want %v", !want, want)
+		}
+	}
+}
+
+// A task keeps others from the CPU only while it has to end processes, or they multiply.
+func TestOnlyWhoHasToEndProcessesComesFirst(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root may set priorities")
+	}
+	const obstinate = `trap "" TERM; echo > out/ready; while [ ! -e out/go ]; do sleep 0.05; done`
+	f := newFlight(t)
+	first, second := row(t, obstinate), row(t, "echo > out/ready; while [ ! -e out/go ]; do sleep 0.05; done")
+	f.feed(first, second)
+	f.takeOff()
+	first.untilFile(WorkDir, "out", "ready")
+	if hurried(t, f.cmd.Process.Pid) {
+		t.Error("it comes before others although nothing is to be ended")
+	}
+	_, err := RequestStop(first.dir)
+	must(t, err)
+	untilHurried(t, f.cmd.Process.Pid, true)
+	must(t, os.WriteFile(first.path(WorkDir, "out", "go"), nil, 0o600))
+	second.untilFile(WorkDir, "out", "ready")
+	if hurried(t, f.cmd.Process.Pid) {
+		t.Error("it comes before others in the next row too")
+	}
+	must(t, os.WriteFile(second.path(WorkDir, "out", "go"), nil, 0o600))
+	f.land()
+}
+
+func TestManyProcessesAreWatchedFirst(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root may set priorities")
+	}
+	a := newAttempt(t, fmt.Sprintf("i=0; while [ $i -lt %d ]; do sleep 1000 & i=$((i+1)); done; echo > out/ready; while [ ! -e out/go ]; do sleep 0.05; done", manyProcesses+1))
+	a.spec.GraceSeconds = 1
+	r := a.start()
+	untilHurried(t, r.cmd.Process.Pid, true)
+	must(t, os.WriteFile(a.path(WorkDir, "out", "go"), nil, 0o600))
+	r.outcome()
+}
