@@ -477,7 +477,6 @@ func (p *pilot) look(ctx context.Context) {
 		if ended == 0 {
 			return
 		}
-		p.launches.Store(0)
 		p.pause = min(p.pause, firstRemoteLook)
 		rows = slices.DeleteFunc(rows, (*flying).gone)
 	}
@@ -547,10 +546,15 @@ func (p *pilot) ask(ctx context.Context, rows []*flying) (ended int, lost bool) 
 		}
 		return 0, false
 	}
+	for _, s := range statuses {
+		ended += count(s.State == app.TaskEnded)
+	}
+	if ended > 0 {
+		p.launches.Store(0) // before rows hear that they are lost, which is judged by it
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, f := range rows {
-		ended += count(statuses[i].State == app.TaskEnded)
 		if !p.runs && !statuses[i].StartedAt.IsZero() {
 			p.runs, p.begin = true, time.Now()
 			p.flock.Runs(p.id)

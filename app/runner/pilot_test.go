@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"molrun/app"
 	"molrun/app/executor/local"
 	"molrun/app/placement"
+	"molrun/app/runner/flock"
 	"molrun/app/strictjson"
 	"molrun/app/task"
 )
@@ -382,4 +384,32 @@ func (f *forgetful) ClaimRows(ctx context.Context, first *app.Job, p app.Portion
 		return nil, errors.New("the answer is lost")
 	}
 	return rows, err
+}
+
+// told is an executor that says the same of tasks each time.
+type told struct {
+	app.Executor
+	statuses []app.TaskStatus
+}
+
+func (e told) Status(context.Context, []app.Task) ([]app.TaskStatus, error) { return e.statuses, nil }
+
+// A process that has ended a row is not one of those that were lost in vain, for the rows that
+// are lost with it: they hear of it no earlier than that is known.
+func TestEndCountsBeforeLoss(t *testing.T) {
+	c := &core{options: Options{PilotsDir: t.TempDir()}.withDefaults(), flock: flock.New()}
+	e := &executor{timeout: time.Minute, Executor: told{statuses: []app.TaskStatus{{State: app.TaskLost}, {State: app.TaskEnded}}}}
+	p := &pilot{core: c, executor: e}
+	p.launches.Store(mostLaunches)
+	row := func() *flying { return newFlying(&attempt{core: c, executor: e, pilot: p, job: &app.Job{}}) }
+	lost, ended := row(), row()
+	ended.news = make(chan news) // which holds up the pilot
+	var asked sync.WaitGroup
+	asked.Go(func() { p.ask(t.Context(), []*flying{lost, ended}) })
+	<-lost.news
+	if !lost.neverBegan(app.TaskStatus{State: app.TaskLost}) {
+		t.Error("the row counts as begun")
+	}
+	<-ended.news
+	asked.Wait()
 }
