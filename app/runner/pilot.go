@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -85,6 +86,7 @@ type pilot struct {
 	asked    bool // the process was asked to return what has not begun
 	pause    time.Duration
 	handAt   time.Time // rows are handed over no earlier, after a failure
+	order    []string  // directories of the rows of a process that an earlier runner has started
 
 	mu       sync.Mutex
 	launch   int               // the number of the process, on a cluster
@@ -395,7 +397,7 @@ func (p *pilot) give(ctx context.Context, rows []*flying) error {
 	if err := p.pilots.StartPilot(ctx, dir, rows[0].task(), dirs); err != nil {
 		return err
 	}
-	p.alive, p.portions, p.asked = true, 1, false
+	p.alive, p.portions, p.asked, p.order = true, 1, false, nil
 	p.launches.Add(1)
 	return nil
 }
@@ -457,9 +459,7 @@ func (f *flying) gone() bool {
 // look asks how the rows stand: those at the front, until some have not ended, and those
 // that are to be stopped. It sets the pause until the next look.
 func (p *pilot) look(ctx context.Context) {
-	p.mu.Lock()
-	rows := slices.DeleteFunc(slices.Clone(p.flying), (*flying).gone)
-	p.mu.Unlock()
+	rows := p.inOrder()
 	p.pause = p.nextPause()
 	for len(rows) > 0 && ctx.Err() == nil {
 		n := min(len(rows), lookBeyond)
@@ -480,6 +480,22 @@ func (p *pilot) look(ctx context.Context) {
 		p.pause = min(p.pause, firstRemoteLook)
 		rows = slices.DeleteFunc(rows, (*flying).gone)
 	}
+}
+
+// inOrder returns the rows that are not known to be gone, in the order of the process.
+func (p *pilot) inOrder() []*flying {
+	p.mu.Lock()
+	rows := slices.DeleteFunc(slices.Clone(p.flying), (*flying).gone)
+	p.mu.Unlock()
+	if p.order == nil {
+		return rows
+	}
+	place := make(map[string]int, len(p.order))
+	for i, dir := range p.order {
+		place[dir] = i - len(p.order) // those that it was not given come last
+	}
+	slices.SortFunc(rows, func(a, b *flying) int { return cmp.Or(place[a.dir]-place[b.dir], cmp.Compare(a.id, b.id)) })
+	return rows
 }
 
 func (p *pilot) nextPause() time.Duration {

@@ -282,6 +282,31 @@ func TestPilotOutlivesTheRunner(t *testing.T) {
 	w.noPilots()
 }
 
+// The next runner sees which row of a living pilot takes long, and those behind it get another
+// slot.
+func TestRowsBehindALongOneOfAnEarlierRunner(t *testing.T) {
+	w := withPilots(t, 2)
+	w.options.LongRow = 500 * time.Millisecond
+	stop := w.start()
+	w.submit(bob, "other", fmt.Sprintf(`{"script":"until [ -e %s/second ]; do sleep 0.01; done"}`, w.dir))
+	w.until("other", app.Running)
+	script := fmt.Sprintf("echo x >>%[1]s/ran; if mkdir %[1]s/long; then until [ -e %[1]s/first ]; do sleep 0.01; done; fi", w.dir)
+	w.batch(ann, "b", slices.Repeat([]string{script}, 40)...)
+	await(t, "a row to take long", func() bool { return exists(filepath.Join(w.dir, "long")) })
+	stop()
+	w.start()
+	must(t, os.WriteFile(filepath.Join(w.dir, "second"), nil, 0o600))
+	await(t, "the other rows to end", func() bool { return w.job("b").Counts.Completed == 39 })
+	must(t, os.WriteFile(filepath.Join(w.dir, "first"), nil, 0o600))
+	if r := w.finished("b"); r.Status != app.Completed {
+		t.Fatalf("%+v", r.Counts)
+	}
+	if ran := strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"); ran != 40 {
+		t.Errorf("40 rows ran %d times", ran)
+	}
+	w.noPilots()
+}
+
 // A pilot that is killed loses the row that runs. Those before it have ended, those behind
 // it run in their first attempt; also if the runner dies with it.
 func TestPilotIsKilled(t *testing.T) {

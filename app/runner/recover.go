@@ -97,6 +97,7 @@ func (r *Runner) adopt(e *executor, j *app.Job, l turns.Lease) *pilot {
 	if e.remote != nil {
 		p.launch = p.lastLaunch()
 	}
+	p.order = task.PilotRows(p.dir())
 	r.flock.Add(p.id, e.kind(l))
 	e.pilots[p] = true
 	e.turns.Begin(l)

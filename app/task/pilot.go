@@ -76,6 +76,19 @@ func FeedPilot(dir string, n int, rows []string) error {
 	return err
 }
 
+// PilotRows returns the directories of the tasks that a pilot was given, in its order.
+func PilotRows(dir string) (rows []string) {
+	for n := 1; ; n++ {
+		p, err := read[portion](dir, rowsPrefix+strconv.Itoa(n))
+		if errors.Is(err, fs.ErrNotExist) {
+			return rows
+		}
+		if err == nil {
+			rows = append(rows, p.Rows...)
+		}
+	}
+}
+
 // ClosePilot tells a pilot that there will be no more rows.
 func ClosePilot(dir string) error {
 	return os.WriteFile(filepath.Join(dir, closedFile), nil, 0o600)
