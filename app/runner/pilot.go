@@ -43,6 +43,7 @@ const (
 	// lookEvery is how often the rows of a pilot are looked at. On a cluster the pause grows
 	// to mostRemoteLook while nothing ends.
 	lookEvery       = 20 * time.Millisecond
+	gatherTime      = lookEvery / 4
 	firstRemoteLook = 100 * time.Millisecond
 	mostRemoteLook  = time.Second
 	// startedAfter is how long a row runs before its record says so: most have ended by then,
@@ -244,7 +245,9 @@ func (p *pilot) attend(ctx context.Context, rows []*app.Job) {
 func (p *pilot) run(ctx context.Context) {
 	defer p.tell(ctx)
 	for ctx.Err() == nil {
-		p.look(ctx)
+		if p.look(ctx) {
+			sleep(ctx, gatherTime) // those that have ended leave, and count no more
+		}
 		p.giveBack()
 		p.hand(ctx)
 		p.pull(ctx)
@@ -253,16 +256,22 @@ func (p *pilot) run(ctx context.Context) {
 		}
 		select {
 		case <-p.nudge:
-			select { // others come with it
-			case <-time.After(lookEvery / 4):
-			case <-ctx.Done():
-			}
+			p.gather(ctx)
 		case <-time.After(p.pause):
 		case <-ctx.Done():
 		}
 	}
 	if ctx.Err() == nil {
 		p.landInBackground(ctx)
+	}
+}
+
+// gather waits a moment for what comes with what has happened.
+func (p *pilot) gather(ctx context.Context) {
+	sleep(ctx, gatherTime)
+	select {
+	case <-p.nudge:
+	default:
 	}
 }
 
@@ -457,8 +466,9 @@ func (f *flying) gone() bool {
 }
 
 // look asks how the rows stand: those at the front, until some have not ended, and those
-// that are to be stopped. It sets the pause until the next look.
-func (p *pilot) look(ctx context.Context) {
+// that are to be stopped. It sets the pause until the next look, and reports whether any has
+// ended or was lost.
+func (p *pilot) look(ctx context.Context) (news bool) {
 	rows := p.inOrder()
 	p.pause = p.nextPause()
 	for len(rows) > 0 && ctx.Err() == nil {
@@ -474,12 +484,14 @@ func (p *pilot) look(ctx context.Context) {
 			p.alive = false
 		}
 		p.tellOthers(rows)
+		news = news || ended > 0 || lost
 		if ended == 0 {
-			return
+			return news
 		}
 		p.pause = min(p.pause, firstRemoteLook)
 		rows = slices.DeleteFunc(rows, (*flying).gone)
 	}
+	return news
 }
 
 // inOrder returns the rows that are not known to be gone, in the order of the process.
@@ -527,7 +539,7 @@ func (p *pilot) giveBack() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	long := slices.ContainsFunc(p.flying, func(f *flying) bool {
-		return f.last != nil && f.last.State == app.TaskRunning && time.Since(f.last.StartedAt) >= p.options.LongRow
+		return f.last != nil && f.last.State == app.TaskRunning && p.options.Now().Sub(f.last.StartedAt) >= p.options.LongRow
 	})
 	if !p.alive || len(p.prepared)+len(p.flying) < 2 || !p.asked && !long {
 		return
@@ -590,7 +602,7 @@ func count(is bool) int {
 
 // deliver hands on what is new.
 func (f *flying) deliver(n news) {
-	if n.State == app.TaskRunning && time.Since(n.StartedAt) < startedAfter || f.last != nil && reflect.DeepEqual(*f.last, n) {
+	if n.State == app.TaskRunning && f.options.Now().Sub(n.StartedAt) < startedAfter || f.last != nil && reflect.DeepEqual(*f.last, n) {
 		return
 	}
 	f.last = &n
