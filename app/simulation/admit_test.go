@@ -26,11 +26,13 @@ func (s *simulation) admitDue() {
 			return
 		}
 		if len(due) == 0 {
+			s.machine.move()
 			s.process.door.admit(polls[0])
 			continue
 		}
 		s.admit(due)
 	}
+	s.machine.move()
 	s.ends()
 	if !s.quiet() {
 		s.startable = nil

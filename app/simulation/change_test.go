@@ -89,6 +89,14 @@ func (s *simulation) enter(r *request, j *jobChange) {
 	if now.Private.Stop && !old.Private.Stop {
 		now.stopped = time.Now()
 	}
+	if now.waits() && (old == nil || !old.waits()) {
+		now.waitsSince = time.Now()
+	} else if now.waits() {
+		now.waitsSince = old.waitsSince
+	}
+	if old != nil && old.Private.Pilot != "" && now.Private.Pilot == "" {
+		s.landed[userOf(&now.Job)] = time.Now()
+	}
 	s.ledger.jobs[j.id] = now
 	s.ledger.highest = max(s.ledger.highest, j.id)
 	if now.Private.Token != "" {
@@ -126,6 +134,9 @@ func (s *simulation) judge(c *change, old *entry, j *jobChange) error {
 		return fmt.Errorf("a completed job changes")
 	case isTold(old, j.now):
 		return s.judgeTold(c, old, j.now)
+	}
+	if s.isRowOf(c, j.now) {
+		return s.judgeRow(c, old, j.now)
 	}
 	rule, ok := changes[c.label.verb]
 	if !ok {
@@ -177,6 +188,7 @@ var changes = map[string]func(s *simulation, old *entry, now *stored) error{
 	"inputs":   judgeInputs,
 	"cancel":   judgeCancel,
 	"retry":    judgeRetry,
+	"return":   judgeReturn,
 }
 
 func judgeClaim(s *simulation, old *entry, now *stored) error {

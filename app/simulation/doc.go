@@ -25,6 +25,12 @@
 // was committed (ledger_test.go). Jobs that can start do start, in fair order
 // (turn_test.go), and nobody uses more than the limits allow (limit_test.go).
 //
+// Short rows of batches share processes, which are simulated by the files of package task
+// (pilot_test.go): they die before any step with a file or at any time, are slow, refuse,
+// vanish, outlive the service. Each row ends once, and as its own task did; it comes back to
+// the queue only if it never began and never will; nothing is left of pilots at the end
+// (row_test.go). The seeds together must have reached all of that (simulation_test.go).
+//
 // To repeat a seed with its trace:
 //
 //	go test ./app/simulation -seed 4711 -v

@@ -83,7 +83,12 @@ func (d *door) knock(v *visit) error {
 
 // poll waits until nothing else happens at this moment. Otherwise the speed of
 // the machine, not the seed, would determine what a poll sees.
-func (d *door) poll(verb string) error { return d.knock(&visit{label: label{verb: verb}, polls: true}) }
+func (d *door) poll(verb string) error { return d.pollFor(verb, "") }
+
+// pollFor is poll for calls of which several may come at the same moment.
+func (d *door) pollFor(verb, name string) error {
+	return d.knock(&visit{label: label{verb, name}, polls: true})
+}
 
 // around makes a call, with a visit before and after it.
 func (d *door) around(l label, call func() error) error {
@@ -108,7 +113,7 @@ func (d *door) isDead() bool {
 func (d *door) visited(name string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.ContainsFunc(d.waiting, func(v *visit) bool { return v.label.of == name })
+	return slices.ContainsFunc(d.waiting, func(v *visit) bool { return v.label.of == name && !v.polls })
 }
 
 // visits returns the waiting calls, in an order that does not depend on their

@@ -31,6 +31,7 @@ func (s *simulation) drain() {
 		}
 	}
 	s.pass(startsWithin)
+	s.judgeLanding()
 	s.check()
 	s.judgeListeners()
 	s.judgeFiles()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"hash/fnv"
 	"math/rand/v2"
+	"strings"
 	"syscall"
 	"time"
 
@@ -42,11 +43,16 @@ func fateOf(seed uint64, name string, attempt int) fate {
 		stopTakes: time.Duration(rng.IntN(9000)) * time.Millisecond,
 		vanishes:  rng.IntN(20) == 0,
 	}
+	if isShortRow(name) {
+		f.shorten(rng)
+	}
 	switch rng.IntN(10) {
 	case 0:
 		f.runs = 0
 	case 1:
-		f.runs = time.Hour // more than its limit
+		if !isShortRow(name) || rng.IntN(4) == 0 {
+			f.runs = time.Hour // more than its limit
+		}
 	case 2:
 		f.waits = seconds(rng, 5)
 	case 3:
@@ -55,6 +61,20 @@ func fateOf(seed uint64, name string, attempt int) fate {
 		f.refuses, f.refusals = refusals[rng.IntN(len(refusals))], 1+rng.IntN(3)
 	}
 	return f
+}
+
+// isShortRow reports whether a job is a row of a batch of short ones, by its name.
+func isShortRow(name string) bool { return strings.Contains(name, "/rows") }
+
+// shorten makes a fate that of a short row: most take about a second, and few are lost.
+func (f *fate) shorten(rng *rand.Rand) {
+	f.runs = seconds(rng, 1)
+	if rng.IntN(30) == 0 {
+		f.runs = seconds(rng, 8)
+	}
+	if f.cause == "" || f.cause == app.CauseInterrupted {
+		f.cause = []app.Cause{"", app.CauseInterrupted, app.CauseDone, app.CauseDone, app.CauseDone, app.CauseDone}[rng.IntN(6)]
+	}
 }
 
 // seconds returns a random duration with the given mean. Its resolution of

@@ -2,6 +2,8 @@ package simulation
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"molrun/app"
@@ -69,6 +71,9 @@ var failures = map[app.Cause]app.FailureCode{
 // endingsWithoutTask is endings for attempts whose task never started.
 func (s *simulation) endingsWithoutTask(old *entry) []end {
 	var all []end
+	if old.Private.Pilot != "" {
+		all = s.endingsInPilot(old)
+	}
 	starts, refused := s.machine.startsOf(old.Private.Token)
 	if refused {
 		all = append(all, end{app.Failed, app.FailedCannotStart})
@@ -104,5 +109,12 @@ func (s *simulation) checkResult(now *stored) error {
 	if err != nil {
 		return fmt.Errorf("it is completed, but has no manifest: %w", err)
 	}
-	return allow(m.Find(resultFile) >= 0 && now.ResultBytes != nil, "it is completed, but has no result")
+	if m.Find(resultFile) < 0 || now.ResultBytes == nil {
+		return fmt.Errorf("it is completed, but has no result")
+	}
+	text, err := os.ReadFile(filepath.Join(s.process.files.JobDir(now.ID), "result", resultFile))
+	if err != nil {
+		return err
+	}
+	return allow(string(text) == string(resultOf(s.names.of(now.ID), now.Attempts)), "its result is that of another job or attempt")
 }

@@ -29,6 +29,8 @@ type entry struct {
 	// When it was submitted, and when it was cancelled, on a clock that never
 	// jumps.
 	submittedAt, stopped time.Time
+
+	waitsSince time.Time // when it came into the queue
 }
 
 func newLedger() *ledger {

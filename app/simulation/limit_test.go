@@ -75,8 +75,8 @@ func (s *simulation) admits(organization, email string, jobs int) bool {
 
 // usedBy returns what claimed jobs of a user or, with user "", an organization have in use.
 func (s *simulation) usedBy(organization, user string, uses func(*entry) bool) (used placement.Resources) {
-	for _, e := range s.ledger.jobs {
-		if e.Private.Claimed && e.Organization == organization && (user == "" || e.Email == user) && uses(e) {
+	for _, e := range s.holders(uses) {
+		if e.Organization == organization && (user == "" || e.Email == user) {
 			used.CPUs += e.Private.Needs.CPUs
 			used.GPUs += e.Private.Needs.GPUs
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"path/filepath"
 	"sync"
@@ -30,6 +31,24 @@ type machine struct {
 	starts      map[string]int  // calls of Start that arrived, by token
 	refused     map[string]bool // tokens whose last Start returned an error
 	stops       map[string]bool // tokens for which Stop was called
+
+	pilotFate func(name string, n int) pilotFate
+	nameOf    func(app.JobID) string
+	tracef    func(format string, args ...any)
+	pilots    map[string]*pilot // that were started last, by directory
+	launches  map[string]int    // calls of StartPilot, by the name of the first row
+	losses    map[string]int    // pilots that were started since a row has ended, by directory
+	flights   flights
+	sabotage  sabotage
+}
+
+// sabotage is what a broken pilot or executor does.
+type sabotage struct {
+	beginsTwice   bool // it begins each row twice
+	keepsReturned bool // it says that it has returned its rows, but begins them
+	stays         bool // it never ends
+	swaps         bool // a row's end is told of one that runs
+	loses         bool // a row that runs is said to be lost
 }
 
 // startedTask is a task that was started.
@@ -39,6 +58,9 @@ type startedTask struct {
 	begin, end time.Time // of its process
 	cause      app.Cause // "" if it is lost
 	beganAt    time.Time // start of its process by the wall clock
+
+	pilot *pilot // that runs it; nil: it has a process of its own
+	over  bool   // of a row: its outcome is there
 }
 
 func newMachine(faultf func(string, ...any)) *machine {
@@ -49,6 +71,9 @@ func newMachine(faultf func(string, ...any)) *machine {
 		starts:   map[string]int{},
 		refused:  map[string]bool{},
 		stops:    map[string]bool{},
+		pilots:   map[string]*pilot{},
+		launches: map[string]int{},
+		losses:   map[string]int{},
 	}
 }
 
@@ -73,7 +98,7 @@ func (m *machine) start(t app.Task) (app.Handle, error) {
 	}
 	m.tasks[t.Token] = l
 	m.count(now)
-	return t.Handle, leave(t)
+	return t.Handle, leave(t, m.nameOf(t.Job))
 }
 
 // number returns the lowest number that no running task has. As on a cluster, it
@@ -142,15 +167,27 @@ func (m *machine) count(now time.Time) {
 	}
 }
 
-func (l *startedTask) running(now time.Time) bool { return now.Before(l.end) }
+func (l *startedTask) running(now time.Time) bool {
+	if l.pilot != nil {
+		return l.pilot.row == l
+	}
+	return now.Before(l.end)
+}
 
 // leave writes the files that the task's program would.
-func leave(t app.Task) error {
+func leave(t app.Task, name string) error {
 	return errors.Join(
 		os.WriteFile(filepath.Join(t.Dir, task.RunFile), []byte(`{"protocol":1}`), 0o600),
 		os.WriteFile(filepath.Join(t.Dir, task.LogFile), []byte("hello\n"), 0o600),
-		os.WriteFile(filepath.Join(t.Dir, task.WorkDir, task.OutDir, resultFile), fmt.Append(nil, t.Attempt), 0o600),
+		os.WriteFile(filepath.Join(t.Dir, task.WorkDir, task.OutDir, resultFile), resultOf(name, t.Attempt), 0o600),
 	)
+}
+
+// resultOf returns what a program writes: short, and different for most jobs.
+func resultOf(name string, attempt int) []byte {
+	h := fnv.New32a()
+	h.Write([]byte(name))
+	return fmt.Appendf(nil, "%d%02x", attempt, h.Sum32()%256)
 }
 
 func (m *machine) status(tasks []app.Task) ([]app.TaskStatus, error) {
@@ -162,6 +199,10 @@ func (m *machine) status(tasks []app.Task) ([]app.TaskStatus, error) {
 	}
 	all := make([]app.TaskStatus, len(tasks))
 	for i, t := range tasks {
+		if t.Pilot != "" {
+			all[i] = m.statusOfRow(t, now)
+			continue
+		}
 		all[i] = m.own(t).status(now)
 	}
 	return all, nil
@@ -205,6 +246,9 @@ func (m *machine) stop(t app.Task) error {
 		return errors.New("the machine does not answer")
 	}
 	m.stops[t.Token] = true
+	if t.Pilot != "" {
+		return m.stopRow(t, now)
+	}
 	if l := m.own(t); l != nil {
 		if end := now.Add(l.stopTakes); end.Before(l.end) {
 			l.end, l.cause = end, app.CauseStopped
@@ -261,7 +305,7 @@ func newGuardedMachine(s *site, d *door) *guardedMachine {
 	}
 }
 
-var _ app.Executor = (*guardedMachine)(nil)
+var _ app.Pilots = (*guardedMachine)(nil)
 
 func (g *guardedMachine) Name() string                   { return "local" }
 func (g *guardedMachine) Capacity() (app.Capacity, bool) { return g.capacity, true }
@@ -288,7 +332,7 @@ func (g *guardedMachine) Start(ctx context.Context, t app.Task) (h app.Handle, e
 // door. Otherwise goroutines would handle several ends at the same moment, in an
 // order that the seed does not determine.
 func (g *guardedMachine) Status(_ context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
-	if err := g.door.poll("how tasks stand"); err != nil {
+	if err := g.door.pollFor("how tasks stand", g.firstOf(tasks)); err != nil {
 		return nil, err
 	}
 	all, err := g.status(tasks)
@@ -302,11 +346,15 @@ func (g *guardedMachine) Status(_ context.Context, tasks []app.Task) ([]app.Task
 		if g.justFound(t, now) || all[i].State < app.TaskEnded || now.Equal(g.last) || g.told[t.Token] || g.door.visited(g.site.names.of(t.Job)) {
 			continue
 		}
-		if first < 0 || t.Job < tasks[first].Job {
+		// What has ended comes before what is lost, as the runner hears of both at once.
+		if first < 0 || all[i].State < all[first].State || all[i].State == all[first].State && t.Job < tasks[first].Job {
 			first = i
 		}
 	}
 	for i, t := range tasks {
+		if all[i].State < app.TaskEnded {
+			delete(g.told, t.Token) // a row that was lost before it began has another pilot
+		}
 		if i == first {
 			g.told[t.Token], g.last = true, now
 		}
@@ -315,6 +363,18 @@ func (g *guardedMachine) Status(_ context.Context, tasks []app.Task) ([]app.Task
 		}
 	}
 	return all, nil
+}
+
+// firstOf names a poll by the first of its tasks, so that polls at the same moment have an
+// order.
+func (g *guardedMachine) firstOf(tasks []app.Task) string {
+	first := ""
+	for _, t := range tasks {
+		if name := g.site.names.of(t.Job); first == "" || name < first {
+			first = name
+		}
+	}
+	return first
 }
 
 // justFound reports whether the process asks about a task, which it did not start,

@@ -135,6 +135,7 @@ func (s *site) boot() (*process, error) {
 		Now: s.wall, Log: zerolog.Nop(), Program: "/bin/molrun", ReserveAfter: s.reserveAfter, Quota: s.limits.of,
 		Poll:       poll,
 		KeepFailed: time.Hour, RetainedDir: filepath.Join(s.dir, "failed"),
+		PilotsDir: s.pilotsDir(), LongRow: longRow,
 	})
 	sender := notify.NewSender(outbox{store}, notify.SenderOptions{
 		Now: s.wall, Schedule: schedule, Poll: 2711 * time.Millisecond,
@@ -277,6 +278,23 @@ func (g guardedJobs) Active(ctx context.Context) ([]*app.Job, error) {
 
 func (g guardedJobs) Claim(ctx context.Context, id app.JobID, leased placement.Devices, p app.Portion) (*app.Job, []*app.Job, error) {
 	return g.Runs.Claim(g.called(ctx, "claim", id), id, leased, p)
+}
+
+func (g guardedJobs) ClaimRows(ctx context.Context, first *app.Job, p app.Portion) ([]*app.Job, error) {
+	return g.Runs.ClaimRows(g.called(ctx, "rows", first.ID), first, p)
+}
+
+func (g guardedJobs) Return(ctx context.Context, id app.JobID, attempt int) error {
+	return g.Runs.Return(g.called(ctx, "return", id), id, attempt)
+}
+
+// PlacementOf comes before a task is started or a row is given to a pilot, so that the seed
+// determines the order of those.
+func (g guardedJobs) PlacementOf(ctx context.Context, j *app.Job) (placement.Placement, error) {
+	if err := g.process.door.knock(&visit{label: label{"place", g.site.names.of(j.ID)}}); err != nil {
+		return placement.Placement{}, err
+	}
+	return g.Runs.PlacementOf(ctx, j)
 }
 
 // Settle continues what a transaction has begun, as any user's request does.

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -46,6 +47,87 @@ func TestSabotageIsDetected(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSabotageOfPilotsIsDetected does the same with what broken pilots, executors and runners do
+// to rows.
+func TestSabotageOfPilotsIsDetected(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(*simulation){
+		"a row begins twice":               func(s *simulation) { s.machine.sabotage.beginsTwice = true },
+		"a returned row begins":            func(s *simulation) { s.machine.sabotage.keepsReturned = true },
+		"a pilot does not end":             func(s *simulation) { s.machine.sabotage.stays = true },
+		"a row gets another's outcome":     func(s *simulation) { s.machine.sabotage.swaps = true },
+		"a row that runs is called lost":   func(s *simulation) { s.machine.sabotage.loses = true },
+		"a row comes back that may begin":  func(s *simulation) { s.giveBackTooEarly() },
+		"a row gets another's result":      func(s *simulation) { s.exchangeResults() },
+		"a row is in a pilot of strangers": func(s *simulation) { s.claimForStrangers() },
+	}
+	for name, sabotage := range tests {
+		t.Run(name, func(t *testing.T) {
+			smooth := step{&kind{do: func(s *simulation) {
+				s.machine.pilotFate = func(string, int) pilotFate { return pilotFate{} }
+				s.machine.fate = func(t app.Task) fate {
+					f := fate{runs: 300 * time.Millisecond, cause: app.CauseDone}
+					if s.names.of(t.Job) == "lab/rowsa-3" {
+						f.runs = 3 * longRow // those behind it come back
+					}
+					return f
+				}
+			}}, 1}
+			rows := step{&kind{do: func(s *simulation) {
+				sub := &submission{name: "rowsa", typ: "quick", batch: true, rows: slices.Repeat([]jobSettings{{cpus: 4}}, 12)}
+				s.send(&request{label: label{verb: "batch"}, by: ann, name: sub.name, submission: sub})
+				s.pass(500 * time.Millisecond)
+			}}, 2}
+			broken := step{&kind{do: func(s *simulation) {
+				sabotage(s)
+				s.pass(20 * time.Second)
+			}}, 3}
+			p := plan{seed: 1, reserveAfter: time.Hour, steps: []step{smooth, rows, broken}}
+			if o := run(t, p); len(o.faults) == 0 {
+				t.Errorf("the sabotage was not detected:\n%s", o.trace)
+			} else {
+				t.Log(o.faults[0])
+			}
+			p.steps = p.steps[:2]
+			if o := run(t, p); len(o.faults) > 0 || o.flights.givenBack == 0 {
+				t.Errorf("without the sabotage: %v, %+v", o.faults, o.flights)
+			}
+		})
+	}
+}
+
+// waitingRow returns a row whose turn in its pilot has not come.
+func (s *simulation) waitingRow() *entry {
+	e := s.some(func(e *entry) bool { return e.Private.Pilot != "" && s.machine.find(e.Private.Token) == nil })
+	if e == nil {
+		panic("no row waits") // a mistake of the test
+	}
+	return e
+}
+
+// giveBackTooEarly gives a row back before its pilot has returned it.
+func (s *simulation) giveBackTooEarly() {
+	e := s.waitingRow()
+	p, id, ctx := s.process, e.ID, called(context.Background(), label{"return", s.names.of(e.ID)})
+	p.requests.Go(func() { _ = p.Runs.Return(ctx, id, 1) }) // judged when it commits
+}
+
+// exchangeResults lets all programs write what that of another job would.
+func (s *simulation) exchangeResults() {
+	name := s.machine.nameOf
+	s.machine.nameOf = func(id app.JobID) string { return "not " + name(id) }
+}
+
+// claimForStrangers has a pilot take rows by the record of another user's job.
+func (s *simulation) claimForStrangers() {
+	e := s.waitingRow()
+	first := e.Job
+	p, ctx := s.process, called(context.Background(), label{"rows", "lab/a"})
+	s.send(&request{label: label{verb: "submit"}, by: bob, name: "a", submission: simple("a")})
+	s.pass(100 * time.Millisecond)
+	p.requests.Go(func() { _, _ = p.Runs.ClaimRows(ctx, &first, app.Portion{Pilot: "X", Rows: 1, Seconds: 100}) }) // judged when it commits
 }
 
 func simple(name string) *submission {

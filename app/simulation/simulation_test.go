@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -35,15 +36,55 @@ func TestSeeds(t *testing.T) {
 	if testing.Short() {
 		last = min(last, 20)
 	}
+	var flown record
 	var next atomic.Uint64
 	next.Store(*first - 1)
 	for worker := range runtime.GOMAXPROCS(0) {
 		t.Run(fmt.Sprint("worker ", worker+1), func(t *testing.T) {
 			t.Parallel()
 			for seed := next.Add(1); seed <= last && !t.Failed(); seed = next.Add(1) {
-				report(t, seed, runSeed(t, planOf(seed)))
+				o := runSeed(t, planOf(seed))
+				flown.add(o.flights)
+				report(t, seed, o)
 			}
 		})
+	}
+	t.Cleanup(func() { flown.check(t) })
+}
+
+// record is what pilots have done in many seeds.
+type record struct {
+	mu           sync.Mutex
+	seeds, flown int
+	flights
+}
+
+func (r *record) add(f flights) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seeds++
+	if f.rows > 0 {
+		r.flown++
+	}
+	r.flights.add(f)
+}
+
+// check checks that the seeds have reached what can happen to pilots.
+func (r *record) check(t *testing.T) {
+	t.Logf("pilots in %d of %d seeds: %+v", r.flown, r.seeds, r.flights)
+	if r.seeds < 15 || t.Failed() {
+		return
+	}
+	if 2*r.flown < r.seeds {
+		t.Errorf("only %d of %d seeds had pilots", r.flown, r.seeds)
+	}
+	f := r.flights
+	least := min(f.pulled, f.died, f.lost, f.returned, f.givenBack, f.refused)
+	if r.seeds >= 80 {
+		least = min(least, f.stopped, f.adopted) // which are rare
+	}
+	if least == 0 {
+		t.Error("something that can happen to pilots has not")
 	}
 }
 

@@ -35,6 +35,7 @@ const (
 var kinds = []kind{
 	{"a job is submitted", 30, always, func(s *simulation) { s.submit(false); s.linger() }},
 	{"a batch is submitted", 8, sometimes, func(s *simulation) { s.submit(true); s.linger() }},
+	{"short rows are submitted", 12, always, func(s *simulation) { s.submitRows(); s.linger() }},
 	{"something is submitted again", 8, sometimes, func(s *simulation) { s.resubmit(); s.linger() }},
 	{"a job is cancelled", 8, sometimes, func(s *simulation) { s.ask("cancel"); s.linger() }},
 	{"a job is retried", 8, sometimes, func(s *simulation) { s.ask("retry"); s.linger() }},
@@ -135,6 +136,12 @@ func (s *simulation) ask(verb string) {
 		}
 		return !e.Status.Finished()
 	})
+	if verb == "cancel" && s.rng.IntN(2) == 0 { // a row whose turn in its pilot has not come, if there is one
+		row := s.some(func(e *entry) bool { return e.Private.Pilot != "" && s.machine.find(e.Private.Token) == nil })
+		if row != nil {
+			e = row
+		}
+	}
 	if e == nil || s.rng.IntN(6) == 0 {
 		e = s.some(func(*entry) bool { return true })
 	}

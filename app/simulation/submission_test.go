@@ -11,8 +11,8 @@ import (
 	"molrun/app/apikey"
 )
 
-// simFiles are the algorithms: one that is retried after lost attempts, and two
-// that are not.
+// simFiles are the algorithms: one that is retried after lost attempts, two that are not,
+// and one whose jobs are short, so that rows share processes.
 var simFiles = []string{`
 format = 1
 type = "long"
@@ -75,6 +75,27 @@ type = "string"
 [resources]
 cpus = 1
 memory = "1MiB"
+`, `
+format = 2
+type = "quick"
+version = "1"
+title = "Pretend to compute for a moment"
+retries = 1
+max_runtime = "20s"
+command = ["sh", "-c", "exit 0", "{settings_file}", "{out}"]
+
+[[parameters]]
+name = "cpus"
+type = "integer"
+minimum = 1
+default = 1
+
+[resources]
+cpus = "{settings.cpus}"
+memory = "1MiB"
+
+[estimate]
+expected_seconds = 1.3
 `}
 
 // The users, of two organizations that never see each other.

@@ -37,10 +37,8 @@ func (s *simulation) freeResources(uses func(*entry) bool) placement.Resources {
 	left := placement.Resources{
 		CPUs: s.machine.capacity.CPUs, MemoryBytes: s.machine.capacity.MemoryBytes, GPUs: len(s.machine.capacity.GPUs),
 	}
-	for _, e := range s.ledger.jobs {
-		if e.Private.Claimed && uses(e) {
-			left = without(left, e.Private.Needs)
-		}
+	for _, e := range s.holders(uses) {
+		left = without(left, e.Private.Needs)
 	}
 	return left
 }
@@ -63,17 +61,14 @@ func (s *simulation) judgeResources() {
 	now := time.Now()
 	uses := func(e *entry) bool {
 		task := s.machine.find(e.Private.Token)
-		return task == nil || task.running(now)
+		return task == nil && s.needsSlot(e) || task != nil && task.running(now)
 	}
 	if left := s.freeResources(uses); left.CPUs < 0 || left.MemoryBytes < 0 || left.GPUs < 0 {
 		s.faultf("the machine is overcommitted: %+v left", left)
 	}
 	s.judgeLimits(uses)
 	devices := map[string]string{}
-	for _, e := range s.ledger.jobs {
-		if !e.Private.Claimed || !uses(e) {
-			continue
-		}
+	for _, e := range s.holders(uses) {
 		for _, d := range e.Private.GPUs {
 			if devices[d] != "" {
 				s.faultf("the device %s is assigned to two jobs", d)
@@ -154,7 +149,8 @@ func (s *simulation) judgeStops() {
 	now := time.Now()
 	for _, e := range s.ledger.sorted(func(e *entry) bool { return e.Private.Stop }) {
 		task := s.machine.find(e.Private.Token)
-		if task != nil && task.running(now) && now.Sub(e.stopped) > startsWithin && !s.machine.stopAsked(e.Private.Token) {
+		lives := task != nil && task.running(now) || e.Private.Pilot != "" && s.machine.mayBegin(s.attemptDir(e))
+		if lives && now.Sub(e.stopped) > startsWithin && !s.machine.stopAsked(e.Private.Token) {
 			s.faultf("%s/%s was cancelled %v ago, but Stop was not called", e.Organization, e.Name, now.Sub(e.stopped))
 		}
 	}
@@ -237,7 +233,7 @@ func (s *simulation) judgeTurn(v, w *entry) {
 	case v.Priority < w.Priority:
 	case a == b && v.ID < w.ID:
 		reason = "was submitted earlier"
-	case a != b && s.claimedBy(b) < s.claimedBy(a)-1 && s.couldReplaceAll(v, a):
+	case a != b && !s.flew(b) && s.claimedBy(b) < s.claimedBy(a)-1 && s.couldReplaceAll(v, a):
 		reason = fmt.Sprintf("belongs to a user with %d claimed jobs, not %d", s.claimedBy(b), s.claimedBy(a))
 	}
 	if reason != "" {
@@ -245,10 +241,10 @@ func (s *simulation) judgeTurn(v, w *entry) {
 	}
 }
 
-// claimedBy counts the claimed jobs of a user.
+// claimedBy counts the claimed jobs of a user. Those that share a process are one.
 func (s *simulation) claimedBy(u user) (n int) {
-	for _, e := range s.ledger.jobs {
-		if e.Private.Claimed && userOf(&e.Job) == u {
+	for _, e := range s.holders(func(*entry) bool { return true }) {
+		if userOf(&e.Job) == u {
 			n++
 		}
 	}

@@ -61,6 +61,8 @@ type simulation struct {
 	jumped     time.Time // when the clock did last
 	stableFrom time.Time // when the runner must have recovered from all faults
 
+	landed map[user]time.Time // when a row of theirs last left a pilot
+
 	startable map[app.JobID]time.Time // since when waiting jobs could have started
 	round     round
 
@@ -71,8 +73,9 @@ type simulation struct {
 
 // outcome is the result of a seed.
 type outcome struct {
-	trace  string
-	faults []string
+	trace   string
+	faults  []string
+	flights flights
 }
 
 // run runs a plan in a bubble.
@@ -84,7 +87,7 @@ func runStalled(t *testing.T, p plan, stall func()) (o outcome) {
 		s := newSimulation(t, p)
 		s.stall = stall
 		s.live()
-		o = outcome{trace: s.trace.String(), faults: s.faults}
+		o = outcome{trace: s.trace.String(), faults: s.faults, flights: s.machine.flights}
 	})
 	return o
 }
@@ -108,6 +111,7 @@ func newSimulation(t *testing.T, p plan) *simulation {
 		plan: p, begin: time.Now(), ledger: newLedger(), history: history{}, deleted: map[app.JobID]bool{}, uploads: map[app.UploadID]*app.Upload{}, texts: map[string]string{},
 		shares: map[app.ShareID]*app.Share{}, tokens: map[app.ShareID]string{},
 		hooks: map[string]*notice.Hook{}, secrets: map[string]string{}, notices: map[string]*notice.Delivery{}, owedSince: map[string]time.Time{},
+		landed:   map[user]time.Time{},
 		requests: map[label]*request{}, answers: make(chan func(), 1000),
 	}
 	s.site = &site{
@@ -117,7 +121,8 @@ func newSimulation(t *testing.T, p plan) *simulation {
 		faultf: s.faultf, receivers: newReceivers(), limits: limitsOf(p.seed),
 	}
 	s.machine = newMachine(s.faultf)
-	s.machine.wall = s.wall
+	s.machine.wall, s.machine.nameOf, s.machine.tracef = s.wall, s.names.of, s.tracef
+	s.machine.pilotFate = func(name string, n int) pilotFate { return pilotFateOf(p.seed, name, n) }
 	s.machine.fate = func(t app.Task) fate { return fateOf(p.seed, s.names.of(t.Job), t.Attempt) }
 	return s
 }
@@ -159,6 +164,7 @@ func (s *simulation) live() {
 	if s.process != nil {
 		s.crash()
 	}
+	s.machine.close()
 }
 
 // boot starts a process.
@@ -170,6 +176,7 @@ func (s *simulation) boot() {
 		return
 	}
 	s.tracef("a process starts")
+	s.machine.flights.adopted += s.machine.flying()
 	s.process, s.changed = p, true
 	for _, organization := range organizations {
 		s.compareEvents(organization, 0)
@@ -226,6 +233,7 @@ func (s *simulation) pass(d time.Duration) {
 // sleep ends when a call arrives at a door, or something is due.
 func (s *simulation) sleep(until time.Time) {
 	var arrived, ended <-chan struct{}
+	until = s.machine.moves(until)
 	if p := s.process; p == nil {
 		until = earlier(until, s.bootAt)
 	} else {
