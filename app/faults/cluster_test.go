@@ -45,7 +45,7 @@ func TestFaultsOfTheCluster(t *testing.T) {
 	s.check("--deep")
 	pilots := s.pilots()
 	t.Logf("%v, seed %d, %v; %d jobs of Slurm, %d of them pilots", g, *seed, time.Since(begin).Round(time.Second), sum(s.arrays()), pilots)
-	if pilots == 0 && *rounds > 1 {
+	if pilots == 0 {
 		t.Error("no rows shared a job of Slurm")
 	}
 }
@@ -121,6 +121,7 @@ func (g *campaign) run() {
 		name: fmt.Sprintf("r%d", g.round), clients: 4, jobs: 6, seed: g.random.Uint64(),
 		kind: randomResumable, rows: 8, pause: 250 * time.Millisecond,
 	}
+	g.submitBrief(o)
 	g.loadUntil(g.ledger, o, 10+g.random.IntN(20), 0, func() {
 		for _, k := range all {
 			g.hit(k)
@@ -136,6 +137,20 @@ func (g *campaign) run() {
 	g.compareAll(&g.verdict)
 	g.verdict.report(g.t)
 	g.t.Logf("round %d, %v: %s", g.round+1, time.Since(begin).Round(time.Second), names(all))
+}
+
+// submitBrief submits a batch whose rows share jobs of Slurm. In the first round they surely do,
+// by what the algorithm file says of them; later if this machine is not too busy for them to end
+// within two seconds. Whether rows of the clients' batches do is left to the run times of the
+// few jobs before them.
+func (g *campaign) submitBrief(o load) {
+	g.t.Helper()
+	ctx, cancel := context.WithTimeout(g.t.Context(), patience)
+	defer cancel()
+	o.client, o.ledger = g.client(), g.ledger
+	defer o.client.Close()
+	w := worker{load: o, ctx: ctx}
+	must(g.t, w.submitRows(o.name+"-brief", "brief", briefJob))
 }
 
 // choose chooses the faults of a round. It goes through all kinds, then shuffles

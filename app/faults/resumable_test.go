@@ -65,6 +65,20 @@ minimum = 0
 memory = "16MiB"
 `
 
+// briefFile is the same algorithm for jobs of few steps. It says that they are short, so that
+// rows share processes from the first batch on, whatever else has run how long.
+func briefFile() string {
+	named := strings.NewReplacer("format = 1", "format = 2", `type = "resumable"`, `type = "brief"`)
+	return named.Replace(resumableFile) + "\n[estimate]\nexpected_seconds = 0.2\n"
+}
+
+// briefJob is a job that ends at once.
+func briefJob(name string) client.Submission {
+	s := resumableJob(name, 0, 0)
+	s.Type = "brief"
+	return s
+}
+
 // stepTakes is the duration of a step of such a job.
 const stepTakes = 200 * time.Millisecond
 

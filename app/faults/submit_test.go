@@ -59,13 +59,17 @@ func (w *worker) submitBatch() error {
 	if !ok {
 		return w.readJob()
 	}
-	name := first.Name + "-batch"
-	fact := &jobFact{submission: client.Submission{Name: name, Type: first.Type}}
+	return w.submitRows(first.Name+"-batch", first.Type, func(row string) client.Submission { return w.job(w.rand, row) })
+}
+
+// submitRows submits a batch of a new name with these rows.
+func (w *worker) submitRows(name, typ string, row func(name string) client.Submission) error {
+	fact := &jobFact{submission: client.Submission{Name: name, Type: typ}}
 	rows := map[string]*jobFact{}
 	for i := range max(2, w.rows) {
-		row := fmt.Sprintf("%s-%d", name, i+1)
-		fact.rows = append(fact.rows, row)
-		rows[row] = &jobFact{submission: w.job(w.rand, row), isRow: true}
+		name := fmt.Sprintf("%s-%d", name, i+1)
+		fact.rows = append(fact.rows, name)
+		rows[name] = &jobFact{submission: row(name), isRow: true}
 	}
 	w.ledger.note(func() {
 		w.ledger.jobs[name] = fact
