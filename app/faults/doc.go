@@ -20,7 +20,7 @@
 //
 //	go test ./app/faults -run Kills -kills 200 -v
 //	go test ./app/faults -run Pipelines -kills 100 -v
-//	go test ./app/faults -run Replaced -waiting 400 -replaced 20 -v
+//	go test ./app/faults -run 'Replaced|Upgrade' -waiting 400 -replaced 20 -v
 //	go test ./app/faults -run FailingCalls -positions 20 -v
 //	go test ./app/faults -run PowerCuts -machine DIR -cuts 25 -v
 //	go test ./app/faults -run OfTheCluster -rounds 50 -v

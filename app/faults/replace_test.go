@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"molrun/app/task"
 	"molrun/web/client"
 )
 
@@ -29,6 +31,72 @@ func TestReplacedProgramFailsNoWaitingJob(t *testing.T) {
 			s.replaceWhileJobsWait()
 		})
 	}
+}
+
+// The program is replaced and the service restarted while rows share a process of the older
+// program. That process runs on and ends its rows; the next ones have a process of the newer.
+func TestUpgradeUnderAPilot(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, "", "[runner]\ncpus = 1\nmemory = \"1GiB\"\n")
+	must(t, os.WriteFile(s.path("algorithms", "diary.toml"), fmt.Appendf(nil, shortDiaryFile(), s.path("diary")), 0o600))
+	s.program = s.path("molrun")
+	s.run("cp", *program, s.program)
+	s.start()
+	s.gatedBatch("older", s.path("gate"))
+	pid := s.pilotOf("older")
+	s.run("install", "-m", "755", *program, s.program)
+	s.stop()
+	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err != nil {
+		t.Errorf("the process of the rows ended with the service: %q, %v", exe, err)
+	}
+	s.start()
+	must(t, os.WriteFile(s.path("gate"), nil, 0o600))
+	s.finish("older")
+	shared := s.compareDiaries("older")
+	s.diaryBatch("newer", pilotRows)
+	s.finish("newer")
+	if s.compareDiaries("newer") == 0 || shared == 0 {
+		t.Error("no rows shared a process")
+	}
+	for job, err := range s.client().Jobs(t.Context(), client.JobFilter{WholeOrganization: true, PageSize: 100}) {
+		must(t, err)
+		if job.Attempts > 1 {
+			t.Errorf("%s has %d attempts", job.Name, job.Attempts)
+		}
+	}
+	if pid == s.pilotOf("newer") {
+		t.Error("the older program runs the newer rows")
+	}
+	s.stop()
+	s.check()
+}
+
+// gatedBatch submits rows that wait for a file, and waits until one of them runs.
+func (s *server) gatedBatch(name, gate string) {
+	s.t.Helper()
+	b := client.BatchSubmission{Name: name, Type: "diary"}
+	for n := range pilotRows {
+		b.Settings = append(b.Settings, withGate(diaryJob(fmt.Sprintf("%s-%d", name, n+1), 0, 1), gate).Settings)
+	}
+	_, err := s.client().SubmitBatch(s.t.Context(), b)
+	must(s.t, err)
+	s.eventually("a row runs", func() bool {
+		pages, err := filepath.Glob(s.path("diary", name+"-*"))
+		return err == nil && len(pages) > 0
+	})
+}
+
+// pilotOf returns the process of a row of a batch that has begun.
+func (s *server) pilotOf(batch string) (pid int) {
+	s.t.Helper()
+	for job, err := range s.client().Jobs(s.t.Context(), client.JobFilter{Batch: batch, PageSize: 100}) {
+		must(s.t, err)
+		if run, err := task.ReadRun(filepath.Join(s.data, "jobs", job.ID, "1")); err == nil {
+			return run.PID
+		}
+	}
+	s.t.Fatalf("no row of %s has begun", batch)
+	return 0
 }
 
 // linkBubblewrap makes the service find bwrap.
