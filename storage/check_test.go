@@ -22,7 +22,7 @@ var damages = []struct {
 	damage        func(*bolt.Tx) error
 }{
 	{"nothing", "", true, func(*bolt.Tx) error { return nil }},
-	{"lost index entry", "jobs.list lacks an entry", true, func(tx *bolt.Tx) error {
+	{"lost index entry", "jobs.lists lacks an entry", true, func(tx *bolt.Tx) error {
 		return bucketOf(tx, indexJobsList).Delete(firstKey(tx, indexJobsList))
 	}},
 	{"stray index entry", "jobs.claimed has 2 entries, its records have 1", true, func(tx *bolt.Tx) error {

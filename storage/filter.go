@@ -103,10 +103,6 @@ type candidates struct {
 
 // candidates returns the narrowest walk that holds all jobs of a filter.
 func (t tx) candidates(f app.JobFilter) candidates {
-	statuses := f.Statuses
-	if len(statuses) == 0 {
-		statuses = []app.Status{""}
-	}
 	switch {
 	case f.Name != "":
 		return candidates{indexJobsName, []kv.Key{nameKey(f.Organization, f.Name)}, t.matches(f)}
@@ -114,6 +110,10 @@ func (t tx) candidates(f app.JobFilter) candidates {
 		batch, err := sortid.Parse(string(f.Batch))
 		if err != nil {
 			return candidates{index: indexJobsBatch}
+		}
+		statuses := f.Statuses
+		if len(statuses) == 0 {
+			statuses = []app.Status{""}
 		}
 		return candidates{indexJobsBatch, each(statuses, func(s app.Status) kv.Key { return batchKey(batch, s) }), t.matches(f)}
 	case f.ByCompletion:
@@ -125,14 +125,21 @@ func (t tx) candidates(f app.JobFilter) candidates {
 		}
 		return c
 	}
+	statuses := f.Statuses
+	if len(statuses) == 0 {
+		statuses = anyStatus[:]
+	}
 	c := candidates{index: indexJobsList, prefixes: each(statuses, func(s app.Status) kv.Key {
-		return listPrefix(f.Organization, jobFilters(f.Email, f.Type, s)...)
+		return listPrefix(f.Organization, f.Email, f.Type).Letter(statusLetter(s))
 	})}
 	if f.Search != "" {
 		c.test = t.containsText(f.Search)
 	}
 	return c
 }
+
+// anyStatus begins with what most jobs are, for who looks for one of them.
+var anyStatus = [...]app.Status{app.Completed, app.Failed, app.Queued, app.Running}
 
 // finished returns the candidates of a filter in order of completion.
 func (t tx) finished(f app.JobFilter) candidates {
@@ -161,6 +168,7 @@ func each[T any](of []T, key func(T) kv.Key) []kv.Key {
 func (t tx) indexed(f app.JobFilter, tags []app.Tag) func(sortid.ID) (bool, error) {
 	c := t.candidates(app.JobFilter{Organization: f.Organization, Email: f.Email, Type: f.Type, Statuses: f.Statuses, Search: f.Search})
 	listed, tagged := t.Walk(c.index), t.Walk(indexJobsTag)
+	limited := f.Type != "" || len(f.Statuses) > 0
 	return func(id sortid.ID) (bool, error) {
 		// An entry is nothing but a key, which Get would not find in the
 		// transaction that puts it.
@@ -169,7 +177,7 @@ func (t tx) indexed(f app.JobFilter, tags []app.Tag) func(sortid.ID) (bool, erro
 			w.Seek(key)
 			return bytes.Equal(w.Key, key)
 		}
-		if !slices.ContainsFunc(c.prefixes, func(prefix kv.Key) bool { return in(listed, prefix) }) {
+		if limited && !slices.ContainsFunc(c.prefixes, func(prefix kv.Key) bool { return in(listed, prefix) }) {
 			return false, nil
 		}
 		for _, tag := range tags {
@@ -273,68 +281,67 @@ func endAt(f app.JobFilter, at time.Time) kv.Key {
 
 // walk yields the ends of the candidates' keys within bounds, in order.
 func (t tx) walk(c candidates, e ends, ascending bool) iter.Seq[kv.Key] {
-	walks := make([]iter.Seq[kv.Key], len(c.prefixes))
-	for i, prefix := range c.prefixes {
-		if ascending {
-			walks[i] = t.rising(c.index, prefix, e)
-		} else {
-			walks[i] = t.falling(c.index, prefix, e)
+	open := t.falling
+	if ascending {
+		open = t.rising
+	}
+	return func(yield func(kv.Key) bool) {
+		lines := make([]*line, 0, len(c.prefixes))
+		for _, prefix := range c.prefixes {
+			lines = append(lines, open(c.index, prefix, e))
+		}
+		for {
+			l := nextOf(lines, ascending)
+			if l == nil || !yield(l.end) {
+				return
+			}
+			l.next()
 		}
 	}
-	if len(walks) == 1 {
-		return walks[0]
-	}
-	return merge(walks, ascending)
 }
 
-func (t tx) falling(index string, prefix kv.Key, e ends) iter.Seq[kv.Key] {
+// line is a position among the keys with one prefix.
+type line struct {
+	end  kv.Key // of the key, nil at the end of the line
+	next func()
+}
+
+// nextOf returns the line whose end comes first, nil if all are at their ends.
+func nextOf(lines []*line, ascending bool) (first *line) {
+	for _, l := range lines {
+		if l.end != nil && (first == nil || bytes.Compare(l.end, first.end) < 0 == ascending) {
+			first = l
+		}
+	}
+	return first
+}
+
+func (t tx) falling(index string, prefix kv.Key, e ends) *line {
 	bound := prefix.End()
 	if e.high != nil {
 		bound = slices.Concat(prefix, e.high)
 	}
-	return func(yield func(kv.Key) bool) {
-		for k := range t.Descend(index, prefix, bound) {
-			if end := k[len(prefix):]; bytes.Compare(end, e.low) < 0 || !yield(end) {
-				return
-			}
+	b, l := t.Back(index, prefix, bound), &line{}
+	show := func() {
+		if l.end = nil; b.Key != nil && bytes.Compare(b.Key[len(prefix):], e.low) >= 0 {
+			l.end = b.Key[len(prefix):]
 		}
 	}
+	l.next = func() { b.Prev(); show() }
+	show()
+	return l
 }
 
-func (t tx) rising(index string, prefix kv.Key, e ends) iter.Seq[kv.Key] {
-	return func(yield func(kv.Key) bool) {
-		w := t.Walk(index)
-		for w.Seek(slices.Concat(prefix, e.low)); bytes.HasPrefix(w.Key, prefix); w.Next() {
-			end := w.Key[len(prefix):]
-			if e.high != nil && bytes.Compare(end, e.high) >= 0 || !yield(end) {
-				return
-			}
+func (t tx) rising(index string, prefix kv.Key, e ends) *line {
+	w, l := t.Walk(index), &line{}
+	show := func() {
+		l.end = nil
+		if end, in := bytes.CutPrefix(w.Key, prefix); in && (e.high == nil || bytes.Compare(end, e.high) < 0) {
+			l.end = end
 		}
 	}
-}
-
-// merge joins ordered walks into one.
-func merge(walks []iter.Seq[kv.Key], ascending bool) iter.Seq[kv.Key] {
-	return func(yield func(kv.Key) bool) {
-		heads := make([]kv.Key, len(walks)) // nil: at its end
-		nexts := make([]func() (kv.Key, bool), len(walks))
-		for i, walk := range walks {
-			next, stop := iter.Pull(walk)
-			defer stop()
-			nexts[i] = next
-			heads[i], _ = next()
-		}
-		for {
-			best := -1
-			for i, head := range heads {
-				if head != nil && (best < 0 || bytes.Compare(head, heads[best]) < 0 == ascending) {
-					best = i
-				}
-			}
-			if best < 0 || !yield(heads[best]) {
-				return
-			}
-			heads[best], _ = nexts[best]()
-		}
-	}
+	l.next = func() { w.Next(); show() }
+	w.Seek(slices.Concat(prefix, e.low))
+	show()
+	return l
 }

@@ -10,7 +10,7 @@ import (
 	"molrun/storage/kv"
 )
 
-// Jobs returns a page. The index jobs.list has an entry for each combination of
+// Jobs returns a page. The index jobs.lists has a part for each combination of
 // user, algorithm and status, so a page costs the same at a thousand jobs as at a
 // million, even if nothing matches. What no index answers is looked for among the
 // candidates of one, so many at most that this holds there too.
@@ -49,7 +49,8 @@ func (t tx) Uploads(f app.UploadFilter, after app.Position, limit int) (page app
 	if f.SHA256 != "" { // few, so the folder is looked for among them
 		index, prefix = indexUploadsDigest, digestKey(f.Organization, f.Email, f.SHA256)
 	}
-	for end := range t.falling(index, prefix, endsOf(app.JobFilter{}, after)) {
+	of := candidates{index: index, prefixes: []kv.Key{prefix}}
+	for end := range t.walk(of, endsOf(app.JobFilter{}, after), false) {
 		id, err := end.LastID()
 		if err != nil {
 			return page, fmt.Errorf("list files: %w", err)
@@ -93,39 +94,40 @@ func (t tx) EventsAfter(organization string, after events.ID, limit int) (all []
 }
 
 const (
-	indexJobsList    = "jobs.list"
+	indexJobsList    = "jobs.lists"
 	indexJobsTag     = "jobs.tags"
 	indexJobsText    = "jobs.text"
 	indexUploadsList = "uploads.list"
 )
 
-// jobList: each combination of filters, id; no subjobs.
+// jobList: each combination of user and type, status, id; no subjobs. A listing of all
+// statuses merges four walks, so that it needs no entries of its own.
 func jobList(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Private.Batch != "" {
 		return nil
 	}
-	return listEntries(id, j.Organization, jobFilters(j.Email, j.Type, j.Status)...)
-}
-
-func jobFilters(email, typ string, status app.Status) []string {
-	letter := ""
-	if status != "" {
-		letter = string(statusLetter(status))
+	all := listings(j.Organization, j.Email, j.Type)
+	for i := range all {
+		all[i].Key = all[i].Key.Letter(statusLetter(j.Status)).ID(id)
 	}
-	return []string{email, typ, letter}
+	return all
 }
 
 // uploadList: each combination of filters, id.
 func uploadList(id sortid.ID, u *app.Upload) []kv.Entry {
-	return listEntries(id, u.Organization, u.Email, u.Folder)
+	all := listings(u.Organization, u.Email, u.Folder)
+	for i := range all {
+		all[i].Key = all[i].Key.ID(id)
+	}
+	return all
 }
 
-// listEntries returns a record's entries in the listings of all combinations of
+// listings returns entries with the prefixes of the listings of all combinations of
 // filters.
-func listEntries(id sortid.ID, organization string, filters ...string) []kv.Entry {
+func listings(organization string, filters ...string) []kv.Entry {
 	all := make([]kv.Entry, 1<<len(filters))
 	for used := range all {
-		all[used].Key = listKey(byte(used), organization, filters).ID(id)
+		all[used].Key = listKey(byte(used), organization, filters)
 	}
 	return all
 }

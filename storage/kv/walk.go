@@ -72,31 +72,63 @@ func (t *Tx) Ascend(bucket string, prefix []byte) iter.Seq2[Key, []byte] {
 }
 
 // Descend walks the keys that begin with prefix and are below bound, in reverse
-// order. In a writable transaction it first collects all of them: on leaves
-// that the transaction has emptied, bbolt's Prev ends too early and its Last
-// may never return.
+// order.
 func (t *Tx) Descend(bucket string, prefix, bound []byte) iter.Seq[Key] {
 	return func(yield func(Key) bool) {
-		if t.bolt.Writable() {
-			var keys []Key
-			for k := range t.Ascend(bucket, prefix) {
-				if bytes.Compare(k, bound) >= 0 {
-					break
-				}
-				keys = append(keys, k)
+		for b := t.Back(bucket, prefix, bound); b.Key != nil && yield(b.Key); b.Prev() {
+		}
+	}
+}
+
+// Back is a position in a bucket that goes backwards through the keys with a prefix.
+type Back struct {
+	Key Key // nil at the end
+
+	prefix []byte
+	cursor *bolt.Cursor // nil: left has the keys
+	left   []Key
+}
+
+// Back returns the position of the last key that begins with prefix and is below
+// bound. In a writable transaction it first collects all of them: on leaves that the
+// transaction has emptied, bbolt's Prev ends too early and its Last may never return.
+func (t *Tx) Back(bucket string, prefix, bound []byte) *Back {
+	b := &Back{prefix: prefix}
+	if t.bolt.Writable() {
+		for k := range t.Ascend(bucket, prefix) {
+			if bytes.Compare(k, bound) >= 0 {
+				break
 			}
-			for i := len(keys) - 1; i >= 0 && yield(keys[i]); i-- {
-			}
-			return
+			b.left = append(b.left, k)
 		}
-		c := t.Bucket(bucket).Cursor()
-		k, _ := c.Seek(bound)
-		if k == nil {
-			k, _ = c.Last()
-		} else {
-			k, _ = c.Prev()
-		}
-		for ; k != nil && bytes.HasPrefix(k, prefix) && yield(k); k, _ = c.Prev() {
-		}
+		b.Prev()
+		return b
+	}
+	b.cursor = t.Bucket(bucket).Cursor()
+	if k, _ := b.cursor.Seek(bound); k == nil {
+		b.Key, _ = b.cursor.Last()
+	} else {
+		b.Key, _ = b.cursor.Prev()
+	}
+	b.end()
+	return b
+}
+
+// Prev goes to the key before.
+func (b *Back) Prev() {
+	switch n := len(b.left); {
+	case b.cursor != nil:
+		b.Key, _ = b.cursor.Prev()
+		b.end()
+	case n > 0:
+		b.Key, b.left = b.left[n-1], b.left[:n-1]
+	default:
+		b.Key = nil
+	}
+}
+
+func (b *Back) end() {
+	if !bytes.HasPrefix(b.Key, b.prefix) {
+		b.Key = nil
 	}
 }
