@@ -2,9 +2,13 @@ package app
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 
 	"molrun/app/strictjson"
+	"molrun/app/unit"
 )
 
 // storedPrivate is Private as it is stored. The normalised settings mostly repeat
@@ -14,6 +18,35 @@ type storedPrivate struct {
 	Private
 	AsSent bool            `json:"asSent,omitempty"` // the settings as sent are in normal form
 	Added  json.RawMessage `json:"added,omitempty"`  // in normal form they are, with these members
+}
+
+// A stored private part is JSON, behind a head: packedMark, a byte of the flags below,
+// and the digests that these name, in their order. It takes half of what everything as
+// JSON takes, which is how versions up to schema 5 stored it: without a head.
+const (
+	packedMark = 1
+	packedHead = 2
+)
+
+// What the head tells, so that the JSON does not.
+const (
+	packedSent       byte = 1 << iota // a digest
+	packedMeaning                     // a digest
+	packedDefinition                  // a digest
+	packedFolder                      // the folder is that of the definition
+	packedQueued                      // the job was queued when it was created
+	packedAsSent                      // the settings as sent are in normal form
+)
+
+// digests returns where the digests of the head belong.
+func (s *storedPrivate) digests() [3]struct {
+	flag byte
+	text *string
+} {
+	return [3]struct {
+		flag byte
+		text *string
+	}{{packedSent, &s.Sent}, {packedMeaning, &s.Meaning}, {packedDefinition, &s.Definition}}
 }
 
 // minRepeated is the length from which on settings are searched for repetition.
@@ -30,13 +63,73 @@ func (j *Job) encodePrivate() ([]byte, error) {
 			s.Normalized = nil
 		}
 	}
-	return json.Marshal(&s)
+	head := s.pack(j.CreatedAt)
+	text, err := json.Marshal(&s)
+	return append(head, text...), err
+}
+
+// pack moves into a head what has a place there.
+func (s *storedPrivate) pack(created unit.Time) []byte {
+	head := make([]byte, packedHead, packedHead+3*sha256.Size)
+	head[0] = packedMark
+	if s.Folder != "" && s.Folder == s.Definition {
+		head[1], s.Folder = head[1]|packedFolder, ""
+	}
+	for _, d := range s.digests() {
+		if raw, err := hex.DecodeString(*d.text); err == nil && len(raw) == sha256.Size && hex.EncodeToString(raw) == *d.text {
+			head[1] |= d.flag
+			head, *d.text = append(head, raw...), ""
+		}
+	}
+	if s.QueuedAt == created && !created.IsZero() {
+		head[1], s.QueuedAt = head[1]|packedQueued, unit.Time{}
+	}
+	if s.AsSent {
+		head[1], s.AsSent = head[1]|packedAsSent, false
+	}
+	return head
+}
+
+var errPacked = errors.New("the head of a private part is not whole")
+
+// unpack decodes a head and what follows it.
+func (s *storedPrivate) unpack(b []byte, created unit.Time) error {
+	if len(b) < packedHead {
+		return errPacked
+	}
+	flags, b := b[1], b[packedHead:]
+	digests := s.digests()
+	for i, d := range digests {
+		if flags&d.flag == 0 {
+			continue
+		}
+		if len(b) < sha256.Size {
+			return errPacked
+		}
+		*digests[i].text, b = hex.EncodeToString(b[:sha256.Size]), b[sha256.Size:]
+	}
+	if err := json.Unmarshal(b, s); err != nil {
+		return err
+	}
+	if flags&packedFolder != 0 {
+		s.Folder = s.Definition
+	}
+	if flags&packedQueued != 0 {
+		s.QueuedAt = created
+	}
+	s.AsSent = s.AsSent || flags&packedAsSent != 0
+	return nil
 }
 
 // DecodePrivate decodes EncodedJob.Private into a job that has the rest.
-func (j *Job) DecodePrivate(text []byte) (err error) {
+func (j *Job) DecodePrivate(stored []byte) (err error) {
 	var s storedPrivate
-	if err := json.Unmarshal(text, &s); err != nil {
+	if len(stored) > 0 && stored[0] == packedMark {
+		err = s.unpack(stored, j.CreatedAt)
+	} else {
+		err = json.Unmarshal(stored, &s)
+	}
+	if err != nil {
 		return err
 	}
 	j.Private = s.Private

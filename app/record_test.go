@@ -2,12 +2,15 @@ package app_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"molrun/app"
 	"molrun/app/eta"
 	"molrun/app/listing"
+	"molrun/app/unit"
 )
 
 func TestNormalizedSettingsAreStoredAsADifference(t *testing.T) {
@@ -47,6 +50,52 @@ func TestNormalizedSettingsAreStoredAsADifference(t *testing.T) {
 	}
 	if err := new(app.Job).DecodePrivate([]byte(`{"added":{"a":1}}`)); err == nil {
 		t.Error("a difference was decoded without the settings as sent")
+	}
+}
+
+// TestPrivatePartsHaveAHead stores each of what a head can tell, with and without it.
+func TestPrivatePartsHaveAHead(t *testing.T) {
+	created := unit.At(time.Unix(1e9, 5e6))
+	whole := app.Private{
+		Sent: strings.Repeat("0a", 32), Meaning: strings.Repeat("1b", 32), Definition: strings.Repeat("2c", 32), Folder: strings.Repeat("2c", 32),
+		QueuedAt: created, Class: "c",
+	}
+	decode := func(stored []byte) (app.Private, error) {
+		j := &app.Job{CreatedAt: created}
+		err := j.DecodePrivate(stored)
+		return j.Private, err
+	}
+	var stored []byte
+	for i, change := range []func(p *app.Private){
+		func(p *app.Private) { p.Sent = "" },
+		func(p *app.Private) { p.Sent = "0a" },
+		func(p *app.Private) { p.Meaning = strings.Repeat("1B", 32) }, // comes back as it was
+		func(p *app.Private) { p.Meaning = "" },
+		func(p *app.Private) { p.Definition, p.Folder = "", "" },
+		func(p *app.Private) { p.Definition = "" },
+		func(p *app.Private) { p.Folder = "" },
+		func(p *app.Private) { p.Folder = strings.Repeat("3d", 32) },
+		func(p *app.Private) { p.QueuedAt = unit.Time{} },
+		func(p *app.Private) { p.QueuedAt = unit.At(created.Add(time.Hour)) },
+		func(*app.Private) {},
+	} {
+		want := whole
+		change(&want)
+		e, err := (&app.Job{CreatedAt: created, Private: want}).Encoded()
+		must(t, err)
+		got, err := decode(e.Private)
+		if !reflect.DeepEqual(got, want) || err != nil {
+			t.Errorf("change %d: %+v, %v, want %+v", i, got, err, want)
+		}
+		stored = e.Private
+	}
+	if want := 2 + 3*32; len(stored) > want+100 {
+		t.Errorf("%d bytes, want little more than %d", len(stored), want)
+	}
+	for n := range stored {
+		if got, err := decode(stored[:n]); err == nil {
+			t.Errorf("%d of %d bytes read as %+v", n, len(stored), got)
+		}
 	}
 }
 
