@@ -31,36 +31,59 @@ func lammpsKinds(m *Model) (kinds []lammpsKind, of []int) {
 	return kinds, of
 }
 
+// lammpsBeads are equal chains, one after the other.
+type lammpsBeads struct {
+	model     *Model
+	x, v      []Vec
+	low, high Vec // corners of the box
+}
+
+// beads are those of one chain in a box with a margin, which LAMMPS shrinks to fit.
+func (d *Dynamics) beads() lammpsBeads {
+	low, high := corners(d.x)
+	return lammpsBeads{d.model, d.x, d.v, low, high}
+}
+
+// beads are those of a mixture of one component in its box.
+func (d *Motion) beads() lammpsBeads {
+	return lammpsBeads{d.mix.shared, d.x, d.v, Vec{}, d.mix.Box}
+}
+
 // writeLAMMPSData writes the beads with their velocities and bonds. It writes all
 // digits, so that both programs begin with the same bits.
-func writeLAMMPSData(t testing.TB, path string, d *Dynamics) {
+func writeLAMMPSData(t testing.TB, path string, c lammpsBeads) {
 	t.Helper()
-	kinds, of := lammpsKinds(d.model)
+	kinds, of := lammpsKinds(c.model)
+	residues := c.model.Size()
+	chains := len(c.x) / residues
 	var b strings.Builder
 	fmt.Fprintf(&b, "beads in nm, nm/ps, g/mol\n\n%d atoms\n%d bonds\n%d atom types\n1 bond types\n",
-		len(d.x), len(d.x)-1, len(kinds))
-	low, high := corners(d.x)
-	fmt.Fprintf(&b, "%g %g xlo xhi\n%g %g ylo yhi\n%g %g zlo zhi\n", low.X, high.X, low.Y, high.Y, low.Z, high.Z)
+		len(c.x), len(c.x)-chains, len(kinds))
+	fmt.Fprintf(&b, "%g %g xlo xhi\n%g %g ylo yhi\n%g %g zlo zhi\n", c.low.X, c.high.X, c.low.Y, c.high.Y, c.low.Z, c.high.Z)
 	b.WriteString("\nMasses\n\n")
 	for k, kind := range kinds {
 		fmt.Fprintf(&b, "%d %.17g # %s\n", k+1, kind.mass, residueLetters[kind.residue:kind.residue+1])
 	}
 	b.WriteString("\nAtoms # bond\n\n")
-	for i, x := range d.x {
-		fmt.Fprintf(&b, "%d 1 %d %.17g %.17g %.17g\n", i+1, of[i], x.X, x.Y, x.Z)
+	for i, x := range c.x {
+		fmt.Fprintf(&b, "%d %d %d %.17g %.17g %.17g\n", i+1, i/residues+1, of[i%residues], x.X, x.Y, x.Z)
 	}
 	b.WriteString("\nVelocities\n\n")
-	for i, v := range d.v {
+	for i, v := range c.v {
 		fmt.Fprintf(&b, "%d %.17g %.17g %.17g\n", i+1, v.X, v.Y, v.Z)
 	}
 	b.WriteString("\nBonds\n\n")
-	for i := 1; i < len(d.x); i++ {
-		fmt.Fprintf(&b, "%d 1 %d %d\n", i, i, i+1)
+	bond := 0
+	for i := range c.x {
+		if i%residues > 0 {
+			bond++
+			fmt.Fprintf(&b, "%d 1 %d %d\n", bond, i, i+1)
+		}
 	}
 	writeText(t, path, b.String())
 }
 
-// corners are those of a box with a margin around x. LAMMPS shrinks it to fit.
+// corners are those of a box with a margin around x.
 func corners(x []Vec) (low, high Vec) {
 	low, high = x[0], x[0]
 	for _, p := range x {

@@ -65,14 +65,20 @@ func equilibrated(t testing.TB, name string, steps int) *Dynamics {
 	return d
 }
 
-// lammpsForces are the forces of the potential alone. LAMMPS would add those of the
-// thermostat, which vanish with the friction.
+// lammpsForces are the forces of the potential alone.
 func lammpsForces(t testing.TB, d *Dynamics, s lammpsSettings) []Vec {
 	t.Helper()
-	still := *d.model
-	still.Friction = 1e-30
-	l := newLAMMPS(t, &still, s)
-	l.run(t, d, 0, "-var", "forces", l.path("forces.txt"))
+	forces, _ := newLAMMPS(t, d.model, s).forces(t, d)
+	return forces
+}
+
+// forces are those of the potential alone, with what the log says. LAMMPS would add those of
+// the thermostat, which vanish with the friction.
+func (l *lammps) forces(t testing.TB, d interface{ beads() lammpsBeads }, options ...string) ([]Vec, lammpsLog) {
+	t.Helper()
+	still := *l
+	still.options = append([]string{"-var", "friction", "1e-30"}, l.options...) // the first one counts
+	log := still.run(t, d, 0, append(options, "-var", "forces", l.path("forces.txt"))...)
 	text, err := os.ReadFile(l.path("forces.txt"))
 	if err != nil {
 		t.Fatal(err)
@@ -83,10 +89,10 @@ func lammpsForces(t testing.TB, d *Dynamics, s lammpsSettings) []Vec {
 		f := strings.Fields(row)
 		forces = append(forces, Vec{enginetest.Parse(t, f[1]), enginetest.Parse(t, f[2]), enginetest.Parse(t, f[3])})
 	}
-	if len(forces) != len(d.x) {
-		t.Fatalf("LAMMPS gave %d forces for %d beads", len(forces), len(d.x))
+	if n := len(d.beads().x); len(forces) != n {
+		t.Fatalf("LAMMPS gave %d forces for %d beads", len(forces), n)
 	}
-	return forces
+	return forces, log
 }
 
 // relativeDifference is the root mean square of a - b divided by that of b.
