@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -62,18 +63,36 @@ func figureOf(m map[string]any, name string) float64 {
 	return math.NaN()
 }
 
-// TestCoexistence compares with published concentrations, in a box like the published one:
-// the dense phase to 3 % for three of five proteins, the dilute one to a factor of 1.5 where
-// it is above 0.1 mM. With fewer copies than 100, the slab is thinner.
+// likeliest are the published proteins in the order of what a short run may tell: those that condense
+// strongly come first, those near their critical point last.
+var likeliest = []string{"Q96P88_140_292", "P12035_1_202", "Q14154_1_230", "A0A1B0GTH6_516_734", "O15504_1_116"}
+
+// coexistenceBox is a box in which the dense phase of a protein fills a third. The published box of
+// 15 x 15 x 150 nm would hold 100 chains at 4.9 mM, which is less than the dilute phase of O15504 has and just
+// less than the dense phase of A0A1B0GTH6: there the first cannot condense, and the second has no room for a
+// dilute phase. As long as there are both phases, their concentrations do not depend on the box.
+func coexistenceBox(p enginetest.Coexistence, copies int) [3]float64 {
+	const share, perLitre = 1. / 3, 6.02214076e-4 // chains in a nm³ at 1 mmol/L
+	across := (&Settings{Components: []Component{{Residues: p.Sequence}}}).crossSection()
+	mean := perLitre * (p.Dilute + share*(p.Dense-p.Dilute))
+	return [3]float64{across, across, math.Round(float64(copies) / mean / (across * across))}
+}
+
+// TestCoexistence compares with published concentrations: the dense phase to 3 % for three of
+// five proteins, the dilute one to a factor of 1.5 where it is above 0.1 mM. With fewer copies
+// than 100, the slab is thinner.
 func TestCoexistence(t *testing.T) {
 	asked(t)
 	copies, steps, cores := fromEnvironment(t, "COPIES", 100), fromEnvironment(t, "STEPS", 10_000_000), fromEnvironment(t, "CORES", 2)
 	t.Logf("%d copies of each, %d steps", copies, steps)
 	near := 0
-	for _, p := range enginetest.Coexistences(t) {
+	all := enginetest.Coexistences(t)
+	for _, name := range likeliest {
+		p := all[slices.IndexFunc(all, func(p enginetest.Coexistence) bool { return p.Name == name })]
+		box := coexistenceBox(p, copies)
 		m := campaign(t, fmt.Sprintf("%s_%d_%d", p.Name, copies, steps), fmt.Sprintf(
-			`{"components":[{"name":"protein","sequence":%q,"copies":%d}],"box_nm":[15,15,150],"temperature_K":%g,"ionic_strength_M":%g,"pH":%g,"steps":%d,"sample_every":1000,"cores":%d}`,
-			p.Sequence, copies, p.Temperature, p.IonicStrength, p.PH, steps, cores))
+			`{"components":[{"name":"protein","sequence":%q,"copies":%d}],"box_nm":[%g,%g,%g],"temperature_K":%g,"ionic_strength_M":%g,"pH":%g,"steps":%d,"equilibration":0.35,"cores":%d}`,
+			p.Sequence, copies, box[0], box[1], box[2], p.Temperature, p.IonicStrength, p.PH, steps, cores))
 		dense, dilute := figureOf(m, "cden_mM"), figureOf(m, "cdil_mM")
 		t.Logf("%-22s dense %.2f±%.2f mM (published %.2f, %+.1f %%), dilute %.3f±%.3f mM or below %.3f mM (published %.3f), condensed %v, converged %v", p.Name,
 			dense, figureOf(m, "cden_se_mM"), p.Dense, 100*(dense/p.Dense-1), dilute, figureOf(m, "cdil_se_mM"), figureOf(m, "cdil_below_mM"), p.Dilute, m["condensed"], m["converged"])
