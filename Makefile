@@ -55,8 +55,8 @@ coexistence: ## concentrations of five condensates beside published ones, below 
 signs: ## what heat, salt and mutations do to condensates, below DIR=signs; an hour, and the next call goes on: STEPS=400000 CORES=2
 	CONDENSATE_DIR='$(abspath $(or $(DIR),signs))' STEPS='$(STEPS)' CORES='$(CORES)' $(GO) test ./app/engine/condensate -run '^TestSigns$$' -count 1 -timeout 0 -v
 
-compare: ## compare the engine's speed with LAMMPS (lmp), about four minutes
-	CGIDP_LAMMPS=Hst5,DSS1,aSyn140,ht2N4R $(GO) test -run SpeedNextToLAMMPS -count 1 -timeout 0 -v ./app/engine/md
+compare: ## compare the engines' speed with LAMMPS (lmp) for one chain and a slab of 100, and what beads and cores cost; about ten minutes
+	CGIDP_LAMMPS=Hst5,DSS1,aSyn140,ht2N4R CGIDP_LAMMPS_SLAB=1 CGIDP_SLAB_COSTS=1 $(GO) test -run 'SpeedNextToLAMMPS|SlabCosts' -count 1 -timeout 0 -v ./app/engine/md
 
 mutants: ## plant mistakes and list those that no test notices; an hour or more for all: MUTANTS_FLAGS='-lines 60 ./storage'
 	@$(GO) run ./app/mutants $(MUTANTS_FLAGS)

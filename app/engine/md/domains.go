@@ -22,6 +22,7 @@ const (
 type domains struct {
 	box     Vec
 	reach   float64    // nm, cutoff and skin
+	axis    int        // the longest edge
 	groups  []group    // quads, chain after chain
 	ofChain []int32    // first group of each chain, and the number of groups in the end
 	spots   []spot     // where each group was when the lists were built
@@ -72,7 +73,7 @@ type image struct {
 // newDomains takes the numbers of the beads that interact, within each chain, and the
 // parameters of a bead of a chain.
 func newDomains(m *Mixture, cutoff float64, beadsOf func(*Model) []int32, parameters func(m *Model, bead int) (p, q float64)) *domains {
-	d := &domains{box: m.Box, reach: cutoff + skin, ofChain: []int32{0}}
+	d := &domains{box: m.Box, reach: cutoff + skin, axis: longestAxis(m.Box), ofChain: []int32{0}}
 	for chain, model := range m.model {
 		for beads := range slices.Chunk(beadsOf(model), quadSize) {
 			g := group{chain: int32(chain), used: int8(len(beads))}
@@ -136,20 +137,35 @@ func (d *domains) locate(m *Mixture, x []Vec, k int) spot {
 	return s
 }
 
+// longestAxis is along the longest edge of a box.
+func longestAxis(box Vec) int {
+	switch {
+	case box.X > box.Y && box.X > box.Z:
+		return 0
+	case box.Y > box.Z:
+		return 1
+	}
+	return 2
+}
+
+// along is a coordinate.
+func (v Vec) along(axis int) float64 {
+	switch axis {
+	case 0:
+		return v.X
+	case 1:
+		return v.Y
+	}
+	return v.Z
+}
+
 // sort orders the groups along the longest edge.
 func (d *domains) sort() {
-	along := func(v Vec) float64 { return v.Z }
-	switch {
-	case d.box.X > d.box.Y && d.box.X > d.box.Z:
-		along = func(v Vec) float64 { return v.X }
-	case d.box.Y > d.box.Z:
-		along = func(v Vec) float64 { return v.Y }
-	}
 	for k := range d.order {
 		d.order[k] = int32(k)
 	}
 	slices.SortFunc(d.order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(along(d.spots[a].centre), along(d.spots[b].centre)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(d.spots[a].centre.along(d.axis), d.spots[b].centre.along(d.axis)), cmp.Compare(a, b))
 	})
 	for rank, k := range d.order {
 		d.rank[k] = int32(rank)
@@ -242,6 +258,9 @@ func (d *domains) bonded(a, b *group, i, j int) bool {
 // bonded ones and unused lanes. Those within one group count once.
 func (d *domains) validPairs(k, l int32, same bool) uint16 {
 	a, b := &d.groups[k], &d.groups[l]
+	if a.chain != b.chain && a.used == quadSize && b.used == quadSize {
+		return 1<<(quadSize*quadSize) - 1
+	}
 	var pairs uint16
 	for i := range int(a.used) {
 		for j := range int(b.used) {
@@ -256,6 +275,7 @@ func (d *domains) validPairs(k, l int32, same bool) uint16 {
 
 // cells sort the groups by place.
 type cells struct {
+	axis  int    // along which the groups are in order
 	count [3]int // along each edge
 	edge  Vec
 	start []int32 // first group of each cell
@@ -274,6 +294,7 @@ func (c *cells) fill(d *domains) {
 	c.count[0], c.edge.X = edge(d.box.X)
 	c.count[1], c.edge.Y = edge(d.box.Y)
 	c.count[2], c.edge.Z = edge(d.box.Z)
+	c.axis = d.axis
 	n := c.count[0] * c.count[1] * c.count[2]
 	c.start = slices.Grow(c.start[:0], n+1)[:n+1]
 	clear(c.start)
@@ -300,22 +321,31 @@ func (c *cells) fill(d *domains) {
 func (c *cells) index(v float64, axis int) int { return max(0, min(c.count[axis]-1, int(v))) }
 
 // near calls found for the groups of all cells, and their images, that come within a
-// distance of a place in the box.
+// distance of a place in the box. It leaves out cells that hold only groups of lower ranks
+// than those in the cell of the place, as half of them do.
 func (c *cells) near(at Vec, distance float64, found func(groups []int32, shift Vec)) {
 	low := func(v, edge float64) int { return int(math.Floor((v - distance) / edge)) }
 	high := func(v, edge float64) int { return int(math.Floor((v + distance) / edge)) }
+	var lower [3]int // cells before this one are left out
+	lower[c.axis] = c.index(at.along(c.axis)/c.edge.along(c.axis), c.axis)
 	for z := low(at.Z, c.edge.Z); z <= high(at.Z, c.edge.Z); z++ {
 		dz := outside(at.Z, float64(z)*c.edge.Z, c.edge.Z)
 		cz, sz := wrapped(z, c.count[2])
+		if cz < lower[2] {
+			continue
+		}
 		for y := low(at.Y, c.edge.Y); y <= high(at.Y, c.edge.Y); y++ {
 			dy := outside(at.Y, float64(y)*c.edge.Y, c.edge.Y)
 			cy, sy := wrapped(y, c.count[1])
+			if cy < lower[1] || dy*dy+dz*dz > distance*distance {
+				continue
+			}
 			for x := low(at.X, c.edge.X); x <= high(at.X, c.edge.X); x++ {
 				dx := outside(at.X, float64(x)*c.edge.X, c.edge.X)
-				if dx*dx+dy*dy+dz*dz > distance*distance {
+				cx, sx := wrapped(x, c.count[0])
+				if cx < lower[0] || dx*dx+dy*dy+dz*dz > distance*distance {
 					continue
 				}
-				cx, sx := wrapped(x, c.count[0])
 				cell := (cz*c.count[1]+cy)*c.count[0] + cx
 				if groups := c.group[c.start[cell]:c.start[cell+1]]; len(groups) > 0 {
 					found(groups, Vec{

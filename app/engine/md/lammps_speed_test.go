@@ -110,7 +110,7 @@ func median(values []float64) float64 {
 }
 
 // userSeconds is the user CPU time of this process, as LAMMPS measures its own.
-func userSeconds(t *testing.T) float64 {
+func userSeconds(t testing.TB) float64 {
 	t.Helper()
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
