@@ -67,7 +67,7 @@ func figureOf(m map[string]any, name string) float64 {
 // strongly come first, those near their critical point last.
 var likeliest = []string{"Q96P88_140_292", "P12035_1_202", "Q14154_1_230", "A0A1B0GTH6_516_734", "O15504_1_116"}
 
-// coexistenceBox is a box in which the dense phase of a protein fills a third. The published box of
+// coexistenceBox is a box in which the dense phase of a protein fills a third, or less if the copies are few. The published box of
 // 15 x 15 x 150 nm would hold 100 chains at 4.9 mM, which is less than the dilute phase of O15504 has and just
 // less than the dense phase of A0A1B0GTH6: there the first cannot condense, and the second has no room for a
 // dilute phase. As long as there are both phases, their concentrations do not depend on the box.
@@ -75,7 +75,7 @@ func coexistenceBox(p enginetest.Coexistence, copies int) [3]float64 {
 	const share, perLitre = 1. / 3, 6.02214076e-4 // chains in a nm³ at 1 mmol/L
 	across := (&Settings{Components: []Component{{Residues: p.Sequence}}}).crossSection()
 	mean := perLitre * (p.Dilute + share*(p.Dense-p.Dilute))
-	return [3]float64{across, across, math.Round(float64(copies) / mean / (across * across))}
+	return [3]float64{across, across, max(2*across, math.Round(float64(copies)/mean/(across*across)))}
 }
 
 // TestCoexistence compares with published concentrations: the dense phase to 3 % for three of
