@@ -86,7 +86,7 @@ var rules = map[string]rule{
 	"app/runner/result":            {own: []string{"app", "app/algorithm", "app/task"}, others: []string{"rs/zerolog"}},
 	"app/runner/result/resulttest": {own: []string{"app"}}, // of tests alone
 
-	"app/task":                         {own: []string{"app/task/container", "app/task/modules", "app/task/process", "app/task/sandbox"}, loop: 14},
+	"app/task":                         {own: []string{"app/task/container", "app/task/modules", "app/task/process", "app/task/sandbox"}, loop: 15},
 	"app/task/container":               {},
 	"app/task/container/containertest": {own: []string{"app/task/container"}}, // of tests alone
 	"app/task/gauge":                   {},

@@ -26,6 +26,7 @@ type host struct {
 
 	leaving  bool // this process was asked to end
 	priority priority
+	ahead    map[string]*ahead // sandboxes of rows whose turn has not come, by the rows' directories
 
 	children chan os.Signal   // a child ended
 	ends     chan os.Signal   // this process is asked to end
@@ -43,7 +44,7 @@ func newHost(ctx context.Context, o Options) (*host, error) {
 		return nil, err
 	}
 	h := &host{
-		ctx: ctx, newGauge: o.NewGauge, pilot: o.Pilot, unsynced: o.Unsynced,
+		ctx: ctx, newGauge: o.NewGauge, pilot: o.Pilot, unsynced: o.Unsynced, ahead: map[string]*ahead{},
 		children: make(chan os.Signal, 1),
 		ends:     make(chan os.Signal, 1),
 		hangups:  make(chan os.Signal, 1),
@@ -67,6 +68,26 @@ func (h *host) close() {
 	runtime.UnlockOSThread()
 }
 
+// reapChildren collects all children that have ended, including adopted ones, and tells of
+// each that is not the sandbox of a row whose turn has not come. It reports whether there is
+// no child at all.
+func (h *host) reapChildren(tell func(pid int, status syscall.WaitStatus, usage syscall.Rusage)) (none bool) {
+	for {
+		var status syscall.WaitStatus
+		var usage syscall.Rusage
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, &usage)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil: // ECHILD
+			return true
+		case pid == 0:
+			return false
+		case !h.lostAhead(pid):
+			tell(pid, status, usage)
+		}
+	}
+}
+
 // run runs the task in dir to its outcome. A directory is run at most once.
 func (h *host) run(dir string) error {
 	if Exists(dir, OutcomeFile) || Exists(dir, RunFile) {
@@ -84,6 +105,7 @@ func (h *host) run(dir string) error {
 		return errors.Join(err, os.Remove(reserved.path))
 	}
 	s.runSteps()
+	h.dropAhead(dir) // if no step began
 	s.syncOutput()
 	return reserved.write(s.finish())
 }

@@ -16,22 +16,39 @@ type streams struct{ stdin, stdout, stderr *os.File }
 
 // start starts the step's program and the reading of its output.
 func (r *runningStep) start() (*output, error) {
+	if made := r.takeAhead(r.dir); made != nil {
+		return r.startAhead(made)
+	}
 	path, err := r.program()
 	if err != nil {
 		return nil, err
 	}
+	start := r.startPlain
+	if r.isolation.sandboxed() {
+		start = r.startSandboxed
+	}
+	pipe, err := r.withStreams(path, start)
+	if err != nil {
+		return nil, err
+	}
+	return r.readOutput(pipe), nil
+}
+
+// withStreams opens what the program reads and writes, and starts it. It returns a pipe of
+// what the program prints.
+func (r *runningStep) withStreams(path string, start func(string, streams) error) (*os.File, error) {
 	pipe, stderr, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer stderr.Close()
-	if err := r.startWith(path, stderr); err != nil {
+	if err := r.startWith(path, stderr, start); err != nil {
 		return nil, errors.Join(err, pipe.Close())
 	}
-	return r.readOutput(pipe), nil
+	return pipe, nil
 }
 
-func (r *runningStep) startWith(path string, stderr *os.File) (err error) {
+func (r *runningStep) startWith(path string, stderr *os.File, start func(string, streams) error) (err error) {
 	io := streams{stdout: stderr, stderr: stderr}
 	if r.step.Stdin != "" {
 		if io.stdin, err = openToRead(r.work, r.step.Stdin); err != nil {
@@ -48,10 +65,7 @@ func (r *runningStep) startWith(path string, stderr *os.File) (err error) {
 	if err := makeFolder(r.work, r.folder()); err != nil {
 		return err
 	}
-	if r.isolation.sandboxed() {
-		return r.startSandboxed(path, io)
-	}
-	return r.startPlain(path, io)
+	return start(path, io)
 }
 
 // folder returns the program's current directory.
@@ -145,4 +159,12 @@ func (s *shim) forkExecInCgroup(path string, argv []string, attr *syscall.ProcAt
 	s.cgroup = cgroup
 	attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, int(dir.Fd())
 	return syscall.ForkExec(path, argv, attr)
+}
+
+// removeCgroup removes the task's cgroup, if it has one.
+func (s *shim) removeCgroup() error {
+	if s.cgroup == nil {
+		return nil
+	}
+	return s.cgroup.Remove()
 }

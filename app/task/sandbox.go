@@ -2,10 +2,12 @@ package task
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"molrun/app/protocol"
@@ -16,6 +18,45 @@ import (
 
 // startSandboxed starts the program in a sandbox of its own.
 func (r *runningStep) startSandboxed(path string, io streams) error {
+	s, err := sandbox.Start(r.sandboxConfig(io), r.inside(path), r.sandboxStarted)
+	if err != nil {
+		return err
+	}
+	r.sandbox, r.leader = s, s.PID
+	return nil
+}
+
+// makeSandbox is startSandboxed without a start.
+func (r *runningStep) makeSandbox(path string, io streams) (err error) {
+	r.sandbox, err = sandbox.Make(r.sandboxConfig(io), r.inside(path))
+	return err
+}
+
+// startAhead starts the program in the sandbox that was made for it.
+func (r *runningStep) startAhead(a *ahead) (*output, error) {
+	r.cgroup, r.sandbox = a.step.cgroup, a.step.sandbox
+	r.leader = r.sandbox.PID
+	if err := r.sandbox.Run(r.inside(a.path), r.sandboxStarted); err != nil {
+		return nil, errors.Join(err, a.pipe.Close())
+	}
+	return r.readOutput(a.pipe), nil
+}
+
+// sandboxStarted notes the sandbox before its program begins.
+func (r *runningStep) sandboxStarted(first process.ID, container string) error {
+	return writeUnsynced(r.dir, SandboxFile, sandboxRecord{Protocol, first, container, r.isolation.Runtime})
+}
+
+// inside is the program as the sandbox is told.
+func (r *runningStep) inside(path string) sandbox.Program {
+	return sandbox.Program{
+		Path: path, Argv: r.argv(), Env: r.env, Dir: r.folder(), Image: r.isolation.Runtime != nil,
+		Processes: r.isolation.Processes, FileBytes: r.isolation.FileBytes,
+	}
+}
+
+// sandboxConfig says what the step's sandbox is like.
+func (r *runningStep) sandboxConfig(io streams) sandbox.Config {
 	c := sandbox.Config{
 		Bubblewrap: r.isolation.Bubblewrap,
 		Token:      r.spec.Token,
@@ -28,9 +69,7 @@ func (r *runningStep) startSandboxed(path string, io streams) error {
 		Stdin:      io.stdin, Stdout: io.stdout, Stderr: io.stderr,
 		Fork:   r.forkExec,
 		Wanted: r.wanted,
-		Started: func(first process.ID, container string) error {
-			return writeUnsynced(r.dir, SandboxFile, sandboxRecord{Protocol, first, container, r.isolation.Runtime})
-		},
+		Reaped: func() bool { return r.reapChildren(func(int, syscall.WaitStatus, syscall.Rusage) {}) || r.onlyAhead() },
 	}
 	if r.isolation.Runtime != nil {
 		c.Container = r.container()
@@ -38,15 +77,7 @@ func (r *runningStep) startSandboxed(path string, io streams) error {
 	if r.isolation.Sized || c.Container != nil {
 		c.SharedMemoryBytes = r.spec.MemoryBytes
 	}
-	s, err := sandbox.Start(c, sandbox.Program{
-		Path: path, Argv: r.argv(), Env: r.env, Dir: r.folder(), Image: c.Container != nil,
-		Processes: r.isolation.Processes, FileBytes: r.isolation.FileBytes,
-	})
-	if err != nil {
-		return err
-	}
-	r.sandbox, r.leader = s, s.PID
-	return nil
+	return c
 }
 
 // SystemShows reports whether programs in a bubblewrap sandbox see what is at a path of the machine, if anything
@@ -143,6 +174,11 @@ func AwaitSandboxEnd(ctx context.Context, dir string) error {
 
 // sandboxed reports whether programs run in a sandbox of any kind.
 func (i Isolation) sandboxed() bool { return i.Bubblewrap != "" || i.Runtime != nil }
+
+// looksForPrograms reports whether a task has to find its programs, in an image or by modules.
+func (i Isolation) looksForPrograms() bool {
+	return i.Sandbox.Image != "" || len(i.Sandbox.Modules) > 0 || i.Sandbox.Conda != ""
+}
 
 // findImage finds the image of the task's programs, or fetches it.
 func (s *shim) findImage(ctx context.Context) error {

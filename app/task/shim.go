@@ -83,10 +83,8 @@ func (s *shim) runSteps() {
 	if s.isolation.Runtime != nil {
 		endHolders()
 	}
-	if s.cgroup != nil {
-		if err := s.cgroup.Remove(); err != nil {
-			fmt.Fprintf(os.Stderr, "remove the cgroup: %v\n", err)
-		}
+	if err := s.removeCgroup(); err != nil {
+		fmt.Fprintf(os.Stderr, "remove the cgroup: %v\n", err)
 	}
 	if err := s.log.Close(); err != nil {
 		fmt.Fprintf(os.Stderr, "close the log: %v\n", err)
@@ -106,15 +104,21 @@ func (s *shim) prepare() (err error) {
 		return err
 	}
 	s.log.unsynced = s.unsynced
-	if len(s.spec.CPUSet) > 0 { // this thread starts the programs
-		if err := process.Pin(s.spec.CPUSet); err != nil {
-			fmt.Fprintln(os.Stderr, err) // they run elsewhere, maybe slower
-		}
-	}
-	if may := s.isolation.Sandbox; may.Image == "" && len(may.Modules) == 0 && may.Conda == "" {
+	s.pin()
+	if !s.isolation.looksForPrograms() {
 		return nil
 	}
 	return s.meanwhile(s.findPrograms)
+}
+
+// pin has the programs run on the task's CPUs: this thread starts them.
+func (s *shim) pin() {
+	if len(s.spec.CPUSet) == 0 {
+		return
+	}
+	if err := process.Pin(s.spec.CPUSet); err != nil {
+		fmt.Fprintln(os.Stderr, err) // they run elsewhere, maybe slower
+	}
 }
 
 // lookForStop reports whether the running task was stopped, and ends those that were

@@ -117,29 +117,21 @@ func (s *shim) timedOut() {
 		time.Duration(s.spec.MaxRuntimeSeconds)*time.Second))
 }
 
-// reap collects all children that have ended, including adopted ones, and
-// reports whether no child is left but what holds the namespaces of a runtime.
+// reap collects all children that have ended, including adopted ones, and reports whether
+// no child is left but what holds the namespaces of a runtime, and sandboxes of rows whose
+// turn has not come.
 func (r *runningStep) reap() (none bool) {
-	for {
-		var status syscall.WaitStatus
-		var usage syscall.Rusage
-		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, &usage)
-		if pid > 0 {
-			r.largest = max(r.largest, process.Largest(usage))
-		}
+	none = r.reapChildren(func(pid int, status syscall.WaitStatus, usage syscall.Rusage) {
+		r.largest = max(r.largest, process.Largest(usage))
 		switch {
-		case errors.Is(err, syscall.EINTR):
-		case err != nil: // ECHILD: there are none
-			return true
-		case pid == 0:
-			return r.left && r.isolation.Runtime != nil && process.OnlyHolders()
 		case pid == r.leader && r.sandbox != nil:
 			r.left = true
 			r.end(r.sandbox.Status(status))
 		case pid == r.leader:
 			r.end(status)
 		}
-	}
+	})
+	return none || r.left && (r.onlyAhead() || r.isolation.Runtime != nil && process.OnlyHolders())
 }
 
 // endHolders ends the processes that hold the namespaces of a runtime, if it has started them
@@ -253,7 +245,7 @@ func (r *runningStep) killAll() {
 		process.FreezeDescendants()
 	}
 	if r.isolation.Runtime == nil || time.Since(r.killBegin) >= runtimePatience {
-		process.SignalDescendants(syscall.SIGKILL)
+		process.SignalDescendants(syscall.SIGKILL, r.pidsAhead()...)
 	}
 	r.killPause = min(max(firstKillPause, 2*r.killPause), mostKillPause)
 	r.kill = time.After(r.killPause)

@@ -23,10 +23,15 @@ func (d Descendant) Signal(sig syscall.Signal) error {
 	})
 }
 
-// Descendants returns the living processes below this one. If this process is a
-// subreaper, none can leave that tree. A process that is just being forked may be
-// missed: to end them all, ask again until none is left.
-func Descendants() []Descendant { return descendantsBy(os.Getpid(), children()) }
+// Descendants returns the living processes below this one, without those children and what
+// is below them. If this process is a subreaper, none can leave that tree. A process that is
+// just being forked may be missed: to end them all, ask again until none is left.
+func Descendants(without ...int) []Descendant {
+	childrenOf := children()
+	return descendantsBy(os.Getpid(), func(parent int) []int {
+		return slices.DeleteFunc(childrenOf(parent), func(pid int) bool { return slices.Contains(without, pid) })
+	})
+}
 
 // Below returns the living processes below another one.
 func Below(pid int) []Descendant { return descendantsBy(pid, children()) }
@@ -47,10 +52,10 @@ func OnlyHolders() bool {
 	})
 }
 
-// SignalDescendants signals every process below this one. It skips those that
-// it can't reach, most of which have just ended.
-func SignalDescendants(sig syscall.Signal) {
-	for _, d := range Descendants() {
+// SignalDescendants signals the Descendants. It skips those that it can't reach, most of
+// which have just ended.
+func SignalDescendants(sig syscall.Signal, without ...int) {
+	for _, d := range Descendants(without...) {
 		d.Signal(sig)
 	}
 }

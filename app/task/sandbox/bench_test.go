@@ -13,8 +13,8 @@ import (
 // start runs a program in a sandbox until everything inside has ended.
 func start(t testing.TB, c Config, p Program) syscall.WaitStatus {
 	t.Helper()
-	c.Fork, c.Started = syscall.ForkExec, func(process.ID, string) error { return nil }
-	s, err := Start(c, p)
+	c.Fork = syscall.ForkExec
+	s, err := Start(c, p, func(process.ID, string) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

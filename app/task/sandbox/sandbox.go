@@ -33,14 +33,18 @@ type Config struct {
 	Stdin             *os.File // nil: nothing to read
 	Stdout, Stderr    *os.File
 
-	// Fork starts a process. Started is called with the sandbox's first process
-	// before the program begins: killing that process kills the whole sandbox. Its
-	// container, if it is one, has a name. Wanted
-	// reports whether the program still has to start, while a container is made.
-	Fork    func(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error)
-	Started func(first process.ID, container string) error
-	Wanted  func() bool
+	// Fork starts a process. Wanted reports whether the program still has to start, while
+	// a container is made. Reaped collects processes that have ended, and reports whether
+	// none is left of a sandbox that is killed because its program could not start; nil:
+	// all children of this process are the sandbox's.
+	Fork   func(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error)
+	Wanted func() bool
+	Reaped func() bool
 }
+
+// Started is called with a sandbox's first process before the program begins: killing that
+// process kills the whole sandbox. Its container, if it is one, has a name.
+type Started func(first process.ID, container string) error
 
 // wrapper is what makes a sandbox around a first process (Init): bubblewrap, or a runtime
 // of containers.
@@ -85,6 +89,8 @@ type Sandbox struct {
 	First process.ID // the first process inside
 
 	wrapper  wrapper
+	reaped   func() bool
+	gone     bool // PID was reaped, and may be another process now
 	killed   bool // bwrap or the runtime may not have cleaned up
 	conn     *os.File
 	commands *json.Encoder
@@ -94,28 +100,44 @@ type Sandbox struct {
 }
 
 // Start starts a program in a new sandbox.
-func Start(c Config, p Program) (*Sandbox, error) {
+func Start(c Config, p Program, started Started) (*Sandbox, error) {
+	s, err := Make(c, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Await(); err != nil {
+		return nil, errors.Join(err, s.abandon(s.reaped))
+	}
+	if err := s.Run(p, started); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Make starts to make a sandbox for a program. Its first process will wait for Run, and
+// end when this process does, or by Discard.
+func Make(c Config, p Program) (*Sandbox, error) {
 	w, err := c.wrapper(p)
 	if err != nil {
 		return nil, err
 	}
-	s := &Sandbox{wrapper: w, ended: make(chan syscall.WaitStatus, 1), silent: make(chan struct{})}
+	s := &Sandbox{wrapper: w, reaped: c.Reaped, ended: make(chan syscall.WaitStatus, 1), silent: make(chan struct{})}
+	if s.reaped == nil {
+		s.reaped = noChildren
+	}
 	if s.PID, err = w.start(c); err != nil {
 		return nil, errors.Join(err, w.close(true))
 	}
 	if s.conn, err = w.connect(c, s.PID); err != nil {
-		return nil, errors.Join(err, s.abandon())
+		return nil, errors.Join(err, s.abandon(s.reaped))
 	}
 	s.commands, s.events = json.NewEncoder(s.conn), json.NewDecoder(s.conn)
-	if err := s.run(c, p); err != nil {
-		return nil, errors.Join(err, s.abandon())
-	}
-	go s.listen()
 	return s, nil
 }
 
-// run waits for the first process inside, and has it start the program.
-func (s *Sandbox) run(c Config, p Program) (err error) {
+// Await waits until the first process inside is ready. On an error, the sandbox is to be
+// discarded.
+func (s *Sandbox) Await() (err error) {
 	if err := s.conn.SetDeadline(time.Now().Add(startTimeout)); err != nil {
 		return err
 	}
@@ -123,14 +145,26 @@ func (s *Sandbox) run(c Config, p Program) (err error) {
 	if err := s.events.Decode(&e); err != nil || !e.Ready {
 		return fmt.Errorf("the sandbox can't be set up: %s", s.wrapper.reason())
 	}
-	if s.First, err = s.wrapper.first(s.PID, s.conn); err != nil {
+	s.First, err = s.wrapper.first(s.PID, s.conn)
+	return err
+}
+
+// Run has the first process start the program. After an error, nothing is left of the
+// sandbox.
+func (s *Sandbox) Run(p Program, started Started) error {
+	if err := s.run(p, started); err != nil {
+		return errors.Join(err, s.abandon(s.reaped))
+	}
+	go s.listen()
+	return nil
+}
+
+func (s *Sandbox) run(p Program, started Started) error {
+	if err := started(s.First, s.wrapper.container()); err != nil {
 		return err
 	}
-	if err := c.Started(s.First, s.wrapper.container()); err != nil {
-		return err
-	}
-	err = s.commands.Encode(command{Run: &p})
-	e = event{}
+	err := errors.Join(s.conn.SetDeadline(time.Now().Add(startTimeout)), s.commands.Encode(command{Run: &p}))
+	var e event
 	if err == nil {
 		err = s.events.Decode(&e)
 	}
@@ -221,26 +255,47 @@ func (s *Sandbox) Close() error {
 	return errors.Join(s.conn.Close(), s.wrapper.close(s.killed))
 }
 
+// Discard ends a sandbox in which Run was not called. Other children of this process are
+// left to be reaped.
+func (s *Sandbox) Discard() error {
+	return s.abandon(func() bool {
+		if !s.gone {
+			pid, err := syscall.Wait4(s.PID, nil, syscall.WNOHANG, nil)
+			s.gone = pid == s.PID || errors.Is(err, syscall.ECHILD)
+		}
+		return s.gone
+	})
+}
+
+// Gone says that the process PID was reaped before Run.
+func (s *Sandbox) Gone() { s.gone = true }
+
 // abandon ends a sandbox whose program did not start.
-func (s *Sandbox) abandon() error {
+func (s *Sandbox) abandon(reaped func() bool) error {
 	var err error
 	if s.conn != nil {
 		err = s.conn.Close() // which ends the first process, if nothing else does
 	}
-	syscall.Kill(s.PID, syscall.SIGKILL) // not reaped yet, so the PID was not reused
+	if !s.gone {
+		syscall.Kill(s.PID, syscall.SIGKILL) // not reaped yet, so the PID was not reused
+	}
 	if s.First.PID > 0 {
 		s.Kill()
 	}
-	for end := time.Now().Add(endTimeout); time.Now().Before(end); time.Sleep(killPause) {
-		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
-		for pid > 0 || errors.Is(err, syscall.EINTR) {
-			pid, err = syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
-		}
-		if err != nil { // ECHILD: there are none
-			break
-		}
+	for end := time.Now().Add(endTimeout); !reaped() && time.Now().Before(end); {
+		time.Sleep(killPause)
 	}
 	return errors.Join(err, s.wrapper.close(true))
+}
+
+// noChildren reaps children, and reports whether none is left.
+func noChildren() bool {
+	for {
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		if pid <= 0 && !errors.Is(err, syscall.EINTR) {
+			return err != nil // ECHILD
+		}
+	}
 }
 
 func exists(path string) bool {
