@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 DATA    ?= molrun-data
 LDFLAGS  = -s -w -X molrun/app/cli.version=$(VERSION)
 
-.PHONY: build demo test lint ui ui-check ui-pictures test-ui bench bench-ui growth benchmarks uploads algorithms showcases fuzz physics coexistence signs compare simulate faults faults-slurm powercut soak cluster mutants release packages-test image-test clean
+.PHONY: build demo test lint ui ui-check ui-pictures test-ui bench bench-ui growth benchmarks uploads algorithms showcases fuzz physics coexistence signs compare simulate faults faults-slurm powercut soak cluster cluster-rows mutants release packages-test image-test clean
 
 build: ## build the static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
@@ -89,6 +89,9 @@ showcases: build ## simulate lysozyme in water and dock 50 ligands into it, with
 
 cluster: ## run jobs on a real Slurm cluster on this machine, including a batch of ROWS=1000 (needs root and .ci/slurm)
 	MOLRUN_CLUSTER_ROWS=$(or $(ROWS),1000) TEST_REQUIRE_ALL=1 $(GO) test ./app/cli -run JobsOnTheCluster -count 1 -timeout 2h -v
+
+cluster-rows: ## measure ROWS=500 short rows on a cluster next to a plain array and a loop (needs root and .ci/slurm)
+	$(GO) test ./app/faults -run ShortRowsNextToAPlainArray -count 1 -timeout 2h -v -short-rows $(or $(ROWS),500)
 
 release: ## static binaries, packages for Debian and RPM, SPDX lists and checksums in dist; VERSION=1.2.3
 	@GO='$(GO)' $(if $(filter command line environment,$(origin VERSION)),VERSION='$(VERSION)') .ci/release dist

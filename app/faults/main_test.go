@@ -22,6 +22,7 @@ var (
 	given     = flag.Int("given", 1, "number of times that a crashed controller gives the number of a cancelled job away")
 	rows      = flag.Int("rows", 60, "number of rows in the batch that the cluster runs")
 	arraySize = flag.Int("array-size", 1001, "MaxArraySize of that cluster")
+	shortRows = flag.Int("short-rows", 0, "number of rows that are measured on a cluster next to a plain array; 0: none")
 	waiting   = flag.Int("waiting", 40, "number of jobs that wait while the program is replaced")
 	replaced  = flag.Int("replaced", 7, "number of times that the program is replaced meanwhile")
 	seed      = flag.Uint64("seed", 0, "seed of the random choices; 0 takes the time")
