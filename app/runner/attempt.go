@@ -61,6 +61,7 @@ type core struct {
 	events   chan event
 	flock    *flock.Flock
 	disk     *durable.Disk   // of jobs' directories; nil: files are synced one by one
+	boot     string          // of the machine; "": unknown
 	attempts *sync.WaitGroup // of attempts and pilots
 }
 

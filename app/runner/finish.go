@@ -63,7 +63,7 @@ func (a *attempt) keepResult(ctx context.Context, o *app.Outcome) (ending app.En
 		Outcome:   o,
 		Algorithm: alg,
 		MaxFiles:  a.options.MaxFiles,
-		Unsynced:  o.Unsynced != "",
+		Unsynced:  a.unsynced(o),
 		Manifests: a.dirs,
 		Record:    func(e app.Ending) (app.Record, error) { return a.finalRecord(alg, e) },
 		Check:     ctx.Err,
@@ -92,10 +92,15 @@ func (a *attempt) syncLog(o *app.Outcome) {
 	}
 }
 
+// unsynced reports whether what an attempt has left is not durable before sync.
+func (a *attempt) unsynced(o *app.Outcome) bool {
+	return o != nil && (o.Unsynced != "" || a.remote != nil && a.remote.Boot != "")
+}
+
 // sync makes what an attempt has left durable, if nothing else has. Attempts that end at
 // the same time share the cost of it.
 func (a *attempt) sync(o *app.Outcome) error {
-	if o == nil || o.Unsynced == "" {
+	if !a.unsynced(o) {
 		return nil
 	}
 	if a.disk != nil && a.disk.Sync() == nil {

@@ -213,9 +213,13 @@ func (p *pilot) claim(ctx context.Context) ([]*app.Job, error) {
 	return rows, err
 }
 
-// board makes an attempt one of the pilot's.
+// board makes an attempt one of the pilot's. Many rows end at about the same time, so their
+// results are made durable together.
 func (p *pilot) board(a *attempt) {
 	a.pilot = p
+	if a.remote != nil && p.disk != nil {
+		a.remote.Boot = p.boot
+	}
 	p.mu.Lock()
 	p.needed[a] = true
 	p.open++

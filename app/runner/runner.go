@@ -35,6 +35,7 @@ import (
 	"molrun/app/durable"
 	"molrun/app/runner/flock"
 	"molrun/app/runner/turns"
+	"molrun/app/task"
 )
 
 // Runner runs jobs on executors.
@@ -80,6 +81,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		if disk, err := durable.OpenDisk(filepath.Dir(r.dirs.JobDir("any"))); err == nil {
 			defer disk.Close()
 			r.disk = disk
+			r.boot, _ = task.BootID() // "": results of a cluster are synced one by one
 		}
 	}
 	ctx, cancel := context.WithCancel(ctx)

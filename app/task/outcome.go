@@ -11,6 +11,9 @@ import (
 	"molrun/app/unit"
 )
 
+// BootID returns the kernel's ID of the current boot, as Outcome.Unsynced names it.
+func BootID() (string, error) { return process.BootID() }
+
 // decide records why the task ended. The first cause counts: what a program does
 // after it was asked to end does not change it.
 func (s *shim) decide(cause protocol.Cause, message string) {

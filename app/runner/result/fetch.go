@@ -26,15 +26,24 @@ type Remote struct {
 	Home     string // the attempt's place in the job's directory
 	MaxFiles int
 	Log      zerolog.Logger
+
+	// Boot is the machine's current boot if what a completed attempt left is not to be made
+	// durable, because the caller syncs the disk before it records the end. Until then, a copy
+	// is only in the memory of this boot: after another one it is made again. "": each file
+	// is synced.
+	Boot string
 }
 
-// Fetch copies what the attempt left to its home, durably, unless that was done
+// fetchedFile says during which boot a directory was copied that was not made durable.
+const fetchedFile = ".fetched"
+
+// Fetch copies what the attempt left to its home, durably but for Boot, unless that was done
 // before. For an attempt that is done, o says what there should be: over a
 // network files may be seen late, and then the error is fault.Unavailable. For
 // any other attempt o is nil, and an output that can't be kept is left behind. An
 // error of check interrupts the copying.
 func (r *Remote) Fetch(o *app.Outcome, check func() error) error {
-	if IsDir(r.Home) {
+	if IsDir(r.Home) && !r.stale() {
 		return nil
 	}
 	if _, err := os.Lstat(r.Dir); o == nil && (errors.Is(err, fs.ErrNotExist) || !task.Exists(r.Dir, task.RunFile)) {
@@ -43,7 +52,7 @@ func (r *Remote) Fetch(o *app.Outcome, check func() error) error {
 		return fault.Errorf(fault.Unavailable, "The attempt's directory can't be seen: %v", err)
 	}
 	to := r.Home + partial
-	if err := errors.Join(RemoveTree(to), os.MkdirAll(to, 0o700)); err != nil {
+	if err := errors.Join(r.forget(), RemoveTree(to), os.MkdirAll(to, 0o700)); err != nil {
 		return err
 	}
 	if err := copyFiles(to, r.Dir, check); err != nil {
@@ -52,10 +61,32 @@ func (r *Remote) Fetch(o *app.Outcome, check func() error) error {
 	if err := r.fetchOutput(to, o, check); err != nil {
 		return err
 	}
+	if r.Boot != "" && o != nil {
+		err := os.WriteFile(filepath.Join(to, fetchedFile), []byte(r.Boot), 0o600)
+		return errors.Join(err, replaceLink(r.Home, to))
+	}
 	if err := syncTree(to); err != nil {
 		return err
 	}
-	return replaceLink(r.Home, to)
+	return errors.Join(replaceLink(r.Home, to), syncDir(filepath.Dir(r.Home)))
+}
+
+// stale reports whether the copy may lack something because the machine was restarted since,
+// and can be made again.
+func (r *Remote) stale() bool {
+	if r.Boot == "" {
+		return false
+	}
+	boot, err := os.ReadFile(filepath.Join(r.Home, fetchedFile))
+	return (err != nil || string(boot) != r.Boot) && IsDir(r.Dir)
+}
+
+// forget removes what was copied and collected during an earlier boot.
+func (r *Remote) forget() error {
+	if r.Boot == "" || !IsDir(r.Home) {
+		return nil
+	}
+	return errors.Join(Discard(filepath.Dir(r.Home)), RemoveTree(r.Home))
 }
 
 func (r *Remote) fetchOutput(to string, o *app.Outcome, check func() error) error {
@@ -99,10 +130,15 @@ func replaceLink(link, dir string) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = job.Rename(filepath.Base(dir), filepath.Base(link))
 	}
-	if err == nil {
-		err = durable.SyncDir(job, ".")
-	}
 	return errors.Join(err, job.Close())
+}
+
+func syncDir(path string) error {
+	dir, err := os.OpenRoot(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(durable.SyncDir(dir, "."), dir.Close())
 }
 
 // Remove removes the directory where the task ran, and the link to it if
