@@ -237,10 +237,10 @@ func TestPilotEndsWithTheMachineWhileATaskIsStopped(t *testing.T) {
 // had not begun and nothing else.
 func TestNextPilotRunsWhatHadNotBegun(t *testing.T) {
 	inEachFlight(t, func(t *testing.T, f *flight) {
-		ended, runs, waits := row(t, `echo x >>out/count`), row(t, `echo x >>out/count; sleep 60`), row(t, `echo x >>out/count`)
+		ended, runs, waits := row(t, `echo x >>out/count`), row(t, `echo x >>out/count; >out/counted; sleep 60`), row(t, `echo x >>out/count`)
 		f.feed(ended, runs, waits)
 		f.takeOff()
-		runs.untilFile(WorkDir, OutDir, "count")
+		runs.untilFile(WorkDir, OutDir, "counted")
 		must(t, f.cmd.Process.Kill())
 		f.wait()
 		must(t, process.KillMarked(t.Context(), runs.spec.Token)) // as executors do
