@@ -372,3 +372,23 @@ func TestPilotThatAClusterDoesNotTake(t *testing.T) {
 		}
 	})
 }
+
+// The results of rows that end together are made durable together, and say so until then;
+// those of other jobs are file by file.
+func TestResultsOfRowsOfAClusterAreMadeDurableTogether(t *testing.T) {
+	onAnAirfield(t, func(t *testing.T, w *world, _ *airfield) {
+		boot, err := task.BootID()
+		must(t, err)
+		w.start()
+		w.manyRows("b", 5)
+		w.finished("b")
+		for n := 1; n <= 5; n++ {
+			if got, err := os.ReadFile(filepath.Join(w.files.JobDir(w.row("b", n).ID), "1", ".fetched")); string(got) != boot {
+				t.Errorf("row %d was copied during the boot %q, %v, want %q", n, got, err, boot)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(w.files.JobDir(w.job("before0").ID), "1", ".fetched")); err == nil {
+			t.Error("a job without a pilot waits for the others")
+		}
+	})
+}
