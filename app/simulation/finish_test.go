@@ -81,10 +81,8 @@ func (s *simulation) endingsWithoutTask(old *entry) []end {
 	if starts > 0 && !refused || old.Private.Stop {
 		all = append(all, lost(old))
 	}
-	for _, src := range old.Private.References {
-		if src.Upload == "" && s.ledger.jobs[src.Job] == nil || src.Upload != "" && s.uploads[src.Upload] == nil {
-			all = append(all, end{app.Failed, app.FailedInput})
-		}
+	if s.lacksInput(old) {
+		all = append(all, end{app.Failed, app.FailedInput})
 	}
 	return all
 }

@@ -357,11 +357,23 @@ func expectedOfRetry(s *simulation, old *entry) answer {
 		case e.Status != app.Failed || e.IsBatch():
 		case s.ledger.doomed(e, batch):
 			code = fault.DependencyFailed
+		case s.lacksInput(e):
+			code = fault.InputRemoved
 		default:
 			return answer{id: old.ID}
 		}
 	}
 	return answer{code: code}
+}
+
+// lacksInput reports whether a file that the job reads is gone.
+func (s *simulation) lacksInput(e *entry) bool {
+	for _, src := range e.Private.References {
+		if src.Upload == "" && s.ledger.jobs[src.Job] == nil || src.Upload != "" && s.uploads[src.Upload] == nil {
+			return true
+		}
+	}
+	return false
 }
 
 func expectedOfDelete(s *simulation, old *entry) answer {
@@ -402,7 +414,7 @@ func (r *request) judgeEffect(s *simulation) {
 		case e.IsBatch():
 		case r.label.verb == "cancel" && !e.Status.Finished() && !e.Private.Stop:
 			s.faultf("%s: %s is not stopped", r.label, e.Name)
-		case r.label.verb == "retry" && e.Status == app.Failed && !s.ledger.doomed(e, ""):
+		case r.label.verb == "retry" && e.Status == app.Failed && !s.ledger.doomed(e, "") && !s.lacksInput(e):
 			s.faultf("%s: %s is not retried", r.label, e.Name)
 		}
 	}
