@@ -43,6 +43,7 @@ type jobFact struct {
 	deleting   bool   // a deletion was sent
 	deleted    bool   // the deletion was acknowledged
 	kept       bool   // clients neither cancel nor delete it
+	compared   bool   // its result was found as it must be after a power cut
 	reserved   int    // clients submitting under this name; deleting the job now would let them create a new one
 }
 

@@ -1,13 +1,17 @@
 package faults
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
+
+	"molrun/web/client"
 )
 
 // needMachine skips the test if no virtual machine can be started.
@@ -28,7 +32,7 @@ func needMachine(t *testing.T) {
 
 // guestLoad is the load for a virtual machine, which may be slow.
 func guestLoad(boot int, r *rand.Rand) load {
-	return load{name: fmt.Sprintf("b%d", boot), clients: 6, jobs: 3, seed: r.Uint64()}
+	return load{name: fmt.Sprintf("b%d", boot), clients: 6, jobs: 3, rows: 8, seed: r.Uint64()}
 }
 
 // The power fails repeatedly under load, once after the clock jumped a year ahead
@@ -42,6 +46,7 @@ func TestPowerCutsLoseNothingAcknowledged(t *testing.T) {
 	for n := range *cuts {
 		g.boot()
 		g.server.verify(l, v, false)
+		g.server.compareResults(l, v)
 		v.stop(t)
 		moment := time.Duration(random.IntN(100_000)) * time.Microsecond
 		o := guestLoad(n, random)
@@ -56,12 +61,67 @@ func TestPowerCutsLoseNothingAcknowledged(t *testing.T) {
 	sectors += g.startIn1970(l, random)
 	g.boot()
 	g.server.verify(l, v, false)
+	g.server.compareResults(l, v)
 	g.server.drain(l, v)
 	g.server.verify(l, v, true)
 	v.report(t)
+	results := 0
+	for _, fact := range l.jobs {
+		if fact.compared {
+			results++
+		}
+	}
+	shared := g.sharedProcesses()
+	t.Logf("%d results outlasted a cut; %d processes ran several rows", results, shared)
+	if shared == 0 {
+		t.Error("no rows shared a process")
+	}
 	t.Logf("%d power cuts, a clock jump and a start in 1970, %d jobs, %d uploads, %d writes and %d flushes of the disk, %d sectors not flushed at the cuts, seed %d",
 		*cuts+2, len(l.jobs), len(l.files), g.disk.writes, g.disk.flushes, sectors, *seed)
 	t.Logf("acknowledged %d, %v", l.acknowledged(), v)
+}
+
+// compareResults checks that each job whose record says COMPLETED has its result: many are made
+// durable at once, and before the records. What has outlasted one cut is not compared again.
+func (s *server) compareResults(l *ledger, v *verdict) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	defer cancel()
+	c := s.client()
+	defer c.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for job, err := range everyJob(ctx, c) {
+		must(s.t, err)
+		fact := l.jobs[job.Name]
+		if fact == nil || fact.rows != nil || fact.compared || job.Status != "COMPLETED" {
+			continue
+		}
+		link, err := c.Result(ctx, client.ResultRequest{Job: job.Name, File: "result.txt"})
+		text := ""
+		if err == nil {
+			text, err = get(ctx, link.DownloadURL)
+		}
+		if fact.compared = err == nil && text == diaryResult(job.Name); !fact.compared {
+			v.lost = append(v.lost, fmt.Sprintf("the result of job %s: %q, error %v", job.Name, text, err))
+		}
+	}
+}
+
+// sharedProcesses returns how many processes of the machine have run several rows.
+func (g *guest) sharedProcesses() (n int) {
+	g.t.Helper()
+	g.tell(`for f in data/jobs/*/[0-9]*/run.json; do tr -d ' \n' <$f | grep -o '"pid":[0-9]*,"bootId":"[^"]*"'; done | sort | uniq -d | wc -l | sed 's/.*/shared processes: &./'`)
+	said := regexp.MustCompile(`shared processes: (\d+)\.`)
+	g.server.eventually("the machine counts processes", func() bool {
+		m := said.FindStringSubmatch(g.log.String())
+		if m != nil {
+			_, err := fmt.Sscan(m[1], &n)
+			must(g.t, err)
+		}
+		return m != nil
+	})
+	return n
 }
 
 // jumpClock sets the clock a year ahead under load, then back, and cuts the
