@@ -143,6 +143,33 @@ func privateOf(atx app.Tx, id app.JobID) []byte {
 	return atx.(tx).Bucket(bucketJobsPrivate).Get(key[:])
 }
 
+// A start that was interrupted while it built an index has left some of its entries.
+func TestInterruptedListingIsBuiltAgain(t *testing.T) {
+	path := newPath(t)
+	s := openAt(t, path, Options{})
+	putJobs(t, s, testJobs(510)...) // more than one transaction builds
+	must(t, s.Close())
+	for _, left := range []int{0, 1, 1000} {
+		edit(t, path, func(tx *bolt.Tx) error {
+			var drop [][]byte
+			b := bucketOf(tx, indexJobsList)
+			must(t, b.ForEach(func(k, _ []byte) error {
+				if left--; left < 0 {
+					drop = append(drop, k)
+				}
+				return nil
+			}))
+			for _, k := range drop {
+				must(t, b.Delete(k))
+			}
+			return tx.Bucket([]byte(kv.Meta)).Delete([]byte("index " + indexJobsList))
+		})
+		s = openAt(t, path, Options{})
+		checkStore(t, s)
+		must(t, s.Close())
+	}
+}
+
 func TestInterruptedSumIsBuiltAgain(t *testing.T) {
 	path := newPath(t)
 	s := openAt(t, path, Options{})

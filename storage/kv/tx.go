@@ -39,7 +39,7 @@ func (t *Tx) Bucket(name string) *bolt.Bucket {
 	}
 	b := t.bolt.Bucket([]byte(name))
 	if t.bolt.Writable() {
-		b.FillPercent = t.schema.fillPercent(name)
+		b.FillPercent = fillPercent
 	}
 	t.open = append(t.open, openBucket{name, b})
 	return b
