@@ -122,10 +122,10 @@ func (s *stopAfter) Err() error {
 	return s.Context.Err()
 }
 
-// stopped runs settings for a number of bursts of steps, and saves.
+// stopped runs settings for a number of bursts of steps, and saves: only then, however long it takes.
 func stopped(t *testing.T, dir, settings string, bursts int) {
 	t.Helper()
-	err := Run(&stopAfter{t.Context(), bursts}, settingsOf(t, settings), dir, io.Discard)
+	err := runUnsaved(t, &stopAfter{t.Context(), bursts}, settings, dir, io.Discard)
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("after %d bursts: %v", bursts, err)
 	}

@@ -1,6 +1,7 @@
 package condensate
 
 import (
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -190,7 +191,8 @@ func TestPlan(t *testing.T) {
 
 // Chains that would part are held together by the springs, and only while these are to last.
 func TestChainsAreDrawnTogether(t *testing.T) {
-	settings := `{"components":[{"sequence":"EGEGEGEG","copies":20}],"box_nm":[9,9,60],"steps":20000,"equilibration":%s,"sample_every":1000}`
+	settings := fmt.Sprintf(`{"components":[{"sequence":"EGEGEGEG","copies":20}],"box_nm":[9,9,60],"steps":%d,"equilibration":%%s,"sample_every":%d}`,
+		enginetest.Length(8000, 20_000, 20_000), enginetest.Length(400, 1000, 1000))
 	spread := func(equilibration string) float64 {
 		r := newRun(settingsOf(t, strings.Replace(settings, "%s", equilibration, 1)), t.TempDir(), io.Discard)
 		defer r.team.Close()

@@ -55,7 +55,7 @@ func Run(ctx context.Context, s *Settings, dir string, log io.Writer) error {
 }
 
 func newRun(s *Settings, dir string, log io.Writer) *run {
-	r := &run{system: newSystem(s, dir), log: log, team: md.NewTeam(s.Cores), saveEvery: saveEvery}
+	r := &run{system: newSystem(s, dir), log: log, team: md.NewTeam(s.Cores), saveEvery: saveEvery, pause: firstSave}
 	r.reset()
 	return r
 }
@@ -80,7 +80,7 @@ func (r *run) run(ctx context.Context) error {
 		return err
 	}
 	r.progress = newProgress(r)
-	r.saved, r.pause = time.Now(), min(firstSave, r.saveEvery)
+	r.saved, r.pause = time.Now(), min(r.pause, r.saveEvery)
 	if err := r.simulate(ctx); err != nil {
 		return r.giveUp(ctx, err)
 	}

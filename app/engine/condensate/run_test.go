@@ -2,9 +2,11 @@ package condensate
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -13,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -24,10 +27,20 @@ func simulate(t *testing.T, settings string) (dir, log string) {
 	t.Helper()
 	dir = t.TempDir()
 	var b bytes.Buffer
-	if err := Run(t.Context(), settingsOf(t, settings), dir, &b); err != nil {
+	if err := runUnsaved(t, t.Context(), settings, dir, &b); err != nil {
 		t.Fatalf("%v; log:\n%s", err, b.String())
 	}
 	return dir, b.String()
+}
+
+// runUnsaved is Run without results and checkpoints before the end, which the clock would ask for.
+func runUnsaved(t *testing.T, ctx context.Context, settings, dir string, log io.Writer) error {
+	t.Helper()
+	r := newRun(settingsOf(t, settings), dir, log)
+	defer r.team.Close()
+	r.saveEvery = 24 * time.Hour
+	r.pause = r.saveEvery
+	return r.run(ctx)
 }
 
 func readJSON(t *testing.T, path ...string) map[string]any {
