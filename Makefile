@@ -46,7 +46,7 @@ benchmarks: ## run the Go benchmarks, a few seconds each
 fuzz: ## run every fuzz target for FUZZTIME (60s)
 	GO='$(GO)' .ci/fuzz $(or $(FUZZTIME),60s)
 
-physics: ## test the engine's physics thoroughly: up to 30 minutes on two cores
+physics: ## test the engines' physics thoroughly: up to 35 minutes on two cores
 	GO='$(GO)' .ci/physics
 
 coexistence: ## concentrations of five condensates beside published ones, below DIR=coexistence; a day or more, and the next call goes on: COPIES=100 STEPS=10000000 CORES=2
