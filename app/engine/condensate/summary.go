@@ -238,7 +238,8 @@ func (r *run) addPhases(s *summary, sizes bool) bool {
 		LowerWidth: store.Figure(f.Lower.Width), UpperWidth: store.Figure(f.Upper.Width),
 	}
 	res.Slab = v
-	settled := true
+	// As long as chains had no time to leave the slab, that none was seen outside means nothing.
+	settled := !r.tooShort()
 	for k, c := range f.Components {
 		p := r.phasesView(k, f)
 		res.Components[k].Phases = p

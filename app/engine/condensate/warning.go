@@ -30,12 +30,15 @@ func (s *Settings) warnings() []string {
 		add("the slab will be only about %.1f nm thick, little more than its interfaces; about %.0f times the copies give %d nm",
 			width, math.Ceil(leastSlab/width), leastSlab)
 	}
-	if s.Protocol == Slab && s.Steps-s.discarded() < slabSteps(s.longest()) {
+	if s.Protocol == Slab && s.tooShort() {
 		add("the run is short: chains go from one phase to the other within about %d steps, and errors need many such times",
 			slabSteps(s.longest()))
 	}
 	return texts
 }
+
+// tooShort reports whether hardly any chain can go from one phase to the other in what is evaluated of a run.
+func (s *Settings) tooShort() bool { return s.Steps-s.discarded() < slabSteps(s.longest()) }
 
 // slabSteps is about how long a chain takes to cross an interface: many times the
 // correlation time of its size in a dilute solution, which is 60 steps for each residue.
