@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 			panic(faults)
 		}
 		r := newRun(s, dir, os.Stdout)
-		r.saveEvery = 20 * time.Millisecond
+		r.saveEvery = time.Duration(enginetest.Length(200, 20, 20)) * time.Millisecond // a save takes longer with the race detector
 		if err := r.run(context.Background()); err != nil {
 			panic(err)
 		}
