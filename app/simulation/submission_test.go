@@ -416,9 +416,10 @@ func (s *simulation) expand(r *request) bool {
 	for _, name := range fileNames {
 		u := s.newest(r.by, name)
 		switch {
+		case sub.typ == "fold" != (name == "seq.fasta"):
 		case u == nil && sub.typ == "long" && s.unconfirmed(r.by, name):
 			return false // the rows would miss it
-		case u == nil || sub.typ == "fold" != (name == "seq.fasta"):
+		case u == nil:
 		case sub.typ == "long":
 			sub.add(strings.TrimSuffix(name, ".txt"), jobSettings{cpus: 1, file: "inputs/" + name})
 		default:
