@@ -52,7 +52,7 @@ physics: ## test the engines' physics thoroughly: up to 35 minutes on two cores
 coexistence: ## concentrations of five condensates beside published ones, below DIR=coexistence; a day or more, and the next call goes on: COPIES=100 STEPS=10000000 CORES=2
 	CONDENSATE_DIR='$(abspath $(or $(DIR),coexistence))' COPIES='$(COPIES)' STEPS='$(STEPS)' CORES='$(CORES)' $(GO) test ./app/engine/condensate -run '^TestCoexistence$$' -count 1 -timeout 0 -v
 
-signs: ## what heat, salt and mutations do to condensates, below DIR=signs; an hour, and the next call goes on: STEPS=400000 CORES=2
+signs: ## what heat, salt and mutations do to condensates, below DIR=signs; an hour, and the next call goes on: STEPS=500000 CORES=2
 	CONDENSATE_DIR='$(abspath $(or $(DIR),signs))' STEPS='$(STEPS)' CORES='$(CORES)' $(GO) test ./app/engine/condensate -run '^TestSigns$$' -count 1 -timeout 0 -v
 
 compare: ## compare the engines' speed with LAMMPS (lmp) for one chain and a slab of 100, and what beads and cores cost; about ten minutes

@@ -112,7 +112,7 @@ func TestCoexistence(t *testing.T) {
 // dissolves those that charges hold together, and a sequence without aromatic residues has none.
 func TestSigns(t *testing.T) {
 	asked(t)
-	steps, cores := fromEnvironment(t, "STEPS", 400_000), fromEnvironment(t, "CORES", 2)
+	steps, cores := fromEnvironment(t, "STEPS", 500_000), fromEnvironment(t, "CORES", 2)
 	run := func(name, sequence string, temperature, salt float64) map[string]any {
 		return campaign(t, fmt.Sprintf("%s_%d", name, steps), fmt.Sprintf(
 			`{"components":[{"name":"protein","sequence":%q,"copies":100}],"box_nm":[9,9,50],"temperature_K":%g,"ionic_strength_M":%g,"steps":%d,"equilibration":0.5,"sample_every":250,"cores":%d}`,

@@ -3,10 +3,13 @@ package condensate
 import (
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"molrun/app/engine/md"
+	"molrun/app/engine/store"
 )
 
 // A slab of which no chain had the time to come loose is not settled, however steady it looks.
@@ -30,6 +33,15 @@ func TestSlabsNeedTime(t *testing.T) {
 		s.Results.Components = make([]resultView, 1)
 		if got := r.addPhases(s, true); got != want || !*s.Results.Condensed {
 			t.Errorf("%d steps: settled %v, condensed %v: %s", steps, got, *s.Results.Condensed, s.Results.Reason)
+		}
+		p, v := s.Results.Components[0].Phases, s.Results.Slab
+		for name, f := range map[string]store.Figure{"component": p.Bound, "mass": p.BoundMass, "transfer": p.TransferBound.KT, "slab": v.DiluteMass} {
+			if got := !math.IsNaN(float64(f)); got != want {
+				t.Errorf("%d steps: bound of the %s %v", steps, name, f)
+			}
+		}
+		if said := strings.Join(s.sentences(), "\n"); strings.Contains(said, "dilute unknown") == want {
+			t.Errorf("%d steps: %s", steps, said)
 		}
 	}
 }

@@ -244,11 +244,24 @@ func (r *run) addPhases(s *summary, sizes bool) bool {
 		p := r.phasesView(k, f)
 		res.Components[k].Phases = p
 		v.DenseMass += p.DenseMass
-		v.DiluteMass += store.Figure(c.Dilute.Mean * r.milligrams(k))
+		if c.Bound {
+			v.DiluteMass += p.BoundMass
+		} else {
+			v.DiluteMass += p.DiluteMass
+		}
 		v.DiluteIsBound = v.DiluteIsBound || c.Bound
 		settled = settled && steady(c.Dense) && (c.Bound || steady(c.Dilute))
 	}
 	return settled
+}
+
+// bound returns the bound of a concentration or an energy, nothing as long as chains had no
+// time to leave the slab.
+func (r *run) bound(v float64) float64 {
+	if r.tooShort() {
+		return math.NaN()
+	}
+	return v
 }
 
 // steady reports whether there are enough looks at a concentration and the halves of the run
@@ -269,8 +282,8 @@ func (r *run) phasesView(k int, f *slab.Phases) *phasesView {
 	dilute, below := c.Dilute, math.NaN()
 	transfer, transferBelow := r.energy(c.Transfer, c.TransferSE), r.energy(math.NaN(), math.NaN())
 	if c.Bound {
-		dilute, below = unknown, c.Dilute.Mean
-		transfer, transferBelow = transferBelow, transfer
+		dilute, below = unknown, r.bound(c.Dilute.Mean)
+		transfer, transferBelow = transferBelow, r.energy(r.bound(c.Transfer), c.TransferSE)
 	}
 	mass := r.milligrams(k)
 	number := func(v float64) store.Figure { return store.Figure(v * mass) }
@@ -298,6 +311,9 @@ func (s *summary) sentences() []string {
 		switch {
 		case p == nil:
 			add("%s: Rg %s nm", c.Name, rg)
+		case math.IsNaN(float64(p.Dilute.Mean)) && math.IsNaN(float64(p.Bound)):
+			add("%s: dense %s mM (%.3g mg/mL), dilute unknown: the run is too short for chains to leave the slab", c.Name,
+				store.WithError(float64(p.Dense.Mean), float64(p.Dense.SE)), float64(p.DenseMass))
 		case math.IsNaN(float64(p.Dilute.Mean)):
 			add("%s: dense %s mM (%.3g mg/mL), dilute below %.2g mM, transfer below %.2f kT", c.Name,
 				store.WithError(float64(p.Dense.Mean), float64(p.Dense.SE)), float64(p.DenseMass), float64(p.Bound), float64(p.TransferBound.KT))
