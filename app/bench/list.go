@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -150,7 +151,7 @@ func submitTogether(ctx context.Context, in io.Reader, out io.Writer) error {
 		if conns[i], err = dial(spec.Address); err != nil {
 			return err
 		}
-		defer conns[i].close()
+		defer func() { conns[i].close() }()
 	}
 	var report crowdReport
 	for round := range spec.Rounds {
@@ -166,7 +167,7 @@ func submitTogether(ctx context.Context, in io.Reader, out io.Writer) error {
 			number := 0
 			return func() error {
 				number++
-				return s.submitNew(conns[n], fmt.Sprintf("%s-%d-%d-%d", spec.Series, round, n, number), spec.Type, spec.Settings)
+				return s.submitPatiently(&conns[n], fmt.Sprintf("%s-%d-%d-%d", spec.Series, round, n, number), spec.Type, spec.Settings)
 			}, func() {}, nil
 		})
 		if err != nil {
@@ -182,6 +183,25 @@ func submitTogether(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	slices.Sort(report.Took)
 	return json.NewEncoder(out).Encode(report)
+}
+
+// busyNow is what a server answers that has too much to check.
+const busyNow = "status 503"
+
+// submitPatiently submits a job, again if the server is busy, as on a machine on which much
+// else runs: the wait counts.
+func (s *server) submitPatiently(c **conn, name, typ, settings string) (err error) {
+	for range askAtMost {
+		if err = s.submitNew(*c, name, typ, settings); err == nil || !strings.Contains(err.Error(), busyNow) {
+			return err
+		}
+		(*c).close()
+		time.Sleep(askAgain)
+		if *c, err = dial(s.address); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // submitNew submits a job, which must be new.

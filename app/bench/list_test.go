@@ -1,0 +1,30 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+)
+
+// A crowd on a machine that is busy submits all that it has to.
+func TestCrowdSubmitsAgain(t *testing.T) {
+	var asked atomic.Int32
+	answers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1) <= 2 {
+			http.Error(w, "busy", http.StatusServiceUnavailable)
+			return
+		}
+		w.Write([]byte(`{"created":true}`))
+	}))
+	defer answers.Close()
+	s := &server{address: answers.Listener.Addr().String()}
+	c, err := dial(s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { c.close() }()
+	if err := s.submitPatiently(&c, "a", "cg-idp", `{}`); err != nil || asked.Load() != 3 {
+		t.Errorf("%v after %d requests, want 3", err, asked.Load())
+	}
+}
