@@ -158,7 +158,11 @@ func (s *shim) forkExecInCgroup(path string, argv []string, attr *syscall.ProcAt
 	defer dir.Close()
 	s.cgroup = cgroup
 	attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, int(dir.Fd())
-	return syscall.ForkExec(path, argv, attr)
+	pid, err := syscall.ForkExec(path, argv, attr)
+	if errors.Is(err, syscall.ENOENT) && cgroup.Gone() {
+		err = syscall.ENODEV // which of them the kernel says depends on how far the removal was
+	}
+	return pid, err
 }
 
 // removeCgroup removes the task's cgroup, if it has one.

@@ -125,6 +125,12 @@ func (g *Cgroup) count(file, field string) int64 {
 	return 0
 }
 
+// Gone reports whether the cgroup was removed.
+func (g *Cgroup) Gone() bool {
+	_, err := os.Lstat(g.dir)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // Remove removes the cgroup and those that programs have made below it. It
 // fails while a process is left.
 func (g *Cgroup) Remove() error {
