@@ -23,8 +23,8 @@ func TestCondensateShowsItsResults(t *testing.T) {
 	u := startServer(t, serverOptions{config: "[runner]\ncpus = 2\n"}).user("lab", "ann@lab.example")
 	u.submit("slab", "cg-condensate", smallSlab(3000))
 	u.upload("pair.fasta", ">pair\nGFYRGSYDGF\n")
-	u.submit("pair", "cg-condensate", fmt.Sprintf(`{"fasta":"inputs/pair.fasta","copies":2,"protocol":"dilute","box_nm":[9,9,9],"steps":%d,"sample_every":20}`,
-		enginetest.Length(5000, 20_000, 20_000)))
+	u.submit("pair", "cg-condensate", fmt.Sprintf(`{"fasta":"inputs/pair.fasta","copies":2,"protocol":"dilute","box_nm":[9,9,9],"steps":%d,"sample_every":10}`,
+		enginetest.Length(12_000, 20_000, 20_000)))
 	slab := u.completed("slab").Metrics.Results
 	if _, ok := slab["condensed"].(bool); !ok || slab["components"].(map[string]any)["plain"] == nil {
 		t.Errorf("the figures of a slab: %v", slab)
