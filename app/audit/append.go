@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"molrun/app/durable"
 )
 
 // Append adds an entry to the audit log of a data directory next to a service
@@ -26,7 +28,7 @@ func Append(data string, e Entry) (err error) {
 	if _, err := file.Write(append(line, '\n')); err != nil {
 		return err
 	}
-	return errors.Join(file.Sync(), syncNames(data))
+	return errors.Join(file.Sync(), durable.SyncFolder(data))
 }
 
 // takeOwner gives a file that root may just have created to the owner of the

@@ -104,23 +104,13 @@ func (l *Log) open() error {
 	}
 	size, err := cutPartialLine(file)
 	if err == nil {
-		err = syncNames(filepath.Dir(l.path))
+		err = durable.SyncFolder(filepath.Dir(l.path)) // a synced entry is lost with the name of its file
 	}
 	if err != nil {
 		return errors.Join(err, file.Close())
 	}
 	l.file, l.size = file, size
 	return nil
-}
-
-// syncNames makes the names of the files in the data directory durable: a synced
-// entry is lost with the name of its file.
-func syncNames(data string) error {
-	root, err := os.OpenRoot(data)
-	if err != nil {
-		return err
-	}
-	return errors.Join(durable.SyncDir(root, "."), root.Close())
 }
 
 // cutPartialLine cuts off a line that a crash left unfinished and gives the size.

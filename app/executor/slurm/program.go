@@ -80,11 +80,7 @@ func (p *program) copy(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", errors.Join(err, os.Remove(out.Name()))
 	}
-	root, err := os.OpenRoot(p.dir)
-	if err != nil {
-		return "", err
-	}
-	if err := errors.Join(durable.SyncDir(root, "."), root.Close()); err != nil {
+	if err := durable.SyncFolder(p.dir); err != nil {
 		return "", fmt.Errorf("sync: %w", err)
 	}
 	return path, nil

@@ -68,7 +68,7 @@ func (r *Remote) Fetch(o *app.Outcome, check func() error) error {
 	if err := syncTree(to); err != nil {
 		return err
 	}
-	return errors.Join(replaceLink(r.Home, to), syncDir(filepath.Dir(r.Home)))
+	return errors.Join(replaceLink(r.Home, to), durable.SyncFolder(filepath.Dir(r.Home)))
 }
 
 // stale reports whether the copy may lack something because the machine was restarted since,
@@ -131,14 +131,6 @@ func replaceLink(link, dir string) error {
 		err = job.Rename(filepath.Base(dir), filepath.Base(link))
 	}
 	return errors.Join(err, job.Close())
-}
-
-func syncDir(path string) error {
-	dir, err := os.OpenRoot(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(durable.SyncDir(dir, "."), dir.Close())
 }
 
 // Remove removes the directory where the task ran, and the link to it if
