@@ -14,6 +14,7 @@ import (
 func start(t testing.TB, c Config, p Program) syscall.WaitStatus {
 	t.Helper()
 	c.Fork = syscall.ForkExec
+	c.Reaped = func() bool { return true } // what fails to start ends the test
 	s, err := Start(c, p, func(process.ID, string) error { return nil })
 	if err != nil {
 		t.Fatal(err)

@@ -35,8 +35,7 @@ type Config struct {
 
 	// Fork starts a process. Wanted reports whether the program still has to start, while
 	// a container is made. Reaped collects processes that have ended, and reports whether
-	// none is left of a sandbox that is killed because its program could not start; nil:
-	// all children of this process are the sandbox's.
+	// none is left of a sandbox that is killed because its program could not start.
 	Fork   func(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error)
 	Wanted func() bool
 	Reaped func() bool
@@ -122,9 +121,6 @@ func Make(c Config, p Program) (*Sandbox, error) {
 		return nil, err
 	}
 	s := &Sandbox{wrapper: w, reaped: c.Reaped, ended: make(chan syscall.WaitStatus, 1), silent: make(chan struct{})}
-	if s.reaped == nil {
-		s.reaped = noChildren
-	}
 	if s.PID, err = w.start(c); err != nil {
 		return nil, errors.Join(err, w.close(true))
 	}
@@ -286,16 +282,6 @@ func (s *Sandbox) abandon(reaped func() bool) error {
 		time.Sleep(killPause)
 	}
 	return errors.Join(err, s.wrapper.close(true))
-}
-
-// noChildren reaps children, and reports whether none is left.
-func noChildren() bool {
-	for {
-		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
-		if pid <= 0 && !errors.Is(err, syscall.EINTR) {
-			return err != nil // ECHILD
-		}
-	}
 }
 
 func exists(path string) bool {
