@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -190,18 +189,8 @@ const busyNow = "status 503"
 
 // submitPatiently submits a job, again if the server is busy, as on a machine on which much
 // else runs: the wait counts.
-func (s *server) submitPatiently(c **conn, name, typ, settings string) (err error) {
-	for range askAtMost {
-		if err = s.submitNew(*c, name, typ, settings); err == nil || !strings.Contains(err.Error(), busyNow) {
-			return err
-		}
-		(*c).close()
-		time.Sleep(askAgain)
-		if *c, err = dial(s.address); err != nil {
-			return err
-		}
-	}
-	return err
+func (s *server) submitPatiently(c **conn, name, typ, settings string) error {
+	return askPatiently(c, s.address, busyNow, func() error { return s.submitNew(*c, name, typ, settings) })
 }
 
 // submitNew submits a job, which must be new.

@@ -154,21 +154,31 @@ const (
 	tooManyNow = "status 429"
 )
 
+// askPatiently asks, and again on a new connection as long as the answer is a refusal.
+func askPatiently(c **conn, address, refusal string, ask func() error) (err error) {
+	for range askAtMost {
+		if err = ask(); err == nil || !strings.Contains(err.Error(), refusal) {
+			return err
+		}
+		(*c).close()
+		time.Sleep(askAgain)
+		if *c, err = dial(address); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
 // ask sends a request on a connection of its own.
 func (p *person) ask(request int) {
 	c, err := p.take()
 	r := reply{Request: request, Sent: time.Now().UnixNano()}
 	began := time.Now()
-	for range askAtMost {
-		if err == nil {
-			_, err = c.do(p.spec.Requests[request])
-		}
-		if err == nil || !strings.Contains(err.Error(), tooManyNow) {
-			break
-		}
-		c.close()
-		time.Sleep(askAgain)
-		c, err = dial(p.spec.Address)
+	if err == nil {
+		err = askPatiently(&c, p.spec.Address, tooManyNow, func() error {
+			_, err := c.do(p.spec.Requests[request])
+			return err
+		})
 	}
 	r.Took = time.Since(began)
 	r.CPU = ownCPU()
