@@ -111,11 +111,7 @@ func (t tx) candidates(f app.JobFilter) candidates {
 		if err != nil {
 			return candidates{index: indexJobsBatch}
 		}
-		statuses := f.Statuses
-		if len(statuses) == 0 {
-			statuses = []app.Status{""}
-		}
-		return candidates{indexJobsBatch, each(statuses, func(s app.Status) kv.Key { return batchKey(batch, s) }), t.matches(f)}
+		return candidates{indexJobsBatch, each(statusesOr(f, ""), func(s app.Status) kv.Key { return batchKey(batch, s) }), t.matches(f)}
 	case f.ByCompletion:
 		return t.finished(f)
 	case len(f.Tags) > 0:
@@ -125,11 +121,7 @@ func (t tx) candidates(f app.JobFilter) candidates {
 		}
 		return c
 	}
-	statuses := f.Statuses
-	if len(statuses) == 0 {
-		statuses = anyStatus[:]
-	}
-	c := candidates{index: indexJobsList, prefixes: each(statuses, func(s app.Status) kv.Key {
+	c := candidates{index: indexJobsList, prefixes: each(statusesOr(f, anyStatus[:]...), func(s app.Status) kv.Key {
 		return listPrefix(f.Organization, f.Email, f.Type).Letter(statusLetter(s))
 	})}
 	if f.Search != "" {
@@ -140,6 +132,14 @@ func (t tx) candidates(f app.JobFilter) candidates {
 
 // anyStatus begins with what most jobs are, for who looks for one of them.
 var anyStatus = [...]app.Status{app.Completed, app.Failed, app.Queued, app.Running}
+
+// statusesOr returns the statuses of a filter, these if it has none.
+func statusesOr(f app.JobFilter, none ...app.Status) []app.Status {
+	if len(f.Statuses) == 0 {
+		return none
+	}
+	return f.Statuses
+}
 
 // finished returns the candidates of a filter in order of completion.
 func (t tx) finished(f app.JobFilter) candidates {

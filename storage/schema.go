@@ -11,8 +11,10 @@ import (
 )
 
 var schema = &kv.Schema{
-	Records: []string{bucketJobs, bucketJobsPrivate, bucketUploads, bucketShares, outbox.BucketHooks, outbox.BucketDeliveries},
-	Others:  []string{bucketKeys, bucketUsers, bucketSessions, bucketDefinitions},
+	Buckets: []string{
+		bucketJobs, bucketJobsPrivate, bucketUploads, bucketShares, outbox.BucketHooks, outbox.BucketDeliveries,
+		bucketKeys, bucketUsers, bucketSessions, bucketDefinitions,
+	},
 	// Sessions are never missed: who has none signs in again.
 	Since:   map[string]int{bucketUsers: 5, bucketSessions: math.MaxInt},
 	Tables:  []kv.AnyTable{&jobs, &uploads, &shares, &outbox.Hooks, &outbox.Deliveries},

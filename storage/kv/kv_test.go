@@ -64,8 +64,7 @@ func putThing(tx *Tx, n int) error {
 // schemaWith returns the schema of these tests after some migrations.
 func schemaWith(steps ...Migration) *Schema {
 	return &Schema{
-		Records:    []string{bucketThings},
-		Others:     []string{bucketNotes},
+		Buckets:    []string{bucketThings, bucketNotes},
 		Tables:     []AnyTable{&things},
 		Migrations: steps,
 		Check:      func(context.Context, *Tx, *Findings) error { return nil },

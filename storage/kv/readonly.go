@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -105,7 +104,7 @@ func (r *ReadOnly) Check(ctx context.Context) (*Report, error) {
 				return nil
 			}
 			report.Readable = true
-			for _, name := range slices.Concat(r.schema.Records, r.schema.Others) {
+			for _, name := range r.schema.Buckets {
 				if t.Has(name) {
 					report.Entries[name] = t.Bucket(name).Stats().KeyN
 				}

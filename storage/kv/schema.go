@@ -15,8 +15,7 @@ const Meta = boltfile.Meta
 
 // Schema says what a database holds.
 type Schema struct {
-	Records []string       // buckets keyed by ID: they grow at their ends
-	Others  []string       // buckets keyed otherwise
+	Buckets []string       // of records
 	Since   map[string]int // the schema with which one of them came, if not the first
 	Tables  []AnyTable
 	Journal *Journal // nil: none
@@ -50,7 +49,7 @@ func (s *Schema) version() int { return 1 + len(s.Migrations) }
 
 // buckets returns the names of all buckets.
 func (s *Schema) buckets() []string {
-	all := slices.Concat([]string{Meta}, s.Records, s.Others, s.derived())
+	all := slices.Concat([]string{Meta}, s.Buckets, s.derived())
 	if s.Journal != nil {
 		all = append(all, s.Journal.Bucket)
 	}

@@ -37,7 +37,7 @@ type box struct {
 func newBox(t *testing.T) *box {
 	t.Helper()
 	schema := &kv.Schema{
-		Records: []string{BucketHooks, BucketDeliveries}, Tables: []kv.AnyTable{&Hooks, &Deliveries},
+		Buckets: []string{BucketHooks, BucketDeliveries}, Tables: []kv.AnyTable{&Hooks, &Deliveries},
 		Check: func(context.Context, *kv.Tx, *kv.Findings) error { return nil },
 	}
 	db, err := kv.Open(filepath.Join(t.TempDir(), "box.db"), schema, kv.Options{Fatal: func(err error) { t.Error(err) }, AnyFileSystem: true})
