@@ -98,15 +98,14 @@ func (s *storedPrivate) unpack(b []byte, created unit.Time) error {
 		return errPacked
 	}
 	flags, b := b[1], b[packedHead:]
-	digests := s.digests()
-	for i, d := range digests {
+	for _, d := range s.digests() {
 		if flags&d.flag == 0 {
 			continue
 		}
 		if len(b) < sha256.Size {
 			return errPacked
 		}
-		*digests[i].text, b = hex.EncodeToString(b[:sha256.Size]), b[sha256.Size:]
+		*d.text, b = hex.EncodeToString(b[:sha256.Size]), b[sha256.Size:]
 	}
 	if err := json.Unmarshal(b, s); err != nil {
 		return err
