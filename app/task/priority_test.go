@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // hurried reports whether a thread of a process comes before all of normal priority.
@@ -35,11 +34,7 @@ func hurried(t *testing.T, pid int) bool {
 // untilHurried waits until that is so, or is no longer so.
 func untilHurried(t *testing.T, pid int, want bool) {
 	t.Helper()
-	for begin := time.Now(); hurried(t, pid) != want; time.Sleep(10 * time.Millisecond) {
-		if time.Since(begin) > time.Minute {
-			t.Fatalf("priority over others: %v, want %v", !want, want)
-		}
-	}
+	until(t, fmt.Sprintf("priority over others is %v", want), func() bool { return hurried(t, pid) == want })
 }
 
 // A task keeps others from the CPU only while it has to end processes, or they multiply.

@@ -84,21 +84,17 @@ func (w *world) land(e *slurm.Executor, t app.Task) {
 
 // pilotOver waits until the only job of a row's pilot is over for Slurm too, which notices
 // later than the pilot's lock tells, and returns its state.
-func (w *world) pilotOver(t app.Task) string {
+func (w *world) pilotOver(t app.Task) (state string) {
 	w.Helper()
-	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+	until(w.T, "the job of the pilot is over", func() bool {
 		jobs := w.jobs(w.pilotName(t))
 		if len(jobs) != 1 {
 			w.Fatalf("Slurm has %v, want one job", jobs)
 		}
-		_, state, _ := strings.Cut(jobs[0], ":")
-		if state != "RUNNING" && state != "COMPLETING" {
-			return state
-		}
-		if time.Since(begin) > patience {
-			w.Fatalf("after %v, the job of the pilot is still %s", patience, state)
-		}
-	}
+		_, state, _ = strings.Cut(jobs[0], ":")
+		return state != "RUNNING" && state != "COMPLETING"
+	})
+	return state
 }
 
 func TestRowsOfAPilot(t *testing.T) {
