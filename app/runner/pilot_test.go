@@ -181,25 +181,39 @@ func TestPilotLeavesOthersTheirTurn(t *testing.T) {
 	}
 }
 
+// oneLong submits a batch of rows of which the first takes long, and a job that has the other
+// slot meanwhile.
+func (w *world) oneLong(rows int) {
+	w.t.Helper()
+	w.submit(bob, "other", fmt.Sprintf(`{"script":"until [ -e %s/second ]; do sleep 0.01; done"}`, w.dir))
+	w.until("other", app.Running)
+	script := fmt.Sprintf("echo x >>%[1]s/ran; if mkdir %[1]s/long; then until [ -e %[1]s/first ]; do sleep 0.01; done; fi", w.dir)
+	w.batch(ann, "b", slices.Repeat([]string{script}, rows)...)
+}
+
+// othersEnd gives the other slot free, and checks that all rows but the long one end before
+// it does, and each runs once.
+func (w *world) othersEnd(rows int) {
+	w.t.Helper()
+	must(w.t, os.WriteFile(filepath.Join(w.dir, "second"), nil, 0o600))
+	await(w.t, "the other rows to end", func() bool { return w.job("b").Counts.Completed == rows-1 })
+	must(w.t, os.WriteFile(filepath.Join(w.dir, "first"), nil, 0o600))
+	if r := w.finished("b"); r.Status != app.Completed {
+		w.t.Fatalf("%+v", r.Counts)
+	}
+	if ran := strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"); ran != rows {
+		w.t.Errorf("%d rows ran %d times", rows, ran)
+	}
+}
+
 // Rows behind one that takes long get another slot, and begin once.
 func TestRowsBehindALongOne(t *testing.T) {
 	w := withPilots(t, 2)
 	w.options.LongRow = 500 * time.Millisecond
 	w.start()
-	w.submit(bob, "other", fmt.Sprintf(`{"script":"until [ -e %s/second ]; do sleep 0.01; done"}`, w.dir))
-	w.until("other", app.Running)
-	script := fmt.Sprintf("echo x >>%[1]s/ran; if mkdir %[1]s/long; then until [ -e %[1]s/first ]; do sleep 0.01; done; fi", w.dir)
-	w.batch(ann, "b", slices.Repeat([]string{script}, 20)...)
+	w.oneLong(20)
 	await(t, "a row to take long", func() bool { return w.job("b").Counts.Running == 1 })
-	must(t, os.WriteFile(filepath.Join(w.dir, "second"), nil, 0o600))
-	await(t, "the other rows to end", func() bool { return w.job("b").Counts.Completed == 19 })
-	must(t, os.WriteFile(filepath.Join(w.dir, "first"), nil, 0o600))
-	if r := w.finished("b"); r.Status != app.Completed {
-		t.Fatalf("%+v", r.Counts)
-	}
-	if ran := strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"); ran != 20 {
-		t.Errorf("20 rows ran %d times", ran)
-	}
+	w.othersEnd(20)
 	for n := 1; n <= 20; n++ {
 		if r := w.row("b", n); r.Attempts != 1 {
 			t.Errorf("row %d has %d attempts", n, r.Attempts)
@@ -288,22 +302,11 @@ func TestRowsBehindALongOneOfAnEarlierRunner(t *testing.T) {
 	w := withPilots(t, 2)
 	w.options.LongRow = 500 * time.Millisecond
 	stop := w.start()
-	w.submit(bob, "other", fmt.Sprintf(`{"script":"until [ -e %s/second ]; do sleep 0.01; done"}`, w.dir))
-	w.until("other", app.Running)
-	script := fmt.Sprintf("echo x >>%[1]s/ran; if mkdir %[1]s/long; then until [ -e %[1]s/first ]; do sleep 0.01; done; fi", w.dir)
-	w.batch(ann, "b", slices.Repeat([]string{script}, 40)...)
+	w.oneLong(40)
 	await(t, "a row to take long", func() bool { return exists(filepath.Join(w.dir, "long")) })
 	stop()
 	w.start()
-	must(t, os.WriteFile(filepath.Join(w.dir, "second"), nil, 0o600))
-	await(t, "the other rows to end", func() bool { return w.job("b").Counts.Completed == 39 })
-	must(t, os.WriteFile(filepath.Join(w.dir, "first"), nil, 0o600))
-	if r := w.finished("b"); r.Status != app.Completed {
-		t.Fatalf("%+v", r.Counts)
-	}
-	if ran := strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"); ran != 40 {
-		t.Errorf("40 rows ran %d times", ran)
-	}
+	w.othersEnd(40)
 	w.noPilots()
 }
 
