@@ -55,3 +55,5 @@ func TestForcesDoNotDependOnTheProcessor(t *testing.T) {
 		}
 	}
 }
+
+func hasVectorLoops32() bool { return hasAVX2 }

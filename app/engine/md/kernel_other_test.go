@@ -3,3 +3,5 @@
 package md
 
 func vectorLoops() []loops { return nil }
+
+func hasVectorLoops32() bool { return false }

@@ -20,10 +20,11 @@ type Mixture struct {
 	model  []*Model // of each chain
 	first  []int32  // bead of each chain, and the number of beads in the end
 	shared *Model   // what all components have in common: conditions and tables
+	screen *screenTable32
 }
 
 // LeastBox is the shortest edge of a box in nm, in which no bead sees another one twice.
-const LeastBox = 2 * (chargeCutoff + skin)
+const LeastBox = 2 * (chargeCutoff + 0.4)
 
 // NewMixture returns the chains of components, whose conditions are the same. It panics
 // if there is none, or if an edge of the box is below LeastBox.
@@ -31,7 +32,8 @@ func NewMixture(components []Component, box Vec) *Mixture {
 	if min(box.X, box.Y, box.Z) < LeastBox {
 		panic("a box that is too small")
 	}
-	m := &Mixture{Components: components, Box: box, first: []int32{0}, shared: components[0].Model}
+	shared := components[0].Model
+	m := &Mixture{Components: components, Box: box, first: []int32{0}, shared: shared, screen: newScreenTable32(shared.screen)}
 	for _, c := range components {
 		for range c.Copies {
 			m.model = append(m.model, c.Model)

@@ -14,11 +14,13 @@ type Motion struct {
 	mix     *Mixture
 	team    *Team
 	x       []Vec // nm, never wrapped
+	fine    []fineVec
 	v       []Vec // nm/ps, at half steps
 	built   []Vec // positions when the lists were last built
 	sources []Random
 	step    int64 // steps done
 	pull    float64
+	path    float64 // nm, no bead has gone farther since the lists were pruned
 
 	baths   map[*Model]*thermostat
 	stick   *domains
@@ -33,6 +35,8 @@ type Motion struct {
 type hand struct {
 	force  []Vec
 	random []float64
+
+	farthest float64 // square of the longest way of a bead in this step, nm²
 }
 
 // NewMotion returns chains without positions and velocities. They come from Start or,
@@ -40,7 +44,7 @@ type hand struct {
 func NewMotion(m *Mixture, team *Team, seed uint64, replica int) *Motion {
 	d := &Motion{mix: m, team: team, baths: make(map[*Model]*thermostat)}
 	n, longest := m.Size(), 0
-	d.x, d.v, d.built = make([]Vec, n), make([]Vec, n), make([]Vec, n)
+	d.x, d.v, d.built, d.fine = make([]Vec, n), make([]Vec, n), make([]Vec, n), make([]fineVec, n)
 	for chain, model := range m.model {
 		d.sources = append(d.sources, randomOf(seed, chain, replica))
 		longest = max(longest, model.Size())
@@ -50,7 +54,7 @@ func NewMotion(m *Mixture, team *Team, seed uint64, replica int) *Motion {
 		}
 	}
 	for range team.Size() {
-		d.hands = append(d.hands, hand{make([]Vec, longest), make([]float64, 3*longest)})
+		d.hands = append(d.hands, hand{make([]Vec, longest), make([]float64, 3*longest), 0})
 	}
 	d.stick = newDomains(m, stickCutoff, everyBead, func(m *Model, bead int) (p, q float64) { return halfStick(m.types[bead]) })
 	d.screen = newDomains(m, chargeCutoff, chargedBeads, func(m *Model, bead int) (p, q float64) {
@@ -103,7 +107,10 @@ func (d *Motion) Archive(a Archive) {
 // returns an error like that of Advance.
 func (d *Motion) Resume() error {
 	d.list(d.built)
-	d.team.Each(d.mix.Chains(), func(_, chain int) { d.check(chain) })
+	d.team.Each(d.mix.Chains(), func(_, chain int) {
+		d.check(chain)
+		d.refine(chain)
+	})
 	if err := d.failure(); err != nil {
 		return err
 	}
@@ -124,6 +131,7 @@ func (d *Motion) Advance(n int) error {
 		if err := d.failure(); err != nil {
 			return err
 		}
+		d.path += d.farthest()
 		if d.stale.Load() {
 			d.stale.Store(false)
 			copy(d.built, d.x)
@@ -134,18 +142,22 @@ func (d *Motion) Advance(n int) error {
 	return nil
 }
 
-// list builds the lists from positions and places the present ones.
+// farthest returns the longest way of a bead in the last step, in nm.
+func (d *Motion) farthest() float64 {
+	r2 := 0.0
+	for k := range d.hands {
+		r2 = max(r2, d.hands[k].farthest)
+		d.hands[k].farthest = 0
+	}
+	return math.Sqrt(r2)
+}
+
+// list builds the lists from positions, for which there are forces of the present ones then.
 func (d *Motion) list(x []Vec) {
 	d.stick.build(d.mix, x, d.team)
 	d.screen.build(d.mix, x, d.team)
-	d.team.Each(d.mix.Chains(), func(_, chain int) { d.place(chain) })
 	d.sortTasks()
-}
-
-func (d *Motion) place(chain int) {
-	x := Of(d.mix, d.x, chain)
-	d.stick.place(chain, x)
-	d.screen.place(chain, x)
+	d.path = math.Inf(1) // prune them
 }
 
 // sortTasks puts the long tasks first, so that the workers end at about the same time.
@@ -167,13 +179,24 @@ func (d *Motion) sortTasks() {
 // interact computes the forces of all pairs.
 func (d *Motion) interact() {
 	n := len(d.stick.domain)
+	anew := d.path > innerSkin/2
+	if anew {
+		d.path = 0
+	}
 	d.team.Each(len(d.largest), func(_, task int) {
-		if k := d.largest[task]; k < n {
-			domain := &d.stick.domain[k]
-			addStick(domain.quads, &domain.pairList)
+		k, kind := d.largest[task], d.stick
+		if k >= n {
+			k, kind = k-n, d.screen
+		}
+		domain := &kind.domain[k]
+		domain.place(d.fine)
+		if anew {
+			kind.prune(domain)
+		}
+		if kind == d.stick {
+			addStick32(domain.quads, &domain.near)
 		} else {
-			domain := &d.screen.domain[k-n]
-			addScreen(domain.quads, &domain.pairList, d.mix.shared.screen)
+			addScreen32(domain.quads, &domain.near, d.mix.screen)
 		}
 	})
 }
@@ -192,17 +215,27 @@ func (d *Motion) move(worker, chain int) {
 	}
 	d.sources[chain].normals(random)
 	bath := d.baths[model]
-	const limit = (skin / 2) * (skin / 2)
-	far := false
+	const limit = (outerSkin / 2) * (outerSkin / 2)
+	far, farthest := false, h.farthest
 	for i := range x {
-		x[i], v[i] = bath.push(i, x[i], v[i], force[i], (*[3]float64)(random[3*i:]))
+		before := x[i]
+		x[i], v[i] = bath.push(i, before, v[i], force[i], (*[3]float64)(random[3*i:]))
 		far = far || x[i].Sub(built[i]).Norm2() > limit
+		farthest = max(farthest, x[i].Sub(before).Norm2())
 	}
+	h.farthest = farthest
 	d.check(chain)
 	if far {
 		d.stale.Store(true) // the lists will be built, and positions placed, anew
 	}
-	d.place(chain)
+	d.refine(chain)
+}
+
+// refine sets the positions of a chain in units of fine.
+func (d *Motion) refine(chain int) {
+	for i, to := d.mix.Span(chain); i < to; i++ {
+		d.fine[i] = d.x[i].fine()
+	}
 }
 
 // addPull adds the forces of the springs.

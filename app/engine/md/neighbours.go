@@ -24,6 +24,9 @@ type pairList struct {
 // for the bead in lane i and the partner in lane j.
 type tile struct{ quad, pairs uint16 }
 
+// allPairs are those of two quads.
+const allPairs = 1<<(quadSize*quadSize) - 1
+
 // rows returns the number of quads that have partners of their own: the first ones.
 func (l *pairList) rows() int { return len(l.start) - 1 }
 
@@ -118,7 +121,7 @@ func (n *neighbours) near(a, b *quad) bool {
 }
 
 func (n *neighbours) addTile(k, l int) {
-	t := tile{quad: uint16(l), pairs: 1<<(quadSize*quadSize) - 1}
+	t := tile{quad: uint16(l), pairs: allPairs}
 	if l <= k+1 || l == len(n.balls)-1 {
 		t.pairs = n.validPairs(k, l)
 	}

@@ -4,55 +4,69 @@ import "slices"
 
 // searcher finds the pairs of domains, one after the other.
 type searcher struct {
-	slot []int32 // for each group, 1 + the last of its images in the halo; 0: none
+	slot []int32 // for each rank, 1 + the last of its images in the halo; 0: none
 	next []int32 // for each image in the halo, 1 + the one before of the same group
+	runs []run
+	hits []int32
 }
 
 // find makes the lists of a domain.
-func (s *searcher) find(d *domains, number int) {
+func (s *searcher) find(m *Mixture, d *domains, number int) {
 	domain := &d.domain[number]
 	domain.start = append(domain.start[:0], 0)
 	domain.tiles = domain.tiles[:0]
 	domain.halo = domain.halo[:0]
-	s.slot = slices.Grow(s.slot[:0], len(d.groups))[:len(d.groups)]
-	clear(s.slot)
+	domain.fresh = true
+	if s.slot == nil {
+		s.slot = make([]int32, len(d.groups))
+	}
 	s.next = s.next[:0]
-	first := d.rank[domain.own[0]]
-	for local, k := range domain.own {
-		s.row(d, domain, k, first+int32(local))
+	for local := range domain.own {
+		s.row(d, domain, int32(local))
 		domain.start = append(domain.start, int32(len(domain.tiles)))
 	}
 	if len(domain.own)+len(domain.halo) > 1<<16 {
 		panic("a domain with more quads than the lists can number")
 	}
-	domain.fillQuads(d)
+	for _, h := range domain.halo {
+		s.slot[h.rank] = 0
+	}
+	domain.fillQuads(m, d)
 }
 
-// row lists the partners of a group: those of a higher rank.
-func (s *searcher) row(d *domains, domain *domain, k, rank int32) {
+// row lists the partners of an owned group: those of a higher rank whose balls are within
+// reach of its own.
+func (s *searcher) row(d *domains, domain *domain, local int32) {
+	const rounding = 1e-3 // nm, more than that of balls in a box of micrometres
+	k, rank, c := domain.own[local], domain.first+local, &d.cells
 	a := &d.spots[k]
-	own := rank - d.rank[domain.own[0]]
-	d.cells.near(a.centre, d.reach+a.radius+d.cells.most, func(groups []int32, shift Vec) {
-		for _, l := range groups {
-			if d.rank[l] < rank || l == k && !ahead(shift) {
-				continue
+	reach := d.reach + a.radius
+	s.runs = c.near(a.centre, reach+c.most, s.runs[:0])
+	for _, r := range s.runs {
+		shift := c.shift(r.edges)
+		own := shift == (Vec{})
+		if r.from = max(r.from, rank); r.from == rank && r.from < r.to && !own && !ahead(shift) {
+			r.from++ // the other of two equal pairs
+		}
+		if r.from >= r.to {
+			continue
+		}
+		s.hits = c.touching(r, a.centre.Sub(shift), float32(reach+rounding), s.hits[:0])
+		for _, hit := range s.hits {
+			t := tile{pairs: allPairs}
+			if c.kin[hit] == c.kin[rank] || c.kin[hit] == someLanes || c.kin[rank] == someLanes {
+				if t.pairs = d.validPairs(k, c.order[hit], own && hit == rank); t.pairs == 0 {
+					continue
+				}
 			}
-			if !touches(a, &d.spots[l], shift, d.reach) {
-				continue
-			}
-			same := l == k && shift == Vec{}
-			t := tile{pairs: d.validPairs(k, l, same)}
-			if t.pairs == 0 {
-				continue
-			}
-			if here := own + d.rank[l] - rank; shift == (Vec{}) && int(here) < len(domain.own) {
+			if here := hit - domain.first; own && int(here) < len(domain.own) {
 				t.quad = uint16(here)
 			} else {
-				t.quad = uint16(len(domain.own) + s.image(domain, l, shift))
+				t.quad = uint16(len(domain.own) + s.image(domain, hit, shift))
 			}
 			domain.tiles = append(domain.tiles, t)
 		}
-	})
+	}
 }
 
 // ahead tells a shift from its opposite, so that a group meets each of its own images
@@ -67,51 +81,43 @@ func ahead(s Vec) bool {
 	return s.Z >= 0
 }
 
-// touches reports whether two groups, the second moved by a shift, have beads within
-// reach of each other.
-func touches(a, b *spot, shift Vec, reach float64) bool {
-	far := reach + a.radius + b.radius
-	centre := Vec{b.centre.X + shift.X, b.centre.Y + shift.Y, b.centre.Z + shift.Z}
-	apart2 := a.centre.Sub(centre).Norm2()
-	if apart2 > far*far {
-		return false
-	}
-	if apart2 < reach*reach {
-		return true
-	}
-	for i := range quadSize {
-		from := a.at[i].Sub(shift)
-		for j := range quadSize {
-			if from.Sub(b.at[j]).Norm2() < reach*reach {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // image returns the place of a group's image in the halo.
-func (s *searcher) image(domain *domain, group int32, shift Vec) int {
-	for k := s.slot[group]; k > 0; k = s.next[k-1] {
+func (s *searcher) image(domain *domain, rank int32, shift Vec) int {
+	for k := s.slot[rank]; k > 0; k = s.next[k-1] {
 		if domain.halo[k-1].shift == shift {
 			return int(k - 1)
 		}
 	}
-	domain.halo = append(domain.halo, image{group, shift})
-	s.next = append(s.next, s.slot[group])
-	s.slot[group] = int32(len(domain.halo))
+	domain.halo = append(domain.halo, image{rank, shift})
+	s.next = append(s.next, s.slot[rank])
+	s.slot[rank] = int32(len(domain.halo))
 	return len(domain.halo) - 1
 }
 
-// fillQuads sets the parameters of the quads. Positions follow.
-func (domain *domain) fillQuads(d *domains) {
+// fillQuads sets the parameters of the quads, and where they find their positions.
+func (domain *domain) fillQuads(m *Mixture, d *domains) {
 	n := len(domain.own) + len(domain.halo)
 	domain.quads = slices.Grow(domain.quads[:0], n)[:n]
-	for local, k := range domain.own {
-		domain.quads[local].p, domain.quads[local].q = d.groups[k].p, d.groups[k].q
+	domain.from = slices.Grow(domain.from[:0], n)[:n]
+	for local := range domain.quads {
+		g, shift := domain.source(d, local)
+		q, from := &domain.quads[local], &domain.from[local]
+		for lane := range quadSize {
+			q.p[lane], q.q[lane] = float32(g.p[lane]), float32(g.q[lane])
+			from.beads[lane] = m.first[g.chain] + g.beads[lane]
+		}
+		from.shift = shift.fine()
 	}
-	for local, h := range domain.halo {
-		q := &domain.quads[len(domain.own)+local]
-		q.p, q.q = d.groups[h.group].p, d.groups[h.group].q
+}
+
+// source returns the group of a quad, and what to add to its beads' positions.
+func (domain *domain) source(d *domains, local int) (*group, Vec) {
+	k, shift := int32(0), Vec{}
+	if local < len(domain.own) {
+		k = domain.own[local]
+	} else {
+		h := &domain.halo[local-len(domain.own)]
+		k, shift = d.cells.order[h.rank], h.shift
 	}
+	return &d.groups[k], shift.Sub(d.spots[k].moved)
 }

@@ -25,6 +25,11 @@ func BenchmarkMotion(b *testing.B) {
 				b.ReportMetric(b.Elapsed().Seconds()/beadSteps*1e9, "ns/bead")
 				b.ReportMetric((userSeconds(b)-start)/beadSteps*1e9, "cpu-ns/bead")
 				b.ReportMetric(float64(d.stick.tileCount())/float64(d.mix.Size()), "stick-tiles/bead")
+				near := 0
+				for k := range d.stick.domain {
+					near += len(d.stick.domain[k].near.tiles)
+				}
+				b.ReportMetric(float64(near)/float64(d.mix.Size()), "near-tiles/bead")
 				b.ReportMetric(float64(d.screen.tileCount())/float64(d.mix.Size()), "screen-tiles/bead")
 			})
 		}

@@ -49,14 +49,14 @@ func bondSums(x []Vec) Sums {
 func (d *Motion) stickSums(domain *domain) Sums {
 	var s Sums
 	for i, j := range domain.all() {
-		r2 := domain.apart2(i, j)
+		a, lane, from := d.stick.bead(d, domain, i)
+		b, other, to := d.stick.bead(d, domain, j)
+		r2 := from.Sub(to).Norm2()
 		if r2 >= stickCutoff*stickCutoff {
 			continue
 		}
-		pair := &d.mix.shared.stick[d.stick.kind(d.mix, domain, i)][d.stick.kind(d.mix, domain, j)]
+		pair := &d.mix.shared.stick[a.kind(d.mix, lane)][b.kind(d.mix, other)]
 		s.Stick += pair.energy(r2)
-		a, lane := bead(domain.quads, i)
-		b, other := bead(domain.quads, j)
 		s.Virial += stickForce(r2, a.p[lane]+b.p[other], a.q[lane]+b.q[other]) * r2
 	}
 	return s
@@ -66,12 +66,12 @@ func (d *Motion) screenSums(domain *domain) Sums {
 	var s Sums
 	shared := d.mix.shared
 	for i, j := range domain.all() {
-		r2 := domain.apart2(i, j)
+		a, lane, from := d.screen.bead(d, domain, i)
+		b, other, to := d.screen.bead(d, domain, j)
+		r2 := from.Sub(to).Norm2()
 		if r2 >= chargeCutoff*chargeCutoff {
 			continue
 		}
-		a, lane := bead(domain.quads, i)
-		b, other := bead(domain.quads, j)
 		strength := a.p[lane] * b.q[other]
 		s.Screen += screenedEnergy(strength, shared.kappa, math.Sqrt(r2))
 		s.Virial += strength * shared.screen.forceOverR(r2) * r2
@@ -79,22 +79,12 @@ func (d *Motion) screenSums(domain *domain) Sums {
 	return s
 }
 
-// apart2 is the squared distance of two beads of the quads, in nm².
-func (domain *domain) apart2(i, j int) float64 {
-	a, lane := bead(domain.quads, i)
-	b, other := bead(domain.quads, j)
-	return a.position(lane).Sub(b.position(other)).Norm2()
+// bead returns the group and lane of a bead of a domain, and its exact position.
+func (d *domains) bead(m *Motion, domain *domain, i int) (g *group, lane int, at Vec) {
+	g, shift := domain.source(d, i/quadSize)
+	lane = i % quadSize
+	return g, lane, Of(m.mix, m.x, int(g.chain))[g.beads[lane]].AddScaled(1, shift)
 }
 
-// kind is the type of a bead of the quads.
-func (d *domains) kind(m *Mixture, domain *domain, i int) uint8 {
-	local, lane := i/quadSize, i%quadSize
-	k := int32(0)
-	if local < len(domain.own) {
-		k = domain.own[local]
-	} else {
-		k = domain.halo[local-len(domain.own)].group
-	}
-	g := &d.groups[k]
-	return m.model[g.chain].types[g.beads[lane]]
-}
+// kind is the type of a bead.
+func (g *group) kind(m *Mixture, lane int) uint8 { return m.model[g.chain].types[g.beads[lane]] }
