@@ -215,6 +215,16 @@ func (domain *domain) place(x []fineVec) {
 	}
 }
 
+// fetch brings the forces on a chain's beads into the cache, many at a time. Where they are
+// is without order, and one after the other they would be waited for. The sum has no meaning.
+func (d *domains) fetch(chain int) (sum float32) {
+	from, to := d.start[d.ofChain[chain]], d.start[d.ofChain[chain+1]]
+	for _, c := range d.copies[from:to] {
+		sum += d.domain[c.domain].quads[c.local].fx[0]
+	}
+	return sum
+}
+
 // addForces adds the forces on a chain's beads.
 func (d *domains) addForces(chain int, to []Vec) {
 	for k := d.ofChain[chain]; k < d.ofChain[chain+1]; k++ {

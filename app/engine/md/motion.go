@@ -36,6 +36,7 @@ type hand struct {
 	force  []Vec
 	random []float64
 
+	fetched  float32 // keeps the compiler from leaving out what is not used
 	farthest float64 // square of the longest way of a bead in this step, nm²
 }
 
@@ -54,7 +55,7 @@ func NewMotion(m *Mixture, team *Team, seed uint64, replica int) *Motion {
 		}
 	}
 	for range team.Size() {
-		d.hands = append(d.hands, hand{make([]Vec, longest), make([]float64, 3*longest), 0})
+		d.hands = append(d.hands, hand{make([]Vec, longest), make([]float64, 3*longest), 0, 0})
 	}
 	d.stick = newDomains(m, stickCutoff, everyBead, func(m *Model, bead int) (p, q float64) { return halfStick(m.types[bead]) })
 	d.screen = newDomains(m, chargeCutoff, chargedBeads, func(m *Model, bead int) (p, q float64) {
@@ -207,6 +208,7 @@ func (d *Motion) move(worker, chain int) {
 	x, v, built := Of(d.mix, d.x, chain), Of(d.mix, d.v, chain), Of(d.mix, d.built, chain)
 	h := &d.hands[worker]
 	force, random := h.force[:len(x)], h.random[:3*len(x)]
+	h.fetched = d.stick.fetch(chain) + d.screen.fetch(chain)
 	model.bondForces(x, force)
 	d.stick.addForces(chain, force)
 	d.screen.addForces(chain, force)
