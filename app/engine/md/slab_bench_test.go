@@ -108,7 +108,8 @@ func lower(m *Mixture, x []Vec, part float64) {
 }
 
 // slabOf returns a slab of copies of a protein, stacked from equal boxes of the dense phase: 15 nm wide and
-// in a box of 150 nm for 100 copies, as the published ones.
+// in a box of 150 nm for 100 copies, as the published ones. It is in the middle of the box, where LAMMPS divides
+// the box between two processes.
 func slabOf(t testing.TB, copies, cores int) *Motion {
 	t.Helper()
 	model, wide, cell := slabProtein(t), 15., 25
@@ -118,14 +119,15 @@ func slabOf(t testing.TB, copies, cores int) *Motion {
 		wide, cell = 9, copies
 	}
 	x, height := dense(t, &damped, cell, wide)
+	box := Vec{wide, wide, max(1.5*float64(copies), 2*height)}
+	below := (box.Z - height*float64(copies/cell)) / 2
 	var all []Vec
 	for k := range copies / cell {
 		for _, at := range x {
-			at.Z += height * float64(k)
+			at.Z += below + height*float64(k)
 			all = append(all, at)
 		}
 	}
-	box := Vec{wide, wide, max(1.5*float64(copies), 2*height)}
 	team := NewTeam(cores)
 	t.Cleanup(team.Close)
 	all = moved(t, NewMixture([]Component{{&damped, copies}}, box), team, all, 40)
