@@ -49,8 +49,8 @@ fuzz: ## run every fuzz target for FUZZTIME (60s)
 physics: ## test the engines' physics thoroughly: up to 35 minutes on two cores
 	GO='$(GO)' .ci/physics
 
-coexistence: ## concentrations of five condensates beside published ones, below DIR=coexistence; a day or more, and the next call goes on: COPIES=100 STEPS=10000000 CORES=2
-	CONDENSATE_DIR='$(abspath $(or $(DIR),coexistence))' COPIES='$(COPIES)' STEPS='$(STEPS)' CORES='$(CORES)' $(GO) test ./app/engine/condensate -run '^TestCoexistence$$' -count 1 -timeout 0 -v
+coexistence: ## concentrations of five condensates beside published ones, below DIR=coexistence; a day or more, and the next call goes on: COPIES=100 STEPS=10000000 CORES=2 PROTEINS=P12035,Q14154
+	CONDENSATE_DIR='$(abspath $(or $(DIR),coexistence))' COPIES='$(COPIES)' STEPS='$(STEPS)' CORES='$(CORES)' PROTEINS='$(PROTEINS)' $(GO) test ./app/engine/condensate -run '^TestCoexistence$$' -count 1 -timeout 0 -v
 
 signs: ## what heat, salt and mutations do to condensates, below DIR=signs; an hour, and the next call goes on: STEPS=500000 CORES=2
 	CONDENSATE_DIR='$(abspath $(or $(DIR),signs))' STEPS='$(STEPS)' CORES='$(CORES)' $(GO) test ./app/engine/condensate -run '^TestSigns$$' -count 1 -timeout 0 -v

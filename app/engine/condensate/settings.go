@@ -89,7 +89,7 @@ func (s *Settings) mass() float64 {
 // What a step takes on one core, for each bead of a dense phase, and how much of the work
 // another core takes over.
 const (
-	secondsOfBead = 0.38e-6
+	secondsOfBead = 0.31e-6
 	efficiency    = 0.85
 )
 
