@@ -35,6 +35,10 @@ type Options struct {
 	// Warn is told, once each, what an operator should know although the
 	// database works, such as lost commits. It may be nil.
 	Warn func(string)
+
+	// Tell is told, before it begins, what Open does that may take minutes with a large
+	// database. It may be nil.
+	Tell func(string)
 }
 
 // DB is an open database. No other process can open its file.
@@ -60,11 +64,14 @@ func Open(path string, s *Schema, o Options) (*DB, error) {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
+	if o.Tell == nil {
+		o.Tell = func(string) {}
+	}
 	var floor sortid.ID
 	var commits *boltfile.Counter
 	var place boltfile.Place
 	err = boltfile.Guard(func() (err error) {
-		if floor, err = prepare(file, s); err != nil {
+		if floor, err = prepare(file, s, o.Tell); err != nil {
 			return err
 		}
 		if err := boltfile.Confirm(file); err != nil {

@@ -17,7 +17,7 @@ const metaSchema = "schema"
 
 // prepare brings the database to the current schema, with all buckets and
 // indexes, and returns the floor of IDs.
-func prepare(db *bolt.DB, s *Schema) (floor sortid.ID, err error) {
+func prepare(db *bolt.DB, s *Schema, tell func(string)) (floor sortid.ID, err error) {
 	version, err := readVersion(db)
 	switch {
 	case err != nil:
@@ -28,7 +28,7 @@ func prepare(db *bolt.DB, s *Schema) (floor sortid.ID, err error) {
 		err = newerError(version, s)
 	default:
 		if err = expectRecords(db, s); err == nil {
-			err = migrate(db, version, s)
+			err = migrate(db, version, s, tell)
 		}
 	}
 	if err == nil {
@@ -38,7 +38,7 @@ func prepare(db *bolt.DB, s *Schema) (floor sortid.ID, err error) {
 		err = ensureJournal(db, s)
 	}
 	if err == nil {
-		err = prepareDerived(db, s)
+		err = prepareDerived(db, s, tell)
 	}
 	if err != nil {
 		return floor, err
@@ -168,7 +168,10 @@ func createBuckets(tx *bolt.Tx, s *Schema) error {
 
 // migrate runs the missing steps. Each copies the database first, then runs in
 // a transaction of its own.
-func migrate(db *bolt.DB, version int, s *Schema) error {
+func migrate(db *bolt.DB, version int, s *Schema, tell func(string)) error {
+	if version < s.version() {
+		tell(fmt.Sprintf("the database, written by an older version of this program, is brought from schema %d to %d; a large one takes minutes, and nobody is answered until then", version, s.version()))
+	}
 	for ; version < s.version(); version++ {
 		next := version + 1
 		if err := boltfile.CopyTo(context.Background(), db, fmt.Sprintf("%s.before-%d", db.Path(), next)); err != nil {

@@ -53,8 +53,9 @@ func TestMigrationRunsOnceAndKeepsACopy(t *testing.T) {
 	path := withThings(t, 3)
 	runs := 0
 	step := func(tx *bolt.Tx) error { runs++; return renameRocks(tx) }
+	var said []string
 	for range 2 {
-		db := openAt(t, path, Options{}, step)
+		db := openAt(t, path, Options{Tell: func(text string) { said = append(said, text) }}, step)
 		if rocks, stones := countKind(t, db, "rock"), countKind(t, db, "stone"); rocks != 0 || stones != 3 {
 			t.Errorf("%d rocks and %d stones, want 0 and 3", rocks, stones)
 		}
@@ -63,6 +64,9 @@ func TestMigrationRunsOnceAndKeepsACopy(t *testing.T) {
 	}
 	if runs != 1 {
 		t.Errorf("the step ran %d times, want once", runs)
+	}
+	if len(said) != 2 || !strings.Contains(said[0], "from schema 1 to 2") || !strings.Contains(said[1], indexKind) {
+		t.Errorf("said %q, want the migration and the index that it dropped, once", said)
 	}
 
 	old := openAt(t, path+".before-2", Options{})

@@ -4,30 +4,38 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
-// Looks at a number that another goroutine is about to change: so many without giving the
-// processor away, then so many with it, and then the goroutine sleeps. A step has two
-// barriers, and waking a goroutine takes longer than most of its work.
+// Looks at what another goroutine is about to change: so many without giving the processor
+// away, then so many with it, and then the goroutine sleeps. A step has two barriers, and
+// waking a goroutine takes longer than most of its work.
 const (
 	quickLooks = 2_000
 	slowLooks  = 20_000
+	shortSleep = 50 * time.Microsecond
 )
 
-// Team is goroutines that share the work of a simulation. Close ends them.
+// Team is goroutines that share the work of a simulation. Close ends them. Where others
+// want the processors, too, a worker may not run for milliseconds: nobody waits for one
+// that has no task, and who is there does them all.
 type Team struct {
 	size int
 	wait sync.WaitGroup
 
-	work  func(worker, task int)
-	tasks int32
-	next  atomic.Int32 // task that nobody has taken
-	left  atomic.Int32 // workers that are not through with this round
-	round atomic.Int64 // grows with every call of Each; negative: the end
+	round atomic.Pointer[round] // the last one; one without work is the end
 
 	mu     sync.Mutex
 	asleep int
 	wake   sync.Cond
+}
+
+// round is a call of Each.
+type round struct {
+	work  func(worker, task int)
+	tasks int32
+	next  atomic.Int32 // task that nobody has taken
+	done  atomic.Int32 // number of tasks
 }
 
 // NewTeam starts a number of workers, of which the caller of Each is one.
@@ -42,8 +50,7 @@ func NewTeam(cores int) *Team {
 
 // Close ends the workers.
 func (t *Team) Close() {
-	t.round.Store(-1)
-	t.rouse()
+	t.begin(&round{})
 	t.wait.Wait()
 }
 
@@ -59,46 +66,42 @@ func (t *Team) Each(tasks int, work func(worker, task int)) {
 		}
 		return
 	}
-	t.work, t.tasks = work, int32(tasks)
-	t.next.Store(0)
-	t.left.Store(int32(t.size))
-	t.round.Add(1)
-	t.rouse()
-	t.take(0)
-	for looks := 0; t.left.Load() > 0; looks++ {
-		if looks > quickLooks {
+	r := &round{work: work, tasks: int32(tasks)}
+	t.begin(r)
+	r.take(0)
+	for looks := 0; r.done.Load() < r.tasks; looks++ {
+		switch {
+		case looks > quickLooks+slowLooks:
+			time.Sleep(shortSleep) // the worker may wait for this very processor
+		case looks > quickLooks:
 			runtime.Gosched()
 		}
 	}
 }
 
 // take does tasks until there are no more.
-func (t *Team) take(worker int) {
-	for {
-		task := t.next.Add(1) - 1
-		if task >= t.tasks {
-			t.left.Add(-1)
-			return
-		}
-		t.work(worker, int(task))
+func (r *round) take(worker int) {
+	for task := r.next.Add(1) - 1; task < r.tasks; task = r.next.Add(1) - 1 {
+		r.work(worker, int(task))
+		r.done.Add(1)
 	}
 }
 
 func (t *Team) serve(worker int) {
-	for seen := int64(0); ; {
+	for seen := (*round)(nil); ; {
 		seen = t.newRound(seen)
-		if seen < 0 {
+		if seen.work == nil {
 			return
 		}
-		t.take(worker)
+		seen.take(worker)
 	}
 }
 
 // newRound waits for another round than the one that was seen.
-func (t *Team) newRound(seen int64) int64 {
+func (t *Team) newRound(seen *round) *round {
 	for looks := range quickLooks + slowLooks {
-		if round := t.round.Load(); round != seen {
-			return round
+		if r := t.round.Load(); r != seen {
+			return r
 		}
 		if looks > quickLooks {
 			runtime.Gosched()
@@ -114,8 +117,9 @@ func (t *Team) newRound(seen int64) int64 {
 	return t.round.Load()
 }
 
-// rouse wakes those who sleep.
-func (t *Team) rouse() {
+// begin starts a round and wakes those who sleep.
+func (t *Team) begin(r *round) {
+	t.round.Store(r)
 	t.mu.Lock()
 	if t.asleep > 0 {
 		t.wake.Broadcast()
