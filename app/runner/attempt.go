@@ -37,6 +37,8 @@ type attempt struct {
 	stop     chan struct{} // closed when the attempt shall end
 	stopOnce sync.Once
 
+	overtaken atomic.Bool // a pilot has claimed the job before
+
 	// Of the attempt's goroutine, from setJob on.
 	job       *app.Job
 	number    int            // the loop may read it once claimed is set
@@ -112,14 +114,15 @@ func (a *attempt) runNew(ctx context.Context) {
 }
 
 // claim takes the job from the queue, and further rows for its pilot. It returns nil if the
-// job no longer waits, or ctx ends.
+// job no longer waits, or ctx ends. An attempt that was overtaken does not try again, for the
+// loop has forgotten it: the job may be back in the queue meanwhile, and have another attempt.
 func (a *attempt) claim(ctx context.Context, p app.Portion) (*app.Job, []*app.Job) {
 	doubt := false // an earlier claim may have been recorded without an answer
-	for b := serviceBackoff(); ; b.wait(ctx) {
+	for b := serviceBackoff(); !a.overtaken.Load(); b.wait(ctx) {
 		callCtx, cancel := context.WithTimeout(ctx, serviceTimeout)
 		j, rows, err := a.jobs.Claim(callCtx, a.id, a.lease.Devices, p)
 		if doubt && errors.Is(err, fault.NotFound) {
-			j, err = a.findClaim(callCtx)
+			j, err = a.findClaim(callCtx, p.Pilot)
 		}
 		cancel()
 		switch {
@@ -131,17 +134,18 @@ func (a *attempt) claim(ctx context.Context, p app.Portion) (*app.Job, []*app.Jo
 		doubt = true
 		a.options.Log.Warn().Err(err).Str("job", string(a.id)).Msg("the job can't be claimed; will try again")
 	}
+	return nil, nil
 }
 
-// findClaim looks for the job among the claimed ones. Nobody else claims jobs,
-// so the claim is this attempt's.
-func (a *attempt) findClaim(ctx context.Context) (*app.Job, error) {
+// findClaim looks for the job among the claimed ones. Only pilots claim jobs that others
+// are about to claim, so the claim is this attempt's unless it names a pilot of another one.
+func (a *attempt) findClaim(ctx context.Context, pilot string) (*app.Job, error) {
 	jobs, err := a.jobs.Active(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, j := range jobs {
-		if j.ID == a.id {
+		if j.ID == a.id && (j.Private.Pilot == "" || j.Private.Pilot == pilot) {
 			return j, nil
 		}
 	}

@@ -103,6 +103,9 @@ func (r *Runner) handle(e event) {
 		e.pilot.alone.Store(a.executor.alone(e.pilot))
 		a.executor.pilots[e.pilot] = true
 	case evJoined:
+		if other := r.active[a.id]; other != nil {
+			other.overtaken.Store(true)
+		}
 		r.active[a.id] = a
 	case evLanded:
 		r.land(e.pilot)

@@ -414,6 +414,83 @@ func (f *forgetful) ClaimRows(ctx context.Context, first *app.Job, p app.Portion
 	return rows, err
 }
 
+// A pilot takes a row along whose own claim has failed and is tried again. The row is the
+// pilot's alone, and the slot that it had is free.
+func TestPilotTakesARowThatIsBeingClaimed(t *testing.T) {
+	w := withPilots(t, 2)
+	w.options.LongRow = time.Hour
+	w.jobs = &contended{Jobs: w.Service.Runs, failed: make(chan struct{}), taken: make(chan struct{}), looked: make(chan struct{})}
+	script := fmt.Sprintf("echo x >>%[1]s/ran; until [ -e %[1]s/gate ]; do sleep 0.01; done", w.dir)
+	w.batch(ann, "b", slices.Repeat([]string{script}, 4)...)
+	w.start()
+	w.until("b", app.Running)
+	w.submit(bob, "other", `{"script":"true"}`)
+	await(t, "a job in the other slot", func() bool { return w.job("other").Status == app.Completed })
+	must(t, os.WriteFile(filepath.Join(w.dir, "gate"), nil, 0o600))
+	if r := w.finished("b"); r.Status != app.Completed {
+		t.Fatalf("%+v", r.Counts)
+	}
+	if ran := strings.Count(w.text(filepath.Join(w.dir, "ran")), "x"); ran != 4 {
+		t.Errorf("4 rows ran %d times", ran)
+	}
+	w.noPilots()
+}
+
+// contended fails the first claim. The job is claimed again once the next claim has taken it
+// along, whose answer comes after that.
+type contended struct {
+	Jobs
+	failed, taken, looked chan struct{}
+
+	mu     sync.Mutex
+	claims int
+	again  context.Context // of the claim that is tried again
+}
+
+func (c *contended) Claim(ctx context.Context, id app.JobID, leased placement.Devices, p app.Portion) (*app.Job, []*app.Job, error) {
+	c.mu.Lock()
+	c.claims++
+	n := c.claims
+	if n == 3 {
+		c.again = ctx
+	}
+	c.mu.Unlock()
+	switch n {
+	case 1:
+		close(c.failed)
+		return nil, nil, errors.New("the disk is full")
+	case 2:
+		<-c.failed
+		defer func() { close(c.taken); <-c.looked }()
+	case 3:
+		<-c.taken
+	}
+	return c.Jobs.Claim(ctx, id, leased, p)
+}
+
+func (c *contended) Active(ctx context.Context) ([]*app.Job, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ctx == c.again {
+		defer close(c.looked)
+	}
+	return c.Jobs.Active(ctx)
+}
+
+// An attempt that a pilot has overtaken claims nothing, for the loop has forgotten it.
+func TestOvertakenAttemptClaimsNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		id := w.submit(ann, "a", `{}`)
+		r := New(w.jobs, w.files, []app.Executor{w.executor}, w.options)
+		overtaken := &attempt{core: &r.core, executor: r.executors[0], id: id, stop: make(chan struct{})}
+		r.active[id] = overtaken
+		r.handle(event{kind: evJoined, attempt: &attempt{core: &r.core, executor: r.executors[0], id: id}})
+		if j, _ := overtaken.claim(t.Context(), app.Portion{}); j != nil || w.job("a").Attempts != 0 {
+			t.Errorf("it has claimed %+v", j)
+		}
+	})
+}
+
 // told is an executor that says the same of tasks each time.
 type told struct {
 	app.Executor
