@@ -100,8 +100,9 @@ type pilot struct {
 // flying is a row in a pilot.
 type flying struct {
 	*attempt
-	news chan news
-	last *news
+	news  chan news
+	last  *news
+	since time.Time // when it was first seen running
 }
 
 // newPilot makes the pilot of a first row.
@@ -543,7 +544,7 @@ func (p *pilot) giveBack() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	long := slices.ContainsFunc(p.flying, func(f *flying) bool {
-		return f.last != nil && f.last.State == app.TaskRunning && p.options.Now().Sub(f.last.StartedAt) >= p.options.LongRow
+		return f.last != nil && f.last.State == app.TaskRunning && f.ran(f.last.StartedAt) >= p.options.LongRow
 	})
 	if !p.alive || len(p.prepared)+len(p.flying) < 2 || !p.asked && !long {
 		return
@@ -604,9 +605,17 @@ func count(is bool) int {
 	return 0
 }
 
+// ran returns for how long the row has run, or was seen to if the clock was set back meanwhile.
+func (f *flying) ran(startedAt time.Time) time.Duration {
+	return max(f.options.Now().Sub(startedAt), time.Since(f.since))
+}
+
 // deliver hands on what is new.
 func (f *flying) deliver(n news) {
-	if n.State == app.TaskRunning && f.options.Now().Sub(n.StartedAt) < startedAfter || f.last != nil && reflect.DeepEqual(*f.last, n) {
+	if n.State == app.TaskRunning && f.since.IsZero() {
+		f.since = time.Now()
+	}
+	if n.State == app.TaskRunning && f.ran(n.StartedAt) < startedAfter || f.last != nil && reflect.DeepEqual(*f.last, n) {
 		return
 	}
 	f.last = &n

@@ -297,17 +297,22 @@ func TestPilotOutlivesTheRunner(t *testing.T) {
 }
 
 // The next runner sees which row of a living pilot takes long, and those behind it get another
-// slot.
+// slot; also if the clock was set back, so that the row seems to start in the future.
 func TestRowsBehindALongOneOfAnEarlierRunner(t *testing.T) {
-	w := withPilots(t, 2)
-	w.options.LongRow = 500 * time.Millisecond
-	stop := w.start()
-	w.oneLong(40)
-	await(t, "a row to take long", func() bool { return exists(filepath.Join(w.dir, "long")) })
-	stop()
-	w.start()
-	w.othersEnd(40)
-	w.noPilots()
+	for _, back := range []time.Duration{0, time.Hour} {
+		t.Run(fmt.Sprint("set back by ", back), func(t *testing.T) {
+			w := withPilots(t, 2)
+			w.options.LongRow = 500 * time.Millisecond
+			stop := w.start()
+			w.oneLong(40)
+			await(t, "a row to take long", func() bool { return exists(filepath.Join(w.dir, "long")) })
+			stop()
+			w.options.Now = func() time.Time { return time.Now().Add(-back) }
+			w.start()
+			w.othersEnd(40)
+			w.noPilots()
+		})
+	}
 }
 
 // A pilot that is killed loses the row that runs. Those before it have ended, those behind
