@@ -12,7 +12,7 @@ import (
 // waking a goroutine takes longer than most of its work.
 const (
 	quickLooks = 2_000
-	slowLooks  = 20_000
+	slowLooks  = 500
 	shortSleep = 50 * time.Microsecond
 )
 
