@@ -38,16 +38,22 @@ func TestTeamWaitsForSlowTasks(t *testing.T) {
 	t.Parallel()
 	team := NewTeam(3)
 	defer team.Close()
-	var done atomic.Int32
+	var done, others atomic.Int32
 	for round := range int32(5) {
-		team.Each(3, func(_, task int) {
-			if task == 1 {
-				time.Sleep(30 * time.Millisecond)
+		team.Each(20, func(worker, _ int) {
+			if worker == 0 {
+				time.Sleep(time.Millisecond) // leaves tasks to others
+			} else {
+				others.Add(1)
+				time.Sleep(20 * time.Millisecond)
 			}
 			done.Add(1)
 		})
-		if n := done.Load(); n != 3*(round+1) {
+		if n := done.Load(); n != 20*(round+1) {
 			t.Fatalf("%d tasks were done after round %d", n, round+1)
 		}
+	}
+	if others.Load() == 0 {
+		t.Error("one worker did it all")
 	}
 }
