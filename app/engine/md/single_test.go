@@ -119,8 +119,18 @@ func TestFineUnits(t *testing.T) {
 		nm   float64
 		want int32
 	}{
-		{0, 0}, {fine, 1}, {-fine, -1}, {0.4 * fine, 0}, {0.6 * fine, 1}, {-0.6 * fine, -1},
-		{1, 1 << 25}, {63, 63 << 25}, {64, math.MinInt32}, {-64, math.MinInt32}, {128 + 3*fine, 3}, {-12800000 - 5*fine, -5},
+		{0, 0},
+		{fine, 1},
+		{-fine, -1},
+		{0.4 * fine, 0},
+		{0.6 * fine, 1},
+		{-0.6 * fine, -1},
+		{1, 1 << 25},
+		{63, 63 << 25},
+		{64, math.MinInt32},
+		{-64, math.MinInt32},
+		{128 + 3*fine, 3},
+		{-12800000 - 5*fine, -5},
 	} {
 		if got := toFine(c.nm); got != c.want {
 			t.Errorf("%v nm are %d units, not %d", c.nm, got, c.want)
