@@ -7,10 +7,12 @@
 //
 //	go run ./app/bench run     # all measurements, in rounds, against their goals
 //	go run ./app/bench grow    # costs that may depend on the number of jobs
+//	go run ./app/bench rows    # a batch of short rows, next to xargs
 //	go run ./app/bench seed    # a data directory full of finished jobs
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +41,7 @@ func run(args []string) int {
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(runCommand(), growCommand(), seedCommand(), bareCommand(),
+	root.AddCommand(runCommand(), growCommand(), rowsCommand(), seedCommand(), bareCommand(),
 		childCommand("person", askSteadily), childCommand("crowd", submitTogether))
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -103,6 +105,32 @@ func growCommand() *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		o.Lines, o.Log = c.OutOrStdout(), c.ErrOrStderr()
 		return withMolrun(c.Context(), o, func(o options) error { return measureGrowth(c.Context(), o, numbers, plot) })
+	}
+	return c
+}
+
+func rowsCommand() *cobra.Command {
+	o, r := options{}, shortRows{}
+	c := &cobra.Command{
+		Use:     "rows",
+		Short:   "Measure a batch of short rows next to xargs with the same program",
+		Example: "  go run ./app/bench rows --rows 10000 --seconds 0.1 --peer 1000 --sandbox",
+		Args:    cobra.NoArgs,
+	}
+	f := c.Flags()
+	addPlaces(f, &o)
+	f.IntVar(&o.Rounds, "rounds", 1, "rounds, each with a new service")
+	f.IntVar(&r.Rows, "rows", 500, "rows of the batch")
+	f.Float64Var(&r.Seconds, "seconds", 0, "seconds that the program of a row sleeps; 0: /bin/true")
+	f.BoolVar(&r.Sandbox, "sandbox", false, "run each row in a sandbox, and the programs of xargs in one of bwrap")
+	f.IntVar(&r.Peer, "peer", 0, "programs that xargs starts before the batch, and again after it (default: as many as rows)")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if r.Rows < 1 || r.Seconds < 0 || r.Peer < 0 {
+			return usageError{errors.New("give at least one row, and no negative numbers")}
+		}
+		r.Peer = cmp.Or(r.Peer, r.Rows)
+		o.Lines, o.Log = c.OutOrStdout(), c.ErrOrStderr()
+		return withMolrun(c.Context(), o, func(o options) error { return measureRows(c.Context(), o, r) })
 	}
 	return c
 }

@@ -31,8 +31,13 @@ func (o options) logf(format string, args ...any) { fmt.Fprintf(o.Log, format+"\
 
 // addFlags adds the flags that run and grow share.
 func addFlags(f *pflag.FlagSet, o *options) {
-	f.StringVar(&o.Molrun, "molrun", "", "molrun binary to measure (default: one built for the purpose)")
+	addPlaces(f, o)
 	f.DurationVar(&o.Duration, "for", 2*time.Second, "duration of one measurement")
+}
+
+// addPlaces adds the flags that all measurements share.
+func addPlaces(f *pflag.FlagSet, o *options) {
+	f.StringVar(&o.Molrun, "molrun", "", "molrun binary to measure (default: one built for the purpose)")
 	f.StringVar(&o.Dir, "dir", "", "directory for temporary files (default: the system's)")
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,17 +29,24 @@ func cpuDuring(run func() error, pids ...int) (time.Duration, error) {
 
 func cpuOf(pids []int) (total time.Duration, err error) {
 	for _, pid := range pids {
-		process, err := clockOf(pid)
-		if err != nil {
-			return 0, err
-		}
-		children, err := childrenOf(pid)
+		process, children, err := clocksOf(pid)
 		if err != nil {
 			return 0, err
 		}
 		total += process + children
 	}
 	return total, nil
+}
+
+// clocksOf returns the CPU time of a process itself, and that of children it has
+// waited for, with theirs.
+func clocksOf(pid int) (process, children time.Duration, err error) {
+	process, err = clockOf(pid)
+	if err != nil {
+		return 0, 0, err
+	}
+	children, err = childrenOf(pid)
+	return process, children, err
 }
 
 // clockOf reads the CPU clock of a process, which is exact.
@@ -75,6 +83,26 @@ func childrenOf(pid int) (total time.Duration, err error) {
 	return total, nil
 }
 
+// awaitChildren waits until a process has no children.
+func awaitChildren(ctx context.Context, pid int) error {
+	for ctx.Err() == nil {
+		lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+		if err != nil {
+			return err
+		}
+		found := ""
+		for _, list := range lists {
+			text, _ := os.ReadFile(list) // the thread may just have ended
+			found += string(text)
+		}
+		if found == "" {
+			return nil
+		}
+		_ = pause(ctx, 20*time.Millisecond) // the loop ends with the context
+	}
+	return fmt.Errorf("wait for the end of the server's children: %w", ctx.Err())
+}
+
 // anonymousMemory returns the memory of a process in MiB without the pages of
 // mapped files, such as the database, which the kernel can reclaim.
 func anonymousMemory(pid int) (float64, error) {
@@ -85,7 +113,25 @@ func anonymousMemory(pid int) (float64, error) {
 // peakMemory watches the anonymous memory of a process until stop is called,
 // which returns the highest value in MiB.
 func peakMemory(pid int) (stop func() float64) {
-	var highest float64
+	watched := watchMemory(pid)
+	return func() (highest float64) {
+		for _, m := range watched() {
+			highest = max(highest, m.mib)
+		}
+		return highest
+	}
+}
+
+// memory is what a process had at a time.
+type memory struct {
+	at  time.Time
+	mib float64
+}
+
+// watchMemory watches the anonymous memory of a process until stop is called,
+// which returns all that it saw.
+func watchMemory(pid int) (stop func() []memory) {
+	var all []memory
 	done := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() {
@@ -93,7 +139,7 @@ func peakMemory(pid int) (stop func() float64) {
 		defer ticker.Stop()
 		for {
 			if now, err := anonymousMemory(pid); err == nil {
-				highest = max(highest, now)
+				all = append(all, memory{time.Now(), now})
 			}
 			select {
 			case <-ticker.C:
@@ -102,10 +148,10 @@ func peakMemory(pid int) (stop func() float64) {
 			}
 		}
 	})
-	return func() float64 {
+	return func() []memory {
 		close(done)
 		watching.Wait()
-		return highest
+		return all
 	}
 }
 
@@ -123,6 +169,16 @@ func wakeUps(pid int) (sum int64, err error) {
 		sum += n
 	}
 	return sum, nil
+}
+
+// load1 returns the load average of the last minute.
+func load1() (load float64, err error) {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0, err
+	}
+	_, err = fmt.Sscan(string(text), &load)
+	return load, err
 }
 
 // readStatus returns a number from the status file of a process or thread;

@@ -127,3 +127,31 @@ func TestGrowPrintsALineForEachNumberOfJobsAndDrawsThem(t *testing.T) {
 		t.Errorf("%d lines, want 5; drawing %.100s, %v", lines, svg, err)
 	}
 }
+
+func TestRowsPrintsALineForEachRound(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	out, errs, code := bench(t, "rows", "--molrun", molrun, "--rows", "6", "--peer", "3", "--rounds", "2", "--seconds", "0.02", "--dir", dir)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	var lines int
+	for line := range strings.Lines(out) {
+		lines++
+		var run struct{ Figures figures }
+		if err := json.Unmarshal([]byte(line), &run); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"rate", "ratio", "service.cpu", "memory.submission", "xargs.before", "xargs.after"} {
+			if !(run.Figures[name] > 0) {
+				t.Errorf("%s is %g in %s", name, run.Figures[name], line)
+			}
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "*")); lines != 2 || err != nil || len(left) > 0 {
+		t.Errorf("%d lines, want 2; files left: %q, %v", lines, left, err)
+	}
+	if out, errs, code := bench(t, "rows", "--rows", "0"); code != exitUsage {
+		t.Errorf("exit code %d without rows, want %d: %s%s", code, exitUsage, out, errs)
+	}
+}

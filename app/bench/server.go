@@ -59,13 +59,23 @@ func newServer(program, dir string, cpus int) (*server, error) {
 	}
 	for name, body := range algorithms {
 		text := fmt.Sprintf("format = 1\ntype = %q\nversion = \"1\"\ntitle = \"A program of the benchmark\"\nmax_runtime = \"1h\"\n%s\n\n[resources]\nmemory = \"16MiB\"\n", name, body)
-		if err := os.WriteFile(filepath.Join(dir, "algorithms", name+".toml"), []byte(text), 0o600); err != nil {
+		if err := s.addAlgorithm(name, text); err != nil {
 			return nil, err
 		}
 	}
-	config := fmt.Sprintf("data = %q\nalgorithms = %q\n[runner]\ncpus = %d\nsandbox = \"off\"\n[log]\nformat = \"json\"\n%s",
-		s.data(), filepath.Join(dir, "algorithms"), cpus, unhurried)
-	return s, os.WriteFile(s.config(), []byte(config), 0o600)
+	return s, s.configure(cpus, "off")
+}
+
+// addAlgorithm writes an algorithm file.
+func (s *server) addAlgorithm(name, text string) error {
+	return os.WriteFile(filepath.Join(s.dir, "algorithms", name+".toml"), []byte(text), 0o600)
+}
+
+// configure writes the configuration, with a setting of the sandbox.
+func (s *server) configure(cpus int, sandbox string) error {
+	config := fmt.Sprintf("data = %q\nalgorithms = %q\n[runner]\ncpus = %d\nsandbox = %q\n[log]\nformat = \"json\"\n%s",
+		s.data(), filepath.Join(s.dir, "algorithms"), cpus, sandbox, unhurried)
+	return os.WriteFile(s.config(), []byte(config), 0o600)
 }
 
 func (s *server) data() string     { return filepath.Join(s.dir, "data") }
