@@ -90,8 +90,8 @@ showcases: build ## simulate lysozyme in water and dock 50 ligands into it, with
 cluster: ## run jobs on a real Slurm cluster on this machine, including a batch of ROWS=1000 (needs root and .ci/slurm)
 	MOLRUN_CLUSTER_ROWS=$(or $(ROWS),1000) TEST_REQUIRE_ALL=1 $(GO) test ./app/cli -run JobsOnTheCluster -count 1 -timeout 2h -v
 
-cluster-rows: ## measure ROWS=500 short rows on a cluster next to a plain array and a loop (needs root and .ci/slurm)
-	$(GO) test ./app/faults -run ShortRowsNextToAPlainArray -count 1 -timeout 2h -v -short-rows $(or $(ROWS),500)
+cluster-rows: ## measure ROWS=500 short rows on a cluster next to a plain array and a loop (needs root and .ci/slurm): TAKES=0 seconds each, PEER=500 in the array and the loop, ROUNDS=3
+	$(GO) test ./app/faults -run ShortRowsNextToAPlainArray -count 1 -timeout 3h -v -short-rows $(or $(ROWS),500) -short-seconds $(or $(TAKES),0) -short-peer $(or $(PEER),0) -short-rounds $(or $(ROUNDS),3)
 
 release: ## static binaries, packages for Debian and RPM, SPDX lists and checksums in dist; VERSION=1.2.3
 	@GO='$(GO)' $(if $(filter command line environment,$(origin VERSION)),VERSION='$(VERSION)') .ci/release dist

@@ -197,8 +197,8 @@ func (s *server) awaitRows(ctx context.Context, rows int) error {
 }
 
 // afterSubmission is how long the service is still busy with a submission that it has
-// answered: rows begin, and garbage of the submission is not yet collected.
-const afterSubmission = 10 * time.Second
+// answered: rows begin, and its garbage is not yet collected.
+const afterSubmission = 30 * time.Second
 
 // addMemory adds the peaks during the submission, shortly after it, and later. A batch that
 // ended before has no later one.

@@ -13,7 +13,7 @@ func TestPeaksOfMemoryAreOfTheirPhases(t *testing.T) {
 		return memory{answered.Add(time.Duration(seconds * float64(time.Second))), mib}
 	}
 	f := figures{}
-	f.addMemory([]memory{at(-2, 20), at(-1, 90), at(0, 120), at(9.9, 60), at(10, 50), at(70, 55), at(80, 40)}, answered)
+	f.addMemory([]memory{at(-2, 20), at(-1, 90), at(0, 120), at(29.9, 60), at(30, 50), at(70, 55), at(80, 40)}, answered)
 	if want := (figures{"memory.submission": 90, "memory.after": 120, "memory.later": 55}); !maps.Equal(f, want) {
 		t.Errorf("got %v, want %v", f, want)
 	}

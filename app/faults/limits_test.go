@@ -91,8 +91,21 @@ func TestMemoryIsBounded(t *testing.T) {
 	s := newServer(t, "", "[runner]\ncpus = 8\nmemory = \"1GiB\"\n[limits]\nbody = \"4MiB\"\nbatch_body = \"4MiB\"\nbuffered = \"32MiB\"\n")
 	s.start()
 	l, v := newLedger(), &verdict{mayFail: true, mayRepeat: true}
-	done := make(chan struct{})
+	watched := s.watchMemory()
+	s.loadUntil(l, load{name: "m", clients: 32, jobs: 1, note: 512 << 10, seed: *seed}, 80, 0, func() {})
+	peak := watched()
+	if s.ended() || peak == 0 || peak > bound {
+		t.Errorf("peak of anonymous memory %d bytes, want at most %d", peak, bound)
+	}
+	s.conclude(l, v)
+	t.Logf("32 clients with 512 KiB a submission: peak of anonymous memory %d MiB", peak>>20)
+}
+
+// watchMemory watches the anonymous memory of the server until stop is called, which
+// returns the peak.
+func (s *server) watchMemory() (stop func() (peak int64)) {
 	var peak int64
+	done, pid := make(chan struct{}), s.process.Process.Pid
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		for {
@@ -100,18 +113,15 @@ func TestMemoryIsBounded(t *testing.T) {
 			case <-done:
 				return
 			case <-time.After(2 * time.Millisecond):
-				peak = max(peak, anonymousMemory(s.process.Process.Pid))
+				peak = max(peak, anonymousMemory(pid))
 			}
 		}
 	})
-	s.loadUntil(l, load{name: "m", clients: 32, jobs: 1, note: 512 << 10, seed: *seed}, 80, 0, func() {})
-	close(done)
-	watch.Wait()
-	if s.ended() || peak == 0 || peak > bound {
-		t.Errorf("peak of anonymous memory %d bytes, want at most %d", peak, bound)
+	return func() int64 {
+		close(done)
+		watch.Wait()
+		return peak
 	}
-	s.conclude(l, v)
-	t.Logf("32 clients with 512 KiB a submission: peak of anonymous memory %d MiB", peak>>20)
 }
 
 // anonymousMemory returns the resident anonymous memory of a process, 0 once it
