@@ -62,7 +62,7 @@ type copyOf struct{ domain, local int32 }
 // origin is where the positions of a quad come from.
 type origin struct {
 	beads [quadSize]int32 // of the mixture
-	shift [3]int32        // to add, in units of fine
+	shift fineVec         // to add
 }
 
 // domain is quads, the owned ones first, and the pairs that it computes.
@@ -74,7 +74,6 @@ type domain struct {
 	halo  []image  // groups that follow the owned ones
 	own   []int32  // groups
 	first int32    // rank of the first one
-	fresh bool     // the list was not pruned since it was made
 }
 
 // image is a group, given by its rank, moved by edges of the box.
@@ -132,8 +131,8 @@ func groupsOf(beads []int32) iter.Seq[[]int32] {
 	}
 }
 
-// build makes lists for positions of all beads.
-func (d *domains) build(m *Mixture, x []Vec, team *Team) {
+// build makes lists for positions of all beads, which are given in both units.
+func (d *domains) build(m *Mixture, x []Vec, fine []fineVec, team *Team) {
 	if len(d.groups) == 0 {
 		return
 	}
@@ -151,7 +150,13 @@ func (d *domains) build(m *Mixture, x []Vec, team *Team) {
 	if len(d.search) < team.Size() {
 		d.search = make([]searcher, team.Size())
 	}
-	team.Each(len(d.domain), func(worker, task int) { d.search[worker].find(m, d, task) })
+	team.Each(len(d.domain), func(worker, task int) {
+		domain := &d.domain[task]
+		d.search[worker].find(m, d, domain)
+		domain.place(fine)
+		domain.shorten(&domain.near, d.reach)
+		domain.pairList, domain.near = domain.near, domain.pairList
+	})
 	d.listCopies()
 }
 
@@ -247,15 +252,10 @@ func (d *domains) addForces(chain int, to []Vec) {
 	}
 }
 
-// prune shortens the lists of a task to the pairs that are near.
-func (d *domains) prune(domain *domain) {
-	if domain.fresh {
-		domain.fresh = false
-		prune(domain.quads, &domain.pairList, &domain.near, float32(d.reach*d.reach))
-		domain.pairList, domain.near = domain.near, domain.pairList
-	}
-	reach := d.cutoff + innerSkin
-	prune(domain.quads, &domain.pairList, &domain.near, float32(reach*reach))
+// shorten writes the part of the list that is within reach for the placed positions to
+// another one.
+func (domain *domain) shorten(to *pairList, reach float64) {
+	prune(domain.quads, &domain.pairList, to, float32(reach*reach))
 }
 
 // bonded reports whether two lanes of groups hold beads that are bonded to each other.

@@ -13,10 +13,10 @@ import (
 type Motion struct {
 	mix     *Mixture
 	team    *Team
-	x       []Vec // nm, never wrapped
-	fine    []fineVec
-	v       []Vec // nm/ps, at half steps
-	built   []Vec // positions when the lists were last built
+	x       []Vec     // nm, never wrapped
+	fine    []fineVec // positions again
+	v       []Vec     // nm/ps, at half steps
+	built   []Vec     // positions when the lists were last built
 	sources []Random
 	step    int64 // steps done
 	pull    float64
@@ -55,7 +55,7 @@ func NewMotion(m *Mixture, team *Team, seed uint64, replica int) *Motion {
 		}
 	}
 	for range team.Size() {
-		d.hands = append(d.hands, hand{make([]Vec, longest), make([]float64, 3*longest), 0, 0})
+		d.hands = append(d.hands, hand{force: make([]Vec, longest), random: make([]float64, 3*longest)})
 	}
 	d.stick = newDomains(m, stickCutoff, everyBead, func(m *Model, bead int) (p, q float64) { return halfStick(m.types[bead]) })
 	d.screen = newDomains(m, chargeCutoff, chargedBeads, func(m *Model, bead int) (p, q float64) {
@@ -107,14 +107,13 @@ func (d *Motion) Archive(a Archive) {
 // Resume computes the forces that the first step after a restored state needs. It
 // returns an error like that of Advance.
 func (d *Motion) Resume() error {
-	d.list(d.built)
-	d.team.Each(d.mix.Chains(), func(_, chain int) {
-		d.check(chain)
-		d.refine(chain)
-	})
+	d.refine(d.built)
+	d.list()
+	d.team.Each(d.mix.Chains(), func(_, chain int) { d.check(chain) })
 	if err := d.failure(); err != nil {
 		return err
 	}
+	d.refine(d.x)
 	d.interact()
 	return nil
 }
@@ -136,7 +135,7 @@ func (d *Motion) Advance(n int) error {
 		if d.stale.Load() {
 			d.stale.Store(false)
 			copy(d.built, d.x)
-			d.list(d.built)
+			d.list()
 		}
 		d.interact()
 	}
@@ -153,10 +152,10 @@ func (d *Motion) farthest() float64 {
 	return math.Sqrt(r2)
 }
 
-// list builds the lists from positions, for which there are forces of the present ones then.
-func (d *Motion) list(x []Vec) {
-	d.stick.build(d.mix, x, d.team)
-	d.screen.build(d.mix, x, d.team)
+// list builds the lists for the positions in built, which fine has, too.
+func (d *Motion) list() {
+	d.stick.build(d.mix, d.built, d.fine, d.team)
+	d.screen.build(d.mix, d.built, d.fine, d.team)
 	d.sortTasks()
 	d.path = math.Inf(1) // prune them
 }
@@ -192,7 +191,7 @@ func (d *Motion) interact() {
 		domain := &kind.domain[k]
 		domain.place(d.fine)
 		if anew {
-			kind.prune(domain)
+			domain.shorten(&domain.near, kind.cutoff+innerSkin)
 		}
 		if kind == d.stick {
 			addStick32(domain.quads, &domain.near)
@@ -206,6 +205,7 @@ func (d *Motion) interact() {
 func (d *Motion) move(worker, chain int) {
 	model := d.mix.model[chain]
 	x, v, built := Of(d.mix, d.x, chain), Of(d.mix, d.v, chain), Of(d.mix, d.built, chain)
+	fine := Of(d.mix, d.fine, chain)
 	h := &d.hands[worker]
 	force, random := h.force[:len(x)], h.random[:3*len(x)]
 	h.fetched = d.stick.fetch(chain) + d.screen.fetch(chain)
@@ -224,19 +224,19 @@ func (d *Motion) move(worker, chain int) {
 		x[i], v[i] = bath.push(i, before, v[i], force[i], (*[3]float64)(random[3*i:]))
 		far = far || x[i].Sub(built[i]).Norm2() > limit
 		farthest = max(farthest, x[i].Sub(before).Norm2())
+		fine[i] = x[i].fine()
 	}
 	h.farthest = farthest
 	d.check(chain)
 	if far {
-		d.stale.Store(true) // the lists will be built, and positions placed, anew
+		d.stale.Store(true) // the lists will be built anew
 	}
-	d.refine(chain)
 }
 
-// refine sets the positions of a chain in units of fine.
-func (d *Motion) refine(chain int) {
-	for i, to := d.mix.Span(chain); i < to; i++ {
-		d.fine[i] = d.x[i].fine()
+// refine sets the positions in units of fine.
+func (d *Motion) refine(x []Vec) {
+	for i := range x {
+		d.fine[i] = x[i].fine()
 	}
 }
 

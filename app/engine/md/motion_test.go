@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -210,10 +211,10 @@ func (d *Motion) scatter() {
 		for i := range x {
 			x[i] = x[i].AddScaled(1, by)
 		}
-		d.refine(chain)
 	}
 	copy(d.built, d.x)
-	d.list(d.built)
+	d.refine(d.x)
+	d.list()
 	d.interact()
 }
 
@@ -227,6 +228,7 @@ func TestMotionDependsOnItsStateAlone(t *testing.T) {
 	one.advance(t, 70)
 	state := &numbers{}
 	one.Archive(state)
+	listed := one.lists()
 	one.advance(t, 80)
 	for cores := 1; cores <= 3; cores++ {
 		whole := setOut(t, m, cores)
@@ -242,12 +244,26 @@ func TestMotionDependsOnItsStateAlone(t *testing.T) {
 		if err := later.Resume(); err != nil {
 			t.Fatal(err)
 		}
+		if !reflect.DeepEqual(later.lists(), listed) {
+			t.Errorf("after a restart with %d workers, the lists are not those of the positions for which they had been built", cores)
+		}
 		later.Pull(0.01)
 		later.advance(t, 80)
 		if !slices.Equal(later.x, one.x) || !slices.Equal(later.v, one.v) {
 			t.Errorf("after a restart with %d workers, positions are others", cores)
 		}
 	}
+}
+
+// lists returns copies of the lists of all domains, before they are pruned.
+func (d *Motion) lists() (all []pairList) {
+	for _, kind := range []*domains{d.stick, d.screen} {
+		for k := range kind.domain {
+			l := &kind.domain[k].pairList
+			all = append(all, pairList{slices.Clone(l.start), slices.Clone(l.tiles)})
+		}
+	}
+	return all
 }
 
 // numbers is an archive in memory.

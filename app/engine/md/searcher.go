@@ -10,13 +10,11 @@ type searcher struct {
 	hits []int32
 }
 
-// find makes the lists of a domain.
-func (s *searcher) find(m *Mixture, d *domains, number int) {
-	domain := &d.domain[number]
+// find lists the pairs of a domain whose balls are within reach of each other.
+func (s *searcher) find(m *Mixture, d *domains, domain *domain) {
 	domain.start = append(domain.start[:0], 0)
 	domain.tiles = domain.tiles[:0]
 	domain.halo = domain.halo[:0]
-	domain.fresh = true
 	if s.slot == nil {
 		s.slot = make([]int32, len(d.groups))
 	}

@@ -109,7 +109,7 @@ func TestGroupsAreShorterThanTheRangeOfNumbers(t *testing.T) {
 	if !slices.Equal(again, beads) {
 		t.Errorf("%v became %v", beads, again)
 	}
-	if most := 2*mostApart*maxBond + chargeCutoff + skin; most >= fine*(1<<32)-chargeCutoff {
+	if most := 2*mostApart*maxBond + chargeCutoff + outerSkin; most >= fine*(1<<32)-chargeCutoff {
 		t.Errorf("beads up to %g nm apart could seem to be within the cutoff", most)
 	}
 }
