@@ -1,6 +1,7 @@
 package md
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -29,15 +30,7 @@ const wantedCell = 1.8
 // newCells returns cells of a box.
 func newCells(box Vec) cells {
 	c := cells{axes: [3]int{0, 1, 2}}
-	slices.SortStableFunc(c.axes[:], func(a, b int) int {
-		switch {
-		case box.along(a) < box.along(b):
-			return -1
-		case box.along(a) > box.along(b):
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(c.axes[:], func(a, b int) int { return cmp.Compare(box.along(a), box.along(b)) })
 	for k, axis := range c.axes {
 		c.box[k] = box.along(axis)
 		c.count[k] = max(1, int(c.box[k]/wantedCell))

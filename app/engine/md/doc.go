@@ -6,7 +6,7 @@
 // A [Model] holds the parameters of a chain, [Dynamics] moves it, and [Series],
 // [PairSums] and [Scaling] evaluate the motion. A [Mixture] is many chains in a periodic
 // box, which [Motion] moves with a [Team] of workers; their pairs are computed in single
-// precision, with an error of forces far below 1e-6. Equal seeds give equal bits on
+// precision. Equal seeds give equal bits on
 // machines of one architecture, whatever the number of workers.
 //
 // Units throughout: nm, ps, g/mol, kJ/mol, K, elementary charge, mol/L. They are

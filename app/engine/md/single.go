@@ -8,9 +8,9 @@ import (
 // Pairs of a mixture are computed in single precision, eight at a time, which takes half
 // of the time of double precision. Two things keep the forces close to exact ones: positions
 // are whole numbers of 2^-25 nm, so that separations have no error but that of rounding the
-// positions, by 15 fm at most, wherever the beads are; and what a bead receives in one
+// positions, by 1.5e-8 nm at most, wherever the beads are; and what a bead receives in one
 // domain is summed up apart from the rest of its force, which is in double precision. The
-// error of forces is below 1e-6 of their mean size (TestSinglePrecisionSuffices).
+// root mean square of errors is below 1e-6 of that of forces (TestSinglePrecisionSuffices).
 
 // fine is the unit of positions in nm, coarse enough for distances up to 64 nm.
 const fine = 1.0 / (1 << 25)
@@ -75,17 +75,6 @@ func (s *screenTable32) forceOverR(r2 float32) float32 {
 	return (c[0] + float32(t*c[1])) + float32(float32(t*t)*(c[2]+float32(t*c[3])))
 }
 
-// stickForce32 is stickForce in single precision.
-func stickForce32(r2, size, strength float32) float32 {
-	u := 1 / r2
-	b := float32(size*size) * u
-	a := float32(float32(b*b) * b)
-	if a >= 1 {
-		strength = stickScale
-	}
-	return (a - 1) * (float32(strength*u) * a)
-}
-
 // The loops over pairs in Go, for any machine. Those in assembly give the same results to
 // the last bit; a test compares them.
 
@@ -93,7 +82,7 @@ func stickForce32(r2, size, strength float32) float32 {
 func portableStick32(quads []quad32, list *pairList) {
 	list.interact32(quads, func(a, b *quad32, i, j int, r2 float32) float32 {
 		if r2 < stickCutoff*stickCutoff {
-			return stickForce32(r2, a.p[i]+b.p[j], a.q[i]+b.q[j])
+			return stickForce(r2, a.p[i]+b.p[j], a.q[i]+b.q[j])
 		}
 		return 0
 	})

@@ -187,6 +187,16 @@ BITS(secondCouple, $0x1000000, $0x2000000, $0x4000000, $0x8000000, $0x10000000, 
 	VADDPS       force(BX), X3, X3 \
 	VMOVUPS      X3, force(BX)
 
+// GAINS adds the separations times forces of the couples, in Y7, Y8, Y9 and Y0, Y1, Y2, to the
+// forces on the partners. It uses X3.
+#define GAINS \
+	VADDPS Y0, Y7, Y0         \
+	VADDPS Y1, Y8, Y1         \
+	VADDPS Y2, Y9, Y2         \
+	GAINED(Y0, X0, quad32_fx) \
+	GAINED(Y1, X1, quad32_fy) \
+	GAINED(Y2, X2, quad32_fz)
+
 // END32 adds the sums of the couples up over lanes and subtracts them from the forces of the
 // quad at SI, for one axis. It uses X0 and X1.
 #define END32(first, second, force) \
@@ -197,6 +207,12 @@ BITS(secondCouple, $0x1000000, $0x2000000, $0x4000000, $0x8000000, $0x10000000, 
 	VMOVUPS      force(SI), X1     \
 	VSUBPS       X0, X1, X1        \
 	VMOVUPS      X1, force(SI)
+
+// END does so for the sums that BEGIN has cleared.
+#define END \
+	END32(Y10, Y13, quad32_fx) \
+	END32(Y11, Y14, quad32_fy) \
+	END32(Y12, Y15, quad32_fz)
 
 // func avx2Stick32(quads *quad32, start *int32, tiles *tile, rows int)
 TEXT ·avx2Stick32(SB), NOSPLIT, $320-32
@@ -223,18 +239,11 @@ stickTile:
 	VMOVAPS Y2, Y9
 	STICK32(1, secondCouple)
 	LOST(Y13, Y14, Y15)
-	VADDPS  Y0, Y7, Y0
-	VADDPS  Y1, Y8, Y1
-	VADDPS  Y2, Y9, Y2
-	GAINED(Y0, X0, quad32_fx)
-	GAINED(Y1, X1, quad32_fy)
-	GAINED(Y2, X2, quad32_fz)
+	GAINS
 	INCQ    CX
 	CMPQ    CX, DX
 	JLT     stickTile
-	END32(Y10, Y13, quad32_fx)
-	END32(Y11, Y14, quad32_fy)
-	END32(Y12, Y15, quad32_fz)
+	END
 
 stickNext:
 	ADDQ $quad32__size, SI
@@ -272,18 +281,11 @@ screenTile:
 	VMOVUPS 384(SP), Y7
 	VMOVUPS 416(SP), Y8
 	VMOVUPS 448(SP), Y9
-	VADDPS  Y0, Y7, Y0
-	VADDPS  Y1, Y8, Y1
-	VADDPS  Y2, Y9, Y2
-	GAINED(Y0, X0, quad32_fx)
-	GAINED(Y1, X1, quad32_fy)
-	GAINED(Y2, X2, quad32_fz)
+	GAINS
 	INCQ    CX
 	CMPQ    CX, DX
 	JLT     screenTile
-	END32(Y10, Y13, quad32_fx)
-	END32(Y11, Y14, quad32_fy)
-	END32(Y12, Y15, quad32_fz)
+	END
 
 screenNext:
 	ADDQ $quad32__size, SI

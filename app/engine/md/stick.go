@@ -70,14 +70,14 @@ func halfStick(kind uint8) (size, strength float64) {
 // a = 2 (sigma/r)⁶, Lennard-Jones gives 12 epsilon (a - 1) a / r². Inside the
 // minimum, where a is above 1, lambda has no effect.
 //
-// The conversions to float64 keep the compiler from fusing products with sums, so
+// The conversions to the same type keep the compiler from fusing products with sums, so
 // that all architectures give the same bits as the vector code.
-func stickForce(r2, size, strength float64) float64 {
+func stickForce[F float32 | float64](r2, size, strength F) F {
 	u := 1 / r2
-	b := float64(size*size) * u
-	a := float64(float64(b*b) * b)
+	b := F(size*size) * u
+	a := F(F(b*b) * b)
 	if a >= 1 {
 		strength = stickScale
 	}
-	return (a - 1) * (float64(strength*u) * a)
+	return (a - 1) * (F(strength*u) * a)
 }
