@@ -96,6 +96,9 @@ func (s *Runs) Lines(ctx context.Context, executor string, most int) (lines []Qu
 				return EndVisit
 			}
 			l := &lines[at]
+			if l.Jobs == nil {
+				l.Jobs = make([]Waiting, 0, min(most, l.Count))
+			}
 			if l.Jobs = append(l.Jobs, w); len(l.Jobs) >= most {
 				return NextUser
 			}

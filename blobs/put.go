@@ -182,20 +182,28 @@ func (d *Dir) checkSpace(length int64) error {
 	return diskError("check free space", err)
 }
 
-// copyBody copies the request's body within the quota and checks its length.
+// copyBody copies the request's body within the quota and checks its length. While it
+// receives and writes one buffer, the one before is summed.
 func (h *Links) copyBody(s *sender, r *http.Request, in *incoming, quota *upload.Reservation) error {
-	buffer := h.buffers.Get().(*[]byte)
-	defer h.buffers.Put(buffer)
+	var buffers [2]*[]byte
+	for k := range buffers {
+		buffers[k] = h.buffers.Get().(*[]byte)
+		defer h.buffers.Put(buffers[k])
+	}
+	add, summed := in.summing()
+	defer summed()
 	var readErr error
-	for readErr == nil {
+	for k := 0; readErr == nil; k = 1 - k {
 		var n int
-		n, readErr = fill(s, r.Body, *buffer)
+		n, readErr = fill(s, r.Body, *buffers[k])
 		if err := quota.Grow(r.Context(), in.size+int64(n)); err != nil {
 			return err
 		}
-		if _, err := in.Write((*buffer)[:n]); err != nil {
+		chunk := (*buffers[k])[:n]
+		if err := in.write(chunk); err != nil {
 			return err
 		}
+		add(chunk)
 	}
 	if readErr != io.EOF {
 		return abortError{fmt.Errorf("receive body: %w", readErr)}
@@ -219,20 +227,36 @@ func fill(s *sender, body io.Reader, buffer []byte) (n int, err error) {
 	return n, err
 }
 
-// Write adds to the file and its digest.
-func (in *incoming) Write(p []byte) (int, error) {
+// write adds to the file.
+func (in *incoming) write(p []byte) error {
 	n, err := in.file.Write(p)
-	in.digest.Write(p[:n])
-	in.crc = crc32.Update(in.crc, crc32.IEEETable, p[:n])
 	in.size += int64(n)
 	if err != nil {
-		return n, diskError("receive file", err)
+		return diskError("receive file", err)
 	}
 	if in.size-in.checked >= spaceInterval {
 		in.checked = in.size
-		return n, in.dir.checkSpace(0)
+		return in.dir.checkSpace(0)
 	}
-	return n, nil
+	return nil
+}
+
+// summing begins to compute the digest and the checksum beside what is received. add returns
+// once all before its chunk is summed, and then sums that until the next call. end waits for
+// the last one; the sums are not known before.
+func (in *incoming) summing() (add func(chunk []byte), end func()) {
+	chunks, ended := make(chan []byte), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for chunk := range chunks {
+			in.digest.Write(chunk)
+			in.crc = crc32.Update(in.crc, crc32.IEEETable, chunk)
+		}
+	}()
+	return func(chunk []byte) { chunks <- chunk }, func() {
+		close(chunks)
+		<-ended
+	}
 }
 
 // sum returns the SHA-256 of what was written.

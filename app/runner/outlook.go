@@ -36,6 +36,10 @@ func (f *forecaster) offer(s forecast.State) {
 	f.states <- s
 }
 
+// unchanged is how long an outlook lasts for each job that it lists: among thousands, a
+// place in the queue means less, and each outlook is garbage for the next.
+const unchanged = 100 * time.Microsecond
+
 // run publishes outlooks until ctx ends. It works no more than a twentieth of the
 // time.
 func (f *forecaster) run(ctx context.Context, log zerolog.Logger) {
@@ -53,7 +57,11 @@ func (f *forecaster) run(ctx context.Context, log zerolog.Logger) {
 		} else if ctx.Err() == nil {
 			log.Warn().Err(err).Str("executor", f.executor).Msg("the queue can't be read to say who is next; will try again")
 		}
-		sleep(ctx, 20*time.Since(begin))
+		listed := 0
+		for _, q := range queue {
+			listed += len(q.Jobs)
+		}
+		sleep(ctx, max(20*time.Since(begin), time.Duration(listed)*unchanged))
 	}
 }
 

@@ -4,6 +4,7 @@ package forecast
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"molrun/app"
@@ -36,10 +37,11 @@ type Outlook struct {
 
 var _ app.Outlook = (*Outlook)(nil)
 
-// New returns the outlook of a queue. It knows the jobs that the lines list, and
-// counts the others.
+// New returns the outlook of a queue, which it takes over. It knows the jobs that the lines
+// list, and counts the others.
 func New(s State, queue []app.QueueLine, past Past) *Outlook {
-	o := &Outlook{state: s, past: past, queue: unclaimed(s, queue), reserved: turns.NoSpot}
+	o := &Outlook{state: s, past: past, queue: queue, reserved: turns.NoSpot}
+	s.dropClaimed(queue)
 	listed := 0
 	for _, q := range o.queue {
 		listed += len(q.Jobs)
@@ -61,21 +63,14 @@ func New(s State, queue []app.QueueLine, past Past) *Outlook {
 	return o
 }
 
-// unclaimed returns a queue without the jobs that are being started.
-func unclaimed(s State, queue []app.QueueLine) []app.QueueLine {
-	left := make([]app.QueueLine, len(queue))
-	for i, q := range queue {
-		jobs := make([]app.Waiting, 0, len(q.Jobs))
-		for _, w := range q.Jobs {
-			if !s.Claimed[w.ID] {
-				jobs = append(jobs, w)
-			}
-		}
-		q.Count -= len(q.Jobs) - len(jobs)
-		q.Jobs = jobs
-		left[i] = q
+// dropClaimed removes the jobs that are being started from a queue.
+func (s State) dropClaimed(queue []app.QueueLine) {
+	for i := range queue {
+		q := &queue[i]
+		listed := len(q.Jobs)
+		q.Jobs = slices.DeleteFunc(q.Jobs, func(w app.Waiting) bool { return s.Claimed[w.ID] })
+		q.Count -= listed - len(q.Jobs)
 	}
-	return left
 }
 
 func linesOf(queue []app.QueueLine) []turns.Line {
