@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -175,7 +176,10 @@ func (f failing) run(s *server, fault string, n int, l *ledger, o load) (end, wh
 	}
 	alive := !s.ended()
 	if alive {
-		must(s.t, s.process.Process.Signal(syscall.SIGTERM))
+		signalErr := s.process.Process.Signal(syscall.SIGTERM)
+		if alive = !errors.Is(signalErr, os.ErrProcessDone); alive { // the call may just have ended it
+			must(s.t, signalErr)
+		}
 		s.await()
 	}
 	text, readErr := os.ReadFile(in.Trace)

@@ -69,6 +69,10 @@ func (d *durability) apply(call, at, from string) {
 		delete(d.names, at)
 	case "fsync", "fdatasync":
 		d.sync(at)
+	case "ftruncate", "fallocate": // what was synced of the content that is left lasts
+		if n == nil {
+			d.names[at] = &name{file: &file{durable: true}, durable: true}
+		}
 	default: // it changes the file
 		if n == nil {
 			n = &name{file: new(file), durable: true} // it was there before the trace
@@ -262,6 +266,24 @@ command = ["sh", "-c", 'echo to the log; echo a >out/open; echo b >out/closed; c
 [resources]
 memory = "16MiB"
 `
+
+func TestCutsAndReservationsEndangerNoContent(t *testing.T) {
+	t.Parallel()
+	const dir, file = "data/uploads/partial", "data/uploads/partial/a"
+	begin := "openat\t" + file + "\t\nwrite\t" + file + "\t\nfsync\t" + file + "\t\nfsync\t" + dir + "\t\n"
+	for rest, safe := range map[string]bool{
+		"":                            true,
+		"write\t" + file + "\t\n":     false,
+		"ftruncate\t" + file + "\t\n": true,
+		"fallocate\t" + file + "\t\n": true,
+		"write\t" + file + "\t\nftruncate\t" + file + "\t\n": false,
+	} {
+		d := replay([]byte(begin+rest), regexp.MustCompile(promised))
+		if why := d.lost(file); (why == "") != safe {
+			t.Errorf("after %q: %q", rest, why)
+		}
+	}
+}
 
 // What the service has promised in an answer survives a power cut: its content was
 // synced before it got its name, and its directory after that.
