@@ -20,7 +20,7 @@ type parts struct {
 	sent   int64 // how far any request went
 	acked  int64 // how far an answer said that bytes are stored
 	busy   bool  // a client sends a part
-	broke  bool  // the connection of a part broke
+	late   int   // how many parts that broke may still reach the service
 }
 
 var errBroken = errors.New("the connection breaks")
@@ -170,10 +170,13 @@ func (w *worker) sendPart(fact *fileFact, to func(at int64) int64, breaks bool) 
 		if err != nil {
 			return err
 		}
-		refused := &client.Error{}
 		at, whole, err = ask(r)
-		if p.broke = p.broke || breaks; p.broke && errors.As(err, &refused) && refused.Code == "UPLOAD_OFFSET_MISMATCH" {
-			return nil // bytes of the part that broke reached the service after it was asked where to go on
+		if err != nil && p.late > 0 && except(err, "UPLOAD_OFFSET_MISMATCH") == nil {
+			p.late-- // it reached the service after that was asked where to go on
+			return nil
+		}
+		if breaks {
+			p.late++
 		}
 		if err != nil {
 			return err

@@ -50,18 +50,16 @@ func (f *forecaster) run(ctx context.Context, log zerolog.Logger) {
 		case <-ctx.Done():
 			return
 		}
-		begin := time.Now()
+		begin, lasts := time.Now(), time.Duration(0)
 		queue, err := f.jobs.Lines(ctx, f.executor, mostListed)
 		if err == nil {
-			f.jobs.SetOutlook(f.executor, forecast.New(s, queue, past{ctx, f.jobs}))
+			o := forecast.New(s, queue, past{ctx, f.jobs})
+			f.jobs.SetOutlook(f.executor, o)
+			lasts = time.Duration(o.Listed()) * unchanged
 		} else if ctx.Err() == nil {
 			log.Warn().Err(err).Str("executor", f.executor).Msg("the queue can't be read to say who is next; will try again")
 		}
-		listed := 0
-		for _, q := range queue {
-			listed += len(q.Jobs)
-		}
-		sleep(ctx, max(20*time.Since(begin), time.Duration(listed)*unchanged))
+		sleep(ctx, max(20*time.Since(begin), lasts))
 	}
 }
 

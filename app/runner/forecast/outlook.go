@@ -84,6 +84,9 @@ func linesOf(queue []app.QueueLine) []turns.Line {
 	return lines
 }
 
+// Listed is how many jobs the outlook knows one by one.
+func (o *Outlook) Listed() int { return len(o.spots) }
+
 // Queue returns the place of a job, and why it waits as far as that follows from its
 // place; false if it does not know the job.
 func (o *Outlook) Queue(id app.JobID, now time.Time) (q eta.Queue, why eta.Reason, ok bool) {
