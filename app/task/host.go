@@ -26,7 +26,7 @@ type host struct {
 
 	leaving  bool // this process was asked to end
 	priority priority
-	ahead    map[string]*ahead // sandboxes of rows whose turn has not come, by the rows' directories
+	shared   sharedSandbox // of a pilot's tasks
 
 	children chan os.Signal   // a child ended
 	ends     chan os.Signal   // this process is asked to end
@@ -44,7 +44,7 @@ func newHost(ctx context.Context, o Options) (*host, error) {
 		return nil, err
 	}
 	h := &host{
-		ctx: ctx, newGauge: o.NewGauge, pilot: o.Pilot, unsynced: o.Unsynced, ahead: map[string]*ahead{},
+		ctx: ctx, newGauge: o.NewGauge, pilot: o.Pilot, unsynced: o.Unsynced,
 		children: make(chan os.Signal, 1),
 		ends:     make(chan os.Signal, 1),
 		hangups:  make(chan os.Signal, 1),
@@ -69,8 +69,7 @@ func (h *host) close() {
 }
 
 // reapChildren collects all children that have ended, including adopted ones, and tells of
-// each that is not the sandbox of a row whose turn has not come. It reports whether there is
-// no child at all.
+// each. It reports whether there is no child at all.
 func (h *host) reapChildren(tell func(pid int, status syscall.WaitStatus, usage syscall.Rusage)) (none bool) {
 	for {
 		var status syscall.WaitStatus
@@ -82,7 +81,10 @@ func (h *host) reapChildren(tell func(pid int, status syscall.WaitStatus, usage 
 			return true
 		case pid == 0:
 			return false
-		case !h.lostAhead(pid):
+		default:
+			if h.shared.reaped(pid) {
+				usage = syscall.Rusage{} // it is that of all who have had a turn
+			}
 			tell(pid, status, usage)
 		}
 	}
@@ -105,7 +107,13 @@ func (h *host) run(dir string) error {
 		return errors.Join(err, os.Remove(reserved.path))
 	}
 	s.runSteps()
-	h.dropAhead(dir) // if no step began
 	s.syncOutput()
 	return reserved.write(s.finish())
+}
+
+// cpuSeconds is what the children of this process that have ended have used, without turns in a shared
+// sandbox.
+func (h *host) cpuSeconds() float64 {
+	seconds, _ := process.ChildrenUsage()
+	return seconds - h.shared.twice
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -51,7 +52,11 @@ func TestMain(m *testing.M) {
 // process in a sandbox.
 func runTask(args []string) int {
 	if args[0] == "--inside" {
-		if err := sandbox.Init(socketIn(args)); err != nil {
+		first := func() error { return sandbox.Init(socketIn(args)) }
+		if slices.Contains(args, "--shared") {
+			first = sandbox.InitShared
+		}
+		if err := first(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}

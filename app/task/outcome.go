@@ -86,7 +86,7 @@ func (r *runningStep) judgeSignal(sig syscall.Signal) {
 
 // finish completes the outcome once no process is left.
 func (s *shim) finish() protocol.Outcome {
-	cpu, largest := process.ChildrenUsage()
+	_, largest := process.ChildrenUsage()
 	if s.pilot {
 		largest = s.largest
 	}
@@ -94,7 +94,7 @@ func (s *shim) finish() protocol.Outcome {
 	s.outcome.StartedAt = milliseconds(s.begin)
 	// Begin plus elapsed time is immune to changes of the clock.
 	s.outcome.EndedAt = milliseconds(s.begin.Add(time.Since(s.begin)))
-	s.outcome.CPUSeconds = cpu - s.used
+	s.outcome.CPUSeconds = max(0, s.cpuSeconds()-s.used) + s.turns
 	s.outcome.MaxRSSBytes = max(s.memory.peak, largest)
 	s.outcome.Isolation = s.isolation.Kind()
 	if s.unsynced {

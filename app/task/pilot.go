@@ -37,8 +37,7 @@ import (
 //   - Else it has run.json: it is lost. No process but its programs' may be left.
 //   - Else it never began, and may be run again, also by another pilot.
 //
-// While a task runs, sandboxes are made for those whose turn comes next, see ahead. Nothing of
-// such a task has begun by that.
+// The tasks have one sandbox, in which each gets a turn, see sandbox.Shared.
 //
 // A pilot gets no signal to stop one of its tasks: it looks for the file stop of all that
 // it has. SIGTERM means that the machine ends: the task that runs is interrupted, and the
@@ -159,16 +158,15 @@ func RunPilot(ctx context.Context, dir string, o Options) error {
 	defer looks.Stop()
 	h.looks = looks.C
 	p := &pilot{host: h, dir: dir}
-	defer p.dropAllAhead()
+	defer p.shared.drop()
 	h.onLook = p.lookAtOthers
 	for p.await() {
-		p.makeAhead(p.rows)
+		p.shared.above = folderAbove(p.rows)
 		row := p.rows[0]
 		p.row, p.rows = row, p.rows[1:]
 		if err := p.run(row); err != nil && !errors.Is(err, ErrRefused) {
 			fmt.Fprintf(os.Stderr, "task %s: %v\n", row, err) // the service finds out
 		}
-		p.dropAhead(row) // if it did not begin
 		if p.leaving || ctx.Err() != nil {
 			return nil
 		}
@@ -258,7 +256,6 @@ func (p *pilot) giveBack() {
 		return
 	}
 	p.returned, p.rows = true, nil
-	p.dropAllAhead()
 	if err := os.WriteFile(filepath.Join(p.dir, returnedFile), nil, 0o600); err != nil {
 		fmt.Fprintln(os.Stderr, err) // the end of this process says the same later
 	}
@@ -270,7 +267,6 @@ func (p *pilot) endStopped() {
 		if !StopRequested(row) || Exists(row, OutcomeFile) || Exists(row, RunFile) {
 			return false
 		}
-		p.dropAhead(row)
 		reserved, err := reserveOutcome(row)
 		if err == nil {
 			s := newShim(p.host, row)

@@ -16,9 +16,6 @@ type streams struct{ stdin, stdout, stderr *os.File }
 
 // start starts the step's program and the reading of its output.
 func (r *runningStep) start() (*output, error) {
-	if made := r.takeAhead(r.dir); made != nil {
-		return r.startAhead(made)
-	}
 	path, err := r.program()
 	if err != nil {
 		return nil, err
@@ -27,16 +24,6 @@ func (r *runningStep) start() (*output, error) {
 	if r.isolation.sandboxed() {
 		start = r.startSandboxed
 	}
-	pipe, err := r.withStreams(path, start)
-	if err != nil {
-		return nil, err
-	}
-	return r.readOutput(pipe), nil
-}
-
-// withStreams opens what the program reads and writes, and starts it. It returns a pipe of
-// what the program prints.
-func (r *runningStep) withStreams(path string, start func(string, streams) error) (*os.File, error) {
 	pipe, stderr, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -45,7 +32,7 @@ func (r *runningStep) withStreams(path string, start func(string, streams) error
 	if err := r.startWith(path, stderr, start); err != nil {
 		return nil, errors.Join(err, pipe.Close())
 	}
-	return pipe, nil
+	return r.readOutput(pipe), nil
 }
 
 func (r *runningStep) startWith(path string, stderr *os.File, start func(string, streams) error) (err error) {
@@ -119,8 +106,7 @@ const cgroupAttempts = 5
 // if there is one. The process dies with the thread that forks it, which lives
 // as long as this process.
 func (s *shim) forkExec(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
-	attr.Sys = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-	fork := syscall.ForkExec
+	fork := forkExec
 	if s.isolation.Cgroup != "" {
 		fork = s.forkExecInCgroup
 	}
@@ -128,6 +114,16 @@ func (s *shim) forkExec(path string, argv []string, attr *syscall.ProcAttr) (int
 	for n := 1; n < cgroupAttempts && errors.Is(err, syscall.ENODEV); n++ {
 		pid, err = fork(path, argv, attr) // a sweep has removed the empty cgroup
 	}
+	return pid, err
+}
+
+// forkExec is forkExec of a shim for what belongs to no cgroup of a task, or to that of attr.
+func forkExec(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
+	if attr.Sys == nil {
+		attr.Sys = &syscall.SysProcAttr{}
+	}
+	attr.Sys.Setsid, attr.Sys.Pdeathsig = true, syscall.SIGKILL
+	pid, err := syscall.ForkExec(path, argv, attr)
 	if err != nil {
 		return 0, err
 	}
@@ -138,28 +134,36 @@ func (s *shim) forkExec(path string, argv []string, attr *syscall.ProcAttr) (int
 // runtimeMemory is what the runtime of a container uses itself, in the task's cgroup.
 const runtimeMemory = 128 << 20
 
-// forkExecInCgroup makes the task's cgroup, for each step anew.
-func (s *shim) forkExecInCgroup(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
+// openCgroup makes the task's cgroup, for each step anew, and opens its directory.
+func (s *shim) openCgroup() (*os.File, error) {
 	limits := process.CgroupLimits{MemoryBytes: s.spec.MemoryBytes, Processes: s.isolation.Processes}
 	if limits.MemoryBytes > 0 && s.isolation.Runtime != nil {
 		limits.MemoryBytes += runtimeMemory
 	}
 	cgroup, err := process.MakeCgroup(s.isolation.Cgroup, s.spec.Token, limits)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	dir, err := cgroup.Open()
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, syscall.ENODEV // as if it had been removed a moment later
+		return nil, syscall.ENODEV // as if it had been removed a moment later
 	}
 	if err != nil {
-		return 0, fmt.Errorf("open the task's cgroup: %w", err)
+		return nil, fmt.Errorf("open the task's cgroup: %w", err)
+	}
+	s.cgroup = cgroup
+	return dir, nil
+}
+
+func (s *shim) forkExecInCgroup(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
+	dir, err := s.openCgroup()
+	if err != nil {
+		return 0, err
 	}
 	defer dir.Close()
-	s.cgroup = cgroup
-	attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, int(dir.Fd())
-	pid, err := syscall.ForkExec(path, argv, attr)
-	if errors.Is(err, syscall.ENOENT) && cgroup.Gone() {
+	attr.Sys = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+	pid, err := forkExec(path, argv, attr)
+	if errors.Is(err, syscall.ENOENT) && s.cgroup.Gone() {
 		err = syscall.ENODEV // which of them the kernel says depends on how far the removal was
 	}
 	return pid, err

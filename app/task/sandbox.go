@@ -16,30 +16,24 @@ import (
 	"molrun/app/task/sandbox"
 )
 
-// startSandboxed starts the program in a sandbox of its own.
+// startSandboxed starts the program in a sandbox: in one that is shared if there is one and
+// that is possible, else in one of its own.
 func (r *runningStep) startSandboxed(path string, io streams) error {
-	s, err := sandbox.Start(r.sandboxConfig(io), r.inside(path), r.sandboxStarted)
+	c, p := r.sandboxConfig(io), r.inside(path)
+	err := r.startShared(c, p)
+	if !errors.Is(err, sandbox.ErrUnfit) {
+		return err
+	}
+	return r.startIn(c, p)
+}
+
+func (r *runningStep) startIn(c sandbox.Config, p sandbox.Program) error {
+	s, err := sandbox.Start(c, p, r.sandboxStarted)
 	if err != nil {
 		return err
 	}
 	r.sandbox, r.leader = s, s.PID
 	return nil
-}
-
-// makeSandbox is startSandboxed without a start.
-func (r *runningStep) makeSandbox(path string, io streams) (err error) {
-	r.sandbox, err = sandbox.Make(r.sandboxConfig(io), r.inside(path))
-	return err
-}
-
-// startAhead starts the program in the sandbox that was made for it.
-func (r *runningStep) startAhead(a *ahead) (*output, error) {
-	r.cgroup, r.sandbox = a.step.cgroup, a.step.sandbox
-	r.leader = r.sandbox.PID
-	if err := r.sandbox.Run(r.inside(a.path), r.sandboxStarted); err != nil {
-		return nil, errors.Join(err, a.pipe.Close())
-	}
-	return r.readOutput(a.pipe), nil
 }
 
 // sandboxStarted notes the sandbox before its program begins.
@@ -69,7 +63,9 @@ func (r *runningStep) sandboxConfig(io streams) sandbox.Config {
 		Stdin:      io.stdin, Stdout: io.stdout, Stderr: io.stderr,
 		Fork:   r.forkExec,
 		Wanted: r.wanted,
-		Reaped: func() bool { return r.reapChildren(func(int, syscall.WaitStatus, syscall.Rusage) {}) || r.onlyAhead() },
+		Reaped: func() bool {
+			return r.reapChildren(func(int, syscall.WaitStatus, syscall.Rusage) {}) || !r.shared.busy && r.shared.only()
+		},
 	}
 	if r.isolation.Runtime != nil {
 		c.Container = r.container()

@@ -25,6 +25,7 @@ type shim struct {
 	progress  progress
 	memory    memory
 	used      float64 // CPU seconds of what this process had run before
+	turns     float64 // CPU seconds of the task's turns in a shared sandbox
 	largest   int64   // memory of the largest process, in bytes
 
 	timeout <-chan time.Time
@@ -38,7 +39,7 @@ func newShim(h *host, dir string) *shim {
 		host: h, dir: dir, work: filepath.Join(dir, WorkDir), isolation: h.isolation, begin: time.Now(),
 		progress: progress{dir: dir},
 	}
-	s.used, _ = process.ChildrenUsage()
+	s.used = h.cpuSeconds()
 	return s
 }
 

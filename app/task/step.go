@@ -69,6 +69,7 @@ func (s *shim) runStep(step protocol.Step, advance advance, last bool) {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "clean up after step %s: %v\n", step.Name, err)
 	}
+	r.shared.busy = false
 	r.conclude()
 }
 
@@ -76,8 +77,9 @@ func (s *shim) runStep(step protocol.Step, advance advance, last bool) {
 func (r *runningStep) wait() {
 	done := r.ctx.Done()
 	var sandboxEnded <-chan syscall.WaitStatus // the program ended, perhaps before the sandbox
+	var sandboxOver <-chan sandbox.Usage
 	if r.sandbox != nil {
-		sandboxEnded = r.sandbox.Ended()
+		sandboxEnded, sandboxOver = r.sandbox.Ended(), r.sandbox.Over()
 	}
 	for !r.reap() {
 		if r.ended && !r.leftoversAsked {
@@ -87,6 +89,8 @@ func (r *runningStep) wait() {
 		case <-r.children:
 		case status := <-sandboxEnded:
 			r.end(status)
+		case usage := <-sandboxOver:
+			r.endTurn(usage)
 		case <-r.ends:
 			r.leaving = true
 			r.interrupt()
@@ -118,8 +122,7 @@ func (s *shim) timedOut() {
 }
 
 // reap collects all children that have ended, including adopted ones, and reports whether
-// no child is left but what holds the namespaces of a runtime, and sandboxes of rows whose
-// turn has not come.
+// no child is left but what holds the namespaces of a runtime, and a shared sandbox.
 func (r *runningStep) reap() (none bool) {
 	none = r.reapChildren(func(pid int, status syscall.WaitStatus, usage syscall.Rusage) {
 		r.largest = max(r.largest, process.Largest(usage))
@@ -131,7 +134,7 @@ func (r *runningStep) reap() (none bool) {
 			r.end(status)
 		}
 	})
-	return none || r.left && (r.onlyAhead() || r.isolation.Runtime != nil && process.OnlyHolders())
+	return none || r.left && (r.shared.only() || r.isolation.Runtime != nil && process.OnlyHolders())
 }
 
 // endHolders ends the processes that hold the namespaces of a runtime, if it has started them
@@ -245,7 +248,7 @@ func (r *runningStep) killAll() {
 		process.FreezeDescendants()
 	}
 	if r.isolation.Runtime == nil || time.Since(r.killBegin) >= runtimePatience {
-		process.SignalDescendants(syscall.SIGKILL, r.pidsAhead()...)
+		process.SignalDescendants(syscall.SIGKILL, r.shared.idle()...)
 	}
 	r.killPause = min(max(firstKillPause, 2*r.killPause), mostKillPause)
 	r.kill = time.After(r.killPause)

@@ -98,7 +98,7 @@ func (r *runningStep) descendants() []process.Descendant {
 	if r.isolation.Runtime != nil {
 		return process.Below(r.sandbox.First.PID)
 	}
-	all := process.Descendants(r.pidsAhead()...)
+	all := process.Descendants(r.shared.idle()...)
 	if r.sandbox == nil {
 		return all
 	}

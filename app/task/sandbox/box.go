@@ -281,6 +281,8 @@ func (b *box) first(int, *os.File) (process.ID, error) {
 
 func (b *box) container() string { return b.name }
 
+func (b *box) place() *place { return nil }
+
 func (b *box) reason() string {
 	if b.stderr != nil {
 		if line := container.Reason(b.stderr.beginning()); line != "" {

@@ -28,6 +28,15 @@ func newBubblewrap(c Config, program Program) (wrapper, error) {
 // view returns what the program sees. /tmp is a new folder each time: in that of an
 // earlier step, a program could have left links for bwrap to follow.
 func (c Config) view(program Program) (*view, error) {
+	v, err := c.seen(program)
+	if err == nil {
+		v.temp, err = os.MkdirTemp(c.Work, ".tmp-")
+	}
+	return v, err
+}
+
+// seen is the view without /tmp.
+func (c Config) seen(program Program) (*view, error) {
 	read, err := readable(program.Path, c.Work, program.Env, c.Allowed.Read, namedFiles(c.Allowed.Named, c.Hide))
 	if err != nil {
 		return nil, err
@@ -37,8 +46,7 @@ func (c Config) view(program Program) (*view, error) {
 		devices: gpuDevices("/", c.GPUs), network: c.Allowed.Network, shmBytes: c.SharedMemoryBytes,
 	}
 	v.useCopy(c.Etc)
-	v.temp, err = os.MkdirTemp(c.Work, ".tmp-")
-	return v, err
+	return v, nil
 }
 
 // start starts bwrap. Nothing about the program is in bwrap's arguments or
@@ -79,8 +87,13 @@ func (b *bubblewrap) first(pid int, _ *os.File) (process.ID, error) {
 
 func (b *bubblewrap) container() string { return "" }
 
-func (b *bubblewrap) reason() string {
-	if line := firstLine(b.stderr.beginning()); line != "" {
+func (b *bubblewrap) place() *place { return nil }
+
+func (b *bubblewrap) reason() string { return reason(b.stderr) }
+
+// reason is what bwrap has said.
+func reason(stderr *stderr) string {
+	if line := firstLine(stderr.beginning()); line != "" {
 		return line
 	}
 	return "bubblewrap did not say why"

@@ -16,6 +16,7 @@ type descriptors struct {
 	files      []*os.File // from 3 on
 	stdin      *os.File   // of the program
 	conn       *os.File   // this process's end of the connection
+	inside     *os.File   // the other end
 	stderrPipe *os.File   // 1 and 2
 	stderr     *stderr
 	opened     []*os.File // to be closed in this process in any case
@@ -24,12 +25,18 @@ type descriptors struct {
 // openDescriptors opens the connection and this program, which runs as Init. Without
 // stdin, the program finds nothing to read.
 func openDescriptors(stdin *os.File) *descriptors {
+	d := openConnection(stdin)
+	d.add(d.inside, d.open(process.Self))
+	return d
+}
+
+// openConnection opens the connection alone.
+func openConnection(stdin *os.File) *descriptors {
 	d := &descriptors{stdin: stdin}
 	if stdin == nil {
 		d.stdin = d.open(os.DevNull)
 	}
 	d.connect()
-	d.add(d.open(process.Self))
 	return d
 }
 
@@ -53,14 +60,12 @@ func (d *descriptors) connect() {
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		d.fail(err)
-		d.add(nil)
 		return
 	}
 	d.fail(syscall.SetNonblock(pair[0], true)) // for deadlines
 	d.conn = os.NewFile(uintptr(pair[0]), "connection")
-	other := os.NewFile(uintptr(pair[1]), "connection inside")
-	d.opened = append(d.opened, other)
-	d.add(other)
+	d.inside = os.NewFile(uintptr(pair[1]), "connection inside")
+	d.opened = append(d.opened, d.inside)
 }
 
 // names adds /etc/passwd and /etc/group for the sandbox, and /etc/hosts if it has no

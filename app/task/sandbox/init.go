@@ -26,6 +26,7 @@ const (
 // what to signal. When it closes the connection, everything inside ends.
 type command struct {
 	Run    *Program       `json:"run,omitempty"`
+	Place  *place         `json:"place,omitempty"` // of the program in a shared sandbox
 	Signal syscall.Signal `json:"signal,omitempty"`
 	All    bool           `json:"all,omitempty"` // all processes, else the program's group
 }
@@ -36,7 +37,9 @@ type event struct {
 	Ready   bool                `json:"ready,omitempty"`
 	Started bool                `json:"started,omitempty"`
 	Fault   syscall.Errno       `json:"fault,omitempty"`
+	Unfit   string              `json:"unfit,omitempty"` // why a shared sandbox is of no use for this program
 	Ended   *syscall.WaitStatus `json:"ended,omitempty"`
+	Over    *Usage              `json:"over,omitempty"` // no process is left of a turn in a shared sandbox
 }
 
 // Init is the whole life of the first process in a sandbox (PID 1). In a container it
@@ -45,36 +48,70 @@ type event struct {
 // program ended: bwrap by itself does not tell a signal from an exit code above
 // 128. It decides nothing. When it ends, the kernel kills all that is left.
 func Init(socket string) error {
+	p, err := newInitProcess()
+	if err != nil {
+		return err
+	}
+	fds := []int{connFD, 0, stdoutFD, stderrFD}
+	if socket != "" {
+		if fds, err = receive(socket); err != nil {
+			return fmt.Errorf("connect to %s: %w", socket, err)
+		}
+	} else {
+		closeOnExec()
+	}
+	defer p.connect(fds).Close()
+	if err := p.events.Encode(event{Ready: true}); err != nil {
+		return err
+	}
+	return p.run()
+}
+
+func closeOnExec() {
+	for fd := connFD; fd <= stderrFD; fd++ {
+		syscall.CloseOnExec(fd)
+	}
+}
+
+// InitShared is the whole life of the first process in a shared sandbox. On the connection it gets
+// another one for each step, with the program's streams, and perhaps its cgroup. It is for
+// that step then as Init is, until none of its processes is left.
+func InitShared() error {
+	p, err := newInitProcess()
+	if err != nil {
+		return err
+	}
+	closeOnExec()
+	control := os.NewFile(connFD, "connection")
+	defer control.Close() // and not before
+	if err := json.NewEncoder(control).Encode(event{Ready: true}); err != nil {
+		return err
+	}
+	for {
+		fds, err := receiveFiles(connFD)
+		if err != nil || len(fds) == 0 {
+			return err // the process outside is gone
+		}
+		if err := p.takeTurn(fds); err != nil {
+			return err
+		}
+	}
+}
+
+// newInitProcess makes this process fit to be the first one in a sandbox.
+func newInitProcess() (*initProcess, error) {
 	process.PreferOOMKill(os.Getpid()) // which all programs inherit
 	if err := refuseTracing(); err != nil {
-		return err
+		return nil, err
 	}
 	// A program may signal every process that it can. That must not end this
 	// one, and with it the sandbox.
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGPIPE, syscall.SIGTSTP)
-	children := make(chan os.Signal, 1)
-	signal.Notify(children, syscall.SIGCHLD)
-	fds := []int{connFD, 0, stdoutFD, stderrFD}
-	if socket != "" {
-		var err error
-		if fds, err = receive(socket); err != nil {
-			return fmt.Errorf("connect to %s: %w", socket, err)
-		}
-	} else {
-		for fd := connFD; fd <= stderrFD; fd++ {
-			syscall.CloseOnExec(fd)
-		}
-	}
-	conn := os.NewFile(uintptr(fds[0]), "connection")
-	defer conn.Close()
-	p := initProcess{children: children, streams: [3]int(fds[1:]), events: json.NewEncoder(conn), commands: make(chan command)}
-	if err := p.events.Encode(event{Ready: true}); err != nil {
-		return err
-	}
-	go p.listen(conn) // ends with the connection, or this process
-	return p.run()
+	p := &initProcess{children: make(chan os.Signal, 1)}
+	signal.Notify(p.children, syscall.SIGCHLD)
+	return p, nil
 }
 
 // refuseTracing keeps the programs inside, which run as the same user, from tracing this process and reading its
@@ -97,26 +134,33 @@ func receive(socket string) ([]int, error) {
 	if err := syscall.Connect(conn, &syscall.SockaddrUnix{Name: socket}); err != nil {
 		return nil, err
 	}
-	streams, err := receiveStreams(conn)
+	streams, err := receiveFiles(conn)
+	if err == nil && len(streams) != 3 {
+		err = fmt.Errorf("%d streams were sent", len(streams))
+	}
 	return append([]int{conn}, streams...), err
 }
 
-func receiveStreams(conn int) ([]int, error) {
+// mostFiles is how many are sent at once.
+const mostFiles = 5
+
+// receiveFiles receives what was sent with one byte; nothing if the other end is closed.
+func receiveFiles(conn int) ([]int, error) {
 	var one [1]byte
-	rights := make([]byte, syscall.CmsgSpace(3*4))
-	_, n, _, _, err := syscall.Recvmsg(conn, one[:], rights, syscall.MSG_CMSG_CLOEXEC)
-	if err != nil {
+	rights := make([]byte, syscall.CmsgSpace(mostFiles*4))
+	var read, n int
+	var err error
+	for read, n, _, _, err = syscall.Recvmsg(conn, one[:], rights, syscall.MSG_CMSG_CLOEXEC); err == syscall.EINTR; {
+		read, n, _, _, err = syscall.Recvmsg(conn, one[:], rights, syscall.MSG_CMSG_CLOEXEC)
+	}
+	if err != nil || read == 0 {
 		return nil, err
 	}
 	messages, err := syscall.ParseSocketControlMessage(rights[:n])
 	if err != nil || len(messages) != 1 {
-		return nil, errors.Join(err, errors.New("no streams were sent"))
+		return nil, errors.Join(err, errors.New("no files were sent"))
 	}
-	streams, err := syscall.ParseUnixRights(&messages[0])
-	if err == nil && len(streams) != 3 {
-		err = fmt.Errorf("%d streams were sent", len(streams))
-	}
-	return streams, err
+	return syscall.ParseUnixRights(&messages[0])
 }
 
 // initProcess is the state of Init.
@@ -125,18 +169,62 @@ type initProcess struct {
 	commands chan command // closed when the process outside is gone
 	events   *json.Encoder
 	streams  [3]int // of the program: standard input, output and error
+	cgroup   int    // of the program in a shared sandbox; 0: none
 	leader   int    // the program
 	ended    bool
+	used     Usage // by processes that have ended
 }
 
-func (p *initProcess) listen(conn *os.File) {
-	defer close(p.commands)
+// connect has this process take commands from a connection, and keep the program's streams.
+func (p *initProcess) connect(fds []int) *os.File {
+	syscall.SetNonblock(fds[0], true) // so that closing it ends a read
+	conn := os.NewFile(uintptr(fds[0]), "connection")
+	p.streams, p.events, p.commands = [3]int(fds[1:]), json.NewEncoder(conn), make(chan command)
+	go listen(conn, p.commands) // ends with the connection, or this process
+	return conn
+}
+
+func listen(conn *os.File, commands chan<- command) {
+	defer close(commands)
 	for decoder := json.NewDecoder(conn); ; {
 		var c command
 		if decoder.Decode(&c) != nil {
 			return
 		}
-		p.commands <- c
+		commands <- c
+	}
+}
+
+// takeTurn runs one program of a shared sandbox.
+func (p *initProcess) takeTurn(fds []int) error {
+	if len(fds) < mostFiles-1 {
+		return fmt.Errorf("%d files were sent", len(fds))
+	}
+	p.leader, p.ended, p.used, p.cgroup = 0, false, Usage{}, 0
+	if len(fds) == mostFiles {
+		p.cgroup = fds[mostFiles-1]
+		defer syscall.Close(p.cgroup)
+	}
+	conn := p.connect(fds[:mostFiles-1])
+	defer p.disconnect(conn)
+	if err := p.events.Encode(event{Ready: true}); err != nil {
+		return err
+	}
+	if err := p.run(); err != nil || p.leader == 0 {
+		return err
+	}
+	return p.events.Encode(event{Over: &p.used})
+}
+
+// disconnect ends the connection of a step that is over, and what reads from it.
+func (p *initProcess) disconnect(conn *os.File) {
+	conn.Close()
+	for range p.commands { //nolint:revive // what came too late
+	}
+	for _, fd := range p.streams {
+		if fd >= 0 {
+			syscall.Close(fd)
+		}
 	}
 }
 
@@ -148,7 +236,9 @@ func (p *initProcess) run() error {
 	if first.Run == nil {
 		return errors.New("the first command names no program")
 	}
-	if err := p.start(first.Run); err != nil {
+	if err := p.start(first.Run, first.Place); errors.Is(err, ErrUnfit) {
+		return p.events.Encode(event{Unfit: err.Error()})
+	} else if err != nil {
 		return p.events.Encode(event{Fault: faultOf(err)})
 	}
 	if err := p.events.Encode(event{Started: true}); err != nil {
@@ -175,7 +265,7 @@ func faultOf(err error) syscall.Errno {
 }
 
 // start starts the program, with the limits that it and its children get.
-func (p *initProcess) start(program *Program) (err error) {
+func (p *initProcess) start(program *Program, at *place) (err error) {
 	if err := process.Limit(program.Processes, program.FileBytes); err != nil {
 		return err
 	}
@@ -188,14 +278,24 @@ func (p *initProcess) start(program *Program) (err error) {
 			return syscall.ENOENT
 		}
 	}
-	p.leader, err = syscall.ForkExec(path, program.Argv, &syscall.ProcAttr{
+	attr := &syscall.ProcAttr{
 		Dir:   program.Dir,
 		Env:   env,
 		Files: []uintptr{uintptr(p.streams[0]), uintptr(p.streams[1]), uintptr(p.streams[2])},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
-	})
-	syscall.Close(p.streams[1]) // the log ends when its last writer does
-	syscall.Close(p.streams[2])
+	}
+	if p.cgroup > 0 {
+		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, p.cgroup
+	}
+	if at != nil {
+		p.leader, err = at.forkExec(path, program.Argv, attr)
+	} else {
+		p.leader, err = syscall.ForkExec(path, program.Argv, attr)
+	}
+	for i := 1; i < len(p.streams); i++ {
+		syscall.Close(p.streams[i]) // the log ends when its last writer does
+		p.streams[i] = -1
+	}
 	return err
 }
 
@@ -228,14 +328,18 @@ func (p *initProcess) signal(c command) {
 func (p *initProcess) reap() (none bool) {
 	for {
 		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+		var usage syscall.Rusage
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, &usage)
 		switch {
 		case errors.Is(err, syscall.EINTR):
+			continue
 		case err != nil: // ECHILD: there are none
 			return true
 		case pid == 0:
 			return false
-		case pid == p.leader:
+		}
+		p.used.add(usage)
+		if pid == p.leader {
 			p.ended = true
 			if err := p.events.Encode(event{Ended: &status}); err != nil {
 				fmt.Fprintf(os.Stderr, "report the program's end: %v\n", err)

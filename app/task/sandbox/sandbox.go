@@ -22,6 +22,7 @@ const (
 type Config struct {
 	Bubblewrap        string     // path of bwrap
 	Container         *Container // instead of bubblewrap; nil: none
+	Shared            *Shared    // in which the step gets a turn; nil: the sandbox is the step's own
 	Token             string     // marks the processes of the task
 	Allowed           protocol.Sandbox
 	Work              string   // the work directory, under its own path
@@ -30,6 +31,8 @@ type Config struct {
 	Etc               string   // copy of /etc, of Copies; "": programs see its own entries
 	GPUs              []string
 	SharedMemoryBytes int64    // size of /dev/shm; 0 leaves it to the kernel
+	CPUs              []int    // to which the program is pinned in a shared sandbox; none: to no ones
+	Cgroup            *os.File // directory of the program's cgroup in a shared sandbox; nil: none
 	Stdin             *os.File // nil: nothing to read
 	Stdout, Stderr    *os.File
 
@@ -56,6 +59,8 @@ type wrapper interface {
 	first(pid int, conn *os.File) (process.ID, error)
 	// container returns the name of the container, "" if it is none.
 	container() string
+	// place says what the program sees in a shared sandbox; nil: the sandbox is its own.
+	place() *place
 	// reason says why there is no sandbox.
 	reason() string
 	// close waits for the last output of the wrapper, which has ended, and cleans up.
@@ -65,8 +70,11 @@ type wrapper interface {
 
 // wrapper returns the kind that the configuration asks for.
 func (c Config) wrapper(program Program) (wrapper, error) {
-	if c.Container != nil {
+	switch {
+	case c.Container != nil:
 		return newBox(c)
+	case c.Shared != nil:
+		return newTurn(c)
 	}
 	return newBubblewrap(c, program)
 }
@@ -89,51 +97,55 @@ type Sandbox struct {
 
 	wrapper  wrapper
 	reaped   func() bool
-	gone     bool // PID was reaped, and may be another process now
 	killed   bool // bwrap or the runtime may not have cleaned up
 	conn     *os.File
 	commands *json.Encoder
 	events   *json.Decoder
 	ended    chan syscall.WaitStatus
+	over     chan Usage
 	silent   chan struct{} // closed when no more events come
 }
 
-// Start starts a program in a new sandbox.
-func Start(c Config, p Program, started Started) (*Sandbox, error) {
-	s, err := Make(c, p)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.Await(); err != nil {
-		return nil, errors.Join(err, s.abandon(s.reaped))
-	}
-	if err := s.Run(p, started); err != nil {
-		return nil, err
-	}
-	return s, nil
+// Usage is what all processes of a step have used.
+type Usage struct {
+	CPUSeconds float64 `json:"cpuSeconds"`
+	Largest    int64   `json:"largest"` // memory of the largest process in bytes, as far as it is known
 }
 
-// Make starts to make a sandbox for a program. Its first process will wait for Run, and
-// end when this process does, or by Discard.
-func Make(c Config, p Program) (*Sandbox, error) {
+// add adds what a process that has ended, and those that it has waited for, have used.
+func (u *Usage) add(of syscall.Rusage) {
+	u.CPUSeconds += time.Duration(of.Utime.Nano() + of.Stime.Nano()).Seconds()
+	u.Largest = max(u.Largest, process.Largest(of))
+}
+
+// Start starts a program in a sandbox. After an error, nothing is left of it.
+func Start(c Config, p Program, started Started) (*Sandbox, error) {
 	w, err := c.wrapper(p)
 	if err != nil {
 		return nil, err
 	}
-	s := &Sandbox{wrapper: w, reaped: c.Reaped, ended: make(chan syscall.WaitStatus, 1), silent: make(chan struct{})}
+	s := &Sandbox{
+		wrapper: w, reaped: c.Reaped, ended: make(chan syscall.WaitStatus, 1), over: make(chan Usage, 1), silent: make(chan struct{}),
+	}
 	if s.PID, err = w.start(c); err != nil {
 		return nil, errors.Join(err, w.close(true))
 	}
 	if s.conn, err = w.connect(c, s.PID); err != nil {
-		return nil, errors.Join(err, s.abandon(s.reaped))
+		return nil, errors.Join(err, s.abandon())
 	}
 	s.commands, s.events = json.NewEncoder(s.conn), json.NewDecoder(s.conn)
+	if err := s.await(); err != nil {
+		return nil, errors.Join(err, s.abandon())
+	}
+	if err := s.run(command{Run: &p, Place: w.place()}, started); err != nil {
+		return nil, err
+	}
+	go s.listen()
 	return s, nil
 }
 
-// Await waits until the first process inside is ready. On an error, the sandbox is to be
-// discarded.
-func (s *Sandbox) Await() (err error) {
+// await waits until the first process inside is ready.
+func (s *Sandbox) await() (err error) {
 	if err := s.conn.SetDeadline(time.Now().Add(startTimeout)); err != nil {
 		return err
 	}
@@ -145,32 +157,33 @@ func (s *Sandbox) Await() (err error) {
 	return err
 }
 
-// Run has the first process start the program. After an error, nothing is left of the
-// sandbox.
-func (s *Sandbox) Run(p Program, started Started) error {
-	if err := s.run(p, started); err != nil {
-		return errors.Join(err, s.abandon(s.reaped))
-	}
-	go s.listen()
-	return nil
-}
-
-func (s *Sandbox) run(p Program, started Started) error {
+// run has the first process start the program.
+func (s *Sandbox) run(c command, started Started) error {
 	if err := started(s.First, s.wrapper.container()); err != nil {
-		return err
+		return errors.Join(err, s.abandon())
 	}
-	err := errors.Join(s.conn.SetDeadline(time.Now().Add(startTimeout)), s.commands.Encode(command{Run: &p}))
+	err := errors.Join(s.conn.SetDeadline(time.Now().Add(startTimeout)), s.commands.Encode(c))
 	var e event
 	if err == nil {
 		err = s.events.Decode(&e)
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("the sandbox ended before the program began: %w", err)
+		return errors.Join(fmt.Errorf("the sandbox ended before the program began: %w", err), s.abandon())
+	case e.Unfit != "":
+		return errors.Join(fmt.Errorf("%w: %s", ErrUnfit, e.Unfit), s.giveUp(c))
 	case e.Fault != 0:
-		return startError(p, e.Fault)
+		return errors.Join(startError(*c.Run, e.Fault), s.giveUp(c))
 	}
 	return s.conn.SetDeadline(time.Time{})
+}
+
+// giveUp ends a sandbox in which no program has started. A shared one is as before.
+func (s *Sandbox) giveUp(c command) error {
+	if c.Place == nil {
+		return s.abandon()
+	}
+	return errors.Join(s.conn.Close(), s.wrapper.close(false))
 }
 
 // startError says why a program did not start inside.
@@ -195,7 +208,10 @@ func (s *Sandbox) listen() {
 			return
 		}
 		if e.Ended != nil {
-			s.ended <- *e.Ended // it comes once
+			s.ended <- *e.Ended // it comes once, as does the other
+		}
+		if e.Over != nil {
+			s.over <- *e.Over
 		}
 	}
 }
@@ -203,6 +219,10 @@ func (s *Sandbox) listen() {
 // Ended delivers how the program ended, while processes that it left behind
 // may still run.
 func (s *Sandbox) Ended() <-chan syscall.WaitStatus { return s.ended }
+
+// Over delivers what all processes inside have used, once none is left of a step in a shared
+// sandbox.
+func (s *Sandbox) Over() <-chan Usage { return s.over }
 
 // SignalProgram signals the program's process group.
 func (s *Sandbox) SignalProgram(sig syscall.Signal) { s.send(command{Signal: sig}) }
@@ -239,6 +259,17 @@ func (s *Sandbox) Status(bwrap syscall.WaitStatus) syscall.WaitStatus {
 	return bwrap
 }
 
+// TurnStatus returns how the program ended once its turn in a shared sandbox is over.
+func (s *Sandbox) TurnStatus() syscall.WaitStatus {
+	s.awaitSilence()
+	select {
+	case status := <-s.ended:
+		return status
+	default:
+		return syscall.WaitStatus(syscall.SIGKILL) // never: it is said before
+	}
+}
+
 // awaitSilence waits until no more events come.
 func (s *Sandbox) awaitSilence() {
 	s.conn.SetReadDeadline(time.Now().Add(endTimeout))
@@ -251,34 +282,17 @@ func (s *Sandbox) Close() error {
 	return errors.Join(s.conn.Close(), s.wrapper.close(s.killed))
 }
 
-// Discard ends a sandbox in which Run was not called. Other children of this process are
-// left to be reaped.
-func (s *Sandbox) Discard() error {
-	return s.abandon(func() bool {
-		if !s.gone {
-			pid, err := syscall.Wait4(s.PID, nil, syscall.WNOHANG, nil)
-			s.gone = pid == s.PID || errors.Is(err, syscall.ECHILD)
-		}
-		return s.gone
-	})
-}
-
-// Gone says that the process PID was reaped before Run.
-func (s *Sandbox) Gone() { s.gone = true }
-
 // abandon ends a sandbox whose program did not start.
-func (s *Sandbox) abandon(reaped func() bool) error {
+func (s *Sandbox) abandon() error {
 	var err error
 	if s.conn != nil {
 		err = s.conn.Close() // which ends the first process, if nothing else does
 	}
-	if !s.gone {
-		syscall.Kill(s.PID, syscall.SIGKILL) // not reaped yet, so the PID was not reused
-	}
+	syscall.Kill(s.PID, syscall.SIGKILL) // not reaped yet, so the PID was not reused
 	if s.First.PID > 0 {
 		s.Kill()
 	}
-	for end := time.Now().Add(endTimeout); !reaped() && time.Now().Before(end); {
+	for end := time.Now().Add(endTimeout); !s.reaped() && time.Now().Before(end); {
 		time.Sleep(killPause)
 	}
 	return errors.Join(err, s.wrapper.close(true))

@@ -25,6 +25,7 @@ type view struct {
 	work     string   // read and written, under its own path
 	readOnly []string // below work
 	temp     string   // appears as /tmp
+	shared   bool     // by steps, each of which gets a place: work is the folder above all, and temp is not used
 	read     []string // beyond the system's own, only read
 	hide     []string // unless it is work or below what is hidden, and in read
 	etc      string   // copy of what programs see of /etc; "": they see its own entries
@@ -40,7 +41,11 @@ type view struct {
 // initArguments are bwrap's arguments for a sandbox whose first process is Init.
 func (v *view) initArguments() []string {
 	a := append([]string{"--as-pid-1"}, v.arguments(namesFD)...)
-	return append(a, "--", "/proc/self/fd/"+strconv.Itoa(programFD), "task", "--inside")
+	a = append(a, "--", "/proc/self/fd/"+strconv.Itoa(programFD), "task", "--inside")
+	if v.shared {
+		a = append(a, "--shared")
+	}
+	return a
 }
 
 // arguments are bwrap's arguments, which it follows in this order. The descriptors from
@@ -49,6 +54,9 @@ func (v *view) arguments(names int) []string {
 	a := []string{
 		"--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",
 		"--die-with-parent", "--new-session", "--cap-drop", "ALL",
+	}
+	if v.shared {
+		a = append(a, "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP") // of the first process alone
 	}
 	if !v.network {
 		a = append(a, "--unshare-net")
@@ -70,13 +78,20 @@ func (v *view) arguments(names int) []string {
 	for _, path := range covers {
 		a = append(a, "--remount-ro", path)
 	}
-	return append(a, "--remount-ro", "/", "--chdir", v.work)
+	folder := v.work
+	if v.shared {
+		folder = "/"
+	}
+	return append(a, "--remount-ro", "/", "--chdir", folder)
 }
 
 // writable makes a folder that programs write to.
 func (v *view) writable(dir, inside string) []string {
 	if v.scratchBytes > 0 {
 		return []string{"--size", strconv.FormatInt(v.scratchBytes, 10), "--tmpfs", inside}
+	}
+	if dir == "" {
+		return []string{"--tmpfs", inside}
 	}
 	return []string{"--bind", dir, inside}
 }

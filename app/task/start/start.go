@@ -4,7 +4,7 @@
 //	molrun task DIR [--lock-fd N] [--isolation JSON]   runs the attempt in DIR to its outcome
 //	molrun task DIR --pilot [--gauged] [--unsynced] [--lock-fd N] [--isolation JSON]
 //	                                                   runs those that are put into DIR one after the other
-//	molrun task --inside [--connect SOCKET]            is the first process in a sandbox
+//	molrun task --inside [--connect SOCKET | --shared] is the first process in a sandbox
 //
 // A program that imports this package has the command: it runs in this package's
 // init function and exits. Go initialises a package once its imports are, and
@@ -76,6 +76,8 @@ func command(args []string, gauges task.NewGauge) (code int, later bool) {
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "molrun: task:", err)
 		return exitUsage, false
+	case first.inside && first.shared:
+		err = sandbox.InitShared()
 	case first.inside:
 		err = sandbox.Init(first.socket)
 	case gauges == nil && (options.Gauged || !options.Pilot && task.Searches(dir)):
@@ -95,6 +97,7 @@ func command(args []string, gauges task.NewGauge) (code int, later bool) {
 // which socket it connects.
 type firstProcess struct {
 	inside bool
+	shared bool // by steps that run one after the other
 	socket string
 }
 
@@ -110,6 +113,7 @@ func parse(args []string) (dir string, o task.Options, first firstProcess, err e
 	flags.BoolVar(&o.Gauged, "gauged", false, "")
 	flags.BoolVar(&o.Unsynced, "unsynced", false, "")
 	flags.BoolVar(&first.inside, "inside", false, "")
+	flags.BoolVar(&first.shared, "shared", false, "")
 	flags.StringVar(&first.socket, "connect", "", "")
 	if err := flags.Parse(args); err != nil {
 		return "", o, first, err

@@ -1,0 +1,233 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"molrun/app/task/process"
+)
+
+// place is what a step sees in a shared sandbox beside what all steps see.
+type place struct {
+	Above             string   `json:"above"`          // folder that holds all work directories, of which programs see their own alone
+	Kept              []string `json:"kept,omitempty"` // what all steps see below /tmp
+	Work              string   `json:"work"`
+	Temp              string   `json:"temp"` // name below Work; appears as /tmp
+	ReadOnly          []string `json:"readOnly,omitempty"`
+	SharedMemoryBytes int64    `json:"sharedMemoryBytes,omitempty"`
+	CPUs              []int    `json:"cpus,omitempty"`
+}
+
+const (
+	openPath      = 0x200000 // O_PATH: a place in the tree, not its content
+	noPrivileges  = syscall.MS_NOSUID | syscall.MS_NODEV
+	coverSettings = "mode=0755,size=64k,nr_inodes=64"
+)
+
+// forkExec starts a program that sees this place. Errors of anything but the program are ErrUnfit.
+func (p *place) forkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // for good: the thread ends with this function
+		if err = p.enter(); err == nil {
+			pid, err = syscall.ForkExec(path, argv, attr)
+			if err == nil || !attr.Sys.UseCgroupFD {
+				return
+			}
+		}
+		err = fmt.Errorf("%w: %w", ErrUnfit, err) // or it is the program's, which a sandbox of its own will show
+	}()
+	<-done
+	return pid, err
+}
+
+// enter gives this thread a view of files and an IPC namespace of its own, and takes its
+// capabilities away. What it then starts has the same; the thread itself is of no other use.
+// Every path that a program may have left is opened without following links.
+func (p *place) enter() error {
+	if err := syscall.Unshare(syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC); err != nil {
+		return fmt.Errorf("unshare: %w", err)
+	}
+	if err := p.arrange(); err != nil {
+		return err
+	}
+	if len(p.CPUs) > 0 {
+		if err := process.Pin(p.CPUs); err != nil {
+			fmt.Fprintln(os.Stderr, err) // it runs elsewhere, maybe slower
+		}
+	}
+	return process.DropCapabilities()
+}
+
+// arrange makes the view.
+func (p *place) arrange() error {
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make the view private: %w", err)
+	}
+	var o opened
+	defer o.close()
+	work := o.open(p.Work, syscall.O_DIRECTORY)
+	temp := o.below(work, p.Temp, syscall.O_DIRECTORY)
+	kept := map[string]int{}
+	for _, path := range p.Kept {
+		if exists(path) { // else bwrap did not find it
+			kept[path] = o.open(path, 0)
+		}
+	}
+	if o.err != nil {
+		return o.err
+	}
+	if err := bind(temp, tempInside, 0); err != nil {
+		return err
+	}
+	for _, path := range p.Kept {
+		if fd, found := kept[path]; found {
+			if err := keep(fd, path); err != nil {
+				return err
+			}
+		}
+	}
+	if err := p.cover(); err != nil {
+		return err
+	}
+	if err := bind(work, p.Work, 0); err != nil {
+		return err
+	}
+	if err := p.protect(); err != nil {
+		return err
+	}
+	if err := remountReadOnly(p.Above); err != nil {
+		return err
+	}
+	settings := "mode=0755"
+	if p.SharedMemoryBytes > 0 {
+		settings += fmt.Sprintf(",size=%d", p.SharedMemoryBytes)
+	}
+	if err := syscall.Mount("tmpfs", "/dev/shm", "tmpfs", noPrivileges, settings); err != nil {
+		return fmt.Errorf("make /dev/shm: %w", err)
+	}
+	return nil
+}
+
+// keep shows what all steps see in the new /tmp.
+func keep(fd int, path string) error {
+	var s syscall.Stat_t
+	if err := syscall.Fstat(fd, &s); err != nil {
+		return err
+	}
+	if s.Mode&syscall.S_IFMT == syscall.S_IFDIR {
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			return err
+		}
+	} else if err := makeFile(path); err != nil {
+		return err
+	}
+	return bind(fd, path, syscall.MS_REC)
+}
+
+func makeFile(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// cover hides the folder of all work directories behind one that has a place for this one.
+func (p *place) cover() error {
+	if strings.HasPrefix(p.Above, tempInside+"/") {
+		if err := os.MkdirAll(p.Above, 0o700); err != nil {
+			return err
+		}
+	}
+	if err := syscall.Mount("tmpfs", p.Above, "tmpfs", noPrivileges, coverSettings); err != nil {
+		return fmt.Errorf("cover the folder of all work directories: %w", err)
+	}
+	return os.MkdirAll(p.Work, 0o755)
+}
+
+// protect makes what programs may only read.
+func (p *place) protect() error {
+	var o opened
+	defer o.close()
+	work := o.open(p.Work, syscall.O_DIRECTORY)
+	for _, name := range p.ReadOnly {
+		at := o.below(work, name, 0)
+		if o.err != nil {
+			return o.err
+		}
+		if err := bind(at, descriptor(at), 0); err != nil {
+			return err
+		}
+		if at = o.below(work, name, 0); o.err != nil { // what was bound there
+			return o.err
+		}
+		if err := remountReadOnly(descriptor(at)); err != nil {
+			return err
+		}
+	}
+	return o.err
+}
+
+func descriptor(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
+
+func bind(fd int, to string, flags uintptr) error {
+	if err := syscall.Mount(descriptor(fd), to, "", syscall.MS_BIND|flags, ""); err != nil {
+		return fmt.Errorf("bind %s: %w", to, err)
+	}
+	return nil
+}
+
+// remountReadOnly keeps the other restrictions of a mount, which may not be lifted.
+func remountReadOnly(path string) error {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(path, &s); err != nil {
+		return err
+	}
+	const relatime = 0x1000 // ST_RELATIME; the other flags are those of mount(2)
+	flags := uintptr(s.Flags) & (noPrivileges | syscall.MS_NOEXEC | syscall.MS_NOATIME | syscall.MS_NODIRATIME)
+	if s.Flags&relatime != 0 {
+		flags |= syscall.MS_RELATIME
+	}
+	if err := syscall.Mount("", path, "", syscall.MS_REMOUNT|syscall.MS_BIND|syscall.MS_RDONLY|flags, ""); err != nil {
+		return fmt.Errorf("make %s read-only: %w", path, err)
+	}
+	return nil
+}
+
+// opened are descriptors of places in the tree. It keeps the first error.
+type opened struct {
+	fds []int
+	err error
+}
+
+func (o *opened) open(path string, flags int) int { return o.below(atRoot, path, flags) }
+
+const atRoot = -100 // AT_FDCWD
+
+func (o *opened) below(dir int, path string, flags int) int {
+	if o.err != nil {
+		return -1
+	}
+	fd, err := syscall.Openat(dir, path, openPath|syscall.O_NOFOLLOW|syscall.O_CLOEXEC|flags, 0)
+	if err != nil {
+		o.err = fmt.Errorf("open %s: %w", path, err)
+		return -1
+	}
+	o.fds = append(o.fds, fd)
+	return fd
+}
+
+func (o *opened) close() {
+	for _, fd := range o.fds {
+		syscall.Close(fd)
+	}
+}

@@ -1,0 +1,257 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"molrun/app/task/process"
+)
+
+// Shared is one sandbox for many steps that run one after the other, of which each sees its
+// own work directory, /tmp and /dev/shm, and none sees what another one has left: its first
+// process gives each a view and an IPC namespace of its own (place), and nobody gets a turn
+// before every process of the one before has ended. What they share are the namespaces of
+// users, processes and the network. To start a step in it takes a twentieth of what a sandbox
+// of its own takes.
+type Shared struct {
+	PID   int        // of bwrap
+	First process.ID // the first process inside
+
+	key     string // what decides whether a step may run in it
+	above   string // folder that holds all work directories
+	kept    []string
+	control *os.File
+	stderr  *stderr
+	gone    bool    // PID was reaped
+	broken  bool    // it ends, or has ended
+	used    float64 // CPU seconds of the steps that have ended in it
+}
+
+// ErrUnfit says that a shared sandbox can't be made, or not be used for a step.
+var ErrUnfit = errors.New("no sandbox can be shared")
+
+const tempInside = "/tmp"
+
+// sharedView returns what the first process of a shared sandbox sees for steps like this
+// one: instead of one work directory, the folder above.
+func (c Config) sharedView(p Program, above string) (*view, error) {
+	v, err := c.seen(p)
+	if err != nil {
+		return nil, err
+	}
+	v.work, v.readOnly, v.shared = above, nil, true
+	return v, nil
+}
+
+// unfit reports whether the folder above would cover, or be covered by, what programs see.
+func (v *view) unfit() bool {
+	made := slices.Concat(systemFolders, v.read, []string{tempInside, "/var", "/run", "/proc", "/dev", etc, systemTopology, optional})
+	return slices.ContainsFunc(made, func(path string) bool { return isBelow(path, v.work) }) ||
+		slices.ContainsFunc(v.read, func(path string) bool { return isBelow(path, "/var/tmp") || isBelow(path, "/dev/shm") })
+}
+
+// Fits reports whether a step may run in the shared sandbox, if there is one.
+func (s *Shared) Fits(c Config, p Program) bool {
+	if s == nil || s.broken || !isBelow(c.Work, s.above) || c.Work == s.above {
+		return false
+	}
+	v, err := c.sharedView(p, s.above)
+	return err == nil && key(c, v) == s.key
+}
+
+// key tells shared sandboxes apart.
+func key(c Config, v *view) string {
+	return strings.Join(append(v.initArguments(), c.Bubblewrap), "\x00")
+}
+
+// MakeShared makes a sandbox for steps like this one, whose work directories are below a
+// folder. Errors are ErrUnfit.
+func MakeShared(c Config, p Program, above string) (_ *Shared, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%w: %w", ErrUnfit, err)
+		}
+	}()
+	v, err := c.sharedView(p, above)
+	if err != nil {
+		return nil, err
+	}
+	if v.unfit() {
+		return nil, fmt.Errorf("%s is not apart from what programs see", above)
+	}
+	s := &Shared{key: key(c, v), above: above}
+	for _, path := range v.read {
+		if isBelow(path, tempInside) {
+			s.kept = append(s.kept, path)
+		}
+	}
+	if err := s.start(c, v); err != nil {
+		return nil, err
+	}
+	if err := s.await(); err != nil {
+		return nil, errors.Join(err, s.Discard())
+	}
+	return s, nil
+}
+
+func (s *Shared) start(c Config, v *view) error {
+	d := openDescriptors(nil)
+	defer d.close()
+	d.add(d.stdin, d.stdin) // each step has streams of its own
+	d.names(v)
+	d.captureStderr()
+	if d.err != nil {
+		return fmt.Errorf("prepare the sandbox: %w", d.err)
+	}
+	pid, err := c.Fork(c.Bubblewrap, append([]string{"bwrap"}, v.initArguments()...), &syscall.ProcAttr{
+		Dir: "/", Env: []string{}, Files: d.fds(),
+	})
+	if err != nil {
+		return fmt.Errorf("start bubblewrap: %w", err)
+	}
+	s.PID = pid
+	s.control, s.stderr = d.release()
+	return nil
+}
+
+// await waits until the first process is ready.
+func (s *Shared) await() error {
+	if err := s.control.SetDeadline(time.Now().Add(startTimeout)); err != nil {
+		return err
+	}
+	var e event
+	if err := json.NewDecoder(s.control).Decode(&e); err != nil || !e.Ready {
+		return fmt.Errorf("the sandbox can't be set up: %s", reason(s.stderr))
+	}
+	children := process.Children(s.PID)
+	if len(children) == 0 {
+		return errors.New("the sandbox has no process")
+	}
+	var err error
+	if s.First, err = process.Find(children[0]); err != nil {
+		return fmt.Errorf("find the sandbox: %w", err)
+	}
+	return s.control.SetDeadline(time.Time{})
+}
+
+// Add notes what a step that is over has used.
+func (s *Shared) Add(u Usage) { s.used += u.CPUSeconds }
+
+// Alive returns PID, 0 if that was reaped or there is no sandbox.
+func (s *Shared) Alive() int {
+	if s == nil || s.gone {
+		return 0
+	}
+	return s.PID
+}
+
+// Gone says that the process PID was reaped. It returns the CPU seconds of the steps that
+// are over, which the kernel has now counted for this process.
+func (s *Shared) Gone() float64 {
+	s.gone, s.broken = true, true
+	return s.used
+}
+
+// Discard ends the sandbox, in which no step runs. Other children of this process are left
+// to be reaped.
+func (s *Shared) Discard() error {
+	s.broken = true
+	err := s.control.Close() // which ends the first process
+	for end := time.Now().Add(endTimeout); !s.gone && time.Now().Before(end); {
+		pid, err := syscall.Wait4(s.PID, nil, syscall.WNOHANG, nil)
+		if s.gone = pid == s.PID || errors.Is(err, syscall.ECHILD); s.gone {
+			break
+		}
+		time.Sleep(killPause / 10)
+	}
+	if !s.gone {
+		syscall.Kill(s.PID, syscall.SIGKILL)
+		err = errors.Join(err, errors.New("the shared sandbox did not end by itself"))
+	}
+	s.stderr.end()
+	return err
+}
+
+// turn is the wrapper of a step in a shared sandbox.
+type turn struct {
+	shared *Shared
+	config Config
+	temp   string // appears as /tmp
+}
+
+func newTurn(c Config) (wrapper, error) {
+	temp, err := os.MkdirTemp(c.Work, ".tmp-")
+	if err != nil {
+		return nil, err
+	}
+	return &turn{c.Shared, c, temp}, nil
+}
+
+func (t *turn) start(Config) (pid int, err error) { return t.shared.PID, nil }
+
+// connect gives the first process a connection for this step, and what the program reads and
+// writes.
+func (t *turn) connect(c Config, _ int) (*os.File, error) {
+	d := openConnection(c.Stdin)
+	defer d.close()
+	if d.err != nil {
+		return nil, fmt.Errorf("prepare the sandbox: %w", d.err)
+	}
+	send := []int{int(d.inside.Fd()), int(d.stdin.Fd()), int(c.Stdout.Fd()), int(c.Stderr.Fd())}
+	if c.Cgroup != nil {
+		send = append(send, int(c.Cgroup.Fd()))
+	}
+	if err := t.shared.control.SetWriteDeadline(time.Now().Add(startTimeout)); err != nil {
+		return nil, err
+	}
+	if err := sendRights(t.shared.control, send); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnfit, err)
+	}
+	conn, _ := d.release()
+	return conn, nil
+}
+
+// sendRights sends descriptors, with one byte.
+func sendRights(to *os.File, fds []int) error {
+	raw, err := to.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var sent error
+	err = raw.Write(func(fd uintptr) bool {
+		sent = syscall.Sendmsg(int(fd), []byte{0}, syscall.UnixRights(fds...), nil, syscall.MSG_NOSIGNAL)
+		return sent != syscall.EAGAIN
+	})
+	return errors.Join(err, sent)
+}
+
+func (t *turn) first(int, *os.File) (process.ID, error) { return t.shared.First, nil }
+func (t *turn) container() string                       { return "" }
+func (t *turn) reason() string                          { return reason(t.shared.stderr) }
+
+// place is what the step sees.
+func (t *turn) place() *place {
+	p := &place{
+		Above: t.shared.above, Kept: t.shared.kept, Work: t.config.Work, Temp: filepath.Base(t.temp),
+		SharedMemoryBytes: t.config.SharedMemoryBytes, CPUs: t.config.CPUs,
+	}
+	for _, path := range t.config.ReadOnly {
+		p.ReadOnly = append(p.ReadOnly, filepath.Base(path))
+	}
+	return p
+}
+
+// close leaves the shared sandbox as it is, unless that was killed.
+func (t *turn) close(abandoned bool) error {
+	if abandoned {
+		t.shared.broken = true
+	}
+	return os.RemoveAll(t.temp)
+}

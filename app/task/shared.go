@@ -1,0 +1,124 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"molrun/app/task/process"
+	"molrun/app/task/sandbox"
+)
+
+// sharedSandbox is the sandbox of a pilot's tasks, in which they get turns. It is made when
+// it is first of use, and anew when a task had to be killed with it.
+type sharedSandbox struct {
+	above string          // folder that holds the directories of the tasks to come; "": none is shared
+	unfit bool            // it can't be had here
+	box   *sandbox.Shared // nil: there is none
+	busy  bool            // the step that runs is in it
+	twice float64         // CPU seconds that the kernel has counted for sandboxes which have ended, and that are no task's or were counted for one
+}
+
+// folderAbove returns the folder that holds all these directories, "" for fewer than two.
+func folderAbove(dirs []string) string {
+	if len(dirs) < 2 {
+		return ""
+	}
+	above := filepath.Dir(dirs[0])
+	for _, dir := range dirs {
+		for above != "/" && !strings.HasPrefix(dir, above+"/") {
+			above = filepath.Dir(above)
+		}
+	}
+	return above
+}
+
+// startShared starts the program in the shared sandbox. The error is ErrUnfit if it has to
+// get one of its own.
+func (r *runningStep) startShared(c sandbox.Config, p sandbox.Program) (err error) {
+	shared := &r.shared
+	if shared.unfit || r.isolation.Bubblewrap == "" || r.isolation.looksForPrograms() {
+		return sandbox.ErrUnfit
+	}
+	if !shared.box.Fits(c, p) {
+		shared.drop()
+	}
+	if shared.box == nil && shared.above == "" {
+		return sandbox.ErrUnfit
+	}
+	defer func() {
+		if errors.Is(err, sandbox.ErrUnfit) {
+			fmt.Fprintf(os.Stderr, "task %s: %v\n", r.dir, err)
+			shared.unfit = true
+			shared.drop()
+		}
+	}()
+	if shared.box == nil {
+		of := c
+		of.Fork = forkExec // it belongs to no task's cgroup
+		if shared.box, err = sandbox.MakeShared(of, p, shared.above); err != nil {
+			return err
+		}
+	}
+	if r.isolation.Cgroup != "" {
+		if c.Cgroup, err = r.openCgroup(); err != nil {
+			return fmt.Errorf("%w: %w", sandbox.ErrUnfit, err)
+		}
+		defer c.Cgroup.Close()
+	}
+	c.Shared, c.CPUs = shared.box, r.spec.CPUSet
+	shared.busy = true
+	if err = r.startIn(c, p); err != nil {
+		shared.busy = false
+	}
+	return err
+}
+
+// endTurn notes that no process is left of a step in the shared sandbox.
+func (r *runningStep) endTurn(usage sandbox.Usage) {
+	r.shared.box.Add(usage)
+	r.turns += usage.CPUSeconds
+	r.largest = max(r.largest, usage.Largest)
+	r.left = true
+	r.end(r.sandbox.TurnStatus())
+}
+
+// reaped reports whether the process that has ended was that of the sandbox, and notes it.
+func (s *sharedSandbox) reaped(pid int) bool {
+	if s.box.Alive() != pid {
+		return false
+	}
+	s.twice += s.box.Gone()
+	return true
+}
+
+// drop ends the sandbox, if there is one.
+func (s *sharedSandbox) drop() {
+	if s.box == nil {
+		return
+	}
+	before, _ := process.ChildrenUsage()
+	if err := s.box.Discard(); err != nil {
+		fmt.Fprintf(os.Stderr, "end the shared sandbox: %v\n", err)
+	}
+	after, _ := process.ChildrenUsage()
+	s.twice += after - before
+	s.box = nil
+}
+
+// idle is the process of the sandbox if the step that runs is not in it.
+func (s *sharedSandbox) idle() []int {
+	if pid := s.box.Alive(); pid > 0 && !s.busy {
+		return []int{pid}
+	}
+	return nil
+}
+
+// only reports whether this process has no child but the sandbox.
+func (s *sharedSandbox) only() bool {
+	pid := s.box.Alive()
+	return pid > 0 && !slices.ContainsFunc(process.Children(os.Getpid()), func(child int) bool { return child != pid })
+}
