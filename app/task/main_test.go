@@ -122,12 +122,19 @@ type attempt struct {
 	isolation Isolation
 	env       []string   // of the process that runs the task
 	files     []*os.File // that this process inherits, from 3
+	after     *attempt   // nil, or a task of the same pilot that has its turn in the sandbox before
 }
 
 // newAttempt creates an attempt whose steps are the scripts.
 func newAttempt(t *testing.T, scripts ...string) *attempt {
 	t.Helper()
-	a := &attempt{t: t, dir: t.TempDir(), env: os.Environ()}
+	return newAttemptIn(t, t.TempDir(), scripts...)
+}
+
+// newAttemptIn creates an attempt in a directory, which need not exist.
+func newAttemptIn(t *testing.T, dir string, scripts ...string) *attempt {
+	t.Helper()
+	a := &attempt{t: t, dir: dir, env: os.Environ()}
 	a.spec = Spec{Token: "token" + strings.ReplaceAll(a.dir, "/", "-"), Job: "01J", Attempt: 1, CPUs: 1, GraceSeconds: 20}
 	for _, script := range scripts {
 		a.spec.Steps = append(a.spec.Steps, protocol.Step{Argv: []string{"sh", "-c", script}})
@@ -183,6 +190,13 @@ func (a *attempt) startWith(lock *os.File) *running {
 	defer log.Close()
 	r := &running{attempt: a, done: make(chan error, 1)}
 	r.cmd = exec.Command(os.Args[0], "task", a.dir, "--isolation", a.isolation.String())
+	if a.after != nil {
+		pilot := a.t.TempDir()
+		must(a.t, Write(a.after.dir, a.after.spec))
+		must(a.t, FeedPilot(pilot, 1, []string{a.after.dir, a.dir}))
+		must(a.t, ClosePilot(pilot))
+		r.cmd = exec.Command(os.Args[0], "task", pilot, "--pilot", "--isolation", a.isolation.String())
+	}
 	if lock != nil {
 		r.cmd.Args = append(r.cmd.Args, "--lock-fd", "3")
 		a.files = []*os.File{lock}
@@ -237,7 +251,30 @@ func (r *running) outcome() *protocol.Outcome {
 	if o.EndedAt.Before(o.StartedAt) || o.StartedAt.IsZero() {
 		r.t.Errorf("started at %v, ended at %v", o.StartedAt, o.EndedAt)
 	}
+	if r.after != nil {
+		r.sharedSandbox()
+	}
 	return o
+}
+
+// sharedSandbox checks that the task has had its turn in the sandbox of the one before, which has ended well.
+func (r *running) sharedSandbox() {
+	r.t.Helper()
+	before, err := ReadOutcome(r.after.dir)
+	if err != nil || before.Cause != protocol.CauseDone {
+		r.t.Errorf("the task before ended with %+v, %v", before, err)
+	}
+	if r.has(SandboxFile) && firstOf(r.t, r.attempt) != firstOf(r.t, r.after) {
+		r.t.Error("the tasks did not share a sandbox")
+	}
+}
+
+// firstOf returns the first process in the task's sandbox.
+func firstOf(t *testing.T, a *attempt) process.ID {
+	t.Helper()
+	record, err := read[sandboxRecord](a.dir, SandboxFile)
+	must(t, err)
+	return record.ID
 }
 
 func (r *running) signal(sig syscall.Signal) {

@@ -14,7 +14,12 @@ import (
 // sandboxed creates an attempt whose scripts run in a sandbox.
 func sandboxed(t *testing.T, scripts ...string) *attempt {
 	t.Helper()
-	a := newAttempt(t, scripts...)
+	return sandboxedIn(t, t.TempDir(), scripts...)
+}
+
+func sandboxedIn(t *testing.T, dir string, scripts ...string) *attempt {
+	t.Helper()
+	a := newAttemptIn(t, dir, scripts...)
 	bwrap, err := exec.LookPath("bwrap")
 	if err == nil {
 		a.isolation.Sized, err = sandbox.Probe(t.Context(), bwrap)
@@ -29,9 +34,25 @@ func sandboxed(t *testing.T, scripts ...string) *attempt {
 	return a
 }
 
+// shared creates an attempt whose scripts run in a sandbox in which another task was before, and has left what
+// it could.
+func shared(t *testing.T, scripts ...string) *attempt {
+	t.Helper()
+	rows := t.TempDir()
+	a := sandboxedIn(t, filepath.Join(rows, "later"), scripts...)
+	a.after = newAttemptIn(t, filepath.Join(rows, "before"), leavesTraces)
+	return a
+}
+
+// leavesTraces is a script that leaves files, memory and processes.
+const leavesTraces = `echo x >/tmp/trace; echo x >/dev/shm/trace; echo x >/var/tmp/trace-2; mkdir in/trace
+ipcmk -M 4096 >/dev/null; ipcmk -Q >/dev/null
+sleep 1000 & setsid sleep 1000 & (trap '' TERM HUP; sleep 0.3; echo x >out/late) &
+exit 0`
+
 // inEachSandbox runs a test with each kind of sandbox.
 func inEachSandbox(t *testing.T, test func(t *testing.T, sandboxed func(t *testing.T, scripts ...string) *attempt)) {
-	for name, kind := range map[string]func(t *testing.T, scripts ...string) *attempt{"bubblewrap": sandboxed, "container": contained} {
+	for name, kind := range map[string]func(t *testing.T, scripts ...string) *attempt{"bubblewrap": sandboxed, "shared": shared, "container": contained} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, kind)
@@ -168,6 +189,10 @@ func withAndWithoutSandbox(t *testing.T, script string, test func(*testing.T, *a
 	t.Run("sandbox", func(t *testing.T) {
 		t.Parallel()
 		test(t, sandboxed(t, script))
+	})
+	t.Run("shared", func(t *testing.T) {
+		t.Parallel()
+		test(t, shared(t, script))
 	})
 	t.Run("container", func(t *testing.T) {
 		t.Parallel()

@@ -230,6 +230,10 @@ const (
 // inside has been killed. It removes the container meanwhile.
 const runtimePatience = 5 * time.Second
 
+// firstPatience is how long the first process in a sandbox may take to kill all others. If it was killed with
+// them, nobody would tell what they have used, and other tasks would lose the sandbox that they share.
+const firstPatience = 200 * time.Millisecond
+
 // killAll kills every process of the step. It is repeated until none is left,
 // because it may miss one that is just being forked. It slows down for
 // processes that wait for a disk, which nothing can kill.
@@ -237,6 +241,12 @@ func (r *runningStep) killAll() {
 	r.priority.hurry()
 	if r.killBegin.IsZero() {
 		r.killBegin = time.Now()
+	}
+	r.killPause = min(max(firstKillPause, 2*r.killPause), mostKillPause)
+	r.kill = time.After(r.killPause)
+	if r.sandbox != nil && r.isolation.Runtime == nil && time.Since(r.killBegin) < firstPatience {
+		r.sandbox.SignalAll(syscall.SIGKILL)
+		return
 	}
 	switch {
 	case r.isolation.Runtime != nil && time.Since(r.killBegin) < runtimePatience:
@@ -250,6 +260,4 @@ func (r *runningStep) killAll() {
 	if r.isolation.Runtime == nil || time.Since(r.killBegin) >= runtimePatience {
 		process.SignalDescendants(syscall.SIGKILL, r.shared.idle()...)
 	}
-	r.killPause = min(max(firstKillPause, 2*r.killPause), mostKillPause)
-	r.kill = time.After(r.killPause)
 }

@@ -237,7 +237,7 @@ func (p *initProcess) run() error {
 		return errors.New("the first command names no program")
 	}
 	if err := p.start(first.Run, first.Place); errors.Is(err, ErrUnfit) {
-		return p.events.Encode(event{Unfit: err.Error()})
+		return p.events.Encode(event{Unfit: strings.TrimPrefix(err.Error(), ErrUnfit.Error()+": ")})
 	} else if err != nil {
 		return p.events.Encode(event{Fault: faultOf(err)})
 	}

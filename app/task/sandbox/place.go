@@ -120,21 +120,24 @@ func keep(fd int, path string) error {
 	if err := syscall.Fstat(fd, &s); err != nil {
 		return err
 	}
-	if s.Mode&syscall.S_IFMT == syscall.S_IFDIR {
-		if err := os.MkdirAll(path, 0o700); err != nil {
-			return err
-		}
-	} else if err := makeFile(path); err != nil {
+	if err := makePoint(path, s.Mode&syscall.S_IFMT == syscall.S_IFDIR); err != nil {
 		return err
 	}
 	return bind(fd, path, syscall.MS_REC)
 }
 
-func makeFile(path string) error {
+// makePoint makes a folder or a file, unless what was bound before has it.
+func makePoint(path string, folder bool) error {
+	if exists(path) {
+		return nil
+	}
+	if folder {
+		return os.MkdirAll(path, 0o700)
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}

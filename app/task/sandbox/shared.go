@@ -46,7 +46,7 @@ func (c Config) sharedView(p Program, above string) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.work, v.readOnly, v.shared = above, nil, true
+	v.work, v.readOnly, v.shmBytes, v.shared = above, nil, 0, true
 	return v, nil
 }
 

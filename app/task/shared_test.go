@@ -1,0 +1,197 @@
+package task
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"molrun/app/protocol"
+	"molrun/app/task/process"
+)
+
+// sharedFlight prepares a pilot whose rows share a sandbox.
+func sharedFlight(t *testing.T) *flight {
+	t.Helper()
+	t.Parallel()
+	f := newFlight(t)
+	f.isolation = sandboxed(t).isolation
+	return f
+}
+
+// done checks that rows have ended well.
+func done(t *testing.T, rows ...*attempt) {
+	t.Helper()
+	for _, a := range rows {
+		if o := a.ended(); o.Cause != protocol.CauseDone {
+			t.Errorf("%+v; log %s", o, a.read(LogFile))
+		}
+	}
+}
+
+const waitsToGo = `while [ ! -e out/go ]; do sleep 0.02; done`
+
+// Of what a task leaves, and of what other tasks have, a task in the same sandbox finds nothing.
+func TestTasksInOneSandboxFindNothingOfEachOther(t *testing.T) {
+	f := sharedFlight(t)
+	first := row(t, leavesTraces)
+	sees := row(t, `echo "files $(ls -A /tmp /var/tmp/ /dev/shm in | grep -c trace)"
+echo "segments $(tail -n +2 /proc/sysvipc/shm | wc -l) $(tail -n +2 /proc/sysvipc/msg | wc -l)"
+echo "processes $(cat /proc/[0-9]*/comm | grep -c sleep)"
+echo "tasks $(ls "$(dirname "$(dirname "$PWD")")" | wc -l)"
+ls "$(dirname "$PWD")"; cat /proc/self/mountinfo >out/mounts
+written=0; for at in "$(dirname "$PWD")" "$(dirname "$(dirname "$PWD")")" / /run /dev /etc in; do touch "$at/x" 2>/dev/null && written=$((written+1)); done; echo "written $written"
+grep -h '^Cap\|^NoNewPrivs' /proc/self/status | sort -u`)
+	last := row(t, waitsToGo)
+	f.feed(first, sees, last)
+	f.takeOff()
+	last.untilFile(RunFile)
+	last.release()
+	f.land()
+	done(t, first, sees, last)
+	if firstOf(t, first) != firstOf(t, sees) || firstOf(t, sees) != firstOf(t, last) {
+		t.Fatal("they did not share a sandbox")
+	}
+	const none = "\t0000000000000000\n"
+	want := "files 0\nsegments 0 0\nprocesses 0\ntasks 1\nwork\nwritten 0\nCapAmb:" + none + "CapBnd:" + none + "CapEff:" + none + "CapInh:" + none + "CapPrm:" + none + "NoNewPrivs:\t1\n"
+	if got := sees.read(LogFile); got != want {
+		t.Errorf("the task sees\n%swant\n%s", got, want)
+	}
+	if got := sees.read(WorkDir, OutDir, "mounts"); strings.Contains(got, first.path(WorkDir)+" ") || !strings.Contains(got, sees.path(WorkDir)+" ") {
+		t.Errorf("mounts\n%s", got)
+	}
+}
+
+// What kills a task costs no other one, and if the sandbox goes with it, the next gets a new one.
+func TestKilledSandboxIsMadeAnew(t *testing.T) {
+	f := sharedFlight(t)
+	f.isolation.Sandbox.Read = []string{filepath.Dir(os.Args[0])}
+	before, large, next := row(t, ""), row(t, ""), row(t, "")
+	for _, a := range []*attempt{before, large, next} {
+		a.spec.Steps[0].Argv = []string{os.Args[0], "use", "1"}
+	}
+	large.spec.Steps[0].Argv = []string{os.Args[0], "use", "200", "wait"}
+	large.spec.MemoryBytes, next.spec.MemoryBytes, before.spec.MemoryBytes = 100<<20, 100<<20, 100<<20
+	for _, a := range []*attempt{before, large, next} {
+		a.spec.Env = map[string]string{"GOGC": "off"}
+		must(t, Write(a.dir, a.spec))
+	}
+	waits, last := row(t, `touch out/began; `+waitsToGo), row(t, `echo x >>out/count`)
+	f.feed(before, large, next, waits, last)
+	f.takeOff()
+	waits.untilFile(WorkDir, OutDir, "began")
+	killed := firstOf(t, waits)
+	must(t, killed.Signal(syscall.SIGKILL))
+	f.land()
+	done(t, before, next, last)
+	if o := large.ended(); o.Cause != protocol.CauseMemory || o.CPUSeconds < 0.25 || o.CPUSeconds > before.ended().CPUSeconds+0.6 {
+		t.Errorf("the one that took too much: %+v", o)
+	}
+	if o := waits.ended(); o.Cause != protocol.CauseSignal || o.Signal != "SIGKILL" {
+		t.Errorf("the one that was killed with its sandbox: %+v", o)
+	}
+	if firstOf(t, before) != killed || firstOf(t, large) != killed || firstOf(t, next) != killed || firstOf(t, last) == killed {
+		t.Error("a sandbox was kept that was killed, or not kept")
+	}
+	// Each has used 0.3 s and what it takes to start; the sandboxes that ended in between count for none.
+	for _, a := range []*attempt{before, next} {
+		if used := a.ended().CPUSeconds; used < 0.25 || used > 0.8 {
+			t.Errorf("%v s of CPU", used)
+		}
+	}
+	if used := last.ended().CPUSeconds; used > 0.25 {
+		t.Errorf("the last used %v s of CPU", used)
+	}
+	if text := f.read(PilotLogFile); text != "" {
+		t.Errorf("the pilot says: %s", text)
+	}
+}
+
+// The sandbox dies with its pilot, also while no task has begun in it.
+func TestSharedSandboxDiesWithItsPilot(t *testing.T) {
+	f := sharedFlight(t)
+	first, second := row(t, "true"), row(t, `touch out/began; `+waitsToGo)
+	f.feed(first, second)
+	f.takeOff()
+	second.untilFile(WorkDir, OutDir, "began")
+	box := firstOf(t, second)
+	must(t, f.cmd.Process.Kill())
+	f.wait()
+	until(t, "the sandbox dies", box.Ended)
+	must(t, process.KillMarked(t.Context(), second.spec.Token))
+	until(t, "the program dies", func() bool { left, err := process.Marked(second.spec.Token); return err == nil && len(left) == 0 })
+}
+
+// A task for which the sandbox of the others is of no use has one of its own.
+func TestTaskGetsItsOwnSandboxIfNeedBe(t *testing.T) {
+	outside := t.TempDir()
+	for name, unfit := range map[string]func(f *flight, odd *attempt){
+		"what is read holds all tasks": func(f *flight, odd *attempt) {
+			f.isolation.Sandbox.Read = []string{filepath.Dir(odd.dir)}
+		},
+		"what is read is below": func(f *flight, odd *attempt) {
+			f.isolation.Sandbox.Read = []string{odd.path("beside")}
+			must(f.t, os.Mkdir(odd.path("beside"), 0o755))
+		},
+		"no first process can be found": func(f *flight, _ *attempt) {
+			script := filepath.Join(outside, "bwrap")
+			real, err := exec.LookPath("bwrap")
+			must(f.t, err)
+			must(f.t, os.WriteFile(script, []byte("#!/bin/sh\ncase \"$*\" in *CAP_SYS_ADMIN*) echo refused >&2; exit 1;; esac\nexec "+real+" \"$@\"\n"), 0o755))
+			f.isolation.Bubblewrap = script
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := sharedFlight(t)
+			first, second := row(t, "echo x >>out/count"), row(t, "echo x >>out/count; ls /tmp | wc -l >out/files")
+			unfit(f, second)
+			f.feed(first, second)
+			f.takeOff()
+			f.land()
+			done(t, first, second)
+			if name != "what is read holds all tasks" && firstOf(t, first) == firstOf(t, second) {
+				t.Error("they shared a sandbox")
+			}
+			for _, a := range []*attempt{first, second} {
+				if got := a.read(WorkDir, OutDir, "count"); got != "x\n" {
+					t.Errorf("it ran %q", got)
+				}
+			}
+		})
+	}
+}
+
+// A program in a shared sandbox is in the cgroup of its task, and the sandbox in none.
+func TestProgramInASharedSandboxIsInItsCgroup(t *testing.T) {
+	f := sharedFlight(t)
+	f.isolation.Cgroup = cgroupParent(t)
+	first, second := row(t, waitsToGo), row(t, `kill -9 $$`)
+	f.feed(first, second)
+	f.takeOff()
+	first.untilFile(SandboxFile)
+	procs := filepath.Join(f.isolation.Cgroup, "molrun-task-"+first.spec.Token, "cgroup.procs")
+	until(t, "the program is in the cgroup", func() bool {
+		text, err := os.ReadFile(procs)
+		return err == nil && len(strings.Fields(string(text))) > 0
+	})
+	text, err := os.ReadFile(procs)
+	must(t, err)
+	box := firstOf(t, first)
+	if slices.Contains(strings.Fields(string(text)), strconv.Itoa(box.PID)) {
+		t.Error("the sandbox itself is in the task's cgroup")
+	}
+	first.release()
+	f.land()
+	done(t, first)
+	if o := second.ended(); o.Cause != protocol.CauseSignal || firstOf(t, second) != box || o.Isolation != "bubblewrap+cgroup" {
+		t.Errorf("the second: %+v", o)
+	}
+	left, err := filepath.Glob(filepath.Join(f.isolation.Cgroup, "molrun-task-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("cgroups are left: %v, %v", left, err)
+	}
+}
