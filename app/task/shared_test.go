@@ -1,6 +1,7 @@
 package task
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,7 +46,15 @@ echo "processes $(cat /proc/[0-9]*/comm | grep -c sleep)"
 echo "tasks $(ls "$(dirname "$(dirname "$PWD")")" | wc -l)"
 ls "$(dirname "$PWD")"; cat /proc/self/mountinfo >out/mounts
 written=0; for at in "$(dirname "$PWD")" "$(dirname "$(dirname "$PWD")")" / /run /dev /etc in; do touch "$at/x" 2>/dev/null && written=$((written+1)); done; echo "written $written"
-grep -h '^Cap\|^NoNewPrivs' /proc/self/status | sort -u`)
+grep -h '^Cap\|^NoNewPrivs' /proc/self/status | sort -u
+df --output=size -k /dev/shm | tail -1 | tr -d " "; grep Cpus_allowed_list /proc/self/status`)
+	cpus, err := process.AllowedCPUs()
+	must(t, err)
+	first.spec.CPUSet, sees.spec.CPUSet = cpus[:1], cpus[len(cpus)-1:]
+	sees.spec.MemoryBytes = 64 << 20
+	for _, a := range []*attempt{first, sees} {
+		must(t, Write(a.dir, a.spec))
+	}
 	last := row(t, waitsToGo)
 	f.feed(first, sees, last)
 	f.takeOff()
@@ -57,7 +66,8 @@ grep -h '^Cap\|^NoNewPrivs' /proc/self/status | sort -u`)
 		t.Fatal("they did not share a sandbox")
 	}
 	const none = "\t0000000000000000\n"
-	want := "files 0\nsegments 0 0\nprocesses 0\ntasks 1\nwork\nwritten 0\nCapAmb:" + none + "CapBnd:" + none + "CapEff:" + none + "CapInh:" + none + "CapPrm:" + none + "NoNewPrivs:\t1\n"
+	want := "files 0\nsegments 0 0\nprocesses 0\ntasks 1\nwork\nwritten 0\nCapAmb:" + none + "CapBnd:" + none + "CapEff:" + none + "CapInh:" + none + "CapPrm:" + none + "NoNewPrivs:\t1\n" +
+		fmt.Sprintf("%d\nCpus_allowed_list:\t%d\n", 64<<10, sees.spec.CPUSet[0])
 	if got := sees.read(LogFile); got != want {
 		t.Errorf("the task sees\n%swant\n%s", got, want)
 	}
