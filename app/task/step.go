@@ -58,7 +58,7 @@ func (s *shim) runStep(step protocol.Step, advance advance, last bool) {
 		return
 	}
 	s.memory.pause = 0
-	r.memoryCheck = time.NewTimer(0) // at once: the program may be short
+	r.memoryCheck = time.NewTimer(firstPause)
 	defer r.memoryCheck.Stop()
 	r.wait()
 	r.priority.calm()

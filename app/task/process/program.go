@@ -27,7 +27,7 @@ func LookUp(argv, env []string, dir string) (string, error) {
 		}
 		return filepath.Join(dir, name), nil
 	}
-	for _, folder := range filepath.SplitList(variable(env, "PATH")) {
+	for _, folder := range filepath.SplitList(Variable(env, "PATH")) {
 		path := filepath.Join(folder, name)
 		info, err := os.Stat(path)
 		if filepath.IsAbs(folder) && err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
@@ -37,7 +37,8 @@ func LookUp(argv, env []string, dir string) (string, error) {
 	return "", fmt.Errorf("the program %q was not found; install it or put its folder into PATH", name)
 }
 
-func variable(env []string, name string) string {
+// Variable returns the value of a variable, "" if it is not set.
+func Variable(env []string, name string) string {
 	for _, entry := range env {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
 			return value

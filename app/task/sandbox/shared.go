@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"molrun/app/protocol"
 	"molrun/app/task/process"
 )
 
@@ -24,8 +25,9 @@ type Shared struct {
 	PID   int        // of bwrap
 	First process.ID // the first process inside
 
-	key     string // what decides whether a step may run in it
-	above   string // folder that holds all work directories
+	seen    string          // by all steps
+	kinds   map[string]bool // of steps, whether they may run in it
+	above   string          // folder that holds all work directories
 	kept    []string
 	control *os.File
 	stderr  *stderr
@@ -62,13 +64,36 @@ func (s *Shared) Fits(c Config, p Program) bool {
 	if s == nil || s.broken || !isBelow(c.Work, s.above) || c.Work == s.above {
 		return false
 	}
-	v, err := c.sharedView(p, s.above)
-	return err == nil && key(c, v) == s.key
+	kind := c.kind(p)
+	fits, known := s.kinds[kind]
+	if !known {
+		v, err := c.sharedView(p, s.above)
+		fits = err == nil && c.seenBy(v) == s.seen
+		s.kinds[kind] = fits
+	}
+	return fits
 }
 
-// key tells shared sandboxes apart.
-func key(c Config, v *view) string {
+// seenBy is what steps see, as one text.
+func (c Config) seenBy(v *view) string {
 	return strings.Join(append(v.initArguments(), c.Bubblewrap), "\x00")
+}
+
+// kind is the same for steps that see the same but for what is their own.
+func (c Config) kind(p Program) string {
+	program := p.Path
+	if isBelow(program, c.Work) {
+		program = ""
+	}
+	text, err := json.Marshal(struct {
+		Bubblewrap, Etc, Program, Path string
+		Allowed                        protocol.Sandbox
+		Hide, GPUs                     []string
+	}{c.Bubblewrap, c.Etc, program, process.Variable(p.Env, "PATH"), c.Allowed, c.Hide, c.GPUs})
+	if err != nil {
+		panic(err) // never: JSON can represent every field
+	}
+	return string(text)
 }
 
 // MakeShared makes a sandbox for steps like this one, whose work directories are below a
@@ -86,7 +111,7 @@ func MakeShared(c Config, p Program, above string) (_ *Shared, err error) {
 	if v.unfit() {
 		return nil, fmt.Errorf("%s is not apart from what programs see", above)
 	}
-	s := &Shared{key: key(c, v), above: above}
+	s := &Shared{seen: c.seenBy(v), kinds: map[string]bool{}, above: above}
 	for _, path := range v.read {
 		if isBelow(path, tempInside) {
 			s.kept = append(s.kept, path)
