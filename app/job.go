@@ -101,24 +101,27 @@ func (j *Job) Brief() *Job {
 type EncodedJob struct {
 	Job            *Job
 	Shown, Private []byte
-	Heard          *Job   // what listeners select it by
+	Heard          *Job   // what listeners select it by; nil for a new row, of which they hear with its batch
 	Brief          []byte // the same encoded: what they are told
 }
 
 // Encoded encodes the job for storage. The job must not change afterwards.
-func (j *Job) Encoded() (e EncodedJob, err error) {
+func (j *Job) Encoded() (e EncodedJob, err error) { return j.encoded(true) }
+
+// encoded leaves out what listeners hear, unless they hear of the job.
+func (j *Job) encoded(heard bool) (e EncodedJob, err error) {
 	e.Job = j
-	if e.Shown, err = j.Encode(); err != nil {
-		return e, fmt.Errorf("encode job %s: %w", j.ID, err)
+	if e.Shown, err = j.Encode(); err == nil {
+		e.Private, err = j.encodePrivate()
 	}
-	if e.Private, err = j.encodePrivate(); err != nil {
-		return e, fmt.Errorf("encode what is private of job %s: %w", j.ID, err)
+	if err == nil && heard {
+		e.Heard = j.Brief()
+		e.Brief, err = e.Heard.Encode()
 	}
-	e.Heard = j.Brief()
-	if e.Brief, err = e.Heard.Encode(); err != nil {
-		return e, fmt.Errorf("encode what listeners hear of job %s: %w", j.ID, err)
+	if err != nil {
+		err = fmt.Errorf("encode job %s: %w", j.ID, err)
 	}
-	return e, nil
+	return e, err
 }
 
 // Private is the part of a job's record that is stored and never shown.

@@ -88,7 +88,7 @@ func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, definitions
 	}
 	all := make([]EncodedJob, 1+len(subjobs))
 	for i, j := range append([]*Job{job}, subjobs...) {
-		if all[i], err = j.Encoded(); err != nil {
+		if all[i], err = j.encoded(i == 0); err != nil { // a new row is heard of with its batch
 			return nil, false, err
 		}
 	}

@@ -86,13 +86,14 @@ var rules = map[string]rule{
 	"app/runner/result":            {own: []string{"app", "app/algorithm", "app/task"}, others: []string{"rs/zerolog"}},
 	"app/runner/result/resulttest": {own: []string{"app"}}, // of tests alone
 
-	"app/task":                         {own: []string{"app/task/container", "app/task/modules", "app/task/process", "app/task/sandbox"}, loop: 15},
+	"app/task":                         {own: []string{"app/task/container", "app/task/modules", "app/task/place", "app/task/process", "app/task/sandbox"}, loop: 15},
 	"app/task/container":               {},
 	"app/task/container/containertest": {own: []string{"app/task/container"}}, // of tests alone
 	"app/task/gauge":                   {},
 	"app/task/modules":                 {},
 	"app/task/process":                 {},
-	"app/task/sandbox":                 {own: []string{"app/task/container", "app/task/process"}},
+	"app/task/place":                   {own: []string{"app/task/process"}},
+	"app/task/sandbox":                 {own: []string{"app/task/container", "app/task/place", "app/task/process"}},
 	"app/task/start":                   {own: []string{"app/task", "app/task/sandbox"}},
 	"app/task/start/gauged":            {own: []string{"app/task", "app/task/gauge", "app/task/start"}},
 

@@ -42,6 +42,9 @@ func Run(ctx context.Context, c config.Config, o Options) (err error) {
 	}
 	spare := make([]byte, spareHeap)
 	defer runtime.KeepAlive(spare)
+	if err := syscall.Madvise(spare, syscall.MADV_DONTNEED); err != nil { // Go has cleared it, if it was used before
+		return fmt.Errorf("give memory back: %w", err)
+	}
 	s, err := openWith(c, o)
 	if err != nil {
 		return heldBy(ctx, err, c.Data, datadir.Control(c.Data).Listener)

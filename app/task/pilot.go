@@ -37,7 +37,8 @@ import (
 //   - Else it has run.json: it is lost. No process but its programs' may be left.
 //   - Else it never began, and may be run again, also by another pilot.
 //
-// The tasks have one sandbox, in which each gets a turn, see sandbox.Shared.
+// If possible, the tasks share a sandbox, in which each has its turn, its own view and no
+// process of another one, see sandbox.Shared.
 //
 // A pilot gets no signal to stop one of its tasks: it looks for the file stop of all that
 // it has. SIGTERM means that the machine ends: the task that runs is interrupted, and the

@@ -12,6 +12,7 @@ import (
 
 	"molrun/app/protocol"
 	"molrun/app/task/container"
+	"molrun/app/task/place"
 	"molrun/app/task/process"
 	"molrun/app/task/sandbox"
 )
@@ -21,10 +22,51 @@ import (
 func (r *runningStep) startSandboxed(path string, io streams) error {
 	c, p := r.sandboxConfig(io), r.inside(path)
 	err := r.startShared(c, p)
-	if !errors.Is(err, sandbox.ErrUnfit) {
+	if !errors.Is(err, place.ErrUnfit) {
 		return err
 	}
 	return r.startIn(c, p)
+}
+
+// startShared starts the program in the shared sandbox. The error is ErrUnfit if it has to
+// get one of its own.
+func (r *runningStep) startShared(c sandbox.Config, p sandbox.Program) (err error) {
+	shared := &r.shared
+	if shared.unfit || r.isolation.Bubblewrap == "" || r.isolation.looksForPrograms() {
+		return place.ErrUnfit
+	}
+	if !shared.box.Fits(c, p) {
+		shared.drop()
+	}
+	if shared.box == nil && shared.above == "" {
+		return place.ErrUnfit
+	}
+	defer func() {
+		if errors.Is(err, place.ErrUnfit) {
+			fmt.Fprintf(os.Stderr, "task %s: %v\n", r.dir, err)
+			shared.unfit = true
+			shared.drop()
+		}
+	}()
+	if shared.box == nil {
+		of := c
+		of.Fork = forkExec // it belongs to no task's cgroup
+		if shared.box, err = sandbox.MakeShared(of, p, shared.above); err != nil {
+			return err
+		}
+	}
+	if r.isolation.Cgroup != "" {
+		if c.Cgroup, err = r.openCgroup(); err != nil {
+			return fmt.Errorf("%w: %w", place.ErrUnfit, err)
+		}
+		defer c.Cgroup.Close()
+	}
+	c.Shared, c.CPUs = shared.box, r.spec.CPUSet
+	shared.busy = true
+	if err = r.startIn(c, p); err != nil {
+		shared.busy = false
+	}
+	return err
 }
 
 func (r *runningStep) startIn(c sandbox.Config, p sandbox.Program) error {
@@ -34,6 +76,15 @@ func (r *runningStep) startIn(c sandbox.Config, p sandbox.Program) error {
 	}
 	r.sandbox, r.leader = s, s.PID
 	return nil
+}
+
+// endTurn notes that no process is left of a step in the shared sandbox.
+func (r *runningStep) endTurn(usage sandbox.Usage) {
+	r.shared.box.Add(usage)
+	r.turns += usage.CPUSeconds
+	r.largest = max(r.largest, usage.Largest)
+	r.left = true
+	r.end(r.sandbox.TurnStatus())
 }
 
 // sandboxStarted notes the sandbox before its program begins.

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,56 +33,6 @@ func folderAbove(dirs []string) string {
 		}
 	}
 	return above
-}
-
-// startShared starts the program in the shared sandbox. The error is ErrUnfit if it has to
-// get one of its own.
-func (r *runningStep) startShared(c sandbox.Config, p sandbox.Program) (err error) {
-	shared := &r.shared
-	if shared.unfit || r.isolation.Bubblewrap == "" || r.isolation.looksForPrograms() {
-		return sandbox.ErrUnfit
-	}
-	if !shared.box.Fits(c, p) {
-		shared.drop()
-	}
-	if shared.box == nil && shared.above == "" {
-		return sandbox.ErrUnfit
-	}
-	defer func() {
-		if errors.Is(err, sandbox.ErrUnfit) {
-			fmt.Fprintf(os.Stderr, "task %s: %v\n", r.dir, err)
-			shared.unfit = true
-			shared.drop()
-		}
-	}()
-	if shared.box == nil {
-		of := c
-		of.Fork = forkExec // it belongs to no task's cgroup
-		if shared.box, err = sandbox.MakeShared(of, p, shared.above); err != nil {
-			return err
-		}
-	}
-	if r.isolation.Cgroup != "" {
-		if c.Cgroup, err = r.openCgroup(); err != nil {
-			return fmt.Errorf("%w: %w", sandbox.ErrUnfit, err)
-		}
-		defer c.Cgroup.Close()
-	}
-	c.Shared, c.CPUs = shared.box, r.spec.CPUSet
-	shared.busy = true
-	if err = r.startIn(c, p); err != nil {
-		shared.busy = false
-	}
-	return err
-}
-
-// endTurn notes that no process is left of a step in the shared sandbox.
-func (r *runningStep) endTurn(usage sandbox.Usage) {
-	r.shared.box.Add(usage)
-	r.turns += usage.CPUSeconds
-	r.largest = max(r.largest, usage.Largest)
-	r.left = true
-	r.end(r.sandbox.TurnStatus())
 }
 
 // reaped reports whether the process that has ended was that of the sandbox, and notes it.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"molrun/app/task/container"
+	"molrun/app/task/place"
 	"molrun/app/task/process"
 )
 
@@ -281,7 +282,7 @@ func (b *box) first(int, *os.File) (process.ID, error) {
 
 func (b *box) container() string { return b.name }
 
-func (b *box) place() *place { return nil }
+func (b *box) place() *place.Place { return nil }
 
 func (b *box) reason() string {
 	if b.stderr != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"syscall"
 
+	"molrun/app/task/place"
 	"molrun/app/task/process"
 )
 
@@ -87,7 +88,7 @@ func (b *bubblewrap) first(pid int, _ *os.File) (process.ID, error) {
 
 func (b *bubblewrap) container() string { return "" }
 
-func (b *bubblewrap) place() *place { return nil }
+func (b *bubblewrap) place() *place.Place { return nil }
 
 func (b *bubblewrap) reason() string { return reason(b.stderr) }
 

@@ -4,4 +4,6 @@
 //
 // The first process in the sandbox is this program again, by [Init]. It starts
 // the step's program and reports to the process outside how that ended.
+//
+// A sandbox may be [Shared] by steps that run one after the other.
 package sandbox

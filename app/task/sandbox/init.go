@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"molrun/app/task/place"
 	"molrun/app/task/process"
 )
 
@@ -26,7 +27,7 @@ const (
 // what to signal. When it closes the connection, everything inside ends.
 type command struct {
 	Run    *Program       `json:"run,omitempty"`
-	Place  *place         `json:"place,omitempty"` // of the program in a shared sandbox
+	Place  *place.Place   `json:"place,omitempty"` // of the program in a shared sandbox
 	Signal syscall.Signal `json:"signal,omitempty"`
 	All    bool           `json:"all,omitempty"` // all processes, else the program's group
 }
@@ -236,8 +237,8 @@ func (p *initProcess) run() error {
 	if first.Run == nil {
 		return errors.New("the first command names no program")
 	}
-	if err := p.start(first.Run, first.Place); errors.Is(err, ErrUnfit) {
-		return p.events.Encode(event{Unfit: strings.TrimPrefix(err.Error(), ErrUnfit.Error()+": ")})
+	if err := p.start(first.Run, first.Place); errors.Is(err, place.ErrUnfit) {
+		return p.events.Encode(event{Unfit: strings.TrimPrefix(err.Error(), place.ErrUnfit.Error()+": ")})
 	} else if err != nil {
 		return p.events.Encode(event{Fault: faultOf(err)})
 	}
@@ -265,7 +266,7 @@ func faultOf(err error) syscall.Errno {
 }
 
 // start starts the program, with the limits that it and its children get.
-func (p *initProcess) start(program *Program, at *place) (err error) {
+func (p *initProcess) start(program *Program, at *place.Place) (err error) {
 	if err := process.Limit(program.Processes, program.FileBytes); err != nil {
 		return err
 	}
@@ -288,7 +289,7 @@ func (p *initProcess) start(program *Program, at *place) (err error) {
 		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, p.cgroup
 	}
 	if at != nil {
-		p.leader, err = at.forkExec(path, program.Argv, attr)
+		p.leader, err = at.ForkExec(path, program.Argv, attr)
 	} else {
 		p.leader, err = syscall.ForkExec(path, program.Argv, attr)
 	}

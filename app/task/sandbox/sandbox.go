@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"molrun/app/protocol"
+	"molrun/app/task/place"
 	"molrun/app/task/process"
 )
 
@@ -22,7 +23,7 @@ const (
 type Config struct {
 	Bubblewrap        string     // path of bwrap
 	Container         *Container // instead of bubblewrap; nil: none
-	Shared            *Shared    // in which the step gets a turn; nil: the sandbox is the step's own
+	Shared            turns      // a Shared, in which the step gets a turn; nil: the sandbox is the step's own
 	Token             string     // marks the processes of the task
 	Allowed           protocol.Sandbox
 	Work              string   // the work directory, under its own path
@@ -44,6 +45,11 @@ type Config struct {
 	Reaped func() bool
 }
 
+// turns gives steps their turns.
+type turns interface {
+	turn(c Config) (wrapper, error)
+}
+
 // Started is called with a sandbox's first process before the program begins: killing that
 // process kills the whole sandbox. Its container, if it is one, has a name.
 type Started func(first process.ID, container string) error
@@ -60,7 +66,7 @@ type wrapper interface {
 	// container returns the name of the container, "" if it is none.
 	container() string
 	// place says what the program sees in a shared sandbox; nil: the sandbox is its own.
-	place() *place
+	place() *place.Place
 	// reason says why there is no sandbox.
 	reason() string
 	// close waits for the last output of the wrapper, which has ended, and cleans up.
@@ -74,7 +80,7 @@ func (c Config) wrapper(program Program) (wrapper, error) {
 	case c.Container != nil:
 		return newBox(c)
 	case c.Shared != nil:
-		return newTurn(c)
+		return c.Shared.turn(c)
 	}
 	return newBubblewrap(c, program)
 }
@@ -171,7 +177,7 @@ func (s *Sandbox) run(c command, started Started) error {
 	case err != nil:
 		return errors.Join(fmt.Errorf("the sandbox ended before the program began: %w", err), s.abandon())
 	case e.Unfit != "":
-		return errors.Join(fmt.Errorf("%w: %s", ErrUnfit, e.Unfit), s.giveUp(c))
+		return errors.Join(fmt.Errorf("%w: %s", place.ErrUnfit, e.Unfit), s.giveUp(c))
 	case e.Fault != 0:
 		return errors.Join(startError(*c.Run, e.Fault), s.giveUp(c))
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"molrun/app/protocol"
+	"molrun/app/task/place"
 	"molrun/app/task/process"
 )
 
@@ -36,11 +37,6 @@ type Shared struct {
 	used    float64 // CPU seconds of the steps that have ended in it
 }
 
-// ErrUnfit says that a shared sandbox can't be made, or not be used for a step.
-var ErrUnfit = errors.New("no sandbox can be shared")
-
-const tempInside = "/tmp"
-
 // sharedView returns what the first process of a shared sandbox sees for steps like this
 // one: instead of one work directory, the folder above.
 func (c Config) sharedView(p Program, above string) (*view, error) {
@@ -54,7 +50,7 @@ func (c Config) sharedView(p Program, above string) (*view, error) {
 
 // unfit reports whether the folder above would cover, or be covered by, what programs see.
 func (v *view) unfit() bool {
-	made := slices.Concat(systemFolders, v.read, []string{tempInside, "/var", "/run", "/proc", "/dev", etc, systemTopology, optional})
+	made := slices.Concat(systemFolders, v.read, []string{place.Temp, "/var", "/run", "/proc", "/dev", etc, systemTopology, optional})
 	return slices.ContainsFunc(made, func(path string) bool { return isBelow(path, v.work) }) ||
 		slices.ContainsFunc(v.read, func(path string) bool { return isBelow(path, "/var/tmp") || isBelow(path, "/dev/shm") })
 }
@@ -97,11 +93,11 @@ func (c Config) kind(p Program) string {
 }
 
 // MakeShared makes a sandbox for steps like this one, whose work directories are below a
-// folder. Errors are ErrUnfit.
+// folder. Errors are place.ErrUnfit.
 func MakeShared(c Config, p Program, above string) (_ *Shared, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("%w: %w", ErrUnfit, err)
+			err = fmt.Errorf("%w: %w", place.ErrUnfit, err)
 		}
 	}()
 	v, err := c.sharedView(p, above)
@@ -113,7 +109,7 @@ func MakeShared(c Config, p Program, above string) (_ *Shared, err error) {
 	}
 	s := &Shared{seen: c.seenBy(v), kinds: map[string]bool{}, above: above}
 	for _, path := range v.read {
-		if isBelow(path, tempInside) {
+		if isBelow(path, place.Temp) {
 			s.kept = append(s.kept, path)
 		}
 	}
@@ -211,12 +207,12 @@ type turn struct {
 	temp   string // appears as /tmp
 }
 
-func newTurn(c Config) (wrapper, error) {
+func (s *Shared) turn(c Config) (wrapper, error) {
 	temp, err := os.MkdirTemp(c.Work, ".tmp-")
 	if err != nil {
 		return nil, err
 	}
-	return &turn{c.Shared, c, temp}, nil
+	return &turn{s, c, temp}, nil
 }
 
 func (t *turn) start(Config) (pid int, err error) { return t.shared.PID, nil }
@@ -237,7 +233,7 @@ func (t *turn) connect(c Config, _ int) (*os.File, error) {
 		return nil, err
 	}
 	if err := sendRights(t.shared.control, send); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnfit, err)
+		return nil, fmt.Errorf("%w: %w", place.ErrUnfit, err)
 	}
 	conn, _ := d.release()
 	return conn, nil
@@ -262,8 +258,8 @@ func (t *turn) container() string                       { return "" }
 func (t *turn) reason() string                          { return reason(t.shared.stderr) }
 
 // place is what the step sees.
-func (t *turn) place() *place {
-	p := &place{
+func (t *turn) place() *place.Place {
+	p := &place.Place{
 		Above: t.shared.above, Kept: t.shared.kept, Work: t.config.Work, Temp: filepath.Base(t.temp),
 		SharedMemoryBytes: t.config.SharedMemoryBytes, CPUs: t.config.CPUs,
 	}

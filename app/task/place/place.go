@@ -1,6 +1,9 @@
-package sandbox
+// Package place gives a program in a sandbox that many share a view of its own: its work directory, /tmp, /dev/shm
+// and IPC namespace.
+package place
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,8 +14,11 @@ import (
 	"molrun/app/task/process"
 )
 
-// place is what a step sees in a shared sandbox beside what all steps see.
-type place struct {
+// ErrUnfit says that a shared sandbox can't be made, or not be used for a step.
+var ErrUnfit = errors.New("no sandbox can be shared")
+
+// Place is what a step sees in a shared sandbox beside what all steps see.
+type Place struct {
 	Above             string   `json:"above"`          // folder that holds all work directories, of which programs see their own alone
 	Kept              []string `json:"kept,omitempty"` // what all steps see below /tmp
 	Work              string   `json:"work"`
@@ -22,14 +28,17 @@ type place struct {
 	CPUs              []int    `json:"cpus,omitempty"`
 }
 
+// Temp is where programs see the folder for what they need for a while.
+const Temp = "/tmp"
+
 const (
 	openPath      = 0x200000 // O_PATH: a place in the tree, not its content
 	noPrivileges  = syscall.MS_NOSUID | syscall.MS_NODEV
 	coverSettings = "mode=0755,size=64k,nr_inodes=64"
 )
 
-// forkExec starts a program that sees this place. Errors of anything but the program are ErrUnfit.
-func (p *place) forkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
+// ForkExec starts a program that sees this place. Errors of anything but the program are ErrUnfit.
+func (p *Place) ForkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -49,7 +58,7 @@ func (p *place) forkExec(path string, argv []string, attr *syscall.ProcAttr) (pi
 // enter gives this thread a view of files and an IPC namespace of its own, and takes its
 // capabilities away. What it then starts has the same; the thread itself is of no other use.
 // Every path that a program may have left is opened without following links.
-func (p *place) enter() error {
+func (p *Place) enter() error {
 	if err := syscall.Unshare(syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC); err != nil {
 		return fmt.Errorf("unshare: %w", err)
 	}
@@ -65,7 +74,7 @@ func (p *place) enter() error {
 }
 
 // arrange makes the view.
-func (p *place) arrange() error {
+func (p *Place) arrange() error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make the view private: %w", err)
 	}
@@ -82,7 +91,7 @@ func (p *place) arrange() error {
 	if o.err != nil {
 		return o.err
 	}
-	if err := bind(temp, tempInside, 0); err != nil {
+	if err := bind(temp, Temp, 0); err != nil {
 		return err
 	}
 	for _, path := range p.Kept {
@@ -145,8 +154,8 @@ func makePoint(path string, folder bool) error {
 }
 
 // cover hides the folder of all work directories behind one that has a place for this one.
-func (p *place) cover() error {
-	if strings.HasPrefix(p.Above, tempInside+"/") {
+func (p *Place) cover() error {
+	if strings.HasPrefix(p.Above, Temp+"/") {
 		if err := os.MkdirAll(p.Above, 0o700); err != nil {
 			return err
 		}
@@ -158,7 +167,7 @@ func (p *place) cover() error {
 }
 
 // protect makes what programs may only read.
-func (p *place) protect() error {
+func (p *Place) protect() error {
 	var o opened
 	defer o.close()
 	work := o.open(p.Work, syscall.O_DIRECTORY)
@@ -233,4 +242,9 @@ func (o *opened) close() {
 	for _, fd := range o.fds {
 		syscall.Close(fd)
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
