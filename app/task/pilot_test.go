@@ -17,6 +17,7 @@ import (
 type flight struct {
 	*running // its directory is the pilot's
 	fed      int
+	attr     *syscall.SysProcAttr // of its process
 }
 
 // newFlight prepares a pilot with tasks, of which each runs one script.
@@ -55,7 +56,7 @@ func (f *flight) takeOff(flags ...string) {
 	must(f.t, err)
 	defer log.Close()
 	f.cmd = exec.Command(os.Args[0], append([]string{"task", f.dir, "--pilot", "--isolation", f.isolation.String()}, flags...)...)
-	f.cmd.Stdout, f.cmd.Stderr = log, log
+	f.cmd.Stdout, f.cmd.Stderr, f.cmd.SysProcAttr = log, log, f.attr
 	must(f.t, f.cmd.Start())
 	go func() { f.done <- f.cmd.Wait() }()
 	f.t.Cleanup(func() { f.cmd.Process.Kill() })

@@ -35,6 +35,12 @@ func (r *runningStep) startShared(c sandbox.Config, p sandbox.Program) (err erro
 	if shared.unfit || r.isolation.Bubblewrap == "" || r.isolation.looksForPrograms() {
 		return place.ErrUnfit
 	}
+	if r.isolation.Cgroup != "" {
+		if c.Cgroup, err = r.openCgroup(); err != nil {
+			return place.ErrUnfit // it was just swept, or the other sandbox will say
+		}
+		defer c.Cgroup.Close()
+	}
 	if !shared.box.Fits(c, p) {
 		shared.drop()
 	}
@@ -54,12 +60,6 @@ func (r *runningStep) startShared(c sandbox.Config, p sandbox.Program) (err erro
 		if shared.box, err = sandbox.MakeShared(of, p, shared.above); err != nil {
 			return err
 		}
-	}
-	if r.isolation.Cgroup != "" {
-		if c.Cgroup, err = r.openCgroup(); err != nil {
-			return fmt.Errorf("%w: %w", place.ErrUnfit, err)
-		}
-		defer c.Cgroup.Close()
 	}
 	c.Shared, c.CPUs = shared.box, r.spec.CPUSet
 	shared.busy = true

@@ -179,6 +179,14 @@ func TestTaskGetsItsOwnSandboxIfNeedBe(t *testing.T) {
 func TestProgramInASharedSandboxIsInItsCgroup(t *testing.T) {
 	f := sharedFlight(t)
 	f.isolation.Cgroup = cgroupParent(t)
+	// The pilot is in a cgroup beside those of tasks, as that of a service is.
+	beside := filepath.Join(f.isolation.Cgroup, "service")
+	must(t, os.Mkdir(beside, 0o755))
+	t.Cleanup(func() { syscall.Rmdir(beside) })
+	dir, err := os.Open(beside)
+	must(t, err)
+	defer dir.Close()
+	f.attr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
 	first, second := row(t, waitsToGo), row(t, `kill -9 $$`)
 	f.feed(first, second)
 	f.takeOff()

@@ -44,7 +44,7 @@ func (c Config) sharedView(p Program, above string) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.work, v.readOnly, v.shmBytes, v.shared = above, nil, 0, true
+	v.work, v.readOnly, v.shmBytes, v.shared, v.cgroups = above, nil, 0, true, c.Cgroup != nil
 	return v, nil
 }
 

@@ -31,6 +31,7 @@ type view struct {
 	etc      string   // copy of what programs see of /etc; "": they see its own entries
 	devices  []string
 	network  bool
+	cgroups  bool     // programs are started in cgroups beside that of the sandbox, which the kernel allows nobody in a cgroup namespace below
 	shmBytes int64 // size of /dev/shm; 0 leaves it to the kernel
 
 	// scratchBytes, if not 0, is the size of work and of /tmp. Both then begin
@@ -52,8 +53,11 @@ func (v *view) initArguments() []string {
 // names on hold the users, groups and hosts that exist inside.
 func (v *view) arguments(names int) []string {
 	a := []string{
-		"--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",
+		"--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts",
 		"--die-with-parent", "--new-session", "--cap-drop", "ALL",
+	}
+	if !v.cgroups {
+		a = append(a, "--unshare-cgroup-try")
 	}
 	if v.shared {
 		a = append(a, "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP") // of the first process alone
