@@ -163,11 +163,12 @@ func TestArchiveNeedsNoSecondCopyOnDisk(t *testing.T) {
 	u.finished("j")
 	stored := func() (files []string, large int) {
 		s.stored(func(path string, info fs.FileInfo) {
-			if filepath.Base(path) == "audit.log" {
+			// These grow by what the service notes meanwhile.
+			if slices.Contains([]string{"audit.log", "jobs.db", "jobs.db.commits"}, filepath.Base(path)) {
 				return
 			}
 			files = append(files, fmt.Sprint(strings.TrimPrefix(path, s.data()), " ", info.Size()))
-			if info.Size() >= 2_000_000 && filepath.Base(path) != "jobs.db" {
+			if info.Size() >= 2_000_000 {
 				large++
 			}
 		})
