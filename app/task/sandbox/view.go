@@ -31,7 +31,7 @@ type view struct {
 	etc      string   // copy of what programs see of /etc; "": they see its own entries
 	devices  []string
 	network  bool
-	cgroups  bool     // programs are started in cgroups beside that of the sandbox, which the kernel allows nobody in a cgroup namespace below
+	cgroups  bool  // programs are started in cgroups beside that of the sandbox, which the kernel allows nobody in a cgroup namespace below
 	shmBytes int64 // size of /dev/shm; 0 leaves it to the kernel
 
 	// scratchBytes, if not 0, is the size of work and of /tmp. Both then begin
