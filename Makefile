@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 DATA    ?= molrun-data
 LDFLAGS  = -s -w -X molrun/app/cli.version=$(VERSION)
 
-.PHONY: build demo test lint ui ui-check ui-pictures test-ui bench bench-ui growth benchmarks uploads algorithms showcases fuzz physics coexistence signs compare simulate faults faults-slurm powercut soak cluster cluster-rows mutants release packages-test image-test clean
+.PHONY: build demo test lint ui ui-check ui-pictures test-ui bench bench-ui growth benchmarks uploads algorithms showcases fuzz physics coexistence dense-phases signs compare simulate faults faults-slurm powercut soak cluster cluster-rows mutants release packages-test image-test clean
 
 build: ## build the static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
@@ -51,6 +51,9 @@ physics: ## test the engines' physics thoroughly: up to 35 minutes on two cores
 
 coexistence: ## concentrations of five condensates beside published ones, below DIR=coexistence; a day or more, and the next call goes on: COPIES=100 STEPS=10000000 CORES=2 PROTEINS=P12035,Q14154
 	CONDENSATE_DIR='$(abspath $(or $(DIR),coexistence))' COPIES='$(COPIES)' STEPS='$(STEPS)' CORES='$(CORES)' PROTEINS='$(PROTEINS)' $(GO) test ./app/engine/condensate -run '^TestCoexistence$$' -count 1 -timeout 0 -v
+
+dense-phases: ## pressures of five condensates around their published concentrations, without an interface; some hours: COPIES=24 STEPS=2000000 CORES=2 PROTEINS=Q96P88
+	CONDENSATE_DIR='-' COPIES='$(COPIES)' STEPS='$(STEPS)' CORES='$(CORES)' PROTEINS='$(PROTEINS)' $(GO) test ./app/engine/condensate -run '^TestPressureOfDensePhases$$' -count 1 -timeout 0 -v
 
 signs: ## what heat, salt and mutations do to condensates, below DIR=signs; an hour, and the next call goes on: STEPS=500000 CORES=2
 	CONDENSATE_DIR='$(abspath $(or $(DIR),signs))' STEPS='$(STEPS)' CORES='$(CORES)' $(GO) test ./app/engine/condensate -run '^TestSigns$$' -count 1 -timeout 0 -v

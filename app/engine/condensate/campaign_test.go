@@ -115,6 +115,63 @@ func TestCoexistence(t *testing.T) {
 	}
 }
 
+// TestPressureOfDensePhases brackets published concentrations of dense phases without an interface: a dense phase is
+// at the pressure of the dilute one beside it, which is next to none. In a box of a tenth less the chains must pull, in
+// one of a tenth more they must push. Far fewer chains and steps are needed than for a slab.
+func TestPressureOfDensePhases(t *testing.T) {
+	asked(t)
+	copies, steps, cores := fromEnvironment(t, "COPIES", 24), fromEnvironment(t, "STEPS", 2_000_000), fromEnvironment(t, "CORES", 2)
+	all := enginetest.Coexistences(t)
+	for _, name := range likeliest {
+		if !wanted(name) {
+			continue
+		}
+		p := all[slices.IndexFunc(all, func(p enginetest.Coexistence) bool { return p.Name == name })]
+		low, at, high := pressure(t, p, 0.9, copies, steps, cores), pressure(t, p, 1, copies, steps, cores), pressure(t, p, 1.1, copies, steps, cores)
+		t.Logf("%-22s at 0.9, 1 and 1.1 times %.2f mM: %.3f±%.3f, %.3f±%.3f, %.3f±%.3f MPa", p.Name, p.Dense,
+			low.Mean, low.SE, at.Mean, at.SE, high.Mean, high.SE)
+		if low.Mean > 2*low.SE || high.Mean < -2*high.SE || low.Mean >= high.Mean {
+			t.Errorf("%s: the dense phase does not have %.2f mM within a tenth", p.Name, p.Dense)
+		}
+	}
+}
+
+// pressure is that of chains at some times the published concentration of the dense phase, in MPa, in the last three
+// quarters of a run.
+func pressure(t *testing.T, p enginetest.Coexistence, times float64, copies, steps, cores int) md.Estimate {
+	t.Helper()
+	const perLitre, megapascals, every = 6.02214076e-4, 1.66053907, 100 // chains in a nm³ at 1 mmol/L; of 1 kJ/mol/nm³
+	s := settingsOf(t, fmt.Sprintf(`{"components":[{"sequence":%q,"copies":%d}],"temperature_K":%g,"ionic_strength_M":%g,"pH":%g}`,
+		p.Sequence, copies, p.Temperature, p.IonicStrength, p.PH))
+	edge := math.Cbrt(float64(copies) / (p.Dense * times * perLitre))
+	if edge < md.LeastBox {
+		t.Fatalf("%d chains of %s fill a box of %.1f nm only; take more COPIES", copies, p.Name, edge)
+	}
+	s.Box = md.Vec{X: edge, Y: edge, Z: edge} // also if Parse would find the chains too dense to be placed
+	mix := s.mixture()
+	x, err := md.Pack(mix, 1, 1, 0, edge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	team := md.NewTeam(cores)
+	defer team.Close()
+	motion := md.NewMotion(mix, team, 1, 1)
+	if err := motion.Start(x); err != nil {
+		t.Fatal(err)
+	}
+	kT, volume := mix.Components[0].Model.KT(), edge*edge*edge
+	series := md.NewSeries(int64(steps / every * 3 / 4))
+	for motion.Step() < int64(steps) {
+		if err := motion.Advance(every); err != nil {
+			t.Fatal(err)
+		}
+		if motion.Step() > int64(steps/4) {
+			series.Add((float64(mix.Size())*kT + motion.Sums().Virial/3) / volume * megapascals)
+		}
+	}
+	return md.Pool([]md.Series{series})
+}
+
 // wanted reports whether PROTEINS names a protein.
 func wanted(name string) bool {
 	list := os.Getenv("PROTEINS")
