@@ -12,7 +12,7 @@ import (
 const (
 	denseBeads = 2.5 // beads in a nm³ of a typical dense phase
 	packBeads  = 1.6 // beads in a nm³ of the slab at the start, where chains are placed by chance
-	mostBeads  = 2   // beads in a nm³ for which places are found
+	mostFilled = 0.5 // of a volume, by the cubed diameters of beads for which places are found
 	slabWidths = 8   // length of the box in slabs of a typical dense phase
 	maxDilute  = 20  // chains
 	bulkPreset = 200 // mg/mL
@@ -36,6 +36,15 @@ func (s *Settings) packHeight() float64 {
 		return s.Box.Z
 	}
 	return float64(s.beads()) / packBeads / (s.Box.X * s.Box.Y)
+}
+
+// room is the least volume in nm³ in which places for the chains are found.
+func (s *Settings) room() float64 {
+	cubes := 0.0
+	for _, c := range s.Components {
+		cubes += float64(c.Copies) * md.CubedDiameters(c.Residues)
+	}
+	return cubes / mostFilled
 }
 
 // box reads the box or derives it, and checks that the chains have room in it.
@@ -63,9 +72,9 @@ func (r *reader) box(s *Settings) {
 	case s.Protocol == Slab && s.Box.Z < 2*s.packHeight():
 		r.Fault(at, input.Conflict, "the slab would fill the box and leave no room for a dilute phase: the third edge is %s nm; choose at least %.0f nm, or fewer copies",
 			input.Plain(s.Box.Z), math.Ceil(2*s.packHeight()))
-	case float64(s.beads()) > mostBeads*volume:
+	case s.room() > volume:
 		r.Fault(at, input.Conflict, "the chains have too little room: %d residues in %.0f nm³; give at least %.0f nm³, or fewer copies",
-			s.beads(), volume, math.Ceil(float64(s.beads())/mostBeads))
+			s.beads(), volume, math.Ceil(s.room()))
 	}
 }
 

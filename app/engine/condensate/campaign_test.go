@@ -147,7 +147,7 @@ func pressure(t *testing.T, p enginetest.Coexistence, times float64, copies, ste
 	if edge < md.LeastBox {
 		t.Fatalf("%d chains of %s fill a box of %.1f nm only; take more COPIES", copies, p.Name, edge)
 	}
-	s.Box = md.Vec{X: edge, Y: edge, Z: edge} // also if Parse would find the chains too dense to be placed
+	s.Box = md.Vec{X: edge, Y: edge, Z: edge} // not rounded
 	mix := s.mixture()
 	x, err := md.Pack(mix, 1, 1, 0, edge)
 	if err != nil {

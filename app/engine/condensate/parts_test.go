@@ -251,3 +251,27 @@ func TestContactsOfThreeComponents(t *testing.T) {
 		}
 	}
 }
+
+// Chains of large and of small residues are placed in the smallest box that settings may have.
+func TestChainsFindPlacesInTheSmallestBox(t *testing.T) {
+	for _, c := range []Component{
+		{Residues: strings.Repeat("W", 24), Copies: 200},
+		{Residues: strings.Repeat("W", 200), Copies: 60},
+		{Residues: strings.Repeat("GYFWR", 100), Copies: 12},
+		{Residues: strings.Repeat("GS", 100), Copies: 100},
+	} {
+		s := &Settings{Protocol: Bulk, Components: []Component{c}}
+		edge := math.Cbrt(s.room())
+		s.Box = md.Vec{X: edge, Y: edge, Z: edge}
+		for seed := range uint64(5) {
+			if _, err := md.Pack(s.mixture(), seed, 1, 0, edge); err != nil {
+				t.Errorf("%d chains of %d %.5s, seed %d: %v", c.Copies, len(c.Residues), c.Residues, seed, err)
+			}
+		}
+		s.Protocol = Slab
+		s.Box = md.Vec{X: edge, Y: edge, Z: 10 * edge}
+		if _, err := md.Pack(s.mixture(), 1, 1, 0, s.packHeight()); err != nil {
+			t.Errorf("a slab of %d chains of %d %.5s: %v", c.Copies, len(c.Residues), c.Residues, err)
+		}
+	}
+}

@@ -88,7 +88,7 @@ func TestFaults(t *testing.T) {
 		{`{"components":[` + two + `],"box_nm":[15,15,20]}`, "", "[box_nm]", input.Conflict, "must be long along z: its third edge is 20 nm; choose at least 30 nm"},
 		{`{"components":[{"sequence":"` + strings.Repeat("GS", 100) + `","copies":100}],"box_nm":[10,10,100]}`, "", "[box_nm]", input.Conflict, "leave no room for a dilute phase: the third edge is 100 nm; choose at least 250 nm"},
 		{`{"components":[` + two + `],"protocol":"bulk","concentration_mg_mL":900}`, "", "[concentration_mg_mL]", input.Conflict, "nm wide, and a bead would see another one twice"},
-		{`{"components":[{"sequence":"` + strings.Repeat("GS", 100) + `","copies":100}],"protocol":"bulk","box_nm":[20,20,20]}`, "", "[box_nm]", input.Conflict, "give at least 10000 nm³"},
+		{`{"components":[{"sequence":"` + strings.Repeat("GS", 100) + `","copies":100}],"protocol":"bulk","box_nm":[16,16,16]}`, "", "[box_nm]", input.Conflict, "give at least 4603 nm³"},
 		{`{"components":[` + two + `],"concentration_mg_mL":20}`, "", "[concentration_mg_mL]", input.Conflict, "what the run finds"},
 		{`{"components":[` + two + `],"protocol":"bulk","box_nm":[20,20,20],"concentration_mg_mL":20}`, "", "[concentration_mg_mL]", input.Conflict, "not both"},
 		{`{"components":[` + two + `],"temperature_K":20}`, "", "[temperature_K]", input.Range, "20 °C is 293.15 K"},

@@ -46,3 +46,14 @@ func mustReadResidues(text string) [len(residueLetters)]residue {
 	}
 	return table
 }
+
+// CubedDiameters is the sum of the cubed diameters of a chain's beads, in nm³: what places for
+// them take up.
+func CubedDiameters(sequence string) float64 {
+	sum := 0.0
+	for _, letter := range sequence {
+		sigma := residues[strings.IndexRune(residueLetters, letter)].sigma
+		sum += sigma * sigma * sigma
+	}
+	return sum
+}
