@@ -129,14 +129,14 @@ func keep(fd int, path string) error {
 	if err := syscall.Fstat(fd, &s); err != nil {
 		return err
 	}
-	if err := makePoint(path, s.Mode&syscall.S_IFMT == syscall.S_IFDIR); err != nil {
+	if err := MakePoint(path, s.Mode&syscall.S_IFMT == syscall.S_IFDIR); err != nil {
 		return err
 	}
 	return bind(fd, path, syscall.MS_REC)
 }
 
-// makePoint makes a folder or a file, unless what was bound before has it.
-func makePoint(path string, folder bool) error {
+// MakePoint makes a folder or a file on which something can be bound, unless there is one.
+func MakePoint(path string, folder bool) error {
 	if exists(path) {
 		return nil
 	}

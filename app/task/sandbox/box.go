@@ -108,13 +108,7 @@ func makeMountPoints(folder, inside string, paths []string) error {
 		if !found || err != nil {
 			continue // the runtime gives the better error
 		}
-		point := filepath.Join(folder, below)
-		if info.IsDir() {
-			err = os.MkdirAll(point, 0o700)
-		} else if err = os.MkdirAll(filepath.Dir(point), 0o700); err == nil {
-			err = os.WriteFile(point, nil, 0o600)
-		}
-		if err != nil {
+		if err := place.MakePoint(filepath.Join(folder, below), info.IsDir()); err != nil {
 			return err
 		}
 	}

@@ -73,8 +73,10 @@ func (b *bubblewrap) start(c Config) (pid int, err error) {
 
 func (b *bubblewrap) connect(Config, int) (*os.File, error) { return b.conn, nil }
 
-// first finds the only child of bwrap.
-func (b *bubblewrap) first(pid int, _ *os.File) (process.ID, error) {
+func (b *bubblewrap) first(pid int, _ *os.File) (process.ID, error) { return childOf(pid) }
+
+// childOf finds the only child of bwrap.
+func childOf(pid int) (process.ID, error) {
 	children := process.Children(pid)
 	if len(children) == 0 {
 		return process.ID{}, errors.New("the sandbox has no process")

@@ -149,10 +149,9 @@ const mostFiles = 5
 func receiveFiles(conn int) ([]int, error) {
 	var one [1]byte
 	rights := make([]byte, syscall.CmsgSpace(mostFiles*4))
-	var read, n int
-	var err error
-	for read, n, _, _, err = syscall.Recvmsg(conn, one[:], rights, syscall.MSG_CMSG_CLOEXEC); err == syscall.EINTR; {
-		read, n, _, _, err = syscall.Recvmsg(conn, one[:], rights, syscall.MSG_CMSG_CLOEXEC)
+	read, n, _, _, err := syscall.Recvmsg(conn, one[:], rights, syscall.MSG_CMSG_CLOEXEC)
+	if errors.Is(err, syscall.EINTR) {
+		return receiveFiles(conn)
 	}
 	if err != nil || read == 0 {
 		return nil, err

@@ -253,26 +253,26 @@ func (s *Sandbox) Kill() {
 // reported it or, if that was killed, as bwrap did.
 func (s *Sandbox) Status(bwrap syscall.WaitStatus) syscall.WaitStatus {
 	s.killed = bwrap.Signaled()
-	s.awaitSilence()
-	select {
-	case status := <-s.ended:
-		return status
-	default:
-	}
 	if bwrap.Exited() && bwrap.ExitStatus() > 128 {
-		return syscall.WaitStatus(bwrap.ExitStatus() - 128)
+		bwrap = syscall.WaitStatus(bwrap.ExitStatus() - 128)
 	}
-	return bwrap
+	return s.reported(bwrap)
 }
 
-// TurnStatus returns how the program ended once its turn in a shared sandbox is over.
+// TurnStatus returns how the program ended once its turn in a shared sandbox is over, if Ended has
+// not delivered it.
 func (s *Sandbox) TurnStatus() syscall.WaitStatus {
+	return s.reported(syscall.WaitStatus(syscall.SIGKILL))
+}
+
+// reported returns what the first process has reported, or else what is given.
+func (s *Sandbox) reported(otherwise syscall.WaitStatus) syscall.WaitStatus {
 	s.awaitSilence()
 	select {
 	case status := <-s.ended:
 		return status
 	default:
-		return syscall.WaitStatus(syscall.SIGKILL) // never: it is said before
+		return otherwise
 	}
 }
 

@@ -151,13 +151,9 @@ func (s *Shared) await() error {
 	if err := json.NewDecoder(s.control).Decode(&e); err != nil || !e.Ready {
 		return fmt.Errorf("the sandbox can't be set up: %s", reason(s.stderr))
 	}
-	children := process.Children(s.PID)
-	if len(children) == 0 {
-		return errors.New("the sandbox has no process")
-	}
 	var err error
-	if s.First, err = process.Find(children[0]); err != nil {
-		return fmt.Errorf("find the sandbox: %w", err)
+	if s.First, err = childOf(s.PID); err != nil {
+		return err
 	}
 	return s.control.SetDeadline(time.Time{})
 }
