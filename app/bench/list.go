@@ -190,7 +190,7 @@ const busyNow = "status 503"
 // submitPatiently submits a job, again if the server is busy, as on a machine on which much
 // else runs: the wait counts.
 func (s *server) submitPatiently(c **conn, name, typ, settings string) error {
-	return askPatiently(c, s.address, busyNow, func() error { return s.submitNew(*c, name, typ, settings) })
+	return askPatiently(c, s.address, func() error { return s.submitNew(*c, name, typ, settings) }, busyNow)
 }
 
 // submitNew submits a job, which must be new.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -146,7 +147,7 @@ type person struct {
 }
 
 // Requests of a person pile up where the machine stands still for a moment, until the key
-// has too many of them in progress. Those that are refused then are sent again: the wait
+// has too many of them in progress, or the service. Those that are refused then are sent again: the wait
 // counts.
 const (
 	askAgain   = 10 * time.Millisecond
@@ -154,10 +155,10 @@ const (
 	tooManyNow = "status 429"
 )
 
-// askPatiently asks, and again on a new connection as long as the answer is a refusal.
-func askPatiently(c **conn, address, refusal string, ask func() error) (err error) {
+// askPatiently asks, and again on a new connection as long as the answer is one of the refusals.
+func askPatiently(c **conn, address string, ask func() error, refusals ...string) (err error) {
 	for range askAtMost {
-		if err = ask(); err == nil || !strings.Contains(err.Error(), refusal) {
+		if err = ask(); err == nil || !slices.ContainsFunc(refusals, func(refusal string) bool { return strings.Contains(err.Error(), refusal) }) {
 			return err
 		}
 		(*c).close()
@@ -175,10 +176,10 @@ func (p *person) ask(request int) {
 	r := reply{Request: request, Sent: time.Now().UnixNano()}
 	began := time.Now()
 	if err == nil {
-		err = askPatiently(&c, p.spec.Address, tooManyNow, func() error {
+		err = askPatiently(&c, p.spec.Address, func() error {
 			_, err := c.do(p.spec.Requests[request])
 			return err
-		})
+		}, tooManyNow, busyNow)
 	}
 	r.Took = time.Since(began)
 	r.CPU = ownCPU()

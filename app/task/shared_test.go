@@ -90,10 +90,11 @@ func TestKilledSandboxIsMadeAnew(t *testing.T) {
 		a.spec.Env = map[string]string{"GOGC": "off"}
 		must(t, Write(a.dir, a.spec))
 	}
-	waits, last := row(t, `touch out/began; `+waitsToGo), row(t, `echo x >>out/count`)
+	waits, last := row(t, `echo began; `+waitsToGo), row(t, `echo x >>out/count`)
 	f.feed(before, large, next, waits, last)
 	f.takeOff()
-	waits.untilFile(WorkDir, OutDir, "began")
+	// The task has been told of the start once it copies what the program prints.
+	until(t, "the program's words are in the log", func() bool { return waits.has(LogFile) && waits.read(LogFile) != "" })
 	killed := firstOf(t, waits)
 	must(t, killed.Signal(syscall.SIGKILL))
 	f.land()

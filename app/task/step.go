@@ -232,7 +232,7 @@ const runtimePatience = 5 * time.Second
 
 // firstPatience is how long the first process in a sandbox may take to kill all others. If it was killed with
 // them, nobody would tell what they have used, and other tasks would lose the sandbox that they share.
-const firstPatience = 200 * time.Millisecond
+const firstPatience = time.Second
 
 // killAll kills every process of the step. It is repeated until none is left,
 // because it may miss one that is just being forked. It slows down for
