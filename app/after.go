@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,32 +86,42 @@ func sameAfter(a, b *Job) bool {
 
 // dependenciesRemain checks that no job that new jobs wait for was deleted since it
 // was found. What has finished since has to be settled.
-func dependenciesRemain(tx Tx, all []EncodedJob) error {
-	known := map[JobID]bool{}
-	for _, e := range all {
-		known[e.Job.ID] = true
+func dependenciesRemain(tx Tx, first *Job, rows []newRow) error {
+	checked := map[JobID]bool{}
+	isRow := func(id JobID) bool {
+		_, found := slices.BinarySearchFunc(rows, id, func(r newRow, id JobID) int { return cmp.Compare(r.id, id) })
+		return found
 	}
-	for _, e := range all {
-		for _, w := range e.Job.Private.Waits {
-			if known[w.Job] {
+	check := func(waits []Dependency) error {
+		for _, w := range waits {
+			if checked[w.Job] || isRow(w.Job) {
 				continue
 			}
-			known[w.Job] = true
-			d, err := tx.Job(w.Job)
-			if errors.Is(err, fault.NotFound) {
-				return fault.List(fault.Field{
-					Loc: []any{"body", "after"}, Type: "unknown",
-					Msg: fmt.Sprintf("the job %q was deleted just now; leave it out", w.Name),
-				})
-			}
-			if err == nil && d.Status.Finished() {
-				d.Private.Unsettled = true
-				err = tx.PutJob(d)
-			}
-			if err != nil {
+			checked[w.Job] = true
+			if err := dependencyRemains(tx, w); err != nil {
 				return err
 			}
 		}
+		return nil
 	}
-	return nil
+	err := check(first.Private.Waits)
+	for i := 0; i < len(rows) && err == nil; i++ {
+		err = check(rows[i].waits)
+	}
+	return err
+}
+
+func dependencyRemains(tx Tx, w Dependency) error {
+	d, err := tx.Job(w.Job)
+	switch {
+	case errors.Is(err, fault.NotFound):
+		return fault.List(fault.Field{
+			Loc: []any{"body", "after"}, Type: "unknown",
+			Msg: fmt.Sprintf("the job %q was deleted just now; leave it out", w.Name),
+		})
+	case err == nil && d.Status.Finished():
+		d.Private.Unsettled = true
+		return tx.PutJob(d)
+	}
+	return err
 }

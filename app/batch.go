@@ -57,6 +57,7 @@ func (s *Jobs) SubmitBatch(ctx context.Context, by Caller, sub BatchSubmission) 
 		return nil, false, err
 	}
 	parent, subjobs := plan.batch(sub.Name, names, rows)
+	sub.Body, sub.Rows, plan.siblings, plan.newIDs = nil, nil, nil, nil // large; a batch waits for its commit without them
 	parent.Private.Sent = sent
 	parent.After, parent.AfterAny = sub.After.Names, sub.After.Any
 	for _, j := range subjobs {

@@ -11,9 +11,10 @@ import (
 // liveStates are the volatile states of jobs, kept in memory only: the progress
 // of running ones, and why queued ones wait.
 type liveStates struct {
+	running eta.Running // when they will end
+
 	mu       sync.Mutex
 	progress map[JobID]Progress
-	running  map[JobID]*runningJob
 	reasons  map[JobID]eta.Reason
 	outlooks map[string]Outlook // by executor; the map is never changed
 }
@@ -28,52 +29,17 @@ type Outlook interface {
 	Foresee(now time.Time, jobs []Waiting) eta.Forecast
 }
 
-// runningJob is what tells when a job will end.
-type runningJob struct {
-	started     time.Time
-	estimate    eta.Estimate
-	basis       string    // of the estimate
-	first, last eta.Point // of its progress; a first attempt begins with none
-}
-
 // begin notes that a job runs.
 func (l *liveStates) begin(j *Job, e eta.Estimate) {
-	r := &runningJob{started: j.StartedAt.Time, estimate: e, basis: e.Basis(j.Type, j.Version)}
-	if j.Attempts == 1 {
-		r.first = eta.Point{At: r.started}
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.running == nil {
-		l.running = map[JobID]*runningJob{}
-	}
-	l.running[j.ID] = r
+	l.running.Begin(string(j.ID), j.StartedAt.Time, j.Attempts, e, e.Basis(j.Type, j.Version))
 }
 
 // end notes that an attempt is over.
 func (l *liveStates) end(id JobID) {
+	l.running.End(string(id))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.progress, id)
-	delete(l.running, id)
-}
-
-// left returns how long a job still runs, by its progress if there is enough, else by
-// past runs; basis "" is unknown. It has not begun if it does not run.
-func (l *liveStates) left(id JobID, now time.Time) (seconds float64, basis string, runs bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	r := l.running[id]
-	if r == nil {
-		return 0, "", false
-	}
-	if seconds, known := eta.LeftBy(r.first, r.last, now); known {
-		return seconds, eta.ByProgress, true
-	}
-	if seconds, known := r.estimate.Left(max(0, now.Sub(r.started).Seconds())); known {
-		return seconds, r.basis, true
-	}
-	return 0, "", true
 }
 
 // setProgress reports whether it is new.
@@ -85,11 +51,8 @@ func (l *liveStates) setProgress(id JobID, p Progress, now time.Time) bool {
 	}
 	old, known := l.progress[id]
 	l.progress[id] = p
-	if r := l.running[id]; r != nil && p.Basis == "" {
-		r.last = eta.Point{At: now, Fraction: p.Fraction}
-		if r.first.At.IsZero() || r.last.Fraction < r.first.Fraction {
-			r.first = r.last
-		}
+	if p.Basis == "" {
+		l.running.Progressed(string(id), now, p.Fraction)
 	}
 	return !known || old != p
 }

@@ -6,7 +6,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"reflect"
 
+	"molrun/app/algorithm"
+	"molrun/app/placement"
 	"molrun/app/strictjson"
 	"molrun/app/unit"
 )
@@ -139,4 +142,60 @@ func (j *Job) DecodePrivate(stored []byte) (err error) {
 		j.Private.Normalized, err = strictjson.Join(j.Settings, s.Added)
 	}
 	return err
+}
+
+// newRow is a row of a batch that waits to be stored. Rows are much alike, and a job takes a KiB:
+// 10,000 of them are kept as what differs.
+type newRow struct {
+	shown, private []byte // of EncodedJob
+	like           *Job   // a row of the same batch that has everything else in common
+
+	id                      JobID
+	name, source, executor  string
+	settings, normalized    json.RawMessage
+	maxRuntime              int64
+	row                     int
+	meaning, class, limitOf string
+	size                    float64
+	needs                   placement.Resources
+	facts                   algorithm.Facts
+	inputs                  []Input
+	references              []Reference
+	waits                   []Dependency
+}
+
+// newRows encodes the rows of a batch. Listeners hear of new ones with their batch.
+func newRows(jobs []*Job) ([]newRow, error) {
+	rows := make([]newRow, len(jobs))
+	for i, j := range jobs {
+		e, err := j.encoded(false)
+		if err != nil {
+			return nil, err
+		}
+		r := newRow{
+			shown: e.Shown, private: e.Private, like: jobs[0],
+			id: j.ID, name: j.Name, source: j.Source, executor: j.Executor, settings: j.Settings, normalized: j.Private.Normalized,
+			maxRuntime: j.MaxRuntime, row: j.Private.Row, meaning: j.Private.Meaning, class: j.Private.Class, limitOf: j.Private.LimitOf,
+			size: j.Private.Size, needs: j.Private.Needs, facts: j.Private.Facts,
+			inputs: j.Inputs, references: j.Private.References, waits: j.Private.Waits,
+		}
+		if i > 0 {
+			r.like = rows[i-1].like
+		}
+		if !reflect.DeepEqual(r.job(), j) {
+			r.like = j
+		}
+		rows[i] = r
+	}
+	return rows, nil
+}
+
+// job makes the job again.
+func (r *newRow) job() *Job {
+	j := *r.like
+	j.ID, j.Name, j.Source, j.Executor, j.Settings, j.Private.Normalized = r.id, r.name, r.source, r.executor, r.settings, r.normalized
+	j.MaxRuntime, j.Private.Row, j.Private.Meaning, j.Private.Class, j.Private.LimitOf = r.maxRuntime, r.row, r.meaning, r.class, r.limitOf
+	j.Private.Size, j.Private.Needs, j.Private.Facts = r.size, r.needs, r.facts
+	j.Inputs, j.Private.References, j.Private.Waits = r.inputs, r.references, r.waits
+	return &j
 }

@@ -388,7 +388,7 @@ func (s *Runs) History(ctx context.Context, class string) (h *eta.History, err e
 // Left returns how long a claimed job still runs, and what that follows from, "" if it
 // is unknown; runs is false if it has not begun.
 func (s *Runs) Left(id JobID) (seconds float64, basis string, runs bool) {
-	return s.live.left(id, s.now())
+	return s.live.running.Left(string(id), s.now())
 }
 
 // SetOutlook records where the jobs stand that wait for an executor.

@@ -32,7 +32,7 @@ func (s *Jobs) Show(j StoredJob) Record {
 
 // showLeft adds to the record of a running job how long it still runs, if that is known.
 func (s *Jobs) showLeft(id JobID, shown Record) Record {
-	left, basis, _ := s.live.left(id, s.now())
+	left, basis, _ := s.live.running.Left(string(id), s.now())
 	if basis == "" {
 		return shown
 	}

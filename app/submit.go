@@ -86,11 +86,13 @@ func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, definitions
 		s.planned.job, s.planned.subjobs = job, subjobs
 		return nil, false, nil
 	}
-	all := make([]EncodedJob, 1+len(subjobs))
-	for i, j := range append([]*Job{job}, subjobs...) {
-		if all[i], err = j.encoded(i == 0); err != nil { // a new row is heard of with its batch
-			return nil, false, err
-		}
+	first, err := job.Encoded()
+	if err != nil {
+		return nil, false, err
+	}
+	rows, err := newRows(subjobs)
+	if err != nil {
+		return nil, false, err
 	}
 	for _, a := range definitions {
 		if _, err := a.Folder.Path(); err != nil { // the job is to go on with it as it is now
@@ -113,11 +115,11 @@ func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, definitions
 		case !errors.Is(err, fault.NotFound):
 			return err
 		}
-		if err := s.admitJobs(tx, job.Organization, job.Email, max(1, len(subjobs))); err != nil {
+		if err := s.admitJobs(tx, job.Organization, job.Email, max(1, len(rows))); err != nil {
 			return err
 		}
 		id, created = job.ID, true
-		if err := putNew(tx, all, definitions); err != nil {
+		if err := putNew(tx, first, rows, definitions); err != nil {
 			return err
 		}
 		if told, err = s.settle(tx); err != nil {
@@ -156,9 +158,9 @@ func (c *core) admitJobs(tx Tx, organization, user string, jobs int) error {
 	return nil
 }
 
-// putNew stores a job followed by its subjobs. A name that is taken counts before what was
+// putNew stores a job followed by its rows. A name that is taken counts before what was
 // deleted meanwhile.
-func putNew(tx Tx, all []EncodedJob, definitions []*algorithm.File) error {
+func putNew(tx Tx, first EncodedJob, rows []newRow, definitions []*algorithm.File) error {
 	for _, a := range definitions {
 		switch _, err := tx.Definition(a.Digest); {
 		case errors.Is(err, fault.NotFound):
@@ -169,22 +171,29 @@ func putNew(tx Tx, all []EncodedJob, definitions []*algorithm.File) error {
 			return err
 		}
 	}
-	for i, e := range all {
-		if i > 0 { // the job itself was looked for before
-			if err := rowNameIsFree(tx, e.Job); err != nil {
+	if err := tx.PutEncoded(first); err != nil { // it was looked for before
+		return err
+	}
+	for i := range rows {
+		j := rows[i].job()
+		if err := rowNameIsFree(tx, j); err != nil {
+			return err
+		}
+		if err := tx.PutEncoded(EncodedJob{Job: j, Shown: rows[i].shown, Private: rows[i].private}); err != nil {
+			return err
+		}
+	}
+	if err := referencesRemain(tx, first.Job); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if len(r.references) > 0 {
+			if err := referencesRemain(tx, r.job()); err != nil {
 				return err
 			}
 		}
-		if err := tx.PutEncoded(e); err != nil {
-			return err
-		}
 	}
-	for _, e := range all {
-		if err := referencesRemain(tx, e.Job); err != nil {
-			return err
-		}
-	}
-	return dependenciesRemain(tx, all)
+	return dependenciesRemain(tx, first.Job, rows)
 }
 
 func rowNameIsFree(tx Tx, row *Job) error {

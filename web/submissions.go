@@ -57,9 +57,10 @@ func (h submissions) batch(c *gin.Context, by app.Caller) error {
 	}
 	req.Faults = faults
 	auditObject(c, req.Name)
+	table := req.FanOut
 	record, created, err := req.submit(c.Request.Context(), h.svc, by)
 	if err != nil {
-		return inQuery(req.BatchSubmission, err)
+		return inQuery(table, err)
 	}
 	respond.Record(c.Writer, strictjson.Append(record, "created", created))
 	return nil
@@ -241,8 +242,8 @@ func readTableBatch(r *decode.Reader) batchRequest {
 
 // inQuery says that faults are in the query, where a batch with a table has what
 // another has in its body.
-func inQuery(sub app.BatchSubmission, err error) error {
-	if sub.FanOut == nil || !sub.FanOut.IsSent() {
+func inQuery(table *fanout.Request, err error) error {
+	if table == nil || !table.IsSent() {
 		return err
 	}
 	for _, f := range decode.Faults(err) {

@@ -58,7 +58,7 @@ var rules = map[string]rule{
 	"app/routing":              {own: []string{"app/algorithm"}},
 	"app/fanout":               {own: []string{"app/algorithm"}},
 
-	"app":             {own: []string{"app/algorithm", "app/algorithm/validator", "app/fanout", "app/routing"}, loop: 8, files: 32, lines: 5240},
+	"app":             {own: []string{"app/algorithm", "app/algorithm/validator", "app/fanout", "app/routing"}, loop: 8, files: 32, lines: 5290},
 	"app/access":      {own: []string{"app"}},
 	"app/estimate":    {own: []string{"app", "app/algorithm"}},
 	"app/upload":      {own: []string{"app"}},

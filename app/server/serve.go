@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"syscall"
 	"time"
@@ -37,14 +36,7 @@ type Options struct {
 
 // Run runs the service until ctx ends.
 func Run(ctx context.Context, c config.Config, o Options) (err error) {
-	if os.Getenv("GOGC") == "" {
-		defer debug.SetGCPercent(debug.SetGCPercent(heapGrowth))
-	}
-	spare := make([]byte, spareHeap)
-	defer runtime.KeepAlive(spare)
-	if err := syscall.Madvise(spare, syscall.MADV_DONTNEED); err != nil { // Go has cleared it, if it was used before
-		return fmt.Errorf("give memory back: %w", err)
-	}
+	defer keepPace()()
 	s, err := openWith(c, o)
 	if err != nil {
 		return heldBy(ctx, err, c.Data, datadir.Control(c.Data).Listener)
@@ -65,16 +57,6 @@ func Run(ctx context.Context, c config.Config, o Options) (err error) {
 	}
 	return s.serve(ctx, e, o)
 }
-
-// The garbage collector runs each time the heap has grown by heapGrowth percent. spareHeap is
-// memory that is allocated and never touched, so it costs nothing, but counts: it makes the
-// collector wait for 16 MiB of garbage and half of what is in use. With Go's presets, a small
-// heap would wait for four MiB, which takes a seventh of the CPU time of many small requests,
-// and a large one would double.
-const (
-	spareHeap  = 32 << 20
-	heapGrowth = 50
-)
 
 // minProcs is the least number of goroutines that run at once, also on fewer CPUs,
 // which the kernel then shares out. Go polls the network only when all ready
