@@ -88,5 +88,8 @@ type Options struct {
 	// SettleStep is how many dependants one transaction tells; 0 is 100.
 	SettleStep int
 
+	// Expanding bounds what all batches take that are being expanded, in bytes; 0 is 192 MiB.
+	Expanding int64
+
 	Quota quota.Of // what users and organizations may use
 }

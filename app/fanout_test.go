@@ -67,15 +67,16 @@ func TestTooLargeSourcesAreRefused(t *testing.T) {
 // the other, also some that fail.
 func TestExpansionsGiveTheirMemoryBack(t *testing.T) {
 	s := newSite(t)
-	s.upload(ann, "a.csv", "steps\n1"+strings.Repeat(" ", 31<<20))
-	for i := range 8 {
+	s.upload(ann, "a.csv", "steps\n1"+strings.Repeat(" ", 31<<10))
+	service := s.newService(s.store, app.Options{Expanding: 192 << 10}, echoFile)
+	for i := range 16 {
 		source := []string{"a", "none"}[i%2]
-		_, _, err := s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, fmt.Sprint("b", i), `{"each":{"steps":"csv:inputs/a.csv","input":"csv:inputs/`+source+`.csv"}}`))
+		_, _, err := service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, fmt.Sprint("b", i), `{"each":{"steps":"csv:inputs/a.csv","input":"csv:inputs/`+source+`.csv"}}`))
 		if fault.CodeOf(err) != fault.Invalid {
 			t.Fatalf("expansion %d: %v", i, err)
 		}
 	}
-	_, created, err := s.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"*":"csv:inputs/a.csv"}}`))
+	_, created, err := service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"*":"csv:inputs/a.csv"}}`))
 	if err != nil || !created {
 		t.Errorf("created %v, %v", created, err)
 	}
@@ -85,9 +86,9 @@ func TestExpansionsGiveTheirMemoryBack(t *testing.T) {
 // while others begin.
 func TestLargeExpansionsAtOnceAreBounded(t *testing.T) {
 	s := newSite(t)
-	s.upload(ann, "a.csv", "steps\n1"+strings.Repeat(" ", 31<<20))
+	s.upload(ann, "a.csv", "steps\n1"+strings.Repeat(" ", 31<<10))
 	held := &holding{Store: s.store, entered: make(chan struct{}), release: make(chan struct{})}
-	service := s.newService(held, app.Options{}, echoFile)
+	service := s.newService(held, app.Options{Expanding: 192 << 10}, echoFile)
 	results := make(chan error, 6)
 	for i := range 6 {
 		go func() {

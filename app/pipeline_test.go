@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -198,19 +197,10 @@ func TestPipelineMayNotWaitForTooManyInAll(t *testing.T) {
 	for range 500 {
 		jobs = append(jobs, pipelineStep("", names...))
 	}
-	s.submitPipeline("most", slices.Clone(jobs)...)
-	for i := range jobs { // free names
-		if jobs[i].Name != "" {
-			jobs[i].Name += "x"
-		} else {
-			after := slices.Clone(names)
-			for k := range after {
-				after[k] += "x"
-			}
-			jobs[i].After = &app.After{Names: after}
-		}
-	}
-	_, _, err := s.Jobs.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", append(jobs, pipelineStep("one", "first-0x"))...))
+	planning, _ := s.Jobs.Planning()
+	_, _, err := planning.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", jobs...))
+	must(t, err)
+	_, _, err = planning.SubmitPipeline(t.Context(), ann, pipelineOf(t, "p", append(jobs, pipelineStep("one", "first-0"))...))
 	wantSame(t, "one too many", faultLocations(t, err), []string{"[body jobs]"})
 }
 

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -177,8 +178,8 @@ func findUpload(tx Tx, by Caller, ref string) (*Upload, error) {
 	return tx.UploadNamed(by.Organization, by.Email, ref[:i], ref[i+1:])
 }
 
-// maxExpanding bounds what all batches take that are being expanded, in bytes.
-const maxExpanding = 192 << 20
+// defaultExpanding is what Options.Expanding is unless it is given.
+const defaultExpanding = 192 << 20
 
 // maxListed bounds how many uploads of a folder are looked at. A name may have been
 // uploaded many times.
@@ -253,7 +254,7 @@ func (f *ownFiles) Read(ctx context.Context, ref string) ([]byte, error) {
 // Reserve counts bytes against what all expansions may take.
 func (f *ownFiles) Reserve(bytes int64) error {
 	f.reserved += bytes
-	if f.expanding.Add(bytes) > maxExpanding {
+	if f.expanding.Add(bytes) > cmp.Or(f.options.Expanding, defaultExpanding) {
 		return fault.Errorf(fault.Unavailable, "The service is expanding too many large batches; send this one again in a few seconds.")
 	}
 	return nil

@@ -194,6 +194,8 @@ var inputsThatDoNot = map[string]any{
 // every option beside it: each answer must be the one for a thing that does not
 // exist.
 func TestNothingOfAnotherOrganizationIsFound(t *testing.T) {
+	whole, readers := t, start(t, viewing)
+	read := populate(readers)
 	for _, op := range described.Spec.Operations() {
 		inputs := described.Spec.Inputs(op)
 		for _, in := range inputs {
@@ -204,11 +206,23 @@ func TestNothingOfAnotherOrganizationIsFound(t *testing.T) {
 			}
 			if names {
 				t.Run(fmt.Sprintf("%s %s %s %s", op.Method, op.Path, in.In, in.Name), func(t *testing.T) {
-					nothingIsFound(t, op, inputs, in, what)
+					if onlyReads(op) {
+						readers.t = t
+						nothingIsFound(readers, read, op, inputs, in, what)
+						readers.t = whole
+					} else {
+						s := start(t, viewing)
+						nothingIsFound(s, populate(s), op, inputs, in, what)
+					}
 				})
 			}
 		}
 	}
+}
+
+// onlyReads reports whether requests leave nothing behind, so that they can share a service.
+func onlyReads(op contract.Operation) bool {
+	return op.Method == "GET" || op.Path == "/validate-job" || op.Path == "/estimate"
 }
 
 func harmlessValue(op contract.Operation, in contract.Input) (any, bool) {
@@ -233,9 +247,8 @@ func meaningOf(op contract.Operation, in contract.Input) (meaning, bool) {
 type pair struct{ theirs, absent any }
 
 // nothingIsFound compares the answers to eve for one input.
-func nothingIsFound(t *testing.T, op contract.Operation, inputs []contract.Input, in contract.Input, what meaning) {
-	s := start(t, viewing)
-	w := populate(s)
+func nothingIsFound(s *service, w world, op contract.Operation, inputs []contract.Input, in contract.Input, what meaning) {
+	t := s.t
 	before := w.everything(s)
 	pairs := w.pairs[what]
 	if len(pairs) == 0 {

@@ -348,6 +348,8 @@ func (w *watched) sendsParts(text string) {
 		w.t.Errorf("%d bytes are stored", at)
 	}
 	w.comesToLast("after a part that broke", `/uploads/partial/`)
+	must(w.t, fact.parts.breakBeforeAByte(w.base, fact.text, at))
+	w.comesToLast("after a part without a byte", `/uploads/partial/`)
 	must(w.t, sender.sendPart(fact, func(int64) int64 { return fact.parts.length }, false))
 	w.lasts("after the last part", `/uploads/`)
 	for _, wrong := range l.faults {

@@ -1,13 +1,16 @@
 package faults
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"molrun/web/client"
 )
@@ -68,6 +71,36 @@ func (p *parts) part(ctx context.Context, base, text string, from, to int64, bre
 		set("Upload-Offset", strconv.FormatInt(from, 10))
 	}
 	return r, nil
+}
+
+// breakBeforeAByte sends the head of a part, nothing of its body, and waits until the service gives it up.
+func (p *parts) breakBeforeAByte(base, text string, from int64) error {
+	r, err := p.part(context.Background(), base, text, from, from, false)
+	if err != nil {
+		return err
+	}
+	conn, err := net.Dial("tcp", r.URL.Host)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	var head bytes.Buffer
+	fmt.Fprintf(&head, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 1\r\n", r.Method, r.URL.RequestURI(), r.URL.Host)
+	if err := r.Header.Write(&head); err != nil {
+		return err
+	}
+	head.WriteString("\r\n")
+	if _, err := head.WriteTo(conn); err != nil {
+		return err
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		return err
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, conn)
+	return err
 }
 
 // ask sends a request and reads what the answer says is stored.
