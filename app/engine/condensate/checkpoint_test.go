@@ -227,6 +227,9 @@ func TestResumeAfterDamage(t *testing.T) {
 		{"trajectory", "lacks some of its frames\nwarning: the run starts from the beginning", spoil(trajectoryFile, func(b []byte) []byte { return b[:500] })},
 		{"cut short", "it is no checkpoint of this version", spoil(store.CheckpointFile, func(b []byte) []byte { return b[:10] })},
 	}
+	if enginetest.RaceDetector {
+		tests = tests[1:3]
+	}
 	for _, tt := range tests {
 		dir := t.TempDir()
 		stopped(t, dir, first, 5)

@@ -215,7 +215,8 @@ func TestTrajectoryIsCentred(t *testing.T) {
 
 func TestBulkAndDilute(t *testing.T) {
 	t.Parallel()
-	dir, log := simulate(t, `{"components":[{"name":"a","sequence":"GFYRGSYDGF","copies":2}],"protocol":"dilute","box_nm":[9,9,9],"steps":200000,"sample_every":20}`)
+	dir, log := simulate(t, fmt.Sprintf(`{"components":[{"name":"a","sequence":"GFYRGSYDGF","copies":2}],"protocol":"dilute","box_nm":[9,9,9],"steps":%d,"sample_every":20}`,
+		enginetest.Length(60_000, 200_000, 200_000)))
 	m := readJSON(t, dir, "metrics.json")
 	for _, name := range []string{"b22_nm3", "b22_se_nm3", "kd_mM", "kd_se_mM", "bound_fraction", "rg_nm"} {
 		if _, ok := m[name].(float64); !ok {
