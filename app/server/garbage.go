@@ -9,12 +9,13 @@ import (
 	"sync"
 )
 
-// How much garbage there may be before it is collected: half of what is in use, and leastGarbage at
+// How much garbage there may be before it is collected: a third of what is in use, and 16 MiB at
 // least. With Go's presets, a small heap waits for four MiB, which takes a seventh of the CPU time of
 // many small requests, and a large one doubles.
 const (
 	leastGarbage = 16 << 20
-	mostPercent  = 33 // of what is in use, beyond leastGarbage
+	leastPercent = 33  // of what is in use
+	mostPercent  = 400 // a heap of less than 4 MiB counts as one of 4 MiB for Go, so that this is 16 MiB of garbage
 )
 
 // pace keeps to these bounds: after each collection it looks at what is in use.
@@ -30,8 +31,8 @@ func keepPace() (stop func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
-	p := &pace{percent: mostPercent}
-	p.before = debug.SetGCPercent(mostPercent)
+	p := &pace{percent: mostPercent} // until it is known what is in use
+	p.before = debug.SetGCPercent(p.percent)
 	p.afterNext()
 	return p.stop
 }
@@ -64,7 +65,7 @@ func (p *pace) stop() {
 
 // percentFor is how much garbage there may be, in percent of the bytes in use.
 func percentFor(used uint64) int {
-	return max(mostPercent, int(100*leastGarbage/max(used, 1<<20)))
+	return min(mostPercent, max(leastPercent, int(100*leastGarbage/max(used, 1))))
 }
 
 // inUse is how many bytes the last collection found in use, as Go counts them for the next.

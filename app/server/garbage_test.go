@@ -9,7 +9,7 @@ import (
 )
 
 func TestGarbageIsAThirdOfWhatIsInUseOrSixteenMiB(t *testing.T) {
-	for used, want := range map[uint64]int{0: 1600, 4 << 20: 400, 32 << 20: 50, 48 << 20: 33, 1 << 30: 33} {
+	for used, want := range map[uint64]int{0: 400, 2 << 20: 400, 4 << 20: 400, 8 << 20: 200, 32 << 20: 50, 48 << 20: 33, 1 << 30: 33} {
 		if got := percentFor(used); got != want {
 			t.Errorf("of %d bytes: %d %%, want %d %%", used, got, want)
 		}
@@ -23,10 +23,10 @@ func TestPaceFollowsTheHeap(t *testing.T) {
 	defer debug.SetGCPercent(before)
 	stop := keepPace()
 	large := make([]byte, 256<<20)
-	awaitPercent(t, "with 256 MiB in use", func(percent int) bool { return percent == mostPercent })
+	awaitPercent(t, "with 256 MiB in use", func(percent int) bool { return percent == leastPercent })
 	runtime.KeepAlive(large)
 	large = nil
-	awaitPercent(t, "with little in use", func(percent int) bool { return percent > 3*mostPercent })
+	awaitPercent(t, "with little in use", func(percent int) bool { return percent > 3*leastPercent })
 	stop()
 	runtime.GC()
 	if got := debug.SetGCPercent(100); got != 100 {
