@@ -88,7 +88,7 @@ func sameAfter(a, b *Job) bool {
 // was found. What has finished since has to be settled.
 func dependenciesRemain(tx Tx, first *Job, rows []newRow) error {
 	checked := map[JobID]bool{}
-	isRow := func(id JobID) bool {
+	isRow := func(id JobID) bool { // rows have rising IDs
 		_, found := slices.BinarySearchFunc(rows, id, func(r newRow, id JobID) int { return cmp.Compare(r.id, id) })
 		return found
 	}
@@ -104,11 +104,15 @@ func dependenciesRemain(tx Tx, first *Job, rows []newRow) error {
 		}
 		return nil
 	}
-	err := check(first.Private.Waits)
-	for i := 0; i < len(rows) && err == nil; i++ {
-		err = check(rows[i].waits)
+	if err := check(first.Private.Waits); err != nil {
+		return err
 	}
-	return err
+	for _, r := range rows {
+		if err := check(r.waits); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func dependencyRemains(tx Tx, w Dependency) error {

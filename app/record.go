@@ -173,16 +173,13 @@ func newRows(jobs []*Job) ([]newRow, error) {
 			return nil, err
 		}
 		r := newRow{
-			shown: e.Shown, private: e.Private, like: jobs[0],
+			shown: e.Shown, private: e.Private, like: rows[max(0, i-1)].like,
 			id: j.ID, name: j.Name, source: j.Source, executor: j.Executor, settings: j.Settings, normalized: j.Private.Normalized,
 			maxRuntime: j.MaxRuntime, row: j.Private.Row, meaning: j.Private.Meaning, class: j.Private.Class, limitOf: j.Private.LimitOf,
 			size: j.Private.Size, needs: j.Private.Needs, facts: j.Private.Facts,
 			inputs: j.Inputs, references: j.Private.References, waits: j.Private.Waits,
 		}
-		if i > 0 {
-			r.like = rows[i-1].like
-		}
-		if !reflect.DeepEqual(r.job(), j) {
+		if i == 0 || !reflect.DeepEqual(r.job(), j) {
 			r.like = j
 		}
 		rows[i] = r

@@ -1,13 +1,13 @@
 package faults
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httputil"
 	"strconv"
 	"strings"
 	"time"
@@ -75,7 +75,11 @@ func (p *parts) part(ctx context.Context, base, text string, from, to int64, bre
 
 // breakBeforeAByte sends the head of a part, nothing of its body, and waits until the service gives it up.
 func (p *parts) breakBeforeAByte(base, text string, from int64) error {
-	r, err := p.part(context.Background(), base, text, from, from, false)
+	r, err := p.part(context.Background(), base, text, from, from+1, false)
+	if err != nil {
+		return err
+	}
+	head, err := httputil.DumpRequestOut(r, false)
 	if err != nil {
 		return err
 	}
@@ -84,13 +88,7 @@ func (p *parts) breakBeforeAByte(base, text string, from int64) error {
 		return err
 	}
 	defer conn.Close()
-	var head bytes.Buffer
-	fmt.Fprintf(&head, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 1\r\n", r.Method, r.URL.RequestURI(), r.URL.Host)
-	if err := r.Header.Write(&head); err != nil {
-		return err
-	}
-	head.WriteString("\r\n")
-	if _, err := head.WriteTo(conn); err != nil {
+	if _, err := conn.Write(head); err != nil {
 		return err
 	}
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {

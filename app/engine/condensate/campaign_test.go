@@ -117,8 +117,8 @@ func TestCoexistence(t *testing.T) {
 
 // TestPressureOfDensePhases brackets published concentrations of dense phases without an interface: a dense phase is
 // at the pressure of the dilute one beside it, which is next to none. In a box of a tenth less the chains must pull, in
-// one of a tenth more they must push, as far as errors let one tell. It needs fewer chains than a slab; pressures
-// rise slowly, so that a tenth takes some million steps, and 3 % are out of reach.
+// one of a tenth more they must push. Fewer chains are needed than for a slab, but pressures rise slowly: 800,000 steps
+// were too few for Q14154, and 3 % are out of reach.
 func TestPressureOfDensePhases(t *testing.T) {
 	asked(t)
 	copies, steps, cores := fromEnvironment(t, "COPIES", 24), fromEnvironment(t, "STEPS", 2_000_000), fromEnvironment(t, "CORES", 2)
@@ -131,7 +131,7 @@ func TestPressureOfDensePhases(t *testing.T) {
 		low, at, high := pressure(t, p, 0.9, copies, steps, cores), pressure(t, p, 1, copies, steps, cores), pressure(t, p, 1.1, copies, steps, cores)
 		t.Logf("%-22s at 0.9, 1 and 1.1 times %.2f mM: %.3f±%.3f, %.3f±%.3f, %.3f±%.3f MPa", p.Name, p.Dense,
 			low.Mean, low.SE, at.Mean, at.SE, high.Mean, high.SE)
-		if low.Mean > 2*low.SE || high.Mean < -2*high.SE || low.Mean-high.Mean > 2*math.Hypot(low.SE, high.SE) {
+		if low.Mean > 2*low.SE || high.Mean < -2*high.SE || low.Mean >= high.Mean {
 			t.Errorf("%s: the dense phase does not have %.2f mM within a tenth", p.Name, p.Dense)
 		}
 	}

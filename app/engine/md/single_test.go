@@ -67,11 +67,7 @@ func TestSinglePrecisionSuffices(t *testing.T) {
 	x, height := dense(t, model, enginetest.Length(10, 10, 25), wide)
 	box := Vec{wide, wide, height}
 	m := NewMixture([]Component{{model, len(x) / model.Size()}}, box)
-	places := []float64{0, 1, -3, 1000}
-	if enginetest.RaceDetector {
-		places = places[2:]
-	}
-	for _, edges := range places {
+	for _, edges := range []float64{0, 1, -3, 1000} {
 		d := NewMotion(m, NewTeam(1), 1, 1)
 		far := slices.Clone(x)
 		for i := range far {
