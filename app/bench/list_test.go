@@ -7,15 +7,18 @@ import (
 	"testing"
 )
 
-// A crowd on a machine that is busy submits all that it has to.
+// A crowd on a machine that is busy submits all that it has to, also if the server hangs up.
 func TestCrowdSubmitsAgain(t *testing.T) {
 	var asked atomic.Int32
 	answers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if asked.Add(1) <= 2 {
+		switch asked.Add(1) {
+		case 1:
 			http.Error(w, "busy", http.StatusServiceUnavailable)
-			return
+		case 2:
+			panic(http.ErrAbortHandler)
+		default:
+			w.Write([]byte(`{"created":true}`))
 		}
-		w.Write([]byte(`{"created":true}`))
 	}))
 	defer answers.Close()
 	s := &server{address: answers.Listener.Addr().String()}

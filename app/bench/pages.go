@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"net/url"
@@ -155,10 +156,14 @@ const (
 	tooManyNow = "status 429"
 )
 
-// askPatiently asks, and again on a new connection as long as the answer is one of the refusals.
+// askPatiently asks, and again on a new connection as long as the answer is one of the refusals, or
+// there is none: a server to which many connect hangs up on those that have been silent the longest.
+// What asks must notice if it is heard twice.
 func askPatiently(c **conn, address string, ask func() error, refusals ...string) (err error) {
 	for range askAtMost {
-		if err = ask(); err == nil || !slices.ContainsFunc(refusals, func(refusal string) bool { return strings.Contains(err.Error(), refusal) }) {
+		err = ask()
+		refused := err != nil && slices.ContainsFunc(refusals, func(refusal string) bool { return strings.Contains(err.Error(), refusal) })
+		if err == nil || !refused && !hungUp(err) {
 			return err
 		}
 		(*c).close()
@@ -168,6 +173,11 @@ func askPatiently(c **conn, address string, ask func() error, refusals ...string
 		}
 	}
 	return err
+}
+
+// hungUp reports whether the server has closed the connection before it answered.
+func hungUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
 // ask sends a request on a connection of its own.
