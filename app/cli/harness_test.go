@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"molrun/app/cli/unraced"
 	"molrun/app/datadir"
 	"molrun/app/task/container/containertest"
 	"molrun/web"
@@ -30,16 +31,22 @@ import (
 )
 
 // TestMain runs molrun itself if the first argument is a command, so that servers
-// and tasks in tests are real processes of this code.
+// and tasks in tests are real processes of this code; tasks and engines are without
+// the race detector.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
 		exit(Main(os.Args[1:]))
 	}
 	flag.Parse()
 	setParallelism()
+	remove, err := unraced.Build()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	code := m.Run()
 	containertest.Remove()
-	if err := errors.Join(plainServer.close(), busyServer.close(), slurmDaemons.Close()); err != nil {
+	if err := errors.Join(plainServer.close(), busyServer.close(), slurmDaemons.Close(), remove()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

@@ -131,11 +131,16 @@ func (r *runningStep) sandboxConfig(io streams) sandbox.Config {
 // is and everybody may read it.
 func SystemShows(path string) bool { return sandbox.Shows(path) }
 
-// allowed returns what programs may reach, the algorithm's folder among it.
+// allowed returns what programs may reach, the algorithm's folder among it, and the file
+// that {molrun} names: when another version was installed there, it is not the one that
+// runs the task.
 func (r *runningStep) allowed() protocol.Sandbox {
 	may := r.isolation.Sandbox
 	if r.spec.Folder != "" {
 		may.Read = append(slices.Clone(may.Read), r.spec.Folder)
+	}
+	if info, err := os.Stat(r.spec.Program); err == nil && info.Mode().IsRegular() {
+		may.Read = append(slices.Clone(may.Read), r.spec.Program)
 	}
 	return may
 }

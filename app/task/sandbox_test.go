@@ -200,6 +200,26 @@ func withAndWithoutSandbox(t *testing.T, script string, test func(*testing.T, *a
 	})
 }
 
+// TestReplacedProgramIsReadable has a file at the path of {molrun} that is not the one that
+// runs the task, as after an upgrade.
+func TestReplacedProgramIsReadable(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "molrun")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho later version\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, kind := range map[string]func(*testing.T, ...string) *attempt{"bubblewrap": sandboxed, "shared": shared} {
+		a := kind(t, `"$0"`)
+		a.spec.Program = program
+		if a.after != nil {
+			a.after.spec.Program = program
+		}
+		a.spec.Steps[0].Argv = append(a.spec.Steps[0].Argv, program)
+		if o := a.start().outcome(); o.Cause != protocol.CauseDone || a.read(LogFile) != "later version\n" {
+			t.Errorf("%s: outcome %+v, log %s", name, o, a.read(LogFile))
+		}
+	}
+}
+
 func TestFileSizeIsLimited(t *testing.T) {
 	const script = "head -c 1000 /dev/zero > out/small && exec truncate -s 1T out/large"
 	withAndWithoutSandbox(t, script, func(t *testing.T, a *attempt) {

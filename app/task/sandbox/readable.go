@@ -28,7 +28,7 @@ func readable(program, work string, env, listed, named []string) ([]string, erro
 	if program == process.Self {
 		return read, nil // the first process inside has it open
 	}
-	if self, err := os.Executable(); err == nil && exists(self) {
+	if self, err := os.Executable(); err == nil && exists(self) && !isReadable(self, work, read) {
 		read = append(read, self)
 	}
 	for _, path := range chain(program, env, work) {
