@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"molrun/app/cli/unraced"
 )
 
 // hiddenFile is a file of the machine that no sandbox shows.
@@ -130,7 +132,7 @@ required = true
 func TestTestRunsTheProbe(t *testing.T) {
 	t.Parallel()
 	test := func(lines string) (out string, code int) {
-		c := exec.Command(os.Args[0], "algorithms", "test", probedFile(t, lines))
+		c := exec.Command(unraced.Program(), "algorithms", "test", probedFile(t, lines))
 		c.Dir = t.TempDir()
 		c.Env = append(os.Environ(), "MOLRUN_DATABASE_FILE_SYSTEM=any")
 		text, _ := c.CombinedOutput() // the exit code says the rest

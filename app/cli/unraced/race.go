@@ -24,16 +24,21 @@ func init() {
 	}
 }
 
+// Program is molrun without the race detector. There is none before Build.
+func Program() string {
+	own, _ := os.Executable() // Build would have failed
+	return own + suffix
+}
+
 // Build makes the program next to the test binary; remove it in the end.
 func Build() (remove func() error, err error) {
-	own, err := os.Executable()
-	if err != nil {
+	if _, err := os.Executable(); err != nil {
 		return nil, err
 	}
-	c := exec.Command("go", "build", "-buildvcs=false", "-o", own+suffix, "molrun")
+	c := exec.Command("go", "build", "-buildvcs=false", "-o", Program(), "molrun")
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
 		return nil, errors.Join(fmt.Errorf("build molrun without the race detector: %w", err), errors.New(string(out)))
 	}
-	return func() error { return os.Remove(own + suffix) }, nil
+	return func() error { return os.Remove(Program()) }, nil
 }

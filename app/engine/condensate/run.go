@@ -89,7 +89,7 @@ func (r *run) run(ctx context.Context) error {
 
 func (r *run) announce() {
 	s := r.Settings
-	fmt.Fprintf(r.log, "%s %s, %s: %s of %s in a box of %s x %s x %s nm (%s), %s, %s; about %s on an idle machine\n",
+	fmt.Fprintf(r.log, "%s %s, %s: %s, %s, in a box of %s x %s x %s nm (%s), %s, %s; about %s on an idle machine\n",
 		engineName, engineVersion, modelName, unit.Count(s.chains(), "chain"), unit.Count(s.beads(), "residue"),
 		short(s.Box.X), short(s.Box.Y), short(s.Box.Z), s.Protocol, unit.Count(s.Replicas, "replica"), unit.Count(s.Cores, "core"),
 		store.ShortDuration(s.Estimate().Seconds()))

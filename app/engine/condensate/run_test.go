@@ -129,7 +129,7 @@ func TestResultsOfASlab(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("files -want +got:\n%s", diff)
 	}
-	if !strings.Contains(log, "34 chains of 484 residues in a box of 9 x 9 x 45 nm (slab), 2 replicas, 1 core") || !strings.Contains(log, "molrun:progress 1 done") {
+	if !strings.Contains(log, "34 chains, 484 residues, in a box of 9 x 9 x 45 nm (slab), 2 replicas, 1 core") || !strings.Contains(log, "molrun:progress 1 done") {
 		t.Errorf("log:\n%s", log)
 	}
 	if s := readJSON(t, dir, "summary.json"); s["complete"] != true {
