@@ -55,8 +55,8 @@ coexistence: ## concentrations of five condensates beside published ones, below 
 dense-phases: ## pressures of five condensates around their published concentrations, without an interface; some hours: COPIES=24 STEPS=2000000 CORES=2 PROTEINS=Q96P88
 	CONDENSATE_DIR='-' COPIES='$(COPIES)' STEPS='$(STEPS)' CORES='$(CORES)' PROTEINS='$(PROTEINS)' $(GO) test ./app/engine/condensate -run '^TestPressureOfDensePhases$$' -count 1 -timeout 0 -v
 
-signs: ## what heat, salt and mutations do to condensates, below DIR=signs; an hour, and the next call goes on: STEPS=500000 CORES=2
-	CONDENSATE_DIR='$(abspath $(or $(DIR),signs))' STEPS='$(STEPS)' CORES='$(CORES)' $(GO) test ./app/engine/condensate -run '^TestSigns$$' -count 1 -timeout 0 -v
+signs: ## what heat, salt and mutations do to condensates, below DIR=signs; an hour, and the next call goes on: STEPS=500000 CORES=2 CASES=heat,aromatics,salt
+	CONDENSATE_DIR='$(abspath $(or $(DIR),signs))' STEPS='$(STEPS)' CORES='$(CORES)' CASES='$(CASES)' $(GO) test ./app/engine/condensate -run '^TestSigns$$' -count 1 -timeout 0 -v
 
 compare: ## compare the engines' speed with LAMMPS (lmp) for one chain and a slab of 100, and what beads and cores cost; about ten minutes
 	CGIDP_LAMMPS=Hst5,DSS1,aSyn140,ht2N4R CGIDP_LAMMPS_SLAB=1 CGIDP_SLAB_COSTS=1 $(GO) test -run 'SpeedNextToLAMMPS|SlabCosts' -count 1 -timeout 0 -v ./app/engine/md

@@ -174,39 +174,52 @@ func pressure(t *testing.T, p enginetest.Coexistence, times float64, copies, ste
 }
 
 // wanted reports whether PROTEINS names a protein.
-func wanted(name string) bool {
-	list := os.Getenv("PROTEINS")
+func wanted(name string) bool { return listed("PROTEINS", name) }
+
+// listed reports whether a list of beginnings in the environment has that of a name, or there is no list.
+func listed(variable, name string) bool {
+	list := os.Getenv(variable)
 	return list == "" || slices.ContainsFunc(strings.Split(list, ","), func(begin string) bool { return strings.HasPrefix(name, begin) })
 }
 
 // TestSigns holds the engine to what is known of condensates: heat weakens them, salt
-// dissolves those that charges hold together, and a sequence without aromatic residues has none.
+// dissolves those that charges hold together, and a sequence without aromatic residues has
+// none. With half as many copies the slab is hardly thicker than its interfaces, and nothing
+// can be told. CASES is a list of those that are wanted, if not all are: heat, aromatics, salt.
 func TestSigns(t *testing.T) {
 	asked(t)
+	const copies = 200
 	steps, cores := fromEnvironment(t, "STEPS", 500_000), fromEnvironment(t, "CORES", 2)
 	run := func(name, sequence string, temperature, salt float64) map[string]any {
-		return campaign(t, fmt.Sprintf("%s_%d", name, steps), fmt.Sprintf(
-			`{"components":[{"name":"protein","sequence":%q,"copies":100}],"box_nm":[9,9,50],"temperature_K":%g,"ionic_strength_M":%g,"steps":%d,"equilibration":0.5,"sample_every":250,"cores":%d}`,
-			sequence, temperature, salt, steps, cores))
+		return campaign(t, fmt.Sprintf("%s_%d_%d", name, copies, steps), fmt.Sprintf(
+			`{"components":[{"name":"protein","sequence":%q,"copies":%d}],"box_nm":[9,9,90],"temperature_K":%g,"ionic_strength_M":%g,"steps":%d,"equilibration":0.5,"sample_every":250,"cores":%d}`,
+			sequence, copies, temperature, salt, steps, cores))
 	}
 	const sticky = "GSYRGSYDGSYRGSSDGSYRGSYD"
-	cold, warm := run("cold", sticky, 285, 0.15), run("warm", sticky, 300, 0.15)
-	t.Logf("285 K: %v kT, 300 K: %v kT", cold["dG_kT"], warm["dG_kT"])
-	// A bound on the cold one is enough if it lies below.
-	atMost := figureOf(cold, "dG_kT")
-	if math.IsNaN(atMost) {
-		atMost = math.Log(figureOf(cold, "cdil_below_mM") / figureOf(cold, "cden_mM"))
-	}
-	if warm["condensed"] == true && !(figureOf(warm, "dG_kT") > atMost) {
-		t.Errorf("heat does not weaken the condensate: %v and %v", cold, warm)
-	}
-	if plain := run("no_aromatics", strings.ReplaceAll(sticky, "Y", "S"), 293, 0.15); plain["condensed"] != false {
-		t.Errorf("without aromatic residues: %v", plain)
-	}
-	charged := strings.Repeat("KKKKKKEEEEEE", 3)
-	fresh, salty := run("fresh", charged, 293, 0.02), run("salty", charged, 293, 1)
-	t.Logf("charges at 0.02 M: %v mg/mL; at 1 M: condensed %v", fresh["cden_mg_mL"], salty["condensed"])
-	if fresh["condensed"] != true || salty["condensed"] != false {
-		t.Errorf("charges: at 0.02 M %v, at 1 M %v", fresh, salty)
+	charged := strings.Repeat("KKKKKKEEEEEE", 2)
+	for name, holds := range map[string]func() bool{
+		"heat": func() bool {
+			cold, warm := run("cold", sticky, 280, 0.15), run("warm", sticky, 300, 0.15)
+			t.Logf("280 K: %v±%v kT, 300 K: %v±%v kT, condensed %v", cold["dG_kT"], cold["dG_se_kT"], warm["dG_kT"], warm["dG_se_kT"], warm["condensed"])
+			// A bound on the cold one is enough if it lies below.
+			atMost := figureOf(cold, "dG_kT") + 2*figureOf(cold, "dG_se_kT")
+			if math.IsNaN(atMost) {
+				atMost = math.Log(figureOf(cold, "cdil_below_mM") / figureOf(cold, "cden_mM"))
+			}
+			return cold["condensed"] == true && (warm["condensed"] == false || figureOf(warm, "dG_kT")-2*figureOf(warm, "dG_se_kT") > atMost)
+		},
+		"aromatics": func() bool {
+			with, without := run("cold", sticky, 280, 0.15), run("no_aromatics", strings.ReplaceAll(sticky, "Y", "S"), 280, 0.15)
+			return with["condensed"] == true && without["condensed"] == false
+		},
+		"salt": func() bool {
+			fresh, salty := run("fresh", charged, 293, 0.02), run("salty", charged, 293, 0.5)
+			t.Logf("charges at 0.02 M: %v mg/mL, condensed %v; at 0.5 M: condensed %v", fresh["cden_mg_mL"], fresh["condensed"], salty["condensed"])
+			return fresh["condensed"] == true && salty["condensed"] == false
+		},
+	} {
+		if listed("CASES", name) && !holds() {
+			t.Errorf("%s: see the files of the runs", name)
+		}
 	}
 }

@@ -78,15 +78,15 @@ func TestLongLines(t *testing.T) {
 	if number.Tick(); last.Fraction != 0.4 || cap(number.text) != mostText {
 		t.Errorf("%+v after a long line, %d bytes kept; want 0.4 and %d", last, cap(number.text), mostText)
 	}
-	counter, err := New(protocol.Gauge{Pattern: `\*`, Count: true, Of: 4 << 20}, func(r protocol.Reading) { last = r })
+	counter, err := New(protocol.Gauge{Pattern: `\*`, Count: true, Of: 512 << 10}, func(r protocol.Reading) { last = r })
 	if err != nil {
 		t.Fatal(err)
 	}
 	counter.begin = counter.begin.Add(-time.Hour) // it may take its time
-	counter.Write([]byte(strings.Repeat("*", 2<<20)))
+	counter.Write([]byte(strings.Repeat("*", 256<<10)))
 	counter.looked = time.Time{}
 	if counter.Tick(); last.Fraction != 0.5 || cap(counter.text) != mostText {
-		t.Errorf("%+v of 2 MB of stars, %d bytes kept; want half of them", last, cap(counter.text))
+		t.Errorf("%+v of 256 KB of stars, %d bytes kept; want half of them", last, cap(counter.text))
 	}
 }
 
