@@ -80,10 +80,12 @@ func (s *submitter) args(r request, name string, tasks int) []string {
 
 // commonArgs are the arguments of every sbatch: it prints only the job's number,
 // and the job never runs twice, inherits nothing of this process, and runs on
-// CPUs of one node.
+// CPUs of one node. It gets all that the client has in sbatch's environment, which is
+// next to nothing: with NONE, and before Slurm 23.02 with NIL or a list too, Slurm would
+// start a login shell of the user for each job, and hold the job if that fails.
 func (o Options) commonArgs(name string, cpus int) []string {
 	return []string{
-		"--parsable", "--no-requeue", "--export=NIL",
+		"--parsable", "--no-requeue", "--export=ALL",
 		"--job-name=" + name, "--output=/dev/null", "--error=/dev/null", "--chdir=" + o.SharedDir,
 		"--nodes=1", "--ntasks=1", "--cpus-per-task=" + strconv.Itoa(cpus),
 	}

@@ -3,6 +3,7 @@ package slurm_test
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/executor/slurm"
+	"molrun/app/executor/slurm/client"
 	"molrun/app/fault"
 	"molrun/app/placement"
 	"molrun/app/task"
@@ -27,7 +29,8 @@ func TestJobInheritsNothingFromTheService(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	calls := w.standIn("sbatch", `cat >$calls.script; { env; echo "$@"; } >>$calls; exec $real "$@" <$calls.script`)
+	w.options.Path = onlySlurm(t)
+	calls := w.standIn("sbatch", `/bin/sed "2i /usr/bin/env >'$calls.job'" >$calls.script; { /usr/bin/env; echo "$@"; } >>$calls; exec $real "$@" <$calls.script`)
 	e := w.executor()
 	a := w.start(e, w.task("env > out/env; "+untilGo))
 	w.running(e, a)
@@ -42,7 +45,7 @@ func TestJobInheritsNothingFromTheService(t *testing.T) {
 		t.Fatalf("outcome %+v", o)
 	}
 	for what, text := range map[string]string{
-		"sbatch": w.text(calls), "its script": w.text(calls + ".script"), "the job": job,
+		"sbatch": w.text(calls), "its script": w.text(calls + ".script"), "the job": job, "its environment": w.text(calls + ".job"),
 		"molrun task": shim, "the program": w.text(w.out(a, "env")),
 	} {
 		if strings.Contains(text, secret) {
@@ -54,6 +57,27 @@ func TestJobInheritsNothingFromTheService(t *testing.T) {
 			t.Errorf("molrun task has the variable %s", variable)
 		}
 	}
+	for variable := range strings.Lines(w.text(calls + ".job")) {
+		if name, _, _ := strings.Cut(variable, "="); slices.Contains([]string{"HOME", "LOGNAME", "MAIL", "SHELL", "USER"}, name) {
+			t.Errorf("Slurm has started a login shell for the job, it has the variable %s", variable)
+		}
+	}
+}
+
+// onlySlurm returns a folder of nothing but Slurm's commands, as they are installed below /opt.
+func onlySlurm(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range client.Commands {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // number returns the job number in the task's handle.

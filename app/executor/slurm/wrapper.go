@@ -11,7 +11,7 @@ const (
 
 // wrapper is the batch script: it finds the attempt's directory in the list, waits
 // until it sees the program, claims the directory, and becomes molrun task. Of the node's environment it passes on only
-// the devices that Slurm granted.
+// the devices that Slurm granted. Its PATH is that of sbatch, which may be Slurm's folder alone.
 type wrapper struct {
 	list      string // path
 	program   string // path
@@ -22,6 +22,7 @@ type wrapper struct {
 }
 
 const script = `#!/bin/sh
+PATH=$PATH:/usr/bin:/bin
 umask 077
 index=${SLURM_ARRAY_TASK_ID:-1}
 row=$(sed -n "$((index + 1))p" LIST) && [ -n "$row" ] || exit 75
