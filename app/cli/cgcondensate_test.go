@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"molrun/app/engine/enginetest"
 )
 
 // smallSlab is a slab of many chains, for some steps.
@@ -23,8 +21,7 @@ func TestCondensateShowsItsResults(t *testing.T) {
 	u := startServer(t, serverOptions{config: "[runner]\ncpus = 2\n"}).user("lab", "ann@lab.example")
 	u.submit("slab", "cg-condensate", smallSlab(3000))
 	u.upload("pair.fasta", ">pair\nGFYRGSYDGF\n")
-	u.submit("pair", "cg-condensate", fmt.Sprintf(`{"fasta":"inputs/pair.fasta","copies":2,"protocol":"dilute","box_nm":[9,9,9],"steps":%d,"sample_every":10}`,
-		enginetest.Length(12_000, 20_000, 20_000)))
+	u.submit("pair", "cg-condensate", `{"fasta":"inputs/pair.fasta","copies":2,"protocol":"dilute","box_nm":[9,9,9],"steps":20000,"sample_every":10}`)
 	slab := u.completed("slab").Metrics.Results
 	if _, ok := slab["condensed"].(bool); !ok || slab["components"].(map[string]any)["plain"] == nil {
 		t.Errorf("the figures of a slab: %v", slab)
@@ -59,7 +56,7 @@ func TestCondensateResumesAfterMachineRestart(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: "[runner]\ncpus = 2\n"})
 	u := s.user("lab", "ann@lab.example")
-	long := smallSlab(enginetest.Length(4000, 20_000, 20_000)) // enough for a checkpoint, which comes after a second
+	long := smallSlab(20_000) // enough for a checkpoint, which comes after a second
 	id := u.submit("cut", "cg-condensate", long).JobID
 	attempt := filepath.Join(s.data(), "jobs", id, "1")
 	s.eventually("there is a checkpoint", func() bool {

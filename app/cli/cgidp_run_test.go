@@ -116,7 +116,7 @@ func TestSimulationOccupiesItsCores(t *testing.T) {
 }
 
 // twoChains has a short chain, which is soon finished, and a long one.
-var twoChains = `{"sequences":["GSGSGSGSGSGSGS","` + strings.Repeat("GSEKDRPQTN", longChain) + `"],"names":["short","long"],"steps":6000,"seed":3}`
+var twoChains = `{"sequences":["GSGSGSGSGSGSGS","` + strings.Repeat("GSEKDRPQTN", 100) + `"],"names":["short","long"],"steps":6000,"seed":3}`
 
 func TestSimulationResumesAfterMachineRestart(t *testing.T) {
 	t.Parallel()

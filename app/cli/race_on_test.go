@@ -7,10 +7,6 @@ import (
 	"syscall"
 )
 
-// longChain is the length, in tens of residues, of a chain whose simulation takes at
-// least a second.
-const longChain = 25
-
 // exit ends a process of the test binary at once. Under the race detector os.Exit
 // sleeps for a second, in each of the thousand processes that the tests start. As
 // with os.Exit, the exit code shows a race.
