@@ -161,9 +161,8 @@ const (
 // What asks must notice if it is heard twice.
 func askPatiently(c **conn, address string, ask func() error, refusals ...string) (err error) {
 	for range askAtMost {
-		err = ask()
-		refused := err != nil && slices.ContainsFunc(refusals, func(refusal string) bool { return strings.Contains(err.Error(), refusal) })
-		if err == nil || !refused && !hungUp(err) {
+		refused := func(refusal string) bool { return strings.Contains(err.Error(), refusal) }
+		if err = ask(); err == nil || !hungUp(err) && !slices.ContainsFunc(refusals, refused) {
 			return err
 		}
 		(*c).close()

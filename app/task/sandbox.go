@@ -106,6 +106,7 @@ func (r *runningStep) sandboxConfig(io streams) sandbox.Config {
 		Bubblewrap: r.isolation.Bubblewrap,
 		Token:      r.spec.Token,
 		Allowed:    r.allowed(),
+		Own:        r.spec.Program,
 		Work:       r.work,
 		ReadOnly:   readOnlyInputs(r.work),
 		Hide:       r.isolation.Hide,
@@ -131,16 +132,11 @@ func (r *runningStep) sandboxConfig(io streams) sandbox.Config {
 // is and everybody may read it.
 func SystemShows(path string) bool { return sandbox.Shows(path) }
 
-// allowed returns what programs may reach, the algorithm's folder among it, and the file
-// that {molrun} names: when another version was installed there, it is not the one that
-// runs the task.
+// allowed returns what programs may reach, the algorithm's folder among it.
 func (r *runningStep) allowed() protocol.Sandbox {
 	may := r.isolation.Sandbox
 	if r.spec.Folder != "" {
 		may.Read = append(slices.Clone(may.Read), r.spec.Folder)
-	}
-	if info, err := os.Stat(r.spec.Program); err == nil && info.Mode().IsRegular() {
-		may.Read = append(slices.Clone(may.Read), r.spec.Program)
 	}
 	return may
 }

@@ -200,9 +200,9 @@ func withAndWithoutSandbox(t *testing.T, script string, test func(*testing.T, *a
 	})
 }
 
-// TestReplacedProgramIsReadable has a file at the path of {molrun} that is not the one that
-// runs the task, as after an upgrade.
-func TestReplacedProgramIsReadable(t *testing.T) {
+// TestFileThatMolrunNamesIsReadable has a file at the path of {molrun} that is not the one that
+// runs the task, as in a pilot of an older version that was installed elsewhere.
+func TestFileThatMolrunNamesIsReadable(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "molrun")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho later version\n"), 0o700); err != nil {
 		t.Fatal(err)

@@ -19,9 +19,7 @@ func init() {
 	if len(os.Args) < 2 || os.Args[1] != "task" && os.Args[1] != "engine" {
 		return
 	}
-	if own, err := os.Executable(); err == nil {
-		_ = syscall.Exec(own+suffix, os.Args, os.Environ()) // goes on here if there is none, as where only one file is seen
-	}
+	_ = syscall.Exec(Program(), os.Args, os.Environ()) // goes on here if there is none, as where only one file is seen
 }
 
 // Program is molrun without the race detector. There is none before Build.

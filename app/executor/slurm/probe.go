@@ -33,7 +33,7 @@ type probe struct {
 // probeScript answers line by line: what it read, the time, the node, the user,
 // and whether this program runs there.
 const probeScript = `#!/bin/sh
-PATH=$PATH:/usr/bin:/bin
+PATH=${PATH:+$PATH:}/usr/bin:/bin
 umask 077
 cd DIR || exit 75
 { cat nonce; date +%s; hostname; id -u; PROGRAM version >/dev/null 2>&1; echo $?; } >answer.new

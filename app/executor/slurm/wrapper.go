@@ -22,7 +22,7 @@ type wrapper struct {
 }
 
 const script = `#!/bin/sh
-PATH=$PATH:/usr/bin:/bin
+PATH=${PATH:+$PATH:}/usr/bin:/bin
 umask 077
 index=${SLURM_ARRAY_TASK_ID:-1}
 row=$(sed -n "$((index + 1))p" LIST) && [ -n "$row" ] || exit 75

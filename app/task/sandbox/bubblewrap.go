@@ -38,7 +38,7 @@ func (c Config) view(program Program) (*view, error) {
 
 // seen is the view without /tmp.
 func (c Config) seen(program Program) (*view, error) {
-	read, err := readable(program.Path, c.Work, program.Env, c.Allowed.Read, namedFiles(c.Allowed.Named, c.Hide))
+	read, err := readable(program.Path, c.Own, c.Work, program.Env, c.Allowed.Read, namedFiles(c.Allowed.Named, c.Hide))
 	if err != nil {
 		return nil, err
 	}

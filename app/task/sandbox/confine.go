@@ -38,7 +38,7 @@ func Confine(c *exec.Cmd, o Confinement) (done func(), err error) {
 		return nil, err
 	}
 	v := &view{work: c.Dir, network: o.Allowed.Network, hide: o.Hide}
-	if v.read, err = readable(path, c.Dir, c.Env, slices.Concat(o.Allowed.Read, o.Files), namedFiles(o.Allowed.Named, o.Hide)); err != nil {
+	if v.read, err = readable(path, "", c.Dir, c.Env, slices.Concat(o.Allowed.Read, o.Files), namedFiles(o.Allowed.Named, o.Hide)); err != nil {
 		return nil, err
 	}
 	v.useCopy(o.Etc)

@@ -11,9 +11,9 @@ import (
 )
 
 // readable returns what a step's program may read beyond the system's own folders:
-// what the algorithm lists, the files that its commands name, this program, and what belongs to the step's
+// what the algorithm lists, the files that its commands name, molrun's own (see Config), and what belongs to the step's
 // program, to those that interpret it and to those that symbolic links on the way name.
-func readable(program, work string, env, listed, named []string) ([]string, error) {
+func readable(program, own, work string, env, listed, named []string) ([]string, error) {
 	for _, path := range listed {
 		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("%s, which [sandbox] read of the algorithm lists, can't be read: %s", path, process.SystemCause(err))
@@ -28,8 +28,11 @@ func readable(program, work string, env, listed, named []string) ([]string, erro
 	if program == process.Self {
 		return read, nil // the first process inside has it open
 	}
-	if self, err := os.Executable(); err == nil && exists(self) && !isReadable(self, work, read) {
-		read = append(read, self)
+	if own == "" {
+		own, _ = os.Executable() // "" does not exist
+	}
+	if exists(own) {
+		read = append(read, own)
 	}
 	for _, path := range chain(program, env, work) {
 		if !isReadable(path, work, read) {

@@ -28,6 +28,7 @@ type Config struct {
 	Allowed           protocol.Sandbox
 	Work              string   // the work directory, under its own path
 	ReadOnly          []string // below Work
+	Own               string   // the path of molrun in its commands, to be read; "": that of this process
 	Hide              []string // of what programs see otherwise
 	Etc               string   // copy of /etc, of Copies; "": programs see its own entries
 	GPUs              []string
