@@ -79,8 +79,9 @@ func (l *liveStates) outlook(executor string) Outlook {
 	return l.outlooks[executor]
 }
 
-// waiting returns why a queued job waits, and its place in the queue.
-func (l *liveStates) waiting(id JobID, now time.Time) (why eta.Reason, q eta.Queue) {
+// waiting returns why a queued job waits, and its place in the queue of an executor,
+// if it is in one.
+func (l *liveStates) waiting(id JobID, now time.Time) (why eta.Reason, q eta.Queue, inQueue bool) {
 	l.mu.Lock()
 	outlooks := l.outlooks
 	why, known := l.reasons[id]
@@ -90,10 +91,10 @@ func (l *liveStates) waiting(id JobID, now time.Time) (why eta.Reason, q eta.Que
 		if !ok {
 			continue
 		}
-		if q = place; !known {
+		if q, inQueue = place, true; !known {
 			why = rest
 		}
 	}
 	q.BlockedBy = why.By
-	return why, q
+	return why, q, inQueue
 }

@@ -159,18 +159,22 @@ func (s Selection) scope(f app.JobFilter) []string {
 		statuses[i] = string(status)
 	}
 	scope := []string{"jobs", f.Organization, f.Email, f.Type, strings.Join(statuses, ","), f.Name, s.Batch}
-	later := func(f app.JobFilter) string {
-		text := fmt.Sprintf("%q %q %v %v %t %t", f.Tags, f.Search, f.From, f.Until, f.ByCompletion, f.Ascending)
-		if f.Metric != "" {
-			text += fmt.Sprintf(" %q", f.Metric)
-		}
-		return text
-	}
-	if text := later(f); text != later(app.JobFilter{}) {
+	if text := laterScope(f); text != noLaterScope {
 		scope = append(scope, text)
 	}
 	return scope
 }
+
+// laterScope returns what a filter has of what came to scopes later.
+func laterScope(f app.JobFilter) string {
+	text := fmt.Sprintf("%q %q %v %v %t %t", f.Tags, f.Search, f.From, f.Until, f.ByCompletion, f.Ascending)
+	if f.Metric != "" {
+		text += fmt.Sprintf(" %q", f.Metric)
+	}
+	return text
+}
+
+var noLaterScope = laterScope(app.JobFilter{})
 
 // readCursor returns the position in the cursor of a listing, "" for no cursor. The
 // error has the faults of the query that are known, and that of the cursor.
