@@ -91,10 +91,7 @@ func TestCoexistence(t *testing.T) {
 	t.Logf("%d copies of each, %d steps", copies, steps)
 	near := 0
 	all := enginetest.Coexistences(t)
-	for _, name := range likeliest {
-		if !wanted(name) {
-			continue
-		}
+	for _, name := range listed(t, "PROTEINS", likeliest) {
 		p := all[slices.IndexFunc(all, func(p enginetest.Coexistence) bool { return p.Name == name })]
 		box := coexistenceBox(p, copies)
 		m := campaign(t, fmt.Sprintf("%s_%d_%d", p.Name, copies, steps), fmt.Sprintf(
@@ -123,10 +120,7 @@ func TestPressureOfDensePhases(t *testing.T) {
 	asked(t)
 	copies, steps, cores := fromEnvironment(t, "COPIES", 24), fromEnvironment(t, "STEPS", 2_000_000), fromEnvironment(t, "CORES", 2)
 	all := enginetest.Coexistences(t)
-	for _, name := range likeliest {
-		if !wanted(name) {
-			continue
-		}
+	for _, name := range listed(t, "PROTEINS", likeliest) {
 		p := all[slices.IndexFunc(all, func(p enginetest.Coexistence) bool { return p.Name == name })]
 		low, at, high := pressure(t, p, 0.9, copies, steps, cores), pressure(t, p, 1, copies, steps, cores), pressure(t, p, 1.1, copies, steps, cores)
 		t.Logf("%-22s at 0.9, 1 and 1.1 times %.2f mM: %.3f±%.3f, %.3f±%.3f, %.3f±%.3f MPa", p.Name, p.Dense,
@@ -173,13 +167,25 @@ func pressure(t *testing.T, p enginetest.Coexistence, times float64, copies, ste
 	return md.Pool([]md.Series{series})
 }
 
-// wanted reports whether PROTEINS names a protein.
-func wanted(name string) bool { return listed("PROTEINS", name) }
-
-// listed reports whether a list of beginnings in the environment has that of a name, or there is no list.
-func listed(variable, name string) bool {
+// listed returns the names that begin as one of a list in the environment, all if there is no list.
+func listed(t *testing.T, variable string, names []string) (wanted []string) {
+	t.Helper()
 	list := os.Getenv(variable)
-	return list == "" || slices.ContainsFunc(strings.Split(list, ","), func(begin string) bool { return strings.HasPrefix(name, begin) })
+	if list == "" {
+		return names
+	}
+	for begin := range strings.SplitSeq(list, ",") {
+		before := len(wanted)
+		for _, name := range names {
+			if begin != "" && strings.HasPrefix(name, begin) && !slices.Contains(wanted, name) {
+				wanted = append(wanted, name)
+			}
+		}
+		if len(wanted) == before {
+			t.Fatalf("%s: %q is the beginning of no other name of %s", variable, begin, strings.Join(names, ", "))
+		}
+	}
+	return wanted
 }
 
 // TestSigns holds the engine to what is known of condensates: heat weakens them, salt
@@ -197,7 +203,7 @@ func TestSigns(t *testing.T) {
 	}
 	const sticky = "GSYRGSYDGSYRGSSDGSYRGSYD"
 	charged := strings.Repeat("KKKKKKEEEEEE", 2)
-	for name, holds := range map[string]func() bool{
+	cases := map[string]func() bool{
 		"heat": func() bool {
 			cold, warm := run("cold", sticky, 280, 0.15), run("warm", sticky, 300, 0.15)
 			t.Logf("280 K: %v±%v kT, 300 K: %v±%v kT, condensed %v", cold["dG_kT"], cold["dG_se_kT"], warm["dG_kT"], warm["dG_se_kT"], warm["condensed"])
@@ -217,8 +223,9 @@ func TestSigns(t *testing.T) {
 			t.Logf("charges at 0.02 M: %v mg/mL, condensed %v; at 0.5 M: condensed %v", fresh["cden_mg_mL"], fresh["condensed"], salty["condensed"])
 			return fresh["condensed"] == true && salty["condensed"] == false
 		},
-	} {
-		if listed("CASES", name) && !holds() {
+	}
+	for _, name := range listed(t, "CASES", []string{"heat", "aromatics", "salt"}) {
+		if !cases[name]() {
 			t.Errorf("%s: see the files of the runs", name)
 		}
 	}
