@@ -47,6 +47,51 @@ func TestProcessesStartWhileTheirCgroupIsSwept(t *testing.T) {
 	must(t, s.removeCgroup())
 }
 
+// Rows share a sandbox although a sweep removes the first cgroup of each while it is empty.
+func TestSandboxIsSharedWhileCgroupsAreSwept(t *testing.T) {
+	f := sharedFlight(t)
+	f.isolation.Cgroup = cgroupParent(t)
+	stop, swept := make(chan struct{}), map[string]bool{}
+	var sweeping sync.WaitGroup
+	sweeping.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			found, err := filepath.Glob(filepath.Join(f.isolation.Cgroup, "molrun-task-*"))
+			must(t, err)
+			for _, dir := range found {
+				if !swept[dir] && syscall.Rmdir(dir) == nil {
+					swept[dir] = true
+				}
+			}
+		}
+	})
+	var rows []*attempt
+	for range 30 {
+		rows = append(rows, row(t, "true"))
+	}
+	f.feed(rows...)
+	f.takeOff()
+	f.land()
+	close(stop)
+	sweeping.Wait()
+	if len(swept) < 10 {
+		t.Fatalf("only %d cgroups were swept", len(swept))
+	}
+	done(t, rows...)
+	for _, a := range rows[:len(rows)-1] { // no others follow the last
+		if firstOf(t, a) != firstOf(t, rows[0]) {
+			t.Errorf("%s was not in the sandbox of the others", a.dir)
+		}
+	}
+	if text := f.read(PilotLogFile); text != "" {
+		t.Errorf("the pilot says: %s", text)
+	}
+}
+
 // cgroupParent makes a cgroup for those of tasks.
 func cgroupParent(t *testing.T) string {
 	t.Helper()

@@ -31,41 +31,63 @@ func (r *runningStep) startSandboxed(path string, io streams) error {
 // startShared starts the program in the shared sandbox. The error is ErrUnfit if it has to
 // get one of its own.
 func (r *runningStep) startShared(c sandbox.Config, p sandbox.Program) (err error) {
-	shared := &r.shared
-	if shared.unfit || r.isolation.Bubblewrap == "" || r.isolation.looksForPrograms() {
+	if r.shared.unfit || r.isolation.Bubblewrap == "" || r.isolation.looksForPrograms() {
 		return place.ErrUnfit
 	}
+	for range cgroupAttempts {
+		if err = r.takeTurn(c, p); !errors.Is(err, errNoCgroup) {
+			return err
+		}
+	}
+	return place.ErrUnfit // the other sandbox will say why there is no cgroup
+}
+
+// errNoCgroup says that there is no cgroup, or none any more: sweeps remove empty ones.
+var errNoCgroup = errors.New("the task has no cgroup")
+
+// takeTurn starts the program in the shared sandbox, and makes that if there is none. The error
+// may be ErrUnfit or errNoCgroup.
+func (r *runningStep) takeTurn(c sandbox.Config, p sandbox.Program) (err error) {
 	if r.isolation.Cgroup != "" {
 		if c.Cgroup, err = r.openCgroup(); err != nil {
-			return place.ErrUnfit // it was just swept, or the other sandbox will say
+			return fmt.Errorf("%w: %w", errNoCgroup, err)
 		}
 		defer c.Cgroup.Close()
 	}
+	shared := &r.shared
 	if !shared.box.Fits(c, p) {
 		shared.drop()
 	}
 	if shared.box == nil && shared.above == "" {
 		return place.ErrUnfit
 	}
-	defer func() {
-		if errors.Is(err, place.ErrUnfit) {
-			fmt.Fprintf(os.Stderr, "task %s: %v\n", r.dir, err)
-			shared.unfit = true
-			shared.drop()
-		}
-	}()
 	if shared.box == nil {
 		of := c
 		of.Fork = forkExec // it belongs to no task's cgroup
 		if shared.box, err = sandbox.MakeShared(of, p, shared.above); err != nil {
-			return err
+			return r.unfit(err)
 		}
 	}
 	c.Shared, c.CPUs = shared.box, r.spec.CPUSet
 	shared.busy = true
-	if err = r.startIn(c, p); err != nil {
-		shared.busy = false
+	if err = r.startIn(c, p); err == nil {
+		return nil
 	}
+	shared.busy = false
+	switch {
+	case !errors.Is(err, place.ErrUnfit):
+		return err
+	case c.Cgroup != nil && r.cgroup.Gone():
+		return errNoCgroup
+	}
+	return r.unfit(err)
+}
+
+// unfit says why no sandbox can be shared, and has none shared any more.
+func (r *runningStep) unfit(err error) error {
+	fmt.Fprintf(os.Stderr, "task %s: %v\n", r.dir, err)
+	r.shared.unfit = true
+	r.shared.drop()
 	return err
 }
 
