@@ -154,6 +154,10 @@ func (p *Program) ask(ctx context.Context, c call, limit time.Duration, run runF
 		return nil, fail(fault.Unavailable, fmt.Sprintf("checking the settings of %s took longer than %v; try again later", p.Type, limit))
 	}
 	answers, parseErr := parseAnswers(output, len(c.questions), p.Many)
+	if errors.Is(err, exec.ErrWaitDelay) && parseErr != nil { // it ended, and what it wrote was not read in time: the machine has too much to do
+		return nil, fail(fault.Unavailable, fmt.Sprintf("the program that checks the settings of %s did not answer in time; "+
+			"try again later, and ask an administrator if that stays so", p.Type))
+	}
 	if err != nil && (parseErr != nil || !anyFault(answers) && !errors.Is(err, exec.ErrWaitDelay)) {
 		return nil, fail(fault.Unavailable, fmt.Sprintf("the program that checks the settings of %s failed; ask an administrator", p.Type))
 	}
