@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -113,6 +114,10 @@ func TestStepsRunInOrderUntilOneFails(t *testing.T) {
 
 func TestUsageIsRecorded(t *testing.T) {
 	t.Parallel()
+	service := make([]byte, 160<<20) // the size of who starts a task must not matter
+	for i := 0; i < len(service); i += 1 << 10 {
+		service[i] = 1
+	}
 	a := newAttempt(t)
 	// A grandchild uses the memory; its parent is a shell that waits for it.
 	a.spec.Steps = []protocol.Step{{Argv: []string{"sh", "-c", `"$0" use 96 & wait`, os.Args[0]}}}
@@ -120,6 +125,7 @@ func TestUsageIsRecorded(t *testing.T) {
 	if o.Cause != protocol.CauseDone || o.CPUSeconds < 0.25 || o.MaxRSSBytes < 96<<20 || o.MaxRSSBytes > 400<<20 {
 		t.Errorf("outcome %+v, log %s; want 0.25 s or more of CPU and 96 MiB of memory or somewhat more", o, a.read(LogFile))
 	}
+	runtime.KeepAlive(service)
 }
 
 func TestTaskRunsOnce(t *testing.T) {

@@ -2,9 +2,11 @@ package process
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -46,29 +48,42 @@ func number(data []byte, field string) int64 {
 }
 
 // ChildrenUsage returns what all children that ended have used: CPU seconds, and
-// the memory of the largest one in bytes.
+// the memory of the largest one in bytes, 0 if that is not known.
 func ChildrenUsage() (cpuSeconds float64, largest int64) {
-	var children, self syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_CHILDREN, &children) != nil ||
-		syscall.Getrusage(syscall.RUSAGE_SELF, &self) != nil {
+	var children syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_CHILDREN, &children) != nil {
 		return 0, 0
 	}
 	seconds := func(t syscall.Timeval) float64 { return time.Duration(t.Nano()).Seconds() }
-	cpuSeconds = seconds(children.Utime) + seconds(children.Stime)
-	if children.Maxrss <= self.Maxrss {
-		return cpuSeconds, 0 // a child counts the memory it was forked from
-	}
-	return cpuSeconds, children.Maxrss << 10
+	return seconds(children.Utime) + seconds(children.Stime), Largest(children)
 }
 
 // Largest returns the memory in bytes of the largest of a child and those below it, by
-// what was said when it was reaped.
+// what was said when it was reaped; 0 if it is not known.
 func Largest(child syscall.Rusage) int64 {
-	var self syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &self) != nil || child.Maxrss <= self.Maxrss {
-		return 0 // as above
+	if child.Maxrss <= handedDown(child.Maxrss) {
+		return 0
 	}
 	return child.Maxrss << 10
+}
+
+// ownPeak is what handedDown has found last.
+var ownPeak atomic.Int64
+
+// handedDown returns in KiB what the kernel may count for a child because it was forked from this process: the
+// most memory that this one has had. Up to the given size, an older number is enough. RUSAGE_SELF would not do: it
+// counts what was handed down to this process, and a service is larger than most programs.
+func handedDown(upTo int64) int64 {
+	const inexact = 1 << 10 // the kernel adds up pages of each processor only now and then
+	if peak := ownPeak.Load(); upTo <= peak {
+		return peak
+	}
+	peak := int64(math.MaxInt64)
+	if status, err := os.ReadFile("/proc/self/status"); err == nil {
+		peak = number(status, "VmHWM:") + inexact
+		ownPeak.Store(peak)
+	}
+	return peak
 }
 
 // OOMKills counts the processes that the kernel has killed since boot because
