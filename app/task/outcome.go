@@ -90,6 +90,9 @@ func (s *shim) finish() protocol.Outcome {
 	if s.pilot {
 		largest = s.largest
 	}
+	if s.isolation.Runtime != nil && largest <= runtimeMemory {
+		largest = 0 // it may be the runtime's
+	}
 	s.outcome.Protocol = Protocol
 	s.outcome.StartedAt = milliseconds(s.begin)
 	// Begin plus elapsed time is immune to changes of the clock.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -90,12 +91,17 @@ func reportsHowTheProgramEnded(t *testing.T, sandboxed func(*testing.T, ...strin
 func TestUsageIsRecordedInASandbox(t *testing.T) { inEachSandbox(t, usageIsRecordedInASandbox) }
 
 func usageIsRecordedInASandbox(t *testing.T, sandboxed func(*testing.T, ...string) *attempt) {
+	const memory = 192 // MiB, more than a runtime of containers takes
 	a := sandboxed(t)
-	a.spec.Steps = []protocol.Step{{Argv: []string{os.Args[0], "use", "64"}}}
+	a.spec.Steps = []protocol.Step{{Argv: []string{os.Args[0], "use", strconv.Itoa(memory)}}}
 	a.isolation.Sandbox.Read = []string{filepath.Dir(os.Args[0])}
 	o := a.start().outcome()
-	if o.Cause != protocol.CauseDone || o.CPUSeconds < 0.3 || o.MaxRSSBytes < 64<<20 {
-		t.Errorf("outcome %+v, want 0.3 s of CPU and 64 MiB", o)
+	if o.Cause != protocol.CauseDone || o.CPUSeconds < 0.3 || o.MaxRSSBytes < memory<<20 {
+		t.Errorf("outcome %+v, want 0.3 s of CPU and %d MiB", o, memory)
+	}
+	small := sandboxed(t, "true").start().outcome()
+	if small.MaxRSSBytes > 24<<20 {
+		t.Errorf("outcome %+v, of a program that takes next to nothing", small)
 	}
 }
 
