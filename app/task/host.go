@@ -114,6 +114,5 @@ func (h *host) run(dir string) error {
 // cpuSeconds is what the children of this process that have ended have used, without turns in a shared
 // sandbox.
 func (h *host) cpuSeconds() float64 {
-	seconds, _ := process.ChildrenUsage()
-	return seconds - h.shared.twice
+	return process.ChildrenSeconds() - h.shared.twice
 }

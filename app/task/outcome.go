@@ -86,10 +86,7 @@ func (r *runningStep) judgeSignal(sig syscall.Signal) {
 
 // finish completes the outcome once no process is left.
 func (s *shim) finish() protocol.Outcome {
-	_, largest := process.ChildrenUsage()
-	if s.pilot {
-		largest = s.largest
-	}
+	largest := s.largest
 	if s.isolation.Runtime != nil && largest <= runtimeMemory {
 		largest = 0 // it may be the runtime's
 	}

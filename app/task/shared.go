@@ -49,12 +49,11 @@ func (s *sharedSandbox) drop() {
 	if s.box == nil {
 		return
 	}
-	before, _ := process.ChildrenUsage()
+	before := process.ChildrenSeconds()
 	if err := s.box.Discard(); err != nil {
 		fmt.Fprintf(os.Stderr, "end the shared sandbox: %v\n", err)
 	}
-	after, _ := process.ChildrenUsage()
-	s.twice += after - before
+	s.twice += process.ChildrenSeconds() - before
 	s.box = nil
 }
 

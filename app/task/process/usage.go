@@ -2,7 +2,6 @@ package process
 
 import (
 	"bytes"
-	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -47,43 +46,41 @@ func number(data []byte, field string) int64 {
 	return n
 }
 
-// ChildrenUsage returns what all children that ended have used: CPU seconds, and
-// the memory of the largest one in bytes, 0 if that is not known.
-func ChildrenUsage() (cpuSeconds float64, largest int64) {
+// ChildrenSeconds returns the CPU seconds that all children that ended have used.
+func ChildrenSeconds() float64 {
 	var children syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_CHILDREN, &children) != nil {
-		return 0, 0
+		return 0
 	}
 	seconds := func(t syscall.Timeval) float64 { return time.Duration(t.Nano()).Seconds() }
-	return seconds(children.Utime) + seconds(children.Stime), Largest(children)
+	return seconds(children.Utime) + seconds(children.Stime)
 }
 
 // Largest returns the memory in bytes of the largest of a child and those below it, by
 // what was said when it was reaped; 0 if it is not known.
 func Largest(child syscall.Rusage) int64 {
-	if child.Maxrss <= handedDown(child.Maxrss) {
+	if handedDown(child.Maxrss) {
 		return 0
 	}
 	return child.Maxrss << 10
 }
 
-// ownPeak is what handedDown has found last.
+// ownPeak is the most memory in KiB that this process was found to have had.
 var ownPeak atomic.Int64
 
-// handedDown returns in KiB what the kernel may count for a child because it was forked from this process: the
-// most memory that this one has had. Up to the given size, an older number is enough. RUSAGE_SELF would not do: it
-// counts what was handed down to this process, and a service is larger than most programs.
-func handedDown(upTo int64) int64 {
+// handedDown reports whether the kernel may count a size in KiB for a child because it was forked from this
+// process, which has had as much. RUSAGE_SELF does not tell: it counts what was handed down to this process, and
+// a service is larger than most programs.
+func handedDown(size int64) bool {
 	const inexact = 1 << 10 // the kernel adds up pages of each processor only now and then
-	if peak := ownPeak.Load(); upTo <= peak {
-		return peak
+	if size > ownPeak.Load() {
+		status, err := os.ReadFile("/proc/self/status")
+		if err != nil {
+			return true
+		}
+		ownPeak.Store(number(status, "VmHWM:") + inexact)
 	}
-	peak := int64(math.MaxInt64)
-	if status, err := os.ReadFile("/proc/self/status"); err == nil {
-		peak = number(status, "VmHWM:") + inexact
-		ownPeak.Store(peak)
-	}
-	return peak
+	return size <= ownPeak.Load()
 }
 
 // OOMKills counts the processes that the kernel has killed since boot because
