@@ -154,14 +154,15 @@ func (p *Program) ask(ctx context.Context, c call, limit time.Duration, run runF
 		return nil, fail(fault.Unavailable, fmt.Sprintf("checking the settings of %s took longer than %v; try again later", p.Type, limit))
 	}
 	answers, parseErr := parseAnswers(output, len(c.questions), p.Many)
-	if errors.Is(err, exec.ErrWaitDelay) && parseErr != nil { // it ended, and what it wrote was not read in time: the machine has too much to do
+	unread := errors.Is(err, exec.ErrWaitDelay) // it has ended, and its output was not read to the end in time
+	switch {
+	case unread && parseErr != nil:
 		return nil, fail(fault.Unavailable, fmt.Sprintf("the program that checks the settings of %s did not answer in time; "+
 			"try again later, and ask an administrator if that stays so", p.Type))
-	}
-	if err != nil && (parseErr != nil || !anyFault(answers) && !errors.Is(err, exec.ErrWaitDelay)) {
+	case err != nil && !unread && (parseErr != nil || !anyFault(answers)):
 		return nil, fail(fault.Unavailable, fmt.Sprintf("the program that checks the settings of %s failed; ask an administrator", p.Type))
-	}
-	if err = parseErr; err != nil {
+	case parseErr != nil:
+		err = parseErr
 		return nil, fail(fault.Internal, fmt.Sprintf("the program that checks the settings of %s gave no usable answer; ask an administrator", p.Type))
 	}
 	return answers, nil

@@ -35,10 +35,7 @@ func TestAnswerOfAProgramThatLeavesItsOutputOpen(t *testing.T) {
 	} {
 		p := Program{Type: "demo", Version: "1"}
 		calls := p.calls([]Question{{Argv: []string{"/bin/sh", "-c", script}, Settings: &strictjson.Value{Kind: strictjson.Object}}})
-		_, err := p.ask(t.Context(), calls[0], time.Minute, NewPool(Options{
-			TempDir: func() (string, error) { return t.TempDir(), nil },
-			Confine: func(*exec.Cmd, protocol.Sandbox, []string) (func(), error) { return func() {}, nil },
-		}).process(p.Sandbox))
+		_, err := p.ask(t.Context(), calls[0], time.Minute, NewPool(Options{}).process(p.Sandbox))
 		if want == "" && err != nil || want != "" && (fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", script, err, want)
 		}
