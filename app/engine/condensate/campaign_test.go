@@ -2,6 +2,7 @@ package condensate
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"os/signal"
@@ -90,9 +91,7 @@ func TestCoexistence(t *testing.T) {
 	copies, steps, cores := fromEnvironment(t, "COPIES", 100), fromEnvironment(t, "STEPS", 10_000_000), fromEnvironment(t, "CORES", 2)
 	t.Logf("%d copies of each, %d steps", copies, steps)
 	near := 0
-	all := enginetest.Coexistences(t)
-	for _, name := range listed(t, "PROTEINS", likeliest) {
-		p := all[slices.IndexFunc(all, func(p enginetest.Coexistence) bool { return p.Name == name })]
+	for _, p := range proteins(t) {
 		box := coexistenceBox(p, copies)
 		m := campaign(t, fmt.Sprintf("%s_%d_%d", p.Name, copies, steps), fmt.Sprintf(
 			`{"components":[{"name":"protein","sequence":%q,"copies":%d}],"box_nm":[%g,%g,%g],"temperature_K":%g,"ionic_strength_M":%g,"pH":%g,"steps":%d,"equilibration":0.35,"cores":%d}`,
@@ -119,9 +118,7 @@ func TestCoexistence(t *testing.T) {
 func TestPressureOfDensePhases(t *testing.T) {
 	asked(t)
 	copies, steps, cores := fromEnvironment(t, "COPIES", 24), fromEnvironment(t, "STEPS", 2_000_000), fromEnvironment(t, "CORES", 2)
-	all := enginetest.Coexistences(t)
-	for _, name := range listed(t, "PROTEINS", likeliest) {
-		p := all[slices.IndexFunc(all, func(p enginetest.Coexistence) bool { return p.Name == name })]
+	for _, p := range proteins(t) {
 		low, at, high := pressure(t, p, 0.9, copies, steps, cores), pressure(t, p, 1, copies, steps, cores), pressure(t, p, 1.1, copies, steps, cores)
 		t.Logf("%-22s at 0.9, 1 and 1.1 times %.2f mM: %.3f±%.3f, %.3f±%.3f, %.3f±%.3f MPa", p.Name, p.Dense,
 			low.Mean, low.SE, at.Mean, at.SE, high.Mean, high.SE)
@@ -165,6 +162,16 @@ func pressure(t *testing.T, p enginetest.Coexistence, times float64, copies, ste
 		}
 	}
 	return md.Pool([]md.Series{series})
+}
+
+// proteins returns those with published concentrations that PROTEINS asks for, the likeliest first.
+func proteins(t *testing.T) (wanted []enginetest.Coexistence) {
+	t.Helper()
+	all := enginetest.Coexistences(t)
+	for _, name := range listed(t, "PROTEINS", likeliest) {
+		wanted = append(wanted, all[slices.IndexFunc(all, func(p enginetest.Coexistence) bool { return p.Name == name })])
+	}
+	return wanted
 }
 
 // listed returns the names that begin as one of a list in the environment, all if there is no list.
@@ -224,7 +231,7 @@ func TestSigns(t *testing.T) {
 			return fresh["condensed"] == true && salty["condensed"] == false
 		},
 	}
-	for _, name := range listed(t, "CASES", []string{"heat", "aromatics", "salt"}) {
+	for _, name := range listed(t, "CASES", slices.Sorted(maps.Keys(cases))) {
 		if !cases[name]() {
 			t.Errorf("%s: see the files of the runs", name)
 		}
