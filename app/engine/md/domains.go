@@ -30,11 +30,12 @@ const (
 
 // domains are all of one kind of pairs.
 type domains struct {
-	cutoff  float64 // nm
-	reach   float64 // nm, cutoff and outerSkin
-	groups  []group // quads, chain after chain
-	ofChain []int32 // first group of each chain, and the number of groups in the end
-	spots   []spot  // where each group was when the lists were built
+	cutoff  float64      // nm
+	reach   float64      // nm, cutoff and outerSkin
+	groups  []group      // quads, chain after chain
+	params  []parameters // of each group
+	ofChain []int32      // first group of each chain, and the number of groups in the end
+	spots   []spot       // where each group was when the lists were built
 	cells   cells
 	domain  []domain   // tasks
 	copies  []copyOf   // of each group, group after group
@@ -44,11 +45,13 @@ type domains struct {
 
 // group is the beads of a quad.
 type group struct {
+	beads [quadSize]int32 // numbers within the chain
 	chain int32
-	beads [quadSize]int32   // numbers within the chain
-	used  int8              // lanes
-	p, q  [quadSize]float64 // parameters of the force, see quad
+	used  int8 // lanes
 }
+
+// parameters are those of the force on a quad, see quad.
+type parameters struct{ p, q [quadSize]float64 }
 
 // spot is where a group was: a ball around its beads, moved into the box as one.
 type spot struct {
@@ -84,19 +87,19 @@ type image struct {
 
 // newDomains takes the numbers of the beads that interact, within each chain, and the
 // parameters of a bead of a chain.
-func newDomains(m *Mixture, cutoff float64, beadsOf func(*Model) []int32, parameters func(m *Model, bead int) (p, q float64)) *domains {
+func newDomains(m *Mixture, cutoff float64, beadsOf func(*Model) []int32, parametersOf func(m *Model, bead int) (p, q float64)) *domains {
 	d := &domains{cutoff: cutoff, reach: cutoff + outerSkin, cells: newCells(m.Box), ofChain: []int32{0}}
 	for chain, model := range m.model {
 		for beads := range groupsOf(beadsOf(model)) {
-			g := group{chain: int32(chain), used: int8(len(beads))}
+			g, params := group{chain: int32(chain), used: int8(len(beads))}, parameters{}
 			for lane := range quadSize {
 				bead := beads[min(lane, len(beads)-1)]
 				g.beads[lane] = bead
 				if lane < len(beads) {
-					g.p[lane], g.q[lane] = parameters(model, int(bead))
+					params.p[lane], params.q[lane] = parametersOf(model, int(bead))
 				}
 			}
-			d.groups = append(d.groups, g)
+			d.groups, d.params = append(d.groups, g), append(d.params, params)
 		}
 		d.ofChain = append(d.ofChain, int32(len(d.groups)))
 	}

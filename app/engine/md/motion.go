@@ -21,6 +21,7 @@ type Motion struct {
 	step    int64 // steps done
 	pull    float64
 	path    float64 // nm, no bead has gone farther since the lists were pruned
+	drift   float64 // nm, no bead has gone farther since the lists were built, if that is known
 
 	baths   map[*Model]*thermostat
 	stick   *domains
@@ -109,6 +110,7 @@ func (d *Motion) Archive(a Archive) {
 func (d *Motion) Resume() error {
 	d.refine(d.built)
 	d.list()
+	d.drift = math.Inf(1) // x may be far from built
 	d.team.Each(d.mix.Chains(), func(_, chain int) { d.check(chain) })
 	if err := d.failure(); err != nil {
 		return err
@@ -131,7 +133,9 @@ func (d *Motion) Advance(n int) error {
 		if err := d.failure(); err != nil {
 			return err
 		}
-		d.path += d.farthest()
+		way := d.farthest()
+		d.path += way
+		d.drift += way
 		if d.stale.Load() {
 			d.stale.Store(false)
 			copy(d.built, d.x)
@@ -157,7 +161,7 @@ func (d *Motion) list() {
 	d.stick.build(d.mix, d.built, d.fine, d.team)
 	d.screen.build(d.mix, d.built, d.fine, d.team)
 	d.sortTasks()
-	d.path = math.Inf(1) // prune them
+	d.path, d.drift = math.Inf(1), 0 // prune them
 }
 
 // sortTasks puts the long tasks first, so that the workers end at about the same time.
@@ -203,9 +207,9 @@ func (d *Motion) interact() {
 
 // move is one step of a chain, with the forces of the present positions.
 func (d *Motion) move(worker, chain int) {
+	const rounding = 1e-9 // nm, more than that of a sum of ways
 	model := d.mix.model[chain]
-	x, v, built := Of(d.mix, d.x, chain), Of(d.mix, d.v, chain), Of(d.mix, d.built, chain)
-	fine := Of(d.mix, d.fine, chain)
+	x, v, fine := Of(d.mix, d.x, chain), Of(d.mix, d.v, chain), Of(d.mix, d.fine, chain)
 	h := &d.hands[worker]
 	force, random := h.force[:len(x)], h.random[:3*len(x)]
 	h.fetched = d.stick.fetch(chain) + d.screen.fetch(chain)
@@ -217,20 +221,29 @@ func (d *Motion) move(worker, chain int) {
 	}
 	d.sources[chain].normals(random)
 	bath := d.baths[model]
-	const limit = (outerSkin / 2) * (outerSkin / 2)
-	far, farthest := false, h.farthest
+	farthest := h.farthest
 	for i := range x {
 		before := x[i]
 		x[i], v[i] = bath.push(i, before, v[i], force[i], (*[3]float64)(random[3*i:]))
-		far = far || x[i].Sub(built[i]).Norm2() > limit
 		farthest = max(farthest, x[i].Sub(before).Norm2())
 		fine[i] = x[i].fine()
 	}
 	h.farthest = farthest
 	d.check(chain)
-	if far {
+	if d.drift+math.Sqrt(farthest) > outerSkin/2-rounding && leftLists(x, Of(d.mix, d.built, chain)) {
 		d.stale.Store(true) // the lists will be built anew
 	}
+}
+
+// leftLists reports whether a bead has gone too far for the lists.
+func leftLists(x, built []Vec) bool {
+	const limit = (outerSkin / 2) * (outerSkin / 2)
+	for i := range x {
+		if x[i].Sub(built[i]).Norm2() > limit {
+			return true
+		}
+	}
+	return false
 }
 
 // refine sets the positions in units of fine.

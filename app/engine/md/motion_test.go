@@ -137,9 +137,7 @@ func (d *Motion) compareLists(t *testing.T) {
 		for k := range kind.domain {
 			domain := &kind.domain[k]
 			for i, j := range domain.near.all() {
-				_, _, a := kind.bead(d, domain, i)
-				_, _, b := kind.bead(d, domain, j)
-				if a.Sub(b).Norm() < kind.cutoff {
+				if kind.bead(d, domain, i).at.Sub(kind.bead(d, domain, j).at).Norm() < kind.cutoff {
 					i, j := domain.from[i/quadSize].beads[i%quadSize], domain.from[j/quadSize].beads[j%quadSize]
 					listed = append(listed, [2]int32{min(i, j), max(i, j)})
 				}

@@ -98,10 +98,11 @@ func (domain *domain) fillQuads(m *Mixture, d *domains) {
 	domain.quads = slices.Grow(domain.quads[:0], n)[:n]
 	domain.from = slices.Grow(domain.from[:0], n)[:n]
 	for local := range domain.quads {
-		g, shift := domain.source(d, local)
-		q, from := &domain.quads[local], &domain.from[local]
+		k, shift := domain.source(d, local)
+		g, q, from := &d.groups[k], &domain.quads[local], &domain.from[local]
+		params := &d.params[k]
 		for lane := range quadSize {
-			q.p[lane], q.q[lane] = float32(g.p[lane]), float32(g.q[lane])
+			q.p[lane], q.q[lane] = float32(params.p[lane]), float32(params.q[lane])
 			from.beads[lane] = m.first[g.chain] + g.beads[lane]
 		}
 		from.shift = shift.fine()
@@ -109,13 +110,12 @@ func (domain *domain) fillQuads(m *Mixture, d *domains) {
 }
 
 // source returns the group of a quad, and what to add to its beads' positions.
-func (domain *domain) source(d *domains, local int) (*group, Vec) {
-	k, shift := int32(0), Vec{}
+func (domain *domain) source(d *domains, local int) (k int32, shift Vec) {
 	if local < len(domain.own) {
 		k = domain.own[local]
 	} else {
 		h := &domain.halo[local-len(domain.own)]
 		k, shift = d.cells.order[h.rank], h.shift
 	}
-	return &d.groups[k], shift.Sub(d.spots[k].moved)
+	return k, shift.Sub(d.spots[k].moved)
 }

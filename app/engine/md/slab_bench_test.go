@@ -107,10 +107,22 @@ func lower(m *Mixture, x []Vec, part float64) {
 	}
 }
 
-// slabOf returns a slab of copies of a protein, stacked from equal boxes of the dense phase: 15 nm wide and
-// in a box of 150 nm for 100 copies, as the published ones. It is in the middle of the box, where LAMMPS divides
-// the box between two processes.
+// slabOf returns a slab of copies of a protein, 15 nm wide and in a box of 150 nm for 100 copies, as the
+// published ones. It is in the middle of the box, where LAMMPS divides the box between two processes.
 func slabOf(t testing.TB, copies, cores int) *Motion {
+	t.Helper()
+	return stackOf(t, copies, cores, func(height float64) float64 { return max(1.5*float64(copies), 2*height) })
+}
+
+// denseOf returns the dense phase alone, which fills its box.
+func denseOf(t testing.TB, copies, cores int) *Motion {
+	t.Helper()
+	return stackOf(t, copies, cores, func(height float64) float64 { return height })
+}
+
+// stackOf returns equal boxes of the dense phase on each other, in the middle of a box whose length follows from
+// the height of the stack.
+func stackOf(t testing.TB, copies, cores int, length func(height float64) float64) *Motion {
 	t.Helper()
 	model, wide, cell := slabProtein(t), 15., 25
 	damped := *model
@@ -119,8 +131,9 @@ func slabOf(t testing.TB, copies, cores int) *Motion {
 		wide, cell = 9, copies
 	}
 	x, height := dense(t, &damped, cell, wide)
-	box := Vec{wide, wide, max(1.5*float64(copies), 2*height)}
-	below := (box.Z - height*float64(copies/cell)) / 2
+	stack := height * float64(copies/cell)
+	box := Vec{wide, wide, length(stack)}
+	below := (box.Z - stack) / 2
 	var all []Vec
 	for k := range copies / cell {
 		for _, at := range x {

@@ -104,9 +104,10 @@ func TestSlabCosts(t *testing.T) {
 	asked(t, "CGIDP_SLAB_COSTS")
 	const beadSteps = 1_000_000
 	type row struct {
-		d        [2]*Motion
-		memory   float64 // bytes of a bead
-		one, two speeds
+		d               [2]*Motion
+		filled          *Motion // by the dense phase, without a surface
+		memory          float64 // bytes of a bead
+		one, two, dense speeds
 	}
 	var all []*row
 	for _, copies := range []int{10, 25, 100, 250, 500} {
@@ -115,25 +116,27 @@ func TestSlabCosts(t *testing.T) {
 		r.d[0] = slabOf(t, copies, 1)
 		r.memory = float64(heap()-before) / float64(r.d[0].mix.Size())
 		r.d[1] = r.d[0].with(t, 2)
+		r.filled = denseOf(t, copies, 1)
 		all = append(all, r)
 	}
 	for range compareRounds {
 		for _, r := range all {
 			steps := max(20, beadSteps/r.d[0].mix.Size())
 			r.one.timed(t, r.d[0], steps)
+			r.dense.timed(t, r.filled, steps)
 			r.two.timed(t, r.d[1], steps)
 		}
 	}
 	rows := []string{
-		"| beads | ns of CPU for a bead and step, one core | two cores | two cores : one, by the clock | efficiency by CPU time | bytes of a bead |",
-		"|---|---|---|---|---|---|",
+		"| beads | ns of CPU for a bead and step, one core | without a surface | two cores | two cores : one, by the clock | efficiency by CPU time | bytes of a bead |",
+		"|---|---|---|---|---|---|---|",
 	}
 	for _, r := range all {
 		beads := float64(r.d[0].mix.Size())
 		faster, _, _ := over(r.two.clock, r.one.clock)
 		efficiency, _, _ := over(r.two.cpu, r.one.cpu)
-		rows = append(rows, fmt.Sprintf("| %.0f | %.0f | %.0f | %.2f | %.2f | %.0f |",
-			beads, 1e9/beads/median(r.one.cpu), 1e9/beads/(median(r.two.cpu)/2), faster, efficiency/2, r.memory))
+		rows = append(rows, fmt.Sprintf("| %.0f | %.0f | %.0f | %.0f | %.2f | %.2f | %.0f |",
+			beads, 1e9/beads/median(r.one.cpu), 1e9/beads/median(r.dense.cpu), 1e9/beads/(median(r.two.cpu)/2), faster, efficiency/2, r.memory))
 	}
 	fmt.Println(strings.Join(rows, "\n"))
 }

@@ -49,15 +49,14 @@ func bondSums(x []Vec) Sums {
 func (d *Motion) stickSums(domain *domain) Sums {
 	var s Sums
 	for i, j := range domain.all() {
-		a, lane, from := d.stick.bead(d, domain, i)
-		b, other, to := d.stick.bead(d, domain, j)
-		r2 := from.Sub(to).Norm2()
+		a, b := d.stick.bead(d, domain, i), d.stick.bead(d, domain, j)
+		r2 := a.at.Sub(b.at).Norm2()
 		if r2 >= stickCutoff*stickCutoff {
 			continue
 		}
-		pair := &d.mix.shared.stick[a.kind(d.mix, lane)][b.kind(d.mix, other)]
+		pair := &d.mix.shared.stick[a.kind(d.mix)][b.kind(d.mix)]
 		s.Stick += pair.energy(r2)
-		s.Virial += stickForce(r2, a.p[lane]+b.p[other], a.q[lane]+b.q[other]) * r2
+		s.Virial += stickForce(r2, a.p[a.lane]+b.p[b.lane], a.q[a.lane]+b.q[b.lane]) * r2
 	}
 	return s
 }
@@ -66,25 +65,32 @@ func (d *Motion) screenSums(domain *domain) Sums {
 	var s Sums
 	shared := d.mix.shared
 	for i, j := range domain.all() {
-		a, lane, from := d.screen.bead(d, domain, i)
-		b, other, to := d.screen.bead(d, domain, j)
-		r2 := from.Sub(to).Norm2()
+		a, b := d.screen.bead(d, domain, i), d.screen.bead(d, domain, j)
+		r2 := a.at.Sub(b.at).Norm2()
 		if r2 >= chargeCutoff*chargeCutoff {
 			continue
 		}
-		strength := a.p[lane] * b.q[other]
+		strength := a.p[a.lane] * b.q[b.lane]
 		s.Screen += screenedEnergy(strength, shared.kappa, math.Sqrt(r2))
 		s.Virial += strength * shared.screen.forceOverR(r2) * r2
 	}
 	return s
 }
 
-// bead returns the group and lane of a bead of a domain, and its exact position.
-func (d *domains) bead(m *Motion, domain *domain, i int) (g *group, lane int, at Vec) {
-	g, shift := domain.source(d, i/quadSize)
-	lane = i % quadSize
-	return g, lane, Of(m.mix, m.x, int(g.chain))[g.beads[lane]].AddScaled(1, shift)
+// site is a bead of a domain.
+type site struct {
+	*group
+	*parameters
+	lane int
+	at   Vec // nm, exact
 }
 
-// kind is the type of a bead.
-func (g *group) kind(m *Mixture, lane int) uint8 { return m.model[g.chain].types[g.beads[lane]] }
+func (d *domains) bead(m *Motion, domain *domain, i int) site {
+	k, shift := domain.source(d, i/quadSize)
+	s := site{group: &d.groups[k], parameters: &d.params[k], lane: i % quadSize}
+	s.at = Of(m.mix, m.x, int(s.chain))[s.beads[s.lane]].AddScaled(1, shift)
+	return s
+}
+
+// kind is the type of the bead.
+func (s *site) kind(m *Mixture) uint8 { return m.model[s.chain].types[s.beads[s.lane]] }
