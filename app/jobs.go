@@ -17,8 +17,9 @@ type Jobs struct {
 
 // Planned is what a submission would queue.
 type Planned struct {
-	job     *Job
-	subjobs []*Job
+	job         *Job
+	subjobs     []*Job
+	definitions []*algorithm.File
 }
 
 // Planning returns Jobs whose submissions queue nothing: what the last one would
@@ -34,6 +35,16 @@ func (p *Planned) Jobs() []*Job {
 		return p.subjobs
 	}
 	return []*Job{p.job}
+}
+
+// Algorithm returns the algorithm file of one of the jobs, nil of any other.
+func (p *Planned) Algorithm(j *Job) *algorithm.File {
+	for _, a := range p.definitions {
+		if a.Digest == j.Private.Definition {
+			return a
+		}
+	}
+	return nil
 }
 
 // MaxWait is how long a client may wait for a job's change.

@@ -322,9 +322,15 @@ func (p *plan) class(r row) string {
 		return ""
 	}
 	where := p.router.Placement(p.algorithm, r.executor, p.by.routed(), r.needs)
+	return ClassOf(p.algorithm, r.executor, where, r.needs.GPUs)
+}
+
+// ClassOf names the class of jobs that run alike.
+func ClassOf(a *algorithm.File, executor string, where placement.Placement, gpus int) string {
 	c := eta.Class{
-		Type: p.algorithm.Type, Version: p.algorithm.Version, Executor: r.executor,
-		Where: []string{where.Partition, where.Constraint}, GPUs: r.needs.GPUs, Formula: p.algorithm.SizeFormula(), Expected: p.algorithm.ExpectedSeconds,
+		Type: a.Type, Version: a.Version, Executor: executor,
+		Where: []string{where.Partition, where.Constraint}, GPUs: gpus, Formula: a.SizeFormula(),
+		Said: eta.Said{Seconds: a.ExpectedSeconds, PerSize: a.SecondsPerSize},
 	}
 	return c.Name()
 }

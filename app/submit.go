@@ -83,7 +83,7 @@ func (s *Jobs) sentBefore(ctx context.Context, by Caller, name, sent string) (re
 // insert queues a job with its subjobs, unless the name is taken.
 func (s *Jobs) insert(ctx context.Context, job *Job, subjobs []*Job, definitions ...*algorithm.File) (rec Record, created bool, err error) {
 	if s.planned != nil {
-		s.planned.job, s.planned.subjobs = job, subjobs
+		*s.planned = Planned{job, subjobs, definitions}
 		return nil, false, nil
 	}
 	first, err := job.Encoded()

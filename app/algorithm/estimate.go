@@ -21,7 +21,7 @@ func readEstimate(r *tomltree.Reader, parameters Parameters, known []derived) (*
 	if t == nil {
 		return nil, nil
 	}
-	r.Known(t, "[estimate]", []string{"size"}, expectedKey)
+	r.Known(t, "[estimate]", []string{"size"}, expectedKey, perSizeKey)
 	n := t.Member("size")
 	if n == nil && (r.Format < 2 || t.Member(expectedKey) == nil) {
 		r.Mistakef(t.Line, "[estimate] needs size, a formula such as \"settings.steps\"")
@@ -51,21 +51,33 @@ func readEstimate(r *tomltree.Reader, parameters Parameters, known []derived) (*
 	return f, nil
 }
 
-const expectedKey = "expected_seconds"
+const (
+	expectedKey = "expected_seconds"
+	perSizeKey  = "seconds_per_size"
+)
 
-// readExpected reads how long a usual job runs, 0 if the file does not say.
-func readExpected(r *tomltree.Reader) float64 {
+// readExpected reads how long a usual job runs, or a job of size 1; 0 if the file does not say.
+func readExpected(r *tomltree.Reader) (usual, perSize float64) {
 	t := r.Root.Member("estimate")
 	if t == nil || r.Format < 2 {
-		return 0
+		return 0, 0
 	}
-	n := t.Member(expectedKey)
+	usual, perSize = readSeconds(r, t, expectedKey, 0.001, 20), readSeconds(r, t, perSizeKey, 1e-30, 2e-7)
+	if n := t.Member(perSizeKey); n != nil && t.Member(expectedKey) != nil {
+		r.Mistakef(n.Line, "give either %s or %s", expectedKey, perSizeKey)
+	}
+	return usual, perSize
+}
+
+// readSeconds reads a number of seconds, 0 if it is not given.
+func readSeconds(r *tomltree.Reader, t *tomltree.Node, key string, least, example float64) float64 {
+	n := t.Member(key)
 	if n == nil {
 		return 0
 	}
 	seconds, err := strconv.ParseFloat(n.Text, 64)
-	if n.Kind != strictjson.Number || err != nil || !(seconds >= 0.001 && seconds <= longestRuntime.Seconds()) {
-		r.Mistakef(n.Line, "%s must be a number of seconds from 0.001 on, such as 20", expectedKey)
+	if n.Kind != strictjson.Number || err != nil || !(seconds >= least && seconds <= longestRuntime.Seconds()) {
+		r.Mistakef(n.Line, "%s must be a number of seconds from %g on, such as %g", key, least, example)
 		return 0
 	}
 	return seconds

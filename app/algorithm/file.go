@@ -30,7 +30,9 @@ type File struct {
 	Retries            int    // further attempts, after lost ones only
 	Resumable          bool   // a new attempt finds the previous one's output
 
-	ExpectedSeconds float64 // that a usual job runs, until some have; 0: not said
+	// How long jobs run until some have, one of the two; 0: not said.
+	ExpectedSeconds float64 // a usual job
+	SecondsPerSize  float64 // a job of size 1
 
 	MaxRuntime time.Duration
 	Parameters Parameters

@@ -82,7 +82,7 @@ func (a *File) UsesFacts() bool {
 	for _, d := range a.relations.derived {
 		all = append(all, d.value)
 	}
-	for _, r := range a.relations.rules {
+	for _, r := range slices.Concat(a.relations.rules, a.relations.advice) {
 		all = append(all, r.that)
 	}
 	return slices.ContainsFunc(all, func(e *expression.Expression) bool { return e != nil && len(e.Facts) > 0 })
@@ -94,6 +94,19 @@ func (a *File) Kept(facts Facts) Facts {
 		return nil
 	}
 	return facts
+}
+
+// Advice returns what users had better know of a job with these normalized settings and facts of files: each
+// note is a path to a setting, and words that complete a sentence that begins with its name.
+func (a *File) Advice(normalized json.RawMessage, facts Facts) []fault.Field {
+	if len(a.relations.advice) == 0 {
+		return nil
+	}
+	settings, err := strictjson.Parse(normalized)
+	if err != nil {
+		return nil
+	}
+	return a.relations.advise(settings.Members, facts)
 }
 
 // factRules returns the faults of settings that are right without the facts.

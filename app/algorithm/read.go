@@ -40,7 +40,7 @@ var topKeys = []string{
 
 // newerKeys came with format 2.
 var newerKeys = slices.Concat(oneStepKeys, []string{
-	"outputs", "derived", "rules", "one_of", "texts", "status", "assets", "container", "modules", "conda",
+	"outputs", "derived", "rules", "advice", "one_of", "texts", "status", "assets", "container", "modules", "conda",
 	"version_command", "version_pattern", "probe", "programs",
 })
 
@@ -143,7 +143,7 @@ func readFile(r *tomltree.Reader, a *File) {
 	a.MaxRuntime, a.runtime = readMaxRuntime(r, a.Parameters, a.relations.derived)
 	a.resources = readResources(r, a.Parameters, a.relations.derived)
 	a.size, a.sizeBy = readEstimate(r, a.Parameters, a.relations.derived)
-	a.ExpectedSeconds = readExpected(r)
+	a.ExpectedSeconds, a.SecondsPerSize = readExpected(r)
 	a.Placement = readPlacement(r)
 	a.Sandbox = readSandbox(r)
 	readPlace(r, &a.Sandbox)

@@ -15,6 +15,7 @@ import (
 type relations struct {
 	derived    []derived
 	rules      []rule
+	advice     []rule // what should hold, too
 	choices    []choice
 	parameters Parameters
 }
@@ -25,10 +26,13 @@ func readRelations(r *tomltree.Reader, parameters Parameters) relations {
 		return relations{}
 	}
 	known := readDerived(r, parameters)
-	return relations{known, readRules(r, parameters, known), readChoices(r, parameters), parameters}
+	return relations{
+		derived: known, rules: readRules(r, "rules", parameters, known), advice: readRules(r, "advice", parameters, known),
+		choices: readChoices(r, parameters), parameters: parameters,
+	}
 }
 
-// rule is one of [[rules]]: what must be true of the settings together.
+// rule is one of [[rules]], what must be true of the settings together, or of [[advice]], what had better be.
 type rule struct {
 	that    *expression.Expression
 	message string
@@ -38,14 +42,14 @@ type rule struct {
 // choice is one of [[one_of]]: settings of which exactly one is given.
 type choice struct{ names []string }
 
-// readRules reads [[rules]].
-func readRules(r *tomltree.Reader, parameters Parameters, known []derived) []rule {
+// readRules reads [[rules]] or [[advice]].
+func readRules(r *tomltree.Reader, table string, parameters Parameters, known []derived) []rule {
 	var all []rule
-	for _, t := range r.Tables(r.Root, "rules") {
-		r.Known(t, "[[rules]]", []string{"that", "message", "at"})
+	for _, t := range r.Tables(r.Root, table) {
+		r.Known(t, "[["+table+"]]", []string{"that", "message", "at"})
 		for _, key := range []string{"that", "message"} {
 			if t.Member(key) == nil {
-				r.Mistakef(t.Line, "%s is missing in [[rules]]", key)
+				r.Mistakef(t.Line, "%s is missing in [[%s]]", key, table)
 			}
 		}
 		made := rule{message: r.Line(t, "message")}
@@ -116,6 +120,20 @@ func (all relations) check(settings []strictjson.Member, facts Facts) []fault.Fi
 		}
 	}
 	return faults
+}
+
+// advise finds what is allowed, but hardly meant.
+func (all relations) advise(settings []strictjson.Member, facts Facts) (notes []fault.Field) {
+	values, _ := all.values(settings, facts, nil)
+	for _, a := range all.advice {
+		if a.that.Lacks(values) {
+			continue
+		}
+		if holds, err := a.that.Value(values); err == nil && holds != true {
+			notes = append(notes, fault.Field{Loc: a.at, Type: "advice", Msg: a.message})
+		}
+	}
+	return notes
 }
 
 func (c choice) check(values expression.Values) []fault.Field {

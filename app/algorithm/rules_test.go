@@ -93,6 +93,50 @@ func TestRulesBetweenSettings(t *testing.T) {
 	}
 }
 
+// Advice refuses nothing, and nothing is said of what can't be told.
+func TestAdvice(t *testing.T) {
+	a := parseOK(t, rulesFile+`
+[[advice]]
+that = "settings.ns >= 0.1"
+message = "is short"
+[[advice]]
+that = "len(settings.box) > 3 or settings.ns > settings.box[4]"
+message = "is less than the box"
+at = "ns"
+[[advice]]
+that = "facts.ligand.bytes < 1000"
+message = "is large"
+`)
+	for settings, want := range map[string]string{
+		`{"smiles":"C"}`:                        "",
+		`{"smiles":"C","ns":0.05}`:              "[ns] is short advice",
+		`{"smiles":"C","box":[2,3,4]}`:          "", // it can't be computed
+		`{"ligand":"inputs/a.sdf"}`:             "[ligand] is large advice",
+		`{"ligand":"inputs/a.sdf","ns":0.09}`:   "[ns] is short advice|[ligand] is large advice",
+		`{"smiles":"C","box":[2,3,4,5,6]}`:      "",
+		`{"ligand":"inputs/a.sdf","from":"x"} `: "fault",
+	} {
+		normalized, faults := a.CheckSettings(parseJSON(t, settings))
+		if len(faults) > 0 {
+			if want != "fault" {
+				t.Errorf("%s: %v", settings, faults)
+			}
+			continue
+		}
+		facts := Facts{}
+		if strings.Contains(settings, "ligand") {
+			facts.Add("ligand", 2000, false)
+		}
+		var got []string
+		for _, f := range a.Advice(normalized, facts) {
+			got = append(got, fmt.Sprint(f.Loc, " ", f.Msg, " ", f.Type))
+		}
+		if all := strings.Join(got, "|"); all != want {
+			t.Errorf("%s: %q, want %q", settings, all, want)
+		}
+	}
+}
+
 func TestDerivedValuesAreArguments(t *testing.T) {
 	a := parseOK(t, rulesFile)
 	for settings, want := range map[string]string{
@@ -122,6 +166,7 @@ func TestMistakesInRules(t *testing.T) {
 		{"rule that is a number", command + "[[rules]]\nthat = \"1 + 1\"\nmessage = \"m\"", []string{"6: expected bool"}},
 		{"rule without words", command + "[[rules]]\nthat = \"true\"", []string{"5: message is missing in [[rules]]"}},
 		{"rule at nothing", command + "[[rules]]\nthat = \"true\"\nmessage = \"m\"\nat = \"optt\"", []string{`8: no parameter is named "optt"; did you mean "opt"?`}},
+		{"advice without words", command + "[[advice]]\nthat = \"true\"", []string{"5: message is missing in [[advice]]"}},
 		{"choice of one", command + "[[one_of]]\nparameters = [\"opt\"]", []string{"5: [[one_of]] needs the parameters"}},
 		{"choice of what is always there", command + "[[one_of]]\nparameters = [\"opt\", \"method\"]", []string{`6: the parameter "method" always has a value`}},
 		{"derived of what may not be there", "command = [\"a\", \"{derived.x}\"]\n[derived]\nx = \"settings.rounds * 2\"", []string{`4: the derived value "x" has none without the setting "rounds"`}},

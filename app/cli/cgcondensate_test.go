@@ -80,14 +80,16 @@ func TestCondensateResumesAfterMachineRestart(t *testing.T) {
 	}
 }
 
-// All faults are reported at once, with their paths; the memory grows with the chains.
-func TestCondensateIsCheckedAndEstimated(t *testing.T) {
+// ofChains is a submission of a condensate.
+func ofChains(settings string) string {
+	return fmt.Sprintf(`{"jobName":"j","type":"cg-condensate","settings":%s}`, settings)
+}
+
+// All faults are reported at once, with their paths.
+func TestCondensateIsChecked(t *testing.T) {
 	t.Parallel()
 	u := startServer(t, serverOptions{config: "[runner]\ncpus = 2\n"}).user("lab", "ann@lab.example")
 	u.upload("two.fasta", ">a\nGSGSGS\n>b\nGSBGS\n")
-	body := func(settings string) string {
-		return fmt.Sprintf(`{"jobName":"j","type":"cg-condensate","settings":%s}`, settings)
-	}
 	for settings, want := range map[string][]string{
 		`{}`: {"body.settings.components: give components: a list such as"},
 		`{"components":[{"sequence":"GSXGS","copies":20},{"sequence":"GSGSGS"}],"box_nm":[5,10,50]}`: {
@@ -98,22 +100,72 @@ func TestCondensateIsCheckedAndEstimated(t *testing.T) {
 		},
 		`{"fasta":"inputs/two.fasta","copies":[5,6,7]}`: {"body.settings.copies: copies has 3 numbers", "body.settings.fasta: "},
 	} {
-		got := u.do("POST", "/submit-job", body(settings)).want(422).details()
+		got := u.do("POST", "/submit-job", ofChains(settings)).want(422).details()
 		for _, w := range want {
 			if !slices.ContainsFunc(got, func(g string) bool { return strings.HasPrefix(g, w) }) {
 				t.Errorf("%s: no %q in %q", settings, w, got)
 			}
 		}
 	}
-	memory := func(copies int) int64 {
-		var est struct{ Slots []struct{ MemoryBytes int64 } }
-		u.do("POST", "/estimate", body(fmt.Sprintf(`{"components":[{"sequence":%q,"copies":%d}]}`, strings.Repeat("GSYR", 50), copies))).want(200).into(&est)
-		if len(est.Slots) != 1 {
-			t.Fatalf("%+v", est)
-		}
-		return est.Slots[0].MemoryBytes
+}
+
+// How long it takes and what it needs is known before any has run, and what it is too short for.
+func TestCondensateIsEstimatedBeforeAnyHasRun(t *testing.T) {
+	t.Parallel()
+	u := startServer(t, serverOptions{config: "[runner]\ncpus = 2\n"}).user("lab", "ann@lab.example")
+	type estimate struct {
+		RunSeconds int64
+		RunBasis   string
+		Notes      []struct{ Loc []any }
+		Slots      []struct{ MemoryBytes int64 }
 	}
-	if few, many := memory(10), memory(400); few >= many || many < 100<<20 {
+	estimated := func(settings string) (e estimate) {
+		u.do("POST", "/estimate", ofChains(settings)).want(200).into(&e)
+		if len(e.Slots) != 1 {
+			t.Fatalf("%s: %+v", settings, e)
+		}
+		return e
+	}
+	slab := func(sequence string, steps int) string {
+		return fmt.Sprintf(`{"components":[{"sequence":%q,"copies":100}],"steps":%d,"cores":1}`, strings.Repeat(sequence, 20), steps)
+	}
+	plain, charged, short := estimated(slab("GSYQ", 10_000_000)), estimated(slab("KEKE", 10_000_000)), estimated(slab("GSYQ", 1_000_000))
+	if plain.RunBasis != "the algorithm file of cg-condensate 1" || plain.RunSeconds != 8000*10*2/10 || short.RunSeconds*10 != plain.RunSeconds {
+		t.Errorf("without a run before, %+v and %+v", plain, short)
+	}
+	if ratio := float64(charged.RunSeconds) / float64(plain.RunSeconds); ratio < 4.7 || ratio > 4.8 {
+		t.Errorf("charges take %v times as long", ratio)
+	}
+	for _, tt := range []struct{ settings, want string }{
+		{slab("GSYQ", 10_000_000), "[]"},
+		{slab("GSYQ", 1_000_000), "[[body settings steps]]"},
+		{`{"components":[{"sequence":"GSYQGSYQ","copies":100}],"steps":1000}`, "[[body settings steps] [body settings components]]"},
+		{`{"components":[{"sequence":"GSYQGSYQ","copies":100}],"steps":1000,"protocol":"bulk"}`, "[]"},
+	} {
+		at := [][]any{}
+		for _, n := range estimated(tt.settings).Notes {
+			at = append(at, n.Loc)
+		}
+		if fmt.Sprint(at) != tt.want {
+			t.Errorf("%s: notes at %v, want %s", tt.settings, at, tt.want)
+		}
+	}
+	var batch estimate
+	rows := fmt.Sprintf(`{"batchName":"b","type":"cg-condensate","settings":[%s,%s,%s]}`, slab("GSYQ", 10_000_000), slab("GSYQ", 2000), slab("KEKE", 1000))
+	u.do("POST", "/estimate", rows).want(200).into(&batch)
+	if len(batch.Notes) != 1 {
+		t.Errorf("what is said of two rows: %v", batch.Notes)
+	}
+	told, _ := u.person().onTerminal("estimate", "cg-condensate", "--example")
+	for _, want := range []string{"runs      about 1m", " (the algorithm file of cg-condensate 1)", "\nnote      steps: are too few for concentrations: "} {
+		if !strings.Contains(told, want) {
+			t.Errorf("no %q in\n%s", want, told)
+		}
+	}
+	chains := func(copies int) string {
+		return fmt.Sprintf(`{"components":[{"sequence":%q,"copies":%d}]}`, strings.Repeat("GSYR", 50), copies)
+	}
+	if few, many := estimated(chains(10)).Slots[0].MemoryBytes, estimated(chains(400)).Slots[0].MemoryBytes; few >= many || many < 100<<20 {
 		t.Errorf("%d bytes of memory for few chains, and %d for many", few, many)
 	}
 }

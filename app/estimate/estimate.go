@@ -4,6 +4,7 @@ package estimate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -22,6 +23,7 @@ type Estimate struct {
 	RunSeconds int64         `json:"runSeconds,omitempty"` // of the longest job, at least 1
 	RunBasis   string        `json:"runBasis,omitempty"`
 	EndSeconds int64         `json:"endSeconds,omitempty"` // until all jobs have ended, at least 1
+	Notes      []fault.Field `json:"notes,omitempty"`      // what is allowed, but hardly meant; each once
 }
 
 // Slot is what each of some jobs needs while it runs.
@@ -71,7 +73,26 @@ func (e *Estimates) Of(ctx context.Context, submit func(*app.Jobs) error) (*Esti
 	}
 	e.foresee(est, jobs)
 	<-e.turn
+	est.Notes = notesOf(planned)
 	return est, nil
+}
+
+// mostNotes bounds how many notes an estimate has.
+const mostNotes = 20
+
+// notesOf returns what the algorithm files advise, for all rows of a batch together.
+func notesOf(planned *app.Planned) (notes []fault.Field) {
+	said := map[string]bool{}
+	for _, j := range planned.Jobs() {
+		for _, note := range planned.Algorithm(j).Advice(j.Private.Normalized, j.Private.Facts) {
+			note.Loc = append([]any{"body", "settings"}, note.Loc...)
+			if key := fmt.Sprint(note); !said[key] && len(notes) < mostNotes {
+				said[key] = true
+				notes = append(notes, note)
+			}
+		}
+	}
+	return notes
 }
 
 // slotsOf counts the jobs by what they need.

@@ -86,9 +86,6 @@ func workOf(ctx context.Context, runs *app.Runs, j *app.Job, a *algorithm.File) 
 	if err != nil {
 		return w, err
 	}
-	class := eta.Class{
-		Type: j.Type, Version: j.Version, Executor: j.Executor,
-		Where: []string{where.Partition, where.Constraint}, GPUs: j.Private.Needs.GPUs, Formula: a.SizeFormula(), Expected: a.ExpectedSeconds,
-	}
-	return eta.Work{Class: class.Name(), Size: a.Size(j.Private.Normalized, app.FactsOf(j.Private.References))}, nil
+	class := app.ClassOf(a, j.Executor, where, j.Private.Needs.GPUs)
+	return eta.Work{Class: class, Size: a.Size(j.Private.Normalized, app.FactsOf(j.Private.References))}, nil
 }

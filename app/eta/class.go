@@ -22,7 +22,13 @@ type Class struct {
 	Where         []string // on a cluster: the partition and the like
 	GPUs          int
 	Formula       string
-	Expected      float64 // seconds that a run is said to take; 0: nothing is said
+	Said          Said
+}
+
+// Said is how long a run is said to take until some have run: at most one of the two is not 0.
+type Said struct {
+	Seconds float64
+	PerSize float64 // seconds of a run of size 1
 }
 
 // Name returns the class in short.
@@ -40,24 +46,47 @@ func (c Class) Name() string {
 		sum := sha256.Sum256([]byte(c.Formula))
 		name += " " + hex.EncodeToString(sum[:4])
 	}
-	if c.Expected > 0 {
-		name += expectedMark + strconv.FormatFloat(c.Expected, 'g', -1, 64)
-	}
-	return name
+	return name + c.Said.mark()
 }
 
-// expectedMark precedes the seconds at the end of a class's name.
-const expectedMark = " ~"
+// saidMark precedes what is said at the end of a class's name, and perSizeMark follows seconds of a run
+// of size 1.
+const (
+	saidMark    = " ~"
+	perSizeMark = "/size"
+)
 
-// expectedOf returns the seconds that a run of a class is said to take, 0 if nothing is said.
-func expectedOf(class string) float64 {
-	i := strings.LastIndex(class, expectedMark)
+func (s Said) mark() string {
+	switch {
+	case s.Seconds > 0:
+		return saidMark + strconv.FormatFloat(s.Seconds, 'g', -1, 64)
+	case s.PerSize > 0:
+		return saidMark + strconv.FormatFloat(s.PerSize, 'g', -1, 64) + perSizeMark
+	}
+	return ""
+}
+
+// saidOf returns what is said of the runs of a class.
+func saidOf(class string) Said {
+	i := strings.LastIndex(class, saidMark)
 	if i < 0 {
-		return 0
+		return Said{}
 	}
-	seconds, err := strconv.ParseFloat(class[i+len(expectedMark):], 64)
-	if err != nil {
-		return 0
+	number, perSize := strings.CutSuffix(class[i+len(saidMark):], perSizeMark)
+	seconds, err := strconv.ParseFloat(number, 64)
+	switch {
+	case err != nil:
+		return Said{}
+	case perSize:
+		return Said{PerSize: seconds}
 	}
-	return seconds
+	return Said{Seconds: seconds}
+}
+
+// of returns how many seconds a run of a size is said to take, 0 if nothing is said.
+func (s Said) of(size float64) float64 {
+	if s.PerSize > 0 {
+		return s.PerSize * max(0, size)
+	}
+	return s.Seconds
 }

@@ -35,12 +35,12 @@ type Run struct {
 
 // History is what is known of the runs of a class.
 type History struct {
-	runs     []Run
-	expected float64 // seconds that a run is said to take, 0 if nothing is said
+	runs []Run
+	said Said
 }
 
 // NewHistory learns from runs of the class of that name, oldest first.
-func NewHistory(class string, runs []Run) *History { return &History{runs, expectedOf(class)} }
+func NewHistory(class string, runs []Run) *History { return &History{runs, saidOf(class)} }
 
 // Estimate returns what the history says of a run of this size. If it has too few runs,
 // that is what its class is said to take, or nothing.
@@ -49,10 +49,12 @@ func (h *History) Estimate(size float64) Estimate {
 		return Estimate{}
 	}
 	scaled := h.scaled(size)
-	if len(scaled) < minRuns && h.expected > 0 {
-		return Estimate{seconds: []float64{h.expected}, said: true}
-	}
-	if len(scaled) < minRuns {
+	said := h.said.of(size)
+	switch {
+	case len(scaled) >= minRuns:
+	case said > 0:
+		return Estimate{seconds: []float64{said}, said: true}
+	default:
 		return Estimate{}
 	}
 	slices.Sort(scaled)

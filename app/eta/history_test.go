@@ -56,7 +56,7 @@ func TestEstimate(t *testing.T) {
 // What a file says counts until enough jobs have run.
 func TestExpectedTimeOfAClass(t *testing.T) {
 	for _, seconds := range []float64{0.05, 20, 1e6, 86400.5} {
-		class := Class{Type: "a~b", Version: "1", Executor: "slurm", Where: []string{"gpu"}, GPUs: 1, Formula: "settings.n", Expected: seconds}.Name()
+		class := Class{Type: "a~b", Version: "1", Executor: "slurm", Where: []string{"gpu"}, GPUs: 1, Formula: "settings.n", Said: Said{Seconds: seconds}}.Name()
 		e := NewHistory(class, runs(100, 7, 100, 8)).Estimate(100)
 		if !e.Known() || e.Seconds() != seconds || e.Runs() != 0 || e.Basis("a~b", "1") != "the algorithm file of a~b 1" {
 			t.Errorf("%s: %+v", class, e)
@@ -68,7 +68,17 @@ func TestExpectedTimeOfAClass(t *testing.T) {
 			t.Errorf("%s after three runs: %+v", class, e)
 		}
 	}
-	for _, class := range []string{"", "a 1 local", "a~20 1 local", Class{Type: "a", Version: "1", Executor: "local", Formula: "1"}.Name()} {
+	class := Class{Type: "a", Version: "1", Executor: "local", Formula: "settings.n", Said: Said{PerSize: 2.5e-7}}.Name()
+	if e := NewHistory(class, runs(4e9, 7, 4e9, 8)).Estimate(4e9); e.Seconds() != 1000 || e.Runs() != 0 || e.Basis("a", "1") != "the algorithm file of a 1" {
+		t.Errorf("%s: %+v", class, e)
+	}
+	if e := NewHistory(class, runs(4e9, 7, 4e9, 8, 4e9, 9)).Estimate(4e9); e.Seconds() != 8 || e.Runs() != 3 {
+		t.Errorf("%s after three runs: %+v", class, e)
+	}
+	if e := NewHistory(class, nil).Estimate(0); e.Known() {
+		t.Errorf("%s: a run of unknown size: %+v", class, e)
+	}
+	for _, class := range []string{"", "a 1 local", "a 1 local ~x/size", "a~20 1 local", Class{Type: "a", Version: "1", Executor: "local", Formula: "1"}.Name()} {
 		if e := NewHistory(class, nil).Estimate(1); e.Known() {
 			t.Errorf("%q: %+v", class, e)
 		}

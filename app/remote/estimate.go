@@ -49,10 +49,11 @@ type estimate struct {
 		GPUs     int    `json:"gpus"`
 		Jobs     int    `json:"jobs"`
 	} `json:"slots"`
-	Queue      *client.Queue `json:"queue"`
-	RunSeconds int64         `json:"runSeconds"`
-	RunBasis   string        `json:"runBasis"`
-	EndSeconds int64         `json:"endSeconds"`
+	Queue      *client.Queue   `json:"queue"`
+	RunSeconds int64           `json:"runSeconds"`
+	RunBasis   string          `json:"runBasis"`
+	EndSeconds int64           `json:"endSeconds"`
+	Notes      []client.Detail `json:"notes"`
 }
 
 func showEstimate(s *session.Session, a client.Answer) error {
@@ -85,14 +86,18 @@ func showEstimate(s *session.Session, a client.Answer) error {
 	if e.Queue != nil && e.Queue.Position > 0 {
 		place = fmt.Sprintf("%d of %d", e.Queue.Position, e.Queue.Of)
 	}
-	return s.Pairs([][2]string{
+	pairs := [][2]string{
 		{"jobs", fmt.Sprint(e.Jobs)},
 		{"needs", strings.Join(needs, "; ")},
 		{"place", place},
 		{"starts", orUnknown(starts)},
 		{"runs", orUnknown(about(e.RunSeconds, e.RunBasis))},
 		{"all done", orUnknown(about(e.EndSeconds, ""))},
-	})
+	}
+	for _, note := range e.Notes {
+		pairs = append(pairs, [2]string{"note", strings.TrimPrefix(note.String(), "body.settings.")})
+	}
+	return s.Pairs(pairs)
 }
 
 func about(seconds int64, basis string) string {

@@ -48,7 +48,7 @@ func bondSums(x []Vec) Sums {
 // stickSums takes the type of a bead from its group.
 func (d *Motion) stickSums(domain *domain) Sums {
 	var s Sums
-	for i, j := range domain.all() {
+	for i, j := range domain.near.all() {
 		a, b := d.stick.bead(d, domain, i), d.stick.bead(d, domain, j)
 		r2 := a.at.Sub(b.at).Norm2()
 		if r2 >= stickCutoff*stickCutoff {
@@ -64,7 +64,7 @@ func (d *Motion) stickSums(domain *domain) Sums {
 func (d *Motion) screenSums(domain *domain) Sums {
 	var s Sums
 	shared := d.mix.shared
-	for i, j := range domain.all() {
+	for i, j := range domain.near.all() {
 		a, b := d.screen.bead(d, domain, i), d.screen.bead(d, domain, j)
 		r2 := a.at.Sub(b.at).Norm2()
 		if r2 >= chargeCutoff*chargeCutoff {

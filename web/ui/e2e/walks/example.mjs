@@ -54,6 +54,17 @@ export default async function ({ server, browser }) {
   await ann.look('job-result')
   await page.setViewportSize({ width: 1280, height: 800 })
 
+  // Before any has run: how long it takes, and that it is too short for what it is asked.
+  await ann.open('new/cg-condensate')
+  await page.getByRole('button', { name: 'Fill in the example' }).click()
+  await page.locator('#job-name').fill('slab')
+  await page.getByText(/runs for about/).waitFor()
+  await page.getByText('By the algorithm file of cg-condensate 1.').waitFor()
+  await page.getByText(/^steps are too few for concentrations/).waitFor()
+  await ann.look('advice')
+  await page.getByLabel('Steps', { exact: true }).fill('1000000')
+  await page.getByText(/^steps are too few for concentrations/).waitFor({ state: 'detached' })
+
   // Mistakes are told at their fields, as they are typed.
   await ann.open('new/cg-idp')
   await page.getByRole('textbox', { name: 'Sequences', exact: true }).fill('DSHBKR')
