@@ -19,7 +19,7 @@ type Jobs struct {
 type Planned struct {
 	job         *Job
 	subjobs     []*Job
-	definitions []*algorithm.File
+	Definitions []*algorithm.File // of the jobs
 }
 
 // Planning returns Jobs whose submissions queue nothing: what the last one would
@@ -35,16 +35,6 @@ func (p *Planned) Jobs() []*Job {
 		return p.subjobs
 	}
 	return []*Job{p.job}
-}
-
-// Algorithm returns the algorithm file of one of the jobs, nil of any other.
-func (p *Planned) Algorithm(j *Job) *algorithm.File {
-	for _, a := range p.definitions {
-		if a.Digest == j.Private.Definition {
-			return a
-		}
-	}
-	return nil
 }
 
 // MaxWait is how long a client may wait for a job's change.

@@ -321,18 +321,15 @@ func (p *plan) class(r row) string {
 	if r.normalized == nil {
 		return ""
 	}
-	where := p.router.Placement(p.algorithm, r.executor, p.by.routed(), r.needs)
-	return ClassOf(p.algorithm, r.executor, where, r.needs.GPUs)
+	return ClassOf(p.algorithm, r.executor, p.router.Placement(p.algorithm, r.executor, p.by.routed(), r.needs), r.needs.GPUs)
 }
 
 // ClassOf names the class of jobs that run alike.
 func ClassOf(a *algorithm.File, executor string, where placement.Placement, gpus int) string {
-	c := eta.Class{
-		Type: a.Type, Version: a.Version, Executor: executor,
-		Where: []string{where.Partition, where.Constraint}, GPUs: gpus, Formula: a.SizeFormula(),
-		Said: eta.Said{Seconds: a.ExpectedSeconds, PerSize: a.SecondsPerSize},
-	}
-	return c.Name()
+	return eta.Class{
+		Type: a.Type, Version: a.Version, Executor: executor, Where: []string{where.Partition, where.Constraint}, GPUs: gpus,
+		Formula: a.SizeFormula(), Said: eta.Said{Seconds: a.ExpectedSeconds, PerSize: a.SecondsPerSize},
+	}.Name()
 }
 
 // FactsOf returns what is known of files before they are read.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"molrun/app"
+	"molrun/app/algorithm"
 	"molrun/app/eta"
 	"molrun/app/fault"
 )
@@ -82,9 +83,12 @@ const mostNotes = 20
 
 // notesOf returns what the algorithm files advise, for all rows of a batch together.
 func notesOf(planned *app.Planned) (notes []fault.Field) {
-	said := map[string]bool{}
+	said, files := map[string]bool{}, map[string]*algorithm.File{}
+	for _, a := range planned.Definitions {
+		files[a.Digest] = a
+	}
 	for _, j := range planned.Jobs() {
-		for _, note := range planned.Algorithm(j).Advice(j.Private.Normalized, j.Private.Facts) {
+		for _, note := range files[j.Private.Definition].Advice(j.Private.Normalized, j.Private.Facts) {
 			note.Loc = append([]any{"body", "settings"}, note.Loc...)
 			if key := fmt.Sprint(note); !said[key] && len(notes) < mostNotes {
 				said[key] = true
