@@ -109,27 +109,30 @@ func (all relations) check(settings []strictjson.Member, facts Facts) []fault.Fi
 		faults = append(faults, c.check(values)...)
 	}
 	for _, r := range all.rules {
-		if r.that.Lacks(values) {
-			continue
-		}
-		switch holds, err := r.that.Value(values); {
+		switch broken, err := r.broken(values); {
 		case err != nil:
 			faults = append(faults, fault.Field{Loc: r.at, Type: "value", Msg: fmt.Sprintf("can't be checked (%s): %v", r.that.Text, err)})
-		case holds != true:
+		case broken:
 			faults = append(faults, fault.Field{Loc: r.at, Type: "value", Msg: r.message})
 		}
 	}
 	return faults
 }
 
+// broken reports whether the rule does not hold. One that reads a setting without a value does.
+func (r *rule) broken(values expression.Values) (bool, error) {
+	if r.that.Lacks(values) {
+		return false, nil
+	}
+	holds, err := r.that.Value(values)
+	return holds != true, err
+}
+
 // advise finds what is allowed, but hardly meant.
 func (all relations) advise(settings []strictjson.Member, facts Facts) (notes []fault.Field) {
 	values, _ := all.values(settings, facts, nil)
 	for _, a := range all.advice {
-		if a.that.Lacks(values) {
-			continue
-		}
-		if holds, err := a.that.Value(values); err == nil && holds != true {
+		if broken, err := a.broken(values); err == nil && broken {
 			notes = append(notes, fault.Field{Loc: a.at, Type: "advice", Msg: a.message})
 		}
 	}

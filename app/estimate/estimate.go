@@ -90,9 +90,12 @@ func notesOf(planned *app.Planned) (notes []fault.Field) {
 	for _, j := range planned.Jobs() {
 		for _, note := range files[j.Private.Definition].Advice(j.Private.Normalized, j.Private.Facts) {
 			note.Loc = append([]any{"body", "settings"}, note.Loc...)
-			if key := fmt.Sprint(note); !said[key] && len(notes) < mostNotes {
+			if key := fmt.Sprint(note); !said[key] {
 				said[key] = true
 				notes = append(notes, note)
+			}
+			if len(notes) == mostNotes {
+				return notes
 			}
 		}
 	}
