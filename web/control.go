@@ -87,8 +87,9 @@ func Control(svc *app.Service, accounts *access.Accounts, keeper *retention.Keep
 		audit.add(c, "control socket")
 	})
 	mount(engine, control{keys{accounts}, users{accounts}, storage{keeper}, used{reports}, drain{svc.Runs}, o}.routes(), func(r route) handler {
-		return func(c *gin.Context, _ app.Caller) error {
-			defer limits.Apply(c)()
+		return func(c *gin.Context, _ app.Caller) (err error) {
+			release := limits.Apply(c)
+			defer func() { release(err) }()
 			limitAnswer(c, time.Minute)
 			return r.handle(c, app.Operator())
 		}

@@ -95,8 +95,9 @@ func sameOrigin(public string) *http.CrossOriginProtection {
 // admit returns the handler of a route behind the guard of its class.
 func (g *guard) admit(r route) handler {
 	of, next, limits := r.class, r.handle, g.limits[r.class]
-	return func(c *gin.Context, by app.Caller) error {
-		defer limits.Apply(c)()
+	return func(c *gin.Context, by app.Caller) (err error) {
+		release := limits.Apply(c)
+		defer func() { release(err) }()
 		limitAnswer(c, g.answerTime)
 		if of == open {
 			return next(c, by)
@@ -104,7 +105,7 @@ func (g *guard) admit(r route) handler {
 		if of == sharing {
 			return g.admitStranger(c, next)
 		}
-		by, err := g.authenticate(c.Request)
+		by, err = g.authenticate(c.Request)
 		if err != nil {
 			return err
 		}
@@ -118,11 +119,11 @@ func (g *guard) admit(r route) handler {
 		if of == following {
 			return next(c, by)
 		}
-		release, ok := g.perKey.Take(by.KeyID)
+		leave, ok := g.perKey.Take(by.KeyID)
 		if !ok {
 			return fault.Errorf(fault.RateLimited, "This API key has too many requests in progress; send more when some are answered.")
 		}
-		defer release()
+		defer leave()
 		receive(c, of, by)
 		edge.Admitted(c.Request)
 		if of == submitting {

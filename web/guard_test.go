@@ -174,31 +174,41 @@ func (s *service) until(what string, fn func() bool) {
 	}
 }
 
-// stall sends the beginning of a submission. The rest comes with end, which waits
-// for the answer.
+// stall sends the beginning of a submission, again if it is refused because another
+// request came first. The rest comes with end, which waits for the answer.
 func (s *service) stall(key, begin string) (end func()) {
-	s.t.Helper()
-	body, rest := io.Pipe()
-	r, err := http.NewRequestWithContext(s.t.Context(), "POST", s.url+"/submit-job", body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("X-Api-Key", key)
-	ended := make(chan struct{})
+	rest, ended := make(untilClosed), make(chan struct{})
 	go func() {
 		defer close(ended)
-		if response, err := new(http.Client).Do(r); err == nil { // that of s would read the body itself
+		client := new(http.Client) // that of s would read the body itself
+		for refused := true; refused; {
+			r, err := http.NewRequestWithContext(s.t.Context(), "POST", s.url+"/submit-job", io.MultiReader(strings.NewReader(begin), rest))
+			if err != nil {
+				s.t.Error(err)
+				return
+			}
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("X-Api-Key", key)
+			response, err := client.Do(r)
+			if err != nil {
+				return
+			}
 			response.Body.Close()
+			refused = response.StatusCode == 429 || response.StatusCode == 503
 		}
 	}()
-	if _, err := rest.Write([]byte(begin)); err != nil {
-		s.t.Fatal(err)
-	}
 	return func() {
-		_ = rest.Close() // of a pipe
+		close(rest)
 		<-ended
 	}
+}
+
+// untilClosed is a reader that has nothing, and ends when it is closed.
+type untilClosed chan struct{}
+
+func (u untilClosed) Read([]byte) (int, error) {
+	<-u
+	return 0, io.EOF
 }
 
 func TestSlowBodiesTakeNoSlots(t *testing.T) {
@@ -228,6 +238,39 @@ func TestOneKeyLeavesMemoryForOthers(t *testing.T) {
 	end()
 	if a := s.as(s.ann, "POST", "/submit-job", body); a.status != 422 {
 		t.Errorf("after the slow request: %d %s", a.status, a.body)
+	}
+}
+
+// TestRefusedRequestsAreAnsweredBeforeTheirBody has clients who await an answer before
+// they send the rest.
+func TestRefusedRequestsAreAnsweredBeforeTheirBody(t *testing.T) {
+	s := start(t, func(with *setup) { with.options.BodyTime, with.options.MaxBuffered = time.Hour, 1000 })
+	for _, tt := range []struct {
+		name, key, begin string
+		status           int
+	}{
+		{"without a key", "", "{", 401},
+		{"of a body too large", s.ann, strings.Repeat(" ", 1001), 503},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			body := io.MultiReader(strings.NewReader(tt.begin), make(untilClosed))
+			r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/submit-job", body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("X-Api-Key", tt.key)
+			client := http.Client{Timeout: time.Minute}
+			response, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			if response.StatusCode != tt.status {
+				t.Errorf("%d, want %d", response.StatusCode, tt.status)
+			}
+		})
 	}
 }
 

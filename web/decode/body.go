@@ -45,8 +45,8 @@ func limitsOf(c *gin.Context) *bounded { return c.MustGet(limitsKey).(*bounded) 
 func (r *Reader) limits() *bounded { return limitsOf(r.c) }
 
 // Apply sets the limits of a request before anything of its body is read. The
-// caller calls release when the request has been handled.
-func (l *Limits) Apply(c *gin.Context) (release func()) {
+// caller calls release when the request has been handled, with what is wrong with it.
+func (l *Limits) Apply(c *gin.Context) (release func(error)) {
 	if c.Request.ContentLength != 0 {
 		// The deadline stands only until the body is read: one that passes
 		// later would cancel the request's context.
@@ -54,8 +54,17 @@ func (l *Limits) Apply(c *gin.Context) (release func()) {
 	}
 	b := &bounded{Limits: l}
 	c.Set(limitsKey, b)
-	return func() { l.Budget.give(b.holder, b.taken) }
+	return func(err error) {
+		l.Budget.give(b.holder, b.taken)
+		if whole := b.received && b.err == nil; err != nil && !whole && c.Request.ContentLength != 0 {
+			setReadDeadline(c.Writer, time.Now().Add(restOfRefused))
+		}
+	}
 }
+
+// restOfRefused is how long the rest of the body is awaited when a request is known to
+// fail: net/http reads it before it sends the answer, and the client may wait for that.
+const restOfRefused = 2 * time.Second
 
 // Receive reads the body of a request, on the budget of a holder, so that what
 // follows does not wait for the client. Request and Lenient report what is wrong

@@ -54,8 +54,10 @@ func request(name, query string, body []byte) (everything, error) {
 	c.Request = r
 	c.Params = gin.Params{{Key: "name", Value: name}}
 	limits := Limits{URL: 1000, Body: 1 << 20, Arrive: time.Minute, JSON: strictjson.DefaultLimits(), Budget: NewBudget(1<<30, 1<<30)}
-	defer limits.Apply(c)()
-	return Request(c, readEverything)
+	release := limits.Apply(c)
+	e, err := Request(c, readEverything)
+	release(err)
+	return e, err
 }
 
 func TestDurations(t *testing.T) {
@@ -159,10 +161,12 @@ func TestBodyDeadlineIsClearedAfterTheBody(t *testing.T) {
 		engine := gin.New()
 		engine.POST("/", func(c *gin.Context) {
 			limits := Limits{URL: 1000, Body: 100, Arrive: time.Minute, JSON: strictjson.DefaultLimits(), Budget: NewBudget(100, 100)}
-			defer limits.Apply(c)()
-			if _, err := Request(c, func(r *Reader) *Object { return r.Object(Optional) }); err != nil {
+			release := limits.Apply(c)
+			_, err := Request(c, func(r *Reader) *Object { return r.Object(Optional) })
+			if err != nil {
 				t.Error(err)
 			}
+			release(err)
 		})
 		r := httptest.NewRequest("POST", "/", strings.NewReader(tt.body))
 		r.Header.Set("Content-Type", "application/json")

@@ -48,6 +48,11 @@ func newWorld(t *testing.T) *world {
 func worldOn(t *testing.T, c *cluster.Cluster) *world {
 	t.Helper()
 	shared := t.TempDir()
+	t.Cleanup(func() { // jobs that were cancelled may still write
+		for begin := time.Now(); os.RemoveAll(shared) != nil && time.Since(begin) < patience; {
+			time.Sleep(50 * time.Millisecond)
+		}
+	})
 	return &world{T: t, cluster: c, options: slurm.Options{
 		SharedDir: shared, Program: os.Args[0], SlurmConf: c.Conf, Sandbox: slurm.SandboxOff,
 		Poll: 200 * time.Millisecond, LostAfter: 2 * time.Second, Late: 2 * time.Second, Grace: 2 * time.Second,
