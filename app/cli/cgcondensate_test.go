@@ -130,11 +130,15 @@ func TestCondensateIsEstimatedBeforeAnyHasRun(t *testing.T) {
 		return fmt.Sprintf(`{"components":[{"sequence":%q,"copies":100}],"steps":%d,"cores":1}`, strings.Repeat(sequence, 20), steps)
 	}
 	plain, charged, short := estimated(slab("GSYQ", 10_000_000)), estimated(slab("KEKE", 10_000_000)), estimated(slab("GSYQ", 1_000_000))
-	if plain.RunBasis != "the algorithm file of cg-condensate 1" || plain.RunSeconds != 8000*10*2/10 || short.RunSeconds*10 != plain.RunSeconds {
+	if plain.RunBasis != "the algorithm file of cg-condensate 1" || plain.RunSeconds != 8000*10*27/100 || short.RunSeconds*10 != plain.RunSeconds {
 		t.Errorf("without a run before, %+v and %+v", plain, short)
 	}
 	if ratio := float64(charged.RunSeconds) / float64(plain.RunSeconds); ratio < 4.7 || ratio > 4.8 {
 		t.Errorf("charges take %v times as long", ratio)
+	}
+	both := estimated(strings.Replace(slab("GSYQ", 10_000_000), `"cores":1`, `"cores":2`, 1))
+	if ratio := float64(plain.RunSeconds) / float64(both.RunSeconds); ratio < 1.72 || ratio > 1.74 {
+		t.Errorf("two cores are %v times as fast as one", ratio)
 	}
 	for _, tt := range []struct{ settings, want string }{
 		{slab("GSYQ", 10_000_000), "[]"},
@@ -157,7 +161,7 @@ func TestCondensateIsEstimatedBeforeAnyHasRun(t *testing.T) {
 		t.Errorf("what is said of two rows: %v", batch.Notes)
 	}
 	told, _ := u.person().onTerminal("estimate", "cg-condensate", "--example")
-	for _, want := range []string{"runs      about 1m", " (the algorithm file of cg-condensate 1)", "\nnote      steps: are too few for concentrations: "} {
+	for _, want := range []string{"runs      about 1m47s", " (the algorithm file of cg-condensate 1)", "\nnote      steps: are too few for concentrations: "} {
 		if !strings.Contains(told, want) {
 			t.Errorf("no %q in\n%s", want, told)
 		}
