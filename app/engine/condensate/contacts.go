@@ -57,9 +57,9 @@ func (c *contacts) look(x []md.Vec, keep bool) clusters {
 		}
 	}
 	bound := make([]bool, c.mix.Chains())
-	c.cells.pairs(func(i, j int32) {
+	c.cells.touching(func(i, j int32) {
 		p, q := chainOf[i], chainOf[j]
-		if p == q || c.mix.Image(x[i].Sub(x[j])).Norm2() >= contactDistance*contactDistance {
+		if p == q {
 			return
 		}
 		bound[p], bound[q] = true, true
@@ -156,60 +156,95 @@ func (f *forest) largest() int {
 type grid struct {
 	box   md.Vec
 	count [3]int
-	head  []int32 // first bead of each cell, -1 for none
-	next  []int32 // bead after each in its cell
+	start []int32  // of each cell in order, and the number of beads in the end
+	order []int32  // beads, cell after cell
+	at    []md.Vec // of the beads in that order, within the box
+	cell  []int32  // of each bead
 }
 
 func newGrid(box md.Vec) grid {
-	const mostCells = 128 // along an edge
-	n := func(edge float64) int { return min(mostCells, int(edge/contactDistance)) }
-	g := grid{box: box, count: [3]int{n(box.X), n(box.Y), n(box.Z)}}
-	g.head = make([]int32, g.count[0]*g.count[1]*g.count[2])
+	const mostCells = 1 << 20
+	edge := max(contactDistance, math.Cbrt(box.X*box.Y*box.Z/mostCells))
+	g := grid{box: box, count: [3]int{int(box.X / edge), int(box.Y / edge), int(box.Z / edge)}}
+	g.start = make([]int32, g.count[0]*g.count[1]*g.count[2]+1)
 	return g
 }
 
+// fill sorts beads anew.
 func (g *grid) fill(x []md.Vec) {
-	if len(g.next) != len(x) {
-		g.next = make([]int32, len(x))
+	if len(g.cell) != len(x) {
+		g.order, g.at, g.cell = make([]int32, len(x)), make([]md.Vec, len(x)), make([]int32, len(x))
 	}
-	for k := range g.head {
-		g.head[k] = -1
+	clear(g.start)
+	for i := range x {
+		in := g.within(x[i])
+		cx := min(g.count[0]-1, int(in.X/g.box.X*float64(g.count[0])))
+		cy := min(g.count[1]-1, int(in.Y/g.box.Y*float64(g.count[1])))
+		cz := min(g.count[2]-1, int(in.Z/g.box.Z*float64(g.count[2])))
+		g.cell[i] = int32((cz*g.count[1]+cy)*g.count[0] + cx)
+		g.start[g.cell[i]]++
 	}
-	along := func(v, edge float64, count int) int {
-		return min(count-1, int((v/edge-math.Floor(v/edge))*float64(count)))
+	end := int32(0)
+	for c := range g.start {
+		end += g.start[c]
+		g.start[c] = end
 	}
 	for i := len(x) - 1; i >= 0; i-- {
-		cx, cy, cz := along(x[i].X, g.box.X, g.count[0]), along(x[i].Y, g.box.Y, g.count[1]), along(x[i].Z, g.box.Z, g.count[2])
-		cell := (cz*g.count[1]+cy)*g.count[0] + cx
-		g.next[i], g.head[cell] = g.head[cell], int32(i)
+		c := g.cell[i]
+		g.start[c]--
+		g.order[g.start[c]], g.at[g.start[c]] = int32(i), g.within(x[i])
 	}
 }
 
-// pairs calls found once for each pair of beads of the same cell or of neighbours.
-func (g *grid) pairs(found func(i, j int32)) {
-	for cell := range g.head {
-		if g.head[cell] < 0 {
+// within moves a position into the box.
+func (g *grid) within(v md.Vec) md.Vec {
+	return md.Vec{
+		X: v.X - g.box.X*math.Floor(v.X/g.box.X),
+		Y: v.Y - g.box.Y*math.Floor(v.Y/g.box.Y),
+		Z: v.Z - g.box.Z*math.Floor(v.Z/g.box.Z),
+	}
+}
+
+// touching calls found once for each two beads with less than contactDistance between them.
+func (g *grid) touching(found func(i, j int32)) {
+	for cell := range len(g.start) - 1 {
+		from, to := g.start[cell], g.start[cell+1]
+		if from == to {
 			continue
 		}
 		at := [3]int{cell % g.count[0], cell / g.count[0] % g.count[1], cell / g.count[0] / g.count[1]}
-		for i := g.head[cell]; i >= 0; i = g.next[i] {
-			for j := g.next[i]; j >= 0; j = g.next[j] {
-				found(i, j)
-			}
-			for side := 14; side < 27; side++ { // half of the neighbours; the others look back
-				for j := g.head[g.neighbour(at, side)]; j >= 0; j = g.next[j] {
-					found(i, j)
+		for side := 13; side < 27; side++ { // the cell itself and half of its neighbours; the others look back
+			other, shift := g.neighbour(at, side)
+			first, end := g.start[other], g.start[other+1]
+			for i := from; i < to; i++ {
+				if side == 13 {
+					first = i + 1
+				}
+				a := g.at[i].Sub(shift)
+				for j := first; j < end; j++ {
+					if g.at[j].Sub(a).Norm2() < contactDistance*contactDistance {
+						found(g.order[i], g.order[j])
+					}
 				}
 			}
 		}
 	}
 }
 
-// neighbour is the cell at one of 27 places around a cell, of which 13 is the cell itself.
-func (g *grid) neighbour(at [3]int, side int) int {
+// neighbour is the cell at one of 27 places around a cell, of which 13 is the cell itself, and
+// what lies between its beads and those of the image that is next to the cell.
+func (g *grid) neighbour(at [3]int, side int) (cell int, shift md.Vec) {
+	edges := [3]float64{g.box.X, g.box.Y, g.box.Z}
 	var to [3]int
+	var moved [3]float64
 	for axis, step := range [3]int{side%3 - 1, side/3%3 - 1, side/9 - 1} {
-		to[axis] = (at[axis] + step + g.count[axis]) % g.count[axis]
+		to[axis] = at[axis] + step
+		switch to[axis] {
+		case -1:
+			to[axis], moved[axis] = g.count[axis]-1, -edges[axis]
+		case g.count[axis]:
+			to[axis], moved[axis] = 0, edges[axis]
+		}
 	}
-	return (to[2]*g.count[1]+to[1])*g.count[0] + to[0]
+	return (to[2]*g.count[1]+to[1])*g.count[0] + to[0], md.Vec{X: moved[0], Y: moved[1], Z: moved[2]}
 }

@@ -29,10 +29,17 @@ func scattered(y *system, within md.Vec) []md.Vec {
 	return x
 }
 
-// All pairs are looked at one by one, through the boundary.
+// All pairs are looked at one by one, through the boundary, also in a box that is too large
+// for cells of the size of a contact.
 func TestContactsAgainstAllPairs(t *testing.T) {
-	y := systemOf(t, `{"components":[{"sequence":"GSGSGSG","copies":30},{"sequence":"YRYRY","copies":20}],"protocol":"bulk","box_nm":[9,10.3,11.9]}`)
-	x := scattered(y, y.Box)
+	for _, box := range []string{"[9,10.3,11.9]", "[140,150,160]"} {
+		t.Run(box, func(t *testing.T) { compareContacts(t, box) })
+	}
+}
+
+func compareContacts(t *testing.T, box string) {
+	y := systemOf(t, `{"components":[{"sequence":"GSGSGSG","copies":30},{"sequence":"YRYRY","copies":20}],"protocol":"bulk","box_nm":`+box+`}`)
+	x := scattered(y, md.Vec{X: min(y.Box.X, 5), Y: min(y.Box.Y, 5), Z: min(y.Box.Z, 5)})
 	c := newContacts(y)
 	got := c.look(x, true)
 	groups, bound := newForest(50), map[int]bool{}

@@ -136,8 +136,9 @@ func (d *Motion) compareLists(t *testing.T) {
 		var listed, want [][2]int32
 		for k := range kind.domain {
 			domain := &kind.domain[k]
+			sites := kind.sites(d, domain)
 			for i, j := range domain.near.all() {
-				if kind.bead(d, domain, i).at.Sub(kind.bead(d, domain, j).at).Norm() < kind.cutoff {
+				if sites[i].at.Sub(sites[j].at).Norm() < kind.cutoff {
 					i, j := domain.from[i/quadSize].beads[i%quadSize], domain.from[j/quadSize].beads[j%quadSize]
 					listed = append(listed, [2]int32{min(i, j), max(i, j)})
 				}

@@ -45,32 +45,31 @@ func bondSums(x []Vec) Sums {
 	return s
 }
 
-// stickSums takes the type of a bead from its group.
 func (d *Motion) stickSums(domain *domain) Sums {
 	var s Sums
+	sites := d.stick.sites(d, domain)
 	for i, j := range domain.near.all() {
-		a, b := d.stick.bead(d, domain, i), d.stick.bead(d, domain, j)
+		a, b := &sites[i], &sites[j]
 		r2 := a.at.Sub(b.at).Norm2()
 		if r2 >= stickCutoff*stickCutoff {
 			continue
 		}
-		pair := &d.mix.shared.stick[a.kind(d.mix)][b.kind(d.mix)]
-		s.Stick += pair.energy(r2)
-		s.Virial += stickForce(r2, a.p[a.lane]+b.p[b.lane], a.q[a.lane]+b.q[b.lane]) * r2
+		s.Stick += d.mix.shared.stick[a.kind][b.kind].energy(r2)
+		s.Virial += stickForce(r2, a.p+b.p, a.q+b.q) * r2
 	}
 	return s
 }
 
 func (d *Motion) screenSums(domain *domain) Sums {
 	var s Sums
-	shared := d.mix.shared
+	shared, sites := d.mix.shared, d.screen.sites(d, domain)
 	for i, j := range domain.near.all() {
-		a, b := d.screen.bead(d, domain, i), d.screen.bead(d, domain, j)
+		a, b := &sites[i], &sites[j]
 		r2 := a.at.Sub(b.at).Norm2()
 		if r2 >= chargeCutoff*chargeCutoff {
 			continue
 		}
-		strength := a.p[a.lane] * b.q[b.lane]
+		strength := a.p * b.q
 		s.Screen += screenedEnergy(strength, shared.kappa, math.Sqrt(r2))
 		s.Virial += strength * shared.screen.forceOverR(r2) * r2
 	}
@@ -79,18 +78,22 @@ func (d *Motion) screenSums(domain *domain) Sums {
 
 // site is a bead of a domain.
 type site struct {
-	*group
-	*parameters
-	lane int
-	at   Vec // nm, exact
+	at   Vec     // nm, exact
+	p, q float64 // parameters of the force
+	kind uint8   // of residue
 }
 
-func (d *domains) bead(m *Motion, domain *domain, i int) site {
-	k, shift := domain.source(d, i/quadSize)
-	s := site{group: &d.groups[k], parameters: &d.params[k], lane: i % quadSize}
-	s.at = Of(m.mix, m.x, int(s.chain))[s.beads[s.lane]].AddScaled(1, shift)
-	return s
+// sites are the beads of a domain in the order in which its pairs count them.
+func (d *domains) sites(m *Motion, domain *domain) []site {
+	n := len(domain.own) + len(domain.halo)
+	all := make([]site, 0, n*quadSize)
+	for local := range n {
+		k, shift := domain.source(d, local)
+		g, params := &d.groups[k], &d.params[k]
+		x, types := Of(m.mix, m.x, int(g.chain)), m.mix.model[g.chain].types
+		for lane, bead := range g.beads {
+			all = append(all, site{x[bead].AddScaled(1, shift), params.p[lane], params.q[lane], types[bead]})
+		}
+	}
+	return all
 }
-
-// kind is the type of the bead.
-func (s *site) kind(m *Mixture) uint8 { return m.model[s.chain].types[s.beads[s.lane]] }
