@@ -88,8 +88,7 @@ func Control(svc *app.Service, accounts *access.Accounts, keeper *retention.Keep
 	})
 	mount(engine, control{keys{accounts}, users{accounts}, storage{keeper}, used{reports}, drain{svc.Runs}, o}.routes(), func(r route) handler {
 		return func(c *gin.Context, _ app.Caller) (err error) {
-			release := limits.Apply(c)
-			defer func() { release(err) }()
+			defer limits.Apply(c)(&err)
 			limitAnswer(c, time.Minute)
 			return r.handle(c, app.Operator())
 		}

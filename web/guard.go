@@ -96,8 +96,7 @@ func sameOrigin(public string) *http.CrossOriginProtection {
 func (g *guard) admit(r route) handler {
 	of, next, limits := r.class, r.handle, g.limits[r.class]
 	return func(c *gin.Context, by app.Caller) (err error) {
-		release := limits.Apply(c)
-		defer func() { release(err) }()
+		defer limits.Apply(c)(&err)
 		limitAnswer(c, g.answerTime)
 		if of == open {
 			return next(c, by)
@@ -119,11 +118,11 @@ func (g *guard) admit(r route) handler {
 		if of == following {
 			return next(c, by)
 		}
-		leave, ok := g.perKey.Take(by.KeyID)
+		release, ok := g.perKey.Take(by.KeyID)
 		if !ok {
 			return fault.Errorf(fault.RateLimited, "This API key has too many requests in progress; send more when some are answered.")
 		}
-		defer leave()
+		defer release()
 		receive(c, of, by)
 		edge.Admitted(c.Request)
 		if of == submitting {

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -174,27 +175,30 @@ func (s *service) until(what string, fn func() bool) {
 	}
 }
 
-// stall sends the beginning of a submission, again if it is refused because another
-// request came first. The rest comes with end, which waits for the answer.
+// begin sends a submission that begins with a text, and returns the status of its answer.
+// The client of s would read the body itself.
+func (s *service) begin(ctx context.Context, key, text string, rest io.Reader) (status int, err error) {
+	r, err := http.NewRequestWithContext(ctx, "POST", s.url+"/submit-job", io.MultiReader(strings.NewReader(text), rest))
+	if err != nil {
+		return 0, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("X-Api-Key", key)
+	response, err := new(http.Client).Do(r)
+	if err != nil {
+		return 0, err
+	}
+	return response.StatusCode, response.Body.Close()
+}
+
+// stall begins a submission, again if it is refused because another request came first.
+// The rest comes with end, which waits for the answer.
 func (s *service) stall(key, begin string) (end func()) {
 	rest, ended := make(untilClosed), make(chan struct{})
 	go func() {
 		defer close(ended)
-		client := new(http.Client) // that of s would read the body itself
-		for refused := true; refused; {
-			r, err := http.NewRequestWithContext(s.t.Context(), "POST", s.url+"/submit-job", io.MultiReader(strings.NewReader(begin), rest))
-			if err != nil {
-				s.t.Error(err)
-				return
-			}
-			r.Header.Set("Content-Type", "application/json")
-			r.Header.Set("X-Api-Key", key)
-			response, err := client.Do(r)
-			if err != nil {
-				return
-			}
-			response.Body.Close()
-			refused = response.StatusCode == 429 || response.StatusCode == 503
+		for status := 429; status == 429 || status == 503; {
+			status, _ = s.begin(s.t.Context(), key, begin, rest) // 0 if there is no answer
 		}
 	}()
 	return func() {
@@ -254,21 +258,10 @@ func TestRefusedRequestsAreAnsweredBeforeTheirBody(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			body := io.MultiReader(strings.NewReader(tt.begin), make(untilClosed))
-			r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/submit-job", body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.Header.Set("Content-Type", "application/json")
-			r.Header.Set("X-Api-Key", tt.key)
-			client := http.Client{Timeout: time.Minute}
-			response, err := client.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			response.Body.Close()
-			if response.StatusCode != tt.status {
-				t.Errorf("%d, want %d", response.StatusCode, tt.status)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if status, err := s.begin(ctx, tt.key, tt.begin, make(untilClosed)); err != nil || status != tt.status {
+				t.Errorf("%d, %v, want %d", status, err, tt.status)
 			}
 		})
 	}

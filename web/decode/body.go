@@ -45,8 +45,8 @@ func limitsOf(c *gin.Context) *bounded { return c.MustGet(limitsKey).(*bounded) 
 func (r *Reader) limits() *bounded { return limitsOf(r.c) }
 
 // Apply sets the limits of a request before anything of its body is read. The
-// caller calls release when the request has been handled, with what is wrong with it.
-func (l *Limits) Apply(c *gin.Context) (release func(error)) {
+// caller defers release, which looks at what is wrong with the request in the end.
+func (l *Limits) Apply(c *gin.Context) (release func(*error)) {
 	if c.Request.ContentLength != 0 {
 		// The deadline stands only until the body is read: one that passes
 		// later would cancel the request's context.
@@ -54,9 +54,9 @@ func (l *Limits) Apply(c *gin.Context) (release func(error)) {
 	}
 	b := &bounded{Limits: l}
 	c.Set(limitsKey, b)
-	return func(err error) {
+	return func(err *error) {
 		l.Budget.give(b.holder, b.taken)
-		if whole := b.received && b.err == nil; err != nil && !whole && c.Request.ContentLength != 0 {
+		if whole := b.received && b.err == nil; *err != nil && !whole && c.Request.ContentLength != 0 {
 			setReadDeadline(c.Writer, time.Now().Add(restOfRefused))
 		}
 	}

@@ -46,7 +46,7 @@ func readEverything(r *Reader) (e everything) {
 }
 
 // request decodes a request as a route would.
-func request(name, query string, body []byte) (everything, error) {
+func request(name, query string, body []byte) (_ everything, err error) {
 	r := httptest.NewRequest("POST", "/", bytes.NewReader(body))
 	r.URL.RawQuery = query
 	r.Header.Set("Content-Type", "application/json")
@@ -54,10 +54,8 @@ func request(name, query string, body []byte) (everything, error) {
 	c.Request = r
 	c.Params = gin.Params{{Key: "name", Value: name}}
 	limits := Limits{URL: 1000, Body: 1 << 20, Arrive: time.Minute, JSON: strictjson.DefaultLimits(), Budget: NewBudget(1<<30, 1<<30)}
-	release := limits.Apply(c)
-	e, err := Request(c, readEverything)
-	release(err)
-	return e, err
+	defer limits.Apply(c)(&err)
+	return Request(c, readEverything)
 }
 
 func TestDurations(t *testing.T) {
@@ -161,12 +159,11 @@ func TestBodyDeadlineIsClearedAfterTheBody(t *testing.T) {
 		engine := gin.New()
 		engine.POST("/", func(c *gin.Context) {
 			limits := Limits{URL: 1000, Body: 100, Arrive: time.Minute, JSON: strictjson.DefaultLimits(), Budget: NewBudget(100, 100)}
-			release := limits.Apply(c)
-			_, err := Request(c, func(r *Reader) *Object { return r.Object(Optional) })
-			if err != nil {
+			var err error
+			defer limits.Apply(c)(&err)
+			if _, err = Request(c, func(r *Reader) *Object { return r.Object(Optional) }); err != nil {
 				t.Error(err)
 			}
-			release(err)
 		})
 		r := httptest.NewRequest("POST", "/", strings.NewReader(tt.body))
 		r.Header.Set("Content-Type", "application/json")

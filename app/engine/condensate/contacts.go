@@ -26,7 +26,7 @@ type clusters struct {
 }
 
 func newContacts(y *system) *contacts {
-	c := &contacts{system: y, cells: newGrid(y.Box)}
+	c := &contacts{system: y, cells: newGrid(y)}
 	residues := 0
 	for _, component := range y.Components {
 		residues += len(component.Residues)
@@ -154,35 +154,33 @@ func (f *forest) largest() int {
 
 // grid sorts beads by place, in cells no smaller than a contact.
 type grid struct {
-	box   md.Vec
+	*system
 	count [3]int
 	start []int32  // of each cell in order, and the number of beads in the end
 	order []int32  // beads, cell after cell
-	at    []md.Vec // of the beads in that order, within the box
-	cell  []int32  // of each bead
+	at    []md.Vec // of the beads in that order, see inBox
 }
 
-func newGrid(box md.Vec) grid {
+func newGrid(y *system) grid {
 	const mostCells = 1 << 20
-	edge := max(contactDistance, math.Cbrt(box.X*box.Y*box.Z/mostCells))
-	g := grid{box: box, count: [3]int{int(box.X / edge), int(box.Y / edge), int(box.Z / edge)}}
+	edge := max(contactDistance, math.Cbrt(y.Box.X*y.Box.Y*y.Box.Z/mostCells))
+	g := grid{system: y, count: [3]int{int(y.Box.X / edge), int(y.Box.Y / edge), int(y.Box.Z / edge)}}
 	g.start = make([]int32, g.count[0]*g.count[1]*g.count[2]+1)
+	n := y.mix.Size()
+	g.order, g.at = make([]int32, n), make([]md.Vec, n)
 	return g
 }
 
 // fill sorts beads anew.
 func (g *grid) fill(x []md.Vec) {
-	if len(g.cell) != len(x) {
-		g.order, g.at, g.cell = make([]int32, len(x)), make([]md.Vec, len(x)), make([]int32, len(x))
-	}
 	clear(g.start)
+	in, cell := make([]md.Vec, len(x)), make([]int32, len(x))
+	along := func(v, edge float64, count int) int { return min(count-1, int((v/edge+0.5)*float64(count))) }
 	for i := range x {
-		in := g.within(x[i])
-		cx := min(g.count[0]-1, int(in.X/g.box.X*float64(g.count[0])))
-		cy := min(g.count[1]-1, int(in.Y/g.box.Y*float64(g.count[1])))
-		cz := min(g.count[2]-1, int(in.Z/g.box.Z*float64(g.count[2])))
-		g.cell[i] = int32((cz*g.count[1]+cy)*g.count[0] + cx)
-		g.start[g.cell[i]]++
+		in[i] = g.inBox(x[i])
+		cx, cy, cz := along(in[i].X, g.Box.X, g.count[0]), along(in[i].Y, g.Box.Y, g.count[1]), along(in[i].Z, g.Box.Z, g.count[2])
+		cell[i] = int32((cz*g.count[1]+cy)*g.count[0] + cx)
+		g.start[cell[i]]++
 	}
 	end := int32(0)
 	for c := range g.start {
@@ -190,18 +188,9 @@ func (g *grid) fill(x []md.Vec) {
 		g.start[c] = end
 	}
 	for i := len(x) - 1; i >= 0; i-- {
-		c := g.cell[i]
-		g.start[c]--
-		g.order[g.start[c]], g.at[g.start[c]] = int32(i), g.within(x[i])
-	}
-}
-
-// within moves a position into the box.
-func (g *grid) within(v md.Vec) md.Vec {
-	return md.Vec{
-		X: v.X - g.box.X*math.Floor(v.X/g.box.X),
-		Y: v.Y - g.box.Y*math.Floor(v.Y/g.box.Y),
-		Z: v.Z - g.box.Z*math.Floor(v.Z/g.box.Z),
+		g.start[cell[i]]--
+		rank := g.start[cell[i]]
+		g.order[rank], g.at[rank] = int32(i), in[i]
 	}
 }
 
@@ -234,7 +223,7 @@ func (g *grid) touching(found func(i, j int32)) {
 // neighbour is the cell at one of 27 places around a cell, of which 13 is the cell itself, and
 // what lies between its beads and those of the image that is next to the cell.
 func (g *grid) neighbour(at [3]int, side int) (cell int, shift md.Vec) {
-	edges := [3]float64{g.box.X, g.box.Y, g.box.Z}
+	edges := [3]float64{g.Box.X, g.Box.Y, g.Box.Z}
 	var to [3]int
 	var moved [3]float64
 	for axis, step := range [3]int{side%3 - 1, side/3%3 - 1, side/9 - 1} {

@@ -49,9 +49,7 @@ func worldOn(t *testing.T, c *cluster.Cluster) *world {
 	t.Helper()
 	shared := t.TempDir()
 	t.Cleanup(func() { // jobs that were cancelled may still write
-		for begin := time.Now(); os.RemoveAll(shared) != nil && time.Since(begin) < patience; {
-			time.Sleep(50 * time.Millisecond)
-		}
+		until(t, "the shared folder is removed", func() bool { return os.RemoveAll(shared) == nil })
 	})
 	return &world{T: t, cluster: c, options: slurm.Options{
 		SharedDir: shared, Program: os.Args[0], SlurmConf: c.Conf, Sandbox: slurm.SandboxOff,
