@@ -79,22 +79,37 @@ func (u user) listen(path, after string) (events <-chan told, protocol string) {
 	return all, resp.Proto
 }
 
-// hear waits for an event of a kind about a job.
+// hear waits for an event of a kind about a job; an empty status stands for any.
 func (u user) hear(events <-chan told, kind, job, status string) (e told) {
 	u.t.Helper()
-	for open := true; ; {
-		select {
-		case e, open = <-events:
-		case <-time.After(patience):
-			u.t.Fatalf("%s %s %s is not heard", kind, job, status)
-		}
-		if !open {
-			u.t.Fatalf("the stream ended before %s %s %s", kind, job, status)
-		}
-		if e.kind == kind && e.job == job && (status == "" || e.status == status) {
-			return e
-		}
+	for e.kind != kind || e.job != job || status != "" && e.status != status {
+		e = u.nextEvent(events, kind+" "+job+" "+status)
 	}
+	return e
+}
+
+// hearUntil passes on all events up to the one that tells the status of a job.
+func (u user) hearUntil(events <-chan told, take func(told), job, status string) {
+	u.t.Helper()
+	for e := (told{}); e.kind != "job" || e.job != job || e.status != status; {
+		e = u.nextEvent(events, job+" "+status)
+		take(e)
+	}
+}
+
+// nextEvent returns the next event of a stream that has yet to tell what is awaited.
+func (u user) nextEvent(events <-chan told, awaited string) told {
+	u.t.Helper()
+	select {
+	case e, open := <-events:
+		if !open {
+			u.t.Fatalf("the stream ended before the event %s", awaited)
+		}
+		return e
+	case <-time.After(patience):
+		u.t.Fatalf("no event %s", awaited)
+	}
+	return told{}
 }
 
 // TestEventsComeAtOnceThroughNginx has it buffer all that it may.
@@ -176,11 +191,7 @@ func TestEventsContinueAfterCrashes(t *testing.T) {
 			u.submit(fmt.Sprintf("job-%d-%d", round, n), "shell", `{"script":"echo hello"}`)
 		}
 		if round < rounds-1 {
-			for e := range events {
-				if take(e); e.job == fmt.Sprintf("job-%d-0", round) && e.status == "RUNNING" {
-					break
-				}
-			}
+			u.hearUntil(events, take, fmt.Sprintf("job-%d-0", round), "RUNNING")
 			s.kill()
 			for e := range events { // what had arrived
 				take(e)
@@ -194,16 +205,12 @@ func TestEventsContinueAfterCrashes(t *testing.T) {
 			}
 		}
 		u.submit("last", "shell", `{"script":"echo hello"}`)
-		for e := range events {
-			if take(e); e.job == "last" {
-				break
-			}
-		}
+		u.hearUntil(events, take, "last", "QUEUED")
 	}
 	for round := range rounds {
 		for n := range jobs {
 			name := fmt.Sprintf("job-%d-%d", round, n)
-			if got := strings.Join(heard[name], " "); got != "QUEUED RUNNING COMPLETED" && got != "QUEUED COMPLETED" { // its end may be the first that is known of its start
+			if got := strings.Join(heard[name], " "); got != "QUEUED RUNNING COMPLETED" {
 				t.Errorf("%s: heard %s", name, got)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"molrun/app"
 	"molrun/app/events"
 	"molrun/app/strictjson"
+	"molrun/app/unit"
 )
 
 // Kind names an event to clients.
@@ -70,14 +71,37 @@ func Of(old *app.Job, now app.EncodedJob) (all []*Event, minor bool) {
 	if minor && (!j.IsBatch() || *old.Counts == *j.Counts) {
 		return nil, false
 	}
-	e := &Event{Kind: JobChanged, Job: now.Heard, Was: old.Brief(), Data: now.Brief}
-	if old.Status != j.Status {
-		e.Data = strictjson.Append(e.Data, "previousStatus", old.Status)
+	was := old.Brief()
+	if unseenStart(old, j) {
+		start := startOf(old, j)
+		all = append(all, start)
+		was = start.Job
+	}
+	e := &Event{Kind: JobChanged, Job: now.Heard, Was: was, Data: now.Brief}
+	if was.Status != j.Status {
+		e.Data = strictjson.Append(e.Data, "previousStatus", was.Status)
 	}
 	if m := j.Metrics; m != nil && j.Status.Finished() && !old.Status.Finished() {
 		all = append(all, newMetrics(j, *m))
 	}
 	return append(all, e), minor
+}
+
+// unseenStart reports whether a job ran whose end was recorded together with its start,
+// since it took less time than it takes to look. Jobs of a batch do without the start:
+// a batch has thousands of them, and events are kept up to a number.
+func unseenStart(old, j *app.Job) bool {
+	return old.Status == app.Queued && j.Status.Finished() && !j.StartedAt.Equal(old.StartedAt.Time) && j.Private.Batch == ""
+}
+
+// startOf returns the event of a start that was recorded only with the end.
+func startOf(old, j *app.Job) *Event {
+	b := j.Brief()
+	b.Status, b.StatusReason = app.Running, ""
+	b.CompletedAt, b.ResultBytes, b.Failure, b.Counts = unit.Time{}, nil, nil, old.Counts
+	b.Isolation, b.ProgramVersion, b.Image = "", "", nil
+	data, _ := b.Encode() // it was encoded before, with more in it
+	return &Event{Kind: JobChanged, Job: b, Was: old.Brief(), Data: strictjson.Append(data, "previousStatus", old.Status)}
 }
 
 // Present returns the events that tell how a job is, to who has heard nothing of it.
