@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"molrun/app/algorithm/validator"
 	"molrun/app/fault"
@@ -23,7 +24,7 @@ func validated(t *testing.T, script, more string) *File {
 		"\n[[parameters]]\nname = \"n\"\ntype = \"integer\"\ndefault = 0\n[[parameters]]\nname = \"text\"\nfile = [\".txt\"]\n")
 }
 
-func newPool() *validator.Pool { return validator.NewPool(validator.Options{}) }
+func newPool() *validator.Pool { return validator.NewPool(validator.Options{Timeout: 5 * time.Minute}) }
 
 func rowsOf(settings ...string) []ValidatorRow {
 	rows := make([]ValidatorRow, len(settings))

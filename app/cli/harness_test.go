@@ -205,6 +205,7 @@ func (s *instance) command(args ...string) *exec.Cmd {
 	c.Dir = s.dir
 	c.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "MOLRUN_CONFIG=" + filepath.Join(s.dir, "config.toml"),
+		"MOLRUN_VALIDATORS_TIMEOUT=5m", // a busy machine is no reason for a 503
 	}, s.env...)
 	return c
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,25 +28,15 @@ type = "integer"
 command = ["sh", "-c", 'read -r line; case "$line" in *3*) echo "[{{\"loc\":[\"n\"],\"msg\":\"is three\",\"type\":\"value\"}}]";; *[0-9]*) echo "[]";; *) exit 1;; esac']
 `
 
-// checked submits what a program checks. A busy machine may not do that in the time for it, and says to try again.
-func (u user) checked(path, body string) (got answer) {
-	u.t.Helper()
-	u.eventually("the settings are checked", func() bool {
-		got = u.do("POST", path, body)
-		return got.status != http.StatusServiceUnavailable
-	})
-	return got
-}
-
 func TestSchemaAndValidatorFaultsAreReportedTogether(t *testing.T) {
 	t.Parallel()
 	u := startServer(t, serverOptions{algorithms: map[string]string{"picky.toml": validatorFile}}).user("lab", "ann@lab.example")
 	want := []string{"body.settings.0.n: must be a whole number, got text", "body.settings.2.n: is three"}
-	got := u.checked("/submit-batch", batchBody("b", "picky", `{"n":"x"}`, `{"n":4}`, `{"n":3}`)).want(422).details()
+	got := u.do("POST", "/submit-batch", batchBody("b", "picky", `{"n":"x"}`, `{"n":4}`, `{"n":3}`)).want(422).details()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	got = u.checked("/submit-job", `{"jobName":" ","type":"picky","settings":{"n":3}}`).want(422).details()
+	got = u.do("POST", "/submit-job", `{"jobName":" ","type":"picky","settings":{"n":3}}`).want(422).details()
 	if len(got) != 2 || got[1] != "body.settings.n: is three" {
 		t.Errorf("with a bad name: %q", got)
 	}
@@ -99,7 +88,7 @@ func TestValidatorsRunInASandbox(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(s.dir, "gates", "here"), nil, 0o600))
 	u := s.user("lab", "ann@lab.example")
 	u.upload("in.txt", "hello\n")
-	got := u.checked("/submit-job", `{"jobName":"j","type":"curious","settings":{"input":"inputs/in.txt"}}`).want(422).details()
+	got := u.do("POST", "/submit-job", `{"jobName":"j","type":"curious","settings":{"input":"inputs/in.txt"}}`).want(422).details()
 	if want := []string{"body.settings.input: did I G H"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q: only its own input, directory and [sandbox] read", got, want)
 	}

@@ -74,9 +74,10 @@ type Config struct {
 	Slurm Slurm `toml:"slurm"`
 
 	Validators struct {
-		AtOnce int           `toml:"at_once"` // 0: as many as there are CPUs, at least 2
-		Memory unit.Bytes    `toml:"memory"`  // of each of their processes; 0: no limit
-		Wait   unit.Duration `toml:"wait"`    // for a turn
+		AtOnce  int           `toml:"at_once"` // 0: as many as there are CPUs, at least 2
+		Memory  unit.Bytes    `toml:"memory"`  // of each of their processes; 0: no limit
+		Wait    unit.Duration `toml:"wait"`    // for a turn
+		Timeout unit.Duration `toml:"timeout"` // of a check of up to 100 documents
 	} `toml:"validators"`
 
 	Links struct {
@@ -146,6 +147,7 @@ func Default() Config {
 	c.Containers.Pull = "never"
 	c.Validators.Memory = 1 << 30
 	c.Validators.Wait = unit.Duration(time.Minute)
+	c.Validators.Timeout = unit.Duration(5 * time.Second)
 	c.Links.Upload = unit.Duration(app.DefaultUploadTTL)
 	c.Links.Partial = unit.Duration(24 * time.Hour)
 	c.Database.FileSystem = "local"
@@ -331,6 +333,7 @@ func (c *Config) Check() error {
 		{c.Validators.AtOnce < 0 || c.Validators.AtOnce > 1000, "validators.at_once: give 0 (as many as there are CPUs) to 1000"},
 		{c.Validators.Memory > 0 && c.Validators.Memory < 16<<20, "validators.memory: give 0 (no limit) or at least 16MiB"},
 		{c.Validators.Wait < unit.Duration(time.Second) || c.Validators.Wait > unit.Duration(time.Hour), "validators.wait: give 1s to 1h"},
+		{c.Validators.Timeout < unit.Duration(time.Second) || c.Validators.Timeout > unit.Duration(time.Hour), "validators.timeout: give 1s to 1h"},
 		{c.Links.Upload < unit.Duration(time.Minute) || c.Links.Upload > unit.Duration(7*24*time.Hour), "links.upload: give 1m to 7d"},
 		{c.Links.Partial < unit.Duration(time.Minute) || c.Links.Partial > unit.Duration(30*24*time.Hour), "links.partial: give 1m to 30d"},
 		{c.Database.MaxSize != 0 && c.Database.MaxSize < 16<<20, "database.max_size: give 0 (no bound) or at least 16MiB"},

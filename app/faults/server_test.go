@@ -103,7 +103,7 @@ func (s *server) command(ctx context.Context, args ...string) *exec.Cmd {
 	argv = append(argv, args...)
 	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	c.Dir = s.dir
-	c.Env = append([]string{"PATH=" + s.path("bin"), "HOME=" + s.dir, "MOLRUN_CONFIG=" + s.path("config.toml")}, s.env...)
+	c.Env = append([]string{"PATH=" + s.path("bin"), "HOME=" + s.dir, "MOLRUN_CONFIG=" + s.path("config.toml"), "MOLRUN_VALIDATORS_TIMEOUT=5m"}, s.env...)
 	return c
 }
 

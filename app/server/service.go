@@ -157,7 +157,7 @@ func (s *service) join(secret *link.Secret) error {
 	s.versions = version.NewProber(s.executor.Confine, validator.SearchPath())
 	v := s.config.Validators
 	s.validators = validator.NewPool(validator.Options{
-		AtOnce: v.AtOnce, Wait: time.Duration(v.Wait), TempDir: s.files.TempDir, Confine: s.executor.Confine, Builtin: s.builtin,
+		AtOnce: v.AtOnce, Wait: time.Duration(v.Wait), Timeout: time.Duration(v.Timeout), TempDir: s.files.TempDir, Confine: s.executor.Confine, Builtin: s.builtin,
 	})
 	s.app, err = app.NewService(s.store, s.files, s.catalogue, app.Options{
 		Now:        time.Now,

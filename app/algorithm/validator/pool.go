@@ -18,6 +18,7 @@ import (
 type Options struct {
 	AtOnce  int           // programs that run at once, as many as there are CPUs and at least two; a user gets all but one
 	Wait    time.Duration // how long a check may wait for its turn, one minute
+	Timeout time.Duration // how long a check of up to 100 documents may take, five seconds
 	TempDir TempDir       // a directory of the system's
 	Confine Confine       // nothing is limited
 	Builtin Builtin       // none
@@ -39,6 +40,9 @@ func NewPool(o Options) *Pool {
 	}
 	if o.Wait <= 0 {
 		o.Wait = time.Minute
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
 	}
 	if o.TempDir == nil {
 		o.TempDir = systemTempDir
@@ -131,7 +135,7 @@ func (p *Pool) askInTurn(ctx context.Context, user string, program Program, c ca
 		return nil, err
 	}
 	defer release()
-	return program.ask(ctx, c, c.limit(), run)
+	return program.ask(ctx, c, c.limit(p.options.Timeout), run)
 }
 
 // runFunc makes a call within the time of ctx and returns the output.

@@ -15,9 +15,9 @@ import (
 
 // What validators may use.
 const (
-	timeLimit    = 5 * time.Second  // for 100 questions
-	maxTimeLimit = 60 * time.Second // for any number of questions
-	outputLimit  = 8 << 20
+	defaultTimeout = 5 * time.Second  // for 100 questions
+	maxTimeLimit   = 60 * time.Second // for any number of questions, unless 100 may take longer
+	outputLimit    = 8 << 20
 )
 
 // Program is the validator of an algorithm.
@@ -43,10 +43,10 @@ type call struct {
 	questions []int
 }
 
-// limit is how long a call may take.
-func (c *call) limit() time.Duration {
-	hundreds := (len(c.questions) + 99) / 100
-	return min(timeLimit*time.Duration(hundreds), maxTimeLimit)
+// limit is how long a call may take if 100 questions may take the timeout.
+func (c *call) limit(timeout time.Duration) time.Duration {
+	hundreds := time.Duration(len(c.questions)+99) / 100
+	return min(hundreds*timeout, max(timeout, maxTimeLimit))
 }
 
 // calls makes one call of each question, or of all questions that have the same

@@ -43,9 +43,19 @@ func TestAnswerOfAProgramThatLeavesItsOutputOpen(t *testing.T) {
 }
 
 func TestTimeLimitGrowsWithQuestions(t *testing.T) {
-	for questions, want := range map[int]time.Duration{1: 5 * time.Second, 100: 5 * time.Second, 101: 10 * time.Second, 10000: time.Minute} {
-		if got := (&call{questions: make([]int, questions)}).limit(); got != want {
-			t.Errorf("%d questions: %v, want %v", questions, got, want)
+	for _, tt := range []struct {
+		questions     int
+		timeout, want time.Duration
+	}{
+		{1, 5 * time.Second, 5 * time.Second},
+		{100, 5 * time.Second, 5 * time.Second},
+		{101, 5 * time.Second, 10 * time.Second},
+		{10000, 5 * time.Second, time.Minute},
+		{1, 5 * time.Minute, 5 * time.Minute},
+		{10000, 5 * time.Minute, 5 * time.Minute},
+	} {
+		if got := (&call{questions: make([]int, tt.questions)}).limit(tt.timeout); got != tt.want {
+			t.Errorf("%d questions of %v: %v, want %v", tt.questions, tt.timeout, got, tt.want)
 		}
 	}
 }
