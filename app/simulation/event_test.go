@@ -97,6 +97,12 @@ func (s *simulation) add(before, now *app.Job) {
 		e.isNew = true
 	case before.Status != now.Status:
 		e.was = before.Status
+		if before.Status == app.Queued && now.Status.Finished() && now.Private.Batch == "" && !now.StartedAt.Equal(before.StartedAt.Time) {
+			begun := newTold(feed.JobChanged, now) // the start was recorded with the end
+			begun.status, begun.was = app.Running, app.Queued
+			s.tell(begun)
+			e.was = app.Running
+		}
 		if now.Status.Finished() && !before.Status.Finished() && now.Metrics != nil {
 			s.tell(newTold(feed.NewMetrics, now))
 		}
