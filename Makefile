@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 DATA    ?= molrun-data
 LDFLAGS  = -s -w -X molrun/app/cli.version=$(VERSION)
 
-.PHONY: build demo test lint ui ui-check ui-pictures test-ui bench bench-ui growth benchmarks uploads algorithms showcases fuzz physics coexistence dense-phases signs compare simulate faults faults-slurm powercut soak cluster cluster-rows mutants release packages-test image-test clean
+.PHONY: build demo test check race lint ui ui-check ui-pictures test-ui bench bench-ui growth benchmarks uploads algorithms showcases fuzz physics coexistence dense-phases signs compare simulate faults faults-slurm powercut soak cluster cluster-rows mutants release packages-test image-test clean
 
 build: ## build the static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
@@ -12,11 +12,18 @@ build: ## build the static binary
 demo: build ## start the service, run one simulation and show its result
 	./molrun demo --data '$(DATA)'
 
-test: ## check the format, run vet, static analysis and all tests
-	GO='$(GO)' .ci/test
+test: ## check the format, run vet and the tests of every package: five minutes, needs only Go
+	@GO='$(GO)' .ci/test
+
+check: test ## then everything else: static analysis, the race detector, the whole program, faults, Slurm, browsers, packages
+	@GO='$(GO)' .ci/check
+
+race: ## the whole program under the race detector: half an hour
+	GORACE=atexit_sleep_ms=0 $(GO) test -race -timeout 2h ./app/cli
 
 lint: ## only the format check, vet and static analysis
-	GO='$(GO)' .ci/test lint
+	@GO='$(GO)' .ci/test lint
+	@GO='$(GO)' .ci/check lint
 
 ui: ## build the web application into web/ui/dist; commit what changes (needs Node.js 20.19)
 	@.ci/ui build

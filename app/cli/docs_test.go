@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"molrun/app/cli/unraced"
 )
 
 // block is a code block of a page, with the comment in front of it.
@@ -114,7 +112,7 @@ func TestCommandsInSentencesExist(t *testing.T) {
 
 func wantCommand(t *testing.T, file string, words []string) {
 	t.Helper()
-	help := exec.Command(unraced.Program(), append(plainWords(words), "--help")...)
+	help := exec.Command(os.Args[0], append(plainWords(words), "--help")...)
 	out, err := help.CombinedOutput()
 	if err != nil {
 		t.Errorf("%s: molrun %s: %v\n%s", file, strings.Join(words, " "), err, out)

@@ -16,14 +16,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"molrun/app/cli/unraced"
 	"molrun/app/datadir"
 	"molrun/app/task/container/containertest"
 	"molrun/web"
@@ -32,22 +30,16 @@ import (
 )
 
 // TestMain runs molrun itself if the first argument is a command, so that servers
-// and tasks in tests are real processes of this code. Tasks, engines and most commands are
-// without the race detector.
+// and tasks in tests are real processes of this code.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
-		exit(Main(os.Args[1:]))
+		os.Exit(Main(os.Args[1:]))
 	}
 	flag.Parse()
 	setParallelism()
-	remove, err := unraced.Build()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
 	code := m.Run()
 	containertest.Remove()
-	if err := errors.Join(plainServer.close(), busyServer.close(), slurmDaemons.Close(), remove()); err != nil {
+	if err := errors.Join(plainServer.close(), busyServer.close(), slurmDaemons.Close()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
@@ -187,25 +179,14 @@ func (s *instance) tail() string {
 	return strings.Join(lines[max(0, len(lines)-60):], "\n")
 }
 
-// several are the commands that do several things at once.
-var several = []string{"serve", "demo", "top", "submit", "run", "batch", "files", "mcp"}
-
-// molrun returns the program for a command: the test itself, if the race detector has
-// something to see there.
-func molrun(args ...string) string {
-	if len(args) > 0 && slices.Contains(several, args[0]) {
-		return os.Args[0]
-	}
-	return unraced.Program()
-}
-
 // command returns a molrun command that uses the server's configuration.
 func (s *instance) command(args ...string) *exec.Cmd {
-	c := exec.Command(cmp.Or(s.binary, molrun(args...)), args...)
+	c := exec.Command(cmp.Or(s.binary, os.Args[0]), args...)
 	c.Dir = s.dir
 	c.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "MOLRUN_CONFIG=" + filepath.Join(s.dir, "config.toml"),
 		"MOLRUN_VALIDATORS_TIMEOUT=5m", // a busy machine is no reason for a 503
+		"GORACE=" + os.Getenv("GORACE"),
 	}, s.env...)
 	return c
 }

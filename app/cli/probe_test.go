@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"molrun/app/cli/unraced"
 )
 
 // hiddenFile is a file of the machine that no sandbox shows.
@@ -132,7 +130,7 @@ required = true
 func TestTestRunsTheProbe(t *testing.T) {
 	t.Parallel()
 	test := func(lines string) (out string, code int) {
-		c := exec.Command(unraced.Program(), "algorithms", "test", probedFile(t, lines))
+		c := exec.Command(os.Args[0], "algorithms", "test", probedFile(t, lines))
 		c.Dir = t.TempDir()
 		c.Env = append(os.Environ(), "MOLRUN_DATABASE_FILE_SYSTEM=any")
 		text, _ := c.CombinedOutput() // the exit code says the rest

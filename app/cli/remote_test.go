@@ -49,7 +49,7 @@ func (p *person) login(base, key string, flags ...string) {
 }
 
 func (p *person) command(args ...string) *exec.Cmd {
-	c := exec.Command(molrun(args...), args...)
+	c := exec.Command(os.Args[0], args...)
 	c.Dir = p.dir
 	c.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home, "TERM=xterm"}, p.env...)
 	return c

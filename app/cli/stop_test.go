@@ -15,8 +15,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"molrun/app/cli/unraced"
 )
 
 // send sends a PUT that may be cut off and returns the response; status 0 means
@@ -283,7 +281,7 @@ func TestSystemdAcceptsTheUnitFile(t *testing.T) {
 		"KillMode=process", "Restart=always", "Type=notify", "NoNewPrivileges=yes", "UMask=0077", "LimitNOFILE=65536",
 		"ProtectSystem=strict", "Delegate=yes",
 		"ReadWritePaths=" + s.data() + " /tmp /var/tmp -/shared/molrun",
-		"ExecStart=" + unraced.Program() + " serve --init --config " + filepath.Join(s.dir, "config.toml") + " --data " + s.data(),
+		"ExecStart=" + os.Args[0] + " serve --init --config " + filepath.Join(s.dir, "config.toml") + " --data " + s.data(),
 	} {
 		if !strings.Contains(unit, "\n"+line+"\n") {
 			t.Errorf("the unit lacks %s:\n%s", line, unit)

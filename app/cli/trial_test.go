@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"molrun/app/cli/unraced"
 	"molrun/app/trial"
 )
 
@@ -135,7 +134,7 @@ func TestInterruptedTestOfAnExampleLeavesNothing(t *testing.T) {
 	dir, temp := t.TempDir(), t.TempDir()
 	begun := filepath.Join(dir, "begun")
 	file := tried(t, dir, "slow", "", "echo > "+begun+"; exec sleep 1000")
-	c := exec.Command(unraced.Program(), "algorithms", "test", file)
+	c := exec.Command(os.Args[0], "algorithms", "test", file)
 	c.Dir = dir
 	c.Env = append(os.Environ(), "TMPDIR="+temp, "MOLRUN_RUNNER_SANDBOX=off", "MOLRUN_DATABASE_FILE_SYSTEM=any")
 	var out bytes.Buffer

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"molrun/app/cli/unraced"
 )
 
 // opensFile is an algorithm that opens what it is told to open, such as a setting of a
@@ -68,7 +66,7 @@ func TestAdministratorsLearnWhichFileIsUnseen(t *testing.T) {
 	test := func(text string) string {
 		file := filepath.Join(t.TempDir(), "opens.toml")
 		must(t, os.WriteFile(file, []byte(text), 0o600))
-		c := exec.Command(unraced.Program(), "algorithms", "test", file)
+		c := exec.Command(os.Args[0], "algorithms", "test", file)
 		c.Dir = filepath.Dir(file)
 		c.Env = append(os.Environ(), "MOLRUN_DATABASE_FILE_SYSTEM=any")
 		var out bytes.Buffer

@@ -167,7 +167,6 @@ var rules = map[string]rule{
 	"app/bench":       {own: []string{"app", "app/freeport", "storage"}, others: []string{"spf13/cobra", "spf13/pflag", "go.etcd.io/bbolt", "golang.org/x/sys"}},
 	"app/freeport":    {},
 	"app/mutants":     {}, // a program of its own
-	"app/cli/unraced": {}, // of tests alone
 	"app/faults":      {}, // of tests alone
 	"app/simulation":  {}, // of tests alone
 	"app/house":       {}, // of tests alone
