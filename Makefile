@@ -7,7 +7,7 @@ LDFLAGS  = -s -w -X molrun/app/cli.version=$(VERSION)
 .PHONY: build demo test check race lint ui ui-check ui-pictures test-ui bench bench-ui growth benchmarks uploads algorithms showcases fuzz physics coexistence dense-phases signs compare simulate faults faults-slurm powercut soak cluster cluster-rows mutants release packages-test image-test clean
 
 build: ## build the static binary
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o molrun .
+	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o molrun .
 
 demo: build ## start the service, run one simulation and show its result
 	./molrun demo --data '$(DATA)'

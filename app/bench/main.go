@@ -147,7 +147,7 @@ func withMolrun(ctx context.Context, o options, measure func(options) error) (er
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	o.Molrun = filepath.Join(dir, "molrun")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", o.Molrun, "molrun")
+	build := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", o.Molrun, "molrun")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build molrun: %w\n%s", err, out)

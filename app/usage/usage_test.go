@@ -66,7 +66,7 @@ func newSite(t *testing.T) *site {
 // said before that.
 func TestSumsAreThoseOfAllJobsThatEverWere(t *testing.T) {
 	s := newSite(t)
-	const workers, jobs = 50, jobsPerWorker
+	const workers, jobs = 50, 20
 	var all sync.WaitGroup
 	parts := make([]*ledger, workers)
 	for i := range parts {

@@ -1,5 +1,0 @@
-//go:build !race
-
-package usage_test
-
-const jobsPerWorker = 200
