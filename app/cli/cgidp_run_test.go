@@ -52,7 +52,7 @@ func (u user) completed(name string) record {
 // checkFigures checks the names and signs of the figures of one sequence.
 func checkFigures(t *testing.T, of string, figures map[string]any) {
 	t.Helper()
-	want := []string{"converged", "nu", "ree_nm", "ree_se_nm", "rg_nm", "rg_se_nm", "steps_per_second"}
+	want := []string{"converged", "nu", "nu_se", "ree_nm", "ree_se_nm", "rg_nm", "rg_se_nm", "steps_per_second"}
 	if diff := cmp.Diff(want, sortedNames(figures)); diff != "" {
 		t.Errorf("figures of %s -want +got:\n%s", of, diff)
 	}

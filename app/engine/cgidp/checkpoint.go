@@ -7,7 +7,7 @@ import (
 )
 
 // checkpointMark is the first line of a checkpoint.
-const checkpointMark = "molrun cg-idp checkpoint 1\n"
+const checkpointMark = "molrun cg-idp checkpoint 2\n"
 
 // settingsHash distinguishes settings that give different results. The number of
 // cores makes no difference, and warnings follow from the rest.

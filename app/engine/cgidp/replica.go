@@ -29,6 +29,7 @@ type replica struct {
 
 	rg, ree, kinetic md.Series
 	pairs            *md.PairSums // nil once the chain has taken them over
+	parts            *md.ScalingParts
 }
 
 // sample is the state of a chain at one step.
@@ -50,6 +51,7 @@ func newReplica(s *system, number int) *replica {
 		ree:        md.NewSeries(samples),
 		kinetic:    md.NewSeries(samples),
 		pairs:      md.NewPairSums(n),
+		parts:      md.NewScalingParts(n, s.plan.pairs()),
 	}
 }
 
@@ -141,6 +143,7 @@ func (r *replica) recordSample() {
 	}
 	if r.rg.Count()%r.plan.pairEvery == 0 {
 		r.pairs.Add(r.Positions())
+		r.parts.Update(r.pairs)
 	}
 	r.rg.Add(r.last.rg)
 	r.ree.Add(r.last.ree)
@@ -189,10 +192,11 @@ func (r *replica) archive(a *store.Archive) {
 	r.rg.Archive(a)
 	r.ree.Archive(a)
 	r.kinetic.Archive(a)
+	r.parts.Archive(a)
 }
 
 // release frees what a finished replica no longer needs.
 func (r *replica) release() {
-	r.rows = nil
+	r.rows, r.parts = nil, nil
 	r.Release()
 }

@@ -22,6 +22,7 @@ type results struct {
 	pairs            *md.PairSums
 	rms              []float64
 	scaling          md.Scaling
+	nuSE             float64
 	steps            int64         // of all replicas
 	busy             time.Duration // of all replicas
 	wall             time.Duration

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"sync"
 	"time"
@@ -228,8 +229,8 @@ func (r *run) conclude() error {
 // logResults returns the results of a sequence in a line.
 func (r *run) logResults(s *summary) {
 	rg, ree, exponent := s.Results.Rg, s.Results.Ree, ""
-	if nu := store.Decimals(float64(s.Results.Nu)); nu != "" { // short chains have none
-		exponent = ", nu " + nu
+	if nu := float64(s.Results.Nu); !math.IsNaN(nu) { // short chains have none
+		exponent = ", nu " + store.WithError(nu, float64(s.Results.NuSE))
 	}
 	fmt.Fprintf(r.log, "%s: Rg %s nm, end to end %s nm%s\n", s.Name,
 		store.WithError(float64(rg.Mean), float64(rg.SE)), store.WithError(float64(ree.Mean), float64(ree.SE)), exponent)

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -120,7 +122,7 @@ func TestRunFCP1(t *testing.T) {
 	var m map[string]any
 	readJSON(t, &m, dir, "metrics.json")
 	enginetest.Near(t, "Rg", m["rg_nm"].(float64), p.Rg, tolerance)
-	for _, key := range []string{"rg_nm", "rg_se_nm", "ree_nm", "ree_se_nm", "nu", "converged", "steps_per_second"} {
+	for _, key := range []string{"rg_nm", "rg_se_nm", "ree_nm", "ree_se_nm", "nu", "nu_se", "converged", "steps_per_second"} {
 		if m[key] == nil {
 			t.Errorf("metrics.json lacks %s: %v", key, m)
 		}
@@ -284,11 +286,48 @@ func TestTablesHaveAllSequences(t *testing.T) {
 		}
 		enginetest.Near(t, "Rg", m.Sequences[name]["rg_nm"].(float64), enginetest.Parse(t, row[7]), 1e-9)
 	}
-	if nu := m.Sequences["short"]["nu"]; nu != nil {
-		t.Errorf("nu of ten residues is %v, want null", nu)
+	for _, name := range []string{"nu", "nu_se"} {
+		if nu, has := m.Sequences["short"][name]; nu != nil || !has {
+			t.Errorf("%s of ten residues is %v, want null", name, nu)
+		}
 	}
-	if rows[2][11] != "" {
-		t.Errorf("nu of ten residues is %q in the table", rows[2][11])
+	if rows[2][11] != "" || rows[2][12] != "" {
+		t.Errorf("nu of ten residues is %q in the table", rows[2][11:13])
+	}
+}
+
+// Replicas whose starts are not forgotten differ by more than blocking within them can see.
+func TestErrorsKnowThatReplicasDiffer(t *testing.T) {
+	t.Parallel()
+	c := newChain(settingsOf(t, `{"sequences":["`+hst5+`"],"steps":100000,"replicas":4}`), 0, t.TempDir())
+	rng := rand.New(rand.NewPCG(2, 1))
+	for k := range c.replicas {
+		r := newReplica(c.system, k+1)
+		shift := 0.1 * float64(k)
+		for range c.plan.samples() {
+			v := 1.3 + shift + 0.05*rng.NormFloat64()
+			r.rg.Add(v)
+			r.ree.Add(2 * v)
+			r.kinetic.Add(293)
+		}
+		c.replicas[k] = r
+	}
+	c.total = md.NewPairSums(c.model.Size())
+	res := c.results()
+	want := 0.1 * math.Sqrt(5./3) / 2 // of the mean of 0, 0.1, 0.2, 0.3
+	enginetest.Near(t, "error of Rg", res.rg.SE, want, 0.1*want)
+	enginetest.Near(t, "error of the end-to-end distance", res.ree.SE, 2*want, 0.2*want)
+}
+
+// A run of less than 50 times the usual correlation time is not converged, whatever its samples say.
+func TestShortRunsAreNotConverged(t *testing.T) {
+	t.Parallel()
+	for steps, want := range map[int]bool{150_000: false, 170_000: true} {
+		y := newSystem(settingsOf(t, fmt.Sprintf(`{"sequences":[%q],"steps":%d}`, hst5, steps)), 0, t.TempDir())
+		res := &results{complete: true, rg: md.Estimate{Mean: 1.3, SE: 0.01, SD: 0.2, Independent: 400}}
+		if got := y.converged(res); got != want {
+			t.Errorf("%d steps: converged %v, want %v", steps, got, want)
+		}
 	}
 }
 

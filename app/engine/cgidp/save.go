@@ -3,6 +3,7 @@ package cgidp
 import (
 	"errors"
 	"io/fs"
+	"math"
 
 	"molrun/app/engine/md"
 	"molrun/app/engine/store"
@@ -62,7 +63,21 @@ func (c *chain) results() *results {
 	c.addPairs(res)
 	res.rms = res.pairs.RMS()
 	res.scaling = md.FitScaling(res.rms)
+	res.nuSE = c.exponentError(res)
 	return res
+}
+
+// exponentError is the standard error of the scaling exponent, NaN until all replicas are finished:
+// it takes as many fits as there are parts of replicas.
+func (c *chain) exponentError(res *results) float64 {
+	if !res.complete || math.IsNaN(res.scaling.Nu) {
+		return math.NaN()
+	}
+	var nu []md.Series
+	for _, r := range c.begun() {
+		nu = append(nu, r.parts.Nu())
+	}
+	return md.Pool(nu).SE
 }
 
 // addPairs adds the pairs of all replicas, finished or not, and the wall time.

@@ -48,6 +48,7 @@ type (
 		Rg          estimateView `json:"rg_nm"`
 		Ree         estimateView `json:"ree_nm"`
 		Nu          store.Number `json:"nu"`
+		NuSE        store.Number `json:"nu_se"`
 		R0          store.Number `json:"R0_nm"`
 		Misfit      store.Number `json:"nu_fit_relative_rms"`
 		Temperature estimateView `json:"temperature_K"`
@@ -92,9 +93,9 @@ func (s *system) summary(res *results) *summary {
 		},
 		Results: resultsView{
 			Rg: view(res.rg), Ree: view(res.ree),
-			Nu: store.Number(res.scaling.Nu), R0: store.Number(res.scaling.R0), Misfit: store.Number(res.scaling.Misfit),
+			Nu: store.Number(res.scaling.Nu), NuSE: store.Number(res.nuSE), R0: store.Number(res.scaling.R0), Misfit: store.Number(res.scaling.Misfit),
 			Temperature: view(res.kinetic),
-			Converged:   res.complete && res.rg.Converged(),
+			Converged:   s.converged(res),
 		},
 		Performance: performanceView{
 			StepsPerSecond: store.Number(math.Round(float64(res.steps) / res.busy.Seconds())),
@@ -106,14 +107,20 @@ func (s *system) summary(res *results) *summary {
 	}
 }
 
+// converged reports whether Rg can be trusted. In a run that is short for the chain, blocking sees too
+// little of the slow motion to find it out from the samples, so the length of the run counts, too.
+func (s *system) converged(res *results) bool {
+	return res.complete && res.rg.Converged() && s.settings.expectedSamples(&s.Sequence) >= md.LeastIndependent
+}
+
 // warnings are those of the settings and of the results.
 func (s *system) warnings(res *results) []string {
 	texts := append([]string{}, s.Warnings...)
 	if res.scaling.Misfit > md.MaxMisfit {
-		texts = append(texts, fmt.Sprintf("distances along the chain are no power law (off by %.0f %%): nu means little here",
+		texts = append(texts, fmt.Sprintf("distances along the chain are no power law (off by %.0f %%): nu means little here or is left out",
 			100*res.scaling.Misfit))
 	}
-	if res.complete && !res.rg.Converged() {
+	if res.complete && !s.converged(res) {
 		texts = append(texts, "Rg is not converged: take more steps or replicas before relying on it")
 	}
 	return texts

@@ -58,6 +58,9 @@ func newPlan(s *Settings, q *Sequence) plan {
 // samples is the number of samples after equilibration.
 func (p plan) samples() int64 { return p.steps/p.sampleEvery - p.discarded/p.sampleEvery }
 
+// pairs is the number of samples of pairs after equilibration.
+func (p plan) pairs() int64 { return (p.samples() + p.pairEvery - 1) / p.pairEvery }
+
 // untilEvent is the number of steps from a step to the next sample or frame, or
 // to the end.
 func (p plan) untilEvent(step int64) int64 {

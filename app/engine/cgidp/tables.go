@@ -18,13 +18,14 @@ type metrics struct {
 	Ree            store.Number `json:"ree_nm"`
 	ReeSE          store.Number `json:"ree_se_nm"`
 	Nu             store.Number `json:"nu"`
+	NuSE           store.Number `json:"nu_se"`
 	Converged      bool         `json:"converged"`
 	StepsPerSecond store.Number `json:"steps_per_second"`
 }
 
 func (s *summary) metrics() metrics {
 	r := s.Results
-	return metrics{r.Rg.Mean, r.Rg.SE, r.Ree.Mean, r.Ree.SE, r.Nu, r.Converged, s.Performance.StepsPerSecond}
+	return metrics{r.Rg.Mean, r.Rg.SE, r.Ree.Mean, r.Ree.SE, r.Nu, r.NuSE, r.Converged, s.Performance.StepsPerSecond}
 }
 
 // writeTables writes metrics.json and, for several sequences, results.csv.
@@ -50,7 +51,7 @@ func writeTables(dir string, all []*summary) error {
 func resultsTable(all []*summary) ([]byte, error) {
 	rows := [][]string{{
 		"name", "n_residues", "temperature_K", "pH", "ionic_strength_M", "steps", "replicas",
-		"rg_nm", "rg_se_nm", "ree_nm", "ree_se_nm", "nu", "converged", "warnings",
+		"rg_nm", "rg_se_nm", "ree_nm", "ree_se_nm", "nu", "nu_se", "converged", "warnings",
 	}}
 	for _, s := range all {
 		r, c := s.Results, s.Settings
@@ -59,7 +60,7 @@ func resultsTable(all []*summary) ([]byte, error) {
 			strconv.FormatInt(c.Steps, 10), strconv.Itoa(c.Replicas),
 			store.Decimals(float64(r.Rg.Mean)), store.Decimals(float64(r.Rg.SE)),
 			store.Decimals(float64(r.Ree.Mean)), store.Decimals(float64(r.Ree.SE)),
-			store.Decimals(float64(r.Nu)), strconv.FormatBool(r.Converged), strings.Join(s.Warnings, "; "),
+			store.Decimals(float64(r.Nu)), store.Decimals(float64(r.NuSE)), strconv.FormatBool(r.Converged), strings.Join(s.Warnings, "; "),
 		})
 	}
 	var b bytes.Buffer

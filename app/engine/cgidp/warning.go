@@ -29,10 +29,15 @@ const (
 	stepsPerSample = 120.0 // per residue: twice the autocorrelation time
 )
 
+// expectedSamples is the expected number of independent samples of Rg.
+func (s *Settings) expectedSamples(q *Sequence) float64 {
+	kept := float64(s.Replicas) * float64(q.Steps-s.discarded(q.Steps))
+	return kept / (stepsPerSample * float64(len(q.Residues)))
+}
+
 // expectedError is the expected relative standard error of the mean Rg.
 func (s *Settings) expectedError(q *Sequence) float64 {
-	kept := float64(s.Replicas) * float64(q.Steps-s.discarded(q.Steps))
-	return spreadOfRg * math.Sqrt(stepsPerSample*float64(len(q.Residues))/kept)
+	return spreadOfRg / math.Sqrt(s.expectedSamples(q))
 }
 
 // stepsForError is the number of steps for a relative error, rounded up.

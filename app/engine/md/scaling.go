@@ -6,6 +6,7 @@ const (
 	scalingFrom     = 6  // smallest separation that is fitted
 	scalingResidues = 12 // shortest chain that is fitted
 	maxScaling      = 1.2
+	endOfRange      = 1e-5 // so close to an end, the exponent is not determined
 )
 
 // MaxMisfit is the misfit above which distances follow no power law.
@@ -13,14 +14,14 @@ const MaxMisfit = 0.1
 
 // Scaling is the law R(s) = R0 s^Nu for distances within a chain.
 type Scaling struct {
-	Nu     float64
+	Nu     float64 // NaN if no exponent in the range that is searched fits best
 	R0     float64 // nm
 	Misfit float64 // root mean square deviation from the law over the mean distance
 }
 
 // FitScaling fits distances in nm, indexed by separation as [PairSums.RMS] gives
 // them. Separations above 5 have equal weights. For chains of less than 12
-// residues all numbers are NaN.
+// residues all numbers are NaN; if the best exponent is an end of the range, Nu and R0 are.
 func FitScaling(rms []float64) Scaling {
 	if len(rms) < scalingResidues {
 		return Scaling{math.NaN(), math.NaN(), math.NaN()}
@@ -31,8 +32,11 @@ func FitScaling(rms []float64) Scaling {
 	})
 	r0, squares := prefactor(rms, nu)
 	fitted := rms[scalingFrom:]
-	mean := sum(fitted) / float64(len(fitted))
-	return Scaling{nu, r0, math.Sqrt(squares/float64(len(fitted))) / mean}
+	misfit := math.Sqrt(squares/float64(len(fitted))) / (sum(fitted) / float64(len(fitted)))
+	if nu < endOfRange || nu > maxScaling-endOfRange {
+		return Scaling{math.NaN(), math.NaN(), misfit}
+	}
+	return Scaling{nu, r0, misfit}
 }
 
 // At returns the distance in nm that the law gives for a separation.

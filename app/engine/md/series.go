@@ -128,16 +128,13 @@ type Estimate struct {
 func Pool(replicas []Series) Estimate {
 	var all moments
 	var halves [2]moments
-	squares := 0.0
 	for i := range replicas {
 		s := &replicas[i]
 		all.merge(s.all())
 		halves[0].merge(s.halves[0])
 		halves[1].merge(s.halves[1])
-		se := s.StandardError()
-		squares += se * se
 	}
-	e := Estimate{Mean: all.mean, SE: math.Sqrt(squares) / float64(len(replicas)), SD: all.sd()}
+	e := Estimate{Mean: all.mean, SE: pooledError(replicas, all), SD: all.sd()}
 	if all.n == 0 {
 		e.Mean = math.NaN()
 	}
@@ -146,8 +143,36 @@ func Pool(replicas []Series) Estimate {
 	return e
 }
 
-// Converged reports whether the mean can be trusted: there are 50 independent
-// samples or more, and the halves of the run agree within their errors.
+// pooledError is the error of the mean of all numbers: the larger of two estimates. One combines the
+// errors within the replicas, sqrt(Σ w² se²), where w is the share of a replica in the numbers. The
+// other one is the spread of their R means, sqrt(R/(R-1) Σ w² (mean of the replica - mean)²): blocking
+// cannot see what is slower than a replica is long. NaN if the error within a replica is unknown.
+func pooledError(replicas []Series, all moments) float64 {
+	var count, within, between float64
+	for i := range replicas {
+		s := &replicas[i]
+		if s.Count() == 0 {
+			continue
+		}
+		count++
+		share := float64(s.Count()) / float64(all.n)
+		within += math.Pow(share*s.StandardError(), 2)
+		between += math.Pow(share*(s.Mean()-all.mean), 2)
+	}
+	switch {
+	case count == 0:
+		return math.NaN()
+	case count == 1:
+		return math.Sqrt(within)
+	}
+	return math.Sqrt(max(within, between*count/(count-1)))
+}
+
+// LeastIndependent is how many independent samples a mean takes to be trusted.
+const LeastIndependent = 50
+
+// Converged reports whether the mean can be trusted: there are enough independent
+// samples, and the halves of the run agree within their errors.
 func (e Estimate) Converged() bool {
-	return e.Independent >= 50 && math.Abs(e.Drift) < 3*math.Sqrt2*e.SE
+	return e.Independent >= LeastIndependent && math.Abs(e.Drift) < 3*math.Sqrt2*e.SE
 }

@@ -31,8 +31,9 @@ func blocked(values []float64) float64 {
 }
 
 // correlated are numbers with mean 5, variance 1 and correlation keep^lag.
-func correlated(n int, keep float64) []float64 {
-	rng := rand.New(rand.NewPCG(3, 4))
+func correlated(n int, keep float64) []float64 { return drawn(rand.New(rand.NewPCG(3, 4)), n, keep) }
+
+func drawn(rng *rand.Rand, n int, keep float64) []float64 {
 	values := make([]float64, n)
 	v := rng.NormFloat64()
 	for i := range values {
@@ -88,8 +89,144 @@ func TestPool(t *testing.T) {
 	whole := s.all()
 	enginetest.Near(t, "mean", e.Mean, whole.mean, 1e-12)
 	enginetest.Near(t, "sd", e.SD, whole.sd(), 1e-12)
-	enginetest.Near(t, "se", e.SE, math.Hypot(a.StandardError(), b.StandardError())/2, 1e-12)
+	enginetest.Near(t, "se", e.SE, max(math.Hypot(a.StandardError(), b.StandardError()), math.Abs(a.Mean()-b.Mean()))/2, 1e-12)
 	enginetest.Near(t, "drift", e.Drift, (a.halves[1].mean-a.halves[0].mean+b.halves[1].mean-b.halves[0].mean)/2, 1e-12)
+}
+
+// The error of replicas whose means differ by more than their errors is that of the spread of the
+// means; of replicas that agree, that within them; of one replica, its own.
+func TestPoolComparesReplicas(t *testing.T) {
+	const n, keep = 4096, 0.5
+	within := math.Sqrt((1 + keep) / (1 - keep) / n)
+	for name, tt := range map[string]struct {
+		shifts   []float64
+		want, by float64
+	}{
+		"one":       {[]float64{0.3}, within, 0.3 * within},
+		"alike":     {[]float64{0, 0, 0, 0}, within / 2, 0.3 * within / 2},
+		"different": {[]float64{-0.6, -0.2, 0.2, 0.6}, math.Sqrt(0.8/3) / 2, 1e-12},
+	} {
+		rng := rand.New(rand.NewPCG(1, 7))
+		var replicas []Series
+		for _, shift := range tt.shifts {
+			values := drawn(rng, n, keep)
+			chance := sum(values)/n - 5
+			for i := range values {
+				values[i] += shift - chance
+			}
+			replicas = append(replicas, seriesOf(values))
+		}
+		e := Pool(replicas)
+		enginetest.Near(t, name+": error", e.SE, tt.want, tt.by)
+		if len(replicas) == 1 && e.SE != replicas[0].StandardError() {
+			t.Errorf("the error of one replica is %g, want its own, %g", e.SE, replicas[0].StandardError())
+		}
+		if got, want := e.Converged(), name != "different"; got != want {
+			t.Errorf("%s: converged %v, want %v: %+v", name, got, want, e)
+		}
+	}
+}
+
+// A run that is interrupted has replicas of different lengths, which count by their lengths.
+func TestPoolWeighsReplicasByLength(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 8))
+	long, short := drawn(rng, 8192, 0), drawn(rng, 64, 0)
+	e := Pool([]Series{seriesOf(long), seriesOf(short), NewSeries(100)})
+	enginetest.Near(t, "error", e.SE, 1/math.Sqrt(8256), 0.5/math.Sqrt(8256))
+}
+
+// The quoted errors are the scatter of repeated campaigns, also where replicas are much shorter
+// than the correlation time and blocking within them sees too little.
+func TestErrorsOfShortReplicasAreThoseOfRepetitions(t *testing.T) {
+	for _, tt := range []struct {
+		n    int
+		keep float64
+	}{{4096, 0.9}, {128, 0.99}} {
+		rng := rand.New(rand.NewPCG(5, 6))
+		var means Series
+		squares := 0.0
+		const campaigns = 400
+		for range campaigns {
+			var replicas []Series
+			for range 8 {
+				replicas = append(replicas, seriesOf(drawn(rng, tt.n, tt.keep)))
+			}
+			e := Pool(replicas)
+			means.Add(e.Mean)
+			squares += e.SE * e.SE / campaigns
+		}
+		spread := Pool([]Series{means}).SD
+		if ratio := math.Sqrt(squares) / spread; ratio < 0.9 || ratio > 1.5 {
+			t.Errorf("%d samples, correlation %g: errors of %.3g, and the campaigns differ by %.3g", tt.n, tt.keep, math.Sqrt(squares), spread)
+		}
+	}
+}
+
+func TestErrorIsUnknownWithoutThatOfAReplica(t *testing.T) {
+	if e := Pool([]Series{seriesOf(correlated(15, 0)), seriesOf(correlated(15, 0.5))}); !math.IsNaN(e.SE) || math.IsNaN(e.Mean) {
+		t.Errorf("two replicas of 15 samples: %+v", e)
+	}
+}
+
+// idealChain is a random walk of n beads with bonds of 0.5 nm.
+func idealChain(rng *rand.Rand, n int) []Vec {
+	x := make([]Vec, n)
+	for i := 1; i < n; i++ {
+		bond := Vec{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}
+		x[i] = x[i-1].AddScaled(0.5/bond.Norm(), bond)
+	}
+	return x
+}
+
+func TestErrorOfTheExponentIsThatOfRepeatedRuns(t *testing.T) {
+	const runs, frames, residues = 60, 320, 24
+	rng := rand.New(rand.NewPCG(1, 9))
+	var found Series
+	squares := 0.0
+	for range runs {
+		sums, parts := NewPairSums(residues), NewScalingParts(residues, frames)
+		for range frames {
+			sums.Add(idealChain(rng, residues))
+			parts.Update(sums)
+		}
+		nu := parts.Nu()
+		found.Add(FitScaling(sums.RMS()).Nu)
+		enginetest.Near(t, "exponent", nu.Mean(), FitScaling(sums.RMS()).Nu, 0.01)
+		squares += math.Pow(nu.StandardError(), 2) / runs
+	}
+	spread := Pool([]Series{found}).SD
+	if ratio := math.Sqrt(squares) / spread; ratio < 0.75 || ratio > 1.5 {
+		t.Errorf("errors of %.3g, and the runs differ by %.3g", math.Sqrt(squares), spread)
+	}
+	enginetest.Near(t, "mean exponent", found.Mean(), 0.5, 0.02)
+}
+
+func TestExponentOfFewFramesHasNoError(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 9))
+	for residues, frames := range map[int]int{24: minBlocks - 1, 10: 100} {
+		sums, parts := NewPairSums(residues), NewScalingParts(residues, int64(frames))
+		for range frames {
+			sums.Add(idealChain(rng, residues))
+			parts.Update(sums)
+		}
+		nu := parts.Nu()
+		if se := nu.StandardError(); !math.IsNaN(se) {
+			t.Errorf("%d residues, %d frames: error %g, want none", residues, frames, se)
+		}
+	}
+}
+
+// An exponent at an end of the range is where the search stopped, not a result.
+func TestExponentAtTheEndOfTheRangeIsUnknown(t *testing.T) {
+	falling, steep := make([]float64, 50), make([]float64, 50)
+	for s := range falling {
+		falling[s], steep[s] = 3-0.05*float64(s), float64(s*s)
+	}
+	for _, rms := range [][]float64{falling, steep} {
+		if fit := FitScaling(rms); !math.IsNaN(fit.Nu) || !math.IsNaN(fit.At(9)) || math.IsNaN(fit.Misfit) {
+			t.Errorf("%+v", fit)
+		}
+	}
 }
 
 func TestDriftPreventsConvergence(t *testing.T) {

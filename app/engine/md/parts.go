@@ -1,0 +1,80 @@
+package md
+
+// scalingParts is into how many parts a run is divided for the error of its scaling exponent.
+const scalingParts = 32
+
+// ScalingParts remembers the sums of [PairSums] at the ends of equal parts of a run, from which
+// the error of the scaling exponent follows.
+type ScalingParts struct {
+	expected int64               // frames of the whole run
+	frames   [scalingParts]int64 // up to the end of a part; 0 if it has none of its own
+	squares  [scalingParts][]float64
+}
+
+// NewScalingParts returns parts of a run that is going to have a number of frames.
+func NewScalingParts(residues int, frames int64) *ScalingParts {
+	p := &ScalingParts{expected: max(1, frames)}
+	for k := range p.squares {
+		p.squares[k] = make([]float64, residues)
+	}
+	return p
+}
+
+// Update notes the sums after a frame was added to them.
+func (p *ScalingParts) Update(sums *PairSums) {
+	k := min(scalingParts-1, (sums.frames-1)*scalingParts/p.expected)
+	p.frames[k] = sums.frames
+	copy(p.squares[k], sums.separation)
+}
+
+// Nu returns a series whose mean is about the scaling exponent and whose error is that of the
+// exponent: the pseudo-values of the jackknife over the parts, n nu - (n-1) nu without the part.
+func (p *ScalingParts) Nu() Series {
+	var ends []int
+	for k, frames := range p.frames {
+		if frames > 0 {
+			ends = append(ends, k)
+		}
+	}
+	n := len(ends)
+	s := NewSeries(int64(n))
+	if n < minBlocks {
+		return s
+	}
+	last := ends[n-1]
+	whole := p.fit(last, -1, -1)
+	before := -1
+	for _, k := range ends {
+		s.Add(float64(n)*whole - float64(n-1)*p.fit(last, k, before))
+		before = k
+	}
+	return s
+}
+
+// fit returns the exponent of the frames up to the end of a part, without those of the part
+// without, which follows the part before; -1 is none.
+func (p *ScalingParts) fit(last, without, before int) float64 {
+	sums := &PairSums{residues: len(p.squares[last]), frames: p.frames[last], separation: append([]float64{}, p.squares[last]...)}
+	remove := func(k int, sign float64) {
+		if k < 0 {
+			return
+		}
+		sums.frames -= int64(sign) * p.frames[k]
+		for i, v := range p.squares[k] {
+			sums.separation[i] -= sign * v
+		}
+	}
+	remove(without, 1)
+	remove(before, -1)
+	return FitScaling(sums.RMS()).Nu
+}
+
+// Archive stores or restores the sums.
+func (p *ScalingParts) Archive(a Archive) {
+	for k := range p.frames {
+		a.Integer(&p.frames[k])
+		for i := range p.squares[k] {
+			a.Float(&p.squares[k][i])
+		}
+	}
+}
