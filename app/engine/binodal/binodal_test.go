@@ -60,6 +60,20 @@ func single(s tree) tree {
 	return s
 }
 
+// undecided makes a slab one that does not tell whether it condenses.
+func undecided(s tree) tree {
+	single(s)
+	resultsOf(s)["condensed"], resultsOf(s)["converged"] = nil, false
+	resultsOf(s)["reason"] = "slab thinner than its interfaces: 4.2 nm thick"
+	return s
+}
+
+// before is a summary of an earlier version, which wrote that a slab did not condense where it was too thin.
+func before(s tree, reason string) tree {
+	resultsOf(single(s))["reason"] = reason
+	return s
+}
+
 // bounded leaves only a bound of the dilute phase, in mg/mL.
 func bounded(s tree, below float64) tree {
 	f := phasesIn(s)
@@ -291,6 +305,50 @@ func TestPointsThatAreNotConverged(t *testing.T) {
 	}
 }
 
+// Slabs that do not tell whether they condense bound no critical temperature, whoever wrote their summaries.
+func TestSlabsThatDoNotTellBoundNothing(t *testing.T) {
+	good := slabs(283, 293, 303, 313, 323, 331)
+	for name, s := range map[string]tree{
+		"null": undecided(slab(335)),
+		"thin": before(slab(335), "What is dense is thinner than its interfaces (3.7 and 6.0 nm wide): the chains do not condense under these conditions, or are too few to tell."),
+		"full": before(slab(335), "The dense phase and its interfaces fill the box, so there is no dilute phase beside it: the chains do not condense under these conditions, or the box is too short to tell."),
+		"even": before(slab(335), "Where one half of the chains is dense, the other half has 50 mg/mL, and elsewhere 48 mg/mL: no different within the errors (9 and 7; unknown below 16 frames), so "+
+			"the chains do not condense under these conditions, or the run is too short to tell."),
+	} {
+		for _, unconverged := range []bool{false, true} {
+			files, log, err := evaluated(t, unconverged, append(slices.Clone(good), s)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m := figuresOf(t, files); m["Tc_below_K"] != nil || m["points_used"] != 6.0 || m["Tc_K"] == nil {
+				t.Errorf("%s: %v", name, m)
+			}
+			if !strings.Contains(log, "s7: not known whether it condenses: ") || strings.Contains(log, "do not condense") || strings.Contains(log, "Warning") {
+				t.Errorf("%s: printed\n%s", name, log)
+			}
+			if got := cells(t, files[tableFile])["condensed"]; !slices.Equal(got, []string{"true", "true", "true", "true", "true", "true", ""}) {
+				t.Errorf("%s: condensed %q", name, got)
+			}
+			var sum struct{ Points []tree }
+			if err := json.Unmarshal([]byte(files[summaryFile]), &sum); err != nil {
+				t.Fatal(err)
+			}
+			if last := sum.Points[6]; last["condensed"] != nil || last["reason"] == nil || sum.Points[0]["condensed"] != true {
+				t.Errorf("%s: %v", name, last)
+			}
+			if !strings.Contains(files[plotFile], "phases unknown") || strings.Contains(files[plotFile], "one phase") {
+				t.Errorf("%s: the picture shows one phase", name)
+			}
+		}
+	}
+	// The same along the whole box is one phase, in summaries of any version.
+	flat := before(slab(345), "The concentration is the same all along the box, or even lower in its middle: the chains do not condense under these conditions.")
+	files, _, err := evaluated(t, false, append(slices.Clone(good), flat)...)
+	if err != nil || figuresOf(t, files)["Tc_below_K"] != 345.0 {
+		t.Errorf("%v, %v", err, figuresOf(t, files))
+	}
+}
+
 func TestWarnings(t *testing.T) {
 	off := slabs(283, 293, 303, 313, 323, 331)
 	phasesIn(off[2])["cden_mg_mL"] = phasesIn(off[2])["cden_mg_mL"].(float64) + 60
@@ -316,6 +374,9 @@ func TestWarnings(t *testing.T) {
 		if err != nil || !strings.Contains(log, want) {
 			t.Errorf("%v; no %q in\n%s", err, want, log)
 		}
+	}
+	if _, log, _ := evaluated(t, false, steep...); strings.Contains(log, "NaN") || !strings.Contains(log, "critical concentration unknown") {
+		t.Errorf("a negative critical concentration is printed as\n%s", log)
 	}
 	_, log, err := evaluated(t, false, slabs(283, 293, 303, 313, 323, 331)...)
 	if err != nil || strings.Contains(log, "Warning") {

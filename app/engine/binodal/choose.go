@@ -21,9 +21,14 @@ func (s *Series) choose(unconverged bool) []Choice {
 		switch first := s.sameRun(i); {
 		case first != "":
 			all[i].Note = "the same run as " + first + ", which counts once"
+		case p.Condensed == nil:
+			all[i].Note = "not known whether it condenses"
+			if p.Reason != "" {
+				all[i].Note += ": " + p.Reason
+			}
 		case !p.Converged && !unconverged:
 			all[i].Note = "not converged: take more steps or replicas"
-		case !p.Condensed:
+		case p.dissolved():
 			all[i].Note = "did not condense"
 		default:
 			all[i] = chooseCondensed(p)

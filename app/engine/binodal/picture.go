@@ -20,8 +20,8 @@ func (v *Verdict) picture() ([]byte, error) {
 			Dense: plot.Bar(p.Dense), Dilute: plot.Bar(p.Dilute), Below: p.Below,
 			Transfer: plot.Bar(p.Transfer), TransferBelow: p.TransferBelow,
 		}
-		if !p.Condensed {
-			one.Overall = p.Overall
+		if !p.condensed() {
+			one.Overall, one.Undecided = p.Overall, p.Condensed == nil
 		}
 		f.Points = append(f.Points, one)
 	}

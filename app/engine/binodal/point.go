@@ -3,6 +3,7 @@ package binodal
 import (
 	"encoding/json"
 	"math"
+	"strings"
 
 	"molrun/app/engine/input"
 )
@@ -17,9 +18,9 @@ type Point struct {
 	IonicStrength float64 // mol/L
 	Overall       float64 // mg/mL, of all chains in the box; NaN if unknown
 
-	Condensed bool
+	Condensed *bool // nil if the run does not tell
 	Converged bool
-	Reason    string // why it did not condense
+	Reason    string // why it did not condense, or why that is unknown
 
 	Dense, Dilute           Level   // mg/mL
 	Below                   float64 // mg/mL: the dilute phase is below it, if its concentration is unknown
@@ -124,6 +125,25 @@ func known(v *float64) float64 {
 
 func (e estimate) level() Level { return Level{known(e.Mean), known(e.SE)} }
 
+// decided returns whether a slab condensed, nil if the run does not tell, and the reason. Earlier
+// versions of the source wrote false in both cases, with a reason like "… : the chains do not
+// condense under these conditions, or are too few to tell."
+func decided(condensed *bool, reason string) (*bool, string) {
+	if condensed == nil || *condensed || !strings.HasSuffix(reason, "to tell.") {
+		return condensed, reason
+	}
+	for _, verdict := range []string{": the chains do not condense", ", so the chains do not condense", ": no different within"} {
+		reason, _, _ = strings.Cut(reason, verdict)
+	}
+	return nil, reason
+}
+
+// condensed reports whether there are two phases.
+func (p *Point) condensed() bool { return p.Condensed != nil && *p.Condensed }
+
+// dissolved reports whether there is only one phase.
+func (p *Point) dissolved() bool { return p.Condensed != nil && !*p.Condensed }
+
 // Read reads the summary of a job. Faults are below loc.
 func Read(job string, summary []byte, loc []any) (Point, []input.Fault) {
 	var s report
@@ -152,12 +172,13 @@ func Read(job string, summary []byte, loc []any) (Point, []input.Fault) {
 	}
 	p := Point{
 		Job: job, Temperature: c.Temperature, IonicStrength: c.IonicStrength, Overall: known(s.Derived.Concentration),
-		Condensed: s.Results.Condensed != nil && *s.Results.Condensed, Converged: s.Results.Converged, Reason: s.Results.Reason,
-		same: system{s.Model, s.EngineVersion, c.Components[0].Sequence, c.PH, c.ChargedTermini},
-		run:  run{c.Components[0].Copies, c.Replicas, c.Box, c.Steps, c.Equilibration, c.Friction, c.SampleEvery, c.Seed},
+		Converged: s.Results.Converged,
+		same:      system{s.Model, s.EngineVersion, c.Components[0].Sequence, c.PH, c.ChargedTermini},
+		run:       run{c.Components[0].Copies, c.Replicas, c.Box, c.Steps, c.Equilibration, c.Friction, c.SampleEvery, c.Seed},
 	}
+	p.Condensed, p.Reason = decided(s.Results.Condensed, s.Results.Reason)
 	var f phases // all unknown
-	if p.Condensed && len(s.Results.Components) == 1 && s.Results.Components[0].Phases != nil {
+	if p.condensed() && len(s.Results.Components) == 1 && s.Results.Components[0].Phases != nil {
 		f = *s.Results.Components[0].Phases
 	}
 	p.Dense, p.Dilute = Level{known(f.DenseMass), known(f.DenseMassSE)}, Level{known(f.DiluteMass), known(f.DiluteMassSE)}

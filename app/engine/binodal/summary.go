@@ -36,7 +36,7 @@ type (
 		Job           string       `json:"job"`
 		Temperature   float64      `json:"temperature_K"`
 		IonicStrength float64      `json:"ionic_strength_M"`
-		Condensed     bool         `json:"condensed"`
+		Condensed     *bool        `json:"condensed"` // null: the run does not tell; reason says why
 		Converged     bool         `json:"converged"`
 		Used          bool         `json:"used"`
 		Note          string       `json:"note,omitempty"`
@@ -160,8 +160,11 @@ func (v *Verdict) sentences() []string {
 		lines = append(lines, "Warning: "+w)
 	}
 	if l := v.Law; l != nil {
-		return append(lines, fmt.Sprintf("critical temperature %.1f±%.1f K, critical concentration %.3g±%.2g mg/mL",
-			l.Tc.Mean, l.Tc.SE, l.Rhoc.Mean, l.Rhoc.SE))
+		line := fmt.Sprintf("critical temperature %.1f±%.1f K, critical concentration ", l.Tc.Mean, l.Tc.SE)
+		if math.IsNaN(l.Rhoc.Mean) {
+			return append(lines, line+"unknown")
+		}
+		return append(lines, line+fmt.Sprintf("%.3g±%.2g mg/mL", l.Rhoc.Mean, l.Rhoc.SE))
 	}
 	return append(lines, "no critical temperature: "+v.Reason)
 }

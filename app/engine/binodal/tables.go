@@ -31,9 +31,13 @@ func (v *Verdict) table() []byte {
 			deviation = v.Law.Deviations[used]
 			used++
 		}
+		condensed := ""
+		if p.Condensed != nil {
+			condensed = strconv.FormatBool(*p.Condensed)
+		}
 		row := []string{
 			p.Job, store.Figure(p.Temperature).String(), store.Figure(p.IonicStrength).String(),
-			strconv.FormatBool(p.Condensed), strconv.FormatBool(p.Converged), strconv.FormatBool(c.Used),
+			condensed, strconv.FormatBool(p.Converged), strconv.FormatBool(c.Used),
 		}
 		joules := p.Transfer.Mean * gasConstant * p.Temperature
 		row = append(row, figures(

@@ -70,15 +70,16 @@ func (v *Verdict) warnOfRuns() {
 	}
 }
 
-// bracket finds between which temperatures condensates vanish.
+// bracket finds between which temperatures condensates vanish. Runs that do not tell whether the chains
+// condense bound nothing.
 func (v *Verdict) bracket(unconverged bool) {
 	for i := range v.Series.Points {
 		p := &v.Series.Points[i]
 		switch {
 		case !p.Converged && !unconverged:
-		case p.Condensed && !(p.Temperature <= v.Above):
+		case p.condensed() && !(p.Temperature <= v.Above):
 			v.Above = p.Temperature
-		case !p.Condensed && !(p.Temperature >= v.Below):
+		case p.dissolved() && !(p.Temperature >= v.Below):
 			v.Below = p.Temperature
 		}
 	}

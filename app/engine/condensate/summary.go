@@ -54,7 +54,7 @@ type (
 		LeastDilute   store.Figure `json:"least_dilute_mM"` // below, only bounds
 	}
 	resultsView struct {
-		Condensed   *bool        `json:"condensed"` // null: not asked, or not known yet
+		Condensed   *bool        `json:"condensed"` // null: not asked, not known yet, or the run does not tell; then Reason says why
 		Reason      string       `json:"reason,omitempty"`
 		Slab        *slabView    `json:"slab,omitempty"`
 		Components  []resultView `json:"components"`
@@ -221,7 +221,7 @@ func (r *run) results(s *summary) {
 }
 
 // addPhases evaluates the slab and reports whether its concentrations are settled or, if there
-// are no phases, whether the sizes of the chains are.
+// is one phase, whether the sizes of the chains are. What the run does not tell is not settled.
 func (r *run) addPhases(s *summary, sizes bool) bool {
 	all, evaluated := r.profiles()
 	if len(all) == 0 || !evaluated {
@@ -229,9 +229,13 @@ func (r *run) addPhases(s *summary, sizes bool) bool {
 	}
 	s.phases = slab.Evaluate(all)
 	res, f := &s.Results, &s.phases
-	res.Condensed, res.Reason = &f.Separated, f.Reason
+	res.Reason = f.Reason
+	if f.Undecided {
+		return false
+	}
+	res.Condensed = &f.Separated
 	if !f.Separated {
-		return sizes
+		return sizes && !r.tooShort()
 	}
 	v := &slabView{
 		Lower: store.Figure(f.Lower.Z), Upper: store.Figure(f.Upper.Z),
@@ -302,8 +306,11 @@ func (s *summary) sentences() []string {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	res := &s.Results
-	if res.Condensed != nil && !*res.Condensed {
+	switch {
+	case res.Condensed != nil && !*res.Condensed:
 		add("no condensate: %s", res.Reason)
+	case res.Condensed == nil && res.Reason != "":
+		add("not known whether the chains condense: %s", res.Reason)
 	}
 	for _, c := range res.Components {
 		rg := store.WithError(float64(c.Rg.Mean), float64(c.Rg.SE))
@@ -324,8 +331,18 @@ func (s *summary) sentences() []string {
 		}
 	}
 	if p := res.Pair; p != nil {
-		add("second virial coefficient %.4g±%.2g nm³, dissociation constant %.3g±%.2g mM",
-			float64(p.Virial), float64(p.VirialSE), float64(p.Dissociation), float64(p.DissociationSE))
+		add("second virial coefficient %s, dissociation constant %s", known(p.Virial, p.VirialSE, "nm³"), known(p.Dissociation, p.DissociationSE, "mM"))
 	}
 	return lines
+}
+
+// known writes a number with its error and unit, as far as they are known.
+func known(v, se store.Figure, unit string) string {
+	switch {
+	case math.IsNaN(float64(v)):
+		return "unknown"
+	case math.IsNaN(float64(se)):
+		return fmt.Sprintf("%.4g %s", float64(v), unit)
+	}
+	return fmt.Sprintf("%.4g±%.2g %s", float64(v), float64(se), unit)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"strconv"
+	"strings"
 
 	"molrun/app/engine/store"
 )
@@ -12,6 +13,7 @@ import (
 // component are at the top level if it is the only one.
 type metrics struct {
 	Condensed      *bool        `json:"condensed"`
+	Reason         string       `json:"condensed_reason,omitempty"` // in a few words, unless condensed is true
 	Interface      store.Figure `json:"interface_width_nm"`
 	DenseMass      store.Figure `json:"cden_mg_mL"`
 	DiluteMass     store.Figure `json:"cdil_mg_mL"`
@@ -57,7 +59,7 @@ func (v *resultView) metrics() componentMetrics {
 func (s *summary) metrics() metrics {
 	res, unknown := &s.Results, store.Figure(unknown.Mean)
 	m := metrics{
-		Condensed: res.Condensed, Interface: unknown, DenseMass: unknown, DiluteMass: unknown,
+		Condensed: res.Condensed, Reason: res.briefly(), Interface: unknown, DenseMass: unknown, DiluteMass: unknown,
 		Bound: res.Bound.Mean, Largest: res.Largest.Mean, Converged: res.Converged,
 		StepsPerSecond: s.Performance.StepsPerSecond, NanosecondsDay: s.Performance.NanosecondsDay,
 	}
@@ -80,6 +82,14 @@ func (s *summary) metrics() metrics {
 		m.Components[res.Components[k].Name] = res.Components[k].metrics()
 	}
 	return m
+}
+
+// briefly is the reason without numbers and advice, short enough for tables of jobs.
+func (v *resultsView) briefly() string {
+	if end := strings.IndexAny(v.Reason, ":;,("); end >= 0 {
+		return strings.TrimSpace(v.Reason[:end])
+	}
+	return v.Reason
 }
 
 // table is components.csv: a row for each component.

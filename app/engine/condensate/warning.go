@@ -8,8 +8,8 @@ import (
 	"molrun/app/engine/slab"
 )
 
-// leastSlab is the thickness in nm below which a slab is little else than interfaces.
-const leastSlab = 6
+// usualInterface is the width in nm of a usual interface, from 10 to 90 %.
+const usualInterface = 4
 
 // warnings say what makes the results doubtful. The run goes on.
 func (s *Settings) warnings() []string {
@@ -26,9 +26,9 @@ func (s *Settings) warnings() []string {
 	if across := s.crossSection(); min(s.Box.X, s.Box.Y, s.Box.Z) < across {
 		add("the box is narrow for chains of %d residues, which may meet their own images; edges of %.1f nm are safe", s.longest(), across)
 	}
-	if width := s.slabWidth(); s.Protocol == Slab && width < leastSlab {
-		add("the slab will be only about %.1f nm thick, little more than its interfaces; about %.0f times the copies give %d nm",
-			width, math.Ceil(leastSlab/width), leastSlab)
+	if width, least := s.slabWidth(), slab.LeastThickness(usualInterface); s.Protocol == Slab && width < least {
+		add("the slab will be only about %.1f nm thick, little more than its interfaces: it may stay unknown whether the chains condense; about %.1f times the copies give %.0f nm",
+			width, math.Ceil(10*least/width)/10, least)
 	}
 	if s.Protocol == Slab && s.tooShort() {
 		add("the run is short: chains go from one phase to the other within about %d steps, and errors need many such times",

@@ -31,7 +31,8 @@ type Coexistence struct {
 	Used          bool    // in the law
 	Dense, Dilute Bar     // mg/mL
 	Below         float64 // mg/mL; bound of an unknown dilute phase
-	Overall       float64 // mg/mL of the box, if there is one phase
+	Overall       float64 // mg/mL of the box, if no two phases were found
+	Undecided     bool    // whether there is one phase is unknown
 	Transfer      Bar     // kT
 	TransferBelow float64 // kT; bound of an unknown free energy
 }
@@ -111,7 +112,11 @@ func (f *Binodal) densities() (*plot.Plot, error) {
 		m.bar("dense phase", c.Dense, c.At, shade(denseColor, c.Used), draw.CircleGlyph{})
 		m.bar("dilute phase", c.Dilute, c.At, shade(diluteColor, c.Used), draw.CircleGlyph{})
 		m.upTo("dilute phase, below a bound", 0, c.Below, c.At, shade(diluteColor, c.Used))
-		m.bar("one phase", Bar{c.Overall, math.NaN()}, c.At, criticalColor, draw.CrossGlyph{})
+		if c.Undecided {
+			m.bar("phases unknown", Bar{c.Overall, math.NaN()}, c.At, criticalColor, draw.RingGlyph{})
+		} else {
+			m.bar("one phase", Bar{c.Overall, math.NaN()}, c.At, criticalColor, draw.CrossGlyph{})
+		}
 		for _, v := range []float64{c.Dense.Mean + c.Dense.SE, c.Dense.Mean, c.Below, c.Overall} {
 			reach(v)
 		}

@@ -9,15 +9,16 @@ import (
 
 var unknownBar = Bar{math.NaN(), math.NaN()}
 
-// drawn are points of all kinds: with both phases, with a bound, not used, and with one phase.
+// drawn are points of all kinds: with both phases, with a bound, not used, with one phase, and with an unknown number of phases.
 func drawn() *Binodal {
 	return &Binodal{
 		Title: "Binodal", Axis: "temperature / K",
 		Points: []Coexistence{
-			{283, true, Bar{600, 3}, unknownBar, 8, math.NaN(), unknownBar, -4.3},
-			{293, true, Bar{560, 4}, Bar{5, 1}, math.NaN(), math.NaN(), Bar{-4.7, 0.1}, math.NaN()},
-			{303, false, Bar{520, 5}, Bar{9, math.NaN()}, math.NaN(), math.NaN(), Bar{-4, math.NaN()}, math.NaN()},
-			{353, false, unknownBar, unknownBar, math.NaN(), 106, unknownBar, math.NaN()},
+			{283, true, Bar{600, 3}, unknownBar, 8, math.NaN(), false, unknownBar, -4.3},
+			{293, true, Bar{560, 4}, Bar{5, 1}, math.NaN(), math.NaN(), false, Bar{-4.7, 0.1}, math.NaN()},
+			{303, false, Bar{520, 5}, Bar{9, math.NaN()}, math.NaN(), math.NaN(), false, Bar{-4, math.NaN()}, math.NaN()},
+			{353, false, unknownBar, unknownBar, math.NaN(), 106, false, unknownBar, math.NaN()},
+			{343, false, unknownBar, unknownBar, math.NaN(), 106, true, unknownBar, math.NaN()},
 		},
 		Law:      []LawPoint{{283, 605, -4}, {323, 450, 20}, {345, 170, 170}},
 		Critical: &Critical{Bar{345, 3}, Bar{170, 9}},
@@ -32,7 +33,7 @@ func TestBinodalSVG(t *testing.T) {
 	texts, elements := readSVG(t, content)
 	for _, want := range []string{
 		"Binodal", "temperature / K", "concentration / mg/mL", "transfer / kT", "dense phase", "dilute phase",
-		"dilute phase, below a bound", "not used", "one phase", "law near Tc", "mean of both phases", "critical point",
+		"dilute phase, below a bound", "not used", "one phase", "phases unknown", "law near Tc", "mean of both phases", "critical point",
 	} {
 		if n := len(slices.DeleteFunc(slices.Clone(texts), func(s string) bool { return s != want })); n != 1 {
 			t.Errorf("%q is there %d times among %q", want, n, texts)
@@ -49,10 +50,10 @@ func TestBinodalOfLittle(t *testing.T) {
 	for name, f := range map[string]*Binodal{
 		"one point":    {Points: full.Points[1:2]},
 		"one bound":    {Points: full.Points[:1]},
-		"one phase":    {Points: full.Points[3:]},
-		"nothing seen": {Points: []Coexistence{{293, false, unknownBar, unknownBar, math.NaN(), math.NaN(), unknownBar, math.NaN()}}},
+		"one phase":    {Points: full.Points[3:4]},
+		"nothing seen": {Points: []Coexistence{{293, false, unknownBar, unknownBar, math.NaN(), math.NaN(), false, unknownBar, math.NaN()}}},
 		"one place":    {Points: []Coexistence{full.Points[1], full.Points[1]}},
-		"no salt":      {Points: []Coexistence{{0, true, Bar{1, 1}, Bar{0, 0}, math.NaN(), math.NaN(), unknownBar, math.NaN()}}},
+		"no salt":      {Points: []Coexistence{{0, true, Bar{1, 1}, Bar{0, 0}, math.NaN(), math.NaN(), false, unknownBar, math.NaN()}}},
 	} {
 		content, err := f.SVG()
 		if err != nil {

@@ -3,6 +3,7 @@ package slab
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"molrun/app/engine/md"
 )
@@ -13,6 +14,10 @@ type Phases struct {
 	// biologist, and nothing else is known.
 	Separated bool
 	Reason    string
+
+	// Undecided says that the profile does not tell whether there are two phases: what is dense
+	// has no plateau, or the errors are too large. If it is false and Separated, too, there is one phase.
+	Undecided bool
 
 	Lower, Upper Interface
 	Components   []Coexistence
@@ -51,6 +56,15 @@ const (
 // minPlateau is the least thickness of a phase in nm.
 const minPlateau = 2
 
+// LeastThickness is how thick in nm a slab has to be for a plateau between interfaces of that width.
+func LeastThickness(width float64) float64 { return minPlateau + 2*denseBefore*width }
+
+// What Reason begins with where a slab has no plateau.
+const (
+	tooThin = "slab thinner than its interfaces"
+	tooFull = "the dense phase and its interfaces fill the box"
+)
+
 // Evaluate finds the phases in the profiles of replicas of one system. The errors need 16
 // frames or more.
 func Evaluate(replicas []*Profile) Phases {
@@ -75,30 +89,61 @@ func Evaluate(replicas []*Profile) Phases {
 	inside := region{f.Lower.Z + denseBefore*f.Lower.Width, f.Upper.Z - denseBefore*f.Upper.Width}
 	outside := region{f.Lower.Z - diluteBehind*f.Lower.Width, f.Upper.Z + diluteBehind*f.Upper.Width}
 	f.inside, f.outside = inside, outside
+	unclear := ""
 	switch {
 	case lower.inner <= lower.outer || upper.inner <= upper.outer:
-		f.Reason = "The concentration is the same all along the box, or even lower in its middle: the chains do not condense under these conditions."
+		unclear = "no interfaces were found on both sides of the middle: simulate longer, or use more chains"
 	case inside.to-inside.from < minPlateau:
-		f.Reason = fmt.Sprintf("What is dense is thinner than its interfaces (%.1f and %.1f nm wide): the chains do not condense under these conditions, or are too few to tell.",
-			f.Lower.Width, f.Upper.Width)
+		unclear = fmt.Sprintf(tooThin+": %.1f nm thick, with interfaces %.1f and %.1f nm wide; use more chains or a smaller cross-section",
+			max(0, f.Upper.Z-f.Lower.Z), f.Lower.Width, f.Upper.Width)
 	case p.length-(outside.to-outside.from) < minPlateau:
-		f.Reason = "The dense phase and its interfaces fill the box, so there is no dilute phase beside it: the chains do not condense under these conditions, or the box is too short to tell."
+		unclear = tooFull + ", so there is no dilute phase beside it; use a longer box"
 	}
-	if f.Reason != "" {
-		return Phases{Reason: f.Reason}
+	second := make([]float64, len(p.masses)+1)
+	second[len(p.masses)] = 1
+	if unclear != "" {
+		dense := core(mass)
+		at := func(z float64) int { return min(int((z/p.length+0.5)*float64(p.bins)), p.bins-1) }
+		return withoutPhases(
+			pool(replicas, second, func(z float64) bool { return dense[at(z)] }),
+			pool(replicas, second, func(z float64) bool { return !dense[at(z)] }), unclear)
 	}
 	for c := range p.masses {
 		f.Components = append(f.Components, coexistence(replicas, c, inside, outside))
 	}
-	second := make([]float64, len(p.masses)+1)
-	second[len(p.masses)] = 1
 	dense, dilute := pool(replicas, second, inside.holds), pool(replicas, second, outside.lacks)
 	if f.Separated = dense.Mean-dilute.Mean > 3*math.Hypot(dense.SE, dilute.SE); !f.Separated {
-		f.Reason = fmt.Sprintf("Where one half of the chains is dense, the other half has %.3g mg/mL, and elsewhere %.3g mg/mL: no different within the errors (%.2g and %.2g; unknown below 16 frames), so "+
-			"the chains do not condense under these conditions, or the run is too short to tell.", dense.Mean/1000, dilute.Mean/1000, dense.SE/1000, dilute.SE/1000)
-		return Phases{Reason: f.Reason}
+		return withoutPhases(dense, dilute, "the run is too short to tell")
 	}
 	return f
+}
+
+// withoutPhases judges a profile in which no two phases were found, by the concentrations of one half
+// of the chains where the other half is dense and elsewhere. There is one phase if they cannot
+// differ by more than a factor of two: chains that attract each other are never quite even.
+// Otherwise the profile does not tell; unclear says why.
+func withoutPhases(dense, dilute md.Estimate, unclear string) Phases {
+	se := math.Hypot(dense.SE, dilute.SE)
+	found := fmt.Sprintf("where one half of the chains is dense, the other half has %.3g±%.2g mg/mL, and elsewhere %.3g±%.2g mg/mL",
+		dense.Mean/1000, dense.SE/1000, dilute.Mean/1000, dilute.SE/1000)
+	switch {
+	case math.IsNaN(se):
+		return Phases{Undecided: true, Reason: "too few samples for errors, which take 16; simulate longer"}
+	case dense.Mean-dilute.Mean+3*se < dilute.Mean:
+		return Phases{Reason: "the concentration is about the same all along the box (" + found + "): the chains do not condense under these conditions"}
+	}
+	return Phases{Undecided: true, Reason: unclear + " (" + found + ")"}
+}
+
+// core are the layers that are denser than half way between the thinnest and the densest.
+func core(mass []float64) []bool {
+	mass = smooth(mass)
+	middle := (slices.Min(mass) + slices.Max(mass)) / 2
+	dense := make([]bool, len(mass))
+	for i, m := range mass {
+		dense[i] = m > middle
+	}
+	return dense
 }
 
 // region is a part of the box, in nm from its middle.

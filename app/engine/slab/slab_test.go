@@ -169,9 +169,9 @@ func TestErrorsAreThoseOfRepeatedRuns(t *testing.T) {
 func TestChainsThatDoNotCondense(t *testing.T) {
 	for name, s := range map[string]*system{
 		"the same everywhere": newSystem(30, 1.5, []float64{4}, []float64{4}),
-		"few":                 newSystem(30, 1.5, []float64{0.1}, []float64{0.1}),
+		"nearly the same":     newSystem(30, 1.5, []float64{4.5}, []float64{4}),
 	} {
-		if f := Evaluate([]*Profile{s.profile(100)}); f.Separated || !strings.Contains(f.Reason, "do not condense") || f.Components != nil {
+		if f := Evaluate([]*Profile{s.profile(100)}); f.Separated || f.Undecided || !strings.Contains(f.Reason, "do not condense") || f.Components != nil {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
@@ -181,14 +181,39 @@ func TestChainsThatDoNotCondense(t *testing.T) {
 			t.Errorf("a chance: %+v", f)
 		}
 	}
-	s = newSystem(30, 1.5, []float64{20}, []float64{0.5})
-	if f := Evaluate([]*Profile{s.profile(10)}); f.Separated || !strings.Contains(f.Reason, "16 frames") {
-		t.Errorf("10 frames: %+v", f)
+}
+
+// What is dense without a plateau, or not known well enough, is no sign that chains do not condense.
+func TestProfilesThatDoNotTell(t *testing.T) {
+	thin, full := newSystem(5, 1.5, []float64{20}, []float64{0.1}), newSystem(75, 3, []float64{20}, []float64{0.5})
+	full.even = true
+	for name, tt := range map[string]struct {
+		s      *system
+		frames int
+		reason string
+	}{
+		"a thin slab":  {thin, 200, "slab thinner than its interfaces: "},
+		"a hump":       {newSystem(2, 5, []float64{20}, []float64{0.1}), 200, "use more chains or a smaller cross-section"},
+		"a full box":   {full, 50, "fill the box, so there is no dilute phase beside it; use a longer box"},
+		"10 frames":    {newSystem(30, 1.5, []float64{20}, []float64{0.5}), 10, "too few samples for errors"},
+		"a few frames": {newSystem(30, 1.5, []float64{0.4}, []float64{0.1}), 20, " "},
+		"few chains":   {newSystem(30, 1.5, []float64{0.1}, []float64{0.1}), 100, " "},
+	} {
+		if f := Evaluate([]*Profile{tt.s.profile(tt.frames)}); f.Separated || !f.Undecided || !strings.Contains(f.Reason, tt.reason) || f.Components != nil {
+			t.Errorf("%s: %+v", name, f)
+		}
 	}
-	s = newSystem(75, 3, []float64{20}, []float64{0.5})
+}
+
+// Replicas that differ in their dilute phases by more than their errors leave only a bound, above each of them.
+func TestBoundsKnowThatReplicasDiffer(t *testing.T) {
+	s := newSystem(30, 0.2, []float64{20}, []float64{0})
 	s.even = true
-	if f := Evaluate([]*Profile{s.profile(50)}); f.Separated || !strings.Contains(f.Reason, "fill the box") {
-		t.Errorf("a full box: %+v", f)
+	empty := s.profile(100)
+	other := newSystem(30, 0.2, []float64{20}, []float64{0.05})
+	one := MilliMol / (boxEdge * boxEdge * (boxLength - 30))
+	if c := Evaluate([]*Profile{empty, other.profile(100)}).Components[0]; !c.Bound || c.Dilute.Mean < one/2 {
+		t.Errorf("%+v; one chain is %.3g mM", c, one)
 	}
 }
 
