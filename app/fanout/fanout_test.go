@@ -218,8 +218,11 @@ func TestFaultyRecordsAreTold(t *testing.T) {
 }
 
 func TestLinesMayEndAnyWay(t *testing.T) {
-	for _, end := range []string{"\n", "\r\n", "\r"} {
-		text := strings.ReplaceAll("count,sequence\n1,\"a\nb\"\n\n2,c", "\n", end)
+	text := "count,sequence\n1,\"a\nb\"\n\n2,c"
+	for _, text := range []string{
+		text, strings.ReplaceAll(text, "\n", "\r\n"), strings.ReplaceAll(text, "\n", "\r"),
+		strings.Replace(strings.ReplaceAll(text, "\n", "\r"), "\r", "\r\n", 1), strings.Replace(text, "\n", "\r", 2),
+	} {
 		rows, settings, faults := expand(t, texts{"t": text}, `{"each":{"*":"csv:t"}}`)
 		same(t, "faults", faults, nil)
 		same(t, "rows", settings, []string{`{"count":1,"sequence":"a\u000ab"}`, `{"count":2,"sequence":"c"}`})

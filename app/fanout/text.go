@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"unicode/utf8"
+
+	"molrun/app/plaintext"
 )
 
 // mistake is something wrong in a text. Line 0 is the whole of it.
@@ -19,10 +21,8 @@ func wrong(line int, format string, args ...any) mistake {
 }
 
 var (
-	bomUTF8    = []byte("\xef\xbb\xbf")
-	bomsUTF16  = [][]byte{{0xff, 0xfe}, {0xfe, 0xff}}
-	lineFeed   = []byte("\n")
-	returnChar = []byte("\r")
+	bomsUTF16 = [][]byte{{0xff, 0xfe}, {0xfe, 0xff}}
+	lineFeed  = []byte("\n")
 )
 
 // readText returns text in UTF-8 without a byte order mark, lines ending with a
@@ -33,11 +33,7 @@ func readText(data []byte) ([]byte, []mistake) {
 			return nil, []mistake{wrong(0, "the text is UTF-16; save it as UTF-8")}
 		}
 	}
-	data = bytes.TrimPrefix(data, bomUTF8)
-	if !bytes.Contains(data, lineFeed) { // as the first Macs wrote
-		data = bytes.ReplaceAll(data, returnChar, lineFeed)
-	}
-	data = bytes.ReplaceAll(data, []byte("\r\n"), lineFeed)
+	data = plaintext.Unix(data)
 	if i := slices.IndexFunc(data, isControl); i >= 0 {
 		return nil, []mistake{wrong(lineAt(data, i), "the text has the control character %U; is this a text file?", data[i])}
 	}

@@ -2,13 +2,14 @@ package house
 
 // leaves may be imported by everybody. Each imports only those before it.
 var leaves = []string{
-	"app/unit", "app/gate", "app/nearest", "app/cursor", "app/protocol", "app/durable", "app/oneline", "app/digest", "app/sortid", "app/events",
+	"app/unit", "app/plaintext", "app/gate", "app/nearest", "app/cursor", "app/protocol", "app/durable", "app/oneline", "app/digest", "app/sortid", "app/events",
 	"app/fault", "app/naming", "app/apikey", "app/strictjson", "app/placement", "app/quota", "app/spent", "app/tomltree", "app/audit", "app/eta", "app/circle", "app/tables", "app/notice", "app/atoms", "app/algorithm/folder", "app/profile", "app/terminal", "app/jobfile", "app/reference",
 }
 
 // rules say what else a package may import, and which have bounds of their own.
 var rules = map[string]rule{
 	"app/unit":       {},
+	"app/plaintext":  {},
 	"app/gate":       {},
 	"app/nearest":    {},
 	"app/cursor":     {},

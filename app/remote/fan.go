@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"molrun/app/plaintext"
 	"molrun/app/remote/session"
 	"molrun/web/client"
 )
@@ -226,7 +227,7 @@ func readTable(path, ext string) ([][]string, error) {
 		return nil, err
 	}
 	defer f.Close() // only read from
-	r := csv.NewReader(io.LimitReader(f, maxText))
+	r := csv.NewReader(io.LimitReader(plaintext.NewReader(f), maxText))
 	if ext == ".tsv" {
 		r.Comma, r.LazyQuotes = '\t', true
 	}
@@ -237,7 +238,6 @@ func readTable(path, ext string) ([][]string, error) {
 	if len(records) < 2 {
 		return nil, fmt.Errorf("%s has no rows below its heading", path)
 	}
-	records[0][0] = strings.TrimPrefix(records[0][0], "\ufeff")
 	return records, nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"unicode"
+
+	"molrun/app/plaintext"
 )
 
 // Record is one sequence of a FASTA text.
@@ -28,7 +30,7 @@ func ParseFASTA(text []byte) []Record {
 		}
 		letters.Reset()
 	}
-	for line := range bytes.SplitSeq(withUnixLines(text), []byte("\n")) {
+	for line := range bytes.SplitSeq(plaintext.Unix(text), []byte("\n")) {
 		line = bytes.TrimSpace(line)
 		switch {
 		case len(line) == 0 || line[0] == ';': // ';' begins a comment in old files
@@ -44,12 +46,6 @@ func ParseFASTA(text []byte) []Record {
 	}
 	finish()
 	return records
-}
-
-func withUnixLines(text []byte) []byte {
-	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
-	return bytes.ReplaceAll(text, []byte("\r"), []byte("\n"))
 }
 
 // clean drops white space and one trailing "*", which marks the stop of a

@@ -13,3 +13,7 @@ test('formulas are defused', () => {
 test('tabs separate cells of TSV', () => {
   expect(parseCSV('x\ty\n1\t2\n', '\t')).toEqual([['x', 'y'], ['1', '2']])
 })
+
+test('lines end as on any system', () => {
+  for (const text of ['a,b\n1,2\n', 'a,b\r\n1,2\r\n', 'a,b\r1,2\r', 'a,b\r\n1,2\r']) expect(parseCSV(text)).toEqual([['a', 'b'], ['1', '2']])
+})

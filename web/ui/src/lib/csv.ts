@@ -27,6 +27,7 @@ export const fileName = (text: string, ending: string) => text.replace(/[^\p{L}\
 
 /** The cells of a CSV or TSV text, by row. Quoted cells may hold the mark, quotes and lines. */
 export function parseCSV(text: string, mark = ','): string[][] {
+  text = text.replace(/\r\n?/g, '\n')
   const rows: string[][] = []
   let row: string[] = []
   let cell = ''
@@ -50,7 +51,7 @@ export function parseCSV(text: string, mark = ','): string[][] {
       row.push(cell)
       cell = ''
     } else if (c === '\n') endRow()
-    else if (c !== '\r') cell += c
+    else cell += c
   }
   endRow()
   return rows

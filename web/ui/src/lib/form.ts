@@ -158,7 +158,7 @@ export function faultsOf(detail: readonly FieldError[]): Record<string, string[]
 
 /** Settings of the rows of a table with a header, by the names of parameters. */
 export function tableOf(a: Algorithm, text: string): { many: Record<string, string>; unknown: string[] } {
-  const [header = [], ...rows] = parseCSV(text, text.split('\n', 1)[0]!.includes('\t') ? '\t' : ',')
+  const [header = [], ...rows] = parseCSV(text, text.split(/[\r\n]/, 1)[0]!.includes('\t') ? '\t' : ',')
   const many: Record<string, string> = {}
   const unknown: string[] = []
   header.map((h) => h.trim()).forEach((name, i) => {

@@ -1,0 +1,80 @@
+// Package plaintext reads text files of any system as those of Unix: lines end with a line
+// feed, and no byte order mark stands before the first.
+package plaintext
+
+import (
+	"bytes"
+	"errors"
+	"io"
+)
+
+// Mark is the byte order mark that Windows programs begin UTF-8 with.
+const Mark = "\uFEFF"
+
+// Reader reads a text. What it has found so far is known after each Read.
+type Reader struct {
+	Marked  bool // the text begins with a byte order mark
+	Returns bool // a line ends with a carriage return alone, as old Macs wrote
+
+	source   io.Reader
+	begun    bool
+	returned bool // the last byte was a carriage return
+}
+
+// NewReader returns a reader of the text in source.
+func NewReader(source io.Reader) *Reader { return &Reader{source: source} }
+
+// Unix returns a text in the same way.
+func Unix(text []byte) []byte {
+	unix, _ := io.ReadAll(NewReader(bytes.NewReader(text))) // memory can be read
+	return unix
+}
+
+func (r *Reader) Read(p []byte) (int, error) {
+	if !r.begun {
+		r.begun = true
+		if err := r.skipMark(); err != nil {
+			return 0, err
+		}
+	}
+	for {
+		n, err := r.source.Read(p)
+		n = r.unix(p[:n])
+		r.Returns = r.Returns || r.returned && errors.Is(err, io.EOF)
+		if n > 0 || err != nil || len(p) == 0 {
+			return n, err
+		}
+	}
+}
+
+func (r *Reader) skipMark() error {
+	head := make([]byte, len(Mark))
+	n, err := io.ReadFull(r.source, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	if r.Marked = string(head[:n]) == Mark; !r.Marked {
+		r.source = io.MultiReader(bytes.NewReader(head[:n]), r.source)
+	}
+	return nil
+}
+
+// unix changes the ends of lines in a part of the text. It returns how long that is then.
+func (r *Reader) unix(part []byte) (n int) {
+	if !r.returned && bytes.IndexByte(part, '\r') < 0 {
+		return len(part)
+	}
+	for _, c := range part {
+		if r.returned && c == '\n' { // the carriage return has ended the line
+			r.returned = false
+			continue
+		}
+		r.Returns = r.Returns || r.returned
+		if r.returned = c == '\r'; r.returned {
+			c = '\n'
+		}
+		part[n] = c
+		n++
+	}
+	return n
+}
