@@ -1,8 +1,10 @@
 package algorithms
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -63,6 +65,81 @@ func TestCatalogueHasWhatItsReadersNeed(t *testing.T) {
 			lacks("title and help of "+p.Name, p.Title == "" || p.Help == "")
 		}
 	}
+}
+
+// TestOwnReadersTakeTextOfAllSystems checks which types take files with a byte order mark or
+// the line ends of old Macs: those that let molrun or a script of their own read them.
+func TestOwnReadersTakeTextOfAllSystems(t *testing.T) {
+	pdb, err := catalogue.Files.ReadFile("gromacs/example/lysozyme.pdb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fasta := []byte(">a\nMKVLAADLE\nKV\n")
+	builtin, err := BuiltIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	takes := map[string]bool{}
+	for _, a := range slices.Concat(builtin, catalogueOf(t)) {
+		for _, p := range a.Parameters {
+			want := p.Content()
+			if want == nil {
+				continue
+			}
+			text := map[string][]byte{content.ProteinStructure: pdb, content.Structure: pdb, content.ProteinSequences: fasta}[want.Kind]
+			if text == nil {
+				continue
+			}
+			path := filepath.Join(t.TempDir(), "x")
+			text = append([]byte("\uFEFF"), bytes.ReplaceAll(text, []byte("\n"), []byte("\r"))...)
+			if err := os.WriteFile(path, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, mistakes, err := content.Check(t.Context(), path, *want)
+			if err != nil || len(mistakes) > 1 || len(mistakes) == 1 && !strings.Contains(mistakes[0], "byte order mark") {
+				t.Errorf("%s: %q, %v", a.Type, mistakes, err)
+			}
+			takes[a.Type+" "+p.Name] = len(mistakes) == 0
+		}
+	}
+	for setting, want := range map[string]bool{
+		"structure-summary structure": true, "sequence-properties fasta": true, "gromacs structure": true, "mustang structures": true,
+		"boltz proteins": true, "tm-align mobile": false, "contacts structure": false, "blastp query": false,
+	} {
+		if got, there := takes[setting]; got != want || !there {
+			t.Errorf("%s: %v, %v", setting, got, there)
+		}
+	}
+}
+
+func TestScriptsReadTextOfAllSystems(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("there is no python3")
+	}
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	run := func(script string, args ...string) {
+		t.Helper()
+		if out, err := exec.CommandContext(t.Context(), "python3", append([]string{"../algorithm/catalogue/" + script}, args...)...).CombinedOutput(); err != nil { //nolint:gosec // a script of the catalogue
+			t.Errorf("%s: %v: %s", script, err, out)
+		}
+	}
+	fasta, target := write("a.fasta", "\uFEFF>a\rMKV\rLAA\r\n>b\rGG\r"), filepath.Join(dir, "complex")
+	for script, args := range map[string][]string{
+		"boltz/complex.py": {fasta, target, "structure", "empty"}, "chai-1/complex.py": {fasta, target}, "alphafold3/complex.py": {fasta, "1", target},
+	} {
+		run(script, args...)
+		if text, err := os.ReadFile(target); err != nil || !bytes.Contains(text, []byte("MKVLAA")) || !bytes.Contains(text, []byte("GG")) {
+			t.Errorf("%s: %s, %v", script, text, err)
+		}
+	}
+	run("contacts/cell.py", write("a.cif", "data_x\n_CELL.Length_A 12.5\n"))
 }
 
 // A type is one folder, so scripts that several types need are copies, and stay equal.

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"molrun/app/plaintext"
 	"molrun/app/unit"
 )
 
@@ -28,129 +29,127 @@ type Atom struct {
 	Hetero    bool    // HETATM
 }
 
-// Site is an atom as far as it takes to count atoms, residues and chains. What it has in
-// common with Atom is the same.
-type Site struct {
-	Name, Alternate, Element string
-	Residue                  Residue
-	Place                    [3]float64
-	Hetero                   bool
-}
-
-// Residue names a residue: atoms that follow one another and have the same one are of the
-// same residue.
-type Residue struct{ Name, Chain, Number, Insertion string }
-
-// Reader takes the lines of a file, one after the other. The zero value is ready.
+// Reader takes the lines of a file, one after the other, and then its end.
 type Reader struct {
 	Models int  // that have begun, at least 1 when there are atoms
-	Ended  bool // the first model has
+	Ended  bool // the first model of a PDB file has: nothing that follows belongs to it
 
-	table *table
-	model string
+	each    func(*Atom)
+	cif     *cif
+	pdb     bool
+	between bool // the last model has ended
+	atom    Atom
 }
+
+// NewReader returns a reader that passes on each atom of the first model. The atom is
+// overwritten by the next one.
+func NewReader(each func(*Atom)) *Reader { return &Reader{each: each} }
 
 // Read reads the atoms of a file's first model, and counts its models.
 func Read(file io.Reader, each func(*Atom)) (models int, err error) {
-	var r Reader
-	lines := bufio.NewScanner(file)
+	r := NewReader(func(a *Atom) {
+		own := *a
+		each(&own)
+	})
+	lines := bufio.NewScanner(plaintext.NewReader(file))
 	lines.Buffer(nil, maxLine)
 	for number := 1; lines.Scan(); number++ {
-		atom, err := r.Line(strings.TrimSuffix(lines.Text(), "\r"), number)
-		if err != nil {
+		if err := r.Line(lines.Text(), number); err != nil {
 			return 0, err
-		}
-		if atom != nil {
-			each(atom)
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
 		return 0, fmt.Errorf("has a line of more than %s", unit.Bytes(maxLine))
 	}
-	return r.Models, lines.Err()
+	return r.Models, errors.Join(lines.Err(), r.End())
 }
 
 // maxLine bounds a line, in bytes.
 const maxLine = 64 << 20
 
-// Line returns the atom in a line, or nil if there is none or it is of a later model.
-// The error says what is wrong with which line.
-func (r *Reader) Line(line string, number int) (*Atom, error) {
-	s, ok, err := r.Site(line, number)
-	if !ok || err != nil {
-		return nil, err
-	}
-	if r.table != nil {
-		return r.table.atomAt(s, number)
-	}
-	return pdbAtom(line, s, number)
-}
-
-// Site returns the site of the atom in a line, as Line does; ok is false where that
-// returns nil. It does not ask for a number of the residue.
-func (r *Reader) Site(line string, number int) (s Site, ok bool, err error) {
+// Line reads a line without what ends it. The error says what is wrong with which line.
+func (r *Reader) Line(line string, number int) error {
 	switch {
-	case r.table != nil && !r.table.ended:
-		return r.row(line, number)
+	case r.cif != nil:
+		return r.cif.line(line, number)
 	case strings.HasPrefix(line, "ATOM  ") || strings.HasPrefix(line, "HETATM"):
-		r.table = nil
-		if r.Models == 0 || r.model == "ended" {
+		r.pdb = true
+		if r.Models == 0 || r.between {
 			r.Models++
-			r.model = ""
+			r.between = false
 		}
-		s, err = pdbSite(line, number)
-		return s, err == nil && !r.Ended, err
-	case strings.HasPrefix(line, "_atom_site."):
-		r.table = &table{columns: map[string]int{}}
-		r.table.name(line)
+		if r.Ended {
+			return nil
+		}
+		if err := r.atom.readPDB(line, number); err != nil {
+			return err
+		}
+		r.each(&r.atom)
 	case strings.HasPrefix(line, "ENDMDL"):
 		r.Ended = r.Models > 0
-		r.model = "ended"
+		r.between = true
+	case !r.pdb && beginsCIF(line):
+		r.cif = &cif{reader: r}
+		return r.cif.line(line, number)
 	}
-	return s, false, nil
+	return nil
 }
 
-// pdbSite reads an atom of a PDB file, whose columns are fixed.
-func pdbSite(line string, number int) (s Site, err error) {
-	if len(line) < 54 {
-		return s, fmt.Errorf("breaks off in line %d: an atom of a PDB file has coordinates in columns 31 to 54", number)
+// End says what is wrong where the file ends.
+func (r *Reader) End() error {
+	if r.cif == nil {
+		return nil
 	}
-	for k := range s.Place {
-		at, ok := 30+8*k, false
-		if s.Place[k], ok = Coordinate(line[at : at+8]); !ok {
-			return s, fmt.Errorf("has no coordinate in columns %d to %d of line %d, but %q", at+1, at+8, number, line[at:at+8])
+	return r.cif.end()
+}
+
+// readPDB reads an atom of a PDB file, whose columns are fixed.
+func (a *Atom) readPDB(line string, number int) error {
+	if len(line) < 54 {
+		return fmt.Errorf("breaks off in line %d: an atom of a PDB file has coordinates in columns 31 to 54", number)
+	}
+	ok := false
+	for k := range a.Place {
+		at := 30 + 8*k
+		if a.Place[k], ok = Coordinate(line[at : at+8]); !ok {
+			return fmt.Errorf("has no coordinate in columns %d to %d of line %d, but %q", at+1, at+8, number, line[at:at+8])
 		}
 	}
-	s.Name, s.Alternate, s.Hetero = strings.TrimSpace(line[12:16]), strings.TrimSpace(line[16:17]), line[0] == 'H'
-	if s.Element = strings.ToUpper(field(line, 76, 78)); s.Element == "" {
-		s.Element = elementOf(line[12:16], s.Hetero)
+	if a.Number, ok = hybrid(line[22:26]); !ok {
+		return fmt.Errorf("has no residue number in columns 23 to 26 of line %d, but %q", number, line[22:26])
 	}
-	s.Residue = Residue{
-		Name: strings.TrimSpace(line[17:20]), Chain: strings.TrimSpace(line[21:22]),
-		Number: strings.TrimSpace(line[22:26]), Insertion: strings.TrimSpace(line[26:27]),
+	a.Name, a.Alternate, a.Hetero = strings.TrimSpace(line[12:16]), strings.TrimSpace(line[16:17]), line[0] == 'H'
+	a.Residue, a.Chain, a.Insertion = strings.TrimSpace(line[17:20]), strings.TrimSpace(line[21:22]), strings.TrimSpace(line[26:27])
+	if a.Element = strings.ToUpper(field(line, 76, 78)); a.Element == "" {
+		a.Element = elementOf(line[12:16], a.Hetero)
 	}
-	return s, nil
+	a.occupied(field(line, 54, 60), field(line, 60, 66))
+	return nil
 }
 
-func pdbAtom(line string, s Site, number int) (*Atom, error) {
-	a, ok := s.atom()
-	if !ok {
-		return nil, fmt.Errorf("has no residue number in columns 23 to 26 of line %d, but %q", number, line[22:26])
+// hybrid reads a number of four columns: beyond 9999 they go on with A000 to ZZZZ, and then
+// with a000, which is called hybrid-36.
+func hybrid(text string) (int, bool) {
+	if n, err := strconv.Atoi(strings.TrimSpace(text)); err == nil {
+		return n, true
 	}
-	if v, ok := Coordinate(field(line, 54, 60)); ok {
+	const letters = 26 * 36 * 36 * 36 // numbers that begin with one
+	n, err := strconv.ParseInt(text, 36, 64)
+	n += 10_000 - letters/26*10
+	if text == strings.ToLower(text) {
+		n += letters
+	}
+	mixed := text != strings.ToUpper(text) && text != strings.ToLower(text)
+	return int(n), err == nil && text[0] > '9' && !mixed
+}
+
+// occupied reads occupancy and B factor, which files may lack.
+func (a *Atom) occupied(occupancy, b string) {
+	a.Occupancy = 1
+	if v, ok := Coordinate(occupancy); ok {
 		a.Occupancy = v
 	}
-	a.B, _ = Coordinate(field(line, 60, 66))
-	return a, nil
-}
-
-// atom returns the atom at the site. It reports whether its residue has a number.
-func (s *Site) atom() (*Atom, bool) {
-	n, err := strconv.Atoi(s.Residue.Number)
-	return &Atom{
-		Name: s.Name, Alternate: s.Alternate, Element: s.Element, Hetero: s.Hetero, Place: s.Place, Occupancy: 1,
-		Residue: s.Residue.Name, Chain: s.Residue.Chain, Number: n, Insertion: s.Residue.Insertion,
-	}, err == nil
+	a.B, _ = Coordinate(b)
 }
 
 // field is what stands in columns that a line may not have.

@@ -76,6 +76,9 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// shortRow is behind what is wrong with a table of which a row has lost values.
+const shortRow = "rows of its table of atoms have 16 values, and line 21 is the first that does not end one: complete that row, or write the file anew"
+
 func TestMistakesNameTheLine(t *testing.T) {
 	good := strings.Split(pdbFile, "\n")[2]
 	for text, want := range map[string]string{
@@ -83,13 +86,113 @@ func TestMistakesNameTheLine(t *testing.T) {
 		strings.Replace(good, " 6.134", "*.****", 1):      `has no coordinate in columns 39 to 46 of line 1, but "  *.****"`,
 		strings.Replace(good, "6.134", "  NaN", 1):        `has no coordinate in columns 39 to 46 of line 1, but "     NaN"`,
 		strings.Replace(good, "A   1 ", "A   x ", 1):      `has no residue number in columns 23 to 26 of line 1, but "   x"`,
-		strings.Replace(cifFile, " 3 0.5", "", 1):         "has 14 values in line 21, where the table of atoms has 16 columns",
-		strings.Replace(cifFile, "11.104", "?", 1):        `has no coordinate Cartn_x in line 20, but "?"`,
+		strings.Replace(cifFile, "11.104", "?", 1):        `has no coordinate Cartn_x in line 20, but ""`,
 		strings.Replace(cifFile, "A X 1 5", "A X . .", 1): `has no residue number in line 20, but ""`,
+
+		strings.Replace(cifFile, " 20.50 1\n", " 20.50\n", 1):                  `has "C" in line 21, where ATOM or HETATM has to stand; ` + strings.Replace(shortRow, "line 21", "line 20", 1),
+		strings.Replace(cifFile, " 3 0.5 9 1\n", " 3 0.5 9\n", 1):              "breaks off in line 24: its last atom has 15 values of 16; " + shortRow,
+		strings.Replace(cifFile, " 1.00 20.50 2\n", " 1.00 20.50\n", 1):        "breaks off in line 24: its last atom has 15 values of 16; " + strings.Replace(shortRow, "line 21", "line 22", 1),
+		strings.Replace(cifFile, "#\nloop_", "ATOM\n#\nloop_", 1):              "breaks off in line 25: its last atom has 1 values of 16; " + strings.Replace(shortRow, "line 21", "line 23", 1),
+		strings.Replace(cifFile, "\"C1'\" B", "\"C1' B", 1):                    "has a quote in line 21 that is not closed: write another one of the same kind behind the value",
+		strings.Replace(cifFile, ".Cartn_y", ".cartn_X", 1):                    "has the column cartn_x twice in its table of atoms, the second time in line 15: remove one",
+		cifFile + "_struct.title\n;a\n":                                        "breaks off: the text that begins with ; in line 28 does not end; upload the whole file",
+		cifFile + "data_Y\n" + cifFile:                                         "has a second table of atoms in line 31: give each structure a file of its own",
+		"data_x\n_atom_site.Cartn_x 1\n_atom_site.Cartn_y\n_cell.length_a 1\n": "breaks off in line 4: its last atom has 1 values of 2",
 	} {
 		_, err := Read(strings.NewReader(text), func(*Atom) {})
 		if err == nil || err.Error() != want {
 			t.Errorf("%v; want %s", err, want)
+		}
+	}
+}
+
+// TestEndsOfLinesAreBlanksInCIF reads the same file in the forms that CIF allows.
+func TestEndsOfLinesAreBlanksInCIF(t *testing.T) {
+	read := func(text string) (all []Atom, models int) {
+		t.Helper()
+		models, err := Read(strings.NewReader(text), func(a *Atom) { all = append(all, *a) })
+		if err != nil {
+			t.Errorf("%v in\n%s", err, text)
+		}
+		return all, models
+	}
+	want, _ := read(cifFile)
+	row := "ATOM N N . ALA A X 1 5 ? 11.104 6.134 -6.504 1.00 20.50 1\n"
+	begin, rows := strings.Index(cifFile, "loop_"), strings.Index(cifFile, row)
+	for name, text := range map[string]string{
+		"a comment between rows":   strings.Replace(cifFile, row, row+"# the ligand\n", 1),
+		"a comment behind a row":   strings.Replace(cifFile, row, strings.TrimSuffix(row, "\n")+" # ATOM 1\n", 1),
+		"blank lines":              strings.ReplaceAll(cifFile, "\n", "\n \t\n\n"),
+		"tags in upper case":       strings.Replace(cifFile, cifFile[begin:rows], strings.ToUpper(cifFile[begin:rows]), 1),
+		"wrapped rows":             cifFile[:rows] + strings.ReplaceAll(cifFile[rows:], " . ", "\n.\n"),
+		"rows in one line":         strings.Replace(cifFile, row, strings.TrimSuffix(row, "\n")+"\t", 1),
+		"tags in one line":         cifFile[:begin] + strings.ReplaceAll(cifFile[begin:rows], "\n", " ") + cifFile[rows:],
+		"indented":                 strings.ReplaceAll(cifFile, "\n", "\n  "),
+		"tabs":                     strings.ReplaceAll(cifFile, " ", "\t"),
+		"a text within a row":      strings.Replace(cifFile, " ALA A X 1 5", "\n;ALA\n; A X 1 5", 1),
+		"quotes":                   strings.Replace(cifFile, " ALA A X 1 5", ` 'ALA' "A" X '1' 5`, 1),
+		"atoms within a text":      "data_Y\n_x.y\n;\n" + pdbFile + cifFile + ";\n" + cifFile,
+		"loop_ in quotes":          "data_Y\n_x.y 'loop_ _atom_site.id'\n" + cifFile,
+		"a hash in a value":        "data_Y\n_x.y a#b _x.z 'c # d'\n" + cifFile,
+		"a block without atoms":    "data_Y\nloop_\n_x.y\n1 2 3\n\n" + cifFile,
+		"a long line":              "data_Y\n_x.y " + strings.Repeat("y", 100_000) + "\n" + cifFile,
+		"no end of the last line":  strings.TrimSuffix(cifFile, "\n"),
+		"byte order mark":          "\uFEFF" + cifFile,
+		"carriage returns":         strings.ReplaceAll(cifFile, "\n", "\r"),
+		"both kinds of line ends":  strings.Replace(strings.ReplaceAll(cifFile, "\n", "\r\n"), "\r\n", "\r", 25),
+		"LOOP_ and DATA_":          strings.NewReplacer("loop_", "LOOP_", "data_", "Data_").Replace(cifFile),
+		"a save frame behind":      cifFile + "\nsave_x\n_y.z 1\nsave_\n",
+		"models one after another": strings.Replace(cifFile, row, row+strings.Replace(row, " 1\n", " 2\n", 1), 1),
+	} {
+		got, models := read(text)
+		if diff := cmp.Diff(want, got); diff != "" || models != 2 {
+			t.Errorf("%s: %d models, %s", name, models, diff)
+		}
+	}
+
+	quoted := strings.NewReplacer(" A X 1 5", ` A "_X" 1 5`, " B Y .", " B loop_# .").Replace(cifFile)
+	if got, _ := read(quoted); got[0].Chain != "_X" || got[1].Chain != "loop_#" {
+		t.Error(got)
+	}
+	single := "data_x _atom_site.group_PDB ATOM\n_atom_site.label_atom_id \"O'\"\n_atom_site.auth_seq_id 7 _atom_site.Cartn_x 1\n_atom_site.Cartn_y\n2\n_atom_site.Cartn_z 3\n_cell.length_a 1\n"
+	got, models := read(single)
+	if diff := cmp.Diff([]Atom{{Name: "O'", Number: 7, Place: [3]float64{1, 2, 3}, Occupancy: 1}}, got); diff != "" || models != 1 {
+		t.Errorf("a single atom: %d models, %s", models, diff)
+	}
+}
+
+func TestPDBOfAllSystems(t *testing.T) {
+	var want []Atom
+	if _, err := Read(strings.NewReader(pdbFile), func(a *Atom) { want = append(want, *a) }); err != nil {
+		t.Fatal(err)
+	}
+	pdbFile := strings.TrimPrefix(pdbFile, "HEADER\nMODEL        1\n")
+	for name, text := range map[string]string{
+		"byte order mark":         "\uFEFF" + pdbFile,
+		"carriage returns":        strings.ReplaceAll(pdbFile, "\n", "\r"),
+		"both kinds of line ends": strings.Replace(strings.ReplaceAll(pdbFile, "\n", "\r\n"), "\r\n", "\r", 2),
+		"a ruler":                 "REMARK loop_\n________\n" + pdbFile + "data_x\n_atom_site.id\n",
+		"a broken later model":    strings.Replace(pdbFile, "ENDMDL\n", "ENDMDL\nATOM  \n", 1),
+	} {
+		var got []Atom
+		models, err := Read(strings.NewReader(text), func(a *Atom) { got = append(got, *a) })
+		if diff := cmp.Diff(want, got); diff != "" || models != 2 || err != nil {
+			t.Errorf("%s: %d models, %v, %s", name, models, err, diff)
+		}
+	}
+}
+
+// TestResidueNumbersBeyondColumns reads hybrid-36, whose numbers are those of its authors'
+// program (cctbx, hybrid_36.py).
+func TestResidueNumbersBeyondColumns(t *testing.T) {
+	for text, want := range map[string]int{"  12": 12, " -12": -12, "9999": 9999, "A000": 10_000, "A00A": 10_010, "ZZZZ": 1_223_055, "a000": 1_223_056, "zzzz": 2_436_111} {
+		if got, ok := hybrid(text); got != want || !ok {
+			t.Errorf("%s: %d, %v; want %d", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"    ", "271a", "Aa00", "A-00", "A_00", "A 00", " A00", "*000"} {
+		if got, ok := hybrid(text); ok {
+			t.Errorf("%s: %d", text, got)
 		}
 	}
 }

@@ -57,7 +57,8 @@ var structureForms = []structureForm{
 		_ = w.Close()
 		return b.String()
 	}},
-	{"of an old Mac", false, func(lines []string) string { return strings.Join(lines, "\r") }},
+	{"of an old Mac", true, func(lines []string) string { return strings.Join(lines, "\r") }},
+	{"byte order mark", true, func(lines []string) string { return "\uFEFF" + strings.Join(lines, "\n") + "\n" }},
 	{"of Windows", true, func(lines []string) string { return strings.Join(lines, "\r\n") }},
 	{"mmCIF", true, mmcif},
 	{"two models", true, func(lines []string) string {

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"molrun/app/plaintext"
 	"molrun/app/unit"
 )
 
@@ -52,6 +53,7 @@ type Want struct {
 	Columns                  []string // that a table has
 	UniqueNames              bool     // of sequences
 	Packed                   bool     // whether the program reads files packed by gzip
+	AnyText                  bool     // whether the program reads a byte order mark, and lines that end with CR alone
 
 	found Facts // to be filled
 }
@@ -81,6 +83,9 @@ func checkFile(ctx context.Context, f *os.File, want Want) error {
 		return checkTable(f, want)
 	}
 	text, err := open(ctx, f)
+	if err == nil {
+		text.any = want.AnyText
+	}
 	if err == nil && text.packed && !want.Packed {
 		err = wrong("is packed by gzip, which the program can't read: unpack it first")
 	}
@@ -128,7 +133,8 @@ type lines struct {
 	scanner *bufio.Scanner
 	number  int // of the line, from 1
 	packed  bool
-	marked  bool // it begins with a byte order mark
+	text    *plaintext.Reader
+	any     bool // the program reads a byte order mark, and lines that end with CR alone
 }
 
 func open(ctx context.Context, f fs.File) (*lines, error) {
@@ -148,7 +154,8 @@ func open(ctx context.Context, f fs.File) (*lines, error) {
 		}
 		l.packed, text = true, unpacked
 	}
-	l.scanner = bufio.NewScanner(&limited{text, maxBytes})
+	l.text = plaintext.NewReader(&limited{text, maxBytes})
+	l.scanner = bufio.NewScanner(l.text)
 	l.scanner.Buffer(make([]byte, 0, 64<<10), maxLine)
 	return l, nil
 }
@@ -173,11 +180,7 @@ func (l *lines) next() (string, bool) {
 		return "", false
 	}
 	l.number++
-	line := strings.TrimRight(l.scanner.Text(), "\r \t")
-	if l.number == 1 {
-		line, l.marked = strings.CutPrefix(line, "\uFEFF")
-	}
-	return line, true
+	return strings.TrimRight(l.scanner.Text(), " \t"), true
 }
 
 // err returns why there are no more lines, nil at the end.
@@ -206,10 +209,15 @@ func damaged(err error) error {
 	return wrong("is a damaged gzip file: %v", err)
 }
 
-// plain notes a line that is no text.
+// plain notes a line that is no text, and text that the program would take for another.
 func (l *lines) plain(line string) error {
-	if strings.IndexByte(line, 0) >= 0 || !utf8.ValidString(line) {
+	switch {
+	case strings.IndexByte(line, 0) >= 0 || !utf8.ValidString(line):
 		return wrong("is no plain text: line %d has other bytes", l.number)
+	case l.text.Marked && !l.any:
+		return wrong("begins with a byte order mark, which programs take for a letter: save it as plain text (UTF-8 without BOM)")
+	case l.text.Returns && !l.any:
+		return wrong("has lines that end with a carriage return (CR) alone, which programs don't take for an end: save it with the line ends of Unix (LF)")
 	}
 	return nil
 }
@@ -225,20 +233,20 @@ func within(n, least, most int, noun string) error {
 	return nil
 }
 
-// Keys are the bounds that a kind of content has, as algorithm files name them.
+// Keys are what can be said of a kind of content, as algorithm files name it.
 func Keys(kind string) []string {
 	switch kind {
 	case ProteinStructure:
-		return []string{"min_residues", "max_residues", "max_atoms"}
+		return []string{"min_residues", "max_residues", "max_atoms", "any_text"}
 	case Structure:
-		return []string{"max_atoms"}
+		return []string{"max_atoms", "any_text"}
 	case SmallMolecules:
-		return []string{"min_records", "max_records", "max_atoms"}
+		return []string{"min_records", "max_records", "max_atoms", "any_text"}
 	case Table:
 		return []string{"min_records", "max_records", "columns"}
 	}
 	if slices.Contains(Kinds, kind) {
-		return []string{"min_residues", "max_residues", "min_records", "max_records", "unique_names"}
+		return []string{"min_residues", "max_residues", "min_records", "max_records", "unique_names", "any_text"}
 	}
 	return nil
 }

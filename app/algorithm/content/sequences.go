@@ -41,9 +41,6 @@ func checkSequences(text *lines, want Want) error {
 		if err := text.plain(line); err != nil {
 			return err
 		}
-		if text.marked {
-			return wrong("begins with a byte order mark, which programs take for a letter: save it as plain text (UTF-8 without BOM)")
-		}
 		if err := f.read(line, text.number); err != nil {
 			return err
 		}

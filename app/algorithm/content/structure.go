@@ -19,7 +19,7 @@ func init() {
 	}
 }
 
-func hydrogen(a *atoms.Site) bool {
+func hydrogen(a *atoms.Atom) bool {
 	if a.Element != "" {
 		return a.Element == "H" || a.Element == "D"
 	}
@@ -32,30 +32,36 @@ func water(residue string) bool { return residue == "HOH" || residue == "DOD" ||
 type counted struct {
 	atoms, heavy int // heavy: neither hydrogen nor water
 	residues     int
-	last         atoms.Residue // the amino acid that was counted last
-	has          int           // which atoms of the backbone it has, a bit for each
-	backbone     int           // residues that have them all
+	last         residue // the amino acid that was counted last
+	has          int     // which atoms of the backbone it has, a bit for each
+	backbone     int     // residues that have them all
 	chains       map[string]bool
 	crowd        crowd
 }
 
-func (c *counted) add(a *atoms.Site) {
+// residue is what the atoms of one have in common.
+type residue struct {
+	name, chain, insertion string
+	number                 int
+}
+
+func (c *counted) add(a *atoms.Atom) {
 	c.atoms++
-	if !c.chains[a.Residue.Chain] {
-		c.chains[a.Residue.Chain] = true
+	if !c.chains[a.Chain] {
+		c.chains[a.Chain] = true
 	}
-	if !hydrogen(a) && !water(a.Residue.Name) {
+	if !hydrogen(a) && !water(a.Residue) {
 		c.heavy++
 		if !a.Hetero && a.Alternate == "" {
 			c.crowd.add(a.Place)
 		}
 	}
-	if a.Residue != c.last {
-		if !residues[a.Residue.Name] {
+	if r := (residue{a.Residue, a.Chain, a.Insertion, a.Number}); r != c.last {
+		if !residues[r.name] {
 			return
 		}
 		c.residues++
-		c.last, c.has = a.Residue, 0
+		c.last, c.has = r, 0
 	}
 	if bit := slices.Index(backbone, a.Name); bit >= 0 && c.has != 7 {
 		if c.has |= 1 << bit; c.has == 7 {
@@ -89,25 +95,23 @@ func (c *counted) check(want Want) error {
 // checkStructure reads the first model of a PDB or mmCIF file.
 func checkStructure(text *lines, want Want) error {
 	c := counted{chains: map[string]bool{}, crowd: crowd{at: map[[3]int32][3]float64{}}}
-	var r atoms.Reader
-	for !r.Ended {
-		line, ok := text.next()
-		if !ok {
-			break
-		}
+	r := atoms.NewReader(c.add)
+	for line, ok := text.next(); ok; line, ok = text.next() {
 		if err := text.plain(line); err != nil {
 			return err
 		}
-		site, ok, err := r.Site(line, text.number)
-		if err != nil {
+		if err := r.Line(line, text.number); err != nil {
 			return Mistake(err.Error())
 		}
-		if ok {
-			c.add(&site)
+		if r.Ended {
+			break
 		}
 	}
 	if err := text.err(); err != nil {
 		return err
+	}
+	if err := r.End(); err != nil {
+		return Mistake(err.Error())
 	}
 	return c.check(want)
 }

@@ -5,7 +5,7 @@ import sys
 fasta, seed, target, *ligands = sys.argv[1:]
 NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 chains = []
-with open(fasta, encoding="utf-8") as lines:
+with open(fasta, encoding="utf-8-sig") as lines:
     for line in lines:
         if line.startswith(">"):
             chains.append("")

@@ -3,7 +3,7 @@ import sys
 
 fasta, target, *ligands = sys.argv[1:]
 chains = []
-with open(fasta, encoding="utf-8") as lines:
+with open(fasta, encoding="utf-8-sig") as lines:
     for line in lines:
         if line.startswith(">"):
             chains.append("")

@@ -21,7 +21,9 @@ def read(kind, value):
         return
     extension = pathlib.Path(value).suffix
     if extension in (".sdf", ".mol"):
-        for k, molecule in enumerate(Chem.SDMolSupplier(value), 1):
+        supplier = Chem.SDMolSupplier()
+        supplier.SetData(pathlib.Path(value).read_text(encoding="utf-8-sig", errors="replace"))
+        for k, molecule in enumerate(supplier, 1):
             name = molecule.GetProp("_Name").strip() if molecule is not None and molecule.HasProp("_Name") else ""
             yield name or f"molecule_{k}", molecule if molecule is not None else f"RDKit can't read the molecule {k} of the file"
         return

@@ -38,7 +38,11 @@ else:
             points += atoms[chain, number]
     else:
         from rdkit import Chem
-        molecule = Chem.MolFromPDBFile(value, sanitize=False) if value.endswith(".pdb") else next(iter(Chem.SDMolSupplier(value, sanitize=False)), None)
+        with open(value, encoding="utf-8-sig", errors="replace") as lines:
+            text = lines.read()
+        supplier = Chem.SDMolSupplier()
+        supplier.SetData(text, sanitize=False)
+        molecule = Chem.MolFromPDBBlock(text, sanitize=False) if value.endswith(".pdb") else next(iter(supplier), None)
         if molecule is None or molecule.GetNumConformers() == 0 or molecule.GetNumAtoms() == 0:
             refuse("The ligand at the site could not be read, or has no coordinates.")
         points = [tuple(p) for p in molecule.GetConformer().GetPositions()]

@@ -10,6 +10,8 @@ import subprocess
 import sys
 
 source, target, charge, unpaired = *map(pathlib.Path, sys.argv[1:3]), *map(int, sys.argv[3:])
+given, source = source, target.with_name("given" + source.suffix)
+source.write_text(given.read_text(encoding="utf-8-sig", errors="replace"), encoding="utf-8")  # Open Babel knows no byte order mark
 ELEMENTS = """H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr
 Rb Sr Y Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu
 Hf Ta W Re Os Ir Pt Au Hg Tl Pb Bi Po At Rn""".split()
