@@ -11,7 +11,7 @@ import (
 // Selection says which atoms WritePDB leaves out.
 type Selection struct {
 	Hydrogens bool // leave out
-	Hetero    bool // leave out ligands, water and whatever else is HETATM
+	Hetero    bool // leave out ligands, water and whatever else is HETATM, but for methionines with selenium
 }
 
 // The most that the columns of a PDB file can number.
@@ -23,20 +23,23 @@ const (
 
 // Written is what WritePDB has done.
 type Written struct {
-	Models int               // in the source, of which the first counts
-	Atoms  int               // written
-	Chains map[string]string // new names of chains, by their old ones, if they differ
+	Models      int               // in the source, of which the first counts
+	Atoms       int               // written
+	Chains      map[string]string // new names of chains, by their old ones, if they differ
+	Methionines []string          // that have selenium in the source, and are written with sulfur
 }
 
 // WritePDB writes the first model of a PDB or mmCIF file as a PDB file that most programs
 // read: with HEADER, one place for each atom, a TER record after each chain, and chains of
 // one letter. The error says what is wrong with the source, or what a PDB file can't hold.
 func WritePDB(source io.Reader, target io.Writer, leave Selection) (*Written, error) {
-	all, models, err := places(source, leave)
+	w := &Written{Chains: map[string]string{}}
+	all, err := w.read(source, leave)
 	if err != nil {
 		return nil, err
 	}
-	w := &Written{Models: models, Atoms: len(all), Chains: map[string]string{}}
+	all = places(all)
+	w.Atoms = len(all)
 	switch {
 	case len(all) == 0:
 		return nil, fmt.Errorf("has no atoms of that kind")
@@ -65,32 +68,43 @@ func WritePDB(source io.Reader, target io.Writer, leave Selection) (*Written, er
 	return w, out.Flush()
 }
 
-// places reads the atoms, each at its most occupied place.
-func places(source io.Reader, leave Selection) (all []*Atom, models int, err error) {
+// read reads the atoms that are not left out.
+func (w *Written) read(source io.Reader, leave Selection) (all []*Atom, err error) {
+	w.Models, err = Read(source, func(a *Atom) {
+		if !leave.Hydrogens || a.Element != "H" && a.Element != "D" {
+			all = append(all, a)
+		}
+	})
+	if err != nil || !leave.Hetero {
+		return all, err
+	}
+	w.Methionines, err = writeMethionines(all)
+	return slices.DeleteFunc(all, func(a *Atom) bool { return a.Hetero }), err
+}
+
+// places takes each atom at its most occupied place.
+func places(atoms []*Atom) (all []*Atom) {
 	type key struct {
 		chain, insertion, name string
 		number                 int
 	}
 	at := map[key]int{}
-	models, err = Read(source, func(a *Atom) {
-		if leave.Hydrogens && (a.Element == "H" || a.Element == "D") || leave.Hetero && a.Hetero {
-			return
-		}
+	for _, a := range atoms {
 		if a.Alternate == "" {
 			all = append(all, a)
-			return
+			continue
 		}
 		k := key{a.Chain, a.Insertion, a.Name, a.Number}
-		if n, ok := at[k]; ok {
-			if a.Occupancy > all[n].Occupancy && a.Residue == all[n].Residue { // of different residues the first
-				all[n] = a
-			}
-			return
+		n, ok := at[k]
+		switch {
+		case !ok:
+			at[k] = len(all)
+			all = append(all, a)
+		case a.Occupancy > all[n].Occupancy && a.Residue == all[n].Residue: // of different residues the first
+			all[n] = a
 		}
-		at[k] = len(all)
-		all = append(all, a)
-	})
-	return all, models, err
+	}
+	return all
 }
 
 // chainNames gives a letter to each chain that has a longer name.

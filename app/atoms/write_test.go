@@ -2,6 +2,7 @@ package atoms
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -85,6 +86,70 @@ ATOM      4  CB BTHR A   1       4.000   0.000   0.000  0.90  0.00           C
 	w, err := WritePDB(strings.NewReader(text), &out, Selection{})
 	if err != nil || w.Atoms != 2 || !strings.Contains(out.String(), "  2.000   0.000") || !strings.Contains(out.String(), "  3.000   0.000") {
 		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
+// peptide writes residues that are bound one to the next, each as RECORD NAME with the
+// number behind it, or with other names of N, CA and C after it.
+func peptide(residues ...string) string {
+	var text strings.Builder
+	for k, residue := range residues {
+		words := strings.Fields(residue)
+		names := []string{"N", "CA", "C"}
+		if len(words) > 3 {
+			names = words[3:]
+		}
+		for i, name := range names {
+			name, alternate, _ := strings.Cut(name, "/")
+			fmt.Fprintf(&text, "%-6s%5d  %-3s%1s%3s %s%4s    %8.3f%8.3f%8.3f%6.2f%6.2f          %2s\n", words[0], 1, name, alternate, words[1], words[2][:1], words[2][1:],
+				3.8*float64(k)+1.25*float64(min(i, 2)), float64(max(0, i-2)), 0.0, map[string]float64{"": 1, "A": 0.4, "B": 0.6}[alternate], 10.0, strings.TrimRight(name, "0123456789A'"))
+		}
+	}
+	return text.String()
+}
+
+func TestSelenomethionineOfChainsBecomesMethionine(t *testing.T) {
+	text := peptide("HETATM MSE A1 N CA C SE/A SE/B CE", "ATOM GLY A2", "HETATM MSE A3", "HETATM MSE A4", "ATOM GLY A5") +
+		peptide("HETATM MSE A600", "HETATM HOH A700 O")
+	var out bytes.Buffer
+	w, err := WritePDB(strings.NewReader(text), &out, Selection{Hetero: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"A:MSE1", "A:MSE3", "A:MSE4"}, w.Methionines); diff != "" {
+		t.Error(diff)
+	}
+	if strings.Contains(out.String(), "HETATM") || strings.Count(out.String(), " MET A") != 5+3+3 || w.Atoms != 5+4*3 || strings.Count(out.String(), "TER") != 1 {
+		t.Error(out.String())
+	}
+	if want := "ATOM      4  SD  MET A   1       2.500   2.000   0.000  0.60 10.00           S\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("no %s in\n%s", want, out.String())
+	}
+	out.Reset()
+	if w, err = WritePDB(strings.NewReader(text), &out, Selection{}); err != nil || w.Methionines != nil || strings.Count(out.String(), "HETATM") != 5+3+3+3+1 {
+		t.Errorf("with HETATM: %v, %v\n%s", w, err, out.String())
+	}
+}
+
+func TestNoHoleInChainsWithoutHetero(t *testing.T) {
+	for text, hole := range map[string]string{
+		peptide("ATOM GLY A1", "HETATM SEP A2", "ATOM GLY A3"):                                                      "A:SEP2",
+		peptide("HETATM PCA A1", "ATOM GLY A2"):                                                                     "A:PCA1",
+		peptide("ATOM GLY A1", "HETATM TPO A2", "HETATM PTR A3"):                                                    "A:TPO2, A:PTR3",
+		peptide("ATOM PHE A64", "HETATM CRO A66 N1 CA1 C3", "ATOM VAL A68"):                                         "A:CRO66",
+		peptide("ATOM A A1 P C1' O3'", "HETATM PSU A2 P C1' O3'", "ATOM A A3 P O5' C"):                              "A:PSU2",
+		peptide("ATOM GLY A1", "HETATM CSO A2", "ATOM GLY B3"):                                                      "A:CSO2",
+		peptide("HETATM ACE A1 CH3 O C", "ATOM GLY A2", "HETATM NH2 A3 N"):                                          "",
+		peptide("ATOM GLY A1") + strings.ReplaceAll(peptide("HETATM GLU A501"), "   0.000  1.00", "  30.000  1.00"): "",
+		peptide("ATOM GLY A1", "HETATM NAG A2 C1 O5 C2", "HETATM NAG A3 C1 O5 C2"):                                  "",
+		peptide("HETATM DAL C1", "HETATM MLE C2", "HETATM SAR C3") + peptide("ATOM GLY A1"):                         "",
+		peptide("ATOM GLY A1", "ATOM SER A2", "HETATM SEP A2", "ATOM GLY A3"):                                       "",
+	} {
+		_, err := WritePDB(strings.NewReader(text), &bytes.Buffer{}, Selection{Hetero: true})
+		want := "has residues in its chains that are HETATM, without which the chains have holes: " + hole + "; replace them by standard residues, as ATOM"
+		if hole == "" && err != nil || hole != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%v; want %s in\n%s", err, hole, text)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -50,12 +51,14 @@ func pdbCommand() *cobra.Command {
 		Use:   "pdb",
 		Short: "Write a structure as a PDB file that other programs read",
 		Long: `Write the first model of a PDB or mmCIF file as a PDB file: with HEADER, each atom at
-its most occupied place, and chains of one letter. Prints what it has changed.`,
+its most occupied place, and chains of one letter. Prints what it has changed.
+With --no-hetero, chains stay whole: selenomethionine becomes methionine, and a structure
+with other modified residues in its chains is refused.`,
 		Example: "  molrun engine pdb --structure 1abc.cif --no-hetero --out protein.pdb",
 		Args:    cobra.NoArgs,
 	}
 	c.Flags().StringVar(&structure, "structure", "", "PDB or mmCIF file")
-	c.Flags().BoolVar(&leave.Hetero, "no-hetero", false, "leave out HETATM: ligands, ions, water")
+	c.Flags().BoolVar(&leave.Hetero, "no-hetero", false, "leave out HETATM: ligands, ions, water; selenomethionine in chains is written as MET")
 	c.Flags().BoolVar(&leave.Hydrogens, "no-hydrogens", false, "leave out hydrogens")
 	c.Flags().StringVar(&out, "out", "", "file to write")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -74,6 +77,9 @@ its most occupied place, and chains of one letter. Prints what it has changed.`,
 		}
 		if w.Models > 1 {
 			fmt.Fprintf(c.OutOrStdout(), "Of %d models, the first was taken.\n", w.Models)
+		}
+		if len(w.Methionines) > 0 {
+			fmt.Fprintf(c.OutOrStdout(), "Selenomethionine is written as methionine: %s.\n", strings.Join(w.Methionines, ", "))
 		}
 		for from, to := range w.Chains {
 			fmt.Fprintf(c.OutOrStdout(), "Chain %s is called %s.\n", from, to)
