@@ -116,7 +116,7 @@ func (a *Atom) readPDB(line string, number int) error {
 		}
 	}
 	if a.Number, ok = hybrid(line[22:26]); !ok {
-		return fmt.Errorf("has no residue number in columns 23 to 26 of line %d, but %q", number, line[22:26])
+		return fmt.Errorf("has no residue number in columns 23 to 26 of line %d, but %q; beyond 9999, write mmCIF or hybrid-36 (A000)", number, line[22:26])
 	}
 	a.Name, a.Alternate, a.Hetero = strings.TrimSpace(line[12:16]), strings.TrimSpace(line[16:17]), line[0] == 'H'
 	a.Residue, a.Chain, a.Insertion = strings.TrimSpace(line[17:20]), strings.TrimSpace(line[21:22]), strings.TrimSpace(line[26:27])

@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// Mark is the byte order mark that Windows programs begin UTF-8 with.
-const Mark = "\uFEFF"
+// mark is the byte order mark that Windows programs begin UTF-8 with.
+const mark = "\uFEFF"
 
 // Reader reads a text. What it has found so far is known after each Read.
 type Reader struct {
@@ -48,12 +48,12 @@ func (r *Reader) Read(p []byte) (int, error) {
 }
 
 func (r *Reader) skipMark() error {
-	head := make([]byte, len(Mark))
+	head := make([]byte, len(mark))
 	n, err := io.ReadFull(r.source, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
-	if r.Marked = string(head[:n]) == Mark; !r.Marked {
+	if r.Marked = string(head[:n]) == mark; !r.Marked {
 		r.source = io.MultiReader(bytes.NewReader(head[:n]), r.source)
 	}
 	return nil
