@@ -208,7 +208,7 @@ func suggestion(name string, known []string) string {
 
 // notSettings are variables of the same prefix that are not settings: the path of
 // the file, and what tasks find in their environment.
-var notSettings = []string{"MOLRUN_CONFIG", "MOLRUN_TASK", "MOLRUN_CPUS", "MOLRUN_SERVER", "MOLRUN_KEY", "MOLRUN_PROFILE"}
+var notSettings = []string{"MOLRUN_CONFIG", "MOLRUN_TASK", "MOLRUN_CPUS", "MOLRUN_SECONDS", "MOLRUN_SERVER", "MOLRUN_KEY", "MOLRUN_PROFILE"}
 
 func (c *Config) readEnvironment(environ []string) error {
 	places := map[string]reflect.Value{}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"molrun/app/protocol"
 	"molrun/app/task/process"
@@ -35,14 +36,17 @@ func InheritedEnv() []string {
 // gpuVariable names the GPUs that a program may use.
 const gpuVariable = "CUDA_VISIBLE_DEVICES"
 
+// secondsVariable says how much of the task's run time is left when a step begins.
+const secondsVariable = "MOLRUN_SECONDS"
+
 // threadVariables say how many threads a program's libraries start.
 var threadVariables = []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}
 
 // environment is the whole environment of a step's program. site are variables of the
 // machine's modules. The variables of the algorithm, and those of the step, replace inherited ones, but not those that mark the
-// task and assign its CPUs and GPUs. Unless they say otherwise, libraries start as many
+// task and assign its CPUs, GPUs and time. Unless they say otherwise, libraries start as many
 // threads as the task has CPUs.
-func (s *Spec) environment(work string, site, step map[string]string) []string {
+func (s *Spec) environment(work string, begin time.Time, site, step map[string]string) []string {
 	env := map[string]string{"PATH": defaultPath}
 	for _, entry := range InheritedEnv() {
 		name, value, _ := strings.Cut(entry, "=")
@@ -60,6 +64,11 @@ func (s *Spec) environment(work string, site, step map[string]string) []string {
 	maps.Copy(env, step)
 	env[process.TokenVariable] = s.Token
 	env["MOLRUN_CPUS"] = fmt.Sprint(s.CPUs)
+	delete(env, secondsVariable)
+	if s.MaxRuntimeSeconds > 0 {
+		left := time.Until(begin.Add(time.Duration(s.MaxRuntimeSeconds) * time.Second))
+		env[secondsVariable] = fmt.Sprint(max(0, int64(left.Seconds())))
+	}
 	env[gpuVariable] = s.visibleGPUs()
 
 	list := make([]string, 0, len(env))
@@ -74,7 +83,7 @@ var fromImage = []string{"PATH", "LD_LIBRARY_PATH"}
 
 // environment is that of a step. In a container, it completes the image's own.
 func (s *shim) environment(step protocol.Step) []string {
-	env := s.spec.environment(s.work, s.site, step.Env)
+	env := s.spec.environment(s.work, s.begin, s.site, step.Env)
 	if s.isolation.Runtime == nil {
 		return env
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -112,6 +113,21 @@ func TestProgramsSeeTheirGPUs(t *testing.T) {
 				t.Errorf("environment %q, want CUDA_VISIBLE_DEVICES=%s", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestProgramsSeeHowLongTheyMayRun(t *testing.T) {
+	a := newAttempt(t)
+	a.spec.MaxRuntimeSeconds = 5000
+	a.spec.Env = map[string]string{secondsVariable: "forged"}
+	var left int
+	for _, entry := range environmentOf(t, a) {
+		if text, ok := strings.CutPrefix(entry, secondsVariable+"="); ok {
+			left, _ = strconv.Atoi(text)
+		}
+	}
+	if left < 1 || left > 5000 {
+		t.Errorf("%d seconds are left, want at most 5000", left)
 	}
 }
 
