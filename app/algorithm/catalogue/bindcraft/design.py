@@ -1,0 +1,45 @@
+"""Runs BindCraft until it has accepted as many designs as are asked for, gives up, fails, or the
+job's time is nearly over. Designs that were accepted by then are a result: metrics.json says
+why there are no more of them."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+begin = time.monotonic()
+out, asked, script, *options = sys.argv[1:]
+out, asked = pathlib.Path(out), int(asked)
+left = float(os.environ.get("MOLRUN_SECONDS", "inf"))
+most = left - min(60, left / 10)  # the rest is for what BindCraft has begun to write
+program = subprocess.Popen([sys.executable, "-u", script, *options])
+try:
+    status = program.wait(None if most == float("inf") else max(0, most - (time.monotonic() - begin)))
+except subprocess.TimeoutExpired:
+    status = None
+    program.terminate()
+    try:
+        program.wait(10)
+    except subprocess.TimeoutExpired:
+        program.kill()
+        program.wait()
+
+accepted = len(list(out.glob("Accepted/*.pdb")))
+if accepted >= asked:
+    ended = "as many as asked for"
+elif status is None:
+    ended = "the time was up"
+elif status == 0:
+    ended = "BindCraft gave up"
+else:
+    ended = "BindCraft failed"
+if accepted == 0 and status:
+    sys.exit(status if status > 0 else 128 - status)
+if accepted == 0 and status is None:
+    sys.exit("molrun: No design was accepted in the job's time: give it more, or choose other hotspots or lengths.")
+if accepted == 0:
+    sys.exit("molrun: BindCraft gave up before it accepted a design: choose other hotspots or lengths, or cut the target to another domain.")
+if accepted < asked:
+    print(f"{accepted} of {asked} designs were accepted: {ended}.", flush=True)
+(out / "metrics.json").write_text(json.dumps({"ended": ended}))
