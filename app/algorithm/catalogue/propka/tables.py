@@ -1,12 +1,19 @@
-"""Makes tables and figures of a report of PROPKA: pka.csv, charge.csv, stability.csv and
-metrics.json."""
+"""Makes tables and figures of a report of PROPKA and the structure that it read: pka.csv,
+charge.csv, stability.csv and metrics.json.
+
+PROPKA takes residues whose side chains break off, as they do in many crystal structures, and
+warns of them. Those without all atoms of the charged group get no pKa, and a note in the table."""
 import csv
 import json
 import pathlib
 import re
 import sys
 
-source, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+source, structure, out = map(pathlib.Path, sys.argv[1:])
+CHARGED = {  # atoms that carry the charge of a side chain
+    "ASP": ["OD1", "OD2"], "GLU": ["OE1", "OE2"], "HIS": ["ND1", "CD2", "CE1", "NE2"], "CYS": ["SG"], "TYR": ["OH"],
+    "LYS": ["NZ"], "ARG": ["NE", "CZ", "NH1", "NH2"],
+}
 lines = source.read_text(encoding="utf-8", errors="replace").splitlines()
 
 
@@ -23,24 +30,34 @@ def write(name, head, rows):
         table.writerows(rows)
 
 
+residues = {}
+for line in structure.read_text(encoding="utf-8", errors="replace").splitlines():
+    if line.startswith("ATOM") and line[17:20] in CHARGED:
+        residues.setdefault((line[17:20], line[22:27].strip(), line[21]), set()).add(line[12:16].strip())
+missing = {residue: [atom for atom in CHARGED[residue[0]] if atom not in atoms] for residue, atoms in residues.items()}
+missing = {residue: atoms for residue, atoms in missing.items() if atoms}
+if len(missing) > len(residues) / 2:
+    sys.exit(f"molrun: {len(missing)} of {len(residues)} residues that can be charged lack atoms of their side chains.")
+
 buried = {}
 for line in lines:
-    found = re.match(r"^(.{3})\s+(-?\d+)\s+(\S)\s+-?\d+\.\d+\s+(\d+) %", line)
+    found = re.match(r"^(.{3})\s*(-?\d+)\s+(\S)\s+-?\d+\.\d+\s+(\d+) %", line)
     if found:
         buried[found[1].strip(), found[2], found[3]] = int(found[4])
 
 groups = []
 for line in after("SUMMARY OF THIS PREDICTION")[1:]:
-    found = re.match(r"^\s+(\S+)\s+(-?\d+) (\S)\s+(-?\d+\.\d+)\s+(-?\d+\.\d+)", line)
+    found = re.match(r"^ {3}(.{3})\s*(-?\d+) (\S)\s+(-?\d+\.\d+)\s+(-?\d+\.\d+)", line)
     if not found:
         break
-    name, number, chain, pka, model = found.groups()
-    if float(pka) > 90:  # a cysteine in a disulfide bond
+    name, number, chain, pka, model = map(str.strip, found.groups())
+    if float(pka) > 90 or (name, number, chain) in missing:  # above 90: a cysteine in a disulfide bond
         continue
-    groups.append([name, chain, number, float(pka), float(model), round(float(pka) - float(model), 2), buried.get((name, number, chain), "")])
+    groups.append([name, chain, number, float(pka), float(model), round(float(pka) - float(model), 2), buried.get((name, number, chain), ""), ""])
 if not groups:
     sys.exit("no group that can be charged")
-write("pka.csv", ["group", "chain", "number", "pKa", "model_pKa", "shift", "buried_percent"], groups)
+left_out = [[name, chain, number, "", "", "", "", "left out: " + " ".join(atoms) + " missing"] for (name, number, chain), atoms in missing.items()]
+write("pka.csv", ["group", "chain", "number", "pKa", "model_pKa", "shift", "buried_percent", "note"], groups + left_out)
 
 
 def pairs(title, columns):
@@ -58,7 +75,7 @@ charge, stability = pairs("Protein charge of folded and unfolded state", 3), pai
 write("charge.csv", ["pH", "unfolded_e", "folded_e"], charge)
 write("stability.csv", ["pH", "folding_kcal_mol"], stability)
 
-metrics = {"groups": len(groups), "shifted": sum(abs(row[5]) > 1 for row in groups)}
+metrics = {"groups": len(groups), "left_out": len(left_out), "shifted": sum(abs(row[5]) > 1 for row in groups)}
 found = re.search(r"The pI is\s+(\S+) \(folded\) and\s+(\S+) \(unfolded\)", "\n".join(lines))
 if found:
     metrics["pI"], metrics["pI_unfolded"] = float(found[1]), float(found[2])
