@@ -10,12 +10,12 @@ import (
 )
 
 // contentKeys are the keys of a file's parameter that came with format 2.
-var contentKeys = []string{"content", "min_residues", "max_residues", "max_atoms", "min_records", "max_records", "columns", "unique_names", "any_text"}
+var contentKeys = []string{"content", "min_residues", "max_residues", "max_atoms", "min_records", "max_records", "columns", "unique_names", "any_text", "tolerant"}
 
 // readContent reads what a file has to hold, nil if it may hold anything.
 func readContent(r *tomltree.Reader, t *tomltree.Node, extensions []string) *content.Want {
 	kind := r.OneOf(t, "content", content.Kinds...)
-	want := &content.Want{Kind: kind, Columns: r.Texts(t, "columns"), UniqueNames: r.Flag(t, "unique_names"), AnyText: r.Flag(t, "any_text")}
+	want := &content.Want{Kind: kind, Columns: r.Texts(t, "columns"), UniqueNames: r.Flag(t, "unique_names"), AnyText: r.Flag(t, "any_text"), Tolerant: r.Flag(t, "tolerant")}
 	want.Packed = slices.ContainsFunc(extensions, func(ext string) bool { return strings.HasSuffix(strings.ToLower(ext), ".gz") })
 	for key, to := range map[string]*int{
 		"min_residues": &want.MinResidues, "max_residues": &want.MaxResidues, "max_atoms": &want.MaxAtoms,

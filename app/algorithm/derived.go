@@ -80,7 +80,7 @@ func (p *Parameter) kind() expression.Kind {
 func needsOf(e *expression.Expression, parameters Parameters, before []derived) []string {
 	var needs []string
 	for _, name := range e.Settings {
-		if p := parameters.Named(name); p != nil && p.optional() {
+		if p := parameters.Named(name); p != nil && p.optional() && !slices.Contains(e.Optional, name) {
 			needs = append(needs, name)
 		}
 	}

@@ -35,7 +35,7 @@ func (f Facts) add(setting string, counted content.Facts) {
 		f[setting] = map[string]float64{}
 	}
 	for fact, n := range counted {
-		if fact == "longest" {
+		if fact == "longest" || fact == "largest" {
 			f[setting][fact] = max(f[setting][fact], n)
 			continue
 		}

@@ -243,6 +243,7 @@ func TestMistakesInFormat2(t *testing.T) {
 		{"fact of no file", "command = [\"a\"]\n[resources]\nmemory = \"facts.residuse\"", []string{"6: memory = \"facts.residuse\" is neither an amount nor an expression: unknown field residuse"}},
 		{"fact of a file without content", "command = [\"a\"]\n[derived]\nx = \"facts.structure.residues\"", []string{"6: x = \"facts.structure.residues\": unknown field residues"}},
 		{"resource that is a text", "command = [\"a\"]\n[resources]\ncpus = \"settings.method\"", []string{"6: cpus = \"settings.method\" is no number"}},
+		{"resource with a value in place of none, once", "command = [\"a\"]\n[resources]\ncpus = \"(settings.rounds ?? 1) + settings.rounds\"", []string{`6: cpus reads the parameter "rounds", which may have no value`}},
 		{"resource without a value", "command = [\"a\"]\n[resources]\ncpus = \"settings.rounds + 1\"", []string{`6: cpus reads the parameter "rounds", which may have no value`}},
 		{"expected seconds that are a text", "command = [\"a\"]\n[estimate]\nexpected_seconds = \"20\"", []string{"6: expected_seconds must be a number of seconds from 0.001 on, such as 20"}},
 		{"seconds per size that are a text", "command = [\"a\"]\n[estimate]\nsize = \"1\"\nseconds_per_size = \"20\"", []string{"7: seconds_per_size must be a number of seconds from 1e-30 on, such as 2e-07"}},

@@ -224,6 +224,42 @@ func TestExamplesOfTheCatalogueAreSubmissions(t *testing.T) {
 	}
 }
 
+// TestVinaReservesMemoryForTheLargestLigand: Vina 1.2 held 0.6 GiB for a ligand of 41 atoms,
+// 2.0 for 83 and 5.2 for 132, polar hydrogens included, which are about 1.3 times its heavy atoms.
+func TestVinaReservesMemoryForTheLargestLigand(t *testing.T) {
+	all := catalogueOf(t)
+	vina := all[slices.IndexFunc(all, func(a *algorithm.File) bool { return a.Type == "vina" })]
+	chain := func(heavy int) string { return "N[C@@H](C)C(=O)" + strings.Repeat("O", heavy-5) }
+	gibibytes := func(settings string, facts algorithm.Facts) float64 {
+		t.Helper()
+		needs, faults := vina.Needs([]byte(settings), facts)
+		if faults != nil {
+			t.Fatal(faults)
+		}
+		return float64(needs.MemoryBytes) / (1 << 30)
+	}
+	for heavy, want := range map[int][2]float64{8: {1, 1}, 32: {1, 2}, 63: {2, 4}, 100: {5.2, 8}, 300: {5.2, 8}} { // above 100, none is docked
+		file := filepath.Join(t.TempDir(), "ligands.csv")
+		if err := os.WriteFile(file, []byte("name,smiles\n"+strings.Repeat("a,CCO\n", 500)+"b,"+chain(heavy)+"\nc,C1C(\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		found, mistakes, err := content.Check(t.Context(), file, *vina.Parameters.Named("ligands").Content())
+		if err != nil || mistakes != nil {
+			t.Fatal(err, mistakes)
+		}
+		table := gibibytes(`{"cores":1,"ligands":"x"}`, algorithm.Facts{"ligands": found})
+		if table < want[0] || table > want[1] {
+			t.Errorf("%d heavy atoms: %.2f GiB, want %v", heavy, table, want)
+		}
+		if alone := gibibytes(`{"cores":1,"smiles":"`+chain(heavy)+`"}`, nil); alone != table {
+			t.Errorf("%d heavy atoms: %.2f GiB from a SMILES, %.2f from a table", heavy, alone, table)
+		}
+	}
+	if later := gibibytes(`{"cores":1,"ligands":"job:a/b.sdf"}`, nil); later < 2 || later > 4 {
+		t.Errorf("a file that is not made yet: %.2f GiB", later)
+	}
+}
+
 func TestOfferedTypesOfTheCatalogue(t *testing.T) {
 	types := func(offered ...string) string {
 		t.Helper()

@@ -52,6 +52,7 @@ type Want struct {
 	MinRecords, MaxRecords   int      // sequences, molecules or rows
 	Columns                  []string // that a table has
 	UniqueNames              bool     // of sequences
+	Tolerant                 bool     // molecules that can't be read are left to the program
 	Packed                   bool     // whether the program reads files packed by gzip
 	AnyText                  bool     // whether the program reads a byte order mark, and lines that end with CR alone
 
@@ -241,7 +242,7 @@ func Keys(kind string) []string {
 	case Structure:
 		return []string{"max_atoms", "any_text"}
 	case SmallMolecules:
-		return []string{"min_records", "max_records", "max_atoms", "any_text"}
+		return []string{"min_records", "max_records", "max_atoms", "any_text", "tolerant"}
 	case Table:
 		return []string{"min_records", "max_records", "columns"}
 	}

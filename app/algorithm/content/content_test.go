@@ -43,6 +43,25 @@ ATOM 4 CA GLY A 3 1.0 2.0 3.0 2
 #
 `
 
+const v3000 = `x
+  RDKit          2D
+
+  0  0  0     0  0            999 V3000
+M  V30 BEGIN CTAB
+M  V30 COUNTS 3 2 0 0 0
+M  V30 BEGIN ATOM
+M  V30 1 C 0 0 0 0
+M  V30 2 H 0 0 1 0
+M  V30 3 O 0 1 0 0
+M  V30 END ATOM
+M  V30 BEGIN BOND
+M  V30 1 1 1 2
+M  V30 END BOND
+M  V30 END CTAB
+M  END
+$$$$
+`
+
 const sdf = `ethanol
   RDKit          3D
 
@@ -166,6 +185,8 @@ func TestContent(t *testing.T) {
 		{"parentheses", "C(C", Want{Kind: SmallMolecules}, "in which a parenthesis is not closed"},
 		{"too many parentheses", "C)C", Want{Kind: SmallMolecules}, "in which a parenthesis closes"},
 		{"no molecules", "\n\n\n\n\n", Want{Kind: SmallMolecules}, "has 0 molecules; it needs at least 1"},
+		{"molecules left to the program", "CCO\naspirin\nC(C\n\n", Want{Kind: SmallMolecules, Tolerant: true, MaxRecords: 1}, ""},
+		{"truncated SDF left to the program", sdf + sdf[:strings.Index(sdf, "    3.0000")], Want{Kind: SmallMolecules, Tolerant: true}, ""},
 
 		{"table", "smiles,name\nCCO,a\nC,b\n", Want{Kind: Table, Columns: []string{"smiles"}, MaxRecords: 2}, ""},
 		{"no column", "smile,name\nCCO,a\n", Want{Kind: Table, Columns: []string{"smiles", "id"}}, `has no column "smiles"; it has smile, name|has no column "id"`},
@@ -244,7 +265,13 @@ func TestFactsAreCounted(t *testing.T) {
 		},
 		{ProteinSequences, ">a\nMEEPQ\nSD\n>b\nMKV\n", Facts{"records": 2, "residues": 10, "longest": 7}},
 		{Alignment, ">a\nM-EP\n>b\nMKVP\n", Facts{"records": 2, "residues": 7, "longest": 4}},
-		{SmallMolecules, "CCO ethanol\nC methane\n", Facts{"records": 2}},
+		{SmallMolecules, "CCO ethanol\nC methane\n", Facts{"records": 2, "largest": 3}},
+		{SmallMolecules, "[Na+].[O-]C(=O)c1ccccc1Cl\n[2H]C([H])[nH]\n[13CH3][C@@H](Br)[Si]\n", Facts{"records": 3, "largest": 10}},
+		{SmallMolecules, "name,SMILES,mass\n\"a, b\",CCO,46\nc,\"C[NH3+]\",32\n", Facts{"records": 2, "largest": 3}},
+		{SmallMolecules, "smiles\tname\nCCOC\tx\n\ty\nC\n", Facts{"records": 2, "largest": 4}},
+		{SmallMolecules, strings.Replace(sdf, " O ", " H ", 1) + sdf, Facts{"records": 2, "largest": 3}},
+		{SmallMolecules, v3000, Facts{"records": 1, "largest": 2}},
+		{SmallMolecules, "@<TRIPOS>MOLECULE\nx\n 3 0\n\n@<TRIPOS>ATOM\n1 C1 0 0 0 C.3\n2 H1 0 0 1 H\n3 N1 0 1 0 N.pl3\n@<TRIPOS>BOND\n1 1 2 1 x y\n", Facts{"records": 1, "largest": 2}},
 		{Table, "name,value\na,1\nb,2\nc,3\n", Facts{"records": 3}},
 	} {
 		path := filepath.Join(t.TempDir(), "file")

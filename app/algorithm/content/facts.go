@@ -10,7 +10,9 @@ func FactsOf(kind string) []string {
 	switch kind {
 	case ProteinStructure, Structure:
 		return []string{"residues", "chains", "atoms", "heavy", "backbone"}
-	case SmallMolecules, Table:
+	case SmallMolecules:
+		return []string{"records", "largest"}
+	case Table:
 		return []string{"records"}
 	}
 	if slices.Contains(Kinds, kind) {

@@ -1,6 +1,7 @@
 package content
 
 import (
+	"encoding/csv"
 	"errors"
 	"io"
 	"os"
@@ -12,14 +13,14 @@ import (
 	"molrun/app/tables"
 )
 
-// checkMolecules reads an SDF, MOL or MOL2 file, or lines of SMILES.
+// checkMolecules reads an SDF, MOL or MOL2 file, lines of SMILES, or a table of them.
 func checkMolecules(text *lines, want Want) error {
 	m := molecules{want: want}
 	for line, ok := text.next(); ok; line, ok = text.next() {
 		if err := text.plain(line); err != nil {
 			return err
 		}
-		if err := m.read(line, text.number); err != nil {
+		if err := m.read(line, text.number); err != nil && !want.Tolerant {
 			return err
 		}
 	}
@@ -34,10 +35,17 @@ func checkMolecules(text *lines, want Want) error {
 type molecules struct {
 	want    Want
 	head    []string // the first lines
-	format  string   // mol, mol2, smiles
+	format  string   // mol, mol2, smiles, table
 	records int
 	line    int // within a record of an SDF file, from 1
 	left    int // atoms to come
+
+	comma   rune // of a table
+	column  int  // of a table, with its SMILES
+	header  bool // of a table: it has been read
+	inAtoms bool // in those of a MOL2 file, or of version 3000
+	heavy   int  // atoms of the molecule so far that are no hydrogens
+	largest int  // most of them in one molecule
 }
 
 func (m *molecules) read(line string, number int) error {
@@ -51,7 +59,7 @@ func (m *molecules) read(line string, number int) error {
 	case len(m.head) == 4 && (strings.HasSuffix(line, "V2000") || strings.HasSuffix(line, "V3000")):
 		m.format = "mol"
 	case len(m.head) == 4:
-		m.format = "smiles"
+		m.format = m.ofLines()
 	default:
 		return nil
 	}
@@ -63,22 +71,55 @@ func (m *molecules) replay(number int) error {
 	head := m.head
 	m.head = nil
 	for i, line := range head {
-		if err := m.record(line, number-len(head)+1+i); err != nil {
+		if err := m.record(line, number-len(head)+1+i); err != nil && !m.want.Tolerant {
 			return err
 		}
 	}
 	return nil
 }
 
+// ofLines returns the format of a file with a molecule in each line: a table if one of the
+// columns that its first line names is called smiles.
+func (m *molecules) ofLines() string {
+	for _, m.comma = range ",\t" {
+		m.column = slices.IndexFunc(cells(m.head[0], m.comma), func(name string) bool { return strings.EqualFold(strings.TrimSpace(name), "smiles") })
+		if m.column >= 0 {
+			return "table"
+		}
+	}
+	return "smiles"
+}
+
+// cells returns the columns of a line of a table.
+func cells(line string, comma rune) []string {
+	r := csv.NewReader(strings.NewReader(line))
+	r.Comma, r.LazyQuotes = comma, true
+	all, _ := r.Read() // an empty line has none
+	return all
+}
+
+// count counts an atom of the molecule.
+func (m *molecules) count(element string) {
+	if element != "H" && element != "D" && element != "T" {
+		m.heavy++
+		m.largest = max(m.largest, m.heavy)
+	}
+}
+
 func (m *molecules) record(line string, number int) error {
 	switch m.format {
 	case "mol2":
-		if strings.HasPrefix(line, "@<TRIPOS>MOLECULE") {
-			m.records++
-		}
+		m.mol2(line)
 		return nil
 	case "smiles":
 		return m.smiles(line, number)
+	case "table":
+		all := cells(line, m.comma)
+		if m.header && m.column < len(all) {
+			return m.smiles(strings.TrimSpace(all[m.column]), number)
+		}
+		m.header = true
+		return nil
 	}
 	return m.mol(line, number)
 }
@@ -92,7 +133,50 @@ func (m *molecules) smiles(line string, number int) error {
 		return wrong("is neither an SDF, MOL or MOL2 file nor a list of SMILES: line %d has %.40q, %s", number, words[0], fault)
 	}
 	m.records++
+	m.heavy = 0
+	for _, letter := range atomsOf(words[0]) {
+		if letter == '.' { // what follows is another molecule, of a salt
+			m.heavy = 0
+			continue
+		}
+		m.count(string(letter))
+	}
 	return nil
+}
+
+// atomsOf returns a letter for each atom of a SMILES, and dots.
+func atomsOf(smiles string) (atoms []byte) {
+	for i := 0; i < len(smiles); i++ {
+		switch letter := smiles[i]; {
+		case letter == '[':
+			symbol := strings.TrimLeft(smiles[i+1:], "0123456789")
+			i += max(0, strings.IndexByte(smiles[i:], ']'))
+			if len(symbol) > 1 && symbol[0] == 'H' && strings.IndexByte("]+-", symbol[1]) >= 0 {
+				atoms = append(atoms, 'H')
+				continue
+			}
+			atoms = append(atoms, '*')
+		case strings.IndexByte("BCNOPSFIbcnops*.", letter) >= 0:
+			atoms = append(atoms, letter)
+		}
+	}
+	return atoms
+}
+
+// mol2 reads a line of a MOL2 file.
+func (m *molecules) mol2(line string) {
+	if strings.HasPrefix(line, "@<TRIPOS>") {
+		m.inAtoms = strings.HasPrefix(line, "@<TRIPOS>ATOM")
+		if strings.HasPrefix(line, "@<TRIPOS>MOLECULE") {
+			m.records++
+			m.heavy = 0
+		}
+		return
+	}
+	if words := strings.Fields(line); m.inAtoms && len(words) > 5 {
+		element, _, _ := strings.Cut(words[5], ".")
+		m.count(element)
+	}
 }
 
 // smilesFault says why a word is no SMILES, "" if its characters make one. It counts no
@@ -129,16 +213,23 @@ func smilesFault(word string) string {
 // mol reads a line of an SDF file. Records end with $$$$.
 func (m *molecules) mol(line string, number int) error {
 	if strings.HasPrefix(line, "$$$$") {
-		if m.line > 0 && m.line < 4 || m.left > 0 {
+		broken := m.line > 0 && m.line < 4 || m.left > 0
+		m.line, m.left, m.heavy, m.inAtoms = 0, 0, 0, false
+		if broken {
 			return wrong("has a molecule that breaks off in line %d", number)
 		}
-		m.line = 0
 		return nil
 	}
 	m.line++
 	switch {
 	case m.line == 4 && strings.HasSuffix(line, "V3000"):
 		m.records++
+	case strings.HasPrefix(line, "M  V30 BEGIN ATOM"), strings.HasPrefix(line, "M  V30 END ATOM"):
+		m.inAtoms = strings.HasPrefix(line, "M  V30 BEGIN")
+	case m.inAtoms:
+		if words := strings.Fields(line); len(words) > 3 {
+			m.count(words[3])
+		}
 	case m.line == 4:
 		atoms, err := strconv.Atoi(strings.TrimSpace(line[:min(3, len(line))]))
 		if err != nil || !strings.HasSuffix(line, "V2000") {
@@ -157,22 +248,27 @@ func (m *molecules) mol(line string, number int) error {
 		if len(line) < 34 || !isCoordinate(line[:10]) || !isCoordinate(line[10:20]) || !isCoordinate(line[20:30]) {
 			return wrong("has no atom with coordinates in line %d, but %.40q", number, line)
 		}
+		m.count(strings.TrimSpace(line[31:34]))
 	}
 	return nil
 }
 
 func (m *molecules) end(number int) error {
-	if m.format == "" {
-		m.format = "smiles"
+	if m.format == "" && len(m.head) > 0 {
+		m.format = m.ofLines()
 		if err := m.replay(number); err != nil {
 			return err
 		}
 	}
-	if m.left > 0 {
+	if m.left > 0 && !m.want.Tolerant {
 		return wrong("breaks off: %d atoms of the last molecule are missing", m.left)
 	}
-	m.want.found["records"] = float64(m.records)
-	return within(m.records, max(1, m.want.MinRecords), m.want.MaxRecords, "molecule")
+	m.want.found["records"], m.want.found["largest"] = float64(m.records), float64(m.largest)
+	least := m.want.MinRecords
+	if !m.want.Tolerant {
+		least = max(1, least)
+	}
+	return within(m.records, least, m.want.MaxRecords, "molecule")
 }
 
 // checkTable reads a text file of columns.

@@ -65,6 +65,7 @@ type Expression struct {
 	Settings []string // that it reads, in their order in the text
 	Derived  []string // likewise
 	Facts    []Fact   // likewise
+	Optional []string // of Settings: those that it only reads with another value in place of none, behind ??
 	Kind     Kind     // of its value
 
 	program *vm.Program
@@ -101,7 +102,33 @@ func compile(text string, names Names, options ...expr.Option) (*Expression, err
 	ast.Walk(&tree.Node, uses)
 	e.Facts = uses.facts(names, alone)
 	e.Settings, e.Derived = uses.of("settings"), uses.of("derived")
+	e.Optional = optional(&tree.Node, e.Settings)
 	return e, nil
+}
+
+// optional returns the settings that are only read on the left of ??, which leave the tree.
+func optional(tree *ast.Node, settings []string) []string {
+	ast.Walk(tree, replaced{})
+	needed := reads{"settings": {}, "derived": {}, "facts": {}}
+	ast.Walk(tree, needed)
+	return slices.DeleteFunc(slices.Clone(settings), func(name string) bool { _, found := needed["settings"][name]; return found })
+}
+
+// replaced removes what another value replaces where it has none: settings.NAME in
+// settings.NAME ?? "".
+type replaced struct{}
+
+// Visit implements ast.Visitor.
+func (replaced) Visit(node *ast.Node) {
+	b, ok := (*node).(*ast.BinaryNode)
+	if !ok || b.Operator != "??" {
+		return
+	}
+	if m, ok := b.Left.(*ast.MemberNode); ok {
+		if root, ok := m.Node.(*ast.IdentifierNode); ok && root.Value == "settings" {
+			b.Left = &ast.NilNode{}
+		}
+	}
 }
 
 func typesOf(kindsOf map[string]Kind) types.Map {
@@ -217,7 +244,7 @@ type Values struct {
 // Lacks reports whether a setting, derived value or fact that the expression reads has no
 // value.
 func (e *Expression) Lacks(v Values) bool {
-	return slices.ContainsFunc(e.Settings, func(name string) bool { return v.Settings[name] == nil }) ||
+	return slices.ContainsFunc(e.Settings, func(name string) bool { return v.Settings[name] == nil && !slices.Contains(e.Optional, name) }) ||
 		slices.ContainsFunc(e.Facts, func(f Fact) bool { return v.Facts[f.File][f.Name] == nil }) ||
 		slices.ContainsFunc(e.Derived, func(name string) bool { return v.Derived[name] == nil })
 }
