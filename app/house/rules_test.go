@@ -165,10 +165,10 @@ var rules = map[string]rule{
 	"app/remote/session":  {own: []string{"web/client"}, others: []string{"spf13/cobra"}},
 	"app/cli":             {own: []string{"*"}, others: []string{"mattn/go-isatty", "rs/zerolog", "spf13/cobra", "spf13/pflag"}},
 
-	"app/bench":       {own: []string{"app", "app/freeport", "storage"}, others: []string{"spf13/cobra", "spf13/pflag", "go.etcd.io/bbolt", "golang.org/x/sys"}},
-	"app/freeport":    {},
-	"app/mutants":     {}, // a program of its own
-	"app/faults":      {}, // of tests alone
-	"app/simulation":  {}, // of tests alone
-	"app/house":       {}, // of tests alone
+	"app/bench":      {own: []string{"app", "app/freeport", "storage"}, others: []string{"spf13/cobra", "spf13/pflag", "go.etcd.io/bbolt", "golang.org/x/sys"}},
+	"app/freeport":   {},
+	"app/mutants":    {}, // a program of its own
+	"app/faults":     {}, // of tests alone
+	"app/simulation": {}, // of tests alone
+	"app/house":      {}, // of tests alone
 }
