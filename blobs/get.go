@@ -191,6 +191,9 @@ type download struct {
 func serveContent(s *sender, r *http.Request, d download) error {
 	header := s.Header()
 	header.Set("Content-Type", contentType(d.filename))
+	if contentType(d.filename) == svgImage {
+		header.Set("Content-Security-Policy", svgPolicy)
+	}
 	header.Set("Content-Disposition", disposition(d.filename))
 	header.Set("ETag", d.etag)
 	size, err := d.content.Seek(0, io.SeekEnd)

@@ -106,18 +106,23 @@ func TestEmptyFileIsServed(t *testing.T) {
 
 func TestDownloadNeverRunsInABrowser(t *testing.T) {
 	f := start(t)
-	tests := []struct{ filename, contentType string }{
-		{"a.txt", "text/plain; charset=utf-8"},
-		{"A.PDB", "text/plain; charset=utf-8"},
-		{"a.json", "application/json"},
-		{"a.zip", "application/zip"},
-		{"a.png", "image/png"},
-		{"a.html", "application/octet-stream"},
-		{"a.svg", "application/octet-stream"},
-		{"a.xml", "application/octet-stream"},
-		{"a.pdf", "application/octet-stream"},
-		{"a.js", "application/octet-stream"},
-		{"html", "application/octet-stream"},
+	const nothing = "sandbox; default-src 'none'"
+	const ownStyles = nothing + "; style-src 'unsafe-inline'; img-src data:; font-src data:"
+	tests := []struct{ filename, contentType, policy string }{
+		{"a.txt", "text/plain; charset=utf-8", nothing},
+		{"A.PDB", "text/plain; charset=utf-8", nothing},
+		{"a.json", "application/json", nothing},
+		{"a.zip", "application/zip", nothing},
+		{"a.png", "image/png", nothing},
+		{"a.svg", "image/svg+xml", ownStyles},
+		{"A.SVG", "image/svg+xml", ownStyles},
+		{"a.svgz", "application/octet-stream", nothing},
+		{"a.html", "application/octet-stream", nothing},
+		{"a.xml", "application/octet-stream", nothing},
+		{"a.pdf", "application/octet-stream", nothing},
+		{"a.js", "application/octet-stream", nothing},
+		{"svg", "application/octet-stream", nothing},
+		{"html", "application/octet-stream", nothing},
 	}
 	id := f.newUpload("text/html")
 	f.do("PUT", f.link(app.Link{Kind: app.UploadPut, ID: string(id), Filename: "a", ContentType: "text/html"}), "<script>")
@@ -127,7 +132,7 @@ func TestDownloadNeverRunsInABrowser(t *testing.T) {
 			"Content-Type":                 tt.contentType,
 			"Content-Disposition":          `attachment; filename="` + tt.filename + `"; filename*=UTF-8''` + tt.filename,
 			"X-Content-Type-Options":       "nosniff",
-			"Content-Security-Policy":      "sandbox; default-src 'none'",
+			"Content-Security-Policy":      tt.policy,
 			"Cross-Origin-Resource-Policy": "same-site",
 			"Cache-Control":                "private, no-store",
 			"Referrer-Policy":              "no-referrer",

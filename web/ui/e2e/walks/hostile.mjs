@@ -67,12 +67,15 @@ export default async function ({ server, browser }) {
   await page.locator('[data-view=structure] [data-ready]').waitFor()
   await page.locator('[data-view=structure]').getByText('onerror').first().waitFor()
   times.push(await sound('structure'))
-  for (const [view, seen] of [['table', 'td'], ['wide', '[role=alert]'], ['series', 'canvas'], ['alignment', 'canvas, .name, pre'], ['tree', 'svg, canvas, pre'], ['image', 'img, p'], ['text', 'pre, p:not(.holder), [role=alert], [role=region]']]) {
+  for (const [view, seen] of [['table', 'td'], ['wide', '[role=alert]'], ['series', 'canvas'], ['alignment', 'canvas, .name, pre'], ['tree', 'svg, canvas, pre'], ['image', 'img'], ['text', 'pre, p:not(.holder), [role=alert], [role=region]']]) {
     const panel = page.locator(`[data-view=${view}]`)
     await panel.scrollIntoViewIfNeeded()
     await panel.locator(seen).first().waitFor()
     times.push(await sound(view))
   }
+  // An SVG is shown as a picture, and what it would run does not run.
+  await page.waitForFunction(() => document.querySelector('[data-view=image] img')?.naturalWidth === 50)
+  times.push(await sound('picture'))
   await page.locator('[data-view=table]').getByText(markup.slice(2, 20)).first().waitFor()
   await ann.look('hostile-job')
   await page.setViewportSize({ width: 360, height: 740 })
@@ -87,7 +90,10 @@ export default async function ({ server, browser }) {
   await ann.open(address + '?tab=files')
   await page.getByText('long.txt').first().waitFor()
   await ann.look('hostile-files')
+  await page.getByRole('button', { name: 'Look into image.svg' }).click()
+  await page.waitForFunction(() => document.querySelector('dialog img')?.naturalWidth === 50)
   times.push(await sound('files'))
+  await page.keyboard.press('Escape')
   await ann.open(address + '?tab=input')
   await page.waitForLoadState('networkidle')
   times.push(await sound('input'))
@@ -96,9 +102,16 @@ export default async function ({ server, browser }) {
   times.push(await sound('api'))
 
   // What a program wrote does not run as ours when it is opened by its address.
-  const answer = await page.request.get(`${server.url}/jobs/${encodeURIComponent(job)}/files/page.html`)
-  assert.match(answer.headers()['content-security-policy'] ?? '', /sandbox/)
-  assert.match(answer.headers()['content-disposition'] ?? '', /^attachment/)
+  for (const file of ['page.html', 'image.svg']) {
+    const path = `jobs/${encodeURIComponent(job)}/files/${file}`
+    const answer = await page.request.get(`${server.url}/${path}`)
+    assert.match(answer.headers()['content-security-policy'] ?? '', /^sandbox; default-src 'none'/)
+    assert.match(answer.headers()['content-disposition'] ?? '', /^attachment/)
+    const download = page.waitForEvent('download')
+    await page.evaluate((path) => location.assign('../' + path), path)
+    await (await download).cancel()
+    times.push(await sound(file))
+  }
 
   await ann.open('jobs/' + encodeURIComponent(batch))
   await page.getByText('onerror=hurt()').first().waitFor()
