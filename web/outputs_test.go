@@ -354,6 +354,49 @@ func TestSeriesAreShownWhileTheyAreWritten(t *testing.T) {
 	same(t, "another file", s.want(200, "GET", "/jobs/a/series/all?file=z.csv", "").fields(t)["file"], any("z.csv"))
 }
 
+// TestAViewThatIsNotWrittenYetIsNoFault asks for views of a job while it runs, and once
+// it has ended with the same files.
+func TestAViewThatIsNotWrittenYetIsNoFault(t *testing.T) {
+	s := start(t, viewing)
+	j, out := s.begun("a")
+	s.write(filepath.Join(out, "notes.txt"), "") // its directory is there
+	for _, path := range []string{"series/energy", "tables/hits"} {
+		if a := s.want(404, "GET", "/jobs/a/"+path, ""); !strings.Contains(a.body, "is RUNNING and has written no file of the view") {
+			t.Errorf("%s: %s", path, a.body)
+		}
+	}
+	for _, path := range []string{"files/energy.csv", "series/energy?file=energy.csv"} {
+		if a := s.want(404, "GET", "/jobs/a/"+path, ""); !strings.Contains(a.body, `is RUNNING and has no file \"energy.csv\" now`) {
+			t.Errorf("%s: %s", path, a.body)
+		}
+	}
+	s.write(filepath.Join(out, "hits.tsv"), "")
+	same(t, "an empty table", s.want(200, "GET", "/jobs/a/tables/hits", "").body, `{"name":"hits","file":"hits.tsv","columns":[],"rows":[],"incomplete":true}`+"\n")
+	const nothing = `{"name":"energy","file":"energy.csv","rows":0,"columns":[],"values":[],"incomplete":true}` + "\n"
+	for _, text := range []string{"", "time,potential", "step,kinetic\n1,2\n", "time,kinetic\n1,2\n"} {
+		s.write(filepath.Join(out, "energy.csv"), text)
+		same(t, strconv.Quote(text), s.want(200, "GET", "/jobs/a/series/energy", "").body, nothing)
+	}
+	s.want(422, "GET", "/jobs/a/series/energy?column=potential", "") // a client has chosen it
+
+	if err := os.Rename(out, out+".aside"); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "moved", s.want(200, "GET", "/jobs/a/views", "").fields(t)["incomplete"], any(true))
+	if err := os.Rename(out+".aside", out); err != nil {
+		t.Fatal(err)
+	}
+	s.finish(j)
+	for path, want := range map[string]string{
+		"series/energy":            `the file \"energy.csv\" has no column \"potential\"`,
+		"series/all?file=none.csv": `has no file \"none.csv\"; GET`,
+	} {
+		if a := s.as(s.ann, "GET", "/jobs/a/"+path, ""); a.status != 422 && a.status != 404 || !strings.Contains(a.body, want) {
+			t.Errorf("%s once it has ended: %d %s", path, a.status, a.body)
+		}
+	}
+}
+
 func TestWhatIsNoSeriesOrTableIsExplained(t *testing.T) {
 	s := start(t, viewing)
 	j, out := s.begun("a")

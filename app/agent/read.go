@@ -79,7 +79,8 @@ func (s *Server) listResults(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	list, err := client.Decode[struct {
-		Views []map[string]any `json:"views"`
+		Views      []map[string]any `json:"views"`
+		Incomplete bool             `json:"incomplete"`
 	}](views)
 	if err != nil {
 		return nil, err
@@ -89,7 +90,7 @@ func (s *Server) listResults(ctx context.Context, c *call) (any, error) {
 			v["files"] = all[:min(len(all), 20)]
 		}
 	}
-	return map[string]any{"files": files[:min(len(files), maxResults)], "moreFiles": len(files) > maxResults, "views": list.Views}, nil
+	return map[string]any{"files": files[:min(len(files), maxResults)], "moreFiles": len(files) > maxResults, "views": list.Views, "incomplete": list.Incomplete}, nil
 }
 
 func (s *Server) readFile(ctx context.Context, c *call) (any, error) {

@@ -71,7 +71,7 @@ func (s *Server) tools(spec map[string]any) []tool {
 			object(jobName, whole("lines", "How many lines.", 1, 1000)), s.readLog,
 		},
 		{
-			"list_results", "List results", "List the files of a job and its views: what to look at, such as series, tables and structures.", reads,
+			"list_results", "List results", "List the files of a job and its views: what to look at, such as series, tables and structures. incomplete says that the job still writes them.", reads,
 			object(jobName), s.listResults,
 		},
 		{

@@ -210,6 +210,53 @@ func TestExitCodesOfUsersCommands(t *testing.T) {
 	}
 }
 
+// TestASeriesThatIsNotWrittenYetIsCalledSo plots a series and has a model read it: before
+// its file is there, before it has a row, and when the job has ended without one.
+func TestASeriesThatIsNotWrittenYetIsCalledSo(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{algorithms: map[string]string{"shell.toml": shellFile + `
+[[views]]
+name = "energy"
+kind = "series"
+file = "energy.csv"
+x = "time"
+y = ["potential"]
+`}})
+	u := s.user("lab", "ann@lab.example")
+	p, model := u.person(), overHTTP(t, u)
+	begin, end := s.gate("begin"), s.gate("end")
+	u.submit("slow", "shell", script(begin.wait()+"; echo 'time,potential' > out/energy.csv; echo begun; "+end.wait()))
+	u.running("slow")
+	const noFile = "is RUNNING and has written no file of the view"
+	s.eventually("the series has no file", func() bool {
+		shown, code := p.onTerminal("plot", "slow", "energy")
+		return code == exitMissing && strings.Contains(shown, noFile)
+	})
+	if _, refusal := use(t, model, "read_series", map[string]any{"jobName": "slow", "view": "energy"}); !strings.Contains(refusal, noFile) {
+		t.Errorf("a model is told %q", refusal)
+	}
+	begin.open(t)
+	s.eventually("the series has no row", func() bool {
+		shown, code := p.onTerminal("plot", "slow", "energy")
+		return code == 0 && strings.Contains(shown, "not written yet")
+	})
+	for tool, arguments := range map[string]map[string]any{"read_series": {"jobName": "slow", "view": "energy"}, "list_results": {"jobName": "slow"}} {
+		if answer, refusal := use(t, model, tool, arguments); answer["incomplete"] != true {
+			t.Errorf("%s while the job runs: %v %s", tool, answer, refusal)
+		}
+	}
+	end.open(t)
+	if j := u.finished("slow"); j.Status != "COMPLETED" {
+		t.Fatalf("job: %+v", j)
+	}
+	if shown, code := p.onTerminal("plot", "slow", "energy"); code != 0 || !strings.Contains(shown, "the series has no numbers") {
+		t.Errorf("once it has ended: exit code %d: %s", code, shown)
+	}
+	if answer, _ := use(t, model, "list_results", map[string]any{"jobName": "slow"}); answer["incomplete"] != false {
+		t.Errorf("list_results once it has ended: %v", answer)
+	}
+}
+
 // commands calls do for each command of users.
 func commands(do func(c *cobra.Command)) {
 	var below func(c *cobra.Command)

@@ -144,6 +144,9 @@ func (o *Outputs) open(s source, path string) (*File, error) {
 	if s.manifest != nil {
 		f, err = o.openResult(s, path)
 	}
+	if errors.Is(err, fs.ErrNotExist) && s.job.Status == app.Running {
+		return nil, fault.Errorf(fault.NotFound, "job %q is RUNNING and has no file %q now; GET /jobs/{jobName}/files lists those that it has written", s.job.Name, path)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.Errorf(fault.NotFound, "job %q has no file %q; GET /jobs/{jobName}/files lists them", s.job.Name, path)
 	}

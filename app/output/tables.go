@@ -199,6 +199,9 @@ func (o *Outputs) openTable(s source, v *results.View, path string) (*viewTable,
 			return nil, err
 		}
 		i := slices.IndexFunc(files.Files, func(f Entry) bool { _, ok := v.Match(f.Path); return ok })
+		if i < 0 && s.job.Status == app.Running {
+			return nil, fault.Errorf(fault.NotFound, "job %q is RUNNING and has written no file of the view %q yet; ask again later", s.job.Name, v.Name)
+		}
 		if i < 0 {
 			return nil, fault.Errorf(fault.NotFound, "job %q has no file of the view %q; GET /jobs/{jobName}/views shows when it has one", s.job.Name, v.Name)
 		}
@@ -235,7 +238,8 @@ func (t *viewTable) tooLarge() error {
 }
 
 // seriesColumns returns the columns of a series, the axis first. They are loose if
-// nobody has chosen them.
+// nobody has chosen them. There are none while a running job has not written those
+// of the view.
 func (t *viewTable) seriesColumns(chosen []string) (columns []int, loose bool, err error) {
 	if len(t.Columns) == 0 {
 		return nil, false, nil
@@ -243,18 +247,18 @@ func (t *viewTable) seriesColumns(chosen []string) (columns []int, loose bool, e
 	axis := 0
 	if t.view.X != "" {
 		if axis = slices.Index(t.Columns, t.view.X); axis < 0 {
-			return nil, false, t.noColumn("path", "name", t.view.X)
+			return nil, false, t.noViewColumn(t.view.X)
 		}
 	}
 	columns = []int{axis}
-	where := [2]string{"query", "column"}
+	missing := func(name string) error { return t.noColumn("query", "column", name) }
 	if len(chosen) == 0 {
-		chosen, where = t.view.Y, [2]string{"path", "name"}
+		chosen, missing = t.view.Y, t.noViewColumn
 	}
 	for _, name := range chosen {
 		i := slices.Index(t.Columns, name)
 		if i < 0 {
-			return nil, false, t.noColumn(where[0], where[1], name)
+			return nil, false, missing(name)
 		}
 		columns = append(columns, i)
 	}
@@ -267,6 +271,15 @@ func (t *viewTable) seriesColumns(chosen []string) (columns []int, loose bool, e
 		}
 	}
 	return columns, true, nil
+}
+
+// noViewColumn says that a column of the view is missing. It is no fault of a file
+// that is still written.
+func (t *viewTable) noViewColumn(name string) error {
+	if t.file.Incomplete {
+		return nil
+	}
+	return t.noColumn("path", "name", name)
 }
 
 func (t *viewTable) noColumn(in, parameter, name string) error {

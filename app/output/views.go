@@ -35,13 +35,13 @@ type Views struct {
 // Views returns what can be looked at of a job, in the order of its algorithm's
 // file. A view may have no files, yet or any more.
 func (o *Outputs) Views(ctx context.Context, by app.Caller, name string) (*Views, error) {
-	_, views, err := o.viewsOf(ctx, by, name)
+	j, views, err := o.viewsOf(ctx, by, name)
 	if err != nil {
 		return nil, err
 	}
 	files, err := o.Files(ctx, by, name)
 	if errors.Is(err, fault.JobNotCompleted) || errors.Is(err, fault.OutputRemoved) || errors.Is(err, fault.NotFound) {
-		files, err = &Listing{}, nil
+		files, err = &Listing{Incomplete: j.Status == app.Running}, nil // its files are being moved
 	}
 	if err != nil {
 		return nil, err

@@ -41,7 +41,8 @@ func plotCommand() *cobra.Command {
 			q.Set("file", file)
 		}
 		a, err := s.API.Get(ctx, q, "jobs", args[0], "series", args[1])
-		if gone(err) && len(views) > 0 {
+		_, known := views[args[1]]
+		if gone(err) && !known && len(views) > 0 {
 			return fault.Errorf(fault.NotFound, "%s has no series %q; it has %s", terminal.Clean(args[0]), args[1], strings.Join(titles(views), ", "))
 		}
 		if err != nil {
@@ -101,12 +102,17 @@ func plot(s *session.Session, a client.Answer, v seriesView, columns []string) e
 		Columns []struct{ Name, Unit string } `json:"columns"`
 		Values  [][]*float64                  `json:"values"`
 		Rows    int64                         `json:"rows"`
+		Running bool                          `json:"incomplete"`
 	}](a)
 	if err != nil {
 		return err
 	}
-	if len(series.Columns) < 2 {
-		s.Say("nothing was written yet")
+	if len(series.Columns) < 2 || series.Rows == 0 {
+		words := "the series has no numbers"
+		if series.Running {
+			words = "not written yet: the job is still running"
+		}
+		s.Say("%s", words)
 		return nil
 	}
 	wanted := columns
