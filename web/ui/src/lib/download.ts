@@ -1,6 +1,7 @@
 // Files of results as bytes, with how much has arrived.
 import { noAnswer } from './address'
 import { bytes } from './format'
+import { BadFile } from './written'
 
 /** Loads a file of at most so many bytes; tell is called with the bytes that have arrived. */
 export async function download(url: string, signal: AbortSignal, tell: (bytes: number) => void = () => {}, most = Infinity): Promise<Uint8Array<ArrayBuffer>> {
@@ -11,7 +12,7 @@ export async function download(url: string, signal: AbortSignal, tell: (bytes: n
     if (signal.aborted) throw e
     throw new Error(noAnswer)
   }
-  if (answer.status === 404) throw new Error('The file is not there.')
+  if (answer.status === 404) throw new BadFile('The file is not there.')
   if (!answer.ok || !answer.body) throw new Error(`The server answered ${answer.status}.`)
   const chunks: Uint8Array[] = []
   let size = 0

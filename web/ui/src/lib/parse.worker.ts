@@ -4,6 +4,7 @@ import { conservations, parseAlignment } from './alignment'
 import { parseMatrix } from './matrix'
 import { flattened, parseNewick } from './newick'
 import type { Kind, Order, Reply } from './parsed'
+import { BadFile } from './written'
 
 const readers: Record<Kind, (text: string) => [value: unknown, moved: Transferable[]]> = {
   matrix: (text) => {
@@ -25,18 +26,28 @@ async function read({ url, most }: Order): Promise<{ text: string; whole: boolea
   const answer = await fetch(url, { headers: { Range: `bytes=0-${most - 1}` } }).catch(() => {
     throw new Error(noAnswer)
   })
-  if (!answer.ok) throw new Error(answer.status === 404 ? 'The file is not there.' : `The server answered ${answer.status}.`)
+  if (answer.status === 404) throw new BadFile('The file is not there.')
+  if (!answer.ok) throw new Error(`The server answered ${answer.status}.`)
   const size = Number(answer.headers.get('Content-Range')?.split('/')[1] ?? 0)
   return { text: await answer.text(), whole: size <= most }
+}
+
+/** Understands a text, or says why it is no such file. */
+function understood(kind: Kind, text: string) {
+  try {
+    return readers[kind](text)
+  } catch (e) {
+    throw new BadFile(e instanceof Error ? e.message : String(e))
+  }
 }
 
 self.onmessage = async ({ data }: MessageEvent<Order>) => {
   const send = (reply: Reply, transfer: Transferable[] = []) => self.postMessage(reply, { transfer })
   try {
     const { text, whole } = await read(data)
-    const [value, moved] = readers[data.kind](text)
+    const [value, moved] = understood(data.kind, text)
     send({ value, whole }, moved)
   } catch (e) {
-    send({ problem: e instanceof Error ? e.message : String(e) })
+    send({ problem: e instanceof Error ? e.message : String(e), bad: e instanceof BadFile })
   }
 }

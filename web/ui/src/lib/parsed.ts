@@ -2,10 +2,11 @@
 import type { Aligned } from './alignment'
 import type { MatrixData } from './matrix'
 import { built, type FlatTree, type Node } from './newick'
+import { BadFile } from './written'
 
 export type Kind = 'matrix' | 'alignment' | 'tree'
 export interface Order { kind: Kind; url: string; most: number }
-export interface Reply { value?: unknown; whole?: boolean; problem?: string }
+export interface Reply { value?: unknown; whole?: boolean; problem?: string; bad?: boolean }
 
 /** A file as it was understood, and whether that is all of it. */
 export interface Understood<T> { value: T; whole: boolean }
@@ -19,7 +20,7 @@ function order<T>(what: Order, signal: AbortSignal): Promise<Understood<T>> {
   return new Promise<Understood<T>>((resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason as Error))
     worker.onerror = () => reject(new Error('It could not be read.'))
-    worker.onmessage = ({ data }: MessageEvent<Reply>) => (data.problem === undefined ? resolve({ value: data.value as T, whole: data.whole ?? true }) : reject(new Error(data.problem)))
+    worker.onmessage = ({ data }: MessageEvent<Reply>) => (data.problem === undefined ? resolve({ value: data.value as T, whole: data.whole ?? true }) : reject(data.bad ? new BadFile(data.problem) : new Error(data.problem)))
     worker.postMessage(what)
   }).finally(() => worker.terminate())
 }

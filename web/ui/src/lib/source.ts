@@ -7,6 +7,8 @@ export interface Source {
   fileURL(path: string): string
   /** The first bytes of a file as text, and whether that is all. */
   text(path: string, size: number, signal?: AbortSignal): Promise<{ text: string; whole: boolean }>
+  /** A file as an address that holds its bytes, of the type that the service says. */
+  dataURL(path: string, signal?: AbortSignal): Promise<string>
   url(path: string, query?: Query): string
 }
 
@@ -22,6 +24,15 @@ function sourceAt(base: string): Source {
       const whole = size <= previewed
       const answer = await request('GET', file(path), { signal, headers: { Accept: '*/*', ...(whole ? {} : { Range: `bytes=0-${previewed - 1}` }) } })
       return { text: await answer.text(), whole }
+    },
+    async dataURL(path, signal) {
+      const answer = await request('GET', file(path), { signal, headers: { Accept: '*/*' } })
+      const reader = new FileReader()
+      reader.readAsDataURL(await answer.blob())
+      return new Promise((resolve, reject) => {
+        reader.onload = () => resolve(reader.result as string)
+        reader.onerror = () => reject(reader.error!)
+      })
     },
   }
 }

@@ -16,6 +16,7 @@ export interface Shown { models: readonly Model[]; trajectory: Motion | undefine
 export class Viewing {
   words = $state.raw('')
   problem = $state.raw('')
+  error = $state.raw<unknown>(undefined) // why it could not be opened
   ready = $state.raw(false)
   frames = $state.raw(0)
   frame = $state.raw(0)
@@ -43,6 +44,7 @@ export class Viewing {
     } catch (e) {
       if (this.abort.signal.aborted || cancelled(e)) return
       this.problem = e instanceof Error ? e.message : String(e)
+      this.error = e
       this.words = ''
       this.end()
     }

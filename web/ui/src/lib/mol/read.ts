@@ -25,8 +25,10 @@ import { trajectoryFromXyz } from 'molstar/lib/mol-model-formats/structure/xyz.j
 import { ArrayTrajectory, Model, type Trajectory } from 'molstar/lib/mol-model/structure.js'
 import type { Coordinates } from 'molstar/lib/mol-model/structure/coordinates.js'
 import type { Task } from 'molstar/lib/mol-task/index.js'
+import { reason } from '../api'
 import { breathe } from '../breathe'
 import type { ModelFormat, MotionFormat } from '../molecule'
+import { BadFile } from '../written'
 
 const pause = 50 // milliseconds after which a long computation lets the page breathe
 
@@ -57,8 +59,14 @@ async function sdf(data: Uint8Array): Promise<Trajectory> {
   return new ArrayTrajectory(models)
 }
 
+const bad = (e: unknown) => {
+  throw new BadFile(reason(e))
+}
+
 /** Reads a structure, or several if the file has several. */
-export async function readModel(data: Uint8Array, format: ModelFormat): Promise<Trajectory> {
+export const readModel = (data: Uint8Array, format: ModelFormat): Promise<Trajectory> => someModel(data, format).catch(bad)
+
+async function someModel(data: Uint8Array, format: ModelFormat): Promise<Trajectory> {
   const trajectory = await readAny(data, format)
   if (trajectory.frameCount === 0) throw new Error('The file has no atoms.')
   return trajectory
@@ -93,7 +101,9 @@ async function coordinates(data: Uint8Array, format: MotionFormat): Promise<Coor
 export const needsTopology = (format: MotionFormat) => ['dcd', 'xtc', 'trr', 'nc'].includes(format)
 
 /** Reads a trajectory; of formats that hold coordinates only, topology says what moves. */
-export async function readMotion(data: Uint8Array, format: MotionFormat, topology: Trajectory | undefined): Promise<Trajectory> {
+export const readMotion = (data: Uint8Array, format: MotionFormat, topology: Trajectory | undefined): Promise<Trajectory> => motionOf(data, format, topology).catch(bad)
+
+async function motionOf(data: Uint8Array, format: MotionFormat, topology: Trajectory | undefined): Promise<Trajectory> {
   const moving = await coordinates(data, format)
   if (!moving) return readModel(data, format as ModelFormat)
   if (!topology) throw new Error('The file that says what moves is missing.')
