@@ -147,6 +147,60 @@ func TestConcurrentUploadsShareTheQuota(t *testing.T) {
 	}
 }
 
+// TestPartsShareTheQuota has files arrive whole and in parts at once.
+func TestPartsShareTheQuota(t *testing.T) {
+	s := newSite(t).withQuota(quota.Quota{Bytes: 1000})
+	ctx := t.Context()
+	var ids [3]app.UploadID
+	for i := range ids {
+		grant, err := s.Files.Create(ctx, ann, upload.Request{Filename: fmt.Sprint(i, ".txt")})
+		must(t, err)
+		ids[i] = grant.Upload.ID
+	}
+	_, whole, err := s.Files.BeginUpload(ctx, ids[0], 600)
+	must(t, err)
+	_, _, err = s.Files.BeginPart(ctx, ids[1], 500, 0)
+	wantQuotaExceeded(t, "parts that do not fit beside a whole file", err, "600 bytes are being uploaded")
+
+	// Parts of an unknown length count as they arrive, and once when they are recorded.
+	generation, parts, err := s.Files.BeginPart(ctx, ids[1], -1, 0)
+	must(t, err)
+	must(t, s.Files.BeginPartial(ctx, ids[1], &app.Partial{Generation: generation}))
+	must(t, parts.Grow(ctx, 300))
+	_, _, err = s.Files.BeginUpload(ctx, ids[2], 101)
+	wantQuotaExceeded(t, "a whole file that does not fit beside parts", err, "900 bytes are being uploaded")
+	must(t, s.Files.SavePartial(ctx, ids[1], &app.Partial{Generation: generation, Offset: 300}))
+	parts.Recorded(300)
+	wantQuotaExceeded(t, "more parts", parts.Grow(ctx, 401), "stores 300 bytes, and 600 bytes are being uploaded")
+	must(t, parts.Grow(ctx, 400))
+	parts.Release()
+
+	_, again, err := s.Files.BeginPart(ctx, ids[1], 400, 300)
+	must(t, err)
+	_, _, err = s.Files.BeginUpload(ctx, ids[2], 1)
+	wantQuotaExceeded(t, "a whole file beside parts that go on", err, "700 bytes are being uploaded")
+	again.Release()
+	whole.Release()
+	_, last, err := s.Files.BeginUpload(ctx, ids[2], 700)
+	must(t, err)
+	last.Release()
+}
+
+// TestReplacedBytesAreCreditedOnce sends the same file several times at once by one link.
+func TestReplacedBytesAreCreditedOnce(t *testing.T) {
+	s := newSite(t).withQuota(quota.Quota{Bytes: 1000})
+	id, err := s.createAndPut(ann, "a.txt", 900)
+	must(t, err)
+	_, first, err := s.Files.BeginUpload(t.Context(), id, 900)
+	must(t, err)
+	_, _, err = s.Files.BeginUpload(t.Context(), id, 900)
+	wantQuotaExceeded(t, "a second replacement of the same file", err, "900 bytes are being uploaded")
+	first.Release()
+	_, second, err := s.Files.BeginUpload(t.Context(), id, 900)
+	must(t, err)
+	second.Release()
+}
+
 // TestUserQuotas gives ann less than her organization.
 func TestUserQuotas(t *testing.T) {
 	s := newSite(t)

@@ -95,6 +95,10 @@ func (s *rules) BeginUpload(_ context.Context, id app.UploadID, _ int64) (int, *
 	return s.begun[id], nil, nil
 }
 
+func (s *rules) BeginPart(ctx context.Context, id app.UploadID, _, _ int64) (int, *upload.Reservation, error) {
+	return s.BeginUpload(ctx, id, 0)
+}
+
 func (s *rules) FinishUpload(_ context.Context, id app.UploadID, f app.StoredFile) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,7 +213,7 @@ func startIn(t testing.TB, path string, change ...func(*Options)) *fixture {
 // writeError answers errors in place of package web.
 func writeError(w http.ResponseWriter, _ *http.Request, err error) {
 	status, ok := map[fault.Code]int{
-		fault.NotFound: 404, fault.LinkInvalid: 403, fault.LinkExpired: 403, fault.MethodNotAllowed: 405,
+		fault.NotFound: 404, fault.LinkInvalid: 403, fault.LinkExpired: 403, fault.QuotaExceeded: 403, fault.MethodNotAllowed: 405,
 		fault.UploadCompleted: 409, fault.UploadNotReceived: 409, fault.FileTooLarge: 413,
 		fault.UnsupportedMediaType: 415, fault.RangeInvalid: 416, fault.Invalid: 422,
 		fault.Unavailable: 503, fault.StorageFull: 507,

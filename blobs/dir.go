@@ -79,6 +79,7 @@ type Dir struct {
 	run      string // prefix of this process's temporary names
 
 	transfers *transfers
+	space     space
 
 	shardMu sync.Mutex
 	shards  map[string]bool // directories in uploads that are known to be durable

@@ -32,6 +32,10 @@ type Service interface {
 	// the generation that it replaces, 0 for none.
 	FinishUpload(ctx context.Context, id app.UploadID, f app.StoredFile) (stale int, err error)
 
+	// BeginPart is BeginUpload for a request that begins a file in parts or adds to it.
+	// The file will have size bytes at least when it ends, of which the record counts
+	// some already.
+	BeginPart(ctx context.Context, id app.UploadID, size, recorded int64) (generation int, quota *upload.Reservation, err error)
 	// BeginPartial records that a file begins to arrive in parts, SavePartial what
 	// of it is durable; DropPartial forgets it and removes its file.
 	BeginPartial(ctx context.Context, id app.UploadID, p *app.Partial) error

@@ -19,6 +19,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/durable"
+	"molrun/app/upload"
 )
 
 // saveInterval is how old bytes get that a crash may lose, if they arrive slowly.
@@ -39,6 +40,8 @@ type partial struct {
 	crc    uint32
 	saved  time.Time
 	told   bool // the client knows more than first
+	claim  claim
+	quota  *upload.Reservation
 }
 
 func partialName(id app.UploadID, generation int) string {
@@ -46,80 +49,82 @@ func partialName(id app.UploadID, generation int) string {
 }
 
 // beginPartial makes the file of an upload that arrives in parts, in place of what was
-// there. A known length is reserved, so that a full disk shows before the bytes are
-// sent.
+// there. A known length is reserved once the quota allows it, so that a full disk shows
+// before the bytes are sent.
 func (h *Links) beginPartial(ctx context.Context, id app.UploadID, t part) (*partial, error) {
-	generation, _, err := h.svc.BeginUpload(ctx, id, 0)
+	generation, quota, err := h.svc.BeginPart(ctx, id, max(t.length, t.size), 0)
 	if err != nil {
-		return nil, err
-	}
-	if err := h.dir.checkSpace(max(t.length, 0)); err != nil {
 		return nil, err
 	}
 	state := app.Partial{Generation: generation, Expected: t.expected}
 	if t.length >= 0 {
 		state.Length = &t.length
 	}
-	p := &partial{dir: h.dir, svc: h.svc, id: id, digest: sha256.New(), saved: time.Now()}
+	p := &partial{dir: h.dir, svc: h.svc, id: id, digest: sha256.New(), saved: time.Now(), claim: claim{dir: h.dir}, quota: quota}
 	if state.Digest, err = p.digest.(encoding.BinaryMarshaler).MarshalBinary(); err != nil {
-		return nil, fmt.Errorf("begin partial upload: %w", err)
+		return nil, errors.Join(fmt.Errorf("begin partial upload: %w", err), p.close())
 	}
 	p.first, p.state = state, state
-	if err := p.create(); err != nil {
-		return nil, diskError("begin partial upload", err)
+	if err = p.create(t); err == nil {
+		err = h.svc.BeginPartial(ctx, id, &state)
 	}
-	if err := h.svc.BeginPartial(ctx, id, &state); err != nil {
-		return nil, errors.Join(err, p.file.Close(), h.dir.RemovePartial(id, generation))
+	if err != nil {
+		return nil, errors.Join(err, p.close(), h.dir.RemovePartial(id, generation))
 	}
+	p.quota.Recorded(p.state.Reserved())
 	return p, nil
 }
 
 // create makes the file and its name durable.
-func (p *partial) create() (err error) {
-	name := partialName(p.id, p.state.Generation)
-	if p.file, err = p.dir.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+func (p *partial) create(t part) (err error) {
+	if p.file, err = p.dir.root.OpenFile(partialName(p.id, p.state.Generation), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+		return diskError("begin partial upload", err)
+	}
+	if err := p.reserve(t); err != nil {
 		return err
 	}
-	if err = p.reserve(); err == nil {
-		err = durable.SyncDir(p.dir.root, partialDir)
-	}
-	if err != nil {
-		err = errors.Join(err, p.file.Close(), p.dir.root.Remove(name))
-	}
-	return err
+	return diskError("begin partial upload", durable.SyncDir(p.dir.root, partialDir))
 }
 
-// reserve reserves the space of a file whose length is known.
-func (p *partial) reserve() error {
-	if p.state.Length == nil || *p.state.Length == 0 {
-		return nil
+// reserve reserves the space of the file if its length is known, or else that of the part.
+func (p *partial) reserve(t part) error {
+	if t.length < 0 {
+		return p.claim.promise(max(t.size, 0))
 	}
-	return preallocate(p.file, *p.state.Length)
+	return p.claim.reserve(p.file, p.state.Offset, t.length)
+}
+
+// close closes the file and gives back what was reserved for the request.
+func (p *partial) close() (err error) {
+	if p.file != nil {
+		err = p.file.Close()
+	}
+	p.claim.release()
+	p.quota.Release()
+	return err
 }
 
 // openPartial opens what is there for a further part.
 func (h *Links) openPartial(ctx context.Context, u *app.Upload, t part) (*partial, error) {
-	p := &partial{dir: h.dir, svc: h.svc, id: u.ID, first: *u.Partial, state: *u.Partial, size: u.Partial.Offset, digest: sha256.New(), crc: u.Partial.CRC32, saved: time.Now()}
+	p := &partial{dir: h.dir, svc: h.svc, id: u.ID, first: *u.Partial, state: *u.Partial, size: u.Partial.Offset, digest: sha256.New(), crc: u.Partial.CRC32, saved: time.Now(), claim: claim{dir: h.dir}}
 	if err := p.digest.(encoding.BinaryUnmarshaler).UnmarshalBinary(p.state.Digest); err != nil {
 		return nil, fmt.Errorf("go on with the digest of upload %s: %w", u.ID, err)
 	}
-	if p.state.Length == nil { // else its space is reserved
-		if err := h.dir.checkSpace(max(t.size, t.length-p.size, 0)); err != nil {
-			return nil, err
-		}
-	}
 	var err error
-	if p.file, err = h.dir.root.OpenFile(partialName(p.id, p.state.Generation), os.O_RDWR, 0); err != nil {
-		return nil, diskError("open partial upload", err)
+	if _, p.quota, err = h.svc.BeginPart(ctx, p.id, max(t.length, p.size+t.size), p.state.Reserved()); err != nil {
+		return nil, err
 	}
-	if err = p.cut(); err == nil {
-		err = p.learn(ctx, t)
+	if p.file, err = h.dir.root.OpenFile(partialName(p.id, p.state.Generation), os.O_RDWR, 0); err != nil {
+		return nil, errors.Join(diskError("open partial upload", err), p.close())
+	}
+	if err = p.cut(); err == nil && p.state.Length == nil {
+		err = p.reserve(t)
 	}
 	if err == nil {
-		err = diskError("reserve space", p.reserve())
+		err = p.learn(ctx, t)
 	}
 	if err != nil {
-		return nil, errors.Join(err, p.file.Close())
+		return nil, errors.Join(err, p.close())
 	}
 	return p, nil
 }
@@ -135,8 +140,12 @@ func (p *partial) learn(ctx context.Context, t part) error {
 	if t.expected != nil {
 		p.first.Expected = t.expected
 	}
+	if err := p.svc.SavePartial(ctx, p.id, &p.first); err != nil {
+		return errors.Join(err, p.cut()) // it keeps what it had
+	}
 	p.state = p.first
-	return p.svc.SavePartial(ctx, p.id, &p.state)
+	p.quota.Recorded(p.state.Reserved())
+	return nil
 }
 
 // present returns what a record names of a file in parts, nil if nothing. If its file
@@ -158,11 +167,15 @@ func (h *Links) present(ctx context.Context, u *app.Upload) (*app.Partial, error
 
 // cut removes the bytes behind those that are recorded.
 func (p *partial) cut() error {
-	err := p.file.Truncate(p.state.Offset)
-	if err == nil {
-		_, err = p.file.Seek(p.state.Offset, io.SeekStart)
-	}
 	p.size = p.state.Offset
+	if p.state.Length != nil {
+		if err := p.claim.reserve(p.file, p.size, *p.state.Length); err != nil {
+			return err
+		}
+	} else if err := p.file.Truncate(p.size); err != nil {
+		return diskError("cut partial upload", err)
+	}
+	_, err := p.file.Seek(p.size, io.SeekStart)
 	return diskError("cut partial upload", err)
 }
 
@@ -171,15 +184,11 @@ func (p *partial) Write(b []byte) (int, error) {
 	if len(b) == 0 { // a call would say that there are unsynced bytes
 		return 0, nil
 	}
-	n, err := p.file.Write(b)
+	n, err := p.claim.write(p.file, b)
 	p.digest.Write(b[:n])
 	p.crc = crc32.Update(p.crc, crc32.IEEETable, b[:n])
-	before := p.size
 	p.size += int64(n)
-	if err == nil && p.state.Length == nil && before/spaceInterval != p.size/spaceInterval {
-		err = p.dir.checkSpace(0)
-	}
-	return n, diskError("receive part", err)
+	return n, err
 }
 
 // due reports whether bytes have to be saved, so that a crash loses few.
@@ -207,6 +216,7 @@ func (p *partial) save(ctx context.Context) error {
 		return err
 	}
 	p.state, p.saved = next, time.Now()
+	p.quota.Recorded(p.state.Reserved())
 	return nil
 }
 

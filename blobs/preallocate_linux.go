@@ -9,16 +9,16 @@ import (
 const fallocKeepSize = 1 // FALLOC_FL_KEEP_SIZE
 
 // preallocate reserves blocks without changing the file's size. On a file system
-// that cannot do that, a full disk shows while writing.
-func preallocate(f *os.File, length int64) error {
+// that cannot do that, it reserves nothing.
+func preallocate(f *os.File, length int64) (reserved bool, err error) {
 	for {
 		err := syscall.Fallocate(int(f.Fd()), fallocKeepSize, 0, length)
 		switch {
 		case errors.Is(err, syscall.EINTR):
 			continue
 		case errors.Is(err, syscall.ENOTSUP), errors.Is(err, syscall.ENOSYS):
-			return nil
+			return false, nil
 		}
-		return err
+		return err == nil, err
 	}
 }

@@ -4,5 +4,5 @@ package blobs
 
 import "os"
 
-// preallocate does nothing here: a full disk shows while writing.
-func preallocate(*os.File, int64) error { return nil }
+// preallocate reserves nothing here.
+func preallocate(*os.File, int64) (reserved bool, err error) { return false, nil }

@@ -18,7 +18,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"molrun/app"
@@ -31,10 +30,6 @@ const bufferSize = 256 << 10
 
 // finishTime bounds how long recording a received file may take.
 const finishTime = time.Minute
-
-// spaceInterval is how many bytes of an upload are received between two checks
-// of the free space.
-const spaceInterval = 64 << 20
 
 // put answers a PUT once its body is stored and recorded.
 func (h *Links) put(s *sender, r *http.Request, l app.Link, a *access) error {
@@ -141,45 +136,28 @@ func (h *Links) store(s *sender, r *http.Request, id app.UploadID, a *access) (f
 // incoming is a file being received. It has a temporary name until publish
 // gives it the name of a generation.
 type incoming struct {
-	dir     *Dir
-	file    *os.File // nil once closed
-	name    string   // the temporary one, in tmpDir
-	size    int64
-	checked int64 // size at the last check of the free space
-	digest  hash.Hash
-	crc     uint32
+	dir    *Dir
+	file   *os.File // nil once closed
+	name   string   // the temporary one, in tmpDir
+	claim  claim
+	size   int64
+	digest hash.Hash
+	crc    uint32
 }
 
 // receive begins a file. It reserves a known length, at least 0, so that a full
 // disk shows before the bytes are sent. The caller must call discard.
 func (d *Dir) receive(length int64) (*incoming, error) {
-	if err := d.checkSpace(max(length, 0)); err != nil {
-		return nil, err
-	}
 	name := d.run + "." + rand.Text()
 	f, err := d.tmp.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, diskError("receive file", err)
 	}
-	in := &incoming{dir: d, file: f, name: name, digest: sha256.New()}
-	if length > 0 {
-		if err := preallocate(f, length); err != nil {
-			return nil, errors.Join(diskError("reserve space", err), in.discard())
-		}
+	in := &incoming{dir: d, file: f, name: name, claim: claim{dir: d}, digest: sha256.New()}
+	if err := in.claim.reserve(f, 0, max(length, 0)); err != nil {
+		return nil, errors.Join(err, in.discard())
 	}
 	return in, nil
-}
-
-// checkSpace refuses an upload of this length if it would use up the reserve.
-// The reserve lets records be written on a disk that uploads have filled.
-func (d *Dir) checkSpace(length int64) error {
-	disk, err := d.Disk()
-	if err == nil {
-		if shortage := disk.Shortage(length); shortage != "" {
-			err = fmt.Errorf("%d bytes wanted; %s: %w", length, shortage, syscall.ENOSPC)
-		}
-	}
-	return diskError("check free space", err)
 }
 
 // copyBody copies the request's body within the quota and checks its length. While it
@@ -229,16 +207,9 @@ func fill(s *sender, body io.Reader, buffer []byte) (n int, err error) {
 
 // write adds to the file.
 func (in *incoming) write(p []byte) error {
-	n, err := in.file.Write(p)
+	n, err := in.claim.write(in.file, p)
 	in.size += int64(n)
-	if err != nil {
-		return diskError("receive file", err)
-	}
-	if in.size-in.checked >= spaceInterval {
-		in.checked = in.size
-		return in.dir.checkSpace(0)
-	}
-	return nil
+	return err
 }
 
 // summing begins to compute the digest and the checksum beside what is received. add returns
@@ -331,5 +302,7 @@ func (in *incoming) discard() error {
 		err = in.file.Close()
 		in.file = nil
 	}
-	return errors.Join(err, in.dir.tmp.Remove(in.name))
+	err = errors.Join(err, in.dir.tmp.Remove(in.name))
+	in.claim.release()
+	return err
 }

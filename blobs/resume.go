@@ -149,7 +149,7 @@ func (x *exchange) write() error {
 		return err
 	}
 	defer func() {
-		if err := p.file.Close(); err != nil {
+		if err := p.close(); err != nil {
 			x.dir.options.Log.Error().Err(err).Msg("close partial upload")
 		}
 	}()
@@ -242,6 +242,9 @@ func (x *exchange) copyPart(p *partial, content hash.Hash) (readErr, err error) 
 		if most := t.most(p.state.Length); most >= 0 && p.size+int64(n) > most {
 			return nil, lengthMismatch(fmt.Sprintf("More bytes arrive than the %d that the request allows.", most))
 		}
+		if err := p.quota.Grow(x.r.Context(), p.size+int64(n)); err != nil {
+			return nil, err
+		}
 		if _, err := p.Write((*buffer)[:n]); err != nil {
 			return nil, err
 		}
@@ -296,6 +299,7 @@ func (x *exchange) finishPartial(p *partial) error {
 	if err := x.finish(ctx, p.id, f); err != nil {
 		return err
 	}
+	p.quota.Release() // the client may go on once it has the answer
 	return x.answerWhole(f)
 }
 

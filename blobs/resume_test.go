@@ -1,6 +1,7 @@
 package blobs
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/sha512"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/fault"
+	"molrun/app/upload"
 	"molrun/blobs/fields"
 )
 
@@ -500,17 +502,56 @@ func TestLostFileBeginsAgain(t *testing.T) {
 func TestFullDiskKeepsWhatArrived(t *testing.T) {
 	f := start(t)
 	unknown, known := f.newUpload("text/plain"), f.newUpload("text/plain")
-	f.do("PUT", f.putLink(unknown), "abc", "Upload-Complete", "?0").want(t, 201, "")
-	f.do("PUT", f.putLink(known), "abc", "Upload-Complete", "?0", "Upload-Length", "6").want(t, 201, "")
+	whole := text(1 << 20) // more than a block of the disk
+	f.do("PUT", f.putLink(unknown), whole[:3], "Upload-Complete", "?0").want(t, 201, "")
+	f.do("PUT", f.putLink(known), whole[:3], "Upload-Complete", "?0", "Upload-Length", "1048576").want(t, 201, "")
 	f.options.Reserve = 1 << 60
-	f.patch(unknown, 3, "def", "?1").want(t, 507, fault.StorageFull)
+	f.patch(unknown, 3, whole[3:], "?1").want(t, 507, fault.StorageFull)
 	f.do("PUT", f.putLink(unknown), "x", "Upload-Complete", "?0").want(t, 507, fault.StorageFull)
 	f.wantHere(unknown, 3, "?0", "")
-	f.patch(known, 3, "def", "?1").want(t, 200, "") // its space was reserved
-	f.wantWhole(known, "abcdef")
+	f.patch(known, 3, whole[3:9], "?0", "Content-Digest", "sha-256=:"+strings.Repeat("A", 43)+"=:").want(t, 400, fault.DigestMismatch)
+	f.patch(known, 3, whole[3:], "?1").want(t, 200, "") // its space was reserved, and what is cut off still is
+	f.wantWhole(known, whole)
 	f.options.Reserve = 1
-	f.patch(unknown, 3, "def", "?1").want(t, 200, "")
-	f.wantWhole(unknown, "abcdef")
+	f.patch(unknown, 3, whole[3:], "?1").want(t, 200, "")
+	f.wantWhole(unknown, whole)
+}
+
+// limited is a Service with a quota. Neither it nor the Dir may find more on the disk.
+type limited struct {
+	*rules
+	f    *fixture
+	most int64
+}
+
+func (s limited) BeginPart(ctx context.Context, id app.UploadID, size, _ int64) (int, *upload.Reservation, error) {
+	if size > s.most {
+		return 0, nil, fault.Errorf(fault.QuotaExceeded, "too long")
+	}
+	return s.rules.BeginPart(ctx, id, size, 0)
+}
+
+func (s limited) BeginPartial(ctx context.Context, id app.UploadID, p *app.Partial) error {
+	for _, name := range s.f.names(partialDir) {
+		if info, err := s.f.root.Stat(partialDir + "/" + name); err != nil || blocksOf(info) > s.most {
+			s.f.t.Errorf("before the quota is asked, the file takes %d bytes, err %v", blocksOf(info), err)
+		}
+	}
+	if p.Reserved() > s.most {
+		return fault.Errorf(fault.QuotaExceeded, "too long")
+	}
+	return s.rules.BeginPartial(ctx, id, p)
+}
+
+func TestQuotaIsAskedBeforeSpaceIsReserved(t *testing.T) {
+	f := start(t)
+	f.server.Config.Handler = Handler(f.Dir, limited{f.rules, f, 1 << 20}, writeError)
+	id := f.newUpload("text/plain")
+	f.do("PUT", f.putLink(id), "abc", "Upload-Complete", "?0", "Upload-Length", "1048577").want(t, 403, fault.QuotaExceeded)
+	f.do("PUT", f.putLink(id), "abc", "Upload-Complete", "?0").want(t, 201, "")
+	f.patch(id, 3, "def", "?0", "Upload-Length", "1048577").want(t, 403, fault.QuotaExceeded)
+	f.patch(id, 3, "def", "?1").want(t, 200, "")
+	f.wantWhole(id, "abcdef")
 }
 
 // TestSweepKnowsParts removes partial files that no record names, once they are old.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"sync"
 	"syscall"
 
 	"molrun/app"
@@ -84,4 +86,112 @@ func (d *Dir) JobSize(id app.JobID) (size int64, err error) {
 		return size, fmt.Errorf("measure job %s: %w", id, err)
 	}
 	return size, nil
+}
+
+// space lets concurrent uploads together leave the reserve of the disk alone. The reserve
+// lets records be written on a disk that uploads have filled.
+type space struct {
+	mu       sync.Mutex
+	promised int64 // bytes that uploads may write and that the disk does not count as used yet
+}
+
+// claim is the space that a file takes while it is received. The holder must call
+// release.
+type claim struct {
+	dir       *Dir
+	allocated bool  // the file has all its blocks
+	promised  int64 // its part of those of the Dir
+}
+
+// reserve cuts a file to keep bytes and gives it the blocks of length bytes, unless that
+// would use up the reserve of the disk. On a file system that can't reserve blocks it
+// promises what is missing.
+func (c *claim) reserve(f *os.File, keep, length int64) error {
+	c.dir.space.mu.Lock()
+	defer c.dir.space.mu.Unlock()
+	info, err := f.Stat()
+	if err != nil {
+		return diskError("reserve space", err)
+	}
+	missing := max(0, length-blocksOf(info))
+	if missing > 0 || length == 0 {
+		if err := c.promiseLocked(missing); err != nil {
+			return err
+		}
+	}
+	if info.Size() > keep { // frees blocks that were reserved, which no other upload may take meanwhile
+		if err := f.Truncate(keep); err != nil {
+			return diskError("reserve space", err)
+		}
+	}
+	if length == 0 {
+		return nil
+	}
+	if c.allocated, err = preallocate(f, length); err != nil || c.allocated {
+		c.forget(c.promised)
+	}
+	return diskError("reserve space", err)
+}
+
+// promise is reserve for n bytes more, without blocks.
+func (c *claim) promise(n int64) error {
+	c.dir.space.mu.Lock()
+	defer c.dir.space.mu.Unlock()
+	return c.promiseLocked(n)
+}
+
+// promiseLocked raises what is promised to n bytes. It refuses if all that is promised would
+// use up the reserve of the disk.
+func (c *claim) promiseLocked(n int64) error {
+	all := &c.dir.space.promised
+	more := max(0, n-c.promised)
+	disk, err := c.dir.Disk()
+	if err == nil {
+		if shortage := disk.Shortage(*all + more); shortage != "" {
+			err = fmt.Errorf("%d bytes wanted, other uploads need %d; %s: %w", n, *all-c.promised, shortage, syscall.ENOSPC)
+		}
+	}
+	if err == nil {
+		c.promised += more
+		*all += more
+	}
+	return diskError("check free space", err)
+}
+
+// forget gives back some of what is promised.
+func (c *claim) forget(n int64) {
+	n = min(n, c.promised)
+	c.promised -= n
+	c.dir.space.promised -= n
+}
+
+// write adds to a file that has no blocks, or not yet, once there is space.
+func (c *claim) write(f *os.File, b []byte) (n int, err error) {
+	if !c.allocated && len(b) > 0 {
+		if err := c.promise(int64(len(b))); err != nil {
+			return 0, err
+		}
+	}
+	n, err = f.Write(b)
+	if !c.allocated {
+		c.dir.space.mu.Lock()
+		defer c.dir.space.mu.Unlock()
+		c.forget(int64(n)) // the disk counts them now
+	}
+	return n, diskError("receive file", err)
+}
+
+// release gives back what is still promised. It is idempotent.
+func (c *claim) release() {
+	c.dir.space.mu.Lock()
+	defer c.dir.space.mu.Unlock()
+	c.forget(c.promised)
+}
+
+// blocksOf returns how many bytes a file takes on the disk.
+func blocksOf(info os.FileInfo) int64 {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return s.Blocks * 512
+	}
+	return 0
 }

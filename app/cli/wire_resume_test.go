@@ -305,6 +305,12 @@ func TestPartsCountInTheQuota(t *testing.T) {
 	begin(g.UploadURL, "1000000").want(201)
 	u.do("PUT", g.UploadURL, strings.NewReader("whole")).want(200) // a plain PUT ends the parts
 	begin(u.grant("c.bin").UploadURL, "1000000").want(201)
+	long := func() io.Reader { return io.MultiReader(strings.NewReader(strings.Repeat("x", 2_000_000))) } // hides the length
+	for _, headers := range [][]string{nil, {"Upload-Complete", "?1"}, {"Upload-Complete", "?1", "Content-Digest", "sha-256=:" + strings.Repeat("A", 43) + "=:"}} {
+		d := u.grant("d.bin")
+		u.do("PUT", d.UploadURL, long(), headers...).code(403, "QUOTA_EXCEEDED")
+		u.do("DELETE", "/files/"+d.FileID, nil).want(204)
+	}
 	if left, err := os.ReadDir(filepath.Join(s.data(), "uploads", "partial")); err != nil || len(left) != 1 {
 		t.Errorf("partial files: %v, %v", left, err)
 	}

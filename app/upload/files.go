@@ -38,7 +38,7 @@ type Options struct {
 
 // New returns the uploads of a store, whose bytes blobs keep.
 func New(store app.Store, blobs app.Blobs, o Options) *Files {
-	return &Files{store: store, blobs: blobs, options: o, ids: sortid.NewSource(store.Floor())}
+	return &Files{store: store, blobs: blobs, options: o, ids: sortid.NewSource(store.Floor()), arrivals: newArrivals()}
 }
 
 func (s *Files) now() time.Time { return s.options.Now() }
@@ -194,6 +194,10 @@ func (s *Files) Upload(ctx context.Context, id app.UploadID) (u *app.Upload, err
 // unknown. The caller releases the reservation when the PUT has ended. FinishUpload
 // decides whether the bytes fit.
 func (s *Files) BeginUpload(ctx context.Context, id app.UploadID, length int64) (generation int, quota *Reservation, err error) {
+	return s.begin(ctx, id, length, Reservation{files: s})
+}
+
+func (s *Files) begin(ctx context.Context, id app.UploadID, length int64, r Reservation) (generation int, quota *Reservation, err error) {
 	u, err := s.Upload(ctx, id)
 	if err != nil {
 		return 0, nil, err
@@ -201,15 +205,15 @@ func (s *Files) BeginUpload(ctx context.Context, id app.UploadID, length int64) 
 	if u.Completed() {
 		return 0, nil, uploadCompleted(u)
 	}
-	quota = &Reservation{files: s, upload: u}
-	if err := quota.Grow(ctx, max(0, length)); err != nil {
+	r.upload = u
+	if err := r.Grow(ctx, length); err != nil {
 		return 0, nil, err
 	}
 	for {
 		last := s.generation.Load()
 		next := max(last+1, s.now().UnixMilli(), int64(u.Generation)+1)
 		if s.generation.CompareAndSwap(last, next) {
-			return int(next), quota, nil
+			return int(next), &r, nil
 		}
 	}
 }
@@ -223,12 +227,16 @@ func uploadCompleted(u *app.Upload) error {
 type arrivals struct {
 	mu     sync.Mutex
 	coming map[quota.Holder]int64
+	// replacing is the PUT to which the stored bytes of an upload are credited. Others to
+	// the same link count in full, or each of them could take the space once more.
+	replacing map[app.UploadID]*Reservation
+}
+
+func newArrivals() arrivals {
+	return arrivals{coming: map[quota.Holder]int64{}, replacing: map[app.UploadID]*Reservation{}}
 }
 
 func (a *arrivals) add(u *app.Upload, bytes int64) {
-	if a.coming == nil {
-		a.coming = map[quota.Holder]int64{}
-	}
 	for _, h := range quota.Holders(u.Organization, u.Email) {
 		if a.coming[h] += bytes; a.coming[h] == 0 {
 			delete(a.coming, h)
@@ -236,11 +244,13 @@ func (a *arrivals) add(u *app.Upload, bytes int64) {
 	}
 }
 
-// Reservation is the part of a quota that a PUT holds while it lasts.
+// Reservation is the part of a quota that a request holds while it receives an upload.
 type Reservation struct {
-	files  *Files
-	upload *app.Upload
-	size   int64
+	files    *Files
+	upload   *app.Upload
+	part     bool  // of a file that arrives in parts
+	size     int64 // bytes in all that are reserved or recorded
+	recorded int64 // of them, those that the record counts already
 }
 
 // Grow raises the reservation to size bytes in all, or refuses. A nil
@@ -253,25 +263,65 @@ func (r *Reservation) Grow(ctx context.Context, size int64) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	err := r.files.store.View(ctx, func(tx app.Tx) error {
-		return r.files.admitBytes(tx, r.upload, change{r.upload.Usage().Bytes, size, func(h quota.Holder) int64 { return a.coming[h] - r.size }})
+		u, err := tx.Upload(r.upload.ID)
+		if err != nil {
+			return err
+		}
+		return r.files.admitBytes(tx, u, change{r.replaced(u), size, func(h quota.Holder) int64 { return a.coming[h] - r.coming() }})
 	})
 	if err == nil {
-		a.add(r.upload, size-r.size)
-		r.size = size
+		r.set(size, r.recorded)
+		if !r.part && a.replacing[r.upload.ID] == nil {
+			a.replacing[r.upload.ID] = r
+		}
 	}
 	return err
 }
 
+// replaced returns how many stored bytes of an upload the received ones replace or
+// include.
+func (r *Reservation) replaced(u *app.Upload) int64 {
+	first := r.files.arrivals.replacing[u.ID]
+	switch {
+	case r.part:
+		return u.Partial.Reserved()
+	case first == nil || first == r:
+		return u.Usage().Bytes
+	}
+	return 0
+}
+
+// coming returns the reserved bytes that the record does not count.
+func (r *Reservation) coming() int64 { return max(0, r.size-r.recorded) }
+
+func (r *Reservation) set(size, recorded int64) {
+	before := r.coming()
+	r.size, r.recorded = size, recorded
+	r.files.arrivals.add(r.upload, r.coming()-before)
+}
+
+// Recorded says how many bytes the record counts now. They are no longer reserved.
+func (r *Reservation) Recorded(bytes int64) {
+	if r == nil {
+		return
+	}
+	r.files.arrivals.mu.Lock()
+	defer r.files.arrivals.mu.Unlock()
+	r.set(r.size, bytes)
+}
+
 // Release ends the reservation. It is idempotent.
 func (r *Reservation) Release() {
-	if r == nil || r.size == 0 {
+	if r == nil {
 		return
 	}
 	a := &r.files.arrivals
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.add(r.upload, -r.size)
-	r.size = 0
+	r.set(0, 0)
+	if a.replacing[r.upload.ID] == r {
+		delete(a.replacing, r.upload.ID)
+	}
 }
 
 // FinishUpload makes the bytes of a PUT the upload's current generation, unless

@@ -8,6 +8,13 @@ import (
 	"molrun/app/unit"
 )
 
+// BeginPart is BeginUpload for a request that begins a file in parts or adds to it. The
+// file will have size bytes at least when it ends, of which the record counts some
+// already.
+func (s *Files) BeginPart(ctx context.Context, id app.UploadID, size, recorded int64) (generation int, quota *Reservation, err error) {
+	return s.begin(ctx, id, size, Reservation{files: s, part: true, size: recorded, recorded: recorded})
+}
+
 // BeginPartial records that a file begins to arrive in parts, in place of what has
 // arrived of another. Its file is there already.
 func (s *Files) BeginPartial(ctx context.Context, id app.UploadID, p *app.Partial) error {
