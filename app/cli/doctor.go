@@ -15,6 +15,7 @@ import (
 	"molrun/app/doctor/through"
 	"molrun/app/durable"
 	"molrun/app/fault"
+	"molrun/app/remote/session"
 	"molrun/app/report"
 	"molrun/app/server"
 	"molrun/web/client"
@@ -82,7 +83,11 @@ const throughOrganization, throughUser = "doctor", "doctor@molrun.invalid"
 
 // examineThrough examines a proxy, with a key of its own if there is none.
 func examineThrough(c *cobra.Command, flags *configFlags, url string) ([]doctor.Finding, error) {
-	o := through.Options{URL: url, Key: os.Getenv("MOLRUN_KEY")}
+	given, err := session.Key(os.Getenv("MOLRUN_KEY"), "in $MOLRUN_KEY")
+	if err != nil {
+		return nil, err
+	}
+	o := through.Options{URL: url, Key: given}
 	if o.Key != "" {
 		return through.Examine(c.Context(), o), nil
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"molrun/app/profile"
 	"molrun/app/remote"
 )
 
@@ -439,6 +440,60 @@ func TestKeysOfProfilesStayPrivate(t *testing.T) {
 	p.ok("logout")
 	if _, _, code := p.run("whoami"); code != exitKey {
 		t.Errorf("after logout: exit code %d", code)
+	}
+}
+
+// TestWhiteSpaceAroundKeysDoesNotCount gives keys as files and pasted texts have them, in
+// each way that there is.
+func TestWhiteSpaceAroundKeysDoesNotCount(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, serverOptions{})
+	u := s.user("lab", "ann@lab.example")
+	// try runs a command with the key in the environment, on standard input or in a profile.
+	try := func(given, how string, args ...string) (said string, err error) {
+		p := &person{t: t, s: s, home: t.TempDir(), dir: t.TempDir()}
+		if how == "variable" {
+			p.env = []string{"MOLRUN_KEY=" + given, "MOLRUN_SERVER=" + s.base}
+		}
+		if how == "profile" {
+			file := filepath.Join(p.home, ".config", "molrun", "profiles.json")
+			must(t, profile.File{Current: "lab", Profiles: map[string]profile.Profile{"lab": {Server: s.base, Key: given}}}.Write(file))
+		}
+		c := p.command(args...)
+		c.Stdin = strings.NewReader("")
+		if how == "input" {
+			c.Stdin = strings.NewReader(given)
+		}
+		out, err := c.CombinedOutput()
+		return string(out), err
+	}
+	for _, way := range [][]string{
+		{"variable", "whoami"},
+		{"variable", "mcp"},
+		{"variable", "login"},
+		{"variable", "events", "--json", "absent"},
+		{"profile", "whoami"},
+		{"profile", "mcp"},
+		{"input", "login", "--server", s.base},
+	} {
+		for _, around := range []string{" ", "\t", "\r", "\n", " \t\r\n"} {
+			said, err := try(around+u.key+around, way[0], way[1:]...)
+			if way[1] != "events" && err != nil || way[1] == "events" && !strings.Contains(said, "absent") || strings.Contains(said, u.key) {
+				t.Errorf("%q, %q around the key: %v: %s", way, around, err, said)
+			}
+		}
+		for _, inside := range []string{"\n", "\r", " ", "\u200b"} {
+			if way[0] == "input" && inside == "\n" {
+				continue // the key is a line
+			}
+			said, err := try(u.key+inside+u.key, way[0], way[1:]...)
+			if err == nil || !strings.Contains(said, "other characters than letters, digits and underscores") || strings.Contains(said, u.key) {
+				t.Errorf("%q, %q inside the key: %v: %s", way, inside, err, said)
+			}
+		}
+	}
+	if said, err := try(u.key+"\n"+u.key, "variable", "doctor", "--through", s.base); err == nil || !strings.Contains(said, "in $MOLRUN_KEY has other characters") || strings.Contains(said, u.key) {
+		t.Errorf("doctor: %v: %s", err, said)
 	}
 }
 

@@ -28,6 +28,18 @@ type Profile struct {
 	Trust  string `json:"trust,omitempty"` // PEM file of the certificate that the service shows, where no authority vouches for it
 }
 
+// Key returns the API key in a text that a user gives, without the white space around it;
+// "" is none. from says where the text is from. No error has the text.
+func Key(text, from string) (string, error) {
+	key := strings.TrimSpace(text)
+	for _, c := range key {
+		if c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			return "", fmt.Errorf("the API key %s has other characters than letters, digits and underscores; copy it again, from molrun_ to its end", from)
+		}
+	}
+	return key, nil
+}
+
 // File is the content of the file.
 type File struct {
 	Current  string             `json:"current,omitempty"` // used where none is named

@@ -45,6 +45,23 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
+func TestKeysAreReadWithoutWhatIsAroundThem(t *testing.T) {
+	for _, around := range []string{"", " ", "\t", "\r", "\n", " \t\r\n"} {
+		if key, err := profile.Key(around+"molrun_a_B_9"+around, "here"); key != "molrun_a_B_9" || err != nil {
+			t.Errorf("%q around a key: %q, %v", around, key, err)
+		}
+	}
+	if key, err := profile.Key(" \n", "here"); key != "" || err != nil {
+		t.Errorf("white space alone: %q, %v", key, err)
+	}
+	for _, inside := range []string{"\n", "\r\n", " ", "\x00", "\u200b", "é", "\xff", `"`, "-"} {
+		key, err := profile.Key("molrun_a"+inside+"b", "in $MOLRUN_KEY")
+		if key != "" || err == nil || strings.Contains(err.Error(), "molrun_a") || !strings.Contains(err.Error(), "in $MOLRUN_KEY has other characters") {
+			t.Errorf("%q inside a key: %q, %v", inside, key, err)
+		}
+	}
+}
+
 func TestUnusableFilesAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "profiles.json")
 	for _, tt := range []struct {

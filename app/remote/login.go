@@ -80,7 +80,7 @@ func ask(c *cobra.Command, p profile.Profile) (_ profile.Profile, err error) {
 			return p, err
 		}
 	}
-	if p.Key = os.Getenv("MOLRUN_KEY"); p.Key == "" {
+	if p.Key, err = session.Key(os.Getenv("MOLRUN_KEY"), "in $MOLRUN_KEY"); err == nil && p.Key == "" {
 		p.Key, err = readKey(c, p.Server)
 	}
 	return p, err
@@ -88,20 +88,27 @@ func ask(c *cobra.Command, p profile.Profile) (_ profile.Profile, err error) {
 
 // readKey reads a key without showing it.
 func readKey(c *cobra.Command, server string) (string, error) {
+	read := bufio.NewReader(c.InOrStdin())
+	next := func() (string, error) { return read.ReadString('\n') }
 	if in, ok := c.InOrStdin().(*os.File); ok && term.IsTerminal(int(in.Fd())) {
 		fmt.Fprintf(c.ErrOrStderr(), "API key for %s (it is not shown): ", server)
-		text, err := term.ReadPassword(int(in.Fd()))
-		fmt.Fprintln(c.ErrOrStderr())
-		return strings.TrimSpace(string(text)), err
+		defer fmt.Fprintln(c.ErrOrStderr())
+		next = func() (string, error) {
+			text, err := term.ReadPassword(int(in.Fd()))
+			return string(text), err
+		}
 	}
-	line, err := bufio.NewReader(c.InOrStdin()).ReadString('\n')
-	if line = strings.TrimSpace(line); line == "" {
-		return "", session.Usagef("give the API key on standard input or in $MOLRUN_KEY")
+	for {
+		line, err := next()
+		switch {
+		case strings.TrimSpace(line) != "": // lines before it may be empty, and the last one may have no end
+			return session.Key(line, "on standard input")
+		case errors.Is(err, io.EOF):
+			return "", session.Usagef("give the API key on standard input or in $MOLRUN_KEY")
+		case err != nil:
+			return "", err
+		}
 	}
-	if errors.Is(err, io.EOF) {
-		err = nil // a line without an end
-	}
-	return line, err
 }
 
 // keep tries a key and keeps it.

@@ -35,7 +35,7 @@ func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, 
 // Usage says that err is a mistake in the command line.
 func Usage(err error) error { return UsageError{err} }
 
-// KeyError says that no key is at hand.
+// KeyError says that no key is at hand, or none that can be one.
 type KeyError struct{ error }
 
 // Session is what a command works with: a service, and where it writes.
@@ -98,7 +98,11 @@ func (o *options) session(c *cobra.Command) (*Session, error) {
 // of a profile is for its own service alone.
 func (o *options) find(getenv func(string) string) (p profile.Profile, err error) {
 	name := FirstOf(o.profile, getenv("MOLRUN_PROFILE"))
-	server, key := FirstOf(o.server, getenv("MOLRUN_SERVER")), getenv("MOLRUN_KEY")
+	server := FirstOf(o.server, getenv("MOLRUN_SERVER"))
+	key, err := Key(getenv("MOLRUN_KEY"), "in $MOLRUN_KEY")
+	if err != nil {
+		return p, err
+	}
 	if server != "" {
 		if server, err = Address(server); err != nil {
 			return p, err
@@ -112,8 +116,20 @@ func (o *options) find(getenv func(string) string) (p profile.Profile, err error
 	if p, err = kept(getenv, name, server); err != nil {
 		return p, err
 	}
-	p.Key = FirstOf(key, p.Key)
-	return p, nil
+	if key == "" {
+		key, err = Key(p.Key, "that is kept for "+p.Server)
+	}
+	p.Key = key
+	return p, err
+}
+
+// Key is profile.Key with the error of a key that can't be used.
+func Key(text, from string) (string, error) {
+	key, err := profile.Key(text, from)
+	if err != nil {
+		return "", KeyError{err}
+	}
+	return key, nil
 }
 
 // kept returns the profile of that name, or else of that server, or else the current

@@ -9,7 +9,7 @@ import urllib.parse
 import urllib.request
 
 BASE = os.environ.get("BASE", "http://127.0.0.1:8080").rstrip("/")
-KEY = os.environ.get("KEY", "")
+KEY = os.environ.get("KEY", "").strip()
 
 
 def call(method, path, body=None):

@@ -34,13 +34,13 @@ class Client:
 
     Args:
         server: address, such as http://lab.example:8080.
-        key: API key.
+        key: API key; white space around it does not count.
         profile: name of a profile of the command line.
         trust: PEM file of the certificate that the service shows, where no authority vouches for it.
         timeout: the longest silence of a connection, in seconds.
 
     Raises:
-        ConfigError: if no service or no key is known.
+        ConfigError: if no service or no key is known, or the key can't be one.
     """
 
     def __init__(

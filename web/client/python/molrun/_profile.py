@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import stat
 import urllib.parse
 from typing import Any, Dict, NamedTuple, Optional
@@ -24,10 +25,10 @@ def find(server: Optional[str], key: Optional[str], profile: Optional[str], trus
     """Returns what to use: arguments, then variables, then the profiles that `molrun login` keeps.
 
     Raises:
-        ConfigError: if no service or no key is known.
+        ConfigError: if no service or no key is known, or the key can't be one.
     """
     server = address(server or os.environ.get("MOLRUN_SERVER") or "")
-    key = key or os.environ.get("MOLRUN_KEY") or ""
+    key = api_key(key, "argument key") or api_key(os.environ.get("MOLRUN_KEY"), "variable MOLRUN_KEY")
     name = profile or os.environ.get("MOLRUN_PROFILE") or ""
     if server and key:
         known = _of_server(_read(), server)
@@ -36,7 +37,21 @@ def find(server: Optional[str], key: Optional[str], profile: Optional[str], trus
     known = _of_server(file, server) if server and not name else _named(file, name)
     if known is None or server and known.server != server:
         raise ConfigError(f"there is no key for {server or 'any service'}; run molrun login, or set MOLRUN_KEY")
-    return Profile(known.server, key or known.key, trust or known.trust)
+    return Profile(known.server, key or api_key(known.key, "profile"), trust or known.trust)
+
+
+def api_key(text: Optional[str], source: str) -> str:
+    """Returns the API key in a text without the white space around it, "" if there is none.
+
+    Raises:
+        ConfigError: if it has other characters than keys. The message does not have the text.
+    """
+    key = (text or "").strip()
+    if re.search("[^0-9A-Za-z_]", key):
+        raise ConfigError(
+            f"the API key in the {source} has other characters than letters, digits and underscores; copy it again, from molrun_ to its end"
+        )
+    return key
 
 
 def address(text: str) -> str:

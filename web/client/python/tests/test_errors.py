@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import traceback
 import zipfile
 from typing import Any, Type
 
@@ -66,6 +67,36 @@ def test_answers_become_exceptions(status: int, body: Any, kind: Type[molrun.Ser
         assert str(e) == "body.settings[3].x: bad"
     if not code:
         assert "may not be a molrun service" in str(e)
+
+
+def test_white_space_around_a_key_does_not_count(service: Service, lab: molrun.Client, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key, server = lab._t.profile.key, lab.server
+    folder = tmp_path / "molrun"
+    folder.mkdir()
+    file = folder / "profiles.json"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    for around in (" ", "\t", "\r", "\n", " \t\r\n"):
+        given = around + key + around
+        assert molrun.Client(server, given).whoami()["organization"] == "lab"
+        monkeypatch.setenv("MOLRUN_KEY", given)
+        assert molrun.Client(server).whoami()["organization"] == "lab"
+        monkeypatch.delenv("MOLRUN_KEY")
+        file.write_text(json.dumps({"current": "p", "profiles": {"p": {"server": server, "key": given}}}))
+        file.chmod(0o600)
+        assert molrun.Client().whoami()["organization"] == "lab"
+
+
+@pytest.mark.parametrize("inside", ["\n", "\r\n", " ", "\x00", "\u200b", "\u00e9", '"'])
+def test_no_error_shows_a_key(inside: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = "molrun_abcdefghijkl_0123456789"
+    damaged = secret + inside + secret
+    with pytest.raises(molrun.ConfigError, match="argument key has other characters") as refused:
+        molrun.Client("http://127.0.0.1:1", damaged)
+    assert secret not in "".join(traceback.format_exception(None, refused.value, refused.value.__traceback__))
+    if inside != "\x00":  # no variable has that
+        monkeypatch.setenv("MOLRUN_KEY", damaged)
+        with pytest.raises(molrun.ConfigError, match="MOLRUN_KEY has other characters"):
+            molrun.Client("http://127.0.0.1:1")
 
 
 def test_profiles_of_the_command_line(service: Service, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ test('Python reads the submission as it is', () => {
   const body = text.slice(text.indexOf('r"""') + 4, text.lastIndexOf('"""'))
   expect(body).not.toContain('"""')
   expect(JSON.parse(body)).toEqual(hostile)
+  expect(text).toContain('os.environ["MOLRUN_KEY"].strip()') // an error of Python's would show a key with a line break
 })
 
 test('TOML of one job and of many', () => {

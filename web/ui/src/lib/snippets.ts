@@ -16,7 +16,7 @@ body = json.loads(r"""
 ${JSON.stringify(body, null, 2).replaceAll('"""', '\\"\\"\\"')}
 """)
 request = urllib.request.Request(${JSON.stringify(url)}, json.dumps(body).encode(),
-    {"x-api-key": os.environ["MOLRUN_KEY"], "content-type": "application/json"})
+    {"x-api-key": os.environ["MOLRUN_KEY"].strip(), "content-type": "application/json"})
 print(urllib.request.urlopen(request).read().decode())
 `
 }
