@@ -17,8 +17,8 @@ import (
 	"molrun/web/respond"
 )
 
-// APIVersion is the version of openapi.yaml.
-const APIVersion = "1.1.0"
+// APIVersion is the version of openapi.yaml. Additions do not change it.
+const APIVersion = "1.0.0"
 
 //go:embed openapi.yaml
 var openAPIText []byte

@@ -19,7 +19,7 @@ const (
 	seedUpload = 100               // one upload for so many jobs
 )
 
-// later are the filters that API 1.1 added, each next to the plain page that is as
+// later are the filters that were added to the API later, each next to the plain page that is as
 // long: times of jobs lie in the years of the seeding.
 func later(jobs int) []struct{ name, plain, path string } {
 	const page, files = firstPage, "/files?limit=50&organization=true"

@@ -440,15 +440,3 @@ func TestEngineTakesSequencesInlineAndFromAFile(t *testing.T) {
 		}
 	}
 }
-
-func TestDescriptionHasVersion1(t *testing.T) {
-	t.Parallel()
-	anonymous := user{plain(t), ""}
-	if text := string(anonymous.do("GET", "/openapi.yaml", nil).want(200).body); !strings.Contains(text, "\n  version: 1.1.0\n") {
-		t.Errorf("the description has another version: %.300s", text)
-	}
-	var v map[string]any
-	if anonymous.do("GET", "/version", nil).want(200).into(&v); len(v) == 0 {
-		t.Error("GET /version is empty")
-	}
-}

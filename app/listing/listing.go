@@ -151,8 +151,8 @@ func distinct(asked []app.Status) (all []app.Status) {
 	return all
 }
 
-// scope lists what a cursor is bound to. The first parts are those of API 1.0,
-// whose cursors stay valid.
+// scope lists what a cursor is bound to. The first parts are those of the first
+// filters, whose cursors stay valid.
 func (s Selection) scope(f app.JobFilter) []string {
 	statuses := make([]string, len(f.Statuses))
 	for i, status := range f.Statuses {

@@ -127,6 +127,25 @@ func TestUnmetListsUnseenAnswers(t *testing.T) {
 	}
 }
 
+// TestDescriptionHasVersion1 holds the version of the description, and with it that of GET
+// /version, whose answers are checked against it. Additions do not change it.
+func TestDescriptionHasVersion1(t *testing.T) {
+	text, err := os.ReadFile("../openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := []string{"paths", "/version", "get", "responses", "200", "content", "application/json", "schema", "properties", "apiVersion", "const"}
+	for _, place := range [][]string{{"info", "version"}, answer} {
+		if got := spec.at(place...); got != "1.0.0" {
+			t.Errorf("%s is %v, want 1.0.0", strings.Join(place, "."), got)
+		}
+	}
+}
+
 // TestEveryErrorHasDescribedCodes requires x-error-codes of every answer that is
 // an Error, and that the codes are the API's.
 func TestEveryErrorHasDescribedCodes(t *testing.T) {
