@@ -334,6 +334,16 @@ func readFile(t *testing.T, name string) string {
 	return string(text)
 }
 
+// Two algorithms may have an example of the same name with other bytes.
+func TestFilesOfAnExampleAreInAFolderOfItsAlgorithm(t *testing.T) {
+	t.Parallel()
+	p := startServer(t, serverOptions{}).user("lab", "ann@lab.example").person()
+	p.ok("estimate", "structure-summary", "--example")
+	if out := p.ok("files", "ls"); !strings.Contains(out, `"folder":"examples/structure-summary"`) || strings.Contains(out, `"inputs"`) {
+		t.Errorf("the uploads are %s", out)
+	}
+}
+
 // prepareExamples makes what the examples name.
 func prepareExamples(t *testing.T, p *person) {
 	t.Helper()

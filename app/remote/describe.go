@@ -46,7 +46,7 @@ func (d *description) add(c *cobra.Command, called string) {
 	f.StringArrayVar(&d.notify, "notify", nil, "who is told of the end: https://… or mailto:…")
 	f.IntVar(&d.priority, "priority", 0, "from -10 to 10; only admins may ask for more than 0")
 	f.StringVar(&d.maxRuntime, "max-runtime", "", "stop the job after this time, such as 2h")
-	f.StringVar(&d.folder, "folder", "", "folder of uploaded files (default inputs)")
+	f.StringVar(&d.folder, "folder", "", "folder of uploaded files (default inputs; of an example, examples/TYPE)")
 	session.CompleteFlag(c, "after", completeJobs)
 	session.CompleteFlag(c, "set", completeSettings)
 	session.CompleteFlag(c, "file", completeSettings)
@@ -233,7 +233,7 @@ func bringFile(ctx context.Context, s *session.Session, typ, folder, name string
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		return "", err
 	}
-	sent, err := s.Send(ctx, []string{path}, folder)
+	sent, err := s.Send(ctx, []string{path}, session.FirstOf(folder, "examples/"+typ))
 	if err != nil {
 		return "", err
 	}

@@ -4,7 +4,6 @@ import { request, type Algorithm } from './api'
 import { uploads } from './upload.svelte'
 
 const mark = 'example:'
-const folder = 'examples'
 
 /** A file that a field offers. take resolves with what the setting calls it. */
 export interface Example { title: string; take: () => Promise<string> }
@@ -29,5 +28,5 @@ export async function bring<T>(a: Pick<Algorithm, 'type' | 'version'>, value: T)
 
 async function upload(a: Pick<Algorithm, 'type' | 'version'>, name: string): Promise<string> {
   const answer = await request('GET', `algorithms/${segment(a.type)}/example/${segment(name)}`, { query: { version: a.version }, headers: { Accept: '*/*' } })
-  return uploads.add(new File([await answer.blob()], name), folder)
+  return uploads.add(new File([await answer.blob()], name), `examples/${a.type}`)
 }
