@@ -19,7 +19,7 @@ export default async function ({ server, browser }) {
 
   await ann.open('new/vina')
   await ann.drop('[data-field=receptor] .drop', 'lysozyme.pdb', receptor)
-  await page.getByText('inputs/lysozyme.pdb').waitFor()
+  await page.getByText('lysozyme.pdb', { exact: true }).waitFor()
   await page.getByText('The box on the structure').click()
   await page.locator('.viewer[data-ready]').waitFor()
   await page.getByRole('button', { name: 'Place a box' }).click()

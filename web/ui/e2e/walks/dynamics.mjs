@@ -13,7 +13,7 @@ export default async function ({ server, browser }) {
   if (!ready) return `gromacs is not ready here: ${missing.join('; ')}`
   await ann.open('new/gromacs')
   await page.getByRole('button', { name: 'Fill in the example' }).click()
-  await page.getByText('examples/lysozyme.pdb').waitFor()
+  await page.getByText('lysozyme.pdb', { exact: true }).waitFor()
   await page.locator('#job-name').fill('md')
   await page.getByText(/can run here|Starts in about/).waitFor()
   await ann.look('dynamics-form')

@@ -93,7 +93,7 @@ export default async function ({ server, browser }) {
   // The example of a program that takes files: they are uploaded by the one click.
   await ann.open('new/sequence-properties')
   await page.getByRole('button', { name: 'Fill in the example' }).click()
-  await page.getByText('examples/asyn.fasta').waitFor()
+  await page.getByText('asyn.fasta', { exact: true }).waitFor()
   await page.getByText(/can run here|Starts in about/).waitFor()
   await page.locator('#job-name').fill('asyn')
   await page.getByRole('button', { name: 'Submit', exact: true }).click()

@@ -19,6 +19,14 @@ test('settings that differ come first, with titles, units and defaults', () => {
   ])
 })
 
+test('files of one name are told apart by their bytes', () => {
+  const of = (digit: string, name: string) => job({ file: `sha256:${digit.repeat(64)}/${name}` })
+  expect(settingLines([of('a', 'x.pdb'), of('b', 'y.pdb')])[0]).toMatchObject({ differs: true, cells: [{ text: 'x.pdb' }, { text: 'y.pdb' }] })
+  expect(settingLines([of('a', 'x.pdb'), of('a', 'x.pdb')])[0]).toMatchObject({ differs: false, cells: [{ text: 'x.pdb' }, { text: 'x.pdb' }] })
+  const [same] = settingLines([of('a', 'x.pdb'), of('b', 'x.pdb')])
+  expect([same!.differs, same!.cells[0]!.text]).toEqual([true, 'x.pdb (aaaaaaaaaaaa…)'])
+})
+
 test('a long value is cut, and still tells jobs apart', () => {
   const [line] = settingLines([job({ steps: 'A'.repeat(400) + 'B' }), job({ steps: 'A'.repeat(401) })])
   expect([line!.differs, line!.cells[0]!.text.length]).toEqual([true, 301])

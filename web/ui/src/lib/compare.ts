@@ -1,8 +1,9 @@
 // Jobs side by side: their settings, those that differ first, and their figures.
 import type { Algorithm, Job, Parameter } from './api'
 import { number, value } from './format'
+import { namesOf, readable, shown, toldApart } from './reference'
 
-export interface Compared { job: Pick<Job, 'settings' | 'metrics'>; metrics: Algorithm['metrics']; parameters: readonly Parameter[] }
+export interface Compared { job: Pick<Job, 'settings' | 'inputs' | 'metrics'>; metrics: Algorithm['metrics']; parameters: readonly Parameter[] }
 export interface Cell { text: string; best?: boolean; standard?: boolean }
 export interface Line { name: string; title: string; cells: Cell[]; differs: boolean }
 
@@ -17,12 +18,13 @@ export function settingLines(jobs: readonly Compared[]): Line[] {
   const names = [...order.filter((n) => given.has(n)), ...[...given].filter((n) => !order.includes(n))]
   const lines = names.map((name): Line => {
     const known = jobs.flatMap((c) => c.parameters).find((p) => p.name === name)
-    const cells = jobs.map((c): Cell => {
-      const own = c.job.settings?.[name]
-      const standard = own === undefined
-      return { text: value(standard ? c.parameters.find((p) => p.name === name)?.default : own), ...(standard && { standard }) }
-    })
-    return { name, title: heading(name, known?.title, known?.unit), cells: cells.map((c) => ({ ...c, text: cut(c.text) })), differs: new Set(cells.map((c) => c.text)).size > 1 }
+    const standard = jobs.map((c) => c.job.settings?.[name] === undefined)
+    const own = jobs.map((c, i) => (standard[i] ? c.parameters.find((p) => p.name === name)?.default : c.job.settings![name]))
+    const whole = own.map(value)
+    const said = (say: typeof shown) => own.map((v, i) => value(readable(v, namesOf(jobs[i]!.job.inputs), say)))
+    const texts = new Set(said(shown)).size < new Set(whole).size ? said(toldApart) : said(shown)
+    const cells = texts.map((text, i): Cell => ({ text: cut(text), ...(standard[i] && { standard: true }) }))
+    return { name, title: heading(name, known?.title, known?.unit), cells, differs: new Set(whole).size > 1 }
   })
   return lines.toSorted((a, b) => Number(b.differs) - Number(a.differs))
 }

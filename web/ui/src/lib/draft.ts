@@ -1,6 +1,7 @@
 // What was typed into a form stays in this browser until it is submitted or thrown away.
 
 import type { Fan } from './fanout'
+import type { Names } from './reference'
 
 export interface Draft {
   name: string
@@ -8,10 +9,11 @@ export interface Draft {
   many: Record<string, string>
   every: boolean
   fan: Fan
+  names: Names // of files that are named by fileId
   more: { tags: string; note: string; after: string; priority: string; hours: string; notify: boolean }
 }
 
-export const empty = (): Draft => ({ name: '', typed: {}, many: {}, every: false, fan: {}, more: { tags: '', note: '', after: '', priority: '', hours: '', notify: false } })
+export const empty = (): Draft => ({ name: '', typed: {}, many: {}, every: false, fan: {}, names: {}, more: { tags: '', note: '', after: '', priority: '', hours: '', notify: false } })
 
 const key = (type: string) => 'molrun.draft.' + type
 

@@ -21,6 +21,7 @@ test('sources as the API takes them, and in words', () => {
   expect(sourceOf('table', 'inputs/x.csv')).toBe('csv:inputs/x.csv')
   expect([sourceOf('folder', 'ligands'), sourceOf('folder', 'ligands/*.sdf')]).toEqual(['folder:ligands/*', 'folder:ligands/*.sdf'])
   expect(wordsOf('tsv:job:a/hits.tsv')).toBe('each row of a table: job:a/hits.tsv')
+  expect(wordsOf(sourceOf('table', `sha256:${'a'.repeat(64)}/x.tsv`))).toBe('each row of a table: x.tsv')
   expect(wordsOf('fasta:job:a/b:c.fa')).toBe('each sequence of a FASTA file: job:a/b:c.fa')
 })
 

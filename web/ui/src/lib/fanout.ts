@@ -1,6 +1,7 @@
 // Jobs made of what is on the server already: one for each sequence, row or file.
 import type { Algorithm, Parameter } from './api'
 import { kindOf } from './form'
+import { shown } from './reference'
 
 /** Where the values of a setting come from, by setting; `*` stands for all columns of a table. */
 export type Fan = Readonly<Record<string, string>>
@@ -40,7 +41,7 @@ export function sourceOf(from: From, place: string): string {
 /** A source in words. */
 export function wordsOf(source: string): string {
   const [from = '', place = ''] = [source.slice(0, source.indexOf(':')), source.slice(source.indexOf(':') + 1)]
-  return `${froms.find((f) => f.id === (from === 'csv' || from === 'tsv' ? 'table' : from))?.title ?? from}: ${place}`
+  return `${froms.find((f) => f.id === (from === 'csv' || from === 'tsv' ? 'table' : from))?.title ?? from}: ${shown(place)}`
 }
 
 /** The member of a submission; settings are those that all rows share. */

@@ -1,7 +1,8 @@
 // Uploads that survive a lost connection, a pause and a reload of the page: what has
 // arrived stays on the server for a day, and the rest is sent from there.
 import { apiURL, noAnswer, segment, segments } from './address'
-import { ApiError, call, reason, type ListedFile, type Upload as Grant } from './api'
+import { ApiError, call, reason, type FileList, type ListedFile, type Schemas, type Upload as Grant } from './api'
+import { ofDigest, parse } from './reference'
 
 export type Standing = 'waiting' | 'checking' | 'sending' | 'paused' | 'broken' | 'done' | 'failed'
 
@@ -35,6 +36,7 @@ export class Upload {
   rate = $state(0) // bytes per second, of the last seconds
   problem = $state('')
   fileId = ''
+  private sha256 = '' // once it is there
   private link = ''
   private request: XMLHttpRequest | undefined
   private stopped = false
@@ -45,9 +47,9 @@ export class Upload {
     readonly folder: string,
   ) {}
 
-  /** What a setting calls the file. */
+  /** What a setting calls the file, once it is there. */
   get reference() {
-    return `${this.folder}/${this.file.name}`
+    return ofDigest(this.sha256, this.file.name)
   }
 
   get active() {
@@ -64,7 +66,7 @@ export class Upload {
       this.standing = 'sending'
       await this.sendAll()
       if (this.stopped) return
-      await call('POST', `upload/${segment(this.fileId)}/complete`, { body: { size: this.file.size } })
+      this.sha256 = (await call<Schemas['CompletedFile']>('POST', `upload/${segment(this.fileId)}/complete`, { body: { size: this.file.size } })).sha256
       this.forget()
       this.standing = 'done'
     } catch (e) {
@@ -97,9 +99,11 @@ export class Upload {
       this.fileId = old.fileId
       this.forget()
     }
-    const grant = await call<Grant>('PUT', `upload/${segment(this.file.name)}`, { query: { folder: this.folder, sha256: await digest(this.file) } })
-    if (grant.status === 'completed' && grant.filename === this.file.name && grant.folder === this.folder) {
+    const sha256 = await digest(this.file)
+    const grant = await call<Grant>('PUT', `upload/${segment(this.file.name)}`, { query: { folder: this.folder, sha256 } })
+    if (sha256 && grant.status === 'completed' && grant.filename === this.file.name && grant.folder === this.folder) {
       this.fileId = grant.fileId
+      this.sha256 = sha256
       this.sent = this.file.size
       this.standing = 'done'
       return false
@@ -259,12 +263,15 @@ export async function uploadURL(f: Pick<ListedFile, 'filename' | 'folder' | 'sha
   return linkURL((await call<Grant>('PUT', `upload/${segment(f.filename)}`, { query: { folder: f.folder, sha256: f.sha256 }, signal })).downloadUrl)
 }
 
-/** Where the file is that a setting names: folder/name of an upload, or job:NAME/PATH. */
+/** Where the file is that a setting names: an upload, or job:NAME/PATH. */
 export async function fileURL(reference: string, signal?: AbortSignal): Promise<string> {
   const [, job, path] = /^job:([^/]+)\/(.+)$/.exec(reference) ?? []
   if (job && path) return apiURL(`jobs/${segment(job)}/files/${segments(path)}`)
-  const f = (await findFiles(undefined, signal)).find((x) => `${x.folder}/${x.filename}` === reference || x.fileId === reference)
-  if (!f) throw new Error(`${reference} is not among your newest uploads.`)
+  const bytes = parse(reference)
+  const f = bytes
+    ? (await call<FileList>('GET', 'files', { query: { sha256: bytes.sha256, limit: 1 }, signal })).files[0]
+    : (await findFiles(undefined, signal)).find((x) => `${x.folder}/${x.filename}` === reference || x.fileId === reference)
+  if (!f) throw new Error(bytes ? `${bytes.filename} is no longer among your uploads.` : `${reference} is not among your newest uploads.`)
   return uploadURL(f, signal)
 }
 

@@ -3,7 +3,8 @@ import { beforeEach, expect, test, vi } from 'vitest'
 // A server that keeps what it is sent, in the place of the browser's requests.
 const server = { have: 0, size: 0, parts: [] as [number, number][], breaks: 0, known: false, refuse: 0 }
 const store = new Map<string, string>()
-const grant = () => ({ fileId: 'f1', status: server.known ? 'completed' : 'pending', filename: 'a.pdb', folder: 'inputs', uploadUrl: 'http://elsewhere.example/below/blobs/f1?x=1', downloadUrl: '' })
+const sha256 = 'c'.repeat(64)
+const grant = () => ({ fileId: 'f1', sha256, status: server.known ? 'completed' : 'pending', filename: 'a.pdb', folder: 'inputs', uploadUrl: 'http://elsewhere.example/below/blobs/f1?x=1', downloadUrl: '' })
 
 class Request {
   status = 0
@@ -65,7 +66,7 @@ beforeEach(() => {
 test('a file is sent and completed, and then forgotten', async () => {
   const u = new Upload(file('0123456789'), 'inputs')
   await u.run()
-  expect([u.standing, u.problem, u.sent, u.reference]).toEqual(['done', '', 10, 'inputs/a.pdb'])
+  expect([u.standing, u.problem, u.sent, u.reference]).toEqual(['done', '', 10, `sha256:${sha256}/a.pdb`])
   expect(server.parts).toEqual([[0, 10]])
   expect(asked).toEqual(['PUT /upload/a.pdb', 'POST /upload/f1/complete'])
   expect(unfinished()).toEqual([])
@@ -76,6 +77,7 @@ test('known bytes are not sent', async () => {
   const u = new Upload(file('0123456789'), 'inputs')
   await u.run()
   expect([u.standing, server.parts]).toEqual(['done', []])
+  expect(u.reference).toBe('sha256:84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882/a.pdb') // the chosen bytes, whatever has come under this name since
 })
 
 test('after a break, the rest is sent', async () => {

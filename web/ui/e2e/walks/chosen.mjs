@@ -1,0 +1,90 @@
+// The file that is chosen is the one that runs, whatever has come under its name since: sent
+// anew, restored, from the list of uploads, in a job that is run again, and the examples of
+// programs.
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export const config = '[runner]\ncpus = 2\n'
+
+export default async function ({ server, browser }) {
+  const key = server.key('lab', 'ann@lab.example')
+  const ann = await browser.person(server)
+  const { page } = ann
+  await ann.signIn(key)
+  const tab = await ann.context.newPage()
+  const own = join(server.dir, 'a.fasta')
+  const fasta = (n) => '>a\n' + 'GS'.repeat(n / 2) + '\n'
+  writeFileSync(own, fasta(22))
+
+  /** Another a.fasta is sent by another tab. */
+  async function another(residues) {
+    await tab.goto(`${server.url}/ui/files`)
+    await tab.locator('input[type=file]').setInputFiles({ name: 'a.fasta', mimeType: 'text/plain', buffer: Buffer.from(fasta(residues)) })
+    await tab.locator('[data-upload="a.fasta"]').getByText('there', { exact: true }).waitFor()
+  }
+  const field = page.locator('[data-field=fasta]')
+  const choose = async (file) => {
+    await field.locator('input[type=file]').setInputFiles(file)
+    await field.getByText('a.fasta', { exact: true }).waitFor()
+  }
+  /** Submits the form, and returns how many residues the job was about. */
+  async function submit(name) {
+    await page.locator('#job-name').fill(name)
+    await page.getByRole('button', { name: 'Submit', exact: true }).click()
+    await page.getByRole('heading', { name, exact: true }).waitFor()
+    return (await server.end(key, name)).metrics.results.length
+  }
+
+  // Chosen, then another comes, and the page is loaded anew.
+  await ann.open('new/sequence-properties')
+  await choose(own)
+  await another(30)
+  await page.reload()
+  await field.getByText('a.fasta', { exact: true }).waitFor()
+  await page.getByText(/can run here|Starts in about/).waitFor()
+  await ann.look('chosen')
+  assert.equal(await submit('restored'), 22)
+  await page.getByRole('link', { name: 'Input', exact: true }).click()
+  await page.getByRole('row', { name: /^FASTA file a\.fasta$/ }).waitFor()
+  await ann.look('chosen-input')
+
+  // The server has the bytes of old.
+  await ann.open('new/sequence-properties')
+  await choose(own)
+  assert.equal(await submit('known'), 22)
+
+  // Two of one name on the server.
+  await ann.open('new/sequence-properties')
+  await field.getByRole('button', { name: /^On the server/ }).click()
+  const there = page.getByRole('dialog').getByRole('button', { name: /inputs\/a\.fasta/ })
+  await there.nth(1).waitFor()
+  await ann.look('chosen-server')
+  await there.nth(1).click() // the newest is first
+  assert.equal(await submit('older'), 22)
+
+  // A job that named its file by folder and name, before another came.
+  await another(40)
+  await server.run(key, 'plain', 'sequence-properties', { fasta: 'inputs/a.fasta' })
+  await another(50)
+  await ann.open('jobs/plain')
+  await page.getByRole('link', { name: 'Run again, changed' }).click()
+  await field.getByText('a.fasta', { exact: true }).waitFor()
+  assert.equal(await submit('again'), 40)
+
+  // Examples of two programs, of the same name.
+  for (const type of ['tm-align', 'dssp', 'structure-summary']) {
+    await ann.open('new/' + type)
+    await page.getByRole('button', { name: 'Fill in the example' }).click()
+    await page.getByText('lysozyme.pdb', { exact: true }).first().waitFor()
+  }
+  await page.locator('#job-name').fill('lysozyme')
+  await page.getByRole('button', { name: 'Submit', exact: true }).click()
+  await page.getByRole('heading', { name: 'lysozyme', exact: true }).waitFor()
+  const [input] = (await server.end(key, 'lysozyme')).inputs
+  const { files } = await server.api(key, 'GET', 'files?folder=examples/structure-summary')
+  assert.deepEqual([input.filename, input.sha256], ['lysozyme.pdb', files.find((f) => f.filename === 'lysozyme.pdb').sha256])
+  assert.ok((await server.api(key, 'GET', 'files?folder=examples/tm-align')).files.some((f) => f.filename === 'lysozyme.pdb'))
+  ann.fine('what was chosen')
+  await ann.close()
+}
