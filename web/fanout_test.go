@@ -184,6 +184,9 @@ func TestFaultsOfExpandedRowsSayWhereTheyAre(t *testing.T) {
 			`[body fanOut each * 2 steps]: line 2, column "steps": must be at least 1, got 0`,
 			`[body fanOut each * 4 steps]: line 4, column "steps": must be a whole number, got text`,
 		}},
+		{`{"each":{"*":"csv:inputs/one.csv"},"settings":{"steps":5}}`, []string{
+			`[body fanOut each * 1 steps]: the column "steps" is for a setting that is given beside the table too; leave it out here or there`,
+		}},
 		{each("*", "csv:inputs/ragged.csv"), []string{
 			`[body fanOut each * 2]: line 2: the line has 1 cell, the first line names 2; put a cell with a separator in quotes`,
 			`[body fanOut each * 4]: line 4: the line has 3 cells, the first line names 2; put a cell with a separator in quotes`,
@@ -233,7 +236,7 @@ func TestFaultsOfATableSayTheirLine(t *testing.T) {
 		{"batchName=b&type=echo", "steps,stepz,steps,,jobName\n1,2,3,4,b\n1,2,3,4,x\n0,2,3,4,x\n", []string{
 			`[body 1]: line 1: the column "steps" is there twice`,
 			`[body 1]: line 1: column 4 has no name: name a setting, or remove the column`,
-			`[body]: column "stepz": echo has no setting "stepz"; did you mean "steps"?`,
+			`[body 1 stepz]: column "stepz": echo has no setting "stepz"; did you mean "steps"?`,
 			`[body 2 jobName]: line 2, column "jobName": use a name other than the batch's own`,
 			`[body 4 jobName]: line 4, column "jobName": "x" is the name of line 3 already`,
 			`[body 4 steps]: line 4, column "steps": must be at least 1, got 0`,

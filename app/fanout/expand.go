@@ -192,14 +192,15 @@ func (e *expansion) loadTable(s *series, t table) {
 
 // column returns the parameter that a column of a table is for, nil if there is none.
 func (e *expansion) column(s *series, name string) *algorithm.Parameter {
+	at := append(s.at(), 1, name) // the first line, where columns are named
 	switch {
 	case name == "" || name == nameColumn: // "" is told
 		return nil
 	case e.request.given(name) > 1:
-		e.fault(s.at(), "value", fmt.Sprintf("the column %q is for a setting that is given beside the table too; leave it out here or there", name))
+		e.fault(at, "value", fmt.Sprintf("the column %q is for a setting that is given beside the table too; leave it out here or there", name))
 		return nil
 	}
-	return e.parameter(s.at(), fmt.Sprintf("column %q: ", name), name)
+	return e.parameter(at, fmt.Sprintf("column %q: ", name), name)
 }
 
 // given counts how often a request gives a setting; a table with all columns counts.

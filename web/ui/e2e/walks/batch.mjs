@@ -112,7 +112,7 @@ export default async function ({ server, browser }) {
   await page.getByRole('row', { name: /designs.csv/ }).getByRole('button', { name: 'Look' }).click()
   await page.getByRole('link', { name: 'A job for each row…' }).click()
   await page.getByRole('link', { name: 'Toy folding' }).click()
-  await page.getByText('each row of a table: job:folds-1/designs.csv').waitFor()
+  await page.getByText('All columns, each row of a table: job:folds-1/designs.csv').waitFor()
   await page.getByText('3 jobs', { exact: true }).waitFor()
   await page.getByText(/can run here|Starts in about/).waitFor()
   await ann.look('new-job-each')

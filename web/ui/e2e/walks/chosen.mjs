@@ -1,6 +1,6 @@
 // The file that is chosen is the one that runs, whatever has come under its name since: sent
 // anew, restored, from the list of uploads, in a job that is run again, and the examples of
-// programs.
+// programs. A table: its cells with lines, those without a value, and what is wrong with it.
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -85,6 +85,29 @@ export default async function ({ server, browser }) {
   const { files } = await server.api(key, 'GET', 'files?folder=examples/structure-summary')
   assert.deepEqual([input.filename, input.sha256], ['lysozyme.pdb', files.find((f) => f.filename === 'lysozyme.pdb').sha256])
   assert.ok((await server.api(key, 'GET', 'files?folder=examples/tm-align')).files.some((f) => f.filename === 'lysozyme.pdb'))
+
+  // A table: a column is typed beside it; a cell is wrong; the mended one has two rows.
+  const table = page.locator('input[type=file][accept=".csv,.tsv,.tab"]').first()
+  const send = (text) => table.setInputFiles({ name: 'rows.csv', mimeType: 'text/csv', buffer: Buffer.from(text) })
+  await ann.open('new/sequence-properties')
+  await page.getByLabel('pH', { exact: true }).fill('5')
+  await send('jobName,sequence,pH\none,"ACDEF\nGHIKL",6\ntwo,ACDEFB,15\n')
+  await page.getByRole('button', { name: 'Take pH from the table' }).click()
+  await page.getByText('line 4, column "pH": must be at most 14, got 15').first().waitFor()
+  await page.getByText(/^line 4, column "sequence"/).first().waitFor()
+  await ann.look('table-fault')
+  await page.setViewportSize({ width: 360, height: 740 })
+  await ann.look('table-fault')
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await send('jobName,sequence,pH\none,"ACDEF\nGHIKL",6\ntwo,ACDEF,\n')
+  await page.getByText('2 jobs', { exact: true }).waitFor()
+  await page.locator('#job-name').fill('rows')
+  await ann.look('table')
+  await page.getByRole('button', { name: 'Submit 2 jobs' }).click()
+  await page.getByRole('heading', { name: 'rows', exact: true }).waitFor()
+  await page.getByTitle('2 completed').waitFor()
+  assert.equal((await server.end(key, 'one')).metrics.results.length, 10)
+  assert.deepEqual((await server.end(key, 'two')).settings, { sequence: 'ACDEF' })
   ann.fine('what was chosen')
   await ann.close()
 }

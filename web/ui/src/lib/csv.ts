@@ -24,35 +24,3 @@ export function offer(name: string, content: string | Blob, type = 'text/csv') {
 
 /** A name for a file, of what people called something. */
 export const fileName = (text: string, ending: string) => text.replace(/[^\p{L}\p{N}._-]+/gu, '-').slice(0, 100) + ending
-
-/** The cells of a CSV or TSV text, by row. Quoted cells may hold the mark, quotes and lines. */
-export function parseCSV(text: string, mark = ','): string[][] {
-  text = text.replace(/\r\n?/g, '\n')
-  const rows: string[][] = []
-  let row: string[] = []
-  let cell = ''
-  let quoted = false
-  const endRow = () => {
-    row.push(cell)
-    if (row.length > 1 || row[0] !== '') rows.push(row)
-    row = []
-    cell = ''
-  }
-  for (let i = 0; i < text.length; i++) {
-    const c = text[i]!
-    if (quoted) {
-      if (c === '"' && text[i + 1] === '"') {
-        cell += c
-        i++
-      } else if (c === '"') quoted = false
-      else cell += c
-    } else if (c === '"' && cell === '') quoted = true
-    else if (c === mark) {
-      row.push(cell)
-      cell = ''
-    } else if (c === '\n') endRow()
-    else cell += c
-  }
-  endRow()
-  return rows
-}

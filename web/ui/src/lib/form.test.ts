@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Algorithm, Parameter } from './api'
-import { faultsOf, kindOf, rowsOf, settingsOf, tableOf, typedOf, uneven, valueOf } from './form'
+import { doubled, faultsOf, kindOf, rowsOf, settingsOf, typedOf, uneven, valueOf } from './form'
 
 const p = (name: string, schema: unknown, more: Partial<Parameter> = {}) => ({ name, title: name, type: 'string', required: false, advanced: false, schema, ...more }) as Parameter
 const steps = p('steps', { type: 'integer', minimum: 1 })
@@ -49,10 +49,10 @@ test('many values make many jobs, side by side or in every combination', () => {
   expect(uneven(a, { steps: '1\n2\n3', name: 'a\nb' })).toContain('steps 3, name 2')
 })
 
-test('a table fills the settings that its columns name', () => {
-  const { many, unknown } = tableOf(of(steps, name), 'name,steps,colour\n"a,b",1,red\nc,2,blue\n')
-  expect(many).toEqual({ name: 'a,b\nc', steps: '1\n2' })
-  expect(unknown).toEqual(['colour'])
+test('what is typed beside a column of a table', () => {
+  const fault = (...loc: (string | number)[]) => ({ loc: ['body', ...loc], msg: 'm', type: 't' })
+  const detail = [fault('fanOut', 'each', '*', 1, 'steps'), fault('fanOut', 'each', '*', 1, 'colour'), fault('fanOut', 'each', '*', 3, 'name'), fault('settings', 'name')]
+  expect(doubled(detail, { steps: '5', name: 'a' })).toEqual(['steps'])
 })
 
 test('the faults of the server find their fields', () => {

@@ -1,7 +1,6 @@
 // The form of an algorithm's settings: what is typed for each parameter, and the settings
 // that follow from it. The server checks them; here is only what tells a number from text.
 import type { Algorithm, FieldError, Parameter } from './api'
-import { parseCSV } from './csv'
 import { parse } from './fasta'
 
 export type Kind = 'file' | 'files' | 'sequences' | 'choice' | 'flag' | 'number' | 'text' | 'list' | 'vector' | 'json'
@@ -156,17 +155,6 @@ export function faultsOf(detail: readonly FieldError[]): Record<string, string[]
   return faults
 }
 
-/** Settings of the rows of a table with a header, by the names of parameters. */
-export function tableOf(a: Algorithm, text: string): { many: Record<string, string>; unknown: string[] } {
-  const [header = [], ...rows] = parseCSV(text, text.split(/[\r\n]/, 1)[0]!.includes('\t') ? '\t' : ',')
-  const many: Record<string, string> = {}
-  const unknown: string[] = []
-  header.map((h) => h.trim()).forEach((name, i) => {
-    if (!a.parameters.some((p) => p.name === name)) {
-      if (name) unknown.push(name)
-      return
-    }
-    many[name] = rows.map((r) => (r[i] ?? '').trim()).join('\n')
-  })
-  return { many, unknown }
-}
+/** Settings that are typed although a table has a column for them, as the server finds in its first line. */
+export const doubled = (detail: readonly FieldError[], typed: Readonly<Record<string, Typed>>): string[] =>
+  detail.filter((f) => f.loc[1] === 'fanOut' && f.loc[4] === 1 && typed[String(f.loc[5])]).map((f) => String(f.loc[5]))
