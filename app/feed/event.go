@@ -100,8 +100,10 @@ func startOf(old, j *app.Job) *Event {
 	b.Status, b.StatusReason = app.Running, ""
 	b.CompletedAt, b.ResultBytes, b.Failure, b.Counts = unit.Time{}, nil, nil, old.Counts
 	b.Isolation, b.ProgramVersion, b.Image = "", "", nil
-	data, _ := b.Encode() // it was encoded before, with more in it
-	return &Event{Kind: JobChanged, Job: b, Was: old.Brief(), Data: strictjson.Append(data, "previousStatus", old.Status)}
+	was := old.Brief()
+	b.Private = was.Private // the attempt goes on: its end is what releases the job
+	data, _ := b.Encode()   // it was encoded before, with more in it
+	return &Event{Kind: JobChanged, Job: b, Was: was, Data: strictjson.Append(data, "previousStatus", old.Status)}
 }
 
 // Present returns the events that tell how a job is, to who has heard nothing of it.

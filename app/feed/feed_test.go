@@ -36,8 +36,9 @@ func TestFiguresOfABoundedSizeAreTold(t *testing.T) {
 // it pass through RUNNING.
 func TestJobThatEndsAtOnceIsSeenRunning(t *testing.T) {
 	second := func(n int64) unit.Time { return unit.At(time.Unix(n, 0)) }
-	queued := app.Job{ID: "1", Name: "a", Status: app.Queued, StatusReason: "waiting"}
+	queued := app.Job{ID: "1", Name: "a", Status: app.Queued, StatusReason: "waiting", Private: app.Private{Claimed: true}}
 	done := queued
+	done.Private.Claimed = false
 	done.Status, done.StartedAt, done.CompletedAt, done.StatusReason = app.Completed, second(1), second(2), ""
 	failed := done
 	failed.Status, failed.Failure = app.Failed, &app.Failure{Code: app.FailedExit}
@@ -75,6 +76,9 @@ func TestJobThatEndsAtOnceIsSeenRunning(t *testing.T) {
 				got = append(got, string(data.PreviousStatus+">"+data.Status))
 				if e.Job.Status != data.Status || e.Was.Status != data.PreviousStatus {
 					t.Errorf("selected as %s>%s, shown as %s", e.Was.Status, e.Job.Status, e.Data)
+				}
+				if claimed := !data.Status.Finished(); e.Job.Private.Claimed != claimed || !e.Was.Private.Claimed {
+					t.Errorf("%s: claimed %v, before %v", data.Status, e.Job.Private.Claimed, e.Was.Private.Claimed)
 				}
 				if data.Status == app.Running && (data.CompletedAt != "" || e.Job.Failure != nil) {
 					t.Errorf("a running job has an end: %s", e.Data)
