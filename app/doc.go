@@ -8,10 +8,7 @@
 // (job.go, upload.go), use cases in those of their verbs (submit.go, change.go,
 // delete.go, log.go); plan.go checks a submission.
 //
-// It may have 32 files and 5290 lines, more than other packages: jobs that wait for
-// jobs, batches, retries and deletion change one another's records in one transaction,
-// so their rules stay together. What only reads is in packages that import this one.
-//
-// ARCHITECTURE.md, in the root of the repository, has the map of all packages, five
-// ways through the code, where a new thing goes, and the glossary.
+// Jobs that wait for jobs, batches, retries and deletion change one another's records in
+// one transaction, so their rules stay together. What only reads is in packages that
+// import this one. ARCHITECTURE.md says where a new thing goes.
 package app

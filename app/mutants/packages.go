@@ -37,7 +37,6 @@ var left = map[string]bool{
 	"app/executor/conformance":     true,
 	"app/executor/slurm/cluster":   true,
 	"app/faults":                   true,
-	"app/house":                    true,
 	"app/mutants":                  true,
 	"app/runner/result/resulttest": true,
 	"app/simulation":               true,
